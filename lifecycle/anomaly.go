@@ -1,0 +1,108 @@
+package lifecycle
+
+// AnomalyCode names a surprising set of facts. An anomaly is shown, never an error, and nothing is dropped because of it.
+type AnomalyCode string
+
+// The anomalies.
+const (
+	AnomalyLateAck            AnomalyCode = "late_ack"            // An older attempt acknowledged after a newer one began: a fenced-out worker (zombie).
+	AnomalyAckRefuted         AnomalyCode = "ack_refuted"         // An acknowledgement was seen, yet the message was still in the stream later.
+	AnomalyAckedAndDead       AnomalyCode = "acked_and_dead"      // Acknowledged and dead-lettered.
+	AnomalyCompletedAndDead   AnomalyCode = "completed_and_dead"  // Completion recorded, yet exhausted or dead-lettered.
+	AnomalyOrphaned           AnomalyCode = "orphaned"            // No consumer's filter matches the subject.
+	AnomalyPublishUnseen      AnomalyCode = "publish_unseen"      // The publish line was not seen; the body may be missing.
+	AnomalyNotStored          AnomalyCode = "not_stored"          // A publish attempt stored nothing.
+	AnomalyClockSkew          AnomalyCode = "clock_skew"          // A time lies before one that must precede it.
+	AnomalyConsumerRecreated  AnomalyCode = "consumer_recreated"  // Attempt numbers started again.
+	AnomalySilentAttempt      AnomalyCode = "silent_attempt"      // At least one attempt never answered.
+	AnomalyVanished           AnomalyCode = "vanished"            // Gone from the stream without proof.
+	AnomalyAckAfterTerm       AnomalyCode = "ack_after_term"      // Both acknowledged and terminated.
+	AnomalyEffectAfterFailure AnomalyCode = "completed_not_acked" // Completion recorded, and the message ended without an acknowledgement.
+)
+
+var anomalyMeaning = map[AnomalyCode]string{
+	AnomalyLateAck:            "An older attempt acknowledged after a newer one began: that worker had lost its lease.",
+	AnomalyAckRefuted:         "An acknowledgement was seen, yet the message was still in the stream later: it had no effect.",
+	AnomalyAckedAndDead:       "The message was acknowledged and also has a dead-letter entry. Retrying the entry may repeat the effect.",
+	AnomalyCompletedAndDead:   "Completion is recorded, yet the message died. Retrying it may repeat the effect.",
+	AnomalyOrphaned:           "No consumer's filter matches the subject: nobody will take this message.",
+	AnomalyPublishUnseen:      "The publish line was not captured; subject, body and publish time may be missing.",
+	AnomalyNotStored:          "A publish was attempted and no stored message followed.",
+	AnomalyClockSkew:          "A time lies before one that must precede it: some clock is off.",
+	AnomalyConsumerRecreated:  "The consumer was created anew and its attempt numbers started again.",
+	AnomalySilentAttempt:      "At least one attempt never answered.",
+	AnomalyVanished:           "The message left the stream and nothing seen explains it.",
+	AnomalyAckAfterTerm:       "The message was acknowledged and also terminated.",
+	AnomalyEffectAfterFailure: "Completion is recorded, and the message left without an acknowledgement.",
+}
+
+// Meaning is one sentence for people.
+func (c AnomalyCode) Meaning() string { return anomalyMeaning[c] }
+
+// skewTolerance is how far apart two clocks of one fleet may be before it is worth a remark.
+const skewTolerance = Micros(2_000_000)
+
+func anomalies(t TaskFacts, head *MessageFacts, state State) []AnomalyCode {
+	var out []AnomalyCode
+	note := func(c AnomalyCode, holds bool) {
+		if holds {
+			out = append(out, c)
+		}
+	}
+	note(AnomalyNotStored, t.NotStoredAt.Known() && t.Messages == 0)
+	if head == nil {
+		return out
+	}
+	attempts := Attempts(*head)
+	var acked, termed bool
+	for i, a := range attempts {
+		acked, termed = acked || a.AckAt.Known(), termed || head.attemptFacts(a.N).TermAt.Known()
+		note(AnomalyLateAck, a.AckAt.Known() && i+1 < len(attempts) && attempts[i+1].BeganAt.Known() && a.AckAt > attempts[i+1].BeganAt)
+	}
+	completed := t.Completion != nil
+	for _, r := range t.reportsFor(head) {
+		completed = completed || r.CompletedAt.Known()
+	}
+	note(AnomalyAckRefuted, head.RefutedAt.Known())
+	note(AnomalyAckAfterTerm, acked && termed)
+	note(AnomalyAckedAndDead, acked && head.Dead != nil)
+	note(AnomalyCompletedAndDead, completed && state.Dead())
+	note(AnomalyEffectAfterFailure, completed && head.VanishedAt.Known() && !acked)
+	note(AnomalyVanished, head.VanishedAt.Known() && !acked && !termed)
+	note(AnomalyOrphaned, head.OrphanedAt > head.AdoptedAt && state == StatePublished)
+	note(AnomalyPublishUnseen, head.Stored == nil || head.Repaired)
+	note(AnomalyConsumerRecreated, head.consumerRecreated())
+	for _, a := range attempts {
+		if a.Silent && (a.N < len(attempts) || a.End == EndTimedOut) {
+			note(AnomalySilentAttempt, true)
+			break
+		}
+	}
+	note(AnomalyClockSkew, head.skewed())
+	return out
+}
+
+func (m *MessageFacts) consumerRecreated() bool {
+	for _, a := range m.Attempts {
+		if len(a.CSeqs) > 1 {
+			return true
+		}
+	}
+	return m.RecreatedAt.Known()
+}
+
+func (m *MessageFacts) skewed() bool {
+	s := m.Stored
+	if s == nil {
+		return false
+	}
+	if s.CreatedAt.Known() && s.CreatedAt > s.At+skewTolerance {
+		return true
+	}
+	for _, a := range m.Attempts {
+		if a.SeenAt.Known() && a.SeenAt+skewTolerance < s.At {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,469 @@
+package lifecycle
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// FoldVersion is stored beside facts. It rises when the rules of join or judgement change, so that a store knows which rows to
+// judge anew.
+const FoldVersion = 1
+
+// MessageFacts is what a set of events proves about one stored message. Joining is commutative, associative and idempotent:
+// minima, maxima and sets only.
+type MessageFacts struct {
+	Key      MessageKey     `json:"-"`
+	TaskID   string         `json:"task,omitempty"`     // Empty until a line says it; then never changed.
+	Agent    string         `json:"agent,omitempty"`    // From the subject, else from the consumer's name.
+	Consumer string         `json:"consumer,omitempty"` // The durable that delivers it.
+	Stored   *StoredFacts   `json:"stored,omitempty"`   // Nil while the publish line was not seen.
+	Attempts []AttemptFacts `json:"attempts,omitempty"` // Sorted by number.
+
+	Deliveries []DeliveryFacts `json:"deliveries,omitempty"` // Sorted by consumer sequence; from broker state, numbers not known.
+
+	MaxDeliveriesAt Micros     `json:"max_deliveries,omitempty"`
+	RecreatedAt     Micros     `json:"recreated,omitempty"` // Latest re-creation of the consumer while the message was open.
+	RefutedAt       Micros     `json:"refuted,omitempty"`   // Latest time the message was seen in the stream after an ack.
+	VanishedAt      Micros     `json:"vanished,omitempty"`
+	VanishedWhy     string     `json:"vanished_why,omitempty"`
+	OrphanedAt      Micros     `json:"orphaned,omitempty"`
+	AdoptedAt       Micros     `json:"adopted,omitempty"`
+	Dead            *DeadFacts `json:"dead,omitempty"`
+	Repaired        bool       `json:"repaired,omitempty"` // The publish line was lost; the message was read from the stream.
+
+	FirstAt Micros `json:"first,omitempty"` // Earliest event.
+	LastAt  Micros `json:"last,omitempty"`  // Latest event.
+}
+
+// StoredFacts is what the publish line of a message says.
+type StoredFacts struct {
+	At             Micros `json:"at"`
+	MsgID          string `json:"msg_id,omitempty"`
+	Subject        string `json:"subject,omitempty"`
+	Type           string `json:"type,omitempty"`
+	Title          string `json:"title,omitempty"`
+	IdempotencyKey string `json:"key,omitempty"`
+	PayloadHash    string `json:"hash,omitempty"`
+	Generation     int    `json:"gen,omitempty"`
+	RetryOf        string `json:"retry_of,omitempty"`
+	TraceParent    string `json:"traceparent,omitempty"`
+	CreatedAt      Micros `json:"created,omitempty"`
+	Size           int64  `json:"size,omitempty"`
+}
+
+// AttemptFacts is what is known of one attempt, that is of delivery number N.
+type AttemptFacts struct {
+	N           int      `json:"n"`
+	CSeqs       []uint64 `json:"cseqs,omitempty"` // Consumer sequences seen with this number: more than one means a re-created consumer.
+	DeliveredAt Micros   `json:"delivered,omitempty"`
+	SeenAt      Micros   `json:"seen,omitempty"` // Earliest line of the attempt: it was delivered no later than this.
+	FirstBeat   Micros   `json:"beat1,omitempty"`
+	LastBeat    Micros   `json:"beat,omitempty"`
+	NakAt       Micros   `json:"nak,omitempty"`
+	NakDelay    int64    `json:"nak_delay,omitempty"` // Nanoseconds asked for.
+	TermAt      Micros   `json:"term,omitempty"`
+	TermReason  string   `json:"term_why,omitempty"`
+	AckAt       Micros   `json:"ack,omitempty"`      // First +ACK.
+	LastAckAt   Micros   `json:"ack_last,omitempty"` // Latest +ACK.
+	ConfirmedAt Micros   `json:"ack_ok,omitempty"`   // The broker's ack metric.
+	Expired     *Expiry  `json:"expired,omitempty"`
+	Dead        *Expiry  `json:"dead,omitempty"` // Presumed dead: no attempt is left.
+}
+
+// Expiry is a passed deadline and the signal that it counted from. It holds only while no later signal is known.
+type Expiry struct {
+	Basis    Micros `json:"basis"`
+	Deadline Micros `json:"deadline"`
+	Reason   string `json:"why,omitempty"`
+}
+
+// DeliveryFacts is one delivery that broker state showed.
+type DeliveryFacts struct {
+	CSeq  uint64 `json:"cseq"`
+	At    Micros `json:"at,omitempty"` // The broker's own time of it; zero when only its existence is proved.
+	Bound Micros `json:"by,omitempty"` // It happened no later than this.
+}
+
+// DeadFacts is the dead-letter entry.
+type DeadFacts struct {
+	At       Micros `json:"at"`
+	Entry    string `json:"entry,omitempty"`
+	Category string `json:"category,omitempty"`
+	Path     string `json:"path,omitempty"`
+	Reason   string `json:"why,omitempty"`
+}
+
+// maxDeliveriesKept bounds Deliveries, so that a consumer in a redelivery loop cannot grow a row without end.
+const maxDeliveriesKept = 1000
+
+// Join adds what e proves. Joining an event twice, or in another order, gives the same facts.
+func (m *MessageFacts) Join(e Event) {
+	m.Key = e.Message
+	m.FirstAt, m.LastAt = earliest(m.FirstAt, e.At), latest(m.LastAt, e.At)
+	m.Agent = leastText(m.Agent, e.Agent)
+	m.Consumer = leastText(m.Consumer, e.Consumer)
+	if e.Attempt > 0 {
+		m.joinAttempt(e)
+	}
+	switch e.Kind {
+	case Published, Repaired:
+		m.TaskID = leastText(m.TaskID, e.TaskID)
+		m.Stored = joinStored(m.Stored, storedFacts(e))
+		m.Repaired = m.Repaired || e.Kind == Repaired
+	case Delivered:
+		m.joinDelivery(e)
+	case MaxDeliveries:
+		m.MaxDeliveriesAt = latest(m.MaxDeliveriesAt, e.At)
+	case ConsumerRecreated:
+		m.RecreatedAt = latest(m.RecreatedAt, e.At)
+	case AckRefuted:
+		m.RefutedAt = latest(m.RefutedAt, e.At)
+	case Vanished:
+		m.VanishedAt = earliest(m.VanishedAt, e.At)
+		m.VanishedWhy = leastText(m.VanishedWhy, e.Detail.Reason)
+	case Orphaned:
+		m.OrphanedAt = latest(m.OrphanedAt, e.At)
+	case Adopted:
+		m.AdoptedAt = latest(m.AdoptedAt, e.At)
+	case DeadLettered:
+		d := DeadFacts{At: e.At, Entry: e.Detail.Entry, Category: e.Detail.Category, Path: e.Detail.Path, Reason: e.Detail.Reason}
+		if m.Dead == nil || compareDead(d, *m.Dead) < 0 {
+			m.Dead = &d
+		}
+	case TermConfirmed:
+		if e.Attempt == 0 { // Deleted by an operator before any delivery.
+			m.VanishedAt = earliest(m.VanishedAt, e.At)
+			m.VanishedWhy = leastText(m.VanishedWhy, e.Detail.Reason)
+		}
+	}
+}
+
+func (m *MessageFacts) joinAttempt(e Event) {
+	a := m.attempt(e.Attempt)
+	if e.ConsumerSeq != 0 {
+		a.CSeqs = insertSorted(a.CSeqs, e.ConsumerSeq)
+	}
+	if e.Provenance != Inferred && e.Kind != MaxDeliveries {
+		a.SeenAt = earliest(a.SeenAt, e.At)
+	}
+	switch e.Kind {
+	case Delivered:
+		if e.Detail.Exact {
+			a.DeliveredAt = earliest(a.DeliveredAt, e.At)
+		}
+	case Heartbeat:
+		a.FirstBeat, a.LastBeat = earliest(a.FirstBeat, e.At), latest(a.LastBeat, e.At)
+	case Naked, NakConfirmed:
+		a.NakAt = earliest(a.NakAt, e.At)
+		a.NakDelay = max(a.NakDelay, int64(e.Detail.Delay))
+	case Terminated, TermConfirmed:
+		a.TermAt = earliest(a.TermAt, e.At)
+		a.TermReason = leastText(a.TermReason, e.Detail.Reason)
+	case Acked:
+		a.AckAt, a.LastAckAt = earliest(a.AckAt, e.At), latest(a.LastAckAt, e.At)
+	case AckConfirmed:
+		a.ConfirmedAt = latest(a.ConfirmedAt, e.At)
+	case LeaseExpired:
+		a.Expired = joinExpiry(a.Expired, e)
+	case PresumedDead:
+		a.Dead = joinExpiry(a.Dead, e)
+	}
+}
+
+// attempt returns attempt n, inserting it where it is missing. The pointer is valid until the next insertion.
+func (m *MessageFacts) attempt(n int) *AttemptFacts {
+	i, found := slices.BinarySearchFunc(m.Attempts, n, func(a AttemptFacts, n int) int { return cmp.Compare(a.N, n) })
+	if !found {
+		m.Attempts = slices.Insert(m.Attempts, i, AttemptFacts{N: n})
+	}
+	return &m.Attempts[i]
+}
+
+func (m *MessageFacts) joinDelivery(e Event) {
+	if e.ConsumerSeq == 0 {
+		return
+	}
+	d := DeliveryFacts{CSeq: e.ConsumerSeq, Bound: e.At}
+	if e.Detail.Exact {
+		d.At = e.At
+	}
+	i, found := slices.BinarySearchFunc(m.Deliveries, d.CSeq, func(x DeliveryFacts, c uint64) int { return cmp.Compare(x.CSeq, c) })
+	if found {
+		old := &m.Deliveries[i]
+		old.At, old.Bound = earliest(old.At, d.At), earliest(old.Bound, d.Bound)
+		return
+	}
+	m.Deliveries = slices.Insert(m.Deliveries, i, d)
+	if len(m.Deliveries) > maxDeliveriesKept {
+		m.Deliveries = m.Deliveries[:maxDeliveriesKept]
+	}
+}
+
+func storedFacts(e Event) StoredFacts {
+	d := e.Detail
+	return StoredFacts{
+		At: e.At, MsgID: d.MsgID, Subject: d.Subject, Type: d.Type, Title: d.Title, IdempotencyKey: d.IdempotencyKey,
+		PayloadHash: d.PayloadHash, Generation: d.Generation, RetryOf: d.RetryOf, TraceParent: d.TraceParent,
+		CreatedAt: d.CreatedAt, Size: d.Size,
+	}
+}
+
+// joinStored keeps one of several publish lines of one sequence by a total order. They only differ when a stream was re-created
+// unnoticed.
+func joinStored(old *StoredFacts, s StoredFacts) *StoredFacts {
+	if old == nil {
+		return &s
+	}
+	c := cmp.Or(cmp.Compare(s.At, old.At), cmp.Compare(s.MsgID, old.MsgID), cmp.Compare(s.Subject, old.Subject),
+		cmp.Compare(s.PayloadHash, old.PayloadHash), cmp.Compare(s.Generation, old.Generation))
+	if c < 0 {
+		return &s
+	}
+	return old
+}
+
+func joinExpiry(old *Expiry, e Event) *Expiry {
+	x := Expiry{Basis: e.Detail.Basis, Deadline: e.Detail.Deadline, Reason: e.Detail.Reason}
+	if old == nil || cmp.Or(cmp.Compare(x.Basis, old.Basis), cmp.Compare(x.Deadline, old.Deadline), cmp.Compare(x.Reason, old.Reason)) > 0 {
+		return &x
+	}
+	return old
+}
+
+func compareDead(a, b DeadFacts) int {
+	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Entry, b.Entry), cmp.Compare(a.Category, b.Category),
+		cmp.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason))
+}
+
+// TaskFacts is what a set of events proves about one task beyond its messages.
+type TaskFacts struct {
+	ID        string                  `json:"-"`
+	Head      Head                    `json:"head"`                // The newest message.
+	Messages  int                     `json:"messages,omitempty"`  // Distinct stored messages; kept by [Fold].
+	Publishes map[string]PublishFacts `json:"publishes,omitempty"` // By Nats-Msg-Id.
+	Reports   []ReportFacts           `json:"reports,omitempty"`   // Sorted by message id and attempt.
+
+	Completion  *CompletionFacts `json:"completion,omitempty"` // The earliest completion record.
+	NotStoredAt Micros           `json:"not_stored,omitempty"` // A publish attempt is known to have stored nothing.
+	FirstAt     Micros           `json:"first,omitempty"`      // Earliest event about the task itself.
+	LastAt      Micros           `json:"last,omitempty"`       // Latest event about the task itself.
+	Agent       string           `json:"agent,omitempty"`      // As said by events about the task itself.
+	Type        string           `json:"type,omitempty"`       // Likewise.
+	Duplicates  Micros           `json:"dup_caught,omitempty"` // Earliest duplicate_caught report.
+}
+
+// Head names the newest message of a task: the highest generation, then the highest key.
+type Head struct {
+	Generation int        `json:"gen,omitempty"`
+	Key        MessageKey `json:"key"`
+}
+
+func (h Head) less(o Head) bool {
+	return cmp.Or(cmp.Compare(h.Generation, o.Generation), cmp.Compare(h.Key.Stream.Epoch, o.Key.Stream.Epoch), h.Key.Compare(o.Key)) < 0
+}
+
+// PublishFacts counts the publishes of one message id as two sets. What was attempted more often than stored was caught by the stream.
+type PublishFacts struct {
+	Attempts []uint64     `json:"a,omitempty"` // Event ids of the attempts seen, sorted.
+	Stored   []MessageKey `json:"s,omitempty"` // Stored messages, sorted.
+	FirstAt  Micros       `json:"t,omitempty"` // Earliest attempt.
+}
+
+// Caught is the number of publishes that the stream swallowed as duplicates. It is zero while no stored message is known, because
+// an attempt that stored nothing may have been refused.
+func (p PublishFacts) Caught() int {
+	if len(p.Stored) == 0 {
+		return 0
+	}
+	return max(0, len(p.Attempts)-len(p.Stored))
+}
+
+// Bounds of the sets of a task, so that a publisher in a loop cannot grow a row without end. Sets keep their smallest members,
+// which keeps the join commutative; counts at the bound read "at least".
+const (
+	maxAttemptsKept  = 1000
+	maxPublishesKept = 256
+	maxReportsKept   = 256
+)
+
+// CompletionFacts is an idempotency record.
+type CompletionFacts struct {
+	At          Micros `json:"at"`
+	Agent       string `json:"agent,omitempty"`
+	Key         string `json:"key,omitempty"`
+	PayloadHash string `json:"hash,omitempty"`
+	ExpiresAt   Micros `json:"expires,omitempty"`
+	Source      string `json:"source,omitempty"`
+}
+
+// ReportFacts is what an agent said about one attempt.
+type ReportFacts struct {
+	MsgID          string `json:"msg_id,omitempty"` // Empty when the report does not say which message.
+	Attempt        int    `json:"n,omitempty"`
+	ClaimedAt      Micros `json:"claimed,omitempty"`
+	AcceptedAt     Micros `json:"accepted,omitempty"`
+	BeatAt         Micros `json:"beat,omitempty"`
+	CompletedAt    Micros `json:"completed,omitempty"`
+	FailedAt       Micros `json:"failed,omitempty"`
+	FailedWhy      string `json:"failed_why,omitempty"`
+	SentAt         Micros `json:"sent,omitempty"`
+	ReceiptAt      Micros `json:"receipt,omitempty"`
+	CheckpointAt   Micros `json:"checkpoint,omitempty"`
+	Owner          string `json:"owner,omitempty"` // Of the highest lease version.
+	LeaseVersion   uint64 `json:"lease,omitempty"`
+	LeaseExpiresAt Micros `json:"lease_exp,omitempty"`
+}
+
+// Join adds what e, an event about the task itself, proves.
+func (t *TaskFacts) Join(e Event) {
+	t.FirstAt, t.LastAt = earliest(t.FirstAt, e.At), latest(t.LastAt, e.At)
+	t.Agent = leastText(t.Agent, e.Agent)
+	switch e.Kind {
+	case PublishAttempted:
+		t.Type = leastText(t.Type, e.Detail.Type)
+		t.editPublish(e.Detail.MsgID, func(p *PublishFacts) {
+			p.Attempts = bounded(insertSorted(p.Attempts, uint64(e.ID)), maxAttemptsKept)
+			p.FirstAt = earliest(p.FirstAt, e.At)
+		})
+	case NotStored:
+		t.NotStoredAt = latest(t.NotStoredAt, e.At)
+	case CompletionRecorded:
+		c := CompletionFacts{At: e.At, Agent: e.Agent, Key: e.Detail.IdempotencyKey, PayloadHash: e.Detail.PayloadHash, ExpiresAt: e.Detail.ExpiresAt, Source: e.Source}
+		if t.Completion == nil || compareCompletion(c, *t.Completion) < 0 {
+			t.Completion = &c
+		}
+	case ReportDuplicateCaught:
+		t.Duplicates = earliest(t.Duplicates, e.At)
+		t.joinReport(e)
+	default:
+		if e.Provenance == Reported {
+			t.joinReport(e)
+		}
+	}
+}
+
+// joinStoredMessage notes that message k with id msgID and the given generation belongs to the task.
+func (t *TaskFacts) joinStoredMessage(k MessageKey, msgID string, generation int) {
+	if h := (Head{Generation: generation, Key: k}); t.Head.Key.IsZero() || t.Head.less(h) {
+		t.Head = h
+	}
+	if msgID == "" {
+		return
+	}
+	t.editPublish(msgID, func(p *PublishFacts) {
+		if i, found := slices.BinarySearchFunc(p.Stored, k, MessageKey.Compare); !found && len(p.Stored) < maxAttemptsKept {
+			p.Stored = slices.Insert(p.Stored, i, k)
+		}
+	})
+}
+
+func (t *TaskFacts) editPublish(msgID string, edit func(*PublishFacts)) {
+	p, known := t.Publishes[msgID]
+	if msgID == "" || (!known && len(t.Publishes) >= maxPublishesKept) {
+		return
+	}
+	if t.Publishes == nil {
+		t.Publishes = map[string]PublishFacts{}
+	}
+	edit(&p)
+	t.Publishes[msgID] = p
+}
+
+func (t *TaskFacts) joinReport(e Event) {
+	probe := ReportFacts{MsgID: e.Detail.MsgID, Attempt: e.Attempt}
+	i, found := slices.BinarySearchFunc(t.Reports, probe, func(a, b ReportFacts) int {
+		return cmp.Or(cmp.Compare(a.MsgID, b.MsgID), cmp.Compare(a.Attempt, b.Attempt))
+	})
+	if !found {
+		if len(t.Reports) >= maxReportsKept {
+			return
+		}
+		t.Reports = slices.Insert(t.Reports, i, probe)
+	}
+	r := &t.Reports[i]
+	switch e.Kind {
+	case ReportClaimed:
+		r.ClaimedAt = earliest(r.ClaimedAt, e.At)
+	case ReportAccepted:
+		r.AcceptedAt = earliest(r.AcceptedAt, e.At)
+	case ReportHeartbeat:
+		r.BeatAt = latest(r.BeatAt, e.At)
+	case ReportCompleted:
+		r.CompletedAt = earliest(r.CompletedAt, e.At)
+	case ReportFailed:
+		r.FailedAt = earliest(r.FailedAt, e.At)
+		r.FailedWhy = leastText(r.FailedWhy, e.Detail.Reason)
+	case ReportOutboundSent:
+		r.SentAt = earliest(r.SentAt, e.At)
+	case ReportStepReceipt:
+		r.ReceiptAt = latest(r.ReceiptAt, e.At)
+	case ReportCheckpoint:
+		r.CheckpointAt = latest(r.CheckpointAt, e.At)
+	}
+	r.joinLease(e.Detail)
+}
+
+// joinLease keeps the lease with the highest fencing token; among equals the latest expiry, then the least owner.
+func (r *ReportFacts) joinLease(d Detail) {
+	if d.LeaseOwner == "" && d.LeaseVersion == 0 && d.LeaseExpiresAt == 0 {
+		return
+	}
+	c := cmp.Or(cmp.Compare(d.LeaseVersion, r.LeaseVersion), cmp.Compare(d.LeaseExpiresAt, r.LeaseExpiresAt), cmp.Compare(r.Owner, d.LeaseOwner))
+	if c > 0 || (r.Owner == "" && r.LeaseVersion == 0 && r.LeaseExpiresAt == 0) {
+		r.Owner, r.LeaseVersion, r.LeaseExpiresAt = d.LeaseOwner, d.LeaseVersion, d.LeaseExpiresAt
+	}
+}
+
+// CaughtByStream is the number of publishes of this task that the stream swallowed as duplicates (SPEC 4, layer 1).
+func (t *TaskFacts) CaughtByStream() int {
+	n := 0
+	for _, p := range t.Publishes {
+		n += p.Caught()
+	}
+	return n
+}
+
+func compareCompletion(a, b CompletionFacts) int {
+	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Key, b.Key),
+		cmp.Compare(a.PayloadHash, b.PayloadHash), cmp.Compare(a.ExpiresAt, b.ExpiresAt), cmp.Compare(a.Source, b.Source))
+}
+
+// Clone returns a copy that shares nothing.
+func (m MessageFacts) Clone() MessageFacts {
+	m.Attempts = slices.Clone(m.Attempts)
+	for i := range m.Attempts {
+		m.Attempts[i].CSeqs = slices.Clone(m.Attempts[i].CSeqs)
+	}
+	m.Deliveries = slices.Clone(m.Deliveries)
+	return m
+}
+
+// Clone returns a copy that shares nothing.
+func (t TaskFacts) Clone() TaskFacts {
+	t.Publishes = maps.Clone(t.Publishes)
+	for id, p := range t.Publishes {
+		p.Attempts, p.Stored = slices.Clone(p.Attempts), slices.Clone(p.Stored)
+		t.Publishes[id] = p
+	}
+	t.Reports = slices.Clone(t.Reports)
+	return t
+}
+
+// leastText is the join of texts that should agree: the empty text is neutral, else the least wins.
+func leastText(a, b string) string {
+	if a == "" || (b != "" && b < a) {
+		return b
+	}
+	return a
+}
+
+func insertSorted(s []uint64, v uint64) []uint64 {
+	i, found := slices.BinarySearch(s, v)
+	if found {
+		return s
+	}
+	return slices.Insert(s, i, v)
+}
+
+func bounded(s []uint64, n int) []uint64 { return s[:min(len(s), n)] }

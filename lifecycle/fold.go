@@ -1,0 +1,247 @@
+package lifecycle
+
+import (
+	"maps"
+	"slices"
+)
+
+// Fold turns a batch of events into changed rows. A store uses it inside one transaction:
+//
+//	f := NewFold()
+//	… load the rows of f.Keys(events), give each to f.LoadMessage
+//	f.Assign(events)                    // every event now names its task
+//	… load the rows of f.Tasks(), give each to f.LoadTask; load f.MissingHeads() likewise
+//	… insert the events; for each one that was not there before: f.Add(event)
+//	changes := f.Changes()              // write these, commit
+//
+// Fold holds no database and no clock, so that every store judges alike.
+type Fold struct {
+	messages map[MessageKey]*foldMessage
+	tasks    map[string]*foldTask
+	moves    []Move
+}
+
+type foldMessage struct {
+	facts   MessageFacts
+	task    string // The task it belonged to when loaded; empty for a new message.
+	tally   Tally  // What it contributed when loaded.
+	stored  bool   // A row exists.
+	touched bool
+}
+
+type foldTask struct {
+	facts   TaskFacts
+	tally   Tally // What it contributed when loaded; nil until it is about to change.
+	stored  bool
+	touched bool
+}
+
+// Move says that a message, first seen by a line that named no task, was found to belong to another task than the one made up
+// for it. The store moves its events.
+type Move struct {
+	Key      MessageKey
+	From, To string
+}
+
+// MessageRow is a message as stores keep it.
+type MessageRow struct {
+	Facts  MessageFacts
+	TaskID string // Never empty: the task it is shown under.
+	Open   bool   // Something is still expected to happen by itself.
+}
+
+// TaskRow is a task as stores keep it.
+type TaskRow struct {
+	Facts   TaskFacts
+	Summary TaskSummary
+}
+
+// Changes is what a batch did.
+type Changes struct {
+	Messages []MessageRow // Rows to write, sorted by key.
+	Tasks    []TaskRow    // Rows to write, sorted by task id.
+	Removed  []string     // Tasks that were made up for a message and are empty now, sorted.
+	Moves    []Move       // Events to move, before Removed is deleted.
+	Tally    Tally        // To be added to the rollups.
+}
+
+// NewFold returns an empty fold.
+func NewFold() *Fold {
+	return &Fold{messages: map[MessageKey]*foldMessage{}, tasks: map[string]*foldTask{}}
+}
+
+// Keys lists the messages that events speak of, sorted, each once: the rows to load and lock.
+func (f *Fold) Keys(events []Event) []MessageKey {
+	seen := make(map[MessageKey]struct{}, len(events))
+	for _, e := range events {
+		if !e.Message.IsZero() {
+			seen[e.Message] = struct{}{}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(seen), MessageKey.Compare)
+}
+
+// LoadMessage gives the fold a stored row.
+func (f *Fold) LoadMessage(r MessageRow) {
+	f.messages[r.Facts.Key] = &foldMessage{facts: r.Facts, task: r.TaskID, tally: messageTally(r.Facts), stored: true}
+}
+
+// Assign fills TaskID of every event: what the message's publish line says, else what the event says, else the message's own key
+// (SPEC 1: the fallback of the task id).
+func (f *Fold) Assign(events []Event) {
+	said := map[MessageKey]string{}
+	for _, e := range events {
+		if !e.Message.IsZero() && (e.Kind == Published || e.Kind == Repaired) && e.TaskID != "" {
+			said[e.Message] = leastText(said[e.Message], e.TaskID)
+		}
+	}
+	for i := range events {
+		e := &events[i]
+		if e.Message.IsZero() {
+			continue
+		}
+		m := f.messages[e.Message]
+		switch {
+		case m != nil && m.facts.TaskID != "":
+			e.TaskID = m.facts.TaskID
+		case said[e.Message] != "":
+			e.TaskID = said[e.Message]
+		case m != nil:
+			e.TaskID = m.task
+		case e.TaskID == "":
+			e.TaskID = e.Message.String()
+		}
+		f.task(e.TaskID)
+		if m != nil && m.task != e.TaskID {
+			f.task(m.task)
+		}
+	}
+	for i := range events {
+		f.task(events[i].TaskID)
+	}
+}
+
+func (f *Fold) task(id string) *foldTask {
+	t := f.tasks[id]
+	if t == nil {
+		t = &foldTask{facts: TaskFacts{ID: id}}
+		f.tasks[id] = t
+	}
+	return t
+}
+
+// Tasks lists the tasks that the batch touches, sorted: the rows to load and lock after the messages'.
+func (f *Fold) Tasks() []string { return slices.Sorted(maps.Keys(f.tasks)) }
+
+// LoadTask gives the fold a stored row.
+func (f *Fold) LoadTask(facts TaskFacts) {
+	f.tasks[facts.ID] = &foldTask{facts: facts, stored: true}
+}
+
+// MissingHeads lists the newest messages of the loaded tasks that are not loaded yet, sorted. They are needed to judge their tasks.
+func (f *Fold) MissingHeads() []MessageKey {
+	var out []MessageKey
+	for _, t := range f.tasks {
+		if k := t.facts.Head.Key; !k.IsZero() && f.messages[k] == nil {
+			out = append(out, k)
+		}
+	}
+	slices.SortFunc(out, MessageKey.Compare)
+	return out
+}
+
+// Add joins one event that was not known before. Call it only after everything is loaded.
+func (f *Fold) Add(e Event) {
+	f.prepare(e.TaskID)
+	t := f.tasks[e.TaskID]
+	t.touched = true
+	if e.Message.IsZero() {
+		t.facts.Join(e)
+		return
+	}
+	m := f.messages[e.Message]
+	if m == nil {
+		m = &foldMessage{facts: MessageFacts{Key: e.Message}}
+		f.messages[e.Message] = m
+	}
+	if m.task != e.TaskID {
+		f.attach(m, e.TaskID)
+	}
+	m.touched = true
+	m.facts.Join(e)
+	generation, msgID := 0, ""
+	if m.facts.Stored != nil {
+		generation, msgID = m.facts.Stored.Generation, m.facts.Stored.MsgID
+	}
+	t.facts.joinStoredMessage(e.Message, msgID, generation)
+}
+
+// prepare notes what a task contributed to the rollups before the batch.
+func (f *Fold) prepare(id string) {
+	if t := f.tasks[id]; t.stored && t.tally == nil {
+		head := f.head(t)
+		t.tally = taskTally(t.facts, head, Summarize(t.facts, head))
+	}
+}
+
+func (f *Fold) attach(m *foldMessage, to string) {
+	if m.task != "" {
+		f.prepare(m.task)
+		from := f.tasks[m.task]
+		from.touched = true
+		from.facts.Messages--
+		if from.facts.Head.Key == m.facts.Key {
+			from.facts.Head = Head{}
+		}
+		f.moves = append(f.moves, Move{Key: m.facts.Key, From: m.task, To: to})
+	}
+	f.tasks[to].facts.Messages++
+	m.task = to
+}
+
+// head returns the facts of the newest message of t, or nil.
+func (f *Fold) head(t *foldTask) *MessageFacts {
+	if m := f.messages[t.facts.Head.Key]; m != nil {
+		return &m.facts
+	}
+	return nil
+}
+
+// Changes judges what was touched and returns the rows to write.
+func (f *Fold) Changes() Changes {
+	c := Changes{Moves: f.moves, Tally: Tally{}}
+	for id, t := range f.tasks {
+		if !t.touched {
+			continue
+		}
+		head := f.head(t)
+		c.Tally.subtract(t.tally)
+		if t.facts.empty() {
+			if t.stored {
+				c.Removed = append(c.Removed, id)
+			}
+			continue
+		}
+		row := TaskRow{Facts: t.facts, Summary: Summarize(t.facts, head)}
+		c.Tally.add(taskTally(t.facts, head, row.Summary))
+		c.Tasks = append(c.Tasks, row)
+		if head != nil { // A record or report may close or reopen the newest message.
+			f.messages[head.Key].touched = true
+		}
+	}
+	for _, m := range f.messages {
+		if !m.touched {
+			continue
+		}
+		c.Tally.subtract(m.tally)
+		c.Tally.add(messageTally(m.facts))
+		c.Messages = append(c.Messages, MessageRow{Facts: m.facts, TaskID: m.task, Open: Judge(m.facts, f.tasks[m.task].facts).State.Open()})
+	}
+	slices.SortFunc(c.Messages, func(a, b MessageRow) int { return a.Facts.Key.Compare(b.Facts.Key) })
+	slices.SortFunc(c.Tasks, func(a, b TaskRow) int { return compareText(a.Facts.ID, b.Facts.ID) })
+	slices.Sort(c.Removed)
+	return c
+}
+
+// empty reports whether nothing is known of the task: it was made up for a message that has moved.
+func (t *TaskFacts) empty() bool { return t.Messages == 0 && t.FirstAt == 0 }

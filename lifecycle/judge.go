@@ -1,0 +1,230 @@
+package lifecycle
+
+import "slices"
+
+// Verdict is the state that facts prove, and the row of the table that proved it.
+type Verdict struct {
+	State State
+	Rule  string // Name of the row, for people and for docs/states.md.
+	Since Micros // When the state began, as far as is known.
+}
+
+// Rule is one row of the table of verdicts.
+type Rule struct {
+	Name  string
+	State State
+	Why   string // One sentence: what is proved, and by what.
+	holds func(evidence) (Micros, bool)
+}
+
+// Rules is the whole state machine: the first row that holds gives the state of a message. Order matters and is the only thing
+// that does; the order in which observations arrived says nothing.
+func Rules() []Rule { return slices.Clone(rules) }
+
+var rules = []Rule{
+	{"acknowledged after completion", StateCompleted, "A completion is recorded and the broker got the acknowledgement.",
+		func(e evidence) (Micros, bool) { return e.ackedAt, e.ackedAt.Known() && e.completedAt.Known() }},
+	{"dead-letter entry", StateDeadLettered, "A dead-letter entry names this message.",
+		func(e evidence) (Micros, bool) {
+			if e.m.Dead == nil {
+				return 0, false
+			}
+			return e.m.Dead.At, true
+		}},
+	{"acknowledged", StateCompleted, "A worker acknowledged, and the message was not seen in the stream afterwards.",
+		func(e evidence) (Micros, bool) { return e.ackedAt, e.ackedAt.Known() }},
+	{"terminated", StateExhausted, "A worker terminated the message, or an operator deleted it: it is not delivered again.",
+		func(e evidence) (Micros, bool) { return e.termAt, e.termAt.Known() }},
+	{"max deliveries", StateExhausted, "The broker said that the attempts are used up, and nothing happened since.",
+		func(e evidence) (Micros, bool) {
+			at := e.m.MaxDeliveriesAt
+			return at, at.Known() && e.m.RecreatedAt <= at && e.signalAt <= at
+		}},
+	{"presumed dead", StateExhausted, "The last attempt ended without success and no attempt is left; the broker says so only at the next pull.",
+		func(e evidence) (Micros, bool) {
+			d := e.current.Dead
+			if d == nil || d.Basis < e.signalAt || e.m.RecreatedAt > d.Deadline {
+				return 0, false
+			}
+			return d.Deadline, true
+		}},
+	{"completion recorded", StateCompleting, "A completion is recorded; the acknowledgement was not seen.",
+		func(e evidence) (Micros, bool) { return e.completedAt, e.completedAt.Known() }},
+	{"vanished", StateOutcomeUnknown, "The message left the stream and nothing seen explains it.",
+		func(e evidence) (Micros, bool) { return e.m.VanishedAt, e.m.VanishedAt.Known() }},
+	{"handed back", StateFailed, "The current attempt was handed back by nak.",
+		func(e evidence) (Micros, bool) { return e.current.NakAt, e.current.NakAt.Known() }},
+	{"lease expired", StateFailed, "The deadline of the current attempt passed without an answer.",
+		func(e evidence) (Micros, bool) {
+			x := e.current.Expired
+			if x == nil || x.Basis < e.signalAt {
+				return 0, false
+			}
+			return x.Deadline, true
+		}},
+	{"later attempt", StateRedelivered, "A delivery after the first is in a worker's hands.",
+		func(e evidence) (Micros, bool) { return e.beganAt, e.n > 1 }},
+	{"signs of work", StateProcessing, "The first attempt sent a heartbeat, or its agent reported that it began.",
+		func(e evidence) (Micros, bool) { return e.workAt, e.n == 1 && e.workAt.Known() }},
+	{"delivered", StateDelivered, "The first delivery happened; no sign of work was seen.",
+		func(e evidence) (Micros, bool) { return e.beganAt, e.n == 1 }},
+	{"stored", StatePublished, "The stream stored the message.",
+		func(e evidence) (Micros, bool) {
+			if e.m.Stored == nil {
+				return 0, false
+			}
+			return e.m.Stored.At, true
+		}},
+	{"nothing proved", StateOutcomeUnknown, "No line proves that the message was stored.",
+		func(e evidence) (Micros, bool) { return e.m.FirstAt, true }},
+}
+
+// Judge gives the state that the facts of a message, and what is known about its task, prove.
+func Judge(m MessageFacts, t TaskFacts) Verdict {
+	ev := evidenceOf(&m, &t)
+	for _, r := range rules {
+		if since, ok := r.holds(ev); ok {
+			return Verdict{State: r.State, Rule: r.Name, Since: since}
+		}
+	}
+	panic("the last rule always holds")
+}
+
+// evidence is what the rows of the table ask for, computed once.
+type evidence struct {
+	m           *MessageFacts
+	n           int          // The number of the current attempt; zero when no delivery is known.
+	current     AttemptFacts // Its facts; only N is set when no line of it was seen.
+	beganAt     Micros       // Best known time of its delivery.
+	workAt      Micros       // First sign of work in it.
+	signalAt    Micros       // Latest delivery or heartbeat of it: what its deadline counts from.
+	ackedAt     Micros       // First acknowledgement that was not refuted.
+	termAt      Micros       // First termination that was not refuted.
+	completedAt Micros       // Completion by record or report.
+}
+
+func evidenceOf(m *MessageFacts, t *TaskFacts) evidence {
+	ev := evidence{m: m, n: m.CurrentAttempt()}
+	ev.current = m.attemptFacts(ev.n)
+	delivered := m.deliveryOf(ev.n)
+	ev.beganAt = earliest(earliest(ev.current.DeliveredAt, delivered.At), earliest(ev.current.SeenAt, delivered.Bound))
+	ev.signalAt = latest(latest(ev.current.DeliveredAt, delivered.At), ev.current.LastBeat)
+	ev.workAt = ev.current.FirstBeat
+	for _, a := range m.Attempts {
+		if at := latest(a.LastAckAt, a.ConfirmedAt); at > m.RefutedAt {
+			first := a.AckAt
+			if !first.Known() || first <= m.RefutedAt {
+				first = at
+			}
+			ev.ackedAt = earliest(ev.ackedAt, first)
+		}
+		if a.TermAt > m.RefutedAt {
+			ev.termAt = earliest(ev.termAt, a.TermAt)
+		}
+	}
+	if t.Completion != nil {
+		ev.completedAt = t.Completion.At
+	}
+	for _, r := range t.reportsFor(m) {
+		ev.completedAt = earliest(ev.completedAt, r.CompletedAt)
+		if r.Attempt == ev.n || r.Attempt == 0 {
+			ev.workAt = earliest(ev.workAt, earliest(r.AcceptedAt, r.ClaimedAt))
+		}
+		if ev.n == 0 && (r.ClaimedAt.Known() || r.AcceptedAt.Known()) {
+			ev.n = max(1, r.Attempt)
+			ev.workAt = earliest(ev.workAt, earliest(r.AcceptedAt, r.ClaimedAt))
+			ev.beganAt = earliest(r.ClaimedAt, r.AcceptedAt)
+		}
+	}
+	return ev
+}
+
+// reportsFor returns the reports that speak of m: those with its message id, and, for the head of the task, those with none.
+func (t *TaskFacts) reportsFor(m *MessageFacts) []ReportFacts {
+	var out []ReportFacts
+	for _, r := range t.Reports {
+		if (m.Stored != nil && r.MsgID != "" && r.MsgID == m.Stored.MsgID) || (r.MsgID == "" && t.Head.Key == m.Key) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// CurrentAttempt is the number of the latest delivery that is proved, zero when none is. Consumer sequences rise by one per
+// delivery, so deliveries shown by broker state after a numbered one count on from it.
+func (m *MessageFacts) CurrentAttempt() int {
+	n := 0
+	if len(m.Attempts) > 0 {
+		n = m.Attempts[len(m.Attempts)-1].N
+	}
+	return max(n, m.lastNumber())
+}
+
+// lastNumber is the highest attempt number given to a delivery.
+func (m *MessageFacts) lastNumber() int {
+	n := 0
+	for _, d := range m.numbered() {
+		n = max(n, d.N)
+	}
+	return n
+}
+
+// NumberedDelivery is a delivery with the attempt number that the evidence gives it.
+type NumberedDelivery struct {
+	DeliveryFacts
+	N int
+}
+
+// numbered merges deliveries from broker state with the consumer sequences of attempts, in order, and numbers them: a known
+// number anchors the ones after it; before the first anchor they count up from 1 and may not reach the anchor.
+func (m *MessageFacts) numbered() []NumberedDelivery {
+	anchor := map[uint64]int{}
+	var all []NumberedDelivery
+	for _, d := range m.Deliveries {
+		all = append(all, NumberedDelivery{DeliveryFacts: d})
+	}
+	for _, a := range m.Attempts {
+		for _, c := range a.CSeqs {
+			anchor[c] = a.N
+			if !slices.ContainsFunc(all, func(d NumberedDelivery) bool { return d.CSeq == c }) {
+				all = append(all, NumberedDelivery{DeliveryFacts: DeliveryFacts{CSeq: c, Bound: a.SeenAt}})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b NumberedDelivery) int {
+		if a.CSeq < b.CSeq {
+			return -1
+		}
+		return 1
+	})
+	prev := 0
+	for i := range all {
+		if n, ok := anchor[all[i].CSeq]; ok {
+			prev = n
+		} else {
+			prev++
+		}
+		all[i].N = prev
+	}
+	return all
+}
+
+func (m *MessageFacts) deliveryOf(n int) DeliveryFacts {
+	var out DeliveryFacts
+	for _, d := range m.numbered() {
+		if d.N == n {
+			out.CSeq = max(out.CSeq, d.CSeq)
+			out.At, out.Bound = latest(out.At, d.At), earliest(out.Bound, d.Bound)
+		}
+	}
+	return out
+}
+
+func (m *MessageFacts) attemptFacts(n int) AttemptFacts {
+	for _, a := range m.Attempts {
+		if a.N == n {
+			return a
+		}
+	}
+	return AttemptFacts{N: n}
+}

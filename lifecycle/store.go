@@ -1,0 +1,246 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Errors that callers branch on.
+var (
+	ErrNotFound = errors.New("not found") // Nothing is stored under that name.
+	ErrClosed   = errors.New("store is closed")
+)
+
+// Batch is what a source hands over at once. It is stored whole or not at all.
+type Batch struct {
+	Events      []Event
+	Payloads    []Payload
+	Quarantined []QuarantinedLine
+	Gaps        []Gap
+	Consumers   []ConsumerState
+	Watermarks  map[string]string // Positions of sources that have no durable consumer, by source name.
+}
+
+// Empty reports whether the batch has nothing to store.
+func (b Batch) Empty() bool {
+	return len(b.Events)+len(b.Payloads)+len(b.Quarantined)+len(b.Gaps)+len(b.Consumers)+len(b.Watermarks) == 0
+}
+
+// Appended is what a batch did.
+type Appended struct {
+	New     int          // Events that were not known before.
+	Changed []TaskChange // Tasks whose row was written, sorted by task id.
+}
+
+// TaskChange says that something is new about a task.
+type TaskChange struct {
+	TaskID string
+	State  State
+	Agent  string
+	At     Micros // Of its latest event.
+}
+
+// Appender takes batches in. Append is atomic: it returns only after a durable commit, and a batch that is given again, whole or in
+// part, changes nothing (events are told apart by task, time and id; the rest replaces itself). Several may run at once.
+type Appender interface {
+	Append(ctx context.Context, b Batch) (Appended, error)
+}
+
+// Payload is the body of a stored message, with its headers.
+type Payload struct {
+	Message MessageKey
+	Headers map[string][]string
+	Body    []byte // Whole, or its beginning when Truncated.
+	Size    int64  // Of the whole body, bytes.
+	At      Micros // When the message was stored: payloads are kept as long as the events of that time.
+
+	Truncated bool
+}
+
+// QuarantinedLine is a line that could not be decoded. It is kept with its bytes and counted; it never blocks its source.
+type QuarantinedLine struct {
+	ID        EventID // Of the source's coordinates: a line that is delivered again is the same line.
+	Source    string
+	SourceSeq uint64
+	At        Micros
+	Subject   string
+	Headers   map[string][]string
+	Body      []byte
+	Reason    string // Why it could not be decoded.
+}
+
+// Gap is a span in which we may have been blind. It is shown wherever it overlaps what is shown.
+type Gap struct {
+	Source   string // Capture stream or collector.
+	From, To Micros // To is zero while the gap is open. Source and From identify the gap; later values replace the others.
+	FromSeq  uint64 // First sequence that was lost, where the source has sequences.
+	ToSeq    uint64 // Last one.
+	Reason   string
+	Repaired bool // The lost lines were read again from elsewhere.
+}
+
+// ConsumerState is what the broker says about a durable consumer, at one time.
+type ConsumerState struct {
+	Stream        StreamID
+	Name          string
+	CreatedAt     Micros
+	ObservedAt    Micros // By the broker's clock. An older observation never replaces a newer one.
+	Filters       []string
+	AckWait       time.Duration
+	Backoff       []time.Duration
+	MaxDeliver    int // Zero or less: no limit.
+	MaxAckPending int
+	AckPending    int    // Deliveries awaiting an answer.
+	Redelivered   int    // Messages delivered more than once and still pending.
+	Pending       uint64 // Stored messages not yet delivered.
+	Waiting       int    // Pull requests waiting.
+	DeliveredCSeq uint64
+	DeliveredSeq  uint64
+	DeliveredAt   Micros // The broker's time of the last delivery.
+	FloorCSeq     uint64
+	FloorSeq      uint64
+	Paused        bool
+	Gone          bool // It was there before and is not now.
+}
+
+// Wait is the time a worker has to answer attempt n, counted from its delivery or last heartbeat: backoff overrides ack wait.
+func (c ConsumerState) Wait(n int) time.Duration {
+	if len(c.Backoff) == 0 {
+		return c.AckWait
+	}
+	return c.Backoff[min(max(n, 1), len(c.Backoff))-1]
+}
+
+// Page asks for a part of a list. The zero value asks for the first rows.
+type Page struct {
+	Limit    int     // Rows, at least 1.
+	From     *Cursor // Rows strictly beyond this one; nil for the beginning.
+	Backward bool    // Towards the beginning. The rows still come in list order.
+}
+
+// Cursor is the place of a row in a list.
+type Cursor struct {
+	At     Micros // The value of the sort column.
+	TaskID string // Breaks ties.
+}
+
+// TaskPage is a part of the task list.
+type TaskPage struct {
+	Tasks []TaskSummary
+	Next  *Cursor // Where the following page begins; nil at the end.
+	Prev  *Cursor // Where the page before begins (read Backward); nil at the beginning.
+}
+
+// TaskRecord is all that is known of a task but for its events.
+type TaskRecord struct {
+	Facts    TaskFacts
+	Summary  TaskSummary
+	Messages []MessageFacts // In generation order, at most 200: the newest ones.
+}
+
+// TaskReader answers lists. Lists contain listed tasks only ([TaskSummary.Listed]).
+type TaskReader interface {
+	// ListTasks returns the tasks that f selects, in the order of f.Sort, ties broken by task id.
+	ListTasks(ctx context.Context, f Filter, p Page) (TaskPage, error)
+	// CountTasks counts the tasks that f selects per state, ignoring f.States. Where f has no words, ids, times or other scans
+	// the answer comes from counters; otherwise at most CountLimit rows are looked at, and capped says that there were more.
+	CountTasks(ctx context.Context, f Filter) (counts map[State]int64, capped bool, err error)
+	// Facets returns the agents and types that exist, with the number of listed tasks for each agent, and the types seen in the
+	// rollups of the last week.
+	Facets(ctx context.Context) (Facets, error)
+}
+
+// CountLimit is the number of rows that a count without a counter looks at.
+const CountLimit = 10_000
+
+// Facets are the values by which lists can be narrowed.
+type Facets struct {
+	Agents map[string]int64
+	Types  map[string]int64
+}
+
+// TraceReader answers questions about one task.
+type TraceReader interface {
+	// Task returns what is known of the task, or ErrNotFound.
+	Task(ctx context.Context, id string) (TaskRecord, error)
+	// TaskOf returns the id of the task that message k is shown under, or ErrNotFound.
+	TaskOf(ctx context.Context, k MessageKey) (string, error)
+	// Events returns events of the task ordered by time and id, at most limit, those strictly after the given position. The zero
+	// position is the beginning. An unknown task has none.
+	Events(ctx context.Context, taskID string, after EventPosition, limit int) ([]Event, error)
+	// Event returns one event of the task, or ErrNotFound.
+	Event(ctx context.Context, taskID string, id EventID) (Event, error)
+	// Payload returns the body of a stored message, or ErrNotFound when it was never seen or is no longer kept.
+	Payload(ctx context.Context, k MessageKey) (Payload, error)
+}
+
+// EventPosition is the place of an event in its task.
+type EventPosition struct {
+	At Micros
+	ID EventID
+}
+
+// OpenReader gives the messages that are not settled.
+type OpenReader interface {
+	// OpenMessages returns the open messages of a stream with from <= sequence, in sequence order, at most limit. A zero stream
+	// means all streams, ordered by stream and sequence; from is then ignored.
+	OpenMessages(ctx context.Context, stream StreamID, from uint64, limit int) ([]OpenMessage, error)
+	// MessagesIn returns the facts of the stored messages of a stream with from <= sequence <= to, in sequence order, at most limit,
+	// open or not.
+	MessagesIn(ctx context.Context, stream StreamID, from, to uint64, limit int) ([]MessageFacts, error)
+	// UnlistedTasks returns at most limit tasks of which only publish attempts are known, the latest of them before the given
+	// time.
+	UnlistedTasks(ctx context.Context, before Micros, limit int) ([]TaskFacts, error)
+}
+
+// OpenMessage is a message that something is still expected of, with the facts needed to judge it.
+type OpenMessage struct {
+	Message MessageFacts
+	Task    TaskFacts
+}
+
+// FleetReader answers questions about the fleet as a whole.
+type FleetReader interface {
+	// Consumers returns the last known state of every consumer, ordered by stream and name.
+	Consumers(ctx context.Context) ([]ConsumerState, error)
+	// Rollups returns the cells of the given metrics whose bucket is in [from, to) or "now", summed over agents when byAgent is
+	// false.
+	Rollups(ctx context.Context, metrics []Metric, from, to Micros, byAgent bool) (Tally, error)
+	// Gaps returns the gaps that overlap [from, to), latest first, at most limit.
+	Gaps(ctx context.Context, from, to Micros, limit int) ([]Gap, error)
+	// Quarantine returns the quarantined lines, latest first, at most limit, and how many there are.
+	Quarantine(ctx context.Context, limit int) ([]QuarantinedLine, int64, error)
+	// Watermark returns the position of a source, empty when it has none.
+	Watermark(ctx context.Context, source string) (string, error)
+}
+
+// Reader is everything that can be asked.
+type Reader interface {
+	TaskReader
+	TraceReader
+	OpenReader
+	FleetReader
+}
+
+// Keeper is for upkeep.
+type Keeper interface {
+	// Retain deletes what ended before the cutoff: tasks whose last event is older and that are not open, with their messages, events
+	// and payloads; quarantined lines and gaps; minute rollups older than two days before now. It returns the number of tasks
+	// deleted. It works in small transactions and may be interrupted.
+	Retain(ctx context.Context, cutoff, now Micros) (int64, error)
+	// Rebuild judges everything anew from the stored events: facts, tasks and rollups are replaced, events stay. It returns the
+	// number of events read.
+	Rebuild(ctx context.Context) (int64, error)
+	// Ping reports whether the store answers.
+	Ping(ctx context.Context) error
+	// Close releases the store. It is idempotent.
+	Close() error
+}
+
+// Store is what both databases offer. Consumers take the smallest part that serves them.
+type Store interface {
+	Appender
+	Reader
+	Keeper
+}

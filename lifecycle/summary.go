@@ -1,0 +1,91 @@
+package lifecycle
+
+import (
+	"strings"
+	"time"
+)
+
+// TaskSummary is a task as lists show it: the state of its newest message and what is worth a column.
+type TaskSummary struct {
+	TaskID      string
+	Listed      bool // False while only publish attempts, records or reports are known, which may be ahead of the stored message.
+	State       State
+	Rule        string // The row of the table of verdicts that holds.
+	Agent       string
+	Type        string
+	Title       string // A short human name found in the payload. Untrusted.
+	Message     MessageKey
+	Consumer    string
+	Generation  int // Of the newest message: 0 is the first.
+	Attempt     int // Current or last attempt of the newest message; zero when none is known.
+	Messages    int
+	PublishedAt Micros // Of the newest message.
+	LastEventAt Micros
+	StateSince  Micros
+	EndedAt     Micros        // When the state stopped being open; zero while it is open.
+	Waiting     time.Duration // Of the newest message: stored but in nobody's hands, as far as is known.
+	Running     time.Duration // Of the newest message: in a worker's hands, as far as is known.
+	Duplicates  int           // Publishes caught by the stream.
+	Category    string        // Of the dead-letter entry.
+	Anomalies   []AnomalyCode
+}
+
+// Summarize judges a task by its newest message. head is nil when no stored message is known.
+func Summarize(t TaskFacts, head *MessageFacts) TaskSummary {
+	s := TaskSummary{
+		TaskID: t.ID, Agent: t.Agent, Type: t.Type, Messages: t.Messages, LastEventAt: t.LastAt, Duplicates: t.CaughtByStream(),
+		State: StateOutcomeUnknown, Rule: "nothing proved", StateSince: t.FirstAt, Listed: t.NotStoredAt.Known() || head != nil,
+	}
+	if head == nil {
+		s.Anomalies = anomalies(t, nil, s.State)
+		return s
+	}
+	v := Judge(*head, t)
+	s.State, s.Rule, s.StateSince = v.State, v.Rule, v.Since
+	s.Message, s.Consumer, s.Generation, s.Attempt = head.Key, head.Consumer, t.Head.Generation, head.CurrentAttempt()
+	s.Agent = firstText(head.Agent, t.Agent)
+	s.LastEventAt = latest(s.LastEventAt, head.LastAt)
+	if head.Stored != nil {
+		s.PublishedAt, s.Title = head.Stored.At, head.Stored.Title
+		s.Type = firstText(head.Stored.Type, t.Type)
+	}
+	if head.Dead != nil {
+		s.Category = head.Dead.Category
+	}
+	if !v.State.Open() {
+		s.EndedAt = v.Since
+	}
+	s.Waiting, s.Running = timeSplit(head, s.EndedAt)
+	s.Anomalies = anomalies(t, head, v.State)
+	return s
+}
+
+// timeSplit adds up the spans of the attempts of a message that are over. Time still running is left to the reader's clock.
+func timeSplit(m *MessageFacts, endedAt Micros) (waiting, running time.Duration) {
+	var storedAt Micros
+	if m.Stored != nil {
+		storedAt = m.Stored.At
+	}
+	free := storedAt
+	for _, a := range Attempts(*m) {
+		if a.BeganAt.Known() && free.Known() && a.BeganAt > free {
+			waiting += a.BeganAt.Sub(free)
+		}
+		if a.EndedAt.Known() && a.BeganAt.Known() && a.EndedAt > a.BeganAt {
+			running += a.EndedAt.Sub(a.BeganAt)
+		}
+		free = a.EndedAt
+	}
+	return waiting, running
+}
+
+func firstText(texts ...string) string {
+	for _, s := range texts {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+func compareText(a, b string) int { return strings.Compare(a, b) }

@@ -1,0 +1,124 @@
+package lifecycle
+
+import (
+	"math"
+	"time"
+)
+
+// Metric names a number kept in the rollups.
+type Metric string
+
+// The rollups. Those marked hour or minute have buckets of that length; the others count what is so now, in bucket zero.
+const (
+	MetricState          Metric = "state"            // Now: tasks per agent; label: state.
+	MetricPublished      Metric = "published"        // Hour: stored messages per agent; label: type.
+	MetricCompleted      Metric = "completed"        // Hour: acknowledged messages per agent; label: type.
+	MetricFailedAttempts Metric = "failed_attempts"  // Hour: attempts that ended by nak, termination or timeout; label: how.
+	MetricDied           Metric = "died"             // Hour: tasks that ended exhausted, dead-lettered or unknown; label: state.
+	MetricCaughtByStream Metric = "caught_by_stream" // Hour: duplicate publishes.
+	MetricRunning        Metric = "running"          // Hour: running time of completed tasks; label: type + "|" + [DurationBucket].
+	MetricPublishedMin   Metric = "published_m"      // Minute: like published, no label.
+	MetricCompletedMin   Metric = "completed_m"      // Minute: like completed, no label.
+	MetricFailedMin      Metric = "failed_m"         // Minute: like failed_attempts, no label.
+)
+
+// Minute reports whether the metric has minute buckets, which are kept for two days only.
+func (m Metric) Minute() bool {
+	return m == MetricPublishedMin || m == MetricCompletedMin || m == MetricFailedMin
+}
+
+// Cell addresses one number of the rollups.
+type Cell struct {
+	Metric Metric
+	Bucket Micros // Start of the hour or minute; zero for "now".
+	Agent  string
+	Label  string
+}
+
+// Tally is a set of numbers to add to the rollups. What a message or task contributes is a pure function of its facts, and a batch
+// adds the difference between after and before: late facts correct the numbers instead of counting twice.
+type Tally map[Cell]int64
+
+func (t Tally) count(metric Metric, at Micros, agent, label string, n int64) {
+	if n == 0 || !at.Known() {
+		return
+	}
+	step := time.Hour
+	if metric.Minute() {
+		step = time.Minute
+	}
+	t[Cell{metric, at.Truncate(step), agent, label}] += n
+}
+
+func (t Tally) add(o Tally) {
+	for c, n := range o {
+		if t[c] += n; t[c] == 0 {
+			delete(t, c)
+		}
+	}
+}
+
+func (t Tally) subtract(o Tally) {
+	for c, n := range o {
+		if t[c] -= n; t[c] == 0 {
+			delete(t, c)
+		}
+	}
+}
+
+func messageTally(m MessageFacts) Tally {
+	t := Tally{}
+	if m.Stored != nil {
+		t.count(MetricPublished, m.Stored.At, m.Agent, m.Stored.Type, 1)
+		t.count(MetricPublishedMin, m.Stored.At, m.Agent, "", 1)
+	}
+	for _, a := range Attempts(m) {
+		switch a.End {
+		case EndNaked, EndTerminated, EndTimedOut:
+			t.count(MetricFailedAttempts, a.EndedAt, m.Agent, string(a.End), 1)
+			t.count(MetricFailedMin, a.EndedAt, m.Agent, "", 1)
+		}
+	}
+	return t
+}
+
+func taskTally(f TaskFacts, head *MessageFacts, s TaskSummary) Tally {
+	t := Tally{}
+	if s.Listed {
+		t[Cell{Metric: MetricState, Agent: s.Agent, Label: string(s.State)}] = 1
+	}
+	switch {
+	case head == nil:
+	case s.State == StateCompleted:
+		t.count(MetricCompleted, s.StateSince, s.Agent, s.Type, 1)
+		t.count(MetricCompletedMin, s.StateSince, s.Agent, "", 1)
+		if s.Running > 0 {
+			t.count(MetricRunning, s.StateSince, s.Agent, s.Type+"|"+DurationBucket(s.Running), 1)
+		}
+	case !s.State.Open():
+		t.count(MetricDied, s.StateSince, s.Agent, string(s.State), 1)
+	}
+	for _, p := range f.Publishes {
+		t.count(MetricCaughtByStream, p.FirstAt, s.Agent, "", int64(p.Caught()))
+	}
+	return t
+}
+
+// DurationBucket names the bucket of a duration on a scale of four steps per doubling, as two digits or more: the exponent of a
+// millisecond. [BucketDuration] gives its upper end back.
+func DurationBucket(d time.Duration) string {
+	n := int(math.Ceil(4 * math.Log2(max(1, float64(d)/float64(time.Millisecond)))))
+	return string([]byte{byte('0' + n/100%10), byte('0' + n/10%10), byte('0' + n%10)})
+}
+
+// BucketDuration is the upper end of a bucket named by [DurationBucket]; zero for another text.
+func BucketDuration(bucket string) time.Duration {
+	if len(bucket) != 3 {
+		return 0
+	}
+	n := 0
+	for _, c := range []byte(bucket) {
+		n = n*10 + int(c-'0')
+	}
+	return time.Duration(math.Exp2(float64(n)/4) * float64(time.Millisecond))
+}
