@@ -47,7 +47,7 @@ type Move struct {
 type MessageRow struct {
 	Facts  MessageFacts
 	TaskID string // Never empty: the task it is shown under.
-	Open   bool   // Something is still expected to happen by itself.
+	Open   bool   // Something may still happen to it by itself: it is in somebody's hands, due, or exhausted and still in the stream.
 }
 
 // TaskRow is a task as stores keep it.
@@ -235,7 +235,8 @@ func (f *Fold) Changes() Changes {
 		}
 		c.Tally.subtract(m.tally)
 		c.Tally.add(messageTally(m.facts))
-		c.Messages = append(c.Messages, MessageRow{Facts: m.facts, TaskID: m.task, Open: Judge(m.facts, f.tasks[m.task].facts).State.Open()})
+		open := Judge(m.facts, f.tasks[m.task].facts).unsettled(m.facts)
+		c.Messages = append(c.Messages, MessageRow{Facts: m.facts, TaskID: m.task, Open: open})
 	}
 	slices.SortFunc(c.Messages, func(a, b MessageRow) int { return a.Facts.Key.Compare(b.Facts.Key) })
 	slices.SortFunc(c.Tasks, func(a, b TaskRow) int { return compareText(a.Facts.ID, b.Facts.ID) })

@@ -21,6 +21,13 @@ type Rule struct {
 // that does; the order in which observations arrived says nothing.
 func Rules() []Rule { return slices.Clone(rules) }
 
+// Names of rows that other rules refer to.
+const (
+	rulePresumedDead = "presumed dead"
+	ruleLeaseExpired = "lease expired"
+	ruleTerminated   = "terminated"
+)
+
 var rules = []Rule{
 	{"acknowledged after completion", StateCompleted, "A completion is recorded and the broker got the acknowledgement.",
 		func(e evidence) (Micros, bool) { return e.ackedAt, e.ackedAt.Known() && e.completedAt.Known() }},
@@ -33,14 +40,14 @@ var rules = []Rule{
 		}},
 	{"acknowledged", StateCompleted, "A worker acknowledged, and the message was not seen in the stream afterwards.",
 		func(e evidence) (Micros, bool) { return e.ackedAt, e.ackedAt.Known() }},
-	{"terminated", StateExhausted, "A worker terminated the message, or an operator deleted it: it is not delivered again.",
+	{ruleTerminated, StateExhausted, "A worker terminated the message, or an operator deleted it: it is not delivered again.",
 		func(e evidence) (Micros, bool) { return e.termAt, e.termAt.Known() }},
 	{"max deliveries", StateExhausted, "The broker said that the attempts are used up, and nothing happened since.",
 		func(e evidence) (Micros, bool) {
 			at := e.m.MaxDeliveriesAt
 			return at, at.Known() && e.m.RecreatedAt <= at && e.signalAt <= at
 		}},
-	{"presumed dead", StateExhausted, "The last attempt ended without success and no attempt is left; the broker says so only at the next pull.",
+	{rulePresumedDead, StateExhausted, "The last attempt ended without success and no attempt is left; the broker says so only at the next pull.",
 		func(e evidence) (Micros, bool) {
 			d := e.current.Dead
 			if d == nil || d.Basis < e.signalAt || e.m.RecreatedAt > d.Deadline {
@@ -54,7 +61,7 @@ var rules = []Rule{
 		func(e evidence) (Micros, bool) { return e.m.VanishedAt, e.m.VanishedAt.Known() }},
 	{"handed back", StateFailed, "The current attempt was handed back by nak.",
 		func(e evidence) (Micros, bool) { return e.current.NakAt, e.current.NakAt.Known() }},
-	{"lease expired", StateFailed, "The deadline of the current attempt passed without an answer.",
+	{ruleLeaseExpired, StateFailed, "The deadline of the current attempt passed without an answer.",
 		func(e evidence) (Micros, bool) {
 			x := e.current.Expired
 			if x == nil || x.Basis < e.signalAt {
@@ -88,6 +95,12 @@ func Judge(m MessageFacts, t TaskFacts) Verdict {
 		}
 	}
 	panic("the last rule always holds")
+}
+
+// unsettled reports whether something may still happen to the message by itself: the broker or a worker has it, or it is exhausted
+// and still in the stream.
+func (v Verdict) unsettled(m MessageFacts) bool {
+	return v.State.Open() || (v.State == StateExhausted && v.Rule != ruleTerminated && !m.VanishedAt.Known())
 }
 
 // evidence is what the rows of the table ask for, computed once.

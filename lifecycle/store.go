@@ -194,7 +194,7 @@ type OpenReader interface {
 	UnlistedTasks(ctx context.Context, before Micros, limit int) ([]TaskFacts, error)
 }
 
-// OpenMessage is a message that something is still expected of, with the facts needed to judge it.
+// OpenMessage is a message that something may still happen to ([MessageRow.Open]), with the facts needed to judge it.
 type OpenMessage struct {
 	Message MessageFacts
 	Task    TaskFacts
