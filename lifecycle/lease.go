@@ -1,0 +1,249 @@
+package lifecycle
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// StaleKind says what is wrong with a lease (SPEC 3).
+type StaleKind string
+
+// The stale kinds, worst first.
+const (
+	StalePresumedDead StaleKind = "presumed_dead" // The deadline of the last attempt passed; the broker's own advisory is lazy.
+	StaleLease        StaleKind = "stale"         // The deadline passed, no newer attempt, no answer.
+	StaleZombie       StaleKind = "zombie"        // An older attempt acted after a newer one began.
+	StaleStuck        StaleKind = "stuck"         // Heartbeats continue, but it runs far beyond what its type usually takes.
+	StaleWeakAccept   StaleKind = "weak_accept"   // Claimed by a worker, yet the runtime never said that it started.
+	StaleExpiring     StaleKind = "expiring"      // Under a fifth of the wait is left and no heartbeat came.
+)
+
+// StaleKinds lists the kinds, worst first.
+func StaleKinds() []StaleKind {
+	return []StaleKind{StalePresumedDead, StaleLease, StaleZombie, StaleStuck, StaleWeakAccept, StaleExpiring}
+}
+
+// Meaning is one sentence for people.
+func (k StaleKind) Meaning() string {
+	switch k {
+	case StalePresumedDead:
+		return "The deadline of the last attempt passed without an answer; the broker may never say so."
+	case StaleLease:
+		return "The deadline passed without an answer, and no newer attempt is known."
+	case StaleZombie:
+		return "An older attempt acted after a newer one began."
+	case StaleStuck:
+		return "Heartbeats continue, but it runs far longer than its type usually takes."
+	case StaleWeakAccept:
+		return "A worker claimed it, but the runtime never reported that it started."
+	case StaleExpiring:
+		return "Under a fifth of the wait is left and no heartbeat came."
+	}
+	return ""
+}
+
+// NextStep is what will happen by itself.
+type NextStep struct {
+	What string // "redelivery", "exhaustion", "delivery", "dead_letter" or empty when nothing is known to follow.
+	At   Micros // Zero when it waits for something that has no time, such as a worker's next pull.
+}
+
+// Lease is a message in a worker's hands, or lately so: who has it, until when, and what follows.
+type Lease struct {
+	TaskID       string
+	Message      MessageKey
+	Agent        string
+	Type         string
+	Title        string
+	Consumer     string
+	State        State
+	Attempt      int
+	MaxDeliver   int // Zero: not known or unlimited.
+	BeganAt      Micros
+	BeganExact   bool
+	LastBeat     Micros        // Zero: none seen.
+	Wait         time.Duration // In force for this attempt; zero when the consumer's configuration is not known.
+	Deadline     Micros        // Last delivery or heartbeat plus Wait; zero when not known.
+	Stale        StaleKind     // Empty: nothing is wrong.
+	Owner        string        // As reported; empty when nobody said.
+	LeaseVersion uint64        // The fencing token, as reported.
+	Next         NextStep
+}
+
+// Held is how long the current attempt has been in hand.
+func (l Lease) Held(now Micros) time.Duration { return max(0, now.Sub(l.BeganAt)) }
+
+// Left is the time to the deadline, negative once it has passed, zero when there is none.
+func (l Lease) Left(now Micros) time.Duration { return l.Deadline.Sub(now) }
+
+// Typical is how long tasks of a type take.
+type Typical struct {
+	P50, P95 time.Duration
+	Sample   int64 // Completed tasks behind the figures.
+}
+
+// TypicalDurations reads the distribution of running times per type from rollups of [MetricRunning]. The figures are upper ends of
+// buckets, at most 19 % above the true value.
+func TypicalDurations(t Tally) map[string]Typical {
+	counts := map[string]map[string]int64{}
+	for c, n := range t {
+		i := strings.LastIndexByte(c.Label, '|')
+		if c.Metric != MetricRunning || i < 0 || n <= 0 {
+			continue
+		}
+		if counts[c.Label[:i]] == nil {
+			counts[c.Label[:i]] = map[string]int64{}
+		}
+		counts[c.Label[:i]][c.Label[i+1:]] += n
+	}
+	out := make(map[string]Typical, len(counts))
+	for typ, buckets := range counts {
+		out[typ] = typicalOf(buckets)
+	}
+	return out
+}
+
+func typicalOf(buckets map[string]int64) Typical {
+	names := make([]string, 0, len(buckets))
+	var t Typical
+	for name, n := range buckets {
+		names = append(names, name)
+		t.Sample += n
+	}
+	slices.Sort(names)
+	quantile := func(q float64) time.Duration {
+		rank, seen := int64(math.Ceil(q*float64(t.Sample))), int64(0)
+		for _, name := range names {
+			if seen += buckets[name]; seen >= rank {
+				return BucketDuration(name)
+			}
+		}
+		return 0
+	}
+	t.P50, t.P95 = quantile(0.5), quantile(0.95)
+	return t
+}
+
+// minTypicalSample is how many completed tasks make a p95 worth acting on.
+const minTypicalSample = 20
+
+// stuckAfter is the running time beyond which a task that still sends heartbeats counts as stuck.
+func stuckAfter(t Typical) time.Duration {
+	if t.Sample < minTypicalSample {
+		return 15 * time.Minute
+	}
+	return max(3*t.P95, 15*time.Minute)
+}
+
+// LeaseOf describes the hold on an open message at now. ok is false when nobody holds it and nothing is overdue: it waits in the
+// stream, or between attempts. c is nil when the consumer is not known.
+func LeaseOf(o OpenMessage, c *ConsumerState, typical Typical, now Micros) (l Lease, ok bool) {
+	m, v := o.Message, Judge(o.Message, o.Task)
+	ev := evidenceOf(&m, &o.Task)
+	l = Lease{
+		TaskID: o.Task.ID, Message: m.Key, Agent: m.Agent, Consumer: m.Consumer, State: v.State, Attempt: ev.n,
+		BeganAt: ev.beganAt, LastBeat: ev.current.LastBeat,
+	}
+	if m.Stored != nil {
+		l.Type, l.Title = m.Stored.Type, m.Stored.Title
+	}
+	l.BeganExact = ev.current.DeliveredAt.Known() || m.deliveryOf(ev.n).At.Known()
+	l.setOwner(o.Task.reportsFor(&m))
+	if c != nil {
+		l.MaxDeliver = max(0, c.MaxDeliver)
+		l.Wait = c.Wait(ev.n)
+		l.Deadline = latest(latest(l.BeganAt, l.LastBeat), 0).Add(l.Wait)
+	}
+	l.Next = nextStep(v, l, ev, c)
+	l.Stale = staleKind(o, v, l, ev, typical, now)
+	return l, v.State.InFlight() || l.Stale != ""
+}
+
+func (l *Lease) setOwner(reports []ReportFacts) {
+	for _, r := range reports {
+		if r.Owner != "" && (r.LeaseVersion > l.LeaseVersion || l.Owner == "") {
+			l.Owner, l.LeaseVersion = r.Owner, r.LeaseVersion
+		}
+	}
+}
+
+func nextStep(v Verdict, l Lease, ev evidence, c *ConsumerState) NextStep {
+	lastAttempt := l.MaxDeliver > 0 && l.Attempt >= l.MaxDeliver
+	switch {
+	case v.State == StatePublished:
+		return NextStep{What: "delivery"}
+	case v.State == StateExhausted:
+		return NextStep{What: "dead_letter"}
+	case v.State == StateFailed && lastAttempt:
+		return NextStep{What: "exhaustion"}
+	case v.State == StateFailed && ev.current.NakAt.Known():
+		return NextStep{What: "redelivery", At: redeliveryAfterNak(ev.current, c)}
+	case v.State == StateFailed:
+		return NextStep{What: "redelivery", At: l.Deadline}
+	case lastAttempt:
+		return NextStep{What: "exhaustion", At: l.Deadline}
+	case v.State.InFlight():
+		return NextStep{What: "redelivery", At: l.Deadline}
+	}
+	return NextStep{}
+}
+
+// redeliveryAfterNak is when the broker hands a message out again. A delay together with non-uniform backoff comes late by the
+// difference between this attempt's wait and the first one's.
+func redeliveryAfterNak(a AttemptFacts, c *ConsumerState) Micros {
+	at := a.NakAt.Add(time.Duration(a.NakDelay))
+	if a.NakDelay > 0 && c != nil && len(c.Backoff) > 0 {
+		at = at.Add(c.Wait(a.N) - c.Wait(1))
+	}
+	return at
+}
+
+func staleKind(o OpenMessage, v Verdict, l Lease, ev evidence, typical Typical, now Micros) StaleKind {
+	overdue := l.Deadline.Known() && now > l.Deadline
+	lastAttempt := l.MaxDeliver > 0 && l.Attempt >= l.MaxDeliver
+	switch {
+	case v.State == StateExhausted && v.Rule == rulePresumedDead:
+		return StalePresumedDead
+	case v.State == StateFailed && v.Rule == ruleLeaseExpired:
+		return StaleLease
+	case !v.State.InFlight():
+		return ""
+	case overdue && lastAttempt:
+		return StalePresumedDead
+	case overdue:
+		return StaleLease
+	case zombie(o.Message, ev):
+		return StaleZombie
+	case ev.current.LastBeat.Known() && l.Held(now) > stuckAfter(typical):
+		return StaleStuck
+	case weakAccept(o, ev, now):
+		return StaleWeakAccept
+	case l.Wait > 0 && l.Left(now) < l.Wait/5 && !ev.current.LastBeat.Known():
+		return StaleExpiring
+	}
+	return ""
+}
+
+// zombie reports whether an attempt before the current one gave a sign of life after the current one began.
+func zombie(m MessageFacts, ev evidence) bool {
+	for _, a := range m.Attempts {
+		if a.N < ev.n && ev.beganAt.Known() && latest(a.LastBeat, latest(a.LastAckAt, a.NakAt)) > ev.beganAt {
+			return true
+		}
+	}
+	return false
+}
+
+// weakAcceptAfter is how long a claim may go without a sign that the runtime started.
+const weakAcceptAfter = time.Minute
+
+func weakAccept(o OpenMessage, ev evidence, now Micros) bool {
+	for _, r := range o.Task.reportsFor(&o.Message) {
+		if r.Attempt == ev.n && r.ClaimedAt.Known() && !r.AcceptedAt.Known() && !ev.current.LastBeat.Known() {
+			return now.Sub(r.ClaimedAt) > weakAcceptAfter
+		}
+	}
+	return false
+}
