@@ -154,7 +154,7 @@ func LeaseOf(o OpenMessage, c *ConsumerState, typical Typical, now Micros) (l Le
 	if c != nil {
 		l.MaxDeliver = max(0, c.MaxDeliver)
 		l.Wait = c.Wait(ev.n)
-		l.Deadline = latest(latest(l.BeganAt, l.LastBeat), 0).Add(l.Wait)
+		l.Deadline = latest(l.BeganAt, l.LastBeat).Add(l.Wait)
 	}
 	l.Next = nextStep(v, l, ev, c)
 	l.Stale = staleKind(o, v, l, ev, typical, now)

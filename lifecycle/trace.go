@@ -1,0 +1,228 @@
+package lifecycle
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Trace is the story of a task at one time: its messages with their attempts, who holds it, and the answers to the three questions
+// that people ask first (SPEC 2).
+type Trace struct {
+	Summary  TaskSummary
+	Facts    TaskFacts
+	Messages []MessageTrace // In generation order.
+	Waiting  time.Duration  // Over all messages, up to now.
+	Running  time.Duration  // Likewise.
+	Lease    *Lease         // Of the newest message; nil when nobody holds it.
+	Gaps     []Gap          // Spans within the task's time in which we may have been blind.
+	Answers  Answers
+	AsOf     Micros
+}
+
+// MessageTrace is one message of a task.
+type MessageTrace struct {
+	Facts    MessageFacts
+	Verdict  Verdict
+	Attempts []Attempt
+	Spans    []Span // In time order, without overlap within one attempt.
+	Consumer *ConsumerState
+	Lease    *Lease
+	Waiting  time.Duration
+	Running  time.Duration
+}
+
+// SpanKind tells waiting and running apart.
+type SpanKind string
+
+// The kinds of spans.
+const (
+	SpanWaiting SpanKind = "waiting" // Stored, and in nobody's hands.
+	SpanRunning SpanKind = "running" // In a worker's hands.
+)
+
+// Span is a stretch of a message's time.
+type Span struct {
+	Kind     SpanKind
+	Attempt  int // The attempt that runs, or the one that is waited for.
+	From, To Micros
+	Open     bool // It has not ended; To is the time of looking.
+	Inexact  bool // An end is a bound, not a time that somebody stated.
+}
+
+// TraceInput is what a trace is assembled from.
+type TraceInput struct {
+	Record    TaskRecord
+	Consumers []ConsumerState
+	Gaps      []Gap              // Those that overlap the task's time.
+	Typical   map[string]Typical // By task type.
+	Now       Micros
+}
+
+// AssembleTrace puts the story together. It is a pure function.
+func AssembleTrace(in TraceInput) Trace {
+	t := Trace{Summary: in.Record.Summary, Facts: in.Record.Facts, Gaps: in.Gaps, AsOf: in.Now}
+	for _, m := range in.Record.Messages {
+		mt := traceMessage(m, in)
+		t.Waiting += mt.Waiting
+		t.Running += mt.Running
+		if m.Key == in.Record.Facts.Head.Key {
+			t.Lease = mt.Lease
+		}
+		t.Messages = append(t.Messages, mt)
+	}
+	slices.SortStableFunc(t.Messages, func(a, b MessageTrace) int {
+		return cmp.Or(cmp.Compare(generationOf(a.Facts), generationOf(b.Facts)), a.Facts.Key.Compare(b.Facts.Key))
+	})
+	t.Answers = answer(t)
+	return t
+}
+
+func generationOf(m MessageFacts) int {
+	if m.Stored == nil {
+		return 0
+	}
+	return m.Stored.Generation
+}
+
+func traceMessage(m MessageFacts, in TraceInput) MessageTrace {
+	mt := MessageTrace{Facts: m, Verdict: Judge(m, in.Record.Facts), Attempts: Attempts(m), Consumer: consumerOf(m, in.Consumers)}
+	open := OpenMessage{Message: m, Task: in.Record.Facts}
+	if l, ok := LeaseOf(open, mt.Consumer, in.Typical[typeOf(m)], in.Now); ok {
+		mt.Lease = &l
+	}
+	mt.Spans = spans(mt, in.Now)
+	for _, s := range mt.Spans {
+		if s.Kind == SpanRunning {
+			mt.Running += s.To.Sub(s.From)
+		} else {
+			mt.Waiting += s.To.Sub(s.From)
+		}
+	}
+	return mt
+}
+
+func typeOf(m MessageFacts) string {
+	if m.Stored == nil {
+		return ""
+	}
+	return m.Stored.Type
+}
+
+// consumerOf finds the consumer of a message by name.
+func consumerOf(m MessageFacts, consumers []ConsumerState) *ConsumerState {
+	for i := range consumers {
+		if consumers[i].Stream == m.Key.Stream && consumers[i].Name == m.Consumer {
+			return &consumers[i]
+		}
+	}
+	return nil
+}
+
+// spans cuts the life of a message into waiting and running. Where a begin is not known, the time belongs to waiting, and the
+// span says that it is not exact.
+func spans(mt MessageTrace, now Micros) []Span {
+	var out []Span
+	var free Micros
+	if mt.Facts.Stored != nil {
+		free = mt.Facts.Stored.At
+	}
+	add := func(s Span) {
+		if s.From.Known() && s.To > s.From {
+			out = append(out, s)
+		}
+	}
+	for _, a := range mt.Attempts {
+		if a.BeganAt.Known() {
+			add(Span{Kind: SpanWaiting, Attempt: a.N, From: free, To: a.BeganAt, Inexact: !a.BeganExact})
+		}
+		switch {
+		case a.End != EndOpen:
+			add(Span{Kind: SpanRunning, Attempt: a.N, From: a.BeganAt, To: a.EndedAt, Inexact: !a.BeganExact || a.Silent})
+			free = latest(a.EndedAt, a.BeganAt)
+		case mt.Verdict.State.InFlight():
+			add(Span{Kind: SpanRunning, Attempt: a.N, From: a.BeganAt, To: now, Open: true, Inexact: !a.BeganExact})
+			return out
+		default:
+			return out
+		}
+	}
+	if mt.Verdict.State == StatePublished || mt.Verdict.State == StateFailed {
+		add(Span{Kind: SpanWaiting, Attempt: len(mt.Attempts) + 1, From: free, To: now, Open: true})
+	}
+	return out
+}
+
+// SortCausally orders events as they caused each other: by generation of their message, attempt, phase within the attempt, then
+// time. Clocks only decide among events that nothing else orders.
+func SortCausally(events []Event, messages []MessageFacts) {
+	generation := map[MessageKey]int{}
+	for i, m := range messages {
+		generation[m.Key] = generationOf(m)<<20 + i
+	}
+	slices.SortStableFunc(events, func(a, b Event) int {
+		return cmp.Or(
+			cmp.Compare(rankOf(a, generation), rankOf(b, generation)),
+			cmp.Compare(causalAttempt(a), causalAttempt(b)),
+			cmp.Compare(phase(a.Kind), phase(b.Kind)),
+			cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// rankOf places events about the task itself by kind: publish attempts before everything, the others with the newest message.
+func rankOf(e Event, generation map[MessageKey]int) int {
+	if g, ok := generation[e.Message]; ok {
+		return g
+	}
+	if e.Kind == PublishAttempted || e.Kind == NotStored {
+		return -1
+	}
+	newest := 0
+	for _, g := range generation {
+		newest = max(newest, g)
+	}
+	return newest
+}
+
+// causalAttempt is the attempt that an event belongs to; what ends a message without naming an attempt comes last.
+func causalAttempt(e Event) int {
+	if e.Attempt > 0 {
+		return e.Attempt
+	}
+	switch e.Kind {
+	case Published, Repaired, PublishAttempted, NotStored, Orphaned, Adopted, ReportIngressAcked:
+		return 0
+	case Vanished, DeadLettered, MaxDeliveries, RecordExpired, RecordDeleted, CompletionRecorded, EffectLogged:
+		return 1 << 30
+	}
+	return 1 << 29
+}
+
+// phase orders what happens within one attempt.
+func phase(k Kind) int {
+	switch k {
+	case PublishAttempted:
+		return 0
+	case Published, Repaired, ReportIngressAcked, NotStored:
+		return 1
+	case Orphaned, Adopted:
+		return 2
+	case Delivered, AttemptUnanswered, ConsumerRecreated:
+		return 3
+	case ReportClaimed:
+		return 4
+	case ReportAccepted:
+		return 5
+	case Acked, Naked, Terminated:
+		return 8
+	case AckConfirmed, NakConfirmed, TermConfirmed:
+		return 9
+	case LeaseExpired, PresumedDead, AckRefuted:
+		return 10
+	case MaxDeliveries, Vanished:
+		return 11
+	case DeadLettered, RecordExpired, RecordDeleted:
+		return 12
+	}
+	return 6
+}
