@@ -106,9 +106,11 @@ func (m *MessageFacts) Join(e Event) {
 	if e.Attempt > 0 {
 		m.joinAttempt(e)
 	}
+	if e.namesTask() {
+		m.TaskID = leastText(m.TaskID, e.TaskID)
+	}
 	switch e.Kind {
 	case Published, Repaired:
-		m.TaskID = leastText(m.TaskID, e.TaskID)
 		m.Stored = joinStored(m.Stored, storedFacts(e))
 		m.Repaired = m.Repaired || e.Kind == Repaired
 	case Delivered:

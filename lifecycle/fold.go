@@ -11,6 +11,7 @@ import (
 //	… load the rows of f.Keys(events), give each to f.LoadMessage
 //	f.Assign(events)                    // every event now names its task
 //	… load the rows of f.Tasks(), give each to f.LoadTask; load f.MissingHeads() likewise
+//	… move the stored events of f.Moves() to their new task: before the insert, so that a repeated event meets itself
 //	… insert the events; for each one that was not there before: f.Add(event)
 //	changes := f.Changes()              // write these, commit
 //
@@ -61,7 +62,6 @@ type Changes struct {
 	Messages []MessageRow // Rows to write, sorted by key.
 	Tasks    []TaskRow    // Rows to write, sorted by task id.
 	Removed  []string     // Tasks that were made up for a message and are empty now, sorted.
-	Moves    []Move       // Events to move, before Removed is deleted.
 	Tally    Tally        // To be added to the rollups.
 }
 
@@ -86,40 +86,52 @@ func (f *Fold) LoadMessage(r MessageRow) {
 	f.messages[r.Facts.Key] = &foldMessage{facts: r.Facts, task: r.TaskID, tally: messageTally(r.Facts), stored: true}
 }
 
-// Assign fills TaskID of every event: what the message's publish line says, else what the event says, else the message's own key
-// (SPEC 1: the fallback of the task id).
+// Assign fills TaskID of every event: what the message's publish line (or dead-letter entry) says, else its own key (SPEC 1: the
+// fallback of the task id). Events about no message keep the task they name.
 func (f *Fold) Assign(events []Event) {
 	said := map[MessageKey]string{}
 	for _, e := range events {
-		if !e.Message.IsZero() && (e.Kind == Published || e.Kind == Repaired) && e.TaskID != "" {
+		if e.namesTask() {
 			said[e.Message] = leastText(said[e.Message], e.TaskID)
 		}
 	}
 	for i := range events {
 		e := &events[i]
-		if e.Message.IsZero() {
-			continue
-		}
-		m := f.messages[e.Message]
-		switch {
-		case m != nil && m.facts.TaskID != "":
-			e.TaskID = m.facts.TaskID
-		case said[e.Message] != "":
-			e.TaskID = said[e.Message]
-		case m != nil:
-			e.TaskID = m.task
-		case e.TaskID == "":
-			e.TaskID = e.Message.String()
+		if !e.Message.IsZero() {
+			e.TaskID = f.taskOf(e.Message, said[e.Message])
 		}
 		f.task(e.TaskID)
-		if m != nil && m.task != e.TaskID {
-			f.task(m.task)
-		}
 	}
-	for i := range events {
-		f.task(events[i].TaskID)
-	}
+	slices.SortFunc(f.moves, func(a, b Move) int { return a.Key.Compare(b.Key) })
 }
+
+// taskOf decides which task message k belongs to, and notes a move when that is another one than before.
+func (f *Fold) taskOf(k MessageKey, said string) string {
+	m := f.messages[k]
+	switch {
+	case m == nil:
+		return firstText(said, k.String())
+	case m.facts.TaskID != "" || said == "" || said == m.task:
+		return m.task
+	}
+	if !slices.ContainsFunc(f.moves, func(v Move) bool { return v.Key == k }) {
+		f.moves = append(f.moves, Move{Key: k, From: m.task, To: said})
+		f.task(m.task)
+	}
+	return said
+}
+
+// namesTask reports whether e says which task its message belongs to.
+func (e *Event) namesTask() bool {
+	switch e.Kind {
+	case Published, Repaired, DeadLettered:
+		return !e.Message.IsZero() && e.TaskID != ""
+	}
+	return false
+}
+
+// Moves lists the messages whose task is another one than when they were stored, sorted by key.
+func (f *Fold) Moves() []Move { return f.moves }
 
 func (f *Fold) task(id string) *foldTask {
 	t := f.tasks[id]
@@ -193,7 +205,6 @@ func (f *Fold) attach(m *foldMessage, to string) {
 		if from.facts.Head.Key == m.facts.Key {
 			from.facts.Head = Head{}
 		}
-		f.moves = append(f.moves, Move{Key: m.facts.Key, From: m.task, To: to})
 	}
 	f.tasks[to].facts.Messages++
 	m.task = to
@@ -209,7 +220,7 @@ func (f *Fold) head(t *foldTask) *MessageFacts {
 
 // Changes judges what was touched and returns the rows to write.
 func (f *Fold) Changes() Changes {
-	c := Changes{Moves: f.moves, Tally: Tally{}}
+	c := Changes{Tally: Tally{}}
 	for id, t := range f.tasks {
 		if !t.touched {
 			continue
