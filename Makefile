@@ -1,0 +1,61 @@
+# Everything that people and machines do with this repository. `make` alone lists the targets.
+SHELL := /bin/sh
+GO ?= go
+TOOL := $(GO) tool -modfile=tools/go.mod
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+GOFILES = $(shell git ls-files '*.go' | grep -v '_templ\.go$$')
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test verify fmt-check lint generate generate-check tidy-check bench fuzz screenshots up down
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## Build bin/fleetglass
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/fleetglass ./cmd/server
+
+run: build ## Build and start the embedded demo on http://127.0.0.1:8080
+	./bin/fleetglass --demo $(ARGS)
+
+test: ## Install what the tests need, run all tests, say how many passed and failed
+	./scripts/install-test-deps.sh
+	./scripts/test.sh
+
+verify: fmt-check tidy-check ## Check format, vet, lint, generated files, go.mod, imports and the compose file
+	$(GO) vet ./...
+	$(MAKE) --no-print-directory generate-check
+	$(GO) test ./internal/archtest ./cmd/server -run 'Tree|Table|README|Reference' -count=1
+	cd deploy/composetest && GOWORK=off $(GO) test -count=1 ./...
+	$(MAKE) --no-print-directory lint
+
+fmt-check:
+	@unformatted=$$(gofmt -l $(GOFILES)); if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
+
+tidy-check:
+	$(GO) mod tidy -diff
+
+lint: ## Run golangci-lint (the first run builds it)
+	$(TOOL) golangci-lint run ./...
+
+generate: ## Regenerate templ components and documentation
+	@if git ls-files --error-unmatch '*.templ' >/dev/null 2>&1; then $(GO) tool templ generate -log-level warn; fi
+	$(GO) generate ./...
+
+generate-check: generate ## Fail when generated files differ from the committed ones
+	@git diff --exit-code --stat -- '*_templ.go' docs/ || { echo "generated files differ: run make generate and commit"; exit 1; }
+
+bench: ## Run the benchmarks and print a table
+	./scripts/bench.sh
+
+fuzz: ## Run every fuzz target for FUZZTIME (default 10s)
+	./scripts/fuzz.sh
+
+screenshots: ## Write pictures of every page to docs/screenshots
+	./scripts/screenshots.sh
+
+up: ## Start the whole set with docker compose
+	docker compose up --build --detach --wait
+
+down: ## Stop it; the data stays in volumes
+	docker compose down

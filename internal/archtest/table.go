@@ -1,0 +1,64 @@
+package archtest
+
+// Module is the path of the module that [Table] speaks of.
+const Module = "fleetglass"
+
+// everything is the row of the program itself, the only place that knows all the others.
+var everything = []string{
+	"alerts", "api", "collectors", "collectors/*", "dlqtriage", "fleet", "fleet/*", "internal/*", "lifecycle", "lifecycle/sqlite",
+	"lifecycle/postgres", "static", "views", "views/*", "web",
+}
+
+// Table is the law: what each package may import. Packages that are not in it may not exist.
+var Table = []Rule{
+	{Package: "lifecycle"},
+	{Package: "lifecycle/storetest", Own: []string{"lifecycle"}, Others: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
+	{Package: "lifecycle/sqlite", Own: []string{"lifecycle", "internal/migrate"}, Others: []string{"zombiezen.com/go/sqlite"}},
+	{Package: "lifecycle/postgres", Own: []string{"lifecycle", "internal/migrate"}, Others: []string{"github.com/jackc/pgx/v5"}},
+
+	{Package: "fleet", Own: []string{"lifecycle"}, Others: []string{"github.com/nats-io", "github.com/cloudevents/sdk-go/v2"}},
+	{Package: "fleet/demo", Own: []string{"lifecycle", "fleet"}, Others: []string{"github.com/nats-io", "golang.org/x/sync"}},
+
+	{Package: "collectors", Own: []string{"lifecycle", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"}},
+	{Package: "collectors/*", Own: []string{"lifecycle", "fleet", "collectors", "internal/health"},
+		Others: []string{"github.com/nats-io", "github.com/cloudevents/sdk-go/v2"}},
+
+	{Package: "dlqtriage", Own: []string{"lifecycle", "fleet"}},
+	{Package: "alerts", Own: []string{"lifecycle"}},
+
+	{Package: "static"},
+	{Package: "views", Own: []string{"lifecycle", "dlqtriage", "alerts", "static"}, Others: []string{"github.com/a-h/templ"}},
+	{Package: "views/*", Own: []string{"lifecycle", "dlqtriage", "alerts", "static", "views", "views/*"}, Others: []string{"github.com/a-h/templ"}},
+	{Package: "web",
+		Own: []string{"lifecycle", "dlqtriage", "alerts", "views", "views/*", "static", "fleet", "internal/live", "internal/httperr", "internal/auth",
+			"internal/health"},
+		Others: []string{"github.com/gin-gonic/gin", "github.com/a-h/templ"}},
+	{Package: "api",
+		Own:    []string{"lifecycle", "dlqtriage", "alerts", "fleet", "collectors/reports", "internal/live", "internal/httperr", "internal/auth", "internal/health"},
+		Others: []string{"github.com/gin-gonic/gin", "github.com/danielgtaylor/huma/v2", "github.com/cloudevents/sdk-go/v2"}},
+
+	{Package: "internal/archtest"},
+	{Package: "internal/auth", Own: []string{"internal/httperr"}, Others: []string{"github.com/goccy/go-yaml"}},
+	{Package: "internal/embednats", Own: []string{"fleet"}, Others: []string{"github.com/nats-io"}},
+	{Package: "internal/health"},
+	{Package: "internal/httperr", Own: []string{"lifecycle"}, Others: []string{"github.com/gin-gonic/gin", "github.com/danielgtaylor/huma/v2"}},
+	{Package: "internal/httpguard", Own: []string{"internal/httperr"}, Others: []string{"github.com/klauspost/compress"}},
+	{Package: "internal/live", Own: []string{"lifecycle"}},
+	{Package: "internal/migrate"},
+	{Package: "internal/telemetry", Own: []string{"lifecycle", "internal/health"}, Others: []string{"github.com/prometheus"}},
+	{Package: "internal/testkit", Own: []string{"fleet", "lifecycle", "internal/embednats"}, Others: []string{"github.com/nats-io", "github.com/jackc/pgx/v5"}},
+	{Package: "internal/testsummary"},
+
+	{Package: "cmd/server", Own: everything,
+		Others: []string{"github.com/alecthomas/kong", "github.com/goccy/go-yaml", "github.com/gin-gonic/gin", "github.com/nats-io", "golang.org/x/sync"}},
+}
+
+// testOwn and testOthers is what every test may import beside what its package may.
+var (
+	testOwn    = []string{"internal/testkit", "internal/embednats", "lifecycle", "lifecycle/storetest", "lifecycle/sqlite", "lifecycle/postgres"}
+	testOthers = []string{
+		"github.com/PuerkitoBio/goquery", "github.com/chromedp", "github.com/google/go-cmp", "github.com/jackc/pgx/v5", "github.com/nats-io",
+		"github.com/gin-gonic/gin", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/danielgtaylor/huma/v2", "github.com/cloudevents/sdk-go/v2",
+		"zombiezen.com/go/sqlite", "golang.org/x/sync", "golang.org/x/net",
+	}
+)

@@ -1,0 +1,18 @@
+#!/bin/sh
+# Runs every test of every module here and closes with one plain line. PACKAGES narrows the main module, TESTFLAGS adds flags.
+set -u
+cd "$(dirname "$0")/.."
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT INT TERM
+gotestsum="go tool -modfile=$PWD/tools/go.mod gotestsum --format pkgname --hide-summary=skipped,output"
+
+status=0
+# shellcheck disable=SC2086 # Flags and packages are meant to split.
+$gotestsum --jsonfile "$results/main.json" -- -timeout 5m ${TESTFLAGS:-} ${PACKAGES:-./...} || status=1
+if [ -z "${PACKAGES:-}" ]; then
+	(cd deploy/composetest && GOWORK=off $gotestsum --jsonfile "$results/compose.json" -- -timeout 2m ./...) || status=1
+fi
+
+echo
+go run ./internal/testsummary -allow scripts/allowed-skips.txt "$results"/*.json || status=1
+exit $status
