@@ -1,0 +1,90 @@
+package httperr
+
+import "net/http"
+
+// Code names a kind of failure in problem documents. Programs branch on it; it never changes its meaning.
+type Code string
+
+// The codes. The table below gives each its status and its text.
+const (
+	BadRequest           Code = "bad_request"
+	InvalidParameter     Code = "invalid_parameter"
+	UnknownParameter     Code = "unknown_parameter"
+	InvalidCursor        Code = "invalid_cursor"
+	InvalidBody          Code = "invalid_body"
+	InvalidReport        Code = "invalid_report"
+	Unauthenticated      Code = "unauthenticated"
+	Forbidden            Code = "forbidden"
+	NotFound             Code = "not_found"
+	MethodNotAllowed     Code = "method_not_allowed"
+	NotAcceptable        Code = "not_acceptable"
+	RequestTimeout       Code = "request_timeout"
+	Conflict             Code = "conflict"
+	PreconditionFailed   Code = "precondition_failed"
+	BodyTooLarge         Code = "body_too_large"
+	URITooLong           Code = "uri_too_long"
+	UnsupportedMediaType Code = "unsupported_media_type"
+	RateLimited          Code = "rate_limited"
+	HeaderTooLarge       Code = "header_too_large"
+	ClientClosed         Code = "client_closed_request"
+	Internal             Code = "internal"
+	Unavailable          Code = "unavailable"
+	Timeout              Code = "timeout"
+)
+
+// StatusClientClosed is the unofficial status for a client that went away; it is logged, nobody reads it.
+const StatusClientClosed = 499
+
+// Entry is what the table says about a code.
+type Entry struct {
+	Code      Code
+	Status    int
+	Title     string // A few words, the same for every occurrence.
+	Detail    string // What a user reads when the occurrence has nothing more precise to say.
+	Retryable bool   // The same request may succeed later, unchanged.
+}
+
+// Table lists all codes in the order of their status. It is the only place with texts for users.
+func Table() []Entry {
+	return []Entry{
+		{BadRequest, http.StatusBadRequest, "Bad request", "The request cannot be understood.", false},
+		{InvalidParameter, http.StatusBadRequest, "Invalid parameter", "A parameter has a value that cannot be used.", false},
+		{UnknownParameter, http.StatusBadRequest, "Unknown parameter", "The request has a query parameter that this call does not know.", false},
+		{InvalidCursor, http.StatusBadRequest, "Invalid cursor",
+			"The cursor is damaged or belongs to another filter or order. Begin again without a cursor.", false},
+		{InvalidBody, http.StatusBadRequest, "Invalid body", "The body is not what this call expects.", false},
+		{Unauthenticated, http.StatusUnauthorized, "Not signed in", "This call needs a valid token or a session.", false},
+		{Forbidden, http.StatusForbidden, "Not allowed", "The token or session does not have the scope that this call needs.", false},
+		{NotFound, http.StatusNotFound, "Not found", "Nothing is stored under that name.", false},
+		{MethodNotAllowed, http.StatusMethodNotAllowed, "Method not allowed", "This address does not take that method.", false},
+		{NotAcceptable, http.StatusNotAcceptable, "Not acceptable", "None of the accepted media types is offered.", false},
+		{RequestTimeout, http.StatusRequestTimeout, "Request too slow", "The request did not arrive in time.", true},
+		{Conflict, http.StatusConflict, "Conflict", "Somebody else changed it meanwhile. Load it again.", false},
+		{PreconditionFailed, http.StatusPreconditionFailed, "Changed meanwhile", "The entity tag is stale. Load it again.", false},
+		{BodyTooLarge, http.StatusRequestEntityTooLarge, "Body too large", "The body is larger than this call accepts.", false},
+		{URITooLong, http.StatusRequestURITooLong, "Address too long", "The address is longer than is accepted.", false},
+		{UnsupportedMediaType, http.StatusUnsupportedMediaType, "Unsupported media type", "This call does not read that content type.", false},
+		{InvalidReport, http.StatusUnprocessableEntity, "Invalid report", "A report cannot be used. Nothing of the request was stored.", false},
+		{RateLimited, http.StatusTooManyRequests, "Too many requests", "Wait as long as Retry-After says.", true},
+		{HeaderTooLarge, http.StatusRequestHeaderFieldsTooLarge, "Header too large", "A header is larger than is accepted.", false},
+		{ClientClosed, StatusClientClosed, "Client went away", "The connection was closed before the answer was ready.", true},
+		{Internal, http.StatusInternalServerError, "Internal error", "Something went wrong here. The cause is in the log of Fleetglass.", true},
+		{Unavailable, http.StatusServiceUnavailable, "Not available", "Fleetglass cannot answer this now. Try again shortly.", true},
+		{Timeout, http.StatusServiceUnavailable, "Took too long",
+			"The answer took longer than a request may. Narrow the filter or the time range.", true},
+	}
+}
+
+// lookup returns the entry of a code; a code that is not in the table reads as [Internal].
+func lookup(c Code) Entry {
+	var internal Entry
+	for _, e := range Table() {
+		if e.Code == c {
+			return e
+		}
+		if e.Code == Internal {
+			internal = e
+		}
+	}
+	return internal
+}
