@@ -1,0 +1,108 @@
+package auth
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Scope is something that a token may do.
+type Scope string
+
+// The scopes (SPEC 9).
+const (
+	Read          Scope = "read"           // See everything: pages, API, metrics.
+	Report        Scope = "report"         // Hand in agent reports.
+	TriagePropose Scope = "triage:propose" // Propose what to do with a dead letter.
+	TriageApply   Scope = "triage:apply"   // Retry, reassign, defer, release.
+	TriageDiscard Scope = "triage:discard" // Discard.
+	Admin         Scope = "admin"          // Everything.
+)
+
+// Scopes lists all scopes.
+func Scopes() []Scope { return []Scope{Read, Report, TriagePropose, TriageApply, TriageDiscard, Admin} }
+
+// Token is what is kept of a bearer token: never the token itself. Tokens have 256 random bits, so a plain SHA-256 cannot be
+// searched, and looking one up by its hash tells nothing about others.
+type Token struct {
+	Name    string    `yaml:"name"`              // Required. Who acts: shown in the audit.
+	SHA256  string    `yaml:"sha256"`            // Required. Hexadecimal hash of the token.
+	Scopes  []Scope   `yaml:"scopes"`            // Required.
+	Expires time.Time `yaml:"expires,omitempty"` // Optional; default never.
+}
+
+// NewToken makes a token of 256 random bits and the entry to keep for it. The text is shown once and kept nowhere.
+func NewToken(name string, scopes []Scope, expires time.Time) (text string, entry Token) {
+	var secret [32]byte
+	_, _ = rand.Read(secret[:]) // Never fails (crypto/rand).
+	text = "fg_" + base64.RawURLEncoding.EncodeToString(secret[:])
+	return text, Token{Name: name, SHA256: Hash(text), Scopes: scopes, Expires: expires}
+}
+
+// Hash is the hexadecimal SHA-256 of a token.
+func Hash(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// tokensFile is the form of the file.
+type tokensFile struct {
+	Tokens []Token `yaml:"tokens"`
+}
+
+// ReadTokens reads a YAML file with a list "tokens". It errors on an unknown key, an entry that is not complete, and a name or hash
+// that is there twice.
+func ReadTokens(name string) ([]Token, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("read tokens: %w", err)
+	}
+	var file tokensFile
+	if err := yaml.UnmarshalWithOptions(text, &file, yaml.DisallowUnknownField()); err != nil {
+		return nil, fmt.Errorf("read tokens from %s: %s", name, yaml.FormatError(err, false, false))
+	}
+	seen := map[string]bool{}
+	for i, t := range file.Tokens {
+		if err := t.validate(); err != nil {
+			return nil, fmt.Errorf("read tokens from %s: entry %d: %w", name, i+1, err)
+		}
+		if seen[t.Name] || seen[t.SHA256] {
+			return nil, fmt.Errorf("read tokens from %s: entry %d: name or hash is there twice", name, i+1)
+		}
+		seen[t.Name], seen[t.SHA256] = true, true
+	}
+	if len(file.Tokens) == 0 {
+		return nil, fmt.Errorf("read tokens from %s: no tokens", name)
+	}
+	return file.Tokens, nil
+}
+
+func (t Token) validate() error {
+	if t.Name == "" {
+		return fmt.Errorf("name is missing")
+	}
+	if sum, err := hex.DecodeString(t.SHA256); err != nil || len(sum) != sha256.Size {
+		return fmt.Errorf("%s: sha256 is not the hexadecimal hash of a token", t.Name)
+	}
+	if len(t.Scopes) == 0 {
+		return fmt.Errorf("%s: scopes are missing", t.Name)
+	}
+	for _, s := range t.Scopes {
+		if !slices.Contains(Scopes(), s) {
+			return fmt.Errorf("%s: %q is not a scope", t.Name, s)
+		}
+	}
+	return nil
+}
+
+// Marshal writes entries in the form of the file.
+func Marshal(tokens ...Token) ([]byte, error) {
+	return yaml.Marshal(tokensFile{Tokens: tokens})
+}
