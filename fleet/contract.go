@@ -1,7 +1,10 @@
 package fleet
 
 import (
+	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"fleetglass/lifecycle"
 )
@@ -141,4 +144,25 @@ func cutTwo(subject, prefix string) (first, rest string, ok bool) {
 		return "", "", false
 	}
 	return first, rest, true
+}
+
+// Validate errors when the prefix cannot begin a subject: empty tokens, wildcards, spaces, control characters, or a reserved $.
+func (c Contract) Validate() error {
+	for token := range strings.SplitSeq(c.Prefix, ".") {
+		if !ValidToken(token) || strings.HasPrefix(token, "$") {
+			return fmt.Errorf("subject prefix %q: token %q is not usable", c.Prefix, token)
+		}
+	}
+	if first, _, _ := strings.Cut(c.Prefix, "."); first == "obs" {
+		return fmt.Errorf("subject prefix %q: obs is taken by the capture streams", c.Prefix)
+	}
+	return nil
+}
+
+// ValidToken reports whether text can be one token of a subject, such as an agent's name: not empty, no dot, wildcard, white space or
+// control character. An agent's name is part of its worker's name too, which additionally forbids slashes.
+func ValidToken(text string) bool {
+	return text != "" && utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
+		return strings.ContainsRune(`.*>/\`, r) || unicode.IsSpace(r) || unicode.IsControl(r)
+	})
 }

@@ -1,0 +1,146 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Action is what a plan does to one object.
+type Action string
+
+// The actions.
+const (
+	ActionCreate Action = "create" // It is missing.
+	ActionUpdate Action = "update" // Fields that Fleetglass needs differ.
+	ActionNone   Action = "none"   // Nothing to do; differences from the recommendation are kept.
+	ActionBlock  Action = "block"  // It cannot be made right without a person; Problems say why.
+)
+
+// Change is the plan for one stream.
+type Change struct {
+	Stream   string
+	Action   Action
+	Fields   []FieldChange // What is created or updated.
+	Kept     []FieldChange // Where the fleet's own setting differs from the recommendation and is left alone.
+	Problems []string      // What a person must decide.
+
+	config map[string]any // The whole configuration to send.
+}
+
+// FieldChange is one field of a configuration, by the broker's own name for it. Values are readable text; empty when absent.
+type FieldChange struct {
+	Field, Old, New string
+}
+
+// Plan is the exact difference between a broker and what Fleetglass needs.
+type Plan struct {
+	Changes     []Change
+	Advice      []Advice    // On consumers of the fleet, which are never touched.
+	SelfImport  SelfImport  // Whether publish attempts reach OBS_RAW.
+	Permissions []Identity  // Least privilege for each part of Fleetglass.
+	contract    Contract    //
+	api         *managerAPI //
+}
+
+// Advice is a recommendation with the command that follows it.
+type Advice struct {
+	Object, Why, Command string
+}
+
+// SelfImport is the state of the account's import of its own task subjects.
+type SelfImport struct {
+	Fed     bool   // Publish attempts arrive under obs.raw.>.
+	Err     string // Why it could not be told; empty when it could.
+	Snippet string // What to add to the account's configuration when Fed is false.
+}
+
+// NewPlan reads the broker and computes the difference. It changes nothing. Its probe for the self-import publishes one message that
+// no stream stores (see [RawFed]).
+func NewPlan(ctx context.Context, js jetstream.JetStream, s Streams) (*Plan, error) {
+	if err := s.Contract.Validate(); err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	api := newManagerAPI(js)
+	existing, err := api.streams(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	if tasks, found := existing[StreamTasks]; found && s.Replicas == 0 {
+		s.Replicas = asInt(tasks["num_replicas"])
+	}
+	p := &Plan{contract: s.Contract, api: api, Permissions: s.Permissions()}
+	for _, wanted := range s.Configs() {
+		c, err := planStream(wanted, existing, s)
+		if err != nil {
+			return nil, fmt.Errorf("plan %s: %w", wanted.Name, err)
+		}
+		p.Changes = append(p.Changes, c)
+	}
+	if p.Advice, err = api.workerAdvice(ctx, existing); err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	p.SelfImport = probeSelfImport(ctx, js.Conn(), s.Contract)
+	return p, nil
+}
+
+// Empty reports whether applying the plan would change nothing.
+func (p *Plan) Empty() bool {
+	return !slices.ContainsFunc(p.Changes, func(c Change) bool { return c.Action == ActionCreate || c.Action == ActionUpdate })
+}
+
+// Blocked lists what keeps Fleetglass from working until a person decides.
+func (p *Plan) Blocked() []string {
+	var out []string
+	for _, c := range p.Changes {
+		for _, problem := range c.Problems {
+			out = append(out, c.Stream+": "+problem)
+		}
+	}
+	return out
+}
+
+// Apply carries the plan out. Blocked changes are skipped and returned as an error after everything else is done. Applying twice is
+// harmless.
+func (p *Plan) Apply(ctx context.Context) error {
+	var blocked []error
+	for _, c := range p.Changes {
+		var err error
+		switch c.Action {
+		case ActionCreate:
+			err = p.api.createStream(ctx, c.config)
+		case ActionUpdate:
+			err = p.api.updateStream(ctx, c.config)
+		case ActionBlock:
+			for _, problem := range c.Problems {
+				blocked = append(blocked, fmt.Errorf("%s: %s", c.Stream, problem))
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", c.Action, c.Stream, err)
+		}
+	}
+	return errors.Join(blocked...)
+}
+
+// Provision plans and applies in one step.
+func Provision(ctx context.Context, js jetstream.JetStream, s Streams) (*Plan, error) {
+	p, err := NewPlan(ctx, js, s)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.Apply(ctx)
+}
+
+// fieldsOf is a configuration in the broker's own field names.
+func fieldsOf(cfg jetstream.StreamConfig) (map[string]any, error) {
+	b, err := json.Marshal(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return decodeFields(b)
+}

@@ -1,0 +1,222 @@
+package fleet
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Fields that Fleetglass cannot work without, by kind of stream. Everything else that differs is the fleet's own choice.
+var (
+	neededOfCapture = []string{"subjects", "no_ack", "discard", "sources", "republish", "mirror", "sealed", "subject_transform"}
+	neededOfTasks   = []string{"republish"}
+	neededOfRecords = []string{"allow_msg_ttl", "subject_delete_marker_ttl"}
+)
+
+// fixed are fields that the broker refuses to change on an existing stream.
+var fixed = []string{"storage", "retention", "mirror", "sealed"}
+
+// compared are the fields in which an existing stream of the fleet is held against the recommendation.
+var compared = []string{
+	"subjects", "retention", "storage", "discard", "max_age", "max_bytes", "max_msgs", "max_msgs_per_subject", "duplicate_window",
+	"allow_direct", "num_replicas", "sources", "no_ack",
+}
+
+func planStream(wanted jetstream.StreamConfig, existing map[string]map[string]any, s Streams) (Change, error) {
+	want, err := fieldsOf(wanted)
+	if err != nil {
+		return Change{}, err
+	}
+	have, found := existing[wanted.Name]
+	if !found {
+		return planNew(want, existing), nil
+	}
+	c := Change{Stream: wanted.Name, Action: ActionNone, config: maps.Clone(have)}
+	needed := neededFields(wanted.Name)
+	if wanted.Name == StreamTasks {
+		keepBodies(want, have, s.Bodies)
+		c.checkTasks(have, s.Contract)
+	}
+	if wanted.Name == recordsStream && asInt(have["max_msgs_per_subject"]) < asInt(want["max_msgs_per_subject"]) {
+		needed = append(slices.Clone(needed), "max_msgs_per_subject")
+	}
+	for _, field := range union(needed, compared) {
+		c.compare(field, want[field], have[field], slices.Contains(needed, field))
+	}
+	c.settle()
+	return c, nil
+}
+
+func neededFields(stream string) []string {
+	switch stream {
+	case StreamTasks:
+		return neededOfTasks
+	case StreamDLQ, StreamRetry:
+		return nil
+	case recordsStream:
+		return neededOfRecords
+	case CapturePub, CaptureRaw:
+		return append(slices.Clone(neededOfCapture), "duplicate_window")
+	}
+	return neededOfCapture
+}
+
+func planNew(want map[string]any, existing map[string]map[string]any) Change {
+	c := Change{Stream: fmt.Sprint(want["name"]), Action: ActionCreate, config: want}
+	for _, field := range slices.Sorted(maps.Keys(want)) {
+		if text := readable(field, want[field]); text != "" && field != "name" {
+			c.Fields = append(c.Fields, FieldChange{Field: field, New: text})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(existing)) {
+		if a, b, clash := overlap(asTexts(want["subjects"]), asTexts(existing[name]["subjects"])); clash {
+			c.Action = ActionBlock
+			c.Problems = append(c.Problems, fmt.Sprintf("stream %s already stores %s, which overlaps %s", name, b, a))
+		}
+	}
+	return c
+}
+
+// keepBodies leaves the choice between bodies and headers as it is, unless one was asked for.
+func keepBodies(want, have map[string]any, asked Bodies) {
+	old, _ := have["republish"].(map[string]any)
+	if republish, ok := want["republish"].(map[string]any); ok && asked == BodiesAsIs && old["headers_only"] == true {
+		republish["headers_only"] = true
+	}
+}
+
+// checkTasks looks for settings of TASKS that Fleetglass must not change and cannot live with.
+func (c *Change) checkTasks(have map[string]any, contract Contract) {
+	if old, ok := have["republish"].(map[string]any); ok {
+		if dest := fmt.Sprint(old["dest"]); !strings.HasPrefix(dest, pubPrefix+".") {
+			c.Problems = append(c.Problems, fmt.Sprintf("it republishes to %s already, and a stream has one republish only; "+
+				"point it to %s.{{wildcard(1)}}.> by hand if nobody needs the old one", dest, pubPrefix))
+		}
+	}
+	subjects := asTexts(have["subjects"])
+	if _, _, any := overlap([]string{contract.TaskSubjects()}, subjects); !any {
+		c.Problems = append(c.Problems, fmt.Sprintf("it stores %s, none of which is a task subject of this fleet (%s); is the prefix right?",
+			strings.Join(subjects, ", "), contract.TaskSubjects()))
+	}
+}
+
+func (c *Change) compare(field string, want, have any, needed bool) {
+	w, h := readable(field, want), readable(field, have)
+	if w == h {
+		return
+	}
+	diff := FieldChange{Field: field, Old: h, New: w}
+	switch {
+	case needed && slices.Contains(fixed, field):
+		c.Problems = append(c.Problems, fmt.Sprintf("%s is %s, must be %s, and cannot be changed on an existing stream", field, orNone(h), orNone(w)))
+	case needed:
+		c.Fields = append(c.Fields, diff)
+		if w == "" {
+			delete(c.config, field)
+		} else {
+			c.config[field] = want
+		}
+	default:
+		c.Kept = append(c.Kept, diff)
+	}
+}
+
+func (c *Change) settle() {
+	switch {
+	case len(c.Problems) > 0:
+		c.Action = ActionBlock
+	case len(c.Fields) > 0:
+		c.Action = ActionUpdate
+	}
+}
+
+// readable is the value of a field as text; empty for what the broker treats as not set.
+func readable(field string, v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case bool:
+		if !v {
+			return ""
+		}
+	case string:
+		return v
+	case json.Number:
+		n, err := v.Int64()
+		if err != nil {
+			return v.String()
+		}
+		return readableNumber(field, n)
+	case []any:
+		if len(v) == 0 {
+			return ""
+		}
+	case map[string]any:
+		v = maps.Clone(v)
+		maps.DeleteFunc(v, func(_ string, x any) bool { return readable("", x) == "" })
+		if len(v) == 0 {
+			return ""
+		}
+		return compact(v)
+	}
+	return compact(v)
+}
+
+func readableNumber(field string, n int64) string {
+	switch {
+	case n == 0, n == -1:
+		return ""
+	case strings.HasSuffix(field, "_age"), strings.HasSuffix(field, "_window"), strings.HasSuffix(field, "_ttl"):
+		return time.Duration(n).String()
+	case field == "max_bytes" && n%mib == 0:
+		return strconv.FormatInt(n/mib, 10) + " MiB"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func compact(v any) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "not set"
+	}
+	return text
+}
+
+func union(a, b []string) []string {
+	out := slices.Clone(a)
+	for _, x := range b {
+		if !slices.Contains(out, x) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+func asInt(v any) int {
+	n, _ := strconv.Atoi(fmt.Sprint(v))
+	return n
+}
+
+func asTexts(v any) []string {
+	list, _ := v.([]any)
+	texts := make([]string, 0, len(list))
+	for _, x := range list {
+		texts = append(texts, fmt.Sprint(x))
+	}
+	return texts
+}

@@ -1,0 +1,147 @@
+package fleet_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"fleetglass/fleet"
+	"fleetglass/internal/testkit"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+func TestProvisioningTwiceChangesNothing(t *testing.T) {
+	t.Parallel()
+	js := testkit.JetStream(t, testkit.BareBroker(t))
+	s := fleet.Streams{Contract: fleet.NewContract(""), Pulls: true}
+	first, err := fleet.NewPlan(t.Context(), js, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(first.Changes); got != 11 {
+		t.Errorf("first plan has %d objects, want 11:\n%s", got, first)
+	}
+	for _, c := range first.Changes {
+		if c.Action != fleet.ActionCreate {
+			t.Errorf("first plan of %s is %s, want create", c.Stream, c.Action)
+		}
+	}
+	if !first.SelfImport.Fed {
+		t.Errorf("self-import of the embedded broker not seen: %+v", first.SelfImport)
+	}
+	if err := first.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	second, err := fleet.NewPlan(t.Context(), js, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !second.Empty() || len(second.Blocked()) > 0 {
+		t.Errorf("second plan is not empty:\n%s", second)
+	}
+	for _, c := range second.Changes {
+		if len(c.Kept) > 0 {
+			t.Errorf("%s, as just created, differs from the recommendation: %+v", c.Stream, c.Kept)
+		}
+	}
+	if _, err := js.KeyValue(t.Context(), fleet.BucketIdempotency); err != nil {
+		t.Errorf("the records are no KV bucket: %v", err)
+	}
+}
+
+func TestAnExistingTasksKeepsItsOwnSettings(t *testing.T) {
+	t.Parallel()
+	js := testkit.JetStream(t, testkit.BareBroker(t))
+	c := fleet.NewContract("")
+	before, err := js.CreateStream(t.Context(), jetstream.StreamConfig{
+		Name: fleet.StreamTasks, Subjects: []string{c.TaskSubjects()}, Retention: jetstream.WorkQueuePolicy, MaxAge: 3 * time.Hour,
+		Duplicates: 10 * time.Minute, Description: "theirs", Metadata: map[string]string{"owner": "someone"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateConsumer(t.Context(), fleet.StreamTasks, jetstream.ConsumerConfig{
+		Durable: fleet.WorkerName("cto"), FilterSubject: c.TaskSubject("cto", ">"), AckPolicy: jetstream.AckExplicitPolicy,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := fleet.Provision(t.Context(), js, fleet.Streams{Contract: c, Bodies: fleet.HeadersOnly})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := plan.String()
+	for _, want := range []string{
+		"~ republish: not set -> ", "= max_age: 3h0m0s is kept (recommended: 168h0m0s)", "= duplicate_window: 10m0s is kept",
+		"nats consumer edit TASKS cto-task-worker --sample 100",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("plan lacks %q:\n%s", want, text)
+		}
+	}
+	stream, err := js.Stream(t.Context(), fleet.StreamTasks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := stream.CachedInfo().Config
+	if after.RePublish == nil || after.RePublish.Destination != "obs.pub.{{wildcard(1)}}.>" || !after.RePublish.HeadersOnly {
+		t.Errorf("republish is %+v", after.RePublish)
+	}
+	was := before.CachedInfo().Config
+	if after.MaxAge != was.MaxAge || after.Duplicates != was.Duplicates || after.Description != "theirs" || after.Metadata["owner"] != "someone" {
+		t.Errorf("settings of the fleet changed: %+v", after)
+	}
+	again, err := fleet.NewPlan(t.Context(), js, fleet.Streams{Contract: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !again.Empty() {
+		t.Errorf("a plan that does not ask for bodies undoes headers-only:\n%s", again)
+	}
+	asked, err := fleet.NewPlan(t.Context(), js, fleet.Streams{Contract: c, Bodies: fleet.BodiesKept})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asked.Empty() {
+		t.Error("a plan that asks for bodies does not restore them")
+	}
+}
+
+func TestWhatAPersonMustDecideIsBlocked(t *testing.T) {
+	t.Parallel()
+	c := fleet.NewContract("")
+	cases := map[string]struct {
+		stream jetstream.StreamConfig
+		want   string
+	}{
+		"another republish": {jetstream.StreamConfig{Name: "TASKS", Subjects: []string{c.TaskSubjects()},
+			RePublish: &jetstream.RePublish{Source: ">", Destination: "audit.>"}}, "TASKS: it republishes to audit.> already"},
+		"another prefix":     {jetstream.StreamConfig{Name: "TASKS", Subjects: []string{"acme.agents.*.tasks.>"}}, "is the prefix right?"},
+		"overlap":            {jetstream.StreamConfig{Name: "DLQ_cto", Subjects: []string{"genbrain.dlq.cto.>"}}, "DLQ: stream DLQ_cto already stores"},
+		"captures in memory": {jetstream.StreamConfig{Name: "OBS_ACK", Subjects: []string{"x"}, Retention: jetstream.InterestPolicy}, ""},
+		"capture is a mirror": {jetstream.StreamConfig{Name: "OBS_EVT", Mirror: &jetstream.StreamSource{Name: "X"}},
+			"OBS_EVT: mirror is"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			js := testkit.JetStream(t, testkit.BareBroker(t))
+			if _, err := js.CreateStream(t.Context(), tc.stream); err != nil {
+				t.Fatal(err)
+			}
+			plan, err := fleet.Provision(t.Context(), js, fleet.Streams{Contract: c})
+			if tc.want == "" {
+				if err != nil || !strings.Contains(plan.String(), "retention: interest is kept") {
+					t.Errorf("err %v, plan:\n%s", err, plan)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got error %v, want %q", err, tc.want)
+			}
+			if _, err := js.Stream(t.Context(), fleet.CaptureRaw); err != nil {
+				t.Errorf("the rest was not applied: %v", err)
+			}
+		})
+	}
+}

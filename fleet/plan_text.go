@@ -1,0 +1,87 @@
+package fleet
+
+import (
+	"fmt"
+	"strings"
+)
+
+// String is the plan for people: one block per object, + for what is created, ~ for what changes, = for what is kept although it
+// differs, ! for what a person must decide.
+func (p *Plan) String() string {
+	var b strings.Builder
+	for _, c := range p.Changes {
+		c.print(&b)
+	}
+	p.SelfImport.print(&b, p.contract)
+	for _, a := range p.Advice {
+		fmt.Fprintf(&b, "advice: %s\n  %s\n  %s\n", a.Object, a.Why, a.Command)
+	}
+	if p.Empty() {
+		b.WriteString("nothing to change\n")
+	}
+	return b.String()
+}
+
+func (c Change) print(b *strings.Builder) {
+	verbs := map[Action]string{ActionCreate: "+ create", ActionUpdate: "~ update", ActionNone: "  as it should be:", ActionBlock: "! blocked:"}
+	fmt.Fprintf(b, "%s %s\n", verbs[c.Action], c.object())
+	for _, f := range c.Fields {
+		if c.Action == ActionCreate || (c.Action == ActionBlock && f.Old == "") {
+			fmt.Fprintf(b, "    + %s: %s\n", f.Field, f.New)
+			continue
+		}
+		fmt.Fprintf(b, "    ~ %s: %s -> %s\n", f.Field, orNone(f.Old), orNone(f.New))
+	}
+	for _, f := range c.Kept {
+		fmt.Fprintf(b, "    = %s: %s is kept (recommended: %s)\n", f.Field, orNone(f.Old), orNone(f.New))
+	}
+	for _, problem := range c.Problems {
+		fmt.Fprintf(b, "    ! %s\n", problem)
+	}
+}
+
+func (c Change) object() string {
+	if c.Stream == recordsStream {
+		return "bucket " + BucketIdempotency
+	}
+	return "stream " + c.Stream
+}
+
+func (s SelfImport) print(b *strings.Builder, c Contract) {
+	switch {
+	case s.Fed:
+		fmt.Fprintf(b, "  as it should be: publish attempts to %s arrive under %s.>\n", c.TaskSubjects(), rawPrefix)
+		return
+	case s.Err != "":
+		fmt.Fprintf(b, "! could not tell whether publish attempts arrive under %s.>: %s\n", rawPrefix, s.Err)
+	default:
+		fmt.Fprintf(b, "! publish attempts do not arrive under %s.>: duplicates will be seen by best effort only\n", rawPrefix)
+	}
+	fmt.Fprintf(b, "    add this to the fleet's account, then reload the servers (with JWT accounts: the same export and import by nsc):\n")
+	for line := range strings.SplitSeq(s.Snippet, "\n") {
+		fmt.Fprintf(b, "      %s\n", line)
+	}
+}
+
+// PermissionsText prints the least-privilege permissions in the syntax of nats-server.
+func (p *Plan) PermissionsText() string {
+	var b strings.Builder
+	for _, id := range p.Permissions {
+		fmt.Fprintf(&b, "# %s: %s\n{ user: fleetglass-%s, permissions: {\n", id.Name, id.Purpose, id.Name)
+		printSubjects(&b, "publish", id.Publish)
+		printSubjects(&b, "subscribe", id.Subscribe)
+		b.WriteString("} }\n")
+	}
+	return b.String()
+}
+
+func printSubjects(b *strings.Builder, verb string, subjects []string) {
+	if len(subjects) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "  %s: [\n", verb)
+	for _, s := range subjects {
+		fmt.Fprintf(b, "    %q\n", s)
+	}
+	b.WriteString("  ]\n")
+}

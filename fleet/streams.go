@@ -1,0 +1,158 @@
+package fleet
+
+import (
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Bodies says whether captured publishes carry the body of the task.
+type Bodies string
+
+// The choices for [Streams.Bodies].
+const (
+	BodiesAsIs  Bodies = ""        // What TASKS does already; with bodies where it does not republish yet.
+	BodiesKept  Bodies = "kept"    // With bodies: a task that is gone from TASKS can be shown and sent again.
+	HeadersOnly Bodies = "headers" // The privacy choice: a body is gone once its task is acknowledged or terminated.
+)
+
+const (
+	day = 24 * time.Hour
+	mib = 1 << 20
+	// shortWindow is the broker's default for deduplication, stated so that a plan can compare it.
+	shortWindow = 2 * time.Minute
+)
+
+// Streams says how the streams of a fleet are to be set up.
+type Streams struct {
+	Contract        Contract      // Required.
+	Replicas        int           // Optional; default that of TASKS where it exists, else 1.
+	Bodies          Bodies        // Optional; default [BodiesAsIs].
+	Pulls           bool          // Optional; default false. Capture pull requests too (OBS_PULL).
+	RecordRetention time.Duration // Optional; default 72 h. How long idempotency records are kept in KV.
+}
+
+func (s Streams) withDefaults() Streams {
+	if s.Replicas < 1 {
+		s.Replicas = 1
+	}
+	if s.RecordRetention <= 0 {
+		s.RecordRetention = 72 * time.Hour
+	}
+	return s
+}
+
+// Configs is the recommended configuration of every stream, in the order in which they must be created: the capture streams first, so
+// that nothing published to a new TASKS goes unseen.
+func (s Streams) Configs() []jetstream.StreamConfig {
+	s = s.withDefaults()
+	configs := s.captures()
+	configs = append(configs, s.tasks(), s.dlq(), s.retry(), s.records())
+	for i := range configs {
+		configs[i].Storage, configs[i].Replicas = jetstream.FileStorage, s.Replicas
+	}
+	return configs
+}
+
+func (s Streams) captures() []jetstream.StreamConfig {
+	advisories := "$JS.EVENT.ADVISORY."
+	undeduped := []*jetstream.StreamSource{{Name: CaptureNone}}
+	configs := []jetstream.StreamConfig{
+		{Name: CaptureNone, Subjects: []string{"obs.none"}, MaxMsgs: 1, MaxBytes: mib},
+		{Name: CapturePub, Subjects: []string{pubPrefix + ".>"}, Sources: undeduped, MaxAge: day, MaxBytes: 512 * mib},
+		{Name: CaptureRaw, Subjects: []string{rawPrefix + ".>"}, Sources: undeduped, MaxAge: day, MaxBytes: 256 * mib},
+		{Name: CaptureAck, Subjects: ackSubjects(), MaxAge: day, MaxBytes: 256 * mib},
+		{Name: CaptureEvt, Subjects: []string{
+			advisories + "CONSUMER.*." + StreamTasks + ".*",
+			advisories + "STREAM.*." + StreamTasks,
+			"$JS.EVENT.METRIC.CONSUMER.ACK." + StreamTasks + ".*",
+		}, MaxAge: day, MaxBytes: 256 * mib},
+	}
+	if s.Pulls {
+		configs = append(configs, jetstream.StreamConfig{
+			Name: CapturePull, Subjects: []string{"$JS.API.CONSUMER.MSG.NEXT." + StreamTasks + ".*"}, MaxAge: time.Hour, MaxBytes: 64 * mib,
+		})
+	}
+	for i := range configs {
+		configs[i].NoAck = true
+		if len(configs[i].Sources) == 0 {
+			configs[i].Duplicates = shortWindow
+		}
+	}
+	return append(configs, jetstream.StreamConfig{
+		Name: CaptureReport, Subjects: []string{s.Contract.Prefix + ".lifecycle.>"}, MaxAge: 7 * day, MaxBytes: 256 * mib,
+		Duplicates: shortWindow,
+	})
+}
+
+// ackSubjects are both forms of the acknowledgement subject, in their exact lengths: the shorter patterns overlap and are refused.
+func ackSubjects() []string {
+	return []string{
+		"$JS.ACK." + StreamTasks + ".*.*.*.*.*.*",
+		"$JS.ACK.*.*." + StreamTasks + ".*.*.*.*.*.>",
+	}
+}
+
+func (s Streams) tasks() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: StreamTasks, Subjects: []string{s.Contract.TaskSubjects()}, Retention: jetstream.WorkQueuePolicy,
+		MaxAge: 7 * day, Duplicates: time.Hour, MaxMsgsPerSubject: 1000, AllowDirect: true, RePublish: s.republish(),
+	}
+}
+
+func (s Streams) republish() *jetstream.RePublish {
+	return &jetstream.RePublish{
+		Source:      s.Contract.TaskSubjects(),
+		Destination: pubPrefix + ".{{wildcard(1)}}.>",
+		HeadersOnly: s.Bodies == HeadersOnly,
+	}
+}
+
+func (s Streams) dlq() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: StreamDLQ, Subjects: []string{s.Contract.Prefix + ".dlq.>"}, MaxMsgs: 10_000, Duplicates: 5 * time.Minute, AllowDirect: true,
+	}
+}
+
+func (s Streams) retry() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: StreamRetry, Subjects: []string{s.Contract.Prefix + ".retry.>"}, MaxMsgs: 1000, MaxAge: day, AllowDirect: true,
+		Duplicates: time.Hour,
+	}
+}
+
+// recordsStream is the stream behind [BucketIdempotency].
+const recordsStream = "KV_" + BucketIdempotency
+
+// records is the KV bucket as the stream that it is. Its markers make the expiry of a record visible to watchers.
+func (s Streams) records() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name: recordsStream, Subjects: []string{"$KV." + BucketIdempotency + ".>"}, MaxMsgsPerSubject: 5, MaxAge: s.RecordRetention,
+		Discard: jetstream.DiscardNew, AllowRollup: true, DenyDelete: true, AllowDirect: true, AllowMsgTTL: true,
+		SubjectDeleteMarkerTTL: time.Hour, Duplicates: shortWindow,
+	}
+}
+
+// Timing is how patient a worker's consumer is.
+type Timing struct {
+	AckWait    time.Duration   // Silence after which the broker hands a task out again, where Backoff does not say.
+	MaxDeliver int             // Attempts in all.
+	Backoff    []time.Duration // Overrides AckWait attempt by attempt; no longer than MaxDeliver.
+	Heartbeat  time.Duration   // How often a worker says that it is still working.
+}
+
+// DefaultTiming is that of SPEC 1. Its backoff overrides its ack wait: the first attempt has 30 seconds.
+func DefaultTiming() Timing {
+	return Timing{
+		AckWait: 5 * time.Minute, MaxDeliver: 3, Backoff: []time.Duration{30 * time.Second, 2 * time.Minute, 5 * time.Minute},
+		Heartbeat: 2 * time.Minute,
+	}
+}
+
+// Worker is the durable consumer of an agent, sampled so that the broker confirms every acknowledgement.
+func (c Contract) Worker(agent string, t Timing) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable: WorkerName(agent), FilterSubject: c.TaskSubject(agent, ">"), AckPolicy: jetstream.AckExplicitPolicy,
+		AckWait: t.AckWait, MaxDeliver: t.MaxDeliver, BackOff: t.Backoff, MaxAckPending: 1, SampleFrequency: "100",
+	}
+}

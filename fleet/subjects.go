@@ -1,0 +1,34 @@
+package fleet
+
+import "strings"
+
+// SubjectMatches reports whether a subject without wildcards falls under a pattern, such as a consumer's filter.
+func SubjectMatches(pattern, subject string) bool { return subjectsOverlap(pattern, subject) }
+
+// overlap finds the first pair of patterns that some subject matches both of.
+func overlap(a, b []string) (x, y string, found bool) {
+	for _, x := range a {
+		for _, y := range b {
+			if subjectsOverlap(x, y) {
+				return x, y, true
+			}
+		}
+	}
+	return "", "", false
+}
+
+func subjectsOverlap(a, b string) bool {
+	for {
+		x, restA, moreA := strings.Cut(a, ".")
+		y, restB, moreB := strings.Cut(b, ".")
+		switch {
+		case x == ">" || y == ">":
+			return true
+		case x != y && x != "*" && y != "*":
+			return false
+		case !moreA || !moreB:
+			return moreA == moreB
+		}
+		a, b = restA, restB
+	}
+}

@@ -1,0 +1,154 @@
+package embednats
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	startTimeout = 15 * time.Second
+	closeTimeout = 15 * time.Second
+)
+
+// Server is a running nats-server in this process.
+type Server struct {
+	srv      *server.Server
+	log      *slog.Logger
+	lock     *os.File
+	password string
+	wanted   string
+	closing  sync.Once
+	closeErr error
+}
+
+// Start runs a server until [Server.Close]. It continues with the streams that an earlier server left in the directory. It errors when
+// the configuration is invalid, another server uses the directory, no port near the wanted one is free, or the server is not
+// ready within 15 seconds.
+func Start(cfg Config) (*Server, error) {
+	cfg, err := cfg.validate()
+	if err != nil {
+		return nil, err
+	}
+	lock, err := lockDir(cfg.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("embedded nats: %w", err)
+	}
+	s := &Server{log: cfg.Logger, lock: lock, password: cfg.Password, wanted: cfg.Listen}
+	if err := s.run(cfg); err != nil {
+		return nil, errors.Join(fmt.Errorf("embedded nats: %w", err), s.Close())
+	}
+	if moved, from := s.Moved(); moved {
+		s.log.Warn("nats port taken, listening on another", "wanted", from, "url", s.URL())
+	}
+	return s, nil
+}
+
+func (s *Server) run(cfg Config) error {
+	opts, err := cfg.options()
+	if err != nil {
+		return err
+	}
+	if cfg.Listen != "" {
+		if err := listenOn(opts, cfg.Listen); err != nil {
+			return err
+		}
+	}
+	srv, err := server.NewServer(opts)
+	if err != nil {
+		return err
+	}
+	s.srv = srv
+	log := &logger{log: cfg.Logger}
+	srv.SetLoggerV2(log, false, false, false)
+	srv.Start()
+	if !srv.ReadyForConnections(startTimeout) || !srv.JetStreamEnabled() {
+		return fmt.Errorf("not ready after %s: %s", startTimeout, log.lastFatal())
+	}
+	return nil
+}
+
+// Connect opens a connection through memory. The caller closes it. It errors when the server is closed.
+func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
+	opts = append([]nats.Option{nats.InProcessServer(s.srv), nats.Name("fleetglass")}, opts...)
+	if s.password != "" {
+		opts = append(opts, nats.UserInfo(user, s.password))
+	}
+	nc, err := nats.Connect("", opts...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to embedded nats: %w", err)
+	}
+	return nc, nil
+}
+
+// URL is where clients outside the process connect, such as nats://127.0.0.1:4222; empty when the server does not listen.
+func (s *Server) URL() string {
+	addr, ok := s.srv.Addr().(*net.TCPAddr)
+	if !ok || s.wanted == "" {
+		return ""
+	}
+	return "nats://" + addr.String()
+}
+
+// Moved reports whether the wanted port was taken, so that the server listens on another one, and the address that was wanted.
+func (s *Server) Moved() (moved bool, wanted string) {
+	addr, ok := s.srv.Addr().(*net.TCPAddr)
+	if !ok || s.wanted == "" {
+		return false, s.wanted
+	}
+	_, port, _ := net.SplitHostPort(s.wanted)
+	return port != "0" && port != fmt.Sprint(addr.Port), s.wanted
+}
+
+// Close stops the server, waiting at most 15 seconds for it to write its state. It is idempotent.
+func (s *Server) Close() error {
+	s.closing.Do(func() {
+		s.closeErr = s.shutdown()
+		if err := s.lock.Close(); err != nil && s.closeErr == nil {
+			s.closeErr = fmt.Errorf("close embedded nats: %w", err)
+		}
+	})
+	return s.closeErr
+}
+
+func (s *Server) shutdown() error {
+	if s.srv == nil {
+		return nil
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.srv.Shutdown()
+		s.srv.WaitForShutdown()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-time.After(closeTimeout):
+		return fmt.Errorf("close embedded nats: still running after %s", closeTimeout)
+	}
+}
+
+// lockDir creates the directory and takes its lock.
+func lockDir(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, "nats.lock")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := lockFile(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("directory %s is in use by another process: %w", dir, err), f.Close())
+	}
+	return f, nil
+}
