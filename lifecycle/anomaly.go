@@ -53,7 +53,7 @@ func anomalies(t TaskFacts, head *MessageFacts, state State) []AnomalyCode {
 	if head == nil {
 		return out
 	}
-	attempts := Attempts(*head)
+	attempts := Attempts(*head, t)
 	var acked, termed bool
 	for i, a := range attempts {
 		acked, termed = acked || a.AckAt.Known(), termed || head.attemptFacts(a.N).TermAt.Known()

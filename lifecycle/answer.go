@@ -49,7 +49,7 @@ func ownership(m MessageTrace) Answer {
 	if len(m.Attempts) == 0 {
 		return ownershipBeforeDelivery(m)
 	}
-	a := m.Attempts[len(m.Attempts)-1]
+	a := lastOwner(m.Attempts)
 	number := attemptOf(a.N, m.Consumer)
 	switch {
 	case m.Verdict.State == StateOutcomeUnknown:
@@ -72,6 +72,16 @@ func ownership(m MessageTrace) Answer {
 		p = Broker
 	}
 	return Answer{Text: text, At: a.BeganAt, Provenance: p}
+}
+
+// lastOwner is the attempt that decided: the one that was acknowledged, else the last.
+func lastOwner(attempts []Attempt) Attempt {
+	for _, a := range attempts {
+		if a.End == EndAcked {
+			return a
+		}
+	}
+	return attempts[len(attempts)-1]
 }
 
 func ownershipBeforeDelivery(m MessageTrace) Answer {

@@ -10,7 +10,7 @@ const (
 	EndNaked      AttemptEnd = "naked"      // The worker handed it back.
 	EndTerminated AttemptEnd = "terminated" // The worker said never again.
 	EndTimedOut   AttemptEnd = "timed_out"  // The deadline passed, or the next attempt began, without an answer.
-	EndRemoved    AttemptEnd = "removed"    // The message vanished while the attempt was open.
+	EndRemoved    AttemptEnd = "removed"    // The message left the stream while the attempt was open.
 )
 
 // Attempt is one delivery as people see it, assembled from facts.
@@ -18,7 +18,7 @@ type Attempt struct {
 	N           int
 	ConsumerSeq uint64 // Zero when not known.
 	BeganAt     Micros // Zero when nothing bounds it.
-	BeganExact  bool   // BeganAt is the broker's own time; otherwise it is the earliest or latest time that the evidence allows.
+	BeganExact  bool   // BeganAt is the broker's own time; otherwise it began no later than BeganAt.
 	FirstBeat   Micros
 	LastBeat    Micros
 	EndedAt     Micros // Zero while it is open.
@@ -31,8 +31,9 @@ type Attempt struct {
 }
 
 // Attempts assembles the attempts of a message, 1 to the current one, silent ones included.
-func Attempts(m MessageFacts) []Attempt {
-	n := m.CurrentAttempt()
+func Attempts(m MessageFacts, t TaskFacts) []Attempt {
+	reports := t.reportsFor(&m)
+	n := max(m.CurrentAttempt(), reportedAttempt(reports))
 	out := make([]Attempt, 0, n)
 	deliveries := m.numbered()
 	for i := 1; i <= n; i++ {
@@ -40,11 +41,25 @@ func Attempts(m MessageFacts) []Attempt {
 		a := Attempt{N: i, FirstBeat: f.FirstBeat, LastBeat: f.LastBeat, AckAt: f.AckAt, Confirmed: f.ConfirmedAt.Known(), NakDelayNs: f.NakDelay, End: EndOpen}
 		a.Silent = f.SeenAt == 0
 		a.begin(f, deliveries)
-		a.end(f)
+		a.reported(reports)
+		a.end(f, m)
+		if a.End != EndOpen && !a.BeganExact && a.BeganAt >= a.EndedAt {
+			a.BeganAt = 0 // Its end is the only sign of it: that says nothing about its begin.
+		}
 		out = append(out, a)
 	}
-	closeSilent(out, m)
+	closeOpen(out, m)
 	return out
+}
+
+// reported takes what the agent said about the attempt, where the wire said nothing.
+func (a *Attempt) reported(reports []ReportFacts) {
+	for _, r := range reports {
+		if max(r.Attempt, 1) == a.N && r.beganAt().Known() {
+			a.Silent = false
+			a.BeganAt = firstKnown(a.BeganAt, r.beganAt())
+		}
+	}
 }
 
 func (a *Attempt) begin(f AttemptFacts, deliveries []NumberedDelivery) {
@@ -67,14 +82,15 @@ func (a *Attempt) begin(f AttemptFacts, deliveries []NumberedDelivery) {
 	}
 }
 
-func (a *Attempt) end(f AttemptFacts) {
+func (a *Attempt) end(f AttemptFacts, m MessageFacts) {
+	acked := f.ackAfter(m.RefutedAt)
 	switch {
-	case f.AckAt.Known() || f.ConfirmedAt.Known():
-		a.End, a.EndedAt = EndAcked, firstKnown(f.AckAt, f.ConfirmedAt)
-	case f.TermAt.Known():
+	case acked.Known():
+		a.End, a.EndedAt = EndAcked, acked
+	case f.TermAt > m.RefutedAt:
 		a.End, a.EndedAt, a.Reason = EndTerminated, f.TermAt, f.TermReason
-	case f.NakAt.Known():
-		a.End, a.EndedAt = EndNaked, f.NakAt
+	case f.LastNakAt > m.RecreatedAt:
+		a.End, a.EndedAt = EndNaked, f.LastNakAt
 	case f.Dead != nil && f.Dead.Basis >= f.LastBeat:
 		a.End, a.EndedAt, a.Reason = EndTimedOut, f.Dead.Deadline, f.Dead.Reason
 	case f.Expired != nil && f.Expired.Basis >= f.LastBeat:
@@ -82,21 +98,30 @@ func (a *Attempt) end(f AttemptFacts) {
 	}
 }
 
-// closeSilent ends attempts that a later one replaced without an answer, and the last one of a message that vanished.
-func closeSilent(attempts []Attempt, m MessageFacts) {
-	for i := range attempts {
-		a := &attempts[i]
-		if a.End != EndOpen {
-			continue
+// closeOpen ends attempts that something else ended: the next delivery, the broker's word that no attempt is left, or the end of the
+// message itself. An end given by a later attempt is the latest possible one.
+func closeOpen(attempts []Attempt, m MessageFacts) {
+	var gone Micros // When the message left the stream by the answer of some attempt.
+	for _, a := range attempts {
+		if a.End == EndAcked || a.End == EndTerminated {
+			gone = earliest(gone, a.EndedAt)
 		}
+	}
+	next := Micros(0) // The begin of the nearest later attempt whose begin is known.
+	for i := len(attempts) - 1; i >= 0; i-- {
+		a := &attempts[i]
 		switch {
+		case a.End != EndOpen:
 		case i+1 < len(attempts):
-			a.End, a.EndedAt = EndTimedOut, attempts[i+1].BeganAt
-		case m.MaxDeliveriesAt.Known() && m.MaxDeliveriesAt >= a.BeganAt:
+			a.End, a.EndedAt = EndTimedOut, next
+		case gone.Known():
+			a.End, a.EndedAt = EndRemoved, gone
+		case m.MaxDeliveriesAt > m.RecreatedAt && m.MaxDeliveriesAt >= a.BeganAt:
 			a.End, a.EndedAt = EndTimedOut, m.MaxDeliveriesAt
 		case m.VanishedAt.Known():
 			a.End, a.EndedAt = EndRemoved, m.VanishedAt
 		}
+		next = firstKnown(a.BeganAt, next)
 	}
 }
 

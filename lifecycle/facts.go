@@ -57,10 +57,11 @@ type AttemptFacts struct {
 	N           int      `json:"n"`
 	CSeqs       []uint64 `json:"cseqs,omitempty"` // Consumer sequences seen with this number: more than one means a re-created consumer.
 	DeliveredAt Micros   `json:"delivered,omitempty"`
-	SeenAt      Micros   `json:"seen,omitempty"` // Earliest line of the attempt: it was delivered no later than this.
+	SeenAt      Micros   `json:"seen,omitempty"` // It was delivered no later than this: its earliest line, or what the ack metric counts from.
 	FirstBeat   Micros   `json:"beat1,omitempty"`
 	LastBeat    Micros   `json:"beat,omitempty"`
-	NakAt       Micros   `json:"nak,omitempty"`
+	NakAt       Micros   `json:"nak,omitempty"`       // First -NAK.
+	LastNakAt   Micros   `json:"nak_last,omitempty"`  // Latest -NAK.
 	NakDelay    int64    `json:"nak_delay,omitempty"` // Nanoseconds asked for.
 	TermAt      Micros   `json:"term,omitempty"`
 	TermReason  string   `json:"term_why,omitempty"`
@@ -105,9 +106,6 @@ func (m *MessageFacts) Join(e Event) {
 	m.Consumer = leastText(m.Consumer, e.Consumer)
 	if e.Attempt > 0 {
 		m.joinAttempt(e)
-	}
-	if e.namesTask() {
-		m.TaskID = leastText(m.TaskID, e.TaskID)
 	}
 	switch e.Kind {
 	case Published, Repaired:
@@ -157,7 +155,7 @@ func (m *MessageFacts) joinAttempt(e Event) {
 	case Heartbeat:
 		a.FirstBeat, a.LastBeat = earliest(a.FirstBeat, e.At), latest(a.LastBeat, e.At)
 	case Naked, NakConfirmed:
-		a.NakAt = earliest(a.NakAt, e.At)
+		a.NakAt, a.LastNakAt = earliest(a.NakAt, e.At), latest(a.LastNakAt, e.At)
 		a.NakDelay = max(a.NakDelay, int64(e.Detail.Delay))
 	case Terminated, TermConfirmed:
 		a.TermAt = earliest(a.TermAt, e.At)
@@ -166,6 +164,9 @@ func (m *MessageFacts) joinAttempt(e Event) {
 		a.AckAt, a.LastAckAt = earliest(a.AckAt, e.At), latest(a.LastAckAt, e.At)
 	case AckConfirmed:
 		a.ConfirmedAt = latest(a.ConfirmedAt, e.At)
+		if e.Detail.AckTime > 0 {
+			a.SeenAt = earliest(a.SeenAt, e.At.Add(-e.Detail.AckTime))
+		}
 	case LeaseExpired:
 		a.Expired = joinExpiry(a.Expired, e)
 	case PresumedDead:

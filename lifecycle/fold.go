@@ -19,6 +19,7 @@ import (
 type Fold struct {
 	messages map[MessageKey]*foldMessage
 	tasks    map[string]*foldTask
+	said     map[MessageKey]string // What the batch's publish lines say about the task of a message.
 	moves    []Move
 }
 
@@ -67,7 +68,7 @@ type Changes struct {
 
 // NewFold returns an empty fold.
 func NewFold() *Fold {
-	return &Fold{messages: map[MessageKey]*foldMessage{}, tasks: map[string]*foldTask{}}
+	return &Fold{messages: map[MessageKey]*foldMessage{}, tasks: map[string]*foldTask{}, said: map[MessageKey]string{}}
 }
 
 // Keys lists the messages that events speak of, sorted, each once: the rows to load and lock.
@@ -89,16 +90,15 @@ func (f *Fold) LoadMessage(r MessageRow) {
 // Assign fills TaskID of every event: what the message's publish line (or dead-letter entry) says, else its own key (SPEC 1: the
 // fallback of the task id). Events about no message keep the task they name.
 func (f *Fold) Assign(events []Event) {
-	said := map[MessageKey]string{}
 	for _, e := range events {
 		if e.namesTask() {
-			said[e.Message] = leastText(said[e.Message], e.TaskID)
+			f.said[e.Message] = leastText(f.said[e.Message], e.TaskID)
 		}
 	}
 	for i := range events {
 		e := &events[i]
 		if !e.Message.IsZero() {
-			e.TaskID = f.taskOf(e.Message, said[e.Message])
+			e.TaskID = f.taskOf(e.Message, f.said[e.Message])
 		}
 		f.task(e.TaskID)
 	}
@@ -181,6 +181,9 @@ func (f *Fold) Add(e Event) {
 	}
 	m.touched = true
 	m.facts.Join(e)
+	if m.facts.TaskID == "" {
+		m.facts.TaskID = f.said[e.Message]
+	}
 	generation, msgID := 0, ""
 	if m.facts.Stored != nil {
 		generation, msgID = m.facts.Stored.Generation, m.facts.Stored.MsgID

@@ -60,7 +60,7 @@ var rules = []Rule{
 	{"vanished", StateOutcomeUnknown, "The message left the stream and nothing seen explains it.",
 		func(e evidence) (Micros, bool) { return e.m.VanishedAt, e.m.VanishedAt.Known() }},
 	{"handed back", StateFailed, "The current attempt was handed back by nak.",
-		func(e evidence) (Micros, bool) { return e.current.NakAt, e.current.NakAt.Known() }},
+		func(e evidence) (Micros, bool) { return e.current.LastNakAt, e.current.LastNakAt > e.m.RecreatedAt }},
 	{ruleLeaseExpired, StateFailed, "The deadline of the current attempt passed without an answer.",
 		func(e evidence) (Micros, bool) {
 			x := e.current.Expired
@@ -118,19 +118,15 @@ type evidence struct {
 
 func evidenceOf(m *MessageFacts, t *TaskFacts) evidence {
 	ev := evidence{m: m, n: m.CurrentAttempt()}
+	reports := t.reportsFor(m)
+	ev.n = max(ev.n, reportedAttempt(reports))
 	ev.current = m.attemptFacts(ev.n)
 	delivered := m.deliveryOf(ev.n)
 	ev.beganAt = earliest(earliest(ev.current.DeliveredAt, delivered.At), earliest(ev.current.SeenAt, delivered.Bound))
 	ev.signalAt = latest(latest(ev.current.DeliveredAt, delivered.At), ev.current.LastBeat)
 	ev.workAt = ev.current.FirstBeat
 	for _, a := range m.Attempts {
-		if at := latest(a.LastAckAt, a.ConfirmedAt); at > m.RefutedAt {
-			first := a.AckAt
-			if !first.Known() || first <= m.RefutedAt {
-				first = at
-			}
-			ev.ackedAt = earliest(ev.ackedAt, first)
-		}
+		ev.ackedAt = earliest(ev.ackedAt, a.ackAfter(m.RefutedAt))
 		if a.TermAt > m.RefutedAt {
 			ev.termAt = earliest(ev.termAt, a.TermAt)
 		}
@@ -138,18 +134,42 @@ func evidenceOf(m *MessageFacts, t *TaskFacts) evidence {
 	if t.Completion != nil {
 		ev.completedAt = t.Completion.At
 	}
-	for _, r := range t.reportsFor(m) {
+	for _, r := range reports {
 		ev.completedAt = earliest(ev.completedAt, r.CompletedAt)
 		if r.Attempt == ev.n || r.Attempt == 0 {
-			ev.workAt = earliest(ev.workAt, earliest(r.AcceptedAt, r.ClaimedAt))
-		}
-		if ev.n == 0 && (r.ClaimedAt.Known() || r.AcceptedAt.Known()) {
-			ev.n = max(1, r.Attempt)
-			ev.workAt = earliest(ev.workAt, earliest(r.AcceptedAt, r.ClaimedAt))
-			ev.beganAt = earliest(r.ClaimedAt, r.AcceptedAt)
+			ev.workAt = earliest(ev.workAt, r.beganAt())
+			ev.beganAt = firstKnown(ev.beganAt, r.beganAt())
 		}
 	}
 	return ev
+}
+
+// ackAfter is the first acknowledgement of the attempt that no look at the stream refuted; zero when there is none. refuted is the
+// latest time at which the message was still there.
+func (a AttemptFacts) ackAfter(refuted Micros) Micros {
+	switch last := latest(a.LastAckAt, a.ConfirmedAt); {
+	case last <= refuted:
+		return 0
+	case a.AckAt > refuted:
+		return a.AckAt
+	default:
+		return last
+	}
+}
+
+// beganAt is when the agent says that it took the attempt.
+func (r ReportFacts) beganAt() Micros { return earliest(r.ClaimedAt, r.AcceptedAt) }
+
+// reportedAttempt is the highest attempt that an agent reports to have begun, zero when none. A report that names no attempt
+// speaks of the first.
+func reportedAttempt(reports []ReportFacts) int {
+	n := 0
+	for _, r := range reports {
+		if r.beganAt().Known() {
+			n = max(n, r.Attempt, 1)
+		}
+	}
+	return n
 }
 
 // reportsFor returns the reports that speak of m: those with its message id, and, for the head of the task, those with none.

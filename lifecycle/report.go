@@ -24,6 +24,9 @@ func Report(t Trace) string {
 	row("Newest message", code(messageText(s.Message)))
 	row("Waiting", span(t.Waiting))
 	row("Running", span(t.Running))
+	if t.Unsplit > 0 {
+		row("Waiting or running (delivery not observed)", span(t.Unsplit))
+	}
 	row("Duplicate publishes caught by the stream", fmt.Sprint(s.Duplicates))
 	fmt.Fprintf(&b, "\n## Answers\n\n")
 	fmt.Fprintf(&b, "- Where did ownership last transfer? %s\n", answerText(t.Answers.Ownership))
@@ -99,7 +102,7 @@ func instantText(m Micros, bound bool) string {
 	case !m.Known():
 		return "not known"
 	case bound:
-		return "about " + clock(m)
+		return "by " + clock(m)
 	}
 	return clock(m)
 }

@@ -42,7 +42,7 @@ func Summarize(t TaskFacts, head *MessageFacts) TaskSummary {
 	}
 	v := Judge(*head, t)
 	s.State, s.Rule, s.StateSince = v.State, v.Rule, v.Since
-	s.Message, s.Consumer, s.Generation, s.Attempt = head.Key, head.Consumer, t.Head.Generation, head.CurrentAttempt()
+	s.Message, s.Consumer, s.Generation, s.Attempt = head.Key, head.Consumer, t.Head.Generation, evidenceOf(head, &t).n
 	s.Agent = firstText(head.Agent, t.Agent)
 	s.LastEventAt = latest(s.LastEventAt, head.LastAt)
 	if head.Stored != nil {
@@ -55,28 +55,11 @@ func Summarize(t TaskFacts, head *MessageFacts) TaskSummary {
 	if !v.State.Open() {
 		s.EndedAt = v.Since
 	}
-	s.Waiting, s.Running = timeSplit(head, s.EndedAt)
+	mt := MessageTrace{Facts: *head, Verdict: v, Attempts: Attempts(*head, t)}
+	mt.addUp(0)
+	s.Waiting, s.Running = mt.Waiting, mt.Running
 	s.Anomalies = anomalies(t, head, v.State)
 	return s
-}
-
-// timeSplit adds up the spans of the attempts of a message that are over. Time still running is left to the reader's clock.
-func timeSplit(m *MessageFacts, endedAt Micros) (waiting, running time.Duration) {
-	var storedAt Micros
-	if m.Stored != nil {
-		storedAt = m.Stored.At
-	}
-	free := storedAt
-	for _, a := range Attempts(*m) {
-		if a.BeganAt.Known() && free.Known() && a.BeganAt > free {
-			waiting += a.BeganAt.Sub(free)
-		}
-		if a.EndedAt.Known() && a.BeganAt.Known() && a.EndedAt > a.BeganAt {
-			running += a.EndedAt.Sub(a.BeganAt)
-		}
-		free = a.EndedAt
-	}
-	return waiting, running
 }
 
 func firstText(texts ...string) string {

@@ -72,7 +72,7 @@ func messageTally(m MessageFacts) Tally {
 		t.count(MetricPublished, m.Stored.At, m.Agent, m.Stored.Type, 1)
 		t.count(MetricPublishedMin, m.Stored.At, m.Agent, "", 1)
 	}
-	for _, a := range Attempts(m) {
+	for _, a := range Attempts(m, TaskFacts{}) {
 		switch a.End {
 		case EndNaked, EndTerminated, EndTimedOut:
 			t.count(MetricFailedAttempts, a.EndedAt, m.Agent, string(a.End), 1)

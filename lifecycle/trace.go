@@ -12,8 +12,9 @@ type Trace struct {
 	Summary  TaskSummary
 	Facts    TaskFacts
 	Messages []MessageTrace // In generation order.
-	Waiting  time.Duration  // Over all messages, up to now.
-	Running  time.Duration  // Likewise.
+	Waiting  time.Duration  // Certainly in nobody's hands: over all messages, up to now.
+	Running  time.Duration  // Certainly in a worker's hands: likewise.
+	Unsplit  time.Duration  // Either of both: the moment of delivery was not observed.
 	Lease    *Lease         // Of the newest message; nil when nobody holds it.
 	Gaps     []Gap          // Spans within the task's time in which we may have been blind.
 	Answers  Answers
@@ -30,6 +31,7 @@ type MessageTrace struct {
 	Lease    *Lease
 	Waiting  time.Duration
 	Running  time.Duration
+	Unsplit  time.Duration
 }
 
 // SpanKind tells waiting and running apart.
@@ -39,6 +41,7 @@ type SpanKind string
 const (
 	SpanWaiting SpanKind = "waiting" // Stored, and in nobody's hands.
 	SpanRunning SpanKind = "running" // In a worker's hands.
+	SpanUnsplit SpanKind = "unsplit" // First the one, then the other: the moment of delivery was not observed.
 )
 
 // Span is a stretch of a message's time.
@@ -47,7 +50,6 @@ type Span struct {
 	Attempt  int // The attempt that runs, or the one that is waited for.
 	From, To Micros
 	Open     bool // It has not ended; To is the time of looking.
-	Inexact  bool // An end is a bound, not a time that somebody stated.
 }
 
 // TraceInput is what a trace is assembled from.
@@ -66,6 +68,7 @@ func AssembleTrace(in TraceInput) Trace {
 		mt := traceMessage(m, in)
 		t.Waiting += mt.Waiting
 		t.Running += mt.Running
+		t.Unsplit += mt.Unsplit
 		if m.Key == in.Record.Facts.Head.Key {
 			t.Lease = mt.Lease
 		}
@@ -86,20 +89,28 @@ func generationOf(m MessageFacts) int {
 }
 
 func traceMessage(m MessageFacts, in TraceInput) MessageTrace {
-	mt := MessageTrace{Facts: m, Verdict: Judge(m, in.Record.Facts), Attempts: Attempts(m), Consumer: consumerOf(m, in.Consumers)}
+	mt := MessageTrace{Facts: m, Verdict: Judge(m, in.Record.Facts), Attempts: Attempts(m, in.Record.Facts), Consumer: consumerOf(m, in.Consumers)}
 	open := OpenMessage{Message: m, Task: in.Record.Facts}
 	if l, ok := LeaseOf(open, mt.Consumer, in.Typical[typeOf(m)], in.Now); ok {
 		mt.Lease = &l
 	}
-	mt.Spans = spans(mt, in.Now)
+	mt.addUp(in.Now)
+	return mt
+}
+
+// addUp cuts the message's time into spans up to now and adds them up. With now zero only spans that are over count.
+func (mt *MessageTrace) addUp(now Micros) {
+	mt.Spans = spans(*mt, now)
 	for _, s := range mt.Spans {
-		if s.Kind == SpanRunning {
+		switch s.Kind {
+		case SpanRunning:
 			mt.Running += s.To.Sub(s.From)
-		} else {
+		case SpanWaiting:
 			mt.Waiting += s.To.Sub(s.From)
+		case SpanUnsplit:
+			mt.Unsplit += s.To.Sub(s.From)
 		}
 	}
-	return mt
 }
 
 func typeOf(m MessageFacts) string {
@@ -119,36 +130,36 @@ func consumerOf(m MessageFacts, consumers []ConsumerState) *ConsumerState {
 	return nil
 }
 
-// spans cuts the life of a message into waiting and running. Where a begin is not known, the time belongs to waiting, and the
-// span says that it is not exact.
+// spans cuts the life of a message into waiting and running. A begin that is only bounded leaves the time before it unsplit.
 func spans(mt MessageTrace, now Micros) []Span {
 	var out []Span
-	var free Micros
+	var free Micros // Since when nobody has it.
 	if mt.Facts.Stored != nil {
 		free = mt.Facts.Stored.At
 	}
-	add := func(s Span) {
-		if s.From.Known() && s.To > s.From {
-			out = append(out, s)
+	add := func(kind SpanKind, attempt int, from, to Micros, open bool) {
+		if from.Known() && to > from {
+			out = append(out, Span{Kind: kind, Attempt: attempt, From: from, To: to, Open: open})
 		}
 	}
 	for _, a := range mt.Attempts {
-		if a.BeganAt.Known() {
-			add(Span{Kind: SpanWaiting, Attempt: a.N, From: free, To: a.BeganAt, Inexact: !a.BeganExact})
+		before := SpanWaiting
+		if !a.BeganExact {
+			before = SpanUnsplit
 		}
 		switch {
 		case a.End != EndOpen:
-			add(Span{Kind: SpanRunning, Attempt: a.N, From: a.BeganAt, To: a.EndedAt, Inexact: !a.BeganExact || a.Silent})
+			add(before, a.N, free, firstKnown(a.BeganAt, a.EndedAt), false)
+			add(SpanRunning, a.N, a.BeganAt, a.EndedAt, false)
 			free = latest(a.EndedAt, a.BeganAt)
 		case mt.Verdict.State.InFlight():
-			add(Span{Kind: SpanRunning, Attempt: a.N, From: a.BeganAt, To: now, Open: true, Inexact: !a.BeganExact})
-			return out
-		default:
+			add(before, a.N, free, a.BeganAt, false)
+			add(SpanRunning, a.N, a.BeganAt, now, true)
 			return out
 		}
 	}
 	if mt.Verdict.State == StatePublished || mt.Verdict.State == StateFailed {
-		add(Span{Kind: SpanWaiting, Attempt: len(mt.Attempts) + 1, From: free, To: now, Open: true})
+		add(SpanWaiting, len(mt.Attempts)+1, free, now, true)
 	}
 	return out
 }

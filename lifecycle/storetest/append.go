@@ -1,0 +1,148 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"fleetglass/lifecycle"
+)
+
+var appendTests = []conformanceTest{
+	{"an empty batch changes nothing", appendNothing},
+	{"a batch stored twice changes nothing the second time", appendTwice},
+	{"a batch says which tasks changed", appendSaysWhatChanged},
+	{"a placeholder task disappears when the publish line comes", appendMovesPlaceholder},
+	{"reports and records may come before the message", appendReportsFirst},
+	{"duplicate publishes are counted", appendCountsDuplicates},
+	{"a cancelled append stores nothing", appendCancelled},
+	{"a closed store says so", appendClosed},
+}
+
+func appendNothing(t *testing.T, s lifecycle.Store) {
+	done := mustStore(t, s, lifecycle.Batch{})
+	diff(t, "appended", done, lifecycle.Appended{})
+	worldOf(nil).check(t, s)
+}
+
+func appendTwice(t *testing.T, s lifecycle.Store) {
+	events := everyScenario()
+	if got := mustAppend(t, s, events).New; got != len(events) {
+		t.Errorf("new events: got %d, want %d", got, len(events))
+	}
+	again := mustAppend(t, s, events)
+	diff(t, "appended the second time", again, lifecycle.Appended{})
+	if got := mustAppend(t, s, slices.Concat(events[:7], events[:7])).New; got != 0 {
+		t.Errorf("new events of a batch with known events, each twice: got %d, want 0", got)
+	}
+	worldOf(events).check(t, s)
+}
+
+func appendSaysWhatChanged(t *testing.T, s lifecycle.Store) {
+	w := newTale("TASKS")
+	k := w.published("b", "cto", 0)
+	w.published("a", "ceo", 0)
+	published := len(w.events)
+	diff(t, "changed by publishing", mustAppend(t, s, w.events), lifecycle.Appended{New: 2, Changed: []lifecycle.TaskChange{
+		{TaskID: "a", State: lifecycle.StatePublished, Agent: "ceo", At: w.events[1].At},
+		{TaskID: "b", State: lifecycle.StatePublished, Agent: "cto", At: w.events[0].At},
+	}})
+	acked := w.acked(k, 1)
+	diff(t, "changed by an ack", mustAppend(t, s, w.events[published-1:]), lifecycle.Appended{New: 1, Changed: []lifecycle.TaskChange{
+		{TaskID: "b", State: lifecycle.StateCompleted, Agent: "cto", At: acked.At},
+	}})
+}
+
+func appendMovesPlaceholder(t *testing.T, s lifecycle.Store) {
+	w := newTale("TASKS")
+	k := w.published("late", "cto", 0)
+	w.delivered(k, 1)
+	w.said(lifecycle.Heartbeat, k, 1, lifecycle.Detail{})
+	w.acked(k, 1)
+	mustAppend(t, s, w.events[1:])
+	worldOf(w.events[1:]).check(t, s)
+	if _, err := s.Task(t.Context(), k.String()); err != nil {
+		t.Errorf("task %q while the publish line is not known: %v", k, err)
+	}
+	mustAppend(t, s, w.events[:1])
+	worldOf(w.events).check(t, s)
+	if got, err := s.Events(t.Context(), k.String(), lifecycle.EventPosition{}, 10); err != nil || len(got) != 0 {
+		t.Errorf("events of the placeholder: got %d, %v; want none", len(got), err)
+	}
+	if got := mustAppend(t, s, w.events).New; got != 0 {
+		t.Errorf("events that moved: %d are new again, want 0", got)
+	}
+}
+
+func appendReportsFirst(t *testing.T, s lifecycle.Store) {
+	w := newTale("TASKS")
+	w.published("early", "cso", 0)
+	w.reported(lifecycle.ReportClaimed, "early", "cso", 1, lifecycle.Detail{MsgID: "early"})
+	w.recorded("early", "cso")
+	ahead := w.events[1:]
+	mustAppend(t, s, ahead)
+	worldOf(ahead).check(t, s)
+	page, err := s.ListTasks(t.Context(), lifecycle.Filter{}, lifecycle.Page{Limit: 10})
+	if err != nil || len(page.Tasks) != 0 {
+		t.Errorf("list before the message: got %d tasks, %v; want none", len(page.Tasks), err)
+	}
+	mustAppend(t, s, w.events[:1])
+	worldOf(w.events).check(t, s)
+}
+
+func appendCountsDuplicates(t *testing.T, s lifecycle.Store) {
+	w := newTale("TASKS")
+	w.tried("dup", "ceo", "dup")
+	w.tried("dup", "ceo", "dup")
+	w.published("dup", "ceo", 0)
+	w.tried("dup", "ceo", "dup")
+	for i := range w.events {
+		mustAppend(t, s, w.events[:i+1])
+	}
+	got, err := s.Task(t.Context(), "dup")
+	if err != nil || got.Summary.Duplicates != 2 {
+		t.Errorf("three publishes of one message: %d duplicates, %v; want 2", got.Summary.Duplicates, err)
+	}
+	tally, err := s.Rollups(t.Context(), []lifecycle.Metric{lifecycle.MetricCaughtByStream}, 0, math.MaxInt64, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hour := w.events[0].At.Truncate(3600e9)
+	diff(t, "caught by the stream", tally, lifecycle.Tally{{Metric: lifecycle.MetricCaughtByStream, Bucket: hour}: 2})
+	worldOf(w.events).check(t, s)
+}
+
+func appendCancelled(t *testing.T, s lifecycle.Store) {
+	w := newTale("TASKS")
+	w.published("never", "ceo", 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Append(ctx, lifecycle.Batch{Events: w.events}); !errors.Is(err, context.Canceled) {
+		t.Errorf("append with a cancelled context: got %v, want context.Canceled", err)
+	}
+	if _, err := s.ListTasks(ctx, lifecycle.Filter{}, lifecycle.Page{Limit: 1}); !errors.Is(err, context.Canceled) {
+		t.Errorf("list with a cancelled context: got %v, want context.Canceled", err)
+	}
+	worldOf(nil).check(t, s)
+}
+
+func appendClosed(t *testing.T, s lifecycle.Store) {
+	for range 2 {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	}
+	w := newTale("TASKS")
+	w.published("late", "ceo", 0)
+	if _, err := s.Append(t.Context(), lifecycle.Batch{Events: w.events}); !errors.Is(err, lifecycle.ErrClosed) {
+		t.Errorf("append to a closed store: got %v, want ErrClosed", err)
+	}
+	if _, err := s.Task(t.Context(), "late"); !errors.Is(err, lifecycle.ErrClosed) {
+		t.Errorf("read from a closed store: got %v, want ErrClosed", err)
+	}
+	if err := s.Ping(t.Context()); !errors.Is(err, lifecycle.ErrClosed) {
+		t.Errorf("ping a closed store: got %v, want ErrClosed", err)
+	}
+}

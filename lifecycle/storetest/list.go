@@ -1,0 +1,168 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+var listTests = []conformanceTest{
+	{"filters", listFilters},
+	{"pages forward and backward over ties", listPages},
+	{"a page beyond the end", listBeyond},
+}
+
+// filterCases has every field alone, alternatives, and combinations; they are read against everyScenario.
+func filterCases(events []lifecycle.Event) map[string]lifecycle.Filter {
+	middle := events[len(events)/2].At
+	return map[string]lifecycle.Filter{
+		"everything":          {},
+		"one state":           {States: []lifecycle.State{lifecycle.StateCompleted}},
+		"two states":          {States: []lifecycle.State{lifecycle.StateCompleted, lifecycle.StatePublished}},
+		"agent":               {Agents: []string{"cto"}},
+		"two agents":          {Agents: []string{"cto", "backend"}},
+		"unknown agent":       {Agents: []string{"nobody else"}},
+		"type":                {Types: []string{"api_design"}},
+		"stream":              {Streams: []string{"plain", "crash"}},
+		"unknown stream":      {Streams: []string{"nowhere"}},
+		"category":            {Categories: []string{"permanent"}},
+		"id":                  {IDs: []string{"crash"}},
+		"id and prefix":       {IDs: []string{"plain", "re*"}},
+		"prefix is no LIKE":   {IDs: []string{"%*", "_*"}},
+		"every id":            {IDs: []string{"*"}},
+		"anomaly":             {Anomalies: []lifecycle.AnomalyCode{lifecycle.AnomalyPublishUnseen, lifecycle.AnomalyOrphaned}},
+		"duplicates":          {Duplicates: true},
+		"word":                {Words: []string{"write"}},
+		"word in upper case":  {Words: []string{"WRITE"}},
+		"two words":           {Words: []string{"about", "cras"}},
+		"word of message id":  {Words: []string{":R1"}},
+		"word of refused id":  {Words: []string{"refused-1"}},
+		"word is no LIKE":     {Words: []string{"%"}},
+		"word with quotes":    {Words: []string{`'"`}},
+		"from":                {From: middle},
+		"to":                  {To: middle},
+		"from to":             {From: middle.Add(-20 * time.Second), To: middle.Add(20 * time.Second)},
+		"agent and state":     {Agents: []string{"cto", "ceo"}, States: []lifecycle.State{lifecycle.StateCompleted}},
+		"agent, type, word":   {Agents: []string{"cto"}, Types: []string{"content_creation"}, Words: []string{"retried"}},
+		"stream and anomaly":  {Streams: []string{"headless"}, Anomalies: []lifecycle.AnomalyCode{lifecycle.AnomalyPublishUnseen}},
+		"duplicates of agent": {Duplicates: true, Agents: []string{"marketing"}, From: middle.Add(-time.Hour)},
+	}
+}
+
+func listFilters(t *testing.T, s lifecycle.Store) {
+	events := everyScenario()
+	mustAppend(t, s, events)
+	w := worldOf(events)
+	for name, f := range filterCases(events) {
+		t.Run(name, func(t *testing.T) {
+			for _, order := range sorts {
+				f.Sort = order
+				w.checkList(t, s, f)
+			}
+			w.checkCounts(t, s, f)
+		})
+	}
+}
+
+var sorts = []lifecycle.Sort{"", lifecycle.SortLastEventDesc, lifecycle.SortLastEvent, lifecycle.SortPublishedDesc, lifecycle.SortPublished}
+
+// checkList reads all pages of a list, in one page and in small ones, and compares.
+func (w world) checkList(t *testing.T, s lifecycle.Store, f lifecycle.Filter) {
+	t.Helper()
+	want := w.list(f)
+	page, err := s.ListTasks(t.Context(), f, lifecycle.Page{Limit: len(want) + 1})
+	if err != nil {
+		t.Fatalf("list %+v: %v", f, err)
+	}
+	diff(t, fmt.Sprintf("list %+v", f), page.Tasks, want)
+	if page.Next != nil || page.Prev != nil {
+		t.Errorf("list %+v in one page: next %v, prev %v; want none", f, page.Next, page.Prev)
+	}
+}
+
+// listPages walks lists of tasks that share times.
+func listPages(t *testing.T, s lifecycle.Store) {
+	w := newTale("TASKS")
+	for i := range 23 {
+		k := w.published(fmt.Sprintf("task-%02d", i), []string{"cto", "ceo"}[i%2], 0)
+		if i%3 == 0 {
+			w.acked(k, 1)
+		}
+	}
+	for i := range w.events { // Four instants for all.
+		w.events[i].At = w.events[0].At + lifecycle.Micros(i%4)
+	}
+	w.delivered(lifecycle.MessageKey{Stream: w.stream, Seq: 99}, 1) // Two whose publishing was not seen.
+	w.delivered(lifecycle.MessageKey{Stream: w.stream, Seq: 98}, 1)
+	mustAppend(t, s, w.events)
+	all := worldOf(w.events)
+	for _, f := range []lifecycle.Filter{
+		{}, {States: []lifecycle.State{lifecycle.StatePublished}}, {Agents: []string{"cto"}}, {Words: []string{"task-1"}},
+		{States: []lifecycle.State{lifecycle.StatePublished, lifecycle.StateCompleted}, Agents: []string{"cto", "ceo"}},
+	} {
+		for _, order := range sorts {
+			f.Sort = order
+			for _, limit := range []int{1, 3, 8, 100} {
+				all.checkWalk(t, s, f, limit)
+			}
+		}
+	}
+}
+
+// checkWalk reads a list page by page to its end and back.
+func (w world) checkWalk(t *testing.T, s lifecycle.Store, f lifecycle.Filter, limit int) {
+	t.Helper()
+	want := w.list(f)
+	var pages [][]lifecycle.TaskSummary
+	var forward []lifecycle.TaskSummary
+	page := mustList(t, s, f, lifecycle.Page{Limit: limit})
+	if page.Prev != nil {
+		t.Errorf("list %+v: the first page has one before it", f)
+	}
+	for {
+		pages, forward = append(pages, page.Tasks), append(forward, page.Tasks...)
+		if page.Next == nil || len(pages) > len(want) {
+			break
+		}
+		page = mustList(t, s, f, lifecycle.Page{Limit: limit, From: page.Next})
+	}
+	diff(t, fmt.Sprintf("list %+v by %d", f, limit), forward, want)
+	for i := len(pages) - 2; i >= 0; i-- {
+		if page.Prev == nil {
+			t.Fatalf("list %+v by %d: page %d has none before it", f, limit, i+1)
+		}
+		page = mustList(t, s, f, lifecycle.Page{Limit: limit, From: page.Prev, Backward: true})
+		diff(t, fmt.Sprintf("list %+v by %d, page %d backward", f, limit, i), page.Tasks, pages[i])
+		if page.Next == nil {
+			t.Errorf("list %+v by %d: page %d backward has none after it", f, limit, i)
+		}
+	}
+	if page.Prev != nil {
+		t.Errorf("list %+v by %d: the first page, come back to, has one before it", f, limit)
+	}
+}
+
+func mustList(t *testing.T, s lifecycle.Store, f lifecycle.Filter, p lifecycle.Page) lifecycle.TaskPage {
+	t.Helper()
+	page, err := s.ListTasks(t.Context(), f, p)
+	if err != nil {
+		t.Fatalf("list %+v: %v", f, err)
+	}
+	return page
+}
+
+func listBeyond(t *testing.T, s lifecycle.Store) {
+	w := newTale("TASKS")
+	w.published("only", "cto", 0)
+	mustAppend(t, s, w.events)
+	page := mustList(t, s, lifecycle.Filter{}, lifecycle.Page{Limit: 5, From: &lifecycle.Cursor{At: 1, TaskID: "x"}})
+	if len(page.Tasks) != 0 || page.Next != nil {
+		t.Errorf("beyond the end: got %d tasks, next %v; want none", len(page.Tasks), page.Next)
+	}
+	page = mustList(t, s, lifecycle.Filter{}, lifecycle.Page{Limit: 5, From: &lifecycle.Cursor{At: 1, TaskID: "x"}, Backward: true})
+	if len(page.Tasks) != 1 || page.Prev != nil {
+		t.Errorf("backward from beyond the end: got %d tasks, prev %v; want the one, at the beginning", len(page.Tasks), page.Prev)
+	}
+}

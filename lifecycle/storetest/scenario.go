@@ -1,0 +1,108 @@
+package storetest
+
+import (
+	"slices"
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// scenarios are short histories. Each gets a stream of its own, named like it; its tasks begin with that name.
+var scenarios = map[string]func(w *tale){
+	"plain": func(w *tale) {
+		w.tried("plain", "cto", "plain")
+		k := w.published("plain", "cto", 0)
+		w.delivered(k, 1)
+		w.said(lifecycle.Heartbeat, k, 1, lifecycle.Detail{})
+		w.acked(k, 1)
+	},
+	"thrice": func(w *tale) {
+		for range 3 {
+			w.tried("thrice", "marketing", "thrice")
+		}
+		w.published("thrice", "marketing", 0)
+	},
+	"unnamed": func(w *tale) { // The publish line names no task.
+		k := w.store("", "backend", lifecycle.Detail{Type: "api_design"})
+		w.delivered(k, 1)
+		w.said(lifecycle.Naked, k, 1, lifecycle.Detail{Delay: time.Second})
+	},
+	"crash": func(w *tale) {
+		k := w.published("crash", "backend", 0)
+		w.delivered(k, 1)
+		basis := w.now
+		w.wait(5 * time.Minute)
+		w.said(lifecycle.LeaseExpired, k, 1, lifecycle.Detail{Basis: basis, Deadline: w.now})
+		w.events[len(w.events)-1].Provenance = lifecycle.Inferred
+		w.delivered(k, 2)
+		w.recorded("crash", "backend")
+		w.acked(k, 2)
+	},
+	"term": func(w *tale) {
+		k := w.published("term", "frontend", 0)
+		w.delivered(k, 1)
+		w.said(lifecycle.Terminated, k, 1, lifecycle.Detail{Reason: "authority_exceeded"})
+		w.said(lifecycle.TermConfirmed, k, 1, lifecycle.Detail{Reason: "authority_exceeded"})
+		w.said(lifecycle.DeadLettered, k, 0, lifecycle.Detail{Category: "permanent", Entry: "DLQ:1", Path: "unrecoverable"})
+	},
+	"exhausted": func(w *tale) {
+		k := w.published("exhausted", "devops", 0)
+		for n := 1; n <= 3; n++ {
+			w.delivered(k, n)
+			w.wait(30 * time.Second)
+		}
+		w.said(lifecycle.MaxDeliveries, k, 3, lifecycle.Detail{})
+	},
+	"retried": func(w *tale) {
+		k := w.published("retried", "cto", 0)
+		w.delivered(k, 1)
+		w.said(lifecycle.Terminated, k, 1, lifecycle.Detail{Reason: "context_window_overflow"})
+		w.said(lifecycle.DeadLettered, k, 0, lifecycle.Detail{Category: "conditionally_recoverable", Entry: "DLQ:2"})
+		again := w.published("retried", "cto", 1)
+		w.delivered(again, 1)
+		w.acked(again, 1)
+	},
+	"reporting": func(w *tale) {
+		w.reported(lifecycle.ReportIngressAcked, "reporting", "cso", 0, lifecycle.Detail{})
+		k := w.published("reporting", "cso", 0)
+		w.delivered(k, 1)
+		w.reported(lifecycle.ReportClaimed, "reporting", "cso", 1, lifecycle.Detail{MsgID: "reporting", LeaseOwner: "pod-1", LeaseVersion: 7})
+		w.reported(lifecycle.ReportStepIntent, "reporting", "cso", 1, lifecycle.Detail{MsgID: "reporting", Tool: "github.create_pr", StepID: "1"})
+		w.reported(lifecycle.ReportStepReceipt, "reporting", "cso", 1, lifecycle.Detail{MsgID: "reporting", StepID: "1", CostUSD: 0.42})
+		w.reported(lifecycle.ReportCompleted, "reporting", "cso", 1, lifecycle.Detail{MsgID: "reporting", ResultRef: "pr/7"})
+	},
+	"vanished": func(w *tale) {
+		k := w.published("vanished", "ceo", 0)
+		w.said(lifecycle.Vanished, k, 0, lifecycle.Detail{Reason: "age limit"})
+	},
+	"attempted": func(w *tale) { w.tried("attempted", "ceo", "attempted-1") },
+	"refused": func(w *tale) {
+		w.tried("refused", "ceo", "refused-1")
+		w.tell(lifecycle.Event{Kind: lifecycle.NotStored, Provenance: lifecycle.Inferred, TaskID: "refused"})
+	},
+	"pending": func(w *tale) { w.published("pending", "marketing", 0) },
+	"orphan":  func(w *tale) { w.said(lifecycle.Orphaned, w.published("orphan", "nobody", 0), 0, lifecycle.Detail{}) },
+	"headless": func(w *tale) { // The publish line was never seen.
+		w.seq++
+		k := lifecycle.MessageKey{Stream: w.stream, Seq: w.seq}
+		w.delivered(k, 1)
+		w.said(lifecycle.Heartbeat, k, 1, lifecycle.Detail{})
+	},
+}
+
+// everyScenario tells all scenarios, one after the other, in a fixed order.
+func everyScenario() []lifecycle.Event {
+	var out []lifecycle.Event
+	var names []string
+	for name := range scenarios {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for i, name := range names {
+		w := newTale(name)
+		w.wait(time.Duration(i) * 7 * time.Second)
+		scenarios[name](w)
+		out = append(out, w.events...)
+	}
+	return out
+}

@@ -1,0 +1,71 @@
+package storetest
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"fleetglass/lifecycle"
+)
+
+// selects says whether a list with filter f shows the task: the meaning of [lifecycle.Filter], row by row.
+func selects(f lifecycle.Filter, r lifecycle.TaskRow) bool {
+	s := r.Summary
+	at := s.LastEventAt
+	return s.Listed &&
+		oneOf(f.States, s.State) && oneOf(f.Agents, s.Agent) && oneOf(f.Types, s.Type) && oneOf(f.Categories, s.Category) &&
+		(len(f.Streams) == 0 || !s.Message.IsZero() && slices.Contains(f.Streams, s.Message.Stream.String())) &&
+		(len(f.IDs) == 0 || slices.ContainsFunc(f.IDs, func(id string) bool { return matchesID(id, s.TaskID) })) &&
+		(len(f.Anomalies) == 0 || slices.ContainsFunc(f.Anomalies, func(c lifecycle.AnomalyCode) bool { return slices.Contains(s.Anomalies, c) })) &&
+		(!f.Duplicates || s.Duplicates > 0) &&
+		!slices.ContainsFunc(f.Words, func(word string) bool { return !mentions(r, word) }) &&
+		(!f.From.Known() || at >= f.From) && (!f.To.Known() || at < f.To)
+}
+
+func oneOf[T comparable](values []T, v T) bool { return len(values) == 0 || slices.Contains(values, v) }
+
+func matchesID(pattern, id string) bool {
+	if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
+		return strings.HasPrefix(id, prefix)
+	}
+	return pattern == id
+}
+
+// mentions says whether a word occurs in the task id, in the title, or in the id of a message of the task that was published.
+func mentions(r lifecycle.TaskRow, word string) bool {
+	has := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(word)) }
+	if has(r.Summary.TaskID) || has(r.Summary.Title) {
+		return true
+	}
+	for id := range r.Facts.Publishes {
+		if has(id) {
+			return true
+		}
+	}
+	return false
+}
+
+// list returns what a list with filter f shows, in order.
+func (w world) list(f lifecycle.Filter) []lifecycle.TaskSummary {
+	var out []lifecycle.TaskSummary
+	for _, r := range w.tasks {
+		if selects(f, r) {
+			out = append(out, r.Summary)
+		}
+	}
+	slices.SortFunc(out, func(a, b lifecycle.TaskSummary) int {
+		c := cmp.Or(cmp.Compare(sortKey(f.Sort, a), sortKey(f.Sort, b)), strings.Compare(a.TaskID, b.TaskID))
+		if f.Sort == lifecycle.SortLastEvent || f.Sort == lifecycle.SortPublished {
+			return c
+		}
+		return -c
+	})
+	return out
+}
+
+func sortKey(s lifecycle.Sort, t lifecycle.TaskSummary) lifecycle.Micros {
+	if s == lifecycle.SortPublished || s == lifecycle.SortPublishedDesc {
+		return t.PublishedAt
+	}
+	return t.LastEventAt
+}

@@ -1,0 +1,57 @@
+// Package storetest is the conformance suite of [lifecycle.Store]: every promise in lifecycle/store.go as a test. A store passes
+// when [Run] and [Reopen] pass; then pages and API answer alike on it.
+//
+// What a store must answer is worked out by a second way: all events in memory, folded as one batch ([worldOf]), and filters
+// applied row by row ([selects]).
+package storetest
+
+import (
+	"testing"
+
+	"fleetglass/lifecycle"
+)
+
+// Run tests the store that open returns. Each call of open must give an empty store, closed by the test's own cleanup at the
+// latest. The tests run in parallel.
+func Run(t *testing.T, open func(t testing.TB) lifecycle.Store) {
+	t.Helper()
+	for _, group := range [][]conformanceTest{
+		appendTests, orderTests, listTests, countTests, traceTests, openTests, fleetTests, keepTests, hostileTests,
+	} {
+		for _, test := range group {
+			t.Run(test.name, func(t *testing.T) {
+				t.Parallel()
+				test.run(t, open(t))
+			})
+		}
+	}
+}
+
+type conformanceTest struct {
+	name string
+	run  func(t *testing.T, s lifecycle.Store)
+}
+
+// Reopen tests that a store opened a second time on the same data continues where the first one was. Each call of create
+// must make new data and return a function that opens a store on it.
+func Reopen(t *testing.T, create func(t testing.TB) (open func() lifecycle.Store)) {
+	t.Helper()
+	t.Run("a second open continues", func(t *testing.T) {
+		t.Parallel()
+		open := create(t)
+		events := everyScenario()
+		half := len(events) / 2
+		first := open()
+		mustAppend(t, first, events[:half])
+		if err := first.Close(); err != nil {
+			t.Fatalf("close: %v", err)
+		}
+		second := open()
+		defer func() { _ = second.Close() }()
+		if got := mustAppend(t, second, events[:half]).New; got != 0 {
+			t.Errorf("events stored before the restart: %d are new again, want 0", got)
+		}
+		mustAppend(t, second, events[half:])
+		worldOf(events).check(t, second)
+	})
+}

@@ -1,0 +1,103 @@
+package storetest
+
+import (
+	"strconv"
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// tale writes events as collectors would: each line has its own capture stream position and a later time than the one before.
+type tale struct {
+	now    lifecycle.Micros
+	stream lifecycle.StreamID
+	lines  uint64
+	seq    uint64
+	cseq   uint64
+	events []lifecycle.Event
+}
+
+// tasksStream is the stream that most tests tell of.
+var tasksStream = lifecycle.StreamID{Name: "TASKS"}
+
+// newTale begins a tale an hour ago, so that it lies in what counts as recent.
+func newTale(name string) *tale {
+	begin := lifecycle.MicrosOf(time.Now().Add(-time.Hour).Truncate(time.Minute))
+	return &tale{now: begin, stream: lifecycle.StreamID{Name: name}}
+}
+
+// wait lets time pass.
+func (w *tale) wait(d time.Duration) *tale {
+	w.now = w.now.Add(d)
+	return w
+}
+
+func (w *tale) tell(e lifecycle.Event) lifecycle.Event {
+	w.lines++
+	w.now += 1000
+	e.At = w.now
+	e.Source = "OBS_" + w.stream.Name
+	e.SourceSeq = w.lines
+	e.ID = lifecycle.NewEventID(e.Source, strconv.FormatUint(w.lines, 10))
+	if e.Provenance == "" {
+		e.Provenance = lifecycle.Observed
+	}
+	w.events = append(w.events, e)
+	return e
+}
+
+// tried is a publish attempt of the message id.
+func (w *tale) tried(task, agent, msgID string) lifecycle.Event {
+	return w.tell(lifecycle.Event{
+		Kind: lifecycle.PublishAttempted, TaskID: task, Agent: agent,
+		Detail: lifecycle.Detail{MsgID: msgID, Type: "content_creation", Subject: "genbrain.agents." + agent + ".tasks.content_creation"},
+	})
+}
+
+// published is the publish line of the next message of the stream.
+func (w *tale) published(task, agent string, generation int) lifecycle.MessageKey {
+	msgID := task
+	if generation > 0 {
+		msgID += ":r" + strconv.Itoa(generation)
+	}
+	return w.store(task, agent, lifecycle.Detail{MsgID: msgID, Type: "content_creation", Title: "Write about " + task, Generation: generation})
+}
+
+func (w *tale) store(task, agent string, d lifecycle.Detail) lifecycle.MessageKey {
+	w.seq++
+	k := lifecycle.MessageKey{Stream: w.stream, Seq: w.seq}
+	d.Subject = "genbrain.agents." + agent + ".tasks." + d.Type
+	w.tell(lifecycle.Event{Kind: lifecycle.Published, TaskID: task, Message: k, Agent: agent, Detail: d, Raw: []byte(d.Subject)})
+	return k
+}
+
+// said is a line about attempt n of a message: acks, heartbeats, advisories.
+func (w *tale) said(kind lifecycle.Kind, k lifecycle.MessageKey, n int, d lifecycle.Detail) lifecycle.Event {
+	w.cseq++
+	e := lifecycle.Event{Kind: kind, Message: k, Attempt: n, Consumer: "worker", Detail: d}
+	if n > 0 {
+		e.ConsumerSeq = k.Seq*100 + uint64(n)
+	}
+	return w.tell(e)
+}
+
+func (w *tale) delivered(k lifecycle.MessageKey, n int) lifecycle.Event {
+	return w.said(lifecycle.Delivered, k, n, lifecycle.Detail{Exact: true})
+}
+
+func (w *tale) acked(k lifecycle.MessageKey, n int) lifecycle.Event {
+	return w.said(lifecycle.Acked, k, n, lifecycle.Detail{})
+}
+
+// reported is what an agent says of a task.
+func (w *tale) reported(kind lifecycle.Kind, task, agent string, n int, d lifecycle.Detail) lifecycle.Event {
+	return w.tell(lifecycle.Event{Kind: kind, Provenance: lifecycle.Reported, TaskID: task, Agent: agent, Attempt: n, Detail: d})
+}
+
+// recorded is an idempotency record.
+func (w *tale) recorded(task, agent string) lifecycle.Event {
+	return w.tell(lifecycle.Event{
+		Kind: lifecycle.CompletionRecorded, Provenance: lifecycle.Recorded, TaskID: task, Agent: agent,
+		Detail: lifecycle.Detail{IdempotencyKey: task + "-1"},
+	})
+}
