@@ -1,0 +1,165 @@
+package storetest
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+var keepTests = []conformanceTest{
+	{"a store answers a ping", func(t *testing.T, s lifecycle.Store) {
+		if err := s.Ping(t.Context()); err != nil {
+			t.Errorf("ping: %v", err)
+		}
+	}},
+	{"retention deletes what ended before the cutoff", keepRetains},
+	{"retention of lines, gaps and minutes", keepRetainsRest},
+	{"rebuild gives equal answers", keepRebuilds},
+	{"rebuild of nothing", func(t *testing.T, s lifecycle.Store) {
+		if n, err := s.Rebuild(t.Context()); err != nil || n != 0 {
+			t.Errorf("rebuild: %d events, %v; want none", n, err)
+		}
+		worldOf(nil).check(t, s)
+	}},
+}
+
+func keepRetains(t *testing.T, s lifecycle.Store) {
+	w := newTale("TASKS")
+	w.wait(-10 * 24 * time.Hour)
+	oldDone := w.published("old done", "cto", 0)
+	w.acked(oldDone, 1)
+	oldOpen := w.published("old open", "cto", 0)
+	w.tried("old attempt", "cto", "old attempt")
+	w.recorded("old record", "ceo")
+	reborn := w.published("old, and new again", "cto", 0)
+	w.acked(reborn, 1)
+	w.wait(9 * 24 * time.Hour)
+	cutoff := w.now
+	w.published("old, and new again", "cto", 1)
+	fresh := w.published("fresh", "ceo", 0)
+	w.acked(fresh, 1)
+	var payloads []lifecycle.Payload
+	for _, k := range []lifecycle.MessageKey{oldDone, oldOpen, reborn, fresh} {
+		payloads = append(payloads, lifecycle.Payload{Message: k, At: w.events[0].At, Body: []byte("x"), Size: 1})
+	}
+	mustStore(t, s, lifecycle.Batch{Events: w.events, Payloads: payloads})
+	n, err := s.Retain(t.Context(), cutoff, w.now)
+	if err != nil || n != 3 {
+		t.Errorf("retain: %d tasks deleted, %v; want 3", n, err)
+	}
+	kept := slices.DeleteFunc(slices.Clone(w.events), func(e lifecycle.Event) bool {
+		return e.Message == oldDone || e.TaskID == "old attempt" || e.TaskID == "old record"
+	})
+	after := worldOf(kept)
+	after.checkTasks(t, s)
+	after.checkMessages(t, s)
+	after.checkList(t, s, lifecycle.Filter{})
+	after.checkCounts(t, s, lifecycle.Filter{})
+	after.checkCounts(t, s, lifecycle.Filter{Types: []string{"content_creation"}})
+	checkGone(t, s, "old done", oldDone)
+	if _, err := s.Payload(t.Context(), oldOpen); err != nil {
+		t.Errorf("payload of an open message: %v", err)
+	}
+	history, err := s.Rollups(t.Context(), []lifecycle.Metric{lifecycle.MetricPublished}, 0, math.MaxInt64, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var published int64
+	for _, count := range history {
+		published += count
+	}
+	if published != 5 {
+		t.Errorf("published messages in the hourly rollups after retention: %d, want all 5", published)
+	}
+	if n, err = s.Retain(t.Context(), cutoff, w.now); err != nil || n != 0 {
+		t.Errorf("retain again: %d tasks deleted, %v; want none", n, err)
+	}
+}
+
+func checkGone(t *testing.T, s lifecycle.Store, task string, k lifecycle.MessageKey) {
+	t.Helper()
+	_, ofTask := s.Task(t.Context(), task)
+	_, ofMessage := s.TaskOf(t.Context(), k)
+	_, ofPayload := s.Payload(t.Context(), k)
+	for what, err := range map[string]error{"task": ofTask, "message": ofMessage, "payload": ofPayload} {
+		if !errors.Is(err, lifecycle.ErrNotFound) {
+			t.Errorf("%s of a deleted task: got %v, want ErrNotFound", what, err)
+		}
+	}
+	if events, err := s.Events(t.Context(), task, lifecycle.EventPosition{}, 10); err != nil || len(events) != 0 {
+		t.Errorf("events of a deleted task: %d, %v; want none", len(events), err)
+	}
+}
+
+func keepRetainsRest(t *testing.T, s lifecycle.Store) {
+	w := newTale("TASKS")
+	now := w.now
+	cutoff := now.Add(-7 * 24 * time.Hour)
+	w.wait(-3 * 24 * time.Hour)
+	w.acked(w.published("three days ago", "cto", 0), 1)
+	w.wait(2 * 24 * time.Hour)
+	w.acked(w.published("yesterday", "cto", 0), 1)
+	newGap := lifecycle.Gap{Source: "a", From: cutoff - 50, To: cutoff + 1}
+	openGap := lifecycle.Gap{Source: "b", From: cutoff - 60}
+	newLine := lifecycle.QuarantinedLine{ID: 1, At: cutoff + 1, Reason: "new"}
+	mustStore(t, s, lifecycle.Batch{
+		Events:      w.events,
+		Gaps:        []lifecycle.Gap{newGap, openGap, {Source: "c", From: cutoff - 9, To: cutoff - 5}},
+		Quarantined: []lifecycle.QuarantinedLine{newLine, {ID: 2, At: cutoff - 1, Reason: "old"}},
+	})
+	if n, err := s.Retain(t.Context(), cutoff, now); err != nil || n != 0 {
+		t.Errorf("retain: %d tasks deleted, %v; want none", n, err)
+	}
+	gaps, err := s.Gaps(t.Context(), 0, math.MaxInt64, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "gaps", gaps, []lifecycle.Gap{newGap, openGap})
+	lines, n, err := s.Quarantine(t.Context(), 10)
+	if err != nil || n != 1 {
+		t.Errorf("quarantined lines: %d, %v; want 1", n, err)
+	}
+	diff(t, "quarantined lines", lines, []lifecycle.QuarantinedLine{newLine})
+	want := lifecycle.Tally{}
+	for cell, count := range worldOf(w.events).tally {
+		if !cell.Metric.Minute() || cell.Bucket >= now.Add(-48*time.Hour) {
+			want[cell] = count
+		}
+	}
+	got, err := s.Rollups(t.Context(), allMetrics, 0, math.MaxInt64, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "rollups", got, want)
+}
+
+func keepRebuilds(t *testing.T, s lifecycle.Store) {
+	events := everyScenario()
+	for batch := range slices.Chunk(backwards(slices.Clone(events)), 5) {
+		mustAppend(t, s, batch)
+	}
+	kept := lifecycle.Batch{
+		Payloads:   []lifecycle.Payload{{Message: lifecycle.MessageKey{Stream: lifecycle.StreamID{Name: "plain"}, Seq: 1}, Body: []byte("x"), Size: 1, At: 5}},
+		Watermarks: map[string]string{"kv": "9"},
+	}
+	mustStore(t, s, kept)
+	n, err := s.Rebuild(t.Context())
+	if err != nil || n != int64(len(events)) {
+		t.Errorf("rebuild: %d events, %v; want %d", n, err, len(events))
+	}
+	worldOf(events).check(t, s)
+	if _, err := s.Payload(t.Context(), kept.Payloads[0].Message); err != nil {
+		t.Errorf("payload after a rebuild: %v", err)
+	}
+	if got := mustAppend(t, s, events).New; got != 0 {
+		t.Errorf("events known before the rebuild: %d are new again, want 0", got)
+	}
+	more := newTale("after")
+	more.acked(more.published("after", "cto", 0), 1)
+	mustAppend(t, s, more.events)
+	worldOf(slices.Concat(events, more.events)).check(t, s)
+}
