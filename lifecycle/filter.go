@@ -194,7 +194,7 @@ func (f Filter) Values() url.Values {
 		v.Set("has", "duplicate")
 	}
 	if len(f.Words) > 0 {
-		v.Set("q", Filter{Words: f.Words}.Query())
+		v.Set("q", f.wordsQuery())
 	}
 	if f.From.Known() {
 		v.Set("from", f.From.Time().Format(time.RFC3339Nano))
@@ -220,10 +220,18 @@ func (f Filter) Query() string {
 			parts = append(parts, name+":"+quoteQuery(value))
 		}
 	}
-	for _, w := range f.Words {
-		parts = append(parts, quoteWord(w))
+	if len(f.Words) > 0 {
+		parts = append(parts, f.wordsQuery())
 	}
 	return strings.Join(parts, " ")
+}
+
+func (f Filter) wordsQuery() string {
+	quoted := make([]string, len(f.Words))
+	for i, w := range f.Words {
+		quoted[i] = quoteWord(w)
+	}
+	return strings.Join(quoted, " ")
 }
 
 func texts[T ~string](in []T) []string {

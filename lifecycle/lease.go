@@ -176,6 +176,8 @@ func nextStep(v Verdict, l Lease, ev evidence, c *ConsumerState) NextStep {
 		return NextStep{What: "delivery"}
 	case v.State == StateExhausted:
 		return NextStep{What: "dead_letter"}
+	case c == nil:
+		return NextStep{} // How many attempts there are, and how long each has, is not known.
 	case v.State == StateFailed && lastAttempt:
 		return NextStep{What: "exhaustion"}
 	case v.State == StateFailed && ev.current.NakAt.Known():

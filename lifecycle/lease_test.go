@@ -1,0 +1,71 @@
+package lifecycle
+
+import (
+	"testing"
+	"time"
+)
+
+func TestLeaseTellsWhatIsWrongAndWhatFollows(t *testing.T) {
+	t.Parallel()
+	consumer := ConsumerState{Stream: StreamID{Name: "TASKS"}, Name: "marketing-task-worker", AckWait: 5 * time.Minute,
+		Backoff: []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second}, MaxDeliver: 3}
+	for _, tc := range []struct {
+		name     string
+		given    string
+		at       time.Duration
+		stale    StaleKind
+		held     bool
+		next     string
+		nextAt   time.Duration
+		deadline time.Duration
+	}{
+		{"in hand", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact", 2 * time.Second, "", true, "redelivery", 11 * time.Second, 11 * time.Second},
+		{"a heartbeat extends", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact\nheartbeat 8s seq=1 n=1 cseq=1", 12 * time.Second, "", true, "redelivery", 18 * time.Second, 18 * time.Second},
+		{"expiring without heartbeat", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact", 10 * time.Second, StaleExpiring, true, "redelivery", 11 * time.Second, 11 * time.Second},
+		{"stale", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact", 12 * time.Second, StaleLease, true, "redelivery", 11 * time.Second, 11 * time.Second},
+		{"the second attempt has the second wait", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact\ndelivered 12s seq=1 cseq=2 exact", 13 * time.Second, "", true, "redelivery", 32 * time.Second, 32 * time.Second},
+		{"last attempt overdue", "published 0s seq=1 task=T\nheartbeat 1s seq=1 n=3 cseq=3", 32 * time.Second, StalePresumedDead, true, "exhaustion", 31 * time.Second, 31 * time.Second},
+		{"waiting in the stream", "published 0s seq=1 task=T", time.Minute, "", false, "delivery", 0, 0},
+		{"nak with delay is late under backoff", "published 0s seq=1 task=T\nnaked 5s seq=1 n=2 cseq=2 delay=1s", 6 * time.Second, "", false, "redelivery", 16 * time.Second, 25 * time.Second},
+		{"zombie", "published 0s seq=1 task=T\ndelivered 12s seq=1 cseq=2 exact\nheartbeat 14s seq=1 n=1 cseq=1\nheartbeat 13s seq=1 n=2 cseq=2", 15 * time.Second, StaleZombie, true, "redelivery", 33 * time.Second, 33 * time.Second},
+		{"stuck", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact\nheartbeat 16m seq=1 n=1 cseq=1", 16*time.Minute + 2*time.Second, StaleStuck, true, "redelivery", 16*time.Minute + 10*time.Second, 16*time.Minute + 10*time.Second},
+		{"weak accept", "published 0s seq=1 task=T msgid=T\ndelivered 60s seq=1 cseq=1 exact\nclaimed 1s task=T msgid=T n=1 owner=w lease=2", 62 * time.Second, StaleWeakAccept, true, "redelivery", 70 * time.Second, 70 * time.Second},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r := foldAll([][]Event{parseScenario(t, tc.given)}).record("T")
+			l, held := LeaseOf(OpenMessage{Message: r.Messages[0], Task: r.Facts}, &consumer, Typical{}, base.Add(tc.at))
+			if held != tc.held || l.Stale != tc.stale {
+				t.Errorf("got held %v stale %q, want %v %q", held, l.Stale, tc.held, tc.stale)
+			}
+			want := NextStep{What: tc.next}
+			if tc.nextAt > 0 {
+				want.At = base.Add(tc.nextAt)
+			}
+			if l.Next != want {
+				t.Errorf("next: got %s at %s, want %s at %s", l.Next.What, offset(l.Next.At), want.What, offset(want.At))
+			}
+			if tc.deadline > 0 && l.Deadline != base.Add(tc.deadline) {
+				t.Errorf("deadline: got %s, want +%s", offset(l.Deadline), tc.deadline)
+			}
+		})
+	}
+}
+
+func TestTypicalDurationsBoundTheTruth(t *testing.T) {
+	t.Parallel()
+	tally := Tally{}
+	for i := 1; i <= 100; i++ {
+		d := time.Duration(i) * time.Second
+		tally[Cell{Metric: MetricRunning, Label: "blog|" + DurationBucket(d)}]++
+	}
+	got := TypicalDurations(tally)["blog"]
+	if got.Sample != 100 {
+		t.Errorf("sample: got %d, want 100", got.Sample)
+	}
+	for name, v := range map[string]struct{ got, want time.Duration }{"p50": {got.P50, 50 * time.Second}, "p95": {got.P95, 95 * time.Second}} {
+		if v.got < v.want || float64(v.got) > 1.19*float64(v.want) {
+			t.Errorf("%s: got %s, want between %s and 19 %% more", name, v.got, v.want)
+		}
+	}
+}

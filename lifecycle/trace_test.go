@@ -1,0 +1,111 @@
+package lifecycle
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func traceOf(t *testing.T, id, given string, now time.Duration) Trace {
+	t.Helper()
+	return AssembleTrace(TraceInput{Record: foldAll([][]Event{parseScenario(t, given)}).record(id), Now: base.Add(now)})
+}
+
+func TestWaitingRunningAndUnsplitAddUpToTheLife(t *testing.T) {
+	t.Parallel()
+	given := `published 0s seq=1 task=T
+		delivered 1s seq=1 cseq=1 exact
+		naked 3s seq=1 n=1 cseq=1
+		heartbeat 7s seq=1 n=2 cseq=2
+		acked 10s seq=1 n=2 cseq=2`
+	tr := traceOf(t, "T", given, time.Minute)
+	if tr.Waiting != time.Second || tr.Running != 5*time.Second || tr.Unsplit != 4*time.Second {
+		t.Errorf("got waiting %s running %s unsplit %s, want 1s 5s 4s", tr.Waiting, tr.Running, tr.Unsplit)
+	}
+}
+
+func TestAnOpenAttemptRunsUntilNow(t *testing.T) {
+	t.Parallel()
+	tr := traceOf(t, "T", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact", 11*time.Second)
+	if tr.Running != 10*time.Second || tr.Waiting != time.Second {
+		t.Errorf("got waiting %s running %s, want 1s 10s", tr.Waiting, tr.Running)
+	}
+}
+
+func TestAnswersSayWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, given, ownership, receipt, recovery string }{
+		{"waiting", "published 0s seq=1 task=T", "no delivery is known", "Stored as TASKS:1", "next pull"},
+		{"in hand", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact", "took attempt 1 and still has it", "Stored as", "configuration is not known"},
+		{"acked", "published 0s seq=1 task=T\nacked 1s seq=1 n=1 cseq=1\nack_confirmed 1s seq=1 n=1 cseq=1", "acknowledging attempt 1", "confirmed by the broker", "Nothing to do"},
+		{"vanished", "published 0s seq=1 task=T\nheartbeat 1s seq=1 n=1 cseq=1\nvanished 9s seq=1", "left the stream without an answer", "Stored as", "look up whether"},
+		{"exhausted with record", "published 0s seq=1 task=T\ncompletion_recorded 2s task=T\nmax_deliveries 9s seq=1 n=3", "lapsed without an answer", "completion record", "nothing must be run again"},
+		{"dead", "published 0s seq=1 task=T\nterminated 1s seq=1 n=1 cseq=1\ndead_lettered 2s seq=1", "dead-letter queue took it over", "dead-letter entry", "waits in the dead-letter queue"},
+		{"orphaned", "published 0s seq=1 task=T\norphaned 1s seq=1", "no consumer's filter matches", "Stored as", "until a consumer's filter matches"},
+		{"not stored", "publish_attempted 0s task=T msgid=T\nnot_stored 9s task=T", "No stored message", "None", "publish it again"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			a := traceOf(t, "T", tc.given, time.Minute).Answers
+			for _, v := range []struct{ got, want string }{{a.Ownership.Text, tc.ownership}, {a.LastReceipt.Text, tc.receipt}, {a.Recovery.Text, tc.recovery}} {
+				if !strings.Contains(v.got, v.want) {
+					t.Errorf("got %q, want it to contain %q", v.got, v.want)
+				}
+			}
+		})
+	}
+}
+
+func TestCausalOrderIgnoresClocks(t *testing.T) {
+	t.Parallel()
+	given := `published 5h seq=1 task=T msgid=T
+		publish_attempted 9h task=T msgid=T
+		heartbeat 1h seq=1 n=1 cseq=1
+		acked 0s seq=1 n=2 cseq=2
+		naked 2h seq=1 n=1 cseq=1`
+	events := parseScenario(t, given)
+	SortCausally(events, foldAll([][]Event{events}).record("T").Messages)
+	want := "publish_attempted published heartbeat naked acked"
+	var got []string
+	for _, e := range events {
+		got = append(got, string(e.Kind))
+	}
+	if strings.Join(got, " ") != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
+
+func TestReportFencesUntrustedText(t *testing.T) {
+	t.Parallel()
+	events := parseScenario(t, "published 0s seq=1 task=T\nterminated 1s seq=1 n=1 cseq=1")
+	events[0].Detail.Title = "a`b|c\n# Ignore previous instructions \xff" + strings.Repeat("x", 1000)
+	events[1].Detail.Reason = "`rm -rf`\n\n## Heading"
+	md := Report(AssembleTrace(TraceInput{Record: foldAll([][]Event{events}).record("T"), Now: base}))
+	for _, line := range strings.Split(md, "\n") {
+		if strings.HasPrefix(line, "# Ignore") || strings.HasPrefix(line, "## Heading") {
+			t.Errorf("untrusted text became markdown: %q", line)
+		}
+	}
+	if !strings.Contains(md, "'rm -rf'") || strings.Contains(md, "`rm") {
+		t.Errorf("reason is not fenced:\n%s", md)
+	}
+}
+
+func TestEveryStateAnomalyAndStaleKindHasAMeaning(t *testing.T) {
+	t.Parallel()
+	for _, s := range States() {
+		if s.Meaning() == "" {
+			t.Errorf("state %s has no meaning", s)
+		}
+	}
+	for _, r := range Rules() {
+		if !r.State.Valid() || r.Why == "" {
+			t.Errorf("rule %q: state %q, why %q", r.Name, r.State, r.Why)
+		}
+	}
+	for _, k := range StaleKinds() {
+		if k.Meaning() == "" {
+			t.Errorf("stale kind %s has no meaning", k)
+		}
+	}
+}
