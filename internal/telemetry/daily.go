@@ -1,0 +1,82 @@
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"fleetglass/lifecycle"
+)
+
+// The counters about the fleet begin anew at midnight UTC: Prometheus takes that for a restart, and reading one day of rollups
+// stays cheap however long the history is.
+var dailyDescs = map[lifecycle.Metric]*prometheus.Desc{
+	lifecycle.MetricPublished:      dailyDesc("fleetglass_messages_published_total", "Stored task messages, since midnight UTC.", "agent"),
+	lifecycle.MetricCompleted:      dailyDesc("fleetglass_tasks_completed_total", "Completed tasks, since midnight UTC.", "agent"),
+	lifecycle.MetricFailedAttempts: dailyDesc("fleetglass_attempts_failed_total", "Attempts that ended without success, since midnight UTC.", "agent", "how"),
+	lifecycle.MetricDied:           dailyDesc("fleetglass_tasks_died_total", "Tasks that ended without completing, since midnight UTC.", "agent", "state"),
+	lifecycle.MetricCaughtByStream: dailyDesc("fleetglass_duplicates_caught_by_stream_total", "Duplicate publishes that the stream caught, since midnight UTC.", "agent"),
+}
+
+func dailyDesc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}
+
+// labelled are the metrics whose rollup label is one of a few words; the others' labels are task types, which are not bounded.
+func labelled(m lifecycle.Metric) bool {
+	return m == lifecycle.MetricFailedAttempts || m == lifecycle.MetricDied
+}
+
+func (f *Fleet) today(ctx context.Context, s *sampler, now lifecycle.Micros) error {
+	metrics := make([]lifecycle.Metric, 0, len(dailyDescs))
+	for m := range dailyDescs {
+		metrics = append(metrics, m)
+	}
+	midnight := now.Truncate(24 * time.Hour)
+	tally, err := f.store.Rollups(ctx, metrics, midnight, midnight.Add(24*time.Hour), true)
+	if err != nil {
+		return fmt.Errorf("read today's counts: %w", err)
+	}
+	sums := map[dailyKey]float64{}
+	for cell, n := range tally {
+		key := dailyKey{metric: cell.Metric, agent: s.agent(cell.Agent)}
+		if labelled(cell.Metric) {
+			key.label = cell.Label
+		}
+		sums[key] += float64(n)
+	}
+	f.daily.begin(midnight)
+	for key, sum := range sums {
+		labels := []string{key.agent}
+		if labelled(key.metric) {
+			labels = append(labels, key.label)
+		}
+		s.metrics = append(s.metrics, prometheus.MustNewConstMetric(dailyDescs[key.metric], prometheus.CounterValue, f.daily.rise(key, sum), labels...))
+	}
+	return nil
+}
+
+type dailyKey struct {
+	metric       lifecycle.Metric
+	agent, label string
+}
+
+// dailyCounters keep counters from falling within a day: late facts may correct a count downwards, and Prometheus would take that
+// for a restart and count everything again.
+type dailyCounters struct {
+	day    lifecycle.Micros
+	values map[dailyKey]float64
+}
+
+func (d *dailyCounters) begin(day lifecycle.Micros) {
+	if day != d.day || d.values == nil {
+		d.day, d.values = day, map[dailyKey]float64{}
+	}
+}
+
+func (d *dailyCounters) rise(key dailyKey, value float64) float64 {
+	d.values[key] = max(d.values[key], value)
+	return d.values[key]
+}
