@@ -1,0 +1,43 @@
+package acks
+
+import (
+	"fmt"
+
+	"fleetglass/collectors"
+	"fleetglass/fleet"
+	"fleetglass/lifecycle"
+)
+
+// New returns the collector of OBS_ACK.
+func New(cfg collectors.Config) (*collectors.Collector, error) {
+	return collectors.New(cfg, collectors.Source{
+		Name: "acks", Stream: fleet.CaptureAck, Decode: Decode, Gated: true, Resolves: true,
+	})
+}
+
+// Decode turns a captured acknowledgement into an Acked, Naked, Terminated or Heartbeat event. It errors where the line cannot have had
+// an effect: an odd subject, a body that the broker ignores, or a message that the stream does not have yet.
+func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Batch) error {
+	s, err := ParseSubject(line.Subject)
+	if err != nil {
+		return err
+	}
+	b, ok := ParseBody(line.Body)
+	if !ok {
+		return fmt.Errorf("the broker ignores the body %q", clip(string(line.Body)))
+	}
+	key, err := streams.Message(s.Domain, s.Stream, s.PublishedAt, s.Seq)
+	if err != nil {
+		return err
+	}
+	if last, beyond := streams.Beyond(key); beyond {
+		return fmt.Errorf("message %s does not exist: the stream ends at %d", key, last)
+	}
+	e := line.Event(b.Kind, lifecycle.Observed)
+	e.Message, e.Consumer, e.Agent = key, s.Consumer, fleet.AgentOfWorker(s.Consumer)
+	e.ConsumerSeq, e.Attempt = s.ConsumerSeq, s.Deliveries
+	e.Detail = lifecycle.Detail{Delay: b.Delay, Reason: b.Reason}
+	e.Raw = line.Raw()
+	into.Events = append(into.Events, e)
+	return nil
+}

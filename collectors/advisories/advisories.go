@@ -1,0 +1,120 @@
+package advisories
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"fleetglass/collectors"
+	"fleetglass/fleet"
+	"fleetglass/lifecycle"
+)
+
+// New returns the collector of OBS_EVT.
+func New(cfg collectors.Config) (*collectors.Collector, error) {
+	return collectors.New(cfg, collectors.Source{
+		Name: "advisories", Stream: fleet.CaptureEvt, Decode: Decode, Gated: true, Resolves: true,
+	})
+}
+
+// Types of the lines that become events.
+const (
+	typeMaxDeliver = "io.nats.jetstream.advisory.v1.max_deliver"
+	typeNak        = "io.nats.jetstream.advisory.v1.nak"
+	typeTerminated = "io.nats.jetstream.advisory.v1.terminated"
+	typeAckMetric  = "io.nats.jetstream.metric.v1.consumer_ack"
+)
+
+// advisory is the union of the fields of those types.
+type advisory struct {
+	Type        string    `json:"type"`
+	Time        time.Time `json:"timestamp"`
+	Domain      string    `json:"domain"`
+	Stream      string    `json:"stream"`
+	Consumer    string    `json:"consumer"`
+	ConsumerSeq uint64    `json:"consumer_seq"`
+	StreamSeq   uint64    `json:"stream_seq"`
+	Deliveries  uint64    `json:"deliveries"`
+	Reason      string    `json:"reason"`
+	AckTime     int64     `json:"ack_time"` // Nanoseconds.
+}
+
+// maxDeliveries bounds the delivery count that is believed.
+const maxDeliveries = 1 << 31
+
+// Decode turns an advisory or ack metric about a message into an event. Types that the broker is known to send but that say nothing
+// about a message are ignored; [collectors.Incarnations] reads those about streams by itself. It errors on types that are not known,
+// on what is not JSON, and on numbers that cannot be a broker's.
+func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Batch) error {
+	var a advisory
+	if err := json.Unmarshal(line.Body, &a); err != nil {
+		return fmt.Errorf("decode advisory: %w", err)
+	}
+	kind, about := kinds[a.Type]
+	if !about {
+		if ignored[a.Type] {
+			return nil
+		}
+		return fmt.Errorf("type %q is not known", a.Type)
+	}
+	if err := a.check(); err != nil {
+		return err
+	}
+	at := lifecycle.MicrosOf(a.Time)
+	key, err := streams.Message(a.Domain, a.Stream, at, a.StreamSeq)
+	if err != nil {
+		return err
+	}
+	e := line.Event(kind, lifecycle.Broker)
+	e.At, e.Message, e.Consumer, e.Agent = at, key, a.Consumer, fleet.AgentOfWorker(a.Consumer)
+	e.ConsumerSeq, e.Attempt = a.ConsumerSeq, int(a.Deliveries)
+	e.Detail = lifecycle.Detail{Reason: a.Reason, AckTime: time.Duration(max(a.AckTime, 0))}
+	e.Raw = line.Raw()
+	into.Events = append(into.Events, e)
+	return nil
+}
+
+func (a advisory) check() error {
+	if a.Time.IsZero() {
+		return errors.New("advisory has no time")
+	}
+	if a.ConsumerSeq > collectors.MaxSequence {
+		return fmt.Errorf("consumer sequence %d is beyond 2^53", a.ConsumerSeq)
+	}
+	if a.Deliveries > maxDeliveries {
+		return fmt.Errorf("delivery count %d is beyond 2^31", a.Deliveries)
+	}
+	return collectors.CheckConsumer(a.Consumer)
+}
+
+var kinds = map[string]lifecycle.Kind{
+	typeMaxDeliver: lifecycle.MaxDeliveries,
+	typeNak:        lifecycle.NakConfirmed,
+	typeTerminated: lifecycle.TermConfirmed,
+	typeAckMetric:  lifecycle.AckConfirmed,
+}
+
+// ignored are the other types that the broker sends.
+var ignored = map[string]bool{
+	collectors.TypeStreamAction:                             true,
+	"io.nats.jetstream.advisory.v1.api_audit":               true,
+	"io.nats.jetstream.advisory.v1.api_limit_reached":       true,
+	"io.nats.jetstream.advisory.v1.consumer_action":         true,
+	"io.nats.jetstream.advisory.v1.consumer_group_pinned":   true,
+	"io.nats.jetstream.advisory.v1.consumer_group_unpinned": true,
+	"io.nats.jetstream.advisory.v1.consumer_leader_elected": true,
+	"io.nats.jetstream.advisory.v1.consumer_pause":          true,
+	"io.nats.jetstream.advisory.v1.consumer_quorum_lost":    true,
+	"io.nats.jetstream.advisory.v1.domain_leader_elected":   true,
+	"io.nats.jetstream.advisory.v1.meta_rescue":             true,
+	"io.nats.jetstream.advisory.v1.restore_complete":        true,
+	"io.nats.jetstream.advisory.v1.restore_create":          true,
+	"io.nats.jetstream.advisory.v1.server_out_of_space":     true,
+	"io.nats.jetstream.advisory.v1.server_removed":          true,
+	"io.nats.jetstream.advisory.v1.snapshot_complete":       true,
+	"io.nats.jetstream.advisory.v1.snapshot_create":         true,
+	"io.nats.jetstream.advisory.v1.stream_batch_abandoned":  true,
+	"io.nats.jetstream.advisory.v1.stream_leader_elected":   true,
+	"io.nats.jetstream.advisory.v1.stream_quorum_lost":      true,
+}

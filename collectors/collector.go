@@ -1,0 +1,233 @@
+package collectors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/internal/health"
+	"fleetglass/lifecycle"
+)
+
+// Collector reads one capture stream through a durable consumer that replicas share, and hands what its lines say to the store. It
+// acknowledges only what the store has committed.
+type Collector struct {
+	cfg    Config
+	src    Source
+	name   lifecycle.StreamID // The capture stream without epoch.
+	status *status
+
+	loaded bool // pos was read.
+	pos    position
+	holes  holes
+}
+
+// New validates the configuration and starts nothing.
+func New(cfg Config, src Source) (*Collector, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("collector %s: %w", src.Name, err)
+	}
+	if src.Name == "" || src.Stream == "" || src.Decode == nil {
+		return nil, errors.New("collector: source needs a name, a stream and a decoder")
+	}
+	if src.Gated && cfg.Gate == nil {
+		src.Gated = false
+	}
+	cfg.Logger = cfg.Logger.With("source", src.Name)
+	return &Collector{cfg: cfg, src: src, name: cfg.Contract.StreamID(src.Stream), status: newStatus(src.Name)}, nil
+}
+
+// Health says how the collector is, as one part named after its source.
+func (c *Collector) Health() []health.Part {
+	part, _ := c.status.snapshot()
+	return []health.Part{part}
+}
+
+// Stats counts what was done since the collector was made.
+func (c *Collector) Stats() Stats {
+	_, stats := c.status.snapshot()
+	return stats
+}
+
+// Run reads until ctx is done, then finishes and acknowledges what it has in hand and returns nil. Whatever fails, the broker, the
+// store or the capture stream, is tried again after a pause; meanwhile Health says Down and why.
+func (c *Collector) Run(ctx context.Context) error {
+	pause := c.cfg.Retry
+	for ctx.Err() == nil {
+		began := c.Stats().Batches
+		err := c.session(ctx)
+		if ctx.Err() != nil {
+			break
+		}
+		if c.Stats().Batches > began {
+			pause = c.cfg.Retry
+		}
+		c.report(err)
+		if !sleep(ctx, pause) {
+			break
+		}
+		pause = min(2*pause, 50*c.cfg.Retry)
+	}
+	return nil
+}
+
+// errNoStream says that the capture stream does not exist.
+var errNoStream = errors.New("capture stream does not exist")
+
+func (c *Collector) report(err error) {
+	switch {
+	case errors.Is(err, errNoStream) && c.src.Optional:
+		c.status.set(health.NotConfigured, c.src.Stream+" does not exist")
+	case errors.Is(err, jetstream.ErrConsumerDeleted):
+		c.cfg.Logger.Warn("durable or capture stream was deleted", "stream", c.src.Stream)
+	default:
+		c.status.set(health.Down, err.Error())
+		c.cfg.Logger.Warn("collector interrupted", "err", err)
+	}
+}
+
+// session reads from one durable until something fails or ctx is done.
+func (c *Collector) session(ctx context.Context) error {
+	if err := c.loadPosition(ctx); err != nil {
+		return err
+	}
+	stream, consumer, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.found(ctx, stream); err != nil {
+		return err
+	}
+	r, err := c.reader(consumer, stream)
+	if err != nil {
+		return err
+	}
+	defer r.stop()
+	watching, stopWatching := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		c.watch(watching, consumer)
+	}()
+	defer func() { stopWatching(); <-watched }()
+	c.status.set(health.OK, "")
+	return c.work(ctx, r)
+}
+
+// work moves batch after batch from the reader into the store.
+func (c *Collector) work(ctx context.Context, r *reader) error {
+	grace, cancel := graceful(ctx, c.cfg.Grace)
+	defer cancel()
+	for {
+		batch, readErr := r.next(ctx)
+		if err := c.handle(grace, batch); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return c.finish(grace, r)
+		}
+		if readErr != nil {
+			return fmt.Errorf("read %s: %w", c.src.Stream, readErr)
+		}
+	}
+}
+
+// finish commits and acknowledges what the broker had sent when ctx ended, so that a restart need not wait for its redelivery.
+func (c *Collector) finish(grace context.Context, r *reader) error {
+	r.drain()
+	for {
+		batch, readErr := r.next(grace)
+		if err := c.handle(grace, batch); err != nil {
+			return err
+		}
+		if readErr != nil {
+			break
+		}
+	}
+	if err := c.cfg.JetStream.Conn().FlushWithContext(grace); err != nil {
+		return fmt.Errorf("flush acknowledgements: %w", err)
+	}
+	return nil
+}
+
+// open finds the capture stream and makes sure of its durable.
+func (c *Collector) open(ctx context.Context) (lifecycle.StreamID, jetstream.Consumer, error) {
+	stream, err := c.cfg.JetStream.Stream(ctx, c.src.Stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		if err := c.blind(ctx); err != nil {
+			return lifecycle.StreamID{}, nil, err
+		}
+		return lifecycle.StreamID{}, nil, fmt.Errorf("%s: %w", c.src.Stream, errNoStream)
+	}
+	if err != nil {
+		return lifecycle.StreamID{}, nil, fmt.Errorf("find stream %s: %w", c.src.Stream, err)
+	}
+	id := c.name
+	id.Epoch = lifecycle.MicrosOf(stream.CachedInfo().Created)
+	durable := DurableName(c.cfg.Durable, c.src.Name)
+	consumer, err := stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
+		Durable: durable, AckPolicy: jetstream.AckExplicitPolicy, AckWait: ackWait, MaxDeliver: -1, MaxAckPending: maxAckPending,
+		DeliverPolicy: jetstream.DeliverAllPolicy,
+	})
+	if err != nil {
+		return id, nil, fmt.Errorf("create durable %s on %s: %w", durable, c.src.Stream, err)
+	}
+	c.resume(id, consumer.CachedInfo())
+	return id, consumer, nil
+}
+
+// resume sets where the next line is expected: where the durable stands, or where the store says we were when the durable is new.
+func (c *Collector) resume(stream lifecycle.StreamID, info *jetstream.ConsumerInfo) {
+	c.holes = holes{consumer: info.Delivered.Consumer, stream: info.Delivered.Stream}
+	if c.pos.Stream == stream.String() {
+		c.holes.at = c.pos.At
+		if info.Delivered.Consumer == 0 {
+			c.holes.stream = c.pos.Seq
+		}
+	}
+}
+
+// watch measures the backlog until ctx is done.
+func (c *Collector) watch(ctx context.Context, consumer jetstream.Consumer) {
+	for {
+		if info, err := consumer.Info(ctx); err == nil {
+			c.status.backlog(info.NumPending+uint64(info.NumAckPending), c.cfg.Now())
+		}
+		if !sleep(ctx, c.cfg.Watch) {
+			return
+		}
+	}
+}
+
+// graceful returns a context that ends the given time after ctx does.
+func graceful(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	timer := time.NewTimer(grace)
+	timer.Stop()
+	stop := context.AfterFunc(ctx, func() {
+		timer.Reset(grace)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel()
+		case <-out.Done():
+		}
+	})
+	return out, func() { stop(); cancel() }
+}
+
+// sleep reports whether the pause passed before ctx was done.
+func sleep(ctx context.Context, pause time.Duration) bool {
+	t := time.NewTimer(pause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,184 @@
+package collectors
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"fleetglass/internal/health"
+	"fleetglass/lifecycle"
+)
+
+// suspectAfter is the number of failures in a row after which the store is asked whether it takes anything at all.
+const suspectAfter = 4
+
+// handle commits a batch and acknowledges it. While the store fails nothing is acknowledged and the same batch is tried again. It
+// errors when ctx is done first, or when the broker cannot be told.
+func (c *Collector) handle(ctx context.Context, batch []delivery) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	gaps := c.gaps(batch)
+	lines := make([]Line, len(batch))
+	for i, d := range batch {
+		lines[i] = d.line
+	}
+	if c.src.Gated {
+		c.cfg.Gate.Pause(ctx)
+	}
+	if err := c.persist(ctx, lines, gaps); err != nil {
+		return err
+	}
+	for _, d := range batch {
+		if err := d.msg.Ack(); err != nil {
+			return fmt.Errorf("acknowledge: %w", err)
+		}
+	}
+	return nil
+}
+
+func (c *Collector) gaps(batch []delivery) []lifecycle.Gap {
+	var gaps []lifecycle.Gap
+	for _, d := range batch {
+		h, found := c.holes.next(d.consumer, d.line.Seq, d.deliveries, d.line.At)
+		if !found {
+			continue
+		}
+		if !h.from.Known() {
+			h.from = h.to
+		}
+		gaps = append(gaps, lifecycle.Gap{Source: c.name.String(), From: h.from, To: h.to, FromSeq: h.fromSeq, ToSeq: h.toSeq,
+			Reason: fmt.Sprintf("%d lines were discarded before they were read", h.lost)})
+	}
+	return gaps
+}
+
+// persist commits lines, trying until it succeeds or ctx is done.
+func (c *Collector) persist(ctx context.Context, lines []Line, gaps []lifecycle.Gap) error {
+	pause := c.cfg.Retry
+	for failures := 1; ; failures++ {
+		err := c.commit(ctx, lines, gaps)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return err
+		}
+		c.status.failed()
+		c.status.set(health.Down, err.Error())
+		c.cfg.Logger.Warn("batch not stored", "lines", len(lines), "failures", failures, "err", err)
+		if failures >= suspectAfter && c.storeWorks(ctx) {
+			if err := c.isolate(ctx, lines, gaps); err == nil {
+				return nil
+			}
+		}
+		if !sleep(ctx, pause) {
+			return err
+		}
+		pause = min(2*pause, 50*c.cfg.Retry)
+	}
+}
+
+// storeWorks reports whether the store takes a batch that has no line.
+func (c *Collector) storeWorks(ctx context.Context) bool {
+	_, err := c.cfg.Appender.Append(ctx, lifecycle.Batch{Watermarks: c.watermarks(c.pos)})
+	return err == nil
+}
+
+// isolate commits what the store takes and quarantines the lines that it refuses one by one, so that one line cannot block those
+// behind it.
+func (c *Collector) isolate(ctx context.Context, lines []Line, gaps []lifecycle.Gap) error {
+	err := c.commit(ctx, lines, gaps)
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return err
+	}
+	if n := len(lines); n > 1 {
+		if err := c.isolate(ctx, lines[:n/2], gaps); err != nil {
+			return err
+		}
+		return c.isolate(ctx, lines[n/2:], nil)
+	}
+	refused := lifecycle.Batch{Gaps: gaps, Quarantined: []lifecycle.QuarantinedLine{lines[0].Quarantined("the store refuses it: " + err.Error())}}
+	return c.append(ctx, refused, decoded{lines: 1, upTo: lines[0].At, last: lines[0].Seq})
+}
+
+// commit decodes lines and stores what they say, once.
+func (c *Collector) commit(ctx context.Context, lines []Line, gaps []lifecycle.Gap) error {
+	streams := Streams{Contract: c.cfg.Contract}
+	if c.src.Resolves {
+		var err error
+		if streams, err = c.cfg.Incarnations.Look(ctx); err != nil {
+			return err
+		}
+	}
+	batch, d := c.decode(lines, streams)
+	batch.Gaps = append(batch.Gaps, gaps...)
+	return c.append(ctx, batch, d)
+}
+
+func (c *Collector) append(ctx context.Context, batch lifecycle.Batch, d decoded) error {
+	p := c.pos
+	if d.last > p.Seq {
+		p.Seq, p.At = d.last, d.upTo
+	}
+	batch.Watermarks = c.watermarks(p)
+	done, err := c.cfg.Appender.Append(ctx, batch)
+	if err != nil {
+		return fmt.Errorf("store batch: %w", err)
+	}
+	c.pos = p
+	c.status.committed(batch, d, done.New, c.cfg.Now())
+	return nil
+}
+
+// decoded counts what became of lines.
+type decoded struct {
+	lines, ignored int
+	last           uint64           // Highest sequence.
+	upTo           lifecycle.Micros // Store time of that line.
+}
+
+func (c *Collector) decode(lines []Line, streams Streams) (lifecycle.Batch, decoded) {
+	b := lifecycle.Batch{Events: make([]lifecycle.Event, 0, len(lines))}
+	d := decoded{lines: len(lines)}
+	for _, line := range lines {
+		if line.Seq > d.last {
+			d.last, d.upTo = line.Seq, line.At
+		}
+		before := extentOf(&b)
+		if err := c.try(line, streams, &b); err != nil {
+			before.restore(&b)
+			b.Quarantined = append(b.Quarantined, line.Quarantined(err.Error()))
+		} else if extentOf(&b) == before {
+			d.ignored++
+		}
+	}
+	makeStorable(&b)
+	return b, d
+}
+
+// try calls the decoder. A panic of the decoder becomes an error: one hostile line must not stop the collector.
+func (c *Collector) try(line Line, streams Streams, into *lifecycle.Batch) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("decoder panicked: %v", p)
+			c.cfg.Logger.Error("decoder panicked", "seq", line.Seq, "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	return c.src.Decode(line, streams, into)
+}
+
+// extent is how much a batch holds, so that what a failed decoder added can be taken back.
+type extent struct{ events, payloads, quarantined, gaps, consumers int }
+
+func extentOf(b *lifecycle.Batch) extent {
+	return extent{len(b.Events), len(b.Payloads), len(b.Quarantined), len(b.Gaps), len(b.Consumers)}
+}
+
+func (x extent) restore(b *lifecycle.Batch) {
+	b.Events, b.Payloads, b.Quarantined = b.Events[:x.events], b.Payloads[:x.payloads], b.Quarantined[:x.quarantined]
+	b.Gaps, b.Consumers = b.Gaps[:x.gaps], b.Consumers[:x.consumers]
+}

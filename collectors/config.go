@@ -1,0 +1,91 @@
+package collectors
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/fleet"
+	"fleetglass/lifecycle"
+)
+
+// Config is what all collectors of one fleet share.
+type Config struct {
+	JetStream    jetstream.JetStream // Required. Reaches the capture streams.
+	Appender     lifecycle.Appender  // Required.
+	Watermarks   Watermarks          // Required.
+	Incarnations *Incarnations       // Required.
+	Contract     fleet.Contract      // Required.
+	Gate         *Gate               // Optional; nil holds nothing back.
+
+	Durable    string           // Optional; default "fleetglass". The durable of a source is named <Durable>-<source>.
+	BatchLines int              // Optional; default 2000. Lines committed at once, at most.
+	BatchBytes int              // Optional; default 8 MiB. A batch is committed when its bodies reach this size.
+	Idle       time.Duration    // Optional; default 1 ms. A batch is committed when no line came for this long.
+	Linger     time.Duration    // Optional; default 10 ms. No line waits longer than this for its batch to fill.
+	Grace      time.Duration    // Optional; default 5 s. The time to finish what is in hand when stopping.
+	Retry      time.Duration    // Optional; default 100 ms. First pause after a failure; it doubles up to 50 times that.
+	Watch      time.Duration    // Optional; default 2 s. How often the backlog is measured.
+	Now        func() time.Time // Optional; default time.Now.
+	Logger     *slog.Logger     // Optional; default discards.
+}
+
+// Source is one capture stream and how it is read.
+type Source struct {
+	Name     string  // Required. Such as "acks": part of the durable's name, and the name of the health part.
+	Stream   string  // Required. The capture stream.
+	Decode   Decoder // Required.
+	Gated    bool    // Its lines are held back by the gate.
+	Resolves bool    // Its decoder asks [Streams] for incarnations.
+	Optional bool    // The stream may be missing without that being a failure.
+}
+
+const (
+	defaultDurable = "fleetglass"
+	maxAckPending  = 5000
+	ackWait        = 10 * time.Second
+)
+
+// DurableName is the name of the durable of a source; prefix as in [Config.Durable].
+func DurableName(prefix, source string) string {
+	if prefix == "" {
+		prefix = defaultDurable
+	}
+	return prefix + "-" + source
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.JetStream == nil || c.Appender == nil || c.Watermarks == nil || c.Incarnations == nil {
+		return c, errors.New("JetStream, Appender, Watermarks and Incarnations are required")
+	}
+	if err := c.Contract.Validate(); err != nil {
+		return c, err
+	}
+	if c.BatchLines <= 0 {
+		c.BatchLines = 2000
+	}
+	if c.BatchLines > maxAckPending {
+		return c, fmt.Errorf("batch of %d lines is more than the %d that may be pending", c.BatchLines, maxAckPending)
+	}
+	if c.BatchBytes <= 0 {
+		c.BatchBytes = 8 << 20
+	}
+	for d, standard := range map[*time.Duration]time.Duration{
+		&c.Idle: time.Millisecond, &c.Linger: 10 * time.Millisecond, &c.Grace: 5 * time.Second,
+		&c.Retry: 100 * time.Millisecond, &c.Watch: 2 * time.Second,
+	} {
+		if *d <= 0 {
+			*d = standard
+		}
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}

@@ -1,0 +1,38 @@
+package collectors
+
+import "fleetglass/lifecycle"
+
+// hole is a span of a capture stream that was discarded before anybody read it.
+type hole struct {
+	fromSeq, toSeq uint64
+	lost           uint64           // At least this many lines.
+	from, to       lifecycle.Micros // Store times of the lines around it; from is zero when not known.
+}
+
+// holes finds such spans from the sequences of deliveries. Every delivery of a durable, to any replica, raises its consumer sequence by
+// one, and at most one delivery is the first of a given line. So where stream sequences advance by more than consumer sequences,
+// lines were skipped: the stream had discarded them. Deliveries to other replicas can hide a hole, never feign one.
+type holes struct {
+	consumer uint64           // Consumer sequence of the last delivery seen.
+	stream   uint64           // Highest stream sequence delivered for the first time.
+	at       lifecycle.Micros // Store time of that line.
+}
+
+// next takes one delivery in and returns the hole before it, if there is one.
+func (h *holes) next(consumer, stream, deliveries uint64, at lifecycle.Micros) (hole, bool) {
+	if deliveries > 1 {
+		h.consumer = max(h.consumer, consumer)
+		return hole{}, false
+	}
+	elsewhere := consumer - min(consumer, h.consumer+1)
+	skipped := stream - min(stream, h.stream+1)
+	found := hole{fromSeq: h.stream + 1, toSeq: stream - min(stream, 1), from: h.at, to: at}
+	if consumer > h.consumer {
+		found.lost = skipped - min(skipped, elsewhere)
+	}
+	h.consumer = max(h.consumer, consumer)
+	if stream > h.stream {
+		h.stream, h.at = stream, at
+	}
+	return found, found.lost > 0
+}

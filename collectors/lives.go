@@ -1,0 +1,113 @@
+package collectors
+
+import (
+	"slices"
+
+	"fleetglass/lifecycle"
+)
+
+// Life is one incarnation of a stream, from its creation to its deletion.
+type Life struct {
+	Epoch   lifecycle.Micros `json:"epoch,omitempty"`   // As in [lifecycle.StreamID]: zero for the first life known.
+	From    lifecycle.Micros `json:"from,omitempty"`    // Messages stored at or after this time belong to it; zero for the first.
+	Created lifecycle.Micros `json:"created,omitempty"` // As the stream's own state said; zero when it was never seen alive.
+	Deleted lifecycle.Micros `json:"deleted,omitempty"` // As an advisory said; zero when none did.
+}
+
+// Lives are the incarnations of one stream, oldest first.
+type Lives []Life
+
+// EpochAt is the epoch of the life at that time, zero when no life is known.
+func (l Lives) EpochAt(at lifecycle.Micros) lifecycle.Micros {
+	for i := len(l) - 1; i > 0; i-- {
+		if l[i].From <= at {
+			return l[i].Epoch
+		}
+	}
+	return 0
+}
+
+// StreamAction is an advisory that a stream was created or deleted.
+type StreamAction struct {
+	At      lifecycle.Micros
+	Created bool // False for deleted.
+}
+
+// Learn returns the lives after the given advisories, in time order, and the creation time that the stream's state shows now (zero
+// when the stream does not exist). Learning the same again changes nothing. A creation without a deletion before it is left to the
+// stream's state: the advisory of the creation of a life comes a little after its creation time.
+func (l Lives) Learn(actions []StreamAction, live lifecycle.Micros) Lives {
+	out := slices.Clone(l)
+	for _, a := range actions {
+		if a.Created {
+			out = out.created(a.At)
+		} else {
+			out = out.deleted(a.At)
+		}
+	}
+	if live.Known() {
+		out = out.alive(live)
+	}
+	return out
+}
+
+func (l Life) start() lifecycle.Micros {
+	if l.Created.Known() {
+		return l.Created
+	}
+	return l.Epoch
+}
+
+// before is the index of the last life that had begun at that time, or -1.
+func (l Lives) before(at lifecycle.Micros) int {
+	for i := len(l) - 1; i >= 0; i-- {
+		if l[i].start() <= at {
+			return i
+		}
+	}
+	return -1
+}
+
+func (l Lives) deleted(at lifecycle.Micros) Lives {
+	if len(l) == 0 {
+		return Lives{{Deleted: at}}
+	}
+	if i := l.before(at); i >= 0 && !l[i].Deleted.Known() {
+		l[i].Deleted = at
+	}
+	return l
+}
+
+func (l Lives) created(at lifecycle.Micros) Lives {
+	if len(l) == 0 {
+		return Lives{{}}
+	}
+	last := l[len(l)-1]
+	if last.Deleted.Known() && last.Deleted <= at {
+		return append(l, Life{Epoch: at, From: last.Deleted + 1})
+	}
+	return l
+}
+
+func (l Lives) alive(created lifecycle.Micros) Lives {
+	if len(l) == 0 {
+		return Lives{{Created: created}}
+	}
+	i := len(l) - 1
+	last := &l[i]
+	switch {
+	case last.Created == created:
+	case !last.Created.Known() && (!last.Deleted.Known() || created < last.Deleted) && (i == 0 || created <= last.Epoch):
+		last.Created = created
+		if i > 0 {
+			last.Epoch, last.From = created, min(last.From, created)
+		}
+	case created > last.start():
+		from := created
+		if last.Deleted.Known() {
+			from = min(from, last.Deleted+1)
+		}
+		return append(l, Life{Epoch: created, From: from, Created: created})
+	}
+	return l
+}

@@ -1,0 +1,89 @@
+package collectors
+
+import (
+	"sync"
+	"time"
+
+	"fleetglass/internal/health"
+	"fleetglass/lifecycle"
+)
+
+// behindAfter is the lag from which a collector says that it is behind.
+const behindAfter = 5 * time.Second
+
+// Stats counts what a collector did since it was made.
+type Stats struct {
+	Lines       uint64 // Lines read, repeated ones included.
+	Events      uint64 // Events handed to the store.
+	New         uint64 // Events that the store did not know.
+	Ignored     uint64 // Lines that say nothing we keep.
+	Quarantined uint64 // Lines that could not be decoded.
+	Batches     uint64 // Commits.
+	Failures    uint64 // Commits that the store refused.
+}
+
+// status is what a collector says about itself. All methods are safe for concurrent use.
+type status struct {
+	mu    sync.Mutex
+	part  health.Part
+	stats Stats
+	upTo  lifecycle.Micros // Store time of the last line committed.
+}
+
+func newStatus(name string) *status {
+	return &status{part: health.Part{Name: name, Kind: "collector", State: health.Starting}}
+}
+
+func (s *status) set(state health.State, detail string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.part.State, s.part.Detail = state, detail
+}
+
+func (s *status) failed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Failures++
+}
+
+func (s *status) committed(b lifecycle.Batch, d decoded, newEvents int, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Batches++
+	s.stats.Lines += uint64(d.lines)
+	s.stats.Ignored += uint64(d.ignored)
+	s.stats.Quarantined += uint64(len(b.Quarantined))
+	s.stats.Events += uint64(len(b.Events))
+	s.stats.New += uint64(newEvents)
+	s.part.Handled, s.part.Quarantine = s.stats.Lines, s.stats.Quarantined
+	s.part.LastAt = now
+	s.upTo = max(s.upTo, d.upTo)
+	if s.part.State != health.Behind {
+		s.part.State, s.part.Detail = health.OK, ""
+	}
+}
+
+// backlog notes how many lines wait at the source. It leaves a failure standing: only a commit ends that.
+func (s *status) backlog(pending uint64, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.part.Pending, s.part.Lag = pending, 0
+	if pending == 0 {
+		s.part.LastAt = now
+	} else if s.upTo.Known() {
+		s.part.Lag = max(0, now.Sub(s.upTo.Time()))
+	}
+	switch {
+	case s.part.State == health.Down:
+	case s.part.Lag > behindAfter:
+		s.part.State, s.part.Detail = health.Behind, ""
+	default:
+		s.part.State, s.part.Detail = health.OK, ""
+	}
+}
+
+func (s *status) snapshot() (health.Part, Stats) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.part, s.stats
+}

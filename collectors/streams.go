@@ -1,0 +1,71 @@
+package collectors
+
+import (
+	"fmt"
+	"strings"
+
+	"fleetglass/fleet"
+	"fleetglass/lifecycle"
+)
+
+// Streams resolves what lines call a stream to the incarnation that they speak of. It is a value, one look at what was known after a
+// batch was read, so that decoders stay pure.
+type Streams struct {
+	Contract fleet.Contract     // Names and domain of the fleet.
+	Home     string             // The broker's own JetStream domain, which lines may name although none is configured.
+	Known    map[string]Lives   // By stream name, streams of the configured domain only.
+	LastSeq  map[string]LastSeq // By stream name: the live incarnation's last sequence when looked at.
+}
+
+// LastSeq is the last sequence of the live incarnation of a stream.
+type LastSeq struct {
+	Epoch lifecycle.Micros
+	Seq   uint64
+}
+
+// At is the incarnation of the stream that lived at the given time. Domain is what the line says: empty or "_" where it says none.
+func (s Streams) At(domain, name string, at lifecycle.Micros) lifecycle.StreamID {
+	id := s.Contract.StreamID(name)
+	if domain != "" && domain != "_" && domain != s.Home && domain != id.Domain {
+		id.Domain = domain
+		return id
+	}
+	id.Epoch = s.Known[name].EpochAt(at)
+	return id
+}
+
+// Message is the key of a message that a line names. It errors where the names or the sequence cannot be a broker's.
+func (s Streams) Message(domain, name string, at lifecycle.Micros, seq uint64) (lifecycle.MessageKey, error) {
+	if err := checkName("stream", name); err != nil {
+		return lifecycle.MessageKey{}, err
+	}
+	if domain != "" {
+		if err := checkName("domain", domain); err != nil {
+			return lifecycle.MessageKey{}, err
+		}
+	}
+	if seq == 0 || seq > MaxSequence {
+		return lifecycle.MessageKey{}, fmt.Errorf("stream sequence %d is not between 1 and 2^53", seq)
+	}
+	return lifecycle.MessageKey{Stream: s.At(domain, name, at), Seq: seq}, nil
+}
+
+// Beyond reports whether the stream had not reached that sequence when it was looked at, after the line was read: such a message
+// cannot have been delivered to anybody.
+func (s Streams) Beyond(k lifecycle.MessageKey) (last uint64, beyond bool) {
+	if k.Stream.Account != s.Contract.Account || k.Stream.Domain != s.Contract.Domain {
+		return 0, false
+	}
+	l, known := s.LastSeq[k.Stream.Name]
+	return l.Seq, known && l.Epoch == k.Stream.Epoch && k.Seq > l.Seq
+}
+
+// CheckConsumer errors when text cannot be the name of a consumer.
+func CheckConsumer(text string) error { return checkName("consumer", text) }
+
+func checkName(what, text string) error {
+	if text == "" || len(text) > maxName || strings.ContainsAny(text, "/\\ \t\r\n\x00") {
+		return fmt.Errorf("%s name %q is not one that the broker takes", what, storable(text, maxName))
+	}
+	return nil
+}

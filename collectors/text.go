@@ -1,0 +1,77 @@
+package collectors
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"unicode/utf8"
+
+	"fleetglass/lifecycle"
+)
+
+// Limits of texts in events. Names are indexed by stores, which bound the size of an indexed value.
+const (
+	maxName = 255
+	maxText = 4096
+)
+
+// storable makes untrusted text fit for any store: valid UTF-8 without NUL, at most limit bytes. Text that had to be cut ends in a
+// hash of the whole, so that two different texts stay different.
+func storable(s string, limit int) string {
+	if len(s) <= limit && utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
+		return s
+	}
+	whole := s
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+	if len(s) <= limit {
+		return s
+	}
+	sum := sha256.Sum256([]byte(whole))
+	mark := "~" + hex.EncodeToString(sum[:6])
+	cut := limit - len(mark)
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + mark
+}
+
+func storableHeaders(h map[string][]string) map[string][]string {
+	if len(h) == 0 {
+		return nil
+	}
+	out := make(map[string][]string, len(h))
+	for name, values := range h {
+		kept := make([]string, len(values))
+		for i, v := range values {
+			kept[i] = storable(v, maxRawBytes)
+		}
+		name = storable(name, maxName)
+		out[name] = append(out[name], kept...)
+	}
+	return out
+}
+
+// makeStorable bounds and repairs every text of a batch, whatever its decoder let through. Bodies and raw lines are bytes and stay
+// as they are.
+func makeStorable(b *lifecycle.Batch) {
+	for i := range b.Events {
+		e := &b.Events[i]
+		for _, name := range []*string{&e.TaskID, &e.Agent, &e.Consumer, &e.Detail.Type, &e.Detail.MsgID} {
+			*name = storable(*name, maxName)
+		}
+		for _, text := range texts(&e.Detail) {
+			*text = storable(*text, maxText)
+		}
+	}
+	for i := range b.Payloads {
+		b.Payloads[i].Headers = storableHeaders(b.Payloads[i].Headers)
+	}
+}
+
+func texts(d *lifecycle.Detail) [21]*string {
+	return [...]*string{
+		&d.MsgID, &d.Subject, &d.Type, &d.IdempotencyKey, &d.RetryOf, &d.TriageAction, &d.TraceParent, &d.Title, &d.PayloadHash,
+		&d.Reason, &d.Category, &d.Path, &d.Entry, &d.LeaseOwner, &d.StepID, &d.StepClass, &d.Tool, &d.InputHash, &d.ResultRef,
+		&d.Status, &d.Model,
+	}
+}
