@@ -61,7 +61,7 @@ func writeStored(w *writer, s *lifecycle.StoredFacts) {
 func writeAttempt(w *writer, a *lifecycle.AttemptFacts) {
 	w.int(1, int64(a.N))
 	for _, c := range a.CSeqs {
-		w.uint(2, c)
+		w.member(2, c)
 	}
 	w.at(3, a.DeliveredAt)
 	w.at(4, a.SeenAt)

@@ -60,7 +60,7 @@ func writeKey(w *writer, field int, k lifecycle.MessageKey) {
 func writePublish(w *writer, id string, p *lifecycle.PublishFacts) {
 	w.text(1, id)
 	for _, a := range p.Attempts {
-		w.uint(2, a)
+		w.member(2, a)
 	}
 	for _, k := range p.Stored {
 		writeKey(w, 3, k)

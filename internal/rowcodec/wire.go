@@ -25,8 +25,13 @@ type writer []byte
 
 func (w *writer) uint(field int, v uint64) {
 	if v != 0 {
-		*w = binary.AppendUvarint(binary.AppendUvarint(*w, uint64(field)<<1|formNumber), v)
+		w.member(field, v)
 	}
+}
+
+// member writes a number even when it is zero: a member of a list.
+func (w *writer) member(field int, v uint64) {
+	*w = binary.AppendUvarint(binary.AppendUvarint(*w, uint64(field)<<1|formNumber), v)
 }
 
 // int writes small negative and positive numbers alike in few bytes.
