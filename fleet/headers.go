@@ -1,6 +1,9 @@
 package fleet
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -62,4 +65,66 @@ func HeaderValue(headers map[string][]string, name string) string {
 		}
 	}
 	return value
+}
+
+// EscapesCapture reports whether the publisher attached an expectation that holds for TASKS and not for the capture streams, so that
+// neither OBS_PUB nor OBS_RAW stores its copy although TASKS stored the message. Such a publish is seen by a plain subscription to
+// obs.pub.> and obs.raw.>, or later by the gap it leaves in the sequence of OBS_PUB.
+func EscapesCapture(headers map[string][]string) bool {
+	for name := range headers {
+		if len(name) >= len(expectation) && strings.EqualFold(name[:len(expectation)], expectation) {
+			return true
+		}
+	}
+	return false
+}
+
+// expectation begins the headers with which a publisher makes storing conditional.
+const expectation = "Nats-Expected-"
+
+// Bounds of the headers that Fleetglass keeps of one message. The broker itself allows megabytes.
+const (
+	maxHeaders     = 64
+	maxHeaderBytes = 16 << 10
+)
+
+// LimitHeaders bounds the headers of a message to 64 names and 16 KiB in all, so that one message cannot bloat the store. The contract's own
+// headers are kept first, then the others by name. It returns the map itself when nothing had to go, and otherwise how many names
+// were dropped.
+func LimitHeaders(headers map[string][]string) (kept map[string][]string, dropped int) {
+	if len(headers) <= maxHeaders && headerBytes(headers) <= maxHeaderBytes {
+		return headers, 0
+	}
+	names := slices.SortedFunc(maps.Keys(headers), func(a, b string) int {
+		return cmp.Or(cmp.Compare(headerRank(a), headerRank(b)), cmp.Compare(a, b))
+	})
+	kept = map[string][]string{}
+	left := maxHeaderBytes
+	for _, name := range names {
+		size := headerBytes(map[string][]string{name: headers[name]})
+		if len(kept) == maxHeaders || size > left {
+			dropped++
+			continue
+		}
+		kept[name], left = headers[name], left-size
+	}
+	return kept, dropped
+}
+
+func headerRank(name string) int {
+	lower := strings.ToLower(name)
+	if strings.HasPrefix(lower, "nats-") || strings.HasPrefix(lower, "x-") || lower == HeaderTraceParent {
+		return 0
+	}
+	return 1
+}
+
+func headerBytes(headers map[string][]string) int {
+	n := 0
+	for name, values := range headers {
+		for _, v := range values {
+			n += len(name) + len(v) + 4
+		}
+	}
+	return n
 }

@@ -62,7 +62,7 @@ func neededFields(stream string) []string {
 	case recordsStream:
 		return neededOfRecords
 	case CapturePub, CaptureRaw:
-		return append(slices.Clone(neededOfCapture), "duplicate_window")
+		return append(slices.Clone(neededOfCapture), "duplicate_window", "allow_msg_ttl")
 	}
 	return neededOfCapture
 }

@@ -11,8 +11,10 @@ import (
 // probeAgent is an agent that no fleet has. Its name is part of the subject of the probe.
 const probeAgent = "fleetglass-probe"
 
-// probeWait is how long the imported copy of a probe may take after the stream has answered.
-const probeWait = time.Second
+const (
+	probeTimeout = 5 * time.Second // For the broker to take the probe.
+	probeWait    = time.Second     // For its imported copy to arrive after that.
+)
 
 // RawFed reports whether this account imports its own task subjects, so that OBS_RAW sees every publish attempt. It publishes one
 // message to <prefix>.agents.fleetglass-probe.tasks.probe that expects to be stored by a stream of another name: no stream
@@ -30,7 +32,9 @@ func RawFed(ctx context.Context, nc *nats.Conn, c Contract) (bool, error) {
 	if err := nc.PublishMsg(probe); err != nil {
 		return false, fmt.Errorf("probe the self-import: %w", err)
 	}
-	if err := nc.FlushWithContext(ctx); err != nil {
+	flush, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	if err := nc.FlushWithContext(flush); err != nil {
 		return false, fmt.Errorf("probe the self-import: %w", err)
 	}
 	wait, cancel := context.WithTimeout(ctx, probeWait)
@@ -45,8 +49,6 @@ func RawFed(ctx context.Context, nc *nats.Conn, c Contract) (bool, error) {
 }
 
 func probeSelfImport(ctx context.Context, nc *nats.Conn, c Contract) SelfImport {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
 	fed, err := RawFed(ctx, nc, c)
 	s := SelfImport{Fed: fed}
 	if err != nil {

@@ -59,8 +59,8 @@ func (s Streams) captures() []jetstream.StreamConfig {
 	undeduped := []*jetstream.StreamSource{{Name: CaptureNone}}
 	configs := []jetstream.StreamConfig{
 		{Name: CaptureNone, Subjects: []string{"obs.none"}, MaxMsgs: 1, MaxBytes: mib},
-		{Name: CapturePub, Subjects: []string{pubPrefix + ".>"}, Sources: undeduped, MaxAge: day, MaxBytes: 512 * mib},
-		{Name: CaptureRaw, Subjects: []string{rawPrefix + ".>"}, Sources: undeduped, MaxAge: day, MaxBytes: 256 * mib},
+		{Name: CapturePub, Subjects: []string{pubPrefix + ".>"}, Sources: undeduped, AllowMsgTTL: true, MaxAge: day, MaxBytes: 512 * mib},
+		{Name: CaptureRaw, Subjects: []string{rawPrefix + ".>"}, Sources: undeduped, AllowMsgTTL: true, MaxAge: day, MaxBytes: 256 * mib},
 		{Name: CaptureAck, Subjects: ackSubjects(), MaxAge: day, MaxBytes: 256 * mib},
 		{Name: CaptureEvt, Subjects: []string{
 			advisories + "CONSUMER.*." + StreamTasks + ".*",

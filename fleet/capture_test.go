@@ -1,0 +1,122 @@
+package fleet_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"fleetglass/fleet"
+	"fleetglass/internal/testkit"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+func lastSeq(t *testing.T, js jetstream.JetStream, stream string) uint64 {
+	t.Helper()
+	s, err := js.Stream(t.Context(), stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.CachedInfo().State.LastSeq
+}
+
+func awaitSeq(t *testing.T, js jetstream.JetStream, stream string, want uint64) {
+	t.Helper()
+	testkit.Eventually(t, 5*time.Second, func() error {
+		if got := lastSeq(t, js, stream); got != want {
+			return fmt.Errorf("%s has %d messages, want %d", stream, got, want)
+		}
+		return nil
+	})
+}
+
+func TestDuplicatesAreCapturedAndStoredPublishesOnce(t *testing.T) {
+	t.Parallel()
+	js := testkit.JetStream(t, testkit.Broker(t))
+	subject := fleet.NewContract("").TaskSubject("cto", "code_review")
+	for i := range 3 {
+		ack, err := js.Publish(t.Context(), subject, []byte("{}"), jetstream.WithMsgID("one"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ack.Duplicate != (i > 0) {
+			t.Errorf("publish %d: duplicate is %v", i+1, ack.Duplicate)
+		}
+	}
+	awaitSeq(t, js, fleet.CaptureRaw, 3)
+	awaitSeq(t, js, fleet.CapturePub, 1)
+}
+
+// The reconciler closes this hole; the test pins that it exists, so that nobody forgets it.
+func TestPublishesWithAnExpectationEscapeTheCaptureStreams(t *testing.T) {
+	t.Parallel()
+	js := testkit.JetStream(t, testkit.Broker(t))
+	plain, err := js.Conn().SubscribeSync("obs.pub.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	subject := fleet.NewContract("").TaskSubject("cto", "code_review")
+	if _, err := js.Publish(t.Context(), subject, []byte("{}"), jetstream.WithExpectStream(fleet.StreamTasks)); err != nil {
+		t.Fatal(err)
+	}
+	msg, err := plain.NextMsg(5 * time.Second)
+	if err != nil {
+		t.Fatalf("a plain subscription does not see it either: %v", err)
+	}
+	if !fleet.EscapesCapture(msg.Header) {
+		t.Errorf("not recognised by its headers: %v", msg.Header)
+	}
+	if _, err := js.Publish(t.Context(), subject, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	awaitSeq(t, js, fleet.CapturePub, 1)
+	awaitSeq(t, js, fleet.StreamTasks, 2)
+}
+
+func TestTheProbeIsStoredNowhere(t *testing.T) {
+	t.Parallel()
+	js := testkit.JetStream(t, testkit.Broker(t))
+	c := fleet.NewContract("")
+	fed, err := fleet.RawFed(t.Context(), js.Conn(), c)
+	if err != nil || !fed {
+		t.Fatalf("fed %v, %v", fed, err)
+	}
+	if _, err := js.Publish(t.Context(), c.TaskSubject("cto", "x"), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, stream := range []string{fleet.StreamTasks, fleet.CapturePub, fleet.CaptureRaw} {
+		awaitSeq(t, js, stream, 1)
+	}
+}
+
+func TestWithoutSelfImportThePlanSaysSoAndHow(t *testing.T) {
+	t.Parallel()
+	js := plainServer(t, "")
+	nc := js.Conn()
+	c := fleet.NewContract("acme")
+	if fed, err := fleet.RawFed(t.Context(), nc, c); err != nil || fed {
+		t.Fatalf("fed %v, %v", fed, err)
+	}
+	plan, err := fleet.NewPlan(t.Context(), js, fleet.Streams{Contract: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"do not arrive under obs.raw.>", `subject: "acme.agents.*.tasks.>" }, to: "obs.raw.*.>"`} {
+		if !contains(plan.String(), want) {
+			t.Errorf("plan lacks %q:\n%s", want, plan)
+		}
+	}
+}
+
+func TestProbeReportsAClosedConnection(t *testing.T) {
+	t.Parallel()
+	nc, err := testkit.BareBroker(t).Connect(nats.NoReconnect())
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc.Close()
+	if _, err := fleet.RawFed(t.Context(), nc, fleet.NewContract("")); err == nil {
+		t.Error("no error")
+	}
+}
