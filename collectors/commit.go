@@ -156,7 +156,7 @@ func (c *Collector) decode(lines []Line, streams Streams) (lifecycle.Batch, deco
 			d.ignored++
 		}
 	}
-	makeStorable(&b)
+	MakeStorable(&b)
 	return b, d
 }
 

@@ -51,9 +51,9 @@ func storableHeaders(h map[string][]string) map[string][]string {
 	return out
 }
 
-// makeStorable bounds and repairs every text of a batch, whatever its decoder let through. Bodies and raw lines are bytes and stay
+// MakeStorable bounds and repairs every text of a batch, whatever its decoder let through. Bodies and raw lines are bytes and stay
 // as they are.
-func makeStorable(b *lifecycle.Batch) {
+func MakeStorable(b *lifecycle.Batch) {
 	for i := range b.Events {
 		e := &b.Events[i]
 		for _, name := range []*string{&e.TaskID, &e.Agent, &e.Consumer, &e.Detail.Type, &e.Detail.MsgID} {

@@ -1,10 +1,14 @@
 package publishes
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"fleetglass/collectors"
 	"fleetglass/fleet"
+	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
 )
 
@@ -45,3 +49,44 @@ func attempt(contract fleet.Contract, subject string, headers map[string][]strin
 		Detail: lifecycle.Detail{MsgID: task.MsgID, Subject: subject, Type: taskType, PayloadHash: task.PayloadHash},
 	}, true
 }
+
+// AttemptsConfig is how publish attempts are seen.
+type AttemptsConfig struct {
+	collectors.Config
+	Check time.Duration // Optional; default 1 s. How often it is checked whether OBS_RAW is fed, and how long a heard attempt is held.
+}
+
+// Attempts sees publish attempts: durably through OBS_RAW where the account feeds it, else by listening, which is best effort.
+type Attempts struct {
+	durable *collectors.Collector
+	live    *listener
+}
+
+// NewAttempts validates the configuration and starts nothing.
+func NewAttempts(cfg AttemptsConfig) (*Attempts, error) {
+	durable, err := collectors.New(cfg.Config, collectors.Source{
+		Name: SourceAttempts, Stream: fleet.CaptureRaw, Decode: DecodeAttempt, Gated: true, Optional: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Attempts{durable: durable, live: newListener(cfg)}, nil
+}
+
+// Run works until ctx is done, then finishes what it has in hand and returns nil.
+func (a *Attempts) Run(ctx context.Context) error {
+	heard := make(chan error, 1)
+	go func() { heard <- a.live.run(ctx) }()
+	return errors.Join(a.durable.Run(ctx), <-heard)
+}
+
+// Health is one part: that of OBS_RAW, or best effort while attempts are only heard.
+func (a *Attempts) Health() []health.Part {
+	if part, listening := a.live.health(); listening {
+		return []health.Part{part}
+	}
+	return a.durable.Health()
+}
+
+// Stats counts what was read from OBS_RAW.
+func (a *Attempts) Stats() collectors.Stats { return a.durable.Stats() }

@@ -45,7 +45,7 @@ func Decode(line collectors.Line, streams collectors.Streams, bodyLimit int, int
 	if err != nil {
 		return err
 	}
-	headers := ownHeaders(line.Headers)
+	headers := ownHeaders(line.Headers, len(line.Body) == 0)
 	task := fleet.ReadTask(line.Headers, line.Body, key)
 	agent, taskType, ok := streams.Contract.ParseTaskSubject(o.subject)
 	if !ok {
@@ -106,13 +106,17 @@ func last(headers map[string][]string, name string) string {
 	return ""
 }
 
-// ownHeaders is what the publisher sent: without what republish added.
-func ownHeaders(headers map[string][]string) map[string][]string {
+// ownHeaders is what the publisher sent: without what republish added. Only a republish without bodies adds a size.
+func ownHeaders(headers map[string][]string, bodyless bool) map[string][]string {
 	out := make(map[string][]string, len(headers))
 	for name, values := range headers {
 		out[name] = values
 	}
-	for _, name := range added {
+	names := added
+	if bodyless {
+		names = append(names[:len(names):len(names)], fleet.HeaderNatsMsgSize)
+	}
+	for _, name := range names {
 		if v := out[name]; len(v) > 1 {
 			out[name] = v[:len(v)-1]
 		} else {

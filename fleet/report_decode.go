@@ -1,0 +1,159 @@
+package fleet
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"fleetglass/lifecycle"
+)
+
+// ReportOrigin is where a report came from. What the report says itself comes first where it says it.
+type ReportOrigin struct {
+	Source string           // Required. Capture stream, or another name for the way that it came.
+	Seq    uint64           // Sequence in the capture stream; zero for none.
+	At     lifecycle.Micros // Required. When it arrived: the time of a report that carries none.
+	Agent  string           // The agent as the subject names it; empty when nothing names it.
+	Raw    []byte           // The line, kept with each event; empty keeps the report's own bytes.
+}
+
+const (
+	reportTypePrefix = "fleet.lifecycle."
+	reportTypeSuffix = ".v1"
+	maxReports       = 1000     // In one batch.
+	maxReportRaw     = 64 << 10 // Bytes of a report that are kept.
+)
+
+// reportKinds are the kinds by their name in the type of a report (SPEC 1).
+var reportKinds = map[string]lifecycle.Kind{
+	"ingress_acked": lifecycle.ReportIngressAcked, "claimed": lifecycle.ReportClaimed, "accepted": lifecycle.ReportAccepted,
+	"heartbeat": lifecycle.ReportHeartbeat, "step_intent": lifecycle.ReportStepIntent, "step_receipt": lifecycle.ReportStepReceipt,
+	"checkpoint": lifecycle.ReportCheckpoint, "completed": lifecycle.ReportCompleted, "failed": lifecycle.ReportFailed,
+	"duplicate_caught": lifecycle.ReportDuplicateCaught, "publish_duplicate": lifecycle.ReportPublishDuplicate,
+	"outbound_intent": lifecycle.ReportOutboundIntent, "outbound_sent": lifecycle.ReportOutboundSent,
+}
+
+// DecodeReports reads a CloudEvents 1.0 event in JSON, or an array of them. It is strict about what CloudEvents requires and about
+// type and subject, which say the kind and the task, and lenient about data: fields that are missing, unknown or of another type than
+// expected are left out. Times are kept however far off they are. It errors when any report of an array cannot be read, and then
+// returns none. The same report, sent twice or by two ways, gives the same event when it carries a time.
+func DecodeReports(body []byte, from ReportOrigin) ([]lifecycle.Event, error) {
+	trimmed := bytes.TrimLeft(body, " \t\r\n")
+	if len(trimmed) == 0 || trimmed[0] != '[' {
+		e, err := decodeReport(body, from)
+		if err != nil {
+			return nil, err
+		}
+		return []lifecycle.Event{e}, nil
+	}
+	var parts []json.RawMessage
+	if err := json.Unmarshal(body, &parts); err != nil {
+		return nil, fmt.Errorf("decode batch of reports: %w", err)
+	}
+	if len(parts) > maxReports {
+		return nil, fmt.Errorf("decode batch of reports: %d are more than %d", len(parts), maxReports)
+	}
+	events := make([]lifecycle.Event, 0, len(parts))
+	for i, part := range parts {
+		e, err := decodeReport(part, from)
+		if err != nil {
+			return nil, fmt.Errorf("report %d of %d: %w", i+1, len(parts), err)
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+func decodeReport(body []byte, from ReportOrigin) (lifecycle.Event, error) {
+	var ce event.Event
+	if err := json.Unmarshal(body, &ce); err != nil {
+		return lifecycle.Event{}, fmt.Errorf("decode CloudEvent: %w", err)
+	}
+	if err := ce.Validate(); err != nil {
+		return lifecycle.Event{}, fmt.Errorf("decode CloudEvent: %s", strings.Join(strings.Fields(err.Error()), " "))
+	}
+	kind, ok := reportKinds[strings.TrimSuffix(strings.TrimPrefix(ce.Type(), reportTypePrefix), reportTypeSuffix)]
+	if !ok || !strings.HasPrefix(ce.Type(), reportTypePrefix) || !strings.HasSuffix(ce.Type(), reportTypeSuffix) {
+		return lifecycle.Event{}, fmt.Errorf("type %q is not %s<kind>%s of a known kind", oneLine(ce.Type(), maxTextRunes), reportTypePrefix, reportTypeSuffix)
+	}
+	task := cleanID(ce.Subject())
+	if task == "" {
+		return lifecycle.Event{}, fmt.Errorf("report %q has no subject: it names the task", oneLine(ce.ID(), maxTextRunes))
+	}
+	e := lifecycle.Event{
+		ID: lifecycle.NewEventID("report", ce.Source(), ce.ID()), At: firstKnown(lifecycle.MicrosOf(ce.Time()), from.At), Kind: kind,
+		Provenance: lifecycle.Reported, Source: from.Source, SourceSeq: from.Seq, TaskID: task, Agent: from.Agent, Raw: from.Raw,
+	}
+	if len(e.Raw) == 0 {
+		e.Raw = bytes.Clone(body[:min(len(body), maxReportRaw)])
+	}
+	readReportData(&e, ce)
+	return e, nil
+}
+
+// readReportData fills what the data of a report says (SPEC 1, report kinds).
+func readReportData(e *lifecycle.Event, ce event.Event) {
+	d := reportData{}
+	_ = json.Unmarshal(ce.Data(), &d.fields) // Data that is no object says nothing; the bytes stay in Raw.
+	if e.Agent == "" {
+		extension, _ := ce.Extensions()["agent"].(string)
+		e.Agent = firstNonEmpty(d.id("agent"), d.id("agent_id"), cleanID(extension))
+	}
+	e.Attempt = int(d.count("attempt", maxRetryNum))
+	e.Detail = lifecycle.Detail{
+		MsgID: d.id("message_id"), StepID: d.id("step_id"), StepClass: d.text("step_class"), Tool: d.text("tool"),
+		IdempotencyKey: d.id("idempotency_key"), InputHash: firstNonEmpty(d.id("canonical_input_hash"), d.id("input_hash")),
+		LeaseOwner: d.id("lease_owner"), LeaseVersion: uint64(d.count("lease_version", maxExact)), LeaseExpiresAt: d.instant("lease_expires_at"),
+		Status: d.text("status"), ResultRef: d.text("result_ref"), Reason: firstNonEmpty(d.text("reason"), d.text("error")),
+		Model: d.text("model"), InputTokens: d.count("input_tokens", maxExact), OutputTokens: d.count("output_tokens", maxExact),
+		CostUSD: d.number("cost_usd"),
+	}
+	if !ce.Time().IsZero() {
+		return
+	}
+	switch e.Kind { // The report has no time of its own; its data may say when.
+	case lifecycle.ReportHeartbeat:
+		e.At = firstKnown(d.instant("heartbeat_at"), e.At)
+	case lifecycle.ReportCompleted:
+		e.At = firstKnown(d.instant("completed_at"), e.At)
+	}
+}
+
+// maxExact is the largest count that is believed: beyond it numbers are not exact in JSON readers.
+const maxExact = 1 << 53
+
+// reportData reads fields whose type cannot be relied on.
+type reportData struct{ fields map[string]json.RawMessage }
+
+// scalar is the text of a string or number; empty for anything else.
+func (d reportData) scalar(name string) string {
+	s := scanner{rest: bytes.TrimSpace(d.fields[name])}
+	text, _ := s.scalar()
+	return text
+}
+
+func (d reportData) id(name string) string                { return cleanID(d.scalar(name)) }
+func (d reportData) text(name string) string              { return oneLine(d.scalar(name), 4*maxTextRunes) }
+func (d reportData) instant(name string) lifecycle.Micros { return ParseInstant(d.scalar(name)) }
+
+// count is a whole number from 0 to limit; 0 for anything else.
+func (d reportData) count(name string, limit int64) int64 {
+	n, err := strconv.ParseInt(d.scalar(name), 10, 64)
+	if err != nil || n < 0 || n > limit {
+		return 0
+	}
+	return n
+}
+
+// number is a finite number that is not negative; 0 for anything else.
+func (d reportData) number(name string) float64 {
+	f, err := strconv.ParseFloat(d.scalar(name), 64)
+	if err != nil || !(f >= 0 && f <= 1e15) {
+		return 0
+	}
+	return f
+}
