@@ -18,7 +18,28 @@ const (
 	AnomalyVanished           AnomalyCode = "vanished"            // Gone from the stream without proof.
 	AnomalyAckAfterTerm       AnomalyCode = "ack_after_term"      // Both acknowledged and terminated.
 	AnomalyEffectAfterFailure AnomalyCode = "completed_not_acked" // Completion recorded, and the message ended without an acknowledgement.
+
+	// The findings of the duplicate ledger, so that lists can be narrowed to them.
+	AnomalyCaughtByIdempotency AnomalyCode = "caught_by_idempotency" // Delivered again after completion, and not run again.
+	AnomalyReachedExecution    AnomalyCode = "reached_execution"     // Ran again after completion.
+	AnomalyDuplicateUnknown    AnomalyCode = "duplicate_unknown"     // Delivered again, and nothing tells whether it ran.
+	AnomalyKeyConflict         AnomalyCode = "key_conflict"          // One idempotency key with different payloads.
+	AnomalySemanticDuplicate   AnomalyCode = "semantic_duplicate"    // The same tool call under different step ids.
 )
+
+// layerAnomalies are the anomalies by which the cases of a layer are found. Those of the stream have a column of their own.
+var layerAnomalies = map[Layer]AnomalyCode{
+	LayerIdempotency: AnomalyCaughtByIdempotency, LayerExecution: AnomalyReachedExecution, LayerUnknown: AnomalyDuplicateUnknown,
+	LayerConflict: AnomalyKeyConflict, LayerSemantic: AnomalySemanticDuplicate,
+}
+
+// CasesFilter selects the tasks behind a number of the ledger.
+func CasesFilter(l Layer) Filter {
+	if l == LayerStream {
+		return Filter{Duplicates: true, Sort: SortLastEventDesc}
+	}
+	return Filter{Anomalies: []AnomalyCode{layerAnomalies[l]}, Sort: SortLastEventDesc}
+}
 
 var anomalyMeaning = map[AnomalyCode]string{
 	AnomalyLateAck:            "An older attempt acknowledged after a newer one began: that worker had lost its lease.",
@@ -34,6 +55,12 @@ var anomalyMeaning = map[AnomalyCode]string{
 	AnomalyVanished:           "The message left the stream and nothing seen explains it.",
 	AnomalyAckAfterTerm:       "The message was acknowledged and also terminated.",
 	AnomalyEffectAfterFailure: "Completion is recorded, and the message left without an acknowledgement.",
+
+	AnomalyCaughtByIdempotency: "It was delivered again after completion, and the worker did not run it again.",
+	AnomalyReachedExecution:    "It ran again after completion: a duplicate reached execution.",
+	AnomalyDuplicateUnknown:    "It was delivered again after completion, and nothing tells whether it ran again.",
+	AnomalyKeyConflict:         "One idempotency key stands for different payloads.",
+	AnomalySemanticDuplicate:   "The same tool was called with the same input under different step ids.",
 }
 
 // Meaning is one sentence for people.
@@ -50,6 +77,12 @@ func anomalies(t TaskFacts, head *MessageFacts, state State) []AnomalyCode {
 		}
 	}
 	note(AnomalyNotStored, t.NotStoredAt.Known() && t.Messages == 0)
+	found := map[AnomalyCode]bool{}
+	for _, c := range Ledger(t) {
+		code := layerAnomalies[c.Layer]
+		note(code, code != "" && !found[code])
+		found[code] = true
+	}
 	if head == nil {
 		return out
 	}

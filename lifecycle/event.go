@@ -148,7 +148,7 @@ type Detail struct {
 	TriageAction   string `json:"triage_action,omitempty"`   // published.
 	TraceParent    string `json:"traceparent,omitempty"`     // published.
 	Title          string `json:"title,omitempty"`           // A short human name found in the payload: published. Untrusted.
-	CreatedAt      Micros `json:"created_at,omitempty"`      // What the publisher's clock said: published.
+	CreatedAt      Micros `json:"created_at,omitempty"`      // What the publisher's clock said: published. What the agent's clock said: completion_recorded.
 	Size           int64  `json:"size,omitempty"`            // Body bytes: published.
 	PayloadHash    string `json:"payload_hash,omitempty"`    // Fingerprint of the body, hex: published, publish_attempted, records.
 	BestEffort     bool   `json:"best_effort,omitempty"`     // Captured by a subscription that is blind while we are down: publish_attempted.

@@ -247,13 +247,16 @@ type TaskFacts struct {
 	Publishes map[string]PublishFacts `json:"publishes,omitempty"` // By Nats-Msg-Id.
 	Reports   []ReportFacts           `json:"reports,omitempty"`   // Sorted by message id and attempt.
 
+	Copies    []CopyFacts `json:"copies,omitempty"`    // Messages of the task, as the ledger needs them; kept by [Fold], sorted by key.
+	Completed []Completed `json:"completed,omitempty"` // The distinct completions that records state, sorted.
+	Steps     []StepFacts `json:"steps,omitempty"`     // Tool calls, sorted by tool and input.
+
 	Completion  *CompletionFacts `json:"completion,omitempty"` // The earliest completion record.
 	NotStoredAt Micros           `json:"not_stored,omitempty"` // A publish attempt is known to have stored nothing.
 	FirstAt     Micros           `json:"first,omitempty"`      // Earliest event about the task itself.
 	LastAt      Micros           `json:"last,omitempty"`       // Latest event about the task itself.
 	Agent       string           `json:"agent,omitempty"`      // As said by events about the task itself.
 	Type        string           `json:"type,omitempty"`       // Likewise.
-	Duplicates  Micros           `json:"dup_caught,omitempty"` // Earliest duplicate_caught report.
 }
 
 // Head names the newest message of a task: the highest generation, then the highest key.
@@ -282,12 +285,47 @@ func (p PublishFacts) Caught() int {
 	return max(0, len(p.Attempts)-len(p.Stored))
 }
 
+// CopyFacts is what the duplicate ledger needs to know of one message of a task.
+type CopyFacts struct {
+	Key     MessageKey `json:"k"`
+	IdemKey string     `json:"key,omitempty"`
+	Hash    string     `json:"hash,omitempty"`
+	MsgID   string     `json:"msg_id,omitempty"`
+	At      Micros     `json:"at,omitempty"`     // When it was stored; zero when that was not seen.
+	AckedAt Micros     `json:"acked,omitempty"`  // First acknowledgement that was not refuted.
+	Attempt int        `json:"n,omitempty"`      // The attempt that acknowledged.
+	After   Micros     `json:"after,omitempty"`  // That attempt began no earlier than this.
+	By      Micros     `json:"by,omitempty"`     // And no later than this.
+	Silent  bool       `json:"silent,omitempty"` // When an attempt before it ended is not known.
+	Worked  bool       `json:"worked,omitempty"` // That attempt sent heartbeats.
+}
+
+// Completed is one completion that an idempotency record states. A record that is written again with the same stated time is the
+// same completion.
+type Completed struct {
+	Stated Micros `json:"s"` // By the agent's clock.
+	At     Micros `json:"t"` // When the record store took it, by that store's clock: this one is compared with the broker's times.
+}
+
+// StepFacts is one tool call with one canonical input, and the steps that made it.
+type StepFacts struct {
+	Tool  string   `json:"tool"`
+	Input string   `json:"input"`
+	Steps []string `json:"steps"`        // Distinct step ids, sorted.
+	At    Micros   `json:"at,omitempty"` // The earliest.
+	Last  Micros   `json:"last,omitempty"`
+}
+
 // Bounds of the sets of a task, so that a publisher in a loop cannot grow a row without end. Sets keep their smallest members,
 // which keeps the join commutative; counts at the bound read "at least".
 const (
 	maxAttemptsKept  = 1000
 	maxPublishesKept = 256
 	maxReportsKept   = 256
+	maxCopiesKept    = 64
+	maxCompletedKept = 64
+	maxStepsKept     = 256
+	maxStepIDsKept   = 16
 )
 
 // CompletionFacts is an idempotency record.
@@ -311,6 +349,7 @@ type ReportFacts struct {
 	FailedAt       Micros `json:"failed,omitempty"`
 	FailedWhy      string `json:"failed_why,omitempty"`
 	SentAt         Micros `json:"sent,omitempty"`
+	DuplicateAt    Micros `json:"dup,omitempty"` // The agent skipped the work because it had been done.
 	ReceiptAt      Micros `json:"receipt,omitempty"`
 	CheckpointAt   Micros `json:"checkpoint,omitempty"`
 	Owner          string `json:"owner,omitempty"` // Of the highest lease version.
@@ -336,14 +375,66 @@ func (t *TaskFacts) Join(e Event) {
 		if t.Completion == nil || compareCompletion(c, *t.Completion) < 0 {
 			t.Completion = &c
 		}
-	case ReportDuplicateCaught:
-		t.Duplicates = earliest(t.Duplicates, e.At)
-		t.joinReport(e)
+		t.joinCompleted(Completed{Stated: firstKnown(e.Detail.CreatedAt, e.At), At: e.At})
 	default:
 		if e.Provenance == Reported {
 			t.joinReport(e)
+			t.joinStep(e)
 		}
 	}
+}
+
+// joinCompleted adds a completion, or corrects the time at which it was recorded.
+func (t *TaskFacts) joinCompleted(c Completed) {
+	i, found := slices.BinarySearchFunc(t.Completed, c.Stated, func(x Completed, at Micros) int { return cmp.Compare(x.Stated, at) })
+	if found {
+		t.Completed[i].At = earliest(t.Completed[i].At, c.At)
+		return
+	}
+	t.Completed = slices.Insert(t.Completed, i, c)
+	t.Completed = t.Completed[:min(len(t.Completed), maxCompletedKept)]
+}
+
+// joinStep notes which steps called a tool with which canonical input (SPEC 4: semantic duplicates).
+func (t *TaskFacts) joinStep(e Event) {
+	d := e.Detail
+	if e.Kind != ReportStepIntent || d.Tool == "" || d.InputHash == "" || d.StepID == "" {
+		return
+	}
+	i, found := slices.BinarySearchFunc(t.Steps, d, func(s StepFacts, d Detail) int {
+		return cmp.Or(cmp.Compare(s.Tool, d.Tool), cmp.Compare(s.Input, d.InputHash))
+	})
+	if !found {
+		t.Steps = slices.Insert(t.Steps, i, StepFacts{Tool: d.Tool, Input: d.InputHash})
+	}
+	s := &t.Steps[i]
+	s.At, s.Last = earliest(s.At, e.At), latest(s.Last, e.At)
+	if j, found := slices.BinarySearch(s.Steps, d.StepID); !found {
+		s.Steps = slices.Insert(slices.Clip(s.Steps), j, d.StepID)
+		s.Steps = s.Steps[:min(len(s.Steps), maxStepIDsKept)]
+	}
+	t.Steps = t.Steps[:min(len(t.Steps), maxStepsKept)]
+}
+
+// keepCopy replaces what the ledger knows of message m. The copies with the least keys are kept.
+func (t *TaskFacts) keepCopy(m *MessageFacts) {
+	c := copyOf(m)
+	i, found := slices.BinarySearchFunc(t.Copies, c.Key, func(c CopyFacts, k MessageKey) int { return c.Key.Compare(k) })
+	if found {
+		t.Copies[i] = c
+		return
+	}
+	t.Copies = slices.Insert(t.Copies, i, c)
+	t.Copies = t.Copies[:min(len(t.Copies), maxCopiesKept)]
+}
+
+// dropMessage forgets a message that was found to belong to another task.
+func (t *TaskFacts) dropMessage(k MessageKey) {
+	t.Messages--
+	if t.Head.Key == k {
+		t.Head = Head{}
+	}
+	t.Copies = slices.DeleteFunc(t.Copies, func(c CopyFacts) bool { return c.Key == k })
 }
 
 // joinStoredMessage notes that message k with id msgID and the given generation belongs to the task.
@@ -397,6 +488,8 @@ func (t *TaskFacts) joinReport(e Event) {
 	case ReportFailed:
 		r.FailedAt = earliest(r.FailedAt, e.At)
 		r.FailedWhy = leastText(r.FailedWhy, e.Detail.Reason)
+	case ReportDuplicateCaught:
+		r.DuplicateAt = earliest(r.DuplicateAt, e.At)
 	case ReportOutboundSent:
 		r.SentAt = earliest(r.SentAt, e.At)
 	case ReportStepReceipt:
@@ -450,6 +543,12 @@ func (t TaskFacts) Clone() TaskFacts {
 		t.Publishes[id] = p
 	}
 	t.Reports = slices.Clone(t.Reports)
+	t.Copies = slices.Clone(t.Copies)
+	t.Completed = slices.Clone(t.Completed)
+	t.Steps = slices.Clone(t.Steps)
+	for i := range t.Steps {
+		t.Steps[i].Steps = slices.Clone(t.Steps[i].Steps)
+	}
 	return t
 }
 
@@ -470,3 +569,5 @@ func insertSorted(s []uint64, v uint64) []uint64 {
 }
 
 func bounded(s []uint64, n int) []uint64 { return s[:min(len(s), n)] }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

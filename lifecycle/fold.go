@@ -189,6 +189,7 @@ func (f *Fold) Add(e Event) {
 		generation, msgID = m.facts.Stored.Generation, m.facts.Stored.MsgID
 	}
 	t.facts.joinStoredMessage(e.Message, msgID, generation)
+	t.facts.keepCopy(&m.facts)
 }
 
 // prepare notes what a task contributed to the rollups before the batch.
@@ -204,10 +205,7 @@ func (f *Fold) attach(m *foldMessage, to string) {
 		f.prepare(m.task)
 		from := f.tasks[m.task]
 		from.touched = true
-		from.facts.Messages--
-		if from.facts.Head.Key == m.facts.Key {
-			from.facts.Head = Head{}
-		}
+		from.facts.dropMessage(m.facts.Key)
 	}
 	f.tasks[to].facts.Messages++
 	m.task = to

@@ -175,6 +175,16 @@ func setField(e *Event, name, value string) error {
 		e.Detail.LeaseOwner = value
 	case "lease":
 		e.Detail.LeaseVersion = uint64(number())
+	case "key":
+		e.Detail.IdempotencyKey = value
+	case "hash":
+		e.Detail.PayloadHash = value
+	case "tool":
+		e.Detail.Tool = value
+	case "step":
+		e.Detail.StepID = value
+	case "input":
+		e.Detail.InputHash = value
 	case "exact":
 		e.Detail.Exact = true
 	default:
@@ -216,6 +226,9 @@ func render(m *memory) string {
 			fmt.Fprintf(&b, " anomalies %v", s.Anomalies)
 		}
 		fmt.Fprintln(&b)
+		for _, c := range Ledger(r.Facts) {
+			fmt.Fprintf(&b, "  ledger %s %d at %s attempt %d: %s\n", c.Layer, c.N, offset(c.At), c.Attempt, c.Why)
+		}
 		for _, mt := range AssembleTrace(TraceInput{Record: r, Now: base.Add(time.Hour)}).Messages {
 			fmt.Fprintf(&b, "  message %s: %s\n", mt.Facts.Key, mt.Verdict.State)
 			for _, a := range mt.Attempts {

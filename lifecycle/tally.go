@@ -16,6 +16,8 @@ const (
 	MetricFailedAttempts Metric = "failed_attempts"  // Hour: attempts that ended by nak, termination or timeout; label: how.
 	MetricDied           Metric = "died"             // Hour: tasks that ended exhausted, dead-lettered or unknown; label: state.
 	MetricCaughtByStream Metric = "caught_by_stream" // Hour: duplicate publishes.
+	MetricTasks          Metric = "tasks"            // Hour: tasks per agent, by their first stored message; label: type.
+	MetricDuplicates     Metric = "duplicates"       // Hour: findings of the duplicate ledger; label: [Layer].
 	MetricRunning        Metric = "running"          // Hour: running time of completed tasks; label: type + "|" + [DurationBucket].
 	MetricPublishedMin   Metric = "published_m"      // Minute: like published, no label.
 	MetricCompletedMin   Metric = "completed_m"      // Minute: like completed, no label.
@@ -100,6 +102,10 @@ func taskTally(f TaskFacts, head *MessageFacts, s TaskSummary) Tally {
 	}
 	for _, p := range f.Publishes {
 		t.count(MetricCaughtByStream, p.FirstAt, s.Agent, "", int64(p.Caught()))
+	}
+	t.count(MetricTasks, f.firstStored(), s.Agent, s.Type, 1)
+	for _, c := range Ledger(f) {
+		t.count(MetricDuplicates, c.At, s.Agent, string(c.Layer), int64(c.N))
 	}
 	return t
 }

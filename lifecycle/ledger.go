@@ -1,0 +1,248 @@
+package lifecycle
+
+import "slices"
+
+// Layer is where a duplicate ended (SPEC 4).
+type Layer string
+
+// The layers of the duplicate ledger.
+const (
+	LayerStream      Layer = "stream"      // Published again, and the stream swallowed it.
+	LayerIdempotency Layer = "idempotency" // Delivered again after completion, and the worker did not run it again.
+	LayerExecution   Layer = "execution"   // Ran again after completion: the duplicate that costs money.
+	LayerUnknown     Layer = "unknown"     // Delivered again after completion, or acknowledged twice, and nothing tells whether it ran.
+	LayerConflict    Layer = "conflict"    // One idempotency key with different payloads.
+	LayerSemantic    Layer = "semantic"    // The same tool with the same input under different step ids: the model asked again.
+)
+
+// Layers lists the layers in the order of the ledger.
+func Layers() []Layer {
+	return []Layer{LayerStream, LayerIdempotency, LayerExecution, LayerUnknown, LayerConflict, LayerSemantic}
+}
+
+// Case is one finding of the ledger about one task.
+type Case struct {
+	Layer   Layer
+	At      Micros     // When the duplicate showed; the bucket in which it counts.
+	N       int        // How many duplicates it stands for.
+	Message MessageKey // The message that was the duplicate; zero where the case is about the task as a whole.
+	Attempt int        // Its attempt; zero where it is about no attempt.
+	Why     string     // The evidence, in a sentence.
+}
+
+// Ledger finds the duplicates of a task. It is a pure function of joined facts, so late records and lines correct it.
+func Ledger(t TaskFacts) []Case {
+	var out []Case
+	for _, id := range sortedKeys(t.Publishes) {
+		if p := t.Publishes[id]; p.Caught() > 0 {
+			out = append(out, Case{Layer: LayerStream, At: p.FirstAt, N: p.Caught(), Why: "Published more often than stored under one message id."})
+		}
+	}
+	out = append(out, ledgerRepeats(t)...)
+	out = append(out, ledgerConflicts(t)...)
+	for _, s := range t.Steps {
+		if len(s.Steps) > 1 {
+			out = append(out, Case{Layer: LayerSemantic, At: s.Last, N: len(s.Steps) - 1, Why: "One tool was called with one input under several step ids."})
+		}
+	}
+	return out
+}
+
+// ledgerRepeats judges deliveries after completion.
+func ledgerRepeats(t TaskFacts) []Case {
+	var out []Case
+	leaked := leakedCase(t)
+	if leaked != nil {
+		out = append(out, *leaked)
+	}
+	caught := map[MessageKey]bool{}
+	acked := 0
+	for _, c := range t.Copies {
+		if !c.AckedAt.Known() {
+			continue
+		}
+		acked++
+		switch {
+		case c.Attempt == 1 && t.firstCopy(c): // Nothing came before it: a record that seems older tells of a clock that is off.
+		case c.Silent && !t.completedBefore(c.After) && t.completedBefore(c.By):
+			out = append(out, Case{LayerUnknown, c.AckedAt, 1, c.Key, c.Attempt, "An earlier attempt went silent, and nothing tells which of them completed."})
+		case !t.completedBefore(c.After):
+		case t.ranIn(c):
+			if leaked == nil {
+				out = append(out, Case{LayerExecution, c.AckedAt, 1, c.Key, c.Attempt, "The agent reports work in an attempt that began after completion."})
+				leaked = &out[len(out)-1]
+			}
+		case t.completedWithin(c):
+		case c.Worked && !t.saidCaught(c):
+			out = append(out, Case{LayerUnknown, c.AckedAt, 1, c.Key, c.Attempt, "Completion was recorded before this attempt began, yet the attempt sent heartbeats."})
+		default:
+			caught[c.Key] = true
+			out = append(out, Case{LayerIdempotency, c.AckedAt, 1, c.Key, c.Attempt, "Completion was recorded before this attempt began; it was acknowledged without a sign of work."})
+		}
+	}
+	if n := acked - 1; n > 0 && len(t.Completed) == 0 && !t.reportsCompletion() && t.sharesKey() {
+		out = append(out, Case{Layer: LayerUnknown, At: t.lastAck(), N: n, Why: "Several messages of one key were acknowledged, and no completion record tells which of them ran."})
+	}
+	for _, r := range t.Reports {
+		if r.DuplicateAt.Known() && !caught[t.keyOf(r.MsgID)] {
+			out = append(out, Case{Layer: LayerIdempotency, At: r.DuplicateAt, N: 1, Message: t.keyOf(r.MsgID), Attempt: r.Attempt, Why: "The agent reports that it caught a duplicate."})
+		}
+	}
+	return out
+}
+
+// leakedCase finds completions beyond the first: by records, or by reports of different attempts.
+func leakedCase(t TaskFacts) *Case {
+	reported, last := 0, Micros(0)
+	for _, r := range t.Reports {
+		if r.CompletedAt.Known() {
+			reported++
+			last = latest(last, r.CompletedAt)
+		}
+	}
+	switch {
+	case len(t.Completed) > 1 && len(t.Completed) >= reported:
+		return &Case{Layer: LayerExecution, At: t.Completed[len(t.Completed)-1].At, N: len(t.Completed) - 1, Why: "Completion was recorded more than once, at different times."}
+	case reported > 1:
+		return &Case{Layer: LayerExecution, At: last, N: reported - 1, Why: "The agent reports completion of more than one attempt."}
+	}
+	return nil
+}
+
+// completedBefore reports whether a completion is known strictly before at.
+func (t *TaskFacts) completedBefore(at Micros) bool {
+	return slices.ContainsFunc(t.Completed, func(c Completed) bool { return c.At < at }) ||
+		slices.ContainsFunc(t.Reports, func(r ReportFacts) bool { return r.CompletedAt.Known() && r.CompletedAt < at })
+}
+
+// completedWithin reports whether a completion was recorded while the acknowledged attempt ran: it is counted as a leak already.
+func (t *TaskFacts) completedWithin(c CopyFacts) bool {
+	return slices.ContainsFunc(t.Completed, func(d Completed) bool { return d.At >= c.After && d.At <= c.AckedAt })
+}
+
+// ranIn reports whether the agent said that it worked in the acknowledged attempt.
+func (t *TaskFacts) ranIn(c CopyFacts) bool {
+	return slices.ContainsFunc(t.Reports, func(r ReportFacts) bool {
+		same := r.MsgID == c.MsgID && max(r.Attempt, 1) == c.Attempt
+		return same && !r.DuplicateAt.Known() && (r.AcceptedAt.Known() || r.ReceiptAt.Known() || r.CompletedAt.Known())
+	})
+}
+
+// firstCopy reports whether no other message of the task was stored before c.
+func (t *TaskFacts) firstCopy(c CopyFacts) bool {
+	return !slices.ContainsFunc(t.Copies, func(o CopyFacts) bool { return o.Key != c.Key && (o.At < c.At || !o.At.Known()) })
+}
+
+func (t *TaskFacts) saidCaught(c CopyFacts) bool {
+	return slices.ContainsFunc(t.Reports, func(r ReportFacts) bool { return r.MsgID == c.MsgID && r.DuplicateAt.Known() })
+}
+
+func (t *TaskFacts) reportsCompletion() bool {
+	return slices.ContainsFunc(t.Reports, func(r ReportFacts) bool { return r.CompletedAt.Known() })
+}
+
+// sharesKey reports whether two acknowledged messages carry one idempotency key, or none at all carries any.
+func (t *TaskFacts) sharesKey() bool {
+	seen := map[string]bool{}
+	for _, c := range t.Copies {
+		if c.AckedAt.Known() {
+			if seen[c.IdemKey] {
+				return true
+			}
+			seen[c.IdemKey] = true
+		}
+	}
+	return false
+}
+
+func (t *TaskFacts) lastAck() Micros {
+	var at Micros
+	for _, c := range t.Copies {
+		at = latest(at, c.AckedAt)
+	}
+	return at
+}
+
+// keyOf finds the message of a message id; the zero key when it is not known.
+func (t *TaskFacts) keyOf(msgID string) MessageKey {
+	for _, c := range t.Copies {
+		if c.MsgID == msgID && msgID != "" {
+			return c.Key
+		}
+	}
+	return MessageKey{}
+}
+
+// ledgerConflicts finds idempotency keys that stand for more than one payload.
+func ledgerConflicts(t TaskFacts) []Case {
+	hashes := map[string][]string{}
+	at := map[string]Micros{}
+	note := func(key, hash string, when Micros) {
+		if key == "" || hash == "" || slices.Contains(hashes[key], hash) {
+			return
+		}
+		hashes[key] = append(hashes[key], hash)
+		at[key] = latest(at[key], when)
+	}
+	for _, c := range t.Copies {
+		note(c.IdemKey, c.Hash, c.At)
+	}
+	if c := t.Completion; c != nil {
+		note(c.Key, shortHash(c.PayloadHash), c.At)
+	}
+	var out []Case
+	for _, key := range sortedKeys(hashes) {
+		if n := len(hashes[key]) - 1; n > 0 {
+			out = append(out, Case{Layer: LayerConflict, At: at[key], N: n, Why: "One idempotency key stands for different payloads."})
+		}
+	}
+	return out
+}
+
+// shortHash is as much of a fingerprint as tells payloads of one key apart.
+func shortHash(hash string) string { return hash[:min(len(hash), 16)] }
+
+func copyOf(m *MessageFacts) CopyFacts {
+	c := CopyFacts{Key: m.Key}
+	if s := m.Stored; s != nil {
+		c.IdemKey, c.Hash, c.MsgID, c.At = s.IdempotencyKey, shortHash(s.PayloadHash), s.MsgID, s.At
+	}
+	for _, a := range m.Attempts {
+		if at := a.ackAfter(m.RefutedAt); at.Known() && (c.AckedAt == 0 || at < c.AckedAt) {
+			c.AckedAt, c.Attempt, c.Worked = at, a.N, a.LastBeat.Known()
+			c.After, c.By, c.Silent = m.beginOf(a)
+		}
+	}
+	return c
+}
+
+// beginOf bounds the begin of an attempt from both sides. silent says that the end of an earlier attempt is not known, so that it may
+// have lasted up to the begin of this one.
+func (m *MessageFacts) beginOf(a AttemptFacts) (after, by Micros, silent bool) {
+	d := m.deliveryOf(a.N)
+	if exact := earliest(a.DeliveredAt, d.At); exact.Known() {
+		return exact, exact, false
+	}
+	if m.Stored != nil {
+		after = m.Stored.At
+	}
+	for n := 1; n < a.N; n++ {
+		p := m.attemptFacts(n)
+		end := p.NakAt
+		if p.Expired != nil {
+			end = latest(end, p.Expired.Deadline)
+		}
+		silent = silent || !end.Known()
+		after = latest(after, latest(end, p.LastBeat))
+	}
+	return after, earliest(a.SeenAt, d.Bound), silent
+}
+
+// firstStored is when the first message of the task was stored; zero when no publish line was seen.
+func (t *TaskFacts) firstStored() Micros {
+	var at Micros
+	for _, c := range t.Copies {
+		at = earliest(at, c.At)
+	}
+	return at
+}
