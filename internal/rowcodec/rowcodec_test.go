@@ -61,7 +61,8 @@ func TestEveryFieldComesBack(t *testing.T) {
 		var task lifecycle.TaskFacts
 		var e lifecycle.Event
 		var headers map[string][]string
-		for _, v := range []any{&m, &task, &e, &headers} {
+		var summary lifecycle.TaskSummary
+		for _, v := range []any{&m, &task, &e, &headers, &summary} {
 			fill(r, reflect.ValueOf(v).Elem())
 		}
 		gotMessage, err := rowcodec.Message(m.Key, rowcodec.AppendMessage([]byte("x"), &m)[1:])
@@ -70,6 +71,8 @@ func TestEveryFieldComesBack(t *testing.T) {
 		check(t, "task", gotTask, task, err)
 		gotEvent := lifecycle.Event{ID: e.ID, At: e.At, TaskID: e.TaskID, Message: e.Message}
 		check(t, "event", &gotEvent, &e, rowcodec.ReadEvent(&gotEvent, rowcodec.AppendEvent(nil, &e)))
+		gotSummary := lifecycle.TaskSummary{TaskID: summary.TaskID, Message: summary.Message}
+		check(t, "summary", &gotSummary, &summary, rowcodec.ReadSummary(&gotSummary, rowcodec.AppendSummary(nil, &summary)))
 		gotHeaders, err := rowcodec.Headers(rowcodec.AppendHeaders(nil, headers))
 		check(t, "headers", gotHeaders, headers, err)
 	}
@@ -82,6 +85,7 @@ func TestZeroValuesTakeNoBytes(t *testing.T) {
 	w = rowcodec.AppendTask(w, &lifecycle.TaskFacts{})
 	w = rowcodec.AppendEvent(w, &lifecycle.Event{})
 	w = rowcodec.AppendHeaders(w, nil)
+	w = rowcodec.AppendSummary(w, &lifecycle.TaskSummary{})
 	if len(w) != 0 {
 		t.Errorf("zero values take %d bytes, want none", len(w))
 	}

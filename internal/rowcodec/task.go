@@ -43,7 +43,15 @@ func AppendTask(b []byte, t *lifecycle.TaskFacts) []byte {
 	w.at(8, t.LastAt)
 	w.text(9, t.Agent)
 	w.text(10, t.Type)
-	w.at(11, t.Duplicates)
+	for i := range t.Copies {
+		w.group(12, func(w *writer) { writeCopy(w, &t.Copies[i]) })
+	}
+	for _, c := range t.Completed {
+		w.group(13, func(w *writer) { w.at(1, c.Stated); w.at(2, c.At) })
+	}
+	for i := range t.Steps {
+		w.group(14, func(w *writer) { writeStep(w, &t.Steps[i]) })
+	}
 	return w
 }
 
@@ -83,6 +91,7 @@ func writeReport(w *writer, r *lifecycle.ReportFacts) {
 	w.text(12, r.Owner)
 	w.uint(13, r.LeaseVersion)
 	w.at(14, r.LeaseExpiresAt)
+	w.at(15, r.DuplicateAt)
 }
 
 // Task reads what AppendTask wrote.
@@ -116,8 +125,15 @@ func Task(id string, b []byte) (lifecycle.TaskFacts, error) {
 			t.Agent = r.text()
 		case 10:
 			t.Type = r.text()
-		case 11:
-			t.Duplicates = r.at()
+		case 12:
+			t.Copies = append(t.Copies, lifecycle.CopyFacts{})
+			r.group(func(r *reader) { readCopy(r, &t.Copies[len(t.Copies)-1]) })
+		case 13:
+			t.Completed = append(t.Completed, lifecycle.Completed{})
+			r.group(func(r *reader) { readCompleted(r, &t.Completed[len(t.Completed)-1]) })
+		case 14:
+			t.Steps = append(t.Steps, lifecycle.StepFacts{})
+			r.group(func(r *reader) { readStep(r, &t.Steps[len(t.Steps)-1]) })
 		}
 	}
 	if r.err != nil {
@@ -205,6 +221,8 @@ func readReport(r *reader, f *lifecycle.ReportFacts) {
 			f.LeaseVersion = r.uint()
 		case 14:
 			f.LeaseExpiresAt = r.at()
+		case 15:
+			f.DuplicateAt = r.at()
 		}
 	}
 }
