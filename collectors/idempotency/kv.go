@@ -1,0 +1,67 @@
+package idempotency
+
+import (
+	"fmt"
+	"strings"
+
+	"fleetglass/collectors"
+	"fleetglass/fleet"
+	"fleetglass/lifecycle"
+)
+
+// NewKV returns the collector of the NATS KV bucket task-idempotency. It reads the stream behind the bucket, so that revisions written
+// while nobody looked are read later, as far as the bucket's history reaches. A fleet without the bucket is not a failure.
+func NewKV(cfg collectors.Config) (*collectors.Collector, error) {
+	return collectors.New(cfg, collectors.Source{Name: "idempotency", Stream: bucketStream, Decode: DecodeKV, Gated: true, Optional: true})
+}
+
+const (
+	bucketStream  = "KV_" + fleet.BucketIdempotency
+	subjectPrefix = "$KV." + fleet.BucketIdempotency + "."
+)
+
+// DecodeKV turns a revision of the bucket into an event about its task: a completion, or the end of its record. The event's time is
+// the broker's, which can be compared with deliveries; what the agent's clock said is in Detail.CreatedAt. A record without a time
+// of completion is a reservation and says nothing yet. It errors on a subject or a value of another form.
+func DecodeKV(line collectors.Line, _ collectors.Streams, into *lifecycle.Batch) error {
+	key, ok := strings.CutPrefix(line.Subject, subjectPrefix)
+	if !ok || key == "" {
+		return fmt.Errorf("subject %q is not a key of bucket %s", line.Subject, fleet.BucketIdempotency)
+	}
+	if kind, ended := ending(line.Headers); ended {
+		e := line.Event(kind, lifecycle.Recorded)
+		e.TaskID = fleet.TaskOfRecordKey(key)
+		into.Events = append(into.Events, e)
+		return nil
+	}
+	r, err := fleet.ReadRecord(line.Body)
+	if err != nil {
+		return err
+	}
+	if !r.CompletedAt.Known() {
+		return nil
+	}
+	e := line.Event(lifecycle.CompletionRecorded, lifecycle.Recorded)
+	e.TaskID, e.Agent, e.Raw = r.TaskID, r.AgentID, line.Raw()
+	e.Detail = lifecycle.Detail{
+		CreatedAt: r.CompletedAt, ExpiresAt: r.ExpiresAt, PayloadHash: r.PayloadHash, ResultRef: r.ResultSummary, Status: "completed",
+	}
+	into.Events = append(into.Events, e)
+	return nil
+}
+
+// ending says how a record ended, where the revision is a marker: the broker marks what it expired, clients mark what they deleted.
+func ending(headers map[string][]string) (lifecycle.Kind, bool) {
+	switch fleet.HeaderValue(headers, "Nats-Marker-Reason") {
+	case "MaxAge":
+		return lifecycle.RecordExpired, true
+	case "":
+	default:
+		return lifecycle.RecordDeleted, true
+	}
+	switch fleet.HeaderValue(headers, "KV-Operation") {
+	case "DEL", "PURGE":
+		return lifecycle.RecordDeleted, true
+	}
+	return "", false
+}

@@ -1,0 +1,82 @@
+package idempotency_test
+
+import (
+	"strings"
+	"testing"
+
+	"fleetglass/collectors"
+	"fleetglass/collectors/idempotency"
+	"fleetglass/lifecycle"
+)
+
+func line(key, body string, headers map[string][]string) collectors.Line {
+	return collectors.Line{
+		Source: lifecycle.StreamID{Name: "KV_task-idempotency", Epoch: 1}, Seq: 7, At: 1_700_000_000_000_000,
+		Subject: "$KV.task-idempotency." + key, Headers: headers, Body: []byte(body),
+	}
+}
+
+func TestRevisionsBecomeEvents(t *testing.T) {
+	t.Parallel()
+	record := `{"taskId":"T 1","agentId":"marketing","completedAt":1699999999000,"natsStreamSeq":5,"expiresAt":1700259199000,"payloadHash":"aa"}`
+	for _, tc := range []struct {
+		name    string
+		line    collectors.Line
+		want    lifecycle.Kind
+		task    string
+		nothing bool
+		wrong   string
+	}{
+		{name: "completion", line: line("x", record, nil), want: lifecycle.CompletionRecorded, task: "T 1"},
+		{name: "expired", line: line("=VCAx", "", map[string][]string{"Nats-Marker-Reason": {"MaxAge"}}), want: lifecycle.RecordExpired, task: "T 1"},
+		{name: "deleted", line: line("T1", "", map[string][]string{"KV-Operation": {"DEL"}}), want: lifecycle.RecordDeleted, task: "T1"},
+		{name: "purged", line: line("T1", "", map[string][]string{"KV-Operation": {"PURGE"}}), want: lifecycle.RecordDeleted, task: "T1"},
+		{name: "reservation", line: line("T1", `{"taskId":"T1"}`, nil), nothing: true},
+		{name: "not JSON", line: line("T1", `oops`, nil), wrong: "idempotency record"},
+		{name: "no task", line: line("T1", `{}`, nil), wrong: "no taskId"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			var b lifecycle.Batch
+			err := idempotency.DecodeKV(tc.line, collectors.Streams{}, &b)
+			switch {
+			case tc.wrong != "":
+				if err == nil || !strings.Contains(err.Error(), tc.wrong) {
+					t.Errorf("got error %v, want one about %q", err, tc.wrong)
+				}
+			case err != nil:
+				t.Error(err)
+			case tc.nothing:
+				if len(b.Events) != 0 {
+					t.Errorf("got %v, want no event", b.Events)
+				}
+			case len(b.Events) != 1 || b.Events[0].Kind != tc.want || b.Events[0].TaskID != tc.task:
+				t.Errorf("got %+v, want one %s about %q", b.Events, tc.want, tc.task)
+			}
+		})
+	}
+}
+
+func TestACompletionKeepsBothClocks(t *testing.T) {
+	t.Parallel()
+	var b lifecycle.Batch
+	if err := idempotency.DecodeKV(line("T1", `{"taskId":"T1","completedAt":1600000000000}`, nil), collectors.Streams{}, &b); err != nil {
+		t.Fatal(err)
+	}
+	e := b.Events[0]
+	if e.At != 1_700_000_000_000_000 || e.Detail.CreatedAt != 1_600_000_000_000_000 {
+		t.Errorf("got at %d, stated %d; want the broker's time and the agent's", e.At, e.Detail.CreatedAt)
+	}
+}
+
+func FuzzDecodeKV(f *testing.F) {
+	f.Add("T1", `{"taskId":"T1","completedAt":1600000000000}`, "")
+	f.Add("=VCAx", "", "DEL")
+	f.Fuzz(func(t *testing.T, key, body, op string) {
+		var b lifecycle.Batch
+		err := idempotency.DecodeKV(line(key, body, map[string][]string{"KV-Operation": {op}}), collectors.Streams{}, &b)
+		if err == nil && len(b.Events) == 1 && b.Events[0].TaskID == "" {
+			t.Error("an event names no task")
+		}
+	})
+}
