@@ -12,7 +12,7 @@ func TaskOfRecordKey(key string) string {
 		return key
 	}
 	id, err := base64.RawURLEncoding.DecodeString(encoded)
-	if err != nil {
+	if err != nil || len(id) == 0 {
 		return key
 	}
 	return string(id)
