@@ -41,9 +41,10 @@ lint: ## Run golangci-lint (the first run builds it)
 generate: ## Regenerate templ components and documentation
 	@if git ls-files --error-unmatch '*.templ' >/dev/null 2>&1; then $(GO) tool templ generate -log-level warn; fi
 	$(GO) generate ./...
+	@$(GO) test ./cmd/server -run TestREADMEListsEverySetting -update -count=1 >/dev/null
 
 generate-check: generate ## Fail when generated files differ from the committed ones
-	@git diff --exit-code --stat -- '*_templ.go' docs/ || { echo "generated files differ: run make generate and commit"; exit 1; }
+	@git diff --exit-code --stat -- "*_templ.go" docs/ README.md || { echo "generated files differ: run make generate and commit"; exit 1; }
 
 bench: ## Run the benchmarks and print a table
 	./scripts/bench.sh
@@ -55,7 +56,7 @@ screenshots: ## Write pictures of every page to docs/screenshots
 	./scripts/screenshots.sh
 
 up: ## Start the whole set with docker compose
-	docker compose up --build --detach --wait
+	./scripts/up.sh
 
 down: ## Stop it; the data stays in volumes
 	docker compose down

@@ -1,0 +1,12 @@
+#!/bin/sh
+# Starts the set of docker-compose.yml; makes the secrets in .env the first time.
+set -eu
+cd "$(dirname "$0")/.."
+random() { od -An -N24 -tx1 /dev/urandom | tr -d ' \n'; }
+if [ ! -f .env ]; then
+	(umask 077 && printf 'FLEETGLASS_TOKEN=%s\nNATS_PASSWORD=%s\n' "$(random)" "$(random)" >.env)
+	echo "Wrote .env with a token for Fleetglass and a password for NATS."
+fi
+docker compose up --build --detach --wait
+echo "Pages: http://localhost:8080 (any user name; the password is FLEETGLASS_TOKEN in .env)"
+echo "Broker for agents: nats://fleet:<NATS_PASSWORD in .env>@localhost:4222"
