@@ -36,11 +36,11 @@ func (s Streams) At(domain, name string, at lifecycle.Micros) lifecycle.StreamID
 
 // Message is the key of a message that a line names. It errors where the names or the sequence cannot be a broker's.
 func (s Streams) Message(domain, name string, at lifecycle.Micros, seq uint64) (lifecycle.MessageKey, error) {
-	if err := checkName("stream", name); err != nil {
+	if err := checkPart("stream", name); err != nil {
 		return lifecycle.MessageKey{}, err
 	}
 	if domain != "" {
-		if err := checkName("domain", domain); err != nil {
+		if err := checkPart("domain", domain); err != nil {
 			return lifecycle.MessageKey{}, err
 		}
 	}
@@ -62,6 +62,14 @@ func (s Streams) Beyond(k lifecycle.MessageKey) (last uint64, beyond bool) {
 
 // CheckConsumer errors when text cannot be the name of a consumer.
 func CheckConsumer(text string) error { return checkName("consumer", text) }
+
+// checkPart is stricter than [checkName]: the textual form of a key uses the tilde.
+func checkPart(what, text string) error {
+	if strings.Contains(text, "~") {
+		return fmt.Errorf("%s name %q has a tilde", what, storable(text, maxName))
+	}
+	return checkName(what, text)
+}
 
 func checkName(what, text string) error {
 	if text == "" || len(text) > maxName || strings.ContainsAny(text, "/\\ \t\r\n\x00") {
