@@ -15,13 +15,14 @@ import (
 
 // Record says that a task completed (SPEC 1, idempotency record). Whoever finds one for a task does not execute it again.
 type Record struct {
-	TaskID        string           `json:"taskId"`
-	AgentID       string           `json:"agentId"`
-	CompletedAt   lifecycle.Micros `json:"-"` // Milliseconds on the wire.
-	ResultSummary string           `json:"resultSummary,omitempty"`
-	NatsStreamSeq uint64           `json:"natsStreamSeq,omitempty"`
-	ExpiresAt     lifecycle.Micros `json:"-"` // Milliseconds on the wire.
-	PayloadHash   string           `json:"payloadHash,omitempty"`
+	TaskID         string           `json:"taskId"`
+	IdempotencyKey string           `json:"idempotencyKey,omitempty"` // Tells the versions of a task apart.
+	AgentID        string           `json:"agentId"`
+	CompletedAt    lifecycle.Micros `json:"-"` // Milliseconds on the wire.
+	ResultSummary  string           `json:"resultSummary,omitempty"`
+	NatsStreamSeq  uint64           `json:"natsStreamSeq,omitempty"`
+	ExpiresAt      lifecycle.Micros `json:"-"` // Milliseconds on the wire.
+	PayloadHash    string           `json:"payloadHash,omitempty"`
 }
 
 type wireRecord struct {
@@ -54,6 +55,7 @@ func ReadRecord(body []byte) (Record, error) {
 	r.CompletedAt, r.ExpiresAt = lifecycle.Micros(at), lifecycle.Micros(until)
 	r.TaskID, r.AgentID = cleanID(r.TaskID), oneLine(r.AgentID, maxTextRunes)
 	r.ResultSummary, r.PayloadHash = oneLine(r.ResultSummary, maxTextRunes), cleanID(r.PayloadHash)
+	r.IdempotencyKey = cleanID(r.IdempotencyKey)
 	if r.TaskID == "" {
 		return Record{}, errors.New("read idempotency record: no taskId")
 	}
@@ -65,8 +67,9 @@ var ErrRecorded = errors.New("completion is recorded already")
 
 // Records is where completions are recorded. Implementations are safe for concurrent use.
 type Records interface {
-	// Find returns the record of a task; nil when there is none. An error means that the store cannot be asked: do not execute.
-	Find(ctx context.Context, taskID string) (*Record, error)
+	// Find returns the record with this id (see [RecordID]); nil when there is none. An error means that the store cannot be asked: do
+	// not execute.
+	Find(ctx context.Context, id string) (*Record, error)
 	// Complete records a completion, once: it errors with [ErrRecorded] when a record exists, and keeps that one.
 	Complete(ctx context.Context, r Record) error
 }
@@ -84,8 +87,8 @@ func NewKVRecords(ctx context.Context, js jetstream.JetStream) (*KVRecords, erro
 }
 
 // Find implements [Records].
-func (k *KVRecords) Find(ctx context.Context, taskID string) (*Record, error) {
-	entry, err := k.kv.Get(ctx, RecordKey(taskID))
+func (k *KVRecords) Find(ctx context.Context, id string) (*Record, error) {
+	entry, err := k.kv.Get(ctx, RecordKey(id))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return nil, nil
 	}
@@ -105,7 +108,7 @@ func (k *KVRecords) Complete(ctx context.Context, r Record) error {
 	if err != nil {
 		return fmt.Errorf("record completion: %w", err)
 	}
-	_, err = k.kv.Create(ctx, RecordKey(r.TaskID), body)
+	_, err = k.kv.Create(ctx, RecordKey(recordID(r.TaskID, r.IdempotencyKey)), body)
 	if errors.Is(err, jetstream.ErrKeyExists) {
 		return fmt.Errorf("record completion: %w", ErrRecorded)
 	}
@@ -115,13 +118,26 @@ func (k *KVRecords) Complete(ctx context.Context, r Record) error {
 	return nil
 }
 
-// RecordKey is the key of a task's record in the bucket: the task id, or = and its base64url form where the id holds characters that
-// keys must not have.
-func RecordKey(taskID string) string {
-	const allowed = "-/_=.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-	plain := !strings.ContainsFunc(taskID, func(r rune) bool { return !strings.ContainsRune(allowed, r) })
-	if plain && taskID != "" && taskID[0] != '=' && !strings.HasPrefix(taskID, ".") && !strings.HasSuffix(taskID, ".") && !strings.Contains(taskID, "..") {
+// RecordID is where the completion of a task is recorded: the task id, or for versions after the first the idempotency key.
+func RecordID(t Task) string { return recordID(t.ID, t.IdempotencyKey) }
+
+func recordID(taskID, key string) string {
+	if key == "" || key == IdempotencyKey(taskID, "1") {
 		return taskID
 	}
-	return "=" + base64.RawURLEncoding.EncodeToString([]byte(taskID))
+	return key
+}
+
+// keyRunes may be part of a key in a bucket.
+const keyRunes = "-/_=.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+// RecordKey is the key in the bucket of the record with this id: the id itself, or = and its base64url form where the id is not fit to
+// be a key.
+func RecordKey(id string) string {
+	odd := strings.ContainsFunc(id, func(r rune) bool { return !strings.ContainsRune(keyRunes, r) })
+	dots := strings.HasPrefix(id, ".") || strings.HasSuffix(id, ".") || strings.Contains(id, "..")
+	if id == "" || odd || dots || id[0] == '=' {
+		return "=" + base64.RawURLEncoding.EncodeToString([]byte(id))
+	}
+	return id
 }

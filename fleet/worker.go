@@ -102,8 +102,9 @@ func NewWorker(cfg WorkerConfig) (*Worker, error) {
 }
 
 const (
-	pullWait   = 5 * time.Second
-	errorPause = time.Second
+	pullWait      = 5 * time.Second
+	errorPause    = time.Second
+	settleTimeout = 5 * time.Second
 )
 
 // Run works until the context ends, then returns nil. It creates the agent's durable consumer where it is missing, and never changes
@@ -148,7 +149,7 @@ func (w *Worker) handle(ctx context.Context, msg jetstream.Msg) {
 		return
 	}
 	log := w.cfg.Logger.With("agent", w.cfg.Agent, "task", d.Task.ID, "attempt", d.Attempt)
-	found, err := w.cfg.Records.Find(ctx, d.Task.ID)
+	found, err := w.cfg.Records.Find(ctx, RecordID(d.Task))
 	switch {
 	case err != nil:
 		log.Warn("idempotency record cannot be asked, not executing", "error", err)
@@ -192,9 +193,12 @@ func (w *Worker) execute(ctx context.Context, log *slog.Logger, msg jetstream.Ms
 		w.fail(ctx, log, msg, d, err)
 		return
 	}
+	// What is done must be recorded, also when the worker is stopping.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
 	now := lifecycle.MicrosOf(w.cfg.Now())
 	err = w.cfg.Records.Complete(ctx, Record{
-		TaskID: d.Task.ID, AgentID: w.cfg.Agent, CompletedAt: now, ResultSummary: summary, NatsStreamSeq: d.Key.Seq,
+		TaskID: d.Task.ID, IdempotencyKey: d.Task.IdempotencyKey, AgentID: w.cfg.Agent, CompletedAt: now, ResultSummary: summary, NatsStreamSeq: d.Key.Seq,
 		ExpiresAt: now.Add(w.cfg.Retention), PayloadHash: d.Task.PayloadHash,
 	})
 	if err != nil && !errors.Is(err, ErrRecorded) {
