@@ -22,6 +22,8 @@ type Look struct {
 	Drained lifecycle.Micros
 	// Verifiable is the sequence up to which every captured publish has been stored; zero when not known.
 	Verifiable uint64
+	// Crowded are the subjects of which the stream holds as many messages as it may; asked only for subjects of missing messages.
+	Crowded map[string]bool
 	// Blind says which capture streams do not exist, so that nothing follows from a missing line.
 	Blind string
 }
