@@ -1,0 +1,165 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"fleetglass/lifecycle"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+func (w *Worker) handle(ctx context.Context, msg jetstream.Msg) {
+	d, err := w.delivery(msg)
+	if err != nil {
+		w.cfg.Logger.Error("read delivery", "agent", w.cfg.Agent, "error", err)
+		return
+	}
+	log := w.cfg.Logger.With("agent", w.cfg.Agent, "task", d.Task.ID, "attempt", d.Attempt)
+	found, err := w.cfg.Records.Find(ctx, RecordID(d.Task))
+	switch {
+	case err != nil:
+		log.Warn("idempotency record cannot be asked, not executing", "error", err)
+		w.answer(log, d, AnswerNak, msg.NakWithDelay(w.cfg.NakDelay))
+	case found != nil:
+		w.repeat(ctx, log, msg, d, *found)
+	default:
+		w.execute(ctx, log, msg, d)
+	}
+}
+
+func (w *Worker) delivery(msg jetstream.Msg) (Delivery, error) {
+	meta, err := msg.Metadata()
+	if err != nil {
+		return Delivery{}, err
+	}
+	stream := w.cfg.Contract.StreamID(meta.Stream)
+	stream.Domain = firstNonEmpty(meta.Domain, stream.Domain)
+	key := lifecycle.MessageKey{Stream: stream, Seq: meta.Sequence.Stream}
+	d := Delivery{
+		Task: ReadTask(msg.Headers(), msg.Data(), key), Key: key, Subject: msg.Subject(), Body: msg.Data(), Attempt: int(meta.NumDelivered),
+	}
+	d.report = w.leased(d)
+	return d, nil
+}
+
+// repeat ends a task that completed before: nothing is executed. The same task with another payload is refused, never merged.
+func (w *Worker) repeat(ctx context.Context, log *slog.Logger, msg jetstream.Msg, d Delivery, r Record) {
+	if r.PayloadHash != "" && r.PayloadHash != d.Task.PayloadHash {
+		reason := "key_conflict: this task id completed with another payload"
+		w.report(ctx, log, d, lifecycle.ReportFailed, ReportData{Status: "failed", Reason: reason})
+		w.answer(log, d, AnswerTerm, msg.TermWithReason(reason))
+		return
+	}
+	w.report(ctx, log, d, lifecycle.ReportDuplicateCaught, ReportData{Status: "completed", CompletedAt: Instant(r.CompletedAt)})
+	w.answer(log, d, AnswerAck, msg.Ack())
+}
+
+func (w *Worker) execute(ctx context.Context, log *slog.Logger, msg jetstream.Msg, d Delivery) {
+	w.report(ctx, log, d, lifecycle.ReportClaimed, ReportData{Status: "in_flight"})
+	summary, err := w.work(ctx, log, msg, d)
+	if err != nil {
+		w.fail(ctx, log, msg, d, err)
+		return
+	}
+	// What is done must be recorded, also when the worker is stopping.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	now := lifecycle.MicrosOf(w.cfg.Now())
+	err = w.cfg.Records.Complete(ctx, Record{
+		TaskID: d.Task.ID, IdempotencyKey: d.Task.IdempotencyKey, AgentID: w.cfg.Agent, CompletedAt: now, ResultSummary: summary, NatsStreamSeq: d.Key.Seq,
+		ExpiresAt: now.Add(w.cfg.Retention), PayloadHash: d.Task.PayloadHash,
+	})
+	if err != nil && !errors.Is(err, ErrRecorded) {
+		w.fail(ctx, log, msg, d, err)
+		return
+	}
+	w.report(ctx, log, d, lifecycle.ReportCompleted, ReportData{Status: "completed", ResultRef: summary, CompletedAt: Instant(now)})
+	w.answer(log, d, AnswerAck, msg.Ack())
+}
+
+// work runs the handler and heartbeats meanwhile.
+func (w *Worker) work(ctx context.Context, log *slog.Logger, msg jetstream.Msg, d Delivery) (string, error) {
+	beats, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.heartbeat(beats, log, msg, d)
+	}()
+	summary, err := w.cfg.Handle(ctx, d)
+	stop()
+	<-done // No heartbeat may follow the answer.
+	return summary, err
+}
+
+func (w *Worker) heartbeat(ctx context.Context, log *slog.Logger, msg jetstream.Msg, d Delivery) {
+	if w.cfg.Timing.Heartbeat <= 0 {
+		return
+	}
+	ticker := time.NewTicker(w.cfg.Timing.Heartbeat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			w.answer(log, d, AnswerHeartbeat, msg.InProgress())
+		}
+	}
+}
+
+func (w *Worker) fail(ctx context.Context, log *slog.Logger, msg jetstream.Msg, d Delivery, err error) {
+	var end *terminate
+	var later *delay
+	switch {
+	case errors.Is(err, ErrAbandoned):
+	case errors.As(err, &end):
+		w.report(ctx, log, d, lifecycle.ReportFailed, ReportData{Status: "failed", Reason: end.reason})
+		w.answer(log, d, AnswerTerm, msg.TermWithReason(end.reason))
+	case ctx.Err() != nil: // Stopping: another worker may take it at once.
+		w.answer(log, d, AnswerNak, msg.Nak())
+	case errors.As(err, &later):
+		w.report(ctx, log, d, lifecycle.ReportFailed, ReportData{Status: "failed", Reason: later.cause.Error()})
+		w.answer(log, d, AnswerNak, msg.NakWithDelay(later.wait))
+	default:
+		w.report(ctx, log, d, lifecycle.ReportFailed, ReportData{Status: "failed", Reason: err.Error()})
+		w.answer(log, d, AnswerNak, msg.NakWithDelay(w.cfg.NakDelay))
+	}
+}
+
+func (w *Worker) answer(log *slog.Logger, d Delivery, answer Answer, err error) {
+	if err != nil {
+		log.Warn("answer delivery", "answer", answer, "error", err)
+		return
+	}
+	if w.cfg.Answered != nil {
+		w.cfg.Answered(d, answer)
+	}
+}
+
+// report sends what the worker itself has to say; a report that fails changes nothing else.
+func (w *Worker) report(ctx context.Context, log *slog.Logger, d Delivery, kind lifecycle.Kind, data ReportData) {
+	if err := d.Report(ctx, kind, data); err != nil {
+		log.Warn("report", "kind", kind, "error", err)
+	}
+}
+
+// leased is how a delivery reports: the lease is added to what is said. The attempt is the fencing token, because the broker raises
+// it with every new holder.
+func (w *Worker) leased(d Delivery) func(context.Context, lifecycle.Kind, ReportData) error {
+	if w.cfg.Reporter == nil {
+		return nil
+	}
+	return func(ctx context.Context, kind lifecycle.Kind, data ReportData) error {
+		now := w.cfg.Now()
+		data.MessageID, data.Attempt, data.LeaseOwner, data.LeaseVersion = d.Task.MsgID, d.Attempt, w.lease, uint64(d.Attempt)
+		data.IdempotencyKey = firstNonEmpty(data.IdempotencyKey, d.Task.IdempotencyKey)
+		data.InputHash = firstNonEmpty(data.InputHash, d.Task.PayloadHash)
+		if kind == lifecycle.ReportClaimed {
+			data.LeaseExpiresAt = Instant(lifecycle.MicrosOf(now.Add(w.cfg.Timing.waitOf(d.Attempt))))
+		}
+		return w.cfg.Reporter.Report(ctx, Report{Kind: kind, TaskID: d.Task.ID, At: now, Data: data})
+	}
+}
