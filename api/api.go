@@ -1,0 +1,129 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/gin-gonic/gin"
+
+	"fleetglass/internal/health"
+	"fleetglass/internal/httperr"
+	"fleetglass/internal/live"
+	"fleetglass/lifecycle"
+)
+
+// Config says what the API answers from.
+type Config struct {
+	Store    lifecycle.Reader   // Required. Where the answers come from.
+	Appender lifecycle.Appender // Required. Takes the reports that agents send over HTTP.
+	Hub      *live.Hub          // Required. What changes now.
+	Health   health.Reporter    // Required. How the parts of the program are.
+	Fleet    Fleet              // Required. The wire contract, as far as the API needs it.
+	Now      func() time.Time   // Optional; default time.Now.
+	Log      *slog.Logger       // Optional; default slog.Default().
+	Options  Options            // Optional; every zero field has a default.
+}
+
+// Fleet is what the API asks of the wire contract.
+type Fleet struct {
+	// DecodeReports reads a CloudEvent in structured JSON form that arrived at the given time. Required. Its errors are shown to the
+	// sender: they must say what is wrong with the event and nothing else.
+	DecodeReports func(event []byte, at lifecycle.Micros) ([]lifecycle.Event, error)
+	// AgentOf names the agent that a durable consumer works for, empty when the name does not say. Required.
+	AgentOf func(consumer string) string
+}
+
+// Options are the knobs of the API.
+type Options struct {
+	Version    string         // Optional; the version in the OpenAPI document, default "dev".
+	Limits     httperr.Limits // Optional; see there. Streams have no timeout.
+	MaxStreams int            // Optional; streams open at once, default 256.
+	Pace       time.Duration  // Optional; the least time between two changes on one stream, default 250 ms.
+	Heartbeat  time.Duration  // Optional; a stream that says nothing for this long says so, default 15 s.
+}
+
+func (o Options) withDefaults() Options {
+	if o.Version == "" {
+		o.Version = "dev"
+	}
+	if o.MaxStreams == 0 {
+		o.MaxStreams = 256
+	}
+	if o.Pace == 0 {
+		o.Pace = 250 * time.Millisecond
+	}
+	if o.Heartbeat == 0 {
+		o.Heartbeat = 15 * time.Second
+	}
+	o.Limits = o.Limits.WithDefaults()
+	return o
+}
+
+// API answers the calls under [Base], the OpenAPI document with its page, and the probes.
+type API struct {
+	cfg     Config
+	routes  routes
+	huma    huma.API
+	fleet   *snapshot
+	streams chan struct{} // One token per open stream.
+
+	documents map[string]document // By path.
+}
+
+// New checks the configuration and builds the calls and their description. It starts nothing.
+func New(cfg Config) (*API, error) {
+	var missing []error
+	require := func(name string, ok bool) {
+		if !ok {
+			missing = append(missing, fmt.Errorf("api: Config.%s is required", name))
+		}
+	}
+	require("Store", cfg.Store != nil)
+	require("Appender", cfg.Appender != nil)
+	require("Hub", cfg.Hub != nil)
+	require("Health", cfg.Health != nil)
+	require("Fleet.DecodeReports", cfg.Fleet.DecodeReports != nil)
+	require("Fleet.AgentOf", cfg.Fleet.AgentOf != nil)
+	if err := errors.Join(missing...); err != nil {
+		return nil, err
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
+	}
+	cfg.Options = cfg.Options.withDefaults()
+	a := &API{
+		cfg: cfg, fleet: newSnapshot(cfg.Store, cfg.Fleet.AgentOf),
+		streams: make(chan struct{}, cfg.Options.MaxStreams),
+	}
+	a.describe()
+	if err := a.renderDocuments(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Register mounts the calls on r, the root of an engine. The engine must have UseRawPath or UseEscapedPath set: task ids contain
+// slashes, which are escaped in paths. Compression, authentication and security headers are the engine's.
+func (a *API) Register(r gin.IRouter) {
+	limits, streams := a.cfg.Options.Limits, a.cfg.Options.Limits
+	streams.Timeout = -1
+	plain := r.Group("", httperr.Recover(a.cfg.Log), limits.Middleware(a.cfg.Log))
+	endless := r.Group("", httperr.Recover(a.cfg.Log), streams.Middleware(a.cfg.Log))
+	for _, route := range a.routes.list {
+		if route.op.OperationID == streamOperation {
+			route.mount(endless)
+		} else {
+			route.mount(plain)
+		}
+	}
+	a.registerDocuments(plain)
+}
+
+// now is the time of asking.
+func (a *API) now() lifecycle.Micros { return lifecycle.MicrosOf(a.cfg.Now()) }

@@ -1,0 +1,55 @@
+package api
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// description is the text above the calls in the OpenAPI document.
+const description = `What happened to every task of a fleet, attempt by attempt, from what crossed the broker.
+
+Names are snake_case. Times are RFC 3339, UTC, with microseconds. Sequences and other 64-bit numbers are strings of digits. What is not
+known is null, never zero. Lists have the envelope data, page, as_of, gaps; page.next and page.prev are cursors, also given as links in
+the Link header. A cursor belongs to its filter and order. Unknown query parameters are refused. Failures are problem documents
+(RFC 9457). A parameter that may be repeated holds alternatives; different parameters must all hold. Text that comes from the fleet
+(titles, payloads, reasons, reports) is untrusted.`
+
+// describe builds the calls and the document that describes them.
+func (a *API) describe() {
+	a.huma = huma.NewAPI(a.humaConfig(), &a.routes)
+	a.huma.UseMiddleware(a.refuseUnknown)
+	a.describeTasks()
+	a.describeTask()
+	a.describeFleet()
+	a.describeReports()
+	a.describeStream()
+	a.describeBlindness()
+	a.describeProbes()
+	// Problems replace huma's own error model.
+	schemas := a.huma.OpenAPI().Components.Schemas.Map()
+	delete(schemas, "ErrorModel")
+	delete(schemas, "ErrorDetail")
+}
+
+func (a *API) humaConfig() huma.Config {
+	cfg := huma.DefaultConfig("Fleetglass", a.cfg.Options.Version)
+	cfg.CreateHooks = nil // No $schema fields in answers.
+	cfg.OpenAPIPath, cfg.DocsPath, cfg.SchemasPath = "", "", ""
+	cfg.Info.Description = description
+	format := huma.Format{Marshal: writeJSON, Unmarshal: json.Unmarshal}
+	cfg.Formats = map[string]huma.Format{"application/json": format, "json": format}
+	cfg.Tags = []*huma.Tag{
+		{Name: "tasks", Description: "What happened to tasks."},
+		{Name: "fleet", Description: "What the fleet does now."},
+		{Name: "reports", Description: "What agents report by themselves."},
+		{Name: "live", Description: "What changes."},
+		{Name: "observation", Description: "What we could not see or read."},
+		{Name: "probes", Description: "How Fleetglass itself is."},
+	}
+	return cfg
+}
+
+// writeJSON keeps the default escaping of <, > and &: answers carry untrusted text.
+func writeJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }

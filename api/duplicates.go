@@ -1,0 +1,66 @@
+package api
+
+import (
+	"maps"
+	"slices"
+
+	"fleetglass/lifecycle"
+)
+
+// Duplicates is what the duplicate ledger says about one task.
+type Duplicates struct {
+	CaughtByStream      int             `json:"caught_by_stream" doc:"Publishes that the stream caught."`
+	CaughtByIdempotency int             `json:"caught_by_idempotency" doc:"Deliveries after completion that were not run again."`
+	ReachedExecution    int             `json:"reached_execution" doc:"Runs after completion."`
+	Unknown             int             `json:"unknown" doc:"Deliveries after completion of which nothing tells whether they ran."`
+	KeyConflicts        int             `json:"key_conflicts" doc:"Payloads beyond the first under one idempotency key."`
+	Semantic            int             `json:"semantic" doc:"Tool calls repeated with the same input under other step ids."`
+	Cases               []DuplicateCase `json:"cases" nullable:"false"`
+	Publishes           []PublishCount  `json:"publishes" nullable:"false" doc:"Per message id."`
+}
+
+// DuplicateCase is one finding of the ledger.
+type DuplicateCase struct {
+	Layer   string   `json:"layer" enum:"stream,idempotency,execution,unknown,conflict,semantic" example:"stream"`
+	At      Instant  `json:"at" doc:"When the duplicate showed."`
+	Count   int      `json:"count" example:"1"`
+	Stream  Text     `json:"stream" doc:"Of the message that was the duplicate; null where the case is about the task as a whole."`
+	Seq     Sequence `json:"seq"`
+	Attempt Count    `json:"attempt"`
+	Why     string   `json:"why" example:"Published more often than stored under one message id."`
+}
+
+// PublishCount compares publishes with what they stored.
+type PublishCount struct {
+	MessageID string  `json:"message_id"`
+	Attempts  int     `json:"attempts" doc:"Publishes seen."`
+	Stored    int     `json:"stored" doc:"Messages stored."`
+	FirstAt   Instant `json:"first_at"`
+}
+
+func duplicatesOf(f lifecycle.TaskFacts) Duplicates {
+	d := Duplicates{Cases: []DuplicateCase{}, Publishes: []PublishCount{}}
+	totals := map[lifecycle.Layer]*int{
+		lifecycle.LayerStream: &d.CaughtByStream, lifecycle.LayerIdempotency: &d.CaughtByIdempotency, lifecycle.LayerExecution: &d.ReachedExecution,
+		lifecycle.LayerUnknown: &d.Unknown, lifecycle.LayerConflict: &d.KeyConflicts, lifecycle.LayerSemantic: &d.Semantic,
+	}
+	for _, c := range lifecycle.Ledger(f) {
+		if n := totals[c.Layer]; n != nil {
+			*n += c.N
+		}
+		d.Cases = append(d.Cases, caseOf(c))
+	}
+	for _, id := range slices.Sorted(maps.Keys(f.Publishes)) {
+		p := f.Publishes[id]
+		d.Publishes = append(d.Publishes, PublishCount{MessageID: id, Attempts: len(p.Attempts), Stored: len(p.Stored), FirstAt: Instant(p.FirstAt)})
+	}
+	return d
+}
+
+func caseOf(c lifecycle.Case) DuplicateCase {
+	out := DuplicateCase{Layer: string(c.Layer), At: Instant(c.At), Count: c.N, Attempt: Count(c.Attempt), Why: c.Why}
+	if !c.Message.IsZero() {
+		out.Stream, out.Seq = Text(c.Message.Stream.String()), Sequence(c.Message.Seq)
+	}
+	return out
+}

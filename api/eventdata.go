@@ -1,0 +1,76 @@
+package api
+
+import (
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// EventData is what only some kinds of events carry. Absent fields do not apply or were not said.
+type EventData struct {
+	MessageID      string    `json:"message_id,omitempty"`
+	Subject        string    `json:"subject,omitempty"`
+	Type           string    `json:"type,omitempty"`
+	IdempotencyKey string    `json:"idempotency_key,omitempty"`
+	Generation     int       `json:"generation,omitempty"`
+	RetryOf        string    `json:"retry_of,omitempty"`
+	TriageAction   string    `json:"triage_action,omitempty"`
+	TraceParent    string    `json:"traceparent,omitempty"`
+	Title          string    `json:"title,omitempty"`
+	CreatedAt      *Instant  `json:"created_at,omitempty"`
+	SizeBytes      int64     `json:"size_bytes,omitempty"`
+	PayloadHash    string    `json:"payload_hash,omitempty"`
+	BestEffort     bool      `json:"best_effort,omitempty" doc:"Captured by a subscription that is blind while Fleetglass is down."`
+	DelayMS        float64   `json:"delay_ms,omitempty" doc:"The delay that a nak asked for."`
+	Reason         string    `json:"reason,omitempty"`
+	AckTimeMS      float64   `json:"ack_time_ms,omitempty" doc:"From the last delivery or heartbeat to the acknowledgement."`
+	BasisAt        *Instant  `json:"basis_at,omitempty" doc:"The last signal that the deadline counts from."`
+	DeadlineAt     *Instant  `json:"deadline_at,omitempty"`
+	Exact          bool      `json:"exact,omitempty" doc:"The time is the broker's own."`
+	Category       string    `json:"category,omitempty"`
+	Path           string    `json:"path,omitempty"`
+	Entry          string    `json:"entry,omitempty"`
+	LeaseOwner     string    `json:"lease_owner,omitempty"`
+	LeaseVersion   *Sequence `json:"lease_version,omitempty"`
+	LeaseExpiresAt *Instant  `json:"lease_expires_at,omitempty"`
+	StepID         string    `json:"step_id,omitempty"`
+	StepClass      string    `json:"step_class,omitempty"`
+	Tool           string    `json:"tool,omitempty"`
+	InputHash      string    `json:"input_hash,omitempty"`
+	ResultRef      string    `json:"result_ref,omitempty"`
+	Status         string    `json:"status,omitempty"`
+	Model          string    `json:"model,omitempty"`
+	InputTokens    int64     `json:"input_tokens,omitempty"`
+	OutputTokens   int64     `json:"output_tokens,omitempty"`
+	CostUSD        float64   `json:"cost_usd,omitempty"`
+	ExpiresAt      *Instant  `json:"expires_at,omitempty"`
+}
+
+func dataOf(d lifecycle.Detail) EventData {
+	out := EventData{
+		MessageID: d.MsgID, Subject: d.Subject, Type: d.Type, IdempotencyKey: d.IdempotencyKey, Generation: d.Generation, RetryOf: d.RetryOf,
+		TriageAction: d.TriageAction, TraceParent: d.TraceParent, Title: d.Title, CreatedAt: instant(d.CreatedAt), SizeBytes: d.Size,
+		PayloadHash: d.PayloadHash, BestEffort: d.BestEffort, DelayMS: fractional(d.Delay), Reason: d.Reason, AckTimeMS: fractional(d.AckTime),
+		BasisAt: instant(d.Basis), DeadlineAt: instant(d.Deadline), Exact: d.Exact, Category: d.Category, Path: d.Path, Entry: d.Entry,
+		LeaseOwner: d.LeaseOwner, LeaseExpiresAt: instant(d.LeaseExpiresAt), StepID: d.StepID, StepClass: d.StepClass, Tool: d.Tool,
+		InputHash: d.InputHash, ResultRef: d.ResultRef, Status: d.Status, Model: d.Model, InputTokens: d.InputTokens,
+		OutputTokens: d.OutputTokens, CostUSD: d.CostUSD, ExpiresAt: instant(d.ExpiresAt),
+	}
+	if d.LeaseVersion != 0 {
+		v := Sequence(d.LeaseVersion)
+		out.LeaseVersion = &v
+	}
+	return out
+}
+
+// instant is an instant that is absent when not known.
+func instant(m lifecycle.Micros) *Instant {
+	if !m.Known() {
+		return nil
+	}
+	i := Instant(m)
+	return &i
+}
+
+// fractional is a duration in milliseconds, with its fraction.
+func fractional(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,0 +1,194 @@
+package api
+
+import (
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// The examples of the OpenAPI document are one small story, told by the same types and rules as the answers: a blog post whose first
+// attempt ran out of time and whose second is in hand.
+
+func exampleTime(after time.Duration) lifecycle.Micros {
+	return lifecycle.MicrosOf(time.Date(2026, 11, 20, 16, 0, 0, 123456000, time.UTC)).Add(after)
+}
+
+func exampleKey() lifecycle.MessageKey {
+	return lifecycle.MessageKey{Stream: lifecycle.StreamID{Name: "TASKS"}, Seq: 1042}
+}
+
+func exampleConsumer() lifecycle.ConsumerState {
+	return lifecycle.ConsumerState{
+		Stream: lifecycle.StreamID{Name: "TASKS"}, Name: "marketing-task-worker", ObservedAt: exampleTime(6 * time.Minute),
+		Filters: []string{"genbrain.agents.marketing.tasks.>"}, AckWait: 5 * time.Minute,
+		Backoff:    []time.Duration{30 * time.Second, 2 * time.Minute, 5 * time.Minute},
+		MaxDeliver: 3, MaxAckPending: 1, AckPending: 1, Redelivered: 1, Pending: 4, DeliveredSeq: 1042, DeliveredAt: exampleTime(32 * time.Second),
+	}
+}
+
+func exampleLog() []lifecycle.Event {
+	ack := lifecycle.StreamID{Name: "OBS_ACK"}
+	return []lifecycle.Event{
+		{
+			ID: lifecycle.StreamEventID(lifecycle.StreamID{Name: "OBS_PUB"}, 7001), At: exampleTime(0), Kind: lifecycle.Published,
+			Provenance: lifecycle.Observed, Source: "OBS_PUB", SourceSeq: 7001, TaskID: "blog-post-118", Message: exampleKey(), Agent: "marketing",
+			Detail: lifecycle.Detail{
+				MsgID: "blog-post-118", Subject: "genbrain.agents.marketing.tasks.content_creation", Type: "content_creation",
+				IdempotencyKey: "blog-post-118-1", Title: "Draft the launch post", Size: 512, PayloadHash: "9f86d081884c7d65",
+			},
+		},
+		{
+			ID: lifecycle.StreamEventID(ack, 9001), At: exampleTime(1500 * time.Millisecond), Kind: lifecycle.Heartbeat,
+			Provenance: lifecycle.Observed, Source: "OBS_ACK", SourceSeq: 9001, TaskID: "blog-post-118", Message: exampleKey(), Agent: "marketing",
+			Consumer: "marketing-task-worker", ConsumerSeq: 2201, Attempt: 1,
+			Raw: []byte("$JS.ACK.TASKS.marketing-task-worker.1.1042.2201.1795190401623456.4\n+WPI"),
+		},
+		{
+			ID: lifecycle.StreamEventID(ack, 9007), At: exampleTime(33 * time.Second), Kind: lifecycle.Heartbeat,
+			Provenance: lifecycle.Observed, Source: "OBS_ACK", SourceSeq: 9007, TaskID: "blog-post-118", Message: exampleKey(), Agent: "marketing",
+			Consumer: "marketing-task-worker", ConsumerSeq: 2202, Attempt: 2,
+		},
+	}
+}
+
+func exampleStory() lifecycle.Trace {
+	var m lifecycle.MessageFacts
+	for _, e := range exampleLog() {
+		m.Join(e)
+	}
+	t := lifecycle.TaskFacts{
+		ID: "blog-post-118", Agent: "marketing", Messages: 1, Head: lifecycle.Head{Key: exampleKey()},
+		Publishes: map[string]lifecycle.PublishFacts{
+			"blog-post-118": {Attempts: []uint64{1, 2}, Stored: []lifecycle.MessageKey{exampleKey()}, FirstAt: exampleTime(0)},
+		},
+	}
+	return lifecycle.AssembleTrace(lifecycle.TraceInput{
+		Record:    lifecycle.TaskRecord{Facts: t, Summary: lifecycle.Summarize(t, &m), Messages: []lifecycle.MessageFacts{m}},
+		Consumers: []lifecycle.ConsumerState{exampleConsumer()}, Now: exampleTime(40 * time.Second),
+	})
+}
+
+func exampleFleetContext() fleetContext {
+	c := exampleConsumer()
+	return fleetContext{
+		consumers: []lifecycle.ConsumerState{c}, byName: map[consumerKey]*lifecycle.ConsumerState{{c.Stream, c.Name}: &c},
+		typical: map[string]lifecycle.Typical{"content_creation": {P50: 42 * time.Second, P95: 180 * time.Second, Sample: 640}},
+	}
+}
+
+func exampleList[T any](rows ...T) List[T] {
+	return List[T]{
+		Data: rows, Page: Page{Next: "AAKq8Lz3"}, AsOf: Instant(exampleTime(40 * time.Second)),
+		Gaps: []GapRef{{Source: "OBS_ACK", From: Instant(exampleTime(-time.Hour)), To: Instant(exampleTime(-59 * time.Minute))}},
+	}
+}
+
+func exampleTasks() List[TaskRow] {
+	return exampleList(rowOf(exampleStory().Summary, exampleFleetContext()))
+}
+
+func exampleTrace() Trace { return traceOf(exampleStory()) }
+
+func exampleEvents() List[Event] {
+	var rows []Event
+	for _, e := range exampleLog() {
+		rows = append(rows, eventOf(e))
+	}
+	return exampleList(rows...)
+}
+
+func exampleCounts() TaskCounts {
+	c := TaskCounts{Counts: map[string]int64{}, Total: 7, AsOf: Instant(exampleTime(0)), Gaps: []GapRef{}}
+	for _, s := range lifecycle.States() {
+		c.Counts[string(s)] = 0
+	}
+	c.Counts["completed"], c.Counts["redelivered"] = 6, 1
+	return c
+}
+
+func examplePayload() Payload {
+	return Payload{
+		TaskID: "blog-post-118", Stream: "TASKS", Seq: 1042, PublishedAt: Instant(exampleTime(0)),
+		Headers: map[string][]string{"Nats-Msg-Id": {"blog-post-118"}}, SizeBytes: 27, Body: `{"taskId":"blog-post-118"}`,
+		BodyEncoding: encodingUTF8, AsOf: Instant(exampleTime(time.Minute)),
+	}
+}
+
+func exampleReport() RecoveryReport {
+	t := exampleStory()
+	return RecoveryReport{TaskID: t.Summary.TaskID, AsOf: Instant(t.AsOf), Trace: traceOf(t), Markdown: lifecycle.Report(t)}
+}
+
+func exampleInFlight() List[Lease] {
+	t := exampleStory()
+	return exampleList(leaseOf(*t.Lease, exampleFleetContext().typical, t.AsOf))
+}
+
+func exampleLoad() load {
+	bucket := exampleTime(0).Truncate(time.Hour)
+	return load{
+		now: exampleTime(40 * time.Second), fleet: exampleFleetContext(), agentOf: func(string) string { return "marketing" },
+		held: holdings{leases: []lifecycle.Lease{*exampleStory().Lease}, oldest: map[string]lifecycle.Micros{"marketing": exampleTime(20 * time.Second)}},
+		byAgent: map[string]lifecycle.Tally{"marketing": {
+			{Metric: lifecycle.MetricState, Agent: "marketing", Label: "completed"}:                                  6,
+			{Metric: lifecycle.MetricState, Agent: "marketing", Label: "redelivered"}:                                1,
+			{Metric: lifecycle.MetricPublished, Bucket: bucket, Agent: "marketing", Label: "content_creation"}:       7,
+			{Metric: lifecycle.MetricCompleted, Bucket: bucket, Agent: "marketing", Label: "content_creation"}:       6,
+			{Metric: lifecycle.MetricFailedAttempts, Bucket: bucket, Agent: "marketing", Label: "timed_out"}:         1,
+			{Metric: lifecycle.MetricRunning, Bucket: bucket, Agent: "marketing", Label: "content_creation|061"}:     6,
+			{Metric: lifecycle.MetricCompletedMin, Bucket: exampleTime(0).Truncate(time.Minute), Agent: "marketing"}: 2,
+			{Metric: lifecycle.MetricPublishedMin, Bucket: exampleTime(0).Truncate(time.Minute), Agent: "marketing"}: 3,
+		}},
+	}
+}
+
+func exampleAgents() List[Agent] { return exampleList(exampleLoad().agent("marketing")) }
+
+func exampleAgent() AgentDetail {
+	l := exampleLoad()
+	return AgentDetail{Agent: l.agent("marketing"), Minutes: l.minutes("marketing"), Types: l.types("marketing"), Gaps: []GapRef{}, AsOf: Instant(l.now)}
+}
+
+func exampleFleet() FleetStats {
+	s := FleetStats{AsOf: Instant(exampleTime(time.Minute)), Gaps: []GapRef{}, States: map[string]int64{}, Lag: []Lag{{Source: "publishes", State: "ok", LagMS: new(int64)}}}
+	s.Figures = figuresOf(exampleLoad(), s.States)
+	s.Figures.UndecodableLines, s.Figures.OpenGaps = figure(0, "lines"), daily(0, "gaps")
+	return s
+}
+
+func exampleGaps() List[Gap] {
+	return exampleList(Gap{
+		Source: "OBS_ACK", From: Instant(exampleTime(-time.Hour)), To: Instant(exampleTime(-59 * time.Minute)), FromSeq: 8100, ToSeq: 8120,
+		Reason: "Lines were discarded before they were read.",
+	})
+}
+
+func exampleQuarantine() QuarantineList {
+	return QuarantineList{Total: 1, List: exampleList(Quarantined{
+		ID: "5f0c2b1a9d8e7f60", Source: "OBS_ACK", SourceSeq: 9002, At: Instant(exampleTime(0)), Subject: "$JS.ACK.odd",
+		Headers: map[string][]string{}, Body: "/wD+", BodyEncoding: encodingBase64, Reason: "acknowledgement subject has 3 tokens",
+	})}
+}
+
+func exampleAccepted() ReportsAccepted {
+	return ReportsAccepted{Accepted: 1, New: 1, Events: []AcceptedEvent{{TaskID: "blog-post-118", ID: "5f0c2b1a9d8e7f60", Kind: "checkpoint"}}}
+}
+
+func exampleReportEvent() map[string]any {
+	return map[string]any{
+		"specversion": "1.0", "id": "r-1", "source": "/agents/marketing", "type": "fleet.lifecycle.checkpoint.v1", "subject": "blog-post-118",
+		"time": "2026-11-20T16:00:10.5Z", "data": map[string]any{"attempt": 2, "lease_owner": "marketing-1", "lease_version": 7},
+	}
+}
+
+func exampleReadiness() Readiness {
+	return Readiness{Ready: true, AsOf: Instant(exampleTime(0)), Parts: []Part{{
+		Name: "publishes", Kind: "collector", State: "ok", LastAt: Instant(exampleTime(0)), Handled: 7001,
+	}}}
+}
+
+func exampleStream() string {
+	return "retry: 2000\n\nevent: counts\ndata: {\"counts\":{\"redelivered\":1},\"total\":1}\n\nevent: task\nid: 5f0c2b1a9d8e-42\n" +
+		"data: {\"task_id\":\"blog-post-118\",\"state\":\"redelivered\",\"agent\":\"marketing\",\"at\":\"2026-11-20T16:00:33.123456Z\"," +
+		"\"self\":\"/api/v1/tasks/blog-post-118\"}\n\n"
+}

@@ -1,0 +1,171 @@
+package api
+
+import (
+	"context"
+	"slices"
+
+	"fleetglass/internal/httperr"
+	"fleetglass/lifecycle"
+)
+
+// Lease is a message in a worker's hands.
+type Lease struct {
+	TaskID          string                `json:"task_id" example:"blog-post-118"`
+	Stream          string                `json:"stream" example:"TASKS"`
+	Seq             Sequence              `json:"seq" example:"1042"`
+	Agent           Text                  `json:"agent" example:"marketing"`
+	Type            Text                  `json:"type" example:"content_creation"`
+	Title           Text                  `json:"title" doc:"Untrusted."`
+	Consumer        Text                  `json:"consumer" example:"marketing-task-worker"`
+	State           string                `json:"state" example:"redelivered"`
+	Attempt         Count                 `json:"attempt" doc:"Null when no delivery is proved." example:"2"`
+	MaxDeliver      Count                 `json:"max_deliver" doc:"Null when not known or without limit." example:"3"`
+	BeganAt         Instant               `json:"began_at"`
+	BeganExact      bool                  `json:"began_exact" doc:"The broker's own time; otherwise a bound."`
+	HeldMS          *int64                `json:"held_ms" doc:"Since the current attempt began; null when that is not known." example:"4200"`
+	LastHeartbeatAt Instant               `json:"last_heartbeat_at"`
+	WaitMS          *int64                `json:"wait_ms" doc:"The wait in force for this attempt; null when the consumer's configuration is not known."`
+	DeadlineAt      Instant               `json:"deadline_at" doc:"Last delivery or heartbeat plus the wait."`
+	StaleKind       Text                  `json:"stale_kind" doc:"What is wrong with it; null when nothing is." example:"expiring"`
+	StaleMeaning    Text                  `json:"stale_meaning"`
+	Owner           Text                  `json:"owner" doc:"As reported. Untrusted."`
+	LeaseVersion    Sequence              `json:"lease_version" doc:"The fencing token, as reported."`
+	Typical         Maybe[Typical]        `json:"typical" doc:"How long tasks of its type take; null while none has completed."`
+	Next            Maybe[NextStep]       `json:"next" doc:"What happens by itself; null when that is not known."`
+	Recommendation  Maybe[Recommendation] `json:"recommendation" doc:"What to do, with reasons; null while nothing is recommended."`
+}
+
+// Typical is how long tasks of a type take.
+type Typical struct {
+	P50MS  int64 `json:"p50_ms" example:"42000"`
+	P95MS  int64 `json:"p95_ms" example:"180000"`
+	Sample int64 `json:"sample" doc:"Completed tasks behind the figures." example:"640"`
+}
+
+// NextStep is what happens by itself.
+type NextStep struct {
+	What string  `json:"what" enum:"redelivery,exhaustion,delivery,dead_letter" example:"redelivery"`
+	At   Instant `json:"at" doc:"Null when it waits for something that has no time, such as a worker's next pull."`
+}
+
+// Recommendation is a recovery decision.
+type Recommendation struct {
+	Decision string   `json:"decision" enum:"reconcile,resume,retry,quarantine"`
+	Rule     string   `json:"rule"`
+	Reasons  []string `json:"reasons" nullable:"false"`
+	Evidence []string `json:"evidence" nullable:"false" doc:"Links to what it rests on."`
+}
+
+func leaseOf(l lifecycle.Lease, typical map[string]lifecycle.Typical, now lifecycle.Micros) Lease {
+	out := Lease{
+		TaskID: l.TaskID, Stream: l.Message.Stream.String(), Seq: Sequence(l.Message.Seq), Agent: Text(l.Agent), Type: Text(l.Type),
+		Title: Text(l.Title), Consumer: Text(l.Consumer), State: string(l.State), Attempt: Count(l.Attempt), MaxDeliver: Count(l.MaxDeliver),
+		BeganAt: Instant(l.BeganAt), BeganExact: l.BeganExact, HeldMS: knownMilliseconds(l.Held(now), l.BeganAt.Known()),
+		LastHeartbeatAt: Instant(l.LastBeat), WaitMS: knownMilliseconds(l.Wait, l.Wait > 0), DeadlineAt: Instant(l.Deadline),
+		StaleKind: Text(l.Stale), StaleMeaning: Text(l.Stale.Meaning()), Owner: Text(l.Owner), LeaseVersion: Sequence(l.LeaseVersion),
+		Typical: typicalOf(typical, l.Type),
+	}
+	if l.Next.What != "" {
+		out.Next = just(NextStep{What: l.Next.What, At: Instant(l.Next.At)})
+	}
+	return out
+}
+
+func typicalOf(typical map[string]lifecycle.Typical, taskType string) Maybe[Typical] {
+	t, known := typical[taskType]
+	if !known || t.Sample == 0 {
+		return Maybe[Typical]{}
+	}
+	return just(Typical{P50MS: t.P50.Milliseconds(), P95MS: t.P95.Milliseconds(), Sample: t.Sample})
+}
+
+func leaseWithoutClock(m Maybe[Lease]) Maybe[Lease] {
+	if m.Value == nil {
+		return m
+	}
+	l := *m.Value
+	l.HeldMS = nil
+	return just(l)
+}
+
+// InFlightQuery is the query of the in-flight board.
+type InFlightQuery struct {
+	PageQuery
+	Agent     []string `query:"agent,explode" doc:"Agents."`
+	Type      []string `query:"type,explode" doc:"Task types."`
+	Stream    []string `query:"stream,explode" doc:"Streams."`
+	StaleKind []string `query:"stale_kind,explode" doc:"Stale kinds, or any."`
+}
+
+func (a *API) describeFleet() {
+	register(a, call{
+		id: "list-in-flight", path: Base + "/in-flight", tag: "fleet", summary: "Leases held now", example: exampleInFlight(),
+		detail: "Every message that some worker holds, or held until its deadline passed, by the time to its deadline. " +
+			"Deadlines move with heartbeats: a walk over several pages is exact only while they do not.",
+		failures: []httperr.Code{httperr.InvalidCursor},
+	}, a.listInFlight)
+	register(a, call{
+		id: "list-agents", path: Base + "/agents", tag: "fleet", summary: "The agents and their load", example: exampleAgents(),
+		failures: []httperr.Code{httperr.InvalidCursor},
+	}, a.listAgents)
+	register(a, call{
+		id: "get-agent", path: Base + "/agents/{agent}", tag: "fleet", summary: "One agent", example: exampleAgent(),
+		detail:   "With the throughput of the last hour by minute.",
+		failures: []httperr.Code{httperr.NotFound},
+	}, a.getAgent)
+	register(a, call{
+		id: "get-fleet-stats", path: Base + "/stats/fleet", tag: "fleet", summary: "The fleet's figures", example: exampleFleet(),
+		detail: "A figure that cannot be told is null, with the reason.",
+	}, a.fleetStats)
+}
+
+func (a *API) listInFlight(ctx context.Context, in *InFlightQuery) (*reply[List[Lease]], error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	l, err := a.listRequest(ctx, in.PageQuery)
+	if err != nil {
+		return nil, err
+	}
+	held, err := a.fleet.holdings(ctx, l.now)
+	if err != nil {
+		return nil, err
+	}
+	f, err := a.fleet.fleet(ctx, l.now)
+	if err != nil {
+		return nil, err
+	}
+	gaps, err := a.gapRefs(ctx, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	leases := slices.DeleteFunc(slices.Clone(held.leases), func(lease lifecycle.Lease) bool { return !in.selects(lease) })
+	page, p := window(l, leases, leasePlace)
+	rows := make([]Lease, len(page))
+	for i, lease := range page {
+		rows[i] = leaseOf(lease, f.typical, l.now)
+	}
+	out := listReply(ctx, l, rows, p, gaps)
+	out.ETag = "" // held_ms always moves.
+	return out, nil
+}
+
+func (q *InFlightQuery) check() error {
+	for _, k := range q.StaleKind {
+		if k != "any" && lifecycle.StaleKind(k).Meaning() == "" {
+			return httperr.Parameter("stale_kind", "must be a stale kind, or any")
+		}
+	}
+	return nil
+}
+
+func (q *InFlightQuery) selects(l lifecycle.Lease) bool {
+	holds := func(wanted []string, value string) bool { return len(wanted) == 0 || slices.Contains(wanted, value) }
+	stale := holds(q.StaleKind, string(l.Stale)) || (l.Stale != "" && slices.Contains(q.StaleKind, "any"))
+	return stale && holds(q.Agent, l.Agent) && holds(q.Type, l.Type) && holds(q.Stream, l.Message.Stream.String())
+}
+
+// leasePlace orders leases by the time to their deadline, those without one last.
+func leasePlace(l lifecycle.Lease) cursor {
+	return cursor{At: l.Deadline, Key: l.Message.String()}
+}

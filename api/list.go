@@ -1,0 +1,217 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"fleetglass/internal/httperr"
+	"fleetglass/lifecycle"
+)
+
+// List is the envelope of every list.
+type List[T any] struct {
+	Data []T      `json:"data" nullable:"false" doc:"The rows of this page."`
+	Page Page     `json:"page"`
+	AsOf Instant  `json:"as_of" doc:"When the store was asked."`
+	Gaps []GapRef `json:"gaps" nullable:"false" doc:"Spans within this page's time in which we may have been blind."`
+}
+
+// Page says how to go on.
+type Page struct {
+	Next Text `json:"next" doc:"Cursor of the following page; null at the end."`
+	Prev Text `json:"prev" doc:"Cursor of the page before; null at the beginning."`
+}
+
+// GapRef is a gap as far as a reader of a list needs it.
+type GapRef struct {
+	Source string  `json:"source" doc:"The capture stream or collector that may have missed something." example:"OBS_ACK"`
+	From   Instant `json:"from"`
+	To     Instant `json:"to" doc:"Null while the gap is open."`
+}
+
+// Limits of pages, in rows.
+const (
+	defaultLimit = 50
+	maxLimit     = 200
+)
+
+// LimitParam is the limit parameter. It is read as text so that a wrong one is answered like every other wrong parameter.
+type LimitParam string
+
+// Schema implements huma.SchemaProvider.
+func (LimitParam) Schema(huma.Registry) *huma.Schema {
+	low, high := 1.0, float64(maxLimit)
+	return &huma.Schema{Type: huma.TypeInteger, Minimum: &low, Maximum: &high, Default: defaultLimit}
+}
+
+// rows reads the number of rows asked for.
+func (l LimitParam) rows() (int, error) {
+	if l == "" {
+		return defaultLimit, nil
+	}
+	n, err := strconv.Atoi(string(l))
+	if err != nil || n < 1 || n > maxLimit {
+		return 0, httperr.Parameter("limit", "must be a number from 1 to "+strconv.Itoa(maxLimit))
+	}
+	return n, nil
+}
+
+// PageQuery is the part of a query that moves within a list.
+type PageQuery struct {
+	Limit  LimitParam `query:"limit" doc:"Rows per page."`
+	Cursor string     `query:"cursor" doc:"Opaque place in the list, from page.next or page.prev of the same list."`
+}
+
+// listRequest is a list request after the parts that all lists share were read.
+type listRequest struct {
+	limit   int
+	from    *cursor // Nil for the first page.
+	now     lifecycle.Micros
+	base    lifecycle.Micros // When the first page was asked for.
+	binding string
+	path    string
+	query   url.Values
+}
+
+func (a *API) listRequest(ctx context.Context, q PageQuery) (listRequest, error) {
+	r := requestOf(ctx)
+	l := listRequest{now: a.now(), path: r.URL.EscapedPath(), query: r.URL.Query()}
+	l.base, l.binding = l.now, bindingOf(l.path, l.query)
+	var err error
+	if l.limit, err = q.Limit.rows(); err != nil {
+		return l, err
+	}
+	if q.Cursor != "" {
+		c, err := decodeCursor(q.Cursor, l.binding)
+		if err != nil {
+			return l, err
+		}
+		l.from, l.base = &c, c.Now
+	}
+	return l, nil
+}
+
+// cursor writes the place c for this list; nil gives none.
+func (l listRequest) cursor(c *cursor) Text {
+	if c == nil {
+		return ""
+	}
+	c.Now = l.base
+	return Text(c.encode(l.binding))
+}
+
+// link writes the Link header (RFC 8288) of a page.
+func (l listRequest) link(p Page) string {
+	var parts []string
+	for _, rel := range []struct {
+		name   string
+		cursor Text
+	}{{"next", p.Next}, {"prev", p.Prev}} {
+		if rel.cursor == "" {
+			continue
+		}
+		q := url.Values{}
+		for name, values := range l.query {
+			q[name] = values
+		}
+		q.Set("cursor", string(rel.cursor))
+		parts = append(parts, "<"+l.path+"?"+q.Encode()+`>; rel="`+rel.name+`"`)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// window cuts one page out of rows that are all at hand, in the order of their places.
+func window[T any](l listRequest, rows []T, place func(T) cursor) ([]T, Page) {
+	slices.SortStableFunc(rows, func(a, b T) int { return comparePlaces(place(a), place(b)) })
+	at, exact := 0, false
+	if l.from != nil {
+		at, exact = slices.BinarySearchFunc(rows, *l.from, func(row T, c cursor) int { return comparePlaces(place(row), c) })
+	}
+	return cut(l, rows, at, exact, place)
+}
+
+// comparePlaces orders by time, unknown last, then by key.
+func comparePlaces(a, b cursor) int {
+	if (a.At == 0) != (b.At == 0) {
+		if a.At == 0 {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Key, b.Key))
+}
+
+// cut takes the page that a cursor asks for out of ordered rows. at is the first row that is not before the cursor's place, and exact
+// says that it is the very row.
+func cut[T any](l listRequest, rows []T, at int, exact bool, place func(T) cursor) ([]T, Page) {
+	begin, end := 0, min(l.limit, len(rows))
+	switch {
+	case l.from == nil:
+	case l.from.Backward:
+		begin, end = max(0, at-l.limit), at
+	default:
+		begin = at
+		if exact {
+			begin++
+		}
+		end = min(begin+l.limit, len(rows))
+	}
+	page := rows[begin:end]
+	var p Page
+	if len(page) > 0 && end < len(rows) {
+		c := place(page[len(page)-1])
+		p.Next = l.cursor(&c)
+	}
+	if len(page) > 0 && begin > 0 {
+		c := place(page[0])
+		c.Backward = true
+		p.Prev = l.cursor(&c)
+	}
+	return page, p
+}
+
+// reply is an answer with the headers that answers have.
+type reply[T any] struct {
+	Status       int
+	ETag         string `header:"ETag" doc:"Changes when the answer does; for If-None-Match."`
+	Link         string `header:"Link" doc:"The following page and the one before (RFC 8288)."`
+	CacheControl string `header:"Cache-Control"`
+	Body         T
+}
+
+// listReply is the reply with one page of a list.
+func listReply[T any](ctx context.Context, l listRequest, rows []T, p Page, gaps []GapRef) *reply[List[T]] {
+	if rows == nil {
+		rows = []T{}
+	}
+	body := List[T]{Data: rows, Page: p, AsOf: Instant(l.now), Gaps: gaps}
+	stable := body
+	stable.AsOf, stable.Page = 0, Page{Next: presence(p.Next), Prev: presence(p.Prev)} // Cursors carry the time of asking.
+	out := tagged(ctx, body, stable)
+	out.Link = l.link(p)
+	return out
+}
+
+func presence(t Text) Text {
+	if t == "" {
+		return ""
+	}
+	return "more"
+}
+
+// tagged answers 304 when the client has what stable says: the body without what the clock alone changes.
+func tagged[T any](ctx context.Context, body, stable T) *reply[T] {
+	tag := entityTag(stable)
+	out := &reply[T]{Status: http.StatusOK, ETag: tag, CacheControl: "no-cache", Body: body}
+	if matches(requestOf(ctx).Header.Values("If-None-Match"), tag) {
+		out.Status = http.StatusNotModified
+	}
+	return out
+}

@@ -1,0 +1,123 @@
+package api
+
+import (
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// Message is one stored message of a task.
+type Message struct {
+	Stream      string            `json:"stream" example:"TASKS"`
+	Seq         Sequence          `json:"seq" example:"1042"`
+	MessageID   Text              `json:"message_id" doc:"Nats-Msg-Id."`
+	Subject     Text              `json:"subject" example:"genbrain.agents.marketing.tasks.content_creation"`
+	State       string            `json:"state" example:"redelivered"`
+	StateSince  Instant           `json:"state_since"`
+	Rule        string            `json:"rule" example:"later attempt"`
+	Generation  int               `json:"generation" example:"0"`
+	RetryOf     Text              `json:"retry_of" doc:"<stream>:<seq> of the message that this one retries."`
+	PublishedAt Instant           `json:"published_at" doc:"When the stream stored it; null when the publish line was not captured."`
+	CreatedAt   Instant           `json:"created_at" doc:"By the publisher's clock."`
+	Consumer    Text              `json:"consumer" example:"marketing-task-worker"`
+	MaxDeliver  Count             `json:"max_deliver" example:"3"`
+	SizeBytes   *int64            `json:"size_bytes" doc:"Of the body."`
+	PayloadHash Text              `json:"payload_hash"`
+	TraceParent Text              `json:"traceparent"`
+	WaitingMS   int64             `json:"waiting_ms" doc:"Stored, in nobody's hands, up to now."`
+	RunningMS   int64             `json:"running_ms" doc:"In a worker's hands, up to now."`
+	UnsplitMS   int64             `json:"unsplit_ms" doc:"First waiting, then running: the moment of delivery was not observed."`
+	Attempts    []Attempt         `json:"attempts" nullable:"false"`
+	Spans       []Span            `json:"spans" nullable:"false" doc:"Its time, cut into waiting and running."`
+	DeadLetter  Maybe[DeadLetter] `json:"dead_letter" doc:"Its dead-letter entry; null when none is known."`
+	Lease       Maybe[Lease]      `json:"lease"`
+}
+
+// Attempt is one delivery.
+type Attempt struct {
+	N                int      `json:"n" example:"1"`
+	ConsumerSeq      Sequence `json:"consumer_seq"`
+	BeganAt          Instant  `json:"began_at"`
+	BeganExact       bool     `json:"began_exact" doc:"The broker's own time; otherwise a bound."`
+	FirstHeartbeatAt Instant  `json:"first_heartbeat_at"`
+	LastHeartbeatAt  Instant  `json:"last_heartbeat_at"`
+	EndedAt          Instant  `json:"ended_at"`
+	End              string   `json:"end" enum:"open,acked,naked,terminated,timed_out,removed" example:"timed_out"`
+	Reason           Text     `json:"reason" doc:"Untrusted."`
+	Silent           bool     `json:"silent" doc:"No line of it was seen: its existence is inferred."`
+	AckedAt          Instant  `json:"acked_at" doc:"A late acknowledgement may follow another end."`
+	AckConfirmed     bool     `json:"ack_confirmed" doc:"The broker confirmed the acknowledgement."`
+	NakDelayMS       *int64   `json:"nak_delay_ms"`
+}
+
+// Span is a stretch of a message's time.
+type Span struct {
+	Kind    string  `json:"kind" enum:"waiting,running,unsplit" doc:"unsplit: first the one, then the other; the moment of delivery was not observed."`
+	Attempt int     `json:"attempt" doc:"The attempt that runs or is waited for."`
+	From    Instant `json:"from"`
+	To      Instant `json:"to" doc:"The time of looking while it is open."`
+	Open    bool    `json:"open"`
+}
+
+// DeadLetter is a dead-letter entry as far as the trace knows it.
+type DeadLetter struct {
+	At       Instant `json:"at"`
+	Entry    Text    `json:"entry" doc:"Where the entry is, <stream>:<seq>."`
+	Category Text    `json:"category"`
+	Path     Text    `json:"path"`
+	Reason   Text    `json:"reason" doc:"Untrusted."`
+}
+
+func messageOf(m lifecycle.MessageTrace, now lifecycle.Micros) Message {
+	out := Message{
+		Stream: m.Facts.Key.Stream.String(), Seq: Sequence(m.Facts.Key.Seq), State: string(m.Verdict.State), StateSince: Instant(m.Verdict.Since),
+		Rule: m.Verdict.Rule, Consumer: Text(m.Facts.Consumer), WaitingMS: m.Waiting.Milliseconds(), RunningMS: m.Running.Milliseconds(),
+		UnsplitMS: m.Unsplit.Milliseconds(),
+		Attempts:  []Attempt{}, Spans: []Span{},
+	}
+	if s := m.Facts.Stored; s != nil {
+		out.MessageID, out.Subject, out.Generation, out.RetryOf = Text(s.MsgID), Text(s.Subject), s.Generation, Text(s.RetryOf)
+		out.PublishedAt, out.CreatedAt, out.SizeBytes = Instant(s.At), Instant(s.CreatedAt), &s.Size
+		out.PayloadHash, out.TraceParent = Text(s.PayloadHash), Text(s.TraceParent)
+	}
+	if m.Consumer != nil {
+		out.MaxDeliver = Count(max(0, m.Consumer.MaxDeliver))
+	}
+	for _, a := range m.Attempts {
+		out.Attempts = append(out.Attempts, attemptOf(a))
+	}
+	for _, s := range m.Spans {
+		out.Spans = append(out.Spans, Span{Kind: string(s.Kind), Attempt: s.Attempt, From: Instant(s.From), To: Instant(s.To), Open: s.Open})
+	}
+	if d := m.Facts.Dead; d != nil {
+		out.DeadLetter = just(DeadLetter{At: Instant(d.At), Entry: Text(d.Entry), Category: Text(d.Category), Path: Text(d.Path), Reason: Text(d.Reason)})
+	}
+	if m.Lease != nil {
+		out.Lease = just(leaseOf(*m.Lease, nil, now))
+	}
+	return out
+}
+
+func attemptOf(a lifecycle.Attempt) Attempt {
+	return Attempt{
+		N: a.N, ConsumerSeq: Sequence(a.ConsumerSeq), BeganAt: Instant(a.BeganAt), BeganExact: a.BeganExact,
+		FirstHeartbeatAt: Instant(a.FirstBeat), LastHeartbeatAt: Instant(a.LastBeat), EndedAt: Instant(a.EndedAt), End: string(a.End),
+		Reason: Text(a.Reason), Silent: a.Silent, AckedAt: Instant(a.AckAt), AckConfirmed: a.Confirmed,
+		NakDelayMS: knownMilliseconds(time.Duration(a.NakDelayNs), a.NakDelayNs > 0),
+	}
+}
+
+// withoutClock is the message without what passes by itself.
+func (m Message) withoutClock() Message {
+	m.WaitingMS, m.RunningMS, m.UnsplitMS = 0, 0, 0
+	m.Lease = leaseWithoutClock(m.Lease)
+	spans := make([]Span, len(m.Spans))
+	for i, s := range m.Spans {
+		if s.Open {
+			s.To = 0
+		}
+		spans[i] = s
+	}
+	m.Spans = spans
+	return m
+}

@@ -1,0 +1,133 @@
+package api
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+
+	"fleetglass/internal/httperr"
+)
+
+// call describes one call of the API.
+type call struct {
+	id       string
+	method   string // Default GET.
+	path     string
+	tag      string
+	summary  string
+	detail   string
+	status   int            // Of success; default 200.
+	example  any            // Of the answer; its type is the schema where the handler's own does not say.
+	failures []httperr.Code // Beside those that every call has.
+	shape    func(op *huma.Operation)
+}
+
+// everyCall lists what any call may answer.
+func everyCall() []httperr.Code {
+	return []httperr.Code{httperr.UnknownParameter, httperr.InvalidParameter, httperr.Internal, httperr.Unavailable, httperr.Timeout}
+}
+
+// register adds a call: its handler returns errors, which become problems here and nowhere else.
+func register[I, O any](a *API, c call, handler func(context.Context, *I) (*O, error)) {
+	op := huma.Operation{
+		OperationID: c.id, Method: c.method, Path: c.path, Summary: c.summary, Description: c.detail, Tags: []string{c.tag},
+		DefaultStatus: c.status, SkipValidateParams: true, SkipValidateBody: true, Responses: a.problemResponses(c.failures),
+	}
+	if op.Method == "" {
+		op.Method = http.MethodGet
+	}
+	if op.DefaultStatus == 0 {
+		op.DefaultStatus = http.StatusOK
+	}
+	if c.example != nil {
+		op.Responses[strconv.Itoa(op.DefaultStatus)] = &huma.Response{
+			Description: http.StatusText(op.DefaultStatus),
+			Content: map[string]*huma.MediaType{"application/json": {
+				Example: c.example, Schema: a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(c.example), true, ""),
+			}},
+		}
+	}
+	if c.shape != nil {
+		c.shape(&op)
+	}
+	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
+		out, err := handler(ctx, in)
+		if err == nil {
+			return out, nil
+		}
+		p := httperr.From(err)
+		httperr.Log(requestOf(ctx), a.cfg.Log, p)
+		return nil, p
+	})
+}
+
+// problemResponses describes failures per status.
+func (a *API) problemResponses(more []httperr.Code) map[string]*huma.Response {
+	schema := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[httperr.Problem](), true, "")
+	out := map[string]*huma.Response{}
+	for _, e := range httperr.Table() {
+		if !slices.Contains(everyCall(), e.Code) && !slices.Contains(more, e.Code) {
+			continue
+		}
+		status := strconv.Itoa(e.Status)
+		if out[status] == nil {
+			out[status] = &huma.Response{
+				Description: http.StatusText(e.Status),
+				Content:     map[string]*huma.MediaType{httperr.ContentType: {Schema: schema, Examples: map[string]*huma.Example{}}},
+			}
+		}
+		out[status].Content[httperr.ContentType].Examples[string(e.Code)] = &huma.Example{Summary: e.Title, Value: httperr.New(e.Code, nil)}
+	}
+	return out
+}
+
+// refuseUnknown answers requests with parameters that the call does not have, or that stand more than once where one is meant.
+func (a *API) refuseUnknown(ctx huma.Context, next func(huma.Context)) {
+	u := ctx.URL()
+	if err := checkQuery(ctx.Operation(), u.RawQuery); err != nil {
+		c := humagin.Unwrap(ctx)
+		httperr.Write(c.Writer, c.Request, a.cfg.Log, err)
+		return
+	}
+	next(ctx)
+}
+
+func checkQuery(op *huma.Operation, raw string) error {
+	query, err := url.ParseQuery(raw)
+	if err != nil {
+		return httperr.New(httperr.BadRequest, err).WithDetail("The query string is not well formed.")
+	}
+	var problem *httperr.Problem
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		param := queryParameter(op, name)
+		switch {
+		case param == nil && problem == nil:
+			problem = httperr.New(httperr.UnknownParameter, nil).WithDetail("%s: this call has no such parameter", name)
+			fallthrough
+		case param == nil:
+			problem.WithField(httperr.QueryPointer(name), "this call has no such parameter")
+		case len(query[name]) > 1 && param.Schema.Type != huma.TypeArray:
+			return httperr.Parameter(name, "stands more than once; one is meant")
+		}
+	}
+	if problem == nil {
+		return nil
+	}
+	return problem
+}
+
+func queryParameter(op *huma.Operation, name string) *huma.Param {
+	for _, p := range op.Parameters {
+		if p.In == "query" && p.Name == name {
+			return p
+		}
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"fleetglass/lifecycle"
+)
+
+// RecoveryReport is the recovery report as JSON: the trace and the text that people read.
+type RecoveryReport struct {
+	TaskID         string                `json:"task_id" example:"blog-post-118"`
+	AsOf           Instant               `json:"as_of"`
+	Trace          Trace                 `json:"trace"`
+	Recommendation Maybe[Recommendation] `json:"recommendation" doc:"Null while nothing is recommended."`
+	Markdown       string                `json:"markdown" doc:"The same for people. Text of the fleet in it is set in code and untrusted."`
+}
+
+const markdown = "text/markdown"
+
+const reportDetail = "What is known, which boundaries were crossed, what is in doubt, and what comes next. Markdown, or JSON where Accept prefers it."
+
+func shapeReport(op *huma.Operation) {
+	op.Responses["200"].Content[markdown] = &huma.MediaType{
+		Schema: &huma.Schema{Type: huma.TypeString}, Example: "# Task `blog-post-118`\n\nState: **redelivered** (later attempt)\n",
+	}
+}
+
+// ReportQuery is the query of the report call.
+type ReportQuery struct {
+	TaskPathInput
+	Accept string `header:"Accept" hidden:"true"`
+}
+
+type reportReply struct {
+	Status       int
+	ContentType  string `header:"Content-Type"`
+	NoSniff      string `header:"X-Content-Type-Options"`
+	CacheControl string `header:"Cache-Control"`
+	Vary         string `header:"Vary"`
+	Body         any
+}
+
+func (a *API) getReport(ctx context.Context, in *ReportQuery) (*reportReply, error) {
+	t, err := a.trace(ctx, in.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	out := &reportReply{Status: http.StatusOK, NoSniff: "nosniff", CacheControl: "no-cache", Vary: "Accept"}
+	text := lifecycle.Report(t)
+	if prefers(in.Accept, "application/json", markdown) {
+		out.ContentType = "application/json"
+		out.Body = RecoveryReport{TaskID: t.Summary.TaskID, AsOf: Instant(t.AsOf), Trace: traceOf(t), Markdown: text}
+		return out, nil
+	}
+	out.ContentType, out.Body = markdown+"; charset=utf-8", []byte(text)
+	return out, nil
+}

@@ -1,0 +1,195 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"fleetglass/internal/httperr"
+	"fleetglass/lifecycle"
+)
+
+// ReportsAccepted says what became of reports.
+type ReportsAccepted struct {
+	Accepted int             `json:"accepted" doc:"Reports of the request." example:"1"`
+	New      int             `json:"new" doc:"Of these, reports that were not known before." example:"1"`
+	Events   []AcceptedEvent `json:"events" nullable:"false" doc:"In the order of the request."`
+}
+
+// AcceptedEvent is a report as it is kept.
+type AcceptedEvent struct {
+	TaskID string `json:"task_id" example:"blog-post-118"`
+	ID     string `json:"id" doc:"The id among the task's events." example:"5f0c2b1a9d8e7f60"`
+	Kind   string `json:"kind" example:"checkpoint"`
+}
+
+const reportsDetail = "For runtimes that have no NATS: a CloudEvents 1.0 event in structured or binary form, or a batch of at most 1,000. All are " +
+	"stored or none. Sending a report again, with the same source, id and time, changes nothing and is answered alike, whatever the " +
+	"Idempotency-Key; a report without a time gets the time of its arrival, so that only its sender can tell a repetition."
+
+// maxReports bounds a batch.
+const maxReports = 1000
+
+// ReportsInput declares the headers of the call. Its body is read in the handler, because it has several forms.
+type ReportsInput struct {
+	IdempotencyKey  string `header:"Idempotency-Key" doc:"Optional here: the events' own ids make the call idempotent."`
+	XIdempotencyKey string `header:"X-Idempotency-Key" doc:"Alias of Idempotency-Key."`
+	ContentType     string `header:"Content-Type" hidden:"true"`
+}
+
+type reportsReply struct {
+	Status int
+	Body   ReportsAccepted
+}
+
+func (a *API) describeReports() {
+	register(a, call{
+		id: "post-reports", method: http.MethodPost, path: Base + "/reports", tag: "reports", summary: "Report about tasks", status: http.StatusAccepted,
+		detail: reportsDetail, example: exampleAccepted(), shape: shapeReports,
+		failures: []httperr.Code{httperr.InvalidBody, httperr.InvalidReport, httperr.BodyTooLarge, httperr.UnsupportedMediaType},
+	}, a.postReports)
+}
+
+// shapeReports documents the forms of the body.
+func shapeReports(op *huma.Operation) {
+	event := &huma.Schema{
+		Type: huma.TypeObject, Required: []string{"specversion", "id", "source", "type", "subject"},
+		Properties: map[string]*huma.Schema{
+			"specversion": {Type: huma.TypeString, Enum: []any{"1.0"}},
+			"id":          {Type: huma.TypeString, Description: "Unique within the source."},
+			"source":      {Type: huma.TypeString, Format: "uri-reference"},
+			"type":        {Type: huma.TypeString, Description: "fleet.lifecycle.<kind>.v1", Examples: []any{"fleet.lifecycle.checkpoint.v1"}},
+			"subject":     {Type: huma.TypeString, Description: "The task id."},
+			"time":        {Type: huma.TypeString, Format: "date-time"},
+			"data":        {Type: huma.TypeObject, Description: "The lease fields and what the kind adds."},
+		},
+	}
+	example := exampleReportEvent()
+	op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
+		cloudEvent:         {Schema: event, Example: example},
+		cloudEventBatch:    {Schema: &huma.Schema{Type: huma.TypeArray, Items: event}, Example: []any{example}},
+		"application/json": {Schema: &huma.Schema{OneOf: []*huma.Schema{event, {Type: huma.TypeArray, Items: event}}}, Example: example},
+	}}
+}
+
+// Media types of CloudEvents in structured JSON form.
+const (
+	cloudEvent      = "application/cloudevents+json"
+	cloudEventBatch = "application/cloudevents-batch+json"
+)
+
+func (a *API) postReports(ctx context.Context, in *ReportsInput) (*reportsReply, error) {
+	r := requestOf(ctx)
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, readProblem(err)
+	}
+	reports, err := splitReports(r.Header, in.ContentType, body)
+	if err != nil {
+		return nil, err
+	}
+	out := &reportsReply{Status: http.StatusAccepted, Body: ReportsAccepted{Accepted: len(reports), Events: []AcceptedEvent{}}}
+	var batch lifecycle.Batch
+	invalid := httperr.New(httperr.InvalidReport, nil)
+	for _, report := range reports {
+		events, err := a.cfg.Fleet.DecodeReports(report.json, a.now())
+		if err != nil {
+			invalid.WithField(report.pointer, err.Error())
+			continue
+		}
+		batch.Events = append(batch.Events, events...)
+		for _, e := range events {
+			out.Body.Events = append(out.Body.Events, AcceptedEvent{TaskID: e.TaskID, ID: e.ID.String(), Kind: string(e.Kind)})
+		}
+	}
+	if len(invalid.Errors) > 0 {
+		return nil, invalid
+	}
+	done, err := a.cfg.Appender.Append(ctx, batch)
+	if err != nil {
+		return nil, err
+	}
+	out.Body.New = done.New
+	return out, nil
+}
+
+// readProblem tells a body that is too large from one that did not arrive.
+func readProblem(err error) error {
+	if p := httperr.From(err); p.Code != httperr.Internal {
+		return p
+	}
+	return httperr.New(httperr.RequestTimeout, err)
+}
+
+// rawReport is one report of a request and the place where it stood.
+type rawReport struct {
+	json    []byte
+	pointer string
+}
+
+// splitReports tells the forms of CloudEvents over HTTP apart: binary, structured, and batched.
+func splitReports(header http.Header, contentType string, body []byte) ([]rawReport, error) {
+	mediaType, _, err := mime.ParseMediaType(contentType)
+	if contentType == "" {
+		mediaType, err = "application/json", nil
+	}
+	if err != nil {
+		return nil, httperr.New(httperr.UnsupportedMediaType, err)
+	}
+	if header.Get("Ce-Id") != "" {
+		return []rawReport{{binaryReport(header, mediaType, body), "/body"}}, nil
+	}
+	switch mediaType {
+	case cloudEvent, cloudEventBatch, "application/json":
+	default:
+		return nil, httperr.New(httperr.UnsupportedMediaType, nil).WithDetail("Send %s, %s or application/json.", cloudEvent, cloudEventBatch)
+	}
+	if text := bytes.TrimLeft(body, " \t\r\n"); len(text) == 0 || text[0] != '[' {
+		return []rawReport{{body, "/body"}}, nil
+	}
+	return splitBatch(body)
+}
+
+func splitBatch(body []byte) ([]rawReport, error) {
+	var parts []json.RawMessage
+	if err := json.Unmarshal(body, &parts); err != nil {
+		return nil, httperr.New(httperr.InvalidBody, err).WithDetail("The batch is not a JSON array.").WithField("/body", "not a JSON array")
+	}
+	if len(parts) > maxReports {
+		return nil, httperr.New(httperr.InvalidBody, nil).WithDetail("A batch holds at most %d reports.", maxReports)
+	}
+	out := make([]rawReport, len(parts))
+	for i, part := range parts {
+		out[i] = rawReport{part, "/body/" + strconv.Itoa(i)}
+		if part[0] != '{' {
+			return nil, httperr.New(httperr.InvalidReport, nil).WithField(out[i].pointer, "not a JSON object")
+		}
+	}
+	return out, nil
+}
+
+// binaryReport writes an event whose attributes are headers in structured form.
+func binaryReport(header http.Header, mediaType string, body []byte) []byte {
+	event := map[string]any{"datacontenttype": mediaType}
+	for name, values := range header {
+		if attribute, ok := strings.CutPrefix(strings.ToLower(name), "ce-"); ok {
+			event[attribute] = values[0]
+		}
+	}
+	switch {
+	case len(body) == 0:
+	case json.Valid(body):
+		event["data"] = json.RawMessage(body)
+	default:
+		event["data_base64"] = body
+	}
+	out, _ := json.Marshal(event) // Texts, bytes and valid JSON can always be written.
+	return out
+}

@@ -1,0 +1,74 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+	"github.com/gin-gonic/gin"
+)
+
+// routes collects the calls that huma describes, until they are mounted. It implements huma.Adapter.
+type routes struct{ list []route }
+
+type route struct {
+	op     *huma.Operation
+	handle func(huma.Context)
+}
+
+// Handle implements huma.Adapter.
+func (r *routes) Handle(op *huma.Operation, handler func(huma.Context)) {
+	r.list = append(r.list, route{op, handler})
+}
+
+// ServeHTTP implements huma.Adapter. Nothing is served before the calls are mounted.
+func (r *routes) ServeHTTP(w http.ResponseWriter, req *http.Request) { http.NotFound(w, req) }
+
+// mount registers the call, and HEAD beside GET.
+func (r route) mount(g *gin.RouterGroup) {
+	path := strings.NewReplacer("{", ":", "}", "").Replace(r.op.Path)
+	handler := func(c *gin.Context) {
+		unescapeParams(c, path)
+		c.Request = c.Request.WithContext(withRequest(c.Request.Context(), c.Request))
+		r.handle(humagin.NewContext(r.op, c))
+	}
+	g.Handle(r.op.Method, path, handler)
+	if r.op.Method == http.MethodGet {
+		g.Handle(http.MethodHead, path, handler)
+	}
+}
+
+// unescapeParams reads path parameters from the path as it was sent. The router's own reading depends on its settings, and takes a
+// plus sign for a space.
+func unescapeParams(c *gin.Context, pattern string) {
+	names, segments := strings.Split(pattern, "/"), strings.Split(c.Request.URL.EscapedPath(), "/")
+	for i, name := range names {
+		key, isParam := strings.CutPrefix(name, ":")
+		if !isParam || i >= len(segments) {
+			continue
+		}
+		value, err := url.PathUnescape(segments[i])
+		if err != nil {
+			continue // EscapedPath is always valid.
+		}
+		for p := range c.Params {
+			if c.Params[p].Key == key {
+				c.Params[p].Value = value
+			}
+		}
+	}
+}
+
+type requestKey struct{}
+
+func withRequest(ctx context.Context, r *http.Request) context.Context {
+	return context.WithValue(ctx, requestKey{}, r)
+}
+
+// requestOf is the request that a handler answers.
+func requestOf(ctx context.Context) *http.Request {
+	return ctx.Value(requestKey{}).(*http.Request)
+}

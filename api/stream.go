@@ -1,0 +1,205 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+
+	"fleetglass/internal/httperr"
+	"fleetglass/internal/live"
+	"fleetglass/lifecycle"
+)
+
+const streamOperation = "stream-changes"
+
+const streamDetail = "Server-sent events. task: something is new about a task, sent once for many changes in a row. counts: tasks per state, when " +
+	"they changed. reset: changes were missed that cannot be named any more; load what you show anew. A comment comes when nothing else does. " +
+	"The id of an event resumes after it by Last-Event-ID, which browsers send by themselves; ids of another process lead to reset."
+
+const eventStream = "text/event-stream"
+
+// StreamInput declares the header of the stream.
+type StreamInput struct {
+	LastEventID string `header:"Last-Event-ID" doc:"The id of the last event that was received."`
+}
+
+type streamReply struct {
+	Body func(huma.Context)
+}
+
+// TaskChanged is the data of a task event.
+type TaskChanged struct {
+	TaskID string  `json:"task_id"`
+	State  string  `json:"state"`
+	Agent  Text    `json:"agent"`
+	At     Instant `json:"at"`
+	Self   string  `json:"self"`
+}
+
+// CountsChanged is the data of a counts event.
+type CountsChanged struct {
+	Counts map[string]int64 `json:"counts"`
+	Total  int64            `json:"total"`
+}
+
+func (a *API) describeStream() {
+	register(a, call{
+		id: streamOperation, path: Base + "/stream", tag: "live", summary: "What changes, as it changes", detail: streamDetail, shape: shapeStream,
+		failures: []httperr.Code{httperr.RateLimited},
+	}, a.stream)
+}
+
+func shapeStream(op *huma.Operation) {
+	op.Responses["200"] = &huma.Response{Description: "A stream without end", Content: map[string]*huma.MediaType{
+		eventStream: {Schema: &huma.Schema{Type: huma.TypeString}, Example: exampleStream()},
+	}}
+}
+
+func (a *API) stream(ctx context.Context, in *StreamInput) (*streamReply, error) {
+	select {
+	case a.streams <- struct{}{}:
+	default:
+		return nil, httperr.New(httperr.RateLimited, nil).WithDetail("Too many streams are open.").WithHeader("Retry-After", "5")
+	}
+	return &streamReply{Body: func(hc huma.Context) {
+		defer func() { <-a.streams }()
+		c := humagin.Unwrap(hc)
+		h := c.Writer.Header()
+		h.Set("Content-Type", eventStream)
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Accel-Buffering", "no") // Proxies must not hold events back.
+		c.Writer.WriteHeader(http.StatusOK)
+		if c.Request.Method == http.MethodHead {
+			return
+		}
+		sub := a.cfg.Hub.Subscribe(in.LastEventID)
+		defer sub.Close()
+		s := &streaming{api: a, w: c.Writer, flush: http.NewResponseController(c.Writer).Flush, sub: sub}
+		s.run(ctx)
+	}}, nil
+}
+
+// streaming writes one stream. It runs in the request's goroutine and starts no other.
+type streaming struct {
+	api   *API
+	w     io.Writer
+	flush func() error
+	sub   *live.Subscription
+
+	err        error
+	lastCounts string
+	counting   bool // Counts are due when the timer fires.
+	stale      bool // Something changed after they became due.
+}
+
+// countsAge is how old shared counts may be. Counts are sent that long after a change, so that they are of after it.
+const countsAge = 500 * time.Millisecond
+
+// run writes until the client goes away or the request is ended.
+func (s *streaming) run(ctx context.Context) {
+	options := s.api.cfg.Options
+	heartbeat, counts, pace := time.NewTimer(options.Heartbeat), time.NewTimer(0), time.NewTimer(0)
+	defer heartbeat.Stop()
+	defer counts.Stop()
+	defer pace.Stop()
+	s.write("retry: 2000\n\n")
+	s.counting = true // The first counts come at once.
+	ready := (<-chan struct{})(nil)
+	for s.err == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-pace.C:
+			ready = s.sub.Ready()
+		case <-ready:
+			ready = nil
+			pace.Reset(options.Pace)
+			s.changes()
+			s.expectCounts(counts)
+		case <-counts.C:
+			s.counts(ctx)
+			s.counting = false
+			if s.stale {
+				s.stale = false
+				s.expectCounts(counts)
+			}
+		case <-heartbeat.C:
+			s.write(": still here\n\n")
+		}
+		heartbeat.Reset(options.Heartbeat)
+	}
+}
+
+func (s *streaming) expectCounts(timer *time.Timer) {
+	if s.counting {
+		s.stale = true
+		return
+	}
+	s.counting = true
+	timer.Reset(countsAge)
+}
+
+// changes writes what the subscription has. Only the last event of a change carries its id: who is cut off before it resumes before
+// the whole change.
+func (s *streaming) changes() {
+	change, ok := s.sub.Take()
+	switch {
+	case !ok:
+		return
+	case change.Reset:
+		s.event("reset", change.ID, struct{}{})
+		return
+	}
+	for i, t := range change.Tasks {
+		id := ""
+		if i == len(change.Tasks)-1 {
+			id = change.ID
+		}
+		s.event("task", id, TaskChanged{TaskID: t.TaskID, State: string(t.State), Agent: Text(t.Agent), At: Instant(t.At), Self: taskPath(t.TaskID)})
+	}
+}
+
+// counts writes the counts when they are others than before. A store that cannot tell now is asked again after the next change.
+func (s *streaming) counts(ctx context.Context) {
+	a := s.api
+	counts, err := a.fleet.counts.get(a.now(), countsAge, func() (TaskCounts, error) { return a.taskCounts(ctx, lifecycle.Filter{}) })
+	if err != nil {
+		if ctx.Err() == nil {
+			a.cfg.Log.Error("count tasks for a stream", "error", err)
+		}
+		return
+	}
+	data, err := json.Marshal(CountsChanged{Counts: counts.Counts, Total: counts.Total})
+	if err == nil && string(data) != s.lastCounts {
+		s.lastCounts = string(data)
+		s.write("event: counts\ndata: " + string(data) + "\n\n")
+	}
+}
+
+func (s *streaming) event(name, id string, data any) {
+	b, err := json.Marshal(data) // One line: line breaks in texts are escaped.
+	if err != nil {
+		s.err = err
+		return
+	}
+	text := "event: " + name + "\n"
+	if id != "" {
+		text += "id: " + id + "\n"
+	}
+	s.write(text + "data: " + string(b) + "\n\n")
+}
+
+// write sends text at once. After the first failure nothing more is written.
+func (s *streaming) write(text string) {
+	if s.err != nil {
+		return
+	}
+	if _, s.err = io.WriteString(s.w, text); s.err == nil {
+		s.err = s.flush()
+	}
+}

@@ -1,0 +1,216 @@
+package api
+
+import (
+	"context"
+
+	"fleetglass/internal/httperr"
+	"fleetglass/lifecycle"
+)
+
+// Trace is the story of a task.
+type Trace struct {
+	TaskID      string             `json:"task_id" example:"blog-post-118"`
+	State       string             `json:"state" example:"redelivered"`
+	StateSince  Instant            `json:"state_since"`
+	Rule        string             `json:"rule" doc:"The row of the table of verdicts that gave the state." example:"later attempt"`
+	Agent       Text               `json:"agent"`
+	Type        Text               `json:"type"`
+	Title       Text               `json:"title" doc:"A short name found in the payload. Untrusted."`
+	Generation  int                `json:"generation" doc:"Of the newest message: 0 is the first."`
+	Attempts    int                `json:"attempts" doc:"Deliveries of the newest message that are proved."`
+	MaxDeliver  Count              `json:"max_deliver" doc:"Null when not known or without limit."`
+	PublishedAt Instant            `json:"published_at" doc:"Of the newest message."`
+	LastEventAt Instant            `json:"last_event_at"`
+	CompletedAt Instant            `json:"completed_at" doc:"When completion was recorded or reported, else when it was acknowledged."`
+	WaitingMS   int64              `json:"waiting_ms" doc:"Over all messages, up to now: stored, in nobody's hands."`
+	RunningMS   int64              `json:"running_ms" doc:"Over all messages, up to now: in a worker's hands."`
+	UnsplitMS   int64              `json:"unsplit_ms" doc:"Likewise: first waiting, then running; the moment of delivery was not observed."`
+	Boundaries  Boundaries         `json:"boundaries" doc:"When ownership crossed each boundary, where that is known."`
+	Messages    []Message          `json:"messages" nullable:"false" doc:"In generation order; at most the newest 200."`
+	Lease       Maybe[Lease]       `json:"lease" doc:"Who holds the newest message; null when nobody does."`
+	Idempotency Maybe[Idempotency] `json:"idempotency" doc:"The completion record; null when none is known."`
+	Duplicates  Duplicates         `json:"duplicates"`
+	Anomalies   []Anomaly          `json:"anomalies" nullable:"false"`
+	Answers     Answers            `json:"answers"`
+	Gaps        []GapRef           `json:"gaps" nullable:"false" doc:"Spans within the task's time in which we may have been blind."`
+	AsOf        Instant            `json:"as_of"`
+	Links       TaskLinks          `json:"links"`
+}
+
+// Boundaries are the five times at which ownership passes on (SPEC 2). They are never inferred from one another.
+type Boundaries struct {
+	IngressAckedAt Instant `json:"ingress_acked_at" doc:"Durably stored."`
+	DispatchedAt   Instant `json:"dispatched_at" doc:"Claimed by a worker: the first delivery."`
+	AcceptedAt     Instant `json:"accepted_at" doc:"The runtime has evidence that it started; only reports say so."`
+	CompletedAt    Instant `json:"completed_at" doc:"A recoverable result is recorded or reported. An acknowledgement is not that."`
+	SentAt         Instant `json:"sent_at" doc:"The outside accepted the outgoing message; only reports say so."`
+}
+
+// Idempotency is what a completion record says.
+type Idempotency struct {
+	Key         Text    `json:"key"`
+	CompletedAt Instant `json:"completed_at"`
+	Agent       Text    `json:"agent"`
+	PayloadHash Text    `json:"payload_hash"`
+	ExpiresAt   Instant `json:"expires_at"`
+	Source      Text    `json:"source" doc:"Where the record was read."`
+}
+
+// Answers are the three questions in words.
+type Answers struct {
+	Ownership   Answer `json:"ownership" doc:"Where ownership last transferred."`
+	LastReceipt Answer `json:"last_receipt" doc:"The last durable receipt."`
+	Recovery    Answer `json:"recovery" doc:"What recovery decided or recommends, or what comes next."`
+}
+
+// Answer is a sentence with its time and how it is known.
+type Answer struct {
+	Text       string  `json:"text" example:"marketing-task-worker took attempt 2 of 3 and still has it."`
+	At         Instant `json:"at"`
+	Provenance string  `json:"provenance" enum:"observed,broker,recorded,reported,inferred" example:"broker"`
+}
+
+// TaskPathInput names a task.
+type TaskPathInput struct {
+	TaskID string `path:"task_id" doc:"The task id as one escaped path segment: a slash is %2F, a percent sign %25."`
+}
+
+func (a *API) describeTask() {
+	notFound := []httperr.Code{httperr.NotFound}
+	register(a, call{
+		id: "get-task", path: Base + "/tasks/{task_id}", tag: "tasks", summary: "The trace of a task", example: exampleTrace(), failures: notFound,
+		detail: "Its messages with their attempts, waiting and running told apart, who holds it, and the three answers in words.",
+	}, a.getTask)
+	register(a, call{
+		id: "list-task-events", path: Base + "/tasks/{task_id}/events", tag: "tasks", summary: "The events of a task", example: exampleEvents(),
+		detail:   eventsDetail,
+		failures: []httperr.Code{httperr.NotFound, httperr.InvalidCursor},
+	}, a.listEvents)
+	register(a, call{
+		id: "get-task-payload", path: Base + "/tasks/{task_id}/payload", tag: "tasks", summary: "The body of a message of a task",
+		detail: payloadDetail, failures: notFound, example: examplePayload(), shape: shapePayload,
+	}, a.getPayload)
+	register(a, call{
+		id: "get-task-report", path: Base + "/tasks/{task_id}/report", tag: "tasks", summary: "The recovery report of a task",
+		detail: reportDetail, failures: notFound, example: exampleReport(), shape: shapeReport,
+	}, a.getReport)
+}
+
+func (a *API) getTask(ctx context.Context, in *TaskPathInput) (*reply[Trace], error) {
+	t, err := a.trace(ctx, in.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	body := traceOf(t)
+	return tagged(ctx, body, body.withoutClock()), nil
+}
+
+// trace assembles the story of a task.
+func (a *API) trace(ctx context.Context, id string) (lifecycle.Trace, error) {
+	now := a.now()
+	record, err := a.cfg.Store.Task(ctx, id)
+	if err != nil {
+		return lifecycle.Trace{}, err
+	}
+	f, err := a.fleet.fleet(ctx, now)
+	if err != nil {
+		return lifecycle.Trace{}, err
+	}
+	from, to := spanOf(record, now)
+	gaps, err := a.cfg.Store.Gaps(ctx, from, to+1, maxGapRefs)
+	if err != nil {
+		return lifecycle.Trace{}, err
+	}
+	return lifecycle.AssembleTrace(lifecycle.TraceInput{Record: record, Consumers: f.consumers, Gaps: gaps, Typical: f.typical, Now: now}), nil
+}
+
+// spanOf is the time that a task's story tells of.
+func spanOf(r lifecycle.TaskRecord, now lifecycle.Micros) (from, to lifecycle.Micros) {
+	from, to = r.Facts.FirstAt, now
+	for _, m := range r.Messages {
+		if m.FirstAt.Known() && (!from.Known() || m.FirstAt < from) {
+			from = m.FirstAt
+		}
+	}
+	if r.Summary.EndedAt.Known() {
+		to = max(r.Summary.EndedAt, r.Summary.LastEventAt)
+	}
+	return from, max(from, to)
+}
+
+func traceOf(t lifecycle.Trace) Trace {
+	s := t.Summary
+	out := Trace{
+		TaskID: s.TaskID, State: string(s.State), StateSince: Instant(s.StateSince), Rule: s.Rule, Agent: Text(s.Agent), Type: Text(s.Type),
+		Title: Text(s.Title), Generation: s.Generation, Attempts: s.Attempt, PublishedAt: Instant(s.PublishedAt),
+		LastEventAt: Instant(s.LastEventAt), WaitingMS: t.Waiting.Milliseconds(), RunningMS: t.Running.Milliseconds(), UnsplitMS: t.Unsplit.Milliseconds(),
+		Boundaries: boundariesOf(t), Messages: []Message{}, Anomalies: anomaliesOf(s.Anomalies), Duplicates: duplicatesOf(t.Facts),
+		Answers: Answers{Ownership: answerOf(t.Answers.Ownership), LastReceipt: answerOf(t.Answers.LastReceipt), Recovery: answerOf(t.Answers.Recovery)},
+		Gaps:    refsOf(t.Gaps), AsOf: Instant(t.AsOf), Links: linksOf(s.TaskID),
+	}
+	out.CompletedAt = out.Boundaries.CompletedAt
+	if out.CompletedAt == 0 && s.State == lifecycle.StateCompleted {
+		out.CompletedAt = Instant(s.EndedAt)
+	}
+	for _, m := range t.Messages {
+		out.Messages = append(out.Messages, messageOf(m, t.AsOf))
+	}
+	if n := len(out.Messages); n > 0 {
+		out.MaxDeliver = out.Messages[n-1].MaxDeliver
+	}
+	if t.Lease != nil {
+		out.Lease = just(leaseOf(*t.Lease, nil, t.AsOf))
+	}
+	if c := t.Facts.Completion; c != nil {
+		out.Idempotency = just(Idempotency{
+			Key: Text(c.Key), CompletedAt: Instant(c.At), Agent: Text(c.Agent), PayloadHash: Text(c.PayloadHash),
+			ExpiresAt: Instant(c.ExpiresAt), Source: Text(c.Source),
+		})
+	}
+	return out
+}
+
+// withoutClock is the trace without what passes by itself, for its entity tag.
+func (t Trace) withoutClock() Trace {
+	t.AsOf, t.WaitingMS, t.RunningMS, t.UnsplitMS = 0, 0, 0, 0
+	t.Lease = leaseWithoutClock(t.Lease)
+	messages := make([]Message, len(t.Messages))
+	for i, m := range t.Messages {
+		messages[i] = m.withoutClock()
+	}
+	t.Messages = messages
+	return t
+}
+
+func boundariesOf(t lifecycle.Trace) Boundaries {
+	var b Boundaries
+	for _, m := range t.Messages {
+		if m.Facts.Stored != nil {
+			b.IngressAckedAt = first(b.IngressAckedAt, m.Facts.Stored.At)
+		}
+		if len(m.Attempts) > 0 {
+			b.DispatchedAt = first(b.DispatchedAt, m.Attempts[0].BeganAt)
+		}
+	}
+	for _, r := range t.Facts.Reports {
+		b.AcceptedAt = first(b.AcceptedAt, r.AcceptedAt)
+		b.CompletedAt = first(b.CompletedAt, r.CompletedAt)
+		b.SentAt = first(b.SentAt, r.SentAt)
+	}
+	if t.Facts.Completion != nil {
+		b.CompletedAt = first(b.CompletedAt, t.Facts.Completion.At)
+	}
+	return b
+}
+
+// first is the earlier of two instants, of which either may not be known.
+func first(a Instant, b lifecycle.Micros) Instant {
+	if a == 0 || (b.Known() && Instant(b) < a) {
+		return Instant(b)
+	}
+	return a
+}
+
+func answerOf(a lifecycle.Answer) Answer {
+	return Answer{Text: a.Text, At: Instant(a.At), Provenance: string(a.Provenance)}
+}

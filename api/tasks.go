@@ -1,0 +1,213 @@
+package api
+
+import (
+	"context"
+
+	"fleetglass/internal/httperr"
+	"fleetglass/lifecycle"
+)
+
+// TaskRow is a task as lists show it.
+type TaskRow struct {
+	TaskID      string    `json:"task_id" example:"blog-post-118"`
+	State       string    `json:"state" doc:"Where the newest message is in its life." example:"redelivered"`
+	StateSince  Instant   `json:"state_since"`
+	Rule        string    `json:"rule" doc:"The row of the table of verdicts that gave the state." example:"later attempt"`
+	Agent       Text      `json:"agent" example:"marketing"`
+	Type        Text      `json:"type" example:"content_creation"`
+	Title       Text      `json:"title" doc:"A short name found in the payload. Untrusted." example:"Draft the launch post"`
+	Stream      Text      `json:"stream" example:"TASKS"`
+	Seq         Sequence  `json:"seq" doc:"Stream sequence of the newest message." example:"1042"`
+	Consumer    Text      `json:"consumer" example:"marketing-task-worker"`
+	Generation  int       `json:"generation" doc:"0 is the first message of the task; retries count up." example:"0"`
+	Attempt     Count     `json:"attempt" doc:"Current or last delivery of the newest message; null when none is known." example:"2"`
+	MaxDeliver  Count     `json:"max_deliver" doc:"Null when not known or without limit." example:"3"`
+	Messages    int       `json:"messages" doc:"Stored messages known." example:"1"`
+	PublishedAt Instant   `json:"published_at" doc:"Of the newest message."`
+	LastEventAt Instant   `json:"last_event_at"`
+	CompletedAt Instant   `json:"completed_at"`
+	EndedAt     Instant   `json:"ended_at" doc:"When the state stopped being open."`
+	WaitingMS   int64     `json:"waiting_ms" doc:"Of the newest message: stored, in nobody's hands; spans that are over." example:"1200"`
+	RunningMS   int64     `json:"running_ms" doc:"Of the newest message: in a worker's hands; spans that are over." example:"300000"`
+	Duplicates  int       `json:"duplicates" doc:"Publishes that the stream caught as duplicates." example:"0"`
+	Category    Text      `json:"category" doc:"Of the dead-letter entry."`
+	Anomalies   []Anomaly `json:"anomalies" nullable:"false" doc:"What is surprising about it."`
+	Links       TaskLinks `json:"links"`
+}
+
+// Anomaly is a surprising set of facts.
+type Anomaly struct {
+	Code    string `json:"code" example:"silent_attempt"`
+	Meaning string `json:"meaning" example:"At least one attempt never answered."`
+}
+
+// TaskLinks are the addresses of a task, with its id escaped as paths need it.
+type TaskLinks struct {
+	Self    string `json:"self" example:"/api/v1/tasks/blog-post-118"`
+	Events  string `json:"events" example:"/api/v1/tasks/blog-post-118/events"`
+	Payload string `json:"payload" example:"/api/v1/tasks/blog-post-118/payload"`
+	Report  string `json:"report" example:"/api/v1/tasks/blog-post-118/report"`
+}
+
+func linksOf(id string) TaskLinks {
+	self := taskPath(id)
+	return TaskLinks{Self: self, Events: self + "/events", Payload: self + "/payload", Report: self + "/report"}
+}
+
+func rowOf(s lifecycle.TaskSummary, f fleetContext) TaskRow {
+	row := TaskRow{
+		TaskID: s.TaskID, State: string(s.State), StateSince: Instant(s.StateSince), Rule: s.Rule, Agent: Text(s.Agent),
+		Type: Text(s.Type), Title: Text(s.Title), Consumer: Text(s.Consumer), Generation: s.Generation, Attempt: Count(s.Attempt),
+		Messages: s.Messages, PublishedAt: Instant(s.PublishedAt), LastEventAt: Instant(s.LastEventAt), EndedAt: Instant(s.EndedAt),
+		WaitingMS: s.Waiting.Milliseconds(), RunningMS: s.Running.Milliseconds(), Duplicates: s.Duplicates, Category: Text(s.Category),
+		Anomalies: anomaliesOf(s.Anomalies), Links: linksOf(s.TaskID),
+	}
+	if !s.Message.IsZero() {
+		row.Stream, row.Seq = Text(s.Message.Stream.String()), Sequence(s.Message.Seq)
+	}
+	if s.State == lifecycle.StateCompleted {
+		row.CompletedAt = Instant(s.EndedAt)
+	}
+	if c := f.consumer(s.Message.Stream, s.Consumer); c != nil {
+		row.MaxDeliver = Count(max(0, c.MaxDeliver))
+	}
+	return row
+}
+
+func anomaliesOf(codes []lifecycle.AnomalyCode) []Anomaly {
+	out := make([]Anomaly, len(codes))
+	for i, c := range codes {
+		out[i] = Anomaly{Code: string(c), Meaning: c.Meaning()}
+	}
+	return out
+}
+
+// FilterQuery declares the parameters of [lifecycle.ParseFilter], which reads them: the same filter as the pages and the search box.
+type FilterQuery struct {
+	State    []string `query:"state,explode" doc:"States of the newest message."`
+	Agent    []string `query:"agent,explode" doc:"Agents."`
+	Type     []string `query:"type,explode" doc:"Task types."`
+	Stream   []string `query:"stream,explode" doc:"Streams, as stream fields write them."`
+	Category []string `query:"category,explode" doc:"Categories of the dead-letter entry."`
+	ID       []string `query:"id,explode" doc:"Task ids, or their beginnings when they end in an asterisk."`
+	Anomaly  []string `query:"anomaly,explode" doc:"Tasks that show one of these anomalies."`
+	Has      []string `query:"has,explode" doc:"duplicate: only tasks with publishes that the stream caught."`
+	Q        []string `query:"q,explode" doc:"The search box: field:value pairs and words, which match ids and titles."`
+	From     string   `query:"from" doc:"Last event at or after: RFC 3339, a date, or a span back from now such as 15m, 24h, 7d."`
+	To       string   `query:"to" doc:"Last event before; same forms."`
+}
+
+// TasksQuery is the query of the task list.
+type TasksQuery struct {
+	FilterQuery
+	PageQuery
+	Sort string `query:"sort" doc:"-last_event (default), last_event, -published or published."`
+}
+
+func (a *API) describeTasks() {
+	register(a, call{
+		id: "list-tasks", path: Base + "/tasks", tag: "tasks", summary: "Tasks by filter", example: exampleTasks(),
+		detail:   "Tasks whose stored message, or lost publish, was observed. Newest last event first, unless sort says otherwise.",
+		failures: []httperr.Code{httperr.InvalidCursor},
+	}, a.listTasks)
+	register(a, call{
+		id: "count-tasks", path: Base + "/tasks/counts", tag: "tasks", summary: "Tasks per state", example: exampleCounts(),
+		detail: "Counts of the tasks that the filter selects, per state; the state parameter is ignored.",
+	}, a.countTasks)
+}
+
+func (a *API) listTasks(ctx context.Context, in *TasksQuery) (*reply[List[TaskRow]], error) {
+	l, err := a.listRequest(ctx, in.PageQuery)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := lifecycle.ParseFilter(l.query, l.base.Time())
+	if err != nil {
+		return nil, err
+	}
+	page := lifecycle.Page{Limit: l.limit}
+	if l.from != nil {
+		page.From, page.Backward = &lifecycle.Cursor{At: l.from.At, TaskID: l.from.Key}, l.from.Backward
+	}
+	found, err := a.cfg.Store.ListTasks(ctx, filter, page)
+	if err != nil {
+		return nil, err
+	}
+	f, err := a.fleet.fleet(ctx, l.now)
+	if err != nil {
+		return nil, err
+	}
+	gaps, err := a.gapRefs(ctx, earliestOf(found.Tasks, filter.From), filter.To)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]TaskRow, len(found.Tasks))
+	for i, s := range found.Tasks {
+		rows[i] = rowOf(s, f)
+	}
+	return listReply(ctx, l, rows, taskPage(l, found), gaps), nil
+}
+
+func taskPage(l listRequest, found lifecycle.TaskPage) Page {
+	var p Page
+	if c := found.Next; c != nil {
+		p.Next = l.cursor(&cursor{At: c.At, Key: c.TaskID})
+	}
+	if c := found.Prev; c != nil {
+		p.Prev = l.cursor(&cursor{At: c.At, Key: c.TaskID, Backward: true})
+	}
+	return p
+}
+
+// earliestOf is the begin of the time that the rows tell of.
+func earliestOf(tasks []lifecycle.TaskSummary, from lifecycle.Micros) lifecycle.Micros {
+	out := from
+	for _, t := range tasks {
+		for _, at := range []lifecycle.Micros{t.PublishedAt, t.LastEventAt} {
+			if at.Known() && (!out.Known() || at < out) {
+				out = at
+			}
+		}
+	}
+	return out
+}
+
+// TaskCounts is the answer of the counts call.
+type TaskCounts struct {
+	Counts map[string]int64 `json:"counts" doc:"Tasks per state; every state is present."`
+	Total  int64            `json:"total" example:"26147"`
+	Capped bool             `json:"capped" doc:"Only the first 10,000 rows were looked at; the numbers read: at least."`
+	AsOf   Instant          `json:"as_of"`
+	Gaps   []GapRef         `json:"gaps" nullable:"false"`
+}
+
+func (a *API) countTasks(ctx context.Context, _ *struct{ FilterQuery }) (*reply[TaskCounts], error) {
+	filter, err := lifecycle.ParseFilter(requestOf(ctx).URL.Query(), a.now().Time())
+	if err != nil {
+		return nil, err
+	}
+	body, err := a.taskCounts(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	if body.Gaps, err = a.gapRefs(ctx, filter.From, filter.To); err != nil {
+		return nil, err
+	}
+	stable := body
+	stable.AsOf = 0
+	return tagged(ctx, body, stable), nil
+}
+
+func (a *API) taskCounts(ctx context.Context, filter lifecycle.Filter) (TaskCounts, error) {
+	body := TaskCounts{Counts: map[string]int64{}, AsOf: Instant(a.now()), Gaps: []GapRef{}}
+	counts, capped, err := a.cfg.Store.CountTasks(ctx, filter)
+	if err != nil {
+		return body, err
+	}
+	body.Capped = capped
+	for _, s := range lifecycle.States() {
+		body.Counts[string(s)] = counts[s]
+		body.Total += counts[s]
+	}
+	return body, nil
+}
