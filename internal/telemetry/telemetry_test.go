@@ -1,0 +1,267 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"fleetglass/internal/health"
+	"fleetglass/lifecycle"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func scrape(t *testing.T, r *Registry) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	r.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	if w.Code != 200 {
+		t.Fatalf("status %d: %s", w.Code, w.Body)
+	}
+	return w.Body.String()
+}
+
+func wantLines(t *testing.T, text string, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("metrics lack %q", line)
+		}
+	}
+	if t.Failed() {
+		t.Log(text)
+	}
+}
+
+// shelf is a store whose answers a test sets.
+type shelf struct {
+	tally     lifecycle.Tally
+	open      []lifecycle.OpenMessage
+	consumers []lifecycle.ConsumerState
+	gaps      []lifecycle.Gap
+	err       error
+	reads     int
+}
+
+func (s *shelf) Rollups(_ context.Context, metrics []lifecycle.Metric, from, to lifecycle.Micros, _ bool) (lifecycle.Tally, error) {
+	s.reads++
+	out := lifecycle.Tally{}
+	for cell, n := range s.tally {
+		for _, m := range metrics {
+			if cell.Metric == m && (cell.Bucket == 0 || (from <= cell.Bucket && cell.Bucket < to)) {
+				out[cell] = n
+			}
+		}
+	}
+	return out, s.err
+}
+
+func (s *shelf) OpenMessages(context.Context, lifecycle.StreamID, uint64, int) ([]lifecycle.OpenMessage, error) {
+	return s.open, s.err
+}
+func (s *shelf) Consumers(context.Context) ([]lifecycle.ConsumerState, error) {
+	return s.consumers, s.err
+}
+func (s *shelf) Gaps(context.Context, lifecycle.Micros, lifecycle.Micros, int) ([]lifecycle.Gap, error) {
+	return s.gaps, s.err
+}
+func (s *shelf) Quarantine(context.Context, int) ([]lifecycle.QuarantinedLine, int64, error) {
+	return nil, 3, s.err
+}
+
+// message is an open message, stored ago before noon, that a worker took began before noon; zero for never.
+func message(seq uint64, agent string, ago, began time.Duration) lifecycle.OpenMessage {
+	key := lifecycle.MessageKey{Stream: lifecycle.StreamID{Name: "TASKS"}, Seq: seq}
+	m := lifecycle.MessageFacts{Key: key}
+	at := lifecycle.MicrosOf(noon)
+	m.Join(lifecycle.Event{ID: 1, Kind: lifecycle.Published, At: at.Add(-ago), Message: key, Agent: agent, TaskID: key.String()})
+	if began > 0 {
+		m.Join(lifecycle.Event{
+			ID: 2, Kind: lifecycle.Delivered, At: at.Add(-began), Message: key, Agent: agent, Consumer: agent + "-task-worker", ConsumerSeq: seq, Attempt: 1,
+		})
+	}
+	return lifecycle.OpenMessage{Message: m, Task: lifecycle.TaskFacts{ID: key.String()}}
+}
+
+func TestFleetMetrics(t *testing.T) {
+	t.Parallel()
+	hour := lifecycle.MicrosOf(noon).Truncate(time.Hour)
+	s := &shelf{
+		tally: lifecycle.Tally{
+			{Metric: lifecycle.MetricState, Agent: "backend", Label: "completed"}:                                12,
+			{Metric: lifecycle.MetricPublished, Agent: "backend", Bucket: hour, Label: "code.review"}:            7,
+			{Metric: lifecycle.MetricPublished, Agent: "backend", Bucket: hour, Label: "debug"}:                  4,
+			{Metric: lifecycle.MetricPublished, Agent: "backend", Bucket: hour.Add(-24 * time.Hour), Label: "x"}: 100,
+			{Metric: lifecycle.MetricFailedAttempts, Agent: "backend", Bucket: hour, Label: "timed_out"}:         2,
+		},
+		open: []lifecycle.OpenMessage{
+			message(1, "backend", 10*time.Minute, time.Minute), message(2, "backend", 3*time.Minute, 0), message(3, "cto", time.Minute, 10*time.Second),
+		},
+		consumers: []lifecycle.ConsumerState{{
+			Stream: lifecycle.StreamID{Name: "TASKS"}, Name: "backend-task-worker", AckWait: 30 * time.Second, MaxDeliver: 3,
+		}},
+		gaps: []lifecycle.Gap{{Source: "OBS_ACK"}, {Source: "OBS_ACK"}, {Source: "OBS_PUB", Repaired: true}},
+	}
+	r := NewRegistry("test", slog.New(slog.DiscardHandler))
+	r.MustRegister(NewFleet(s, func() time.Time { return noon }))
+	got := scrape(t, r)
+	wantLines(t, got,
+		`fleetglass_tasks{agent="backend",state="completed"} 12`,
+		`fleetglass_in_flight{agent="backend"} 1`, `fleetglass_in_flight{agent="cto"} 1`,
+		`fleetglass_pending_queue_age_seconds{agent="backend"} 180`, `fleetglass_pending_queue_age_seconds{agent="cto"} 0`,
+		`fleetglass_stale_in_flight{agent="backend",kind="stale"} 1`,
+		`fleetglass_messages_published_total{agent="backend"} 11`,
+		`fleetglass_attempts_failed_total{agent="backend",how="timed_out"} 2`,
+		`fleetglass_capture_gaps{source="OBS_ACK"} 2`, `fleetglass_quarantined_lines 3`, `fleetglass_fleet_metrics_ok 1`,
+		`fleetglass_build_info{version="test"} 1`,
+	)
+	if strings.Contains(got, "code.review") || strings.Contains(got, `source="OBS_PUB"`) {
+		t.Errorf("a label is not bounded, or a repaired gap counts:\n%s", got)
+	}
+	if !strings.Contains(got, "go_goroutines") {
+		t.Error("the metrics of the runtime are missing")
+	}
+}
+
+func TestTheStoreIsReadOnceInFiveSeconds(t *testing.T) {
+	t.Parallel()
+	now, s := noon, &shelf{}
+	r := NewRegistry("test", slog.New(slog.DiscardHandler))
+	r.MustRegister(NewFleet(s, func() time.Time { return now }))
+	scrape(t, r)
+	first := s.reads
+	scrape(t, r)
+	if s.reads != first {
+		t.Errorf("a second scrape read again: %d, then %d", first, s.reads)
+	}
+	now = now.Add(fleetCache)
+	scrape(t, r)
+	if s.reads != 2*first {
+		t.Errorf("after the cache's time: %d reads, want %d", s.reads, 2*first)
+	}
+}
+
+func TestAStoreThatFailsDoesNotHideTheOtherMetrics(t *testing.T) {
+	t.Parallel()
+	r := NewRegistry("test", slog.New(slog.DiscardHandler))
+	r.MustRegister(NewFleet(&shelf{err: errors.New("disk on fire")}, func() time.Time { return noon }))
+	got := scrape(t, r)
+	wantLines(t, got, "fleetglass_fleet_metrics_ok 0")
+	if !strings.Contains(got, "go_goroutines") || strings.Contains(got, "disk on fire") {
+		t.Errorf("metrics:\n%s", got)
+	}
+}
+
+func TestDailyCountersNeverFallWithinADay(t *testing.T) {
+	t.Parallel()
+	var d dailyCounters
+	key := dailyKey{metric: lifecycle.MetricPublished, agent: "a"}
+	var got []float64
+	for _, step := range []struct {
+		day   lifecycle.Micros
+		value float64
+	}{{1, 5}, {1, 4}, {1, 6}, {2, 1}, {2, 0}} {
+		d.begin(step.day)
+		got = append(got, d.rise(key, step.value))
+	}
+	for i, want := range []float64{5, 5, 6, 1, 1} {
+		if got[i] != want {
+			t.Errorf("step %d: %v, want %v", i, got[i], want)
+		}
+	}
+}
+
+func TestAgentsBeyondTheLimitShareALabel(t *testing.T) {
+	t.Parallel()
+	var s sampler
+	for i := range agentLimit {
+		s.agent(strings.Repeat("a", i+1))
+	}
+	if got := s.agent("one-more"); got != "other" {
+		t.Errorf("label %q, want other", got)
+	}
+	if got := s.agent("a"); got != "a" {
+		t.Errorf("label %q, want a", got)
+	}
+}
+
+func TestHealthMetrics(t *testing.T) {
+	t.Parallel()
+	r := NewRegistry("test", slog.New(slog.DiscardHandler))
+	r.MustRegister(Health{Parts: health.ReporterFunc(func() []health.Part {
+		return []health.Part{
+			{Name: "acks", Kind: "collector", State: health.Behind, Lag: 3 * time.Second, Pending: 40, Handled: 1000, Quarantine: 2},
+			{Name: "nats", Kind: "broker", State: health.Down},
+		}
+	})})
+	wantLines(t, scrape(t, r),
+		`fleetglass_part_up{kind="collector",part="acks",state="behind"} 1`, `fleetglass_part_up{kind="broker",part="nats",state="down"} 0`,
+		`fleetglass_collector_lag_seconds{part="acks"} 3`, `fleetglass_collector_pending_lines{part="acks"} 40`,
+		`fleetglass_collector_lines_total{part="acks"} 1000`, `fleetglass_collector_quarantined_total{part="acks"} 2`,
+	)
+}
+
+type takes struct{ err error }
+
+func (t takes) Append(_ context.Context, b lifecycle.Batch) (lifecycle.Appended, error) {
+	return lifecycle.Appended{New: len(b.Events) - 1}, t.err
+}
+
+func TestWhatIsAppendedIsCounted(t *testing.T) {
+	t.Parallel()
+	r := NewRegistry("test", slog.New(slog.DiscardHandler))
+	a := NewAppender(r, takes{}, func() time.Time { return noon })
+	batch := lifecycle.Batch{Events: make([]lifecycle.Event, 5), Quarantined: make([]lifecycle.QuarantinedLine, 2)}
+	if done, err := a.Append(t.Context(), batch); err != nil || done.New != 4 {
+		t.Fatalf("got %+v, %v", done, err)
+	}
+	a.next = takes{errors.New("full")}
+	if _, err := a.Append(t.Context(), batch); err == nil {
+		t.Fatal("the error was lost")
+	}
+	wantLines(t, scrape(t, r), "fleetglass_events_appended_total 4", "fleetglass_events_known_total 1", "fleetglass_lines_quarantined_total 2",
+		"fleetglass_append_failures_total 1", "fleetglass_append_seconds_count 1")
+}
+
+func TestRequestsAreCountedByRoute(t *testing.T) {
+	t.Parallel()
+	r := NewRegistry("test", slog.New(slog.DiscardHandler))
+	e := gin.New()
+	e.Use(HTTP(r, func() time.Time { return noon }))
+	e.GET("/tasks/:id", func(c *gin.Context) { c.Status(204) })
+	for _, target := range []string{"/tasks/1", "/tasks/2", "/nowhere", "/tasks/3"} {
+		e.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", target, nil))
+	}
+	e.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("BREW", "/tasks/1", nil))
+	got := scrape(t, r)
+	wantLines(t, got, `fleetglass_http_requests_total{method="GET",route="/tasks/:id",status="2xx"} 3`,
+		`fleetglass_http_requests_total{method="GET",route="none",status="4xx"} 1`, `fleetglass_http_requests_total{method="other",route="none",status="4xx"} 1`)
+	if strings.Contains(got, "nowhere") || strings.Contains(got, "BREW") {
+		t.Errorf("a label is not bounded:\n%s", got)
+	}
+}
+
+func TestLogLevelsAndForms(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	log, err := NewLog(&out, "warn", "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.Info("quiet")
+	log.Warn("loud", "part", "nats")
+	if got := out.String(); strings.Contains(got, "quiet") || !strings.Contains(got, `"part":"nats"`) {
+		t.Errorf("log: %s", got)
+	}
+	for _, bad := range [][2]string{{"loud", "text"}, {"info", "xml"}} {
+		if _, err := NewLog(&out, bad[0], bad[1]); err == nil {
+			t.Errorf("%v: no error", bad)
+		}
+	}
+}
