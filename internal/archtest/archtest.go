@@ -3,6 +3,7 @@
 package archtest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,8 +29,8 @@ type Rule struct {
 }
 
 // Load lists the packages of the module in dir and below.
-func Load(dir string) ([]Package, error) {
-	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
+func Load(ctx context.Context, dir string) ([]Package, error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
 	cmd.Dir = dir
 	out, err := cmd.Output()
 	if err != nil {

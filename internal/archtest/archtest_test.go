@@ -8,7 +8,7 @@ import (
 
 func TestTheTreeKeepsTheTable(t *testing.T) {
 	t.Parallel()
-	packages, err := Load("../..")
+	packages, err := Load(t.Context(), "../..")
 	if err != nil {
 		t.Fatal(err)
 	}
