@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,9 +30,9 @@ type Config struct {
 
 // Fleet is what the API asks of the wire contract.
 type Fleet struct {
-	// DecodeReports reads a CloudEvent in structured JSON form that arrived at the given time. Required. Its errors are shown to the
-	// sender: they must say what is wrong with the event and nothing else.
-	DecodeReports func(event []byte, at lifecycle.Micros) ([]lifecycle.Event, error)
+	// DecodeReport reads one CloudEvent in structured JSON form. Required. Its errors are shown to the sender: they must say what is
+	// wrong with the event and nothing else.
+	DecodeReport func(event json.RawMessage) (lifecycle.Event, error)
 	// AgentOf names the agent that a durable consumer works for, empty when the name does not say. Required.
 	AgentOf func(consumer string) string
 }
@@ -85,7 +86,7 @@ func New(cfg Config) (*API, error) {
 	require("Appender", cfg.Appender != nil)
 	require("Hub", cfg.Hub != nil)
 	require("Health", cfg.Health != nil)
-	require("Fleet.DecodeReports", cfg.Fleet.DecodeReports != nil)
+	require("Fleet.DecodeReport", cfg.Fleet.DecodeReport != nil)
 	require("Fleet.AgentOf", cfg.Fleet.AgentOf != nil)
 	if err := errors.Join(missing...); err != nil {
 		return nil, err

@@ -35,7 +35,8 @@ func (a *API) describe() {
 
 func (a *API) humaConfig() huma.Config {
 	cfg := huma.DefaultConfig("Fleetglass", a.cfg.Options.Version)
-	cfg.CreateHooks = nil // No $schema fields in answers.
+	cfg.AllowAdditionalPropertiesByDefault = true // Fields may be added.
+	cfg.CreateHooks = nil                         // No $schema fields in answers.
 	cfg.OpenAPIPath, cfg.DocsPath, cfg.SchemasPath = "", "", ""
 	cfg.Info.Description = description
 	format := huma.Format{Marshal: writeJSON, Unmarshal: json.Unmarshal}

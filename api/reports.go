@@ -99,15 +99,13 @@ func (a *API) postReports(ctx context.Context, in *ReportsInput) (*reportsReply,
 	var batch lifecycle.Batch
 	invalid := httperr.New(httperr.InvalidReport, nil)
 	for _, report := range reports {
-		events, err := a.cfg.Fleet.DecodeReports(report.json, a.now())
+		e, err := a.cfg.Fleet.DecodeReport(report.json)
 		if err != nil {
 			invalid.WithField(report.pointer, err.Error())
 			continue
 		}
-		batch.Events = append(batch.Events, events...)
-		for _, e := range events {
-			out.Body.Events = append(out.Body.Events, AcceptedEvent{TaskID: e.TaskID, ID: e.ID.String(), Kind: string(e.Kind)})
-		}
+		batch.Events = append(batch.Events, e)
+		out.Body.Events = append(out.Body.Events, AcceptedEvent{TaskID: e.TaskID, ID: e.ID.String(), Kind: string(e.Kind)})
 	}
 	if len(invalid.Errors) > 0 {
 		return nil, invalid
