@@ -26,6 +26,7 @@ type Rule struct {
 	Package string   // Path below the module; a trailing "/*" matches one more element.
 	Own     []string // Packages of this module, in the same form.
 	Others  []string // Prefixes of other modules.
+	Tests   []string // Packages of this module that its tests may import too.
 }
 
 // Load lists the packages of the module in dir and below.
@@ -72,7 +73,7 @@ func Check(module string, table []Rule, packages []Package) []string {
 			}
 		}
 		for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
-			if path != p.ImportPath && !table[i].allows(module, path) && !allowedInTests(module, path) {
+			if path != p.ImportPath && !table[i].allows(module, path) && !table[i].allowsTest(module, path) {
 				found = append(found, fmt.Sprintf("a test of %s imports %s", name, path))
 			}
 		}
@@ -91,11 +92,11 @@ func (r Rule) allows(module, path string) bool {
 	return slices.ContainsFunc(r.Others, func(prefix string) bool { return path == prefix || strings.HasPrefix(path, prefix+"/") })
 }
 
-// allowedInTests lets every test use the test kit, the real stores behind their ports, and the libraries of tests. Tests of a
-// package must still not reach into a package that the package itself may not know.
-func allowedInTests(module, path string) bool {
+// allowsTest lets every test use the test kit, the real stores behind their ports, and the libraries of tests. Tests of a
+// package must still not reach into another package that the package itself may not know, unless its row says so.
+func (r Rule) allowsTest(module, path string) bool {
 	if own, ok := strings.CutPrefix(path, module+"/"); ok {
-		return slices.ContainsFunc(testOwn, func(pattern string) bool { return matches(pattern, own) })
+		return slices.ContainsFunc(slices.Concat(testOwn, r.Tests), func(pattern string) bool { return matches(pattern, own) })
 	}
 	return slices.ContainsFunc(testOthers, func(prefix string) bool { return path == prefix || strings.HasPrefix(path, prefix+"/") })
 }
