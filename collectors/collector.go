@@ -102,11 +102,8 @@ func (c *Collector) session(ctx context.Context) error {
 	if err := c.found(ctx, stream); err != nil {
 		return err
 	}
-	r, err := c.reader(consumer, stream)
-	if err != nil {
-		return err
-	}
-	defer r.stop()
+	r := &reader{cfg: c.cfg, stream: stream, consumer: consumer}
+	defer r.abandon()
 	watching, stopWatching := context.WithCancel(ctx)
 	watched := make(chan struct{})
 	go func() {
@@ -194,7 +191,13 @@ func (c *Collector) resume(stream lifecycle.StreamID, info *jetstream.ConsumerIn
 // watch measures the backlog until ctx is done.
 func (c *Collector) watch(ctx context.Context, consumer jetstream.Consumer) {
 	for {
-		if info, err := consumer.Info(ctx); err == nil {
+		info, err := consumer.Info(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			c.status.unreachable(err.Error())
+		default:
 			c.status.backlog(info.NumPending+uint64(info.NumAckPending), c.cfg.Now())
 		}
 		if !sleep(ctx, c.cfg.Watch) {

@@ -13,26 +13,23 @@ type hole struct {
 // one, and at most one delivery is the first of a given line. So where stream sequences advance by more than consumer sequences,
 // lines were skipped: the stream had discarded them. Deliveries to other replicas can hide a hole, never feign one.
 type holes struct {
-	consumer uint64           // Consumer sequence of the last delivery seen.
-	stream   uint64           // Highest stream sequence delivered for the first time.
-	at       lifecycle.Micros // Store time of that line.
+	consumer  uint64           // Consumer sequence of the last delivery seen.
+	stream    uint64           // Highest stream sequence seen delivered for the first time.
+	at        lifecycle.Micros // Store time of that line.
+	elsewhere uint64           // Deliveries since that line that others got.
 }
 
 // next takes one delivery in and returns the hole before it, if there is one.
 func (h *holes) next(consumer, stream, deliveries uint64, at lifecycle.Micros) (hole, bool) {
-	if deliveries > 1 {
-		h.consumer = max(h.consumer, consumer)
+	if consumer > h.consumer {
+		h.elsewhere += consumer - h.consumer - 1
+		h.consumer = consumer
+	}
+	if deliveries > 1 || stream <= h.stream {
 		return hole{}, false
 	}
-	elsewhere := consumer - min(consumer, h.consumer+1)
-	skipped := stream - min(stream, h.stream+1)
-	found := hole{fromSeq: h.stream + 1, toSeq: stream - min(stream, 1), from: h.at, to: at}
-	if consumer > h.consumer {
-		found.lost = skipped - min(skipped, elsewhere)
-	}
-	h.consumer = max(h.consumer, consumer)
-	if stream > h.stream {
-		h.stream, h.at = stream, at
-	}
+	skipped := stream - h.stream - 1
+	found := hole{fromSeq: h.stream + 1, toSeq: stream - 1, from: h.at, to: at, lost: skipped - min(skipped, h.elsewhere)}
+	h.stream, h.at, h.elsewhere = stream, at, 0
 	return found, found.lost > 0
 }

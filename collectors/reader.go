@@ -2,19 +2,22 @@ package collectors
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/lifecycle"
 )
 
-// pullBytes bounds one pull request, and with it what the client buffers. It lies above the largest message a broker takes (64 MiB):
-// a message over the bound would never be delivered.
-const pullBytes = 65 << 20
+const (
+	// pullBytes bounds one pull, and with it what the client buffers. It lies above the largest message a broker takes (64 MiB): a
+	// message over the bound would never be delivered.
+	pullBytes = 65 << 20
+	// pullWait is how long the broker keeps an unfilled pull. It bounds the time that a graceful stop takes.
+	pullWait = 500 * time.Millisecond
+)
 
 // delivery is one line with what is needed to acknowledge it.
 type delivery struct {
@@ -24,30 +27,30 @@ type delivery struct {
 	deliveries uint64
 }
 
-// reader gathers lines into batches.
+// reader gathers lines into batches. There is always one pull under way, so that the broker sends the next lines while a batch is
+// committed. Pulls of a fixed size are used rather than an endless one because the client gives them room for status messages, and
+// drops nothing.
 type reader struct {
-	cfg    Config
-	stream lifecycle.StreamID
-	it     jetstream.MessagesContext
-	batch  []delivery
+	cfg      Config
+	stream   lifecycle.StreamID
+	consumer jetstream.Consumer
+	pull     jetstream.MessageBatch // Nil before the first and when draining is over.
+	left     int                    // Lines that the pull may still bring.
+	draining bool
+	batch    []delivery
 }
 
-func (c *Collector) reader(consumer jetstream.Consumer, stream lifecycle.StreamID) (*reader, error) {
-	it, err := consumer.Messages(
-		jetstream.PullMaxMessagesWithBytesLimit(c.cfg.BatchLines, pullBytes),
-		jetstream.PullExpiry(10*time.Second),
-		jetstream.PullHeartbeat(2*time.Second),
-	)
-	if err != nil {
-		return nil, fmt.Errorf("pull from %s: %w", c.src.Stream, err)
+// drain starts no more pulls. What the one under way brings is still read, then next returns io.EOF.
+func (r *reader) drain() { r.draining = true }
+
+// abandon ends the pull under way. Lines that it still brings are delivered again later.
+func (r *reader) abandon() {
+	if r.pull == nil {
+		return
 	}
-	return &reader{cfg: c.cfg, stream: stream, it: it}, nil
+	for range r.pull.Messages() { // Closed by the client when the pull is filled or over, after pullWait at most.
+	}
 }
-
-func (r *reader) stop() { r.it.Stop() }
-
-// drain asks for no more lines. Those on their way are still read, then next errors.
-func (r *reader) drain() { r.it.Drain() }
 
 // next blocks for the first line, then gathers more until the batch is full, no line comes for the idle time, or the first one has
 // waited long enough. The batch is valid until the following call. It may hold lines even when next errors; it errors when ctx is done
@@ -55,33 +58,72 @@ func (r *reader) drain() { r.it.Drain() }
 func (r *reader) next(ctx context.Context) ([]delivery, error) {
 	clear(r.batch)
 	r.batch = r.batch[:0]
-	msg, err := r.it.Next(jetstream.NextContext(ctx))
-	if err != nil {
-		return nil, err
-	}
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
 	var deadline time.Time
 	for size := 0; ; {
+		msg, err := r.receive(ctx, timer.C)
+		if err != nil || msg == nil {
+			return r.batch, err
+		}
 		if err := r.add(msg); err != nil {
 			return r.batch, err
+		}
+		if r.left == 0 && !r.draining { // The next lines come while these are committed.
+			if err := r.again(); err != nil {
+				return r.batch, err
+			}
 		}
 		size += len(msg.Data())
 		if len(r.batch) >= r.cfg.BatchLines || size >= r.cfg.BatchBytes {
 			return r.batch, nil
 		}
 		wait := r.cfg.Idle
-		if now := time.Now(); deadline.IsZero() {
+		if now := time.Now(); len(r.batch) == 1 {
 			deadline = now.Add(r.cfg.Linger)
 		} else if wait = min(wait, deadline.Sub(now)); wait <= 0 {
 			return r.batch, nil
 		}
-		msg, err = r.it.Next(jetstream.NextMaxWait(wait))
-		if errors.Is(err, nats.ErrTimeout) {
-			return r.batch, nil
+		timer.Reset(wait)
+	}
+}
+
+// receive returns the next line, or nil when the timer fires first. It pulls again as soon as a pull is filled or over.
+func (r *reader) receive(ctx context.Context, timer <-chan time.Time) (jetstream.Msg, error) {
+	for {
+		if r.left == 0 {
+			if err := r.again(); err != nil {
+				return nil, err
+			}
 		}
-		if err != nil {
-			return r.batch, err
+		select {
+		case msg, open := <-r.pull.Messages():
+			if open {
+				r.left--
+				return msg, nil
+			}
+			r.left = 0
+			if err := r.pull.Error(); err != nil {
+				return nil, err
+			}
+		case <-timer:
+			return nil, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
 	}
+}
+
+func (r *reader) again() error {
+	if r.draining {
+		return io.EOF
+	}
+	pull, err := r.consumer.Fetch(r.cfg.BatchLines, jetstream.FetchMaxWait(pullWait), jetstream.FetchMaxBytes(pullBytes))
+	if err != nil {
+		return fmt.Errorf("pull: %w", err)
+	}
+	r.pull, r.left = pull, r.cfg.BatchLines
+	return nil
 }
 
 func (r *reader) add(msg jetstream.Msg) error {

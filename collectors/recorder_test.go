@@ -98,3 +98,14 @@ func (r *recorder) texts() (out []string) {
 	slices.Sort(out)
 	return out
 }
+
+// appenderFunc changes what a recorder answers.
+type appenderFunc struct {
+	*recorder
+	answer func(error) error
+}
+
+func (a appenderFunc) Append(ctx context.Context, b lifecycle.Batch) (lifecycle.Appended, error) {
+	done, err := a.recorder.Append(ctx, b)
+	return done, a.answer(err)
+}

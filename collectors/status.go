@@ -28,6 +28,7 @@ type status struct {
 	part  health.Part
 	stats Stats
 	upTo  lifecycle.Micros // Store time of the last line committed.
+	gone  string           // Why the broker does not say how the durable is; empty when it does.
 }
 
 func newStatus(name string) *status {
@@ -37,7 +38,7 @@ func newStatus(name string) *status {
 func (s *status) set(state health.State, detail string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.part.State, s.part.Detail = state, detail
+	s.part.State, s.part.Detail, s.gone = state, detail, ""
 }
 
 func (s *status) failed() {
@@ -67,6 +68,7 @@ func (s *status) committed(b lifecycle.Batch, d decoded, newEvents int, now time
 func (s *status) backlog(pending uint64, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.gone = ""
 	s.part.Pending, s.part.Lag = pending, 0
 	if pending == 0 {
 		s.part.LastAt = now
@@ -82,8 +84,19 @@ func (s *status) backlog(pending uint64, now time.Time) {
 	}
 }
 
+// unreachable notes that the broker does not say how the durable is.
+func (s *status) unreachable(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gone = why
+}
+
 func (s *status) snapshot() (health.Part, Stats) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.part, s.stats
+	part := s.part
+	if s.gone != "" && part.State != health.Down {
+		part.State, part.Detail = health.Down, s.gone
+	}
+	return part, s.stats
 }
