@@ -1,0 +1,111 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"fleetglass/lifecycle"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// CountTasks implements [lifecycle.TaskReader].
+func (s *Store) CountTasks(ctx context.Context, f lifecycle.Filter) (counts map[lifecycle.State]int64, capped bool, err error) {
+	f.States = nil
+	if countable(f) {
+		counts, err = s.countFromRollups(ctx, f.Agents)
+	} else {
+		counts, capped, err = s.countRows(ctx, f)
+	}
+	return counts, capped, s.wrap("count tasks", err)
+}
+
+// countable reports whether the filter asks for agents at most, for which there are counters.
+func countable(f lifecycle.Filter) bool {
+	return len(f.Types)+len(f.Streams)+len(f.Categories)+len(f.IDs)+len(f.Anomalies)+len(f.Words) == 0 &&
+		!f.Duplicates && !f.From.Known() && !f.To.Known()
+}
+
+const (
+	selectStateCounts   = `SELECT label, sum(n)::bigint FROM rollups WHERE metric = $1 AND bucket = 0 GROUP BY label`
+	selectStateCountsOf = `SELECT label, sum(n)::bigint FROM rollups WHERE metric = $1 AND bucket = 0 AND agent = ANY($2) GROUP BY label`
+)
+
+func (s *Store) countFromRollups(ctx context.Context, agents []string) (map[lifecycle.State]int64, error) {
+	query, args := selectStateCounts, []any{string(lifecycle.MetricState)}
+	if len(agents) > 0 {
+		query, args = selectStateCountsOf, append(args, byteTexts(agents))
+	}
+	rows, err := s.pool.Query(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	counts := map[lifecycle.State]int64{}
+	var label []byte
+	var n int64
+	_, err = pgx.ForEachRow(rows, []any{&label, &n}, func() error {
+		if n != 0 {
+			counts[lifecycle.State(label)] = n
+		}
+		return nil
+	})
+	return counts, err
+}
+
+// countRows counts the rows themselves, the latest [lifecycle.CountLimit] of them.
+func (s *Store) countRows(ctx context.Context, f lifecycle.Filter) (map[lifecycle.State]int64, bool, error) {
+	if len(f.Streams) > 0 {
+		if err := s.loadStreams(ctx); err != nil {
+			return nil, false, err
+		}
+	}
+	c := s.conditionsOf(f)
+	c.andStatesAndAgents(f)
+	limit := c.arg(lifecycle.CountLimit)
+	rows, err := s.pool.Query(ctx, fmt.Sprintf(`SELECT state, count(*) FILTER (WHERE n <= %[2]s), bool_or(n > %[2]s)
+FROM (SELECT state, row_number() OVER () AS n FROM (SELECT t.state FROM tasks t WHERE %[1]s LIMIT %[2]s + 1) found) numbered
+GROUP BY state`, c.where(), limit), c.args...)
+	if err != nil {
+		return nil, false, err
+	}
+	counts, capped := map[lifecycle.State]int64{}, false
+	var state string
+	var n int64
+	var more bool
+	_, err = pgx.ForEachRow(rows, []any{&state, &n, &more}, func() error {
+		capped = capped || more
+		if n > 0 {
+			counts[lifecycle.State(state)] = n
+		}
+		return nil
+	})
+	return counts, capped, err
+}
+
+const selectFacets = `SELECT metric, CASE WHEN metric = $1 THEN agent ELSE label END, sum(n)::bigint FROM rollups
+WHERE metric = $1 AND bucket = 0 OR metric = $2 AND bucket >= $3 GROUP BY 1, 2`
+
+// Facets implements [lifecycle.TaskReader].
+func (s *Store) Facets(ctx context.Context) (lifecycle.Facets, error) {
+	facets := lifecycle.Facets{Agents: map[string]int64{}, Types: map[string]int64{}}
+	week := lifecycle.MicrosOf(s.now()).Add(-7 * 24 * time.Hour)
+	rows, err := s.pool.Query(ctx, selectFacets, string(lifecycle.MetricState), string(lifecycle.MetricPublished), int64(week))
+	if err != nil {
+		return facets, s.wrap("read facets", err)
+	}
+	var metric string
+	var value []byte
+	var n int64
+	_, err = pgx.ForEachRow(rows, []any{&metric, &value, &n}, func() error {
+		switch {
+		case n == 0:
+		case metric == string(lifecycle.MetricState):
+			facets.Agents[string(value)] = n
+		default:
+			facets.Types[string(value)] = n
+		}
+		return nil
+	})
+	return facets, s.wrap("read facets", err)
+}

@@ -1,0 +1,116 @@
+// Package postgres keeps the lifecycle in Postgres, through pgx. Several programs may share one database: every batch is one
+// transaction that locks the tasks it touches in one order. Events are partitioned by day. The SQL keeps to what
+// Postgres-compatible distributed databases run: no extensions, no LISTEN, no advisory locks.
+package postgres
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"fleetglass/internal/migrate"
+	"fleetglass/lifecycle"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+var _ lifecycle.Store = (*Store)(nil)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Config says where the store is.
+type Config struct {
+	URL      string           // Required. A postgres:// URL or key=value words, as pgx reads them.
+	MaxConns int              // Optional; default 10. Connections at most.
+	History  time.Duration    // Optional; default 45 days. Days further back, and more than one ahead, have no partition of their own.
+	Now      func() time.Time // Optional; default time.Now.
+}
+
+// Store is a [lifecycle.Store] in a Postgres database. It is safe for concurrent use.
+type Store struct {
+	pool    *pgxpool.Pool
+	now     func() time.Time
+	history time.Duration
+	streams streamTable
+	days    dayTable
+	closed  atomic.Bool
+}
+
+// Open connects, brings the schema up to date, and returns the store. It errors when the database does not answer, and with
+// [migrate.ErrNewer] when a newer program wrote it.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	config, err := poolConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open postgres: %w", err)
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("open postgres: %w", err)
+	}
+	s := &Store{pool: pool, now: cfg.Now, history: cfg.History}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.history <= 0 {
+		s.history = 45 * 24 * time.Hour
+	}
+	if err := s.migrate(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("open postgres: %w", err)
+	}
+	return s, nil
+}
+
+func poolConfig(cfg Config) (*pgxpool.Config, error) {
+	if cfg.URL == "" {
+		return nil, errors.New("no URL")
+	}
+	config, err := pgxpool.ParseConfig(cfg.URL)
+	if err != nil {
+		return nil, err
+	}
+	config.MaxConns = 10
+	if cfg.MaxConns > 0 {
+		config.MaxConns = int32(min(cfg.MaxConns, 1000))
+	}
+	if config.ConnConfig.ConnectTimeout == 0 {
+		config.ConnConfig.ConnectTimeout = 10 * time.Second
+	}
+	// Statements are planned for the values at hand: batches differ in size by thousands, tables grow fast after a start, and the
+	// days to look at are values too. It also works behind connection poolers, which lose named statements.
+	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	return config, nil
+}
+
+// Ping reports whether the database answers.
+func (s *Store) Ping(ctx context.Context) error { return s.wrap("ping", s.pool.Ping(ctx)) }
+
+// Close waits for running calls and disconnects. It is idempotent.
+func (s *Store) Close() error {
+	if !s.closed.Swap(true) {
+		s.pool.Close()
+	}
+	return nil
+}
+
+func (s *Store) migrate(ctx context.Context) error {
+	files, err := migrate.Read(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	_, err = migrate.Run(ctx, migrationTarget{s.pool}, files)
+	return err
+}
+
+// inTransaction runs f in a transaction of the given kind.
+func (s *Store) inTransaction(ctx context.Context, options pgx.TxOptions, f func(pgx.Tx) error) error {
+	return pgx.BeginTxFunc(ctx, s.pool, options, f)
+}
+
+// snapshot is a transaction whose statements all see the same moment.
+var snapshot = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}

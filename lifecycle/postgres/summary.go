@@ -1,0 +1,54 @@
+package postgres
+
+import (
+	"context"
+
+	"fleetglass/internal/rowcodec"
+	"fleetglass/lifecycle"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// summaryList are the columns of a task in a list, in the order of summaryRow.targets.
+const summaryList = `t.task_id, t.last_event, t.published, t.stream, t.seq, t.summary`
+
+// summaryRow is a task in a list as it was read.
+type summaryRow struct {
+	task                      []byte
+	lastEvent, published, seq int64
+	stream                    int32
+	summary                   []byte
+}
+
+func (r *summaryRow) targets() []any {
+	return []any{&r.task, &r.lastEvent, &r.published, &r.stream, &r.seq, &r.summary}
+}
+
+func collectSummaries(rows pgx.Rows) ([]summaryRow, error) {
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (r summaryRow, err error) {
+		err = row.Scan(r.targets()...)
+		return r, err
+	})
+}
+
+func (s *Store) summaries(ctx context.Context, rows []summaryRow) ([]lifecycle.TaskSummary, error) {
+	out := make([]lifecycle.TaskSummary, len(rows))
+	for i, r := range rows {
+		summary, err := s.summary(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = summary
+	}
+	return out, nil
+}
+
+func (s *Store) summary(ctx context.Context, r summaryRow) (lifecycle.TaskSummary, error) {
+	message, err := s.key(ctx, r.stream, r.seq)
+	if err != nil {
+		return lifecycle.TaskSummary{}, err
+	}
+	out := lifecycle.TaskSummary{TaskID: string(r.task), Message: message}
+	err = rowcodec.ReadSummary(&out, r.summary)
+	return out, err
+}
