@@ -1,0 +1,36 @@
+package views
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+func typicalText(d time.Duration, sample int64) string {
+	if sample == 0 {
+		return ""
+	}
+	return Duration(d)
+}
+
+func joined(s []string) string { return strings.Join(s, ", ") }
+
+func backoff(c lifecycle.ConsumerState) string {
+	if len(c.Backoff) == 0 {
+		return "none"
+	}
+	var parts []string
+	for _, d := range c.Backoff {
+		parts = append(parts, Duration(d))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func maxDeliver(c lifecycle.ConsumerState) string {
+	if c.MaxDeliver <= 0 {
+		return "no limit"
+	}
+	return fmt.Sprint(c.MaxDeliver)
+}

@@ -1,0 +1,124 @@
+package views
+
+import (
+	"fmt"
+	"math"
+)
+
+// Chart is a stack of bars over time, with the numbers as a table behind it.
+type Chart struct {
+	ID      string
+	Title   string // What is shown, for those who do not see it.
+	Desc    string // What it amounts to.
+	Unit    string // Of the buckets, such as "Hour".
+	Series  []Series
+	Buckets []Bucket
+	Below   string // Name of a percentage drawn below; empty for none.
+}
+
+// Series is one kind of bar.
+type Series struct {
+	Name string
+	Tone string // ok, bad, warn, run, dup or wait.
+}
+
+// Bucket is one step of time.
+type Bucket struct {
+	Label  string
+	Axis   string // The label on the axis; empty where there is none.
+	Values []int64
+	Share  float64 // For the lower chart, 0 to 1.
+}
+
+// Sizes of a chart in pixels.
+const (
+	chartTop    = 12.0
+	chartBase   = 162.0
+	shareTop    = 208.0
+	shareBase   = 242.0
+	barShare    = 0.64 // Of a bucket's width.
+	chartGuides = 4
+)
+
+func (c Chart) height() string {
+	if c.Below != "" {
+		return "252"
+	}
+	return "186"
+}
+
+// top is a round number at or above the highest stack.
+func (c Chart) top() int64 {
+	var most int64
+	for _, b := range c.Buckets {
+		var sum int64
+		for _, v := range b.Values {
+			sum += v
+		}
+		most = max(most, sum)
+	}
+	if most <= chartGuides {
+		return chartGuides
+	}
+	step := math.Pow(10, math.Floor(math.Log10(float64(most)/chartGuides)))
+	for _, f := range []float64{1, 2, 2.5, 5, 10} {
+		if s := step * f; s*chartGuides >= float64(most) && s == math.Trunc(s) {
+			return int64(s) * chartGuides
+		}
+	}
+	return most
+}
+
+type guide struct {
+	Y     float64
+	Label string
+}
+
+func (c Chart) guides() []guide {
+	top := c.top()
+	var out []guide
+	for i := range chartGuides + 1 {
+		v := top * int64(i) / chartGuides
+		out = append(out, guide{chartBase - (chartBase-chartTop)*float64(v)/float64(top), Count(v)})
+	}
+	return out
+}
+
+type column struct {
+	X, W, Y, H float64
+	Tone       string
+	Title      string
+}
+
+func (c Chart) columns() []column {
+	n, top := float64(len(c.Buckets)), float64(c.top())
+	var out []column
+	for i, b := range c.Buckets {
+		y := chartBase
+		for s, v := range b.Values {
+			if v <= 0 {
+				continue
+			}
+			h := (chartBase - chartTop) * float64(v) / top
+			y -= h
+			out = append(out, column{X: (float64(i) + (1-barShare)/2) / n, W: barShare / n, Y: y, H: h, Tone: c.Series[s].Tone,
+				Title: fmt.Sprintf("%s: %s %s", b.Label, Count(v), c.Series[s].Name)})
+		}
+	}
+	return out
+}
+
+func (c Chart) shares() []column {
+	n := float64(len(c.Buckets))
+	var out []column
+	for i, b := range c.Buckets {
+		if b.Share <= 0 {
+			continue
+		}
+		h := max(1, (shareBase-shareTop)*min(1, b.Share))
+		out = append(out, column{X: (float64(i) + (1-barShare)/2) / n, W: barShare / n, Y: shareBase - h, H: h, Title: fmt.Sprintf("%s: %.0f %%", b.Label, b.Share*100)})
+	}
+	return out
+}
+
+func (c Chart) middle(i int) string { return pct((float64(i) + 0.5) / float64(max(1, len(c.Buckets)))) }

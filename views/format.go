@@ -1,0 +1,146 @@
+package views
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"fleetglass/lifecycle"
+)
+
+// Duration writes a span for people: 350 ms, 4.2 s, 42 s, 14m 21s, 3h 05m, 2d 4h. A negative one begins with a minus sign.
+func Duration(d time.Duration) string {
+	if d < 0 {
+		return "−" + Duration(-d)
+	}
+	switch {
+	case d < time.Millisecond:
+		return "0 ms"
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", math.Floor(d.Seconds()*10)/10)
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm %02ds", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh %02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%dd %dh", int(d.Hours())/24, int(d.Hours())%24)
+}
+
+// Age writes how long something is past, in one unit: 3 s, 22 m, 5 h, 4 d.
+func Age(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return "0 s"
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d m", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d d", int(d.Hours())/24)
+}
+
+// Count writes a number with thousands separated: 26,147.
+func Count(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	sign := ""
+	if n < 0 {
+		sign, s = "−", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// Bytes writes a size: 812 B, 4.1 kB, 5.0 MB.
+func Bytes(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d B", n)
+	case n < 1_000_000:
+		return fmt.Sprintf("%.1f kB", float64(n)/1000)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1_000_000)
+}
+
+// Cut shortens text to at most n runes and makes it valid UTF-8 without control characters, for places with no room.
+func Cut(s string, n int) string {
+	s = Printable(s)
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n-1]) + "…"
+}
+
+// Printable replaces what is not valid UTF-8 and makes control and direction-changing characters visible or harmless, so that
+// untrusted text cannot rearrange the line it stands in.
+func Printable(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r < ' ':
+			return 0x2400 + r // ␀ and its neighbours: control pictures.
+		case r == 0x7f:
+			return 0x2421
+		case r >= 0x80 && r < 0xa0, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f:
+			return utf8.RuneError
+		}
+		return r
+	}, s)
+}
+
+// Plural picks the word for a number.
+func Plural(n int64, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// numbered is a count with its word: 1 task, 12 tasks.
+func numbered(n int64, one, many string) string { return Count(n) + " " + Plural(n, one, many) }
+
+// pct writes a coordinate of an SVG as percent of its width.
+func pct(f float64) string { return strconv.FormatFloat(math.Round(f*10000)/100, 'f', -1, 64) + "%" }
+
+// px writes a coordinate of an SVG in pixels.
+func px(f float64) string { return strconv.FormatFloat(math.Round(f*10)/10, 'f', -1, 64) }
+
+func (e Env) local(at lifecycle.Micros) time.Time { return at.Time().In(e.Zone) }
+
+// absolute is the whole instant with its zone, for tooltips.
+func (e Env) absolute(at lifecycle.Micros) string {
+	return e.local(at).Format("2006-01-02 15:04:05.000") + " " + e.zoneName(at)
+}
+
+// zoneName is UTC, or an abbreviation, or the offset where the zone has none.
+func (e Env) zoneName(at lifecycle.Micros) string {
+	name, _ := e.local(at).Zone()
+	if name == "" || name[0] == '+' || name[0] == '-' {
+		return "UTC" + e.local(at).Format("-07:00")
+	}
+	return name
+}
+
+func (e Env) ago(at lifecycle.Micros) string {
+	d := e.Now.Sub(at)
+	if d < 0 {
+		if d > -2*time.Second {
+			return "now"
+		}
+		return "in " + Age(-d)
+	}
+	return Age(d) + " ago"
+}
+
+// machine is the instant for <time datetime>.
+func machine(at lifecycle.Micros) string { return at.Time().Format("2006-01-02T15:04:05.000Z") }

@@ -1,0 +1,72 @@
+package views
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// TaskRow is a task in a list.
+type TaskRow struct {
+	lifecycle.TaskSummary
+	Href       string
+	MaxDeliver int                 // Zero: not known.
+	Stale      lifecycle.StaleKind // Of its lease.
+	Ran        time.Duration       // In a worker's hands, up to now.
+}
+
+// name is the title, or the id where there is no title.
+func (r TaskRow) name() string {
+	if r.Title != "" {
+		return Cut(r.Title, 160)
+	}
+	return Cut(r.TaskID, 160)
+}
+
+func (r TaskRow) attemptText() string {
+	switch {
+	case r.Attempt == 0 && r.MaxDeliver == 0:
+		return "0"
+	case r.MaxDeliver > 0:
+		return fmt.Sprintf("%d/%d", r.Attempt, r.MaxDeliver)
+	}
+	return fmt.Sprint(r.Attempt)
+}
+
+func (r TaskRow) messageText() string {
+	if r.Message.IsZero() {
+		return "none"
+	}
+	return Printable(r.Message.String())
+}
+
+// shownAnomalies are those that deserve a place in a row: what a badge of its own already says is left out.
+func (r TaskRow) shownAnomalies() []lifecycle.AnomalyCode {
+	var out []lifecycle.AnomalyCode
+	for _, c := range r.Anomalies {
+		if c == lifecycle.AnomalySilentAttempt || (c == lifecycle.AnomalyVanished && r.State == lifecycle.StateOutcomeUnknown) {
+			continue
+		}
+		if len(out) == 2 {
+			break
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// Key is a name for an element about id: short, and of characters that need no escaping.
+func Key(prefix, id string) string {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id))
+	return fmt.Sprintf("%s-%016x", prefix, h.Sum64())
+}
+
+func (r TaskRow) noted() bool {
+	return r.Stale != "" || r.Duplicates > 0 || r.Category != "" || len(r.shownAnomalies()) > 0
+}
+
+// idValue is the task id as a value of the id filter. An id that ends in a star would read as a beginning, which still finds it.
+func idValue(id string) string { return id }

@@ -1,0 +1,443 @@
+package views
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// Timeline is a trace laid out as lanes: one for each message and one for each of its attempts.
+type Timeline struct {
+	Lanes   []Lane
+	Height  float64
+	Compact bool // Many attempts: low lanes.
+	Ticks   []axisTick
+	Gaps    []gapMark
+	NowX    float64 // Zero: the story is over.
+	Caption string
+	Span    string // Length of the axis, in words.
+	Squeeze bool   // Waiting is squeezed.
+	Other   string // Address of the other scale.
+	Left    int    // Messages or attempts that are not drawn.
+}
+
+// Lane is one row. Message lanes head the lanes of their attempts.
+type Lane struct {
+	Message  bool
+	Y, H     float64
+	Name     string
+	Note     string
+	Look     look
+	Bars     []bar
+	Lease    *leaseLine
+	Beats    []float64
+	Marks    []mark
+	Label    string
+	LabelX   float64
+	LabelEnd bool // The label ends at its place instead of beginning there.
+	Sub      string
+	Tone     string
+}
+
+type bar struct {
+	Kind string // waiting, running, silent or life.
+	X, W float64
+	Text string
+}
+
+type leaseLine struct {
+	X1, X2 float64
+	Out    bool // The deadline passed without an answer.
+}
+
+type mark struct {
+	X     float64
+	Look  look
+	Href  string
+	Label string
+	Low   bool // Drawn at the lease line instead of the bar.
+}
+
+type gapMark struct {
+	X, W  float64
+	Text  string
+	Title string
+}
+
+// Heights of lanes, in pixels; the stylesheet has the same.
+const (
+	axisHeight    = 28
+	messageHeight = 36
+	attemptHeight = 52
+	compactHeight = 26
+	manyAttempts  = 12
+	maxLanes      = 120
+	maxBeats      = 60
+)
+
+// LayoutTimeline places a trace. Events give heartbeats and what the facts do not keep one by one; href is the address of an event.
+func LayoutTimeline(t lifecycle.Trace, events []lifecycle.Event, zone *time.Location, squeeze bool, href func(lifecycle.EventID) string) Timeline {
+	b := builder{trace: t, byMessage: map[lifecycle.MessageKey][]lifecycle.Event{}, href: href}
+	for _, e := range events {
+		b.byMessage[e.Message] = append(b.byMessage[e.Message], e)
+	}
+	b.tl.Squeeze = squeeze
+	b.scale = b.chooseScale(squeeze)
+	n := 0
+	for _, m := range t.Messages {
+		n += len(m.Attempts)
+	}
+	b.tl.Compact = n > manyAttempts
+	b.y = axisHeight
+	for i, m := range t.Messages {
+		b.message(i, m)
+	}
+	b.tl.Height = b.y
+	b.tl.Ticks = b.scale.ticks(zone)
+	b.gaps()
+	if t.Summary.State.Open() && len(t.Messages) > 0 {
+		b.tl.NowX = b.scale.x(t.AsOf)
+	}
+	b.tl.Span = Duration(b.scale.to.Sub(b.scale.from))
+	b.tl.Caption = fmt.Sprintf("Timeline of %s in %s over %s. The same facts stand in the table of attempts and in the list of events below.",
+		numbered(int64(n), "attempt", "attempts"), numbered(int64(len(t.Messages)), "message", "messages"), b.tl.Span)
+	return b.tl
+}
+
+type builder struct {
+	trace     lifecycle.Trace
+	byMessage map[lifecycle.MessageKey][]lifecycle.Event
+	href      func(lifecycle.EventID) string
+	scale     scale
+	tl        Timeline
+	y         float64
+}
+
+func (b *builder) chooseScale(squeeze bool) scale {
+	var from, to lifecycle.Micros
+	see := func(at lifecycle.Micros) {
+		if at.Known() {
+			if !from.Known() || at < from {
+				from = at
+			}
+			to = max(to, at)
+		}
+	}
+	var busy []interval
+	for _, m := range b.trace.Messages {
+		see(m.Facts.FirstAt)
+		see(m.Facts.LastAt)
+		for _, s := range m.Spans {
+			see(s.From)
+			see(s.To)
+			if s.Kind == lifecycle.SpanRunning {
+				busy = append(busy, interval{s.From, s.To})
+			}
+		}
+		if m.Lease != nil {
+			see(m.Lease.Deadline)
+		}
+	}
+	for _, e := range b.byMessage[lifecycle.MessageKey{}] {
+		see(e.At)
+	}
+	if squeeze {
+		return squeezed(from, to, busy)
+	}
+	return linear(from, to)
+}
+
+func (b *builder) message(i int, m lifecycle.MessageTrace) {
+	if len(b.tl.Lanes) >= maxLanes {
+		b.tl.Left += 1 + len(m.Attempts)
+		return
+	}
+	lane := Lane{Message: true, Y: b.y, H: messageHeight, Name: fmt.Sprintf("Message %d", i+1), Note: Printable(m.Facts.Key.String()), Look: stateLook(m.Verdict.State)}
+	start := m.Facts.FirstAt
+	if m.Facts.Stored != nil {
+		start = m.Facts.Stored.At
+		if m.Facts.Stored.Generation > 0 {
+			lane.Note += fmt.Sprintf(", generation %d", m.Facts.Stored.Generation)
+		}
+	}
+	end := b.trace.AsOf
+	if !m.Verdict.State.Open() {
+		end = max(m.Verdict.Since, start)
+	}
+	lane.Bars = append(lane.Bars, b.bar("life", start, end, ""))
+	b.messageMarks(&lane, m)
+	b.y += lane.H
+	b.tl.Lanes = append(b.tl.Lanes, lane)
+	for _, a := range m.Attempts {
+		if len(b.tl.Lanes) >= maxLanes {
+			b.tl.Left++
+			continue
+		}
+		b.attempt(m, a)
+	}
+	b.waitingLane(m)
+}
+
+// waitingLane shows the time that the message waits now, for an attempt that has not begun.
+func (b *builder) waitingLane(m lifecycle.MessageTrace) {
+	if len(m.Spans) == 0 {
+		return
+	}
+	s := m.Spans[len(m.Spans)-1]
+	if s.Kind != lifecycle.SpanWaiting || !s.Open {
+		return
+	}
+	lane := Lane{Y: b.y, H: b.attemptHeight(), Name: fmt.Sprintf("Attempt %d", s.Attempt), Note: "waiting " + Duration(s.To.Sub(s.From)), Look: look{"published", "wait", "waiting"}}
+	lane.Bars = []bar{b.bar("waiting", s.From, s.To, "")}
+	b.y += lane.H
+	b.tl.Lanes = append(b.tl.Lanes, lane)
+}
+
+func (b *builder) attemptHeight() float64 {
+	if b.tl.Compact {
+		return compactHeight
+	}
+	return attemptHeight
+}
+
+func (b *builder) bar(kind string, from, to lifecycle.Micros, text string) bar {
+	x1, x2 := b.scale.x(from), b.scale.x(to)
+	return bar{Kind: kind, X: x1, W: max(0.002, x2-x1), Text: text}
+}
+
+// messageMarks puts what concerns the message as a whole on its lane.
+func (b *builder) messageMarks(lane *Lane, m lifecycle.MessageTrace) {
+	caught := b.caughtPublishes(m)
+	for _, e := range b.byMessage[m.Facts.Key] {
+		switch e.Kind {
+		case lifecycle.Published, lifecycle.Repaired, lifecycle.MaxDeliveries, lifecycle.DeadLettered, lifecycle.Vanished, lifecycle.Orphaned,
+			lifecycle.Adopted, lifecycle.AckRefuted, lifecycle.ConsumerRecreated:
+			lane.Marks = append(lane.Marks, b.mark(e))
+		}
+	}
+	for _, e := range caught {
+		mk := b.mark(e)
+		mk.Look = look{"m-dup", "dup", "duplicate publish caught"}
+		mk.Label = "duplicate publish caught by the stream"
+		lane.Marks = append(lane.Marks, mk)
+	}
+	if n := len(caught); n > 0 {
+		lane.label(b.scale.x(caught[n-1].At), numbered(int64(n), "duplicate caught", "duplicates caught"), "dup")
+	}
+	lane.Marks = thinMarks(lane.Marks)
+}
+
+// caughtPublishes are the publish attempts of this message's id beyond the stored messages.
+func (b *builder) caughtPublishes(m lifecycle.MessageTrace) []lifecycle.Event {
+	if m.Facts.Stored == nil || m.Facts.Stored.MsgID == "" {
+		return nil
+	}
+	var attempts []lifecycle.Event
+	for _, e := range b.byMessage[lifecycle.MessageKey{}] {
+		if e.Kind == lifecycle.PublishAttempted && e.Detail.MsgID == m.Facts.Stored.MsgID {
+			attempts = append(attempts, e)
+		}
+	}
+	stored := len(b.trace.Facts.Publishes[m.Facts.Stored.MsgID].Stored)
+	if len(attempts) <= stored {
+		return nil
+	}
+	slices.SortFunc(attempts, func(a, b lifecycle.Event) int { return int(min(1, max(-1, a.At-b.At))) })
+	return attempts[stored:]
+}
+
+func (b *builder) mark(e lifecycle.Event) mark {
+	l := kindLook(e.Kind)
+	return mark{X: b.scale.x(e.At), Look: l, Href: b.href(e.ID), Label: e.At.Time().Format("15:04:05") + " " + l.Word}
+}
+
+// thinMarks keeps a lane readable: at most forty marks, the first and last ones among them.
+func thinMarks(in []mark) []mark {
+	const most = 40
+	if len(in) <= most {
+		return in
+	}
+	out := make([]mark, 0, most)
+	for i := range most {
+		out = append(out, in[i*(len(in)-1)/(most-1)])
+	}
+	return out
+}
+
+func (l *Lane) label(x float64, text, tone string) {
+	l.Label, l.LabelX, l.Tone = Cut(text, 60), x, tone
+}
+
+func (b *builder) attempt(m lifecycle.MessageTrace, a lifecycle.Attempt) {
+	lane := Lane{Y: b.y, H: b.attemptHeight(), Name: attemptName(a.N, m.Consumer), Look: endLook(a)}
+	if a.End == lifecycle.EndOpen && m.Verdict.State.InFlight() && m.Lease != nil && m.Lease.Stale != "" {
+		lane.Look = staleLook(m.Lease.Stale)
+	}
+	lane.Note = lane.Look.Word
+	lastSign := max(a.LastBeat, a.BeganAt)
+	for _, s := range m.Spans {
+		if s.Attempt != a.N {
+			continue
+		}
+		if s.Kind == lifecycle.SpanWaiting {
+			lane.Bars = append(lane.Bars, b.bar("waiting", s.From, s.To, ""))
+			continue
+		}
+		lane.Note += ", " + Duration(s.To.Sub(s.From))
+		b.runningBars(&lane, s, a, lastSign)
+	}
+	b.attemptLease(&lane, m, a, lastSign)
+	b.attemptMarks(&lane, m, a)
+	b.endLabel(&lane, a)
+	b.y += lane.H
+	b.tl.Lanes = append(b.tl.Lanes, lane)
+}
+
+func attemptName(n int, c *lifecycle.ConsumerState) string {
+	if c != nil && c.MaxDeliver > 0 {
+		return fmt.Sprintf("Attempt %d of %d", n, c.MaxDeliver)
+	}
+	return fmt.Sprintf("Attempt %d", n)
+}
+
+// runningBars is solid as far as there were signs of life and dashed beyond, where the attempt ended in silence.
+func (b *builder) runningBars(lane *Lane, s lifecycle.Span, a lifecycle.Attempt, lastSign lifecycle.Micros) {
+	text := Duration(s.To.Sub(s.From))
+	if a.End != lifecycle.EndTimedOut || lastSign >= s.To {
+		lane.Bars = append(lane.Bars, b.fitted("running", s.From, s.To, text))
+		return
+	}
+	if lastSign > s.From {
+		lane.Bars = append(lane.Bars, b.fitted("running", s.From, lastSign, Duration(lastSign.Sub(s.From))))
+	}
+	lane.Bars = append(lane.Bars, b.bar("silent", max(s.From, lastSign), s.To, ""))
+}
+
+// fitted writes the text into the bar where there is room.
+func (b *builder) fitted(kind string, from, to lifecycle.Micros, text string) bar {
+	r := b.bar(kind, from, to, "")
+	if r.W > 0.075 {
+		r.Text = text
+	}
+	return r
+}
+
+func (b *builder) attemptLease(lane *Lane, m lifecycle.MessageTrace, a lifecycle.Attempt, lastSign lifecycle.Micros) {
+	if !a.BeganAt.Known() {
+		return
+	}
+	end := a.EndedAt
+	if a.End == lifecycle.EndOpen {
+		end = b.trace.AsOf
+		if m.Lease != nil && m.Lease.Deadline.Known() {
+			end = m.Lease.Deadline
+			lane.Marks = append(lane.Marks, mark{X: b.scale.x(end), Look: look{"m-deadline", deadlineTone(end, b.trace.AsOf), "deadline"},
+				Label: "deadline " + end.Time().Format("15:04:05") + " UTC", Low: true})
+		}
+	} else if a.End == lifecycle.EndTimedOut && m.Consumer != nil {
+		end = lastSign.Add(m.Consumer.Wait(a.N))
+	}
+	lane.Lease = &leaseLine{X1: b.scale.x(a.BeganAt), X2: b.scale.x(max(end, a.BeganAt)), Out: a.End == lifecycle.EndTimedOut}
+	for _, e := range b.byMessage[m.Facts.Key] {
+		if e.Attempt == a.N && (e.Kind == lifecycle.Heartbeat || e.Kind == lifecycle.ReportHeartbeat) {
+			lane.Beats = append(lane.Beats, b.scale.x(e.At))
+		}
+	}
+	lane.Beats = thinBeats(lane.Beats)
+}
+
+func deadlineTone(at, now lifecycle.Micros) string {
+	if at < now {
+		return "bad"
+	}
+	return "run"
+}
+
+func thinBeats(in []float64) []float64 {
+	if len(in) <= maxBeats {
+		return in
+	}
+	out := make([]float64, 0, maxBeats)
+	for i := range maxBeats {
+		out = append(out, in[i*(len(in)-1)/(maxBeats-1)])
+	}
+	return out
+}
+
+func (b *builder) attemptMarks(lane *Lane, m lifecycle.MessageTrace, a lifecycle.Attempt) {
+	var marks []mark
+	add := func(e lifecycle.Event) {
+		switch e.Kind {
+		case lifecycle.Acked, lifecycle.Naked, lifecycle.Terminated, lifecycle.ReportStepIntent, lifecycle.ReportStepReceipt, lifecycle.ReportCheckpoint,
+			lifecycle.ReportCompleted, lifecycle.ReportFailed, lifecycle.ReportDuplicateCaught, lifecycle.ReportOutboundSent:
+			marks = append(marks, b.mark(e))
+		case lifecycle.LeaseExpired, lifecycle.PresumedDead:
+			mk := b.mark(e)
+			mk.X, mk.Low = b.scale.x(e.Detail.Deadline), true
+			marks = append(marks, mk)
+		}
+	}
+	for _, e := range b.byMessage[m.Facts.Key] {
+		if e.Attempt == a.N {
+			add(e)
+		}
+	}
+	if m.Facts.Key == b.trace.Facts.Head.Key {
+		for _, e := range b.byMessage[lifecycle.MessageKey{}] {
+			if e.Kind == lifecycle.CompletionRecorded && a.N == len(m.Attempts) {
+				marks = append(marks, b.mark(e))
+			} else if e.Attempt == a.N && e.Provenance == lifecycle.Reported {
+				add(e)
+			}
+		}
+	}
+	lane.Marks = append(lane.Marks, thinMarks(marks)...)
+}
+
+// endLabel says at the end of the bar how the attempt ended, where there is room; the name of the lane says it in any case.
+func (b *builder) endLabel(lane *Lane, a lifecycle.Attempt) {
+	if a.End == lifecycle.EndOpen || b.tl.Compact || !a.EndedAt.Known() {
+		return
+	}
+	x := b.scale.x(a.EndedAt)
+	if x > 0.72 {
+		return
+	}
+	text := lane.Look.Word
+	switch a.End {
+	case lifecycle.EndTimedOut:
+		text = "no answer"
+	case lifecycle.EndNaked:
+		text = "handed back"
+		if a.NakDelayNs > 0 {
+			lane.Sub = "asked for " + Duration(time.Duration(a.NakDelayNs))
+		}
+	}
+	lane.label(x, text, lane.Look.Tone)
+	if a.Reason != "" {
+		lane.Sub = Cut(a.Reason, 48)
+	}
+	if a.Silent {
+		lane.Sub = "no line of it was seen"
+	}
+}
+
+func (b *builder) gaps() {
+	for _, g := range b.trace.Gaps {
+		to := g.To
+		if !to.Known() {
+			to = b.trace.AsOf
+		}
+		if to < b.scale.from || g.From > b.scale.to {
+			continue
+		}
+		x1, x2 := b.scale.x(max(g.From, b.scale.from)), b.scale.x(min(to, b.scale.to))
+		text := "not observed"
+		if g.Repaired {
+			text = "read again later"
+		}
+		b.tl.Gaps = append(b.tl.Gaps, gapMark{X: x1, W: max(0.004, x2-x1), Text: text, Title: g.Source + ": " + Cut(g.Reason, 120)})
+	}
+}

@@ -1,0 +1,47 @@
+package web
+
+import (
+	"net/url"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"fleetglass/internal/health"
+	"fleetglass/lifecycle"
+	"fleetglass/views"
+)
+
+// Bounds of the capture page.
+const (
+	gapRows        = 100
+	quarantineRows = 50
+)
+
+// capture is how well we see: collectors, gaps, lines that could not be decoded, and consumers.
+func (w *Web) capture(c *gin.Context) error {
+	ctx := c.Request.Context()
+	b, err := w.board.get(ctx)
+	if err != nil {
+		return err
+	}
+	p := views.CapturePage{Links: links(c, "/capture", "/readyz", url.Values{}), Consumers: b.Consumers}
+	if p.Gaps, err = w.cfg.Store.Gaps(ctx, b.Now.Add(-30*24*time.Hour), b.Now.Add(time.Hour), gapRows); err != nil {
+		return err
+	}
+	if p.Quarantine, p.Quarantined, err = w.cfg.Store.Quarantine(ctx, quarantineRows); err != nil {
+		return err
+	}
+	for _, part := range w.health() {
+		p.Parts = append(p.Parts, partRow(part))
+	}
+	return w.render(c, frame{title: "Capture", section: "capture", search: true, board: b}, views.Capture(p))
+}
+
+func partRow(p health.Part) views.PartRow {
+	row := views.PartRow{Name: p.Name, Kind: p.Kind, Word: stateWord(p.State), Tone: partTone(p.State), Detail: p.Detail,
+		Pending: p.Pending, Handled: p.Handled, Quarantined: p.Quarantine, LastAt: lifecycle.MicrosOf(p.LastAt)}
+	if p.Lag > 0 {
+		row.Lag = views.Duration(p.Lag)
+	}
+	return row
+}

@@ -1,0 +1,97 @@
+package web
+
+import (
+	"fmt"
+
+	"github.com/gin-gonic/gin"
+
+	"fleetglass/lifecycle"
+	"fleetglass/views"
+)
+
+// inFlight is the board of leases.
+func (w *Web) inFlight(c *gin.Context) error {
+	b, err := w.board.get(c.Request.Context())
+	if err != nil {
+		return err
+	}
+	p := views.InFlightPage{Links: links(c, "/in-flight", "/api/v1/in-flight", nil), Partial: b.Partial}
+	groups := map[lifecycle.StaleKind][]views.LeaseRow{}
+	for _, l := range b.Leases {
+		groups[l.Stale] = append(groups[l.Stale], views.LeaseRow{Lease: l, Href: taskAddress(l.TaskID), Typical: b.Typical[l.Type]})
+	}
+	for _, k := range append(lifecycle.StaleKinds(), "") {
+		if len(groups[k]) > 0 {
+			p.Groups = append(p.Groups, views.LeaseGroup{Kind: k, Leases: groups[k]})
+		}
+	}
+	p.Stats = leaseStats(b, groups)
+	held, stale := b.held()
+	p.Lede = fmt.Sprintf("%s held, %d stale in some way, sorted by time to the deadline", counted(int64(held), "lease is", "leases are"), stale)
+	if len(b.Leases) == 0 {
+		p.Lede = "nothing is held"
+		p.Blank = w.blankInFlight(b)
+	}
+	return w.render(c, frame{title: "In flight", section: "in-flight", search: true, board: b}, views.InFlight(p))
+}
+
+func (w *Web) blankInFlight(b *board) views.Blank {
+	switch down := downParts(w.health()); {
+	case b.total() == 0 && down == "":
+		return w.blankNew()
+	case down != "":
+		return views.Blank{Kind: "down", Say: "No lease is known, but " + down + ".", Why: "Workers may hold messages that cannot be seen now.", Links: []views.Chip{{Href: "/capture", Label: "Capture"}}}
+	}
+	return views.Blank{Kind: "healthy", Say: "All healthy: no worker holds anything, and no lease is stale.",
+		Why:   fmt.Sprintf("%s checked just now. This is not silence: %s", counted(b.total(), "task", "tasks"), captureWords(w.health())),
+		Links: []views.Chip{{Href: "/tasks?state=published", Label: counted(b.count(lifecycle.StatePublished), "task waits", "tasks wait")}}}
+}
+
+func leaseStats(b *board, groups map[lifecycle.StaleKind][]views.LeaseRow) []views.Stat {
+	var out []views.Stat
+	for _, k := range []lifecycle.StaleKind{lifecycle.StalePresumedDead, lifecycle.StaleLease, lifecycle.StaleZombie, lifecycle.StaleStuck, lifecycle.StaleExpiring} {
+		tone, icon := views.StaleLook(k)
+		n := len(groups[k])
+		if k == lifecycle.StaleStuck {
+			n += len(groups[lifecycle.StaleWeakAccept])
+		}
+		s := views.Stat{Href: "#" + string(k), Icon: icon, Tone: tone, Label: staleHeading(k), Value: views.Count(int64(n)), Loud: n > 0 && tone == "bad", Detail: staleShort(k)}
+		if len(groups[k]) == 0 {
+			s.Href = "#leases"
+		}
+		out = append(out, s)
+	}
+	healthy := views.Stat{Href: "#healthy", Icon: "processing", Tone: "run", Label: "Healthy", Value: views.Count(int64(len(groups[""]))), Detail: "inside the wait"}
+	if len(groups[""]) > 0 && groups[""][0].Deadline.Known() {
+		healthy.Detail = "next deadline in " + views.Duration(groups[""][0].Left(b.Now))
+	}
+	return append(out, healthy)
+}
+
+func staleHeading(k lifecycle.StaleKind) string {
+	switch k {
+	case lifecycle.StalePresumedDead:
+		return "Presumed dead"
+	case lifecycle.StaleLease:
+		return "Stale"
+	case lifecycle.StaleZombie:
+		return "Zombie"
+	case lifecycle.StaleStuck:
+		return "Stuck or weak"
+	}
+	return "Expiring"
+}
+
+func staleShort(k lifecycle.StaleKind) string {
+	switch k {
+	case lifecycle.StalePresumedDead:
+		return "last attempt, deadline passed"
+	case lifecycle.StaleLease:
+		return "deadline passed, no newer attempt"
+	case lifecycle.StaleZombie:
+		return "an older attempt still acts"
+	case lifecycle.StaleStuck:
+		return "far beyond its type, or never began"
+	}
+	return "under a fifth left, no heartbeat"
+}

@@ -1,0 +1,320 @@
+package web
+
+import (
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fleetglass/lifecycle"
+	"fleetglass/views"
+)
+
+// listQuery is what the address of a task list says.
+type listQuery struct {
+	path   string
+	values url.Values // Parameters of the filter only, as they were given.
+	filter lifecycle.Filter
+	page   lifecycle.Page
+	first  bool // The beginning of the list.
+	now    lifecycle.Micros
+}
+
+// rowsPerPage is the length of a list.
+const rowsPerPage = 50
+
+// readList reads the address of a list. The error is a *lifecycle.FilterError; the query is usable for the forms even then.
+func readList(path string, v url.Values, zone *time.Location, now time.Time) (listQuery, error) {
+	q := listQuery{path: path, values: url.Values{}, page: lifecycle.Page{Limit: rowsPerPage}, first: true, now: lifecycle.MicrosOf(now)}
+	for _, name := range lifecycle.FilterParameters() {
+		for _, value := range v[name] {
+			if value != "" && !slices.Contains(q.values[name], value) {
+				q.values.Add(name, value)
+			}
+		}
+	}
+	absolute := maps.Clone(q.values)
+	for _, name := range []string{"from", "to"} {
+		if len(absolute[name]) > 1 { // The last one given wins.
+			q.values[name] = absolute[name][len(absolute[name])-1:]
+			absolute[name] = q.values[name]
+		}
+		absolute[name] = zoned(absolute[name], zone)
+	}
+	if len(q.values["sort"]) > 1 {
+		q.values["sort"] = q.values["sort"][:1]
+	}
+	f, err := lifecycle.ParseFilter(absolute, now)
+	if err != nil {
+		return q, err
+	}
+	q.filter = f
+	if text := v.Get("cursor"); text != "" {
+		cursor, backward, ok := parseCursor(text)
+		if !ok {
+			return q, &lifecycle.FilterError{Parameter: "cursor", Detail: "is damaged; begin again at the first page"}
+		}
+		q.page.From, q.page.Backward, q.first = &cursor, backward, false
+	}
+	return q, nil
+}
+
+// zoned reads times without a zone, as date fields of forms give them, in the reader's zone.
+func zoned(values []string, zone *time.Location) []string {
+	out := slices.Clone(values)
+	for i, s := range out {
+		if t, err := time.ParseInLocation("2006-01-02T15:04", s, zone); err == nil {
+			out[i] = t.UTC().Format(time.RFC3339)
+		}
+	}
+	return out
+}
+
+// formatCursor writes the place of a row and the direction to read in, for the address of a page.
+func formatCursor(c lifecycle.Cursor, backward bool) string {
+	direction := "o"
+	if backward {
+		direction = "n"
+	}
+	return base64.RawURLEncoding.EncodeToString([]byte(direction + strconv.FormatInt(int64(c.At), 10) + "." + c.TaskID))
+}
+
+func parseCursor(s string) (c lifecycle.Cursor, backward, ok bool) {
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil || len(b) < 2 || (b[0] != 'o' && b[0] != 'n') {
+		return c, false, false
+	}
+	at, id, found := strings.Cut(string(b[1:]), ".")
+	n, err := strconv.ParseInt(at, 10, 64)
+	if err != nil || !found {
+		return c, false, false
+	}
+	return lifecycle.Cursor{At: lifecycle.Micros(n), TaskID: id}, b[0] == 'n', true
+}
+
+// with is the address of the list with a parameter changed, from its beginning.
+func (q listQuery) with(name string, values ...string) string {
+	v := maps.Clone(q.values)
+	v[name] = values
+	return address(q.path, v)
+}
+
+// toggle is the address of the list with one value put on, or taken off.
+func (q listQuery) toggle(name, value string) string {
+	if slices.Contains(q.values[name], value) {
+		return q.with(name, slices.DeleteFunc(slices.Clone(q.values[name]), func(s string) bool { return s == value })...)
+	}
+	return q.with(name, append(slices.Clone(q.values[name]), value)...)
+}
+
+func (q listQuery) has(name, value string) bool { return slices.Contains(q.values[name], value) }
+
+func (q listQuery) at(c *lifecycle.Cursor, backward bool) string {
+	if c == nil {
+		return ""
+	}
+	v := maps.Clone(q.values)
+	v.Set("cursor", formatCursor(*c, backward))
+	return address(q.path, v)
+}
+
+// params are the parameters of the filter but for those named, for the hidden fields of a form.
+func (q listQuery) params(without ...string) []views.Param {
+	var out []views.Param
+	for _, name := range slices.Sorted(maps.Keys(q.values)) {
+		if slices.Contains(without, name) {
+			continue
+		}
+		for _, value := range q.values[name] {
+			out = append(out, views.Param{Name: name, Value: value})
+		}
+	}
+	return out
+}
+
+// frozen is the address of the list with its relative times made absolute, so that a shared link shows the same tomorrow.
+func (q listQuery) frozen() string {
+	f := q.filter
+	if f.From.Known() && !f.To.Known() {
+		f.To = q.now
+	}
+	v := f.Values()
+	if q.page.From != nil {
+		v.Set("cursor", formatCursor(*q.page.From, q.page.Backward))
+	}
+	return address(q.path, v)
+}
+
+// narrowed reports whether anything but the order is asked for.
+func (q listQuery) narrowed() bool {
+	for name := range q.values {
+		if name != "sort" {
+			return true
+		}
+	}
+	return false
+}
+
+// stateTabs are the states with their counts for the rest of the filter.
+func (q listQuery) stateTabs(counts map[lifecycle.State]int64, capped bool, states []lifecycle.State) []views.Tab {
+	var all int64
+	for _, s := range states {
+		all += counts[s]
+	}
+	tabs := []views.Tab{{Href: q.with("state"), Label: "All", Count: atLeast(all, capped), Current: len(q.values["state"]) == 0}}
+	for _, s := range states {
+		icon, tone, word := views.StateLook(s)
+		tabs = append(tabs, views.Tab{
+			Href: q.with("state", string(s)), Label: strings.ToUpper(word[:1]) + word[1:], Icon: icon, Tone: tone,
+			Count: atLeast(counts[s], capped && counts[s] > 0), Current: q.has("state", string(s)),
+		})
+	}
+	return tabs
+}
+
+func atLeast(n int64, capped bool) string {
+	if capped {
+		return views.Count(n) + "+"
+	}
+	return views.Count(n)
+}
+
+// chipsShown is how many agents stand above a list.
+const chipsShown = 8
+
+// chips are the busiest agents, and whatever filter is active but not visible elsewhere.
+func (q listQuery) chips(facets lifecycle.Facets) []views.Chip {
+	var out []views.Chip
+	shown := topKeys(facets.Agents, chipsShown)
+	slices.Sort(shown)
+	for _, a := range shown {
+		out = append(out, views.Chip{Href: q.toggle("agent", a), Label: views.Cut(a, 32), Count: short(facets.Agents[a]), On: q.has("agent", a)})
+	}
+	for _, chip := range q.activeChips() {
+		if !slices.ContainsFunc(shown, func(a string) bool { return chip.Href == q.toggle("agent", a) }) {
+			out = append(out, chip)
+		}
+	}
+	return out
+}
+
+// activeChips are the filters that are on, each with the link that takes it off.
+func (q listQuery) activeChips() []views.Chip {
+	var out []views.Chip
+	for _, name := range []string{"agent", "type", "category", "stream", "anomaly", "has", "id", "to"} {
+		for _, value := range q.values[name] {
+			out = append(out, views.Chip{Href: q.toggle(name, value), Label: name + ": " + views.Cut(value, 48), On: true, Remove: true})
+		}
+	}
+	return out
+}
+
+// topKeys are the keys with the highest values, at most n.
+func topKeys(m map[string]int64, n int) []string {
+	keys := slices.Collect(maps.Keys(m))
+	slices.SortFunc(keys, func(a, b string) int { return cmp.Or(cmp.Compare(m[b], m[a]), cmp.Compare(a, b)) })
+	return keys[:min(n, len(keys))]
+}
+
+// facetsShown is how many values of a facet stand in its box.
+const facetsShown = 20
+
+func (q listQuery) facets(f lifecycle.Facets) []views.Facet {
+	return []views.Facet{
+		q.facet("agent", "Agent", f.Agents),
+		q.facet("type", "Type (of the last week)", f.Types),
+		{Name: "has", Legend: "Duplicates", Choices: []views.FacetChoice{
+			{Value: "duplicate", Label: "caught by the stream", On: q.has("has", "duplicate")}}},
+		q.anomalyFacet(),
+	}
+}
+
+func (q listQuery) facet(name, legend string, values map[string]int64) views.Facet {
+	f := views.Facet{Name: name, Legend: legend}
+	keys := topKeys(values, facetsShown)
+	f.More = len(values) - len(keys)
+	for _, chosen := range q.values[name] {
+		if !slices.Contains(keys, chosen) {
+			keys = append(keys, chosen)
+		}
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		c := views.FacetChoice{Value: k, Label: views.Cut(k, 48), On: q.has(name, k)}
+		if n := values[k]; n > 0 {
+			c.Count = short(n)
+		}
+		f.Choices = append(f.Choices, c)
+	}
+	return f
+}
+
+var facetAnomalies = []lifecycle.AnomalyCode{
+	lifecycle.AnomalyLateAck, lifecycle.AnomalyOrphaned, lifecycle.AnomalySilentAttempt, lifecycle.AnomalyCompletedAndDead,
+	lifecycle.AnomalyPublishUnseen, lifecycle.AnomalyNotStored, lifecycle.AnomalyClockSkew, lifecycle.AnomalyVanished,
+}
+
+func (q listQuery) anomalyFacet() views.Facet {
+	f := views.Facet{Name: "anomaly", Legend: "Anomaly"}
+	for _, c := range facetAnomalies {
+		f.Choices = append(f.Choices, views.FacetChoice{Value: string(c), Label: views.AnomalyWord(c), On: q.has("anomaly", string(c))})
+	}
+	return f
+}
+
+var ranges = []struct{ value, label string }{
+	{"", "Any time"}, {"15m", "Last 15 minutes"}, {"1h", "Last hour"}, {"6h", "Last 6 hours"}, {"24h", "Last 24 hours"},
+	{"7d", "Last 7 days"}, {"30d", "Last 30 days"},
+}
+
+func (q listQuery) ranges() []views.Option {
+	now, known := q.values.Get("from"), false
+	var out []views.Option
+	for _, r := range ranges {
+		known = known || r.value == now
+		out = append(out, views.Option{Value: r.value, Label: r.label, Selected: r.value == now})
+	}
+	if !known {
+		out = append(out, views.Option{Value: now, Label: "From " + views.Cut(now, 24), Selected: true})
+	}
+	return out
+}
+
+// sortLink is the head of a column: pressed again it turns around.
+func (q listQuery) sortLink(asc, desc lifecycle.Sort) views.SortLink {
+	switch q.filter.Sort {
+	case desc:
+		return views.SortLink{Href: q.with("sort", string(asc)), Dir: "descending"}
+	case asc:
+		return views.SortLink{Href: q.with("sort", string(desc)), Dir: "ascending"}
+	}
+	return views.SortLink{Href: q.with("sort", string(desc))}
+}
+
+func (q listQuery) orderWords() string {
+	switch q.filter.Sort {
+	case lifecycle.SortLastEvent:
+		return "oldest first by last event"
+	case lifecycle.SortPublished:
+		return "oldest first by publishing"
+	case lifecycle.SortPublishedDesc:
+		return "newest first by publishing"
+	}
+	return "newest first by last event"
+}
+
+func pageNote(rows []lifecycle.TaskSummary, zone *time.Location) string {
+	if len(rows) == 0 {
+		return "No rows"
+	}
+	a, b := rows[0].LastEventAt.Time().In(zone), rows[len(rows)-1].LastEventAt.Time().In(zone)
+	if b.Before(a) {
+		a, b = b, a
+	}
+	return fmt.Sprintf("%d %s, %s to %s", len(rows), views.Plural(int64(len(rows)), "row", "rows"), a.Format("2 Jan 15:04"), b.Format("2 Jan 15:04 MST"))
+}

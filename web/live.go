@@ -1,0 +1,98 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"fleetglass/internal/live"
+	"fleetglass/views"
+)
+
+// Pace of the stream of changes.
+const (
+	livePace  = time.Second      // A reader gets at most one message in this time, however much happens.
+	livePulse = 15 * time.Second // Without changes a comment keeps the connection known to proxies.
+)
+
+// liveMessage is what a page learns: which of the rows that it may show have changed, and how many tasks in all. It loads the rest
+// from its own address.
+type liveMessage struct {
+	Tasks int      `json:"tasks"` // Tasks that changed.
+	Rows  []string `json:"rows"`  // Element names of their rows.
+}
+
+// live is the stream of changes as server-sent events. Many changes within a second come as one message.
+func (w *Web) live(c *gin.Context) error {
+	s := w.cfg.Hub.Subscribe(c.GetHeader("Last-Event-ID"))
+	defer s.Close()
+	h := c.Writer.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+	c.Status(http.StatusOK)
+	if c.Request.Method == http.MethodHead {
+		return nil
+	}
+	if _, err := fmt.Fprint(c.Writer, "retry: 2000\n\n"); err != nil {
+		return nil // The reader left.
+	}
+	c.Writer.Flush()
+	pulse := time.NewTicker(livePulse)
+	defer pulse.Stop()
+	for {
+		select {
+		case <-c.Request.Context().Done():
+			return nil
+		case <-pulse.C:
+			if _, err := fmt.Fprint(c.Writer, ": still here\n\n"); err != nil {
+				return nil
+			}
+		case <-s.Ready():
+			change, ok := s.Take()
+			if !ok {
+				continue
+			}
+			if err := writeChange(c.Writer, change); err != nil {
+				return nil
+			}
+			c.Writer.Flush()
+			if !pause(c, livePace) {
+				return nil
+			}
+		}
+		c.Writer.Flush()
+	}
+}
+
+// pause waits for the pace; it is false when the reader left meanwhile.
+func pause(c *gin.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-c.Request.Context().Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+func writeChange(w gin.ResponseWriter, change live.Change) error {
+	if change.Reset {
+		_, err := fmt.Fprintf(w, "id: %s\nevent: reset\ndata: {}\n\n", change.ID)
+		return err
+	}
+	m := liveMessage{Tasks: len(change.Tasks), Rows: make([]string, 0, len(change.Tasks))}
+	for _, t := range change.Tasks {
+		m.Rows = append(m.Rows, views.Key("t", t.TaskID))
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "id: %s\nevent: change\ndata: %s\n\n", change.ID, data)
+	return err
+}

@@ -1,0 +1,113 @@
+package web
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/a-h/templ"
+	"github.com/gin-gonic/gin"
+
+	"fleetglass/internal/httperr"
+	"fleetglass/views"
+)
+
+// frame is what a page says about itself beyond its body.
+type frame struct {
+	title   string
+	section string
+	status  int // Zero: 200.
+	search  bool
+	banners []views.Banner
+	board   *board
+}
+
+// render writes a page. The body is rendered before anything is sent, so that an error can still become a problem page.
+func (w *Web) render(c *gin.Context, f frame, body templ.Component) error {
+	reader := readerOf(c)
+	e := views.Env{Asset: w.assets.URL, Zone: reader.zone, Now: w.now()}
+	ctx := views.With(c.Request.Context(), e)
+	shell := w.shell(c, f, reader)
+	var buf bytes.Buffer
+	if err := views.Page(shell).Render(templ.WithChildren(ctx, body), &buf); err != nil {
+		return err
+	}
+	h := c.Writer.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Cache-Control", "private, no-cache")
+	h.Set("Vary", "Cookie")
+	h.Set("Content-Length", strconv.Itoa(buf.Len()))
+	c.Status(max(f.status, http.StatusOK))
+	if c.Request.Method == http.MethodHead {
+		c.Writer.WriteHeaderNow()
+		return nil
+	}
+	_, err := buf.WriteTo(c.Writer)
+	if err != nil {
+		w.cfg.Log.Debug("page not delivered", "error", err)
+	}
+	return nil
+}
+
+// fail answers with a problem page. Users read the table's text; operators read the cause in the log.
+func (w *Web) fail(c *gin.Context, err error) {
+	p := httperr.From(err)
+	httperr.Log(c.Request, w.cfg.Log, p)
+	if c.Writer.Written() {
+		return
+	}
+	b, boardErr := w.board.get(c.Request.Context())
+	if boardErr != nil {
+		b = &board{}
+	}
+	body := views.Problem(views.ProblemPage{Title: p.Title, Detail: p.Detail, Status: p.Status, Code: string(p.Code), Retryable: p.Retryable, Here: c.Request.URL.RequestURI()})
+	if err := w.render(c, frame{title: p.Title, status: p.Status, search: true, board: b}, body); err != nil {
+		httperr.Write(c.Writer, c.Request, w.cfg.Log, err)
+	}
+}
+
+func unescape(s string) string {
+	if t, err := url.PathUnescape(s); err == nil {
+		return t
+	}
+	return s
+}
+
+// address writes a path with parameters, without those that are empty.
+func address(path string, v url.Values) string {
+	q := url.Values{}
+	for name, values := range v {
+		values = slices.DeleteFunc(slices.Clone(values), func(s string) bool { return s == "" })
+		if len(values) > 0 {
+			q[name] = values
+		}
+	}
+	if len(q) == 0 {
+		return path
+	}
+	return path + "?" + q.Encode()
+}
+
+// taskAddress is the page of a task. A path cannot end in a dot segment, so those ids travel as a parameter.
+func taskAddress(id string) string {
+	if id == "." || id == ".." {
+		return "/task?id=" + url.QueryEscape(id)
+	}
+	return "/tasks/" + url.PathEscape(id)
+}
+
+func agentAddress(name string) string {
+	if name == "." || name == ".." || name == "" {
+		return "/tasks?agent=" + url.QueryEscape(name)
+	}
+	return "/agents/" + url.PathEscape(name)
+}
+
+var errNoID = httperr.New(httperr.NotFound, errors.New("the address names no task"))
+
+// seconds rounds a time down, as headings show it.
+func seconds(t time.Time) time.Time { return t.Truncate(time.Second) }

@@ -1,0 +1,199 @@
+package web
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"fleetglass/internal/health"
+	"fleetglass/lifecycle"
+	"fleetglass/views"
+)
+
+func (w *Web) shell(c *gin.Context, f frame, r reader) views.Shell {
+	parts := w.health()
+	s := views.Shell{
+		Title: f.title, Section: f.section, Environment: w.cfg.Environment, Theme: r.theme, UTC: r.utc, Here: c.Request.URL.RequestURI(),
+		Search: f.search, Nav: navigation(f.board), Freshness: freshness(parts, w.now()),
+	}
+	if !r.utc {
+		s.ZoneName = r.zone.String()
+	}
+	if w.cfg.Hub != nil {
+		s.Live = "/live"
+	}
+	s.Banners = append(w.banners(f.board, parts), f.banners...)
+	return s
+}
+
+func (w *Web) health() []health.Part {
+	if w.cfg.Health == nil {
+		return nil
+	}
+	return w.cfg.Health.Health()
+}
+
+func navigation(b *board) []views.NavItem {
+	if b == nil {
+		b = &board{}
+	}
+	held, stale := b.held()
+	dead := b.count(lifecycle.StateDeadLettered, lifecycle.StateExhausted)
+	flight := views.NavItem{Section: "in-flight", Href: "/in-flight", Icon: "inflight", Label: "In flight", Count: fmt.Sprint(held), Said: " in flight"}
+	if stale > 0 {
+		flight.Loud, flight.Said = true, fmt.Sprintf("%d in flight, %d stale", held, stale)
+	}
+	return []views.NavItem{
+		{Section: "overview", Href: "/", Icon: "overview", Label: "Overview"},
+		{Section: "tasks", Href: "/tasks", Icon: "tasks", Label: "Tasks"},
+		flight,
+		{Section: "dlq", Href: "/dlq", Icon: "dlq", Label: "DLQ", Count: short(dead), Said: views.Count(dead) + " dead"},
+		{Section: "duplicates", Href: "/duplicates", Icon: "duplicates", Label: "Duplicates"},
+		{Section: "agents", Href: "/agents", Icon: "agents", Label: "Agents", Count: fmt.Sprint(len(b.Facets.Agents)), Said: fmt.Sprintf("%d agents", len(b.Facets.Agents)), Rule: true},
+		{Section: "capture", Href: "/capture", Icon: "settings", Label: "Capture"},
+	}
+}
+
+// short writes a count for a narrow place.
+func short(n int64) string {
+	switch {
+	case n < 10_000:
+		return fmt.Sprint(n)
+	case n < 1_000_000:
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return fmt.Sprintf("%dM", n/1_000_000)
+}
+
+// freshness is how old the data is: as old as the collector that is furthest behind.
+func freshness(parts []health.Part, now lifecycle.Micros) views.Freshness {
+	f := views.Freshness{Tone: "ok", Href: "/capture", Notice: "Every collector is up to date."}
+	var oldest lifecycle.Micros
+	known := false
+	for _, p := range parts {
+		if p.State == health.NotConfigured {
+			continue
+		}
+		f.Parts = append(f.Parts, views.FreshPart{Name: p.Name, Text: partText(p, now), Tone: partTone(p.State)})
+		if p.Kind != "collector" {
+			continue
+		}
+		known = true
+		at := lifecycle.MicrosOf(p.LastAt).Add(-p.Lag)
+		if at.Known() && (!oldest.Known() || at < oldest) {
+			oldest = at
+		}
+		switch {
+		case p.State == health.Down:
+			f.Tone, f.Notice = "bad", "A collector is down: we may be blind."
+		case f.Tone != "bad" && (p.State == health.Behind || p.State == health.Starting):
+			f.Tone, f.Notice = "warn", "A collector has not caught up yet."
+		}
+	}
+	switch {
+	case !known:
+		f.Tone, f.Text, f.Notice = "warn", "No collector", "No collector reports to these pages."
+	case !oldest.Known():
+		f.Text = "Starting"
+	default:
+		f.Word, f.At = "Data as of", oldest
+	}
+	return f
+}
+
+func partTone(s health.State) string {
+	switch s {
+	case health.OK:
+		return "ok"
+	case health.Down:
+		return "bad"
+	case health.BestEffort, health.Behind, health.Starting:
+		return "warn"
+	}
+	return "wait"
+}
+
+func partText(p health.Part, now lifecycle.Micros) string {
+	text := stateWord(p.State)
+	switch {
+	case p.Lag > 0:
+		text += ", " + views.Duration(p.Lag) + " behind"
+	case !p.LastAt.IsZero():
+		text += ", " + views.Age(max(0, now.Sub(lifecycle.MicrosOf(p.LastAt)))) + " ago"
+	}
+	if p.Pending > 0 {
+		text += ", " + views.Count(int64(p.Pending)) + " waiting"
+	}
+	return text
+}
+
+func stateWord(s health.State) string {
+	switch s {
+	case health.OK:
+		return "up to date"
+	case health.BestEffort:
+		return "best effort"
+	case health.Behind:
+		return "behind"
+	case health.Starting:
+		return "starting"
+	case health.NotConfigured:
+		return "not configured"
+	case health.Down:
+		return "down"
+	}
+	return string(s)
+}
+
+// banners say on every page what may be missing from it.
+func (w *Web) banners(b *board, parts []health.Part) []views.Banner {
+	var out []views.Banner
+	for _, p := range parts {
+		if p.State != health.Down {
+			continue
+		}
+		title := "We may be blind: " + p.Name + " is down."
+		if p.Kind != "collector" {
+			title = p.Name + " is down."
+		}
+		out = append(out, views.Banner{Kind: "bad", Icon: "warn", Title: title,
+			Text: p.Detail + " Pages show the last known state; deadlines keep counting.", Href: "/capture", Link: "Capture"})
+	}
+	for _, p := range parts {
+		if p.State == health.Behind && p.Kind == "collector" {
+			out = append(out, views.Banner{Kind: "warn", Icon: "clock", Title: "Collector " + p.Name + " is behind.",
+				Text: partText(p, w.now()) + ". What is stale or presumed dead may show late.", Href: "/capture", Link: "Capture"})
+		}
+	}
+	if b != nil {
+		out = append(out, gapBanners(b.Gaps, b.Now.Add(-time.Hour))...)
+	}
+	if w.cfg.ReadOnly {
+		out = append(out, views.Banner{Kind: "run", Icon: "lock", Title: "Read-only mode.", Text: "Actions are refused until an administrator leaves it."})
+	}
+	return out
+}
+
+// gapBanners is one banner for the gaps since a time that were not repaired.
+func gapBanners(gaps []lifecycle.Gap, since lifecycle.Micros) []views.Banner {
+	var open []lifecycle.Gap
+	for _, g := range gaps {
+		if !g.Repaired && (!g.To.Known() || g.To >= since) {
+			open = append(open, g)
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	g := open[0]
+	title := "Not observed for " + views.Duration(g.To.Sub(g.From)) + "."
+	if !g.To.Known() {
+		title = "Not observed since " + g.From.Time().Format("15:04:05 UTC") + "."
+	}
+	text := g.Source + ": " + g.Reason + ". Counts in this span are lower bounds."
+	if len(open) > 1 {
+		text += fmt.Sprintf(" %d more gaps in the last hour.", len(open)-1)
+	}
+	return []views.Banner{{Kind: "gap", Icon: "gap", Title: title, Text: text, Href: "/capture#gaps", Link: "Gaps"}}
+}

@@ -1,0 +1,175 @@
+package web
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"fleetglass/lifecycle"
+	"fleetglass/views"
+)
+
+// Bounds of a task page.
+const (
+	timelineEvents = 5000 // Events read for the lanes.
+	eventRows      = 300  // Lines beside the lanes.
+	eventPageRows  = 200  // Events on a page of the events tab.
+	relatedRows    = 12
+)
+
+var taskTabs = []string{"timeline", "events", "payload", "idempotency", "related", "json"}
+
+// taskView is one request for a task's page.
+type taskView struct {
+	id     string
+	tab    string
+	query  url.Values
+	reader reader
+	board  *board
+	record lifecycle.TaskRecord
+	trace  lifecycle.Trace
+}
+
+// task is the story of one task, in tabs.
+func (w *Web) task(c *gin.Context) error {
+	ctx := c.Request.Context()
+	v := taskView{id: c.Query("id"), query: c.Request.URL.Query(), reader: readerOf(c), tab: "timeline"}
+	if c.FullPath() != "/task" {
+		v.id = rest(c, "/tasks/")
+	}
+	if v.id == "" {
+		return errNoID
+	}
+	for _, t := range taskTabs {
+		if v.query.Get("tab") == t {
+			v.tab = t
+		}
+	}
+	var err error
+	if v.board, err = w.board.get(ctx); err != nil {
+		return err
+	}
+	if v.record, err = w.cfg.Store.Task(ctx, v.id); err != nil {
+		return err
+	}
+	if err := w.trace(ctx, &v); err != nil {
+		return err
+	}
+	p := views.TaskPage{
+		Trace: v.trace, View: v.tab, Back: "/tasks", Tabs: v.tabs(), Report: "/api/v1/tasks/" + url.PathEscape(v.id) + "/report",
+		Links: links(c, v.address(nil), "/api/v1/tasks/"+url.PathEscape(v.id), nil),
+	}
+	if err := w.fillTask(ctx, &p, &v, c); err != nil {
+		return err
+	}
+	return w.render(c, frame{title: taskTitle(v.trace.Summary), section: "tasks", search: true, board: v.board, banners: v.banners()}, views.Task(p))
+}
+
+func taskTitle(s lifecycle.TaskSummary) string {
+	if s.Title != "" {
+		return views.Cut(s.TaskID, 60) + ": " + views.Cut(s.Title, 80)
+	}
+	return views.Cut(s.TaskID, 120)
+}
+
+func (w *Web) trace(ctx context.Context, v *taskView) error {
+	s := v.record.Summary
+	from, to := taskSpan(v.record, w.now())
+	gaps, err := w.cfg.Store.Gaps(ctx, from, to, 50)
+	if err != nil {
+		return err
+	}
+	v.trace = lifecycle.AssembleTrace(lifecycle.TraceInput{
+		Record: v.record, Consumers: v.board.Consumers, Gaps: gaps, Typical: v.board.Typical, Now: max(w.now(), s.StateSince),
+	})
+	return nil
+}
+
+// taskSpan is the time of a task: from its first event to its last, or to now while it is open.
+func taskSpan(r lifecycle.TaskRecord, now lifecycle.Micros) (from, to lifecycle.Micros) {
+	from, to = r.Facts.FirstAt, r.Summary.LastEventAt
+	for _, m := range r.Messages {
+		if m.FirstAt.Known() && (!from.Known() || m.FirstAt < from) {
+			from = m.FirstAt
+		}
+	}
+	if r.Summary.State.Open() {
+		to = now
+	}
+	return from, to.Add(time.Microsecond)
+}
+
+// banners say what is special about this task.
+func (v taskView) banners() []views.Banner {
+	var out []views.Banner
+	for _, c := range v.trace.Summary.Anomalies {
+		if c == lifecycle.AnomalyClockSkew {
+			out = append(out, views.Banner{Kind: "warn", Icon: "clock", Title: "Clocks disagree.", Text: "Some times of this task lie before their cause. Order is kept by sequence; durations near them are not exact."})
+		}
+	}
+	for _, g := range v.trace.Gaps {
+		if !g.Repaired {
+			out = append(out, views.Banner{Kind: "gap", Icon: "gap", Title: "Part of this task's time was not observed.", Text: g.Source + ": " + g.Reason + ". Heartbeats and attempts in that span may be missing.", Href: "/capture#gaps", Link: "Gaps"})
+			break
+		}
+	}
+	if v.tab != "timeline" {
+		return out
+	}
+	if !v.trace.Summary.Listed {
+		out = append(out, views.Banner{Kind: "warn", Icon: "info", Title: "Not listed.", Text: "Only publish attempts, records or reports are known so far; they may be ahead of the stored message."})
+	}
+	return out
+}
+
+// address is the task's page with parameters.
+func (v taskView) address(q url.Values) string {
+	base := taskAddress(v.id)
+	if q == nil {
+		q = url.Values{}
+	}
+	if v.id == "." || v.id == ".." {
+		q.Set("id", v.id)
+		base = "/task"
+	}
+	if q.Get("tab") == "" && v.tab != "timeline" {
+		q.Set("tab", v.tab)
+	}
+	if q.Get("tab") == "timeline" {
+		q.Del("tab")
+	}
+	return address(base, q)
+}
+
+func (v taskView) tabs() []views.Tab {
+	labels := map[string]string{"timeline": "Timeline", "events": "Events", "payload": "Payload", "idempotency": "Idempotency", "related": "Related", "json": "JSON"}
+	var out []views.Tab
+	for _, t := range taskTabs {
+		tab := views.Tab{Href: v.address(url.Values{"tab": {t}}), Label: labels[t], Current: t == v.tab}
+		if t == "related" && v.trace.Summary.Messages > 1 {
+			tab.Count = views.Count(int64(v.trace.Summary.Messages))
+		}
+		out = append(out, tab)
+	}
+	return out
+}
+
+func (w *Web) fillTask(ctx context.Context, p *views.TaskPage, v *taskView, c *gin.Context) (err error) {
+	switch v.tab {
+	case "events":
+		p.Events, err = w.eventsTab(ctx, v)
+	case "payload":
+		p.Payload, err = w.payloadTab(ctx, v)
+	case "idempotency":
+		p.Idempotency = w.idempotencyTab(v)
+	case "related":
+		p.Related, err = w.relatedTab(ctx, v)
+	case "json":
+		p.JSON = w.jsonTab(c, v)
+	default:
+		err = w.timelineTab(ctx, p, v)
+	}
+	return err
+}

@@ -1,0 +1,205 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"fleetglass/internal/health"
+	"fleetglass/lifecycle"
+	"fleetglass/views"
+)
+
+// maxBody is how much of a payload a page shows, in bytes.
+const maxBody = 64 << 10
+
+// payloadTab shows the body of one of the task's messages, the newest one unless the address names another.
+func (w *Web) payloadTab(ctx context.Context, v *taskView) (views.PayloadView, error) {
+	out := views.PayloadView{Missing: "No stored message of this task is known."}
+	key := v.record.Facts.Head.Key
+	if k, err := lifecycle.ParseMessageKey(v.query.Get("message")); err == nil {
+		key = k
+	}
+	var facts *lifecycle.MessageFacts
+	for i := range v.record.Messages {
+		m := &v.record.Messages[i]
+		if m.Key == key {
+			facts = m
+		}
+		if len(v.record.Messages) > 1 {
+			out.Messages = append(out.Messages, views.Tab{
+				Href: v.address(url.Values{"message": {m.Key.String()}}), Label: fmt.Sprintf("Message %d", i+1), Current: m.Key == key})
+		}
+	}
+	if facts == nil {
+		return out, nil
+	}
+	out.Key = views.Printable(key.String())
+	body, err := w.cfg.Store.Payload(ctx, key)
+	if errors.Is(err, lifecycle.ErrNotFound) {
+		out.Missing = "The body was never seen, or is no longer kept."
+		return out, nil
+	}
+	if err != nil {
+		return out, err
+	}
+	out.Missing, out.At, out.Size, out.Truncated = "", body.At, max(body.Size, int64(len(body.Body))), body.Truncated
+	out.Raw = "/payload?message=" + url.QueryEscape(key.String())
+	if facts.Stored != nil {
+		out.Hash = facts.Stored.PayloadHash
+	}
+	out.Body, out.More = views.PrettyJSON(body.Body, maxBody)
+	out.Shown = min(int64(maxBody), int64(len(body.Body)))
+	for _, name := range slices.Sorted(maps.Keys(body.Headers)) {
+		for _, value := range body.Headers[name] {
+			out.Headers = append(out.Headers, views.Header{Name: name, Value: value})
+		}
+	}
+	return out, nil
+}
+
+// payload is a body as it was captured, as plain text that no browser will run.
+func (w *Web) payload(c *gin.Context) error {
+	key, err := lifecycle.ParseMessageKey(c.Query("message"))
+	if err != nil {
+		return &lifecycle.FilterError{Parameter: "message", Detail: "is not <stream>:<sequence>"}
+	}
+	p, err := w.cfg.Store.Payload(c.Request.Context(), key)
+	if err != nil {
+		return err
+	}
+	h := c.Writer.Header()
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox; frame-ancestors 'none'")
+	h.Set("Cache-Control", "private, no-cache")
+	h.Set("Content-Disposition", "inline; filename=payload.txt")
+	c.Data(http.StatusOK, "text/plain; charset=utf-8", p.Body)
+	return nil
+}
+
+// idempotencyTab is what is known about doing the task once.
+func (w *Web) idempotencyTab(v *taskView) views.IdempotencyView {
+	f := v.record.Facts
+	out := views.IdempotencyView{Completion: f.Completion, Cases: lifecycle.Ledger(f), Recorded: recordWords(w.health())}
+	var first string
+	for _, m := range v.record.Messages {
+		if m.Stored == nil {
+			continue
+		}
+		row := views.KeyRow{Message: m.Key.String(), Key: m.Stored.IdempotencyKey, Hash: m.Stored.PayloadHash, Generation: m.Stored.Generation}
+		switch {
+		case first == "":
+			first = row.Hash
+		case row.Hash == first:
+			row.Same = "same payload as the first"
+		default:
+			row.Same, row.Tone = "another payload than the first", "warn"
+		}
+		out.Keys = append(out.Keys, row)
+	}
+	for _, id := range slices.Sorted(maps.Keys(f.Publishes)) {
+		p := f.Publishes[id]
+		out.Publishes = append(out.Publishes, views.PublishRow{MsgID: id, Attempts: len(p.Attempts), Stored: len(p.Stored), Caught: p.Caught(), At: p.FirstAt})
+	}
+	return out
+}
+
+// recordWords says why a task may have no completion record here.
+func recordWords(parts []health.Part) string {
+	for _, p := range parts {
+		if strings.Contains(p.Name, "idempotency") && p.State != health.NotConfigured {
+			return "The idempotency store is read (" + p.Name + "), and has no record of this task."
+		}
+	}
+	return "The idempotency store is not read by this program, so only what agents report is known here."
+}
+
+// relatedTab is what stands in connection with the task.
+func (w *Web) relatedTab(ctx context.Context, v *taskView) (views.RelatedView, error) {
+	s := v.trace.Summary
+	out := views.RelatedView{Agent: s.Agent}
+	for _, m := range v.trace.Messages {
+		row := views.RelatedMessage{Key: m.Facts.Key.String(), State: m.Verdict.State, Rule: m.Verdict.Rule}
+		if st := m.Facts.Stored; st != nil {
+			row.Subject, row.RetryOf, row.Generation, row.At = st.Subject, st.RetryOf, st.Generation, st.At
+			if out.Trace == "" {
+				out.Trace = st.TraceParent
+			}
+		}
+		href, err := w.taskOf(ctx, row.RetryOf)
+		if err != nil {
+			return out, err
+		}
+		row.RetryHref = href
+		out.Messages = append(out.Messages, row)
+	}
+	if s.Agent == "" {
+		return out, nil
+	}
+	f := lifecycle.Filter{Agents: []string{s.Agent}, From: s.LastEventAt.Add(-time.Hour), To: s.LastEventAt.Add(time.Hour)}
+	out.NearHref = address("/tasks", f.Values())
+	page, err := w.cfg.Store.ListTasks(ctx, f, lifecycle.Page{Limit: relatedRows + 1})
+	if err != nil {
+		return out, err
+	}
+	for _, r := range rows(page.Tasks, v.board) {
+		if r.TaskID != v.id && len(out.Nearby) < relatedRows {
+			out.Nearby = append(out.Nearby, r)
+		}
+	}
+	return out, nil
+}
+
+// taskOf is the page of the task that a message belongs to, empty when it is not known.
+func (w *Web) taskOf(ctx context.Context, message string) (string, error) {
+	key, err := lifecycle.ParseMessageKey(message)
+	if err != nil {
+		return "", nil // No message is named.
+	}
+	id, err := w.cfg.Store.TaskOf(ctx, key)
+	if errors.Is(err, lifecycle.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return taskAddress(id), nil
+}
+
+// maxJSON is how much of the API's answer a page shows, in bytes.
+const maxJSON = 256 << 10
+
+// jsonTab asks the API, in this process, what it says about the task.
+func (w *Web) jsonTab(c *gin.Context, v *taskView) views.JSONView {
+	target := "/api/v1/tasks/" + url.PathEscape(v.id)
+	out := views.JSONView{Href: target, Why: "Open it to read the answer."}
+	if w.cfg.API == nil {
+		return out
+	}
+	r, err := http.NewRequestWithContext(c.Request.Context(), http.MethodGet, target, nil)
+	if err != nil {
+		return out
+	}
+	r.Host, r.RemoteAddr = c.Request.Host, c.Request.RemoteAddr
+	r.Header.Set("Accept", "application/json")
+	for _, name := range []string{"Cookie", "Authorization"} {
+		if s := c.GetHeader(name); s != "" {
+			r.Header.Set(name, s)
+		}
+	}
+	answer := newRecorder()
+	w.cfg.API.ServeHTTP(answer, r)
+	if answer.status != http.StatusOK {
+		out.Why = fmt.Sprintf("It answered with status %d.", answer.status)
+		return out
+	}
+	out.Text, out.More = views.PrettyJSON(answer.body.Bytes(), maxJSON)
+	return out
+}

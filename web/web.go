@@ -1,0 +1,112 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"fleetglass/internal/health"
+	"fleetglass/internal/live"
+	"fleetglass/lifecycle"
+	"fleetglass/static"
+)
+
+// Config is what the pages need.
+type Config struct {
+	Store       lifecycle.Reader // Required.
+	Hub         *live.Hub        // Optional; without it pages do not update by themselves.
+	Health      health.Reporter  // Optional; without it the freshness pill says that nothing is known.
+	API         http.Handler     // Optional; answers /api/v1 for the JSON tab of a task. Without it the tab only links.
+	Now         func() time.Time // Optional; default time.Now.
+	Log         *slog.Logger     // Optional; default discards.
+	Environment string           // Optional; a badge such as "production".
+	ReadOnly    bool             // Optional; says in a banner that actions are off.
+	Server      string           // Optional; the NATS URL that agents connect to, for the command of the empty page.
+	Prefix      string           // Optional; default "genbrain". The first token of task subjects, for the same.
+}
+
+// Web serves the pages.
+type Web struct {
+	cfg    Config
+	assets *static.Assets
+	board  *boardCache
+}
+
+// New checks the configuration and prepares the assets. It starts nothing.
+func New(cfg Config) (*Web, error) {
+	if cfg.Store == nil {
+		return nil, errors.New("web: Store is required")
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Prefix == "" {
+		cfg.Prefix = "genbrain"
+	}
+	assets, err := static.New()
+	if err != nil {
+		return nil, fmt.Errorf("prepare assets: %w", err)
+	}
+	return &Web{cfg: cfg, assets: assets, board: newBoardCache(cfg.Store, cfg.Now)}, nil
+}
+
+// Register adds the pages, their assets and the stream of changes to r.
+func (w *Web) Register(r gin.IRouter) {
+	assets := gin.WrapH(w.assets.Handler())
+	r.GET(static.Prefix+"*asset", assets)
+	r.HEAD(static.Prefix+"*asset", assets)
+	w.page(r, "/", w.overview)
+	w.page(r, "/tasks", w.tasks)
+	w.page(r, "/tasks/*id", w.task)
+	w.page(r, "/task", w.task)
+	w.page(r, "/payload", w.payload)
+	w.page(r, "/in-flight", w.inFlight)
+	w.page(r, "/agents", w.agents)
+	w.page(r, "/agents/*agent", w.agent)
+	w.page(r, "/dlq", w.deadLetters)
+	w.page(r, "/duplicates", w.duplicates)
+	w.page(r, "/capture", w.capture)
+	w.page(r, "/preferences", w.preferences)
+	if w.cfg.Hub != nil {
+		w.page(r, "/live", w.live)
+	}
+}
+
+// NotFound answers an address that no page has, for [gin.Engine.NoRoute].
+func (w *Web) NotFound(c *gin.Context) {
+	w.fail(c, lifecycle.ErrNotFound)
+}
+
+// policy allows our own files only: no inline script or style, no other host, no framing.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+func (w *Web) page(r gin.IRouter, path string, h func(*gin.Context) error) {
+	serve := func(c *gin.Context) {
+		header := c.Writer.Header()
+		header.Set("Content-Security-Policy", policy)
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Referrer-Policy", "same-origin")
+		if err := h(c); err != nil {
+			w.fail(c, err)
+		}
+	}
+	r.GET(path, serve)
+	r.HEAD(path, serve)
+}
+
+func (w *Web) now() lifecycle.Micros { return lifecycle.MicrosOf(w.cfg.Now()) }
+
+// rest is what follows prefix in the escaped path, unescaped once: an id may contain slashes and any bytes.
+func rest(c *gin.Context, prefix string) string {
+	raw := strings.TrimPrefix(c.Request.URL.EscapedPath(), prefix)
+	return unescape(raw)
+}
