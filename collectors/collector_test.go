@@ -30,6 +30,8 @@ type bench struct {
 	rec *recorder
 	cfg collectors.Config
 	src collectors.Source
+
+	refused int
 }
 
 func newBench(t *testing.T) *bench {

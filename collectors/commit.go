@@ -9,9 +9,6 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// suspectAfter is the number of failures in a row after which the store is asked whether it takes anything at all.
-const suspectAfter = 4
-
 // handle commits a batch and acknowledges it. While the store fails nothing is acknowledged and the same batch is tried again. It
 // errors when ctx is done first, or when the broker cannot be told.
 func (c *Collector) handle(ctx context.Context, batch []delivery) error {
@@ -67,7 +64,7 @@ func (c *Collector) persist(ctx context.Context, lines []Line, gaps []lifecycle.
 		c.status.failed()
 		c.status.set(health.Down, err.Error())
 		c.cfg.Logger.Warn("batch not stored", "lines", len(lines), "failures", failures, "err", err)
-		if failures >= suspectAfter && c.storeWorks(ctx) {
+		if c.suspect(ctx, lines, failures) {
 			if err := c.isolate(ctx, lines, gaps); err == nil {
 				return nil
 			}
@@ -77,32 +74,6 @@ func (c *Collector) persist(ctx context.Context, lines []Line, gaps []lifecycle.
 		}
 		pause = min(2*pause, 50*c.cfg.Retry)
 	}
-}
-
-// storeWorks reports whether the store takes a batch that has no line.
-func (c *Collector) storeWorks(ctx context.Context) bool {
-	_, err := c.cfg.Appender.Append(ctx, lifecycle.Batch{Watermarks: c.watermarks(c.pos)})
-	return err == nil
-}
-
-// isolate commits what the store takes and quarantines the lines that it refuses one by one, so that one line cannot block those
-// behind it.
-func (c *Collector) isolate(ctx context.Context, lines []Line, gaps []lifecycle.Gap) error {
-	err := c.commit(ctx, lines, gaps)
-	if err == nil {
-		return nil
-	}
-	if ctx.Err() != nil {
-		return err
-	}
-	if n := len(lines); n > 1 {
-		if err := c.isolate(ctx, lines[:n/2], gaps); err != nil {
-			return err
-		}
-		return c.isolate(ctx, lines[n/2:], nil)
-	}
-	refused := lifecycle.Batch{Gaps: gaps, Quarantined: []lifecycle.QuarantinedLine{lines[0].Quarantined("the store refuses it: " + err.Error())}}
-	return c.append(ctx, refused, decoded{lines: 1, upTo: lines[0].At, last: lines[0].Seq})
 }
 
 // commit decodes lines and stores what they say, once.

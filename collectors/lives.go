@@ -72,6 +72,9 @@ func (l Lives) deleted(at lifecycle.Micros) Lives {
 	if len(l) == 0 {
 		return Lives{{Deleted: at}}
 	}
+	if slices.ContainsFunc(l, func(known Life) bool { return known.Deleted == at }) {
+		return l
+	}
 	if i := l.before(at); i >= 0 && !l[i].Deleted.Known() {
 		l[i].Deleted = at
 	}

@@ -101,7 +101,7 @@ func readReportData(e *lifecycle.Event, ce event.Event) {
 	_ = json.Unmarshal(ce.Data(), &d.fields) // Data that is no object says nothing; the bytes stay in Raw.
 	if e.Agent == "" {
 		extension, _ := ce.Extensions()["agent"].(string)
-		e.Agent = firstNonEmpty(d.id("agent"), d.id("agent_id"), cleanID(extension))
+		e.Agent = firstNonEmpty(d.id("agent"), d.id("agent_id"), cleanID(extension), agentOfSource(ce.Source()))
 	}
 	e.Attempt = int(d.count("attempt", maxRetryNum))
 	e.Detail = lifecycle.Detail{
@@ -121,6 +121,15 @@ func readReportData(e *lifecycle.Event, ce event.Event) {
 	case lifecycle.ReportCompleted:
 		e.At = firstKnown(d.instant("completed_at"), e.At)
 	}
+}
+
+// agentOfSource reads the form that [Reporter] writes: /agents/<agent>.
+func agentOfSource(source string) string {
+	agent, ok := strings.CutPrefix(source, "/agents/")
+	if !ok || !ValidToken(agent) {
+		return ""
+	}
+	return cleanID(agent)
 }
 
 // maxExact is the largest count that is believed: beyond it numbers are not exact in JSON readers.
