@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fleetglass/fleet"
+	"fleetglass/internal/testkit"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -104,6 +105,14 @@ func observe(t *testing.T, js jetstream.JetStream, c fleet.Contract) {
 	if _, err := tasks.GetMsg(t.Context(), 1); err != nil {
 		t.Errorf("read a task: %v", err)
 	}
+	pub, err := js.Stream(t.Context(), fleet.CapturePub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, 5*time.Second, func() error {
+		_, err := pub.GetMsg(t.Context(), 1)
+		return err
+	})
 	if l := tasks.ListConsumers(t.Context()); l.Err() != nil {
 		t.Errorf("list consumers: %v", l.Err())
 	}
@@ -126,16 +135,21 @@ func observe(t *testing.T, js jetstream.JetStream, c fleet.Contract) {
 	if _, err := js.CreateOrUpdateConsumer(t.Context(), fleet.CapturePull, jetstream.ConsumerConfig{Durable: "fleetglass"}); err != nil {
 		t.Errorf("consume OBS_PULL: %v", err)
 	}
-	kv, err := js.KeyValue(t.Context(), fleet.BucketIdempotency)
+	kv, err := js.Stream(t.Context(), "KV_"+fleet.BucketIdempotency)
 	if err != nil {
-		t.Fatalf("open the records: %v", err)
+		t.Fatalf("find the records: %v", err)
 	}
-	watcher, err := kv.WatchAll(t.Context())
-	if err != nil {
-		t.Fatalf("watch the records: %v", err)
+	if _, err := kv.CreateOrUpdateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "fleetglass"}); err != nil {
+		t.Errorf("consume the records: %v", err)
 	}
-	if err := watcher.Stop(); err != nil {
-		t.Errorf("stop watching: %v", err)
+	if _, err := js.Conn().SubscribeSync(c.TaskSubjects()); err != nil {
+		t.Errorf("listen to publishes: %v", err)
+	}
+	if err := js.Conn().Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := js.Conn().LastError(); err != nil {
+		t.Errorf("the broker refused: %v", err)
 	}
 }
 
