@@ -20,8 +20,8 @@ var Table = []Rule{
 	{Package: "fleet/demo", Own: []string{"lifecycle", "fleet"}, Others: []string{"github.com/nats-io", "golang.org/x/sync"}},
 
 	{Package: "collectors", Own: []string{"lifecycle", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"}},
-	// What the broker still holds is read by the decoder of publishes, so that a repaired message looks like any other.
-	{Package: "collectors/brokerstate", Own: []string{"lifecycle", "fleet", "collectors", "collectors/publishes", "internal/health"},
+	// The reconciler's tests run the other collectors beside it.
+	{Package: "collectors/brokerstate", Own: []string{"lifecycle", "fleet", "collectors", "internal/health"},
 		Others: []string{"github.com/nats-io"}, Tests: []string{"collectors/*"}},
 	{Package: "collectors/*", Own: []string{"lifecycle", "fleet", "collectors", "internal/health"},
 		Others: []string{"github.com/nats-io", "github.com/cloudevents/sdk-go/v2"}},

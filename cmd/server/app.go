@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+
+	"golang.org/x/sync/errgroup"
+
+	"fleetglass/internal/health"
+	"fleetglass/internal/httpguard"
+)
+
+// App is the program, wired and listening, not yet serving.
+type App struct {
+	log      *slog.Logger
+	server   *http.Server
+	listener net.Listener
+	streams  *httpguard.Streams
+	agents   string // Where agents connect.
+	health   health.Group
+	workers  []worker
+	stops    []stop
+}
+
+// worker runs until its context ends.
+type worker struct {
+	name string
+	run  func(context.Context) error
+}
+
+// stop releases one part; the last one that was added is released first.
+type stop struct {
+	name string
+	run  func() error
+}
+
+func (a *App) onStop(name string, run func() error) { a.stops = append(a.stops, stop{name, run}) }
+
+func (a *App) work(name string, run func(context.Context) error) {
+	a.workers = append(a.workers, worker{name, run})
+}
+
+// Addr is the address of the pages and the API.
+func (a *App) Addr() string { return a.listener.Addr().String() }
+
+// AgentsURL is where agents connect to the broker.
+func (a *App) AgentsURL() string { return a.agents }
+
+// Run serves until ctx ends or a part fails, then stops in order: no new requests and the open ones answered, collectors done with
+// what they hold, broker, store.
+func (a *App) Run(ctx context.Context) error {
+	inner, stopWorkers := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWorkers()
+	group, failed := errgroup.WithContext(inner)
+	group.Go(a.serve)
+	for _, w := range a.workers {
+		group.Go(func() error {
+			if err := w.run(failed); err != nil {
+				return fmt.Errorf("%s: %w", w.name, err)
+			}
+			return nil
+		})
+	}
+	a.log.Info("serving", "pages", "http://"+a.Addr(), "agents", a.agents)
+	select {
+	case <-ctx.Done():
+		a.log.Info("stopping", "cause", context.Cause(ctx))
+	case <-failed.Done():
+	}
+	drained := a.drain()
+	stopWorkers()
+	err := errors.Join(group.Wait(), drained, a.Close())
+	a.log.Info("stopped")
+	return err
+}
+
+func (a *App) serve() error {
+	if err := a.server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve http: %w", err)
+	}
+	return nil
+}
+
+// drain answers the open requests and ends the live streams.
+func (a *App) drain() error {
+	a.streams.End()
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancel()
+	if err := a.server.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("drain http: %w", err), a.server.Close())
+	}
+	return nil
+}
+
+// Close releases everything in reverse order. It is idempotent.
+func (a *App) Close() error {
+	var errs []error
+	for len(a.stops) > 0 {
+		last := a.stops[len(a.stops)-1]
+		a.stops = a.stops[:len(a.stops)-1]
+		if err := last.run(); err != nil {
+			errs = append(errs, fmt.Errorf("stop %s: %w", last.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// joinClose adds what closing says to an error.
+func joinClose(err error, closeFn func() error) error { return errors.Join(err, closeFn()) }

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/internal/embednats"
+	"fleetglass/internal/health"
+)
+
+// broker is the connection to NATS, embedded or not.
+type broker struct {
+	conn     *nats.Conn
+	js       jetstream.JetStream
+	embedded *embednats.Server // Nil for a broker of one's own.
+}
+
+// openBroker starts the embedded broker and connects to it through memory, or connects to the given one.
+func openBroker(cfg Config, log *slog.Logger) (*broker, error) {
+	b := &broker{}
+	var err error
+	if cfg.Embedded() {
+		b.embedded, err = embednats.Start(embednats.Config{
+			Dir: filepath.Join(cfg.DataDir, "nats"), Contract: contract(cfg), Listen: cfg.NATSListen, Password: cfg.NATSPassword.Reveal(), Logger: log,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("start the embedded broker: %w", err)
+		}
+		b.conn, err = b.embedded.Connect(connectionLog(log)...)
+	} else {
+		b.conn, err = connect(cfg, log)
+	}
+	if err == nil {
+		b.js, err = newJetStream(b.conn, cfg.NATSDomain)
+	}
+	if err != nil {
+		return nil, joinClose(err, b.Close)
+	}
+	return b, nil
+}
+
+// Close drops the connection, then stops the embedded broker.
+func (b *broker) Close() error {
+	if b.conn != nil {
+		b.conn.Close()
+	}
+	if b.embedded != nil {
+		return b.embedded.Close()
+	}
+	return nil
+}
+
+// URL is where agents connect.
+func (b *broker) URL() string {
+	if b.embedded != nil {
+		return b.embedded.URL()
+	}
+	return b.conn.ConnectedUrlRedacted()
+}
+
+// Health says whether the connection is there and where agents connect.
+func (b *broker) Health() []health.Part {
+	p := health.Part{Name: "nats", Kind: "broker", State: health.OK, Detail: "connected to " + b.URL()}
+	if b.embedded != nil {
+		p.Detail = "embedded, agents connect to " + b.URL()
+		if moved, wanted := b.embedded.Moved(); moved {
+			p.Detail += ", because " + wanted + " was taken"
+		}
+	}
+	if !b.conn.IsConnected() {
+		p.State, p.Detail = health.Down, "not connected to the broker"
+		if err := b.conn.LastError(); err != nil {
+			p.Detail += ": " + err.Error()
+		}
+	}
+	return []health.Part{p}
+}
+
+// connect opens a connection to the configured servers and keeps trying when it is lost later. log may be nil.
+func connect(cfg Config, log *slog.Logger) (*nats.Conn, error) {
+	options := append(connectionLog(log), nats.Name("fleetglass"), nats.MaxReconnects(-1), nats.CustomInboxPrefix("_INBOX_obs"))
+	if cfg.NATSCreds != "" {
+		options = append(options, nats.UserCredentials(cfg.NATSCreds))
+	}
+	if cfg.NATSCA != "" {
+		options = append(options, nats.RootCAs(cfg.NATSCA))
+	}
+	if cfg.NATSCert != "" {
+		options = append(options, nats.ClientCert(cfg.NATSCert, cfg.NATSKey))
+	}
+	if cfg.NATSPassword != "" {
+		options = append(options, nats.UserInfo(cfg.NATSUser, cfg.NATSPassword.Reveal()))
+	}
+	servers := make([]string, len(cfg.NATSURL))
+	for i, u := range cfg.NATSURL {
+		servers[i] = u.Reveal()
+	}
+	nc, err := nats.Connect(strings.Join(servers, ","), options...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %v: %w", cfg.NATSURL, err)
+	}
+	return nc, nil
+}
+
+func connectionLog(log *slog.Logger) []nats.Option {
+	if log == nil {
+		return nil
+	}
+	return []nats.Option{
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				log.Warn("connection to nats lost", "error", err)
+			}
+		}),
+		nats.ReconnectHandler(func(nc *nats.Conn) { log.Info("connection to nats is back", "url", nc.ConnectedUrlRedacted()) }),
+		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
+			subject := ""
+			if sub != nil {
+				subject = sub.Subject
+			}
+			log.Warn("nats reports an error", "subject", subject, "error", err)
+		}),
+	}
+}
+
+func newJetStream(nc *nats.Conn, domain string) (jetstream.JetStream, error) {
+	var js jetstream.JetStream
+	var err error
+	if domain == "" {
+		js, err = jetstream.New(nc)
+	} else {
+		js, err = jetstream.NewWithDomain(nc, domain)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open jetstream: %w", err)
+	}
+	return js, nil
+}

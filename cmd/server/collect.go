@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/collectors"
+	"fleetglass/collectors/acks"
+	"fleetglass/collectors/advisories"
+	"fleetglass/collectors/brokerstate"
+	"fleetglass/collectors/idempotency"
+	"fleetglass/collectors/publishes"
+	"fleetglass/collectors/reports"
+	"fleetglass/fleet"
+	"fleetglass/internal/health"
+	"fleetglass/lifecycle"
+)
+
+// collector is what every source offers.
+type collector interface {
+	health.Reporter
+	Run(ctx context.Context) error
+}
+
+// collect prepares every source. Acknowledgements and advisories wait behind the gate until the publish lines captured before them are
+// stored.
+func (a *App) collect(cfg Config, js jetstream.JetStream, store lifecycle.Store, appender lifecycle.Appender) error {
+	incarnations, err := collectors.NewIncarnations(collectors.IncarnationsConfig{
+		JetStream: js, Appender: appender, Watermarks: store, Contract: contract(cfg),
+	})
+	if err != nil {
+		return err
+	}
+	gate, err := collectors.NewGate(collectors.GateConfig{
+		JetStream: js, Stream: fleet.CapturePub, Durable: collectors.DurableName("", publishes.SourceStored),
+	})
+	if err != nil {
+		return err
+	}
+	shared := collectors.Config{
+		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract(cfg), Gate: gate, Logger: a.log,
+	}
+	var all []collector
+	var errs []error
+	add := func(c collector, err error) {
+		all, errs = append(all, c), append(errs, err)
+	}
+	add(publishes.New(publishes.Config{Config: shared}))
+	add(publishes.NewAttempts(publishes.AttemptsConfig{Config: shared}))
+	add(acks.New(shared))
+	add(advisories.New(shared))
+	add(reports.New(shared))
+	add(idempotency.NewKV(shared))
+	add(brokerstate.New(brokerstate.Config{
+		JetStream: js, Appender: appender, Reader: store, Incarnations: incarnations, Contract: contract(cfg), Stored: decodeStored,
+		Interval: time.Duration(cfg.Poll), Logger: a.log,
+	}))
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, c := range all {
+		a.watch(c)
+		a.work("collector", c.Run)
+	}
+	return nil
+}
+
+// decodeStored reads a message as the collector of publishes does.
+func decodeStored(line collectors.Line, streams collectors.Streams, into *lifecycle.Batch) error {
+	return publishes.Decode(line, streams, publishes.DefaultBodyLimit, into)
+}
+
+// decodeReport reads one report that came over HTTP.
+func decodeReport(now func() time.Time) func(json.RawMessage) (lifecycle.Event, error) {
+	return func(body json.RawMessage) (lifecycle.Event, error) {
+		events, err := fleet.DecodeReports(body, fleet.ReportOrigin{Source: "http", At: lifecycle.MicrosOf(now())})
+		if err != nil {
+			return lifecycle.Event{}, err
+		}
+		if len(events) != 1 {
+			return lifecycle.Event{}, errors.New("want one event, not a batch")
+		}
+		return events[0], nil
+	}
+}

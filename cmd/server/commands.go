@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"fleetglass/internal/auth"
+	"fleetglass/internal/telemetry"
+)
+
+// terminal is where commands write.
+type terminal struct{ out, err io.Writer }
+
+func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
+
+type serveCmd struct{}
+
+// Run serves until the context ends.
+func (serveCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
+	log, err := telemetry.NewLog(t.err, l.cli.LogLevel, l.cli.LogFormat)
+	if err != nil {
+		return err
+	}
+	log.Info("starting", "version", version, l.effective())
+	app, err := New(ctx, l.cli.Config, log)
+	if err != nil {
+		return err
+	}
+	return app.Run(ctx)
+}
+
+type rebuildCmd struct{}
+
+// Run judges all stored events anew.
+func (rebuildCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
+	store, err := openStore(ctx, l.cli.Config)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	begin := time.Now()
+	events, err := store.Rebuild(ctx)
+	if err != nil {
+		return fmt.Errorf("rebuild: %w", err)
+	}
+	_, err = fmt.Fprintf(t.out, "%d events judged anew in %s\n", events, time.Since(begin).Round(time.Millisecond))
+	return err
+}
+
+type tokenCmd struct {
+	Name      string       `required:"" placeholder:"NAME" help:"Who uses the token; shown in the audit."`
+	Scopes    []auth.Scope `default:"read" placeholder:"SCOPE,…" help:"What it may do: read, report, triage:propose, triage:apply, triage:discard, admin."`
+	ExpiresIn Duration     `default:"365d" placeholder:"TIME" help:"When it ends; 0s for never."`
+}
+
+// Run prints a new token on the terminal and its entry for the tokens file on standard output.
+func (c tokenCmd) Run(t *terminal) error {
+	var expires time.Time
+	if c.ExpiresIn > 0 {
+		expires = time.Now().Add(time.Duration(c.ExpiresIn)).UTC().Truncate(time.Second)
+	}
+	text, entry := auth.NewToken(c.Name, c.Scopes, expires)
+	if err := entry.Validate(); err != nil {
+		return err
+	}
+	file, err := auth.Marshal(entry)
+	if err != nil {
+		return fmt.Errorf("write the entry: %w", err)
+	}
+	if _, err := fmt.Fprintf(t.err, "The token, shown only now: %s\n\nIts entry for --auth-tokens-file:\n", text); err != nil {
+		return err
+	}
+	_, err = t.out.Write(file)
+	return err
+}
+
+type versionCmd struct{}
+
+// Run prints the version.
+func (versionCmd) Run(t *terminal) error {
+	_, err := fmt.Fprintln(t.out, "fleetglass", version)
+	return err
+}
+
+type healthcheckCmd struct{}
+
+// Run asks the server that listens where this configuration says.
+func (healthcheckCmd) Run(ctx context.Context, l *loaded) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	host, port, err := net.SplitHostPort(l.cli.Listen)
+	if err != nil {
+		return err
+	}
+	if ip := net.ParseIP(host); host == "" || (ip != nil && ip.IsUnspecified()) {
+		host = "127.0.0.1"
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/healthz", nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("ask for health: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("ask for health: %s", response.Status)
+	}
+	return nil
+}

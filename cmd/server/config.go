@@ -1,0 +1,53 @@
+package main
+
+import "time"
+
+// Config is every setting of the program, typed and complete. A field's tags are its name, default and help: flags, the
+// environment (FLEETGLASS_ and the name in capitals), the configuration file and the table in README.md all read them.
+type Config struct {
+	File string `name:"config" type:"path" placeholder:"FILE" help:"YAML file with settings by their names here." group:"start"`
+
+	Listen      string   `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address of the pages and the API." group:"http"`
+	BaseURL     string   `name:"base-url" placeholder:"URL" help:"Address under which people reach the pages, for links and for the check of origins behind a proxy." group:"http"`
+	MaxBody     ByteSize `default:"4MB" placeholder:"SIZE" help:"Largest request body." group:"http"`
+	ReadOnly    bool     `help:"Refuse every request that would change something." group:"http"`
+	Environment string   `placeholder:"NAME" help:"Name shown as a badge on every page, such as production." group:"http"`
+
+	Token      Secret `placeholder:"TOKEN" help:"Bearer token with scope admin; set it in the environment or the file, not as a flag." group:"access"`
+	TokensFile string `name:"auth-tokens-file" type:"path" placeholder:"FILE" help:"YAML file with hashed bearer tokens and their scopes; fleetglass token writes entries." group:"access"`
+
+	DataDir     string   `default:"./fleetglass-data" type:"path" placeholder:"DIR" help:"Directory of the embedded broker and of SQLite." group:"store"`
+	DatabaseURL URL      `name:"database-url" placeholder:"URL" help:"Postgres, such as postgres://user:password@host/name; without it SQLite under the data directory." group:"store"`
+	Retention   Duration `default:"30d" placeholder:"TIME" help:"How long finished tasks and their events are kept." group:"store"`
+
+	NATSListen   string   `name:"nats-listen" default:"127.0.0.1:4222" placeholder:"ADDR" help:"Address of the embedded broker; when it is taken the next free port is used." group:"broker"`
+	NATSURL      []URL    `name:"nats-url" placeholder:"URL" help:"Broker to observe, instead of the embedded one; repeat it or separate with commas for a cluster." group:"broker"`
+	NATSPassword Secret   `name:"nats-password" placeholder:"TEXT" help:"Password of the broker; the embedded one needs it to listen beyond loopback (user fleet)." group:"broker"`
+	NATSUser     string   `name:"nats-user" placeholder:"NAME" help:"User of the broker, with --nats-password." group:"broker"`
+	NATSCreds    string   `name:"nats-creds" type:"path" placeholder:"FILE" help:"Credentials file for the broker." group:"broker"`
+	NATSCA       string   `name:"nats-ca" type:"path" placeholder:"FILE" help:"Certificate authorities of the broker." group:"broker"`
+	NATSCert     string   `name:"nats-cert" type:"path" placeholder:"FILE" help:"Our certificate for the broker." group:"broker"`
+	NATSKey      string   `name:"nats-key" type:"path" placeholder:"FILE" help:"Key of that certificate." group:"broker"`
+	NATSDomain   string   `name:"nats-domain" placeholder:"NAME" help:"JetStream domain of the fleet's streams." group:"broker"`
+	Prefix       string   `default:"genbrain" placeholder:"NAME" help:"First token of the fleet's subjects." group:"broker"`
+	Poll         Duration `name:"poll-interval" default:"2s" placeholder:"TIME" help:"How often the broker's own state is compared with what was seen." group:"broker"`
+	HeadersOnly  bool     `help:"Let the broker republish task headers without bodies, for privacy: bodies are then never shown and nothing can be replayed." group:"broker"`
+
+	FirestoreProject string `name:"firestore-project" placeholder:"ID" help:"Firestore project with the fleet's idempotency records; not supported yet, start refuses it." group:"broker"`
+
+	Demo     bool    `help:"Run a demonstration fleet of seven agents on the embedded broker." group:"demo"`
+	DemoSeed uint64  `default:"1" placeholder:"N" help:"Seed of the demonstration: the same seed tells the same story." group:"demo"`
+	DemoRate float64 `default:"1.5" placeholder:"N" help:"Tasks a second of the demonstration." group:"demo"`
+
+	LogLevel  string `default:"info" placeholder:"LEVEL" help:"Least level that is logged: debug, info, warn or error." group:"log"`
+	LogFormat string `default:"text" placeholder:"FORM" help:"Form of the log: text or json." group:"log"`
+}
+
+// Embedded reports whether the broker runs in this process.
+func (c Config) Embedded() bool { return len(c.NATSURL) == 0 }
+
+// Authenticated reports whether requests must carry a token.
+func (c Config) Authenticated() bool { return c.Token != "" || c.TokensFile != "" }
+
+// shutdownTimeout is how long a graceful stop may take before connections are cut.
+const shutdownTimeout = 10 * time.Second

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// vars is an environment of its own: tests do not read the process's.
+func vars(pairs ...string) environment {
+	return func(name string) (string, bool) {
+		for i := 0; i+1 < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1], true
+			}
+		}
+		return "", false
+	}
+}
+
+func writeFile(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestDefaultsServeTheEmbeddedBrokerOnLoopback(t *testing.T) {
+	t.Parallel()
+	l, err := load(nil, vars(), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := l.cli.Config
+	if cfg.Listen != "127.0.0.1:8080" || cfg.NATSListen != "127.0.0.1:4222" || !cfg.Embedded() || cfg.Authenticated() || cfg.Demo {
+		t.Errorf("defaults: %+v", cfg)
+	}
+	if time.Duration(cfg.Retention) != 30*24*time.Hour || cfg.MaxBody != 4_000_000 || filepath.Base(cfg.DataDir) != "fleetglass-data" {
+		t.Errorf("defaults: %+v", cfg)
+	}
+	if got := l.context.Command(); got != "serve" {
+		t.Errorf("command %q, want serve", got)
+	}
+}
+
+func TestFlagsBeatTheEnvironmentBeatsTheFileBeatsDefaults(t *testing.T) {
+	t.Parallel()
+	file := writeFile(t, "fleetglass.yaml", "listen: 127.0.0.1:1001\nprefix: file\nenvironment: file\nretention: 1d\ndemo: true\n")
+	l, err := load([]string{"--config", file, "--listen", "127.0.0.1:3003"},
+		vars("FLEETGLASS_LISTEN", "127.0.0.1:2002", "FLEETGLASS_PREFIX", "environ"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{l.cli.Listen, l.cli.Prefix, l.cli.Environment, l.cli.Retention.String(), fmt.Sprint(l.cli.Demo), l.cli.NATSListen}
+	want := []string{"127.0.0.1:3003", "environ", "file", "1d", "true", "127.0.0.1:4222"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheFileMayBeNamedInTheEnvironmentAndHoldLists(t *testing.T) {
+	t.Parallel()
+	file := writeFile(t, "fleetglass.yaml", "nats-url:\n  - nats://a:4222\n  - nats://b:4222\ndemo-rate: 2.5\n")
+	l, err := load(nil, vars("FLEETGLASS_CONFIG", file), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(l.cli.NATSURL) != 2 || l.cli.NATSURL[1].Reveal() != "nats://b:4222" || l.cli.DemoRate != 2.5 {
+		t.Errorf("settings: %v %v", l.cli.NATSURL, l.cli.DemoRate)
+	}
+}
+
+func TestEveryWrongSettingIsNamedAtOnce(t *testing.T) {
+	t.Parallel()
+	file := writeFile(t, "fleetglass.yaml", "retention: soon\nlissen: 127.0.0.1:1\nbase-url: {a: b}\n")
+	_, err := load([]string{
+		"--config", file, "--max-body", "huge", "--demo-rate", "fast", "--log-level", "loud", "--nats-url", "http://x", "--nats-creds", "/no/such/file",
+		"--firestore-project", "p", "--nats-cert", file, "--demo",
+	}, vars("FLEETGLASS_LISTEN", "0.0.0.0:8080", "FLEETGLASS_DATABASE_URL", "mysql://u:hunter2@h/d", "FLEETGLASS_POLL_INTERVAL", "1ms",
+		"FLEETGLASS_READ_ONLY", "perhaps", "FLEETGLASS_TOKEN", "", "FLEETGLASS_PREFIX", "a b"), io.Discard)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{
+		"--retention (FLEETGLASS_RETENTION)", `"lissen" is not a setting`, "--base-url", "--max-body", "--demo-rate", "--log-level", "--nats-url",
+		"--nats-creds", "--firestore-project", "--nats-cert", "--demo (", "--listen (FLEETGLASS_LISTEN)", "--database-url", "--poll-interval",
+		"--read-only", "--prefix",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not name %q:\n%v", want, err)
+		}
+	}
+	if strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("the error shows a password:\n%v", err)
+	}
+}
+
+func TestWithoutAuthenticationOnlyLoopbackIsListenedOn(t *testing.T) {
+	t.Parallel()
+	tokens := writeFile(t, "tokens.yaml", "tokens: []")
+	for _, address := range []string{"0.0.0.0:8080", ":8080", "[::]:8080", "192.0.2.1:80", "fleetglass.example.org:80"} {
+		_, err := load([]string{"--listen", address}, vars(), io.Discard)
+		if err == nil || !strings.Contains(err.Error(), "FLEETGLASS_TOKEN") || !strings.Contains(err.Error(), "--auth-tokens-file") {
+			t.Errorf("%s: got %v, want an error that says how to configure authentication", address, err)
+		}
+		if _, err := load([]string{"--listen", address, "--auth-tokens-file", tokens}, vars(), io.Discard); err != nil {
+			t.Errorf("%s with tokens: %v", address, err)
+		}
+		if _, err := load([]string{"--nats-listen", address}, vars(), io.Discard); err == nil || !strings.Contains(err.Error(), "FLEETGLASS_NATS_PASSWORD") {
+			t.Errorf("broker on %s: got %v, want an error that names the password", address, err)
+		}
+	}
+	for _, address := range []string{"127.0.0.1:0", "[::1]:8080", "localhost:8080", "127.8.8.8:1"} {
+		if _, err := load([]string{"--listen", address}, vars(), io.Discard); err != nil {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+func TestSecretsDoNotShowThemselves(t *testing.T) {
+	t.Parallel()
+	l, err := load([]string{
+		"--token", "hunter2-hunter2-hunter2-hunter2", "--database-url", "postgres://ada:hunter2@db/fleet?password=hunter2", "--nats-url",
+		"nats://ada:hunter2@a,tls://hunter2@b:4222", "--nats-user", "x", "--nats-password", "hunter2",
+	}, vars(), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := fmt.Sprintf("%v %+v %#v %s", l.cli.Config, l.cli.Config, l.cli.Config, l.effective())
+	if i := strings.Index(shown, "hunter2"); i >= 0 {
+		t.Errorf("a secret shows itself: …%s…", shown[max(0, i-60):min(len(shown), i+20)])
+	}
+	if !strings.Contains(shown, "ada:xxxxx@db") {
+		t.Errorf("the rest of an address should show: %s", shown)
+	}
+	if l.cli.Token.Reveal() != "hunter2-hunter2-hunter2-hunter2" || !strings.Contains(l.cli.DatabaseURL.Reveal(), "ada:hunter2@") {
+		t.Error("a secret was changed")
+	}
+}
+
+func TestTheEffectiveConfigurationListsEverySetting(t *testing.T) {
+	t.Parallel()
+	l, err := load([]string{"--prefix", "acme", "--token", strings.Repeat("s", 30)}, vars(), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]string{}
+	for _, a := range l.effective().Value.Group() {
+		shown[a.Key] = a.Value.String()
+	}
+	for _, flag := range l.context.Model.Flags {
+		if _, ok := shown[flag.Name]; !ok && flag.Name != "help" {
+			t.Errorf("%s is not in the effective configuration", flag.Name)
+		}
+	}
+	if shown["prefix"] != "acme" || shown["token"] != "[redacted]" || shown["retention"] != "30d" || shown["max-body"] != "4MB" {
+		t.Errorf("effective configuration: %v", shown)
+	}
+}
+
+func TestUnknownFlagsAndCommandsAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"--lissen", "x"}, {"fly"}, {"provision", "--force"}} {
+		if _, err := load(args, vars(), io.Discard); err == nil {
+			t.Errorf("%v: no error", args)
+		}
+	}
+}
+
+func TestHelpSaysWhatThereIs(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if code := run(t.Context(), []string{"--help"}, vars("FLEETGLASS_LISTEN", "nonsense"), &out, io.Discard); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	for _, want := range []string{"provision", "rebuild", "healthcheck", "--nats-url", "FLEETGLASS_NATS_URL", "--auth-tokens-file"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("help lacks %q:\n%s", want, &out)
+		}
+	}
+}
+
+func TestValuesReadWhatTheyWrite(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"30d": "30d", "1d12h": "1d12h0m0s", "90s": "1m30s", "0s": "0s", "36h": "1d12h0m0s"} {
+		var d Duration
+		if err := d.UnmarshalText([]byte(text)); err != nil || d.String() != want {
+			t.Errorf("duration %q: got %q, %v; want %q", text, d, err, want)
+		}
+	}
+	for text, want := range map[string]ByteSize{"4MB": 4e6, "512kB": 512e3, "1.5GB": 1.5e9, "100": 100, "7B": 7} {
+		var b, again ByteSize
+		if err := b.UnmarshalText([]byte(text)); err != nil || b != want {
+			t.Errorf("size %q: got %d, %v; want %d", text, b, err, want)
+		}
+		if err := again.UnmarshalText([]byte(b.String())); err != nil || again != b {
+			t.Errorf("size %s does not read back: %d, %v", b, again, err)
+		}
+	}
+	for _, text := range []string{"", "d", "-1d", "1x", "soon", "99999999d"} {
+		if err := new(Duration).UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("duration %q: no error", text)
+		}
+	}
+	for _, text := range []string{"", "-1MB", "MB", "4TB", "1e400", "NaN"} {
+		if err := new(ByteSize).UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("size %q: no error", text)
+		}
+	}
+}

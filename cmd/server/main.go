@@ -1,0 +1,40 @@
+// Command fleetglass observes an AI-agent fleet on NATS JetStream and serves what it sees as pages and as a JSON API.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// version is set when the program is linked.
+var version = "dev"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.LookupEnv, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run does what the command line says and returns the exit code: 0 in good order, 1 for a failure, 2 for a wrong configuration.
+func run(ctx context.Context, args []string, env environment, stdout, stderr io.Writer) int {
+	l, err := load(args, env, stdout)
+	switch {
+	case errors.Is(err, errHelp):
+		return 0
+	case err != nil:
+		_, _ = fmt.Fprintf(stderr, "fleetglass: the configuration is not usable:\n%s\n", indent(err.Error()))
+		return 2
+	}
+	l.context.BindTo(ctx, (*context.Context)(nil))
+	if err := l.context.Run(l, &terminal{out: stdout, err: stderr}); err != nil {
+		_, _ = fmt.Fprintf(stderr, "fleetglass: %v\n", err)
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"fleetglass/fleet"
+)
+
+type provisionCmd struct {
+	Apply       bool `help:"Carry the plan out; without it nothing is changed."`
+	Permissions bool `help:"Print the least-privilege permissions of each part of Fleetglass too."`
+}
+
+// Run shows the difference between the broker and what Fleetglass needs, and removes it when told to.
+func (c provisionCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
+	if l.cli.Embedded() {
+		return errors.New("the embedded broker is set up at every start; give --nats-url for the broker to look at")
+	}
+	nc, err := connect(l.cli.Config, nil)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	js, err := newJetStream(nc, l.cli.NATSDomain)
+	if err != nil {
+		return err
+	}
+	plan, err := fleet.NewPlan(ctx, js, streams(l.cli.Config))
+	if err != nil {
+		return err
+	}
+	text := plan.String()
+	if c.Permissions {
+		text += "\n" + plan.PermissionsText()
+	}
+	if _, err := fmt.Fprint(t.out, text); err != nil {
+		return err
+	}
+	switch {
+	case plan.Empty() && len(plan.Blocked()) == 0:
+		return nil
+	case !c.Apply:
+		_, err := fmt.Fprintln(t.out, "nothing was changed; run it again with --apply to carry this out")
+		return err
+	}
+	if err := plan.Apply(ctx); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(t.out, "applied")
+	return err
+}
+
+// streams says how the streams of the configured fleet are to be set up.
+func streams(cfg Config) fleet.Streams {
+	s := fleet.Streams{Contract: contract(cfg)}
+	if cfg.HeadersOnly {
+		s.Bodies = fleet.HeadersOnly
+	}
+	return s
+}
+
+func contract(cfg Config) fleet.Contract {
+	c := fleet.NewContract(cfg.Prefix)
+	c.Domain = cfg.NATSDomain
+	return c
+}

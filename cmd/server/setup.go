@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/fleet"
+	"fleetglass/internal/health"
+)
+
+// setup watches whether the streams that Fleetglass reads exist. It changes nothing: streams of a foreign broker are created by
+// `fleetglass provision --apply` only.
+type setup struct {
+	js    jetstream.JetStream
+	every time.Duration
+	log   *slog.Logger
+
+	mu   sync.Mutex
+	part health.Part
+}
+
+func newSetup(js jetstream.JetStream, log *slog.Logger) *setup {
+	return &setup{js: js, every: 10 * time.Second, log: log, part: health.Part{Name: "streams", Kind: "broker", State: health.Starting}}
+}
+
+// needed are the streams without which nothing is seen.
+var needed = []string{fleet.StreamTasks, fleet.CapturePub, fleet.CaptureAck, fleet.CaptureEvt}
+
+// Run looks again and again until ctx is done.
+func (s *setup) Run(ctx context.Context) error {
+	tick := time.NewTicker(s.every)
+	defer tick.Stop()
+	for {
+		s.look(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *setup) look(ctx context.Context) {
+	part := health.Part{Name: "streams", Kind: "broker", State: health.OK, LastAt: time.Now()}
+	var missing []string
+	for _, name := range needed {
+		_, err := s.js.Stream(ctx, name)
+		switch {
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			missing = append(missing, name)
+		case err != nil:
+			part.State, part.Detail = health.Down, fmt.Sprintf("look for stream %s: %v", name, err)
+		}
+	}
+	if len(missing) > 0 {
+		part.State, part.Detail = health.Down, missingText(missing)
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	s.set(part)
+}
+
+func missingText(missing []string) string {
+	noun, verb := "stream", "is"
+	if len(missing) > 1 {
+		noun, verb = "streams", "are"
+	}
+	if strings.HasPrefix(missing[0], "OBS_") {
+		noun = "capture " + noun
+	}
+	return fmt.Sprintf("%s %s %s missing; run fleetglass provision --apply", noun, strings.Join(missing, ", "), verb)
+}
+
+func (s *setup) set(part health.Part) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if part.State == health.Down && part.Detail != s.part.Detail {
+		s.log.Warn("the broker is not set up", "detail", part.Detail)
+	}
+	s.part = part
+}
+
+// Health says what is missing.
+func (s *setup) Health() []health.Part {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return []health.Part{s.part}
+}

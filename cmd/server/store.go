@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"fleetglass/internal/health"
+	"fleetglass/lifecycle"
+	"fleetglass/lifecycle/postgres"
+	"fleetglass/lifecycle/sqlite"
+)
+
+// openStore opens the configured database and brings its schema up to date.
+func openStore(ctx context.Context, cfg Config) (lifecycle.Store, error) {
+	if cfg.DatabaseURL != "" {
+		store, err := postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL.Reveal(), History: time.Duration(cfg.Retention) + 15*24*time.Hour})
+		if err != nil {
+			return nil, err
+		}
+		return store, nil
+	}
+	if err := os.MkdirAll(cfg.DataDir, 0o750); err != nil {
+		return nil, fmt.Errorf("make the data directory: %w", err)
+	}
+	store, err := sqlite.Open(ctx, sqlite.Config{Path: filepath.Join(cfg.DataDir, "fleetglass.db")})
+	if err != nil {
+		return nil, err
+	}
+	return store, nil
+}
+
+const (
+	pingEvery   = 2 * time.Second
+	pingTimeout = 2 * time.Second
+)
+
+// pinger says whether a store answers. It asks at most every two seconds, however often it is asked.
+type pinger struct {
+	store interface{ Ping(context.Context) error }
+	now   func() time.Time
+
+	mu   sync.Mutex
+	part health.Part
+	next time.Time
+}
+
+// Health asks the store.
+func (p *pinger) Health() []health.Part {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now := p.now(); !now.Before(p.next) {
+		ctx, cancel := context.WithTimeout(context.Background(), pingTimeout)
+		defer cancel()
+		p.part = health.Part{Name: "store", Kind: "store", State: health.OK, LastAt: now}
+		if err := p.store.Ping(ctx); err != nil {
+			p.part.State, p.part.Detail = health.Down, "the database does not answer"
+		}
+		p.next = now.Add(pingEvery)
+	}
+	return []health.Part{p.part}
+}

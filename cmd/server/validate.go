@@ -1,0 +1,141 @@
+package main
+
+import (
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"fleetglass/fleet"
+)
+
+// validate adds everything that is wrong with the values themselves or does not go together.
+func (c *Config) validate(p *problems) {
+	checkAddress(p, "listen", c.Listen)
+	if c.Embedded() {
+		checkAddress(p, "nats-listen", c.NATSListen)
+	}
+	if !c.Authenticated() && !loopback(c.Listen) {
+		p.add("listen", "%s is not a loopback address, so everybody who reaches it could read the fleet's tasks: set %s (for one token) or --%s "+
+			"(see fleetglass token --help), or listen on 127.0.0.1", c.Listen, envName("token"), "auth-tokens-file")
+	}
+	c.validateBroker(p)
+	c.validateStore(p)
+	if c.Token != "" && len(c.Token) < 24 {
+		p.add("token", "is shorter than 24 characters; fleetglass token makes a good one")
+	}
+	if c.BaseURL != "" {
+		if u, err := url.Parse(c.BaseURL); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+			p.add("base-url", "%q is not an address such as https://fleetglass.example.org", c.BaseURL)
+		}
+	}
+	if c.MaxBody < 1000 {
+		p.add("max-body", "%s is less than 1kB", c.MaxBody)
+	}
+	if c.DemoRate <= 0 || c.DemoRate > 1000 {
+		p.add("demo-rate", "%v is not between 0 and 1000", c.DemoRate)
+	}
+	checkChoice(p, "log-level", c.LogLevel, "debug", "info", "warn", "error")
+	checkChoice(p, "log-format", c.LogFormat, "text", "json")
+	if c.Demo && !c.Embedded() {
+		p.add("demo", "publishes invented tasks and therefore runs on the embedded broker only; leave --nats-url out")
+	}
+}
+
+func (c *Config) validateBroker(p *problems) {
+	for _, u := range c.NATSURL {
+		parsed, err := url.Parse(u.Reveal())
+		switch {
+		case err != nil || parsed.Host == "":
+			p.add("nats-url", "%s is not an address such as nats://host:4222", u)
+		case !strings.Contains(" nats tls ws wss ", " "+parsed.Scheme+" "):
+			p.add("nats-url", "%s: the scheme is not one of nats, tls, ws, wss", u)
+		}
+	}
+	for name, file := range map[string]string{"nats-creds": c.NATSCreds, "nats-ca": c.NATSCA, "nats-cert": c.NATSCert, "nats-key": c.NATSKey} {
+		if file != "" && c.Embedded() {
+			p.add(name, "is for a broker given by --nats-url")
+		}
+		checkFile(p, name, file)
+	}
+	if (c.NATSCert == "") != (c.NATSKey == "") {
+		p.add("nats-cert", "and --nats-key go together")
+	}
+	if c.Embedded() && c.NATSPassword == "" && !loopback(c.NATSListen) {
+		p.add("nats-listen", "%s is not a loopback address, so everybody who reaches it could read and publish tasks: set %s, or listen on 127.0.0.1",
+			c.NATSListen, envName("nats-password"))
+	}
+	if !c.Embedded() && (c.NATSUser == "") != (c.NATSPassword == "") {
+		p.add("nats-user", "and --nats-password go together")
+	}
+	if err := fleet.NewContract(c.Prefix).Validate(); err != nil {
+		p.add("prefix", "%w", err)
+	}
+	if d := time.Duration(c.Poll); d < 100*time.Millisecond || d > time.Hour {
+		p.add("poll-interval", "%s is not between 100ms and 1h", c.Poll)
+	}
+	if c.FirestoreProject != "" {
+		p.add("firestore-project", "Firestore is not supported yet; leave it out, idempotency records are then read from reports")
+	}
+}
+
+func (c *Config) validateStore(p *problems) {
+	if c.DatabaseURL != "" {
+		u, err := url.Parse(c.DatabaseURL.Reveal())
+		if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
+			p.add("database-url", "%s is not an address such as postgres://user:password@host/name", c.DatabaseURL)
+		}
+	}
+	if time.Duration(c.Retention) < time.Hour {
+		p.add("retention", "%s is less than 1h", c.Retention)
+	}
+	if c.DataDir == "" {
+		p.add("data-dir", "is empty")
+	}
+	checkFile(p, "auth-tokens-file", c.TokensFile)
+}
+
+func checkChoice(p *problems, setting, value string, choices ...string) {
+	if !slices.Contains(choices, value) {
+		p.add(setting, "%q is not one of %s", value, strings.Join(choices, ", "))
+	}
+}
+
+func checkFile(p *problems, setting, name string) {
+	if name == "" {
+		return
+	}
+	if f, err := os.Open(name); err != nil {
+		p.add(setting, "%w", err)
+	} else {
+		_ = f.Close()
+	}
+}
+
+func checkAddress(p *problems, setting, address string) {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		p.add(setting, "%q is not an address such as 127.0.0.1:8080", address)
+		return
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		p.add(setting, "%q has no valid port", address)
+	}
+}
+
+// loopback reports whether only this machine reaches the address. A name other than localhost is not looked up: what it means
+// may change.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}

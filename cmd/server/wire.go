@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"fleetglass/api"
+	"fleetglass/fleet"
+	"fleetglass/internal/health"
+	"fleetglass/internal/httpguard"
+	"fleetglass/internal/live"
+	"fleetglass/internal/telemetry"
+	"fleetglass/lifecycle"
+	"fleetglass/web"
+)
+
+// hubSize is how many tasks' latest changes a reader may be behind before it has to load everything again.
+const hubSize = 10_000
+
+// New opens and connects everything and starts to listen, in the order in which the parts need each other. On an error what was
+// opened is closed again. The caller calls [App.Run], or [App.Close] instead.
+func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) {
+	now := time.Now
+	a := &App{log: log}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.Close())
+		}
+	}()
+
+	metrics := telemetry.NewRegistry(version, log)
+
+	store, err := openStore(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open the store: %w", err)
+	}
+	a.onStop("store", store.Close)
+	a.watch(&pinger{store: store, now: now})
+
+	nats, err := openBroker(cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	a.onStop("nats", nats.Close)
+	a.watch(nats)
+	a.agents = nats.URL()
+	if cfg.Embedded() {
+		if _, err := fleet.Provision(ctx, nats.js, streams(cfg)); err != nil {
+			return nil, fmt.Errorf("set up the embedded broker: %w", err)
+		}
+	}
+	setup := newSetup(nats.js, log)
+	a.watch(setup)
+	a.work("streams", setup.Run)
+
+	hub := live.NewHub(hubSize)
+	appender := live.Wrap(telemetry.NewAppender(metrics, store, now), hub)
+	if err := a.collect(cfg, nats.js, store, appender); err != nil {
+		return nil, fmt.Errorf("prepare the collectors: %w", err)
+	}
+	keep := &retention{store: store, keep: time.Duration(cfg.Retention), now: now, log: log}
+	a.work("retention", keep.Run)
+	if err := a.demonstrate(cfg, nats, log); err != nil {
+		return nil, fmt.Errorf("prepare the demonstration: %w", err)
+	}
+
+	metrics.MustRegister(telemetry.Health{Parts: a.health}, telemetry.NewFleet(store, now))
+	if err := a.serveHTTP(cfg, metrics, store, appender, hub, now); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// watch adds a part to what /readyz and the pages say about health.
+func (a *App) watch(r health.Reporter) { a.health = append(a.health, r) }
+
+// serveHTTP builds pages and API and begins to listen.
+func (a *App) serveHTTP(cfg Config, metrics *telemetry.Registry, store lifecycle.Store, appender lifecycle.Appender, hub *live.Hub,
+	now func() time.Time,
+) error {
+	access, err := newAuth(cfg, now, a.log)
+	if err != nil {
+		return err
+	}
+	engine := newEngine(metrics, now)
+	calls, err := api.New(api.Config{
+		Store: store, Appender: appender, Hub: hub, Health: a.health, Fleet: api.Fleet{DecodeReport: decodeReport(now), AgentOf: fleet.AgentOfWorker},
+		Now: now, Log: a.log, Options: api.Options{Version: version, Limits: limits(cfg)},
+	})
+	if err != nil {
+		return err
+	}
+	calls.Register(engine)
+	pages, err := web.New(web.Config{
+		Store: store, Hub: hub, Health: a.health, API: engine, Now: now, Log: a.log, Environment: cfg.Environment, ReadOnly: cfg.ReadOnly,
+		Server: a.agents, Prefix: cfg.Prefix,
+	})
+	if err != nil {
+		return err
+	}
+	pages.Register(engine)
+	answerOthers(engine, pages.NotFound, a.log)
+
+	a.streams = httpguard.NewStreams(writePatience)
+	handler, err := guard(cfg, access, a.streams, engine, a.log)
+	if err != nil {
+		return err
+	}
+	if a.listener, err = listen(cfg.Listen); err != nil {
+		return err
+	}
+	a.onStop("listener", closeQuietly(a.listener))
+	a.server = newServer(handler, a.log)
+	return nil
+}
