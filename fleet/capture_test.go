@@ -120,3 +120,29 @@ func TestProbeReportsAClosedConnection(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+func TestTheLargestPayloadIsCapturedWhole(t *testing.T) {
+	t.Parallel()
+	js := testkit.JetStream(t, testkit.Broker(t))
+	body := make([]byte, 8<<20-1024)
+	for i := range body {
+		body[i] = byte(i * 7)
+	}
+	if _, err := js.Publish(t.Context(), fleet.NewContract("").TaskSubject("cto", "code_review"), body, jetstream.WithMsgID("big")); err != nil {
+		t.Fatal(err)
+	}
+	for _, stream := range []string{fleet.CapturePub, fleet.CaptureRaw} {
+		awaitSeq(t, js, stream, 1)
+		s, err := js.Stream(t.Context(), stream)
+		if err != nil {
+			t.Fatal(err)
+		}
+		msg, err := s.GetMsg(t.Context(), 1)
+		if err != nil {
+			t.Fatalf("%s: %v", stream, err)
+		}
+		if fleet.Fingerprint(msg.Data) != fleet.Fingerprint(body) {
+			t.Errorf("%s holds another body of %d bytes", stream, len(msg.Data))
+		}
+	}
+}

@@ -428,3 +428,95 @@ func TestKeysAreDeterministicAndDistinct(t *testing.T) {
 		t.Error("a function is no input")
 	}
 }
+
+func TestAWorkerWhoseConsumerIsDeletedGoesOn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.work(t, b.records, func(context.Context, fleet.Delivery) (string, error) { return "x", nil })
+	b.publish(t, fleet.NewTask{ID: "t-1"})
+	b.awaitAnswers(t, "1 +ACK")
+	if err := b.js.DeleteConsumer(t.Context(), fleet.StreamTasks, fleet.WorkerName("cto")); err != nil {
+		t.Fatal(err)
+	}
+	b.publish(t, fleet.NewTask{ID: "t-2"})
+	b.awaitAnswers(t, "1 +ACK", "1 +ACK")
+}
+
+func TestAStoppingWorkerAnswersWhatItHolds(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	started := make(chan struct{})
+	w, err := fleet.NewWorker(fleet.WorkerConfig{
+		JetStream: b.js, Contract: b.contract, Agent: "cto", Records: b.records,
+		Handle: func(ctx context.Context, d fleet.Delivery) (string, error) {
+			if d.Task.ID == "finishes" {
+				close(started)
+				<-ctx.Done()
+				return "done in time", nil
+			}
+			close(started)
+			<-ctx.Done()
+			return "", ctx.Err()
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range []struct {
+		id   string
+		want []string
+	}{{"finishes", []string{"1 +ACK"}}, {"gives up", []string{"1 +ACK", "1 -NAK"}}} {
+		started = make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- w.Run(ctx) }()
+		b.publish(t, fleet.NewTask{ID: task.id})
+		<-started
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("%s: %v", task.id, err)
+		}
+		b.awaitAnswers(t, task.want...)
+	}
+	if r, err := b.records.Find(t.Context(), "finishes"); err != nil || r == nil {
+		t.Errorf("what was done while stopping is not recorded: %v", err)
+	}
+}
+
+func TestAWorkerWithoutATaskStreamErrors(t *testing.T) {
+	t.Parallel()
+	js := testkit.JetStream(t, testkit.BareBroker(t))
+	w, err := fleet.NewWorker(fleet.WorkerConfig{
+		JetStream: js, Contract: fleet.NewContract(""), Agent: "cto", Records: &checking{},
+		Handle: func(context.Context, fleet.Delivery) (string, error) { return "", nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Run(t.Context()); err == nil {
+		t.Error("ran without a stream")
+	}
+}
+
+func FuzzReadRecord(f *testing.F) {
+	f.Add([]byte(`{"taskId":"t","agentId":"cto","completedAt":1763650000123,"expiresAt":"x","natsStreamSeq":-1}`))
+	f.Add([]byte(`{"taskId":{},"completedAt":[]}`))
+	f.Add([]byte("\x00"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r, err := fleet.ReadRecord(body)
+		if err != nil {
+			return
+		}
+		if r.TaskID == "" || len(r.TaskID) > 200 {
+			t.Fatalf("task id %q", r.TaskID)
+		}
+		written, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := fleet.ReadRecord(written)
+		if err != nil || again.TaskID != r.TaskID {
+			t.Fatalf("wrote %s, read %+v, %v", written, again, err)
+		}
+	})
+}

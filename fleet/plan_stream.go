@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -14,7 +15,7 @@ import (
 var (
 	neededOfCapture = []string{"subjects", "no_ack", "discard", "sources", "republish", "mirror", "sealed", "subject_transform"}
 	neededOfTasks   = []string{"republish"}
-	neededOfRecords = []string{"allow_msg_ttl", "subject_delete_marker_ttl"}
+	neededOfRecords = []string{"allow_msg_ttl"}
 )
 
 // fixed are fields that the broker refuses to change on an existing stream.
@@ -41,14 +42,28 @@ func planStream(wanted jetstream.StreamConfig, existing map[string]map[string]an
 		keepBodies(want, have, s.Bodies)
 		c.checkTasks(have, s.Contract)
 	}
-	if wanted.Name == recordsStream && asInt(have["max_msgs_per_subject"]) < asInt(want["max_msgs_per_subject"]) {
-		needed = append(slices.Clone(needed), "max_msgs_per_subject")
+	if wanted.Name == recordsStream {
+		needed = append(slices.Clone(needed), tooLow(want, have, "max_msgs_per_subject", "subject_delete_marker_ttl")...)
 	}
 	for _, field := range union(needed, compared) {
 		c.compare(field, want[field], have[field], slices.Contains(needed, field))
 	}
 	c.settle()
 	return c, nil
+}
+
+// minMarker is how long a marker must be kept at least.
+const minMarker = time.Minute
+
+// tooLow are the fields that must be raised: below five revisions, or markers of a minute, a watcher that was away misses the end of a record.
+func tooLow(want, have map[string]any, fields ...string) []string {
+	var low []string
+	for _, field := range fields {
+		if n := asInt(have[field]); n <= 0 || n < min(asInt(want[field]), int(minMarker)) {
+			low = append(low, field)
+		}
+	}
+	return low
 }
 
 func neededFields(stream string) []string {

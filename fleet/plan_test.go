@@ -145,3 +145,56 @@ func TestWhatAPersonMustDecideIsBlocked(t *testing.T) {
 		})
 	}
 }
+
+func TestAnExistingBucketGetsMarkersAndKeepsItsRetention(t *testing.T) {
+	t.Parallel()
+	js := testkit.JetStream(t, testkit.BareBroker(t))
+	kv, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: fleet.BucketIdempotency, TTL: 100 * time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kv.PutString(t.Context(), "t-1", "{}"); err != nil {
+		t.Fatal(err)
+	}
+	s := fleet.Streams{Contract: fleet.NewContract("")}
+	plan, err := fleet.Provision(t.Context(), js, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"~ update bucket task-idempotency", "~ max_msgs_per_subject: 1 -> 5", "= max_age: 100h0m0s is kept"} {
+		if !strings.Contains(plan.String(), want) {
+			t.Errorf("plan lacks %q:\n%s", want, plan)
+		}
+	}
+	status, err := kv.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status.History() != 5 || status.TTL() != 100*time.Hour || status.LimitMarkerTTL() != time.Hour {
+		t.Errorf("history %d, ttl %s, markers %s", status.History(), status.TTL(), status.LimitMarkerTTL())
+	}
+	if _, err := kv.Get(t.Context(), "t-1"); err != nil {
+		t.Errorf("what was in the bucket: %v", err)
+	}
+	again, err := fleet.NewPlan(t.Context(), js, s)
+	if err != nil || !again.Empty() {
+		t.Errorf("second plan: %v\n%s", err, again)
+	}
+}
+
+func TestALongerHistoryIsNotShortened(t *testing.T) {
+	t.Parallel()
+	js := testkit.JetStream(t, testkit.BareBroker(t))
+	if _, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: fleet.BucketIdempotency, History: 20, LimitMarkerTTL: 2 * time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := fleet.NewPlan(t.Context(), js, fleet.Streams{Contract: fleet.NewContract("")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range plan.Changes {
+		if c.Stream == "KV_"+fleet.BucketIdempotency && c.Action != fleet.ActionNone {
+			t.Errorf("the bucket is to be changed:\n%s", plan)
+		}
+	}
+}
