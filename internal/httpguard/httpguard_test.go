@@ -23,6 +23,7 @@ var quiet = slog.New(slog.DiscardHandler)
 func text(contentType, body string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", contentType)
+		w.Header().Set("Vary", "Cookie")
 		_, _ = io.WriteString(w, body)
 	})
 }
@@ -124,6 +125,9 @@ func TestTextIsCompressedAndStreamsAreNot(t *testing.T) {
 		r.Header.Set("Accept-Encoding", tt.accept)
 		w := httptest.NewRecorder()
 		wrap(text(tt.contentType, tt.body)).ServeHTTP(w, r)
+		if vary := strings.Join(w.Header().Values("Vary"), ","); gains(tt.contentType) && vary != "Cookie,Accept-Encoding" {
+			t.Errorf("%s: Vary is %q, want what the handler said and Accept-Encoding", tt.contentType, vary)
+		}
 		if got := w.Header().Get("Content-Encoding"); got != tt.want {
 			t.Errorf("%s for %q: encoding %q, want %q", tt.contentType, tt.accept, got, tt.want)
 		}
