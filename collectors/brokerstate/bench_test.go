@@ -179,6 +179,40 @@ func (b *bench) events(task string) string {
 	return out.String()
 }
 
+// polls waits until each part has polled n more times.
+func (b *bench) polls(t *testing.T, parts []*brokerstate.Collector, n int) {
+	t.Helper()
+	for _, p := range parts {
+		before, count := p.Health()[0].LastAt, 0
+		testkit.Eventually(t, patience, func() error {
+			if part := p.Health()[0]; part.LastAt != before {
+				before = part.LastAt
+				count++
+			}
+			if count < n {
+				return fmt.Errorf("polled %d times, want %d: %+v", count, n, p.Health())
+			}
+			return nil
+		})
+	}
+}
+
+// noTwins checks that no event of a task was found twice with different times.
+func (b *bench) noTwins(t *testing.T, task string) {
+	t.Helper()
+	events, err := b.store.Events(t.Context(), task, lifecycle.EventPosition{}, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[lifecycle.EventID]lifecycle.Event{}
+	for _, e := range events {
+		if twin, ok := seen[e.ID]; ok {
+			t.Errorf("%s: event %s %s at %s and at %s", task, e.ID, e.Kind, twin.At.Time(), e.At.Time())
+		}
+		seen[e.ID] = e
+	}
+}
+
 // agent is a foreign program: plain nats.go, no Fleetglass code.
 type agent struct {
 	t    testing.TB

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"fleetglass/collectors/brokerstate"
 )
 
 // scenario is what a foreign program does, and the trace that must come of it.
@@ -107,26 +109,70 @@ func play(t *testing.T, b *bench) {
 	}
 }
 
+// variations of how Fleetglass runs. None may change a trace.
+var variations = []struct {
+	name     string
+	replicas int
+	change   func(*brokerstate.Config)
+}{
+	{"plainly", 1, func(*brokerstate.Config) {}},
+	{"two replicas", 2, func(*brokerstate.Config) {}},
+	{"small pages", 1, func(c *brokerstate.Config) { c.PageSize = 3 }},
+	{"walking the stream", 1, func(c *brokerstate.Config) { c.PageSize, c.Details = 4, -1 }},
+	{"a clock five hours off", 1, func(c *brokerstate.Config) { c.Now = func() time.Time { return time.Now().Add(5 * time.Hour) } }},
+}
+
 func TestForeignProgramsAreTracedExactlyWhileTheyWork(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	b.start()
-	play(t, b)
-	for _, s := range scenarios {
-		t.Run(s.name, func(t *testing.T) { b.expect(t, s.name, s.live) })
+	for _, v := range variations {
+		t.Run(v.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			v.change(&b.cfg)
+			parts := b.replicas(v.replicas)
+			play(t, b)
+			b.compare(t, parts, func(s scenario) string { return s.live })
+		})
 	}
 }
 
 func TestForeignProgramsAreTracedExactlyWhenFleetglassWasDown(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	play(t, b)
-	b.start()
+	for _, v := range variations {
+		t.Run(v.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			v.change(&b.cfg)
+			play(t, b)
+			b.compare(t, b.replicas(v.replicas), func(s scenario) string {
+				if s.late != "" {
+					return s.late
+				}
+				return s.live
+			})
+		})
+	}
+}
+
+func (b *bench) replicas(n int) (parts []*brokerstate.Collector) {
+	for range n {
+		parts = append(parts, b.start())
+	}
+	return parts
+}
+
+// compare waits for the traces, then for some more polls, after which the traces must be the same still, and no event may have been
+// found twice.
+func (b *bench) compare(t *testing.T, parts []*brokerstate.Collector, want func(scenario) string) {
+	t.Helper()
 	for _, s := range scenarios {
-		want := s.late
-		if want == "" {
-			want = s.live
+		b.expect(t, s.name, want(s))
+	}
+	b.polls(t, parts, 8)
+	for _, s := range scenarios {
+		if got := b.trace(s.name); got != want(s) {
+			t.Errorf("trace of %s later:\n%s\nwant:\n%s\nevents:\n%s", s.name, got, want(s), b.events(s.name))
 		}
-		t.Run(s.name, func(t *testing.T) { b.expect(t, s.name, want) })
+		b.noTwins(t, s.name)
 	}
 }
