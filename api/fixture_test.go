@@ -325,3 +325,7 @@ func (f *fixture) open(s *httptest.Server, path string, header ...string) io.Rea
 	})
 	return res.Body
 }
+
+func changesOf(task string, at int) []lifecycle.TaskChange {
+	return []lifecycle.TaskChange{{TaskID: task, State: lifecycle.StatePublished, At: lifecycle.Micros(at)}}
+}

@@ -27,6 +27,7 @@ type call struct {
 	example  any            // Of the answer; its type is the schema where the handler's own does not say.
 	failures []httperr.Code // Beside those that every call has.
 	shape    func(op *huma.Operation)
+	body     *huma.RequestBody // Documented only: the handler reads the body itself, because it has several forms.
 }
 
 // everyCall lists what any call may answer.
@@ -66,6 +67,9 @@ func register[I, O any](a *API, c call, handler func(context.Context, *I) (*O, e
 		httperr.Log(requestOf(ctx), a.cfg.Log, p)
 		return nil, p
 	})
+	if c.body != nil {
+		a.huma.OpenAPI().Paths[c.path].Post.RequestBody = c.body
+	}
 }
 
 // problemResponses describes failures per status.

@@ -52,13 +52,13 @@ type reportsReply struct {
 func (a *API) describeReports() {
 	register(a, call{
 		id: "post-reports", method: http.MethodPost, path: Base + "/reports", tag: "reports", summary: "Report about tasks", status: http.StatusAccepted,
-		detail: reportsDetail, example: exampleAccepted(), shape: shapeReports,
+		detail: reportsDetail, example: exampleAccepted(), body: reportsBody(),
 		failures: []httperr.Code{httperr.InvalidBody, httperr.InvalidReport, httperr.BodyTooLarge, httperr.UnsupportedMediaType},
 	}, a.postReports)
 }
 
-// shapeReports documents the forms of the body.
-func shapeReports(op *huma.Operation) {
+// reportsBody documents the forms of the body.
+func reportsBody() *huma.RequestBody {
 	event := &huma.Schema{
 		Type: huma.TypeObject, Required: []string{"specversion", "id", "source", "type", "subject"},
 		Properties: map[string]*huma.Schema{
@@ -72,7 +72,7 @@ func shapeReports(op *huma.Operation) {
 		},
 	}
 	example := exampleReportEvent()
-	op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
+	return &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
 		cloudEvent:         {Schema: event, Example: example},
 		cloudEventBatch:    {Schema: &huma.Schema{Type: huma.TypeArray, Items: event}, Example: []any{example}},
 		"application/json": {Schema: &huma.Schema{OneOf: []*huma.Schema{event, {Type: huma.TypeArray, Items: event}}}, Example: example},
