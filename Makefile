@@ -39,7 +39,7 @@ lint: ## Run golangci-lint (the first run builds it)
 	$(TOOL) golangci-lint run ./...
 
 generate: ## Regenerate templ components and documentation
-	@if git ls-files --error-unmatch '*.templ' >/dev/null 2>&1; then $(GO) tool templ generate -log-level warn; fi
+	@if git ls-files --error-unmatch '*.templ' >/dev/null 2>&1; then $(TOOL) templ generate -log-level warn; fi
 	$(GO) generate ./...
 	@$(GO) test ./cmd/server -run TestREADMEListsEverySetting -update -count=1 >/dev/null
 
