@@ -70,7 +70,7 @@ func ReadTokens(name string) ([]Token, error) {
 	}
 	seen := map[string]bool{}
 	for i, t := range file.Tokens {
-		if err := t.validate(); err != nil {
+		if err := t.Validate(); err != nil {
 			return nil, fmt.Errorf("read tokens from %s: entry %d: %w", name, i+1, err)
 		}
 		if seen[t.Name] || seen[t.SHA256] {
@@ -84,7 +84,8 @@ func ReadTokens(name string) ([]Token, error) {
 	return file.Tokens, nil
 }
 
-func (t Token) validate() error {
+// Validate errors when the entry is not complete or names a scope that does not exist.
+func (t Token) Validate() error {
 	if t.Name == "" {
 		return fmt.Errorf("name is missing")
 	}
