@@ -1,7 +1,7 @@
 # Everything that people and machines do with this repository. `make` alone lists the targets.
 SHELL := /bin/sh
 GO ?= go
-TOOL := $(GO) tool -modfile=tools/go.mod
+TOOL := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 GOFILES = $(shell git ls-files '*.go' | grep -v '_templ\.go$$')
@@ -39,7 +39,7 @@ lint: ## Run golangci-lint (the first run builds it)
 	$(TOOL) golangci-lint run ./...
 
 generate: ## Regenerate templ components and documentation
-	@if git ls-files --error-unmatch '*.templ' >/dev/null 2>&1; then $(TOOL) templ generate -log-level warn; fi
+	@for dir in $$(git ls-files '*.templ' | xargs -n1 dirname | sort -u); do (cd $$dir && $(TOOL) templ generate -log-level warn) || exit 1; done
 	$(GO) generate ./...
 	@$(GO) test ./cmd/server -run TestREADMEListsEverySetting -update -count=1 >/dev/null
 
