@@ -76,6 +76,9 @@ func decodeReport(body []byte, from ReportOrigin) (lifecycle.Event, error) {
 	if err := ce.Validate(); err != nil {
 		return lifecycle.Event{}, fmt.Errorf("decode CloudEvent: %s", strings.Join(strings.Fields(err.Error()), " "))
 	}
+	if ce.SpecVersion() != event.CloudEventsVersionV1 {
+		return lifecycle.Event{}, fmt.Errorf("decode CloudEvent: specversion %q, want %s", ce.SpecVersion(), event.CloudEventsVersionV1)
+	}
 	kind, ok := reportKinds[strings.TrimSuffix(strings.TrimPrefix(ce.Type(), reportTypePrefix), reportTypeSuffix)]
 	if !ok || !strings.HasPrefix(ce.Type(), reportTypePrefix) || !strings.HasSuffix(ce.Type(), reportTypeSuffix) {
 		return lifecycle.Event{}, fmt.Errorf("type %q is not %s<kind>%s of a known kind", oneLine(ce.Type(), maxTextRunes), reportTypePrefix, reportTypeSuffix)
