@@ -23,7 +23,9 @@ import (
 	"fleetglass/fleet"
 	"fleetglass/internal/health"
 	"fleetglass/internal/live"
+	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
+	"fleetglass/lifecycle/postgres"
 	"fleetglass/lifecycle/sqlite"
 )
 
@@ -54,11 +56,24 @@ func onEveryStore(t *testing.T, test func(t *testing.T, f *fixture)) {
 		t.Parallel()
 		test(t, newFixture(t, sqliteStore))
 	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, newFixture(t, postgresStore))
+	})
 }
 
 func sqliteStore(t testing.TB, now func() time.Time) lifecycle.Store {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "lifecycle.db"), Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func postgresStore(t testing.TB, now func() time.Time) lifecycle.Store {
+	t.Helper()
+	s, err := postgres.Open(t.Context(), postgres.Config{URL: testkit.Postgres(t), MaxConns: 4, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
