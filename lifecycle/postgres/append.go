@@ -107,9 +107,9 @@ func (s *Store) appendEvents(
 	if err != nil {
 		return done, nil, err
 	}
-	for _, e := range fresh {
-		f.tasks[e.TaskID].widen(e.At)
-		f.fold.Add(e)
+	for _, i := range fresh {
+		f.tasks[events[i].TaskID].widen(events[i].At)
+		f.fold.Add(events[i])
 	}
 	changes := f.fold.Changes()
 	done.New = len(fresh)

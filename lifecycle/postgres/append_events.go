@@ -16,12 +16,12 @@ ON CONFLICT DO NOTHING RETURNING task, at, id`
 // eventKey tells events apart.
 type eventKey struct{ task, at, id int64 }
 
-// insertEvents stores the events and returns those that were not there before.
-func (f *folding) insertEvents(ctx context.Context, events []lifecycle.Event) ([]lifecycle.Event, error) {
+// insertEvents stores the events and returns the places of those that were not there before.
+func (f *folding) insertEvents(ctx context.Context, events []lifecycle.Event) ([]int, error) {
 	var (
-		tasks, ats, ids, seqs []int64
-		streams               []int32
-		bodies                [][]byte
+		n                     = len(events)
+		tasks, ats, ids, seqs = make([]int64, 0, n), make([]int64, 0, n), make([]int64, 0, n), make([]int64, 0, n)
+		streams, bodies       = make([]int32, 0, n), make([][]byte, 0, n)
 	)
 	given := make(map[eventKey]int, len(events))
 	for i := range events {
@@ -40,10 +40,10 @@ func (f *folding) insertEvents(ctx context.Context, events []lifecycle.Event) ([
 	if err != nil {
 		return nil, err
 	}
-	fresh := make([]lifecycle.Event, 0, len(events))
+	fresh := make([]int, 0, len(events))
 	var k eventKey
 	_, err = pgx.ForEachRow(rows, []any{&k.task, &k.at, &k.id}, func() error {
-		fresh = append(fresh, events[given[k]])
+		fresh = append(fresh, given[k])
 		return nil
 	})
 	return fresh, err

@@ -33,12 +33,19 @@ func (f *folding) load(ctx context.Context, events []lifecycle.Event) error {
 		}
 		scout.LoadMessage(row)
 	}
-	scout.Assign(slices.Clone(events)) // Assign writes into them, and must see them as they were given the second time too.
+	said := make([]string, len(events)) // Assign writes over what events say, and must see it the second time too.
+	for i := range events {
+		said[i] = events[i].TaskID
+	}
+	scout.Assign(events)
+	for i := range events {
+		events[i].TaskID = said[i]
+	}
 	tasks, err := f.lock(ctx, scout.Tasks())
 	if err != nil {
 		return err
 	}
-	if err := f.loadMessages(ctx, f.keys); err != nil {
+	if err := f.loadMessages(ctx, f.known()); err != nil {
 		return err
 	}
 	f.fold.Assign(events)
@@ -48,11 +55,19 @@ func (f *folding) load(ctx context.Context, events []lifecycle.Event) error {
 	return f.loadMessages(ctx, f.fold.MissingHeads())
 }
 
+// known lists the messages that were not claimed.
+func (f *folding) known() []lifecycle.MessageKey {
+	if len(f.claimed) == len(f.keys) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(f.keys), func(k lifecycle.MessageKey) bool { return f.claimed[k] })
+}
+
 // findHomes claims the messages that are new and finds the tasks of the others.
 func (f *folding) findHomes(ctx context.Context) error {
-	var queries pgx.Batch
+	var claims pgx.Batch
 	f.eachStream(f.keys, func(stream int32, k lifecycle.StreamID, seqs []int64) {
-		queries.Queue(claimMessages, stream, seqs).Query(func(rows pgx.Rows) error {
+		claims.Queue(claimMessages, stream, seqs).Query(func(rows pgx.Rows) error {
 			var seq int64
 			_, err := pgx.ForEachRow(rows, []any{&seq}, func() error {
 				f.claimed[lifecycle.MessageKey{Stream: k, Seq: uint64(seq)}] = true
@@ -60,7 +75,13 @@ func (f *folding) findHomes(ctx context.Context) error {
 			})
 			return err
 		})
-		queries.Queue(selectHomes, stream, seqs).Query(func(rows pgx.Rows) error {
+	})
+	if err := f.send(ctx, &claims); err != nil {
+		return err
+	}
+	var homes pgx.Batch
+	f.eachStream(f.known(), func(stream int32, k lifecycle.StreamID, seqs []int64) {
+		homes.Queue(selectHomes, stream, seqs).Query(func(rows pgx.Rows) error {
 			var seq int64
 			var h home
 			var task []byte
@@ -72,7 +93,15 @@ func (f *folding) findHomes(ctx context.Context) error {
 			return err
 		})
 	})
-	return f.tx.SendBatch(ctx, &queries).Close()
+	return f.send(ctx, &homes)
+}
+
+// send runs queued statements, if there are any.
+func (f *folding) send(ctx context.Context, statements *pgx.Batch) error {
+	if statements.Len() == 0 {
+		return nil
+	}
+	return f.tx.SendBatch(ctx, statements).Close()
 }
 
 // lock claims the tasks that are new, locks all and returns the facts of those that were stored. Tasks are sorted.
@@ -99,7 +128,7 @@ func (f *folding) lock(ctx context.Context, tasks []string) ([]lifecycle.TaskFac
 		})
 		return err
 	})
-	if err := f.tx.SendBatch(ctx, &queries).Close(); err != nil {
+	if err := f.send(ctx, &queries); err != nil {
 		return nil, err
 	}
 	if len(f.tasks) != len(tasks) {
@@ -110,35 +139,23 @@ func (f *folding) lock(ctx context.Context, tasks []string) ([]lifecycle.TaskFac
 
 // loadMessages gives the fold the stored ones of the messages, whose tasks are locked.
 func (f *folding) loadMessages(ctx context.Context, keys []lifecycle.MessageKey) error {
-	if len(keys) == 0 {
-		return nil
-	}
 	found := 0
 	var queries pgx.Batch
 	f.eachStream(keys, func(stream int32, k lifecycle.StreamID, seqs []int64) {
 		queries.Queue(selectMessages, stream, seqs).Query(func(rows pgx.Rows) error {
 			var seq int64
 			var h home
-			var row lifecycle.MessageRow
+			var open bool
 			var facts []byte
-			_, err := pgx.ForEachRow(rows, []any{&seq, &h.task, &h.named, &row.Open, &facts}, func() error {
-				key := lifecycle.MessageKey{Stream: k, Seq: uint64(seq)}
-				if f.claimed[key] {
-					return nil
-				}
+			_, err := pgx.ForEachRow(rows, []any{&seq, &h.task, &h.named, &open, &facts}, func() error {
 				found++
-				return f.loadMessage(key, h, row.Open, facts)
+				return f.loadMessage(lifecycle.MessageKey{Stream: k, Seq: uint64(seq)}, h, open, facts)
 			})
 			return err
 		})
 	})
-	if err := f.tx.SendBatch(ctx, &queries).Close(); err != nil {
+	if err := f.send(ctx, &queries); err != nil {
 		return err
-	}
-	for _, k := range keys {
-		if f.claimed[k] {
-			found++
-		}
 	}
 	if found != len(keys) {
 		return errOvertaken // One was deleted since its home was read.

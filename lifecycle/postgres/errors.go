@@ -31,7 +31,7 @@ func (s *Store) wrap(operation string, err error) error {
 // errOvertaken says that another transaction changed what this one had read before it held the locks.
 var errOvertaken = errors.New("overtaken by another transaction")
 
-const maxTries = 10
+const maxTries = 20
 
 // retry runs f until it succeeds, fails for good, or has failed maxTries times because of other transactions or a broken connection.
 func retry(ctx context.Context, f func() error) error {
