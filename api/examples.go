@@ -72,7 +72,7 @@ func exampleFleetContext() fleetContext {
 	c := exampleConsumer()
 	return fleetContext{
 		consumers: []lifecycle.ConsumerState{c}, byName: map[consumerKey]*lifecycle.ConsumerState{{c.Stream, c.Name}: &c},
-		typical: map[string]lifecycle.Typical{"content_creation": {P50: 42 * time.Second, P95: 180 * time.Second, Sample: 640}},
+		typical: typicals{"content_creation": {P50: 42 * time.Second, P95: 180 * time.Second, Sample: 640}},
 	}
 }
 
@@ -87,7 +87,7 @@ func exampleTasks() List[TaskRow] {
 	return exampleList(rowOf(exampleStory().Summary, exampleFleetContext()))
 }
 
-func exampleTrace() Trace { return traceOf(exampleStory()) }
+func exampleTrace() Trace { return traceOf(exampleStory(), exampleFleetContext().typical) }
 
 func exampleEvents() List[Event] {
 	var rows []Event
@@ -116,12 +116,12 @@ func examplePayload() Payload {
 
 func exampleReport() RecoveryReport {
 	t := exampleStory()
-	return RecoveryReport{TaskID: t.Summary.TaskID, AsOf: Instant(t.AsOf), Trace: traceOf(t), Markdown: lifecycle.Report(t)}
+	return RecoveryReport{TaskID: t.Summary.TaskID, AsOf: Instant(t.AsOf), Trace: traceOf(t, exampleFleetContext().typical), Markdown: lifecycle.Report(t)}
 }
 
-func exampleInFlight() List[Lease] {
+func exampleInFlight() InFlightList {
 	t := exampleStory()
-	return exampleList(leaseOf(*t.Lease, exampleFleetContext().typical, t.AsOf))
+	return InFlightList{List: exampleList(leaseOf(*t.Lease, exampleFleetContext().typical, t.AsOf))}
 }
 
 func exampleLoad() load {

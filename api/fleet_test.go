@@ -28,7 +28,7 @@ func TestInFlightIsSortedByDeadlineAndSaysWhatIsWrong(t *testing.T) {
 		})
 		f.tell(lifecycle.Event{Kind: lifecycle.ReportAccepted, TaskID: "fine", Provenance: lifecycle.Reported, Attempt: 3, Detail: lifecycle.Detail{MsgID: "fine"}})
 		f.commit()
-		list := get[List[Lease]](f, "/api/v1/in-flight")
+		list := get[InFlightList](f, "/api/v1/in-flight")
 		got := []string{}
 		for _, l := range list.Data {
 			got = append(got, fmt.Sprintf("%s %s", l.TaskID, l.StaleKind))
@@ -46,10 +46,10 @@ func TestInFlightIsSortedByDeadlineAndSaysWhatIsWrong(t *testing.T) {
 		if unknown.DeadlineAt != 0 || unknown.WaitMS != nil || unknown.MaxDeliver != 0 || unknown.Typical.Value != nil {
 			t.Errorf("unknown = %+v: nothing tells its deadline", unknown)
 		}
-		if stale := get[List[Lease]](f, "/api/v1/in-flight?stale_kind=any"); len(stale.Data) != 1 {
+		if stale := get[InFlightList](f, "/api/v1/in-flight?stale_kind=any"); len(stale.Data) != 1 {
 			t.Errorf("stale = %+v", stale.Data)
 		}
-		if backend := get[List[Lease]](f, "/api/v1/in-flight?agent=backend&stream=TASKS&type=content_creation"); len(backend.Data) != 1 {
+		if backend := get[InFlightList](f, "/api/v1/in-flight?agent=backend&stream=TASKS&type=content_creation"); len(backend.Data) != 1 {
 			t.Errorf("backend = %+v", backend.Data)
 		}
 	})
@@ -66,7 +66,7 @@ func TestInFlightFindsLeasesBehindALongBacklog(t *testing.T) {
 	f.published("held", "backend", openPage+1000)
 	f.delivered("held", "backend", openPage+1000, 1)
 	f.commit()
-	if list := get[List[Lease]](f, "/api/v1/in-flight"); len(list.Data) != 1 || list.Data[0].TaskID != "held" {
+	if list := get[InFlightList](f, "/api/v1/in-flight"); len(list.Data) != 1 || list.Data[0].TaskID != "held" {
 		t.Errorf("leases = %+v", list.Data)
 	}
 }
@@ -81,11 +81,11 @@ func TestInFlightPages(t *testing.T) {
 		f.delivered(id, "cto", uint64(i+1), 1)
 	}
 	f.commit()
-	whole := get[List[Lease]](f, "/api/v1/in-flight")
+	whole := get[InFlightList](f, "/api/v1/in-flight")
 	var walked []Lease
 	cursor := ""
 	for range 3 {
-		page := get[List[Lease]](f, "/api/v1/in-flight?limit=3"+cursor)
+		page := get[InFlightList](f, "/api/v1/in-flight?limit=3"+cursor)
 		walked = append(walked, page.Data...)
 		cursor = "&cursor=" + string(page.Page.Next)
 	}
@@ -103,7 +103,7 @@ func TestTypicalDurationsComeFromWhatCompleted(t *testing.T) {
 		f.published("now", "cto", 50)
 		f.delivered("now", "cto", 50, 1)
 		f.commit()
-		lease := get[List[Lease]](f, "/api/v1/in-flight").Data[0]
+		lease := get[InFlightList](f, "/api/v1/in-flight").Data[0]
 		typical := lease.Typical.Value
 		if typical == nil || typical.Sample != 10 || typical.P50MS < 20_000 || typical.P50MS > 24_000 || typical.P95MS < typical.P50MS {
 			t.Errorf("typical = %+v", typical)

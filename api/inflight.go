@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"slices"
 
 	"fleetglass/internal/httperr"
@@ -56,7 +57,7 @@ type Recommendation struct {
 	Evidence []string `json:"evidence" nullable:"false" doc:"Links to what it rests on."`
 }
 
-func leaseOf(l lifecycle.Lease, typical map[string]lifecycle.Typical, now lifecycle.Micros) Lease {
+func leaseOf(l lifecycle.Lease, typical typicals, now lifecycle.Micros) Lease {
 	out := Lease{
 		TaskID: l.TaskID, Stream: l.Message.Stream.String(), Seq: Sequence(l.Message.Seq), Agent: Text(l.Agent), Type: Text(l.Type),
 		Title: Text(l.Title), Consumer: Text(l.Consumer), State: string(l.State), Attempt: Count(l.Attempt), MaxDeliver: Count(l.MaxDeliver),
@@ -71,7 +72,7 @@ func leaseOf(l lifecycle.Lease, typical map[string]lifecycle.Typical, now lifecy
 	return out
 }
 
-func typicalOf(typical map[string]lifecycle.Typical, taskType string) Maybe[Typical] {
+func typicalOf(typical typicals, taskType string) Maybe[Typical] {
 	t, known := typical[taskType]
 	if !known || t.Sample == 0 {
 		return Maybe[Typical]{}
@@ -86,6 +87,12 @@ func leaseWithoutClock(m Maybe[Lease]) Maybe[Lease] {
 	l := *m.Value
 	l.HeldMS = nil
 	return just(l)
+}
+
+// InFlightList is the in-flight board.
+type InFlightList struct {
+	List[Lease]
+	Truncated bool `json:"truncated" doc:"More messages are open than were looked at: leases may be missing."`
 }
 
 // InFlightQuery is the query of the in-flight board.
@@ -119,7 +126,7 @@ func (a *API) describeFleet() {
 	}, a.fleetStats)
 }
 
-func (a *API) listInFlight(ctx context.Context, in *InFlightQuery) (*reply[List[Lease]], error) {
+func (a *API) listInFlight(ctx context.Context, in *InFlightQuery) (*reply[InFlightList], error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
@@ -145,9 +152,9 @@ func (a *API) listInFlight(ctx context.Context, in *InFlightQuery) (*reply[List[
 	for i, lease := range page {
 		rows[i] = leaseOf(lease, f.typical, l.now)
 	}
-	out := listReply(ctx, l, rows, p, gaps)
-	out.ETag = "" // held_ms always moves.
-	return out, nil
+	list := listReply(ctx, l, rows, p, gaps)
+	body := InFlightList{List: list.Body, Truncated: held.cut}
+	return &reply[InFlightList]{Status: http.StatusOK, Link: list.Link, CacheControl: "no-cache", Body: body}, nil // No tag: held_ms always moves.
 }
 
 func (q *InFlightQuery) check() error {

@@ -44,7 +44,7 @@ type reportReply struct {
 }
 
 func (a *API) getReport(ctx context.Context, in *ReportQuery) (*reportReply, error) {
-	t, err := a.trace(ctx, in.TaskID)
+	t, typical, err := a.trace(ctx, in.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (a *API) getReport(ctx context.Context, in *ReportQuery) (*reportReply, err
 	text := lifecycle.Report(t)
 	if prefers(in.Accept, "application/json", markdown) {
 		out.ContentType = "application/json"
-		out.Body = RecoveryReport{TaskID: t.Summary.TaskID, AsOf: Instant(t.AsOf), Trace: traceOf(t), Markdown: text}
+		out.Body = RecoveryReport{TaskID: t.Summary.TaskID, AsOf: Instant(t.AsOf), Trace: traceOf(t, typical), Markdown: text}
 		return out, nil
 	}
 	out.ContentType, out.Body = markdown+"; charset=utf-8", []byte(text)

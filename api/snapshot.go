@@ -59,7 +59,7 @@ func (k *kept[T]) get(now lifecycle.Micros, age time.Duration, read func() (T, e
 type fleetContext struct {
 	consumers []lifecycle.ConsumerState
 	byName    map[consumerKey]*lifecycle.ConsumerState
-	typical   map[string]lifecycle.Typical
+	typical   typicals
 }
 
 type consumerKey struct {
@@ -120,7 +120,7 @@ func (s *snapshot) holdings(ctx context.Context, now lifecycle.Micros) (holdings
 		}
 		if len(all) < openPage {
 			h.take(all, f, now)
-		} else if err := s.walk(ctx, &h, f, now); err != nil {
+		} else if err := s.walk(ctx, &h, f, now, streamsOf(f.consumers, all)); err != nil {
 			return h, err
 		}
 		slices.SortFunc(h.leases, func(a, b lifecycle.Lease) int { return a.Message.Compare(b.Message) })
@@ -128,10 +128,10 @@ func (s *snapshot) holdings(ctx context.Context, now lifecycle.Micros) (holdings
 	})
 }
 
-// walk reads the open messages of every stream that a consumer is known of, page by page.
-func (s *snapshot) walk(ctx context.Context, h *holdings, f fleetContext, now lifecycle.Micros) error {
+// walk reads the open messages of the streams, page by page.
+func (s *snapshot) walk(ctx context.Context, h *holdings, f fleetContext, now lifecycle.Micros, streams []lifecycle.StreamID) error {
 	seen := 0
-	for _, stream := range streamsOf(f.consumers) {
+	for _, stream := range streams {
 		for from := uint64(1); ; {
 			page, err := s.store.OpenMessages(ctx, stream, from, openPage)
 			if err != nil {
@@ -151,12 +151,19 @@ func (s *snapshot) walk(ctx context.Context, h *holdings, f fleetContext, now li
 	return nil
 }
 
-func streamsOf(consumers []lifecycle.ConsumerState) []lifecycle.StreamID {
+// streamsOf lists the streams that a consumer is known of, and those of the first open messages.
+func streamsOf(consumers []lifecycle.ConsumerState, open []lifecycle.OpenMessage) []lifecycle.StreamID {
 	var out []lifecycle.StreamID
-	for _, c := range consumers {
-		if !slices.Contains(out, c.Stream) {
-			out = append(out, c.Stream)
+	add := func(id lifecycle.StreamID) {
+		if !slices.Contains(out, id) {
+			out = append(out, id)
 		}
+	}
+	for _, c := range consumers {
+		add(c.Stream)
+	}
+	for _, o := range open {
+		add(o.Message.Key.Stream)
 	}
 	return out
 }

@@ -97,31 +97,35 @@ func (a *API) describeTask() {
 }
 
 func (a *API) getTask(ctx context.Context, in *TaskPathInput) (*reply[Trace], error) {
-	t, err := a.trace(ctx, in.TaskID)
+	t, typical, err := a.trace(ctx, in.TaskID)
 	if err != nil {
 		return nil, err
 	}
-	body := traceOf(t)
+	body := traceOf(t, typical)
 	return tagged(ctx, body, body.withoutClock()), nil
 }
 
-// trace assembles the story of a task.
-func (a *API) trace(ctx context.Context, id string) (lifecycle.Trace, error) {
+// typicals are the typical durations by task type.
+type typicals map[string]lifecycle.Typical
+
+// trace assembles the story of a task, with the durations that it was judged against.
+func (a *API) trace(ctx context.Context, id string) (lifecycle.Trace, typicals, error) {
 	now := a.now()
 	record, err := a.cfg.Store.Task(ctx, id)
 	if err != nil {
-		return lifecycle.Trace{}, err
+		return lifecycle.Trace{}, nil, err
 	}
 	f, err := a.fleet.fleet(ctx, now)
 	if err != nil {
-		return lifecycle.Trace{}, err
+		return lifecycle.Trace{}, nil, err
 	}
 	from, to := spanOf(record, now)
 	gaps, err := a.cfg.Store.Gaps(ctx, from, to+1, maxGapRefs)
 	if err != nil {
-		return lifecycle.Trace{}, err
+		return lifecycle.Trace{}, nil, err
 	}
-	return lifecycle.AssembleTrace(lifecycle.TraceInput{Record: record, Consumers: f.consumers, Gaps: gaps, Typical: f.typical, Now: now}), nil
+	in := lifecycle.TraceInput{Record: record, Consumers: f.consumers, Gaps: gaps, Typical: f.typical, Now: now}
+	return lifecycle.AssembleTrace(in), f.typical, nil
 }
 
 // spanOf is the time that a task's story tells of.
@@ -138,7 +142,7 @@ func spanOf(r lifecycle.TaskRecord, now lifecycle.Micros) (from, to lifecycle.Mi
 	return from, max(from, to)
 }
 
-func traceOf(t lifecycle.Trace) Trace {
+func traceOf(t lifecycle.Trace, typical typicals) Trace {
 	s := t.Summary
 	out := Trace{
 		TaskID: s.TaskID, State: string(s.State), StateSince: Instant(s.StateSince), Rule: s.Rule, Agent: Text(s.Agent), Type: Text(s.Type),
@@ -153,13 +157,13 @@ func traceOf(t lifecycle.Trace) Trace {
 		out.CompletedAt = Instant(s.EndedAt)
 	}
 	for _, m := range t.Messages {
-		out.Messages = append(out.Messages, messageOf(m, t.AsOf))
+		out.Messages = append(out.Messages, messageOf(m, typical, t.AsOf))
 	}
 	if n := len(out.Messages); n > 0 {
 		out.MaxDeliver = out.Messages[n-1].MaxDeliver
 	}
 	if t.Lease != nil {
-		out.Lease = just(leaseOf(*t.Lease, nil, t.AsOf))
+		out.Lease = just(leaseOf(*t.Lease, typical, t.AsOf))
 	}
 	if c := t.Facts.Completion; c != nil {
 		out.Idempotency = just(Idempotency{
