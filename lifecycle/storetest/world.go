@@ -138,7 +138,7 @@ func (w world) openMessages() []lifecycle.OpenMessage {
 // allMetrics are the metrics that stores keep.
 var allMetrics = []lifecycle.Metric{
 	lifecycle.MetricState, lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricFailedAttempts, lifecycle.MetricDied,
-	lifecycle.MetricCaughtByStream, lifecycle.MetricRunning, lifecycle.MetricPublishedMin, lifecycle.MetricCompletedMin, lifecycle.MetricFailedMin,
+	lifecycle.MetricCaughtByStream, lifecycle.MetricTasks, lifecycle.MetricDuplicates, lifecycle.MetricRunning, lifecycle.MetricPublishedMin, lifecycle.MetricCompletedMin, lifecycle.MetricFailedMin,
 }
 
 func (w world) checkRollups(t *testing.T, s lifecycle.Store) {
@@ -148,6 +148,11 @@ func (w world) checkRollups(t *testing.T, s lifecycle.Store) {
 		t.Fatalf("rollups: %v", err)
 	}
 	diff(t, "rollups by agent", got, w.tally)
+	for cell := range w.tally {
+		if !slices.Contains(allMetrics, cell.Metric) {
+			t.Errorf("metric %s is not among those that the suite asks for", cell.Metric)
+		}
+	}
 	got, err = s.Rollups(t.Context(), allMetrics, 0, math.MaxInt64, false)
 	if err != nil {
 		t.Fatalf("rollups: %v", err)

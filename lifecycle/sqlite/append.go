@@ -1,0 +1,146 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"fleetglass/lifecycle"
+)
+
+// Append implements [lifecycle.Appender]. Batches that arrive while the writer is busy are committed together, each with its own
+// result.
+func (s *Store) Append(ctx context.Context, b lifecycle.Batch) (lifecycle.Appended, error) {
+	if err := ctx.Err(); err != nil {
+		return lifecycle.Appended{}, fmt.Errorf("append: %w", err)
+	}
+	j := &job{batch: &b}
+	if err := s.submit(ctx, j); err != nil {
+		return lifecycle.Appended{}, fmt.Errorf("append: %w", err)
+	}
+	return j.result, nil
+}
+
+// append stores batches within a transaction, in the steps of [lifecycle.Fold].
+func (w *writer) append(jobs []*job) error {
+	for _, j := range jobs {
+		if err := w.putRest(j.batch); err != nil {
+			return err
+		}
+	}
+	var events []lifecycle.Event
+	if len(jobs) == 1 {
+		events = slices.Clone(jobs[0].batch.Events)
+	} else {
+		for _, j := range jobs {
+			events = append(events, j.batch.Events...)
+		}
+	}
+	if len(events) == 0 {
+		return nil
+	}
+	c := &commit{w: w, fold: lifecycle.NewFold(), ids: map[string]int64{}, rows: map[string]taskPlace{}}
+	return c.run(jobs, events)
+}
+
+// commit is one transaction's work on events.
+type commit struct {
+	w    *writer
+	fold *lifecycle.Fold
+	ids  map[string]int64     // Row ids of the tasks at hand, those of new ones included.
+	rows map[string]taskPlace // The stored tasks at hand.
+	last int64                // The highest row id given to a task.
+}
+
+func (c *commit) run(jobs []*job, events []lifecycle.Event) error {
+	if err := c.loadMessages(c.fold.Keys(events)); err != nil {
+		return fmt.Errorf("load messages: %w", err)
+	}
+	c.fold.Assign(events)
+	if err := c.loadTasks(c.fold.Tasks()); err != nil {
+		return fmt.Errorf("load tasks: %w", err)
+	}
+	if err := c.loadMessages(c.fold.MissingHeads()); err != nil {
+		return fmt.Errorf("load newest messages: %w", err)
+	}
+	if err := c.moveEvents(c.fold.Moves()); err != nil {
+		return fmt.Errorf("move events: %w", err)
+	}
+	touched, err := c.insertEvents(jobs, events)
+	if err != nil {
+		return fmt.Errorf("insert events: %w", err)
+	}
+	changes := c.fold.Changes()
+	if err := c.write(changes); err != nil {
+		return err
+	}
+	tell(jobs, touched, changes.Tasks)
+	return nil
+}
+
+// insertEvents inserts the events and joins those that were not there. It returns the tasks that each job's new events touch.
+func (c *commit) insertEvents(jobs []*job, events []lifecycle.Event) ([]map[string]bool, error) {
+	touched := make([]map[string]bool, len(jobs))
+	at := 0
+	for i, j := range jobs {
+		touched[i] = map[string]bool{}
+		j.result = lifecycle.Appended{}
+		for range j.batch.Events {
+			e := events[at]
+			at++
+			added, err := c.insertEvent(e)
+			if err != nil {
+				return nil, err
+			}
+			if added {
+				c.fold.Add(e)
+				j.result.New++
+				touched[i][e.TaskID] = true
+			}
+		}
+	}
+	return touched, nil
+}
+
+func (c *commit) write(changes lifecycle.Changes) error {
+	for _, m := range changes.Messages {
+		if err := c.writeMessage(m); err != nil {
+			return fmt.Errorf("write message %v: %w", m.Facts.Key, err)
+		}
+	}
+	slices.SortFunc(changes.Tasks, func(a, b lifecycle.TaskRow) int { return int(c.ids[a.Facts.ID] - c.ids[b.Facts.ID]) })
+	for _, t := range changes.Tasks {
+		if err := c.writeTask(t); err != nil {
+			return fmt.Errorf("write task %q: %w", t.Facts.ID, err)
+		}
+	}
+	for _, id := range changes.Removed {
+		if err := c.w.statement(deleteTask).int(c.ids[id]).exec(); err != nil {
+			return fmt.Errorf("delete task %q: %w", id, err)
+		}
+	}
+	return c.w.addRollups(changes.Tally)
+}
+
+// tell gives every job the tasks that changed because of it. A task that lost its message to another one belongs to whoever
+// brought the line that said so; it is told to all.
+func tell(jobs []*job, touched []map[string]bool, rows []lifecycle.TaskRow) {
+	all := map[string]bool{}
+	for _, t := range touched {
+		maps.Copy(all, t)
+	}
+	for _, row := range rows {
+		s := row.Summary
+		change := lifecycle.TaskChange{TaskID: s.TaskID, State: s.State, Agent: s.Agent, At: s.LastEventAt}
+		for i, j := range jobs {
+			if touched[i][s.TaskID] || !all[s.TaskID] {
+				j.result.Changed = append(j.result.Changed, change)
+			}
+		}
+	}
+	for _, j := range jobs {
+		slices.SortFunc(j.result.Changed, func(a, b lifecycle.TaskChange) int { return strings.Compare(a.TaskID, b.TaskID) })
+	}
+}

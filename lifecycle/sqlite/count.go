@@ -1,0 +1,113 @@
+package sqlite
+
+import (
+	"context"
+	"slices"
+
+	"fleetglass/lifecycle"
+
+	"zombiezen.com/go/sqlite"
+)
+
+const countStates = `SELECT agent, label, n FROM rollups WHERE metric = 'state' AND bucket = 0 AND n <> 0`
+
+// CountTasks implements [lifecycle.TaskReader].
+func (s *Store) CountTasks(ctx context.Context, f lifecycle.Filter) (map[lifecycle.State]int64, bool, error) {
+	counts := map[lifecycle.State]int64{}
+	capped := false
+	f.States = nil
+	err := s.read(ctx, "count tasks", func(conn *sqlite.Conn) error {
+		if countable(f) {
+			return prepare(conn, countStates).each(func(r *statement) error {
+				if agent := r.getText(); len(f.Agents) == 0 || slices.Contains(f.Agents, agent) {
+					counts[lifecycle.State(r.getText())] += r.getInt()
+				}
+				return nil
+			})
+		}
+		var err error
+		capped, err = s.countRows(conn, f, counts)
+		return err
+	})
+	return counts, capped, err
+}
+
+// countable reports whether the counters answer for the filter.
+func countable(f lifecycle.Filter) bool {
+	return len(f.Types)+len(f.Streams)+len(f.Categories)+len(f.IDs)+len(f.Anomalies)+len(f.Words) == 0 &&
+		!f.Duplicates && !f.From.Known() && !f.To.Known()
+}
+
+// countRows counts among the newest rows that the index gives.
+func (s *Store) countRows(conn *sqlite.Conn, f lifecycle.Filter, counts map[lifecycle.State]int64) (capped bool, err error) {
+	w, err := s.wayOf(conn, f, true)
+	if err != nil || w.nothing {
+		return false, err
+	}
+	left := int64(lifecycle.CountLimit)
+	for i := range w.branches {
+		seen, err := s.countBranch(conn, w, i, left, counts)
+		if err != nil {
+			return false, err
+		}
+		if seen == left {
+			capped, err = s.branchGoesOn(conn, w, i, left)
+			if err != nil || capped {
+				return capped, err
+			}
+		}
+		left -= seen
+	}
+	return false, nil
+}
+
+// countBranch looks at the newest rows of a branch, at most limit, and returns how many there were.
+func (s *Store) countBranch(conn *sqlite.Conn, w way, i int, limit int64, counts map[lifecycle.State]int64) (int64, error) {
+	q, seen := sqlText{}, int64(0)
+	q.add("SELECT state, sum(1")
+	q.addText(&w.looked)
+	q.add("), count(*) FROM (SELECT state, agent, type, category, stream, last_event, duplicates, anomalies, words, task_id")
+	w.addBranch(&q, i)
+	q.add(" ORDER BY last_event DESC LIMIT ?) GROUP BY state", limit)
+	err := s.each(conn, &q, func(r *statement) error {
+		counts[lifecycle.State(r.getText())] += r.getInt()
+		seen += r.getInt()
+		return nil
+	})
+	return seen, err
+}
+
+// branchGoesOn reports whether a branch has more than n rows.
+func (s *Store) branchGoesOn(conn *sqlite.Conn, w way, i int, n int64) (bool, error) {
+	q, more := sqlText{}, false
+	q.add("SELECT 1")
+	w.addBranch(&q, i)
+	q.add(" LIMIT 1 OFFSET ?", n)
+	err := s.each(conn, &q, func(*statement) error { more = true; return nil })
+	return more, err
+}
+
+const week = 7 * 24 * 60 * 60 * 1_000_000
+
+const facetTypes = `SELECT label, sum(n) FROM rollups WHERE metric = 'published' AND bucket >= ? GROUP BY label`
+
+// Facets implements [lifecycle.TaskReader].
+func (s *Store) Facets(ctx context.Context) (lifecycle.Facets, error) {
+	out := lifecycle.Facets{Agents: map[string]int64{}, Types: map[string]int64{}}
+	since := max(0, s.cfg.Now().UnixMicro()-week)
+	err := s.read(ctx, "read facets", func(conn *sqlite.Conn) error {
+		err := prepare(conn, countStates).each(func(r *statement) error {
+			agent, _ := r.getText(), r.getText()
+			out.Agents[agent] += r.getInt()
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return prepare(conn, facetTypes).int(since).each(func(r *statement) error {
+			out.Types[r.getText()] = r.getInt()
+			return nil
+		})
+	})
+	return out, err
+}

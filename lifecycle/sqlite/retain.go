@@ -1,0 +1,184 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// retainStep is the number of tasks that one transaction deletes.
+const retainStep = 200
+
+// Retain implements [lifecycle.Keeper].
+func (s *Store) Retain(ctx context.Context, cutoff, now lifecycle.Micros) (int64, error) {
+	var deleted int64
+	for _, listed := range []int64{1, 0} {
+		for from := (place{}); ; {
+			var step retained
+			err := s.submit(ctx, &job{do: func(w *writer) error {
+				return w.transaction(func() (err error) { step, err = w.retainTasks(listed, from, cutoff); return err })
+			}})
+			if err != nil {
+				return deleted, fmt.Errorf("retain: %w", err)
+			}
+			deleted += step.deleted
+			if step.looked < retainStep {
+				break
+			}
+			from = step.last
+		}
+	}
+	err := s.submit(ctx, &job{do: func(w *writer) error {
+		return w.transaction(func() error { return w.retainRest(cutoff, now) })
+	}})
+	if err == nil {
+		err = s.retainPayloads(ctx, cutoff)
+	}
+	if err != nil {
+		return deleted, fmt.Errorf("retain: %w", err)
+	}
+	return deleted, nil
+}
+
+// place is where a step of retention ended.
+type place struct{ at, id int64 }
+
+type retained struct {
+	looked, deleted int64
+	last            place
+}
+
+const (
+	selectOldListed = `SELECT id, last_event, agent, state FROM tasks INDEXED BY tasks_by_event
+WHERE listed = 1 AND last_event < ? AND (last_event, id) > (?, ?) ORDER BY last_event, id LIMIT ?`
+	selectOldUnlisted = `SELECT id, last_event, agent, state FROM tasks INDEXED BY tasks_unlisted
+WHERE listed = 0 AND last_event < ? AND (last_event, id) > (?, ?) ORDER BY last_event, id LIMIT ?`
+	deletePayloadsOf = `DELETE FROM payloads WHERE (stream, seq) IN (SELECT stream, seq FROM messages WHERE task = ?)`
+	deleteMessagesOf = `DELETE FROM messages WHERE task = ?`
+	deleteEventsOf   = `DELETE FROM events WHERE task = ?`
+	hasOpenMessages  = `SELECT 1 FROM messages WHERE task = ? AND open = 1 LIMIT 1`
+)
+
+type oldTask struct {
+	id    int64
+	agent string
+	state lifecycle.State
+}
+
+// retainTasks looks at the next old tasks and deletes those that are settled. The counters of what is so now follow; the hours
+// that they were part of stay as they are.
+func (w *writer) retainTasks(listed int64, from place, cutoff lifecycle.Micros) (retained, error) {
+	query := selectOldUnlisted
+	if listed == 1 {
+		query = selectOldListed
+	}
+	var step retained
+	var old []oldTask
+	err := w.statement(query).int(int64(cutoff)).int(from.at).int(from.id).int(retainStep).each(func(r *statement) error {
+		t := oldTask{id: r.getInt()}
+		step.last = place{at: r.getInt(), id: t.id}
+		t.agent, t.state = r.getText(), lifecycle.State(r.getText())
+		old = append(old, t)
+		return nil
+	})
+	if err != nil {
+		return step, err
+	}
+	step.looked = int64(len(old))
+	tally := lifecycle.Tally{}
+	for _, t := range old {
+		gone, err := w.retainTask(t)
+		if err != nil {
+			return step, fmt.Errorf("delete task: %w", err)
+		}
+		if !gone {
+			continue
+		}
+		step.deleted++
+		if listed == 1 {
+			tally[lifecycle.Cell{Metric: lifecycle.MetricState, Agent: t.agent, Label: string(t.state)}]--
+		}
+	}
+	return step, w.addRollups(tally)
+}
+
+// retainTask deletes a task with all that belongs to it, unless it is open.
+func (w *writer) retainTask(t oldTask) (bool, error) {
+	open := t.state.Open()
+	err := w.statement(hasOpenMessages).int(t.id).each(func(*statement) error { open = true; return nil })
+	if err != nil || open {
+		return false, err
+	}
+	for _, query := range []string{deletePayloadsOf, deleteMessagesOf, deleteEventsOf, deleteTask} {
+		if err := w.statement(query).int(t.id).exec(); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+const (
+	deleteOldLines   = `DELETE FROM quarantine WHERE at < ?`
+	deleteOldGaps    = `DELETE FROM gaps WHERE until <> 0 AND until < ?`
+	deleteOldMinutes = `DELETE FROM rollups WHERE metric = ? AND bucket < ?`
+)
+
+// minutesKept is how long minute rollups are kept.
+const minutesKept = 48 * time.Hour
+
+func (w *writer) retainRest(cutoff, now lifecycle.Micros) error {
+	if err := w.statement(deleteOldLines).int(int64(cutoff)).exec(); err != nil {
+		return fmt.Errorf("delete quarantined lines: %w", err)
+	}
+	if err := w.statement(deleteOldGaps).int(int64(cutoff)).exec(); err != nil {
+		return fmt.Errorf("delete gaps: %w", err)
+	}
+	for _, metric := range []lifecycle.Metric{lifecycle.MetricPublishedMin, lifecycle.MetricCompletedMin, lifecycle.MetricFailedMin} {
+		if err := w.statement(deleteOldMinutes).text(string(metric)).int(int64(now.Add(-minutesKept))).exec(); err != nil {
+			return fmt.Errorf("delete minute rollups: %w", err)
+		}
+	}
+	return nil
+}
+
+// selectLonePayloads finds old payloads of messages that no event ever told of. Payloads lie in the order in which they came.
+const selectLonePayloads = `SELECT p.id, p.at, m.seq IS NULL FROM payloads p LEFT JOIN messages m ON m.stream = p.stream AND m.seq = p.seq
+WHERE p.id > ? ORDER BY p.id LIMIT ?`
+
+const deletePayload = `DELETE FROM payloads WHERE id = ?`
+
+// retainPayloads deletes old payloads without a message. It stops at the first part in which all are recent.
+func (s *Store) retainPayloads(ctx context.Context, cutoff lifecycle.Micros) error {
+	for last, old := int64(0), true; old; {
+		err := s.submit(ctx, &job{do: func(w *writer) error {
+			return w.transaction(func() (err error) { last, old, err = w.retainPayloads(last, cutoff); return err })
+		}})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) retainPayloads(from int64, cutoff lifecycle.Micros) (last int64, old bool, err error) {
+	var lone []int64
+	last = from
+	err = w.statement(selectLonePayloads).int(from).int(10 * retainStep).each(func(r *statement) error {
+		last = r.getInt()
+		if at := lifecycle.Micros(r.getInt()); at < cutoff {
+			old = true
+			if r.getFlag() {
+				lone = append(lone, last)
+			}
+		}
+		return nil
+	})
+	for _, id := range lone {
+		if err == nil {
+			err = w.statement(deletePayload).int(id).exec()
+		}
+	}
+	return last, old, err
+}

@@ -1,0 +1,131 @@
+// Package sqlite keeps the lifecycle store in one SQLite file: one writer that merges waiting batches into one transaction, and a
+// pool of readers. It holds no rule about states; those are in lifecycle.
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"fleetglass/lifecycle"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// Config says where the store is.
+type Config struct {
+	Path      string           // Required. The database file; it is created where it is missing, its directory is not.
+	Readers   int              // Optional; default twice the processors, at least 4. Reads that may run at once.
+	ScanLimit int              // Optional; default 500,000. Rows that one page of a list may look through; see [Store.ListTasks].
+	Now       func() time.Time // Optional; default time.Now. Says what the last week is.
+}
+
+// Store implements [lifecycle.Store]. It is safe for concurrent use.
+type Store struct {
+	cfg     Config
+	readers *sqlitex.Pool
+	queue   chan *job
+	stop    chan struct{} // Closed by Close: no job is taken in any more.
+	stopped chan struct{} // Closed by the writer when it has ended.
+	closing sync.Once
+	closed  atomic.Bool
+	shapes  shapes
+}
+
+var _ lifecycle.Store = (*Store)(nil)
+
+// Open opens the database, creates or migrates its schema, and starts the writer, which Close stops. It errors with
+// migrate.ErrNewer when a newer program wrote the file.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := openWriter(ctx, cfg.Path)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", cfg.Path, err)
+	}
+	readers, err := openReaders(cfg)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", cfg.Path, err), conn.Close())
+	}
+	s := &Store{cfg: cfg, readers: readers, queue: make(chan *job), stop: make(chan struct{}), stopped: make(chan struct{})}
+	go newWriter(conn).run(s.queue, s.stop, s.stopped)
+	return s, nil
+}
+
+func (c Config) complete() (Config, error) {
+	if c.Path == "" {
+		return c, errors.New("sqlite: Config.Path is required")
+	}
+	if c.Readers <= 0 {
+		c.Readers = max(4, 2*runtime.GOMAXPROCS(0))
+	}
+	if c.ScanLimit <= 0 {
+		c.ScanLimit = 500_000
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c, nil
+}
+
+// Close waits for the transaction at hand, refuses those that wait, and closes the file. It is idempotent.
+func (s *Store) Close() error {
+	var err error
+	s.closing.Do(func() {
+		s.closed.Store(true)
+		close(s.stop)
+		<-s.stopped
+		err = s.readers.Close()
+	})
+	return err
+}
+
+// Ping reports whether the store answers.
+func (s *Store) Ping(ctx context.Context) error {
+	return s.read(ctx, "ping", func(conn *sqlite.Conn) error {
+		return prepare(conn, `SELECT count(*) FROM watermarks`).exec()
+	})
+}
+
+// read runs f on a connection of its own. What f reads is one state of the database.
+func (s *Store) read(ctx context.Context, what string, f func(*sqlite.Conn) error) error {
+	if s.closed.Load() {
+		return lifecycle.ErrClosed
+	}
+	err := s.readOn(ctx, f)
+	switch {
+	case err == nil || errors.Is(err, lifecycle.ErrNotFound):
+		return err
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s: %w", what, ctx.Err())
+	case s.closed.Load():
+		return lifecycle.ErrClosed
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// readOn runs f in a transaction that reads. Its end must not be interrupted, and comes even when f panics.
+func (s *Store) readOn(ctx context.Context, f func(*sqlite.Conn) error) (err error) {
+	conn, err := s.readers.Take(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.readers.Put(conn)
+	defer func() {
+		conn.SetInterrupt(nil)
+		if !conn.AutocommitEnabled() {
+			err = errors.Join(err, prepare(conn, `ROLLBACK`).exec())
+		}
+	}()
+	if err := prepare(conn, `BEGIN`).exec(); err != nil {
+		return err
+	}
+	return f(conn)
+}
