@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 // fixture is the API over a real store, with a clock that tests move.
 type fixture struct {
 	*teller
-	t      *testing.T
+	t      testing.TB
 	store  lifecycle.Store
 	append lifecycle.Appender
 	hub    *live.Hub
@@ -80,7 +80,7 @@ func postgresStore(t testing.TB, now func() time.Time) lifecycle.Store {
 	return s
 }
 
-func newFixture(t *testing.T, open func(testing.TB, func() time.Time) lifecycle.Store) *fixture {
+func newFixture(t testing.TB, open func(testing.TB, func() time.Time) lifecycle.Store) *fixture {
 	t.Helper()
 	f := &fixture{t: t, teller: newTeller(), hub: live.NewHub(1000)}
 	f.store = open(t, f.clock)
@@ -167,7 +167,7 @@ func get[T any](f *fixture, target string, header ...string) T {
 	return parse[T](f.t, a.body)
 }
 
-func parse[T any](t *testing.T, body []byte) T {
+func parse[T any](t testing.TB, body []byte) T {
 	t.Helper()
 	var v T
 	if err := json.Unmarshal(body, &v); err != nil {
@@ -183,7 +183,7 @@ func (f *fixture) conforms(typ reflect.Type, body []byte) {
 	checkSchema(f.t, registry, registry.Schema(typ, true, ""), body)
 }
 
-func checkSchema(t *testing.T, registry huma.Registry, schema *huma.Schema, body []byte) {
+func checkSchema(t testing.TB, registry huma.Registry, schema *huma.Schema, body []byte) {
 	t.Helper()
 	schema.PrecomputeMessages()
 	var res huma.ValidateResult
