@@ -11,8 +11,8 @@ const (
 	FateNak           Fate = "nak"                    // Handed back with a delay by the first attempt, done by the second.
 	FateCrashBefore   Fate = "crash_before_recording" // The first attempt works, heartbeats and falls silent; the second does it.
 	FateCrashAfter    Fate = "crash_after_recording"  // The first attempt records its completion and falls silent; the second only acknowledges.
-	FateTimeout       Fate = "silent_timeout"         // The first attempt never says a word; the second does it.
-	FateExhausted     Fate = "exhausted"              // No attempt ever says a word.
+	FateTimeout       Fate = "silent_timeout"         // The first attempt takes it and never answers; the second does it.
+	FateExhausted     Fate = "exhausted"              // No attempt ever answers.
 	FateNakExhausted  Fate = "nak_exhausted"          // Every attempt hands it back.
 	FateTerminated    Fate = "terminated"             // Ended for good by the agent: no attempt can succeed.
 	FateOverflow      Fate = "context_overflow"       // Ended by the agent: the prompt exceeds the model's context window.

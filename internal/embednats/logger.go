@@ -3,6 +3,7 @@ package embednats
 import (
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 )
 
@@ -20,8 +21,15 @@ func (l *logger) Noticef(format string, args ...any) {
 	l.log.Debug(line, "text", fmt.Sprintf(format, args...))
 }
 
+// inMemory is the server's advice to hash passwords in its configuration file. Ours exists in memory only.
+const inMemory = "Plaintext passwords detected"
+
 func (l *logger) Warnf(format string, args ...any) {
-	l.log.Warn(line, "text", fmt.Sprintf(format, args...))
+	text := fmt.Sprintf(format, args...)
+	if strings.HasPrefix(text, inMemory) {
+		return
+	}
+	l.log.Warn(line, "text", text)
 }
 
 func (l *logger) Errorf(format string, args ...any) {

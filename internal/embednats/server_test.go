@@ -2,6 +2,7 @@ package embednats_test
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -178,6 +179,17 @@ func TestAPasswordIsDemandedOfEveryClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	nc.Close()
+}
+
+func TestAQuietServerLogsNothingAboveDebug(t *testing.T) {
+	var out strings.Builder
+	srv := start(t, embednats.Config{Listen: "127.0.0.1:0", Logger: slog.New(slog.NewTextHandler(&out, nil))})
+	if err := srv.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if out.Len() > 0 {
+		t.Errorf("logged: %s", out.String())
+	}
 }
 
 func TestBadConfigurationsAreRefused(t *testing.T) {
