@@ -1,6 +1,7 @@
 package brokerstate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -139,24 +140,34 @@ func (p *poll) hands(ctx context.Context) error {
 	return nil
 }
 
-// answered reads the messages that consumers delivered last, once for each delivery.
+// answered reads the messages that consumers delivered last and that are not open any more, once for each delivery.
 func (p *poll) answered(ctx context.Context) error {
 	seen := &p.c.seen
 	for _, c := range p.saw.Consumers {
-		if c.DeliveredCSeq == 0 || seen.answered[c.Name] == c.DeliveredCSeq || !spoken(p.saw, c) {
+		if c.DeliveredCSeq == 0 || seen.answered[c.Name] == c.DeliveredCSeq || !spoken(p.saw, c) || p.isOpen(c.DeliveredSeq) {
 			continue
 		}
-		seen.answered[c.Name] = c.DeliveredCSeq
 		rows, err := p.c.cfg.Reader.MessagesIn(ctx, p.saw.Stream, c.DeliveredSeq, c.DeliveredSeq, 1)
 		if err != nil {
 			return fmt.Errorf("read message: %w", err)
 		}
 		p.facts.Answered = append(p.facts.Answered, rows...)
+		if answeredIn(rows, c) || p.saw.Drained >= c.quietSince().Add(settle) {
+			seen.answered[c.Name] = c.DeliveredCSeq
+		}
 	}
-	p.facts.Answered = slices.DeleteFunc(p.facts.Answered, func(m lifecycle.MessageFacts) bool {
-		return slices.ContainsFunc(p.facts.Open, func(o lifecycle.OpenMessage) bool { return o.Message.Key == m.Key })
-	})
 	return nil
+}
+
+// answeredIn reports whether a line of the consumer's last delivery is known.
+func answeredIn(rows []lifecycle.MessageFacts, c Consumer) bool {
+	return len(rows) > 0 && evidenceOf(rows[0], c)[c.DeliveredCSeq] > 0
+}
+
+// isOpen reports whether a message is among the open ones that were read.
+func (p *poll) isOpen(seq uint64) bool {
+	_, found := slices.BinarySearchFunc(p.facts.Open, seq, func(o lifecycle.OpenMessage, seq uint64) int { return cmp.Compare(o.Message.Key.Seq, seq) })
+	return found
 }
 
 // windows reads, for consumers that may hold several messages, the settled ones that their open deliveries may belong to.
@@ -176,7 +187,7 @@ func (p *poll) windows(ctx context.Context) error {
 		}
 		p.facts.Others[c.Name] = slices.DeleteFunc(rows, func(m lifecycle.MessageFacts) bool {
 			of := p.saw.consumerOf(m)
-			return of == nil || of.Name != c.Name || slices.ContainsFunc(p.facts.Open, func(o lifecycle.OpenMessage) bool { return o.Message.Key == m.Key })
+			return of == nil || of.Name != c.Name || p.isOpen(m.Key.Seq)
 		})
 	}
 	return nil

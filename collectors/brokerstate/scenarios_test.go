@@ -86,7 +86,7 @@ var scenarios = []scenario{
 		a.works(nats.ConsumerConfig{MaxDeliver: 2}).publish("handedback")
 		for range 2 {
 			m := a.take(time.Second)
-			busy(100 * time.Millisecond)
+			busy(300 * time.Millisecond)
 			a.must(m.Nak())
 		}
 	}, "exhausted (presumed dead)\n1 naked exact\n2 naked exact", "exhausted (presumed dead)\n1 naked\n2 naked exact"},

@@ -188,7 +188,7 @@ func (p *poll) lost(ctx context.Context, from, to uint64) (reached uint64, err e
 		return to, nil
 	}
 	gap.Source = p.c.cfg.Contract.StreamID(fleet.CapturePub).String()
-	gap.Reason = "publish lines were lost, and the messages are gone from the stream"
+	gap.Reason = fmt.Sprintf("the publish lines of %s %d to %d were lost, and the messages are gone", p.saw.Stream.Name, gap.FromSeq, gap.ToSeq)
 	if gap.From, err = p.storedAt(ctx, from-1, lifecycle.MicrosOf(p.info.Created)); err != nil {
 		return 0, err
 	}
@@ -251,18 +251,20 @@ func (p *poll) repair(ctx context.Context, seqs []uint64) error {
 	return nil
 }
 
-// add decodes a message as its publish line would have been.
+// add decodes a message as its publish line would have been: with the headers of a republished one, which a direct get adds itself.
 func (p *poll) add(m *jetstream.RawStreamMsg) {
 	headers := map[string][]string{}
 	for name, values := range m.Header {
 		headers[name] = values[:len(values):len(values)]
 	}
 	at := lifecycle.MicrosOf(m.Time)
-	for name, value := range map[string]string{
-		fleet.HeaderNatsStream: fleet.StreamTasks, fleet.HeaderNatsSubject: m.Subject, fleet.HeaderNatsSequence: strconv.FormatUint(m.Sequence, 10),
-		fleet.HeaderNatsTimeStamp: m.Time.UTC().Format(time.RFC3339Nano), fleet.HeaderNatsLastSequence: "0",
-	} {
-		headers[name] = append(headers[name], value)
+	if !p.c.seen.tasks.CachedInfo().Config.AllowDirect {
+		for name, value := range map[string]string{
+			fleet.HeaderNatsStream: fleet.StreamTasks, fleet.HeaderNatsSubject: m.Subject,
+			fleet.HeaderNatsSequence: strconv.FormatUint(m.Sequence, 10), fleet.HeaderNatsTimeStamp: m.Time.UTC().Format(time.RFC3339Nano),
+		} {
+			headers[name] = append(headers[name], value)
+		}
 	}
 	line := collectors.Line{Source: p.saw.Stream, Seq: m.Sequence, At: at, Subject: m.Subject, Headers: headers, Body: m.Data}
 	var read lifecycle.Batch

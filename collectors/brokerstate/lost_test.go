@@ -1,0 +1,176 @@
+package brokerstate_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/fleet"
+	"fleetglass/internal/testkit"
+	"fleetglass/lifecycle"
+)
+
+func (b *bench) gaps(t *testing.T) []lifecycle.Gap {
+	t.Helper()
+	gaps, err := b.store.Gaps(t.Context(), 0, lifecycle.MicrosOf(time.Now().Add(time.Hour)), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gaps
+}
+
+func TestPublishesOfWhichTheLineWasLostAreReadFromTheStreamOrBecomeAGap(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	a := b.agent(t, "lossy").works(nats.ConsumerConfig{})
+	for i := range 9 {
+		a.publish(fmt.Sprintf("task-%d", i+1))
+	}
+	for range 4 {
+		a.must(a.take(time.Second).AckSync())
+	}
+	b.captured(t, "OBS_PUB", 9)
+	for _, line := range []uint64{2, 3, 6, 7, 9} { // 2 and 3 are gone from the stream, the others are not.
+		a.must(a.js.DeleteMsg("OBS_PUB", line))
+	}
+	for _, line := range []uint64{2, 3} {
+		a.must(a.js.DeleteMsg("OBS_ACK", line))
+	}
+	b.start()
+	for _, i := range []int{6, 7, 9} {
+		b.expect(t, fmt.Sprintf("task-%d", i), "published (stored) [publish_unseen]")
+	}
+	b.expect(t, "task-1", "completed (acknowledged)\n1 acked")
+	b.expect(t, "task-4", "completed (acknowledged)\n1 acked exact")
+	b.expect(t, "task-5", "published (stored)")
+	var gaps []lifecycle.Gap
+	testkit.Eventually(t, patience, func() error {
+		gaps = slices.DeleteFunc(b.gaps(t), func(g lifecycle.Gap) bool { return !strings.Contains(g.Reason, "TASKS") })
+		if len(gaps) != 1 {
+			return fmt.Errorf("gaps: %+v", gaps)
+		}
+		return nil
+	})
+	first, last := b.storedAt(t, "task-1"), b.storedAt(t, "task-4")
+	want := []lifecycle.Gap{{Source: "OBS_PUB", From: first, To: last, FromSeq: 2, ToSeq: 3, Reason: gaps[0].Reason}}
+	if diff := cmp.Diff(want, gaps); diff != "" {
+		t.Errorf("gaps (-want +got):\n%s", diff)
+	}
+	r, err := b.store.Task(t.Context(), "task-6")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := r.Messages[0].Stored
+	if s.MsgID != "task-6" || s.Type != "blog" || s.Title != "Title of task-6" || s.PayloadHash == "" || r.Messages[0].Agent != "lossy" {
+		t.Errorf("facts of a repaired message: %+v of %q", s, r.Messages[0].Agent)
+	}
+	if m, ok := b.store.(*memory); ok {
+		p := m.payloads[r.Messages[0].Key]
+		if string(p.Body) != `{"taskId":"task-6","type":"blog","payload":{"title":"Title of task-6"}}` || len(p.Headers) != 1 {
+			t.Errorf("payload of a repaired message: %q, headers %v", p.Body, p.Headers)
+		}
+	}
+	b.noTwins(t, "task-6")
+}
+
+func (b *bench) storedAt(t *testing.T, task string) lifecycle.Micros {
+	t.Helper()
+	r, err := b.store.Task(t.Context(), task)
+	if err != nil || len(r.Messages) == 0 || r.Messages[0].Stored == nil {
+		t.Fatalf("task %s: %+v, %v", task, r, err)
+	}
+	return r.Messages[0].Stored.At
+}
+
+func TestWhatWasPublishedBeforeCaptureIsReadInWithoutAGap(t *testing.T) {
+	t.Parallel()
+	srv := testkit.BareBroker(t)
+	b := benchOn(t, srv, newMemory())
+	if _, err := b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "TASKS", Subjects: []string{"genbrain.agents.*.tasks.>"}, Retention: jetstream.WorkQueuePolicy}); err != nil {
+		t.Fatal(err)
+	}
+	a := b.agent(t, "old").works(nats.ConsumerConfig{})
+	for i := range 30 {
+		a.publish(fmt.Sprintf("old-%d", i+1))
+	}
+	for range 10 {
+		a.must(a.take(time.Second).AckSync())
+	}
+	testkit.Provision(t, srv, fleet.Streams{Contract: b.cfg.Contract})
+	a.publish("new")
+	b.cfg.PageSize = 7
+	b.start()
+	b.expect(t, "new", "published (stored)")
+	for i := range 20 {
+		b.expect(t, fmt.Sprintf("old-%d", i+11), "published (stored) [publish_unseen]")
+	}
+	if gaps := b.gaps(t); len(gaps) != 0 {
+		t.Errorf("the past was declared a gap: %+v", gaps)
+	}
+	if got := b.trace("old-1"); got != "not found" {
+		t.Errorf("a task was made up: %s", got)
+	}
+}
+
+func TestAPublishThatStoredNothingIsCalledSo(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.cfg.NotStored = 300 * time.Millisecond
+	b.start()
+	b.tasks(t, func(c *jetstream.StreamConfig) { c.MaxMsgSize = 500 })
+	a := b.agent(t, "refused")
+	m := nats.NewMsg("genbrain.agents.refused.tasks.blog")
+	m.Data = make([]byte, 1000)
+	m.Header.Set("Nats-Msg-Id", "refused")
+	if _, err := a.js.PublishMsg(m); err == nil {
+		t.Fatal("the stream took a message that it should refuse")
+	}
+	a.publish("taken")
+	b.expect(t, "refused", "outcome_unknown (nothing proved) [not_stored]")
+	b.expect(t, "taken", "published (stored) [orphaned]")
+}
+
+func TestAStreamThatIsCreatedAgainBeginsAnew(t *testing.T) {
+	t.Parallel()
+	for _, watched := range []bool{true, false} {
+		t.Run(fmt.Sprintf("watched %t", watched), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			if watched {
+				b.start()
+			}
+			a := b.agent(t, "phoenix").works(nats.ConsumerConfig{AckWait: time.Hour})
+			a.publish("first")
+			a.take(time.Second)
+			if watched {
+				b.expect(t, "first", "delivered (delivered)\n1 open exact silent")
+			}
+			s, err := b.js.Stream(t.Context(), "TASKS")
+			a.must(err)
+			cfg := s.CachedInfo().Config
+			a.must(a.js.DeleteStream("TASKS"))
+			_, err = b.js.CreateStream(t.Context(), cfg)
+			a.must(err)
+			a.works(nats.ConsumerConfig{AckWait: time.Hour}).publish("second")
+			a.take(time.Second)
+			if !watched {
+				b.start()
+			}
+			b.expect(t, "second", "delivered (delivered)\n1 open exact silent")
+			want := "outcome_unknown (vanished) [vanished]\ngone: stream deleted"
+			if watched {
+				want = "outcome_unknown (vanished) [vanished]\n1 removed exact silent\ngone: stream deleted"
+			}
+			b.expect(t, "first", want)
+			if gaps := b.gaps(t); len(gaps) != 0 {
+				t.Errorf("gaps: %+v", gaps)
+			}
+		})
+	}
+}
