@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -151,7 +152,7 @@ func (c *Cluster) start() error {
 	return c.run("pg_ctl", "-D", c.data(), "-l", c.log(), "-o", options, "-w", "-t", "60", "start")
 }
 
-// Kill ends the server at once, as a power cut would, by SIGKILL to its main process. Connections break.
+// Kill ends the server at once, as a power cut would: SIGKILL to all its processes. Connections are broken when it returns.
 func (c *Cluster) Kill(t testing.TB) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(c.data(), "postmaster.pid"))
@@ -159,13 +160,45 @@ func (c *Cluster) Kill(t testing.TB) {
 		t.Fatalf("kill Postgres: %v", err)
 	}
 	first, _, _ := strings.Cut(string(content), "\n")
-	pid, err := strconv.Atoi(first)
+	main, err := strconv.Atoi(first)
 	if err != nil {
 		t.Fatalf("kill Postgres: read postmaster.pid: %v", err)
 	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatalf("kill Postgres: %v", err)
+	processes := append([]int{main}, childrenOf(main)...)
+	for _, pid := range processes {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			t.Fatalf("kill Postgres: %v", err)
+		}
 	}
+	deadline := time.Now().Add(startTimeout)
+	for slices.ContainsFunc(processes, alive) {
+		if time.Now().After(deadline) {
+			t.Fatal("kill Postgres: its processes do not end")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// childrenOf lists the processes that a process started.
+func childrenOf(pid int) []int {
+	content, _ := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", pid))
+	var out []int
+	for _, text := range strings.Fields(string(content)) {
+		if child, err := strconv.Atoi(text); err == nil {
+			out = append(out, child)
+		}
+	}
+	return out
+}
+
+// alive reports whether a process runs. One that has ended and waits for its parent does not.
+func alive(pid int) bool {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(content), ") ")
+	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
 }
 
 // Stop shuts the server down in good order, breaking connections.
