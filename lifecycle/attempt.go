@@ -18,7 +18,8 @@ type Attempt struct {
 	N           int
 	ConsumerSeq uint64 // Zero when not known.
 	BeganAt     Micros // Zero when nothing bounds it.
-	BeganExact  bool   // BeganAt is the broker's own time; otherwise it began no later than BeganAt.
+	BeganExact  bool   // BeganAt is the broker's own time.
+	BeganSaid   bool   // BeganAt is what the agent reported. With neither, it began no later than BeganAt.
 	FirstBeat   Micros
 	LastBeat    Micros
 	EndedAt     Micros // Zero while it is open.
@@ -41,9 +42,9 @@ func Attempts(m MessageFacts, t TaskFacts) []Attempt {
 		a := Attempt{N: i, FirstBeat: f.FirstBeat, LastBeat: f.LastBeat, AckAt: f.AckAt, Confirmed: f.ConfirmedAt.Known(), NakDelayNs: f.NakDelay, End: EndOpen}
 		a.Silent = f.SeenAt == 0
 		a.begin(f, deliveries)
-		a.reported(reports)
+		a.reported(reports, m.Stored)
 		a.end(f, m)
-		if a.End != EndOpen && !a.BeganExact && a.BeganAt >= a.EndedAt {
+		if a.End != EndOpen && !a.BeganExact && !a.BeganSaid && a.BeganAt >= a.EndedAt {
 			a.BeganAt = 0 // Its end is the only sign of it: that says nothing about its begin.
 		}
 		out = append(out, a)
@@ -52,12 +53,18 @@ func Attempts(m MessageFacts, t TaskFacts) []Attempt {
 	return out
 }
 
-// reported takes what the agent said about the attempt, where the wire said nothing.
-func (a *Attempt) reported(reports []ReportFacts) {
+// reported takes what the agent said about the begin of the attempt, where the wire gives only a bound. A time before the message was
+// stored, or after its first line, tells of a clock that is off.
+func (a *Attempt) reported(reports []ReportFacts, stored *StoredFacts) {
 	for _, r := range reports {
-		if max(r.Attempt, 1) == a.N && r.beganAt().Known() {
-			a.Silent = false
-			a.BeganAt = firstKnown(a.BeganAt, r.beganAt())
+		at := r.beganAt()
+		if max(r.Attempt, 1) != a.N || !at.Known() {
+			continue
+		}
+		a.Silent = false
+		plausible := stored == nil || at >= stored.At
+		if !a.BeganExact && plausible && (!a.BeganAt.Known() || at < a.BeganAt) {
+			a.BeganAt, a.BeganSaid = at, true
 		}
 	}
 }

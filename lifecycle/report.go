@@ -52,7 +52,7 @@ func reportMessages(b *strings.Builder, t Trace) {
 		}
 		fmt.Fprintf(b, "| attempt | began | ended | how |\n|---|---|---|---|\n")
 		for _, a := range m.Attempts {
-			fmt.Fprintf(b, "| %d | %s | %s | %s |\n", a.N, instantText(a.BeganAt, !a.BeganExact), instantText(a.EndedAt, false), endText(a))
+			fmt.Fprintf(b, "| %d | %s | %s | %s |\n", a.N, instantText(a.BeganAt, !a.BeganExact && !a.BeganSaid), instantText(a.EndedAt, false), endText(a))
 		}
 	}
 }

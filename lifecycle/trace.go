@@ -144,7 +144,7 @@ func spans(mt MessageTrace, now Micros) []Span {
 	}
 	for _, a := range mt.Attempts {
 		before := SpanWaiting
-		if !a.BeganExact {
+		if !a.BeganExact && !a.BeganSaid {
 			before = SpanUnsplit
 		}
 		switch {
