@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -110,8 +111,7 @@ func (c *commit) write(changes lifecycle.Changes) error {
 			return fmt.Errorf("write message %v: %w", m.Facts.Key, err)
 		}
 	}
-	slices.SortFunc(changes.Tasks, func(a, b lifecycle.TaskRow) int { return int(c.ids[a.Facts.ID] - c.ids[b.Facts.ID]) })
-	for _, t := range changes.Tasks {
+	for _, t := range c.byRow(changes.Tasks) {
 		if err := c.writeTask(t); err != nil {
 			return fmt.Errorf("write task %q: %w", t.Facts.ID, err)
 		}
@@ -122,6 +122,16 @@ func (c *commit) write(changes lifecycle.Changes) error {
 		}
 	}
 	return c.w.addRollups(changes.Tally)
+}
+
+// byRow puts tasks in the order of their row ids, so that new rows are added at the end.
+func (c *commit) byRow(tasks []lifecycle.TaskRow) []*lifecycle.TaskRow {
+	out := make([]*lifecycle.TaskRow, len(tasks))
+	for i := range tasks {
+		out[i] = &tasks[i]
+	}
+	slices.SortFunc(out, func(a, b *lifecycle.TaskRow) int { return cmp.Compare(c.taskRow(a.Facts.ID), c.taskRow(b.Facts.ID)) })
+	return out
 }
 
 // tell gives every job the tasks that changed because of it. A task that lost its message to another one belongs to whoever

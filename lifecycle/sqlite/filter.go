@@ -31,25 +31,23 @@ func (s *Store) wayOf(conn *sqlite.Conn, f lifecycle.Filter, byEvent bool) (way,
 			return w, err
 		}
 	}
-	few, err := s.fewIDs(conn, f.IDs)
+	ids := idBranches(f.IDs)
+	few, err := s.few(conn, ids)
 	if err != nil {
 		return w, err
 	}
-	first := sqlText{}
 	byState, byAgent := false, false
 	switch {
-	case len(f.IDs) > 0 && few:
-		first.add(" AND ")
-		addIDs(&first, f.IDs)
-		w.branches = []sqlText{first}
+	case len(ids) > 0 && few:
+		w.branches = ids
 	case !byEvent:
-		w.index, w.branches = "tasks_by_published", []sqlText{first}
+		w.index, w.branches = "tasks_by_published", make([]sqlText, 1)
 	case len(f.Agents) == 1 || len(f.States) == 0 && len(f.Agents) > 0:
 		w.index, w.branches, byAgent = "tasks_by_agent", equals("agent", f.Agents), true
 	case len(f.States) > 0:
 		w.index, w.branches, byState = "tasks_by_state", equals("state", f.States), true
 	default:
-		w.index, w.branches = "tasks_by_event", []sqlText{first}
+		w.index, w.branches = "tasks_by_event", make([]sqlText, 1)
 	}
 	w.addTimes(f, byEvent && w.index != "")
 	if !byState && len(f.States) > 0 {
@@ -58,9 +56,8 @@ func (s *Store) wayOf(conn *sqlite.Conn, f lifecycle.Filter, byEvent bool) (way,
 	if !byAgent && len(f.Agents) > 0 {
 		lookAt(&w.looked, "agent", f.Agents)
 	}
-	if len(f.IDs) > 0 && !few {
-		w.looked.add(" AND ")
-		addIDs(&w.looked, f.IDs)
+	if len(ids) > 0 && !few {
+		w.lookAtIDs(ids)
 	}
 	w.addRest(f)
 	return w, nil
@@ -155,24 +152,50 @@ func (w *way) addRest(f lifecycle.Filter) {
 	}
 }
 
-// addIDs adds a condition on task ids and their beginnings.
-func addIDs(q *sqlText, ids []string) {
-	var exact []string
-	between := " OR "
-	q.add("(")
+// idBranches cuts a filter on task ids into branches that no task is in twice: the ids, and each beginning of ids.
+func idBranches(ids []string) []sqlText {
+	var exact, prefixes []string
 	for _, id := range ids {
-		prefix, ok := strings.CutSuffix(id, "*")
-		switch end := prefixEnd(prefix); {
-		case !ok:
+		if prefix, ok := strings.CutSuffix(id, "*"); ok {
+			prefixes = append(prefixes, prefix)
+		} else {
 			exact = append(exact, id)
-		case end == "":
-			q.add("task_id >= ?"+between, prefix)
-		default:
-			q.add("task_id >= ? AND task_id < ?"+between, prefix, end)
 		}
 	}
-	in(q, "task_id", exact)
-	q.add(")")
+	prefixes = shortest(prefixes)
+	exact = slices.DeleteFunc(exact, func(id string) bool { return beginsWithOne(id, prefixes) })
+	var out []sqlText
+	if len(exact) > 0 {
+		q := sqlText{}
+		q.add(" AND ")
+		in(&q, "task_id", exact)
+		out = append(out, q)
+	}
+	for _, prefix := range prefixes {
+		q := sqlText{}
+		q.add(" AND task_id >= ?", prefix)
+		if end := prefixEnd(prefix); end != "" {
+			q.add(" AND task_id < ?", end)
+		}
+		out = append(out, q)
+	}
+	return out
+}
+
+// shortest leaves out prefixes that begin with another one, and repetitions.
+func shortest(prefixes []string) []string {
+	slices.Sort(prefixes)
+	var out []string
+	for _, p := range prefixes {
+		if !beginsWithOne(p, out) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func beginsWithOne(text string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(text, p) })
 }
 
 // prefixEnd is the least text beyond all that begin with prefix; empty when there is none.
@@ -187,15 +210,27 @@ func prefixEnd(prefix string) string {
 	return ""
 }
 
-// fewIDs reports whether a filter on ids selects so few rows that they are best found by id.
-func (s *Store) fewIDs(conn *sqlite.Conn, ids []string) (bool, error) {
-	if !slices.ContainsFunc(ids, func(id string) bool { return strings.HasSuffix(id, "*") }) {
-		return true, nil
+// few reports whether branches of task ids have so few rows that they are best found by id.
+func (s *Store) few(conn *sqlite.Conn, branches []sqlText) (bool, error) {
+	n := int64(0)
+	for i := range branches {
+		q := sqlText{}
+		q.add("SELECT count(*) FROM (SELECT 1 FROM tasks WHERE TRUE")
+		q.addText(&branches[i])
+		q.add(" LIMIT ?)", int64(idLimit+1))
+		if err := s.each(conn, &q, func(r *statement) error { n += r.getInt(); return nil }); err != nil {
+			return false, err
+		}
 	}
-	q, n := sqlText{}, int64(0)
-	q.add("SELECT count(*) FROM (SELECT 1 FROM tasks WHERE ")
-	addIDs(&q, ids)
-	q.add(" LIMIT ?)", int64(idLimit+1))
-	err := s.each(conn, &q, func(r *statement) error { n = r.getInt(); return nil })
-	return n <= idLimit, err
+	return n <= idLimit, nil
+}
+
+// lookAtIDs adds the branches as one condition on the row.
+func (w *way) lookAtIDs(branches []sqlText) {
+	for i := range branches {
+		w.looked.add([]string{" AND (", " OR "}[min(i, 1)] + "(TRUE")
+		w.looked.addText(&branches[i])
+		w.looked.add(")")
+	}
+	w.looked.add(")")
 }

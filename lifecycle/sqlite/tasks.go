@@ -68,7 +68,7 @@ const (
 	deleteTask = `DELETE FROM tasks WHERE id = ?`
 )
 
-func (c *commit) writeTask(t lifecycle.TaskRow) error {
+func (c *commit) writeTask(t *lifecycle.TaskRow) error {
 	sum := &t.Summary
 	stream, err := c.streamOf(sum.Message)
 	if err != nil {
@@ -102,8 +102,8 @@ func (c *commit) writeTask(t lifecycle.TaskRow) error {
 }
 
 // attempted reports whether only publish attempts are known of a task.
-func attempted(t lifecycle.TaskRow) bool {
-	f := t.Facts
+func attempted(t *lifecycle.TaskRow) bool {
+	f := &t.Facts
 	return !t.Summary.Listed && f.Completion == nil && len(f.Reports) == 0 && (len(f.Publishes) > 0 || f.Type != "")
 }
 
@@ -123,7 +123,7 @@ const wordCut = 0xff
 
 // appendWords appends the texts that a search looks through beside the task id: the title and the message ids, and the task id
 // itself where it is not in lower case already.
-func appendWords(b []byte, t lifecycle.TaskRow) []byte {
+func appendWords(b []byte, t *lifecycle.TaskRow) []byte {
 	lowerID := strings.ToLower(t.Facts.ID)
 	b = append(b, strings.ToLower(t.Summary.Title)...)
 	if lowerID != t.Facts.ID {

@@ -30,6 +30,7 @@ func filterCases(events []lifecycle.Event) map[string]lifecycle.Filter {
 		"category":            {Categories: []string{"permanent"}},
 		"id":                  {IDs: []string{"crash"}},
 		"id and prefix":       {IDs: []string{"plain", "re*"}},
+		"nested prefixes":     {IDs: []string{"re*", "retr*", "retried", "r*", "re*", "plain", "plain"}},
 		"prefix is no LIKE":   {IDs: []string{"%*", "_*"}},
 		"every id":            {IDs: []string{"*"}},
 		"anomaly":             {Anomalies: []lifecycle.AnomalyCode{lifecycle.AnomalyPublishUnseen, lifecycle.AnomalyOrphaned}},
