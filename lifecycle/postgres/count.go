@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"fleetglass/lifecycle"
@@ -53,19 +54,24 @@ func (s *Store) countFromRollups(ctx context.Context, agents []string) (map[life
 	return counts, err
 }
 
-// countRows counts the rows themselves, the latest [lifecycle.CountLimit] of them.
+// countedRows numbers the latest rows that an index finds and counts those of them for which the scans hold.
+const countedRows = `SELECT state, count(*) FILTER (WHERE n <= %[1]s AND %[2]s), bool_or(n > %[1]s)
+FROM (SELECT t.*, row_number() OVER () AS n FROM (%[3]s) t) t GROUP BY state`
+
+// countRows looks at the latest [lifecycle.CountLimit] rows.
 func (s *Store) countRows(ctx context.Context, f lifecycle.Filter) (map[lifecycle.State]int64, bool, error) {
 	if len(f.Streams) > 0 {
 		if err := s.loadStreams(ctx); err != nil {
 			return nil, false, err
 		}
 	}
-	c := s.conditionsOf(f)
-	c.andStatesAndAgents(f)
+	c, o := s.conditionsOf(f), orderOf(lifecycle.SortLastEventDesc, false)
+	source := c.sourceOf(f, o)
 	limit := c.arg(lifecycle.CountLimit)
-	rows, err := s.pool.Query(ctx, fmt.Sprintf(`SELECT state, count(*) FILTER (WHERE n <= %[2]s), bool_or(n > %[2]s)
-FROM (SELECT state, row_number() OVER () AS n FROM (SELECT t.state FROM tasks t WHERE %[1]s LIMIT %[2]s + 1) found) numbered
-GROUP BY state`, c.where(), limit), c.args...)
+	latest := source.read("t.state, t.type, t.stream, t.anomalies, t.duplicates, t.words, t.last_event, t.task_id",
+		strings.Join(c.terms, " AND "), o, limit+" + 1")
+	scans := strings.Join(append(c.scans, "true"), " AND ")
+	rows, err := s.pool.Query(ctx, fmt.Sprintf(countedRows, limit, scans, latest), c.args...)
 	if err != nil {
 		return nil, false, err
 	}

@@ -9,9 +9,10 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// conditions is the part of a query that selects tasks, with its arguments.
+// conditions select tasks t. An index finds the rows for which the terms hold; the scans are then tried on each of these rows.
 type conditions struct {
 	terms []string
+	scans []string
 	args  []any
 }
 
@@ -21,73 +22,93 @@ func (c *conditions) arg(v any) string {
 	return fmt.Sprintf("$%d", len(c.args))
 }
 
-func (c *conditions) and(format string, values ...any) {
+func (c *conditions) term(format string, values ...any) {
+	c.terms = append(c.terms, c.fill(format, values))
+}
+
+func (c *conditions) scan(format string, values ...any) {
+	c.scans = append(c.scans, c.fill(format, values))
+}
+
+func (c *conditions) fill(format string, values []any) string {
 	places := make([]any, len(values))
 	for i, v := range values {
 		places[i] = c.arg(v)
 	}
-	c.terms = append(c.terms, fmt.Sprintf(format, places...))
+	return fmt.Sprintf(format, places...)
 }
 
-func (c *conditions) where() string { return strings.Join(c.terms, " AND ") }
+// all asks for terms and scans.
+func (c *conditions) all() string { return strings.Join(slices.Concat(c.terms, c.scans), " AND ") }
 
-// conditionsOf writes a filter as conditions on tasks t, but for its states and agents, which also choose the index. Where it asks for
+// conditionsOf writes a filter, but for its states and agents, which also choose the way to read ([source]). Where it asks for
 // streams they must have been loaded.
 func (s *Store) conditionsOf(f lifecycle.Filter) *conditions {
-	c := &conditions{terms: []string{"t.listed"}}
+	c := termsOf(f)
 	if len(f.Types) > 0 {
-		c.and("t.type = ANY(%s)", byteTexts(f.Types))
-	}
-	if len(f.Categories) > 0 {
-		c.andOneOf("t.category", f.Categories)
-		if !slices.Contains(f.Categories, "") {
-			c.terms = append(c.terms, "t.category <> ''")
-		}
+		c.scan("t.type = ANY(%s)", byteTexts(f.Types))
 	}
 	if len(f.Streams) > 0 {
-		c.and("t.stream = ANY(%s)", s.streams.named(f.Streams))
-	}
-	if len(f.IDs) > 0 {
-		c.andIDs(f.IDs)
+		c.scan("t.stream = ANY(%s)", s.streams.named(f.Streams))
 	}
 	if len(f.Anomalies) > 0 {
-		c.andAnomalies(f.Anomalies)
+		c.anomalies(f.Anomalies)
 	}
 	if f.Duplicates {
-		c.terms = append(c.terms, "t.duplicates > 0")
+		c.scan("t.duplicates > 0")
 	}
 	for _, word := range f.Words {
-		c.and("position(%s::bytea IN t.words) > 0", []byte(strings.ToLower(word)))
-	}
-	if f.From.Known() {
-		c.and("t.last_event >= %s", int64(f.From))
-	}
-	if f.To.Known() {
-		c.and("t.last_event < %s", int64(f.To))
+		c.scan("position(%s::bytea IN t.words) > 0", []byte(strings.ToLower(word)))
 	}
 	return c
 }
 
-// andOneOf asks that an untrusted column has one of the values. Indexes hold its beginning only, so that any length fits.
-func (c *conditions) andOneOf(column string, values []string) {
+// scanning reports whether a filter is tried on row after row.
+func scanning(f lifecycle.Filter) bool {
+	return len(f.Types)+len(f.Streams)+len(f.Anomalies)+len(f.Words) > 0 || f.Duplicates
+}
+
+// termsOf writes the part of a filter for which there are indexes.
+func termsOf(f lifecycle.Filter) *conditions {
+	c := &conditions{terms: []string{"t.listed"}}
+	if len(f.IDs) > 0 {
+		c.ids(f.IDs)
+	}
+	if len(f.Categories) > 0 {
+		c.oneOf("t.category", f.Categories)
+		if !slices.Contains(f.Categories, "") {
+			c.term("t.category <> ''")
+		}
+	}
+	if f.From.Known() {
+		c.term("t.last_event >= %s", int64(f.From))
+	}
+	if f.To.Known() {
+		c.term("t.last_event < %s", int64(f.To))
+	}
+	return c
+}
+
+// oneOf asks that an untrusted column has one of the values. Indexes hold its beginning only, so that any length fits.
+func (c *conditions) oneOf(column string, values []string) {
 	short := make([][]byte, len(values))
 	for i, v := range values {
 		short[i] = []byte(v[:min(len(v), 64)])
 	}
-	c.and("substring("+column+", 1, 64) = ANY(%s) AND "+column+" = ANY(%s)", short, byteTexts(values))
+	c.term("substring("+column+", 1, 64) = ANY(%s) AND "+column+" = ANY(%s)", short, byteTexts(values))
 }
 
-// andAnomalies asks for one of the codes.
-func (c *conditions) andAnomalies(codes []lifecycle.AnomalyCode) {
+// anomalies asks for one of the codes.
+func (c *conditions) anomalies(codes []lifecycle.AnomalyCode) {
 	terms := make([]string, len(codes))
 	for i, code := range codes {
 		terms[i] = "position(" + c.arg(","+string(code)+",") + "::text IN t.anomalies) > 0"
 	}
-	c.terms = append(c.terms, "("+strings.Join(terms, " OR ")+")")
+	c.scans = append(c.scans, "("+strings.Join(terms, " OR ")+")")
 }
 
-// andIDs asks for one of the ids, or of the beginnings that end in "*".
-func (c *conditions) andIDs(ids []string) {
+// ids asks for one of the ids, or of the beginnings that end in "*".
+func (c *conditions) ids(ids []string) {
 	var exact [][]byte
 	var terms []string
 	for _, id := range ids {

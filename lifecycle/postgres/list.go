@@ -2,164 +2,112 @@ package postgres
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
+	"strings"
 
 	"fleetglass/lifecycle"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// ListTasks implements [lifecycle.TaskReader].
+// ListTasks implements [lifecycle.TaskReader]. A filter with words, types, streams, anomalies or duplicates is tried on row after row
+// in the order of the list. One call looks through about Config.ScanLimit rows of each state and agent asked for: beyond that the page
+// is shorter than its limit, perhaps empty, and Next (reading backward: Prev) says where to go on.
 func (s *Store) ListTasks(ctx context.Context, f lifecycle.Filter, p lifecycle.Page) (lifecycle.TaskPage, error) {
 	page, err := s.listTasks(ctx, f, p)
 	return page, s.wrap("list tasks", err)
 }
 
+// listing is one page as it was read.
+type listing struct {
+	rows []summaryRow
+	far  *lifecycle.Cursor // Where to go on reading; nil where nothing is left.
+	near *lifecycle.Cursor // Where to read in the other direction; nil where nothing is there.
+}
+
 func (s *Store) listTasks(ctx context.Context, f lifecycle.Filter, p lifecycle.Page) (page lifecycle.TaskPage, err error) {
-	order := orderOf(f.Sort)
-	limit := max(p.Limit, 1)
-	var rows []summaryRow
-	more, before := false, false // Whether the list goes on in the direction of reading, and in the other one.
 	if len(f.Streams) > 0 {
 		if err := s.loadStreams(ctx); err != nil {
 			return page, err
 		}
 	}
+	var l listing
 	err = s.inTransaction(ctx, snapshot, func(tx pgx.Tx) error {
-		rows, err = s.readList(ctx, tx, f, order, p.From, p.Backward, limit+1)
-		if err != nil {
-			return err
-		}
-		more = len(rows) > limit
-		rows = rows[:min(len(rows), limit)]
-		if p.From == nil || len(rows) == 0 {
-			return nil
-		}
-		first := order.cursor(rows[0])
-		behind, err := s.readList(ctx, tx, f, order, &first, !p.Backward, 1)
-		before = len(behind) > 0
+		l, err = s.readPage(ctx, tx, f, p)
 		return err
 	})
-	if err != nil || len(rows) == 0 {
+	if err != nil {
 		return page, err
 	}
+	page.Next, page.Prev = l.far, l.near
 	if p.Backward {
-		slices.Reverse(rows)
-		more, before = before, more
+		slices.Reverse(l.rows)
+		page.Next, page.Prev = l.near, l.far
 	}
-	if more {
-		next := order.cursor(rows[len(rows)-1])
-		page.Next = &next
-	}
-	if before {
-		prev := order.cursor(rows[0])
-		page.Prev = &prev
-	}
-	page.Tasks, err = s.summaries(ctx, rows)
+	page.Tasks, err = s.summaries(ctx, l.rows)
 	return page, err
 }
 
-// order is an order of the list.
-type order struct {
-	column     string
-	descending bool
-}
-
-func orderOf(s lifecycle.Sort) order {
-	switch s {
-	case lifecycle.SortLastEvent:
-		return order{column: "last_event"}
-	case lifecycle.SortPublished:
-		return order{column: "published"}
-	case lifecycle.SortPublishedDesc:
-		return order{column: "published", descending: true}
+func (s *Store) readPage(ctx context.Context, tx pgx.Tx, f lifecycle.Filter, p lifecycle.Page) (l listing, err error) {
+	o, limit := orderOf(f.Sort, p.Backward), max(p.Limit, 1)
+	end, err := s.scanEnd(ctx, tx, f, o, p.From)
+	if err != nil {
+		return l, err
 	}
-	return order{column: "last_event", descending: true}
-}
-
-func (o order) cursor(r summaryRow) lifecycle.Cursor {
-	at := r.lastEvent
-	if o.column == "published" {
-		at = r.published
+	if l.rows, err = s.readRows(ctx, tx, f, o, p.From, end, limit+1); err != nil {
+		return l, err
 	}
-	return lifecycle.Cursor{At: lifecycle.Micros(at), TaskID: string(r.task)}
-}
-
-// by is the ORDER BY of a query, against the order when it reads backward.
-func (o order) by(backward bool) string {
-	direction := ""
-	if o.descending != backward {
-		direction = " DESC"
+	l.far = end
+	if len(l.rows) > limit {
+		l.rows = l.rows[:limit]
+		l.far = o.cursor(l.rows[limit-1])
 	}
-	return fmt.Sprintf("t.%s%s, t.task_id%s", o.column, direction, direction)
-}
-
-// beyond asks for rows strictly beyond the cursor. The time alone comes first, for the index.
-func (o order) beyond(c *conditions, from lifecycle.Cursor, backward bool) {
-	sign := ">"
-	if o.descending != backward {
-		sign = "<"
+	if p.From == nil || len(l.rows) == 0 {
+		return l, nil
 	}
-	at := c.arg(int64(from.At))
-	c.terms = append(c.terms, fmt.Sprintf("t.%s %s= %s AND (t.%s, t.task_id) %s (%s, %s)", o.column, sign, at, o.column, sign, at, c.arg([]byte(from.TaskID))))
+	first := o.cursor(l.rows[0])
+	behind, err := s.readRows(ctx, tx, f, o.reverse(), first, nil, 1)
+	if len(behind) > 0 {
+		l.near = first
+	}
+	return l, err
 }
 
-// readList reads up to limit rows in the direction of reading.
-//
-// A list by last event that asks for states or agents is merged from one short list for each state of each agent: every one of them
-// comes off an index in order, however rare the state is.
-func (s *Store) readList(
-	ctx context.Context, tx pgx.Tx, f lifecycle.Filter, o order, from *lifecycle.Cursor, backward bool, limit int,
+// readRows reads rows strictly beyond from and not beyond end.
+func (s *Store) readRows(
+	ctx context.Context, tx pgx.Tx, f lifecycle.Filter, o order, from, end *lifecycle.Cursor, limit int,
 ) ([]summaryRow, error) {
 	c := s.conditionsOf(f)
-	if from != nil {
-		o.beyond(c, *from, backward)
+	o.beyond(c, from)
+	if end != nil {
+		o.reverse().beyond(c, end)
 	}
-	query := ""
-	if o.column == "last_event" && len(f.IDs) == 0 && len(f.States)+len(f.Agents) > 0 {
-		query = mergedList(c, f, o.by(backward), limit)
-	} else {
-		c.andStatesAndAgents(f)
-		query = fmt.Sprintf("SELECT %s FROM tasks t WHERE %s ORDER BY %s LIMIT %s", summaryList, c.where(), o.by(backward), c.arg(limit))
-	}
-	rows, err := tx.Query(ctx, query, c.args...)
+	source := c.sourceOf(f, o)
+	rows, err := tx.Query(ctx, source.read(summaryList, c.all(), o, c.arg(limit)), c.args...)
 	if err != nil {
 		return nil, err
 	}
 	return collectSummaries(rows)
 }
 
-func (c *conditions) andStatesAndAgents(f lifecycle.Filter) {
-	if len(f.States) > 0 {
-		c.and("t.state = ANY(%s)", stateTexts(f.States))
+// scanEnd finds where to stop looking through rows: beyond all rows of a time. It is nil where the rest may be looked through.
+func (s *Store) scanEnd(ctx context.Context, tx pgx.Tx, f lifecycle.Filter, o order, from *lifecycle.Cursor) (*lifecycle.Cursor, error) {
+	if !scanning(f) || len(f.IDs) > 0 {
+		return nil, nil
 	}
-	if len(f.Agents) > 0 {
-		c.andOneOf("t.agent", f.Agents)
+	c := termsOf(f)
+	o.beyond(c, from)
+	source := c.sourceOf(f, o)
+	var at lifecycle.Micros
+	err := tx.QueryRow(ctx, source.end(strings.Join(c.terms, " AND "), o, c.arg(s.scanLimit)), c.args...).Scan(&at)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !o.descending:
+		at++ // With the empty id: beyond every row of the time before.
 	}
-}
-
-func mergedList(c *conditions, f lifecycle.Filter, by string, limit int) string {
-	states := f.States
-	if len(states) == 0 {
-		states = lifecycle.States()
-	}
-	lists := "unnest(" + c.arg(stateTexts(states)) + "::text[]) AS s (state)"
-	c.terms = append(c.terms, "t.state = s.state")
-	if len(f.Agents) > 0 {
-		lists += " CROSS JOIN unnest(" + c.arg(byteTexts(f.Agents)) + "::bytea[]) AS a (agent)"
-		c.terms = append(c.terms, "substring(t.agent, 1, 64) = substring(a.agent, 1, 64) AND t.agent = a.agent")
-	}
-	n := c.arg(limit)
-	return fmt.Sprintf("SELECT %s FROM %s CROSS JOIN LATERAL (SELECT * FROM tasks t WHERE %s ORDER BY %s LIMIT %s) t ORDER BY %s LIMIT %s",
-		summaryList, lists, c.where(), by, n, by, n)
-}
-
-func stateTexts(states []lifecycle.State) []string {
-	out := make([]string, len(states))
-	for i, s := range states {
-		out[i] = string(s)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return &lifecycle.Cursor{At: at}, nil
 }

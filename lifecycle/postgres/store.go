@@ -25,20 +25,22 @@ var migrations embed.FS
 
 // Config says where the store is.
 type Config struct {
-	URL      string           // Required. A postgres:// URL or key=value words, as pgx reads them.
-	MaxConns int              // Optional; default 10. Connections at most.
-	History  time.Duration    // Optional; default 45 days. Days further back, and more than one ahead, have no partition of their own.
-	Now      func() time.Time // Optional; default time.Now.
+	URL       string           // Required. A postgres:// URL or key=value words, as pgx reads them.
+	MaxConns  int              // Optional; default 10. Connections at most.
+	History   time.Duration    // Optional; default 45 days. Days further back, and more than one ahead, have no partition of their own.
+	ScanLimit int              // Optional; default 500,000. Rows that one page of a list may look through; see [Store.ListTasks].
+	Now       func() time.Time // Optional; default time.Now.
 }
 
 // Store is a [lifecycle.Store] in a Postgres database. It is safe for concurrent use.
 type Store struct {
-	pool    *pgxpool.Pool
-	now     func() time.Time
-	history time.Duration
-	streams streamTable
-	days    dayTable
-	closed  atomic.Bool
+	pool      *pgxpool.Pool
+	scanLimit int
+	now       func() time.Time
+	history   time.Duration
+	streams   streamTable
+	days      dayTable
+	closed    atomic.Bool
 }
 
 // Open connects, brings the schema up to date, and returns the store. It errors when the database does not answer, and with
@@ -52,7 +54,10 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open postgres: %w", err)
 	}
-	s := &Store{pool: pool, now: cfg.Now, history: cfg.History}
+	s := &Store{pool: pool, now: cfg.Now, history: cfg.History, scanLimit: cfg.ScanLimit}
+	if s.scanLimit <= 0 {
+		s.scanLimit = 500_000
+	}
 	if s.now == nil {
 		s.now = time.Now
 	}
