@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-//go:embed css/*.css js/*.js vendor/*.js icons.svg
+//go:embed css/*.css js/*.js vendor/*.js icons.svg favicon.svg
 var files embed.FS
 
 // Prefix is the path under which [Assets.Handler] expects to be mounted.

@@ -504,7 +504,7 @@ func Agent(p AgentPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "<div class=\"cols two\"><section class=\"panel\" aria-labelledby=\"th\"><header><h2 id=\"th\">Throughput and failures</h2><span class=\"sub\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "<div class=\"cols two start\"><section class=\"panel\" aria-labelledby=\"th\"><header><h2 id=\"th\">Throughput and failures</h2><span class=\"sub\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -20,6 +20,7 @@ type Chart struct {
 type Series struct {
 	Name string
 	Tone string // ok, bad, warn, run, dup or wait.
+	Bare bool   // Only in the table; the lower chart shows it otherwise.
 }
 
 // Bucket is one step of time.
@@ -52,8 +53,10 @@ func (c Chart) top() int64 {
 	var most int64
 	for _, b := range c.Buckets {
 		var sum int64
-		for _, v := range b.Values {
-			sum += v
+		for i, v := range b.Values {
+			if !c.Series[i].Bare {
+				sum += v
+			}
 		}
 		most = max(most, sum)
 	}
@@ -96,7 +99,7 @@ func (c Chart) columns() []column {
 	for i, b := range c.Buckets {
 		y := chartBase
 		for s, v := range b.Values {
-			if v <= 0 {
+			if v <= 0 || c.Series[s].Bare {
 				continue
 			}
 			h := (chartBase - chartTop) * float64(v) / top

@@ -2,6 +2,8 @@ package views
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"fleetglass/lifecycle"
@@ -20,34 +22,39 @@ type EventRow struct {
 	On     bool // Selected.
 }
 
-// EventRows writes events, which are in causal order, as lines: heads of messages and attempts between them, runs of heartbeats as
-// one line when fold is set, and gaps where they began.
-func EventRows(events []lifecycle.Event, t lifecycle.Trace, selected lifecycle.EventID, fold bool, href func(lifecycle.EventID) string) []EventRow {
+// EventRows writes the events of a story as lines: heads of messages and attempts between them, runs of heartbeats as one line when
+// fold is set, and gaps where they began.
+func EventRows(events []Placed, t lifecycle.Trace, selected lifecycle.EventID, fold bool, href func(lifecycle.EventID) string) []EventRow {
 	var out []EventRow
 	var group string
 	var last lifecycle.Micros
-	gaps := t.Gaps
-	number := map[lifecycle.MessageKey]int{}
-	for i, m := range t.Messages {
-		number[m.Facts.Key] = i + 1
-	}
+	gaps := slices.Clone(t.Gaps)
+	slices.Reverse(gaps)
 	for _, e := range events {
-		for len(gaps) > 0 && last.Known() && gaps[len(gaps)-1].From >= last && gaps[len(gaps)-1].From <= e.At {
-			g := gaps[len(gaps)-1]
-			out, gaps = append(out, EventRow{Gap: &g}), gaps[:len(gaps)-1]
+		for len(gaps) > 0 && last.Known() && gaps[0].From <= e.At {
+			if gaps[0].From >= last {
+				out = append(out, EventRow{Gap: &gaps[0]})
+			}
+			gaps = gaps[1:]
 		}
-		if name := groupOf(e, number); name != group {
+		name := groupOf(e, t)
+		head := name != group
+		if head {
 			group = name
 			out = append(out, EventRow{Group: name})
 		}
-		if n := len(out); fold && n > 0 && foldable(out[n-1], e) {
+		if n := len(out); fold && foldable(out[n-1], e.Event) {
 			out[n-1].Folded++
 			out[n-1].Until = e.At
 			out[n-1].On = out[n-1].On || e.ID == selected
 			last = e.At
 			continue
 		}
-		out = append(out, EventRow{Event: e, Until: e.At, After: e.At.Sub(last), First: !last.Known(), Href: href(e.ID), On: e.ID == selected})
+		row := EventRow{Event: e.Event, Until: e.At, After: e.At.Sub(last), First: !last.Known(), Href: href(e.ID), On: e.ID == selected}
+		if head && row.After < 0 { // Another message or attempt may begin before the last line of the one before.
+			row.First = true
+		}
+		out = append(out, row)
 		last = e.At
 	}
 	return out
@@ -55,22 +62,30 @@ func EventRows(events []lifecycle.Event, t lifecycle.Trace, selected lifecycle.E
 
 func foldable(r EventRow, e lifecycle.Event) bool {
 	beat := e.Kind == lifecycle.Heartbeat || e.Kind == lifecycle.ReportHeartbeat
-	return beat && r.Group == "" && r.Gap == nil && r.Event.Kind == e.Kind && r.Event.Attempt == e.Attempt && r.Event.Message == e.Message
+	return beat && r.Group == "" && r.Gap == nil && r.Event.Kind == e.Kind
 }
 
-func groupOf(e lifecycle.Event, number map[lifecycle.MessageKey]int) string {
-	if e.Message.IsZero() {
-		if e.Attempt > 0 {
-			return fmt.Sprintf("About the task · attempt %d", e.Attempt)
+func groupOf(e Placed, t lifecycle.Trace) string {
+	if e.Index < 0 {
+		return "No stored message is known"
+	}
+	m := t.Messages[e.Index]
+	name := Printable(m.Facts.Key.String())
+	if len(t.Messages) > 1 {
+		name = fmt.Sprintf("Message %d · %s", e.Index+1, name)
+	}
+	switch {
+	case e.Turn == 0 && m.Facts.Stored != nil && m.Facts.Stored.Generation > 0:
+		return fmt.Sprintf("%s · generation %d", name, m.Facts.Stored.Generation)
+	case e.Turn == end:
+		return name + " · after its attempts"
+	case e.Turn > 0:
+		for _, a := range m.Attempts {
+			if a.N == e.Turn {
+				return fmt.Sprintf("%s · %s · %s", name, strings.ToLower(attemptName(a.N, m.Consumer)), endLook(a).Word)
+			}
 		}
-		return "About the task"
-	}
-	name := Printable(e.Message.String())
-	if n := number[e.Message]; n > 0 {
-		name = fmt.Sprintf("Message %d · %s", n, name)
-	}
-	if e.Attempt > 0 {
-		return fmt.Sprintf("%s · attempt %d", name, e.Attempt)
+		return fmt.Sprintf("%s · attempt %d", name, e.Turn)
 	}
 	return name
 }
@@ -105,4 +120,20 @@ func afterText(r EventRow) string {
 		return Duration(r.After)
 	}
 	return "+" + Duration(r.After)
+}
+
+// TimeRows writes events in order of time, one line each, without heads.
+func TimeRows(events []lifecycle.Event, t lifecycle.Trace, selected lifecycle.EventID, href func(lifecycle.EventID) string) []EventRow {
+	var out []EventRow
+	var last lifecycle.Micros
+	for _, e := range events {
+		for _, g := range t.Gaps {
+			if last.Known() && g.From >= last && g.From < e.At {
+				out = append(out, EventRow{Gap: &g})
+			}
+		}
+		out = append(out, EventRow{Event: e, Until: e.At, After: e.At.Sub(last), First: !last.Known(), Href: href(e.ID), On: e.ID == selected})
+		last = e.At
+	}
+	return out
 }

@@ -622,7 +622,7 @@ func Duplicates(p DuplicatesPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 50, "</tr></tfoot></table></div><p class=\"sm dim\">Net rate: duplicates that reached execution, of published messages. Savings count $0.30 to $3.50 and 14 minutes for each duplicate that the stream or a record caught. What the protection costs, and the balance of published and finished work, are not shown in this version.</p><div class=\"cols two\"><section class=\"panel\" aria-labelledby=\"ly\"><header><h2 id=\"ly\">By layer</h2><span class=\"sub\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 50, "</tr></tfoot></table></div><p class=\"sm dim\">Net rate: duplicates that reached execution, of published messages. Savings count $0.30 to $3.50 and 14 minutes for each duplicate that the stream or a record caught. What the protection costs, and the balance of published and finished work, are not shown in this version.</p><div class=\"cols two start\"><section class=\"panel\" aria-labelledby=\"ly\"><header><h2 id=\"ly\">By layer</h2><span class=\"sub\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -116,7 +116,7 @@ func (s scale) ticks(zone *time.Location) []axisTick {
 	length := s.to.Sub(s.from)
 	step := steps[len(steps)-1]
 	for _, c := range steps {
-		if length/c <= 9 {
+		if length/c <= 11 {
 			step = c
 			break
 		}

@@ -78,10 +78,10 @@ const (
 )
 
 // LayoutTimeline places a trace. Events give heartbeats and what the facts do not keep one by one; href is the address of an event.
-func LayoutTimeline(t lifecycle.Trace, events []lifecycle.Event, zone *time.Location, squeeze bool, href func(lifecycle.EventID) string) Timeline {
-	b := builder{trace: t, byMessage: map[lifecycle.MessageKey][]lifecycle.Event{}, href: href}
+func LayoutTimeline(t lifecycle.Trace, events []Placed, zone *time.Location, squeeze bool, href func(lifecycle.EventID) string) Timeline {
+	b := builder{trace: t, turns: map[turn][]lifecycle.Event{}, href: href, zone: zone}
 	for _, e := range events {
-		b.byMessage[e.Message] = append(b.byMessage[e.Message], e)
+		b.turns[turn{e.Index, e.Turn}] = append(b.turns[turn{e.Index, e.Turn}], e.Event)
 	}
 	b.tl.Squeeze = squeeze
 	b.scale = b.chooseScale(squeeze)
@@ -107,13 +107,17 @@ func LayoutTimeline(t lifecycle.Trace, events []lifecycle.Event, zone *time.Loca
 }
 
 type builder struct {
-	trace     lifecycle.Trace
-	byMessage map[lifecycle.MessageKey][]lifecycle.Event
-	href      func(lifecycle.EventID) string
-	scale     scale
-	tl        Timeline
-	y         float64
+	trace lifecycle.Trace
+	turns map[turn][]lifecycle.Event
+	href  func(lifecycle.EventID) string
+	zone  *time.Location
+	scale scale
+	tl    Timeline
+	y     float64
 }
+
+// turn is a message and an attempt of it.
+type turn struct{ index, n int }
 
 func (b *builder) chooseScale(squeeze bool) scale {
 	var from, to lifecycle.Micros
@@ -140,8 +144,10 @@ func (b *builder) chooseScale(squeeze bool) scale {
 			see(m.Lease.Deadline)
 		}
 	}
-	for _, e := range b.byMessage[lifecycle.MessageKey{}] {
-		see(e.At)
+	for _, events := range b.turns {
+		for _, e := range events {
+			see(e.At)
+		}
 	}
 	if squeeze {
 		return squeezed(from, to, busy)
@@ -158,16 +164,13 @@ func (b *builder) message(i int, m lifecycle.MessageTrace) {
 	start := m.Facts.FirstAt
 	if m.Facts.Stored != nil {
 		start = m.Facts.Stored.At
-		if m.Facts.Stored.Generation > 0 {
-			lane.Note += fmt.Sprintf(", generation %d", m.Facts.Stored.Generation)
-		}
 	}
 	end := b.trace.AsOf
 	if !m.Verdict.State.Open() {
 		end = max(m.Verdict.Since, start)
 	}
 	lane.Bars = append(lane.Bars, b.bar("life", start, end, ""))
-	b.messageMarks(&lane, m)
+	b.messageMarks(&lane, i, m)
 	b.y += lane.H
 	b.tl.Lanes = append(b.tl.Lanes, lane)
 	for _, a := range m.Attempts {
@@ -175,7 +178,7 @@ func (b *builder) message(i int, m lifecycle.MessageTrace) {
 			b.tl.Left++
 			continue
 		}
-		b.attempt(m, a)
+		b.attempt(i, m, a)
 	}
 	b.waitingLane(m)
 }
@@ -208,9 +211,9 @@ func (b *builder) bar(kind string, from, to lifecycle.Micros, text string) bar {
 }
 
 // messageMarks puts what concerns the message as a whole on its lane.
-func (b *builder) messageMarks(lane *Lane, m lifecycle.MessageTrace) {
-	caught := b.caughtPublishes(m)
-	for _, e := range b.byMessage[m.Facts.Key] {
+func (b *builder) messageMarks(lane *Lane, i int, m lifecycle.MessageTrace) {
+	caught := b.caughtPublishes(i, m)
+	for _, e := range slices.Concat(b.turns[turn{i, 0}], b.turns[turn{i, end}]) {
 		switch e.Kind {
 		case lifecycle.Published, lifecycle.Repaired, lifecycle.MaxDeliveries, lifecycle.DeadLettered, lifecycle.Vanished, lifecycle.Orphaned,
 			lifecycle.Adopted, lifecycle.AckRefuted, lifecycle.ConsumerRecreated:
@@ -230,12 +233,12 @@ func (b *builder) messageMarks(lane *Lane, m lifecycle.MessageTrace) {
 }
 
 // caughtPublishes are the publish attempts of this message's id beyond the stored messages.
-func (b *builder) caughtPublishes(m lifecycle.MessageTrace) []lifecycle.Event {
+func (b *builder) caughtPublishes(i int, m lifecycle.MessageTrace) []lifecycle.Event {
 	if m.Facts.Stored == nil || m.Facts.Stored.MsgID == "" {
 		return nil
 	}
 	var attempts []lifecycle.Event
-	for _, e := range b.byMessage[lifecycle.MessageKey{}] {
+	for _, e := range b.turns[turn{i, 0}] {
 		if e.Kind == lifecycle.PublishAttempted && e.Detail.MsgID == m.Facts.Stored.MsgID {
 			attempts = append(attempts, e)
 		}
@@ -250,7 +253,7 @@ func (b *builder) caughtPublishes(m lifecycle.MessageTrace) []lifecycle.Event {
 
 func (b *builder) mark(e lifecycle.Event) mark {
 	l := kindLook(e.Kind)
-	return mark{X: b.scale.x(e.At), Look: l, Href: b.href(e.ID), Label: e.At.Time().Format("15:04:05") + " " + l.Word}
+	return mark{X: b.scale.x(e.At), Look: l, Href: b.href(e.ID), Label: e.At.Time().In(b.zone).Format("15:04:05") + " " + l.Word}
 }
 
 // thinMarks keeps a lane readable: at most forty marks, the first and last ones among them.
@@ -270,7 +273,7 @@ func (l *Lane) label(x float64, text, tone string) {
 	l.Label, l.LabelX, l.Tone = Cut(text, 60), x, tone
 }
 
-func (b *builder) attempt(m lifecycle.MessageTrace, a lifecycle.Attempt) {
+func (b *builder) attempt(i int, m lifecycle.MessageTrace, a lifecycle.Attempt) {
 	lane := Lane{Y: b.y, H: b.attemptHeight(), Name: attemptName(a.N, m.Consumer), Look: endLook(a)}
 	if a.End == lifecycle.EndOpen && m.Verdict.State.InFlight() && m.Lease != nil && m.Lease.Stale != "" {
 		lane.Look = staleLook(m.Lease.Stale)
@@ -289,7 +292,7 @@ func (b *builder) attempt(m lifecycle.MessageTrace, a lifecycle.Attempt) {
 		b.runningBars(&lane, s, a, lastSign)
 	}
 	b.attemptLease(&lane, m, a, lastSign)
-	b.attemptMarks(&lane, m, a)
+	b.attemptMarks(&lane, b.turns[turn{i, a.N}])
 	b.endLabel(&lane, a)
 	b.y += lane.H
 	b.tl.Lanes = append(b.tl.Lanes, lane)
@@ -334,18 +337,12 @@ func (b *builder) attemptLease(lane *Lane, m lifecycle.MessageTrace, a lifecycle
 		if m.Lease != nil && m.Lease.Deadline.Known() {
 			end = m.Lease.Deadline
 			lane.Marks = append(lane.Marks, mark{X: b.scale.x(end), Look: look{"m-deadline", deadlineTone(end, b.trace.AsOf), "deadline"},
-				Label: "deadline " + end.Time().Format("15:04:05") + " UTC", Low: true})
+				Label: "deadline " + end.Time().In(b.zone).Format("15:04:05"), Low: true})
 		}
 	} else if a.End == lifecycle.EndTimedOut && m.Consumer != nil {
 		end = lastSign.Add(m.Consumer.Wait(a.N))
 	}
 	lane.Lease = &leaseLine{X1: b.scale.x(a.BeganAt), X2: b.scale.x(max(end, a.BeganAt)), Out: a.End == lifecycle.EndTimedOut}
-	for _, e := range b.byMessage[m.Facts.Key] {
-		if e.Attempt == a.N && (e.Kind == lifecycle.Heartbeat || e.Kind == lifecycle.ReportHeartbeat) {
-			lane.Beats = append(lane.Beats, b.scale.x(e.At))
-		}
-	}
-	lane.Beats = thinBeats(lane.Beats)
 }
 
 func deadlineTone(at, now lifecycle.Micros) string {
@@ -366,12 +363,15 @@ func thinBeats(in []float64) []float64 {
 	return out
 }
 
-func (b *builder) attemptMarks(lane *Lane, m lifecycle.MessageTrace, a lifecycle.Attempt) {
+func (b *builder) attemptMarks(lane *Lane, events []lifecycle.Event) {
 	var marks []mark
-	add := func(e lifecycle.Event) {
+	for _, e := range events {
 		switch e.Kind {
+		case lifecycle.Heartbeat, lifecycle.ReportHeartbeat:
+			lane.Beats = append(lane.Beats, b.scale.x(e.At))
 		case lifecycle.Acked, lifecycle.Naked, lifecycle.Terminated, lifecycle.ReportStepIntent, lifecycle.ReportStepReceipt, lifecycle.ReportCheckpoint,
-			lifecycle.ReportCompleted, lifecycle.ReportFailed, lifecycle.ReportDuplicateCaught, lifecycle.ReportOutboundSent:
+			lifecycle.ReportCompleted, lifecycle.ReportFailed, lifecycle.ReportDuplicateCaught, lifecycle.ReportOutboundSent, lifecycle.CompletionRecorded,
+			lifecycle.EffectLogged, lifecycle.MaxDeliveries:
 			marks = append(marks, b.mark(e))
 		case lifecycle.LeaseExpired, lifecycle.PresumedDead:
 			mk := b.mark(e)
@@ -379,20 +379,7 @@ func (b *builder) attemptMarks(lane *Lane, m lifecycle.MessageTrace, a lifecycle
 			marks = append(marks, mk)
 		}
 	}
-	for _, e := range b.byMessage[m.Facts.Key] {
-		if e.Attempt == a.N {
-			add(e)
-		}
-	}
-	if m.Facts.Key == b.trace.Facts.Head.Key {
-		for _, e := range b.byMessage[lifecycle.MessageKey{}] {
-			if e.Kind == lifecycle.CompletionRecorded && a.N == len(m.Attempts) {
-				marks = append(marks, b.mark(e))
-			} else if e.Attempt == a.N && e.Provenance == lifecycle.Reported {
-				add(e)
-			}
-		}
-	}
+	lane.Beats = thinBeats(lane.Beats)
 	lane.Marks = append(lane.Marks, thinMarks(marks)...)
 }
 

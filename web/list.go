@@ -168,6 +168,9 @@ func (q listQuery) stateTabs(counts map[lifecycle.State]int64, capped bool, stat
 	}
 	tabs := []views.Tab{{Href: q.with("state"), Label: "All", Count: atLeast(all, capped), Current: len(q.values["state"]) == 0}}
 	for _, s := range states {
+		if counts[s] == 0 && !q.has("state", string(s)) {
+			continue // Eleven states are too many for a row; those that nothing is in can be asked for in the search box.
+		}
 		icon, tone, word := views.StateLook(s)
 		tabs = append(tabs, views.Tab{
 			Href: q.with("state", string(s)), Label: strings.ToUpper(word[:1]) + word[1:], Icon: icon, Tone: tone,

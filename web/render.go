@@ -24,6 +24,7 @@ type frame struct {
 	search  bool
 	banners []views.Banner
 	board   *board
+	ownGaps bool // The page says itself which gaps concern it.
 }
 
 // render writes a page. The body is rendered before anything is sent, so that an error can still become a problem page.

@@ -23,7 +23,7 @@ func (w *Web) shell(c *gin.Context, f frame, r reader) views.Shell {
 	if w.cfg.Hub != nil {
 		s.Live = "/live"
 	}
-	s.Banners = append(w.banners(f.board, parts), f.banners...)
+	s.Banners = append(w.banners(f, parts, r.zone), f.banners...)
 	return s
 }
 
@@ -147,7 +147,7 @@ func stateWord(s health.State) string {
 }
 
 // banners say on every page what may be missing from it.
-func (w *Web) banners(b *board, parts []health.Part) []views.Banner {
+func (w *Web) banners(f frame, parts []health.Part, zone *time.Location) []views.Banner {
 	var out []views.Banner
 	for _, p := range parts {
 		if p.State != health.Down {
@@ -166,8 +166,8 @@ func (w *Web) banners(b *board, parts []health.Part) []views.Banner {
 				Text: partText(p, w.now()) + ". What is stale or presumed dead may show late.", Href: "/capture", Link: "Capture"})
 		}
 	}
-	if b != nil {
-		out = append(out, gapBanners(b.Gaps, b.Now.Add(-time.Hour))...)
+	if f.board != nil && !f.ownGaps {
+		out = append(out, gapBanners(f.board.Gaps, f.board.Now.Add(-time.Hour), zone)...)
 	}
 	if w.cfg.ReadOnly {
 		out = append(out, views.Banner{Kind: "run", Icon: "lock", Title: "Read-only mode.", Text: "Actions are refused until an administrator leaves it."})
@@ -176,7 +176,7 @@ func (w *Web) banners(b *board, parts []health.Part) []views.Banner {
 }
 
 // gapBanners is one banner for the gaps since a time that were not repaired.
-func gapBanners(gaps []lifecycle.Gap, since lifecycle.Micros) []views.Banner {
+func gapBanners(gaps []lifecycle.Gap, since lifecycle.Micros, zone *time.Location) []views.Banner {
 	var open []lifecycle.Gap
 	for _, g := range gaps {
 		if !g.Repaired && (!g.To.Known() || g.To >= since) {
@@ -187,13 +187,14 @@ func gapBanners(gaps []lifecycle.Gap, since lifecycle.Micros) []views.Banner {
 		return nil
 	}
 	g := open[0]
-	title := "Not observed for " + views.Duration(g.To.Sub(g.From)) + "."
+	from, to := g.From.Time().In(zone), g.To.Time().In(zone)
+	title := fmt.Sprintf("Not observed from %s to %s (%s).", from.Format("15:04:05"), to.Format("15:04:05"), views.Duration(g.To.Sub(g.From)))
 	if !g.To.Known() {
-		title = "Not observed since " + g.From.Time().Format("15:04:05 UTC") + "."
+		title = "Not observed since " + from.Format("15:04:05") + "."
 	}
 	text := g.Source + ": " + g.Reason + ". Counts in this span are lower bounds."
 	if len(open) > 1 {
-		text += fmt.Sprintf(" %d more gaps in the last hour.", len(open)-1)
+		text += " " + counted(int64(len(open)-1), "more gap", "more gaps") + " in the last hour."
 	}
 	return []views.Banner{{Kind: "gap", Icon: "gap", Title: title, Text: text, Href: "/capture#gaps", Link: "Gaps"}}
 }

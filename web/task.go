@@ -64,7 +64,7 @@ func (w *Web) task(c *gin.Context) error {
 	if err := w.fillTask(ctx, &p, &v, c); err != nil {
 		return err
 	}
-	return w.render(c, frame{title: taskTitle(v.trace.Summary), section: "tasks", search: true, board: v.board, banners: v.banners()}, views.Task(p))
+	return w.render(c, frame{title: taskTitle(v.trace.Summary), section: "tasks", search: true, board: v.board, banners: v.banners(), ownGaps: true}, views.Task(p))
 }
 
 func taskTitle(s lifecycle.TaskSummary) string {

@@ -19,13 +19,14 @@ func (w *Web) timelineTab(ctx context.Context, p *views.TaskPage, v *taskView) e
 	if err != nil {
 		return err
 	}
-	lifecycle.SortCausally(events, v.record.Messages)
+	story := views.Arrange(events, v.trace)
+	events = views.Events(story)
 	squeeze := v.query.Get("scale") == "work"
 	href := func(id lifecycle.EventID) string { return v.eventAddress(id, squeeze) }
-	p.Timeline = views.LayoutTimeline(v.trace, events, v.reader.zone, squeeze, href)
+	p.Timeline = views.LayoutTimeline(v.trace, story, v.reader.zone, squeeze, href)
 	p.Timeline.Other = v.scaleAddress(!squeeze)
 	selected := v.selected(events)
-	all := views.EventRows(events, v.trace, selected, true, href)
+	all := views.EventRows(story, v.trace, selected, true, href)
 	p.Events = views.EventsView{Rows: around(all, eventRows), Note: eventsNote(len(events), len(all), min(len(all), eventRows))}
 	if len(all) > eventRows || len(events) == timelineEvents {
 		p.Events.Older = v.address(url.Values{"tab": {"events"}})
@@ -35,7 +36,7 @@ func (w *Web) timelineTab(ctx context.Context, p *views.TaskPage, v *taskView) e
 }
 
 func eventsNote(events, lines, shown int) string {
-	note := "causal order"
+	note := "by message and attempt"
 	if events >= timelineEvents {
 		note += fmt.Sprintf(", the first %s events", views.Count(timelineEvents))
 	}
@@ -139,7 +140,7 @@ func (w *Web) eventsTab(ctx context.Context, v *taskView) (views.EventsView, err
 	if selected == 0 {
 		selected = v.selected(events)
 	}
-	out := views.EventsView{Note: "in order of time, with every heartbeat", Rows: views.EventRows(events, v.trace, selected, false, href), Filters: v.provenanceChips(known)}
+	out := views.EventsView{Note: "in order of time, with every heartbeat", Rows: views.TimeRows(events, v.trace, selected, href), Filters: v.provenanceChips(known)}
 	if next != (lifecycle.EventPosition{}) {
 		out.Older = v.address(withKnown(url.Values{"after": {formatPosition(next)}}, known))
 	}

@@ -72,7 +72,7 @@ func (w *Web) throughput(ctx context.Context, wd window, now lifecycle.Micros, r
 		}
 	}
 	chart := views.Chart{ID: "throughput", Title: fmt.Sprintf("Completed tasks per %s and share of failed attempts, %s", unitWord(wd), wd.name), Unit: wd.unit,
-		Series: []views.Series{{Name: "completed tasks per " + unitWord(wd), Tone: "ok"}, {Name: "failed attempts", Tone: "bad"}}, Below: "failed attempts, %"}
+		Series: []views.Series{{Name: "completed tasks per " + unitWord(wd), Tone: "ok"}, {Name: "failed attempts", Tone: "bad", Bare: true}}, Below: "failed of all ends, %"}
 	var total, failures int64
 	for i := range n {
 		at := from.Add(time.Duration(i) * wd.step).Time().In(r.zone)

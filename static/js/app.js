@@ -1,1 +1,18 @@
-document.documentElement.dataset.js = "";
+// The only script that pages name. Each module adds one thing to pages that work without it.
+import { ticking } from "./clock.js";
+import { keys } from "./keys.js";
+import { live } from "./live.js";
+import { panels } from "./panel.js";
+import { preferences } from "./prefs.js";
+import { savedViews } from "./saved.js";
+import { selection } from "./select.js";
+import { suggestions } from "./suggest.js";
+import { copying } from "./copy.js";
+
+for (const start of [preferences, ticking, copying, selection, suggestions, savedViews, panels, live, keys]) start();
+
+// The way back from a task keeps the list as it was.
+const back = document.querySelector("[data-back]");
+if (back && document.referrer.startsWith(location.origin + "/tasks?")) back.href = document.referrer;
+
+document.documentElement.dataset.ready = "";

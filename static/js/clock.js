@@ -1,0 +1,45 @@
+// Ages and countdowns go on between two looks at the server, by the server's clock.
+
+let offset = 0;
+
+/** Milliseconds since the epoch by the server's clock. */
+export const serverNow = () => Date.now() + offset;
+
+function age(seconds) {
+  if (seconds < 60) return `${Math.floor(seconds)} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} m`;
+  if (seconds < 48 * 3600) return `${Math.floor(seconds / 3600)} h`;
+  return `${Math.floor(seconds / 86400)} d`;
+}
+
+function duration(seconds) {
+  const two = (n) => String(Math.floor(n)).padStart(2, "0");
+  if (seconds < 0) return "−" + duration(-seconds);
+  if (seconds < 60) return `${Math.floor(seconds)} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m ${two(seconds % 60)}s`;
+  if (seconds < 86400) return `${Math.floor(seconds / 3600)}h ${two((seconds % 3600) / 60)}m`;
+  return `${Math.floor(seconds / 86400)}d ${Math.floor((seconds % 86400) / 3600)}h`;
+}
+
+const put = (element, text) => { if (element.textContent !== text) element.textContent = text; };
+
+function tick() {
+  if (document.hidden) return;
+  const now = serverNow();
+  for (const t of document.querySelectorAll("time[data-ago]")) {
+    const seconds = (now - Date.parse(t.dateTime)) / 1000;
+    put(t, seconds >= 0 ? `${age(seconds)} ago` : seconds > -2 ? "now" : `in ${age(-seconds)}`);
+  }
+  for (const t of document.querySelectorAll("[data-deadline]")) {
+    const left = (Date.parse(t.dataset.deadline) - now) / 1000;
+    put(t, "over" in t.dataset ? duration(Math.max(0, -left)) : duration(left));
+  }
+}
+
+export function ticking() {
+  const adopt = () => { const now = Date.parse(document.body.dataset.now); if (now) offset = now - Date.now(); };
+  adopt();
+  document.addEventListener("fleetglass:time", adopt);
+  document.addEventListener("visibilitychange", tick);
+  setInterval(tick, 1000);
+}

@@ -1,0 +1,71 @@
+// The keyboard: single keys that find, go and look. None of them changes anything in the fleet.
+import { clearSelection, selectedCount, toggleRow } from "./select.js";
+import { togglePause } from "./live.js";
+import { toggleTheme } from "./prefs.js";
+
+const places = { o: "/", t: "/tasks", i: "/in-flight", a: "/agents", d: "/dlq" };
+let goUntil = 0;
+
+const rows = () => [...document.querySelectorAll("table[data-rows] tbody tr")].filter((r) => link(r) && r.getClientRects().length > 0);
+const link = (row) => row.querySelector("a.title, a.ev");
+const current = () => document.activeElement?.closest("table[data-rows] tbody tr") || document.querySelector("tr.cursor");
+
+function move(step) {
+  const all = rows(), here = all.indexOf(current());
+  const row = all[here < 0 ? (step > 0 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, here + step))];
+  if (!row) return;
+  document.querySelector("tr.cursor")?.classList.remove("cursor");
+  row.classList.add("cursor");
+  link(row).focus({ preventScroll: true });
+  row.scrollIntoView({ block: "nearest" });
+}
+
+function search() {
+  const box = document.getElementById("q");
+  if (!box) return;
+  box.focus();
+  box.select();
+}
+
+function escape() {
+  const menu = document.querySelector("details.menu[open]");
+  if (menu) menu.open = false;
+  else if (selectedCount() > 0) clearSelection();
+  else {
+    document.querySelector("tr.cursor")?.classList.remove("cursor");
+    document.activeElement?.blur();
+  }
+}
+
+function press(e) {
+  const typing = e.target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
+  if (e.key === "Escape" && !document.querySelector("dialog[open]")) return escape();
+  if (typing || e.ctrlKey || e.metaKey || e.altKey || e.isComposing || document.querySelector("dialog[open]")) return;
+  if (goUntil > performance.now() && places[e.key]) {
+    goUntil = 0;
+    e.preventDefault();
+    location.href = places[e.key];
+    return;
+  }
+  goUntil = 0;
+  const act = {
+    "/": search,
+    "?": () => document.getElementById("keys").showModal(),
+    g: () => { goUntil = performance.now() + 1500; },
+    j: () => move(1),
+    k: () => move(-1),
+    x: () => toggleRow(current(), false),
+    X: () => toggleRow(current(), true),
+    r: togglePause,
+    t: toggleTheme,
+    Enter: () => { const row = document.querySelector("tr.cursor"); if (row && document.activeElement === document.body) link(row).click(); },
+  }[e.key];
+  if (!act) return;
+  if (e.key !== "Enter") e.preventDefault();
+  act();
+}
+
+export function keys() {
+  document.addEventListener("keydown", press);
+  document.getElementById("help").addEventListener("click", () => document.getElementById("keys").showModal());
+}

@@ -1,0 +1,160 @@
+// Pages follow the fleet. The stream only says that something changed; the page then asks its own address again and patches the
+// parts that are marked, so that what is shown is always what the server would write. Rows of a list never move under the cursor:
+// new ones wait behind "12 new: show". Nothing is patched while the reader pauses, has ticked rows, or has a menu open.
+import { adoptTime, announce, load, morph } from "./page.js";
+import { selectedCount } from "./select.js";
+
+const least = 1000;      // Milliseconds between two looks at the server.
+const pulse = 5000;      // Countdowns and bars are looked at again after this time, even without a change.
+const title = document.title;
+
+let paused = sessionStorage.getItem("fleetglass.paused") === "1";
+let dirty = false, running = false, next = 0, timer = 0, missed = 0, fresh = 0, waiting = null;
+
+const held = () => paused || selectedCount() > 0 || !!document.querySelector("details.menu[open], [popover]:popover-open, dialog[open]");
+
+function badge() {
+  const n = fresh + (document.hidden || paused ? missed : 0);
+  document.title = n > 0 ? `(${n > 99 ? "99+" : n}) ${title}` : title;
+}
+
+function schedule() {
+  dirty = true;
+  badge();
+  if (timer || running || document.hidden || paused) return;
+  timer = setTimeout(refresh, Math.max(0, next - performance.now()));
+}
+
+async function refresh() {
+  timer = 0;
+  if (!dirty || running || document.hidden || paused) return;
+  running = true;
+  dirty = false;
+  const began = performance.now();
+  const page = await load(location.href);
+  next = performance.now() + Math.max(least, 4 * (performance.now() - began));
+  running = false;
+  if (page) apply(page);
+  else dirty = true;
+  if (dirty) schedule();
+}
+
+function apply(page) {
+  const before = text("lede") || text("summary");
+  adoptTime(page);
+  countFresh(page);
+  if (held()) {
+    waiting = page;
+    document.dispatchEvent(new Event("fleetglass:hold"));
+    return;
+  }
+  waiting = null;
+  missed = 0;
+  patch(page);
+  badge();
+  const after = text("lede") || text("summary");
+  if (fresh === 0 && after && after !== before) announce(after);
+}
+
+const text = (id) => document.getElementById(id)?.textContent.trim() || "";
+
+function patch(page) {
+  for (const old of document.querySelectorAll("[data-live][id]")) {
+    const now = page.getElementById(old.id);
+    if (!now || now.isEqualNode(old)) continue;
+    if (old.matches("tbody[data-list]") && now.matches("tbody")) patchRows(old, now);
+    else if (old.tagName !== now.tagName) location.reload();
+    else if (!old.matches(".leases :hover, #events :hover")) morph(old, document.adoptNode(now));
+  }
+  document.dispatchEvent(new Event("fleetglass:patched"));
+}
+
+// Rows that are on the page change in place; others are left to the reader.
+function patchRows(old, now) {
+  for (const row of [...now.rows]) {
+    const same = row.id && document.getElementById(row.id);
+    if (same && old.contains(same) && !same.isEqualNode(row)) morph(same, document.adoptNode(row.cloneNode(true)));
+  }
+}
+
+function countFresh(page) {
+  const list = document.querySelector('tbody[data-list="first"]'), now = page.getElementById("rows"), chip = document.getElementById("fresh");
+  if (!list || !chip || !now || !now.rows) return;
+  const known = new Set([...list.rows].map((r) => r.id));
+  const n = [...now.rows].filter((r) => !known.has(r.id)).length;
+  const more = n > 0 && n === now.rows.length ? "+" : "";
+  if (n !== fresh && n > 0) announce(`${n}${more} new`);
+  fresh = n;
+  chip.hidden = n === 0;
+  chip.querySelector("span").textContent = `${n}${more} new: show`;
+  badge();
+}
+
+async function showFresh(e) {
+  const page = await load(document.getElementById("fresh").href);
+  const list = document.getElementById("rows"), now = page && page.getElementById("rows");
+  if (!now || now.tagName !== list.tagName) return;
+  e.preventDefault();
+  list.replaceChildren(...document.adoptNode(now).children);
+  fresh = 0;
+  document.getElementById("fresh").hidden = true;
+  badge();
+  document.dispatchEvent(new Event("fleetglass:patched"));
+}
+
+/** Pauses live updates, or lets them go on. */
+export function togglePause() {
+  paused = !paused;
+  sessionStorage.setItem("fleetglass.paused", paused ? "1" : "0");
+  announce(paused ? "Live updates paused" : "Live updates go on", true);
+  showPause();
+  if (!paused && (dirty || missed)) schedule();
+}
+
+function showPause() {
+  const button = document.getElementById("pause");
+  if (!button) return;
+  button.setAttribute("aria-pressed", String(paused));
+  button.querySelector("span").textContent = paused ? (missed ? `Resume (${missed > 99 ? "99+" : missed})` : "Resume") : "Pause";
+  const use = button.querySelector("use");
+  use.setAttribute("href", use.getAttribute("href").replace(/#.*/, paused ? "#play" : "#pause"));
+  document.body.dataset.paused = paused ? "1" : "";
+  badge();
+}
+
+function changed(e) {
+  missed += JSON.parse(e.data).tasks || 0;
+  if (paused) showPause();
+  schedule();
+}
+
+// What came while the page was held is applied once it is not.
+function release() {
+  const waits = document.getElementById("waits");
+  if (waits) waits.hidden = selectedCount() === 0;
+  if (!held() && waiting) schedule();
+}
+
+export function live() {
+  const url = document.body.dataset.liveUrl;
+  if (!url) return;
+  document.getElementById("pause")?.addEventListener("click", togglePause);
+  document.getElementById("fresh")?.addEventListener("click", (e) => {
+    e.preventDefault();
+    showFresh(e);
+  });
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) { missed = 0; badge(); if (dirty) schedule(); } });
+  document.addEventListener("fleetglass:hold", release);
+  document.addEventListener("toggle", release, true);
+  document.addEventListener("close", release, true);
+  showPause();
+  const stream = new EventSource(url);
+  let opened = false;
+  stream.addEventListener("open", () => { if (opened) schedule(); opened = true; document.body.dataset.stream = "open"; });
+  stream.addEventListener("error", () => { document.body.dataset.stream = "lost"; });
+  stream.addEventListener("change", changed);
+  stream.addEventListener("reset", schedule);
+  addEventListener("pagehide", () => stream.close());
+  addEventListener("pageshow", (e) => { if (e.persisted) location.reload(); });
+  setInterval(() => { if (document.querySelector(".lease, [data-deadline]")) schedule(); }, pulse);
+}

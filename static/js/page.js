@@ -1,0 +1,49 @@
+// What several modules need: saying things to screen readers, and patching the page from its own address.
+
+const status = document.getElementById("announce");
+let said = 0;
+
+/** Tells screen readers something, at most every few seconds unless it answers a person's own action. */
+export function announce(text, now = false) {
+  if (!now && Date.now() - said < 8000) return;
+  said = Date.now();
+  status.textContent = "";
+  requestAnimationFrame(() => { status.textContent = text; });
+}
+
+/** Fetches a page of this site and returns its document, or null when that fails. */
+export async function load(href) {
+  try {
+    const answer = await fetch(href, { headers: { Accept: "text/html" }, cache: "no-store", credentials: "same-origin" });
+    if (!(answer.headers.get("Content-Type") || "").startsWith("text/html")) return null;
+    return new DOMParser().parseFromString(await answer.text(), "text/html");
+  } catch {
+    return null;
+  }
+}
+
+/** Changes an element into another one, touching only what differs. What the reader opened stays open, and focus stays. */
+export function morph(from, to) {
+  for (const d of from.querySelectorAll("details[open]")) {
+    const at = path(d, from), same = at && at.reduce((e, i) => e && e.children[i], to);
+    if (same && same.tagName === "DETAILS") same.open = true;
+  }
+  if (from.tagName === "DETAILS" && from.open) to.open = true;
+  window.Idiomorph.morph(from, to, { morphStyle: "outerHTML", ignoreActiveValue: true });
+}
+
+function path(element, root) {
+  const at = [];
+  for (let e = element; e !== root; e = e.parentElement) {
+    if (!e.parentElement) return null;
+    at.unshift([...e.parentElement.children].indexOf(e));
+  }
+  return at;
+}
+
+/** Takes over the time at which the server wrote a page. */
+export function adoptTime(page) {
+  const now = page.body.dataset.now;
+  if (now) document.body.dataset.now = now;
+  document.dispatchEvent(new Event("fleetglass:time"));
+}

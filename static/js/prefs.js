@@ -1,0 +1,19 @@
+// Theme and time zone without a detour over the server. Both live in cookies, so that the next page is written right at once.
+
+const keep = (name, value) => {
+  document.cookie = `${name}=${encodeURIComponent(value)}; Path=/; Max-Age=34560000; SameSite=Lax${location.protocol === "https:" ? "; Secure" : ""}`;
+};
+
+export function toggleTheme() {
+  const root = document.documentElement;
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+  keep("fleetglass_theme", root.dataset.theme);
+}
+
+export function preferences() {
+  document.getElementById("theme").addEventListener("click", (e) => { e.preventDefault(); toggleTheme(); });
+  const local = document.querySelector('.prefs button[value="local"]');
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (local && zone) local.value = zone;
+}

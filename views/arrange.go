@@ -1,0 +1,96 @@
+package views
+
+import (
+	"cmp"
+	"slices"
+
+	"fleetglass/lifecycle"
+)
+
+// Placed is an event with its place in the story: the message and attempt that it belongs to, also where the line itself names
+// neither.
+type Placed struct {
+	lifecycle.Event
+	Index int // Of the message in the trace, from 0; -1 when no stored message is known.
+	Turn  int // Attempt, 0 for what is about the message as a whole, end for what comes after its attempts.
+}
+
+// end is the turn of what ends a message without naming an attempt.
+const end = 1 << 30
+
+// Arrange puts events into the order of the story: by message, then attempt, then time. Message and attempt decide; clocks only
+// order what happened within one attempt.
+func Arrange(events []lifecycle.Event, t lifecycle.Trace) []Placed {
+	index := map[lifecycle.MessageKey]int{}
+	byMsgID := map[string]int{}
+	for i, m := range t.Messages {
+		index[m.Facts.Key] = i
+		if m.Facts.Stored != nil && m.Facts.Stored.MsgID != "" {
+			byMsgID[m.Facts.Stored.MsgID] = i
+		}
+	}
+	out := make([]Placed, 0, len(events))
+	for _, e := range events {
+		p := Placed{Event: e, Index: -1}
+		if i, ok := index[e.Message]; ok {
+			p.Index = i
+		} else if i, ok := byMsgID[e.Detail.MsgID]; ok {
+			p.Index = i
+		} else if len(t.Messages) > 0 {
+			p.Index = messageAt(t, e.At)
+		}
+		p.Turn = turnOf(e, t, p.Index)
+		out = append(out, p)
+	}
+	slices.SortStableFunc(out, func(a, b Placed) int {
+		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// messageAt is the last message that was stored before an instant.
+func messageAt(t lifecycle.Trace, at lifecycle.Micros) int {
+	found := 0
+	for i, m := range t.Messages {
+		if m.Facts.Stored != nil && m.Facts.Stored.At <= at {
+			found = i
+		}
+	}
+	return found
+}
+
+func turnOf(e lifecycle.Event, t lifecycle.Trace, index int) int {
+	if e.Attempt > 0 {
+		return e.Attempt
+	}
+	switch e.Kind {
+	case lifecycle.Published, lifecycle.Repaired, lifecycle.PublishAttempted, lifecycle.NotStored, lifecycle.Orphaned, lifecycle.Adopted, lifecycle.ReportIngressAcked:
+		return 0
+	case lifecycle.CompletionRecorded, lifecycle.EffectLogged:
+		return attemptAt(t, index, e.At)
+	}
+	return end
+}
+
+// attemptAt is the attempt of a message that had begun at an instant.
+func attemptAt(t lifecycle.Trace, index int, at lifecycle.Micros) int {
+	if index < 0 {
+		return end
+	}
+	found := end
+	for _, a := range t.Messages[index].Attempts {
+		if a.BeganAt.Known() && a.BeganAt <= at {
+			found = a.N
+		}
+	}
+	return found
+}
+
+// Events are the events of a story, in its order.
+func Events(placed []Placed) []lifecycle.Event {
+	out := make([]lifecycle.Event, len(placed))
+	for i, p := range placed {
+		out[i] = p.Event
+	}
+	return out
+}
