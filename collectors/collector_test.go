@@ -19,7 +19,9 @@ import (
 	"fleetglass/lifecycle"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(testkit.BrokerGoroutine))
+}
 
 const patience = 20 * time.Second
 

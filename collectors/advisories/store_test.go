@@ -18,7 +18,9 @@ import (
 	"fleetglass/lifecycle/sqlite"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(testkit.BrokerGoroutine))
+}
 
 func TestAttemptsUsedUpReachTheStore(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,9 @@ import (
 	"fleetglass/lifecycle/sqlite"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(testkit.BrokerGoroutine))
+}
 
 const patience = 20 * time.Second
 

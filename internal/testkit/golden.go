@@ -3,11 +3,11 @@ package testkit
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // updateGolden is the environment variable under which [Golden] writes instead of compares.
@@ -40,9 +40,28 @@ func Golden(t testing.TB, name string, got any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Errorf("%s differs (-want +got):\n%s", path, diff)
+	if !bytes.Equal(want, b.Bytes()) {
+		t.Errorf("%s: %s", path, firstDifference(string(want), b.String()))
 	}
+}
+
+// firstDifference shows the first line that differs.
+func firstDifference(want, got string) string {
+	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for i := range max(len(w), len(g)) {
+		a, b := lineAt(w, i), lineAt(g, i)
+		if a != b {
+			return fmt.Sprintf("line %d differs:\n- %s\n+ %s", i+1, a, b)
+		}
+	}
+	return "no line differs"
+}
+
+func lineAt(lines []string, i int) string {
+	if i < len(lines) {
+		return lines[i]
+	}
+	return "(end)"
 }
 
 // LoadGolden reads the file testdata/<name> into v.
