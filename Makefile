@@ -52,7 +52,7 @@ bench: ## Run the benchmarks and print a table
 fuzz: ## Run every fuzz target for FUZZTIME (default 10s)
 	./scripts/fuzz.sh
 
-screenshots: ## Write pictures of every page to docs/screenshots
+screenshots: build ## Write pictures of every page to screenshots/
 	./scripts/screenshots.sh
 
 up: ## Start the whole set with docker compose
