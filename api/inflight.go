@@ -111,6 +111,7 @@ func (a *API) describeFleet() {
 			"Deadlines move with heartbeats: a walk over several pages is exact only while they do not.",
 		failures: []httperr.Code{httperr.InvalidCursor},
 	}, a.listInFlight)
+	enumerate(a, "/in-flight", "stale_kind", append(lifecycle.StaleKinds(), "any"))
 	register(a, call{
 		id: "list-agents", path: Base + "/agents", tag: "fleet", summary: "The agents and their load", example: exampleAgents(),
 		failures: []httperr.Code{httperr.InvalidCursor},

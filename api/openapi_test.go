@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fleetglass/internal/httperr"
+	"fleetglass/lifecycle"
 )
 
 // specOf reads the document as a client does.
@@ -229,6 +230,12 @@ func TestTheFiltersOfTheContractAreDescribed(t *testing.T) {
 		if queryParameter(op, name) == nil {
 			t.Errorf("no parameter %s", name)
 		}
+	}
+	if states := queryParameter(op, "state").Schema.Items.Enum; len(states) != len(lifecycle.States()) {
+		t.Errorf("states = %v", states)
+	}
+	if orders := queryParameter(op, "sort").Schema.Enum; len(orders) != 4 {
+		t.Errorf("orders = %v", orders)
 	}
 }
 

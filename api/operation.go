@@ -135,3 +135,14 @@ func queryParameter(op *huma.Operation, name string) *huma.Param {
 	}
 	return nil
 }
+
+// enumerate documents the values that a query parameter of a GET call takes. The values are checked where they are read.
+func enumerate[T ~string](a *API, path, name string, values []T) {
+	schema := queryParameter(a.huma.OpenAPI().Paths[Base+path].Get, name).Schema
+	if schema.Type == huma.TypeArray {
+		schema = schema.Items
+	}
+	for _, v := range values {
+		schema.Enum = append(schema.Enum, string(v))
+	}
+}

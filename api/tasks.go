@@ -114,6 +114,13 @@ func (a *API) describeTasks() {
 		id: "count-tasks", path: Base + "/tasks/counts", tag: "tasks", summary: "Tasks per state", example: exampleCounts(),
 		detail: "Counts of the tasks that the filter selects, per state; the state parameter is ignored.",
 	}, a.countTasks)
+	for _, path := range []string{"/tasks", "/tasks/counts"} {
+		enumerate(a, path, "state", lifecycle.States())
+		enumerate(a, path, "has", []string{"duplicate"})
+	}
+	enumerate(a, "/tasks", "sort", []lifecycle.Sort{
+		lifecycle.SortLastEventDesc, lifecycle.SortLastEvent, lifecycle.SortPublishedDesc, lifecycle.SortPublished,
+	})
 }
 
 func (a *API) listTasks(ctx context.Context, in *TasksQuery) (*reply[List[TaskRow]], error) {
