@@ -18,7 +18,7 @@ func (w *Worker) handle(ctx context.Context, msg jetstream.Msg) {
 		return
 	}
 	log := w.cfg.Logger.With("agent", w.cfg.Agent, "task", d.Task.ID, "attempt", d.Attempt)
-	found, err := w.cfg.Records.Find(ctx, RecordID(d.Task))
+	found, err := w.cfg.Records.Find(ctx, d.Task.ID, d.Task.IdempotencyKey)
 	switch {
 	case err != nil:
 		log.Warn("idempotency record cannot be asked, not executing", "error", err)

@@ -123,7 +123,7 @@ func TestAWorkerRecordsBeforeItAcknowledges(t *testing.T) {
 	}}, func(context.Context, fleet.Delivery) (string, error) { return "merged", nil })
 	receipt := b.publish(t, fleet.NewTask{ID: "t-1", Payload: map[string]string{"title": "Review"}})
 	b.awaitAnswers(t, "1 +ACK")
-	r, err := b.records.Find(t.Context(), "t-1")
+	r, err := b.records.Find(t.Context(), "t-1", "")
 	if err != nil || r == nil {
 		t.Fatalf("record %v, %v", r, err)
 	}
@@ -143,13 +143,13 @@ type checking struct {
 	after      error
 }
 
-func (c *checking) Find(ctx context.Context, id string) (*fleet.Record, error) {
+func (c *checking) Find(ctx context.Context, taskID, key string) (*fleet.Record, error) {
 	if c.onFind != nil {
 		if err := c.onFind(); err != nil {
 			return nil, err
 		}
 	}
-	return c.Records.Find(ctx, id)
+	return c.Records.Find(ctx, taskID, key)
 }
 
 func (c *checking) Complete(ctx context.Context, r fleet.Record) error {
@@ -392,15 +392,20 @@ func TestRecordsReadLeniently(t *testing.T) {
 func TestRecordsOfOddTaskIDs(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	for _, id := range []string{"TASKS:7", "=eA", "x", ".x", "a..b", "日本", "a b", "a.b", "a*>"} {
+	for _, id := range []string{"TASKS:7", "=eA", "x", ".x", "a..b", "日本", "a b", "a.b", "a*>", "a/=b", "a/b"} {
 		if err := b.records.Complete(t.Context(), fleet.Record{TaskID: id, CompletedAt: 1e15}); err != nil {
 			t.Fatalf("%q: %v", id, err)
 		}
 		if err := b.records.Complete(t.Context(), fleet.Record{TaskID: id}); !errors.Is(err, fleet.ErrRecorded) {
 			t.Errorf("%q, second record: %v", id, err)
 		}
-		if r, err := b.records.Find(t.Context(), id); err != nil || r == nil || r.TaskID != id {
+		if r, err := b.records.Find(t.Context(), id, ""); err != nil || r == nil || r.TaskID != id {
 			t.Errorf("%q: found %+v, %v", id, r, err)
+		}
+		for _, key := range []string{"", id, id + "-1", id + "-2", "another"} {
+			if got := fleet.TaskOfRecordKey(fleet.RecordKey(id, key)); got != id {
+				t.Errorf("%q with key %q reads back as %q", id, key, got)
+			}
 		}
 	}
 }
@@ -478,7 +483,7 @@ func TestAStoppingWorkerAnswersWhatItHolds(t *testing.T) {
 		}
 		b.awaitAnswers(t, task.want...)
 	}
-	if r, err := b.records.Find(t.Context(), "finishes"); err != nil || r == nil {
+	if r, err := b.records.Find(t.Context(), "finishes", ""); err != nil || r == nil {
 		t.Errorf("what was done while stopping is not recorded: %v", err)
 	}
 }

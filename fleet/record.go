@@ -2,11 +2,9 @@ package fleet
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"fleetglass/lifecycle"
 
@@ -67,9 +65,9 @@ var ErrRecorded = errors.New("completion is recorded already")
 
 // Records is where completions are recorded. Implementations are safe for concurrent use.
 type Records interface {
-	// Find returns the record with this id (see [RecordID]); nil when there is none. An error means that the store cannot be asked: do
-	// not execute.
-	Find(ctx context.Context, id string) (*Record, error)
+	// Find returns the record of this version of a task (see [RecordKey]); nil when there is none. An error means that the store cannot
+	// be asked: do not execute.
+	Find(ctx context.Context, taskID, idempotencyKey string) (*Record, error)
 	// Complete records a completion, once: it errors with [ErrRecorded] when a record exists, and keeps that one.
 	Complete(ctx context.Context, r Record) error
 }
@@ -87,8 +85,8 @@ func NewKVRecords(ctx context.Context, js jetstream.JetStream) (*KVRecords, erro
 }
 
 // Find implements [Records].
-func (k *KVRecords) Find(ctx context.Context, id string) (*Record, error) {
-	entry, err := k.kv.Get(ctx, RecordKey(id))
+func (k *KVRecords) Find(ctx context.Context, taskID, idempotencyKey string) (*Record, error) {
+	entry, err := k.kv.Get(ctx, RecordKey(taskID, idempotencyKey))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return nil, nil
 	}
@@ -108,7 +106,7 @@ func (k *KVRecords) Complete(ctx context.Context, r Record) error {
 	if err != nil {
 		return fmt.Errorf("record completion: %w", err)
 	}
-	_, err = k.kv.Create(ctx, RecordKey(recordID(r.TaskID, r.IdempotencyKey)), body)
+	_, err = k.kv.Create(ctx, RecordKey(r.TaskID, r.IdempotencyKey), body)
 	if errors.Is(err, jetstream.ErrKeyExists) {
 		return fmt.Errorf("record completion: %w", ErrRecorded)
 	}
@@ -116,28 +114,4 @@ func (k *KVRecords) Complete(ctx context.Context, r Record) error {
 		return fmt.Errorf("record completion: %w", err)
 	}
 	return nil
-}
-
-// RecordID is where the completion of a task is recorded: the task id, or for versions after the first the idempotency key.
-func RecordID(t Task) string { return recordID(t.ID, t.IdempotencyKey) }
-
-func recordID(taskID, key string) string {
-	if key == "" || key == IdempotencyKey(taskID, "1") {
-		return taskID
-	}
-	return key
-}
-
-// keyRunes may be part of a key in a bucket.
-const keyRunes = "-/_=.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-
-// RecordKey is the key in the bucket of the record with this id: the id itself, or = and its base64url form where the id is not fit to
-// be a key.
-func RecordKey(id string) string {
-	odd := strings.ContainsFunc(id, func(r rune) bool { return !strings.ContainsRune(keyRunes, r) })
-	dots := strings.HasPrefix(id, ".") || strings.HasSuffix(id, ".") || strings.Contains(id, "..")
-	if id == "" || odd || dots || id[0] == '=' {
-		return "=" + base64.RawURLEncoding.EncodeToString([]byte(id))
-	}
-	return id
 }
