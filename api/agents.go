@@ -137,7 +137,9 @@ func (a *API) getAgent(ctx context.Context, in *AgentPathInput) (*reply[AgentDet
 	if err != nil {
 		return nil, err
 	}
-	body := AgentDetail{Agent: load.agent(in.Agent), Minutes: load.minutes(in.Agent), Types: load.types(in.Agent), Gaps: gaps, AsOf: Instant(now)}
+	body := AgentDetail{
+		Agent: load.agent(in.Agent), Minutes: load.minutes(in.Agent), Types: load.types(in.Agent), Gaps: gaps, AsOf: Instant(now),
+	}
 	stable := body
 	stable.AsOf = 0
 	return tagged(ctx, body, stable), nil

@@ -57,11 +57,13 @@ func (a *API) describeBlindness() {
 	cursorFailure := []httperr.Code{httperr.InvalidCursor}
 	register(a, call{
 		id: "list-gaps", path: Base + "/gaps", tag: "observation", summary: "Spans in which we may have been blind", example: exampleGaps(),
-		detail: "Latest first, repaired ones included. What was published, delivered or answered in an open gap may be missing everywhere else.", failures: cursorFailure,
+		detail: "Latest first, repaired ones included. What was published, delivered or answered in an open gap may be missing " +
+			"everywhere else.",
+		failures: cursorFailure,
 	}, a.listGaps)
 	register(a, call{
-		id: "list-quarantine", path: Base + "/quarantine", tag: "observation", summary: "Lines that could not be decoded", example: exampleQuarantine(),
-		detail: "Latest first. They are kept with their bytes and block nothing.", failures: cursorFailure,
+		id: "list-quarantine", path: Base + "/quarantine", tag: "observation", summary: "Lines that could not be decoded",
+		example: exampleQuarantine(), detail: "Latest first. They are kept with their bytes and block nothing.", failures: cursorFailure,
 	}, a.listQuarantine)
 }
 
@@ -111,13 +113,15 @@ func (a *API) listQuarantine(ctx context.Context, in *QuarantineQuery) (*reply[Q
 	}
 	list := listReply(ctx, l, rows, p, []GapRef{})
 	return &reply[QuarantineList]{
-		Status: list.Status, ETag: list.ETag, Link: list.Link, CacheControl: list.CacheControl, Body: QuarantineList{List: list.Body, Total: total},
+		Status: list.Status, ETag: list.ETag, Link: list.Link, CacheControl: list.CacheControl,
+		Body: QuarantineList{List: list.Body, Total: total},
 	}, nil
 }
 
 func quarantinedOf(q lifecycle.QuarantinedLine) Quarantined {
 	out := Quarantined{
-		ID: q.ID.String(), Source: q.Source, SourceSeq: Sequence(q.SourceSeq), At: Instant(q.At), Subject: Text(q.Subject), Headers: q.Headers, Reason: q.Reason,
+		ID: q.ID.String(), Source: q.Source, SourceSeq: Sequence(q.SourceSeq), At: Instant(q.At), Subject: Text(q.Subject),
+		Headers: q.Headers, Reason: q.Reason,
 	}
 	if out.Headers == nil {
 		out.Headers = map[string][]string{}

@@ -66,7 +66,9 @@ type docsField struct {
 }
 
 func docsOf(spec *huma.OpenAPI) docs {
-	d := docs{Title: spec.Info.Title, Version: spec.Info.Version, Text: strings.Split(spec.Info.Description, "\n\n"), Problems: httperr.Table()}
+	d := docs{
+		Title: spec.Info.Title, Version: spec.Info.Version, Problems: httperr.Table(), Text: strings.Split(spec.Info.Description, "\n\n"),
+	}
 	calls := map[string][]docsCall{}
 	for _, path := range slices.Sorted(maps.Keys(spec.Paths)) {
 		for _, op := range []*huma.Operation{spec.Paths[path].Get, spec.Paths[path].Post} {

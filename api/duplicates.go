@@ -41,8 +41,9 @@ type PublishCount struct {
 func duplicatesOf(f lifecycle.TaskFacts) Duplicates {
 	d := Duplicates{Cases: []DuplicateCase{}, Publishes: []PublishCount{}}
 	totals := map[lifecycle.Layer]*int{
-		lifecycle.LayerStream: &d.CaughtByStream, lifecycle.LayerIdempotency: &d.CaughtByIdempotency, lifecycle.LayerExecution: &d.ReachedExecution,
-		lifecycle.LayerUnknown: &d.Unknown, lifecycle.LayerConflict: &d.KeyConflicts, lifecycle.LayerSemantic: &d.Semantic,
+		lifecycle.LayerStream: &d.CaughtByStream, lifecycle.LayerIdempotency: &d.CaughtByIdempotency,
+		lifecycle.LayerExecution: &d.ReachedExecution, lifecycle.LayerUnknown: &d.Unknown,
+		lifecycle.LayerConflict: &d.KeyConflicts, lifecycle.LayerSemantic: &d.Semantic,
 	}
 	for _, c := range lifecycle.Ledger(f) {
 		if n := totals[c.Layer]; n != nil {
@@ -52,7 +53,8 @@ func duplicatesOf(f lifecycle.TaskFacts) Duplicates {
 	}
 	for _, id := range slices.Sorted(maps.Keys(f.Publishes)) {
 		p := f.Publishes[id]
-		d.Publishes = append(d.Publishes, PublishCount{MessageID: id, Attempts: len(p.Attempts), Stored: len(p.Stored), FirstAt: Instant(p.FirstAt)})
+		counted := PublishCount{MessageID: id, Attempts: len(p.Attempts), Stored: len(p.Stored), FirstAt: Instant(p.FirstAt)}
+		d.Publishes = append(d.Publishes, counted)
 	}
 	return d
 }

@@ -88,7 +88,8 @@ func causalPage(l listRequest, events []lifecycle.Event, messages []lifecycle.Me
 			return page, p, nil
 		}
 	}
-	return nil, Page{}, httperr.New(httperr.InvalidCursor, nil).WithDetail("The event at the cursor's place is no longer kept. Begin again without a cursor.")
+	gone := httperr.New(httperr.InvalidCursor, nil)
+	return nil, Page{}, gone.WithDetail("The event at the cursor's place is no longer kept. Begin again without a cursor.")
 }
 
 // eventsByTime reads a page of a task that is too long for causal order.

@@ -116,7 +116,9 @@ func examplePayload() Payload {
 
 func exampleReport() RecoveryReport {
 	t := exampleStory()
-	return RecoveryReport{TaskID: t.Summary.TaskID, AsOf: Instant(t.AsOf), Trace: traceOf(t, exampleFleetContext().typical), Markdown: lifecycle.Report(t)}
+	return RecoveryReport{
+		TaskID: t.Summary.TaskID, AsOf: Instant(t.AsOf), Trace: traceOf(t, exampleFleetContext().typical), Markdown: lifecycle.Report(t),
+	}
 }
 
 func exampleInFlight() InFlightList {
@@ -128,7 +130,10 @@ func exampleLoad() load {
 	bucket := exampleTime(0).Truncate(time.Hour)
 	return load{
 		now: exampleTime(40 * time.Second), fleet: exampleFleetContext(), agentOf: func(string) string { return "marketing" },
-		held: holdings{leases: []lifecycle.Lease{*exampleStory().Lease}, oldest: map[string]lifecycle.Micros{"marketing": exampleTime(20 * time.Second)}},
+		held: holdings{
+			leases: []lifecycle.Lease{*exampleStory().Lease},
+			oldest: map[string]lifecycle.Micros{"marketing": exampleTime(20 * time.Second)},
+		},
 		byAgent: map[string]lifecycle.Tally{"marketing": {
 			{Metric: lifecycle.MetricState, Agent: "marketing", Label: "completed"}:                                  6,
 			{Metric: lifecycle.MetricState, Agent: "marketing", Label: "redelivered"}:                                1,
@@ -146,12 +151,16 @@ func exampleAgents() List[Agent] { return exampleList(exampleLoad().agent("marke
 
 func exampleAgent() AgentDetail {
 	l := exampleLoad()
-	return AgentDetail{Agent: l.agent("marketing"), Minutes: l.minutes("marketing"), Types: l.types("marketing"), Gaps: []GapRef{}, AsOf: Instant(l.now)}
+	return AgentDetail{
+		Agent: l.agent("marketing"), Minutes: l.minutes("marketing"), Types: l.types("marketing"), Gaps: []GapRef{}, AsOf: Instant(l.now),
+	}
 }
 
 func exampleFleet() FleetStats {
-	s := FleetStats{AsOf: Instant(exampleTime(time.Minute)), Gaps: []GapRef{}, States: map[string]int64{}, Lag: []Lag{{Source: "publishes", State: "ok", LagMS: new(int64)}}}
-	s.Figures = figuresOf(exampleLoad(), s.States)
+	s := FleetStats{
+		AsOf: Instant(exampleTime(time.Minute)), Gaps: []GapRef{}, States: exampleLoad().states(), Figures: figuresOf(exampleLoad()),
+		Lag: []Lag{{Source: "publishes", State: "ok", LagMS: new(int64)}},
+	}
 	s.Figures.UndecodableLines, s.Figures.OpenGaps = figure(0, "lines"), daily(0, "gaps")
 	return s
 }

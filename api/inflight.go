@@ -25,7 +25,7 @@ type Lease struct {
 	BeganExact      bool                  `json:"began_exact" doc:"The broker's own time; otherwise a bound."`
 	HeldMS          *int64                `json:"held_ms" doc:"Since the current attempt began; null when that is not known." example:"4200"`
 	LastHeartbeatAt Instant               `json:"last_heartbeat_at"`
-	WaitMS          *int64                `json:"wait_ms" doc:"The wait in force for this attempt; null when the consumer's configuration is not known."`
+	WaitMS          *int64                `json:"wait_ms" doc:"The wait in force for this attempt; null when it is not known."`
 	DeadlineAt      Instant               `json:"deadline_at" doc:"Last delivery or heartbeat plus the wait."`
 	StaleKind       Text                  `json:"stale_kind" doc:"What is wrong with it; null when nothing is." example:"expiring"`
 	StaleMeaning    Text                  `json:"stale_meaning"`
@@ -155,7 +155,8 @@ func (a *API) listInFlight(ctx context.Context, in *InFlightQuery) (*reply[InFli
 	}
 	list := listReply(ctx, l, rows, p, gaps)
 	body := InFlightList{List: list.Body, Truncated: held.cut}
-	return &reply[InFlightList]{Status: http.StatusOK, Link: list.Link, CacheControl: "no-cache", Body: body}, nil // No tag: held_ms always moves.
+	// No entity tag: held_ms always moves.
+	return &reply[InFlightList]{Status: http.StatusOK, Link: list.Link, CacheControl: "no-cache", Body: body}, nil
 }
 
 func (q *InFlightQuery) check() error {

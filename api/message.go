@@ -52,7 +52,7 @@ type Attempt struct {
 
 // Span is a stretch of a message's time.
 type Span struct {
-	Kind    string  `json:"kind" enum:"waiting,running,unsplit" doc:"unsplit: first the one, then the other; the moment of delivery was not observed."`
+	Kind    string  `json:"kind" enum:"waiting,running,unsplit" doc:"unsplit: the moment of delivery in it was not observed."`
 	Attempt int     `json:"attempt" doc:"The attempt that runs or is waited for."`
 	From    Instant `json:"from"`
 	To      Instant `json:"to" doc:"The time of looking while it is open."`
@@ -90,7 +90,9 @@ func messageOf(m lifecycle.MessageTrace, typical typicals, now lifecycle.Micros)
 		out.Spans = append(out.Spans, Span{Kind: string(s.Kind), Attempt: s.Attempt, From: Instant(s.From), To: Instant(s.To), Open: s.Open})
 	}
 	if d := m.Facts.Dead; d != nil {
-		out.DeadLetter = just(DeadLetter{At: Instant(d.At), Entry: Text(d.Entry), Category: Text(d.Category), Path: Text(d.Path), Reason: Text(d.Reason)})
+		out.DeadLetter = just(DeadLetter{
+			At: Instant(d.At), Entry: Text(d.Entry), Category: Text(d.Category), Path: Text(d.Path), Reason: Text(d.Reason),
+		})
 	}
 	if m.Lease != nil {
 		out.Lease = just(leaseOf(*m.Lease, typical, now))

@@ -55,7 +55,8 @@ func shapeReadiness(op *huma.Operation) {
 
 func (a *API) readiness(context.Context, *struct{}) (*reply[Readiness], error) {
 	parts := a.cfg.Health.Health()
-	out := &reply[Readiness]{Status: http.StatusOK, CacheControl: "no-store", Body: Readiness{Ready: health.Ready(parts), Parts: []Part{}, AsOf: Instant(a.now())}}
+	body := Readiness{Ready: health.Ready(parts), Parts: []Part{}, AsOf: Instant(a.now())}
+	out := &reply[Readiness]{Status: http.StatusOK, CacheControl: "no-store", Body: body}
 	if !out.Body.Ready {
 		out.Status = http.StatusServiceUnavailable
 	}

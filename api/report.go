@@ -20,7 +20,8 @@ type RecoveryReport struct {
 
 const markdown = "text/markdown"
 
-const reportDetail = "What is known, which boundaries were crossed, what is in doubt, and what comes next. Markdown, or JSON where Accept prefers it."
+const reportDetail = "What is known, which boundaries were crossed, what is in doubt, and what comes next. Markdown, or JSON where Accept " +
+	"prefers it."
 
 func shapeReport(op *huma.Operation) {
 	op.Responses["200"].Content[markdown] = &huma.MediaType{

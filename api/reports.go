@@ -30,8 +30,9 @@ type AcceptedEvent struct {
 	Kind   string `json:"kind" example:"checkpoint"`
 }
 
-const reportsDetail = "For runtimes that have no NATS: a CloudEvents 1.0 event in structured or binary form, or a batch of at most 1,000. All are " +
-	"stored or none. Sending a report again, with the same source, id and time, changes nothing and is answered alike, whatever the " +
+const reportsDetail = "For runtimes that have no NATS: a CloudEvents 1.0 event in structured or binary form, or a batch of at most " +
+	"1,000. All are stored or none. Sending a report again, with the same source, id and time, changes nothing and is " +
+	"answered alike, whatever the " +
 	"Idempotency-Key; a report without a time gets the time of its arrival, so that only its sender can tell a repetition."
 
 // maxReports bounds a batch.
@@ -51,8 +52,8 @@ type reportsReply struct {
 
 func (a *API) describeReports() {
 	register(a, call{
-		id: "post-reports", method: http.MethodPost, path: Base + "/reports", tag: "reports", summary: "Report about tasks", status: http.StatusAccepted,
-		detail: reportsDetail, example: exampleAccepted(), body: reportsBody(),
+		id: "post-reports", method: http.MethodPost, path: Base + "/reports", tag: "reports", summary: "Report about tasks",
+		status: http.StatusAccepted, detail: reportsDetail, example: exampleAccepted(), body: reportsBody(),
 		failures: []httperr.Code{httperr.InvalidBody, httperr.InvalidReport, httperr.BodyTooLarge, httperr.UnsupportedMediaType},
 	}, a.postReports)
 }

@@ -83,8 +83,9 @@ func (a *API) fleetStats(ctx context.Context, _ *struct{}) (*reply[FleetStats], 
 	if err != nil {
 		return nil, err
 	}
-	body := FleetStats{AsOf: Instant(now), Gaps: refsOf(gaps), States: map[string]int64{}, Lag: lagOf(a.cfg.Health.Health()), Truncated: l.held.cut}
-	body.Figures = figuresOf(l, body.States)
+	body := FleetStats{
+		AsOf: Instant(now), Gaps: refsOf(gaps), States: l.states(), Figures: figuresOf(l), Lag: lagOf(a.cfg.Health.Health()), Truncated: l.held.cut,
+	}
 	body.Figures.UndecodableLines = figure(float64(undecodable), "lines")
 	body.Figures.OpenGaps = daily(int64(len(body.Gaps)), "gaps")
 	if len(body.Gaps) > maxGapRefs {
@@ -93,47 +94,60 @@ func (a *API) fleetStats(ctx context.Context, _ *struct{}) (*reply[FleetStats], 
 	return &reply[FleetStats]{Status: 200, CacheControl: "no-cache", Body: body}, nil
 }
 
-// figuresOf computes the figures that the rollups and the leases tell, and fills states.
-func figuresOf(l load, states map[string]int64) Figures {
-	day := map[lifecycle.Metric]int64{}
-	var timedOut, dead int64
-	layers := map[string]int64{}
-	for _, s := range lifecycle.States() {
-		states[string(s)] = 0
-	}
-	for _, tally := range l.byAgent {
-		for c, n := range tally {
-			day[c.Metric] += n
-			switch {
-			case c.Metric == lifecycle.MetricState:
-				states[c.Label] += n
-			case c.Metric == lifecycle.MetricDuplicates:
-				layers[c.Label] += n
-			case c.Metric == lifecycle.MetricFailedAttempts && c.Label == string(lifecycle.EndTimedOut):
-				timedOut += n
-			case c.Metric == lifecycle.MetricDied && c.Label == string(lifecycle.StateDeadLettered):
-				dead += n
-			}
-		}
-	}
+// figuresOf computes the figures that the rollups and the leases tell.
+func figuresOf(l load) Figures {
+	published, dead := l.total(lifecycle.MetricPublished, ""), l.total(lifecycle.MetricDied, string(lifecycle.StateDeadLettered))
+	executed := l.layer(lifecycle.LayerExecution)
 	f := Figures{
-		PendingQueueAge: pendingAge(l), InFlight: figure(float64(len(l.held.leases)), "messages"), StaleInFlight: figure(float64(l.stale()), "messages"),
-		LeaseRenewalFailures: daily(timedOut, "attempts"), DuplicatesCaughtByStream: daily(day[lifecycle.MetricCaughtByStream], "publishes"),
-		Published: daily(day[lifecycle.MetricPublished], "messages"), Completed: daily(day[lifecycle.MetricCompleted], "messages"),
-		Died:                      daily(day[lifecycle.MetricDied], "tasks"),
-		DuplicateDeliveryAttempts: daily(layers[string(lifecycle.LayerIdempotency)]+layers[string(lifecycle.LayerExecution)]+layers[string(lifecycle.LayerUnknown)], "deliveries"),
-		DuplicatesExecuted:        daily(layers[string(lifecycle.LayerExecution)], "deliveries"), IdempotencyKeyReuse: daily(layers[string(lifecycle.LayerConflict)], "payloads"),
-		ReceiptMissingRecoveries: untold("recoveries", notTriage),
-		Quarantined:              untold("tasks", notTriage), OutboundSendRetries: untold("messages", "Only agents that report outgoing messages could tell."),
-		RecoveryTimeAfterRestart: untold("seconds", "No recovery scan has been measured."),
-		MissedMessageIncidents:   untold("incidents", "Nobody can report one here yet."),
+		PendingQueueAge:           pendingAge(l),
+		InFlight:                  figure(float64(len(l.held.leases)), "messages"),
+		StaleInFlight:             figure(float64(l.stale()), "messages"),
+		LeaseRenewalFailures:      daily(l.total(lifecycle.MetricFailedAttempts, string(lifecycle.EndTimedOut)), "attempts"),
+		DuplicatesCaughtByStream:  daily(l.total(lifecycle.MetricCaughtByStream, ""), "publishes"),
+		DuplicateDeliveryAttempts: daily(l.layer(lifecycle.LayerIdempotency)+l.layer(lifecycle.LayerUnknown)+executed, "deliveries"),
+		DuplicatesExecuted:        daily(executed, "deliveries"),
+		IdempotencyKeyReuse:       daily(l.layer(lifecycle.LayerConflict), "payloads"),
+		ReceiptMissingRecoveries:  untold("recoveries", notTriage),
+		Quarantined:               untold("tasks", notTriage),
+		OutboundSendRetries:       untold("messages", "Only agents that report outgoing messages could tell."),
+		RecoveryTimeAfterRestart:  untold("seconds", "No recovery scan has been measured."),
+		MissedMessageIncidents:    untold("incidents", "Nobody can report one here yet."),
+		Published:                 daily(published, "messages"),
+		Completed:                 daily(l.total(lifecycle.MetricCompleted, ""), "messages"),
+		Died:                      daily(l.total(lifecycle.MetricDied, ""), "tasks"),
+		DLQRate:                   untold("ratio", "Nothing was published in the last 24 hours."),
 	}
-	f.DLQRate = untold("ratio", "Nothing was published in the last 24 hours.")
-	if n := day[lifecycle.MetricPublished]; n > 0 {
-		f.DLQRate = figure(float64(dead)/float64(n), "ratio")
+	if published > 0 {
+		f.DLQRate = figure(float64(dead)/float64(published), "ratio")
 	}
 	f.DLQRate.Window = "24h"
 	return f
+}
+
+// total adds a metric up over all agents; an empty label means all labels.
+func (l load) total(metric lifecycle.Metric, label string) int64 {
+	var sum int64
+	for _, tally := range l.byAgent {
+		for c, n := range tally {
+			if c.Metric == metric && (label == "" || c.Label == label) {
+				sum += n
+			}
+		}
+	}
+	return sum
+}
+
+func (l load) layer(layer lifecycle.Layer) int64 {
+	return l.total(lifecycle.MetricDuplicates, string(layer))
+}
+
+// states counts tasks per state; every state is present.
+func (l load) states() map[string]int64 {
+	out := map[string]int64{}
+	for _, s := range lifecycle.States() {
+		out[string(s)] = l.total(lifecycle.MetricState, string(s))
+	}
+	return out
 }
 
 // pendingAge is zero when nothing waits: that is known.
@@ -159,7 +173,8 @@ func lagOf(parts []health.Part) []Lag {
 	out := []Lag{}
 	for _, p := range parts {
 		if p.Kind == "collector" {
-			out = append(out, Lag{Source: p.Name, State: string(p.State), LagMS: knownMilliseconds(p.Lag, p.State != health.Starting), Pending: p.Pending})
+			lag := knownMilliseconds(p.Lag, p.State != health.Starting)
+			out = append(out, Lag{Source: p.Name, State: string(p.State), LagMS: lag, Pending: p.Pending})
 		}
 	}
 	return out

@@ -17,9 +17,9 @@ import (
 
 const streamOperation = "stream-changes"
 
-const streamDetail = "Server-sent events. task: something is new about a task, sent once for many changes in a row. counts: tasks per state, when " +
-	"they changed. reset: changes were missed that cannot be named any more; load what you show anew. A comment comes when nothing else does. " +
-	"The id of an event resumes after it by Last-Event-ID, which browsers send by themselves; ids of another process lead to reset."
+const streamDetail = "Server-sent events. task: something is new about a task, sent once for many changes in a row. counts: tasks per " +
+	"state, when they changed. reset: changes were missed that cannot be named any more; load what you show anew. A comment comes when " +
+	"nothing else does. The id of an event resumes after it by Last-Event-ID, which browsers send by themselves; ids of another process lead to reset."
 
 const eventStream = "text/event-stream"
 
@@ -49,7 +49,8 @@ type CountsChanged struct {
 
 func (a *API) describeStream() {
 	register(a, call{
-		id: streamOperation, path: Base + "/stream", tag: "live", summary: "What changes, as it changes", detail: streamDetail, shape: shapeStream,
+		id: streamOperation, path: Base + "/stream", tag: "live", summary: "What changes, as it changes",
+		detail: streamDetail, shape: shapeStream,
 		failures: []httperr.Code{httperr.RateLimited},
 	}, a.stream)
 }
@@ -160,7 +161,9 @@ func (s *streaming) changes() {
 		if i == len(change.Tasks)-1 {
 			id = change.ID
 		}
-		s.event("task", id, TaskChanged{TaskID: t.TaskID, State: string(t.State), Agent: Text(t.Agent), At: Instant(t.At), Self: taskPath(t.TaskID)})
+		s.event("task", id, TaskChanged{
+			TaskID: t.TaskID, State: string(t.State), Agent: Text(t.Agent), At: Instant(t.At), Self: taskPath(t.TaskID),
+		})
 	}
 }
 

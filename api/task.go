@@ -78,7 +78,8 @@ type TaskPathInput struct {
 func (a *API) describeTask() {
 	notFound := []httperr.Code{httperr.NotFound}
 	register(a, call{
-		id: "get-task", path: Base + "/tasks/{task_id}", tag: "tasks", summary: "The trace of a task", example: exampleTrace(), failures: notFound,
+		id: "get-task", path: Base + "/tasks/{task_id}", tag: "tasks", summary: "The trace of a task",
+		example: exampleTrace(), failures: notFound,
 		detail: "Its messages with their attempts, waiting and running told apart, who holds it, and the three answers in words.",
 	}, a.getTask)
 	register(a, call{
@@ -147,9 +148,10 @@ func traceOf(t lifecycle.Trace, typical typicals) Trace {
 	out := Trace{
 		TaskID: s.TaskID, State: string(s.State), StateSince: Instant(s.StateSince), Rule: s.Rule, Agent: Text(s.Agent), Type: Text(s.Type),
 		Title: Text(s.Title), Generation: s.Generation, Attempts: s.Attempt, PublishedAt: Instant(s.PublishedAt),
-		LastEventAt: Instant(s.LastEventAt), WaitingMS: t.Waiting.Milliseconds(), RunningMS: t.Running.Milliseconds(), UnsplitMS: t.Unsplit.Milliseconds(),
+		LastEventAt: Instant(s.LastEventAt), WaitingMS: t.Waiting.Milliseconds(), RunningMS: t.Running.Milliseconds(),
+		UnsplitMS:  t.Unsplit.Milliseconds(),
 		Boundaries: boundariesOf(t), Messages: []Message{}, Anomalies: anomaliesOf(s.Anomalies), Duplicates: duplicatesOf(t.Facts),
-		Answers: Answers{Ownership: answerOf(t.Answers.Ownership), LastReceipt: answerOf(t.Answers.LastReceipt), Recovery: answerOf(t.Answers.Recovery)},
+		Answers: answersOf(t.Answers),
 		Gaps:    refsOf(t.Gaps), AsOf: Instant(t.AsOf), Links: linksOf(s.TaskID),
 	}
 	out.CompletedAt = out.Boundaries.CompletedAt
@@ -213,6 +215,10 @@ func first(a Instant, b lifecycle.Micros) Instant {
 		return Instant(b)
 	}
 	return a
+}
+
+func answersOf(a lifecycle.Answers) Answers {
+	return Answers{Ownership: answerOf(a.Ownership), LastReceipt: answerOf(a.LastReceipt), Recovery: answerOf(a.Recovery)}
 }
 
 func answerOf(a lifecycle.Answer) Answer {

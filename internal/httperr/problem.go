@@ -34,7 +34,7 @@ type Problem struct {
 
 // FieldError says which part of a request is wrong.
 type FieldError struct {
-	Pointer string `json:"pointer" doc:"A JSON pointer into the request: /query/<name>, /path/<name>, /header/<name> or /body/…" example:"/query/state"`
+	Pointer string `json:"pointer" doc:"A JSON pointer into the request: /query/<name>, /header/<name> or /body/…" example:"/query/state"`
 	Detail  string `json:"detail" doc:"What is wrong with it." example:"\"lost\" is not a state"`
 }
 
