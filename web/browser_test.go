@@ -1,0 +1,283 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"fleetglass/internal/testkit"
+	"fleetglass/lifecycle"
+	"fleetglass/web/webtest"
+)
+
+func TestInABrowser(t *testing.T) {
+	t.Parallel()
+	browser := testkit.Browser(t)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, context.Context)
+	}{
+		{"a filter survives the way to a task, its timeline, an event and back", walkThrough},
+		{"live updates patch rows and count new ones", followLive},
+		{"nothing moves while the page is paused or rows are selected", holdStill},
+		{"every key of the map", pressKeys},
+		{"rows are selected one by one, in ranges and all at once", selectRows},
+		{"the search box completes words", completeWords},
+		{"views are saved and forgotten", saveViews},
+		{"theme and zone are kept", keepPreferences},
+		{"a countdown runs", countDown},
+		{"links and commands are copied", copyThings},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, browser) })
+	}
+}
+
+const ready = `"ready" in document.documentElement.dataset`
+
+func walkThrough(t *testing.T, browser context.Context) {
+	b := openTab(t, browser, newSite(t, webtest.Rich(noon).Batch))
+	b.open(t, "/tasks")
+	b.do(t, "search", chromedp.SendKeys(chromedp.CSS("#q"), "blog agent:marketing"), chromedp.Submit(chromedp.CSS("#q")))
+	b.until(t, `location.search.includes("q=blog") && document.querySelectorAll("#rows tr").length === 1 && `+ready)
+	b.click(t, "#rows a.title")
+	b.until(t, `location.pathname === "/tasks/tsk-7f3a91" && !!document.querySelector(".lanes") && `+ready)
+	b.run(t, `document.querySelectorAll("#events a.ev")[4].click()`)
+	const agree = `location.search.includes("ev=") && document.querySelectorAll("#events tr.on").length === 1 && document.querySelector("#events tr.on a.ev").href === location.href`
+	b.until(t, agree)
+	first := eval[string](t, b, `location.href`)
+	b.click(t, "#event a[rel=next]")
+	b.until(t, agree+` && location.href !== "`+first+`"`)
+	b.run(t, `document.querySelector(".lanes a").dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true}))`)
+	b.until(t, agree+` && document.querySelector("#evd").textContent.trim() === "published"`)
+	b.run(t, `history.back()`)
+	b.until(t, agree+` && document.querySelector("#evd").textContent.trim() !== "published"`)
+	b.click(t, "[data-back]")
+	b.until(t, `location.pathname === "/tasks" && document.querySelector("#q").value === "blog agent:marketing" && document.querySelectorAll("#rows tr").length === 1`)
+}
+
+// newTask is a batch with a task that was just published.
+func newTask(s *site, id string) lifecycle.Batch {
+	story := webtest.NewStory(s.clock.Now())
+	m := story.Publish(id, "cto", "code_review", "Review "+id, 0, "")
+	batch := story.Batch
+	seq := lifecycle.NewEventID("test", id)
+	for i := range batch.Events {
+		batch.Events[i].ID = lifecycle.NewEventID("test", id, fmt.Sprint(i))
+		if !batch.Events[i].Message.IsZero() {
+			batch.Events[i].Message.Seq = uint64(seq >> 20)
+		}
+	}
+	batch.Payloads[0].Message.Seq = uint64(seq >> 20)
+	_ = m
+	return batch
+}
+
+// acked is a batch in which a worker finishes a waiting task of the rich fleet.
+func acked(t *testing.T, s *site, id string) lifecycle.Batch {
+	t.Helper()
+	r, err := s.store.Task(context.Background(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lifecycle.Batch{Events: []lifecycle.Event{{
+		ID: lifecycle.NewEventID("test ack", id), At: lifecycle.MicrosOf(s.clock.Now()), Kind: lifecycle.Acked, Provenance: lifecycle.Observed, Source: "OBS_ACK", SourceSeq: 1_000_000,
+		TaskID: id, Message: r.Facts.Head.Key, Agent: r.Summary.Agent, Consumer: r.Summary.Agent + "-task-worker", ConsumerSeq: 9_000_000, Attempt: 1,
+	}}}
+}
+
+func row(id, then string) string {
+	return fmt.Sprintf(`(() => { const r = [...document.querySelectorAll("#rows tr")].find((r) => r.dataset.id === "%s"); return %s; })()`, id, then)
+}
+
+func followLive(t *testing.T, browser context.Context) {
+	s := newSite(t, webtest.Rich(noon).Batch)
+	b := openTab(t, browser, s)
+	b.open(t, "/tasks")
+	b.until(t, `document.body.dataset.stream === "open"`)
+	before := eval[string](t, b, `[...document.querySelectorAll("#rows tr")].map((r) => r.dataset.id).join()`)
+	s.clock.Advance(2 * time.Second)
+	s.append(t, acked(t, s, "tsk-77d0ab"))
+	b.until(t, row("tsk-77d0ab", `r.querySelector(".state").textContent.trim() === "completed"`))
+	for i := range 3 {
+		s.append(t, newTask(s, fmt.Sprintf("tsk-new-%d", i)))
+	}
+	s.clock.Advance(time.Second)
+	b.until(t, `!document.querySelector("#fresh").hidden && document.querySelector("#fresh").textContent.trim() === "3 new: show"`)
+	if got := eval[string](t, b, `[...document.querySelectorAll("#rows tr")].map((r) => r.dataset.id).join()`); got != before {
+		t.Errorf("rows moved:\n%s\n%s", before, got)
+	}
+	b.until(t, `document.title.startsWith("(3) ")`)
+	b.until(t, `document.querySelector("#announce").textContent.includes("3 new")`)
+	b.click(t, "#fresh")
+	b.until(t, row("tsk-new-2", `!!r`)+` && document.querySelector("#fresh").hidden && !document.title.startsWith("(")`)
+	b.until(t, `document.querySelector("#summary").textContent.includes("630 tasks")`)
+}
+
+func holdStill(t *testing.T, browser context.Context) {
+	s := newSite(t, webtest.Rich(noon).Batch)
+	b := openTab(t, browser, s)
+	b.open(t, "/tasks")
+	b.until(t, `document.body.dataset.stream === "open"`)
+	b.press(t, "r")
+	b.until(t, `document.querySelector("#pause").getAttribute("aria-pressed") === "true"`)
+	s.clock.Advance(time.Second)
+	s.append(t, acked(t, s, "tsk-77d0ab"))
+	b.until(t, `document.querySelector("#pause").textContent.trim() === "Resume (1)"`)
+	if eval[bool](t, b, row("tsk-77d0ab", `r.querySelector(".state").textContent.trim() !== "published"`)) {
+		t.Error("a row changed while the page was paused")
+	}
+	b.click(t, "#pause")
+	b.until(t, row("tsk-77d0ab", `r.querySelector(".state").textContent.trim() === "completed"`))
+
+	b.run(t, row("tsk-15c9e2", `r.querySelector("input").click()`))
+	s.clock.Advance(time.Second)
+	s.append(t, acked(t, s, "tsk-15c9e2"))
+	s.append(t, newTask(s, "tsk-new-9"))
+	b.until(t, `!document.querySelector("#fresh").hidden && !document.querySelector("#waits").hidden`)
+	if eval[bool](t, b, row("tsk-15c9e2", `r.querySelector(".state").textContent.trim() !== "published" || !r.querySelector("input").checked`)) {
+		t.Error("a row changed while rows were selected")
+	}
+	b.press(t, kb.Escape)
+	b.until(t, row("tsk-15c9e2", `r.querySelector(".state").textContent.trim() === "completed"`))
+
+	b.run(t, `document.querySelector("#freshness").open = true`)
+	s.clock.Advance(time.Second)
+	s.append(t, acked(t, s, "tsk-9ad410"))
+	b.run(t, `window.looked = 0; const f = window.fetch; window.fetch = (...a) => f(...a).then((r) => { window.looked++; return r; })`)
+	s.append(t, newTask(s, "tsk-new-10"))
+	b.until(t, `window.looked > 0`)
+	if eval[bool](t, b, row("tsk-9ad410", `r.querySelector(".state").textContent.trim() === "completed"`)) {
+		t.Error("a row changed while a menu was open")
+	}
+	b.press(t, kb.Escape)
+	b.until(t, row("tsk-9ad410", `r.querySelector(".state").textContent.trim() === "completed"`))
+}
+
+func pressKeys(t *testing.T, browser context.Context) {
+	b := openTab(t, browser, newSite(t, webtest.Rich(noon).Batch))
+	b.open(t, "/")
+	for keys, path := range map[string]string{"gt": "/tasks", "gi": "/in-flight", "ga": "/agents", "gd": "/dlq", "go": "/"} {
+		b.press(t, keys)
+		b.until(t, `location.pathname === "`+path+`" && `+ready)
+	}
+	b.open(t, "/tasks")
+	b.press(t, "/")
+	b.until(t, `document.activeElement.id === "q"`)
+	b.press(t, kb.Escape)
+	b.until(t, `document.activeElement.id !== "q"`)
+	b.press(t, "?")
+	b.until(t, `document.querySelector("#keys").open`)
+	b.press(t, "t")
+	if eval[bool](t, b, `"theme" in document.documentElement.dataset`) {
+		t.Error("a key acted behind the help sheet")
+	}
+	b.press(t, kb.Escape)
+	b.until(t, `!document.querySelector("#keys").open`)
+	b.press(t, "jjk")
+	b.until(t, `document.querySelectorAll("tr.cursor").length === 1 && document.querySelectorAll("#rows tr")[0].classList.contains("cursor")`)
+	b.press(t, "x")
+	b.until(t, `document.querySelector("#selected").textContent === "1 selected"`)
+	b.press(t, "jj")
+	b.press(t, "X", chromedp.KeyModifiers(chromedp.ModifierShift))
+	b.until(t, `document.querySelector("#selected").textContent === "3 selected"`)
+	b.press(t, kb.Escape)
+	b.until(t, `document.querySelector("#selbar").dataset.count === "0"`)
+	b.press(t, "t")
+	b.until(t, `document.documentElement.dataset.theme === "dark"`)
+	b.press(t, "r")
+	b.until(t, `document.body.dataset.paused === "1"`)
+	b.press(t, "r")
+	b.until(t, `document.body.dataset.paused === ""`)
+	want := eval[string](t, b, `document.querySelector("tr.cursor a.title").href`)
+	b.press(t, kb.Enter)
+	b.until(t, `location.href === "`+want+`"`)
+}
+
+func selectRows(t *testing.T, browser context.Context) {
+	b := openTab(t, browser, newSite(t, webtest.Rich(noon).Batch))
+	b.open(t, "/tasks")
+	if eval[bool](t, b, `document.querySelector("#selbar").getClientRects().length > 0`) {
+		t.Error("the selection bar shows while nothing is selected")
+	}
+	b.click(t, "#rows tr:nth-child(2) input")
+	b.run(t, `document.querySelector("#rows tr:nth-child(5) input").dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true, shiftKey: true}))`)
+	b.until(t, `document.querySelector("#selected").textContent === "4 selected" && document.querySelectorAll("#rows tr[aria-selected=true]").length === 4`)
+	b.click(t, "#all")
+	b.until(t, `document.querySelector("#selected").textContent === "50 selected"`)
+	b.click(t, "#clear")
+	b.until(t, `document.querySelector("#selbar").dataset.count === "0" && !document.querySelector("#all").checked`)
+	b.click(t, "#rows tr:nth-child(1) input")
+	b.click(t, "#rows tr:nth-child(3) input")
+	b.click(t, "#selbar button[type=submit]")
+	b.until(t, `new URLSearchParams(location.search).getAll("id").length === 2 && document.querySelectorAll("#rows tr").length === 2`)
+}
+
+func completeWords(t *testing.T, browser context.Context) {
+	b := openTab(t, browser, newSite(t, webtest.Rich(noon).Batch))
+	b.open(t, "/tasks")
+	b.do(t, "type", chromedp.SendKeys(chromedp.CSS("#q"), "blog ag"))
+	b.until(t, `document.querySelector("#q").getAttribute("aria-expanded") === "true" && document.querySelector("#suggestions li code").textContent === "agent:"`)
+	b.press(t, kb.ArrowDown)
+	b.enter(t)
+	b.until(t, `document.querySelector("#q").value === "blog agent:" && !document.querySelector("#suggestions").hidden`)
+	b.press(t, "mar")
+	b.until(t, `document.querySelectorAll("#suggestions li").length === 1`)
+	b.press(t, kb.ArrowDown+kb.Tab)
+	b.until(t, `document.querySelector("#q").value === "blog agent:marketing " && document.querySelector("#suggestions").hidden`)
+	b.press(t, kb.Enter)
+	b.until(t, `location.search.includes("marketing") && document.querySelectorAll("#rows tr").length === 1`)
+}
+
+func saveViews(t *testing.T, browser context.Context) {
+	b := openTab(t, browser, newSite(t, webtest.Rich(noon).Batch))
+	b.open(t, "/tasks?state=dead_lettered&from=24h")
+	b.click(t, "#save-view")
+	b.until(t, `document.querySelector("#save-dialog").open`)
+	b.do(t, "name it", chromedp.SetValue(chromedp.CSS("#view-name"), "Night <b>shift</b>"), chromedp.Click(chromedp.CSS("#save-dialog button[value=save]")))
+	b.until(t, `document.querySelector("#saved .chip").textContent === "Night <b>shift</b>"`)
+	b.open(t, "/tasks")
+	b.click(t, "#saved .chip")
+	b.until(t, `location.search === "?state=dead_lettered&from=24h" && !!document.querySelector("#saved .chip[aria-current]")`)
+	b.click(t, "#saved .saved-view button")
+	b.until(t, `document.querySelector("#saved").hidden`)
+}
+
+func keepPreferences(t *testing.T, browser context.Context) {
+	b := openTab(t, browser, newSite(t, webtest.Rich(noon).Batch))
+	b.setZone(t, "Asia/Kolkata")
+	b.open(t, "/tasks?state=completed")
+	b.click(t, "#theme")
+	b.until(t, `document.documentElement.dataset.theme === "dark"`)
+	b.click(t, `.prefs button[name=tz]:last-of-type`)
+	b.until(t, ready+` && document.querySelector(".prefs button[name=tz]:last-of-type").getAttribute("aria-pressed") === "true"`)
+	b.until(t, `location.search === "?state=completed" && document.documentElement.dataset.theme === "dark" && document.querySelector("#rows time").title.endsWith("IST")`)
+}
+
+func countDown(t *testing.T, browser context.Context) {
+	b := openTab(t, browser, newSite(t, webtest.Rich(noon).Batch))
+	b.open(t, "/in-flight")
+	left := eval[string](t, b, `document.querySelector("#healthy [data-deadline]").textContent`)
+	b.until(t, `document.querySelector("#healthy [data-deadline]").textContent !== "`+left+`"`)
+	if over := eval[string](t, b, `document.querySelector("#presumed_dead [data-deadline]").textContent`); !strings.HasPrefix(over, "−") {
+		t.Errorf("a deadline that passed counts on below zero: got %q", over)
+	}
+}
+
+func copyThings(t *testing.T, browser context.Context) {
+	b := openTab(t, browser, newSite(t, webtest.Rich(noon).Batch))
+	b.open(t, "/tasks?from=1h")
+	b.run(t, `navigator.clipboard.writeText = async (text) => { window.copied = text; }`)
+	b.click(t, "[data-copy-link]")
+	b.until(t, `(window.copied || "").includes("from=2026-11-20T11") && window.copied.includes("to=2026-11-20T12")`)
+	b.run(t, `document.querySelector(".actions details").open = true`)
+	b.click(t, "[data-copy]")
+	b.until(t, `window.copied.startsWith('curl -sS -H "Authorization: Bearer $FLEETGLASS_TOKEN" ')`)
+	b.run(t, `document.querySelector(".actions details").open = false; document.querySelector("#rows input").click()`)
+	b.click(t, "#copy-ids")
+	b.until(t, `window.copied === document.querySelector("#rows tr").dataset.id`)
+}

@@ -1,0 +1,265 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/PuerkitoBio/goquery"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/gin-gonic/gin"
+
+	"fleetglass/internal/live"
+	"fleetglass/internal/testkit"
+	"fleetglass/lifecycle"
+	"fleetglass/web"
+	"fleetglass/web/webtest"
+)
+
+// clock is a time that tests move.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// site is a running set of pages over a store of its own.
+type site struct {
+	URL   string
+	store lifecycle.Store
+	add   lifecycle.Appender // Publishes what changes.
+	clock *clock
+}
+
+// noon is when the fleets of these tests are looked at.
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func newSite(t testing.TB, batch lifecycle.Batch, edit ...func(*web.Config)) *site {
+	t.Helper()
+	s := &site{clock: &clock{now: noon}}
+	hub := live.NewHub(1000)
+	store, err := webtest.Store(context.Background(), t.TempDir(), s.clock.Now, batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.store, s.add = store, live.Wrap(store, hub)
+	cfg := web.Config{Store: store, Hub: hub, Now: s.clock.Now, Health: webtest.Healthy(s.clock.Now), Environment: "test"}
+	for _, f := range edit {
+		f(&cfg)
+	}
+	pages, err := web.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gin.SetMode(gin.ReleaseMode)
+	engine := gin.New()
+	pages.Register(engine)
+	engine.NoRoute(pages.NotFound)
+	server := httptest.NewServer(engine)
+	s.URL = server.URL
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+		_ = store.Close()
+	})
+	return s
+}
+
+// append stores a batch and tells the pages.
+func (s *site) append(t testing.TB, b lifecycle.Batch) {
+	t.Helper()
+	if _, err := s.add.Append(context.Background(), b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fetch asks for a page. The caller closes the body.
+func (s *site) fetch(t testing.TB, path string, header http.Header) *http.Response {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodGet, s.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+// get fetches a page and parses it.
+func (s *site) get(t testing.TB, path string, want int, cookies ...string) *goquery.Document {
+	t.Helper()
+	answer := s.fetch(t, path, http.Header{"Cookie": {strings.Join(cookies, "; ")}})
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != want {
+		t.Fatalf("GET %s: got %d, want %d", path, answer.StatusCode, want)
+	}
+	doc, err := goquery.NewDocumentFromReader(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// tab is a browser tab that notes everything that should not happen.
+type tab struct {
+	ctx  context.Context
+	site *site
+
+	mu       sync.Mutex
+	problems []string
+}
+
+func openTab(t testing.TB, browser context.Context, s *site) *tab {
+	t.Helper()
+	b := &tab{ctx: testkit.Tab(t, browser), site: s}
+	if err := chromedp.Listen(b.ctx, b.listen); err != nil {
+		t.Fatalf("listen to tab: %v", err)
+	}
+	for _, err := range []error{call(b, network.Enable, network.EnableParams{}), call(b, log.Enable, cdp.Empty{}), call(b, runtime.Enable, cdp.Empty{}),
+		call(b, network.ClearBrowserCookies, cdp.Empty{})} {
+		if err != nil {
+			t.Fatalf("enable events: %v", err)
+		}
+	}
+	t.Cleanup(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, p := range b.problems {
+			t.Errorf("in the browser: %s", p)
+		}
+	})
+	return b
+}
+
+func call[P, R any](b *tab, cmd cdp.Command[P, R], params P) error {
+	_, err := chromedp.Call(b.ctx, cmd, params)
+	return err
+}
+
+func (b *tab) listen(event any) {
+	switch e := event.(type) {
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == "error" || e.Type == "warning" {
+			b.note("console %s: %+v", e.Type, e.Args)
+		}
+	case *runtime.EventExceptionThrown:
+		b.note("exception: %+v %+v", e.ExceptionDetails, e.ExceptionDetails.Exception)
+	case *log.EventEntryAdded: // Reports of the content security policy come here.
+		if e.Entry.Level == "error" || e.Entry.Level == "warning" {
+			b.note("log %s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL)
+		}
+	case *network.EventRequestWillBeSent:
+		if u := e.Request.URL; !strings.HasPrefix(u, b.site.URL) && !strings.HasPrefix(u, "about:") && !strings.HasPrefix(u, "data:") {
+			b.note("request to another host: %s", u)
+		}
+	}
+}
+
+func (b *tab) note(format string, args ...any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.problems = append(b.problems, fmt.Sprintf(format, args...))
+}
+
+// do runs actions and fails the test when one fails.
+func (b *tab) do(t testing.TB, what string, actions ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	if err := chromedp.Do(b.ctx, actions...); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// open loads a page and waits until its scripts run.
+func (b *tab) open(t testing.TB, path string) {
+	t.Helper()
+	b.do(t, "open "+path, chromedp.Navigate(b.site.URL+path), chromedp.WaitReady(chromedp.CSS("html[data-ready]")))
+}
+
+// eval evaluates an expression.
+func eval[T any](t testing.TB, b *tab, expression string) T {
+	t.Helper()
+	out, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		t.Fatalf("%s: %v", expression, err)
+	}
+	return out
+}
+
+// run evaluates a statement for its effect.
+func (b *tab) run(t testing.TB, statement string) {
+	t.Helper()
+	b.do(t, statement, chromedp.Evaluate[chromedp.Void](statement))
+}
+
+// click clicks the first element that a selector finds.
+func (b *tab) click(t testing.TB, selector string) {
+	t.Helper()
+	b.do(t, "click "+selector, chromedp.Click(chromedp.CSS(selector)))
+}
+
+// until waits until an expression is true.
+func (b *tab) until(t testing.TB, expression string) {
+	t.Helper()
+	testkit.Eventually(t, 20*time.Second, func() error {
+		ok, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](expression))
+		if err == nil && !ok {
+			err = fmt.Errorf("not true: %s", expression)
+		}
+		return err
+	})
+}
+
+// press sends keys to the page.
+func (b *tab) press(t testing.TB, keys string, options ...chromedp.KeyOption) {
+	t.Helper()
+	b.do(t, "press "+keys, chromedp.KeyEvent(keys, options...))
+}
+
+// setZone makes the browser live in a time zone.
+func (b *tab) setZone(t testing.TB, zone string) {
+	t.Helper()
+	if err := call(b, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: zone}); err != nil {
+		t.Fatalf("set zone: %v", err)
+	}
+}
+
+// enter presses Enter as a keyboard does: a key whose press is handled types nothing.
+func (b *tab) enter(t testing.TB) {
+	t.Helper()
+	for _, kind := range []input.DispatchKeyEventType{input.DispatchKeyEventTypeRawKeyDown, input.DispatchKeyEventTypeKeyUp} {
+		key := input.DispatchKeyEventParams{Type: kind, Key: "Enter", Code: "Enter", WindowsVirtualKeyCode: ptr(int64(13))}
+		if err := call(b, input.DispatchKeyEvent, key); err != nil {
+			t.Fatalf("press Enter: %v", err)
+		}
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
