@@ -44,6 +44,11 @@ type bench struct {
 	js    jetstream.JetStream
 	store store
 	cfg   brokerstate.Config
+
+	inexact bool // Traces do not tell which times are exact, nor what we presumed before the broker said it.
+
+	mu    sync.Mutex
+	taken map[string][]time.Time // When agents got a task, attempt by attempt.
 }
 
 func newBench(t *testing.T) *bench {
@@ -53,7 +58,7 @@ func newBench(t *testing.T) *bench {
 
 func benchOn(t *testing.T, srv *embednats.Server, s store) *bench {
 	t.Helper()
-	b := &bench{t: t, srv: srv, js: testkit.JetStream(t, srv), store: s}
+	b := &bench{t: t, srv: srv, js: testkit.JetStream(t, srv), store: s, taken: map[string][]time.Time{}}
 	contract := fleet.NewContract("")
 	inc, err := collectors.NewIncarnations(collectors.IncarnationsConfig{JetStream: b.js, Appender: s, Watermarks: s, Contract: contract})
 	if err != nil {
@@ -136,7 +141,7 @@ func (b *bench) trace(task string) string {
 	for _, m := range r.Messages {
 		for _, a := range lifecycle.Attempts(m, r.Facts) {
 			fmt.Fprintf(&out, "\n%d %s", a.N, a.End)
-			if a.BeganExact {
+			if a.BeganExact && !b.inexact {
 				out.WriteString(" exact")
 			}
 			if a.Silent {
@@ -145,7 +150,7 @@ func (b *bench) trace(task string) string {
 			if a.LastBeat.Known() {
 				out.WriteString(" beats")
 			}
-			if a.Reason != "" {
+			if a.Reason != "" && (!b.inexact || a.End != lifecycle.EndTimedOut) {
 				fmt.Fprintf(&out, " %q", a.Reason)
 			}
 		}
@@ -216,6 +221,7 @@ func (b *bench) noTwins(t *testing.T, task string) {
 // agent is a foreign program: plain nats.go, no Fleetglass code.
 type agent struct {
 	t    testing.TB
+	b    *bench
 	name string
 	nc   *nats.Conn
 	js   nats.JetStreamContext
@@ -233,7 +239,7 @@ func (b *bench) agent(t testing.TB, name string) *agent {
 		t.Fatal(err)
 	}
 	b.t.Cleanup(nc.Close)
-	return &agent{t: t, name: name, nc: nc, js: js}
+	return &agent{t: t, b: b, name: name, nc: nc, js: js}
 }
 
 // works creates the agent's durable and binds to it.
@@ -283,7 +289,29 @@ func (a *agent) take(within time.Duration) *nats.Msg {
 	if err != nil {
 		a.t.Fatal(err)
 	}
+	a.b.mu.Lock()
+	defer a.b.mu.Unlock()
+	id := got[0].Header.Get("Nats-Msg-Id")
+	a.b.taken[id] = append(a.b.taken[id], time.Now())
 	return got[0]
+}
+
+// truthful checks that attempts which claim an exact beginning began just before their agent got them.
+func (b *bench) truthful(t *testing.T, task string) {
+	t.Helper()
+	r, err := b.store.Task(t.Context(), task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, m := range r.Messages {
+		for i, a := range lifecycle.Attempts(m, r.Facts) {
+			if got := b.taken[task][i]; a.BeganExact && (got.Before(a.BeganAt.Time()) || got.Sub(a.BeganAt.Time()) > 2*time.Second) {
+				t.Errorf("%s: attempt %d began at %s, its agent got it at %s", task, a.N, a.BeganAt.Time(), got.UTC())
+			}
+		}
+	}
 }
 
 func (a *agent) must(err error) {

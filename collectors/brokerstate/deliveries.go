@@ -30,7 +30,7 @@ func spoken(look Look, c Consumer) bool {
 	if !c.DeliveredAt.Known() { // The broker forgets the time when it restarts.
 		return look.Drained >= look.ConsumersAt
 	}
-	return look.Drained >= c.DeliveredAt.Add(settle)
+	return look.Drained >= c.DeliveredAt.Add(hush)
 }
 
 // soleHand serves consumers that hold one message at a time. Messages are then delivered strictly one after the other, so the last
@@ -158,7 +158,7 @@ func attempts(m lifecycle.MessageFacts, c Consumer, cseqs []uint64, number func(
 // lastDelivery says when the consumer's last delivery, which is one of m, happened: exactly, unless something else may have moved that
 // time since; then only that it was no later.
 func lastDelivery(look Look, c Consumer, m lifecycle.MessageFacts, loud lifecycle.Micros) []lifecycle.Event {
-	exact := c.DeliveredAt.Known() && (!loud.Known() || loud.Add(settle) < c.DeliveredAt)
+	exact := isDelivery(c, m, loud)
 	if exact && knownExactly(m, c.DeliveredCSeq) {
 		return nil
 	}
@@ -189,11 +189,17 @@ func answeredDelivery(look Look, c Consumer, m lifecycle.MessageFacts) []lifecyc
 	if !c.DeliveredAt.Known() || !spoken(look, c) || evidenceOf(m, c)[c.DeliveredCSeq] == 0 || m.Key.Seq != c.DeliveredSeq {
 		return nil
 	}
-	loud := noise(m)
-	if loud.Known() && loud.Add(settle) >= c.DeliveredAt {
-		return nil
+	if loud := noise(m); isDelivery(c, m, loud) {
+		return lastDelivery(look, c, m, loud)
 	}
-	return lastDelivery(look, c, m, loud)
+	return nil
+}
+
+// isDelivery reports whether the time that the broker gives for the consumer's last delivery, one of m, is that of a delivery: nothing
+// else was noted there since, and no line of the delivery is older.
+func isDelivery(c Consumer, m lifecycle.MessageFacts, loud lifecycle.Micros) bool {
+	line := firstLine(m, c.DeliveredCSeq)
+	return c.DeliveredAt.Known() && (!loud.Known() || loud.Add(hush) < c.DeliveredAt) && (!line.Known() || c.DeliveredAt <= line)
 }
 
 // inHandUnknown says of a message that the broker has delivered, and of which no delivery is known, that its first one happened.

@@ -8,8 +8,12 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// settle is how long after something happened its line is in the capture stream at the latest, under load.
-const settle = 50 * time.Millisecond
+const (
+	// settle is how long after something happened its line is in the capture stream, or the other way round.
+	settle = 50 * time.Millisecond
+	// hush is the same where a mistake would stay: lines may lag that much behind what they tell of on a loaded broker.
+	hush = 150 * time.Millisecond
+)
 
 // evidence is what is known of the deliveries of one message by the living incarnation of its consumer: attempt number by consumer
 // sequence, zero where the number is not known.
@@ -102,6 +106,16 @@ func (e evidence) with(more []uint64) (evidence, bool) {
 		all[cseq] = i + 1 + shift
 	}
 	return all, true
+}
+
+// firstLine is the earliest line of the delivery with that consumer sequence: it happened before. Zero when none is known.
+func firstLine(m lifecycle.MessageFacts, cseq uint64) lifecycle.Micros {
+	for _, a := range m.Attempts {
+		if slices.Contains(a.CSeqs, cseq) {
+			return a.SeenAt
+		}
+	}
+	return 0
 }
 
 // noise is the latest moment at which something other than a delivery may have moved the time of a consumer's last delivery: the

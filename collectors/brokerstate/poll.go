@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -30,6 +31,7 @@ type memory struct {
 	answered map[string]uint64           // By consumer: the delivery of which the time has been looked for.
 	looks    []mark                      // Latest looks: time and last sequence.
 	seen     sequences
+	asked    uint64           // The last message asked about, where not all could be.
 	unlisted lifecycle.Micros // When unlisted tasks were last asked for.
 	earlier  lifecycle.Micros // When earlier incarnations were last asked for.
 }
@@ -181,10 +183,7 @@ func (p *poll) decide(ctx context.Context) error {
 	}
 	result := Plan(p.saw, p.facts, p.c.cfg.Waits)
 	if len(result.Ask) > 0 {
-		if len(result.Ask) > p.c.walkPage() {
-			result.Ask, p.more = result.Ask[:p.c.walkPage()], true
-		}
-		if err := ask(ctx, seen.tasks, &p.saw.Present, result.Ask); err != nil {
+		if err := ask(ctx, seen.tasks, &p.saw.Present, p.turn(result.Ask)); err != nil {
 			return err
 		}
 		result = Plan(p.saw, p.facts, p.c.cfg.Waits)
@@ -202,6 +201,20 @@ func (p *poll) decide(ctx context.Context) error {
 		return err
 	}
 	return p.earlierLives(ctx)
+}
+
+// turn takes as many of the messages to ask about as one poll may, in turn.
+func (p *poll) turn(seqs []uint64) []uint64 {
+	limit := max(p.c.cfg.PageSize, 16)
+	if len(seqs) <= limit {
+		return seqs
+	}
+	p.more = true
+	slices.Sort(seqs)
+	at, _ := slices.BinarySearch(seqs, p.c.seen.asked+1)
+	chosen := append(slices.Clone(seqs[at:]), seqs[:at]...)[:limit]
+	p.c.seen.asked = chosen[limit-1]
+	return chosen
 }
 
 // crowded asks how full the subjects of missing messages are, where the stream limits them.
