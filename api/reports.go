@@ -32,8 +32,8 @@ type AcceptedEvent struct {
 
 const reportsDetail = "For runtimes that have no NATS: a CloudEvents 1.0 event in structured or binary form, or a batch of at most " +
 	"1,000. All are stored or none. Sending a report again, with the same source, id and time, changes nothing and is " +
-	"answered alike, whatever the " +
-	"Idempotency-Key; a report without a time gets the time of its arrival, so that only its sender can tell a repetition."
+	"answered alike, whatever the Idempotency-Key; a report without a time gets the time of its arrival, so that only its sender can " +
+	"tell a repetition."
 
 // maxReports bounds a batch.
 const maxReports = 1000

@@ -19,7 +19,8 @@ const streamOperation = "stream-changes"
 
 const streamDetail = "Server-sent events. task: something is new about a task, sent once for many changes in a row. counts: tasks per " +
 	"state, when they changed. reset: changes were missed that cannot be named any more; load what you show anew. A comment comes when " +
-	"nothing else does. The id of an event resumes after it by Last-Event-ID, which browsers send by themselves; ids of another process lead to reset."
+	"nothing else does. The id of an event resumes after it by Last-Event-ID, which browsers send by themselves; ids of another " +
+	"process lead to reset."
 
 const eventStream = "text/event-stream"
 
