@@ -134,8 +134,8 @@ type trace struct {
 	} `json:"messages"`
 }
 
-// traced waits until a task has a state.
-func (r *running) traced(id, state string) trace {
+// completed waits until a task worked by [agent.work] is completed and its repeated publishes, which another source tells of, are seen.
+func (r *running) completed(id string) trace {
 	r.t.Helper()
 	var got trace
 	testkit.Eventually(r.t, patience, func() error {
@@ -143,8 +143,8 @@ func (r *running) traced(id, state string) trace {
 		if err := r.get("/api/v1/tasks/"+id, &got); err != nil {
 			return err
 		}
-		if got.State != state {
-			return fmt.Errorf("%s is %s, want %s", id, got.State, state)
+		if got.State != "completed" || got.Duplicates.CaughtByStream != 2 {
+			return fmt.Errorf("%s is %s with %d duplicates, want completed with 2", id, got.State, got.Duplicates.CaughtByStream)
 		}
 		return nil
 	})
@@ -229,18 +229,18 @@ func TestAForeignAgentsTaskIsTracedAndSurvivesRestartAndRebuild(t *testing.T) {
 		cfg := settings(t, args...)
 		first := start(t, cfg)
 		connectAgent(t, first.AgentsURL()).work("review-1")
-		got := first.traced("review-1", "completed")
-		if got.Agent != "backend" || got.Type != "code_review" || got.Attempts != 2 || got.Duplicates.CaughtByStream != 2 || len(got.Messages) != 1 {
+		got := first.completed("review-1")
+		if got.Agent != "backend" || got.Type != "code_review" || got.Attempts != 2 || len(got.Messages) != 1 {
 			t.Errorf("trace: %+v", got)
 		}
 		first.end()
 
 		second := start(t, cfg)
-		if diff := cmp.Diff(got, second.traced("review-1", "completed")); diff != "" {
+		if diff := cmp.Diff(got, second.completed("review-1")); diff != "" {
 			t.Errorf("the trace after a restart (-before +after):\n%s", diff)
 		}
 		connectAgent(t, second.AgentsURL()).work("review-2")
-		second.traced("review-2", "completed")
+		second.completed("review-2")
 		second.end()
 
 		var out strings.Builder
@@ -248,7 +248,7 @@ func TestAForeignAgentsTaskIsTracedAndSurvivesRestartAndRebuild(t *testing.T) {
 			t.Fatalf("rebuild: exit code %d: %s", code, &out)
 		}
 		third := start(t, cfg)
-		if diff := cmp.Diff(got, third.traced("review-1", "completed")); diff != "" {
+		if diff := cmp.Diff(got, third.completed("review-1")); diff != "" {
 			t.Errorf("the trace after a rebuild (-before +after):\n%s", diff)
 		}
 	})
@@ -362,7 +362,7 @@ func TestAForeignBrokerIsNotTouchedUntilToldTo(t *testing.T) {
 		t.Errorf("permissions:\n%s", permissions)
 	}
 	connectAgent(t, broker.URL()).work("foreign-1")
-	if got := r.traced("foreign-1", "completed"); got.Attempts != 2 {
+	if got := r.completed("foreign-1"); got.Attempts != 2 {
 		t.Errorf("trace: %+v", got)
 	}
 }

@@ -217,3 +217,24 @@ func TestValuesReadWhatTheyWrite(t *testing.T) {
 		}
 	}
 }
+
+func FuzzValues(f *testing.F) {
+	for _, text := range []string{"30d", "1d12h", "4MB", "0", "nats://a:b@c:4222", "postgres://u@h/d?password=x", ""} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var d, again Duration
+		if d.UnmarshalText([]byte(text)) == nil {
+			if err := again.UnmarshalText([]byte(d.String())); err != nil || again != d {
+				t.Errorf("duration %q: %s does not read back: %v", text, d, err)
+			}
+		}
+		var b, same ByteSize
+		if b.UnmarshalText([]byte(text)) == nil {
+			if err := same.UnmarshalText([]byte(b.String())); err != nil || same != b {
+				t.Errorf("size %q: %s does not read back: %v", text, b, err)
+			}
+		}
+		_ = URL(text).String()
+	})
+}

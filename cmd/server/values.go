@@ -59,7 +59,7 @@ func (u URL) GoString() string { return u.String() }
 // MarshalText hides the password in JSON and in logs.
 func (u URL) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
-// Duration is a time span; beside Go's units it knows days: 30d, 1d12h.
+// Duration is a time span, never negative; beside Go's units it knows days: 30d, 1d12h.
 type Duration time.Duration
 
 // UnmarshalText reads the form that String writes.
@@ -78,7 +78,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 		return nil
 	}
 	rest, err := time.ParseDuration(s)
-	if err != nil {
+	if err != nil || rest < 0 || days+rest < 0 {
 		return fmt.Errorf("%q is not a duration such as 30d, 12h or 5s", text)
 	}
 	*d = Duration(days + rest)

@@ -53,7 +53,7 @@ var Table = []Rule{
 	{Package: "internal/screenshots", Others: []string{"github.com/chromedp"}},
 	{Package: "internal/statedocs", Own: []string{"lifecycle"}},
 	{Package: "internal/telemetry", Own: []string{"lifecycle", "internal/health"}, Others: []string{"github.com/prometheus", "github.com/gin-gonic/gin"}},
-	{Package: "internal/testkit", Own: []string{"fleet", "lifecycle", "internal/embednats"}, Others: []string{"github.com/nats-io", "github.com/jackc/pgx/v5", "github.com/google/go-cmp"}},
+	{Package: "internal/testkit", Own: []string{"fleet", "lifecycle", "internal/embednats"}, Others: []string{"github.com/nats-io", "github.com/jackc/pgx/v5", "github.com/google/go-cmp", "github.com/chromedp"}},
 	{Package: "internal/testsummary"},
 
 	{Package: "cmd/server", Own: everything,

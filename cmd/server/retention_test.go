@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// shredder notes the cutoffs that it is given.
+type shredder struct {
+	cutoffs []time.Duration // Before the time of the call.
+	err     error
+}
+
+func (s *shredder) Retain(_ context.Context, cutoff, now lifecycle.Micros) (int64, error) {
+	s.cutoffs = append(s.cutoffs, now.Sub(cutoff))
+	return 1, s.err
+}
+
+func TestOldTasksAreDeletedEveryHour(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &shredder{err: errors.New("busy")}
+		r := &retention{store: s, keep: 48 * time.Hour, now: time.Now, log: slog.New(slog.DiscardHandler)}
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour)
+		defer cancel()
+		if err := r.Run(ctx); err != nil {
+			t.Errorf("Run: %v; a failure is tried again an hour later", err)
+		}
+		if len(s.cutoffs) != 3 {
+			t.Errorf("called %d times in three hours, want 3", len(s.cutoffs))
+		}
+		for _, c := range s.cutoffs {
+			if c != 48*time.Hour {
+				t.Errorf("cutoff %s before now, want 48h", c)
+			}
+		}
+	})
+}
+
+func TestAWorkerThatFailsStopsEverythingAndIsNamed(t *testing.T) {
+	t.Parallel()
+	app, err := New(t.Context(), settings(t), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cause := errors.New("out of luck")
+	app.work("gambler", func(context.Context) error { return cause })
+	ended := false
+	app.work("other", func(ctx context.Context) error { <-ctx.Done(); ended = true; return nil })
+	err = app.Run(context.Background())
+	if !errors.Is(err, cause) || err.Error() != "gambler: out of luck" {
+		t.Errorf("Run: %v, want the worker's error with its name", err)
+	}
+	if !ended {
+		t.Error("another worker was not waited for")
+	}
+}
+
+func TestPartsAreReleasedInReverseOrder(t *testing.T) {
+	t.Parallel()
+	var order []string
+	var a App
+	for _, name := range []string{"store", "nats", "listener"} {
+		a.onStop(name, func() error { order = append(order, name); return errors.New("no") })
+	}
+	err := a.Close()
+	if err == nil || a.Close() != nil {
+		t.Errorf("Close: %v; want the errors once", err)
+	}
+	if len(order) != 3 || order[0] != "listener" || order[2] != "store" {
+		t.Errorf("order %v, want listener, nats, store", order)
+	}
+}
