@@ -55,7 +55,6 @@ func ledgerRepeats(t TaskFacts) []Case {
 	if leaked != nil {
 		out = append(out, *leaked)
 	}
-	caught := map[MessageKey]bool{}
 	acked := 0
 	for _, c := range t.Copies {
 		if !c.AckedAt.Known() {
@@ -63,6 +62,7 @@ func ledgerRepeats(t TaskFacts) []Case {
 		}
 		acked++
 		switch {
+		case t.saidCaught(c): // Counted with the reports below.
 		case c.Attempt == 1 && t.firstCopy(c): // Nothing came before it: a record that seems older tells of a clock that is off.
 		case c.Silent && !t.completedBefore(c.After) && t.completedBefore(c.By):
 			out = append(out, Case{LayerUnknown, c.AckedAt, 1, c.Key, c.Attempt, "An earlier attempt went silent, and nothing tells which of them completed."})
@@ -73,10 +73,9 @@ func ledgerRepeats(t TaskFacts) []Case {
 				leaked = &out[len(out)-1]
 			}
 		case t.completedWithin(c):
-		case c.Worked && !t.saidCaught(c):
+		case c.Worked:
 			out = append(out, Case{LayerUnknown, c.AckedAt, 1, c.Key, c.Attempt, "Completion was recorded before this attempt began, yet the attempt sent heartbeats."})
 		default:
-			caught[c.Key] = true
 			out = append(out, Case{LayerIdempotency, c.AckedAt, 1, c.Key, c.Attempt, "Completion was recorded before this attempt began; it was acknowledged without a sign of work."})
 		}
 	}
@@ -84,7 +83,7 @@ func ledgerRepeats(t TaskFacts) []Case {
 		out = append(out, Case{Layer: LayerUnknown, At: t.lastAck(), N: n, Why: "Several messages of one key were acknowledged, and no completion record tells which of them ran."})
 	}
 	for _, r := range t.Reports {
-		if r.DuplicateAt.Known() && !caught[t.keyOf(r.MsgID)] {
+		if r.DuplicateAt.Known() {
 			out = append(out, Case{Layer: LayerIdempotency, At: r.DuplicateAt, N: 1, Message: t.keyOf(r.MsgID), Attempt: r.Attempt, Why: "The agent reports that it caught a duplicate."})
 		}
 	}
