@@ -135,6 +135,20 @@ func (s *Store) listRows(conn *sqlite.Conn, w way, o order, from, end *lifecycle
 	if err != nil {
 		return nil, err
 	}
+	q := listQuery(w, o, from, end, limit)
+	rows := make([]lifecycle.TaskSummary, 0, min(limit, 256))
+	err = s.each(conn, &q, func(r *statement) error {
+		r.getInt()
+		t := lifecycle.TaskSummary{TaskID: r.getText(), Message: getKey(r, names)}
+		err := rowcodec.ReadSummary(&t, r.getBlob())
+		rows = append(rows, t)
+		return err
+	})
+	return rows, err
+}
+
+// listQuery merges the branches, each of which is read in order by its index; only rows of the same instant are sorted.
+func listQuery(w way, o order, from, end *lifecycle.Cursor, limit int) sqlText {
 	q := sqlText{}
 	after, args := o.beyond(from)
 	for i := range w.branches {
@@ -150,13 +164,5 @@ func (s *Store) listRows(conn *sqlite.Conn, w way, o order, from, end *lifecycle
 		q.addText(&w.looked)
 	}
 	q.add(" ORDER BY place "+o.direction()+", task_id "+o.direction()+" LIMIT ?", int64(limit))
-	rows := make([]lifecycle.TaskSummary, 0, min(limit, 256))
-	err = s.each(conn, &q, func(r *statement) error {
-		r.getInt()
-		t := lifecycle.TaskSummary{TaskID: r.getText(), Message: getKey(r, names)}
-		err := rowcodec.ReadSummary(&t, r.getBlob())
-		rows = append(rows, t)
-		return err
-	})
-	return rows, err
+	return q
 }
