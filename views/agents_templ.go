@@ -97,7 +97,7 @@ func Agents(p AgentsPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-label=\"Agents\"><table class=\"table cards\" role=\"table\" data-rows><caption class=\"vh\">Agents, with what they hold and their last 24 hours</caption> <thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\">Agent</th><th role=\"columnheader\" scope=\"col\">Now</th><th role=\"columnheader\" scope=\"col\">Task</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Waiting</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Published</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Completed</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Failed attempts</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Died</th><th role=\"columnheader\" scope=\"col\" class=\"num skip-lg\">p50</th><th role=\"columnheader\" scope=\"col\" class=\"num skip-lg\">p95</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Last delivery</th></tr></thead> <tbody role=\"rowgroup\" id=\"rows\" data-live>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<div class=\"table-wrap\" tabindex=\"0\" role=\"group\" aria-label=\"Agents\"><table class=\"table cards\" role=\"table\" data-rows><caption class=\"vh\">Agents, with what they hold and their last 24 hours</caption> <thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\">Agent</th><th role=\"columnheader\" scope=\"col\">Now</th><th role=\"columnheader\" scope=\"col\">Task</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Waiting</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Published</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Completed</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Failed attempts</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Died</th><th role=\"columnheader\" scope=\"col\" class=\"num skip-lg\">p50</th><th role=\"columnheader\" scope=\"col\" class=\"num skip-lg\">p95</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Last delivery</th></tr></thead> <tbody role=\"rowgroup\" id=\"rows\" data-live>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -604,7 +604,7 @@ func Agent(p AgentPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 50, "<div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-label=\"Task types\"><table class=\"table\"><thead><tr><th scope=\"col\">Type</th><th scope=\"col\" class=\"num\">Published</th><th scope=\"col\" class=\"num\">Completed</th><th scope=\"col\" class=\"num\">p50</th><th scope=\"col\" class=\"num\">p95</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 50, "<div class=\"table-wrap\" tabindex=\"0\" role=\"group\" aria-label=\"Task types\"><table class=\"table\"><thead><tr><th scope=\"col\">Type</th><th scope=\"col\" class=\"num\">Published</th><th scope=\"col\" class=\"num\">Completed</th><th scope=\"col\" class=\"num\">p50</th><th scope=\"col\" class=\"num\">p95</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -781,7 +781,7 @@ func consumersPanel(consumers []lifecycle.ConsumerState, heading string) templ.C
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 64, "<div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-label=\"Consumers\"><table class=\"table cards\" role=\"table\"><thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\">Consumer</th><th role=\"columnheader\" scope=\"col\">Filter</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Wait</th><th role=\"columnheader\" scope=\"col\">Backoff</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Max deliver</th><th role=\"columnheader\" scope=\"col\" class=\"num\">In hand</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Pending</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Waiting pulls</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Seen</th></tr></thead> <tbody role=\"rowgroup\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 64, "<div class=\"table-wrap\" tabindex=\"0\" role=\"group\" aria-label=\"Consumers\"><table class=\"table cards\" role=\"table\"><thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\">Consumer</th><th role=\"columnheader\" scope=\"col\">Filter</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Wait</th><th role=\"columnheader\" scope=\"col\">Backoff</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Max deliver</th><th role=\"columnheader\" scope=\"col\" class=\"num\">In hand</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Pending</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Waiting pulls</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Seen</th></tr></thead> <tbody role=\"rowgroup\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -851,7 +851,7 @@ func causes(p OverviewPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 63, "<div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-label=\"Causes\"><table class=\"table\"><thead class=\"vh\"><tr><th scope=\"col\">Cause</th><th scope=\"col\">Tasks</th><th scope=\"col\">Share</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 63, "<div class=\"table-wrap\" tabindex=\"0\" role=\"group\" aria-label=\"Causes\"><table class=\"table\"><thead class=\"vh\"><tr><th scope=\"col\">Cause</th><th scope=\"col\">Tasks</th><th scope=\"col\">Share</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -960,7 +960,7 @@ func unfinished(p OverviewPage) templ.Component {
 			templ_7745c5c3_Var42 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 72, "<section class=\"panel\" aria-labelledby=\"now-h\" id=\"unfinished\" data-live><header><h2 id=\"now-h\">Tasks by state</h2><span class=\"sub\">now</span></header><div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-label=\"States\"><table class=\"table\"><thead class=\"vh\"><tr><th scope=\"col\">State</th><th scope=\"col\">Tasks</th></tr></thead> <tbody>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 72, "<section class=\"panel\" aria-labelledby=\"now-h\" id=\"unfinished\" data-live><header><h2 id=\"now-h\">Tasks by state</h2><span class=\"sub\">now</span></header><div class=\"table-wrap\" tabindex=\"0\" role=\"group\" aria-label=\"States\"><table class=\"table\"><thead class=\"vh\"><tr><th scope=\"col\">State</th><th scope=\"col\">Tasks</th></tr></thead> <tbody>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

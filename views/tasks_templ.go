@@ -985,7 +985,7 @@ func taskTable(p TasksPage) templ.Component {
 			templ_7745c5c3_Var39 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 78, "<form method=\"get\" action=\"/tasks\" id=\"selection\" class=\"stack\"><div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-label=\"Task list\"><table class=\"table cards two\" role=\"table\" data-rows><caption class=\"vh\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 78, "<form method=\"get\" action=\"/tasks\" id=\"selection\" class=\"stack\"><div class=\"table-wrap\" tabindex=\"0\" role=\"group\" aria-label=\"Task list\"><table class=\"table cards two\" role=\"table\" data-rows><caption class=\"vh\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -140,7 +140,7 @@ func timelinePanel(p TaskPage) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "</div><div class=\"lane-scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Attempt lanes\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "</div><div class=\"lane-scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Attempt lanes\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1725,7 +1725,7 @@ func attemptTable(t lifecycle.Trace) templ.Component {
 			templ_7745c5c3_Var106 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 137, "<details class=\"body more\"><summary class=\"sm dim\">Attempts as a table</summary><div class=\"table-wrap\" tabindex=\"0\" role=\"region\" aria-label=\"Attempts as a table\"><table class=\"table\"><thead><tr><th scope=\"col\">Message</th><th scope=\"col\" class=\"num\">Attempt</th><th scope=\"col\">Began</th><th scope=\"col\">Last heartbeat</th><th scope=\"col\">Ended</th><th scope=\"col\">How</th><th scope=\"col\" class=\"num\">Held</th></tr></thead> <tbody>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 137, "<details class=\"body more\"><summary class=\"sm dim\">Attempts as a table</summary><div class=\"table-wrap\" tabindex=\"0\" role=\"group\" aria-label=\"Attempts as a table\"><table class=\"table\"><thead><tr><th scope=\"col\">Message</th><th scope=\"col\" class=\"num\">Attempt</th><th scope=\"col\">Began</th><th scope=\"col\">Last heartbeat</th><th scope=\"col\">Ended</th><th scope=\"col\">How</th><th scope=\"col\" class=\"num\">Held</th></tr></thead> <tbody>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -255,11 +255,9 @@ func (b *tab) setZone(t testing.TB, zone string) {
 func (b *tab) enter(t testing.TB) {
 	t.Helper()
 	for _, kind := range []input.DispatchKeyEventType{input.DispatchKeyEventTypeRawKeyDown, input.DispatchKeyEventTypeKeyUp} {
-		key := input.DispatchKeyEventParams{Type: kind, Key: "Enter", Code: "Enter", WindowsVirtualKeyCode: ptr(int64(13))}
+		key := input.DispatchKeyEventParams{Type: kind, Key: "Enter", Code: "Enter", WindowsVirtualKeyCode: 13}
 		if err := call(b, input.DispatchKeyEvent, key); err != nil {
 			t.Fatalf("press Enter: %v", err)
 		}
 	}
 }
-
-func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,137 @@
+package web_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+
+	"fleetglass/internal/health"
+	"fleetglass/internal/testkit"
+	"fleetglass/lifecycle"
+	"fleetglass/web"
+	"fleetglass/web/webtest"
+)
+
+// everyPage are the addresses of all pages over the rich fleet.
+var everyPage = []string{
+	"/", "/?range=24h", "/tasks", "/tasks?state=completed&agent=cto&from=24h", "/tasks?q=%22no+such+words%22", "/tasks?state=lost",
+	"/tasks/tsk-7f3a91", "/tasks/tsk-7f3a91?tab=events", "/tasks/tsk-7f3a91?tab=payload", "/tasks/tsk-7f3a91?tab=idempotency",
+	"/tasks/tsk-7f3a91?tab=related", "/tasks/tsk-7f3a91?tab=json", "/tasks/tsk-91b6c4", "/tasks/tsk-nobody?tab=payload", "/tasks/tsk-refused",
+	"/tasks/orders%2F2026%2F11%20weird%20id%3F&%23%25", "/in-flight", "/agents", "/agents/marketing", "/dlq", "/duplicates", "/duplicates?bucket=hour&layer=idempotency",
+	"/capture", "/preferences?tz=local", "/tasks/no-such-task", "/no-such-page",
+}
+
+// failing are the pages that answer with an error, on purpose.
+var failing = map[string]bool{"/tasks?state=lost": true, "/tasks/no-such-task": true, "/no-such-page": true}
+
+// axe runs the checker in the page and returns what it found, a line each.
+const axe = `axe.run(document, { resultTypes: ["violations"] }).then((r) => JSON.stringify(r.violations.map((v) => v.id + ": " + v.help + " at " + v.nodes.slice(0, 4).map((n) => n.target.join(" ") + " (" + n.failureSummary + ")").join("; "))))`
+
+func TestNoPageHasAnAccessibilityViolation(t *testing.T) {
+	t.Parallel()
+	checker, err := os.ReadFile("testdata/axe-4.14.1.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := testkit.Browser(t)
+	sites := map[string]*site{"": newSite(t, webtest.Rich(noon).Batch), "empty": newSite(t, lifecycle.Batch{}), "down": newSite(t, webtest.Rich(noon).Batch, broken)}
+	for _, theme := range []string{"light", "dark"} {
+		for name, s := range sites {
+			b := openTab(t, browser, s)
+			pages := everyPage
+			if name != "" {
+				pages = []string{"/", "/tasks", "/in-flight", "/agents", "/dlq", "/duplicates", "/capture"}
+			}
+			for _, path := range pages {
+				b.openTheme(t, path, theme)
+				b.forgive(path)
+				b.do(t, "load the checker", chromedp.Evaluate[chromedp.Void](string(checker)))
+				b.expect(t, name+" "+theme+" "+path)
+			}
+		}
+	}
+}
+
+// broken makes a site whose capture is down and behind, in read-only mode.
+func broken(c *web.Config) {
+	c.ReadOnly = true
+	c.Health = health.ReporterFunc(func() []health.Part {
+		return []health.Part{
+			{Name: "acks", Kind: "collector", State: health.Down, Detail: "The broker does not answer.", LastAt: c.Now().Add(-100e9)},
+			{Name: "advisories", Kind: "collector", State: health.Behind, Lag: 252e9, Pending: 1204, LastAt: c.Now().Add(-252e9)},
+			{Name: "reports", Kind: "collector", State: health.Starting},
+		}
+	})
+}
+
+func (b *tab) openTheme(t testing.TB, path, theme string) {
+	t.Helper()
+	still := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-reduced-motion", Value: "reduce"}}}
+	if err := call(b, emulation.SetEmulatedMedia, still); err != nil {
+		t.Fatal(err)
+	}
+	if err := call(b, network.SetCookie, network.SetCookieParams{Name: "fleetglass_theme", Value: theme, URL: b.site.URL}); err != nil {
+		t.Fatal(err)
+	}
+	b.open(t, path)
+}
+
+// forgive takes back what the browser logs about a page that answers with an error on purpose.
+func (b *tab) forgive(path string) {
+	if !failing[path] {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	kept := b.problems[:0]
+	for _, p := range b.problems {
+		if !strings.Contains(p, "Failed to load resource") || !strings.Contains(p, path) {
+			kept = append(kept, p)
+		}
+	}
+	b.problems = kept
+}
+
+func (b *tab) expect(t testing.TB, what string) {
+	t.Helper()
+	text, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](axe, chromedp.EvalAwaitPromise))
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	var found []string
+	if err := json.Unmarshal([]byte(text), &found); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		t.Errorf("%s: %s", what, f)
+	}
+}
+
+func TestNoPageScrollsSideways(t *testing.T) {
+	t.Parallel()
+	browser := testkit.Browser(t)
+	b := openTab(t, browser, newSite(t, webtest.Rich(noon).Batch))
+	for _, path := range everyPage {
+		b.open(t, path)
+		b.forgive(path)
+		for _, width := range []int64{360, 390, 600, 768, 769, 1024, 1025, 1280, 1440, 1920, 2560} {
+			b.do(t, "resize", chromedp.EmulateViewport(width, 900))
+			if over := eval[string](t, b, sideways); over != "" {
+				t.Errorf("%s at %d px: wider than the window: %s", path, width, over)
+			}
+		}
+	}
+}
+
+// sideways names what makes the page wider than its window, empty when nothing does.
+const sideways = `(() => {
+  const root = document.documentElement;
+  if (root.scrollWidth <= root.clientWidth) return "";
+  const wide = [...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > root.clientWidth + 1 && !e.closest(".table-wrap, .lane-scroll, .tabs, pre, .skip"));
+  return root.scrollWidth + ": " + wide.slice(0, 3).map((e) => e.tagName + "." + e.className + "#" + e.id).join(", ");
+})()`
