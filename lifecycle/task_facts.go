@@ -1,0 +1,312 @@
+package lifecycle
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// TaskFacts is what a set of events proves about one task beyond its messages.
+type TaskFacts struct {
+	ID        string                  `json:"-"`
+	Head      Head                    `json:"head"`                // The newest message.
+	Messages  int                     `json:"messages,omitempty"`  // Distinct stored messages; kept by [Fold].
+	Publishes map[string]PublishFacts `json:"publishes,omitempty"` // By Nats-Msg-Id.
+	Reports   []ReportFacts           `json:"reports,omitempty"`   // Sorted by message id and attempt.
+
+	Copies    []CopyFacts `json:"copies,omitempty"`    // Messages of the task, as the ledger needs them; kept by [Fold], sorted by key.
+	Completed []Completed `json:"completed,omitempty"` // The distinct completions that records state, sorted.
+	Steps     []StepFacts `json:"steps,omitempty"`     // Tool calls, sorted by tool and input.
+
+	Completion  *CompletionFacts `json:"completion,omitempty"` // The earliest completion record.
+	NotStoredAt Micros           `json:"not_stored,omitempty"` // A publish attempt is known to have stored nothing.
+	FirstAt     Micros           `json:"first,omitempty"`      // Earliest event about the task itself.
+	LastAt      Micros           `json:"last,omitempty"`       // Latest event about the task itself.
+	Agent       string           `json:"agent,omitempty"`      // As said by events about the task itself.
+	Type        string           `json:"type,omitempty"`       // Likewise.
+}
+
+// Head names the newest message of a task: the highest generation, then the highest key.
+type Head struct {
+	Generation int        `json:"gen,omitempty"`
+	Key        MessageKey `json:"key"`
+}
+
+func (h Head) less(o Head) bool {
+	return cmp.Or(cmp.Compare(h.Generation, o.Generation), cmp.Compare(h.Key.Stream.Epoch, o.Key.Stream.Epoch), h.Key.Compare(o.Key)) < 0
+}
+
+// PublishFacts counts the publishes of one message id as two sets. What was attempted more often than stored was caught by the stream.
+type PublishFacts struct {
+	Attempts []uint64     `json:"a,omitempty"` // Event ids of the attempts seen, sorted.
+	Stored   []MessageKey `json:"s,omitempty"` // Stored messages, sorted.
+	FirstAt  Micros       `json:"t,omitempty"` // Earliest attempt.
+}
+
+// Caught is the number of publishes that the stream swallowed as duplicates. It is zero while no stored message is known, because
+// an attempt that stored nothing may have been refused.
+func (p PublishFacts) Caught() int {
+	if len(p.Stored) == 0 {
+		return 0
+	}
+	return max(0, len(p.Attempts)-len(p.Stored))
+}
+
+// CopyFacts is what the duplicate ledger needs to know of one message of a task.
+type CopyFacts struct {
+	Key     MessageKey `json:"k"`
+	IdemKey string     `json:"key,omitempty"`
+	Hash    string     `json:"hash,omitempty"`
+	MsgID   string     `json:"msg_id,omitempty"`
+	At      Micros     `json:"at,omitempty"`     // When it was stored; zero when that was not seen.
+	AckedAt Micros     `json:"acked,omitempty"`  // First acknowledgement that was not refuted.
+	Attempt int        `json:"n,omitempty"`      // The attempt that acknowledged.
+	After   Micros     `json:"after,omitempty"`  // That attempt began no earlier than this.
+	By      Micros     `json:"by,omitempty"`     // And no later than this.
+	Silent  bool       `json:"silent,omitempty"` // When an attempt before it ended is not known.
+	Worked  bool       `json:"worked,omitempty"` // That attempt sent heartbeats.
+}
+
+// Completed is one completion that an idempotency record states. A record that is written again with the same stated time is the
+// same completion.
+type Completed struct {
+	Stated Micros `json:"s"` // By the agent's clock.
+	At     Micros `json:"t"` // When the record store took it, by that store's clock: this one is compared with the broker's times.
+}
+
+// StepFacts is one tool call with one canonical input, and the steps that made it.
+type StepFacts struct {
+	Tool  string   `json:"tool"`
+	Input string   `json:"input"`
+	Steps []string `json:"steps"`        // Distinct step ids, sorted.
+	At    Micros   `json:"at,omitempty"` // The earliest.
+	Last  Micros   `json:"last,omitempty"`
+}
+
+// Bounds of the sets of a task, so that a publisher in a loop cannot grow a row without end. Sets keep their smallest members,
+// which keeps the join commutative; counts at the bound read "at least".
+const (
+	maxAttemptsKept  = 1000
+	maxPublishesKept = 256
+	maxReportsKept   = 256
+	maxCopiesKept    = 64
+	maxCompletedKept = 64
+	maxStepsKept     = 256
+	maxStepIDsKept   = 16
+)
+
+// CompletionFacts is an idempotency record.
+type CompletionFacts struct {
+	At          Micros `json:"at"`
+	Agent       string `json:"agent,omitempty"`
+	Key         string `json:"key,omitempty"`
+	PayloadHash string `json:"hash,omitempty"`
+	ExpiresAt   Micros `json:"expires,omitempty"`
+	Source      string `json:"source,omitempty"`
+}
+
+// ReportFacts is what an agent said about one attempt.
+type ReportFacts struct {
+	MsgID          string `json:"msg_id,omitempty"` // Empty when the report does not say which message.
+	Attempt        int    `json:"n,omitempty"`
+	ClaimedAt      Micros `json:"claimed,omitempty"`
+	AcceptedAt     Micros `json:"accepted,omitempty"`
+	BeatAt         Micros `json:"beat,omitempty"`
+	CompletedAt    Micros `json:"completed,omitempty"`
+	FailedAt       Micros `json:"failed,omitempty"`
+	FailedWhy      string `json:"failed_why,omitempty"`
+	SentAt         Micros `json:"sent,omitempty"`
+	DuplicateAt    Micros `json:"dup,omitempty"` // The agent skipped the work because it had been done.
+	ReceiptAt      Micros `json:"receipt,omitempty"`
+	CheckpointAt   Micros `json:"checkpoint,omitempty"`
+	Owner          string `json:"owner,omitempty"` // Of the highest lease version.
+	LeaseVersion   uint64 `json:"lease,omitempty"`
+	LeaseExpiresAt Micros `json:"lease_exp,omitempty"`
+}
+
+// Join adds what e, an event about the task itself, proves.
+func (t *TaskFacts) Join(e Event) {
+	t.FirstAt, t.LastAt = earliest(t.FirstAt, e.At), latest(t.LastAt, e.At)
+	t.Agent = leastText(t.Agent, e.Agent)
+	switch e.Kind {
+	case PublishAttempted:
+		t.Type = leastText(t.Type, e.Detail.Type)
+		t.editPublish(e.Detail.MsgID, func(p *PublishFacts) {
+			p.Attempts = bounded(insertSorted(p.Attempts, uint64(e.ID)), maxAttemptsKept)
+			p.FirstAt = earliest(p.FirstAt, e.At)
+		})
+	case NotStored:
+		t.NotStoredAt = latest(t.NotStoredAt, e.At)
+	case CompletionRecorded:
+		c := CompletionFacts{At: e.At, Agent: e.Agent, Key: e.Detail.IdempotencyKey, PayloadHash: e.Detail.PayloadHash, ExpiresAt: e.Detail.ExpiresAt, Source: e.Source}
+		if t.Completion == nil || compareCompletion(c, *t.Completion) < 0 {
+			t.Completion = &c
+		}
+		t.joinCompleted(Completed{Stated: firstKnown(e.Detail.CreatedAt, e.At), At: e.At})
+	default:
+		if e.Provenance == Reported {
+			t.joinReport(e)
+			t.joinStep(e)
+		}
+	}
+}
+
+// joinCompleted adds a completion, or corrects the time at which it was recorded.
+func (t *TaskFacts) joinCompleted(c Completed) {
+	i, found := slices.BinarySearchFunc(t.Completed, c.Stated, func(x Completed, at Micros) int { return cmp.Compare(x.Stated, at) })
+	if found {
+		t.Completed[i].At = earliest(t.Completed[i].At, c.At)
+		return
+	}
+	t.Completed = slices.Insert(t.Completed, i, c)
+	t.Completed = t.Completed[:min(len(t.Completed), maxCompletedKept)]
+}
+
+// joinStep notes which steps called a tool with which canonical input (SPEC 4: semantic duplicates).
+func (t *TaskFacts) joinStep(e Event) {
+	d := e.Detail
+	if e.Kind != ReportStepIntent || d.Tool == "" || d.InputHash == "" || d.StepID == "" {
+		return
+	}
+	i, found := slices.BinarySearchFunc(t.Steps, d, func(s StepFacts, d Detail) int {
+		return cmp.Or(cmp.Compare(s.Tool, d.Tool), cmp.Compare(s.Input, d.InputHash))
+	})
+	if !found {
+		t.Steps = slices.Insert(t.Steps, i, StepFacts{Tool: d.Tool, Input: d.InputHash})
+	}
+	s := &t.Steps[i]
+	s.At, s.Last = earliest(s.At, e.At), latest(s.Last, e.At)
+	if j, found := slices.BinarySearch(s.Steps, d.StepID); !found {
+		s.Steps = slices.Insert(slices.Clip(s.Steps), j, d.StepID)
+		s.Steps = s.Steps[:min(len(s.Steps), maxStepIDsKept)]
+	}
+	t.Steps = t.Steps[:min(len(t.Steps), maxStepsKept)]
+}
+
+// keepCopy replaces what the ledger knows of message m. The copies with the least keys are kept.
+func (t *TaskFacts) keepCopy(m *MessageFacts) {
+	c := copyOf(m)
+	i, found := slices.BinarySearchFunc(t.Copies, c.Key, func(c CopyFacts, k MessageKey) int { return c.Key.Compare(k) })
+	if found {
+		t.Copies[i] = c
+		return
+	}
+	t.Copies = slices.Insert(t.Copies, i, c)
+	t.Copies = t.Copies[:min(len(t.Copies), maxCopiesKept)]
+}
+
+// dropMessage forgets a message that was found to belong to another task.
+func (t *TaskFacts) dropMessage(k MessageKey) {
+	t.Messages--
+	if t.Head.Key == k {
+		t.Head = Head{}
+	}
+	t.Copies = slices.DeleteFunc(t.Copies, func(c CopyFacts) bool { return c.Key == k })
+}
+
+// joinStoredMessage notes that message k with id msgID and the given generation belongs to the task.
+func (t *TaskFacts) joinStoredMessage(k MessageKey, msgID string, generation int) {
+	if h := (Head{Generation: generation, Key: k}); t.Head.Key.IsZero() || t.Head.less(h) {
+		t.Head = h
+	}
+	if msgID == "" {
+		return
+	}
+	t.editPublish(msgID, func(p *PublishFacts) {
+		if i, found := slices.BinarySearchFunc(p.Stored, k, MessageKey.Compare); !found && len(p.Stored) < maxAttemptsKept {
+			p.Stored = slices.Insert(p.Stored, i, k)
+		}
+	})
+}
+
+func (t *TaskFacts) editPublish(msgID string, edit func(*PublishFacts)) {
+	p, known := t.Publishes[msgID]
+	if msgID == "" || (!known && len(t.Publishes) >= maxPublishesKept) {
+		return
+	}
+	if t.Publishes == nil {
+		t.Publishes = map[string]PublishFacts{}
+	}
+	edit(&p)
+	t.Publishes[msgID] = p
+}
+
+func (t *TaskFacts) joinReport(e Event) {
+	probe := ReportFacts{MsgID: e.Detail.MsgID, Attempt: e.Attempt}
+	i, found := slices.BinarySearchFunc(t.Reports, probe, func(a, b ReportFacts) int {
+		return cmp.Or(cmp.Compare(a.MsgID, b.MsgID), cmp.Compare(a.Attempt, b.Attempt))
+	})
+	if !found {
+		if len(t.Reports) >= maxReportsKept {
+			return
+		}
+		t.Reports = slices.Insert(t.Reports, i, probe)
+	}
+	r := &t.Reports[i]
+	switch e.Kind {
+	case ReportClaimed:
+		r.ClaimedAt = earliest(r.ClaimedAt, e.At)
+	case ReportAccepted:
+		r.AcceptedAt = earliest(r.AcceptedAt, e.At)
+	case ReportHeartbeat:
+		r.BeatAt = latest(r.BeatAt, e.At)
+	case ReportCompleted:
+		r.CompletedAt = earliest(r.CompletedAt, e.At)
+	case ReportFailed:
+		r.FailedAt = earliest(r.FailedAt, e.At)
+		r.FailedWhy = leastText(r.FailedWhy, e.Detail.Reason)
+	case ReportDuplicateCaught:
+		r.DuplicateAt = earliest(r.DuplicateAt, e.At)
+	case ReportOutboundSent:
+		r.SentAt = earliest(r.SentAt, e.At)
+	case ReportStepReceipt:
+		r.ReceiptAt = latest(r.ReceiptAt, e.At)
+	case ReportCheckpoint:
+		r.CheckpointAt = latest(r.CheckpointAt, e.At)
+	}
+	r.joinLease(e.Detail)
+}
+
+// joinLease keeps the lease with the highest fencing token; among equals the latest expiry, then the least owner.
+func (r *ReportFacts) joinLease(d Detail) {
+	if d.LeaseOwner == "" && d.LeaseVersion == 0 && d.LeaseExpiresAt == 0 {
+		return
+	}
+	c := cmp.Or(cmp.Compare(d.LeaseVersion, r.LeaseVersion), cmp.Compare(d.LeaseExpiresAt, r.LeaseExpiresAt), cmp.Compare(r.Owner, d.LeaseOwner))
+	if c > 0 || (r.Owner == "" && r.LeaseVersion == 0 && r.LeaseExpiresAt == 0) {
+		r.Owner, r.LeaseVersion, r.LeaseExpiresAt = d.LeaseOwner, d.LeaseVersion, d.LeaseExpiresAt
+	}
+}
+
+// CaughtByStream is the number of publishes of this task that the stream swallowed as duplicates (SPEC 4, layer 1).
+func (t *TaskFacts) CaughtByStream() int {
+	n := 0
+	for _, p := range t.Publishes {
+		n += p.Caught()
+	}
+	return n
+}
+
+func compareCompletion(a, b CompletionFacts) int {
+	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Key, b.Key),
+		cmp.Compare(a.PayloadHash, b.PayloadHash), cmp.Compare(a.ExpiresAt, b.ExpiresAt), cmp.Compare(a.Source, b.Source))
+}
+
+// Clone returns a copy that shares nothing.
+func (t TaskFacts) Clone() TaskFacts {
+	t.Publishes = maps.Clone(t.Publishes)
+	for id, p := range t.Publishes {
+		p.Attempts, p.Stored = slices.Clone(p.Attempts), slices.Clone(p.Stored)
+		t.Publishes[id] = p
+	}
+	t.Reports = slices.Clone(t.Reports)
+	t.Copies = slices.Clone(t.Copies)
+	t.Completed = slices.Clone(t.Completed)
+	t.Steps = slices.Clone(t.Steps)
+	for i := range t.Steps {
+		t.Steps[i].Steps = slices.Clone(t.Steps[i].Steps)
+	}
+	return t
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
