@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"fleetglass/internal/embednats"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
+	"fleetglass/lifecycle/sqlite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -35,6 +37,21 @@ type store interface {
 	Task(ctx context.Context, id string) (lifecycle.TaskRecord, error)
 	Events(ctx context.Context, taskID string, after lifecycle.EventPosition, limit int) ([]lifecycle.Event, error)
 	Gaps(ctx context.Context, from, to lifecycle.Micros, limit int) ([]lifecycle.Gap, error)
+	Payload(ctx context.Context, k lifecycle.MessageKey) (lifecycle.Payload, error)
+}
+
+func newStore(t *testing.T) store {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "fleetglass.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
 }
 
 // bench is a provisioned broker, a store, and the collectors of a fleet.
@@ -53,7 +70,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	return benchOn(t, testkit.Broker(t), newMemory())
+	return benchOn(t, testkit.Broker(t), newStore(t))
 }
 
 func benchOn(t *testing.T, srv *embednats.Server, s store) *bench {

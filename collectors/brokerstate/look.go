@@ -16,6 +16,7 @@ type Look struct {
 	Limits      Limits
 	Full        bool // The stream holds as many messages or bytes as its limits allow.
 	Consumers   []Consumer
+	Gone        []lifecycle.ConsumerState // Consumers that were there before.
 	Present     Presence
 
 	// Drained is the time up to which every captured acknowledgement and advisory has been stored; zero when not known.

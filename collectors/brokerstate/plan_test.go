@@ -142,7 +142,7 @@ func TestPlanSaysWhatIsProvedAndNothingElse(t *testing.T) {
 		{"an ack that is too young to be refuted", seen(worker(func(*Consumer) {}), 1),
 			Facts{Settled: []lifecycle.MessageFacts{message(1, line(lifecycle.Acked, 9*time.Second, 1, 1))}}, ""},
 		{"nobody serves the subject", seen(worker(func(c *Consumer) { c.Filters = []string{"genbrain.agents.b.>", "genbrain.agents.c.>"} }), 1),
-			Facts{Open: open(message(1))}, "orphaned 1 @10s"},
+			Facts{Open: open(message(1))}, "orphaned 1 @5s"},
 		{"somebody serves it again", seen(worker(func(*Consumer) {}), 1),
 			Facts{Open: open(message(1, lifecycle.Event{Kind: lifecycle.Orphaned, At: at(6 * time.Second)}))}, "adopted 1 @10s"},
 		{"the consumer was created anew", seen(worker(func(c *Consumer) { c.CreatedAt = at(9 * time.Second) }), 1),

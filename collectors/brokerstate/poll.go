@@ -131,6 +131,12 @@ func (p *poll) look(ctx context.Context, life collectors.Life) error {
 		return errRestless
 	}
 	p.saw = lookOf(id, p.info, consumers)
+	p.batch.Consumers = changedConsumers(seen.consumers, id, consumers, p.saw.At)
+	for _, known := range seen.consumers {
+		if known.Gone && known.Stream == id {
+			p.saw.Gone = append(p.saw.Gone, known)
+		}
+	}
 	if p.saw.Present, err = c.presence(ctx, seen.tasks, p.info.State, seen.cursor); err != nil {
 		return err
 	}
@@ -190,7 +196,6 @@ func (p *poll) decide(ctx context.Context) error {
 	}
 	p.remember(result)
 	p.batch.Events = append(p.batch.Events, result.Events...)
-	p.batch.Consumers = changedConsumers(seen.consumers, p.saw.Stream, p.saw.Consumers, p.saw.At)
 	if err := p.repair(ctx, append(result.Repair, p.unknown...)); err != nil {
 		return err
 	}

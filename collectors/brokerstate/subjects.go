@@ -13,9 +13,12 @@ func served(look Look, c *Consumer, m lifecycle.MessageFacts, grace time.Duratio
 	}
 	orphan := m.OrphanedAt > m.AdoptedAt
 	switch {
-	case c == nil && !orphan && m.Stored.At.Add(grace) <= look.ConsumersAt:
-		at := max(look.ConsumersAt.Truncate(time.Second), m.Stored.At.Add(grace), m.AdoptedAt+1)
-		return []lifecycle.Event{newEvent(lifecycle.Orphaned, m, nil, at, uint64(m.AdoptedAt))}
+	case c == nil && !orphan:
+		at := max(m.Stored.At, lastServed(look, m)).Add(grace)
+		if at > look.ConsumersAt {
+			return nil
+		}
+		return []lifecycle.Event{newEvent(lifecycle.Orphaned, m, nil, max(at, m.AdoptedAt+1), uint64(m.AdoptedAt))}
 	case c != nil && orphan:
 		at := c.CreatedAt
 		if at <= m.OrphanedAt { // Its filter was changed.
@@ -24,6 +27,16 @@ func served(look Look, c *Consumer, m lifecycle.MessageFacts, grace time.Duratio
 		return []lifecycle.Event{newEvent(lifecycle.Adopted, m, c, at, uint64(m.OrphanedAt))}
 	}
 	return nil
+}
+
+// lastServed is when the last of the consumers that are gone, and that served the subject of m, was seen to be gone.
+func lastServed(look Look, m lifecycle.MessageFacts) (at lifecycle.Micros) {
+	for _, c := range look.Gone {
+		if c.ObservedAt <= look.ConsumersAt && matchesAny(c.Filters, m.Stored.Subject) {
+			at = max(at, c.ObservedAt)
+		}
+	}
+	return at
 }
 
 // recreated says that the consumer of a message was created anew after the message had been delivered: its attempts start again.
