@@ -15,7 +15,7 @@ import (
 func (s *Store) CountTasks(ctx context.Context, f lifecycle.Filter) (counts map[lifecycle.State]int64, capped bool, err error) {
 	f.States = nil
 	if countable(f) {
-		counts, err = s.countFromRollups(ctx, f.Agents)
+		counts, err = countFromRollups(ctx, s.pool, f.Agents)
 	} else {
 		counts, capped, err = s.countRows(ctx, f)
 	}
@@ -33,12 +33,12 @@ const (
 	selectStateCountsOf = `SELECT label, sum(n)::bigint FROM rollups WHERE metric = $1 AND bucket = 0 AND agent = ANY($2) GROUP BY label`
 )
 
-func (s *Store) countFromRollups(ctx context.Context, agents []string) (map[lifecycle.State]int64, error) {
+func countFromRollups(ctx context.Context, q querier, agents []string) (map[lifecycle.State]int64, error) {
 	query, args := selectStateCounts, []any{string(lifecycle.MetricState)}
 	if len(agents) > 0 {
 		query, args = selectStateCountsOf, append(args, byteTexts(agents))
 	}
-	rows, err := s.pool.Query(ctx, query, args...)
+	rows, err := q.Query(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func passing(err error) bool {
 		return true
 	case "23514": // A row meant for the default partition met a partition that was attached meanwhile.
 		return true
-	case "23505", "42P07": // Another program created the same thing at the same moment.
+	case "23505", "42P07", "42710": // Another program created the same thing at the same moment.
 		return true
 	}
 	return false

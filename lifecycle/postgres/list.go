@@ -96,11 +96,22 @@ func (s *Store) scanEnd(ctx context.Context, tx pgx.Tx, f lifecycle.Filter, o or
 	if !scanning(f) || len(f.IDs) > 0 {
 		return nil, nil
 	}
+	counts, err := countFromRollups(ctx, tx, f.Agents)
+	if err != nil {
+		return nil, err
+	}
+	total := int64(0)
+	for _, n := range counts {
+		total += n
+	}
+	if total <= int64(s.scanLimit) {
+		return nil, nil
+	}
 	c := termsOf(f)
 	o.beyond(c, from)
 	source := c.sourceOf(f, o)
 	var at lifecycle.Micros
-	err := tx.QueryRow(ctx, source.end(strings.Join(c.terms, " AND "), o, c.arg(s.scanLimit)), c.args...).Scan(&at)
+	err = tx.QueryRow(ctx, source.end(strings.Join(c.terms, " AND "), o, c.arg(s.scanLimit)), c.args...).Scan(&at)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, nil

@@ -112,6 +112,11 @@ func (s *Store) migrate(ctx context.Context) error {
 	return err
 }
 
+// querier is the pool, or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
 // inTransaction runs f in a transaction of the given kind.
 func (s *Store) inTransaction(ctx context.Context, options pgx.TxOptions, f func(pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, s.pool, options, f)

@@ -92,10 +92,8 @@ func (s *Store) registerStreams(ctx context.Context, b lifecycle.Batch) error {
 func (s *Store) loadStreams(ctx context.Context) error { return s.loadStreamsBy(ctx, s.pool) }
 
 // loadStreamsBy reads the table of streams with the pool or inside a transaction.
-func (s *Store) loadStreamsBy(ctx context.Context, by interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}) error {
-	rows, err := by.Query(ctx, selectStreams)
+func (s *Store) loadStreamsBy(ctx context.Context, q querier) error {
+	rows, err := q.Query(ctx, selectStreams)
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ CREATE TABLE messages (
     facts      bytea   NOT NULL DEFAULT '',
     PRIMARY KEY (stream, seq)
 ) WITH (fillfactor = 70);
-CREATE INDEX messages_of_task ON messages (task, generation);
+CREATE INDEX messages_of_task ON messages (task, generation) WHERE task <> 0;
 CREATE INDEX messages_open ON messages (stream, seq) WHERE open;
 
 -- Days that have partitions of their own; all other times go to the default partitions.
