@@ -13,6 +13,7 @@ type Facts struct {
 	Settled  []lifecycle.MessageFacts            // In the stream, yet settled by the store's account.
 	Answered []lifecycle.MessageFacts            // Messages that a consumer delivered last and that are settled.
 	Others   map[string][]lifecycle.MessageFacts // By consumer: settled messages that its open deliveries may belong to. Missing where not asked.
+	Early    map[string]bool                     // By consumer: it is too early to ask for Others.
 	Missing  map[uint64]lifecycle.Micros         // Since when an open message is known to be missing from the stream.
 }
 
@@ -106,7 +107,7 @@ func exhausted(m lifecycle.MessageFacts, c Consumer) bool {
 // inHand adds what was found out about the deliveries of m to its facts.
 func (p *planner) inHand(m *lifecycle.MessageFacts) {
 	events := p.said[m.Key]
-	if c := p.look.consumerOf(*m); len(events) == 0 && c != nil && p.held(*m, *c) {
+	if c := p.look.consumerOf(*m); len(events) == 0 && c != nil && p.held(*m, *c) && !p.pending(*m, *c) {
 		events = inHandUnknown(p.look, *c, *m)
 	}
 	for _, e := range events {
@@ -125,6 +126,18 @@ func (p *planner) held(m lifecycle.MessageFacts, c Consumer) bool {
 		return c.AckPending == 1 && m.Key.Seq == c.DeliveredSeq
 	}
 	return len(h.Messages) == c.AckPending
+}
+
+// patience is how long a message may have been stored while a better moment to attribute its delivery is waited for.
+const patience = 10 * time.Second
+
+// pending reports whether a later look may tell which delivery is that of m.
+func (p *planner) pending(m lifecycle.MessageFacts, c Consumer) bool {
+	if c.MaxAckPending == 1 {
+		return false
+	}
+	young := m.Stored != nil && m.Stored.At.Add(patience) > p.look.ConsumersAt
+	return p.facts.Early[c.Name] || (young && p.look.Drained < c.quietSince().Add(settle))
 }
 
 func (p *planner) judge(o lifecycle.OpenMessage) {

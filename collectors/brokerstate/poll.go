@@ -38,6 +38,11 @@ type memory struct {
 
 // Poll looks once and stores what follows. more reports that work was left over.
 func (c *Collector) Poll(ctx context.Context) (more bool, err error) {
+	defer func() {
+		if err != nil {
+			c.seen.ready = false // What was remembered as stored may not have been.
+		}
+	}()
 	if err := c.load(ctx); err != nil {
 		return false, err
 	}
@@ -272,8 +277,7 @@ func (p *poll) remember(r Result) {
 
 // store hands everything over at once.
 func (p *poll) store(ctx context.Context) error {
-	seen := &p.c.seen
-	if mark, due := seen.seen.due(p.saw.At, !p.batch.Empty()); due {
+	if mark, due := p.c.seen.seen.due(p.saw.At, !p.batch.Empty()); due {
 		p.batch.Watermarks = map[string]string{watermark(p.saw.Stream): mark}
 	}
 	if p.batch.Empty() {
@@ -281,7 +285,6 @@ func (p *poll) store(ctx context.Context) error {
 	}
 	collectors.MakeStorable(&p.batch)
 	if _, err := p.c.cfg.Appender.Append(ctx, p.batch); err != nil {
-		seen.ready = false // What was remembered as stored was not.
 		return fmt.Errorf("store: %w", err)
 	}
 	p.c.handled(len(p.batch.Events))
@@ -378,7 +381,6 @@ func (c *Collector) withoutStream(ctx context.Context, lives collectors.Lives) e
 		return nil
 	}
 	if _, err := c.cfg.Appender.Append(ctx, batch); err != nil {
-		c.seen.ready = false
 		return fmt.Errorf("store: %w", err)
 	}
 	c.handled(len(events))

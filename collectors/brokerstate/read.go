@@ -172,9 +172,13 @@ func (p *poll) isOpen(seq uint64) bool {
 
 // windows reads, for consumers that may hold several messages, the settled ones that their open deliveries may belong to.
 func (p *poll) windows(ctx context.Context) error {
-	p.facts.Others = map[string][]lifecycle.MessageFacts{}
+	p.facts.Others, p.facts.Early = map[string][]lifecycle.MessageFacts{}, map[string]bool{}
 	for _, c := range p.saw.Consumers {
-		if c.MaxAckPending == 1 || c.AckPending == 0 || c.DeliveredSeq > p.c.seen.seen.verified || p.accounted(c) {
+		if c.MaxAckPending == 1 || c.AckPending == 0 || p.accounted(c) {
+			continue
+		}
+		if c.DeliveredSeq > p.c.seen.seen.verified {
+			p.facts.Early[c.Name] = true
 			continue
 		}
 		from := c.FloorSeq + 1 - min(c.FloorSeq, lookback)
