@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -91,8 +92,8 @@ func newAuth(cfg Config, now func() time.Time, log *slog.Logger) (*auth.Auth, er
 	return auth.New(auth.Config{Token: cfg.Token.Reveal(), Tokens: tokens, Now: now, Log: log})
 }
 
-func listen(address string) (net.Listener, error) {
-	l, err := net.Listen("tcp", address)
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen for pages and API (--listen): %w", err)
 	}

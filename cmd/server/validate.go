@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -121,7 +122,7 @@ func checkAddress(p *problems, setting, address string) {
 		p.add(setting, "%q is not an address such as 127.0.0.1:8080", address)
 		return
 	}
-	if _, err := net.LookupPort("tcp", port); err != nil {
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		p.add(setting, "%q has no valid port", address)
 	}
 }

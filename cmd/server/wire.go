@@ -68,7 +68,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	}
 
 	metrics.MustRegister(telemetry.Health{Parts: a.health}, telemetry.NewFleet(store, now))
-	if err := a.serveHTTP(cfg, metrics, store, appender, hub, now); err != nil {
+	if err := a.serveHTTP(ctx, cfg, metrics, store, appender, hub, now); err != nil {
 		return nil, err
 	}
 	return a, nil
@@ -78,8 +78,8 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 func (a *App) watch(r health.Reporter) { a.health = append(a.health, r) }
 
 // serveHTTP builds pages and API and begins to listen.
-func (a *App) serveHTTP(cfg Config, metrics *telemetry.Registry, store lifecycle.Store, appender lifecycle.Appender, hub *live.Hub,
-	now func() time.Time,
+func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Registry, store lifecycle.Store, appender lifecycle.Appender,
+	hub *live.Hub, now func() time.Time,
 ) error {
 	access, err := newAuth(cfg, now, a.log)
 	if err != nil {
@@ -109,7 +109,7 @@ func (a *App) serveHTTP(cfg Config, metrics *telemetry.Registry, store lifecycle
 	if err != nil {
 		return err
 	}
-	if a.listener, err = listen(cfg.Listen); err != nil {
+	if a.listener, err = listen(ctx, cfg.Listen); err != nil {
 		return err
 	}
 	a.onStop("listener", closeQuietly(a.listener))

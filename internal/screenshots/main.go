@@ -129,5 +129,5 @@ func picture(ctx context.Context, address string, width int64, scheme, name stri
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(name, png, 0o644) //nolint:gosec // Pictures are for everybody.
+	return os.WriteFile(name, png, 0o644)
 }

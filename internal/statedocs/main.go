@@ -29,7 +29,7 @@ func write(name string) error {
 		_, err := os.Stdout.Write(text)
 		return err
 	}
-	return os.WriteFile(name, text, 0o644) //nolint:gosec // Documentation is for everybody.
+	return os.WriteFile(name, text, 0o644)
 }
 
 const preface = `# States
