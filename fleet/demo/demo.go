@@ -23,6 +23,7 @@ type Config struct {
 	Tasks     int                 // Optional; default 0: endless. How many tasks to publish; the workers go on.
 	Scale     float64             // Optional; default 1. Stretches every wait and every piece of work; below 1 the story is faster.
 	Now       func() time.Time    // Optional; default time.Now.
+	Noted     func(Note)          // Optional. Called for everything that enters the ledger, as it happens, one at a time; it must not block.
 	Logger    *slog.Logger        // Optional; default discards.
 }
 
@@ -71,7 +72,7 @@ func New(cfg Config) (*Demo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("demo: %w", err)
 	}
-	d := &Demo{cfg: cfg, ledger: newLedger(ledgerLimit), publisher: publisher}
+	d := &Demo{cfg: cfg, ledger: newLedger(ledgerLimit, cfg.Noted), publisher: publisher}
 	d.timing = d.scaledTiming()
 	return d, nil
 }
@@ -150,7 +151,11 @@ func (d *Demo) send(ctx context.Context, s Story) {
 			continue
 		}
 		sent++
-		d.ledger.edit(s, func(e *Entry) {
+		what := NotePublished
+		if receipt.Duplicate {
+			what = NoteDuplicate
+		}
+		d.ledger.edit(s, Note{What: what, Seq: receipt.Seq}, func(e *Entry) {
 			e.Seq = receipt.Seq
 			e.Publishes++
 			if receipt.Duplicate {

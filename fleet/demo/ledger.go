@@ -37,19 +37,46 @@ type Entry struct {
 	End        End
 }
 
+// Note is one thing that happened to a task, as the ledger learns of it.
+type Note struct {
+	Story   Story
+	What    What
+	Attempt int    // Zero where it is about no attempt.
+	Seq     uint64 // In TASKS: published and duplicate.
+}
+
+// What happened. Answers to the broker are written as [fleet.Answer] has them.
+type What string
+
+// What else is noted.
+const (
+	NotePublished What = "published" // The stream stored the task.
+	NoteDuplicate What = "duplicate" // The stream caught a publish.
+	NoteExecuted  What = "executed"  // An attempt begins to work.
+	NoteRecorded  What = "recorded"  // The completion was recorded.
+	NoteSilent    What = "silent"    // An attempt is left without an answer.
+)
+
 // ledger keeps the newest entries.
 type ledger struct {
 	mu      sync.Mutex
 	limit   int
+	noted   func(Note) // May be nil.
 	entries map[int]*Entry
 }
 
-func newLedger(limit int) *ledger { return &ledger{limit: limit, entries: map[int]*Entry{}} }
+func newLedger(limit int, noted func(Note)) *ledger {
+	return &ledger{limit: limit, noted: noted, entries: map[int]*Entry{}}
+}
 
-// edit changes the entry of a task, which it makes where it is missing.
-func (l *ledger) edit(s Story, change func(*Entry)) {
+// edit changes the entry of a task, which it makes where it is missing, and passes on what happened.
+func (l *ledger) edit(s Story, n Note, change func(*Entry)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.noted != nil {
+		n.Story = s
+		l.noted(n)
+	}
 	e, found := l.entries[s.N]
 	if !found {
 		e = &Entry{Story: s, End: EndOpen}
@@ -71,7 +98,7 @@ func (l *ledger) list() []Entry {
 
 // answered counts what a worker told the broker.
 func (l *ledger) answered(s Story, d fleet.Delivery, a fleet.Answer, maxDeliver int) {
-	l.edit(s, func(e *Entry) {
+	l.edit(s, Note{What: What(a), Attempt: d.Attempt}, func(e *Entry) {
 		e.Attempts = max(e.Attempts, d.Attempt)
 		switch a {
 		case fleet.AnswerHeartbeat:
@@ -91,7 +118,7 @@ func (l *ledger) answered(s Story, d fleet.Delivery, a fleet.Answer, maxDeliver 
 
 // silent counts an attempt that was left without an answer.
 func (l *ledger) silent(s Story, attempt, maxDeliver int) {
-	l.edit(s, func(e *Entry) {
+	l.edit(s, Note{What: NoteSilent, Attempt: attempt}, func(e *Entry) {
 		e.Attempts = max(e.Attempts, attempt)
 		e.Silent++
 		if attempt >= maxDeliver {

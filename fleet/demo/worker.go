@@ -63,7 +63,7 @@ func (d *Demo) act(ctx context.Context, del fleet.Delivery) (string, error) {
 	if !ok {
 		return "done", d.work(ctx, del, s, d.scaled(time.Second))
 	}
-	d.ledger.edit(s, func(e *Entry) {
+	d.ledger.edit(s, Note{What: NoteExecuted, Attempt: del.Attempt}, func(e *Entry) {
 		e.Attempts = max(e.Attempts, del.Attempt)
 		e.Executions++
 	})
@@ -149,7 +149,7 @@ func (c *crashing) Complete(ctx context.Context, r fleet.Record) error {
 		return nil
 	}
 	first := false
-	c.d.ledger.edit(s, func(e *Entry) {
+	c.d.ledger.edit(s, Note{What: NoteRecorded}, func(e *Entry) {
 		e.Recorded = true
 		first = e.Attempts <= 1
 	})
