@@ -31,31 +31,40 @@ func (w *writer) append(jobs []*job) error {
 			return err
 		}
 	}
-	var events []lifecycle.Event
-	if len(jobs) == 1 {
-		events = slices.Clone(jobs[0].batch.Events)
-	} else {
-		for _, j := range jobs {
-			events = append(events, j.batch.Events...)
-		}
+	events := w.events[:0] // A copy, because the fold names the task of every event.
+	for _, j := range jobs {
+		events = append(events, j.batch.Events...)
 	}
 	if len(events) == 0 {
 		return nil
 	}
-	c := &commit{w: w, fold: lifecycle.NewFold(), ids: map[string]int64{}, rows: map[string]taskPlace{}}
-	return c.run(jobs, events)
+	w.events = events
+	defer clear(events)
+	return w.newCommit().run(jobs, events)
 }
 
 // commit is one transaction's work on events.
 type commit struct {
-	w    *writer
-	fold *lifecycle.Fold
-	ids  map[string]int64     // Row ids of the tasks at hand, those of new ones included.
-	rows map[string]taskPlace // The stored tasks at hand.
-	last int64                // The highest row id given to a task.
+	w        *writer
+	fold     *lifecycle.Fold
+	loaded   map[string]lifecycle.TaskFacts // Stored tasks, for the fold to ask for.
+	ids      map[string]int64               // Row ids of the tasks at hand, those of new ones included.
+	rows     map[string]taskPlace           // The stored tasks at hand.
+	messages map[lifecycle.MessageKey]messagePlace
+	last     int64 // The highest row id given to a task.
+}
+
+func (w *writer) newCommit() *commit {
+	return &commit{
+		w: w, fold: lifecycle.NewFold(), loaded: map[string]lifecycle.TaskFacts{}, ids: map[string]int64{}, rows: map[string]taskPlace{},
+		messages: map[lifecycle.MessageKey]messagePlace{},
+	}
 }
 
 func (c *commit) run(jobs []*job, events []lifecycle.Event) error {
+	if err := c.begin(); err != nil {
+		return err
+	}
 	if err := c.loadMessages(c.fold.Keys(events)); err != nil {
 		return fmt.Errorf("load messages: %w", err)
 	}
@@ -106,7 +115,8 @@ func (c *commit) insertEvents(jobs []*job, events []lifecycle.Event) ([]map[stri
 }
 
 func (c *commit) write(changes lifecycle.Changes) error {
-	for _, m := range changes.Messages {
+	for i := range changes.Messages {
+		m := &changes.Messages[i]
 		if err := c.writeMessage(m); err != nil {
 			return fmt.Errorf("write message %v: %w", m.Facts.Key, err)
 		}

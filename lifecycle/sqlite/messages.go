@@ -11,9 +11,17 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-const loadMessage = `SELECT m.open, t.task_id, m.facts FROM messages m JOIN tasks t ON t.id = m.task WHERE m.stream = ? AND m.seq = ?`
+// messagePlace is where a stored message stands in the indexes.
+type messagePlace struct {
+	task       int64
+	generation int64
+	open       bool
+}
 
-// loadMessages gives the stored ones of the messages to the fold.
+const loadMessage = `SELECT m.task, m.generation, m.open, m.facts, t.task_id, t.published, t.listed, t.facts
+FROM messages m JOIN tasks t ON t.id = m.task WHERE m.stream = ? AND m.seq = ?`
+
+// loadMessages gives the stored ones of the messages to the fold, and keeps their tasks, which it will ask for next.
 func (c *commit) loadMessages(keys []lifecycle.MessageKey) error {
 	load := c.w.statement(loadMessage)
 	for _, k := range keys {
@@ -21,14 +29,7 @@ func (c *commit) loadMessages(keys []lifecycle.MessageKey) error {
 		if err != nil {
 			return err
 		}
-		err = load.int(stream).int(int64(k.Seq)).each(func(r *statement) error {
-			row := lifecycle.MessageRow{Open: r.getFlag(), TaskID: r.getText()}
-			var err error
-			if row.Facts, err = rowcodec.Message(k, r.getBlob()); err == nil {
-				c.fold.LoadMessage(row)
-			}
-			return err
-		})
+		err = load.int(stream).int(int64(k.Seq)).each(func(r *statement) error { return c.loadMessage(k, r) })
 		if err != nil {
 			return err
 		}
@@ -36,18 +37,47 @@ func (c *commit) loadMessages(keys []lifecycle.MessageKey) error {
 	return nil
 }
 
-const upsertMessage = `INSERT INTO messages (stream, seq, task, generation, open, facts) VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT (stream, seq) DO UPDATE SET task = excluded.task, generation = excluded.generation, open = excluded.open, facts = excluded.facts`
+func (c *commit) loadMessage(k lifecycle.MessageKey, r *statement) error {
+	place := messagePlace{task: r.getInt(), generation: r.getInt(), open: r.getFlag()}
+	facts, err := rowcodec.Message(k, r.getBlob())
+	if err != nil {
+		return err
+	}
+	task := r.getText()
+	c.messages[k] = place
+	c.fold.LoadMessage(lifecycle.MessageRow{Facts: facts, TaskID: task, Open: place.open})
+	return c.loadTask(place.task, task, r)
+}
 
-func (c *commit) writeMessage(m lifecycle.MessageRow) error {
+// A message that stays where it is in the indexes is written without them.
+const (
+	insertMessage = `INSERT INTO messages (facts, open, task, generation, stream, seq) VALUES (?, ?, ?, ?, ?, ?)`
+	moveMessage   = `UPDATE messages SET facts = ?, open = ?, task = ?, generation = ? WHERE stream = ? AND seq = ?`
+	settleMessage = `UPDATE messages SET facts = ?, open = ? WHERE stream = ? AND seq = ?`
+	updateMessage = `UPDATE messages SET facts = ? WHERE stream = ? AND seq = ?`
+)
+
+func (c *commit) writeMessage(m *lifecycle.MessageRow) error {
 	stream, err := c.w.stream(m.Facts.Key.Stream)
 	if err != nil {
 		return err
 	}
+	place := messagePlace{task: c.taskRow(m.TaskID), generation: int64(generation(m.Facts)), open: m.Open}
+	old, stored := c.messages[m.Facts.Key]
 	w := c.w
 	w.buffer = rowcodec.AppendMessage(w.buffer[:0], &m.Facts)
-	return w.statement(upsertMessage).int(stream).int(int64(m.Facts.Key.Seq)).int(c.taskRow(m.TaskID)).
-		int(int64(generation(m.Facts))).flag(m.Open).blob(w.buffer).exec()
+	var q *statement
+	switch {
+	case !stored:
+		q = w.statement(insertMessage).blob(w.buffer).flag(place.open).int(place.task).int(place.generation)
+	case place.task != old.task || place.generation != old.generation:
+		q = w.statement(moveMessage).blob(w.buffer).flag(place.open).int(place.task).int(place.generation)
+	case place.open != old.open:
+		q = w.statement(settleMessage).blob(w.buffer).flag(place.open)
+	default:
+		q = w.statement(updateMessage).blob(w.buffer)
+	}
+	return q.int(stream).int(int64(m.Facts.Key.Seq)).exec()
 }
 
 const selectTaskOf = `SELECT t.task_id FROM messages m JOIN tasks t ON t.id = m.task WHERE m.stream = ? AND m.seq = ?`

@@ -66,7 +66,7 @@ type rebuilding struct {
 
 func (r *rebuilding) begin() {
 	r.events = 0
-	r.commit = &commit{w: r.w, fold: lifecycle.NewFold(), ids: map[string]int64{}, rows: map[string]taskPlace{}}
+	r.commit = r.w.newCommit()
 }
 
 func (r *rebuilding) event(ctx context.Context, row *statement, names *streams) error {

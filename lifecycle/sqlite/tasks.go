@@ -19,30 +19,48 @@ type taskPlace struct {
 	listed    bool
 }
 
-const loadTask = `SELECT id, published, listed, facts FROM tasks WHERE task_id = ?`
+const selectStoredTask = `SELECT id, published, listed, facts FROM tasks WHERE task_id = ?`
 
 // loadTasks gives the stored ones of the tasks to the fold.
 func (c *commit) loadTasks(ids []string) error {
-	load := c.w.statement(loadTask)
+	load := c.w.statement(selectStoredTask)
 	for _, id := range ids {
+		facts, known := c.loaded[id]
+		if known {
+			c.fold.LoadTask(facts)
+			continue
+		}
 		err := load.text(id).each(func(r *statement) error {
-			c.ids[id] = r.getInt()
-			c.rows[id] = taskPlace{published: lifecycle.Micros(r.getInt()), listed: r.getFlag()}
-			facts, err := rowcodec.Task(id, r.getBlob())
-			if err == nil {
-				c.fold.LoadTask(facts)
+			if err := c.loadTask(r.getInt(), id, r); err != nil {
+				return err
 			}
-			return err
+			c.fold.LoadTask(c.loaded[id])
+			return nil
 		})
 		if err != nil {
 			return err
 		}
 	}
-	last := c.w.statement(`SELECT coalesce(max(id), 0) FROM tasks`)
-	if last.next() {
-		c.last = last.getInt()
+	return nil
+}
+
+// loadTask reads the columns published, listed and facts of a task, unless it is known.
+func (c *commit) loadTask(row int64, id string, r *statement) error {
+	if _, known := c.loaded[id]; known {
+		return nil
 	}
-	return last.done()
+	c.ids[id] = row
+	c.rows[id] = taskPlace{published: lifecycle.Micros(r.getInt()), listed: r.getFlag()}
+	facts, err := rowcodec.Task(id, r.getBlob())
+	c.loaded[id] = facts
+	return err
+}
+
+const lastTask = `SELECT coalesce(max(id), 0) FROM tasks`
+
+// begin reads the highest row id of a task.
+func (c *commit) begin() error {
+	return c.w.statement(lastTask).each(func(r *statement) error { c.last = r.getInt(); return nil })
 }
 
 // taskRow returns the row id of a task at hand. A new one gets the next.

@@ -54,7 +54,8 @@ type writer struct {
 	conn       *sqlite.Conn
 	statements map[string]*statement
 	streams    *streams
-	buffer     []byte
+	buffer     []byte            // Of the row at hand.
+	events     []lifecycle.Event // Of the transaction at hand.
 }
 
 func newWriter(conn *sqlite.Conn) *writer {
