@@ -4,7 +4,7 @@ set -u
 cd "$(dirname "$0")/.."
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT INT TERM
-gotestsum="go tool -modfile=$PWD/tools/go.mod gotestsum --format pkgname --hide-summary=skipped,output"
+gotestsum="go tool -modfile=$PWD/tools/go.mod gotestsum --format pkgname --hide-summary=skipped"
 
 status=0
 # shellcheck disable=SC2086 # Flags and packages are meant to split.
@@ -13,6 +13,7 @@ if [ -z "${PACKAGES:-}" ]; then
 	(cd deploy/composetest && GOWORK=off $gotestsum --jsonfile "$results/compose.json" -- -timeout 2m ./...) || status=1
 fi
 
+go build -o "$results/testsummary" ./internal/testsummary || exit 1
 echo
-go run ./internal/testsummary -allow scripts/allowed-skips.txt "$results"/*.json || status=1
+"$results/testsummary" -allow scripts/allowed-skips.txt "$results"/*.json || status=1
 exit $status

@@ -55,6 +55,7 @@ var Table = []Rule{
 	{Package: "internal/telemetry", Own: []string{"lifecycle", "internal/health"}, Others: []string{"github.com/prometheus", "github.com/gin-gonic/gin"}},
 	{Package: "internal/testkit", Own: []string{"fleet", "lifecycle", "internal/embednats"}, Others: []string{"github.com/nats-io", "github.com/jackc/pgx/v5", "github.com/google/go-cmp", "github.com/chromedp"}},
 	{Package: "internal/testsummary"},
+	{Package: "internal/torture", Own: []string{"fleet", "fleet/*"}}, // Tests of the whole: it runs the program and looks at its answers.
 
 	{Package: "cmd/server", Own: everything,
 		Others: []string{"github.com/alecthomas/kong", "github.com/goccy/go-yaml", "github.com/gin-gonic/gin", "github.com/nats-io", "golang.org/x/sync"}},
