@@ -114,7 +114,8 @@ func (s *Store) appendEvents(
 	changes := f.fold.Changes()
 	done.New = len(fresh)
 	for _, t := range changes.Tasks {
-		done.Changed = append(done.Changed, lifecycle.TaskChange{TaskID: t.Facts.ID, State: t.Summary.State, Agent: t.Summary.Agent, At: t.Summary.LastEventAt})
+		change := lifecycle.TaskChange{TaskID: t.Facts.ID, State: t.Summary.State, Agent: t.Summary.Agent, At: t.Summary.LastEventAt}
+		done.Changed = append(done.Changed, change)
 	}
 	f.queue(writes, changes)
 	return done, changes.Tally, nil

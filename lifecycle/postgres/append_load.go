@@ -10,13 +10,18 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
+// OFFSET 0 holds the planner to the order as written: for each key one look into the index, whatever it believes of the tables.
 const (
 	claimMessages = `INSERT INTO messages (stream, seq) SELECT $1, unnest($2::bigint[]) ON CONFLICT DO NOTHING RETURNING seq`
-	selectHomes   = `SELECT m.seq, m.task, m.named, t.task_id FROM messages m JOIN tasks t ON t.id = m.task WHERE m.stream = $1 AND m.seq = ANY($2)`
-	claimTasks    = `INSERT INTO tasks (key, task_id) SELECT u.key, u.task_id FROM unnest($1::bytea[], $2::bytea[]) AS u (key, task_id)
+	selectHomes   = `SELECT m.seq, m.task, m.named, t.task_id FROM unnest($2::bigint[]) AS u (seq)
+CROSS JOIN LATERAL (SELECT seq, task, named FROM messages WHERE stream = $1 AND seq = u.seq OFFSET 0) m
+CROSS JOIN LATERAL (SELECT task_id FROM tasks WHERE id = m.task OFFSET 0) t`
+	claimTasks = `INSERT INTO tasks (key, task_id) SELECT u.key, u.task_id FROM unnest($1::bytea[], $2::bytea[]) AS u (key, task_id)
 WHERE NOT EXISTS (SELECT FROM tasks t WHERE t.key = u.key) ORDER BY u.key ON CONFLICT DO NOTHING`
-	lockTasks      = `SELECT id, task_id, facts, events_from, events_to, claimed FROM tasks WHERE key = ANY($1) ORDER BY key FOR UPDATE`
-	selectMessages = `SELECT seq, task, named, open, facts FROM messages WHERE stream = $1 AND seq = ANY($2)`
+	lockTasks = `SELECT id, task_id, facts, events_from, events_to, claimed FROM tasks
+WHERE key = ANY($1) ORDER BY key FOR UPDATE`
+	selectMessages = `SELECT m.seq, m.task, m.named, m.open, m.facts FROM unnest($2::bigint[]) AS u (seq)
+CROSS JOIN LATERAL (SELECT seq, task, named, open, facts FROM messages WHERE stream = $1 AND seq = u.seq OFFSET 0) m`
 )
 
 // load claims what is new, locks the tasks and gives the fold what is stored.

@@ -14,7 +14,8 @@ import (
 
 const (
 	upsertPayload = `INSERT INTO payloads (stream, seq, at, headers, body, size, truncated) VALUES ($1, $2, $3, $4, $5, $6, $7)
-ON CONFLICT (stream, seq, at) DO UPDATE SET headers = excluded.headers, body = excluded.body, size = excluded.size, truncated = excluded.truncated`
+ON CONFLICT (stream, seq, at) DO UPDATE SET headers = excluded.headers, body = excluded.body, size = excluded.size,
+    truncated = excluded.truncated`
 	insertQuarantined = `INSERT INTO quarantine (id, at, source, source_seq, subject, headers, body, reason)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`
 	upsertGap = `INSERT INTO gaps (source, since, until, from_seq, to_seq, reason, repaired) VALUES ($1, $2, $3, $4, $5, $6, $7)

@@ -93,7 +93,7 @@ func termsOf(f lifecycle.Filter) *conditions {
 func (c *conditions) oneOf(column string, values []string) {
 	short := make([][]byte, len(values))
 	for i, v := range values {
-		short[i] = []byte(v[:min(len(v), 64)])
+		short[i] = beginning(v)
 	}
 	c.term("substring("+column+", 1, 64) = ANY(%s) AND "+column+" = ANY(%s)", short, byteTexts(values))
 }
@@ -148,6 +148,9 @@ func afterPrefix(prefix []byte) []byte {
 	}
 	return nil
 }
+
+// beginning is as much of a text as indexes hold.
+func beginning(text string) []byte { return []byte(text[:min(len(text), 64)]) }
 
 func byteTexts(texts []string) [][]byte {
 	out := make([][]byte, len(texts))

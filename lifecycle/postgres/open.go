@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	selectOpen = `SELECT m.stream, m.seq, m.facts, t.task_id, t.facts FROM messages m JOIN tasks t ON t.id = m.task
-WHERE m.open AND m.stream = $1 AND m.seq BETWEEN $2 AND $3 ORDER BY m.seq LIMIT $4`
+	selectOpen = `SELECT m.stream, m.seq, m.facts, t.task_id, t.facts
+FROM (SELECT * FROM messages WHERE open AND stream = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq LIMIT $4) m
+CROSS JOIN LATERAL (SELECT task_id, facts FROM tasks WHERE id = m.task OFFSET 0) t ORDER BY m.seq`
 	selectRange = `SELECT stream, seq, facts FROM messages WHERE stream = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq LIMIT $4`
 )
 

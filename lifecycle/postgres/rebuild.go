@@ -17,7 +17,7 @@ const rebuiltAtOnce = 500
 func (s *Store) Rebuild(ctx context.Context) (int64, error) {
 	total := int64(0)
 	err := s.inTransaction(ctx, pgx.TxOptions{}, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, clearForRebuild, pgx.QueryExecModeSimpleProtocol); err != nil {
+		if _, err := tx.Exec(ctx, planFreely+";\n"+clearForRebuild, pgx.QueryExecModeSimpleProtocol); err != nil {
 			return err
 		}
 		if err := s.loadStreamsBy(ctx, tx); err != nil {

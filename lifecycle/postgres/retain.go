@@ -213,7 +213,7 @@ func dropDay(ctx context.Context, tx pgx.Tx, d day) error {
 	if err != nil || tag.RowsAffected() == 0 {
 		return err
 	}
-	script := fmt.Sprintf(dropEvents+";\n", d.partition("events"), d.end()) + fmt.Sprintf(dropPayloads, d.partition("payloads"))
+	script := planFreely + ";\n" + fmt.Sprintf(dropEvents+";\n", d.partition("events"), d.end()) + fmt.Sprintf(dropPayloads, d.partition("payloads"))
 	_, err = tx.Exec(ctx, script, pgx.QueryExecModeSimpleProtocol)
 	return err
 }

@@ -62,60 +62,63 @@ func (o order) cursor(r summaryRow) *lifecycle.Cursor {
 	return &lifecycle.Cursor{At: lifecycle.Micros(at), TaskID: string(r.task)}
 }
 
-// source is what a list is read from: all tasks, or, in the order of last events, one short list for each state of each agent that is
-// asked for. Every one of these comes off an index in order, however rare the state is.
-type source struct {
-	lists string   // The states and agents, as tables to join; empty for all tasks.
-	terms []string // What binds a row to them.
-}
+// source is what a list is read from: all tasks, or, in the order of last events, one short list for each agent, else for each state,
+// that is asked for. Every one of these comes off an index in order, however rare the state is. They are separate queries joined by
+// UNION ALL, so that the planner knows each value.
+type source struct{ lists []string }
 
 func (c *conditions) sourceOf(f lifecycle.Filter, o order) source {
-	if o.column != "last_event" || len(f.IDs)+len(f.Categories) > 0 || len(f.States)+len(f.Agents) == 0 {
-		c.statesAndAgents(f)
-		return source{}
-	}
-	states := f.States
-	if len(states) == 0 {
-		states = lifecycle.States()
-	}
-	s := source{lists: "unnest(" + c.arg(distinct(states)) + "::text[]) AS s (state)", terms: []string{"t.state = s.state"}}
-	if len(f.Agents) > 0 {
-		s.lists += " CROSS JOIN unnest(" + c.arg(byteTexts(distinct(f.Agents))) + "::bytea[]) AS a (agent)"
-		s.terms = append(s.terms, "substring(t.agent, 1, 64) = substring(a.agent, 1, 64) AND t.agent = a.agent")
+	var s source
+	switch {
+	case o.column != "last_event" || len(f.IDs)+len(f.Categories) > 0:
+		c.states(f.States)
+		if len(f.Agents) > 0 {
+			c.oneOf("t.agent", f.Agents)
+		}
+	case len(f.Agents) > 0:
+		c.states(f.States)
+		for _, agent := range distinct(f.Agents) {
+			s.lists = append(s.lists, "substring(t.agent, 1, 64) = "+c.arg(beginning(agent))+" AND t.agent = "+c.arg([]byte(agent)))
+		}
+	default:
+		for _, state := range distinct(f.States) {
+			s.lists = append(s.lists, "t.state = "+c.arg(state))
+		}
 	}
 	return s
 }
 
-func (c *conditions) statesAndAgents(f lifecycle.Filter) {
-	if len(f.States) > 0 {
-		c.term("t.state = ANY(%s)", distinct(f.States))
-	}
-	if len(f.Agents) > 0 {
-		c.oneOf("t.agent", f.Agents)
+func (c *conditions) states(states []lifecycle.State) {
+	if len(states) > 0 {
+		c.term("t.state = ANY(%s)", distinct(states))
 	}
 }
 
 // read is a query for the first rows in order for which the conditions hold.
 func (s source) read(columns, where string, o order, limit string) string {
-	if s.lists == "" {
+	if len(s.lists) == 0 {
 		return fmt.Sprintf("SELECT %s FROM tasks t WHERE %s ORDER BY %s LIMIT %s", columns, where, o.by(), limit)
 	}
-	return fmt.Sprintf("SELECT %[1]s FROM %[2]s CROSS JOIN LATERAL (SELECT * FROM tasks t WHERE %[3]s ORDER BY %[4]s LIMIT %[5]s) t ORDER BY %[4]s LIMIT %[5]s",
-		columns, s.lists, s.where(where), o.by(), limit)
+	all := s.each("(SELECT * FROM tasks t WHERE %s AND %s ORDER BY %s LIMIT %s)", where, o.by(), limit)
+	return fmt.Sprintf("SELECT %s FROM (%s) t ORDER BY %s LIMIT %s", columns, all, o.by(), limit)
 }
 
 // end is a query for the time at which the first of the lists has had a number of rows; no row where all are shorter.
 func (s source) end(where string, o order, number string) string {
-	inner := "SELECT t.%[1]s AS at FROM tasks t WHERE %[2]s ORDER BY t.%[1]s%[3]s LIMIT 1 OFFSET %[4]s"
-	if s.lists == "" {
-		return fmt.Sprintf(inner, o.column, where, o.direction(), number)
+	one := "(SELECT t." + o.column + " AS at FROM tasks t WHERE %s AND %s ORDER BY t." + o.column + o.direction() + " LIMIT 1 OFFSET %s)"
+	if len(s.lists) == 0 {
+		return fmt.Sprintf(one, "true", where, number)
 	}
-	return fmt.Sprintf("SELECT e.at FROM %[5]s CROSS JOIN LATERAL ("+inner+") e ORDER BY e.at%[3]s LIMIT 1",
-		o.column, s.where(where), o.direction(), number, s.lists)
+	return fmt.Sprintf("SELECT e.at FROM (%s) e ORDER BY e.at%s LIMIT 1", s.each(one, where, number), o.direction())
 }
 
-func (s source) where(where string) string {
-	return strings.Join(append(slices.Clone(s.terms), where), " AND ")
+// each joins the lists. The first place in the text is for what makes a list.
+func (s source) each(text string, values ...any) string {
+	queries := make([]string, len(s.lists))
+	for i, list := range s.lists {
+		queries[i] = fmt.Sprintf(text, append([]any{list}, values...)...)
+	}
+	return strings.Join(queries, " UNION ALL ")
 }
 
 func distinct[T ~string](values []T) []string {

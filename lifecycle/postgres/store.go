@@ -89,8 +89,23 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 	// Statements are planned for the values at hand: batches differ in size by thousands, tables grow fast after a start, and the
 	// days to look at are values too. It also works behind connection poolers, which lose named statements.
 	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, setUp)
+		return err
+	}
 	return config, nil
 }
+
+// setUp keeps the database to the plans that the queries are written for: from an index, in its order, a few rows at a time. What it
+// knows of values may be old: a state that all tasks were in then may be rare now. It also makes the database give up a transaction
+// whose program hangs, so that its locks do not stop the others. Databases that do not know a setting do without.
+const setUp = `SELECT set_config(name, CASE name WHEN 'idle_in_transaction_session_timeout' THEN '60s'
+    WHEN 'max_parallel_workers_per_gather' THEN '0' ELSE 'off' END, false)
+FROM pg_settings WHERE name IN ('idle_in_transaction_session_timeout', 'max_parallel_workers_per_gather', 'jit',
+    'enable_seqscan', 'enable_bitmapscan')`
+
+// planFreely lifts setUp for a transaction that reads whole tables.
+const planFreely = `SELECT set_config(name, 'on', true) FROM pg_settings WHERE name IN ('enable_seqscan', 'enable_bitmapscan')`
 
 // Ping reports whether the database answers.
 func (s *Store) Ping(ctx context.Context) error { return s.wrap("ping", s.pool.Ping(ctx)) }

@@ -13,7 +13,7 @@ import (
 
 const (
 	selectTask   = `SELECT t.id, t.facts, ` + summaryList + ` FROM tasks t WHERE t.key = $1`
-	selectNewest = `SELECT m.stream, m.seq, m.facts FROM messages m JOIN streams s ON s.id = m.stream WHERE m.task = $1 AND m.task <> 0
+	selectNewest = `SELECT m.stream, m.seq, m.facts FROM (SELECT * FROM messages WHERE task = $1 AND task <> 0 OFFSET 0) m JOIN streams s ON s.id = m.stream
 ORDER BY m.generation DESC, s.epoch DESC, s.account DESC, s.domain DESC, s.name DESC, m.seq < 0 DESC, m.seq DESC LIMIT 200`
 )
 

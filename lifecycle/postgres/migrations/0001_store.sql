@@ -40,7 +40,7 @@ CREATE TABLE tasks (
 -- Ties of times are sorted when they are read: they are few, and ids are long.
 CREATE INDEX tasks_by_event ON tasks (last_event) WHERE listed;
 CREATE INDEX tasks_by_state ON tasks (state, last_event) WHERE listed;
-CREATE INDEX tasks_by_agent ON tasks (substring(agent, 1, 64), state, last_event) WHERE listed;
+CREATE INDEX tasks_by_agent ON tasks (substring(agent, 1, 64), last_event) WHERE listed;
 CREATE INDEX tasks_by_published ON tasks (published) WHERE listed;
 CREATE INDEX tasks_by_category ON tasks (substring(category, 1, 64), last_event) WHERE listed AND category <> '';
 CREATE INDEX tasks_unlisted ON tasks (last_event) WHERE NOT listed AND NOT claimed;
