@@ -1,0 +1,162 @@
+//go:build linux
+
+package torture
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"fleetglass/lifecycle"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// counts compares what the API counts with what it lists: by state, in all and per agent.
+func counts(t *testing.T, c client, tasks int) {
+	t.Helper()
+	rows, err := list[seenRow](t.Context(), c, "/api/v1/tasks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != tasks {
+		t.Errorf("%d tasks are listed, the fleet had %d", len(rows), tasks)
+	}
+	listed := map[string]map[string]int64{"": {}}
+	for _, row := range rows {
+		for _, agent := range []string{"", row.Agent} {
+			if listed[agent] == nil {
+				listed[agent] = map[string]int64{}
+			}
+			listed[agent][row.State]++
+		}
+	}
+	for agent, want := range listed {
+		var got struct{ Counts map[string]int64 }
+		path := "/api/v1/tasks/counts"
+		if agent != "" {
+			path += "?agent=" + agent
+		}
+		if err := c.get(t.Context(), path, &got); err != nil {
+			t.Fatal(err)
+		}
+		maps.DeleteFunc(got.Counts, func(_ string, n int64) bool { return n == 0 })
+		if diff := cmp.Diff(want, got.Counts); diff != "" {
+			t.Errorf("counts of %q (-list +counts):\n%s", agent, diff)
+		}
+	}
+	var quarantine page[struct{}]
+	if err := c.get(t.Context(), "/api/v1/quarantine", &quarantine); err != nil {
+		t.Fatal(err)
+	}
+	if quarantine.Total != 0 {
+		t.Errorf("%d lines are quarantined", quarantine.Total)
+	}
+}
+
+// metrics are all rollups.
+var metrics = []lifecycle.Metric{
+	lifecycle.MetricState, lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricFailedAttempts, lifecycle.MetricDied,
+	lifecycle.MetricCaughtByStream, lifecycle.MetricTasks, lifecycle.MetricDuplicates, lifecycle.MetricRunning,
+	lifecycle.MetricPublishedMin, lifecycle.MetricCompletedMin, lifecycle.MetricFailedMin,
+}
+
+// content is what a store answers, but for events.
+type content struct {
+	Rollups map[string]int64
+	Tasks   map[string]lifecycle.TaskRecord
+}
+
+func contentOf(ctx context.Context, store lifecycle.Reader, truth map[string]*told) (content, error) {
+	out := content{Rollups: map[string]int64{}, Tasks: map[string]lifecycle.TaskRecord{}}
+	tally, err := store.Rollups(ctx, metrics, 0, lifecycle.MicrosOf(time.Now().Add(time.Hour)), true)
+	if err != nil {
+		return out, err
+	}
+	for cell, n := range tally {
+		if n != 0 {
+			out.Rollups[fmt.Sprintf("%s %d %s %s", cell.Metric, cell.Bucket, cell.Agent, cell.Label)] = n
+		}
+	}
+	for id := range truth {
+		if out.Tasks[id], err = store.Task(ctx, id); err != nil {
+			return out, fmt.Errorf("task %s: %w", id, err)
+		}
+	}
+	return out, nil
+}
+
+// rebuild judges everything anew from the stored events and compares: nothing may change. Fleetglass must have been stopped.
+func rebuild(t *testing.T, g *glass, open func(*testing.T) lifecycle.Store, truth map[string]*told) {
+	t.Helper()
+	read := func() content {
+		store := open(t)
+		c, err := contentOf(t.Context(), store, truth)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	before := read()
+	g.run("rebuild")
+	if diff := cmp.Diff(before, read()); diff != "" {
+		t.Errorf("a rebuild changes answers (-before +after):\n%.4000s", diff)
+	}
+}
+
+// recount compares the rollups with the journal of the fleet.
+func recount(t *testing.T, store lifecycle.Reader, truth map[string]*told) {
+	t.Helper()
+	tally, err := store.Rollups(t.Context(), metrics, 0, lifecycle.MicrosOf(time.Now().Add(time.Hour)), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int64{}
+	for cell, n := range tally {
+		switch cell.Metric {
+		case lifecycle.MetricFailedAttempts, lifecycle.MetricDied, lifecycle.MetricState:
+			got[string(cell.Metric)+" "+cell.Label] += n
+		case lifecycle.MetricRunning, lifecycle.MetricDuplicates:
+		default:
+			got[string(cell.Metric)] += n
+		}
+	}
+	maps.DeleteFunc(got, func(_ string, n int64) bool { return n == 0 })
+	if diff := cmp.Diff(rollupsOf(truth), got); diff != "" {
+		t.Errorf("rollups (-the fleet +Fleetglass):\n%s", diff)
+	}
+}
+
+// rollupsOf is what the rollups must add up to.
+func rollupsOf(truth map[string]*told) map[string]int64 {
+	want := map[string]int64{}
+	for _, t := range truth {
+		state, _ := stateOf(t)
+		want["state "+string(state)]++
+		want["published"]++
+		want["published_m"]++
+		want["tasks"]++
+		want["caught_by_stream"] += int64(t.Duplicates)
+		switch state {
+		case lifecycle.StateCompleted:
+			want["completed"]++
+			want["completed_m"]++
+		case lifecycle.StateExhausted:
+			want["died exhausted"]++
+		}
+		for _, a := range t.Attempts {
+			switch end := endOf(a); end {
+			case lifecycle.EndNaked, lifecycle.EndTerminated, lifecycle.EndTimedOut:
+				want["failed_attempts "+string(end)]++
+				want["failed_m"]++
+			}
+		}
+	}
+	maps.DeleteFunc(want, func(_ string, n int64) bool { return n == 0 })
+	return want
+}
