@@ -64,12 +64,26 @@ func turnOf(e lifecycle.Event, t lifecycle.Trace, index int) int {
 		return e.Attempt
 	}
 	switch e.Kind {
+	case lifecycle.Delivered, lifecycle.AttemptUnanswered:
+		return deliveryTurn(e, t, index)
 	case lifecycle.Published, lifecycle.Repaired, lifecycle.PublishAttempted, lifecycle.NotStored, lifecycle.Orphaned, lifecycle.Adopted, lifecycle.ReportIngressAcked:
 		return 0
 	case lifecycle.CompletionRecorded, lifecycle.EffectLogged:
 		return attemptAt(t, index, e.At)
 	}
 	return end
+}
+
+// deliveryTurn is the attempt of a delivery that broker state showed without its number: the one with its consumer sequence.
+func deliveryTurn(e lifecycle.Event, t lifecycle.Trace, index int) int {
+	if index >= 0 && e.ConsumerSeq != 0 {
+		for _, a := range t.Messages[index].Attempts {
+			if a.ConsumerSeq == e.ConsumerSeq {
+				return a.N
+			}
+		}
+	}
+	return attemptAt(t, index, e.At)
 }
 
 // attemptAt is the attempt of a message that had begun at an instant.
@@ -91,6 +105,31 @@ func Events(placed []Placed) []lifecycle.Event {
 	out := make([]lifecycle.Event, len(placed))
 	for i, p := range placed {
 		out[i] = p.Event
+	}
+	return out
+}
+
+// caughtLook is how a publish that the stream swallowed looks.
+var caughtLook = look{"m-dup", "dup", "duplicate caught"}
+
+// caughtPublishes are the publish attempts of a message id beyond its stored messages, in order of time: the stream swallowed them.
+func caughtPublishes(events []Placed, t lifecycle.Trace) map[lifecycle.EventID]bool {
+	attempts := map[string][]lifecycle.Event{}
+	for _, e := range events {
+		if e.Kind == lifecycle.PublishAttempted && e.Detail.MsgID != "" {
+			attempts[e.Detail.MsgID] = append(attempts[e.Detail.MsgID], e.Event)
+		}
+	}
+	out := map[lifecycle.EventID]bool{}
+	for id, seen := range attempts {
+		stored := len(t.Facts.Publishes[id].Stored)
+		if stored == 0 || len(seen) <= stored {
+			continue
+		}
+		slices.SortFunc(seen, func(a, b lifecycle.Event) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID)) })
+		for _, e := range seen[stored:] {
+			out[e.ID] = true
+		}
 	}
 	return out
 }

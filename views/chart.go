@@ -64,7 +64,7 @@ func (c Chart) top() int64 {
 		return chartGuides
 	}
 	step := math.Pow(10, math.Floor(math.Log10(float64(most)/chartGuides)))
-	for _, f := range []float64{1, 2, 2.5, 5, 10} {
+	for _, f := range []float64{1, 2, 2.5, 3, 4, 5, 10} {
 		if s := step * f; s*chartGuides >= float64(most) && s == math.Trunc(s) {
 			return int64(s) * chartGuides
 		}

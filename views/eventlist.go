@@ -20,6 +20,7 @@ type EventRow struct {
 	First  bool             // There is no line before.
 	Href   string
 	On     bool // Selected.
+	Caught bool // A publish that the stream swallowed.
 }
 
 // EventRows writes the events of a story as lines: heads of messages and attempts between them, runs of heartbeats as one line when
@@ -28,6 +29,7 @@ func EventRows(events []Placed, t lifecycle.Trace, selected lifecycle.EventID, f
 	var out []EventRow
 	var group string
 	var last lifecycle.Micros
+	caught := caughtPublishes(events, t)
 	gaps := slices.Clone(t.Gaps)
 	slices.Reverse(gaps)
 	for _, e := range events {
@@ -50,7 +52,7 @@ func EventRows(events []Placed, t lifecycle.Trace, selected lifecycle.EventID, f
 			last = e.At
 			continue
 		}
-		row := EventRow{Event: e.Event, Until: e.At, After: e.At.Sub(last), First: !last.Known(), Href: href(e.ID), On: e.ID == selected}
+		row := EventRow{Event: e.Event, Until: e.At, After: e.At.Sub(last), First: !last.Known(), Href: href(e.ID), On: e.ID == selected, Caught: caught[e.ID]}
 		if head && row.After < 0 { // Another message or attempt may begin before the last line of the one before.
 			row.First = true
 		}
@@ -99,6 +101,7 @@ type EventPanel struct {
 	Raw        string // The line, printable; empty when none is kept.
 	RawCut     bool   // Raw is the beginning only.
 	MaxDeliver int
+	Caught     bool // A publish that the stream swallowed.
 }
 
 // maxRaw is how much of a raw line the panel shows, in bytes.
@@ -110,6 +113,27 @@ func RawText(raw []byte) (text string, cut bool) {
 		raw, cut = raw[:maxRaw], true
 	}
 	return TextOf(raw), cut
+}
+
+func (r EventRow) look() look {
+	if r.Caught {
+		return caughtLook
+	}
+	return kindLook(r.Event.Kind)
+}
+
+func (p EventPanel) look() look {
+	if p.Caught {
+		return caughtLook
+	}
+	return kindLook(p.Event.Kind)
+}
+
+func (p EventPanel) meaning() string {
+	if p.Caught {
+		return "The same message id was published again. The stream swallowed it: nothing was stored."
+	}
+	return KindMeaning(p.Event.Kind)
 }
 
 func afterText(r EventRow) string {

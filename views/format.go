@@ -133,11 +133,11 @@ func (e Env) zoneName(at lifecycle.Micros) string {
 
 func (e Env) ago(at lifecycle.Micros) string {
 	d := e.Now.Sub(at)
-	if d < 0 {
-		if d > -2*time.Second {
-			return "now"
-		}
+	switch {
+	case d < -time.Second:
 		return "in " + Age(-d)
+	case d < time.Second:
+		return "now"
 	}
 	return Age(d) + " ago"
 }

@@ -120,7 +120,7 @@ func InFlight(p InFlightPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<div class=\"table-wrap\" tabindex=\"0\" role=\"group\" aria-label=\"Leases\" id=\"leases\" data-live><table class=\"table cards leases\" role=\"table\" data-rows><caption class=\"vh\">Leases held now, stale kinds first, by time to the deadline</caption> <thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\">Task</th><th role=\"columnheader\" scope=\"col\" class=\"num\" aria-sort=\"ascending\">Left</th><th role=\"columnheader\" scope=\"col\">Since last sign, deadline at the line</th><th role=\"columnheader\" scope=\"col\">Agent, owner</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Attempt</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Held</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Heartbeat</th><th role=\"columnheader\" scope=\"col\">Next by itself</th></tr></thead> ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<div class=\"table-wrap\" tabindex=\"0\" role=\"group\" aria-label=\"Leases\" id=\"leases\" data-live><table class=\"table cards leases\" role=\"table\" data-rows><caption class=\"vh\">Leases held now, stale kinds first, by time to the deadline</caption> <thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\">Task</th><th role=\"columnheader\" scope=\"col\" class=\"num\" aria-sort=\"ascending\">Left</th><th role=\"columnheader\" scope=\"col\">Since last sign, deadline at the line</th><th role=\"columnheader\" scope=\"col\">Agent, owner</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Attempt</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Held</th><th role=\"columnheader\" scope=\"col\" class=\"num skip-lg\">Heartbeat</th><th role=\"columnheader\" scope=\"col\">Next by itself</th></tr></thead> ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -536,7 +536,7 @@ func leaseRow(r LeaseRow) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 43, "</td><td role=\"cell\" class=\"num mono\" data-label=\"heartbeat\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 43, "</td><td role=\"cell\" class=\"num mono skip-lg\" data-label=\"heartbeat\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -1050,7 +1050,7 @@ func eventRow(r EventRow, full bool) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			l := kindLook(r.Event.Kind)
+			l := r.look()
 			var templ_7745c5c3_Var43 = []any{templ.KV("on", r.On)}
 			templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var43...)
 			if templ_7745c5c3_Err != nil {
@@ -1335,7 +1335,7 @@ func eventDetail(p EventPanel) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		e := p.Event
-		l := kindLook(e.Kind)
+		l := p.look()
 		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 100, "<aside class=\"panel\" aria-labelledby=\"evd\" id=\"event\"><header>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -1446,9 +1446,9 @@ func eventDetail(p EventPanel) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var63 string
-		templ_7745c5c3_Var63, templ_7745c5c3_Err = templ.JoinStringErrs(KindMeaning(e.Kind))
+		templ_7745c5c3_Var63, templ_7745c5c3_Err = templ.JoinStringErrs(p.meaning())
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `task.templ`, Line: 335, Col: 27}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `task.templ`, Line: 335, Col: 19}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var63))
 		if templ_7745c5c3_Err != nil {

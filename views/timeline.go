@@ -79,7 +79,7 @@ const (
 
 // LayoutTimeline places a trace. Events give heartbeats and what the facts do not keep one by one; href is the address of an event.
 func LayoutTimeline(t lifecycle.Trace, events []Placed, zone *time.Location, squeeze bool, href func(lifecycle.EventID) string) Timeline {
-	b := builder{trace: t, turns: map[turn][]lifecycle.Event{}, href: href, zone: zone}
+	b := builder{trace: t, turns: map[turn][]lifecycle.Event{}, href: href, zone: zone, caught: caughtPublishes(events, t)}
 	for _, e := range events {
 		b.turns[turn{e.Index, e.Turn}] = append(b.turns[turn{e.Index, e.Turn}], e.Event)
 	}
@@ -107,13 +107,14 @@ func LayoutTimeline(t lifecycle.Trace, events []Placed, zone *time.Location, squ
 }
 
 type builder struct {
-	trace lifecycle.Trace
-	turns map[turn][]lifecycle.Event
-	href  func(lifecycle.EventID) string
-	zone  *time.Location
-	scale scale
-	tl    Timeline
-	y     float64
+	trace  lifecycle.Trace
+	turns  map[turn][]lifecycle.Event
+	caught map[lifecycle.EventID]bool
+	href   func(lifecycle.EventID) string
+	zone   *time.Location
+	scale  scale
+	tl     Timeline
+	y      float64
 }
 
 // turn is a message and an attempt of it.
@@ -170,7 +171,7 @@ func (b *builder) message(i int, m lifecycle.MessageTrace) {
 		end = max(m.Verdict.Since, start)
 	}
 	lane.Bars = append(lane.Bars, b.bar("life", start, end, ""))
-	b.messageMarks(&lane, i, m)
+	b.messageMarks(&lane, i)
 	b.y += lane.H
 	b.tl.Lanes = append(b.tl.Lanes, lane)
 	for _, a := range m.Attempts {
@@ -211,44 +212,27 @@ func (b *builder) bar(kind string, from, to lifecycle.Micros, text string) bar {
 }
 
 // messageMarks puts what concerns the message as a whole on its lane.
-func (b *builder) messageMarks(lane *Lane, i int, m lifecycle.MessageTrace) {
-	caught := b.caughtPublishes(i, m)
+func (b *builder) messageMarks(lane *Lane, i int) {
+	var caught []lifecycle.Event
 	for _, e := range slices.Concat(b.turns[turn{i, 0}], b.turns[turn{i, end}]) {
 		switch e.Kind {
 		case lifecycle.Published, lifecycle.Repaired, lifecycle.MaxDeliveries, lifecycle.DeadLettered, lifecycle.Vanished, lifecycle.Orphaned,
 			lifecycle.Adopted, lifecycle.AckRefuted, lifecycle.ConsumerRecreated:
 			lane.Marks = append(lane.Marks, b.mark(e))
+		case lifecycle.PublishAttempted:
+			if b.caught[e.ID] {
+				mk := b.mark(e)
+				mk.Look = caughtLook
+				mk.Label = e.At.Time().In(b.zone).Format("15:04:05") + " " + caughtLook.Word
+				lane.Marks = append(lane.Marks, mk)
+				caught = append(caught, e)
+			}
 		}
-	}
-	for _, e := range caught {
-		mk := b.mark(e)
-		mk.Look = look{"m-dup", "dup", "duplicate publish caught"}
-		mk.Label = "duplicate publish caught by the stream"
-		lane.Marks = append(lane.Marks, mk)
 	}
 	if n := len(caught); n > 0 {
 		lane.label(b.scale.x(caught[n-1].At), numbered(int64(n), "duplicate caught", "duplicates caught"), "dup")
 	}
 	lane.Marks = thinMarks(lane.Marks)
-}
-
-// caughtPublishes are the publish attempts of this message's id beyond the stored messages.
-func (b *builder) caughtPublishes(i int, m lifecycle.MessageTrace) []lifecycle.Event {
-	if m.Facts.Stored == nil || m.Facts.Stored.MsgID == "" {
-		return nil
-	}
-	var attempts []lifecycle.Event
-	for _, e := range b.turns[turn{i, 0}] {
-		if e.Kind == lifecycle.PublishAttempted && e.Detail.MsgID == m.Facts.Stored.MsgID {
-			attempts = append(attempts, e)
-		}
-	}
-	stored := len(b.trace.Facts.Publishes[m.Facts.Stored.MsgID].Stored)
-	if len(attempts) <= stored {
-		return nil
-	}
-	slices.SortFunc(attempts, func(a, b lifecycle.Event) int { return int(min(1, max(-1, a.At-b.At))) })
-	return attempts[stored:]
 }
 
 func (b *builder) mark(e lifecycle.Event) mark {
@@ -293,6 +277,7 @@ func (b *builder) attempt(i int, m lifecycle.MessageTrace, a lifecycle.Attempt) 
 	}
 	b.attemptLease(&lane, m, a, lastSign)
 	b.attemptMarks(&lane, b.turns[turn{i, a.N}])
+	lane.clearText()
 	b.endLabel(&lane, a)
 	b.y += lane.H
 	b.tl.Lanes = append(b.tl.Lanes, lane)
@@ -381,6 +366,18 @@ func (b *builder) attemptMarks(lane *Lane, events []lifecycle.Event) {
 	}
 	lane.Beats = thinBeats(lane.Beats)
 	lane.Marks = append(lane.Marks, thinMarks(marks)...)
+}
+
+// clearText takes the text out of a bar where a mark would cover it.
+func (l *Lane) clearText() {
+	const room = 0.08
+	for i := range l.Bars {
+		for _, m := range l.Marks {
+			if at := m.X - l.Bars[i].X; !m.Low && at > -0.01 && at < room {
+				l.Bars[i].Text = ""
+			}
+		}
+	}
 }
 
 // endLabel says at the end of the bar how the attempt ended, where there is room; the name of the lane says it in any case.

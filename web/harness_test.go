@@ -1,6 +1,8 @@
 package web_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"net/http"
@@ -260,4 +262,13 @@ func (b *tab) enter(t testing.TB) {
 			t.Fatalf("press Enter: %v", err)
 		}
 	}
+}
+
+// gzipped is the size of text once it is compressed as servers do.
+func gzipped(text []byte) int {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, _ = w.Write(text)
+	_ = w.Close()
+	return out.Len()
 }

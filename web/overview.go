@@ -102,10 +102,17 @@ func overviewStats(b *board, day lifecycle.Tally) []views.Stat {
 		{Href: "/in-flight", Icon: "processing", Tone: "run", Label: "In flight", Value: views.Count(int64(held)), Detail: counted(waiting, "task waits", "tasks wait")},
 		{Href: "/in-flight", Icon: "stale", Tone: "bad", Label: "Stale", Value: views.Count(int64(stale)), Loud: stale > 0, Detail: staleDetail(stale, presumed)},
 		{Href: "/tasks?state=exhausted", Icon: "exhausted", Tone: "bad", Label: "Exhausted, not in DLQ", Value: views.Count(exhausted), Loud: exhausted > 0, Detail: "attempts used up or terminated"},
-		{Href: "/dlq", Icon: "dlq", Tone: "dead", Label: "Dead-lettered", Value: views.Count(dead), Detail: counted(unknown, "more with unknown outcome", "more with unknown outcome")},
+		{Href: "/dlq", Icon: "dlq", Tone: "dead", Label: "Dead-lettered", Value: views.Count(dead), Detail: unknownDetail(unknown)},
 		{Href: "/duplicates", Icon: "duplicates", Tone: "dup", Label: "Duplicates caught", Value: views.Count(caught), Detail: "24 h, by the stream"},
 		{Href: "/tasks?state=completed", Icon: "completed", Tone: "ok", Label: "Completed", Value: views.Count(completed), Detail: "24 h, of " + views.Count(sum(day, lifecycle.MetricPublished, "*")) + " published"},
 	}
+}
+
+func unknownDetail(n int64) string {
+	if n == 0 {
+		return "an entry exists"
+	}
+	return views.Count(n) + " more with unknown outcome"
 }
 
 func staleDetail(stale, presumed int) string {

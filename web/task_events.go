@@ -32,6 +32,9 @@ func (w *Web) timelineTab(ctx context.Context, p *views.TaskPage, v *taskView) e
 		p.Events.Older = v.address(url.Values{"tab": {"events"}})
 	}
 	p.Events.Panel, err = w.panel(ctx, v, events, selected, href)
+	if p.Events.Panel != nil {
+		p.Events.Panel.Caught = slices.ContainsFunc(all, func(r views.EventRow) bool { return r.On && r.Caught })
+	}
 	return err
 }
 

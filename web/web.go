@@ -82,6 +82,7 @@ func (w *Web) Register(r gin.IRouter) {
 
 // NotFound answers an address that no page has, for [gin.Engine.NoRoute].
 func (w *Web) NotFound(c *gin.Context) {
+	protect(c)
 	w.fail(c, lifecycle.ErrNotFound)
 }
 
@@ -89,12 +90,16 @@ func (w *Web) NotFound(c *gin.Context) {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
+func protect(c *gin.Context) {
+	h := c.Writer.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin")
+}
+
 func (w *Web) page(r gin.IRouter, path string, h func(*gin.Context) error) {
 	serve := func(c *gin.Context) {
-		header := c.Writer.Header()
-		header.Set("Content-Security-Policy", policy)
-		header.Set("X-Content-Type-Options", "nosniff")
-		header.Set("Referrer-Policy", "same-origin")
+		protect(c)
 		if err := h(c); err != nil {
 			w.fail(c, err)
 		}

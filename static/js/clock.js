@@ -28,7 +28,7 @@ function tick() {
   const now = serverNow();
   for (const t of document.querySelectorAll("time[data-ago]")) {
     const seconds = (now - Date.parse(t.dateTime)) / 1000;
-    put(t, seconds >= 0 ? `${age(seconds)} ago` : seconds > -2 ? "now" : `in ${age(-seconds)}`);
+    put(t, seconds >= 1 ? `${age(seconds)} ago` : seconds >= -1 ? "now" : `in ${age(-seconds)}`);
   }
   for (const t of document.querySelectorAll("[data-deadline]")) {
     const left = (Date.parse(t.dataset.deadline) - now) / 1000;

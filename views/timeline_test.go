@@ -1,0 +1,164 @@
+package views
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"fleetglass/lifecycle"
+)
+
+var tasks = lifecycle.StreamID{Name: "TASKS"}
+
+// twoMessages is a task that was handed back, ran again, died, and was retried; times in seconds.
+func twoMessages() ([]lifecycle.Event, lifecycle.Trace) {
+	at := func(s int) lifecycle.Micros { return lifecycle.MicrosOf(time.Unix(1_800_000_000+int64(s), 0)) }
+	var events []lifecycle.Event
+	add := func(kind lifecycle.Kind, p lifecycle.Provenance, seq uint64, attempt, s int, d lifecycle.Detail) {
+		e := lifecycle.Event{ID: lifecycle.EventID(len(events) + 1), Kind: kind, Provenance: p, At: at(s), TaskID: "t", Attempt: attempt, Detail: d}
+		if seq > 0 {
+			e.Message, e.ConsumerSeq = lifecycle.MessageKey{Stream: tasks, Seq: seq}, uint64(attempt)+seq*10
+		}
+		events = append(events, e)
+	}
+	add(lifecycle.PublishAttempted, lifecycle.Observed, 0, 0, 0, lifecycle.Detail{MsgID: "t"})
+	add(lifecycle.Published, lifecycle.Observed, 1, 0, 0, lifecycle.Detail{MsgID: "t"})
+	add(lifecycle.Delivered, lifecycle.Broker, 1, 1, 10, lifecycle.Detail{Exact: true})
+	add(lifecycle.PublishAttempted, lifecycle.Observed, 0, 0, 12, lifecycle.Detail{MsgID: "t"})
+	add(lifecycle.Heartbeat, lifecycle.Observed, 1, 1, 15, lifecycle.Detail{})
+	add(lifecycle.ReportStepIntent, lifecycle.Reported, 0, 1, 16, lifecycle.Detail{MsgID: "t", Tool: "cms"})
+	add(lifecycle.Naked, lifecycle.Observed, 1, 1, 20, lifecycle.Detail{})
+	add(lifecycle.Delivered, lifecycle.Broker, 1, 2, 30, lifecycle.Detail{Exact: true})
+	add(lifecycle.Terminated, lifecycle.Observed, 1, 2, 40, lifecycle.Detail{Reason: "no"})
+	add(lifecycle.DeadLettered, lifecycle.Recorded, 1, 0, 41, lifecycle.Detail{})
+	add(lifecycle.PublishAttempted, lifecycle.Observed, 0, 0, 50, lifecycle.Detail{MsgID: "t:r1"})
+	add(lifecycle.Published, lifecycle.Observed, 2, 0, 50, lifecycle.Detail{MsgID: "t:r1", Generation: 1})
+	add(lifecycle.Delivered, lifecycle.Broker, 2, 1, 60, lifecycle.Detail{Exact: true})
+	add(lifecycle.CompletionRecorded, lifecycle.Recorded, 0, 0, 79, lifecycle.Detail{})
+	add(lifecycle.Acked, lifecycle.Observed, 2, 1, 80, lifecycle.Detail{})
+	fold := lifecycle.NewFold()
+	fold.Assign(events)
+	for _, e := range events {
+		fold.Add(e)
+	}
+	changes := fold.Changes()
+	record := lifecycle.TaskRecord{Facts: changes.Tasks[0].Facts, Summary: changes.Tasks[0].Summary}
+	for _, m := range changes.Messages {
+		record.Messages = append(record.Messages, m.Facts)
+	}
+	return events, lifecycle.AssembleTrace(lifecycle.TraceInput{Record: record, Now: at(100)})
+}
+
+func href(id lifecycle.EventID) string { return "#ev-" + id.String() }
+
+func TestAStoryIsToldByMessageAndAttempt(t *testing.T) {
+	t.Parallel()
+	events, trace := twoMessages()
+	var got []string
+	for _, r := range EventRows(Arrange(events, trace), trace, 0, true, href) {
+		if r.Group != "" {
+			got = append(got, "## "+r.Group)
+			continue
+		}
+		got = append(got, r.look().Word+" "+afterText(r))
+	}
+	want := []string{
+		"## Message 1 · TASKS:1", "publish attempt ", "published +0 ms", "duplicate caught +12 s",
+		"## Message 1 · TASKS:1 · attempt 1 · nak", "delivered ", "heartbeat +5.0 s", "step intent +1.0 s", "nak +4.0 s",
+		"## Message 1 · TASKS:1 · attempt 2 · terminated", "delivered +10 s", "term +10 s",
+		"## Message 1 · TASKS:1 · after its attempts", "dead-lettered +1.0 s",
+		"## Message 2 · TASKS:2 · generation 1", "publish attempt +9.0 s", "published +0 ms",
+		"## Message 2 · TASKS:2 · attempt 1 · acked", "delivered +10 s", "completion recorded +19 s", "ack +1.0 s",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}
+
+func TestALaneForEachMessageAndAttempt(t *testing.T) {
+	t.Parallel()
+	events, trace := twoMessages()
+	tl := LayoutTimeline(trace, Arrange(events, trace), time.UTC, false, href)
+	var got []string
+	for _, l := range tl.Lanes {
+		line := l.Name + ":"
+		for _, b := range l.Bars {
+			line += " " + b.Kind
+		}
+		for _, m := range l.Marks {
+			line += " [" + m.Look.Word + "]"
+		}
+		got = append(got, fmt.Sprintf("%s %d beats", line, len(l.Beats)))
+	}
+	want := []string{
+		"Message 1: life [published] [duplicate caught] [dead-lettered] 0 beats",
+		"Attempt 1: waiting running [step intent] [nak] 1 beats",
+		"Attempt 2: waiting running [term] 0 beats",
+		"Message 2: life [published] 0 beats",
+		"Attempt 1: waiting running [completion recorded] [ack] 0 beats",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("lanes (-want +got):\n%s", diff)
+	}
+}
+
+func TestAScaleNeverTurnsBack(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		instant := rapid.Int64Range(1, 1_000_000)
+		from := lifecycle.Micros(instant.Draw(t, "from"))
+		to := from + lifecycle.Micros(instant.Draw(t, "length"))
+		var busy []interval
+		for range rapid.IntRange(0, 6).Draw(t, "busy") {
+			a := from + lifecycle.Micros(rapid.Int64Range(0, int64(to-from)).Draw(t, "begin"))
+			busy = append(busy, interval{a, min(to, a+lifecycle.Micros(instant.Draw(t, "for")))})
+		}
+		for name, s := range map[string]scale{"linear": linear(from, to), "squeezed": squeezed(from, to, busy)} {
+			last := 0.0
+			for i := range 50 {
+				x := s.x(from + (to-from)*lifecycle.Micros(i)/49)
+				if x < last || x < 0 || x > 1 {
+					t.Fatalf("%s: x went from %v to %v", name, last, x)
+				}
+				last = x
+			}
+		}
+	})
+}
+
+func TestALeaseBarShowsWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	now := lifecycle.Micros(1e12)
+	for _, test := range []struct {
+		left, wait time.Duration
+		want       leaseShape
+	}{
+		{time.Minute, 2 * time.Minute, leaseShape{held: 0.35, words: "1m 00s to the deadline"}},
+		{0, 2 * time.Minute, leaseShape{held: 0.7, words: "0 ms to the deadline"}},
+		{-time.Minute, 5 * time.Minute, leaseShape{held: 0.7, over: 0.14, words: "1m 00s past the deadline"}},
+		{-time.Hour, time.Minute, leaseShape{held: 0.7, over: 0.3, words: "1h 00m past the deadline"}},
+	} {
+		l := lifecycle.Lease{Deadline: now.Add(test.left), Wait: test.wait}
+		got := leaseGeometry(l, now)
+		got.held, got.over = float64(int(got.held*1000+0.5))/1000, float64(int(got.over*1000+0.5))/1000
+		if got != test.want {
+			t.Errorf("%v left of %v: got %+v, want %+v", test.left, test.wait, got, test.want)
+		}
+	}
+	if got := leaseGeometry(lifecycle.Lease{}, now).words; got != "The wait of the consumer is not known" {
+		t.Errorf("without a deadline: got %q", got)
+	}
+}
+
+func TestAChartReachesARoundNumber(t *testing.T) {
+	t.Parallel()
+	for most, want := range map[int64]int64{0: 4, 3: 4, 5: 8, 12: 12, 13: 16, 74: 80, 999: 1000, 1001: 1200} {
+		c := Chart{Series: []Series{{Name: "n", Tone: "ok"}}, Buckets: []Bucket{{Values: []int64{most}}}}
+		if got := c.top(); got != want {
+			t.Errorf("top for %d: got %d, want %d", most, got, want)
+		}
+	}
+}

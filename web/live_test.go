@@ -1,0 +1,103 @@
+package web_test
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"fleetglass/lifecycle"
+	"fleetglass/views"
+	"fleetglass/web/webtest"
+)
+
+// stream reads server-sent events until the test ends.
+func stream(t *testing.T, s *site, lastID string) <-chan map[string]string {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/live", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lastID != "" {
+		r.Header.Set("Last-Event-ID", lastID)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := answer.Header.Get("Content-Type"); got != "text/event-stream" {
+		t.Fatalf("content type: got %q", got)
+	}
+	out, ended := make(chan map[string]string, 16), make(chan struct{})
+	t.Cleanup(func() {
+		stop()
+		<-ended
+	})
+	go func() {
+		defer close(ended)
+		defer func() { _ = answer.Body.Close() }()
+		event := map[string]string{}
+		lines := bufio.NewScanner(answer.Body)
+		for lines.Scan() {
+			if lines.Text() == "" {
+				if event["id"] != "" {
+					out <- event
+				}
+				event = map[string]string{}
+				continue
+			}
+			name, value, _ := strings.Cut(lines.Text(), ": ")
+			event[name] = value
+		}
+	}()
+	return out
+}
+
+func next(t *testing.T, events <-chan map[string]string) map[string]string {
+	t.Helper()
+	select {
+	case e := <-events:
+		return e
+	case <-time.After(10 * time.Second):
+		t.Fatal("no event within ten seconds")
+		return nil
+	}
+}
+
+func TestTheStreamMergesChangesAndResumes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch)
+	events := stream(t, s, "")
+	s.append(t, newTask(s, "tsk-1"))
+	first := next(t, events)
+	if first["event"] != "change" || !strings.Contains(first["data"], views.Key("t", "tsk-1")) {
+		t.Errorf("first change: got %v", first)
+	}
+	for range 200 { // Far more than one a second: they come as one.
+		s.append(t, acked(t, s, "tsk-77d0ab"))
+		s.append(t, lifecycle.Batch{Events: []lifecycle.Event{beat(s)}})
+	}
+	merged := next(t, events)
+	if merged["event"] != "change" || strings.Count(merged["data"], views.Key("t", "tsk-d3380f")) != 1 {
+		t.Errorf("merged change: got %v", merged)
+	}
+	if got := next(t, stream(t, s, first["id"])); !strings.Contains(got["data"], views.Key("t", "tsk-d3380f")) {
+		t.Errorf("resumed after the first change: got %v", got)
+	}
+	if got := next(t, stream(t, s, "another-process-7")); got["event"] != "reset" {
+		t.Errorf("a position that is not known: got %v, want a reset", got)
+	}
+}
+
+var beats int
+
+func beat(s *site) lifecycle.Event {
+	beats++
+	s.clock.Advance(time.Millisecond)
+	return lifecycle.Event{ID: lifecycle.NewEventID("beat", s.clock.Now().String()), At: lifecycle.MicrosOf(s.clock.Now()), Kind: lifecycle.Heartbeat, Provenance: lifecycle.Observed,
+		Source: "OBS_ACK", SourceSeq: uint64(2_000_000 + beats), TaskID: "tsk-d3380f", Message: lifecycle.MessageKey{Stream: webtest.Tasks, Seq: 48_607}, Agent: "marketing",
+		Consumer: "marketing-task-worker", ConsumerSeq: 486_071, Attempt: 1}
+}
