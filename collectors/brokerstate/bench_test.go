@@ -40,7 +40,7 @@ type store interface {
 	Payload(ctx context.Context, k lifecycle.MessageKey) (lifecycle.Payload, error)
 }
 
-func newStore(t *testing.T) store {
+func newStore(t testing.TB) store {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "fleetglass.db")})
 	if err != nil {
@@ -56,7 +56,7 @@ func newStore(t *testing.T) store {
 
 // bench is a provisioned broker, a store, and the collectors of a fleet.
 type bench struct {
-	t     *testing.T
+	t     testing.TB
 	srv   *embednats.Server
 	js    jetstream.JetStream
 	store store
@@ -68,12 +68,12 @@ type bench struct {
 	taken map[string][]time.Time // When agents got a task, attempt by attempt.
 }
 
-func newBench(t *testing.T) *bench {
+func newBench(t testing.TB) *bench {
 	t.Helper()
 	return benchOn(t, testkit.Broker(t), newStore(t))
 }
 
-func benchOn(t *testing.T, srv *embednats.Server, s store) *bench {
+func benchOn(t testing.TB, srv *embednats.Server, s store) *bench {
 	t.Helper()
 	b := &bench{t: t, srv: srv, js: testkit.JetStream(t, srv), store: s, taken: map[string][]time.Time{}}
 	contract := fleet.NewContract("")
@@ -179,7 +179,7 @@ func (b *bench) trace(task string) string {
 }
 
 // expect waits until the trace of a task is as wanted.
-func (b *bench) expect(t *testing.T, task, want string) {
+func (b *bench) expect(t testing.TB, task, want string) {
 	t.Helper()
 	testkit.Eventually(t, patience, func() error {
 		if got := b.trace(task); got != want {

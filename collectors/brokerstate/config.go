@@ -41,7 +41,7 @@ type Config struct {
 	NotStored time.Duration // Optional; default 10 s. How old a publish attempt is before it is called not stored.
 	PageSize  int           // Optional; default 1000. Rows asked of the store, and messages read from the broker, at a time.
 	// Details is the number of deleted sequences up to which the broker is asked to list them. Beyond it the stream is walked a page at a
-	// time; a negative number always walks. Optional; default 50,000, which is about 350 KB and 10 ms.
+	// time; a negative number always walks. Optional; default 50,000, which is about 350 KB and 6 ms.
 	Details int
 	Logger  *slog.Logger     // Optional; default discards.
 	Now     func() time.Time // Optional; default time.Now. For health only: all rules use the broker's time.

@@ -69,7 +69,7 @@ func TestMessagesThatLeaveTheStreamUnansweredAreGoneForAReason(t *testing.T) {
 		}},
 		{"purge", "outcome_unknown (vanished) [vanished]\ngone: stream purged or message deleted: no worker ever had it", func(b *bench, a *agent) {
 			a.publish("purge")
-			b.expect(b.t, "purge", "published (stored)")
+			b.expect(t, "purge", "published (stored)")
 			a.must(a.js.PurgeStream("TASKS"))
 		}},
 		{"deletion", "outcome_unknown (vanished) [vanished]\ngone: stream purged or message deleted: no worker ever had it", func(b *bench, a *agent) {
@@ -80,14 +80,14 @@ func TestMessagesThatLeaveTheStreamUnansweredAreGoneForAReason(t *testing.T) {
 		}},
 		{"stream", "outcome_unknown (vanished) [vanished]\ngone: stream deleted", func(b *bench, a *agent) {
 			a.publish("stream")
-			b.expect(b.t, "stream", "published (stored)")
+			b.expect(t, "stream", "published (stored)")
 			a.must(a.js.DeleteStream("TASKS"))
 		}},
 		{"deadletter", "exhausted (max deliveries) [vanished silent_attempt]\n1 timed_out exact silent\ngone: deleted after its last attempt", func(b *bench, a *agent) {
 			a.works(nats.ConsumerConfig{MaxDeliver: 1, AckWait: 200 * time.Millisecond})
 			seq := a.publish("deadletter")
 			a.take(time.Second)
-			b.expect(b.t, "deadletter", "exhausted (max deliveries) [silent_attempt]\n1 timed_out exact silent")
+			b.expect(t, "deadletter", "exhausted (max deliveries) [silent_attempt]\n1 timed_out exact silent")
 			a.must(a.js.DeleteMsg("TASKS", seq))
 		}},
 	} {

@@ -11,6 +11,7 @@ type Look struct {
 	Stream      lifecycle.StreamID // The incarnation that lives now.
 	ConsumersAt lifecycle.Micros   // When the consumers were listed.
 	At          lifecycle.Micros   // When the stream was asked, not before ConsumersAt.
+	Msgs        uint64
 	FirstSeq    uint64
 	LastSeq     uint64
 	Limits      Limits

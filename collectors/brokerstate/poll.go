@@ -24,8 +24,9 @@ type memory struct {
 	events    drain
 	publishes drain
 
-	deleted  int                         // Deleted sequences at the last look.
-	cursor   uint64                      // Where the next page of the stream begins.
+	state    jetstream.StreamState // Of the stream at the last look, with the list of deleted sequences if it was asked for.
+	cursor   uint64                // Where the next page of the stream begins.
+	sweep    sweep
 	missing  map[uint64]lifecycle.Micros // Open messages that are not in the stream, since when.
 	settled  map[uint64]lifecycle.Micros // Messages in the stream that the store calls settled, until when not to be asked about again.
 	answered map[string]uint64           // By consumer: the delivery of which the time has been looked for.
@@ -91,7 +92,7 @@ func (c *Collector) load(ctx context.Context) error {
 
 // forget drops what was remembered of another incarnation.
 func (m *memory) forget(stream lifecycle.StreamID) {
-	m.stream, m.deleted, m.cursor, m.looks, m.seen = stream, 0, 0, nil, sequences{}
+	m.stream, m.state, m.cursor, m.sweep, m.looks, m.seen = stream, jetstream.StreamState{}, 0, sweep{}, nil, sequences{}
 	m.missing, m.settled, m.answered = map[uint64]lifecycle.Micros{}, map[uint64]lifecycle.Micros{}, map[string]uint64{}
 }
 
@@ -103,6 +104,7 @@ type poll struct {
 	saw     Look
 	facts   Facts
 	to      uint64   // Last sequence of the page that the poll covers; it begins at the cursor.
+	swept   bool     // A page was read; while nothing changes it need not be.
 	unknown []uint64 // Messages in the stream that the store has never heard of.
 
 	repaired map[uint64]bool // Messages read from the stream in this poll.
@@ -136,6 +138,7 @@ func (p *poll) look(ctx context.Context, life collectors.Life) error {
 		return errRestless
 	}
 	p.saw = lookOf(id, p.info, consumers)
+	seen.sweep.look(p.saw)
 	p.batch.Consumers = changedConsumers(seen.consumers, id, consumers, p.saw.At)
 	for _, known := range seen.consumers {
 		if known.Gone && known.Stream == id {
@@ -151,7 +154,7 @@ func (p *poll) look(ctx context.Context, life collectors.Life) error {
 func lookOf(id lifecycle.StreamID, info *jetstream.StreamInfo, consumers []Consumer) Look {
 	cfg, s, at := info.Config, info.State, lifecycle.MicrosOf(info.TimeStamp)
 	look := Look{
-		Stream: id, ConsumersAt: at, At: at, FirstSeq: s.FirstSeq, LastSeq: s.LastSeq, Consumers: consumers,
+		Stream: id, ConsumersAt: at, At: at, Msgs: s.Msgs, FirstSeq: s.FirstSeq, LastSeq: s.LastSeq, Consumers: consumers,
 		Limits: Limits{MaxAge: cfg.MaxAge, MaxPerSubject: cfg.MaxMsgsPerSubject},
 		Full: (cfg.MaxMsgs > 0 && s.Msgs >= uint64(cfg.MaxMsgs)) ||
 			(cfg.MaxBytes > 0 && s.Bytes >= uint64(cfg.MaxBytes)/20*19),
@@ -262,17 +265,19 @@ func (p *poll) remember(r Result) {
 			seen.missing[seq] = p.saw.At
 		}
 	}
+	if !p.swept {
+		return
+	}
 	for seq := range seen.missing {
 		if seq >= seen.cursor && seq <= p.to && !now[seq] {
 			delete(seen.missing, seq)
 		}
 	}
-	if len(r.Missing) > 0 {
-		p.more = true
-	}
+	p.more = p.more || len(r.Missing) > 0
 	if seen.cursor = p.to + 1; p.to >= p.saw.LastSeq {
 		seen.cursor = 0
 	}
+	seen.sweep.turn(p.saw, len(p.facts.Open), seen.cursor == 0, p.more || len(p.unknown) > 0)
 }
 
 // store hands everything over at once.

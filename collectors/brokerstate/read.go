@@ -21,25 +21,14 @@ const (
 
 // read asks the store about one page of the stream and about everything in somebody's hands.
 func (p *poll) read(ctx context.Context) error {
-	seen, cfg := &p.c.seen, p.c.cfg
-	open, err := cfg.Reader.OpenMessages(ctx, p.saw.Stream, seen.cursor, cfg.PageSize)
-	if err != nil {
-		return fmt.Errorf("read open messages: %w", err)
+	whole := false
+	if !p.c.seen.sweep.rests(p.saw.At) {
+		var err error
+		if whole, err = p.page(ctx); err != nil {
+			return err
+		}
 	}
-	p.to = min(p.saw.LastSeq, p.saw.Present.To)
-	whole := len(open) < cfg.PageSize
 	if !whole {
-		p.to = min(p.to, open[len(open)-1].Message.Key.Seq)
-	}
-	known := map[uint64]bool{}
-	for _, o := range open {
-		known[o.Message.Key.Seq] = true
-	}
-	if err := p.others(ctx, known); err != nil {
-		return err
-	}
-	p.facts.Open = slices.DeleteFunc(open, func(o lifecycle.OpenMessage) bool { return o.Message.Key.Seq > p.to })
-	if !whole || seen.cursor > 0 || p.to < p.saw.LastSeq {
 		if err := p.hands(ctx); err != nil {
 			return err
 		}
@@ -48,6 +37,30 @@ func (p *poll) read(ctx context.Context) error {
 		return err
 	}
 	return p.windows(ctx)
+}
+
+// page reads the page of the stream that begins at the cursor, and reports whether it is all of the stream.
+func (p *poll) page(ctx context.Context) (whole bool, err error) {
+	seen, cfg := &p.c.seen, p.c.cfg
+	p.swept = true
+	open, err := cfg.Reader.OpenMessages(ctx, p.saw.Stream, seen.cursor, cfg.PageSize)
+	if err != nil {
+		return false, fmt.Errorf("read open messages: %w", err)
+	}
+	p.to = min(p.saw.LastSeq, p.saw.Present.To)
+	whole = len(open) < cfg.PageSize
+	if !whole {
+		p.to = min(p.to, open[len(open)-1].Message.Key.Seq)
+	}
+	known := map[uint64]bool{}
+	for _, o := range open {
+		known[o.Message.Key.Seq] = true
+	}
+	if err := p.others(ctx, known); err != nil {
+		return false, err
+	}
+	p.facts.Open = slices.DeleteFunc(open, func(o lifecycle.OpenMessage) bool { return o.Message.Key.Seq > p.to })
+	return whole && seen.cursor == 0 && p.to >= p.saw.LastSeq, nil
 }
 
 // others finds what is in the stream and not open by the store's account: settled messages, and such as the store does not know.
