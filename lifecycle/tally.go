@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -74,12 +75,16 @@ func messageTally(m MessageFacts) Tally {
 		t.count(MetricPublished, m.Stored.At, m.Agent, m.Stored.Type, 1)
 		t.count(MetricPublishedMin, m.Stored.At, m.Agent, "", 1)
 	}
-	for _, a := range Attempts(m, TaskFacts{}) {
+	attempts := Attempts(m, TaskFacts{})
+	by := m.LastAt // The latest that the attempt can have ended.
+	for _, a := range slices.Backward(attempts) {
+		at := firstKnown(a.EndedAt, by)
 		switch a.End {
 		case EndNaked, EndTerminated, EndTimedOut:
-			t.count(MetricFailedAttempts, a.EndedAt, m.Agent, string(a.End), 1)
-			t.count(MetricFailedMin, a.EndedAt, m.Agent, "", 1)
+			t.count(MetricFailedAttempts, at, m.Agent, string(a.End), 1)
+			t.count(MetricFailedMin, at, m.Agent, "", 1)
 		}
+		by = firstKnown(a.BeganAt, at)
 	}
 	return t
 }
