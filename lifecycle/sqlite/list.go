@@ -55,11 +55,7 @@ func (s *Store) ListTasks(ctx context.Context, f lifecycle.Filter, p lifecycle.P
 			return err
 		}
 		limit := max(p.Limit, 1)
-		end, err := s.scanEnd(conn, w, o, p.From)
-		if err != nil {
-			return err
-		}
-		rows, err := s.listRows(conn, w, o, p.From, end, limit+1)
+		rows, end, err := s.scan(conn, w, o, p.From, limit+1)
 		if err != nil {
 			return err
 		}
@@ -68,6 +64,32 @@ func (s *Store) ListTasks(ctx context.Context, f lifecycle.Filter, p lifecycle.P
 		return nil
 	})
 	return page, err
+}
+
+// A list that is matched row by row looks through a few rows first, and through more each time while it is not filled.
+const (
+	firstWindow  = 2000
+	windowGrowth = 4
+)
+
+// scan reads up to limit rows after from. It gives up when it has looked through Config.ScanLimit rows, and then says where.
+func (s *Store) scan(conn *sqlite.Conn, w way, o order, from *lifecycle.Cursor, limit int) ([]lifecycle.TaskSummary, *lifecycle.Cursor, error) {
+	rows := make([]lifecycle.TaskSummary, 0, min(limit, 256))
+	for window, left := firstWindow, s.cfg.ScanLimit; ; window *= windowGrowth {
+		window = min(window, left)
+		end, err := s.scanEnd(conn, w, o, from, window)
+		if err != nil {
+			return nil, nil, err
+		}
+		if rows, err = s.listRows(conn, rows, w, o, from, end, limit-len(rows)); err != nil {
+			return nil, nil, err
+		}
+		left -= window
+		if len(rows) >= limit || end == nil || left <= 0 {
+			return rows, end, nil
+		}
+		from = end
+	}
 }
 
 // pageOf puts rows, read in order o, into list order and says what is around them.
@@ -98,8 +120,9 @@ func (o order) cursor(t lifecycle.TaskSummary) *lifecycle.Cursor {
 	return &lifecycle.Cursor{At: t.LastEventAt, TaskID: t.TaskID}
 }
 
-// scanEnd finds where to stop looking: nil where the rest of the list may be looked through. All rows with its time are before it.
-func (s *Store) scanEnd(conn *sqlite.Conn, w way, o order, from *lifecycle.Cursor) (*lifecycle.Cursor, error) {
+// scanEnd finds where a window of so many rows ends: nil where the list ends in it, or where every row is wanted. All rows with its
+// time are before it.
+func (s *Store) scanEnd(conn *sqlite.Conn, w way, o order, from *lifecycle.Cursor, window int) (*lifecycle.Cursor, error) {
 	if len(w.looked.text) == 0 || w.index == "" {
 		return nil, nil
 	}
@@ -111,7 +134,7 @@ func (s *Store) scanEnd(conn *sqlite.Conn, w way, o order, from *lifecycle.Curso
 		if from != nil {
 			q.add(map[bool]string{true: " AND " + o.column + " <= ?", false: " AND " + o.column + " >= ?"}[o.down], int64(from.At))
 		}
-		q.add(" ORDER BY "+o.column+" "+o.direction()+" LIMIT 1 OFFSET ?", int64(s.cfg.ScanLimit))
+		q.add(" ORDER BY "+o.column+" "+o.direction()+" LIMIT 1 OFFSET ?", int64(window))
 		err := s.each(conn, &q, func(r *statement) error {
 			at := lifecycle.Micros(r.getInt())
 			if end == nil || o.down == (at > end.At) {
@@ -129,14 +152,15 @@ func (s *Store) scanEnd(conn *sqlite.Conn, w way, o order, from *lifecycle.Curso
 	return end, nil
 }
 
-// listRows reads at most limit rows after from and before end.
-func (s *Store) listRows(conn *sqlite.Conn, w way, o order, from, end *lifecycle.Cursor, limit int) ([]lifecycle.TaskSummary, error) {
+// listRows adds at most limit rows after from and before end.
+func (s *Store) listRows(
+	conn *sqlite.Conn, rows []lifecycle.TaskSummary, w way, o order, from, end *lifecycle.Cursor, limit int,
+) ([]lifecycle.TaskSummary, error) {
 	names, err := loadStreams(conn)
 	if err != nil {
 		return nil, err
 	}
 	q := listQuery(w, o, from, end, limit)
-	rows := make([]lifecycle.TaskSummary, 0, min(limit, 256))
 	err = s.each(conn, &q, func(r *statement) error {
 		r.getInt()
 		t := lifecycle.TaskSummary{TaskID: r.getText(), Message: getKey(r, names)}
