@@ -206,8 +206,8 @@ func staleKind(o OpenMessage, v Verdict, l Lease, ev evidence, typical Typical, 
 	overdue := l.Deadline.Known() && now > l.Deadline
 	lastAttempt := l.MaxDeliver > 0 && l.Attempt >= l.MaxDeliver
 	switch {
-	case v.State == StateExhausted && v.Rule == rulePresumedDead:
-		return StalePresumedDead
+	case v.State == StateExhausted && v.Rule == rulePresumedDead && !ev.current.LastNakAt.Known():
+		return StalePresumedDead // A last attempt that was handed back did answer: it is exhausted, and nobody holds it.
 	case v.State == StateFailed && v.Rule == ruleLeaseExpired:
 		return StaleLease
 	case !v.State.InFlight():

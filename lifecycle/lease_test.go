@@ -25,6 +25,7 @@ func TestLeaseTellsWhatIsWrongAndWhatFollows(t *testing.T) {
 		{"stale", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact", 12 * time.Second, StaleLease, true, "redelivery", 11 * time.Second, 11 * time.Second},
 		{"the second attempt has the second wait", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact\ndelivered 12s seq=1 cseq=2 exact", 13 * time.Second, "", true, "redelivery", 32 * time.Second, 32 * time.Second},
 		{"last attempt overdue", "published 0s seq=1 task=T\nheartbeat 1s seq=1 n=3 cseq=3", 32 * time.Second, StalePresumedDead, true, "exhaustion", 31 * time.Second, 31 * time.Second},
+		{"exhausted by its last nak", "published 0s seq=1 task=T\nnaked 1s seq=1 n=3 cseq=3\npresumed_dead 1s seq=1 n=3 basis=1s deadline=1s", 2 * time.Second, "", false, "dead_letter", 0, 0},
 		{"waiting in the stream", "published 0s seq=1 task=T", time.Minute, "", false, "delivery", 0, 0},
 		{"nak with delay is late under backoff", "published 0s seq=1 task=T\nnaked 5s seq=1 n=2 cseq=2 delay=1s", 6 * time.Second, "", false, "redelivery", 16 * time.Second, 25 * time.Second},
 		{"zombie", "published 0s seq=1 task=T\ndelivered 12s seq=1 cseq=2 exact\nheartbeat 14s seq=1 n=1 cseq=1\nheartbeat 13s seq=1 n=2 cseq=2", 15 * time.Second, StaleZombie, true, "redelivery", 33 * time.Second, 33 * time.Second},
