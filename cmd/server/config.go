@@ -30,7 +30,7 @@ type Config struct {
 	NATSKey      string   `name:"nats-key" type:"path" placeholder:"FILE" help:"Key of that certificate." group:"broker"`
 	NATSDomain   string   `name:"nats-domain" placeholder:"NAME" help:"JetStream domain of the fleet's streams." group:"broker"`
 	Prefix       string   `default:"genbrain" placeholder:"NAME" help:"First token of the fleet's subjects." group:"broker"`
-	Poll         Duration `name:"poll-interval" default:"2s" placeholder:"TIME" help:"How often the broker's own state is compared with what was seen." group:"broker"`
+	Poll         Duration `name:"poll-interval" default:"1s" placeholder:"TIME" help:"How often the broker's own state is compared with what was seen." group:"broker"`
 	HeadersOnly  bool     `help:"Let the broker republish task headers without bodies, for privacy: bodies are then never shown and nothing can be replayed." group:"broker"`
 
 	FirestoreProject string `name:"firestore-project" placeholder:"ID" help:"Firestore project with the fleet's idempotency records; not supported yet, start refuses it." group:"broker"`
