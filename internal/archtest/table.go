@@ -23,6 +23,10 @@ var Table = []Rule{
 	// The reconciler's tests run the other collectors beside it.
 	{Package: "collectors/brokerstate", Own: []string{"lifecycle", "fleet", "collectors", "internal/health"},
 		Others: []string{"github.com/nats-io"}, Tests: []string{"collectors/*"}},
+	// The only place that knows Firestore; its tests run a server of it.
+	{Package: "collectors/idempotency", Own: []string{"lifecycle", "fleet", "collectors", "internal/health"},
+		Others: []string{"github.com/nats-io", "cloud.google.com/go/firestore", "google.golang.org/api", "google.golang.org/grpc"},
+		Tests:  []string{"internal/firestoretest"}},
 	{Package: "collectors/*", Own: []string{"lifecycle", "fleet", "collectors", "internal/health"},
 		Others: []string{"github.com/nats-io", "github.com/cloudevents/sdk-go/v2"}},
 
@@ -44,6 +48,9 @@ var Table = []Rule{
 	{Package: "internal/archtest"},
 	{Package: "internal/auth", Own: []string{"internal/httperr"}, Others: []string{"github.com/goccy/go-yaml"}},
 	{Package: "internal/embednats", Own: []string{"fleet"}, Others: []string{"github.com/nats-io"}},
+	{Package: "internal/firestoretest", Others: []string{
+		"cloud.google.com/go/firestore", "google.golang.org/api", "google.golang.org/genproto", "google.golang.org/grpc", "google.golang.org/protobuf",
+	}},
 	{Package: "internal/health"},
 	{Package: "internal/httperr", Own: []string{"lifecycle"}, Others: []string{"github.com/gin-gonic/gin", "github.com/danielgtaylor/huma/v2"}},
 	{Package: "internal/httpguard", Own: []string{"internal/httperr"}, Others: []string{"github.com/klauspost/compress"}},

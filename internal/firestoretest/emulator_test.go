@@ -1,0 +1,84 @@
+package firestoretest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"fleetglass/internal/testkit"
+)
+
+// emulator starts Google's emulator and returns its address; empty where it is not installed.
+func emulator(t *testing.T) string {
+	t.Helper()
+	jar := emulatorJar(t.Context())
+	java, err := exec.LookPath("java")
+	if jar == "" || err != nil {
+		return ""
+	}
+	host, port := freePort(t)
+	cmd := exec.Command(java, "-Xmx256m", "-XX:+UseSerialGC", "-cp", jar, "com.google.cloud.datastore.emulator.firestore.CloudFirestore", "start",
+		"--host="+host, "--port="+port)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // It was killed.
+	})
+	addr := net.JoinHostPort(host, port)
+	testkit.Eventually(t, time.Minute, func() error { return answers(t.Context(), "http://"+addr) })
+	return addr
+}
+
+// emulatorJar asks Debian's package manager.
+func emulatorJar(ctx context.Context) string {
+	out, err := exec.CommandContext(ctx, "dpkg", "-L", "google-cloud-cli-firestore-emulator").Output()
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(out)) {
+		if file := strings.TrimSpace(line); strings.HasSuffix(file, ".jar") {
+			return file
+		}
+	}
+	return ""
+}
+
+func freePort(t *testing.T) (host, port string) {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	host, port, err = net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return host, port
+}
+
+func answers(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && !strings.Contains(string(body), "Ok") {
+		err = fmt.Errorf("%s answers %q", url, body)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	return err
+}
