@@ -1,0 +1,121 @@
+//go:build linux
+
+package torture
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"fleetglass/fleet/demo"
+	"fleetglass/lifecycle"
+)
+
+// aftermath is what is known about a run in which the broker itself died: it captured less than the agents did, and may have forgotten
+// answers that it had been given.
+type aftermath struct {
+	wires *wires
+	left  map[uint64]bool // What is still in the task stream.
+	gaps  []seenGap
+	lost  int // Lines that agents sent and the broker did not capture, in all.
+}
+
+// compare finds what is not honest about a task: every line that was captured must be there, once; and what Fleetglass says beyond that must
+// be true, or say that it does not know.
+func (a *aftermath) compare(t *told, s *seen) []difference {
+	c := comparison{told: t, seen: s}
+	w := a.wires.of(t)
+	for _, kind := range captured {
+		check(&c, string(kind)+" events", w.count(kind), s.count(string(kind)))
+	}
+	for n := 1; n <= maxDeliver; n++ {
+		check(&c, fmt.Sprintf("heartbeats of attempt %d", n), w[wireCount{lifecycle.Heartbeat, n}], s.countIn("heartbeat", n))
+	}
+	c.twice()
+	c.honest(w, a)
+	return c.found
+}
+
+// captured are the kinds of events that are lines of a capture stream.
+var captured = []lifecycle.Kind{
+	lifecycle.Published, lifecycle.PublishAttempted, lifecycle.Heartbeat, lifecycle.Acked, lifecycle.AckConfirmed, lifecycle.Naked,
+	lifecycle.NakConfirmed, lifecycle.Terminated, lifecycle.TermConfirmed, lifecycle.MaxDeliveries, lifecycle.CompletionRecorded,
+	lifecycle.ReportClaimed, lifecycle.ReportAccepted, lifecycle.ReportCheckpoint, lifecycle.ReportCompleted, lifecycle.ReportFailed,
+	lifecycle.ReportDuplicateCaught,
+}
+
+// honest checks what was concluded.
+func (c *comparison) honest(w wire, a *aftermath) {
+	t, s := c.told, c.seen
+	state := lifecycle.State(s.State)
+	there := a.left[t.Seq]
+	if allowed := a.allowed(t, w); !slices.Contains(allowed, state) {
+		c.found = append(c.found, difference{t.ID, fmt.Sprintf("state (in the stream: %t)", there), allowed, s.State + " by " + s.Rule})
+	}
+	if low, high := w.last(), max(t.last(), maxDeliver); s.Attempts < low || s.Attempts > high {
+		c.found = append(c.found, difference{t.ID, "attempts", fmt.Sprintf("%d to %d", low, high), s.Attempts})
+	}
+	if w.count(lifecycle.Published) == 0 && s.count(string(lifecycle.Repaired)) == 0 && !a.covered(t.Seq) {
+		c.found = append(c.found, difference{t.ID, "its publish line was lost", "repaired or a gap", "neither"})
+	}
+	if there && s.count(string(lifecycle.Vanished)) > 0 {
+		c.found = append(c.found, difference{t.ID, "vanished", "it is in the stream", "gone"})
+	}
+	check(c, "caught by the stream", max(0, w.count(lifecycle.PublishAttempted)-1), s.Duplicates.CaughtByStream)
+	check(c, "reached execution", c.leaked(), s.Duplicates.ReachedExecution)
+	check(c, "key conflicts", 0, s.Duplicates.KeyConflicts)
+}
+
+// leaked is how often the task completed beyond the first time. Records are written once; nobody completes twice.
+func (c *comparison) leaked() int { return max(0, c.told.Recorded-1) }
+
+// allowed are the states that are true of a task, or leave open what cannot be known.
+func (a *aftermath) allowed(t *told, w wire) []lifecycle.State {
+	unknown := []lifecycle.State{lifecycle.StateOutcomeUnknown}
+	for _, s := range lifecycle.States() {
+		if s.Open() {
+			unknown = append(unknown, s)
+		}
+	}
+	switch there := a.left[t.Seq]; {
+	case there && t.Fate == demo.FateOrphan:
+		return []lifecycle.State{lifecycle.StatePublished}
+	case there && lossless(t, w):
+		return []lifecycle.State{lifecycle.StateExhausted}
+	case there:
+		return append(unknown, lifecycle.StateExhausted)
+	case t.acks() > 0 && w.count(lifecycle.Acked) > 0:
+		return []lifecycle.State{lifecycle.StateCompleted}
+	case t.acks() > 0:
+		return append(unknown, lifecycle.StateCompleted)
+	case t.terms() > 0 && w.count(lifecycle.Terminated)+w.count(lifecycle.TermConfirmed) > 0:
+		return []lifecycle.State{lifecycle.StateExhausted}
+	case t.terms() > 0:
+		return append(unknown, lifecycle.StateExhausted)
+	}
+	return unknown
+}
+
+// lossless reports whether everything that the agents did with a task was captured.
+func lossless(t *told, w wire) bool { return len(losses(t, w)) == 0 }
+
+// losses names what agents sent and the broker did not capture.
+func losses(t *told, w wire) []string {
+	var out []string
+	for kind, sent := range map[lifecycle.Kind]int{
+		lifecycle.Published: min(1, t.Publishes), lifecycle.PublishAttempted: t.Publishes, lifecycle.Acked: t.acks(), lifecycle.Naked: t.naks(),
+		lifecycle.Terminated: t.terms(), lifecycle.Heartbeat: t.beats(), lifecycle.CompletionRecorded: t.Recorded,
+		lifecycle.AckConfirmed: t.acks(), lifecycle.NakConfirmed: t.naks(), lifecycle.TermConfirmed: t.terms(),
+	} {
+		for range max(0, sent-w.count(kind)) {
+			out = append(out, string(kind))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// covered reports whether a gap says that the publish line of a message was lost.
+func (a *aftermath) covered(seq uint64) bool {
+	return slices.ContainsFunc(a.gaps, func(g seenGap) bool { return strings.HasPrefix(g.Source, "OBS_PUB") && g.covers(seq) })
+}

@@ -1,0 +1,197 @@
+//go:build linux
+
+package torture
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"fleetglass/fleet"
+	"fleetglass/lifecycle"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// wire is what the broker captured of one task, counted by kind of event and attempt. It is what Fleetglass was able to see: when a broker
+// dies it may have captured less than the agents did.
+type wire map[wireCount]int
+
+type wireCount struct {
+	Kind    lifecycle.Kind
+	Attempt int
+}
+
+func (w wire) count(kind lifecycle.Kind) int {
+	n := 0
+	for c, times := range w {
+		if c.Kind == kind {
+			n += times
+		}
+	}
+	return n
+}
+
+// last is the highest attempt of which there is a line.
+func (w wire) last() int {
+	n := 0
+	for c := range w {
+		n = max(n, c.Attempt)
+	}
+	return n
+}
+
+// wires reads every capture stream, independently of Fleetglass.
+type wires struct {
+	bySeq  map[uint64]wire // What names a message.
+	byTask map[string]wire // What names a task.
+	ids    map[uint64]string
+}
+
+func readWires(t *testing.T, js jetstream.JetStream) *wires {
+	t.Helper()
+	w := &wires{bySeq: map[uint64]wire{}, byTask: map[string]wire{}, ids: map[uint64]string{}}
+	for name, read := range map[string]func(jetstream.Msg) error{
+		fleet.CapturePub: w.publish, fleet.CaptureRaw: w.attempt, fleet.CaptureAck: w.answer, fleet.CaptureEvt: w.advisory,
+		fleet.CaptureReport: w.report, "KV_" + fleet.BucketIdempotency: w.record,
+	} {
+		if err := eachLine(t.Context(), js, name, read); err != nil {
+			t.Fatalf("read %s: %v", name, err)
+		}
+	}
+	return w
+}
+
+// of is everything that was captured of a task.
+func (w *wires) of(t *told) wire {
+	out := wire{}
+	for _, part := range []wire{w.byTask[t.ID], w.bySeq[t.Seq]} {
+		for c, n := range part {
+			out[c] += n
+		}
+	}
+	return out
+}
+
+func eachLine(ctx context.Context, js jetstream.JetStream, stream string, read func(jetstream.Msg) error) error {
+	c, err := js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{})
+	if err != nil {
+		return err
+	}
+	for {
+		batch, err := c.FetchNoWait(1000)
+		if err != nil {
+			return err
+		}
+		n := 0
+		for msg := range batch.Messages() {
+			n++
+			if err := read(msg); err != nil {
+				return fmt.Errorf("%s: %w", msg.Subject(), err)
+			}
+		}
+		if err := batch.Error(); err != nil {
+			return err
+		}
+		if n == 0 {
+			return nil
+		}
+	}
+}
+
+func add[K comparable](all map[K]wire, key K, kind lifecycle.Kind, attempt int) {
+	if all[key] == nil {
+		all[key] = wire{}
+	}
+	all[key][wireCount{kind, attempt}]++
+}
+
+func (w *wires) publish(msg jetstream.Msg) error {
+	seq, err := strconv.ParseUint(msg.Headers().Get(fleet.HeaderNatsSequence), 10, 64)
+	add(w.bySeq, seq, lifecycle.Published, 0)
+	w.ids[seq] = msg.Headers().Get(fleet.HeaderTaskID)
+	return err
+}
+
+func (w *wires) attempt(msg jetstream.Msg) error {
+	add(w.byTask, msg.Headers().Get(fleet.HeaderTaskID), lifecycle.PublishAttempted, 0)
+	return nil
+}
+
+func (w *wires) answer(msg jetstream.Msg) error {
+	tokens := strings.Split(msg.Subject(), ".") // $JS.ACK.<stream>.<consumer>.<deliveries>.<seq>.<consumer seq>.<time>.<pending>
+	attempt, errAttempt := strconv.Atoi(tokens[4])
+	seq, errSeq := strconv.ParseUint(tokens[5], 10, 64)
+	if errAttempt != nil || errSeq != nil {
+		return fmt.Errorf("not an acknowledgement: %w, %w", errAttempt, errSeq)
+	}
+	word, _, _ := strings.Cut(string(msg.Data()), " ")
+	kinds := map[string]lifecycle.Kind{
+		"+ACK": lifecycle.Acked, "": lifecycle.Acked, "-NAK": lifecycle.Naked, "+TERM": lifecycle.Terminated, "+WPI": lifecycle.Heartbeat,
+	}
+	if kinds[word] == "" {
+		return fmt.Errorf("unknown answer %q", word)
+	}
+	add(w.bySeq, seq, kinds[word], attempt)
+	return nil
+}
+
+func (w *wires) advisory(msg jetstream.Msg) error {
+	var a struct {
+		Type       string
+		StreamSeq  uint64 `json:"stream_seq"`
+		Deliveries int
+	}
+	if err := json.Unmarshal(msg.Data(), &a); err != nil {
+		return err
+	}
+	kinds := map[string]lifecycle.Kind{
+		"io.nats.jetstream.metric.v1.consumer_ack": lifecycle.AckConfirmed, "io.nats.jetstream.advisory.v1.nak": lifecycle.NakConfirmed,
+		"io.nats.jetstream.advisory.v1.terminated": lifecycle.TermConfirmed, "io.nats.jetstream.advisory.v1.max_deliver": lifecycle.MaxDeliveries,
+	}
+	if kind := kinds[a.Type]; kind != "" {
+		add(w.bySeq, a.StreamSeq, kind, a.Deliveries)
+	}
+	return nil
+}
+
+func (w *wires) record(msg jetstream.Msg) error {
+	r, err := fleet.ReadRecord(msg.Data())
+	add(w.byTask, r.TaskID, lifecycle.CompletionRecorded, 0)
+	return err
+}
+
+func (w *wires) report(msg jetstream.Msg) error {
+	_, kind, _ := fleet.NewContract("").ParseReportSubject(msg.Subject())
+	var event struct{ Subject string }
+	err := json.Unmarshal(msg.Data(), &event)
+	add(w.byTask, event.Subject, lifecycle.Kind(kind), 0)
+	return err
+}
+
+// left is what is still in the task stream.
+func left(t *testing.T, js jetstream.JetStream) map[uint64]bool {
+	t.Helper()
+	s, err := js.Stream(t.Context(), fleet.StreamTasks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := s.Info(t.Context(), jetstream.WithDeletedDetails(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[uint64]bool{}
+	if info.State.Msgs == 0 {
+		return out
+	}
+	for seq := info.State.FirstSeq; seq <= info.State.LastSeq; seq++ {
+		out[seq] = true
+	}
+	for _, gone := range info.State.Deleted {
+		delete(out, gone)
+	}
+	return out
+}
