@@ -43,9 +43,17 @@ func Arrange(events []lifecycle.Event, t lifecycle.Trace) []Placed {
 		out = append(out, p)
 	}
 	slices.SortStableFunc(out, func(a, b Placed) int {
-		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.At, b.At), cmp.Compare(first(a.Kind), first(b.Kind)), cmp.Compare(a.ID, b.ID))
 	})
 	return out
+}
+
+// first puts the attempt to publish before what came of it, where both carry one time.
+func first(k lifecycle.Kind) int {
+	if k == lifecycle.PublishAttempted {
+		return 0
+	}
+	return 1
 }
 
 // messageAt is the last message that was stored before an instant.

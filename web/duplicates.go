@@ -21,7 +21,7 @@ const (
 	savedLowUSD  = 0.30
 	savedHighUSD = 3.50
 	savedMinutes = 14.0
-	caseRows     = 12
+	caseRows     = 10
 )
 
 // bucketing is a step of the ledger.
@@ -147,7 +147,7 @@ func (k bucketing) starts(now time.Time) []time.Time {
 
 func (k bucketing) ledger(cells lifecycle.Tally, starts []time.Time) ([]views.LedgerRow, views.LedgerRow) {
 	out := make([]views.LedgerRow, len(starts))
-	total := views.LedgerRow{Label: k.head}
+	total := views.LedgerRow{Label: "Total"}
 	for c, n := range cells {
 		i, found := slices.BinarySearchFunc(starts, c.Bucket.Time(), func(s, t time.Time) int { return s.Compare(t) })
 		if !found {

@@ -53,6 +53,7 @@ type site struct {
 	store lifecycle.Store
 	add   lifecycle.Appender // Publishes what changes.
 	clock *clock
+	hub   *live.Hub
 }
 
 // noon is when the fleets of these tests are looked at.
@@ -60,8 +61,8 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 func newSite(t testing.TB, batch lifecycle.Batch, edit ...func(*web.Config)) *site {
 	t.Helper()
-	s := &site{clock: &clock{now: noon}}
 	hub := live.NewHub(1000)
+	s := &site{clock: &clock{now: noon}, hub: hub}
 	store, err := webtest.Store(context.Background(), t.TempDir(), s.clock.Now, batch)
 	if err != nil {
 		t.Fatal(err)

@@ -68,7 +68,7 @@ func TestPagesOfARichFleet(t *testing.T) {
 		"/agents/marketing":                               {"h1": "marketing", "#stats .v": "1", "#holds .doing": "Draft launch thread", "#recent tbody tr": "=20", "#consumers td.grow": "genbrain.agents.marketing.tasks.>"},
 		"/dlq":                                            {"#rows tr": "=11", "#groups li:first-child .name": "", "#stats .v": "10", ".lede": "not part of this version"},
 		"/dlq?category=llm_provider_timeout":              {"#rows tr": "=4", "#chips .chip": "category: llm_provider_timeout"},
-		"/duplicates":                                     {"#ledger tbody tr:first-child th": "November 2026", "#ledger tfoot td:nth-child(4)": "38", "#cases tbody tr": "=12", "#cases small": "Published more often than stored"},
+		"/duplicates":                                     {"#ledger tbody tr:first-child th": "November 2026", "#ledger tfoot td:nth-child(4)": "38", "#cases tbody tr": "=10", "#cases small": "Published more often than stored"},
 		"/duplicates?bucket=hour&layer=idempotency":       {"#ledger thead th:first-child": "Hour", "#cases tbody tr": "=1", "#cases .title": "Charge the card"},
 		"/capture":                                        {"#parts tbody tr": "=8", "#gaps tbody tr": "=2", "#gaps .state.ok": "read again", "#quarantine tbody tr": "=2", "#consumers tbody tr": "=7"},
 		"/preferences?tz=local&back=%2Ftasks%3Fstate%3Dfailed": {"h1": "Time zone", "#tz option": "UTC", "input[name=back][value='/tasks?state=failed']": ""},
