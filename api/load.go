@@ -53,7 +53,7 @@ func (s *snapshot) agentTally(ctx context.Context, now lifecycle.Micros) (lifecy
 			{typicalSpan, []lifecycle.Metric{lifecycle.MetricRunning}},
 			{24 * time.Hour, []lifecycle.Metric{
 				lifecycle.MetricState, lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricFailedAttempts,
-				lifecycle.MetricDied, lifecycle.MetricCaughtByStream, lifecycle.MetricDuplicates,
+				lifecycle.MetricDied, lifecycle.MetricDuplicates,
 			}},
 			{time.Hour, []lifecycle.Metric{lifecycle.MetricPublishedMin, lifecycle.MetricCompletedMin, lifecycle.MetricFailedMin}},
 		} {

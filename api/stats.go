@@ -103,7 +103,7 @@ func figuresOf(l load) Figures {
 		InFlight:                  figure(float64(len(l.held.leases)), "messages"),
 		StaleInFlight:             figure(float64(l.stale()), "messages"),
 		LeaseRenewalFailures:      daily(l.total(lifecycle.MetricFailedAttempts, string(lifecycle.EndTimedOut)), "attempts"),
-		DuplicatesCaughtByStream:  daily(l.total(lifecycle.MetricCaughtByStream, ""), "publishes"),
+		DuplicatesCaughtByStream:  daily(l.layer(lifecycle.LayerStream), "publishes"),
 		DuplicateDeliveryAttempts: daily(l.layer(lifecycle.LayerIdempotency)+l.layer(lifecycle.LayerUnknown)+executed, "deliveries"),
 		DuplicatesExecuted:        daily(executed, "deliveries"),
 		IdempotencyKeyReuse:       daily(l.layer(lifecycle.LayerConflict), "payloads"),

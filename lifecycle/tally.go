@@ -11,18 +11,17 @@ type Metric string
 
 // The rollups. Those marked hour or minute have buckets of that length; the others count what is so now, in bucket zero.
 const (
-	MetricState          Metric = "state"            // Now: tasks per agent; label: state.
-	MetricPublished      Metric = "published"        // Hour: stored messages per agent; label: type.
-	MetricCompleted      Metric = "completed"        // Hour: acknowledged messages per agent; label: type.
-	MetricFailedAttempts Metric = "failed_attempts"  // Hour: attempts that ended by nak, termination or timeout; label: how.
-	MetricDied           Metric = "died"             // Hour: tasks that ended exhausted, dead-lettered or unknown; label: state.
-	MetricCaughtByStream Metric = "caught_by_stream" // Hour: duplicate publishes.
-	MetricTasks          Metric = "tasks"            // Hour: tasks per agent, by their first stored message; label: type.
-	MetricDuplicates     Metric = "duplicates"       // Hour: findings of the duplicate ledger; label: [Layer].
-	MetricRunning        Metric = "running"          // Hour: running time of completed tasks; label: type + "|" + [DurationBucket].
-	MetricPublishedMin   Metric = "published_m"      // Minute: like published, no label.
-	MetricCompletedMin   Metric = "completed_m"      // Minute: like completed, no label.
-	MetricFailedMin      Metric = "failed_m"         // Minute: like failed_attempts, no label.
+	MetricState          Metric = "state"           // Now: tasks per agent; label: state.
+	MetricPublished      Metric = "published"       // Hour: stored messages per agent; label: type.
+	MetricCompleted      Metric = "completed"       // Hour: acknowledged messages per agent; label: type.
+	MetricFailedAttempts Metric = "failed_attempts" // Hour: attempts that ended by nak, termination or timeout; label: how.
+	MetricDied           Metric = "died"            // Hour: tasks that ended exhausted, dead-lettered or unknown; label: state.
+	MetricTasks          Metric = "tasks"           // Hour: tasks per agent, by their first stored message; label: type.
+	MetricDuplicates     Metric = "duplicates"      // Hour: findings of the duplicate ledger; label: [Layer].
+	MetricRunning        Metric = "running"         // Hour: running time of completed tasks; label: type + "|" + [DurationBucket].
+	MetricPublishedMin   Metric = "published_m"     // Minute: like published, no label.
+	MetricCompletedMin   Metric = "completed_m"     // Minute: like completed, no label.
+	MetricFailedMin      Metric = "failed_m"        // Minute: like failed_attempts, no label.
 )
 
 // Minute reports whether the metric has minute buckets, which are kept for two days only.
@@ -104,9 +103,6 @@ func taskTally(f TaskFacts, head *MessageFacts, s TaskSummary) Tally {
 		}
 	case !s.State.Open():
 		t.count(MetricDied, s.StateSince, s.Agent, string(s.State), 1)
-	}
-	for _, p := range f.Publishes {
-		t.count(MetricCaughtByStream, p.FirstAt, s.Agent, "", int64(p.Caught()))
 	}
 	t.count(MetricTasks, f.firstStored(), s.Agent, s.Type, 1)
 	for _, c := range Ledger(f) {

@@ -36,7 +36,7 @@ func (w *Web) overview(c *gin.Context) error {
 		return w.render(c, frame{title: "Overview", section: "overview", search: true, board: b}, views.Overview(p))
 	}
 	day, err := w.rollups(ctx, b.Now.Add(-24*time.Hour), b.Now, true,
-		lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricFailedAttempts, lifecycle.MetricCaughtByStream, lifecycle.MetricState)
+		lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricFailedAttempts, lifecycle.MetricDuplicates, lifecycle.MetricState)
 	if err != nil {
 		return err
 	}
@@ -86,6 +86,17 @@ func sum(t lifecycle.Tally, m lifecycle.Metric, agent string) int64 {
 	return n
 }
 
+// caughtByStream counts the duplicates of the first layer.
+func caughtByStream(t lifecycle.Tally) int64 {
+	var n int64
+	for c, v := range t {
+		if c.Metric == lifecycle.MetricDuplicates && c.Label == string(lifecycle.LayerStream) {
+			n += v
+		}
+	}
+	return n
+}
+
 func overviewStats(b *board, day lifecycle.Tally) []views.Stat {
 	held, stale := b.held()
 	var presumed int
@@ -96,7 +107,7 @@ func overviewStats(b *board, day lifecycle.Tally) []views.Stat {
 	}
 	waiting := b.count(lifecycle.StatePublished)
 	exhausted, dead, unknown := b.count(lifecycle.StateExhausted), b.count(lifecycle.StateDeadLettered), b.count(lifecycle.StateOutcomeUnknown)
-	caught := sum(day, lifecycle.MetricCaughtByStream, "*")
+	caught := caughtByStream(day)
 	completed := sum(day, lifecycle.MetricCompleted, "*")
 	return []views.Stat{
 		{Href: "/in-flight", Icon: "processing", Tone: "run", Label: "In flight", Value: views.Count(int64(held)), Detail: counted(waiting, "task waits", "tasks wait")},

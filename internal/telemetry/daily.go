@@ -17,7 +17,7 @@ var dailyDescs = map[lifecycle.Metric]*prometheus.Desc{
 	lifecycle.MetricCompleted:      dailyDesc("fleetglass_tasks_completed_total", "Completed tasks, since midnight UTC.", "agent"),
 	lifecycle.MetricFailedAttempts: dailyDesc("fleetglass_attempts_failed_total", "Attempts that ended without success, since midnight UTC.", "agent", "how"),
 	lifecycle.MetricDied:           dailyDesc("fleetglass_tasks_died_total", "Tasks that ended without completing, since midnight UTC.", "agent", "state"),
-	lifecycle.MetricCaughtByStream: dailyDesc("fleetglass_duplicates_caught_by_stream_total", "Duplicate publishes that the stream caught, since midnight UTC.", "agent"),
+	lifecycle.MetricDuplicates:     dailyDesc("fleetglass_duplicates_total", "Findings of the duplicate ledger, since midnight UTC.", "agent", "layer"),
 }
 
 func dailyDesc(name, help string, labels ...string) *prometheus.Desc {
@@ -26,7 +26,7 @@ func dailyDesc(name, help string, labels ...string) *prometheus.Desc {
 
 // labelled are the metrics whose rollup label is one of a few words; the others' labels are task types, which are not bounded.
 func labelled(m lifecycle.Metric) bool {
-	return m == lifecycle.MetricFailedAttempts || m == lifecycle.MetricDied
+	return m == lifecycle.MetricFailedAttempts || m == lifecycle.MetricDied || m == lifecycle.MetricDuplicates
 }
 
 func (f *Fleet) today(ctx context.Context, s *sampler, now lifecycle.Micros) error {

@@ -59,7 +59,7 @@ func counts(t *testing.T, c client, tasks int) {
 // metrics are all rollups.
 var metrics = []lifecycle.Metric{
 	lifecycle.MetricState, lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricFailedAttempts, lifecycle.MetricDied,
-	lifecycle.MetricCaughtByStream, lifecycle.MetricTasks, lifecycle.MetricDuplicates, lifecycle.MetricRunning,
+	lifecycle.MetricTasks, lifecycle.MetricDuplicates, lifecycle.MetricRunning,
 	lifecycle.MetricPublishedMin, lifecycle.MetricCompletedMin, lifecycle.MetricFailedMin,
 }
 
@@ -121,7 +121,11 @@ func recount(t *testing.T, store lifecycle.Reader, truth map[string]*told) {
 		switch cell.Metric {
 		case lifecycle.MetricFailedAttempts, lifecycle.MetricDied, lifecycle.MetricState:
 			got[string(cell.Metric)+" "+cell.Label] += n
-		case lifecycle.MetricRunning, lifecycle.MetricDuplicates:
+		case lifecycle.MetricDuplicates:
+			if cell.Label == string(lifecycle.LayerStream) {
+				got["duplicates stream"] += n
+			}
+		case lifecycle.MetricRunning:
 		default:
 			got[string(cell.Metric)] += n
 		}
@@ -141,7 +145,7 @@ func rollupsOf(truth map[string]*told) map[string]int64 {
 		want["published"]++
 		want["published_m"]++
 		want["tasks"]++
-		want["caught_by_stream"] += int64(t.Duplicates)
+		want["duplicates stream"] += int64(t.Duplicates)
 		switch state {
 		case lifecycle.StateCompleted:
 			want["completed"]++

@@ -105,12 +105,12 @@ func appendCountsDuplicates(t *testing.T, s lifecycle.Store) {
 	if err != nil || got.Summary.Duplicates != 2 {
 		t.Errorf("three publishes of one message: %d duplicates, %v; want 2", got.Summary.Duplicates, err)
 	}
-	tally, err := s.Rollups(t.Context(), []lifecycle.Metric{lifecycle.MetricCaughtByStream}, 0, math.MaxInt64, false)
+	tally, err := s.Rollups(t.Context(), []lifecycle.Metric{lifecycle.MetricDuplicates}, 0, math.MaxInt64, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	hour := w.events[0].At.Truncate(3600e9)
-	diff(t, "caught by the stream", tally, lifecycle.Tally{{Metric: lifecycle.MetricCaughtByStream, Bucket: hour}: 2})
+	diff(t, "duplicates", tally, lifecycle.Tally{{Metric: lifecycle.MetricDuplicates, Bucket: hour, Label: string(lifecycle.LayerStream)}: 2})
 	worldOf(w.events).check(t, s)
 }
 

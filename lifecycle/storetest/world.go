@@ -138,7 +138,8 @@ func (w world) openMessages() []lifecycle.OpenMessage {
 // allMetrics are the metrics that stores keep.
 var allMetrics = []lifecycle.Metric{
 	lifecycle.MetricState, lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricFailedAttempts, lifecycle.MetricDied,
-	lifecycle.MetricCaughtByStream, lifecycle.MetricTasks, lifecycle.MetricDuplicates, lifecycle.MetricRunning, lifecycle.MetricPublishedMin, lifecycle.MetricCompletedMin, lifecycle.MetricFailedMin,
+	lifecycle.MetricTasks, lifecycle.MetricDuplicates, lifecycle.MetricRunning, lifecycle.MetricPublishedMin, lifecycle.MetricCompletedMin,
+	lifecycle.MetricFailedMin,
 }
 
 func (w world) checkRollups(t *testing.T, s lifecycle.Store) {
