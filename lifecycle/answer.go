@@ -74,8 +74,11 @@ func ownership(m MessageTrace) Answer {
 	return Answer{Text: text, At: a.BeganAt, Provenance: p}
 }
 
-// lastOwner is the attempt that decided: the one that was acknowledged, else the last.
+// lastOwner is the attempt that decided: the one that was acknowledged, else the last; the zero attempt when there is none.
 func lastOwner(attempts []Attempt) Attempt {
+	if len(attempts) == 0 {
+		return Attempt{}
+	}
 	for _, a := range attempts {
 		if a.End == EndAcked {
 			return a
@@ -137,6 +140,9 @@ func recovery(t Trace, m MessageTrace) Answer {
 	say := func(text string, at Micros) Answer { return Answer{Text: text, At: at, Provenance: Inferred} }
 	switch m.Verdict.State {
 	case StateCompleted:
+		if m.Facts.VanishedAt.Known() && lastOwner(m.Attempts).End != EndAcked {
+			return say("Nothing to do: completion is recorded and the message has left the stream.", 0)
+		}
 		return say("Nothing to do: it is acknowledged.", 0)
 	case StateCompleting:
 		return say("Completion is recorded. A redelivery will find the record and skip the work; nothing must be run again.", 0)

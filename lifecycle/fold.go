@@ -20,6 +20,7 @@ type Fold struct {
 	messages map[MessageKey]*foldMessage
 	tasks    map[string]*foldTask
 	said     map[MessageKey]string // What the batch's publish lines say about the task of a message.
+	hinted   map[MessageKey]string // What its dead-letter entries say, which counts while no publish line is known.
 	moves    []Move
 }
 
@@ -68,7 +69,7 @@ type Changes struct {
 
 // NewFold returns an empty fold.
 func NewFold() *Fold {
-	return &Fold{messages: map[MessageKey]*foldMessage{}, tasks: map[string]*foldTask{}, said: map[MessageKey]string{}}
+	return &Fold{messages: map[MessageKey]*foldMessage{}, tasks: map[string]*foldTask{}, said: map[MessageKey]string{}, hinted: map[MessageKey]string{}}
 }
 
 // Keys lists the messages that events speak of, sorted, each once: the rows to load and lock.
@@ -91,14 +92,18 @@ func (f *Fold) LoadMessage(r MessageRow) {
 // fallback of the task id). Events about no message keep the task they name.
 func (f *Fold) Assign(events []Event) {
 	for _, e := range events {
-		if e.namesTask() {
+		switch {
+		case e.Message.IsZero() || e.TaskID == "":
+		case e.Kind == Published || e.Kind == Repaired:
 			f.said[e.Message] = leastText(f.said[e.Message], e.TaskID)
+		case e.Kind == DeadLettered:
+			f.hinted[e.Message] = leastText(f.hinted[e.Message], e.TaskID)
 		}
 	}
 	for i := range events {
 		e := &events[i]
 		if !e.Message.IsZero() {
-			e.TaskID = f.taskOf(e.Message, f.said[e.Message])
+			e.TaskID = f.taskOf(e.Message)
 		}
 		f.task(e.TaskID)
 	}
@@ -106,28 +111,20 @@ func (f *Fold) Assign(events []Event) {
 }
 
 // taskOf decides which task message k belongs to, and notes a move when that is another one than before.
-func (f *Fold) taskOf(k MessageKey, said string) string {
+func (f *Fold) taskOf(k MessageKey) string {
 	m := f.messages[k]
-	switch {
-	case m == nil:
-		return firstText(said, k.String())
-	case m.facts.TaskID != "" || said == "" || said == m.task:
+	if m == nil {
+		return firstText(f.said[k], f.hinted[k], k.String())
+	}
+	if m.facts.Stored != nil {
 		return m.task
 	}
-	if !slices.ContainsFunc(f.moves, func(v Move) bool { return v.Key == k }) {
-		f.moves = append(f.moves, Move{Key: k, From: m.task, To: said})
+	to := firstText(f.said[k], leastText(m.facts.TaskID, f.hinted[k]), m.task)
+	if to != m.task && !slices.ContainsFunc(f.moves, func(v Move) bool { return v.Key == k }) {
+		f.moves = append(f.moves, Move{Key: k, From: m.task, To: to})
 		f.task(m.task)
 	}
-	return said
-}
-
-// namesTask reports whether e says which task its message belongs to.
-func (e *Event) namesTask() bool {
-	switch e.Kind {
-	case Published, Repaired, DeadLettered:
-		return !e.Message.IsZero() && e.TaskID != ""
-	}
-	return false
+	return to
 }
 
 // Moves lists the messages whose task is another one than when they were stored, sorted by key.
@@ -181,8 +178,8 @@ func (f *Fold) Add(e Event) {
 	}
 	m.touched = true
 	m.facts.Join(e)
-	if m.facts.TaskID == "" {
-		m.facts.TaskID = f.said[e.Message]
+	if e.Kind == Published || e.Kind == Repaired || (m.facts.Stored == nil && f.hinted[e.Message] != "") {
+		m.facts.TaskID = e.TaskID
 	}
 	generation, msgID := 0, ""
 	if m.facts.Stored != nil {
@@ -247,7 +244,7 @@ func (f *Fold) Changes() Changes {
 		}
 		c.Tally.subtract(m.tally)
 		c.Tally.add(messageTally(m.facts))
-		open := Judge(m.facts, f.tasks[m.task].facts).unsettled(m.facts)
+		open := Judge(m.facts, TaskFacts{}).unsettled(m.facts) // Whether the broker is done with it says the wire, not a record.
 		c.Messages = append(c.Messages, MessageRow{Facts: m.facts, TaskID: m.task, Open: open})
 	}
 	slices.SortFunc(c.Messages, func(a, b MessageRow) int { return a.Facts.Key.Compare(b.Facts.Key) })

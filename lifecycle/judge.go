@@ -55,6 +55,10 @@ var rules = []Rule{
 			}
 			return d.Deadline, true
 		}},
+	{"gone after completion", StateCompleted, "A completion is recorded and the message has left the stream; its acknowledgement was not seen.",
+		func(e evidence) (Micros, bool) {
+			return e.completedAt, e.completedAt.Known() && e.m.VanishedAt.Known()
+		}},
 	{"completion recorded", StateCompleting, "A completion is recorded; the acknowledgement was not seen.",
 		func(e evidence) (Micros, bool) { return e.completedAt, e.completedAt.Known() }},
 	{"vanished", StateOutcomeUnknown, "The message left the stream and nothing seen explains it.",

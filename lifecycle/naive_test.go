@@ -112,6 +112,8 @@ func (n naive) state() State {
 		return StateExhausted
 	case dead && deadBasis >= signal && recreated <= deadAt:
 		return StateExhausted
+	case recorded && n.any(is(Vanished)):
+		return StateCompleted
 	case recorded:
 		return StateCompleting
 	case n.any(is(Vanished)):

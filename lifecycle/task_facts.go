@@ -220,15 +220,18 @@ func (t *TaskFacts) joinStoredMessage(k MessageKey, msgID string, generation int
 }
 
 func (t *TaskFacts) editPublish(msgID string, edit func(*PublishFacts)) {
-	p, known := t.Publishes[msgID]
-	if msgID == "" || (!known && len(t.Publishes) >= maxPublishesKept) {
+	if msgID == "" {
 		return
 	}
 	if t.Publishes == nil {
 		t.Publishes = map[string]PublishFacts{}
 	}
+	p := t.Publishes[msgID]
 	edit(&p)
 	t.Publishes[msgID] = p
+	if len(t.Publishes) > maxPublishesKept {
+		delete(t.Publishes, slices.Max(slices.Collect(maps.Keys(t.Publishes))))
+	}
 }
 
 func (t *TaskFacts) joinReport(e Event) {
@@ -237,11 +240,9 @@ func (t *TaskFacts) joinReport(e Event) {
 		return cmp.Or(cmp.Compare(a.MsgID, b.MsgID), cmp.Compare(a.Attempt, b.Attempt))
 	})
 	if !found {
-		if len(t.Reports) >= maxReportsKept {
-			return
-		}
 		t.Reports = slices.Insert(t.Reports, i, probe)
 	}
+	defer func() { t.Reports = t.Reports[:min(len(t.Reports), maxReportsKept)] }()
 	r := &t.Reports[i]
 	switch e.Kind {
 	case ReportClaimed:
