@@ -18,6 +18,7 @@ import (
 	"fleetglass/collectors/acks"
 	"fleetglass/collectors/advisories"
 	"fleetglass/collectors/brokerstate"
+	"fleetglass/collectors/idempotency"
 	"fleetglass/collectors/publishes"
 	"fleetglass/fleet"
 	"fleetglass/internal/embednats"
@@ -122,10 +123,11 @@ func (b *bench) startLines() {
 	attempts, err2 := publishes.NewAttempts(publishes.AttemptsConfig{Config: cfg})
 	answers, err3 := acks.New(cfg)
 	events, err4 := advisories.New(cfg)
-	if err := errors.Join(err, err1, err2, err3, err4); err != nil {
+	records, err5 := idempotency.NewKV(cfg)
+	if err := errors.Join(err, err1, err2, err3, err4, err5); err != nil {
 		b.t.Fatal(err)
 	}
-	b.run(stored, attempts, answers, events)
+	b.run(stored, attempts, answers, events, records)
 }
 
 func (b *bench) run(parts ...runner) {
@@ -329,6 +331,16 @@ func (b *bench) truthful(t *testing.T, task string) {
 			}
 		}
 	}
+}
+
+// record writes the idempotency record of a task.
+func (a *agent) record(task string) {
+	a.t.Helper()
+	kv, err := a.js.KeyValue("task-idempotency")
+	a.must(err)
+	now := time.Now().UnixMilli()
+	_, err = kv.Put(task, fmt.Appendf(nil, `{"taskId":%q,"agentId":%q,"completedAt":%d,"expiresAt":%d}`, task, a.name, now, now+259_200_000))
+	a.must(err)
 }
 
 func (a *agent) must(err error) {

@@ -45,8 +45,15 @@ var scenarios = []scenario{
 		a.take(time.Second)
 		m := a.take(2 * time.Second)
 		busy(100 * time.Millisecond)
+		a.record("crash")
 		a.must(m.AckSync())
-	}, "completed (acknowledged) [silent_attempt]\n1 timed_out silent\n2 acked exact"},
+	}, "completed (acknowledged after completion) [silent_attempt]\n1 timed_out silent\n2 acked exact"},
+	{"recorded", func(a *agent) {
+		a.works(nats.ConsumerConfig{}).publish("recorded")
+		a.take(time.Second)
+		a.record("recorded")
+		a.must(a.take(2 * time.Second).AckSync()) // It sees the record and does not execute again.
+	}, "completed (acknowledged after completion) [caught_by_idempotency silent_attempt]\n1 timed_out silent\n2 acked exact"},
 	{"backoff", func(a *agent) {
 		a.works(nats.ConsumerConfig{BackOff: []time.Duration{300 * time.Millisecond, 600 * time.Millisecond, time.Second}}).publish("backoff")
 		a.take(time.Second)
