@@ -171,7 +171,7 @@ func TestALoneLineDoesNotWait(t *testing.T) {
 	b.start()
 	b.publish("first")
 	b.waitFor(1)
-	var best time.Duration = time.Hour
+	best := time.Hour
 	for i := range 20 {
 		began := time.Now()
 		b.publish(fmt.Sprintf("lone %d", i))

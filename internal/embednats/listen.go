@@ -1,6 +1,7 @@
 package embednats
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"strconv"
@@ -33,7 +34,7 @@ func listenOn(opts *server.Options, address string) error {
 
 // portFree tries the port. Somebody else may still take it before the server does, which then does not become ready.
 func portFree(host string, port int) error {
-	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package httperr
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -84,7 +85,7 @@ func Recover(log *slog.Logger) gin.HandlerFunc {
 			if v == nil {
 				return
 			}
-			if v == http.ErrAbortHandler || c.Writer.Written() {
+			if err, ok := v.(error); (ok && errors.Is(err, http.ErrAbortHandler)) || c.Writer.Written() {
 				log.Error("handler panicked after it began to answer", "path", c.Request.URL.EscapedPath(), "error", fmt.Sprint(v))
 				panic(http.ErrAbortHandler)
 			}
