@@ -1,6 +1,7 @@
 package brokerstate_test
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"testing"
@@ -9,6 +10,9 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"fleetglass/collectors/brokerstate"
+	"fleetglass/fleet"
+	"fleetglass/internal/embednats"
+	"fleetglass/internal/testkit"
 )
 
 // scenario is what a foreign program does, and the trace that must come of it.
@@ -182,5 +186,62 @@ func (b *bench) compare(t *testing.T, parts []*brokerstate.Collector) {
 		}
 		b.noTwins(t, s.name)
 		b.truthful(t, s.name)
+	}
+}
+
+func TestTracesAreTheSameWhenTheReconcilerStopsAndStarts(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.inexact = true
+	b.startLines()
+	ctx, cancel := context.WithCancel(t.Context())
+	restarting := make(chan struct{})
+	go func() {
+		defer close(restarting)
+		for ctx.Err() == nil {
+			c, err := brokerstate.New(b.cfg)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			life, stop := context.WithTimeout(ctx, 250*time.Millisecond)
+			if err := c.Run(life); err != nil {
+				t.Error(err)
+			}
+			stop()
+		}
+	}()
+	play(t, b)
+	cancel()
+	<-restarting
+	b.compare(t, []*brokerstate.Collector{b.startState()})
+}
+
+// TestTheBrokerForgetsTimesWhenItRestarts: what was delivered before is known, when is not.
+func TestTheBrokerForgetsTimesWhenItRestarts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	begin := func() *embednats.Server {
+		srv, err := embednats.Start(embednats.Config{Dir: dir, Listen: "127.0.0.1:0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = srv.Close() })
+		return srv
+	}
+	srv := begin()
+	testkit.Provision(t, srv, fleet.Streams{Contract: fleet.NewContract("")})
+	play(t, benchOn(t, srv, newStore(t)))
+	if err := srv.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b := benchOn(t, begin(), newStore(t))
+	b.start()
+	for _, s := range scenarios {
+		want := strings.ReplaceAll(s.late, " exact", "")
+		if s.name == "crash" || s.name == "recorded" { // Whether the second attempt began before or after the completion cannot be told.
+			want = strings.Replace(strings.Replace(want, "caught_by_idempotency ", "", 1), "[", "[duplicate_unknown ", 1)
+		}
+		b.expect(t, s.name, want)
 	}
 }
