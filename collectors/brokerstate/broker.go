@@ -93,3 +93,6 @@ func ask(ctx context.Context, stream jetstream.Stream, p *Presence, seqs []uint6
 	}
 	return nil
 }
+
+// isGone reports whether the broker says that there is no such message.
+func isGone(err error) bool { return errors.Is(err, jetstream.ErrMsgNotFound) }

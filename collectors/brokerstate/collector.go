@@ -14,8 +14,10 @@ type Collector struct {
 	cfg  Config
 	seen memory
 
-	mu   sync.Mutex
-	part health.Part
+	mu    sync.Mutex
+	part  health.Part
+	found health.State // As the poll at hand found things.
+	why   string
 }
 
 // New validates the configuration and starts nothing.
@@ -63,7 +65,14 @@ func (c *Collector) report(err error) {
 		c.part.State, c.part.Detail = health.Down, err.Error()
 		return
 	}
-	c.part.State, c.part.Detail, c.part.LastAt = health.OK, "", c.cfg.Now()
+	c.part.State, c.part.Detail, c.part.LastAt = c.found, c.why, c.cfg.Now()
+}
+
+// note keeps how the poll at hand found things, which counts once it has succeeded.
+func (c *Collector) note(state health.State, why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.found, c.why = state, why
 }
 
 func (c *Collector) handled(n int) {

@@ -190,7 +190,7 @@ func (p *poll) windows(ctx context.Context) error {
 		if c.MaxAckPending == 1 || c.AckPending == 0 || p.accounted(c) {
 			continue
 		}
-		if c.DeliveredSeq > p.c.seen.seen.verified {
+		if c.DeliveredSeq > p.c.seen.compared.verified {
 			p.facts.Early[c.Name] = true
 			continue
 		}

@@ -45,7 +45,7 @@ func (s *sequences) due(now lifecycle.Micros, company bool) (string, bool) {
 // begin finds where to begin: where the store says, else just before the first publish that was captured. What was published before
 // is before our time; what of it is still in the stream is read in, the rest is no gap.
 func (p *poll) begin(ctx context.Context) error {
-	s := &p.c.seen.seen
+	s := &p.c.seen.compared
 	text, err := p.c.cfg.Reader.Watermark(ctx, watermark(p.saw.Stream))
 	if err != nil {
 		return fmt.Errorf("read position: %w", err)
@@ -97,7 +97,7 @@ func last(values []string) string {
 // verify compares the next page of sequences with the store. Lost ones that are still in the stream are read from there; the others
 // become a gap, never a made-up task.
 func (p *poll) verify(ctx context.Context) error {
-	s := &p.c.seen.seen
+	s := &p.c.seen.compared
 	if !s.loaded {
 		if err := p.begin(ctx); err != nil {
 			return err
@@ -140,7 +140,7 @@ func (p *poll) verify(ctx context.Context) error {
 
 // lostFrom serves a run of lost sequences that goes on to the end of the page, or beyond it. It returns how far it came.
 func (p *poll) lostFrom(ctx context.Context, from uint64) (uint64, error) {
-	to := p.c.seen.seen.verifiable
+	to := p.c.seen.compared.verifiable
 	for at := from; at <= to; {
 		rows, err := p.c.cfg.Reader.MessagesIn(ctx, p.saw.Stream, at, to, 1)
 		if err != nil {
