@@ -9,19 +9,21 @@ import (
 // Metric names a number kept in the rollups.
 type Metric string
 
-// The rollups. Those marked hour or minute have buckets of that length; the others count what is so now, in bucket zero.
+// The rollups. Those marked month (of UTC), hour or minute have buckets of that length; the others count what is so now, in bucket zero.
 const (
-	MetricState          Metric = "state"           // Now: tasks per agent; label: state.
-	MetricPublished      Metric = "published"       // Hour: stored messages per agent; label: type.
-	MetricCompleted      Metric = "completed"       // Hour: acknowledged messages per agent; label: type.
-	MetricFailedAttempts Metric = "failed_attempts" // Hour: attempts that ended by nak, termination or timeout; label: how.
-	MetricDied           Metric = "died"            // Hour: tasks that ended exhausted, dead-lettered or unknown; label: state.
-	MetricTasks          Metric = "tasks"           // Hour: tasks per agent, by their first stored message; label: type.
-	MetricDuplicates     Metric = "duplicates"      // Hour: findings of the duplicate ledger; label: [Layer].
-	MetricRunning        Metric = "running"         // Hour: running time of completed tasks; label: type + "|" + [DurationBucket].
-	MetricPublishedMin   Metric = "published_m"     // Minute: like published, no label.
-	MetricCompletedMin   Metric = "completed_m"     // Minute: like completed, no label.
-	MetricFailedMin      Metric = "failed_m"        // Minute: like failed_attempts, no label.
+	MetricState           Metric = "state"           // Now: tasks per agent; label: state.
+	MetricPublished       Metric = "published"       // Hour: stored messages per agent; label: type.
+	MetricCompleted       Metric = "completed"       // Hour: acknowledged messages per agent; label: type.
+	MetricFailedAttempts  Metric = "failed_attempts" // Hour: attempts that ended by nak, termination or timeout; label: how.
+	MetricDied            Metric = "died"            // Hour: tasks that ended exhausted, dead-lettered or unknown; label: state.
+	MetricTasks           Metric = "tasks"           // Hour: tasks per agent, by their first stored message; label: [TaskOpen], or the state in which it ended.
+	MetricTasksMonth      Metric = "tasks_mo"        // Month: like tasks.
+	MetricDuplicates      Metric = "duplicates"      // Hour: findings of the duplicate ledger; label: [Layer].
+	MetricDuplicatesMonth Metric = "duplicates_mo"   // Month: like duplicates.
+	MetricRunning         Metric = "running"         // Hour: running time of completed tasks; label: type + "|" + [DurationBucket].
+	MetricPublishedMin    Metric = "published_m"     // Minute: like published, no label.
+	MetricCompletedMin    Metric = "completed_m"     // Minute: like completed, no label.
+	MetricFailedMin       Metric = "failed_m"        // Minute: like failed_attempts, no label.
 )
 
 // Minute reports whether the metric has minute buckets, which are kept for two days only.
@@ -29,10 +31,27 @@ func (m Metric) Minute() bool {
 	return m == MetricPublishedMin || m == MetricCompletedMin || m == MetricFailedMin
 }
 
+// Month reports whether the metric has buckets of a month of UTC, so that a year is a dozen rows.
+func (m Metric) Month() bool { return m == MetricTasksMonth || m == MetricDuplicatesMonth }
+
+// bucket is the beginning of the bucket in which something at that time counts.
+func (m Metric) bucket(at Micros) Micros {
+	switch {
+	case m.Minute():
+		return at.Truncate(time.Minute)
+	case m.Month():
+		return MicrosOf(PeriodMonth.Start(at.Time()))
+	}
+	return at.Truncate(time.Hour)
+}
+
+// TaskOpen is the label of [MetricTasks] of a task that has not ended.
+const TaskOpen = "open"
+
 // Cell addresses one number of the rollups.
 type Cell struct {
 	Metric Metric
-	Bucket Micros // Start of the hour or minute; zero for "now".
+	Bucket Micros // Start of the month, hour or minute; zero for "now".
 	Agent  string
 	Label  string
 }
@@ -45,11 +64,7 @@ func (t Tally) count(metric Metric, at Micros, agent, label string, n int64) {
 	if n == 0 || !at.Known() {
 		return
 	}
-	step := time.Hour
-	if metric.Minute() {
-		step = time.Minute
-	}
-	t[Cell{metric, at.Truncate(step), agent, label}] += n
+	t[Cell{metric, metric.bucket(at), agent, label}] += n
 }
 
 func (t Tally) add(o Tally) {
@@ -104,11 +119,23 @@ func taskTally(f TaskFacts, head *MessageFacts, s TaskSummary) Tally {
 	case !s.State.Open():
 		t.count(MetricDied, s.StateSince, s.Agent, string(s.State), 1)
 	}
-	t.count(MetricTasks, f.firstStored(), s.Agent, s.Type, 1)
+	t.countDuplicates(f, s)
+	return t
+}
+
+// countDuplicates adds what the table of duplicates is made of ([DuplicateRows]).
+func (t Tally) countDuplicates(f TaskFacts, s TaskSummary) {
+	ended := TaskOpen
+	if !s.State.Open() {
+		ended = string(s.State)
+	}
+	for _, m := range []Metric{MetricTasks, MetricTasksMonth} {
+		t.count(m, f.firstStored(), s.Agent, ended, 1)
+	}
 	for _, c := range Ledger(f) {
 		t.count(MetricDuplicates, c.At, s.Agent, string(c.Layer), int64(c.N))
+		t.count(MetricDuplicatesMonth, c.At, s.Agent, string(c.Layer), int64(c.N))
 	}
-	return t
 }
 
 // DurationBucket names the bucket of a duration on a scale of four steps per doubling, as two digits or more: the exponent of a

@@ -60,7 +60,7 @@ func counts(t *testing.T, c client, tasks int) {
 var metrics = []lifecycle.Metric{
 	lifecycle.MetricState, lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricFailedAttempts, lifecycle.MetricDied,
 	lifecycle.MetricTasks, lifecycle.MetricDuplicates, lifecycle.MetricRunning,
-	lifecycle.MetricPublishedMin, lifecycle.MetricCompletedMin, lifecycle.MetricFailedMin,
+	lifecycle.MetricPublishedMin, lifecycle.MetricCompletedMin, lifecycle.MetricFailedMin, lifecycle.MetricTasksMonth, lifecycle.MetricDuplicatesMonth,
 }
 
 // content is what a store answers, but for events.
@@ -121,9 +121,9 @@ func recount(t *testing.T, store lifecycle.Reader, truth map[string]*told) {
 		switch cell.Metric {
 		case lifecycle.MetricFailedAttempts, lifecycle.MetricDied, lifecycle.MetricState:
 			got[string(cell.Metric)+" "+cell.Label] += n
-		case lifecycle.MetricDuplicates:
+		case lifecycle.MetricDuplicates, lifecycle.MetricDuplicatesMonth:
 			if cell.Label == string(lifecycle.LayerStream) {
-				got["duplicates stream"] += n
+				got[string(cell.Metric)+" stream"] += n
 			}
 		case lifecycle.MetricRunning:
 		default:
@@ -145,7 +145,9 @@ func rollupsOf(truth map[string]*told) map[string]int64 {
 		want["published"]++
 		want["published_m"]++
 		want["tasks"]++
+		want["tasks_mo"]++
 		want["duplicates stream"] += int64(t.Duplicates)
+		want["duplicates_mo stream"] += int64(t.Duplicates)
 		switch state {
 		case lifecycle.StateCompleted:
 			want["completed"]++

@@ -93,7 +93,7 @@ func answersOf(t *testing.T, s lifecycle.Store) answers {
 	metrics := []lifecycle.Metric{
 		lifecycle.MetricState, lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricFailedAttempts, lifecycle.MetricDied,
 		lifecycle.MetricTasks, lifecycle.MetricDuplicates, lifecycle.MetricRunning, lifecycle.MetricPublishedMin,
-		lifecycle.MetricCompletedMin, lifecycle.MetricFailedMin,
+		lifecycle.MetricCompletedMin, lifecycle.MetricFailedMin, lifecycle.MetricTasksMonth, lifecycle.MetricDuplicatesMonth,
 	}
 	if out.Tally, err = s.Rollups(t.Context(), metrics, 0, math.MaxInt64, true); err != nil {
 		t.Fatal(err)
