@@ -23,11 +23,11 @@ var everyPage = []string{
 	"/tasks/tsk-7f3a91", "/tasks/tsk-7f3a91?tab=events", "/tasks/tsk-7f3a91?tab=payload", "/tasks/tsk-7f3a91?tab=idempotency",
 	"/tasks/tsk-7f3a91?tab=related", "/tasks/tsk-7f3a91?tab=json", "/tasks/tsk-91b6c4", "/tasks/tsk-nobody?tab=payload", "/tasks/tsk-refused",
 	"/tasks/orders%2F2026%2F11%20weird%20id%3F&%23%25", "/in-flight", "/agents", "/agents/marketing", "/dlq", "/duplicates", "/duplicates?bucket=hour&layer=idempotency",
-	"/capture", "/preferences?tz=local", "/tasks/no-such-task", "/no-such-page",
+	"/capture", "/preferences?tz=local", "/tasks/no-such-task", "/no-such-page", "/refused",
 }
 
 // failing are the pages that answer with an error, on purpose.
-var failing = map[string]bool{"/tasks?state=lost": true, "/tasks/no-such-task": true, "/no-such-page": true}
+var failing = map[string]bool{"/tasks?state=lost": true, "/tasks/no-such-task": true, "/no-such-page": true, "/refused": true}
 
 // axe runs the checker in the page and returns what it found, a line each.
 const axe = `axe.run(document, { resultTypes: ["violations"] }).then((r) => JSON.stringify(r.violations.map((v) => v.id + ": " + v.help + " at " + v.nodes.slice(0, 4).map((n) => n.target.join(" ") + " (" + n.failureSummary + ")").join("; "))))`

@@ -32,6 +32,7 @@ func TestInABrowser(t *testing.T) {
 		{"theme and zone are kept", keepPreferences},
 		{"a countdown runs", countDown},
 		{"links and commands are copied", copyThings},
+		{"tabs share one stream", shareStream},
 		{"a thousand changes a second do not melt the page", stayCool},
 		{"the largest content is painted at once", paintSoon},
 	} {
@@ -52,7 +53,7 @@ func walkThrough(t *testing.T, browser context.Context) {
 	const agree = `location.search.includes("ev=") && document.querySelectorAll("#events tr.on").length === 1 && document.querySelector("#events tr.on a.ev").href === location.href`
 	b.until(t, agree)
 	first := eval[string](t, b, `location.href`)
-	b.click(t, "#event a[rel=next]")
+	b.run(t, `document.querySelector("#event a[rel=next]").click()`)
 	b.until(t, agree+` && location.href !== "`+first+`"`)
 	b.run(t, `document.querySelector(".lanes a").dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true}))`)
 	b.until(t, agree+` && document.querySelector("#evd").textContent.trim() === "published"`)
@@ -326,4 +327,22 @@ func paintSoon(t *testing.T, browser context.Context) {
 			t.Errorf("%s: largest contentful paint after %.0f ms, want under 500", path, best)
 		}
 	}
+}
+
+func shareStream(t *testing.T, browser context.Context) {
+	s := newSite(t, webtest.Rich(noon).Batch)
+	first, second := openTab(t, browser, s), openTab(t, browser, s)
+	first.open(t, "/tasks")
+	first.until(t, `document.body.dataset.stream === "open"`)
+	second.open(t, "/tasks")
+	second.until(t, `document.body.dataset.stream === "shared"`)
+	if got := s.hub.Subscribers(); got != 1 {
+		t.Errorf("two tabs hold %d streams, want 1", got)
+	}
+	second.run(t, `Object.defineProperty(document, "hidden", { get: () => false })`) // A tab in the background does not look at the server.
+	s.clock.Advance(time.Second)
+	s.append(t, acked(t, s, "tsk-77d0ab"))
+	second.until(t, row("tsk-77d0ab", `r.querySelector(".state").textContent.trim() === "completed"`))
+	first.do(t, "leave", chromedp.Navigate("about:blank"))
+	second.until(t, `document.body.dataset.stream === "open"`)
 }

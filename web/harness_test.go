@@ -22,6 +22,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/gin-gonic/gin"
 
+	"fleetglass/internal/httperr"
 	"fleetglass/internal/live"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
@@ -80,6 +81,7 @@ func newSite(t testing.TB, batch lifecycle.Batch, edit ...func(*web.Config)) *si
 	engine := gin.New()
 	pages.Register(engine)
 	engine.NoRoute(pages.NotFound)
+	engine.GET("/refused", func(c *gin.Context) { pages.Refuse(c, httperr.New(httperr.Forbidden, nil)) })
 	server := httptest.NewServer(engine)
 	s.URL = server.URL
 	t.Cleanup(func() {
@@ -195,7 +197,9 @@ func (b *tab) note(format string, args ...any) {
 // do runs actions and fails the test when one fails.
 func (b *tab) do(t testing.TB, what string, actions ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	if err := chromedp.Do(b.ctx, actions...); err != nil {
+	ctx, stop := context.WithTimeout(b.ctx, 40*time.Second)
+	defer stop()
+	if err := chromedp.Do(ctx, actions...); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/a-h/templ"
 	"github.com/gin-gonic/gin"
@@ -109,6 +108,3 @@ func agentAddress(name string) string {
 }
 
 var errNoID = httperr.New(httperr.NotFound, errors.New("the address names no task"))
-
-// seconds rounds a time down, as headings show it.
-func seconds(t time.Time) time.Time { return t.Truncate(time.Second) }

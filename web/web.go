@@ -86,6 +86,13 @@ func (w *Web) NotFound(c *gin.Context) {
 	w.fail(c, lifecycle.ErrNotFound)
 }
 
+// Refuse answers a request for a page that may not be had: not signed in, not allowed, or another error. Nothing may have been
+// written before.
+func (w *Web) Refuse(c *gin.Context, err error) {
+	protect(c)
+	w.fail(c, err)
+}
+
 // policy allows our own files only: no inline script or style, no other host, no framing.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

@@ -9,6 +9,7 @@ const pulse = 5000;      // Countdowns and bars are looked at again after this t
 const title = document.title;
 
 let paused = sessionStorage.getItem("fleetglass.paused") === "1";
+let moved = -Infinity;
 let dirty = false, running = false, next = 0, timer = 0, missed = 0, fresh = 0, waiting = null;
 
 const held = () => paused || selectedCount() > 0 || !!document.querySelector("details.menu[open], [popover]:popover-open, dialog[open]");
@@ -30,12 +31,12 @@ async function refresh() {
   if (!dirty || running || document.hidden || paused) return;
   running = true;
   dirty = false;
-  const began = performance.now();
-  const page = await load(location.href);
+  const began = performance.now(), here = location.href;
+  const page = await load(here);
   next = performance.now() + Math.max(least, 4 * (performance.now() - began));
   running = false;
-  if (page) apply(page);
-  else dirty = true;
+  if (page && here === location.href) apply(page);
+  else dirty = true; // Nothing came, or the reader opened something else meanwhile.
   if (dirty) schedule();
 }
 
@@ -64,9 +65,14 @@ function patch(page) {
     if (!now || now.isEqualNode(old)) continue;
     if (old.matches("tbody[data-list]") && now.matches("tbody")) patchRows(old, now);
     else if (old.tagName !== now.tagName) location.reload();
-    else if (!old.matches(".leases :hover, #events :hover")) morph(old, document.adoptNode(now));
+    else if (!underHand(old)) morph(old, document.adoptNode(now));
   }
   document.dispatchEvent(new Event("fleetglass:patched"));
+}
+
+// What the pointer is moving over is left as it is; the next look comes soon.
+function underHand(element) {
+  return element.matches("#leases, #events, #timeline") && element.matches(":hover") && performance.now() - moved < 3000;
 }
 
 // Rows that are on the page change in place; others are left to the reader.
@@ -122,10 +128,40 @@ function showPause() {
   badge();
 }
 
-function changed(e) {
-  missed += JSON.parse(e.data).tasks || 0;
+function changed(tasks) {
+  missed += tasks;
   if (paused) showPause();
   schedule();
+}
+
+// One tab of a browser holds the stream and tells the others, because browsers open few connections to a site.
+function listen(url) {
+  if (!navigator.locks || !window.BroadcastChannel) {
+    connect(url, () => {});
+    return;
+  }
+  const others = new BroadcastChannel("fleetglass.live");
+  others.addEventListener("message", (e) => changed(e.data));
+  document.body.dataset.stream = "shared";
+  navigator.locks.request("fleetglass.live", () => new Promise((free) => {
+    connect(url, (tasks) => others.postMessage(tasks));
+    addEventListener("pagehide", free);
+  }));
+}
+
+function connect(url, tell) {
+  const stream = new EventSource(url);
+  let opened = false;
+  stream.addEventListener("open", () => {
+    if (opened || document.body.dataset.stream === "shared") schedule();
+    opened = true;
+    document.body.dataset.stream = "open";
+  });
+  stream.addEventListener("error", () => { document.body.dataset.stream = "lost"; });
+  const pass = (tasks) => { changed(tasks); tell(tasks); };
+  stream.addEventListener("change", (e) => pass(JSON.parse(e.data).tasks || 0));
+  stream.addEventListener("reset", () => pass(0));
+  addEventListener("pagehide", () => stream.close());
 }
 
 // What came while the page was held is applied once it is not.
@@ -147,14 +183,9 @@ export function live() {
   document.addEventListener("fleetglass:hold", release);
   document.addEventListener("toggle", release, true);
   document.addEventListener("close", release, true);
+  addEventListener("pointermove", () => { moved = performance.now(); }, { passive: true });
   showPause();
-  const stream = new EventSource(url);
-  let opened = false;
-  stream.addEventListener("open", () => { if (opened) schedule(); opened = true; document.body.dataset.stream = "open"; });
-  stream.addEventListener("error", () => { document.body.dataset.stream = "lost"; });
-  stream.addEventListener("change", changed);
-  stream.addEventListener("reset", schedule);
-  addEventListener("pagehide", () => stream.close());
+  listen(url);
   addEventListener("pageshow", (e) => { if (e.persisted) location.reload(); });
   setInterval(() => { if (document.querySelector(".lease, [data-deadline]")) schedule(); }, pulse);
 }

@@ -1,8 +1,11 @@
 // An event opens beside the list without leaving the page; without this its link loads the page with the event open.
 import { adoptTime, load, morph } from "./page.js";
 
+let asked = 0;
+
 async function show(href, push) {
-  const page = await load(href);
+  const mine = ++asked, page = await load(href);
+  if (mine !== asked) return; // The reader went on.
   if (!page || !page.getElementById("events")) { location.href = href; return; }
   adoptTime(page);
   for (const id of ["timeline", "events"]) {
