@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"fleetglass/fleet"
 	"fleetglass/lifecycle"
 	"fleetglass/views"
 )
@@ -50,18 +51,11 @@ func agentNames(b *board) []string {
 		names = map[string]int64{}
 	}
 	for _, c := range b.Consumers {
-		if name, ok := agentOf(c.Name); ok {
+		if name := fleet.AgentOfWorker(c.Name); name != "" {
 			names[name] += 0
 		}
 	}
 	return slices.Sorted(maps.Keys(names))
-}
-
-func agentOf(consumer string) (string, bool) {
-	if n := len(consumer) - len(workerSuffix); n > 0 && consumer[n:] == workerSuffix {
-		return consumer[:n], true
-	}
-	return "", false
 }
 
 func agentRows(b *board, day lifecycle.Tally) []views.AgentRow {
@@ -79,7 +73,7 @@ func agentRows(b *board, day lifecycle.Tally) []views.AgentRow {
 			row.Lease, row.More, row.TaskHref = held[0], len(held)-1, taskAddress(held[0].TaskID)
 		}
 		for _, c := range b.Consumers {
-			if a, ok := agentOf(c.Name); ok && a == name {
+			if fleet.AgentOfWorker(c.Name) == name {
 				row.LastAt = max(row.LastAt, c.DeliveredAt)
 				row.Gone, row.Paused = c.Gone, c.Paused
 			}
@@ -150,7 +144,7 @@ func (w *Web) agentProps(ctx context.Context, c *gin.Context, b *board, name str
 		}
 	}
 	for _, s := range b.Consumers {
-		if a, ok := agentOf(s.Name); ok && a == name {
+		if fleet.AgentOfWorker(s.Name) == name {
 			p.Consumers = append(p.Consumers, s)
 		}
 	}

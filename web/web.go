@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"fleetglass/fleet"
 	"fleetglass/internal/health"
 	"fleetglass/internal/live"
 	"fleetglass/lifecycle"
@@ -27,7 +28,7 @@ type Config struct {
 	Environment string           // Optional; a badge such as "production".
 	ReadOnly    bool             // Optional; says in a banner that actions are off.
 	Server      string           // Optional; the NATS URL that agents connect to, for the command of the empty page.
-	Prefix      string           // Optional; default "genbrain". The first token of task subjects, for the same.
+	Prefix      string           // Optional; default fleet.DefaultPrefix. The first token of task subjects, for the same.
 }
 
 // Web serves the pages.
@@ -49,7 +50,7 @@ func New(cfg Config) (*Web, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Prefix == "" {
-		cfg.Prefix = "genbrain"
+		cfg.Prefix = fleet.DefaultPrefix
 	}
 	assets, err := static.New()
 	if err != nil {

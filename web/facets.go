@@ -1,0 +1,121 @@
+package web
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"fleetglass/lifecycle"
+	"fleetglass/views"
+)
+
+// stateTabs are the states with their counts for the rest of the filter.
+func (q listQuery) stateTabs(counts map[lifecycle.State]int64, capped bool, states []lifecycle.State) []views.Tab {
+	var all int64
+	for _, s := range states {
+		all += counts[s]
+	}
+	tabs := []views.Tab{{Href: q.with("state"), Label: "All", Count: atLeast(all, capped), Current: len(q.values["state"]) == 0}}
+	for _, s := range states {
+		if counts[s] == 0 && !q.has("state", string(s)) {
+			continue // Eleven states are too many for a row; those that nothing is in can be asked for in the search box.
+		}
+		icon, tone, word := views.StateLook(s)
+		tabs = append(tabs, views.Tab{
+			Href: q.with("state", string(s)), Label: strings.ToUpper(word[:1]) + word[1:], Icon: icon, Tone: tone,
+			Count: atLeast(counts[s], capped && counts[s] > 0), Current: q.has("state", string(s)),
+		})
+	}
+	return tabs
+}
+
+func atLeast(n int64, capped bool) string {
+	if capped {
+		return views.Count(n) + "+"
+	}
+	return views.Count(n)
+}
+
+// chipsShown is how many agents stand above a list.
+const chipsShown = 8
+
+// chips are the busiest agents, and whatever filter is active but not visible elsewhere.
+func (q listQuery) chips(facets lifecycle.Facets) []views.Chip {
+	var out []views.Chip
+	shown := topKeys(facets.Agents, chipsShown)
+	slices.Sort(shown)
+	for _, a := range shown {
+		out = append(out, views.Chip{Href: q.toggle("agent", a), Label: views.Cut(a, 32), Count: short(facets.Agents[a]), On: q.has("agent", a)})
+	}
+	for _, chip := range q.activeChips() {
+		if !slices.ContainsFunc(shown, func(a string) bool { return chip.Href == q.toggle("agent", a) }) {
+			out = append(out, chip)
+		}
+	}
+	return out
+}
+
+// activeChips are the filters that are on, each with the link that takes it off.
+func (q listQuery) activeChips() []views.Chip {
+	var out []views.Chip
+	for _, name := range []string{"agent", "type", "category", "stream", "anomaly", "has", "id", "to"} {
+		for _, value := range q.values[name] {
+			out = append(out, views.Chip{Href: q.toggle(name, value), Label: name + ": " + views.Cut(value, 48), On: true, Remove: true})
+		}
+	}
+	return out
+}
+
+// topKeys are the keys with the highest values, at most n.
+func topKeys(m map[string]int64, n int) []string {
+	keys := slices.Collect(maps.Keys(m))
+	slices.SortFunc(keys, func(a, b string) int { return cmp.Or(cmp.Compare(m[b], m[a]), cmp.Compare(a, b)) })
+	return keys[:min(n, len(keys))]
+}
+
+// facetsShown is how many values of a facet stand in its box.
+const facetsShown = 20
+
+func (q listQuery) facets(f lifecycle.Facets) []views.Facet {
+	return []views.Facet{
+		q.facet("agent", "Agent", f.Agents),
+		q.facet("type", "Type (of the last week)", f.Types),
+		{Name: "has", Legend: "Duplicates", Choices: []views.FacetChoice{
+			{Value: "duplicate", Label: "caught by the stream", On: q.has("has", "duplicate")}}},
+		q.anomalyFacet(),
+	}
+}
+
+func (q listQuery) facet(name, legend string, values map[string]int64) views.Facet {
+	f := views.Facet{Name: name, Legend: legend}
+	keys := topKeys(values, facetsShown)
+	f.More = len(values) - len(keys)
+	for _, chosen := range q.values[name] {
+		if !slices.Contains(keys, chosen) {
+			keys = append(keys, chosen)
+		}
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		c := views.FacetChoice{Value: k, Label: views.Cut(k, 48), On: q.has(name, k)}
+		if n := values[k]; n > 0 {
+			c.Count = short(n)
+		}
+		f.Choices = append(f.Choices, c)
+	}
+	return f
+}
+
+var facetAnomalies = []lifecycle.AnomalyCode{
+	lifecycle.AnomalyLateAck, lifecycle.AnomalyOrphaned, lifecycle.AnomalySilentAttempt, lifecycle.AnomalyCompletedAndDead,
+	lifecycle.AnomalyPublishUnseen, lifecycle.AnomalyNotStored, lifecycle.AnomalyClockSkew, lifecycle.AnomalyVanished,
+}
+
+func (q listQuery) anomalyFacet() views.Facet {
+	f := views.Facet{Name: "anomaly", Legend: "Anomaly"}
+	for _, c := range facetAnomalies {
+		f.Choices = append(f.Choices, views.FacetChoice{Value: string(c), Label: views.AnomalyWord(c), On: q.has("anomaly", string(c))})
+	}
+	return f
+}

@@ -1,0 +1,39 @@
+package web
+
+import (
+	"fleetglass/lifecycle"
+	"fleetglass/views"
+)
+
+// suggestions are what can stand in the search box.
+func suggestions(b *board) []views.Option {
+	var out []views.Option
+	for _, s := range lifecycle.States() {
+		out = append(out, views.Option{Value: "state:" + string(s), Label: s.Meaning()})
+	}
+	for _, a := range topKeys(b.Facets.Agents, 100) {
+		out = append(out, views.Option{Value: queryTerm("agent", a), Label: views.Count(b.Facets.Agents[a]) + " tasks"})
+	}
+	for _, t := range topKeys(b.Facets.Types, 60) {
+		out = append(out, views.Option{Value: queryTerm("type", t), Label: views.Count(b.Facets.Types[t]) + " in the last week"})
+	}
+	out = append(out, views.Option{Value: "has:duplicate", Label: "Publishes caught by the stream"})
+	for _, a := range facetAnomalies {
+		out = append(out, views.Option{Value: "anomaly:" + string(a), Label: a.Meaning()})
+	}
+	for _, r := range ranges[1:] {
+		out = append(out, views.Option{Value: "from:" + r.value, Label: r.label})
+	}
+	return out
+}
+
+// queryTerm writes a field and value in the grammar of the search box.
+func queryTerm(name, value string) string {
+	var f lifecycle.Filter
+	if name == "agent" {
+		f.Agents = []string{value}
+	} else {
+		f.Types = []string{value}
+	}
+	return f.Query()
+}
