@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +36,9 @@ type Fleet struct {
 	DecodeReport func(event json.RawMessage) (lifecycle.Event, error)
 	// AgentOf names the agent that a durable consumer works for, empty when the name does not say. Required.
 	AgentOf func(consumer string) string
+	// Retention reads the live configuration of the task stream and of the idempotency records. Optional; without it, and when it
+	// errors, the check of their retention says that it is not known.
+	Retention func(ctx context.Context) (lifecycle.Retention, error)
 }
 
 // Options are the knobs of the API.
@@ -44,6 +48,8 @@ type Options struct {
 	MaxStreams int            // Optional; streams open at once, default 256.
 	Pace       time.Duration  // Optional; the least time between two changes on one stream, default 250 ms.
 	Heartbeat  time.Duration  // Optional; a stream that says nothing for this long says so, default 15 s.
+
+	DuplicateCost *lifecycle.DuplicateCost // Optional; what one duplicate costs, default [lifecycle.DefaultDuplicateCost].
 }
 
 func (o Options) withDefaults() Options {
@@ -58,6 +64,10 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Heartbeat == 0 {
 		o.Heartbeat = 15 * time.Second
+	}
+	if o.DuplicateCost == nil {
+		cost := lifecycle.DefaultDuplicateCost()
+		o.DuplicateCost = &cost
 	}
 	o.Limits = o.Limits.WithDefaults()
 	return o

@@ -23,6 +23,7 @@ func (a *API) describe() {
 	a.describeTasks()
 	a.describeTask()
 	a.describeFleet()
+	a.describeDuplicates()
 	a.describeReports()
 	a.describeStream()
 	a.describeBlindness()
@@ -44,6 +45,7 @@ func (a *API) humaConfig() huma.Config {
 	cfg.Tags = []*huma.Tag{
 		{Name: "tasks", Description: "What happened to tasks."},
 		{Name: "fleet", Description: "What the fleet does now."},
+		{Name: "duplicates", Description: "Where duplicates ended: nothing ran twice, or what did."},
 		{Name: "reports", Description: "What agents report by themselves."},
 		{Name: "live", Description: "What changes."},
 		{Name: "observation", Description: "What we could not see or read."},

@@ -55,7 +55,7 @@ func TestTheDocumentDescribesEveryCallCompletely(t *testing.T) {
 	})
 	slices.Sort(calls)
 	want := []string{
-		"GET /api/v1/agents", "GET /api/v1/agents/{agent}", "GET /api/v1/gaps", "GET /api/v1/in-flight", "GET /api/v1/quarantine",
+		"GET /api/v1/agents", "GET /api/v1/agents/{agent}", "GET /api/v1/duplicates", "GET /api/v1/duplicates/cases", "GET /api/v1/gaps", "GET /api/v1/in-flight", "GET /api/v1/quarantine",
 		"GET /api/v1/stats/fleet", "GET /api/v1/stream", "GET /api/v1/tasks", "GET /api/v1/tasks/counts", "GET /api/v1/tasks/{task_id}",
 		"GET /api/v1/tasks/{task_id}/events", "GET /api/v1/tasks/{task_id}/payload", "GET /api/v1/tasks/{task_id}/report",
 		"GET /healthz", "GET /readyz", "POST /api/v1/reports",
@@ -205,6 +205,10 @@ func TestTheNamesOfTheContract(t *testing.T) {
 		{reflect.TypeFor[Lease](), "task_id stream seq agent consumer attempt max_deliver held_ms last_heartbeat_at deadline_at stale_kind owner " +
 			"lease_version typical next recommendation"},
 		{reflect.TypeFor[Typical](), "p50_ms p95_ms"},
+		{reflect.TypeFor[Saved](), "usd_low usd_high minutes"},
+		{reflect.TypeFor[DuplicateRow](), "bucket"},
+		{reflect.TypeFor[DuplicateSums](), "published completed caught_by_stream caught_by_idempotency reached_execution unknown in_flight_or_dlq " +
+			"net_rate saved"},
 		{reflect.TypeFor[NextStep](), "what at"},
 		{reflect.TypeFor[Recommendation](), "decision rule reasons evidence"},
 	}

@@ -114,11 +114,19 @@ func (a *API) describeTasks() {
 		id: "count-tasks", path: Base + "/tasks/counts", tag: "tasks", summary: "Tasks per state", example: exampleCounts(),
 		detail: "Counts of the tasks that the filter selects, per state; the state parameter is ignored.",
 	}, a.countTasks)
-	for _, path := range []string{"/tasks", "/tasks/counts"} {
-		enumerate(a, path, "state", lifecycle.States())
-		enumerate(a, path, "has", []string{"duplicate"})
-	}
-	enumerate(a, "/tasks", "sort", []lifecycle.Sort{
+	enumerateFilter(a, "/tasks/counts")
+	enumerateTasks(a, "/tasks")
+}
+
+func enumerateFilter(a *API, path string) {
+	enumerate(a, path, "state", lifecycle.States())
+	enumerate(a, path, "has", []string{"duplicate"})
+}
+
+// enumerateTasks is for calls with the whole query of the task list.
+func enumerateTasks(a *API, path string) {
+	enumerateFilter(a, path)
+	enumerate(a, path, "sort", []lifecycle.Sort{
 		lifecycle.SortLastEventDesc, lifecycle.SortLastEvent, lifecycle.SortPublishedDesc, lifecycle.SortPublished,
 	})
 }
@@ -132,19 +140,7 @@ func (a *API) listTasks(ctx context.Context, in *TasksQuery) (*reply[List[TaskRo
 	if err != nil {
 		return nil, err
 	}
-	page := lifecycle.Page{Limit: l.limit}
-	if l.from != nil {
-		page.From, page.Backward = &lifecycle.Cursor{At: l.from.At, TaskID: l.from.Key}, l.from.Backward
-	}
-	found, err := a.cfg.Store.ListTasks(ctx, filter, page)
-	if err != nil {
-		return nil, err
-	}
-	f, err := a.fleet.fleet(ctx, l.now)
-	if err != nil {
-		return nil, err
-	}
-	gaps, err := a.gapRefs(ctx, earliestOf(found.Tasks, filter.From), filter.To)
+	found, f, gaps, err := a.taskPage(ctx, l, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -152,10 +148,26 @@ func (a *API) listTasks(ctx context.Context, in *TasksQuery) (*reply[List[TaskRo
 	for i, s := range found.Tasks {
 		rows[i] = rowOf(s, f)
 	}
-	return listReply(ctx, l, rows, taskPage(l, found), gaps), nil
+	return listReply(ctx, l, rows, pageOf(l, found), gaps), nil
 }
 
-func taskPage(l listRequest, found lifecycle.TaskPage) Page {
+// taskPage reads one page of tasks with what its rows need.
+func (a *API) taskPage(ctx context.Context, l listRequest, filter lifecycle.Filter) (found lifecycle.TaskPage, f fleetContext, gaps []GapRef, err error) {
+	page := lifecycle.Page{Limit: l.limit}
+	if l.from != nil {
+		page.From, page.Backward = &lifecycle.Cursor{At: l.from.At, TaskID: l.from.Key}, l.from.Backward
+	}
+	if found, err = a.cfg.Store.ListTasks(ctx, filter, page); err != nil {
+		return found, f, nil, err
+	}
+	if f, err = a.fleet.fleet(ctx, l.now); err != nil {
+		return found, f, nil, err
+	}
+	gaps, err = a.gapRefs(ctx, earliestOf(found.Tasks, filter.From), filter.To)
+	return found, f, gaps, err
+}
+
+func pageOf(l listRequest, found lifecycle.TaskPage) Page {
 	var p Page
 	if c := found.Next; c != nil {
 		p.Next = l.cursor(&cursor{At: c.At, Key: c.TaskID})

@@ -1,0 +1,169 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"fleetglass/internal/httperr"
+	"fleetglass/lifecycle"
+)
+
+// DuplicateRow is a bucket of the table of duplicates. Every task is in one row, that of its first publish, so that
+// published = completed + in_flight_or_dlq in each.
+type DuplicateRow struct {
+	Bucket Instant `json:"bucket" doc:"Beginning of the month, day or hour, in UTC." example:"2026-11-01T00:00:00.000000Z"`
+	DuplicateSums
+}
+
+// DuplicateSums are the numbers of a row, or of all rows.
+type DuplicateSums struct {
+	Published           int64    `json:"published" doc:"Tasks whose first message was stored in the bucket." example:"2847"`
+	Completed           int64    `json:"completed" doc:"Of these, the ones that are completed now, in whatever bucket that happened." example:"2841"`
+	CaughtByStream      int64    `json:"caught_by_stream" doc:"Publishes that the stream swallowed." example:"3"`
+	CaughtByIdempotency int64    `json:"caught_by_idempotency" doc:"Deliveries after completion that were not run again." example:"7"`
+	ReachedExecution    int64    `json:"reached_execution" doc:"Runs after completion." example:"0"`
+	Unknown             int64    `json:"unknown" doc:"Deliveries after completion of which nothing tells whether they ran." example:"0"`
+	InFlightOrDLQ       int64    `json:"in_flight_or_dlq" doc:"Of the published, the ones that are not completed now." example:"6"`
+	NetRate             *float64 `json:"net_rate" doc:"Duplicates that reached execution for each published task; null when there are some and nothing was published." example:"0"`
+	Saved               Saved    `json:"saved"`
+}
+
+// Saved is what caught duplicates would have cost.
+type Saved struct {
+	LowUSD  float64 `json:"usd_low" example:"3"`
+	HighUSD float64 `json:"usd_high" example:"35"`
+	Minutes float64 `json:"minutes" example:"140"`
+}
+
+// DuplicateTable is the table of duplicates, oldest row first. All rows are on one page.
+type DuplicateTable struct {
+	List[DuplicateRow]
+	Totals       DuplicateSums   `json:"totals" doc:"Of all rows."`
+	KeyConflicts int64           `json:"key_conflicts" doc:"In all rows: payloads beyond the first under one idempotency key."`
+	Semantic     int64           `json:"semantic" doc:"In all rows: tool calls repeated with the same input under other step ids."`
+	Cost         DuplicateCost   `json:"cost"`
+	Retention    RecordRetention `json:"retention"`
+}
+
+// DuplicateCost is what one duplicate is taken to cost.
+type DuplicateCost struct {
+	LowUSD  float64 `json:"usd_low" example:"0.3"`
+	HighUSD float64 `json:"usd_high" example:"3.5"`
+	Minutes float64 `json:"minutes" example:"14"`
+}
+
+// DuplicatesQuery is the query of the table of duplicates.
+type DuplicatesQuery struct {
+	Bucket string `query:"bucket" doc:"month (default), day or hour; of UTC."`
+	From   string `query:"from" doc:"The first bucket is the one that holds this: RFC 3339, a date, or a span back from now; default 12 months, 31 days or 24 hours."`
+	To     string `query:"to" doc:"Buckets that begin before; same forms; default now."`
+}
+
+// maxBuckets bounds the rows of one answer: over a month of hours, nearly three years of days.
+const maxBuckets = 1000
+
+func (a *API) describeDuplicates() {
+	register(a, call{
+		id: "list-duplicates", path: Base + "/duplicates", tag: "duplicates", summary: "Duplicates by month, day or hour", example: exampleDuplicates(),
+		detail: "What was published and completed, and where duplicates ended, oldest bucket first, buckets without anything included. Tasks count in the " +
+			"bucket of their first publish: published = completed + in_flight_or_dlq in every row, and a row of the past changes until its last task " +
+			"completes. Duplicates count in the bucket in which they showed. Tasks whose publish was not seen are in no row.",
+	}, a.listDuplicates)
+	enumerate(a, "/duplicates", "bucket", lifecycle.Periods())
+	register(a, call{
+		id: "list-duplicate-cases", path: Base + "/duplicates/cases", tag: "duplicates", summary: "The tasks behind the numbers", example: exampleCases(),
+		detail: "Tasks with a finding of one layer, each with those findings. Filters, order and cursors are those of the task list; from and to are on the " +
+			"last event of a task, which is never before its finding.",
+		failures: []httperr.Code{httperr.InvalidCursor},
+	}, a.listCases)
+	enumerate(a, "/duplicates/cases", "layer", lifecycle.Layers())
+	enumerateTasks(a, "/duplicates/cases")
+}
+
+func (a *API) listDuplicates(ctx context.Context, in *DuplicatesQuery) (*reply[DuplicateTable], error) {
+	now := a.now()
+	bounds, err := in.bounds(now.Time())
+	if err != nil {
+		return nil, err
+	}
+	from, to := bounds[0], bounds[len(bounds)-1]
+	cells, err := a.cfg.Store.Rollups(ctx, lifecycle.DuplicateMetrics(bounds), from, to, false)
+	if err != nil {
+		return nil, err
+	}
+	gaps, err := a.gapRefs(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	f, err := a.fleet.fleet(ctx, now)
+	if err != nil {
+		return nil, err
+	}
+	body := a.duplicateTable(lifecycle.DuplicateRows(cells, bounds))
+	body.AsOf, body.Gaps = Instant(now), gaps
+	body.Retention = retentionOf(lifecycle.CheckRetention(f.consumers, a.retention(ctx, now)))
+	stable := body
+	stable.AsOf = 0
+	return tagged(ctx, body, stable), nil
+}
+
+// bounds reads the query: the beginnings of the buckets, and the end of the last.
+func (q *DuplicatesQuery) bounds(now time.Time) ([]lifecycle.Micros, error) {
+	period := lifecycle.Period(q.Bucket)
+	if period == "" {
+		period = lifecycle.PeriodMonth
+	}
+	if !period.Valid() {
+		return nil, httperr.Parameter("bucket", "must be month, day or hour")
+	}
+	span, err := lifecycle.ParseFilter(map[string][]string{"from": {q.From}, "to": {q.To}}, now)
+	if err != nil {
+		return nil, err
+	}
+	to := now.UTC().Add(time.Microsecond)
+	if span.To.Known() {
+		to = span.To.Time()
+	}
+	from := span.From.Time()
+	if !span.From.Known() {
+		from = period.Shift(to.Add(-time.Microsecond), 1-period.Usual())
+	}
+	times, more := period.Bounds(from, to, maxBuckets)
+	switch {
+	case more:
+		return nil, httperr.Parameter("from", "asks for more than 1000 buckets up to the end; take longer buckets or a shorter span")
+	case len(times) == 0:
+		return nil, httperr.Parameter("to", "is not after from")
+	}
+	bounds := make([]lifecycle.Micros, len(times))
+	for i, t := range times {
+		bounds[i] = lifecycle.MicrosOf(t)
+	}
+	return bounds, nil
+}
+
+func (a *API) duplicateTable(rows []lifecycle.DuplicateRow) DuplicateTable {
+	cost := *a.cfg.Options.DuplicateCost
+	total := lifecycle.SumDuplicates(rows)
+	out := DuplicateTable{
+		Totals: sumsOf(total, cost), KeyConflicts: total.Found[lifecycle.LayerConflict], Semantic: total.Found[lifecycle.LayerSemantic],
+		Cost: DuplicateCost(cost),
+	}
+	out.Data = make([]DuplicateRow, len(rows))
+	for i, r := range rows {
+		out.Data[i] = DuplicateRow{Bucket: Instant(r.From), DuplicateSums: sumsOf(r, cost)}
+	}
+	return out
+}
+
+func sumsOf(r lifecycle.DuplicateRow, cost lifecycle.DuplicateCost) DuplicateSums {
+	out := DuplicateSums{
+		Published: r.Published, Completed: r.Completed, InFlightOrDLQ: r.InFlightOrDLQ(), CaughtByStream: r.Found[lifecycle.LayerStream],
+		CaughtByIdempotency: r.Found[lifecycle.LayerIdempotency], ReachedExecution: r.Found[lifecycle.LayerExecution],
+		Unknown: r.Found[lifecycle.LayerUnknown], Saved: Saved(cost.Saved(r.Caught())),
+	}
+	if rate, known := r.NetRate(); known {
+		out.NetRate = &rate
+	}
+	return out
+}

@@ -1,0 +1,29 @@
+package api
+
+import (
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+func exampleDuplicates() DuplicateTable {
+	row := lifecycle.DuplicateRow{
+		From: lifecycle.MicrosOf(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)), Published: 2847, Completed: 2841,
+		Found: map[lifecycle.Layer]int64{lifecycle.LayerStream: 3, lifecycle.LayerIdempotency: 7},
+	}
+	cost := lifecycle.DefaultDuplicateCost()
+	t := DuplicateTable{
+		List:   exampleList(DuplicateRow{Bucket: Instant(row.From), DuplicateSums: sumsOf(row, cost)}),
+		Totals: sumsOf(row, cost), Cost: DuplicateCost(cost),
+		Retention: retentionOf(lifecycle.CheckRetention([]lifecycle.ConsumerState{exampleConsumer()}, lifecycle.Retention{
+			Known: true, Records: 72 * time.Hour, MaxAge: 7 * 24 * time.Hour, DuplicateWindow: time.Hour, RetryDelay: 24 * time.Hour,
+		})),
+	}
+	t.Page = Page{}
+	return t
+}
+
+func exampleCases() List[CaseTask] {
+	t := exampleStory()
+	return exampleList(CaseTask{TaskRow: rowOf(t.Summary, exampleFleetContext()), Cases: duplicatesOf(t.Facts).Cases})
+}
