@@ -72,6 +72,11 @@ func (b *broker) Health() []health.Part {
 			p.Detail += ", because " + wanted + " was taken"
 		}
 	}
+	if b.embedded != nil {
+		if why := b.embedded.Sick(); why != "" {
+			p.State, p.Detail = health.Down, "the embedded broker cannot store messages; make room and start Fleetglass again: "+why
+		}
+	}
 	if !b.conn.IsConnected() {
 		p.State, p.Detail = health.Down, "not connected to the broker"
 		if err := b.conn.LastError(); err != nil {

@@ -108,6 +108,10 @@ func (s *Server) Moved() (moved bool, wanted string) {
 	return port != "0" && port != fmt.Sprint(addr.Port), s.wanted
 }
 
+// Sick says what keeps the server from storing messages; empty when nothing does. A stream that could not be written, because the disk
+// was full, refuses messages until the server is started again, also when there is room by then.
+func (s *Server) Sick() string { return s.srv.Healthz(nil).Error }
+
 // Close stops the server, waiting at most 15 seconds for it to write its state. It is idempotent.
 func (s *Server) Close() error {
 	s.closing.Do(func() {
