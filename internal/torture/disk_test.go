@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -94,18 +95,33 @@ func TestNothingIsLostWhenTheDiskIsFull(t *testing.T) {
 	g.again()
 	g.ready()
 	fleet, path := r.startFleet(b.url(), form(100, 600), 12)
-	r.diskFaults(d, g, form(4, 25))
+	r.diskFaults(d, g, form(4, 25), form(3*time.Second, 12*time.Second))
 	r.settle(g, fleet, path, b.url(), sqliteIn(data))
 }
 
-func (r *run) diskFaults(d disk, g *glass, times int) {
+// The disk of the embedded broker is full as well: it may lose lines, and refuses tasks for a while.
+func TestNothingIsInventedWhenTheDiskOfTheBrokerIsFull(t *testing.T) {
+	t.Parallel()
+	r := newRun(t)
+	address := freePort(t)
+	data := filepath.Join(r.dir, "data")
+	d := newDisk(r, data)
+	g := newGlass(t, r.dir, "--nats-listen", address, "--data-dir", data)
+	g.again()
+	g.ready()
+	fleet, path := r.startFleet("nats://"+address, form(60, 300), 12)
+	r.diskFaults(d, g, form(2, 15), 3*time.Second)
+	r.aftermath(g, fleet, path, "nats://"+address, sqliteIn(data))
+}
+
+func (r *run) diskFaults(d disk, g *glass, times int, longest time.Duration) {
 	r.t.Helper()
-	full, kills, gaveUp := spans{}, 0, 0
+	full, kills, gaveUp, restarts := spans{}, 0, 0, 0
 	for range times {
 		r.wait(time.Second)
 		began := time.Now()
 		d.fill(g, []int64{0, 4096, 32768, 131072}[r.rand.IntN(4)])
-		r.wait(3 * time.Second)
+		r.wait(longest)
 		if r.rand.IntN(2) == 0 {
 			kills++
 			g.kill()
@@ -118,8 +134,21 @@ func (r *run) diskFaults(d disk, g *glass, times int) {
 			gaveUp++
 			g.again()
 		}
+		if g.sick() {
+			restarts++
+			g.stop(r.t)
+			g.again()
+		}
 	}
-	g.api()
+	g.ready()
+	r.note("restarted because it asked for it", "%d times", restarts)
 	r.note("disk full", "%s", full)
 	r.note("Fleetglass killed with SIGKILL while the disk was full", "%d times; it refused to start %d times", kills, gaveUp)
+}
+
+// sick reports whether Fleetglass says that it has to be started again, which is what an operator then does.
+func (g *glass) sick() bool {
+	var r readiness
+	err := g.api().get(g.t.Context(), "/readyz", &r)
+	return err != nil && strings.Contains(err.Error(), "start Fleetglass again")
 }

@@ -19,4 +19,3 @@ func TestNothingIsLostWhenFleetglassIsKilled(t *testing.T) {
 	r.killings(g, form(5, 30), 3*time.Second, 2*time.Second)
 	r.settle(g, fleet, path, b.url(), sqliteIn(filepath.Join(r.dir, "data")))
 }
-

@@ -80,7 +80,7 @@ func (a *aftermath) allowed(t *told, w wire) []lifecycle.State {
 	switch there := a.left[t.Seq]; {
 	case there && t.Fate == demo.FateOrphan:
 		return []lifecycle.State{lifecycle.StatePublished}
-	case there && lossless(t, w):
+	case there && lossless(t, w) && t.acks() == 0: // An answer that a full disk kept from its effect leaves the message where it was.
 		return []lifecycle.State{lifecycle.StateExhausted}
 	case there:
 		return append(unknown, lifecycle.StateExhausted)

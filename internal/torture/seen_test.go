@@ -105,7 +105,7 @@ func (c client) get(ctx context.Context, path string, into any) error {
 		return err
 	}
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("GET %s: %s: %.300s", path, response.Status, text)
+		return fmt.Errorf("GET %s: %s: %.3000s", path, response.Status, text)
 	}
 	return json.Unmarshal(text, into)
 }
