@@ -3,7 +3,6 @@ package web_test
 import (
 	"encoding/json"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -49,7 +48,6 @@ func TestNoPageHasAnAccessibilityViolation(t *testing.T) {
 			}
 			for _, path := range pages {
 				b.openTheme(t, path, theme)
-				b.forgive(path)
 				b.do(t, "load the checker", chromedp.Evaluate[chromedp.Void](string(checker)))
 				b.expect(t, name+" "+theme+" "+path)
 			}
@@ -81,22 +79,6 @@ func (b *tab) openTheme(t testing.TB, path, theme string) {
 	b.open(t, path)
 }
 
-// forgive takes back what the browser logs about a page that answers with an error on purpose.
-func (b *tab) forgive(path string) {
-	if !failing[path] {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	kept := b.problems[:0]
-	for _, p := range b.problems {
-		if !strings.Contains(p, "Failed to load resource") || !strings.Contains(p, path) {
-			kept = append(kept, p)
-		}
-	}
-	b.problems = kept
-}
-
 func (b *tab) expect(t testing.TB, what string) {
 	t.Helper()
 	text, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](axe, chromedp.EvalAwaitPromise))
@@ -118,7 +100,6 @@ func TestNoPageScrollsSideways(t *testing.T) {
 	b := openTab(t, browser, newSite(t, webtest.Rich(noon).Batch))
 	for _, path := range everyPage {
 		b.open(t, path)
-		b.forgive(path)
 		for _, width := range []int64{360, 390, 600, 768, 769, 1024, 1025, 1280, 1440, 1920, 2560} {
 			b.do(t, "resize", chromedp.EmulateViewport(width, 900))
 			if over := eval[string](t, b, sideways); over != "" {

@@ -178,7 +178,8 @@ func (b *tab) listen(event any) {
 	case *runtime.EventExceptionThrown:
 		b.note("exception: %+v %+v", e.ExceptionDetails, e.ExceptionDetails.Exception)
 	case *log.EventEntryAdded: // Reports of the content security policy come here.
-		if e.Entry.Level == "error" || e.Entry.Level == "warning" {
+		onPurpose := failing[strings.TrimPrefix(e.Entry.URL, b.site.URL)] && strings.HasPrefix(e.Entry.Text, "Failed to load resource")
+		if (e.Entry.Level == "error" || e.Entry.Level == "warning") && !onPurpose {
 			b.note("log %s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL)
 		}
 	case *network.EventRequestWillBeSent:
