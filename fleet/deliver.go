@@ -25,8 +25,10 @@ func (w *Worker) handle(ctx context.Context, msg jetstream.Msg) {
 		w.answer(log, d, AnswerNak, msg.NakWithDelay(w.cfg.NakDelay))
 	case found != nil:
 		w.repeat(ctx, log, msg, d, *found)
+	case w.cfg.Reserve != nil:
+		w.admit(ctx, log, msg, d)
 	default:
-		w.execute(ctx, log, msg, d)
+		w.execute(ctx, log, msg, d, nil)
 	}
 }
 
@@ -41,6 +43,7 @@ func (w *Worker) delivery(msg jetstream.Msg) (Delivery, error) {
 	d := Delivery{
 		Task: ReadTask(msg.Headers(), msg.Data(), key), Key: key, Subject: msg.Subject(), Body: msg.Data(), Attempt: int(meta.NumDelivered),
 	}
+	d.Token = uint64(d.Attempt)
 	d.report = w.leased(d)
 	return d, nil
 }
@@ -48,19 +51,23 @@ func (w *Worker) delivery(msg jetstream.Msg) (Delivery, error) {
 // repeat ends a task that completed before: nothing is executed. The same task with another payload is refused, never merged.
 func (w *Worker) repeat(ctx context.Context, log *slog.Logger, msg jetstream.Msg, d Delivery, r Record) {
 	if r.PayloadHash != "" && r.PayloadHash != d.Task.PayloadHash {
-		reason := "key_conflict: this task id completed with another payload"
-		w.report(ctx, log, d, lifecycle.ReportFailed, ReportData{Status: "failed", Reason: reason})
-		w.answer(log, d, AnswerTerm, msg.TermWithReason(reason))
+		w.fail(ctx, log, msg, d, Terminate("key_conflict: this task id completed with another payload"))
 		return
 	}
 	w.report(ctx, log, d, lifecycle.ReportDuplicateCaught, ReportData{Status: "completed", CompletedAt: Instant(r.CompletedAt)})
 	w.answer(log, d, AnswerAck, msg.Ack())
 }
 
-func (w *Worker) execute(ctx context.Context, log *slog.Logger, msg jetstream.Msg, d Delivery) {
-	w.report(ctx, log, d, lifecycle.ReportClaimed, ReportData{Status: "in_flight"})
-	summary, err := w.work(ctx, log, msg, d)
+// execute does a task and records that, before it acknowledges. k is nil where nothing is reserved.
+func (w *Worker) execute(ctx context.Context, log *slog.Logger, msg jetstream.Msg, d Delivery, k *keeper) {
+	claimed := ReportData{Status: "in_flight", LeaseExpiresAt: Instant(lifecycle.MicrosOf(w.cfg.Now().Add(w.cfg.Timing.waitOf(d.Attempt))))}
+	if k != nil {
+		claimed.LeaseExpiresAt = Instant(k.held.ExpiresAt)
+	}
+	w.report(ctx, log, d, lifecycle.ReportClaimed, claimed)
+	summary, err := w.work(ctx, log, msg, d, k)
 	if err != nil {
+		w.giveBack(ctx, log, k, err)
 		w.fail(ctx, log, msg, d, err)
 		return
 	}
@@ -68,11 +75,12 @@ func (w *Worker) execute(ctx context.Context, log *slog.Logger, msg jetstream.Ms
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	now := lifecycle.MicrosOf(w.cfg.Now())
-	err = w.cfg.Records.Complete(ctx, Record{
+	err = w.record(ctx, k, Record{
 		TaskID: d.Task.ID, IdempotencyKey: d.Task.IdempotencyKey, AgentID: w.cfg.Agent, CompletedAt: now, ResultSummary: summary, NatsStreamSeq: d.Key.Seq,
 		ExpiresAt: now.Add(w.cfg.Retention), PayloadHash: d.Task.PayloadHash,
 	})
 	if err != nil && !errors.Is(err, ErrRecorded) {
+		w.giveBack(ctx, log, k, err)
 		w.fail(ctx, log, msg, d, err)
 		return
 	}
@@ -80,8 +88,19 @@ func (w *Worker) execute(ctx context.Context, log *slog.Logger, msg jetstream.Ms
 	w.answer(log, d, AnswerAck, msg.Ack())
 }
 
+func (w *Worker) record(ctx context.Context, k *keeper, r Record) error {
+	if k == nil {
+		return w.cfg.Records.Complete(ctx, r)
+	}
+	_, err := k.reservations.Confirm(ctx, k.held, r)
+	return err
+}
+
 // work runs the handler and heartbeats meanwhile.
-func (w *Worker) work(ctx context.Context, log *slog.Logger, msg jetstream.Msg, d Delivery) (string, error) {
+func (w *Worker) work(ctx context.Context, log *slog.Logger, msg jetstream.Msg, d Delivery, k *keeper) (string, error) {
+	if k != nil {
+		return w.workReserved(ctx, log, msg, d, k)
+	}
 	beats, stop := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -115,6 +134,8 @@ func (w *Worker) fail(ctx context.Context, log *slog.Logger, msg jetstream.Msg, 
 	var later *delay
 	switch {
 	case errors.Is(err, ErrAbandoned):
+	case errors.Is(err, ErrFenced): // The newer holder answers. That this one has worked must not stay unsaid.
+		w.report(ctx, log, d, lifecycle.ReportFailed, ReportData{Status: "failed", Reason: err.Error()})
 	case errors.As(err, &end):
 		w.report(ctx, log, d, lifecycle.ReportFailed, ReportData{Status: "failed", Reason: end.reason})
 		w.answer(log, d, AnswerTerm, msg.TermWithReason(end.reason))
@@ -146,20 +167,15 @@ func (w *Worker) report(ctx context.Context, log *slog.Logger, d Delivery, kind 
 	}
 }
 
-// leased is how a delivery reports: the lease is added to what is said. The attempt is the fencing token, because the broker raises
-// it with every new holder.
+// leased is how a delivery reports: the lease is added to what is said.
 func (w *Worker) leased(d Delivery) func(context.Context, lifecycle.Kind, ReportData) error {
 	if w.cfg.Reporter == nil {
 		return nil
 	}
 	return func(ctx context.Context, kind lifecycle.Kind, data ReportData) error {
-		now := w.cfg.Now()
-		data.MessageID, data.Attempt, data.LeaseOwner, data.LeaseVersion = d.Task.MsgID, d.Attempt, w.lease, uint64(d.Attempt)
+		data.MessageID, data.Attempt, data.LeaseOwner, data.LeaseVersion = d.Task.MsgID, d.Attempt, w.lease, d.Token
 		data.IdempotencyKey = firstNonEmpty(data.IdempotencyKey, d.Task.IdempotencyKey)
 		data.InputHash = firstNonEmpty(data.InputHash, d.Task.PayloadHash)
-		if kind == lifecycle.ReportClaimed {
-			data.LeaseExpiresAt = Instant(lifecycle.MicrosOf(now.Add(w.cfg.Timing.waitOf(d.Attempt))))
-		}
-		return w.cfg.Reporter.Report(ctx, Report{Kind: kind, TaskID: d.Task.ID, At: now, Data: data})
+		return w.cfg.Reporter.Report(ctx, Report{Kind: kind, TaskID: d.Task.ID, At: w.cfg.Now(), Data: data})
 	}
 }

@@ -15,7 +15,8 @@ type Delivery struct {
 	Key     lifecycle.MessageKey
 	Subject string
 	Body    []byte
-	Attempt int // From 1.
+	Attempt int    // From 1.
+	Token   uint64 // The fencing token: that of the reservation, else the attempt, because the broker raises it with every new holder.
 
 	report func(ctx context.Context, kind lifecycle.Kind, data ReportData) error
 }

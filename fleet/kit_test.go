@@ -45,18 +45,28 @@ func newBench(t *testing.T) *bench {
 // work runs a worker for cto until the test ends.
 func (b *bench) work(t *testing.T, records fleet.Records, handle fleet.Handler) {
 	t.Helper()
+	b.workAs(t, fleet.WorkerConfig{Records: records, Handle: handle, Timing: briskTiming()})
+}
+
+// briskTiming lets tests see redeliveries soon.
+func briskTiming() fleet.Timing {
+	return fleet.Timing{AckWait: 300 * time.Millisecond, MaxDeliver: 3, Heartbeat: 50 * time.Millisecond}
+}
+
+// workAs is work with a configuration of which the connection and the agent are filled in.
+func (b *bench) workAs(t *testing.T, cfg fleet.WorkerConfig) {
+	t.Helper()
 	reporter, err := fleet.NewReporter(fleet.ReporterConfig{JetStream: b.js, Contract: b.contract, Agent: "cto"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := fleet.NewWorker(fleet.WorkerConfig{
-		JetStream: b.js, Contract: b.contract, Agent: "cto", Records: records, Reporter: reporter, NakDelay: 100 * time.Millisecond,
-		Timing: fleet.Timing{AckWait: 300 * time.Millisecond, MaxDeliver: 3, Heartbeat: 50 * time.Millisecond},
-		Handle: func(ctx context.Context, d fleet.Delivery) (string, error) {
-			b.executed.Add(1)
-			return handle(ctx, d)
-		},
-	})
+	cfg.JetStream, cfg.Contract, cfg.Agent, cfg.Reporter, cfg.NakDelay = b.js, b.contract, "cto", reporter, 100*time.Millisecond
+	handle := cfg.Handle
+	cfg.Handle = func(ctx context.Context, d fleet.Delivery) (string, error) {
+		b.executed.Add(1)
+		return handle(ctx, d)
+	}
+	w, err := fleet.NewWorker(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

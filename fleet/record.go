@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"fleetglass/lifecycle"
 
@@ -65,8 +66,8 @@ var ErrRecorded = errors.New("completion is recorded already")
 
 // Records is where completions are recorded. Implementations are safe for concurrent use.
 type Records interface {
-	// Find returns the record of this version of a task (see [RecordKey]); nil when there is none. An error means that the store cannot
-	// be asked: do not execute.
+	// Find returns the record of this version of a task (see [RecordKey]); nil when there is none, or one that states no completion. An
+	// error means that the store cannot be asked: do not execute.
 	Find(ctx context.Context, taskID, idempotencyKey string) (*Record, error)
 	// Complete records a completion, once: it errors with [ErrRecorded] when a record exists, and keeps that one.
 	Complete(ctx context.Context, r Record) error
@@ -97,6 +98,9 @@ func (k *KVRecords) Find(ctx context.Context, taskID, idempotencyKey string) (*R
 	if err != nil {
 		return nil, err
 	}
+	if !statesCompletion(entry.Value()) {
+		return nil, nil
+	}
 	return &r, nil
 }
 
@@ -106,12 +110,58 @@ func (k *KVRecords) Complete(ctx context.Context, r Record) error {
 	if err != nil {
 		return fmt.Errorf("record completion: %w", err)
 	}
-	_, err = k.kv.Create(ctx, RecordKey(r.TaskID, r.IdempotencyKey), body)
-	if errors.Is(err, jetstream.ErrKeyExists) {
-		return fmt.Errorf("record completion: %w", ErrRecorded)
+	key := RecordKey(r.TaskID, r.IdempotencyKey)
+	_, err = k.kv.Create(ctx, key, body)
+	if lostRace(err) {
+		err = k.overReservation(ctx, key, body)
 	}
 	if err != nil {
 		return fmt.Errorf("record completion: %w", err)
 	}
 	return nil
+}
+
+// overReservation writes a completion where the key is taken, if only by a record that states no completion.
+func (k *KVRecords) overReservation(ctx context.Context, key string, body []byte) error {
+	entry, err := k.kv.Get(ctx, key)
+	if err != nil {
+		return err
+	}
+	if statesCompletion(entry.Value()) {
+		return ErrRecorded
+	}
+	if _, err = k.kv.Update(ctx, key, body, entry.Revision()); lostRace(err) {
+		return ErrRecorded
+	}
+	return err
+}
+
+// ensure makes sure that the very record r is there. It errors with [ErrRecorded] when there is another.
+func (k *KVRecords) ensure(ctx context.Context, r Record) error {
+	err := k.Complete(ctx, r)
+	if !errors.Is(err, ErrRecorded) {
+		return err
+	}
+	found, findErr := k.Find(ctx, r.TaskID, r.IdempotencyKey)
+	if findErr != nil {
+		return findErr
+	}
+	if found == nil || *found != r {
+		return err
+	}
+	return nil
+}
+
+// statesCompletion tells a record from what agents of other makes write to reserve a task: that has no time of completion. A time that
+// cannot be read is one.
+func statesCompletion(body []byte) bool {
+	var w struct {
+		CompletedAt json.RawMessage `json:"completedAt"`
+	}
+	_ = json.Unmarshal(body, &w) // What cannot be read is left out.
+	switch strings.Trim(string(w.CompletedAt), `" `) {
+	case "", "0", "null":
+		return false
+	}
+	return true
 }

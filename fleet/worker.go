@@ -16,6 +16,7 @@ type WorkerConfig struct {
 	Contract  Contract               // Required.
 	Agent     string                 // Required.
 	Records   Records                // Required. Where completions are recorded.
+	Reserve   Reservations           // Optional; default none. Of the same store as Records: a task is then reserved before it is executed.
 	Handle    Handler                // Required.
 	Timing    Timing                 // Optional; default [DefaultTiming].
 	Reporter  *Reporter              // Optional; default none. Tells claims, completions, failures and caught duplicates.
@@ -39,7 +40,8 @@ const (
 
 // Worker takes the tasks of one agent, one at a time. For each it asks the records first, so that a task that completed is not
 // executed again; heartbeats while it works; and records the completion before it acknowledges. Several workers of one agent may
-// run, in one process or many.
+// run, in one process or many. With reservations a task is executed by one of them at a time, and one that came late is refused when
+// it wants to record: see deliver_reserved.go.
 type Worker struct {
 	cfg      WorkerConfig
 	lease    string // Owner as told in reports.

@@ -22,11 +22,15 @@ const (
 
 // DecodeKV turns a revision of the bucket into an event about its task: a completion, or the end of its record. The event's time is
 // the broker's, which can be compared with deliveries; what the agent's clock said is in Detail.CreatedAt. A record without a time
-// of completion is a reservation and says nothing yet. It errors on a subject or a value of another form.
+// of completion is a reservation and says nothing yet; so does whatever becomes of the reservations that stand beside the records, their
+// ends included. It errors on a subject or a value of another form.
 func DecodeKV(line collectors.Line, _ collectors.Streams, into *lifecycle.Batch) error {
 	key, ok := strings.CutPrefix(line.Subject, subjectPrefix)
 	if !ok || key == "" {
 		return fmt.Errorf("subject %q is not a key of bucket %s", line.Subject, fleet.BucketIdempotency)
+	}
+	if fleet.IsReservationKey(key) {
+		return nil
 	}
 	if kind, ended := ending(line.Headers); ended {
 		e := line.Event(kind, lifecycle.Recorded)

@@ -32,6 +32,11 @@ func TestRevisionsBecomeEvents(t *testing.T) {
 		{name: "deleted", line: line("T1", "", map[string][]string{"KV-Operation": {"DEL"}}), want: lifecycle.RecordDeleted, task: "T1"},
 		{name: "purged", line: line("T1", "", map[string][]string{"KV-Operation": {"PURGE"}}), want: lifecycle.RecordDeleted, task: "T1"},
 		{name: "reservation", line: line("T1", `{"taskId":"T1"}`, nil), nothing: true},
+		{name: "reservation beside", line: line("T1/=held", `{"taskId":"T1","owner":"a","expiresAt":1700000000000}`, nil), nothing: true},
+		{name: "reservation confirmed", line: line("T1/=held", `{"taskId":"T1","completion":`+record+`}`, nil), nothing: true},
+		{name: "reservation released", line: line("T1/=2/=held", "", map[string][]string{"KV-Operation": {"DEL"}}), nothing: true},
+		{name: "reservation expired", line: line("=VCAx/=held", "", map[string][]string{"Nats-Marker-Reason": {"MaxAge"}}), nothing: true},
+		{name: "second version expired", line: line("T1/=2", "", map[string][]string{"Nats-Marker-Reason": {"MaxAge"}}), want: lifecycle.RecordExpired, task: "T1"},
 		{name: "not JSON", line: line("T1", `oops`, nil), wrong: "idempotency record"},
 		{name: "no task", line: line("T1", `{}`, nil), wrong: "no taskId"},
 	} {

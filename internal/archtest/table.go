@@ -16,7 +16,9 @@ var Table = []Rule{
 	{Package: "lifecycle/sqlite", Own: []string{"lifecycle", "internal/migrate", "internal/rowcodec"}, Others: []string{"zombiezen.com/go/sqlite"}},
 	{Package: "lifecycle/postgres", Own: []string{"lifecycle", "internal/migrate", "internal/rowcodec"}, Others: []string{"github.com/jackc/pgx/v5"}},
 
-	{Package: "fleet", Own: []string{"lifecycle"}, Others: []string{"github.com/nats-io", "github.com/cloudevents/sdk-go/v2"}},
+	{Package: "fleet", Own: []string{"lifecycle"}, Others: []string{"github.com/nats-io", "github.com/cloudevents/sdk-go/v2"},
+		Tests: []string{"fleet/reservetest"}},
+	{Package: "fleet/reservetest", Own: []string{"lifecycle", "fleet"}},
 	{Package: "fleet/demo", Own: []string{"lifecycle", "fleet"}, Others: []string{"github.com/nats-io", "golang.org/x/sync"}},
 
 	{Package: "collectors", Own: []string{"lifecycle", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"}},
@@ -47,6 +49,8 @@ var Table = []Rule{
 
 	{Package: "internal/archtest"},
 	{Package: "internal/auth", Own: []string{"internal/httperr"}, Others: []string{"github.com/goccy/go-yaml"}},
+	// Tests of agents, collectors and a store together.
+	{Package: "internal/crashpoints", Tests: []string{"fleet", "collectors", "collectors/*"}},
 	{Package: "internal/embednats", Own: []string{"fleet"}, Others: []string{"github.com/nats-io"}},
 	{Package: "internal/firestoretest", Others: []string{
 		"cloud.google.com/go/firestore", "google.golang.org/api", "google.golang.org/genproto", "google.golang.org/grpc", "google.golang.org/protobuf",
