@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 GOFILES = $(shell git ls-files '*.go' | grep -v '_templ\.go$$')
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test verify fmt-check lint generate generate-check tidy-check bench fuzz screenshots up down
+.PHONY: help build run test verify fmt-check lint generate generate-check tidy-check bench torture fuzz screenshots up down
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ generate-check: generate ## Fail when generated files differ from the committed 
 
 bench: ## Run the benchmarks and print a table
 	./scripts/bench.sh
+
+torture: ## Kill, freeze, cut off and starve everything, then compare with the fleet's own ledger (about 10 minutes)
+	FLEETGLASS_TORTURE=long $(GO) test ./internal/torture -count=1 -timeout 60m -v $(ARGS)
 
 fuzz: ## Run every fuzz target for FUZZTIME (default 10s)
 	./scripts/fuzz.sh

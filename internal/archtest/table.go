@@ -66,6 +66,8 @@ var Table = []Rule{
 	{Package: "internal/telemetry", Own: []string{"lifecycle", "internal/health"}, Others: []string{"github.com/prometheus", "github.com/gin-gonic/gin"}},
 	{Package: "internal/testkit", Own: []string{"fleet", "lifecycle", "internal/embednats"}, Others: []string{"github.com/nats-io", "github.com/jackc/pgx/v5", "github.com/google/go-cmp", "github.com/chromedp"}},
 	{Package: "internal/testsummary"},
+	// Tests only. It plays the program's part around a store that is slow.
+	{Package: "internal/torture", Tests: []string{"api", "collectors", "collectors/*", "fleet", "fleet/demo", "internal/health", "internal/live"}},
 	{Package: "internal/torture", Own: []string{"fleet", "fleet/*"}}, // Tests of the whole: it runs the program and looks at its answers.
 
 	{Package: "cmd/server", Own: everything,

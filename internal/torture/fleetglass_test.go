@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,9 +19,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// program builds Fleetglass, once for all tests, into a directory that the system removes some day: processes may still run it when
-// the tests are over.
+// built says that there is a program to be removed.
+var built atomic.Bool
+
+// program builds Fleetglass, once for all tests.
 var program = sync.OnceValues(func() (string, error) {
+	built.Store(true)
 	path := filepath.Join(os.TempDir(), fmt.Sprintf("fleetglass-torture-%d", os.Getpid()))
 	out, err := exec.Command("go", "build", "-o", path, "../../cmd/server").CombinedOutput()
 	if err != nil {

@@ -4,8 +4,10 @@ package torture
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"testing"
 	"time"
@@ -26,12 +28,29 @@ var roles = map[string]func(order []byte) error{"fleet": beTheFleet, "broker": b
 func TestMain(m *testing.M) {
 	role := roles[os.Getenv(envRole)]
 	if role == nil {
-		os.Exit(m.Run())
+		os.Exit(runAll(m))
 	}
 	if err := role([]byte(os.Getenv(envOrder))); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// runAll runs all tests at once, however few processors there are: most of the time they wait.
+func runAll(m *testing.M) int {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		if err := f.Value.Set(form("8", "4")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
+	code := m.Run()
+	if built.Load() {
+		if path, err := program(); err == nil {
+			_ = os.Remove(path)
+		}
+	}
+	return code
 }
 
 // long reports whether the long form was asked for.

@@ -1,0 +1,177 @@
+//go:build linux
+
+package torture
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"fleetglass/fleet/demo"
+	"fleetglass/lifecycle"
+)
+
+// journalOf is what the fleet does with a task that is handed back once and then done, with a heartbeat, published twice.
+func journalOf() []line {
+	const id = "cto-debugging-1"
+	l := func(what string, attempt int) line {
+		return line{Task: id, Agent: "cto", Fate: string(demo.FateNak), What: what, Attempt: attempt}
+	}
+	published, duplicate := l("published", 0), l("duplicate", 0)
+	published.Seq, duplicate.Seq = 7, 7
+	return []line{
+		published, duplicate, l("executed", 1), l("-NAK", 1), l("executed", 2), l("+WPI", 2), l("recorded", 0), l("+ACK", 2),
+		{Task: id, Agent: "cto", What: whatReported, Kind: "claimed"},
+	}
+}
+
+// seenOf is what Fleetglass must say about it.
+func seenOf() *seen {
+	s := &seen{
+		TaskID: "cto-debugging-1", State: "completed", Agent: "cto", Attempts: 2,
+		Messages: []seenMessage{{Seq: "7", Attempts: []seenAttempt{{1, "naked"}, {2, "acked"}}}},
+	}
+	s.Duplicates.CaughtByStream = 1
+	for i, e := range []seenEvent{
+		{Kind: "published"}, {Kind: "publish_attempted"}, {Kind: "publish_attempted"}, {Kind: "naked", Attempt: 1}, {Kind: "nak_confirmed", Attempt: 1},
+		{Kind: "heartbeat", Attempt: 2}, {Kind: "acked", Attempt: 2}, {Kind: "ack_confirmed", Attempt: 2}, {Kind: "completion_recorded"},
+		{Kind: "claimed"},
+	} {
+		e.ID, e.Source, e.SourceSeq = fmt.Sprint(i), "S", fmt.Sprint(i)
+		s.Events = append(s.Events, e)
+	}
+	return s
+}
+
+// drop takes the first event of a kind away.
+func drop(kind string) func(*seen) {
+	return func(s *seen) {
+		for i, e := range s.Events {
+			if e.Kind == kind {
+				s.Events = append(s.Events[:i:i], s.Events[i+1:]...)
+				return
+			}
+		}
+		panic("there is no " + kind)
+	}
+}
+
+// again adds the first event of a kind once more, as another line or as the same.
+func again(kind, id, seq string) func(*seen) {
+	return func(s *seen) {
+		for _, e := range s.Events {
+			if e.Kind == kind {
+				if e.ID, e.SourceSeq = id, seq; id == "same" {
+					e.ID = s.Events[0].ID
+				}
+				s.Events = append(s.Events, e)
+				return
+			}
+		}
+		panic("there is no " + kind)
+	}
+}
+
+func TestTheComparisonFindsEveryKindOfDifference(t *testing.T) {
+	t.Parallel()
+	truth := tell(journalOf())["cto-debugging-1"]
+	if found := compare(truth, seenOf()); len(found) > 0 {
+		t.Fatalf("differences where there are none: %v", found)
+	}
+	changes := map[string]struct {
+		change func(*seen)
+		want   string
+	}{
+		"wrong state":            {func(s *seen) { s.State = "exhausted" }, "state"},
+		"still open":             {func(s *seen) { s.State = "completing" }, "state"},
+		"unknown outcome":        {func(s *seen) { s.State = "outcome_unknown" }, "state"},
+		"wrong agent":            {func(s *seen) { s.Agent = "ceo" }, "agent"},
+		"attempt missing":        {func(s *seen) { s.Attempts = 1 }, "attempts"},
+		"attempt invented":       {func(s *seen) { s.Messages[0].Attempts = append(s.Messages[0].Attempts, seenAttempt{3, "open"}) }, "end of attempt 3"},
+		"wrong end":              {func(s *seen) { s.Messages[0].Attempts[0].End = "timed_out" }, "end of attempt 1"},
+		"wrong message":          {func(s *seen) { s.Messages[0].Seq = "8" }, "sequence"},
+		"message missing":        {func(s *seen) { s.Messages = nil }, "messages"},
+		"anomaly invented":       {func(s *seen) { s.Anomalies = []seenAnomaly{{"vanished"}} }, "anomalies"},
+		"gap invented":           {func(s *seen) { s.Gaps = []seenGap{{}} }, "gaps"},
+		"heartbeat lost":         {drop("heartbeat"), "heartbeat events"},
+		"heartbeat elsewhere":    {func(s *seen) { s.Events[5].Attempt = 1 }, "heartbeats of attempt 2"},
+		"heartbeat doubled":      {again("heartbeat", "x", "99"), "heartbeat events"},
+		"nak lost":               {drop("naked"), "naked events"},
+		"ack lost":               {drop("acked"), "acked events"},
+		"metric lost":            {drop("ack_confirmed"), "ack_confirmed events"},
+		"record lost":            {drop("completion_recorded"), "completion_recorded events"},
+		"report lost":            {drop("claimed"), "claimed events"},
+		"publish lost":           {drop("publish_attempted"), "publish_attempted events"},
+		"outcome invented":       {func(s *seen) { s.Events = append(s.Events, seenEvent{ID: "v", Kind: "vanished"}) }, "vanished events"},
+		"expiry invented":        {func(s *seen) { s.Events = append(s.Events, seenEvent{ID: "v", Kind: "lease_expired"}) }, "lease_expired events"},
+		"death invented":         {func(s *seen) { s.Events = append(s.Events, seenEvent{ID: "v", Kind: "presumed_dead"}) }, "presumed_dead events"},
+		"event twice":            {again("claimed", "same", "99"), "once"},
+		"line twice":             {again("claimed", "x", "3"), "once"},
+		"duplicate not counted":  {func(s *seen) { s.Duplicates.CaughtByStream = 0 }, "caught by the stream"},
+		"duplicate invented":     {func(s *seen) { s.Duplicates.CaughtByIdempotency = 1 }, "caught by idempotency"},
+		"leak invented":          {func(s *seen) { s.Duplicates.ReachedExecution = 1 }, "reached execution"},
+		"doubt without a reason": {func(s *seen) { s.Duplicates.Unknown = 1 }, "unknown duplicates"},
+	}
+	for name, c := range changes {
+		s := seenOf()
+		c.change(s)
+		if found := fmt.Sprint(compare(truth, s)); !strings.Contains(found, c.want) {
+			t.Errorf("%s: found %s, want something about %q", name, found, c.want)
+		}
+	}
+}
+
+func TestAfterLossesOnlyHonestAnswersPass(t *testing.T) {
+	t.Parallel()
+	truth := tell(journalOf())["cto-debugging-1"]
+	captured := func() wire {
+		w := wire{}
+		for _, e := range seenOf().Events {
+			w[wireCount{lifecycle.Kind(e.Kind), e.Attempt}]++
+		}
+		return w
+	}
+	without := func(kind string, attempt int) wire {
+		w := captured()
+		delete(w, wireCount{lifecycle.Kind(kind), attempt})
+		return w
+	}
+	tests := []struct {
+		name  string
+		wire  wire
+		left  bool // In the stream.
+		gaps  []seenGap
+		see   func(*seen)
+		found string // Empty: nothing.
+	}{
+		{"nothing was lost", captured(), false, nil, func(*seen) {}, ""},
+		{"what was captured is not there", captured(), false, nil, drop("heartbeat"), "heartbeat events"},
+		{"what was not captured is there", without("heartbeat", 2), false, nil, func(*seen) {}, "heartbeat events"},
+		{"an open state after nothing was lost", captured(), false, nil, func(s *seen) { s.State = "completing" }, "state"},
+		{"an open state after the ack was lost", without("acked", 2), false, nil, func(s *seen) { drop("acked")(s); s.State = "completing" }, ""},
+		{"unknown after the ack was lost", without("acked", 2), false, nil, func(s *seen) { drop("acked")(s); s.State = "outcome_unknown" }, ""},
+		{"death after the ack was lost", without("acked", 2), false, nil, func(s *seen) { drop("acked")(s); s.State = "exhausted" }, "state"},
+		{"completed although it is in the stream", captured(), true, nil, func(*seen) {}, "state"},
+		{"vanished although it is in the stream", captured(), true, nil, func(s *seen) {
+			s.State = "completing"
+			s.Events = append(s.Events, seenEvent{ID: "v", Kind: "vanished"})
+		}, "vanished"},
+		{"a lost publish without a gap", without("published", 0), false, nil, drop("published"), "its publish line was lost"},
+		{"a lost publish with a gap", without("published", 0), false, []seenGap{{Source: "OBS_PUB", FromSeq: "6", ToSeq: "9"}}, drop("published"), ""},
+		{"a lost publish that was repaired", without("published", 0), false, nil, func(s *seen) {
+			drop("published")(s)
+			s.Events = append(s.Events, seenEvent{ID: "r", Kind: "repaired"})
+		}, ""},
+		{"more attempts than there can be", captured(), false, nil, func(s *seen) { s.Attempts = 4 }, "attempts"},
+		{"fewer attempts than were captured", captured(), false, nil, func(s *seen) { s.Attempts = 1 }, "attempts"},
+	}
+	for _, tt := range tests {
+		a := &aftermath{wires: &wires{byTask: map[string]wire{truth.ID: tt.wire}}, left: map[uint64]bool{7: tt.left}, gaps: tt.gaps}
+		s := seenOf()
+		tt.see(s)
+		found := a.compare(truth, s)
+		if tt.found == "" && len(found) > 0 || tt.found != "" && !strings.Contains(fmt.Sprint(found), tt.found) {
+			t.Errorf("%s: found %v, want something about %q", tt.name, found, tt.found)
+		}
+	}
+}
