@@ -55,6 +55,10 @@ func (a *App) collect(cfg Config, js jetstream.JetStream, store lifecycle.Store,
 	add(advisories.New(shared))
 	add(reports.New(shared))
 	add(idempotency.NewKV(shared))
+	add(idempotency.NewFirestore(idempotency.FirestoreConfig{
+		Appender: appender, Watermarks: store, Project: cfg.FirestoreProject, Database: cfg.FirestoreDatabase, Emulator: cfg.FirestoreEmulator,
+		Keep: time.Duration(cfg.Retention), Logger: a.log,
+	}))
 	add(brokerstate.New(brokerstate.Config{
 		JetStream: js, Appender: appender, Reader: store, Incarnations: incarnations, Contract: contract(cfg), Stored: decodeStored,
 		Interval: time.Duration(cfg.Poll), Logger: a.log,

@@ -33,7 +33,9 @@ type Config struct {
 	Poll         Duration `name:"poll-interval" default:"1s" placeholder:"TIME" help:"How often the broker's own state is compared with what was seen." group:"broker"`
 	HeadersOnly  bool     `help:"Let the broker republish task headers without bodies, for privacy: bodies are then never shown and nothing can be replayed." group:"broker"`
 
-	FirestoreProject string `name:"firestore-project" placeholder:"ID" help:"Firestore project with the fleet's idempotency records; not supported yet, start refuses it." group:"broker"`
+	FirestoreProject  string `name:"firestore-project" placeholder:"ID" help:"Firestore project with the fleet's idempotency records and side-effect logs; read with Google's application default credentials." group:"broker"`
+	FirestoreDatabase string `name:"firestore-database" default:"(default)" placeholder:"NAME" help:"Database of that project." group:"broker"`
+	FirestoreEmulator string `name:"firestore-emulator" also:"FIRESTORE_EMULATOR_HOST" placeholder:"ADDR" help:"Read an emulator instead, without credentials; FIRESTORE_EMULATOR_HOST says the same. Its project is fleetglass unless named." group:"broker"`
 
 	Demo     bool    `help:"Run a demonstration fleet of seven agents on the embedded broker." group:"demo"`
 	DemoSeed uint64  `default:"1" placeholder:"N" help:"Seed of the demonstration: the same seed tells the same story." group:"demo"`

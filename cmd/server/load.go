@@ -100,10 +100,15 @@ type environmentSource struct{ env environment }
 // Validate accepts any environment: other variables may begin with our prefix for other programs.
 func (environmentSource) Validate(*kong.Application) error { return nil }
 
-// Resolve gives the value of the flag's variable, nil when it is not set.
+// Resolve gives the value of the flag's variable, or of the one that other programs read for the same (tag also); nil when neither is set.
 func (s environmentSource) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	if value, ok := s.env(envName(flag.Name)); ok && isSetting(flag) {
 		return value, nil
+	}
+	if also := flag.Tag.Get("also"); also != "" {
+		if value, ok := s.env(also); ok {
+			return value, nil
+		}
 	}
 	return nil, nil
 }

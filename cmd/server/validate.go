@@ -78,8 +78,14 @@ func (c *Config) validateBroker(p *problems) {
 	if d := time.Duration(c.Poll); d < 100*time.Millisecond || d > time.Hour {
 		p.add("poll-interval", "%s is not between 100ms and 1h", c.Poll)
 	}
-	if c.FirestoreProject != "" {
-		p.add("firestore-project", "Firestore is not supported yet; leave it out, idempotency records are then read from reports")
+	if strings.ContainsAny(c.FirestoreProject, "/ ") {
+		p.add("firestore-project", "%q is not the id of a project", c.FirestoreProject)
+	}
+	if c.FirestoreDatabase == "" || strings.ContainsAny(c.FirestoreDatabase, "/ ") {
+		p.add("firestore-database", "%q is not the name of a database", c.FirestoreDatabase)
+	}
+	if c.FirestoreEmulator != "" {
+		checkAddress(p, "firestore-emulator", c.FirestoreEmulator)
 	}
 }
 
