@@ -159,6 +159,7 @@ func TestAStreamThatIsCreatedAgainBeginsAnew(t *testing.T) {
 			a.works(nats.ConsumerConfig{AckWait: time.Hour}).publish("second")
 			a.take(time.Second)
 			if !watched {
+				b.told(t, "$JS.EVENT.ADVISORY.STREAM.DELETED.TASKS")
 				b.start()
 			}
 			b.expect(t, "second", "delivered (delivered)\n1 open exact silent")
@@ -172,4 +173,16 @@ func TestAStreamThatIsCreatedAgainBeginsAnew(t *testing.T) {
 			}
 		})
 	}
+}
+
+// told waits until an advisory was captured.
+func (b *bench) told(t *testing.T, subject string) {
+	t.Helper()
+	testkit.Eventually(t, patience, func() error {
+		s, err := b.js.Stream(t.Context(), "OBS_EVT")
+		if err == nil {
+			_, err = s.GetLastMsgForSubject(t.Context(), subject)
+		}
+		return err
+	})
 }
