@@ -44,6 +44,8 @@ type fixture struct {
 	api    *API
 	engine *gin.Engine
 
+	retention func() (lifecycle.Retention, error) // Nil: nobody reads the live configuration.
+
 	mu    sync.Mutex
 	parts []health.Part
 }
@@ -98,9 +100,13 @@ func newFixture(t testing.TB, open func(testing.TB, func() time.Time) lifecycle.
 // build makes the API with other options over the same store.
 func (f *fixture) build(o Options) *API {
 	f.t.Helper()
+	contract := Fleet{DecodeReport: f.decode, AgentOf: fleet.AgentOfWorker}
+	if f.retention != nil {
+		contract.Retention = func(context.Context) (lifecycle.Retention, error) { return f.retention() }
+	}
 	a, err := New(Config{
 		Store: f.store, Appender: f.append, Hub: f.hub, Now: f.clock, Log: slog.New(slog.DiscardHandler), Options: o,
-		Health: health.ReporterFunc(f.health), Fleet: Fleet{DecodeReport: f.decode, AgentOf: fleet.AgentOfWorker},
+		Health: health.ReporterFunc(f.health), Fleet: contract,
 	})
 	if err != nil {
 		f.t.Fatal(err)
