@@ -162,11 +162,12 @@ func TestAfterLossesOnlyHonestAnswersPass(t *testing.T) {
 			drop("published")(s)
 			s.Events = append(s.Events, seenEvent{ID: "r", Kind: "repaired"})
 		}, ""},
+		{"not stored although it was", captured(), false, nil, func(s *seen) { s.Events = append(s.Events, seenEvent{ID: "n", Kind: "not_stored"}) }, "not_stored"},
 		{"more attempts than there can be", captured(), false, nil, func(s *seen) { s.Attempts = 4 }, "attempts"},
 		{"fewer attempts than were captured", captured(), false, nil, func(s *seen) { s.Attempts = 1 }, "attempts"},
 	}
 	for _, tt := range tests {
-		a := &aftermath{wires: &wires{byTask: map[string]wire{truth.ID: tt.wire}}, left: map[uint64]bool{7: tt.left}, gaps: tt.gaps}
+		a := &aftermath{made: func(uint64) *seen { return nil }, wires: &wires{byTask: map[string]wire{truth.ID: tt.wire}}, left: map[uint64]bool{7: tt.left}, gaps: tt.gaps}
 		s := seenOf()
 		tt.see(s)
 		found := a.compare(truth, s)

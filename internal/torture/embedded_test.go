@@ -58,7 +58,14 @@ func (r *run) losses(js jetstream.JetStream, c client, truth map[string]*told) *
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	a := &aftermath{wires: readWires(r.t, js), left: left(r.t, js), gaps: gaps}
+	made := func(seq uint64) *seen {
+		s, err := c.task(r.t.Context(), fmt.Sprintf("TASKS:%d", seq))
+		if err != nil {
+			return nil
+		}
+		return s
+	}
+	a := &aftermath{made: made, wires: readWires(r.t, js), left: left(r.t, js), gaps: gaps}
 	lost := map[string]int{}
 	tasks := 0
 	for _, t := range truth {

@@ -14,17 +14,20 @@ import (
 // aftermath is what is known about a run in which the broker itself died: it captured less than the agents did, and may have forgotten
 // answers that it had been given.
 type aftermath struct {
+	made  func(seq uint64) *seen // What is known under the name that is made up for a message of which no line names the task; nil for nothing.
 	wires *wires
 	left  map[uint64]bool // What is still in the task stream.
 	gaps  []seenGap
-	lost  int // Lines that agents sent and the broker did not capture, in all.
 }
 
 // compare finds what is not honest about a task: every line that was captured must be there, once; and what Fleetglass says beyond that must
 // be true, or say that it does not know.
 func (a *aftermath) compare(t *told, s *seen) []difference {
-	c := comparison{told: t, seen: s}
 	w := a.wires.of(t)
+	if w.count(lifecycle.Published) == 0 {
+		s = s.with(a.made(t.Seq))
+	}
+	c := comparison{told: t, seen: s}
 	for _, kind := range captured {
 		check(&c, string(kind)+" events", w.count(kind), s.count(string(kind)))
 	}
@@ -44,6 +47,20 @@ var captured = []lifecycle.Kind{
 	lifecycle.ReportDuplicateCaught,
 }
 
+// with is the story of a task together with that of a message of which nobody knows that it belongs to the task.
+func (s *seen) with(other *seen) *seen {
+	if other == nil {
+		return s
+	}
+	both := *s
+	both.Events = slices.Concat(s.Events, other.Events)
+	both.Attempts = max(s.Attempts, other.Attempts)
+	if s.State == string(lifecycle.StateOutcomeUnknown) {
+		both.State, both.Rule = other.State, other.Rule
+	}
+	return &both
+}
+
 // honest checks what was concluded.
 func (c *comparison) honest(w wire, a *aftermath) {
 	t, s := c.told, c.seen
@@ -57,6 +74,9 @@ func (c *comparison) honest(w wire, a *aftermath) {
 	}
 	if w.count(lifecycle.Published) == 0 && s.count(string(lifecycle.Repaired)) == 0 && !a.covered(t.Seq) {
 		c.found = append(c.found, difference{t.ID, "its publish line was lost", "repaired or a gap", "neither"})
+	}
+	if t.Publishes > 0 {
+		check(c, "not_stored events", 0, s.count(string(lifecycle.NotStored)))
 	}
 	if there && s.count(string(lifecycle.Vanished)) > 0 {
 		c.found = append(c.found, difference{t.ID, "vanished", "it is in the stream", "gone"})
