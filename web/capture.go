@@ -34,7 +34,23 @@ func (w *Web) capture(c *gin.Context) error {
 	for _, part := range w.health() {
 		p.Parts = append(p.Parts, partRow(part))
 	}
+	p.Sure = upToDate(w.health())
 	return w.render(c, frame{title: "Capture", section: "capture", search: true, board: b}, views.Capture(p))
+}
+
+// upToDate reports whether there are collectors and none of them is behind, down or starting.
+func upToDate(parts []health.Part) bool {
+	found := false
+	for _, p := range parts {
+		if p.Kind != "collector" || p.State == health.NotConfigured {
+			continue
+		}
+		if p.State != health.OK && p.State != health.BestEffort {
+			return false
+		}
+		found = true
+	}
+	return found
 }
 
 func partRow(p health.Part) views.PartRow {

@@ -100,7 +100,7 @@ func deadStats(b *board, sample []lifecycle.TaskSummary) []views.Stat {
 	}
 	exhausted, dead := b.count(lifecycle.StateExhausted), b.count(lifecycle.StateDeadLettered)
 	return []views.Stat{
-		{Href: "/dlq?state=dead_lettered", Icon: "dlq", Tone: "dead", Label: "In the DLQ", Value: views.Count(dead), Detail: "an entry exists"},
+		{Href: "/dlq?state=dead_lettered", Icon: "dlq", Tone: "dead", Label: "In the DLQ", Value: views.Count(dead), Detail: "with a dead-letter entry"},
 		{Href: "/dlq?state=exhausted", Icon: "exhausted", Tone: "bad", Label: "Exhausted, not in DLQ", Value: views.Count(exhausted), Loud: exhausted > 0, Detail: "the message operators lose"},
 		{Href: "/tasks?state=outcome_unknown", Icon: "unknown", Tone: "wait", Label: "Outcome unknown", Value: views.Count(b.count(lifecycle.StateOutcomeUnknown)), Detail: "gone without proof"},
 		{Href: "/tasks?anomaly=completed_and_dead", Icon: "warn", Tone: "warn", Label: "Completed and dead", Value: views.Count(completed), Detail: "a retry may repeat the effect"},

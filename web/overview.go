@@ -119,7 +119,7 @@ func overviewStats(b *board, day lifecycle.Tally) []views.Stat {
 
 func unknownDetail(n int64) string {
 	if n == 0 {
-		return "an entry exists"
+		return "in the dead-letter queue"
 	}
 	return views.Count(n) + " more with unknown outcome"
 }
