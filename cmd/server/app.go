@@ -12,6 +12,7 @@ import (
 
 	"fleetglass/internal/health"
 	"fleetglass/internal/httpguard"
+	"fleetglass/lifecycle"
 )
 
 // App is the program, wired and listening, not yet serving.
@@ -21,6 +22,7 @@ type App struct {
 	listener net.Listener
 	streams  *httpguard.Streams
 	agents   string // Where agents connect.
+	records  func(context.Context) (lifecycle.Retention, error)
 	health   health.Group
 	workers  []worker
 	stops    []stop

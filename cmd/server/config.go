@@ -1,6 +1,10 @@
 package main
 
-import "time"
+import (
+	"time"
+
+	"fleetglass/lifecycle"
+)
 
 // Config is every setting of the program, typed and complete. A field's tags are its name, default and help: flags, the
 // environment (FLEETGLASS_ and the name in capitals), the configuration file and the table in README.md all read them.
@@ -41,6 +45,10 @@ type Config struct {
 	DemoSeed uint64  `default:"1" placeholder:"N" help:"Seed of the demonstration: the same seed tells the same story." group:"demo"`
 	DemoRate float64 `default:"1.5" placeholder:"N" help:"Tasks a second of the demonstration." group:"demo"`
 
+	DuplicateCostLow  float64 `name:"duplicate-cost-low" default:"0.30" placeholder:"USD" help:"What a duplicate of a cheap task would have cost, for the savings on the page of duplicates." group:"ledger"`
+	DuplicateCostHigh float64 `name:"duplicate-cost-high" default:"3.50" placeholder:"USD" help:"What a duplicate of a dear task would have cost." group:"ledger"`
+	DuplicateMinutes  float64 `name:"duplicate-minutes" default:"14" placeholder:"N" help:"Minutes that somebody would have spent on cleaning up after a duplicate." group:"ledger"`
+
 	LogLevel  string `default:"info" placeholder:"LEVEL" help:"Least level that is logged: debug, info, warn or error." group:"log"`
 	LogFormat string `default:"text" placeholder:"FORM" help:"Form of the log: text or json." group:"log"`
 }
@@ -50,6 +58,11 @@ func (c Config) Embedded() bool { return len(c.NATSURL) == 0 }
 
 // Authenticated reports whether requests must carry a token.
 func (c Config) Authenticated() bool { return c.Token != "" || c.TokensFile != "" }
+
+// duplicateCost is what one duplicate costs.
+func (c Config) duplicateCost() *lifecycle.DuplicateCost {
+	return &lifecycle.DuplicateCost{LowUSD: c.DuplicateCostLow, HighUSD: c.DuplicateCostHigh, Minutes: c.DuplicateMinutes}
+}
 
 // shutdownTimeout is how long a graceful stop may take before connections are cut.
 const shutdownTimeout = 10 * time.Second

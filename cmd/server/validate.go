@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"net"
 	"net/netip"
 	"net/url"
@@ -39,10 +40,24 @@ func (c *Config) validate(p *problems) {
 	if c.DemoRate <= 0 || c.DemoRate > 1000 {
 		p.add("demo-rate", "%v is not between 0 and 1000", c.DemoRate)
 	}
+	c.validateCost(p)
 	checkChoice(p, "log-level", c.LogLevel, "debug", "info", "warn", "error")
 	checkChoice(p, "log-format", c.LogFormat, "text", "json")
 	if c.Demo && !c.Embedded() {
 		p.add("demo", "publishes invented tasks and therefore runs on the embedded broker only; leave --nats-url out")
+	}
+}
+
+func (c *Config) validateCost(p *problems) {
+	for name, value := range map[string]float64{
+		"duplicate-cost-low": c.DuplicateCostLow, "duplicate-cost-high": c.DuplicateCostHigh, "duplicate-minutes": c.DuplicateMinutes,
+	} {
+		if math.IsNaN(value) || value < 0 || value > 1e6 {
+			p.add(name, "%v is not between 0 and 1000000", value)
+		}
+	}
+	if c.DuplicateCostLow > c.DuplicateCostHigh {
+		p.add("duplicate-cost-low", "%v is more than --duplicate-cost-high, %v", c.DuplicateCostLow, c.DuplicateCostHigh)
 	}
 }
 

@@ -47,6 +47,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	a.onStop("nats", nats.Close)
 	a.watch(nats)
 	a.agents = nats.URL()
+	a.records = recordRetention(nats.js)
 	if cfg.Embedded() {
 		if _, err := fleet.Provision(ctx, nats.js, streams(cfg)); err != nil {
 			return nil, fmt.Errorf("set up the embedded broker: %w", err)
@@ -87,8 +88,9 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	}
 	engine := newEngine(metrics, now)
 	calls, err := api.New(api.Config{
-		Store: store, Appender: appender, Hub: hub, Health: a.health, Fleet: api.Fleet{DecodeReport: decodeReport(now), AgentOf: fleet.AgentOfWorker},
-		Now: now, Log: a.log, Options: api.Options{Version: version, Limits: limits(cfg)},
+		Store: store, Appender: appender, Hub: hub, Health: a.health, Now: now, Log: a.log,
+		Fleet:   api.Fleet{DecodeReport: decodeReport(now), AgentOf: fleet.AgentOfWorker, Retention: a.records},
+		Options: api.Options{Version: version, Limits: limits(cfg), DuplicateCost: cfg.duplicateCost()},
 	})
 	if err != nil {
 		return err

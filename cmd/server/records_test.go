@@ -1,0 +1,61 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"fleetglass/fleet"
+	"fleetglass/internal/testkit"
+	"fleetglass/lifecycle"
+)
+
+func TestTheRetentionOfRecordsIsReadFromTheBroker(t *testing.T) {
+	t.Parallel()
+	js := testkit.JetStream(t, testkit.Broker(t))
+	read := recordRetention(js)
+	want := lifecycle.Retention{Known: true, Records: 72 * time.Hour, MaxAge: 7 * 24 * time.Hour, DuplicateWindow: time.Hour, RetryDelay: 24 * time.Hour}
+	if got, err := read(t.Context()); err != nil || got != want {
+		t.Errorf("as provisioned: %+v, %v; want %+v", got, err, want)
+	}
+	if err := js.DeleteStream(t.Context(), fleet.StreamRetry); err != nil {
+		t.Fatal(err)
+	}
+	want.RetryDelay = 0
+	if got, err := read(t.Context()); err != nil || got != want {
+		t.Errorf("without retries: %+v, %v; want %+v", got, err, want)
+	}
+	if err := js.DeleteKeyValue(t.Context(), fleet.BucketIdempotency); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := read(t.Context()); err != nil || got.Known {
+		t.Errorf("without records: %+v, %v; want not known", got, err)
+	}
+}
+
+func TestABrokerWithoutStreamsHasNoRetention(t *testing.T) {
+	t.Parallel()
+	js := testkit.JetStream(t, testkit.BareBroker(t))
+	if got, err := recordRetention(js)(t.Context()); err != nil || got.Known {
+		t.Errorf("got %+v, %v; want not known", got, err)
+	}
+}
+
+func TestTheCostOfADuplicateIsASetting(t *testing.T) {
+	t.Parallel()
+	l, err := load(nil, vars(), io.Discard)
+	if err != nil || *l.cli.duplicateCost() != lifecycle.DefaultDuplicateCost() {
+		t.Errorf("default: %+v, %v", l.cli.duplicateCost(), err)
+	}
+	if l, err = load([]string{"--duplicate-cost-low", "0", "--duplicate-cost-high", "0", "--duplicate-minutes", "2.5"}, vars(), io.Discard); err != nil ||
+		*l.cli.duplicateCost() != (lifecycle.DuplicateCost{Minutes: 2.5}) {
+		t.Errorf("money does not count: %v", err)
+	}
+	_, err = load([]string{"--duplicate-cost-low", "2", "--duplicate-cost-high", "1", "--duplicate-minutes", "NaN"}, vars(), io.Discard)
+	for _, name := range []string{"--duplicate-cost-low", "--duplicate-minutes"} {
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("the error does not name %s: %v", name, err)
+		}
+	}
+}
