@@ -42,6 +42,12 @@ type bench struct {
 // newBench has intervals so long that only what a test shortens happens by itself, and pauses so short that nothing waits.
 func newBench(t *testing.T, clock func() time.Time) *bench {
 	t.Helper()
+	return newBenchAt(t, "", clock)
+}
+
+// newBenchAt uses what listens at the address, where there is one, instead of a server of its own.
+func newBenchAt(t *testing.T, addr string, clock func() time.Time) *bench {
+	t.Helper()
 	store, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "store.db")})
 	if err != nil {
 		t.Fatal(err)
@@ -51,12 +57,17 @@ func newBench(t *testing.T, clock func() time.Time) *bench {
 			t.Error(err)
 		}
 	})
-	server := firestoretest.Start(t, firestoretest.Config{Now: clock})
-	return &bench{t: t, server: server, agents: server.Client(t), store: store, cfg: idempotency.FirestoreConfig{
-		Appender: store, Watermarks: store, Project: firestoretest.Project, Emulator: server.Addr(),
+	b := &bench{t: t, store: store, cfg: idempotency.FirestoreConfig{
+		Appender: store, Watermarks: store, Project: firestoretest.Project,
 		Overlap: 10 * time.Minute, Poll: time.Hour, Sweep: 24 * time.Hour, Rotate: time.Hour, Patience: 50 * time.Millisecond, Probe: 50 * time.Millisecond,
 		Timeout: time.Second, Retry: 5 * time.Millisecond, MaxRetry: 50 * time.Millisecond,
 	}}
+	if addr == "" {
+		b.server = firestoretest.Start(t, firestoretest.Config{Now: clock})
+		addr = b.server.Addr()
+	}
+	b.cfg.Emulator, b.agents = addr, firestoretest.Connect(t, addr, firestoretest.Project)
+	return b
 }
 
 // start runs a collector until stop is called or the test ends. It returns once every listener is open and the first sweep is over.

@@ -90,32 +90,16 @@ func (d *feed) close() {
 // take stores a result. The first one of a listener is everything from its lower bound on: what an earlier listener told and what is
 // not in it is gone. It errors when ctx is done.
 func (d *feed) take(ctx context.Context, snap *firestore.QuerySnapshot, first bool) error {
-	var docs []document
-	var gone []document
-	d.mu.Lock()
-	before := d.told
+	before := map[string]known{}
 	if first {
-		d.told = map[string]known{}
+		before = d.forget()
 	}
-	for _, c := range snap.Changes {
-		doc := documentOf(c.Doc)
-		if c.Kind == firestore.DocumentRemoved {
-			gone = append(gone, doc)
-			delete(d.told, doc.path)
-			continue
-		}
-		at, _ := d.place(doc)
-		d.told[doc.path] = known{at: at, updated: doc.updated, last: doc}
-		docs = append(docs, doc)
-	}
-	if first {
-		for path, k := range before {
-			if _, ok := d.told[path]; !ok {
-				gone = append(gone, k.last)
-			}
+	docs, gone := d.note(snap.Changes)
+	for path, k := range before {
+		if _, still := d.told[path]; !still {
+			gone = append(gone, k.last)
 		}
 	}
-	d.mu.Unlock()
 	if err := d.storeAll(ctx, docs); err != nil {
 		return err
 	}
@@ -129,6 +113,33 @@ func (d *feed) take(ctx context.Context, snap *firestore.QuerySnapshot, first bo
 		d.status.heard()
 	}
 	return nil
+}
+
+// forget returns what listeners told so far, and begins anew.
+func (d *feed) forget() map[string]known {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	before := d.told
+	d.told = map[string]known{}
+	return before
+}
+
+// note remembers what is told, and returns the documents that are there and those that are not any more.
+func (d *feed) note(changes []firestore.DocumentChange) (docs, gone []document) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, c := range changes {
+		doc := documentOf(c.Doc)
+		if c.Kind == firestore.DocumentRemoved {
+			gone = append(gone, doc)
+			delete(d.told, doc.path)
+			continue
+		}
+		at, _ := d.place(doc)
+		d.told[doc.path] = known{at: at, updated: doc.updated, last: doc}
+		docs = append(docs, doc)
+	}
+	return docs, gone
 }
 
 // storeAll stores documents page by page. The position moves with the last page, because changes do not come in the order of time.

@@ -171,6 +171,26 @@ func TestARecordWrittenAgainIsTheSameCompletionUnlessItSaysAnotherTime(t *testin
 	}
 }
 
+func TestARecordWithoutTimeCompletesOnceHoweverOftenItIsWritten(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.cfg.Sweep = 20 * time.Millisecond
+	b.start()
+	for _, result := range []string{"done", "done, and proofread"} {
+		b.put("task-idempotency/t", record{"taskId": "t", "resultSummary": result})
+		b.eventually(func() error {
+			events, err := b.events("t")
+			if err == nil && (len(events) == 0 || events[len(events)-1].Detail.ResultRef != result) {
+				err = fmt.Errorf("events %+v, want one about %q", events, result)
+			}
+			return err
+		})
+	}
+	if rec, err := b.store.Task(t.Context(), "t"); err != nil || len(rec.Facts.Completed) != 1 {
+		t.Errorf("facts %+v, %v; want one completion", rec.Facts, err)
+	}
+}
+
 func TestARecordThatGoesAwayExpiredOrWasDeleted(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)

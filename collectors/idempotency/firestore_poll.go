@@ -26,27 +26,17 @@ func (d *feed) poll(ctx context.Context) {
 
 // pollOnce reads page by page, ordered by time and name, so that equal times do not hide each other. The position moves when all is read.
 func (d *feed) pollOnce(ctx context.Context) error {
-	reached := d.polled
+	reached, missed := d.polled, 0
 	q := d.since(d.polled.At.Add(-d.cfg.Overlap)).OrderBy(firestore.DocumentID, firestore.Asc).Limit(d.cfg.Page)
-	missed := 0
 	for next := q; ; {
 		snaps, err := next.Documents(ctx).GetAll()
 		if err != nil {
 			return fmt.Errorf("poll %s: %w", d.source.collection, err)
 		}
 		p := &page{}
-		for _, snap := range snaps {
-			x := documentOf(snap)
-			d.add(p, d.source, x)
-			if at, ok := d.place(x); ok {
-				reached.reach(at, x)
-			}
-			if d.missed(x) {
-				missed++
-			}
-		}
-		last := len(snaps) < d.cfg.Page
-		if last {
+		missed += d.compare(p, snaps, &reached)
+		more := len(snaps) == d.cfg.Page
+		if !more {
 			reached.Done = lifecycle.MicrosOf(d.cfg.Now())
 			if err := p.mark(d.pollMark(), reached); err != nil {
 				return err
@@ -55,7 +45,7 @@ func (d *feed) pollOnce(ctx context.Context) error {
 		if err := d.commit(ctx, p); err != nil {
 			return err
 		}
-		if last {
+		if !more {
 			break
 		}
 		end := snaps[len(snaps)-1]
@@ -66,6 +56,21 @@ func (d *feed) pollOnce(ctx context.Context) error {
 		d.stalled(missed)
 	}
 	return nil
+}
+
+// compare adds documents to a page and counts those that the listener should have told.
+func (d *feed) compare(p *page, snaps []*firestore.DocumentSnapshot, reached *position) (missed int) {
+	for _, snap := range snaps {
+		x := documentOf(snap)
+		d.add(p, d.source, x)
+		if at, ok := d.place(x); ok {
+			reached.reach(at, x)
+		}
+		if d.missed(x) {
+			missed++
+		}
+	}
+	return missed
 }
 
 // stalled ends the open listener, because it did not tell documents that a poll found.

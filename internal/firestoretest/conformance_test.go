@@ -50,13 +50,13 @@ func TestTheServerBehavesAsFirestore(t *testing.T) {
 
 func TestGooglesEmulatorPassesTheSameChecks(t *testing.T) {
 	t.Parallel()
-	addr := emulator(t)
+	addr := Emulator(t)
 	if addr == "" {
 		t.Log("emulator not present: the checks ran against our own server only")
 		return
 	}
 	for i, c := range checks() {
-		t.Run(c.name, func(t *testing.T) { c.run(t, connect(t, addr, fmt.Sprintf("project-%d", i))) })
+		t.Run(c.name, func(t *testing.T) { c.run(t, Connect(t, addr, fmt.Sprintf("project-%d", i))) })
 	}
 }
 

@@ -80,10 +80,11 @@ func (s *Server) Addr() string { return s.addr }
 // Client returns a client of the server. It is closed when the test ends.
 func (s *Server) Client(t testing.TB) *firestore.Client {
 	t.Helper()
-	return connect(t, s.addr, Project)
+	return Connect(t, s.addr, Project)
 }
 
-func connect(t testing.TB, addr, project string) *firestore.Client {
+// Connect returns a client of a server or an emulator at an address. It is closed when the test ends.
+func Connect(t testing.TB, addr, project string) *firestore.Client {
 	t.Helper()
 	c, err := firestore.NewClient(context.WithoutCancel(t.Context()), project, option.WithEndpoint(addr), option.WithoutAuthentication(),
 		option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials())), option.WithGRPCDialOption(grpc.WithPerRPCCredentials(owner{})))

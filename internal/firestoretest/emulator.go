@@ -14,8 +14,8 @@ import (
 	"fleetglass/internal/testkit"
 )
 
-// emulator starts Google's emulator and returns its address; empty where it is not installed.
-func emulator(t *testing.T) string {
+// Emulator starts Google's emulator and returns its address; empty where it is not installed. It stops when the test ends.
+func Emulator(t testing.TB) string {
 	t.Helper()
 	jar := emulatorJar(t.Context())
 	java, err := exec.LookPath("java")
@@ -51,7 +51,7 @@ func emulatorJar(ctx context.Context) string {
 	return ""
 }
 
-func freePort(t *testing.T) (host, port string) {
+func freePort(t testing.TB) (host, port string) {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
