@@ -283,6 +283,34 @@ func TestALineThatTheStoreRefusesDoesNotBlockTheOthers(t *testing.T) {
 	})
 }
 
+// A disk with little room left takes small batches and refuses large ones.
+func TestAStoreThatIsUnableNeverCostsALine(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.createStream(jetstream.StreamConfig{})
+	refused := 0
+	b.rec.setRefuse(func(batch lifecycle.Batch) error {
+		for _, e := range batch.Events {
+			if strings.HasPrefix(string(e.Raw), "large") && refused < 20 {
+				refused++
+				return fmt.Errorf("append: %w: no space left on device", lifecycle.ErrUnable)
+			}
+		}
+		return nil
+	})
+	b.publish(numbered(1, 50)...)
+	b.publish("large")
+	b.publish(numbered(51, 99)...)
+	b.start()
+	b.waitFor(100)
+	b.waitAcked()
+	b.rec.look(func(r *recorder) {
+		for _, q := range r.quarantined {
+			t.Errorf("quarantined %q: %s", q.Body, q.Reason)
+		}
+	})
+}
+
 func TestRestartsNeitherLoseNorRepeat(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

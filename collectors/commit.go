@@ -64,7 +64,7 @@ func (c *Collector) persist(ctx context.Context, lines []Line, gaps []lifecycle.
 		c.status.failed()
 		c.status.set(health.Down, err.Error())
 		c.cfg.Logger.Warn("batch not stored", "lines", len(lines), "failures", failures, "err", err)
-		if c.suspect(ctx, lines, failures) {
+		if c.suspect(ctx, lines, failures, err) {
 			if err := c.isolate(ctx, lines, gaps); err == nil {
 				return nil
 			}

@@ -16,9 +16,9 @@ const (
 	maxDivisions = 16
 )
 
-// suspect reports whether a failure looks like that of a line: the store takes a batch without any.
-func (c *Collector) suspect(ctx context.Context, lines []Line, failures int) bool {
-	if failures < suspectAfter || (len(lines) == 1 && failures < suspectOneAfter) {
+// suspect reports whether a failure looks like that of a line: the store does not say that it is unable, and takes a batch without any.
+func (c *Collector) suspect(ctx context.Context, lines []Line, failures int, failure error) bool {
+	if errors.Is(failure, lifecycle.ErrUnable) || failures < suspectAfter || (len(lines) == 1 && failures < suspectOneAfter) {
 		return false
 	}
 	_, err := c.cfg.Appender.Append(ctx, lifecycle.Batch{Watermarks: c.watermarks(c.pos)})
@@ -30,6 +30,7 @@ type isolation struct {
 	taken    int // Lines committed.
 	failures int
 	refused  []refusal
+	unable   error // Of the store, when it says so: lines are then not to blame.
 }
 
 type refusal struct {
@@ -42,6 +43,9 @@ type refusal struct {
 func (c *Collector) isolate(ctx context.Context, lines []Line, gaps []lifecycle.Gap) error {
 	var s isolation
 	c.divide(ctx, lines, &s)
+	if s.unable != nil {
+		return s.unable
+	}
 	if s.taken == 0 && len(lines) > 1 {
 		return errors.New("the store takes no line")
 	}
@@ -62,8 +66,11 @@ func (c *Collector) divide(ctx context.Context, lines []Line, s *isolation) {
 	}
 	s.failures++
 	n := len(lines)
+	if errors.Is(err, lifecycle.ErrUnable) {
+		s.unable = err
+	}
 	switch {
-	case s.taken == 0 && s.failures > maxDivisions, ctx.Err() != nil:
+	case s.unable != nil, s.taken == 0 && s.failures > maxDivisions, ctx.Err() != nil:
 	case n == 1:
 		s.refused = append(s.refused, refusal{lines[0], err})
 	default:

@@ -10,6 +10,7 @@ import (
 var (
 	ErrNotFound = errors.New("not found") // Nothing is stored under that name.
 	ErrClosed   = errors.New("store is closed")
+	ErrUnable   = errors.New("store is unable") // The disk is full, the database is away: nothing is wrong with what was asked.
 )
 
 // Batch is what a source hands over at once. It is stored whole or not at all.
@@ -42,7 +43,8 @@ type TaskChange struct {
 }
 
 // Appender takes batches in. Append is atomic: it returns only after a durable commit, and a batch that is given again, whole or in
-// part, changes nothing (events are told apart by task, time and id; the rest replaces itself). Several may run at once.
+// part, changes nothing (events are told apart by task, time and id; the rest replaces itself). Several may run at once. An error that
+// wraps ErrUnable says nothing about the batch: the same one may succeed later.
 type Appender interface {
 	Append(ctx context.Context, b Batch) (Appended, error)
 }

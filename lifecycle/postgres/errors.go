@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"time"
 
 	"fleetglass/lifecycle"
@@ -24,6 +25,8 @@ func (s *Store) wrap(operation string, err error) error {
 		return fmt.Errorf("%s: %w", operation, lifecycle.ErrClosed)
 	case errors.Is(err, pgx.ErrNoRows):
 		return fmt.Errorf("%s: %w", operation, lifecycle.ErrNotFound)
+	case isUnable(err):
+		return fmt.Errorf("%s in postgres: %w: %w", operation, lifecycle.ErrUnable, err)
 	}
 	return fmt.Errorf("%s in postgres: %w", operation, err)
 }
@@ -71,6 +74,17 @@ func passing(err error) bool {
 		return true
 	}
 	return false
+}
+
+// isUnable reports whether an error tells of the server or of the way to it, and not of what was asked: classes 08 (connection), 53
+// (resources, a full disk among them), 57 (operator) and 58 (system) of the server's codes.
+func isUnable(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return slices.Contains([]string{"08", "53", "57", "58"}, pg.Code[:min(2, len(pg.Code))])
+	}
+	var refused *pgconn.ConnectError
+	return errors.As(err, &refused) || isBroken(err)
 }
 
 // isBroken reports whether the connection was lost under way. A database that refuses connections is not meant.

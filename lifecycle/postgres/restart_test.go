@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -22,8 +23,8 @@ func TestAStoreWorksAgainAfterItsDatabaseDied(t *testing.T) {
 	cluster.Kill(t)
 	for name, call := range calls(s, events) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		if err := call(ctx); err == nil || !strings.Contains(err.Error(), "postgres: ") {
-			t.Errorf("%s while the database is away: got %v, want an error that names postgres", name, err)
+		if err := call(ctx); err == nil || !strings.Contains(err.Error(), "postgres: ") || !errors.Is(err, lifecycle.ErrUnable) {
+			t.Errorf("%s while the database is away: got %v, want an error that names postgres and says that the store is unable", name, err)
 		}
 		cancel()
 	}

@@ -127,7 +127,21 @@ func (w *writer) store(jobs []*job) {
 }
 
 func (w *writer) commit(jobs []*job) error {
-	return w.transaction(func() error { return w.append(jobs) })
+	err := w.transaction(func() error { return w.append(jobs) })
+	if err != nil && isUnable(err) {
+		return fmt.Errorf("%w: %w", lifecycle.ErrUnable, err)
+	}
+	return err
+}
+
+// isUnable reports whether an error tells of the disk, the memory or other processes, and not of what was to be written.
+func isUnable(err error) bool {
+	switch sqlite.ErrCode(err).ToPrimary() {
+	case sqlite.ResultFull, sqlite.ResultIOErr, sqlite.ResultCantOpen, sqlite.ResultReadOnly, sqlite.ResultNoMem, sqlite.ResultBusy,
+		sqlite.ResultLocked, sqlite.ResultPerm, sqlite.ResultCorrupt, sqlite.ResultNotADB, sqlite.ResultProtocol:
+		return true
+	}
+	return false
 }
 
 func (w *writer) alone(j *job) {

@@ -257,3 +257,31 @@ func planOf(t *testing.T, s *Store, f lifecycle.Filter, o order) string {
 	}
 	return plan.String()
 }
+
+func TestADatabaseWithoutRoomIsUnableAndARefusedBatchIsNot(t *testing.T) {
+	t.Parallel()
+	s := openStore(t)
+	pages := func(n string) {
+		t.Helper()
+		err := s.submit(t.Context(), &job{do: func(w *writer) error {
+			return sqlitex.ExecuteTransient(w.conn, `PRAGMA max_page_count = `+n, nil)
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	failOn(t, s, "refused")
+	if _, err := s.Append(t.Context(), published("refused", 1)); err == nil || errors.Is(err, lifecycle.ErrUnable) {
+		t.Errorf("a batch that is refused: got %v, want an error other than ErrUnable", err)
+	}
+	pages("1") // No less than there are.
+	large := published("large", 2)
+	large.Payloads = []lifecycle.Payload{{Message: large.Events[0].Message, Body: make([]byte, 1<<20), Size: 1 << 20, At: large.Events[0].At}}
+	if _, err := s.Append(t.Context(), large); !errors.Is(err, lifecycle.ErrUnable) {
+		t.Errorf("a full database: got %v, want ErrUnable", err)
+	}
+	pages("1000000")
+	if done, err := s.Append(t.Context(), large); err != nil || done.New != 1 {
+		t.Errorf("with room again: %d new events, %v; want 1", done.New, err)
+	}
+}
