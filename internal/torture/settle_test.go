@@ -39,8 +39,9 @@ func (r *run) settle(g *glass, fleet *process, path, url string, open func(*test
 // describe says in the table what the fleet did.
 func (r *run) describe(truth map[string]*told) {
 	var all told
-	reports, beats, naks, acks, terms, silent, attempts := 0, 0, 0, 0, 0, 0, 0
+	reports, beats, naks, acks, terms, silent, attempts, overruns := 0, 0, 0, 0, 0, 0, 0, 0
 	for _, t := range truth {
+		overruns += t.overruns()
 		beats, naks, acks, terms, silent, attempts = beats+t.beats(), naks+t.naks(), acks+t.acks(), terms+t.terms(), silent+t.silent(), attempts+t.last()
 		all.Duplicates += t.Duplicates
 		for _, n := range t.Reports {
@@ -49,6 +50,9 @@ func (r *run) describe(truth map[string]*told) {
 	}
 	r.note("what the fleet did", "%d tasks, %d attempts, %d heartbeats, %d acks, %d naks, %d terminations, %d silent attempts, %d duplicates, %d reports",
 		len(truth), attempts, beats, acks, naks, terms, silent, all.Duplicates, reports)
+	if overruns > 0 {
+		r.note("handed out again too early", "%d attempts, because this machine is too slow for their waits", overruns)
+	}
 }
 
 // sqliteIn opens the store under a data directory.

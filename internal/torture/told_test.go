@@ -134,3 +134,15 @@ func (t *told) unheard() bool {
 	}
 	return false
 }
+
+// overruns is how many attempts were handed out again although their worker was alive and had not handed them back: on a machine that is too
+// slow for the waits of the demonstration, the lease runs out before the answer.
+func (t *told) overruns() int {
+	n := 0
+	for i, a := range t.Attempts {
+		if i < t.last() && a.Naks+a.Silent == 0 {
+			n++
+		}
+	}
+	return n
+}

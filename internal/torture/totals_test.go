@@ -155,8 +155,8 @@ func rollupsOf(truth map[string]*told) map[string]int64 {
 		case lifecycle.StateExhausted:
 			want["died exhausted"]++
 		}
-		for _, a := range t.Attempts {
-			switch end := endOf(a); end {
+		for n := range t.Attempts {
+			switch end := endOf(t, n); end {
 			case lifecycle.EndNaked, lifecycle.EndTerminated, lifecycle.EndTimedOut:
 				want["failed_attempts "+string(end)]++
 				want["failed_m"]++
