@@ -37,7 +37,7 @@ type Fleet struct {
 	// AgentOf names the agent that a durable consumer works for, empty when the name does not say. Required.
 	AgentOf func(consumer string) string
 	// Retention reads the live configuration of the task stream and of the idempotency records. Optional; without it, and when it
-	// errors, the check of their retention says that it is not known.
+	// errors, the check of their retention says that it is not known. It is asked for every table of duplicates.
 	Retention func(ctx context.Context) (lifecycle.Retention, error)
 }
 

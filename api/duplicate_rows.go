@@ -101,7 +101,7 @@ func (a *API) listDuplicates(ctx context.Context, in *DuplicatesQuery) (*reply[D
 	}
 	body := a.duplicateTable(lifecycle.DuplicateRows(cells, bounds))
 	body.AsOf, body.Gaps = Instant(now), gaps
-	body.Retention = retentionOf(lifecycle.CheckRetention(f.consumers, a.retention(ctx, now)))
+	body.Retention = retentionOf(lifecycle.CheckRetention(f.consumers, a.retention(ctx)))
 	stable := body
 	stable.AsOf = 0
 	return tagged(ctx, body, stable), nil

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"time"
 
 	"fleetglass/lifecycle"
 )
@@ -34,22 +33,12 @@ func retentionOf(c lifecycle.RetentionCheck) RecordRetention {
 	return out
 }
 
-// Bounds of asking for the live configuration: how long an answer holds, and how long it may take.
-const (
-	retentionAge      = 30 * time.Second
-	retentionPatience = 2 * time.Second
-)
-
 // retention reads the live configuration. What cannot be read is not known; that is no reason to keep the numbers back.
-func (a *API) retention(ctx context.Context, now lifecycle.Micros) lifecycle.Retention {
+func (a *API) retention(ctx context.Context) lifecycle.Retention {
 	if a.cfg.Fleet.Retention == nil {
 		return lifecycle.Retention{}
 	}
-	out, err := a.fleet.retention.get(now, retentionAge, func() (lifecycle.Retention, error) {
-		ctx, cancel := context.WithTimeout(ctx, retentionPatience)
-		defer cancel()
-		return a.cfg.Fleet.Retention(ctx)
-	})
+	out, err := a.cfg.Fleet.Retention(ctx)
 	if err != nil {
 		a.cfg.Log.WarnContext(ctx, "the retention of records could not be read", "error", err)
 		return lifecycle.Retention{}

@@ -19,8 +19,6 @@ type snapshot struct {
 	held    kept[holdings]
 	tally   kept[lifecycle.Tally]
 	counts  kept[TaskCounts]
-
-	retention kept[lifecycle.Retention]
 }
 
 // How long an answer may be used again.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"strings"
 	"testing"
@@ -14,13 +15,21 @@ import (
 func TestTheRetentionOfRecordsIsReadFromTheBroker(t *testing.T) {
 	t.Parallel()
 	js := testkit.JetStream(t, testkit.Broker(t))
-	read := recordRetention(js)
+	now := time.Now()
+	r := &recordRetention{js: js, now: func() time.Time { return now }}
+	read := func(ctx context.Context) (lifecycle.Retention, error) {
+		now = now.Add(recordRetentionAge)
+		return r.Read(ctx)
+	}
 	want := lifecycle.Retention{Known: true, Records: 72 * time.Hour, MaxAge: 7 * 24 * time.Hour, DuplicateWindow: time.Hour, RetryDelay: 24 * time.Hour}
 	if got, err := read(t.Context()); err != nil || got != want {
 		t.Errorf("as provisioned: %+v, %v; want %+v", got, err, want)
 	}
 	if err := js.DeleteStream(t.Context(), fleet.StreamRetry); err != nil {
 		t.Fatal(err)
+	}
+	if got, err := r.Read(t.Context()); err != nil || got != want {
+		t.Errorf("what was read a moment ago: %+v, %v; want %+v", got, err, want)
 	}
 	want.RetryDelay = 0
 	if got, err := read(t.Context()); err != nil || got != want {
@@ -37,7 +46,7 @@ func TestTheRetentionOfRecordsIsReadFromTheBroker(t *testing.T) {
 func TestABrokerWithoutStreamsHasNoRetention(t *testing.T) {
 	t.Parallel()
 	js := testkit.JetStream(t, testkit.BareBroker(t))
-	if got, err := recordRetention(js)(t.Context()); err != nil || got.Known {
+	if got, err := (&recordRetention{js: js, now: time.Now}).Read(t.Context()); err != nil || got.Known {
 		t.Errorf("got %+v, %v; want not known", got, err)
 	}
 }

@@ -47,7 +47,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	a.onStop("nats", nats.Close)
 	a.watch(nats)
 	a.agents = nats.URL()
-	a.records = recordRetention(nats.js)
+	a.records = (&recordRetention{js: nats.js, now: now}).Read
 	if cfg.Embedded() {
 		if _, err := fleet.Provision(ctx, nats.js, streams(cfg)); err != nil {
 			return nil, fmt.Errorf("set up the embedded broker: %w", err)
@@ -98,7 +98,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	calls.Register(engine)
 	pages, err := web.New(web.Config{
 		Store: store, Hub: hub, Health: a.health, API: engine, Now: now, Log: a.log, Environment: cfg.Environment, ReadOnly: cfg.ReadOnly,
-		Server: a.agents, Prefix: cfg.Prefix,
+		Server: a.agents, Prefix: cfg.Prefix, DuplicateCost: cfg.duplicateCost(), Retention: a.records,
 	})
 	if err != nil {
 		return err
