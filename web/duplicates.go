@@ -16,24 +16,20 @@ import (
 	"fleetglass/views"
 )
 
-// Savings of a duplicate that was caught (SPEC 4).
-const (
-	savedLowUSD  = 0.30
-	savedHighUSD = 3.50
-	savedMinutes = 14.0
-	caseRows     = 10
-)
+// caseRows is how many tasks stand below the ledger.
+const caseRows = 10
 
 // bucketing is a step of the ledger.
 type bucketing struct {
-	key, label, unit, head, layout string
-	count                          int
+	lifecycle.Period
+	label, unit, head, layout string
 }
 
+// Months are those of UTC, for which there are counters; days and hours are the reader's.
 var bucketings = []bucketing{
-	{"month", "Months", "Month", "the last 12 months", "January 2006", 12},
-	{"day", "Days", "Day", "the last 31 days", "Mon 2 Jan", 31},
-	{"hour", "Hours", "Hour", "the last 24 hours", "2 Jan 15:04", 24},
+	{lifecycle.PeriodMonth, "Months", "Month", "the last 12 months of UTC", "January 2006"},
+	{lifecycle.PeriodDay, "Days", "Day", "the last 31 days", "Mon 2 Jan"},
+	{lifecycle.PeriodHour, "Hours", "Hour", "the last 24 hours", "2 Jan 15:04"},
 }
 
 // duplicates is the ledger of duplicates over time, with the tasks behind its numbers.
@@ -46,39 +42,43 @@ func (w *Web) duplicates(c *gin.Context) error {
 	}
 	k := bucketings[0]
 	for _, x := range bucketings {
-		if x.key == c.Query("bucket") {
+		if string(x.Period) == c.Query("bucket") {
 			k = x
 		}
 	}
 	layer := layerOf(c.Query("layer"))
-	here := func(bucket string, l lifecycle.Layer) string {
-		return address("/duplicates", url.Values{"bucket": {bucket}, "layer": {string(l)}})
+	here := func(bucket lifecycle.Period, l lifecycle.Layer) string {
+		return address("/duplicates", url.Values{"bucket": {string(bucket)}, "layer": {string(l)}})
 	}
 	p := views.DuplicatesPage{
-		Links: links(c, here(k.key, layer), "/api/v1/tasks", lifecycle.CasesFilter(layer).Values()), Head: k.head, Unit: k.unit,
+		Links: links(c, here(k.Period, layer), "/api/v1/duplicates", url.Values{"bucket": {string(k.Period)}}), Head: k.head, Unit: k.unit,
 		Layer: views.LayerWord(layer), AllHref: address("/tasks", lifecycle.CasesFilter(layer).Values()),
 	}
 	for _, x := range bucketings {
-		p.Ranges = append(p.Ranges, views.Tab{Href: here(x.key, layer), Label: x.label, Current: x.key == k.key})
+		p.Ranges = append(p.Ranges, views.Tab{Href: here(x.Period, layer), Label: x.label, Current: x.Period == k.Period})
 	}
 	f := frame{title: "Duplicates", section: "duplicates", search: true, board: b}
 	if b.total() == 0 {
 		p.Blank = w.blank(listQuery{path: "/tasks", first: true}, b, nil)
 		return w.render(c, f, views.Duplicates(p))
 	}
-	starts := k.starts(b.Now.Time().In(r.zone))
-	cells, err := w.rollups(ctx, lifecycle.MicrosOf(starts[0]), b.Now, false, lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricDuplicates)
+	bounds := k.bounds(b.Now.Time(), r.zone)
+	found, err := w.duplicateRows(ctx, bounds)
 	if err != nil {
 		return err
 	}
-	p.Rows, p.Total = k.ledger(cells, starts)
+	p.Cost = *w.cfg.DuplicateCost
+	for i, row := range found {
+		p.Rows = append(p.Rows, ledgerRow(row, bounds[i].Format(k.layout), p.Cost))
+	}
+	p.Total = ledgerRow(lifecycle.SumDuplicates(found), "Total", p.Cost)
 	p.Chart = k.chart(p.Rows)
 	slices.Reverse(p.Rows)
-	p.Rows = slices.DeleteFunc(p.Rows, views.LedgerRow.Blank)
+	p.Rows = slices.DeleteFunc(p.Rows, func(r views.LedgerRow) bool { return r.Empty() })
 	for _, l := range lifecycle.Layers() {
-		p.Layers = append(p.Layers, views.Tab{Href: here(k.key, l), Label: views.LayerWord(l), Count: views.Count(p.Total.Cell(l).N), Current: l == layer})
+		p.Layers = append(p.Layers, views.Tab{Href: here(k.Period, l), Label: views.LayerWord(l), Count: views.Count(p.Total.Found[l]), Current: l == layer})
 	}
-	p.Note = recordNote(w.health())
+	p.Note, p.Records = recordNote(w.health()), w.recordAdvice(ctx, b.Consumers)
 	if p.Cases, err = w.cases(ctx, b, layer); err != nil {
 		return err
 	}
@@ -127,66 +127,54 @@ func (w *Web) cases(ctx context.Context, b *board, layer lifecycle.Layer) ([]vie
 	return out, nil
 }
 
-// starts are the beginnings of the buckets up to now, in the reader's zone, oldest first.
-func (k bucketing) starts(now time.Time) []time.Time {
-	out := make([]time.Time, k.count)
-	for i := range out {
-		back := k.count - 1 - i
-		y, m, d := now.Date()
-		switch k.key {
-		case "month":
-			out[i] = time.Date(y, m-time.Month(back), 1, 0, 0, 0, 0, now.Location())
-		case "day":
-			out[i] = time.Date(y, m, d-back, 0, 0, 0, 0, now.Location())
-		default:
-			out[i] = now.Truncate(time.Hour).Add(-time.Duration(back) * time.Hour)
-		}
+// bounds are the beginnings of the buckets up to now, oldest first, and the end of the last.
+func (k bucketing) bounds(now time.Time, zone *time.Location) []time.Time {
+	if k.Period == lifecycle.PeriodMonth {
+		zone = time.UTC
+	}
+	now = now.In(zone)
+	bounds, _ := k.Bounds(k.Shift(now, 1-k.Usual()), now.Add(time.Microsecond), k.Usual())
+	return bounds
+}
+
+func (w *Web) duplicateRows(ctx context.Context, times []time.Time) ([]lifecycle.DuplicateRow, error) {
+	bounds := make([]lifecycle.Micros, len(times))
+	for i, t := range times {
+		bounds[i] = lifecycle.MicrosOf(t)
+	}
+	cells, err := w.cfg.Store.Rollups(ctx, lifecycle.DuplicateMetrics(bounds), bounds[0], bounds[len(bounds)-1], false)
+	if err != nil {
+		return nil, err
+	}
+	return lifecycle.DuplicateRows(cells, bounds), nil
+}
+
+// ledgerRow links the numbers to the tasks behind them. The list goes by last event, which is never before the duplicate, so it has
+// no upper bound.
+func ledgerRow(r lifecycle.DuplicateRow, label string, cost lifecycle.DuplicateCost) views.LedgerRow {
+	out := views.LedgerRow{DuplicateRow: r, Label: label, Saved: cost.Saved(r.Caught()), Cases: map[lifecycle.Layer]string{}}
+	for _, l := range lifecycle.Layers() {
+		f := lifecycle.CasesFilter(l)
+		f.From = r.From
+		out.Cases[l] = address("/tasks", f.Values())
 	}
 	return out
 }
 
-func (k bucketing) ledger(cells lifecycle.Tally, starts []time.Time) ([]views.LedgerRow, views.LedgerRow) {
-	out := make([]views.LedgerRow, len(starts))
-	total := views.LedgerRow{Label: "Total"}
-	for c, n := range cells {
-		i, found := slices.BinarySearchFunc(starts, c.Bucket.Time(), func(s, t time.Time) int { return s.Compare(t) })
-		if !found {
-			i--
-		}
-		if i < 0 {
-			continue
-		}
-		for _, r := range []*views.LedgerRow{&out[i], &total} {
-			switch c.Metric {
-			case lifecycle.MetricPublished:
-				r.Published += n
-			case lifecycle.MetricCompleted:
-				r.Completed += n
-			case lifecycle.MetricDuplicates:
-				if cell := r.Cell(lifecycle.Layer(c.Label)); cell != nil {
-					cell.N += n
-				}
-			}
-		}
+// recordAdvice says what to do when idempotency records do not live long enough.
+func (w *Web) recordAdvice(ctx context.Context, consumers []lifecycle.ConsumerState) string {
+	if w.cfg.Retention == nil {
+		return ""
 	}
-	for i := range out {
-		out[i].Label = starts[i].Format(k.layout)
-		finish(&out[i], lifecycle.MicrosOf(starts[i]))
+	live, err := w.cfg.Retention(ctx)
+	if err != nil {
+		w.cfg.Log.WarnContext(ctx, "the retention of records could not be read", "error", err)
+		return ""
 	}
-	finish(&total, lifecycle.MicrosOf(starts[0]))
-	return out, total
-}
-
-// finish links the numbers to the tasks behind them and counts what was saved. The list goes by last event, which is never before
-// the duplicate, so it has no upper bound.
-func finish(r *views.LedgerRow, from lifecycle.Micros) {
-	for _, l := range lifecycle.Layers() {
-		f := lifecycle.CasesFilter(l)
-		f.From = from
-		r.Cell(l).Href = address("/tasks", f.Values())
+	if check := lifecycle.CheckRetention(consumers, live); check.Verdict == lifecycle.RetentionShort {
+		return check.Advice
 	}
-	n := float64(r.Stream.N + r.Record.N)
-	r.SavedLow, r.SavedHigh, r.SavedMinutes = n*savedLowUSD, n*savedHighUSD, n*savedMinutes
+	return ""
 }
 
 func (k bucketing) chart(rows []views.LedgerRow) views.Chart {
@@ -195,11 +183,13 @@ func (k bucketing) chart(rows []views.LedgerRow) views.Chart {
 	var caught, ran int64
 	every := max(1, len(rows)/6)
 	for i, r := range rows {
-		b := views.Bucket{Label: r.Label, Values: []int64{r.Stream.N, r.Record.N, r.Ran.N, r.Unknown.N}}
+		b := views.Bucket{Label: r.Label, Values: []int64{
+			r.Found[lifecycle.LayerStream], r.Found[lifecycle.LayerIdempotency], r.Found[lifecycle.LayerExecution], r.Found[lifecycle.LayerUnknown],
+		}}
 		if i%every == every/2 {
 			b.Axis = axisLabel(r.Label)
 		}
-		caught, ran = caught+r.Stream.N+r.Record.N, ran+r.Ran.N
+		caught, ran = caught+r.Caught(), ran+r.Found[lifecycle.LayerExecution]
 		c.Buckets = append(c.Buckets, b)
 	}
 	c.Desc = fmt.Sprintf("%s caught and %s reached execution in %s.", counted(caught, "duplicate", "duplicates"), views.Count(ran), k.head)

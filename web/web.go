@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,6 +30,9 @@ type Config struct {
 	ReadOnly    bool             // Optional; says in a banner that actions are off.
 	Server      string           // Optional; the NATS URL that agents connect to, for the command of the empty page.
 	Prefix      string           // Optional; default fleet.DefaultPrefix. The first token of task subjects, for the same.
+
+	DuplicateCost *lifecycle.DuplicateCost                           // Optional; default [lifecycle.DefaultDuplicateCost].
+	Retention     func(context.Context) (lifecycle.Retention, error) // Optional; without it the page of duplicates does not check it.
 }
 
 // Web serves the pages.
@@ -48,6 +52,10 @@ func New(cfg Config) (*Web, error) {
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.DuplicateCost == nil {
+		cost := lifecycle.DefaultDuplicateCost()
+		cfg.DuplicateCost = &cost
 	}
 	if cfg.Prefix == "" {
 		cfg.Prefix = fleet.DefaultPrefix
