@@ -27,7 +27,7 @@ var Table = []Rule{
 		Others: []string{"github.com/nats-io"}, Tests: []string{"collectors/*"}},
 	// The only place that knows Firestore; its tests run a server of it.
 	{Package: "collectors/idempotency", Own: []string{"lifecycle", "fleet", "collectors", "internal/health"},
-		Others: []string{"github.com/nats-io", "cloud.google.com/go/firestore", "google.golang.org/api", "google.golang.org/grpc"},
+		Others: []string{"github.com/nats-io", "cloud.google.com/go/firestore", "google.golang.org/api", "google.golang.org/genproto", "google.golang.org/grpc"},
 		Tests:  []string{"internal/firestoretest"}},
 	{Package: "collectors/*", Own: []string{"lifecycle", "fleet", "collectors", "internal/health"},
 		Others: []string{"github.com/nats-io", "github.com/cloudevents/sdk-go/v2"}},
@@ -52,7 +52,7 @@ var Table = []Rule{
 	// Tests of agents, collectors and a store together.
 	{Package: "internal/crashpoints", Tests: []string{"fleet", "collectors", "collectors/*"}},
 	{Package: "internal/embednats", Own: []string{"fleet"}, Others: []string{"github.com/nats-io"}},
-	{Package: "internal/firestoretest", Others: []string{
+	{Package: "internal/firestoretest", Own: []string{"internal/testkit"}, Others: []string{
 		"cloud.google.com/go/firestore", "google.golang.org/api", "google.golang.org/genproto", "google.golang.org/grpc", "google.golang.org/protobuf",
 	}},
 	{Package: "internal/health"},
