@@ -194,8 +194,11 @@ func (n *Incarnations) actions(ctx context.Context, name string) ([]StreamAction
 				out = append(out, a)
 			}
 		}
+		if err := batch.Error(); err != nil {
+			return nil, fmt.Errorf("read advisories about %s: %w", name, err)
+		}
 		if got == 0 {
-			break
+			return nil, fmt.Errorf("read advisories about %s: %d of %d did not come", name, left, consumer.CachedInfo().NumPending)
 		}
 		left -= min(left, got)
 	}
