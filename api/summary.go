@@ -45,7 +45,7 @@ func sentences() map[lifecycle.Kind]string {
 		lifecycle.Vanished:               "the message left the stream and nothing seen explains it.",
 		lifecycle.Orphaned:               "no consumer's filter matches the subject.",
 		lifecycle.Adopted:                "a consumer's filter matches the subject now.",
-		lifecycle.NotStored:              "a publish was seen and no stored message followed.",
+		lifecycle.NotStored:              "a publish was seen and no stored message was seen to follow.",
 		lifecycle.Repaired:               "the publish line was lost; the message was read from the stream.",
 		lifecycle.ConsumerRecreated:      "the consumer was created anew; its attempt numbers start again.",
 		lifecycle.CompletionRecorded:     "an idempotency record says that the task completed.",

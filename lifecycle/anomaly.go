@@ -11,7 +11,7 @@ const (
 	AnomalyCompletedAndDead   AnomalyCode = "completed_and_dead"  // Completion recorded, yet exhausted or dead-lettered.
 	AnomalyOrphaned           AnomalyCode = "orphaned"            // No consumer's filter matches the subject.
 	AnomalyPublishUnseen      AnomalyCode = "publish_unseen"      // The publish line was not seen; the body may be missing.
-	AnomalyNotStored          AnomalyCode = "not_stored"          // A publish attempt stored nothing.
+	AnomalyNotStored          AnomalyCode = "not_stored"          // A publish attempt stored nothing, or the line of what it stored was lost in a gap.
 	AnomalyClockSkew          AnomalyCode = "clock_skew"          // A time lies before one that must precede it.
 	AnomalyConsumerRecreated  AnomalyCode = "consumer_recreated"  // Attempt numbers started again.
 	AnomalySilentAttempt      AnomalyCode = "silent_attempt"      // At least one attempt never answered.
@@ -48,7 +48,7 @@ var anomalyMeaning = map[AnomalyCode]string{
 	AnomalyCompletedAndDead:   "Completion is recorded, yet the message died. Retrying it may repeat the effect.",
 	AnomalyOrphaned:           "No consumer's filter matches the subject: nobody will take this message.",
 	AnomalyPublishUnseen:      "The publish line was not captured; subject, body and publish time may be missing.",
-	AnomalyNotStored:          "A publish was attempted and no stored message followed.",
+	AnomalyNotStored:          "A publish was attempted and no stored message was seen to follow.",
 	AnomalyClockSkew:          "A time lies before one that must precede it: some clock is off.",
 	AnomalyConsumerRecreated:  "The consumer was created anew and its attempt numbers started again.",
 	AnomalySilentAttempt:      "At least one attempt never answered.",

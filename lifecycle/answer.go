@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -34,7 +35,10 @@ func answersWithoutMessage(t Trace) Answers {
 	if c := t.Facts.Completion; c != nil {
 		receipt = Answer{Text: "A completion is recorded, although no stored message was observed.", At: c.At, Provenance: Recorded}
 	}
-	if t.Facts.NotStoredAt.Known() {
+	switch blind := slices.ContainsFunc(t.Gaps, func(g Gap) bool { return !g.Repaired }); {
+	case t.Facts.NotStoredAt.Known() && blind:
+		next.Text = "A publish was attempted, and lines were lost around it: whether it was stored is not known. Look for its effect before publishing it again."
+	case t.Facts.NotStoredAt.Known():
 		next.Text = "A publish was attempted and nothing was stored: publish it again, or find out why the stream refused it."
 	}
 	return Answers{Ownership: nothing, LastReceipt: receipt, Recovery: next}

@@ -106,7 +106,7 @@ const (
 	Vanished          Kind = "vanished"           // The message left the stream and nothing seen explains it.
 	Orphaned          Kind = "orphaned"           // No consumer's filter matches the subject: nobody will take the message.
 	Adopted           Kind = "adopted"            // A consumer's filter now matches a message that was orphaned.
-	NotStored         Kind = "not_stored"         // A publish attempt was seen and no stored message followed.
+	NotStored         Kind = "not_stored"         // A publish attempt was seen, and no stored message: none followed, or its line was lost in a gap.
 	Repaired          Kind = "repaired"           // A message whose publish line was lost was read from the stream itself.
 	ConsumerRecreated Kind = "consumer_recreated" // The consumer that holds the message was created anew; its attempt numbers start again.
 )

@@ -109,3 +109,22 @@ func TestEveryStateAnomalyAndStaleKindHasAMeaning(t *testing.T) {
 		}
 	}
 }
+
+func TestATaskThatMayHaveBeenStoredUnseenIsNotToBePublishedAgain(t *testing.T) {
+	t.Parallel()
+	record := TaskRecord{Facts: TaskFacts{ID: "T", FirstAt: base, LastAt: base, NotStoredAt: base.Add(10 * time.Second)}}
+	for _, tt := range []struct {
+		name string
+		gaps []Gap
+		want string
+	}{
+		{"nothing was lost", nil, "nothing was stored: publish it again"},
+		{"lines were lost and read from elsewhere", []Gap{{Repaired: true}}, "nothing was stored: publish it again"},
+		{"lines were lost", []Gap{{}}, "whether it was stored is not known"},
+	} {
+		got := AssembleTrace(TraceInput{Record: record, Gaps: tt.gaps, Now: base.Add(time.Minute)}).Answers.Recovery.Text
+		if !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}

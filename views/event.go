@@ -141,7 +141,7 @@ var wireMeaning = map[lifecycle.Kind]string{
 	lifecycle.Vanished:               "The message left the stream, and nothing that was seen explains it.",
 	lifecycle.Orphaned:               "No consumer's filter matches the subject: nobody will take this message.",
 	lifecycle.Adopted:                "A consumer's filter now matches the subject.",
-	lifecycle.NotStored:              "A publish attempt was seen and no stored message followed.",
+	lifecycle.NotStored:              "A publish attempt was seen and no stored message was seen to follow.",
 	lifecycle.Repaired:               "The publish line was lost; the message was read from the stream itself.",
 	lifecycle.ConsumerRecreated:      "The consumer was created anew: its attempt numbers start again.",
 	lifecycle.CompletionRecorded:     "An idempotency record says that the task completed. A later delivery finds it and skips the work.",
