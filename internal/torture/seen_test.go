@@ -30,6 +30,9 @@ type seen struct {
 		Unknown             int `json:"unknown"`
 		KeyConflicts        int `json:"key_conflicts"`
 	} `json:"duplicates"`
+	Answers struct {
+		Recovery struct{ Text string }
+	}
 	Events []seenEvent `json:"-"`
 }
 
