@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -327,6 +328,24 @@ func TestTheJSONTabShowsWhatTheAPISays(t *testing.T) {
 	}
 	if asked != "/api/v1/tasks/tsk-7f3a91 Bearer x" {
 		t.Errorf("asked the API for %q", asked)
+	}
+}
+
+func TestThePageOfDuplicatesSaysWhenRecordsGoTooEarly(t *testing.T) {
+	t.Parallel()
+	records := 72 * time.Hour
+	s := newSite(t, webtest.Rich(noon).Batch, func(c *web.Config) {
+		c.DuplicateCost = &lifecycle.DuplicateCost{LowUSD: 1, HighUSD: 2, Minutes: 3}
+		c.Retention = func(context.Context) (lifecycle.Retention, error) {
+			return lifecycle.Retention{Known: true, Records: records, MaxAge: 7 * 24 * time.Hour}, nil
+		}
+	})
+	wants{
+		".banner.warn": "keep records at least that long", "main": "$1.00 to $2.00 and 3 minutes", "#ledger thead th:nth-child(8)": "In flight or DLQ",
+	}.check(t, s.get(t, "/duplicates", 200))
+	records = 7 * 24 * time.Hour
+	if text := s.get(t, "/duplicates", 200).Find("main").Text(); strings.Contains(text, "Records go") {
+		t.Error("records that live as long as messages are said to go too early")
 	}
 }
 
