@@ -44,7 +44,7 @@ func (c FirestoreConfig) configured() bool { return c.Project != "" || c.Emulato
 
 func (c FirestoreConfig) withDefaults() (FirestoreConfig, error) {
 	if c.Appender == nil || c.Watermarks == nil {
-		return c, errors.New("Appender and Watermarks are required")
+		return c, errors.New("an Appender and Watermarks are required")
 	}
 	if c.Page < 0 || c.Page > 10_000 {
 		return c, fmt.Errorf("page of %d documents is not between 1 and 10000", c.Page)

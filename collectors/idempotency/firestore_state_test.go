@@ -59,7 +59,6 @@ func TestHealthSaysWhatIsWrongUntilItIsRight(t *testing.T) {
 		t.Errorf("health %+v, want the time of the last answer", part)
 	}
 	b.server.Hang(firestoretest.BatchGetDocuments)
-	b.cfg.Timeout = 20 * time.Millisecond
 	b.wantHealth(c, health.Down, "does not answer")
 	b.server.Heal()
 	b.wantHealth(c, health.OK, "")

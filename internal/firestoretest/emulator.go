@@ -70,7 +70,8 @@ func answers(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	response, err := http.DefaultClient.Do(request)
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
 	if err != nil {
 		return err
 	}
@@ -79,6 +80,5 @@ func answers(ctx context.Context, url string) error {
 	if err == nil && !strings.Contains(string(body), "Ok") {
 		err = fmt.Errorf("%s answers %q", url, body)
 	}
-	http.DefaultClient.CloseIdleConnections()
 	return err
 }
