@@ -1,0 +1,3 @@
+// Package crashpoints holds tests of the whole way of a task, publish, claim, execute, record, acknowledge: agents die at every point of
+// it, and the duplicate ledger must say what became of the task. The broker, the collectors and the store are real.
+package crashpoints
