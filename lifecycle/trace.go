@@ -167,32 +167,43 @@ func spans(mt MessageTrace, now Micros) []Span {
 // SortCausally orders events as they caused each other: by generation of their message, attempt, phase within the attempt, then
 // time. Clocks only decide among events that nothing else orders.
 func SortCausally(events []Event, messages []MessageFacts) {
-	generation := map[MessageKey]int{}
+	r := ranks{byKey: map[MessageKey]int{}, byMsgID: map[string]int{}}
 	for i, m := range messages {
-		generation[m.Key] = generationOf(m)<<20 + i
+		rank := generationOf(m)<<20 + i
+		r.byKey[m.Key], r.newest = rank, max(r.newest, rank)
+		if m.Stored != nil && m.Stored.MsgID != "" {
+			r.byMsgID[m.Stored.MsgID] = rank
+		}
 	}
 	slices.SortStableFunc(events, func(a, b Event) int {
 		return cmp.Or(
-			cmp.Compare(rankOf(a, generation), rankOf(b, generation)),
+			cmp.Compare(r.of(a), r.of(b)),
 			cmp.Compare(causalAttempt(a), causalAttempt(b)),
 			cmp.Compare(phase(a.Kind), phase(b.Kind)),
 			cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID))
 	})
 }
 
-// rankOf places events about the task itself by kind: publish attempts before everything, the others with the newest message.
-func rankOf(e Event, generation map[MessageKey]int) int {
-	if g, ok := generation[e.Message]; ok {
-		return g
+// ranks orders the messages of a task by generation.
+type ranks struct {
+	byKey   map[MessageKey]int
+	byMsgID map[string]int
+	newest  int
+}
+
+// of places an event: with its message, else with the message whose id it names, else with the newest one; publish attempts, which may
+// have stored nothing, come before everything.
+func (r ranks) of(e Event) int {
+	if rank, ok := r.byKey[e.Message]; ok {
+		return rank
 	}
 	if e.Kind == PublishAttempted || e.Kind == NotStored {
 		return -1
 	}
-	newest := 0
-	for _, g := range generation {
-		newest = max(newest, g)
+	if rank, ok := r.byMsgID[e.Detail.MsgID]; ok {
+		return rank
 	}
-	return newest
+	return r.newest
 }
 
 // causalAttempt is the attempt that an event belongs to; what ends a message without naming an attempt comes last.

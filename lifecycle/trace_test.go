@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,26 @@ func TestCausalOrderIgnoresClocks(t *testing.T) {
 	for _, e := range events {
 		got = append(got, string(e.Kind))
 	}
+	if strings.Join(got, " ") != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
+
+func TestReportsStandWithTheMessageThatTheyName(t *testing.T) {
+	t.Parallel()
+	events := parseScenario(t, `published 0s seq=1 task=T msgid=T
+		claimed 1s task=T msgid=T n=1
+		terminated 2s seq=1 n=1 cseq=1
+		published 60s seq=9 task=T msgid=T:r1 gen=1
+		claimed 61s task=T msgid=T:r1 n=1`)
+	messages := foldAll([][]Event{slices.Clone(events)}).record("T").Messages
+	slices.Reverse(events)
+	SortCausally(events, messages)
+	var got []string
+	for _, e := range events {
+		got = append(got, string(e.Kind)+offset(e.At))
+	}
+	want := "published+0s claimed+1s terminated+2s published+1m0s claimed+1m1s"
 	if strings.Join(got, " ") != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
