@@ -8,7 +8,7 @@ gotestsum="go tool -modfile=$PWD/tools/go.mod gotestsum --format pkgname --hide-
 
 status=0
 # shellcheck disable=SC2086 # Flags and packages are meant to split.
-$gotestsum --jsonfile "$results/main.json" -- -timeout 5m ${TESTFLAGS:-} ${PACKAGES:-./...} || status=1
+$gotestsum --jsonfile "$results/main.json" -- -timeout 10m ${TESTFLAGS:-} ${PACKAGES:-./...} || status=1
 if [ -z "${PACKAGES:-}" ]; then
 	(cd deploy/composetest && GOWORK=off $gotestsum --jsonfile "$results/compose.json" -- -timeout 2m ./...) || status=1
 fi
