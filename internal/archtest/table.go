@@ -67,8 +67,9 @@ var Table = []Rule{
 	{Package: "internal/testkit", Own: []string{"fleet", "lifecycle", "internal/embednats"}, Others: []string{"github.com/nats-io", "github.com/jackc/pgx/v5", "github.com/google/go-cmp", "github.com/chromedp"}},
 	{Package: "internal/testsummary"},
 	// Tests only. It plays the program's part around a store that is slow.
-	{Package: "internal/torture", Tests: []string{"api", "collectors", "collectors/*", "fleet", "fleet/demo", "internal/health", "internal/live"}},
-	{Package: "internal/torture", Own: []string{"fleet", "fleet/*"}}, // Tests of the whole: it runs the program and looks at its answers.
+	// Tests of the whole: it runs the program and looks at its answers.
+	{Package: "internal/torture", Own: []string{"fleet", "fleet/*"},
+		Tests: []string{"api", "collectors", "collectors/*", "internal/health", "internal/live"}},
 
 	{Package: "cmd/server", Own: everything,
 		Others: []string{"github.com/alecthomas/kong", "github.com/goccy/go-yaml", "github.com/gin-gonic/gin", "github.com/nats-io", "golang.org/x/sync"}},
