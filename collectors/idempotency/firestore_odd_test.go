@@ -225,9 +225,11 @@ func TestACompletionCarriesWhatTheRecordSays(t *testing.T) {
 	})
 	e := b.wantKinds("T-1", lifecycle.CompletionRecorded)[0]
 	want := lifecycle.Detail{
-		CreatedAt: lifecycle.MicrosOf(at), ExpiresAt: lifecycle.MicrosOf(at.Add(72 * time.Hour)), PayloadHash: "ab", ResultRef: "posted", Status: "completed",
+		CreatedAt: lifecycle.MicrosOf(at), ExpiresAt: lifecycle.MicrosOf(at.Add(72 * time.Hour)), PayloadHash: "ab", ResultRef: "posted",
+		Status: "completed",
 	}
-	if e.At != lifecycle.MicrosOf(w.UpdateTime) || e.Agent != "marketing" || e.Source != "task-idempotency/T-1" || e.Provenance != lifecycle.Recorded || e.Detail != want {
+	if e.At != lifecycle.MicrosOf(w.UpdateTime) || e.Agent != "marketing" || e.Source != "task-idempotency/T-1" ||
+		e.Provenance != lifecycle.Recorded || e.Detail != want {
 		t.Errorf("got %+v, want %+v at %v", e, want, w.UpdateTime)
 	}
 	if raw := string(e.Raw); !strings.HasPrefix(raw, "task-idempotency/T-1\n{") || !strings.Contains(raw, `"ref":"a/b"`) {
