@@ -56,6 +56,20 @@ func counts(t *testing.T, c client, tasks int) {
 	}
 }
 
+// held lists the tasks that the board says some worker holds. When everything is quiet nobody holds anything.
+func held(t *testing.T, c client) []string {
+	t.Helper()
+	rows, err := list[seenRow](t.Context(), c, "/api/v1/in-flight")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, row := range rows {
+		ids = append(ids, row.TaskID+" ("+row.State+")")
+	}
+	return ids
+}
+
 // metrics are all rollups.
 var metrics = []lifecycle.Metric{
 	lifecycle.MetricState, lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricFailedAttempts, lifecycle.MetricDied,
