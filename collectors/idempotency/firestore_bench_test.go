@@ -179,6 +179,17 @@ func (b *bench) kinds(task string, want ...lifecycle.Kind) error {
 	return nil
 }
 
+// wantStats waits until the counts, which follow the commits, are as wanted.
+func (b *bench) wantStats(c *idempotency.Firestore, want string, holds func(idempotency.FirestoreStats) bool) {
+	b.t.Helper()
+	b.eventually(func() error {
+		if got := c.Stats(); !holds(got) {
+			return fmt.Errorf("stats %+v, want %s", got, want)
+		}
+		return nil
+	})
+}
+
 // quarantine waits until so many documents are quarantined and returns the reasons by document.
 func (b *bench) quarantine(n int) map[string]string {
 	b.t.Helper()

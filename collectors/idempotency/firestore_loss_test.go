@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"fleetglass/collectors/idempotency"
 	"fleetglass/internal/firestoretest"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
@@ -29,9 +30,7 @@ func TestNothingIsLostAcrossARestartOfTheProcess(t *testing.T) {
 	b.completeAll(time.Now(), down...)
 	c, _ = b.start() // Neither poll nor sweep are due: the listener's first result is the catch-up.
 	b.wantOnce(slices.Concat(before, during, down)...)
-	if got := c.Stats(); got.New != 3 || got.Sweeps != 0 {
-		t.Errorf("stats %+v, want 3 new events and no sweep", got)
-	}
+	b.wantStats(c, "3 new events and no sweep", func(s idempotency.FirestoreStats) bool { return s.New == 3 && s.Sweeps == 0 })
 }
 
 func TestADeadListenerIsOpenedAgain(t *testing.T) {
@@ -52,9 +51,7 @@ func TestADeadListenerIsOpenedAgain(t *testing.T) {
 			}
 			b.complete("second", time.Now())
 			b.wantOnce("first", "second")
-			if got := c.Stats(); got.Recreated < feeds {
-				t.Errorf("stats %+v, want %d listeners opened again", got, feeds)
-			}
+			b.wantStats(c, "every listener opened again", func(s idempotency.FirestoreStats) bool { return s.Recreated >= feeds })
 			b.eventually(func() error {
 				if part := c.Health()[0]; part.State != health.OK {
 					return fmt.Errorf("health %+v", part)
@@ -123,9 +120,9 @@ func TestAQuietListenerIsNotTakenForAStalledOne(t *testing.T) {
 		}
 		return nil
 	})
-	if got := c.Stats(); got.Stalled != 0 || got.Recreated != 0 || got.New != 5 {
-		t.Errorf("stats %+v, want 5 new events and no listener opened again", got)
-	}
+	b.wantStats(c, "5 new events and no listener opened again", func(s idempotency.FirestoreStats) bool {
+		return s.Stalled == 0 && s.Recreated == 0 && s.New == 5
+	})
 }
 
 func TestAServerRestartedEmptyErasesNothing(t *testing.T) {
@@ -141,9 +138,7 @@ func TestAServerRestartedEmptyErasesNothing(t *testing.T) {
 	}
 	b.complete("after", time.Now())
 	b.wantOnce("after")
-	if got := c.Stats(); got.Events != 11 {
-		t.Errorf("stats %+v, want 6 completions and 5 deletions", got)
-	}
+	b.wantStats(c, "6 completions and 5 deletions", func(s idempotency.FirestoreStats) bool { return s.Events == 11 })
 	for _, task := range tasks {
 		rec, err := b.store.Task(t.Context(), task)
 		if err != nil || len(rec.Facts.Completed) != 1 {
@@ -214,7 +209,5 @@ func TestARotatedListenerMissesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.wantKinds("t005", lifecycle.CompletionRecorded, lifecycle.RecordDeleted)
-	if got := c.Stats(); got.Recreated != 0 || got.New != 61 {
-		t.Errorf("stats %+v, want 61 new events and no failed listener", got)
-	}
+	b.wantStats(c, "61 new events and no failed listener", func(s idempotency.FirestoreStats) bool { return s.Recreated == 0 && s.New == 61 })
 }

@@ -44,7 +44,8 @@ type switches struct {
 	quiet chan struct{}   // Closed: it stays open and says nothing any more.
 }
 
-// Fail lets the next calls of a method end with an error; times below zero means all until [Server.Heal].
+// Fail lets the next calls of a method end with an error; times below zero means all until [Server.Heal]. An iterator of the client may
+// die of any error of Listen, with iterator.Done, when it comes before the client has said what it listens to.
 func (s *Server) Fail(m Method, code codes.Code, times int) {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
