@@ -104,7 +104,9 @@ func otherSubmission(t *testing.T, w *world) {
 func lostEffect(t *testing.T, w *world) {
 	short := claim("slow")
 	short.Lease = 150 * time.Millisecond // By the clock of the test it expires when that says so; the renewals are real.
-	_, err := w.once(t).Do(t.Context(), short, func(ctx context.Context, held fleet.Reservation) (string, error) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	_, err := w.once(t).Do(ctx, short, func(ctx context.Context, held fleet.Reservation) (string, error) {
 		for { // Somebody takes over, in the moment that a renewal leaves.
 			w.pass(short.Lease)
 			if next, _, err := w.Reservations.Reserve(t.Context(), claim("second")); err == nil {
