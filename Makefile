@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 GOFILES = $(shell git ls-files '*.go' | grep -v '_templ\.go$$')
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test verify fmt-check lint generate generate-check tidy-check bench torture fuzz screenshots up down
+.PHONY: help build run test verify fmt-check lint generate generate-check tidy-check bench torture fuzz screenshots readme-images up down
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,11 @@ fuzz: ## Run every fuzz target for FUZZTIME (default 10s)
 
 screenshots: build ## Write pictures of every page to screenshots/
 	./scripts/screenshots.sh
+
+readme-images: screenshots ## Make the pictures of the README anew from the demonstration
+	@mkdir -p docs/images
+	@for p in overview task tasks; do cp screenshots/$$p-1440-light.png docs/images/$$p.png; done
+	cp screenshots/task-1440-dark.png docs/images/task-dark.png
 
 up: ## Start the whole set with docker compose
 	./scripts/up.sh
