@@ -42,7 +42,7 @@ type Lane struct {
 }
 
 type bar struct {
-	Kind string // waiting, running, silent or life.
+	Kind string // waiting, running, unsplit (either of both), silent or life.
 	X, W float64
 	Text string
 }
@@ -268,8 +268,13 @@ func (b *builder) attempt(i int, m lifecycle.MessageTrace, a lifecycle.Attempt) 
 		if s.Attempt != a.N {
 			continue
 		}
-		if s.Kind == lifecycle.SpanWaiting {
+		switch s.Kind {
+		case lifecycle.SpanWaiting:
 			lane.Bars = append(lane.Bars, b.bar("waiting", s.From, s.To, ""))
+			continue
+		case lifecycle.SpanUnsplit:
+			lane.Bars = append(lane.Bars, b.bar("unsplit", s.From, s.To, ""))
+			lane.Note += ", delivered within " + Duration(s.To.Sub(s.From))
 			continue
 		}
 		lane.Note += ", " + Duration(s.To.Sub(s.From))
