@@ -45,7 +45,7 @@ func quiet(t *testing.T, js jetstream.JetStream) {
 
 // settle is how long Fleetglass may take, once everything is quiet, until its answers are final; and how long they must then stay.
 const (
-	settle  = 30 * time.Second
+	settle  = 60 * time.Second
 	remains = 2 * time.Second
 )
 
@@ -54,8 +54,9 @@ func verdict(t *testing.T, c client, truth map[string]*told, compare func(*told,
 	t.Helper()
 	began := time.Now()
 	open := truth
-	var found []difference
+	var found, last []difference
 	for len(open) > 0 {
+		last = found
 		open, found = differing(t, c, open, compare)
 		if len(open) > 0 && time.Since(began) > settle {
 			break
@@ -65,6 +66,9 @@ func verdict(t *testing.T, c client, truth map[string]*told, compare func(*told,
 		}
 	}
 	settled := time.Since(began)
+	if len(found) == 0 && settled > 5*time.Second {
+		t.Logf("the last answers to become final: %v", last[:min(3, len(last))])
+	}
 	if len(found) == 0 {
 		time.Sleep(remains)
 		_, found = differing(t, c, truth, compare)
