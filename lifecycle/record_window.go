@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 )
 
@@ -75,10 +76,18 @@ func CheckRetention(consumers []ConsumerState, r Retention) RetentionCheck {
 func retentionAdvice(r Retention, longest RetentionWindow) string {
 	if longest.Endless {
 		return fmt.Sprintf("Records go after %s, and a task may come again without limit: give the stream a max_age and its consumers a max_deliver, "+
-			"or keep records for ever.", r.Records)
+			"or keep records for ever.", hours(r.Records))
 	}
 	return fmt.Sprintf("Records go after %s, and a task may come again for %s: keep records at least that long, or let tasks and retries age sooner.",
-		r.Records, longest.Length)
+		hours(r.Records), hours(longest.Length))
+}
+
+// hours is a retention as people say it.
+func hours(d time.Duration) string {
+	if d < time.Hour {
+		return d.String()
+	}
+	return strconv.FormatFloat(d.Hours(), 'f', -1, 64) + " h"
 }
 
 func retentionWindows(consumers []ConsumerState, r Retention) []RetentionWindow {

@@ -177,7 +177,7 @@ func Duplicates(p DuplicatesPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "</th><th scope=\"col\" class=\"num\">Published</th><th scope=\"col\" class=\"num\">Completed</th><th scope=\"col\" class=\"num\">Caught by stream</th><th scope=\"col\" class=\"num\">Caught by record</th><th scope=\"col\" class=\"num\">Reached execution</th><th scope=\"col\" class=\"num\">Unknown</th><th scope=\"col\" class=\"num\">In flight or DLQ</th><th scope=\"col\" class=\"num\">Net rate</th><th scope=\"col\" class=\"num\">Key conflicts</th><th scope=\"col\" class=\"num\">Semantic</th><th scope=\"col\" class=\"num\">Saved</th><th scope=\"col\" class=\"num\">Time saved</th></tr></thead> <tbody>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "</th><th scope=\"col\" class=\"num\">Published</th><th scope=\"col\" class=\"num\">Completed</th><th scope=\"col\" class=\"num\">Caught by stream</th><th scope=\"col\" class=\"num\">Caught by record</th><th scope=\"col\" class=\"num\">Reached execution</th><th scope=\"col\" class=\"num\">Unknown</th><th scope=\"col\" class=\"num\">In flight or DLQ</th><th scope=\"col\" class=\"num\">Net rate</th><th scope=\"col\" class=\"num\">Conflicts</th><th scope=\"col\" class=\"num\">Semantic</th><th scope=\"col\" class=\"num\">Saved</th><th scope=\"col\" class=\"num\">Time</th></tr></thead> <tbody>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -585,9 +585,9 @@ func ledgerCells(r LedgerRow) templ.Component {
 		}
 		if r.Saved.HighUSD > 0 {
 			var templ_7745c5c3_Var26 string
-			templ_7745c5c3_Var26, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprintf("$%.2f to $%.2f", r.Saved.LowUSD, r.Saved.HighUSD))
+			templ_7745c5c3_Var26, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprintf("$%.2f–%.2f", r.Saved.LowUSD, r.Saved.HighUSD))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `duplicates.templ`, Line: 156, Col: 67}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `duplicates.templ`, Line: 156, Col: 65}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var26))
 			if templ_7745c5c3_Err != nil {

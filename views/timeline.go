@@ -274,7 +274,6 @@ func (b *builder) attempt(i int, m lifecycle.MessageTrace, a lifecycle.Attempt) 
 			continue
 		case lifecycle.SpanUnsplit:
 			lane.Bars = append(lane.Bars, b.bar("unsplit", s.From, s.To, ""))
-			lane.Note += ", delivered within " + Duration(s.To.Sub(s.From))
 			continue
 		}
 		lane.Note += ", " + Duration(s.To.Sub(s.From))
