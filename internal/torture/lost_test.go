@@ -79,7 +79,7 @@ func TestATaskWhosePublishLineWasLostIsNotToBePublishedAgain(t *testing.T) {
 		case s.State != string(lifecycle.StateOutcomeUnknown):
 			t.Fatalf("task-1 is %s, want outcome_unknown", s.State)
 		case len(s.Gaps) == 0 || !strings.Contains(s.Answers.Recovery.Text, "is not known"):
-			t.Fatalf("task-1 was stored and its line was lost, yet: %q, gaps %v", s.Answers.Recovery.Text, s.Gaps)
+			return fmt.Errorf("task-1 was stored and its line was lost, yet: %q, gaps %v", s.Answers.Recovery.Text, s.Gaps)
 		}
 		return nil
 	})
