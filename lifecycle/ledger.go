@@ -38,7 +38,9 @@ func Ledger(t TaskFacts) []Case {
 			out = append(out, Case{Layer: LayerStream, At: p.FirstAt, N: p.Caught(), Why: "Published more often than stored under one message id."})
 		}
 	}
-	out = append(out, ledgerRepeats(t)...)
+	for _, part := range t.byKey() {
+		out = append(out, ledgerRepeats(part)...)
+	}
 	out = append(out, ledgerConflicts(t)...)
 	for _, s := range t.Steps {
 		if len(s.Steps) > 1 {
@@ -48,39 +50,81 @@ func Ledger(t TaskFacts) []Case {
 	return out
 }
 
-// ledgerRepeats judges deliveries after completion.
+// byKey splits what the ledger needs of a task by idempotency key: versions of a task are each to run once. What names no key belongs to
+// the first.
+func (t *TaskFacts) byKey() []TaskFacts {
+	keys := map[string]bool{}
+	for _, c := range t.Copies {
+		keys[c.IdemKey] = true
+	}
+	if len(keys) < 2 {
+		return []TaskFacts{*t}
+	}
+	names := sortedKeys(keys)
+	keyOf := func(key string) string {
+		if keys[key] {
+			return key
+		}
+		return names[0]
+	}
+	parts := make([]TaskFacts, len(names))
+	for i, name := range names {
+		for _, c := range t.Copies {
+			if c.IdemKey == name {
+				parts[i].Copies = append(parts[i].Copies, c)
+			}
+		}
+		for _, c := range t.Completed {
+			if keyOf(c.Key) == name {
+				parts[i].Completed = append(parts[i].Completed, c)
+			}
+		}
+		for _, r := range t.Reports {
+			if keyOf(t.idemKeyOf(r.MsgID)) == name {
+				parts[i].Reports = append(parts[i].Reports, r)
+			}
+		}
+	}
+	return parts
+}
+
+// idemKeyOf is the idempotency key of the message with the given id; empty when it is not known.
+func (t *TaskFacts) idemKeyOf(msgID string) string {
+	for _, c := range t.Copies {
+		if c.MsgID == msgID && msgID != "" {
+			return c.IdemKey
+		}
+	}
+	return ""
+}
+
+// ledgerRepeats judges the deliveries of one idempotency key after its completion.
 func ledgerRepeats(t TaskFacts) []Case {
 	var out []Case
-	leaked := leakedCase(t)
-	if leaked != nil {
-		out = append(out, *leaked)
+	ran, leaked := t.executions()
+	if leaked.N > 0 {
+		out = append(out, leaked)
 	}
-	acked := 0
+	acked, explained := 0, 0
 	for _, c := range t.Copies {
 		if !c.AckedAt.Known() {
 			continue
 		}
 		acked++
-		switch {
-		case t.saidCaught(c): // Counted with the reports below.
-		case c.Attempt == 1 && t.firstCopy(c): // Nothing came before it: a record that seems older tells of a clock that is off.
-		case c.Silent && !t.completedBefore(c.After) && t.completedBefore(c.By):
-			out = append(out, Case{LayerUnknown, c.AckedAt, 1, c.Key, c.Attempt, "An earlier attempt went silent, and nothing tells which of them completed."})
-		case !t.completedBefore(c.After):
-		case t.ranIn(c):
-			if leaked == nil {
-				out = append(out, Case{LayerExecution, c.AckedAt, 1, c.Key, c.Attempt, "The agent reports work in an attempt that began after completion."})
-				leaked = &out[len(out)-1]
+		if t.saidCaught(c) {
+			explained++ // Counted with the reports below.
+			continue
+		}
+		if found, ok := t.repeat(c, leaked.N > 0); ok {
+			explained++
+			out = append(out, found)
+			if found.Layer == LayerExecution {
+				leaked.N++
 			}
-		case t.completedWithin(c):
-		case c.Worked:
-			out = append(out, Case{LayerUnknown, c.AckedAt, 1, c.Key, c.Attempt, "Completion was recorded before this attempt began, yet the attempt sent heartbeats."})
-		default:
-			out = append(out, Case{LayerIdempotency, c.AckedAt, 1, c.Key, c.Attempt, "Completion was recorded before this attempt began; it was acknowledged without a sign of work."})
 		}
 	}
-	if n := acked - 1; n > 0 && len(t.Completed) == 0 && !t.reportsCompletion() && t.sharesKey() {
-		out = append(out, Case{Layer: LayerUnknown, At: t.lastAck(), N: n, Why: "Several messages of one key were acknowledged, and no completion record tells which of them ran."})
+	if n := acked - max(ran, 1) - explained; n > 0 {
+		out = append(out, Case{Layer: LayerUnknown, At: t.lastAck(), N: n, Why: "More messages of one key were acknowledged than completions are known, and nothing tells what became of the others."})
 	}
 	for _, r := range t.Reports {
 		if r.DuplicateAt.Known() {
@@ -90,8 +134,31 @@ func ledgerRepeats(t TaskFacts) []Case {
 	return out
 }
 
-// leakedCase finds completions beyond the first: by records, or by reports of different attempts.
-func leakedCase(t TaskFacts) *Case {
+// repeat judges an acknowledged message: whether it was delivered again after completion, and what came of it. leaked says that the
+// leak is counted already.
+func (t *TaskFacts) repeat(c CopyFacts, leaked bool) (Case, bool) {
+	found := func(l Layer, why string) (Case, bool) { return Case{l, c.AckedAt, 1, c.Key, c.Attempt, why}, true }
+	switch {
+	case c.Attempt == 1 && t.firstCopy(c): // Nothing came before it: a record that seems older tells of a clock that is off.
+	case c.Silent && !t.completedBefore(c.After) && t.completedBefore(c.By):
+		return found(LayerUnknown, "An earlier attempt went silent, and nothing tells which of them completed.")
+	case !t.completedBefore(c.After):
+	case t.ranIn(c):
+		if !leaked {
+			return found(LayerExecution, "The agent reports work in an attempt that began after completion.")
+		}
+	case t.completedWithin(c):
+	case c.Worked:
+		return found(LayerUnknown, "Completion was recorded before this attempt began, yet the attempt sent heartbeats.")
+	default:
+		return found(LayerIdempotency, "Completion was recorded before this attempt began; it was acknowledged without a sign of work.")
+	}
+	return Case{}, false
+}
+
+// executions counts the completions of one key, by records or by reports of different attempts, and makes a case of those beyond the
+// first; its N is zero when there is none.
+func (t *TaskFacts) executions() (n int, leaked Case) {
 	reported, last := 0, Micros(0)
 	for _, r := range t.Reports {
 		if r.CompletedAt.Known() {
@@ -99,13 +166,14 @@ func leakedCase(t TaskFacts) *Case {
 			last = latest(last, r.CompletedAt)
 		}
 	}
+	recorded := len(t.Completed)
 	switch {
-	case len(t.Completed) > 1 && len(t.Completed) >= reported:
-		return &Case{Layer: LayerExecution, At: t.Completed[len(t.Completed)-1].At, N: len(t.Completed) - 1, Why: "Completion was recorded more than once, at different times."}
+	case recorded > 1 && recorded >= reported:
+		leaked = Case{Layer: LayerExecution, At: t.Completed[recorded-1].At, N: recorded - 1, Why: "Completion was recorded more than once, at different times."}
 	case reported > 1:
-		return &Case{Layer: LayerExecution, At: last, N: reported - 1, Why: "The agent reports completion of more than one attempt."}
+		leaked = Case{Layer: LayerExecution, At: last, N: reported - 1, Why: "The agent reports completion of more than one attempt."}
 	}
-	return nil
+	return max(recorded, reported), leaked
 }
 
 // completedBefore reports whether a completion is known strictly before at.
@@ -134,24 +202,6 @@ func (t *TaskFacts) firstCopy(c CopyFacts) bool {
 
 func (t *TaskFacts) saidCaught(c CopyFacts) bool {
 	return slices.ContainsFunc(t.Reports, func(r ReportFacts) bool { return r.MsgID == c.MsgID && r.DuplicateAt.Known() })
-}
-
-func (t *TaskFacts) reportsCompletion() bool {
-	return slices.ContainsFunc(t.Reports, func(r ReportFacts) bool { return r.CompletedAt.Known() })
-}
-
-// sharesKey reports whether two acknowledged messages carry one idempotency key, or none at all carries any.
-func (t *TaskFacts) sharesKey() bool {
-	seen := map[string]bool{}
-	for _, c := range t.Copies {
-		if c.AckedAt.Known() {
-			if seen[c.IdemKey] {
-				return true
-			}
-			seen[c.IdemKey] = true
-		}
-	}
-	return false
 }
 
 func (t *TaskFacts) lastAck() Micros {

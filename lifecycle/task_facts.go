@@ -70,8 +70,9 @@ type CopyFacts struct {
 // Completed is one completion that an idempotency record states. A record that is written again with the same stated time is the
 // same completion.
 type Completed struct {
-	Stated Micros `json:"s"` // By the agent's clock.
-	At     Micros `json:"t"` // When the record store took it, by that store's clock: this one is compared with the broker's times.
+	Stated Micros `json:"s"`           // By the agent's clock.
+	Key    string `json:"k,omitempty"` // The idempotency key, where the record names one.
+	At     Micros `json:"t"`           // When the record store took it, by that store's clock: this one is compared with the broker's times.
 }
 
 // StepFacts is one tool call with one canonical input, and the steps that made it.
@@ -142,7 +143,7 @@ func (t *TaskFacts) Join(e Event) {
 		if t.Completion == nil || compareCompletion(c, *t.Completion) < 0 {
 			t.Completion = &c
 		}
-		t.joinCompleted(Completed{Stated: firstKnown(e.Detail.CreatedAt, e.At), At: e.At})
+		t.joinCompleted(Completed{Stated: firstKnown(e.Detail.CreatedAt, e.At), Key: e.Detail.IdempotencyKey, At: e.At})
 	default:
 		if e.Provenance == Reported {
 			t.joinReport(e)
@@ -153,7 +154,9 @@ func (t *TaskFacts) Join(e Event) {
 
 // joinCompleted adds a completion, or corrects the time at which it was recorded.
 func (t *TaskFacts) joinCompleted(c Completed) {
-	i, found := slices.BinarySearchFunc(t.Completed, c.Stated, func(x Completed, at Micros) int { return cmp.Compare(x.Stated, at) })
+	i, found := slices.BinarySearchFunc(t.Completed, c, func(x, c Completed) int {
+		return cmp.Or(cmp.Compare(x.Stated, c.Stated), cmp.Compare(x.Key, c.Key))
+	})
 	if found {
 		t.Completed[i].At = earliest(t.Completed[i].At, c.At)
 		return

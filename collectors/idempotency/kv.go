@@ -48,7 +48,8 @@ func DecodeKV(line collectors.Line, _ collectors.Streams, into *lifecycle.Batch)
 	e := line.Event(lifecycle.CompletionRecorded, lifecycle.Recorded)
 	e.TaskID, e.Agent, e.Raw = r.TaskID, r.AgentID, line.Raw()
 	e.Detail = lifecycle.Detail{
-		CreatedAt: r.CompletedAt, ExpiresAt: r.ExpiresAt, PayloadHash: r.PayloadHash, ResultRef: r.ResultSummary, Status: "completed",
+		IdempotencyKey: r.IdempotencyKey, CreatedAt: r.CompletedAt, ExpiresAt: r.ExpiresAt, PayloadHash: r.PayloadHash,
+		ResultRef: r.ResultSummary, Status: "completed",
 	}
 	into.Events = append(into.Events, e)
 	return nil

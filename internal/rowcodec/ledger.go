@@ -52,6 +52,8 @@ func readCompleted(r *reader, c *lifecycle.Completed) {
 			c.Stated = r.at()
 		case 2:
 			c.At = r.at()
+		case 3:
+			c.Key = r.text()
 		}
 	}
 }

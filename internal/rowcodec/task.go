@@ -47,7 +47,7 @@ func AppendTask(b []byte, t *lifecycle.TaskFacts) []byte {
 		w.group(12, func(w *writer) { writeCopy(w, &t.Copies[i]) })
 	}
 	for _, c := range t.Completed {
-		w.group(13, func(w *writer) { w.at(1, c.Stated); w.at(2, c.At) })
+		w.group(13, func(w *writer) { w.at(1, c.Stated); w.at(2, c.At); w.text(3, c.Key) })
 	}
 	for i := range t.Steps {
 		w.group(14, func(w *writer) { writeStep(w, &t.Steps[i]) })
