@@ -143,9 +143,9 @@ func (c ConsumerState) allAttempts() (sum time.Duration, endless bool) {
 		sum += c.Wait(n)
 	}
 	last := c.Wait(steps) // The attempts beyond wait as long as this one.
-	rest := time.Duration(c.MaxDeliver - steps)
-	if last > 0 && rest > math.MaxInt64/2/last {
+	rest := int64(c.MaxDeliver - steps)
+	if last > 0 && rest > math.MaxInt64/2/int64(last) {
 		return 0, true
 	}
-	return sum + rest*last, false
+	return sum + time.Duration(rest*int64(last)), false
 }
