@@ -21,7 +21,9 @@ func (w *Worker) handle(ctx context.Context, msg jetstream.Msg) {
 	found, err := w.cfg.Records.Find(ctx, d.Task.ID, d.Task.IdempotencyKey)
 	switch {
 	case err != nil:
-		log.Warn("idempotency record cannot be asked, not executing", "error", err)
+		if ctx.Err() == nil { // Stopping is no news.
+			log.Warn("idempotency record cannot be asked, not executing", "error", err)
+		}
 		w.answer(log, d, AnswerNak, msg.NakWithDelay(w.cfg.NakDelay))
 	case found != nil:
 		w.repeat(ctx, log, msg, d, *found)
