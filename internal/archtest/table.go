@@ -21,7 +21,7 @@ var Table = []Rule{
 	{Package: "fleet/reservetest", Own: []string{"lifecycle", "fleet"}},
 	{Package: "fleet/demo", Own: []string{"lifecycle", "fleet"}, Others: []string{"github.com/nats-io", "golang.org/x/sync"}},
 
-	{Package: "collectors", Own: []string{"lifecycle", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"}},
+	{Package: "collectors", Own: []string{"lifecycle", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"}, Tests: []string{"collectors/*"}},
 	// The reconciler's tests run the other collectors beside it.
 	{Package: "collectors/brokerstate", Own: []string{"lifecycle", "fleet", "collectors", "internal/health"},
 		Others: []string{"github.com/nats-io"}, Tests: []string{"collectors/*"}},

@@ -1,4 +1,4 @@
-package acks_test
+package collectors_test
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 
 	"fleetglass/collectors"
 	"fleetglass/collectors/acks"
+	"fleetglass/collectors/advisories"
+	"fleetglass/collectors/reports"
 	"fleetglass/fleet"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
@@ -22,14 +24,39 @@ func (nowhere) Append(_ context.Context, b lifecycle.Batch) (lifecycle.Appended,
 	return lifecycle.Appended{New: len(b.Events)}, nil
 }
 
-// The durable rate: pull from a full capture stream, decode, commit to SQLite, acknowledge. Run with -benchtime 50000x or so: one
-// iteration is one line.
-func BenchmarkIngest(b *testing.B) {
-	b.Run("sqlite", func(b *testing.B) { benchmarkIngest(b, true) })
-	b.Run("nowhere", func(b *testing.B) { benchmarkIngest(b, false) })
+// ingested are the sources of which every line stands for itself, each with one line of its capture stream.
+var ingested = []struct {
+	name   string
+	stream string
+	new    func(collectors.Config) (*collectors.Collector, error)
+	line   func(i int) (subject, body string)
+}{
+	{"acks", fleet.CaptureAck, acks.New, func(i int) (string, string) {
+		return fmt.Sprintf("$JS.ACK.TASKS.a%d-task-worker.1.%d.%d.%d.0", i%7, i+1, i+1, time.Now().UnixNano()), "+ACK"
+	}},
+	{"advisories", fleet.CaptureEvt, advisories.New, func(i int) (string, string) {
+		return "$JS.EVENT.METRIC.CONSUMER.ACK.TASKS.a1-task-worker", fmt.Sprintf(`{"type":"io.nats.jetstream.metric.v1.consumer_ack","id":"ux8QKkjIij7WQvK79Ojz3r",`+
+			`"timestamp":"2026-11-20T17:04:46.92442515Z","stream":"TASKS","consumer":"a1-task-worker","consumer_seq":%d,"stream_seq":%d,"ack_time":493004,"deliveries":1}`, i+1, i+1)
+	}},
+	{"reports", fleet.CaptureReport, reports.New, func(i int) (string, string) {
+		return "genbrain.lifecycle.backend.heartbeat", fmt.Sprintf(`{"specversion":"1.0","id":"r-%d","source":"/agents/backend","type":"fleet.lifecycle.heartbeat.v1",`+
+			`"subject":"task-%d","time":"2026-11-20T17:04:46.92442515Z","data":{"message_id":"m-%d","attempt":1,"lease_owner":"w-1","lease_version":1}}`, i, i/4, i/4)
+	}},
 }
 
-func benchmarkIngest(b *testing.B, durable bool) {
+// The durable rate: pull from a full capture stream, decode, commit to SQLite, acknowledge. Run with -benchtime 50000x or so: one
+// iteration is one line. The publishes have a benchmark of their own, since their lines come by way of TASKS.
+func BenchmarkIngest(b *testing.B) {
+	for i := range ingested {
+		for _, durable := range []bool{true, false} {
+			store := map[bool]string{true: "sqlite", false: "nowhere"}[durable]
+			b.Run(ingested[i].name+"/"+store, func(b *testing.B) { benchmarkIngest(b, i, durable) })
+		}
+	}
+}
+
+func benchmarkIngest(b *testing.B, source int, durable bool) {
+	src := ingested[source]
 	srv := testkit.BareBroker(b)
 	testkit.Provision(b, srv, fleet.Streams{Contract: fleet.NewContract("")})
 	js := testkit.JetStream(b, srv)
@@ -38,12 +65,13 @@ func benchmarkIngest(b *testing.B, durable bool) {
 		b.Fatal(err)
 	}
 	for i := range b.N {
-		if err := js.Conn().Publish(fmt.Sprintf("$JS.ACK.TASKS.a%d-task-worker.1.%d.%d.%d.0", i%7, i+1, i+1, time.Now().UnixNano()), []byte("+ACK")); err != nil {
+		subject, body := src.line(i)
+		if err := js.Conn().Publish(subject, []byte(body)); err != nil {
 			b.Fatal(err)
 		}
 	}
 	testkit.Eventually(b, time.Minute, func() error {
-		s, err := js.Stream(b.Context(), fleet.CaptureAck)
+		s, err := js.Stream(b.Context(), src.stream)
 		if err != nil {
 			return err
 		}
@@ -66,7 +94,7 @@ func benchmarkIngest(b *testing.B, durable bool) {
 	if !durable {
 		cfg.Appender = nowhere{}
 	}
-	c, err := acks.New(cfg)
+	c, err := src.new(cfg)
 	if err != nil {
 		b.Fatal(err)
 	}
