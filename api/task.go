@@ -121,7 +121,7 @@ func (a *API) trace(ctx context.Context, id string) (lifecycle.Trace, typicals, 
 		return lifecycle.Trace{}, nil, err
 	}
 	from, to := spanOf(record, now)
-	gaps, err := a.cfg.Store.Gaps(ctx, from, to+1, maxGapRefs)
+	gaps, err := a.cfg.Store.Gaps(ctx, from.Add(-lifecycle.CaptureLag), to.Add(lifecycle.CaptureLag), maxGapRefs)
 	if err != nil {
 		return lifecycle.Trace{}, nil, err
 	}

@@ -52,11 +52,15 @@ type Span struct {
 	Open     bool // It has not ended; To is the time of looking.
 }
 
+// CaptureLag is how far apart the capture streams may store the lines of one publish on a busy broker: gaps this near to a task's time
+// concern it.
+const CaptureLag = 2 * time.Second
+
 // TraceInput is what a trace is assembled from.
 type TraceInput struct {
 	Record    TaskRecord
 	Consumers []ConsumerState
-	Gaps      []Gap              // Those that overlap the task's time.
+	Gaps      []Gap              // Those that overlap the task's time, widened by [CaptureLag].
 	Typical   map[string]Typical // By task type.
 	Now       Micros
 }

@@ -77,7 +77,7 @@ func taskTitle(s lifecycle.TaskSummary) string {
 func (w *Web) trace(ctx context.Context, v *taskView) error {
 	s := v.record.Summary
 	from, to := taskSpan(v.record, w.now())
-	gaps, err := w.cfg.Store.Gaps(ctx, from, to, 50)
+	gaps, err := w.cfg.Store.Gaps(ctx, from.Add(-lifecycle.CaptureLag), to.Add(lifecycle.CaptureLag), 50)
 	if err != nil {
 		return err
 	}
