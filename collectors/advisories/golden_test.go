@@ -67,6 +67,10 @@ func capturedLines(t *testing.T) []testkit.Captured {
 		t.Fatal(err)
 	}
 	waitFor(10)
+	if err := tasks.DeleteConsumer(t.Context(), fleet.WorkerName("a1")); err != nil { // With its stream it may go without a word.
+		t.Fatal(err)
+	}
+	waitFor(11)
 	if err := js.DeleteStream(t.Context(), fleet.StreamTasks); err != nil {
 		t.Fatal(err)
 	}
