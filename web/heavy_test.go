@@ -14,9 +14,6 @@ import (
 	"fleetglass/web/webtest"
 )
 
-// serverTime is what a page may take, here with room for a machine that does other things at the same time.
-const serverTime = 150 * time.Millisecond
-
 func heavySite(t testing.TB) *site {
 	t.Helper()
 	story := webtest.Rich(noon)
@@ -27,9 +24,9 @@ func heavySite(t testing.TB) *site {
 	return newSite(t, story.Batch)
 }
 
-// TestHeavyDataIsServedInTime asks for pages over a task with 5,000 events in 40 attempts, a payload of 5 MB, an agent with 50,000
-// tasks and 300 agents. The best of several looks counts: others use this machine too.
-func TestHeavyDataIsServedInTime(t *testing.T) {
+// TestHeavyDataIsServed asks for pages over a task with 5,000 events in 40 attempts, a payload of 5 MB, an agent with 50,000 tasks and
+// 300 agents. It logs how long they took; the figures to compare are those of BenchmarkPages.
+func TestHeavyDataIsServed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fills a store with 150,000 events")
 	}
@@ -55,9 +52,6 @@ func TestHeavyDataIsServedInTime(t *testing.T) {
 		}
 		slices.Sort(times)
 		t.Logf("%-40s best %6.1f ms, median %6.1f ms", path, ms(times[0]), ms(times[len(times)/2]))
-		if times[0] > serverTime {
-			t.Errorf("GET %s: %.0f ms, want under %.0f", path, ms(times[0]), ms(serverTime))
-		}
 	}
 	page := s.get(t, "/tasks/tsk-heavy", 200)
 	if n := page.Find(".lane-names > :not(.axis-row)").Length(); n != 41 {
