@@ -35,7 +35,7 @@ const conformanceIndexes = `{
 }`
 
 func checks() []check {
-	return slices.Concat(documentChecks(), queryChecks(), transactionChecks(), listenChecks())
+	return slices.Concat(documentChecks(), queryChecks(), transactionChecks(), preconditionChecks(), listenChecks())
 }
 
 func TestTheServerBehavesAsFirestore(t *testing.T) {

@@ -28,6 +28,7 @@ const unavailable = codes.Unavailable
 type faults struct {
 	mu        sync.Mutex
 	errors    map[Method]*failure
+	losses    map[Method]*failure
 	hanging   map[Method]chan struct{} // Closed when the method answers again.
 	listeners map[*switches]bool       // The open listeners.
 }
@@ -36,6 +37,17 @@ type faults struct {
 type failure struct {
 	code codes.Code
 	left int // How many calls still fail; negative for all.
+}
+
+// next is the error of the next call; nil where nothing fails.
+func (x *failure) next(m Method) error {
+	if x == nil || x.left == 0 {
+		return nil
+	}
+	if x.left > 0 {
+		x.left--
+	}
+	return status.Errorf(x.code, "%s fails on demand", m)
 }
 
 // switches is how one open listener is interfered with.
@@ -55,6 +67,17 @@ func (s *Server) Fail(m Method, code codes.Code, times int) {
 	s.faults.errors[m] = &failure{code, times}
 }
 
+// Lose lets the next calls of a method take effect and end with an error all the same, as when the answer is lost on its way; times below
+// zero means all until [Server.Heal].
+func (s *Server) Lose(m Method, code codes.Code, times int) {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	if s.faults.losses == nil {
+		s.faults.losses = map[Method]*failure{}
+	}
+	s.faults.losses[m] = &failure{code, times}
+}
+
 // Hang lets calls of a method wait, without an error, until [Server.Heal] or until the client gives up.
 func (s *Server) Hang(m Method) {
 	s.faults.mu.Lock()
@@ -67,14 +90,14 @@ func (s *Server) Hang(m Method) {
 	}
 }
 
-// Heal ends what [Server.Fail] and [Server.Hang] began.
+// Heal ends what [Server.Fail], [Server.Lose] and [Server.Hang] began.
 func (s *Server) Heal() {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
 	for _, wait := range s.faults.hanging {
 		close(wait)
 	}
-	s.faults.errors, s.faults.hanging = nil, nil
+	s.faults.errors, s.faults.losses, s.faults.hanging = nil, nil, nil
 }
 
 // BreakListeners ends every open listener with an error, and says how many there were.
@@ -129,14 +152,11 @@ func (f *faults) leave(x *switches) {
 func (f *faults) check(ctx context.Context, fullMethod string) error {
 	m := Method(path.Base(fullMethod))
 	f.mu.Lock()
-	fails, wait := f.errors[m], f.hanging[m]
-	failing := fails != nil && fails.left != 0
-	if failing && fails.left > 0 {
-		fails.left--
-	}
+	wait := f.hanging[m]
+	err := f.errors[m].next(m)
 	f.mu.Unlock()
-	if failing {
-		return status.Errorf(fails.code, "%s fails on demand", m)
+	if err != nil {
+		return err
 	}
 	if wait == nil {
 		return nil
@@ -153,7 +173,19 @@ func (f *faults) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	if err := f.check(ctx, info.FullMethod); err != nil {
 		return nil, err
 	}
-	return handle(ctx, req)
+	answer, err := handle(ctx, req)
+	if lost := f.lost(info.FullMethod); err == nil && lost != nil {
+		return nil, lost
+	}
+	return answer, err
+}
+
+// lost is the error that a call ends with whose answer is lost; nil where it is not.
+func (f *faults) lost(fullMethod string) error {
+	m := Method(path.Base(fullMethod))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.losses[m].next(m)
 }
 
 func (f *faults) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {

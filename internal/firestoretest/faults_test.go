@@ -140,6 +140,20 @@ func TestMethodsFailAndHangUntilTheyAreHealed(t *testing.T) {
 	})
 }
 
+func TestAnAnswerThatIsLostHasTakenEffect(t *testing.T) {
+	t.Parallel()
+	s := Start(t, Config{})
+	c := s.Client(t)
+	s.Lose(Commit, codes.Internal, 1)
+	_, err := c.Doc("things/a").Create(t.Context(), fields{"n": 1})
+	wantCode(t, err, codes.Internal)
+	_, err = c.Doc("things/a").Create(t.Context(), fields{"n": 2})
+	wantCode(t, err, codes.AlreadyExists)
+	if got := get(t, c.Doc("things/a")).Data()["n"]; got != int64(1) {
+		t.Errorf("n = %v, want what was written when the answer was lost", got)
+	}
+}
+
 func TestTimesFollowTheServersClock(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Config{Now: func() time.Time { return time.Now().Add(-time.Hour) }})

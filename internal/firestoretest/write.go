@@ -117,6 +117,9 @@ func (w *writer) apply(x *pb.Write) (*pb.WriteResult, error) {
 		setField(next, t.GetFieldPath(), v)
 		result.TransformResults = append(result.TransformResults, v)
 	}
+	if now != nil && proto.Equal(&pb.Document{Fields: now.GetFields()}, &pb.Document{Fields: next.GetFields()}) {
+		next, result.UpdateTime = now, now.GetUpdateTime() // What does not change keeps its version.
+	}
 	w.staged[name] = next
 	return result, nil
 }
