@@ -50,6 +50,8 @@ type Options struct {
 	Heartbeat  time.Duration  // Optional; a stream that says nothing for this long says so, default 15 s.
 
 	DuplicateCost *lifecycle.DuplicateCost // Optional; what one duplicate costs, default [lifecycle.DefaultDuplicateCost].
+	Records       lifecycle.RecordStore    // Optional; where agents keep idempotency records, default unknown.
+	RecordPrices  *lifecycle.RecordPrices  // Optional; what operations on Firestore cost, default [lifecycle.DefaultRecordPrices].
 }
 
 func (o Options) withDefaults() Options {
@@ -68,6 +70,13 @@ func (o Options) withDefaults() Options {
 	if o.DuplicateCost == nil {
 		cost := lifecycle.DefaultDuplicateCost()
 		o.DuplicateCost = &cost
+	}
+	if o.Records == "" {
+		o.Records = lifecycle.RecordsUnknown
+	}
+	if o.RecordPrices == nil {
+		prices := lifecycle.DefaultRecordPrices()
+		o.RecordPrices = &prices
 	}
 	o.Limits = o.Limits.WithDefaults()
 	return o

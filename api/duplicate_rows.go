@@ -26,6 +26,7 @@ type DuplicateSums struct {
 	InFlightOrDLQ       int64    `json:"in_flight_or_dlq" doc:"Of the published, the ones that are not completed now." example:"6"`
 	NetRate             *float64 `json:"net_rate" doc:"Duplicates that reached execution for each published task; null when there are some and nothing was published." example:"0"`
 	Saved               Saved    `json:"saved"`
+	Costs               Costs    `json:"costs"`
 }
 
 // Saved is what caught duplicates would have cost.
@@ -42,6 +43,7 @@ type DuplicateTable struct {
 	KeyConflicts int64           `json:"key_conflicts" doc:"In all rows: payloads beyond the first under one idempotency key."`
 	Semantic     int64           `json:"semantic" doc:"In all rows: tool calls repeated with the same input under other step ids."`
 	Cost         DuplicateCost   `json:"cost"`
+	Protection   Protection      `json:"protection"`
 	Retention    RecordRetention `json:"retention"`
 }
 
@@ -99,9 +101,17 @@ func (a *API) listDuplicates(ctx context.Context, in *DuplicatesQuery) (*reply[D
 	if err != nil {
 		return nil, err
 	}
-	body := a.duplicateTable(lifecycle.DuplicateRows(cells, bounds))
+	live := a.retention(ctx)
+	dedupe, err := a.dedupeMemory(ctx, live, now)
+	if err != nil {
+		return nil, err
+	}
+	o := a.cfg.Options
+	o.Records = o.Records.Found(live)
+	body := o.duplicateTable(lifecycle.DuplicateRows(cells, bounds))
 	body.AsOf, body.Gaps = Instant(now), gaps
-	body.Retention = retentionOf(lifecycle.CheckRetention(f.consumers, a.retention(ctx)))
+	body.Protection = o.protection(dedupe)
+	body.Retention = retentionOf(lifecycle.CheckRetention(f.consumers, live))
 	stable := body
 	stable.AsOf = 0
 	return tagged(ctx, body, stable), nil
@@ -142,25 +152,24 @@ func (q *DuplicatesQuery) bounds(now time.Time) ([]lifecycle.Micros, error) {
 	return bounds, nil
 }
 
-func (a *API) duplicateTable(rows []lifecycle.DuplicateRow) DuplicateTable {
-	cost := *a.cfg.Options.DuplicateCost
+func (o Options) duplicateTable(rows []lifecycle.DuplicateRow) DuplicateTable {
 	total := lifecycle.SumDuplicates(rows)
 	out := DuplicateTable{
-		Totals: sumsOf(total, cost), KeyConflicts: total.Found[lifecycle.LayerConflict], Semantic: total.Found[lifecycle.LayerSemantic],
-		Cost: DuplicateCost(cost),
+		Totals: o.sumsOf(total), KeyConflicts: total.Found[lifecycle.LayerConflict], Semantic: total.Found[lifecycle.LayerSemantic],
+		Cost: DuplicateCost(*o.DuplicateCost),
 	}
 	out.Data = make([]DuplicateRow, len(rows))
 	for i, r := range rows {
-		out.Data[i] = DuplicateRow{Bucket: Instant(r.From), DuplicateSums: sumsOf(r, cost)}
+		out.Data[i] = DuplicateRow{Bucket: Instant(r.From), DuplicateSums: o.sumsOf(r)}
 	}
 	return out
 }
 
-func sumsOf(r lifecycle.DuplicateRow, cost lifecycle.DuplicateCost) DuplicateSums {
+func (o Options) sumsOf(r lifecycle.DuplicateRow) DuplicateSums {
 	out := DuplicateSums{
 		Published: r.Published, Completed: r.Completed, InFlightOrDLQ: r.InFlightOrDLQ(), CaughtByStream: r.Found[lifecycle.LayerStream],
 		CaughtByIdempotency: r.Found[lifecycle.LayerIdempotency], ReachedExecution: r.Found[lifecycle.LayerExecution],
-		Unknown: r.Found[lifecycle.LayerUnknown], Saved: Saved(cost.Saved(r.Caught())),
+		Unknown: r.Found[lifecycle.LayerUnknown], Saved: Saved(o.DuplicateCost.Saved(r.Caught())), Costs: costsOf(r.RecordCost(o.Records, *o.RecordPrices)),
 	}
 	if rate, known := r.NetRate(); known {
 		out.NetRate = &rate

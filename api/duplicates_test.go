@@ -336,6 +336,45 @@ func TestTheCostOfADuplicateIsConfigured(t *testing.T) {
 	}
 }
 
+func TestWhatTheProtectionCostsIsBesideTheSavings(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, f *fixture) {
+		live, failing := lifecycle.Retention{Known: true, DuplicateWindow: time.Hour}, error(nil)
+		f.retention = func() (lifecycle.Retention, error) { return live, failing }
+		f.build(Options{Records: lifecycle.RecordsFirestore, RecordPrices: &lifecycle.RecordPrices{ReadsUSD: 100, WritesUSD: 1000}})
+		f.published("open", "cto", 1)
+		f.completed("done", "cto", 2)
+		f.published("caught", "cto", 3)
+		f.caughtByRecord("caught", "cto", 3)
+		f.commit()
+		table := get[DuplicateTable](f, "/api/v1/duplicates")
+		if c := table.Totals.Costs; *c.Reads != 3 || *c.Writes != 2 || *c.USD != 0.023 {
+			t.Errorf("2 completed and 1 caught: %d reads, %d writes, $%v", *c.Reads, *c.Writes, *c.USD)
+		}
+		if d := table.Protection.Dedupe; *d.IDs != 3 || *d.Bytes != 3*lifecycle.DedupeBytesPerID || *d.WindowMS != 3_600_000 || !strings.Contains(d.Formula, "3 messages") {
+			t.Errorf("3 messages within the window: %+v", d)
+		}
+		if l := table.Protection.Latency; l.MS != nil || l.Why == "" || table.Protection.Field != (FieldFigures{4.2, 3, 8}) {
+			t.Errorf("latency %+v, field %+v", l, table.Protection.Field)
+		}
+		f.pass(2 * time.Hour)
+		if d := get[DuplicateTable](f, "/api/v1/duplicates").Protection.Dedupe; *d.IDs != 0 {
+			t.Errorf("after the window: %+v", d)
+		}
+		failing = fmt.Errorf("no broker")
+		if d := get[DuplicateTable](f, "/api/v1/duplicates").Protection.Dedupe; d.Bytes != nil || d.IDs != nil || d.WindowMS != nil || d.Formula == "" {
+			t.Errorf("the broker is away: %+v", d)
+		}
+		f.build(Options{Records: lifecycle.RecordsKV})
+		if c := get[DuplicateTable](f, "/api/v1/duplicates").Totals.Costs; c.Reads != nil || c.USD != nil {
+			t.Errorf("a bucket that nobody could look for: %+v", c)
+		}
+		failing = nil
+		if c := get[DuplicateTable](f, "/api/v1/duplicates").Totals.Costs; *c.Reads != 3 || *c.USD != 0 {
+			t.Errorf("a bucket costs nothing: %+v", c)
+		}
+	})
+}
+
 func TestTheRetentionOfRecordsIsChecked(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, sqliteStore)

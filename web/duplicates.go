@@ -68,17 +68,22 @@ func (w *Web) duplicates(c *gin.Context) error {
 		return err
 	}
 	p.Cost = *w.cfg.DuplicateCost
+	live := w.retention(ctx)
+	store := w.cfg.Records.Found(live)
 	for i, row := range found {
-		p.Rows = append(p.Rows, ledgerRow(row, bounds[i].Format(k.layout), p.Cost))
+		p.Rows = append(p.Rows, w.ledgerRow(row, bounds[i].Format(k.layout), store))
 	}
-	p.Total = ledgerRow(lifecycle.SumDuplicates(found), "Total", p.Cost)
+	p.Total = w.ledgerRow(lifecycle.SumDuplicates(found), "Total", store)
+	if p.Protection, err = w.protection(ctx, p.Total, live, b.Now); err != nil {
+		return err
+	}
 	p.Chart = k.chart(p.Rows)
 	slices.Reverse(p.Rows)
 	p.Rows = slices.DeleteFunc(p.Rows, func(r views.LedgerRow) bool { return r.Empty() })
 	for _, l := range lifecycle.Layers() {
 		p.Layers = append(p.Layers, views.Tab{Href: here(k.Period, l), Label: views.LayerWord(l), Count: views.Count(p.Total.Found[l]), Current: l == layer})
 	}
-	p.Note, p.Records = recordNote(w.health()), w.recordAdvice(ctx, b.Consumers)
+	p.Note, p.Records = recordNote(w.health()), recordAdvice(b.Consumers, live)
 	if p.Cases, err = w.cases(ctx, b, layer); err != nil {
 		return err
 	}
@@ -151,8 +156,11 @@ func (w *Web) duplicateRows(ctx context.Context, times []time.Time) ([]lifecycle
 
 // ledgerRow links the numbers to the tasks behind them. The list goes by last event, which is never before the duplicate, so it has
 // no upper bound.
-func ledgerRow(r lifecycle.DuplicateRow, label string, cost lifecycle.DuplicateCost) views.LedgerRow {
-	out := views.LedgerRow{DuplicateRow: r, Label: label, Saved: cost.Saved(r.Caught()), Cases: map[lifecycle.Layer]string{}}
+func (w *Web) ledgerRow(r lifecycle.DuplicateRow, label string, store lifecycle.RecordStore) views.LedgerRow {
+	out := views.LedgerRow{
+		DuplicateRow: r, Label: label, Saved: w.cfg.DuplicateCost.Saved(r.Caught()), Cost: r.RecordCost(store, *w.cfg.RecordPrices),
+		Cases: map[lifecycle.Layer]string{},
+	}
 	for _, l := range lifecycle.Layers() {
 		f := lifecycle.CasesFilter(l)
 		f.From = r.From
@@ -161,20 +169,40 @@ func ledgerRow(r lifecycle.DuplicateRow, label string, cost lifecycle.DuplicateC
 	return out
 }
 
-// recordAdvice says what to do when idempotency records do not live long enough.
-func (w *Web) recordAdvice(ctx context.Context, consumers []lifecycle.ConsumerState) string {
+// retention reads the live configuration; what cannot be read is not known.
+func (w *Web) retention(ctx context.Context) lifecycle.Retention {
 	if w.cfg.Retention == nil {
-		return ""
+		return lifecycle.Retention{}
 	}
 	live, err := w.cfg.Retention(ctx)
 	if err != nil {
 		w.cfg.Log.WarnContext(ctx, "the retention of records could not be read", "error", err)
-		return ""
+		return lifecycle.Retention{}
 	}
+	return live
+}
+
+// recordAdvice says what to do when idempotency records do not live long enough.
+func recordAdvice(consumers []lifecycle.ConsumerState, live lifecycle.Retention) string {
 	if check := lifecycle.CheckRetention(consumers, live); check.Verdict == lifecycle.RetentionShort {
 		return check.Advice
 	}
 	return ""
+}
+
+// protection is what the protection costs, beside the prices: memory as the stream is now.
+func (w *Web) protection(ctx context.Context, total views.LedgerRow, live lifecycle.Retention, now lifecycle.Micros) (views.Protection, error) {
+	p := views.Protection{Store: w.cfg.Records.Found(live), Prices: *w.cfg.RecordPrices, Cost: total.Cost}
+	if !live.Known {
+		return p, nil
+	}
+	from, metric := lifecycle.DedupeSince(live.DuplicateWindow, now)
+	cells, err := w.cfg.Store.Rollups(ctx, []lifecycle.Metric{metric}, from, now+1, false)
+	if err != nil {
+		return p, err
+	}
+	p.Dedupe = lifecycle.EstimateDedupe(live.DuplicateWindow, cells)
+	return p, nil
 }
 
 func (k bucketing) chart(rows []views.LedgerRow) views.Chart {

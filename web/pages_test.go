@@ -343,10 +343,26 @@ func TestThePageOfDuplicatesSaysWhenRecordsGoTooEarly(t *testing.T) {
 	wants{
 		".banner.warn": "keep records at least that long", "main": "$1.00 to $2.00 and 3 minutes", "#ledger thead th:nth-child(8)": "In flight or DLQ",
 	}.check(t, s.get(t, "/duplicates", 200))
+	wants{"#protection .v": "not known", "#protection dl > div:nth-child(2) .v": "0 B"}.check(t, s.get(t, "/duplicates", 200))
 	records = 7 * 24 * time.Hour
 	if text := s.get(t, "/duplicates", 200).Find("main").Text(); strings.Contains(text, "Records go") {
 		t.Error("records that live as long as messages are said to go too early")
 	}
+}
+
+func TestThePageOfDuplicatesSaysWhatTheProtectionCosts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch, func(c *web.Config) {
+		c.Records, c.RecordPrices = lifecycle.RecordsFirestore, &lifecycle.RecordPrices{ReadsUSD: 100, WritesUSD: 100}
+		c.Retention = func(context.Context) (lifecycle.Retention, error) {
+			return lifecycle.Retention{Known: true, DuplicateWindow: time.Hour}, nil
+		}
+	})
+	wants{
+		"#ledger tfoot td:last-child": "$1.2", "#ledger thead th:last-child": "Cost", "#protection .v": "$1.2", "#protection dl > div:first-child": "At $100 for 100,000 reads",
+		"#protection dl > div:nth-child(2)": "messages stored within the duplicate window of 1 h", "#protection dl > div:nth-child(3)": "Not measured",
+		"#protection dl > div:nth-child(4)": "$4.20 a month", "#protection details": "At least that many where every agent",
+	}.check(t, s.get(t, "/duplicates", 200))
 }
 
 func TestAStoreThatFailsGivesAProblemPage(t *testing.T) {

@@ -32,6 +32,8 @@ type Config struct {
 	Prefix      string           // Optional; default fleet.DefaultPrefix. The first token of task subjects, for the same.
 
 	DuplicateCost *lifecycle.DuplicateCost                           // Optional; default [lifecycle.DefaultDuplicateCost].
+	Records       lifecycle.RecordStore                              // Optional; where agents keep idempotency records, default unknown.
+	RecordPrices  *lifecycle.RecordPrices                            // Optional; default [lifecycle.DefaultRecordPrices].
 	Retention     func(context.Context) (lifecycle.Retention, error) // Optional; without it the page of duplicates does not check it.
 }
 
@@ -56,6 +58,10 @@ func New(cfg Config) (*Web, error) {
 	if cfg.DuplicateCost == nil {
 		cost := lifecycle.DefaultDuplicateCost()
 		cfg.DuplicateCost = &cost
+	}
+	if cfg.RecordPrices == nil {
+		prices := lifecycle.DefaultRecordPrices()
+		cfg.RecordPrices = &prices
 	}
 	if cfg.Prefix == "" {
 		cfg.Prefix = fleet.DefaultPrefix

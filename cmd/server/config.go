@@ -48,6 +48,8 @@ type Config struct {
 	DuplicateCostLow  float64 `name:"duplicate-cost-low" default:"0.30" placeholder:"USD" help:"What a duplicate of a cheap task would have cost, for the savings on the page of duplicates." group:"ledger"`
 	DuplicateCostHigh float64 `name:"duplicate-cost-high" default:"3.50" placeholder:"USD" help:"What a duplicate of a dear task would have cost." group:"ledger"`
 	DuplicateMinutes  float64 `name:"duplicate-minutes" default:"14" placeholder:"N" help:"Minutes that somebody would have spent on cleaning up after a duplicate." group:"ledger"`
+	RecordReadPrice   float64 `name:"record-read-price" default:"0.03" placeholder:"USD" help:"What 100,000 reads of idempotency records in Firestore cost; a bucket of the broker costs nothing." group:"ledger"`
+	RecordWritePrice  float64 `name:"record-write-price" default:"0.09" placeholder:"USD" help:"What 100,000 writes of them cost." group:"ledger"`
 
 	LogLevel  string `default:"info" placeholder:"LEVEL" help:"Least level that is logged: debug, info, warn or error." group:"log"`
 	LogFormat string `default:"text" placeholder:"FORM" help:"Form of the log: text or json." group:"log"`
@@ -62,6 +64,19 @@ func (c Config) Authenticated() bool { return c.Token != "" || c.TokensFile != "
 // duplicateCost is what one duplicate costs.
 func (c Config) duplicateCost() *lifecycle.DuplicateCost {
 	return &lifecycle.DuplicateCost{LowUSD: c.DuplicateCostLow, HighUSD: c.DuplicateCostHigh, Minutes: c.DuplicateMinutes}
+}
+
+// recordStore is where agents keep their idempotency records: every broker has the bucket, and Firestore has a price, so it comes first.
+func (c Config) recordStore() lifecycle.RecordStore {
+	if c.FirestoreProject != "" || c.FirestoreEmulator != "" {
+		return lifecycle.RecordsFirestore
+	}
+	return lifecycle.RecordsKV
+}
+
+// recordPrices are what operations on Firestore cost.
+func (c Config) recordPrices() *lifecycle.RecordPrices {
+	return &lifecycle.RecordPrices{ReadsUSD: c.RecordReadPrice, WritesUSD: c.RecordWritePrice}
 }
 
 // shutdownTimeout is how long a graceful stop may take before connections are cut.

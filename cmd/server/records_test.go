@@ -61,6 +61,10 @@ func TestTheCostOfADuplicateIsASetting(t *testing.T) {
 		*l.cli.duplicateCost() != (lifecycle.DuplicateCost{Minutes: 2.5}) {
 		t.Errorf("money does not count: %v", err)
 	}
+	if l, err = load([]string{"--record-read-price", "0.06", "--firestore-project", "p"}, vars(), io.Discard); err != nil ||
+		l.cli.recordPrices().ReadsUSD != 0.06 || l.cli.recordPrices().WritesUSD != 0.09 || l.cli.recordStore() != lifecycle.RecordsFirestore {
+		t.Errorf("prices of records: %v", err)
+	}
 	_, err = load([]string{"--duplicate-cost-low", "2", "--duplicate-cost-high", "1", "--duplicate-minutes", "NaN"}, vars(), io.Discard)
 	for _, name := range []string{"--duplicate-cost-low", "--duplicate-minutes"} {
 		if err == nil || !strings.Contains(err.Error(), name) {

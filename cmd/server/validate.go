@@ -51,6 +51,7 @@ func (c *Config) validate(p *problems) {
 func (c *Config) validateCost(p *problems) {
 	for name, value := range map[string]float64{
 		"duplicate-cost-low": c.DuplicateCostLow, "duplicate-cost-high": c.DuplicateCostHigh, "duplicate-minutes": c.DuplicateMinutes,
+		"record-read-price": c.RecordReadPrice, "record-write-price": c.RecordWritePrice,
 	} {
 		if math.IsNaN(value) || value < 0 || value > 1e6 {
 			p.add(name, "%v is not between 0 and 1000000", value)

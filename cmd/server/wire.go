@@ -90,7 +90,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	calls, err := api.New(api.Config{
 		Store: store, Appender: appender, Hub: hub, Health: a.health, Now: now, Log: a.log,
 		Fleet:   api.Fleet{DecodeReport: decodeReport(now), AgentOf: fleet.AgentOfWorker, Retention: a.records},
-		Options: api.Options{Version: version, Limits: limits(cfg), DuplicateCost: cfg.duplicateCost()},
+		Options: api.Options{Version: version, Limits: limits(cfg), DuplicateCost: cfg.duplicateCost(), Records: cfg.recordStore(), RecordPrices: cfg.recordPrices()},
 	})
 	if err != nil {
 		return err
@@ -99,6 +99,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	pages, err := web.New(web.Config{
 		Store: store, Hub: hub, Health: a.health, API: engine, Now: now, Log: a.log, Environment: cfg.Environment, ReadOnly: cfg.ReadOnly,
 		Server: a.agents, Prefix: cfg.Prefix, DuplicateCost: cfg.duplicateCost(), Retention: a.records,
+		Records: cfg.recordStore(), RecordPrices: cfg.recordPrices(),
 	})
 	if err != nil {
 		return err

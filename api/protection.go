@@ -1,0 +1,87 @@
+package api
+
+import (
+	"context"
+
+	"fleetglass/lifecycle"
+)
+
+// Costs are what the idempotency records of a row's tasks cost.
+type Costs struct {
+	Reads  *int64   `json:"reads" doc:"Records read; see protection. Null where no store of records is known." example:"2848"`
+	Writes *int64   `json:"writes" doc:"Records written; likewise." example:"2841"`
+	USD    *float64 `json:"usd" doc:"At the prices of protection; 0 for a bucket of the broker. Null where no store of records is known." example:"0.003411"`
+}
+
+// Protection says what the costs are made of, and what else the protection against duplicates costs.
+type Protection struct {
+	Records     string       `json:"records" enum:"unknown,kv,firestore" doc:"Where agents keep idempotency records." example:"firestore"`
+	Prices      RecordPrices `json:"prices" doc:"Of Firestore, as configured; a bucket of the broker costs nothing per operation."`
+	ReadsBasis  string       `json:"reads_basis" doc:"How the reads come about."`
+	WritesBasis string       `json:"writes_basis" doc:"How the writes come about."`
+	Dedupe      Dedupe       `json:"dedupe_memory"`
+	Latency     Latency      `json:"latency"`
+	Field       FieldFigures `json:"field" doc:"What a fleet of seven agents published about itself. Not measured here."`
+}
+
+// RecordPrices are prices per 100,000 operations.
+type RecordPrices struct {
+	Reads  float64 `json:"reads_usd_per_100k" example:"0.03"`
+	Writes float64 `json:"writes_usd_per_100k" example:"0.09"`
+}
+
+// Dedupe is the memory in which the task stream remembers message ids now.
+type Dedupe struct {
+	Bytes    *int64 `json:"bytes" doc:"An estimate, for each server that holds a replica; null when the duplicate window could not be read." example:"1440"`
+	IDs      *int64 `json:"ids" doc:"Messages stored within the window." example:"12"`
+	WindowMS *int64 `json:"window_ms" doc:"The stream's duplicate window." example:"3600000"`
+	Formula  string `json:"formula" doc:"How the bytes come about, or why they are not known."`
+}
+
+// Latency is what the look for a record adds to each task.
+type Latency struct {
+	MS  *float64 `json:"ms" doc:"Null: not measured."`
+	Why string   `json:"why" doc:"Why it is not known."`
+}
+
+// FieldFigures are published figures, for comparison.
+type FieldFigures struct {
+	USDPerMonth float64 `json:"usd_per_month" example:"4.2"`
+	LatencyLow  int64   `json:"latency_ms_low" example:"3"`
+	LatencyHigh int64   `json:"latency_ms_high" example:"8"`
+}
+
+func costsOf(c lifecycle.RecordCost) Costs {
+	if !c.Known {
+		return Costs{}
+	}
+	return Costs{Reads: &c.Reads, Writes: &c.Writes, USD: &c.USD}
+}
+
+func (o Options) protection(d lifecycle.DedupeMemory) Protection {
+	out := Protection{
+		Records: string(o.Records), Prices: RecordPrices{Reads: o.RecordPrices.ReadsUSD, Writes: o.RecordPrices.WritesUSD},
+		ReadsBasis: lifecycle.RecordReadsBasis, WritesBasis: lifecycle.RecordWritesBasis,
+		Dedupe: Dedupe{Formula: d.Formula()}, Latency: Latency{Why: lifecycle.ProtectionLatencyNote},
+		Field: FieldFigures{
+			USDPerMonth: lifecycle.FieldProtectionUSD, LatencyLow: lifecycle.FieldLatencyLow.Milliseconds(), LatencyHigh: lifecycle.FieldLatencyHigh.Milliseconds(),
+		},
+	}
+	if d.Known {
+		out.Dedupe.Bytes, out.Dedupe.IDs, out.Dedupe.WindowMS = &d.Bytes, &d.IDs, knownMilliseconds(d.Window, true)
+	}
+	return out
+}
+
+// dedupeMemory estimates what the stream remembers now, from counters.
+func (a *API) dedupeMemory(ctx context.Context, live lifecycle.Retention, now lifecycle.Micros) (lifecycle.DedupeMemory, error) {
+	if !live.Known {
+		return lifecycle.DedupeMemory{}, nil
+	}
+	from, metric := lifecycle.DedupeSince(live.DuplicateWindow, now)
+	cells, err := a.cfg.Store.Rollups(ctx, []lifecycle.Metric{metric}, from, now+1, false)
+	if err != nil {
+		return lifecycle.DedupeMemory{}, err
+	}
+	return lifecycle.EstimateDedupe(live.DuplicateWindow, cells), nil
+}

@@ -1,0 +1,118 @@
+package lifecycle
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// RecordStore says where agents keep their idempotency records.
+type RecordStore string
+
+// The stores of records.
+const (
+	RecordsUnknown   RecordStore = "unknown"   // No store of records is known here.
+	RecordsKV        RecordStore = "kv"        // A bucket of the broker: no price per operation.
+	RecordsFirestore RecordStore = "firestore" // Firestore: every operation has its price.
+)
+
+// RecordStores lists the stores of records.
+func RecordStores() []RecordStore { return []RecordStore{RecordsUnknown, RecordsKV, RecordsFirestore} }
+
+// Found is the store as far as it was found: a bucket of which nothing could be read is not known.
+func (s RecordStore) Found(live Retention) RecordStore {
+	if s == RecordsKV && !live.Known || s == "" {
+		return RecordsUnknown
+	}
+	return s
+}
+
+// RecordPrices are what operations on Firestore cost.
+type RecordPrices struct {
+	ReadsUSD  float64 // For 100,000 documents read.
+	WritesUSD float64 // For 100,000 documents written.
+}
+
+// DefaultRecordPrices are the public list prices of Firestore in its regions in the United States, without the free quota.
+func DefaultRecordPrices() RecordPrices { return RecordPrices{ReadsUSD: 0.03, WritesUSD: 0.09} }
+
+// pricedOperations is how many operations a price is for.
+const pricedOperations = 100_000
+
+// RecordCost is what the idempotency records of a span cost, estimated from what was seen to happen to its tasks.
+type RecordCost struct {
+	Known  bool    // False where no store of records is known; the rest is zero then.
+	Reads  int64   // See [RecordReadsBasis].
+	Writes int64   // See [RecordWritesBasis].
+	USD    float64 // To a millionth of a dollar.
+}
+
+// How the numbers of [RecordCost] come about, in sentences for people.
+const (
+	RecordReadsBasis = "Estimated: one for each completed task, and one more for each duplicate that a record caught, that ran, or of which nothing tells. " +
+		"At least that many where every agent looks for a record before it runs; attempts that failed are not counted."
+	RecordWritesBasis = "Estimated: one for each completed task. At least that many where every agent keeps records; each reservation adds one."
+)
+
+// RecordCost estimates what the records of the row's tasks cost. Attempts and records are not counted over time, so it counts what the
+// row knows: every agent of the fleet is taken to keep records as SPEC 1 says.
+func (r DuplicateRow) RecordCost(store RecordStore, prices RecordPrices) RecordCost {
+	if store != RecordsKV && store != RecordsFirestore {
+		return RecordCost{}
+	}
+	c := RecordCost{Known: true, Writes: r.Completed}
+	c.Reads = r.Completed + r.Found[LayerIdempotency] + r.Found[LayerExecution] + r.Found[LayerUnknown]
+	if store == RecordsFirestore {
+		usd := (float64(c.Reads)*prices.ReadsUSD + float64(c.Writes)*prices.WritesUSD) / pricedOperations
+		c.USD = math.Round(usd*1e6) / 1e6
+	}
+	return c
+}
+
+// DedupeBytesPerID is what the server keeps in memory for one message id within the duplicate window of a stream: 109 to 127 bytes were
+// measured with ids of 28 bytes (docs/duplicates.md).
+const DedupeBytesPerID = 120
+
+// DedupeMemory is an estimate of the memory in which a stream remembers message ids.
+type DedupeMemory struct {
+	Known  bool          // False where the duplicate window could not be read.
+	Window time.Duration // The stream's duplicate window.
+	IDs    int64         // Messages stored within it. Those without a message id are not remembered and count all the same.
+	Bytes  int64         // IDs times [DedupeBytesPerID], on each server that holds a replica.
+}
+
+// DedupeSince is the beginning of the span whose stored messages the stream remembers, and the metric that counts them.
+func DedupeSince(window time.Duration, now Micros) (from Micros, m Metric) {
+	if window <= 24*time.Hour {
+		return now.Add(-window).Truncate(time.Minute), MetricPublishedMin
+	}
+	return now.Add(-window).Truncate(time.Hour), MetricPublished
+}
+
+// EstimateDedupe counts the cells that [DedupeSince] names. The first bucket may begin before the window does and counts in full.
+func EstimateDedupe(window time.Duration, cells Tally) DedupeMemory {
+	d := DedupeMemory{Known: true, Window: window}
+	for c, n := range cells {
+		if c.Metric == MetricPublished || c.Metric == MetricPublishedMin {
+			d.IDs += n
+		}
+	}
+	d.Bytes = d.IDs * DedupeBytesPerID
+	return d
+}
+
+// Formula says how the bytes come about, or why they are not known.
+func (d DedupeMemory) Formula() string {
+	if !d.Known {
+		return "The duplicate window of the task stream could not be read."
+	}
+	return fmt.Sprintf("%d messages stored within the duplicate window of %s, times %d bytes measured for one message id.", d.IDs, hours(d.Window), DedupeBytesPerID)
+}
+
+// What a fleet of seven agents published about its own protection. It is quoted for comparison; nothing here measured it.
+const (
+	FieldProtectionUSD    = 4.20 // A month.
+	FieldLatencyLow       = 3 * time.Millisecond
+	FieldLatencyHigh      = 8 * time.Millisecond
+	ProtectionLatencyNote = "Not measured: neither the broker nor a report tells how long an agent's look for its record takes."
+)
