@@ -1,0 +1,121 @@
+//go:build linux
+
+package bench
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+	"testing"
+
+	"fleetglass/lifecycle"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// measureIngest holds the whole way of a line, from the capture stream through decoding, fold and a commit with fsync to its
+// acknowledgement, against plain consuming of the same streams by the same client in the same run.
+func measureIngest(b *bench) {
+	r := b.recorded()
+	srv, js := openBroker(b, r.dir)
+	defer closeBroker(b, srv)
+	pg := cluster(b)
+	var all, each, lite, post []float64
+	consume(b, js, r, jetstream.AckAllPolicy) // Brings the streams' blocks into memory.
+	for range b.form.runs {
+		all = append(all, consumeQuietly(b, js, r, jetstream.AckAllPolicy))
+		lite = append(lite, ingest(b, js, r, newSQLite(b, b.TempDir())))
+		each = append(each, consumeQuietly(b, js, r, jetstream.AckExplicitPolicy))
+		post = append(post, ingest(b, js, r, newPostgres(b, pg)))
+	}
+	note := fmt.Sprintf("%d lines of %d tasks in %d streams; raw is %s lines/s acknowledging all, %s each", r.total, r.tasks, len(sources),
+		figure(Median(all)), figure(Median(each)))
+	b.add(
+		Ratio("ingest/sqlite", "capture streams to commit with fsync to ack, against raw consume (ack all)", "lines/s", lite, all, &Ruler{Floor: 0.15, Goal: 0.28}).With(note),
+		Ratio("ingest/postgres", "the same, fsync on", "lines/s", post, all, &Ruler{Floor: 0.13, Goal: 0.30}),
+		Ratio("ingest/sqlite (ack each)", "the same, against raw consume that acknowledges each line", "lines/s", lite, each, nil),
+		Ratio("ingest/postgres (ack each)", "the same", "lines/s", post, each, nil),
+	)
+}
+
+// recorded is the recording of this invocation.
+func (b *bench) recorded() *recording {
+	b.Helper()
+	if b.shared.recorded == nil {
+		b.shared.recorded = record(b, b.shared.dir(b, "recording"), b.form.tasks)
+	}
+	return b.shared.recorded
+}
+
+func consumeQuietly(t testing.TB, js jetstream.JetStream, r *recording, policy jetstream.AckPolicy) float64 {
+	t.Helper()
+	runtime.GC()
+	return consume(t, js, r, policy)
+}
+
+// ingest measures one run and checks that the store then has every event, once.
+func ingest(t testing.TB, js jetstream.JetStream, r *recording, db *database) float64 {
+	t.Helper()
+	in := newIngester(t, js, db.store)
+	runtime.GC()
+	endProfile := profile(t, "ingest-"+db.name)
+	rate := in.run(t, r)
+	endProfile()
+	checkIngested(t, in, r, db)
+	if err := db.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return rate
+}
+
+func checkIngested(t testing.TB, in *ingester, r *recording, db *database) {
+	t.Helper()
+	s := in.stats()
+	if s.Quarantined > 0 || s.Failures > 0 || int(s.New) != r.events {
+		t.Fatalf("%s: %d events are new of %d lines, want %d; %d quarantined, %d commits failed", db.name, s.New, s.Lines, r.events, s.Quarantined, s.Failures)
+	}
+	counts, _, err := db.store.CountTasks(t.Context(), lifecycle.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if counts[lifecycle.StateCompleted] != int64(r.tasks) {
+		t.Fatalf("%s: %d tasks are completed, want %d: %v", db.name, counts[lifecycle.StateCompleted], r.tasks, counts)
+	}
+	if stored := db.events(); stored < r.events { // The reconciler adds its own.
+		t.Fatalf("%s: %d events are stored, want %d", db.name, stored, r.events)
+	}
+}
+
+// profile writes a CPU and a heap profile where -profiles says; the later of several of one name stays.
+func profile(t testing.TB, name string) (end func()) {
+	t.Helper()
+	if *flagProfiles == "" {
+		return func() {}
+	}
+	create := func(kind string) *os.File {
+		f, err := os.Create(filepath.Join(*flagProfiles, name+"."+kind+".pprof"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	cpu := create("cpu")
+	if err := pprof.StartCPUProfile(cpu); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		heap := create("heap")
+		if err := pprof.Lookup("allocs").WriteTo(heap, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := heap.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := cpu.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
