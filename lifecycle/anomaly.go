@@ -1,5 +1,7 @@
 package lifecycle
 
+import "slices"
+
 // AnomalyCode names a surprising set of facts. An anomaly is shown, never an error, and nothing is dropped because of it.
 type AnomalyCode string
 
@@ -69,7 +71,9 @@ func (c AnomalyCode) Meaning() string { return anomalyMeaning[c] }
 // skewTolerance is how far apart two clocks of one fleet may be before it is worth a remark.
 const skewTolerance = Micros(2_000_000)
 
-func anomalies(t TaskFacts, head *MessageFacts, state State) []AnomalyCode {
+// anomalies lists what is surprising about a task: cases are its findings in the ledger, ev the evidence about its newest message, nil
+// where none is known, attempts and state those of that message.
+func anomalies(t *TaskFacts, cases []Case, ev *evidence, attempts []Attempt, state State) []AnomalyCode {
 	var out []AnomalyCode
 	note := func(c AnomalyCode, holds bool) {
 		if holds {
@@ -77,23 +81,21 @@ func anomalies(t TaskFacts, head *MessageFacts, state State) []AnomalyCode {
 		}
 	}
 	note(AnomalyNotStored, t.NotStoredAt.Known() && t.Messages == 0)
-	found := map[AnomalyCode]bool{}
-	for _, c := range Ledger(t) {
+	for _, c := range cases {
 		code := layerAnomalies[c.Layer]
-		note(code, code != "" && !found[code])
-		found[code] = true
+		note(code, code != "" && !slices.Contains(out, code))
 	}
-	if head == nil {
+	if ev == nil {
 		return out
 	}
-	attempts := Attempts(*head, t)
+	head := ev.m
 	var acked, termed bool
 	for i, a := range attempts {
 		acked, termed = acked || a.AckAt.Known(), termed || head.attemptFacts(a.N).TermAt.Known()
 		note(AnomalyLateAck, a.AckAt.Known() && i+1 < len(attempts) && attempts[i+1].BeganAt.Known() && a.AckAt > attempts[i+1].BeganAt)
 	}
 	completed := t.Completion != nil
-	for _, r := range t.reportsFor(head) {
+	for _, r := range ev.reports {
 		completed = completed || r.CompletedAt.Known()
 	}
 	note(AnomalyAckRefuted, head.RefutedAt.Known())

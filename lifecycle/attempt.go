@@ -33,16 +33,19 @@ type Attempt struct {
 
 // Attempts assembles the attempts of a message, 1 to the current one, silent ones included.
 func Attempts(m MessageFacts, t TaskFacts) []Attempt {
-	reports := t.reportsFor(&m)
-	n := max(m.CurrentAttempt(), reportedAttempt(reports))
-	out := make([]Attempt, 0, n)
-	deliveries := m.numbered()
-	for i := 1; i <= n; i++ {
+	ev := evidenceOf(&m, &t)
+	return ev.attempts()
+}
+
+func (ev *evidence) attempts() []Attempt {
+	m := ev.m
+	out := make([]Attempt, 0, ev.n)
+	for i := 1; i <= ev.n; i++ {
 		f := m.attemptFacts(i)
 		a := Attempt{N: i, FirstBeat: f.FirstBeat, LastBeat: f.LastBeat, AckAt: f.AckAt, Confirmed: f.ConfirmedAt.Known(), NakDelayNs: f.NakDelay, End: EndOpen}
 		a.Silent = f.SeenAt == 0
-		a.begin(f, deliveries)
-		a.reported(reports, m.Stored)
+		a.begin(f, ev.deliveries)
+		a.reported(ev.reports, m.Stored)
 		a.end(f, m)
 		if a.End != EndOpen && !a.BeganExact && !a.BeganSaid && a.BeganAt >= a.EndedAt {
 			a.BeganAt = 0 // Its end is the only sign of it: that says nothing about its begin.
@@ -89,7 +92,7 @@ func (a *Attempt) begin(f AttemptFacts, deliveries []NumberedDelivery) {
 	}
 }
 
-func (a *Attempt) end(f AttemptFacts, m MessageFacts) {
+func (a *Attempt) end(f AttemptFacts, m *MessageFacts) {
 	acked := f.ackAfter(m.RefutedAt)
 	switch {
 	case acked.Known():
@@ -107,7 +110,7 @@ func (a *Attempt) end(f AttemptFacts, m MessageFacts) {
 
 // closeOpen ends attempts that something else ended: the next delivery, the broker's word that no attempt is left, or the end of the
 // message itself. An end given by a later attempt is the latest possible one.
-func closeOpen(attempts []Attempt, m MessageFacts) {
+func closeOpen(attempts []Attempt, m *MessageFacts) {
 	var gone Micros // When the message left the stream by the answer of some attempt.
 	for _, a := range attempts {
 		if a.End == EndAcked || a.End == EndTerminated {

@@ -22,19 +22,18 @@ type Fold struct {
 	said     map[MessageKey]string // What the batch's publish lines say about the task of a message.
 	hinted   map[MessageKey]string // What its dead-letter entries say, which counts while no publish line is known.
 	moves    []Move
+	tally    Tally // What the batch changes in the rollups so far.
 }
 
 type foldMessage struct {
 	facts   MessageFacts
-	task    string // The task it belonged to when loaded; empty for a new message.
-	tally   Tally  // What it contributed when loaded.
+	task    string // The task it belongs to; empty for a new message.
 	stored  bool   // A row exists.
 	touched bool
 }
 
 type foldTask struct {
 	facts   TaskFacts
-	tally   Tally // What it contributed when loaded; nil until it is about to change.
 	stored  bool
 	touched bool
 }
@@ -69,7 +68,10 @@ type Changes struct {
 
 // NewFold returns an empty fold.
 func NewFold() *Fold {
-	return &Fold{messages: map[MessageKey]*foldMessage{}, tasks: map[string]*foldTask{}, said: map[MessageKey]string{}, hinted: map[MessageKey]string{}}
+	return &Fold{
+		messages: map[MessageKey]*foldMessage{}, tasks: map[string]*foldTask{}, said: map[MessageKey]string{}, hinted: map[MessageKey]string{},
+		tally: Tally{},
+	}
 }
 
 // Keys lists the messages that events speak of, sorted, each once: the rows to load and lock.
@@ -85,7 +87,7 @@ func (f *Fold) Keys(events []Event) []MessageKey {
 
 // LoadMessage gives the fold a stored row.
 func (f *Fold) LoadMessage(r MessageRow) {
-	f.messages[r.Facts.Key] = &foldMessage{facts: r.Facts, task: r.TaskID, tally: messageTally(r.Facts), stored: true}
+	f.messages[r.Facts.Key] = &foldMessage{facts: r.Facts, task: r.TaskID, stored: true}
 }
 
 // Assign fills TaskID of every event: what the message's publish line (or dead-letter entry) says, else its own key (SPEC 1: the
@@ -161,9 +163,7 @@ func (f *Fold) MissingHeads() []MessageKey {
 
 // Add joins one event that was not known before. Call it only after everything is loaded.
 func (f *Fold) Add(e Event) {
-	f.prepare(e.TaskID)
-	t := f.tasks[e.TaskID]
-	t.touched = true
+	t := f.touch(e.TaskID)
 	if e.Message.IsZero() {
 		t.facts.Join(e)
 		return
@@ -173,39 +173,37 @@ func (f *Fold) Add(e Event) {
 		m = &foldMessage{facts: MessageFacts{Key: e.Message}}
 		f.messages[e.Message] = m
 	}
-	if m.task != e.TaskID {
-		f.attach(m, e.TaskID)
+	if !m.touched && m.stored {
+		f.tally.countMessage(&m.facts, -1)
 	}
 	m.touched = true
+	if m.task != e.TaskID {
+		f.attach(m, t)
+	}
 	m.facts.Join(e)
 	if e.Kind == Published || e.Kind == Repaired || (m.facts.Stored == nil && f.hinted[e.Message] != "") {
 		m.facts.TaskID = e.TaskID
 	}
-	generation, msgID := 0, ""
-	if m.facts.Stored != nil {
-		generation, msgID = m.facts.Stored.Generation, m.facts.Stored.MsgID
-	}
-	t.facts.joinStoredMessage(e.Message, msgID, generation)
-	t.facts.keepCopy(&m.facts)
 }
 
-// prepare notes what a task contributed to the rollups before the batch.
-func (f *Fold) prepare(id string) {
-	if t := f.tasks[id]; t.stored && t.tally == nil {
-		head := f.head(t)
-		t.tally = taskTally(t.facts, head, Summarize(t.facts, head))
+// touch returns a task that is about to change. What it contributed to the rollups before the batch is taken back.
+func (f *Fold) touch(id string) *foldTask {
+	t := f.tasks[id]
+	if t.stored && !t.touched {
+		s, cases := judgeTask(&t.facts, f.head(t))
+		f.tally.countTask(&t.facts, &s, cases, -1)
 	}
+	t.touched = true
+	return t
 }
 
-func (f *Fold) attach(m *foldMessage, to string) {
+// attach moves a message from its task, if it has one, to another.
+func (f *Fold) attach(m *foldMessage, to *foldTask) {
 	if m.task != "" {
-		f.prepare(m.task)
-		from := f.tasks[m.task]
-		from.touched = true
-		from.facts.dropMessage(m.facts.Key)
+		f.touch(m.task).facts.dropMessage(m.facts.Key)
 	}
-	f.tasks[to].facts.Messages++
-	m.task = to
+	to.facts.Messages++
+	m.task = to.facts.ID
 }
 
 // head returns the facts of the newest message of t, or nil.
@@ -218,39 +216,58 @@ func (f *Fold) head(t *foldTask) *MessageFacts {
 
 // Changes judges what was touched and returns the rows to write.
 func (f *Fold) Changes() Changes {
-	c := Changes{Tally: Tally{}}
-	for id, t := range f.tasks {
-		if !t.touched {
-			continue
-		}
-		head := f.head(t)
-		c.Tally.subtract(t.tally)
-		if t.facts.empty() {
-			if t.stored {
-				c.Removed = append(c.Removed, id)
-			}
-			continue
-		}
-		row := TaskRow{Facts: t.facts, Summary: Summarize(t.facts, head)}
-		c.Tally.add(taskTally(t.facts, head, row.Summary))
-		c.Tasks = append(c.Tasks, row)
-		if head != nil { // A record or report may close or reopen the newest message.
-			f.messages[head.Key].touched = true
+	var c Changes
+	for _, k := range f.touchedMessages() {
+		c.Messages = append(c.Messages, f.messageRow(f.messages[k]))
+	}
+	for _, id := range f.touchedTasks() {
+		switch t := f.tasks[id]; {
+		case !t.facts.empty():
+			c.Tasks = append(c.Tasks, f.taskRow(t))
+		case t.stored:
+			c.Removed = append(c.Removed, id)
 		}
 	}
-	for _, m := range f.messages {
-		if !m.touched {
-			continue
-		}
-		c.Tally.subtract(m.tally)
-		c.Tally.add(messageTally(m.facts))
-		open := Judge(m.facts, TaskFacts{}).unsettled(m.facts) // Whether the broker is done with it says the wire, not a record.
-		c.Messages = append(c.Messages, MessageRow{Facts: m.facts, TaskID: m.task, Open: open})
-	}
-	slices.SortFunc(c.Messages, func(a, b MessageRow) int { return a.Facts.Key.Compare(b.Facts.Key) })
-	slices.SortFunc(c.Tasks, func(a, b TaskRow) int { return compareText(a.Facts.ID, b.Facts.ID) })
-	slices.Sort(c.Removed)
+	maps.DeleteFunc(f.tally, func(_ Cell, n int64) bool { return n == 0 })
+	c.Tally = f.tally
 	return c
+}
+
+func (f *Fold) touchedMessages() []MessageKey {
+	out := make([]MessageKey, 0, len(f.messages))
+	for k, m := range f.messages {
+		if m.touched {
+			out = append(out, k)
+		}
+	}
+	slices.SortFunc(out, MessageKey.Compare)
+	return out
+}
+
+func (f *Fold) touchedTasks() []string {
+	out := make([]string, 0, len(f.tasks))
+	for id, t := range f.tasks {
+		if t.touched {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// messageRow judges a message, counts it, and tells its task what the task keeps of it.
+func (f *Fold) messageRow(m *foldMessage) MessageRow {
+	f.tasks[m.task].facts.keepMessage(&m.facts)
+	f.tally.countMessage(&m.facts, 1)
+	open := Judge(m.facts, TaskFacts{}).unsettled(&m.facts) // Whether the broker is done with it says the wire, not a record.
+	return MessageRow{Facts: m.facts, TaskID: m.task, Open: open}
+}
+
+// taskRow judges a task and counts it. Its messages have been judged before.
+func (f *Fold) taskRow(t *foldTask) TaskRow {
+	s, cases := judgeTask(&t.facts, f.head(t))
+	f.tally.countTask(&t.facts, &s, cases, 1)
+	return TaskRow{Facts: t.facts, Summary: s}
 }
 
 // empty reports whether nothing is known of the task: it was made up for a message that has moved.

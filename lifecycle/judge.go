@@ -1,6 +1,9 @@
 package lifecycle
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Verdict is the state that facts prove, and the row of the table that proved it.
 type Verdict struct {
@@ -14,7 +17,7 @@ type Rule struct {
 	Name  string
 	State State
 	Why   string // One sentence: what is proved, and by what.
-	holds func(evidence) (Micros, bool)
+	holds func(*evidence) (Micros, bool)
 }
 
 // Rules is the whole state machine: the first row that holds gives the state of a message. Order matters and is the only thing
@@ -30,25 +33,25 @@ const (
 
 var rules = []Rule{
 	{"acknowledged after completion", StateCompleted, "A completion is recorded and the broker got the acknowledgement.",
-		func(e evidence) (Micros, bool) { return e.ackedAt, e.ackedAt.Known() && e.completedAt.Known() }},
+		func(e *evidence) (Micros, bool) { return e.ackedAt, e.ackedAt.Known() && e.completedAt.Known() }},
 	{"dead-letter entry", StateDeadLettered, "A dead-letter entry names this message.",
-		func(e evidence) (Micros, bool) {
+		func(e *evidence) (Micros, bool) {
 			if e.m.Dead == nil {
 				return 0, false
 			}
 			return e.m.Dead.At, true
 		}},
 	{"acknowledged", StateCompleted, "A worker acknowledged, and the message was not seen in the stream afterwards.",
-		func(e evidence) (Micros, bool) { return e.ackedAt, e.ackedAt.Known() }},
+		func(e *evidence) (Micros, bool) { return e.ackedAt, e.ackedAt.Known() }},
 	{ruleTerminated, StateExhausted, "A worker terminated the message, or an operator deleted it: it is not delivered again.",
-		func(e evidence) (Micros, bool) { return e.termAt, e.termAt.Known() }},
+		func(e *evidence) (Micros, bool) { return e.termAt, e.termAt.Known() }},
 	{"max deliveries", StateExhausted, "The broker said that the attempts are used up, and nothing happened since.",
-		func(e evidence) (Micros, bool) {
+		func(e *evidence) (Micros, bool) {
 			at := e.m.MaxDeliveriesAt
 			return at, at.Known() && e.m.RecreatedAt <= at && e.signalAt <= at
 		}},
 	{rulePresumedDead, StateExhausted, "The last attempt ended without success and no attempt is left; the broker says so only at the next pull.",
-		func(e evidence) (Micros, bool) {
+		func(e *evidence) (Micros, bool) {
 			d := e.current.Dead
 			if d == nil || d.Basis < e.signalAt || e.m.RecreatedAt > d.Deadline {
 				return 0, false
@@ -56,17 +59,17 @@ var rules = []Rule{
 			return d.Deadline, true
 		}},
 	{"gone after completion", StateCompleted, "A completion is recorded and the message has left the stream; its acknowledgement was not seen.",
-		func(e evidence) (Micros, bool) {
+		func(e *evidence) (Micros, bool) {
 			return e.completedAt, e.completedAt.Known() && e.m.VanishedAt.Known()
 		}},
 	{"completion recorded", StateCompleting, "A completion is recorded; the acknowledgement was not seen.",
-		func(e evidence) (Micros, bool) { return e.completedAt, e.completedAt.Known() }},
+		func(e *evidence) (Micros, bool) { return e.completedAt, e.completedAt.Known() }},
 	{"vanished", StateOutcomeUnknown, "The message left the stream and nothing seen explains it.",
-		func(e evidence) (Micros, bool) { return e.m.VanishedAt, e.m.VanishedAt.Known() }},
+		func(e *evidence) (Micros, bool) { return e.m.VanishedAt, e.m.VanishedAt.Known() }},
 	{"handed back", StateFailed, "The current attempt was handed back by nak.",
-		func(e evidence) (Micros, bool) { return e.current.LastNakAt, e.current.LastNakAt > e.m.RecreatedAt }},
+		func(e *evidence) (Micros, bool) { return e.current.LastNakAt, e.current.LastNakAt > e.m.RecreatedAt }},
 	{ruleLeaseExpired, StateFailed, "The deadline of the current attempt passed without an answer.",
-		func(e evidence) (Micros, bool) {
+		func(e *evidence) (Micros, bool) {
 			x := e.current.Expired
 			if x == nil || x.Basis < e.signalAt {
 				return 0, false
@@ -74,25 +77,29 @@ var rules = []Rule{
 			return x.Deadline, true
 		}},
 	{"later attempt", StateRedelivered, "A delivery after the first is in a worker's hands.",
-		func(e evidence) (Micros, bool) { return e.beganAt, e.n > 1 }},
+		func(e *evidence) (Micros, bool) { return e.beganAt, e.n > 1 }},
 	{"signs of work", StateProcessing, "The first attempt sent a heartbeat, or its agent reported that it began.",
-		func(e evidence) (Micros, bool) { return e.workAt, e.n == 1 && e.workAt.Known() }},
+		func(e *evidence) (Micros, bool) { return e.workAt, e.n == 1 && e.workAt.Known() }},
 	{"delivered", StateDelivered, "The first delivery happened; no sign of work was seen.",
-		func(e evidence) (Micros, bool) { return e.beganAt, e.n == 1 }},
+		func(e *evidence) (Micros, bool) { return e.beganAt, e.n == 1 }},
 	{"stored", StatePublished, "The stream stored the message.",
-		func(e evidence) (Micros, bool) {
+		func(e *evidence) (Micros, bool) {
 			if e.m.Stored == nil {
 				return 0, false
 			}
 			return e.m.Stored.At, true
 		}},
 	{"nothing proved", StateOutcomeUnknown, "No line proves that the message was stored.",
-		func(e evidence) (Micros, bool) { return e.m.FirstAt, true }},
+		func(e *evidence) (Micros, bool) { return e.m.FirstAt, true }},
 }
 
 // Judge gives the state that the facts of a message, and what is known about its task, prove.
 func Judge(m MessageFacts, t TaskFacts) Verdict {
 	ev := evidenceOf(&m, &t)
+	return ev.judge()
+}
+
+func (ev *evidence) judge() Verdict {
 	for _, r := range rules {
 		if since, ok := r.holds(ev); ok {
 			return Verdict{State: r.State, Rule: r.Name, Since: since}
@@ -103,13 +110,15 @@ func Judge(m MessageFacts, t TaskFacts) Verdict {
 
 // unsettled reports whether something may still happen to the message by itself: the broker or a worker has it, or it is exhausted
 // and still in the stream.
-func (v Verdict) unsettled(m MessageFacts) bool {
+func (v Verdict) unsettled(m *MessageFacts) bool {
 	return v.State.Open() || (v.State == StateExhausted && v.Rule != ruleTerminated && !m.VanishedAt.Known())
 }
 
 // evidence is what the rows of the table ask for, computed once.
 type evidence struct {
 	m           *MessageFacts
+	reports     []ReportFacts // Those that speak of the message.
+	deliveries  []NumberedDelivery
 	n           int          // The number of the current attempt; zero when no delivery is known.
 	current     AttemptFacts // Its facts; only N is set when no line of it was seen.
 	beganAt     Micros       // Best known time of its delivery.
@@ -121,11 +130,10 @@ type evidence struct {
 }
 
 func evidenceOf(m *MessageFacts, t *TaskFacts) evidence {
-	ev := evidence{m: m, n: m.CurrentAttempt()}
-	reports := t.reportsFor(m)
-	ev.n = max(ev.n, reportedAttempt(reports))
+	ev := evidence{m: m, reports: t.reportsFor(m), deliveries: m.numbered()}
+	ev.n = max(m.currentAttempt(ev.deliveries), reportedAttempt(ev.reports))
 	ev.current = m.attemptFacts(ev.n)
-	delivered := m.deliveryOf(ev.n)
+	delivered := deliveryIn(ev.deliveries, ev.n)
 	ev.beganAt = earliest(earliest(ev.current.DeliveredAt, delivered.At), earliest(ev.current.SeenAt, delivered.Bound))
 	ev.signalAt = latest(latest(ev.current.DeliveredAt, delivered.At), ev.current.LastBeat)
 	ev.workAt = ev.current.FirstBeat
@@ -138,7 +146,7 @@ func evidenceOf(m *MessageFacts, t *TaskFacts) evidence {
 	if t.Completion != nil {
 		ev.completedAt = t.Completion.At
 	}
-	for _, r := range reports {
+	for _, r := range ev.reports {
 		ev.completedAt = earliest(ev.completedAt, r.CompletedAt)
 		if r.Attempt == ev.n || r.Attempt == 0 {
 			ev.workAt = earliest(ev.workAt, r.beganAt())
@@ -189,18 +197,14 @@ func (t *TaskFacts) reportsFor(m *MessageFacts) []ReportFacts {
 
 // CurrentAttempt is the number of the latest delivery that is proved, zero when none is. Consumer sequences rise by one per
 // delivery, so deliveries shown by broker state after a numbered one count on from it.
-func (m *MessageFacts) CurrentAttempt() int {
+func (m *MessageFacts) CurrentAttempt() int { return m.currentAttempt(m.numbered()) }
+
+func (m *MessageFacts) currentAttempt(deliveries []NumberedDelivery) int {
 	n := 0
 	if len(m.Attempts) > 0 {
 		n = m.Attempts[len(m.Attempts)-1].N
 	}
-	return max(n, m.lastNumber())
-}
-
-// lastNumber is the highest attempt number given to a delivery.
-func (m *MessageFacts) lastNumber() int {
-	n := 0
-	for _, d := range m.numbered() {
+	for _, d := range deliveries {
 		n = max(n, d.N)
 	}
 	return n
@@ -215,40 +219,48 @@ type NumberedDelivery struct {
 // numbered merges deliveries from broker state with the consumer sequences of attempts, in order, and numbers them: a known
 // number anchors the ones after it; before the first anchor they count up from 1 and may not reach the anchor.
 func (m *MessageFacts) numbered() []NumberedDelivery {
-	anchor := map[uint64]int{}
-	var all []NumberedDelivery
+	all := make([]NumberedDelivery, 0, len(m.Deliveries)+len(m.Attempts))
 	for _, d := range m.Deliveries {
 		all = append(all, NumberedDelivery{DeliveryFacts: d})
 	}
 	for _, a := range m.Attempts {
 		for _, c := range a.CSeqs {
-			anchor[c] = a.N
-			if !slices.ContainsFunc(all, func(d NumberedDelivery) bool { return d.CSeq == c }) {
-				all = append(all, NumberedDelivery{DeliveryFacts: DeliveryFacts{CSeq: c, Bound: a.SeenAt}})
-			}
+			all = append(all, NumberedDelivery{DeliveryFacts: DeliveryFacts{CSeq: c, Bound: a.SeenAt}, N: a.N})
 		}
 	}
-	slices.SortFunc(all, func(a, b NumberedDelivery) int {
-		if a.CSeq < b.CSeq {
-			return -1
-		}
-		return 1
-	})
-	prev := 0
-	for i := range all {
-		if n, ok := anchor[all[i].CSeq]; ok {
-			prev = n
-		} else {
-			prev++
-		}
-		all[i].N = prev
-	}
-	return all
+	slices.SortFunc(all, func(a, b NumberedDelivery) int { return cmp.Or(cmp.Compare(a.CSeq, b.CSeq), cmp.Compare(a.N, b.N)) })
+	return number(merge(all))
 }
 
-func (m *MessageFacts) deliveryOf(n int) DeliveryFacts {
+// merge makes one delivery of those with one consumer sequence: what broker state says of it, and the highest number.
+func merge(sorted []NumberedDelivery) []NumberedDelivery {
+	out := sorted[:0]
+	for _, d := range sorted {
+		if last := len(out) - 1; last >= 0 && out[last].CSeq == d.CSeq {
+			out[last].N = d.N
+		} else {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// number numbers the deliveries that have no number yet.
+func number(sorted []NumberedDelivery) []NumberedDelivery {
+	previous := 0
+	for i := range sorted {
+		if sorted[i].N == 0 {
+			sorted[i].N = previous + 1
+		}
+		previous = sorted[i].N
+	}
+	return sorted
+}
+
+// deliveryIn is what is known of the delivery with number n.
+func deliveryIn(deliveries []NumberedDelivery, n int) DeliveryFacts {
 	var out DeliveryFacts
-	for _, d := range m.numbered() {
+	for _, d := range deliveries {
 		if d.N == n {
 			out.CSeq = max(out.CSeq, d.CSeq)
 			out.At, out.Bound = latest(out.At, d.At), earliest(out.Bound, d.Bound)

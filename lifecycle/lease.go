@@ -140,8 +140,9 @@ func stuckAfter(t Typical) time.Duration {
 // LeaseOf describes the hold on an open message at now. ok is false when nobody holds it and nothing is overdue: it waits in the
 // stream, or between attempts. c is nil when the consumer is not known.
 func LeaseOf(o OpenMessage, c *ConsumerState, typical Typical, now Micros) (l Lease, ok bool) {
-	m, v := o.Message, Judge(o.Message, o.Task)
+	m := o.Message
 	ev := evidenceOf(&m, &o.Task)
+	v := ev.judge()
 	l = Lease{
 		TaskID: o.Task.ID, Message: m.Key, Agent: m.Agent, Consumer: m.Consumer, State: v.State, Attempt: ev.n,
 		BeganAt: ev.beganAt, LastBeat: ev.current.LastBeat,
@@ -149,8 +150,8 @@ func LeaseOf(o OpenMessage, c *ConsumerState, typical Typical, now Micros) (l Le
 	if m.Stored != nil {
 		l.Type, l.Title = m.Stored.Type, m.Stored.Title
 	}
-	l.BeganExact = ev.current.DeliveredAt.Known() || m.deliveryOf(ev.n).At.Known()
-	l.setOwner(o.Task.reportsFor(&m))
+	l.BeganExact = ev.current.DeliveredAt.Known() || deliveryIn(ev.deliveries, ev.n).At.Known()
+	l.setOwner(ev.reports)
 	if c != nil {
 		l.MaxDeliver = max(0, c.MaxDeliver)
 		l.Wait = c.Wait(ev.n)
@@ -220,7 +221,7 @@ func staleKind(o OpenMessage, v Verdict, l Lease, ev evidence, typical Typical, 
 		return StaleZombie
 	case ev.current.LastBeat.Known() && l.Held(now) > stuckAfter(typical):
 		return StaleStuck
-	case weakAccept(o, ev, now):
+	case weakAccept(ev, now):
 		return StaleWeakAccept
 	case l.Wait > 0 && l.Left(now) < l.Wait/5 && !ev.current.LastBeat.Known():
 		return StaleExpiring
@@ -241,8 +242,8 @@ func zombie(m MessageFacts, ev evidence) bool {
 // weakAcceptAfter is how long a claim may go without a sign that the runtime started.
 const weakAcceptAfter = time.Minute
 
-func weakAccept(o OpenMessage, ev evidence, now Micros) bool {
-	for _, r := range o.Task.reportsFor(&o.Message) {
+func weakAccept(ev evidence, now Micros) bool {
+	for _, r := range ev.reports {
 		if r.Attempt == ev.n && r.ClaimedAt.Known() && !r.AcceptedAt.Known() && !ev.current.LastBeat.Known() {
 			return now.Sub(r.ClaimedAt) > weakAcceptAfter
 		}

@@ -33,10 +33,9 @@ type Case struct {
 // Ledger finds the duplicates of a task. It is a pure function of joined facts, so late records and lines correct it.
 func Ledger(t TaskFacts) []Case {
 	var out []Case
-	for _, id := range sortedKeys(t.Publishes) {
-		if p := t.Publishes[id]; p.Caught() > 0 {
-			out = append(out, Case{Layer: LayerStream, At: p.FirstAt, N: p.Caught(), Why: "Published more often than stored under one message id."})
-		}
+	for _, id := range t.swallowed() {
+		p := t.Publishes[id]
+		out = append(out, Case{Layer: LayerStream, At: p.FirstAt, N: p.Caught(), Why: "Published more often than stored under one message id."})
 	}
 	for _, part := range t.byKey() {
 		out = append(out, ledgerRepeats(part)...)
@@ -50,15 +49,27 @@ func Ledger(t TaskFacts) []Case {
 	return out
 }
 
+// swallowed lists the message ids of which the stream swallowed publishes, sorted.
+func (t *TaskFacts) swallowed() []string {
+	var out []string
+	for id, p := range t.Publishes {
+		if p.Caught() > 0 {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // byKey splits what the ledger needs of a task by idempotency key: versions of a task are each to run once. What names no key belongs to
 // the first.
 func (t *TaskFacts) byKey() []TaskFacts {
+	if t.oneKey() {
+		return []TaskFacts{*t}
+	}
 	keys := map[string]bool{}
 	for _, c := range t.Copies {
 		keys[c.IdemKey] = true
-	}
-	if len(keys) < 2 {
-		return []TaskFacts{*t}
 	}
 	names := sortedKeys(keys)
 	keyOf := func(key string) string {
@@ -86,6 +97,16 @@ func (t *TaskFacts) byKey() []TaskFacts {
 		}
 	}
 	return parts
+}
+
+// oneKey reports whether no two messages of the task name different idempotency keys.
+func (t *TaskFacts) oneKey() bool {
+	for _, c := range t.Copies {
+		if c.IdemKey != t.Copies[0].IdemKey {
+			return false
+		}
+	}
+	return true
 }
 
 // idemKeyOf is the idempotency key of the message with the given id; empty when it is not known.
@@ -224,6 +245,9 @@ func (t *TaskFacts) keyOf(msgID string) MessageKey {
 
 // ledgerConflicts finds idempotency keys that stand for more than one payload.
 func ledgerConflicts(t TaskFacts) []Case {
+	if len(t.Copies) < 2 && t.Completion == nil {
+		return nil
+	}
 	hashes := map[string][]string{}
 	at := map[string]Micros{}
 	note := func(key, hash string, when Micros) {
@@ -268,7 +292,7 @@ func copyOf(m *MessageFacts) CopyFacts {
 // beginOf bounds the begin of an attempt from both sides. silent says that the end of an earlier attempt is not known, so that it may
 // have lasted up to the begin of this one.
 func (m *MessageFacts) beginOf(a AttemptFacts) (after, by Micros, silent bool) {
-	d := m.deliveryOf(a.N)
+	d := deliveryIn(m.numbered(), a.N)
 	if exact := earliest(a.DeliveredAt, d.At); exact.Known() {
 		return exact, exact, false
 	}

@@ -68,7 +68,12 @@ func (m *memory) append(events []Event) {
 	for _, id := range c.Removed {
 		delete(m.tasks, id)
 	}
-	m.rollups.add(c.Tally)
+	for cell, n := range c.Tally {
+		m.rollups[cell] += n
+		if m.rollups[cell] == 0 {
+			delete(m.rollups, cell)
+		}
+	}
 }
 
 func (m *memory) load(f *Fold, k MessageKey) {

@@ -32,17 +32,33 @@ type TaskSummary struct {
 
 // Summarize judges a task by its newest message. head is nil when no stored message is known.
 func Summarize(t TaskFacts, head *MessageFacts) TaskSummary {
+	s, _ := judgeTask(&t, head)
+	return s
+}
+
+// judgeTask judges a task by its newest message and finds its duplicates.
+func judgeTask(t *TaskFacts, head *MessageFacts) (TaskSummary, []Case) {
+	cases := Ledger(*t)
 	s := TaskSummary{
 		TaskID: t.ID, Agent: t.Agent, Type: t.Type, Messages: t.Messages, LastEventAt: t.LastAt, Duplicates: t.CaughtByStream(),
 		State: StateOutcomeUnknown, Rule: "nothing proved", StateSince: t.FirstAt, Listed: t.NotStoredAt.Known() || head != nil,
 	}
 	if head == nil {
-		s.Anomalies = anomalies(t, nil, s.State)
-		return s
+		s.Anomalies = anomalies(t, cases, nil, nil, s.State)
+		return s, cases
 	}
-	v := Judge(*head, t)
+	ev := evidenceOf(head, t)
+	attempts := ev.attempts()
+	s.take(t, &ev, ev.judge(), attempts)
+	s.Anomalies = anomalies(t, cases, &ev, attempts, s.State)
+	return s, cases
+}
+
+// take fills in what the newest message says.
+func (s *TaskSummary) take(t *TaskFacts, ev *evidence, v Verdict, attempts []Attempt) {
+	head := ev.m
 	s.State, s.Rule, s.StateSince = v.State, v.Rule, v.Since
-	s.Message, s.Consumer, s.Generation, s.Attempt = head.Key, head.Consumer, t.Head.Generation, evidenceOf(head, &t).n
+	s.Message, s.Consumer, s.Generation, s.Attempt = head.Key, head.Consumer, t.Head.Generation, ev.n
 	s.Agent = firstText(head.Agent, t.Agent)
 	s.LastEventAt = latest(s.LastEventAt, head.LastAt)
 	if head.Stored != nil {
@@ -55,11 +71,9 @@ func Summarize(t TaskFacts, head *MessageFacts) TaskSummary {
 	if !v.State.Open() {
 		s.EndedAt = v.Since
 	}
-	mt := MessageTrace{Facts: *head, Verdict: v, Attempts: Attempts(*head, t)}
+	mt := MessageTrace{Facts: *head, Verdict: v, Attempts: attempts}
 	mt.addUp(0)
 	s.Waiting, s.Running = mt.Waiting, mt.Running
-	s.Anomalies = anomalies(t, head, v.State)
-	return s
 }
 
 func firstText(texts ...string) string {

@@ -61,80 +61,61 @@ type Cell struct {
 type Tally map[Cell]int64
 
 func (t Tally) count(metric Metric, at Micros, agent, label string, n int64) {
-	if n == 0 || !at.Known() {
-		return
-	}
-	t[Cell{metric, metric.bucket(at), agent, label}] += n
-}
-
-func (t Tally) add(o Tally) {
-	for c, n := range o {
-		if t[c] += n; t[c] == 0 {
-			delete(t, c)
-		}
+	if n != 0 && at.Known() {
+		t[Cell{metric, metric.bucket(at), agent, label}] += n
 	}
 }
 
-func (t Tally) subtract(o Tally) {
-	for c, n := range o {
-		if t[c] -= n; t[c] == 0 {
-			delete(t, c)
-		}
-	}
-}
-
-func messageTally(m MessageFacts) Tally {
-	t := Tally{}
+// countMessage adds what a message contributes, times the given number: one, or minus one for what it contributed before.
+func (t Tally) countMessage(m *MessageFacts, times int64) {
 	if m.Stored != nil {
-		t.count(MetricPublished, m.Stored.At, m.Agent, m.Stored.Type, 1)
-		t.count(MetricPublishedMin, m.Stored.At, m.Agent, "", 1)
+		t.count(MetricPublished, m.Stored.At, m.Agent, m.Stored.Type, times)
+		t.count(MetricPublishedMin, m.Stored.At, m.Agent, "", times)
 	}
-	attempts := Attempts(m, TaskFacts{})
+	ev := evidenceOf(m, &TaskFacts{})
 	by := m.LastAt // The latest that the attempt can have ended.
-	for _, a := range slices.Backward(attempts) {
+	for _, a := range slices.Backward(ev.attempts()) {
 		at := firstKnown(a.EndedAt, by)
 		switch a.End {
 		case EndNaked, EndTerminated, EndTimedOut:
-			t.count(MetricFailedAttempts, at, m.Agent, string(a.End), 1)
-			t.count(MetricFailedMin, at, m.Agent, "", 1)
+			t.count(MetricFailedAttempts, at, m.Agent, string(a.End), times)
+			t.count(MetricFailedMin, at, m.Agent, "", times)
 		}
 		by = firstKnown(a.BeganAt, at)
 	}
-	return t
 }
 
-func taskTally(f TaskFacts, head *MessageFacts, s TaskSummary) Tally {
-	t := Tally{}
+// countTask adds what a task contributes, likewise. s and cases are its judgement.
+func (t Tally) countTask(f *TaskFacts, s *TaskSummary, cases []Case, times int64) {
 	if s.Listed {
-		t[Cell{Metric: MetricState, Agent: s.Agent, Label: string(s.State)}] = 1
+		t[Cell{Metric: MetricState, Agent: s.Agent, Label: string(s.State)}] += times
 	}
 	switch {
-	case head == nil:
+	case s.Message.IsZero():
 	case s.State == StateCompleted:
-		t.count(MetricCompleted, s.StateSince, s.Agent, s.Type, 1)
-		t.count(MetricCompletedMin, s.StateSince, s.Agent, "", 1)
+		t.count(MetricCompleted, s.StateSince, s.Agent, s.Type, times)
+		t.count(MetricCompletedMin, s.StateSince, s.Agent, "", times)
 		if s.Running > 0 {
-			t.count(MetricRunning, s.StateSince, s.Agent, s.Type+"|"+DurationBucket(s.Running), 1)
+			t.count(MetricRunning, s.StateSince, s.Agent, s.Type+"|"+DurationBucket(s.Running), times)
 		}
 	case !s.State.Open():
-		t.count(MetricDied, s.StateSince, s.Agent, string(s.State), 1)
+		t.count(MetricDied, s.StateSince, s.Agent, string(s.State), times)
 	}
-	t.countDuplicates(f, s)
-	return t
+	t.countDuplicates(f, s, cases, times)
 }
 
 // countDuplicates adds what the table of duplicates is made of ([DuplicateRows]).
-func (t Tally) countDuplicates(f TaskFacts, s TaskSummary) {
+func (t Tally) countDuplicates(f *TaskFacts, s *TaskSummary, cases []Case, times int64) {
 	ended := TaskOpen
 	if !s.State.Open() {
 		ended = string(s.State)
 	}
-	for _, m := range []Metric{MetricTasks, MetricTasksMonth} {
-		t.count(m, f.firstStored(), s.Agent, ended, 1)
-	}
-	for _, c := range Ledger(f) {
-		t.count(MetricDuplicates, c.At, s.Agent, string(c.Layer), int64(c.N))
-		t.count(MetricDuplicatesMonth, c.At, s.Agent, string(c.Layer), int64(c.N))
+	first := f.firstStored()
+	t.count(MetricTasks, first, s.Agent, ended, times)
+	t.count(MetricTasksMonth, first, s.Agent, ended, times)
+	for _, c := range cases {
+		t.count(MetricDuplicates, c.At, s.Agent, string(c.Layer), times*int64(c.N))
+		t.count(MetricDuplicatesMonth, c.At, s.Agent, string(c.Layer), times*int64(c.N))
 	}
 }
 

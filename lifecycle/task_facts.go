@@ -207,8 +207,18 @@ func (t *TaskFacts) dropMessage(k MessageKey) {
 	t.Copies = slices.DeleteFunc(t.Copies, func(c CopyFacts) bool { return c.Key == k })
 }
 
-// joinStoredMessage notes that message k with id msgID and the given generation belongs to the task.
-func (t *TaskFacts) joinStoredMessage(k MessageKey, msgID string, generation int) {
+// keepMessage notes what a task keeps of a message that belongs to it.
+func (t *TaskFacts) keepMessage(m *MessageFacts) {
+	generation, msgID := 0, ""
+	if m.Stored != nil {
+		generation, msgID = m.Stored.Generation, m.Stored.MsgID
+	}
+	t.joinMessage(m.Key, msgID, generation)
+	t.keepCopy(m)
+}
+
+// joinMessage notes that message k with id msgID and the given generation belongs to the task.
+func (t *TaskFacts) joinMessage(k MessageKey, msgID string, generation int) {
 	if h := (Head{Generation: generation, Key: k}); t.Head.Key.IsZero() || t.Head.less(h) {
 		t.Head = h
 	}
