@@ -81,7 +81,7 @@ func (r Result) judged() float64 {
 
 // spread is from the lowest to the highest run, as a share of the median: a change below it means nothing.
 func (r Result) spread() string {
-	if len(r.Values) < 2 || r.Value == 0 {
+	if len(r.Values) != r.Runs || r.Runs < 2 || r.Value == 0 { // One run, or a distribution.
 		return ""
 	}
 	low, high := Quantile(r.Values, 0), Quantile(r.Values, 1)

@@ -24,6 +24,7 @@ var (
 	flagRows     = flag.String("rows", "", "regular expression of the rows to measure; default all")
 	flagJSON     = flag.String("json", "", "file that the results are written to")
 	flagCompare  = flag.String("compare", "", "earlier results to compare with")
+	flagProgram  = flag.String("program", "", "Fleetglass to measure; default built from the sources here")
 	flagProfiles = flag.String("profiles", "", "directory that profiles of ingest are written to")
 )
 

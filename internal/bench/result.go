@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -20,7 +21,7 @@ type Result struct {
 	Met      *bool     `json:"met"`                 // Whether the floor is kept; null without a floor.
 	GoalMet  *bool     `json:"goal_met"`            // Likewise.
 	Runs     int       `json:"runs"`                // Runs, or samples of a distribution.
-	Values   []float64 `json:"values"`              // Of each run, in order.
+	Values   []float64 `json:"values"`              // Of each run, in order; of a distribution p50, p90, p99 and the highest.
 	Bases    []float64 `json:"baselines,omitempty"` // Of each run, in order.
 	Note     string    `json:"note,omitempty"`
 }
@@ -61,6 +62,15 @@ func Ratio(name, what, unit string, values, baselines []float64, r *Ruler) Resul
 func Value(name, what, unit string, values []float64, r *Ruler) Result {
 	out := Result{Name: name, What: what, Unit: unit, Value: Median(values), Judged: "value", Runs: len(values), Values: values}
 	out.judge(out.Value, r)
+	return out
+}
+
+// Distribution is a row of many samples that is judged by one of its quantiles.
+func Distribution(name, what, unit string, samples []float64, q float64, r *Ruler) Result {
+	shape := []float64{Quantile(samples, 0.5), Quantile(samples, 0.9), Quantile(samples, 0.99), Quantile(samples, 1)}
+	out := Result{Name: name, What: what, Unit: unit, Value: Quantile(samples, q), Judged: "value", Runs: len(samples), Values: shape}
+	out.judge(out.Value, r)
+	out.Note = fmt.Sprintf("p50 %s, p90 %s, p99 %s, highest %s %s", figure(shape[0]), figure(shape[1]), figure(shape[2]), figure(shape[3]), unit)
 	return out
 }
 

@@ -4,9 +4,6 @@ package bench
 
 type history struct{}
 func beTheMemory([]byte) error { return nil }
-func removeProgram() {}
-func measureSaturated(b *bench) {}
-func measureFreshness(b *bench) {}
 func measureHistory(b *bench) {}
 func measureReads(b *bench) {}
 func measurePages(b *bench) {}
