@@ -244,5 +244,7 @@ type Keeper interface {
 type Store interface {
 	Appender
 	Reader
+	BalanceReader
+	ReconciliationStore
 	Keeper
 }

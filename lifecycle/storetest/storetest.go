@@ -16,7 +16,7 @@ import (
 func Run(t *testing.T, open func(t testing.TB) lifecycle.Store) {
 	t.Helper()
 	for _, group := range [][]conformanceTest{
-		appendTests, orderTests, listTests, countTests, traceTests, openTests, fleetTests, keepTests, hostileTests, historyTests,
+		appendTests, orderTests, listTests, countTests, traceTests, openTests, fleetTests, keepTests, hostileTests, historyTests, reconciliationTests,
 	} {
 		for _, test := range group {
 			t.Run(test.name, func(t *testing.T) {
