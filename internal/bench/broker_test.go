@@ -62,7 +62,7 @@ func dial(t testing.TB, url string) jetstream.JetStream {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(512))
+	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(2*window))
 	if err != nil {
 		t.Fatal(err)
 	}
