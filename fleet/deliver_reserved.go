@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"fleetglass/lifecycle"
-
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -19,9 +17,8 @@ func (w *Worker) admit(ctx context.Context, log *slog.Logger, msg jetstream.Msg,
 	var busy *ReservedError
 	switch {
 	case errors.As(err, &busy):
-		wait := busy.Until.Sub(lifecycle.MicrosOf(w.cfg.Now()))
-		log.Info("task is reserved by another", "owner", busy.Owner, "wait", wait)
-		w.answer(log, d, AnswerNak, msg.NakWithDelay(max(wait, w.cfg.NakDelay)))
+		log.Info("task is reserved by another", "owner", busy.Owner, "wait", busy.Left)
+		w.answer(log, d, AnswerNak, msg.NakWithDelay(max(busy.Left, w.cfg.NakDelay)))
 	case errors.Is(err, ErrKeyConflict):
 		w.fail(ctx, log, msg, d, Terminate("key_conflict: this task id was taken up with another payload"))
 	case err != nil:

@@ -18,7 +18,8 @@ type Claim struct {
 	Lease          time.Duration // Required. How long the reservation holds unless it is renewed.
 }
 
-func (c Claim) check() error {
+// Validate errors when the claim lacks what it must have. Implementations of [Reservations] refuse such a claim.
+func (c Claim) Validate() error {
 	if c.TaskID == "" || c.Owner == "" || c.Lease <= 0 {
 		return errors.New("a claim needs a task, an owner and a lease")
 	}
@@ -64,7 +65,8 @@ var (
 // ReservedError says who holds a key, and until when at least.
 type ReservedError struct {
 	Owner string
-	Until lifecycle.Micros
+	Until lifecycle.Micros // By the clock that decides, which need not be that of whoever asked.
+	Left  time.Duration    // From now until then by that same clock: how long to wait, however wrong one's own clock is.
 }
 
 // Error implements error.

@@ -61,7 +61,7 @@ var errMoved = errors.New("reservation changed meanwhile")
 
 // Reserve implements [Reservations].
 func (k *KVReservations) Reserve(ctx context.Context, c Claim) (Reservation, *Record, error) {
-	if err := c.check(); err != nil {
+	if err := c.Validate(); err != nil {
 		return Reservation{}, nil, fmt.Errorf("reserve: %w", err)
 	}
 	done, err := k.records.Find(ctx, c.TaskID, c.IdempotencyKey)
@@ -119,6 +119,7 @@ func (k *KVReservations) take(ctx context.Context, c Claim) (Reservation, *Recor
 
 // closed says why a key that exists cannot be taken: the task is done, for something else, or held. Neither means that it expired.
 func (k *KVReservations) closed(ctx context.Context, found storedReservation, c Claim) (*Record, error) {
+	now := lifecycle.MicrosOf(k.now())
 	switch {
 	case contradicts(found.Claim.PayloadHash, c.PayloadHash):
 		return nil, ErrKeyConflict
@@ -127,8 +128,8 @@ func (k *KVReservations) closed(ctx context.Context, found storedReservation, c 
 			return nil, err
 		}
 		return found.completion, nil
-	case lifecycle.MicrosOf(k.now()) < found.ExpiresAt:
-		return nil, &ReservedError{Owner: found.Claim.Owner, Until: found.ExpiresAt}
+	case now < found.ExpiresAt:
+		return nil, &ReservedError{Owner: found.Claim.Owner, Until: found.ExpiresAt, Left: found.ExpiresAt.Sub(now)}
 	}
 	return nil, nil
 }

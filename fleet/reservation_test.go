@@ -16,16 +16,22 @@ import (
 func TestReservationsInKVKeepTheirPromises(t *testing.T) {
 	t.Parallel()
 	reservetest.Run(t, func(t testing.TB, now func() time.Time) reservetest.Store {
-		js := testkit.JetStream(t, testkit.Broker(t))
-		reservations, err := fleet.NewKVReservations(t.Context(), fleet.KVReservationsConfig{JetStream: js, Now: now})
+		srv := testkit.Broker(t)
+		client := func(now func() time.Time) fleet.Reservations {
+			r, err := fleet.NewKVReservations(t.Context(), fleet.KVReservationsConfig{JetStream: testkit.JetStream(t, srv), Now: now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		records, err := fleet.NewKVRecords(t.Context(), testkit.JetStream(t, srv))
 		if err != nil {
 			t.Fatal(err)
 		}
-		records, err := fleet.NewKVRecords(t.Context(), js)
-		if err != nil {
-			t.Fatal(err)
+		return reservetest.Store{
+			Reservations: client(now), Rivals: []fleet.Reservations{client(now), client(now), client(now)}, Records: records,
+			Astray: func(d time.Duration) fleet.Reservations { return client(func() time.Time { return now().Add(d) }) },
 		}
-		return reservetest.Store{Reservations: reservations, Records: records}
 	})
 }
 

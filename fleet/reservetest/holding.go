@@ -16,7 +16,7 @@ func oneWinner(t *testing.T, w *world) {
 	}
 	_, _, err := w.Reservations.Reserve(t.Context(), claim("late comer"))
 	var busy *fleet.ReservedError
-	if !errors.As(err, &busy) || busy.Owner != "one of many" || busy.Until != won[0].ExpiresAt {
+	if !errors.As(err, &busy) || busy.Owner != "one of many" || busy.Until != won[0].ExpiresAt || busy.Left != lease {
 		t.Errorf("the next claim is told %v", err)
 	}
 	w.confirm(t, won[0], w.record("done"))

@@ -16,7 +16,15 @@ import (
 // Store is an implementation under test.
 type Store struct {
 	Reservations fleet.Reservations
-	Records      fleet.Records // Where completions are found.
+	Rivals       []fleet.Reservations // At least one: the same store through other clients, as other agents have them.
+	Records      fleet.Records        // Where completions are found.
+	// Astray is the same store through a client of an agent whose own clock is ahead by d, or behind where d is negative.
+	Astray func(d time.Duration) fleet.Reservations
+}
+
+// client is that of the i-th of many.
+func (s Store) client(i int) fleet.Reservations {
+	return append([]fleet.Reservations{s.Reservations}, s.Rivals...)[i%(len(s.Rivals)+1)]
 }
 
 // Open makes an empty store that takes its time from now. It is closed when the test ends.
@@ -25,6 +33,7 @@ type Open func(t testing.TB, now func() time.Time) Store
 // Run tests an implementation. Every case opens a store of its own, and they run in parallel.
 func Run(t *testing.T, open Open) {
 	t.Helper()
+	t.Run("records", func(t *testing.T) { runRecords(t, open) })
 	for name, test := range map[string]func(*testing.T, *world){
 		"of twenty concurrent claims one wins":                    oneWinner,
 		"a released key is free at once, whatever the payload":    released,
@@ -41,14 +50,15 @@ func Run(t *testing.T, open Open) {
 		"ten and a hundred parallel submissions have one effect":  submissions,
 		"an effect that fails frees the key for those who wait":   failedEffect,
 		"a submission of another payload is refused":              otherSubmission,
+		"what one client reserved another confirms or releases":   handedOver,
+		"a clock that is off by less than a lease takes nothing":  slightlyAstray,
+		"however wrong a clock, one of two holders can confirm":   farAstray,
+		"of many that confirm, release and reserve one is left":   confusion,
 		"an effect that lost its reservation ends and is refused": lostEffect,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{}
-			w.clock.Store(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC).UnixMilli())
-			w.Store = open(t, w.now)
-			test(t, w)
+			test(t, newWorld(t, open))
 		})
 	}
 }
@@ -59,6 +69,13 @@ const lease = time.Minute
 type world struct {
 	Store
 	clock atomic.Int64 // Milliseconds.
+}
+
+func newWorld(t *testing.T, open Open) *world {
+	w := &world{}
+	w.clock.Store(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC).UnixMilli())
+	w.Store = open(t, w.now)
+	return w
 }
 
 func (w *world) now() time.Time { return time.UnixMilli(w.clock.Load()) }
@@ -96,7 +113,7 @@ func (w *world) refuse(t *testing.T, c fleet.Claim, want error) {
 	}
 }
 
-// race lets n claims meet and returns the reservations. All others must be told who holds the key.
+// race lets n claims of all clients meet and returns the reservations. All others must be told who holds the key.
 func (w *world) race(t *testing.T, n int) []fleet.Reservation {
 	t.Helper()
 	var (
@@ -105,10 +122,10 @@ func (w *world) race(t *testing.T, n int) []fleet.Reservation {
 		wg    sync.WaitGroup
 		start = make(chan struct{})
 	)
-	for range n {
+	for i := range n {
 		wg.Go(func() {
 			<-start
-			held, done, err := w.Reservations.Reserve(context.WithoutCancel(t.Context()), claim("one of many"))
+			held, done, err := w.client(i).Reserve(context.WithoutCancel(t.Context()), claim("one of many"))
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil && done == nil {

@@ -14,21 +14,27 @@ import (
 
 func (w *world) once(t *testing.T) *fleet.Once {
 	t.Helper()
-	o, err := fleet.NewOnce(fleet.OnceConfig{Reservations: w.Reservations, Agent: "cto", Now: w.now})
+	return w.onceOf(t, w.Reservations)
+}
+
+func (w *world) onceOf(t *testing.T, r fleet.Reservations) *fleet.Once {
+	t.Helper()
+	o, err := fleet.NewOnce(fleet.OnceConfig{Reservations: r, Agent: "cto", Now: w.now})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return o
 }
 
-// submit asks for the effect n times at once and returns the replies.
-func submit(t *testing.T, o *fleet.Once, c fleet.Claim, n int, effect fleet.Effect) (replies []fleet.Record, failures []error) {
+// submit asks for the effect n times at once, through all clients, and returns the replies.
+func (w *world) submit(t *testing.T, c fleet.Claim, n int, effect fleet.Effect) (replies []fleet.Record, failures []error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	for range n {
+	for i := range n {
+		o := w.onceOf(t, w.client(i))
 		wg.Go(func() {
 			r, err := o.Do(ctx, c, effect)
 			mu.Lock()
@@ -45,12 +51,11 @@ func submit(t *testing.T, o *fleet.Once, c fleet.Claim, n int, effect fleet.Effe
 }
 
 func submissions(t *testing.T, w *world) {
-	o := w.once(t)
 	for _, n := range []int{10, 100} {
 		c := claim("submitter")
 		c.TaskID = fmt.Sprintf("submitted-%d", n)
 		var effects atomic.Int32
-		replies, failures := submit(t, o, c, n, func(context.Context, fleet.Reservation) (string, error) {
+		replies, failures := w.submit(t, c, n, func(context.Context, fleet.Reservation) (string, error) {
 			return fmt.Sprintf("effect %d", effects.Add(1)), nil
 		})
 		if effects.Load() != 1 || len(failures) > 0 || len(replies) != n {
@@ -67,7 +72,7 @@ func submissions(t *testing.T, w *world) {
 func failedEffect(t *testing.T, w *world) {
 	var effects atomic.Int32
 	refused := errors.New("admission rejected")
-	replies, failures := submit(t, w.once(t), claim("submitter"), 10, func(context.Context, fleet.Reservation) (string, error) {
+	replies, failures := w.submit(t, claim("submitter"), 10, func(context.Context, fleet.Reservation) (string, error) {
 		if effects.Add(1) <= 2 {
 			return "", refused
 		}
