@@ -15,6 +15,7 @@ import (
 	"fleetglass/internal/httperr"
 	"fleetglass/internal/live"
 	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 )
 
 // Config says what the API answers from.
@@ -24,9 +25,12 @@ type Config struct {
 	Hub      *live.Hub          // Required. What changes now.
 	Health   health.Reporter    // Required. How the parts of the program are.
 	Fleet    Fleet              // Required. The wire contract, as far as the API needs it.
-	Now      func() time.Time   // Optional; default time.Now.
-	Log      *slog.Logger       // Optional; default slog.Default().
-	Options  Options            // Optional; every zero field has a default.
+
+	Reconcile reconcile.Service // Optional; without it the calls about reconciliations answer that they are not available.
+
+	Now     func() time.Time // Optional; default time.Now.
+	Log     *slog.Logger     // Optional; default slog.Default().
+	Options Options          // Optional; every zero field has a default.
 }
 
 // Fleet is what the API asks of the wire contract.

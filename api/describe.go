@@ -24,6 +24,7 @@ func (a *API) describe() {
 	a.describeTask()
 	a.describeFleet()
 	a.describeDuplicates()
+	a.describeReconciliations()
 	a.describeReports()
 	a.describeStream()
 	a.describeBlindness()
@@ -46,6 +47,7 @@ func (a *API) humaConfig() huma.Config {
 		{Name: "tasks", Description: "What happened to tasks."},
 		{Name: "fleet", Description: "What the fleet does now."},
 		{Name: "duplicates", Description: "Where duplicates ended: nothing ran twice, or what did."},
+		{Name: "reconciliations", Description: "Whether what was published adds up with what became of it."},
 		{Name: "reports", Description: "What agents report by themselves."},
 		{Name: "live", Description: "What changes."},
 		{Name: "observation", Description: "What we could not see or read."},

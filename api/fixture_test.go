@@ -27,6 +27,7 @@ import (
 	"fleetglass/lifecycle"
 	"fleetglass/lifecycle/postgres"
 	"fleetglass/lifecycle/sqlite"
+	"fleetglass/reconcile"
 )
 
 func TestMain(m *testing.M) {
@@ -45,6 +46,7 @@ type fixture struct {
 	engine *gin.Engine
 
 	retention func() (lifecycle.Retention, error) // Nil: nobody reads the live configuration.
+	reconcile reconcile.Service                   // Nil: nobody reconciles.
 
 	mu    sync.Mutex
 	parts []health.Part
@@ -106,7 +108,7 @@ func (f *fixture) build(o Options) *API {
 	}
 	a, err := New(Config{
 		Store: f.store, Appender: f.append, Hub: f.hub, Now: f.clock, Log: slog.New(slog.DiscardHandler), Options: o,
-		Health: health.ReporterFunc(f.health), Fleet: contract,
+		Health: health.ReporterFunc(f.health), Fleet: contract, Reconcile: f.reconcile,
 	})
 	if err != nil {
 		f.t.Fatal(err)

@@ -13,6 +13,7 @@ const (
 	InvalidCursor        Code = "invalid_cursor"
 	InvalidBody          Code = "invalid_body"
 	InvalidReport        Code = "invalid_report"
+	IdempotencyKeyReused Code = "idempotency_key_reused"
 	Unauthenticated      Code = "unauthenticated"
 	Forbidden            Code = "forbidden"
 	NotFound             Code = "not_found"
@@ -65,6 +66,8 @@ func Table() []Entry {
 		{URITooLong, http.StatusRequestURITooLong, "Address too long", "The address is longer than is accepted.", false},
 		{UnsupportedMediaType, http.StatusUnsupportedMediaType, "Unsupported media type", "This call does not read that content type.", false},
 		{InvalidReport, http.StatusUnprocessableEntity, "Invalid report", "A report cannot be used. Nothing of the request was stored.", false},
+		{IdempotencyKeyReused, http.StatusUnprocessableEntity, "Idempotency key reused",
+			"The key was used before with another request. Take a new key for a new request.", false},
 		{RateLimited, http.StatusTooManyRequests, "Too many requests", "Wait as long as Retry-After says.", true},
 		{HeaderTooLarge, http.StatusRequestHeaderFieldsTooLarge, "Header too large", "A header is larger than is accepted.", false},
 		{ClientClosed, StatusClientClosed, "Client went away", "The connection was closed before the answer was ready.", true},

@@ -13,7 +13,7 @@ import (
 
 // compressible is what gains from compression. Event streams are not in it: each event must leave at once.
 var compressible = []string{
-	"text/html", "text/css", "text/javascript", "text/plain", "text/markdown", "application/javascript", "application/json",
+	"text/html", "text/css", "text/javascript", "text/plain", "text/markdown", "text/csv", "application/javascript", "application/json",
 	"application/problem+json", "application/openapi+json", "application/openapi+yaml", "application/yaml", "image/svg+xml",
 }
 

@@ -1,0 +1,212 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"fleetglass/internal/auth"
+	"fleetglass/internal/httperr"
+	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
+)
+
+const (
+	listReconciliationsDetail = "The newest first. A reconciliation compares, for a span of time, what was published with what became of it: published = " +
+		"completed + in_flight + in_dlq + terminated + expired + exhausted + unexplained. Lists of what is wrong are in the report itself."
+	createReconciliationDetail = "Queues one and answers at once; it is made within seconds to minutes, one at a time. Without a body the last seven days are " +
+		"compared. The same Idempotency-Key gives the same reconciliation; with another period it is refused. Needs scope admin; refused in read-only mode."
+	getReconciliationDetail = "The balance by stream and agent, what is wrong, and what restricts the report. As JSON, or as one table with Accept: text/csv. " +
+		"With format the answer is a download. The table has a row for each line of the balance and each discrepancy, told apart by the first column; cells that a " +
+		"spreadsheet would take for a formula begin with an apostrophe. It exists once the reconciliation is done; before that 409."
+)
+
+// ReconciliationPathInput names a reconciliation and the form in which it is wanted.
+type ReconciliationPathInput struct {
+	ID     string `path:"id" doc:"The id of the reconciliation."`
+	Format string `query:"format" doc:"json or csv, as a download."`
+	Accept string `header:"Accept" hidden:"true"`
+}
+
+// ReconcileInput declares the headers of the call that asks for a reconciliation. Its body is read in the handler.
+type ReconcileInput struct {
+	IdempotencyKey  string `header:"Idempotency-Key" doc:"Optional: the same key gives the same reconciliation. At most 200 characters."`
+	XIdempotencyKey string `header:"X-Idempotency-Key" doc:"Alias of Idempotency-Key."`
+}
+
+type reconcileReply struct {
+	Status       int
+	Location     string `header:"Location" doc:"Where its report will be."`
+	CacheControl string `header:"Cache-Control"`
+	Body         Reconciliation
+}
+
+func (a *API) describeReconciliations() {
+	register(a, call{
+		id: "list-reconciliations", path: Base + "/reconciliations", tag: "reconciliations", summary: "Reconciliations",
+		detail: listReconciliationsDetail, example: exampleReconciliations(), failures: []httperr.Code{httperr.InvalidCursor},
+	}, a.listReconciliations)
+	register(a, call{
+		id: "create-reconciliation", method: http.MethodPost, path: Base + "/reconciliations", tag: "reconciliations", summary: "Reconcile now",
+		status: http.StatusAccepted, detail: createReconciliationDetail, example: exampleQueued(), body: reconcileBody(a.huma.OpenAPI().Components.Schemas),
+		failures: []httperr.Code{httperr.InvalidBody, httperr.Forbidden, httperr.BodyTooLarge, httperr.IdempotencyKeyReused},
+	}, a.createReconciliation)
+	register(a, call{
+		id: "get-reconciliation", path: Base + "/reconciliations/{id}", tag: "reconciliations", summary: "The report of a reconciliation",
+		detail: getReconciliationDetail, example: exampleReconciliation(), shape: shapeReconciliation, failures: []httperr.Code{httperr.NotFound, httperr.Conflict},
+	}, a.getReconciliation)
+	enumerate(a, "/reconciliations/{id}", "format", reportFormats())
+}
+
+// reconcileBody documents the body, which may be left out.
+func reconcileBody(schemas huma.Registry) *huma.RequestBody {
+	return &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {
+		Schema: schemas.Schema(reflect.TypeFor[ReconcileRequest](), true, ""), Example: exampleReconcileRequest(),
+	}}}
+}
+
+func shapeReconciliation(op *huma.Operation) {
+	op.Responses["200"].Content[csvType] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}, Example: exampleReconciliationCSV()}
+}
+
+// reconciler is the service, or the reason why there is none.
+func (a *API) reconciler() (reconcile.Service, error) {
+	if a.cfg.Reconcile == nil {
+		return nil, httperr.New(httperr.Unavailable, nil).WithDetail("This server does not reconcile.")
+	}
+	return a.cfg.Reconcile, nil
+}
+
+func (a *API) createReconciliation(ctx context.Context, in *ReconcileInput) (*reconcileReply, error) {
+	service, err := a.reconciler()
+	if err != nil {
+		return nil, err
+	}
+	period, err := readReconcileRequest(requestOf(ctx))
+	if err != nil {
+		return nil, err
+	}
+	key, err := in.key()
+	if err != nil {
+		return nil, err
+	}
+	who, _ := auth.From(ctx)
+	made, _, err := service.Create(ctx, reconcile.Request{Period: period, Key: key, Actor: who.Name})
+	switch {
+	case errors.Is(err, reconcile.ErrKeyReused):
+		return nil, httperr.New(httperr.IdempotencyKeyReused, err).WithField("/header/Idempotency-Key", "was used with another period")
+	case errors.Is(err, reconcile.ErrPeriod):
+		return nil, httperr.New(httperr.InvalidBody, err).WithDetail("The period is empty or lies in the future.").WithField("/body", "from must be before to, and not in the future")
+	case err != nil:
+		return nil, err
+	}
+	body := reconciliationOf(made)
+	return &reconcileReply{Status: http.StatusAccepted, Location: body.Links.Self, CacheControl: "no-store", Body: body}, nil
+}
+
+// maxIdempotencyKey bounds a key, in bytes.
+const maxIdempotencyKey = 200
+
+// key reads the key under either name.
+func (in *ReconcileInput) key() (string, error) {
+	key := in.IdempotencyKey
+	if key == "" {
+		key = in.XIdempotencyKey
+	}
+	switch {
+	case in.XIdempotencyKey != "" && in.XIdempotencyKey != key:
+		return "", httperr.New(httperr.InvalidParameter, nil).WithDetail("Idempotency-Key and X-Idempotency-Key differ.").
+			WithField("/header/X-Idempotency-Key", "differs from Idempotency-Key")
+	case len(key) > maxIdempotencyKey:
+		return "", httperr.New(httperr.InvalidParameter, nil).WithDetail("Idempotency-Key is longer than %d characters.", maxIdempotencyKey).
+			WithField("/header/Idempotency-Key", "is too long")
+	}
+	return key, nil
+}
+
+func (a *API) listReconciliations(ctx context.Context, in *PageQuery) (*reply[List[Reconciliation]], error) {
+	service, err := a.reconciler()
+	if err != nil {
+		return nil, err
+	}
+	l, err := a.listRequest(ctx, *in)
+	if err != nil {
+		return nil, err
+	}
+	found, page, err := reconciliationPage(ctx, service, l)
+	if err != nil {
+		return nil, err
+	}
+	gaps := []GapRef{}
+	rows := make([]Reconciliation, len(found))
+	for i, r := range found {
+		rows[i] = reconciliationOf(r)
+	}
+	if n := len(rows); n > 0 {
+		if gaps, err = a.gapRefs(ctx, lifecycle.Micros(rows[n-1].Period.From), lifecycle.Micros(rows[0].Period.To)); err != nil {
+			return nil, err
+		}
+	}
+	return listReply(ctx, l, rows, page, gaps), nil
+}
+
+// reconciliationPage reads the page that a cursor asks for. Ids ascend with time, so a place is an id.
+func reconciliationPage(ctx context.Context, service reconcile.Service, l listRequest) ([]lifecycle.Reconciliation, Page, error) {
+	if l.from != nil && l.from.Backward {
+		return newerReconciliations(ctx, service, l)
+	}
+	before := ""
+	if l.from != nil {
+		before = l.from.Key
+	}
+	rows, err := service.List(ctx, before, l.limit+1)
+	if err != nil || len(rows) == 0 {
+		return nil, Page{}, err
+	}
+	more := len(rows) > l.limit
+	rows = rows[:min(len(rows), l.limit)]
+	return rows, l.around(rows, l.from != nil, more), nil
+}
+
+// newerReconciliations reads from the beginning to the place of the cursor: few are kept.
+func newerReconciliations(ctx context.Context, service reconcile.Service, l listRequest) ([]lifecycle.Reconciliation, Page, error) {
+	var rows []lifecycle.Reconciliation
+	for before := ""; ; {
+		part, err := service.List(ctx, before, maxLimit)
+		if err != nil {
+			return nil, Page{}, err
+		}
+		for _, r := range part {
+			if r.ID <= l.from.Key {
+				part = nil
+				break
+			}
+			rows = append(rows, r)
+		}
+		if len(part) < maxLimit {
+			break
+		}
+		before = part[len(part)-1].ID
+	}
+	if len(rows) == 0 {
+		return nil, Page{}, nil
+	}
+	more := len(rows) > l.limit
+	rows = rows[max(0, len(rows)-l.limit):]
+	return rows, l.around(rows, more, true), nil
+}
+
+// around gives the cursors of a page: newer and older say whether there is something beyond.
+func (l listRequest) around(rows []lifecycle.Reconciliation, newer, older bool) Page {
+	var p Page
+	if newer {
+		p.Prev = l.cursor(&cursor{Key: rows[0].ID, Backward: true})
+	}
+	if older {
+		p.Next = l.cursor(&cursor{Key: rows[len(rows)-1].ID})
+	}
+	return p
+}

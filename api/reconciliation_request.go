@@ -1,0 +1,66 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"fleetglass/internal/httperr"
+	"fleetglass/lifecycle"
+)
+
+// ReconcileRequest is the body of a call for a reconciliation.
+type ReconcileRequest struct {
+	From *string `json:"from,omitempty" doc:"Messages stored at or after; RFC 3339 or a date. Default seven days before to." example:"2026-11-13"`
+	To   *string `json:"to,omitempty" doc:"Messages stored before; likewise. Default now." example:"2026-11-20T16:00:00Z"`
+}
+
+// readReconcileRequest reads the body. Relative times are not taken: a request that is sent again must mean the same.
+func readReconcileRequest(r *http.Request) (lifecycle.ReconciliationPeriod, error) {
+	var period lifecycle.ReconciliationPeriod
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return period, readProblem(err)
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return period, nil
+	}
+	var in ReconcileRequest
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&in); err == nil {
+		_, err = d.Token()
+		if !errors.Is(err, io.EOF) {
+			return period, invalidReconcileBody()
+		}
+	} else {
+		return period, invalidReconcileBody()
+	}
+	if period.From, err = bodyInstant("from", in.From); err != nil {
+		return period, err
+	}
+	period.To, err = bodyInstant("to", in.To)
+	return period, err
+}
+
+func invalidReconcileBody() error {
+	return httperr.New(httperr.InvalidBody, nil).WithDetail("The body is not a JSON object with from and to and nothing else.").
+		WithField("/body", `not of the form {"from": "…", "to": "…"}`)
+}
+
+// bodyInstant reads a time of the body; absent and null are not known.
+func bodyInstant(name string, text *string) (lifecycle.Micros, error) {
+	if text == nil {
+		return 0, nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if t, err := time.Parse(layout, *text); err == nil && t.Year() >= 1971 {
+			return lifecycle.MicrosOf(t), nil
+		}
+	}
+	return 0, httperr.New(httperr.InvalidBody, nil).WithDetail("%s: not a time in RFC 3339 or a date.", name).
+		WithField("/body/"+name, "not a time in RFC 3339 or a date")
+}
