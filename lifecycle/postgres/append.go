@@ -2,124 +2,129 @@ package postgres
 
 import (
 	"context"
-	"slices"
 
 	"fleetglass/lifecycle"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// Append implements [lifecycle.Appender]. Batches that touch the same tasks, here or in other programs, take turns.
+// Append implements [lifecycle.Appender]. Batches that arrive while others are being committed are committed together afterwards,
+// each with its own result. Batches of other programs that touch the same tasks take turns with them.
 func (s *Store) Append(ctx context.Context, b lifecycle.Batch) (lifecycle.Appended, error) {
-	var done lifecycle.Appended
 	if b.Empty() {
-		return done, nil
+		return lifecycle.Appended{}, nil
 	}
-	err := retry(ctx, func() error {
-		if err := s.registerStreams(ctx, b); err != nil {
-			return err
-		}
-		if err := s.openDays(ctx, b); err != nil {
-			return err
-		}
-		return s.inTransaction(ctx, pgx.TxOptions{}, func(tx pgx.Tx) (err error) {
-			done, err = s.appendIn(ctx, tx, b)
-			return err
-		})
-	})
+	done, err := s.turns.run(ctx, b)
 	if err != nil {
 		return lifecycle.Appended{}, s.wrap("append", err)
 	}
 	return done, nil
 }
 
-func (s *Store) appendIn(ctx context.Context, tx pgx.Tx, b lifecycle.Batch) (lifecycle.Appended, error) {
+// commit stores batches in one transaction. A second try, after another program was faster with the same tasks, keeps the others out,
+// so that this cannot happen again.
+func (s *Store) commit(ctx context.Context, jobs []*job) error {
+	alone := false
+	return retry(ctx, func() error {
+		for _, j := range jobs {
+			if err := s.registerStreams(ctx, j.batch); err != nil {
+				return err
+			}
+			if err := s.openDays(ctx, j.batch); err != nil {
+				return err
+			}
+		}
+		err := s.inTransaction(ctx, pgx.TxOptions{}, func(tx pgx.Tx) error { return s.appendIn(ctx, tx, jobs, alone) })
+		alone = true
+		return err
+	})
+}
+
+func (s *Store) appendIn(ctx context.Context, tx pgx.Tx, jobs []*job, alone bool) error {
 	var writes pgx.Batch
-	done, tally, err := s.appendEvents(ctx, tx, b.Events, &writes)
+	tally, err := s.appendEvents(ctx, tx, jobs, alone, &writes)
 	if err != nil {
-		return done, err
+		return err
 	}
-	if err := s.queueRest(&writes, b); err != nil {
-		return done, err
+	for _, j := range jobs {
+		if err := s.queueRest(&writes, j.batch); err != nil {
+			return err
+		}
 	}
 	queueTally(&writes, tally) // Last: all batches meet at these rows, which should be held for as short as possible.
-	if writes.Len() == 0 {
-		return done, nil
+	return send(ctx, tx, &writes)
+}
+
+// appendEvents folds the events in, and writes or queues the changes of rows. It returns what to add to the rollups.
+func (s *Store) appendEvents(ctx context.Context, tx pgx.Tx, jobs []*job, alone bool, writes *pgx.Batch) (lifecycle.Tally, error) {
+	var events []lifecycle.Event // A copy: Assign writes into them, and the batches may be tried again.
+	for _, j := range jobs {
+		events = append(events, j.batch.Events...)
 	}
-	return done, tx.SendBatch(ctx, &writes).Close()
+	told := newTold(jobs)
+	if len(events) == 0 {
+		return nil, nil
+	}
+	f := s.newFolding(tx)
+	if err := f.load(ctx, events, alone); err != nil {
+		return nil, err
+	}
+	if err := f.move(ctx); err != nil {
+		return nil, err
+	}
+	fresh, err := f.fresh(ctx, events)
+	if err != nil {
+		return nil, err
+	}
+	copied := make(chan error, 1) // The server takes the events in while they are joined.
+	go func() { copied <- f.copyEvents(ctx, events, fresh) }()
+	for _, p := range fresh {
+		e := events[p.event]
+		f.tasks[e.TaskID].widen(e.At)
+		f.fold.Add(e)
+		told.note(p.event, e.TaskID)
+	}
+	changes := f.fold.Changes()
+	told.tell(changes.Tasks)
+	if err := <-copied; err != nil {
+		return nil, err
+	}
+	return changes.Tally, f.write(ctx, changes, writes)
 }
 
-// folding is one batch of events on its way into the tables.
+// folding is a transaction's events on their way into the tables.
 //
-// Locks are taken in one order by everybody, so that nobody waits in a circle: claims of new messages by key, claims of new tasks
-// by id, rows of tasks by id, rollups by cell. Rows of messages need no lock: whoever holds a task's row has its messages. A claim
-// is an empty row, which makes the second of two transactions that create the same thing wait for the first. Which task a message
-// belongs to is read before tasks are locked and again after it; in the rare case that it changed, the transaction starts over.
+// Who holds the lock of a task's row may write the row, and those of its messages and events; nobody else does. Locks are taken in one
+// order by everybody, so that nobody waits in a circle: the table of messages, which is shared; rows of tasks by key; new messages by
+// key and new tasks by id, of which a second inserter waits for the first; rollups by cell. Messages are read before their tasks are
+// known, and rows are taken for new that were not found: should another program have been faster, the transaction notices, and starts
+// over with the table of messages to itself.
 type folding struct {
-	store   *Store
-	tx      pgx.Tx
-	fold    *lifecycle.Fold
-	keys    []lifecycle.MessageKey
-	claimed map[lifecycle.MessageKey]bool // New messages, whose rows are empty.
-	home    map[lifecycle.MessageKey]home // Stored messages.
-	tasks   map[string]*taskRow           // Locked tasks.
-	ids     map[int64]string              // Their names by number.
+	store  *Store
+	tx     pgx.Tx
+	fold   *lifecycle.Fold
+	stored map[lifecycle.MessageKey]bool // Messages that have a row.
+	tasks  map[string]*taskRow           // Tasks that are locked or new.
 }
 
-// home is what decides the task of a stored message.
-type home struct {
-	task  int64
-	named bool
-}
-
-// taskRow is a locked task.
+// taskRow is the row of a task that is locked or new.
 type taskRow struct {
 	id       int64
-	claimed  bool             // The row is empty.
+	stored   bool
 	from, to lifecycle.Micros // All its events lie in this span; the wrong way round while it has none.
 }
 
 func (s *Store) newFolding(tx pgx.Tx) *folding {
-	return &folding{
-		store: s, tx: tx, fold: lifecycle.NewFold(), claimed: map[lifecycle.MessageKey]bool{}, home: map[lifecycle.MessageKey]home{},
-		tasks: map[string]*taskRow{}, ids: map[int64]string{},
-	}
-}
-
-// appendEvents folds the events in and queues the changes of rows. It returns what to add to the rollups.
-func (s *Store) appendEvents(
-	ctx context.Context, tx pgx.Tx, given []lifecycle.Event, writes *pgx.Batch,
-) (lifecycle.Appended, lifecycle.Tally, error) {
-	var done lifecycle.Appended
-	if len(given) == 0 {
-		return done, nil, nil
-	}
-	events := slices.Clone(given) // Assign writes into them, and the batch may be tried again.
-	f := s.newFolding(tx)
-	f.keys = f.fold.Keys(events)
-	if err := f.load(ctx, events); err != nil {
-		return done, nil, err
-	}
-	if err := f.move(ctx); err != nil {
-		return done, nil, err
-	}
-	fresh, err := f.insertEvents(ctx, events)
-	if err != nil {
-		return done, nil, err
-	}
-	for _, i := range fresh {
-		f.tasks[events[i].TaskID].widen(events[i].At)
-		f.fold.Add(events[i])
-	}
-	changes := f.fold.Changes()
-	done.New = len(fresh)
-	for _, t := range changes.Tasks {
-		change := lifecycle.TaskChange{TaskID: t.Facts.ID, State: t.Summary.State, Agent: t.Summary.Agent, At: t.Summary.LastEventAt}
-		done.Changed = append(done.Changed, change)
-	}
-	f.queue(writes, changes)
-	return done, changes.Tally, nil
+	return &folding{store: s, tx: tx, fold: lifecycle.NewFold(), stored: map[lifecycle.MessageKey]bool{}, tasks: map[string]*taskRow{}}
 }
 
 // widen notes that the task has an event at the given time.
 func (t *taskRow) widen(at lifecycle.Micros) { t.from, t.to = min(t.from, at), max(t.to, at) }
+
+// send runs queued statements, if there are any.
+func send(ctx context.Context, tx pgx.Tx, statements *pgx.Batch) error {
+	if statements.Len() == 0 {
+		return nil
+	}
+	return tx.SendBatch(ctx, statements).Close()
+}

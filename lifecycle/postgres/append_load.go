@@ -2,7 +2,7 @@ package postgres
 
 import (
 	"context"
-	"slices"
+	"math"
 
 	"fleetglass/internal/rowcodec"
 	"fleetglass/lifecycle"
@@ -10,177 +10,132 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// OFFSET 0 holds the planner to the order as written: for each key one look into the index, whatever it believes of the tables.
 const (
-	claimMessages = `INSERT INTO messages (stream, seq) SELECT $1, unnest($2::bigint[]) ON CONFLICT DO NOTHING RETURNING seq`
-	selectHomes   = `SELECT m.seq, m.task, m.named, t.task_id FROM unnest($2::bigint[]) AS u (seq)
-CROSS JOIN LATERAL (SELECT seq, task, named FROM messages WHERE stream = $1 AND seq = u.seq OFFSET 0) m
+	shareMessages = `LOCK TABLE messages IN ROW EXCLUSIVE MODE`       // Inserts would take this lock anyway.
+	holdMessages  = `LOCK TABLE messages IN SHARE ROW EXCLUSIVE MODE` // Others may read.
+
+	// OFFSET 0 holds the planner to the order as written: for each key one look into the index, whatever it believes of the tables.
+	selectMessages = `SELECT m.seq, m.version, m.facts, t.task_id FROM unnest($2::bigint[]) AS u (seq)
+CROSS JOIN LATERAL (SELECT seq, version, task, facts FROM messages WHERE stream = $1 AND seq = u.seq OFFSET 0) m
 CROSS JOIN LATERAL (SELECT task_id FROM tasks WHERE id = m.task OFFSET 0) t`
-	claimTasks = `INSERT INTO tasks (key, task_id) SELECT u.key, u.task_id FROM unnest($1::bytea[], $2::bytea[]) AS u (key, task_id)
-WHERE NOT EXISTS (SELECT FROM tasks t WHERE t.key = u.key) ORDER BY u.key ON CONFLICT DO NOTHING`
-	lockTasks = `SELECT id, task_id, facts, events_from, events_to, claimed FROM tasks
-WHERE key = ANY($1) ORDER BY key FOR UPDATE`
-	selectMessages = `SELECT m.seq, m.task, m.named, m.open, m.facts FROM unnest($2::bigint[]) AS u (seq)
-CROSS JOIN LATERAL (SELECT seq, task, named, open, facts FROM messages WHERE stream = $1 AND seq = u.seq OFFSET 0) m`
+	countMessages = `SELECT count(*) FROM unnest($2::bigint[], $3::integer[]) AS u (seq, version)
+CROSS JOIN LATERAL (SELECT FROM messages WHERE stream = $1 AND seq = u.seq AND version = u.version OFFSET 0) m`
+	lockTasks = `SELECT id, task_id, facts, events_from, events_to FROM tasks WHERE key = ANY($1) ORDER BY key FOR UPDATE`
+	newTasks  = `SELECT nextval('tasks_id_seq') FROM generate_series(1, $1)`
 )
 
-// load claims what is new, locks the tasks and gives the fold what is stored.
-func (f *folding) load(ctx context.Context, events []lifecycle.Event) error {
-	if err := f.findHomes(ctx); err != nil {
-		return err
+// load gives the fold what is stored of the messages and tasks of the events, and locks the tasks. Every event then names its task.
+func (f *folding) load(ctx context.Context, events []lifecycle.Event, alone bool) error {
+	var first pgx.Batch
+	if alone {
+		first.Queue(holdMessages)
+	} else {
+		first.Queue(shareMessages)
 	}
-	// Which tasks to lock depends on the homes alone; the facts are read under the locks.
-	scout := lifecycle.NewFold()
-	for k, h := range f.home {
-		row := lifecycle.MessageRow{Facts: lifecycle.MessageFacts{Key: k}, TaskID: f.ids[h.task]}
-		if h.named {
-			row.Facts.TaskID = row.TaskID
-		}
-		scout.LoadMessage(row)
-	}
-	said := make([]string, len(events)) // Assign writes over what events say, and must see it the second time too.
-	for i := range events {
-		said[i] = events[i].TaskID
-	}
-	scout.Assign(events)
-	for i := range events {
-		events[i].TaskID = said[i]
-	}
-	tasks, err := f.lock(ctx, scout.Tasks())
-	if err != nil {
-		return err
-	}
-	if err := f.loadMessages(ctx, f.known()); err != nil {
+	read := f.queueSelects(&first, f.fold.Keys(events))
+	if err := send(ctx, f.tx, &first); err != nil {
 		return err
 	}
 	f.fold.Assign(events)
-	for _, t := range tasks {
-		f.fold.LoadTask(t)
-	}
-	return f.loadMessages(ctx, f.fold.MissingHeads())
-}
-
-// known lists the messages that were not claimed.
-func (f *folding) known() []lifecycle.MessageKey {
-	if len(f.claimed) == len(f.keys) {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(f.keys), func(k lifecycle.MessageKey) bool { return f.claimed[k] })
-}
-
-// findHomes claims the messages that are new and finds the tasks of the others.
-func (f *folding) findHomes(ctx context.Context) error {
-	var claims pgx.Batch
-	f.eachStream(f.keys, func(stream int32, k lifecycle.StreamID, seqs []int64) {
-		claims.Queue(claimMessages, stream, seqs).Query(func(rows pgx.Rows) error {
-			var seq int64
-			_, err := pgx.ForEachRow(rows, []any{&seq}, func() error {
-				f.claimed[lifecycle.MessageKey{Stream: k, Seq: uint64(seq)}] = true
-				return nil
-			})
-			return err
-		})
-	})
-	if err := f.send(ctx, &claims); err != nil {
+	if err := f.lock(ctx, f.fold.Tasks(), read); err != nil {
 		return err
 	}
-	var homes pgx.Batch
-	f.eachStream(f.known(), func(stream int32, k lifecycle.StreamID, seqs []int64) {
-		homes.Queue(selectHomes, stream, seqs).Query(func(rows pgx.Rows) error {
+	var heads pgx.Batch
+	f.queueSelects(&heads, f.fold.MissingHeads())
+	return send(ctx, f.tx, &heads)
+}
+
+// versions are the stored messages of a stream as they were read.
+type versions struct {
+	stream   int32
+	seqs     []int64
+	versions []int32
+}
+
+// queueSelects gives the fold the stored ones of the messages, once the queue has run. It returns what was read.
+func (f *folding) queueSelects(queries *pgx.Batch, keys []lifecycle.MessageKey) *[]versions {
+	var all []versions
+	f.eachStream(keys, func(id int32, stream lifecycle.StreamID, seqs []int64) {
+		queries.Queue(selectMessages, id, seqs).Query(func(rows pgx.Rows) error {
+			read := versions{stream: id}
 			var seq int64
-			var h home
-			var task []byte
-			_, err := pgx.ForEachRow(rows, []any{&seq, &h.task, &h.named, &task}, func() error {
-				f.home[lifecycle.MessageKey{Stream: k, Seq: uint64(seq)}] = h
-				f.ids[h.task] = string(task)
-				return nil
+			var version int32
+			var facts, task []byte
+			_, err := pgx.ForEachRow(rows, []any{&seq, &version, &facts, &task}, func() error {
+				read.seqs, read.versions = append(read.seqs, seq), append(read.versions, version)
+				key := lifecycle.MessageKey{Stream: stream, Seq: uint64(seq)}
+				message, err := rowcodec.Message(key, facts)
+				f.fold.LoadMessage(lifecycle.MessageRow{Facts: message, TaskID: string(task)})
+				f.stored[key] = true
+				return err
 			})
-			return err
-		})
-	})
-	return f.send(ctx, &homes)
-}
-
-// send runs queued statements, if there are any.
-func (f *folding) send(ctx context.Context, statements *pgx.Batch) error {
-	if statements.Len() == 0 {
-		return nil
-	}
-	return f.tx.SendBatch(ctx, statements).Close()
-}
-
-// lock claims the tasks that are new, locks all and returns the facts of those that were stored. Tasks are sorted.
-func (f *folding) lock(ctx context.Context, tasks []string) ([]lifecycle.TaskFacts, error) {
-	names, keys := make([][]byte, len(tasks)), make([][]byte, len(tasks))
-	for i, t := range tasks {
-		names[i], keys[i] = []byte(t), taskKey(t)
-	}
-	var stored []lifecycle.TaskFacts
-	var queries pgx.Batch
-	queries.Queue(claimTasks, keys, names)
-	queries.Queue(lockTasks, keys).Query(func(rows pgx.Rows) error {
-		var row taskRow
-		var task, facts []byte
-		_, err := pgx.ForEachRow(rows, []any{&row.id, &task, &facts, &row.from, &row.to, &row.claimed}, func() error {
-			locked := row
-			f.tasks[string(task)], f.ids[row.id] = &locked, string(task)
-			if locked.claimed {
-				return nil
+			if len(read.seqs) > 0 {
+				all = append(all, read)
 			}
-			t, err := rowcodec.Task(string(task), facts)
-			stored = append(stored, t)
 			return err
 		})
-		return err
 	})
-	if err := f.send(ctx, &queries); err != nil {
-		return nil, err
-	}
-	if len(f.tasks) != len(tasks) {
-		return nil, errOvertaken // One was deleted between claim and lock.
-	}
-	return stored, nil
+	return &all
 }
 
-// loadMessages gives the fold the stored ones of the messages, whose tasks are locked.
-func (f *folding) loadMessages(ctx context.Context, keys []lifecycle.MessageKey) error {
-	found := 0
+// lock locks the tasks, gives the fold those that are stored, and numbers the new ones. It makes sure that the messages, which were
+// read before the locks were held, did not change since.
+func (f *folding) lock(ctx context.Context, tasks []string, read *[]versions) error {
+	keys := make([][]byte, len(tasks))
+	for i, t := range tasks {
+		keys[i] = taskKey(t)
+	}
 	var queries pgx.Batch
-	f.eachStream(keys, func(stream int32, k lifecycle.StreamID, seqs []int64) {
-		queries.Queue(selectMessages, stream, seqs).Query(func(rows pgx.Rows) error {
-			var seq int64
-			var h home
-			var open bool
-			var facts []byte
-			_, err := pgx.ForEachRow(rows, []any{&seq, &h.task, &h.named, &open, &facts}, func() error {
-				found++
-				return f.loadMessage(lifecycle.MessageKey{Stream: k, Seq: uint64(seq)}, h, open, facts)
-			})
+	queries.Queue(lockTasks, keys).Query(f.loadTasks)
+	for _, r := range *read {
+		queries.Queue(countMessages, r.stream, r.seqs, r.versions).QueryRow(func(row pgx.Row) error {
+			var n int
+			err := row.Scan(&n)
+			if err == nil && n != len(r.seqs) {
+				err = errOvertaken
+			}
 			return err
 		})
-	})
-	if err := f.send(ctx, &queries); err != nil {
+	}
+	if err := send(ctx, f.tx, &queries); err != nil {
 		return err
 	}
-	if found != len(keys) {
-		return errOvertaken // One was deleted since its home was read.
-	}
-	return nil
+	return f.number(ctx, tasks)
 }
 
-func (f *folding) loadMessage(k lifecycle.MessageKey, h home, open bool, facts []byte) error {
-	if before, known := f.home[k]; known && before != h {
-		return errOvertaken
+func (f *folding) loadTasks(rows pgx.Rows) error {
+	row := taskRow{stored: true}
+	var name, facts []byte
+	_, err := pgx.ForEachRow(rows, []any{&row.id, &name, &facts, &row.from, &row.to}, func() error {
+		locked := row
+		f.tasks[string(name)] = &locked
+		task, err := rowcodec.Task(string(name), facts)
+		f.fold.LoadTask(task)
+		return err
+	})
+	return err
+}
+
+// number gives numbers to the tasks that are not stored.
+func (f *folding) number(ctx context.Context, tasks []string) error {
+	missing := len(tasks) - len(f.tasks)
+	if missing == 0 {
+		return nil
 	}
-	task, locked := f.ids[h.task]
-	if !locked || f.tasks[task] == nil {
-		return errOvertaken
-	}
-	message, err := rowcodec.Message(k, facts)
+	rows, err := f.tx.Query(ctx, newTasks, missing)
 	if err != nil {
 		return err
 	}
-	f.fold.LoadMessage(lifecycle.MessageRow{Facts: message, TaskID: task, Open: open})
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if f.tasks[t] == nil {
+			f.tasks[t] = &taskRow{id: ids[0], from: math.MaxInt64, to: math.MinInt64}
+			ids = ids[1:]
+		}
+	}
 	return nil
 }
 

@@ -57,8 +57,13 @@ func (s *Store) openDays(ctx context.Context, b lifecycle.Batch) error {
 	now := lifecycle.MicrosOf(s.now())
 	first, last := dayOf(now.Add(-s.history)), dayOf(now)+1
 	var missing []day
+	looked := first - 1 // The day of the time before, which most often is that of the next.
 	note := func(at lifecycle.Micros) {
-		if d := dayOf(at); at >= first.begin() && at < last.end() && !s.days.known[d] && !slices.Contains(missing, d) {
+		if at >= looked.begin() && at < looked.end() {
+			return
+		}
+		looked = dayOf(at)
+		if d := looked; at >= first.begin() && at < last.end() && !s.days.known[d] && !slices.Contains(missing, d) {
 			missing = append(missing, d)
 		}
 	}

@@ -100,7 +100,7 @@ func (s *Store) eachSpan(
 	return nil
 }
 
-const selectAttempted = `SELECT task_id, facts FROM tasks WHERE NOT listed AND NOT claimed AND attempted AND last_event < $1 ORDER BY last_event, task_id LIMIT $2`
+const selectAttempted = `SELECT task_id, facts FROM tasks WHERE NOT listed AND attempted AND last_event < $1 ORDER BY last_event, task_id LIMIT $2`
 
 // UnlistedTasks implements [lifecycle.OpenReader]; the oldest come first.
 func (s *Store) UnlistedTasks(ctx context.Context, before lifecycle.Micros, limit int) ([]lifecycle.TaskFacts, error) {

@@ -2,7 +2,9 @@ package postgres
 
 import (
 	"context"
+	"maps"
 	"math"
+	"slices"
 
 	"fleetglass/internal/rowcodec"
 	"fleetglass/lifecycle"
@@ -59,14 +61,14 @@ func (f *folding) rebuild(ctx context.Context, after int64, tally lifecycle.Tall
 	if err != nil {
 		return 0, 0, err
 	}
-	var row taskRow
+	row := taskRow{stored: true}
 	var id []byte
+	names := map[int64]string{}
 	var ids []int64
 	all := taskRow{from: math.MaxInt64, to: math.MinInt64}
 	_, err = pgx.ForEachRow(rows, []any{&row.id, &id, &row.from, &row.to}, func() error {
 		found := row
-		found.claimed = true // Until an event is found.
-		f.tasks[string(id)], f.ids[row.id] = &found, string(id)
+		f.tasks[string(id)], names[row.id] = &found, string(id)
 		ids = append(ids, row.id)
 		all.from, all.to = min(all.from, row.from), max(all.to, row.to)
 		return nil
@@ -74,7 +76,7 @@ func (f *folding) rebuild(ctx context.Context, after int64, tally lifecycle.Tall
 	if err != nil || len(ids) == 0 {
 		return 0, 0, err
 	}
-	events, err := f.eventsOf(ctx, ids, all)
+	events, err := f.eventsOf(ctx, names, ids, all)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -87,12 +89,24 @@ func (f *folding) rebuild(ctx context.Context, after int64, tally lifecycle.Tall
 		tally[cell] += n
 	}
 	var writes pgx.Batch
-	f.queue(&writes, changes)
-	return int64(len(events)), ids[len(ids)-1], f.tx.SendBatch(ctx, &writes).Close()
+	changes.Removed = f.unknown(changes.Tasks)
+	if err := f.write(ctx, changes, &writes); err != nil {
+		return 0, 0, err
+	}
+	return int64(len(events)), ids[len(ids)-1], send(ctx, f.tx, &writes)
+}
+
+// unknown lists the tasks of which no event is kept.
+func (f *folding) unknown(known []lifecycle.TaskRow) []string {
+	gone := maps.Clone(f.tasks)
+	for i := range known {
+		delete(gone, known[i].Facts.ID)
+	}
+	return slices.Collect(maps.Keys(gone))
 }
 
 // eventsOf reads all events of the tasks.
-func (f *folding) eventsOf(ctx context.Context, tasks []int64, in taskRow) ([]lifecycle.Event, error) {
+func (f *folding) eventsOf(ctx context.Context, names map[int64]string, tasks []int64, in taskRow) ([]lifecycle.Event, error) {
 	rows, err := f.tx.Query(ctx, selectAllEvents, tasks, in.from, in.to)
 	if err != nil {
 		return nil, err
@@ -101,7 +115,7 @@ func (f *folding) eventsOf(ctx context.Context, tasks []int64, in taskRow) ([]li
 	var task int64
 	var r eventRow
 	_, err = pgx.ForEachRow(rows, []any{&task, &r.at, &r.id, &r.stream, &r.seq, &r.body}, func() error {
-		e := lifecycle.Event{ID: loadedID(r.id), At: lifecycle.Micros(r.at), TaskID: f.ids[task]}
+		e := lifecycle.Event{ID: loadedID(r.id), At: lifecycle.Micros(r.at), TaskID: names[task]}
 		if r.stream != 0 {
 			stream, _ := f.store.streams.stream(r.stream)
 			e.Message = lifecycle.MessageKey{Stream: stream, Seq: uint64(r.seq)}

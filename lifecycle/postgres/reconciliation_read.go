@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-const selectAnyMessage = `SELECT EXISTS (SELECT FROM messages WHERE stream = $1 AND task <> 0 LIMIT 1)`
+const selectAnyMessage = `SELECT EXISTS (SELECT FROM messages WHERE stream = $1 LIMIT 1)`
 
 // MessageStreams implements [lifecycle.BalanceReader].
 func (s *Store) MessageStreams(ctx context.Context) ([]lifecycle.StreamID, error) {
@@ -33,7 +33,7 @@ func (s *Store) MessageStreams(ctx context.Context) ([]lifecycle.StreamID, error
 }
 
 const selectWithTasks = `SELECT m.seq, m.facts, t.task_id, t.facts
-FROM (SELECT * FROM messages WHERE task <> 0 AND stream = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq LIMIT $4) m
+FROM (SELECT * FROM messages WHERE stream = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq LIMIT $4) m
 CROSS JOIN LATERAL (SELECT task_id, facts FROM tasks WHERE id = m.task OFFSET 0) t ORDER BY m.seq`
 
 // MessagesWithTasks implements [lifecycle.BalanceReader].
@@ -58,7 +58,7 @@ func (s *Store) MessagesWithTasks(ctx context.Context, stream lifecycle.StreamID
 
 // selectLonely finds tasks without a message: those that lists leave out, and those of which a publish stored nothing, which are of one
 // state. Both parts come from an index, in its order.
-const selectLonely = `(SELECT last_event, task_id, facts FROM tasks WHERE NOT listed AND NOT claimed AND stream = 0
+const selectLonely = `(SELECT last_event, task_id, facts FROM tasks WHERE NOT listed AND stream = 0
     AND last_event >= $1 AND (last_event, task_id) > ($1, $2) ORDER BY last_event, task_id LIMIT $3)
 UNION ALL
 (SELECT last_event, task_id, facts FROM tasks WHERE listed AND state = $4 AND stream = 0

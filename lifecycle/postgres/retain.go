@@ -56,13 +56,16 @@ func (s *Store) retainTasks(ctx context.Context, cutoff lifecycle.Micros, listed
 
 const (
 	// Who appends to a task holds its row: it is not old then, and is left alone.
-	lockEnded = `SELECT id, last_event FROM tasks WHERE listed = $1 AND NOT claimed AND last_event < $2 AND last_event >= $3 AND (last_event, id) > ($3, $4)
+	lockEnded = `SELECT id, last_event FROM tasks WHERE listed = $1 AND last_event < $2 AND last_event >= $3 AND (last_event, id) > ($3, $4)
 ORDER BY last_event, id LIMIT $5 FOR UPDATE SKIP LOCKED`
-	selectOpenTasks = `SELECT DISTINCT task FROM messages WHERE task = ANY($1) AND task <> 0 AND open`
+	selectOpenTasks = `SELECT DISTINCT task FROM messages WHERE task = ANY($1) AND open`
 )
 
 // retainSome deletes what has ended of the tasks beyond a place. next is nil when there are no more.
 func retainSome(ctx context.Context, tx pgx.Tx, cutoff lifecycle.Micros, listed bool, after ended) (n int64, next *ended, err error) {
+	if _, err := tx.Exec(ctx, shareMessages); err != nil { // In the order of locks of everybody.
+		return 0, nil, err
+	}
 	rows, err := tx.Query(ctx, lockEnded, listed, int64(cutoff), after.at, after.id, retainedAtOnce)
 	if err != nil {
 		return 0, nil, err
@@ -94,7 +97,7 @@ const (
 	// Events and payloads of days that are dropped as a whole need not be deleted one by one.
 	deleteEvents          = `DELETE FROM events WHERE task = ANY($1) AND at >= $2`
 	deleteStrayEvents     = `DELETE FROM events_default WHERE task = ANY($1)`
-	deleteOldMessages     = `DELETE FROM messages WHERE task = ANY($1) AND task <> 0 RETURNING stream, seq`
+	deleteOldMessages     = `DELETE FROM messages WHERE task = ANY($1) RETURNING stream, seq`
 	deletePayloads        = `DELETE FROM payloads p USING unnest($1::integer[], $2::bigint[]) AS u (stream, seq) WHERE p.stream = u.stream AND p.seq = u.seq AND p.at >= $3`
 	deleteStrayPayloads   = `DELETE FROM payloads_default p USING unnest($1::integer[], $2::bigint[]) AS u (stream, seq) WHERE p.stream = u.stream AND p.seq = u.seq`
 	deleteTasksAndSayThem = `DELETE FROM tasks WHERE id = ANY($1) RETURNING listed, state, agent`

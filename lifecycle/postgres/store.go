@@ -40,6 +40,7 @@ type Store struct {
 	history   time.Duration
 	streams   streamTable
 	days      dayTable
+	turns     *turns
 	closed    atomic.Bool
 }
 
@@ -55,6 +56,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("open postgres: %w", err)
 	}
 	s := &Store{pool: pool, now: cfg.Now, history: cfg.History, scanLimit: cfg.ScanLimit}
+	s.turns = newTurns(s.commit)
 	if s.scanLimit <= 0 {
 		s.scanLimit = 500_000
 	}
@@ -102,10 +104,11 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 const setUp = `SELECT set_config(name, CASE name WHEN 'idle_in_transaction_session_timeout' THEN '60s'
     WHEN 'max_parallel_workers_per_gather' THEN '0' ELSE 'off' END, false)
 FROM pg_settings WHERE name IN ('idle_in_transaction_session_timeout', 'max_parallel_workers_per_gather', 'jit',
-    'enable_seqscan', 'enable_bitmapscan')`
+    'enable_seqscan', 'enable_bitmapscan', 'enable_mergejoin', 'enable_hashjoin')`
 
 // planFreely lifts setUp for a transaction that reads whole tables.
-const planFreely = `SELECT set_config(name, 'on', true) FROM pg_settings WHERE name IN ('enable_seqscan', 'enable_bitmapscan')`
+const planFreely = `SELECT set_config(name, 'on', true) FROM pg_settings
+WHERE name IN ('enable_seqscan', 'enable_bitmapscan', 'enable_mergejoin', 'enable_hashjoin')`
 
 // Ping reports whether the database answers.
 func (s *Store) Ping(ctx context.Context) error { return s.wrap("ping", s.pool.Ping(ctx)) }

@@ -38,6 +38,20 @@ func (t *streamTable) stream(id int32) (lifecycle.StreamID, bool) {
 	return k, ok
 }
 
+// memo returns a function that finds the numbers of streams, quickly where it is asked for the same one many times in a row. It is
+// for one goroutine.
+func (t *streamTable) memo() func(lifecycle.StreamID) int32 {
+	var last lifecycle.StreamID
+	var id int32
+	return func(k lifecycle.StreamID) int32 {
+		if k != last {
+			last = k
+			id, _ = t.id(k)
+		}
+		return id
+	}
+}
+
 // named finds streams by their textual form.
 func (t *streamTable) named(names []string) []int32 {
 	t.mu.RLock()
@@ -55,8 +69,9 @@ func (t *streamTable) named(names []string) []int32 {
 // not be rolled back.
 func (s *Store) registerStreams(ctx context.Context, b lifecycle.Batch) error {
 	missing := map[lifecycle.StreamID]bool{}
+	number := s.streams.memo()
 	note := func(k lifecycle.StreamID) {
-		if _, ok := s.streams.id(k); !ok {
+		if number(k) == 0 {
 			missing[k] = true
 		}
 	}
