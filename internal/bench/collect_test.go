@@ -53,6 +53,7 @@ func newIngester(t testing.TB, js jetstream.JetStream, store lifecycle.Store) *i
 	}
 	shared := collectors.Config{
 		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract, Gate: gate,
+		Pace: collectors.NewPace(appender),
 	}
 	in := &ingester{js: js}
 	add := func(l liner, err error) {

@@ -73,7 +73,7 @@ func WriteComparison(w io.Writer, before, after Report) error {
 }
 
 func (r Result) judged() float64 {
-	if r.Ratio != nil {
+	if r.Judged == "ratio" {
 		return *r.Ratio
 	}
 	return r.Value

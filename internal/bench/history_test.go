@@ -30,14 +30,15 @@ const (
 
 // history is a made past of about the given number of events in a store: finished tasks of a year, whose ids are random as in the field.
 type history struct {
-	dir    string // Of the data; the store is where Fleetglass looks for it.
-	db     *database
-	ids    []string // Of a sample of the tasks.
-	from   lifecycle.Micros
-	to     lifecycle.Micros
-	events int
-	spent  []time.Duration // Of each group.
-	told   []int           // Events of each group.
+	dir       string // Of the data; the store is where Fleetglass looks for it.
+	db        *database
+	ids       []string // Of a sample of the tasks.
+	from      lifecycle.Micros
+	to        lifecycle.Micros
+	events    int
+	completed int             // Tasks.
+	spent     []time.Duration // Of each group.
+	told      []int           // Events of each group.
 }
 
 // writer makes up the events.
@@ -164,6 +165,7 @@ func (w *writer) answers(stored lifecycle.Event, at lifecycle.Micros, answered *
 	if said == lifecycle.Terminated {
 		return
 	}
+	w.h.completed++
 	report.Kind, report.At, report.Detail.Status = lifecycle.ReportCompleted, end, "completed"
 	w.add(&answered[1], "OBS_REPORT", report)
 	record := lifecycle.Event{Kind: lifecycle.CompletionRecorded, Provenance: lifecycle.Recorded, At: end, TaskID: stored.TaskID, Agent: stored.Agent,

@@ -89,6 +89,13 @@ func (r *Result) judge(figure float64, ruler *Ruler) {
 	r.Met, r.GoalMet = enough(ruler.Floor), enough(ruler.Goal)
 }
 
+// judgedByValue turns a row with a baseline into one that is judged by its own figure.
+func (r Result) judgedByValue(ruler *Ruler) Result {
+	r.Judged = "value"
+	r.judge(r.Value, ruler)
+	return r
+}
+
 // With returns the row with a note.
 func (r Result) With(note string) Result {
 	r.Note = note
