@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"cloud.google.com/go/firestore"
 	"google.golang.org/grpc/codes"
 
 	"fleetglass/fleet"
@@ -101,11 +102,11 @@ func TestFaultsInARaceLeaveNoSecondWinner(t *testing.T) {
 			server := firestoretest.Start(t, firestoretest.Config{Now: c.now})
 			server.Lose(firestoretest.Commit, code, 5)
 			server.Fail(firestoretest.BatchGetDocuments, code, 5)
-			first := race(t, server)
+			first := race(t, server.Client, claimOf("one of many"))
 			server.Heal()
 			c.pass(time.Minute)
 			server.Fail(firestoretest.Commit, code, 3)
-			second := race(t, server)
+			second := race(t, server.Client, claimOf("one of many"))
 			if second.Token <= first.Token {
 				t.Errorf("token %d after %d", second.Token, first.Token)
 			}
@@ -123,16 +124,16 @@ func TestFaultsInARaceLeaveNoSecondWinner(t *testing.T) {
 }
 
 // race lets twenty claims of five clients meet, and returns the one reservation. Nobody else may believe to have one.
-func race(t *testing.T, server *firestoretest.Server) fleet.Reservation {
+func race(t *testing.T, connect func(testing.TB) *firestore.Client, c fleet.Claim) fleet.Reservation {
 	t.Helper()
 	var mu sync.Mutex
 	var won []fleet.Reservation
 	var all sync.WaitGroup
 	for range 5 {
-		r := reservations(t, server.Client(t))
+		r := reservations(t, connect(t))
 		for range 4 {
 			all.Go(func() {
-				held, done, err := r.Reserve(t.Context(), claimOf("one of many"))
+				held, done, err := r.Reserve(t.Context(), c)
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil && done == nil {
