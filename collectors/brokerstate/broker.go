@@ -50,6 +50,10 @@ func (c *Collector) askStream(ctx context.Context, stream jetstream.Stream) (*je
 // presence is what an answer says about which messages are in the stream. Where too many are deleted for a list, one page of the
 // stream is walked, from the given sequence.
 func (c *Collector) presence(ctx context.Context, stream jetstream.Stream, s jetstream.StreamState, from uint64) (Presence, error) {
+	return presenceOf(ctx, stream, s, from, c.walkPage())
+}
+
+func presenceOf(ctx context.Context, stream jetstream.Stream, s jetstream.StreamState, from uint64, page int) (Presence, error) {
 	p := Presence{First: s.FirstSeq, Last: s.LastSeq, Single: map[uint64]bool{}}
 	if s.Msgs == 0 {
 		p.First = s.LastSeq + 1
@@ -73,7 +77,7 @@ func (c *Collector) presence(ctx context.Context, stream jetstream.Stream, s jet
 			return p, nil
 		}
 		p.Listed, p.To, seq = append(p.Listed, m.Sequence), m.Sequence, m.Sequence
-		if len(p.Listed) >= c.walkPage() {
+		if len(p.Listed) >= page {
 			return p, nil
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 // Reasons of [lifecycle.Vanished]: what the broker's state says about how the message left.
 const (
-	GoneByAge       = "older than max_age"
+	GoneByAge       = lifecycle.VanishedByAge
 	GoneByLimits    = "discarded by limits"
 	GoneUndelivered = "stream purged or message deleted: no worker ever had it"
 	GoneDead        = "deleted after its last attempt"

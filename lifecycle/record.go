@@ -1,0 +1,18 @@
+package lifecycle
+
+// RecordRef names a completion record that was seen.
+type RecordRef struct {
+	TaskID string
+	Key    string // The idempotency key that the record states; empty where it states none.
+	Source string // [CompletionFacts.Source].
+}
+
+// RecordAnswer is what a source of records says about one that was seen.
+type RecordAnswer int
+
+// The answers.
+const (
+	RecordNotAsked RecordAnswer = iota // The source is not configured now.
+	RecordThere
+	RecordGone
+)
