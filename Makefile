@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 GOFILES = $(shell git ls-files '*.go' | grep -v '_templ\.go$$')
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test verify fmt-check lint generate generate-check tidy-check bench torture fuzz screenshots readme-images up down
+.PHONY: help build run test verify fmt-check lint generate generate-check tidy-check bench microbench torture fuzz screenshots readme-images up down
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,8 +46,11 @@ generate: ## Regenerate templ components and documentation
 generate-check: generate ## Fail when generated files differ from the committed ones
 	@git diff --exit-code --stat -- "*_templ.go" docs/ README.md || { echo "generated files differ: run make generate and commit"; exit 1; }
 
-bench: ## Run the benchmarks and print a table
+bench: ## Measure against baselines of the same run: a table and bench.json (EVENTS=10000000 is the long form; see scripts/bench.sh)
 	./scripts/bench.sh
+
+microbench: ## Run the Go benchmarks of every package and print a table of medians
+	./scripts/microbench.sh
 
 torture: ## Kill, freeze, cut off and starve everything, then compare with the fleet's own ledger (about 10 minutes)
 	FLEETGLASS_TORTURE=long $(GO) test ./internal/torture -count=1 -timeout 60m -v $(ARGS)

@@ -1,12 +1,22 @@
 #!/bin/sh
-# Runs the benchmarks of the module one package at a time (they would disturb each other) and prints a table of medians. COUNT
-# repeats each (default 6), BENCH selects by name, PACKAGES narrows. Absolute figures move from machine to machine: compare rows of one
-# run, or two runs on one machine (OLD=before.txt names the earlier results).
+# Measures Fleetglass against baselines of the same run, prints a table and writes the results as JSON (docs/performance.md).
+#   EVENTS    events stored where a row speaks of stored events; from a million on it is the long form, which takes longest for 10000000
+#   POSTGRES_EVENTS  the same in Postgres; default that of the form, 200000 or 3000000
+#   FORM      quick (about five minutes) or long; default by EVENTS
+#   ROWS      regular expression of the rows: ingest, saturated, fresh, history, reads, memory, pages, start
+#   OUT       file of the results; default bench.json
+#   OLD       earlier results to compare with
+#   PROFILES  directory for CPU and heap profiles of ingest
+#   PROGRAM   a built Fleetglass to measure instead of these sources
 set -eu
 cd "$(dirname "$0")/.."
-results=${OUT:-bench.out}
-packages=${PACKAGES:-$(grep -rl --include='*_test.go' '^func Benchmark' . | xargs -n1 dirname | sort -u)}
-# shellcheck disable=SC2086 # The list is meant to split.
-go test -p 1 -run '^$' -bench "${BENCH:-.}" -benchmem -count "${COUNT:-6}" -timeout 30m $packages >"$results" || { cat "$results"; exit 1; }
-# shellcheck disable=SC2086
-go tool -modfile=tools/go.mod benchstat ${OLD:-} "$results"
+# Paths are those of the caller; the rows run in the directory of their package.
+absolute() { case "$1" in '' | /*) printf '%s' "$1" ;; *) printf '%s/%s' "$PWD" "$1" ;; esac; }
+if [ -z "${FORM:-}" ]; then
+	FORM=quick
+	[ "${EVENTS:-0}" -lt 1000000 ] || FORM=long
+fi
+[ -z "${PROFILES:-}" ] || mkdir -p "$PROFILES"
+go test ./internal/bench -count=1 -timeout 6h -run 'TestRows$' -v \
+	-form "$FORM" -events "${EVENTS:-0}" -postgres-events "${POSTGRES_EVENTS:-0}" -rows "${ROWS:-}" -json "$(absolute "${OUT:-bench.json}")" \
+	-compare "$(absolute "${OLD:-}")" -profiles "$(absolute "${PROFILES:-}")" -program "$(absolute "${PROGRAM:-}")"

@@ -21,6 +21,7 @@ var roles = map[string]func(order []byte) error{"broker": beTheBroker, "memory":
 var (
 	flagForm     = flag.String("form", "smoke", "how much is measured: smoke, quick or long")
 	flagEvents   = flag.Int("events", 0, "events stored where a row speaks of stored events; default that of the form")
+	flagPostgres = flag.Int("postgres-events", 0, "the same in Postgres; default that of the form")
 	flagRows     = flag.String("rows", "", "regular expression of the rows to measure; default all")
 	flagJSON     = flag.String("json", "", "file that the results are written to")
 	flagCompare  = flag.String("compare", "", "earlier results to compare with")

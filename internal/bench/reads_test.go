@@ -51,7 +51,7 @@ func measureReads(b *bench) {
 	readStore(b, "sqlite", s, h)
 	pg := newPostgres(b, cluster(b))
 	began := time.Now()
-	ph := fill(b, pg, "", b.form.events)
+	ph := fill(b, pg, "", b.form.postgres)
 	if n := pg.events(); n != ph.events {
 		b.Fatalf("postgres: %d events are stored, want %d", n, ph.events)
 	}

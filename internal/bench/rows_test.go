@@ -47,6 +47,9 @@ func TestRows(t *testing.T) {
 	if f.name = *flagForm; *flagEvents > 0 {
 		f.events = *flagEvents
 	}
+	if *flagPostgres > 0 {
+		f.postgres = *flagPostgres
+	}
 	selected, err := regexp.Compile(*flagRows)
 	if err != nil {
 		t.Fatal(err)
