@@ -16,3 +16,10 @@ const (
 	RecordThere
 	RecordGone
 )
+
+// CompletionRef is a completion record that was seen, and how long it is kept.
+type CompletionRef struct {
+	RecordRef
+	At        Micros
+	ExpiresAt Micros // Zero where the record does not say.
+}

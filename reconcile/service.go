@@ -15,6 +15,9 @@ var ErrKeyReused = errors.New("this idempotency key was used with another period
 // ErrPeriod says that a period has no time in it, or lies in the future.
 var ErrPeriod = errors.New("the period is empty or lies in the future")
 
+// ErrBusy says that too many reconciliations wait already.
+var ErrBusy = errors.New("too many reconciliations wait to be made")
+
 // Request is what somebody asks for.
 type Request struct {
 	Period lifecycle.ReconciliationPeriod // Optional ends; default the last seven days until now.
@@ -25,7 +28,7 @@ type Request struct {
 // Service is what pages and API ask.
 type Service interface {
 	// Create stores a queued reconciliation and returns at once; it is made in its turn. created is false when the key is known, and
-	// then the one of that time is returned. It errors with ErrKeyReused and ErrPeriod.
+	// then the one of that time is returned. It errors with ErrKeyReused, ErrPeriod and ErrBusy.
 	Create(ctx context.Context, r Request) (made lifecycle.Reconciliation, created bool, err error)
 	// Get returns one with all rows of its report, or lifecycle.ErrNotFound. While it runs its progress is fresh.
 	Get(ctx context.Context, id string) (lifecycle.Reconciliation, error)
@@ -34,3 +37,5 @@ type Service interface {
 	// Latest returns the newest that is done, without rows, or lifecycle.ErrNotFound. It is cheap.
 	Latest(ctx context.Context) (lifecycle.Reconciliation, error)
 }
+
+var _ Service = (*Runner)(nil)

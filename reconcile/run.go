@@ -1,0 +1,197 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// Run makes what is asked for until ctx is done, and returns nil. What fails says so in its record.
+func (r *Runner) Run(ctx context.Context) error {
+	r.sweep(ctx, r.cfg.Alone)
+	var all sync.WaitGroup
+	defer all.Wait()
+	all.Go(func() { r.afterStart(ctx) })
+	all.Go(func() { r.onSchedule(ctx) })
+	all.Go(func() { r.upkeep(ctx) })
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case id := <-r.queue:
+			r.make(ctx, id)
+		}
+	}
+}
+
+// make makes one and stores what came of it, also when ctx ends meanwhile.
+func (r *Runner) make(ctx context.Context, id string) {
+	r.mu.Lock()
+	rec, ours := r.mine[id]
+	r.mu.Unlock()
+	if !ours {
+		return
+	}
+	rec.Status, rec.StartedAt = lifecycle.ReconciliationRunning, r.cfg.now()
+	j := &job{Runner: r, rec: rec}
+	j.save(ctx)
+	report, err := j.run(ctx)
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	defer cancel()
+	if err != nil {
+		if ctx.Err() != nil {
+			err = errors.New("the program stopped before it was done")
+		}
+		r.fail(end, j.rec, err)
+		return
+	}
+	r.done(end, j.rec, report)
+}
+
+// lastWords is how long the record of how one ended may take to store.
+const lastWords = 10 * time.Second
+
+func (r *Runner) done(ctx context.Context, rec lifecycle.Reconciliation, report *lifecycle.ReconciliationReport) {
+	rec.Status, rec.Report, rec.EndedAt = lifecycle.ReconciliationDone, report, r.cfg.now()
+	rec.UpdatedAt, rec.Progress.Phase = rec.EndedAt, ""
+	if err := r.store(ctx, rec); err != nil {
+		r.fail(ctx, rec, fmt.Errorf("store the report: %w", err))
+		return
+	}
+	r.cfg.Logger.Info("reconciled", "id", rec.ID, "cause", rec.Cause, "published", report.Total.Published, "unexplained", report.Total.Unexplained,
+		"discrepancies", report.Discrepancies())
+	if _, err := r.cfg.Store.RetainReconciliations(ctx, r.cfg.Keep); err != nil {
+		r.cfg.Logger.Warn("old reconciliations could not be deleted", "err", err)
+	}
+}
+
+// fail stores that one failed. Where even that cannot be stored, a later sweep says it.
+func (r *Runner) fail(ctx context.Context, rec lifecycle.Reconciliation, why error) {
+	rec.Status, rec.Report, rec.Failure, rec.EndedAt = lifecycle.ReconciliationFailed, nil, why.Error(), r.cfg.now()
+	rec.UpdatedAt, rec.Progress.Phase = rec.EndedAt, ""
+	r.cfg.Logger.Warn("reconciliation failed", "id", rec.ID, "cause", rec.Cause, "err", why)
+	if err := r.store(ctx, rec); err != nil {
+		r.note(rec)
+		r.cfg.Logger.Warn("the failure of a reconciliation could not be stored", "id", rec.ID, "err", err)
+	}
+}
+
+// upkeep shows that we live, and ends what others left behind.
+func (r *Runner) upkeep(ctx context.Context) {
+	for sleep(ctx, aliveEvery) {
+		r.mu.Lock()
+		mine := make([]string, 0, len(r.mine))
+		for id := range r.mine {
+			mine = append(mine, id)
+		}
+		r.mu.Unlock()
+		for _, id := range mine {
+			r.touch(ctx, id)
+		}
+		r.sweep(ctx, false)
+	}
+}
+
+// touch shows that one of ours still waits, if it does.
+func (r *Runner) touch(ctx context.Context, id string) {
+	r.storing.Lock()
+	defer r.storing.Unlock()
+	r.mu.Lock()
+	rec, ours := r.mine[id]
+	r.mu.Unlock()
+	if !ours || rec.Status != lifecycle.ReconciliationQueued {
+		return
+	}
+	rec.UpdatedAt = r.cfg.now()
+	if err := r.cfg.Store.SaveReconciliation(ctx, rec); err != nil && ctx.Err() == nil {
+		r.cfg.Logger.Warn("a waiting reconciliation could not be stored", "id", id, "err", err)
+	}
+}
+
+// store stores how one is now, and remembers it.
+func (r *Runner) store(ctx context.Context, rec lifecycle.Reconciliation) error {
+	r.storing.Lock()
+	defer r.storing.Unlock()
+	if err := r.cfg.Store.SaveReconciliation(ctx, rec); err != nil {
+		return err
+	}
+	r.note(rec)
+	return nil
+}
+
+// sweep ends unfinished ones whose owner is gone: all that are not ours when nobody else can own them.
+func (r *Runner) sweep(ctx context.Context, alone bool) {
+	now := r.cfg.now()
+	list, err := r.cfg.Store.Reconciliations(ctx, "", r.cfg.Keep)
+	if err != nil {
+		if ctx.Err() == nil {
+			r.cfg.Logger.Warn("unfinished reconciliations could not be looked for", "err", err)
+		}
+		return
+	}
+	for _, rec := range list {
+		dead := alone || rec.UpdatedAt.Add(deadAfter) < now
+		if rec.Owner != r.owner && !rec.Status.Ended() && dead {
+			r.fail(ctx, rec, errors.New("the program that made it stopped before it was done"))
+		}
+	}
+}
+
+// afterStart asks for the report that follows a restart, unless nothing is known yet.
+func (r *Runner) afterStart(ctx context.Context) {
+	if !sleep(ctx, r.cfg.RestartDelay) || !r.worthwhile(ctx) {
+		return
+	}
+	now := r.cfg.now()
+	r.byItself(ctx, lifecycle.Reconciliation{
+		Slot: "restart:" + r.owner, Cause: lifecycle.ReconcileRestart, Period: lifecycle.ReconciliationPeriod{From: now.Add(-usualSpan), To: now},
+	})
+}
+
+// onSchedule asks for the report of each set time, those that passed while nothing ran included: as one.
+func (r *Runner) onSchedule(ctx context.Context) {
+	if r.cfg.Every == 0 || !sleep(ctx, r.cfg.RestartDelay) {
+		return
+	}
+	for {
+		now := r.cfg.now()
+		slot := now.Truncate(r.cfg.Every)
+		if r.worthwhile(ctx) {
+			r.byItself(ctx, lifecycle.Reconciliation{
+				Slot: "scheduled:" + strconv.FormatInt(int64(slot), 10), Cause: lifecycle.ReconcileScheduled,
+				Period: lifecycle.ReconciliationPeriod{From: r.lastScheduled(ctx), To: now},
+			})
+		}
+		if !sleep(ctx, slot.Add(r.cfg.Every).Sub(now)) {
+			return
+		}
+	}
+}
+
+// lastScheduled is where the last scheduled report ended; one microsecond after the beginning of time when there is none.
+func (r *Runner) lastScheduled(ctx context.Context) lifecycle.Micros {
+	last, err := r.newest(ctx, func(rec lifecycle.Reconciliation) bool {
+		return rec.Status == lifecycle.ReconciliationDone && rec.Cause == lifecycle.ReconcileScheduled && rec.Report != nil
+	})
+	if err != nil {
+		return 1
+	}
+	return last.Report.Period.To
+}
+
+// worthwhile reports whether the store knows of any message.
+func (r *Runner) worthwhile(ctx context.Context) bool {
+	streams, err := r.cfg.Store.MessageStreams(ctx)
+	return err != nil || len(streams) > 0
+}
+
+func (r *Runner) byItself(ctx context.Context, rec lifecycle.Reconciliation) {
+	if _, _, err := r.enqueue(ctx, rec); err != nil && ctx.Err() == nil {
+		r.cfg.Logger.Warn("a reconciliation could not be begun", "cause", rec.Cause, "err", err)
+	}
+}

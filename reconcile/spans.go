@@ -1,0 +1,164 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"fleetglass/lifecycle"
+)
+
+// spans finds which sequences of each stream belong to the period. Streams store in the order of time, so they are one range: from
+// the one after the last that was stored before the period, to the last that was stored in it. Sequences that nothing is known of
+// belong to the period of the next known message.
+func (j *job) spans(ctx context.Context, stock *Stock) ([]lifecycle.AuditStream, error) {
+	names, err := j.cfg.Store.MessageStreams(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list streams: %w", err)
+	}
+	if stock != nil && !slices.Contains(names, stock.Stream) {
+		names = append(names, stock.Stream)
+		slices.SortFunc(names, compareStreams)
+	}
+	var out []lifecycle.AuditStream
+	for _, name := range names {
+		s := lifecycle.AuditStream{StreamSpan: lifecycle.StreamSpan{Stream: name, Why: "No broker said what it holds."}}
+		live := stock
+		switch {
+		case stock == nil:
+		case stock.Stream != name:
+			live, s.Why = nil, "It is an earlier stream of that name, or another one, and was not asked."
+		default:
+			s.Present, s.MaxAge, s.Compared, s.Why, s.LookedAt = stock.Present, stock.MaxAge, stock.Present != nil, stock.Why, stock.At
+		}
+		if err := j.span(ctx, &s, live); err != nil {
+			return nil, fmt.Errorf("find the period in %s: %w", name, err)
+		}
+		if s.FromSeq > s.ToSeq || s.FromSeq == 0 {
+			continue
+		}
+		if s.Present != nil {
+			s.Present.Between(s.FromSeq, s.ToSeq, func(uint64) bool { s.Held++; return true })
+		}
+		j.rec.Progress.Total += int64(s.ToSeq-s.FromSeq) + 1
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// span finds the range of one stream; its FromSeq is zero where there is none.
+func (j *job) span(ctx context.Context, s *lifecycle.AuditStream, live *Stock) error {
+	first, err := j.firstSince(ctx, s.Stream, j.period.From)
+	if err != nil {
+		return err
+	}
+	beyond, err := j.firstSince(ctx, s.Stream, j.period.To)
+	if err != nil {
+		return err
+	}
+	before, known, err := j.storedAt(ctx, s.Stream, first.seq-1)
+	if err != nil {
+		return err
+	}
+	s.ToSeq = beyond.seq - 1
+	if live != nil && !beyond.found && live.LastAt.Known() && live.LastAt < j.period.To {
+		s.ToSeq = max(s.ToSeq, live.LastSeq) // Nothing later is known, and the stream says that it was in the period.
+	}
+	switch {
+	case known && before.Stored.At >= j.kept:
+		s.FromSeq = first.seq
+	case first.found: // What is missing before it may have been deleted, or was before our time.
+		s.FromSeq = first.message
+	default:
+		return nil
+	}
+	s.SeenFrom, err = j.seenFrom(ctx, s, before, known)
+	return err
+}
+
+// seenFrom is the first sequence of our time: that of the first message whose line was captured. Those that were read from the stream
+// later lay there when we came.
+func (j *job) seenFrom(ctx context.Context, s *lifecycle.AuditStream, before lifecycle.MessageFacts, known bool) (uint64, error) {
+	if known && !before.Repaired {
+		return 0, nil
+	}
+	for at := uint64(0); ; {
+		page, err := j.cfg.Store.MessagesIn(ctx, s.Stream, at, math.MaxUint64, j.cfg.Page)
+		if err != nil {
+			return 0, err
+		}
+		for _, m := range page {
+			if m.Stored != nil && !m.Repaired {
+				return m.Key.Seq, nil
+			}
+			at = m.Key.Seq + 1
+		}
+		if len(page) < j.cfg.Page {
+			return at, nil
+		}
+	}
+}
+
+// place is where a time begins in a stream.
+type place struct {
+	seq     uint64 // All messages stored before that time have lower sequences, and the one before it is such a message.
+	message uint64 // The first message stored since then, where found.
+	found   bool
+}
+
+// firstSince finds where a time begins in a stream, by halves.
+func (j *job) firstSince(ctx context.Context, stream lifecycle.StreamID, at lifecycle.Micros) (place, error) {
+	var failed error
+	later := func(seq uint64) (message uint64, found, since bool) {
+		m, ok, err := j.nextStored(ctx, stream, seq)
+		if err != nil {
+			failed = err
+		}
+		return m.Key.Seq, ok, !ok || m.Stored.At >= at
+	}
+	n := sort.Search(math.MaxInt64-1, func(i int) bool {
+		if failed != nil {
+			return true
+		}
+		_, _, since := later(uint64(i) + 1)
+		return since
+	})
+	p := place{seq: uint64(n) + 1}
+	if failed == nil {
+		p.message, p.found, _ = later(p.seq)
+	}
+	return p, failed
+}
+
+// nextStored is the first message at or after a sequence of which it is known when it was stored.
+func (j *job) nextStored(ctx context.Context, stream lifecycle.StreamID, seq uint64) (lifecycle.MessageFacts, bool, error) {
+	for limit := 1; ; limit = min(2*limit, j.cfg.Page) {
+		page, err := j.cfg.Store.MessagesIn(ctx, stream, seq, math.MaxUint64, limit)
+		if err != nil {
+			return lifecycle.MessageFacts{}, false, err
+		}
+		for _, m := range page {
+			if m.Stored != nil {
+				return m, true, nil
+			}
+			seq = m.Key.Seq + 1
+		}
+		if len(page) < limit {
+			return lifecycle.MessageFacts{}, false, nil
+		}
+	}
+}
+
+// storedAt is the message with a sequence, where it is known when it was stored.
+func (j *job) storedAt(ctx context.Context, stream lifecycle.StreamID, seq uint64) (lifecycle.MessageFacts, bool, error) {
+	if seq == 0 {
+		return lifecycle.MessageFacts{}, false, nil
+	}
+	page, err := j.cfg.Store.MessagesIn(ctx, stream, seq, seq, 1)
+	if err != nil || len(page) == 0 || page[0].Stored == nil {
+		return lifecycle.MessageFacts{}, false, err
+	}
+	return page[0], true, nil
+}
