@@ -13,6 +13,7 @@ import (
 	"fleetglass/internal/health"
 	"fleetglass/internal/httpguard"
 	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 )
 
 // App is the program, wired and listening, not yet serving.
@@ -23,6 +24,7 @@ type App struct {
 	streams  *httpguard.Streams
 	agents   string // Where agents connect.
 	records  func(context.Context) (lifecycle.Retention, error)
+	reports  *reconcile.Runner
 	health   health.Group
 	workers  []worker
 	stops    []stop

@@ -51,6 +51,9 @@ type Config struct {
 	RecordReadPrice   float64 `name:"record-read-price" default:"0.03" placeholder:"USD" help:"What 100,000 reads of idempotency records in Firestore cost; a bucket of the broker costs nothing." group:"ledger"`
 	RecordWritePrice  float64 `name:"record-write-price" default:"0.09" placeholder:"USD" help:"What 100,000 writes of them cost." group:"ledger"`
 
+	ReconcileEvery Duration `name:"reconcile-every" default:"168h" placeholder:"TIME" help:"How often what was published is compared with what became of it, beside every restart; 0 for never." group:"ledger"`
+	ReconcileGrace Duration `name:"reconcile-grace" default:"1m" placeholder:"TIME" help:"How far capture may lag behind: what is younger counts in the next report." group:"ledger"`
+
 	LogLevel  string `default:"info" placeholder:"LEVEL" help:"Least level that is logged: debug, info, warn or error." group:"log"`
 	LogFormat string `default:"text" placeholder:"FORM" help:"Form of the log: text or json." group:"log"`
 }

@@ -11,6 +11,7 @@ import (
 // retention deletes what ended too long ago, soon after start and then every hour.
 type retention struct {
 	store interface {
+		lifecycle.Appender
 		Retain(ctx context.Context, cutoff, now lifecycle.Micros) (int64, error)
 	}
 	keep time.Duration
@@ -40,6 +41,9 @@ func (r *retention) Run(ctx context.Context) error {
 
 func (r *retention) once(ctx context.Context) {
 	now := lifecycle.MicrosOf(r.now())
+	if err := markRetained(ctx, r.store, now.Add(-r.keep)); err != nil && ctx.Err() == nil {
+		r.log.Error("the time up to which old tasks are deleted could not be stored", "error", err)
+	}
 	deleted, err := r.store.Retain(ctx, now.Add(-r.keep), now)
 	switch {
 	case err != nil && ctx.Err() == nil:

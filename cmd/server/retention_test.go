@@ -14,12 +14,19 @@ import (
 // shredder notes the cutoffs that it is given.
 type shredder struct {
 	cutoffs []time.Duration // Before the time of the call.
+	marks   []string        // The cutoffs that were stored before.
 	err     error
 }
 
 func (s *shredder) Retain(_ context.Context, cutoff, now lifecycle.Micros) (int64, error) {
 	s.cutoffs = append(s.cutoffs, now.Sub(cutoff))
 	return 1, s.err
+}
+
+// Append implements [lifecycle.Appender].
+func (s *shredder) Append(_ context.Context, b lifecycle.Batch) (lifecycle.Appended, error) {
+	s.marks = append(s.marks, b.Watermarks["retained"])
+	return lifecycle.Appended{}, s.err
 }
 
 func TestOldTasksAreDeletedEveryHour(t *testing.T) {
@@ -34,6 +41,9 @@ func TestOldTasksAreDeletedEveryHour(t *testing.T) {
 		}
 		if len(s.cutoffs) != 3 {
 			t.Errorf("called %d times in three hours, want 3", len(s.cutoffs))
+		}
+		if len(s.marks) != 3 || s.marks[0] == "" {
+			t.Errorf("marks %v, want one before each call", s.marks)
 		}
 		for _, c := range s.cutoffs {
 			if c != 48*time.Hour {

@@ -41,6 +41,9 @@ func (c *Config) validate(p *problems) {
 		p.add("demo-rate", "%v is not between 0 and 1000", c.DemoRate)
 	}
 	c.validateCost(p)
+	if every := time.Duration(c.ReconcileEvery); every > 0 && every < time.Minute {
+		p.add("reconcile-every", "%s is less than 1m; 0 makes no report by itself", c.ReconcileEvery)
+	}
 	checkChoice(p, "log-level", c.LogLevel, "debug", "info", "warn", "error")
 	checkChoice(p, "log-format", c.LogFormat, "text", "json")
 	if c.Demo && !c.Embedded() {

@@ -62,13 +62,16 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	if err := a.collect(cfg, nats.js, store, appender); err != nil {
 		return nil, fmt.Errorf("prepare the collectors: %w", err)
 	}
+	if err := a.reconciles(cfg, nats.js, store, appender, now); err != nil {
+		return nil, err
+	}
 	keep := &retention{store: store, keep: time.Duration(cfg.Retention), now: now, log: log}
 	a.work("retention", keep.Run)
 	if err := a.demonstrate(cfg, nats, log); err != nil {
 		return nil, fmt.Errorf("prepare the demonstration: %w", err)
 	}
 
-	metrics.MustRegister(telemetry.Health{Parts: a.health}, telemetry.NewFleet(store, now))
+	metrics.MustRegister(telemetry.Health{Parts: a.health}, telemetry.NewFleet(store, now), telemetry.Reconciliation{Latest: a.reports.Latest})
 	if err := a.serveHTTP(ctx, cfg, metrics, store, appender, hub, now); err != nil {
 		return nil, err
 	}
@@ -88,7 +91,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	}
 	engine := newEngine(metrics, now)
 	calls, err := api.New(api.Config{
-		Store: store, Appender: appender, Hub: hub, Health: a.health, Now: now, Log: a.log,
+		Store: store, Appender: appender, Hub: hub, Health: a.health, Reconcile: a.reports, Now: now, Log: a.log,
 		Fleet:   api.Fleet{DecodeReport: decodeReport(now), AgentOf: fleet.AgentOfWorker, Retention: a.records},
 		Options: api.Options{Version: version, Limits: limits(cfg), DuplicateCost: cfg.duplicateCost(), Records: cfg.recordStore(), RecordPrices: cfg.recordPrices()},
 	})

@@ -52,15 +52,7 @@ func (c FirestoreConfig) withDefaults() (FirestoreConfig, error) {
 	if c.Page == 0 {
 		c.Page = 300
 	}
-	if c.Project == "" {
-		c.Project = EmulatorProject
-		if c.Emulator == "" {
-			c.Project = ""
-		}
-	}
-	if c.Database == "" {
-		c.Database = "(default)"
-	}
+	c.name()
 	for d, standard := range map[*time.Duration]time.Duration{
 		&c.Overlap: 10 * time.Minute, &c.Poll: 15 * time.Minute, &c.Sweep: 24 * time.Hour, &c.Rotate: 4 * time.Hour,
 		&c.Patience: time.Minute, &c.Probe: time.Minute, &c.Timeout: 10 * time.Second, &c.Retry: time.Second, &c.MaxRetry: time.Minute,
@@ -76,6 +68,16 @@ func (c FirestoreConfig) withDefaults() (FirestoreConfig, error) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c, nil
+}
+
+// name fills in which database is meant.
+func (c *FirestoreConfig) name() {
+	if c.Project == "" && c.Emulator != "" {
+		c.Project = EmulatorProject
+	}
+	if c.Database == "" {
+		c.Database = "(default)"
+	}
 }
 
 // mark is the name of a position in the store. Another database has other positions.

@@ -17,19 +17,25 @@ import (
 // PresentConfig says where records are looked for.
 type PresentConfig struct {
 	JetStream jetstream.JetStream // Optional. Reaches the bucket; without it records in the bucket are not looked for.
-	Firestore *Firestore          // Optional. Without it, or where it is not configured, records in Firestore are not looked for.
+
+	Project, Database, Emulator string // Optional. As in [FirestoreConfig]; without them records in Firestore are not looked for.
 }
 
 // Present tells which records exist now. It is safe for concurrent use.
 type Present struct {
-	cfg PresentConfig
+	js        jetstream.JetStream
+	firestore Firestore // Only what says how to connect.
 
 	mu     sync.Mutex
 	client *firestore.Client
 }
 
 // NewPresent connects to nothing yet.
-func NewPresent(cfg PresentConfig) *Present { return &Present{cfg: cfg} }
+func NewPresent(cfg PresentConfig) *Present {
+	where := FirestoreConfig{Project: cfg.Project, Database: cfg.Database, Emulator: cfg.Emulator}
+	where.name()
+	return &Present{js: cfg.JetStream, firestore: Firestore{cfg: where}}
+}
 
 // Close ends the connection to Firestore. It is idempotent.
 func (p *Present) Close() error {
@@ -50,9 +56,9 @@ func (p *Present) Records(ctx context.Context, refs []lifecycle.RecordRef) ([]li
 	var inBucket, inFirestore []int
 	for i, r := range refs {
 		switch {
-		case strings.HasPrefix(r.Source, recordCollection+"/") && p.cfg.Firestore != nil && p.cfg.Firestore.cfg.configured():
+		case strings.HasPrefix(r.Source, recordCollection+"/") && p.firestore.cfg.configured():
 			inFirestore = append(inFirestore, i)
-		case strings.HasSuffix(r.Source, bucketStream) && p.cfg.JetStream != nil:
+		case strings.HasSuffix(r.Source, bucketStream) && p.js != nil:
 			inBucket = append(inBucket, i)
 		}
 	}
@@ -66,7 +72,7 @@ func (p *Present) bucket(ctx context.Context, refs []lifecycle.RecordRef, which 
 	if len(which) == 0 {
 		return nil
 	}
-	kv, err := p.cfg.JetStream.KeyValue(ctx, fleet.BucketIdempotency)
+	kv, err := p.js.KeyValue(ctx, fleet.BucketIdempotency)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		for _, i := range which {
 			out[i] = lifecycle.RecordGone
@@ -140,9 +146,9 @@ func (p *Present) connected(ctx context.Context) (*firestore.Client, error) {
 	if p.client != nil {
 		return p.client, nil
 	}
-	cfg := p.cfg.Firestore.cfg
+	cfg := p.firestore.cfg
 	// A client outlives the call that it is made in.
-	client, err := firestore.NewClientWithDatabase(context.WithoutCancel(ctx), cfg.Project, cfg.Database, p.cfg.Firestore.options()...)
+	client, err := firestore.NewClientWithDatabase(context.WithoutCancel(ctx), cfg.Project, cfg.Database, p.firestore.options()...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to firestore: %w", err)
 	}
