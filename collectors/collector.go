@@ -1,6 +1,7 @@
 package collectors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,8 @@ type Collector struct {
 	name   lifecycle.StreamID // The capture stream without epoch.
 	status *status
 
-	loaded bool // pos was read.
+	member *member // Of the pace.
+	loaded bool    // pos was read.
 	pos    position
 	holes  holes
 }
@@ -38,7 +40,9 @@ func New(cfg Config, src Source) (*Collector, error) {
 		src.Gated = false
 	}
 	cfg.Logger = cfg.Logger.With("source", src.Name)
-	return &Collector{cfg: cfg, src: src, name: cfg.Contract.StreamID(src.Stream), status: newStatus(src.Name)}, nil
+	return &Collector{
+		cfg: cfg, src: src, name: cfg.Contract.StreamID(src.Stream), status: newStatus(src.Name), member: cfg.Pace.join(),
+	}, nil
 }
 
 // Health says how the collector is, as one part named after its source.
@@ -56,10 +60,12 @@ func (c *Collector) Stats() Stats {
 // Run reads until ctx is done, then finishes and acknowledges what it has in hand and returns nil. Whatever fails, the broker, the
 // store or the capture stream, is tried again after a pause; meanwhile Health says Down and why.
 func (c *Collector) Run(ctx context.Context) error {
+	defer c.member.leave()
 	pause := c.cfg.Retry
 	for ctx.Err() == nil {
 		began := c.Stats().Batches
 		err := c.session(ctx)
+		c.member.idle()
 		if ctx.Err() != nil {
 			break
 		}
@@ -119,36 +125,49 @@ func (c *Collector) session(ctx context.Context) error {
 func (c *Collector) work(ctx context.Context, r *reader) error {
 	grace, cancel := graceful(ctx, c.cfg.Grace)
 	defer cancel()
-	for {
-		batch, readErr := r.next(ctx)
-		if err := c.handle(grace, batch); err != nil {
-			return err
-		}
-		if ctx.Err() != nil {
-			return c.finish(grace, r)
-		}
-		if readErr != nil {
-			return fmt.Errorf("read %s: %w", c.src.Stream, readErr)
-		}
-	}
-}
-
-// finish commits and acknowledges what the broker had sent when ctx ended, so that a restart need not wait for its redelivery.
-func (c *Collector) finish(grace context.Context, r *reader) error {
-	r.drain()
-	for {
-		batch, readErr := r.next(grace)
-		if err := c.handle(grace, batch); err != nil {
-			return err
-		}
-		if readErr != nil {
-			break
-		}
+	p := c.startPipeline(grace)
+	err := c.moveAll(ctx, grace, r, p)
+	if err = cmp.Or(p.close(), err); err != nil {
+		return err
 	}
 	if err := c.cfg.JetStream.Conn().FlushWithContext(grace); err != nil {
 		return fmt.Errorf("flush acknowledgements: %w", err)
 	}
 	return nil
+}
+
+// moveAll reads until ctx is done. Then it moves what the broker had sent, so that a restart need not wait for its redelivery.
+func (c *Collector) moveAll(ctx, grace context.Context, r *reader, p *pipeline) error {
+	for ctx.Err() == nil {
+		readErr, err := c.move(ctx, grace, r, p)
+		if err != nil {
+			return err
+		}
+		if readErr != nil && ctx.Err() == nil {
+			return fmt.Errorf("read %s: %w", c.src.Stream, readErr)
+		}
+	}
+	r.drain()
+	for {
+		if readErr, err := c.move(grace, grace, r, p); readErr != nil || err != nil {
+			return err
+		}
+	}
+}
+
+// move moves one batch from the reader into the pipeline.
+func (c *Collector) move(ctx, grace context.Context, r *reader, p *pipeline) (readErr, err error) {
+	batch, more, readErr := r.next(ctx)
+	if len(batch) == 0 {
+		return readErr, nil
+	}
+	b, some := c.take(grace, r, batch, more)
+	if some {
+		if err = p.put(b); err != nil {
+			c.member.withdraw(grace, b.round)
+		}
+	}
+	return readErr, err
 }
 
 // open finds the capture stream and makes sure of its durable.
@@ -174,6 +193,9 @@ func (c *Collector) open(ctx context.Context) (lifecycle.StreamID, jetstream.Con
 		return id, nil, fmt.Errorf("create durable %s on %s: %w", durable, c.src.Stream, err)
 	}
 	c.resume(id, consumer.CachedInfo())
+	if consumer.CachedInfo().NumPending < backlog {
+		c.member.idle()
+	}
 	return id, consumer, nil
 }
 

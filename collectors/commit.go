@@ -9,31 +9,6 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// handle commits a batch and acknowledges it. While the store fails nothing is acknowledged and the same batch is tried again. It
-// errors when ctx is done first, or when the broker cannot be told.
-func (c *Collector) handle(ctx context.Context, batch []delivery) error {
-	if len(batch) == 0 {
-		return nil
-	}
-	gaps := c.gaps(batch)
-	lines := make([]Line, len(batch))
-	for i, d := range batch {
-		lines[i] = d.line
-	}
-	if c.src.Gated {
-		c.cfg.Gate.Pause(ctx)
-	}
-	if err := c.persist(ctx, lines, gaps); err != nil {
-		return err
-	}
-	for _, d := range batch {
-		if err := d.msg.Ack(); err != nil {
-			return fmt.Errorf("acknowledge: %w", err)
-		}
-	}
-	return nil
-}
-
 func (c *Collector) gaps(batch []delivery) []lifecycle.Gap {
 	var gaps []lifecycle.Gap
 	for _, d := range batch {
@@ -50,22 +25,19 @@ func (c *Collector) gaps(batch []delivery) []lifecycle.Gap {
 	return gaps
 }
 
-// persist commits lines, trying until it succeeds or ctx is done.
-func (c *Collector) persist(ctx context.Context, lines []Line, gaps []lifecycle.Gap) error {
+// persist commits a batch, trying until it succeeds or ctx is done.
+func (c *Collector) persist(ctx context.Context, b pending) error {
 	pause := c.cfg.Retry
-	for failures := 1; ; failures++ {
-		err := c.commit(ctx, lines, gaps)
-		if err == nil {
-			return nil
-		}
+	err := c.first(ctx, b)
+	for failures := 1; err != nil; failures++ {
 		if ctx.Err() != nil {
 			return err
 		}
 		c.status.failed()
 		c.status.set(health.Down, err.Error())
-		c.cfg.Logger.Warn("batch not stored", "lines", len(lines), "failures", failures, "err", err)
-		if c.suspect(ctx, lines, failures, err) {
-			if err := c.isolate(ctx, lines, gaps); err == nil {
+		c.cfg.Logger.Warn("batch not stored", "lines", len(b.lines), "failures", failures, "err", err)
+		if c.suspect(ctx, b.lines, failures, err) {
+			if c.isolate(ctx, b.lines, b.gaps) == nil {
 				return nil
 			}
 		}
@@ -73,35 +45,68 @@ func (c *Collector) persist(ctx context.Context, lines []Line, gaps []lifecycle.
 			return err
 		}
 		pause = min(2*pause, 50*c.cfg.Retry)
+		err = c.commit(ctx, b.lines, b.gaps)
 	}
+	return nil
+}
+
+// first commits a batch together with the others of its round. Where that fails each collector is on its own, so that none fails
+// because of another's lines.
+func (c *Collector) first(ctx context.Context, b pending) error {
+	if b.err != nil {
+		c.member.withdraw(ctx, b.round)
+		return b.err
+	}
+	return c.append(b.batch, b.decoded, func(batch lifecycle.Batch) (int, error) {
+		if b.round != nil {
+			return c.member.commit(ctx, b.round, batch)
+		}
+		return c.alone(ctx, batch)
+	})
 }
 
 // commit decodes lines and stores what they say, once.
 func (c *Collector) commit(ctx context.Context, lines []Line, gaps []lifecycle.Gap) error {
+	batch, d, err := c.read(ctx, lines, gaps)
+	if err != nil {
+		return err
+	}
+	return c.append(batch, d, func(b lifecycle.Batch) (int, error) { return c.alone(ctx, b) })
+}
+
+// alone stores a batch by itself.
+func (c *Collector) alone(ctx context.Context, b lifecycle.Batch) (int, error) {
+	done, err := c.cfg.Appender.Append(ctx, b)
+	return done.New, err
+}
+
+// read decodes lines. It errors when something outside of them has to be asked first and does not answer.
+func (c *Collector) read(ctx context.Context, lines []Line, gaps []lifecycle.Gap) (lifecycle.Batch, decoded, error) {
 	streams := Streams{Contract: c.cfg.Contract}
 	if c.src.Resolves {
 		var err error
 		if streams, err = c.cfg.Incarnations.Look(ctx); err != nil {
-			return err
+			return lifecycle.Batch{}, decoded{}, err
 		}
 	}
 	batch, d := c.decode(lines, streams)
 	batch.Gaps = append(batch.Gaps, gaps...)
-	return c.append(ctx, batch, d)
+	return batch, d, nil
 }
 
-func (c *Collector) append(ctx context.Context, batch lifecycle.Batch, d decoded) error {
+// append stores a batch together with the position behind it, by means of store, which returns the number of new events.
+func (c *Collector) append(batch lifecycle.Batch, d decoded, store func(lifecycle.Batch) (int, error)) error {
 	p := c.pos
 	if d.last > p.Seq {
 		p.Seq, p.At = d.last, d.upTo
 	}
 	batch.Watermarks = c.watermarks(p)
-	done, err := c.cfg.Appender.Append(ctx, batch)
+	added, err := store(batch)
 	if err != nil {
 		return fmt.Errorf("store batch: %w", err)
 	}
 	c.pos = p
-	c.status.committed(batch, d, done.New, c.cfg.Now())
+	c.status.committed(batch, d, added, c.cfg.Now())
 	return nil
 }
 

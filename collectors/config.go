@@ -20,6 +20,7 @@ type Config struct {
 	Incarnations *Incarnations       // Required.
 	Contract     fleet.Contract      // Required.
 	Gate         *Gate               // Optional; nil holds nothing back.
+	Pace         *Pace               // Optional; nil lets every collector go at its own speed.
 
 	Durable    string           // Optional; default "fleetglass". The durable of a source is named <Durable>-<source>.
 	BatchLines int              // Optional; default 2000. Lines committed at once, at most.
@@ -45,8 +46,9 @@ type Source struct {
 
 const (
 	defaultDurable = "fleetglass"
-	maxAckPending  = 5000
+	maxAckPending  = 10_000
 	ackWait        = 10 * time.Second
+	batchesInHand  = 4 // One committed, one decoded, one read, one on its way.
 )
 
 // DurableName is the name of the durable of a source; prefix as in [Config.Durable].
@@ -67,8 +69,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.BatchLines <= 0 {
 		c.BatchLines = 2000
 	}
-	if c.BatchLines > maxAckPending {
-		return c, fmt.Errorf("batch of %d lines is more than the %d that may be pending", c.BatchLines, maxAckPending)
+	if most := maxAckPending / batchesInHand; c.BatchLines > most {
+		return c, fmt.Errorf("batch of %d lines is more than %d, of which %d may be pending", c.BatchLines, most, batchesInHand)
 	}
 	if c.BatchBytes <= 0 {
 		c.BatchBytes = 8 << 20

@@ -55,7 +55,7 @@ func (c *Collector) isolate(ctx context.Context, lines []Line, gaps []lifecycle.
 		b.Quarantined = append(b.Quarantined, r.line.Quarantined("the store refuses it: "+r.err.Error()))
 		d.last, d.upTo = max(d.last, r.line.Seq), max(d.upTo, r.line.At)
 	}
-	return c.append(ctx, b, d)
+	return c.append(b, d, func(b lifecycle.Batch) (int, error) { return c.alone(ctx, b) })
 }
 
 func (c *Collector) divide(ctx context.Context, lines []Line, s *isolation) {

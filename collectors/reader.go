@@ -17,6 +17,8 @@ const (
 	pullBytes = 65 << 20
 	// pullWait is how long the broker keeps an unfilled pull. It bounds the time that a graceful stop takes.
 	pullWait = 500 * time.Millisecond
+	// backlog is the number of waiting lines from which a batch may wait for more of them.
+	backlog = 200
 )
 
 // delivery is one line with what is needed to acknowledge it.
@@ -25,6 +27,7 @@ type delivery struct {
 	msg        jetstream.Msg
 	consumer   uint64 // Consumer sequence.
 	deliveries uint64
+	behind     uint64 // Lines that waited behind it when it was sent.
 }
 
 // reader gathers lines into batches. There is always one pull under way, so that the broker sends the next lines while a batch is
@@ -37,8 +40,11 @@ type reader struct {
 	pull     jetstream.MessageBatch // Nil before the first and when draining is over.
 	left     int                    // Lines that the pull may still bring.
 	draining bool
-	batch    []delivery
+	held     []delivery // Read, and put back.
 }
+
+// putBack gives lines to the following next, before those that come.
+func (r *reader) putBack(lines []delivery) { r.held = lines }
 
 // drain starts no more pulls. What the one under way brings is still read, then next returns io.EOF.
 func (r *reader) drain() { r.draining = true }
@@ -53,39 +59,52 @@ func (r *reader) abandon() {
 }
 
 // next blocks for the first line, then gathers more until the batch is full, no line comes for the idle time, or the first one has
-// waited long enough. The batch is valid until the following call. It may hold lines even when next errors; it errors when ctx is done
-// or no more can be read.
-func (r *reader) next(ctx context.Context) ([]delivery, error) {
-	clear(r.batch)
-	r.batch = r.batch[:0]
+// waited long enough. more says that a backlog waits behind it. There may be lines even when next errors; it errors when
+// ctx is done or no more can be read.
+func (r *reader) next(ctx context.Context) (batch []delivery, more bool, err error) {
+	batch = append(make([]delivery, 0, r.cfg.BatchLines), r.held...)
+	r.held = nil
+	size := 0
+	for _, d := range batch {
+		size += len(d.line.Body)
+		more = d.behind >= backlog
+	}
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	var deadline time.Time
-	for size := 0; ; {
+	if len(batch) > 0 {
+		deadline = time.Now().Add(r.cfg.Linger)
+		timer.Reset(r.cfg.Idle)
+	}
+	for len(batch) < r.cfg.BatchLines && size < r.cfg.BatchBytes {
 		msg, err := r.receive(ctx, timer.C)
 		if err != nil || msg == nil {
-			return r.batch, err
+			return batch, more, err
 		}
-		if err := r.add(msg); err != nil {
-			return r.batch, err
+		d, err := r.delivery(msg)
+		if err != nil {
+			return batch, more, err
 		}
+		batch = append(batch, d)
 		if r.left == 0 && !r.draining { // The next lines come while these are committed.
 			if err := r.again(); err != nil {
-				return r.batch, err
+				return batch, more, err
 			}
 		}
 		size += len(msg.Data())
-		if len(r.batch) >= r.cfg.BatchLines || size >= r.cfg.BatchBytes {
-			return r.batch, nil
+		if more = d.behind >= backlog; more { // Nobody waits for just these lines: a larger batch is cheaper.
+			timer.Reset(10 * r.cfg.Linger)
+			continue
 		}
 		wait := r.cfg.Idle
-		if now := time.Now(); len(r.batch) == 1 {
+		if now := time.Now(); deadline.IsZero() {
 			deadline = now.Add(r.cfg.Linger)
 		} else if wait = min(wait, deadline.Sub(now)); wait <= 0 {
-			return r.batch, nil
+			return batch, false, nil
 		}
 		timer.Reset(wait)
 	}
+	return batch, more, nil
 }
 
 // receive returns the next line, or nil when the timer fires first. It pulls again as soon as a pull is filled or over.
@@ -126,15 +145,14 @@ func (r *reader) again() error {
 	return nil
 }
 
-func (r *reader) add(msg jetstream.Msg) error {
+func (r *reader) delivery(msg jetstream.Msg) (delivery, error) {
 	meta, err := msg.Metadata()
 	if err != nil {
-		return fmt.Errorf("read metadata of a line: %w", err)
+		return delivery{}, fmt.Errorf("read metadata of a line: %w", err)
 	}
-	r.batch = append(r.batch, delivery{
+	return delivery{
 		line: Line{Source: r.stream, Seq: meta.Sequence.Stream, At: lifecycle.MicrosOf(meta.Timestamp), Subject: msg.Subject(),
 			Headers: msg.Headers(), Body: msg.Data()},
-		msg: msg, consumer: meta.Sequence.Consumer, deliveries: meta.NumDelivered,
-	})
-	return nil
+		msg: msg, consumer: meta.Sequence.Consumer, deliveries: meta.NumDelivered, behind: meta.NumPending,
+	}, nil
 }

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 )
 
@@ -26,6 +27,19 @@ type Batch struct {
 // Empty reports whether the batch has nothing to store.
 func (b Batch) Empty() bool {
 	return len(b.Events)+len(b.Payloads)+len(b.Quarantined)+len(b.Gaps)+len(b.Consumers)+len(b.Watermarks) == 0
+}
+
+// Join adds what another batch has. Where both name a watermark the other's counts.
+func (b *Batch) Join(o Batch) {
+	b.Events = append(b.Events, o.Events...)
+	b.Payloads = append(b.Payloads, o.Payloads...)
+	b.Quarantined = append(b.Quarantined, o.Quarantined...)
+	b.Gaps = append(b.Gaps, o.Gaps...)
+	b.Consumers = append(b.Consumers, o.Consumers...)
+	if b.Watermarks == nil {
+		b.Watermarks = map[string]string{}
+	}
+	maps.Copy(b.Watermarks, o.Watermarks)
 }
 
 // Appended is what a batch did.

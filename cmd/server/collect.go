@@ -42,7 +42,8 @@ func (a *App) collect(cfg Config, js jetstream.JetStream, store lifecycle.Store,
 		return err
 	}
 	shared := collectors.Config{
-		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract(cfg), Gate: gate, Logger: a.log,
+		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract(cfg), Gate: gate,
+		Pace: collectors.NewPace(appender), Logger: a.log,
 	}
 	var all []collector
 	var errs []error
