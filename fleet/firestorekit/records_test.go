@@ -2,6 +2,8 @@ package firestorekit_test
 
 import (
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -138,12 +140,28 @@ func TestACompletionReplacesWhatStatesNone(t *testing.T) {
 	c := firestoretest.Start(t, firestoretest.Config{}).Client(t)
 	r := records(t, c)
 	set(t, c.Doc("task-idempotency/t-1"), fields{"taskId": "t-1", "status": "in_flight"})
-	want := completion("done")
-	if err := r.Complete(t.Context(), want); err != nil {
-		t.Fatal(err)
+	var mu sync.Mutex
+	var first []fleet.Record
+	var all sync.WaitGroup
+	for i := range 10 {
+		own := completion(fmt.Sprint("attempt ", i))
+		all.Go(func() {
+			err := r.Complete(t.Context(), own)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				first = append(first, own)
+			} else if !errors.Is(err, fleet.ErrRecorded) {
+				t.Error(err)
+			}
+		})
 	}
-	if got, err := r.Find(t.Context(), "t-1", ""); err != nil || got == nil || *got != want {
-		t.Errorf("found %+v, %v; want %+v", got, err, want)
+	all.Wait()
+	if len(first) != 1 {
+		t.Fatalf("%d were the first", len(first))
+	}
+	if got, err := r.Find(t.Context(), "t-1", ""); err != nil || got == nil || *got != first[0] {
+		t.Errorf("found %+v, %v; want %+v", got, err, first[0])
 	}
 }
 

@@ -19,10 +19,12 @@ import (
 	"fleetglass/collectors/reports"
 	"fleetglass/fleet"
 	"fleetglass/internal/embednats"
+	"fleetglass/internal/firestoretest"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
 	"fleetglass/lifecycle/sqlite"
 
+	"cloud.google.com/go/firestore"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 )
@@ -39,9 +41,12 @@ type glass struct {
 	js    jetstream.JetStream
 	store *sqlite.Store
 	state *brokerstate.Collector
+	fire  *firestoretest.Server // Nil unless agents keep their records there.
+
+	firestore *firestore.Client // To look into it.
 }
 
-func newGlass(t *testing.T) *glass {
+func newGlass(t *testing.T, k kind) *glass {
 	t.Helper()
 	g := &glass{srv: testkit.Broker(t)}
 	g.js = testkit.JetStream(t, g.srv)
@@ -56,6 +61,9 @@ func newGlass(t *testing.T) *glass {
 	})
 	g.store = store
 	g.collect(t)
+	if k.firestore {
+		g.collectFirestore(t)
+	}
 	return g
 }
 
@@ -173,6 +181,9 @@ func (g *glass) settle(t *testing.T) {
 			if info := c.CachedInfo(); info.NumPending > 0 || info.NumAckPending > 0 {
 				return fmt.Errorf("%s has lines to read", stream)
 			}
+		}
+		if err := g.firestoreRead(t.Context()); err != nil {
+			return err
 		}
 		if at := g.state.Health()[0].LastAt; !at.Equal(seen) {
 			seen, polls = at, polls+1

@@ -25,10 +25,14 @@ func TestAnAttemptThatIsOvertakenAndCompletesAllTheSame(t *testing.T) {
 		{"it overwrites the record", kind{}, true, "completed, execution 1"},
 		{"it is refused", kind{reserves: true, reports: true}, false, "completed"},
 		{"it is refused and says nothing", kind{reserves: true}, false, "completed"},
+		{"it says so, with records in Firestore", kind{reports: true, firestore: true}, false, "completed, execution 1"},
+		{"it overwrites the record in Firestore", kind{firestore: true}, true, "completed, execution 1"},
+		{"it is refused by Firestore", kind{reserves: true, reports: true, firestore: true}, false, "completed"},
+		{"it is refused by Firestore and says nothing", kind{reserves: true, firestore: true}, false, "completed"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			g := newGlass(t)
+			g := newGlass(t, tc.kind)
 			a := g.agent(t, tc.kind, "overtaken")
 			overtaken, ended := make(chan struct{}), make(chan time.Time, 1)
 			slow := brisk

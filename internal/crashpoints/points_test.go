@@ -29,10 +29,10 @@ var points = []struct {
 
 func TestEveryPointAtWhichAnAgentDiesGivesTheRightRow(t *testing.T) {
 	t.Parallel()
-	for _, k := range []kind{{}, {reserves: true}, {reports: true}, {reserves: true, reports: true}} {
+	for _, k := range kinds(kind{}, kind{reserves: true}, kind{reports: true}, kind{reserves: true, reports: true}) {
 		t.Run(k.String(), func(t *testing.T) {
 			t.Parallel()
-			g := newGlass(t)
+			g := newGlass(t, k)
 			agents := map[point]*agent{}
 			var living sync.WaitGroup
 			for _, p := range points {
@@ -53,6 +53,7 @@ func TestEveryPointAtWhichAnAgentDiesGivesTheRightRow(t *testing.T) {
 				if got := g.row(t.Context(), a.name); got != p.row || a.effects.Load() != p.effects {
 					t.Errorf("died %s: %d effects, ledger %q; want %d, %q\n%s", p.at, a.effects.Load(), got, p.effects, p.row, g.story(t.Context(), a.name))
 				}
+				g.wantLogged(t, k, a.name)
 			}
 		})
 	}

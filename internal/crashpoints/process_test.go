@@ -2,7 +2,6 @@ package crashpoints
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -33,9 +32,18 @@ const (
 )
 
 // kind is how agents are made.
-type kind struct{ reserves, reports bool }
+type kind struct {
+	reserves, reports bool
+	firestore         bool // They keep records and reservations there, and not in the broker's bucket.
+}
 
-func (k kind) String() string { return fmt.Sprintf("reserves %t, reports %t", k.reserves, k.reports) }
+func (k kind) String() string {
+	where := "kv"
+	if k.firestore {
+		where = "firestore"
+	}
+	return fmt.Sprintf("%s, reserves %t, reports %t", where, k.reserves, k.reports)
+}
 
 // agent is what the processes of one agent share: the outside world.
 type agent struct {
@@ -58,6 +66,7 @@ var brisk = fleet.Timing{AckWait: 1500 * time.Millisecond, MaxDeliver: 5, Heartb
 type process struct {
 	*agent
 	nc      *nats.Conn
+	memory  *memory
 	dieAt   point
 	stop    context.CancelFunc
 	ended   sync.Once
@@ -84,20 +93,13 @@ func (a *agent) process(dieAt point, timing fleet.Timing) *process {
 	if p.publish, err = fleet.NewPublisher(fleet.PublisherConfig{JetStream: js, Contract: contract}); err != nil {
 		a.t.Fatal(err)
 	}
-	records, err := fleet.NewKVRecords(a.t.Context(), js)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	p.memory = a.g.memory(a.t, a.kind, js, a.name)
 	cfg := fleet.WorkerConfig{
-		JetStream: js, Contract: contract, Agent: a.name, Records: &watchedRecords{records, p}, Timing: timing, NakDelay: 100 * time.Millisecond,
+		JetStream: js, Contract: contract, Agent: a.name, Records: &watchedRecords{p.memory.records, p}, Timing: timing, NakDelay: 100 * time.Millisecond,
 		Handle: p.handle, Answered: p.answered,
 	}
 	if a.kind.reserves {
-		r, err := fleet.NewKVReservations(a.t.Context(), fleet.KVReservationsConfig{JetStream: js})
-		if err != nil {
-			a.t.Fatal(err)
-		}
-		cfg.Reserve = &watchedReservations{r, p}
+		cfg.Reserve = &watchedReservations{p.memory.reservations, p}
 	}
 	if a.kind.reports {
 		if cfg.Reporter, err = fleet.NewReporter(fleet.ReporterConfig{JetStream: js, Contract: contract, Agent: a.name}); err != nil {
@@ -132,6 +134,7 @@ func (p *process) at(here point) {
 			_ = p.nc.Flush() // What it had said before is heard.
 		}
 		p.nc.Close()
+		p.memory.die()
 		if p.stop != nil {
 			p.stop()
 		}
@@ -154,6 +157,7 @@ func (p *process) handle(ctx context.Context, d fleet.Delivery) (string, error) 
 	_ = d.Report(ctx, lifecycle.ReportStepIntent, step)
 	p.effects.Add(1)
 	_ = d.Report(ctx, lifecycle.ReportStepReceipt, step)
+	p.memory.logEffect(ctx, d)
 	p.at(effected)
 	return fmt.Sprintf("attempt %d", d.Attempt), nil
 }
@@ -178,23 +182,10 @@ func (w *watchedRecords) Find(ctx context.Context, taskID, key string) (*fleet.R
 
 func (w *watchedRecords) Complete(ctx context.Context, r fleet.Record) error {
 	if w.p.overwrites {
-		return w.p.overwrite(ctx, r)
+		return w.p.memory.overwrite(ctx, r)
 	}
 	err := w.Records.Complete(ctx, r)
 	w.p.at(recorded)
-	return err
-}
-
-func (p *process) overwrite(ctx context.Context, r fleet.Record) error {
-	kv, err := p.g.js.KeyValue(ctx, fleet.BucketIdempotency)
-	if err != nil {
-		return err
-	}
-	body, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	_, err = kv.Put(ctx, fleet.RecordKey(r.TaskID, r.IdempotencyKey), body)
 	return err
 }
 

@@ -26,10 +26,10 @@ func (a *agent) submitBody(t *testing.T, msgID, body string) {
 
 func TestParallelSubmissionsOfOneKeyHaveOneEffect(t *testing.T) {
 	t.Parallel()
-	for _, k := range []kind{{reserves: true}, {reserves: true, reports: true}} {
+	for _, k := range kinds(kind{reserves: true}, kind{reserves: true, reports: true}) {
 		t.Run(k.String(), func(t *testing.T) {
 			t.Parallel()
-			g := newGlass(t)
+			g := newGlass(t, k)
 			rows := map[*agent]string{}
 			for _, n := range []int{10, 100} {
 				same := g.agent(t, k, fmt.Sprintf("one-id-%d", n))
@@ -105,15 +105,20 @@ func (a *agent) publishTogether(t *testing.T, n int) {
 
 func TestTheSameKeyWithAnotherPayloadIsRefused(t *testing.T) {
 	t.Parallel()
-	g := newGlass(t)
-	a := g.agent(t, kind{reserves: true}, "conflict")
-	a.submit(t, "first")
-	a.process("", brisk).start()
-	a.gone()
-	a.submitBody(t, "second", `{"taskId":"conflict","payload":"another"}`)
-	a.gone()
-	g.settle(t)
-	if got := g.row(t.Context(), a.name); got != "exhausted, conflict 1" || a.effects.Load() != 1 {
-		t.Errorf("%d effects, ledger %q\n%s", a.effects.Load(), got, g.story(t.Context(), a.name))
+	for _, k := range kinds(kind{reserves: true}) {
+		t.Run(k.String(), func(t *testing.T) {
+			t.Parallel()
+			g := newGlass(t, k)
+			a := g.agent(t, k, "conflict")
+			a.submit(t, "first")
+			a.process("", brisk).start()
+			a.gone()
+			a.submitBody(t, "second", `{"taskId":"conflict","payload":"another"}`)
+			a.gone()
+			g.settle(t)
+			if got := g.row(t.Context(), a.name); got != "exhausted, conflict 1" || a.effects.Load() != 1 {
+				t.Errorf("%d effects, ledger %q\n%s", a.effects.Load(), got, g.story(t.Context(), a.name))
+			}
+		})
 	}
 }

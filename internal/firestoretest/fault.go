@@ -67,7 +67,7 @@ func (s *Server) Fail(m Method, code codes.Code, times int) {
 	s.faults.errors[m] = &failure{code, times}
 }
 
-// Lose lets the next calls of a method take effect and end with an error all the same, as when the answer is lost on its way; times below
+// Lose lets the next calls of a method with a single answer, such as Commit, take effect and end with an error all the same, as when the answer is lost on its way; times below
 // zero means all until [Server.Heal].
 func (s *Server) Lose(m Method, code codes.Code, times int) {
 	s.faults.mu.Lock()

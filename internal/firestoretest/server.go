@@ -11,7 +11,9 @@ import (
 	pb "cloud.google.com/go/firestore/apiv1/firestorepb"
 	"google.golang.org/api/option"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 )
 
 // Project is the project of the clients that [Server.Client] makes.
@@ -83,7 +85,7 @@ func (s *Server) Client(t testing.TB) *firestore.Client {
 	return Connect(t, s.addr, Project)
 }
 
-// Connect returns a client of a server or an emulator at an address. It is closed when the test ends.
+// Connect returns a client of a server or an emulator at an address. It is closed when the test ends, unless the test closed it before.
 func Connect(t testing.TB, addr, project string) *firestore.Client {
 	t.Helper()
 	c, err := firestore.NewClient(context.WithoutCancel(t.Context()), project, option.WithEndpoint(addr), option.WithoutAuthentication(),
@@ -92,7 +94,7 @@ func Connect(t testing.TB, addr, project string) *firestore.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
+		if err := c.Close(); err != nil && status.Code(err) != codes.Canceled {
 			t.Errorf("close firestore client: %v", err)
 		}
 	})
