@@ -17,6 +17,6 @@ if [ -z "${FORM:-}" ]; then
 	[ "${EVENTS:-0}" -lt 1000000 ] || FORM=long
 fi
 [ -z "${PROFILES:-}" ] || mkdir -p "$PROFILES"
-go test ./internal/bench -count=1 -timeout 6h -run 'TestRows$' -v \
+go test ./internal/bench -count=1 -timeout 6h -run 'TestRows$' -v -args \
 	-form "$FORM" -events "${EVENTS:-0}" -postgres-events "${POSTGRES_EVENTS:-0}" -rows "${ROWS:-}" -json "$(absolute "${OUT:-bench.json}")" \
 	-compare "$(absolute "${OLD:-}")" -profiles "$(absolute "${PROFILES:-}")" -program "$(absolute "${PROGRAM:-}")"
