@@ -53,7 +53,7 @@ func newIngester(t testing.TB, js jetstream.JetStream, store lifecycle.Store) *i
 	}
 	shared := collectors.Config{
 		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract, Gate: gate,
-		Pace: collectors.NewPace(appender),
+		Pace: collectors.NewPace(appender), Logger: slog.New(slog.DiscardHandler),
 	}
 	in := &ingester{js: js}
 	add := func(l liner, err error) {
@@ -70,6 +70,7 @@ func newIngester(t testing.TB, js jetstream.JetStream, store lifecycle.Store) *i
 	add(idempotency.NewKV(shared))
 	in.reconciler, err = brokerstate.New(brokerstate.Config{
 		JetStream: js, Appender: appender, Reader: store, Incarnations: incarnations, Contract: contract, Stored: decodeStored,
+		Interval: time.Second, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -60,7 +61,7 @@ func Ratio(name, what, unit string, values, baselines []float64, r *Ruler) Resul
 
 // Value is a row that is judged by itself: the median of its runs.
 func Value(name, what, unit string, values []float64, r *Ruler) Result {
-	out := Result{Name: name, What: what, Unit: unit, Value: Median(values), Judged: "value", Runs: len(values), Values: values}
+	out := Result{Name: name, What: what, Unit: unit, Value: Median(values), Judged: "value", Runs: len(values), Values: values, Higher: perSecond(unit)}
 	out.judge(out.Value, r)
 	return out
 }
@@ -68,11 +69,14 @@ func Value(name, what, unit string, values []float64, r *Ruler) Result {
 // Distribution is a row of many samples that is judged by one of its quantiles.
 func Distribution(name, what, unit string, samples []float64, q float64, r *Ruler) Result {
 	shape := []float64{Quantile(samples, 0.5), Quantile(samples, 0.9), Quantile(samples, 0.99), Quantile(samples, 1)}
-	out := Result{Name: name, What: what, Unit: unit, Value: Quantile(samples, q), Judged: "value", Runs: len(samples), Values: shape}
+	out := Result{Name: name, What: what, Unit: unit, Value: Quantile(samples, q), Judged: "value", Runs: len(samples), Values: shape, Higher: perSecond(unit)}
 	out.judge(out.Value, r)
 	out.Note = fmt.Sprintf("p50 %s, p90 %s, p99 %s, highest %s %s", figure(shape[0]), figure(shape[1]), figure(shape[2]), figure(shape[3]), unit)
 	return out
 }
+
+// perSecond tells rates, of which more is better, from times and sizes.
+func perSecond(unit string) bool { return strings.HasSuffix(unit, "/s") }
 
 func (r *Result) judge(figure float64, ruler *Ruler) {
 	if ruler == nil {
