@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -62,7 +63,7 @@ func (r *reader) abandon() {
 // waited long enough. more says that a backlog waits behind it. There may be lines even when next errors; it errors when
 // ctx is done or no more can be read.
 func (r *reader) next(ctx context.Context) (batch []delivery, more bool, err error) {
-	batch = append(make([]delivery, 0, r.cfg.BatchLines), r.held...)
+	batch = slices.Clone(r.held)
 	r.held = nil
 	size := 0
 	for _, d := range batch {
