@@ -18,7 +18,7 @@ type KVReservationsConfig struct {
 	// stands for. The broker raises it to the time that the bucket keeps markers (1 h); a lease is shorter and is in the value. Optional;
 	// default 72 h.
 	Retention time.Duration
-	Now       func() time.Time // Optional; default time.Now. Clocks of workers may differ by less than a lease.
+	Now       func() time.Time // Optional; default time.Now. Clocks of workers may differ by less than two thirds of a lease.
 }
 
 // KVReservations keeps reservations in the bucket of the records, beside them. The revision of the bucket decides who wins, and is the

@@ -246,6 +246,31 @@ func TestAReservationIsForgottenAfterItsRetention(t *testing.T) {
 	}
 }
 
+func TestWhatATaskCosts(t *testing.T) {
+	t.Parallel()
+	server := firestoretest.Start(t, firestoretest.Config{})
+	r, k := records(t, server.Client(t)), reservations(t, server.Client(t))
+	reads := func(do func() error) int {
+		t.Helper()
+		before := server.Reads()
+		if err := do(); err != nil {
+			t.Fatal(err)
+		}
+		return server.Reads() - before
+	}
+	find := reads(func() error { _, err := r.Find(t.Context(), "t-1", ""); return err })
+	var held fleet.Reservation
+	reserve := reads(func() (err error) { held, _, err = k.Reserve(t.Context(), claimOf("first")); return err })
+	renew := reads(func() (err error) { held, err = k.Renew(t.Context(), held); return err })
+	confirm := reads(func() error { _, err := k.Confirm(t.Context(), held, completion("done")); return err })
+	other := completion("done")
+	other.TaskID = "t-2"
+	complete := reads(func() error { return r.Complete(t.Context(), other) })
+	if find != 1 || reserve != 2 || renew != 0 || confirm != 2 || complete != 0 { // As docs/wire-contract.md says.
+		t.Errorf("reads: find %d, reserve %d, renew %d, confirm %d, complete %d", find, reserve, renew, confirm, complete)
+	}
+}
+
 func TestADocumentThatIsNoReservationIsNotTaken(t *testing.T) {
 	t.Parallel()
 	c := firestoretest.Start(t, firestoretest.Config{}).Client(t)

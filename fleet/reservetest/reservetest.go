@@ -51,7 +51,7 @@ func Run(t *testing.T, open Open) {
 		"an effect that fails frees the key for those who wait":   failedEffect,
 		"a submission of another payload is refused":              otherSubmission,
 		"what one client reserved another confirms or releases":   handedOver,
-		"a clock that is off by less than a lease takes nothing":  slightlyAstray,
+		"a clock that is off by half a lease takes nothing":       slightlyAstray,
 		"however wrong a clock, one of two holders can confirm":   farAstray,
 		"of many that confirm, release and reserve one is left":   confusion,
 		"an effect that lost its reservation ends and is refused": lostEffect,
