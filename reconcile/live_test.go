@@ -1,0 +1,117 @@
+package reconcile_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/fleet"
+	"fleetglass/lifecycle"
+)
+
+// TestTheLiveStreamIsCompared plants what only the stream itself knows. The reconciler of the broker's state, which would see the same in
+// time, does not run.
+func TestTheLiveStreamIsCompared(t *testing.T) {
+	t.Parallel()
+	g := newGlass(t, newSQLite(t))
+	g.watchLines()
+	g.publish("cto", "queued")
+	g.publish("cto", "acked by nobody")
+	gone := g.publish("cto", "gone")
+	g.publish("cto", "not known", "Nats-Expected-Stream", fleet.StreamTasks)
+	g.becomes("gone", lifecycle.StatePublished)
+	tasks, err := g.js.Stream(t.Context(), fleet.StreamTasks)
+	g.must(err)
+	g.must(tasks.DeleteMsg(t.Context(), gone))
+	g.must(g.js.Conn().Publish(fmt.Sprintf("$JS.ACK.TASKS.nobody.1.2.1.%d.0", time.Now().UnixNano()), []byte("+ACK")))
+	g.becomes("acked by nobody", lifecycle.StateCompleted)
+	report := reconciled(t, g.config())
+	want := `4 = 1 completed + 2 in flight + 0 in dlq + 0 exhausted + 0 terminated + 0 expired + 1 unexplained
+outcome_unexplained: gone cto
+held_though_settled: acked by nobody cto
+held_unknown: sequence 4
+no records: cto 1`
+	if d := cmp.Diff(want, brief(report)); d != "" {
+		t.Errorf("report (-want +got):\n%s", d)
+	}
+	if s := report.Streams[0]; !s.Compared || s.Held != 3 || s.Known != 3 || s.FromSeq != 1 || s.ToSeq != 4 {
+		t.Errorf("span %+v, want 1 to 4 compared with 3 known and 3 held", s)
+	}
+}
+
+func TestAMessageThatAgedInAWorkersHandsHasExpired(t *testing.T) {
+	t.Parallel()
+	g := newGlass(t, newSQLite(t))
+	g.watch()
+	g.tasks(func(c *jetstream.StreamConfig) { c.MaxAge, c.Duplicates = 2*time.Second, time.Second })
+	cto := g.works("cto", jetstream.ConsumerConfig{AckWait: time.Hour})
+	g.publish("cto", "slow")
+	g.take(cto)
+	g.publish("cto", "deleted by hand")
+	seq, err := g.take(cto).Metadata()
+	g.must(err)
+	tasks, err := g.js.Stream(t.Context(), fleet.StreamTasks)
+	g.must(err)
+	g.must(tasks.DeleteMsg(t.Context(), seq.Sequence.Stream))
+	for _, task := range []string{"deleted by hand", "slow"} {
+		g.becomes(task, lifecycle.StateExhausted)
+	}
+	want := `2 = 0 completed + 0 in flight + 0 in dlq + 0 exhausted + 1 terminated + 1 expired + 0 unexplained
+expired: slow cto`
+	if d := cmp.Diff(want, brief(reconciled(t, g.config()))); d != "" {
+		t.Errorf("report (-want +got):\n%s", d)
+	}
+}
+
+func TestWithoutABrokerTheReportSaysWhatItDidNotCompare(t *testing.T) {
+	t.Parallel()
+	g := newGlass(t, newSQLite(t))
+	g.watch()
+	g.publish("cto", "queued")
+	g.becomes("queued", lifecycle.StatePublished)
+	cfg := g.config()
+	cfg.Stock, cfg.Records = nil, nil
+	report := reconciled(t, cfg)
+	if s := report.Streams[0]; s.Compared || s.Why == "" {
+		t.Errorf("span %+v, want not compared and why", s)
+	}
+	if report.Records.Checked || report.Records.Why == "" || len(report.Notes) == 0 {
+		t.Errorf("records %+v, notes %v; want not checked, why, and a note", report.Records, report.Notes)
+	}
+	if report.Total.InFlight != 1 || !report.Total.Balanced() {
+		t.Errorf("total %+v, want one in flight", report.Total)
+	}
+}
+
+// TestAReportCoversItsPeriodOnly publishes in three spans of time and asks for the middle one, and for all of them one by one.
+func TestAReportCoversItsPeriodOnly(t *testing.T) {
+	t.Parallel()
+	onBothStores(t, func(t *testing.T, s lifecycle.Store) {
+		begin := lifecycle.MicrosOf(time.Now().Add(-6 * time.Hour)).Truncate(time.Second)
+		var events []lifecycle.Event
+		for seq := uint64(1); seq <= 60; seq++ {
+			if seq%10 == 0 { // 10, 20, … are never seen.
+				continue
+			}
+			events = append(events, published(seq, begin.Add(time.Duration(seq)*time.Minute)))
+		}
+		if _, err := s.Append(t.Context(), lifecycle.Batch{Events: events}); err != nil {
+			t.Fatal(err)
+		}
+		var sum, unseen int64
+		for from := 0; from < 70; from += 20 {
+			period := lifecycle.ReconciliationPeriod{From: begin.Add(time.Duration(from) * time.Minute), To: begin.Add(time.Duration(from+20) * time.Minute)}
+			total := reportOn(t, s, period).Total
+			if !total.Balanced() {
+				t.Errorf("from minute %d: %+v does not balance", from, total)
+			}
+			sum, unseen = sum+total.Published, unseen+total.NeverSeen
+		}
+		if sum != 59 || unseen != 5 { // 60 is beyond the last that is known: no stream says that it exists.
+			t.Errorf("all periods together: %d published, %d never seen; want 59 and 5", sum, unseen)
+		}
+	})
+}
