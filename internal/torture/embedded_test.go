@@ -47,6 +47,7 @@ func (r *run) aftermath(g *glass, fleet *process, path, url string, open func(*t
 	a := r.losses(js, c, truth)
 	verdict(r.t, c, truth, a.compare)
 	counts(r.t, c, len(truth))
+	r.balancesHonestly(c, js, truth, a)
 	r.note("still shown in flight", "%v", held(r.t, c))
 	g.stop(r.t)
 	rebuild(r.t, g, open, truth)
