@@ -27,6 +27,7 @@ const connections = 8
 // memory and does nothing else. Both are processes of their own and share the machine with the readers.
 func measurePages(b *bench) {
 	h := b.storedHistory()
+	profilePages(b, h, b.form.serve)
 	memory := remember(b, h)
 	glass := startProgram(b, h.dir)
 	defer glass.kill()
