@@ -1,13 +1,16 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"math"
+	"slices"
 
 	"fleetglass/internal/rowcodec"
 	"fleetglass/lifecycle"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 const (
@@ -20,8 +23,9 @@ CROSS JOIN LATERAL (SELECT seq, version, task, facts FROM messages WHERE stream 
 CROSS JOIN LATERAL (SELECT task_id FROM tasks WHERE id = m.task OFFSET 0) t`
 	countMessages = `SELECT count(*) FROM unnest($2::bigint[], $3::integer[]) AS u (seq, version)
 CROSS JOIN LATERAL (SELECT FROM messages WHERE stream = $1 AND seq = u.seq AND version = u.version OFFSET 0) m`
-	lockTasks = `SELECT id, task_id, facts, events_from, events_to FROM tasks WHERE key = ANY($1) ORDER BY key FOR UPDATE`
-	newTasks  = `SELECT nextval('tasks_id_seq') FROM generate_series(1, $1)`
+	lockTasks = `SELECT t.* FROM unnest($1::bytea[]) AS u (key)
+CROSS JOIN LATERAL (SELECT id, task_id, facts, events_from, events_to FROM tasks WHERE key = u.key OFFSET 0 FOR UPDATE) t`
+	newTasks = `SELECT nextval('tasks_id_seq') FROM generate_series(1, $1)`
 )
 
 // load gives the fold what is stored of the messages and tasks of the events, and locks the tasks. Every event then names its task.
@@ -60,7 +64,7 @@ func (f *folding) queueSelects(queries *pgx.Batch, keys []lifecycle.MessageKey) 
 			read := versions{stream: id}
 			var seq int64
 			var version int32
-			var facts, task []byte
+			var facts, task pgtype.DriverBytes // Not copied.
 			_, err := pgx.ForEachRow(rows, []any{&seq, &version, &facts, &task}, func() error {
 				read.seqs, read.versions = append(read.seqs, seq), append(read.versions, version)
 				key := lifecycle.MessageKey{Stream: stream, Seq: uint64(seq)}
@@ -85,6 +89,7 @@ func (f *folding) lock(ctx context.Context, tasks []string, read *[]versions) er
 	for i, t := range tasks {
 		keys[i] = taskKey(t)
 	}
+	slices.SortFunc(keys, bytes.Compare) // Rows are locked in this order.
 	var queries pgx.Batch
 	queries.Queue(lockTasks, keys).Query(f.loadTasks)
 	for _, r := range *read {
@@ -105,7 +110,7 @@ func (f *folding) lock(ctx context.Context, tasks []string, read *[]versions) er
 
 func (f *folding) loadTasks(rows pgx.Rows) error {
 	row := taskRow{stored: true}
-	var name, facts []byte
+	var name, facts pgtype.DriverBytes // Not copied.
 	_, err := pgx.ForEachRow(rows, []any{&row.id, &name, &facts, &row.from, &row.to}, func() error {
 		locked := row
 		f.tasks[string(name)] = &locked

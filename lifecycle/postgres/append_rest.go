@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	upsertPayload = `INSERT INTO payloads (stream, seq, at, headers, body, size, truncated) VALUES ($1, $2, $3, $4, $5, $6, $7)
+	upsertPayloads = `INSERT INTO payloads (stream, seq, at, headers, body, size, truncated)
+SELECT * FROM unnest($1::integer[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[], $6::bigint[], $7::boolean[])
 ON CONFLICT (stream, seq, at) DO UPDATE SET headers = excluded.headers, body = excluded.body, size = excluded.size,
     truncated = excluded.truncated`
 	insertQuarantined = `INSERT INTO quarantine (id, at, source, source_seq, subject, headers, body, reason)
@@ -43,13 +44,30 @@ func (s *Store) queueRest(writes *pgx.Batch, b lifecycle.Batch) error {
 }
 
 func (s *Store) queuePayloads(writes *pgx.Batch, payloads []lifecycle.Payload) {
-	payloads = slices.Clone(payloads)
-	slices.SortStableFunc(payloads, func(a, b lifecycle.Payload) int { return a.Message.Compare(b.Message) })
-	for _, p := range payloads {
-		stream, _ := s.streams.id(p.Message.Stream)
-		writes.Queue(upsertPayload, stream, int64(p.Message.Seq), int64(p.At), bytesOf(rowcodec.AppendHeaders(nil, p.Headers)), bytesOf(p.Body), p.Size,
-			p.Truncated)
+	if len(payloads) == 0 {
+		return
 	}
+	payloads = slices.Clone(payloads)
+	slices.Reverse(payloads) // Of several of one message and time the last one given stays.
+	slices.SortStableFunc(payloads, comparePayloads)
+	payloads = slices.CompactFunc(payloads, func(a, b lifecycle.Payload) bool { return comparePayloads(a, b) == 0 })
+	var (
+		streams          []int32
+		seqs, ats, sizes []int64
+		headers, bodies  [][]byte
+		truncated        []bool
+		stream           = s.streams.memo()
+	)
+	for _, p := range payloads {
+		streams, seqs, ats = append(streams, stream(p.Message.Stream)), append(seqs, int64(p.Message.Seq)), append(ats, int64(p.At))
+		headers, bodies = append(headers, bytesOf(rowcodec.AppendHeaders(nil, p.Headers))), append(bodies, bytesOf(p.Body))
+		sizes, truncated = append(sizes, p.Size), append(truncated, p.Truncated)
+	}
+	writes.Queue(upsertPayloads, streams, seqs, ats, headers, bodies, sizes, truncated)
+}
+
+func comparePayloads(a, b lifecycle.Payload) int {
+	return cmp.Or(a.Message.Compare(b.Message), cmp.Compare(a.At, b.At))
 }
 
 func queueQuarantined(writes *pgx.Batch, lines []lifecycle.QuarantinedLine) {

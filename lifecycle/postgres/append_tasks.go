@@ -79,6 +79,7 @@ type taskColumns struct {
 	listed, attempted                                []bool
 	states, anomalies                                []string
 	streams                                          []int32
+	all                                              arena
 }
 
 func (f *folding) queueTasks(writes *pgx.Batch, rows []*lifecycle.TaskRow) {
@@ -103,16 +104,8 @@ func (c *taskColumns) add(row *taskRow, stream int32, r *lifecycle.TaskRow) {
 	c.streams, c.seqs = append(c.streams, stream), append(c.seqs, int64(s.Message.Seq))
 	c.last, c.published = append(c.last, int64(s.LastEventAt)), append(c.published, int64(s.PublishedAt))
 	c.duplicates, c.words = append(c.duplicates, int64(s.Duplicates)), append(c.words, wordsOf(*r))
-	c.summaries = append(c.summaries, bytesOf(rowcodec.AppendSummary(nil, s)))
-	c.facts = append(c.facts, bytesOf(rowcodec.AppendTask(nil, &r.Facts)))
-}
-
-// bytesOf never is NULL.
-func bytesOf(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
+	c.summaries = append(c.summaries, c.all.add(func(b []byte) []byte { return rowcodec.AppendSummary(b, s) }))
+	c.facts = append(c.facts, c.all.add(func(b []byte) []byte { return rowcodec.AppendTask(b, &r.Facts) }))
 }
 
 // onlyAttempted reports whether nothing but publish attempts is known of a task.
