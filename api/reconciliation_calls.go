@@ -52,7 +52,7 @@ func (a *API) describeReconciliations() {
 	register(a, call{
 		id: "create-reconciliation", method: http.MethodPost, path: Base + "/reconciliations", tag: "reconciliations", summary: "Reconcile now",
 		status: http.StatusAccepted, detail: createReconciliationDetail, example: exampleQueued(), body: reconcileBody(a.huma.OpenAPI().Components.Schemas),
-		failures: []httperr.Code{httperr.InvalidBody, httperr.Forbidden, httperr.BodyTooLarge, httperr.IdempotencyKeyReused},
+		failures: []httperr.Code{httperr.InvalidBody, httperr.Forbidden, httperr.BodyTooLarge, httperr.IdempotencyKeyReused, httperr.RateLimited},
 	}, a.createReconciliation)
 	register(a, call{
 		id: "get-reconciliation", path: Base + "/reconciliations/{id}", tag: "reconciliations", summary: "The report of a reconciliation",
@@ -100,12 +100,17 @@ func (a *API) createReconciliation(ctx context.Context, in *ReconcileInput) (*re
 		return nil, httperr.New(httperr.IdempotencyKeyReused, err).WithField("/header/Idempotency-Key", "was used with another period")
 	case errors.Is(err, reconcile.ErrPeriod):
 		return nil, httperr.New(httperr.InvalidBody, err).WithDetail("The period is empty or lies in the future.").WithField("/body", "from must be before to, and not in the future")
+	case errors.Is(err, reconcile.ErrBusy):
+		return nil, httperr.New(httperr.RateLimited, err).WithDetail("Too many reconciliations wait to be made.").WithHeader("Retry-After", retryBusy)
 	case err != nil:
 		return nil, err
 	}
 	body := reconciliationOf(made)
 	return &reconcileReply{Status: http.StatusAccepted, Location: body.Links.Self, CacheControl: "no-store", Body: body}, nil
 }
+
+// retryBusy is how long to wait when too many wait, in seconds.
+const retryBusy = "60"
 
 // maxIdempotencyKey bounds a key, in bytes.
 const maxIdempotencyKey = 200

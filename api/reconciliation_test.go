@@ -28,6 +28,9 @@ func (s *shelf) Create(_ context.Context, r reconcile.Request) (lifecycle.Reconc
 	if r.Period.From.Known() && r.Period.To.Known() && r.Period.From >= r.Period.To {
 		return lifecycle.Reconciliation{}, false, fmt.Errorf("period: %w", reconcile.ErrPeriod)
 	}
+	if r.Key == "busy" {
+		return lifecycle.Reconciliation{}, false, fmt.Errorf("queue: %w", reconcile.ErrBusy)
+	}
 	if i, known := s.keys[r.Key]; known && r.Key != "" {
 		if s.made[i].Asked != r.Period {
 			return lifecycle.Reconciliation{}, false, fmt.Errorf("key: %w", reconcile.ErrKeyReused)
@@ -162,6 +165,10 @@ func TestWhatCannotBeReconciledIsRefused(t *testing.T) {
 	}
 	f.refused(f.do("POST", reconciliationsPath, "", "Idempotency-Key", "a", "X-Idempotency-Key", "b"), http.StatusBadRequest, "invalid_parameter")
 	f.refused(f.do("POST", reconciliationsPath, "", "Idempotency-Key", strings.Repeat("k", 201)), http.StatusBadRequest, "invalid_parameter")
+	busy := f.do("POST", reconciliationsPath, "", "Idempotency-Key", "busy")
+	if f.refused(busy, http.StatusTooManyRequests, "rate_limited"); busy.header.Get("Retry-After") != "60" {
+		t.Errorf("headers %v", busy.header)
+	}
 	f.refused(f.do("POST", reconciliationsPath+"?dry_run=1", ""), http.StatusBadRequest, "unknown_parameter")
 	f.refused(f.do("GET", reconciliationsPath+"/nowhere", ""), http.StatusNotFound, "not_found")
 	f.refused(f.do("GET", reconciliationsPath+"/"+exampleMade().ID+"?format=pdf", ""), http.StatusBadRequest, "invalid_parameter")

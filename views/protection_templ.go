@@ -286,7 +286,7 @@ func (p Protection) priceNote() string {
 // dollars writes an amount that may be far below a cent.
 func dollars(usd float64) string {
 	if usd < 0.01 {
-		return "under 1 ¢"
+		return "< 1 ¢"
 	}
 	return fmt.Sprintf("$%.2f", usd)
 }

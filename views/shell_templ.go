@@ -1090,6 +1090,8 @@ var keyMap = []keyHelp{
 	{[]string{"g", "i"}, "Go to In flight"},
 	{[]string{"g", "a"}, "Go to Agents"},
 	{[]string{"g", "d"}, "Go to DLQ"},
+	{[]string{"g", "u"}, "Go to Duplicates"},
+	{[]string{"g", "r"}, "Go to Reconciliation"},
 	{[]string{"g", "o"}, "Go to Overview"},
 	{[]string{"j"}, "Next row"},
 	{[]string{"k"}, "Previous row"},

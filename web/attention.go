@@ -11,7 +11,7 @@ import (
 func attentionItems(b *board, dead []lifecycle.TaskSummary) []views.AttentionItem {
 	var out []views.AttentionItem
 	for _, l := range b.Leases {
-		if l.Stale == "" || len(out) >= attentionRows-3 {
+		if l.Stale == "" || len(out) >= attentionRows-4 {
 			continue
 		}
 		out = append(out, staleItem(l, b.Now))
@@ -19,6 +19,9 @@ func attentionItems(b *board, dead []lifecycle.TaskSummary) []views.AttentionIte
 	if n := b.count(lifecycle.StateExhausted); n > 0 {
 		out = append(out, views.AttentionItem{Tone: "bad", Icon: "exhausted", Href: "/tasks?state=exhausted",
 			What: counted(n, "message is", "messages are") + " exhausted and not in the DLQ", Why: "Nobody will touch them until somebody decides.", When: oldestWords(dead, lifecycle.StateExhausted, b.Now)})
+	}
+	if item, wrong := discrepancyItem(b); wrong {
+		out = append(out, item)
 	}
 	if n := b.count(lifecycle.StateDeadLettered); n > 0 {
 		out = append(out, views.AttentionItem{Tone: "warn", Icon: "dlq", Href: "/dlq", What: counted(n, "entry waits", "entries wait") + " in the DLQ",
@@ -35,6 +38,32 @@ func attentionItems(b *board, dead []lifecycle.TaskSummary) []views.AttentionIte
 		}
 	}
 	return out[:min(len(out), attentionRows)]
+}
+
+// discrepancyItem is what the newest reconciliation found.
+func discrepancyItem(b *board) (item views.AttentionItem, wrong bool) {
+	if b.Reconciled == nil || b.Reconciled.Report.Discrepancies() == 0 {
+		return item, false
+	}
+	r := b.Reconciled.Report
+	v := views.VerdictOf(r)
+	return views.AttentionItem{
+		Tone: v.Tone, Icon: "reconciliation", Href: "/reconciliation", What: counted(r.Discrepancies(), "discrepancy", "discrepancies") + " between published and completed work",
+		Why: v.Say + " " + v.Why, When: "as of " + views.Age(max(0, b.Now.Sub(r.AsOf))) + " ago",
+	}, true
+}
+
+// balanceWords says how the newest reconciliation came out.
+func balanceWords(b *board) string {
+	if b.Reconciled == nil {
+		return ""
+	}
+	r := b.Reconciled.Report
+	word := "balanced"
+	if n := r.Discrepancies(); n > 0 {
+		word = counted(n, "discrepancy", "discrepancies")
+	}
+	return " Reconciliation: " + word + ", as of " + views.Age(max(0, b.Now.Sub(r.AsOf))) + " ago."
 }
 
 func staleItem(l lifecycle.Lease, now lifecycle.Micros) views.AttentionItem {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 )
 
 // board is the state of the fleet that every page shows a part of. It is read-only once assembled.
@@ -21,6 +22,8 @@ type board struct {
 	Leases    []lifecycle.Lease // Worst stale kind first, then by deadline.
 	Partial   bool              // There are more open messages than were looked at.
 	Gaps      []lifecycle.Gap   // Of the last day, latest first.
+
+	Reconciled *lifecycle.Reconciliation // The newest that is done, without rows; nil where there is none or it could not be read.
 }
 
 // Bounds of what one board looks at.
@@ -35,8 +38,9 @@ const (
 
 // boardCache shares a board between requests that come close together, so that many readers ask the store once.
 type boardCache struct {
-	store lifecycle.Reader
-	now   func() time.Time
+	store     lifecycle.Reader
+	now       func() time.Time
+	reconcile reconcile.Service // Nil: nobody reconciles.
 
 	mu        sync.Mutex
 	last      *board
@@ -44,8 +48,8 @@ type boardCache struct {
 	typicalAt lifecycle.Micros
 }
 
-func newBoardCache(store lifecycle.Reader, now func() time.Time) *boardCache {
-	return &boardCache{store: store, now: now}
+func newBoardCache(store lifecycle.Reader, now func() time.Time, service reconcile.Service) *boardCache {
+	return &boardCache{store: store, now: now, reconcile: service}
 }
 
 // get returns a board that is at most boardAge old.
@@ -78,6 +82,11 @@ func (bc *boardCache) assemble(ctx context.Context, now lifecycle.Micros) (*boar
 	}
 	if b.Gaps, err = bc.store.Gaps(ctx, now.Add(-24*time.Hour), now.Add(time.Hour), boardGapsMax); err != nil {
 		return nil, err
+	}
+	if bc.reconcile != nil {
+		if made, err := bc.reconcile.Latest(ctx); err == nil && made.Report != nil {
+			b.Reconciled = &made
+		}
 	}
 	if b.Typical, err = bc.typicalDurations(ctx, now); err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func (w *Web) overview(c *gin.Context) error {
 	window := windowOf(c.Query("range"))
 	p.Stats = overviewStats(b, day)
 	p.Attention = attentionItems(b, dead.Tasks)
-	p.Checked = fmt.Sprintf("%s and %s checked just now; %s", counted(int64(len(b.Leases)), "lease", "leases"), counted(b.total(), "task", "tasks"), captureWords(w.health()))
+	p.Checked = fmt.Sprintf("%s and %s checked just now; %s", counted(int64(len(b.Leases)), "lease", "leases"), counted(b.total(), "task", "tasks"), captureWords(w.health())) + balanceWords(b)
 	p.RangeName = window.name + ", " + zoneWord(r)
 	p.Ranges = window.tabs(func(name string) string { return address("/", url.Values{"range": {name}}) })
 	if p.Chart, err = w.throughput(ctx, window, b.Now, r, ""); err != nil {

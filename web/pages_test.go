@@ -260,7 +260,7 @@ func TestTimesOfFormsAreInTheReadersZone(t *testing.T) {
 
 func TestPagesCarryNoInlineScriptOrStyle(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, webtest.Rich(noon).Batch)
+	s := newSite(t, webtest.Rich(noon).Batch, reported)
 	for _, path := range everyPage {
 		answer := s.fetch(t, path, nil)
 		doc, err := goquery.NewDocumentFromReader(answer.Body)

@@ -44,12 +44,18 @@ func navigation(b *board) []views.NavItem {
 	if stale > 0 {
 		flight.Loud, flight.Said = true, fmt.Sprintf("%d in flight, %d stale", held, stale)
 	}
+	balance := views.NavItem{Section: "reconciliation", Href: "/reconciliation", Icon: "reconciliation", Label: "Reconciliation"}
+	if made := b.Reconciled; made != nil {
+		n := made.Report.Discrepancies()
+		balance.Count, balance.Said, balance.Loud = short(n), counted(n, "discrepancy", "discrepancies"), n > 0
+	}
 	return []views.NavItem{
 		{Section: "overview", Href: "/", Icon: "overview", Label: "Overview"},
 		{Section: "tasks", Href: "/tasks", Icon: "tasks", Label: "Tasks"},
 		flight,
 		{Section: "dlq", Href: "/dlq", Icon: "dlq", Label: "DLQ", Count: short(dead), Said: views.Count(dead) + " dead"},
 		{Section: "duplicates", Href: "/duplicates", Icon: "duplicates", Label: "Duplicates"},
+		balance,
 		{Section: "agents", Href: "/agents", Icon: "agents", Label: "Agents", Count: fmt.Sprint(len(b.Facets.Agents)), Said: fmt.Sprintf("%d agents", len(b.Facets.Agents)), Rule: true},
 		{Section: "capture", Href: "/capture", Icon: "settings", Label: "Capture"},
 	}

@@ -15,21 +15,23 @@ import (
 	"fleetglass/internal/health"
 	"fleetglass/internal/live"
 	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 	"fleetglass/static"
 )
 
 // Config is what the pages need.
 type Config struct {
-	Store       lifecycle.Reader // Required.
-	Hub         *live.Hub        // Optional; without it pages do not update by themselves.
-	Health      health.Reporter  // Optional; without it the freshness pill says that nothing is known.
-	API         http.Handler     // Optional; answers /api/v1 for the JSON tab of a task. Without it the tab only links.
-	Now         func() time.Time // Optional; default time.Now.
-	Log         *slog.Logger     // Optional; default discards.
-	Environment string           // Optional; a badge such as "production".
-	ReadOnly    bool             // Optional; says in a banner that actions are off.
-	Server      string           // Optional; the NATS URL that agents connect to, for the command of the empty page.
-	Prefix      string           // Optional; default fleet.DefaultPrefix. The first token of task subjects, for the same.
+	Store       lifecycle.Reader  // Required.
+	Hub         *live.Hub         // Optional; without it pages do not update by themselves.
+	Health      health.Reporter   // Optional; without it the freshness pill says that nothing is known.
+	API         http.Handler      // Optional; answers /api/v1 for the JSON tab of a task. Without it the tab only links.
+	Now         func() time.Time  // Optional; default time.Now.
+	Log         *slog.Logger      // Optional; default discards.
+	Reconcile   reconcile.Service // Optional; without it the page of reconciliations says so.
+	Environment string            // Optional; a badge such as "production".
+	ReadOnly    bool              // Optional; says in a banner that actions are off.
+	Server      string            // Optional; the NATS URL that agents connect to, for the command of the empty page.
+	Prefix      string            // Optional; default fleet.DefaultPrefix. The first token of task subjects, for the same.
 
 	DuplicateCost *lifecycle.DuplicateCost                           // Optional; default [lifecycle.DefaultDuplicateCost].
 	Records       lifecycle.RecordStore                              // Optional; where agents keep idempotency records, default unknown.
@@ -70,7 +72,7 @@ func New(cfg Config) (*Web, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare assets: %w", err)
 	}
-	return &Web{cfg: cfg, assets: assets, board: newBoardCache(cfg.Store, cfg.Now)}, nil
+	return &Web{cfg: cfg, assets: assets, board: newBoardCache(cfg.Store, cfg.Now, cfg.Reconcile)}, nil
 }
 
 // Register adds the pages, their assets and the stream of changes to r.
@@ -88,6 +90,8 @@ func (w *Web) Register(r gin.IRouter) {
 	w.page(r, "/agents/*agent", w.agent)
 	w.page(r, "/dlq", w.deadLetters)
 	w.page(r, "/duplicates", w.duplicates)
+	w.page(r, "/reconciliation", w.reconciliation)
+	w.action(r, "/reconciliation", w.reconcileNow)
 	w.page(r, "/capture", w.capture)
 	w.page(r, "/preferences", w.preferences)
 	if w.cfg.Hub != nil {
@@ -128,6 +132,16 @@ func (w *Web) page(r gin.IRouter, path string, h func(*gin.Context) error) {
 	}
 	r.GET(path, serve)
 	r.HEAD(path, serve)
+}
+
+// action is what a form sends. The guard around the router lets only our own pages send forms.
+func (w *Web) action(r gin.IRouter, path string, h func(*gin.Context) error) {
+	r.POST(path, func(c *gin.Context) {
+		protect(c)
+		if err := h(c); err != nil {
+			w.fail(c, err)
+		}
+	})
 }
 
 func (w *Web) now() lifecycle.Micros { return lifecycle.MicrosOf(w.cfg.Now()) }

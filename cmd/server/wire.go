@@ -102,7 +102,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	pages, err := web.New(web.Config{
 		Store: store, Hub: hub, Health: a.health, API: engine, Now: now, Log: a.log, Environment: cfg.Environment, ReadOnly: cfg.ReadOnly,
 		Server: a.agents, Prefix: cfg.Prefix, DuplicateCost: cfg.duplicateCost(), Retention: a.records,
-		Records: cfg.recordStore(), RecordPrices: cfg.recordPrices(),
+		Records: cfg.recordStore(), RecordPrices: cfg.recordPrices(), Reconcile: a.reports,
 	})
 	if err != nil {
 		return err

@@ -187,5 +187,5 @@ export function live() {
   showPause();
   listen(url);
   addEventListener("pageshow", (e) => { if (e.persisted) location.reload(); });
-  setInterval(() => { if (document.querySelector(".lease, [data-deadline]")) schedule(); }, pulse);
+  setInterval(() => { if (document.querySelector(".lease, [data-deadline], [data-running]")) schedule(); }, pulse);
 }

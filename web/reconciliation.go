@@ -1,0 +1,231 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/url"
+
+	"github.com/gin-gonic/gin"
+
+	"fleetglass/internal/auth"
+	"fleetglass/internal/health"
+	"fleetglass/lifecycle"
+	"fleetglass/views"
+)
+
+// Bounds of the page of reconciliations.
+const (
+	earlierRows     = 10
+	discrepancyRows = 15 // Of each kind; the downloads have the others.
+)
+
+// reconciliation is one report, the newest unless the address names another, and the list of the others.
+func (w *Web) reconciliation(c *gin.Context) error {
+	ctx := c.Request.Context()
+	b, err := w.board.get(ctx)
+	if err != nil {
+		return err
+	}
+	f := frame{title: "Reconciliation", section: "reconciliation", search: true, board: b}
+	p := views.ReconciliationPage{Links: links(c, "/reconciliation", "/api/v1/reconciliations", nil)}
+	if w.cfg.Reconcile == nil {
+		p.Blank = views.Blank{Kind: "down", Say: "This server does not reconcile."}
+		return w.render(c, f, views.Reconciliation(p))
+	}
+	if w.mayReconcile(ctx) {
+		p.Form = &views.ReconcileForm{Key: newFormKey(), Zone: zoneWord(readerOf(c))}
+	}
+	rows, err := w.cfg.Reconcile.List(ctx, c.Query("before"), earlierRows+1)
+	if err != nil {
+		return err
+	}
+	shown, err := w.shownReconciliation(ctx, c.Query("id"))
+	if err != nil {
+		return err
+	}
+	w.fillEarlier(&p, rows, c.Query("before"), shown.ID)
+	if err := w.fillPending(ctx, &p, shown); err != nil {
+		return err
+	}
+	w.fillReport(c, &p, shown, b)
+	return w.render(c, f, views.Reconciliation(p))
+}
+
+// shownReconciliation is the one that the address names, else the newest that is done, else none. One that is named and not done is
+// shown by its state.
+func (w *Web) shownReconciliation(ctx context.Context, id string) (lifecycle.Reconciliation, error) {
+	if id == "" {
+		newest, err := w.cfg.Reconcile.Latest(ctx)
+		if errors.Is(err, lifecycle.ErrNotFound) {
+			return lifecycle.Reconciliation{}, nil
+		}
+		if err != nil {
+			return lifecycle.Reconciliation{}, err
+		}
+		id = newest.ID
+	}
+	return w.cfg.Reconcile.Get(ctx, id)
+}
+
+func reconciliationAddress(id string) string {
+	return address("/reconciliation", url.Values{"id": {id}})
+}
+
+// fillEarlier adds the list of all. There is one row more than is shown where there are older ones.
+func (w *Web) fillEarlier(p *views.ReconciliationPage, rows []lifecycle.Reconciliation, before, shown string) {
+	if len(rows) > earlierRows {
+		rows = rows[:earlierRows]
+		p.Older = address("/reconciliation", url.Values{"before": {rows[earlierRows-1].ID}})
+	}
+	if before != "" {
+		p.Newer = "/reconciliation"
+	}
+	for _, r := range rows {
+		p.Earlier = append(p.Earlier, views.EarlierReconciliation{Reconciliation: r, Href: reconciliationAddress(r.ID), Current: r.ID == shown})
+	}
+}
+
+// fillPending adds what is being made, what failed last, and whether the report is not the newest.
+func (w *Web) fillPending(ctx context.Context, p *views.ReconciliationPage, shown lifecycle.Reconciliation) error {
+	newest, err := w.cfg.Reconcile.List(ctx, "", earlierRows)
+	if err != nil {
+		return err
+	}
+	ended := false
+	for _, r := range newest {
+		switch {
+		case !r.Status.Ended():
+			if r, err = w.cfg.Reconcile.Get(ctx, r.ID); err != nil { // Its progress is fresh.
+				return err
+			}
+			p.Pending = append(p.Pending, views.PendingReconciliation{Reconciliation: r, Href: reconciliationAddress(r.ID)})
+		case !ended && r.Status == lifecycle.ReconciliationFailed && r.ID > shown.ID:
+			p.Failed = &r
+		case !ended && r.Status == lifecycle.ReconciliationDone && shown.Report != nil && r.ID != shown.ID:
+			p.Newest = "/reconciliation"
+		}
+		ended = ended || r.Status.Ended()
+	}
+	return nil
+}
+
+// fillReport adds the report, or says why there is none.
+func (w *Web) fillReport(c *gin.Context, p *views.ReconciliationPage, r lifecycle.Reconciliation, b *board) {
+	if r.ID != "" {
+		self := "/api/v1/reconciliations/" + url.PathEscape(r.ID)
+		p.Links = links(c, reconciliationAddress(r.ID), self, nil)
+	}
+	if r.Report == nil {
+		p.Blank = w.blankReconciliation(r, b)
+		return
+	}
+	p.CSV, p.JSON = p.Links.JSON+"?format=csv", p.Links.JSON+"?format=json"
+	p.Report, p.Made, p.Terms = r.Report, r, balanceTerms(r.Report)
+	for _, l := range r.Report.Lines {
+		row := views.BalanceRow{Stream: l.Stream.String(), Agent: l.Agent, Balance: l.Balance}
+		if l.Agent != "" {
+			row.Href = agentAddress(l.Agent)
+		}
+		p.Lines = append(p.Lines, row)
+	}
+	for _, l := range r.Report.Lists {
+		if l.Total == 0 {
+			p.Clean = append(p.Clean, l.Kind.Title())
+			continue
+		}
+		p.Lists = append(p.Lists, discrepancyPanel(l))
+	}
+}
+
+func discrepancyPanel(l lifecycle.DiscrepancyList) views.DiscrepancyPanel {
+	out := views.DiscrepancyPanel{DiscrepancyList: l, Rest: l.Total}
+	for _, d := range l.Rows[:min(len(l.Rows), discrepancyRows)] {
+		row := views.DiscrepancyRow{Discrepancy: d}
+		if d.TaskID != "" {
+			row.Href = taskAddress(d.TaskID)
+		}
+		out.Rows = append(out.Rows, row)
+		out.Rest -= d.N()
+	}
+	return out
+}
+
+// balanceTerms are the terms of the equation, each with the place that says more where there is one.
+func balanceTerms(r *lifecycle.ReconciliationReport) []views.BalanceTerm {
+	b := r.Total
+	list := func(kinds ...lifecycle.DiscrepancyKind) string {
+		for _, k := range kinds {
+			if r.List(k).Total > 0 {
+				return "#" + string(k)
+			}
+		}
+		return ""
+	}
+	bad := func(tone string, n int64) string {
+		if n == 0 {
+			return ""
+		}
+		return tone
+	}
+	return []views.BalanceTerm{
+		{Label: "Published", Icon: "published", N: b.Published, Why: "Stored by the stream, counted by sequence numbers"},
+		{Sign: "=", Label: "Completed", Icon: "completed", N: b.Completed, Why: "Acknowledged, or gone after completion was recorded"},
+		{Sign: "+", Label: "In flight", Icon: "inflight", N: b.InFlight, Href: "/in-flight", Why: "Queued, in a worker's hands, or due again"},
+		{Sign: "+", Label: "In DLQ", Icon: "dlq", N: b.InDLQ, Href: "/dlq", Why: "A dead-letter entry exists"},
+		{Sign: "+", Label: "Terminated", Icon: "dead", N: b.Terminated, Why: "Ended by a worker or an operator, without a dead-letter entry"},
+		{Sign: "+", Label: "Expired", Icon: "clock", Tone: bad("warn", b.Expired), N: b.Expired, Href: list(lifecycle.ExpiredInStream), Why: "Left the stream by its max_age"},
+		{Sign: "+", Label: "Exhausted", Icon: "exhausted", Tone: bad("bad", b.Exhausted), N: b.Exhausted, Href: list(lifecycle.ExhaustedOutsideDLQ), Why: "Attempts used up, without a dead-letter entry"},
+		{
+			Sign: "+", Label: "Unexplained", Icon: unexplainedIcon(b.Unexplained), Tone: unexplainedTone(b.Unexplained), N: b.Unexplained,
+			Href: list(lifecycle.OutcomeUnexplained, lifecycle.NeverSeen), Why: "What became of them is not known",
+		},
+	}
+}
+
+func unexplainedTone(n int64) string {
+	if n == 0 {
+		return "ok"
+	}
+	return "bad"
+}
+
+func unexplainedIcon(n int64) string {
+	if n == 0 {
+		return "check"
+	}
+	return "unknown"
+}
+
+// blankReconciliation says why there is no report.
+func (w *Web) blankReconciliation(r lifecycle.Reconciliation, b *board) views.Blank {
+	back := []views.Chip{{Href: "/reconciliation", Label: "The newest report"}}
+	switch {
+	case r.Status == lifecycle.ReconciliationFailed:
+		return views.Blank{Kind: "error", Say: "This reconciliation failed, so it has no report.", Why: views.Cut(r.Failure, 300), Links: back}
+	case r.ID != "":
+		return views.Blank{Kind: "new", Say: "This reconciliation is not done yet.", Why: "Its report appears here once it is.", Links: back}
+	}
+	if down := storeDown(w.health()); down != "" {
+		return views.Blank{Kind: "down", Say: "No report can be made: " + down + "."}
+	}
+	out := views.Blank{Kind: "new", Say: "No reconciliation has been made yet.", Why: "One is made after each start and every week, and when somebody asks."}
+	if b.total() == 0 {
+		out.Why += " Nothing has crossed the task stream yet."
+	}
+	return out
+}
+
+func storeDown(parts []health.Part) string {
+	for _, p := range parts {
+		if p.State == health.Down && p.Kind != "collector" {
+			return p.Name + " is down"
+		}
+	}
+	return ""
+}
+
+// mayReconcile reports whether the reader may ask for a reconciliation.
+func (w *Web) mayReconcile(ctx context.Context) bool {
+	who, known := auth.From(ctx)
+	return !w.cfg.ReadOnly && (!known || who.Can(auth.Admin))
+}
