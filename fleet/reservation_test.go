@@ -3,13 +3,16 @@ package fleet_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"fleetglass/fleet"
 	"fleetglass/fleet/reservetest"
+	"fleetglass/internal/embednats"
 	"fleetglass/internal/testkit"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -30,9 +33,30 @@ func TestReservationsInKVKeepTheirPromises(t *testing.T) {
 		}
 		return reservetest.Store{
 			Reservations: client(now), Rivals: []fleet.Reservations{client(now), client(now), client(now)}, Records: records,
-			Astray: func(d time.Duration) fleet.Reservations { return client(func() time.Time { return now().Add(d) }) },
+			Astray:  func(d time.Duration) fleet.Reservations { return client(func() time.Time { return now().Add(d) }) },
+			Distant: func() (fleet.Reservations, *reservetest.Wire) { return distant(t, srv, now) },
 		}
 	})
+}
+
+// distant connects through a wire.
+func distant(t testing.TB, srv *embednats.Server, now func() time.Time) (fleet.Reservations, *reservetest.Wire) {
+	t.Helper()
+	wire := reservetest.NewWire(t, strings.TrimPrefix(srv.URL(), "nats://"))
+	nc, err := nats.Connect("nats://"+wire.Addr(), nats.ReconnectWait(10*time.Millisecond), nats.MaxReconnects(-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(200*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := fleet.NewKVReservations(t.Context(), fleet.KVReservationsConfig{JetStream: js, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, wire
 }
 
 // reservations opens those of a bench.

@@ -41,6 +41,15 @@ func TestReservationsInFirestoreKeepTheirPromises(t *testing.T) {
 		return reservetest.Store{
 			Reservations: client(), Rivals: []fleet.Reservations{client(), client(), client()}, Records: records(t, server.Client(t)),
 			Astray: func(time.Duration) fleet.Reservations { return client() },
+			Distant: func() (fleet.Reservations, *reservetest.Wire) {
+				wire := reservetest.NewWire(t, server.Addr())
+				far := firestoretest.Connect(t, wire.Addr(), firestoretest.Project)
+				r, err := firestorekit.NewReservations(firestorekit.Config{Client: far, Timeout: 200 * time.Millisecond})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return r, wire
+			},
 		}
 	})
 }

@@ -20,6 +20,8 @@ type Store struct {
 	Records      fleet.Records        // Where completions are found.
 	// Astray is the same store through a client of an agent whose own clock is ahead by d, or behind where d is negative.
 	Astray func(d time.Duration) fleet.Reservations
+	// Distant is the same store through a client that is connected by a wire, and that waits 200 ms at most for an answer.
+	Distant func() (fleet.Reservations, *Wire)
 }
 
 // client is that of the i-th of many.
@@ -53,6 +55,8 @@ func Run(t *testing.T, open Open) {
 		"what one client reserved another confirms or releases":   handedOver,
 		"a clock that is off by half a lease takes nothing":       slightlyAstray,
 		"however wrong a clock, one of two holders can confirm":   farAstray,
+		"who does not hear that it reserved does not hold":        unheardReservations,
+		"a confirmation whose answer is lost is found out":        unheardConfirmations,
 		"of many that confirm, release and reserve one is left":   confusion,
 		"an effect that lost its reservation ends and is refused": lostEffect,
 	} {
