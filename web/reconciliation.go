@@ -161,25 +161,28 @@ func balanceTerms(r *lifecycle.ReconciliationReport) []views.BalanceTerm {
 		}
 		return ""
 	}
-	bad := func(tone string, n int64) string {
-		if n == 0 {
-			return ""
-		}
-		return tone
-	}
+	expired, exhausted := list(lifecycle.ExpiredInStream), list(lifecycle.ExhaustedOutsideDLQ)
 	return []views.BalanceTerm{
 		{Label: "Published", Icon: "published", N: b.Published, Why: "Stored by the stream, counted by sequence numbers"},
 		{Sign: "=", Label: "Completed", Icon: "completed", N: b.Completed, Why: "Acknowledged, or gone after completion was recorded"},
 		{Sign: "+", Label: "In flight", Icon: "inflight", N: b.InFlight, Href: "/in-flight", Why: "Queued, in a worker's hands, or due again"},
 		{Sign: "+", Label: "In DLQ", Icon: "dlq", N: b.InDLQ, Href: "/dlq", Why: "A dead-letter entry exists"},
 		{Sign: "+", Label: "Terminated", Icon: "dead", N: b.Terminated, Why: "Ended by a worker or an operator, without a dead-letter entry"},
-		{Sign: "+", Label: "Expired", Icon: "clock", Tone: bad("warn", b.Expired), N: b.Expired, Href: list(lifecycle.ExpiredInStream), Why: "Left the stream by its max_age"},
-		{Sign: "+", Label: "Exhausted", Icon: "exhausted", Tone: bad("bad", b.Exhausted), N: b.Exhausted, Href: list(lifecycle.ExhaustedOutsideDLQ), Why: "Attempts used up, without a dead-letter entry"},
+		{Sign: "+", Label: "Expired", Icon: "clock", Tone: toneOf(expired, "warn"), N: b.Expired, Href: expired, Why: "Left the stream by its max_age"},
+		{Sign: "+", Label: "Exhausted", Icon: "exhausted", Tone: toneOf(exhausted, "bad"), N: b.Exhausted, Href: exhausted, Why: "Attempts used up, without a dead-letter entry"},
 		{
 			Sign: "+", Label: "Unexplained", Icon: unexplainedIcon(b.Unexplained), Tone: unexplainedTone(b.Unexplained), N: b.Unexplained,
 			Href: list(lifecycle.OutcomeUnexplained, lifecycle.NeverSeen), Why: "What became of them is not known",
 		},
 	}
+}
+
+// toneOf colours a term of which something is listed as wrong. What happened just now is not: it may still be on its way.
+func toneOf(list, tone string) string {
+	if list == "" {
+		return ""
+	}
+	return tone
 }
 
 func unexplainedTone(n int64) string {

@@ -57,6 +57,10 @@ func TestForeignHostsAndOriginsAreRefused(t *testing.T) {
 	if got := r.request(http.MethodPost, "/api/v1/reports", foreign, strings.NewReader("{}")); got.StatusCode != http.StatusForbidden {
 		t.Errorf("a foreign origin: %s", got.Status)
 	}
+	form := http.Header{"Origin": {"https://evil.example"}, "Sec-Fetch-Site": {"cross-site"}, "Content-Type": {"application/x-www-form-urlencoded"}}
+	if got := r.request(http.MethodPost, "/reconciliation", form, strings.NewReader("key=k")); got.StatusCode != http.StatusForbidden {
+		t.Errorf("a form on a foreign page: %s", got.Status)
+	}
 }
 
 func TestBodiesAndHeadersAreLimited(t *testing.T) {
@@ -77,6 +81,11 @@ func TestReadOnlyTakesNoReports(t *testing.T) {
 	r := start(t, settings(t, "--read-only"))
 	if got := r.request(http.MethodPost, "/api/v1/reports", nil, strings.NewReader("{}")); got.StatusCode != http.StatusForbidden {
 		t.Errorf("a report in read-only mode: %s", got.Status)
+	}
+	for _, path := range []string{"/api/v1/reconciliations", "/reconciliation"} {
+		if got := r.request(http.MethodPost, path, nil, nil); got.StatusCode != http.StatusForbidden || got.Header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("POST %s in read-only mode: %s, %s", path, got.Status, got.Header.Get("Content-Type"))
+		}
 	}
 }
 
