@@ -51,13 +51,14 @@ type commit struct {
 	ids      map[string]int64               // Row ids of the tasks at hand, those of new ones included.
 	rows     map[string]taskPlace           // The stored tasks at hand.
 	messages map[lifecycle.MessageKey]messagePlace
-	last     int64 // The highest row id given to a task.
+	moved    map[int64]bool // Tasks that were given the events of a message.
+	last     int64          // The highest row id given to a task.
 }
 
 func (w *writer) newCommit() *commit {
 	return &commit{
 		w: w, fold: lifecycle.NewFold(), loaded: map[string]lifecycle.TaskFacts{}, ids: map[string]int64{}, rows: map[string]taskPlace{},
-		messages: map[lifecycle.MessageKey]messagePlace{},
+		messages: map[lifecycle.MessageKey]messagePlace{}, moved: map[int64]bool{},
 	}
 }
 
@@ -88,30 +89,6 @@ func (c *commit) run(jobs []*job, events []lifecycle.Event) error {
 	}
 	tell(jobs, touched, changes.Tasks)
 	return nil
-}
-
-// insertEvents inserts the events and joins those that were not there. It returns the tasks that each job's new events touch.
-func (c *commit) insertEvents(jobs []*job, events []lifecycle.Event) ([]map[string]bool, error) {
-	touched := make([]map[string]bool, len(jobs))
-	at := 0
-	for i, j := range jobs {
-		touched[i] = map[string]bool{}
-		j.result = lifecycle.Appended{}
-		for range j.batch.Events {
-			e := events[at]
-			at++
-			added, err := c.insertEvent(e)
-			if err != nil {
-				return nil, err
-			}
-			if added {
-				c.fold.Add(e)
-				j.result.New++
-				touched[i][e.TaskID] = true
-			}
-		}
-	}
-	return touched, nil
 }
 
 func (c *commit) write(changes lifecycle.Changes) error {

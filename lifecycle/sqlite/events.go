@@ -1,9 +1,11 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"fleetglass/internal/rowcodec"
 	"fleetglass/lifecycle"
@@ -11,19 +13,96 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-const insertEvent = `INSERT INTO events (task, at, id, stream, seq, body) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+// arrival is an event of a transaction on its way into its task.
+type arrival struct {
+	storedEvent
+	task  int64
+	index int // Among the events of the transaction.
+}
 
-// insertEvent inserts an event and reports whether it was new.
-func (c *commit) insertEvent(e lifecycle.Event) (bool, error) {
-	stream, err := c.streamOf(e.Message)
+// insertEvents stores the events and joins those that were not there. It returns the tasks that each job's new events touch.
+func (c *commit) insertEvents(jobs []*job, events []lifecycle.Event) ([]map[string]bool, error) {
+	arrivals, err := c.arrivals(events)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
+	owner := owners(jobs)
+	touched := make([]map[string]bool, len(jobs))
+	for i, j := range jobs {
+		touched[i] = map[string]bool{}
+		j.result = lifecycle.Appended{}
+	}
+	for len(arrivals) > 0 {
+		n := slices.IndexFunc(arrivals, func(a arrival) bool { return a.task != arrivals[0].task })
+		if n < 0 {
+			n = len(arrivals)
+		}
+		fresh, err := c.insertInto(arrivals[:n], events)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range fresh {
+			c.fold.Add(events[i])
+			jobs[owner(i)].result.New++
+			touched[owner(i)][events[i].TaskID] = true
+		}
+		arrivals = arrivals[n:]
+	}
+	return touched, nil
+}
+
+// arrivals encodes events and sorts them by task, time and id; of several that are the same the one that was given first comes first.
+func (c *commit) arrivals(events []lifecycle.Event) ([]arrival, error) {
 	w := c.w
-	w.buffer = rowcodec.AppendEvent(w.buffer[:0], &e)
-	err = w.statement(insertEvent).int(c.taskRow(e.TaskID)).int(int64(e.At)).int(storedID(e.ID)).
-		int(stream).int(int64(e.Message.Seq)).blob(w.buffer).exec()
-	return w.conn.Changes() > 0, err
+	w.bodies = w.bodies[:0]
+	out := make([]arrival, len(events))
+	for i := range events {
+		e := &events[i]
+		stream, err := c.streamOf(e.Message)
+		if err != nil {
+			return nil, err
+		}
+		from := len(w.bodies)
+		w.bodies = rowcodec.AppendEvent(w.bodies, e)
+		out[i] = arrival{task: c.taskRow(e.TaskID), index: i, storedEvent: storedEvent{
+			position: position{int64(e.At), storedID(e.ID)}, stream: stream, seq: int64(e.Message.Seq), body: w.bodies[from:],
+		}}
+	}
+	slices.SortFunc(out, func(a, b arrival) int {
+		return cmp.Or(cmp.Compare(a.task, b.task), a.compare(b.storedEvent), cmp.Compare(a.index, b.index))
+	})
+	return out, nil
+}
+
+// insertInto stores the arrivals of one task and returns the indexes of the new ones.
+func (c *commit) insertInto(arrivals []arrival, events []lifecycle.Event) ([]int, error) {
+	some := make([]storedEvent, len(arrivals))
+	for i, a := range arrivals {
+		some[i] = a.storedEvent
+	}
+	_, known := c.rows[events[arrivals[0].index].TaskID]
+	fresh, err := c.w.putEvents(arrivals[0].task, some, known || c.moved[arrivals[0].task])
+	if err != nil {
+		return nil, err
+	}
+	out := make([]int, 0, len(fresh))
+	for _, a := range arrivals {
+		if len(fresh) > len(out) && fresh[len(out)].position == a.position {
+			out = append(out, a.index)
+		}
+	}
+	return out, nil
+}
+
+// owners tells which job an event of the transaction came with.
+func owners(jobs []*job) func(event int) int {
+	ends := make([]int, len(jobs))
+	n := 0
+	for i, j := range jobs {
+		n += len(j.batch.Events)
+		ends[i] = n
+	}
+	return func(event int) int { i, _ := slices.BinarySearch(ends, event+1); return i }
 }
 
 // streamOf returns the row id of a message's stream, zero for no message.
@@ -34,9 +113,7 @@ func (c *commit) streamOf(k lifecycle.MessageKey) (int64, error) {
 	return c.w.stream(k.Stream)
 }
 
-const moveEvents = `UPDATE OR IGNORE events SET task = ? WHERE task = ? AND stream = ? AND seq = ?`
-
-const dropMovedEvents = `DELETE FROM events WHERE task = ? AND stream = ? AND seq = ?`
+const deleteEventsOf = `DELETE FROM events WHERE task = ?`
 
 // moveEvents gives the stored events of messages to the tasks that they were found to belong to.
 func (c *commit) moveEvents(moves []lifecycle.Move) error {
@@ -45,36 +122,53 @@ func (c *commit) moveEvents(moves []lifecycle.Move) error {
 		if err != nil {
 			return err
 		}
-		from, to, seq := c.taskRow(m.From), c.taskRow(m.To), int64(m.Key.Seq)
-		if err := c.w.statement(moveEvents).int(to).int(from).int(stream).int(seq).exec(); err != nil {
+		if err := c.w.moveEvents(c.taskRow(m.From), c.taskRow(m.To), stream, int64(m.Key.Seq)); err != nil {
 			return err
 		}
-		if err := c.w.statement(dropMovedEvents).int(from).int(stream).int(seq).exec(); err != nil {
-			return err
-		}
+		c.moved[c.taskRow(m.To)] = true
 	}
 	return nil
 }
 
-const selectEvents = `SELECT e.at, e.id, e.stream, e.seq, e.body FROM events e
-WHERE e.task = ? AND (e.at, e.id) > (?, ?) ORDER BY e.at, e.id LIMIT ?`
+func (w *writer) moveEvents(from, to, stream, seq int64) error {
+	all, places, err := w.overlapping(from, position{math.MinInt64, math.MinInt64}, position{math.MaxInt64, math.MaxInt64})
+	if err != nil || len(places) == 0 {
+		return err
+	}
+	var stay, move []storedEvent
+	for _, e := range all {
+		if e.stream == stream && e.seq == seq {
+			move = append(move, e)
+		} else {
+			stay = append(stay, e)
+		}
+	}
+	if len(move) == 0 {
+		return nil
+	}
+	if err := w.statement(deleteEventsOf).int(from).exec(); err != nil {
+		return err
+	}
+	if err := w.writeChunks(from, stay); err != nil {
+		return err
+	}
+	_, err = w.putEvents(to, move, true)
+	return err
+}
 
-const selectEvent = `SELECT e.at, e.id, e.stream, e.seq, e.body FROM events e WHERE e.task = ? AND e.id = ? ORDER BY e.at LIMIT 1`
+const selectEvents = `SELECT chunk FROM events WHERE task = ? AND (at, id) > (?, ?) ORDER BY at, id`
 
 // Events implements [lifecycle.TraceReader].
 func (s *Store) Events(ctx context.Context, taskID string, after lifecycle.EventPosition, limit int) ([]lifecycle.Event, error) {
+	from := position{int64(after.At), storedID(after.ID)}
+	if after == (lifecycle.EventPosition{}) {
+		from = position{math.MinInt64, math.MinInt64}
+	}
 	var out []lifecycle.Event
-	err := s.read(ctx, "read events", func(conn *sqlite.Conn) error {
-		task, found, err := taskRowOf(conn, taskID)
-		if err != nil || !found {
-			return err
-		}
-		at, id := int64(after.At), storedID(after.ID)
-		if after == (lifecycle.EventPosition{}) {
-			at, id = math.MinInt64, math.MinInt64
-		}
-		out, err = getEvents(conn, prepare(conn, selectEvents).int(task).int(at).int(id).int(int64(limit)), taskID)
-		return err
+	err := s.eachEvent(ctx, "read events", taskID, from, func(e storedEvent, names *streams) (bool, error) {
+		event, err := getEvent(e, names, taskID)
+		out = append(out, event)
+		return len(out) < limit, err
 	})
 	return out, err
 }
@@ -82,44 +176,53 @@ func (s *Store) Events(ctx context.Context, taskID string, after lifecycle.Event
 // Event implements [lifecycle.TraceReader].
 func (s *Store) Event(ctx context.Context, taskID string, id lifecycle.EventID) (lifecycle.Event, error) {
 	var out lifecycle.Event
-	err := s.read(ctx, "read event", func(conn *sqlite.Conn) error {
-		task, found, err := taskRowOf(conn, taskID)
-		if err != nil {
-			return err
+	found := false
+	err := s.eachEvent(ctx, "read event", taskID, position{math.MinInt64, math.MinInt64}, func(e storedEvent, names *streams) (bool, error) {
+		if found = e.id == storedID(id); !found {
+			return true, nil
 		}
-		if !found {
-			return fmt.Errorf("event %v of task %q: %w", id, taskID, lifecycle.ErrNotFound)
-		}
-		events, err := getEvents(conn, prepare(conn, selectEvent).int(task).int(storedID(id)), taskID)
-		if err != nil {
-			return err
-		}
-		if len(events) == 0 {
-			return fmt.Errorf("event %v of task %q: %w", id, taskID, lifecycle.ErrNotFound)
-		}
-		out = events[0]
-		return nil
+		var err error
+		out, err = getEvent(e, names, taskID)
+		return false, err
 	})
-	return out, err
-}
-
-func getEvents(conn *sqlite.Conn, query *statement, taskID string) ([]lifecycle.Event, error) {
-	names, err := loadStreams(conn)
-	if err != nil {
-		return nil, err
+	if err == nil && !found {
+		err = fmt.Errorf("event %v of task %q: %w", id, taskID, lifecycle.ErrNotFound)
 	}
-	var out []lifecycle.Event
-	err = query.each(func(r *statement) error {
-		e := lifecycle.Event{TaskID: taskID}
-		err := getEvent(r, names, &e)
-		out = append(out, e)
-		return err
-	})
 	return out, err
 }
 
-func getEvent(r *statement, names *streams, e *lifecycle.Event) error {
-	e.At, e.ID = lifecycle.Micros(r.getInt()), loadedID(r.getInt())
-	e.Message = lifecycle.MessageKey{Stream: names.names[r.getInt()], Seq: uint64(r.getInt())}
-	return rowcodec.ReadEvent(e, r.getBlob())
+// eachEvent reads the events of a task behind a position, in order, while f says so.
+func (s *Store) eachEvent(
+	ctx context.Context, what, taskID string, after position, f func(storedEvent, *streams) (more bool, err error),
+) error {
+	return s.read(ctx, what, func(conn *sqlite.Conn) error {
+		task, found, err := taskRowOf(conn, taskID)
+		if err != nil || !found {
+			return err
+		}
+		names, err := loadStreams(conn)
+		if err != nil {
+			return err
+		}
+		query := prepare(conn, selectEvents).int(task).int(after.at).int(after.id)
+		more := true
+		for more && err == nil && query.next() {
+			var events []storedEvent
+			events, err = readChunk(nil, query.getBlob())
+			for _, e := range events {
+				if err == nil && more && e.position.compare(after) > 0 {
+					more, err = f(e, names)
+				}
+			}
+		}
+		return cmp.Or(err, query.done())
+	})
+}
+
+func getEvent(e storedEvent, names *streams, taskID string) (lifecycle.Event, error) {
+	out := lifecycle.Event{
+		TaskID: taskID, At: lifecycle.Micros(e.at), ID: loadedID(e.id),
+		Message: lifecycle.MessageKey{Stream: names.names[e.stream], Seq: uint64(e.seq)},
+	}
+	return out, rowcodec.ReadEvent(&out, e.body)
 }

@@ -26,7 +26,7 @@ func (s *Store) Rebuild(ctx context.Context) (int64, error) {
 const (
 	deleteMessages  = `DELETE FROM messages`
 	deleteRollups   = `DELETE FROM rollups`
-	selectAllEvents = `SELECT e.task, t.task_id, t.published, t.listed, e.at, e.id, e.stream, e.seq, e.body
+	selectAllEvents = `SELECT e.task, t.task_id, t.published, t.listed, e.chunk
 FROM events e JOIN tasks t ON t.id = e.task ORDER BY e.task, e.at, e.id`
 )
 
@@ -43,8 +43,9 @@ func (w *writer) rebuild(ctx context.Context) (n int64, err error) {
 	r := &rebuilding{w: w, tally: lifecycle.Tally{}}
 	r.begin()
 	err = w.statement(selectAllEvents).each(func(row *statement) error {
-		n++
-		return r.event(ctx, row, names)
+		some, err := r.chunk(ctx, row, names)
+		n += some
+		return err
 	})
 	if err == nil {
 		err = r.write()
@@ -69,19 +70,32 @@ func (r *rebuilding) begin() {
 	r.commit = r.w.newCommit()
 }
 
-func (r *rebuilding) event(ctx context.Context, row *statement, names *streams) error {
+// chunk folds the events of a row and returns how many they are.
+func (r *rebuilding) chunk(ctx context.Context, row *statement, names *streams) (int64, error) {
 	task := row.getInt()
 	if task != r.task {
 		if err := r.next(ctx, task); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	e := lifecycle.Event{TaskID: row.getText()}
-	r.commit.ids[e.TaskID] = task
-	r.commit.rows[e.TaskID] = taskPlace{published: lifecycle.Micros(row.getInt()), listed: row.getFlag()}
-	if err := getEvent(row, names, &e); err != nil {
-		return err
+	id := row.getText()
+	r.commit.ids[id] = task
+	r.commit.rows[id] = taskPlace{published: lifecycle.Micros(row.getInt()), listed: row.getFlag()}
+	stored, err := readChunk(nil, row.getBlob())
+	if err != nil {
+		return 0, err
 	}
+	for _, s := range stored {
+		e, err := getEvent(s, names, id)
+		if err != nil {
+			return 0, err
+		}
+		r.event(e)
+	}
+	return int64(len(stored)), nil
+}
+
+func (r *rebuilding) event(e lifecycle.Event) {
 	r.events++
 	if e.TaskID == e.Message.String() { // Made up, because no line named a task.
 		e.TaskID = ""
@@ -89,7 +103,6 @@ func (r *rebuilding) event(ctx context.Context, row *statement, names *streams) 
 	events := []lifecycle.Event{e}
 	r.commit.fold.Assign(events)
 	r.commit.fold.Add(events[0])
-	return nil
 }
 
 // next goes on to another task, and writes what is folded when it is enough.

@@ -57,7 +57,6 @@ WHERE listed = 1 AND last_event < ? AND (last_event, id) > (?, ?) ORDER BY last_
 WHERE listed = 0 AND last_event < ? AND (last_event, id) > (?, ?) ORDER BY last_event, id LIMIT ?`
 	deletePayloadsOf = `DELETE FROM payloads WHERE (stream, seq) IN (SELECT stream, seq FROM messages WHERE task = ?)`
 	deleteMessagesOf = `DELETE FROM messages WHERE task = ?`
-	deleteEventsOf   = `DELETE FROM events WHERE task = ?`
 	hasOpenMessages  = `SELECT 1 FROM messages WHERE task = ? AND open = 1 LIMIT 1`
 )
 

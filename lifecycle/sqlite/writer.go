@@ -56,6 +56,7 @@ type writer struct {
 	streams    *streams
 	buffer     []byte            // Of the row at hand.
 	events     []lifecycle.Event // Of the transaction at hand.
+	bodies     []byte            // Of these events.
 }
 
 func newWriter(conn *sqlite.Conn) *writer {
