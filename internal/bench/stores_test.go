@@ -3,8 +3,9 @@
 package bench
 
 import (
-	"context"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,49 +13,25 @@ import (
 	"fleetglass/lifecycle"
 	"fleetglass/lifecycle/postgres"
 	"fleetglass/lifecycle/sqlite"
-
-	"github.com/jackc/pgx/v5"
-	driver "zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // retained is how long the stores of a measurement keep events, and how far back a made history goes at most.
 const retained = 400 * 24 * time.Hour
 
-// database is a new store and a way to count its events without it.
+// database is a new store.
 type database struct {
-	name   string
-	store  lifecycle.Store
-	events func() int // Counted by the database itself.
+	name  string
+	store lifecycle.Store
 }
 
 func newSQLite(t testing.TB, dir string) *database {
 	t.Helper()
-	path := filepath.Join(dir, "fleetglass.db")
-	s, err := sqlite.Open(t.Context(), sqlite.Config{Path: path})
+	s, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(dir, "fleetglass.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	return &database{name: "sqlite", store: s, events: func() int { return countSQLite(t, path) }}
-}
-
-func countSQLite(t testing.TB, path string) int {
-	t.Helper()
-	conn, err := driver.OpenConn(path, driver.OpenReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close() //nolint:errcheck // It only read.
-	n := 0
-	err = sqlitex.Execute(conn, "SELECT count(*) FROM events", &sqlitex.ExecOptions{ResultFunc: func(stmt *driver.Stmt) error {
-		n = stmt.ColumnInt(0)
-		return nil
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return &database{name: "sqlite", store: s}
 }
 
 // cluster is a Postgres that flushes every commit to disk, as one in production does.
@@ -65,25 +42,45 @@ func cluster(t testing.TB) *testkit.Cluster {
 
 func newPostgres(t testing.TB, c *testkit.Cluster) *database {
 	t.Helper()
-	url := c.Database(t)
-	s, err := postgres.Open(t.Context(), postgres.Config{URL: url, History: retained + 15*24*time.Hour})
+	s, err := postgres.Open(t.Context(), postgres.Config{URL: c.Database(t), History: retained + 15*24*time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	return &database{name: "postgres", store: s, events: func() int { return countPostgres(t, url) }}
+	return &database{name: "postgres", store: s}
 }
 
-func countPostgres(t testing.TB, url string) int {
+// tasks lists every task of a store.
+func (d *database) tasks(t testing.TB) []string {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
+	var ids []string
+	for page := (lifecycle.Page{Limit: 500}); ; {
+		found, err := d.store.ListTasks(t.Context(), lifecycle.Filter{}, page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range found.Tasks {
+			ids = append(ids, s.TaskID)
+		}
+		if found.Next == nil {
+			return ids
+		}
+		page.From = found.Next
+	}
+}
+
+// lines counts the events of a task that came from captured lines, and not from conclusions.
+func (d *database) lines(t testing.TB, id string) int {
+	t.Helper()
+	events, err := d.store.Events(t.Context(), id, lifecycle.EventPosition{}, 500)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // It only read.
 	n := 0
-	if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM events").Scan(&n); err != nil {
-		t.Fatal(err)
+	for _, e := range events {
+		if slices.ContainsFunc(sources, func(stream string) bool { return strings.HasPrefix(e.Source, stream) }) {
+			n++
+		}
 	}
 	return n
 }
