@@ -265,3 +265,19 @@ func TestLogLevelsAndForms(t *testing.T) {
 		}
 	}
 }
+
+func TestTheNewestReconciliationIsExported(t *testing.T) {
+	t.Parallel()
+	var found lifecycle.Reconciliation
+	err := lifecycle.ErrNotFound
+	r := NewRegistry("dev", slog.New(slog.DiscardHandler))
+	r.MustRegister(Reconciliation{Latest: func(context.Context) (lifecycle.Reconciliation, error) { return found, err }})
+	wantLines(t, scrape(t, r), "fleetglass_reconciliation_timestamp_seconds 0")
+	err = nil
+	found.Report = &lifecycle.ReconciliationReport{
+		AsOf: lifecycle.MicrosOf(noon), Total: lifecycle.Balance{Unexplained: 3},
+		Lists: []lifecycle.DiscrepancyList{{Kind: lifecycle.NeverSeen, Total: 2}},
+	}
+	wantLines(t, scrape(t, r), "fleetglass_reconciliation_unexplained 3", `fleetglass_reconciliation_discrepancies{kind="never_seen"} 2`,
+		`fleetglass_reconciliation_discrepancies{kind="expired"} 0`, "fleetglass_reconciliation_timestamp_seconds 1.795176e+09")
+}
