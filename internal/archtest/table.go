@@ -60,8 +60,8 @@ var Table = []Rule{
 	{Package: "internal/bench", Others: []string{"github.com/a-h/templ"},
 		Tests: []string{"api", "collectors", "collectors/*", "fleet", "fleet/*", "internal/live", "internal/telemetry", "static", "views", "web"}},
 	// Tests of agents, collectors and a store together.
-	{Package: "internal/crashpoints", Others: []string{"cloud.google.com/go/firestore"},
-		Tests: []string{"fleet", "fleet/firestorekit", "collectors", "collectors/*", "internal/firestoretest"}},
+	{Package: "internal/crashpoints", Others: []string{"cloud.google.com/go/firestore", "google.golang.org/grpc"},
+		Tests: []string{"fleet", "fleet/firestorekit", "collectors", "collectors/*", "internal/firestoretest", "internal/health"}},
 	{Package: "internal/embednats", Own: []string{"fleet"}, Others: []string{"github.com/nats-io"}},
 	{Package: "internal/firestoretest", Own: []string{"internal/testkit"}, Others: []string{
 		"cloud.google.com/go/firestore", "google.golang.org/api", "google.golang.org/genproto", "google.golang.org/grpc", "google.golang.org/protobuf",

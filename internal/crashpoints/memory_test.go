@@ -13,6 +13,8 @@ import (
 	"fleetglass/fleet"
 	"fleetglass/fleet/firestorekit"
 	"fleetglass/internal/firestoretest"
+	"fleetglass/internal/health"
+	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
 
 	"cloud.google.com/go/firestore"
@@ -100,6 +102,12 @@ func (g *glass) collectFirestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(t, c)
+	testkit.Eventually(t, patience, func() error {
+		if part := c.Health()[0]; part.State != health.OK {
+			return fmt.Errorf("collector %+v", part)
+		}
+		return nil
+	})
 	g.firestore = g.fire.Client(t)
 }
 
