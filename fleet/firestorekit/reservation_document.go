@@ -23,7 +23,7 @@ const (
 // its lease.
 func reservationFields(c fleet.Claim, claimID string, deleteAt time.Time) fields {
 	f := fields{
-		"taskId": c.TaskID, "owner": c.Owner, "leaseMillis": c.Lease.Milliseconds(), "claimId": claimID,
+		"taskId": c.TaskID, "owner": c.Owner, "leaseMillis": max(1, c.Lease.Milliseconds()), "claimId": claimID,
 		"renewedAt": firestore.ServerTimestamp, fieldDeleteAt: deleteAt,
 	}
 	f.put(fieldKey, c.IdempotencyKey)

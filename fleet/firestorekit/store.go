@@ -13,8 +13,10 @@ import (
 
 // Config is what [NewRecords], [NewReservations] and [NewEffectLog] need.
 type Config struct {
-	Client  *firestore.Client // Required. The caller closes it.
-	Timeout time.Duration     // Optional; default 5 s. How long one call may take. What is not decided by then is an error.
+	Client *firestore.Client // Required. The caller closes it.
+	// Timeout is how long one call may take; what is not decided by then is an error. A confirmation that fails may take 5 s more, in which
+	// the client ends its transaction. Optional; default 5 s.
+	Timeout time.Duration
 	// Retention is how long a reservation that nobody renews, confirms or takes over is remembered, and with it the payload that its key
 	// stands for; at least four of its leases. Optional; default 72 h.
 	Retention time.Duration
