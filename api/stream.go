@@ -146,14 +146,16 @@ func (s *streaming) expectCounts(timer *time.Timer) {
 	timer.Reset(countsAge)
 }
 
-// changes writes what the subscription has. Only the last event of a change carries its id: who is cut off before it resumes before
-// the whole change.
+// changes writes all that the subscription has, so that a reader cannot fall behind a fleet that changes faster than one change holds.
 func (s *streaming) changes() {
-	change, ok := s.sub.Take()
-	switch {
-	case !ok:
-		return
-	case change.Reset:
+	for change, some := s.sub.Take(); some && s.err == nil; change, some = s.sub.Take() {
+		s.change(change)
+	}
+}
+
+// change writes one change. Only its last event carries its id: who is cut off before it resumes before the whole change.
+func (s *streaming) change(change live.Change) {
+	if change.Reset {
 		s.event("reset", change.ID, struct{}{})
 		return
 	}

@@ -14,8 +14,8 @@ import (
 
 // Pace of the stream of changes.
 const (
-	livePace  = time.Second      // A reader gets at most one message in this time, however much happens.
-	livePulse = 15 * time.Second // Without changes a comment keeps the connection known to proxies.
+	livePace  = 50 * time.Millisecond // A reader is told of changes at most once in this time, however much happens.
+	livePulse = 15 * time.Second      // Without changes a comment keeps the connection known to proxies.
 )
 
 // liveMessage is what a page learns: which of the rows that it may show have changed, and how many tasks in all. It loads the rest
@@ -25,7 +25,7 @@ type liveMessage struct {
 	Rows  []string `json:"rows"`  // Element names of their rows.
 }
 
-// live is the stream of changes as server-sent events. Many changes within a second come as one message.
+// live is the stream of changes as server-sent events. Many changes within the pace come as one message, or as a few.
 func (w *Web) live(c *gin.Context) error {
 	s := w.cfg.Hub.Subscribe(c.GetHeader("Last-Event-ID"))
 	defer s.Close()
@@ -52,11 +52,7 @@ func (w *Web) live(c *gin.Context) error {
 				return nil
 			}
 		case <-s.Ready():
-			change, ok := s.Take()
-			if !ok {
-				continue
-			}
-			if err := writeChange(c.Writer, change); err != nil {
+			if err := writeChanges(c.Writer, s); err != nil {
 				return nil
 			}
 			c.Writer.Flush()
@@ -77,6 +73,19 @@ func pause(c *gin.Context, d time.Duration) bool {
 		return false
 	case <-t.C:
 		return true
+	}
+}
+
+// writeChanges writes all that has changed, so that a reader cannot fall behind a fleet that changes faster than one message holds.
+func writeChanges(w gin.ResponseWriter, s *live.Subscription) error {
+	for {
+		change, some := s.Take()
+		if !some {
+			return nil
+		}
+		if err := writeChange(w, change); err != nil {
+			return err
+		}
 	}
 }
 

@@ -76,7 +76,7 @@ func TestTheStreamMergesChangesAndResumes(t *testing.T) {
 	if first["event"] != "change" || !strings.Contains(first["data"], views.Key("t", "tsk-1")) {
 		t.Errorf("first change: got %v", first)
 	}
-	for range 200 { // Far more than one a second: they come as one.
+	for range 200 { // Far more than one in the pace: they come as a few.
 		s.append(t, acked(t, s, "tsk-77d0ab"))
 		s.append(t, lifecycle.Batch{Events: []lifecycle.Event{beat(s)}})
 	}

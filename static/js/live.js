@@ -4,7 +4,7 @@
 import { adoptTime, announce, load, morph } from "./page.js";
 import { selectedCount } from "./select.js";
 
-const least = 1000;      // Milliseconds between two looks at the server.
+const least = 150;       // Milliseconds between two looks at the server; more where looking takes long.
 const pulse = 5000;      // Countdowns and bars are looked at again after this time, even without a change.
 const title = document.title;
 
