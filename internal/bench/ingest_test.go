@@ -22,7 +22,7 @@ func measureIngest(b *bench) {
 	r := b.recorded()
 	srv, js := openBroker(b, r.dir)
 	defer closeBroker(b, srv)
-	pg := cluster(b)
+	pg := b.shared.cluster()
 	var all, each, lite, post, plainCPU, liteCPU []float64
 	consume(b, js, r, jetstream.AckAllPolicy) // Brings the streams' blocks into memory.
 	for range b.form.runs {

@@ -49,7 +49,7 @@ func measureReads(b *bench) {
 	}
 	defer s.Close() //nolint:errcheck // Only read from.
 	readStore(b, "sqlite", s, h)
-	pg := newPostgres(b, cluster(b))
+	pg := newPostgres(b, b.shared.cluster())
 	began := time.Now()
 	ph := fill(b, pg, "", b.form.postgres)
 	first, last := ph.rates()

@@ -54,7 +54,7 @@ func TestRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{T: t, form: f, report: newReport(f), shared: &shared{root: t.TempDir()}}
+	b := &bench{T: t, form: f, report: newReport(f), shared: &shared{t: t, root: t.TempDir()}}
 	for _, r := range rows {
 		if !selected.MatchString(r.name) {
 			continue

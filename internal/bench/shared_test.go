@@ -9,11 +9,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fleetglass/internal/testkit"
 )
 
 // shared is what several rows use and the first one makes.
 type shared struct {
-	root     string // Of the directories of things made here.
+	t        testing.TB // The whole invocation.
+	root     string     // Of the directories of things made here.
+	postgres *testkit.Cluster
 	recorded *recording
 	stored   *history
 	spent    []string
@@ -27,6 +31,14 @@ func (s *shared) dir(t testing.TB, name string) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// cluster is a Postgres that flushes every commit to disk, as one in production does.
+func (s *shared) cluster() *testkit.Cluster {
+	if s.postgres == nil {
+		s.postgres = testkit.PostgresCluster(s.t, "fsync=on", "full_page_writes=on", "synchronous_commit=on", "max_wal_size=4GB")
+	}
+	return s.postgres
 }
 
 func (s *shared) took(name string, d time.Duration) {

@@ -34,12 +34,6 @@ func newSQLite(t testing.TB, dir string) *database {
 	return &database{name: "sqlite", store: s}
 }
 
-// cluster is a Postgres that flushes every commit to disk, as one in production does.
-func cluster(t testing.TB) *testkit.Cluster {
-	t.Helper()
-	return testkit.PostgresCluster(t, "fsync=on", "full_page_writes=on", "synchronous_commit=on", "max_wal_size=4GB")
-}
-
 func newPostgres(t testing.TB, c *testkit.Cluster) *database {
 	t.Helper()
 	s, err := postgres.Open(t.Context(), postgres.Config{URL: c.Database(t), History: retained + 15*24*time.Hour})
