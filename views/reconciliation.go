@@ -174,7 +174,7 @@ func causeWord(r lifecycle.Reconciliation) string {
 	case lifecycle.ReconcileRestart:
 		return "after a restart"
 	}
-	if r.Actor != "" {
+	if r.Actor != "" && r.Actor != "local" { // Local is everybody where nobody signs in.
 		return "asked for by " + Cut(r.Actor, 40)
 	}
 	return "asked for"
