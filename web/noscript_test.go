@@ -16,7 +16,7 @@ import (
 // TestEverythingWorksWithoutScripts reads pages in a browser that runs none.
 func TestEverythingWorksWithoutScripts(t *testing.T) {
 	t.Parallel()
-	b := openTab(t, testkit.Browser(t), newSite(t, webtest.Rich(noon).Batch))
+	b := openTab(t, testkit.Browser(t), newSite(t, webtest.Rich(noon).Batch, reported))
 	if err := call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -49,6 +49,12 @@ func TestEverythingWorksWithoutScripts(t *testing.T) {
 		chromedp.SetAttributeValue(chromedp.CSS(`#tz option[value="Asia/Tokyo"]`), "selected", ""), chromedp.Click(chromedp.CSS(`main button[type="submit"]`)), chromedp.WaitReady(chromedp.CSS("pre.payload")))
 	if got := text(b.document(t).Find("dd time").First()); !strings.HasSuffix(got, "JST") {
 		t.Errorf("a time in the chosen zone: got %q, want it to end in JST", got)
+	}
+	visit("/reconciliation")
+	b.do(t, "a period", chromedp.Click(chromedp.CSS(".reconcile summary")), chromedp.WaitVisible(chromedp.CSS("#rec-from")), chromedp.Click(chromedp.CSS(".reconcile summary")))
+	b.do(t, "reconcile", chromedp.Click(chromedp.CSS(".reconcile button[type=submit]")), chromedp.WaitReady(chromedp.CSS("#report .empty.run")))
+	if n := b.document(t).Find("#pending .banner.run a.btn").Length(); n != 2 {
+		t.Errorf("%d reconciliations are said to be made, want the one before and ours", n)
 	}
 }
 
