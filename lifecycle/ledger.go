@@ -145,7 +145,7 @@ func ledgerRepeats(t TaskFacts) []Case {
 		}
 	}
 	if n := acked - max(ran, 1) - explained; n > 0 {
-		out = append(out, Case{Layer: LayerUnknown, At: t.lastAck(), N: n, Why: "More messages of one key were acknowledged than completions are known, and nothing tells what became of the others."})
+		out = append(out, Case{Layer: LayerUnknown, At: t.lastAck(), N: n, Why: "More deliveries of one key were acknowledged than completions are known, and nothing tells what became of the others."})
 	}
 	for _, r := range t.Reports {
 		if r.DuplicateAt.Known() {
@@ -222,7 +222,9 @@ func (t *TaskFacts) firstCopy(c CopyFacts) bool {
 }
 
 func (t *TaskFacts) saidCaught(c CopyFacts) bool {
-	return slices.ContainsFunc(t.Reports, func(r ReportFacts) bool { return r.MsgID == c.MsgID && r.DuplicateAt.Known() })
+	return slices.ContainsFunc(t.Reports, func(r ReportFacts) bool {
+		return r.MsgID == c.MsgID && r.DuplicateAt.Known() && (r.Attempt == 0 || r.Attempt == c.Attempt)
+	})
 }
 
 func (t *TaskFacts) lastAck() Micros {
@@ -275,18 +277,24 @@ func ledgerConflicts(t TaskFacts) []Case {
 // shortHash is as much of a fingerprint as tells payloads of one key apart.
 func shortHash(hash string) string { return hash[:min(len(hash), 16)] }
 
-func copyOf(m *MessageFacts) CopyFacts {
+// copiesOf is what the ledger needs of a message: once for each attempt that acknowledged it, else once.
+func copiesOf(m *MessageFacts) []CopyFacts {
 	c := CopyFacts{Key: m.Key}
 	if s := m.Stored; s != nil {
 		c.IdemKey, c.Hash, c.MsgID, c.At = s.IdempotencyKey, shortHash(s.PayloadHash), s.MsgID, s.At
 	}
+	var out []CopyFacts
 	for _, a := range m.Attempts {
-		if at := a.ackAfter(m.RefutedAt); at.Known() && (c.AckedAt == 0 || at < c.AckedAt) {
+		if at := a.ackAfter(m.RefutedAt); at.Known() {
 			c.AckedAt, c.Attempt, c.Worked = at, a.N, a.LastBeat.Known()
 			c.After, c.By, c.Silent = m.beginOf(a)
+			out = append(out, c)
 		}
 	}
-	return c
+	if out == nil {
+		out = append(out, c)
+	}
+	return out
 }
 
 // beginOf bounds the begin of an attempt from both sides. silent says that the end of an earlier attempt is not known, so that it may

@@ -14,7 +14,7 @@ type TaskFacts struct {
 	Publishes map[string]PublishFacts `json:"publishes,omitempty"` // By Nats-Msg-Id.
 	Reports   []ReportFacts           `json:"reports,omitempty"`   // Sorted by message id and attempt.
 
-	Copies    []CopyFacts `json:"copies,omitempty"`    // Messages of the task, as the ledger needs them; kept by [Fold], sorted by key.
+	Copies    []CopyFacts `json:"copies,omitempty"`    // Messages of the task, as the ledger needs them; kept by [Fold], sorted by key and attempt.
 	Completed []Completed `json:"completed,omitempty"` // The distinct completions that records state, sorted.
 	Steps     []StepFacts `json:"steps,omitempty"`     // Tool calls, sorted by tool and input.
 
@@ -52,14 +52,14 @@ func (p PublishFacts) Caught() int {
 	return max(0, len(p.Attempts)-len(p.Stored))
 }
 
-// CopyFacts is what the duplicate ledger needs to know of one message of a task.
+// CopyFacts is what the duplicate ledger needs to know of one message of a task, or of one of several attempts that acknowledged it.
 type CopyFacts struct {
 	Key     MessageKey `json:"k"`
 	IdemKey string     `json:"key,omitempty"`
 	Hash    string     `json:"hash,omitempty"`
 	MsgID   string     `json:"msg_id,omitempty"`
 	At      Micros     `json:"at,omitempty"`     // When it was stored; zero when that was not seen.
-	AckedAt Micros     `json:"acked,omitempty"`  // First acknowledgement that was not refuted.
+	AckedAt Micros     `json:"acked,omitempty"`  // By that attempt, and not refuted.
 	Attempt int        `json:"n,omitempty"`      // The attempt that acknowledged.
 	After   Micros     `json:"after,omitempty"`  // That attempt began no earlier than this.
 	By      Micros     `json:"by,omitempty"`     // And no later than this.
@@ -186,15 +186,14 @@ func (t *TaskFacts) joinStep(e Event) {
 	t.Steps = t.Steps[:min(len(t.Steps), maxStepsKept)]
 }
 
-// keepCopy replaces what the ledger knows of message m. The copies with the least keys are kept.
-func (t *TaskFacts) keepCopy(m *MessageFacts) {
-	c := copyOf(m)
-	i, found := slices.BinarySearchFunc(t.Copies, c.Key, func(c CopyFacts, k MessageKey) int { return c.Key.Compare(k) })
-	if found {
-		t.Copies[i] = c
-		return
+// keepCopies replaces what the ledger knows of message m. The copies with the least keys are kept.
+func (t *TaskFacts) keepCopies(m *MessageFacts) {
+	from, _ := slices.BinarySearchFunc(t.Copies, m.Key, func(c CopyFacts, k MessageKey) int { return c.Key.Compare(k) })
+	to := from
+	for to < len(t.Copies) && t.Copies[to].Key == m.Key {
+		to++
 	}
-	t.Copies = slices.Insert(t.Copies, i, c)
+	t.Copies = slices.Replace(t.Copies, from, to, copiesOf(m)...)
 	t.Copies = t.Copies[:min(len(t.Copies), maxCopiesKept)]
 }
 
@@ -214,7 +213,7 @@ func (t *TaskFacts) keepMessage(m *MessageFacts) {
 		generation, msgID = m.Stored.Generation, m.Stored.MsgID
 	}
 	t.joinMessage(m.Key, msgID, generation)
-	t.keepCopy(m)
+	t.keepCopies(m)
 }
 
 // joinMessage notes that message k with id msgID and the given generation belongs to the task.
