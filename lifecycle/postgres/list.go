@@ -33,10 +33,14 @@ func (s *Store) listTasks(ctx context.Context, f lifecycle.Filter, p lifecycle.P
 		}
 	}
 	var l listing
-	err = s.inTransaction(ctx, snapshot, func(tx pgx.Tx) error {
-		l, err = s.readPage(ctx, tx, f, p)
-		return err
-	})
+	if p.From == nil && !scanning(f) { // One query alone.
+		l, err = s.readPage(ctx, s.pool, f, p)
+	} else {
+		err = s.inTransaction(ctx, snapshot, func(tx pgx.Tx) error {
+			l, err = s.readPage(ctx, tx, f, p)
+			return err
+		})
+	}
 	if err != nil {
 		return page, err
 	}
@@ -49,13 +53,13 @@ func (s *Store) listTasks(ctx context.Context, f lifecycle.Filter, p lifecycle.P
 	return page, err
 }
 
-func (s *Store) readPage(ctx context.Context, tx pgx.Tx, f lifecycle.Filter, p lifecycle.Page) (l listing, err error) {
+func (s *Store) readPage(ctx context.Context, q querier, f lifecycle.Filter, p lifecycle.Page) (l listing, err error) {
 	o, limit := orderOf(f.Sort, p.Backward), max(p.Limit, 1)
-	end, err := s.scanEnd(ctx, tx, f, o, p.From)
+	end, err := s.scanEnd(ctx, q, f, o, p.From)
 	if err != nil {
 		return l, err
 	}
-	if l.rows, err = s.readRows(ctx, tx, f, o, p.From, end, limit+1); err != nil {
+	if l.rows, err = s.readRows(ctx, q, f, o, p.From, end, limit+1); err != nil {
 		return l, err
 	}
 	l.far = end
@@ -67,7 +71,7 @@ func (s *Store) readPage(ctx context.Context, tx pgx.Tx, f lifecycle.Filter, p l
 		return l, nil
 	}
 	first := o.cursor(l.rows[0])
-	behind, err := s.readRows(ctx, tx, f, o.reverse(), first, nil, 1)
+	behind, err := s.readRows(ctx, q, f, o.reverse(), first, nil, 1)
 	if len(behind) > 0 {
 		l.near = first
 	}
@@ -76,7 +80,7 @@ func (s *Store) readPage(ctx context.Context, tx pgx.Tx, f lifecycle.Filter, p l
 
 // readRows reads rows strictly beyond from and not beyond end.
 func (s *Store) readRows(
-	ctx context.Context, tx pgx.Tx, f lifecycle.Filter, o order, from, end *lifecycle.Cursor, limit int,
+	ctx context.Context, q querier, f lifecycle.Filter, o order, from, end *lifecycle.Cursor, limit int,
 ) ([]summaryRow, error) {
 	c := s.conditionsOf(f)
 	o.beyond(c, from)
@@ -84,7 +88,7 @@ func (s *Store) readRows(
 		o.reverse().beyond(c, end)
 	}
 	source := c.sourceOf(f, o)
-	rows, err := tx.Query(ctx, source.read(summaryList, c.all(), o, c.arg(limit)), c.args...)
+	rows, err := q.Query(ctx, source.read(summaryList, c.all(), o, c.arg(limit)), c.args...)
 	if err != nil {
 		return nil, err
 	}
@@ -92,11 +96,11 @@ func (s *Store) readRows(
 }
 
 // scanEnd finds where to stop looking through rows: beyond all rows of a time. It is nil where the rest may be looked through.
-func (s *Store) scanEnd(ctx context.Context, tx pgx.Tx, f lifecycle.Filter, o order, from *lifecycle.Cursor) (*lifecycle.Cursor, error) {
+func (s *Store) scanEnd(ctx context.Context, q querier, f lifecycle.Filter, o order, from *lifecycle.Cursor) (*lifecycle.Cursor, error) {
 	if !scanning(f) || len(f.IDs) > 0 {
 		return nil, nil
 	}
-	counts, err := countFromRollups(ctx, tx, f.Agents)
+	counts, err := countFromRollups(ctx, q, f.Agents)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +115,7 @@ func (s *Store) scanEnd(ctx context.Context, tx pgx.Tx, f lifecycle.Filter, o or
 	o.beyond(c, from)
 	source := c.sourceOf(f, o)
 	var at lifecycle.Micros
-	err = tx.QueryRow(ctx, source.end(strings.Join(c.terms, " AND "), o, c.arg(s.scanLimit)), c.args...).Scan(&at)
+	err = q.QueryRow(ctx, source.end(strings.Join(c.terms, " AND "), o, c.arg(s.scanLimit)), c.args...).Scan(&at)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, nil

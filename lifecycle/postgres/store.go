@@ -133,12 +133,16 @@ func (s *Store) migrate(ctx context.Context) error {
 // querier is the pool, or a transaction.
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
 // inTransaction runs f in a transaction of the given kind.
 func (s *Store) inTransaction(ctx context.Context, options pgx.TxOptions, f func(pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, s.pool, options, f)
 }
+
+// beginSnapshot begins a [snapshot] within a batch.
+const beginSnapshot = `BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY`
 
 // snapshot is a transaction whose statements all see the same moment.
 var snapshot = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}

@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	selectTask   = `SELECT t.id, t.facts, ` + summaryList + ` FROM tasks t WHERE t.key = $1`
-	selectNewest = `SELECT m.stream, m.seq, m.facts FROM (SELECT * FROM messages WHERE task = $1 AND task <> 0 OFFSET 0) m JOIN streams s ON s.id = m.stream
+	selectTask   = `SELECT t.facts, ` + summaryList + ` FROM tasks t WHERE t.key = $1`
+	selectNewest = `SELECT m.stream, m.seq, m.facts
+FROM (SELECT * FROM messages WHERE task = (SELECT id FROM tasks WHERE key = $1) OFFSET 0) m JOIN streams s ON s.id = m.stream
 ORDER BY m.generation DESC, s.epoch DESC, s.account DESC, s.domain DESC, s.name DESC, m.seq < 0 DESC, m.seq DESC LIMIT 200`
 )
 
@@ -27,18 +28,15 @@ func (s *Store) task(ctx context.Context, id string) (record lifecycle.TaskRecor
 	var summary summaryRow
 	var facts []byte
 	var messages []storedMessage
-	err = s.inTransaction(ctx, snapshot, func(tx pgx.Tx) error {
-		var number int64
-		if err := tx.QueryRow(ctx, selectTask, taskKey(id)).Scan(append([]any{&number, &facts}, summary.targets()...)...); err != nil {
-			return err
-		}
-		rows, err := tx.Query(ctx, selectNewest, number)
-		if err != nil {
-			return err
-		}
+	var queries pgx.Batch // One round trip.
+	queries.Queue(beginSnapshot)
+	queries.Queue(selectTask, taskKey(id)).QueryRow(func(row pgx.Row) error { return row.Scan(append([]any{&facts}, summary.targets()...)...) })
+	queries.Queue(selectNewest, taskKey(id)).Query(func(rows pgx.Rows) error {
 		messages, err = collectMessages(rows)
 		return err
 	})
+	queries.Queue(`COMMIT`)
+	err = s.pool.SendBatch(ctx, &queries).Close()
 	if err != nil {
 		return record, err
 	}
