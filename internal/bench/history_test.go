@@ -33,9 +33,15 @@ type history struct {
 	from      lifecycle.Micros
 	to        lifecycle.Micros
 	events    int
-	completed int             // Tasks.
-	spent     []time.Duration // Of each group.
-	told      []int           // Events of each group.
+	completed int // Tasks.
+	groups    []groupCost
+}
+
+// groupCost is what it took to append the events of a group of tasks.
+type groupCost struct {
+	events int
+	wall   time.Duration
+	cpu    float64 // Of this process, µs.
 }
 
 // fill appends events until the store has n, in the batches that the collectors would make of them, several at once as they do.
@@ -48,21 +54,21 @@ func fill(t testing.TB, db *database, dir string, n int) *history {
 	for i := range templates {
 		w.kinds = append(w.kinds, demo.Tell(1, i))
 	}
-	tasks := n / perTask
+	tasks := n*100/696 + 1 // Of almost seven events each.
 	days := min(max(tasks/group, 12), 360)
-	perDay := tasks / days
+	perDay := (tasks + days - 1) / days
 	for day := 1; day <= days; day++ {
 		end := h.from.Add(time.Duration(day) * year / time.Duration(days))
 		for done := 0; done < perDay; done += group {
 			size := min(group, perDay-done)
 			at := end.Add(-time.Minute - time.Duration(perDay-done)*pace)
-			if err := w.tell(t.Context(), size, at); err != nil {
+			if err := w.tell(t, size, at); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	for _, told := range h.told {
-		h.events += told
+	for _, g := range h.groups {
+		h.events += g.events
 	}
 	h.tasks = int(w.seq)
 	h.check(t)
@@ -90,19 +96,23 @@ func (h *history) check(t testing.TB) {
 	}
 }
 
-// rates are events a second while the first and while the last million were appended, or halves of all that is less.
-func (h *history) rates() (first, last float64) {
+// ends adds up the first and the last million events, or the halves of all that is less.
+func (h *history) ends() (first, last groupCost) {
 	part := min(1_000_000, h.events/2)
-	rate := func(from, step int) float64 {
-		var n int
-		var spent time.Duration
-		for i := from; i >= 0 && i < len(h.told) && n < part; i += step {
-			n, spent = n+h.told[i], spent+h.spent[i]
+	sum := func(from, step int) groupCost {
+		var all groupCost
+		for i := from; i >= 0 && i < len(h.groups) && all.events < part; i += step {
+			g := h.groups[i]
+			all.events, all.wall, all.cpu = all.events+g.events, all.wall+g.wall, all.cpu+g.cpu
 		}
-		return float64(n) / spent.Seconds()
+		return all
 	}
-	return rate(0, 1), rate(len(h.told)-1, -1)
+	return sum(0, 1), sum(len(h.groups)-1, -1)
 }
+
+func (g groupCost) rate() []float64 { return []float64{float64(g.events) / g.wall.Seconds()} }
+
+func (g groupCost) micros() []float64 { return []float64{g.cpu / float64(g.events)} }
 
 // storedHistory is the history of this invocation, in SQLite; the store is closed.
 func (b *bench) storedHistory() *history {
@@ -123,13 +133,16 @@ func (h *history) path() string { return filepath.Join(h.dir, "fleetglass.db") }
 // measureHistory asks whether a full store takes events as fast as an empty one.
 func measureHistory(b *bench) {
 	h := b.storedHistory()
-	first, last := h.rates()
+	first, last := h.ends()
 	note := ""
 	if historyRuler(h) == nil {
 		note = "the halves of what is stored; judged from two million events on"
 	}
-	b.add(Ratio("history/sqlite", fmt.Sprintf("append at %s events, the last million against the first", figure(float64(h.events))), "events/s",
-		[]float64{last}, []float64{first}, historyRuler(h)).With(note))
+	b.add(
+		Ratio("history/sqlite", fmt.Sprintf("append at %s events, the last million against the first", figure(float64(h.events))), "events/s",
+			last.rate(), first.rate(), historyRuler(h)).With(note),
+		Ratio("history/sqlite (cpu)", "CPU time an event, likewise; a busy machine changes it least", "µs/event", last.micros(), first.micros(), nil),
+	)
 }
 
 // historyRuler is what is asked of a long history; of a short one nothing is.

@@ -52,9 +52,9 @@ func measureReads(b *bench) {
 	pg := newPostgres(b, b.shared.cluster())
 	began := time.Now()
 	ph := fill(b, pg, "", b.form.postgres)
-	first, last := ph.rates()
+	first, last := ph.ends()
 	b.Logf("postgres: %d events in %s", ph.events, time.Since(began).Round(time.Second))
-	b.add(Ratio("history/postgres", "the same as history/sqlite, fsync on", "events/s", []float64{last}, []float64{first}, historyRuler(ph)))
+	b.add(Ratio("history/postgres", "the same as history/sqlite, fsync on", "events/s", last.rate(), first.rate(), historyRuler(ph)))
 	readStore(b, "postgres", pg.store, ph)
 }
 

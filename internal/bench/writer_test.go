@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"fleetglass/fleet/demo"
@@ -27,7 +28,8 @@ type writer struct {
 }
 
 // tell appends the whole life of some tasks.
-func (w *writer) tell(ctx context.Context, tasks int, at lifecycle.Micros) error {
+func (w *writer) tell(t testing.TB, tasks int, at lifecycle.Micros) error {
+	t.Helper()
 	var published, answered [3]lifecycle.Batch
 	n := 0
 	for i := range tasks {
@@ -36,13 +38,13 @@ func (w *writer) tell(ctx context.Context, tasks int, at lifecycle.Micros) error
 	for _, b := range append(published[:], answered[:]...) {
 		n += len(b.Events)
 	}
-	began := time.Now()
+	began, before := time.Now(), spentCPU(t)
 	for _, phase := range [][3]lifecycle.Batch{published, answered} {
-		if err := w.append(ctx, phase); err != nil {
+		if err := w.append(t.Context(), phase); err != nil {
 			return err
 		}
 	}
-	w.h.spent, w.h.told = append(w.h.spent, time.Since(began)), append(w.h.told, n)
+	w.h.groups = append(w.h.groups, groupCost{n, time.Since(began), spentCPU(t) - before})
 	return nil
 }
 
