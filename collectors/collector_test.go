@@ -389,3 +389,42 @@ func TestReplicasShareTheWork(t *testing.T) {
 		}
 	})
 }
+
+// Two sources with a backlog go in step; the store refuses a line of one of them. The other loses nothing by it.
+func TestOneSourceDoesNotSufferFromTheLinesOfAnother(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.createStream(jetstream.StreamConfig{})
+	if _, err := b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "MORE", Subjects: []string{"more.>"}}); err != nil {
+		t.Fatal(err)
+	}
+	b.cfg.Pace = collectors.NewPace(b.rec)
+	b.rec.setRefuse(func(batch lifecycle.Batch) error {
+		for _, e := range batch.Events {
+			if string(e.Raw) == "poison" {
+				return errors.New("constraint failed")
+			}
+		}
+		return nil
+	})
+	b.publish(numbered(1, 1500)...)
+	b.publish("poison")
+	b.publish(numbered(1501, 3000)...)
+	for i := range 3000 {
+		if _, err := b.js.Publish(t.Context(), "more.line", fmt.Appendf(nil, "more %d", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.start()
+	b.src.Name, b.src.Stream = "more", "MORE"
+	b.start()
+	b.waitFor(6000)
+	testkit.Eventually(t, patience, func() (err error) {
+		b.rec.look(func(r *recorder) {
+			if len(r.quarantined) != 1 {
+				err = fmt.Errorf("%d lines are quarantined, want the poison alone", len(r.quarantined))
+			}
+		})
+		return err
+	})
+}
