@@ -58,7 +58,7 @@ var Table = []Rule{
 	{Package: "internal/auth", Own: []string{"internal/httperr"}, Others: []string{"github.com/goccy/go-yaml"}},
 	// Its tests measure the whole: they run the collectors, the program and its pages' templates.
 	{Package: "internal/bench", Others: []string{"github.com/a-h/templ"},
-		Tests: []string{"api", "collectors", "collectors/*", "fleet", "fleet/*", "internal/live", "internal/telemetry", "static", "views", "web"}},
+		Tests: []string{"api", "collectors", "collectors/*", "fleet", "fleet/*", "internal/health", "internal/live", "internal/telemetry", "static", "views", "web"}},
 	// Tests of agents, collectors and a store together.
 	{Package: "internal/crashpoints", Others: []string{"cloud.google.com/go/firestore", "google.golang.org/grpc"},
 		Tests: []string{"fleet", "fleet/firestorekit", "collectors", "collectors/*", "internal/firestoretest", "internal/health"}},

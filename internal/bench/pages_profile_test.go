@@ -3,20 +3,26 @@
 package bench
 
 import (
+	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
 
+	"fleetglass/api"
+	"fleetglass/fleet"
+	"fleetglass/internal/health"
 	"fleetglass/internal/live"
+	"fleetglass/lifecycle"
 	"fleetglass/lifecycle/sqlite"
 	"fleetglass/web"
 
 	"github.com/gin-gonic/gin"
 )
 
-// profilePages renders the task list in this process, over the same store, so that a profile shows where its time goes. Nothing is
+// profilePages answers the task list in this process, over the same store, so that profiles show where its time goes. Nothing is
 // measured here: what stands between network and router is missing.
 func profilePages(t testing.TB, h *history, span time.Duration) {
 	t.Helper()
@@ -28,20 +34,43 @@ func profilePages(t testing.TB, h *history, span time.Duration) {
 		t.Fatal(err)
 	}
 	defer s.Close() //nolint:errcheck // Only read from.
-	pages, err := web.New(web.Config{Store: s, Hub: live.NewHub(1)})
+	engine := serveStore(t, s)
+	for name, path := range map[string]string{"list": "/tasks", "json": "/api/v1/tasks"} {
+		end := profile(t, name)
+		for began := time.Now(); time.Since(began) < span; {
+			w := httptest.NewRecorder()
+			engine.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+			if w.Code != http.StatusOK {
+				t.Fatalf("GET %s: status %d", path, w.Code)
+			}
+			_, _ = io.Copy(io.Discard, w.Body) // From memory.
+		}
+		end()
+	}
+}
+
+// serveStore is the router of pages and API over a store, as far as it only reads.
+func serveStore(t testing.TB, s lifecycle.Store) http.Handler {
+	t.Helper()
+	gin.SetMode(gin.ReleaseMode)
+	engine := gin.New()
+	engine.UseEscapedPath = true
+	hub := live.NewHub(1)
+	calls, err := api.New(api.Config{
+		Store: s, Appender: s, Hub: hub, Health: health.ReporterFunc(func() []health.Part { return nil }),
+		Fleet: api.Fleet{
+			DecodeReport: func(json.RawMessage) (lifecycle.Event, error) { return lifecycle.Event{}, errors.New("nobody reports here") },
+			AgentOf:      fleet.AgentOfWorker,
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	gin.SetMode(gin.ReleaseMode)
-	engine := gin.New()
-	pages.Register(engine)
-	defer profile(t, "list")()
-	for began := time.Now(); time.Since(began) < span; {
-		w := httptest.NewRecorder()
-		engine.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/tasks", nil))
-		if w.Code != http.StatusOK {
-			t.Fatalf("GET /tasks: status %d", w.Code)
-		}
-		_, _ = io.Copy(io.Discard, w.Body) // From memory.
+	calls.Register(engine)
+	pages, err := web.New(web.Config{Store: s, Hub: hub})
+	if err != nil {
+		t.Fatal(err)
 	}
+	pages.Register(engine)
+	return engine
 }
