@@ -13,7 +13,7 @@ import (
 
 // Run makes what is asked for until ctx is done, and returns nil. What fails says so in its record.
 func (r *Runner) Run(ctx context.Context) error {
-	r.sweep(ctx, r.cfg.Alone)
+	r.sweep(ctx, r.cfg.Keep, r.cfg.Alone)
 	var all sync.WaitGroup
 	defer all.Wait()
 	all.Go(func() { r.afterStart(ctx) })
@@ -83,7 +83,7 @@ func (r *Runner) fail(ctx context.Context, rec lifecycle.Reconciliation, why err
 
 // upkeep shows that we live, and ends what others left behind.
 func (r *Runner) upkeep(ctx context.Context) {
-	for sleep(ctx, aliveEvery) {
+	for turn := 1; sleep(ctx, aliveEvery); turn++ {
 		r.mu.Lock()
 		mine := make([]string, 0, len(r.mine))
 		for id := range r.mine {
@@ -93,7 +93,9 @@ func (r *Runner) upkeep(ctx context.Context) {
 		for _, id := range mine {
 			r.touch(ctx, id)
 		}
-		r.sweep(ctx, false)
+		if turn%sweepEvery == 0 {
+			r.sweep(ctx, pageOfReports, false)
+		}
 	}
 }
 
@@ -124,10 +126,13 @@ func (r *Runner) store(ctx context.Context, rec lifecycle.Reconciliation) error 
 	return nil
 }
 
-// sweep ends unfinished ones whose owner is gone: all that are not ours when nobody else can own them.
-func (r *Runner) sweep(ctx context.Context, alone bool) {
+// sweepEvery is after how many signs of life of ours the others' are looked at.
+const sweepEvery = 6
+
+// sweep ends unfinished ones among the newest whose owner is gone: all that are not ours when nobody else can own them.
+func (r *Runner) sweep(ctx context.Context, newest int, alone bool) {
 	now := r.cfg.now()
-	list, err := r.cfg.Store.Reconciliations(ctx, "", r.cfg.Keep)
+	list, err := r.cfg.Store.Reconciliations(ctx, "", newest)
 	if err != nil {
 		if ctx.Err() == nil {
 			r.cfg.Logger.Warn("unfinished reconciliations could not be looked for", "err", err)

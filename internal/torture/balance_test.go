@@ -178,12 +178,14 @@ func (r *run) balancesHonestly(c client, js jetstream.JetStream, truth map[strin
 	}
 }
 
-// lost are the messages that have left the stream, and of which no captured line says how: no answer that ends a message, no completion.
+// lost are the messages that have left the stream, and of which no captured line says how: no answer that ends a message, no
+// end of its attempts, no completion.
 func (a *aftermath) lost(truth map[string]*told) map[uint64]string {
 	out := map[uint64]string{}
 	for _, t := range truth {
 		w := a.wires.of(t)
-		ended := w.count(lifecycle.Acked) + w.count(lifecycle.AckConfirmed) + w.count(lifecycle.Terminated) + w.count(lifecycle.TermConfirmed)
+		ended := w.count(lifecycle.Acked) + w.count(lifecycle.AckConfirmed) + w.count(lifecycle.Terminated) + w.count(lifecycle.TermConfirmed) +
+			w.count(lifecycle.MaxDeliveries)
 		if t.Seq == 0 || a.left[t.Seq] || ended > 0 {
 			continue
 		}

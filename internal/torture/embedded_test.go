@@ -46,7 +46,7 @@ func (r *run) aftermath(g *glass, fleet *process, path, url string, open func(*t
 	r.describe(truth)
 	a := r.losses(js, c, truth)
 	verdict(r.t, c, truth, a.compare)
-	counts(r.t, c, len(truth))
+	counts(r.t, c, truth, true)
 	r.balancesHonestly(c, js, truth, a)
 	r.note("still shown in flight", "%v", held(r.t, c))
 	g.stop(r.t)
@@ -56,10 +56,14 @@ func (r *run) aftermath(g *glass, fleet *process, path, url string, open func(*t
 // losses reads what was captured and says in the table what was not.
 func (r *run) losses(js jetstream.JetStream, c client, truth map[string]*told) *aftermath {
 	r.t.Helper()
-	gaps, err := list[seenGap](r.t.Context(), c, "/api/v1/gaps")
-	if err != nil {
-		r.t.Fatal(err)
+	read := func() []seenGap {
+		gaps, err := list[seenGap](r.t.Context(), c, "/api/v1/gaps")
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		return gaps
 	}
+	gaps := read()
 	made := func(seq uint64) *seen {
 		s, err := c.task(r.t.Context(), fmt.Sprintf("TASKS:%d", seq))
 		if err != nil {
@@ -67,7 +71,7 @@ func (r *run) losses(js jetstream.JetStream, c client, truth map[string]*told) *
 		}
 		return s
 	}
-	a := &aftermath{made: made, wires: readWires(r.t, js), left: left(r.t, js), gaps: gaps}
+	a := &aftermath{made: made, wires: readWires(r.t, js), left: left(r.t, js), gaps: gaps, again: read}
 	lost := map[string]int{}
 	tasks := 0
 	for _, t := range truth {
