@@ -72,6 +72,7 @@ func (j *job) lonely(ctx context.Context, audit *lifecycle.Audit) error {
 		for i, t := range tasks {
 			audit.Task(t, gone[i])
 		}
+		j.progress(ctx, 0)
 		if after = next; next == nil {
 			return nil
 		}

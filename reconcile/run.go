@@ -142,9 +142,18 @@ func (r *Runner) sweep(ctx context.Context, newest int, alone bool) {
 	for _, rec := range list {
 		dead := alone || rec.UpdatedAt.Add(deadAfter) < now
 		if rec.Owner != r.owner && !rec.Status.Ended() && dead {
-			r.fail(ctx, rec, errors.New("the program that made it stopped before it was done"))
+			r.giveUp(ctx, rec)
 		}
 	}
+}
+
+// giveUp ends one that another program left, unless that one shows itself after all.
+func (r *Runner) giveUp(ctx context.Context, seen lifecycle.Reconciliation) {
+	rec, err := r.cfg.Store.Reconciliation(ctx, seen.ID)
+	if err != nil || rec.Status.Ended() || rec.UpdatedAt != seen.UpdatedAt {
+		return
+	}
+	r.fail(ctx, rec, errors.New("the program that made it stopped before it was done"))
 }
 
 // afterStart asks for the report that follows a restart, unless nothing is known yet.
