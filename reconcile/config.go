@@ -51,7 +51,7 @@ type Config struct {
 	Retention    time.Duration // Optional; default no limit. How long the store keeps what has ended.
 	Grace        time.Duration // Optional; default 1 min. How far capture may lag behind: what is younger proves nothing. Negative for none.
 	Patience     time.Duration // Optional; default 3 min. How long a report waits for collectors that are behind.
-	RestartDelay time.Duration // Optional; default 30 s. The pause between the start and the report that follows it.
+	RestartDelay time.Duration // Optional; default Grace and 30 s: the report then covers the moment of the start. The pause between the two.
 	Keep         int           // Optional; default 500. Reports kept.
 	Page         int           // Optional; default 500. Messages read at once.
 	RecordLimit  int           // Optional; default 100,000. Records looked for in one report.
@@ -68,13 +68,14 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Every < 0 {
 		return c, errors.New("reconcile: Every is negative")
 	}
-	for d, standard := range map[*time.Duration]time.Duration{
-		&c.Grace: time.Minute, &c.Patience: 3 * time.Minute, &c.RestartDelay: 30 * time.Second,
-	} {
+	for d, standard := range map[*time.Duration]time.Duration{&c.Grace: time.Minute, &c.Patience: 3 * time.Minute} {
 		if *d == 0 {
 			*d = standard
 		}
 		*d = max(*d, 0)
+	}
+	if c.RestartDelay == 0 {
+		c.RestartDelay = c.Grace + 30*time.Second
 	}
 	for n, standard := range map[*int]int{&c.Keep: 500, &c.Page: 500, &c.RecordLimit: 100_000} {
 		if *n <= 0 {
