@@ -59,8 +59,10 @@ func serveStore(t testing.TB, s lifecycle.Store) http.Handler {
 	calls, err := api.New(api.Config{
 		Store: s, Appender: s, Hub: hub, Health: health.ReporterFunc(func() []health.Part { return nil }),
 		Fleet: api.Fleet{
-			DecodeReport: func(json.RawMessage) (lifecycle.Event, error) { return lifecycle.Event{}, errors.New("nobody reports here") },
-			AgentOf:      fleet.AgentOfWorker,
+			DecodeReport: func(json.RawMessage) (lifecycle.Event, error) {
+				return lifecycle.Event{}, errors.New("nobody reports here")
+			},
+			AgentOf: fleet.AgentOfWorker,
 		},
 	})
 	if err != nil {
