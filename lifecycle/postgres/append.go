@@ -97,14 +97,14 @@ func (s *Store) appendEvents(ctx context.Context, tx pgx.Tx, jobs []*job, alone 
 // Who holds the lock of a task's row may write the row, and those of its messages and events; nobody else does. Locks are taken in one
 // order by everybody, so that nobody waits in a circle: the table of messages, which is shared; rows of tasks by key; new messages by
 // key and new tasks by id, of which a second inserter waits for the first; rollups by cell. Messages are read before their tasks are
-// known, and rows are taken for new that were not found: should another program have been faster, the transaction notices, and starts
-// over with the table of messages to itself.
+// locked, and rows are taken for new that were not found: should another program have been faster, their versions and the unique
+// indexes tell, and the transaction starts over with the table of messages to itself.
 type folding struct {
 	store  *Store
 	tx     pgx.Tx
 	fold   *lifecycle.Fold
-	stored map[lifecycle.MessageKey]bool // Messages that have a row.
-	tasks  map[string]*taskRow           // Tasks that are locked or new.
+	stored map[lifecycle.MessageKey]int32 // Messages that have a row, and its version as it was read.
+	tasks  map[string]*taskRow            // Tasks that are locked or new.
 }
 
 // taskRow is the row of a task that is locked or new.
@@ -115,7 +115,7 @@ type taskRow struct {
 }
 
 func (s *Store) newFolding(tx pgx.Tx) *folding {
-	return &folding{store: s, tx: tx, fold: lifecycle.NewFold(), stored: map[lifecycle.MessageKey]bool{}, tasks: map[string]*taskRow{}}
+	return &folding{store: s, tx: tx, fold: lifecycle.NewFold(), stored: map[lifecycle.MessageKey]int32{}, tasks: map[string]*taskRow{}}
 }
 
 // widen notes that the task has an event at the given time.

@@ -21,8 +21,6 @@ const (
 	selectMessages = `SELECT m.seq, m.version, m.facts, t.task_id FROM unnest($2::bigint[]) AS u (seq)
 CROSS JOIN LATERAL (SELECT seq, version, task, facts FROM messages WHERE stream = $1 AND seq = u.seq OFFSET 0) m
 CROSS JOIN LATERAL (SELECT task_id FROM tasks WHERE id = m.task OFFSET 0) t`
-	countMessages = `SELECT count(*) FROM unnest($2::bigint[], $3::integer[]) AS u (seq, version)
-CROSS JOIN LATERAL (SELECT FROM messages WHERE stream = $1 AND seq = u.seq AND version = u.version OFFSET 0) m`
 	lockTasks = `SELECT t.* FROM unnest($1::bytea[]) AS u (key)
 CROSS JOIN LATERAL (SELECT id, task_id, facts, events_from, events_to FROM tasks WHERE key = u.key OFFSET 0 FOR UPDATE) t`
 	newTasks = `SELECT nextval('tasks_id_seq') FROM generate_series(1, $1)`
@@ -36,12 +34,12 @@ func (f *folding) load(ctx context.Context, events []lifecycle.Event, alone bool
 	} else {
 		first.Queue(shareMessages)
 	}
-	read := f.queueSelects(&first, f.fold.Keys(events))
+	f.queueSelects(&first, f.fold.Keys(events))
 	if err := send(ctx, f.tx, &first); err != nil {
 		return err
 	}
 	f.fold.Assign(events)
-	if err := f.lock(ctx, f.fold.Tasks(), read); err != nil {
+	if err := f.lock(ctx, f.fold.Tasks()); err != nil {
 		return err
 	}
 	var heads pgx.Batch
@@ -49,42 +47,27 @@ func (f *folding) load(ctx context.Context, events []lifecycle.Event, alone bool
 	return send(ctx, f.tx, &heads)
 }
 
-// versions are the stored messages of a stream as they were read.
-type versions struct {
-	stream   int32
-	seqs     []int64
-	versions []int32
-}
-
-// queueSelects gives the fold the stored ones of the messages, once the queue has run. It returns what was read.
-func (f *folding) queueSelects(queries *pgx.Batch, keys []lifecycle.MessageKey) *[]versions {
-	var all []versions
+// queueSelects gives the fold the stored ones of the messages, once the queue has run.
+func (f *folding) queueSelects(queries *pgx.Batch, keys []lifecycle.MessageKey) {
 	f.eachStream(keys, func(id int32, stream lifecycle.StreamID, seqs []int64) {
 		queries.Queue(selectMessages, id, seqs).Query(func(rows pgx.Rows) error {
-			read := versions{stream: id}
 			var seq int64
 			var version int32
 			var facts, task pgtype.DriverBytes // Not copied.
 			_, err := pgx.ForEachRow(rows, []any{&seq, &version, &facts, &task}, func() error {
-				read.seqs, read.versions = append(read.seqs, seq), append(read.versions, version)
 				key := lifecycle.MessageKey{Stream: stream, Seq: uint64(seq)}
 				message, err := rowcodec.Message(key, facts)
 				f.fold.LoadMessage(lifecycle.MessageRow{Facts: message, TaskID: string(task)})
-				f.stored[key] = true
+				f.stored[key] = version
 				return err
 			})
-			if len(read.seqs) > 0 {
-				all = append(all, read)
-			}
 			return err
 		})
 	})
-	return &all
 }
 
-// lock locks the tasks, gives the fold those that are stored, and numbers the new ones. It makes sure that the messages, which were
-// read before the locks were held, did not change since.
-func (f *folding) lock(ctx context.Context, tasks []string, read *[]versions) error {
+// lock locks the tasks, gives the fold those that are stored, and numbers the new ones.
+func (f *folding) lock(ctx context.Context, tasks []string) error {
 	keys := make([][]byte, len(tasks))
 	for i, t := range tasks {
 		keys[i] = taskKey(t)
@@ -92,16 +75,6 @@ func (f *folding) lock(ctx context.Context, tasks []string, read *[]versions) er
 	slices.SortFunc(keys, bytes.Compare) // Rows are locked in this order.
 	var queries pgx.Batch
 	queries.Queue(lockTasks, keys).Query(f.loadTasks)
-	for _, r := range *read {
-		queries.Queue(countMessages, r.stream, r.seqs, r.versions).QueryRow(func(row pgx.Row) error {
-			var n int
-			err := row.Scan(&n)
-			if err == nil && n != len(r.seqs) {
-				err = errOvertaken
-			}
-			return err
-		})
-	}
 	if err := send(ctx, f.tx, &queries); err != nil {
 		return err
 	}

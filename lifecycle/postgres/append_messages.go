@@ -7,6 +7,7 @@ import (
 	"fleetglass/lifecycle"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // moveEvents looks at the span of each task that loses events. OFFSET 0 holds the planner to one look into the index for each.
@@ -61,14 +62,15 @@ func (f *folding) write(ctx context.Context, c lifecycle.Changes, writes *pgx.Ba
 const (
 	copyMessages   = `COPY messages (stream, seq, task, open, generation, facts) FROM STDIN BINARY`
 	updateMessages = `UPDATE messages m SET task = u.task, open = u.open, generation = u.generation, facts = u.facts, version = m.version + 1
-FROM unnest($1::integer[], $2::bigint[], $3::bigint[], $4::boolean[], $5::bigint[], $6::bytea[]) AS u (stream, seq, task, open, generation, facts)
-WHERE m.stream = u.stream AND m.seq = u.seq`
+FROM unnest($1::integer[], $2::bigint[], $3::integer[], $4::bigint[], $5::boolean[], $6::bigint[], $7::bytea[])
+AS u (stream, seq, version, task, open, generation, facts)
+WHERE m.stream = u.stream AND m.seq = u.seq AND m.version = u.version`
 )
 
 func (f *folding) writeMessages(ctx context.Context, rows []lifecycle.MessageRow, writes *pgx.Batch) error {
 	var added, changed []*lifecycle.MessageRow
 	for i := range rows {
-		if f.stored[rows[i].Facts.Key] {
+		if _, stored := f.stored[rows[i].Facts.Key]; stored {
 			changed = append(changed, &rows[i])
 		} else {
 			added = append(added, &rows[i])
@@ -93,7 +95,7 @@ func (f *folding) queueMessages(writes *pgx.Batch, rows []*lifecycle.MessageRow)
 		return
 	}
 	var (
-		streams                  []int32
+		streams, versions        []int32
 		seqs, tasks, generations []int64
 		open                     []bool
 		facts                    [][]byte
@@ -102,10 +104,16 @@ func (f *folding) queueMessages(writes *pgx.Batch, rows []*lifecycle.MessageRow)
 	)
 	for _, m := range rows {
 		streams, seqs = append(streams, stream(m.Facts.Key.Stream)), append(seqs, int64(m.Facts.Key.Seq))
-		tasks, generations = append(tasks, f.tasks[m.TaskID].id), append(generations, generationOf(m))
-		open, facts = append(open, m.Open), append(facts, all.add(func(b []byte) []byte { return rowcodec.AppendMessage(b, &m.Facts) }))
+		versions, tasks = append(versions, f.stored[m.Facts.Key]), append(tasks, f.tasks[m.TaskID].id)
+		open, generations = append(open, m.Open), append(generations, generationOf(m))
+		facts = append(facts, all.add(func(b []byte) []byte { return rowcodec.AppendMessage(b, &m.Facts) }))
 	}
-	writes.Queue(updateMessages, streams, seqs, tasks, open, generations, facts)
+	writes.Queue(updateMessages, streams, seqs, versions, tasks, open, generations, facts).Exec(func(done pgconn.CommandTag) error {
+		if done.RowsAffected() != int64(len(rows)) {
+			return errOvertaken
+		}
+		return nil
+	})
 }
 
 func generationOf(m *lifecycle.MessageRow) int64 {
