@@ -287,3 +287,8 @@ func brief(r lifecycle.ReconciliationReport) string {
 	}
 	return strings.Join(out, "\n")
 }
+
+// stockWith always answers the same.
+func stockWith(s reconcile.Stock) func(context.Context) (reconcile.Stock, error) {
+	return func(context.Context) (reconcile.Stock, error) { return s, nil }
+}

@@ -328,7 +328,7 @@ func TestWhatMayHaveBeenDeletedIsNotTakenForLost(t *testing.T) {
 			seq := uint64(31 - day)
 			at := now.Add(-time.Duration(day) * 24 * time.Hour)
 			events = append(events, published(seq, at))
-			if seq%5 != 0 { // Every fifth stays open, and is therefore kept.
+			if seq%5 != 3 { // Every fifth stays open, and is therefore kept: 18 is the last of them before the cutoff, 19 and 20 are deleted.
 				ack := lifecycle.Event{ID: lifecycle.NewEventID("acked", fmt.Sprint(seq)), At: at + 1, Kind: lifecycle.Acked, Message: events[len(events)-1].Message, Attempt: 1}
 				events = append(events, ack)
 			}
