@@ -58,7 +58,7 @@ func fill(t testing.TB, db *database, dir string, n int) *history {
 	days := min(max(tasks/group, 12), 360)
 	perDay := (tasks + days - 1) / days
 	for day := 1; day <= days; day++ {
-		end := h.from.Add(time.Duration(day) * year / time.Duration(days))
+		end := h.from.Add(time.Duration(day) * (year / time.Duration(days)))
 		for done := 0; done < perDay; done += group {
 			size := min(group, perDay-done)
 			at := end.Add(-time.Minute - time.Duration(perDay-done)*pace)
