@@ -3,6 +3,7 @@ package reconcile_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -51,5 +52,39 @@ func fill(b *testing.B, s lifecycle.Store, n int) {
 		if _, err := s.Append(context.Background(), batch); err != nil {
 			b.Fatal(fmt.Errorf("fill: %w", err))
 		}
+	}
+}
+
+// BenchmarkAppendBesideAReport stores batches of ten messages, alone and while one report after the other is made.
+func BenchmarkAppendBesideAReport(b *testing.B) {
+	for _, beside := range []bool{false, true} {
+		b.Run(fmt.Sprintf("beside=%t", beside), func(b *testing.B) {
+			s := newSQLite(b)
+			const n = 50_000
+			fill(b, s, n)
+			r := newRunner(b, reconcile.Config{Store: s, RestartDelay: time.Hour})
+			run(b, r)
+			if beside {
+				for range 60 {
+					create(b, r, reconcile.Request{})
+				}
+			}
+			at := lifecycle.MicrosOf(time.Now())
+			var took []time.Duration
+			for seq := uint64(n + 1); b.Loop(); seq += 10 {
+				var batch lifecycle.Batch
+				for i := range uint64(10) {
+					batch.Events = append(batch.Events, published(seq+i, at))
+				}
+				began := time.Now()
+				if _, err := s.Append(b.Context(), batch); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, time.Since(began))
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+		})
 	}
 }

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"fleetglass/lifecycle"
 )
@@ -11,6 +12,7 @@ import (
 func (j *job) messages(ctx context.Context, audit *lifecycle.Audit, s lifecycle.AuditStream) error {
 	j.phase(ctx, "reading the messages of "+s.Stream.String())
 	for from := s.FromSeq; from <= s.ToSeq; {
+		began := j.cfg.Now()
 		page, err := j.cfg.Store.MessagesWithTasks(ctx, s.Stream, from, s.ToSeq, j.cfg.Page)
 		if err != nil {
 			return fmt.Errorf("read messages: %w", err)
@@ -27,8 +29,19 @@ func (j *job) messages(ctx context.Context, audit *lifecycle.Audit, s lifecycle.
 		if len(page) < j.cfg.Page {
 			return nil
 		}
+		if err := j.giveWay(ctx, j.cfg.Now().Sub(began)); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// giveWay lets a report that nobody waits for rest as long as it just worked.
+func (j *job) giveWay(ctx context.Context, worked time.Duration) error {
+	if j.rec.Cause == lifecycle.ReconcileOnDemand || sleep(ctx, worked) {
+		return nil
+	}
+	return ctx.Err()
 }
 
 // headRecords are the records of the tasks of messages: each with the newest message of its task, nil for the others.
