@@ -42,7 +42,7 @@ func record(t testing.TB, dir string, tasks int) *recording {
 	srv, js := openBroker(t, dir)
 	defer closeBroker(t, srv)
 	provision(t, js)
-	f := &recordedFleet{js: js, tasks: tasks}
+	f := &recordedFleet{js: js, tasks: tasks, free: make(chan struct{}, window)}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	if err := f.open(ctx); err != nil {
@@ -90,6 +90,7 @@ type recordedFleet struct {
 	js      jetstream.JetStream
 	tasks   int
 	workers []*fleet.Worker
+	free    chan struct{} // Holds one for each task under way, so that the stream's limit for a subject is never reached.
 
 	published, acked, beats, reports atomic.Int64
 }
@@ -149,6 +150,7 @@ func (f *recordedFleet) answered(_ fleet.Delivery, a fleet.Answer) {
 		f.beats.Add(1)
 	} else {
 		f.acked.Add(1)
+		<-f.free
 	}
 }
 
@@ -160,6 +162,7 @@ func (f *recordedFleet) publish(ctx context.Context) error {
 	publishing, ctx := errgroup.WithContext(ctx)
 	publishing.SetLimit(8)
 	for n := range f.tasks {
+		f.free <- struct{}{}
 		publishing.Go(func() error {
 			_, err := p.Publish(ctx, taskOf(n))
 			f.published.Add(1)
