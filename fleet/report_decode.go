@@ -100,8 +100,7 @@ func decodeReport(body []byte, from ReportOrigin) (lifecycle.Event, error) {
 
 // readReportData fills what the data of a report says (SPEC 1, report kinds).
 func readReportData(e *lifecycle.Event, ce event.Event) {
-	d := reportData{}
-	_ = json.Unmarshal(ce.Data(), &d.fields) // Data that is no object says nothing; the bytes stay in Raw.
+	d := readFields(ce.Data())
 	if e.Agent == "" {
 		extension, _ := ce.Extensions()["agent"].(string)
 		e.Agent = firstNonEmpty(d.id("agent"), d.id("agent_id"), cleanID(extension), agentOfSource(ce.Source()))
@@ -139,11 +138,19 @@ func agentOfSource(source string) string {
 const maxExact = 1 << 53
 
 // reportData reads fields whose type cannot be relied on.
-type reportData struct{ fields map[string]json.RawMessage }
+type reportData struct{ fields map[string][]byte }
+
+// readFields finds the fields of an object. Data that is none has no fields; the bytes stay in Raw.
+func readFields(data []byte) reportData {
+	d := reportData{fields: make(map[string][]byte, 16)}
+	s := scanner{rest: data}
+	s.object(func(name string, v *scanner) { d.fields[name] = v.rest })
+	return d
+}
 
 // scalar is the text of a string or number; empty for anything else.
 func (d reportData) scalar(name string) string {
-	s := scanner{rest: bytes.TrimSpace(d.fields[name])}
+	s := scanner{rest: d.fields[name]}
 	text, _ := s.scalar()
 	return text
 }
