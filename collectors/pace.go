@@ -40,9 +40,9 @@ type round struct {
 	cut   lifecycle.Micros
 	parts int // Members that have not handed in what they took.
 
-	batch lifecycle.Batch
-	done  chan struct{} // Closed when the batch was committed, or not.
-	err   error
+	batches []lifecycle.Batch
+	done    chan struct{} // Closed when they were committed, or not.
+	err     error
 }
 
 // join adds a member. On a nil pace it returns nil, which is alone in every round.
@@ -143,7 +143,9 @@ func (p *Pace) complete(r *round) {
 func (m *member) hand(r *round, b lifecycle.Batch) (last bool) {
 	m.pace.mu.Lock()
 	defer m.pace.mu.Unlock()
-	r.batch.Join(b)
+	if !b.Empty() {
+		r.batches = append(r.batches, b)
+	}
 	r.parts--
 	return r.parts == 0
 }
@@ -151,11 +153,11 @@ func (m *member) hand(r *round, b lifecycle.Batch) (last bool) {
 // run commits what all members took. It returns the number of new events.
 func (r *round) run(ctx context.Context, appender lifecycle.Appender) int {
 	defer close(r.done)
-	if r.batch.Empty() {
+	if len(r.batches) == 0 {
 		return 0
 	}
-	done, err := appender.Append(ctx, r.batch)
-	r.err, r.batch = err, lifecycle.Batch{}
+	done, err := appender.Append(ctx, lifecycle.JoinBatches(r.batches))
+	r.err, r.batches = err, nil
 	return done.New
 }
 
