@@ -95,10 +95,10 @@ func (s *Store) appendEvents(ctx context.Context, tx pgx.Tx, jobs []*job, alone 
 // folding is a transaction's events on their way into the tables.
 //
 // Who holds the lock of a task's row may write the row, and those of its messages and events; nobody else does. Locks are taken in one
-// order by everybody, so that nobody waits in a circle: the table of messages, which is shared; rows of tasks by key; new messages by
+// order by everybody, so that nobody waits in a circle: the table of turns, which is shared; rows of tasks by key; new messages by
 // key and new tasks by id, of which a second inserter waits for the first; rollups by cell. Messages are read before their tasks are
 // locked, and rows are taken for new that were not found: should another program have been faster, their versions and the unique
-// indexes tell, and the transaction starts over with the table of messages to itself.
+// indexes tell, and the transaction starts over with the table of turns to itself.
 type folding struct {
 	store  *Store
 	tx     pgx.Tx

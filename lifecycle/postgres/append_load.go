@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	shareMessages = `LOCK TABLE messages IN ROW EXCLUSIVE MODE`       // Inserts would take this lock anyway.
-	holdMessages  = `LOCK TABLE messages IN SHARE ROW EXCLUSIVE MODE` // Others may read.
+	appendBeside = `LOCK TABLE turns IN ROW EXCLUSIVE MODE`       // Beside others who say the same.
+	appendAlone  = `LOCK TABLE turns IN SHARE ROW EXCLUSIVE MODE` // When they have ended.
 
 	// OFFSET 0 holds the planner to the order as written: for each key one look into the index, whatever it believes of the tables.
 	selectMessages = `SELECT m.seq, m.version, m.facts, t.task_id FROM unnest($2::bigint[]) AS u (seq)
@@ -30,9 +30,9 @@ CROSS JOIN LATERAL (SELECT id, task_id, facts, events_from, events_to FROM tasks
 func (f *folding) load(ctx context.Context, events []lifecycle.Event, alone bool) error {
 	var first pgx.Batch
 	if alone {
-		first.Queue(holdMessages)
+		first.Queue(appendAlone)
 	} else {
-		first.Queue(shareMessages)
+		first.Queue(appendBeside)
 	}
 	f.queueSelects(&first, f.fold.Keys(events))
 	if err := send(ctx, f.tx, &first); err != nil {

@@ -46,7 +46,8 @@ func (s *Store) Rebuild(ctx context.Context) (int64, error) {
 
 const (
 	// Locks are taken in the order in which appends take them.
-	clearForRebuild = `LOCK TABLE messages IN EXCLUSIVE MODE;
+	clearForRebuild = `LOCK TABLE turns IN EXCLUSIVE MODE;
+LOCK TABLE messages IN EXCLUSIVE MODE;
 LOCK TABLE tasks IN EXCLUSIVE MODE;
 LOCK TABLE rollups IN EXCLUSIVE MODE;
 DELETE FROM messages;

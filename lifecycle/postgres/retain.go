@@ -63,7 +63,7 @@ ORDER BY last_event, id LIMIT $5 FOR UPDATE SKIP LOCKED`
 
 // retainSome deletes what has ended of the tasks beyond a place. next is nil when there are no more.
 func retainSome(ctx context.Context, tx pgx.Tx, cutoff lifecycle.Micros, listed bool, after ended) (n int64, next *ended, err error) {
-	if _, err := tx.Exec(ctx, shareMessages); err != nil { // In the order of locks of everybody.
+	if _, err := tx.Exec(ctx, appendBeside); err != nil { // In the order of locks of everybody.
 		return 0, nil, err
 	}
 	rows, err := tx.Query(ctx, lockEnded, listed, int64(cutoff), after.at, after.id, retainedAtOnce)

@@ -57,6 +57,10 @@ CREATE TABLE messages (
 CREATE INDEX messages_of_task ON messages (task, generation);
 CREATE INDEX messages_open ON messages (stream, seq) WHERE open;
 
+-- Has no rows. Who appends shares its lock, or, after another program was faster, holds it alone. It is apart from the tables that
+-- are vacuumed, which may hold up a lock for long.
+CREATE TABLE turns (id integer PRIMARY KEY);
+
 -- Days that have partitions of their own; all other times go to the default partitions.
 CREATE TABLE days (
     day integer PRIMARY KEY -- Since 1970-01-01.
