@@ -19,6 +19,7 @@ import (
 // measureIngest holds the whole way of a line, from the capture stream through decoding, fold and a commit with fsync to its
 // acknowledgement, against plain consuming of the same streams by the same client in the same run.
 func measureIngest(b *bench) {
+	shareMemory(b)
 	r := b.recorded()
 	srv, js := openBroker(b, r.dir)
 	defer closeBroker(b, srv)
