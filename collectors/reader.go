@@ -50,12 +50,18 @@ func (r *reader) putBack(lines []delivery) { r.held = lines }
 // drain starts no more pulls. What the one under way brings is still read, then next returns io.EOF.
 func (r *reader) drain() { r.draining = true }
 
-// abandon ends the pull under way. Lines that it still brings are delivered again later.
+// abandon ends the pull under way and hands back the lines that it still brings and those that were put back, so that they are delivered
+// again at once. A line that cannot be handed back comes again when its wait is over.
 func (r *reader) abandon() {
+	for _, d := range r.held {
+		_ = d.msg.Nak()
+	}
+	r.held = nil
 	if r.pull == nil {
 		return
 	}
-	for range r.pull.Messages() { // Closed by the client when the pull is filled or over, after pullWait at most.
+	for msg := range r.pull.Messages() { // Closed by the client when the pull is filled or over, after pullWait at most.
+		_ = msg.Nak()
 	}
 }
 
