@@ -110,7 +110,7 @@ func (a *API) listDuplicates(ctx context.Context, in *DuplicatesQuery) (*reply[D
 	o.Records = o.Records.Found(live)
 	body := o.duplicateTable(lifecycle.DuplicateRows(cells, bounds))
 	body.AsOf, body.Gaps = Instant(now), gaps
-	body.Protection = o.protection(dedupe)
+	body.Protection = o.protection(dedupe, lifecycle.RecordWaits(cells))
 	body.Retention = retentionOf(lifecycle.CheckRetention(f.consumers, live))
 	stable := body
 	stable.AsOf = 0

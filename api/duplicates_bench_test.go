@@ -68,6 +68,12 @@ func seedRollups(b *testing.B, file string, now time.Time) (cells int) {
 			for _, l := range lifecycle.Layers() {
 				add(lifecycle.MetricDuplicates, lifecycle.MetricDuplicatesMonth, string(l), 1)
 			}
+			add(lifecycle.MetricRecorded, lifecycle.MetricRecordedMonth, "", tasksAnHour-1)
+		}
+		for i := range 40 { // Waits of 1 to 1000 ms.
+			label := fmt.Sprintf("%03d", 40+i)
+			tally[lifecycle.Cell{Metric: lifecycle.MetricRecordWait, Bucket: hour, Label: label}] += 7 * tasksAnHour / 40
+			tally[lifecycle.Cell{Metric: lifecycle.MetricRecordWaitMonth, Bucket: month, Label: label}] += 7 * tasksAnHour / 40
 		}
 	}
 	writeRollups(b, file, tally)

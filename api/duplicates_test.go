@@ -347,13 +347,13 @@ func TestWhatTheProtectionCostsIsBesideTheSavings(t *testing.T) {
 		f.caughtByRecord("caught", "cto", 3)
 		f.commit()
 		table := get[DuplicateTable](f, "/api/v1/duplicates")
-		if c := table.Totals.Costs; *c.Reads != 3 || *c.Writes != 2 || *c.USD != 0.023 {
-			t.Errorf("2 completed and 1 caught: %d reads, %d writes, $%v", *c.Reads, *c.Writes, *c.USD)
+		if c := table.Totals.Costs; *c.Reads != 3 || *c.Writes != 1 || *c.USD != 0.013 {
+			t.Errorf("2 completed, 1 caught, 1 record seen: %d reads, %d writes, $%v", *c.Reads, *c.Writes, *c.USD)
 		}
 		if d := table.Protection.Dedupe; *d.IDs != 3 || *d.Bytes != 3*lifecycle.DedupeBytesPerID || *d.WindowMS != 3_600_000 || !strings.Contains(d.Formula, "3 messages") {
 			t.Errorf("3 messages within the window: %+v", d)
 		}
-		if l := table.Protection.Latency; l.MS != nil || l.Why == "" || table.Protection.Field != (FieldFigures{4.2, 3, 8}) {
+		if l := table.Protection.Latency; l.MS != nil || l.P50MS != nil || l.P95MS != nil || l.Sample != 0 || !strings.Contains(l.Why, "Not known") || table.Protection.Field != (FieldFigures{4.2, 3, 8}) {
 			t.Errorf("latency %+v, field %+v", l, table.Protection.Field)
 		}
 		f.pass(2 * time.Hour)
@@ -371,6 +371,36 @@ func TestWhatTheProtectionCostsIsBesideTheSavings(t *testing.T) {
 		failing = nil
 		if c := get[DuplicateTable](f, "/api/v1/duplicates").Totals.Costs; *c.Reads != 3 || *c.USD != 0 {
 			t.Errorf("a bucket costs nothing: %+v", c)
+		}
+	})
+}
+
+func TestWhatDeliveriesWaitedForRecordsIsMeasured(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, f *fixture) {
+		for i := range uint64(20) {
+			id, wait := fmt.Sprint("task-", i), 3*time.Millisecond
+			if i == 19 {
+				wait = 2 * time.Second // Beyond the 95th percentile of twenty.
+			}
+			f.published(id, "cto", i+1)
+			f.tell(lifecycle.Event{
+				Kind: lifecycle.ReportCompleted, Provenance: lifecycle.Reported, TaskID: id, Agent: "cto", Attempt: 1,
+				Detail: lifecycle.Detail{MsgID: id, RecordsWait: wait},
+			})
+		}
+		f.commit()
+		for _, bucket := range []string{"month", "day", "hour"} {
+			l := get[DuplicateTable](f, "/api/v1/duplicates?bucket="+bucket).Protection.Latency
+			if l.Sample != 20 || l.P50MS == nil || l.P95MS == nil || *l.P50MS < 3 || *l.P50MS > 3*1.19 || *l.P95MS != *l.P50MS || *l.MS != *l.P50MS {
+				t.Errorf("%s: nineteen of twenty waited 3 ms: %+v", bucket, l)
+			}
+			if !strings.Contains(l.Why, "own clocks") {
+				t.Errorf("%s: %s", bucket, l.Why)
+			}
+		}
+		f.pass(48 * time.Hour)
+		if l := get[DuplicateTable](f, "/api/v1/duplicates?bucket=hour").Protection.Latency; l.Sample != 0 || l.P50MS != nil {
+			t.Errorf("two days later: %+v", l)
 		}
 	})
 }

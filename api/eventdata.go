@@ -44,6 +44,7 @@ type EventData struct {
 	OutputTokens   int64     `json:"output_tokens,omitempty"`
 	CostUSD        float64   `json:"cost_usd,omitempty"`
 	ExpiresAt      *Instant  `json:"expires_at,omitempty"`
+	RecordsMS      float64   `json:"records_ms,omitempty" doc:"What the delivery waited for the idempotency records, as its agent measured it."`
 }
 
 func dataOf(d lifecycle.Detail) EventData {
@@ -54,7 +55,7 @@ func dataOf(d lifecycle.Detail) EventData {
 		BasisAt: instant(d.Basis), DeadlineAt: instant(d.Deadline), Exact: d.Exact, Category: d.Category, Path: d.Path, Entry: d.Entry,
 		LeaseOwner: d.LeaseOwner, LeaseExpiresAt: instant(d.LeaseExpiresAt), StepID: d.StepID, StepClass: d.StepClass, Tool: d.Tool,
 		InputHash: d.InputHash, ResultRef: d.ResultRef, Status: d.Status, Model: d.Model, InputTokens: d.InputTokens,
-		OutputTokens: d.OutputTokens, CostUSD: d.CostUSD, ExpiresAt: instant(d.ExpiresAt),
+		OutputTokens: d.OutputTokens, CostUSD: d.CostUSD, ExpiresAt: instant(d.ExpiresAt), RecordsMS: fractional(d.RecordsWait),
 	}
 	if d.LeaseVersion != 0 {
 		v := Sequence(d.LeaseVersion)

@@ -9,13 +9,14 @@ import (
 func exampleDuplicates() DuplicateTable {
 	row := lifecycle.DuplicateRow{
 		From: lifecycle.MicrosOf(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)), Published: 2847, Completed: 2841,
-		Found: map[lifecycle.Layer]int64{lifecycle.LayerStream: 3, lifecycle.LayerIdempotency: 7},
+		Found: map[lifecycle.Layer]int64{lifecycle.LayerStream: 3, lifecycle.LayerIdempotency: 7}, Recorded: 2841,
 	}
 	o := Options{Records: lifecycle.RecordsFirestore}.withDefaults()
 	t := DuplicateTable{
 		List:   exampleList(DuplicateRow{Bucket: Instant(row.From), DuplicateSums: o.sumsOf(row)}),
 		Totals: o.sumsOf(row), Cost: DuplicateCost(*o.DuplicateCost),
-		Protection: o.protection(lifecycle.DedupeMemory{Known: true, Window: time.Hour, IDs: 12, Bytes: 12 * lifecycle.DedupeBytesPerID}),
+		Protection: o.protection(lifecycle.DedupeMemory{Known: true, Window: time.Hour, IDs: 12, Bytes: 12 * lifecycle.DedupeBytesPerID},
+			lifecycle.RecordWait{P50: 2380 * time.Microsecond, P95: 5656 * time.Microsecond, Sample: 2848}),
 		Retention: retentionOf(lifecycle.CheckRetention([]lifecycle.ConsumerState{exampleConsumer()}, lifecycle.Retention{
 			Known: true, Records: 72 * time.Hour, MaxAge: 7 * 24 * time.Hour, DuplicateWindow: time.Hour, RetryDelay: 24 * time.Hour,
 		})),

@@ -18,7 +18,9 @@ func (w *Worker) handle(ctx context.Context, msg jetstream.Msg) {
 		return
 	}
 	log := w.cfg.Logger.With("agent", w.cfg.Agent, "task", d.Task.ID, "attempt", d.Attempt)
+	began := time.Now()
 	found, err := w.cfg.Records.Find(ctx, d.Task.ID, d.Task.IdempotencyKey)
+	d.records += time.Since(began)
 	switch {
 	case err != nil:
 		if ctx.Err() == nil { // Stopping is no news.
@@ -56,7 +58,9 @@ func (w *Worker) repeat(ctx context.Context, log *slog.Logger, msg jetstream.Msg
 		w.fail(ctx, log, msg, d, Terminate("key_conflict: this task id completed with another payload"))
 		return
 	}
-	w.report(ctx, log, d, lifecycle.ReportDuplicateCaught, ReportData{Status: "completed", CompletedAt: Instant(r.CompletedAt)})
+	w.report(ctx, log, d, lifecycle.ReportDuplicateCaught, ReportData{
+		Status: "completed", CompletedAt: Instant(r.CompletedAt), RecordsMS: milliseconds(d.records),
+	})
 	w.answer(log, d, AnswerAck, msg.Ack())
 }
 
@@ -76,19 +80,25 @@ func (w *Worker) execute(ctx context.Context, log *slog.Logger, msg jetstream.Ms
 	// What is done must be recorded, also when the worker is stopping.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
-	now := lifecycle.MicrosOf(w.cfg.Now())
+	now, began := lifecycle.MicrosOf(w.cfg.Now()), time.Now()
 	err = w.record(ctx, k, Record{
 		TaskID: d.Task.ID, IdempotencyKey: d.Task.IdempotencyKey, AgentID: w.cfg.Agent, CompletedAt: now, ResultSummary: summary, NatsStreamSeq: d.Key.Seq,
 		ExpiresAt: now.Add(w.cfg.Retention), PayloadHash: d.Task.PayloadHash,
 	})
+	d.records += time.Since(began)
 	if err != nil && !errors.Is(err, ErrRecorded) {
 		w.giveBack(ctx, log, k, err)
 		w.fail(ctx, log, msg, d, err)
 		return
 	}
-	w.report(ctx, log, d, lifecycle.ReportCompleted, ReportData{Status: "completed", ResultRef: summary, CompletedAt: Instant(now)})
+	w.report(ctx, log, d, lifecycle.ReportCompleted, ReportData{
+		Status: "completed", ResultRef: summary, CompletedAt: Instant(now), RecordsMS: milliseconds(d.records),
+	})
 	w.answer(log, d, AnswerAck, msg.Ack())
 }
+
+// milliseconds is a span as reports tell it, to the microsecond.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func (w *Worker) record(ctx context.Context, k *keeper, r Record) error {
 	if k == nil {

@@ -11,9 +11,11 @@ import (
 
 // admit reserves the task before it is executed. What another holds is handed back until that one's lease ends.
 func (w *Worker) admit(ctx context.Context, log *slog.Logger, msg jetstream.Msg, d Delivery) {
+	began := time.Now()
 	held, done, err := w.cfg.Reserve.Reserve(ctx, Claim{
 		TaskID: d.Task.ID, IdempotencyKey: d.Task.IdempotencyKey, PayloadHash: d.Task.PayloadHash, Owner: w.lease, Lease: w.leaseOf(d),
 	})
+	d.records += time.Since(began)
 	var busy *ReservedError
 	switch {
 	case errors.As(err, &busy):

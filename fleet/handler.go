@@ -18,7 +18,8 @@ type Delivery struct {
 	Attempt int    // From 1.
 	Token   uint64 // The fencing token: that of the reservation, else the attempt, because the broker raises it with every new holder.
 
-	report func(ctx context.Context, kind lifecycle.Kind, data ReportData) error
+	records time.Duration // What it has waited for the records so far.
+	report  func(ctx context.Context, kind lifecycle.Kind, data ReportData) error
 }
 
 // Report sends a report about this delivery with the lease fields filled in. It does nothing when the worker has no reporter, and

@@ -45,6 +45,7 @@ type ReportData struct {
 	InputTokens        int64   `json:"input_tokens,omitempty"`
 	OutputTokens       int64   `json:"output_tokens,omitempty"`
 	CostUSD            float64 `json:"cost_usd,omitempty"`
+	RecordsMS          float64 `json:"records_ms,omitempty"` // Milliseconds that the delivery waited for idempotency records: completed, duplicate_caught.
 }
 
 // ReporterConfig is what a [Reporter] needs.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 
@@ -112,7 +113,7 @@ func readReportData(e *lifecycle.Event, ce event.Event) {
 		LeaseOwner: d.id("lease_owner"), LeaseVersion: uint64(d.count("lease_version", maxExact)), LeaseExpiresAt: d.instant("lease_expires_at"),
 		Status: d.text("status"), ResultRef: d.text("result_ref"), Reason: firstNonEmpty(d.text("reason"), d.text("error")),
 		Model: d.text("model"), InputTokens: d.count("input_tokens", maxExact), OutputTokens: d.count("output_tokens", maxExact),
-		CostUSD: d.number("cost_usd"),
+		CostUSD: d.number("cost_usd"), RecordsWait: d.milliseconds("records_ms", lifecycle.MaxRecordsWait),
 	}
 	if !ce.Time().IsZero() {
 		return
@@ -166,6 +167,14 @@ func (d reportData) count(name string, limit int64) int64 {
 		return 0
 	}
 	return n
+}
+
+// milliseconds is a span of up to the limit that a number tells in milliseconds; 0 for anything else.
+func (d reportData) milliseconds(name string, limit time.Duration) time.Duration {
+	if ns := d.number(name) * float64(time.Millisecond); ns <= float64(limit) {
+		return time.Duration(ns)
+	}
+	return 0
 }
 
 // number is a finite number that is not negative; 0 for anything else.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -36,7 +37,7 @@ func TestAReportIsRead(t *testing.T) {
 	t.Parallel()
 	data := `{"message_id":"m-1","step_id":"s-1","attempt":2,"lease_owner":"w-1","lease_version":7,"lease_expires_at":"2026-01-02T03:09:05Z",
 		"input_hash":"h1","canonical_input_hash":"h2","status":"completed","result_ref":"s3://x","tool":"git.push","step_class":"keyed",
-		"idempotency_key":"k-1","model":"large","input_tokens":100,"output_tokens":20,"cost_usd":0.25,"reason":"fine","more":{"x":[1]}}`
+		"idempotency_key":"k-1","model":"large","input_tokens":100,"output_tokens":20,"cost_usd":0.25,"records_ms":2.5,"reason":"fine","more":{"x":[1]}}`
 	events, err := fleet.DecodeReports([]byte(report("data", data)), origin)
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +48,7 @@ func TestAReportIsRead(t *testing.T) {
 		Provenance: lifecycle.Reported, Source: "OBS_REPORT", SourceSeq: 9, TaskID: "T-1", Agent: "backend", Attempt: 2,
 		Detail: lifecycle.Detail{MsgID: "m-1", StepID: "s-1", LeaseOwner: "w-1", LeaseVersion: 7, LeaseExpiresAt: 1767323345000000,
 			InputHash: "h2", Status: "completed", ResultRef: "s3://x", Tool: "git.push", StepClass: "keyed", IdempotencyKey: "k-1",
-			Model: "large", InputTokens: 100, OutputTokens: 20, CostUSD: 0.25, Reason: "fine"},
+			Model: "large", InputTokens: 100, OutputTokens: 20, CostUSD: 0.25, RecordsWait: 2500 * time.Microsecond, Reason: "fine"},
 	}
 	if diff := cmp.Diff([]lifecycle.Event{want}, events); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -114,6 +115,19 @@ func TestDataIsReadLeniently(t *testing.T) {
 		}
 		if d := events[0].Detail; d.LeaseVersion != 0 || d.CostUSD != 0 || d.LeaseExpiresAt != 0 || d.InputTokens != 0 || d.MsgID != "" {
 			t.Errorf("data %s was read as %+v", data, d)
+		}
+	}
+}
+
+func TestAWaitForRecordsIsReadLeniently(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]time.Duration{
+		"0.412": 412 * time.Microsecond, "3600000": time.Hour, `"7"`: 7 * time.Millisecond,
+		"0": 0, "-1": 0, `"NaN"`: 0, `"Inf"`: 0, "3600000.1": 0, "1e300": 0, "null": 0, "true": 0, "[3]": 0, `"3 ms"`: 0, `""`: 0,
+	} {
+		events, err := fleet.DecodeReports([]byte(report("data", `{"records_ms":`+value+`,"attempt":2}`)), origin)
+		if err != nil || events[0].Detail.RecordsWait != want || events[0].Attempt != 2 {
+			t.Errorf("%s: read as %s, attempt %d, %v; want %s", value, events[0].Detail.RecordsWait, events[0].Attempt, err, want)
 		}
 	}
 }

@@ -18,6 +18,7 @@ type DuplicateRow struct {
 	Published int64           // Tasks.
 	Completed int64           // Of these, the ones that are completed now.
 	Found     map[Layer]int64 // Duplicates by where they ended; nil where there are none.
+	Recorded  int64           // Completions that idempotency records stated, by when the records were stored.
 }
 
 // InFlightOrDLQ is how many of the published tasks are not completed: waiting, in a worker's hands, exhausted, in the dead-letter
@@ -47,7 +48,7 @@ func (r DuplicateRow) Empty() bool {
 			return false
 		}
 	}
-	return r.Published == 0 && r.Completed == 0
+	return r.Published == 0 && r.Completed == 0 && r.Recorded == 0
 }
 
 func (r *DuplicateRow) add(m Metric, label string, n int64) {
@@ -62,16 +63,18 @@ func (r *DuplicateRow) add(m Metric, label string, n int64) {
 			r.Found = map[Layer]int64{}
 		}
 		r.Found[Layer(label)] += n
+	case MetricRecorded, MetricRecordedMonth:
+		r.Recorded += n
 	}
 }
 
-// DuplicateMetrics are the metrics that [DuplicateRows] adds up: those of months, where every bound is the beginning of a month of
+// DuplicateMetrics are the metrics that [DuplicateRows] and [RecordWaits] add up: those of months, where every bound is the beginning of a month of
 // UTC, else those of hours. With the former a table costs what its rows cost, however much happened in them.
 func DuplicateMetrics(bounds []Micros) []Metric {
 	if slices.ContainsFunc(bounds, func(at Micros) bool { return MetricTasksMonth.bucket(at) != at }) {
-		return []Metric{MetricTasks, MetricDuplicates}
+		return []Metric{MetricTasks, MetricDuplicates, MetricRecorded, MetricRecordWait}
 	}
-	return []Metric{MetricTasksMonth, MetricDuplicatesMonth}
+	return []Metric{MetricTasksMonth, MetricDuplicatesMonth, MetricRecordedMonth, MetricRecordWaitMonth}
 }
 
 // DuplicateRows adds the cells of [DuplicateMetrics] up to the rows between the bounds, which ascend: a row for each but the last,
@@ -100,6 +103,7 @@ func SumDuplicates(rows []DuplicateRow) DuplicateRow {
 		out.From, out.To = earliest(out.From, r.From), latest(out.To, r.To)
 		out.Published += r.Published
 		out.Completed += r.Completed
+		out.Recorded += r.Recorded
 		for l, n := range r.Found {
 			out.add(MetricDuplicates, string(l), n)
 		}

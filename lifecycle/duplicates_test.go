@@ -83,8 +83,8 @@ func TestSavingsAreToTheCent(t *testing.T) {
 
 func TestMonthsAreReadFromMonthsOnlyWhereTheyAreWhole(t *testing.T) {
 	t.Parallel()
-	months := []Metric{MetricTasksMonth, MetricDuplicatesMonth}
-	hours := []Metric{MetricTasks, MetricDuplicates}
+	months := []Metric{MetricTasksMonth, MetricDuplicatesMonth, MetricRecordedMonth, MetricRecordWaitMonth}
+	hours := []Metric{MetricTasks, MetricDuplicates, MetricRecorded, MetricRecordWait}
 	berlin := time.FixedZone("CET", 3600)
 	for _, c := range []struct {
 		name   string

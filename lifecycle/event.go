@@ -178,4 +178,6 @@ type Detail struct {
 	OutputTokens   int64   `json:"output_tokens,omitempty"`    // Reports.
 	CostUSD        float64 `json:"cost_usd,omitempty"`         // Reports.
 	ExpiresAt      Micros  `json:"expires_at,omitempty"`       // completion_recorded.
+
+	RecordsWait time.Duration `json:"records_wait,omitempty"` // completed, duplicate_caught: what the delivery waited for the idempotency records.
 }

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strconv"
 	"testing"
@@ -177,6 +178,47 @@ func (n naive) duplicates() int {
 	return max(0, attempts-stored)
 }
 
+// protection counts distinct completions of records, and what was waited for records, by the steps of the scale.
+func (n naive) protection() string {
+	stated, longest, steps := map[Micros]bool{}, map[string]time.Duration{}, map[int]int{}
+	for _, e := range n.all(is(CompletionRecorded)) {
+		stated[e.Detail.CreatedAt] = true
+	}
+	for _, e := range n.all(is(ReportCompleted)) {
+		longest[e.Detail.MsgID] = max(longest[e.Detail.MsgID], e.Detail.RecordsWait)
+	}
+	for _, d := range longest {
+		if d > 0 {
+			steps[int(math.Ceil(4*math.Log2(float64(d.Microseconds()))))]++
+		}
+	}
+	return fmt.Sprint(len(stated), steps)
+}
+
+// countedProtection is the same as it stands in the rollups, which must agree by hour and month.
+func countedProtection(t *testing.T, cells Tally) string {
+	t.Helper()
+	read := func(recorded, waits Metric) string {
+		var records int64
+		steps := map[int]int{}
+		for c, n := range cells {
+			switch c.Metric {
+			case recorded:
+				records += n
+			case waits:
+				step, _ := strconv.Atoi(c.Label)
+				steps[step] += int(n)
+			}
+		}
+		return fmt.Sprint(records, steps)
+	}
+	hours, months := read(MetricRecorded, MetricRecordWait), read(MetricRecordedMonth, MetricRecordWaitMonth)
+	if hours != months {
+		t.Errorf("hours count %s, months %s", hours, months)
+	}
+	return hours
+}
+
 // TestANaiveImplementationAgrees compares 100,000 random histories, each in a random order, with repetitions, in random batches.
 func TestANaiveImplementationAgrees(t *testing.T) {
 	t.Parallel()
@@ -221,6 +263,9 @@ func compareHistory(t *testing.T, r *rand.Rand, i int) {
 	want := fmt.Sprint(n.state(), n.attempt(), n.duplicates())
 	if have := fmt.Sprint(got.State, got.Attempt, got.Duplicates); have != want {
 		t.Errorf("history %d %v: got %s (%s), want %s", i, describe(history), have, got.Rule, want)
+	}
+	if have, want := countedProtection(t, m.rollups), n.protection(); have != want {
+		t.Errorf("history %d %v: counted %s, want %s", i, describe(history), have, want)
 	}
 	var states int64
 	for c, v := range m.rollups {
@@ -268,6 +313,13 @@ func randomHistory(r *rand.Rand) []Event {
 			e.TaskID, e.Message, e.Detail.MsgID = "T", about, "T"
 		case PublishAttempted, CompletionRecorded, ReportClaimed, ReportAccepted, ReportCompleted:
 			e.TaskID, e.Detail.MsgID = "T", "T"
+			switch e.Kind {
+			case CompletionRecorded:
+				e.Detail.CreatedAt = base.Add(time.Duration(r.IntN(4)) * time.Second)
+			case ReportCompleted:
+				e.Detail.MsgID = []string{"T", ""}[r.IntN(2)]
+				e.Detail.RecordsWait = time.Duration(r.IntN(4)) * 700 * time.Microsecond
+			}
 		case Vanished, Orphaned, ConsumerRecreated, AckRefuted, DeadLettered:
 			e.Message = about
 		case Delivered:

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"time"
 )
@@ -39,7 +40,7 @@ func DefaultRecordPrices() RecordPrices { return RecordPrices{ReadsUSD: 0.03, Wr
 // pricedOperations is how many operations a price is for.
 const pricedOperations = 100_000
 
-// RecordCost is what the idempotency records of a span cost, estimated from what was seen to happen to its tasks.
+// RecordCost is what the idempotency records of a span cost: writes as they were seen, reads estimated from what happened to its tasks.
 type RecordCost struct {
 	Known  bool    // False where no store of records is known; the rest is zero then.
 	Reads  int64   // See [RecordReadsBasis].
@@ -51,16 +52,17 @@ type RecordCost struct {
 const (
 	RecordReadsBasis = "Estimated: one for each completed task, and one more for each duplicate that a record caught, that ran, or of which nothing tells. " +
 		"At least that many where every agent looks for a record before it runs; attempts that failed are not counted."
-	RecordWritesBasis = "Estimated: one for each completed task. At least that many where every agent keeps records; each reservation adds one."
+	RecordWritesBasis = "Counted: the distinct completions that records stated, by when the records were stored. Reservations and their renewals are writes " +
+		"that are not seen and come on top."
 )
 
-// RecordCost estimates what the records of the row's tasks cost. Attempts and records are not counted over time, so it counts what the
-// row knows: every agent of the fleet is taken to keep records as SPEC 1 says.
+// RecordCost is what the records of the row cost. Reads leave no trace; they are estimated from what the row knows of its tasks: every
+// agent of the fleet is taken to look for records as SPEC 1 says.
 func (r DuplicateRow) RecordCost(store RecordStore, prices RecordPrices) RecordCost {
 	if store != RecordsKV && store != RecordsFirestore {
 		return RecordCost{}
 	}
-	c := RecordCost{Known: true, Writes: r.Completed}
+	c := RecordCost{Known: true, Writes: max(0, r.Recorded)}
 	c.Reads = r.Completed + r.Found[LayerIdempotency] + r.Found[LayerExecution] + r.Found[LayerUnknown]
 	if store == RecordsFirestore {
 		usd := (float64(c.Reads)*prices.ReadsUSD + float64(c.Writes)*prices.WritesUSD) / pricedOperations
@@ -111,8 +113,39 @@ func (d DedupeMemory) Formula() string {
 
 // What a fleet of seven agents published about its own protection. It is quoted for comparison; nothing here measured it.
 const (
-	FieldProtectionUSD    = 4.20 // A month.
-	FieldLatencyLow       = 3 * time.Millisecond
-	FieldLatencyHigh      = 8 * time.Millisecond
-	ProtectionLatencyNote = "Not measured: neither the broker nor a report tells how long an agent's look for its record takes."
+	FieldProtectionUSD = 4.20 // A month.
+	FieldLatencyLow    = 3 * time.Millisecond
+	FieldLatencyHigh   = 8 * time.Millisecond
 )
+
+// MaxRecordsWait is the longest wait for records that a report is believed.
+const MaxRecordsWait = time.Hour
+
+// RecordWait is what deliveries waited for the idempotency records, as their agents measured it: the look for a record or the
+// reservation, and recording completion.
+type RecordWait struct {
+	P50, P95 time.Duration // Upper ends of buckets, at most 19 % above the true value. Zero where nothing was said.
+	Sample   int64         // Deliveries that said so.
+}
+
+// RecordWaits reads the waits from rollups of [MetricRecordWait] or those of its months. Where cells hold both it counts twice.
+func RecordWaits(cells Tally) RecordWait {
+	buckets := map[string]int64{}
+	for c, n := range cells {
+		if c.Metric == MetricRecordWait || c.Metric == MetricRecordWaitMonth {
+			buckets[c.Label] += n
+		}
+	}
+	maps.DeleteFunc(buckets, func(_ string, n int64) bool { return n <= 0 })
+	t := typicalOf(buckets) // On a scale of milliseconds, where this one is of microseconds.
+	return RecordWait{P50: t.P50 / 1000, P95: t.P95 / 1000, Sample: t.Sample}
+}
+
+// Basis says where the figures come from, or why there are none, in sentences for people.
+func (w RecordWait) Basis() string {
+	if w.Sample == 0 {
+		return "Not known: no report of this span says what a delivery waited for its records (records_ms)."
+	}
+	return "As agents measured it by their own clocks and reported (records_ms): the look for a record or the reservation, and recording completion. " +
+		"Agents that do not report are not in it."
+}

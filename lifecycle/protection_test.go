@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -10,14 +11,14 @@ func TestRecordsCostWhatTheirStoreCharges(t *testing.T) {
 	t.Parallel()
 	row := DuplicateRow{Published: 1010, Completed: 1000, Found: map[Layer]int64{
 		LayerStream: 50, LayerIdempotency: 7, LayerExecution: 2, LayerUnknown: 1, LayerConflict: 9, LayerSemantic: 9,
-	}}
+	}, Recorded: 1003}
 	prices := RecordPrices{ReadsUSD: 10, WritesUSD: 20}
 	for _, tt := range []struct {
 		store RecordStore
 		want  RecordCost
 	}{
-		{RecordsFirestore, RecordCost{Known: true, Reads: 1010, Writes: 1000, USD: 0.301}},
-		{RecordsKV, RecordCost{Known: true, Reads: 1010, Writes: 1000}},
+		{RecordsFirestore, RecordCost{Known: true, Reads: 1010, Writes: 1003, USD: 0.3016}},
+		{RecordsKV, RecordCost{Known: true, Reads: 1010, Writes: 1003}},
 		{RecordsUnknown, RecordCost{}},
 		{"", RecordCost{}},
 	} {
@@ -56,5 +57,37 @@ func TestDedupeMemoryCountsWhatTheWindowRemembers(t *testing.T) {
 	}
 	if got := (DedupeMemory{}).Formula(); !strings.Contains(got, "could not be read") {
 		t.Errorf("formula of what is not known: %s", got)
+	}
+}
+
+func TestWaitsForRecordsComeBackFromTheirBuckets(t *testing.T) {
+	t.Parallel()
+	cells := Tally{{Metric: MetricRunning, Label: "blog|052"}: 7}
+	for us, n := range map[int64]int64{300: 12, 2400: 7, 40_000: 1} {
+		cells[Cell{Metric: MetricRecordWait, Label: waitBucket(time.Duration(us) * time.Microsecond)}] += n
+	}
+	w := RecordWaits(cells)
+	within := func(got time.Duration, us int64) bool {
+		want := time.Duration(us) * time.Microsecond
+		return got >= want && float64(got) <= 1.19*float64(want)
+	}
+	if w.Sample != 20 || !within(w.P50, 300) || !within(w.P95, 2400) {
+		t.Errorf("got %+v, want the median at 300 µs and 19 of 20 at 2.4 ms", w)
+	}
+	if !strings.Contains(w.Basis(), "As agents measured it") {
+		t.Errorf("basis: %s", w.Basis())
+	}
+	for _, none := range []Tally{nil, {{Metric: MetricRecordWaitMonth, Label: "040"}: -1}} {
+		if got := RecordWaits(none); got != (RecordWait{}) || !strings.Contains(got.Basis(), "Not known") {
+			t.Errorf("nothing was said: %+v, %s", got, got.Basis())
+		}
+	}
+	if got := waitBucket(math.MaxInt64); got != "213" {
+		t.Errorf("the longest span is in bucket %s", got)
+	}
+	for _, d := range []time.Duration{1, time.Microsecond, MaxRecordsWait} {
+		if back := BucketDuration(waitBucket(d)); len(waitBucket(d)) != 3 || back < 1000*d {
+			t.Errorf("bucket of %s is %s, up to %s", d, waitBucket(d), back/1000)
+		}
 	}
 }

@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write the expected parts of the scenari
 
 // A scenario file has lines of events, a line of dashes, and what they prove. Times are offsets from base.
 //
-//	<kind> <offset> [seq=N] [n=ATTEMPT] [cseq=N] [task=ID] [gen=N] [msgid=ID] [basis=OFFSET] [deadline=OFFSET] [delay=D] [reason=WORD] [exact]
+//	<kind> <offset> [seq=N] [n=ATTEMPT] [cseq=N] [task=ID] [gen=N] [msgid=ID] [basis=OFFSET] [deadline=OFFSET] [delay=D] [wait=D] [created=OFFSET] [reason=WORD] [exact]
 var base = MicrosOf(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
 
 func TestScenariosProveTheirState(t *testing.T) {
@@ -185,6 +185,10 @@ func setField(e *Event, name, value string) error {
 		e.Detail.StepID = value
 	case "input":
 		e.Detail.InputHash = value
+	case "created":
+		e.Detail.CreatedAt = instant()
+	case "wait":
+		e.Detail.RecordsWait, _ = time.ParseDuration(value)
 	case "exact":
 		e.Detail.Exact = true
 	default:

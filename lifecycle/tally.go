@@ -20,6 +20,10 @@ const (
 	MetricTasksMonth      Metric = "tasks_mo"        // Month: like tasks.
 	MetricDuplicates      Metric = "duplicates"      // Hour: findings of the duplicate ledger; label: [Layer].
 	MetricDuplicatesMonth Metric = "duplicates_mo"   // Month: like duplicates.
+	MetricRecorded        Metric = "recorded"        // Hour: distinct completions that idempotency records stated, by when the records were stored; no label.
+	MetricRecordedMonth   Metric = "recorded_mo"     // Month: like recorded.
+	MetricRecordWait      Metric = "record_wait"     // Hour: deliveries that said what they waited for records, over all agents; label: a bucket of [RecordWaits].
+	MetricRecordWaitMonth Metric = "record_wait_mo"  // Month: like record_wait.
 	MetricRunning         Metric = "running"         // Hour: running time of completed tasks; label: type + "|" + [DurationBucket].
 	MetricPublishedMin    Metric = "published_m"     // Minute: like published, no label.
 	MetricCompletedMin    Metric = "completed_m"     // Minute: like completed, no label.
@@ -32,7 +36,13 @@ func (m Metric) Minute() bool {
 }
 
 // Month reports whether the metric has buckets of a month of UTC, so that a year is a dozen rows.
-func (m Metric) Month() bool { return m == MetricTasksMonth || m == MetricDuplicatesMonth }
+func (m Metric) Month() bool {
+	switch m {
+	case MetricTasksMonth, MetricDuplicatesMonth, MetricRecordedMonth, MetricRecordWaitMonth:
+		return true
+	}
+	return false
+}
 
 // bucket is the beginning of the bucket in which something at that time counts.
 func (m Metric) bucket(at Micros) Micros {
@@ -102,6 +112,7 @@ func (t Tally) countTask(f *TaskFacts, s *TaskSummary, cases []Case, times int64
 		t.count(MetricDied, s.StateSince, s.Agent, string(s.State), times)
 	}
 	t.countDuplicates(f, s, cases, times)
+	t.countProtection(f, s.Agent, times)
 }
 
 // countDuplicates adds what the table of duplicates is made of ([DuplicateRows]).
@@ -119,10 +130,32 @@ func (t Tally) countDuplicates(f *TaskFacts, s *TaskSummary, cases []Case, times
 	}
 }
 
+// countProtection adds what the protection against duplicates is seen to cost.
+func (t Tally) countProtection(f *TaskFacts, agent string, times int64) {
+	for i := range f.Completed {
+		t.count(MetricRecorded, f.Completed[i].At, agent, "", times)
+		t.count(MetricRecordedMonth, f.Completed[i].At, agent, "", times)
+	}
+	for i := range f.Reports {
+		if at := f.Reports[i].recordsWaited(); at.Known() {
+			bucket := waitBucket(f.Reports[i].RecordsWait)
+			t.count(MetricRecordWait, at, "", bucket, times)
+			t.count(MetricRecordWaitMonth, at, "", bucket, times)
+		}
+	}
+}
+
 // DurationBucket names the bucket of a duration on a scale of four steps per doubling, as two digits or more: the exponent of a
 // millisecond. [BucketDuration] gives its upper end back.
 func DurationBucket(d time.Duration) string {
-	n := int(math.Ceil(4 * math.Log2(max(1, float64(d)/float64(time.Millisecond)))))
+	return scaleBucket(float64(d) / float64(time.Millisecond))
+}
+
+// waitBucket is like [DurationBucket], on a scale that begins at a microsecond.
+func waitBucket(d time.Duration) string { return scaleBucket(float64(d) / float64(time.Microsecond)) }
+
+func scaleBucket(units float64) string {
+	n := int(math.Ceil(4 * math.Log2(max(1, units))))
 	return string([]byte{byte('0' + n/100%10), byte('0' + n/10%10), byte('0' + n%10)})
 }
 

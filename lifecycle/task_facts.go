@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 )
 
 // TaskFacts is what a set of events proves about one task beyond its messages.
@@ -123,6 +124,16 @@ type ReportFacts struct {
 	Owner          string `json:"owner,omitempty"` // Of the highest lease version.
 	LeaseVersion   uint64 `json:"lease,omitempty"`
 	LeaseExpiresAt Micros `json:"lease_exp,omitempty"`
+
+	RecordsWait time.Duration `json:"records_wait,omitempty"` // What it waited for the idempotency records: the longest that was said; zero when nothing was.
+}
+
+// recordsWaited is when the attempt ended that said how long it waited for the idempotency records; zero when it did not say so.
+func (r *ReportFacts) recordsWaited() Micros {
+	if r.RecordsWait <= 0 {
+		return 0
+	}
+	return firstKnown(r.CompletedAt, r.DuplicateAt)
 }
 
 // Join adds what e, an event about the task itself, proves.
@@ -265,11 +276,13 @@ func (t *TaskFacts) joinReport(e Event) {
 		r.BeatAt = latest(r.BeatAt, e.At)
 	case ReportCompleted:
 		r.CompletedAt = earliest(r.CompletedAt, e.At)
+		r.RecordsWait = max(r.RecordsWait, e.Detail.RecordsWait)
 	case ReportFailed:
 		r.FailedAt = earliest(r.FailedAt, e.At)
 		r.FailedWhy = leastText(r.FailedWhy, e.Detail.Reason)
 	case ReportDuplicateCaught:
 		r.DuplicateAt = earliest(r.DuplicateAt, e.At)
+		r.RecordsWait = max(r.RecordsWait, e.Detail.RecordsWait)
 	case ReportOutboundSent:
 		r.SentAt = earliest(r.SentAt, e.At)
 	case ReportStepReceipt:

@@ -33,6 +33,23 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%dd %dh", int(d.Hours())/24, int(d.Hours())%24)
 }
 
+// milliseconds writes a short span with the fractions that tell such spans apart: 0.42 ms, 2.4 ms, 57 ms; from a second like [Duration],
+// and nothing for none.
+func milliseconds(d time.Duration) string {
+	switch ms := float64(d) / float64(time.Millisecond); {
+	case d <= 0:
+		return ""
+	case d >= time.Second:
+		return Duration(d)
+	case ms >= 10:
+		return fmt.Sprintf("%.0f ms", ms)
+	case ms >= 1:
+		return fmt.Sprintf("%.1f ms", ms)
+	default:
+		return fmt.Sprintf("%.2g ms", ms)
+	}
+}
+
 // Age writes how long something is past, in one unit: 3 s, 22 m, 5 h, 4 d.
 func Age(d time.Duration) string {
 	switch {

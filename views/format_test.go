@@ -101,3 +101,15 @@ func TestEveryStateAndKindLooksLikeItself(t *testing.T) {
 		}
 	}
 }
+
+func TestShortSpansKeepTheirFractions(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		0: "", -time.Second: "", time.Microsecond: "0.001 ms", 412 * time.Microsecond: "0.41 ms", 2380 * time.Microsecond: "2.4 ms",
+		57_300 * time.Microsecond: "57 ms", 1500 * time.Millisecond: "1.5 s",
+	} {
+		if got := milliseconds(d); got != want {
+			t.Errorf("%s: %q, want %q", d, got, want)
+		}
+	}
+}

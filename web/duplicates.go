@@ -63,7 +63,7 @@ func (w *Web) duplicates(c *gin.Context) error {
 		return w.render(c, f, views.Duplicates(p))
 	}
 	bounds := k.bounds(b.Now.Time(), r.zone)
-	found, err := w.duplicateRows(ctx, bounds)
+	found, wait, err := w.duplicateRows(ctx, bounds)
 	if err != nil {
 		return err
 	}
@@ -77,6 +77,7 @@ func (w *Web) duplicates(c *gin.Context) error {
 	if p.Protection, err = w.protection(ctx, p.Total, live, b.Now); err != nil {
 		return err
 	}
+	p.Protection.Wait = wait
 	p.Chart = k.chart(p.Rows)
 	slices.Reverse(p.Rows)
 	p.Rows = slices.DeleteFunc(p.Rows, func(r views.LedgerRow) bool { return r.Empty() })
@@ -142,16 +143,17 @@ func (k bucketing) bounds(now time.Time, zone *time.Location) []time.Time {
 	return bounds
 }
 
-func (w *Web) duplicateRows(ctx context.Context, times []time.Time) ([]lifecycle.DuplicateRow, error) {
+// duplicateRows are the rows between the times, and what deliveries waited for records in all of them.
+func (w *Web) duplicateRows(ctx context.Context, times []time.Time) ([]lifecycle.DuplicateRow, lifecycle.RecordWait, error) {
 	bounds := make([]lifecycle.Micros, len(times))
 	for i, t := range times {
 		bounds[i] = lifecycle.MicrosOf(t)
 	}
 	cells, err := w.cfg.Store.Rollups(ctx, lifecycle.DuplicateMetrics(bounds), bounds[0], bounds[len(bounds)-1], false)
 	if err != nil {
-		return nil, err
+		return nil, lifecycle.RecordWait{}, err
 	}
-	return lifecycle.DuplicateRows(cells, bounds), nil
+	return lifecycle.DuplicateRows(cells, bounds), lifecycle.RecordWaits(cells), nil
 }
 
 // ledgerRow links the numbers to the tasks behind them. The list goes by last event, which is never before the duplicate, so it has

@@ -360,8 +360,25 @@ func TestThePageOfDuplicatesSaysWhatTheProtectionCosts(t *testing.T) {
 	})
 	wants{
 		"#ledger tfoot td:last-child": "$1.2", "#ledger thead th:last-child": "Cost", "#protection .v": "$1.2", "#protection dl > div:first-child": "At $100 for 100,000 reads",
-		"#protection dl > div:nth-child(2)": "messages stored within the duplicate window of 1 h", "#protection dl > div:nth-child(3)": "Not measured",
+		"#protection dl > div:nth-child(2)": "messages stored within the duplicate window of 1 h", "#protection dl > div:nth-child(3)": "no report of this span says",
 		"#protection dl > div:nth-child(4)": "$4.20 a month", "#protection details": "At least that many where every agent",
+	}.check(t, s.get(t, "/duplicates", 200))
+}
+
+func TestThePageOfDuplicatesSaysWhatDeliveriesWaitedForRecords(t *testing.T) {
+	t.Parallel()
+	story := webtest.NewStory(noon)
+	for i := range 20 {
+		m := story.Publish(fmt.Sprint("task-", i), "cto", "code_review", "Review", -time.Hour, "")
+		story.Record(m, -50*time.Minute)
+		story.Report(lifecycle.ReportCompleted, m, 1, -50*time.Minute, lifecycle.Detail{RecordsWait: time.Duration(1+i/10*60) * 700 * time.Microsecond})
+	}
+	s := newSite(t, story.Batch, func(c *web.Config) {
+		c.Records, c.RecordPrices = lifecycle.RecordsFirestore, &lifecycle.RecordPrices{WritesUSD: 100}
+	})
+	wants{
+		"#protection dl > div:nth-child(3) .v": "0.72 ms", "#protection dl > div:nth-child(3)": "The median of 20 deliveries; 19 in 20 waited at most 46 ms.",
+		"#protection dl > div:nth-child(1)": "20 writes seen and ", "#protection .v": "$0.02",
 	}.check(t, s.get(t, "/duplicates", 200))
 }
 

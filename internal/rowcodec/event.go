@@ -62,6 +62,7 @@ func writeDetail(w *writer, d *lifecycle.Detail) {
 	w.int(53, d.OutputTokens)
 	w.float(54, d.CostUSD)
 	w.at(55, d.ExpiresAt)
+	w.int(56, int64(d.RecordsWait))
 }
 
 // ReadEvent adds to e, which is addressed already, what AppendEvent wrote.
@@ -178,6 +179,8 @@ func readReported(r *reader, field int, d *lifecycle.Detail) {
 		d.CostUSD = r.float()
 	case 55:
 		d.ExpiresAt = r.at()
+	case 56:
+		d.RecordsWait = time.Duration(r.int())
 	}
 }
 

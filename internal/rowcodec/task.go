@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"fleetglass/lifecycle"
 )
@@ -92,6 +93,7 @@ func writeReport(w *writer, r *lifecycle.ReportFacts) {
 	w.uint(13, r.LeaseVersion)
 	w.at(14, r.LeaseExpiresAt)
 	w.at(15, r.DuplicateAt)
+	w.int(16, int64(r.RecordsWait))
 }
 
 // Task reads what AppendTask wrote.
@@ -223,6 +225,8 @@ func readReport(r *reader, f *lifecycle.ReportFacts) {
 			f.LeaseExpiresAt = r.at()
 		case 15:
 			f.DuplicateAt = r.at()
+		case 16:
+			f.RecordsWait = time.Duration(r.int())
 		}
 	}
 }

@@ -94,6 +94,7 @@ func answersOf(t *testing.T, s lifecycle.Store) answers {
 		lifecycle.MetricState, lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricFailedAttempts, lifecycle.MetricDied,
 		lifecycle.MetricTasks, lifecycle.MetricDuplicates, lifecycle.MetricRunning, lifecycle.MetricPublishedMin,
 		lifecycle.MetricCompletedMin, lifecycle.MetricFailedMin, lifecycle.MetricTasksMonth, lifecycle.MetricDuplicatesMonth,
+		lifecycle.MetricRecorded, lifecycle.MetricRecordedMonth, lifecycle.MetricRecordWait, lifecycle.MetricRecordWaitMonth,
 	}
 	if out.Tally, err = s.Rollups(t.Context(), metrics, 0, math.MaxInt64, true); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"fleetglass/lifecycle"
 )
@@ -17,6 +18,7 @@ var appendTests = []conformanceTest{
 	{"a placeholder task disappears when the publish line comes", appendMovesPlaceholder},
 	{"reports and records may come before the message", appendReportsFirst},
 	{"duplicate publishes are counted", appendCountsDuplicates},
+	{"records and what they cost in time are counted", appendCountsProtection},
 	{"a cancelled append stores nothing", appendCancelled},
 	{"a closed store says so", appendClosed},
 }
@@ -112,6 +114,47 @@ func appendCountsDuplicates(t *testing.T, s lifecycle.Store) {
 	hour := w.events[0].At.Truncate(3600e9)
 	diff(t, "duplicates", tally, lifecycle.Tally{{Metric: lifecycle.MetricDuplicates, Bucket: hour, Label: string(lifecycle.LayerStream)}: 2})
 	worldOf(w.events).check(t, s)
+}
+
+func appendCountsProtection(t *testing.T, s lifecycle.Store) {
+	w := newTale("TASKS")
+	w.published("waits", "cso", 0)
+	waited := func(kind lifecycle.Kind, n int, d time.Duration) {
+		w.reported(kind, "waits", "cso", n, lifecycle.Detail{MsgID: "waits", RecordsWait: d})
+	}
+	waited(lifecycle.ReportCompleted, 1, 3*time.Millisecond)
+	w.recorded("waits", "cso")
+	waited(lifecycle.ReportCompleted, 1, 5*time.Millisecond) // The longest counts, once.
+	waited(lifecycle.ReportDuplicateCaught, 2, 400*time.Microsecond)
+	w.recorded("waits", "cso")
+	for i := range w.events {
+		mustAppend(t, s, w.events[:i+1])
+	}
+	for _, bounds := range [][]lifecycle.Micros{protectedMonths(w), {w.events[0].At.Truncate(time.Hour), w.now.Add(time.Hour).Truncate(time.Hour)}} {
+		cells, err := s.Rollups(t.Context(), lifecycle.DuplicateMetrics(bounds), bounds[0], bounds[len(bounds)-1], false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if row := lifecycle.SumDuplicates(lifecycle.DuplicateRows(cells, bounds)); row.Recorded != 2 {
+			t.Errorf("two records were stored, counted %d", row.Recorded)
+		}
+		got := lifecycle.RecordWaits(cells)
+		if got.Sample != 2 || got.P50 < 400*time.Microsecond || got.P50 > time.Millisecond || got.P95 < 5*time.Millisecond || got.P95 > 6*time.Millisecond {
+			t.Errorf("deliveries waited 0.4 and 5 ms, got %+v", got)
+		}
+	}
+	worldOf(w.events).check(t, s)
+}
+
+// protectedMonths are the months of a tale, and the beginning of the one after.
+func protectedMonths(w *tale) []lifecycle.Micros {
+	begin := lifecycle.PeriodMonth.Start(w.events[0].At.Time())
+	bounds := []lifecycle.Micros{lifecycle.MicrosOf(begin)}
+	for at := begin; !at.After(w.now.Time()); {
+		at = lifecycle.PeriodMonth.Shift(at, 1)
+		bounds = append(bounds, lifecycle.MicrosOf(at))
+	}
+	return bounds
 }
 
 func appendCancelled(t *testing.T, s lifecycle.Store) {

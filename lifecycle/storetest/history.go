@@ -102,6 +102,7 @@ func taskEvent(r *rand.Rand, task string, generation int, now lifecycle.Micros) 
 	e.Detail = lifecycle.Detail{
 		MsgID: messageID(task, generation), Type: "code_review", IdempotencyKey: task + "-1", Tool: "git", InputHash: "bb", StepID: fmt.Sprint(r.IntN(3)),
 		LeaseOwner: fmt.Sprint(r.IntN(3)), LeaseVersion: r.Uint64N(3), Reason: fmt.Sprint(r.IntN(3)), CreatedAt: now - lifecycle.Micros(r.IntN(3)),
+		RecordsWait: time.Duration(r.IntN(4)) * 700 * time.Microsecond,
 	}
 	if r.IntN(3) == 0 {
 		e.Detail.MsgID = ""

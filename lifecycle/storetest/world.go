@@ -139,7 +139,8 @@ func (w world) openMessages() []lifecycle.OpenMessage {
 var allMetrics = []lifecycle.Metric{
 	lifecycle.MetricState, lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricFailedAttempts, lifecycle.MetricDied,
 	lifecycle.MetricTasks, lifecycle.MetricDuplicates, lifecycle.MetricRunning, lifecycle.MetricPublishedMin, lifecycle.MetricCompletedMin,
-	lifecycle.MetricFailedMin, lifecycle.MetricTasksMonth, lifecycle.MetricDuplicatesMonth,
+	lifecycle.MetricFailedMin, lifecycle.MetricTasksMonth, lifecycle.MetricDuplicatesMonth, lifecycle.MetricRecorded, lifecycle.MetricRecordedMonth,
+	lifecycle.MetricRecordWait, lifecycle.MetricRecordWaitMonth,
 }
 
 func (w world) checkRollups(t *testing.T, s lifecycle.Store) {
