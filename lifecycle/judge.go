@@ -45,15 +45,15 @@ var rules = []Rule{
 		func(e *evidence) (Micros, bool) { return e.ackedAt, e.ackedAt.Known() }},
 	{ruleTerminated, StateExhausted, "A worker terminated the message, or an operator deleted it: it is not delivered again.",
 		func(e *evidence) (Micros, bool) { return e.termAt, e.termAt.Known() }},
-	{"max deliveries", StateExhausted, "The broker said that the attempts are used up, and nothing happened since.",
+	{"max deliveries", StateExhausted, "The broker said that the attempts are used up, and nothing happened since; the message is still there, or left by its age.",
 		func(e *evidence) (Micros, bool) {
 			at := e.m.MaxDeliveriesAt
-			return at, at.Known() && e.m.RecreatedAt <= at && e.signalAt <= at
+			return at, at.Known() && e.m.RecreatedAt <= at && e.signalAt <= at && !e.m.goneUnexplained()
 		}},
 	{rulePresumedDead, StateExhausted, "The last attempt ended without success and no attempt is left; the broker says so only at the next pull.",
 		func(e *evidence) (Micros, bool) {
 			d := e.current.Dead
-			if d == nil || d.Basis < e.signalAt || e.m.RecreatedAt > d.Deadline {
+			if d == nil || d.Basis < e.signalAt || e.m.RecreatedAt > d.Deadline || e.m.goneUnexplained() {
 				return 0, false
 			}
 			return d.Deadline, true
@@ -112,6 +112,11 @@ func (ev *evidence) judge() Verdict {
 // and still in the stream.
 func (v Verdict) unsettled(m *MessageFacts) bool {
 	return v.State.Open() || (v.State == StateExhausted && v.Rule != ruleTerminated && !m.VanishedAt.Known())
+}
+
+// goneUnexplained reports whether the message left the stream and its age does not say why: a late acknowledgement may have been missed.
+func (m *MessageFacts) goneUnexplained() bool {
+	return m.VanishedAt.Known() && m.VanishedWhy != VanishedByAge
 }
 
 // evidence is what the rows of the table ask for, computed once.

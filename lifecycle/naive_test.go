@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -74,6 +75,18 @@ func (n naive) attempt() int {
 	return best
 }
 
+// goneUnexplained reports whether the message vanished; of several reasons the first in the alphabet counts.
+func (n naive) goneUnexplained() bool {
+	var reasons []string
+	for _, e := range n.all(is(Vanished)) {
+		if e.Detail.Reason != "" {
+			reasons = append(reasons, e.Detail.Reason)
+		}
+	}
+	slices.Sort(reasons)
+	return n.any(is(Vanished)) && (len(reasons) == 0 || reasons[0] != VanishedByAge)
+}
+
 func (n naive) state() State {
 	refuted := n.last(is(AckRefuted))
 	valid := func(kinds ...Kind) bool {
@@ -98,6 +111,7 @@ func (n naive) state() State {
 	deadBasis, deadAt, dead := expiry(PresumedDead)
 	expiredBasis, _, expired := expiry(LeaseExpired)
 	maxed := n.last(is(MaxDeliveries))
+	gone := n.goneUnexplained()
 	switch {
 	case acked && recorded:
 		return StateCompleted
@@ -109,9 +123,9 @@ func (n naive) state() State {
 		return is(Terminated, TermConfirmed)(e) && e.Attempt > 0 && n.firstTerm(e.Attempt) > refuted
 	}):
 		return StateExhausted
-	case maxed > 0 && recreated <= maxed && signal <= maxed:
+	case maxed > 0 && recreated <= maxed && signal <= maxed && !gone:
 		return StateExhausted
-	case dead && deadBasis >= signal && recreated <= deadAt:
+	case dead && deadBasis >= signal && recreated <= deadAt && !gone:
 		return StateExhausted
 	case recorded && n.any(is(Vanished)):
 		return StateCompleted
@@ -322,6 +336,9 @@ func randomHistory(r *rand.Rand) []Event {
 			}
 		case Vanished, Orphaned, ConsumerRecreated, AckRefuted, DeadLettered:
 			e.Message = about
+			if e.Kind == Vanished {
+				e.Detail.Reason = []string{VanishedByAge, "unknown", "discarded by limits", ""}[r.IntN(4)]
+			}
 		case Delivered:
 			e.Message, e.ConsumerSeq, e.Detail.Exact = about, uint64(2*(1+r.IntN(3))), r.IntN(2) == 0
 			e.At = base.Add(time.Duration(e.ConsumerSeq) * 3 * time.Second) // One delivery has one time.

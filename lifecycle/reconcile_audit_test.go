@@ -127,12 +127,12 @@ func TestEveryKindOfMessageHasItsTermAndItsDiscrepancy(t *testing.T) {
 		{"exhausted a moment ago", stored + "max_deliveries 59m30s seq=1", "exhausted 1"},
 		{"exhausted and aged", stored + "max_deliveries 1m seq=1\nvanished 10m seq=1 reason=aged", "exhausted 1; exhausted_outside_dlq: T"},
 		{"terminated by its worker", stored + "terminated 3s seq=1 n=1 reason=impossible", "terminated 1"},
-		{"deleted by hand in a worker's hands", stored + "term_confirmed 3s seq=1 n=1 reason=Unacknowledged_message_was_deleted", "terminated 1"},
-		{"aged in a worker's hands", stored + "term_confirmed 10m seq=1 n=1 reason=Unacknowledged_message_was_deleted", "expired 1; expired: T"},
-		{"missed by the broker", stored + "term_confirmed 10m seq=1 n=1 reason=Message_deleted_by_stream_limits", "unexplained 1; outcome_unexplained: T"},
+		{"deleted by hand in a worker's hands", stored + "term_confirmed 3s seq=1 n=1 reason=Unacknowledged+message+was+deleted", "terminated 1"},
+		{"aged in a worker's hands", stored + "term_confirmed 10m seq=1 n=1 reason=Unacknowledged+message+was+deleted", "expired 1; expired: T"},
+		{"missed by the broker", stored + "term_confirmed 10m seq=1 n=1 reason=Message+deleted+by+stream+limits", "unexplained 1; outcome_unexplained: T"},
 		{"aged", stored + "vanished 10m seq=1 reason=aged", "expired 1; expired: T"},
 		{"gone", stored + "vanished 1m seq=1 reason=unknown", "unexplained 1; outcome_unexplained: T"},
-		{"discarded by limits", stored + "vanished 1m seq=1 reason=discarded_by_limits", "unexplained 1; outcome_unexplained: T"},
+		{"discarded by limits", stored + "vanished 1m seq=1 reason=discarded+by+limits", "unexplained 1; outcome_unexplained: T"},
 		{"known by a dead-letter entry alone", "dead_lettered 1m seq=1 task=T", "in dlq 1"},
 		{"nothing proves that it was stored", "orphaned 1m seq=1", "unexplained 1; outcome_unexplained: TASKS:1"},
 	} {
@@ -337,7 +337,7 @@ func (f randomFleetOf) naiveBalance() map[string]int64 {
 			out["in dlq"]++
 		case s == StateExhausted:
 			out["died"]++
-		case h.any(func(e Event) bool { return e.Kind == Vanished && e.Detail.Reason == VanishedByAge }):
+		case h.any(is(Vanished)) && !h.goneUnexplained():
 			out["expired"]++
 		default:
 			out["unexplained"]++

@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write the expected parts of the scenari
 
 // A scenario file has lines of events, a line of dashes, and what they prove. Times are offsets from base.
 //
-//	<kind> <offset> [seq=N] [n=ATTEMPT] [cseq=N] [task=ID] [gen=N] [msgid=ID] [basis=OFFSET] [deadline=OFFSET] [delay=D] [wait=D] [created=OFFSET] [reason=WORD] [exact]
+//	<kind> <offset> [seq=N] [n=ATTEMPT] [cseq=N] [task=ID] [gen=N] [msgid=ID] [basis=OFFSET] [deadline=OFFSET] [delay=D] [wait=D] [created=OFFSET] [reason=WORD+WORD] [exact]
 var base = MicrosOf(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
 
 func TestScenariosProveTheirState(t *testing.T) {
@@ -168,7 +168,7 @@ func setField(e *Event, name, value string) error {
 	case "delay":
 		e.Detail.Delay, _ = time.ParseDuration(value)
 	case "reason":
-		e.Detail.Reason = strings.ReplaceAll(value, "_", " ")
+		e.Detail.Reason = strings.ReplaceAll(value, "+", " ")
 	case "category":
 		e.Detail.Category = value
 	case "owner":

@@ -11,7 +11,7 @@ const (
 	GoneByAge       = lifecycle.VanishedByAge
 	GoneByLimits    = "discarded by limits"
 	GoneUndelivered = "stream purged or message deleted: no worker ever had it"
-	GoneDead        = "deleted after its last attempt"
+	GoneDead        = "gone after its last attempt: deleted, or answered late"
 	GoneStream      = "stream deleted"
 	GoneUnknown     = "unknown"
 )
