@@ -67,7 +67,7 @@ func (c Config) withDefaults() (Config, error) {
 		return c, err
 	}
 	if c.BatchLines <= 0 {
-		c.BatchLines = 2000
+		c.BatchLines = 1000
 	}
 	if most := maxAckPending / batchesInHand; c.BatchLines > most {
 		return c, fmt.Errorf("batch of %d lines is more than %d, of which %d may be pending", c.BatchLines, most, batchesInHand)

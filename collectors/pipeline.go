@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"fleetglass/lifecycle"
@@ -18,25 +19,54 @@ type pending struct {
 	err        error // They could not be decoded yet.
 }
 
-// pipeline commits one batch while the next one is read and decoded.
+// pipeline commits one batch while the next one is read and decoded, and the one before is acknowledged.
 type pipeline struct {
-	in      chan pending
-	stopped chan struct{}
-	err     error // Valid when stopped is closed.
+	in        chan pending
+	committed chan []delivery
+	stopped   chan struct{}
+	err       error // Valid when stopped is closed.
 }
 
-// startPipeline commits what is put in, in its order, until it is closed or a batch can neither be stored nor acknowledged.
+// startPipeline commits and acknowledges what is put in, in its order, until it is closed or a batch can neither be stored nor
+// acknowledged.
 func (c *Collector) startPipeline(ctx context.Context) *pipeline {
-	p := &pipeline{in: make(chan pending), stopped: make(chan struct{})}
+	p := &pipeline{in: make(chan pending), committed: make(chan []delivery), stopped: make(chan struct{})}
+	acknowledged := make(chan error, 1)
+	go func() { acknowledged <- acknowledgeAll(p.committed) }()
 	go func() {
 		defer close(p.stopped)
-		for b := range p.in {
-			if p.err = c.settle(ctx, b); p.err != nil {
-				return
-			}
-		}
+		p.err = c.commitAll(ctx, p, acknowledged)
 	}()
 	return p
+}
+
+// commitAll ends when the pipeline is closed and everything is acknowledged, or when something fails.
+func (c *Collector) commitAll(ctx context.Context, p *pipeline, acknowledged <-chan error) error {
+	for b := range p.in {
+		if err := c.settle(ctx, b); err != nil {
+			close(p.committed)
+			return errors.Join(err, <-acknowledged)
+		}
+		select {
+		case p.committed <- b.deliveries:
+		case err := <-acknowledged:
+			return err
+		}
+	}
+	close(p.committed)
+	return <-acknowledged
+}
+
+// acknowledgeAll tells the broker of what is committed. It errors when the broker cannot be told.
+func acknowledgeAll(committed <-chan []delivery) error {
+	for deliveries := range committed {
+		for _, d := range deliveries {
+			if err := d.msg.Ack(); err != nil {
+				return fmt.Errorf("acknowledge: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 // put hands over a batch; it returns once the one before is settled. It errors when that failed.
@@ -101,21 +131,12 @@ func countUpTo(batch []delivery, cut lifecycle.Micros) int {
 	return len(batch)
 }
 
-// settle commits a batch and acknowledges it. While the store fails nothing is acknowledged and the same lines are tried again. It
-// errors when ctx is done first, or when the broker cannot be told.
+// settle commits a batch. While the store fails the same lines are tried again. It errors when ctx is done first.
 //
 // Lines of a round need no gate: the publish lines before them are committed with them.
 func (c *Collector) settle(ctx context.Context, b pending) error {
 	if c.src.Gated && b.round == nil {
 		c.cfg.Gate.Pause(ctx)
 	}
-	if err := c.persist(ctx, b); err != nil {
-		return err
-	}
-	for _, d := range b.deliveries {
-		if err := d.msg.Ack(); err != nil {
-			return fmt.Errorf("acknowledge: %w", err)
-		}
-	}
-	return nil
+	return c.persist(ctx, b)
 }
