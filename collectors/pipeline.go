@@ -86,16 +86,19 @@ func (p *pipeline) close() error {
 	return p.err
 }
 
-// take readies what was read: where more lines wait, those that are due in this round, else all. The rest is put back. some is false
-// when nothing is left.
+// take readies what was read: of a backlog, in hand or behind it, the lines that are due in this round, else all. The rest is put back.
+// some is false when nothing is left.
 func (c *Collector) take(ctx context.Context, r *reader, batch []delivery, more bool) (b pending, some bool) {
-	if more {
+	if more || len(batch) >= backlog {
 		b.round = c.member.next(ctx, timeOfLast(batch))
 	} else {
 		c.member.idle()
 	}
 	if b.round != nil {
 		n := countUpTo(batch, b.round.cut)
+		if n == len(batch) && batch[n-1].behind == 0 {
+			c.member.idle() // It was the last.
+		}
 		r.putBack(batch[n:])
 		batch = batch[:n]
 	}
