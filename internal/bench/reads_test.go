@@ -125,7 +125,8 @@ func askList(filter func(*history, *rand.Rand) lifecycle.Filter, anywhere bool) 
 // askLedger reads the counters of the last months of UTC, as the page of duplicates does.
 func askLedger(ctx context.Context, s lifecycle.Store, h *history, months int) error {
 	from := lifecycle.PeriodMonth.Shift(h.to.Time(), 1-months)
-	cells, err := s.Rollups(ctx, []lifecycle.Metric{lifecycle.MetricTasksMonth, lifecycle.MetricDuplicatesMonth}, lifecycle.MicrosOf(from), h.to, false)
+	metrics := lifecycle.DuplicateMetrics([]lifecycle.Micros{lifecycle.MicrosOf(from)})
+	cells, err := s.Rollups(ctx, metrics, lifecycle.MicrosOf(from), h.to, false)
 	if err == nil && len(cells) == 0 {
 		return fmt.Errorf("no counters since %s", from)
 	}

@@ -24,7 +24,7 @@ PRAGMA journal_size_limit = 67108864;
 
 const readerPragmas = `
 PRAGMA query_only = 1;
-PRAGMA cache_size = -8192;
+PRAGMA cache_size = -4096;
 PRAGMA temp_store = memory;
 `
 
