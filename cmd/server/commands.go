@@ -27,6 +27,11 @@ func (serveCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 		return err
 	}
 	log.Info("starting", "version", version, l.effective())
+	if c := l.cli.Config; !c.Embedded() && c.Nice > 0 {
+		if err := lowerPriority(c.Nice); err != nil {
+			log.Warn("priority stays as it is", "nice", c.Nice, "err", err)
+		}
+	}
 	app, err := New(ctx, l.cli.Config, log)
 	if err != nil {
 		return err

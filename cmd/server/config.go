@@ -35,6 +35,7 @@ type Config struct {
 	NATSDomain   string   `name:"nats-domain" placeholder:"NAME" help:"JetStream domain of the fleet's streams." group:"broker"`
 	Prefix       string   `default:"genbrain" placeholder:"NAME" help:"First token of the fleet's subjects." group:"broker"`
 	Poll         Duration `name:"poll-interval" default:"1s" placeholder:"TIME" help:"How often the broker's own state is compared with what was seen." group:"broker"`
+	Nice         int      `default:"10" placeholder:"N" help:"How far to stand back for others that want the processor, 0 to 19, while the broker is another process: what is observed comes first." group:"broker"`
 	HeadersOnly  bool     `help:"Let the broker republish task headers without bodies, for privacy: bodies are then never shown and nothing can be replayed." group:"broker"`
 
 	FirestoreProject  string `name:"firestore-project" placeholder:"ID" help:"Firestore project with the fleet's idempotency records and side-effect logs; read with Google's application default credentials." group:"broker"`

@@ -40,6 +40,9 @@ func (c *Config) validate(p *problems) {
 	if c.DemoRate <= 0 || c.DemoRate > 1000 {
 		p.add("demo-rate", "%v is not between 0 and 1000", c.DemoRate)
 	}
+	if c.Nice < 0 || c.Nice > 19 {
+		p.add("nice", "%d is not between 0 and 19", c.Nice)
+	}
 	c.validateCost(p)
 	if every := time.Duration(c.ReconcileEvery); every > 0 && every < time.Minute {
 		p.add("reconcile-every", "%s is less than 1m; 0 makes no report by itself", c.ReconcileEvery)

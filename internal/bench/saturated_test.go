@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"fleetglass/fleet"
+	"fleetglass/internal/testkit"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 )
 
 // attached says what is there beside a fleet.
@@ -26,6 +28,12 @@ const (
 // measureSaturated asks what Fleetglass costs a fleet that has no time to spare: broker, fleet and Fleetglass are three processes that
 // share the machine.
 func measureSaturated(b *bench) {
+	measurePlain(b)
+	measureKit(b)
+}
+
+// measurePlain is about the fastest fleet there is, which does nothing but what the broker needs.
+func measurePlain(b *bench) {
 	var without, captures, with, lags []float64
 	for range b.form.runs {
 		rate, _ := saturate(b, alone)
@@ -42,6 +50,73 @@ func measureSaturated(b *bench) {
 		Ratio("saturated/captured", "the same with capture streams that nobody reads", "tasks/s", captures, without, nil),
 		Ratio("saturated/reading", "with Fleetglass, against captures that nobody reads", "tasks/s", with, captures, nil),
 	)
+}
+
+// measureKit is about a fleet as the wire contract describes it: agents that hold one task at a time, look for its record, do nothing,
+// record completion and acknowledge. They do not report.
+func measureKit(b *bench) {
+	var without, captures, with []float64
+	for range b.form.runs {
+		without = append(without, saturateKit(b, alone))
+		captures = append(captures, saturateKit(b, captured))
+		with = append(with, saturateKit(b, observed))
+	}
+	b.add(
+		Ratio("saturated/kit/observed", "tasks of the contract's agents, with captures and Fleetglass, against neither", "tasks/s", with, without,
+			&Ruler{Floor: 0.65, Goal: 0.8}),
+		Ratio("saturated/kit/captured", "the same with capture streams that nobody reads", "tasks/s", captures, without, nil),
+	)
+}
+
+// saturateKit returns the tasks a second of the contract's agents on a new broker.
+func saturateKit(b *bench, beside attached) float64 {
+	b.Helper()
+	dir := b.TempDir()
+	broker := startBroker(b, dir)
+	defer broker.kill()
+	js := dial(b, broker.url)
+	defer js.Conn().Close()
+	if beside == alone {
+		createTasks(b, js)
+		if _, err := js.CreateKeyValue(b.Context(), jetstream.KeyValueConfig{Bucket: fleet.BucketIdempotency}); err != nil {
+			b.Fatal(err)
+		}
+	} else {
+		provision(b, js)
+	}
+	f := &recordedFleet{js: js, tasks: b.form.tasks, silent: true, free: make(chan struct{}, window)}
+	if beside == observed {
+		glass := startProgram(b, filepath.Join(dir, "data"), "--nats-url", broker.url)
+		defer glass.kill()
+		glass.ready(b)
+		defer func() { glass.catchUp(b, f.tasks) }()
+	}
+	return f.rate(b)
+}
+
+// rate is how many tasks a second the agents do.
+func (f *recordedFleet) rate(t testing.TB) float64 {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	if err := f.open(ctx); err != nil {
+		t.Fatal(err)
+	}
+	working, done := errgroup.WithContext(ctx)
+	for _, w := range f.workers {
+		working.Go(func() error { return w.Run(done) })
+	}
+	began := time.Now()
+	if err := f.publish(ctx); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, 10*time.Minute, f.finished)
+	spent := time.Since(began)
+	stop()
+	if err := working.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return float64(f.tasks) / spent.Seconds()
 }
 
 // saturate lets a fleet work on a new broker and returns its tasks a second, and how long Fleetglass needed afterwards to know
