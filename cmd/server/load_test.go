@@ -84,7 +84,7 @@ func TestEveryWrongSettingIsNamedAtOnce(t *testing.T) {
 	file := writeFile(t, "fleetglass.yaml", "retention: soon\nlissen: 127.0.0.1:1\nbase-url: {a: b}\n")
 	_, err := load([]string{
 		"--config", file, "--max-body", "huge", "--demo-rate", "fast", "--log-level", "loud", "--nats-url", "http://x", "--nats-creds", "/no/such/file",
-		"--firestore-project", "a/b", "--firestore-emulator", "nowhere", "--nats-cert", file, "--demo",
+		"--firestore-project", "a/b", "--firestore-emulator", "nowhere", "--nats-cert", file, "--demo", "--nice", "20",
 	}, vars("FLEETGLASS_LISTEN", "0.0.0.0:8080", "FLEETGLASS_DATABASE_URL", "mysql://u:hunter2@h/d", "FLEETGLASS_POLL_INTERVAL", "1ms",
 		"FLEETGLASS_READ_ONLY", "perhaps", "FLEETGLASS_TOKEN", "", "FLEETGLASS_PREFIX", "a b"), io.Discard)
 	if err == nil {
@@ -93,7 +93,7 @@ func TestEveryWrongSettingIsNamedAtOnce(t *testing.T) {
 	for _, want := range []string{
 		"--retention (FLEETGLASS_RETENTION)", `"lissen" is not a setting`, "--base-url", "--max-body", "--demo-rate", "--log-level", "--nats-url",
 		"--nats-creds", "--firestore-project", "--firestore-emulator", "--nats-cert", "--demo (", "--listen (FLEETGLASS_LISTEN)", "--database-url", "--poll-interval",
-		"--read-only", "--prefix",
+		"--read-only", "--prefix", "--nice",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not name %q:\n%v", want, err)
