@@ -3,6 +3,7 @@ package postgres
 import (
 	"bytes"
 	"context"
+	"maps"
 	"math"
 	"slices"
 
@@ -34,17 +35,35 @@ func (f *folding) load(ctx context.Context, events []lifecycle.Event, alone bool
 	} else {
 		first.Queue(appendBeside)
 	}
-	f.queueSelects(&first, f.fold.Keys(events))
+	keys := f.fold.Keys(events)
+	f.queueSelects(&first, keys)
 	if err := send(ctx, f.tx, &first); err != nil {
 		return err
 	}
+	f.early = maps.Clone(f.stored)
 	f.fold.Assign(events)
 	if err := f.lock(ctx, f.fold.Tasks()); err != nil {
 		return err
 	}
-	var heads pgx.Batch
-	f.queueSelects(&heads, f.fold.MissingHeads())
-	return send(ctx, f.tx, &heads)
+	var selects pgx.Batch
+	heads := f.fold.MissingHeads()
+	f.queueSelects(&selects, heads)
+	if err := send(ctx, f.tx, &selects); err != nil {
+		return err
+	}
+	return f.notOvertaken(keys, heads)
+}
+
+// notOvertaken errors where a message of the events was not found before the locks and is found with them: another program was faster,
+// and the events were assigned without what it knows.
+func (f *folding) notOvertaken(keys, heads []lifecycle.MessageKey) error {
+	for _, k := range heads {
+		_, found := f.stored[k]
+		if _, ours := slices.BinarySearchFunc(keys, k, lifecycle.MessageKey.Compare); found && ours {
+			return errOvertaken
+		}
+	}
+	return nil
 }
 
 // queueSelects gives the fold the stored ones of the messages, once the queue has run.
@@ -88,6 +107,7 @@ func (f *folding) loadTasks(rows pgx.Rows) error {
 		locked := row
 		f.tasks[string(name)] = &locked
 		task, err := rowcodec.Task(string(name), facts)
+		f.heads = append(f.heads, task.Head.Key)
 		f.fold.LoadTask(task)
 		return err
 	})

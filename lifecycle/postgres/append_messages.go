@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 
 	"fleetglass/internal/rowcodec"
 	"fleetglass/lifecycle"
@@ -56,7 +57,39 @@ func (f *folding) write(ctx context.Context, c lifecycle.Changes, writes *pgx.Ba
 	if err := f.writeMessages(ctx, c.Messages, writes); err != nil {
 		return err
 	}
+	f.queueHeads(writes, c)
 	return f.writeTasks(ctx, c, writes)
+}
+
+const countMessages = `SELECT count(*) FROM unnest($1::integer[], $2::bigint[], $3::integer[]) AS u (stream, seq, version)
+CROSS JOIN LATERAL (SELECT FROM messages WHERE stream = u.stream AND seq = u.seq AND version = u.version OFFSET 0) m`
+
+// queueHeads checks the newest messages of tasks, by which these are judged, where they were read before the locks were held and do not
+// change themselves: another program may have changed them in between.
+func (f *folding) queueHeads(writes *pgx.Batch, c lifecycle.Changes) {
+	var streams, versions []int32
+	var seqs []int64
+	stream := f.store.streams.memo()
+	for _, key := range f.heads {
+		version, early := f.early[key]
+		_, changes := slices.BinarySearchFunc(c.Messages, key, func(m lifecycle.MessageRow, k lifecycle.MessageKey) int { return m.Facts.Key.Compare(k) })
+		if early && !changes {
+			streams, seqs, versions = append(streams, stream(key.Stream)), append(seqs, int64(key.Seq)), append(versions, version)
+		}
+	}
+	if len(seqs) == 0 {
+		return
+	}
+	writes.Queue(countMessages, streams, seqs, versions).QueryRow(func(row pgx.Row) error {
+		var same int
+		if err := row.Scan(&same); err != nil {
+			return err
+		}
+		if same != len(seqs) {
+			return errOvertaken
+		}
+		return nil
+	})
 }
 
 const (
