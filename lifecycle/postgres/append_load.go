@@ -47,11 +47,24 @@ func (f *folding) load(ctx context.Context, events []lifecycle.Event, alone bool
 	}
 	var selects pgx.Batch
 	heads := f.fold.MissingHeads()
+	if err := f.knowStreams(ctx, heads); err != nil {
+		return err
+	}
 	f.queueSelects(&selects, heads)
 	if err := send(ctx, f.tx, &selects); err != nil {
 		return err
 	}
 	return f.notOvertaken(keys, heads)
+}
+
+// knowStreams learns the numbers of streams that only other programs have spoken of so far.
+func (f *folding) knowStreams(ctx context.Context, keys []lifecycle.MessageKey) error {
+	for _, k := range keys {
+		if _, known := f.store.streams.id(k.Stream); !known {
+			return f.store.loadStreamsBy(ctx, f.tx)
+		}
+	}
+	return nil
 }
 
 // notOvertaken errors where a message of the events was not found before the locks and is found with them: another program was faster,

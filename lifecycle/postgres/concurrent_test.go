@@ -175,3 +175,34 @@ func TestRetentionAndRebuildBesideAppends(t *testing.T) {
 		t.Errorf("answers after appends beside upkeep (-alone +together):\n%s", d)
 	}
 }
+
+// TestAMessageOfAStreamThatOnlyAnotherReplicaKnows lets a replica that has heard of no stream yet judge a task by its newest message.
+func TestAMessageOfAStreamThatOnlyAnotherReplicaKnows(t *testing.T) {
+	t.Parallel()
+	url := testkit.Postgres(t)
+	late, first := open(t, url), open(t, url)
+	k := lifecycle.MessageKey{Stream: lifecycle.StreamID{Name: "TASKS"}, Seq: 1}
+	at := lifecycle.MicrosOf(time.Now().Add(-time.Hour))
+	event := func(n int, e lifecycle.Event) lifecycle.Batch {
+		e.ID, e.At, e.Provenance = lifecycle.EventID(n), at+lifecycle.Micros(n), lifecycle.Observed
+		return lifecycle.Batch{Events: []lifecycle.Event{e}}
+	}
+	for _, step := range []struct {
+		by    *postgres.Store
+		batch lifecycle.Batch
+	}{
+		{first, event(1, lifecycle.Event{Kind: lifecycle.Published, TaskID: "task", Message: k, Agent: "cto", Detail: lifecycle.Detail{MsgID: "task"}})},
+		{late, event(2, lifecycle.Event{Kind: lifecycle.CompletionRecorded, TaskID: "task", Agent: "cto"})},
+	} {
+		if _, err := step.by.Append(t.Context(), step.batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	counts, _, err := late.CountTasks(t.Context(), lifecycle.Filter{})
+	if want := map[lifecycle.State]int64{lifecycle.StateCompleting: 1}; err != nil || !gocmp.Equal(counts, want) {
+		t.Errorf("counts %v, %v; want %v", counts, err, want)
+	}
+	if got, err := late.Task(t.Context(), "task"); err != nil || !got.Summary.Listed || got.Summary.State != lifecycle.StateCompleting {
+		t.Errorf("task: %+v, %v; want it listed as completing", got.Summary, err)
+	}
+}
