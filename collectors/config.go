@@ -23,7 +23,7 @@ type Config struct {
 	Pace         *Pace               // Optional; nil lets every collector go at its own speed.
 
 	Durable    string           // Optional; default "fleetglass". The durable of a source is named <Durable>-<source>.
-	BatchLines int              // Optional; default 2000. Lines committed at once, at most.
+	BatchLines int              // Optional; default 1000. Lines committed at once by one source, at most.
 	BatchBytes int              // Optional; default 8 MiB. A batch is committed when its bodies reach this size.
 	Idle       time.Duration    // Optional; default 1 ms. A batch is committed when no line came for this long.
 	Linger     time.Duration    // Optional; default 10 ms. No line waits longer than this for its batch to fill.
