@@ -22,10 +22,10 @@ func readPayload(body []byte) payloadFields {
 	inner, outer := len(titleKeys), len(titleKeys)
 	var innerTitle, outerTitle string
 	s := scanner{rest: bytes.TrimPrefix(body, []byte("\ufeff"))}
-	s.object(func(name string, v *scanner) {
-		switch name {
+	s.object(func(name []byte, v *scanner) {
+		switch string(name) {
 		case "payload":
-			v.object(func(name string, v *scanner) { keepTitle(name, v, &inner, &innerTitle) })
+			v.object(func(name []byte, v *scanner) { keepTitle(name, v, &inner, &innerTitle) })
 		case "taskId":
 			set(&p.taskID, v)
 		case "type":
@@ -49,12 +49,12 @@ func set(field *string, v *scanner) {
 }
 
 // keepTitle keeps the text of the best-ranked title field seen so far.
-func keepTitle(name string, v *scanner, best *int, title *string) {
+func keepTitle(name []byte, v *scanner, best *int, title *string) {
 	for rank, key := range titleKeys {
 		if rank > *best {
 			return
 		}
-		if key != name {
+		if key != string(name) {
 			continue
 		}
 		if text, ok := v.scalar(); ok && oneLine(text, maxTitle) != "" {
@@ -86,20 +86,22 @@ func (s *scanner) take(c byte) bool {
 	return true
 }
 
-// object calls visit for each member with a scanner of the member's value alone. A value that is no object is left as it is.
-func (s *scanner) object(visit func(name string, value *scanner)) {
+// object calls visit for each member with its name, which is part of the input, and a scanner of the member's value alone. A value that
+// is no object is left as it is.
+func (s *scanner) object(visit func(name []byte, value *scanner)) {
 	if !s.take('{') {
 		return
 	}
+	var member scanner
 	for {
 		s.space()
-		key := s.literal()
-		name, isText := unquote(key)
+		name, isText := unquoted(s.literal())
 		if !isText || !s.take(':') {
 			return
 		}
 		s.space()
-		visit(name, &scanner{rest: s.value()})
+		member.rest = s.value()
+		visit(name, &member)
 		if !s.take(',') {
 			return
 		}
@@ -182,15 +184,21 @@ func (s *scanner) scalar() (string, bool) {
 }
 
 func unquote(literal []byte) (string, bool) {
+	text, ok := unquoted(literal)
+	return string(text), ok
+}
+
+// unquoted is the text of a string; part of the literal where nothing in it is escaped.
+func unquoted(literal []byte) ([]byte, bool) {
 	if len(literal) < 2 || len(literal) > maxScalar || literal[0] != '"' || literal[len(literal)-1] != '"' {
-		return "", false
+		return nil, false
 	}
 	if plain := literal[1 : len(literal)-1]; bytes.IndexByte(plain, '\\') < 0 && utf8.Valid(plain) {
-		return string(plain), true
+		return plain, true
 	}
 	var text string
 	if json.Unmarshal(literal, &text) != nil {
-		return "", false
+		return nil, false
 	}
-	return text, true
+	return []byte(text), true
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,8 +71,8 @@ func DecodeReports(body []byte, from ReportOrigin) ([]lifecycle.Event, error) {
 }
 
 func decodeReport(body []byte, from ReportOrigin) (lifecycle.Event, error) {
-	var ce event.Event
-	if err := json.Unmarshal(body, &ce); err != nil {
+	ce, err := readCloudEvent(body)
+	if err != nil {
 		return lifecycle.Event{}, fmt.Errorf("decode CloudEvent: %w", err)
 	}
 	if err := ce.Validate(); err != nil {
@@ -99,9 +100,18 @@ func decodeReport(body []byte, from ReportOrigin) (lifecycle.Event, error) {
 	return e, nil
 }
 
+// readCloudEvent is json.Unmarshal without its second walk over the body. The event's own method reads it; that the body is JSON to its
+// end is not said there.
+func readCloudEvent(body []byte) (ce event.Event, err error) {
+	if !json.Valid(body) {
+		return ce, json.Unmarshal(body, &ce)
+	}
+	return ce, ce.UnmarshalJSON(body)
+}
+
 // readReportData fills what the data of a report says (SPEC 1, report kinds).
 func readReportData(e *lifecycle.Event, ce event.Event) {
-	d := readFields(ce.Data())
+	d := readFields(make(reportData, 0, 24), ce.Data())
 	if e.Agent == "" {
 		extension, _ := ce.Extensions()["agent"].(string)
 		e.Agent = firstNonEmpty(d.id("agent"), d.id("agent_id"), cleanID(extension), agentOfSource(ce.Source()))
@@ -139,21 +149,27 @@ func agentOfSource(source string) string {
 const maxExact = 1 << 53
 
 // reportData reads fields whose type cannot be relied on.
-type reportData struct{ fields map[string][]byte }
+type reportData []reportField
 
-// readFields finds the fields of an object. Data that is none has no fields; the bytes stay in Raw.
-func readFields(data []byte) reportData {
-	d := reportData{fields: make(map[string][]byte, 16)}
+type reportField struct{ name, value []byte }
+
+// readFields appends the fields of an object to d. Data that is none has no fields; the bytes stay in Raw.
+func readFields(d reportData, data []byte) reportData {
 	s := scanner{rest: data}
-	s.object(func(name string, v *scanner) { d.fields[name] = v.rest })
+	s.object(func(name []byte, v *scanner) { d = append(d, reportField{name, v.rest}) })
 	return d
 }
 
-// scalar is the text of a string or number; empty for anything else.
+// scalar is the text of a string or number; empty for anything else. Of several fields of one name the last counts.
 func (d reportData) scalar(name string) string {
-	s := scanner{rest: d.fields[name]}
-	text, _ := s.scalar()
-	return text
+	for _, f := range slices.Backward(d) {
+		if string(f.name) == name {
+			s := scanner{rest: f.value}
+			text, _ := s.scalar()
+			return text
+		}
+	}
+	return ""
 }
 
 func (d reportData) id(name string) string                { return cleanID(d.scalar(name)) }
@@ -162,7 +178,11 @@ func (d reportData) instant(name string) lifecycle.Micros { return ParseInstant(
 
 // count is a whole number from 0 to limit; 0 for anything else.
 func (d reportData) count(name string, limit int64) int64 {
-	n, err := strconv.ParseInt(d.scalar(name), 10, 64)
+	digits := d.scalar(name)
+	if digits == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n < 0 || n > limit {
 		return 0
 	}
@@ -179,7 +199,11 @@ func (d reportData) milliseconds(name string, limit time.Duration) time.Duration
 
 // number is a finite number that is not negative; 0 for anything else.
 func (d reportData) number(name string) float64 {
-	f, err := strconv.ParseFloat(d.scalar(name), 64)
+	digits := d.scalar(name)
+	if digits == "" {
+		return 0
+	}
+	f, err := strconv.ParseFloat(digits, 64)
 	if err != nil || !(f >= 0 && f <= 1e15) {
 		return 0
 	}

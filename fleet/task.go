@@ -52,16 +52,20 @@ func ReadTask(headers map[string][]string, body []byte, key lifecycle.MessageKey
 		CreatedAt:    firstKnown(ParseInstant(get(HeaderCreatedAt)), ParseInstant(p.createdAt)),
 		Size:         int64(len(body)),
 	}
-	if n, err := strconv.Atoi(get(HeaderRetryGeneration)); err == nil && n >= 0 && n <= maxRetryNum {
-		t.Generation = n
+	if digits := get(HeaderRetryGeneration); digits != "" {
+		if n, err := strconv.Atoi(digits); err == nil && n >= 0 && n <= maxRetryNum {
+			t.Generation = n
+		}
 	}
 	t.IdempotencyKey = cleanID(get(HeaderIdempotencyKey))
 	if v := cleanID(p.version); t.IdempotencyKey == "" && v != "" {
 		t.IdempotencyKey = cleanID(IdempotencyKey(t.ID, v))
 	}
-	if left, err := strconv.ParseInt(get(HeaderNatsMsgSize), 10, 64); err == nil && left > 0 && len(body) == 0 {
-		t.Size = left
-		return t
+	if len(body) == 0 {
+		if left, err := strconv.ParseInt(get(HeaderNatsMsgSize), 10, 64); err == nil && left > 0 {
+			t.Size = left
+			return t
+		}
 	}
 	t.PayloadHash = Fingerprint(body)
 	return t

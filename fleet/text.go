@@ -14,7 +14,7 @@ import (
 // hash of the original, so that two different ones stay different.
 func cleanID(id string) string {
 	id = strings.TrimSpace(id)
-	if len(id) <= maxIDBytes && utf8.ValidString(id) && !strings.ContainsFunc(id, unsafeRune) {
+	if len(id) <= maxIDBytes && (isPlain(id) || (utf8.ValidString(id) && !strings.ContainsFunc(id, unsafeRune))) {
 		return id
 	}
 	mark := "~" + Fingerprint([]byte(id))[:12]
@@ -29,6 +29,9 @@ func cleanID(id string) string {
 // oneLine makes untrusted text fit for one line: valid UTF-8, runs of space collapsed, control and direction-changing characters
 // dropped, and no longer than limit runes, with an ellipsis where it was cut.
 func oneLine(text string, limit int) string {
+	if len(text) <= limit && isPlain(text) && text == strings.TrimSpace(text) && !strings.Contains(text, "  ") {
+		return text
+	}
 	var b strings.Builder
 	var runes int
 	space := false
@@ -51,6 +54,16 @@ func oneLine(text string, limit int) string {
 		b.WriteRune(r)
 	}
 	return b.String()
+}
+
+// isPlain reports whether a text is printable ASCII, as nearly all are: nothing in it has to be looked at more closely.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 func cutRunes(s string, n int) string {
