@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -47,7 +48,16 @@ func (c *Collector) Poll(ctx context.Context) (more bool, err error) {
 	if err := p.decide(ctx); err != nil {
 		return false, err
 	}
-	return p.more, p.store(ctx)
+	return p.more && !p.behind(), p.store(ctx)
+}
+
+// farBehind is how old the last stored acknowledgement may be before there is no hurry: until the collectors have caught up nearly nothing
+// can be concluded from what the broker shows, and looking again sooner only slows them down.
+const farBehind = 10 * time.Second
+
+// behind reports whether the collectors are far behind the broker.
+func (p *poll) behind() bool {
+	return p.saw.Drained.Known() && p.saw.Drained.Add(farBehind) < p.saw.At
 }
 
 // poll is one look and what follows from it.
