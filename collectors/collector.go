@@ -25,6 +25,9 @@ type Collector struct {
 	loaded bool    // pos was read.
 	pos    position
 	holes  holes
+
+	deliveries spare[delivery]
+	events     spare[lifecycle.Event]
 }
 
 // New validates the configuration and starts nothing.
@@ -108,7 +111,7 @@ func (c *Collector) session(ctx context.Context) error {
 	if err := c.found(ctx, stream); err != nil {
 		return err
 	}
-	r := &reader{cfg: c.cfg, stream: stream, consumer: consumer}
+	r := &reader{cfg: c.cfg, stream: stream, consumer: consumer, spare: &c.deliveries}
 	defer r.abandon()
 	watching, stopWatching := context.WithCancel(ctx)
 	watched := make(chan struct{})

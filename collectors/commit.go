@@ -118,7 +118,7 @@ type decoded struct {
 }
 
 func (c *Collector) decode(lines []Line, streams Streams) (lifecycle.Batch, decoded) {
-	b := lifecycle.Batch{Events: make([]lifecycle.Event, 0, len(lines))}
+	b := lifecycle.Batch{Events: c.events.take(len(lines))}
 	d := decoded{lines: len(lines)}
 	for _, line := range lines {
 		if line.Seq > d.last {

@@ -18,6 +18,7 @@ const paceWait = 500 * time.Millisecond
 // part and commit what they have at once. The order in which lines are stored never changes the truth; this only saves work.
 type Pace struct {
 	appender lifecycle.Appender
+	events   spare[lifecycle.Event]
 
 	mu      sync.Mutex
 	members []*member
@@ -151,12 +152,23 @@ func (m *member) hand(r *round, b lifecycle.Batch) (last bool) {
 }
 
 // run commits what all members took. It returns the number of new events.
-func (r *round) run(ctx context.Context, appender lifecycle.Appender) int {
+func (p *Pace) run(ctx context.Context, r *round) int {
 	defer close(r.done)
 	if len(r.batches) == 0 {
 		return 0
 	}
-	done, err := appender.Append(ctx, lifecycle.JoinBatches(r.batches))
+	events := 0
+	for _, b := range r.batches {
+		events += len(b.Events)
+	}
+	joined := lifecycle.Batch{Events: p.events.take(events)}
+	for _, b := range r.batches {
+		joined.Add(b)
+	}
+	done, err := p.appender.Append(ctx, joined)
+	if err == nil {
+		p.events.give(joined.Events)
+	}
 	r.err, r.batches = err, nil
 	return done.New
 }
@@ -165,7 +177,7 @@ func (r *round) run(ctx context.Context, appender lifecycle.Appender) int {
 // last.
 func (m *member) commit(ctx context.Context, r *round, b lifecycle.Batch) (int, error) {
 	if m.hand(r, b) {
-		n := r.run(ctx, m.pace.appender)
+		n := m.pace.run(ctx, r)
 		return n, r.err
 	}
 	select {
@@ -179,6 +191,6 @@ func (m *member) commit(ctx context.Context, r *round, b lifecycle.Batch) (int, 
 // withdraw hands in nothing, and does not wait for the others.
 func (m *member) withdraw(ctx context.Context, r *round) {
 	if r != nil && m.hand(r, lifecycle.Batch{}) {
-		r.run(ctx, m.pace.appender)
+		m.pace.run(ctx, r)
 	}
 }

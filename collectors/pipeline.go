@@ -32,7 +32,7 @@ type pipeline struct {
 func (c *Collector) startPipeline(ctx context.Context) *pipeline {
 	p := &pipeline{in: make(chan pending), committed: make(chan []delivery), stopped: make(chan struct{})}
 	acknowledged := make(chan error, 1)
-	go func() { acknowledged <- acknowledgeAll(p.committed) }()
+	go func() { acknowledged <- c.acknowledgeAll(p.committed) }()
 	go func() {
 		defer close(p.stopped)
 		p.err = c.commitAll(ctx, p, acknowledged)
@@ -47,6 +47,7 @@ func (c *Collector) commitAll(ctx context.Context, p *pipeline, acknowledged <-c
 			close(p.committed)
 			return errors.Join(err, <-acknowledged)
 		}
+		c.events.give(b.batch.Events)
 		select {
 		case p.committed <- b.deliveries:
 		case err := <-acknowledged:
@@ -58,13 +59,14 @@ func (c *Collector) commitAll(ctx context.Context, p *pipeline, acknowledged <-c
 }
 
 // acknowledgeAll tells the broker of what is committed. It errors when the broker cannot be told.
-func acknowledgeAll(committed <-chan []delivery) error {
+func (c *Collector) acknowledgeAll(committed <-chan []delivery) error {
 	for deliveries := range committed {
 		for _, d := range deliveries {
 			if err := d.msg.Ack(); err != nil {
 				return fmt.Errorf("acknowledge: %w", err)
 			}
 		}
+		c.deliveries.give(deliveries)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -42,10 +41,15 @@ type reader struct {
 	left     int                    // Lines that the pull may still bring.
 	draining bool
 	held     []delivery // Read, and put back.
+	spare    *spare[delivery]
 }
 
 // putBack gives lines to the following next, before those that come.
-func (r *reader) putBack(lines []delivery) { r.held = lines }
+func (r *reader) putBack(lines []delivery) {
+	if len(lines) > 0 {
+		r.held = append(r.spare.take(r.cfg.BatchLines), lines...)
+	}
+}
 
 // drain starts no more pulls. What the one under way brings is still read, then next returns io.EOF.
 func (r *reader) drain() { r.draining = true }
@@ -69,28 +73,36 @@ func (r *reader) abandon() {
 // waited long enough. more says that a backlog waits behind it. There may be lines even when next errors; it errors when
 // ctx is done or no more can be read.
 func (r *reader) next(ctx context.Context) (batch []delivery, more bool, err error) {
-	batch = slices.Clone(r.held)
-	r.held = nil
+	batch, r.held = r.held, nil
 	size := 0
 	for _, d := range batch {
 		size += len(d.line.Body)
 		more = d.behind >= backlog
 	}
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	var deadline time.Time
-	if len(batch) > 0 {
-		deadline = time.Now().Add(r.cfg.Linger)
-		timer.Reset(r.cfg.Idle)
+	if batch == nil {
+		batch = r.spare.take(0)
 	}
+	began := time.Now() // When the first line was there.
 	for len(batch) < r.cfg.BatchLines && size < r.cfg.BatchBytes {
-		msg, err := r.receive(ctx, timer.C)
+		patience := forever
+		switch {
+		case more: // Nobody waits for just these lines: a larger batch is cheaper.
+			patience = 10 * r.cfg.Linger
+		case len(batch) > 0:
+			if patience = min(r.cfg.Idle, r.cfg.Linger-time.Since(began)); patience <= 0 {
+				return batch, false, nil
+			}
+		}
+		msg, err := r.receive(ctx, patience)
 		if err != nil || msg == nil {
 			return batch, more, err
 		}
 		d, err := r.delivery(msg)
 		if err != nil {
 			return batch, more, err
+		}
+		if len(batch) == 0 {
+			began = time.Now()
 		}
 		batch = append(batch, d)
 		if r.left == 0 && !r.draining { // The next lines come while these are committed.
@@ -99,23 +111,33 @@ func (r *reader) next(ctx context.Context) (batch []delivery, more bool, err err
 			}
 		}
 		size += len(msg.Data())
-		if more = d.behind >= backlog; more { // Nobody waits for just these lines: a larger batch is cheaper.
-			timer.Reset(10 * r.cfg.Linger)
-			continue
-		}
-		wait := r.cfg.Idle
-		if now := time.Now(); deadline.IsZero() {
-			deadline = now.Add(r.cfg.Linger)
-		} else if wait = min(wait, deadline.Sub(now)); wait <= 0 {
-			return batch, false, nil
-		}
-		timer.Reset(wait)
+		more = d.behind >= backlog
 	}
 	return batch, more, nil
 }
 
-// receive returns the next line, or nil when the timer fires first. It pulls again as soon as a pull is filled or over.
-func (r *reader) receive(ctx context.Context, timer <-chan time.Time) (jetstream.Msg, error) {
+// forever is the patience of who has nothing to do meanwhile.
+const forever = time.Hour
+
+// receive returns the next line, or nil when none comes for that long. It pulls again as soon as a pull is filled or over.
+func (r *reader) receive(ctx context.Context, patience time.Duration) (jetstream.Msg, error) {
+	if r.pull != nil && r.left > 0 {
+		select {
+		case msg, open := <-r.pull.Messages():
+			if open {
+				r.left--
+				return msg, nil
+			}
+		default:
+		}
+	}
+	return r.wait(ctx, patience)
+}
+
+// wait is receive where no line is there yet.
+func (r *reader) wait(ctx context.Context, patience time.Duration) (jetstream.Msg, error) {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
 	for {
 		if r.left == 0 {
 			if err := r.again(); err != nil {
@@ -132,7 +154,7 @@ func (r *reader) receive(ctx context.Context, timer <-chan time.Time) (jetstream
 			if err := r.pull.Error(); err != nil {
 				return nil, err
 			}
-		case <-timer:
+		case <-timer.C:
 			return nil, nil
 		case <-ctx.Done():
 			return nil, ctx.Err()

@@ -29,26 +29,17 @@ func (b Batch) Empty() bool {
 	return len(b.Events)+len(b.Payloads)+len(b.Quarantined)+len(b.Gaps)+len(b.Consumers)+len(b.Watermarks) == 0
 }
 
-// JoinBatches makes one batch of several. Where more than one name a watermark the last counts.
-func JoinBatches(batches []Batch) Batch {
-	if len(batches) == 1 {
-		return batches[0]
+// Add adds what another batch has. Where both name a watermark that of the other counts.
+func (b *Batch) Add(o Batch) {
+	b.Events = append(b.Events, o.Events...)
+	b.Payloads = append(b.Payloads, o.Payloads...)
+	b.Quarantined = append(b.Quarantined, o.Quarantined...)
+	b.Gaps = append(b.Gaps, o.Gaps...)
+	b.Consumers = append(b.Consumers, o.Consumers...)
+	if b.Watermarks == nil {
+		b.Watermarks = map[string]string{}
 	}
-	var size struct{ events, payloads int }
-	for _, b := range batches {
-		size.events += len(b.Events)
-		size.payloads += len(b.Payloads)
-	}
-	out := Batch{Events: make([]Event, 0, size.events), Payloads: make([]Payload, 0, size.payloads), Watermarks: map[string]string{}}
-	for _, b := range batches {
-		out.Events = append(out.Events, b.Events...)
-		out.Payloads = append(out.Payloads, b.Payloads...)
-		out.Quarantined = append(out.Quarantined, b.Quarantined...)
-		out.Gaps = append(out.Gaps, b.Gaps...)
-		out.Consumers = append(out.Consumers, b.Consumers...)
-		maps.Copy(out.Watermarks, b.Watermarks)
-	}
-	return out
+	maps.Copy(b.Watermarks, o.Watermarks)
 }
 
 // Appended is what a batch did.
@@ -67,7 +58,8 @@ type TaskChange struct {
 
 // Appender takes batches in. Append is atomic: it returns only after a durable commit, and a batch that is given again, whole or in
 // part, changes nothing (events are told apart by task, time and id; the rest replaces itself). Several may run at once. An error that
-// wraps ErrUnable says nothing about the batch: the same one may succeed later.
+// wraps ErrUnable says nothing about the batch: the same one may succeed later. What has been appended belongs to the caller again, who
+// may write over it.
 type Appender interface {
 	Append(ctx context.Context, b Batch) (Appended, error)
 }
