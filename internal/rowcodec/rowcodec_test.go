@@ -72,7 +72,7 @@ func TestEveryFieldComesBack(t *testing.T) {
 		gotEvent := lifecycle.Event{ID: e.ID, At: e.At, TaskID: e.TaskID, Message: e.Message}
 		check(t, "event", &gotEvent, &e, rowcodec.ReadEvent(&gotEvent, rowcodec.AppendEvent(nil, &e)))
 		gotSummary := lifecycle.TaskSummary{TaskID: summary.TaskID, Message: summary.Message}
-		check(t, "summary", &gotSummary, &summary, rowcodec.ReadSummary(&gotSummary, rowcodec.AppendSummary(nil, &summary)))
+		check(t, "summary", &gotSummary, &summary, rowcodec.ReadSummary(&gotSummary, rowcodec.AppendSummary(nil, &summary), rowcodec.Texts{}))
 		gotHeaders, err := rowcodec.Headers(rowcodec.AppendHeaders(nil, headers))
 		check(t, "headers", gotHeaders, headers, err)
 	}

@@ -34,25 +34,39 @@ func AppendSummary(b []byte, s *lifecycle.TaskSummary) []byte {
 	return w
 }
 
+// Texts are those that many summaries share, so that a list has each of them once. Nil shares nothing.
+type Texts map[string]string
+
+func (t Texts) share(b []byte) string {
+	if shared, known := t[string(b)]; known {
+		return shared
+	}
+	text := string(b)
+	if t != nil {
+		t[text] = text
+	}
+	return text
+}
+
 // ReadSummary adds to s, which names its task and message already, what AppendSummary wrote.
-func ReadSummary(s *lifecycle.TaskSummary, b []byte) error {
+func ReadSummary(s *lifecycle.TaskSummary, b []byte, shared Texts) error {
 	r := reader{rest: b}
 	for field := r.next(); field != 0; field = r.next() {
 		switch field {
 		case 1:
 			s.Listed = r.bool()
 		case 2:
-			s.State = lifecycle.State(r.text())
+			s.State = lifecycle.State(shared.share(r.data))
 		case 3:
-			s.Rule = r.text()
+			s.Rule = shared.share(r.data)
 		case 4:
-			s.Agent = r.text()
+			s.Agent = shared.share(r.data)
 		case 5:
-			s.Type = r.text()
+			s.Type = shared.share(r.data)
 		case 6:
 			s.Title = r.text()
 		case 7:
-			s.Consumer = r.text()
+			s.Consumer = shared.share(r.data)
 		case 8:
 			s.Generation = int(r.int())
 		case 9:
@@ -74,9 +88,9 @@ func ReadSummary(s *lifecycle.TaskSummary, b []byte) error {
 		case 17:
 			s.Duplicates = int(r.int())
 		case 18:
-			s.Category = r.text()
+			s.Category = shared.share(r.data)
 		case 19:
-			s.Anomalies = append(s.Anomalies, lifecycle.AnomalyCode(r.text()))
+			s.Anomalies = append(s.Anomalies, lifecycle.AnomalyCode(shared.share(r.data)))
 		}
 	}
 	if r.err != nil {

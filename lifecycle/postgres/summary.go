@@ -33,8 +33,9 @@ func collectSummaries(rows pgx.Rows) ([]summaryRow, error) {
 
 func (s *Store) summaries(ctx context.Context, rows []summaryRow) ([]lifecycle.TaskSummary, error) {
 	out := make([]lifecycle.TaskSummary, len(rows))
+	shared := rowcodec.Texts{}
 	for i, r := range rows {
-		summary, err := s.summary(ctx, r)
+		summary, err := s.summary(ctx, r, shared)
 		if err != nil {
 			return nil, err
 		}
@@ -43,12 +44,12 @@ func (s *Store) summaries(ctx context.Context, rows []summaryRow) ([]lifecycle.T
 	return out, nil
 }
 
-func (s *Store) summary(ctx context.Context, r summaryRow) (lifecycle.TaskSummary, error) {
+func (s *Store) summary(ctx context.Context, r summaryRow, shared rowcodec.Texts) (lifecycle.TaskSummary, error) {
 	message, err := s.key(ctx, r.stream, r.seq)
 	if err != nil {
 		return lifecycle.TaskSummary{}, err
 	}
 	out := lifecycle.TaskSummary{TaskID: string(r.task), Message: message}
-	err = rowcodec.ReadSummary(&out, r.summary)
+	err = rowcodec.ReadSummary(&out, r.summary, shared)
 	return out, err
 }

@@ -43,7 +43,7 @@ func (s *Store) task(ctx context.Context, id string) (record lifecycle.TaskRecor
 	if record.Facts, err = rowcodec.Task(id, facts); err != nil {
 		return record, err
 	}
-	if record.Summary, err = s.summary(ctx, summary); err != nil {
+	if record.Summary, err = s.summary(ctx, summary, nil); err != nil {
 		return record, err
 	}
 	slices.Reverse(messages)

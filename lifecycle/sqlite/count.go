@@ -68,7 +68,7 @@ func (s *Store) countBranch(conn *sqlite.Conn, w way, i int, limit int64, counts
 	q.addText(&w.looked)
 	q.add("), count(*) FROM (SELECT state, agent, type, category, stream, last_event, duplicates, anomalies, words, task_id")
 	w.addBranch(&q, i)
-	q.add(" ORDER BY last_event DESC LIMIT ?) GROUP BY state", limit)
+	q.add(" ORDER BY last_event DESC LIMIT +?) GROUP BY state", limit)
 	err := s.each(conn, &q, func(r *statement) error {
 		counts[lifecycle.State(r.getText())] += r.getInt()
 		seen += r.getInt()
@@ -82,7 +82,7 @@ func (s *Store) branchGoesOn(conn *sqlite.Conn, w way, i int, n int64) (bool, er
 	q, more := sqlText{}, false
 	q.add("SELECT 1")
 	w.addBranch(&q, i)
-	q.add(" LIMIT 1 OFFSET ?", n)
+	q.add(" LIMIT 1 OFFSET +?", n)
 	err := s.each(conn, &q, func(*statement) error { more = true; return nil })
 	return more, err
 }

@@ -217,7 +217,7 @@ func (s *Store) few(conn *sqlite.Conn, branches []sqlText) (bool, error) {
 		q := sqlText{}
 		q.add("SELECT count(*) FROM (SELECT 1 FROM tasks WHERE TRUE")
 		q.addText(&branches[i])
-		q.add(" LIMIT ?)", int64(idLimit+1))
+		q.add(" LIMIT +?)", int64(idLimit+1))
 		if err := s.each(conn, &q, func(r *statement) error { n += r.getInt(); return nil }); err != nil {
 			return false, err
 		}

@@ -94,7 +94,7 @@ func addCells(out lifecycle.Tally, query *statement, metric lifecycle.Metric, by
 }
 
 const selectGaps = `SELECT source, since, until, from_seq, to_seq, reason, repaired FROM gaps
-WHERE since < ? AND (until = 0 OR until > ?) ORDER BY since DESC, source DESC LIMIT ?`
+WHERE since < ? AND (until = 0 OR until > ?) ORDER BY since DESC, source DESC LIMIT +?`
 
 // Gaps implements [lifecycle.FleetReader].
 func (s *Store) Gaps(ctx context.Context, from, to lifecycle.Micros, limit int) ([]lifecycle.Gap, error) {
@@ -111,7 +111,7 @@ func (s *Store) Gaps(ctx context.Context, from, to lifecycle.Micros, limit int) 
 	return out, err
 }
 
-const selectQuarantine = `SELECT id, at, source, source_seq, subject, reason, headers, body FROM quarantine ORDER BY at DESC, id DESC LIMIT ?`
+const selectQuarantine = `SELECT id, at, source, source_seq, subject, reason, headers, body FROM quarantine ORDER BY at DESC, id DESC LIMIT +?`
 
 const countQuarantine = `SELECT count(*) FROM quarantine`
 

@@ -134,7 +134,7 @@ func (s *Store) scanEnd(conn *sqlite.Conn, w way, o order, from *lifecycle.Curso
 		if from != nil {
 			q.add(map[bool]string{true: " AND " + o.column + " <= ?", false: " AND " + o.column + " >= ?"}[o.down], int64(from.At))
 		}
-		q.add(" ORDER BY "+o.column+" "+o.direction()+" LIMIT 1 OFFSET ?", int64(window))
+		q.add(" ORDER BY "+o.column+" "+o.direction()+" LIMIT 1 OFFSET +?", int64(window))
 		err := s.each(conn, &q, func(r *statement) error {
 			at := lifecycle.Micros(r.getInt())
 			if end == nil || o.down == (at > end.At) {
@@ -161,10 +161,11 @@ func (s *Store) listRows(
 		return nil, err
 	}
 	q := listQuery(w, o, from, end, limit)
+	shared := rowcodec.Texts{}
 	err = s.each(conn, &q, func(r *statement) error {
 		r.getInt()
 		t := lifecycle.TaskSummary{TaskID: r.getText(), Message: getKey(r, names)}
-		err := rowcodec.ReadSummary(&t, r.getBlob())
+		err := rowcodec.ReadSummary(&t, r.getBlob(), shared)
 		rows = append(rows, t)
 		return err
 	})
@@ -187,6 +188,6 @@ func listQuery(w way, o order, from, end *lifecycle.Cursor, limit int) sqlText {
 		}
 		q.addText(&w.looked)
 	}
-	q.add(" ORDER BY place "+o.direction()+", task_id "+o.direction()+" LIMIT ?", int64(limit))
+	q.add(" ORDER BY place "+o.direction()+", task_id "+o.direction()+" LIMIT +?", int64(limit))
 	return q
 }

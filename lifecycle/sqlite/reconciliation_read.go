@@ -34,7 +34,7 @@ func (s *Store) MessageStreams(ctx context.Context) ([]lifecycle.StreamID, error
 }
 
 const selectWithTasks = `SELECT m.seq, m.facts, t.task_id, t.facts FROM messages m JOIN tasks t ON t.id = m.task
-WHERE m.stream = ? AND m.seq BETWEEN ? AND ? ORDER BY m.seq LIMIT ?`
+WHERE m.stream = ? AND m.seq BETWEEN ? AND ? ORDER BY m.seq LIMIT +?`
 
 // MessagesWithTasks implements [lifecycle.BalanceReader].
 func (s *Store) MessagesWithTasks(ctx context.Context, stream lifecycle.StreamID, from, to uint64, limit int) ([]lifecycle.OpenMessage, error) {
@@ -69,11 +69,11 @@ func (s *Store) MessagesWithTasks(ctx context.Context, stream lifecycle.StreamID
 // state. Both parts come from an index, in its order.
 const selectLonely = `SELECT last_event, task_id, facts FROM (
 	SELECT * FROM (SELECT last_event, task_id, facts FROM tasks INDEXED BY tasks_unlisted
-		WHERE listed = 0 AND stream = 0 AND last_event >= ?1 AND (last_event > ?1 OR task_id > ?2) ORDER BY last_event, task_id LIMIT ?3)
+		WHERE listed = 0 AND stream = 0 AND last_event >= ?1 AND (last_event > ?1 OR task_id > ?2) ORDER BY last_event, task_id LIMIT +?3)
 	UNION ALL
 	SELECT * FROM (SELECT last_event, task_id, facts FROM tasks INDEXED BY tasks_by_state
-		WHERE listed = 1 AND state = ?4 AND stream = 0 AND last_event >= ?1 AND (last_event > ?1 OR task_id > ?2) ORDER BY last_event, task_id LIMIT ?3)
-) ORDER BY last_event, task_id LIMIT ?3`
+		WHERE listed = 1 AND state = ?4 AND stream = 0 AND last_event >= ?1 AND (last_event > ?1 OR task_id > ?2) ORDER BY last_event, task_id LIMIT +?3)
+) ORDER BY last_event, task_id LIMIT +?3`
 
 // TasksWithoutMessage implements [lifecycle.BalanceReader].
 func (s *Store) TasksWithoutMessage(

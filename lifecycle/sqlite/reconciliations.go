@@ -15,8 +15,8 @@ const (
 	selectSlot           = `SELECT head, rows FROM reconciliations WHERE slot = ?`
 	updateReconciliation = `UPDATE reconciliations SET head = ?, rows = ? WHERE id = ? RETURNING id`
 	selectReconciliation = `SELECT head, rows FROM reconciliations WHERE id = ?`
-	listReconciliations  = `SELECT head FROM reconciliations WHERE id < ? OR ? = '' ORDER BY id DESC LIMIT ?`
-	trimReconciliations  = `DELETE FROM reconciliations WHERE id NOT IN (SELECT id FROM reconciliations ORDER BY id DESC LIMIT ?) RETURNING id`
+	listReconciliations  = `SELECT head FROM reconciliations WHERE id < ? OR ? = '' ORDER BY id DESC LIMIT +?`
+	trimReconciliations  = `DELETE FROM reconciliations WHERE id NOT IN (SELECT id FROM reconciliations ORDER BY id DESC LIMIT +?) RETURNING id`
 )
 
 // CreateReconciliation implements [lifecycle.ReconciliationStore].

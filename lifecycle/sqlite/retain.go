@@ -52,9 +52,9 @@ type retained struct {
 
 const (
 	selectOldListed = `SELECT id, last_event, agent, state FROM tasks INDEXED BY tasks_by_event
-WHERE listed = 1 AND last_event < ? AND (last_event, id) > (?, ?) ORDER BY last_event, id LIMIT ?`
+WHERE listed = 1 AND last_event < ? AND (last_event, id) > (?, ?) ORDER BY last_event, id LIMIT +?`
 	selectOldUnlisted = `SELECT id, last_event, agent, state FROM tasks INDEXED BY tasks_unlisted
-WHERE listed = 0 AND last_event < ? AND (last_event, id) > (?, ?) ORDER BY last_event, id LIMIT ?`
+WHERE listed = 0 AND last_event < ? AND (last_event, id) > (?, ?) ORDER BY last_event, id LIMIT +?`
 	deletePayloadsOf = `DELETE FROM payloads WHERE (stream, seq) IN (SELECT stream, seq FROM messages WHERE task = ?)`
 	deleteMessagesOf = `DELETE FROM messages WHERE task = ?`
 	hasOpenMessages  = `SELECT 1 FROM messages WHERE task = ? AND open = 1 LIMIT 1`
@@ -144,7 +144,7 @@ func (w *writer) retainRest(cutoff, now lifecycle.Micros) error {
 
 // selectLonePayloads finds old payloads of messages that no event ever told of. Payloads lie in the order in which they came.
 const selectLonePayloads = `SELECT p.id, p.at, m.seq IS NULL FROM payloads p LEFT JOIN messages m ON m.stream = p.stream AND m.seq = p.seq
-WHERE p.id > ? ORDER BY p.id LIMIT ?`
+WHERE p.id > ? ORDER BY p.id LIMIT +?`
 
 const deletePayload = `DELETE FROM payloads WHERE id = ?`
 

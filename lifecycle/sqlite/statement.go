@@ -16,7 +16,8 @@ type statement struct {
 	buffer []byte
 }
 
-// prepare takes the statement from the connection's cache, or compiles it.
+// prepare takes the statement from the connection's cache, or compiles it. Queries write their limits as "LIMIT +?": SQLite looks at the
+// value of a plain variable there when it plans, and compiles the statement again each time that it is bound.
 func prepare(conn *sqlite.Conn, query string) *statement {
 	stmt, err := conn.Prepare(query)
 	if err != nil {

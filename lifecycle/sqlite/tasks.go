@@ -184,7 +184,7 @@ func (s *Store) Task(ctx context.Context, id string) (lifecycle.TaskRecord, erro
 		err = prepare(conn, selectTask).text(id).each(func(r *statement) error {
 			row, found = r.getInt(), true
 			out.Summary = lifecycle.TaskSummary{TaskID: id, Message: getKey(r, names)}
-			if err := rowcodec.ReadSummary(&out.Summary, r.getBlob()); err != nil {
+			if err := rowcodec.ReadSummary(&out.Summary, r.getBlob(), nil); err != nil {
 				return err
 			}
 			var err error
@@ -232,7 +232,7 @@ func getKey(r *statement, names *streams) lifecycle.MessageKey {
 }
 
 const selectUnlisted = `SELECT task_id, facts FROM tasks INDEXED BY tasks_unlisted
-WHERE listed = 0 AND attempted = 1 AND last_event < ? ORDER BY last_event, id LIMIT ?`
+WHERE listed = 0 AND attempted = 1 AND last_event < ? ORDER BY last_event, id LIMIT +?`
 
 // UnlistedTasks implements [lifecycle.OpenReader]: the oldest first.
 func (s *Store) UnlistedTasks(ctx context.Context, before lifecycle.Micros, limit int) ([]lifecycle.TaskFacts, error) {
