@@ -29,12 +29,38 @@ func (c *commit) loadMessages(keys []lifecycle.MessageKey) error {
 		if err != nil {
 			return err
 		}
+		beyond, err := c.w.isBeyond(stream, k.Seq)
+		if err != nil {
+			return err
+		}
+		if beyond {
+			continue
+		}
 		err = load.int(stream).int(int64(k.Seq)).each(func(r *statement) error { return c.loadMessage(k, r) })
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+const highestMessage = `SELECT coalesce(max(seq), 0) FROM messages WHERE stream = ?`
+
+// isBeyond reports whether a sequence lies beyond all stored ones of its stream, as that of a new message mostly does: it need not be
+// looked for. Sequences that are kept as negative numbers are always looked for.
+func (w *writer) isBeyond(stream int64, seq uint64) (bool, error) {
+	if seq > math.MaxInt64 {
+		return false, nil
+	}
+	highest, known := w.highest[stream]
+	if !known {
+		err := w.statement(highestMessage).int(stream).each(func(r *statement) error { highest = r.getInt(); return nil })
+		if err != nil {
+			return false, err
+		}
+		w.highest[stream] = highest
+	}
+	return int64(seq) > highest, nil
 }
 
 func (c *commit) loadMessage(k lifecycle.MessageKey, r *statement) error {
@@ -69,6 +95,9 @@ func (c *commit) writeMessage(m *lifecycle.MessageRow) error {
 	var q *statement
 	switch {
 	case !stored:
+		if highest, known := w.highest[stream]; known {
+			w.highest[stream] = max(highest, int64(m.Facts.Key.Seq))
+		}
 		q = w.statement(insertMessage).blob(w.buffer).flag(place.open).int(place.task).int(place.generation)
 	case place.task != old.task || place.generation != old.generation:
 		q = w.statement(moveMessage).blob(w.buffer).flag(place.open).int(place.task).int(place.generation)
@@ -105,7 +134,7 @@ func (s *Store) TaskOf(ctx context.Context, k lifecycle.MessageKey) (string, err
 	return task, err
 }
 
-const selectMessagesIn = `SELECT seq, facts FROM messages WHERE stream = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?`
+const selectMessagesIn = `SELECT seq, facts FROM messages WHERE stream = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT +?`
 
 // MessagesIn implements [lifecycle.OpenReader].
 func (s *Store) MessagesIn(ctx context.Context, stream lifecycle.StreamID, from, to uint64, limit int) ([]lifecycle.MessageFacts, error) {
@@ -132,7 +161,7 @@ func (s *Store) MessagesIn(ctx context.Context, stream lifecycle.StreamID, from,
 }
 
 const selectOpen = `SELECT m.seq, m.facts, t.task_id, t.facts FROM messages m INDEXED BY messages_open JOIN tasks t ON t.id = m.task
-WHERE m.open = 1 AND m.stream = ? AND m.seq BETWEEN ? AND ? ORDER BY m.seq LIMIT ?`
+WHERE m.open = 1 AND m.stream = ? AND m.seq BETWEEN ? AND ? ORDER BY m.seq LIMIT +?`
 
 // OpenMessages implements [lifecycle.OpenReader].
 func (s *Store) OpenMessages(ctx context.Context, stream lifecycle.StreamID, from uint64, limit int) ([]lifecycle.OpenMessage, error) {

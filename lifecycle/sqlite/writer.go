@@ -54,13 +54,14 @@ type writer struct {
 	conn       *sqlite.Conn
 	statements map[string]*statement
 	streams    *streams
+	highest    map[int64]int64   // Sequence of the messages of a stream, by its row id; none or more than there is, never less.
 	buffer     []byte            // Of the row at hand.
 	events     []lifecycle.Event // Of the transaction at hand.
 	bodies     []byte            // Of these events.
 }
 
 func newWriter(conn *sqlite.Conn) *writer {
-	return &writer{conn: conn, statements: map[string]*statement{}, streams: newStreams()}
+	return &writer{conn: conn, statements: map[string]*statement{}, streams: newStreams(), highest: map[int64]int64{}}
 }
 
 // run does jobs until stop is closed, then closes the connection.
@@ -163,6 +164,7 @@ func (w *writer) transaction(f func() error) error {
 		err = fmt.Errorf("commit: %w", err)
 	}
 	w.streams.forget()
+	clear(w.highest)
 	if !w.conn.AutocommitEnabled() {
 		err = errors.Join(err, w.statement(`ROLLBACK`).exec())
 	}
