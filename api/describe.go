@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"io"
+	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -56,5 +57,23 @@ func (a *API) humaConfig() huma.Config {
 	return cfg
 }
 
+// encodedOnce is an answer that was encoded for its tag already. whole is what the text says: an answer that embeds another has more
+// fields, and then the text is not its own.
+type encodedOnce interface {
+	encoded() (whole any, text []byte, err error)
+}
+
 // writeJSON keeps the default escaping of <, > and &: answers carry untrusted text.
-func writeJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
+func writeJSON(w io.Writer, v any) error {
+	if once, ok := v.(encodedOnce); ok {
+		whole, text, err := once.encoded()
+		if err != nil {
+			return err
+		}
+		if reflect.TypeOf(whole) == reflect.TypeOf(v) {
+			_, err = w.Write(append(text, '\n'))
+			return err
+		}
+	}
+	return json.NewEncoder(w).Encode(v)
+}

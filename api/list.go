@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -21,6 +22,8 @@ type List[T any] struct {
 	Page Page     `json:"page"`
 	AsOf Instant  `json:"as_of" doc:"When the store was asked."`
 	Gaps []GapRef `json:"gaps" nullable:"false" doc:"Spans within this page's time in which we may have been blind."`
+
+	rows []byte // Data in JSON, which the tag was made of; nil for not yet.
 }
 
 // Page says how to go on.
@@ -192,11 +195,25 @@ func listReply[T any](ctx context.Context, l listRequest, rows []T, p Page, gaps
 		rows = []T{}
 	}
 	body := List[T]{Data: rows, Page: p, AsOf: Instant(l.now), Gaps: gaps}
-	stable := body
-	stable.AsOf, stable.Page = 0, Page{Next: presence(p.Next), Prev: presence(p.Prev)} // Cursors carry the time of asking.
-	out := tagged(ctx, body, stable)
+	body.rows, _ = json.Marshal(rows) // What cannot be written is reported when it is.
+	// Cursors carry the time of asking.
+	out := withTag(ctx, body, entityTag(body.rows, Page{Next: presence(p.Next), Prev: presence(p.Prev)}, gaps))
 	out.Link = l.link(p)
 	return out
+}
+
+// encoded implements [encodedOnce].
+func (l List[T]) encoded() (whole any, text []byte, err error) {
+	if l.rows == nil {
+		return nil, nil, nil
+	}
+	rest, err := json.Marshal(struct {
+		Page Page     `json:"page"`
+		AsOf Instant  `json:"as_of"`
+		Gaps []GapRef `json:"gaps"`
+	}{l.Page, l.AsOf, l.Gaps})
+	text = append(append([]byte(`{"data":`), l.rows...), ',')
+	return l, append(text, rest[min(1, len(rest)):]...), err
 }
 
 func presence(t Text) Text {
@@ -208,7 +225,11 @@ func presence(t Text) Text {
 
 // tagged answers 304 when the client has what stable says: the body without what the clock alone changes.
 func tagged[T any](ctx context.Context, body, stable T) *reply[T] {
-	tag := entityTag(stable)
+	return withTag(ctx, body, entityTag(stable))
+}
+
+// withTag answers 304 when the client has what the tag stands for.
+func withTag[T any](ctx context.Context, body T, tag string) *reply[T] {
 	out := &reply[T]{Status: http.StatusOK, ETag: tag, CacheControl: "no-cache", Body: body}
 	if matches(requestOf(ctx).Header.Values("If-None-Match"), tag) {
 		out.Status = http.StatusNotModified
