@@ -4,6 +4,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -55,6 +56,9 @@ func consumeStream(ctx context.Context, js jetstream.JetStream, stream string, l
 	defer messages.Stop()
 	for n := 1; n <= lines; n++ {
 		msg, err := messages.Next()
+		for errors.Is(err, jetstream.ErrNoHeartbeat) { // The client has asked again by then.
+			msg, err = messages.Next()
+		}
 		if err != nil {
 			return err
 		}

@@ -24,14 +24,15 @@ func measureIngest(b *bench) {
 	srv, js := openBroker(b, r.dir)
 	defer closeBroker(b, srv)
 	pg := b.shared.cluster()
-	var all, each, lite, post, plainCPU, liteCPU []float64
+	var all, each, lite, post, plainCPU, liteCPU, plainRoom, liteRoom []float64
 	consume(b, js, r, jetstream.AckAllPolicy) // Brings the streams' blocks into memory.
 	for range b.form.runs {
-		before := spentCPU(b)
+		before := costSoFar(b)
 		all = append(all, consumeQuietly(b, js, r, jetstream.AckAllPolicy))
-		plainCPU = append(plainCPU, (spentCPU(b)-before)/float64(passes*r.total))
-		rate, cpu := ingest(b, js, r, newSQLite(b, b.TempDir()))
-		lite, liteCPU = append(lite, rate), append(liteCPU, cpu)
+		plain := costSoFar(b).since(before, passes*r.total)
+		plainCPU, plainRoom = append(plainCPU, plain.cpu), append(plainRoom, plain.room)
+		rate, cost := ingest(b, js, r, newSQLite(b, b.TempDir()))
+		lite, liteCPU, liteRoom = append(lite, rate), append(liteCPU, cost.cpu), append(liteRoom, cost.room)
 		each = append(each, consumeQuietly(b, js, r, jetstream.AckExplicitPolicy))
 		rate, _ = ingest(b, js, r, newPostgres(b, pg))
 		post = append(post, rate)
@@ -44,6 +45,7 @@ func measureIngest(b *bench) {
 		Ratio("ingest/sqlite (ack each)", "the same, against raw consume that acknowledges each line", "lines/s", lite, each, nil),
 		Ratio("ingest/postgres (ack each)", "the same", "lines/s", post, each, nil),
 		Ratio("ingest/sqlite (cpu)", "CPU time of ingest, broker included, against that of raw consume; a busy machine changes it least", "µs/line", liteCPU, plainCPU, nil),
+		Ratio("ingest/sqlite (allocated)", "what the Go heap gave out, likewise; the machine changes it hardly at all", "B/line", liteRoom, plainRoom, nil),
 	)
 }
 
@@ -69,6 +71,22 @@ func consumeQuietly(t testing.TB, js jetstream.JetStream, r *recording, policy j
 	return Median(rates)
 }
 
+// cost is what work takes: CPU time in microseconds, and bytes that the Go heap gave out.
+type cost struct{ cpu, room float64 }
+
+// costSoFar is that of this process since it began.
+func costSoFar(t testing.TB) cost {
+	t.Helper()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return cost{cpu: spentCPU(t), room: float64(m.TotalAlloc)}
+}
+
+// since is what was added to an earlier cost, for each of n lines.
+func (c cost) since(before cost, n int) cost {
+	return cost{cpu: (c.cpu - before.cpu) / float64(n), room: (c.room - before.room) / float64(n)}
+}
+
 // spentCPU is the CPU time of this process so far, in microseconds.
 func spentCPU(t testing.TB) float64 {
 	t.Helper()
@@ -79,21 +97,21 @@ func spentCPU(t testing.TB) float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1000
 }
 
-// ingest measures one run, in lines a second and microseconds of CPU a line, and checks that the store then has every event, once.
-func ingest(t testing.TB, js jetstream.JetStream, r *recording, db *database) (rate, cpu float64) {
+// ingest measures one run, in lines a second and what a line takes, and checks that the store then has every event, once.
+func ingest(t testing.TB, js jetstream.JetStream, r *recording, db *database) (rate float64, each cost) {
 	t.Helper()
 	in := newIngester(t, js, db.store)
 	runtime.GC()
 	endProfile := profile(t, "ingest-"+db.name)
-	before := spentCPU(t)
+	before := costSoFar(t)
 	rate = in.run(t, r)
-	cpu = (spentCPU(t) - before) / float64(r.total)
+	each = costSoFar(t).since(before, r.total)
 	endProfile()
 	checkIngested(t, in, r, db)
 	if err := db.store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return rate, cpu
+	return rate, each
 }
 
 func checkIngested(t testing.TB, in *ingester, r *recording, db *database) {
