@@ -41,6 +41,7 @@ type reader struct {
 	left     int                    // Lines that the pull may still bring.
 	draining bool
 	held     []delivery // Read, and put back.
+	last     int        // Lines of the batch before.
 	spare    *spare[delivery]
 }
 
@@ -80,8 +81,9 @@ func (r *reader) next(ctx context.Context) (batch []delivery, more bool, err err
 		more = d.behind >= backlog
 	}
 	if batch == nil {
-		batch = r.spare.take(0)
+		batch = r.spare.take(r.last)
 	}
+	defer func() { r.last = len(batch) }()
 	began := time.Now() // When the first line was there.
 	for len(batch) < r.cfg.BatchLines && size < r.cfg.BatchBytes {
 		patience := forever

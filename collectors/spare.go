@@ -2,14 +2,26 @@ package collectors
 
 import "sync"
 
-// spare keeps slices that are done with for the next batches, so that a backlog does not leave a slice of events behind for each one.
-// Those that nobody takes for a while are freed.
-type spare[T any] struct{ pool sync.Pool }
+// spareKept is how many slices are kept: one is filled while the other is committed.
+const spareKept = 2
+
+// spare keeps slices that are done with for the next batches, so that a backlog does not leave slices of events behind for each one.
+// Slices that are far larger than what is asked for are let go: the backlog is over.
+type spare[T any] struct {
+	mu   sync.Mutex
+	kept [][]T
+}
 
 // take returns an empty slice with room for n at least.
 func (s *spare[T]) take(n int) []T {
-	if kept, ok := s.pool.Get().(*[]T); ok && cap(*kept) >= n {
-		return *kept
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for last := len(s.kept) - 1; last >= 0; last-- {
+		found := s.kept[last]
+		s.kept = s.kept[:last]
+		if c := cap(found); c >= n && c <= 8*n {
+			return found
+		}
 	}
 	return make([]T, 0, n)
 }
@@ -20,6 +32,9 @@ func (s *spare[T]) give(done []T) {
 		return
 	}
 	clear(done)
-	done = done[:0]
-	s.pool.Put(&done)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.kept) < spareKept {
+		s.kept = append(s.kept, done[:0])
+	}
 }

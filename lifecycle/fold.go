@@ -77,9 +77,9 @@ func NewFold() *Fold {
 // Keys lists the messages that events speak of, sorted, each once: the rows to load and lock.
 func (f *Fold) Keys(events []Event) []MessageKey {
 	seen := make(map[MessageKey]struct{}, len(events))
-	for _, e := range events {
-		if !e.Message.IsZero() {
-			seen[e.Message] = struct{}{}
+	for i := range events {
+		if k := events[i].Message; !k.IsZero() {
+			seen[k] = struct{}{}
 		}
 	}
 	return slices.SortedFunc(maps.Keys(seen), MessageKey.Compare)
@@ -93,7 +93,8 @@ func (f *Fold) LoadMessage(r MessageRow) {
 // Assign fills TaskID of every event: what the message's publish line (or dead-letter entry) says, else its own key (SPEC 1: the
 // fallback of the task id). Events about no message keep the task they name.
 func (f *Fold) Assign(events []Event) {
-	for _, e := range events {
+	for i := range events {
+		e := &events[i]
 		switch {
 		case e.Message.IsZero() || e.TaskID == "":
 		case e.Kind == Published || e.Kind == Repaired:
@@ -216,11 +217,12 @@ func (f *Fold) head(t *foldTask) *MessageFacts {
 
 // Changes judges what was touched and returns the rows to write.
 func (f *Fold) Changes() Changes {
-	var c Changes
-	for _, k := range f.touchedMessages() {
+	messages, tasks := f.touchedMessages(), f.touchedTasks()
+	c := Changes{Messages: make([]MessageRow, 0, len(messages)), Tasks: make([]TaskRow, 0, len(tasks))}
+	for _, k := range messages {
 		c.Messages = append(c.Messages, f.messageRow(f.messages[k]))
 	}
-	for _, id := range f.touchedTasks() {
+	for _, id := range tasks {
 		switch t := f.tasks[id]; {
 		case !t.facts.empty():
 			c.Tasks = append(c.Tasks, f.taskRow(t))
