@@ -43,6 +43,7 @@ var listRuler = &Ruler{Floor: 0.5, Goal: 0.15, Lower: true}
 // measureReads asks the store directly, one question at a time, with a year of history stored.
 func measureReads(b *bench) {
 	h := b.storedHistory()
+	shareMemory(b)
 	s, err := sqlite.Open(b.Context(), sqlite.Config{Path: h.path()})
 	if err != nil {
 		b.Fatal(err)
