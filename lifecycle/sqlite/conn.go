@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // writerPragmas: the page size holds only for a file that is still empty. Synchronous FULL makes a commit durable; in batches it
@@ -44,15 +43,17 @@ func openWriter(ctx context.Context, path string) (*sqlite.Conn, error) {
 	return conn, nil
 }
 
-func openReaders(cfg Config) (*sqlitex.Pool, error) {
-	return sqlitex.NewPool(cfg.Path, sqlitex.PoolOptions{
-		Flags:    sqlite.OpenReadWrite,
-		PoolSize: cfg.Readers,
-		PrepareConn: func(conn *sqlite.Conn) error {
-			conn.SetBusyTimeout(10 * time.Second)
-			return runScript(conn, readerPragmas)
-		},
-	})
+func openReader(path string) (*sqlite.Conn, error) {
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	if err != nil {
+		return nil, err
+	}
+	conn.SetBusyTimeout(10 * time.Second)
+	if err := runScript(conn, readerPragmas); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
 }
 
 // runScript runs statements one by one, outside a transaction, which some pragmas need. A comment after

@@ -195,7 +195,7 @@ func (s *Store) Event(ctx context.Context, taskID string, id lifecycle.EventID) 
 func (s *Store) eachEvent(
 	ctx context.Context, what, taskID string, after position, f func(storedEvent, *streams) (more bool, err error),
 ) error {
-	return s.read(ctx, what, func(conn *sqlite.Conn) error {
+	return s.readShort(ctx, what, func(conn *sqlite.Conn) error {
 		task, found, err := taskRowOf(conn, taskID)
 		if err != nil || !found {
 			return err

@@ -20,7 +20,7 @@ WHERE s.account = ? AND s.domain = ? AND s.name = ? AND s.epoch = ? AND p.seq = 
 // Payload implements [lifecycle.TraceReader].
 func (s *Store) Payload(ctx context.Context, k lifecycle.MessageKey) (lifecycle.Payload, error) {
 	var out lifecycle.Payload
-	err := s.read(ctx, "read payload", func(conn *sqlite.Conn) error {
+	err := s.readShort(ctx, "read payload", func(conn *sqlite.Conn) error {
 		found := false
 		err := bindStream(prepare(conn, selectPayload), k.Stream).int(int64(k.Seq)).each(func(r *statement) error {
 			found = true
@@ -144,7 +144,7 @@ const selectWatermark = `SELECT position FROM watermarks WHERE source = ?`
 // Watermark implements [lifecycle.FleetReader].
 func (s *Store) Watermark(ctx context.Context, source string) (string, error) {
 	var out string
-	err := s.read(ctx, "read watermark", func(conn *sqlite.Conn) error {
+	err := s.readShort(ctx, "read watermark", func(conn *sqlite.Conn) error {
 		return prepare(conn, selectWatermark).text(source).each(func(r *statement) error { out = r.getText(); return nil })
 	})
 	return out, err

@@ -48,11 +48,14 @@ func orderOf(s lifecycle.Sort, backward bool) order {
 // its limit, perhaps empty, and Next says where to go on.
 func (s *Store) ListTasks(ctx context.Context, f lifecycle.Filter, p lifecycle.Page) (lifecycle.TaskPage, error) {
 	var page lifecycle.TaskPage
-	err := s.read(ctx, "list tasks", func(conn *sqlite.Conn) error {
+	err := s.readShort(ctx, "list tasks", func(conn *sqlite.Conn) error {
 		o := orderOf(f.Sort, p.Backward)
 		w, err := s.wayOf(conn, f, o.column == "last_event")
 		if err != nil || w.nothing {
 			return err
+		}
+		if len(w.looked.text) > 0 {
+			defer s.readers.watch(ctx, conn)()
 		}
 		limit := max(p.Limit, 1)
 		rows, end, err := s.scan(conn, w, o, p.From, limit+1)

@@ -114,7 +114,7 @@ const selectTaskOf = `SELECT t.task_id FROM messages m JOIN tasks t ON t.id = m.
 // TaskOf implements [lifecycle.TraceReader].
 func (s *Store) TaskOf(ctx context.Context, k lifecycle.MessageKey) (string, error) {
 	var task string
-	err := s.read(ctx, "read task of message", func(conn *sqlite.Conn) error {
+	err := s.readShort(ctx, "read task of message", func(conn *sqlite.Conn) error {
 		stream, found, err := streamID(prepare(conn, selectStream), k.Stream)
 		if err != nil {
 			return err

@@ -14,7 +14,6 @@ import (
 	"fleetglass/lifecycle"
 
 	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // Config says where the store is.
@@ -28,7 +27,7 @@ type Config struct {
 // Store implements [lifecycle.Store]. It is safe for concurrent use.
 type Store struct {
 	cfg     Config
-	readers *sqlitex.Pool
+	readers *readers
 	queue   chan *job
 	stop    chan struct{} // Closed by Close: no job is taken in any more.
 	stopped chan struct{} // Closed by the writer when it has ended.
@@ -50,11 +49,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", cfg.Path, err)
 	}
-	readers, err := openReaders(cfg)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", cfg.Path, err), conn.Close())
-	}
-	s := &Store{cfg: cfg, readers: readers, queue: make(chan *job), stop: make(chan struct{}), stopped: make(chan struct{})}
+	s := &Store{cfg: cfg, queue: make(chan *job), stop: make(chan struct{}), stopped: make(chan struct{})}
+	s.readers = newReaders(cfg.Readers, func() (*sqlite.Conn, error) { return openReader(cfg.Path) })
 	go newWriter(conn).run(s.queue, s.stop, s.stopped)
 	return s, nil
 }
@@ -82,7 +78,7 @@ func (s *Store) Close() error {
 		s.closed.Store(true)
 		close(s.stop)
 		<-s.stopped
-		err = s.readers.Close()
+		err = s.readers.close()
 	})
 	return err
 }
@@ -94,8 +90,16 @@ func (s *Store) Ping(ctx context.Context) error {
 	})
 }
 
-// read runs f on a connection of its own. What f reads is one state of the database.
+// read runs f on a connection of its own, and interrupts it when ctx is done. What f reads is one state of the database.
 func (s *Store) read(ctx context.Context, what string, f func(*sqlite.Conn) error) error {
+	return s.readShort(ctx, what, func(conn *sqlite.Conn) error {
+		defer s.readers.watch(ctx, conn)()
+		return f(conn)
+	})
+}
+
+// readShort is read for what ends soon by itself: it is not interrupted.
+func (s *Store) readShort(ctx context.Context, what string, f func(*sqlite.Conn) error) error {
 	if s.closed.Load() {
 		return lifecycle.ErrClosed
 	}
@@ -111,15 +115,14 @@ func (s *Store) read(ctx context.Context, what string, f func(*sqlite.Conn) erro
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// readOn runs f in a transaction that reads. Its end must not be interrupted, and comes even when f panics.
+// readOn runs f in a transaction that reads. Its end comes even when f panics.
 func (s *Store) readOn(ctx context.Context, f func(*sqlite.Conn) error) (err error) {
-	conn, err := s.readers.Take(ctx)
+	conn, err := s.readers.take(ctx)
 	if err != nil {
 		return err
 	}
-	defer s.readers.Put(conn)
+	defer s.readers.put(conn)
 	defer func() {
-		conn.SetInterrupt(nil)
 		if !conn.AutocommitEnabled() {
 			err = errors.Join(err, prepare(conn, `ROLLBACK`).exec())
 		}

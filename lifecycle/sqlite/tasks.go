@@ -175,7 +175,7 @@ ORDER BY generation DESC, stream DESC, seq DESC LIMIT 200`
 // Task implements [lifecycle.TraceReader].
 func (s *Store) Task(ctx context.Context, id string) (lifecycle.TaskRecord, error) {
 	var out lifecycle.TaskRecord
-	err := s.read(ctx, "read task", func(conn *sqlite.Conn) error {
+	err := s.readShort(ctx, "read task", func(conn *sqlite.Conn) error {
 		names, err := loadStreams(conn)
 		if err != nil {
 			return err
