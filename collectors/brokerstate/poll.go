@@ -55,10 +55,8 @@ func (c *Collector) Poll(ctx context.Context) (more bool, err error) {
 // can be concluded from what the broker shows, and looking again sooner only slows them down.
 const farBehind = 10 * time.Second
 
-// behind reports whether the collectors are far behind the broker.
-func (p *poll) behind() bool {
-	return p.saw.Drained.Known() && p.saw.Drained.Add(farBehind) < p.saw.At
-}
+// behind reports whether the collectors are far behind the broker, or have not said yet where they are.
+func (p *poll) behind() bool { return p.saw.Drained.Add(farBehind) < p.saw.At }
 
 // poll is one look and what follows from it.
 type poll struct {
