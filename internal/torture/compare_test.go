@@ -30,6 +30,9 @@ type comparison struct {
 
 // compare finds everything about a task that is not exactly as it was. Nothing was lost, so nothing may be missing, doubled or guessed.
 func compare(t *told, s *seen) []difference {
+	if s == nil {
+		return []difference{{t.ID, "task", "known", "not known"}}
+	}
 	c := comparison{told: t, seen: s}
 	c.states()
 	c.attempts()

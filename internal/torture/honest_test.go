@@ -23,8 +23,16 @@ type aftermath struct {
 
 // compare finds what is not honest about a task: every line that was captured must be there, once; and what Fleetglass says beyond that must
 // be true, or say that it does not know.
+//
+// A task of which no captured line says the name cannot be known by it; then its message must be known under the name that is made up.
 func (a *aftermath) compare(t *told, s *seen) []difference {
 	w := a.wires.of(t)
+	if s == nil && len(a.wires.byTask[t.ID]) > 0 {
+		return []difference{{t.ID, "task", "known", "not known"}}
+	}
+	if s == nil {
+		s = &seen{TaskID: t.ID, State: string(lifecycle.StateOutcomeUnknown)}
+	}
 	if w.count(lifecycle.Published) == 0 {
 		s = s.with(a.made(t.Seq))
 	}
