@@ -180,3 +180,31 @@ func TestAfterLossesOnlyHonestAnswersPass(t *testing.T) {
 		}
 	}
 }
+
+// A task may be unknown by its name only where no captured line says it; what was captured of its message must be there all the same.
+func TestATaskThatNoLineNamesMayBeUnknownByItsName(t *testing.T) {
+	t.Parallel()
+	truth := &told{ID: "cto-debugging-1", Seq: 7, Publishes: 1, Attempts: map[int]*toldAttempt{1: {Executed: 1, Terms: 1}}}
+	line := wire{{lifecycle.TermConfirmed, 1}: 1}
+	message := &seen{State: "exhausted", Attempts: 1, Events: []seenEvent{{ID: "t", Kind: string(lifecycle.TermConfirmed)}}}
+	gap := []seenGap{{Source: "OBS_PUB", FromSeq: "6", ToSeq: "9"}}
+	tests := []struct {
+		name  string
+		wires wires
+		made  *seen
+		gaps  []seenGap
+		found string // Empty: nothing.
+	}{
+		{"a line names it", wires{byTask: map[string]wire{truth.ID: {{lifecycle.PublishAttempted, 0}: 1}}}, nil, gap, "not known"},
+		{"its message is known under the made-up name", wires{bySeq: map[uint64]wire{7: line}}, message, gap, ""},
+		{"its message is not known", wires{bySeq: map[uint64]wire{7: line}}, nil, gap, "term_confirmed events"},
+		{"nothing tells of the loss", wires{bySeq: map[uint64]wire{7: line}}, message, nil, "its publish line was lost"},
+	}
+	for _, tt := range tests {
+		a := &aftermath{made: func(uint64) *seen { return tt.made }, wires: &tt.wires, gaps: tt.gaps, again: func() []seenGap { return tt.gaps }}
+		found := a.compare(truth, nil)
+		if tt.found == "" && len(found) > 0 || tt.found != "" && !strings.Contains(fmt.Sprint(found), tt.found) {
+			t.Errorf("%s: found %v, want something about %q", tt.name, found, tt.found)
+		}
+	}
+}
