@@ -47,39 +47,49 @@ func (g *Gate) Pause(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.cfg.Wait)
 	defer cancel()
-	info, ok := g.info(ctx)
-	if !ok || drained(info) || g.isStuck(info.AckFloor.Stream) {
+	last, ok := g.last(ctx)
+	if !ok {
 		return
 	}
-	target := info.Delivered.Stream + info.NumPending
+	position, ok := g.position(ctx)
+	if !ok || position >= last || g.isStuck(position) {
+		return
+	}
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
 		select {
 		case <-ctx.Done():
-			g.setStuck(info.AckFloor.Stream, true)
+			g.setStuck(position, true)
 			return
 		case <-time.After(pause):
 		}
-		now, ok := g.info(ctx)
+		now, ok := g.position(ctx)
 		if !ok {
 			continue
 		}
-		if info = now; drained(info) || info.AckFloor.Stream >= target {
+		if position = now; position >= last {
 			g.setStuck(0, false)
 			return
 		}
 	}
 }
 
-func drained(info *jetstream.ConsumerInfo) bool {
-	return info.NumPending == 0 && info.NumAckPending == 0
+// last is the sequence of the newest line that the stream holds. What the durable says is pending does not serve: the broker
+// counts it some time after it has acknowledged the publish.
+func (g *Gate) last(ctx context.Context) (uint64, bool) {
+	stream, err := g.cfg.JetStream.Stream(ctx, g.cfg.Stream)
+	if err != nil {
+		return 0, false
+	}
+	return stream.CachedInfo().State.LastSeq, true
 }
 
-func (g *Gate) info(ctx context.Context) (*jetstream.ConsumerInfo, bool) {
+// position is the sequence up to which every line was acknowledged, and so is stored.
+func (g *Gate) position(ctx context.Context) (uint64, bool) {
 	consumer, err := g.cfg.JetStream.Consumer(ctx, g.cfg.Stream, g.cfg.Durable)
 	if err != nil {
-		return nil, false
+		return 0, false
 	}
-	return consumer.CachedInfo(), true
+	return consumer.CachedInfo().AckFloor.Stream, true
 }
 
 func (g *Gate) isStuck(position uint64) bool {

@@ -162,13 +162,13 @@ func holdStill(t *testing.T, browser context.Context) {
 }
 
 func pressKeys(t *testing.T, browser context.Context) {
-	b := openTab(t, browser, newSite(t, webtest.Rich(noon).Batch))
-	b.open(t, "/")
-	for keys, path := range map[string]string{"gt": "/tasks", "gi": "/in-flight", "ga": "/agents", "gd": "/dlq", "go": "/"} {
-		b.press(t, keys)
-		b.until(t, `location.pathname === "`+path+`" && `+ready)
-	}
+	s := newSite(t, webtest.Rich(noon).Batch)
+	b := openTab(t, browser, s)
 	b.open(t, "/tasks")
+	for _, place := range [][2]string{{"go", "/"}, {"gi", "/in-flight"}, {"ga", "/agents"}, {"gd", "/dlq"}, {"gu", "/duplicates"}, {"gr", "/reconciliation"}, {"gt", "/tasks"}} {
+		b.press(t, place[0])
+		b.until(t, `location.pathname === "`+place[1]+`" && `+ready)
+	}
 	b.press(t, "/")
 	b.until(t, `document.activeElement.id === "q"`)
 	b.press(t, kb.Escape)
@@ -196,6 +196,15 @@ func pressKeys(t *testing.T, browser context.Context) {
 	b.until(t, `document.body.dataset.paused === "1"`)
 	b.press(t, "r")
 	b.until(t, `document.body.dataset.paused === ""`)
+
+	const here = `document.querySelector("tr.cursor").dataset.id`
+	at := eval[string](t, b, here)
+	s.clock.Advance(time.Second)
+	s.append(t, acked(t, s, "tsk-77d0ab"))
+	b.until(t, row("tsk-77d0ab", `r.querySelector(".state").textContent.trim() === "completed"`))
+	if got := eval[string](t, b, here); got != at {
+		t.Errorf("the cursor went from %s to %s when the page was patched", at, got)
+	}
 	want := eval[string](t, b, `document.querySelector("tr.cursor a.title").href`)
 	b.press(t, kb.Enter)
 	b.until(t, `location.href === "`+want+`"`)

@@ -60,6 +60,7 @@ function apply(page) {
 const text = (id) => document.getElementById(id)?.textContent.trim() || "";
 
 function patch(page) {
+  keepCursor(page);
   for (const old of document.querySelectorAll("[data-live][id]")) {
     const now = page.getElementById(old.id);
     if (!now || now.isEqualNode(old)) continue;
@@ -68,6 +69,12 @@ function patch(page) {
     else if (!underHand(old)) morph(old, document.adoptNode(now));
   }
   document.dispatchEvent(new Event("fleetglass:patched"));
+}
+
+// The server does not know which row the keyboard stands on.
+function keepCursor(page) {
+  const row = document.querySelector("tr.cursor[id]");
+  if (row) page.getElementById(row.id)?.classList.add("cursor");
 }
 
 // What the pointer is moving over is left as it is; the next look comes soon.
@@ -101,6 +108,7 @@ async function showFresh(e) {
   const list = document.getElementById("rows"), now = page && page.getElementById("rows");
   if (!now || now.tagName !== list.tagName) return;
   e.preventDefault();
+  keepCursor(page);
   list.replaceChildren(...document.adoptNode(now).children);
   fresh = 0;
   document.getElementById("fresh").hidden = true;
