@@ -12,7 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// streamTable remembers the numbers of streams, which never change.
+// streamTable remembers the numbers of streams, which never change. It only grows: several read the table at once, and who read it
+// earlier may come later.
 type streamTable struct {
 	mu   sync.RWMutex
 	ids  map[lifecycle.StreamID]int32
@@ -36,6 +37,17 @@ func (t *streamTable) stream(id int32) (lifecycle.StreamID, bool) {
 	defer t.mu.RUnlock()
 	k, ok := t.byID[id]
 	return k, ok
+}
+
+func (t *streamTable) learn(ids map[lifecycle.StreamID]int32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ids == nil {
+		t.ids, t.byID = map[lifecycle.StreamID]int32{}, map[int32]lifecycle.StreamID{}
+	}
+	for k, id := range ids {
+		t.ids[k], t.byID[id] = id, k
+	}
 }
 
 // memo returns a function that finds the numbers of streams, quickly where it is asked for the same one many times in a row. It is
@@ -112,22 +124,19 @@ func (s *Store) loadStreamsBy(ctx context.Context, q querier) error {
 	if err != nil {
 		return err
 	}
-	ids, byID := map[lifecycle.StreamID]int32{}, map[int32]lifecycle.StreamID{}
+	read := map[lifecycle.StreamID]int32{}
 	var id int32
 	var account, domain, name []byte
 	var epoch int64
 	_, err = pgx.ForEachRow(rows, []any{&id, &account, &domain, &name, &epoch}, func() error {
 		k := lifecycle.StreamID{Account: string(account), Domain: string(domain), Name: string(name), Epoch: lifecycle.Micros(epoch)}
-		ids[k], byID[id] = id, k
+		read[k] = id
 		return nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		s.streams.learn(read)
 	}
-	s.streams.mu.Lock()
-	defer s.streams.mu.Unlock()
-	s.streams.ids, s.streams.byID = ids, byID
-	return nil
+	return err
 }
 
 // streamID finds the number of a stream that may have been registered by another program. ok is false for an unknown stream.

@@ -3,8 +3,10 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ var appendTests = []conformanceTest{
 	{"reports and records may come before the message", appendReportsFirst},
 	{"duplicate publishes are counted", appendCountsDuplicates},
 	{"records and what they cost in time are counted", appendCountsProtection},
+	{"new streams are met while others read", appendNewStreams},
 	{"a cancelled append stores nothing", appendCancelled},
 	{"a closed store says so", appendClosed},
 }
@@ -155,6 +158,38 @@ func protectedMonths(w *tale) []lifecycle.Micros {
 		bounds = append(bounds, lifecycle.MicrosOf(at))
 	}
 	return bounds
+}
+
+// appendNewStreams appends messages of ever new streams beside readers who ask for all streams: what a reader learnt late must not
+// make the store forget a stream, and with it whose message an event is.
+func appendNewStreams(t *testing.T, s lifecycle.Store) {
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if _, err := s.OpenMessages(t.Context(), lifecycle.StreamID{}, 0, 1); err != nil {
+					t.Errorf("open messages: %v", err)
+					return
+				}
+			}
+		})
+	}
+	var events []lifecycle.Event
+	for i := range 150 {
+		w := newTale(fmt.Sprintf("TASKS-%d", i))
+		w.acked(w.published(fmt.Sprintf("task-%d", i), "cto", 0), 1)
+		mustAppend(t, s, w.events)
+		events = append(events, w.events...)
+	}
+	close(done)
+	readers.Wait()
+	worldOf(events).check(t, s)
 }
 
 func appendCancelled(t *testing.T, s lifecycle.Store) {
