@@ -69,26 +69,24 @@ func (s *Store) appendEvents(ctx context.Context, tx pgx.Tx, jobs []*job, alone 
 	if err := f.load(ctx, events, alone); err != nil {
 		return nil, err
 	}
-	if err := f.move(ctx); err != nil {
-		return nil, err
-	}
-	fresh, err := f.fresh(ctx, events)
+	shelving, err := f.shelve(ctx, events)
 	if err != nil {
 		return nil, err
 	}
-	copied := make(chan error, 1) // The server takes the events in while they are joined.
-	go func() { copied <- f.copyEvents(ctx, events, fresh) }()
-	for _, p := range fresh {
-		e := events[p.event]
+	written := make(chan error, 1) // The server takes the events in while they are joined.
+	go func() { written <- shelving.write(ctx, tx) }()
+	for _, i := range shelving.fresh {
+		e := events[i]
 		f.tasks[e.TaskID].widen(e.At)
 		f.fold.Add(e)
-		told.note(p.event, e.TaskID)
+		told.note(i, e.TaskID)
 	}
 	changes := f.fold.Changes()
 	told.tell(changes.Tasks)
-	if err := <-copied; err != nil {
+	if err := <-written; err != nil {
 		return nil, err
 	}
+	f.store.giveRoom(shelving.room)
 	return changes.Tally, f.write(ctx, changes, writes)
 }
 

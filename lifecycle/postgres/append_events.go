@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"fleetglass/internal/rowcodec"
@@ -11,68 +12,150 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// place is where an event is stored. Events are told apart by it.
-type place struct {
-	task, at, id int64
-	event        int // Which of the events it is.
+// arrival is an event of a transaction on its way into its task.
+type arrival struct {
+	rowcodec.ChunkedEvent
+	task  *taskRow
+	index int // Among the events of the transaction.
 }
 
-func (p place) compare(o place) int {
-	return cmp.Or(cmp.Compare(p.task, o.task), cmp.Compare(p.at, o.at), cmp.Compare(p.id, o.id))
+// shelving is what a transaction changes in the table of events.
+type shelving struct {
+	fresh []int       // The events that are new, in the order of their tasks, times and ids.
+	gone  chunkPlaces // Rows to be deleted before the others are written.
+	rows  []chunkRow
+	room  *shelvingRoom
 }
 
-// fresh returns the events that are not stored, each once, in the order of their places. Only what lies in the span of a task's
-// events can be stored.
-func (f *folding) fresh(ctx context.Context, events []lifecycle.Event) ([]place, error) {
-	places := make([]place, len(events))
-	for i := range events {
-		e := &events[i]
-		places[i] = place{f.tasks[e.TaskID].id, int64(e.At), storedID(e.ID), i}
+// shelvingRoom is memory that one transaction after another uses, because most of what a transaction writes is events. (A pool would be
+// empty each time: about as many collections of garbage come by as transactions.)
+type shelvingRoom struct{ bodies, chunks []byte }
+
+// keptRoom is the size in bytes above which memory is not kept.
+const keptRoom = 16 << 20
+
+func (s *Store) takeRoom() *shelvingRoom {
+	if r := s.room.Swap(nil); r != nil {
+		return &shelvingRoom{bodies: r.bodies[:0], chunks: r.chunks[:0]}
 	}
-	slices.SortFunc(places, place.compare)
-	places = slices.CompactFunc(places, func(a, b place) bool { return a.compare(b) == 0 })
-	var doubtful []int
-	for i, p := range places {
-		if t := f.tasks[events[p.event].TaskID]; events[p.event].At >= t.from && events[p.event].At <= t.to {
-			doubtful = append(doubtful, i)
-		}
-	}
-	return f.withoutStored(ctx, places, doubtful)
+	return &shelvingRoom{}
 }
 
-const selectStored = `SELECT u.n FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS u (task, at, id, n)
-CROSS JOIN LATERAL (SELECT FROM events WHERE task = u.task AND at = u.at AND id = u.id OFFSET 0) e`
+func (s *Store) giveRoom(r *shelvingRoom) {
+	if cap(r.bodies)+cap(r.chunks) <= keptRoom {
+		s.room.Store(r)
+	}
+}
 
-// withoutStored drops those of the doubtful places that are stored.
-func (f *folding) withoutStored(ctx context.Context, places []place, doubtful []int) ([]place, error) {
-	if len(doubtful) == 0 {
-		return places, nil
-	}
-	var tasks, ats, ids []int64
-	for _, i := range doubtful {
-		tasks, ats, ids = append(tasks, places[i].task), append(ats, places[i].at), append(ids, places[i].id)
-	}
-	rows, err := f.tx.Query(ctx, selectStored, tasks, ats, ids)
+// chunkPlaces are keys of the table of events, column by column.
+type chunkPlaces struct{ tasks, ats, ids []int64 }
+
+// chunkRow is a row of the table of events.
+type chunkRow struct {
+	task  int64
+	last  rowcodec.Position
+	chunk []byte
+}
+
+// shelve finds out which of the events are new, and readies the rows that hold them. Only what lies in the span of a task's events can be
+// stored, so for most tasks nothing is read.
+func (f *folding) shelve(ctx context.Context, events []lifecycle.Event) (*shelving, error) {
+	s := &shelving{room: f.store.takeRoom()}
+	arrivals := f.arrivals(s.room, events)
+	shelves, err := f.openShelves(ctx, arrivals)
 	if err != nil {
 		return nil, err
 	}
-	var n int
-	_, err = pgx.ForEachRow(rows, []any{&n}, func() error { places[doubtful[n-1]].event = -1; return nil })
-	return slices.DeleteFunc(places, func(p place) bool { return p.event < 0 }), err
+	f.moveBetween(shelves)
+	for len(arrivals) > 0 {
+		task, n := arrivals[0].task.id, tasksEnd(arrivals)
+		s.put(task, arrivals[:n], shelves[task])
+		delete(shelves, task)
+		arrivals = arrivals[n:]
+	}
+	for _, task := range slices.Sorted(maps.Keys(shelves)) {
+		if shelves[task].torn {
+			s.put(task, nil, shelves[task])
+		}
+	}
+	return s, nil
 }
 
-const copyEvents = `COPY events (task, at, id, stream, seq, body) FROM STDIN BINARY`
-
-func (f *folding) copyEvents(ctx context.Context, events []lifecycle.Event, fresh []place) error {
+// arrivals encodes events and sorts them by task, time and id; of several that are the same the one that was given first comes first.
+func (f *folding) arrivals(room *shelvingRoom, events []lifecycle.Event) []arrival {
+	out := make([]arrival, len(events))
 	stream := f.store.streams.memo()
-	return copyRows(ctx, f.tx, copyEvents, len(fresh), func(t *tuple, i int) {
-		e := &events[fresh[i].event]
-		t.columns(6)
-		t.int64(fresh[i].task)
-		t.int64(fresh[i].at)
-		t.int64(fresh[i].id)
-		t.int32(stream(e.Message.Stream)) // Zero where there is no message.
-		t.int64(int64(e.Message.Seq))
-		t.value(func(b []byte) []byte { return rowcodec.AppendEvent(b, e) })
+	for i := range events {
+		e := &events[i]
+		from := len(room.bodies)
+		room.bodies = rowcodec.AppendEvent(room.bodies, e)
+		out[i] = arrival{task: f.tasks[e.TaskID], index: i, ChunkedEvent: rowcodec.ChunkedEvent{
+			Position: rowcodec.Position{At: int64(e.At), ID: storedID(e.ID)},
+			Stream:   int64(stream(e.Message.Stream)), // Zero where there is no message.
+			Seq:      int64(e.Message.Seq),
+			Body:     room.bodies[from:],
+		}}
+	}
+	slices.SortFunc(out, func(a, b arrival) int {
+		return cmp.Or(cmp.Compare(a.task.id, b.task.id), a.Compare(b.ChunkedEvent), cmp.Compare(a.index, b.index))
+	})
+	return out
+}
+
+// tasksEnd counts the arrivals of the first one's task.
+func tasksEnd(arrivals []arrival) int {
+	n := slices.IndexFunc(arrivals, func(a arrival) bool { return a.task != arrivals[0].task })
+	if n < 0 {
+		return len(arrivals)
+	}
+	return n
+}
+
+// put readies the rows of one task.
+func (s *shelving) put(task int64, arrivals []arrival, stored *shelf) {
+	events := make([]rowcodec.ChunkedEvent, len(arrivals))
+	for i, a := range arrivals {
+		events[i] = a.ChunkedEvent
+	}
+	old, places := stored.inTheWay(events)
+	all, fresh := rowcodec.MergeChunked(old, events)
+	if len(fresh) == 0 && (stored == nil || !stored.torn) {
+		return
+	}
+	for _, a := range arrivals {
+		if len(fresh) > 0 && fresh[0].Position == a.Position {
+			s.fresh, fresh = append(s.fresh, a.index), fresh[1:]
+		}
+	}
+	for _, p := range places {
+		s.gone.tasks, s.gone.ats, s.gone.ids = append(s.gone.tasks, task), append(s.gone.ats, p.At), append(s.gone.ids, p.ID)
+	}
+	for len(all) > 0 {
+		from := len(s.room.chunks)
+		var last rowcodec.Position
+		s.room.chunks, last, all = rowcodec.AppendChunk(s.room.chunks, all)
+		s.rows = append(s.rows, chunkRow{task, last, s.room.chunks[from:]})
+	}
+}
+
+const (
+	deleteChunks = `DELETE FROM events e USING unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS u (task, at, id)
+WHERE e.task = u.task AND e.at = u.at AND e.id = u.id`
+	copyChunks = `COPY events (task, at, id, chunk) FROM STDIN BINARY`
+)
+
+// write changes the table of events.
+func (s *shelving) write(ctx context.Context, tx pgx.Tx) error {
+	if len(s.gone.tasks) > 0 {
+		if _, err := tx.Exec(ctx, deleteChunks, s.gone.tasks, s.gone.ats, s.gone.ids); err != nil {
+			return err
+		}
+	}
+	return copyRows(ctx, tx, copyChunks, len(s.rows), func(t *tuple, i int) {
+		t.columns(4)
+		t.int64(s.rows[i].task)
+		t.int64(s.rows[i].last.At)
+		t.int64(s.rows[i].last.ID)
+		t.bytes(s.rows[i].chunk)
 	})
 }

@@ -11,47 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// moveEvents looks at the span of each task that loses events. OFFSET 0 holds the planner to one look into the index for each.
-const moveEvents = `WITH gone AS (
-    SELECT u.target, e.task, e.at, e.id
-    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::integer[], $6::bigint[]) AS u (source, target, since, until, stream, seq)
-    CROSS JOIN LATERAL (SELECT task, at, id FROM events
-        WHERE task = u.source AND at BETWEEN u.since AND u.until AND stream = u.stream AND seq = u.seq OFFSET 0) e
-), moved AS (
-    DELETE FROM events e USING gone g WHERE e.task = g.task AND e.at = g.at AND e.id = g.id
-    RETURNING g.target, e.at, e.id, e.stream, e.seq, e.body
-)
-INSERT INTO events (task, at, id, stream, seq, body) SELECT * FROM moved ON CONFLICT DO NOTHING RETURNING task, at`
-
-// move gives the stored events of messages that turn out to belong to another task to that task.
-func (f *folding) move(ctx context.Context) error {
-	moves := f.fold.Moves()
-	if len(moves) == 0 {
-		return nil
-	}
-	var (
-		from, to, since, until, seqs []int64
-		streams                      []int32
-		stream                       = f.store.streams.memo()
-		targets                      = map[int64]*taskRow{}
-	)
-	for _, m := range moves {
-		source, target := f.tasks[m.From], f.tasks[m.To]
-		targets[target.id] = target
-		from, to = append(from, source.id), append(to, target.id)
-		since, until = append(since, int64(source.from)), append(until, int64(source.to))
-		streams, seqs = append(streams, stream(m.Key.Stream)), append(seqs, int64(m.Key.Seq))
-	}
-	rows, err := f.tx.Query(ctx, moveEvents, from, to, since, until, streams, seqs)
-	if err != nil {
-		return err
-	}
-	var task int64
-	var at lifecycle.Micros
-	_, err = pgx.ForEachRow(rows, []any{&task, &at}, func() error { targets[task].widen(at); return nil })
-	return err
-}
-
 // write stores the rows that are new and queues the changes of the others.
 func (f *folding) write(ctx context.Context, c lifecycle.Changes, writes *pgx.Batch) error {
 	if err := f.writeMessages(ctx, c.Messages, writes); err != nil {

@@ -53,7 +53,7 @@ LOCK TABLE rollups IN EXCLUSIVE MODE;
 DELETE FROM messages;
 DELETE FROM rollups`
 	selectTasksBeyond = `SELECT id, task_id, events_from, events_to FROM tasks WHERE id > $1 ORDER BY id LIMIT $2`
-	selectAllEvents   = `SELECT task, at, id, stream, seq, body FROM events WHERE task = ANY($1) AND at BETWEEN $2 AND $3 ORDER BY task, at, id`
+	selectAllChunks   = `SELECT task, chunk FROM events WHERE task = ANY($1) AND at BETWEEN $2 AND $3 ORDER BY task, at, id`
 )
 
 // rebuild folds the next tasks anew from their events. It returns the number of events and the last task.
@@ -108,24 +108,29 @@ func (f *folding) unknown(known []lifecycle.TaskRow) []string {
 
 // eventsOf reads all events of the tasks.
 func (f *folding) eventsOf(ctx context.Context, names map[int64]string, tasks []int64, in taskRow) ([]lifecycle.Event, error) {
-	rows, err := f.tx.Query(ctx, selectAllEvents, tasks, in.from, in.to)
+	rows, err := f.tx.Query(ctx, selectAllChunks, tasks, in.from, in.to)
 	if err != nil {
 		return nil, err
 	}
 	var events []lifecycle.Event
 	var task int64
-	var r eventRow
-	_, err = pgx.ForEachRow(rows, []any{&task, &r.at, &r.id, &r.stream, &r.seq, &r.body}, func() error {
-		e := lifecycle.Event{ID: loadedID(r.id), At: lifecycle.Micros(r.at), TaskID: names[task]}
-		if r.stream != 0 {
-			stream, _ := f.store.streams.stream(r.stream)
-			e.Message = lifecycle.MessageKey{Stream: stream, Seq: uint64(r.seq)}
-			if e.TaskID == e.Message.String() {
-				e.TaskID = "" // The id was made up.
+	var chunk []byte
+	_, err = pgx.ForEachRow(rows, []any{&task, &chunk}, func() error {
+		stored, err := rowcodec.ReadChunk(nil, chunk)
+		for _, s := range stored {
+			e := lifecycle.Event{ID: loadedID(s.ID), At: lifecycle.Micros(s.At), TaskID: names[task]}
+			if s.Stream != 0 {
+				stream, _ := f.store.streams.stream(int32(s.Stream))
+				e.Message = lifecycle.MessageKey{Stream: stream, Seq: uint64(s.Seq)}
+				if e.TaskID == e.Message.String() {
+					e.TaskID = "" // The id was made up.
+				}
 			}
+			if err := rowcodec.ReadEvent(&e, s.Body); err != nil {
+				return err
+			}
+			events = append(events, e)
 		}
-		err := rowcodec.ReadEvent(&e, r.body)
-		events = append(events, e)
 		return err
 	})
 	return events, err

@@ -15,7 +15,7 @@ import (
 
 // arrival is an event of a transaction on its way into its task.
 type arrival struct {
-	storedEvent
+	rowcodec.ChunkedEvent
 	task  int64
 	index int // Among the events of the transaction.
 }
@@ -64,21 +64,21 @@ func (c *commit) arrivals(events []lifecycle.Event) ([]arrival, error) {
 		}
 		from := len(w.bodies)
 		w.bodies = rowcodec.AppendEvent(w.bodies, e)
-		out[i] = arrival{task: c.taskRow(e.TaskID), index: i, storedEvent: storedEvent{
-			position: position{int64(e.At), storedID(e.ID)}, stream: stream, seq: int64(e.Message.Seq), body: w.bodies[from:],
+		out[i] = arrival{task: c.taskRow(e.TaskID), index: i, ChunkedEvent: rowcodec.ChunkedEvent{
+			Position: rowcodec.Position{At: int64(e.At), ID: storedID(e.ID)}, Stream: stream, Seq: int64(e.Message.Seq), Body: w.bodies[from:],
 		}}
 	}
 	slices.SortFunc(out, func(a, b arrival) int {
-		return cmp.Or(cmp.Compare(a.task, b.task), a.compare(b.storedEvent), cmp.Compare(a.index, b.index))
+		return cmp.Or(cmp.Compare(a.task, b.task), a.ChunkedEvent.Compare(b.ChunkedEvent), cmp.Compare(a.index, b.index))
 	})
 	return out, nil
 }
 
 // insertInto stores the arrivals of one task and returns the indexes of the new ones.
 func (c *commit) insertInto(arrivals []arrival, events []lifecycle.Event) ([]int, error) {
-	some := make([]storedEvent, len(arrivals))
+	some := make([]rowcodec.ChunkedEvent, len(arrivals))
 	for i, a := range arrivals {
-		some[i] = a.storedEvent
+		some[i] = a.ChunkedEvent
 	}
 	_, known := c.rows[events[arrivals[0].index].TaskID]
 	fresh, err := c.w.putEvents(arrivals[0].task, some, known || c.moved[arrivals[0].task])
@@ -87,7 +87,7 @@ func (c *commit) insertInto(arrivals []arrival, events []lifecycle.Event) ([]int
 	}
 	out := make([]int, 0, len(fresh))
 	for _, a := range arrivals {
-		if len(fresh) > len(out) && fresh[len(out)].position == a.position {
+		if len(fresh) > len(out) && fresh[len(out)].Position == a.Position {
 			out = append(out, a.index)
 		}
 	}
@@ -131,13 +131,13 @@ func (c *commit) moveEvents(moves []lifecycle.Move) error {
 }
 
 func (w *writer) moveEvents(from, to, stream, seq int64) error {
-	all, places, err := w.overlapping(from, position{math.MinInt64, math.MinInt64}, position{math.MaxInt64, math.MaxInt64})
+	all, places, err := w.overlapping(from, rowcodec.Position{At: math.MinInt64, ID: math.MinInt64}, rowcodec.Position{At: math.MaxInt64, ID: math.MaxInt64})
 	if err != nil || len(places) == 0 {
 		return err
 	}
-	var stay, move []storedEvent
+	var stay, move []rowcodec.ChunkedEvent
 	for _, e := range all {
-		if e.stream == stream && e.seq == seq {
+		if e.Stream == stream && e.Seq == seq {
 			move = append(move, e)
 		} else {
 			stay = append(stay, e)
@@ -160,12 +160,12 @@ const selectEvents = `SELECT chunk FROM events WHERE task = ? AND (at, id) > (?,
 
 // Events implements [lifecycle.TraceReader].
 func (s *Store) Events(ctx context.Context, taskID string, after lifecycle.EventPosition, limit int) ([]lifecycle.Event, error) {
-	from := position{int64(after.At), storedID(after.ID)}
+	from := rowcodec.Position{At: int64(after.At), ID: storedID(after.ID)}
 	if after == (lifecycle.EventPosition{}) {
-		from = position{math.MinInt64, math.MinInt64}
+		from = rowcodec.Position{At: math.MinInt64, ID: math.MinInt64}
 	}
 	var out []lifecycle.Event
-	err := s.eachEvent(ctx, "read events", taskID, from, func(e storedEvent, names *streams) (bool, error) {
+	err := s.eachEvent(ctx, "read events", taskID, from, func(e rowcodec.ChunkedEvent, names *streams) (bool, error) {
 		event, err := getEvent(e, names, taskID)
 		out = append(out, event)
 		return len(out) < limit, err
@@ -177,8 +177,8 @@ func (s *Store) Events(ctx context.Context, taskID string, after lifecycle.Event
 func (s *Store) Event(ctx context.Context, taskID string, id lifecycle.EventID) (lifecycle.Event, error) {
 	var out lifecycle.Event
 	found := false
-	err := s.eachEvent(ctx, "read event", taskID, position{math.MinInt64, math.MinInt64}, func(e storedEvent, names *streams) (bool, error) {
-		if found = e.id == storedID(id); !found {
+	err := s.eachEvent(ctx, "read event", taskID, rowcodec.Position{At: math.MinInt64, ID: math.MinInt64}, func(e rowcodec.ChunkedEvent, names *streams) (bool, error) {
+		if found = e.ID == storedID(id); !found {
 			return true, nil
 		}
 		var err error
@@ -193,7 +193,7 @@ func (s *Store) Event(ctx context.Context, taskID string, id lifecycle.EventID) 
 
 // eachEvent reads the events of a task behind a position, in order, while f says so.
 func (s *Store) eachEvent(
-	ctx context.Context, what, taskID string, after position, f func(storedEvent, *streams) (more bool, err error),
+	ctx context.Context, what, taskID string, after rowcodec.Position, f func(rowcodec.ChunkedEvent, *streams) (more bool, err error),
 ) error {
 	return s.readShort(ctx, what, func(conn *sqlite.Conn) error {
 		task, found, err := taskRowOf(conn, taskID)
@@ -204,13 +204,13 @@ func (s *Store) eachEvent(
 		if err != nil {
 			return err
 		}
-		query := prepare(conn, selectEvents).int(task).int(after.at).int(after.id)
+		query := prepare(conn, selectEvents).int(task).int(after.At).int(after.ID)
 		more := true
 		for more && err == nil && query.next() {
-			var events []storedEvent
-			events, err = readChunk(nil, query.getBlob())
+			var events []rowcodec.ChunkedEvent
+			events, err = rowcodec.ReadChunk(nil, query.getBlob())
 			for _, e := range events {
-				if err == nil && more && e.position.compare(after) > 0 {
+				if err == nil && more && e.Position.Compare(after) > 0 {
 					more, err = f(e, names)
 				}
 			}
@@ -219,10 +219,10 @@ func (s *Store) eachEvent(
 	})
 }
 
-func getEvent(e storedEvent, names *streams, taskID string) (lifecycle.Event, error) {
+func getEvent(e rowcodec.ChunkedEvent, names *streams, taskID string) (lifecycle.Event, error) {
 	out := lifecycle.Event{
-		TaskID: taskID, At: lifecycle.Micros(e.at), ID: loadedID(e.id),
-		Message: lifecycle.MessageKey{Stream: names.names[e.stream], Seq: uint64(e.seq)},
+		TaskID: taskID, At: lifecycle.Micros(e.At), ID: loadedID(e.ID),
+		Message: lifecycle.MessageKey{Stream: names.names[e.Stream], Seq: uint64(e.Seq)},
 	}
-	return out, rowcodec.ReadEvent(&out, e.body)
+	return out, rowcodec.ReadEvent(&out, e.Body)
 }

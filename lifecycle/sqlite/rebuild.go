@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"fleetglass/internal/rowcodec"
 	"fleetglass/lifecycle"
 )
 
@@ -81,7 +82,7 @@ func (r *rebuilding) chunk(ctx context.Context, row *statement, names *streams) 
 	id := row.getText()
 	r.commit.ids[id] = task
 	r.commit.rows[id] = taskPlace{published: lifecycle.Micros(row.getInt()), listed: row.getFlag()}
-	stored, err := readChunk(nil, row.getBlob())
+	stored, err := rowcodec.ReadChunk(nil, row.getBlob())
 	if err != nil {
 		return 0, err
 	}

@@ -1,5 +1,5 @@
--- Times are microseconds since 1970, UTC; zero is "not known". Columns named facts, summary, headers, and the body of events, are
--- written by internal/rowcodec. Sequences from 2^63 on are kept as negative numbers, event ids with their top bit flipped. Texts of
+-- Times are microseconds since 1970, UTC; zero is "not known". Columns named facts, summary, headers and chunk are written by
+-- internal/rowcodec. Sequences from 2^63 on are kept as negative numbers, event ids with their top bit flipped. Texts of
 -- the fleet are bytea: Postgres text refuses NUL bytes and invalid UTF-8, and bytes compare alike under every locale. No text of
 -- the fleet is part of an index at full length, because an index refuses long ones.
 
@@ -66,13 +66,12 @@ CREATE TABLE days (
     day integer PRIMARY KEY -- Since 1970-01-01.
 );
 
+-- Some events of a task, one after the other, in the order of time and id, compressed. Chunks of a task do not overlap.
 CREATE TABLE events (
-    task   bigint  NOT NULL,
-    at     bigint  NOT NULL,
-    id     bigint  NOT NULL,
-    stream integer NOT NULL,
-    seq    bigint  NOT NULL,
-    body   bytea   NOT NULL,
+    task  bigint NOT NULL,
+    at    bigint NOT NULL, -- Of the last event, with id.
+    id    bigint NOT NULL,
+    chunk bytea  NOT NULL,
     PRIMARY KEY (task, at, id)
 ) PARTITION BY RANGE (at);
 CREATE TABLE events_default PARTITION OF events DEFAULT;

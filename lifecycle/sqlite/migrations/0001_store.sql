@@ -48,7 +48,7 @@ CREATE TABLE messages (
 CREATE INDEX messages_of_task ON messages (task, generation);
 CREATE INDEX messages_open ON messages (stream, seq) WHERE open = 1;
 
--- Some events of a task, one after the other, in the order of time and id. Chunks of a task do not overlap.
+-- Some events of a task, one after the other, in the order of time and id, compressed. Chunks of a task do not overlap.
 CREATE TABLE events (
     task  INTEGER NOT NULL,
     at    INTEGER NOT NULL, -- Of the last event, with id.
