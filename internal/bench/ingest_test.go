@@ -111,6 +111,7 @@ func ingest(t testing.TB, js jetstream.JetStream, r *recording, db *database) (r
 	if err := db.store.Close(); err != nil {
 		t.Fatal(err)
 	}
+	db.drop()
 	return rate, each
 }
 

@@ -33,10 +33,15 @@ func (s *shared) dir(t testing.TB, name string) string {
 	return dir
 }
 
-// cluster is a Postgres that flushes every commit to disk, as one in production does.
+// cluster is a Postgres that flushes every commit to disk, as one in production does, and that has files of its log to use again, as one
+// has that was not started a moment ago: a new file is filled with zeros first.
 func (s *shared) cluster() *testkit.Cluster {
 	if s.postgres == nil {
-		s.postgres = testkit.PostgresCluster(s.t, "fsync=on", "full_page_writes=on", "synchronous_commit=on", "max_wal_size=4GB")
+		s.postgres = testkit.PostgresCluster(s.t, "fsync=on", "full_page_writes=on", "synchronous_commit=on", "max_wal_size=4GB", "min_wal_size=1GB")
+		for range 60 { // Files of 16 MB.
+			s.postgres.Execute(s.t, `SELECT pg_logical_emit_message(false, '', ''), pg_switch_wal()`)
+		}
+		s.postgres.Execute(s.t, `CHECKPOINT`)
 	}
 	return s.postgres
 }

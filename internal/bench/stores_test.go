@@ -22,6 +22,7 @@ const retained = 400 * 24 * time.Hour
 type database struct {
 	name  string
 	store lifecycle.Store
+	drop  func() // Forgets what a closed store leaves behind, so that nothing tidies it up while another is measured.
 }
 
 func newSQLite(t testing.TB, dir string) *database {
@@ -31,17 +32,19 @@ func newSQLite(t testing.TB, dir string) *database {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	return &database{name: "sqlite", store: s}
+	return &database{name: "sqlite", store: s, drop: func() {}}
 }
 
 func newPostgres(t testing.TB, c *testkit.Cluster) *database {
 	t.Helper()
-	s, err := postgres.Open(t.Context(), postgres.Config{URL: c.Database(t), History: retained + 15*24*time.Hour})
+	url, drop := c.DatabaseToDrop(t)
+	t.Cleanup(drop)
+	s, err := postgres.Open(t.Context(), postgres.Config{URL: url, History: retained + 15*24*time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	return &database{name: "postgres", store: s}
+	return &database{name: "postgres", store: s, drop: drop}
 }
 
 // tasks lists every task of a store.

@@ -46,12 +46,27 @@ func PostgresCluster(t testing.TB, settings ...string) *Cluster {
 // Database makes a new, empty database and returns its URL. It is dropped when the test ends, if the cluster runs then.
 func (c *Cluster) Database(t testing.TB) string {
 	t.Helper()
+	url, drop := c.DatabaseToDrop(t)
+	t.Cleanup(drop)
+	return url
+}
+
+// DatabaseToDrop is like [Cluster.Database], for a test that drops it earlier.
+func (c *Cluster) DatabaseToDrop(t testing.TB) (url string, drop func()) {
+	t.Helper()
 	name := fmt.Sprintf("test_%d", databases.Add(1))
 	if err := c.execute("CREATE DATABASE " + name); err != nil {
 		t.Fatalf("create a database for the test: %v", err)
 	}
-	t.Cleanup(func() { _ = c.execute("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)") })
-	return c.url(name)
+	return c.url(name), func() { _ = c.execute("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)") }
+}
+
+// Execute runs a statement outside the databases of tests.
+func (c *Cluster) Execute(t testing.TB, statement string) {
+	t.Helper()
+	if err := c.execute(statement); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
 }
 
 func (c *Cluster) execute(statement string) error {

@@ -24,6 +24,7 @@ CROSS JOIN LATERAL (SELECT seq, version, task, facts FROM messages WHERE stream 
 CROSS JOIN LATERAL (SELECT task_id FROM tasks WHERE id = m.task OFFSET 0) t`
 	lockTasks = `SELECT t.* FROM unnest($1::bytea[]) AS u (key)
 CROSS JOIN LATERAL (SELECT id, task_id, facts, events_from, events_to FROM tasks WHERE key = u.key OFFSET 0 FOR UPDATE) t`
+	// One for each task, because which of them are new is not known yet: another round trip would cost more than numbers that are not used.
 	newTasks = `SELECT nextval('tasks_id_seq') FROM generate_series(1, $1)`
 )
 
@@ -105,12 +106,22 @@ func (f *folding) lock(ctx context.Context, tasks []string) error {
 		keys[i] = taskKey(t)
 	}
 	slices.SortFunc(keys, bytes.Compare) // Rows are locked in this order.
+	var ids []int64
 	var queries pgx.Batch
 	queries.Queue(lockTasks, keys).Query(f.loadTasks)
+	queries.Queue(newTasks, len(tasks)).Query(func(rows pgx.Rows) (err error) {
+		ids, err = pgx.CollectRows(rows, pgx.RowTo[int64])
+		return err
+	})
 	if err := send(ctx, f.tx, &queries); err != nil {
 		return err
 	}
-	return f.number(ctx, tasks)
+	for i, t := range tasks {
+		if f.tasks[t] == nil {
+			f.tasks[t] = &taskRow{id: ids[i], from: math.MaxInt64, to: math.MinInt64}
+		}
+	}
+	return nil
 }
 
 func (f *folding) loadTasks(rows pgx.Rows) error {
@@ -125,29 +136,6 @@ func (f *folding) loadTasks(rows pgx.Rows) error {
 		return err
 	})
 	return err
-}
-
-// number gives numbers to the tasks that are not stored.
-func (f *folding) number(ctx context.Context, tasks []string) error {
-	missing := len(tasks) - len(f.tasks)
-	if missing == 0 {
-		return nil
-	}
-	rows, err := f.tx.Query(ctx, newTasks, missing)
-	if err != nil {
-		return err
-	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-	if err != nil {
-		return err
-	}
-	for _, t := range tasks {
-		if f.tasks[t] == nil {
-			f.tasks[t] = &taskRow{id: ids[0], from: math.MaxInt64, to: math.MinInt64}
-			ids = ids[1:]
-		}
-	}
-	return nil
 }
 
 // eachStream calls do for every stream of the keys, which are sorted, with the stored sequences.
