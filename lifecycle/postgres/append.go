@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 
 	"fleetglass/lifecycle"
 
@@ -42,8 +43,12 @@ func (s *Store) commit(ctx context.Context, jobs []*job) error {
 
 func (s *Store) appendIn(ctx context.Context, tx pgx.Tx, jobs []*job, alone bool) error {
 	var writes pgx.Batch
-	tally, err := s.appendEvents(ctx, tx, jobs, alone, &writes)
+	f := s.newFolding(tx)
+	tally, err := f.appendEvents(ctx, jobs, alone, &writes)
 	if err != nil {
+		return err
+	}
+	if err := f.writePayloads(ctx, jobs, alone, &writes); err != nil {
 		return err
 	}
 	for _, j := range jobs {
@@ -56,25 +61,25 @@ func (s *Store) appendIn(ctx context.Context, tx pgx.Tx, jobs []*job, alone bool
 }
 
 // appendEvents folds the events in, and writes or queues the changes of rows. It returns what to add to the rollups.
-func (s *Store) appendEvents(ctx context.Context, tx pgx.Tx, jobs []*job, alone bool, writes *pgx.Batch) (lifecycle.Tally, error) {
-	var events []lifecycle.Event // A copy: Assign writes into them, and the batches may be tried again.
-	for _, j := range jobs {
-		events = append(events, j.batch.Events...)
-	}
+func (f *folding) appendEvents(ctx context.Context, jobs []*job, alone bool, writes *pgx.Batch) (lifecycle.Tally, error) {
 	told := newTold(jobs)
-	if len(events) == 0 {
+	if !slices.ContainsFunc(jobs, func(j *job) bool { return len(j.batch.Events) > 0 }) {
 		return nil, nil
 	}
-	f := s.newFolding(tx)
+	room := f.store.takeRoom()
+	for _, j := range jobs { // A copy: Assign writes into them, and the batches may be tried again.
+		room.events = append(room.events, j.batch.Events...)
+	}
+	events := room.events
 	if err := f.load(ctx, events, alone); err != nil {
 		return nil, err
 	}
-	shelving, err := f.shelve(ctx, events)
+	shelving, err := f.shelve(ctx, room)
 	if err != nil {
 		return nil, err
 	}
 	written := make(chan error, 1) // The server takes the events in while they are joined.
-	go func() { written <- shelving.write(ctx, tx) }()
+	go func() { written <- shelving.write(ctx, f.tx) }()
 	for _, i := range shelving.fresh {
 		e := events[i]
 		f.tasks[e.TaskID].widen(e.At)
@@ -86,7 +91,7 @@ func (s *Store) appendEvents(ctx context.Context, tx pgx.Tx, jobs []*job, alone 
 	if err := <-written; err != nil {
 		return nil, err
 	}
-	f.store.giveRoom(shelving.room)
+	f.store.giveRoom(room)
 	return changes.Tally, f.write(ctx, changes, writes)
 }
 

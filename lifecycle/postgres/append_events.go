@@ -24,24 +24,29 @@ type shelving struct {
 	fresh []int       // The events that are new, in the order of their tasks, times and ids.
 	gone  chunkPlaces // Rows to be deleted before the others are written.
 	rows  []chunkRow
-	room  *shelvingRoom
+	room  *room
 }
 
-// shelvingRoom is memory that one transaction after another uses, because most of what a transaction writes is events. (A pool would be
-// empty each time: about as many collections of garbage come by as transactions.)
-type shelvingRoom struct{ bodies, chunks []byte }
+// room is memory that one transaction after another uses, because most of what a transaction writes is events. (A pool would be empty each
+// time: about as many collections of garbage come by as transactions.)
+type room struct {
+	events         []lifecycle.Event
+	bodies, chunks []byte
+}
 
 // keptRoom is the size in bytes above which memory is not kept.
 const keptRoom = 16 << 20
 
-func (s *Store) takeRoom() *shelvingRoom {
+func (s *Store) takeRoom() *room {
 	if r := s.room.Swap(nil); r != nil {
-		return &shelvingRoom{bodies: r.bodies[:0], chunks: r.chunks[:0]}
+		return r
 	}
-	return &shelvingRoom{}
+	return &room{}
 }
 
-func (s *Store) giveRoom(r *shelvingRoom) {
+func (s *Store) giveRoom(r *room) {
+	clear(r.events)
+	r.events, r.bodies, r.chunks = r.events[:0], r.bodies[:0], r.chunks[:0]
 	if cap(r.bodies)+cap(r.chunks) <= keptRoom {
 		s.room.Store(r)
 	}
@@ -57,11 +62,11 @@ type chunkRow struct {
 	chunk []byte
 }
 
-// shelve finds out which of the events are new, and readies the rows that hold them. Only what lies in the span of a task's events can be
+// shelve finds out which of the events in the room are new, and readies the rows that hold them. Only what lies in the span of a task's events can be
 // stored, so for most tasks nothing is read.
-func (f *folding) shelve(ctx context.Context, events []lifecycle.Event) (*shelving, error) {
-	s := &shelving{room: f.store.takeRoom()}
-	arrivals := f.arrivals(s.room, events)
+func (f *folding) shelve(ctx context.Context, room *room) (*shelving, error) {
+	s := &shelving{room: room}
+	arrivals := f.arrivals(room)
 	shelves, err := f.openShelves(ctx, arrivals)
 	if err != nil {
 		return nil, err
@@ -82,11 +87,11 @@ func (f *folding) shelve(ctx context.Context, events []lifecycle.Event) (*shelvi
 }
 
 // arrivals encodes events and sorts them by task, time and id; of several that are the same the one that was given first comes first.
-func (f *folding) arrivals(room *shelvingRoom, events []lifecycle.Event) []arrival {
-	out := make([]arrival, len(events))
+func (f *folding) arrivals(room *room) []arrival {
+	out := make([]arrival, len(room.events))
 	stream := f.store.streams.memo()
-	for i := range events {
-		e := &events[i]
+	for i := range room.events {
+		e := &room.events[i]
 		from := len(room.bodies)
 		room.bodies = rowcodec.AppendEvent(room.bodies, e)
 		out[i] = arrival{task: f.tasks[e.TaskID], index: i, ChunkedEvent: rowcodec.ChunkedEvent{

@@ -13,10 +13,6 @@ import (
 )
 
 const (
-	upsertPayloads = `INSERT INTO payloads (stream, seq, at, headers, body, size, truncated)
-SELECT * FROM unnest($1::integer[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[], $6::bigint[], $7::boolean[])
-ON CONFLICT (stream, seq, at) DO UPDATE SET headers = excluded.headers, body = excluded.body, size = excluded.size,
-    truncated = excluded.truncated`
 	insertQuarantined = `INSERT INTO quarantine (id, at, source, source_seq, subject, headers, body, reason)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`
 	upsertGap = `INSERT INTO gaps (source, since, until, from_seq, to_seq, reason, repaired) VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -29,9 +25,8 @@ WHERE consumers.observed <= excluded.observed`
 ON CONFLICT (source) DO UPDATE SET position = excluded.position`
 )
 
-// queueRest queues all of a batch but its events, each table in the order of its keys.
+// queueRest queues all of a batch but its events and payloads, each table in the order of its keys.
 func (s *Store) queueRest(writes *pgx.Batch, b lifecycle.Batch) error {
-	s.queuePayloads(writes, b.Payloads)
 	queueQuarantined(writes, b.Quarantined)
 	queueGaps(writes, b.Gaps)
 	if err := s.queueConsumers(writes, b.Consumers); err != nil {
@@ -41,33 +36,6 @@ func (s *Store) queueRest(writes *pgx.Batch, b lifecycle.Batch) error {
 		writes.Queue(upsertWatermark, []byte(source), []byte(b.Watermarks[source]))
 	}
 	return nil
-}
-
-func (s *Store) queuePayloads(writes *pgx.Batch, payloads []lifecycle.Payload) {
-	if len(payloads) == 0 {
-		return
-	}
-	payloads = slices.Clone(payloads)
-	slices.Reverse(payloads) // Of several of one message and time the last one given stays.
-	slices.SortStableFunc(payloads, comparePayloads)
-	payloads = slices.CompactFunc(payloads, func(a, b lifecycle.Payload) bool { return comparePayloads(a, b) == 0 })
-	var (
-		streams          []int32
-		seqs, ats, sizes []int64
-		headers, bodies  [][]byte
-		truncated        []bool
-		stream           = s.streams.memo()
-	)
-	for _, p := range payloads {
-		streams, seqs, ats = append(streams, stream(p.Message.Stream)), append(seqs, int64(p.Message.Seq)), append(ats, int64(p.At))
-		headers, bodies = append(headers, bytesOf(rowcodec.AppendHeaders(nil, p.Headers))), append(bodies, bytesOf(p.Body))
-		sizes, truncated = append(sizes, p.Size), append(truncated, p.Truncated)
-	}
-	writes.Queue(upsertPayloads, streams, seqs, ats, headers, bodies, sizes, truncated)
-}
-
-func comparePayloads(a, b lifecycle.Payload) int {
-	return cmp.Or(a.Message.Compare(b.Message), cmp.Compare(a.At, b.At))
 }
 
 func queueQuarantined(writes *pgx.Batch, lines []lifecycle.QuarantinedLine) {

@@ -39,7 +39,7 @@ type Store struct {
 	now       func() time.Time
 	history   time.Duration
 	streams   streamTable
-	room      atomic.Pointer[shelvingRoom] // Nil while it is used.
+	room      atomic.Pointer[room] // Nil while it is used.
 	days      dayTable
 	turns     *turns
 	closed    atomic.Bool
