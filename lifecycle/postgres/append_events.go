@@ -62,8 +62,8 @@ type chunkRow struct {
 	chunk []byte
 }
 
-// shelve finds out which of the events in the room are new, and readies the rows that hold them. Only what lies in the span of a task's events can be
-// stored, so for most tasks nothing is read.
+// shelve finds out which of the events in the room are new, and readies the rows that hold them. Only what lies in the span of a task's
+// events can be stored, so for most tasks nothing is read.
 func (f *folding) shelve(ctx context.Context, room *room) (*shelving, error) {
 	s := &shelving{room: room}
 	arrivals := f.arrivals(room)
@@ -107,7 +107,7 @@ func (f *folding) arrivals(room *room) []arrival {
 	return out
 }
 
-// tasksEnd counts the arrivals of the first one's task.
+// tasksEnd counts the arrivals, at the front, of the first one's task.
 func tasksEnd(arrivals []arrival) int {
 	n := slices.IndexFunc(arrivals, func(a arrival) bool { return a.task != arrivals[0].task })
 	if n < 0 {

@@ -69,7 +69,7 @@ func (c *commit) arrivals(events []lifecycle.Event) ([]arrival, error) {
 		}}
 	}
 	slices.SortFunc(out, func(a, b arrival) int {
-		return cmp.Or(cmp.Compare(a.task, b.task), a.ChunkedEvent.Compare(b.ChunkedEvent), cmp.Compare(a.index, b.index))
+		return cmp.Or(cmp.Compare(a.task, b.task), a.Compare(b.ChunkedEvent), cmp.Compare(a.index, b.index))
 	})
 	return out, nil
 }
