@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -307,6 +308,30 @@ func TestAStoreThatIsUnableNeverCostsALine(t *testing.T) {
 	b.rec.look(func(r *recorder) {
 		for _, q := range r.quarantined {
 			t.Errorf("quarantined %q: %s", q.Body, q.Reason)
+		}
+	})
+}
+
+// Neither does one that mostly fails, whatever it is asked, and does not say why.
+func TestAStoreThatFailsNowAndThenNeverCostsALine(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.createStream(jetstream.StreamConfig{})
+	b.cfg.BatchLines, b.cfg.Retry = 5, time.Millisecond
+	random := rand.New(rand.NewPCG(1, 1))
+	b.rec.setRefuse(func(lifecycle.Batch) error {
+		if random.IntN(3) > 0 {
+			return errors.New("the connection was lost")
+		}
+		return nil
+	})
+	b.publish(numbered(1, 500)...)
+	b.start()
+	b.waitFor(500)
+	b.waitAcked()
+	b.rec.look(func(r *recorder) {
+		if len(r.quarantined) != 0 {
+			t.Errorf("%d lines are quarantined", len(r.quarantined))
 		}
 	})
 }

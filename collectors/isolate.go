@@ -12,6 +12,9 @@ const (
 	// alone in its batch has no others to prove that the store works, so it is given more time.
 	suspectAfter    = 4
 	suspectOneAfter = 10
+	// refusedAfter is how often in a row the store has to refuse a line by itself, and each time to take a batch without lines right after.
+	// Once would say nothing: a store that fails now and then fails with any line.
+	refusedAfter = 8
 	// maxDivisions bounds the attempts to find lines that the store takes: enough to halve the largest batch down to its first line.
 	maxDivisions = 16
 )
@@ -21,8 +24,13 @@ func (c *Collector) suspect(ctx context.Context, lines []Line, failures int, fai
 	if errors.Is(failure, lifecycle.ErrUnable) || failures < suspectAfter || (len(lines) == 1 && failures < suspectOneAfter) {
 		return false
 	}
+	return c.probe(ctx) == nil
+}
+
+// probe appends a batch without lines.
+func (c *Collector) probe(ctx context.Context) error {
 	_, err := c.cfg.Appender.Append(ctx, lifecycle.Batch{Watermarks: c.watermarks(c.pos)})
-	return err == nil
+	return err
 }
 
 // isolation is a search for the lines of a batch that the store refuses.
@@ -30,7 +38,7 @@ type isolation struct {
 	taken    int // Lines committed.
 	failures int
 	refused  []refusal
-	unable   error // Of the store, when it says so: lines are then not to blame.
+	unable   error // Of the store, when it says so or takes no batch without lines either: lines are then not to blame.
 }
 
 type refusal struct {
@@ -72,9 +80,27 @@ func (c *Collector) divide(ctx context.Context, lines []Line, s *isolation) {
 	switch {
 	case s.unable != nil, s.taken == 0 && s.failures > maxDivisions, ctx.Err() != nil:
 	case n == 1:
-		s.refused = append(s.refused, refusal{lines[0], err})
+		c.insist(ctx, lines[0], err, s)
 	default:
 		c.divide(ctx, lines[:n/2], s)
 		c.divide(ctx, lines[n/2:], s)
 	}
+}
+
+// insist tries a line that the store refused by itself again, until it is taken, or is refused for good.
+func (c *Collector) insist(ctx context.Context, line Line, err error, s *isolation) {
+	for refusals := 1; refusals < refusedAfter; refusals++ {
+		if s.unable = c.probe(ctx); s.unable != nil {
+			return
+		}
+		if err = c.commit(ctx, []Line{line}, nil); err == nil {
+			s.taken++
+			return
+		}
+		if errors.Is(err, lifecycle.ErrUnable) {
+			s.unable = err
+			return
+		}
+	}
+	s.refused = append(s.refused, refusal{line, err})
 }

@@ -31,10 +31,10 @@ func (p *poll) decide(ctx context.Context) error {
 	if err := p.repair(ctx, append(result.Repair, p.unknown...)); err != nil {
 		return err
 	}
-	if err := p.verify(ctx); err != nil {
+	if err := p.notStored(ctx); err != nil { // Before verify: what this poll finds is not in the store yet.
 		return err
 	}
-	if err := p.notStored(ctx); err != nil {
+	if err := p.verify(ctx); err != nil {
 		return err
 	}
 	return p.earlierLives(ctx)
@@ -105,14 +105,15 @@ func (p *poll) remember(r Result) {
 	seen.sweep.turn(p.saw, len(p.facts.Open), seen.cursor == 0, p.more || len(p.unknown) > 0)
 }
 
-// notStored says of publish attempts that nothing was stored for them, once every captured publish up to a good while after is stored.
+// notStored says of publish attempts that nothing was stored for them, once everything that was in the stream a good while after is known
+// to the store, be it by its captured publish or, where that was lost, from the stream.
 func (p *poll) notStored(ctx context.Context) error {
 	seen := &p.c.seen
 	if p.saw.At < seen.unlisted.Add(2*time.Second) {
 		return nil
 	}
 	seen.unlisted = p.saw.At
-	before := min(p.saw.At, seen.publishes.upTo).Add(-p.c.cfg.NotStored)
+	before := seen.compared.upTo.Add(-p.c.cfg.NotStored)
 	tasks, err := p.c.cfg.Reader.UnlistedTasks(ctx, before, p.c.cfg.PageSize)
 	if err != nil {
 		return fmt.Errorf("read unlisted tasks: %w", err)

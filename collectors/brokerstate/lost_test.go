@@ -135,6 +135,38 @@ func TestAPublishThatStoredNothingIsCalledSo(t *testing.T) {
 	b.expect(t, "taken", "published (stored) [orphaned]")
 }
 
+// A publish whose line was lost is not taken for one that stored nothing, although nothing that was captured says otherwise.
+func TestAPublishWhoseLineWasLostIsNeverCalledNotStored(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.cfg.NotStored = time.Millisecond
+	a := b.agent(t, "lossy").works(nats.ConsumerConfig{})
+	for i := range 20 {
+		a.publish(fmt.Sprintf("task-%d", i+1))
+	}
+	b.captured(t, "OBS_PUB", 20)
+	for line := range uint64(20) {
+		a.must(a.js.DeleteMsg("OBS_PUB", line+1))
+	}
+	b.startLines()
+	testkit.Eventually(t, patience, func() error {
+		tasks, err := b.store.UnlistedTasks(t.Context(), lifecycle.MicrosOf(time.Now().Add(time.Hour)), 100)
+		if err == nil && len(tasks) < 20 {
+			err = fmt.Errorf("%d attempts are stored", len(tasks))
+		}
+		return err
+	})
+	b.cfg.PageSize = 7 // Comparing takes several polls.
+	b.startState()
+	for i := range 20 {
+		task := fmt.Sprintf("task-%d", i+1)
+		b.expect(t, task, "published (stored) [publish_unseen]")
+		if said := b.events(task); strings.Contains(said, string(lifecycle.NotStored)) {
+			t.Errorf("%s was stored; its events:\n%s", task, said)
+		}
+	}
+}
+
 func TestAStreamThatIsCreatedAgainBeginsAnew(t *testing.T) {
 	t.Parallel()
 	t.Run("watched", func(t *testing.T) {

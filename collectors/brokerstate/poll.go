@@ -140,7 +140,7 @@ func (p *poll) drains(ctx context.Context) error {
 	look.Drained = min(seen.acks.upTo, seen.events.upTo)
 	seen.looks = append(seen.looks, mark{at: look.At, seq: look.LastSeq})
 	for len(seen.looks) > 0 && seen.looks[0].at.Add(verifyAfter) <= seen.publishes.upTo {
-		seen.compared.verifiable = max(seen.compared.verifiable, seen.looks[0].seq)
+		seen.compared.verifiable, seen.compared.asOf = max(seen.compared.verifiable, seen.looks[0].seq), seen.looks[0].at
 		seen.looks = seen.looks[1:]
 	}
 	if len(seen.looks) > marksKept {

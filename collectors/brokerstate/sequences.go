@@ -25,8 +25,10 @@ const (
 // sequence that the store does not know was lost on the way.
 type sequences struct {
 	loaded     bool
-	verified   uint64 // Compared up to here. What is before the first of them is before our time.
-	verifiable uint64 // Publish lines up to here have been stored, where they were captured.
+	verified   uint64           // Compared up to here. What is before the first of them is before our time.
+	verifiable uint64           // Publish lines up to here have been stored, where they were captured.
+	asOf       lifecycle.Micros // When the stream ended with verifiable.
+	upTo       lifecycle.Micros // What was in the stream by then is known to the store, or said to be lost.
 	saved      uint64
 	savedAt    lifecycle.Micros
 }
@@ -94,8 +96,7 @@ func last(values []string) string {
 	return values[len(values)-1]
 }
 
-// verify compares the next page of sequences with the store. Lost ones that are still in the stream are read from there; the others
-// become a gap, never a made-up task.
+// verify compares sequences with the store, as many as one poll may.
 func (p *poll) verify(ctx context.Context) error {
 	s := &p.c.seen.compared
 	if !s.loaded {
@@ -103,9 +104,21 @@ func (p *poll) verify(ctx context.Context) error {
 			return err
 		}
 	}
-	if s.verified >= s.verifiable {
-		return nil
+	if s.verified < s.verifiable {
+		if err := p.compare(ctx); err != nil {
+			return err
+		}
 	}
+	if s.verified >= s.verifiable {
+		s.upTo = s.asOf
+	}
+	return nil
+}
+
+// compare compares the next page of sequences. Lost ones that are still in the stream are read from there; the others become a gap, never
+// a made-up task.
+func (p *poll) compare(ctx context.Context) error {
+	s := &p.c.seen.compared
 	to := min(s.verifiable, s.verified+uint64(p.c.cfg.PageSize))
 	rows, err := p.c.cfg.Reader.MessagesIn(ctx, p.saw.Stream, s.verified+1, to, int(to-s.verified))
 	if err != nil {

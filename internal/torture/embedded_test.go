@@ -46,7 +46,7 @@ func (r *run) aftermath(g *glass, fleet *process, path, url string, open func(*t
 	r.describe(truth)
 	a := r.losses(js, c, truth)
 	verdict(r.t, c, truth, a.compare)
-	counts(r.t, c, truth, true)
+	counts(r.t, c, truth, a)
 	r.balancesHonestly(c, js, truth, a)
 	r.note("still shown in flight", "%v", held(r.t, c))
 	g.stop(r.t)

@@ -33,7 +33,7 @@ func TestNothingIsLostOrDoubledBetweenReplicas(t *testing.T) {
 	for _, g := range replicas {
 		c := g.ready()
 		verdict(t, c, truth, compare)
-		counts(t, c, truth, false)
+		counts(t, c, truth, nil)
 	}
 	replicas[1].stop(t)
 	r.settle(replicas[0], fleet, path, b.url(), postgresAt(database))

@@ -26,7 +26,7 @@ func (r *run) settle(g *glass, fleet *process, path, url string, open func(*test
 	truth := tell(lines)
 	r.describe(truth)
 	verdict(r.t, c, truth, compare)
-	counts(r.t, c, truth, false)
+	counts(r.t, c, truth, nil)
 	r.balances(c, truth)
 	if ids := held(r.t, c); len(ids) > 0 {
 		r.t.Errorf("in flight although nobody holds them: %v", ids)

@@ -97,7 +97,7 @@ func TestNothingIsLostOrDoubledByASlowStore(t *testing.T) {
 	truth := tell(lines)
 	r.describe(truth)
 	verdict(t, c, truth, compare)
-	counts(t, c, truth, false)
+	counts(t, c, truth, nil)
 	recount(t, store, truth)
 	r.note("the store took", "up to %s for each of %d batches; it failed %d times, and said so falsely %d times", slow.longest, slow.commits, slow.failures,
 		slow.lies)
