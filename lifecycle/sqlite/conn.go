@@ -9,15 +9,17 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
+const pageSize = 8192 // As writerPragmas says.
+
 // writerPragmas: the page size holds only for a file that is still empty. Synchronous FULL makes a commit durable; in batches it
-// costs nothing that can be measured.
+// costs nothing that can be measured. The writer makes a checkpoint by itself only when [checkpoints] could not keep up.
 const writerPragmas = `
 PRAGMA page_size = 8192;
 PRAGMA journal_mode = wal;
 PRAGMA synchronous = FULL;
 PRAGMA cache_size = -24576;
 PRAGMA temp_store = memory;
-PRAGMA wal_autocheckpoint = 4000;
+PRAGMA wal_autocheckpoint = 8000;
 PRAGMA journal_size_limit = 67108864;
 `
 
@@ -43,13 +45,14 @@ func openWriter(ctx context.Context, path string) (*sqlite.Conn, error) {
 	return conn, nil
 }
 
-func openReader(path string) (*sqlite.Conn, error) {
+// openConn opens a database that is there.
+func openConn(path, pragmas string) (*sqlite.Conn, error) {
 	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	if err != nil {
 		return nil, err
 	}
 	conn.SetBusyTimeout(10 * time.Second)
-	if err := runScript(conn, readerPragmas); err != nil {
+	if err := runScript(conn, pragmas); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}

@@ -29,8 +29,8 @@ type Store struct {
 	cfg     Config
 	readers *readers
 	queue   chan *job
-	stop    chan struct{} // Closed by Close: no job is taken in any more.
-	stopped chan struct{} // Closed by the writer when it has ended.
+	stop    chan struct{}  // Closed by Close: no job is taken in any more.
+	running sync.WaitGroup // The writer and the checkpoints.
 	closing sync.Once
 	closed  atomic.Bool
 	shapes  shapes
@@ -38,7 +38,7 @@ type Store struct {
 
 var _ lifecycle.Store = (*Store)(nil)
 
-// Open opens the database, creates or migrates its schema, and starts the writer, which Close stops. It errors with
+// Open opens the database, creates or migrates its schema, and starts the writer and its checkpoints, which Close stops. It errors with
 // migrate.ErrNewer when a newer program wrote the file.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	cfg, err := cfg.complete()
@@ -49,9 +49,15 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", cfg.Path, err)
 	}
-	s := &Store{cfg: cfg, queue: make(chan *job), stop: make(chan struct{}), stopped: make(chan struct{})}
-	s.readers = newReaders(cfg.Readers, func() (*sqlite.Conn, error) { return openReader(cfg.Path) })
-	go newWriter(conn).run(s.queue, s.stop, s.stopped)
+	beside, err := openConn(cfg.Path, "")
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", cfg.Path, err), conn.Close())
+	}
+	s := &Store{cfg: cfg, queue: make(chan *job), stop: make(chan struct{})}
+	s.readers = newReaders(cfg.Readers, func() (*sqlite.Conn, error) { return openConn(cfg.Path, readerPragmas) })
+	c := newCheckpoints(beside)
+	s.running.Go(func() { newWriter(conn, c).run(s.queue, s.stop) })
+	s.running.Go(func() { c.run(s) })
 	return s, nil
 }
 
@@ -77,7 +83,7 @@ func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.closed.Store(true)
 		close(s.stop)
-		<-s.stopped
+		s.running.Wait()
 		err = s.readers.close()
 	})
 	return err

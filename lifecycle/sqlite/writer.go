@@ -51,22 +51,22 @@ func (s *Store) submit(ctx context.Context, j *job) error {
 
 // writer owns the one connection that writes.
 type writer struct {
-	conn       *sqlite.Conn
-	statements map[string]*statement
-	streams    *streams
-	highest    map[int64]int64   // Sequence of the messages of a stream, by its row id; none or more than there is, never less.
-	buffer     []byte            // Of the row at hand.
-	events     []lifecycle.Event // Of the transaction at hand.
-	bodies     []byte            // Of these events.
+	conn        *sqlite.Conn
+	statements  map[string]*statement
+	streams     *streams
+	highest     map[int64]int64   // Sequence of the messages of a stream, by its row id; none or more than there is, never less.
+	buffer      []byte            // Of the row at hand.
+	events      []lifecycle.Event // Of the transaction at hand.
+	bodies      []byte            // Of these events.
+	checkpoints *checkpoints
 }
 
-func newWriter(conn *sqlite.Conn) *writer {
-	return &writer{conn: conn, statements: map[string]*statement{}, streams: newStreams(), highest: map[int64]int64{}}
+func newWriter(conn *sqlite.Conn, c *checkpoints) *writer {
+	return &writer{conn: conn, statements: map[string]*statement{}, streams: newStreams(), highest: map[int64]int64{}, checkpoints: c}
 }
 
 // run does jobs until stop is closed, then closes the connection.
-func (w *writer) run(queue <-chan *job, stop <-chan struct{}, stopped chan<- struct{}) {
-	defer close(stopped)
+func (w *writer) run(queue <-chan *job, stop <-chan struct{}) {
 	defer func() { _ = w.conn.Close() }()
 	for {
 		select {
@@ -130,6 +130,9 @@ func (w *writer) store(jobs []*job) {
 
 func (w *writer) commit(jobs []*job) error {
 	err := w.transaction(func() error { return w.append(jobs) })
+	if err == nil {
+		w.checkpoints.logged(pagesOf(jobs))
+	}
 	if err != nil && isUnable(err) {
 		return fmt.Errorf("%w: %w", lifecycle.ErrUnable, err)
 	}
