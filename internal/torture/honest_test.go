@@ -113,9 +113,9 @@ func (a *aftermath) allowed(t *told, w wire) []lifecycle.State {
 	switch there := a.left[t.Seq]; {
 	case there && t.Fate == demo.FateOrphan:
 		return []lifecycle.State{lifecycle.StatePublished}
-	case there && lossless(t, w) && t.acks() == 0: // An answer that a full disk kept from its effect leaves the message where it was.
+	case there && lossless(t, w) && t.acks()+t.terms() == 0:
 		return []lifecycle.State{lifecycle.StateExhausted}
-	case there:
+	case there: // What a full disk kept an answer from is not known: the consumer may be done with a message that is still in the stream.
 		return append(unknown, lifecycle.StateExhausted)
 	case t.acks() > 0 && w.count(lifecycle.Acked) > 0:
 		return []lifecycle.State{lifecycle.StateCompleted}
