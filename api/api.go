@@ -50,7 +50,7 @@ type Options struct {
 	Version    string         // Optional; the version in the OpenAPI document, default "dev".
 	Limits     httperr.Limits // Optional; see there. Streams have no timeout.
 	MaxStreams int            // Optional; streams open at once, default 256.
-	Pace       time.Duration  // Optional; the least time between two changes on one stream, default 100 ms.
+	Pace       time.Duration  // Optional; the least time between two changes on one stream, default 50 ms.
 	Heartbeat  time.Duration  // Optional; a stream that says nothing for this long says so, default 15 s.
 
 	DuplicateCost *lifecycle.DuplicateCost // Optional; what one duplicate costs, default [lifecycle.DefaultDuplicateCost].
@@ -66,7 +66,7 @@ func (o Options) withDefaults() Options {
 		o.MaxStreams = 256
 	}
 	if o.Pace == 0 {
-		o.Pace = 100 * time.Millisecond
+		o.Pace = 50 * time.Millisecond
 	}
 	if o.Heartbeat == 0 {
 		o.Heartbeat = 15 * time.Second
