@@ -48,6 +48,11 @@ func (a *aftermath) compare(t *told, s *seen) []difference {
 	return c.found
 }
 
+// tells reports whether a captured line says that there is a message of the task, or that one was attempted. Reports and records alone do not.
+func (a *aftermath) tells(t *told) bool {
+	return len(a.wires.bySeq[t.Seq]) > 0 || a.wires.byTask[t.ID].count(lifecycle.PublishAttempted) > 0
+}
+
 // captured are the kinds of events that are lines of a capture stream.
 var captured = []lifecycle.Kind{
 	lifecycle.Published, lifecycle.PublishAttempted, lifecycle.Heartbeat, lifecycle.Acked, lifecycle.AckConfirmed, lifecycle.Naked,
