@@ -49,6 +49,10 @@ from the top, and the first row whose facts hold gives the state. The order in w
 `
 
 const verdicts = `
+A task appears in lists and counts once a message of it is known, or an attempt to publish it is called not stored. Attempts, reports and records
+may be seen before the stored message; a task of which nothing else is known has a trace under its id, and the reconciliation lists completions
+without a message.
+
 ## The table of verdicts
 
 The first row that holds wins. The name of the row is shown with every task ("why this state?").
