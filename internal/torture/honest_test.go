@@ -38,7 +38,14 @@ func (a *aftermath) compare(t *told, s *seen) []difference {
 	}
 	c := comparison{told: t, seen: s}
 	for _, kind := range captured {
-		check(&c, string(kind)+" events", w.count(kind), s.count(string(kind)))
+		n := s.count(string(kind))
+		if kind == lifecycle.PublishAttempted {
+			n -= s.heard()
+		}
+		check(&c, string(kind)+" events", w.count(kind), n)
+	}
+	if most := t.Publishes + t.Unanswered - w.count(lifecycle.PublishAttempted); s.heard() > max(0, most) {
+		c.found = append(c.found, difference{t.ID, "publish attempts that were only heard", fmt.Sprintf("at most %d", most), s.heard()})
 	}
 	for n := 1; n <= maxDeliver; n++ {
 		check(&c, fmt.Sprintf("heartbeats of attempt %d", n), w[wireCount{lifecycle.Heartbeat, n}], s.countIn("heartbeat", n))
@@ -51,6 +58,16 @@ func (a *aftermath) compare(t *told, s *seen) []difference {
 // tells reports whether a captured line says that there is a message of the task, or that one was attempted. Reports and records alone do not.
 func (a *aftermath) tells(t *told) bool {
 	return len(a.wires.bySeq[t.Seq]) > 0 || a.wires.byTask[t.ID].count(lifecycle.PublishAttempted) > 0
+}
+
+// heard is how many publish attempts were heard while the broker did not capture them: Fleetglass then listens itself.
+func (s *seen) heard() (n int) {
+	for _, e := range s.Events {
+		if e.Kind == string(lifecycle.PublishAttempted) && e.Source == "live" {
+			n++
+		}
+	}
+	return n
 }
 
 // captured are the kinds of events that are lines of a capture stream.
@@ -95,7 +112,7 @@ func (c *comparison) honest(w wire, a *aftermath) {
 	if there && s.count(string(lifecycle.Vanished)) > 0 {
 		c.found = append(c.found, difference{t.ID, "vanished", "it is in the stream", "gone"})
 	}
-	caught := max(0, w.count(lifecycle.PublishAttempted)-1)
+	caught := max(0, w.count(lifecycle.PublishAttempted)+s.heard()-1)
 	if w.count(lifecycle.Published)+s.count(string(lifecycle.Repaired)) == 0 {
 		caught = 0 // Where no stored message is known an attempt may as well have been refused.
 	}
