@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -21,8 +22,8 @@ type arrival struct {
 
 // shelving is what a transaction changes in the table of events.
 type shelving struct {
-	fresh []int       // The events that are new, in the order of their tasks, times and ids.
-	gone  chunkPlaces // Rows to be deleted before the others are written.
+	fresh []int        // The events that are new, in the order of their tasks, times and ids.
+	gone  []chunkPlace // Rows to be deleted before the others are written.
 	rows  []chunkRow
 	room  *room
 }
@@ -51,9 +52,6 @@ func (s *Store) giveRoom(r *room) {
 		s.room.Store(r)
 	}
 }
-
-// chunkPlaces are keys of the table of events, column by column.
-type chunkPlaces struct{ tasks, ats, ids []int64 }
 
 // chunkRow is a row of the table of events.
 type chunkRow struct {
@@ -132,9 +130,7 @@ func (s *shelving) put(task int64, arrivals []arrival, stored *shelf) {
 			s.fresh, fresh = append(s.fresh, a.index), fresh[1:]
 		}
 	}
-	for _, p := range places {
-		s.gone.tasks, s.gone.ats, s.gone.ids = append(s.gone.tasks, task), append(s.gone.ats, p.At), append(s.gone.ids, p.ID)
-	}
+	s.gone = append(s.gone, places...)
 	for len(all) > 0 {
 		from := len(s.room.chunks)
 		var last rowcodec.Position
@@ -144,17 +140,19 @@ func (s *shelving) put(task int64, arrivals []arrival, stored *shelf) {
 }
 
 const (
-	deleteChunks = `DELETE FROM events e USING unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS u (task, at, id)
+	// The partition is named. To plan for a year of them takes longer than to delete from one, and were the days bounded as in
+	// selectShelves, rows newer than what the database knows of a day would be taken for none, and the day be read from end to end.
+	deleteChunks = `DELETE FROM %s e USING unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS u (task, at, id)
 WHERE e.task = u.task AND e.at = u.at AND e.id = u.id`
 	copyChunks = `COPY events (task, at, id, chunk) FROM STDIN BINARY`
 )
 
 // write changes the table of events.
 func (s *shelving) write(ctx context.Context, tx pgx.Tx) error {
-	if len(s.gone.tasks) > 0 {
-		if _, err := tx.Exec(ctx, deleteChunks, s.gone.tasks, s.gone.ats, s.gone.ids); err != nil {
-			return err
-		}
+	var deletes pgx.Batch
+	s.queueDeletes(&deletes)
+	if err := send(ctx, tx, &deletes); err != nil {
+		return err
 	}
 	return copyRows(ctx, tx, copyChunks, len(s.rows), func(t *tuple, i int) {
 		t.columns(4)
@@ -163,4 +161,16 @@ func (s *shelving) write(ctx context.Context, tx pgx.Tx) error {
 		t.int64(s.rows[i].last.ID)
 		t.bytes(s.rows[i].chunk)
 	})
+}
+
+func (s *shelving) queueDeletes(deletes *pgx.Batch) {
+	type columns struct{ tasks, ats, ids []int64 }
+	in := map[string]columns{}
+	for _, p := range s.gone {
+		c := in[p.partition]
+		in[p.partition] = columns{append(c.tasks, p.task), append(c.ats, p.last.At), append(c.ids, p.last.ID)}
+	}
+	for partition, c := range in {
+		deletes.Queue(fmt.Sprintf(deleteChunks, partition), c.tasks, c.ats, c.ids)
+	}
 }

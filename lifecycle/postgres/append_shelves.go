@@ -20,12 +20,19 @@ type shelf struct {
 
 // storedChunk is a row of the table of events.
 type storedChunk struct {
-	last   rowcodec.Position
+	chunkPlace
 	events []rowcodec.ChunkedEvent
 }
 
+// chunkPlace is where a row of the table of events is: its key, and the partition, as SQL names it.
+type chunkPlace struct {
+	task      int64
+	last      rowcodec.Position
+	partition string
+}
+
 // inTheWay returns what must be written anew together with the events, which are sorted, and the places of its rows.
-func (s *shelf) inTheWay(events []rowcodec.ChunkedEvent) (stored []rowcodec.ChunkedEvent, places []rowcodec.Position) {
+func (s *shelf) inTheWay(events []rowcodec.ChunkedEvent) (stored []rowcodec.ChunkedEvent, places []chunkPlace) {
 	if s == nil {
 		return nil, nil
 	}
@@ -33,7 +40,7 @@ func (s *shelf) inTheWay(events []rowcodec.ChunkedEvent) (stored []rowcodec.Chun
 		if !s.torn && len(c.events) > 0 && c.events[0].Compare(events[len(events)-1]) > 0 {
 			break
 		}
-		stored, places = append(stored, c.events...), append(places, c.last)
+		stored, places = append(stored, c.events...), append(places, c.chunkPlace)
 	}
 	slices.SortFunc(s.moved, rowcodec.ChunkedEvent.Compare)
 	stored, _ = rowcodec.MergeChunked(stored, s.moved)
@@ -60,8 +67,11 @@ func (f *folding) openShelves(ctx context.Context, arrivals []arrival) (map[int6
 	return shelves, f.readShelves(ctx, shelves)
 }
 
-const selectShelves = `SELECT e.task, e.at, e.id, e.chunk FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS u (task, since, until)
-CROSS JOIN LATERAL (SELECT task, at, id, chunk FROM events WHERE task = u.task AND at BETWEEN u.since AND u.until OFFSET 0) e`
+// The last two arguments bound the others. Days outside of them are left out at once; to plan for a year of days takes longer than to
+// read a few rows of one.
+const selectShelves = `SELECT e.task, e.at, e.id, e.tableoid::regclass::text, e.chunk
+FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS u (task, since, until) CROSS JOIN LATERAL (
+    SELECT tableoid, * FROM events WHERE task = u.task AND at BETWEEN u.since AND u.until AND at BETWEEN $4 AND $5 OFFSET 0) e`
 
 func (f *folding) readShelves(ctx context.Context, shelves map[int64]*shelf) error {
 	var tasks, since, until []int64
@@ -73,17 +83,16 @@ func (f *folding) readShelves(ctx context.Context, shelves map[int64]*shelf) err
 	if len(tasks) == 0 {
 		return nil
 	}
-	rows, err := f.tx.Query(ctx, selectShelves, tasks, since, until)
+	rows, err := f.tx.Query(ctx, selectShelves, tasks, since, until, slices.Min(since), slices.Max(until))
 	if err != nil {
 		return err
 	}
-	var task int64
-	var last rowcodec.Position
+	var place chunkPlace
 	var chunk []byte
-	_, err = pgx.ForEachRow(rows, []any{&task, &last.At, &last.ID, &chunk}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&place.task, &place.last.At, &place.last.ID, &place.partition, &chunk}, func() error {
 		events, err := rowcodec.ReadChunk(nil, chunk)
-		s := shelves[task]
-		s.chunks = append(s.chunks, storedChunk{last, events})
+		s := shelves[place.task]
+		s.chunks = append(s.chunks, storedChunk{place, events})
 		return err
 	})
 	for _, s := range shelves {

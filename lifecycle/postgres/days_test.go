@@ -170,6 +170,32 @@ func TestRetentionDropsWholeDaysAndKeepsWhatIsOpen(t *testing.T) {
 	checkPartitions(t, url, map[string]int{"events_20260305": 2, "events_20260310": 1, "events_default": 0})
 }
 
+func TestEventsOfSeveralDaysAreJoined(t *testing.T) {
+	t.Parallel()
+	url := testkit.Postgres(t)
+	s := openAt(t, url, &clock{at: noon})
+	report := func(after time.Duration) lifecycle.Event {
+		return lifecycle.Event{ID: lifecycle.NewEventID("t", after.String()), At: lifecycle.MicrosOf(noon.Add(after)), Kind: lifecycle.ReportHeartbeat,
+			Provenance: lifecycle.Reported, Source: "t", TaskID: "long"}
+	}
+	first, second, future := report(-9*aDay), report(-aDay), report(5*aDay)
+	before, behind := report(-9*aDay-time.Hour), report(6*aDay)
+	for _, events := range [][]lifecycle.Event{{first}, {second}, {future}} {
+		if _, err := s.Append(t.Context(), lifecycle.Batch{Events: events}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkPartitions(t, url, map[string]int{"events_20260301": 1, "events_20260309": 1, "events_default": 1})
+	if done, err := s.Append(t.Context(), lifecycle.Batch{Events: []lifecycle.Event{before, second, behind}}); err != nil || done.New != 2 {
+		t.Errorf("append around what is stored: %d new, %v; want 2", done.New, err)
+	}
+	checkPartitions(t, url, map[string]int{"events_20260301": 0, "events_20260309": 0, "events_default": 1})
+	want := []lifecycle.Event{before, first, second, future, behind}
+	if got, err := s.Events(t.Context(), "long", lifecycle.EventPosition{}, 10); err != nil || gocmp.Diff(want, got, cmpopts.EquateEmpty()) != "" {
+		t.Errorf("events: got %+v, %v; want them all, once, in order", got, err)
+	}
+}
+
 func TestProgramsThatStartTogetherMakeOnePartition(t *testing.T) {
 	t.Parallel()
 	url, c := testkit.Postgres(t), &clock{at: noon}
