@@ -34,6 +34,7 @@ type DuplicateCase struct {
 type PublishCount struct {
 	MessageID string  `json:"message_id"`
 	Attempts  int     `json:"attempts" doc:"Publishes seen."`
+	TooEarly  int     `json:"before_stored" doc:"Of these, publishes that were made before the first message was stored and may have been refused. They do not count as caught."`
 	Stored    int     `json:"stored" doc:"Messages stored."`
 	FirstAt   Instant `json:"first_at"`
 }
@@ -53,7 +54,7 @@ func duplicatesOf(f lifecycle.TaskFacts) Duplicates {
 	}
 	for _, id := range slices.Sorted(maps.Keys(f.Publishes)) {
 		p := f.Publishes[id]
-		counted := PublishCount{MessageID: id, Attempts: len(p.Attempts), Stored: len(p.Stored), FirstAt: Instant(p.FirstAt)}
+		counted := PublishCount{MessageID: id, Attempts: len(p.Attempts), TooEarly: p.TooEarly(), Stored: len(p.Stored), FirstAt: Instant(p.FirstAt())}
 		d.Publishes = append(d.Publishes, counted)
 	}
 	return d

@@ -59,7 +59,7 @@ func exampleStory() lifecycle.Trace {
 	t := lifecycle.TaskFacts{
 		ID: "blog-post-118", Agent: "marketing", Messages: 1, Head: lifecycle.Head{Key: exampleKey()},
 		Publishes: map[string]lifecycle.PublishFacts{
-			"blog-post-118": {Attempts: []uint64{1, 2}, Stored: []lifecycle.MessageKey{exampleKey()}, FirstAt: exampleTime(0)},
+			"blog-post-118": {Attempts: []lifecycle.PublishAttempt{{At: exampleTime(0), ID: 1}, {At: exampleTime(time.Second), ID: 2}}, Stored: []lifecycle.MessageKey{exampleKey()}, StoredAt: exampleTime(0)},
 		},
 	}
 	return lifecycle.AssembleTrace(lifecycle.TraceInput{

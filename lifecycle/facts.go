@@ -263,5 +263,3 @@ func insertSorted(s []uint64, v uint64) []uint64 {
 	}
 	return slices.Insert(s, i, v)
 }
-
-func bounded(s []uint64, n int) []uint64 { return s[:min(len(s), n)] }

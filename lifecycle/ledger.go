@@ -35,7 +35,8 @@ func Ledger(t TaskFacts) []Case {
 	var out []Case
 	for _, id := range t.swallowed() {
 		p := t.Publishes[id]
-		out = append(out, Case{Layer: LayerStream, At: p.FirstAt, N: p.Caught(), Why: "Published more often than stored under one message id."})
+		caught := p.Caught()
+		out = append(out, Case{Layer: LayerStream, At: caught[0].At, N: len(caught), Why: "Published more often than stored under one message id."})
 	}
 	for _, part := range t.byKey() {
 		out = append(out, ledgerRepeats(part)...)
@@ -53,7 +54,7 @@ func Ledger(t TaskFacts) []Case {
 func (t *TaskFacts) swallowed() []string {
 	var out []string
 	for id, p := range t.Publishes {
-		if p.Caught() > 0 {
+		if len(p.Caught()) > 0 {
 			out = append(out, id)
 		}
 	}

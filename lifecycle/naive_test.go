@@ -185,11 +185,12 @@ func (n naive) numberOf(cseq uint64) int {
 }
 
 func (n naive) duplicates() int {
-	attempts, stored := len(n.all(is(PublishAttempted))), len(n.all(is(Published)))
-	if stored == 0 {
+	stored := n.all(is(Published))
+	if len(stored) == 0 {
 		return 0
 	}
-	return max(0, attempts-stored)
+	attempts := n.all(func(e Event) bool { return is(PublishAttempted)(e) && stored[0].At.Sub(e.At) <= 2*time.Second })
+	return max(0, len(attempts)-1)
 }
 
 // protection counts distinct completions of records, and what was waited for records, by the steps of the scale.

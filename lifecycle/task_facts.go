@@ -37,22 +37,6 @@ func (h Head) less(o Head) bool {
 	return cmp.Or(cmp.Compare(h.Generation, o.Generation), cmp.Compare(h.Key.Stream.Epoch, o.Key.Stream.Epoch), h.Key.Compare(o.Key)) < 0
 }
 
-// PublishFacts counts the publishes of one message id as two sets. What was attempted more often than stored was caught by the stream.
-type PublishFacts struct {
-	Attempts []uint64     `json:"a,omitempty"` // Event ids of the attempts seen, sorted.
-	Stored   []MessageKey `json:"s,omitempty"` // Stored messages, sorted.
-	FirstAt  Micros       `json:"t,omitempty"` // Earliest attempt.
-}
-
-// Caught is the number of publishes that the stream swallowed as duplicates. It is zero while no stored message is known, because
-// an attempt that stored nothing may have been refused.
-func (p PublishFacts) Caught() int {
-	if len(p.Stored) == 0 {
-		return 0
-	}
-	return max(0, len(p.Attempts)-len(p.Stored))
-}
-
 // CopyFacts is what the duplicate ledger needs to know of one message of a task, or of one of several attempts that acknowledged it.
 type CopyFacts struct {
 	Key     MessageKey `json:"k"`
@@ -143,10 +127,7 @@ func (t *TaskFacts) Join(e Event) {
 	switch e.Kind {
 	case PublishAttempted:
 		t.Type = leastText(t.Type, e.Detail.Type)
-		t.editPublish(e.Detail.MsgID, func(p *PublishFacts) {
-			p.Attempts = bounded(insertSorted(p.Attempts, uint64(e.ID)), maxAttemptsKept)
-			p.FirstAt = earliest(p.FirstAt, e.At)
-		})
+		t.editPublish(e.Detail.MsgID, func(p *PublishFacts) { p.attempted(PublishAttempt{At: e.At, ID: e.ID}) })
 	case NotStored:
 		t.NotStoredAt = latest(t.NotStoredAt, e.At)
 	case CompletionRecorded:
@@ -219,42 +200,15 @@ func (t *TaskFacts) dropMessage(k MessageKey) {
 
 // keepMessage notes what a task keeps of a message that belongs to it.
 func (t *TaskFacts) keepMessage(m *MessageFacts) {
-	generation, msgID := 0, ""
+	head := Head{Key: m.Key}
 	if m.Stored != nil {
-		generation, msgID = m.Stored.Generation, m.Stored.MsgID
+		head.Generation = m.Stored.Generation
+		t.editPublish(m.Stored.MsgID, func(p *PublishFacts) { p.stored(m.Key, m.Stored.At) })
 	}
-	t.joinMessage(m.Key, msgID, generation)
+	if t.Head.Key.IsZero() || t.Head.less(head) {
+		t.Head = head
+	}
 	t.keepCopies(m)
-}
-
-// joinMessage notes that message k with id msgID and the given generation belongs to the task.
-func (t *TaskFacts) joinMessage(k MessageKey, msgID string, generation int) {
-	if h := (Head{Generation: generation, Key: k}); t.Head.Key.IsZero() || t.Head.less(h) {
-		t.Head = h
-	}
-	if msgID == "" {
-		return
-	}
-	t.editPublish(msgID, func(p *PublishFacts) {
-		if i, found := slices.BinarySearchFunc(p.Stored, k, MessageKey.Compare); !found && len(p.Stored) < maxAttemptsKept {
-			p.Stored = slices.Insert(p.Stored, i, k)
-		}
-	})
-}
-
-func (t *TaskFacts) editPublish(msgID string, edit func(*PublishFacts)) {
-	if msgID == "" {
-		return
-	}
-	if t.Publishes == nil {
-		t.Publishes = map[string]PublishFacts{}
-	}
-	p := t.Publishes[msgID]
-	edit(&p)
-	t.Publishes[msgID] = p
-	if len(t.Publishes) > maxPublishesKept {
-		delete(t.Publishes, slices.Max(slices.Collect(maps.Keys(t.Publishes))))
-	}
 }
 
 func (t *TaskFacts) joinReport(e Event) {
@@ -302,15 +256,6 @@ func (r *ReportFacts) joinLease(d Detail) {
 	if c > 0 || (r.Owner == "" && r.LeaseVersion == 0 && r.LeaseExpiresAt == 0) {
 		r.Owner, r.LeaseVersion, r.LeaseExpiresAt = d.LeaseOwner, d.LeaseVersion, d.LeaseExpiresAt
 	}
-}
-
-// CaughtByStream is the number of publishes of this task that the stream swallowed as duplicates (SPEC 4, layer 1).
-func (t *TaskFacts) CaughtByStream() int {
-	n := 0
-	for _, p := range t.Publishes {
-		n += p.Caught()
-	}
-	return n
 }
 
 func compareCompletion(a, b CompletionFacts) int {

@@ -120,23 +120,12 @@ func Events(placed []Placed) []lifecycle.Event {
 // caughtLook is how a publish that the stream swallowed looks.
 var caughtLook = look{"m-dup", "dup", "duplicate caught"}
 
-// caughtPublishes are the publish attempts of a message id beyond its stored messages, in order of time: the stream swallowed them.
-func caughtPublishes(events []Placed, t lifecycle.Trace) map[lifecycle.EventID]bool {
-	attempts := map[string][]lifecycle.Event{}
-	for _, e := range events {
-		if e.Kind == lifecycle.PublishAttempted && e.Detail.MsgID != "" {
-			attempts[e.Detail.MsgID] = append(attempts[e.Detail.MsgID], e.Event)
-		}
-	}
+// caughtPublishes are the publish attempts that the stream swallowed.
+func caughtPublishes(t lifecycle.Trace) map[lifecycle.EventID]bool {
 	out := map[lifecycle.EventID]bool{}
-	for id, seen := range attempts {
-		stored := len(t.Facts.Publishes[id].Stored)
-		if stored == 0 || len(seen) <= stored {
-			continue
-		}
-		slices.SortFunc(seen, func(a, b lifecycle.Event) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID)) })
-		for _, e := range seen[stored:] {
-			out[e.ID] = true
+	for _, p := range t.Facts.Publishes {
+		for _, a := range p.Caught() {
+			out[a.ID] = true
 		}
 	}
 	return out

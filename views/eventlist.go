@@ -29,7 +29,7 @@ func EventRows(events []Placed, t lifecycle.Trace, selected lifecycle.EventID, f
 	var out []EventRow
 	var group string
 	var last lifecycle.Micros
-	caught := caughtPublishes(events, t)
+	caught := caughtPublishes(t)
 	gaps := slices.Clone(t.Gaps)
 	slices.Reverse(gaps)
 	for _, e := range events {

@@ -79,7 +79,7 @@ const (
 
 // LayoutTimeline places a trace. Events give heartbeats and what the facts do not keep one by one; href is the address of an event.
 func LayoutTimeline(t lifecycle.Trace, events []Placed, zone *time.Location, squeeze bool, href func(lifecycle.EventID) string) Timeline {
-	b := builder{trace: t, turns: map[turn][]lifecycle.Event{}, href: href, zone: zone, caught: caughtPublishes(events, t)}
+	b := builder{trace: t, turns: map[turn][]lifecycle.Event{}, href: href, zone: zone, caught: caughtPublishes(t)}
 	for _, e := range events {
 		b.turns[turn{e.Index, e.Turn}] = append(b.turns[turn{e.Index, e.Turn}], e.Event)
 	}

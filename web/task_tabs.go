@@ -106,7 +106,8 @@ func (w *Web) idempotencyTab(v *taskView) views.IdempotencyView {
 	}
 	for _, id := range slices.Sorted(maps.Keys(f.Publishes)) {
 		p := f.Publishes[id]
-		out.Publishes = append(out.Publishes, views.PublishRow{MsgID: id, Attempts: len(p.Attempts), Stored: len(p.Stored), Caught: p.Caught(), At: p.FirstAt})
+		row := views.PublishRow{MsgID: id, Attempts: len(p.Attempts), TooEarly: p.TooEarly(), Stored: len(p.Stored), Caught: len(p.Caught()), At: p.FirstAt()}
+		out.Publishes = append(out.Publishes, row)
 	}
 	return out
 }

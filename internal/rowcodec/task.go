@@ -69,12 +69,15 @@ func writeKey(w *writer, field int, k lifecycle.MessageKey) {
 func writePublish(w *writer, id string, p *lifecycle.PublishFacts) {
 	w.text(1, id)
 	for _, a := range p.Attempts {
-		w.member(2, a)
+		w.group(2, func(w *writer) {
+			w.at(1, a.At)
+			w.uint(2, uint64(a.ID))
+		})
 	}
 	for _, k := range p.Stored {
 		writeKey(w, 3, k)
 	}
-	w.at(4, p.FirstAt)
+	w.at(4, p.StoredAt)
 }
 
 func writeReport(w *writer, r *lifecycle.ReportFacts) {
@@ -182,14 +185,26 @@ func readPublish(r *reader, into map[string]lifecycle.PublishFacts) {
 		case 1:
 			id = r.text()
 		case 2:
-			p.Attempts = append(p.Attempts, r.uint())
+			p.Attempts = append(p.Attempts, lifecycle.PublishAttempt{})
+			r.group(func(r *reader) { readPublishAttempt(r, &p.Attempts[len(p.Attempts)-1]) })
 		case 3:
 			p.Stored = append(p.Stored, readKey(r))
 		case 4:
-			p.FirstAt = r.at()
+			p.StoredAt = r.at()
 		}
 	}
 	into[id] = p
+}
+
+func readPublishAttempt(r *reader, a *lifecycle.PublishAttempt) {
+	for field := r.next(); field != 0; field = r.next() {
+		switch field {
+		case 1:
+			a.At = r.at()
+		case 2:
+			a.ID = lifecycle.EventID(r.uint())
+		}
+	}
 }
 
 func readReport(r *reader, f *lifecycle.ReportFacts) {

@@ -167,6 +167,8 @@ func TestAfterLossesOnlyHonestAnswersPass(t *testing.T) {
 		}, ""},
 		{"not stored although it was", captured(), false, nil, func(s *seen) { s.Events = append(s.Events, seenEvent{ID: "n", Kind: "not_stored"}) }, "not_stored"},
 		{"more attempts than there can be", captured(), false, nil, func(s *seen) { s.Attempts = 4 }, "attempts"},
+		{"a duplicate that nobody published", captured(), false, nil, func(s *seen) { s.Duplicates.CaughtByStream = 2 }, "caught by the stream"},
+		{"a duplicate that was forgotten", captured(), false, nil, func(s *seen) { s.Duplicates.CaughtByStream = 0 }, "caught by the stream"},
 		{"fewer attempts than were captured", captured(), false, nil, func(s *seen) { s.Attempts = 1 }, "attempts"},
 	}
 	for _, tt := range tests {

@@ -112,13 +112,22 @@ func (c *comparison) honest(w wire, a *aftermath) {
 	if there && s.count(string(lifecycle.Vanished)) > 0 {
 		c.found = append(c.found, difference{t.ID, "vanished", "it is in the stream", "gone"})
 	}
-	caught := max(0, w.count(lifecycle.PublishAttempted)+s.heard()-1)
-	if w.count(lifecycle.Published)+s.count(string(lifecycle.Repaired)) == 0 {
-		caught = 0 // Where no stored message is known an attempt may as well have been refused.
+	if low, high := c.caught(w); s.Duplicates.CaughtByStream < low || s.Duplicates.CaughtByStream > high {
+		c.found = append(c.found, difference{t.ID, "caught by the stream", fmt.Sprintf("%d to %d", low, high), s.Duplicates.CaughtByStream})
 	}
-	check(c, "caught by the stream", caught, s.Duplicates.CaughtByStream)
 	check(c, "reached execution", c.leaked(), s.Duplicates.ReachedExecution)
 	check(c, "key conflicts", 0, s.Duplicates.KeyConflicts)
+}
+
+// caught is what may be said of duplicates that the stream caught: no more than the stream said, or may have said in the answers that were
+// lost, and no more than there are attempts; no less than these where none was without an answer.
+func (c *comparison) caught(w wire) (low, high int) {
+	t, s := c.told, c.seen
+	if w.count(lifecycle.Published)+s.count(string(lifecycle.Repaired)) == 0 {
+		return 0, 0 // Where no stored message is known an attempt may as well have been refused.
+	}
+	beyond := max(0, w.count(lifecycle.PublishAttempted)+s.heard()-1)
+	return max(0, beyond-t.Unanswered), min(beyond, t.Duplicates+t.Unanswered)
 }
 
 // leaked is how often the task completed beyond the first time. Records are written once; nobody completes twice.

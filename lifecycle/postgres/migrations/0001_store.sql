@@ -1,4 +1,4 @@
--- Times are microseconds since 1970, UTC; zero is "not known". Columns named facts, summary, headers and chunk are written by
+-- Times are microseconds since 1970, UTC; zero is "not known". Columns named facts, summary, headers and chunk are in the form of
 -- internal/rowcodec. Sequences from 2^63 on are kept as negative numbers, event ids with their top bit flipped. Texts of
 -- the fleet are bytea: Postgres text refuses NUL bytes and invalid UTF-8, and bytes compare alike under every locale. No text of
 -- the fleet is part of an index at full length, because an index refuses long ones.

@@ -1,4 +1,4 @@
--- Times are microseconds since 1970, UTC; zero is "not known". Columns named facts, summary, body and headers are written by
+-- Times are microseconds since 1970, UTC; zero is "not known". Columns named facts, summary, body and headers are in the form of
 -- internal/rowcodec. Sequences from 2^63 on are kept as negative numbers, event ids with their top bit flipped.
 
 CREATE TABLE streams (
