@@ -22,6 +22,7 @@ const retained = 400 * 24 * time.Hour
 type database struct {
 	name  string
 	store lifecycle.Store
+	url   string // Of a Postgres.
 	drop  func() // Forgets what a closed store leaves behind, so that nothing tidies it up while another is measured.
 }
 
@@ -44,7 +45,7 @@ func newPostgres(t testing.TB, c *testkit.Cluster) *database {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	return &database{name: "postgres", store: s, drop: drop}
+	return &database{name: "postgres", store: s, url: url, drop: drop}
 }
 
 // tasks lists every task of a store.

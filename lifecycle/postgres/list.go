@@ -33,7 +33,7 @@ func (s *Store) listTasks(ctx context.Context, f lifecycle.Filter, p lifecycle.P
 		}
 	}
 	var l listing
-	if p.From == nil && !scanning(f) { // One query alone.
+	if !scanning(f) { // One query alone.
 		l, err = s.readPage(ctx, s.pool, f, p)
 	} else {
 		err = s.inTransaction(ctx, snapshot, func(tx pgx.Tx) error {
@@ -59,40 +59,44 @@ func (s *Store) readPage(ctx context.Context, q querier, f lifecycle.Filter, p l
 	if err != nil {
 		return l, err
 	}
-	if l.rows, err = s.readRows(ctx, q, f, o, p.From, end, limit+1); err != nil {
+	rows, behind, err := s.readRows(ctx, q, f, o, p.From, end, limit+1)
+	if err != nil {
 		return l, err
 	}
-	l.far = end
-	if len(l.rows) > limit {
-		l.rows = l.rows[:limit]
-		l.far = o.cursor(l.rows[limit-1])
+	l.rows, l.far = rows, end
+	if len(rows) > limit {
+		l.rows = rows[:limit]
+		l.far = o.cursor(rows[limit-1])
 	}
-	if p.From == nil || len(l.rows) == 0 {
-		return l, nil
+	if behind && len(rows) > 0 {
+		l.near = o.cursor(rows[0])
 	}
-	first := o.cursor(l.rows[0])
-	behind, err := s.readRows(ctx, q, f, o.reverse(), first, nil, 1)
-	if len(behind) > 0 {
-		l.near = first
-	}
-	return l, err
+	return l, nil
 }
 
-// readRows reads rows strictly beyond from and not beyond end.
+// readRows reads rows strictly beyond from and not beyond end, and whether there are others before them.
 func (s *Store) readRows(
 	ctx context.Context, q querier, f lifecycle.Filter, o order, from, end *lifecycle.Cursor, limit int,
-) ([]summaryRow, error) {
+) (out []summaryRow, behind bool, err error) {
 	c := s.conditionsOf(f)
-	o.beyond(c, from)
+	source, others := c.sourceOf(f, o), "false"
+	if from != nil {
+		others = "EXISTS (" + source.end(c.all()+" AND "+o.upTo(c, from), o.reverse(), "0") + ")"
+		c.terms = append(c.terms, o.beyond(c, from))
+	}
 	if end != nil {
-		o.reverse().beyond(c, end)
+		c.terms = append(c.terms, o.reverse().beyond(c, end))
 	}
-	source := c.sourceOf(f, o)
-	rows, err := q.Query(ctx, source.read(summaryList, c.all(), o, c.arg(limit)), c.args...)
+	rows, err := q.Query(ctx, source.read(summaryList+", "+others, c.all(), o, c.arg(limit)), c.args...)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return collectSummaries(rows)
+	var row summaryRow
+	_, err = pgx.ForEachRow(rows, append(row.targets(), &behind), func() error {
+		out = append(out, row)
+		return nil
+	})
+	return out, behind, err
 }
 
 // scanEnd finds where to stop looking through rows: beyond all rows of a time. It is nil where the rest may be looked through.
@@ -112,7 +116,9 @@ func (s *Store) scanEnd(ctx context.Context, q querier, f lifecycle.Filter, o or
 		return nil, nil
 	}
 	c := termsOf(f)
-	o.beyond(c, from)
+	if from != nil {
+		c.terms = append(c.terms, o.beyond(c, from))
+	}
 	source := c.sourceOf(f, o)
 	var at lifecycle.Micros
 	err = q.QueryRow(ctx, source.end(strings.Join(c.terms, " AND "), o, c.arg(s.scanLimit)), c.args...).Scan(&at)

@@ -15,7 +15,7 @@ const (
 	selectOpen = `SELECT m.stream, m.seq, m.facts, t.task_id, t.facts
 FROM (SELECT * FROM messages WHERE open AND stream = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq LIMIT $4) m
 CROSS JOIN LATERAL (SELECT task_id, facts FROM tasks WHERE id = m.task OFFSET 0) t ORDER BY m.seq`
-	selectRange = `SELECT stream, seq, facts FROM messages WHERE stream = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq LIMIT $4`
+	selectRange = `SELECT seq, facts FROM messages WHERE stream = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq LIMIT $4`
 )
 
 // OpenMessages implements [lifecycle.OpenReader].
@@ -63,12 +63,13 @@ func (s *Store) openOf(ctx context.Context, k lifecycle.StreamID, from uint64, l
 func (s *Store) MessagesIn(ctx context.Context, stream lifecycle.StreamID, from, to uint64, limit int) ([]lifecycle.MessageFacts, error) {
 	var out []lifecycle.MessageFacts
 	err := s.eachSpan(ctx, stream, from, to, limit, selectRange, func(rows pgx.CollectableRow) error {
-		var m storedMessage
-		if err := rows.Scan(&m.stream, &m.seq, &m.facts); err != nil {
+		var seq int64
+		var facts []byte
+		if err := rows.Scan(&seq, &facts); err != nil {
 			return err
 		}
-		facts, err := rowcodec.Message(lifecycle.MessageKey{Stream: stream, Seq: uint64(m.seq)}, m.facts)
-		out = append(out, facts)
+		m, err := rowcodec.Message(lifecycle.MessageKey{Stream: stream, Seq: uint64(seq)}, facts)
+		out = append(out, m)
 		return err
 	})
 	return out, s.wrap(fmt.Sprintf("list messages of %q", stream), err)

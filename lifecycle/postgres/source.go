@@ -45,13 +45,18 @@ func (o order) sign() string {
 	return ">"
 }
 
-// beyond asks for rows strictly beyond the cursor. The time alone comes first, for the index.
-func (o order) beyond(c *conditions, from *lifecycle.Cursor) {
-	if from == nil {
-		return
-	}
-	at, id := c.arg(int64(from.At)), c.arg([]byte(from.TaskID))
-	c.terms = append(c.terms, fmt.Sprintf("t.%[1]s %[2]s= %[3]s AND (t.%[1]s, t.task_id) %[2]s (%[3]s, %[4]s)", o.column, o.sign(), at, id))
+// beyond asks for rows strictly beyond the cursor.
+func (o order) beyond(c *conditions, from *lifecycle.Cursor) string {
+	return o.compare(c, o.sign(), from)
+}
+
+// upTo asks for the other rows.
+func (o order) upTo(c *conditions, from *lifecycle.Cursor) string {
+	return o.compare(c, o.reverse().sign()+"=", from)
+}
+
+func (o order) compare(c *conditions, sign string, from *lifecycle.Cursor) string {
+	return fmt.Sprintf("(t.%s, t.task_id) %s (%s, %s)", o.column, sign, c.arg(int64(from.At)), c.arg([]byte(from.TaskID)))
 }
 
 func (o order) cursor(r summaryRow) *lifecycle.Cursor {
@@ -78,7 +83,7 @@ func (c *conditions) sourceOf(f lifecycle.Filter, o order) source {
 	case len(f.Agents) > 0:
 		c.states(f.States)
 		for _, agent := range distinct(f.Agents) {
-			s.lists = append(s.lists, "substring(t.agent, 1, 64) = "+c.arg(beginning(agent))+" AND t.agent = "+c.arg([]byte(agent)))
+			s.lists = append(s.lists, c.is("t.agent", agent))
 		}
 	default:
 		for _, state := range distinct(f.States) {
@@ -96,20 +101,25 @@ func (c *conditions) states(states []lifecycle.State) {
 
 // read is a query for the first rows in order for which the conditions hold.
 func (s source) read(columns, where string, o order, limit string) string {
-	if len(s.lists) == 0 {
-		return fmt.Sprintf("SELECT %s FROM tasks t WHERE %s ORDER BY %s LIMIT %s", columns, where, o.by(), limit)
+	if len(s.lists) <= 1 {
+		return fmt.Sprintf("SELECT %s FROM tasks t WHERE %s ORDER BY %s LIMIT %s", columns, s.only(where), o.by(), limit)
 	}
 	all := s.each("(SELECT * FROM tasks t WHERE %s AND %s ORDER BY %s LIMIT %s)", where, o.by(), limit)
 	return fmt.Sprintf("SELECT %s FROM (%s) t ORDER BY %s LIMIT %s", columns, all, o.by(), limit)
 }
 
-// end is a query for the time at which the first of the lists has had a number of rows; no row where all are shorter.
+// end is a query for the time at which the first of the lists has had a number of rows; no row where none has more.
 func (s source) end(where string, o order, number string) string {
 	one := "(SELECT t." + o.column + " AS at FROM tasks t WHERE %s AND %s ORDER BY t." + o.column + o.direction() + " LIMIT 1 OFFSET %s)"
-	if len(s.lists) == 0 {
-		return fmt.Sprintf(one, "true", where, number)
+	if len(s.lists) <= 1 {
+		return fmt.Sprintf(one, "true", s.only(where), number)
 	}
 	return fmt.Sprintf("SELECT e.at FROM (%s) e ORDER BY e.at%s LIMIT 1", s.each(one, where, number), o.direction())
+}
+
+// only is the condition of the only list.
+func (s source) only(where string) string {
+	return strings.Join(slices.Concat(s.lists, []string{where}), " AND ")
 }
 
 // each joins the lists. The first place in the text is for what makes a list.

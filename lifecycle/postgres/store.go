@@ -6,7 +6,6 @@ package postgres
 import (
 	"context"
 	"embed"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -48,11 +47,7 @@ type Store struct {
 // Open connects, brings the schema up to date, and returns the store. It errors when the database does not answer, and with
 // [migrate.ErrNewer] when a newer program wrote it.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	config, err := poolConfig(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("open postgres: %w", err)
-	}
-	pool, err := pgxpool.NewWithConfig(ctx, config)
+	pool, err := connect(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open postgres: %w", err)
 	}
@@ -73,43 +68,6 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	return s, nil
 }
-
-func poolConfig(cfg Config) (*pgxpool.Config, error) {
-	if cfg.URL == "" {
-		return nil, errors.New("no URL")
-	}
-	config, err := pgxpool.ParseConfig(cfg.URL)
-	if err != nil {
-		return nil, err
-	}
-	config.MaxConns = 10
-	if cfg.MaxConns > 0 {
-		config.MaxConns = int32(min(cfg.MaxConns, 1000))
-	}
-	if config.ConnConfig.ConnectTimeout == 0 {
-		config.ConnConfig.ConnectTimeout = 10 * time.Second
-	}
-	// Statements are planned for the values at hand: batches differ in size by thousands, tables grow fast after a start, and the
-	// days to look at are values too. It also works behind connection poolers, which lose named statements.
-	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
-	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, setUp)
-		return err
-	}
-	return config, nil
-}
-
-// setUp keeps the database to the plans that the queries are written for: from an index, in its order, a few rows at a time. What it
-// knows of values may be old: a state that all tasks were in then may be rare now. It also makes the database give up a transaction
-// whose program hangs, so that its locks do not stop the others. Databases that do not know a setting do without.
-const setUp = `SELECT set_config(name, CASE name WHEN 'idle_in_transaction_session_timeout' THEN '60s'
-    WHEN 'max_parallel_workers_per_gather' THEN '0' ELSE 'off' END, false)
-FROM pg_settings WHERE name IN ('idle_in_transaction_session_timeout', 'max_parallel_workers_per_gather', 'jit',
-    'enable_seqscan', 'enable_bitmapscan', 'enable_mergejoin', 'enable_hashjoin')`
-
-// planFreely lifts setUp for a transaction that reads whole tables.
-const planFreely = `SELECT set_config(name, 'on', true) FROM pg_settings
-WHERE name IN ('enable_seqscan', 'enable_bitmapscan', 'enable_mergejoin', 'enable_hashjoin')`
 
 // Ping reports whether the database answers.
 func (s *Store) Ping(ctx context.Context) error { return s.wrap("ping", s.pool.Ping(ctx)) }
@@ -141,9 +99,6 @@ type querier interface {
 func (s *Store) inTransaction(ctx context.Context, options pgx.TxOptions, f func(pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, s.pool, options, f)
 }
-
-// beginSnapshot begins a [snapshot] within a batch.
-const beginSnapshot = `BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY`
 
 // snapshot is a transaction whose statements all see the same moment.
 var snapshot = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}

@@ -5,8 +5,6 @@ import (
 
 	"fleetglass/internal/rowcodec"
 	"fleetglass/lifecycle"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // summaryList are the columns of a task in a list, in the order of summaryRow.targets.
@@ -22,13 +20,6 @@ type summaryRow struct {
 
 func (r *summaryRow) targets() []any {
 	return []any{&r.task, &r.lastEvent, &r.published, &r.stream, &r.seq, &r.summary}
-}
-
-func collectSummaries(rows pgx.Rows) ([]summaryRow, error) {
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (r summaryRow, err error) {
-		err = row.Scan(r.targets()...)
-		return r, err
-	})
 }
 
 func (s *Store) summaries(ctx context.Context, rows []summaryRow) ([]lifecycle.TaskSummary, error) {

@@ -2,8 +2,9 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
+	"math"
 
 	"fleetglass/internal/rowcodec"
 	"fleetglass/lifecycle"
@@ -11,12 +12,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-const (
-	selectTask   = `SELECT t.facts, ` + summaryList + ` FROM tasks t WHERE t.key = $1`
-	selectNewest = `SELECT m.stream, m.seq, m.facts
-FROM (SELECT * FROM messages WHERE task = (SELECT id FROM tasks WHERE key = $1) OFFSET 0) m JOIN streams s ON s.id = m.stream
-ORDER BY m.generation DESC, s.epoch DESC, s.account DESC, s.domain DESC, s.name DESC, m.seq < 0 DESC, m.seq DESC LIMIT 200`
-)
+// selectTask reads a task and its newest messages, column by column.
+const selectTask = `SELECT t.facts, m.streams, m.seqs, m.facts, ` + summaryList + ` FROM tasks t CROSS JOIN LATERAL (
+    SELECT array_agg(m.stream) AS streams, array_agg(m.seq) AS seqs, array_agg(m.facts) AS facts FROM (
+        SELECT m.stream, m.seq, m.facts FROM (SELECT * FROM messages WHERE task = t.id OFFSET 0) m JOIN streams s ON s.id = m.stream
+        ORDER BY m.generation DESC, s.epoch DESC, s.account DESC, s.domain DESC, s.name DESC, m.seq < 0 DESC, m.seq DESC LIMIT 200) m) m
+WHERE t.key = $1`
 
 // Task implements [lifecycle.TraceReader].
 func (s *Store) Task(ctx context.Context, id string) (lifecycle.TaskRecord, error) {
@@ -27,16 +28,10 @@ func (s *Store) Task(ctx context.Context, id string) (lifecycle.TaskRecord, erro
 func (s *Store) task(ctx context.Context, id string) (record lifecycle.TaskRecord, err error) {
 	var summary summaryRow
 	var facts []byte
-	var messages []storedMessage
-	var queries pgx.Batch // One round trip.
-	queries.Queue(beginSnapshot)
-	queries.Queue(selectTask, taskKey(id)).QueryRow(func(row pgx.Row) error { return row.Scan(append([]any{&facts}, summary.targets()...)...) })
-	queries.Queue(selectNewest, taskKey(id)).Query(func(rows pgx.Rows) error {
-		messages, err = collectMessages(rows)
-		return err
-	})
-	queries.Queue(`COMMIT`)
-	err = s.pool.SendBatch(ctx, &queries).Close()
+	var streams []int32
+	var seqs []int64
+	var messages [][]byte
+	err = s.pool.QueryRow(ctx, selectTask, taskKey(id)).Scan(append([]any{&facts, &streams, &seqs, &messages}, summary.targets()...)...)
 	if err != nil {
 		return record, err
 	}
@@ -46,38 +41,17 @@ func (s *Store) task(ctx context.Context, id string) (record lifecycle.TaskRecor
 	if record.Summary, err = s.summary(ctx, summary, nil); err != nil {
 		return record, err
 	}
-	slices.Reverse(messages)
-	record.Messages, err = s.messageFacts(ctx, messages)
-	return record, err
-}
-
-// storedMessage is a row of messages as it was read.
-type storedMessage struct {
-	stream int32
-	seq    int64
-	facts  []byte
-}
-
-// collectMessages reads rows of stream, seq and facts.
-func collectMessages(rows pgx.Rows) ([]storedMessage, error) {
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (m storedMessage, err error) {
-		err = row.Scan(&m.stream, &m.seq, &m.facts)
-		return m, err
-	})
-}
-
-func (s *Store) messageFacts(ctx context.Context, rows []storedMessage) ([]lifecycle.MessageFacts, error) {
-	out := make([]lifecycle.MessageFacts, len(rows))
-	for i, m := range rows {
-		key, err := s.key(ctx, m.stream, m.seq)
+	record.Messages = make([]lifecycle.MessageFacts, len(messages))
+	for i, m := range messages {
+		key, err := s.key(ctx, streams[i], seqs[i])
 		if err != nil {
-			return nil, err
+			return record, err
 		}
-		if out[i], err = rowcodec.Message(key, m.facts); err != nil {
-			return nil, err
+		if record.Messages[len(messages)-1-i], err = rowcodec.Message(key, m); err != nil {
+			return record, err
 		}
 	}
-	return out, nil
+	return record, nil
 }
 
 const selectTaskOf = `SELECT t.task_id FROM messages m JOIN tasks t ON t.id = m.task WHERE m.stream = $1 AND m.seq = $2`
@@ -95,24 +69,47 @@ func (s *Store) TaskOf(ctx context.Context, k lifecycle.MessageKey) (string, err
 	return string(task), s.wrap(fmt.Sprintf("find the task of message %s", k), err)
 }
 
-const selectPayload = `SELECT at, headers, body, size, truncated FROM payloads WHERE stream = $1 AND seq = $2 ORDER BY at DESC LIMIT 1`
+const (
+	selectSpanOf  = `SELECT t.events_from, t.events_to FROM messages m JOIN tasks t ON t.id = m.task WHERE m.stream = $1 AND m.seq = $2`
+	selectPayload = `SELECT at, headers, body, size, truncated FROM payloads WHERE stream = $1 AND seq = $2 AND at BETWEEN $3 AND $4 ORDER BY at DESC LIMIT 1`
+)
 
 // Payload implements [lifecycle.TraceReader].
 func (s *Store) Payload(ctx context.Context, k lifecycle.MessageKey) (lifecycle.Payload, error) {
-	p := lifecycle.Payload{Message: k}
-	var headers []byte
 	stream, ok, err := s.streamID(ctx, k.Stream)
 	if err == nil && !ok {
 		err = pgx.ErrNoRows
 	}
+	var p lifecycle.Payload
 	if err == nil {
-		err = s.pool.QueryRow(ctx, selectPayload, stream, int64(k.Seq)).Scan(&p.At, &headers, &p.Body, &p.Size, &p.Truncated)
+		p, err = s.payload(ctx, stream, int64(k.Seq))
 	}
-	if err == nil {
-		p.Headers, err = rowcodec.Headers(headers)
-	}
+	p.Message = k
 	if err != nil {
 		return lifecycle.Payload{}, s.wrap(fmt.Sprintf("read the payload of %s", k), err)
 	}
 	return p, nil
+}
+
+// payload looks at the days of the task's events first, where most payloads are, and then at all: to plan for a year of days takes many
+// times longer than to read.
+func (s *Store) payload(ctx context.Context, stream int32, seq int64) (p lifecycle.Payload, err error) {
+	var from, to int64
+	err = s.pool.QueryRow(ctx, selectSpanOf, stream, seq).Scan(&from, &to)
+	if err == nil {
+		p, err = s.payloadIn(ctx, stream, seq, from, to)
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		p, err = s.payloadIn(ctx, stream, seq, math.MinInt64, math.MaxInt64)
+	}
+	return p, err
+}
+
+func (s *Store) payloadIn(ctx context.Context, stream int32, seq, from, to int64) (p lifecycle.Payload, err error) {
+	var headers []byte
+	err = s.pool.QueryRow(ctx, selectPayload, stream, seq, from, to).Scan(&p.At, &headers, &p.Body, &p.Size, &p.Truncated)
+	if err == nil {
+		p.Headers, err = rowcodec.Headers(headers)
+	}
+	return p, err
 }
