@@ -102,14 +102,15 @@ func (p *poll) remember(r Result) {
 		seen.cursor = 0
 		maps.DeleteFunc(seen.settled, func(_ uint64, until lifecycle.Micros) bool { return until < p.saw.At })
 	}
+	seen.compared.swept(p.unknown, seen.cursor == 0)
 	seen.sweep.turn(p.saw, len(p.facts.Open), seen.cursor == 0, p.more || len(p.unknown) > 0)
 }
 
 // notStored says of publish attempts that nothing was stored for them, once everything that was in the stream a good while after is known
-// to the store, be it by its captured publish or, where that was lost, from the stream.
+// to the store, be it by its captured publish or, where that was lost or is of before our time, from the stream.
 func (p *poll) notStored(ctx context.Context) error {
 	seen := &p.c.seen
-	if p.saw.At < seen.unlisted.Add(2*time.Second) {
+	if !seen.compared.readIn || p.saw.At < seen.unlisted.Add(2*time.Second) {
 		return nil
 	}
 	seen.unlisted = p.saw.At

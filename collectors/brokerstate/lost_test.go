@@ -167,6 +167,45 @@ func TestAPublishWhoseLineWasLostIsNeverCalledNotStored(t *testing.T) {
 	}
 }
 
+// What was published between the beginning of two captures has an attempt and no publish line, and counts as published before our time.
+func TestAPublishFromBeforeOurTimeIsNeverCalledNotStored(t *testing.T) {
+	const early = 300
+	t.Parallel()
+	srv := testkit.BareBroker(t)
+	b := benchOn(t, srv, newStore(t))
+	if _, err := b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "TASKS", Subjects: []string{"genbrain.agents.*.tasks.>"}, Retention: jetstream.WorkQueuePolicy}); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Provision(t, srv, fleet.Streams{Contract: b.cfg.Contract})
+	b.cfg.NotStored = time.Millisecond
+	a := b.agent(t, "early").works(nats.ConsumerConfig{})
+	for i := range early {
+		a.publish(fmt.Sprintf("task-%d", i+1))
+	}
+	b.captured(t, "OBS_PUB", early)
+	for line := range uint64(early - 1) {
+		a.must(a.js.DeleteMsg("OBS_PUB", line+1))
+	}
+	b.startLines()
+	testkit.Eventually(t, patience, func() error {
+		tasks, err := b.store.UnlistedTasks(t.Context(), lifecycle.MicrosOf(time.Now().Add(time.Hour)), early)
+		if err == nil && len(tasks) < early-1 {
+			err = fmt.Errorf("%d attempts are stored", len(tasks))
+		}
+		return err
+	})
+	b.cfg.PageSize = 1 // Reading in takes many polls, and longer than the pause between two looks for what was not stored.
+	b.startState()
+	for i := range early {
+		b.expect(t, fmt.Sprintf("task-%d", i+1), "published (stored)"+[]string{" [publish_unseen]", ""}[i/(early-1)])
+	}
+	for i := range early {
+		if said := b.events(fmt.Sprintf("task-%d", i+1)); strings.Contains(said, string(lifecycle.NotStored)) {
+			t.Errorf("task-%d was stored; its events:\n%s", i+1, said)
+		}
+	}
+}
+
 func TestAStreamThatIsCreatedAgainBeginsAnew(t *testing.T) {
 	t.Parallel()
 	t.Run("watched", func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -28,9 +29,20 @@ type sequences struct {
 	verified   uint64           // Compared up to here. What is before the first of them is before our time.
 	verifiable uint64           // Publish lines up to here have been stored, where they were captured.
 	asOf       lifecycle.Micros // When the stream ended with verifiable.
-	upTo       lifecycle.Micros // What was in the stream by then is known to the store, or said to be lost.
+	upTo       lifecycle.Micros // What was in the stream by then is known to the store, or said to be lost; what is before our time may not be.
+	early      bool             // The sweep that is under way met a message of before our time that the store did not know.
+	readIn     bool             // A sweep met none: all messages of before our time that are in the stream are known.
 	saved      uint64
 	savedAt    lifecycle.Micros
+}
+
+// swept notes what a page of a sweep met that the store did not know, and whether it was the last page.
+func (s *sequences) swept(unknown []uint64, last bool) {
+	looked := s.loaded && s.verified <= s.verifiable // Only what is verifiable is looked for.
+	s.early = s.early || !looked || slices.ContainsFunc(unknown, func(seq uint64) bool { return seq <= s.verified })
+	if last {
+		s.readIn, s.early = s.readIn || !s.early, false
+	}
 }
 
 func watermark(stream lifecycle.StreamID) string { return Name + ":" + stream.String() }
