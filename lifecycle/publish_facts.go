@@ -35,7 +35,7 @@ func (p *PublishFacts) Caught() []PublishAttempt {
 	if len(p.Stored) == 0 {
 		return nil
 	}
-	could := p.Attempts[p.tooEarly():]
+	could := p.Attempts[p.TooEarly():]
 	return could[min(len(p.Stored), len(could)):]
 }
 
@@ -44,11 +44,8 @@ func (p *PublishFacts) TooEarly() int {
 	if len(p.Stored) == 0 {
 		return 0
 	}
-	return p.tooEarly()
-}
-
-func (p *PublishFacts) tooEarly() int {
-	n, _ := slices.BinarySearchFunc(p.Attempts, p.StoredAt.Add(-captureLead), func(a PublishAttempt, since Micros) int { return cmp.Compare(a.At, since) })
+	since := p.StoredAt.Add(-captureLead)
+	n, _ := slices.BinarySearchFunc(p.Attempts, since, func(a PublishAttempt, since Micros) int { return cmp.Compare(a.At, since) })
 	return n
 }
 

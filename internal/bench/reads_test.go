@@ -101,14 +101,10 @@ func settle(t testing.TB, url string) {
 func readStore(b *bench, name string, s lifecycle.Store, h *history) {
 	b.Helper()
 	for _, r := range reads {
-		ruler := r.ruler
-		if name != "sqlite" {
-			ruler = nil
-		}
 		what := fmt.Sprintf("%s, p99 at %s events", r.what, figure(float64(h.events)))
 		b.add(Distribution("reads/"+name+"/"+r.name, what, "ms", timed(b, b.form.reads, func(random *rand.Rand) error {
 			return r.ask(b.Context(), s, h, random)
-		}), 0.99, ruler))
+		}), 0.99, r.ruler))
 	}
 	ledger := func(months int) []float64 {
 		return timed(b, b.form.reads/10, func(*rand.Rand) error { return askLedger(b.Context(), s, h, months) })

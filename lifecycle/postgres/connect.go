@@ -10,21 +10,40 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-func connect(ctx context.Context, cfg Config) (*pgxpool.Pool, error) {
+// pools are the connections to one database.
+type pools struct {
+	*pgxpool.Pool               // Plans every statement for the values at hand.
+	ready         *pgxpool.Pool // Plans once, for questions of one shape, whose plan is the same for all values.
+}
+
+func connect(ctx context.Context, cfg Config) (pools, error) {
 	config, err := poolConfig(cfg)
 	if err != nil {
-		return nil, err
+		return pools{}, err
 	}
+	mode := &config.ConnConfig.DefaultQueryExecMode
 	if !strings.Contains(cfg.URL, "default_query_exec_mode") {
 		pooled, err := pooled(ctx, config.ConnConfig)
 		if err != nil {
-			return nil, err
+			return pools{}, err
 		}
 		if pooled {
-			config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+			*mode = pgx.QueryExecModeCacheDescribe
 		}
 	}
-	return pgxpool.NewWithConfig(ctx, config)
+	all, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil || *mode != pgx.QueryExecModeCacheStatement { // What has no name is planned each time.
+		return pools{all, all}, err
+	}
+	config = config.Copy()
+	config.AfterConnect = settings(setUp, `SET plan_cache_mode = 'force_generic_plan'`)
+	ready, err := pgxpool.NewWithConfig(ctx, config)
+	return pools{all, ready}, err
+}
+
+func (p pools) Close() {
+	p.ready.Close()
+	p.Pool.Close()
 }
 
 // pooled reports whether a connection pooler stands in between: the process that it names is not the one that the database names. Poolers
@@ -55,11 +74,20 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 	if config.ConnConfig.ConnectTimeout == 0 {
 		config.ConnConfig.ConnectTimeout = 10 * time.Second
 	}
-	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, setUp)
-		return err
-	}
+	config.AfterConnect = settings(setUp)
 	return config, nil
+}
+
+// settings are statements for a new connection.
+func settings(statements ...string) func(context.Context, *pgx.Conn) error {
+	return func(ctx context.Context, conn *pgx.Conn) error {
+		for _, s := range statements {
+			if _, err := conn.Exec(ctx, s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 // setUp keeps the database to the plans that the queries are written for: from an index, in its order, a few rows at a time. What it

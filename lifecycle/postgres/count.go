@@ -15,7 +15,7 @@ import (
 func (s *Store) CountTasks(ctx context.Context, f lifecycle.Filter) (counts map[lifecycle.State]int64, capped bool, err error) {
 	f.States = nil
 	if countable(f) {
-		counts, err = countFromRollups(ctx, s.pool, f.Agents)
+		counts, err = countFromRollups(ctx, s.pool.ready, f.Agents)
 	} else {
 		counts, capped, err = s.countRows(ctx, f)
 	}

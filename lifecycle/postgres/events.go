@@ -55,7 +55,7 @@ func (s *Store) Event(ctx context.Context, taskID string, id lifecycle.EventID) 
 // their chunks hold. Only the days in the span of the task's events are looked at.
 func (s *Store) chunkedEvents(ctx context.Context, taskID string, after rowcodec.Position, limit int) ([]rowcodec.ChunkedEvent, error) {
 	var task, from, to int64
-	if err := s.pool.QueryRow(ctx, selectSpan, taskKey(taskID)).Scan(&task, &from, &to); err != nil {
+	if err := s.pool.ready.QueryRow(ctx, selectSpan, taskKey(taskID)).Scan(&task, &from, &to); err != nil {
 		return nil, err
 	}
 	rows, err := s.pool.Query(ctx, selectChunks, task, from, to, after.At, after.ID, limit)

@@ -33,9 +33,12 @@ func (s *Store) listTasks(ctx context.Context, f lifecycle.Filter, p lifecycle.P
 		}
 	}
 	var l listing
-	if !scanning(f) { // One query alone.
+	switch {
+	case countable(f):
+		l, err = s.readPage(ctx, s.pool.ready, f, p)
+	case !scanning(f): // One query alone.
 		l, err = s.readPage(ctx, s.pool, f, p)
-	} else {
+	default:
 		err = s.inTransaction(ctx, snapshot, func(tx pgx.Tx) error {
 			l, err = s.readPage(ctx, tx, f, p)
 			return err

@@ -56,7 +56,7 @@ func (s *Store) retainTasks(ctx context.Context, cutoff lifecycle.Micros, listed
 
 const (
 	// Who appends to a task holds its row: it is not old then, and is left alone.
-	lockEnded = `SELECT id, last_event FROM tasks WHERE listed = $1 AND last_event < $2 AND last_event >= $3 AND (last_event, id) > ($3, $4)
+	lockEnded = `SELECT id, last_event FROM tasks WHERE listed = $1 AND duplicates >= 0 AND last_event < $2 AND last_event >= $3 AND (last_event, id) > ($3, $4)
 ORDER BY last_event, id LIMIT $5 FOR UPDATE SKIP LOCKED`
 	selectOpenTasks = `SELECT DISTINCT task FROM messages WHERE task = ANY($1) AND open`
 )

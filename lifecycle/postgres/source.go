@@ -90,6 +90,9 @@ func (c *conditions) sourceOf(f lifecycle.Filter, o order) source {
 			s.lists = append(s.lists, "t.state = "+c.arg(state))
 		}
 	}
+	if len(s.lists) == 0 {
+		c.term("t.duplicates >= 0") // Opens the index by event alone.
+	}
 	return s
 }
 

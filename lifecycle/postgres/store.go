@@ -14,7 +14,6 @@ import (
 	"fleetglass/lifecycle"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 var _ lifecycle.Store = (*Store)(nil)
@@ -25,7 +24,7 @@ var migrations embed.FS
 // Config says where the store is.
 type Config struct {
 	URL       string           // Required. A postgres:// URL or key=value words, as pgx reads them.
-	MaxConns  int              // Optional; default 10. Connections at most.
+	MaxConns  int              // Optional; default 10. Connections at most, and as many for simple questions.
 	History   time.Duration    // Optional; default 45 days. Days further back, and more than one ahead, have no partition of their own.
 	ScanLimit int              // Optional; default 500,000. Rows that one page of a list may look through; see [Store.ListTasks].
 	Now       func() time.Time // Optional; default time.Now.
@@ -33,7 +32,7 @@ type Config struct {
 
 // Store is a [lifecycle.Store] in a Postgres database. It is safe for concurrent use.
 type Store struct {
-	pool      *pgxpool.Pool
+	pool      pools
 	scanLimit int
 	now       func() time.Time
 	history   time.Duration
@@ -85,7 +84,7 @@ func (s *Store) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = migrate.Run(ctx, migrationTarget{s.pool}, files)
+	_, err = migrate.Run(ctx, migrationTarget{s.pool.Pool}, files)
 	return err
 }
 

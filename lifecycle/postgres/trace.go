@@ -31,7 +31,7 @@ func (s *Store) task(ctx context.Context, id string) (record lifecycle.TaskRecor
 	var streams []int32
 	var seqs []int64
 	var messages [][]byte
-	err = s.pool.QueryRow(ctx, selectTask, taskKey(id)).Scan(append([]any{&facts, &streams, &seqs, &messages}, summary.targets()...)...)
+	err = s.pool.ready.QueryRow(ctx, selectTask, taskKey(id)).Scan(append([]any{&facts, &streams, &seqs, &messages}, summary.targets()...)...)
 	if err != nil {
 		return record, err
 	}
@@ -64,7 +64,7 @@ func (s *Store) TaskOf(ctx context.Context, k lifecycle.MessageKey) (string, err
 		err = pgx.ErrNoRows
 	}
 	if err == nil {
-		err = s.pool.QueryRow(ctx, selectTaskOf, stream, int64(k.Seq)).Scan(&task)
+		err = s.pool.ready.QueryRow(ctx, selectTaskOf, stream, int64(k.Seq)).Scan(&task)
 	}
 	return string(task), s.wrap(fmt.Sprintf("find the task of message %s", k), err)
 }
@@ -95,7 +95,7 @@ func (s *Store) Payload(ctx context.Context, k lifecycle.MessageKey) (lifecycle.
 // times longer than to read.
 func (s *Store) payload(ctx context.Context, stream int32, seq int64) (p lifecycle.Payload, err error) {
 	var from, to int64
-	err = s.pool.QueryRow(ctx, selectSpanOf, stream, seq).Scan(&from, &to)
+	err = s.pool.ready.QueryRow(ctx, selectSpanOf, stream, seq).Scan(&from, &to)
 	if err == nil {
 		p, err = s.payloadIn(ctx, stream, seq, from, to)
 	}
