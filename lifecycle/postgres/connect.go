@@ -36,8 +36,11 @@ func connect(ctx context.Context, cfg Config) (pools, error) {
 		return pools{all, all}, err
 	}
 	config = config.Copy()
-	config.AfterConnect = settings(setUp, `SET plan_cache_mode = 'force_generic_plan'`)
+	config.AfterConnect = settings(setUp, planOnce)
 	ready, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		all.Close()
+	}
 	return pools{all, ready}, err
 }
 
@@ -99,6 +102,9 @@ const setUp = `SELECT set_config(name, CASE name WHEN 'idle_in_transaction_sessi
     WHEN 'max_parallel_workers_per_gather' THEN '0' WHEN 'plan_cache_mode' THEN 'force_custom_plan' ELSE 'off' END, false)
 FROM pg_settings WHERE name IN ('idle_in_transaction_session_timeout', 'max_parallel_workers_per_gather', 'plan_cache_mode', 'jit',
     'enable_seqscan', 'enable_bitmapscan', 'enable_mergejoin', 'enable_hashjoin')`
+
+// planOnce makes a connection keep the plans of its statements.
+const planOnce = `SELECT set_config(name, 'force_generic_plan', false) FROM pg_settings WHERE name = 'plan_cache_mode'`
 
 // planFreely lifts setUp for a transaction that reads whole tables.
 const planFreely = `SELECT set_config(name, 'on', true) FROM pg_settings
