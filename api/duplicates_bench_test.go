@@ -11,7 +11,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"fleetglass/lifecycle"
-	store "fleetglass/lifecycle/sqlite"
+	store "fleetglass/store/sqlite"
 )
 
 // BenchmarkDuplicates measures whole requests against the rollups of 14 months and 10 million events: seven agents with work in every

@@ -25,9 +25,9 @@ import (
 	"fleetglass/internal/live"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
-	"fleetglass/lifecycle/postgres"
-	"fleetglass/lifecycle/sqlite"
 	"fleetglass/reconcile"
+	"fleetglass/store/postgres"
+	"fleetglass/store/sqlite"
 )
 
 func TestMain(m *testing.M) {

@@ -14,7 +14,7 @@ import (
 	"fleetglass/fleet"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
-	"fleetglass/lifecycle/sqlite"
+	"fleetglass/store/sqlite"
 )
 
 // nowhere takes everything and keeps nothing: what is left is the cost of the collector itself.

@@ -18,15 +18,15 @@ import (
 	"fleetglass/collectors"
 	"fleetglass/collectors/acks"
 	"fleetglass/collectors/advisories"
-	"fleetglass/collectors/brokerstate"
+	"fleetglass/collectors/brokersync"
 	"fleetglass/collectors/idempotency"
 	"fleetglass/collectors/publishes"
 	"fleetglass/fleet"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
-	"fleetglass/lifecycle/postgres"
-	"fleetglass/lifecycle/sqlite"
 	"fleetglass/reconcile"
+	"fleetglass/store/postgres"
+	"fleetglass/store/sqlite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -123,12 +123,12 @@ func (g *glass) must(err error) {
 func (g *glass) watch() {
 	g.t.Helper()
 	g.watchLines()
-	state, err := brokerstate.New(brokerstate.Config{
+	state, err := brokersync.New(brokersync.Config{
 		JetStream: g.js, Appender: g.store, Reader: g.store, Incarnations: g.inc, Contract: contract, Interval: 50 * time.Millisecond,
 		Stored: func(line collectors.Line, streams collectors.Streams, into *lifecycle.Batch) error {
 			return publishes.Decode(line, streams, publishes.DefaultBodyLimit, into)
 		},
-		Waits: brokerstate.Waits{Refute: 300 * time.Millisecond, Vanish: 200 * time.Millisecond, Orphan: 200 * time.Millisecond},
+		Waits: brokersync.Waits{Refute: 300 * time.Millisecond, Vanish: 200 * time.Millisecond, Orphan: 200 * time.Millisecond},
 	})
 	g.must(err)
 	run(g.t, state)
@@ -153,7 +153,7 @@ func (g *glass) config() reconcile.Config {
 	return reconcile.Config{
 		Store: g.store, Grace: -1, RestartDelay: time.Hour, Records: records.Records, Page: 3,
 		Stock: func(ctx context.Context) (reconcile.Stock, error) {
-			s, err := brokerstate.TakeStock(ctx, brokerstate.StockConfig{JetStream: g.js, Incarnations: g.inc, Contract: contract, Settle: 300 * time.Millisecond})
+			s, err := brokersync.TakeStock(ctx, brokersync.StockConfig{JetStream: g.js, Incarnations: g.inc, Contract: contract, Settle: 300 * time.Millisecond})
 			if err != nil {
 				return reconcile.Stock{}, err
 			}

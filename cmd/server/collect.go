@@ -11,7 +11,7 @@ import (
 	"fleetglass/collectors"
 	"fleetglass/collectors/acks"
 	"fleetglass/collectors/advisories"
-	"fleetglass/collectors/brokerstate"
+	"fleetglass/collectors/brokersync"
 	"fleetglass/collectors/idempotency"
 	"fleetglass/collectors/publishes"
 	"fleetglass/collectors/reports"
@@ -60,7 +60,7 @@ func (a *App) collect(cfg Config, js jetstream.JetStream, store lifecycle.Store,
 		Appender: appender, Watermarks: store, Project: cfg.FirestoreProject, Database: cfg.FirestoreDatabase, Emulator: cfg.FirestoreEmulator,
 		Keep: time.Duration(cfg.Retention), Logger: a.log,
 	}))
-	add(brokerstate.New(brokerstate.Config{
+	add(brokersync.New(brokersync.Config{
 		JetStream: js, Appender: appender, Reader: store, Incarnations: incarnations, Contract: contract(cfg), Stored: decodeStored,
 		Interval: time.Duration(cfg.Poll), Logger: a.log,
 	}))

@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/collectors"
-	"fleetglass/collectors/brokerstate"
+	"fleetglass/collectors/brokersync"
 	"fleetglass/collectors/idempotency"
 	"fleetglass/fleet"
 	"fleetglass/internal/health"
@@ -28,7 +28,7 @@ func (a *App) reconciles(cfg Config, js jetstream.JetStream, store lifecycle.Sto
 		JetStream: js, Project: cfg.FirestoreProject, Database: cfg.FirestoreDatabase, Emulator: cfg.FirestoreEmulator,
 	})
 	a.onStop("records", records.Close)
-	stock := brokerstate.StockConfig{JetStream: js, Incarnations: incarnations, Contract: contract(cfg)}
+	stock := brokersync.StockConfig{JetStream: js, Incarnations: incarnations, Contract: contract(cfg)}
 	parts := a.health // The collectors; what is watched later is none.
 	a.reports, err = reconcile.New(reconcile.Config{
 		Store: store, Health: health.ReporterFunc(parts.Health), Stock: stockOf(stock), Records: records.Records, RecordsKept: a.records,
@@ -60,9 +60,9 @@ func answerSources(c fleet.Contract) []string {
 }
 
 // stockOf asks the broker what the stream of tasks holds.
-func stockOf(cfg brokerstate.StockConfig) func(context.Context) (reconcile.Stock, error) {
+func stockOf(cfg brokersync.StockConfig) func(context.Context) (reconcile.Stock, error) {
 	return func(ctx context.Context) (reconcile.Stock, error) {
-		s, err := brokerstate.TakeStock(ctx, cfg)
+		s, err := brokersync.TakeStock(ctx, cfg)
 		if err != nil {
 			return reconcile.Stock{}, err
 		}

@@ -10,8 +10,8 @@ import (
 
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
-	"fleetglass/lifecycle/postgres"
-	"fleetglass/lifecycle/sqlite"
+	"fleetglass/store/postgres"
+	"fleetglass/store/sqlite"
 )
 
 // openStore opens the configured database and brings its schema up to date.

@@ -15,7 +15,7 @@ import (
 	"fleetglass/fleet"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
-	"fleetglass/lifecycle/sqlite"
+	"fleetglass/store/sqlite"
 )
 
 func TestMain(m *testing.M) {

@@ -15,7 +15,7 @@ import (
 	"fleetglass/fleet"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
-	"fleetglass/lifecycle/sqlite"
+	"fleetglass/store/sqlite"
 )
 
 // The durable rate of the two sources: pull from a full capture stream, decode, commit to SQLite, acknowledge. Run with

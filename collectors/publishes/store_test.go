@@ -19,7 +19,7 @@ import (
 	"fleetglass/internal/health"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
-	"fleetglass/lifecycle/sqlite"
+	"fleetglass/store/sqlite"
 )
 
 func TestMain(m *testing.M) {

@@ -5,16 +5,16 @@ const Module = "fleetglass"
 
 // everything is the row of the program itself, the only place that knows all the others.
 var everything = []string{
-	"alerts", "api", "collectors", "collectors/*", "dlqtriage", "fleet", "fleet/*", "internal/*", "lifecycle", "lifecycle/sqlite",
-	"lifecycle/postgres", "reconcile", "static", "views", "views/*", "web",
+	"alerts", "api", "collectors", "collectors/*", "dlqtriage", "fleet", "fleet/*", "internal/*", "lifecycle", "store/sqlite",
+	"store/postgres", "reconcile", "static", "views", "views/*", "web",
 }
 
 // Table is the law: what each package may import. Packages that are not in it may not exist.
 var Table = []Rule{
 	{Package: "lifecycle"},
-	{Package: "lifecycle/storetest", Own: []string{"lifecycle", "internal/rowcodec"}, Others: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
-	{Package: "lifecycle/sqlite", Own: []string{"lifecycle", "internal/migrate", "internal/rowcodec"}, Others: []string{"zombiezen.com/go/sqlite"}},
-	{Package: "lifecycle/postgres", Own: []string{"lifecycle", "internal/migrate", "internal/rowcodec"}, Others: []string{"github.com/jackc/pgx/v5"}},
+	{Package: "store/storetest", Own: []string{"lifecycle", "store/internal/rowcodec"}, Others: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
+	{Package: "store/sqlite", Own: []string{"lifecycle", "store/internal/migrate", "store/internal/rowcodec"}, Others: []string{"zombiezen.com/go/sqlite"}},
+	{Package: "store/postgres", Own: []string{"lifecycle", "store/internal/migrate", "store/internal/rowcodec"}, Others: []string{"github.com/jackc/pgx/v5"}},
 
 	{Package: "fleet", Own: []string{"lifecycle"}, Others: []string{"github.com/nats-io", "github.com/cloudevents/sdk-go/v2"},
 		Tests: []string{"fleet/reservetest"}},
@@ -26,7 +26,7 @@ var Table = []Rule{
 
 	{Package: "collectors", Own: []string{"lifecycle", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"}, Tests: []string{"collectors/*"}},
 	// The reconciler's tests run the other collectors beside it.
-	{Package: "collectors/brokerstate", Own: []string{"lifecycle", "fleet", "collectors", "internal/health"},
+	{Package: "collectors/brokersync", Own: []string{"lifecycle", "fleet", "collectors", "internal/health"},
 		Others: []string{"github.com/nats-io"}, Tests: []string{"collectors/*"}},
 	// The only place in the program that knows Firestore; its tests run a server of it.
 	{Package: "collectors/idempotency", Own: []string{"lifecycle", "fleet", "collectors", "internal/health"},
@@ -44,7 +44,7 @@ var Table = []Rule{
 	{Package: "static"},
 	{Package: "views", Own: []string{"lifecycle", "dlqtriage", "alerts", "static"}, Others: []string{"github.com/a-h/templ"}},
 	{Package: "views/*", Own: []string{"lifecycle", "dlqtriage", "alerts", "static", "views", "views/*"}, Others: []string{"github.com/a-h/templ"}},
-	{Package: "web/webtest", Own: []string{"lifecycle", "lifecycle/sqlite", "internal/health"}},
+	{Package: "web/webtest", Own: []string{"lifecycle", "store/sqlite", "internal/health"}},
 	{Package: "web",
 		Own: []string{"lifecycle", "dlqtriage", "alerts", "views", "views/*", "static", "fleet", "internal/live", "internal/httperr", "internal/auth",
 			"internal/health", "reconcile"},
@@ -70,8 +70,8 @@ var Table = []Rule{
 	{Package: "internal/httperr", Own: []string{"lifecycle"}, Others: []string{"github.com/gin-gonic/gin", "github.com/danielgtaylor/huma/v2"}},
 	{Package: "internal/httpguard", Own: []string{"internal/httperr"}, Others: []string{"github.com/klauspost/compress"}},
 	{Package: "internal/live", Own: []string{"lifecycle"}},
-	{Package: "internal/migrate"},
-	{Package: "internal/rowcodec", Own: []string{"lifecycle"}, Others: []string{"github.com/klauspost/compress/s2"}},
+	{Package: "store/internal/migrate"},
+	{Package: "store/internal/rowcodec", Own: []string{"lifecycle"}, Others: []string{"github.com/klauspost/compress/s2"}},
 	{Package: "internal/screenshots", Others: []string{"github.com/chromedp"}},
 	{Package: "internal/statedocs", Own: []string{"lifecycle"}},
 	{Package: "internal/telemetry", Own: []string{"lifecycle", "internal/health"}, Others: []string{"github.com/prometheus", "github.com/gin-gonic/gin"}},
@@ -88,7 +88,7 @@ var Table = []Rule{
 
 // testOwn and testOthers is what every test may import beside what its package may.
 var (
-	testOwn    = []string{"internal/testkit", "internal/embednats", "lifecycle", "lifecycle/storetest", "lifecycle/sqlite", "lifecycle/postgres"}
+	testOwn    = []string{"internal/testkit", "internal/embednats", "lifecycle", "store/storetest", "store/sqlite", "store/postgres"}
 	testOthers = []string{
 		"github.com/PuerkitoBio/goquery", "github.com/chromedp", "github.com/google/go-cmp", "github.com/jackc/pgx/v5", "github.com/nats-io",
 		"github.com/gin-gonic/gin", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/danielgtaylor/huma/v2", "github.com/cloudevents/sdk-go/v2",

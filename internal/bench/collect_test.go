@@ -11,7 +11,7 @@ import (
 	"fleetglass/collectors"
 	"fleetglass/collectors/acks"
 	"fleetglass/collectors/advisories"
-	"fleetglass/collectors/brokerstate"
+	"fleetglass/collectors/brokersync"
 	"fleetglass/collectors/idempotency"
 	"fleetglass/collectors/publishes"
 	"fleetglass/collectors/reports"
@@ -35,7 +35,7 @@ type liner interface {
 type ingester struct {
 	js         jetstream.JetStream
 	lines      []liner
-	reconciler *brokerstate.Collector
+	reconciler *brokersync.Collector
 }
 
 func newIngester(t testing.TB, js jetstream.JetStream, store lifecycle.Store) *ingester {
@@ -68,7 +68,7 @@ func newIngester(t testing.TB, js jetstream.JetStream, store lifecycle.Store) *i
 	add(advisories.New(shared))
 	add(reports.New(shared))
 	add(idempotency.NewKV(shared))
-	in.reconciler, err = brokerstate.New(brokerstate.Config{
+	in.reconciler, err = brokersync.New(brokersync.Config{
 		JetStream: js, Appender: appender, Reader: store, Incarnations: incarnations, Contract: contract, Stored: decodeStored,
 		Interval: time.Second, Logger: slog.New(slog.DiscardHandler),
 	})

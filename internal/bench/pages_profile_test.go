@@ -16,7 +16,7 @@ import (
 	"fleetglass/internal/health"
 	"fleetglass/internal/live"
 	"fleetglass/lifecycle"
-	"fleetglass/lifecycle/sqlite"
+	"fleetglass/store/sqlite"
 	"fleetglass/web"
 
 	"github.com/gin-gonic/gin"

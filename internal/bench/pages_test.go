@@ -15,7 +15,7 @@ import (
 
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
-	"fleetglass/lifecycle/sqlite"
+	"fleetglass/store/sqlite"
 
 	"golang.org/x/sync/errgroup"
 )

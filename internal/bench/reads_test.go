@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"fleetglass/lifecycle"
-	"fleetglass/lifecycle/sqlite"
+	"fleetglass/store/sqlite"
 
 	"github.com/jackc/pgx/v5"
 )

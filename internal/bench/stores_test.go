@@ -11,8 +11,8 @@ import (
 
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
-	"fleetglass/lifecycle/postgres"
-	"fleetglass/lifecycle/sqlite"
+	"fleetglass/store/postgres"
+	"fleetglass/store/sqlite"
 )
 
 // retained is how long the stores of a measurement keep events, and how far back a made history goes at most.

@@ -13,7 +13,7 @@ import (
 	"fleetglass/collectors"
 	"fleetglass/collectors/acks"
 	"fleetglass/collectors/advisories"
-	"fleetglass/collectors/brokerstate"
+	"fleetglass/collectors/brokersync"
 	"fleetglass/collectors/idempotency"
 	"fleetglass/collectors/publishes"
 	"fleetglass/collectors/reports"
@@ -22,7 +22,7 @@ import (
 	"fleetglass/internal/firestoretest"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
-	"fleetglass/lifecycle/sqlite"
+	"fleetglass/store/sqlite"
 
 	"cloud.google.com/go/firestore"
 	"github.com/nats-io/nats.go/jetstream"
@@ -40,7 +40,7 @@ type glass struct {
 	srv   *embednats.Server
 	js    jetstream.JetStream
 	store *sqlite.Store
-	state *brokerstate.Collector
+	state *brokersync.Collector
 	fire  *firestoretest.Server // Nil unless agents keep their records there.
 
 	firestore *firestore.Client // To look into it.
@@ -90,7 +90,7 @@ func (g *glass) collect(t *testing.T) {
 	said, err5 := reports.New(cfg)
 	records, err6 := idempotency.NewKV(cfg)
 	var err7 error
-	g.state, err7 = brokerstate.New(brokerstate.Config{
+	g.state, err7 = brokersync.New(brokersync.Config{
 		JetStream: g.js, Appender: g.store, Reader: g.store, Incarnations: inc, Contract: contract, Interval: 100 * time.Millisecond,
 		Stored: func(line collectors.Line, streams collectors.Streams, into *lifecycle.Batch) error {
 			return publishes.Decode(line, streams, publishes.DefaultBodyLimit, into)

@@ -11,7 +11,7 @@ import (
 	"fleetglass/fleet"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
-	"fleetglass/lifecycle/sqlite"
+	"fleetglass/store/sqlite"
 
 	"github.com/nats-io/nats.go/jetstream"
 )

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"fleetglass/lifecycle"
-	"fleetglass/lifecycle/postgres"
-	"fleetglass/lifecycle/sqlite"
+	"fleetglass/store/postgres"
+	"fleetglass/store/sqlite"
 )
 
 // settle waits for the end of everything, and compares all there is to compare.

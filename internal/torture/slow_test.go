@@ -21,7 +21,7 @@ import (
 	"fleetglass/collectors"
 	"fleetglass/collectors/acks"
 	"fleetglass/collectors/advisories"
-	"fleetglass/collectors/brokerstate"
+	"fleetglass/collectors/brokersync"
 	"fleetglass/collectors/idempotency"
 	"fleetglass/collectors/publishes"
 	"fleetglass/collectors/reports"
@@ -29,7 +29,7 @@ import (
 	"fleetglass/internal/health"
 	"fleetglass/internal/live"
 	"fleetglass/lifecycle"
-	"fleetglass/lifecycle/sqlite"
+	"fleetglass/store/sqlite"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -136,7 +136,7 @@ func inProcess(t *testing.T, js jetstream.JetStream, store lifecycle.Store, appe
 	run(advisories.New(shared))
 	run(reports.New(shared))
 	run(idempotency.NewKV(shared))
-	run(brokerstate.New(brokerstate.Config{
+	run(brokersync.New(brokersync.Config{
 		JetStream: js, Appender: appender, Reader: store, Incarnations: incarnations, Contract: contract, Interval: 200 * time.Millisecond,
 		Stored: func(line collectors.Line, streams collectors.Streams, into *lifecycle.Batch) error {
 			return publishes.Decode(line, streams, publishes.DefaultBodyLimit, into)

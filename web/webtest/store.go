@@ -8,7 +8,7 @@ import (
 
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
-	"fleetglass/lifecycle/sqlite"
+	"fleetglass/store/sqlite"
 )
 
 // Store opens an embedded store in dir and puts the batches into it.

@@ -1,0 +1,91 @@
+package brokersync
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"fleetglass/internal/health"
+)
+
+// Collector is the reconciler of one fleet. Replicas may run at the same time: they find the same events.
+type Collector struct {
+	cfg  Config
+	seen memory
+
+	mu    sync.Mutex
+	part  health.Part
+	found health.State // As the poll at hand found things.
+	why   string
+}
+
+// New validates the configuration and starts nothing.
+func New(cfg Config) (*Collector, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("collector %s: %w", Name, err)
+	}
+	cfg.Logger = cfg.Logger.With("source", Name)
+	return &Collector{cfg: cfg, part: health.Part{Name: Name, Kind: "collector", State: health.Starting}}, nil
+}
+
+// Run polls until ctx is done and returns nil. A poll that fails is tried again at the next turn; meanwhile Health says Down and why.
+// A poll that had to leave work over is followed by the next one sooner.
+func (c *Collector) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		more, err := c.Poll(ctx)
+		if ctx.Err() != nil {
+			break
+		}
+		c.report(err)
+		pause := c.cfg.Interval
+		if more && err == nil {
+			pause /= 10
+		}
+		wait(ctx, pause)
+	}
+	return nil
+}
+
+// Health says how the reconciler is.
+func (c *Collector) Health() []health.Part {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return []health.Part{c.part}
+}
+
+func (c *Collector) report(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		if c.part.Detail != err.Error() {
+			c.cfg.Logger.Warn("poll failed", "err", err)
+		}
+		c.part.State, c.part.Detail = health.Down, err.Error()
+		return
+	}
+	c.part.State, c.part.Detail, c.part.LastAt = c.found, c.why, c.cfg.Now()
+}
+
+// note keeps how the poll at hand found things, which counts once it has succeeded.
+func (c *Collector) note(state health.State, why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.found, c.why = state, why
+}
+
+func (c *Collector) handled(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.part.Handled += uint64(n)
+}
+
+func wait(ctx context.Context, pause time.Duration) {
+	t := time.NewTimer(pause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,11 @@
+// Package brokersync is the reconciler: every second or so it asks the broker for its own state and turns the difference with the
+// lifecycle store into events. It sees what no line says: deliveries that nobody answered, leases that ran out, messages that left
+// the stream without a word, subjects that nobody serves, and publishes whose line was lost.
+//
+// It only says what is proved. One poll asks in this order, because each answer bounds the next: consumers, stream, positions of the
+// collectors (all lines captured before that are stored, or the poll knows up to when they are), store. A decision that needs
+// missing knowledge waits for a later poll. All times are the broker's. Ids of events derive from the coordinates that decided them,
+// so that another replica, or the next start, finds the same events.
+//
+// The decisions are pure (Plan and the files it calls); poll.go and broker.go do the asking.
+package brokersync

@@ -1,0 +1,131 @@
+package brokersync
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+const (
+	// settle is how long after something happened its line is in the capture stream, or the other way round.
+	settle = 50 * time.Millisecond
+	// hush is the same where a mistake would stay: lines may lag that much behind what they tell of on a loaded broker.
+	hush = 150 * time.Millisecond
+)
+
+// evidence is what is known of the deliveries of one message by the living incarnation of its consumer: attempt number by consumer
+// sequence, zero where the number is not known.
+type evidence map[uint64]int
+
+// evidenceOf leaves out what earlier incarnations of the consumer delivered: their sequences mean nothing now.
+func evidenceOf(m lifecycle.MessageFacts, c Consumer) evidence {
+	known := evidence{}
+	for _, d := range m.Deliveries {
+		if at := max(d.At, d.Bound); at >= c.CreatedAt && d.CSeq <= c.DeliveredCSeq {
+			known[d.CSeq] = 0
+		}
+	}
+	for _, a := range m.Attempts {
+		if at := lastSign(a); at.Known() && at < c.CreatedAt {
+			continue
+		}
+		for _, cseq := range a.CSeqs {
+			if cseq <= c.DeliveredCSeq {
+				known[cseq] = a.N
+			}
+		}
+	}
+	return known
+}
+
+func lastSign(a lifecycle.AttemptFacts) lifecycle.Micros {
+	return max(a.SeenAt, a.DeliveredAt, a.LastBeat, a.NakAt, a.TermAt, a.LastAckAt, a.ConfirmedAt)
+}
+
+func firstSign(m lifecycle.MessageFacts) (first lifecycle.Micros) {
+	note := func(at lifecycle.Micros) {
+		if at.Known() && (!first.Known() || at < first) {
+			first = at
+		}
+	}
+	for _, a := range m.Attempts {
+		note(a.SeenAt)
+		note(a.DeliveredAt)
+	}
+	for _, d := range m.Deliveries {
+		note(d.At)
+		note(d.Bound)
+	}
+	note(m.MaxDeliveriesAt)
+	return first
+}
+
+// begins is the consumer sequence of the first delivery, as the numbered ones say; zero when none is numbered, not ok when they
+// disagree.
+func (e evidence) begins() (first uint64, ok bool) {
+	for cseq, n := range e {
+		if n == 0 {
+			continue
+		}
+		if uint64(n) > cseq {
+			return 0, false
+		}
+		if start := cseq - uint64(n) + 1; first == 0 {
+			first = start
+		} else if first != start {
+			return 0, false
+		}
+	}
+	return first, true
+}
+
+// with is the evidence and more deliveries that belong to the same message, in order, numbered where that is possible.
+func (e evidence) with(more []uint64) (evidence, bool) {
+	all := maps.Clone(e)
+	for _, cseq := range more {
+		all[cseq] = 0
+	}
+	order := slices.Sorted(maps.Keys(all))
+	shift, anchored := 0, false
+	for i, cseq := range order {
+		n := all[cseq]
+		if n == 0 {
+			continue
+		}
+		if anchored && n-(i+1) != shift {
+			return nil, false
+		}
+		shift, anchored = n-(i+1), true
+	}
+	if shift < 0 {
+		return nil, false
+	}
+	for i, cseq := range order {
+		all[cseq] = i + 1 + shift
+	}
+	return all, true
+}
+
+// firstLine is the earliest line of the delivery with that consumer sequence: it happened before. Zero when none is known.
+func firstLine(m lifecycle.MessageFacts, cseq uint64) lifecycle.Micros {
+	for _, a := range m.Attempts {
+		if slices.Contains(a.CSeqs, cseq) {
+			return a.SeenAt
+		}
+	}
+	return 0
+}
+
+// noise is the latest moment at which something other than a delivery may have moved the time of a consumer's last delivery: the
+// server notes heartbeats, delayed naks and the dropping of exhausted messages there too.
+func noise(m lifecycle.MessageFacts) (at lifecycle.Micros) {
+	for _, a := range m.Attempts {
+		at = max(at, a.LastBeat)
+		if a.NakDelay > 0 {
+			at = max(at, a.NakAt)
+		}
+	}
+	return max(at, m.MaxDeliveriesAt)
+}

@@ -1,0 +1,34 @@
+package brokersync
+
+import "testing"
+
+func TestFiltersMatchAsTheBrokerMatches(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		filter, subject string
+		want            bool
+	}{
+		{"a.b", "a.b", true},
+		{"a.b", "a.b.c", false},
+		{"a.b.c", "a.b", false},
+		{"a.*", "a.b", true},
+		{"a.*", "a.b.c", false},
+		{"a.*", "a", false},
+		{"a.>", "a.b", true},
+		{"a.>", "a.b.c", true},
+		{"a.>", "a", false},
+		{">", "a", true},
+		{">", "a.b.c", true},
+		{"*.b.*", "a.b.c", true},
+		{"*.b.*", "a.c.c", false},
+		{"a.>.c", "a.>.c", true}, // Only a last > is a wildcard.
+		{"a.*b", "a.xb", false},  // Only a whole token is.
+	} {
+		if got := matches(c.filter, c.subject); got != c.want {
+			t.Errorf("matches(%q, %q) = %t, want %t", c.filter, c.subject, got, c.want)
+		}
+	}
+	if !matchesAny(nil, "a.b") || !matchesAny([]string{"x", "a.*"}, "a.b") || matchesAny([]string{"x", "y"}, "a.b") {
+		t.Error("several filters: any one matches, none matches everything")
+	}
+}

@@ -1,0 +1,40 @@
+package brokersync
+
+import (
+	"testing"
+	"time"
+)
+
+func TestASweepRestsOnlyWhileNothingChanges(t *testing.T) {
+	t.Parallel()
+	var s sweep
+	for _, c := range []struct {
+		second     int
+		msgs       uint64
+		open       int
+		last       bool
+		again      bool
+		restsAfter bool
+	}{
+		{0, 500, 100, false, false, false}, // The first page.
+		{1, 500, 100, true, false, false},  // Too soon after the change that was the first look.
+		{12, 500, 100, false, false, false},
+		{13, 500, 100, true, true, false}, // There was something to do.
+		{14, 500, 100, false, false, false},
+		{15, 500, 100, true, false, true},
+		{60, 501, 100, false, false, false}, // The stream changed.
+		{80, 501, 10, true, false, false},   // That sweep began too soon after the change.
+		{81, 501, 10, true, false, false},   // Few open messages: reading them costs nothing.
+		{82, 501, 900, true, false, true},
+		{82 + 301, 501, 0, false, false, false}, // Long enough.
+	} {
+		look := Look{At: at(time.Duration(c.second) * time.Second), Msgs: c.msgs, FirstSeq: 1, LastSeq: 900}
+		s.look(look)
+		if !s.rests(look.At) {
+			s.turn(look, c.open, c.last, c.again)
+		}
+		if got := s.rests(look.At); got != c.restsAfter {
+			t.Errorf("at %d s: rests %t, want %t (%+v)", c.second, got, c.restsAfter, s)
+		}
+	}
+}

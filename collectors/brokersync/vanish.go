@@ -1,0 +1,60 @@
+package brokersync
+
+import (
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// Reasons of [lifecycle.Vanished]: what the broker's state says about how the message left.
+const (
+	GoneByAge       = lifecycle.VanishedByAge
+	GoneByLimits    = "discarded by limits"
+	GoneUndelivered = "stream purged or message deleted: no worker ever had it"
+	GoneDead        = "gone after its last attempt: deleted, or answered late"
+	GoneStream      = "stream deleted"
+	GoneUnknown     = "unknown"
+)
+
+// vanished says that an open message, seen missing from the stream since then, left it without a line that explains it.
+func vanished(look Look, c *Consumer, o lifecycle.OpenMessage, since lifecycle.Micros) lifecycle.Event {
+	m := o.Message
+	reason, at := GoneUnknown, since.Truncate(time.Second)
+	var stored lifecycle.Micros
+	if m.Stored != nil {
+		stored = m.Stored.At
+	}
+	dead := lifecycle.Judge(m, o.Task).State == lifecycle.StateExhausted
+	switch old := stored.Add(look.Limits.MaxAge); {
+	case look.Limits.MaxAge > 0 && stored.Known() && old <= since:
+		reason, at = GoneByAge, old
+	case look.Full && m.Key.Seq < look.FirstSeq, m.Stored != nil && look.Crowded[m.Stored.Subject]:
+		reason = GoneByLimits
+	case dead:
+		reason = GoneDead
+	case m.CurrentAttempt() == 0 && neverDelivered(c, stored):
+		reason = GoneUndelivered
+	}
+	if look.Blind != "" && reason == GoneUnknown {
+		reason += ": " + look.Blind + " does not exist"
+	}
+	return goneEvent(m, c, max(at, m.LastAt), reason)
+}
+
+// neverDelivered reports whether no consumer can have had a message stored at that time: nobody serves its subject, or its consumer's
+// last delivery was before.
+func neverDelivered(c *Consumer, stored lifecycle.Micros) bool {
+	return c == nil || (stored.Known() && c.DeliveredAt.Known() && c.DeliveredAt < stored) || c.DeliveredCSeq == 0
+}
+
+// streamGone says that a message went with its stream: it belongs to an earlier incarnation, or none lives now.
+func streamGone(m lifecycle.MessageFacts, at lifecycle.Micros) lifecycle.Event {
+	return goneEvent(m, nil, max(at, m.LastAt), GoneStream)
+}
+
+func goneEvent(m lifecycle.MessageFacts, c *Consumer, at lifecycle.Micros, reason string) lifecycle.Event {
+	e := inferred(newEvent(lifecycle.Vanished, m, c, at))
+	e.ID = lifecycle.NewEventID(Name, string(lifecycle.Vanished), m.Key.String())
+	e.Detail.Reason = reason
+	return e
+}

@@ -1,0 +1,196 @@
+package sqlite
+
+import (
+	"context"
+	"slices"
+
+	"fleetglass/lifecycle"
+	"fleetglass/store/internal/rowcodec"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// order is the order in which a page is read: that of the list, or against it.
+type order struct {
+	column string // last_event or published.
+	down   bool   // From large to small.
+}
+
+func (o order) direction() string {
+	if o.down {
+		return "DESC"
+	}
+	return "ASC"
+}
+
+// beyond is the condition for rows strictly after a cursor in this order.
+func (o order) beyond(c *lifecycle.Cursor) (text string, args []any) {
+	if c == nil {
+		return "", nil
+	}
+	if o.down {
+		return " AND " + o.column + " <= ? AND (" + o.column + " < ? OR task_id < ?)", []any{int64(c.At), int64(c.At), c.TaskID}
+	}
+	return " AND " + o.column + " >= ? AND (" + o.column + " > ? OR task_id > ?)", []any{int64(c.At), int64(c.At), c.TaskID}
+}
+
+func orderOf(s lifecycle.Sort, backward bool) order {
+	o := order{column: "last_event", down: s != lifecycle.SortLastEvent && s != lifecycle.SortPublished}
+	if s == lifecycle.SortPublished || s == lifecycle.SortPublishedDesc {
+		o.column = "published"
+	}
+	o.down = o.down != backward
+	return o
+}
+
+// ListTasks implements [lifecycle.TaskReader]. A filter with words, types, categories, streams, anomalies or duplicates is matched
+// row by row in the order of the list. One call looks through at most Config.ScanLimit rows: beyond that the page is shorter than
+// its limit, perhaps empty, and Next says where to go on.
+func (s *Store) ListTasks(ctx context.Context, f lifecycle.Filter, p lifecycle.Page) (lifecycle.TaskPage, error) {
+	var page lifecycle.TaskPage
+	err := s.readShort(ctx, "list tasks", func(conn *sqlite.Conn) error {
+		o := orderOf(f.Sort, p.Backward)
+		w, err := s.wayOf(conn, f, o.column == "last_event")
+		if err != nil || w.nothing {
+			return err
+		}
+		if len(w.looked.text) > 0 {
+			defer s.readers.watch(ctx, conn)()
+		}
+		limit := max(p.Limit, 1)
+		rows, end, err := s.scan(conn, w, o, p.From, limit+1)
+		if err != nil {
+			return err
+		}
+		more := len(rows) > limit
+		page = pageOf(rows[:min(len(rows), limit)], o, p, more, end)
+		return nil
+	})
+	return page, err
+}
+
+// A list that is matched row by row looks through a few rows first, and through more each time while it is not filled.
+const (
+	firstWindow  = 2000
+	windowGrowth = 4
+)
+
+// scan reads up to limit rows after from. It gives up when it has looked through Config.ScanLimit rows, and then says where.
+func (s *Store) scan(conn *sqlite.Conn, w way, o order, from *lifecycle.Cursor, limit int) ([]lifecycle.TaskSummary, *lifecycle.Cursor, error) {
+	rows := make([]lifecycle.TaskSummary, 0, min(limit, 256))
+	for window, left := firstWindow, s.cfg.ScanLimit; ; window *= windowGrowth {
+		window = min(window, left)
+		end, err := s.scanEnd(conn, w, o, from, window)
+		if err != nil {
+			return nil, nil, err
+		}
+		if rows, err = s.listRows(conn, rows, w, o, from, end, limit-len(rows)); err != nil {
+			return nil, nil, err
+		}
+		left -= window
+		if len(rows) >= limit || end == nil || left <= 0 {
+			return rows, end, nil
+		}
+		from = end
+	}
+}
+
+// pageOf puts rows, read in order o, into list order and says what is around them.
+func pageOf(rows []lifecycle.TaskSummary, o order, p lifecycle.Page, more bool, end *lifecycle.Cursor) lifecycle.TaskPage {
+	var far, near *lifecycle.Cursor // Beyond the last row that was read, and before the first.
+	if n := len(rows); n > 0 {
+		if more {
+			far = o.cursor(rows[n-1])
+		}
+		if p.From != nil {
+			near = o.cursor(rows[0])
+		}
+	}
+	if !more && end != nil {
+		far = end
+	}
+	if p.Backward {
+		slices.Reverse(rows)
+		return lifecycle.TaskPage{Tasks: rows, Next: near, Prev: far}
+	}
+	return lifecycle.TaskPage{Tasks: rows, Next: far, Prev: near}
+}
+
+func (o order) cursor(t lifecycle.TaskSummary) *lifecycle.Cursor {
+	if o.column == "published" {
+		return &lifecycle.Cursor{At: t.PublishedAt, TaskID: t.TaskID}
+	}
+	return &lifecycle.Cursor{At: t.LastEventAt, TaskID: t.TaskID}
+}
+
+// scanEnd finds where a window of so many rows ends: nil where the list ends in it, or where every row is wanted. All rows with its
+// time are before it.
+func (s *Store) scanEnd(conn *sqlite.Conn, w way, o order, from *lifecycle.Cursor, window int) (*lifecycle.Cursor, error) {
+	if len(w.looked.text) == 0 || w.index == "" {
+		return nil, nil
+	}
+	var end *lifecycle.Cursor
+	for i := range w.branches {
+		q := sqlText{}
+		q.add("SELECT " + o.column)
+		w.addBranch(&q, i)
+		if from != nil {
+			q.add(map[bool]string{true: " AND " + o.column + " <= ?", false: " AND " + o.column + " >= ?"}[o.down], int64(from.At))
+		}
+		q.add(" ORDER BY "+o.column+" "+o.direction()+" LIMIT 1 OFFSET +?", int64(window))
+		err := s.each(conn, &q, func(r *statement) error {
+			at := lifecycle.Micros(r.getInt())
+			if end == nil || o.down == (at > end.At) {
+				end = &lifecycle.Cursor{At: at}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if end != nil && !o.down {
+		end.At++ // With the empty id: after every row of the time before.
+	}
+	return end, nil
+}
+
+// listRows adds at most limit rows after from and before end.
+func (s *Store) listRows(
+	conn *sqlite.Conn, rows []lifecycle.TaskSummary, w way, o order, from, end *lifecycle.Cursor, limit int,
+) ([]lifecycle.TaskSummary, error) {
+	names, err := loadStreams(conn)
+	if err != nil {
+		return nil, err
+	}
+	q := listQuery(w, o, from, end, limit)
+	shared := rowcodec.Texts{}
+	err = s.each(conn, &q, func(r *statement) error {
+		r.getInt()
+		t := lifecycle.TaskSummary{TaskID: r.getText(), Message: getKey(r, names)}
+		err := rowcodec.ReadSummary(&t, r.getBlob(), shared)
+		rows = append(rows, t)
+		return err
+	})
+	return rows, err
+}
+
+// listQuery merges the branches, each of which is read in order by its index; only rows of the same instant are sorted.
+func listQuery(w way, o order, from, end *lifecycle.Cursor, limit int) sqlText {
+	q := sqlText{}
+	after, args := o.beyond(from)
+	for i := range w.branches {
+		if i > 0 {
+			q.add(" UNION ALL ")
+		}
+		q.add("SELECT " + o.column + " AS place, task_id, stream, seq, summary")
+		w.addBranch(&q, i)
+		q.add(after, args...)
+		if end != nil {
+			q.add(map[bool]string{true: " AND " + o.column + " >= ?", false: " AND " + o.column + " < ?"}[o.down], int64(end.At))
+		}
+		q.addText(&w.looked)
+	}
+	q.add(" ORDER BY place "+o.direction()+", task_id "+o.direction()+" LIMIT +?", int64(limit))
+	return q
+}

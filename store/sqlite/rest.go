@@ -1,0 +1,115 @@
+package sqlite
+
+import (
+	"bytes"
+	"encoding/gob"
+	"fmt"
+
+	"fleetglass/lifecycle"
+	"fleetglass/store/internal/rowcodec"
+)
+
+// putRest stores what a batch has beside events. All of it replaces itself.
+func (w *writer) putRest(b *lifecycle.Batch) error {
+	for i := range b.Payloads {
+		if err := w.putPayload(&b.Payloads[i]); err != nil {
+			return fmt.Errorf("store payload of %v: %w", b.Payloads[i].Message, err)
+		}
+	}
+	for i := range b.Quarantined {
+		if err := w.putQuarantined(&b.Quarantined[i]); err != nil {
+			return fmt.Errorf("quarantine line %v: %w", b.Quarantined[i].ID, err)
+		}
+	}
+	for _, g := range b.Gaps {
+		if err := w.putGap(g); err != nil {
+			return fmt.Errorf("store gap of %s: %w", g.Source, err)
+		}
+	}
+	for _, c := range b.Consumers {
+		if err := w.putConsumer(c); err != nil {
+			return fmt.Errorf("store consumer %s: %w", c.Name, err)
+		}
+	}
+	for source, position := range b.Watermarks {
+		if err := w.statement(upsertWatermark).text(source).text(position).exec(); err != nil {
+			return fmt.Errorf("store watermark of %s: %w", source, err)
+		}
+	}
+	return nil
+}
+
+const upsertPayload = `INSERT INTO payloads (stream, seq, at, size, truncated, headers, body) VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (stream, seq) DO UPDATE SET
+	at = excluded.at, size = excluded.size, truncated = excluded.truncated, headers = excluded.headers, body = excluded.body`
+
+func (w *writer) putPayload(p *lifecycle.Payload) error {
+	stream, err := w.stream(p.Message.Stream)
+	if err != nil {
+		return err
+	}
+	w.buffer = rowcodec.AppendHeaders(w.buffer[:0], p.Headers)
+	return w.statement(upsertPayload).int(stream).int(int64(p.Message.Seq)).int(int64(p.At)).int(p.Size).flag(p.Truncated).
+		blob(w.buffer).blob(p.Body).exec()
+}
+
+const upsertQuarantined = `INSERT INTO quarantine (id, at, source, source_seq, subject, headers, body, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET at = excluded.at, source = excluded.source, source_seq = excluded.source_seq, subject = excluded.subject,
+	headers = excluded.headers, body = excluded.body, reason = excluded.reason`
+
+func (w *writer) putQuarantined(l *lifecycle.QuarantinedLine) error {
+	w.buffer = rowcodec.AppendHeaders(w.buffer[:0], l.Headers)
+	return w.statement(upsertQuarantined).int(storedID(l.ID)).int(int64(l.At)).text(l.Source).int(int64(l.SourceSeq)).text(l.Subject).
+		blob(w.buffer).blob(l.Body).text(l.Reason).exec()
+}
+
+const upsertGap = `INSERT INTO gaps (source, since, until, from_seq, to_seq, reason, repaired) VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (since, source) DO UPDATE SET until = excluded.until, from_seq = excluded.from_seq, to_seq = excluded.to_seq,
+	reason = excluded.reason, repaired = excluded.repaired`
+
+func (w *writer) putGap(g lifecycle.Gap) error {
+	return w.statement(upsertGap).text(g.Source).int(int64(g.From)).int(int64(g.To)).int(int64(g.FromSeq)).int(int64(g.ToSeq)).
+		text(g.Reason).flag(g.Repaired).exec()
+}
+
+const upsertConsumer = `INSERT INTO consumers (stream, name, observed, state) VALUES (?, ?, ?, ?)
+ON CONFLICT (stream, name) DO UPDATE SET observed = excluded.observed, state = excluded.state WHERE excluded.observed >= observed`
+
+func (w *writer) putConsumer(c lifecycle.ConsumerState) error {
+	stream, err := w.stream(c.Stream)
+	if err != nil {
+		return err
+	}
+	var state bytes.Buffer
+	if err := gob.NewEncoder(&state).Encode(c); err != nil {
+		return err
+	}
+	return w.statement(upsertConsumer).int(stream).text(c.Name).int(int64(c.ObservedAt)).blob(state.Bytes()).exec()
+}
+
+const upsertWatermark = `INSERT INTO watermarks (source, position) VALUES (?, ?) ON CONFLICT (source) DO UPDATE SET position = excluded.position`
+
+const upsertRollup = `INSERT INTO rollups (metric, bucket, agent, label, n) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (metric, bucket, agent, label) DO UPDATE SET n = n + excluded.n`
+
+const deleteEmptyRollup = `DELETE FROM rollups WHERE metric = ? AND bucket = ? AND agent = ? AND label = ? AND n = 0`
+
+// addRollups adds a tally to the rollups. Cells that reach zero go.
+func (w *writer) addRollups(t lifecycle.Tally) error {
+	for cell, n := range t {
+		if err := bindCell(w.statement(upsertRollup), cell).int(n).exec(); err != nil {
+			return fmt.Errorf("add to rollups: %w", err)
+		}
+		if n > 0 {
+			continue
+		}
+		if err := bindCell(w.statement(deleteEmptyRollup), cell).exec(); err != nil {
+			return fmt.Errorf("delete empty rollups: %w", err)
+		}
+	}
+	return nil
+}
+
+func bindCell(s *statement, c lifecycle.Cell) *statement {
+	return s.text(string(c.Metric)).int(int64(c.Bucket)).text(c.Agent).text(c.Label)
+}
