@@ -21,13 +21,13 @@ type Collector struct {
 	name   lifecycle.StreamID // The capture stream without epoch.
 	status *status
 
-	member *member // Of the pace.
-	loaded bool    // pos was read.
-	pos    position
-	holes  holes
+	participant *participant // Of the batch coordinator.
+	loaded      bool         // pos was read.
+	pos         position
+	holes       holes
 
-	deliveries spare[delivery]
-	events     spare[lifecycle.Event]
+	deliveries slicePool[delivery]
+	events     slicePool[lifecycle.Event]
 }
 
 // New validates the configuration and starts nothing.
@@ -39,12 +39,12 @@ func New(cfg Config, src Source) (*Collector, error) {
 	if src.Name == "" || src.Stream == "" || src.Decode == nil {
 		return nil, errors.New("collector: source needs a name, a stream and a decoder")
 	}
-	if src.Gated && cfg.Gate == nil {
-		src.Gated = false
+	if src.AfterPublishes && cfg.Barrier == nil {
+		src.AfterPublishes = false
 	}
 	cfg.Logger = cfg.Logger.With("source", src.Name)
 	return &Collector{
-		cfg: cfg, src: src, name: cfg.Contract.StreamID(src.Stream), status: newStatus(src.Name), member: cfg.Pace.join(),
+		cfg: cfg, src: src, name: cfg.Contract.StreamID(src.Stream), status: newStatus(src.Name), participant: cfg.Coordinator.join(),
 	}, nil
 }
 
@@ -63,12 +63,12 @@ func (c *Collector) Stats() Stats {
 // Run reads until ctx is done, then finishes and acknowledges what it has in hand and returns nil. Whatever fails, the broker, the
 // store or the capture stream, is tried again after a pause; meanwhile Health says Down and why.
 func (c *Collector) Run(ctx context.Context) error {
-	defer c.member.leave()
+	defer c.participant.leave()
 	pause := c.cfg.Retry
 	for ctx.Err() == nil {
 		began := c.Stats().Batches
 		err := c.session(ctx)
-		c.member.idle()
+		c.participant.idle()
 		if ctx.Err() != nil {
 			break
 		}
@@ -111,7 +111,7 @@ func (c *Collector) session(ctx context.Context) error {
 	if err := c.found(ctx, stream); err != nil {
 		return err
 	}
-	r := &reader{cfg: c.cfg, stream: stream, consumer: consumer, spare: &c.deliveries}
+	r := &reader{cfg: c.cfg, stream: stream, consumer: consumer, pool: &c.deliveries}
 	defer r.abandon()
 	watching, stopWatching := context.WithCancel(ctx)
 	watched := make(chan struct{})
@@ -167,7 +167,7 @@ func (c *Collector) move(ctx, grace context.Context, r *reader, p *pipeline) (re
 	b, some := c.take(grace, r, batch, more)
 	if some {
 		if err = p.put(b); err != nil {
-			c.member.withdraw(grace, b.round)
+			c.participant.withdraw(grace, b.epoch)
 		}
 	}
 	return readErr, err
@@ -197,7 +197,7 @@ func (c *Collector) open(ctx context.Context) (lifecycle.StreamID, jetstream.Con
 	}
 	c.resume(id, consumer.CachedInfo())
 	if consumer.CachedInfo().NumPending < backlog {
-		c.member.idle()
+		c.participant.idle()
 	}
 	return id, consumer, nil
 }

@@ -42,7 +42,7 @@ func newBench(t *testing.T) *bench {
 	js := testkit.JetStream(t, testkit.BareBroker(t))
 	b := &bench{t: t, js: js, rec: newRecorder()}
 	contract := fleet.NewContract("")
-	inc, err := collectors.NewIncarnations(collectors.IncarnationsConfig{JetStream: js, Appender: b.rec, Watermarks: b.rec, Contract: contract})
+	inc, err := collectors.NewIncarnationResolver(collectors.IncarnationResolverConfig{JetStream: js, Appender: b.rec, Watermarks: b.rec, Contract: contract})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -423,7 +423,7 @@ func TestOneSourceDoesNotSufferFromTheLinesOfAnother(t *testing.T) {
 	if _, err := b.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "MORE", Subjects: []string{"more.>"}}); err != nil {
 		t.Fatal(err)
 	}
-	b.cfg.Pace = collectors.NewPace(b.rec)
+	b.cfg.Coordinator = collectors.NewBatchCoordinator(b.rec)
 	b.rec.setRefuse(func(batch lifecycle.Batch) error {
 		for _, e := range batch.Events {
 			if string(e.Raw) == "poison" {

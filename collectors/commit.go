@@ -37,7 +37,7 @@ func (c *Collector) persist(ctx context.Context, b pending) error {
 		c.status.set(health.Down, err.Error())
 		c.cfg.Logger.Warn("batch not stored", "lines", len(b.lines), "failures", failures, "err", err)
 		if c.suspect(ctx, b.lines, failures, err) {
-			if c.isolate(ctx, b.lines, b.gaps) == nil {
+			if c.bisect(ctx, b.lines, b.gaps) == nil {
 				return nil
 			}
 		}
@@ -50,16 +50,16 @@ func (c *Collector) persist(ctx context.Context, b pending) error {
 	return nil
 }
 
-// first commits a batch together with the others of its round. Where that fails each collector is on its own, so that none fails
+// first commits a batch together with the others of its epoch. Where that fails each collector is on its own, so that none fails
 // because of another's lines.
 func (c *Collector) first(ctx context.Context, b pending) error {
 	if b.err != nil {
-		c.member.withdraw(ctx, b.round)
+		c.participant.withdraw(ctx, b.epoch)
 		return b.err
 	}
 	return c.append(b.batch, b.decoded, func(batch lifecycle.Batch) (int, error) {
-		if b.round != nil {
-			return c.member.commit(ctx, b.round, batch)
+		if b.epoch != nil {
+			return c.participant.commit(ctx, b.epoch, batch)
 		}
 		return c.alone(ctx, batch)
 	})
@@ -85,7 +85,7 @@ func (c *Collector) read(ctx context.Context, lines []Line, gaps []lifecycle.Gap
 	streams := Streams{Contract: c.cfg.Contract}
 	if c.src.Resolves {
 		var err error
-		if streams, err = c.cfg.Incarnations.Look(ctx); err != nil {
+		if streams, err = c.cfg.Incarnations.Observe(ctx); err != nil {
 			return lifecycle.Batch{}, decoded{}, err
 		}
 	}

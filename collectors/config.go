@@ -14,13 +14,13 @@ import (
 
 // Config is what all collectors of one fleet share.
 type Config struct {
-	JetStream    jetstream.JetStream // Required. Reaches the capture streams.
-	Appender     lifecycle.Appender  // Required.
-	Watermarks   Watermarks          // Required.
-	Incarnations *Incarnations       // Required.
-	Contract     fleet.Contract      // Required.
-	Gate         *Gate               // Optional; nil holds nothing back.
-	Pace         *Pace               // Optional; nil lets every collector go at its own speed.
+	JetStream    jetstream.JetStream  // Required. Reaches the capture streams.
+	Appender     lifecycle.Appender   // Required.
+	Watermarks   Watermarks           // Required.
+	Incarnations *IncarnationResolver // Required.
+	Contract     fleet.Contract       // Required.
+	Barrier      *PublishBarrier      // Optional; nil keeps no line behind publishes.
+	Coordinator  *BatchCoordinator    // Optional; nil lets every collector commit its own batches.
 
 	Durable    string           // Optional; default "fleetglass". The durable of a source is named <Durable>-<source>.
 	BatchLines int              // Optional; default 1000. Lines committed at once by one source, at most.
@@ -36,12 +36,12 @@ type Config struct {
 
 // Source is one capture stream and how it is read.
 type Source struct {
-	Name     string  // Required. Such as "acks": part of the durable's name, and the name of the health part.
-	Stream   string  // Required. The capture stream.
-	Decode   Decoder // Required.
-	Gated    bool    // Its lines are held back by the gate.
-	Resolves bool    // Its decoder asks [Streams] for incarnations.
-	Optional bool    // The stream may be missing without that being a failure.
+	Name           string  // Required. Such as "acks": part of the durable's name, and the name of the health part.
+	Stream         string  // Required. The capture stream.
+	Decode         Decoder // Required.
+	AfterPublishes bool    // Its lines are held back until the publishes captured before them are stored.
+	Resolves       bool    // Its decoder asks [Streams] for incarnations.
+	Optional       bool    // The stream may be missing without that being a failure.
 }
 
 const (

@@ -1,226 +1,116 @@
 package collectors
 
 import (
-	"cmp"
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
-	"sync"
-	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
-	"fleetglass/fleet"
 	"fleetglass/lifecycle"
 )
 
-// Watermarks reads back positions that batches stored.
-type Watermarks interface {
-	// Watermark returns the position of a source, empty when it has none.
-	Watermark(ctx context.Context, source string) (string, error)
+// Incarnation is one incarnation of a stream, from its creation to its deletion.
+type Incarnation struct {
+	Epoch   lifecycle.Micros `json:"epoch,omitempty"`   // As in [lifecycle.StreamID]: zero for the first incarnation known.
+	From    lifecycle.Micros `json:"from,omitempty"`    // Messages stored at or after this time belong to it; zero for the first.
+	Created lifecycle.Micros `json:"created,omitempty"` // As the stream's own state said; zero when it was never seen alive.
+	Deleted lifecycle.Micros `json:"deleted,omitempty"` // As an advisory said; zero when none did.
 }
 
-// IncarnationsConfig says where streams are watched.
-type IncarnationsConfig struct {
-	JetStream  jetstream.JetStream // Required. Reaches the watched streams.
-	Capture    jetstream.JetStream // Optional; default JetStream. Reaches OBS_EVT.
-	Appender   lifecycle.Appender  // Required.
-	Watermarks Watermarks          // Required.
-	Contract   fleet.Contract      // Required.
-	Streams    []string            // Optional; default TASKS.
-}
+// Incarnations are the incarnations of one stream, oldest first.
+type Incarnations []Incarnation
 
-// Incarnations knows which life of a stream a message belongs to: a stream that was deleted and created again starts its sequences
-// anew, so its second message number 1 is another message. It learns from the stream's own creation time and from the
-// advisories in OBS_EVT, which tell of lives that began and ended while nobody looked, and it remembers in the store.
-type Incarnations struct {
-	cfg IncarnationsConfig
-
-	mu     sync.Mutex // Held while looking, so that several collectors share one look.
-	loaded bool
-	home   string
-	seen   map[string]lifecycle.Micros // Creation time at the last look; zero when the stream did not exist.
-	known  map[string]Lives
-}
-
-// NewIncarnations validates the configuration.
-func NewIncarnations(cfg IncarnationsConfig) (*Incarnations, error) {
-	if cfg.JetStream == nil || cfg.Appender == nil || cfg.Watermarks == nil || cfg.Contract.Prefix == "" {
-		return nil, errors.New("incarnations: JetStream, Appender, Watermarks and Contract are required")
-	}
-	if cfg.Capture == nil {
-		cfg.Capture = cfg.JetStream
-	}
-	if len(cfg.Streams) == 0 {
-		cfg.Streams = []string{fleet.StreamTasks}
-	}
-	return &Incarnations{cfg: cfg, seen: map[string]lifecycle.Micros{}, known: map[string]Lives{}}, nil
-}
-
-// Look asks the broker how the watched streams are and returns what is known now. What is new was stored before it returns. It
-// errors when the broker or the store does not answer.
-func (n *Incarnations) Look(ctx context.Context) (Streams, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if err := n.load(ctx); err != nil {
-		return Streams{}, err
-	}
-	out := Streams{Contract: n.cfg.Contract, Home: n.home, Known: map[string]Lives{}, LastSeq: map[string]LastSeq{}}
-	for _, name := range n.cfg.Streams {
-		live, last, err := n.state(ctx, name)
-		if err != nil {
-			return Streams{}, err
-		}
-		if err := n.notice(ctx, name, live); err != nil {
-			return Streams{}, err
-		}
-		out.Known[name] = slices.Clone(n.known[name])
-		if live.Known() {
-			out.LastSeq[name] = LastSeq{Epoch: n.known[name][len(n.known[name])-1].Epoch, Seq: last}
+// EpochAt is the epoch of the incarnation at that time, zero when no incarnation is known.
+func (l Incarnations) EpochAt(at lifecycle.Micros) lifecycle.Micros {
+	for i := len(l) - 1; i > 0; i-- {
+		if l[i].From <= at {
+			return l[i].Epoch
 		}
 	}
-	return out, nil
+	return 0
 }
 
-// Current is the live incarnation of a watched stream, or its last one when it does not exist now.
-func (n *Incarnations) Current(ctx context.Context, name string) (lifecycle.StreamID, error) {
-	s, err := n.Look(ctx)
-	if err != nil {
-		return lifecycle.StreamID{}, err
-	}
-	id := n.cfg.Contract.StreamID(name)
-	if lives := s.Known[name]; len(lives) > 0 {
-		id.Epoch = lives[len(lives)-1].Epoch
-	}
-	return id, nil
+// StreamAction is an advisory that a stream was created or deleted.
+type StreamAction struct {
+	At      lifecycle.Micros
+	Created bool // False for deleted.
 }
 
-func (n *Incarnations) load(ctx context.Context) error {
-	if n.loaded {
-		return nil
-	}
-	info, err := n.cfg.JetStream.AccountInfo(ctx)
-	if err != nil {
-		return fmt.Errorf("read account: %w", err)
-	}
-	n.home = info.Domain
-	n.loaded = true
-	return nil
-}
-
-// state is the creation time and last sequence of a stream, zero when it does not exist.
-func (n *Incarnations) state(ctx context.Context, name string) (lifecycle.Micros, uint64, error) {
-	stream, err := n.cfg.JetStream.Stream(ctx, name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return 0, 0, nil
-	}
-	if err != nil {
-		return 0, 0, fmt.Errorf("read stream %s: %w", name, err)
-	}
-	info := stream.CachedInfo()
-	return lifecycle.MicrosOf(info.Created), info.State.LastSeq, nil
-}
-
-// notice compares the creation time with what is known, and learns and stores what is new.
-func (n *Incarnations) notice(ctx context.Context, name string, live lifecycle.Micros) error {
-	if before, looked := n.seen[name]; looked && before == live {
-		return nil
-	}
-	mark := "incarnations:" + n.cfg.Contract.StreamID(name).String()
-	stored, err := n.read(ctx, mark)
-	if err != nil {
-		return err
-	}
-	actions, err := n.actions(ctx, name)
-	if err != nil {
-		return err
-	}
-	lives := stored.Learn(actions, live)
-	if !slices.Equal(lives, stored) {
-		text, err := json.Marshal(lives)
-		if err != nil {
-			return fmt.Errorf("encode incarnations of %s: %w", name, err)
-		}
-		if _, err := n.cfg.Appender.Append(ctx, lifecycle.Batch{Watermarks: map[string]string{mark: string(text)}}); err != nil {
-			return fmt.Errorf("store incarnations of %s: %w", name, err)
+// Learn returns the incarnations after the given advisories, in time order, and the creation time that the stream's state shows now (zero
+// when the stream does not exist). Learning the same again changes nothing. A creation without a deletion before it is left to the
+// stream's state: the advisory of the creation of a incarnation comes a little after its creation time.
+func (l Incarnations) Learn(actions []StreamAction, live lifecycle.Micros) Incarnations {
+	out := slices.Clone(l)
+	for _, a := range actions {
+		if a.Created {
+			out = out.created(a.At)
+		} else {
+			out = out.deleted(a.At)
 		}
 	}
-	n.known[name], n.seen[name] = lives, live
-	return nil
+	if live.Known() {
+		out = out.alive(live)
+	}
+	return out
 }
 
-func (n *Incarnations) read(ctx context.Context, mark string) (Lives, error) {
-	text, err := n.cfg.Watermarks.Watermark(ctx, mark)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", mark, err)
+func (l Incarnation) start() lifecycle.Micros {
+	if l.Created.Known() {
+		return l.Created
 	}
-	if text == "" {
-		return nil, nil
-	}
-	var lives Lives
-	if err := json.Unmarshal([]byte(text), &lives); err != nil {
-		return nil, fmt.Errorf("decode %s: %w", mark, err)
-	}
-	return lives, nil
+	return l.Epoch
 }
 
-// actions reads the advisories about the creation and deletion of a stream that OBS_EVT still keeps. Without OBS_EVT there are none.
-func (n *Incarnations) actions(ctx context.Context, name string) ([]StreamAction, error) {
-	consumer, err := n.cfg.Capture.CreateConsumer(ctx, fleet.CaptureEvt, jetstream.ConsumerConfig{
-		FilterSubjects:    []string{"$JS.EVENT.ADVISORY.STREAM.CREATED." + name, "$JS.EVENT.ADVISORY.STREAM.DELETED." + name},
-		AckPolicy:         jetstream.AckNonePolicy,
-		InactiveThreshold: 5 * time.Second,
-		MemoryStorage:     true,
-	})
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, nil
+// before is the index of the last incarnation that had begun at that time, or -1.
+func (l Incarnations) before(at lifecycle.Micros) int {
+	for i := len(l) - 1; i >= 0; i-- {
+		if l[i].start() <= at {
+			return i
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read advisories about %s: %w", name, err)
-	}
-	left := consumer.CachedInfo().NumPending
-	var out []StreamAction
-	for left > 0 {
-		batch, err := consumer.Fetch(int(min(left, 256)), jetstream.FetchMaxWait(2*time.Second))
-		if err != nil {
-			return nil, fmt.Errorf("read advisories about %s: %w", name, err)
-		}
-		got := uint64(0)
-		for m := range batch.Messages() {
-			got++
-			if a, ok := readStreamAction(m.Data(), n.home, n.cfg.Contract.Domain); ok {
-				out = append(out, a)
-			}
-		}
-		if err := batch.Error(); err != nil {
-			return nil, fmt.Errorf("read advisories about %s: %w", name, err)
-		}
-		if got == 0 {
-			return nil, fmt.Errorf("read advisories about %s: %d of %d did not come", name, left, consumer.CachedInfo().NumPending)
-		}
-		left -= min(left, got)
-	}
-	slices.SortStableFunc(out, func(a, b StreamAction) int { return cmp.Compare(a.At, b.At) })
-	return out, nil
+	return -1
 }
 
-func readStreamAction(body []byte, home, domain string) (StreamAction, bool) {
-	var a struct {
-		Type   string    `json:"type"`
-		Time   time.Time `json:"timestamp"`
-		Action string    `json:"action"`
-		Domain string    `json:"domain"`
+func (l Incarnations) deleted(at lifecycle.Micros) Incarnations {
+	if len(l) == 0 {
+		return Incarnations{{Deleted: at}}
 	}
-	if json.Unmarshal(body, &a) != nil || a.Type != TypeStreamAction || (a.Action != "create" && a.Action != "delete") {
-		return StreamAction{}, false
+	if slices.ContainsFunc(l, func(known Incarnation) bool { return known.Deleted == at }) {
+		return l
 	}
-	if a.Domain != "" && a.Domain != home && a.Domain != domain {
-		return StreamAction{}, false
+	if i := l.before(at); i >= 0 && !l[i].Deleted.Known() {
+		l[i].Deleted = at
 	}
-	return StreamAction{At: lifecycle.MicrosOf(a.Time), Created: a.Action == "create"}, true
+	return l
 }
 
-// TypeStreamAction is the type of advisories about streams.
-const TypeStreamAction = "io.nats.jetstream.advisory.v1.stream_action"
+func (l Incarnations) created(at lifecycle.Micros) Incarnations {
+	if len(l) == 0 {
+		return Incarnations{{}}
+	}
+	last := l[len(l)-1]
+	if last.Deleted.Known() && last.Deleted <= at {
+		return append(l, Incarnation{Epoch: at, From: last.Deleted + 1})
+	}
+	return l
+}
+
+func (l Incarnations) alive(created lifecycle.Micros) Incarnations {
+	if len(l) == 0 {
+		return Incarnations{{Created: created}}
+	}
+	i := len(l) - 1
+	last := &l[i]
+	switch {
+	case last.Created == created:
+	case !last.Created.Known() && (!last.Deleted.Known() || created < last.Deleted) && (i == 0 || created <= last.Epoch):
+		last.Created = created
+		if i > 0 {
+			last.Epoch, last.From = created, min(last.From, created)
+		}
+	case created > last.start():
+		from := created
+		if last.Deleted.Known() {
+			from = min(from, last.Deleted+1)
+		}
+		return append(l, Incarnation{Epoch: created, From: from, Created: created})
+	}
+	return l
+}

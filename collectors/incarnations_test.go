@@ -1,169 +1,114 @@
 package collectors_test
 
 import (
-	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/google/go-cmp/cmp"
 
 	"fleetglass/collectors"
-	"fleetglass/fleet"
-	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
 )
 
-func incarnations(t *testing.T, js jetstream.JetStream, rec *recorder) *collectors.Incarnations {
-	t.Helper()
-	inc, err := collectors.NewIncarnations(collectors.IncarnationsConfig{
-		JetStream: js, Appender: rec, Watermarks: rec, Contract: fleet.NewContract(""),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return inc
+func created(at lifecycle.Micros) collectors.StreamAction {
+	return collectors.StreamAction{At: at, Created: true}
 }
 
-// live is the creation time of TASKS and the time of a message published to it now.
-func live(t *testing.T, js jetstream.JetStream) (createdAt, storedAt lifecycle.Micros) {
-	t.Helper()
-	ack, err := js.Publish(t.Context(), "genbrain.agents.a1.tasks.t", []byte("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := js.Stream(t.Context(), fleet.StreamTasks)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := s.GetMsg(t.Context(), ack.Sequence)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return lifecycle.MicrosOf(s.CachedInfo().Created), lifecycle.MicrosOf(m.Time)
-}
+func deleted(at lifecycle.Micros) collectors.StreamAction { return collectors.StreamAction{At: at} }
 
-func recreate(t *testing.T, js jetstream.JetStream) {
-	t.Helper()
-	if err := js.DeleteStream(t.Context(), fleet.StreamTasks); err != nil {
-		t.Fatal(err)
+func TestLivesAreLearned(t *testing.T) {
+	t.Parallel()
+	type actions = []collectors.StreamAction
+	tests := []struct {
+		name    string
+		known   collectors.Incarnations
+		actions actions
+		live    lifecycle.Micros
+		want    map[lifecycle.Micros]lifecycle.Micros // Time of a message to epoch.
+	}{
+		{"nothing is known", nil, nil, 0, map[lifecycle.Micros]lifecycle.Micros{5: 0}},
+		{"one incarnation", nil, nil, 100, map[lifecycle.Micros]lifecycle.Micros{50: 0, 150: 0}},
+		{"one incarnation and the advisory of its creation", nil, actions{created(103)}, 100, map[lifecycle.Micros]lifecycle.Micros{101: 0, 150: 0}},
+		{"created again before our first look", nil, actions{deleted(200), created(213)}, 210,
+			map[lifecycle.Micros]lifecycle.Micros{150: 0, 210: 210, 211: 210, 300: 210}},
+		{"created again while we watched, no advisory", collectors.Incarnations{{Created: 100}}, nil, 210,
+			map[lifecycle.Micros]lifecycle.Micros{150: 0, 209: 0, 210: 210}},
+		{"created again while we watched", collectors.Incarnations{{Created: 100}}, actions{created(103), deleted(200), created(213)}, 210,
+			map[lifecycle.Micros]lifecycle.Micros{150: 0, 200: 0, 210: 210}},
+		{"twice while we were down", collectors.Incarnations{{Created: 100}},
+			actions{created(103), deleted(200), created(213), deleted(300), created(313)}, 310,
+			map[lifecycle.Micros]lifecycle.Micros{150: 0, 211: 213, 250: 213, 311: 310}},
+		{"deleted and not there now", collectors.Incarnations{{Created: 100}}, actions{deleted(200)}, 0, map[lifecycle.Micros]lifecycle.Micros{150: 0}},
+		{"a short incarnation that we never saw", collectors.Incarnations{{Created: 100}}, actions{deleted(200), created(213), deleted(220)}, 0,
+			map[lifecycle.Micros]lifecycle.Micros{150: 0, 214: 213}},
+		{"the deletion's clock runs ahead of the creation's", collectors.Incarnations{{Created: 100}}, actions{deleted(215), created(218)}, 210,
+			map[lifecycle.Micros]lifecycle.Micros{150: 0, 210: 210, 211: 210}},
+		{"the creation advisory alone was seen", nil, actions{created(103)}, 0, map[lifecycle.Micros]lifecycle.Micros{104: 0}},
+		{"an older creation time is no news", collectors.Incarnations{{Created: 100}}, nil, 90, map[lifecycle.Micros]lifecycle.Micros{150: 0}},
 	}
-	if _, err := fleet.Provision(t.Context(), js, fleet.Streams{Contract: fleet.NewContract("")}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// waitForAdvisories waits until OBS_EVT holds n advisories about streams.
-func waitForAdvisories(t *testing.T, js jetstream.JetStream, n int) {
-	t.Helper()
-	testkit.Eventually(t, patience, func() error {
-		s, err := js.Stream(t.Context(), fleet.CaptureEvt)
-		if err != nil {
-			return err
-		}
-		info, err := s.Info(t.Context(), jetstream.WithSubjectFilter("$JS.EVENT.ADVISORY.STREAM.*.TASKS"))
-		if err != nil {
-			return err
-		}
-		got := 0
-		for subject, count := range info.State.Subjects {
-			if subject != "$JS.EVENT.ADVISORY.STREAM.UPDATED.TASKS" {
-				got += int(count)
+	for _, tt := range tests {
+		got := tt.known.Learn(tt.actions, tt.live)
+		for at, want := range tt.want {
+			if epoch := got.EpochAt(at); epoch != want {
+				t.Errorf("%s: a message at %d has epoch %d, want %d (%+v)", tt.name, at, epoch, want, got)
 			}
 		}
-		if got < n {
-			return fmt.Errorf("%d advisories, want %d", got, n)
-		}
-		return nil
-	})
-}
-
-func TestAStreamCreatedAgainUnderOurFeet(t *testing.T) {
-	t.Parallel()
-	js, rec := testkit.JetStream(t, testkit.Broker(t)), newRecorder()
-	inc := incarnations(t, js, rec)
-	first, firstMsg := live(t, js)
-	s, err := inc.Look(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if id := s.At("", fleet.StreamTasks, firstMsg); id.Epoch != 0 {
-		t.Errorf("the first life has epoch %d, want 0", id.Epoch)
-	}
-	recreate(t, js)
-	second, secondMsg := live(t, js)
-	if second <= first {
-		t.Fatalf("created at %d and then at %d", first, second)
-	}
-	s, err = inc.Look(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := s.At("", fleet.StreamTasks, firstMsg).Epoch; got != 0 {
-		t.Errorf("a message of the first life has epoch %d, want 0", got)
-	}
-	if got := s.At("", fleet.StreamTasks, secondMsg).Epoch; got != second {
-		t.Errorf("a message of the second life has epoch %d, want %d", got, second)
-	}
-	if last := s.LastSeq[fleet.StreamTasks]; last.Seq != 1 || last.Epoch != second {
-		t.Errorf("last sequence %+v, want 1 of epoch %d", last, second)
-	}
-	id, err := inc.Current(t.Context(), fleet.StreamTasks)
-	if err != nil || id.Epoch != second {
-		t.Errorf("current %v %v, want epoch %d", id, err, second)
-	}
-}
-
-func TestAStreamCreatedAgainTwiceWhileWeWereDown(t *testing.T) {
-	t.Parallel()
-	js, rec := testkit.JetStream(t, testkit.Broker(t)), newRecorder()
-	_, firstMsg := live(t, js)
-	if _, err := incarnations(t, js, rec).Look(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	recreate(t, js)
-	_, secondMsg := live(t, js)
-	recreate(t, js)
-	third, thirdMsg := live(t, js)
-	waitForAdvisories(t, js, 5)
-	for _, name := range []string{"after the restart", "after another restart"} {
-		s, err := incarnations(t, js, rec).Look(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, b, c := s.At("", fleet.StreamTasks, firstMsg).Epoch, s.At("", fleet.StreamTasks, secondMsg).Epoch, s.At("", fleet.StreamTasks, thirdMsg).Epoch
-		if a != 0 || b == 0 || b == c || c != third {
-			t.Errorf("%s: epochs %d, %d, %d; want 0, another, %d", name, a, b, c, third)
+		if again := got.Learn(tt.actions, tt.live); !slices.Equal(got, again) {
+			t.Errorf("%s: learning again changed something (-first +second):\n%s", tt.name, cmp.Diff(got, again))
 		}
 	}
 }
 
-func TestAnObserverThatComesLateStillTellsEarlierLivesApart(t *testing.T) {
+// A stream incarnations several times; an observer looks at arbitrary moments, is down in between, and reads all advisories each time. Every
+// message must be told apart by incarnation, and stay with the epoch that it was first given.
+func TestEveryMessageStaysWithItsIncarnation(t *testing.T) {
 	t.Parallel()
-	js := testkit.JetStream(t, testkit.Broker(t))
-	_, firstMsg := live(t, js)
-	recreate(t, js)
-	second, secondMsg := live(t, js)
-	waitForAdvisories(t, js, 3)
-	s, err := incarnations(t, js, newRecorder()).Look(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, b := s.At("", fleet.StreamTasks, firstMsg).Epoch, s.At("", fleet.StreamTasks, secondMsg).Epoch
-	if a != 0 || b != second {
-		t.Errorf("epochs %d and %d, want 0 and %d", a, b, second)
-	}
-}
-
-func TestAMissingStreamIsNoError(t *testing.T) {
-	t.Parallel()
-	js := testkit.JetStream(t, testkit.BareBroker(t))
-	s, err := incarnations(t, js, newRecorder()).Look(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if id := s.At("", fleet.StreamTasks, 5); id != (lifecycle.StreamID{Name: fleet.StreamTasks}) {
-		t.Errorf("got %v", id)
-	}
-	if _, beyond := s.Beyond(lifecycle.MessageKey{Stream: lifecycle.StreamID{Name: fleet.StreamTasks}, Seq: 99}); beyond {
-		t.Error("nothing is beyond a stream whose end is not known")
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		type incarnation struct{ from, to lifecycle.Micros }
+		var incarnations []incarnation
+		var advisories []collectors.StreamAction
+		now := lifecycle.Micros(1000)
+		for range 1 + r.IntN(4) {
+			l := incarnation{from: now}
+			advisories = append(advisories, created(now+1+lifecycle.Micros(r.IntN(5))))
+			now += 10 + lifecycle.Micros(r.IntN(100))
+			l.to = now
+			incarnations = append(incarnations, l)
+			now++
+			advisories = append(advisories, deleted(now))
+			now += 1 + lifecycle.Micros(r.IntN(20))
+		}
+		var known collectors.Incarnations
+		given := map[lifecycle.Micros]lifecycle.Micros{} // Message time to epoch.
+		for at := lifecycle.Micros(1000); at <= now; at += 1 + lifecycle.Micros(r.IntN(60)) {
+			live := lifecycle.Micros(0)
+			for _, l := range incarnations {
+				if l.from <= at && at <= l.to {
+					live = l.from
+				}
+			}
+			seen := slices.DeleteFunc(slices.Clone(advisories), func(a collectors.StreamAction) bool { return a.At > at })
+			known = known.Learn(seen, live)
+			for _, l := range incarnations {
+				for m := l.from; m <= min(l.to, at); m++ {
+					epoch := known.EpochAt(m)
+					if before, had := given[m]; had && before != epoch {
+						t.Fatalf("seed %d: message at %d moved from epoch %d to %d at %d: %+v", seed, m, before, epoch, at, known)
+					}
+					given[m] = epoch
+				}
+			}
+		}
+		for i, l := range incarnations {
+			for _, o := range incarnations[:i] {
+				a, okA := given[l.to]
+				b, okB := given[o.to]
+				if okA && okB && a == b {
+					t.Fatalf("seed %d: incarnations %+v and %+v share epoch %d: %+v", seed, o, l, a, known)
+				}
+			}
+		}
 	}
 }

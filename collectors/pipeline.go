@@ -13,7 +13,7 @@ type pending struct {
 	deliveries []delivery
 	lines      []Line
 	gaps       []lifecycle.Gap
-	round      *round          // The round that it belongs to; nil for none.
+	epoch      *epoch          // The epoch that it belongs to; nil for none.
 	batch      lifecycle.Batch // What the lines say.
 	decoded    decoded
 	err        error // They could not be decoded yet.
@@ -88,24 +88,24 @@ func (p *pipeline) close() error {
 	return p.err
 }
 
-// take readies what was read: of a backlog, in hand or behind it, the lines that are due in this round, else all. The rest is put back.
+// take readies what was read: of a backlog, in hand or behind it, the lines that are due in this epoch, else all. The rest is put back.
 // some is false when nothing is left.
 func (c *Collector) take(ctx context.Context, r *reader, batch []delivery, more bool) (b pending, some bool) {
 	if more || len(batch) >= backlog {
-		b.round = c.member.next(ctx, timeOfLast(batch))
+		b.epoch = c.participant.next(ctx, timeOfLast(batch))
 	} else {
-		c.member.idle()
+		c.participant.idle()
 	}
-	if b.round != nil {
-		n := countUpTo(batch, b.round.cut)
+	if b.epoch != nil {
+		n := countUpTo(batch, b.epoch.cut)
 		if n == len(batch) && batch[n-1].behind == 0 {
-			c.member.idle() // It was the last.
+			c.participant.idle() // It was the last.
 		}
 		r.putBack(batch[n:])
 		batch = batch[:n]
 	}
 	if len(batch) == 0 {
-		c.member.withdraw(ctx, b.round)
+		c.participant.withdraw(ctx, b.epoch)
 		return b, false
 	}
 	b.deliveries, b.gaps = batch, c.gaps(batch)
@@ -138,10 +138,10 @@ func countUpTo(batch []delivery, cut lifecycle.Micros) int {
 
 // settle commits a batch. While the store fails the same lines are tried again. It errors when ctx is done first.
 //
-// Lines of a round need no gate: the publish lines before them are committed with them.
+// Lines of an epoch need no barrier: the publish lines before them are committed with them.
 func (c *Collector) settle(ctx context.Context, b pending) error {
-	if c.src.Gated && b.round == nil {
-		c.cfg.Gate.Pause(ctx)
+	if c.src.AfterPublishes && b.epoch == nil {
+		c.cfg.Barrier.Pause(ctx)
 	}
 	return c.persist(ctx, b)
 }

@@ -42,13 +42,13 @@ type reader struct {
 	draining bool
 	held     []delivery // Read, and put back.
 	last     int        // Lines of the batch before.
-	spare    *spare[delivery]
+	pool     *slicePool[delivery]
 }
 
 // putBack gives lines to the following next, before those that come.
 func (r *reader) putBack(lines []delivery) {
 	if len(lines) > 0 {
-		r.held = append(r.spare.take(r.cfg.BatchLines), lines...)
+		r.held = append(r.pool.take(r.cfg.BatchLines), lines...)
 	}
 }
 
@@ -81,7 +81,7 @@ func (r *reader) next(ctx context.Context) (batch []delivery, more bool, err err
 		more = d.behind >= backlog
 	}
 	if batch == nil {
-		batch = r.spare.take(r.last)
+		batch = r.pool.take(r.last)
 	}
 	defer func() { r.last = len(batch) }()
 	began := time.Now() // When the first line was there.

@@ -11,10 +11,10 @@ import (
 // Streams resolves what lines call a stream to the incarnation that they speak of. It is a value, one look at what was known after a
 // batch was read, so that decoders stay pure.
 type Streams struct {
-	Contract fleet.Contract     // Names and domain of the fleet.
-	Home     string             // The broker's own JetStream domain, which lines may name although none is configured.
-	Known    map[string]Lives   // By stream name, streams of the configured domain only.
-	LastSeq  map[string]LastSeq // By stream name: the live incarnation's last sequence when looked at.
+	Contract fleet.Contract          // Names and domain of the fleet.
+	Home     string                  // The broker's own JetStream domain, which lines may name although none is configured.
+	Known    map[string]Incarnations // By stream name, streams of the configured domain only.
+	LastSeq  map[string]LastSeq      // By stream name: the live incarnation's last sequence when looked at.
 }
 
 // LastSeq is the last sequence of the live incarnation of a stream.

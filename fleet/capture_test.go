@@ -48,7 +48,7 @@ func TestDuplicatesAreCapturedAndStoredPublishesOnce(t *testing.T) {
 	awaitSeq(t, js, fleet.CapturePub, 1)
 }
 
-// The reconciler closes this hole; the test pins that it exists, so that nobody forgets it.
+// The synchronizer closes this hole; the test pins that it exists, so that nobody forgets it.
 func TestPublishesWithAnExpectationEscapeTheCaptureStreams(t *testing.T) {
 	t.Parallel()
 	js := testkit.JetStream(t, testkit.Broker(t))

@@ -98,14 +98,14 @@ type glass struct {
 	t     testing.TB
 	js    jetstream.JetStream
 	store lifecycle.Store
-	inc   *collectors.Incarnations
+	inc   *collectors.IncarnationResolver
 }
 
 func newGlass(t testing.TB, s lifecycle.Store) *glass {
 	t.Helper()
 	g := &glass{t: t, js: testkit.JetStream(t, testkit.Broker(t)), store: s}
 	var err error
-	g.inc, err = collectors.NewIncarnations(collectors.IncarnationsConfig{JetStream: g.js, Appender: s, Watermarks: s, Contract: contract})
+	g.inc, err = collectors.NewIncarnationResolver(collectors.IncarnationResolverConfig{JetStream: g.js, Appender: s, Watermarks: s, Contract: contract})
 	g.must(err)
 	return g
 }
@@ -137,8 +137,8 @@ func (g *glass) watch() {
 // watchLines runs the collectors of lines alone: nothing compares the store with the broker's state.
 func (g *glass) watchLines() {
 	g.t.Helper()
-	gate, err := collectors.NewGate(collectors.GateConfig{JetStream: g.js, Stream: fleet.CapturePub, Durable: collectors.DurableName("", publishes.SourceStored)})
-	cfg := collectors.Config{JetStream: g.js, Appender: g.store, Watermarks: g.store, Incarnations: g.inc, Contract: contract, Gate: gate, Retry: 10 * time.Millisecond}
+	barrier, err := collectors.NewPublishBarrier(collectors.PublishBarrierConfig{JetStream: g.js, Stream: fleet.CapturePub, Durable: collectors.DurableName("", publishes.SourceStored)})
+	cfg := collectors.Config{JetStream: g.js, Appender: g.store, Watermarks: g.store, Incarnations: g.inc, Contract: contract, Barrier: barrier, Retry: 10 * time.Millisecond}
 	stored, err1 := publishes.New(publishes.Config{Config: cfg})
 	answers, err2 := acks.New(cfg)
 	events, err3 := advisories.New(cfg)
@@ -153,7 +153,7 @@ func (g *glass) config() reconcile.Config {
 	return reconcile.Config{
 		Store: g.store, Grace: -1, RestartDelay: time.Hour, Records: records.Records, Page: 3,
 		Stock: func(ctx context.Context) (reconcile.Stock, error) {
-			s, err := brokersync.TakeStock(ctx, brokersync.StockConfig{JetStream: g.js, Incarnations: g.inc, Contract: contract, Settle: 300 * time.Millisecond})
+			s, err := brokersync.SnapshotStream(ctx, brokersync.StreamSnapshotConfig{JetStream: g.js, Incarnations: g.inc, Contract: contract, Settle: 300 * time.Millisecond})
 			if err != nil {
 				return reconcile.Stock{}, err
 			}

@@ -26,24 +26,24 @@ type collector interface {
 	Run(ctx context.Context) error
 }
 
-// collect prepares every source. Acknowledgements and advisories wait behind the gate until the publish lines captured before them are
+// collect prepares every source. Acknowledgements and advisories wait behind the publish barrier until the publish lines captured before them are
 // stored.
 func (a *App) collect(cfg Config, js jetstream.JetStream, store lifecycle.Store, appender lifecycle.Appender) error {
-	incarnations, err := collectors.NewIncarnations(collectors.IncarnationsConfig{
+	incarnations, err := collectors.NewIncarnationResolver(collectors.IncarnationResolverConfig{
 		JetStream: js, Appender: appender, Watermarks: store, Contract: contract(cfg),
 	})
 	if err != nil {
 		return err
 	}
-	gate, err := collectors.NewGate(collectors.GateConfig{
+	barrier, err := collectors.NewPublishBarrier(collectors.PublishBarrierConfig{
 		JetStream: js, Stream: fleet.CapturePub, Durable: collectors.DurableName("", publishes.SourceStored),
 	})
 	if err != nil {
 		return err
 	}
 	shared := collectors.Config{
-		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract(cfg), Gate: gate,
-		Pace: collectors.NewPace(appender), Logger: a.log,
+		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract(cfg), Barrier: barrier,
+		Coordinator: collectors.NewBatchCoordinator(appender), Logger: a.log,
 	}
 	var all []collector
 	var errs []error

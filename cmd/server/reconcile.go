@@ -18,7 +18,7 @@ import (
 
 // reconciles prepares the reports that compare what was published with what became of it.
 func (a *App) reconciles(cfg Config, js jetstream.JetStream, store lifecycle.Store, appender lifecycle.Appender, now func() time.Time) error {
-	incarnations, err := collectors.NewIncarnations(collectors.IncarnationsConfig{
+	incarnations, err := collectors.NewIncarnationResolver(collectors.IncarnationResolverConfig{
 		JetStream: js, Appender: appender, Watermarks: store, Contract: contract(cfg),
 	})
 	if err != nil {
@@ -28,7 +28,7 @@ func (a *App) reconciles(cfg Config, js jetstream.JetStream, store lifecycle.Sto
 		JetStream: js, Project: cfg.FirestoreProject, Database: cfg.FirestoreDatabase, Emulator: cfg.FirestoreEmulator,
 	})
 	a.onStop("records", records.Close)
-	stock := brokersync.StockConfig{JetStream: js, Incarnations: incarnations, Contract: contract(cfg)}
+	stock := brokersync.StreamSnapshotConfig{JetStream: js, Incarnations: incarnations, Contract: contract(cfg)}
 	parts := a.health // The collectors; what is watched later is none.
 	a.reports, err = reconcile.New(reconcile.Config{
 		Store: store, Health: health.ReporterFunc(parts.Health), Stock: stockOf(stock), Records: records.Records, RecordsKept: a.records,
@@ -60,9 +60,9 @@ func answerSources(c fleet.Contract) []string {
 }
 
 // stockOf asks the broker what the stream of tasks holds.
-func stockOf(cfg brokersync.StockConfig) func(context.Context) (reconcile.Stock, error) {
+func stockOf(cfg brokersync.StreamSnapshotConfig) func(context.Context) (reconcile.Stock, error) {
 	return func(ctx context.Context) (reconcile.Stock, error) {
-		s, err := brokersync.TakeStock(ctx, cfg)
+		s, err := brokersync.SnapshotStream(ctx, cfg)
 		if err != nil {
 			return reconcile.Stock{}, err
 		}

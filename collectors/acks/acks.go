@@ -11,7 +11,7 @@ import (
 // New returns the collector of OBS_ACK.
 func New(cfg collectors.Config) (*collectors.Collector, error) {
 	return collectors.New(cfg, collectors.Source{
-		Name: "acks", Stream: fleet.CaptureAck, Decode: Decode, Gated: true, Resolves: true,
+		Name: "acks", Stream: fleet.CaptureAck, Decode: Decode, AfterPublishes: true, Resolves: true,
 	})
 }
 

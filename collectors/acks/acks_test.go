@@ -17,7 +17,7 @@ import (
 func streams() collectors.Streams {
 	return collectors.Streams{
 		Contract: fleet.NewContract(""),
-		Known:    map[string]collectors.Lives{"TASKS": {{Created: 1_000}, {Epoch: 5_000, From: 4_000, Created: 5_000}}},
+		Known:    map[string]collectors.Incarnations{"TASKS": {{Created: 1_000}, {Epoch: 5_000, From: 4_000, Created: 5_000}}},
 		LastSeq:  map[string]collectors.LastSeq{"TASKS": {Epoch: 5_000, Seq: 100}},
 	}
 }

@@ -51,7 +51,7 @@ func newRig(t *testing.T, domain string) *rig {
 func (r *rig) start() (c *collectors.Collector, stop func()) {
 	r.t.Helper()
 	contract := fleet.NewContract("")
-	inc, err := collectors.NewIncarnations(collectors.IncarnationsConfig{JetStream: r.js, Appender: r.store, Watermarks: r.store, Contract: contract})
+	inc, err := collectors.NewIncarnationResolver(collectors.IncarnationResolverConfig{JetStream: r.js, Appender: r.store, Watermarks: r.store, Contract: contract})
 	if err != nil {
 		r.t.Fatal(err)
 	}

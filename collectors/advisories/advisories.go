@@ -14,7 +14,7 @@ import (
 // New returns the collector of OBS_EVT.
 func New(cfg collectors.Config) (*collectors.Collector, error) {
 	return collectors.New(cfg, collectors.Source{
-		Name: "advisories", Stream: fleet.CaptureEvt, Decode: Decode, Gated: true, Resolves: true,
+		Name: "advisories", Stream: fleet.CaptureEvt, Decode: Decode, AfterPublishes: true, Resolves: true,
 	})
 }
 

@@ -35,7 +35,7 @@ func TestAttemptsUsedUpReachTheStore(t *testing.T) {
 		}
 	})
 	contract := fleet.NewContract("")
-	inc, err := collectors.NewIncarnations(collectors.IncarnationsConfig{JetStream: js, Appender: store, Watermarks: store, Contract: contract})
+	inc, err := collectors.NewIncarnationResolver(collectors.IncarnationResolverConfig{JetStream: js, Appender: store, Watermarks: store, Contract: contract})
 	if err != nil {
 		t.Fatal(err)
 	}

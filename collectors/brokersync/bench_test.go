@@ -78,7 +78,7 @@ func benchOn(t testing.TB, srv *embednats.Server, s store) *bench {
 	t.Helper()
 	b := &bench{t: t, srv: srv, js: testkit.JetStream(t, srv), store: s, taken: map[string][]time.Time{}}
 	contract := fleet.NewContract("")
-	inc, err := collectors.NewIncarnations(collectors.IncarnationsConfig{JetStream: b.js, Appender: s, Watermarks: s, Contract: contract})
+	inc, err := collectors.NewIncarnationResolver(collectors.IncarnationResolverConfig{JetStream: b.js, Appender: s, Watermarks: s, Contract: contract})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,9 +116,9 @@ func (b *bench) startState() *brokersync.Collector {
 
 func (b *bench) startLines() {
 	b.t.Helper()
-	gate, err := collectors.NewGate(collectors.GateConfig{JetStream: b.js, Stream: fleet.CapturePub, Durable: collectors.DurableName("", publishes.SourceStored)})
+	barrier, err := collectors.NewPublishBarrier(collectors.PublishBarrierConfig{JetStream: b.js, Stream: fleet.CapturePub, Durable: collectors.DurableName("", publishes.SourceStored)})
 	cfg := collectors.Config{JetStream: b.js, Appender: b.store, Watermarks: b.store, Incarnations: b.cfg.Incarnations,
-		Contract: b.cfg.Contract, Gate: gate, Retry: 10 * time.Millisecond}
+		Contract: b.cfg.Contract, Barrier: barrier, Retry: 10 * time.Millisecond}
 	stored, err1 := publishes.New(publishes.Config{Config: cfg})
 	attempts, err2 := publishes.NewAttempts(publishes.AttemptsConfig{Config: cfg})
 	answers, err3 := acks.New(cfg)

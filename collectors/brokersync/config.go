@@ -24,12 +24,12 @@ type Reader interface {
 
 // Config is what the reconciler works with.
 type Config struct {
-	JetStream    jetstream.JetStream      // Required. Reaches the task stream.
-	Capture      jetstream.JetStream      // Optional; default JetStream. Reaches the capture streams.
-	Appender     lifecycle.Appender       // Required.
-	Reader       Reader                   // Required. The store that Appender writes to.
-	Incarnations *collectors.Incarnations // Required.
-	Contract     fleet.Contract           // Required.
+	JetStream    jetstream.JetStream             // Required. Reaches the task stream.
+	Capture      jetstream.JetStream             // Optional; default JetStream. Reaches the capture streams.
+	Appender     lifecycle.Appender              // Required.
+	Reader       Reader                          // Required. The store that Appender writes to.
+	Incarnations *collectors.IncarnationResolver // Required.
+	Contract     fleet.Contract                  // Required.
 	// Stored decodes a republished message, as the collector of publishes does: a message whose publish line was lost is read from the
 	// stream and gives the same facts. Required.
 	Stored collectors.Decoder

@@ -35,7 +35,7 @@ func (p *poll) earlierLives(ctx context.Context) error {
 	return nil
 }
 
-func (c *Collector) goneWith(ctx context.Context, life collectors.Life, at lifecycle.Micros) ([]lifecycle.Event, error) {
+func (c *Collector) goneWith(ctx context.Context, life collectors.Incarnation, at lifecycle.Micros) ([]lifecycle.Event, error) {
 	id := c.cfg.Contract.StreamID(fleet.StreamTasks)
 	id.Epoch = life.Epoch
 	open, err := c.cfg.Reader.OpenMessages(ctx, id, 0, c.cfg.PageSize)
@@ -52,7 +52,7 @@ func (c *Collector) goneWith(ctx context.Context, life collectors.Life, at lifec
 }
 
 // withoutStream serves a stream that does not exist: its messages went with it, where an advisory says when, and its consumers too.
-func (c *Collector) withoutStream(ctx context.Context, lives collectors.Lives) error {
+func (c *Collector) withoutStream(ctx context.Context, lives collectors.Incarnations) error {
 	c.seen.forget(lifecycle.StreamID{})
 	c.seen.tasks = nil
 	if len(lives) == 0 || !lives[len(lives)-1].Deleted.Known() {

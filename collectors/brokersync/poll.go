@@ -24,7 +24,7 @@ func (c *Collector) Poll(ctx context.Context) (more bool, err error) {
 	if err := c.load(ctx); err != nil {
 		return false, err
 	}
-	streams, err := c.cfg.Incarnations.Look(ctx)
+	streams, err := c.cfg.Incarnations.Observe(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -75,7 +75,7 @@ type poll struct {
 }
 
 // look asks the broker: consumers, stream, positions of the collectors, in this order.
-func (p *poll) look(ctx context.Context, life collectors.Life) error {
+func (p *poll) look(ctx context.Context, life collectors.Incarnation) error {
 	c, seen := p.c, &p.c.seen
 	id := c.cfg.Contract.StreamID(fleet.StreamTasks)
 	id.Epoch = life.Epoch

@@ -65,7 +65,7 @@ type Attempts struct {
 // NewAttempts validates the configuration and starts nothing.
 func NewAttempts(cfg AttemptsConfig) (*Attempts, error) {
 	durable, err := collectors.New(cfg.Config, collectors.Source{
-		Name: SourceAttempts, Stream: fleet.CaptureRaw, Decode: DecodeAttempt, Gated: true, Optional: true,
+		Name: SourceAttempts, Stream: fleet.CaptureRaw, Decode: DecodeAttempt, AfterPublishes: true, Optional: true,
 	})
 	if err != nil {
 		return nil, err

@@ -73,7 +73,7 @@ func benchmarkIngest(b *testing.B, attempts, durable bool) {
 	}
 	defer store.Close()
 	contract := fleet.NewContract("")
-	inc, err := collectors.NewIncarnations(collectors.IncarnationsConfig{JetStream: js, Appender: store, Watermarks: store, Contract: contract})
+	inc, err := collectors.NewIncarnationResolver(collectors.IncarnationResolverConfig{JetStream: js, Appender: store, Watermarks: store, Contract: contract})
 	if err != nil {
 		b.Fatal(err)
 	}

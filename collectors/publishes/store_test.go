@@ -52,15 +52,15 @@ func newRig(t *testing.T, s fleet.Streams) *rig {
 		}
 	})
 	r.store = store
-	inc, err := collectors.NewIncarnations(collectors.IncarnationsConfig{JetStream: r.js, Appender: store, Watermarks: store, Contract: s.Contract})
+	inc, err := collectors.NewIncarnationResolver(collectors.IncarnationResolverConfig{JetStream: r.js, Appender: store, Watermarks: store, Contract: s.Contract})
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate, err := collectors.NewGate(collectors.GateConfig{JetStream: r.js, Stream: fleet.CapturePub, Durable: collectors.DurableName("", publishes.SourceStored)})
+	barrier, err := collectors.NewPublishBarrier(collectors.PublishBarrierConfig{JetStream: r.js, Stream: fleet.CapturePub, Durable: collectors.DurableName("", publishes.SourceStored)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.cfg = collectors.Config{JetStream: r.js, Appender: store, Watermarks: store, Incarnations: inc, Contract: s.Contract, Gate: gate,
+	r.cfg = collectors.Config{JetStream: r.js, Appender: store, Watermarks: store, Incarnations: inc, Contract: s.Contract, Barrier: barrier,
 		Retry: 10 * time.Millisecond}
 	return r
 }
@@ -221,7 +221,7 @@ func TestMessageNumberOneOfAStreamCreatedAgainIsAnotherMessage(t *testing.T) {
 			t.Fatalf("sequence %d", ack.Sequence)
 		}
 		if down {
-			inc, err := collectors.NewIncarnations(collectors.IncarnationsConfig{JetStream: r.js, Appender: r.store, Watermarks: r.store, Contract: r.cfg.Contract})
+			inc, err := collectors.NewIncarnationResolver(collectors.IncarnationResolverConfig{JetStream: r.js, Appender: r.store, Watermarks: r.store, Contract: r.cfg.Contract})
 			if err != nil {
 				t.Fatal(err)
 			}

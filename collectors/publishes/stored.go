@@ -11,7 +11,7 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// SourceStored is the name of the source that reads stored messages; its durable is what [collectors.Gate] watches.
+// SourceStored is the name of the source that reads stored messages; its durable is what [collectors.PublishBarrier] watches.
 const SourceStored = "publishes"
 
 // DefaultBodyLimit is how much of a body is kept, bytes.

@@ -34,7 +34,7 @@ func TestReportsReachTheStoreAndOddOnesTheQuarantine(t *testing.T) {
 		}
 	})
 	contract := fleet.NewContract("")
-	inc, err := collectors.NewIncarnations(collectors.IncarnationsConfig{JetStream: js, Appender: store, Watermarks: store, Contract: contract})
+	inc, err := collectors.NewIncarnationResolver(collectors.IncarnationResolverConfig{JetStream: js, Appender: store, Watermarks: store, Contract: contract})
 	if err != nil {
 		t.Fatal(err)
 	}

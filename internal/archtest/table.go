@@ -25,7 +25,7 @@ var Table = []Rule{
 	{Package: "fleet/demo", Own: []string{"lifecycle", "fleet"}, Others: []string{"github.com/nats-io", "golang.org/x/sync"}},
 
 	{Package: "collectors", Own: []string{"lifecycle", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"}, Tests: []string{"collectors/*"}},
-	// The reconciler's tests run the other collectors beside it.
+	// The synchronizer's tests run the other collectors beside it.
 	{Package: "collectors/brokersync", Own: []string{"lifecycle", "fleet", "collectors", "internal/health"},
 		Others: []string{"github.com/nats-io"}, Tests: []string{"collectors/*"}},
 	// The only place in the program that knows Firestore; its tests run a server of it.

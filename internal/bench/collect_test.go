@@ -31,29 +31,29 @@ type liner interface {
 }
 
 // ingester is the collectors of the program over one store, as cmd/server wires them, with its settings: gate, incarnations, live hub,
-// metrics, and the reconciler beside them.
+// metrics, and the synchronizer beside them.
 type ingester struct {
-	js         jetstream.JetStream
-	lines      []liner
-	reconciler *brokersync.Collector
+	js           jetstream.JetStream
+	lines        []liner
+	synchronizer *brokersync.Collector
 }
 
 func newIngester(t testing.TB, js jetstream.JetStream, store lifecycle.Store) *ingester {
 	t.Helper()
 	appender := live.Wrap(telemetry.NewAppender(telemetry.NewRegistry("bench", slog.New(slog.DiscardHandler)), store, time.Now), live.NewHub(10_000))
-	incarnations, err := collectors.NewIncarnations(collectors.IncarnationsConfig{JetStream: js, Appender: appender, Watermarks: store, Contract: contract})
+	incarnations, err := collectors.NewIncarnationResolver(collectors.IncarnationResolverConfig{JetStream: js, Appender: appender, Watermarks: store, Contract: contract})
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate, err := collectors.NewGate(collectors.GateConfig{
+	barrier, err := collectors.NewPublishBarrier(collectors.PublishBarrierConfig{
 		JetStream: js, Stream: fleet.CapturePub, Durable: collectors.DurableName("", publishes.SourceStored),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	shared := collectors.Config{
-		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract, Gate: gate,
-		Pace: collectors.NewPace(appender), Logger: slog.New(slog.DiscardHandler),
+		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract, Barrier: barrier,
+		Coordinator: collectors.NewBatchCoordinator(appender), Logger: slog.New(slog.DiscardHandler),
 	}
 	in := &ingester{js: js}
 	add := func(l liner, err error) {
@@ -68,7 +68,7 @@ func newIngester(t testing.TB, js jetstream.JetStream, store lifecycle.Store) *i
 	add(advisories.New(shared))
 	add(reports.New(shared))
 	add(idempotency.NewKV(shared))
-	in.reconciler, err = brokersync.New(brokersync.Config{
+	in.synchronizer, err = brokersync.New(brokersync.Config{
 		JetStream: js, Appender: appender, Reader: store, Incarnations: incarnations, Contract: contract, Stored: decodeStored,
 		Interval: time.Second, Logger: slog.New(slog.DiscardHandler),
 	})
@@ -93,7 +93,7 @@ func (in *ingester) run(t testing.TB, r *recording) float64 {
 	for _, l := range in.lines {
 		running.Go(func() error { return l.Run(collecting) })
 	}
-	running.Go(func() error { return in.reconciler.Run(collecting) })
+	running.Go(func() error { return in.synchronizer.Run(collecting) })
 	in.await(t, r.total)
 	spent := time.Since(began)
 	stop()

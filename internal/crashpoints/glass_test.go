@@ -74,15 +74,15 @@ type runner interface {
 func (g *glass) collect(t *testing.T) {
 	t.Helper()
 	contract := fleet.NewContract("")
-	inc, err := collectors.NewIncarnations(collectors.IncarnationsConfig{JetStream: g.js, Appender: g.store, Watermarks: g.store, Contract: contract})
+	inc, err := collectors.NewIncarnationResolver(collectors.IncarnationResolverConfig{JetStream: g.js, Appender: g.store, Watermarks: g.store, Contract: contract})
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate, err := collectors.NewGate(collectors.GateConfig{JetStream: g.js, Stream: fleet.CapturePub, Durable: collectors.DurableName("", publishes.SourceStored)})
+	barrier, err := collectors.NewPublishBarrier(collectors.PublishBarrierConfig{JetStream: g.js, Stream: fleet.CapturePub, Durable: collectors.DurableName("", publishes.SourceStored)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := collectors.Config{JetStream: g.js, Appender: g.store, Watermarks: g.store, Incarnations: inc, Contract: contract, Gate: gate}
+	cfg := collectors.Config{JetStream: g.js, Appender: g.store, Watermarks: g.store, Incarnations: inc, Contract: contract, Barrier: barrier}
 	stored, err1 := publishes.New(publishes.Config{Config: cfg})
 	attempts, err2 := publishes.NewAttempts(publishes.AttemptsConfig{Config: cfg})
 	answers, err3 := acks.New(cfg)
@@ -165,7 +165,7 @@ func await(ctx context.Context, d time.Duration) {
 	}
 }
 
-// settle waits until every captured line is stored and the reconciler has looked some more times.
+// settle waits until every captured line is stored and the synchronizer has looked some more times.
 func (g *glass) settle(t *testing.T) {
 	t.Helper()
 	seen, polls := time.Time{}, 0
@@ -189,7 +189,7 @@ func (g *glass) settle(t *testing.T) {
 			seen, polls = at, polls+1
 		}
 		if polls < 8 {
-			return fmt.Errorf("the reconciler has looked %d times", polls)
+			return fmt.Errorf("the synchronizer has looked %d times", polls)
 		}
 		return nil
 	})

@@ -107,15 +107,15 @@ func TestNothingIsLostOrDoubledByASlowStore(t *testing.T) {
 func inProcess(t *testing.T, js jetstream.JetStream, store lifecycle.Store, appender lifecycle.Appender) client {
 	t.Helper()
 	contract := fleet.NewContract("")
-	incarnations, errI := collectors.NewIncarnations(collectors.IncarnationsConfig{JetStream: js, Appender: appender, Watermarks: store, Contract: contract})
-	gate, errG := collectors.NewGate(collectors.GateConfig{
+	incarnations, errI := collectors.NewIncarnationResolver(collectors.IncarnationResolverConfig{JetStream: js, Appender: appender, Watermarks: store, Contract: contract})
+	barrier, errG := collectors.NewPublishBarrier(collectors.PublishBarrierConfig{
 		JetStream: js, Stream: fleet.CapturePub, Durable: collectors.DurableName("", publishes.SourceStored),
 	})
 	if err := errors.Join(errI, errG); err != nil {
 		t.Fatal(err)
 	}
 	shared := collectors.Config{
-		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract, Gate: gate, Logger: slog.New(slog.DiscardHandler),
+		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract, Barrier: barrier, Logger: slog.New(slog.DiscardHandler),
 	}
 	var wg sync.WaitGroup
 	ctx, stop := context.WithCancel(context.Background())

@@ -15,8 +15,8 @@ const (
 	// refusedAfter is how often in a row the store has to refuse a line by itself, and each time to take a batch without lines right after.
 	// Once would say nothing: a store that fails now and then fails with any line.
 	refusedAfter = 8
-	// maxDivisions bounds the attempts to find lines that the store takes: enough to halve the largest batch down to its first line.
-	maxDivisions = 16
+	// maxSplits bounds the attempts to find lines that the store takes: enough to halve the largest batch down to its first line.
+	maxSplits = 16
 )
 
 // suspect reports whether a failure looks like that of a line: the store does not say that it is unable, and takes a batch without any.
@@ -33,8 +33,8 @@ func (c *Collector) probe(ctx context.Context) error {
 	return err
 }
 
-// isolation is a search for the lines of a batch that the store refuses.
-type isolation struct {
+// bisection is a search for the lines of a batch that the store refuses.
+type bisection struct {
 	taken    int // Lines committed.
 	failures int
 	refused  []refusal
@@ -46,11 +46,11 @@ type refusal struct {
 	err  error
 }
 
-// isolate commits what the store takes and quarantines the lines that it refuses one by one, so that one line cannot block those
+// bisect commits what the store takes and quarantines the lines that it refuses one by one, so that one line cannot block those
 // behind it. It errors, and quarantines nothing, when the store takes none of several lines.
-func (c *Collector) isolate(ctx context.Context, lines []Line, gaps []lifecycle.Gap) error {
-	var s isolation
-	c.divide(ctx, lines, &s)
+func (c *Collector) bisect(ctx context.Context, lines []Line, gaps []lifecycle.Gap) error {
+	var s bisection
+	c.split(ctx, lines, &s)
 	if s.unable != nil {
 		return s.unable
 	}
@@ -66,7 +66,7 @@ func (c *Collector) isolate(ctx context.Context, lines []Line, gaps []lifecycle.
 	return c.append(b, d, func(b lifecycle.Batch) (int, error) { return c.alone(ctx, b) })
 }
 
-func (c *Collector) divide(ctx context.Context, lines []Line, s *isolation) {
+func (c *Collector) split(ctx context.Context, lines []Line, s *bisection) {
 	err := c.commit(ctx, lines, nil)
 	if err == nil {
 		s.taken += len(lines)
@@ -78,17 +78,17 @@ func (c *Collector) divide(ctx context.Context, lines []Line, s *isolation) {
 		s.unable = err
 	}
 	switch {
-	case s.unable != nil, s.taken == 0 && s.failures > maxDivisions, ctx.Err() != nil:
+	case s.unable != nil, s.taken == 0 && s.failures > maxSplits, ctx.Err() != nil:
 	case n == 1:
-		c.insist(ctx, lines[0], err, s)
+		c.retryPoison(ctx, lines[0], err, s)
 	default:
-		c.divide(ctx, lines[:n/2], s)
-		c.divide(ctx, lines[n/2:], s)
+		c.split(ctx, lines[:n/2], s)
+		c.split(ctx, lines[n/2:], s)
 	}
 }
 
-// insist tries a line that the store refused by itself again, until it is taken, or is refused for good.
-func (c *Collector) insist(ctx context.Context, line Line, err error, s *isolation) {
+// retryPoison tries a line that the store refused by itself again, until it is taken, or is refused for good.
+func (c *Collector) retryPoison(ctx context.Context, line Line, err error, s *bisection) {
 	for refusals := 1; refusals < refusedAfter; refusals++ {
 		if s.unable = c.probe(ctx); s.unable != nil {
 			return

@@ -2,18 +2,18 @@ package collectors
 
 import "sync"
 
-// spareKept is how many slices are kept: one is filled while the other is committed.
-const spareKept = 2
+// slicesKept is how many slices are kept: one is filled while the other is committed.
+const slicesKept = 2
 
-// spare keeps slices that are done with for the next batches, so that a backlog does not leave slices of events behind for each one.
+// slicePool keeps slices that are done with for the next batches, so that a backlog does not leave slices of events behind for each one.
 // Slices that are far larger than what is asked for are let go: the backlog is over.
-type spare[T any] struct {
+type slicePool[T any] struct {
 	mu   sync.Mutex
 	kept [][]T
 }
 
 // take returns an empty slice with room for n at least.
-func (s *spare[T]) take(n int) []T {
+func (s *slicePool[T]) take(n int) []T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for last := len(s.kept) - 1; last >= 0; last-- {
@@ -27,14 +27,14 @@ func (s *spare[T]) take(n int) []T {
 }
 
 // give takes back a slice that nobody refers to any more, nor to any other that shares its array.
-func (s *spare[T]) give(done []T) {
+func (s *slicePool[T]) give(done []T) {
 	if cap(done) == 0 {
 		return
 	}
 	clear(done)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.kept) < spareKept {
+	if len(s.kept) < slicesKept {
 		s.kept = append(s.kept, done[:0])
 	}
 }

@@ -27,15 +27,15 @@ func (l *ledger) Append(_ context.Context, b lifecycle.Batch) (lifecycle.Appende
 
 func events(n int) lifecycle.Batch { return lifecycle.Batch{Events: make([]lifecycle.Event, n)} }
 
-// outcome is what a member saw of a round.
+// outcome is what a participant saw of an epoch.
 type outcome struct {
 	cut   lifecycle.Micros
 	added int
 	err   error
 }
 
-// step goes through one round with a backlog up to that time and a batch of that many events.
-func step(ctx context.Context, m *member, upTo lifecycle.Micros, n int) outcome {
+// step goes through one epoch with a backlog up to that time and a batch of that many events.
+func step(ctx context.Context, m *participant, upTo lifecycle.Micros, n int) outcome {
 	r := m.next(ctx, upTo)
 	added, err := m.commit(ctx, r, events(n))
 	return outcome{r.cut, added, err}
@@ -44,7 +44,7 @@ func step(ctx context.Context, m *member, upTo lifecycle.Micros, n int) outcome 
 func TestMembersWithABacklogCommitTogether(t *testing.T) {
 	t.Parallel()
 	l := &ledger{}
-	p := NewPace(l)
+	p := NewBatchCoordinator(l)
 	a, b, c := p.join(), p.join(), p.join()
 	c.idle()
 	out := make(chan outcome, 2)
@@ -62,7 +62,7 @@ func TestMembersWithABacklogCommitTogether(t *testing.T) {
 func TestAFailedRoundFailsForAll(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("refused")
-	p := NewPace(&ledger{err: refused})
+	p := NewBatchCoordinator(&ledger{err: refused})
 	a, b := p.join(), p.join()
 	out := make(chan outcome, 2)
 	go func() { out <- step(t.Context(), a, 20, 3) }()
@@ -78,7 +78,7 @@ func TestAMemberThatHasNothingLeavesTheRoundToTheOthers(t *testing.T) {
 	t.Parallel()
 	for _, last := range []bool{true, false} {
 		l := &ledger{}
-		p := NewPace(l)
+		p := NewBatchCoordinator(l)
 		a, b := p.join(), p.join()
 		out := make(chan outcome, 1)
 		first := b.enter(5)
@@ -97,8 +97,8 @@ func TestAMemberThatHasNothingLeavesTheRoundToTheOthers(t *testing.T) {
 	}
 }
 
-// synced waits until only that many members have not handed in.
-func synced(t *testing.T, p *Pace, r *round, parts int) {
+// synced waits until only that many participants have not handed in.
+func synced(t *testing.T, p *BatchCoordinator, r *epoch, parts int) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		p.mu.Lock()
@@ -108,7 +108,7 @@ func synced(t *testing.T, p *Pace, r *round, parts int) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d members are missing, want %d", n, parts)
+			t.Fatalf("%d participants are missing, want %d", n, parts)
 		}
 	}
 }
@@ -117,22 +117,22 @@ func TestNobodyWaitsLongForAMemberThatDoesNotCome(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := &ledger{}
-		p := NewPace(l)
+		p := NewBatchCoordinator(l)
 		a, stuck := p.join(), p.join()
 		began := time.Now()
 		step(t.Context(), a, 10, 1)
-		if waited := time.Since(began); waited != paceWait {
-			t.Errorf("waited %s for the stuck member, want %s", waited, paceWait)
+		if waited := time.Since(began); waited != epochWait {
+			t.Errorf("waited %s for the stuck participant, want %s", waited, epochWait)
 		}
 		began = time.Now()
 		step(t.Context(), a, 20, 1)
 		if waited := time.Since(began); waited != 0 {
-			t.Errorf("waited %s for a member that is known to be stuck", waited)
+			t.Errorf("waited %s for a participant that is known to be stuck", waited)
 		}
 		out := make(chan outcome, 1)
 		go func() { out <- step(t.Context(), stuck, 15, 2) }() // It is worth waiting for again.
 		if got := <-out; got.err != nil || got.cut != 15 {
-			t.Errorf("the member that came back: %+v", got)
+			t.Errorf("the participant that came back: %+v", got)
 		}
 	})
 }
@@ -140,7 +140,7 @@ func TestNobodyWaitsLongForAMemberThatDoesNotCome(t *testing.T) {
 func TestALeavingMemberReleasesTheOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := NewPace(&ledger{})
+		p := NewBatchCoordinator(&ledger{})
 		a, b := p.join(), p.join()
 		out := make(chan outcome, 1)
 		began := time.Now()
@@ -155,11 +155,11 @@ func TestALeavingMemberReleasesTheOthers(t *testing.T) {
 
 func TestAloneThereIsNoRound(t *testing.T) {
 	t.Parallel()
-	var none *Pace
+	var none *BatchCoordinator
 	m := none.join()
 	m.idle()
 	if r := m.next(t.Context(), 1); r != nil {
-		t.Errorf("a round without a pace: %+v", r)
+		t.Errorf("an epoch without a coordinator: %+v", r)
 	}
 	m.withdraw(t.Context(), nil)
 	m.leave()

@@ -16,12 +16,12 @@ import (
 // ErrNoStream says that the stream of tasks does not exist.
 var ErrNoStream = errors.New("stream " + fleet.StreamTasks + " does not exist")
 
-// StockConfig says where stock is taken.
-type StockConfig struct {
-	JetStream    jetstream.JetStream      // Required. Reaches the task stream.
-	Capture      jetstream.JetStream      // Optional; default JetStream. Reaches the capture streams.
-	Incarnations *collectors.Incarnations // Required.
-	Contract     fleet.Contract           // Required.
+// StreamSnapshotConfig says which stream is looked at.
+type StreamSnapshotConfig struct {
+	JetStream    jetstream.JetStream             // Required. Reaches the task stream.
+	Capture      jetstream.JetStream             // Optional; default JetStream. Reaches the capture streams.
+	Incarnations *collectors.IncarnationResolver // Required.
+	Contract     fleet.Contract                  // Required.
 
 	Durable string        // Optional; default as in [collectors.Config]. The prefix of the collectors' durables.
 	Details int           // Optional; default 50,000. As in [Config].
@@ -29,8 +29,8 @@ type StockConfig struct {
 	Settle  time.Duration // Optional; default 1 s. How long after something happened its line is captured at the latest.
 }
 
-// Stock is what the stream of tasks held at one moment.
-type Stock struct {
+// StreamSnapshot is what the stream of tasks held at one moment.
+type StreamSnapshot struct {
 	Stream  lifecycle.StreamID // The incarnation that lives.
 	At      lifecycle.Micros   // By the broker's clock.
 	Msgs    uint64
@@ -42,15 +42,15 @@ type Stock struct {
 }
 
 // Whole reports whether all sequences of the stream were looked at.
-func (s Stock) Whole() bool {
+func (s StreamSnapshot) Whole() bool {
 	return s.Msgs == 0 || (s.Present.From <= s.Present.First && s.Present.To >= s.Present.Last)
 }
 
-// TakeStock asks what the stream of tasks holds, and returns once everything that was captured about it by then is in the store: what the
+// SnapshotStream asks what the stream of tasks holds, and returns once everything that was captured about it by then is in the store: what the
 // store says afterwards can be compared. It errors with [ErrNoStream], and when ctx ends before the collectors have caught up.
-func TakeStock(ctx context.Context, cfg StockConfig) (Stock, error) {
+func SnapshotStream(ctx context.Context, cfg StreamSnapshotConfig) (StreamSnapshot, error) {
 	if cfg.JetStream == nil || cfg.Incarnations == nil {
-		return Stock{}, errors.New("take stock: JetStream and Incarnations are required")
+		return StreamSnapshot{}, errors.New("snapshot stream: JetStream and Incarnations are required")
 	}
 	if cfg.Capture == nil {
 		cfg.Capture = cfg.JetStream
@@ -58,10 +58,10 @@ func TakeStock(ctx context.Context, cfg StockConfig) (Stock, error) {
 	cfg.Details, cfg.Walk, cfg.Settle = orElse(cfg.Details, 50_000), orElse(cfg.Walk, 20_000), orElse(cfg.Settle, time.Second)
 	s, err := cfg.look(ctx)
 	if err != nil {
-		return Stock{}, err
+		return StreamSnapshot{}, err
 	}
 	if err := cfg.drained(ctx, s.until.Add(cfg.Settle)); err != nil {
-		return Stock{}, err
+		return StreamSnapshot{}, err
 	}
 	return s, nil
 }
@@ -73,26 +73,26 @@ func orElse[T int | time.Duration](v, standard T) T {
 	return v
 }
 
-func (c StockConfig) look(ctx context.Context) (Stock, error) {
+func (c StreamSnapshotConfig) look(ctx context.Context) (StreamSnapshot, error) {
 	id, err := c.Incarnations.Current(ctx, fleet.StreamTasks)
 	if err != nil {
-		return Stock{}, fmt.Errorf("take stock: %w", err)
+		return StreamSnapshot{}, fmt.Errorf("snapshot stream: %w", err)
 	}
 	stream, err := c.JetStream.Stream(ctx, fleet.StreamTasks)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return Stock{}, ErrNoStream
+		return StreamSnapshot{}, ErrNoStream
 	}
 	if err != nil {
-		return Stock{}, fmt.Errorf("take stock: %w", err)
+		return StreamSnapshot{}, fmt.Errorf("snapshot stream: %w", err)
 	}
 	info := stream.CachedInfo()
 	if n := info.State.NumDeleted; n > 0 && n <= c.Details {
 		if info, err = stream.Info(ctx, jetstream.WithDeletedDetails(true)); err != nil {
-			return Stock{}, fmt.Errorf("take stock: %w", err)
+			return StreamSnapshot{}, fmt.Errorf("snapshot stream: %w", err)
 		}
 	}
 	state := info.State
-	s := Stock{
+	s := StreamSnapshot{
 		Stream: id, At: lifecycle.MicrosOf(info.TimeStamp), Msgs: state.Msgs, LastSeq: state.LastSeq, MaxAge: info.Config.MaxAge,
 		LastAt: lifecycle.MicrosOf(state.LastTime),
 	}
@@ -101,11 +101,11 @@ func (c StockConfig) look(ctx context.Context) (Stock, error) {
 	}
 	s.Present, err = presenceOf(ctx, stream, state, 0, c.Walk)
 	if err != nil {
-		return Stock{}, fmt.Errorf("take stock: %w", err)
+		return StreamSnapshot{}, fmt.Errorf("snapshot stream: %w", err)
 	}
 	if s.until = s.At; !s.Present.Deleted { // It was walked, which takes a while.
 		if info, err = stream.Info(ctx); err != nil {
-			return Stock{}, fmt.Errorf("take stock: %w", err)
+			return StreamSnapshot{}, fmt.Errorf("snapshot stream: %w", err)
 		}
 		s.until = lifecycle.MicrosOf(info.TimeStamp)
 	}
@@ -113,7 +113,7 @@ func (c StockConfig) look(ctx context.Context) (Stock, error) {
 }
 
 // drained waits until every line that was captured up to the given time is stored.
-func (c StockConfig) drained(ctx context.Context, until lifecycle.Micros) error {
+func (c StreamSnapshotConfig) drained(ctx context.Context, until lifecycle.Micros) error {
 	drains := []*drain{
 		{stream: fleet.CaptureAck, durable: collectors.DurableName(c.Durable, "acks")},
 		{stream: fleet.CaptureEvt, durable: collectors.DurableName(c.Durable, "advisories")},
@@ -124,7 +124,7 @@ func (c StockConfig) drained(ctx context.Context, until lifecycle.Micros) error 
 		for _, d := range drains {
 			if d.upTo < until {
 				if err := d.look(ctx, c.Capture, until); err != nil {
-					return fmt.Errorf("take stock: %w", err)
+					return fmt.Errorf("snapshot stream: %w", err)
 				}
 			}
 			if d.upTo < until {
@@ -134,12 +134,12 @@ func (c StockConfig) drained(ctx context.Context, until lifecycle.Micros) error 
 		if behind == "" {
 			return nil
 		}
-		wait(ctx, stockPause)
+		wait(ctx, snapshotPause)
 		if ctx.Err() != nil {
-			return fmt.Errorf("take stock: lines of %s are not stored yet: %w", behind, ctx.Err())
+			return fmt.Errorf("snapshot stream: lines of %s are not stored yet: %w", behind, ctx.Err())
 		}
 	}
 }
 
-// stockPause is the pause between looks at how far the collectors are.
-const stockPause = 100 * time.Millisecond
+// snapshotPause is the pause between looks at how far the collectors are.
+const snapshotPause = 100 * time.Millisecond

@@ -14,17 +14,17 @@ import (
 	"fleetglass/collectors/brokersync"
 )
 
-func (b *bench) stock() brokersync.StockConfig {
-	return brokersync.StockConfig{JetStream: b.js, Incarnations: b.cfg.Incarnations, Contract: b.cfg.Contract, Settle: 100 * time.Millisecond}
+func (b *bench) snapshot() brokersync.StreamSnapshotConfig {
+	return brokersync.StreamSnapshotConfig{JetStream: b.js, Incarnations: b.cfg.Incarnations, Contract: b.cfg.Contract, Settle: 100 * time.Millisecond}
 }
 
 // held are the sequences that stock was taken of.
-func held(s brokersync.Stock) (seqs []uint64) {
+func held(s brokersync.StreamSnapshot) (seqs []uint64) {
 	s.Present.Between(0, s.LastSeq, func(seq uint64) bool { seqs = append(seqs, seq); return true })
 	return seqs
 }
 
-func TestStockWaitsForTheLinesCapturedBeforeIt(t *testing.T) {
+func TestASnapshotWaitsForTheLinesCapturedBeforeIt(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	a := b.agent(t, "stock").works(nats.ConsumerConfig{AckWait: time.Hour})
@@ -34,11 +34,11 @@ func TestStockWaitsForTheLinesCapturedBeforeIt(t *testing.T) {
 	b.captured(t, "OBS_ACK", 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	if s, err := brokersync.TakeStock(ctx, b.stock()); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(fmt.Sprint(err), "not stored yet") {
+	if s, err := brokersync.SnapshotStream(ctx, b.snapshot()); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(fmt.Sprint(err), "not stored yet") {
 		t.Errorf("while nobody stores lines: %+v, %v; want that it waits", s, err)
 	}
 	b.startLines()
-	s, err := brokersync.TakeStock(t.Context(), b.stock())
+	s, err := brokersync.SnapshotStream(t.Context(), b.snapshot())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestStockWaitsForTheLinesCapturedBeforeIt(t *testing.T) {
 	}
 }
 
-func TestStockOfALargeStreamIsWalked(t *testing.T) {
+func TestASnapshotOfALargeStreamIsWalked(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.startLines()
@@ -62,7 +62,7 @@ func TestStockOfALargeStreamIsWalked(t *testing.T) {
 	for _, seq := range []uint64{2, 4, 5} {
 		a.must(a.js.DeleteMsg("TASKS", seq))
 	}
-	cfg := b.stock()
+	cfg := b.snapshot()
 	cfg.Details = -1
 	for _, c := range []struct {
 		walk  int
@@ -70,7 +70,7 @@ func TestStockOfALargeStreamIsWalked(t *testing.T) {
 		whole bool
 	}{{0, []uint64{1, 3, 6, 7, 8}, true}, {3, []uint64{1, 3, 6}, false}} {
 		cfg.Walk = c.walk
-		s, err := brokersync.TakeStock(t.Context(), cfg)
+		s, err := brokersync.SnapshotStream(t.Context(), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestStockOfALargeStreamIsWalked(t *testing.T) {
 		}
 	}
 	a.must(a.js.DeleteStream("TASKS"))
-	if s, err := brokersync.TakeStock(t.Context(), b.stock()); !errors.Is(err, brokersync.ErrNoStream) {
+	if s, err := brokersync.SnapshotStream(t.Context(), b.snapshot()); !errors.Is(err, brokersync.ErrNoStream) {
 		t.Errorf("without a stream: %+v, %v; want ErrNoStream", s, err)
 	}
 }

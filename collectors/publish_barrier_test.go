@@ -14,16 +14,16 @@ import (
 	"fleetglass/lifecycle"
 )
 
-func (b *bench) gate(wait time.Duration) *collectors.Gate {
+func (b *bench) barrier(wait time.Duration) *collectors.PublishBarrier {
 	b.t.Helper()
-	g, err := collectors.NewGate(collectors.GateConfig{JetStream: b.js, Stream: "LINES", Durable: "fleetglass-lines", Wait: wait})
+	g, err := collectors.NewPublishBarrier(collectors.PublishBarrierConfig{JetStream: b.js, Stream: "LINES", Durable: "fleetglass-lines", Wait: wait})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return g
 }
 
-func TestTheGateOpensWhenTheBacklogIsStored(t *testing.T) {
+func TestTheBarrierOpensWhenTheBacklogIsStored(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.createStream(jetstream.StreamConfig{})
@@ -37,7 +37,7 @@ func TestTheGateOpensWhenTheBacklogIsStored(t *testing.T) {
 	b.start()
 	b.publish(numbered(1, 50)...)
 	passed := make(chan int, 1)
-	testkit.Eventually(t, patience, func() error { // The durable exists before the gate is asked.
+	testkit.Eventually(t, patience, func() error { // The durable exists before the barrier is asked.
 		c, err := b.js.Consumer(t.Context(), "LINES", "fleetglass-lines")
 		if err == nil && c.CachedInfo().NumAckPending == 0 {
 			err = errors.New("nothing was delivered yet")
@@ -45,16 +45,16 @@ func TestTheGateOpensWhenTheBacklogIsStored(t *testing.T) {
 		return err
 	})
 	go func() {
-		b.gate(patience).Pause(t.Context())
+		b.barrier(patience).Pause(t.Context())
 		passed <- b.rec.count()
 	}()
 	b.rec.setRefuse(nil)
 	if got := <-passed; got != 50 {
-		t.Errorf("the gate opened after %d lines, want 50", got)
+		t.Errorf("the barrier opened after %d lines, want 50", got)
 	}
 }
 
-func TestTheGateDoesNotWaitForWhatCannotCome(t *testing.T) {
+func TestTheBarrierDoesNotWaitForWhatCannotCome(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for _, tt := range []struct {
@@ -67,16 +67,16 @@ func TestTheGateDoesNotWaitForWhatCannotCome(t *testing.T) {
 	} {
 		tt.prep()
 		began := time.Now()
-		b.gate(time.Minute).Pause(t.Context())
+		b.barrier(time.Minute).Pause(t.Context())
 		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("%s: waited %s", tt.name, took)
 		}
 	}
-	var none *collectors.Gate
+	var none *collectors.PublishBarrier
 	none.Pause(t.Context())
 }
 
-func TestTheGateGivesUpOnceWhenTheBacklogDoesNotMove(t *testing.T) {
+func TestTheBarrierGivesUpOnceWhenTheBacklogDoesNotMove(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.createStream(jetstream.StreamConfig{})
@@ -84,11 +84,11 @@ func TestTheGateGivesUpOnceWhenTheBacklogDoesNotMove(t *testing.T) {
 	if _, err := b.js.CreateConsumer(t.Context(), "LINES", jetstream.ConsumerConfig{Durable: "fleetglass-lines", AckPolicy: jetstream.AckExplicitPolicy}); err != nil {
 		t.Fatal(err)
 	}
-	g := b.gate(200 * time.Millisecond)
+	barrier := b.barrier(200 * time.Millisecond)
 	var took [3]time.Duration
 	for i := range took {
 		began := time.Now()
-		g.Pause(t.Context())
+		barrier.Pause(t.Context())
 		took[i] = time.Since(began)
 	}
 	if took[0] < 200*time.Millisecond || took[1]+took[2] > 200*time.Millisecond {
@@ -96,7 +96,7 @@ func TestTheGateGivesUpOnceWhenTheBacklogDoesNotMove(t *testing.T) {
 	}
 }
 
-func TestGatedLinesComeAfterThePublishes(t *testing.T) {
+func TestBarredLinesComeAfterThePublishes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.createStream(jetstream.StreamConfig{})
@@ -121,8 +121,8 @@ func TestGatedLinesComeAfterThePublishes(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := b.cfg
-	cfg.Gate = b.gate(patience)
-	c, err := collectors.New(cfg, collectors.Source{Name: "acks", Stream: "ACKS", Decode: keep, Gated: true})
+	cfg.Barrier = b.barrier(patience)
+	c, err := collectors.New(cfg, collectors.Source{Name: "acks", Stream: "ACKS", Decode: keep, AfterPublishes: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestGatedLinesComeAfterThePublishes(t *testing.T) {
 	b.rec.look(func(r *recorder) {
 		for i, id := range r.order {
 			if r.events[id].Source == "ACKS" && i != 300 {
-				t.Errorf("the gated line came at place %d of 301", i)
+				t.Errorf("the barred line came at place %d of 301", i)
 			}
 		}
 	})

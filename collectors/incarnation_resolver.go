@@ -1,0 +1,226 @@
+package collectors
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/fleet"
+	"fleetglass/lifecycle"
+)
+
+// Watermarks reads back positions that batches stored.
+type Watermarks interface {
+	// Watermark returns the position of a source, empty when it has none.
+	Watermark(ctx context.Context, source string) (string, error)
+}
+
+// IncarnationResolverConfig says where streams are watched.
+type IncarnationResolverConfig struct {
+	JetStream  jetstream.JetStream // Required. Reaches the watched streams.
+	Capture    jetstream.JetStream // Optional; default JetStream. Reaches OBS_EVT.
+	Appender   lifecycle.Appender  // Required.
+	Watermarks Watermarks          // Required.
+	Contract   fleet.Contract      // Required.
+	Streams    []string            // Optional; default TASKS.
+}
+
+// IncarnationResolver knows which incarnation of a stream a message belongs to: a stream that was deleted and created again starts its
+// sequences anew, so its second message number 1 is another message. It learns from the stream's own creation time and from the advisories
+// in OBS_EVT, which tell of incarnations that began and ended while nobody looked, and it remembers in the store.
+type IncarnationResolver struct {
+	cfg IncarnationResolverConfig
+
+	mu     sync.Mutex // Held while looking, so that several collectors share one look.
+	loaded bool
+	home   string
+	seen   map[string]lifecycle.Micros // Creation time at the last look; zero when the stream did not exist.
+	known  map[string]Incarnations
+}
+
+// NewIncarnationResolver validates the configuration.
+func NewIncarnationResolver(cfg IncarnationResolverConfig) (*IncarnationResolver, error) {
+	if cfg.JetStream == nil || cfg.Appender == nil || cfg.Watermarks == nil || cfg.Contract.Prefix == "" {
+		return nil, errors.New("incarnation resolver: JetStream, Appender, Watermarks and Contract are required")
+	}
+	if cfg.Capture == nil {
+		cfg.Capture = cfg.JetStream
+	}
+	if len(cfg.Streams) == 0 {
+		cfg.Streams = []string{fleet.StreamTasks}
+	}
+	return &IncarnationResolver{cfg: cfg, seen: map[string]lifecycle.Micros{}, known: map[string]Incarnations{}}, nil
+}
+
+// Observe asks the broker how the watched streams are and returns what is known now. What is new was stored before it returns. It
+// errors when the broker or the store does not answer.
+func (n *IncarnationResolver) Observe(ctx context.Context) (Streams, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := n.load(ctx); err != nil {
+		return Streams{}, err
+	}
+	out := Streams{Contract: n.cfg.Contract, Home: n.home, Known: map[string]Incarnations{}, LastSeq: map[string]LastSeq{}}
+	for _, name := range n.cfg.Streams {
+		live, last, err := n.state(ctx, name)
+		if err != nil {
+			return Streams{}, err
+		}
+		if err := n.notice(ctx, name, live); err != nil {
+			return Streams{}, err
+		}
+		out.Known[name] = slices.Clone(n.known[name])
+		if live.Known() {
+			out.LastSeq[name] = LastSeq{Epoch: n.known[name][len(n.known[name])-1].Epoch, Seq: last}
+		}
+	}
+	return out, nil
+}
+
+// Current is the live incarnation of a watched stream, or its last one when it does not exist now.
+func (n *IncarnationResolver) Current(ctx context.Context, name string) (lifecycle.StreamID, error) {
+	s, err := n.Observe(ctx)
+	if err != nil {
+		return lifecycle.StreamID{}, err
+	}
+	id := n.cfg.Contract.StreamID(name)
+	if incarnations := s.Known[name]; len(incarnations) > 0 {
+		id.Epoch = incarnations[len(incarnations)-1].Epoch
+	}
+	return id, nil
+}
+
+func (n *IncarnationResolver) load(ctx context.Context) error {
+	if n.loaded {
+		return nil
+	}
+	info, err := n.cfg.JetStream.AccountInfo(ctx)
+	if err != nil {
+		return fmt.Errorf("read account: %w", err)
+	}
+	n.home = info.Domain
+	n.loaded = true
+	return nil
+}
+
+// state is the creation time and last sequence of a stream, zero when it does not exist.
+func (n *IncarnationResolver) state(ctx context.Context, name string) (lifecycle.Micros, uint64, error) {
+	stream, err := n.cfg.JetStream.Stream(ctx, name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return 0, 0, nil
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("read stream %s: %w", name, err)
+	}
+	info := stream.CachedInfo()
+	return lifecycle.MicrosOf(info.Created), info.State.LastSeq, nil
+}
+
+// notice compares the creation time with what is known, and learns and stores what is new.
+func (n *IncarnationResolver) notice(ctx context.Context, name string, live lifecycle.Micros) error {
+	if before, looked := n.seen[name]; looked && before == live {
+		return nil
+	}
+	mark := "incarnations:" + n.cfg.Contract.StreamID(name).String()
+	stored, err := n.read(ctx, mark)
+	if err != nil {
+		return err
+	}
+	actions, err := n.actions(ctx, name)
+	if err != nil {
+		return err
+	}
+	incarnations := stored.Learn(actions, live)
+	if !slices.Equal(incarnations, stored) {
+		text, err := json.Marshal(incarnations)
+		if err != nil {
+			return fmt.Errorf("encode incarnations of %s: %w", name, err)
+		}
+		if _, err := n.cfg.Appender.Append(ctx, lifecycle.Batch{Watermarks: map[string]string{mark: string(text)}}); err != nil {
+			return fmt.Errorf("store incarnations of %s: %w", name, err)
+		}
+	}
+	n.known[name], n.seen[name] = incarnations, live
+	return nil
+}
+
+func (n *IncarnationResolver) read(ctx context.Context, mark string) (Incarnations, error) {
+	text, err := n.cfg.Watermarks.Watermark(ctx, mark)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", mark, err)
+	}
+	if text == "" {
+		return nil, nil
+	}
+	var incarnations Incarnations
+	if err := json.Unmarshal([]byte(text), &incarnations); err != nil {
+		return nil, fmt.Errorf("decode %s: %w", mark, err)
+	}
+	return incarnations, nil
+}
+
+// actions reads the advisories about the creation and deletion of a stream that OBS_EVT still keeps. Without OBS_EVT there are none.
+func (n *IncarnationResolver) actions(ctx context.Context, name string) ([]StreamAction, error) {
+	consumer, err := n.cfg.Capture.CreateConsumer(ctx, fleet.CaptureEvt, jetstream.ConsumerConfig{
+		FilterSubjects:    []string{"$JS.EVENT.ADVISORY.STREAM.CREATED." + name, "$JS.EVENT.ADVISORY.STREAM.DELETED." + name},
+		AckPolicy:         jetstream.AckNonePolicy,
+		InactiveThreshold: 5 * time.Second,
+		MemoryStorage:     true,
+	})
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read advisories about %s: %w", name, err)
+	}
+	left := consumer.CachedInfo().NumPending
+	var out []StreamAction
+	for left > 0 {
+		batch, err := consumer.Fetch(int(min(left, 256)), jetstream.FetchMaxWait(2*time.Second))
+		if err != nil {
+			return nil, fmt.Errorf("read advisories about %s: %w", name, err)
+		}
+		got := uint64(0)
+		for m := range batch.Messages() {
+			got++
+			if a, ok := readStreamAction(m.Data(), n.home, n.cfg.Contract.Domain); ok {
+				out = append(out, a)
+			}
+		}
+		if err := batch.Error(); err != nil {
+			return nil, fmt.Errorf("read advisories about %s: %w", name, err)
+		}
+		if got == 0 {
+			return nil, fmt.Errorf("read advisories about %s: %d of %d did not come", name, left, consumer.CachedInfo().NumPending)
+		}
+		left -= min(left, got)
+	}
+	slices.SortStableFunc(out, func(a, b StreamAction) int { return cmp.Compare(a.At, b.At) })
+	return out, nil
+}
+
+func readStreamAction(body []byte, home, domain string) (StreamAction, bool) {
+	var a struct {
+		Type   string    `json:"type"`
+		Time   time.Time `json:"timestamp"`
+		Action string    `json:"action"`
+		Domain string    `json:"domain"`
+	}
+	if json.Unmarshal(body, &a) != nil || a.Type != TypeStreamAction || (a.Action != "create" && a.Action != "delete") {
+		return StreamAction{}, false
+	}
+	if a.Domain != "" && a.Domain != home && a.Domain != domain {
+		return StreamAction{}, false
+	}
+	return StreamAction{At: lifecycle.MicrosOf(a.Time), Created: a.Action == "create"}, true
+}
+
+// TypeStreamAction is the type of advisories about streams.
+const TypeStreamAction = "io.nats.jetstream.advisory.v1.stream_action"
