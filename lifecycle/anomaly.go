@@ -101,7 +101,7 @@ func anomalies(t *TaskFacts, cases []Case, ev *evidence, attempts []Attempt, sta
 	note(AnomalyAckRefuted, head.RefutedAt.Known())
 	note(AnomalyAckAfterTerm, acked && termed)
 	note(AnomalyAckedAndDead, acked && head.Dead != nil)
-	note(AnomalyCompletedAndDead, completed && state.Dead())
+	note(AnomalyCompletedAndDead, completed && (state.Dead() || state == StateTriaged))
 	note(AnomalyEffectAfterFailure, completed && head.VanishedAt.Known() && !acked)
 	note(AnomalyVanished, head.VanishedAt.Known() && !acked && !termed)
 	note(AnomalyOrphaned, head.OrphanedAt > head.AdoptedAt && state == StatePublished)

@@ -47,7 +47,7 @@ func answersWithoutMessage(t Trace) Answers {
 // ownership says where the message last changed hands.
 func ownership(m MessageTrace) Answer {
 	holder := firstText(m.Facts.Consumer, "a worker")
-	if d := m.Facts.Dead; d != nil && m.Verdict.State == StateDeadLettered {
+	if d := m.Facts.Dead; d != nil && (m.Verdict.State == StateDeadLettered || m.Verdict.State == StateTriaged) {
 		return Answer{Text: "The dead-letter queue took it over.", At: d.At, Provenance: Recorded}
 	}
 	if len(m.Attempts) == 0 {
@@ -153,7 +153,7 @@ func recovery(t Trace, m MessageTrace) Answer {
 	case StateDeadLettered:
 		return say("It waits in the dead-letter queue for a decision.", 0)
 	case StateTriaged:
-		return say("A decision about the dead-letter entry was taken.", m.Verdict.Since)
+		return triaged(*m.Facts.Triage)
 	case StateOutcomeUnknown:
 		return say("Unknown effects: look up whether the work was done before anything is run again.", 0)
 	case StateExhausted:
@@ -169,6 +169,15 @@ func recovery(t Trace, m MessageTrace) Answer {
 		return say("The broker delivers it with the worker's next pull.", 0)
 	}
 	return recoveryInHand(m, say)
+}
+
+// triaged says what was decided, by whom, and what follows.
+func triaged(t TriageFacts) Answer {
+	text := fmt.Sprintf("%s decided: %s. %s", firstText(t.Actor, "Somebody"), t.Outcome, t.Outcome.Meaning())
+	if t.Outcome == OutcomeDeferred && t.Until.Known() {
+		text += " It is due at " + clock(t.Until) + "."
+	}
+	return Answer{Text: text, At: t.At, Provenance: Recorded}
 }
 
 func recoveryInHand(m MessageTrace, say func(string, Micros) Answer) Answer {

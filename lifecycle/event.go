@@ -120,6 +120,13 @@ const (
 	DeadLettered       Kind = "dead_lettered"       // A dead-letter entry exists for the message.
 )
 
+// What was decided about a message. These events come from Fleetglass itself, through the transaction for decisions.
+const (
+	Decided  Kind = "decided"  // Somebody asked for an action; what comes of it is not known yet.
+	Triaged  Kind = "triaged"  // A decision took effect: the outcome says which.
+	Reopened Kind = "reopened" // The decision before was taken back: the message waits for another one.
+)
+
 // What agents choose to report (SPEC 1). Their text is untrusted.
 const (
 	ReportIngressAcked     Kind = "ingress_acked"     // The task was stored durably at the ingress.
@@ -178,6 +185,8 @@ type Detail struct {
 	OutputTokens   int64   `json:"output_tokens,omitempty"`    // Reports.
 	CostUSD        float64 `json:"cost_usd,omitempty"`         // Reports.
 	ExpiresAt      Micros  `json:"expires_at,omitempty"`       // completion_recorded.
+
+	Triage // decided, triaged, reopened.
 
 	RecordsWait time.Duration `json:"records_wait,omitempty"` // completed, duplicate_caught: what the delivery waited for the idempotency records.
 }

@@ -21,15 +21,16 @@ type MessageFacts struct {
 
 	Deliveries []DeliveryFacts `json:"deliveries,omitempty"` // Sorted by consumer sequence; from broker state, numbers not known.
 
-	MaxDeliveriesAt Micros     `json:"max_deliveries,omitempty"`
-	RecreatedAt     Micros     `json:"recreated,omitempty"` // Latest re-creation of the consumer while the message was open.
-	RefutedAt       Micros     `json:"refuted,omitempty"`   // Latest time the message was seen in the stream after an ack.
-	VanishedAt      Micros     `json:"vanished,omitempty"`
-	VanishedWhy     string     `json:"vanished_why,omitempty"`
-	OrphanedAt      Micros     `json:"orphaned,omitempty"`
-	AdoptedAt       Micros     `json:"adopted,omitempty"`
-	Dead            *DeadFacts `json:"dead,omitempty"`
-	Repaired        bool       `json:"repaired,omitempty"` // The publish line was lost; the message was read from the stream.
+	MaxDeliveriesAt Micros       `json:"max_deliveries,omitempty"`
+	RecreatedAt     Micros       `json:"recreated,omitempty"` // Latest re-creation of the consumer while the message was open.
+	RefutedAt       Micros       `json:"refuted,omitempty"`   // Latest time the message was seen in the stream after an ack.
+	VanishedAt      Micros       `json:"vanished,omitempty"`
+	VanishedWhy     string       `json:"vanished_why,omitempty"`
+	OrphanedAt      Micros       `json:"orphaned,omitempty"`
+	AdoptedAt       Micros       `json:"adopted,omitempty"`
+	Dead            *DeadFacts   `json:"dead,omitempty"`
+	Triage          *TriageFacts `json:"triage,omitempty"`   // The latest decision about the message; nil when there was none.
+	Repaired        bool         `json:"repaired,omitempty"` // The publish line was lost; the message was read from the stream.
 
 	FirstAt Micros `json:"first,omitempty"` // Earliest event.
 	LastAt  Micros `json:"last,omitempty"`  // Latest event.
@@ -130,6 +131,8 @@ func (m *MessageFacts) Join(e Event) {
 		if m.Dead == nil || compareDead(d, *m.Dead) < 0 {
 			m.Dead = &d
 		}
+	case Triaged, Reopened:
+		m.joinTriage(e)
 	case TermConfirmed:
 		if e.Attempt == 0 { // Deleted by an operator before any delivery.
 			m.VanishedAt = earliest(m.VanishedAt, e.At)

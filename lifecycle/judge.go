@@ -10,6 +10,9 @@ type Verdict struct {
 	State State
 	Rule  string // Name of the row, for people and for docs/states.md.
 	Since Micros // When the state began, as far as is known.
+
+	Outcome Outcome // What was decided; empty unless the state is triaged.
+	Death   Death   // What was proved before that; zero unless the state is triaged.
 }
 
 // Rule is one row of the table of verdicts.
@@ -22,7 +25,7 @@ type Rule struct {
 
 // Rules is the whole state machine: the first row that holds gives the state of a message. Order matters and is the only thing
 // that does; the order in which observations arrived says nothing.
-func Rules() []Rule { return slices.Clone(rules) }
+func Rules() []Rule { return slices.Concat([]Rule{decided}, rules) }
 
 // Names of rows that other rules refer to.
 const (
@@ -102,7 +105,7 @@ func Judge(m MessageFacts, t TaskFacts) Verdict {
 func (ev *evidence) judge() Verdict {
 	for _, r := range rules {
 		if since, ok := r.holds(ev); ok {
-			return Verdict{State: r.State, Rule: r.Name, Since: since}
+			return Verdict{State: r.State, Rule: r.Name, Since: since}.triaged(ev.m.Triage)
 		}
 	}
 	panic("the last rule always holds")
@@ -111,7 +114,11 @@ func (ev *evidence) judge() Verdict {
 // unsettled reports whether something may still happen to the message by itself: the broker or a worker has it, or it is exhausted
 // and still in the stream.
 func (v Verdict) unsettled(m *MessageFacts) bool {
-	return v.State.Open() || (v.State == StateExhausted && v.Rule != ruleTerminated && !m.VanishedAt.Known())
+	state, rule := v.State, v.Rule
+	if state == StateTriaged {
+		state, rule = v.Death.State, v.Death.Rule
+	}
+	return state.Open() || (state == StateExhausted && rule != ruleTerminated && !m.VanishedAt.Known())
 }
 
 // goneUnexplained reports whether the message left the stream and its age does not say why: a late acknowledgement may have been missed.

@@ -87,7 +87,30 @@ func (n naive) goneUnexplained() bool {
 	return n.any(is(Vanished)) && (len(reasons) == 0 || reasons[0] != VanishedByAge)
 }
 
+// outcome is that of the decision with the highest revision; empty after it was taken back.
+func (n naive) outcome() Outcome {
+	var last Event
+	for _, e := range n.all(is(Triaged, Reopened)) {
+		if e.Detail.Revision >= last.Detail.Revision {
+			last = e
+		}
+	}
+	if last.Kind != Triaged {
+		return ""
+	}
+	return last.Detail.Outcome
+}
+
+// state is what was observed, and what was decided about it where it died.
 func (n naive) state() State {
+	s := n.observed()
+	if (s == StateExhausted || s == StateDeadLettered) && n.outcome() != "" {
+		return StateTriaged
+	}
+	return s
+}
+
+func (n naive) observed() State {
 	refuted := n.last(is(AckRefuted))
 	valid := func(kinds ...Kind) bool {
 		return n.any(func(e Event) bool { return is(kinds...)(e) && e.At > refuted })
@@ -307,7 +330,7 @@ func describe(events []Event) []string {
 var historyKinds = []Kind{
 	Published, Published, PublishAttempted, PublishAttempted, Acked, AckConfirmed, Naked, NakConfirmed, Terminated, TermConfirmed,
 	Heartbeat, Heartbeat, Delivered, Delivered, AttemptUnanswered, MaxDeliveries, LeaseExpired, PresumedDead, AckRefuted, Vanished,
-	Orphaned, ConsumerRecreated, DeadLettered, CompletionRecorded, ReportClaimed, ReportAccepted, ReportCompleted,
+	Orphaned, ConsumerRecreated, DeadLettered, Triaged, Reopened, CompletionRecorded, ReportClaimed, ReportAccepted, ReportCompleted,
 }
 
 // randomHistory makes up to twelve events about one message, in no particular order and with no regard for what is likely.
@@ -340,6 +363,9 @@ func randomHistory(r *rand.Rand) []Event {
 			if e.Kind == Vanished {
 				e.Detail.Reason = []string{VanishedByAge, "unknown", "discarded by limits", ""}[r.IntN(4)]
 			}
+		case Triaged, Reopened:
+			e.Message, e.Detail.Revision = about, uint64(i+1) // The store never issues a revision twice.
+			e.Detail.Outcome = Outcomes()[r.IntN(5)]
 		case Delivered:
 			e.Message, e.ConsumerSeq, e.Detail.Exact = about, uint64(2*(1+r.IntN(3))), r.IntN(2) == 0
 			e.At = base.Add(time.Duration(e.ConsumerSeq) * 3 * time.Second) // One delivery has one time.

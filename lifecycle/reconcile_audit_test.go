@@ -328,7 +328,7 @@ func randomFleet(r *rand.Rand) randomFleetOf {
 func (f randomFleetOf) naiveBalance() map[string]int64 {
 	out := map[string]int64{"published": int64(f.last), "unexplained": int64(f.last) - int64(len(f.messages))}
 	for _, h := range f.histories {
-		switch s := h.state(); {
+		switch s := h.observed(); {
 		case s == StateCompleted:
 			out["completed"]++
 		case s.Open():

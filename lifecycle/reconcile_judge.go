@@ -69,6 +69,9 @@ func (a *Audit) judge(s *auditStream, m OpenMessage) judgement {
 		a.judgeOpen(s, m, v, &j)
 	case v.State == StateDeadLettered || v.State == StateTriaged:
 		j.term = termInDLQ
+		if v.Death.State == StateExhausted { // Somebody decided about it before it had an entry.
+			j.term = termExhausted
+		}
 	case v.State == StateExhausted && v.Rule == ruleTerminated:
 		a.judgeTerminated(s, m, v, ev, &j)
 	case v.State == StateExhausted:

@@ -18,6 +18,7 @@ var update = flag.Bool("update", false, "write the expected parts of the scenari
 // A scenario file has lines of events, a line of dashes, and what they prove. Times are offsets from base.
 //
 //	<kind> <offset> [seq=N] [n=ATTEMPT] [cseq=N] [task=ID] [gen=N] [msgid=ID] [basis=OFFSET] [deadline=OFFSET] [delay=D] [wait=D] [created=OFFSET] [reason=WORD+WORD] [exact]
+//	    [rev=N] [outcome=OUTCOME] [actor=NAME] [until=OFFSET]
 var base = MicrosOf(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
 
 func TestScenariosProveTheirState(t *testing.T) {
@@ -189,6 +190,14 @@ func setField(e *Event, name, value string) error {
 		e.Detail.CreatedAt = instant()
 	case "wait":
 		e.Detail.RecordsWait, _ = time.ParseDuration(value)
+	case "rev":
+		e.Detail.Revision = uint64(number())
+	case "outcome":
+		e.Detail.Outcome = Outcome(value)
+	case "actor":
+		e.Detail.Actor = value
+	case "until":
+		e.Detail.Until = instant()
 	case "exact":
 		e.Detail.Exact = true
 	default:
@@ -203,7 +212,7 @@ func provenanceOf(k Kind) Provenance {
 		return Observed
 	case AckConfirmed, NakConfirmed, TermConfirmed, MaxDeliveries, Delivered, Vanished, Orphaned, Adopted, AckRefuted, ConsumerRecreated, Repaired:
 		return Broker
-	case CompletionRecorded, RecordExpired, RecordDeleted, EffectLogged, DeadLettered:
+	case CompletionRecorded, RecordExpired, RecordDeleted, EffectLogged, DeadLettered, Decided, Triaged, Reopened:
 		return Recorded
 	case AttemptUnanswered, LeaseExpired, PresumedDead, NotStored:
 		return Inferred
@@ -223,6 +232,9 @@ func render(m *memory) string {
 		}
 		fmt.Fprintf(&b, " since %s", offset(s.StateSince))
 		fmt.Fprintf(&b, " attempt %d waiting %s running %s", s.Attempt, s.Waiting, s.Running)
+		if s.Outcome != "" {
+			fmt.Fprintf(&b, " outcome %s died %s ended %s", s.Outcome, s.Died, offset(s.EndedAt))
+		}
 		if s.Duplicates > 0 {
 			fmt.Fprintf(&b, " duplicates %d", s.Duplicates)
 		}

@@ -14,7 +14,7 @@ const (
 	StateCompleted      State = "completed"       // Acknowledged.
 	StateExhausted      State = "exhausted"       // Attempts used up, or terminated, and not in the dead-letter queue: the message operators lose.
 	StateDeadLettered   State = "dead_lettered"   // A dead-letter entry exists.
-	StateTriaged        State = "triaged"         // Somebody decided about the dead-letter entry; the outcome says what.
+	StateTriaged        State = "triaged"         // Dead, and somebody decided about it; the outcome says what.
 	StateOutcomeUnknown State = "outcome_unknown" // Gone from the stream, and nothing seen says how.
 )
 
@@ -63,6 +63,6 @@ var stateMeaning = map[State]string{
 	StateCompleted:      "Acknowledged.",
 	StateExhausted:      "Attempts used up, or terminated, and not in the dead-letter queue.",
 	StateDeadLettered:   "A dead-letter entry exists.",
-	StateTriaged:        "Somebody decided about the dead-letter entry.",
+	StateTriaged:        "Dead, and somebody decided about it.",
 	StateOutcomeUnknown: "Gone from the stream, and nothing seen says how.",
 }

@@ -27,6 +27,8 @@ type TaskSummary struct {
 	Running     time.Duration // Of the newest message: in a worker's hands, as far as is known.
 	Duplicates  int           // Publishes caught by the stream.
 	Category    string        // Of the dead-letter entry.
+	Outcome     Outcome       // What somebody decided about the newest message; empty unless the state is triaged.
+	Died        State         // The state in which the newest message died; empty unless the state is triaged.
 	Anomalies   []AnomalyCode
 }
 
@@ -68,8 +70,9 @@ func (s *TaskSummary) take(t *TaskFacts, ev *evidence, v Verdict, attempts []Att
 	if head.Dead != nil {
 		s.Category = head.Dead.Category
 	}
+	s.Outcome, s.Died = v.Outcome, v.Death.State
 	if !v.State.Open() {
-		s.EndedAt = v.Since
+		s.EndedAt = firstKnown(v.Death.Since, v.Since)
 	}
 	mt := MessageTrace{Facts: *head, Verdict: v, Attempts: attempts}
 	mt.addUp(0)

@@ -109,17 +109,25 @@ func (t Tally) countTask(f *TaskFacts, s *TaskSummary, cases []Case, times int64
 			t.count(MetricRunning, s.StateSince, s.Agent, s.Type+"|"+DurationBucket(s.Running), times)
 		}
 	case !s.State.Open():
-		t.count(MetricDied, s.StateSince, s.Agent, string(s.State), times)
+		t.count(MetricDied, s.EndedAt, s.Agent, string(s.ended()), times)
 	}
 	t.countDuplicates(f, s, cases, times)
 	t.countProtection(f, s.Agent, times)
+}
+
+// ended is the state in which the newest message ended: a decision about it changes nothing in how many died, and when.
+func (s *TaskSummary) ended() State {
+	if s.State == StateTriaged {
+		return s.Died
+	}
+	return s.State
 }
 
 // countDuplicates adds what the table of duplicates is made of ([DuplicateRows]).
 func (t Tally) countDuplicates(f *TaskFacts, s *TaskSummary, cases []Case, times int64) {
 	ended := TaskOpen
 	if !s.State.Open() {
-		ended = string(s.State)
+		ended = string(s.ended())
 	}
 	first := f.firstStored()
 	t.count(MetricTasks, first, s.Agent, ended, times)

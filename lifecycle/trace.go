@@ -218,7 +218,7 @@ func causalAttempt(e Event) int {
 	switch e.Kind {
 	case Published, Repaired, PublishAttempted, NotStored, Orphaned, Adopted, ReportIngressAcked:
 		return 0
-	case Vanished, DeadLettered, MaxDeliveries, RecordExpired, RecordDeleted, CompletionRecorded, EffectLogged:
+	case Vanished, DeadLettered, MaxDeliveries, Decided, Triaged, Reopened, RecordExpired, RecordDeleted, CompletionRecorded, EffectLogged:
 		return 1 << 30
 	}
 	return 1 << 29
@@ -249,6 +249,8 @@ func phase(k Kind) int {
 		return 11
 	case DeadLettered, RecordExpired, RecordDeleted:
 		return 12
+	case Decided, Triaged, Reopened:
+		return 13
 	}
 	return 6
 }

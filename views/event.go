@@ -84,6 +84,12 @@ func reportLook(k lifecycle.Kind) look {
 		return look{"m-effect", "ok", "effect logged"}
 	case lifecycle.DeadLettered:
 		return look{"m-dlq", "dead", "dead-lettered"}
+	case lifecycle.Decided:
+		return look{"check", "wait", "decided"}
+	case lifecycle.Triaged:
+		return look{"retried", "dup", "triaged"}
+	case lifecycle.Reopened:
+		return look{"redelivered", "warn", "reopened"}
 	case lifecycle.ReportIngressAcked:
 		return look{"check", "run", "ingress acked"}
 	case lifecycle.ReportClaimed:
@@ -149,6 +155,9 @@ var wireMeaning = map[lifecycle.Kind]string{
 	lifecycle.RecordDeleted:          "The idempotency record was deleted before its retention ended.",
 	lifecycle.EffectLogged:           "The side-effect log has an entry for this task.",
 	lifecycle.DeadLettered:           "A dead-letter entry exists for the message.",
+	lifecycle.Decided:                "Somebody asked for an action on the dead message. What comes of it is another event.",
+	lifecycle.Triaged:                "A decision about the dead message took effect.",
+	lifecycle.Reopened:               "The decision before was taken back: the message waits for another one.",
 	lifecycle.ReportIngressAcked:     "The agent reports that the task was stored durably at the ingress.",
 	lifecycle.ReportClaimed:          "The agent reports that a worker took the lease.",
 	lifecycle.ReportAccepted:         "The agent reports evidence that the runtime started.",
@@ -193,6 +202,10 @@ func EventText(e lifecycle.Event) string {
 	case lifecycle.DeadLettered:
 		say("%s", d.Category)
 		say("entry %s", d.Entry)
+	case lifecycle.Decided, lifecycle.Triaged, lifecycle.Reopened:
+		say("%s", string(d.Outcome))
+		say("asked for: %s", d.Action)
+		say("by %s", d.Actor)
 	default:
 		say("%s", d.Tool)
 		say("class %s", d.StepClass)

@@ -30,10 +30,12 @@ func everyField(task string) lifecycle.Event {
 	return e
 }
 
-// fill gives every field of a struct a value other than zero; texts begin with prefix.
+// fill gives every field of a struct, and of the structs in it, a value other than zero; texts begin with prefix.
 func fill(v reflect.Value, prefix string) {
 	for i := range v.NumField() {
 		switch f := v.Field(i); f.Kind() {
+		case reflect.Struct:
+			fill(f, prefix)
 		case reflect.String:
 			f.SetString(prefix + v.Type().Field(i).Name)
 		case reflect.Bool:

@@ -62,6 +62,13 @@ var scenarios = map[string]func(w *tale){
 		w.delivered(again, 1)
 		w.acked(again, 1)
 	},
+	"decided": func(w *tale) { // Discarded, taken back, and quarantined; the revisions say in which order.
+		k := w.published("decided", "cto", 0)
+		w.said(lifecycle.DeadLettered, k, 0, lifecycle.Detail{Category: "permanent", Entry: "DLQ:3"})
+		w.triaged(k, 1, lifecycle.OutcomeDiscarded)
+		w.triaged(k, 3, lifecycle.OutcomeQuarantined)
+		w.triaged(k, 2, "")
+	},
 	"reporting": func(w *tale) {
 		w.reported(lifecycle.ReportIngressAcked, "reporting", "cso", 0, lifecycle.Detail{})
 		k := w.published("reporting", "cso", 0)

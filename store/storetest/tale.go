@@ -89,6 +89,18 @@ func (w *tale) acked(k lifecycle.MessageKey, n int) lifecycle.Event {
 	return w.said(lifecycle.Acked, k, n, lifecycle.Detail{})
 }
 
+// triaged is a decision about a message with the revision that the store issued; without an outcome the one before is taken back.
+func (w *tale) triaged(k lifecycle.MessageKey, revision uint64, outcome lifecycle.Outcome) {
+	kind := lifecycle.Triaged
+	if outcome == "" {
+		kind = lifecycle.Reopened
+	}
+	var d lifecycle.Detail
+	d.Revision, d.Outcome, d.Actor, d.Reason = revision, outcome, "ops", "because"
+	w.said(kind, k, 0, d)
+	w.events[len(w.events)-1].Provenance = lifecycle.Recorded
+}
+
 // reported is what an agent says of a task.
 func (w *tale) reported(kind lifecycle.Kind, task, agent string, n int, d lifecycle.Detail) lifecycle.Event {
 	return w.tell(lifecycle.Event{Kind: kind, Provenance: lifecycle.Reported, TaskID: task, Agent: agent, Attempt: n, Detail: d})

@@ -63,6 +63,11 @@ func writeDetail(w *writer, d *lifecycle.Detail) {
 	w.float(54, d.CostUSD)
 	w.at(55, d.ExpiresAt)
 	w.int(56, int64(d.RecordsWait))
+	w.uint(57, d.Revision)
+	w.text(58, string(d.Outcome))
+	w.text(59, d.Action)
+	w.text(60, d.Actor)
+	w.at(61, d.Until)
 }
 
 // ReadEvent adds to e, which is addressed already, what AppendEvent wrote.
@@ -181,6 +186,16 @@ func readReported(r *reader, field int, d *lifecycle.Detail) {
 		d.ExpiresAt = r.at()
 	case 56:
 		d.RecordsWait = time.Duration(r.int())
+	case 57:
+		d.Revision = r.uint()
+	case 58:
+		d.Outcome = lifecycle.Outcome(r.text())
+	case 59:
+		d.Action = r.text()
+	case 60:
+		d.Actor = r.text()
+	case 61:
+		d.Until = r.at()
 	}
 }
 

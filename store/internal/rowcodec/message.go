@@ -40,6 +40,17 @@ func AppendMessage(b []byte, m *lifecycle.MessageFacts) []byte {
 	w.bool(15, m.Repaired)
 	w.at(16, m.FirstAt)
 	w.at(17, m.LastAt)
+	if t := m.Triage; t != nil {
+		w.group(18, func(w *writer) {
+			w.uint(1, t.Revision)
+			w.text(2, string(t.Outcome))
+			w.text(3, t.Action)
+			w.text(4, t.Actor)
+			w.text(5, t.Reason)
+			w.at(6, t.At)
+			w.at(7, t.Until)
+		})
+	}
 	return w
 }
 
@@ -129,6 +140,9 @@ func Message(key lifecycle.MessageKey, b []byte) (lifecycle.MessageFacts, error)
 			m.FirstAt = r.at()
 		case 17:
 			m.LastAt = r.at()
+		case 18:
+			m.Triage = &lifecycle.TriageFacts{}
+			r.group(func(r *reader) { readTriage(r, m.Triage) })
 		}
 	}
 	if r.err != nil {
@@ -250,6 +264,27 @@ func readDead(r *reader, d *lifecycle.DeadFacts) {
 			d.Path = r.text()
 		case 5:
 			d.Reason = r.text()
+		}
+	}
+}
+
+func readTriage(r *reader, t *lifecycle.TriageFacts) {
+	for field := r.next(); field != 0; field = r.next() {
+		switch field {
+		case 1:
+			t.Revision = r.uint()
+		case 2:
+			t.Outcome = lifecycle.Outcome(r.text())
+		case 3:
+			t.Action = r.text()
+		case 4:
+			t.Actor = r.text()
+		case 5:
+			t.Reason = r.text()
+		case 6:
+			t.At = r.at()
+		case 7:
+			t.Until = r.at()
 		}
 	}
 }

@@ -31,6 +31,8 @@ func AppendSummary(b []byte, s *lifecycle.TaskSummary) []byte {
 	for _, a := range s.Anomalies {
 		w.element(19, string(a))
 	}
+	w.text(20, string(s.Outcome))
+	w.text(21, string(s.Died))
 	return w
 }
 
@@ -91,6 +93,10 @@ func ReadSummary(s *lifecycle.TaskSummary, b []byte, shared Texts) error {
 			s.Category = shared.share(r.data)
 		case 19:
 			s.Anomalies = append(s.Anomalies, lifecycle.AnomalyCode(shared.share(r.data)))
+		case 20:
+			s.Outcome = lifecycle.Outcome(shared.share(r.data))
+		case 21:
+			s.Died = lifecycle.State(shared.share(r.data))
 		}
 	}
 	if r.err != nil {

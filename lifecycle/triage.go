@@ -1,0 +1,93 @@
+package lifecycle
+
+import "cmp"
+
+// Outcome is what somebody decided about a message that died (SPEC 2: the outcomes of the state triaged).
+type Outcome string
+
+// The outcomes of a decision.
+const (
+	OutcomeRetried     Outcome = "retried"     // It was published again, as a new message that links back.
+	OutcomeReassigned  Outcome = "reassigned"  // It was published again for another agent.
+	OutcomeDeferred    Outcome = "deferred"    // It waits for a time, or for a person.
+	OutcomeDiscarded   Outcome = "discarded"   // Nothing is to be done about it.
+	OutcomeQuarantined Outcome = "quarantined" // It is kept apart: nobody may run it again.
+)
+
+// Outcomes lists all outcomes.
+func Outcomes() []Outcome {
+	return []Outcome{OutcomeRetried, OutcomeReassigned, OutcomeDeferred, OutcomeDiscarded, OutcomeQuarantined}
+}
+
+// Valid reports whether o is one of [Outcomes].
+func (o Outcome) Valid() bool { return outcomeMeaning[o] != "" }
+
+// Meaning is one sentence for people.
+func (o Outcome) Meaning() string { return outcomeMeaning[o] }
+
+var outcomeMeaning = map[Outcome]string{
+	OutcomeRetried:     "It was published again, as a new message that links back.",
+	OutcomeReassigned:  "It was published again for another agent.",
+	OutcomeDeferred:    "It waits for a time, or for a person.",
+	OutcomeDiscarded:   "Nothing is to be done about it.",
+	OutcomeQuarantined: "It is kept apart: nobody may run it again.",
+}
+
+// Triage is what events about decisions carry: decided, triaged, reopened.
+type Triage struct {
+	Revision uint64  `json:"revision,omitempty"` // Of the message, issued by the store: it orders the decisions about one message.
+	Outcome  Outcome `json:"outcome,omitempty"`  // triaged: what came of the decision.
+	Action   string  `json:"action,omitempty"`   // What was asked for, such as retry or defer.
+	Actor    string  `json:"actor,omitempty"`    // Who decided: a person, a program, or the policy.
+	Until    Micros  `json:"until,omitempty"`    // triaged with the outcome deferred: until when; zero for until a person decides.
+}
+
+// TriageFacts is the latest decision about a message. It is a register: the decision with the highest revision counts, in whatever order
+// the decisions become known.
+type TriageFacts struct {
+	Revision uint64  `json:"rev"`
+	Outcome  Outcome `json:"outcome,omitempty"` // Empty when the message was reopened.
+	Action   string  `json:"action,omitempty"`
+	Actor    string  `json:"actor,omitempty"`
+	Reason   string  `json:"why,omitempty"`
+	At       Micros  `json:"at"`
+	Until    Micros  `json:"until,omitempty"`
+}
+
+// joinTriage keeps the decision with the highest revision. The store never issues a revision twice; the other fields only make the order
+// total.
+func (m *MessageFacts) joinTriage(e Event) {
+	d := e.Detail
+	t := TriageFacts{Revision: d.Revision, Action: d.Action, Actor: d.Actor, Reason: d.Reason, At: e.At}
+	if e.Kind == Triaged {
+		t.Outcome, t.Until = d.Outcome, d.Until
+	}
+	if m.Triage == nil || compareTriage(t, *m.Triage) > 0 {
+		m.Triage = &t
+	}
+}
+
+func compareTriage(a, b TriageFacts) int {
+	return cmp.Or(cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.At, b.At), cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Action, b.Action),
+		cmp.Compare(a.Actor, b.Actor), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Until, b.Until))
+}
+
+// Death is what was proved of a message before somebody decided about it.
+type Death struct {
+	State State
+	Rule  string
+	Since Micros
+}
+
+// decided is the row of the table of verdicts that [Verdict.triaged] applies. It is judged last, because a decision says nothing about a
+// message that lives: one that was deferred and is delivered again is in its worker's hands.
+var decided = Rule{Name: "decided", State: StateTriaged,
+	Why: "Somebody decided about the message, and the first row below that holds says that it is exhausted or dead-lettered."}
+
+// triaged is the verdict with the decision about the message taken into account.
+func (v Verdict) triaged(t *TriageFacts) Verdict {
+	if t == nil || t.Outcome == "" || !v.State.Dead() {
+		return v
+	}
+	return Verdict{State: StateTriaged, Rule: decided.Name, Since: t.At, Outcome: t.Outcome, Death: Death{State: v.State, Rule: v.Rule, Since: v.Since}}
+}
