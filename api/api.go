@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/gin-gonic/gin"
 
 	"fleetglass/internal/health"
 	"fleetglass/internal/httperr"
 	"fleetglass/internal/live"
+	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
 )
@@ -89,7 +89,7 @@ func (o Options) withDefaults() Options {
 // API answers the calls under [Base], the OpenAPI document with its page, and the probes.
 type API struct {
 	cfg     Config
-	routes  routes
+	calls   calls
 	huma    huma.API
 	fleet   *snapshot
 	streams chan struct{} // One token per open stream.
@@ -132,14 +132,14 @@ func New(cfg Config) (*API, error) {
 	return a, nil
 }
 
-// Register mounts the calls on r, the root of an engine. The engine must have UseRawPath or UseEscapedPath set: task ids contain
-// slashes, which are escaped in paths. Compression, authentication and security headers are the engine's.
-func (a *API) Register(r gin.IRouter) {
+// Register mounts the calls on r. Its engine must have UseRawPath or UseEscapedPath set: task ids contain slashes, which are escaped in
+// paths. Compression, authentication and security headers are the engine's.
+func (a *API) Register(r *routes.Router) {
 	limits, streams := a.cfg.Options.Limits, a.cfg.Options.Limits
 	streams.Timeout = -1
-	plain := r.Group("", httperr.Recover(a.cfg.Log), limits.Middleware(a.cfg.Log))
-	endless := r.Group("", httperr.Recover(a.cfg.Log), streams.Middleware(a.cfg.Log))
-	for _, route := range a.routes.list {
+	plain := r.With(httperr.Recover(a.cfg.Log), limits.Middleware(a.cfg.Log))
+	endless := r.With(httperr.Recover(a.cfg.Log), streams.Middleware(a.cfg.Log))
+	for _, route := range a.calls.list {
 		if route.op.OperationID == streamOperation {
 			route.mount(endless)
 		} else {

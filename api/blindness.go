@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"fleetglass/access"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
 )
@@ -56,13 +57,13 @@ type QuarantineQuery struct{ PageQuery }
 func (a *API) describeBlindness() {
 	cursorFailure := []httperr.Code{httperr.InvalidCursor}
 	register(a, call{
-		id: "list-gaps", path: Base + "/gaps", tag: "observation", summary: "Spans in which we may have been blind", example: exampleGaps(),
+		id: "list-gaps", needs: access.Read, path: Base + "/gaps", tag: "observation", summary: "Spans in which we may have been blind", example: exampleGaps(),
 		detail: "Latest first, repaired ones included. What was published, delivered or answered in an open gap may be missing " +
 			"everywhere else.",
 		failures: cursorFailure,
 	}, a.listGaps)
 	register(a, call{
-		id: "list-quarantine", path: Base + "/quarantine", tag: "observation", summary: "Lines that could not be decoded",
+		id: "list-quarantine", needs: access.Read, path: Base + "/quarantine", tag: "observation", summary: "Lines that could not be decoded",
 		example: exampleQuarantine(), detail: "Latest first. They are kept with their bytes and block nothing.", failures: cursorFailure,
 	}, a.listQuarantine)
 }

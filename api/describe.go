@@ -19,7 +19,7 @@ the Link header. A cursor belongs to its filter and order. Unknown query paramet
 
 // describe builds the calls and the document that describes them.
 func (a *API) describe() {
-	a.huma = huma.NewAPI(a.humaConfig(), &a.routes)
+	a.huma = huma.NewAPI(a.humaConfig(), &a.calls)
 	a.huma.UseMiddleware(a.refuseUnknown)
 	a.describeTasks()
 	a.describeTask()
@@ -42,6 +42,7 @@ func (a *API) humaConfig() huma.Config {
 	cfg.CreateHooks = nil                         // No $schema fields in answers.
 	cfg.OpenAPIPath, cfg.DocsPath, cfg.SchemasPath = "", "", ""
 	cfg.Info.Description = description
+	cfg.Components.SecuritySchemes = securitySchemes()
 	format := huma.Format{Marshal: writeJSON, Unmarshal: json.Unmarshal}
 	cfg.Formats = map[string]huma.Format{"application/json": format, "json": format}
 	cfg.Tags = []*huma.Tag{

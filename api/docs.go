@@ -41,6 +41,7 @@ type docsGroup struct {
 
 type docsCall struct {
 	ID, Method, Path, Summary, Text string
+	Needs                           string // The scope.
 	Parameters                      []docsField
 	Bodies                          []docsBody
 	Responses                       []docsResponse
@@ -88,7 +89,7 @@ func docsOf(spec *huma.OpenAPI) docs {
 }
 
 func docsCallOf(op *huma.Operation) docsCall {
-	c := docsCall{ID: op.OperationID, Method: op.Method, Path: op.Path, Summary: op.Summary, Text: op.Description}
+	c := docsCall{ID: op.OperationID, Method: op.Method, Path: op.Path, Summary: op.Summary, Text: op.Description, Needs: string(scopeOf(op))}
 	for _, p := range op.Parameters {
 		f := docsField{Name: p.Name, In: p.In, Text: p.Description, Required: p.Required}
 		f.Type, f.Link = docsType(p.Schema)

@@ -7,6 +7,9 @@ import (
 	"net/http"
 
 	"github.com/gin-gonic/gin"
+
+	"fleetglass/access"
+	"fleetglass/internal/routes"
 )
 
 // Where the descriptions of the API are.
@@ -41,10 +44,9 @@ func (a *API) renderDocuments() error {
 	return nil
 }
 
-func (a *API) registerDocuments(g *gin.RouterGroup) {
+func (a *API) registerDocuments(r *routes.Router) {
 	for path, d := range a.documents {
-		g.GET(path, d.serve)
-		g.HEAD(path, d.serve)
+		r.Get(path, access.Read, d.serve)
 	}
 }
 

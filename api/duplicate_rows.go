@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"fleetglass/access"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
 )
@@ -66,14 +67,14 @@ const maxBuckets = 1000
 
 func (a *API) describeDuplicates() {
 	register(a, call{
-		id: "list-duplicates", path: Base + "/duplicates", tag: "duplicates", summary: "Duplicates by month, day or hour", example: exampleDuplicates(),
+		id: "list-duplicates", needs: access.Read, path: Base + "/duplicates", tag: "duplicates", summary: "Duplicates by month, day or hour", example: exampleDuplicates(),
 		detail: "What was published and completed, and where duplicates ended, oldest bucket first, buckets without anything included. Tasks count in the " +
 			"bucket of their first publish: published = completed + in_flight_or_dlq in every row, and a row of the past changes until its last task " +
 			"completes. Duplicates count in the bucket in which they showed. Tasks whose publish was not seen are in no row.",
 	}, a.listDuplicates)
 	enumerate(a, "/duplicates", "bucket", lifecycle.Periods())
 	register(a, call{
-		id: "list-duplicate-cases", path: Base + "/duplicates/cases", tag: "duplicates", summary: "The tasks behind the numbers", example: exampleCases(),
+		id: "list-duplicate-cases", needs: access.Read, path: Base + "/duplicates/cases", tag: "duplicates", summary: "The tasks behind the numbers", example: exampleCases(),
 		detail: "Tasks with a finding of one layer, each with those findings. Filters, order and cursors are those of the task list; from and to are on the " +
 			"last event of a task, which is never before its finding.",
 		failures: []httperr.Code{httperr.InvalidCursor},

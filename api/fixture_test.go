@@ -20,9 +20,11 @@ import (
 	"github.com/gin-gonic/gin"
 	"go.uber.org/goleak"
 
+	"fleetglass/access"
 	"fleetglass/fleet"
 	"fleetglass/internal/health"
 	"fleetglass/internal/live"
+	"fleetglass/internal/routes"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
@@ -115,7 +117,7 @@ func (f *fixture) build(o Options) *API {
 	}
 	f.engine = gin.New()
 	f.engine.UseEscapedPath = true
-	a.Register(f.engine)
+	a.Register(routes.New(f.engine, routes.Config{Tokens: access.Unprotected()}))
 	f.api = a
 	return a
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 
+	"fleetglass/access"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
 )
@@ -106,23 +107,23 @@ type InFlightQuery struct {
 
 func (a *API) describeFleet() {
 	register(a, call{
-		id: "list-in-flight", path: Base + "/in-flight", tag: "fleet", summary: "Leases held now", example: exampleInFlight(),
+		id: "list-in-flight", needs: access.Read, path: Base + "/in-flight", tag: "fleet", summary: "Leases held now", example: exampleInFlight(),
 		detail: "Every message that some worker holds, or held until its deadline passed, by the time to its deadline. " +
 			"Deadlines move with heartbeats: a walk over several pages is exact only while they do not.",
 		failures: []httperr.Code{httperr.InvalidCursor},
 	}, a.listInFlight)
 	enumerate(a, "/in-flight", "stale_kind", append(lifecycle.StaleKinds(), "any"))
 	register(a, call{
-		id: "list-agents", path: Base + "/agents", tag: "fleet", summary: "The agents and their load", example: exampleAgents(),
+		id: "list-agents", needs: access.Read, path: Base + "/agents", tag: "fleet", summary: "The agents and their load", example: exampleAgents(),
 		failures: []httperr.Code{httperr.InvalidCursor},
 	}, a.listAgents)
 	register(a, call{
-		id: "get-agent", path: Base + "/agents/{agent}", tag: "fleet", summary: "One agent", example: exampleAgent(),
+		id: "get-agent", needs: access.Read, path: Base + "/agents/{agent}", tag: "fleet", summary: "One agent", example: exampleAgent(),
 		detail:   "With the throughput of the last hour by minute.",
 		failures: []httperr.Code{httperr.NotFound},
 	}, a.getAgent)
 	register(a, call{
-		id: "get-fleet-stats", path: Base + "/stats/fleet", tag: "fleet", summary: "The fleet's figures", example: exampleFleet(),
+		id: "get-fleet-stats", needs: access.Read, path: Base + "/stats/fleet", tag: "fleet", summary: "The fleet's figures", example: exampleFleet(),
 		detail: "A figure that cannot be told is null, with the reason.",
 	}, a.fleetStats)
 }

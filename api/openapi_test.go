@@ -252,3 +252,25 @@ func TestNewSaysWhatIsMissing(t *testing.T) {
 		}
 	}
 }
+
+func TestEveryCallSaysWhichScopeItNeeds(t *testing.T) {
+	t.Parallel()
+	exceptions := map[string]string{"GET /healthz": "", "POST /api/v1/reports": "report", "POST /api/v1/reconciliations": "admin"}
+	eachOperation(specOf(t, newFixture(t, sqliteStore)), func(name string, op map[string]any) {
+		want, special := exceptions[name]
+		if !special {
+			want = "read"
+		}
+		var security []any
+		if want != "" {
+			security = []any{map[string]any{tokenScheme: []any{want}}}
+		}
+		got, _ := op["security"].([]any)
+		if diff := cmp.Diff(security, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if refused := op["responses"].(map[string]any)["403"] != nil; refused != (want != "") {
+			t.Errorf("%s: 403 described = %v", name, refused)
+		}
+	})
+}

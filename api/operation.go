@@ -12,13 +12,15 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 
+	"fleetglass/access"
 	"fleetglass/internal/httperr"
 )
 
 // call describes one call of the API.
 type call struct {
 	id       string
-	method   string // Default GET.
+	needs    access.Scope // Required.
+	method   string       // Default GET.
 	path     string
 	tag      string
 	summary  string
@@ -30,16 +32,24 @@ type call struct {
 	body     *huma.RequestBody // Documented only: the handler reads the body itself, because it has several forms.
 }
 
-// everyCall lists what any call may answer.
-func everyCall() []httperr.Code {
-	return []httperr.Code{httperr.UnknownParameter, httperr.InvalidParameter, httperr.Internal, httperr.Unavailable, httperr.Timeout}
+// commonFailures lists what any call with that scope may answer.
+func commonFailures(needs access.Scope) []httperr.Code {
+	codes := []httperr.Code{httperr.UnknownParameter, httperr.InvalidParameter, httperr.Internal, httperr.Unavailable, httperr.Timeout}
+	if needs != access.Open {
+		codes = append(codes, httperr.Unauthenticated, httperr.ScopeMissing)
+	}
+	if needs.Changes() {
+		codes = append(codes, httperr.ReadOnly)
+	}
+	return codes
 }
 
 // register adds a call: its handler returns errors, which become problems here and nowhere else.
 func register[I, O any](a *API, c call, handler func(context.Context, *I) (*O, error)) {
 	op := huma.Operation{
 		OperationID: c.id, Method: c.method, Path: c.path, Summary: c.summary, Description: c.detail, Tags: []string{c.tag},
-		DefaultStatus: c.status, SkipValidateParams: true, SkipValidateBody: true, Responses: a.problemResponses(c.failures),
+		DefaultStatus: c.status, SkipValidateParams: true, SkipValidateBody: true, Responses: a.problemResponses(append(commonFailures(c.needs), c.failures...)),
+		Metadata: map[string]any{scopeKey: c.needs}, Security: securityOf(c.needs),
 	}
 	if op.Method == "" {
 		op.Method = http.MethodGet
@@ -73,11 +83,11 @@ func register[I, O any](a *API, c call, handler func(context.Context, *I) (*O, e
 }
 
 // problemResponses describes failures per status.
-func (a *API) problemResponses(more []httperr.Code) map[string]*huma.Response {
+func (a *API) problemResponses(codes []httperr.Code) map[string]*huma.Response {
 	schema := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[httperr.Problem](), true, "")
 	out := map[string]*huma.Response{}
 	for _, e := range httperr.Table() {
-		if !slices.Contains(everyCall(), e.Code) && !slices.Contains(more, e.Code) {
+		if !slices.Contains(codes, e.Code) {
 			continue
 		}
 		status := strconv.Itoa(e.Status)

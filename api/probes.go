@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"fleetglass/access"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
 )
@@ -38,12 +39,12 @@ type Part struct {
 
 func (a *API) describeProbes() {
 	register(a, call{
-		id: "healthz", path: "/healthz", tag: "probes", summary: "Whether the process answers", example: Alive{Alive: true, Version: "0.1.0"},
+		id: "healthz", needs: access.Open, path: "/healthz", tag: "probes", summary: "Whether the process answers", example: Alive{Alive: true, Version: "0.1.0"},
 	}, func(context.Context, *struct{}) (*reply[Alive], error) {
 		return &reply[Alive]{Status: http.StatusOK, CacheControl: "no-store", Body: Alive{Alive: true, Version: a.cfg.Options.Version}}, nil
 	})
 	register(a, call{
-		id: "readyz", path: "/readyz", tag: "probes", summary: "Whether every part can do its work", example: exampleReadiness(),
+		id: "readyz", needs: access.Read, path: "/readyz", tag: "probes", summary: "Whether every part can do its work", example: exampleReadiness(),
 		detail: "503, with the same body, when a part is down or still starting.", shape: shapeReadiness,
 	}, a.readiness)
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"fleetglass/internal/auth"
+	"fleetglass/access"
 	"fleetglass/internal/httperr"
 	"fleetglass/reconcile"
 )
@@ -17,7 +17,7 @@ const (
 	listReconciliationsDetail = "The newest first. A reconciliation compares, for a span of time, what was published with what became of it: published = " +
 		"completed + in_flight + in_dlq + terminated + expired + exhausted + unexplained. Lists of what is wrong are in the report itself."
 	createReconciliationDetail = "Queues one and answers at once; it is made within seconds to minutes, one at a time. Without a body the last seven days are " +
-		"compared. The same Idempotency-Key gives the same reconciliation; with another period it is refused. Needs scope admin; refused in read-only mode."
+		"compared. The same Idempotency-Key gives the same reconciliation; with another period it is refused."
 	getReconciliationDetail = "The balance by stream and agent, what is wrong, and what restricts the report. As JSON, or as one table with Accept: text/csv. " +
 		"With format the answer is a download. The table has a row for each line of the balance and each discrepancy, told apart by the first column; cells that a " +
 		"spreadsheet would take for a formula begin with an apostrophe. It exists once the reconciliation is done; before that 409."
@@ -45,16 +45,16 @@ type reconcileReply struct {
 
 func (a *API) describeReconciliations() {
 	register(a, call{
-		id: "list-reconciliations", path: Base + "/reconciliations", tag: "reconciliations", summary: "Reconciliations",
+		id: "list-reconciliations", needs: access.Read, path: Base + "/reconciliations", tag: "reconciliations", summary: "Reconciliations",
 		detail: listReconciliationsDetail, example: exampleReconciliations(), failures: []httperr.Code{httperr.InvalidCursor},
 	}, a.listReconciliations)
 	register(a, call{
-		id: "create-reconciliation", method: http.MethodPost, path: Base + "/reconciliations", tag: "reconciliations", summary: "Reconcile now",
+		id: "create-reconciliation", needs: access.Admin, method: http.MethodPost, path: Base + "/reconciliations", tag: "reconciliations", summary: "Reconcile now",
 		status: http.StatusAccepted, detail: createReconciliationDetail, example: exampleQueued(), body: reconcileBody(a.huma.OpenAPI().Components.Schemas),
-		failures: []httperr.Code{httperr.InvalidBody, httperr.Forbidden, httperr.BodyTooLarge, httperr.IdempotencyKeyReused, httperr.RateLimited},
+		failures: []httperr.Code{httperr.InvalidBody, httperr.BodyTooLarge, httperr.IdempotencyKeyReused, httperr.RateLimited},
 	}, a.createReconciliation)
 	register(a, call{
-		id: "get-reconciliation", path: Base + "/reconciliations/{id}", tag: "reconciliations", summary: "The report of a reconciliation",
+		id: "get-reconciliation", needs: access.Read, path: Base + "/reconciliations/{id}", tag: "reconciliations", summary: "The report of a reconciliation",
 		detail: getReconciliationDetail, example: exampleReconciliation(), shape: shapeReconciliation, failures: []httperr.Code{httperr.NotFound, httperr.Conflict},
 	}, a.getReconciliation)
 	enumerate(a, "/reconciliations/{id}", "format", reportFormats())
@@ -92,8 +92,7 @@ func (a *API) createReconciliation(ctx context.Context, in *ReconcileInput) (*re
 	if err != nil {
 		return nil, err
 	}
-	who, _ := auth.From(ctx)
-	made, _, err := service.Create(ctx, reconcile.Request{Period: period, Key: key, Actor: who.Name})
+	made, _, err := service.Create(ctx, reconcile.Request{Period: period, Key: key, Actor: access.From(ctx).Name})
 	switch {
 	case errors.Is(err, reconcile.ErrKeyReused):
 		return nil, httperr.New(httperr.IdempotencyKeyReused, err).WithField("/header/Idempotency-Key", "was used with another period")

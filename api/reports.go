@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"fleetglass/access"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
 )
@@ -52,7 +53,7 @@ type reportsReply struct {
 
 func (a *API) describeReports() {
 	register(a, call{
-		id: "post-reports", method: http.MethodPost, path: Base + "/reports", tag: "reports", summary: "Report about tasks",
+		id: "post-reports", needs: access.Report, method: http.MethodPost, path: Base + "/reports", tag: "reports", summary: "Report about tasks",
 		status: http.StatusAccepted, detail: reportsDetail, example: exampleAccepted(), body: reportsBody(),
 		failures: []httperr.Code{httperr.InvalidBody, httperr.InvalidReport, httperr.BodyTooLarge, httperr.UnsupportedMediaType},
 	}, a.postReports)

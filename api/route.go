@@ -9,10 +9,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 	"github.com/gin-gonic/gin"
+
+	"fleetglass/internal/routes"
 )
 
-// routes collects the calls that huma describes, until they are mounted. It implements huma.Adapter.
-type routes struct{ list []route }
+// calls collects the calls that huma describes, until they are mounted. It implements huma.Adapter.
+type calls struct{ list []route }
 
 type route struct {
 	op     *huma.Operation
@@ -20,25 +22,26 @@ type route struct {
 }
 
 // Handle implements huma.Adapter.
-func (r *routes) Handle(op *huma.Operation, handler func(huma.Context)) {
+func (r *calls) Handle(op *huma.Operation, handler func(huma.Context)) {
 	r.list = append(r.list, route{op, handler})
 }
 
 // ServeHTTP implements huma.Adapter. Nothing is served before the calls are mounted.
-func (r *routes) ServeHTTP(w http.ResponseWriter, req *http.Request) { http.NotFound(w, req) }
+func (r *calls) ServeHTTP(w http.ResponseWriter, req *http.Request) { http.NotFound(w, req) }
 
-// mount registers the call, and HEAD beside GET.
-func (r route) mount(g *gin.RouterGroup) {
+// mount registers the call with the scope that it needs, and HEAD beside GET.
+func (r route) mount(g *routes.Router) {
 	path := strings.NewReplacer("{", ":", "}", "").Replace(r.op.Path)
 	handler := func(c *gin.Context) {
 		unescapeParams(c, path)
 		c.Request = c.Request.WithContext(withRequest(c.Request.Context(), c.Request))
 		r.handle(humagin.NewContext(r.op, c))
 	}
-	g.Handle(r.op.Method, path, handler)
 	if r.op.Method == http.MethodGet {
-		g.Handle(http.MethodHead, path, handler)
+		g.Get(path, scopeOf(r.op), handler)
+		return
 	}
+	g.Handle(r.op.Method, path, scopeOf(r.op), handler)
 }
 
 // unescapeParams reads path parameters from the path as it was sent. The router's own reading depends on its settings, and takes a

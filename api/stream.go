@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 
+	"fleetglass/access"
 	"fleetglass/internal/httperr"
 	"fleetglass/internal/live"
 	"fleetglass/lifecycle"
@@ -50,7 +51,7 @@ type CountsChanged struct {
 
 func (a *API) describeStream() {
 	register(a, call{
-		id: streamOperation, path: Base + "/stream", tag: "live", summary: "What changes, as it changes",
+		id: streamOperation, needs: access.Read, path: Base + "/stream", tag: "live", summary: "What changes, as it changes",
 		detail: streamDetail, shape: shapeStream,
 		failures: []httperr.Code{httperr.RateLimited},
 	}, a.stream)

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"fleetglass/access"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
 )
@@ -78,21 +79,21 @@ type TaskPathInput struct {
 func (a *API) describeTask() {
 	notFound := []httperr.Code{httperr.NotFound}
 	register(a, call{
-		id: "get-task", path: Base + "/tasks/{task_id}", tag: "tasks", summary: "The trace of a task",
+		id: "get-task", needs: access.Read, path: Base + "/tasks/{task_id}", tag: "tasks", summary: "The trace of a task",
 		example: exampleTrace(), failures: notFound,
 		detail: "Its messages with their attempts, waiting and running told apart, who holds it, and the three answers in words.",
 	}, a.getTask)
 	register(a, call{
-		id: "list-task-events", path: Base + "/tasks/{task_id}/events", tag: "tasks", summary: "The events of a task", example: exampleEvents(),
+		id: "list-task-events", needs: access.Read, path: Base + "/tasks/{task_id}/events", tag: "tasks", summary: "The events of a task", example: exampleEvents(),
 		detail:   eventsDetail,
 		failures: []httperr.Code{httperr.NotFound, httperr.InvalidCursor},
 	}, a.listEvents)
 	register(a, call{
-		id: "get-task-payload", path: Base + "/tasks/{task_id}/payload", tag: "tasks", summary: "The body of a message of a task",
+		id: "get-task-payload", needs: access.Read, path: Base + "/tasks/{task_id}/payload", tag: "tasks", summary: "The body of a message of a task",
 		detail: payloadDetail, failures: notFound, example: examplePayload(), shape: shapePayload,
 	}, a.getPayload)
 	register(a, call{
-		id: "get-task-report", path: Base + "/tasks/{task_id}/report", tag: "tasks", summary: "The recovery report of a task",
+		id: "get-task-report", needs: access.Read, path: Base + "/tasks/{task_id}/report", tag: "tasks", summary: "The recovery report of a task",
 		detail: reportDetail, failures: notFound, example: exampleReport(), shape: shapeReport,
 	}, a.getReport)
 }

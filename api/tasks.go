@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"fleetglass/access"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
 )
@@ -106,12 +107,12 @@ type TasksQuery struct {
 
 func (a *API) describeTasks() {
 	register(a, call{
-		id: "list-tasks", path: Base + "/tasks", tag: "tasks", summary: "Tasks by filter", example: exampleTasks(),
+		id: "list-tasks", needs: access.Read, path: Base + "/tasks", tag: "tasks", summary: "Tasks by filter", example: exampleTasks(),
 		detail:   "Tasks whose stored message, or lost publish, was observed. Newest last event first, unless sort says otherwise.",
 		failures: []httperr.Code{httperr.InvalidCursor},
 	}, a.listTasks)
 	register(a, call{
-		id: "count-tasks", path: Base + "/tasks/counts", tag: "tasks", summary: "Tasks per state", example: exampleCounts(),
+		id: "count-tasks", needs: access.Read, path: Base + "/tasks/counts", tag: "tasks", summary: "Tasks per state", example: exampleCounts(),
 		detail: "Counts of the tasks that the filter selects, per state; the state parameter is ignored.",
 	}, a.countTasks)
 	enumerateFilter(a, "/tasks/counts")

@@ -58,7 +58,7 @@ func TestNoPageHasAnAccessibilityViolation(t *testing.T) {
 
 // broken makes a site whose capture is down and behind, in read-only mode.
 func broken(c *web.Config) {
-	c.ReadOnly = true
+	c.Access.ReadOnly = true
 	c.Health = health.ReporterFunc(func() []health.Part {
 		return []health.Part{
 			{Name: "acks", Kind: "collector", State: health.Down, Detail: "The broker does not answer.", LastAt: c.Now().Add(-100e9)},

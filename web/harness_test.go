@@ -22,8 +22,10 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/gin-gonic/gin"
 
+	"fleetglass/access"
 	"fleetglass/internal/httperr"
 	"fleetglass/internal/live"
+	"fleetglass/internal/routes"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
 	"fleetglass/web"
@@ -79,9 +81,10 @@ func newSite(t testing.TB, batch lifecycle.Batch, edit ...func(*web.Config)) *si
 	}
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
-	pages.Register(engine)
+	router := routes.New(engine, routes.Config{Tokens: access.Unprotected(), Authorizer: cfg.Access})
+	pages.Register(router)
 	engine.NoRoute(pages.NotFound)
-	engine.GET("/refused", func(c *gin.Context) { pages.Refuse(c, httperr.New(httperr.Forbidden, nil)) })
+	router.Get("/refused", access.Read, func(c *gin.Context) { pages.Refuse(c, httperr.New(httperr.ScopeMissing, nil)) })
 	server := httptest.NewServer(engine)
 	s.URL = server.URL
 	t.Cleanup(func() {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"fleetglass/internal/auth"
+	"fleetglass/access"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
@@ -22,9 +22,6 @@ func newFormKey() string { return "page-" + rand.Text() }
 
 // reconcileNow asks for a reconciliation, and leads to it. Requests of other sites do not come here: the origin is checked before.
 func (w *Web) reconcileNow(c *gin.Context) error {
-	if w.cfg.ReadOnly {
-		return httperr.New(httperr.Forbidden, nil).WithDetail("This server is in read-only mode.")
-	}
 	if w.cfg.Reconcile == nil {
 		return httperr.New(httperr.Unavailable, nil).WithDetail("This server does not reconcile.")
 	}
@@ -36,8 +33,7 @@ func (w *Web) reconcileNow(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	who, _ := auth.From(c.Request.Context())
-	made, _, err := w.cfg.Reconcile.Create(c.Request.Context(), reconcile.Request{Period: period, Key: c.Request.PostForm.Get("key"), Actor: who.Name})
+	made, _, err := w.cfg.Reconcile.Create(c.Request.Context(), reconcile.Request{Period: period, Key: c.Request.PostForm.Get("key"), Actor: access.From(c.Request.Context()).Name})
 	switch {
 	case errors.Is(err, reconcile.ErrPeriod):
 		return httperr.New(httperr.InvalidBody, err).WithDetail("The period is empty or lies in the future.")

@@ -7,7 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"fleetglass/internal/auth"
+	"fleetglass/access"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
 	"fleetglass/views"
@@ -139,6 +139,5 @@ func storeDown(parts []health.Part) string {
 
 // mayReconcile reports whether the reader may ask for a reconciliation.
 func (w *Web) mayReconcile(ctx context.Context) bool {
-	who, known := auth.From(ctx)
-	return !w.cfg.ReadOnly && (!known || who.Can(auth.Admin))
+	return w.cfg.Access.Authorize(access.From(ctx), access.Admin) == nil
 }

@@ -101,7 +101,7 @@ func TestWhyThereIsNoReport(t *testing.T) {
 		"none made": {rich, reconciling, wants{"#report .empty.run .say": "No reconciliation has been made yet.", "#earlier": "=0", ".nav a[href='/reconciliation'] .n": "=0"}},
 		"no fleet":  {lifecycle.Batch{}, reconciling, wants{"#report .empty.run": "Nothing has crossed the task stream yet."}},
 		"none here": {rich, func(*web.Config) {}, wants{"#report .empty.warn .say": "This server does not reconcile.", "form[method=post]": "=0"}},
-		"read-only": {rich, func(c *web.Config) { reported(c); c.ReadOnly = true }, wants{"#equation .verdict": "unexplained", "form[method=post]": "=0"}},
+		"read-only": {rich, func(c *web.Config) { reported(c); c.Access.ReadOnly = true }, wants{"#equation .verdict": "unexplained", "form[method=post]": "=0"}},
 		"the store is down": {rich, func(c *web.Config) {
 			reconciling(c)
 			c.Health = health.ReporterFunc(func() []health.Part { return []health.Part{{Name: "store", Kind: "store", State: health.Down}} })
@@ -167,7 +167,7 @@ func TestTheFormAsksOnceForItsPeriod(t *testing.T) {
 
 func TestReadOnlyPagesTakeNoForm(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, lifecycle.Batch{}, reconciling, func(c *web.Config) { c.ReadOnly = true })
+	s := newSite(t, lifecycle.Batch{}, reconciling, func(c *web.Config) { c.Access.ReadOnly = true })
 	if got := s.post(t, url.Values{}); got.StatusCode != http.StatusForbidden {
 		t.Errorf("got %d, want 403", got.StatusCode)
 	}

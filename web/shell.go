@@ -175,7 +175,7 @@ func (w *Web) banners(f frame, parts []health.Part, zone *time.Location) []views
 	if f.board != nil && !f.ownGaps {
 		out = append(out, gapBanners(f.board.Gaps, f.board.Now.Add(-time.Hour), zone)...)
 	}
-	if w.cfg.ReadOnly {
+	if w.cfg.Access.ReadOnly {
 		out = append(out, views.Banner{Kind: "run", Icon: "lock", Title: "Read-only mode.", Text: "Actions are refused until an administrator leaves it."})
 	}
 	return out

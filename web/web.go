@@ -11,9 +11,11 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"fleetglass/access"
 	"fleetglass/fleet"
 	"fleetglass/internal/health"
 	"fleetglass/internal/live"
+	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
 	"fleetglass/static"
@@ -29,7 +31,7 @@ type Config struct {
 	Log         *slog.Logger      // Optional; default discards.
 	Reconcile   reconcile.Service // Optional; without it the page of reconciliations says so.
 	Environment string            // Optional; a badge such as "production".
-	ReadOnly    bool              // Optional; says in a banner that actions are off.
+	Access      access.Authorizer // Optional; what readers may do. In read-only mode a banner says that actions are off.
 	Server      string            // Optional; the NATS URL that agents connect to, for the command of the empty page.
 	Prefix      string            // Optional; default fleet.DefaultPrefix. The first token of task subjects, for the same.
 
@@ -76,26 +78,24 @@ func New(cfg Config) (*Web, error) {
 }
 
 // Register adds the pages, their assets and the stream of changes to r.
-func (w *Web) Register(r gin.IRouter) {
-	assets := gin.WrapH(w.assets.Handler())
-	r.GET(static.Prefix+"*asset", assets)
-	r.HEAD(static.Prefix+"*asset", assets)
-	w.page(r, "/", w.overview)
-	w.page(r, "/tasks", w.tasks)
-	w.page(r, "/tasks/*id", w.task)
-	w.page(r, "/task", w.task)
-	w.page(r, "/payload", w.payload)
-	w.page(r, "/in-flight", w.inFlight)
-	w.page(r, "/agents", w.agents)
-	w.page(r, "/agents/*agent", w.agent)
-	w.page(r, "/dlq", w.deadLetters)
-	w.page(r, "/duplicates", w.duplicates)
-	w.page(r, "/reconciliation", w.reconciliation)
-	w.action(r, "/reconciliation", w.reconcileNow)
-	w.page(r, "/capture", w.capture)
-	w.page(r, "/preferences", w.preferences)
+func (w *Web) Register(r *routes.Router) {
+	r.Get(static.Prefix+"*asset", access.Read, gin.WrapH(w.assets.Handler()))
+	w.page(r, "/", access.Read, w.overview)
+	w.page(r, "/tasks", access.Read, w.tasks)
+	w.page(r, "/tasks/*id", access.Read, w.task)
+	w.page(r, "/task", access.Read, w.task)
+	w.page(r, "/payload", access.Read, w.payload)
+	w.page(r, "/in-flight", access.Read, w.inFlight)
+	w.page(r, "/agents", access.Read, w.agents)
+	w.page(r, "/agents/*agent", access.Read, w.agent)
+	w.page(r, "/dlq", access.Read, w.deadLetters)
+	w.page(r, "/duplicates", access.Read, w.duplicates)
+	w.page(r, "/reconciliation", access.Read, w.reconciliation)
+	w.action(r, "/reconciliation", access.Admin, w.reconcileNow)
+	w.page(r, "/capture", access.Read, w.capture)
+	w.page(r, "/preferences", access.Read, w.preferences)
 	if w.cfg.Hub != nil {
-		w.page(r, "/live", w.live)
+		w.page(r, "/live", access.Read, w.live)
 	}
 }
 
@@ -105,8 +105,8 @@ func (w *Web) NotFound(c *gin.Context) {
 	w.fail(c, lifecycle.ErrNotFound)
 }
 
-// Refuse answers a request for a page that may not be had: not signed in, not allowed, or another error. Nothing may have been
-// written before.
+// Refuse answers a request for a page that may not be had. The reader must be allowed to read: the answer shows what stands on every
+// page. Nothing may have been written before.
 func (w *Web) Refuse(c *gin.Context, err error) {
 	protect(c)
 	w.fail(c, err)
@@ -123,20 +123,18 @@ func protect(c *gin.Context) {
 	h.Set("Referrer-Policy", "same-origin")
 }
 
-func (w *Web) page(r gin.IRouter, path string, h func(*gin.Context) error) {
-	serve := func(c *gin.Context) {
+func (w *Web) page(r *routes.Router, path string, needs access.Scope, h func(*gin.Context) error) {
+	r.Get(path, needs, func(c *gin.Context) {
 		protect(c)
 		if err := h(c); err != nil {
 			w.fail(c, err)
 		}
-	}
-	r.GET(path, serve)
-	r.HEAD(path, serve)
+	})
 }
 
 // action is what a form sends. The guard around the router lets only our own pages send forms.
-func (w *Web) action(r gin.IRouter, path string, h func(*gin.Context) error) {
-	r.POST(path, func(c *gin.Context) {
+func (w *Web) action(r *routes.Router, path string, needs access.Scope, h func(*gin.Context) error) {
+	r.Handle(http.MethodPost, path, needs, func(c *gin.Context) {
 		protect(c)
 		if err := h(c); err != nil {
 			w.fail(c, err)

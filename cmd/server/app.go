@@ -12,6 +12,7 @@ import (
 
 	"fleetglass/internal/health"
 	"fleetglass/internal/httpguard"
+	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
 )
@@ -22,7 +23,8 @@ type App struct {
 	server   *http.Server
 	listener net.Listener
 	streams  *httpguard.Streams
-	agents   string // Where agents connect.
+	routes   *routes.Router // Every address, with the scope that it needs.
+	agents   string         // Where agents connect.
 	records  func(context.Context) (lifecycle.Retention, error)
 	reports  *reconcile.Runner
 	health   health.Group

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"fleetglass/internal/auth"
+	"fleetglass/access"
 	"fleetglass/internal/telemetry"
 )
 
@@ -58,9 +58,9 @@ func (rebuildCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 }
 
 type tokenCmd struct {
-	Name      string       `required:"" placeholder:"NAME" help:"Who uses the token; shown in the audit."`
-	Scopes    []auth.Scope `default:"read" placeholder:"SCOPE,…" help:"What it may do: read, report, triage:propose, triage:apply, triage:discard, admin."`
-	ExpiresIn Duration     `default:"365d" placeholder:"TIME" help:"When it ends; 0s for never."`
+	Name      string         `required:"" placeholder:"NAME" help:"Who uses the token; shown in the audit."`
+	Scopes    []access.Scope `default:"read" placeholder:"SCOPE,…" help:"What it may do: read, report, triage:propose, triage:apply, triage:discard, admin."`
+	ExpiresIn Duration       `default:"365d" placeholder:"TIME" help:"When it ends; 0s for never."`
 }
 
 // Run prints a new token on the terminal and its entry for the tokens file on standard output.
@@ -69,11 +69,11 @@ func (c tokenCmd) Run(t *terminal) error {
 	if c.ExpiresIn > 0 {
 		expires = time.Now().Add(time.Duration(c.ExpiresIn)).UTC().Truncate(time.Second)
 	}
-	text, entry := auth.NewToken(c.Name, c.Scopes, expires)
+	text, entry := access.NewToken(c.Name, c.Scopes, expires)
 	if err := entry.Validate(); err != nil {
 		return err
 	}
-	file, err := auth.Marshal(entry)
+	file, err := access.Marshal(entry)
 	if err != nil {
 		return fmt.Errorf("write the entry: %w", err)
 	}

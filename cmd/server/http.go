@@ -13,7 +13,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"fleetglass/internal/auth"
+	"fleetglass/access"
 	"fleetglass/internal/httperr"
 	"fleetglass/internal/httpguard"
 	"fleetglass/internal/telemetry"
@@ -33,7 +33,7 @@ const (
 func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: writePatience, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		MaxHeaderBytes: maxHeaderBytes, DisableGeneralOptionsHandler: true, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }
 
@@ -42,17 +42,15 @@ func newEngine(metrics *telemetry.Registry, now func() time.Time) *gin.Engine {
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
 	e.UseEscapedPath = true
-	e.RedirectTrailingSlash = false
 	e.HandleMethodNotAllowed = true
 	_ = e.SetTrustedProxies(nil) // Nothing asks for the client's address; errors only for addresses that do not parse.
 	e.Use(telemetry.HTTP(metrics, now))
-	e.GET("/metrics", gin.WrapH(metrics.Handler()))
 	return e
 }
 
-// guard puts everything between the network and the router: streams and deadlines outermost, then headers, host, origin, access, and
-// compression innermost.
-func guard(cfg Config, a *auth.Auth, streams *httpguard.Streams, engine http.Handler, log *slog.Logger) (http.Handler, error) {
+// guard puts everything between the network and the router: streams and deadlines outermost, then headers, host, origin, and
+// compression innermost. Who may use a route is asked by the router itself.
+func guard(cfg Config, streams *httpguard.Streams, engine http.Handler, log *slog.Logger) (http.Handler, error) {
 	compress, err := httpguard.Compress()
 	if err != nil {
 		return nil, err
@@ -61,11 +59,7 @@ func guard(cfg Config, a *auth.Auth, streams *httpguard.Streams, engine http.Han
 	if err != nil {
 		return nil, err
 	}
-	h := compress(engine)
-	if cfg.ReadOnly {
-		h = httpguard.ReadOnly(log)(h)
-	}
-	h = sameOrigin(a.Middleware(h))
+	h := sameOrigin(compress(engine))
 	if loopback(cfg.Listen) {
 		h = httpguard.Loopback(log, ownNames(cfg.BaseURL)...)(h)
 	}
@@ -81,15 +75,15 @@ func ownNames(baseURL string) []string {
 	return []string{u.Hostname()}
 }
 
-func newAuth(cfg Config, now func() time.Time, log *slog.Logger) (*auth.Auth, error) {
-	var tokens []auth.Token
+func newTokens(cfg Config, now func() time.Time) (*access.Tokens, error) {
+	var tokens []access.Token
 	if cfg.TokensFile != "" {
 		var err error
-		if tokens, err = auth.ReadTokens(cfg.TokensFile); err != nil {
+		if tokens, err = access.ReadTokens(cfg.TokensFile); err != nil {
 			return nil, err
 		}
 	}
-	return auth.New(auth.Config{Token: cfg.Token.Reveal(), Tokens: tokens, Now: now, Log: log})
+	return access.NewTokens(access.Config{Token: cfg.Token.Reveal(), Tokens: tokens, Now: now})
 }
 
 func listen(ctx context.Context, address string) (net.Listener, error) {
@@ -112,10 +106,11 @@ func closeQuietly(l net.Listener) func() error {
 
 func limits(cfg Config) httperr.Limits { return httperr.Limits{MaxBody: int64(cfg.MaxBody)} }
 
-// answerOthers says what happens to addresses that nobody has: programs get a problem document, people a page.
+// answerOthers says what happens to addresses that nobody has: programs get a problem document, people a page if they may see what
+// stands on every page.
 func answerOthers(engine *gin.Engine, page gin.HandlerFunc, log *slog.Logger) {
 	engine.NoRoute(func(c *gin.Context) {
-		if strings.HasPrefix(c.Request.URL.Path, "/api/") {
+		if strings.HasPrefix(c.Request.URL.Path, "/api/") || !access.From(c.Request.Context()).Can(access.Read) {
 			httperr.Write(c.Writer, c.Request, log, httperr.New(httperr.NotFound, nil).WithDetail("There is no such call."))
 			return
 		}

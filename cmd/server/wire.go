@@ -5,13 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
+	"github.com/gin-gonic/gin"
+
+	"fleetglass/access"
 	"fleetglass/api"
 	"fleetglass/fleet"
 	"fleetglass/internal/health"
 	"fleetglass/internal/httpguard"
 	"fleetglass/internal/live"
+	"fleetglass/internal/routes"
 	"fleetglass/internal/telemetry"
 	"fleetglass/lifecycle"
 	"fleetglass/web"
@@ -85,11 +90,14 @@ func (a *App) watch(r health.Reporter) { a.health = append(a.health, r) }
 func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Registry, store lifecycle.Store, appender lifecycle.Appender,
 	hub *live.Hub, now func() time.Time,
 ) error {
-	access, err := newAuth(cfg, now, a.log)
+	tokens, err := newTokens(cfg, now)
 	if err != nil {
 		return err
 	}
+	authorizer := access.Authorizer{ReadOnly: cfg.ReadOnly}
 	engine := newEngine(metrics, now)
+	a.routes = routes.New(engine, routes.Config{Tokens: tokens, Authorizer: authorizer, Log: a.log})
+	a.routes.Handle(http.MethodGet, "/metrics", access.Read, gin.WrapH(metrics.Handler()))
 	calls, err := api.New(api.Config{
 		Store: store, Appender: appender, Hub: hub, Health: a.health, Reconcile: a.reports, Now: now, Log: a.log,
 		Fleet:   api.Fleet{DecodeReport: decodeReport(now), AgentOf: fleet.AgentOfWorker, Retention: a.records},
@@ -98,20 +106,20 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	if err != nil {
 		return err
 	}
-	calls.Register(engine)
+	calls.Register(a.routes)
 	pages, err := web.New(web.Config{
-		Store: store, Hub: hub, Health: a.health, API: engine, Now: now, Log: a.log, Environment: cfg.Environment, ReadOnly: cfg.ReadOnly,
+		Store: store, Hub: hub, Health: a.health, API: engine, Now: now, Log: a.log, Environment: cfg.Environment, Access: authorizer,
 		Server: a.agents, Prefix: cfg.Prefix, DuplicateCost: cfg.duplicateCost(), Retention: a.records,
 		Records: cfg.recordStore(), RecordPrices: cfg.recordPrices(), Reconcile: a.reports,
 	})
 	if err != nil {
 		return err
 	}
-	pages.Register(engine)
+	pages.Register(a.routes)
 	answerOthers(engine, pages.NotFound, a.log)
 
 	a.streams = httpguard.NewStreams(writePatience)
-	handler, err := guard(cfg, access, a.streams, engine, a.log)
+	handler, err := guard(cfg, a.streams, engine, a.log)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ const Module = "fleetglass"
 
 // everything is the row of the program itself, the only place that knows all the others.
 var everything = []string{
-	"alerts", "api", "collectors", "collectors/*", "dlqtriage", "fleet", "fleet/*", "internal/*", "lifecycle", "store/sqlite",
+	"access", "alerts", "api", "collectors", "collectors/*", "dlqtriage", "fleet", "fleet/*", "internal/*", "lifecycle", "store/sqlite",
 	"store/postgres", "reconcile", "static", "views", "views/*", "web",
 }
 
@@ -35,6 +35,8 @@ var Table = []Rule{
 	{Package: "collectors/*", Own: []string{"lifecycle", "fleet", "collectors", "internal/health"},
 		Others: []string{"github.com/nats-io", "github.com/cloudevents/sdk-go/v2"}},
 
+	// Who may do what: it knows nothing of HTTP.
+	{Package: "access", Others: []string{"github.com/goccy/go-yaml"}},
 	{Package: "dlqtriage", Own: []string{"lifecycle", "fleet"}},
 	{Package: "alerts", Own: []string{"lifecycle"}},
 
@@ -46,19 +48,18 @@ var Table = []Rule{
 	{Package: "views/*", Own: []string{"lifecycle", "dlqtriage", "alerts", "static", "views", "views/*"}, Others: []string{"github.com/a-h/templ"}},
 	{Package: "web/webtest", Own: []string{"lifecycle", "store/sqlite", "internal/health"}},
 	{Package: "web",
-		Own: []string{"lifecycle", "dlqtriage", "alerts", "views", "views/*", "static", "fleet", "internal/live", "internal/httperr", "internal/auth",
+		Own: []string{"lifecycle", "dlqtriage", "alerts", "views", "views/*", "static", "fleet", "internal/live", "internal/httperr", "internal/routes", "access",
 			"internal/health", "reconcile"},
 		Others: []string{"github.com/gin-gonic/gin", "github.com/a-h/templ"}, Tests: []string{"web/webtest"}},
 	{Package: "api",
-		Own: []string{"lifecycle", "dlqtriage", "alerts", "fleet", "collectors/reports", "internal/live", "internal/httperr", "internal/auth", "internal/health",
+		Own: []string{"lifecycle", "dlqtriage", "alerts", "fleet", "collectors/reports", "internal/live", "internal/httperr", "internal/routes", "access", "internal/health",
 			"reconcile"},
 		Others: []string{"github.com/gin-gonic/gin", "github.com/danielgtaylor/huma/v2", "github.com/cloudevents/sdk-go/v2"}},
 
 	{Package: "internal/archtest"},
-	{Package: "internal/auth", Own: []string{"internal/httperr"}, Others: []string{"github.com/goccy/go-yaml"}},
 	// Its tests measure the whole: they run the collectors, the program and its pages' templates.
 	{Package: "internal/bench", Others: []string{"github.com/a-h/templ"},
-		Tests: []string{"api", "collectors", "collectors/*", "fleet", "fleet/*", "internal/health", "internal/live", "internal/telemetry", "static", "views", "web"}},
+		Tests: []string{"access", "api", "collectors", "collectors/*", "fleet", "fleet/*", "internal/health", "internal/live", "internal/routes", "internal/telemetry", "static", "views", "web"}},
 	// Tests of agents, collectors and a store together.
 	{Package: "internal/crashpoints", Others: []string{"cloud.google.com/go/firestore", "google.golang.org/grpc"},
 		Tests: []string{"fleet", "fleet/firestorekit", "collectors", "collectors/*", "internal/firestoretest", "internal/health"}},
@@ -67,9 +68,10 @@ var Table = []Rule{
 		"cloud.google.com/go/firestore", "google.golang.org/api", "google.golang.org/genproto", "google.golang.org/grpc", "google.golang.org/protobuf",
 	}},
 	{Package: "internal/health"},
-	{Package: "internal/httperr", Own: []string{"lifecycle"}, Others: []string{"github.com/gin-gonic/gin", "github.com/danielgtaylor/huma/v2"}},
+	{Package: "internal/httperr", Own: []string{"lifecycle", "access"}, Others: []string{"github.com/gin-gonic/gin", "github.com/danielgtaylor/huma/v2"}},
 	{Package: "internal/httpguard", Own: []string{"internal/httperr"}, Others: []string{"github.com/klauspost/compress"}},
 	{Package: "internal/live", Own: []string{"lifecycle"}},
+	{Package: "internal/routes", Own: []string{"access", "internal/httperr"}, Others: []string{"github.com/gin-gonic/gin"}},
 	{Package: "store/internal/migrate"},
 	{Package: "store/internal/rowcodec", Own: []string{"lifecycle"}, Others: []string{"github.com/klauspost/compress/s2"}},
 	{Package: "internal/screenshots", Others: []string{"github.com/chromedp"}},
@@ -80,7 +82,7 @@ var Table = []Rule{
 	// Tests only. It plays the program's part around a store that is slow.
 	// Tests of the whole: it runs the program and looks at its answers.
 	{Package: "internal/torture", Own: []string{"fleet", "fleet/*"},
-		Tests: []string{"api", "collectors", "collectors/*", "internal/health", "internal/live"}},
+		Tests: []string{"access", "api", "collectors", "collectors/*", "internal/health", "internal/live", "internal/routes"}},
 
 	{Package: "cmd/server", Own: everything,
 		Others: []string{"github.com/alecthomas/kong", "github.com/goccy/go-yaml", "github.com/gin-gonic/gin", "github.com/nats-io", "golang.org/x/sync"}},

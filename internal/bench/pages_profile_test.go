@@ -11,10 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"fleetglass/access"
 	"fleetglass/api"
 	"fleetglass/fleet"
 	"fleetglass/internal/health"
 	"fleetglass/internal/live"
+	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
 	"fleetglass/store/sqlite"
 	"fleetglass/web"
@@ -68,11 +70,12 @@ func serveStore(t testing.TB, s lifecycle.Store) http.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls.Register(engine)
+	router := routes.New(engine, routes.Config{Tokens: access.Unprotected()})
+	calls.Register(router)
 	pages, err := web.New(web.Config{Store: s, Hub: hub})
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages.Register(engine)
+	pages.Register(router)
 	return engine
 }

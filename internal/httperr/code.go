@@ -16,6 +16,8 @@ const (
 	IdempotencyKeyReused Code = "idempotency_key_reused"
 	Unauthenticated      Code = "unauthenticated"
 	Forbidden            Code = "forbidden"
+	ScopeMissing         Code = "scope_missing"
+	ReadOnly             Code = "read_only"
 	NotFound             Code = "not_found"
 	MethodNotAllowed     Code = "method_not_allowed"
 	NotAcceptable        Code = "not_acceptable"
@@ -55,7 +57,9 @@ func Table() []Entry {
 			"The cursor is damaged or belongs to another filter or order. Begin again without a cursor.", false},
 		{InvalidBody, http.StatusBadRequest, "Invalid body", "The body is not what this call expects.", false},
 		{Unauthenticated, http.StatusUnauthorized, "Not signed in", "This call needs a valid token or a session.", false},
-		{Forbidden, http.StatusForbidden, "Not allowed", "The token or session does not have the scope that this call needs.", false},
+		{Forbidden, http.StatusForbidden, "Not allowed", "Nobody may ask this in this way.", false},
+		{ScopeMissing, http.StatusForbidden, "Scope missing", "The token or session does not have the scope that this call needs.", false},
+		{ReadOnly, http.StatusForbidden, "Read-only mode", "This server is in read-only mode.", false},
 		{NotFound, http.StatusNotFound, "Not found", "Nothing is stored under that name.", false},
 		{MethodNotAllowed, http.StatusMethodNotAllowed, "Method not allowed", "This address does not take that method.", false},
 		{NotAcceptable, http.StatusNotAcceptable, "Not acceptable", "None of the accepted media types is offered.", false},

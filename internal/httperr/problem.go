@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 
+	"fleetglass/access"
 	"fleetglass/lifecycle"
 )
 
@@ -107,6 +108,7 @@ func From(err error) *Problem {
 	var problem *Problem
 	var filter *lifecycle.FilterError
 	var tooLarge *http.MaxBytesError
+	var denied *access.Denied
 	switch {
 	case errors.As(err, &problem):
 		return problem
@@ -116,6 +118,8 @@ func From(err error) *Problem {
 		return p
 	case errors.As(err, &tooLarge):
 		return New(BodyTooLarge, err).WithDetail("The body is larger than the %d bytes that are accepted.", tooLarge.Limit)
+	case errors.As(err, &denied):
+		return fromDenied(denied)
 	case errors.Is(err, lifecycle.ErrNotFound):
 		return New(NotFound, err)
 	case errors.Is(err, lifecycle.ErrClosed):
@@ -126,4 +130,17 @@ func From(err error) *Problem {
 		return New(ClientClosed, err)
 	}
 	return New(Internal, err)
+}
+
+// fromDenied is the problem of a refusal of the authorizer.
+func fromDenied(d *access.Denied) *Problem {
+	switch {
+	case errors.Is(d, access.ErrUnauthenticated):
+		return New(Unauthenticated, d)
+	case errors.Is(d, access.ErrScopeMissing):
+		return New(ScopeMissing, d).WithDetail("This call needs a token with scope %s.", d.Needs)
+	case errors.Is(d, access.ErrReadOnly):
+		return New(ReadOnly, d)
+	}
+	return New(Forbidden, d).WithDetail("This address does not say which scope it needs, so nobody may use it.")
 }

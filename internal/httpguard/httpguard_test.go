@@ -75,17 +75,6 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 	}
 }
 
-func TestReadOnlyRefusesChanges(t *testing.T) {
-	t.Parallel()
-	for method, want := range map[string]int{"GET": 200, "HEAD": 200, "POST": 403, "PUT": 403, "PATCH": 403, "DELETE": 403} {
-		w := httptest.NewRecorder()
-		ReadOnly(quiet)(text("text/plain", "ok")).ServeHTTP(w, httptest.NewRequest(method, "/", nil))
-		if w.Code != want {
-			t.Errorf("%s: got %d, want %d", method, w.Code, want)
-		}
-	}
-}
-
 func TestHeadersAllowNoInlineScriptAndNoOtherHost(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()

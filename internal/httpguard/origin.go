@@ -65,17 +65,3 @@ func CrossOrigin(log *slog.Logger, baseURL string) (func(http.Handler) http.Hand
 	}))
 	return p.Handler, nil
 }
-
-// ReadOnly refuses every request that would change something.
-func ReadOnly(log *slog.Logger) func(http.Handler) http.Handler {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			switch r.Method {
-			case http.MethodGet, http.MethodHead, http.MethodOptions:
-				next.ServeHTTP(w, r)
-			default:
-				httperr.Write(w, r, log, httperr.New(httperr.Forbidden, nil).WithDetail("This server is in read-only mode."))
-			}
-		})
-	}
-}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"fleetglass/access"
 	"fleetglass/api"
 	"fleetglass/collectors"
 	"fleetglass/collectors/acks"
@@ -28,6 +29,7 @@ import (
 	"fleetglass/fleet"
 	"fleetglass/internal/health"
 	"fleetglass/internal/live"
+	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
 	"fleetglass/store/sqlite"
 
@@ -160,7 +162,7 @@ func serve(t *testing.T, store lifecycle.Store, appender lifecycle.Appender) cli
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	engine.UseEscapedPath = true
-	calls.Register(engine)
+	calls.Register(routes.New(engine, routes.Config{Tokens: access.Unprotected()}))
 	server := httptest.NewServer(http.Handler(engine))
 	t.Cleanup(server.Close)
 	return client{server.URL}

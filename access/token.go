@@ -1,4 +1,4 @@
-package auth
+package access
 
 import (
 	"crypto/rand"
@@ -13,28 +13,13 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Scope is something that a token may do.
-type Scope string
-
-// The scopes (SPEC 9).
-const (
-	Read          Scope = "read"           // See everything: pages, API, metrics.
-	Report        Scope = "report"         // Hand in agent reports.
-	TriagePropose Scope = "triage:propose" // Propose what to do with a dead letter.
-	TriageApply   Scope = "triage:apply"   // Retry, reassign, defer, release.
-	TriageDiscard Scope = "triage:discard" // Discard.
-	Admin         Scope = "admin"          // Everything.
-)
-
-// Scopes lists all scopes.
-func Scopes() []Scope { return []Scope{Read, Report, TriagePropose, TriageApply, TriageDiscard, Admin} }
-
 // Token is what is kept of a bearer token: never the token itself. Tokens have 256 random bits, so a plain SHA-256 cannot be
 // searched, and looking one up by its hash tells nothing about others.
 type Token struct {
 	Name    string    `yaml:"name"`              // Required. Who acts: shown in the audit.
 	SHA256  string    `yaml:"sha256"`            // Required. Hexadecimal hash of the token.
-	Scopes  []Scope   `yaml:"scopes"`            // Required.
+	Role    Role      `yaml:"role,omitempty"`    // Required, unless there are scopes.
+	Scopes  []Scope   `yaml:"scopes,omitempty"`  // Required, unless there is a role; beside a role they are added to its scopes.
 	Expires time.Time `yaml:"expires,omitempty"` // Optional; default never.
 }
 
@@ -92,7 +77,10 @@ func (t Token) Validate() error {
 	if sum, err := hex.DecodeString(t.SHA256); err != nil || len(sum) != sha256.Size {
 		return fmt.Errorf("%s: sha256 is not the hexadecimal hash of a token", t.Name)
 	}
-	if len(t.Scopes) == 0 {
+	if t.Role != "" && !slices.Contains(Roles(), t.Role) {
+		return fmt.Errorf("%s: %q is not a role", t.Name, t.Role)
+	}
+	if len(t.Granted()) == 0 {
 		return fmt.Errorf("%s: scopes are missing", t.Name)
 	}
 	for _, s := range t.Scopes {
@@ -102,6 +90,12 @@ func (t Token) Validate() error {
 	}
 	return nil
 }
+
+// Granted lists what the token may do: the scopes of its role and its own.
+func (t Token) Granted() []Scope { return append(t.Role.Scopes(), t.Scopes...) }
+
+// expired reports whether the token has ended.
+func (t Token) expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }
 
 // Marshal writes entries in the form of the file.
 func Marshal(tokens ...Token) ([]byte, error) {

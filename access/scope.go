@@ -1,0 +1,54 @@
+package access
+
+import "slices"
+
+// Scope is what an operation needs and what a token carries.
+type Scope string
+
+// The scopes (SPEC 9).
+const (
+	Read          Scope = "read"           // See everything: pages, API, metrics.
+	Report        Scope = "report"         // Hand in agent reports.
+	TriagePropose Scope = "triage:propose" // Propose what to do with a dead letter.
+	TriageApply   Scope = "triage:apply"   // Retry, reassign, defer, release.
+	TriageDiscard Scope = "triage:discard" // Discard.
+	Admin         Scope = "admin"          // Everything.
+)
+
+// Open is what an operation names that anybody may use, without a token. No token carries it.
+const Open Scope = "open"
+
+// Scopes lists the scopes that a token may carry.
+func Scopes() []Scope { return []Scope{Read, Report, TriagePropose, TriageApply, TriageDiscard, Admin} }
+
+// Changes reports whether operations with this scope change something. In read-only mode they are refused.
+func (s Scope) Changes() bool { return s != Read && s != Open }
+
+// declared reports whether the scope is one that an operation may name.
+func (s Scope) declared() bool { return s == Open || slices.Contains(Scopes(), s) }
+
+// Role is a named set of scopes, for people.
+type Role string
+
+// The roles (SPEC 9).
+const (
+	Viewer        Role = "viewer"  // Sees everything and changes nothing.
+	Triager       Role = "triager" // Sees everything and decides about dead letters.
+	Administrator Role = "admin"   // Does everything.
+)
+
+// Roles lists the roles, the least first.
+func Roles() []Role { return []Role{Viewer, Triager, Administrator} }
+
+// Scopes lists what a role may do. A role that does not exist may do nothing.
+func (r Role) Scopes() []Scope {
+	switch r {
+	case Viewer:
+		return []Scope{Read}
+	case Triager:
+		return []Scope{Read, TriagePropose, TriageApply, TriageDiscard}
+	case Administrator:
+		return []Scope{Admin}
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fleetglass/access"
+	"fleetglass/internal/routes"
+)
+
+// whoAsks are the principals of the matrix, each with the scopes that its token carries.
+var whoAsks = map[string][]access.Scope{
+	"nobody": nil, "a stranger": nil, "agent": {access.Report},
+	"viewer": access.Viewer.Scopes(), "triager": access.Triager.Scopes(), "admin": access.Administrator.Scopes(),
+}
+
+// guarded starts the program with a token for each principal that has scopes, and returns all secrets by name.
+func guarded(t *testing.T, args ...string) (*running, map[string]string) {
+	t.Helper()
+	secrets := map[string]string{"nobody": "", "a stranger": "fg_" + strings.Repeat("stranger", 5)}
+	var entries []access.Token
+	for name, scopes := range whoAsks {
+		if len(scopes) > 0 {
+			text, entry := access.NewToken(name, scopes, time.Time{})
+			secrets[name], entries = text, append(entries, entry)
+		}
+	}
+	return start(t, settings(t, append(args, "--auth-tokens-file", tokensFile(t, entries...))...)), secrets
+}
+
+func tokensFile(t *testing.T, entries ...access.Token) string {
+	t.Helper()
+	text, err := access.Marshal(entries...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "tokens.yaml")
+	if err := os.WriteFile(name, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestEveryRouteNamesTheScopeThatItNeeds(t *testing.T) {
+	t.Parallel()
+	r := start(t, settings(t))
+	exceptions := map[string]access.Scope{ // Whatever else there is only looks, and needs the scope for that.
+		"GET /healthz": access.Open, "HEAD /healthz": access.Open,
+		"POST /api/v1/reports": access.Report, "POST /api/v1/reconciliations": access.Admin, "POST /reconciliation": access.Admin,
+	}
+	seen := map[string]bool{}
+	for _, route := range r.routes.Routes() {
+		name := route.Method + " " + route.Path
+		seen[name] = true
+		if want := cmp.Or(exceptions[name], access.Read); route.Needs != want {
+			t.Errorf("%s names scope %q, want %q", name, route.Needs, want)
+		}
+		if looks := route.Method == http.MethodGet || route.Method == http.MethodHead; looks == route.Needs.Changes() {
+			t.Errorf("%s needs %q: read-only mode would be wrong about it", name, route.Needs)
+		}
+	}
+	for name := range exceptions {
+		if !seen[name] {
+			t.Errorf("there is no route %s", name)
+		}
+	}
+	if len(seen) < 60 {
+		t.Errorf("%d routes, want all of pages, calls, documents, probes and metrics", len(seen))
+	}
+}
+
+// spellings are ways to write a path that a careless rule takes for the same, or for another one. The first is the path itself.
+func spellings(path string) []string {
+	tail := strings.TrimPrefix(path, "/")
+	out := []string{path, "/" + path, path + "/", "/." + path, "/x/.." + path, "/%2e" + path, path + ";x", path + "%00", path + "%2F", strings.ToUpper(path), "/%2F" + tail, path + "?x"}
+	if tail != "" {
+		out = append(out, "/%"+strings.ToUpper(hex(tail[0]))+tail[1:], "/"+strings.ReplaceAll(tail, "/", "%2F"))
+	}
+	return slices.Compact(out)
+}
+
+func hex(b byte) string {
+	const digits = "0123456789abcdef"
+	return string([]byte{digits[b>>4], digits[b&15]})
+}
+
+// example is a path of a route, with something in the place of its parameters.
+func example(pattern string) string {
+	parts := strings.Split(pattern, "/")
+	for i, part := range parts {
+		if strings.HasPrefix(part, ":") || strings.HasPrefix(part, "*") {
+			parts[i] = "some-1"
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// begun answers a request in this process. A stream without end is cut off when it begins.
+type begun struct {
+	*httptest.ResponseRecorder
+	end context.CancelFunc
+}
+
+func (b begun) WriteHeader(status int) {
+	b.ResponseRecorder.WriteHeader(status)
+	if strings.HasPrefix(b.Header().Get("Content-Type"), "text/event-stream") {
+		b.end()
+	}
+}
+
+func (b begun) Write(p []byte) (int, error) {
+	b.WriteHeader(http.StatusOK)
+	return b.ResponseRecorder.Write(p)
+}
+
+func (r *running) ask(method, target, secret string) *httptest.ResponseRecorder {
+	r.t.Helper()
+	request := httptest.NewRequest(method, "http://localhost/", nil)
+	var err error
+	if request.URL, err = url.ParseRequestURI(target); err != nil {
+		r.t.Fatal(err)
+	}
+	if secret != "" {
+		request.Header.Set("Authorization", "Bearer "+secret)
+	}
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	defer cancel()
+	w := begun{httptest.NewRecorder(), cancel}
+	r.server.Handler.ServeHTTP(w, request.WithContext(ctx))
+	return w.ResponseRecorder
+}
+
+// codeOf is the code of a problem document; whatever else is answered has none.
+func codeOf(w *httptest.ResponseRecorder) string {
+	var problem struct{ Code string }
+	if w.Header().Get("Content-Type") != "application/problem+json" || json.Unmarshal(w.Body.Bytes(), &problem) != nil {
+		return ""
+	}
+	return problem.Code
+}
+
+var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "FROB"}
+
+// neededBy is the scope of the route that has this method and exactly this path; false when there is none.
+func neededBy(all []routes.Route, method, pattern string) (access.Scope, bool) {
+	for _, route := range all {
+		if route.Method == method && route.Path == pattern {
+			return route.Needs, true
+		}
+	}
+	return "", false
+}
+
+func TestWhoMayUseWhichRouteByWhichMethod(t *testing.T) {
+	t.Parallel()
+	r, secrets := guarded(t)
+	all := r.routes.Routes()
+	for _, pattern := range patterns(all) {
+		for _, method := range methods {
+			needs, exists := neededBy(all, method, pattern)
+			for name, scopes := range whoAsks {
+				got := r.ask(method, example(pattern), secrets[name])
+				want := "allowed"
+				switch {
+				case needs == access.Open:
+				case len(scopes) == 0:
+					want = "401"
+				case !exists:
+					want = "405"
+				case !slices.Contains(scopes, needs) && !slices.Contains(scopes, access.Admin):
+					want = "403"
+				}
+				if verdict(got) != want {
+					t.Errorf("%s %s as %s: got %d, want %s", method, pattern, name, got.Code, want)
+				}
+			}
+		}
+	}
+}
+
+// verdict is what an answer says about access.
+func verdict(w *httptest.ResponseRecorder) string {
+	switch w.Code {
+	case http.StatusUnauthorized:
+		return "401"
+	case http.StatusForbidden:
+		return "403"
+	case http.StatusMethodNotAllowed:
+		return "405"
+	}
+	return "allowed"
+}
+
+func patterns(all []routes.Route) []string {
+	var out []string
+	for _, route := range all {
+		out = append(out, route.Path)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func TestNoSpellingOfAPathOpensIt(t *testing.T) {
+	t.Parallel()
+	r, secrets := guarded(t)
+	for _, pattern := range append(patterns(r.routes.Routes()), "/nowhere", "/api/v1/nowhere") {
+		for _, target := range spellings(example(pattern)) {
+			for _, method := range methods {
+				for _, name := range []string{"nobody", "a stranger", "agent"} {
+					got := r.ask(method, target, secrets[name])
+					path, _, _ := strings.Cut(target, "?")
+					probe := path == "/healthz" && (method == http.MethodGet || method == http.MethodHead)
+					report := path == "/api/v1/reports" && method == http.MethodPost
+					switch {
+					case probe, name == "agent" && report:
+					case name != "agent" && (got.Code != 401 || got.Header().Get("Allow") != "" || method != http.MethodHead && codeOf(got) != "unauthenticated"):
+						t.Errorf("%s %s as %s: got %d %v %s", method, target, name, got.Code, got.Header(), got.Body)
+					case name == "agent" && (got.Code < 403 || got.Code > 405 || method != http.MethodHead && codeOf(got) == ""):
+						t.Errorf("%s %s as %s: got %d %v %s", method, target, name, got.Code, got.Header(), got.Body)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestReadOnlyModeRefusesEveryRouteThatChangesSomething(t *testing.T) {
+	t.Parallel()
+	r, secrets := guarded(t, "--read-only")
+	for _, route := range r.routes.Routes() {
+		if got := r.ask(route.Method, example(route.Path), secrets["admin"]); (codeOf(got) == "read_only") != route.Needs.Changes() {
+			t.Errorf("%s %s: got %d %s", route.Method, route.Path, got.Code, got.Body)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package routes
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"fleetglass/access"
+	"fleetglass/internal/httperr"
+)
+
+// route is a method and the pattern of a path, as the router found them.
+type route struct{ method, pattern string }
+
+// guard asks the authorizer before a handler sees the request.
+type guard struct {
+	Config
+	needs map[route]access.Scope
+}
+
+// check lets a request pass to its route, with its principal in the context, or answers it: 401 without a valid token, 403 without the
+// scope, in read-only mode, and where the route names no scope.
+func (g *guard) check(c *gin.Context) {
+	needs := g.needs[route{c.Request.Method, c.FullPath()}]
+	if needs == access.Open {
+		return
+	}
+	who, err := g.Tokens.Identify(secret(c.Request))
+	if known := c.FullPath() != ""; known && err == nil {
+		err = g.Authorizer.Authorize(who, needs)
+	}
+	if err != nil {
+		g.refuse(c, err)
+		return
+	}
+	c.Request = c.Request.WithContext(access.With(c.Request.Context(), who))
+}
+
+func (g *guard) refuse(c *gin.Context, err error) {
+	h := c.Writer.Header()
+	h.Del("Allow") // The router says there which methods a path has, before anybody is known.
+	if errors.Is(err, access.ErrUnauthenticated) {
+		h.Add("WWW-Authenticate", `Bearer realm="fleetglass"`)
+		h.Add("WWW-Authenticate", `Basic realm="fleetglass: any name, the token as password", charset="UTF-8"`)
+	} else {
+		g.Log.WarnContext(c.Request.Context(), "request denied", "method", c.Request.Method, "route", c.FullPath(), "error", err)
+	}
+	httperr.Write(c.Writer, c.Request, g.Log, err)
+	c.Abort()
+}
+
+// secret is the bearer token, or the password of basic authentication; empty when there is none.
+func secret(r *http.Request) string {
+	if _, password, ok := r.BasicAuth(); ok {
+		return password
+	}
+	scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(text)
+}

@@ -1,0 +1,71 @@
+// Package routes is the router of pages and API, in which every route names the scope that it needs. A request is judged by the
+// route that the router found for it, never by the spelling of its path. A route that names no scope is refused to everybody, and an
+// address that nobody has is told to principals only.
+package routes
+
+import (
+	"log/slog"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"fleetglass/access"
+)
+
+// Config says who may use the routes.
+type Config struct {
+	Tokens     *access.Tokens    // Required.
+	Authorizer access.Authorizer // Optional; its zero value lets principals change what their scopes allow.
+	Log        *slog.Logger      // Optional; default discards.
+}
+
+// Router adds routes to an engine together with the scopes that they need.
+type Router struct {
+	engine *gin.Engine
+	group  gin.IRoutes
+	guard  *guard
+}
+
+// New guards an engine, which must not have any route yet. Routes are added by the Router only; whatever is added to the engine itself
+// names no scope and is refused. The engine does not redirect to similar addresses: it would do so before anybody is known.
+func New(engine *gin.Engine, cfg Config) *Router {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	g := &guard{Config: cfg, needs: map[route]access.Scope{}}
+	engine.RedirectTrailingSlash, engine.RedirectFixedPath = false, false
+	engine.Use(g.check)
+	return &Router{engine: engine, group: engine, guard: g}
+}
+
+// With returns a Router that adds its routes to the same engine, with middleware before their handlers.
+func (r *Router) With(middleware ...gin.HandlerFunc) *Router {
+	return &Router{engine: r.engine, group: r.engine.Group("", middleware...), guard: r.guard}
+}
+
+// Handle adds a route and says which scope it needs.
+func (r *Router) Handle(method, path string, needs access.Scope, h gin.HandlerFunc) {
+	r.guard.needs[route{method, path}] = needs
+	r.group.Handle(method, path, h)
+}
+
+// Get adds a route for GET and HEAD.
+func (r *Router) Get(path string, needs access.Scope, h gin.HandlerFunc) {
+	r.Handle(http.MethodGet, path, needs, h)
+	r.Handle(http.MethodHead, path, needs, h)
+}
+
+// Route is one route of the engine with the scope that it needs, which is empty when the route names none.
+type Route struct {
+	Method, Path string
+	Needs        access.Scope
+}
+
+// Routes lists every route of the engine, also those that were added beside the Router.
+func (r *Router) Routes() []Route {
+	var out []Route
+	for _, info := range r.engine.Routes() {
+		out = append(out, Route{info.Method, info.Path, r.guard.needs[route{info.Method, info.Path}]})
+	}
+	return out
+}
