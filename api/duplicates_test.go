@@ -73,14 +73,14 @@ func (w *teller) set(t time.Time) {
 
 // tried tells of a publish.
 func (w *teller) tried(task, agent string) {
-	w.tell(lifecycle.Event{Kind: lifecycle.PublishAttempted, TaskID: task, Agent: agent, Detail: lifecycle.Detail{MsgID: task, Type: "content_creation"}})
+	w.tell(lifecycle.Event{Kind: lifecycle.PublishAttempted, TaskID: task, Agent: agent, Detail: lifecycle.Detail{Naming: lifecycle.Naming{MsgID: task, Type: "content_creation"}}})
 }
 
 // recorded tells of an idempotency record.
 func (w *teller) recorded(task, agent string) {
 	w.tell(lifecycle.Event{
 		Kind: lifecycle.CompletionRecorded, Provenance: lifecycle.Recorded, TaskID: task, Agent: agent,
-		Detail: lifecycle.Detail{IdempotencyKey: task + "-1"},
+		Detail: lifecycle.Detail{Naming: lifecycle.Naming{IdempotencyKey: task + "-1"}},
 	})
 }
 
@@ -385,7 +385,7 @@ func TestWhatDeliveriesWaitedForRecordsIsMeasured(t *testing.T) {
 			f.published(id, "cto", i+1)
 			f.tell(lifecycle.Event{
 				Kind: lifecycle.ReportCompleted, Provenance: lifecycle.Reported, TaskID: id, Agent: "cto", Attempt: 1,
-				Detail: lifecycle.Detail{MsgID: id, RecordsWait: wait},
+				Detail: lifecycle.Detail{Naming: lifecycle.Naming{MsgID: id}, OutcomeReport: lifecycle.OutcomeReport{RecordsWait: wait}},
 			})
 		}
 		f.commit()

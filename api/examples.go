@@ -33,8 +33,11 @@ func exampleLog() []lifecycle.Event {
 			ID: lifecycle.StreamEventID(lifecycle.StreamID{Name: "OBS_PUB"}, 7001), At: exampleTime(0), Kind: lifecycle.Published,
 			Provenance: lifecycle.Observed, Source: "OBS_PUB", SourceSeq: 7001, TaskID: "blog-post-118", Message: exampleKey(), Agent: "marketing",
 			Detail: lifecycle.Detail{
-				MsgID: "blog-post-118", Subject: "genbrain.agents.marketing.tasks.content_creation", Type: "content_creation",
-				IdempotencyKey: "blog-post-118-1", Title: "Draft the launch post", Size: 512, PayloadHash: "9f86d081884c7d65",
+				Naming: lifecycle.Naming{
+					MsgID: "blog-post-118", Subject: "genbrain.agents.marketing.tasks.content_creation", Type: "content_creation",
+					IdempotencyKey: "blog-post-118-1", PayloadHash: "9f86d081884c7d65",
+				},
+				Publication: lifecycle.Publication{Title: "Draft the launch post", Size: 512},
 			},
 		},
 		{

@@ -273,8 +273,11 @@ func (w *teller) published(task, agent string, seq uint64, edit ...func(*lifecyc
 	e := lifecycle.Event{
 		Kind: lifecycle.Published, TaskID: task, Message: inTasks(seq), Agent: agent,
 		Detail: lifecycle.Detail{
-			MsgID: task, Type: "content_creation", Subject: "genbrain.agents." + agent + ".tasks.content_creation", Title: "Title of " + task,
-			IdempotencyKey: task + "-1", PayloadHash: "ab12", Size: 2,
+			Naming: lifecycle.Naming{
+				MsgID: task, Type: "content_creation", Subject: "genbrain.agents." + agent + ".tasks.content_creation",
+				IdempotencyKey: task + "-1", PayloadHash: "ab12",
+			},
+			Publication: lifecycle.Publication{Title: "Title of " + task, Size: 2},
 		},
 	}
 	for _, f := range edit {

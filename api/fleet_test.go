@@ -24,9 +24,9 @@ func TestInFlightIsSortedByDeadlineAndSaysWhatIsWrong(t *testing.T) {
 		f.delivered("unknown", "devops", 4, 1) // No consumer is known.
 		f.tell(lifecycle.Event{
 			Kind: lifecycle.ReportClaimed, TaskID: "fine", Provenance: lifecycle.Reported, Attempt: 3,
-			Detail: lifecycle.Detail{MsgID: "fine", LeaseOwner: "backend-1", LeaseVersion: 1<<60 + 1},
+			Detail: lifecycle.Detail{Naming: lifecycle.Naming{MsgID: "fine"}, LeaseReport: lifecycle.LeaseReport{LeaseOwner: "backend-1", LeaseVersion: 1<<60 + 1}},
 		})
-		f.tell(lifecycle.Event{Kind: lifecycle.ReportAccepted, TaskID: "fine", Provenance: lifecycle.Reported, Attempt: 3, Detail: lifecycle.Detail{MsgID: "fine"}})
+		f.tell(lifecycle.Event{Kind: lifecycle.ReportAccepted, TaskID: "fine", Provenance: lifecycle.Reported, Attempt: 3, Detail: lifecycle.Detail{Naming: lifecycle.Naming{MsgID: "fine"}}})
 		f.commit()
 		list := get[InFlightList](f, "/api/v1/in-flight")
 		got := []string{}

@@ -17,7 +17,7 @@ import (
 func tellRetry(f *fixture) {
 	f.worker("marketing")
 	for range 3 {
-		f.tell(lifecycle.Event{Kind: lifecycle.PublishAttempted, TaskID: "blog", Agent: "marketing", Detail: lifecycle.Detail{MsgID: "blog"}})
+		f.tell(lifecycle.Event{Kind: lifecycle.PublishAttempted, TaskID: "blog", Agent: "marketing", Detail: lifecycle.Detail{Naming: lifecycle.Naming{MsgID: "blog"}}})
 	}
 	f.published("blog", "marketing", 7)
 	f.pass(10 * time.Second)
@@ -70,7 +70,7 @@ func TestReportsAndRecordsFillTheBoundaries(t *testing.T) {
 		accepted := f.tell(lifecycle.Event{Kind: lifecycle.ReportAccepted, TaskID: "blog", Provenance: lifecycle.Reported, Attempt: 1})
 		recorded := f.tell(lifecycle.Event{
 			Kind: lifecycle.CompletionRecorded, TaskID: "blog", Agent: "marketing", Provenance: lifecycle.Recorded,
-			Detail: lifecycle.Detail{IdempotencyKey: "blog-1", PayloadHash: "ab12"},
+			Detail: lifecycle.Detail{Naming: lifecycle.Naming{IdempotencyKey: "blog-1", PayloadHash: "ab12"}},
 		})
 		sent := f.tell(lifecycle.Event{Kind: lifecycle.ReportOutboundSent, TaskID: "blog", Provenance: lifecycle.Reported, Attempt: 1})
 		f.commit()
@@ -179,7 +179,7 @@ func TestEveryKindOfEventHasASentence(t *testing.T) {
 			t.Errorf("%s: %q", kind, got)
 		}
 	}
-	nak := lifecycle.Event{Kind: lifecycle.Naked, Attempt: 1, Detail: lifecycle.Detail{Delay: 2 * time.Second}}
+	nak := lifecycle.Event{Kind: lifecycle.Naked, Attempt: 1, Detail: lifecycle.Detail{Ending: lifecycle.Ending{Delay: 2 * time.Second}}}
 	if got, want := summaryOf(nak), "Attempt 1: the worker handed it back, to be delivered again after 2s."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -228,7 +228,7 @@ func TestPayloads(t *testing.T) {
 
 func TestThePayloadOfATaskWithoutAMessageIsNotFound(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, f *fixture) {
-		f.tell(lifecycle.Event{Kind: lifecycle.PublishAttempted, TaskID: "lost", Detail: lifecycle.Detail{MsgID: "lost"}})
+		f.tell(lifecycle.Event{Kind: lifecycle.PublishAttempted, TaskID: "lost", Detail: lifecycle.Detail{Naming: lifecycle.Naming{MsgID: "lost"}}})
 		f.tell(lifecycle.Event{Kind: lifecycle.NotStored, TaskID: "lost", Provenance: lifecycle.Inferred})
 		f.commit()
 		f.refused(f.do("GET", "/api/v1/tasks/lost/payload", ""), 404, "not_found")

@@ -118,12 +118,23 @@ func readReportData(e *lifecycle.Event, ce event.Event) {
 	}
 	e.Attempt = int(d.count("attempt", maxRetryNum))
 	e.Detail = lifecycle.Detail{
-		MsgID: d.id("message_id"), StepID: d.id("step_id"), StepClass: d.text("step_class"), Tool: d.text("tool"),
-		IdempotencyKey: d.id("idempotency_key"), InputHash: firstNonEmpty(d.id("canonical_input_hash"), d.id("input_hash")),
-		LeaseOwner: d.id("lease_owner"), LeaseVersion: uint64(d.count("lease_version", maxExact)), LeaseExpiresAt: d.instant("lease_expires_at"),
-		Status: d.text("status"), ResultRef: d.text("result_ref"), Reason: firstNonEmpty(d.text("reason"), d.text("error")),
-		Model: d.text("model"), InputTokens: d.count("input_tokens", maxExact), OutputTokens: d.count("output_tokens", maxExact),
-		CostUSD: d.number("cost_usd"), RecordsWait: d.milliseconds("records_ms", lifecycle.MaxRecordsWait),
+		Naming: lifecycle.Naming{MsgID: d.id("message_id"), IdempotencyKey: d.id("idempotency_key")},
+		Ending: lifecycle.Ending{Reason: firstNonEmpty(d.text("reason"), d.text("error"))},
+		LeaseReport: lifecycle.LeaseReport{
+			LeaseOwner: d.id("lease_owner"), LeaseVersion: uint64(d.count("lease_version", maxExact)),
+			LeaseExpiresAt: d.instant("lease_expires_at"),
+		},
+		StepReport: lifecycle.StepReport{
+			StepID: d.id("step_id"), StepClass: d.text("step_class"), Tool: d.text("tool"),
+			InputHash: firstNonEmpty(d.id("canonical_input_hash"), d.id("input_hash")),
+		},
+		OutcomeReport: lifecycle.OutcomeReport{
+			Status: d.text("status"), ResultRef: d.text("result_ref"), RecordsWait: d.milliseconds("records_ms", lifecycle.MaxRecordsWait),
+		},
+		ModelUse: lifecycle.ModelUse{
+			Model: d.text("model"), InputTokens: d.count("input_tokens", maxExact), OutputTokens: d.count("output_tokens", maxExact),
+			CostUSD: d.number("cost_usd"),
+		},
 	}
 	if !ce.Time().IsZero() {
 		return

@@ -46,9 +46,14 @@ func TestAReportIsRead(t *testing.T) {
 	want := lifecycle.Event{
 		ID: lifecycle.NewEventID("report", "/agents/backend", "r-1"), At: 1767323045000006, Kind: lifecycle.ReportCompleted,
 		Provenance: lifecycle.Reported, Source: "OBS_REPORT", SourceSeq: 9, TaskID: "T-1", Agent: "backend", Attempt: 2,
-		Detail: lifecycle.Detail{MsgID: "m-1", StepID: "s-1", LeaseOwner: "w-1", LeaseVersion: 7, LeaseExpiresAt: 1767323345000000,
-			InputHash: "h2", Status: "completed", ResultRef: "s3://x", Tool: "git.push", StepClass: "keyed", IdempotencyKey: "k-1",
-			Model: "large", InputTokens: 100, OutputTokens: 20, CostUSD: 0.25, RecordsWait: 2500 * time.Microsecond, Reason: "fine"},
+		Detail: lifecycle.Detail{
+			Naming:        lifecycle.Naming{MsgID: "m-1", IdempotencyKey: "k-1"},
+			Ending:        lifecycle.Ending{Reason: "fine"},
+			LeaseReport:   lifecycle.LeaseReport{LeaseOwner: "w-1", LeaseVersion: 7, LeaseExpiresAt: 1767323345000000},
+			StepReport:    lifecycle.StepReport{StepID: "s-1", InputHash: "h2", Tool: "git.push", StepClass: "keyed"},
+			OutcomeReport: lifecycle.OutcomeReport{Status: "completed", ResultRef: "s3://x", RecordsWait: 2500 * time.Microsecond},
+			ModelUse:      lifecycle.ModelUse{Model: "large", InputTokens: 100, OutputTokens: 20, CostUSD: 0.25},
+		},
 	}
 	if diff := cmp.Diff([]lifecycle.Event{want}, events); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -137,7 +137,7 @@ func TestALateCompletionCountsInTheMonthOfItsPublish(t *testing.T) {
 	october, november := month(10).Add(30*24*time.Hour), month(11).Add(5*24*time.Hour)
 	key := MessageKey{Stream: StreamID{Name: "TASKS"}, Seq: 1}
 	events := []Event{
-		{ID: 1, At: MicrosOf(october), Kind: Published, TaskID: "late", Message: key, Agent: "cto", Detail: Detail{MsgID: "late"}},
+		{ID: 1, At: MicrosOf(october), Kind: Published, TaskID: "late", Message: key, Agent: "cto", Detail: Detail{Naming: Naming{MsgID: "late"}}},
 		{ID: 2, At: MicrosOf(november), Kind: Acked, TaskID: "late", Message: key, Agent: "cto", Consumer: "cto-task-worker", Attempt: 1},
 	}
 	bounds := instants(month(10), month(11), month(12))

@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"hash/fnv"
 	"strconv"
-	"time"
 )
 
 // Event is one observation: something a source said about a message or a task. Events are never changed once stored.
@@ -143,50 +142,3 @@ const (
 	ReportOutboundIntent   Kind = "outbound_intent"   // An outgoing message is about to be sent.
 	ReportOutboundSent     Kind = "outbound_sent"     // The outside accepted the outgoing message.
 )
-
-// Detail is what only some kinds carry; the comments name them. Durations are nanoseconds in JSON, instants microseconds.
-type Detail struct {
-	MsgID          string `json:"msg_id,omitempty"`          // Nats-Msg-Id: published, publish_attempted, reports.
-	Subject        string `json:"subject,omitempty"`         // published, publish_attempted, dead_lettered.
-	Type           string `json:"type,omitempty"`            // Task type: published, publish_attempted.
-	IdempotencyKey string `json:"idempotency_key,omitempty"` // published, records, reports.
-	Generation     int    `json:"generation,omitempty"`      // 0 for the first message of a task: published.
-	RetryOf        string `json:"retry_of,omitempty"`        // <stream>:<seq>: published.
-	TriageAction   string `json:"triage_action,omitempty"`   // published.
-	TraceParent    string `json:"traceparent,omitempty"`     // published.
-	Title          string `json:"title,omitempty"`           // A short human name found in the payload: published. Untrusted.
-	CreatedAt      Micros `json:"created_at,omitempty"`      // What the publisher's clock said: published. What the agent's clock said: completion_recorded.
-	Size           int64  `json:"size,omitempty"`            // Body bytes: published.
-	PayloadHash    string `json:"payload_hash,omitempty"`    // Fingerprint of the body, hex: published, publish_attempted, records.
-	BestEffort     bool   `json:"best_effort,omitempty"`     // Captured by a subscription that is blind while we are down: publish_attempted.
-
-	Delay    time.Duration `json:"delay,omitempty"`    // naked: the delay asked for.
-	Reason   string        `json:"reason,omitempty"`   // terminated, vanished, presumed_dead, failed, …
-	AckTime  time.Duration `json:"ack_time,omitempty"` // ack_confirmed: since the last delivery or heartbeat.
-	Basis    Micros        `json:"basis,omitempty"`    // lease_expired, presumed_dead: the last signal that the deadline counts from.
-	Deadline Micros        `json:"deadline,omitempty"` // lease_expired, presumed_dead.
-	Exact    bool          `json:"exact,omitempty"`    // delivered: At is the broker's own time of that delivery, not the time of our look.
-
-	Category string `json:"category,omitempty"` // dead_lettered.
-	Path     string `json:"path,omitempty"`     // dead_lettered.
-	Entry    string `json:"entry,omitempty"`    // dead_lettered: where the entry is, <stream>:<seq>.
-
-	LeaseOwner     string  `json:"lease_owner,omitempty"`      // Reports.
-	LeaseVersion   uint64  `json:"lease_version,omitempty"`    // The fencing token: reports.
-	LeaseExpiresAt Micros  `json:"lease_expires_at,omitempty"` // Reports.
-	StepID         string  `json:"step_id,omitempty"`          // Reports.
-	StepClass      string  `json:"step_class,omitempty"`       // Reports.
-	Tool           string  `json:"tool,omitempty"`             // Reports.
-	InputHash      string  `json:"input_hash,omitempty"`       // Reports: canonical input hash of a step, else the message's input hash.
-	ResultRef      string  `json:"result_ref,omitempty"`       // Reports, records.
-	Status         string  `json:"status,omitempty"`           // Reports.
-	Model          string  `json:"model,omitempty"`            // Reports.
-	InputTokens    int64   `json:"input_tokens,omitempty"`     // Reports.
-	OutputTokens   int64   `json:"output_tokens,omitempty"`    // Reports.
-	CostUSD        float64 `json:"cost_usd,omitempty"`         // Reports.
-	ExpiresAt      Micros  `json:"expires_at,omitempty"`       // completion_recorded.
-
-	Triage // decided, triaged, reopened.
-
-	RecordsWait time.Duration `json:"records_wait,omitempty"` // completed, duplicate_caught: what the delivery waited for the idempotency records.
-}

@@ -14,9 +14,9 @@ func BenchmarkFold(b *testing.B) {
 		k := MessageKey{Stream: stream, Seq: uint64(i + 1)}
 		at := base + Micros(i*1000)
 		events = append(events,
-			Event{ID: EventID(4 * i), At: at, Kind: PublishAttempted, TaskID: id, Detail: Detail{MsgID: id, Type: "blog"}},
-			Event{ID: EventID(4*i + 1), At: at, Kind: Published, TaskID: id, Message: k, Agent: "marketing", Detail: Detail{MsgID: id, Type: "blog", Subject: "s"}},
-			Event{ID: EventID(4*i + 2), At: at + 10, Kind: Delivered, Message: k, Consumer: "w", ConsumerSeq: uint64(i + 1), Detail: Detail{Exact: true}},
+			Event{ID: EventID(4 * i), At: at, Kind: PublishAttempted, TaskID: id, Detail: Detail{Naming: Naming{MsgID: id, Type: "blog"}}},
+			Event{ID: EventID(4*i + 1), At: at, Kind: Published, TaskID: id, Message: k, Agent: "marketing", Detail: Detail{Naming: Naming{MsgID: id, Type: "blog", Subject: "s"}}},
+			Event{ID: EventID(4*i + 2), At: at + 10, Kind: Delivered, Message: k, Consumer: "w", ConsumerSeq: uint64(i + 1), Detail: Detail{Timing: Timing{Exact: true}}},
 			Event{ID: EventID(4*i + 3), At: at + 2000, Kind: Acked, Message: k, Consumer: "w", ConsumerSeq: uint64(i + 1), Attempt: 1},
 		)
 	}

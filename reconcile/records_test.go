@@ -17,7 +17,7 @@ import (
 func recordOf(task string, at, expires lifecycle.Micros) lifecycle.Event {
 	return lifecycle.Event{
 		ID: lifecycle.NewEventID("recorded", task), At: at, Kind: lifecycle.CompletionRecorded, Provenance: lifecycle.Recorded, TaskID: task, Agent: "cto",
-		Source: "bucket", Detail: lifecycle.Detail{ExpiresAt: expires},
+		Source: "bucket", Detail: lifecycle.Detail{OutcomeReport: lifecycle.OutcomeReport{ExpiresAt: expires}},
 	}
 }
 

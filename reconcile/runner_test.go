@@ -21,7 +21,7 @@ func published(seq uint64, at lifecycle.Micros) lifecycle.Event {
 	task := fmt.Sprintf("task %d", seq)
 	return lifecycle.Event{
 		ID: lifecycle.NewEventID("published", task), At: at, Kind: lifecycle.Published, Provenance: lifecycle.Observed, TaskID: task, Agent: "cto",
-		Message: lifecycle.MessageKey{Stream: lifecycle.StreamID{Name: "TASKS"}, Seq: seq}, Detail: lifecycle.Detail{MsgID: task, Type: "blog"},
+		Message: lifecycle.MessageKey{Stream: lifecycle.StreamID{Name: "TASKS"}, Seq: seq}, Detail: lifecycle.Detail{Naming: lifecycle.Naming{MsgID: task, Type: "blog"}},
 	}
 }
 

@@ -371,7 +371,7 @@ func TestThePageOfDuplicatesSaysWhatDeliveriesWaitedForRecords(t *testing.T) {
 	for i := range 20 {
 		m := story.Publish(fmt.Sprint("task-", i), "cto", "code_review", "Review", -time.Hour, "")
 		story.Record(m, -50*time.Minute)
-		story.Report(lifecycle.ReportCompleted, m, 1, -50*time.Minute, lifecycle.Detail{RecordsWait: time.Duration(1+i/10*60) * 700 * time.Microsecond})
+		story.Report(lifecycle.ReportCompleted, m, 1, -50*time.Minute, lifecycle.Detail{OutcomeReport: lifecycle.OutcomeReport{RecordsWait: time.Duration(1+i/10*60) * 700 * time.Microsecond}})
 	}
 	s := newSite(t, story.Batch, func(c *web.Config) {
 		c.Records, c.RecordPrices = lifecycle.RecordsFirestore, &lifecycle.RecordPrices{WritesUSD: 100}

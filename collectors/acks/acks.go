@@ -36,7 +36,7 @@ func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Ba
 	e := line.Event(b.Kind, lifecycle.Observed)
 	e.Message, e.Consumer, e.Agent = key, s.Consumer, fleet.AgentOfWorker(s.Consumer)
 	e.ConsumerSeq, e.Attempt = s.ConsumerSeq, s.Deliveries
-	e.Detail = lifecycle.Detail{Delay: b.Delay, Reason: b.Reason}
+	e.Detail = lifecycle.Detail{Ending: lifecycle.Ending{Delay: b.Delay, Reason: b.Reason}}
 	e.Raw = line.Raw()
 	into.Events = append(into.Events, e)
 	return nil

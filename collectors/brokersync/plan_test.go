@@ -22,7 +22,7 @@ var tasks = lifecycle.StreamID{Name: "TASKS"}
 // message is stored message seq with the given events.
 func message(seq uint64, events ...lifecycle.Event) lifecycle.MessageFacts {
 	m := lifecycle.MessageFacts{}
-	stored := lifecycle.Event{Kind: lifecycle.Published, At: at(0), Detail: lifecycle.Detail{Subject: "genbrain.agents.a.tasks.blog"}}
+	stored := lifecycle.Event{Kind: lifecycle.Published, At: at(0), Detail: lifecycle.Detail{Naming: lifecycle.Naming{Subject: "genbrain.agents.a.tasks.blog"}}}
 	for _, e := range append([]lifecycle.Event{stored}, events...) {
 		e.Message = lifecycle.MessageKey{Stream: tasks, Seq: seq}
 		m.Join(e)

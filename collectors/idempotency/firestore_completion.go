@@ -34,8 +34,9 @@ func decodeCompletion(d document, into *lifecycle.Batch) error {
 	e := d.event(lifecycle.CompletionRecorded)
 	e.TaskID, e.Agent = r.TaskID, r.AgentID
 	e.Detail = lifecycle.Detail{
-		IdempotencyKey: r.IdempotencyKey, CreatedAt: r.CompletedAt, ExpiresAt: r.ExpiresAt, PayloadHash: r.PayloadHash,
-		ResultRef: r.ResultSummary, Status: "completed",
+		Naming:        lifecycle.Naming{IdempotencyKey: r.IdempotencyKey, PayloadHash: r.PayloadHash},
+		Timing:        lifecycle.Timing{CreatedAt: r.CompletedAt},
+		OutcomeReport: lifecycle.OutcomeReport{ExpiresAt: r.ExpiresAt, ResultRef: r.ResultSummary, Status: "completed"},
 	}
 	into.Events = append(into.Events, e)
 	return nil

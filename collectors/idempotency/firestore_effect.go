@@ -27,7 +27,10 @@ func decodeEffect(d document, into *lifecycle.Batch) error {
 	e := d.event(lifecycle.EffectLogged)
 	e.TaskID, e.Agent = r.TaskID, r.AgentID
 	e.Detail = lifecycle.Detail{
-		IdempotencyKey: r.IdempotencyKey, CreatedAt: r.CompletedAt, Tool: action, Status: status, ResultRef: r.ResultSummary,
+		Naming:        lifecycle.Naming{IdempotencyKey: r.IdempotencyKey},
+		Timing:        lifecycle.Timing{CreatedAt: r.CompletedAt},
+		StepReport:    lifecycle.StepReport{Tool: action},
+		OutcomeReport: lifecycle.OutcomeReport{Status: status, ResultRef: r.ResultSummary},
 	}
 	into.Events = append(into.Events, e)
 	return nil

@@ -222,8 +222,9 @@ func TestACompletionCarriesWhatTheRecordSays(t *testing.T) {
 	})
 	e := b.wantKinds("T-1", lifecycle.CompletionRecorded)[0]
 	want := lifecycle.Detail{
-		CreatedAt: lifecycle.MicrosOf(at), ExpiresAt: lifecycle.MicrosOf(at.Add(72 * time.Hour)), PayloadHash: "ab", ResultRef: "posted",
-		Status: "completed",
+		Naming:        lifecycle.Naming{PayloadHash: "ab"},
+		Timing:        lifecycle.Timing{CreatedAt: lifecycle.MicrosOf(at)},
+		OutcomeReport: lifecycle.OutcomeReport{ExpiresAt: lifecycle.MicrosOf(at.Add(72 * time.Hour)), ResultRef: "posted", Status: "completed"},
 	}
 	if e.At != lifecycle.MicrosOf(w.UpdateTime) || e.Agent != "marketing" || e.Source != "task-idempotency/T-1" ||
 		e.Provenance != lifecycle.Recorded || e.Detail != want {
@@ -246,7 +247,10 @@ func TestAnEffectIsAnEventOfItsTask(t *testing.T) {
 	b.put("agent-state/cto/idempotency-log/e2", record{"key": "own-key", "task_id": "T-2", "action": "push", "completed_at": at.UnixMilli()})
 	e := b.wantKinds("T-1", lifecycle.EffectLogged)[0]
 	want := lifecycle.Detail{
-		IdempotencyKey: "T-1-1", CreatedAt: lifecycle.MicrosOf(at), Tool: "publish_post", Status: "completed", ResultRef: "blog_post hello, git abc",
+		Naming:        lifecycle.Naming{IdempotencyKey: "T-1-1"},
+		Timing:        lifecycle.Timing{CreatedAt: lifecycle.MicrosOf(at)},
+		StepReport:    lifecycle.StepReport{Tool: "publish_post"},
+		OutcomeReport: lifecycle.OutcomeReport{Status: "completed", ResultRef: "blog_post hello, git abc"},
 	}
 	if e.Detail != want || e.Agent != "marketing" {
 		t.Errorf("got %+v of %s, want %+v", e.Detail, e.Agent, want)

@@ -48,8 +48,9 @@ func DecodeKV(line collectors.Line, _ collectors.Streams, into *lifecycle.Batch)
 	e := line.Event(lifecycle.CompletionRecorded, lifecycle.Recorded)
 	e.TaskID, e.Agent, e.Raw = r.TaskID, r.AgentID, line.Raw()
 	e.Detail = lifecycle.Detail{
-		IdempotencyKey: r.IdempotencyKey, CreatedAt: r.CompletedAt, ExpiresAt: r.ExpiresAt, PayloadHash: r.PayloadHash,
-		ResultRef: r.ResultSummary, Status: "completed",
+		Naming:        lifecycle.Naming{IdempotencyKey: r.IdempotencyKey, PayloadHash: r.PayloadHash},
+		Timing:        lifecycle.Timing{CreatedAt: r.CompletedAt},
+		OutcomeReport: lifecycle.OutcomeReport{ExpiresAt: r.ExpiresAt, ResultRef: r.ResultSummary, Status: "completed"},
 	}
 	into.Events = append(into.Events, e)
 	return nil

@@ -46,7 +46,7 @@ func attempt(contract fleet.Contract, subject string, headers map[string][]strin
 	}
 	return lifecycle.Event{
 		Kind: lifecycle.PublishAttempted, Provenance: lifecycle.Observed, TaskID: task.ID, Agent: agent,
-		Detail: lifecycle.Detail{MsgID: task.MsgID, Subject: subject, Type: taskType, PayloadHash: task.PayloadHash},
+		Detail: lifecycle.Detail{Naming: lifecycle.Naming{MsgID: task.MsgID, Subject: subject, Type: taskType, PayloadHash: task.PayloadHash}},
 	}, true
 }
 

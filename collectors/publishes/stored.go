@@ -54,9 +54,14 @@ func Decode(line collectors.Line, streams collectors.Streams, bodyLimit int, int
 	e := line.Event(lifecycle.Published, lifecycle.Observed)
 	e.At, e.TaskID, e.Message, e.Agent = o.at, task.ID, key, agent
 	e.Detail = lifecycle.Detail{
-		MsgID: task.MsgID, Subject: o.subject, Type: taskType, IdempotencyKey: task.IdempotencyKey, Generation: task.Generation,
-		RetryOf: task.RetryOf, TriageAction: task.TriageAction, TraceParent: task.TraceParent, Title: task.Title,
-		CreatedAt: task.CreatedAt, Size: task.Size, PayloadHash: task.PayloadHash,
+		Naming: lifecycle.Naming{
+			MsgID: task.MsgID, Subject: o.subject, Type: taskType, IdempotencyKey: task.IdempotencyKey, PayloadHash: task.PayloadHash,
+		},
+		Publication: lifecycle.Publication{
+			Generation: task.Generation, RetryOf: task.RetryOf, TriageAction: task.TriageAction, TraceParent: task.TraceParent,
+			Title: task.Title, Size: task.Size,
+		},
+		Timing: lifecycle.Timing{CreatedAt: task.CreatedAt},
 	}
 	into.Events = append(into.Events, e)
 	into.Payloads = append(into.Payloads, payload(key, headers, line.Body, task.Size, o.at, bodyLimit))

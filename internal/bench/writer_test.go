@@ -78,7 +78,7 @@ func (w *writer) task(at lifecycle.Micros, published, answered *[3]lifecycle.Bat
 	subject := contract.TaskSubject(story.Agent, story.Type)
 	hash := fmt.Sprintf("%016x", w.random.Uint64())
 	attempt := lifecycle.Event{Kind: lifecycle.PublishAttempted, Provenance: lifecycle.Observed, At: at, TaskID: id, Agent: story.Agent,
-		Detail: lifecycle.Detail{MsgID: id, Subject: subject, Type: story.Type, PayloadHash: hash}}
+		Detail: lifecycle.Detail{Naming: lifecycle.Naming{MsgID: id, Subject: subject, Type: story.Type, PayloadHash: hash}}}
 	w.add(&published[0], "OBS_RAW", attempt)
 	if w.seq%50 == 0 { // Published twice.
 		attempt.At = at.Add(time.Second)
@@ -121,7 +121,11 @@ func (w *writer) answers(stored lifecycle.Event, at lifecycle.Micros, answered *
 	w.add(&answered[0], "OBS_ACK", ack)
 	w.add(&answered[0], "OBS_EVT", metric)
 	report := lifecycle.Event{Kind: lifecycle.ReportClaimed, Provenance: lifecycle.Reported, At: at.Add(time.Millisecond), TaskID: stored.TaskID, Agent: stored.Agent,
-		Attempt: 1, Detail: lifecycle.Detail{MsgID: stored.TaskID, Status: "in_flight", LeaseOwner: stored.Agent + "/1", LeaseVersion: 1}}
+		Attempt: 1, Detail: lifecycle.Detail{
+			Naming:        lifecycle.Naming{MsgID: stored.TaskID},
+			LeaseReport:   lifecycle.LeaseReport{LeaseOwner: stored.Agent + "/1", LeaseVersion: 1},
+			OutcomeReport: lifecycle.OutcomeReport{Status: "in_flight"},
+		}}
 	w.add(&answered[1], "OBS_REPORT", report)
 	if said == lifecycle.Terminated {
 		return
@@ -130,7 +134,11 @@ func (w *writer) answers(stored lifecycle.Event, at lifecycle.Micros, answered *
 	report.Kind, report.At, report.Detail.Status = lifecycle.ReportCompleted, end, "completed"
 	w.add(&answered[1], "OBS_REPORT", report)
 	record := lifecycle.Event{Kind: lifecycle.CompletionRecorded, Provenance: lifecycle.Recorded, At: end, TaskID: stored.TaskID, Agent: stored.Agent,
-		Detail: lifecycle.Detail{IdempotencyKey: stored.TaskID + "-1", CreatedAt: end, PayloadHash: stored.Detail.PayloadHash, Status: "completed"}}
+		Detail: lifecycle.Detail{
+			Naming:        lifecycle.Naming{IdempotencyKey: stored.TaskID + "-1", PayloadHash: stored.Detail.PayloadHash},
+			Timing:        lifecycle.Timing{CreatedAt: end},
+			OutcomeReport: lifecycle.OutcomeReport{Status: "completed"},
+		}}
 	w.add(&answered[2], "KV_task-idempotency", record)
 }
 

@@ -31,10 +31,13 @@ func sourcesOf(tasks int) map[string][]lifecycle.Event {
 		put("advisories", confirmed)
 		for n, kind := range []lifecycle.Kind{lifecycle.ReportClaimed, lifecycle.ReportAccepted, lifecycle.ReportCompleted} {
 			put("reports", lifecycle.Event{Kind: kind, TaskID: stored.TaskID, At: stored.At + lifecycle.Micros(1000*(n+1)), Agent: stored.Agent,
-				Provenance: lifecycle.Reported, Attempt: 1, Detail: lifecycle.Detail{MsgID: stored.Detail.MsgID, LeaseOwner: "w-1", LeaseVersion: 1}})
+				Provenance: lifecycle.Reported, Attempt: 1, Detail: lifecycle.Detail{
+					Naming:      lifecycle.Naming{MsgID: stored.Detail.MsgID},
+					LeaseReport: lifecycle.LeaseReport{LeaseOwner: "w-1", LeaseVersion: 1},
+				}})
 		}
 		put("records", lifecycle.Event{Kind: lifecycle.CompletionRecorded, TaskID: stored.TaskID, At: ack.At - 10, Agent: stored.Agent,
-			Provenance: lifecycle.Recorded, Detail: lifecycle.Detail{IdempotencyKey: stored.Detail.IdempotencyKey}})
+			Provenance: lifecycle.Recorded, Detail: lifecycle.Detail{Naming: lifecycle.Naming{IdempotencyKey: stored.Detail.IdempotencyKey}}})
 	}
 	return out
 }

@@ -50,8 +50,11 @@ func (w *traffic) published(k lifecycle.MessageKey) lifecycle.Event {
 	agent := trafficAgents[k.Seq%uint64(len(trafficAgents))]
 	id := fmt.Sprintf("%s-%s-%08d", w.stream.Name, agent, k.Seq)
 	return w.line1(lifecycle.Event{Kind: lifecycle.Published, TaskID: id, Message: k, Agent: agent, Detail: lifecycle.Detail{
-		MsgID: id, Subject: "genbrain.agents." + agent + ".tasks.code_review", Type: "code_review", IdempotencyKey: id + "-1",
-		Title: "Review the change to the billing module", Size: 900, PayloadHash: "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9",
+		Naming: lifecycle.Naming{
+			MsgID: id, Subject: "genbrain.agents." + agent + ".tasks.code_review", Type: "code_review", IdempotencyKey: id + "-1",
+			PayloadHash: "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9",
+		},
+		Publication: lifecycle.Publication{Title: "Review the change to the billing module", Size: 900},
 	}})
 }
 

@@ -36,8 +36,11 @@ func overlapping(n int) []lifecycle.Event {
 		task, agent := fmt.Sprintf("task-%d", i/3), []string{"cto", "ceo", "devops"}[i%3]
 		k := lifecycle.MessageKey{Stream: lifecycle.StreamID{Name: []string{"TASKS", "OTHER"}[i%2]}, Seq: uint64(i + 1)}
 		id := fmt.Sprintf("%s:r%d", task, i%3)
-		tell(lifecycle.Event{Kind: lifecycle.PublishAttempted, TaskID: task, Agent: agent, Detail: lifecycle.Detail{MsgID: id}})
-		tell(lifecycle.Event{Kind: lifecycle.Published, TaskID: task, Message: k, Agent: agent, Detail: lifecycle.Detail{MsgID: id, Type: "review", Generation: i % 3}})
+		tell(lifecycle.Event{Kind: lifecycle.PublishAttempted, TaskID: task, Agent: agent, Detail: lifecycle.Detail{Naming: lifecycle.Naming{MsgID: id}}})
+		tell(lifecycle.Event{Kind: lifecycle.Published, TaskID: task, Message: k, Agent: agent, Detail: lifecycle.Detail{
+			Naming:      lifecycle.Naming{MsgID: id, Type: "review"},
+			Publication: lifecycle.Publication{Generation: i % 3},
+		}})
 		tell(lifecycle.Event{Kind: lifecycle.Heartbeat, Message: k, Attempt: 1, Consumer: agent})
 		if i%4 == 0 {
 			tell(lifecycle.Event{Kind: lifecycle.CompletionRecorded, Provenance: lifecycle.Recorded, TaskID: task, Agent: agent})
@@ -191,7 +194,7 @@ func TestAMessageOfAStreamThatOnlyAnotherReplicaKnows(t *testing.T) {
 		by    *postgres.Store
 		batch lifecycle.Batch
 	}{
-		{first, event(1, lifecycle.Event{Kind: lifecycle.Published, TaskID: "task", Message: k, Agent: "cto", Detail: lifecycle.Detail{MsgID: "task"}})},
+		{first, event(1, lifecycle.Event{Kind: lifecycle.Published, TaskID: "task", Message: k, Agent: "cto", Detail: lifecycle.Detail{Naming: lifecycle.Naming{MsgID: "task"}}})},
 		{late, event(2, lifecycle.Event{Kind: lifecycle.CompletionRecorded, TaskID: "task", Agent: "cto"})},
 	} {
 		if _, err := step.by.Append(t.Context(), step.batch); err != nil {

@@ -85,7 +85,7 @@ func publishedAt(seq uint64, task string, at time.Time, done bool) ([]lifecycle.
 	k := lifecycle.MessageKey{Stream: lifecycle.StreamID{Name: "TASKS"}, Seq: seq}
 	e := lifecycle.Event{
 		ID: lifecycle.NewEventID("t", task, "p"), At: lifecycle.MicrosOf(at), Kind: lifecycle.Published, Provenance: lifecycle.Observed,
-		Source: "t", TaskID: task, Message: k, Agent: "cto", Detail: lifecycle.Detail{MsgID: task},
+		Source: "t", TaskID: task, Message: k, Agent: "cto", Detail: lifecycle.Detail{Naming: lifecycle.Naming{MsgID: task}},
 	}
 	events := []lifecycle.Event{e}
 	if done {

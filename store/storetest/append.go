@@ -84,7 +84,7 @@ func appendMovesPlaceholder(t *testing.T, s lifecycle.Store) {
 func appendReportsFirst(t *testing.T, s lifecycle.Store) {
 	w := newTale("TASKS")
 	w.published("early", "cso", 0)
-	w.reported(lifecycle.ReportClaimed, "early", "cso", 1, lifecycle.Detail{MsgID: "early"})
+	w.reported(lifecycle.ReportClaimed, "early", "cso", 1, lifecycle.Detail{Naming: lifecycle.Naming{MsgID: "early"}})
 	w.recorded("early", "cso")
 	ahead := w.events[1:]
 	mustAppend(t, s, ahead)
@@ -123,7 +123,7 @@ func appendCountsProtection(t *testing.T, s lifecycle.Store) {
 	w := newTale("TASKS")
 	w.published("waits", "cso", 0)
 	waited := func(kind lifecycle.Kind, n int, d time.Duration) {
-		w.reported(kind, "waits", "cso", n, lifecycle.Detail{MsgID: "waits", RecordsWait: d})
+		w.reported(kind, "waits", "cso", n, lifecycle.Detail{Naming: lifecycle.Naming{MsgID: "waits"}, OutcomeReport: lifecycle.OutcomeReport{RecordsWait: d}})
 	}
 	waited(lifecycle.ReportCompleted, 1, 3*time.Millisecond)
 	w.recorded("waits", "cso")

@@ -51,7 +51,10 @@ func (f *Fleet) Batch() []lifecycle.Event {
 		f.seq++
 		b := begun{task: id, agent: agent, key: lifecycle.MessageKey{Stream: tasksStream, Seq: f.seq}}
 		subject := "genbrain.agents." + agent + ".tasks." + kind
-		detail := lifecycle.Detail{MsgID: id, Subject: subject, Type: kind, Size: 412, PayloadHash: "0f3a9c5d7e1b2f44"}
+		detail := lifecycle.Detail{
+			Naming:      lifecycle.Naming{MsgID: id, Subject: subject, Type: kind, PayloadHash: "0f3a9c5d7e1b2f44"},
+			Publication: lifecycle.Publication{Size: 412},
+		}
 		out = append(out, f.line("OBS_RAW", lifecycle.Event{Kind: lifecycle.PublishAttempted, TaskID: id, Agent: agent, Detail: detail}))
 		detail.IdempotencyKey, detail.Title, detail.CreatedAt = id+"-1", "Review the change to the "+kind+" of service "+strconv.Itoa(i), f.now
 		out = append(out, f.line("OBS_PUB", lifecycle.Event{Kind: lifecycle.Published, TaskID: id, Agent: agent, Message: b.key, Detail: detail}))

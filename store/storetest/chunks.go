@@ -61,7 +61,7 @@ func anyHeartbeat(r *rand.Rand) lifecycle.Event {
 	id := lifecycle.EventID(uint64(at)*2 + uint64(r.IntN(2))<<63)
 	return lifecycle.Event{
 		ID: id, At: at, Kind: lifecycle.ReportHeartbeat, Provenance: lifecycle.Reported, TaskID: "task",
-		Detail: lifecycle.Detail{Reason: strings.Repeat("x", int(id%7)*150)},
+		Detail: lifecycle.Detail{Ending: lifecycle.Ending{Reason: strings.Repeat("x", int(id%7)*150)}},
 	}
 }
 

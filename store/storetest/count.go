@@ -70,7 +70,7 @@ func countFacets(t *testing.T, s lifecycle.Store) {
 	events := everyScenario()
 	old := newTale("OLD")
 	old.wait(-30 * 24 * time.Hour)
-	old.store("ancient", "ceo", lifecycle.Detail{MsgID: "ancient", Type: "forgotten"})
+	old.store("ancient", "ceo", lifecycle.Detail{Naming: lifecycle.Naming{MsgID: "ancient", Type: "forgotten"}})
 	events = append(events, old.events...)
 	mustAppend(t, s, events)
 	got, err := s.Facets(t.Context())

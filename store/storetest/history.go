@@ -75,8 +75,11 @@ func history(r *rand.Rand, n int) []lifecycle.Event {
 func publishLine(task string, k lifecycle.MessageKey, generation int) lifecycle.Event {
 	e := lifecycle.Event{Kind: lifecycle.Published, TaskID: task, Message: k, Agent: "cto"}
 	e.Detail = lifecycle.Detail{
-		MsgID: messageID(task, generation), Type: "code_review", Title: "Review " + task, Generation: generation,
-		IdempotencyKey: task + "-1", PayloadHash: "aa", Subject: "genbrain.agents.cto.tasks.code_review",
+		Naming: lifecycle.Naming{
+			MsgID: messageID(task, generation), Type: "code_review", IdempotencyKey: task + "-1", PayloadHash: "aa",
+			Subject: "genbrain.agents.cto.tasks.code_review",
+		},
+		Publication: lifecycle.Publication{Title: "Review " + task, Generation: generation},
 	}
 	if k.Seq == 21 { // One message that names no task.
 		e.TaskID = ""
@@ -100,9 +103,12 @@ func taskEvent(r *rand.Rand, task string, generation int, now lifecycle.Micros) 
 		e.Provenance = lifecycle.Recorded
 	}
 	e.Detail = lifecycle.Detail{
-		MsgID: messageID(task, generation), Type: "code_review", IdempotencyKey: task + "-1", Tool: "git", InputHash: "bb", StepID: fmt.Sprint(r.IntN(3)),
-		LeaseOwner: fmt.Sprint(r.IntN(3)), LeaseVersion: r.Uint64N(3), Reason: fmt.Sprint(r.IntN(3)), CreatedAt: now - lifecycle.Micros(r.IntN(3)),
-		RecordsWait: time.Duration(r.IntN(4)) * 700 * time.Microsecond,
+		Naming:        lifecycle.Naming{MsgID: messageID(task, generation), Type: "code_review", IdempotencyKey: task + "-1"},
+		Ending:        lifecycle.Ending{Reason: fmt.Sprint(r.IntN(3))},
+		Timing:        lifecycle.Timing{CreatedAt: now - lifecycle.Micros(r.IntN(3))},
+		LeaseReport:   lifecycle.LeaseReport{LeaseOwner: fmt.Sprint(r.IntN(3)), LeaseVersion: r.Uint64N(3)},
+		StepReport:    lifecycle.StepReport{Tool: "git", InputHash: "bb", StepID: fmt.Sprint(r.IntN(3))},
+		OutcomeReport: lifecycle.OutcomeReport{RecordsWait: time.Duration(r.IntN(4)) * 700 * time.Microsecond},
 	}
 	if r.IntN(3) == 0 {
 		e.Detail.MsgID = ""
@@ -125,8 +131,13 @@ func messageEvent(r *rand.Rand, task string, k lifecycle.MessageKey, now lifecyc
 		}
 	}
 	e.Detail = lifecycle.Detail{
-		Reason: fmt.Sprint(r.IntN(3)), Basis: now - lifecycle.Micros(r.IntN(3))*lifecycle.Micros(time.Minute.Microseconds()), Deadline: now, Exact: r.IntN(2) == 0,
-		AckTime: time.Duration(r.IntN(3)) * time.Minute, Delay: time.Duration(r.IntN(3)) * time.Second, Category: "transient", Entry: fmt.Sprint("DLQ:", r.IntN(3)),
+		Ending: lifecycle.Ending{
+			Reason: fmt.Sprint(r.IntN(3)), AckTime: time.Duration(r.IntN(3)) * time.Minute, Delay: time.Duration(r.IntN(3)) * time.Second,
+		},
+		Timing: lifecycle.Timing{
+			Basis: now - lifecycle.Micros(r.IntN(3))*lifecycle.Micros(time.Minute.Microseconds()), Deadline: now, Exact: r.IntN(2) == 0,
+		},
+		DeadLetter: lifecycle.DeadLetter{Category: "transient", Entry: fmt.Sprint("DLQ:", r.IntN(3))},
 	}
 	return e
 }

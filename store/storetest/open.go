@@ -89,7 +89,7 @@ func openSequences(t *testing.T, s lifecycle.Store) {
 	for _, seq := range []uint64{1, 1<<53 - 1, 1<<53 + 1, math.MaxInt64, math.MaxInt64 + 1, math.MaxUint64 - 1} {
 		w.seq = seq
 		k := w.published(fmt.Sprintf("t%d", seq), "cto", 0)
-		e := w.said(lifecycle.Heartbeat, k, 1, lifecycle.Detail{LeaseVersion: math.MaxUint64})
+		e := w.said(lifecycle.Heartbeat, k, 1, lifecycle.Detail{LeaseReport: lifecycle.LeaseReport{LeaseVersion: math.MaxUint64}})
 		w.events[len(w.events)-1].ConsumerSeq, w.events[len(w.events)-1].SourceSeq = math.MaxUint64-seq, math.MaxUint64-e.SourceSeq
 	}
 	mustAppend(t, s, w.events)
@@ -119,7 +119,7 @@ func openUnlisted(t *testing.T, s lifecycle.Store) {
 	w.tried("stored", "cto", "stored")
 	w.published("stored", "cto", 0)
 	w.recorded("recorded", "cto")
-	w.reported(lifecycle.ReportCompleted, "reported", "cto", 1, lifecycle.Detail{MsgID: "reported"})
+	w.reported(lifecycle.ReportCompleted, "reported", "cto", 1, lifecycle.Detail{Naming: lifecycle.Naming{MsgID: "reported"}})
 	third := w.tried("third", "cto", "third")
 	mustAppend(t, s, w.events)
 	for _, c := range []struct {

@@ -23,16 +23,16 @@ var scenarios = map[string]func(w *tale){
 		w.published("thrice", "marketing", 0)
 	},
 	"unnamed": func(w *tale) { // The publish line names no task.
-		k := w.store("", "backend", lifecycle.Detail{Type: "api_design"})
+		k := w.store("", "backend", lifecycle.Detail{Naming: lifecycle.Naming{Type: "api_design"}})
 		w.delivered(k, 1)
-		w.said(lifecycle.Naked, k, 1, lifecycle.Detail{Delay: time.Second})
+		w.said(lifecycle.Naked, k, 1, lifecycle.Detail{Ending: lifecycle.Ending{Delay: time.Second}})
 	},
 	"crash": func(w *tale) {
 		k := w.published("crash", "backend", 0)
 		w.delivered(k, 1)
 		basis := w.now
 		w.wait(5 * time.Minute)
-		w.said(lifecycle.LeaseExpired, k, 1, lifecycle.Detail{Basis: basis, Deadline: w.now})
+		w.said(lifecycle.LeaseExpired, k, 1, lifecycle.Detail{Timing: lifecycle.Timing{Basis: basis, Deadline: w.now}})
 		w.events[len(w.events)-1].Provenance = lifecycle.Inferred
 		w.delivered(k, 2)
 		w.recorded("crash", "backend")
@@ -41,9 +41,9 @@ var scenarios = map[string]func(w *tale){
 	"term": func(w *tale) {
 		k := w.published("term", "frontend", 0)
 		w.delivered(k, 1)
-		w.said(lifecycle.Terminated, k, 1, lifecycle.Detail{Reason: "authority_exceeded"})
-		w.said(lifecycle.TermConfirmed, k, 1, lifecycle.Detail{Reason: "authority_exceeded"})
-		w.said(lifecycle.DeadLettered, k, 0, lifecycle.Detail{Category: "permanent", Entry: "DLQ:1", Path: "unrecoverable"})
+		w.said(lifecycle.Terminated, k, 1, lifecycle.Detail{Ending: lifecycle.Ending{Reason: "authority_exceeded"}})
+		w.said(lifecycle.TermConfirmed, k, 1, lifecycle.Detail{Ending: lifecycle.Ending{Reason: "authority_exceeded"}})
+		w.said(lifecycle.DeadLettered, k, 0, lifecycle.Detail{DeadLetter: lifecycle.DeadLetter{Category: "permanent", Entry: "DLQ:1", Path: "unrecoverable"}})
 	},
 	"exhausted": func(w *tale) {
 		k := w.published("exhausted", "devops", 0)
@@ -56,15 +56,15 @@ var scenarios = map[string]func(w *tale){
 	"retried": func(w *tale) {
 		k := w.published("retried", "cto", 0)
 		w.delivered(k, 1)
-		w.said(lifecycle.Terminated, k, 1, lifecycle.Detail{Reason: "context_window_overflow"})
-		w.said(lifecycle.DeadLettered, k, 0, lifecycle.Detail{Category: "conditionally_recoverable", Entry: "DLQ:2"})
+		w.said(lifecycle.Terminated, k, 1, lifecycle.Detail{Ending: lifecycle.Ending{Reason: "context_window_overflow"}})
+		w.said(lifecycle.DeadLettered, k, 0, lifecycle.Detail{DeadLetter: lifecycle.DeadLetter{Category: "conditionally_recoverable", Entry: "DLQ:2"}})
 		again := w.published("retried", "cto", 1)
 		w.delivered(again, 1)
 		w.acked(again, 1)
 	},
 	"decided": func(w *tale) { // Discarded, taken back, and quarantined; the revisions say in which order.
 		k := w.published("decided", "cto", 0)
-		w.said(lifecycle.DeadLettered, k, 0, lifecycle.Detail{Category: "permanent", Entry: "DLQ:3"})
+		w.said(lifecycle.DeadLettered, k, 0, lifecycle.Detail{DeadLetter: lifecycle.DeadLetter{Category: "permanent", Entry: "DLQ:3"}})
 		w.triaged(k, 1, lifecycle.OutcomeDiscarded)
 		w.triaged(k, 3, lifecycle.OutcomeQuarantined)
 		w.triaged(k, 2, "")
@@ -73,14 +73,27 @@ var scenarios = map[string]func(w *tale){
 		w.reported(lifecycle.ReportIngressAcked, "reporting", "cso", 0, lifecycle.Detail{})
 		k := w.published("reporting", "cso", 0)
 		w.delivered(k, 1)
-		w.reported(lifecycle.ReportClaimed, "reporting", "cso", 1, lifecycle.Detail{MsgID: "reporting", LeaseOwner: "pod-1", LeaseVersion: 7})
-		w.reported(lifecycle.ReportStepIntent, "reporting", "cso", 1, lifecycle.Detail{MsgID: "reporting", Tool: "github.create_pr", StepID: "1"})
-		w.reported(lifecycle.ReportStepReceipt, "reporting", "cso", 1, lifecycle.Detail{MsgID: "reporting", StepID: "1", CostUSD: 0.42})
-		w.reported(lifecycle.ReportCompleted, "reporting", "cso", 1, lifecycle.Detail{MsgID: "reporting", ResultRef: "pr/7"})
+		w.reported(lifecycle.ReportClaimed, "reporting", "cso", 1, lifecycle.Detail{
+			Naming:      lifecycle.Naming{MsgID: "reporting"},
+			LeaseReport: lifecycle.LeaseReport{LeaseOwner: "pod-1", LeaseVersion: 7},
+		})
+		w.reported(lifecycle.ReportStepIntent, "reporting", "cso", 1, lifecycle.Detail{
+			Naming:     lifecycle.Naming{MsgID: "reporting"},
+			StepReport: lifecycle.StepReport{Tool: "github.create_pr", StepID: "1"},
+		})
+		w.reported(lifecycle.ReportStepReceipt, "reporting", "cso", 1, lifecycle.Detail{
+			Naming:     lifecycle.Naming{MsgID: "reporting"},
+			StepReport: lifecycle.StepReport{StepID: "1"},
+			ModelUse:   lifecycle.ModelUse{CostUSD: 0.42},
+		})
+		w.reported(lifecycle.ReportCompleted, "reporting", "cso", 1, lifecycle.Detail{
+			Naming:        lifecycle.Naming{MsgID: "reporting"},
+			OutcomeReport: lifecycle.OutcomeReport{ResultRef: "pr/7"},
+		})
 	},
 	"vanished": func(w *tale) {
 		k := w.published("vanished", "ceo", 0)
-		w.said(lifecycle.Vanished, k, 0, lifecycle.Detail{Reason: "age limit"})
+		w.said(lifecycle.Vanished, k, 0, lifecycle.Detail{Ending: lifecycle.Ending{Reason: "age limit"}})
 	},
 	"attempted": func(w *tale) { w.tried("attempted", "ceo", "attempted-1") },
 	"refused": func(w *tale) {

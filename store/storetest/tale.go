@@ -50,7 +50,7 @@ func (w *tale) tell(e lifecycle.Event) lifecycle.Event {
 func (w *tale) tried(task, agent, msgID string) lifecycle.Event {
 	return w.tell(lifecycle.Event{
 		Kind: lifecycle.PublishAttempted, TaskID: task, Agent: agent,
-		Detail: lifecycle.Detail{MsgID: msgID, Type: "content_creation", Subject: "genbrain.agents." + agent + ".tasks.content_creation"},
+		Detail: lifecycle.Detail{Naming: lifecycle.Naming{MsgID: msgID, Type: "content_creation", Subject: "genbrain.agents." + agent + ".tasks.content_creation"}},
 	})
 }
 
@@ -60,7 +60,10 @@ func (w *tale) published(task, agent string, generation int) lifecycle.MessageKe
 	if generation > 0 {
 		msgID += ":r" + strconv.Itoa(generation)
 	}
-	return w.store(task, agent, lifecycle.Detail{MsgID: msgID, Type: "content_creation", Title: "Write about " + task, Generation: generation})
+	return w.store(task, agent, lifecycle.Detail{
+		Naming:      lifecycle.Naming{MsgID: msgID, Type: "content_creation"},
+		Publication: lifecycle.Publication{Title: "Write about " + task, Generation: generation},
+	})
 }
 
 func (w *tale) store(task, agent string, d lifecycle.Detail) lifecycle.MessageKey {
@@ -82,7 +85,7 @@ func (w *tale) said(kind lifecycle.Kind, k lifecycle.MessageKey, n int, d lifecy
 }
 
 func (w *tale) delivered(k lifecycle.MessageKey, n int) lifecycle.Event {
-	return w.said(lifecycle.Delivered, k, n, lifecycle.Detail{Exact: true})
+	return w.said(lifecycle.Delivered, k, n, lifecycle.Detail{Timing: lifecycle.Timing{Exact: true}})
 }
 
 func (w *tale) acked(k lifecycle.MessageKey, n int) lifecycle.Event {
@@ -110,6 +113,6 @@ func (w *tale) reported(kind lifecycle.Kind, task, agent string, n int, d lifecy
 func (w *tale) recorded(task, agent string) lifecycle.Event {
 	return w.tell(lifecycle.Event{
 		Kind: lifecycle.CompletionRecorded, Provenance: lifecycle.Recorded, TaskID: task, Agent: agent,
-		Detail: lifecycle.Detail{IdempotencyKey: task + "-1"},
+		Detail: lifecycle.Detail{Naming: lifecycle.Naming{IdempotencyKey: task + "-1"}},
 	})
 }

@@ -65,7 +65,7 @@ func (s *Story) history(n int) {
 		attempt := 1
 		s.Deliver(m, 1, at)
 		if i%13 == 0 {
-			s.Say(lifecycle.Naked, m, 1, at+20*time.Second, lifecycle.Detail{Delay: 30 * time.Second})
+			s.Say(lifecycle.Naked, m, 1, at+20*time.Second, lifecycle.Detail{Ending: lifecycle.Ending{Delay: 30 * time.Second}})
 			at, attempt = at+55*time.Second, 2
 			s.Deliver(m, 2, at)
 		}
@@ -88,35 +88,41 @@ func (s *Story) blogPost() {
 	m := s.Publish("tsk-7f3a91", "marketing", "content_creation", "Write blog post on retry semantics", sec(12), body)
 	s.Duplicate(m, sec(52))
 	s.Deliver(m, 1, sec(98))
-	s.Report(lifecycle.ReportClaimed, m, 1, sec(98.4), lifecycle.Detail{LeaseOwner: "mkt-7c9d-2", LeaseVersion: 311})
-	s.Report(lifecycle.ReportAccepted, m, 1, sec(98.9), lifecycle.Detail{LeaseOwner: "mkt-7c9d-2", LeaseVersion: 311})
+	s.Report(lifecycle.ReportClaimed, m, 1, sec(98.4), lifecycle.Detail{LeaseReport: lifecycle.LeaseReport{LeaseOwner: "mkt-7c9d-2", LeaseVersion: 311}})
+	s.Report(lifecycle.ReportAccepted, m, 1, sec(98.9), lifecycle.Detail{LeaseReport: lifecycle.LeaseReport{LeaseOwner: "mkt-7c9d-2", LeaseVersion: 311}})
 	for i := range 3 {
 		s.Say(lifecycle.Heartbeat, m, 1, sec(138+40*float64(i)), lifecycle.Detail{})
 	}
-	s.Report(lifecycle.ReportStepIntent, m, 1, sec(151.7), lifecycle.Detail{StepID: "draft", StepClass: "keyed", Tool: "cms.create_draft", InputHash: "9f2c61"})
+	s.Report(lifecycle.ReportStepIntent, m, 1, sec(151.7), lifecycle.Detail{StepReport: lifecycle.StepReport{StepID: "draft", StepClass: "keyed", Tool: "cms.create_draft", InputHash: "9f2c61"}})
 	s.Expire(m, 1, sec(218), sec(248))
 	s.Deliver(m, 2, sec(338))
 	s.Say(lifecycle.Heartbeat, m, 2, sec(378), lifecycle.Detail{})
-	s.Say(lifecycle.Naked, m, 2, sec(412.1), lifecycle.Detail{Delay: 2 * time.Minute, Reason: "llm_provider_rate_limit: 429, retry-after 120"})
+	s.Say(lifecycle.Naked, m, 2, sec(412.1), lifecycle.Detail{Ending: lifecycle.Ending{Delay: 2 * time.Minute, Reason: "llm_provider_rate_limit: 429, retry-after 120"}})
 	s.Deliver(m, 3, sec(532.1))
 	for i := range 6 {
 		s.Say(lifecycle.Heartbeat, m, 3, sec(572+40*float64(i)), lifecycle.Detail{})
 	}
-	s.Report(lifecycle.ReportFailed, m, 3, sec(788.9), lifecycle.Detail{Model: "sonnet-180k", InputTokens: 212431, CostUSD: 1.12, Reason: "context window overflow"})
-	s.Say(lifecycle.Terminated, m, 3, sec(790.3), lifecycle.Detail{Reason: "context_window_overflow: 212431 tokens > 180000"})
-	s.Tell(lifecycle.TermConfirmed, lifecycle.Broker, m, 3, sec(790.31), lifecycle.Detail{Reason: "context_window_overflow: 212431 tokens > 180000"})
+	s.Report(lifecycle.ReportFailed, m, 3, sec(788.9), lifecycle.Detail{
+		Ending:   lifecycle.Ending{Reason: "context window overflow"},
+		ModelUse: lifecycle.ModelUse{Model: "sonnet-180k", InputTokens: 212431, CostUSD: 1.12},
+	})
+	s.Say(lifecycle.Terminated, m, 3, sec(790.3), lifecycle.Detail{Ending: lifecycle.Ending{Reason: "context_window_overflow: 212431 tokens > 180000"}})
+	s.Tell(lifecycle.TermConfirmed, lifecycle.Broker, m, 3, sec(790.31), lifecycle.Detail{Ending: lifecycle.Ending{Reason: "context_window_overflow: 212431 tokens > 180000"}})
 	s.Bury(m, "conditionally_recoverable", 1187, sec(790.4))
 	again := s.PublishAgain("tsk-7f3a91", "marketing", "content_creation", "Write blog post on retry semantics", sec(852), body, 1, m.Key.String())
 	s.Deliver(again, 1, sec(871.2))
-	s.Report(lifecycle.ReportClaimed, again, 1, sec(871.4), lifecycle.Detail{LeaseOwner: "mkt-9f21-4", LeaseVersion: 314})
+	s.Report(lifecycle.ReportClaimed, again, 1, sec(871.4), lifecycle.Detail{LeaseReport: lifecycle.LeaseReport{LeaseOwner: "mkt-9f21-4", LeaseVersion: 314}})
 	for i := range 10 {
 		s.Say(lifecycle.Heartbeat, again, 1, sec(911+40*float64(i)), lifecycle.Detail{})
 	}
-	s.Report(lifecycle.ReportStepIntent, again, 1, sec(1180.4), lifecycle.Detail{StepID: "draft", StepClass: "keyed", Tool: "cms.create_draft", InputHash: "9f2c61"})
-	s.Report(lifecycle.ReportStepReceipt, again, 1, sec(1182), lifecycle.Detail{StepID: "draft", StepClass: "keyed", Tool: "cms.create_draft", InputHash: "9f2c61", ResultRef: "draft-2291"})
+	s.Report(lifecycle.ReportStepIntent, again, 1, sec(1180.4), lifecycle.Detail{StepReport: lifecycle.StepReport{StepID: "draft", StepClass: "keyed", Tool: "cms.create_draft", InputHash: "9f2c61"}})
+	s.Report(lifecycle.ReportStepReceipt, again, 1, sec(1182), lifecycle.Detail{
+		StepReport:    lifecycle.StepReport{StepID: "draft", StepClass: "keyed", Tool: "cms.create_draft", InputHash: "9f2c61"},
+		OutcomeReport: lifecycle.OutcomeReport{ResultRef: "draft-2291"},
+	})
 	s.Record(again, sec(1280.1))
 	s.Say(lifecycle.Acked, again, 1, sec(1280.13), lifecycle.Detail{})
-	s.Tell(lifecycle.AckConfirmed, lifecycle.Broker, again, 1, sec(1280.14), lifecycle.Detail{AckTime: 9 * time.Second})
+	s.Tell(lifecycle.AckConfirmed, lifecycle.Broker, again, 1, sec(1280.14), lifecycle.Detail{Ending: lifecycle.Ending{AckTime: 9 * time.Second}})
 }
 
 // inHand is what workers hold, healthy and not.
@@ -136,7 +142,10 @@ func (s *Story) inHand() {
 	}
 	min, sec := time.Minute, time.Second
 	m := hold("tsk-a90d27", "devops", "deployment", "Deploy staging", -24*min, -9*min-6*sec, 3, -6*min-48*sec)
-	s.Report(lifecycle.ReportStepIntent, m, 3, -7*min, lifecycle.Detail{StepID: "rollout", StepClass: "unsafe", Tool: "kubectl.rollout", LeaseOwner: "dev-41aa-1", LeaseVersion: 88})
+	s.Report(lifecycle.ReportStepIntent, m, 3, -7*min, lifecycle.Detail{
+		LeaseReport: lifecycle.LeaseReport{LeaseOwner: "dev-41aa-1", LeaseVersion: 88},
+		StepReport:  lifecycle.StepReport{StepID: "rollout", StepClass: "unsafe", Tool: "kubectl.rollout"},
+	})
 	hold("tsk-5c01e8", "backend", "code_review", "Review PR 412", -16*min, -11*min-48*sec, 2, -6*min-12*sec)
 	hold("tsk-2be743", "frontend", "implementation", "Fix focus order in settings dialog", -6*min, -26*sec, 1)
 	beats := []time.Duration{}
@@ -144,10 +153,10 @@ func (s *Story) inHand() {
 		beats = append(beats, b)
 	}
 	m = hold("tsk-91b6c4", "cto", "architecture", "Architecture note: outbox relay", -63*min, -61*min-20*sec, 1, beats...)
-	s.Report(lifecycle.ReportClaimed, m, 1, -61*min, lifecycle.Detail{LeaseOwner: "cto-77d1-2", LeaseVersion: 54})
+	s.Report(lifecycle.ReportClaimed, m, 1, -61*min, lifecycle.Detail{LeaseReport: lifecycle.LeaseReport{LeaseOwner: "cto-77d1-2", LeaseVersion: 54}})
 	m = hold("tsk-d3380f", "marketing", "social_media", "Draft launch thread for v2.3", -4*min, -3*min-51*sec, 1, -3*min-30*sec, -3*min-5*sec, -2*min-40*sec, -2*min-15*sec, -110*sec, -85*sec, -60*sec, -35*sec, -11*sec)
-	s.Report(lifecycle.ReportClaimed, m, 1, -3*min-50*sec, lifecycle.Detail{LeaseOwner: "mkt-9f21-4", LeaseVersion: 317})
-	s.Report(lifecycle.ReportAccepted, m, 1, -3*min-49*sec, lifecycle.Detail{LeaseOwner: "mkt-9f21-4", LeaseVersion: 317})
+	s.Report(lifecycle.ReportClaimed, m, 1, -3*min-50*sec, lifecycle.Detail{LeaseReport: lifecycle.LeaseReport{LeaseOwner: "mkt-9f21-4", LeaseVersion: 317}})
+	s.Report(lifecycle.ReportAccepted, m, 1, -3*min-49*sec, lifecycle.Detail{LeaseReport: lifecycle.LeaseReport{LeaseOwner: "mkt-9f21-4", LeaseVersion: 317}})
 	m = hold("tsk-0f7ad2", "cso", "vulnerability_scan", "Scan dependencies for lockfile drift", -9*min, -62*sec, 2, -22*sec)
 	s.Duplicate(m, -8*min)
 	for i, p := range []struct{ id, agent, typ, title string }{
@@ -168,7 +177,7 @@ func (s *Story) dead() {
 		m := s.Publish(fmt.Sprintf("tsk-b4e9%02x", i), agent, work[agent][0].typ, titles[i], ago-12*time.Minute, "")
 		s.Deliver(m, 1, ago-11*time.Minute)
 		if c == "context_window_overflow" || c == "authority_exceeded" {
-			s.Say(lifecycle.Terminated, m, 1, ago-10*time.Minute, lifecycle.Detail{Reason: c})
+			s.Say(lifecycle.Terminated, m, 1, ago-10*time.Minute, lifecycle.Detail{Ending: lifecycle.Ending{Reason: c}})
 		} else {
 			for n := 2; n <= 3; n++ {
 				s.Deliver(m, n, ago-time.Duration(12-3*n)*time.Minute)
@@ -179,14 +188,14 @@ func (s *Story) dead() {
 	}
 	m := s.Publish("tsk-6c40d1", "devops", "deployment", "Clean up old preview volumes", -30*time.Minute, "")
 	s.Deliver(m, 1, -29*time.Minute)
-	s.Say(lifecycle.Terminated, m, 1, -28*time.Minute, lifecycle.Detail{Reason: "dependency_unavailable: registry.internal"})
+	s.Say(lifecycle.Terminated, m, 1, -28*time.Minute, lifecycle.Detail{Ending: lifecycle.Ending{Reason: "dependency_unavailable: registry.internal"}})
 }
 
 // odd is what rarely happens.
 func (s *Story) odd() {
 	m := s.Publish("tsk-a2c7d9", "marketing", "social_media", "Post changelog to the forum", -51*time.Minute, "")
 	s.Deliver(m, 1, -45*time.Minute)
-	s.Tell(lifecycle.Vanished, lifecycle.Broker, m, 0, -41*time.Minute, lifecycle.Detail{Reason: "gone from the stream between two looks"})
+	s.Tell(lifecycle.Vanished, lifecycle.Broker, m, 0, -41*time.Minute, lifecycle.Detail{Ending: lifecycle.Ending{Reason: "gone from the stream between two looks"}})
 	m = s.Publish("orders/2026/11 weird id?&#%", "ceo", "planning", "An id with slashes <script>alert(1)</script>", -33*time.Minute, "")
 	s.Deliver(m, 1, -32*time.Minute)
 	s.Say(lifecycle.Acked, m, 1, -31*time.Minute, lifecycle.Detail{})
@@ -199,6 +208,6 @@ func (s *Story) odd() {
 	s.Deliver(m, 2, -83*time.Minute)
 	s.Say(lifecycle.Acked, m, 2, -83*time.Minute+800*time.Millisecond, lifecycle.Detail{})
 	s.Event(lifecycle.Event{Kind: lifecycle.PublishAttempted, At: s.At(-7 * time.Minute), Source: "OBS_RAW", TaskID: "tsk-refused", Agent: "cso",
-		Detail: lifecycle.Detail{MsgID: "tsk-refused", Subject: "genbrain.agents.cso.tasks.compliance", Type: "compliance"}})
+		Detail: lifecycle.Detail{Naming: lifecycle.Naming{MsgID: "tsk-refused", Subject: "genbrain.agents.cso.tasks.compliance", Type: "compliance"}}})
 	s.Event(lifecycle.Event{Kind: lifecycle.NotStored, At: s.At(-6 * time.Minute), Provenance: lifecycle.Inferred, Source: "OBS_RAW", TaskID: "tsk-refused", Agent: "cso"})
 }

@@ -73,9 +73,16 @@ func (s *Story) PublishAgain(task, agent, typ, title string, offset time.Duratio
 	s.attempted(m, subject, typ, offset)
 	s.Event(lifecycle.Event{
 		Kind: lifecycle.Published, At: s.At(offset), Source: "OBS_PUB", TaskID: task, Message: m.Key, Agent: agent,
-		Detail: lifecycle.Detail{MsgID: m.MsgID, Subject: subject, Type: typ, Title: title, IdempotencyKey: task + "-1", Generation: generation, RetryOf: retryOf,
-			Size: int64(len(body)), PayloadHash: hex.EncodeToString(sum[:]), CreatedAt: s.At(offset),
-			TraceParent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
+		Detail: lifecycle.Detail{
+			Naming: lifecycle.Naming{
+				MsgID: m.MsgID, Subject: subject, Type: typ, IdempotencyKey: task + "-1", PayloadHash: hex.EncodeToString(sum[:]),
+			},
+			Publication: lifecycle.Publication{
+				Title: title, Generation: generation, RetryOf: retryOf, Size: int64(len(body)),
+				TraceParent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+			},
+			Timing: lifecycle.Timing{CreatedAt: s.At(offset)},
+		},
 		Raw: []byte(subject + "\n"),
 	})
 	s.Batch.Payloads = append(s.Batch.Payloads, lifecycle.Payload{Message: m.Key, Body: []byte(body), Size: int64(len(body)), At: s.At(offset),
@@ -85,7 +92,7 @@ func (s *Story) PublishAgain(task, agent, typ, title string, offset time.Duratio
 
 func (s *Story) attempted(m Message, subject, typ string, offset time.Duration) {
 	s.Event(lifecycle.Event{Kind: lifecycle.PublishAttempted, At: s.At(offset), Source: "OBS_RAW", TaskID: m.Task, Agent: m.Agent,
-		Detail: lifecycle.Detail{MsgID: m.MsgID, Subject: subject, Type: typ}})
+		Detail: lifecycle.Detail{Naming: lifecycle.Naming{MsgID: m.MsgID, Subject: subject, Type: typ}}})
 }
 
 // Duplicate publishes the same message id again, which the stream swallows.
@@ -108,7 +115,7 @@ func (s *Story) Say(kind lifecycle.Kind, m Message, attempt int, offset time.Dur
 
 // Deliver adds a delivery as consumer state shows it.
 func (s *Story) Deliver(m Message, attempt int, offset time.Duration) {
-	e := s.of(m, lifecycle.Delivered, attempt, offset, lifecycle.Detail{Exact: true})
+	e := s.of(m, lifecycle.Delivered, attempt, offset, lifecycle.Detail{Timing: lifecycle.Timing{Exact: true}})
 	e.Provenance, e.Source = lifecycle.Broker, "consumer state"
 	s.Event(e)
 }
@@ -122,19 +129,24 @@ func (s *Story) Tell(kind lifecycle.Kind, p lifecycle.Provenance, m Message, att
 
 // Expire says that the deadline of an attempt passed.
 func (s *Story) Expire(m Message, attempt int, basis, deadline time.Duration) {
-	s.Tell(lifecycle.LeaseExpired, lifecycle.Inferred, m, attempt, deadline, lifecycle.Detail{Basis: s.At(basis), Deadline: s.At(deadline)})
+	s.Tell(lifecycle.LeaseExpired, lifecycle.Inferred, m, attempt, deadline, lifecycle.Detail{Timing: lifecycle.Timing{Basis: s.At(basis), Deadline: s.At(deadline)}})
 }
 
 // Bury stores a dead-letter entry.
 func (s *Story) Bury(m Message, category string, seq int, offset time.Duration) {
-	s.Tell(lifecycle.DeadLettered, lifecycle.Recorded, m, 0, offset, lifecycle.Detail{Category: category, Path: "max_deliveries", Entry: fmt.Sprintf("DLQ:%d", seq),
-		Subject: "genbrain.dlq." + m.Agent + "." + category})
+	s.Tell(lifecycle.DeadLettered, lifecycle.Recorded, m, 0, offset, lifecycle.Detail{
+		Naming:     lifecycle.Naming{Subject: "genbrain.dlq." + m.Agent + "." + category},
+		DeadLetter: lifecycle.DeadLetter{Category: category, Path: "max_deliveries", Entry: fmt.Sprintf("DLQ:%d", seq)},
+	})
 }
 
 // Record stores a completion record.
 func (s *Story) Record(m Message, offset time.Duration) {
 	s.Event(lifecycle.Event{Kind: lifecycle.CompletionRecorded, At: s.At(offset), Provenance: lifecycle.Recorded, Source: "KV_task-idempotency", TaskID: m.Task, Agent: m.Agent,
-		Detail: lifecycle.Detail{IdempotencyKey: m.Task + "-1", ExpiresAt: s.At(offset + 72*time.Hour), ResultRef: "draft-2291 published as draft"}})
+		Detail: lifecycle.Detail{
+			Naming:        lifecycle.Naming{IdempotencyKey: m.Task + "-1"},
+			OutcomeReport: lifecycle.OutcomeReport{ExpiresAt: s.At(offset + 72*time.Hour), ResultRef: "draft-2291 published as draft"},
+		}})
 }
 
 // Report adds what the agent says.

@@ -1,0 +1,91 @@
+package lifecycle
+
+import "time"
+
+// Detail is what only some kinds of events carry, in parts by what they speak of. The comments name the kinds. Fields that a kind does
+// not carry are zero. In JSON durations are nanoseconds and instants microseconds.
+type Detail struct {
+	Naming        // Which message and task the line names.
+	Publication   // What its publisher said of the message.
+	Ending        // How an attempt or a message ended.
+	Timing        // What the line itself says about time.
+	DeadLetter    // Which dead-letter entry it is.
+	LeaseReport   // Which lease the agent says it holds.
+	StepReport    // Which step of its work the agent speaks of.
+	OutcomeReport // What came of the work.
+	ModelUse      // Which language model was used for it.
+	Triage        // What somebody decided about a dead message.
+}
+
+// Naming is how a line names the message that it speaks of.
+type Naming struct {
+	MsgID          string `json:"msg_id,omitempty"`          // Nats-Msg-Id: published, publish_attempted, reports.
+	Subject        string `json:"subject,omitempty"`         // published, publish_attempted, dead_lettered.
+	Type           string `json:"type,omitempty"`            // Task type: published, publish_attempted.
+	IdempotencyKey string `json:"idempotency_key,omitempty"` // published, records, reports.
+	PayloadHash    string `json:"payload_hash,omitempty"`    // Fingerprint of the body, hex: published, publish_attempted, records.
+}
+
+// Publication is what the publisher of a message said of it.
+type Publication struct {
+	Generation   int    `json:"generation,omitempty"`    // 0 for the first message of a task: published.
+	RetryOf      string `json:"retry_of,omitempty"`      // <stream>:<seq>: published.
+	TriageAction string `json:"triage_action,omitempty"` // published.
+	TraceParent  string `json:"traceparent,omitempty"`   // published.
+	Title        string `json:"title,omitempty"`         // A short human name found in the payload: published. Untrusted.
+	Size         int64  `json:"size,omitempty"`          // Body bytes: published.
+	BestEffort   bool   `json:"best_effort,omitempty"`   // Captured by a subscription that is blind while Fleetglass is down: publish_attempted.
+}
+
+// Ending is how an attempt or a message ended.
+type Ending struct {
+	Delay   time.Duration `json:"delay,omitempty"`    // The delay that a nak asked for: naked.
+	Reason  string        `json:"reason,omitempty"`   // terminated, vanished, presumed_dead, failed, … Untrusted where a worker gave it.
+	AckTime time.Duration `json:"ack_time,omitempty"` // From the last delivery or heartbeat to the acknowledgement: ack_confirmed.
+}
+
+// Timing is what the line itself says about time.
+type Timing struct {
+	CreatedAt Micros `json:"created_at,omitempty"` // By the publisher's clock: published. By the agent's clock: completion_recorded, effect_logged.
+	Basis     Micros `json:"basis,omitempty"`      // The last signal that the deadline counts from: lease_expired, presumed_dead.
+	Deadline  Micros `json:"deadline,omitempty"`   // lease_expired, presumed_dead.
+	Exact     bool   `json:"exact,omitempty"`      // The event's time is the broker's own time of that delivery, not the time of the poll: delivered.
+}
+
+// DeadLetter names a dead-letter entry: dead_lettered.
+type DeadLetter struct {
+	Category string `json:"category,omitempty"` // By the classification of the entry's writer.
+	Path     string `json:"path,omitempty"`     // How the message came there.
+	Entry    string `json:"entry,omitempty"`    // Where the entry is: <stream>:<seq>.
+}
+
+// LeaseReport is the lease that an agent says it holds: reports.
+type LeaseReport struct {
+	LeaseOwner     string `json:"lease_owner,omitempty"`
+	LeaseVersion   uint64 `json:"lease_version,omitempty"` // The fencing token.
+	LeaseExpiresAt Micros `json:"lease_expires_at,omitempty"`
+}
+
+// StepReport is the step that an agent speaks of: reports, effect_logged.
+type StepReport struct {
+	StepID    string `json:"step_id,omitempty"`
+	StepClass string `json:"step_class,omitempty"`
+	Tool      string `json:"tool,omitempty"`
+	InputHash string `json:"input_hash,omitempty"` // Canonical hash of the step's input, else the hash of the message's input.
+}
+
+// OutcomeReport is what came of the work: reports, records.
+type OutcomeReport struct {
+	ResultRef   string        `json:"result_ref,omitempty"`
+	Status      string        `json:"status,omitempty"`
+	ExpiresAt   Micros        `json:"expires_at,omitempty"`   // When the record's retention ends: completion_recorded.
+	RecordsWait time.Duration `json:"records_wait,omitempty"` // How long the delivery waited for the idempotency records: completed, duplicate_caught.
+}
+
+// ModelUse is how much of which language model an agent says it used: reports.
+type ModelUse struct {
+	Model        string  `json:"model,omitempty"`
+	InputTokens  int64   `json:"input_tokens,omitempty"`
+	OutputTokens int64   `json:"output_tokens,omitempty"`
+	CostUSD      float64 `json:"cost_usd,omitempty"`
+}
