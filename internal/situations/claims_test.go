@@ -1,0 +1,168 @@
+//go:build linux
+
+package situations
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// claim is something that a story must agree with; nil when it does.
+type claim func(story) error
+
+// all holds when every claim holds.
+func all(claims ...claim) claim {
+	return func(s story) error {
+		for _, c := range claims {
+			if err := c(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// is holds when the task is in one of the states.
+func is(states ...string) claim {
+	return func(s story) error {
+		if t := s.told(); t == nil || !slices.Contains(states, t.State) {
+			return fmt.Errorf("the task is not %s", strings.Join(states, " or "))
+		}
+		return nil
+	}
+}
+
+// isNot holds while the task is in none of the states.
+func isNot(states ...string) claim {
+	return func(s story) error {
+		if t := s.told(); t != nil && slices.Contains(states, t.State) {
+			return fmt.Errorf("the task is %s", t.State)
+		}
+		return nil
+	}
+}
+
+// messageIs holds when the n-th message of the task is in one of the states.
+func messageIs(n int, states ...string) claim {
+	return func(s story) error {
+		if m := s.message(n); m == nil || !slices.Contains(states, m.State) {
+			return fmt.Errorf("message %d is not %s", n, strings.Join(states, " or "))
+		}
+		return nil
+	}
+}
+
+// messageIsNot holds while the n-th message of the task is in none of the states.
+func messageIsNot(n int, states ...string) claim {
+	return func(s story) error {
+		if m := s.message(n); m != nil && slices.Contains(states, m.State) {
+			return fmt.Errorf("message %d is %s", n, m.State)
+		}
+		return nil
+	}
+}
+
+// finds no holds while the task has none of the anomalies.
+func findsNo(codes ...string) claim {
+	return func(s story) error {
+		if t := s.told(); t != nil {
+			for _, a := range t.Anomalies {
+				if slices.Contains(codes, a.Code) {
+					return fmt.Errorf("there is an anomaly %s", a.Code)
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// attempts holds when the n-th message has that many attempts, the last of which has the number.
+func attempts(n, count, last int) claim {
+	return func(s story) error {
+		m := s.message(n)
+		if m == nil || len(m.Attempts) != count {
+			return fmt.Errorf("message %d has not %d attempts", n, count)
+		}
+		if count > 0 && m.Attempts[count-1].N != last {
+			return fmt.Errorf("the last attempt of message %d is not number %d", n, last)
+		}
+		return nil
+	}
+}
+
+// withinLife holds while no attempt began before its message was stored, or ends after now.
+func withinLife(s story) error {
+	task := s.told()
+	if task == nil {
+		return nil
+	}
+	for _, m := range task.Messages {
+		for _, a := range m.Attempts {
+			if !a.BeganAt.IsZero() && !m.PublishedAt.IsZero() && a.BeganAt.Before(m.PublishedAt.Add(-time.Millisecond)) {
+				return fmt.Errorf("attempt %d began at %s, before the message was stored at %s", a.N, a.BeganAt, m.PublishedAt)
+			}
+			if a.EndedAt.After(time.Now().Add(time.Second)) {
+				return fmt.Errorf("attempt %d ends in the future, at %s", a.N, a.EndedAt)
+			}
+		}
+	}
+	return nil
+}
+
+// neverStale holds while the lease is none of the stale kinds.
+func neverStale(kinds ...string) claim {
+	return func(s story) error {
+		if t := s.told(); t != nil && t.Lease != nil && t.Lease.StaleKind != nil && slices.Contains(kinds, *t.Lease.StaleKind) {
+			return fmt.Errorf("the lease is %s", *t.Lease.StaleKind)
+		}
+		return nil
+	}
+}
+
+// layers are the figures of the ledger.
+type layers struct{ stream, idempotency, execution, unknown int }
+
+func (s story) layers() layers {
+	t := s.told()
+	if t == nil {
+		return layers{}
+	}
+	d := t.Duplicates
+	return layers{d.CaughtByStream, d.CaughtByIdempotency, d.ReachedExecution, d.Unknown}
+}
+
+// counts holds when the ledger says exactly this of the task.
+func counts(want layers) claim {
+	return func(s story) error {
+		if got := s.layers(); s.told() == nil || got != want {
+			return fmt.Errorf("the ledger says %+v, want %+v", got, want)
+		}
+		return nil
+	}
+}
+
+// countsAtMost holds while no figure of the ledger is above.
+func countsAtMost(bound layers) claim {
+	return func(s story) error {
+		got := s.layers()
+		if got.stream > bound.stream || got.idempotency > bound.idempotency || got.execution > bound.execution || got.unknown > bound.unknown {
+			return fmt.Errorf("the ledger says %+v, at most %+v", got, bound)
+		}
+		return nil
+	}
+}
+
+// either holds when one of the claims does.
+func either(claims ...claim) claim {
+	return func(s story) error {
+		var last error
+		for _, c := range claims {
+			if last = c(s); last == nil {
+				return nil
+			}
+		}
+		return last
+	}
+}

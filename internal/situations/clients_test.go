@@ -1,0 +1,246 @@
+//go:build linux
+
+package situations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// clients are what acts in one row: a publisher, workers and an operator, all plain clients of the broker. Each row has an agent of its
+// own, with subjects, consumers and task ids that no other row uses. A step that fails ends the row.
+type clients struct {
+	ctx   context.Context
+	nc    *nats.Conn
+	js    jetstream.JetStream
+	agent string
+
+	mu     sync.Mutex
+	stored map[string][]letter // What the stream stored, by task.
+	named  map[string]string   // Tasks of the row by the names that it gives them.
+}
+
+// known is which tasks the row has so far, and what the stream stored of them.
+func (c *clients) known() (named map[string]string, stored map[string][]letter) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	stored = map[string][]letter{}
+	for id, letters := range c.stored {
+		stored[id] = slices.Clone(letters)
+	}
+	return maps.Clone(c.named), stored
+}
+
+// letter is a stored message.
+type letter struct {
+	stream string
+	seq    uint64
+}
+
+// failure ends a row.
+type failure struct{ err error }
+
+func (c *clients) must(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// task is the id of a task of this row. The name "" is its main task.
+func (c *clients) task(name string) string {
+	id := c.agent + "-task"
+	if name != "" {
+		id += "-" + name
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.named[name] = id
+	return id
+}
+
+// publish is a message that is about to be published.
+type publish struct {
+	task    string // Name of the task within the row.
+	agent   string // Default that of the row.
+	kind    string // Last token of the subject; default "work".
+	id      string // Nats-Msg-Id; default the task id.
+	version int    // Of the idempotency key; default 1.
+	key     string // Idempotency key; default <task id>-<version>.
+	header  nats.Header
+	body    string
+}
+
+// publish stores a message and returns where.
+func (c *clients) publish(p publish) letter {
+	ack, err := c.tryPublish(p)
+	c.must(err)
+	if ack.Duplicate {
+		c.must(fmt.Errorf("publish of %q was swallowed as a duplicate", c.task(p.task)))
+	}
+	l := letter{stream: ack.Stream, seq: ack.Sequence}
+	task := c.task(p.task)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stored[task] = append(c.stored[task], l)
+	return l
+}
+
+// tryPublish publishes and says what the stream answered.
+func (c *clients) tryPublish(p publish) (*jetstream.PubAck, error) {
+	return c.js.PublishMsg(c.ctx, c.message(p))
+}
+
+func (c *clients) message(p publish) *nats.Msg {
+	task := c.task(p.task)
+	agent, kind, id := first(p.agent, c.agent), first(p.kind, "work"), first(p.id, task)
+	m := nats.NewMsg("genbrain.agents." + agent + ".tasks." + kind)
+	m.Header.Set("Nats-Msg-Id", id)
+	m.Header.Set("X-Task-ID", task)
+	m.Header.Set("X-Idempotency-Key", first(p.key, task+"-"+strconv.Itoa(max(p.version, 1))))
+	for name, values := range p.header {
+		m.Header[name] = values
+	}
+	body, err := json.Marshal(map[string]any{"taskId": task, "assignee": agent, "type": kind, "payload": p.body})
+	c.must(err)
+	m.Data = body
+	return m
+}
+
+// worker is the worker's consumer of an agent.
+func worker(agent string) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable: agent + "-task-worker", FilterSubject: "genbrain.agents." + agent + ".tasks.>", AckPolicy: jetstream.AckExplicitPolicy,
+		AckWait: 5 * time.Minute, MaxDeliver: 3, MaxAckPending: 1,
+	}
+}
+
+// consumer makes a consumer on TASKS, or changes it.
+func (c *clients) consumer(cfg jetstream.ConsumerConfig) jetstream.Consumer {
+	return c.consumerOn("TASKS", cfg)
+}
+
+func (c *clients) consumerOn(stream string, cfg jetstream.ConsumerConfig) jetstream.Consumer {
+	consumer, err := c.js.CreateOrUpdateConsumer(c.ctx, stream, cfg)
+	c.must(err)
+	return consumer
+}
+
+// workers makes the agent's consumer as the contract has it, changed where the row says so.
+func (c *clients) workers(change ...func(*jetstream.ConsumerConfig)) jetstream.Consumer {
+	cfg := worker(c.agent)
+	for _, f := range change {
+		f(&cfg)
+	}
+	return c.consumer(cfg)
+}
+
+// wait is the time that a worker has for an attempt.
+func wait(d time.Duration) func(*jetstream.ConsumerConfig) {
+	return func(c *jetstream.ConsumerConfig) { c.AckWait = d }
+}
+
+// atMost bounds the attempts.
+func atMost(n int) func(*jetstream.ConsumerConfig) {
+	return func(c *jetstream.ConsumerConfig) { c.MaxDeliver = n }
+}
+
+// atOnce is how many messages the workers may hold together.
+func atOnce(n int) func(*jetstream.ConsumerConfig) {
+	return func(c *jetstream.ConsumerConfig) { c.MaxAckPending = n }
+}
+
+// pull waits until the broker delivers a message.
+func (c *clients) pull(consumer jetstream.Consumer) jetstream.Msg {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		if m := c.tryPull(consumer, 5*time.Second); m != nil {
+			return m
+		}
+	}
+	c.must(errors.New("the broker delivers nothing"))
+	return nil
+}
+
+// tryPull asks once; nil when nothing is delivered in the given time.
+func (c *clients) tryPull(consumer jetstream.Consumer, within time.Duration) jetstream.Msg {
+	batch, err := consumer.Fetch(1, jetstream.FetchMaxWait(within))
+	c.must(err)
+	for m := range batch.Messages() {
+		return m
+	}
+	return nil
+}
+
+// Acknowledgements. They return when the broker has them.
+func (c *clients) ack(m jetstream.Msg)               { c.answer(m, "+ACK") }
+func (c *clients) heartbeat(m jetstream.Msg)         { c.answer(m, "+WPI") }
+func (c *clients) answer(m jetstream.Msg, as string) { c.send(nats.NewMsg(m.Reply()), as) }
+
+// send publishes a plain message and waits until the broker has it.
+func (c *clients) send(m *nats.Msg, body string) {
+	m.Data = []byte(body)
+	c.must(c.nc.PublishMsg(m))
+	c.must(c.nc.FlushTimeout(patience))
+}
+
+// works is time that a worker spends on its task.
+func (c *clients) works(d time.Duration) { pause(c.ctx, d) }
+
+// record writes the idempotency record of a task as an agent does. What fields says comes over what is usual; a nil value leaves out.
+func (c *clients) record(task string, fields map[string]any) {
+	id := c.task(task)
+	value := map[string]any{
+		"taskId": id, "idempotencyKey": id + "-1", "agentId": c.agent, "completedAt": time.Now().UnixMilli(),
+		"expiresAt": time.Now().Add(72 * time.Hour).UnixMilli(), "resultSummary": "done",
+	}
+	for name, v := range fields {
+		if value[name] = v; v == nil {
+			delete(value, name)
+		}
+	}
+	body, err := json.Marshal(value)
+	c.must(err)
+	kv, err := c.js.KeyValue(c.ctx, "task-idempotency")
+	c.must(err)
+	key := id
+	if n, ok := version(fmt.Sprint(value["idempotencyKey"]), id); ok && n > 1 {
+		key = fmt.Sprintf("%s/=%d", id, n)
+	}
+	_, err = kv.Put(c.ctx, key, body)
+	c.must(err)
+}
+
+// version is the number behind the task id in an idempotency key.
+func version(key, task string) (n int, ok bool) {
+	if len(key) <= len(task)+1 || key[:len(task)+1] != task+"-" {
+		return 0, false
+	}
+	n, err := strconv.Atoi(key[len(task)+1:])
+	return n, err == nil
+}
+
+// said is the stored message's part of a record.
+func said(l letter) map[string]any { return map[string]any{"natsStreamSeq": l.seq} }
+
+// deleteConsumer removes the agent's consumer.
+func (c *clients) deleteConsumer() {
+	c.must(c.js.DeleteConsumer(c.ctx, "TASKS", c.agent+"-task-worker"))
+}
+
+func first(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}

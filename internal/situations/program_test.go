@@ -1,0 +1,199 @@
+//go:build linux
+
+package situations
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience bounds every wait for something that is sure to come.
+const patience = 60 * time.Second
+
+// built says that there is a program to be removed.
+var built atomic.Bool
+
+// program builds Fleetglass, once for all tests.
+var program = sync.OnceValues(func() (string, error) {
+	built.Store(true)
+	path := filepath.Join(os.TempDir(), fmt.Sprintf("fleetglass-situations-%d", os.Getpid()))
+	out, err := exec.Command("go", "build", "-o", path, "../../cmd/server").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go build: %w: %s", err, out)
+	}
+	return path, nil
+})
+
+// TestMain removes the program in the end.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built.Load() {
+		if path, err := program(); err == nil {
+			_ = os.Remove(path)
+		}
+	}
+	os.Exit(code)
+}
+
+// glass is a running Fleetglass, asked through its public calls alone.
+type glass struct {
+	base string
+	log  string // File of everything that it writes.
+}
+
+var servingLine = regexp.MustCompile(`msg=serving pages=(http://\S+) agents=`)
+
+// startGlass runs Fleetglass on a broker and waits until it serves. It ends with the test.
+func startGlass(t *testing.T, broker string, flags ...string) *glass {
+	t.Helper()
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	g := &glass{log: filepath.Join(dir, "fleetglass.log")}
+	ended := g.start(t, path, append([]string{
+		"--listen", "127.0.0.1:0", "--nats-url", broker, "--data-dir", dir, "--poll-interval", "200ms", "--nice", "0",
+		"--reconcile-grace", "0s", "--log-level", "debug",
+	}, flags...)...)
+	for deadline := time.Now().Add(patience); ; pause(t.Context(), 20*time.Millisecond) {
+		if found := servingLine.FindStringSubmatch(g.output()); found != nil {
+			g.base = found[1]
+			return g
+		}
+		if ended() || time.Now().After(deadline) {
+			t.Fatalf("fleetglass does not serve; its log ends with:\n%s", g.tail())
+		}
+	}
+}
+
+// start runs the program with its output in the log. It is killed when the test ends, or dies.
+func (g *glass) start(t *testing.T, path string, args ...string) (ended func() bool) {
+	t.Helper()
+	log, err := os.Create(g.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = cmd.Wait()
+		_ = log.Close()
+	}()
+	t.Cleanup(func() { _ = cmd.Process.Kill(); <-done })
+	return func() bool {
+		select {
+		case <-done:
+			return true
+		default:
+			return false
+		}
+	}
+}
+
+func (g *glass) output() string {
+	text, err := os.ReadFile(g.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+func (g *glass) tail() string {
+	text := g.output()
+	return text[max(0, len(text)-4000):]
+}
+
+// errAbsent says that Fleetglass knows no such thing.
+var errAbsent = fmt.Errorf("not known")
+
+// ask gets a JSON answer. It errors with [errAbsent] on 404. A body that comes with 503 is read too: /readyz sends it.
+func (g *glass) ask(ctx context.Context, path string, into any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, g.base+path, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	switch response.StatusCode {
+	case http.StatusOK, http.StatusServiceUnavailable:
+		return json.Unmarshal(text, into)
+	case http.StatusNotFound:
+		return errAbsent
+	}
+	return fmt.Errorf("%s: %s: %s", path, response.Status, text)
+}
+
+// readiness is the answer of /readyz.
+type readiness struct {
+	Ready bool `json:"ready"`
+	Parts []struct {
+		Name, Kind, State, Detail string
+		Pending                   uint64
+		LastAt                    time.Time `json:"last_at"`
+		Quarantined               uint64
+	} `json:"parts"`
+}
+
+// settled waits until everything that was captured is read, and the reconciler has looked at the broker after a time.
+func (g *glass) settled(ctx context.Context, after time.Time) error {
+	var last error
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && ctx.Err() == nil; pause(ctx, 100*time.Millisecond) {
+		var r readiness
+		if last = g.ask(ctx, "/readyz", &r); last != nil {
+			continue
+		}
+		if last = r.settled(after); last == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("fleetglass does not settle: %w", last)
+}
+
+func (r readiness) settled(after time.Time) error {
+	for _, p := range r.Parts {
+		switch {
+		case p.Kind != "collector":
+		case p.Name == "brokersync" && !p.LastAt.After(after):
+			return fmt.Errorf("brokersync looked last at %s: %s %s", p.LastAt, p.State, p.Detail)
+		case p.Pending > 0 || p.State == "starting":
+			return fmt.Errorf("%s is %s with %d lines to read: %s", p.Name, p.State, p.Pending, p.Detail)
+		}
+	}
+	return nil
+}
+
+// pause waits between two looks.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,174 @@
+//go:build linux
+
+package situations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// seen is what Fleetglass says about one task.
+type seen struct {
+	TaskID    string        `json:"task_id"`
+	State     string        `json:"state"`
+	Rule      string        `json:"rule"`
+	Agent     string        `json:"agent"`
+	Attempts  int           `json:"attempts"`
+	Messages  []seenMessage `json:"messages"`
+	Anomalies []struct {
+		Code, Meaning string
+	} `json:"anomalies"`
+	Gaps []struct {
+		Source, Reason string
+	} `json:"gaps"`
+	Duplicates struct {
+		CaughtByStream      int `json:"caught_by_stream"`
+		CaughtByIdempotency int `json:"caught_by_idempotency"`
+		ReachedExecution    int `json:"reached_execution"`
+		Unknown             int `json:"unknown"`
+		Cases               []struct{ Why string }
+	} `json:"duplicates"`
+	Lease   *seenLease `json:"lease"`
+	Answers any        `json:"answers"`
+}
+
+type seenMessage struct {
+	Stream      string        `json:"stream"`
+	Seq         string        `json:"seq"`
+	State       string        `json:"state"`
+	Subject     string        `json:"subject"`
+	PayloadHash string        `json:"payload_hash"`
+	PublishedAt time.Time     `json:"published_at"`
+	Attempts    []seenAttempt `json:"attempts"`
+}
+
+type seenAttempt struct {
+	N       int       `json:"n"`
+	End     string    `json:"end"`
+	Reason  string    `json:"reason"`
+	BeganAt time.Time `json:"began_at"`
+	EndedAt time.Time `json:"ended_at"`
+}
+
+type seenLease struct {
+	Attempt    *int       `json:"attempt"`
+	Consumer   string     `json:"consumer"`
+	DeadlineAt *time.Time `json:"deadline_at"`
+	StaleKind  *string    `json:"stale_kind"`
+}
+
+// texts are all texts in a value, in a fixed order.
+func texts(v any) []string {
+	var out []string
+	switch v := v.(type) {
+	case string:
+		out = append(out, v)
+	case []any:
+		for _, x := range v {
+			out = append(out, texts(x)...)
+		}
+	case map[string]any:
+		names := make([]string, 0, len(v))
+		for name := range v {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			out = append(out, texts(v[name])...)
+		}
+	}
+	return out
+}
+
+// String is what a failed row prints: everything that the claims look at.
+func (s *seen) String() string {
+	if s == nil {
+		return "nothing is known of it"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s is %s (%s), agent %s", s.TaskID, s.State, s.Rule, s.Agent)
+	for _, m := range s.Messages {
+		fmt.Fprintf(&b, "; %s:%s is %s [", m.Stream, m.Seq, m.State)
+		for _, a := range m.Attempts {
+			fmt.Fprintf(&b, " %d %s %s", a.N, a.End, a.Reason)
+		}
+		b.WriteString(" ]")
+	}
+	for _, a := range s.Anomalies {
+		fmt.Fprintf(&b, "; anomaly %s", a.Code)
+	}
+	if d := s.Duplicates; d.CaughtByStream+d.CaughtByIdempotency+d.ReachedExecution+d.Unknown > 0 {
+		fmt.Fprintf(&b, "; stream %d idempotency %d execution %d unknown %d %v", d.CaughtByStream, d.CaughtByIdempotency, d.ReachedExecution,
+			d.Unknown, d.Cases)
+	}
+	if s.Lease != nil {
+		lease, _ := json.Marshal(s.Lease)
+		fmt.Fprintf(&b, "; lease %s", lease)
+	}
+	for _, g := range s.Gaps {
+		fmt.Fprintf(&b, "; gap %s %s", g.Source, g.Reason)
+	}
+	fmt.Fprintf(&b, "; says: %s", strings.Join(texts(s.Answers), " | "))
+	return b.String()
+}
+
+// story is what Fleetglass says about a row at one moment.
+type story struct {
+	tasks  map[string]*seen    // By the names that the row gives; nil where nothing is known.
+	stored map[string][]letter // What the clients know, by the same names.
+	task   string              // The one that claims are about.
+	glass  *glass
+	ctx    context.Context
+}
+
+// told is the task that claims are about; nil where nothing is known of it.
+func (s story) told() *seen { return s.tasks[s.task] }
+
+// message is the n-th message that the clients stored for the task; nil where Fleetglass does not know it.
+func (s story) message(n int) *seenMessage {
+	task := s.told()
+	if task == nil || n >= len(s.stored[s.task]) {
+		return nil
+	}
+	l := s.stored[s.task][n]
+	for i, m := range task.Messages {
+		if name, _, _ := strings.Cut(m.Stream, "~"); name == l.stream && m.Seq == strconv.FormatUint(l.seq, 10) {
+			return &task.Messages[i]
+		}
+	}
+	return nil
+}
+
+// String is everything that is said.
+func (s story) String() string {
+	var lines []string
+	for name, task := range s.tasks {
+		lines = append(lines, fmt.Sprintf("%q: %s", name, task))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n\t")
+}
+
+// read asks about every task of a row.
+func (g *glass) read(ctx context.Context, named map[string]string, stored map[string][]letter) (story, error) {
+	s := story{tasks: map[string]*seen{}, stored: map[string][]letter{}, glass: g, ctx: ctx}
+	for name, id := range named {
+		var task seen
+		err := g.ask(ctx, "/api/v1/tasks/"+url.PathEscape(id), &task)
+		if err != nil && !errors.Is(err, errAbsent) {
+			return s, err
+		}
+		if err == nil {
+			s.tasks[name] = &task
+		}
+		s.stored[name] = stored[id]
+	}
+	return s, nil
+}

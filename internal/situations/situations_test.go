@@ -1,0 +1,251 @@
+//go:build linux
+
+package situations
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"fleetglass/internal/testkit"
+)
+
+// situation is one row: what clients do, and what may be said of it.
+type situation struct {
+	name  string
+	on    land           // Default [ordinary].
+	act   func(*clients) // What happens, seen by the clients alone.
+	may   claim          // Must hold in the end.
+	never claim          // Must hold whenever Fleetglass is asked, also while things happen.
+	// settle is how long after the last act the broker's state must have been looked at. Default [settling]: Fleetglass concludes some things
+	// from waiting, and a wrong conclusion must have had the time to show.
+	settle time.Duration
+	mode   mode // Default both.
+}
+
+const (
+	settling   = 4 * time.Second
+	sampling   = 200 * time.Millisecond // Between two looks at a row: what is said for a second is seen.
+	concluding = 10 * time.Second       // How long what may be said may take beyond settling.
+)
+
+// mode is when Fleetglass looks.
+type mode string
+
+const (
+	live       mode = "live"       // All along.
+	afterwards mode = "afterwards" // It starts when everything has happened.
+)
+
+// rows are all situations, by the headings of the specification.
+var rows = map[string][]situation{
+	"completion": completion, "consumers": consumers, "leases": leases, "ledger": ledger,
+}
+
+// only narrows the rows, for whoever works on one.
+var only = flag.String("situation", "", "play the rows whose name matches this expression")
+
+// Every row is played twice, on brokers of its own in each mode; all rows of a mode are played at once, because nearly all their time is
+// waiting.
+func TestNothingIsSaidThatMayNotBeSaid(t *testing.T) {
+	if _, err := program(); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []mode{live, afterwards} {
+		t.Run(string(m), func(t *testing.T) {
+			t.Parallel()
+			results := play(t, m)
+			for _, r := range results {
+				t.Run(r.heading+"/"+r.name, func(t *testing.T) {
+					if r.err != nil {
+						t.Errorf("%v\nin the end:\n\t%s", r.err, r.last)
+					}
+				})
+			}
+		})
+	}
+}
+
+// result is how one row went.
+type result struct {
+	heading string
+	name    string
+	err     error
+	last    story
+}
+
+// play plays all rows of a mode, each land on a broker of its own.
+func play(t *testing.T, m mode) []result {
+	t.Helper()
+	lands := map[string]*scene{}
+	for _, heading := range slices.Sorted(maps.Keys(rows)) {
+		for i, row := range rows[heading] {
+			if row.on.name == "" {
+				row.on = ordinary
+			}
+			if (row.mode != "" && row.mode != m) || !regexp.MustCompile(*only).MatchString(row.name) {
+				continue
+			}
+			if lands[row.on.name] == nil {
+				lands[row.on.name] = &scene{mode: m, world: newWorld(t, row.on)}
+			}
+			s := lands[row.on.name]
+			s.players = append(s.players, &player{heading: heading, situation: row, agent: fmt.Sprintf("%s%d", heading, i)})
+		}
+	}
+	scenes := slices.Collect(maps.Values(lands))
+	for _, s := range scenes {
+		s.prepare(t)
+	}
+	if m == live {
+		each(scenes, func(p *player, g *glass) { p.watched(g); p.judge(g) })
+	} else {
+		each(scenes, func(p *player, _ *glass) { p.happen() })
+		for _, s := range scenes {
+			s.world.look(t)
+		}
+		each(scenes, func(p *player, g *glass) { p.judge(g) })
+	}
+	var out []result
+	for _, name := range slices.Sorted(maps.Keys(lands)) {
+		for _, p := range lands[name].players {
+			out = append(out, result{heading: p.heading, name: p.name, err: p.failed, last: p.last})
+		}
+	}
+	return out
+}
+
+// scene is the rows of one land.
+type scene struct {
+	mode    mode
+	world   *world
+	players []*player
+}
+
+// prepare gives every row a connection of its own, and starts Fleetglass where it is to watch.
+func (s *scene) prepare(t *testing.T) {
+	t.Helper()
+	for _, p := range s.players {
+		js := testkit.JetStream(t, s.world.srv)
+		p.clients = &clients{
+			ctx: t.Context(), nc: js.Conn(), js: js, agent: p.agent, stored: map[string][]letter{}, named: map[string]string{},
+		}
+		p.clients.task("")
+	}
+	if s.mode == live {
+		s.world.look(t)
+	}
+}
+
+// each does something with all rows at once.
+func each(scenes []*scene, do func(*player, *glass)) {
+	var all sync.WaitGroup
+	for _, s := range scenes {
+		for _, p := range s.players {
+			all.Go(func() { do(p, s.world.glass) })
+		}
+	}
+	all.Wait()
+}
+
+// player plays one row.
+type player struct {
+	situation
+	heading string
+	agent   string
+	clients *clients
+
+	mu     sync.Mutex
+	failed error // What went wrong first.
+	last   story
+	ended  time.Time // When the last act was over.
+}
+
+func (p *player) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failed == nil {
+		p.failed = err
+	}
+}
+
+// happen lets the clients act.
+func (p *player) happen() {
+	defer func() {
+		p.ended = time.Now()
+		if r := recover(); r != nil {
+			f, ok := r.(failure)
+			if !ok {
+				panic(r)
+			}
+			p.fail(fmt.Errorf("the clients cannot act: %w", f.err))
+		}
+	}()
+	p.act(p.clients)
+}
+
+// watched lets the clients act while Fleetglass is asked again and again.
+func (p *player) watched(g *glass) {
+	ctx, stop := context.WithCancel(p.clients.ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for ctx.Err() == nil {
+			p.look(ctx, g)
+			pause(ctx, sampling)
+		}
+	})
+	p.happen()
+	stop()
+	watching.Wait()
+}
+
+// look asks once, and notes what must never be said.
+func (p *player) look(ctx context.Context, g *glass) (story, bool) {
+	named, stored := p.clients.known()
+	s, err := g.read(ctx, named, stored)
+	if err != nil {
+		if ctx.Err() == nil {
+			p.fail(err)
+		}
+		return s, false
+	}
+	p.mu.Lock()
+	p.last = s
+	p.mu.Unlock()
+	if p.never == nil {
+		return s, true
+	}
+	if err := p.never(s); err != nil {
+		p.fail(fmt.Errorf("it must never be said: %w\n\t%s", err, s))
+	}
+	return s, true
+}
+
+// judge asks until the broker's state was looked at long enough after the last act, and then until what may be said is said.
+func (p *player) judge(g *glass) {
+	settle := max(p.settle, settling)
+	if err := g.settled(p.clients.ctx, p.ended); err != nil {
+		p.fail(err)
+		return
+	}
+	for until := time.Now().Add(settle); time.Now().Before(until); pause(p.clients.ctx, sampling) {
+		p.look(p.clients.ctx, g)
+	}
+	var last error
+	for until := time.Now().Add(concluding); time.Now().Before(until); pause(p.clients.ctx, sampling) {
+		s, ok := p.look(p.clients.ctx, g)
+		if !ok {
+			continue
+		}
+		if last = p.may(s); last == nil {
+			return
+		}
+	}
+	p.fail(fmt.Errorf("it is not said: %w", last))
+}

@@ -1,0 +1,57 @@
+//go:build linux
+
+package situations
+
+import (
+	"context"
+	"testing"
+
+	"fleetglass/fleet"
+	"fleetglass/internal/embednats"
+	"fleetglass/internal/testkit"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// land says how the streams of a broker are set up before Fleetglass is told of it. Rows on one land share a broker.
+type land struct {
+	name    string
+	streams []jetstream.StreamConfig // What the fleet made itself; without TASKS, the one that Fleetglass recommends is made.
+	flags   []string                 // For Fleetglass.
+}
+
+// The lands.
+var (
+	ordinary = land{name: "ordinary"}
+)
+
+// world is a broker, its clients' rows and the Fleetglass that looks at it.
+type world struct {
+	land  land
+	srv   *embednats.Server
+	glass *glass // Nil until Fleetglass has started.
+}
+
+// newWorld starts a broker, makes the fleet's own streams, and then what Fleetglass records from.
+func newWorld(t *testing.T, l land) *world {
+	t.Helper()
+	w := &world{land: l, srv: testkit.BareBroker(t)}
+	js := testkit.JetStream(t, w.srv)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for _, cfg := range l.streams {
+		if _, err := js.CreateStream(ctx, cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := fleet.Provision(ctx, js, fleet.Streams{Contract: fleet.NewContract("")}); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// look starts Fleetglass.
+func (w *world) look(t *testing.T) {
+	t.Helper()
+	w.glass = startGlass(t, w.srv.URL(), w.land.flags...)
+}
