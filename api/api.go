@@ -10,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"fleetglass/duplicates"
 	"fleetglass/internal/health"
 	"fleetglass/internal/httperr"
 	"fleetglass/internal/live"
@@ -42,7 +43,7 @@ type Fleet struct {
 	AgentOf func(consumer string) string
 	// Retention reads the live configuration of the task stream and of the idempotency records. Optional; without it, and when it
 	// errors, the check of their retention says that it is not known. It is asked for every table of duplicates.
-	Retention func(ctx context.Context) (lifecycle.Retention, error)
+	Retention func(ctx context.Context) (duplicates.Retention, error)
 }
 
 // Options are the knobs of the API.
@@ -53,9 +54,9 @@ type Options struct {
 	Pace       time.Duration  // Optional; the least time between two changes on one stream, default 50 ms.
 	Heartbeat  time.Duration  // Optional; a stream that says nothing for this long says so, default 15 s.
 
-	DuplicateCost *lifecycle.DuplicateCost // Optional; what one duplicate costs, default [lifecycle.DefaultDuplicateCost].
-	Records       lifecycle.RecordStore    // Optional; where agents keep idempotency records, default unknown.
-	RecordPrices  *lifecycle.RecordPrices  // Optional; what operations on Firestore cost, default [lifecycle.DefaultRecordPrices].
+	DuplicateCost *duplicates.Cost         // Optional; what one duplicate costs, default [duplicates.DefaultCost].
+	Records       duplicates.RecordStore   // Optional; where agents keep idempotency records, default unknown.
+	RecordPrices  *duplicates.RecordPrices // Optional; what operations on Firestore cost, default [duplicates.DefaultRecordPrices].
 }
 
 func (o Options) withDefaults() Options {
@@ -72,14 +73,14 @@ func (o Options) withDefaults() Options {
 		o.Heartbeat = 15 * time.Second
 	}
 	if o.DuplicateCost == nil {
-		cost := lifecycle.DefaultDuplicateCost()
+		cost := duplicates.DefaultCost()
 		o.DuplicateCost = &cost
 	}
 	if o.Records == "" {
-		o.Records = lifecycle.RecordsUnknown
+		o.Records = duplicates.RecordsUnknown
 	}
 	if o.RecordPrices == nil {
-		prices := lifecycle.DefaultRecordPrices()
+		prices := duplicates.DefaultRecordPrices()
 		o.RecordPrices = &prices
 	}
 	o.Limits = o.Limits.WithDefaults()

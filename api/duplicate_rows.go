@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fleetglass/access"
+	"fleetglass/duplicates"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
 )
@@ -72,7 +73,7 @@ func (a *API) describeDuplicates() {
 			"bucket of their first publish: published = completed + in_flight_or_dlq in every row, and a row of the past changes until its last task " +
 			"completes. Duplicates count in the bucket in which they showed. Tasks whose publish was not seen are in no row.",
 	}, a.listDuplicates)
-	enumerate(a, "/duplicates", "bucket", lifecycle.Periods())
+	enumerate(a, "/duplicates", "bucket", duplicates.Periods())
 	register(a, call{
 		id: "list-duplicate-cases", needs: access.Read, path: Base + "/duplicates/cases", tag: "duplicates", summary: "The tasks behind the numbers", example: exampleCases(),
 		detail: "Tasks with a finding of one layer, each with those findings. Filters, order and cursors are those of the task list; from and to are on the " +
@@ -90,7 +91,7 @@ func (a *API) listDuplicates(ctx context.Context, in *DuplicatesQuery) (*reply[D
 		return nil, err
 	}
 	from, to := bounds[0], bounds[len(bounds)-1]
-	cells, err := a.cfg.Store.Rollups(ctx, lifecycle.DuplicateMetrics(bounds), from, to, false)
+	cells, err := a.cfg.Store.Rollups(ctx, duplicates.Metrics(bounds), from, to, false)
 	if err != nil {
 		return nil, err
 	}
@@ -109,10 +110,10 @@ func (a *API) listDuplicates(ctx context.Context, in *DuplicatesQuery) (*reply[D
 	}
 	o := a.cfg.Options
 	o.Records = o.Records.Found(live)
-	body := o.duplicateTable(lifecycle.DuplicateRows(cells, bounds))
+	body := o.duplicateTable(duplicates.Rows(cells, bounds))
 	body.AsOf, body.Gaps = Instant(now), gaps
-	body.Protection = o.protection(dedupe, lifecycle.RecordWaits(cells))
-	body.Retention = retentionOf(lifecycle.CheckRetention(f.consumers, live))
+	body.Protection = o.protection(dedupe, duplicates.RecordWaits(cells))
+	body.Retention = retentionOf(duplicates.CheckRetention(f.consumers, live))
 	stable := body
 	stable.AsOf = 0
 	return tagged(ctx, body, stable), nil
@@ -120,9 +121,9 @@ func (a *API) listDuplicates(ctx context.Context, in *DuplicatesQuery) (*reply[D
 
 // bounds reads the query: the beginnings of the buckets, and the end of the last.
 func (q *DuplicatesQuery) bounds(now time.Time) ([]lifecycle.Micros, error) {
-	period := lifecycle.Period(q.Bucket)
+	period := duplicates.Period(q.Bucket)
 	if period == "" {
-		period = lifecycle.PeriodMonth
+		period = duplicates.PeriodMonth
 	}
 	if !period.Valid() {
 		return nil, httperr.Parameter("bucket", "must be month, day or hour")
@@ -153,8 +154,8 @@ func (q *DuplicatesQuery) bounds(now time.Time) ([]lifecycle.Micros, error) {
 	return bounds, nil
 }
 
-func (o Options) duplicateTable(rows []lifecycle.DuplicateRow) DuplicateTable {
-	total := lifecycle.SumDuplicates(rows)
+func (o Options) duplicateTable(rows []duplicates.Row) DuplicateTable {
+	total := duplicates.Sum(rows)
 	out := DuplicateTable{
 		Totals: o.sumsOf(total), KeyConflicts: total.Found[lifecycle.LayerConflict], Semantic: total.Found[lifecycle.LayerSemantic],
 		Cost: DuplicateCost(*o.DuplicateCost),
@@ -166,7 +167,7 @@ func (o Options) duplicateTable(rows []lifecycle.DuplicateRow) DuplicateTable {
 	return out
 }
 
-func (o Options) sumsOf(r lifecycle.DuplicateRow) DuplicateSums {
+func (o Options) sumsOf(r duplicates.Row) DuplicateSums {
 	out := DuplicateSums{
 		Published: r.Published, Completed: r.Completed, InFlightOrDLQ: r.InFlightOrDLQ(), CaughtByStream: r.Found[lifecycle.LayerStream],
 		CaughtByIdempotency: r.Found[lifecycle.LayerIdempotency], ReachedExecution: r.Found[lifecycle.LayerExecution],

@@ -10,6 +10,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"fleetglass/duplicates"
 	"fleetglass/lifecycle"
 	store "fleetglass/store/sqlite"
 )
@@ -55,8 +56,8 @@ func seedRollups(b *testing.B, file string, now time.Time) (cells int) {
 	b.Helper()
 	const tasksAnHour = 34 // Of each of seven agents.
 	tally := lifecycle.Tally{}
-	for at := lifecycle.PeriodMonth.Shift(now, -13); at.Before(now); at = at.Add(time.Hour) {
-		hour, month := lifecycle.MicrosOf(at), lifecycle.MicrosOf(lifecycle.PeriodMonth.Start(at))
+	for at := duplicates.PeriodMonth.Shift(now, -13); at.Before(now); at = at.Add(time.Hour) {
+		hour, month := lifecycle.MicrosOf(at), lifecycle.MicrosOf(duplicates.PeriodMonth.Start(at))
 		for i := range 7 {
 			agent := fmt.Sprint("agent-", i)
 			add := func(hourly, monthly lifecycle.Metric, label string, n int64) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fleetglass/duplicates"
 	"fleetglass/lifecycle"
 )
 
@@ -325,7 +326,7 @@ func TestLateFactsCorrectTheRowOfTheirTask(t *testing.T) {
 func TestTheCostOfADuplicateIsConfigured(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, sqliteStore)
-	f.build(Options{DuplicateCost: &lifecycle.DuplicateCost{LowUSD: 1, HighUSD: 2.5}})
+	f.build(Options{DuplicateCost: &duplicates.Cost{LowUSD: 1, HighUSD: 2.5}})
 	f.tried("twice", "cto")
 	f.tried("twice", "cto")
 	f.published("twice", "cto", 1)
@@ -338,9 +339,9 @@ func TestTheCostOfADuplicateIsConfigured(t *testing.T) {
 
 func TestWhatTheProtectionCostsIsBesideTheSavings(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, f *fixture) {
-		live, failing := lifecycle.Retention{Known: true, DuplicateWindow: time.Hour}, error(nil)
-		f.retention = func() (lifecycle.Retention, error) { return live, failing }
-		f.build(Options{Records: lifecycle.RecordsFirestore, RecordPrices: &lifecycle.RecordPrices{ReadsUSD: 100, WritesUSD: 1000}})
+		live, failing := duplicates.Retention{Known: true, DuplicateWindow: time.Hour}, error(nil)
+		f.retention = func() (duplicates.Retention, error) { return live, failing }
+		f.build(Options{Records: duplicates.RecordsFirestore, RecordPrices: &duplicates.RecordPrices{ReadsUSD: 100, WritesUSD: 1000}})
 		f.published("open", "cto", 1)
 		f.completed("done", "cto", 2)
 		f.published("caught", "cto", 3)
@@ -350,7 +351,7 @@ func TestWhatTheProtectionCostsIsBesideTheSavings(t *testing.T) {
 		if c := table.Totals.Costs; *c.Reads != 3 || *c.Writes != 1 || *c.USD != 0.013 {
 			t.Errorf("2 completed, 1 caught, 1 record seen: %d reads, %d writes, $%v", *c.Reads, *c.Writes, *c.USD)
 		}
-		if d := table.Protection.Dedupe; *d.IDs != 3 || *d.Bytes != 3*lifecycle.DedupeBytesPerID || *d.WindowMS != 3_600_000 || !strings.Contains(d.Formula, "3 messages") {
+		if d := table.Protection.Dedupe; *d.IDs != 3 || *d.Bytes != 3*duplicates.DedupeBytesPerID || *d.WindowMS != 3_600_000 || !strings.Contains(d.Formula, "3 messages") {
 			t.Errorf("3 messages within the window: %+v", d)
 		}
 		if l := table.Protection.Latency; l.MS != nil || l.P50MS != nil || l.P95MS != nil || l.Sample != 0 || !strings.Contains(l.Why, "Not known") || table.Protection.Field != (FieldFigures{4.2, 3, 8}) {
@@ -364,7 +365,7 @@ func TestWhatTheProtectionCostsIsBesideTheSavings(t *testing.T) {
 		if d := get[DuplicateTable](f, "/api/v1/duplicates").Protection.Dedupe; d.Bytes != nil || d.IDs != nil || d.WindowMS != nil || d.Formula == "" {
 			t.Errorf("the broker is away: %+v", d)
 		}
-		f.build(Options{Records: lifecycle.RecordsKV})
+		f.build(Options{Records: duplicates.RecordsKV})
 		if c := get[DuplicateTable](f, "/api/v1/duplicates").Totals.Costs; c.Reads != nil || c.USD != nil {
 			t.Errorf("a bucket that nobody could look for: %+v", c)
 		}
@@ -413,8 +414,8 @@ func TestTheRetentionOfRecordsIsChecked(t *testing.T) {
 	if got := get[DuplicateTable](f, "/api/v1/duplicates").Retention; got.Verdict != "unknown" || got.Advice == "" || len(got.Windows) != 0 {
 		t.Errorf("nobody reads the configuration: %+v", got)
 	}
-	live, failing := lifecycle.Retention{Known: true, Records: 72 * time.Hour, MaxAge: 7 * 24 * time.Hour, DuplicateWindow: time.Hour}, error(nil)
-	f.retention = func() (lifecycle.Retention, error) { return live, failing }
+	live, failing := duplicates.Retention{Known: true, Records: 72 * time.Hour, MaxAge: 7 * 24 * time.Hour, DuplicateWindow: time.Hour}, error(nil)
+	f.retention = func() (duplicates.Retention, error) { return live, failing }
 	f.build(Options{})
 	got := get[DuplicateTable](f, "/api/v1/duplicates").Retention
 	names := []string{}

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"fleetglass/access"
+	"fleetglass/duplicates"
 	"fleetglass/fleet"
 	"fleetglass/internal/health"
 	"fleetglass/internal/live"
@@ -47,8 +48,8 @@ type fixture struct {
 	api    *API
 	engine *gin.Engine
 
-	retention func() (lifecycle.Retention, error) // Nil: nobody reads the live configuration.
-	reconcile reconcile.Service                   // Nil: nobody reconciles.
+	retention func() (duplicates.Retention, error) // Nil: nobody reads the live configuration.
+	reconcile reconcile.Service                    // Nil: nobody reconciles.
 
 	mu    sync.Mutex
 	parts []health.Part
@@ -106,7 +107,7 @@ func (f *fixture) build(o Options) *API {
 	f.t.Helper()
 	contract := Fleet{DecodeReport: f.decode, AgentOf: fleet.AgentOfWorker}
 	if f.retention != nil {
-		contract.Retention = func(context.Context) (lifecycle.Retention, error) { return f.retention() }
+		contract.Retention = func(context.Context) (duplicates.Retention, error) { return f.retention() }
 	}
 	a, err := New(Config{
 		Store: f.store, Appender: f.append, Hub: f.hub, Now: f.clock, Log: slog.New(slog.DiscardHandler), Options: o,

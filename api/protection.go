@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"fleetglass/duplicates"
 	"fleetglass/lifecycle"
 )
 
@@ -55,14 +56,14 @@ type FieldFigures struct {
 	LatencyHigh int64   `json:"latency_ms_high" example:"8"`
 }
 
-func costsOf(c lifecycle.RecordCost) Costs {
+func costsOf(c duplicates.RecordCost) Costs {
 	if !c.Known {
 		return Costs{}
 	}
 	return Costs{Reads: &c.Reads, Writes: &c.Writes, USD: &c.USD}
 }
 
-func latencyOf(w lifecycle.RecordWait) Latency {
+func latencyOf(w duplicates.RecordWait) Latency {
 	out := Latency{Sample: w.Sample, Why: w.Basis()}
 	if w.Sample > 0 {
 		p50, p95 := fractional(w.P50.Round(time.Microsecond)), fractional(w.P95.Round(time.Microsecond))
@@ -71,13 +72,13 @@ func latencyOf(w lifecycle.RecordWait) Latency {
 	return out
 }
 
-func (o Options) protection(d lifecycle.DedupeMemory, wait lifecycle.RecordWait) Protection {
+func (o Options) protection(d duplicates.DedupeMemory, wait duplicates.RecordWait) Protection {
 	out := Protection{
 		Records: string(o.Records), Prices: RecordPrices{Reads: o.RecordPrices.ReadsUSD, Writes: o.RecordPrices.WritesUSD},
-		ReadsBasis: lifecycle.RecordReadsBasis, WritesBasis: lifecycle.RecordWritesBasis,
+		ReadsBasis: duplicates.RecordReadsBasis, WritesBasis: duplicates.RecordWritesBasis,
 		Dedupe: Dedupe{Formula: d.Formula()}, Latency: latencyOf(wait),
 		Field: FieldFigures{
-			USDPerMonth: lifecycle.FieldProtectionUSD, LatencyLow: lifecycle.FieldLatencyLow.Milliseconds(), LatencyHigh: lifecycle.FieldLatencyHigh.Milliseconds(),
+			USDPerMonth: duplicates.FieldProtectionUSD, LatencyLow: duplicates.FieldLatencyLow.Milliseconds(), LatencyHigh: duplicates.FieldLatencyHigh.Milliseconds(),
 		},
 	}
 	if d.Known {
@@ -87,14 +88,14 @@ func (o Options) protection(d lifecycle.DedupeMemory, wait lifecycle.RecordWait)
 }
 
 // dedupeMemory estimates what the stream remembers now, from counters.
-func (a *API) dedupeMemory(ctx context.Context, live lifecycle.Retention, now lifecycle.Micros) (lifecycle.DedupeMemory, error) {
+func (a *API) dedupeMemory(ctx context.Context, live duplicates.Retention, now lifecycle.Micros) (duplicates.DedupeMemory, error) {
 	if !live.Known {
-		return lifecycle.DedupeMemory{}, nil
+		return duplicates.DedupeMemory{}, nil
 	}
-	from, metric := lifecycle.DedupeSince(live.DuplicateWindow, now)
+	from, metric := duplicates.DedupeSince(live.DuplicateWindow, now)
 	cells, err := a.cfg.Store.Rollups(ctx, []lifecycle.Metric{metric}, from, now+1, false)
 	if err != nil {
-		return lifecycle.DedupeMemory{}, err
+		return duplicates.DedupeMemory{}, err
 	}
-	return lifecycle.EstimateDedupe(live.DuplicateWindow, cells), nil
+	return duplicates.EstimateDedupe(live.DuplicateWindow, cells), nil
 }

@@ -3,7 +3,7 @@ package api
 import (
 	"net/url"
 
-	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 )
 
 // Reconciliation is one comparison of what was published with what became of it.
@@ -61,7 +61,7 @@ type ReportLinks struct {
 	Page string `json:"page" doc:"For people." example:"/reconciliation?id=01K9ZJ3F6Q"`
 }
 
-func reconciliationOf(r lifecycle.Reconciliation) Reconciliation {
+func reconciliationOf(r reconcile.Run) Reconciliation {
 	self := Base + "/reconciliations/" + url.PathEscape(r.ID)
 	out := Reconciliation{
 		ID: r.ID, Status: string(r.Status), Failure: Text(r.Failure), Cause: string(r.Cause), Actor: Text(r.Actor),
@@ -69,7 +69,7 @@ func reconciliationOf(r lifecycle.Reconciliation) Reconciliation {
 		Counts: map[string]int64{},
 		Links:  ReportLinks{Self: self, JSON: self + "?format=json", CSV: self + "?format=csv", Page: "/reconciliation?id=" + url.QueryEscape(r.ID)},
 	}
-	if r.Status == lifecycle.ReconciliationRunning {
+	if r.Status == reconcile.StatusRunning {
 		out.Progress = just(progressOf(r.Progress))
 	}
 	if report := r.Report; report != nil {
@@ -83,11 +83,11 @@ func reconciliationOf(r lifecycle.Reconciliation) Reconciliation {
 	return out
 }
 
-func periodOf(p lifecycle.ReconciliationPeriod) Period {
+func periodOf(p reconcile.Period) Period {
 	return Period{From: Instant(p.From), To: Instant(p.To)}
 }
 
-func progressOf(p lifecycle.ReconciliationAdvance) Progress {
+func progressOf(p reconcile.Progress) Progress {
 	out := Progress{Phase: Text(p.Phase), Read: p.Read}
 	if p.Total > 0 {
 		out.Total = &p.Total
@@ -95,7 +95,7 @@ func progressOf(p lifecycle.ReconciliationAdvance) Progress {
 	return out
 }
 
-func balanceOf(b lifecycle.Balance) Balance {
+func balanceOf(b reconcile.Balance) Balance {
 	return Balance{
 		Published: b.Published, Completed: b.Completed, InFlight: b.InFlight, InDLQ: b.InDLQ, Terminated: b.Terminated, Expired: b.Expired,
 		Exhausted: b.Exhausted, Unexplained: b.Unexplained, NeverSeen: b.NeverSeen, Balanced: b.Balanced(),

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 )
 
 // reconciliationColumns are the columns of the table. The first tells its kinds of rows apart: total and balance have the terms of the
@@ -19,7 +19,7 @@ func reconciliationColumns() []string {
 }
 
 // reconciliationCSV writes a report that is done as one table (RFC 4180).
-func reconciliationCSV(r lifecycle.Reconciliation) []byte {
+func reconciliationCSV(r reconcile.Run) []byte {
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
 	w.UseCRLF = true
@@ -55,7 +55,7 @@ func reconciliationCSV(r lifecycle.Reconciliation) []byte {
 	return out.Bytes()
 }
 
-func balanceRow(row, stream, agent string, b lifecycle.Balance) []string {
+func balanceRow(row, stream, agent string, b reconcile.Balance) []string {
 	out := []string{row, "", stream, "", "", "", "", agent, "", "", ""}
 	for _, n := range []int64{b.Published, b.Completed, b.InFlight, b.InDLQ, b.Terminated, b.Expired, b.Exhausted, b.Unexplained} {
 		out = append(out, strconv.FormatInt(n, 10))
@@ -63,7 +63,7 @@ func balanceRow(row, stream, agent string, b lifecycle.Balance) []string {
 	return out
 }
 
-func discrepancyRow(kind lifecycle.DiscrepancyKind, d lifecycle.Discrepancy) []string {
+func discrepancyRow(kind reconcile.DiscrepancyKind, d reconcile.Discrepancy) []string {
 	out := []string{"discrepancy", string(kind), "", "", "", strconv.FormatInt(d.N(), 10), d.TaskID, d.Agent, string(d.State), "", d.Why}
 	if !d.Message.IsZero() {
 		out[2], out[3] = d.Message.Stream.String(), strconv.FormatUint(d.Message.Seq, 10)

@@ -1,7 +1,7 @@
 package api
 
 import (
-	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 )
 
 // ReconciliationDetail is a reconciliation with its whole report. The parts of the report are empty until it is done.
@@ -77,7 +77,7 @@ type RecordCheck struct {
 	Why     Text  `json:"why_not" doc:"Why not, or not all."`
 }
 
-func detailOf(r lifecycle.Reconciliation) ReconciliationDetail {
+func detailOf(r reconcile.Run) ReconciliationDetail {
 	out := ReconciliationDetail{
 		Reconciliation: reconciliationOf(r), Lines: []BalanceLine{}, Streams: []StreamSpan{}, Lists: []DiscrepancyList{},
 		Keepless: []KeeplessAgent{}, Gaps: []GapRef{}, Notes: []string{},
@@ -95,7 +95,7 @@ func detailOf(r lifecycle.Reconciliation) ReconciliationDetail {
 	for _, l := range report.Lists {
 		out.Lists = append(out.Lists, listOf(l))
 	}
-	for _, k := range report.Keepless {
+	for _, k := range report.WithoutRecords {
 		out.Keepless = append(out.Keepless, KeeplessAgent{Agent: Text(k.Agent), Acknowledged: k.Acknowledged})
 	}
 	for _, g := range report.Gaps {
@@ -106,7 +106,7 @@ func detailOf(r lifecycle.Reconciliation) ReconciliationDetail {
 	return out
 }
 
-func streamSpanOf(s lifecycle.StreamSpan) StreamSpan {
+func streamSpanOf(s reconcile.StreamSpan) StreamSpan {
 	out := StreamSpan{
 		Stream: s.Stream.String(), FromSeq: Sequence(s.FromSeq), ToSeq: Sequence(s.ToSeq), Known: s.Known, Compared: s.Compared, Why: Text(s.Why),
 		ComparedAt: Instant(s.LookedAt),
@@ -117,7 +117,7 @@ func streamSpanOf(s lifecycle.StreamSpan) StreamSpan {
 	return out
 }
 
-func listOf(l lifecycle.DiscrepancyList) DiscrepancyList {
+func listOf(l reconcile.DiscrepancyList) DiscrepancyList {
 	out := DiscrepancyList{
 		Kind: string(l.Kind), Title: l.Kind.Title(), Meaning: l.Kind.Meaning(), Advice: l.Kind.Advice(), Total: l.Total,
 		Rows: make([]Discrepancy, len(l.Rows)),
@@ -128,7 +128,7 @@ func listOf(l lifecycle.DiscrepancyList) DiscrepancyList {
 	return out
 }
 
-func discrepancyOf(d lifecycle.Discrepancy) Discrepancy {
+func discrepancyOf(d reconcile.Discrepancy) Discrepancy {
 	out := Discrepancy{
 		ToSeq: Sequence(d.ToSeq), Count: d.N(), TaskID: Text(d.TaskID), Agent: Text(d.Agent), State: Text(d.State), At: Instant(d.At), Why: d.Why,
 	}

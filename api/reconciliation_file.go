@@ -8,6 +8,7 @@ import (
 
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 )
 
 const csvType = "text/csv"
@@ -62,16 +63,16 @@ func (a *API) getReconciliation(ctx context.Context, in *ReconciliationPathInput
 }
 
 // noTableYet says why there is no table.
-func noTableYet(r lifecycle.Reconciliation) error {
+func noTableYet(r reconcile.Run) error {
 	p := httperr.New(httperr.Conflict, nil)
-	if r.Status == lifecycle.ReconciliationFailed {
+	if r.Status == reconcile.StatusFailed {
 		return p.WithDetail("The reconciliation failed: %s", r.Failure)
 	}
 	return p.WithDetail("The reconciliation is %s; its table exists once it is done.", r.Status)
 }
 
 // attachment names the file after the period, so that several can lie side by side.
-func attachment(r lifecycle.Reconciliation, extension string) string {
+func attachment(r reconcile.Run, extension string) string {
 	p := r.Period
 	if r.Report != nil {
 		p = r.Report.Period

@@ -34,7 +34,7 @@ func (a *API) listReconciliations(ctx context.Context, in *PageQuery) (*reply[Li
 }
 
 // reconciliationPage reads the page that a cursor asks for. Ids ascend with time, so a place is an id.
-func reconciliationPage(ctx context.Context, service reconcile.Service, l listRequest) ([]lifecycle.Reconciliation, Page, error) {
+func reconciliationPage(ctx context.Context, service reconcile.Service, l listRequest) ([]reconcile.Run, Page, error) {
 	if l.from != nil && l.from.Backward {
 		return newerReconciliations(ctx, service, l)
 	}
@@ -52,8 +52,8 @@ func reconciliationPage(ctx context.Context, service reconcile.Service, l listRe
 }
 
 // newerReconciliations reads from the beginning to the place of the cursor: few are kept.
-func newerReconciliations(ctx context.Context, service reconcile.Service, l listRequest) ([]lifecycle.Reconciliation, Page, error) {
-	var rows []lifecycle.Reconciliation
+func newerReconciliations(ctx context.Context, service reconcile.Service, l listRequest) ([]reconcile.Run, Page, error) {
+	var rows []reconcile.Run
 	for before := ""; ; {
 		part, err := service.List(ctx, before, maxLimit)
 		if err != nil {
@@ -80,7 +80,7 @@ func newerReconciliations(ctx context.Context, service reconcile.Service, l list
 }
 
 // around gives the cursors of a page: newer and older say whether there is something beyond.
-func (l listRequest) around(rows []lifecycle.Reconciliation, newer, older bool) Page {
+func (l listRequest) around(rows []reconcile.Run, newer, older bool) Page {
 	var p Page
 	if newer {
 		p.Prev = l.cursor(&cursor{Key: rows[0].ID, Backward: true})

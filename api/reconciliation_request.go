@@ -10,6 +10,7 @@ import (
 
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 )
 
 // ReconcileRequest is the body of a call for a reconciliation.
@@ -19,8 +20,8 @@ type ReconcileRequest struct {
 }
 
 // readReconcileRequest reads the body. Relative times are not taken: a request that is sent again must mean the same.
-func readReconcileRequest(r *http.Request) (lifecycle.ReconciliationPeriod, error) {
-	var period lifecycle.ReconciliationPeriod
+func readReconcileRequest(r *http.Request) (reconcile.Period, error) {
+	var period reconcile.Period
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return period, readProblem(err)

@@ -18,28 +18,28 @@ import (
 
 // shelf is a service that makes nothing: what is asked for stays queued until a test says otherwise.
 type shelf struct {
-	made  []lifecycle.Reconciliation // Oldest first.
+	made  []reconcile.Run // Oldest first.
 	keys  map[string]int
 	asked []reconcile.Request
 }
 
-func (s *shelf) Create(_ context.Context, r reconcile.Request) (lifecycle.Reconciliation, bool, error) {
+func (s *shelf) Create(_ context.Context, r reconcile.Request) (reconcile.Run, bool, error) {
 	s.asked = append(s.asked, r)
 	if r.Period.From.Known() && r.Period.To.Known() && r.Period.From >= r.Period.To {
-		return lifecycle.Reconciliation{}, false, fmt.Errorf("period: %w", reconcile.ErrPeriod)
+		return reconcile.Run{}, false, fmt.Errorf("period: %w", reconcile.ErrPeriod)
 	}
 	if r.Key == "busy" {
-		return lifecycle.Reconciliation{}, false, fmt.Errorf("queue: %w", reconcile.ErrBusy)
+		return reconcile.Run{}, false, fmt.Errorf("queue: %w", reconcile.ErrBusy)
 	}
 	if i, known := s.keys[r.Key]; known && r.Key != "" {
 		if s.made[i].Asked != r.Period {
-			return lifecycle.Reconciliation{}, false, fmt.Errorf("key: %w", reconcile.ErrKeyReused)
+			return reconcile.Run{}, false, fmt.Errorf("key: %w", reconcile.ErrKeyReused)
 		}
 		return s.made[i], false, nil
 	}
 	made := exampleMade()
 	made.ID, made.Asked, made.Actor = fmt.Sprintf("r%03d", len(s.made)), r.Period, r.Actor
-	made.Status, made.StartedAt, made.EndedAt, made.Report = lifecycle.ReconciliationQueued, 0, 0, nil
+	made.Status, made.StartedAt, made.EndedAt, made.Report = reconcile.StatusQueued, 0, 0, nil
 	if s.keys == nil {
 		s.keys = map[string]int{}
 	}
@@ -48,17 +48,17 @@ func (s *shelf) Create(_ context.Context, r reconcile.Request) (lifecycle.Reconc
 	return made, true, nil
 }
 
-func (s *shelf) Get(_ context.Context, id string) (lifecycle.Reconciliation, error) {
+func (s *shelf) Get(_ context.Context, id string) (reconcile.Run, error) {
 	for _, r := range s.made {
 		if r.ID == id {
 			return r, nil
 		}
 	}
-	return lifecycle.Reconciliation{}, lifecycle.ErrNotFound
+	return reconcile.Run{}, lifecycle.ErrNotFound
 }
 
-func (s *shelf) List(_ context.Context, before string, limit int) ([]lifecycle.Reconciliation, error) {
-	var out []lifecycle.Reconciliation
+func (s *shelf) List(_ context.Context, before string, limit int) ([]reconcile.Run, error) {
+	var out []reconcile.Run
 	for _, r := range slices.Backward(s.made) {
 		if (before == "" || r.ID < before) && len(out) < limit {
 			out = append(out, r)
@@ -67,16 +67,16 @@ func (s *shelf) List(_ context.Context, before string, limit int) ([]lifecycle.R
 	return out, nil
 }
 
-func (s *shelf) Latest(context.Context) (lifecycle.Reconciliation, error) {
+func (s *shelf) Latest(context.Context) (reconcile.Run, error) {
 	for _, r := range slices.Backward(s.made) {
-		if r.Status == lifecycle.ReconciliationDone {
+		if r.Status == reconcile.StatusDone {
 			return r, nil
 		}
 	}
-	return lifecycle.Reconciliation{}, lifecycle.ErrNotFound
+	return reconcile.Run{}, lifecycle.ErrNotFound
 }
 
-func shelved(t *testing.T, made ...lifecycle.Reconciliation) (*fixture, *shelf) {
+func shelved(t *testing.T, made ...reconcile.Run) (*fixture, *shelf) {
 	t.Helper()
 	f, s := newFixture(t, sqliteStore), &shelf{made: made}
 	f.reconcile = s
@@ -117,7 +117,7 @@ func TestAReconciliationIsQueuedAndThenReported(t *testing.T) {
 			t.Errorf("list without words or rows: %+v", l)
 		}
 	}
-	if len(kinds) != len(lifecycle.DiscrepancyKinds()) || kinds[0] != "completed_not_acked" {
+	if len(kinds) != len(reconcile.DiscrepancyKinds()) || kinds[0] != "completed_not_acked" {
 		t.Errorf("kinds = %v", kinds)
 	}
 	row := done.Lists[4].Rows[0]
@@ -149,7 +149,7 @@ func TestTheSameKeyGivesTheSameReconciliation(t *testing.T) {
 	if other := parse[Reconciliation](t, f.do("POST", reconciliationsPath, body).body); other.ID == first.ID {
 		t.Error("without a key every call asks for a new one")
 	}
-	want := lifecycle.ReconciliationPeriod{
+	want := reconcile.Period{
 		From: lifecycle.MicrosOf(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)), To: lifecycle.MicrosOf(time.Date(2026, 11, 8, 0, 0, 0, 0, time.UTC)),
 	}
 	if got := s.asked[0]; got.Period != want || got.Key != "k" {
@@ -181,7 +181,7 @@ func TestWhatCannotBeReconciledIsRefused(t *testing.T) {
 
 func TestReconciliationsArePagedNewestFirst(t *testing.T) {
 	t.Parallel()
-	var made []lifecycle.Reconciliation
+	var made []reconcile.Run
 	for i := range 7 {
 		r := exampleMade()
 		r.ID = fmt.Sprint("r", i)
@@ -261,7 +261,7 @@ func TestTheTableHasEveryNumberOfTheReport(t *testing.T) {
 	t.Parallel()
 	made := exampleMade()
 	made.Report.Lists[5].Total = 1500
-	made.Report.Lists[5].Rows = []lifecycle.Discrepancy{{Message: exampleKey(), ToSeq: exampleKey().Seq + 9, Why: "Never seen."}}
+	made.Report.Lists[5].Rows = []reconcile.Discrepancy{{Message: exampleKey(), ToSeq: exampleKey().Seq + 9, Why: "Never seen."}}
 	f, _ := shelved(t, made)
 	a := f.do("GET", reconciliationsPath+"/"+made.ID+"?format=csv", "")
 	if !strings.Contains(string(a.body), "\r\n") {
@@ -319,9 +319,9 @@ func TestCellsNeverBeginAFormula(t *testing.T) {
 func TestThereIsNoTableBeforeThereIsAReport(t *testing.T) {
 	t.Parallel()
 	running, failed := exampleMade(), exampleMade()
-	running.ID, running.Status, running.Report = "running", lifecycle.ReconciliationRunning, nil
-	running.Progress = lifecycle.ReconciliationAdvance{Phase: "Judging messages", Read: 100}
-	failed.ID, failed.Status, failed.Report, failed.Failure = "failed", lifecycle.ReconciliationFailed, nil, "The store went away."
+	running.ID, running.Status, running.Report = "running", reconcile.StatusRunning, nil
+	running.Progress = reconcile.Progress{Phase: "Judging messages", Read: 100}
+	failed.ID, failed.Status, failed.Report, failed.Failure = "failed", reconcile.StatusFailed, nil, "The store went away."
 	f, _ := shelved(t, running, failed)
 	for id, detail := range map[string]string{"running": "The reconciliation is running", "failed": "The store went away."} {
 		p := f.refused(f.do("GET", reconciliationsPath+"/"+id+"?format=csv", ""), http.StatusConflict, "conflict")

@@ -3,7 +3,7 @@ package api
 import (
 	"context"
 
-	"fleetglass/lifecycle"
+	"fleetglass/duplicates"
 )
 
 // RecordRetention says whether idempotency records are kept for as long as a completed task may come again.
@@ -22,7 +22,7 @@ type RetentionWindow struct {
 	Why      string `json:"why"`
 }
 
-func retentionOf(c lifecycle.RetentionCheck) RecordRetention {
+func retentionOf(c duplicates.RetentionCheck) RecordRetention {
 	out := RecordRetention{
 		Verdict: string(c.Verdict), RecordsMS: knownMilliseconds(c.Records, c.Records > 0), Advice: Text(c.Advice),
 		Windows: make([]RetentionWindow, len(c.Windows)),
@@ -34,14 +34,14 @@ func retentionOf(c lifecycle.RetentionCheck) RecordRetention {
 }
 
 // retention reads the live configuration. What cannot be read is not known; that is no reason to keep the numbers back.
-func (a *API) retention(ctx context.Context) lifecycle.Retention {
+func (a *API) retention(ctx context.Context) duplicates.Retention {
 	if a.cfg.Fleet.Retention == nil {
-		return lifecycle.Retention{}
+		return duplicates.Retention{}
 	}
 	out, err := a.cfg.Fleet.Retention(ctx)
 	if err != nil {
 		a.cfg.Log.WarnContext(ctx, "the retention of records could not be read", "error", err)
-		return lifecycle.Retention{}
+		return duplicates.Retention{}
 	}
 	return out
 }

@@ -31,7 +31,7 @@ func Rules() []Rule { return slices.Concat([]Rule{decided}, rules) }
 const (
 	rulePresumedDead = "presumed dead"
 	ruleLeaseExpired = "lease expired"
-	ruleTerminated   = "terminated"
+	RuleTerminated   = "terminated"
 )
 
 var rules = []Rule{
@@ -46,7 +46,7 @@ var rules = []Rule{
 		}},
 	{"acknowledged", StateCompleted, "A worker acknowledged, and the message was not seen in the stream afterwards.",
 		func(e *evidence) (Micros, bool) { return e.ackedAt, e.ackedAt.Known() }},
-	{ruleTerminated, StateExhausted, "A worker terminated the message, or an operator deleted it: it is not delivered again.",
+	{RuleTerminated, StateExhausted, "A worker terminated the message, or an operator deleted it: it is not delivered again.",
 		func(e *evidence) (Micros, bool) { return e.termAt, e.termAt.Known() }},
 	{"max deliveries", StateExhausted, "The broker said that the attempts are used up, and nothing happened since; the message is still there, or left by its age.",
 		func(e *evidence) (Micros, bool) {
@@ -118,7 +118,7 @@ func (v Verdict) unsettled(m *MessageFacts) bool {
 	if state == StateTriaged {
 		state, rule = v.Death.State, v.Death.Rule
 	}
-	return state.Open() || (state == StateExhausted && rule != ruleTerminated && !m.VanishedAt.Known())
+	return state.Open() || (state == StateExhausted && rule != RuleTerminated && !m.VanishedAt.Known())
 }
 
 // goneUnexplained reports whether the message left the stream and its age does not say why: a late acknowledgement may have been missed.

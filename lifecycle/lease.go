@@ -100,12 +100,13 @@ func TypicalDurations(t Tally) map[string]Typical {
 	}
 	out := make(map[string]Typical, len(counts))
 	for typ, buckets := range counts {
-		out[typ] = typicalOf(buckets)
+		out[typ] = TypicalOf(buckets)
 	}
 	return out
 }
 
-func typicalOf(buckets map[string]int64) Typical {
+// TypicalOf reads a distribution whose buckets are named as [DurationBucket] names them. Counts must not be negative.
+func TypicalOf(buckets map[string]int64) Typical {
 	names := make([]string, 0, len(buckets))
 	var t Typical
 	for name, n := range buckets {

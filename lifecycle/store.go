@@ -255,11 +255,10 @@ type Keeper interface {
 	Close() error
 }
 
-// Store is what both databases offer. Consumers take the smallest part that serves them.
+// Store is every port of this package. Other packages declare ports of their own beside it; a consumer takes the smallest part that
+// serves it.
 type Store interface {
 	Appender
 	Reader
-	BalanceReader
-	ReconciliationStore
 	Keeper
 }

@@ -22,7 +22,7 @@ const (
 	MetricDuplicatesMonth Metric = "duplicates_mo"   // Month: like duplicates.
 	MetricRecorded        Metric = "recorded"        // Hour: distinct completions that idempotency records stated, by when the records were stored; no label.
 	MetricRecordedMonth   Metric = "recorded_mo"     // Month: like recorded.
-	MetricRecordWait      Metric = "record_wait"     // Hour: deliveries that said what they waited for records, over all agents; label: a bucket of [RecordWaits].
+	MetricRecordWait      Metric = "record_wait"     // Hour: deliveries that said what they waited for records, over all agents; label: a [WaitBucket].
 	MetricRecordWaitMonth Metric = "record_wait_mo"  // Month: like record_wait.
 	MetricRunning         Metric = "running"         // Hour: running time of completed tasks; label: type + "|" + [DurationBucket].
 	MetricPublishedMin    Metric = "published_m"     // Minute: like published, no label.
@@ -44,13 +44,14 @@ func (m Metric) Month() bool {
 	return false
 }
 
-// bucket is the beginning of the bucket in which something at that time counts.
-func (m Metric) bucket(at Micros) Micros {
+// Bucket is the beginning of the bucket in which something at that time counts.
+func (m Metric) Bucket(at Micros) Micros {
 	switch {
 	case m.Minute():
 		return at.Truncate(time.Minute)
 	case m.Month():
-		return MicrosOf(PeriodMonth.Start(at.Time()))
+		year, month, _ := at.Time().Date()
+		return MicrosOf(time.Date(year, month, 1, 0, 0, 0, 0, time.UTC))
 	}
 	return at.Truncate(time.Hour)
 }
@@ -72,7 +73,7 @@ type Tally map[Cell]int64
 
 func (t Tally) count(metric Metric, at Micros, agent, label string, n int64) {
 	if n != 0 && at.Known() {
-		t[Cell{metric, metric.bucket(at), agent, label}] += n
+		t[Cell{metric, metric.Bucket(at), agent, label}] += n
 	}
 }
 
@@ -123,7 +124,7 @@ func (s *TaskSummary) ended() State {
 	return s.State
 }
 
-// countDuplicates adds what the table of duplicates is made of ([DuplicateRows]).
+// countDuplicates adds what the table of duplicates is made of (package duplicates).
 func (t Tally) countDuplicates(f *TaskFacts, s *TaskSummary, cases []Case, times int64) {
 	ended := TaskOpen
 	if !s.State.Open() {
@@ -146,7 +147,7 @@ func (t Tally) countProtection(f *TaskFacts, agent string, times int64) {
 	}
 	for i := range f.Reports {
 		if at := f.Reports[i].recordsWaited(); at.Known() {
-			bucket := waitBucket(f.Reports[i].RecordsWait)
+			bucket := WaitBucket(f.Reports[i].RecordsWait)
 			t.count(MetricRecordWait, at, "", bucket, times)
 			t.count(MetricRecordWaitMonth, at, "", bucket, times)
 		}
@@ -159,8 +160,11 @@ func DurationBucket(d time.Duration) string {
 	return scaleBucket(float64(d) / float64(time.Millisecond))
 }
 
-// waitBucket is like [DurationBucket], on a scale that begins at a microsecond.
-func waitBucket(d time.Duration) string { return scaleBucket(float64(d) / float64(time.Microsecond)) }
+// MaxRecordsWait is the longest wait for records that a report is believed.
+const MaxRecordsWait = time.Hour
+
+// WaitBucket is like [DurationBucket], on a scale that begins at a microsecond: [BucketDuration] gives a thousand times its upper end.
+func WaitBucket(d time.Duration) string { return scaleBucket(float64(d) / float64(time.Microsecond)) }
 
 func scaleBucket(units float64) string {
 	n := int(math.Ceil(4 * math.Log2(max(1, units))))

@@ -9,11 +9,12 @@ import (
 
 	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
+	"fleetglass/store/storetest"
 )
 
 // BenchmarkReport makes reports of 50,000 messages, each delivered, acknowledged and recorded.
 func BenchmarkReport(b *testing.B) {
-	for name, open := range map[string]func(testing.TB) lifecycle.Store{"sqlite": newSQLite, "postgres": newPostgres} {
+	for name, open := range map[string]func(testing.TB) storetest.Store{"sqlite": newSQLite, "postgres": newPostgres} {
 		b.Run(name, func(b *testing.B) {
 			const n = 50_000
 			s := open(b)
@@ -22,7 +23,7 @@ func BenchmarkReport(b *testing.B) {
 			run(b, r)
 			b.ReportAllocs()
 			for b.Loop() {
-				rec := ended(b, r, create(b, r, reconcile.Request{}).ID, lifecycle.ReconciliationDone)
+				rec := ended(b, r, create(b, r, reconcile.Request{}).ID, reconcile.StatusDone)
 				if total := rec.Report.Total; total.Published != n || total.Completed != n || rec.Report.Discrepancies() != 0 {
 					b.Fatalf("report %+v, want %d completed", rec.Report, n)
 				}
@@ -32,7 +33,7 @@ func BenchmarkReport(b *testing.B) {
 	}
 }
 
-func fill(b *testing.B, s lifecycle.Store, n int) {
+func fill(b *testing.B, s storetest.Store, n int) {
 	b.Helper()
 	begin := lifecycle.MicrosOf(time.Now().Add(-24 * time.Hour))
 	for from := 1; from <= n; from += 1000 {

@@ -12,8 +12,8 @@ import (
 
 // Store is what the runner asks of the store.
 type Store interface {
-	lifecycle.ReconciliationStore
-	lifecycle.BalanceReader
+	RunStore
+	BalanceReader
 	// MessagesIn returns the facts of the stored messages of a stream with from <= sequence <= to, in sequence order, at most limit.
 	MessagesIn(ctx context.Context, stream lifecycle.StreamID, from, to uint64, limit int) ([]lifecycle.MessageFacts, error)
 	// Gaps returns the gaps that overlap [from, to), latest first, at most limit.
@@ -27,10 +27,10 @@ type Stock struct {
 	Stream  lifecycle.StreamID
 	At      lifecycle.Micros // By the broker's clock. Everything that was captured about the stream by then is in the store.
 	LastSeq uint64
-	LastAt  lifecycle.Micros         // When the last message was stored.
-	MaxAge  time.Duration            // Zero for none.
-	Present lifecycle.StreamPresence // What it held.
-	Why     string                   // What was not looked at, in a sentence; empty for nothing.
+	LastAt  lifecycle.Micros // When the last message was stored.
+	MaxAge  time.Duration    // Zero for none.
+	Present StreamPresence   // What it held.
+	Why     string           // What was not looked at, in a sentence; empty for nothing.
 }
 
 // Config is what the runner works with.
@@ -41,8 +41,9 @@ type Config struct {
 	Stock func(ctx context.Context) (Stock, error)
 	// Records tells which of the records exist now, in the order of the references; nil where no records are kept.
 	Records func(ctx context.Context, refs []lifecycle.RecordRef) ([]lifecycle.RecordAnswer, error)
-	// RecordsKept is how long records are kept that state no end themselves; nil, or not known, leaves those out of the check.
-	RecordsKept func(ctx context.Context) (lifecycle.Retention, error)
+	// RecordsKept is how long records are kept that state no end themselves, zero for ever; nil, or not known, leaves those out of the
+	// check.
+	RecordsKept func(ctx context.Context) (kept time.Duration, known bool)
 	// AnswerSources are the capture streams, as gaps name them, without whose lines an answer to a message is not seen. Optional;
 	// default all.
 	AnswerSources []string

@@ -15,16 +15,16 @@ import (
 // job is one reconciliation that is being made.
 type job struct {
 	*Runner
-	rec    lifecycle.Reconciliation
+	rec    Run
 	saved  lifecycle.Micros
 	notes  []string
 	asOf   lifecycle.Micros
-	period lifecycle.ReconciliationPeriod // What can be judged of the period that was asked for.
-	kept   lifecycle.Micros               // What was stored since is in the store, unless it was never seen.
+	period Period           // What can be judged of the period that was asked for.
+	kept   lifecycle.Micros // What was stored since is in the store, unless it was never seen.
 	check  recordCheck
 }
 
-func (j *job) run(ctx context.Context) (*lifecycle.ReconciliationReport, error) {
+func (j *job) run(ctx context.Context) (*Report, error) {
 	j.catchUp(ctx)
 	stock := j.takeStock(ctx)
 	if err := j.bound(ctx, stock); err != nil {
@@ -38,7 +38,7 @@ func (j *job) run(ctx context.Context) (*lifecycle.ReconciliationReport, error) 
 	if err != nil {
 		return nil, err
 	}
-	audit := lifecycle.NewAudit(lifecycle.AuditConfig{
+	audit := NewAudit(AuditConfig{
 		AsOf: j.asOf, Grace: j.cfg.Grace, Period: j.period, Streams: streams, Blind: j.blind(gaps),
 	})
 	j.check.begin(ctx, j)
@@ -175,7 +175,7 @@ func (j *job) bound(ctx context.Context, stock *Stock) error {
 		return err
 	}
 	asked := j.rec.Period
-	j.period = lifecycle.ReconciliationPeriod{From: max(asked.From, j.kept), To: min(asked.To, j.asOf.Add(-j.cfg.Grace))}
+	j.period = Period{From: max(asked.From, j.kept), To: min(asked.To, j.asOf.Add(-j.cfg.Grace))}
 	if j.rec.Asked.From.Known() && j.period.From > asked.From {
 		j.remark("What was stored before %s may have been deleted already: the report begins there.", stamp(j.period.From))
 	}

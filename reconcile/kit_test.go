@@ -27,6 +27,7 @@ import (
 	"fleetglass/reconcile"
 	"fleetglass/store/postgres"
 	"fleetglass/store/sqlite"
+	"fleetglass/store/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const patience = 15 * time.Second
 
 // onBothStores runs a test on SQLite and on Postgres.
-func onBothStores(t *testing.T, test func(t *testing.T, s lifecycle.Store)) {
+func onBothStores(t *testing.T, test func(t *testing.T, s storetest.Store)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -46,19 +47,19 @@ func onBothStores(t *testing.T, test func(t *testing.T, s lifecycle.Store)) {
 	})
 }
 
-func newSQLite(t testing.TB) lifecycle.Store {
+func newSQLite(t testing.TB) storetest.Store {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "store.db")})
 	return closing(t, s, err)
 }
 
-func newPostgres(t testing.TB) lifecycle.Store {
+func newPostgres(t testing.TB) storetest.Store {
 	t.Helper()
 	s, err := postgres.Open(t.Context(), postgres.Config{URL: testkit.Postgres(t), MaxConns: 4})
 	return closing(t, s, err)
 }
 
-func closing(t testing.TB, s lifecycle.Store, err error) lifecycle.Store {
+func closing(t testing.TB, s storetest.Store, err error) storetest.Store {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -97,11 +98,11 @@ func run(t testing.TB, parts ...runner) (stop func()) {
 type glass struct {
 	t     testing.TB
 	js    jetstream.JetStream
-	store lifecycle.Store
+	store storetest.Store
 	inc   *collectors.IncarnationResolver
 }
 
-func newGlass(t testing.TB, s lifecycle.Store) *glass {
+func newGlass(t testing.TB, s storetest.Store) *glass {
 	t.Helper()
 	g := &glass{t: t, js: testkit.JetStream(t, testkit.Broker(t)), store: s}
 	var err error
@@ -238,7 +239,7 @@ func (g *glass) recorded(task string) {
 }
 
 // reconciled makes a report of everything up to now.
-func reconciled(t testing.TB, cfg reconcile.Config) lifecycle.ReconciliationReport {
+func reconciled(t testing.TB, cfg reconcile.Config) reconcile.Report {
 	t.Helper()
 	r, err := reconcile.New(cfg)
 	if err != nil {
@@ -250,11 +251,11 @@ func reconciled(t testing.TB, cfg reconcile.Config) lifecycle.ReconciliationRepo
 	if err != nil {
 		t.Fatal(err)
 	}
-	return *ended(t, r, made.ID, lifecycle.ReconciliationDone).Report
+	return *ended(t, r, made.ID, reconcile.StatusDone).Report
 }
 
 // ended waits until a reconciliation has ended as wanted.
-func ended(t testing.TB, r *reconcile.Runner, id string, want lifecycle.ReconciliationStatus) (rec lifecycle.Reconciliation) {
+func ended(t testing.TB, r *reconcile.Runner, id string, want reconcile.Status) (rec reconcile.Run) {
 	t.Helper()
 	testkit.Eventually(t, patience, func() (err error) {
 		if rec, err = r.Get(t.Context(), id); err == nil && !rec.Status.Ended() {
@@ -269,7 +270,7 @@ func ended(t testing.TB, r *reconcile.Runner, id string, want lifecycle.Reconcil
 }
 
 // brief is the balance, and every row as kind, task or sequence, and agent.
-func brief(r lifecycle.ReconciliationReport) string {
+func brief(r reconcile.Report) string {
 	b := r.Total
 	out := []string{fmt.Sprintf("%d = %d completed + %d in flight + %d in dlq + %d exhausted + %d terminated + %d expired + %d unexplained",
 		b.Published, b.Completed, b.InFlight, b.InDLQ, b.Exhausted, b.Terminated, b.Expired, b.Unexplained)}
@@ -282,7 +283,7 @@ func brief(r lifecycle.ReconciliationReport) string {
 			out = append(out, strings.TrimSpace(fmt.Sprintf("%s: %s %s", l.Kind, of, d.Agent)))
 		}
 	}
-	for _, k := range r.Keepless {
+	for _, k := range r.WithoutRecords {
 		out = append(out, fmt.Sprintf("no records: %s %d", k.Agent, k.Acknowledged))
 	}
 	return strings.Join(out, "\n")

@@ -10,6 +10,8 @@ import (
 
 	"fleetglass/fleet"
 	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
+	"fleetglass/store/storetest"
 )
 
 // TestTheLiveStreamIsCompared plants what only the stream itself knows. The reconciler of the broker's state, which would see the same in
@@ -89,7 +91,7 @@ func TestWithoutABrokerTheReportSaysWhatItDidNotCompare(t *testing.T) {
 // TestAReportCoversItsPeriodOnly publishes in three spans of time and asks for the middle one, and for all of them one by one.
 func TestAReportCoversItsPeriodOnly(t *testing.T) {
 	t.Parallel()
-	onBothStores(t, func(t *testing.T, s lifecycle.Store) {
+	onBothStores(t, func(t *testing.T, s storetest.Store) {
 		begin := lifecycle.MicrosOf(time.Now().Add(-6 * time.Hour)).Truncate(time.Second)
 		var events []lifecycle.Event
 		for seq := uint64(1); seq <= 60; seq++ {
@@ -103,7 +105,7 @@ func TestAReportCoversItsPeriodOnly(t *testing.T) {
 		}
 		var sum, unseen int64
 		for from := 0; from < 70; from += 20 {
-			period := lifecycle.ReconciliationPeriod{From: begin.Add(time.Duration(from) * time.Minute), To: begin.Add(time.Duration(from+20) * time.Minute)}
+			period := reconcile.Period{From: begin.Add(time.Duration(from) * time.Minute), To: begin.Add(time.Duration(from+20) * time.Minute)}
 			total := reportOn(t, s, period).Total
 			if !total.Balanced() {
 				t.Errorf("from minute %d: %+v does not balance", from, total)

@@ -12,13 +12,14 @@ import (
 	"fleetglass/fleet"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
+	"fleetglass/store/storetest"
 )
 
 // TestEachPlantedDiscrepancyIsNamed runs a fleet on a real broker, with workers that do everything right, and plants one of each thing that
 // can be wrong.
 func TestEachPlantedDiscrepancyIsNamed(t *testing.T) {
 	t.Parallel()
-	onBothStores(t, func(t *testing.T, s lifecycle.Store) {
+	onBothStores(t, func(t *testing.T, s storetest.Store) {
 		g := newGlass(t, s)
 		plantBlindness(g)
 		g.watch()

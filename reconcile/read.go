@@ -9,7 +9,7 @@ import (
 )
 
 // messages feeds the messages of one stream to the audit.
-func (j *job) messages(ctx context.Context, audit *lifecycle.Audit, s lifecycle.AuditStream) error {
+func (j *job) messages(ctx context.Context, audit *Audit, s AuditStream) error {
 	j.phase(ctx, "reading the messages of "+s.Stream.String())
 	for from := s.FromSeq; from <= s.ToSeq; {
 		began := j.cfg.Now()
@@ -22,7 +22,7 @@ func (j *job) messages(ctx context.Context, audit *lifecycle.Audit, s lifecycle.
 			return err
 		}
 		for i, m := range page {
-			audit.Message(lifecycle.AuditedMessage{OpenMessage: m, RecordGone: gone[i]})
+			audit.Message(AuditedMessage{OpenMessage: m, RecordGone: gone[i]})
 			from = m.Message.Key.Seq + 1
 		}
 		j.progress(ctx, len(page))
@@ -38,7 +38,7 @@ func (j *job) messages(ctx context.Context, audit *lifecycle.Audit, s lifecycle.
 
 // giveWay lets a report that nobody waits for rest as long as it just worked.
 func (j *job) giveWay(ctx context.Context, worked time.Duration) error {
-	if j.rec.Cause == lifecycle.ReconcileOnDemand || sleep(ctx, worked) {
+	if j.rec.Cause == CauseOnDemand || sleep(ctx, worked) {
 		return nil
 	}
 	return ctx.Err()
@@ -64,7 +64,7 @@ func completionRef(t lifecycle.TaskFacts) *lifecycle.CompletionRef {
 }
 
 // lonely feeds the tasks without a message whose completion may lie in the period.
-func (j *job) lonely(ctx context.Context, audit *lifecycle.Audit) error {
+func (j *job) lonely(ctx context.Context, audit *Audit) error {
 	j.phase(ctx, "looking for records without a message")
 	var after *lifecycle.Cursor
 	for {

@@ -11,8 +11,9 @@ import (
 // recordCheck looks for records that must still exist.
 type recordCheck struct {
 	job       *job
-	off       bool // Nothing is looked for, or not any more.
-	retention lifecycle.Retention
+	off       bool          // Nothing is looked for, or not any more.
+	kept      time.Duration // How long records are kept that state no end, where keptKnown; zero: for ever.
+	keptKnown bool
 	why       string // Why records are not looked for any more, or not all.
 	asked     int64
 	elsewhere int64 // Records of sources that are not configured now.
@@ -26,7 +27,7 @@ func (c *recordCheck) begin(ctx context.Context, j *job) {
 		return
 	}
 	if j.cfg.RecordsKept != nil {
-		c.retention, _ = j.cfg.RecordsKept(ctx) // Not known on an error.
+		c.kept, c.keptKnown = j.cfg.RecordsKept(ctx)
 	}
 }
 
@@ -75,11 +76,11 @@ func (c *recordCheck) due(ref *lifecycle.CompletionRef) bool {
 		return false
 	}
 	end := ref.ExpiresAt
-	if c.retention.Known && c.retention.Records > 0 && (!end.Known() || ref.At.Add(c.retention.Records) < end) {
-		end = ref.At.Add(c.retention.Records)
+	if c.keptKnown && c.kept > 0 && (!end.Known() || ref.At.Add(c.kept) < end) {
+		end = ref.At.Add(c.kept)
 	}
 	if !end.Known() {
-		if c.retention.Known && c.retention.Records == 0 {
+		if c.keptKnown && c.kept == 0 {
 			return true
 		}
 		c.endless++
@@ -91,8 +92,8 @@ func (c *recordCheck) due(ref *lifecycle.CompletionRef) bool {
 // recordSlack is how much earlier than stated a record may go: clocks differ.
 const recordSlack = 5 * time.Second
 
-func (c *recordCheck) result() lifecycle.RecordCheck {
-	r := lifecycle.RecordCheck{Checked: c.asked > 0 || !c.off, Asked: c.asked, Why: c.why}
+func (c *recordCheck) result() RecordCheck {
+	r := RecordCheck{Checked: c.asked > 0 || !c.off, Asked: c.asked, Why: c.why}
 	if c.elsewhere > 0 && r.Why == "" {
 		r.Why = fmt.Sprintf("%d records came from a source that is not configured now.", c.elsewhere)
 	}

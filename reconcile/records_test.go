@@ -54,8 +54,8 @@ func withRecords(t *testing.T) (reconcile.Config, *[]string) {
 	return cfg, &asked
 }
 
-func missing(r lifecycle.ReconciliationReport) (tasks []string) {
-	for _, d := range r.List(lifecycle.RecordMissing).Rows {
+func missing(r reconcile.Report) (tasks []string) {
+	for _, d := range r.List(reconcile.RecordMissing).Rows {
 		tasks = append(tasks, d.TaskID)
 	}
 	return tasks
@@ -84,9 +84,7 @@ func TestHowLongTheBucketKeepsRecordsCountsToo(t *testing.T) {
 		want int64
 	}{{0, 6}, {30 * time.Minute, 0}, {72 * time.Hour, 6}} {
 		cfg, _ := withRecords(t)
-		cfg.RecordsKept = func(context.Context) (lifecycle.Retention, error) {
-			return lifecycle.Retention{Known: true, Records: c.kept}, nil
-		}
+		cfg.RecordsKept = func(context.Context) (time.Duration, bool) { return c.kept, true }
 		if r := reconciled(t, cfg).Records; r.Asked != c.want || r.Why != "" {
 			t.Errorf("kept for %s: %+v, want %d looked for", c.kept, r, c.want)
 		}

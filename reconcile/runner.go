@@ -22,14 +22,14 @@ type Runner struct {
 	storing sync.Mutex // Held while one of ours is stored, so that an older form of it does not overtake a newer one.
 
 	mu     sync.Mutex
-	mine   map[string]lifecycle.Reconciliation // Ours that have not ended, as they are now.
+	mine   map[string]Run // Ours that have not ended, as they are now.
 	latest latest
 }
 
 // latest is the newest one that is done, as far as it was looked up.
 type latest struct {
 	at    time.Time
-	found lifecycle.Reconciliation
+	found Run
 	err   error
 }
 
@@ -47,7 +47,7 @@ func New(cfg Config) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Runner{cfg: cfg, owner: randomText(8), queue: make(chan string, queueLimit), mine: map[string]lifecycle.Reconciliation{}}, nil
+	return &Runner{cfg: cfg, owner: randomText(8), queue: make(chan string, queueLimit), mine: map[string]Run{}}, nil
 }
 
 func randomText(bytes int) string {
@@ -62,7 +62,7 @@ func newID(now time.Time) string {
 }
 
 // Create implements [Service].
-func (r *Runner) Create(ctx context.Context, q Request) (lifecycle.Reconciliation, bool, error) {
+func (r *Runner) Create(ctx context.Context, q Request) (Run, bool, error) {
 	now := r.cfg.now()
 	period := q.Period
 	if !period.To.Known() {
@@ -72,23 +72,23 @@ func (r *Runner) Create(ctx context.Context, q Request) (lifecycle.Reconciliatio
 		period.From = period.To.Add(-usualSpan)
 	}
 	if period.From >= period.To || period.From >= now {
-		return lifecycle.Reconciliation{}, false, ErrPeriod
+		return Run{}, false, ErrPeriod
 	}
 	slot := "once:" + randomText(16)
 	if q.Key != "" {
 		slot = "key:" + q.Key
 	}
-	made, created, err := r.enqueue(ctx, lifecycle.Reconciliation{
-		Slot: slot, Cause: lifecycle.ReconcileOnDemand, Actor: q.Actor, Asked: q.Period, Period: period,
+	made, created, err := r.enqueue(ctx, Run{
+		Slot: slot, Cause: CauseOnDemand, Actor: q.Actor, Asked: q.Period, Period: period,
 	})
 	if err == nil && !created && made.Asked != q.Period {
-		return lifecycle.Reconciliation{}, false, ErrKeyReused
+		return Run{}, false, ErrKeyReused
 	}
 	return made, created, err
 }
 
 // enqueue stores one and lets it wait for its turn. One whose slot is taken is returned as it is.
-func (r *Runner) enqueue(ctx context.Context, rec lifecycle.Reconciliation) (lifecycle.Reconciliation, bool, error) {
+func (r *Runner) enqueue(ctx context.Context, rec Run) (Run, bool, error) {
 	r.mu.Lock()
 	full := len(r.mine) >= queueLimit
 	r.mu.Unlock()
@@ -96,7 +96,7 @@ func (r *Runner) enqueue(ctx context.Context, rec lifecycle.Reconciliation) (lif
 		return rec, false, ErrBusy
 	}
 	now := r.cfg.now()
-	rec.ID, rec.Owner, rec.Status, rec.CreatedAt, rec.UpdatedAt = newID(now.Time()), r.owner, lifecycle.ReconciliationQueued, now, now
+	rec.ID, rec.Owner, rec.Status, rec.CreatedAt, rec.UpdatedAt = newID(now.Time()), r.owner, StatusQueued, now, now
 	stored, created, err := r.cfg.Store.CreateReconciliation(ctx, rec)
 	if err != nil || !created {
 		return r.fresh(stored), false, err
@@ -112,7 +112,7 @@ func (r *Runner) enqueue(ctx context.Context, rec lifecycle.Reconciliation) (lif
 }
 
 // note keeps how one of ours is now, or forgets it when it has ended.
-func (r *Runner) note(rec lifecycle.Reconciliation) {
+func (r *Runner) note(rec Run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if rec.Status.Ended() {
@@ -124,7 +124,7 @@ func (r *Runner) note(rec lifecycle.Reconciliation) {
 }
 
 // fresh is one as it is now, where it is ours.
-func (r *Runner) fresh(rec lifecycle.Reconciliation) lifecycle.Reconciliation {
+func (r *Runner) fresh(rec Run) Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now, ours := r.mine[rec.ID]; ours {
@@ -134,7 +134,7 @@ func (r *Runner) fresh(rec lifecycle.Reconciliation) lifecycle.Reconciliation {
 }
 
 // Get implements [Service].
-func (r *Runner) Get(ctx context.Context, id string) (lifecycle.Reconciliation, error) {
+func (r *Runner) Get(ctx context.Context, id string) (Run, error) {
 	rec, err := r.cfg.Store.Reconciliation(ctx, id)
 	if err != nil || rec.Status.Ended() {
 		return rec, err
@@ -143,7 +143,7 @@ func (r *Runner) Get(ctx context.Context, id string) (lifecycle.Reconciliation, 
 }
 
 // List implements [Service].
-func (r *Runner) List(ctx context.Context, before string, limit int) ([]lifecycle.Reconciliation, error) {
+func (r *Runner) List(ctx context.Context, before string, limit int) ([]Run, error) {
 	list, err := r.cfg.Store.Reconciliations(ctx, before, limit)
 	for i := range list {
 		if !list[i].Status.Ended() {
@@ -154,7 +154,7 @@ func (r *Runner) List(ctx context.Context, before string, limit int) ([]lifecycl
 }
 
 // Latest implements [Service]. What was found holds for a few seconds, or until one of ours is done.
-func (r *Runner) Latest(ctx context.Context) (lifecycle.Reconciliation, error) {
+func (r *Runner) Latest(ctx context.Context) (Run, error) {
 	r.mu.Lock()
 	known := r.latest
 	r.mu.Unlock()
@@ -162,7 +162,7 @@ func (r *Runner) Latest(ctx context.Context) (lifecycle.Reconciliation, error) {
 	if age := now.Sub(known.at); !known.at.IsZero() && age >= 0 && age < latestAge {
 		return known.found, known.err
 	}
-	found, err := r.newest(ctx, func(rec lifecycle.Reconciliation) bool { return rec.Status == lifecycle.ReconciliationDone })
+	found, err := r.newest(ctx, func(rec Run) bool { return rec.Status == StatusDone })
 	if err == nil || errors.Is(err, lifecycle.ErrNotFound) {
 		r.mu.Lock()
 		r.latest = latest{at: now, found: found, err: err}
@@ -172,11 +172,11 @@ func (r *Runner) Latest(ctx context.Context) (lifecycle.Reconciliation, error) {
 }
 
 // newest is the newest one that is wanted, or ErrNotFound.
-func (r *Runner) newest(ctx context.Context, wanted func(lifecycle.Reconciliation) bool) (lifecycle.Reconciliation, error) {
+func (r *Runner) newest(ctx context.Context, wanted func(Run) bool) (Run, error) {
 	for before := ""; ; {
 		page, err := r.cfg.Store.Reconciliations(ctx, before, pageOfReports)
 		if err != nil {
-			return lifecycle.Reconciliation{}, fmt.Errorf("find the newest reconciliation: %w", err)
+			return Run{}, fmt.Errorf("find the newest reconciliation: %w", err)
 		}
 		for _, rec := range page {
 			if wanted(rec) {
@@ -185,7 +185,7 @@ func (r *Runner) newest(ctx context.Context, wanted func(lifecycle.Reconciliatio
 			before = rec.ID
 		}
 		if len(page) < pageOfReports {
-			return lifecycle.Reconciliation{}, fmt.Errorf("newest reconciliation: %w", lifecycle.ErrNotFound)
+			return Run{}, fmt.Errorf("newest reconciliation: %w", lifecycle.ErrNotFound)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
+	"fleetglass/store/storetest"
 )
 
 // published is the line of a stored message.
@@ -26,7 +27,7 @@ func published(seq uint64, at lifecycle.Micros) lifecycle.Event {
 }
 
 // stocked is a store that knows of n messages, stored in the last minutes.
-func stocked(t testing.TB, s lifecycle.Store, n uint64) lifecycle.Store {
+func stocked(t testing.TB, s storetest.Store, n uint64) storetest.Store {
 	t.Helper()
 	begin := lifecycle.MicrosOf(time.Now().Add(-time.Hour))
 	var b lifecycle.Batch
@@ -40,7 +41,7 @@ func stocked(t testing.TB, s lifecycle.Store, n uint64) lifecycle.Store {
 }
 
 // quiet is the configuration of a runner that makes nothing by itself.
-func quiet(s lifecycle.Store) reconcile.Config {
+func quiet(s storetest.Store) reconcile.Config {
 	return reconcile.Config{Store: s, RestartDelay: time.Hour, Page: 7}
 }
 
@@ -53,7 +54,7 @@ func newRunner(t testing.TB, cfg reconcile.Config) *reconcile.Runner {
 	return r
 }
 
-func create(t testing.TB, r *reconcile.Runner, q reconcile.Request) lifecycle.Reconciliation {
+func create(t testing.TB, r *reconcile.Runner, q reconcile.Request) reconcile.Run {
 	t.Helper()
 	made, _, err := r.Create(t.Context(), q)
 	if err != nil {
@@ -62,24 +63,24 @@ func create(t testing.TB, r *reconcile.Runner, q reconcile.Request) lifecycle.Re
 	return made
 }
 
-func reportOn(t testing.TB, s lifecycle.Store, p lifecycle.ReconciliationPeriod) *lifecycle.ReconciliationReport {
+func reportOn(t testing.TB, s storetest.Store, p reconcile.Period) *reconcile.Report {
 	t.Helper()
 	r := newRunner(t, quiet(s))
 	stop := run(t, r)
 	defer stop()
-	return ended(t, r, create(t, r, reconcile.Request{Period: p}).ID, lifecycle.ReconciliationDone).Report
+	return ended(t, r, create(t, r, reconcile.Request{Period: p}).ID, reconcile.StatusDone).Report
 }
 
 func TestOneKeyIsOneReconciliation(t *testing.T) {
 	t.Parallel()
-	onBothStores(t, func(t *testing.T, s lifecycle.Store) {
+	onBothStores(t, func(t *testing.T, s storetest.Store) {
 		r := newRunner(t, quiet(stocked(t, s, 20)))
 		run(t, r)
 		first := create(t, r, reconcile.Request{Key: "monday", Actor: "ops"})
-		if first.Status != lifecycle.ReconciliationQueued || first.Actor != "ops" || first.Period.To.Sub(first.Period.From) != 7*24*time.Hour {
+		if first.Status != reconcile.StatusQueued || first.Actor != "ops" || first.Period.To.Sub(first.Period.From) != 7*24*time.Hour {
 			t.Errorf("created %+v, want a queued one of seven days", first)
 		}
-		done := ended(t, r, first.ID, lifecycle.ReconciliationDone)
+		done := ended(t, r, first.ID, reconcile.StatusDone)
 		if done.Progress.Read != 20 || done.Report.Total.Published != 20 {
 			t.Errorf("read %d, published %d; want 20 and 20", done.Progress.Read, done.Report.Total.Published)
 		}
@@ -89,11 +90,11 @@ func TestOneKeyIsOneReconciliation(t *testing.T) {
 				t.Errorf("the same key: %s, created %v, %v; want %s", again.ID, created, err, first.ID)
 			}
 		}
-		other := reconcile.Request{Key: "monday", Period: lifecycle.ReconciliationPeriod{From: first.Period.From}}
+		other := reconcile.Request{Key: "monday", Period: reconcile.Period{From: first.Period.From}}
 		if _, _, err := r.Create(t.Context(), other); !errors.Is(err, reconcile.ErrKeyReused) {
 			t.Errorf("the same key with another period: %v, want ErrKeyReused", err)
 		}
-		if latest, err := r.Latest(t.Context()); err != nil || latest.ID != first.ID || len(latest.Report.Lists) != len(lifecycle.DiscrepancyKinds()) {
+		if latest, err := r.Latest(t.Context()); err != nil || latest.ID != first.ID || len(latest.Report.Lists) != len(reconcile.DiscrepancyKinds()) {
 			t.Errorf("latest: %s, %v; want %s", latest.ID, err, first.ID)
 		}
 	})
@@ -103,7 +104,7 @@ func TestPeriodsWithoutTimeAreRefused(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, quiet(newSQLite(t)))
 	now := lifecycle.MicrosOf(time.Now())
-	for _, p := range []lifecycle.ReconciliationPeriod{{From: now, To: now}, {From: now, To: now - 1}, {From: now.Add(time.Hour), To: now.Add(2 * time.Hour)}, {From: now.Add(time.Minute)}} {
+	for _, p := range []reconcile.Period{{From: now, To: now}, {From: now, To: now - 1}, {From: now.Add(time.Hour), To: now.Add(2 * time.Hour)}, {From: now.Add(time.Minute)}} {
 		if _, _, err := r.Create(t.Context(), reconcile.Request{Period: p}); !errors.Is(err, reconcile.ErrPeriod) {
 			t.Errorf("period %+v: %v, want ErrPeriod", p, err)
 		}
@@ -129,7 +130,7 @@ func TestOneAfterTheOtherIsMade(t *testing.T) {
 	}
 	run(t, r)
 	for _, id := range ids {
-		report := ended(t, r, id, lifecycle.ReconciliationDone).Report
+		report := ended(t, r, id, reconcile.StatusDone).Report
 		if !slices.ContainsFunc(report.Notes, func(n string) bool { return strings.Contains(n, "the broker is away") }) {
 			t.Errorf("notes %q, want one that says that the broker is away", report.Notes)
 		}
@@ -157,25 +158,25 @@ func TestTooManyAreRefused(t *testing.T) {
 
 func TestWhatACrashLeftFails(t *testing.T) {
 	t.Parallel()
-	onBothStores(t, func(t *testing.T, s lifecycle.Store) {
+	onBothStores(t, func(t *testing.T, s storetest.Store) {
 		now := lifecycle.MicrosOf(time.Now())
-		leave := func(id string, status lifecycle.ReconciliationStatus, alive lifecycle.Micros) {
-			rec := lifecycle.Reconciliation{ID: id, Slot: id, Owner: "another", Status: status, UpdatedAt: alive}
+		leave := func(id string, status reconcile.Status, alive lifecycle.Micros) {
+			rec := reconcile.Run{ID: id, Slot: id, Owner: "another", Status: status, UpdatedAt: alive}
 			if _, _, err := s.CreateReconciliation(t.Context(), rec); err != nil {
 				t.Fatal(err)
 			}
 		}
-		leave("a", lifecycle.ReconciliationRunning, now.Add(-time.Hour))
-		leave("b", lifecycle.ReconciliationQueued, now.Add(-time.Hour))
-		leave("c", lifecycle.ReconciliationRunning, now)
+		leave("a", reconcile.StatusRunning, now.Add(-time.Hour))
+		leave("b", reconcile.StatusQueued, now.Add(-time.Hour))
+		leave("c", reconcile.StatusRunning, now)
 		r := newRunner(t, quiet(s))
 		stop := run(t, r)
 		for _, id := range []string{"a", "b"} {
-			if rec := ended(t, r, id, lifecycle.ReconciliationFailed); rec.Failure == "" || !rec.EndedAt.Known() {
+			if rec := ended(t, r, id, reconcile.StatusFailed); rec.Failure == "" || !rec.EndedAt.Known() {
 				t.Errorf("%s failed at %d because %q, want a time and a reason", id, rec.EndedAt, rec.Failure)
 			}
 		}
-		if rec, err := r.Get(t.Context(), "c"); err != nil || rec.Status != lifecycle.ReconciliationRunning {
+		if rec, err := r.Get(t.Context(), "c"); err != nil || rec.Status != reconcile.StatusRunning {
 			t.Errorf("one that another program makes: %s, %v; want running", rec.Status, err)
 		}
 		stop()
@@ -183,7 +184,7 @@ func TestWhatACrashLeftFails(t *testing.T) {
 		cfg.Alone = true
 		r = newRunner(t, cfg)
 		run(t, r)
-		ended(t, r, "c", lifecycle.ReconciliationFailed)
+		ended(t, r, "c", reconcile.StatusFailed)
 	})
 }
 
@@ -201,12 +202,12 @@ func TestAStopFailsWhatIsBeingMade(t *testing.T) {
 	stop := run(t, r)
 	id := create(t, r, reconcile.Request{}).ID
 	<-began
-	if rec, err := r.Get(t.Context(), id); err != nil || rec.Status != lifecycle.ReconciliationRunning || rec.Progress.Phase == "" {
+	if rec, err := r.Get(t.Context(), id); err != nil || rec.Status != reconcile.StatusRunning || rec.Progress.Phase == "" {
 		t.Errorf("while it is made: %+v, %v; want running with a phase", rec, err)
 	}
 	stop()
 	rec, err := s.Reconciliation(t.Context(), id)
-	if err != nil || rec.Status != lifecycle.ReconciliationFailed || !strings.Contains(rec.Failure, "stopped") {
+	if err != nil || rec.Status != reconcile.StatusFailed || !strings.Contains(rec.Failure, "stopped") {
 		t.Errorf("after the stop: %s %q, %v; want failed because the program stopped", rec.Status, rec.Failure, err)
 	}
 }
@@ -214,7 +215,7 @@ func TestAStopFailsWhatIsBeingMade(t *testing.T) {
 // TestASetTimeIsMadeOnceByAll runs two programs on one store, and a third one later.
 func TestASetTimeIsMadeOnceByAll(t *testing.T) {
 	t.Parallel()
-	onBothStores(t, func(t *testing.T, s lifecycle.Store) {
+	onBothStores(t, func(t *testing.T, s storetest.Store) {
 		stocked(t, s, 20)
 		cfg := quiet(s)
 		cfg.RestartDelay, cfg.Every = time.Millisecond, 168*time.Hour
@@ -222,14 +223,14 @@ func TestASetTimeIsMadeOnceByAll(t *testing.T) {
 		for range 2 {
 			stops = append(stops, run(t, newRunner(t, cfg)))
 		}
-		causes := func() map[lifecycle.ReconciliationCause]int {
+		causes := func() map[reconcile.Cause]int {
 			list, err := s.Reconciliations(t.Context(), "", 100)
 			if err != nil {
 				t.Fatal(err)
 			}
-			out := map[lifecycle.ReconciliationCause]int{}
+			out := map[reconcile.Cause]int{}
 			for _, rec := range list {
-				if rec.Status == lifecycle.ReconciliationDone {
+				if rec.Status == reconcile.StatusDone {
 					out[rec.Cause]++
 				}
 			}
@@ -239,7 +240,7 @@ func TestASetTimeIsMadeOnceByAll(t *testing.T) {
 			t.Helper()
 			testkit.Eventually(t, patience, func() error {
 				got := causes()
-				if got[lifecycle.ReconcileRestart] != restarts || got[lifecycle.ReconcileScheduled] != scheduled {
+				if got[reconcile.CauseRestart] != restarts || got[reconcile.CauseScheduled] != scheduled {
 					return fmt.Errorf("made %v, want %d after restarts and %d at a set time", got, restarts, scheduled)
 				}
 				return nil
@@ -257,7 +258,7 @@ func TestASetTimeIsMadeOnceByAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = slices.DeleteFunc(list, func(r lifecycle.Reconciliation) bool { return r.Cause != lifecycle.ReconcileScheduled })
+		list = slices.DeleteFunc(list, func(r reconcile.Run) bool { return r.Cause != reconcile.CauseScheduled })
 		if from, to := list[0].Period.From, list[1].Report.Period.To; from != to {
 			t.Errorf("the second begins at %s, want where the first ended: %s", from.Time(), to.Time())
 		}
@@ -271,8 +272,8 @@ func TestNothingIsMadeOfAnEmptyStore(t *testing.T) {
 	cfg.RestartDelay, cfg.Every = time.Millisecond, 168*time.Hour
 	r := newRunner(t, cfg)
 	run(t, r)
-	rec := ended(t, r, create(t, r, reconcile.Request{}).ID, lifecycle.ReconciliationDone)
-	if rec.Report.Total != (lifecycle.Balance{}) || rec.Report.Discrepancies() != 0 {
+	rec := ended(t, r, create(t, r, reconcile.Request{}).ID, reconcile.StatusDone)
+	if rec.Report.Total != (reconcile.Balance{}) || rec.Report.Discrepancies() != 0 {
 		t.Errorf("report of nothing: %+v", rec.Report)
 	}
 	if list, err := r.List(t.Context(), "", 10); err != nil || len(list) != 1 {
@@ -303,10 +304,10 @@ func TestItWaitsForCollectorsAndSaysWhenItDidNot(t *testing.T) {
 		return err
 	})
 	behind.Store(false)
-	says := func(rec lifecycle.Reconciliation) bool {
+	says := func(rec reconcile.Run) bool {
 		return slices.ContainsFunc(rec.Report.Notes, func(n string) bool { return strings.Contains(n, "acks is behind") })
 	}
-	if rec := ended(t, r, id, lifecycle.ReconciliationDone); says(rec) {
+	if rec := ended(t, r, id, reconcile.StatusDone); says(rec) {
 		t.Errorf("notes %q, want nothing about collectors", rec.Report.Notes)
 	}
 	stop()
@@ -314,14 +315,14 @@ func TestItWaitsForCollectorsAndSaysWhenItDidNot(t *testing.T) {
 	cfg.Patience = time.Millisecond
 	r = newRunner(t, cfg)
 	run(t, r)
-	if rec := ended(t, r, create(t, r, reconcile.Request{}).ID, lifecycle.ReconciliationDone); !says(rec) {
+	if rec := ended(t, r, create(t, r, reconcile.Request{}).ID, reconcile.StatusDone); !says(rec) {
 		t.Errorf("notes %q, want that acks is behind", rec.Report.Notes)
 	}
 }
 
 func TestWhatMayHaveBeenDeletedIsNotTakenForLost(t *testing.T) {
 	t.Parallel()
-	onBothStores(t, func(t *testing.T, s lifecycle.Store) {
+	onBothStores(t, func(t *testing.T, s storetest.Store) {
 		now := lifecycle.MicrosOf(time.Now())
 		var events []lifecycle.Event
 		for day := 30; day > 0; day-- {
@@ -340,7 +341,7 @@ func TestWhatMayHaveBeenDeletedIsNotTakenForLost(t *testing.T) {
 		if n, err := s.Retain(t.Context(), cutoff, now); err != nil || n == 0 {
 			t.Fatalf("retain: %d, %v", n, err)
 		}
-		report := reportOn(t, s, lifecycle.ReconciliationPeriod{From: now.Add(-40 * 24 * time.Hour)})
+		report := reportOn(t, s, reconcile.Period{From: now.Add(-40 * 24 * time.Hour)})
 		if report.Period.From != cutoff || report.Total.NeverSeen != 0 || report.Total.Published != 10 || len(report.Notes) < 2 {
 			t.Errorf("report from %s with %+v and notes %q; want from the cutoff %s, 10 published, none of them never seen, and a note",
 				report.Period.From.Time(), report.Total, report.Notes, cutoff.Time())

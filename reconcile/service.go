@@ -5,8 +5,6 @@ package reconcile
 import (
 	"context"
 	"errors"
-
-	"fleetglass/lifecycle"
 )
 
 // ErrKeyReused says that an idempotency key was used before with another period.
@@ -20,22 +18,22 @@ var ErrBusy = errors.New("too many reconciliations wait to be made")
 
 // Request is what somebody asks for.
 type Request struct {
-	Period lifecycle.ReconciliationPeriod // Optional ends; default the last seven days until now.
-	Key    string                         // Optional. The same key gives the same reconciliation.
-	Actor  string                         // Optional. Who asks.
+	Period Period // Optional ends; default the last seven days until now.
+	Key    string // Optional. The same key gives the same reconciliation.
+	Actor  string // Optional. Who asks.
 }
 
 // Service is what pages and API ask.
 type Service interface {
 	// Create stores a queued reconciliation and returns at once; it is made in its turn. created is false when the key is known, and
 	// then the one of that time is returned. It errors with ErrKeyReused, ErrPeriod and ErrBusy.
-	Create(ctx context.Context, r Request) (made lifecycle.Reconciliation, created bool, err error)
+	Create(ctx context.Context, r Request) (made Run, created bool, err error)
 	// Get returns one with all rows of its report, or lifecycle.ErrNotFound. While it runs its progress is fresh.
-	Get(ctx context.Context, id string) (lifecycle.Reconciliation, error)
+	Get(ctx context.Context, id string) (Run, error)
 	// List returns the newest first, those strictly before the given id (empty for the beginning), without rows.
-	List(ctx context.Context, before string, limit int) ([]lifecycle.Reconciliation, error)
+	List(ctx context.Context, before string, limit int) ([]Run, error)
 	// Latest returns the newest that is done, without rows, or lifecycle.ErrNotFound. It is cheap.
-	Latest(ctx context.Context) (lifecycle.Reconciliation, error)
+	Latest(ctx context.Context) (Run, error)
 }
 
 var _ Service = (*Runner)(nil)

@@ -13,7 +13,7 @@ import (
 // spans finds which sequences of each stream belong to the period. Streams store in the order of time, so they are one range: from
 // the one after the last that was stored before the period, to the last that was stored in it. Sequences that nothing is known of
 // belong to the period of the next known message.
-func (j *job) spans(ctx context.Context, stock *Stock) ([]lifecycle.AuditStream, error) {
+func (j *job) spans(ctx context.Context, stock *Stock) ([]AuditStream, error) {
 	names, err := j.cfg.Store.MessageStreams(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list streams: %w", err)
@@ -22,9 +22,9 @@ func (j *job) spans(ctx context.Context, stock *Stock) ([]lifecycle.AuditStream,
 		names = append(names, stock.Stream)
 		slices.SortFunc(names, compareStreams)
 	}
-	var out []lifecycle.AuditStream
+	var out []AuditStream
 	for _, name := range names {
-		s := lifecycle.AuditStream{StreamSpan: lifecycle.StreamSpan{Stream: name, Why: "No broker said what it holds."}}
+		s := AuditStream{StreamSpan: StreamSpan{Stream: name, Why: "No broker said what it holds."}}
 		live := stock
 		switch {
 		case stock == nil:
@@ -49,7 +49,7 @@ func (j *job) spans(ctx context.Context, stock *Stock) ([]lifecycle.AuditStream,
 }
 
 // span finds the range of one stream; its FromSeq is zero where there is none.
-func (j *job) span(ctx context.Context, s *lifecycle.AuditStream, live *Stock) error {
+func (j *job) span(ctx context.Context, s *AuditStream, live *Stock) error {
 	first, err := j.firstSince(ctx, s.Stream, j.period.From)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (j *job) span(ctx context.Context, s *lifecycle.AuditStream, live *Stock) e
 
 // seenFrom is the first sequence of our time: that of the first message whose line was captured. Those that were read from the stream
 // later lay there when we came.
-func (j *job) seenFrom(ctx context.Context, s *lifecycle.AuditStream, before lifecycle.MessageFacts, known bool) (uint64, error) {
+func (j *job) seenFrom(ctx context.Context, s *AuditStream, before lifecycle.MessageFacts, known bool) (uint64, error) {
 	if known && !before.Repaired {
 		return 0, nil
 	}

@@ -6,12 +6,13 @@ import (
 
 	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
+	"fleetglass/store/storetest"
 )
 
 // TestWhatWasPublishedBeforeAnybodyWatchedDoesNotCount gives a store that came to a stream of which 2 and 5 were left, saw 8 and 10, and missed 9.
 func TestWhatWasPublishedBeforeAnybodyWatchedDoesNotCount(t *testing.T) {
 	t.Parallel()
-	onBothStores(t, func(t *testing.T, s lifecycle.Store) {
+	onBothStores(t, func(t *testing.T, s storetest.Store) {
 		begin := lifecycle.MicrosOf(time.Now().Add(-time.Hour))
 		var events []lifecycle.Event
 		for _, seq := range []uint64{2, 5, 8, 10} {
@@ -28,9 +29,9 @@ func TestWhatWasPublishedBeforeAnybodyWatchedDoesNotCount(t *testing.T) {
 			from      time.Duration // Since begin.
 			published int64
 		}{{0, 5}, {3 * time.Minute, 4}, {7 * time.Minute, 3}, {9 * time.Minute, 2}} {
-			got := reportOn(t, s, lifecycle.ReconciliationPeriod{From: begin.Add(c.from)})
-			if got.Total.Published != c.published || got.Total.NeverSeen != 1 || got.List(lifecycle.NeverSeen).Rows[0].Message.Seq != 9 {
-				t.Errorf("from %s: %+v with %+v; want %d published, and 9 never seen", c.from, got.Total, got.List(lifecycle.NeverSeen), c.published)
+			got := reportOn(t, s, reconcile.Period{From: begin.Add(c.from)})
+			if got.Total.Published != c.published || got.Total.NeverSeen != 1 || got.List(reconcile.NeverSeen).Rows[0].Message.Seq != 9 {
+				t.Errorf("from %s: %+v with %+v; want %d published, and 9 never seen", c.from, got.Total, got.List(reconcile.NeverSeen), c.published)
 			}
 		}
 	})

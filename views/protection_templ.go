@@ -11,16 +11,16 @@ import templruntime "github.com/a-h/templ/runtime"
 import (
 	"fmt"
 
-	"fleetglass/lifecycle"
+	"fleetglass/duplicates"
 )
 
 // Protection is what the protection against duplicates costs.
 type Protection struct {
-	Store  lifecycle.RecordStore
-	Prices lifecycle.RecordPrices
-	Cost   lifecycle.RecordCost // Of all rows.
-	Dedupe lifecycle.DedupeMemory
-	Wait   lifecycle.RecordWait
+	Store  duplicates.RecordStore
+	Prices duplicates.RecordPrices
+	Cost   duplicates.RecordCost // Of all rows.
+	Dedupe duplicates.DedupeMemory
+	Wait   duplicates.RecordWait
 }
 
 func protection(p Protection, span string) templ.Component {
@@ -256,9 +256,9 @@ func protection(p Protection, span string) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var12 string
-		templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprintf("$%.2f a month", lifecycle.FieldProtectionUSD))
+		templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprintf("$%.2f a month", duplicates.FieldProtectionUSD))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `protection.templ`, Line: 65, Col: 78}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `protection.templ`, Line: 65, Col: 79}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 		if templ_7745c5c3_Err != nil {
@@ -269,9 +269,9 @@ func protection(p Protection, span string) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var13 string
-		templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprintf("and %d to %d ms a task, as a fleet of seven agents published it. Not measured here.", lifecycle.FieldLatencyLow.Milliseconds(), lifecycle.FieldLatencyHigh.Milliseconds()))
+		templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprintf("and %d to %d ms a task, as a fleet of seven agents published it. Not measured here.", duplicates.FieldLatencyLow.Milliseconds(), duplicates.FieldLatencyHigh.Milliseconds()))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `protection.templ`, Line: 66, Col: 193}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `protection.templ`, Line: 66, Col: 195}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var13))
 		if templ_7745c5c3_Err != nil {
@@ -282,9 +282,9 @@ func protection(p Protection, span string) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var14 string
-		templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(lifecycle.RecordReadsBasis)
+		templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(duplicates.RecordReadsBasis)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `protection.templ`, Line: 71, Col: 48}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `protection.templ`, Line: 71, Col: 49}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var14))
 		if templ_7745c5c3_Err != nil {
@@ -295,9 +295,9 @@ func protection(p Protection, span string) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var15 string
-		templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(lifecycle.RecordWritesBasis)
+		templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(duplicates.RecordWritesBasis)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `protection.templ`, Line: 72, Col: 50}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `protection.templ`, Line: 72, Col: 51}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 		if templ_7745c5c3_Err != nil {
@@ -323,7 +323,7 @@ func (p Protection) price() string {
 }
 
 func (p Protection) priceNote() string {
-	if p.Store == lifecycle.RecordsKV {
+	if p.Store == duplicates.RecordsKV {
 		return "A bucket of the broker has no price per operation."
 	}
 	return fmt.Sprintf("At $%g for 100,000 reads and $%g for 100,000 writes in Firestore.", p.Prices.ReadsUSD, p.Prices.WritesUSD)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 )
 
 // ReconciliationPage is one report, what is being made, and the earlier ones.
@@ -14,9 +14,9 @@ type ReconciliationPage struct {
 	JSON    string
 	Form    *ReconcileForm // Nil where nobody may ask for one.
 	Pending []PendingReconciliation
-	Failed  *lifecycle.Reconciliation // The one that is shown, or the newest, failed.
-	Report  *lifecycle.ReconciliationReport
-	Made    lifecycle.Reconciliation // Where Report comes from.
+	Failed  *reconcile.Run // The one that is shown, or the newest, failed.
+	Report  *reconcile.Report
+	Made    reconcile.Run // Where Report comes from.
 	Terms   []BalanceTerm
 	Lines   []BalanceRow
 	Lists   []DiscrepancyPanel // Those with something in them.
@@ -36,7 +36,7 @@ type ReconcileForm struct {
 
 // PendingReconciliation is one that is queued or being made.
 type PendingReconciliation struct {
-	lifecycle.Reconciliation
+	reconcile.Run
 	Href string
 }
 
@@ -54,7 +54,7 @@ type BalanceTerm struct {
 // BalanceRow is a line of the balance.
 type BalanceRow struct {
 	Stream, Agent, Href string // Href is the page of the agent; empty where it is not known.
-	lifecycle.Balance
+	reconcile.Balance
 }
 
 // terms are the numbers of the row in the order of its columns, but for the first and the last.
@@ -67,7 +67,7 @@ type BalanceCell struct {
 }
 
 // CellsOf are the terms of the right side, in the order of the equation.
-func CellsOf(b lifecycle.Balance) []BalanceCell {
+func CellsOf(b reconcile.Balance) []BalanceCell {
 	return []BalanceCell{
 		{"Completed", b.Completed}, {"In flight", b.InFlight}, {"In DLQ", b.InDLQ}, {"Terminated", b.Terminated}, {"Expired", b.Expired},
 		{"Exhausted", b.Exhausted}, {"Unexplained", b.Unexplained},
@@ -76,14 +76,14 @@ func CellsOf(b lifecycle.Balance) []BalanceCell {
 
 // DiscrepancyPanel is a list of what is wrong in one way.
 type DiscrepancyPanel struct {
-	lifecycle.DiscrepancyList
+	reconcile.DiscrepancyList
 	Rows []DiscrepancyRow
 	Rest int64 // What is wrong and not among the rows.
 }
 
 // DiscrepancyRow is one thing that is wrong.
 type DiscrepancyRow struct {
-	lifecycle.Discrepancy
+	reconcile.Discrepancy
 	Href string // The page of its task; empty where none is known.
 }
 
@@ -110,36 +110,36 @@ func (r DiscrepancyRow) name() string {
 
 // EarlierReconciliation is a row of the list of reconciliations.
 type EarlierReconciliation struct {
-	lifecycle.Reconciliation
+	reconcile.Run
 	Href    string
 	Current bool
 }
 
-func (r EarlierReconciliation) period() lifecycle.ReconciliationPeriod {
+func (r EarlierReconciliation) period() reconcile.Period {
 	if r.Report != nil {
 		return r.Report.Period
 	}
 	return r.Period
 }
 
-func discrepancyLook(k lifecycle.DiscrepancyKind) look {
+func discrepancyLook(k reconcile.DiscrepancyKind) look {
 	l := look{Icon: "warn", Tone: "warn", Word: k.Title()}
 	switch k {
-	case lifecycle.AckedNotRecorded, lifecycle.RecordMissing:
+	case reconcile.AckedNotRecorded, reconcile.RecordMissing:
 		l.Icon, l.Tone = "recorded", "bad"
-	case lifecycle.OutcomeUnexplained:
+	case reconcile.OutcomeUnexplained:
 		l.Icon, l.Tone = "unknown", "bad"
-	case lifecycle.NeverSeen:
+	case reconcile.NeverSeen:
 		l.Icon, l.Tone = "gap", "bad"
-	case lifecycle.ExhaustedOutsideDLQ:
+	case reconcile.ExhaustedOutsideDLQ:
 		l.Icon, l.Tone = "exhausted", "bad"
-	case lifecycle.ExpiredInStream:
+	case reconcile.ExpiredInStream:
 		l.Icon = "clock"
-	case lifecycle.CompletedNotAcked:
+	case reconcile.CompletedNotAcked:
 		l.Icon = "completing"
-	case lifecycle.RecordedUnpublished:
+	case reconcile.RecordedUnpublished:
 		l.Icon = "recorded"
-	case lifecycle.HeldThoughSettled, lifecycle.HeldUnknown:
+	case reconcile.HeldThoughSettled, reconcile.HeldUnknown:
 		l.Icon = "tasks"
 	}
 	return l
@@ -151,7 +151,7 @@ type Verdict struct {
 }
 
 // VerdictOf judges a report: unexplained messages are worst, then other discrepancies.
-func VerdictOf(r *lifecycle.ReconciliationReport) Verdict {
+func VerdictOf(r *reconcile.Report) Verdict {
 	wrong := r.Discrepancies()
 	switch {
 	case !r.Total.Balanced():
@@ -167,11 +167,11 @@ func VerdictOf(r *lifecycle.ReconciliationReport) Verdict {
 	return Verdict{"ok", "completed", "Balanced: every message is accounted for.", "Nothing else was found to be wrong."}
 }
 
-func causeWord(r lifecycle.Reconciliation) string {
+func causeWord(r reconcile.Run) string {
 	switch r.Cause {
-	case lifecycle.ReconcileScheduled:
+	case reconcile.CauseScheduled:
 		return "scheduled"
-	case lifecycle.ReconcileRestart:
+	case reconcile.CauseRestart:
 		return "after a restart"
 	}
 	if r.Actor != "" && r.Actor != "local" { // Local is everybody where nobody signs in.
@@ -180,22 +180,22 @@ func causeWord(r lifecycle.Reconciliation) string {
 	return "asked for"
 }
 
-func reconciliationState(s lifecycle.ReconciliationStatus) look {
+func reconciliationState(s reconcile.Status) look {
 	switch s {
-	case lifecycle.ReconciliationDone:
+	case reconcile.StatusDone:
 		return look{"completed", "ok", "done"}
-	case lifecycle.ReconciliationFailed:
+	case reconcile.StatusFailed:
 		return look{"exhausted", "bad", "failed"}
-	case lifecycle.ReconciliationRunning:
+	case reconcile.StatusRunning:
 		return look{"processing", "run", "being made"}
 	}
 	return look{"published", "wait", "queued"}
 }
 
-func progressWords(r lifecycle.Reconciliation) string {
+func progressWords(r reconcile.Run) string {
 	p := r.Progress
 	switch {
-	case r.Status == lifecycle.ReconciliationQueued:
+	case r.Status == reconcile.StatusQueued:
 		return "Waits for the one before it."
 	case p.Phase == "" && p.Read == 0:
 		return "Has just begun."

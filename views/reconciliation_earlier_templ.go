@@ -9,7 +9,7 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
-	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 )
 
 func earlier(p ReconciliationPage) templ.Component {
@@ -121,9 +121,9 @@ func earlier(p ReconciliationPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var8 string
-			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(causeWord(r.Reconciliation))
+			templ_7745c5c3_Var8, templ_7745c5c3_Err = templ.JoinStringErrs(causeWord(r.Run))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation_earlier.templ`, Line: 25, Col: 274}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation_earlier.templ`, Line: 25, Col: 263}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var8))
 			if templ_7745c5c3_Err != nil {
@@ -229,7 +229,7 @@ func earlier(p ReconciliationPage) templ.Component {
 	})
 }
 
-func earlierCells(r *lifecycle.ReconciliationReport) templ.Component {
+func earlierCells(r *reconcile.Report) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -11,7 +11,7 @@ import templruntime "github.com/a-h/templ/runtime"
 import (
 	"fmt"
 
-	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 )
 
 func discrepancyPanel(p ReconciliationPage, l DiscrepancyPanel) templ.Component {
@@ -422,7 +422,7 @@ func discrepancyPanel(p ReconciliationPage, l DiscrepancyPanel) templ.Component 
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var28 string
-			templ_7745c5c3_Var28, templ_7745c5c3_Err = templ.JoinStringErrs(Count(lifecycle.DiscrepancyRows))
+			templ_7745c5c3_Var28, templ_7745c5c3_Err = templ.JoinStringErrs(Count(reconcile.DiscrepancyRows))
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation_lists.templ`, Line: 66, Col: 96}
 			}
@@ -585,7 +585,7 @@ func compared(p ReconciliationPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, k := range p.Report.Keepless {
+		for _, k := range p.Report.WithoutRecords {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 50, "<dt>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -708,7 +708,7 @@ func compared(p ReconciliationPage) templ.Component {
 	})
 }
 
-func spanWords(s lifecycle.StreamSpan) string {
+func spanWords(s reconcile.StreamSpan) string {
 	switch {
 	case s.ToSeq >= s.FromSeq && s.ToSeq > 0:
 	case s.Why != "":
@@ -726,7 +726,7 @@ func spanWords(s lifecycle.StreamSpan) string {
 	return words + "; not compared with the stream."
 }
 
-func recordWords(r lifecycle.RecordCheck) string {
+func recordWords(r reconcile.RecordCheck) string {
 	switch {
 	case r.Checked && r.Why != "":
 		return numbered(r.Asked, "record was", "records were") + " looked for; not all: " + r.Why
@@ -738,7 +738,7 @@ func recordWords(r lifecycle.RecordCheck) string {
 	return "Not looked for."
 }
 
-func keeplessName(k lifecycle.KeeplessAgent) string {
+func keeplessName(k reconcile.AgentWithoutRecords) string {
 	if k.Agent == "" {
 		return "Agent not known"
 	}

@@ -23,7 +23,7 @@ type board struct {
 	Partial   bool              // There are more open messages than were looked at.
 	Gaps      []lifecycle.Gap   // Of the last day, latest first.
 
-	Reconciled *lifecycle.Reconciliation // The newest that is done, without rows; nil where there is none or it could not be read.
+	Reconciled *reconcile.Run // The newest that is done, without rows; nil where there is none or it could not be read.
 }
 
 // Bounds of what one board looks at.

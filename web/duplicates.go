@@ -11,6 +11,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"fleetglass/duplicates"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
 	"fleetglass/views"
@@ -21,15 +22,15 @@ const caseRows = 10
 
 // bucketing is a step of the ledger.
 type bucketing struct {
-	lifecycle.Period
+	duplicates.Period
 	label, unit, head, layout string
 }
 
 // Months are those of UTC, for which there are counters; days and hours are the reader's.
 var bucketings = []bucketing{
-	{lifecycle.PeriodMonth, "Months", "Month", "the last 12 months of UTC", "January 2006"},
-	{lifecycle.PeriodDay, "Days", "Day", "the last 31 days", "Mon 2 Jan"},
-	{lifecycle.PeriodHour, "Hours", "Hour", "the last 24 hours", "2 Jan 15:04"},
+	{duplicates.PeriodMonth, "Months", "Month", "the last 12 months of UTC", "January 2006"},
+	{duplicates.PeriodDay, "Days", "Day", "the last 31 days", "Mon 2 Jan"},
+	{duplicates.PeriodHour, "Hours", "Hour", "the last 24 hours", "2 Jan 15:04"},
 }
 
 // duplicates is the ledger of duplicates over time, with the tasks behind its numbers.
@@ -47,7 +48,7 @@ func (w *Web) duplicates(c *gin.Context) error {
 		}
 	}
 	layer := layerOf(c.Query("layer"))
-	here := func(bucket lifecycle.Period, l lifecycle.Layer) string {
+	here := func(bucket duplicates.Period, l lifecycle.Layer) string {
 		return address("/duplicates", url.Values{"bucket": {string(bucket)}, "layer": {string(l)}})
 	}
 	p := views.DuplicatesPage{
@@ -73,7 +74,7 @@ func (w *Web) duplicates(c *gin.Context) error {
 	for i, row := range found {
 		p.Rows = append(p.Rows, w.ledgerRow(row, bounds[i].Format(k.layout), store))
 	}
-	p.Total = w.ledgerRow(lifecycle.SumDuplicates(found), "Total", store)
+	p.Total = w.ledgerRow(duplicates.Sum(found), "Total", store)
 	if p.Protection, err = w.protection(ctx, p.Total, live, b.Now); err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func (w *Web) cases(ctx context.Context, b *board, layer lifecycle.Layer) ([]vie
 
 // bounds are the beginnings of the buckets up to now, oldest first, and the end of the last.
 func (k bucketing) bounds(now time.Time, zone *time.Location) []time.Time {
-	if k.Period == lifecycle.PeriodMonth {
+	if k.Period == duplicates.PeriodMonth {
 		zone = time.UTC
 	}
 	now = now.In(zone)
@@ -144,23 +145,23 @@ func (k bucketing) bounds(now time.Time, zone *time.Location) []time.Time {
 }
 
 // duplicateRows are the rows between the times, and what deliveries waited for records in all of them.
-func (w *Web) duplicateRows(ctx context.Context, times []time.Time) ([]lifecycle.DuplicateRow, lifecycle.RecordWait, error) {
+func (w *Web) duplicateRows(ctx context.Context, times []time.Time) ([]duplicates.Row, duplicates.RecordWait, error) {
 	bounds := make([]lifecycle.Micros, len(times))
 	for i, t := range times {
 		bounds[i] = lifecycle.MicrosOf(t)
 	}
-	cells, err := w.cfg.Store.Rollups(ctx, lifecycle.DuplicateMetrics(bounds), bounds[0], bounds[len(bounds)-1], false)
+	cells, err := w.cfg.Store.Rollups(ctx, duplicates.Metrics(bounds), bounds[0], bounds[len(bounds)-1], false)
 	if err != nil {
-		return nil, lifecycle.RecordWait{}, err
+		return nil, duplicates.RecordWait{}, err
 	}
-	return lifecycle.DuplicateRows(cells, bounds), lifecycle.RecordWaits(cells), nil
+	return duplicates.Rows(cells, bounds), duplicates.RecordWaits(cells), nil
 }
 
 // ledgerRow links the numbers to the tasks behind them. The list goes by last event, which is never before the duplicate, so it has
 // no upper bound.
-func (w *Web) ledgerRow(r lifecycle.DuplicateRow, label string, store lifecycle.RecordStore) views.LedgerRow {
+func (w *Web) ledgerRow(r duplicates.Row, label string, store duplicates.RecordStore) views.LedgerRow {
 	out := views.LedgerRow{
-		DuplicateRow: r, Label: label, Saved: w.cfg.DuplicateCost.Saved(r.Caught()), Cost: r.RecordCost(store, *w.cfg.RecordPrices),
+		Row: r, Label: label, Saved: w.cfg.DuplicateCost.Saved(r.Caught()), Cost: r.RecordCost(store, *w.cfg.RecordPrices),
 		Cases: map[lifecycle.Layer]string{},
 	}
 	for _, l := range lifecycle.Layers() {
@@ -172,38 +173,38 @@ func (w *Web) ledgerRow(r lifecycle.DuplicateRow, label string, store lifecycle.
 }
 
 // retention reads the live configuration; what cannot be read is not known.
-func (w *Web) retention(ctx context.Context) lifecycle.Retention {
+func (w *Web) retention(ctx context.Context) duplicates.Retention {
 	if w.cfg.Retention == nil {
-		return lifecycle.Retention{}
+		return duplicates.Retention{}
 	}
 	live, err := w.cfg.Retention(ctx)
 	if err != nil {
 		w.cfg.Log.WarnContext(ctx, "the retention of records could not be read", "error", err)
-		return lifecycle.Retention{}
+		return duplicates.Retention{}
 	}
 	return live
 }
 
 // recordAdvice says what to do when idempotency records do not live long enough.
-func recordAdvice(consumers []lifecycle.ConsumerState, live lifecycle.Retention) string {
-	if check := lifecycle.CheckRetention(consumers, live); check.Verdict == lifecycle.RetentionShort {
+func recordAdvice(consumers []lifecycle.ConsumerState, live duplicates.Retention) string {
+	if check := duplicates.CheckRetention(consumers, live); check.Verdict == duplicates.RetentionShort {
 		return check.Advice
 	}
 	return ""
 }
 
 // protection is what the protection costs, beside the prices: memory as the stream is now.
-func (w *Web) protection(ctx context.Context, total views.LedgerRow, live lifecycle.Retention, now lifecycle.Micros) (views.Protection, error) {
+func (w *Web) protection(ctx context.Context, total views.LedgerRow, live duplicates.Retention, now lifecycle.Micros) (views.Protection, error) {
 	p := views.Protection{Store: w.cfg.Records.Found(live), Prices: *w.cfg.RecordPrices, Cost: total.Cost}
 	if !live.Known {
 		return p, nil
 	}
-	from, metric := lifecycle.DedupeSince(live.DuplicateWindow, now)
+	from, metric := duplicates.DedupeSince(live.DuplicateWindow, now)
 	cells, err := w.cfg.Store.Rollups(ctx, []lifecycle.Metric{metric}, from, now+1, false)
 	if err != nil {
 		return p, err
 	}
-	p.Dedupe = lifecycle.EstimateDedupe(live.DuplicateWindow, cells)
+	p.Dedupe = duplicates.EstimateDedupe(live.DuplicateWindow, cells)
 	return p, nil
 }
 

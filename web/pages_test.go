@@ -12,6 +12,7 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 
+	"fleetglass/duplicates"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
 	"fleetglass/web"
@@ -335,9 +336,9 @@ func TestThePageOfDuplicatesSaysWhenRecordsGoTooEarly(t *testing.T) {
 	t.Parallel()
 	records := 72 * time.Hour
 	s := newSite(t, webtest.Rich(noon).Batch, func(c *web.Config) {
-		c.DuplicateCost = &lifecycle.DuplicateCost{LowUSD: 1, HighUSD: 2, Minutes: 3}
-		c.Retention = func(context.Context) (lifecycle.Retention, error) {
-			return lifecycle.Retention{Known: true, Records: records, MaxAge: 7 * 24 * time.Hour}, nil
+		c.DuplicateCost = &duplicates.Cost{LowUSD: 1, HighUSD: 2, Minutes: 3}
+		c.Retention = func(context.Context) (duplicates.Retention, error) {
+			return duplicates.Retention{Known: true, Records: records, MaxAge: 7 * 24 * time.Hour}, nil
 		}
 	})
 	wants{
@@ -353,9 +354,9 @@ func TestThePageOfDuplicatesSaysWhenRecordsGoTooEarly(t *testing.T) {
 func TestThePageOfDuplicatesSaysWhatTheProtectionCosts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, webtest.Rich(noon).Batch, func(c *web.Config) {
-		c.Records, c.RecordPrices = lifecycle.RecordsFirestore, &lifecycle.RecordPrices{ReadsUSD: 100, WritesUSD: 100}
-		c.Retention = func(context.Context) (lifecycle.Retention, error) {
-			return lifecycle.Retention{Known: true, DuplicateWindow: time.Hour}, nil
+		c.Records, c.RecordPrices = duplicates.RecordsFirestore, &duplicates.RecordPrices{ReadsUSD: 100, WritesUSD: 100}
+		c.Retention = func(context.Context) (duplicates.Retention, error) {
+			return duplicates.Retention{Known: true, DuplicateWindow: time.Hour}, nil
 		}
 	})
 	wants{
@@ -374,7 +375,7 @@ func TestThePageOfDuplicatesSaysWhatDeliveriesWaitedForRecords(t *testing.T) {
 		story.Report(lifecycle.ReportCompleted, m, 1, -50*time.Minute, lifecycle.Detail{OutcomeReport: lifecycle.OutcomeReport{RecordsWait: time.Duration(1+i/10*60) * 700 * time.Microsecond}})
 	}
 	s := newSite(t, story.Batch, func(c *web.Config) {
-		c.Records, c.RecordPrices = lifecycle.RecordsFirestore, &lifecycle.RecordPrices{WritesUSD: 100}
+		c.Records, c.RecordPrices = duplicates.RecordsFirestore, &duplicates.RecordPrices{WritesUSD: 100}
 	})
 	wants{
 		"#protection dl > div:nth-child(3) .v": "0.72 ms", "#protection dl > div:nth-child(3)": "The median of 20 deliveries; 19 in 20 waited at most 46 ms.",

@@ -49,8 +49,8 @@ func (w *Web) reconcileNow(c *gin.Context) error {
 }
 
 // formPeriod reads the times of the form, which have no zone of their own, in the reader's zone. What is empty is not known.
-func formPeriod(c *gin.Context) (lifecycle.ReconciliationPeriod, error) {
-	var p lifecycle.ReconciliationPeriod
+func formPeriod(c *gin.Context) (reconcile.Period, error) {
+	var p reconcile.Period
 	zone := readerOf(c).zone
 	for name, at := range map[string]*lifecycle.Micros{"from": &p.From, "to": &p.To} {
 		text := c.Request.PostForm.Get(name)

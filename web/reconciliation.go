@@ -10,6 +10,7 @@ import (
 	"fleetglass/access"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 	"fleetglass/views"
 )
 
@@ -53,14 +54,14 @@ func (w *Web) reconciliation(c *gin.Context) error {
 
 // shownReconciliation is the one that the address names, else the newest that is done, else none. One that is named and not done is
 // shown by its state.
-func (w *Web) shownReconciliation(ctx context.Context, id string) (lifecycle.Reconciliation, error) {
+func (w *Web) shownReconciliation(ctx context.Context, id string) (reconcile.Run, error) {
 	if id == "" {
 		newest, err := w.cfg.Reconcile.Latest(ctx)
 		if errors.Is(err, lifecycle.ErrNotFound) {
-			return lifecycle.Reconciliation{}, nil
+			return reconcile.Run{}, nil
 		}
 		if err != nil {
-			return lifecycle.Reconciliation{}, err
+			return reconcile.Run{}, err
 		}
 		id = newest.ID
 	}
@@ -72,7 +73,7 @@ func reconciliationAddress(id string) string {
 }
 
 // fillEarlier adds the list of all. There is one row more than is shown where there are older ones.
-func (w *Web) fillEarlier(p *views.ReconciliationPage, rows []lifecycle.Reconciliation, before, shown string) {
+func (w *Web) fillEarlier(p *views.ReconciliationPage, rows []reconcile.Run, before, shown string) {
 	if len(rows) > earlierRows {
 		rows = rows[:earlierRows]
 		p.Older = address("/reconciliation", url.Values{"before": {rows[earlierRows-1].ID}})
@@ -81,12 +82,12 @@ func (w *Web) fillEarlier(p *views.ReconciliationPage, rows []lifecycle.Reconcil
 		p.Newer = "/reconciliation"
 	}
 	for _, r := range rows {
-		p.Earlier = append(p.Earlier, views.EarlierReconciliation{Reconciliation: r, Href: reconciliationAddress(r.ID), Current: r.ID == shown})
+		p.Earlier = append(p.Earlier, views.EarlierReconciliation{Run: r, Href: reconciliationAddress(r.ID), Current: r.ID == shown})
 	}
 }
 
 // fillPending adds what is being made, what failed last, and whether the report is not the newest.
-func (w *Web) fillPending(ctx context.Context, p *views.ReconciliationPage, shown lifecycle.Reconciliation) error {
+func (w *Web) fillPending(ctx context.Context, p *views.ReconciliationPage, shown reconcile.Run) error {
 	newest, err := w.cfg.Reconcile.List(ctx, "", earlierRows)
 	if err != nil {
 		return err
@@ -98,10 +99,10 @@ func (w *Web) fillPending(ctx context.Context, p *views.ReconciliationPage, show
 			if r, err = w.cfg.Reconcile.Get(ctx, r.ID); err != nil { // Its progress is fresh.
 				return err
 			}
-			p.Pending = append(p.Pending, views.PendingReconciliation{Reconciliation: r, Href: reconciliationAddress(r.ID)})
-		case !ended && r.Status == lifecycle.ReconciliationFailed && r.ID > shown.ID:
+			p.Pending = append(p.Pending, views.PendingReconciliation{Run: r, Href: reconciliationAddress(r.ID)})
+		case !ended && r.Status == reconcile.StatusFailed && r.ID > shown.ID:
 			p.Failed = &r
-		case !ended && r.Status == lifecycle.ReconciliationDone && shown.Report != nil && r.ID != shown.ID:
+		case !ended && r.Status == reconcile.StatusDone && shown.Report != nil && r.ID != shown.ID:
 			p.Newest = "/reconciliation"
 		}
 		ended = ended || r.Status.Ended()
@@ -110,10 +111,10 @@ func (w *Web) fillPending(ctx context.Context, p *views.ReconciliationPage, show
 }
 
 // blankReconciliation says why there is no report.
-func (w *Web) blankReconciliation(r lifecycle.Reconciliation, b *board) views.Blank {
+func (w *Web) blankReconciliation(r reconcile.Run, b *board) views.Blank {
 	back := []views.Chip{{Href: "/reconciliation", Label: "The newest report"}}
 	switch {
-	case r.Status == lifecycle.ReconciliationFailed:
+	case r.Status == reconcile.StatusFailed:
 		return views.Blank{Kind: "error", Say: "This reconciliation failed, so it has no report.", Why: views.Cut(r.Failure, 300), Links: back}
 	case r.ID != "":
 		return views.Blank{Kind: "new", Say: "This reconciliation is not done yet.", Why: "Its report appears here once it is.", Links: back}

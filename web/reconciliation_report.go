@@ -5,12 +5,12 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 	"fleetglass/views"
 )
 
 // fillReport adds the report, or says why there is none.
-func (w *Web) fillReport(c *gin.Context, p *views.ReconciliationPage, r lifecycle.Reconciliation, b *board) {
+func (w *Web) fillReport(c *gin.Context, p *views.ReconciliationPage, r reconcile.Run, b *board) {
 	if r.ID != "" {
 		self := "/api/v1/reconciliations/" + url.PathEscape(r.ID)
 		p.Links = links(c, reconciliationAddress(r.ID), self, nil)
@@ -37,7 +37,7 @@ func (w *Web) fillReport(c *gin.Context, p *views.ReconciliationPage, r lifecycl
 	}
 }
 
-func discrepancyPanel(l lifecycle.DiscrepancyList) views.DiscrepancyPanel {
+func discrepancyPanel(l reconcile.DiscrepancyList) views.DiscrepancyPanel {
 	out := views.DiscrepancyPanel{DiscrepancyList: l, Rest: l.Total}
 	for _, d := range l.Rows[:min(len(l.Rows), discrepancyRows)] {
 		row := views.DiscrepancyRow{Discrepancy: d}
@@ -51,9 +51,9 @@ func discrepancyPanel(l lifecycle.DiscrepancyList) views.DiscrepancyPanel {
 }
 
 // balanceTerms are the terms of the equation, each with the place that says more where there is one.
-func balanceTerms(r *lifecycle.ReconciliationReport) []views.BalanceTerm {
+func balanceTerms(r *reconcile.Report) []views.BalanceTerm {
 	b := r.Total
-	list := func(kinds ...lifecycle.DiscrepancyKind) string {
+	list := func(kinds ...reconcile.DiscrepancyKind) string {
 		for _, k := range kinds {
 			if r.List(k).Total > 0 {
 				return "#" + string(k)
@@ -61,7 +61,7 @@ func balanceTerms(r *lifecycle.ReconciliationReport) []views.BalanceTerm {
 		}
 		return ""
 	}
-	expired, exhausted := list(lifecycle.ExpiredInStream), list(lifecycle.ExhaustedOutsideDLQ)
+	expired, exhausted := list(reconcile.ExpiredInStream), list(reconcile.ExhaustedOutsideDLQ)
 	return []views.BalanceTerm{
 		{Label: "Published", Icon: "published", N: b.Published, Why: "Stored by the stream, counted by sequence numbers"},
 		{Sign: "=", Label: "Completed", Icon: "completed", N: b.Completed, Why: "Acknowledged, or gone after completion was recorded"},
@@ -72,7 +72,7 @@ func balanceTerms(r *lifecycle.ReconciliationReport) []views.BalanceTerm {
 		{Sign: "+", Label: "Exhausted", Icon: "exhausted", Tone: toneOf(exhausted, "bad"), N: b.Exhausted, Href: exhausted, Why: "Attempts used up, without a dead-letter entry"},
 		{
 			Sign: "+", Label: "Unexplained", Icon: unexplainedIcon(b.Unexplained), Tone: unexplainedTone(b.Unexplained), N: b.Unexplained,
-			Href: list(lifecycle.OutcomeUnexplained, lifecycle.NeverSeen), Why: "What became of them is not known",
+			Href: list(reconcile.OutcomeUnexplained, reconcile.NeverSeen), Why: "What became of them is not known",
 		},
 	}
 }

@@ -36,7 +36,7 @@ func reported(c *web.Config) {
 	if _, err := c.Store.(lifecycle.Appender).Append(context.Background(), story.Batch); err != nil {
 		panic(err)
 	}
-	if err := webtest.Reports(context.Background(), c.Store.(lifecycle.ReconciliationStore), c.Now()); err != nil {
+	if err := webtest.Reports(context.Background(), c.Store.(reconcile.RunStore), c.Now()); err != nil {
 		panic(err)
 	}
 }
@@ -82,8 +82,8 @@ func TestThePageOfReconciliations(t *testing.T) {
 func TestAFailureAfterTheNewestReportIsShown(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, webtest.Rich(noon).Batch, reconciling)
-	keeper := s.store.(lifecycle.ReconciliationStore)
-	later := lifecycle.Reconciliation{ID: "z", Slot: "z", Status: lifecycle.ReconciliationFailed, Failure: "<b>The store went away.</b>"}
+	keeper := s.store.(reconcile.RunStore)
+	later := reconcile.Run{ID: "z", Slot: "z", Status: reconcile.StatusFailed, Failure: "<b>The store went away.</b>"}
 	if _, _, err := keeper.CreateReconciliation(t.Context(), later); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestTheFormAsksOnceForItsPeriod(t *testing.T) {
 		t.Fatalf("first %d to %q, again %d to %q", first.StatusCode, to, again.StatusCode, again.Header.Get("Location"))
 	}
 	wants{"#pending .banner.run": "A reconciliation is queued.", "#report .say": "This reconciliation is not done yet."}.check(t, s.get(t, to, 200))
-	made, err := s.store.(lifecycle.ReconciliationStore).Reconciliations(t.Context(), "", 10)
+	made, err := s.store.(reconcile.RunStore).Reconciliations(t.Context(), "", 10)
 	if err != nil || len(made) != 1 {
 		t.Fatalf("%d were asked for, %v; want 1", len(made), err)
 	}
@@ -181,13 +181,13 @@ func TestThePageFollowsARunningReconciliation(t *testing.T) {
 	b.press(t, "gr")
 	b.click(t, `form[action="/reconciliation"] button[type="submit"]`)
 	b.until(t, `location.search.startsWith("?id=") && !!document.querySelector("#pending [data-running]")`)
-	keeper := s.store.(lifecycle.ReconciliationStore)
+	keeper := s.store.(reconcile.RunStore)
 	made, err := keeper.Reconciliations(t.Context(), "", 1)
 	if err != nil || len(made) != 1 {
 		t.Fatalf("got %d reconciliations, %v", len(made), err)
 	}
 	r := made[0]
-	r.Status, r.Report = lifecycle.ReconciliationDone, &lifecycle.ReconciliationReport{AsOf: lifecycle.MicrosOf(noon), Period: r.Period, Total: lifecycle.Balance{Published: 5, Completed: 5}}
+	r.Status, r.Report = reconcile.StatusDone, &reconcile.Report{AsOf: lifecycle.MicrosOf(noon), Period: r.Period, Total: reconcile.Balance{Published: 5, Completed: 5}}
 	if err := keeper.SaveReconciliation(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}

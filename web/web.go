@@ -12,6 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"fleetglass/access"
+	"fleetglass/duplicates"
 	"fleetglass/fleet"
 	"fleetglass/internal/health"
 	"fleetglass/internal/live"
@@ -35,10 +36,10 @@ type Config struct {
 	Server      string            // Optional; the NATS URL that agents connect to, for the command of the empty page.
 	Prefix      string            // Optional; default fleet.DefaultPrefix. The first token of task subjects, for the same.
 
-	DuplicateCost *lifecycle.DuplicateCost                           // Optional; default [lifecycle.DefaultDuplicateCost].
-	Records       lifecycle.RecordStore                              // Optional; where agents keep idempotency records, default unknown.
-	RecordPrices  *lifecycle.RecordPrices                            // Optional; default [lifecycle.DefaultRecordPrices].
-	Retention     func(context.Context) (lifecycle.Retention, error) // Optional; without it the page of duplicates does not check it.
+	DuplicateCost *duplicates.Cost                                    // Optional; default [duplicates.DefaultCost].
+	Records       duplicates.RecordStore                              // Optional; where agents keep idempotency records, default unknown.
+	RecordPrices  *duplicates.RecordPrices                            // Optional; default [duplicates.DefaultRecordPrices].
+	Retention     func(context.Context) (duplicates.Retention, error) // Optional; without it the page of duplicates does not check it.
 }
 
 // Web serves the pages.
@@ -60,11 +61,11 @@ func New(cfg Config) (*Web, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.DuplicateCost == nil {
-		cost := lifecycle.DefaultDuplicateCost()
+		cost := duplicates.DefaultCost()
 		cfg.DuplicateCost = &cost
 	}
 	if cfg.RecordPrices == nil {
-		prices := lifecycle.DefaultRecordPrices()
+		prices := duplicates.DefaultRecordPrices()
 		cfg.RecordPrices = &prices
 	}
 	if cfg.Prefix == "" {

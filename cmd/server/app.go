@@ -10,10 +10,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"fleetglass/duplicates"
 	"fleetglass/internal/health"
 	"fleetglass/internal/httpguard"
 	"fleetglass/internal/routes"
-	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
 )
 
@@ -25,7 +25,7 @@ type App struct {
 	streams  *httpguard.Streams
 	routes   *routes.Router // Every address, with the scope that it needs.
 	agents   string         // Where agents connect.
-	records  func(context.Context) (lifecycle.Retention, error)
+	records  func(context.Context) (duplicates.Retention, error)
 	reports  *reconcile.Runner
 	health   health.Group
 	workers  []worker

@@ -3,7 +3,7 @@ package main
 import (
 	"time"
 
-	"fleetglass/lifecycle"
+	"fleetglass/duplicates"
 )
 
 // Config is every setting of the program, typed and complete. A field's tags are its name, default and help: flags, the
@@ -66,21 +66,21 @@ func (c Config) Embedded() bool { return len(c.NATSURL) == 0 }
 func (c Config) Authenticated() bool { return c.Token != "" || c.TokensFile != "" }
 
 // duplicateCost is what one duplicate costs.
-func (c Config) duplicateCost() *lifecycle.DuplicateCost {
-	return &lifecycle.DuplicateCost{LowUSD: c.DuplicateCostLow, HighUSD: c.DuplicateCostHigh, Minutes: c.DuplicateMinutes}
+func (c Config) duplicateCost() *duplicates.Cost {
+	return &duplicates.Cost{LowUSD: c.DuplicateCostLow, HighUSD: c.DuplicateCostHigh, Minutes: c.DuplicateMinutes}
 }
 
 // recordStore is where agents keep their idempotency records: every broker has the bucket, and Firestore has a price, so it comes first.
-func (c Config) recordStore() lifecycle.RecordStore {
+func (c Config) recordStore() duplicates.RecordStore {
 	if c.FirestoreProject != "" || c.FirestoreEmulator != "" {
-		return lifecycle.RecordsFirestore
+		return duplicates.RecordsFirestore
 	}
-	return lifecycle.RecordsKV
+	return duplicates.RecordsKV
 }
 
 // recordPrices are what operations on Firestore cost.
-func (c Config) recordPrices() *lifecycle.RecordPrices {
-	return &lifecycle.RecordPrices{ReadsUSD: c.RecordReadPrice, WritesUSD: c.RecordWritePrice}
+func (c Config) recordPrices() *duplicates.RecordPrices {
+	return &duplicates.RecordPrices{ReadsUSD: c.RecordReadPrice, WritesUSD: c.RecordWritePrice}
 }
 
 // shutdownTimeout is how long a graceful stop may take before connections are cut.

@@ -17,7 +17,7 @@ import (
 )
 
 // reconciles prepares the reports that compare what was published with what became of it.
-func (a *App) reconciles(cfg Config, js jetstream.JetStream, store lifecycle.Store, appender lifecycle.Appender, now func() time.Time) error {
+func (a *App) reconciles(cfg Config, js jetstream.JetStream, store database, appender lifecycle.Appender, now func() time.Time) error {
 	incarnations, err := collectors.NewIncarnationResolver(collectors.IncarnationResolverConfig{
 		JetStream: js, Appender: appender, Watermarks: store, Contract: contract(cfg),
 	})
@@ -31,7 +31,7 @@ func (a *App) reconciles(cfg Config, js jetstream.JetStream, store lifecycle.Sto
 	stock := brokersync.StreamSnapshotConfig{JetStream: js, Incarnations: incarnations, Contract: contract(cfg)}
 	parts := a.health // The collectors; what is watched later is none.
 	a.reports, err = reconcile.New(reconcile.Config{
-		Store: store, Health: health.ReporterFunc(parts.Health), Stock: stockOf(stock), Records: records.Records, RecordsKept: a.records,
+		Store: store, Health: health.ReporterFunc(parts.Health), Stock: stockOf(stock), Records: records.Records, RecordsKept: a.recordsKept,
 		AnswerSources: answerSources(contract(cfg)), Every: time.Duration(cfg.ReconcileEvery), Retention: time.Duration(cfg.Retention),
 		Grace: orNone(time.Duration(cfg.ReconcileGrace)), Alone: cfg.DatabaseURL == "", Logger: a.log, Now: now,
 	})
@@ -40,6 +40,12 @@ func (a *App) reconciles(cfg Config, js jetstream.JetStream, store lifecycle.Sto
 	}
 	a.work("reconcile", a.reports.Run)
 	return nil
+}
+
+// recordsKept says how long records are kept that state no end themselves, zero for ever, and whether that could be read.
+func (a *App) recordsKept(ctx context.Context) (kept time.Duration, known bool) {
+	live, err := a.records(ctx)
+	return live.Records, err == nil && live.Known
 }
 
 // orNone is how a span of zero is said to be meant.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"fleetglass/duplicates"
 	"fleetglass/fleet"
-	"fleetglass/lifecycle"
 )
 
 // recordRetention reads the live configuration that says how long idempotency records in KV are kept and how late a task may come
@@ -21,7 +21,7 @@ type recordRetention struct {
 
 	mu    sync.Mutex
 	at    time.Time
-	value lifecycle.Retention
+	value duplicates.Retention
 	err   error
 }
 
@@ -31,7 +31,7 @@ const (
 )
 
 // Read returns what is configured. Without the bucket, or the stream of tasks, it is not known.
-func (r *recordRetention) Read(ctx context.Context) (lifecycle.Retention, error) {
+func (r *recordRetention) Read(ctx context.Context) (duplicates.Retention, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now := r.now(); r.at.IsZero() || now.Sub(r.at) >= recordRetentionAge {
@@ -44,20 +44,20 @@ func (r *recordRetention) Read(ctx context.Context) (lifecycle.Retention, error)
 	return r.value, r.err
 }
 
-func (r *recordRetention) read(ctx context.Context) (lifecycle.Retention, error) {
+func (r *recordRetention) read(ctx context.Context) (duplicates.Retention, error) {
 	tasks, err := streamConfig(ctx, r.js, fleet.StreamTasks)
 	if err != nil || tasks == nil {
-		return lifecycle.Retention{}, err
+		return duplicates.Retention{}, err
 	}
 	records, err := streamConfig(ctx, r.js, "KV_"+fleet.BucketIdempotency)
 	if err != nil || records == nil {
-		return lifecycle.Retention{}, err
+		return duplicates.Retention{}, err
 	}
 	retry, err := streamConfig(ctx, r.js, fleet.StreamRetry)
 	if err != nil {
-		return lifecycle.Retention{}, err
+		return duplicates.Retention{}, err
 	}
-	out := lifecycle.Retention{Known: true, Records: records.MaxAge, MaxAge: tasks.MaxAge, DuplicateWindow: tasks.Duplicates}
+	out := duplicates.Retention{Known: true, Records: records.MaxAge, MaxAge: tasks.MaxAge, DuplicateWindow: tasks.Duplicates}
 	if retry != nil {
 		out.RetryDelay = retry.MaxAge
 	}

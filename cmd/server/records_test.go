@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"fleetglass/duplicates"
 	"fleetglass/fleet"
 	"fleetglass/internal/testkit"
-	"fleetglass/lifecycle"
 )
 
 func TestTheRetentionOfRecordsIsReadFromTheBroker(t *testing.T) {
@@ -17,11 +17,11 @@ func TestTheRetentionOfRecordsIsReadFromTheBroker(t *testing.T) {
 	js := testkit.JetStream(t, testkit.Broker(t))
 	now := time.Now()
 	r := &recordRetention{js: js, now: func() time.Time { return now }}
-	read := func(ctx context.Context) (lifecycle.Retention, error) {
+	read := func(ctx context.Context) (duplicates.Retention, error) {
 		now = now.Add(recordRetentionAge)
 		return r.Read(ctx)
 	}
-	want := lifecycle.Retention{Known: true, Records: 72 * time.Hour, MaxAge: 7 * 24 * time.Hour, DuplicateWindow: time.Hour, RetryDelay: 24 * time.Hour}
+	want := duplicates.Retention{Known: true, Records: 72 * time.Hour, MaxAge: 7 * 24 * time.Hour, DuplicateWindow: time.Hour, RetryDelay: 24 * time.Hour}
 	if got, err := read(t.Context()); err != nil || got != want {
 		t.Errorf("as provisioned: %+v, %v; want %+v", got, err, want)
 	}
@@ -54,15 +54,15 @@ func TestABrokerWithoutStreamsHasNoRetention(t *testing.T) {
 func TestTheCostOfADuplicateIsASetting(t *testing.T) {
 	t.Parallel()
 	l, err := load(nil, vars(), io.Discard)
-	if err != nil || *l.cli.duplicateCost() != lifecycle.DefaultDuplicateCost() {
+	if err != nil || *l.cli.duplicateCost() != duplicates.DefaultCost() {
 		t.Errorf("default: %+v, %v", l.cli.duplicateCost(), err)
 	}
 	if l, err = load([]string{"--duplicate-cost-low", "0", "--duplicate-cost-high", "0", "--duplicate-minutes", "2.5"}, vars(), io.Discard); err != nil ||
-		*l.cli.duplicateCost() != (lifecycle.DuplicateCost{Minutes: 2.5}) {
+		*l.cli.duplicateCost() != (duplicates.Cost{Minutes: 2.5}) {
 		t.Errorf("money does not count: %v", err)
 	}
 	if l, err = load([]string{"--record-read-price", "0.06", "--firestore-project", "p"}, vars(), io.Discard); err != nil ||
-		l.cli.recordPrices().ReadsUSD != 0.06 || l.cli.recordPrices().WritesUSD != 0.09 || l.cli.recordStore() != lifecycle.RecordsFirestore {
+		l.cli.recordPrices().ReadsUSD != 0.06 || l.cli.recordPrices().WritesUSD != 0.09 || l.cli.recordStore() != duplicates.RecordsFirestore {
 		t.Errorf("prices of records: %v", err)
 	}
 	_, err = load([]string{"--duplicate-cost-low", "2", "--duplicate-cost-high", "1", "--duplicate-minutes", "NaN"}, vars(), io.Discard)

@@ -10,12 +10,20 @@ import (
 
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 	"fleetglass/store/postgres"
 	"fleetglass/store/sqlite"
 )
 
+// database is the ports of all domains, which one store serves.
+type database interface {
+	lifecycle.Store
+	reconcile.RunStore
+	reconcile.BalanceReader
+}
+
 // openStore opens the configured database and brings its schema up to date.
-func openStore(ctx context.Context, cfg Config) (lifecycle.Store, error) {
+func openStore(ctx context.Context, cfg Config) (database, error) {
 	if cfg.DatabaseURL != "" {
 		store, err := postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL.Reveal(), History: time.Duration(cfg.Retention) + 15*24*time.Hour})
 		if err != nil {

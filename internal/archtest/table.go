@@ -5,16 +5,22 @@ const Module = "fleetglass"
 
 // everything is the row of the program itself, the only place that knows all the others.
 var everything = []string{
-	"access", "alerts", "api", "collectors", "collectors/*", "dlqtriage", "fleet", "fleet/*", "internal/*", "lifecycle", "store/sqlite",
+	"access", "alerts", "api", "collectors", "collectors/*", "dlqtriage", "duplicates", "fleet", "fleet/*", "internal/*", "lifecycle", "store/sqlite",
 	"store/postgres", "reconcile", "static", "views", "views/*", "web",
 }
 
 // Table is the law: what each package may import. Packages that are not in it may not exist.
 var Table = []Rule{
 	{Package: "lifecycle"},
-	{Package: "store/storetest", Own: []string{"lifecycle", "store/internal/rowcodec"}, Others: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
-	{Package: "store/sqlite", Own: []string{"lifecycle", "store/internal/migrate", "store/internal/rowcodec"}, Others: []string{"zombiezen.com/go/sqlite"}},
-	{Package: "store/postgres", Own: []string{"lifecycle", "store/internal/migrate", "store/internal/rowcodec"}, Others: []string{"github.com/jackc/pgx/v5"}},
+	{Package: "duplicates", Own: []string{"lifecycle"}},
+	// What the streams and the records hold comes through its own ports.
+	{Package: "reconcile", Own: []string{"lifecycle", "internal/health"}, Tests: []string{"fleet", "collectors", "collectors/*"}},
+
+	// A store knows the types of every domain whose ports it serves, and no rule of any.
+	{Package: "store/storetest", Own: []string{"lifecycle", "reconcile", "duplicates", "store/internal/rowcodec"}, Others: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
+	{Package: "store/sqlite", Own: []string{"lifecycle", "reconcile", "store/internal/migrate", "store/internal/rowcodec"}, Others: []string{"zombiezen.com/go/sqlite"}},
+	{Package: "store/postgres", Own: []string{"lifecycle", "reconcile", "store/internal/migrate", "store/internal/rowcodec"}, Others: []string{"github.com/jackc/pgx/v5"},
+		Tests: []string{"duplicates"}},
 
 	{Package: "fleet", Own: []string{"lifecycle"}, Others: []string{"github.com/nats-io", "github.com/cloudevents/sdk-go/v2"},
 		Tests: []string{"fleet/reservetest"}},
@@ -40,26 +46,23 @@ var Table = []Rule{
 	{Package: "dlqtriage", Own: []string{"lifecycle", "fleet"}},
 	{Package: "alerts", Own: []string{"lifecycle"}},
 
-	// What the streams and the records hold comes through its own ports.
-	{Package: "reconcile", Own: []string{"lifecycle", "internal/health"}, Tests: []string{"fleet", "collectors", "collectors/*"}},
-
 	{Package: "static"},
-	{Package: "views", Own: []string{"lifecycle", "dlqtriage", "alerts", "static"}, Others: []string{"github.com/a-h/templ"}},
-	{Package: "views/*", Own: []string{"lifecycle", "dlqtriage", "alerts", "static", "views", "views/*"}, Others: []string{"github.com/a-h/templ"}},
-	{Package: "web/webtest", Own: []string{"lifecycle", "store/sqlite", "internal/health"}},
+	{Package: "views", Own: []string{"lifecycle", "duplicates", "reconcile", "dlqtriage", "alerts", "static"}, Others: []string{"github.com/a-h/templ"}},
+	{Package: "views/*", Own: []string{"lifecycle", "duplicates", "reconcile", "dlqtriage", "alerts", "static", "views", "views/*"}, Others: []string{"github.com/a-h/templ"}},
+	{Package: "web/webtest", Own: []string{"lifecycle", "reconcile", "store/sqlite", "internal/health"}},
 	{Package: "web",
-		Own: []string{"lifecycle", "dlqtriage", "alerts", "views", "views/*", "static", "fleet", "internal/live", "internal/httperr", "internal/routes", "access",
+		Own: []string{"lifecycle", "duplicates", "dlqtriage", "alerts", "views", "views/*", "static", "fleet", "internal/live", "internal/httperr", "internal/routes", "access",
 			"internal/health", "reconcile"},
 		Others: []string{"github.com/gin-gonic/gin", "github.com/a-h/templ"}, Tests: []string{"web/webtest"}},
 	{Package: "api",
-		Own: []string{"lifecycle", "dlqtriage", "alerts", "fleet", "collectors/reports", "internal/live", "internal/httperr", "internal/routes", "access", "internal/health",
+		Own: []string{"lifecycle", "duplicates", "dlqtriage", "alerts", "fleet", "collectors/reports", "internal/live", "internal/httperr", "internal/routes", "access", "internal/health",
 			"reconcile"},
 		Others: []string{"github.com/gin-gonic/gin", "github.com/danielgtaylor/huma/v2", "github.com/cloudevents/sdk-go/v2"}},
 
 	{Package: "internal/archtest"},
 	// Its tests measure the whole: they run the collectors, the program and its pages' templates.
 	{Package: "internal/bench", Others: []string{"github.com/a-h/templ"},
-		Tests: []string{"access", "api", "collectors", "collectors/*", "fleet", "fleet/*", "internal/health", "internal/live", "internal/routes", "internal/telemetry", "static", "views", "web"}},
+		Tests: []string{"access", "api", "collectors", "collectors/*", "duplicates", "fleet", "fleet/*", "internal/health", "internal/live", "internal/routes", "internal/telemetry", "static", "views", "web"}},
 	// Tests of agents, collectors and a store together.
 	{Package: "internal/crashpoints", Others: []string{"cloud.google.com/go/firestore", "google.golang.org/grpc"},
 		Tests: []string{"fleet", "fleet/firestorekit", "collectors", "collectors/*", "internal/firestoretest", "internal/health"}},
@@ -73,18 +76,18 @@ var Table = []Rule{
 	{Package: "internal/live", Own: []string{"lifecycle"}},
 	{Package: "internal/routes", Own: []string{"access", "internal/httperr"}, Others: []string{"github.com/gin-gonic/gin"}},
 	{Package: "store/internal/migrate"},
-	{Package: "store/internal/rowcodec", Own: []string{"lifecycle"}, Others: []string{"github.com/klauspost/compress/s2"}},
+	{Package: "store/internal/rowcodec", Own: []string{"lifecycle", "reconcile"}, Others: []string{"github.com/klauspost/compress/s2"}},
 	{Package: "internal/screenshots", Others: []string{"github.com/chromedp"}},
 	// Tests only: it runs the program on real brokers and looks at its answers.
 	{Package: "internal/situations", Tests: []string{"fleet"}},
 	{Package: "internal/statedocs", Own: []string{"lifecycle"}},
-	{Package: "internal/telemetry", Own: []string{"lifecycle", "internal/health"}, Others: []string{"github.com/prometheus", "github.com/gin-gonic/gin"}},
+	{Package: "internal/telemetry", Own: []string{"lifecycle", "reconcile", "internal/health"}, Others: []string{"github.com/prometheus", "github.com/gin-gonic/gin"}},
 	{Package: "internal/testkit", Own: []string{"fleet", "lifecycle", "internal/embednats"}, Others: []string{"github.com/nats-io", "github.com/jackc/pgx/v5", "github.com/google/go-cmp", "github.com/chromedp"}},
 	{Package: "internal/testsummary"},
 	// Tests only. It plays the program's part around a store that is slow.
 	// Tests of the whole: it runs the program and looks at its answers.
 	{Package: "internal/torture", Own: []string{"fleet", "fleet/*"},
-		Tests: []string{"access", "api", "collectors", "collectors/*", "internal/health", "internal/live", "internal/routes"}},
+		Tests: []string{"access", "api", "collectors", "collectors/*", "internal/health", "internal/live", "internal/routes", "reconcile"}},
 
 	{Package: "cmd/server", Own: everything,
 		Others: []string{"github.com/alecthomas/kong", "github.com/goccy/go-yaml", "github.com/gin-gonic/gin", "github.com/nats-io", "golang.org/x/sync"}},

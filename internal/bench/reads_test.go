@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"fleetglass/duplicates"
 	"fleetglass/lifecycle"
 	"fleetglass/store/sqlite"
 
@@ -160,8 +161,8 @@ func askList(filter func(*history, *rand.Rand) lifecycle.Filter, anywhere bool) 
 
 // askLedger reads the counters of the last months of UTC, as the page of duplicates does.
 func askLedger(ctx context.Context, s lifecycle.Store, h *history, months int) error {
-	from := lifecycle.PeriodMonth.Shift(h.to.Time(), 1-months)
-	metrics := lifecycle.DuplicateMetrics([]lifecycle.Micros{lifecycle.MicrosOf(from)})
+	from := duplicates.PeriodMonth.Shift(h.to.Time(), 1-months)
+	metrics := duplicates.Metrics([]lifecycle.Micros{lifecycle.MicrosOf(from)})
 	cells, err := s.Rollups(ctx, metrics, lifecycle.MicrosOf(from), h.to, false)
 	if err == nil && len(cells) == 0 {
 		return fmt.Errorf("no counters since %s", from)

@@ -8,12 +8,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 )
 
 // Reconciliation exports what the newest reconciliation found.
 type Reconciliation struct {
 	// Latest returns the newest one that is done, or lifecycle.ErrNotFound.
-	Latest func(context.Context) (lifecycle.Reconciliation, error)
+	Latest func(context.Context) (reconcile.Run, error)
 }
 
 var (
@@ -44,7 +45,7 @@ func (r Reconciliation) Collect(out chan<- prometheus.Metric) {
 	report := latest.Report
 	out <- prometheus.MustNewConstMetric(reconciledDesc, prometheus.GaugeValue, float64(report.AsOf)/1e6)
 	out <- prometheus.MustNewConstMetric(unexplainedDesc, prometheus.GaugeValue, float64(report.Total.Unexplained))
-	for _, k := range lifecycle.DiscrepancyKinds() {
+	for _, k := range reconcile.DiscrepancyKinds() {
 		out <- prometheus.MustNewConstMetric(discrepanciesDesc, prometheus.GaugeValue, float64(report.List(k).Total), string(k))
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -268,15 +269,15 @@ func TestLogLevelsAndForms(t *testing.T) {
 
 func TestTheNewestReconciliationIsExported(t *testing.T) {
 	t.Parallel()
-	var found lifecycle.Reconciliation
+	var found reconcile.Run
 	err := lifecycle.ErrNotFound
 	r := NewRegistry("dev", slog.New(slog.DiscardHandler))
-	r.MustRegister(Reconciliation{Latest: func(context.Context) (lifecycle.Reconciliation, error) { return found, err }})
+	r.MustRegister(Reconciliation{Latest: func(context.Context) (reconcile.Run, error) { return found, err }})
 	wantLines(t, scrape(t, r), "fleetglass_reconciliation_timestamp_seconds 0")
 	err = nil
-	found.Report = &lifecycle.ReconciliationReport{
-		AsOf: lifecycle.MicrosOf(noon), Total: lifecycle.Balance{Unexplained: 3},
-		Lists: []lifecycle.DiscrepancyList{{Kind: lifecycle.NeverSeen, Total: 2}},
+	found.Report = &reconcile.Report{
+		AsOf: lifecycle.MicrosOf(noon), Total: reconcile.Balance{Unexplained: 3},
+		Lists: []reconcile.DiscrepancyList{{Kind: reconcile.NeverSeen, Total: 2}},
 	}
 	wantLines(t, scrape(t, r), "fleetglass_reconciliation_unexplained 3", `fleetglass_reconciliation_discrepancies{kind="never_seen"} 2`,
 		`fleetglass_reconciliation_discrepancies{kind="expired"} 0`, "fleetglass_reconciliation_timestamp_seconds 1.795176e+09")

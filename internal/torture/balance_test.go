@@ -18,6 +18,7 @@ import (
 	"fleetglass/fleet"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
@@ -49,7 +50,7 @@ func (b *seenBalance) term(name string) int64 {
 }
 
 // sequences are the messages of a list.
-func (b *seenBalance) sequences(t *testing.T, kind lifecycle.DiscrepancyKind) map[uint64]string {
+func (b *seenBalance) sequences(t *testing.T, kind reconcile.DiscrepancyKind) map[uint64]string {
 	t.Helper()
 	out := map[uint64]string{}
 	for _, l := range b.Lists {
@@ -148,11 +149,11 @@ func (r *run) balances(c client, truth map[string]*told) {
 		r.t.Errorf("balance (-the fleet +Fleetglass):\n%s", diff)
 	}
 	wrong := maps.Clone(got.Counts)
-	delete(wrong, string(lifecycle.ExhaustedOutsideDLQ))
+	delete(wrong, string(reconcile.ExhaustedOutsideDLQ))
 	maps.DeleteFunc(wrong, func(_ string, n int64) bool { return n == 0 })
-	if got.Balance["balanced"] != true || len(wrong) > 0 || got.Counts[string(lifecycle.ExhaustedOutsideDLQ)] != want["exhausted"] {
+	if got.Balance["balanced"] != true || len(wrong) > 0 || got.Counts[string(reconcile.ExhaustedOutsideDLQ)] != want["exhausted"] {
 		r.t.Errorf("balanced %v, discrepancies %v beside %d exhausted ones; want a balance, none, and %d: %+v", got.Balance["balanced"], wrong,
-			got.Counts[string(lifecycle.ExhaustedOutsideDLQ)], want["exhausted"], got.Lists)
+			got.Counts[string(reconcile.ExhaustedOutsideDLQ)], want["exhausted"], got.Lists)
 	}
 }
 
@@ -168,8 +169,8 @@ func (r *run) balancesHonestly(c client, js jetstream.JetStream, truth map[strin
 	if last := stream.CachedInfo().State.LastSeq; got.term("published") != int64(last) || got.Balance["balanced"] != true {
 		r.t.Errorf("balance %v, want a balance of the %d messages that the stream stored", got.Balance, last)
 	}
-	unexplained := got.sequences(r.t, lifecycle.OutcomeUnexplained)
-	maps.Copy(unexplained, got.sequences(r.t, lifecycle.NeverSeen))
+	unexplained := got.sequences(r.t, reconcile.OutcomeUnexplained)
+	maps.Copy(unexplained, got.sequences(r.t, reconcile.NeverSeen))
 	lost := a.lost(truth)
 	r.note("reconciled", "%d published, %d unexplained, of them %d never seen; the fleet's journal and the wire: %d lost", got.term("published"),
 		got.term("unexplained"), got.term("never_seen"), len(lost))

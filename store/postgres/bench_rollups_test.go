@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"fleetglass/duplicates"
 	"fleetglass/lifecycle"
 	"fleetglass/store/postgres"
 )
@@ -35,11 +36,11 @@ func BenchmarkDuplicates(b *testing.B) {
 	for _, span := range []struct {
 		name string
 		from time.Time
-		row  lifecycle.Period
+		row  duplicates.Period
 	}{
-		{"month", end.AddDate(0, -1, 0), lifecycle.PeriodMonth},
-		{"year of months", end.AddDate(-1, 0, 0), lifecycle.PeriodMonth},
-		{"month of days", end.AddDate(0, -1, 0), lifecycle.PeriodDay},
+		{"month", end.AddDate(0, -1, 0), duplicates.PeriodMonth},
+		{"year of months", end.AddDate(-1, 0, 0), duplicates.PeriodMonth},
+		{"month of days", end.AddDate(0, -1, 0), duplicates.PeriodDay},
 	} {
 		bounds := []lifecycle.Micros{}
 		for at := span.from; !at.After(end); at = span.row.Shift(at, 1) {
@@ -47,11 +48,11 @@ func BenchmarkDuplicates(b *testing.B) {
 		}
 		b.Run(span.name, func(b *testing.B) {
 			for b.Loop() {
-				cells, err := s.Rollups(b.Context(), lifecycle.DuplicateMetrics(bounds), bounds[0], bounds[len(bounds)-1], false)
+				cells, err := s.Rollups(b.Context(), duplicates.Metrics(bounds), bounds[0], bounds[len(bounds)-1], false)
 				if err != nil {
 					b.Fatal(err)
 				}
-				if row := lifecycle.SumDuplicates(lifecycle.DuplicateRows(cells, bounds)); row.Published == 0 {
+				if row := duplicates.Sum(duplicates.Rows(cells, bounds)); row.Published == 0 {
 					b.Fatal("nothing was published")
 				}
 			}

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"fleetglass/internal/testkit"
-	"fleetglass/lifecycle"
 	"fleetglass/store/storetest"
 
 	"github.com/jackc/pgx/v5"
@@ -12,7 +11,7 @@ import (
 
 func TestChunksReadLikeRows(t *testing.T) {
 	t.Parallel()
-	storetest.Chunks(t, func(t *testing.T) (lifecycle.Store, func() []storetest.Chunk) {
+	storetest.Chunks(t, func(t *testing.T) (storetest.Store, func() []storetest.Chunk) {
 		url := testkit.Postgres(t)
 		return open(t, url), func() []storetest.Chunk {
 			conn, err := pgx.Connect(t.Context(), url)

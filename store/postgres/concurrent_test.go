@@ -15,6 +15,7 @@ import (
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
 	"fleetglass/store/postgres"
+	"fleetglass/store/storetest"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -72,7 +73,7 @@ type answers struct {
 	Tally  lifecycle.Tally
 }
 
-func answersOf(t *testing.T, s lifecycle.Store) answers {
+func answersOf(t *testing.T, s storetest.Store) answers {
 	t.Helper()
 	out := answers{Tasks: map[string]lifecycle.TaskRecord{}, Events: map[string][]lifecycle.Event{}}
 	page, err := s.ListTasks(t.Context(), lifecycle.Filter{}, lifecycle.Page{Limit: math.MaxInt32})

@@ -12,7 +12,7 @@ import (
 
 const selectAnyMessage = `SELECT EXISTS (SELECT FROM messages WHERE stream = $1 LIMIT 1)`
 
-// MessageStreams implements [lifecycle.BalanceReader].
+// MessageStreams implements [reconcile.BalanceReader].
 func (s *Store) MessageStreams(ctx context.Context) ([]lifecycle.StreamID, error) {
 	all, err := s.allStreams(ctx)
 	if err != nil {
@@ -36,7 +36,7 @@ const selectWithTasks = `SELECT m.seq, m.facts, t.task_id, t.facts
 FROM (SELECT * FROM messages WHERE stream = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq LIMIT $4) m
 CROSS JOIN LATERAL (SELECT task_id, facts FROM tasks WHERE id = m.task OFFSET 0) t ORDER BY m.seq`
 
-// MessagesWithTasks implements [lifecycle.BalanceReader].
+// MessagesWithTasks implements [reconcile.BalanceReader].
 func (s *Store) MessagesWithTasks(ctx context.Context, stream lifecycle.StreamID, from, to uint64, limit int) ([]lifecycle.OpenMessage, error) {
 	var out []lifecycle.OpenMessage
 	err := s.eachSpan(ctx, stream, from, to, limit, selectWithTasks, func(rows pgx.CollectableRow) error {
@@ -65,7 +65,7 @@ UNION ALL
     AND last_event >= $1 AND (last_event, task_id) > ($1, $2) ORDER BY last_event, task_id LIMIT $3)
 ORDER BY last_event, task_id LIMIT $3`
 
-// TasksWithoutMessage implements [lifecycle.BalanceReader].
+// TasksWithoutMessage implements [reconcile.BalanceReader].
 func (s *Store) TasksWithoutMessage(
 	ctx context.Context, since lifecycle.Micros, after *lifecycle.Cursor, limit int,
 ) (tasks []lifecycle.TaskFacts, next *lifecycle.Cursor, err error) {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 	"fleetglass/store/internal/rowcodec"
 
 	"github.com/jackc/pgx/v5"
@@ -19,8 +19,8 @@ const (
 	trimReconciliations  = `DELETE FROM reconciliations WHERE id <= (SELECT id FROM reconciliations ORDER BY id DESC LIMIT 1 OFFSET $1)`
 )
 
-// CreateReconciliation implements [lifecycle.ReconciliationStore].
-func (s *Store) CreateReconciliation(ctx context.Context, r lifecycle.Reconciliation) (stored lifecycle.Reconciliation, created bool, err error) {
+// CreateReconciliation implements [reconcile.RunStore].
+func (s *Store) CreateReconciliation(ctx context.Context, r reconcile.Run) (stored reconcile.Run, created bool, err error) {
 	head, rows, err := rowcodec.EncodeReconciliation(r)
 	if err != nil {
 		return r, false, err
@@ -36,8 +36,8 @@ func (s *Store) CreateReconciliation(ctx context.Context, r lifecycle.Reconcilia
 	return stored, false, s.wrap("read the reconciliation of a slot", err)
 }
 
-// SaveReconciliation implements [lifecycle.ReconciliationStore].
-func (s *Store) SaveReconciliation(ctx context.Context, r lifecycle.Reconciliation) error {
+// SaveReconciliation implements [reconcile.RunStore].
+func (s *Store) SaveReconciliation(ctx context.Context, r reconcile.Run) error {
 	head, rows, err := rowcodec.EncodeReconciliation(r)
 	if err != nil {
 		return err
@@ -51,27 +51,27 @@ func (s *Store) SaveReconciliation(ctx context.Context, r lifecycle.Reconciliati
 	}))
 }
 
-// Reconciliation implements [lifecycle.ReconciliationStore].
-func (s *Store) Reconciliation(ctx context.Context, id string) (lifecycle.Reconciliation, error) {
+// Reconciliation implements [reconcile.RunStore].
+func (s *Store) Reconciliation(ctx context.Context, id string) (reconcile.Run, error) {
 	r, err := s.reconciliation(ctx, selectReconciliation, []byte(id))
 	return r, s.wrap(fmt.Sprintf("read reconciliation %q", id), err)
 }
 
-func (s *Store) reconciliation(ctx context.Context, query string, key []byte) (lifecycle.Reconciliation, error) {
+func (s *Store) reconciliation(ctx context.Context, query string, key []byte) (reconcile.Run, error) {
 	var head, rows []byte
 	if err := s.pool.QueryRow(ctx, query, key).Scan(&head, &rows); err != nil {
-		return lifecycle.Reconciliation{}, err
+		return reconcile.Run{}, err
 	}
 	return rowcodec.Reconciliation(head, rows)
 }
 
-// Reconciliations implements [lifecycle.ReconciliationStore].
-func (s *Store) Reconciliations(ctx context.Context, before string, limit int) ([]lifecycle.Reconciliation, error) {
+// Reconciliations implements [reconcile.RunStore].
+func (s *Store) Reconciliations(ctx context.Context, before string, limit int) ([]reconcile.Run, error) {
 	rows, err := s.pool.Query(ctx, listReconciliations, []byte(before), limit)
 	if err != nil {
 		return nil, s.wrap("list reconciliations", err)
 	}
-	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r lifecycle.Reconciliation, err error) {
+	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r reconcile.Run, err error) {
 		var head []byte
 		if err := row.Scan(&head); err != nil {
 			return r, err
@@ -81,7 +81,7 @@ func (s *Store) Reconciliations(ctx context.Context, before string, limit int) (
 	return out, s.wrap("list reconciliations", err)
 }
 
-// RetainReconciliations implements [lifecycle.ReconciliationStore].
+// RetainReconciliations implements [reconcile.RunStore].
 func (s *Store) RetainReconciliations(ctx context.Context, keep int) (int64, error) {
 	tag, err := s.pool.Exec(ctx, trimReconciliations, keep)
 	if err != nil {

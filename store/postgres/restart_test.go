@@ -9,6 +9,7 @@ import (
 
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
+	"fleetglass/store/storetest"
 )
 
 // TestAStoreWorksAgainAfterItsDatabaseDied kills the server, asks everything, starts it again, and goes on with the same store.
@@ -39,7 +40,7 @@ func TestAStoreWorksAgainAfterItsDatabaseDied(t *testing.T) {
 	}
 }
 
-func calls(s lifecycle.Store, events []lifecycle.Event) map[string]func(context.Context) error {
+func calls(s storetest.Store, events []lifecycle.Event) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"append": func(ctx context.Context) error { _, err := s.Append(ctx, lifecycle.Batch{Events: events}); return err },
 		"list": func(ctx context.Context) error {

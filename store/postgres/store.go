@@ -11,12 +11,17 @@ import (
 	"time"
 
 	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 	"fleetglass/store/internal/migrate"
 
 	"github.com/jackc/pgx/v5"
 )
 
-var _ lifecycle.Store = (*Store)(nil)
+var (
+	_ lifecycle.Store         = (*Store)(nil)
+	_ reconcile.RunStore      = (*Store)(nil)
+	_ reconcile.BalanceReader = (*Store)(nil)
+)
 
 //go:embed migrations/*.sql
 var migrations embed.FS
@@ -30,7 +35,7 @@ type Config struct {
 	Now       func() time.Time // Optional; default time.Now.
 }
 
-// Store is a [lifecycle.Store] in a Postgres database. It is safe for concurrent use.
+// Store is every domain's store in a Postgres database. It is safe for concurrent use.
 type Store struct {
 	pool      pools
 	scanLimit int

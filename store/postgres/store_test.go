@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"fleetglass/internal/testkit"
-	"fleetglass/lifecycle"
 	"fleetglass/store/postgres"
 	"fleetglass/store/storetest"
 )
@@ -21,13 +20,13 @@ func open(t testing.TB, url string) *postgres.Store {
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t testing.TB) lifecycle.Store { return open(t, testkit.Postgres(t)) })
+	storetest.Run(t, func(t testing.TB) storetest.Store { return open(t, testkit.Postgres(t)) })
 }
 
 func TestReopen(t *testing.T) {
 	t.Parallel()
-	storetest.Reopen(t, func(t testing.TB) func() lifecycle.Store {
+	storetest.Reopen(t, func(t testing.TB) func() storetest.Store {
 		url := testkit.Postgres(t)
-		return func() lifecycle.Store { return open(t, url) }
+		return func() storetest.Store { return open(t, url) }
 	})
 }

@@ -4,14 +4,13 @@ import (
 	"slices"
 	"testing"
 
-	"fleetglass/lifecycle"
 	"fleetglass/store/internal/rowcodec"
 	"fleetglass/store/storetest"
 )
 
 func TestChunksReadLikeRows(t *testing.T) {
 	t.Parallel()
-	storetest.Chunks(t, func(t *testing.T) (lifecycle.Store, func() []storetest.Chunk) {
+	storetest.Chunks(t, func(t *testing.T) (storetest.Store, func() []storetest.Chunk) {
 		s := openStore(t)
 		return s, func() (out []storetest.Chunk) {
 			err := s.submit(t.Context(), &job{do: func(w *writer) error {

@@ -11,7 +11,7 @@ import (
 
 const selectAnyMessage = `SELECT 1 FROM messages WHERE stream = ? LIMIT 1`
 
-// MessageStreams implements [lifecycle.BalanceReader].
+// MessageStreams implements [reconcile.BalanceReader].
 func (s *Store) MessageStreams(ctx context.Context) ([]lifecycle.StreamID, error) {
 	var out []lifecycle.StreamID
 	err := s.read(ctx, "list streams", func(conn *sqlite.Conn) error {
@@ -36,7 +36,7 @@ func (s *Store) MessageStreams(ctx context.Context) ([]lifecycle.StreamID, error
 const selectWithTasks = `SELECT m.seq, m.facts, t.task_id, t.facts FROM messages m JOIN tasks t ON t.id = m.task
 WHERE m.stream = ? AND m.seq BETWEEN ? AND ? ORDER BY m.seq LIMIT +?`
 
-// MessagesWithTasks implements [lifecycle.BalanceReader].
+// MessagesWithTasks implements [reconcile.BalanceReader].
 func (s *Store) MessagesWithTasks(ctx context.Context, stream lifecycle.StreamID, from, to uint64, limit int) ([]lifecycle.OpenMessage, error) {
 	var out []lifecycle.OpenMessage
 	err := s.read(ctx, "read messages with tasks", func(conn *sqlite.Conn) error {
@@ -75,7 +75,7 @@ const selectLonely = `SELECT last_event, task_id, facts FROM (
 		WHERE listed = 1 AND state = ?4 AND stream = 0 AND last_event >= ?1 AND (last_event > ?1 OR task_id > ?2) ORDER BY last_event, task_id LIMIT +?3)
 ) ORDER BY last_event, task_id LIMIT +?3`
 
-// TasksWithoutMessage implements [lifecycle.BalanceReader].
+// TasksWithoutMessage implements [reconcile.BalanceReader].
 func (s *Store) TasksWithoutMessage(
 	ctx context.Context, since lifecycle.Micros, after *lifecycle.Cursor, limit int,
 ) (tasks []lifecycle.TaskFacts, next *lifecycle.Cursor, err error) {

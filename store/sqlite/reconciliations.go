@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 	"fleetglass/store/internal/rowcodec"
 
 	"zombiezen.com/go/sqlite"
@@ -19,8 +20,8 @@ const (
 	trimReconciliations  = `DELETE FROM reconciliations WHERE id NOT IN (SELECT id FROM reconciliations ORDER BY id DESC LIMIT +?) RETURNING id`
 )
 
-// CreateReconciliation implements [lifecycle.ReconciliationStore].
-func (s *Store) CreateReconciliation(ctx context.Context, r lifecycle.Reconciliation) (stored lifecycle.Reconciliation, created bool, err error) {
+// CreateReconciliation implements [reconcile.RunStore].
+func (s *Store) CreateReconciliation(ctx context.Context, r reconcile.Run) (stored reconcile.Run, created bool, err error) {
 	head, rows, err := rowcodec.EncodeReconciliation(r)
 	if err != nil {
 		return r, false, err
@@ -44,8 +45,8 @@ func (s *Store) CreateReconciliation(ctx context.Context, r lifecycle.Reconcilia
 	return stored, created, nil
 }
 
-// SaveReconciliation implements [lifecycle.ReconciliationStore].
-func (s *Store) SaveReconciliation(ctx context.Context, r lifecycle.Reconciliation) error {
+// SaveReconciliation implements [reconcile.RunStore].
+func (s *Store) SaveReconciliation(ctx context.Context, r reconcile.Run) error {
 	head, rows, err := rowcodec.EncodeReconciliation(r)
 	if err != nil {
 		return err
@@ -66,8 +67,8 @@ func (s *Store) SaveReconciliation(ctx context.Context, r lifecycle.Reconciliati
 	return nil
 }
 
-// Reconciliation implements [lifecycle.ReconciliationStore].
-func (s *Store) Reconciliation(ctx context.Context, id string) (r lifecycle.Reconciliation, err error) {
+// Reconciliation implements [reconcile.RunStore].
+func (s *Store) Reconciliation(ctx context.Context, id string) (r reconcile.Run, err error) {
 	err = s.read(ctx, "read reconciliation", func(conn *sqlite.Conn) error {
 		found := false
 		err := prepare(conn, selectReconciliation).text(id).each(func(row *statement) (err error) {
@@ -83,9 +84,9 @@ func (s *Store) Reconciliation(ctx context.Context, id string) (r lifecycle.Reco
 	return r, err
 }
 
-// Reconciliations implements [lifecycle.ReconciliationStore].
-func (s *Store) Reconciliations(ctx context.Context, before string, limit int) ([]lifecycle.Reconciliation, error) {
-	var out []lifecycle.Reconciliation
+// Reconciliations implements [reconcile.RunStore].
+func (s *Store) Reconciliations(ctx context.Context, before string, limit int) ([]reconcile.Run, error) {
+	var out []reconcile.Run
 	err := s.read(ctx, "list reconciliations", func(conn *sqlite.Conn) error {
 		return prepare(conn, listReconciliations).text(before).text(before).int(int64(limit)).each(func(row *statement) error {
 			r, err := rowcodec.Reconciliation(row.getBlob(), nil)
@@ -96,7 +97,7 @@ func (s *Store) Reconciliations(ctx context.Context, before string, limit int) (
 	return out, err
 }
 
-// RetainReconciliations implements [lifecycle.ReconciliationStore].
+// RetainReconciliations implements [reconcile.RunStore].
 func (s *Store) RetainReconciliations(ctx context.Context, keep int) (deleted int64, err error) {
 	err = s.submit(ctx, &job{do: func(w *writer) error {
 		return w.transaction(func() (err error) {
@@ -117,7 +118,7 @@ func changed(s *statement) (n int64, err error) {
 }
 
 // getReconciliation reads the columns head and rows.
-func getReconciliation(row *statement) (lifecycle.Reconciliation, error) {
+func getReconciliation(row *statement) (reconcile.Run, error) {
 	head := append([]byte(nil), row.getBlob()...) // The next one takes its place.
 	return rowcodec.Reconciliation(head, row.getBlob())
 }

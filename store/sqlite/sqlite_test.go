@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"fleetglass/lifecycle"
 	"fleetglass/store/sqlite"
 	"fleetglass/store/storetest"
 
@@ -13,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func open(t testing.TB) lifecycle.Store { return openAt(t, filepath.Join(t.TempDir(), "store.db")) }
+func open(t testing.TB) storetest.Store { return openAt(t, filepath.Join(t.TempDir(), "store.db")) }
 
 func openAt(t testing.TB, path string) *sqlite.Store {
 	t.Helper()
@@ -32,8 +31,8 @@ func openAt(t testing.TB, path string) *sqlite.Store {
 func TestStore(t *testing.T) { storetest.Run(t, open) }
 
 func TestReopen(t *testing.T) {
-	storetest.Reopen(t, func(t testing.TB) func() lifecycle.Store {
+	storetest.Reopen(t, func(t testing.TB) func() storetest.Store {
 		path := filepath.Join(t.TempDir(), "store.db")
-		return func() lifecycle.Store { return openAt(t, path) }
+		return func() storetest.Store { return openAt(t, path) }
 	})
 }

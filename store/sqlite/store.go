@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 
 	"zombiezen.com/go/sqlite"
 )
@@ -24,7 +25,7 @@ type Config struct {
 	Now       func() time.Time // Optional; default time.Now. Says what the last week is.
 }
 
-// Store implements [lifecycle.Store]. It is safe for concurrent use.
+// Store is every domain's store in an SQLite file. It is safe for concurrent use.
 type Store struct {
 	cfg     Config
 	readers *readers
@@ -36,7 +37,11 @@ type Store struct {
 	shapes  shapes
 }
 
-var _ lifecycle.Store = (*Store)(nil)
+var (
+	_ lifecycle.Store         = (*Store)(nil)
+	_ reconcile.RunStore      = (*Store)(nil)
+	_ reconcile.BalanceReader = (*Store)(nil)
+)
 
 // Open opens the database, creates or migrates its schema, and starts the writer and its checkpoints, which Close stops. It errors with
 // migrate.ErrNewer when a newer program wrote the file.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"fleetglass/duplicates"
 	"fleetglass/lifecycle"
 )
 
@@ -26,13 +27,13 @@ var appendTests = []conformanceTest{
 	{"a closed store says so", appendClosed},
 }
 
-func appendNothing(t *testing.T, s lifecycle.Store) {
+func appendNothing(t *testing.T, s Store) {
 	done := mustStore(t, s, lifecycle.Batch{})
 	diff(t, "appended", done, lifecycle.Appended{})
 	worldOf(nil).check(t, s)
 }
 
-func appendTwice(t *testing.T, s lifecycle.Store) {
+func appendTwice(t *testing.T, s Store) {
 	events := everyScenario()
 	if got := mustAppend(t, s, events).New; got != len(events) {
 		t.Errorf("new events: got %d, want %d", got, len(events))
@@ -45,7 +46,7 @@ func appendTwice(t *testing.T, s lifecycle.Store) {
 	worldOf(events).check(t, s)
 }
 
-func appendSaysWhatChanged(t *testing.T, s lifecycle.Store) {
+func appendSaysWhatChanged(t *testing.T, s Store) {
 	w := newTale("TASKS")
 	k := w.published("b", "cto", 0)
 	w.published("a", "ceo", 0)
@@ -60,7 +61,7 @@ func appendSaysWhatChanged(t *testing.T, s lifecycle.Store) {
 	}})
 }
 
-func appendMovesPlaceholder(t *testing.T, s lifecycle.Store) {
+func appendMovesPlaceholder(t *testing.T, s Store) {
 	w := newTale("TASKS")
 	k := w.published("late", "cto", 0)
 	w.delivered(k, 1)
@@ -81,7 +82,7 @@ func appendMovesPlaceholder(t *testing.T, s lifecycle.Store) {
 	}
 }
 
-func appendReportsFirst(t *testing.T, s lifecycle.Store) {
+func appendReportsFirst(t *testing.T, s Store) {
 	w := newTale("TASKS")
 	w.published("early", "cso", 0)
 	w.reported(lifecycle.ReportClaimed, "early", "cso", 1, lifecycle.Detail{Naming: lifecycle.Naming{MsgID: "early"}})
@@ -97,7 +98,7 @@ func appendReportsFirst(t *testing.T, s lifecycle.Store) {
 	worldOf(w.events).check(t, s)
 }
 
-func appendCountsDuplicates(t *testing.T, s lifecycle.Store) {
+func appendCountsDuplicates(t *testing.T, s Store) {
 	w := newTale("TASKS")
 	w.tried("dup", "ceo", "dup")
 	w.tried("dup", "ceo", "dup")
@@ -119,7 +120,7 @@ func appendCountsDuplicates(t *testing.T, s lifecycle.Store) {
 	worldOf(w.events).check(t, s)
 }
 
-func appendCountsProtection(t *testing.T, s lifecycle.Store) {
+func appendCountsProtection(t *testing.T, s Store) {
 	w := newTale("TASKS")
 	w.published("waits", "cso", 0)
 	waited := func(kind lifecycle.Kind, n int, d time.Duration) {
@@ -134,14 +135,14 @@ func appendCountsProtection(t *testing.T, s lifecycle.Store) {
 		mustAppend(t, s, w.events[:i+1])
 	}
 	for _, bounds := range [][]lifecycle.Micros{protectedMonths(w), {w.events[0].At.Truncate(time.Hour), w.now.Add(time.Hour).Truncate(time.Hour)}} {
-		cells, err := s.Rollups(t.Context(), lifecycle.DuplicateMetrics(bounds), bounds[0], bounds[len(bounds)-1], false)
+		cells, err := s.Rollups(t.Context(), duplicates.Metrics(bounds), bounds[0], bounds[len(bounds)-1], false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if row := lifecycle.SumDuplicates(lifecycle.DuplicateRows(cells, bounds)); row.Recorded != 2 {
+		if row := duplicates.Sum(duplicates.Rows(cells, bounds)); row.Recorded != 2 {
 			t.Errorf("two records were stored, counted %d", row.Recorded)
 		}
-		got := lifecycle.RecordWaits(cells)
+		got := duplicates.RecordWaits(cells)
 		if got.Sample != 2 || got.P50 < 400*time.Microsecond || got.P50 > time.Millisecond || got.P95 < 5*time.Millisecond || got.P95 > 6*time.Millisecond {
 			t.Errorf("deliveries waited 0.4 and 5 ms, got %+v", got)
 		}
@@ -151,10 +152,10 @@ func appendCountsProtection(t *testing.T, s lifecycle.Store) {
 
 // protectedMonths are the months of a tale, and the beginning of the one after.
 func protectedMonths(w *tale) []lifecycle.Micros {
-	begin := lifecycle.PeriodMonth.Start(w.events[0].At.Time())
+	begin := duplicates.PeriodMonth.Start(w.events[0].At.Time())
 	bounds := []lifecycle.Micros{lifecycle.MicrosOf(begin)}
 	for at := begin; !at.After(w.now.Time()); {
-		at = lifecycle.PeriodMonth.Shift(at, 1)
+		at = duplicates.PeriodMonth.Shift(at, 1)
 		bounds = append(bounds, lifecycle.MicrosOf(at))
 	}
 	return bounds
@@ -162,7 +163,7 @@ func protectedMonths(w *tale) []lifecycle.Micros {
 
 // appendNewStreams appends messages of ever new streams beside readers who ask for all streams: what a reader learnt late must not
 // make the store forget a stream, and with it whose message an event is.
-func appendNewStreams(t *testing.T, s lifecycle.Store) {
+func appendNewStreams(t *testing.T, s Store) {
 	done := make(chan struct{})
 	var readers sync.WaitGroup
 	for range 4 {
@@ -192,7 +193,7 @@ func appendNewStreams(t *testing.T, s lifecycle.Store) {
 	worldOf(events).check(t, s)
 }
 
-func appendCancelled(t *testing.T, s lifecycle.Store) {
+func appendCancelled(t *testing.T, s Store) {
 	w := newTale("TASKS")
 	w.published("never", "ceo", 0)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -206,7 +207,7 @@ func appendCancelled(t *testing.T, s lifecycle.Store) {
 	worldOf(nil).check(t, s)
 }
 
-func appendClosed(t *testing.T, s lifecycle.Store) {
+func appendClosed(t *testing.T, s Store) {
 	for range 2 {
 		if err := s.Close(); err != nil {
 			t.Errorf("close: %v", err)

@@ -87,7 +87,7 @@ func (f *Fleet) line(source string, e lifecycle.Event) lifecycle.Event {
 }
 
 // Benchmark measures a store: appends, then reads with the given number of events stored.
-func Benchmark(b *testing.B, events int, open func(t testing.TB) lifecycle.Store) {
+func Benchmark(b *testing.B, events int, open func(t testing.TB) Store) {
 	b.Run("append", func(b *testing.B) { benchmarkAppend(b, open(b)) })
 	s, fleet := open(b), NewFleet()
 	first, last := fillStore(b, s, fleet, events)
@@ -97,7 +97,7 @@ func Benchmark(b *testing.B, events int, open func(t testing.TB) lifecycle.Store
 	}
 }
 
-func benchmarkAppend(b *testing.B, s lifecycle.Store) {
+func benchmarkAppend(b *testing.B, s Store) {
 	fleet := NewFleet()
 	mustAppend(b, s, fleet.Batch())
 	b.ReportAllocs()
@@ -112,7 +112,7 @@ func benchmarkAppend(b *testing.B, s lifecycle.Store) {
 }
 
 // fillStore appends until the store has n events, and returns the rates of the first and the last million (or of all).
-func fillStore(b *testing.B, s lifecycle.Store, fleet *Fleet, n int) (first, last float64) {
+func fillStore(b *testing.B, s Store, fleet *Fleet, n int) (first, last float64) {
 	const part = 1_000_000
 	var spent []time.Duration
 	for done := 0; done < n; {
@@ -138,7 +138,7 @@ type benchmarkRead struct {
 	read func(b *testing.B)
 }
 
-func benchmarkReads(s lifecycle.Store, fleet *Fleet) []benchmarkRead {
+func benchmarkReads(s Store, fleet *Fleet) []benchmarkRead {
 	random := rand.New(rand.NewPCG(2, 2))
 	list := func(name string, f lifecycle.Filter, from func() *lifecycle.Cursor) benchmarkRead {
 		return benchmarkRead{"list/" + name, func(b *testing.B) {
@@ -170,7 +170,7 @@ func benchmarkReads(s lifecycle.Store, fleet *Fleet) []benchmarkRead {
 	}
 }
 
-func readTimeline(b *testing.B, s lifecycle.Store, id string) {
+func readTimeline(b *testing.B, s Store, id string) {
 	record, err := s.Task(b.Context(), id)
 	if err != nil || len(record.Messages) != 1 {
 		b.Fatalf("task: %d messages, %v", len(record.Messages), err)
@@ -181,7 +181,7 @@ func readTimeline(b *testing.B, s lifecycle.Store, id string) {
 	}
 }
 
-func readCounts(b *testing.B, s lifecycle.Store, f lifecycle.Filter) {
+func readCounts(b *testing.B, s Store, f lifecycle.Filter) {
 	if _, _, err := s.CountTasks(b.Context(), f); err != nil {
 		b.Fatal(err)
 	}

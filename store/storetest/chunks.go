@@ -21,7 +21,7 @@ type Chunk struct {
 
 // Chunks tests a store that keeps events in chunks: events of one task come in random order, some of them again, a few or many at once,
 // and must read as if each had a row. create makes an empty store and a function that returns its chunks in order.
-func Chunks(t *testing.T, create func(t *testing.T) (s lifecycle.Store, chunks func() []Chunk)) {
+func Chunks(t *testing.T, create func(t *testing.T) (s Store, chunks func() []Chunk)) {
 	t.Helper()
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -65,7 +65,7 @@ func anyHeartbeat(r *rand.Rand) lifecycle.Event {
 	}
 }
 
-func readInPages(t *testing.T, s lifecycle.Store, size int) []lifecycle.EventPosition {
+func readInPages(t *testing.T, s Store, size int) []lifecycle.EventPosition {
 	t.Helper()
 	var out []lifecycle.EventPosition
 	for after := (lifecycle.EventPosition{}); ; {

@@ -14,7 +14,7 @@ var countTests = []conformanceTest{
 	{"facets", countFacets},
 }
 
-func (w world) checkCounts(t *testing.T, s lifecycle.Store, f lifecycle.Filter) {
+func (w world) checkCounts(t *testing.T, s Store, f lifecycle.Filter) {
 	t.Helper()
 	got, capped, err := s.CountTasks(t.Context(), f)
 	if err != nil || capped {
@@ -34,7 +34,7 @@ func (w world) checkCounts(t *testing.T, s lifecycle.Store, f lifecycle.Filter) 
 }
 
 // manyTasks publishes more tasks than a count without a counter looks at.
-func manyTasks(t *testing.T, s lifecycle.Store) int {
+func manyTasks(t *testing.T, s Store) int {
 	w := newTale("TASKS")
 	n := lifecycle.CountLimit + 50
 	for i := range n {
@@ -44,7 +44,7 @@ func manyTasks(t *testing.T, s lifecycle.Store) int {
 	return n
 }
 
-func countCapped(t *testing.T, s lifecycle.Store) {
+func countCapped(t *testing.T, s Store) {
 	manyTasks(t, s)
 	for _, f := range []lifecycle.Filter{
 		{Types: []string{"content_creation"}}, {Words: []string{"WRITE"}}, {IDs: []string{"t*"}}, {Agents: []string{"cto"}, From: 1},
@@ -56,7 +56,7 @@ func countCapped(t *testing.T, s lifecycle.Store) {
 	}
 }
 
-func countWhole(t *testing.T, s lifecycle.Store) {
+func countWhole(t *testing.T, s Store) {
 	n := manyTasks(t, s)
 	for _, f := range []lifecycle.Filter{{}, {Agents: []string{"cto", "ceo"}}, {States: []lifecycle.State{lifecycle.StateFailed}}} {
 		got, capped, err := s.CountTasks(t.Context(), f)
@@ -66,7 +66,7 @@ func countWhole(t *testing.T, s lifecycle.Store) {
 	}
 }
 
-func countFacets(t *testing.T, s lifecycle.Store) {
+func countFacets(t *testing.T, s Store) {
 	events := everyScenario()
 	old := newTale("OLD")
 	old.wait(-30 * 24 * time.Hour)

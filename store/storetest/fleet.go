@@ -17,7 +17,7 @@ var fleetTests = []conformanceTest{
 	{"rollups of a span", fleetRollups},
 }
 
-func fleetQuarantine(t *testing.T, s lifecycle.Store) {
+func fleetQuarantine(t *testing.T, s Store) {
 	var want []lifecycle.QuarantinedLine
 	for i := range uint64(5) {
 		want = append(want, lifecycle.QuarantinedLine{
@@ -47,7 +47,7 @@ func fleetQuarantine(t *testing.T, s lifecycle.Store) {
 	}
 }
 
-func fleetGaps(t *testing.T, s lifecycle.Store) {
+func fleetGaps(t *testing.T, s Store) {
 	closed := lifecycle.Gap{Source: "OBS_PUB", From: 100, To: 200, FromSeq: 7, ToSeq: math.MaxUint64, Reason: "limits", Repaired: true}
 	open := lifecycle.Gap{Source: "OBS_ACK", From: 150, Reason: "we were down"}
 	twin := lifecycle.Gap{Source: "OBS_RAW", From: 150, To: 160}
@@ -77,7 +77,7 @@ func fleetGaps(t *testing.T, s lifecycle.Store) {
 	check(250, 260, open)
 }
 
-func fleetConsumers(t *testing.T, s lifecycle.Store) {
+func fleetConsumers(t *testing.T, s Store) {
 	newer := lifecycle.ConsumerState{
 		Stream: lifecycle.StreamID{Account: "A", Domain: "hub", Name: "TASKS", Epoch: 5}, Name: "cto-task-worker", CreatedAt: 10, ObservedAt: 200,
 		Filters: []string{"genbrain.agents.cto.tasks.>"}, AckWait: 5 * time.Minute, Backoff: []time.Duration{30 * time.Second, 2 * time.Minute},
@@ -103,7 +103,7 @@ func fleetConsumers(t *testing.T, s lifecycle.Store) {
 	diff(t, "consumers after a newer observation", got, []lifecycle.ConsumerState{other, third, newer})
 }
 
-func fleetWatermarks(t *testing.T, s lifecycle.Store) {
+func fleetWatermarks(t *testing.T, s Store) {
 	check := func(source, want string) {
 		t.Helper()
 		if got, err := s.Watermark(t.Context(), source); err != nil || got != want {
@@ -117,7 +117,7 @@ func fleetWatermarks(t *testing.T, s lifecycle.Store) {
 	check("kv", "9")
 }
 
-func fleetRollups(t *testing.T, s lifecycle.Store) {
+func fleetRollups(t *testing.T, s Store) {
 	events := everyScenario()
 	mustAppend(t, s, events)
 	tally := worldOf(events).tally

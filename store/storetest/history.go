@@ -17,8 +17,8 @@ var historyTests = []conformanceTest{
 }
 
 // randomHistories stores a history that no fleet would have, and rebuilds it.
-func randomHistories(seed uint64) func(t *testing.T, s lifecycle.Store) {
-	return func(t *testing.T, s lifecycle.Store) {
+func randomHistories(seed uint64) func(t *testing.T, s Store) {
+	return func(t *testing.T, s Store) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		events := history(r, 40)
 		for _, batch := range partition(r, events) {

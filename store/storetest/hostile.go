@@ -52,7 +52,7 @@ func fill(v reflect.Value, prefix string) {
 	}
 }
 
-func hostileTexts(t *testing.T, s lifecycle.Store) {
+func hostileTexts(t *testing.T, s Store) {
 	published := everyField(hostileText)
 	stream := &published.Message.Stream
 	stream.Account, stream.Domain, stream.Name = "A"+hostileText, "D"+hostileText, "N"+hostileText
@@ -88,7 +88,7 @@ func hostileTexts(t *testing.T, s lifecycle.Store) {
 	}
 }
 
-func hostileIDs(t *testing.T, s lifecycle.Store) {
+func hostileIDs(t *testing.T, s Store) {
 	w := newTale("TASKS")
 	ids := []string{"a", "A", "a ", " a", "a\x00", "a\x00b", "\xff", "\xff\xff", "\xfe", "\ufffd", "é", "e\u0301", "", "%", "_", "'", `\`, strings.Repeat("x", 5000)}
 	for _, id := range ids {
@@ -109,7 +109,7 @@ func hostileIDs(t *testing.T, s lifecycle.Store) {
 	all.check(t, s)
 }
 
-func hostileSources(t *testing.T, s lifecycle.Store) {
+func hostileSources(t *testing.T, s Store) {
 	line := lifecycle.QuarantinedLine{
 		ID: 7, Source: hostileText, At: 5, Subject: hostileText, Headers: map[string][]string{hostileText: {hostileText}}, Body: []byte(hostileText), Reason: hostileText,
 	}

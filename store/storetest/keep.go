@@ -11,7 +11,7 @@ import (
 )
 
 var keepTests = []conformanceTest{
-	{"a store answers a ping", func(t *testing.T, s lifecycle.Store) {
+	{"a store answers a ping", func(t *testing.T, s Store) {
 		if err := s.Ping(t.Context()); err != nil {
 			t.Errorf("ping: %v", err)
 		}
@@ -19,7 +19,7 @@ var keepTests = []conformanceTest{
 	{"retention deletes what ended before the cutoff", keepRetains},
 	{"retention of lines, gaps and minutes", keepRetainsRest},
 	{"rebuild gives equal answers", keepRebuilds},
-	{"rebuild of nothing", func(t *testing.T, s lifecycle.Store) {
+	{"rebuild of nothing", func(t *testing.T, s Store) {
 		if n, err := s.Rebuild(t.Context()); err != nil || n != 0 {
 			t.Errorf("rebuild: %d events, %v; want none", n, err)
 		}
@@ -27,7 +27,7 @@ var keepTests = []conformanceTest{
 	}},
 }
 
-func keepRetains(t *testing.T, s lifecycle.Store) {
+func keepRetains(t *testing.T, s Store) {
 	w := newTale("TASKS")
 	w.wait(-10 * 24 * time.Hour)
 	oldDone := w.published("old done", "cto", 0)
@@ -80,7 +80,7 @@ func keepRetains(t *testing.T, s lifecycle.Store) {
 	}
 }
 
-func checkGone(t *testing.T, s lifecycle.Store, task string, k lifecycle.MessageKey) {
+func checkGone(t *testing.T, s Store, task string, k lifecycle.MessageKey) {
 	t.Helper()
 	_, ofTask := s.Task(t.Context(), task)
 	_, ofMessage := s.TaskOf(t.Context(), k)
@@ -95,7 +95,7 @@ func checkGone(t *testing.T, s lifecycle.Store, task string, k lifecycle.Message
 	}
 }
 
-func keepRetainsRest(t *testing.T, s lifecycle.Store) {
+func keepRetainsRest(t *testing.T, s Store) {
 	w := newTale("TASKS")
 	now := w.now
 	cutoff := now.Add(-7 * 24 * time.Hour)
@@ -137,7 +137,7 @@ func keepRetainsRest(t *testing.T, s lifecycle.Store) {
 	diff(t, "rollups", got, want)
 }
 
-func keepRebuilds(t *testing.T, s lifecycle.Store) {
+func keepRebuilds(t *testing.T, s Store) {
 	events := everyScenario()
 	for batch := range slices.Chunk(backwards(slices.Clone(events)), 5) {
 		mustAppend(t, s, batch)

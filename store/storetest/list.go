@@ -52,7 +52,7 @@ func filterCases(events []lifecycle.Event) map[string]lifecycle.Filter {
 	}
 }
 
-func listFilters(t *testing.T, s lifecycle.Store) {
+func listFilters(t *testing.T, s Store) {
 	events := everyScenario()
 	mustAppend(t, s, events)
 	w := worldOf(events)
@@ -70,7 +70,7 @@ func listFilters(t *testing.T, s lifecycle.Store) {
 var sorts = []lifecycle.Sort{"", lifecycle.SortLastEventDesc, lifecycle.SortLastEvent, lifecycle.SortPublishedDesc, lifecycle.SortPublished}
 
 // checkList reads all pages of a list, in one page and in small ones, and compares.
-func (w world) checkList(t *testing.T, s lifecycle.Store, f lifecycle.Filter) {
+func (w world) checkList(t *testing.T, s Store, f lifecycle.Filter) {
 	t.Helper()
 	want := w.list(f)
 	page, err := s.ListTasks(t.Context(), f, lifecycle.Page{Limit: len(want) + 1})
@@ -84,7 +84,7 @@ func (w world) checkList(t *testing.T, s lifecycle.Store, f lifecycle.Filter) {
 }
 
 // listPages walks lists of tasks that share times.
-func listPages(t *testing.T, s lifecycle.Store) {
+func listPages(t *testing.T, s Store) {
 	w := newTale("TASKS")
 	for i := range 23 {
 		k := w.published(fmt.Sprintf("task-%02d", i), []string{"cto", "ceo"}[i%2], 0)
@@ -113,7 +113,7 @@ func listPages(t *testing.T, s lifecycle.Store) {
 }
 
 // checkWalk reads a list page by page to its end and back.
-func (w world) checkWalk(t *testing.T, s lifecycle.Store, f lifecycle.Filter, limit int) {
+func (w world) checkWalk(t *testing.T, s Store, f lifecycle.Filter, limit int) {
 	t.Helper()
 	want := w.list(f)
 	var pages [][]lifecycle.TaskSummary
@@ -145,7 +145,7 @@ func (w world) checkWalk(t *testing.T, s lifecycle.Store, f lifecycle.Filter, li
 	}
 }
 
-func mustList(t *testing.T, s lifecycle.Store, f lifecycle.Filter, p lifecycle.Page) lifecycle.TaskPage {
+func mustList(t *testing.T, s Store, f lifecycle.Filter, p lifecycle.Page) lifecycle.TaskPage {
 	t.Helper()
 	page, err := s.ListTasks(t.Context(), f, p)
 	if err != nil {
@@ -154,7 +154,7 @@ func mustList(t *testing.T, s lifecycle.Store, f lifecycle.Filter, p lifecycle.P
 	return page
 }
 
-func listBeyond(t *testing.T, s lifecycle.Store) {
+func listBeyond(t *testing.T, s Store) {
 	w := newTale("TASKS")
 	w.published("only", "cto", 0)
 	mustAppend(t, s, w.events)

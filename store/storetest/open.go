@@ -17,7 +17,7 @@ var openTests = []conformanceTest{
 	{"tasks of which only publish attempts are known", openUnlisted},
 }
 
-func openOfStream(t *testing.T, s lifecycle.Store) {
+func openOfStream(t *testing.T, s Store) {
 	w := newTale("TASKS")
 	for i := range 12 {
 		k := w.published(fmt.Sprintf("t%d", i), "cto", 0)
@@ -57,7 +57,7 @@ func openOfStream(t *testing.T, s lifecycle.Store) {
 	}
 }
 
-func openRange(t *testing.T, s lifecycle.Store) {
+func openRange(t *testing.T, s Store) {
 	w := newTale("TASKS")
 	for i := range 9 {
 		w.acked(w.published(fmt.Sprintf("t%d", i), "cto", 0), 1)
@@ -84,7 +84,7 @@ func (w world) messagesIn(from, to uint64, limit int) []lifecycle.MessageFacts {
 }
 
 // openSequences uses sequences that no float and no signed integer holds.
-func openSequences(t *testing.T, s lifecycle.Store) {
+func openSequences(t *testing.T, s Store) {
 	w := newTale("TASKS")
 	for _, seq := range []uint64{1, 1<<53 - 1, 1<<53 + 1, math.MaxInt64, math.MaxInt64 + 1, math.MaxUint64 - 1} {
 		w.seq = seq
@@ -111,7 +111,7 @@ func openSequences(t *testing.T, s lifecycle.Store) {
 	}
 }
 
-func openUnlisted(t *testing.T, s lifecycle.Store) {
+func openUnlisted(t *testing.T, s Store) {
 	w := newTale("TASKS")
 	first := w.tried("first", "cto", "first")
 	w.tried("second", "cto", "second")

@@ -11,15 +11,15 @@ import (
 )
 
 var orderTests = []conformanceTest{
-	{"events one by one", func(t *testing.T, s lifecycle.Store) { inBatches(t, s, everyScenario(), 1) }},
-	{"events one by one, backwards", func(t *testing.T, s lifecycle.Store) { inBatches(t, s, backwards(everyScenario()), 1) }},
+	{"events one by one", func(t *testing.T, s Store) { inBatches(t, s, everyScenario(), 1) }},
+	{"events one by one, backwards", func(t *testing.T, s Store) { inBatches(t, s, backwards(everyScenario()), 1) }},
 	{"events in random order and batches 1", randomOrder(1)},
 	{"events in random order and batches 2", randomOrder(2)},
 	{"events in random order and batches 3", randomOrder(3)},
 	{"concurrent appends on overlapping tasks", concurrent},
 }
 
-func inBatches(t *testing.T, s lifecycle.Store, events []lifecycle.Event, size int) {
+func inBatches(t *testing.T, s Store, events []lifecycle.Event, size int) {
 	for batch := range slices.Chunk(events, size) {
 		mustAppend(t, s, batch)
 	}
@@ -32,8 +32,8 @@ func backwards(events []lifecycle.Event) []lifecycle.Event {
 }
 
 // randomOrder gives the events shuffled, in batches of random size, some of them more than once.
-func randomOrder(seed uint64) func(t *testing.T, s lifecycle.Store) {
-	return func(t *testing.T, s lifecycle.Store) {
+func randomOrder(seed uint64) func(t *testing.T, s Store) {
+	return func(t *testing.T, s Store) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		events := everyScenario()
 		for _, batch := range partition(r, events) {
@@ -62,7 +62,7 @@ func partition(r *rand.Rand, events []lifecycle.Event) [][]lifecycle.Event {
 }
 
 // concurrent appends from many goroutines, whose batches share tasks and events.
-func concurrent(t *testing.T, s lifecycle.Store) {
+func concurrent(t *testing.T, s Store) {
 	events := everyScenario()
 	var added atomic.Int64
 	var work sync.WaitGroup

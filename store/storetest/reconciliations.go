@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 )
 
 var reconciliationTests = []conformanceTest{
@@ -24,39 +25,39 @@ var reconciliationTests = []conformanceTest{
 }
 
 // reconciliationOf is one with everything set.
-func reconciliationOf(n int) lifecycle.Reconciliation {
+func reconciliationOf(n int) reconcile.Run {
 	key := lifecycle.MessageKey{Stream: lifecycle.StreamID{Account: "A", Domain: "hub", Name: "TASKS", Epoch: 7}, Seq: math.MaxUint64}
-	report := &lifecycle.ReconciliationReport{
-		AsOf: 9, Period: lifecycle.ReconciliationPeriod{From: 1, To: 8}, Total: lifecycle.Balance{Published: 3, Completed: 1, Unexplained: 2, NeverSeen: 1},
-		Lines:    []lifecycle.BalanceLine{{Stream: key.Stream, Agent: "cto\x00é", Balance: lifecycle.Balance{Published: 3}}},
-		Streams:  []lifecycle.StreamSpan{{Stream: key.Stream, FromSeq: 1, ToSeq: math.MaxUint64, Known: 2, Why: "why"}},
-		Keepless: []lifecycle.KeeplessAgent{{Agent: "ceo", Acknowledged: 4}},
-		Records:  lifecycle.RecordCheck{Checked: true, Asked: 5},
-		Gaps:     []lifecycle.Gap{{Source: "OBS", From: 1, To: 2, Reason: "gap"}}, Notes: []string{"note"},
+	report := &reconcile.Report{
+		AsOf: 9, Period: reconcile.Period{From: 1, To: 8}, Total: reconcile.Balance{Published: 3, Completed: 1, Unexplained: 2, NeverSeen: 1},
+		Lines:          []reconcile.BalanceLine{{Stream: key.Stream, Agent: "cto\x00é", Balance: reconcile.Balance{Published: 3}}},
+		Streams:        []reconcile.StreamSpan{{Stream: key.Stream, FromSeq: 1, ToSeq: math.MaxUint64, Known: 2, Why: "why"}},
+		WithoutRecords: []reconcile.AgentWithoutRecords{{Agent: "ceo", Acknowledged: 4}},
+		Records:        reconcile.RecordCheck{Checked: true, Asked: 5},
+		Gaps:           []lifecycle.Gap{{Source: "OBS", From: 1, To: 2, Reason: "gap"}}, Notes: []string{"note"},
 	}
-	for _, k := range lifecycle.DiscrepancyKinds() {
-		report.Lists = append(report.Lists, lifecycle.DiscrepancyList{Kind: k, Total: 2, Rows: []lifecycle.Discrepancy{
+	for _, k := range reconcile.DiscrepancyKinds() {
+		report.Lists = append(report.Lists, reconcile.DiscrepancyList{Kind: k, Total: 2, Rows: []reconcile.Discrepancy{
 			{Message: key, TaskID: "t\x00é", Agent: "cto", State: lifecycle.StateCompleted, At: 5, Why: "<why>"}, {TaskID: "no message", Why: "none"},
 		}})
 	}
-	return lifecycle.Reconciliation{
-		ID: fmt.Sprintf("r%03d", n), Slot: fmt.Sprintf("slot %d", n), Cause: lifecycle.ReconcileOnDemand, Actor: "ops", Owner: "here",
-		Asked: lifecycle.ReconciliationPeriod{From: 1}, Period: lifecycle.ReconciliationPeriod{From: 1, To: 8},
-		Status: lifecycle.ReconciliationDone, Failure: "none", CreatedAt: 1, StartedAt: 2, UpdatedAt: 3, EndedAt: 4,
-		Progress: lifecycle.ReconciliationAdvance{Phase: "reading", Read: 5, Total: 6}, Report: report,
+	return reconcile.Run{
+		ID: fmt.Sprintf("r%03d", n), Slot: fmt.Sprintf("slot %d", n), Cause: reconcile.CauseOnDemand, Actor: "ops", Owner: "here",
+		Asked: reconcile.Period{From: 1}, Period: reconcile.Period{From: 1, To: 8},
+		Status: reconcile.StatusDone, Failure: "none", CreatedAt: 1, StartedAt: 2, UpdatedAt: 3, EndedAt: 4,
+		Progress: reconcile.Progress{Phase: "reading", Read: 5, Total: 6}, Report: report,
 	}
 }
 
-func mustCreate(t *testing.T, s lifecycle.Store, r lifecycle.Reconciliation) {
+func mustCreate(t *testing.T, s Store, r reconcile.Run) {
 	t.Helper()
 	if got, created, err := s.CreateReconciliation(t.Context(), r); err != nil || !created {
 		t.Fatalf("create reconciliation %s: got %s, created %v, %v", r.ID, got.ID, created, err)
 	}
 }
 
-func reconciliationSaved(t *testing.T, s lifecycle.Store) {
+func reconciliationSaved(t *testing.T, s Store) {
 	queued := reconciliationOf(1)
-	queued.Status, queued.Report = lifecycle.ReconciliationQueued, nil
+	queued.Status, queued.Report = reconcile.StatusQueued, nil
 	mustCreate(t, s, queued)
 	got, err := s.Reconciliation(t.Context(), queued.ID)
 	if err != nil {
@@ -73,7 +74,7 @@ func reconciliationSaved(t *testing.T, s lifecycle.Store) {
 	diff(t, "a reconciliation that is done", got, done)
 }
 
-func reconciliationListed(t *testing.T, s lifecycle.Store) {
+func reconciliationListed(t *testing.T, s Store) {
 	for _, n := range []int{2, 1, 4, 3, 5} {
 		mustCreate(t, s, reconciliationOf(n))
 	}
@@ -86,7 +87,7 @@ func reconciliationListed(t *testing.T, s lifecycle.Store) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var want []lifecycle.Reconciliation
+		var want []reconcile.Run
 		for _, n := range c.want {
 			r := reconciliationOf(n)
 			for i := range r.Report.Lists {
@@ -98,7 +99,7 @@ func reconciliationListed(t *testing.T, s lifecycle.Store) {
 	}
 }
 
-func reconciliationSlot(t *testing.T, s lifecycle.Store) {
+func reconciliationSlot(t *testing.T, s Store) {
 	var wait sync.WaitGroup
 	made := make([]bool, 8)
 	ids := make([]string, 8)
@@ -129,7 +130,7 @@ func reconciliationSlot(t *testing.T, s lifecycle.Store) {
 	mustCreate(t, s, other)
 }
 
-func reconciliationMissing(t *testing.T, s lifecycle.Store) {
+func reconciliationMissing(t *testing.T, s Store) {
 	if _, err := s.Reconciliation(t.Context(), "none"); !errors.Is(err, lifecycle.ErrNotFound) {
 		t.Errorf("read: got %v, want ErrNotFound", err)
 	}
@@ -141,7 +142,7 @@ func reconciliationMissing(t *testing.T, s lifecycle.Store) {
 	}
 }
 
-func reconciliationRetained(t *testing.T, s lifecycle.Store) {
+func reconciliationRetained(t *testing.T, s Store) {
 	for n := range 7 {
 		mustCreate(t, s, reconciliationOf(n))
 	}
@@ -156,7 +157,7 @@ func reconciliationRetained(t *testing.T, s lifecycle.Store) {
 	}
 }
 
-func balanceMessages(t *testing.T, s lifecycle.Store) {
+func balanceMessages(t *testing.T, s Store) {
 	w := newTale("TASKS")
 	for i := range 6 {
 		k := w.published(fmt.Sprintf("t%d", i), "cto", 0)
@@ -184,7 +185,7 @@ func balanceMessages(t *testing.T, s lifecycle.Store) {
 	}
 }
 
-func balanceStreams(t *testing.T, s lifecycle.Store) {
+func balanceStreams(t *testing.T, s Store) {
 	var events []lifecycle.Event
 	names := []lifecycle.StreamID{{Name: "TASKS"}, {Name: "TASKS", Epoch: 9}, {Account: "A", Domain: "hub", Name: "OTHER"}}
 	for i, name := range names {
@@ -202,7 +203,7 @@ func balanceStreams(t *testing.T, s lifecycle.Store) {
 	diff(t, "streams", got, names)
 }
 
-func balanceLonely(t *testing.T, s lifecycle.Store) {
+func balanceLonely(t *testing.T, s Store) {
 	w := newTale("TASKS")
 	w.recorded("early", "cto")
 	since := w.now + 1

@@ -1,4 +1,4 @@
-// Package storetest is the conformance suite of [lifecycle.Store]: every promise in lifecycle/store.go as a test. A store passes
+// Package storetest is the conformance suite of a store: every promise of the ports in [Store] as a test. A store passes
 // when [Run] and [Reopen] pass; then pages and API answer alike on it.
 //
 // What a store must answer is worked out by a second way: all events in memory, folded as one batch ([worldOf]), and filters
@@ -9,11 +9,19 @@ import (
 	"testing"
 
 	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 )
+
+// Store is what every store offers: the ports of all domains.
+type Store interface {
+	lifecycle.Store
+	reconcile.RunStore
+	reconcile.BalanceReader
+}
 
 // Run tests the store that open returns. Each call of open must give an empty store, closed by the test's own cleanup at the
 // latest. The tests run in parallel.
-func Run(t *testing.T, open func(t testing.TB) lifecycle.Store) {
+func Run(t *testing.T, open func(t testing.TB) Store) {
 	t.Helper()
 	for _, group := range [][]conformanceTest{
 		appendTests, orderTests, listTests, countTests, traceTests, openTests, fleetTests, keepTests, hostileTests, historyTests, reconciliationTests,
@@ -29,12 +37,12 @@ func Run(t *testing.T, open func(t testing.TB) lifecycle.Store) {
 
 type conformanceTest struct {
 	name string
-	run  func(t *testing.T, s lifecycle.Store)
+	run  func(t *testing.T, s Store)
 }
 
 // Reopen tests that a store opened a second time on the same data continues where the first one was. Each call of create
 // must make new data and return a function that opens a store on it.
-func Reopen(t *testing.T, create func(t testing.TB) (open func() lifecycle.Store)) {
+func Reopen(t *testing.T, create func(t testing.TB) (open func() Store)) {
 	t.Helper()
 	t.Run("a second open continues", func(t *testing.T) {
 		t.Parallel()

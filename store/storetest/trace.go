@@ -19,7 +19,7 @@ var traceTests = []conformanceTest{
 	{"a payload of 20 MB", traceLargePayload},
 }
 
-func traceNotFound(t *testing.T, s lifecycle.Store) {
+func traceNotFound(t *testing.T, s Store) {
 	k := lifecycle.MessageKey{Stream: tasksStream, Seq: 1}
 	_, task := s.Task(t.Context(), "none")
 	_, taskOf := s.TaskOf(t.Context(), k)
@@ -53,7 +53,7 @@ func longTask(n int) *tale {
 	return w
 }
 
-func traceEventPages(t *testing.T, s lifecycle.Store) {
+func traceEventPages(t *testing.T, s Store) {
 	w := longTask(5000)
 	inBatches(t, s, w.events, 1700)
 	want := worldOf(w.events).events["long"]
@@ -75,7 +75,7 @@ func traceEventPages(t *testing.T, s lifecycle.Store) {
 	}
 }
 
-func traceEventWhole(t *testing.T, s lifecycle.Store) {
+func traceEventWhole(t *testing.T, s Store) {
 	e := everyField("whole")
 	mustAppend(t, s, []lifecycle.Event{e})
 	got, err := s.Event(t.Context(), "whole", e.ID)
@@ -88,7 +88,7 @@ func traceEventWhole(t *testing.T, s lifecycle.Store) {
 	}
 }
 
-func traceManyMessages(t *testing.T, s lifecycle.Store) {
+func traceManyMessages(t *testing.T, s Store) {
 	w := newTale("TASKS")
 	for i := range 230 {
 		w.published("again", "cto", i)
@@ -104,7 +104,7 @@ func traceManyMessages(t *testing.T, s lifecycle.Store) {
 	}
 }
 
-func tracePayloads(t *testing.T, s lifecycle.Store) {
+func tracePayloads(t *testing.T, s Store) {
 	w := newTale("TASKS")
 	first, second := w.published("p1", "ceo", 0), w.published("p2", "ceo", 0)
 	want := lifecycle.Payload{
@@ -124,7 +124,7 @@ func tracePayloads(t *testing.T, s lifecycle.Store) {
 	}
 }
 
-func traceLargePayload(t *testing.T, s lifecycle.Store) {
+func traceLargePayload(t *testing.T, s Store) {
 	w := newTale("TASKS")
 	k := w.published("large", "ceo", 0)
 	body := bytes.Repeat([]byte("0123456789abcdef\x00\xff\xfe\n"), 1<<20)

@@ -59,7 +59,7 @@ func worldOf(events []lifecycle.Event) world {
 }
 
 // check compares every answer of the store with the world.
-func (w world) check(t *testing.T, s lifecycle.Store) {
+func (w world) check(t *testing.T, s Store) {
 	t.Helper()
 	w.checkTasks(t, s)
 	w.checkMessages(t, s)
@@ -68,7 +68,7 @@ func (w world) check(t *testing.T, s lifecycle.Store) {
 	w.checkCounts(t, s, lifecycle.Filter{})
 }
 
-func (w world) checkTasks(t *testing.T, s lifecycle.Store) {
+func (w world) checkTasks(t *testing.T, s Store) {
 	t.Helper()
 	for id, want := range w.tasks {
 		got, err := s.Task(t.Context(), id)
@@ -106,7 +106,7 @@ func generation(m lifecycle.MessageFacts) int {
 	return m.Stored.Generation
 }
 
-func (w world) checkMessages(t *testing.T, s lifecycle.Store) {
+func (w world) checkMessages(t *testing.T, s Store) {
 	t.Helper()
 	for k, m := range w.messages {
 		if got, err := s.TaskOf(t.Context(), k); err != nil || got != m.TaskID {
@@ -143,7 +143,7 @@ var allMetrics = []lifecycle.Metric{
 	lifecycle.MetricRecordWait, lifecycle.MetricRecordWaitMonth,
 }
 
-func (w world) checkRollups(t *testing.T, s lifecycle.Store) {
+func (w world) checkRollups(t *testing.T, s Store) {
 	t.Helper()
 	got, err := s.Rollups(t.Context(), allMetrics, 0, math.MaxInt64, true)
 	if err != nil {

@@ -7,16 +7,16 @@ import (
 	"fmt"
 	"io"
 
-	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
 )
 
 // EncodeReconciliation splits a reconciliation into what lists show, as JSON, and the rows of its report, as compressed JSON. rows is
 // empty where there are none.
-func EncodeReconciliation(r lifecycle.Reconciliation) (head, rows []byte, err error) {
-	kept := map[lifecycle.DiscrepancyKind][]lifecycle.Discrepancy{}
+func EncodeReconciliation(r reconcile.Run) (head, rows []byte, err error) {
+	kept := map[reconcile.DiscrepancyKind][]reconcile.Discrepancy{}
 	if r.Report != nil {
 		short := *r.Report
-		short.Lists = make([]lifecycle.DiscrepancyList, len(r.Report.Lists))
+		short.Lists = make([]reconcile.DiscrepancyList, len(r.Report.Lists))
 		for i, l := range r.Report.Lists {
 			if len(l.Rows) > 0 {
 				kept[l.Kind] = l.Rows
@@ -48,7 +48,7 @@ func compress(v any) ([]byte, error) {
 }
 
 // Reconciliation decodes what EncodeReconciliation wrote; without rows those of its lists are left out.
-func Reconciliation(head, rows []byte) (r lifecycle.Reconciliation, err error) {
+func Reconciliation(head, rows []byte) (r reconcile.Run, err error) {
 	if err := json.Unmarshal(head, &r); err != nil {
 		return r, fmt.Errorf("decode reconciliation: %w", err)
 	}
@@ -65,7 +65,7 @@ func Reconciliation(head, rows []byte) (r lifecycle.Reconciliation, err error) {
 	return r, nil
 }
 
-func decompress(b []byte) (kept map[lifecycle.DiscrepancyKind][]lifecycle.Discrepancy, err error) {
+func decompress(b []byte) (kept map[reconcile.DiscrepancyKind][]reconcile.Discrepancy, err error) {
 	z, err := gzip.NewReader(bytes.NewReader(b))
 	if err != nil {
 		return nil, err

@@ -1,17 +1,19 @@
-package lifecycle
+package duplicates
 
 import (
-	"slices"
+	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fleetglass/lifecycle"
 )
 
-func instants(times ...time.Time) []Micros {
-	out := make([]Micros, len(times))
+func instants(times ...time.Time) []lifecycle.Micros {
+	out := make([]lifecycle.Micros, len(times))
 	for i, t := range times {
-		out[i] = MicrosOf(t)
+		out[i] = lifecycle.MicrosOf(t)
 	}
 	return out
 }
@@ -21,29 +23,29 @@ func month(m time.Month) time.Time { return time.Date(2026, m, 1, 0, 0, 0, 0, ti
 func TestDuplicateRowsCountEachCellInTheRowItBeginsIn(t *testing.T) {
 	t.Parallel()
 	bounds := instants(month(10), month(11), month(12))
-	cell := func(m Metric, at Micros, label string) Cell {
-		return Cell{Metric: m, Bucket: at, Label: label}
+	cell := func(m lifecycle.Metric, at lifecycle.Micros, label string) lifecycle.Cell {
+		return lifecycle.Cell{Metric: m, Bucket: at, Label: label}
 	}
-	cells := Tally{
-		cell(MetricTasks, bounds[0], "completed"):            5,
-		cell(MetricTasks, bounds[1]-3_600_000_000, TaskOpen): 2,
-		cell(MetricTasks, bounds[1], "dead_lettered"):        1,
-		cell(MetricDuplicates, bounds[1], "stream"):          3,
-		cell(MetricDuplicates, bounds[1], "idempotency"):     4,
-		cell(MetricPublished, bounds[1], "code_review"):      99, // Messages, not tasks.
-		cell(MetricTasks, bounds[0]-1, "completed"):          99, // Before.
-		cell(MetricTasks, bounds[2], "completed"):            99, // After.
+	cells := lifecycle.Tally{
+		cell(lifecycle.MetricTasks, bounds[0], "completed"):                      5,
+		cell(lifecycle.MetricTasks, bounds[1]-3_600_000_000, lifecycle.TaskOpen): 2,
+		cell(lifecycle.MetricTasks, bounds[1], "dead_lettered"):                  1,
+		cell(lifecycle.MetricDuplicates, bounds[1], "stream"):                    3,
+		cell(lifecycle.MetricDuplicates, bounds[1], "idempotency"):               4,
+		cell(lifecycle.MetricPublished, bounds[1], "code_review"):                99, // Messages, not tasks.
+		cell(lifecycle.MetricTasks, bounds[0]-1, "completed"):                    99, // Before.
+		cell(lifecycle.MetricTasks, bounds[2], "completed"):                      99, // After.
 	}
-	want := []DuplicateRow{
+	want := []Row{
 		{From: bounds[0], To: bounds[1], Published: 7, Completed: 5},
-		{From: bounds[1], To: bounds[2], Published: 1, Found: map[Layer]int64{LayerStream: 3, LayerIdempotency: 4}},
+		{From: bounds[1], To: bounds[2], Published: 1, Found: map[lifecycle.Layer]int64{lifecycle.LayerStream: 3, lifecycle.LayerIdempotency: 4}},
 	}
-	rows := DuplicateRows(cells, bounds)
+	rows := Rows(cells, bounds)
 	if d := cmp.Diff(want, rows); d != "" {
 		t.Errorf("rows (-want +got):\n%s", d)
 	}
-	total := DuplicateRow{From: bounds[0], To: bounds[2], Published: 8, Completed: 5, Found: want[1].Found}
-	if d := cmp.Diff(total, SumDuplicates(rows)); d != "" {
+	total := Row{From: bounds[0], To: bounds[2], Published: 8, Completed: 5, Found: want[1].Found}
+	if d := cmp.Diff(total, Sum(rows)); d != "" {
 		t.Errorf("sum (-want +got):\n%s", d)
 	}
 	for i, want := range []int64{2, 1} {
@@ -51,10 +53,10 @@ func TestDuplicateRowsCountEachCellInTheRowItBeginsIn(t *testing.T) {
 			t.Errorf("row %d: in flight or in the DLQ %d, want %d", i, got, want)
 		}
 	}
-	if rows[1].Caught() != 7 || rows[0].Empty() || !(DuplicateRow{}).Empty() {
+	if rows[1].Caught() != 7 || rows[0].Empty() || !(Row{}).Empty() {
 		t.Errorf("caught %d, empty %v", rows[1].Caught(), rows[0].Empty())
 	}
-	if got := DuplicateRows(cells, nil); len(got) != 0 {
+	if got := Rows(cells, nil); len(got) != 0 {
 		t.Errorf("no bounds: %d rows", len(got))
 	}
 }
@@ -66,7 +68,7 @@ func TestNetRateIsOfPublishedTasks(t *testing.T) {
 		rate           float64
 		known          bool
 	}{{0, 0, 0, true}, {0, 10, 0, true}, {1, 4, 0.25, true}, {1, 0, 0, false}} {
-		r := DuplicateRow{Published: c.published, Found: map[Layer]int64{LayerExecution: c.ran}}
+		r := Row{Published: c.published, Found: map[lifecycle.Layer]int64{lifecycle.LayerExecution: c.ran}}
 		if rate, known := r.NetRate(); rate != c.rate || known != c.known {
 			t.Errorf("%d of %d: %v, %v; want %v, %v", c.ran, c.published, rate, known, c.rate, c.known)
 		}
@@ -76,26 +78,26 @@ func TestNetRateIsOfPublishedTasks(t *testing.T) {
 func TestSavingsAreToTheCent(t *testing.T) {
 	t.Parallel()
 	want := Savings{LowUSD: 11.4, HighUSD: 133, Minutes: 532}
-	if got := DefaultDuplicateCost().Saved(38); got != want {
+	if got := DefaultCost().Saved(38); got != want {
 		t.Errorf("38 caught duplicates saved %+v, want %+v", got, want)
 	}
 }
 
 func TestMonthsAreReadFromMonthsOnlyWhereTheyAreWhole(t *testing.T) {
 	t.Parallel()
-	months := []Metric{MetricTasksMonth, MetricDuplicatesMonth, MetricRecordedMonth, MetricRecordWaitMonth}
-	hours := []Metric{MetricTasks, MetricDuplicates, MetricRecorded, MetricRecordWait}
+	months := []lifecycle.Metric{lifecycle.MetricTasksMonth, lifecycle.MetricDuplicatesMonth, lifecycle.MetricRecordedMonth, lifecycle.MetricRecordWaitMonth}
+	hours := []lifecycle.Metric{lifecycle.MetricTasks, lifecycle.MetricDuplicates, lifecycle.MetricRecorded, lifecycle.MetricRecordWait}
 	berlin := time.FixedZone("CET", 3600)
 	for _, c := range []struct {
 		name   string
-		bounds []Micros
-		want   []Metric
+		bounds []lifecycle.Micros
+		want   []lifecycle.Metric
 	}{
 		{"months of UTC", instants(month(1), month(2), month(3)), months},
 		{"days", instants(month(1), month(1).AddDate(0, 0, 1)), hours},
 		{"months of another zone", instants(month(1).In(berlin).Add(-time.Hour), month(2).Add(-time.Hour)), hours},
 	} {
-		if d := cmp.Diff(c.want, DuplicateMetrics(c.bounds)); d != "" {
+		if d := cmp.Diff(c.want, Metrics(c.bounds)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, d)
 		}
 	}
@@ -131,52 +133,18 @@ func TestPeriodsFollowTheCalendar(t *testing.T) {
 	}
 }
 
-// The rows do not depend on how events are cut into batches, nor on when a task completes: it counts where it was published.
-func TestALateCompletionCountsInTheMonthOfItsPublish(t *testing.T) {
-	t.Parallel()
-	october, november := month(10).Add(30*24*time.Hour), month(11).Add(5*24*time.Hour)
-	key := MessageKey{Stream: StreamID{Name: "TASKS"}, Seq: 1}
-	events := []Event{
-		{ID: 1, At: MicrosOf(october), Kind: Published, TaskID: "late", Message: key, Agent: "cto", Detail: Detail{Naming: Naming{MsgID: "late"}}},
-		{ID: 2, At: MicrosOf(november), Kind: Acked, TaskID: "late", Message: key, Agent: "cto", Consumer: "cto-task-worker", Attempt: 1},
-	}
-	bounds := instants(month(10), month(11), month(12))
-	for _, batches := range [][][]Event{{events}, {events[:1], events[1:]}, {events[1:], events[:1]}} {
-		m := newMemory()
-		for _, b := range batches {
-			m.append(slices.Clone(b))
-		}
-		for _, cells := range []Tally{only(m.rollups, MetricTasks), only(m.rollups, MetricTasksMonth)} {
-			rows := DuplicateRows(cells, bounds)
-			if rows[0].Published != 1 || rows[0].Completed != 1 || !rows[1].Empty() {
-				t.Errorf("rows %+v, want one task, published and completed in October", rows)
-			}
-		}
-	}
-}
-
-func only(t Tally, m Metric) Tally {
-	out := Tally{}
-	for c, n := range t {
-		if c.Metric == m {
-			out[c] = n
-		}
-	}
-	return out
-}
-
 func TestSumsKeepTheBalance(t *testing.T) {
 	t.Parallel()
-	r := newRand(t, 1)
+	r := rand.New(rand.NewPCG(1, 7))
 	bounds := instants(month(1), month(2), month(3), month(4))
-	states := append(States(), State(TaskOpen))
-	cells, tasks := Tally{}, int64(0)
+	states := append(lifecycle.States(), lifecycle.State(lifecycle.TaskOpen))
+	cells, tasks := lifecycle.Tally{}, int64(0)
 	for range 500 {
-		at := MicrosOf(month(1).Add(time.Duration(r.IntN(90*24)) * time.Hour))
-		cells[Cell{Metric: MetricTasks, Bucket: at, Label: string(states[r.IntN(len(states))])}]++
+		at := lifecycle.MicrosOf(month(1).Add(time.Duration(r.IntN(90*24)) * time.Hour))
+		cells[lifecycle.Cell{Metric: lifecycle.MetricTasks, Bucket: at, Label: string(states[r.IntN(len(states))])}]++
 		tasks++
 	}
-	sum := SumDuplicates(DuplicateRows(cells, bounds))
+	sum := Sum(Rows(cells, bounds))
 	if sum.Published != tasks || sum.Completed+sum.InFlightOrDLQ() != tasks || sum.Completed == 0 || sum.InFlightOrDLQ() == 0 {
 		t.Errorf("%d tasks give %+v", tasks, sum)
 	}

@@ -1,12 +1,11 @@
-package lifecycle
+package reconcile
 
 import (
 	"fmt"
 	"time"
-)
 
-// VanishedByAge is the reason of [Vanished] that says that a message was older than the stream's max_age when it was missed.
-const VanishedByAge = "older than max_age"
+	"fleetglass/lifecycle"
+)
 
 // brokerDeleted is the reason of [TermConfirmed] by which the broker says, at that very moment, that a message left the stream while a
 // worker had it.
@@ -52,43 +51,43 @@ type judgement struct {
 	term        term
 	kind        DiscrepancyKind // Empty where nothing is wrong.
 	why         string
-	state       State
-	completedAt Micros // Completion by record or report.
-	acked       bool   // Completed by an acknowledgement.
+	state       lifecycle.State
+	completedAt lifecycle.Micros // Completion by record or report.
+	acked       bool             // Completed by an acknowledgement.
 }
 
 // judge gives every message exactly one term, and at most one discrepancy that is about the message itself.
-func (a *Audit) judge(s *auditStream, m OpenMessage) judgement {
-	v, ev := Judge(m.Message, m.Task), evidenceOf(&m.Message, &m.Task)
-	j := judgement{state: v.State, completedAt: ev.completedAt, acked: ev.ackedAt.Known() && v.State == StateCompleted}
+func (a *Audit) judge(s *auditStream, m lifecycle.OpenMessage) judgement {
+	v, ends := lifecycle.JudgeEndings(m.Message, m.Task)
+	j := judgement{state: v.State, completedAt: ends.CompletedAt, acked: ends.AckedAt.Known() && v.State == lifecycle.StateCompleted}
 	switch {
-	case v.State == StateCompleted:
+	case v.State == lifecycle.StateCompleted:
 		j.term = termCompleted
 		a.judgeHeld(s, m, v, &j)
 	case v.State.Open():
 		a.judgeOpen(s, m, v, &j)
-	case v.State == StateDeadLettered || v.State == StateTriaged:
+	case v.State == lifecycle.StateDeadLettered || v.State == lifecycle.StateTriaged:
 		j.term = termInDLQ
-		if v.Death.State == StateExhausted { // Somebody decided about it before it had an entry.
+		if v.Death.State == lifecycle.StateExhausted { // Somebody decided about it before it had an entry.
 			j.term = termExhausted
 		}
-	case v.State == StateExhausted && v.Rule == ruleTerminated:
-		a.judgeTerminated(s, m, v, ev, &j)
-	case v.State == StateExhausted:
+	case v.State == lifecycle.StateExhausted && v.Rule == lifecycle.RuleTerminated:
+		a.judgeTerminated(s, m, v, ends, &j)
+	case v.State == lifecycle.StateExhausted:
 		j.term = termExhausted
-		if a.settled(m.lastAt()) {
+		if a.settled(lastAt(m)) {
 			j.kind, j.why = ExhaustedOutsideDLQ, exhaustedWhy(m.Message)
 		}
 	default:
 		a.judgeGone(s, m.Message, &j)
 	}
-	if v.State.Dead() && j.completedAt.Known() && j.completedAt <= v.Since && a.settled(m.lastAt()) {
+	if v.State.Dead() && j.completedAt.Known() && j.completedAt <= v.Since && a.settled(lastAt(m)) {
 		j.kind, j.why = CompletedNotAcked, "Completion is recorded, and the message died unacknowledged after it: to retry it may repeat the effect."
 	}
 	return j
 }
 
-func exhaustedWhy(m MessageFacts) string {
+func exhaustedWhy(m lifecycle.MessageFacts) string {
 	why := "The attempts are used up, and no dead-letter entry names the message."
 	if m.VanishedAt.Known() {
 		why += " It has left the stream: " + m.VanishedWhy + "."
@@ -97,35 +96,35 @@ func exhaustedWhy(m MessageFacts) string {
 }
 
 // judgeOpen serves messages of which something is still expected. The stream knows better than the facts where it was asked.
-func (a *Audit) judgeOpen(s *auditStream, m OpenMessage, v Verdict, j *judgement) {
+func (a *Audit) judgeOpen(s *auditStream, m lifecycle.OpenMessage, v lifecycle.Verdict, j *judgement) {
 	j.term = termInFlight
 	present, known := s.holds(m.Message.Key.Seq)
 	switch {
-	case known && !present && m.lastAt().Add(a.cfg.Grace) <= s.LookedAt:
+	case known && !present && lastAt(m).Add(a.cfg.Grace) <= s.LookedAt:
 		if j.completedAt.Known() {
 			j.term = termCompleted
 			return
 		}
 		j.term, j.kind = termUnexplained, OutcomeUnexplained
 		j.why = fmt.Sprintf("By what was seen it is %s, but the stream does not hold it any more, and nothing says how it left.", v.State)
-	case v.State == StateCompleting && a.settled(m.lastAt()):
+	case v.State == lifecycle.StateCompleting && a.settled(lastAt(m)):
 		j.kind, j.why = CompletedNotAcked, "Completion is recorded and no acknowledgement was seen: the broker will deliver it again."
 	}
 }
 
 // judgeHeld looks whether a message that is over is still in the stream.
-func (a *Audit) judgeHeld(s *auditStream, m OpenMessage, v Verdict, j *judgement) {
-	if present, _ := s.holds(m.Message.Key.Seq); present && m.lastAt().Add(a.cfg.Grace) <= s.LookedAt {
+func (a *Audit) judgeHeld(s *auditStream, m lifecycle.OpenMessage, v lifecycle.Verdict, j *judgement) {
+	if present, _ := s.holds(m.Message.Key.Seq); present && lastAt(m).Add(a.cfg.Grace) <= s.LookedAt {
 		j.kind = HeldThoughSettled
 		j.why = fmt.Sprintf("It is %s by what was seen (%s), and the stream still held it later.", v.State, v.Rule)
 	}
 }
 
 // judgeTerminated tells messages that a worker or an operator ended from those that left by age in a worker's hands.
-func (a *Audit) judgeTerminated(s *auditStream, m OpenMessage, v Verdict, ev evidence, j *judgement) {
+func (a *Audit) judgeTerminated(s *auditStream, m lifecycle.OpenMessage, v lifecycle.Verdict, ends lifecycle.Endings, j *judgement) {
 	j.term = termTerminated
-	switch reason := m.Message.termReason(ev.termAt); {
-	case reason == brokerDeleted && s.outlived(m.Message, ev.termAt):
+	switch reason := ends.TermReason; {
+	case reason == brokerDeleted && s.outlived(m.Message, ends.TermAt):
 		j.term, j.kind = termExpired, ExpiredInStream
 		j.why = fmt.Sprintf("The broker deleted it unacknowledged when it was older than the stream's max_age of %s.", s.MaxAge)
 	case reason == brokerMissed:
@@ -136,18 +135,8 @@ func (a *Audit) judgeTerminated(s *auditStream, m OpenMessage, v Verdict, ev evi
 	}
 }
 
-// termReason is the reason of the termination at the given time.
-func (m *MessageFacts) termReason(at Micros) string {
-	for _, t := range m.Attempts {
-		if t.TermAt == at {
-			return t.TermReason
-		}
-	}
-	return ""
-}
-
 // outlived reports whether a message that was there until the given time had reached the max_age of the stream by then.
-func (s *auditStream) outlived(m MessageFacts, at Micros) bool {
+func (s *auditStream) outlived(m lifecycle.MessageFacts, at lifecycle.Micros) bool {
 	return s.MaxAge > 0 && m.Stored != nil && m.Stored.At.Add(s.MaxAge) <= at.Add(ageSlack)
 }
 
@@ -156,12 +145,12 @@ const ageSlack = time.Second
 
 // judgeGone serves messages that left, or never showed. Only a max_age that had passed explains that, and only where no answer can have
 // been missed meanwhile.
-func (a *Audit) judgeGone(s *auditStream, m MessageFacts, j *judgement) {
+func (a *Audit) judgeGone(s *auditStream, m lifecycle.MessageFacts, j *judgement) {
 	j.term, j.kind = termUnexplained, OutcomeUnexplained
 	switch {
 	case !m.VanishedAt.Known():
 		j.why = "Lines name the message, and none proves that the stream stored it."
-	case m.VanishedWhy == brokerDeleted && s.outlived(m, m.VanishedAt), m.VanishedWhy == VanishedByAge && m.Stored != nil:
+	case m.VanishedWhy == brokerDeleted && s.outlived(m, m.VanishedAt), m.VanishedWhy == lifecycle.VanishedByAge && m.Stored != nil:
 		if a.blind(m.Stored.At, m.VanishedAt) {
 			j.why = "It was older than the stream's max_age, but capture has a gap before that: an answer may have been missed."
 			return
@@ -175,7 +164,7 @@ func (a *Audit) judgeGone(s *auditStream, m MessageFacts, j *judgement) {
 }
 
 // blind reports whether an answer may have been missed between two times.
-func (a *Audit) blind(from, to Micros) bool {
+func (a *Audit) blind(from, to lifecycle.Micros) bool {
 	for _, g := range a.cfg.Blind {
 		if g.From <= to && (!g.To.Known() || g.To >= from) {
 			return true

@@ -1,20 +1,23 @@
-package lifecycle
+package reconcile
 
 import (
 	"cmp"
 	"slices"
 	"sort"
+	"strings"
+
+	"fleetglass/lifecycle"
 )
 
-// runs is a set of sequences, kept as unbroken runs in order.
-type runs []run
+// sequenceSet is a set of sequences, kept as unbroken ranges in order.
+type sequenceSet []sequenceRange
 
-type run struct{ from, to uint64 }
+type sequenceRange struct{ from, to uint64 }
 
 // add puts a sequence in and reports whether it was not there.
-func (r *runs) add(seq uint64) bool {
+func (r *sequenceSet) add(seq uint64) bool {
 	all := *r
-	i := sort.Search(len(all), func(i int) bool { return all[i].to >= seq }) // The first run that does not end before seq.
+	i := sort.Search(len(all), func(i int) bool { return all[i].to >= seq }) // The first range that does not end before seq.
 	if i < len(all) && all[i].from <= seq {
 		return false
 	}
@@ -29,13 +32,13 @@ func (r *runs) add(seq uint64) bool {
 	case before:
 		all[i].from = seq
 	default:
-		*r = slices.Insert(all, i, run{seq, seq})
+		*r = slices.Insert(all, i, sequenceRange{seq, seq})
 	}
 	return true
 }
 
 // missing calls yield for every run of sequences in [from, to] that are not in the set.
-func (r runs) missing(from, to uint64, yield func(run)) {
+func (r sequenceSet) missing(from, to uint64, yield func(sequenceRange)) {
 	for _, have := range r {
 		if have.to < from {
 			continue
@@ -44,7 +47,7 @@ func (r runs) missing(from, to uint64, yield func(run)) {
 			break
 		}
 		if have.from > from {
-			yield(run{from, have.from - 1})
+			yield(sequenceRange{from, have.from - 1})
 		}
 		if have.to >= to {
 			return
@@ -52,11 +55,11 @@ func (r runs) missing(from, to uint64, yield func(run)) {
 		from = have.to + 1
 	}
 	if from <= to {
-		yield(run{from, to})
+		yield(sequenceRange{from, to})
 	}
 }
 
-func (r runs) size() (n int64) {
+func (r sequenceSet) size() (n int64) {
 	for _, x := range r {
 		n += int64(x.to-x.from) + 1
 	}
@@ -65,7 +68,7 @@ func (r runs) size() (n int64) {
 
 // compare calls yield for the sequences of the span that no message was given for: never seen, or held by the stream and not known.
 func (s *auditStream) compare(yield func(DiscrepancyKind, Discrepancy)) {
-	s.known.missing(max(s.FromSeq, s.SeenFrom), s.ToSeq, func(r run) {
+	s.known.missing(max(s.FromSeq, s.SeenFrom), s.ToSeq, func(r sequenceRange) {
 		from := r.from
 		if s.Present != nil {
 			s.Present.Between(r.from, r.to, func(seq uint64) bool {
@@ -84,7 +87,7 @@ func (s *auditStream) compare(yield func(DiscrepancyKind, Discrepancy)) {
 }
 
 func (s *auditStream) neverSeen(from, to uint64) Discrepancy {
-	d := Discrepancy{Message: MessageKey{Stream: s.Stream, Seq: from}, Why: "The stream gave out this sequence, and no line of the message was ever seen."}
+	d := Discrepancy{Message: lifecycle.MessageKey{Stream: s.Stream, Seq: from}, Why: "The stream gave out this sequence, and no line of the message was ever seen."}
 	if to > from {
 		d.ToSeq, d.Why = to, "The stream gave out these sequences, and no line of the messages was ever seen."
 	}
@@ -92,7 +95,7 @@ func (s *auditStream) neverSeen(from, to uint64) Discrepancy {
 }
 
 func (s *auditStream) unknown(seq uint64) Discrepancy {
-	return Discrepancy{Message: MessageKey{Stream: s.Stream, Seq: seq}, At: s.LookedAt, Why: "The stream holds the message, and the store has not heard of it."}
+	return Discrepancy{Message: lifecycle.MessageKey{Stream: s.Stream, Seq: seq}, At: s.LookedAt, Why: "The stream holds the message, and the store has not heard of it."}
 }
 
 // rowKeeper counts rows and keeps the first ones by message and task.
@@ -126,5 +129,5 @@ func (k *rowKeeper) join(o *rowKeeper) {
 }
 
 func compareRows(a, b Discrepancy) int {
-	return cmp.Or(a.Message.Compare(b.Message), compareText(a.TaskID, b.TaskID))
+	return cmp.Or(a.Message.Compare(b.Message), strings.Compare(a.TaskID, b.TaskID))
 }

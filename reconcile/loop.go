@@ -37,7 +37,7 @@ func (r *Runner) make(ctx context.Context, id string) {
 	if !ours {
 		return
 	}
-	rec.Status, rec.StartedAt = lifecycle.ReconciliationRunning, r.cfg.now()
+	rec.Status, rec.StartedAt = StatusRunning, r.cfg.now()
 	j := &job{Runner: r, rec: rec}
 	j.save(ctx)
 	report, err := j.run(ctx)
@@ -56,8 +56,8 @@ func (r *Runner) make(ctx context.Context, id string) {
 // lastWords is how long the record of how one ended may take to store.
 const lastWords = 10 * time.Second
 
-func (r *Runner) done(ctx context.Context, rec lifecycle.Reconciliation, report *lifecycle.ReconciliationReport) {
-	rec.Status, rec.Report, rec.EndedAt = lifecycle.ReconciliationDone, report, r.cfg.now()
+func (r *Runner) done(ctx context.Context, rec Run, report *Report) {
+	rec.Status, rec.Report, rec.EndedAt = StatusDone, report, r.cfg.now()
 	rec.UpdatedAt, rec.Progress.Phase = rec.EndedAt, ""
 	if err := r.store(ctx, rec); err != nil {
 		r.fail(ctx, rec, fmt.Errorf("store the report: %w", err))
@@ -71,8 +71,8 @@ func (r *Runner) done(ctx context.Context, rec lifecycle.Reconciliation, report 
 }
 
 // fail stores that one failed. Where even that cannot be stored, a later sweep says it.
-func (r *Runner) fail(ctx context.Context, rec lifecycle.Reconciliation, why error) {
-	rec.Status, rec.Report, rec.Failure, rec.EndedAt = lifecycle.ReconciliationFailed, nil, why.Error(), r.cfg.now()
+func (r *Runner) fail(ctx context.Context, rec Run, why error) {
+	rec.Status, rec.Report, rec.Failure, rec.EndedAt = StatusFailed, nil, why.Error(), r.cfg.now()
 	rec.UpdatedAt, rec.Progress.Phase = rec.EndedAt, ""
 	r.cfg.Logger.Warn("reconciliation failed", "id", rec.ID, "cause", rec.Cause, "err", why)
 	if err := r.store(ctx, rec); err != nil {
@@ -106,7 +106,7 @@ func (r *Runner) touch(ctx context.Context, id string) {
 	r.mu.Lock()
 	rec, ours := r.mine[id]
 	r.mu.Unlock()
-	if !ours || rec.Status != lifecycle.ReconciliationQueued {
+	if !ours || rec.Status != StatusQueued {
 		return
 	}
 	rec.UpdatedAt = r.cfg.now()
@@ -116,7 +116,7 @@ func (r *Runner) touch(ctx context.Context, id string) {
 }
 
 // store stores how one is now, and remembers it.
-func (r *Runner) store(ctx context.Context, rec lifecycle.Reconciliation) error {
+func (r *Runner) store(ctx context.Context, rec Run) error {
 	r.storing.Lock()
 	defer r.storing.Unlock()
 	if err := r.cfg.Store.SaveReconciliation(ctx, rec); err != nil {
@@ -148,7 +148,7 @@ func (r *Runner) sweep(ctx context.Context, newest int, alone bool) {
 }
 
 // giveUp ends one that another program left, unless that one shows itself after all.
-func (r *Runner) giveUp(ctx context.Context, seen lifecycle.Reconciliation) {
+func (r *Runner) giveUp(ctx context.Context, seen Run) {
 	rec, err := r.cfg.Store.Reconciliation(ctx, seen.ID)
 	if err != nil || rec.Status.Ended() || rec.UpdatedAt != seen.UpdatedAt {
 		return
@@ -162,8 +162,8 @@ func (r *Runner) afterStart(ctx context.Context) {
 		return
 	}
 	now := r.cfg.now()
-	r.byItself(ctx, lifecycle.Reconciliation{
-		Slot: "restart:" + r.owner, Cause: lifecycle.ReconcileRestart, Period: lifecycle.ReconciliationPeriod{From: now.Add(-usualSpan), To: now},
+	r.byItself(ctx, Run{
+		Slot: "restart:" + r.owner, Cause: CauseRestart, Period: Period{From: now.Add(-usualSpan), To: now},
 	})
 }
 
@@ -176,9 +176,9 @@ func (r *Runner) onSchedule(ctx context.Context) {
 		now := r.cfg.now()
 		slot := now.Truncate(r.cfg.Every)
 		if r.worthwhile(ctx) {
-			r.byItself(ctx, lifecycle.Reconciliation{
-				Slot: "scheduled:" + strconv.FormatInt(int64(slot), 10), Cause: lifecycle.ReconcileScheduled,
-				Period: lifecycle.ReconciliationPeriod{From: r.lastScheduled(ctx), To: now},
+			r.byItself(ctx, Run{
+				Slot: "scheduled:" + strconv.FormatInt(int64(slot), 10), Cause: CauseScheduled,
+				Period: Period{From: r.lastScheduled(ctx), To: now},
 			})
 		}
 		if !sleep(ctx, slot.Add(r.cfg.Every).Sub(now)) {
@@ -189,8 +189,8 @@ func (r *Runner) onSchedule(ctx context.Context) {
 
 // lastScheduled is where the last scheduled report ended; one microsecond after the beginning of time when there is none.
 func (r *Runner) lastScheduled(ctx context.Context) lifecycle.Micros {
-	last, err := r.newest(ctx, func(rec lifecycle.Reconciliation) bool {
-		return rec.Status == lifecycle.ReconciliationDone && rec.Cause == lifecycle.ReconcileScheduled && rec.Report != nil
+	last, err := r.newest(ctx, func(rec Run) bool {
+		return rec.Status == StatusDone && rec.Cause == CauseScheduled && rec.Report != nil
 	})
 	if err != nil {
 		return 1
@@ -204,7 +204,7 @@ func (r *Runner) worthwhile(ctx context.Context) bool {
 	return err != nil || len(streams) > 0
 }
 
-func (r *Runner) byItself(ctx context.Context, rec lifecycle.Reconciliation) {
+func (r *Runner) byItself(ctx context.Context, rec Run) {
 	if _, _, err := r.enqueue(ctx, rec); err != nil && ctx.Err() == nil {
 		r.cfg.Logger.Warn("a reconciliation could not be begun", "cause", rec.Cause, "err", err)
 	}

@@ -1,9 +1,13 @@
-package lifecycle
+package reconcile
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
+
+	"fleetglass/lifecycle"
 )
 
 // StreamPresence says which sequences a stream holds, as it was asked about them.
@@ -16,11 +20,11 @@ type StreamPresence interface {
 
 // AuditConfig is what an audit compares messages with.
 type AuditConfig struct {
-	AsOf    Micros               // Required. Everything that had happened by then, and grace earlier at the latest, is known.
-	Grace   time.Duration        // Optional; default none. What happened later than that before AsOf may be incomplete: it proves no discrepancy.
-	Period  ReconciliationPeriod // Required.
-	Streams []AuditStream        // Messages of other streams, and outside the sequences named here, do not count.
-	Blind   []Gap                // Spans in which an answer to a message may have been missed.
+	AsOf    lifecycle.Micros // Required. Everything that had happened by then, and grace earlier at the latest, is known.
+	Grace   time.Duration    // Optional; default none. What happened later than that before AsOf may be incomplete: it proves no discrepancy.
+	Period  Period           // Required.
+	Streams []AuditStream    // Messages of other streams, and outside the sequences named here, do not count.
+	Blind   []lifecycle.Gap  // Spans in which an answer to a message may have been missed.
 }
 
 // AuditStream is what is known of one stream of an audit.
@@ -34,7 +38,7 @@ type AuditStream struct {
 
 // AuditedMessage is a message with everything that its judgement needs.
 type AuditedMessage struct {
-	OpenMessage
+	lifecycle.OpenMessage
 	RecordGone bool // Its completion record was looked for and is not there, although its retention is not over.
 }
 
@@ -43,21 +47,21 @@ type AuditedMessage struct {
 // unbroken run of sequences: what it needs does not grow with the number of messages.
 type Audit struct {
 	cfg     AuditConfig
-	streams map[StreamID]*auditStream
+	streams map[lifecycle.StreamID]*auditStream
 	lines   map[lineKey]*Balance
 	lists   map[DiscrepancyKind]*rowKeeper
 	agents  map[string]*recordKeeping
-	lonely  map[EventID]bool // Tasks without a message that were given, by a digest of their ids.
+	orphans map[lifecycle.EventID]bool // Tasks without a message that were given, by a digest of their ids.
 }
 
 type lineKey struct {
-	stream StreamID
+	stream lifecycle.StreamID
 	agent  string
 }
 
 type auditStream struct {
 	AuditStream
-	known runs
+	known sequenceSet
 }
 
 // recordKeeping is what an audit learns about the records of one agent.
@@ -69,8 +73,8 @@ type recordKeeping struct {
 // NewAudit begins an audit.
 func NewAudit(cfg AuditConfig) *Audit {
 	a := &Audit{
-		cfg: cfg, streams: map[StreamID]*auditStream{}, lines: map[lineKey]*Balance{}, lists: map[DiscrepancyKind]*rowKeeper{},
-		agents: map[string]*recordKeeping{}, lonely: map[EventID]bool{},
+		cfg: cfg, streams: map[lifecycle.StreamID]*auditStream{}, lines: map[lineKey]*Balance{}, lists: map[DiscrepancyKind]*rowKeeper{},
+		agents: map[string]*recordKeeping{}, orphans: map[lifecycle.EventID]bool{},
 	}
 	for _, s := range cfg.Streams {
 		a.streams[s.Stream] = &auditStream{AuditStream: s}
@@ -99,13 +103,13 @@ func (a *Audit) Message(m AuditedMessage) {
 }
 
 // Task takes in a task of which no message is known.
-func (a *Audit) Task(t TaskFacts, recordGone bool) {
-	at, agent, how := t.lonelyCompletion()
-	id := NewEventID(t.ID)
-	if !at.Known() || at < a.cfg.Period.From || at >= a.cfg.Period.To || !a.settled(t.LastAt) || a.lonely[id] {
+func (a *Audit) Task(t lifecycle.TaskFacts, recordGone bool) {
+	at, agent, how := orphanCompletion(t)
+	id := lifecycle.NewEventID(t.ID)
+	if !at.Known() || at < a.cfg.Period.From || at >= a.cfg.Period.To || !a.settled(t.LastAt) || a.orphans[id] {
 		return
 	}
-	a.lonely[id] = true
+	a.orphans[id] = true
 	a.agent(agent).keeps = true
 	d := Discrepancy{TaskID: t.ID, Agent: agent, At: at, Why: how}
 	a.note(RecordedUnpublished, d)
@@ -115,13 +119,15 @@ func (a *Audit) Task(t TaskFacts, recordGone bool) {
 	}
 }
 
-// lonelyCompletion is the completion of a task without messages, by record or else by report.
-func (t *TaskFacts) lonelyCompletion() (at Micros, agent, how string) {
+// orphanCompletion is the completion of a task without messages, by record or else by report.
+func orphanCompletion(t lifecycle.TaskFacts) (at lifecycle.Micros, agent, how string) {
 	if c := t.Completion; c != nil {
-		return c.At, firstText(c.Agent, t.Agent), "A completion record names the task, and no message of it was ever seen."
+		return c.At, cmp.Or(c.Agent, t.Agent), "A completion record names the task, and no message of it was ever seen."
 	}
 	for _, r := range t.Reports {
-		at = earliest(at, r.CompletedAt)
+		if r.CompletedAt.Known() && (!at.Known() || r.CompletedAt < at) {
+			at = r.CompletedAt
+		}
 	}
 	return at, t.Agent, "The agent reports that it completed the task, and no message of it was ever seen."
 }
@@ -132,7 +138,7 @@ func (a *Audit) recorded(m AuditedMessage, j judgement) {
 	switch {
 	case j.completedAt.Known():
 		keeping.keeps = true
-	case j.acked && a.settled(m.lastAt()):
+	case j.acked && a.settled(lastAt(m.OpenMessage)):
 		j.why = "Acknowledged, and neither a record nor a report says that the task was completed."
 		keeping.acked.add(discrepancyOf(m.OpenMessage, j))
 	}
@@ -145,7 +151,7 @@ func (a *Audit) recorded(m AuditedMessage, j judgement) {
 const recordGoneWhy = "Its completion record was seen, its retention is not over, and the record is not there any more."
 
 // settled reports whether something that happened at the given time, and what belongs to it, must be known by now.
-func (a *Audit) settled(at Micros) bool { return at.Add(a.cfg.Grace) <= a.cfg.AsOf }
+func (a *Audit) settled(at lifecycle.Micros) bool { return at.Add(a.cfg.Grace) <= a.cfg.AsOf }
 
 func (a *Audit) note(k DiscrepancyKind, d Discrepancy) { a.lists[k].add(d) }
 
@@ -167,17 +173,17 @@ func (a *Audit) agent(name string) *recordKeeping {
 	return r
 }
 
-func (m OpenMessage) lastAt() Micros { return latest(m.Message.LastAt, m.Task.LastAt) }
+func lastAt(m lifecycle.OpenMessage) lifecycle.Micros { return max(m.Message.LastAt, m.Task.LastAt) }
 
-func discrepancyOf(m OpenMessage, j judgement) Discrepancy {
+func discrepancyOf(m lifecycle.OpenMessage, j judgement) Discrepancy {
 	return Discrepancy{
-		Message: m.Message.Key, TaskID: firstText(m.Task.ID, m.Message.TaskID), Agent: m.Message.Agent, State: j.state, At: m.lastAt(), Why: j.why,
+		Message: m.Message.Key, TaskID: cmp.Or(m.Task.ID, m.Message.TaskID), Agent: m.Message.Agent, State: j.state, At: lastAt(m), Why: j.why,
 	}
 }
 
 // Report adds everything up. More may be taken in afterwards.
-func (a *Audit) Report() ReconciliationReport {
-	r := ReconciliationReport{AsOf: a.cfg.AsOf, Period: a.cfg.Period}
+func (a *Audit) Report() Report {
+	r := Report{AsOf: a.cfg.AsOf, Period: a.cfg.Period}
 	lines, lists := a.copyLines(), a.copyLists()
 	for _, c := range a.cfg.Streams {
 		s, k := a.streams[c.Stream], lineKey{stream: c.Stream}
@@ -198,22 +204,22 @@ func (a *Audit) Report() ReconciliationReport {
 		r.Lines = append(r.Lines, BalanceLine{Stream: k.stream, Agent: k.agent, Balance: lines[k]})
 		r.Total.add(lines[k])
 	}
-	a.sortOutKeepless(&r, lists[AckedNotRecorded])
+	a.sortOutWithoutRecords(&r, lists[AckedNotRecorded])
 	for _, k := range DiscrepancyKinds() {
 		r.Lists = append(r.Lists, DiscrepancyList{Kind: k, Total: lists[k].total, Rows: lists[k].rows})
 	}
 	return r
 }
 
-// sortOutKeepless lists what agents acknowledged without a completion: one by one where they record completions at all, else as one
+// sortOutWithoutRecords lists what agents acknowledged without a completion: one by one where they record completions at all, else as one
 // number.
-func (a *Audit) sortOutKeepless(r *ReconciliationReport, list *rowKeeper) {
+func (a *Audit) sortOutWithoutRecords(r *Report, list *rowKeeper) {
 	for _, name := range slices.Sorted(maps.Keys(a.agents)) {
 		switch k := a.agents[name]; {
 		case k.keeps:
 			list.join(&k.acked)
 		case k.acked.total > 0:
-			r.Keepless = append(r.Keepless, KeeplessAgent{Agent: name, Acknowledged: k.acked.total})
+			r.WithoutRecords = append(r.WithoutRecords, AgentWithoutRecords{Agent: name, Acknowledged: k.acked.total})
 		}
 	}
 }
@@ -236,10 +242,7 @@ func (a *Audit) copyLists() map[DiscrepancyKind]*rowKeeper {
 
 func sortedLines(lines map[lineKey]Balance) []lineKey {
 	return slices.SortedFunc(maps.Keys(lines), func(a, b lineKey) int {
-		if c := a.stream.compare(b.stream); c != 0 {
-			return c
-		}
-		return compareText(a.agent, b.agent)
+		return cmp.Or(compareStreams(a.stream, b.stream), strings.Compare(a.agent, b.agent))
 	})
 }
 

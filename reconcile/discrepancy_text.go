@@ -1,4 +1,4 @@
-package lifecycle
+package reconcile
 
 type discrepancyText struct{ title, meaning, advice string }
 

@@ -1,10 +1,12 @@
-package lifecycle
+package duplicates
 
 import (
 	"fmt"
 	"maps"
 	"math"
 	"time"
+
+	"fleetglass/lifecycle"
 )
 
 // RecordStore says where agents keep their idempotency records.
@@ -58,12 +60,12 @@ const (
 
 // RecordCost is what the records of the row cost. Reads leave no trace; they are estimated from what the row knows of its tasks: every
 // agent of the fleet is taken to look for records as SPEC 1 says.
-func (r DuplicateRow) RecordCost(store RecordStore, prices RecordPrices) RecordCost {
+func (r Row) RecordCost(store RecordStore, prices RecordPrices) RecordCost {
 	if store != RecordsKV && store != RecordsFirestore {
 		return RecordCost{}
 	}
 	c := RecordCost{Known: true, Writes: max(0, r.Recorded)}
-	c.Reads = r.Completed + r.Found[LayerIdempotency] + r.Found[LayerExecution] + r.Found[LayerUnknown]
+	c.Reads = r.Completed + r.Found[lifecycle.LayerIdempotency] + r.Found[lifecycle.LayerExecution] + r.Found[lifecycle.LayerUnknown]
 	if store == RecordsFirestore {
 		usd := (float64(c.Reads)*prices.ReadsUSD + float64(c.Writes)*prices.WritesUSD) / pricedOperations
 		c.USD = math.Round(usd*1e6) / 1e6
@@ -84,18 +86,18 @@ type DedupeMemory struct {
 }
 
 // DedupeSince is the beginning of the span whose stored messages the stream remembers, and the metric that counts them.
-func DedupeSince(window time.Duration, now Micros) (from Micros, m Metric) {
+func DedupeSince(window time.Duration, now lifecycle.Micros) (from lifecycle.Micros, m lifecycle.Metric) {
 	if window <= 24*time.Hour {
-		return now.Add(-window).Truncate(time.Minute), MetricPublishedMin
+		return now.Add(-window).Truncate(time.Minute), lifecycle.MetricPublishedMin
 	}
-	return now.Add(-window).Truncate(time.Hour), MetricPublished
+	return now.Add(-window).Truncate(time.Hour), lifecycle.MetricPublished
 }
 
 // EstimateDedupe counts the cells that [DedupeSince] names. The first bucket may begin before the window does and counts in full.
-func EstimateDedupe(window time.Duration, cells Tally) DedupeMemory {
+func EstimateDedupe(window time.Duration, cells lifecycle.Tally) DedupeMemory {
 	d := DedupeMemory{Known: true, Window: window}
 	for c, n := range cells {
-		if c.Metric == MetricPublished || c.Metric == MetricPublishedMin {
+		if c.Metric == lifecycle.MetricPublished || c.Metric == lifecycle.MetricPublishedMin {
 			d.IDs += n
 		}
 	}
@@ -118,9 +120,6 @@ const (
 	FieldLatencyHigh   = 8 * time.Millisecond
 )
 
-// MaxRecordsWait is the longest wait for records that a report is believed.
-const MaxRecordsWait = time.Hour
-
 // RecordWait is what deliveries waited for the idempotency records, as their agents measured it: the look for a record or the
 // reservation, and recording completion.
 type RecordWait struct {
@@ -129,15 +128,15 @@ type RecordWait struct {
 }
 
 // RecordWaits reads the waits from rollups of [MetricRecordWait] or those of its months. Where cells hold both it counts twice.
-func RecordWaits(cells Tally) RecordWait {
+func RecordWaits(cells lifecycle.Tally) RecordWait {
 	buckets := map[string]int64{}
 	for c, n := range cells {
-		if c.Metric == MetricRecordWait || c.Metric == MetricRecordWaitMonth {
+		if c.Metric == lifecycle.MetricRecordWait || c.Metric == lifecycle.MetricRecordWaitMonth {
 			buckets[c.Label] += n
 		}
 	}
 	maps.DeleteFunc(buckets, func(_ string, n int64) bool { return n <= 0 })
-	t := typicalOf(buckets) // On a scale of milliseconds, where this one is of microseconds.
+	t := lifecycle.TypicalOf(buckets) // On a scale of milliseconds, where this one is of microseconds.
 	return RecordWait{P50: t.P50 / 1000, P95: t.P95 / 1000, Sample: t.Sample}
 }
 

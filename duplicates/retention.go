@@ -1,10 +1,12 @@
-package lifecycle
+package duplicates
 
 import (
 	"fmt"
 	"math"
 	"strconv"
 	"time"
+
+	"fleetglass/lifecycle"
 )
 
 // Retention is the part of the live configuration that says for how long idempotency records are kept, and how late a task may come
@@ -52,7 +54,7 @@ type RetentionWindow struct {
 // CheckRetention compares how long records are kept with the longest time after which the same work may be delivered once more. A
 // record that goes earlier lets a duplicate through to execution. Times that no configuration bounds, such as a retry by hand out of
 // the dead-letter queue, are not among the windows.
-func CheckRetention(consumers []ConsumerState, r Retention) RetentionCheck {
+func CheckRetention(consumers []lifecycle.ConsumerState, r Retention) RetentionCheck {
 	if !r.Known {
 		return RetentionCheck{Verdict: RetentionUnknown, Advice: "The configuration of the streams and of the records could not be read."}
 	}
@@ -90,7 +92,7 @@ func hours(d time.Duration) string {
 	return strconv.FormatFloat(d.Hours(), 'f', -1, 64) + " h"
 }
 
-func retentionWindows(consumers []ConsumerState, r Retention) []RetentionWindow {
+func retentionWindows(consumers []lifecycle.ConsumerState, r Retention) []RetentionWindow {
 	out := []RetentionWindow{redeliveryWindow(consumers, r.MaxAge), {
 		Name: "late_arrival", Length: r.MaxAge, Endless: r.MaxAge == 0,
 		Why: "A message whose acknowledgement was lost stays in the stream while its worker is away, up to the max_age.",
@@ -116,13 +118,13 @@ func retentionWindows(consumers []ConsumerState, r Retention) []RetentionWindow 
 
 // redeliveryWindow is the longest time from the first delivery of a message to the deadline of its last, over all consumers. It is
 // never longer than messages live.
-func redeliveryWindow(consumers []ConsumerState, maxAge time.Duration) RetentionWindow {
+func redeliveryWindow(consumers []lifecycle.ConsumerState, maxAge time.Duration) RetentionWindow {
 	w := RetentionWindow{Name: "redelivery", Why: "No consumer is known."}
 	for _, c := range consumers {
 		if c.Gone {
 			continue
 		}
-		length, endless := c.allAttempts()
+		length, endless := allAttempts(c)
 		if maxAge > 0 && (endless || length > maxAge) {
 			length, endless = maxAge, false
 		}
@@ -134,7 +136,7 @@ func redeliveryWindow(consumers []ConsumerState, maxAge time.Duration) Retention
 }
 
 // allAttempts is the sum of the waits of all attempts. It is endless when there is no last one, or none for a century.
-func (c ConsumerState) allAttempts() (sum time.Duration, endless bool) {
+func allAttempts(c lifecycle.ConsumerState) (sum time.Duration, endless bool) {
 	if c.MaxDeliver <= 0 {
 		return 0, true
 	}

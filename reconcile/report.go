@@ -1,81 +1,85 @@
-package lifecycle
+package reconcile
 
-import "context"
+import (
+	"context"
 
-// Reconciliation is the stored record of one comparison of what was published with what became of it (SPEC 4).
-type Reconciliation struct {
-	ID        string                // Sorts by the time of creation.
-	Slot      string                // Unique: the same slot is the same reconciliation. A scheduled time, or what the caller named.
-	Cause     ReconciliationCause   //
-	Actor     string                // Who asked; empty for those that the program makes by itself.
-	Asked     ReconciliationPeriod  // As it was asked for; unknown ends mean the default.
-	Period    ReconciliationPeriod  // As it was resolved when it was created: From <= stored < To.
-	Status    ReconciliationStatus  //
-	Failure   string                // Why it failed; empty otherwise.
-	Owner     string                // The instance of the program that makes it.
-	CreatedAt Micros                //
-	StartedAt Micros                // Zero while it is queued.
-	UpdatedAt Micros                // Latest sign of life of its owner.
-	EndedAt   Micros                // Zero until it is done or failed.
-	Progress  ReconciliationAdvance // How far it is.
-	Report    *ReconciliationReport // Nil until it is done. In lists of reconciliations its rows are left out.
+	"fleetglass/lifecycle"
+)
+
+// Run is the stored record of one comparison of what was published with what became of it (SPEC 4).
+type Run struct {
+	ID        string           // Sorts by the time of creation.
+	Slot      string           // Unique: the same slot is the same reconciliation. A scheduled time, or what the caller named.
+	Cause     Cause            //
+	Actor     string           // Who asked; empty for those that the program makes by itself.
+	Asked     Period           // As it was asked for; unknown ends mean the default.
+	Period    Period           // As it was resolved when it was created: From <= stored < To.
+	Status    Status           //
+	Failure   string           // Why it failed; empty otherwise.
+	Owner     string           // The instance of the program that makes it.
+	CreatedAt lifecycle.Micros //
+	StartedAt lifecycle.Micros // Zero while it is queued.
+	UpdatedAt lifecycle.Micros // Latest sign of life of its owner.
+	EndedAt   lifecycle.Micros // Zero until it is done or failed.
+	Progress  Progress         // How far it is.
+	Report    *Report          // Nil until it is done. In lists of reconciliations its rows are left out.
 }
 
-// ReconciliationPeriod is a span of stored times, From <= time < To. An end that is not known takes its default.
-type ReconciliationPeriod struct {
-	From Micros `json:"from,omitempty"`
-	To   Micros `json:"to,omitempty"`
+// Period is a span of stored times, From <= time < To. An end that is not known takes its default.
+type Period struct {
+	From lifecycle.Micros `json:"from,omitempty"`
+	To   lifecycle.Micros `json:"to,omitempty"`
 }
 
-// ReconciliationCause says why a reconciliation is made.
-type ReconciliationCause string
+// Cause says why a reconciliation is made.
+type Cause string
 
 // The causes.
 const (
-	ReconcileOnDemand  ReconciliationCause = "on_demand" // Somebody asked.
-	ReconcileScheduled ReconciliationCause = "scheduled" // Its time had come.
-	ReconcileRestart   ReconciliationCause = "restart"   // The program started.
+	CauseOnDemand  Cause = "on_demand" // Somebody asked.
+	CauseScheduled Cause = "scheduled" // Its time had come.
+	CauseRestart   Cause = "restart"   // The program started.
 )
 
-// ReconciliationStatus is how far a reconciliation is.
-type ReconciliationStatus string
+// Status is how far a reconciliation is.
+type Status string
 
 // The statuses.
 const (
-	ReconciliationQueued  ReconciliationStatus = "queued"  // Another one is being made.
-	ReconciliationRunning ReconciliationStatus = "running" //
-	ReconciliationDone    ReconciliationStatus = "done"    // Its report is stored.
-	ReconciliationFailed  ReconciliationStatus = "failed"  // Failure says why.
+	StatusQueued  Status = "queued"  // Another one is being made.
+	StatusRunning Status = "running" //
+	StatusDone    Status = "done"    // Its report is stored.
+	StatusFailed  Status = "failed"  // Failure says why.
 )
 
 // Ended reports whether nothing happens to it any more.
-func (s ReconciliationStatus) Ended() bool {
-	return s == ReconciliationDone || s == ReconciliationFailed
+func (s Status) Ended() bool {
+	return s == StatusDone || s == StatusFailed
 }
 
-// ReconciliationAdvance is how far a running reconciliation is.
-type ReconciliationAdvance struct {
+// Progress is how far a running reconciliation is.
+type Progress struct {
 	Phase string `json:"phase,omitempty"` // What it is doing, in words.
 	Read  int64  `json:"read,omitempty"`  // Messages judged.
 	Total int64  `json:"total,omitempty"` // Messages to judge, about; zero while it is not known.
 }
 
-// ReconciliationReport is what a reconciliation found.
-type ReconciliationReport struct {
-	AsOf     Micros               `json:"as_of"`             // What the program knew then was compared.
-	Period   ReconciliationPeriod `json:"period"`            // What was compared: the period that was asked for, as far as it can be judged.
-	Total    Balance              `json:"total"`             // Of all lines.
-	Lines    []BalanceLine        `json:"lines,omitempty"`   // By stream, then agent; the agent that is not known comes first.
-	Streams  []StreamSpan         `json:"streams,omitempty"` // What was compared of each stream.
-	Lists    []DiscrepancyList    `json:"lists,omitempty"`   // One for each of [DiscrepancyKinds], in that order, empty ones too.
-	Keepless []KeeplessAgent      `json:"keepless,omitempty"`
-	Records  RecordCheck          `json:"records"`
-	Gaps     []Gap                `json:"gaps,omitempty"`  // Spans of the period in which we may have been blind and that were not repaired, at most 100.
-	Notes    []string             `json:"notes,omitempty"` // What restricts the report, in sentences.
+// Report is what a reconciliation found.
+type Report struct {
+	AsOf           lifecycle.Micros      `json:"as_of"`             // What the program knew then was compared.
+	Period         Period                `json:"period"`            // What was compared: the period that was asked for, as far as it can be judged.
+	Total          Balance               `json:"total"`             // Of all lines.
+	Lines          []BalanceLine         `json:"lines,omitempty"`   // By stream, then agent; the agent that is not known comes first.
+	Streams        []StreamSpan          `json:"streams,omitempty"` // What was compared of each stream.
+	Lists          []DiscrepancyList     `json:"lists,omitempty"`   // One for each of [DiscrepancyKinds], in that order, empty ones too.
+	WithoutRecords []AgentWithoutRecords `json:"keepless,omitempty"`
+	Records        RecordCheck           `json:"records"`
+	Gaps           []lifecycle.Gap       `json:"gaps,omitempty"`  // Spans of the period in which we may have been blind and that were not repaired, at most 100.
+	Notes          []string              `json:"notes,omitempty"` // What restricts the report, in sentences.
 }
 
 // Discrepancies is the number of messages and records that something is wrong with: the sum of all lists.
-func (r *ReconciliationReport) Discrepancies() int64 {
+func (r *Report) Discrepancies() int64 {
 	var n int64
 	for _, l := range r.Lists {
 		n += l.Total
@@ -84,7 +88,7 @@ func (r *ReconciliationReport) Discrepancies() int64 {
 }
 
 // List is the list of a kind; its Total is zero where there is nothing.
-func (r *ReconciliationReport) List(k DiscrepancyKind) DiscrepancyList {
+func (r *Report) List(k DiscrepancyKind) DiscrepancyList {
 	for _, l := range r.Lists {
 		if l.Kind == k {
 			return l
@@ -117,26 +121,26 @@ func (b Balance) Balanced() bool { return b.Published == b.Accounted() }
 
 // BalanceLine is the balance of one agent in one stream.
 type BalanceLine struct {
-	Stream StreamID `json:"stream"`
-	Agent  string   `json:"agent"` // Empty where it is not known, as of messages that were never seen.
+	Stream lifecycle.StreamID `json:"stream"`
+	Agent  string             `json:"agent"` // Empty where it is not known, as of messages that were never seen.
 	Balance
 }
 
 // StreamSpan is what was compared of one stream.
 type StreamSpan struct {
-	Stream   StreamID `json:"stream"`
-	FromSeq  uint64   `json:"from_seq"`            // First sequence of the period.
-	ToSeq    uint64   `json:"to_seq"`              // Last one. Less than FromSeq where there is none.
-	Known    int64    `json:"known"`               // Messages in between that the store knows.
-	Compared bool     `json:"compared"`            // With what the stream holds now.
-	Held     int64    `json:"held"`                // Messages in between that the stream holds, as far as it was compared.
-	Why      string   `json:"why_not,omitempty"`   // Why it was not compared.
-	LookedAt Micros   `json:"looked_at,omitempty"` // When the stream was asked.
+	Stream   lifecycle.StreamID `json:"stream"`
+	FromSeq  uint64             `json:"from_seq"`            // First sequence of the period.
+	ToSeq    uint64             `json:"to_seq"`              // Last one. Less than FromSeq where there is none.
+	Known    int64              `json:"known"`               // Messages in between that the store knows.
+	Compared bool               `json:"compared"`            // With what the stream holds now.
+	Held     int64              `json:"held"`                // Messages in between that the stream holds, as far as it was compared.
+	Why      string             `json:"why_not,omitempty"`   // Why it was not compared.
+	LookedAt lifecycle.Micros   `json:"looked_at,omitempty"` // When the stream was asked.
 }
 
-// KeeplessAgent is an agent of which no completion is known in the period, by record or by report, although tasks of it were
+// AgentWithoutRecords is an agent of which no completion is known in the period, by record or by report, although tasks of it were
 // acknowledged: it keeps no records, so that none can be missing.
-type KeeplessAgent struct {
+type AgentWithoutRecords struct {
 	Agent        string `json:"agent"`
 	Acknowledged int64  `json:"acknowledged"` // Messages without a completion that are therefore in no list.
 }
@@ -194,13 +198,13 @@ const DiscrepancyRows = 1000
 
 // Discrepancy is one thing that is wrong.
 type Discrepancy struct {
-	Message MessageKey `json:"message,omitzero"`  // Zero where no message is known.
-	ToSeq   uint64     `json:"to_seq,omitempty"`  // Last sequence of a run that begins with Message; zero for a single message.
-	TaskID  string     `json:"task_id,omitempty"` // Empty where it is not known.
-	Agent   string     `json:"agent,omitempty"`   // Likewise.
-	State   State      `json:"state,omitempty"`   // What the facts prove; empty where there are none.
-	At      Micros     `json:"at,omitempty"`      // When the latest of what is known happened.
-	Why     string     `json:"why"`               // The evidence, in a sentence.
+	Message lifecycle.MessageKey `json:"message,omitzero"`  // Zero where no message is known.
+	ToSeq   uint64               `json:"to_seq,omitempty"`  // Last sequence of a run that begins with Message; zero for a single message.
+	TaskID  string               `json:"task_id,omitempty"` // Empty where it is not known.
+	Agent   string               `json:"agent,omitempty"`   // Likewise.
+	State   lifecycle.State      `json:"state,omitempty"`   // What the facts prove; empty where there are none.
+	At      lifecycle.Micros     `json:"at,omitempty"`      // When the latest of what is known happened.
+	Why     string               `json:"why"`               // The evidence, in a sentence.
 }
 
 // N is how many messages or records the row stands for.
@@ -211,17 +215,17 @@ func (d Discrepancy) N() int64 {
 	return int64(d.ToSeq-d.Message.Seq) + 1
 }
 
-// ReconciliationStore keeps reconciliations.
-type ReconciliationStore interface {
+// RunStore keeps reconciliations.
+type RunStore interface {
 	// CreateReconciliation stores r, unless one with its slot is stored: then that one is returned and created is false.
-	CreateReconciliation(ctx context.Context, r Reconciliation) (stored Reconciliation, created bool, err error)
+	CreateReconciliation(ctx context.Context, r Run) (stored Run, created bool, err error)
 	// SaveReconciliation replaces the one with the id of r. It errors with ErrNotFound where there is none.
-	SaveReconciliation(ctx context.Context, r Reconciliation) error
+	SaveReconciliation(ctx context.Context, r Run) error
 	// Reconciliation returns one with all rows of its report, or ErrNotFound.
-	Reconciliation(ctx context.Context, id string) (Reconciliation, error)
+	Reconciliation(ctx context.Context, id string) (Run, error)
 	// Reconciliations returns the newest first, at most limit, those strictly before the given id; the empty id is the beginning.
 	// Rows of the lists in their reports are left out.
-	Reconciliations(ctx context.Context, before string, limit int) ([]Reconciliation, error)
+	Reconciliations(ctx context.Context, before string, limit int) ([]Run, error)
 	// RetainReconciliations deletes all but the newest ones and returns how many that were.
 	RetainReconciliations(ctx context.Context, keep int) (int64, error)
 }
@@ -229,12 +233,12 @@ type ReconciliationStore interface {
 // BalanceReader gives what a reconciliation reads beside what [Reader] gives.
 type BalanceReader interface {
 	// MessageStreams lists the streams, incarnations apart, of which messages are known, in their order.
-	MessageStreams(ctx context.Context) ([]StreamID, error)
+	MessageStreams(ctx context.Context) ([]lifecycle.StreamID, error)
 	// MessagesWithTasks returns the messages of a stream with from <= sequence <= to with the facts of their tasks, in sequence
 	// order, at most limit.
-	MessagesWithTasks(ctx context.Context, stream StreamID, from, to uint64, limit int) ([]OpenMessage, error)
+	MessagesWithTasks(ctx context.Context, stream lifecycle.StreamID, from, to uint64, limit int) ([]lifecycle.OpenMessage, error)
 	// TasksWithoutMessage returns tasks of which no stored message is known and whose latest event is at or after since, ordered
 	// by the time of that event and the task's id, strictly beyond the cursor (nil for the beginning), at most limit. next is nil at
 	// the end.
-	TasksWithoutMessage(ctx context.Context, since Micros, after *Cursor, limit int) (tasks []TaskFacts, next *Cursor, err error)
+	TasksWithoutMessage(ctx context.Context, since lifecycle.Micros, after *lifecycle.Cursor, limit int) (tasks []lifecycle.TaskFacts, next *lifecycle.Cursor, err error)
 }

@@ -1,4 +1,4 @@
-package lifecycle
+package reconcile
 
 import (
 	"fmt"
@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fleetglass/lifecycle"
 )
 
-var auditStreamID = StreamID{Name: "TASKS"}
+var auditStreamID = lifecycle.StreamID{Name: "TASKS"}
 
 // holding is a stream of which everything is known.
 type holding []uint64
@@ -34,43 +36,24 @@ func auditConfig(last uint64, present StreamPresence) AuditConfig {
 	s := AuditStream{StreamSpan: StreamSpan{Stream: auditStreamID, FromSeq: 1, ToSeq: last, LookedAt: asOf, Compared: present != nil}, Present: present}
 	s.MaxAge = 10 * time.Minute
 	return AuditConfig{
-		AsOf: asOf, Grace: time.Minute, Period: ReconciliationPeriod{From: base, To: base.Add(59 * time.Minute)}, Streams: []AuditStream{s},
+		AsOf: asOf, Grace: time.Minute, Period: Period{From: base, To: base.Add(59 * time.Minute)}, Streams: []AuditStream{s},
 	}
 }
 
-// auditScenario folds lines as in the scenario files; the reason "aged" is that of a message older than max_age.
-func auditScenario(t *testing.T, lines string) *memory {
-	events := parseScenario(t, lines)
-	for i := range events {
-		if events[i].Detail.Reason == "aged" {
-			events[i].Detail.Reason = VanishedByAge
-		}
-	}
-	return foldAll([][]Event{events})
-}
-
-// auditOf audits everything that a memory holds.
-func auditOf(cfg AuditConfig, m *memory) ReconciliationReport {
+// auditOf audits everything that was folded.
+func auditOf(cfg AuditConfig, f folded) Report {
 	a := NewAudit(cfg)
-	for _, row := range m.messages {
-		a.Message(AuditedMessage{OpenMessage: OpenMessage{Message: row.Facts, Task: taskFacts(m, row.TaskID)}})
+	for _, m := range f.messages {
+		a.Message(AuditedMessage{OpenMessage: m})
 	}
-	for id, row := range m.tasks {
-		if row.Facts.Messages == 0 {
-			a.Task(taskFacts(m, id), false)
-		}
+	for _, t := range f.orphans {
+		a.Task(t, false)
 	}
 	return a.Report()
 }
 
-func taskFacts(m *memory, id string) TaskFacts {
-	t := m.tasks[id].Facts
-	t.ID = id
-	return t
-}
-
 // brief writes what a report says in one line for each term and row that is not zero.
-func brief(r ReconciliationReport) string {
+func brief(r Report) string {
 	var out []string
 	b := r.Total
 	for _, term := range []struct {
@@ -94,7 +77,7 @@ func brief(r ReconciliationReport) string {
 			out = append(out, string(l.Kind)+": "+at)
 		}
 	}
-	for _, k := range r.Keepless {
+	for _, k := range r.WithoutRecords {
 		out = append(out, fmt.Sprintf("no records: %s %d", k.Agent, k.Acknowledged))
 	}
 	return strings.Join(out, "; ")
@@ -138,7 +121,7 @@ func TestEveryKindOfMessageHasItsTermAndItsDiscrepancy(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			m := auditScenario(t, c.events)
+			m := foldLines(t, c.events)
 			cfg := auditConfig(9, nil)
 			cfg.Streams[0].ToSeq = uint64(len(m.messages))
 			if strings.Contains(c.events, "seq=9") {
@@ -183,10 +166,10 @@ func TestWhatTheStreamHoldsDecides(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			m := auditScenario(t, c.events)
+			m := foldLines(t, c.events)
 			cfg := auditConfig(1, c.held)
-			for k := range m.messages {
-				cfg.Streams[0].ToSeq = max(cfg.Streams[0].ToSeq, k.Seq)
+			for _, message := range m.messages {
+				cfg.Streams[0].ToSeq = max(cfg.Streams[0].ToSeq, message.Message.Key.Seq)
 			}
 			if n := len(c.held); n > 0 {
 				cfg.Streams[0].ToSeq = max(cfg.Streams[0].ToSeq, c.held[n-1])
@@ -204,30 +187,29 @@ func TestWhatTheStreamHoldsDecides(t *testing.T) {
 
 func TestAnExpiryIsNotProvedWhereAnAnswerMayHaveBeenMissed(t *testing.T) {
 	t.Parallel()
-	m := auditScenario(t, "published 0s seq=1 task=T\nvanished 10m seq=1 reason=aged")
+	m := foldLines(t, "published 0s seq=1 task=T\nvanished 10m seq=1 reason=aged")
 	for _, c := range []struct {
-		gap  Gap
+		gap  lifecycle.Gap
 		want string
 	}{
-		{Gap{From: base.Add(time.Minute), To: base.Add(2 * time.Minute)}, "unexplained 1; outcome_unexplained: T"},
-		{Gap{From: base.Add(time.Minute)}, "unexplained 1; outcome_unexplained: T"},
-		{Gap{From: base.Add(-time.Minute), To: base.Add(-time.Second)}, "expired 1; expired: T"},
-		{Gap{From: base.Add(11 * time.Minute)}, "expired 1; expired: T"},
+		{lifecycle.Gap{From: base.Add(time.Minute), To: base.Add(2 * time.Minute)}, "unexplained 1; outcome_unexplained: T"},
+		{lifecycle.Gap{From: base.Add(time.Minute)}, "unexplained 1; outcome_unexplained: T"},
+		{lifecycle.Gap{From: base.Add(-time.Minute), To: base.Add(-time.Second)}, "expired 1; expired: T"},
+		{lifecycle.Gap{From: base.Add(11 * time.Minute)}, "expired 1; expired: T"},
 	} {
 		cfg := auditConfig(1, nil)
-		cfg.Blind = []Gap{c.gap}
+		cfg.Blind = []lifecycle.Gap{c.gap}
 		if got := brief(auditOf(cfg, m)); got != c.want {
-			t.Errorf("with a gap from %s to %s: got %q, want %q", offset(c.gap.From), offset(c.gap.To), got, c.want)
+			t.Errorf("with a gap from %s to %s: got %q, want %q", c.gap.From.Sub(base), c.gap.To.Sub(base), got, c.want)
 		}
 	}
 }
 
 func TestAMissingRecordIsNamedOnceForItsTask(t *testing.T) {
 	t.Parallel()
-	m := auditScenario(t, "published 0s seq=1 task=T\nacked 2s seq=1 n=1\ncompletion_recorded 1s task=T")
+	m := foldLines(t, "published 0s seq=1 task=T\nacked 2s seq=1 n=1\ncompletion_recorded 1s task=T")
 	a := NewAudit(auditConfig(1, nil))
-	row := m.messages[MessageKey{Stream: auditStreamID, Seq: 1}]
-	a.Message(AuditedMessage{OpenMessage: OpenMessage{Message: row.Facts, Task: taskFacts(m, "T")}, RecordGone: true})
+	a.Message(AuditedMessage{OpenMessage: m.messages[0], RecordGone: true})
 	if got, want := brief(a.Report()), "completed 1; record_missing: T"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -235,7 +217,7 @@ func TestAMissingRecordIsNamedOnceForItsTask(t *testing.T) {
 
 func TestWhatLiesOutsideTheSpanDoesNotCount(t *testing.T) {
 	t.Parallel()
-	m := auditScenario(t, "published 0s seq=1 task=T\npublished 1s seq=4 task=U\npublished 2s seq=6 task=V")
+	m := foldLines(t, "published 0s seq=1 task=T\npublished 1s seq=4 task=U\npublished 2s seq=6 task=V")
 	cfg := auditConfig(4, nil)
 	cfg.Streams[0].FromSeq, cfg.Streams[0].SeenFrom = 2, 4
 	r := auditOf(cfg, m)
@@ -248,7 +230,7 @@ func TestWhatLiesOutsideTheSpanDoesNotCount(t *testing.T) {
 }
 
 // TestReportsOfRandomHistoriesBalance audits random histories in random orders, with repetitions and with sequences that are missing,
-// and compares the terms with those that a second, naive way of judging gives.
+// and compares the terms with the states that each message has by itself.
 func TestReportsOfRandomHistoriesBalance(t *testing.T) {
 	t.Parallel()
 	rounds := 400
@@ -256,12 +238,12 @@ func TestReportsOfRandomHistoriesBalance(t *testing.T) {
 		rounds = 60
 	}
 	for round := range rounds {
-		r := newRand(t, uint64(round))
+		r := rand.New(rand.NewPCG(uint64(round), 7))
 		fleet := randomFleet(r)
 		cfg := auditConfig(fleet.last, nil)
 		cfg.Grace = 0
 		want := fleet.naiveBalance()
-		var first ReconciliationReport
+		var first Report
 		for try := range 3 {
 			a := NewAudit(cfg)
 			told := slices.Concat(fleet.messages, fleet.messages[:r.IntN(len(fleet.messages)+1)])
@@ -271,7 +253,7 @@ func TestReportsOfRandomHistoriesBalance(t *testing.T) {
 			}
 			got := a.Report()
 			if d := cmp.Diff(want, termsOfReport(got)); d != "" {
-				t.Fatalf("round %d (-naive +got):\n%s", round, d)
+				t.Fatalf("round %d (-states +got):\n%s", round, d)
 			}
 			checkReport(t, got)
 			if try == 0 {
@@ -287,9 +269,8 @@ func TestReportsOfRandomHistoriesBalance(t *testing.T) {
 }
 
 type randomFleetOf struct {
-	messages  []AuditedMessage
-	histories []naive
-	last      uint64
+	messages []AuditedMessage
+	last     uint64
 }
 
 // randomFleet gives every message of a stream a random history; some sequences have none.
@@ -299,45 +280,33 @@ func randomFleet(r *rand.Rand) randomFleetOf {
 		if r.IntN(4) == 0 {
 			continue
 		}
-		history := randomHistory(r)
-		told := slices.Clone(history)
-		for i := range told {
-			if told[i].Detail.Reason == "" && told[i].Kind == Vanished && r.IntN(2) == 0 {
-				told[i].Detail.Reason = VanishedByAge
-			}
-			history[i].Detail.Reason = told[i].Detail.Reason
-			if !told[i].Message.IsZero() {
-				told[i].Message.Seq = seq
-			}
-			if told[i].TaskID != "" {
-				told[i].TaskID = fmt.Sprintf("T%d", seq)
+		for _, m := range fold(randomHistory(r, seq)).messages {
+			if m.Message.Stored != nil { // Without it the message is under a task of its own, which scenarios cover.
+				f.messages = append(f.messages, AuditedMessage{OpenMessage: m})
 			}
 		}
-		m := foldAll([][]Event{told})
-		row, known := m.messages[MessageKey{Stream: auditStreamID, Seq: seq}]
-		if !known || row.Facts.Stored == nil { // Without it the message is under a task of its own, which scenarios cover.
-			continue
-		}
-		f.messages = append(f.messages, AuditedMessage{OpenMessage: OpenMessage{Message: row.Facts, Task: taskFacts(m, row.TaskID)}})
-		f.histories = append(f.histories, naive{history})
 	}
 	return f
 }
 
-// naiveBalance counts states as [naive] sees them. What died is one number: it does not tell the terms of the dead apart.
+// naiveBalance counts the states of the messages. What died is one number: a state does not tell the terms of the dead apart.
 func (f randomFleetOf) naiveBalance() map[string]int64 {
 	out := map[string]int64{"published": int64(f.last), "unexplained": int64(f.last) - int64(len(f.messages))}
-	for _, h := range f.histories {
-		switch s := h.observed(); {
-		case s == StateCompleted:
+	for _, m := range f.messages {
+		v := lifecycle.Judge(m.Message, m.Task)
+		if v.State == lifecycle.StateTriaged { // A decision does not change how the message died.
+			v.State = v.Death.State
+		}
+		switch s := v.State; {
+		case s == lifecycle.StateCompleted:
 			out["completed"]++
 		case s.Open():
 			out["in flight"]++
-		case s == StateDeadLettered:
+		case s == lifecycle.StateDeadLettered:
 			out["in dlq"]++
-		case s == StateExhausted:
+		case s == lifecycle.StateExhausted:
 			out["died"]++
-		case h.any(is(Vanished)) && !h.goneUnexplained():
+		case m.Message.VanishedWhy == lifecycle.VanishedByAge:
 			out["expired"]++
 		default:
 			out["unexplained"]++
@@ -347,7 +316,7 @@ func (f randomFleetOf) naiveBalance() map[string]int64 {
 	return out
 }
 
-func termsOfReport(r ReconciliationReport) map[string]int64 {
+func termsOfReport(r Report) map[string]int64 {
 	b := r.Total
 	out := map[string]int64{
 		"published": b.Published, "completed": b.Completed, "in flight": b.InFlight, "in dlq": b.InDLQ, "died": b.Exhausted + b.Terminated,
@@ -358,7 +327,7 @@ func termsOfReport(r ReconciliationReport) map[string]int64 {
 }
 
 // checkReport holds a report to what must hold of every one.
-func checkReport(t *testing.T, r ReconciliationReport) {
+func checkReport(t *testing.T, r Report) {
 	t.Helper()
 	var sum Balance
 	for _, l := range r.Lines {
@@ -398,10 +367,10 @@ func checkReport(t *testing.T, r ReconciliationReport) {
 func TestListsKeepTheFirstRowsAndCountAll(t *testing.T) {
 	t.Parallel()
 	const n = 3 * DiscrepancyRows
-	stored := StoredFacts{At: base}
+	stored := lifecycle.StoredFacts{At: base}
 	a := NewAudit(auditConfig(n, nil))
-	for _, seq := range newRand(t, 3).Perm(n) {
-		m := OpenMessage{Message: MessageFacts{Key: MessageKey{Stream: auditStreamID, Seq: uint64(seq) + 1}, Stored: &stored, MaxDeliveriesAt: base + 1, LastAt: base + 1}}
+	for _, seq := range rand.New(rand.NewPCG(3, 7)).Perm(n) {
+		m := lifecycle.OpenMessage{Message: lifecycle.MessageFacts{Key: lifecycle.MessageKey{Stream: auditStreamID, Seq: uint64(seq) + 1}, Stored: &stored, MaxDeliveriesAt: base + 1, LastAt: base + 1}}
 		m.Task.ID = fmt.Sprintf("T%d", seq+1)
 		a.Message(AuditedMessage{OpenMessage: m})
 	}
