@@ -97,7 +97,7 @@ type runner interface {
 	Run(ctx context.Context) error
 }
 
-// start runs the collectors of lines and the reconciler until the test ends.
+// start runs the collectors of lines and the synchronizer until the test ends.
 func (b *bench) start() *brokersync.Collector {
 	b.t.Helper()
 	b.startLines()

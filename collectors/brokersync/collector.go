@@ -7,12 +7,16 @@ import (
 	"time"
 
 	"fleetglass/internal/health"
+	"fleetglass/lifecycle"
 )
 
-// Collector is the reconciler of one fleet. Replicas may run at the same time: they find the same events.
+// Collector is the synchronizer of one fleet. Replicas may run at the same time: they find the same events.
 type Collector struct {
-	cfg  Config
-	seen memory
+	cfg        Config
+	rules      Rules
+	observers  []*observer      // One for each stream.
+	states     map[string]State // By stream name.
+	unlistedAt lifecycle.Micros // Up to when tasks without a stored message were asked for.
 
 	mu    sync.Mutex
 	part  health.Part
@@ -27,7 +31,14 @@ func New(cfg Config) (*Collector, error) {
 		return nil, fmt.Errorf("collector %s: %w", Name, err)
 	}
 	cfg.Logger = cfg.Logger.With("source", Name)
-	return &Collector{cfg: cfg, part: health.Part{Name: Name, Kind: "collector", State: health.Starting}}, nil
+	c := &Collector{
+		cfg: cfg, states: map[string]State{}, part: health.Part{Name: Name, Kind: "collector", State: health.Starting},
+		rules: Rules{Waits: cfg.Waits, PageSize: cfg.PageSize, Earlier: 10 * cfg.Interval},
+	}
+	for _, name := range cfg.Streams {
+		c.observers = append(c.observers, &observer{cfg: &c.cfg, name: name})
+	}
+	return c, nil
 }
 
 // Run polls until ctx is done and returns nil. A poll that fails is tried again at the next turn; meanwhile Health says Down and why.
@@ -48,7 +59,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	return nil
 }
 
-// Health says how the reconciler is.
+// Health says how the synchronizer is.
 func (c *Collector) Health() []health.Part {
 	c.mu.Lock()
 	defer c.mu.Unlock()

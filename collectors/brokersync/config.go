@@ -13,7 +13,7 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// Reader is what the reconciler asks the store.
+// Reader is what the synchronizer asks the store.
 type Reader interface {
 	lifecycle.OpenReader
 	// Consumers returns the last known state of every consumer, ordered by stream and name.
@@ -22,9 +22,9 @@ type Reader interface {
 	Watermark(ctx context.Context, source string) (string, error)
 }
 
-// Config is what the reconciler works with.
+// Config is what the synchronizer works with.
 type Config struct {
-	JetStream    jetstream.JetStream             // Required. Reaches the task stream.
+	JetStream    jetstream.JetStream             // Required. Reaches the observed streams.
 	Capture      jetstream.JetStream             // Optional; default JetStream. Reaches the capture streams.
 	Appender     lifecycle.Appender              // Required.
 	Reader       Reader                          // Required. The store that Appender writes to.
@@ -34,6 +34,7 @@ type Config struct {
 	// stream and gives the same facts. Required.
 	Stored collectors.Decoder
 
+	Streams  []string      // Optional; default TASKS. The streams to observe; Incarnations must watch them too.
 	Durable  string        // Optional; default as in [collectors.Config]. The prefix of the collectors' durables.
 	Interval time.Duration // Optional; default 1 s. The pause between polls.
 	Waits    Waits         // Optional; default 2 s, 2 s and 5 s.
@@ -56,6 +57,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Capture == nil {
 		c.Capture = c.JetStream
+	}
+	if len(c.Streams) == 0 {
+		c.Streams = []string{fleet.StreamTasks}
 	}
 	for d, standard := range map[*time.Duration]time.Duration{
 		&c.Interval: time.Second, &c.NotStored: 10 * time.Second,

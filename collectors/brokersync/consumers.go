@@ -11,7 +11,7 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// refresh is how often the state of a consumer is stored although it did not change, so that readers see that it was looked at.
+// refresh is how often the state of a consumer is stored although it did not change, so that readers see that it was observed.
 const refresh = 15 * time.Second
 
 func consumerOf(stream lifecycle.StreamID, info *jetstream.ConsumerInfo) Consumer {
@@ -40,7 +40,7 @@ func instant(t *time.Time) lifecycle.Micros {
 }
 
 // changedConsumers is what to store of the consumers seen now: those that differ from what was stored last, those that have not been
-// stored for a while, and those that are gone. stored is updated.
+// stored for a while, and those that are gone.
 func changedConsumers(stored map[consumerKey]lifecycle.ConsumerState, stream lifecycle.StreamID, now []Consumer, at lifecycle.Micros) []lifecycle.ConsumerState {
 	var out []lifecycle.ConsumerState
 	seen := map[consumerKey]bool{}
@@ -48,10 +48,9 @@ func changedConsumers(stored map[consumerKey]lifecycle.ConsumerState, stream lif
 		k := consumerKey{c.Stream, c.Name}
 		seen[k] = true
 		old, known := stored[k]
-		if known && !differs(old, c.ConsumerState) && c.ObservedAt < old.ObservedAt.Add(refresh) {
-			continue
+		if !known || differs(old, c.ConsumerState) || c.ObservedAt >= old.ObservedAt.Add(refresh) {
+			out = append(out, c.ConsumerState)
 		}
-		out = append(out, c.ConsumerState)
 	}
 	for k, old := range stored {
 		if sameStream(k.stream, stream) && !seen[k] && !old.Gone {
@@ -59,13 +58,15 @@ func changedConsumers(stored map[consumerKey]lifecycle.ConsumerState, stream lif
 			out = append(out, old)
 		}
 	}
-	for _, c := range out {
-		stored[consumerKey{c.Stream, c.Name}] = c
-	}
 	slices.SortFunc(out, func(a, b lifecycle.ConsumerState) int {
 		return cmp.Or(cmp.Compare(a.Stream.Epoch, b.Stream.Epoch), cmp.Compare(a.Name, b.Name))
 	})
 	return out
+}
+
+// sortedConsumers is a copy ordered by name: the order in which the broker lists consumers means nothing.
+func sortedConsumers(consumers []Consumer) []Consumer {
+	return slices.SortedFunc(slices.Values(consumers), func(a, b Consumer) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 type consumerKey struct {
@@ -73,7 +74,7 @@ type consumerKey struct {
 	name   string
 }
 
-// differs ignores the time of the look and the number of waiting pulls, which changes all the time and says little.
+// differs ignores the time of the observation and the number of waiting pulls, which changes all the time and says little.
 func differs(a, b lifecycle.ConsumerState) bool {
 	a.ObservedAt, a.Waiting, b.ObservedAt, b.Waiting = 0, 0, 0, 0
 	if len(a.Filters)+len(b.Filters) == 0 {

@@ -1,4 +1,4 @@
-// Package brokersync is the reconciler: every second or so it asks the broker for its own state and turns the difference with the
+// Package brokersync is the synchronizer: every second or so it asks the broker for its own state and turns the difference with the
 // lifecycle store into events. It sees what no line says: deliveries that nobody answered, leases that ran out, messages that left
 // the stream without a word, subjects that nobody serves, and publishes whose line was lost.
 //
@@ -7,5 +7,7 @@
 // missing knowledge waits for a later poll. All times are the broker's. Ids of events derive from the coordinates that decided them,
 // so that another replica, or the next start, finds the same events.
 //
-// The decisions are pure (Plan and the files it calls); poll.go and broker.go do the asking.
+// What it concludes is a pure function, [Rules.Step]: from the state after the poll before, one [Observation] of the broker and the
+// [Facts] of the store it makes the events, the next state, and the [Questions] that must be answered first. observe.go and answer.go
+// do all the asking; poll.go steps until no question is left, then commits. testdata/scenarios shows what follows from what.
 package brokersync

@@ -1,68 +1,74 @@
 package brokersync
 
 import (
-	"context"
-	"errors"
-	"fmt"
+	"slices"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/lifecycle"
 )
 
-// marksKept bounds the moments that a busy collector may still be behind of. Older ones are forgotten: it has to catch up first.
+// marksKept bounds the moments that are remembered until the collectors have caught up with them.
 const marksKept = 128
 
 // lateCount is how long after a line was stored the broker counts it as pending for the durable, at the latest.
 const lateCount = time.Second
 
-// drain knows up to when the lines of one capture stream have been stored: the latest moment whose lines the durable has acknowledged
-// since, because what is acknowledged was committed before. What the broker calls pending does not serve, for it counts a line some time
-// after it was stored.
-type drain struct {
-	stream, durable string
-	marks           []mark
-	upTo            lifecycle.Micros
-	exists          bool
+// Drain knows up to when the lines of one capture stream are stored: the latest moment whose lines the durable has acknowledged since.
+// A line is acknowledged after it was committed. The broker's count of pending lines does not serve, because it lags.
+type Drain struct {
+	UpTo    lifecycle.Micros // Everything that was captured up to then is stored; zero when not known.
+	Missing bool             // The capture stream does not exist. It holds nothing back.
+	marks   []mark
 }
 
+// mark is where a stream ended at one moment.
 type mark struct {
 	at  lifecycle.Micros
-	seq uint64 // Last line of the capture stream at that time.
+	seq uint64
 }
 
-// look asks the broker where the stream ends, and then where the durable stands. A capture stream that does not exist holds nothing back.
-func (d *drain) look(ctx context.Context, js jetstream.JetStream, now lifecycle.Micros) error {
-	stream, err := js.Stream(ctx, d.stream)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		d.exists, d.upTo, d.marks = false, now, nil
-		return nil
+// advance is the drain after one more observation of the capture stream. now is the time that a missing stream counts as drained up to.
+func (d Drain) advance(e CaptureEnd, now lifecycle.Micros) Drain {
+	d.Missing = e.Missing
+	switch {
+	case e.Missing:
+		d.UpTo, d.marks = now, nil
+	case !e.Unread:
+		d = d.note(e)
 	}
-	if err != nil {
-		return fmt.Errorf("read end of %s: %w", d.stream, err)
-	}
-	d.exists = true
-	consumer, err := stream.Consumer(ctx, d.durable)
-	if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) { // Nobody has read it yet, or it went just now.
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read position on %s: %w", d.stream, err)
-	}
-	end := stream.CachedInfo()
-	d.note(mark{at: lifecycle.MicrosOf(end.TimeStamp), seq: end.State.LastSeq}, consumer.CachedInfo())
-	return nil
+	return d
 }
 
-// note adds where the stream ends, and takes away what is stored. Lines that were discarded before they were read are never acknowledged:
-// when the durable has nothing to do, whatever has been there for a while is stored or gone.
-func (d *drain) note(end mark, info *jetstream.ConsumerInfo) {
-	if len(d.marks) < marksKept {
-		d.marks = append(d.marks, end)
+// note adds where the stream ends and takes away what is stored. Lines that were discarded before they were read are never
+// acknowledged: when the durable is idle, whatever has been there for a while is stored or gone.
+func (d Drain) note(e CaptureEnd) Drain {
+	if d.marks = slices.Clip(d.marks); len(d.marks) < marksKept {
+		d.marks = append(d.marks, mark{at: e.At, seq: e.LastSeq})
 	}
-	idle := info.NumPending == 0 && info.NumAckPending == 0
-	for len(d.marks) > 0 && (d.marks[0].seq <= info.AckFloor.Stream || (idle && d.marks[0].at.Add(lateCount) <= end.at)) {
-		d.upTo, d.marks = max(d.upTo, d.marks[0].at), d.marks[1:]
+	for len(d.marks) > 0 && (d.marks[0].seq <= e.Floor || (e.Idle && d.marks[0].at.Add(lateCount) <= e.At)) {
+		d.UpTo, d.marks = max(d.UpTo, d.marks[0].at), d.marks[1:]
 	}
+	return d
+}
+
+// CaptureProgress is how far the lines of the capture streams are stored.
+type CaptureProgress struct{ Acks, Advisories, Publishes Drain }
+
+func (p CaptureProgress) advance(c Capture, now lifecycle.Micros) CaptureProgress {
+	return CaptureProgress{
+		Acks: p.Acks.advance(c.Acks, now), Advisories: p.Advisories.advance(c.Advisories, now), Publishes: p.Publishes.advance(c.Publishes, now),
+	}
+}
+
+// answers is the time up to which every captured acknowledgement and advisory is stored.
+func (p CaptureProgress) answers() lifecycle.Micros { return min(p.Acks.UpTo, p.Advisories.UpTo) }
+
+// missing names a capture stream that does not exist; empty when all do.
+func (c Capture) missing() string {
+	for _, e := range []CaptureEnd{c.Acks, c.Advisories, c.Publishes} {
+		if e.Missing {
+			return e.Stream
+		}
+	}
+	return ""
 }

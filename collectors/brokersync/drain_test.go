@@ -3,13 +3,11 @@ package brokersync
 import (
 	"testing"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 func TestACollectorIsDrainedUpToWhatItHasAcknowledged(t *testing.T) {
 	t.Parallel()
-	d := drain{}
+	d := Drain{}
 	for _, c := range []struct {
 		second     int
 		end, floor uint64
@@ -31,11 +29,11 @@ func TestACollectorIsDrainedUpToWhatItHasAcknowledged(t *testing.T) {
 		{12, 1402, 1401, 0, 0, 11}, // That one was discarded: with nothing to do the durable would have it by now.
 		{13, 1402, 1401, 1, 0, 11}, // It has something to do.
 	} {
-		d.note(mark{at(time.Duration(c.second) * time.Second), c.end}, &jetstream.ConsumerInfo{
-			AckFloor: jetstream.SequenceInfo{Stream: c.floor}, NumPending: c.pending, NumAckPending: c.unanswered,
-		})
-		if want := at(time.Duration(c.want) * time.Second); (c.want == 0 && d.upTo.Known()) || (c.want > 0 && d.upTo != want) {
-			t.Errorf("at %d s drained up to %s, want %d s", c.second, d.upTo.Sub(t0), c.want)
+		d = d.advance(CaptureEnd{
+			At: at(time.Duration(c.second) * time.Second), LastSeq: c.end, Floor: c.floor, Idle: c.pending == 0 && c.unanswered == 0,
+		}, 0)
+		if want := at(time.Duration(c.want) * time.Second); (c.want == 0 && d.UpTo.Known()) || (c.want > 0 && d.UpTo != want) {
+			t.Errorf("at %d s drained up to %s, want %d s", c.second, d.UpTo.Sub(t0), c.want)
 		}
 	}
 }

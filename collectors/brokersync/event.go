@@ -7,10 +7,10 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// Name is the source of the reconciler's events, and its name in health and watermarks.
+// Name is the source of the synchronizer's events, and its name in health and watermarks.
 const Name = "brokersync"
 
-// newEvent begins an event about message m. The id derives from kind, message and the given coordinates, never from when we looked.
+// newEvent begins an event about message m. The id derives from kind, message and the given coordinates, never from when we observed.
 func newEvent(kind lifecycle.Kind, m lifecycle.MessageFacts, c *Consumer, at lifecycle.Micros, coordinates ...uint64) lifecycle.Event {
 	id := []string{string(kind), m.Key.String()}
 	e := lifecycle.Event{Kind: kind, At: at, Provenance: lifecycle.Broker, Source: Name, Message: m.Key, Agent: m.Agent, Consumer: m.Consumer}

@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// settle is how long after something happened its line is in the capture stream, or the other way round.
-	settle = 50 * time.Millisecond
-	// hush is the same where a mistake would stay: lines may lag that much behind what they tell of on a loaded broker.
-	hush = 150 * time.Millisecond
+	// captureLag is how long after something happened its line is in the capture stream, or the other way round.
+	captureLag = 50 * time.Millisecond
+	// captureLagMax is the same where a mistake would stay: lines may lag that much behind what they tell of on a loaded broker.
+	captureLagMax = 150 * time.Millisecond
 )
 
 // evidence is what is known of the deliveries of one message by the living incarnation of its consumer: attempt number by consumer
@@ -118,9 +118,9 @@ func firstLine(m lifecycle.MessageFacts, cseq uint64) lifecycle.Micros {
 	return 0
 }
 
-// noise is the latest moment at which something other than a delivery may have moved the time of a consumer's last delivery: the
+// lastNonDelivery is the latest moment at which something other than a delivery may have moved the time of a consumer's last delivery: the
 // server notes heartbeats, delayed naks and the dropping of exhausted messages there too.
-func noise(m lifecycle.MessageFacts) (at lifecycle.Micros) {
+func lastNonDelivery(m lifecycle.MessageFacts) (at lifecycle.Micros) {
 	for _, a := range m.Attempts {
 		at = max(at, a.LastBeat)
 		if a.NakDelay > 0 {

@@ -8,9 +8,9 @@ import (
 
 // leases says that the deadline of the current attempt of o passed without an answer. The message is still in the stream, so nothing
 // has ended it. Attempts that the broker itself declared over are left to it.
-func leases(look Look, c Consumer, o lifecycle.OpenMessage) []lifecycle.Event {
+func leases(v view, c Consumer, o lifecycle.OpenMessage) []lifecycle.Event {
 	m := o.Message
-	l, _ := lifecycle.LeaseOf(o, &c.ConsumerState, lifecycle.Typical{}, look.At)
+	l, _ := lifecycle.LeaseOf(o, &c.ConsumerState, lifecycle.Typical{}, v.At)
 	basis := max(l.BeganAt, l.LastBeat)
 	if l.Attempt == 0 || basis < c.CreatedAt || m.MaxDeliveriesAt > basis {
 		return nil
@@ -19,19 +19,19 @@ func leases(look Look, c Consumer, o lifecycle.OpenMessage) []lifecycle.Event {
 	last := c.MaxDeliver > 0 && l.Attempt >= c.MaxDeliver
 	switch {
 	case a.NakAt.Known() && last:
-		return expiry(look, c, m, a, lifecycle.PresumedDead, max(a.NakAt, basis), a.NakAt,
+		return expiry(v, c, m, a, lifecycle.PresumedDead, max(a.NakAt, basis), a.NakAt,
 			fmt.Sprintf("attempt %d of %d was handed back and no attempt is left", l.Attempt, c.MaxDeliver))
 	case a.NakAt.Known() || !l.Deadline.Known():
 		return nil
 	case last:
-		return expiry(look, c, m, a, lifecycle.PresumedDead, basis, l.Deadline,
+		return expiry(v, c, m, a, lifecycle.PresumedDead, basis, l.Deadline,
 			fmt.Sprintf("attempt %d of %d was never answered and no attempt is left", l.Attempt, c.MaxDeliver))
 	}
-	return expiry(look, c, m, a, lifecycle.LeaseExpired, basis, l.Deadline, "")
+	return expiry(v, c, m, a, lifecycle.LeaseExpired, basis, l.Deadline, "")
 }
 
 // expiry is one such event, unless the deadline has not surely passed or the store knows it.
-func expiry(look Look, c Consumer, m lifecycle.MessageFacts, a lifecycle.AttemptFacts, kind lifecycle.Kind, basis, deadline lifecycle.Micros, why string) []lifecycle.Event {
+func expiry(v view, c Consumer, m lifecycle.MessageFacts, a lifecycle.AttemptFacts, kind lifecycle.Kind, basis, deadline lifecycle.Micros, why string) []lifecycle.Event {
 	known := a.Expired
 	if kind == lifecycle.PresumedDead {
 		known = a.Dead
@@ -39,7 +39,7 @@ func expiry(look Look, c Consumer, m lifecycle.MessageFacts, a lifecycle.Attempt
 	if known != nil && known.Basis >= basis {
 		return nil
 	}
-	if look.At < deadline || look.Drained < deadline.Add(settle) {
+	if v.At < deadline || v.Drained < deadline.Add(captureLag) {
 		return nil
 	}
 	e := inferred(newEvent(kind, m, &c, deadline, uint64(a.N), uint64(basis), uint64(deadline)))

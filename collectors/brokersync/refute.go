@@ -7,13 +7,13 @@ import (
 )
 
 // refuted says that an answer which would have ended the message did not: the message is in the stream, at least so long after it.
-func refuted(look Look, c *Consumer, m lifecycle.MessageFacts, after time.Duration) []lifecycle.Event {
+func refuted(v view, c *Consumer, m lifecycle.MessageFacts, after time.Duration) []lifecycle.Event {
 	var answered lifecycle.Micros
 	for _, a := range m.Attempts {
 		answered = max(answered, a.LastAckAt, a.ConfirmedAt, a.TermAt)
 	}
 	at := answered.Add(after)
-	if !answered.Known() || answered <= m.RefutedAt || look.At < at {
+	if !answered.Known() || answered <= m.RefutedAt || v.At < at {
 		return nil
 	}
 	return []lifecycle.Event{newEvent(lifecycle.AckRefuted, m, c, at, uint64(answered))}

@@ -56,7 +56,7 @@ func SnapshotStream(ctx context.Context, cfg StreamSnapshotConfig) (StreamSnapsh
 		cfg.Capture = cfg.JetStream
 	}
 	cfg.Details, cfg.Walk, cfg.Settle = orElse(cfg.Details, 50_000), orElse(cfg.Walk, 20_000), orElse(cfg.Settle, time.Second)
-	s, err := cfg.look(ctx)
+	s, err := cfg.observe(ctx)
 	if err != nil {
 		return StreamSnapshot{}, err
 	}
@@ -73,7 +73,7 @@ func orElse[T int | time.Duration](v, standard T) T {
 	return v
 }
 
-func (c StreamSnapshotConfig) look(ctx context.Context) (StreamSnapshot, error) {
+func (c StreamSnapshotConfig) observe(ctx context.Context) (StreamSnapshot, error) {
 	id, err := c.Incarnations.Current(ctx, fleet.StreamTasks)
 	if err != nil {
 		return StreamSnapshot{}, fmt.Errorf("snapshot stream: %w", err)
@@ -114,30 +114,20 @@ func (c StreamSnapshotConfig) look(ctx context.Context) (StreamSnapshot, error) 
 
 // drained waits until every line that was captured up to the given time is stored.
 func (c StreamSnapshotConfig) drained(ctx context.Context, until lifecycle.Micros) error {
-	drains := []*drain{
-		{stream: fleet.CaptureAck, durable: collectors.DurableName(c.Durable, "acks")},
-		{stream: fleet.CaptureEvt, durable: collectors.DurableName(c.Durable, "advisories")},
-		{stream: fleet.CapturePub, durable: collectors.DurableName(c.Durable, "publishes")},
-	}
+	b := observer{cfg: &Config{Capture: c.Capture, Durable: c.Durable}}
+	var p CaptureProgress
 	for {
-		behind := ""
-		for _, d := range drains {
-			if d.upTo < until {
-				if err := d.look(ctx, c.Capture, until); err != nil {
-					return fmt.Errorf("snapshot stream: %w", err)
-				}
-			}
-			if d.upTo < until {
-				behind = d.stream
-			}
+		ends, err := b.capture(ctx)
+		if ctx.Err() != nil {
+			return fmt.Errorf("snapshot stream: lines captured before it are not stored yet: %w", ctx.Err())
 		}
-		if behind == "" {
+		if err != nil {
+			return fmt.Errorf("snapshot stream: %w", err)
+		}
+		if p = p.advance(ends, until); min(p.answers(), p.Publishes.UpTo) >= until {
 			return nil
 		}
 		wait(ctx, snapshotPause)
-		if ctx.Err() != nil {
-			return fmt.Errorf("snapshot stream: lines of %s are not stored yet: %w", behind, ctx.Err())
-		}
 	}
 }
 

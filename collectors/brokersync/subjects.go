@@ -7,22 +7,22 @@ import (
 )
 
 // served says that nobody serves the subject of a message, or that somebody does again. Workers that are just being set up get grace.
-func served(look Look, c *Consumer, m lifecycle.MessageFacts, grace time.Duration) []lifecycle.Event {
+func served(v view, c *Consumer, m lifecycle.MessageFacts, grace time.Duration) []lifecycle.Event {
 	if m.Stored == nil || m.Stored.Subject == "" {
 		return nil
 	}
 	orphan := m.OrphanedAt > m.AdoptedAt
 	switch {
 	case c == nil && !orphan:
-		at := max(m.Stored.At, lastServed(look, m)).Add(grace)
-		if at > look.ConsumersAt {
+		at := max(m.Stored.At, lastServed(v, m)).Add(grace)
+		if at > v.ConsumersAt {
 			return nil
 		}
 		return []lifecycle.Event{newEvent(lifecycle.Orphaned, m, nil, max(at, m.AdoptedAt+1), uint64(m.AdoptedAt))}
 	case c != nil && orphan:
 		at := c.CreatedAt
 		if at <= m.OrphanedAt { // Its filter was changed.
-			at = max(look.ConsumersAt.Truncate(time.Second), m.OrphanedAt+1)
+			at = max(v.ConsumersAt.Truncate(time.Second), m.OrphanedAt+1)
 		}
 		return []lifecycle.Event{newEvent(lifecycle.Adopted, m, c, at, uint64(m.OrphanedAt))}
 	}
@@ -30,9 +30,9 @@ func served(look Look, c *Consumer, m lifecycle.MessageFacts, grace time.Duratio
 }
 
 // lastServed is when the last of the consumers that are gone, and that served the subject of m, was seen to be gone.
-func lastServed(look Look, m lifecycle.MessageFacts) (at lifecycle.Micros) {
-	for _, c := range look.Gone {
-		if c.ObservedAt <= look.ConsumersAt && matchesAny(c.Filters, m.Stored.Subject) {
+func lastServed(v view, m lifecycle.MessageFacts) (at lifecycle.Micros) {
+	for _, c := range v.Gone {
+		if c.ObservedAt <= v.ConsumersAt && matchesAny(c.Filters, m.Stored.Subject) {
 			at = max(at, c.ObservedAt)
 		}
 	}

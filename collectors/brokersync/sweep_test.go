@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-func TestASweepRestsOnlyWhileNothingChanges(t *testing.T) {
+func TestASweepIsIdleOnlyWhileNothingChanges(t *testing.T) {
 	t.Parallel()
-	var s sweep
+	var s Sweep
 	for _, c := range []struct {
-		second     int
-		msgs       uint64
-		open       int
-		last       bool
-		again      bool
-		restsAfter bool
+		second    int
+		msgs      uint64
+		open      int
+		last      bool
+		again     bool
+		idleAfter bool
 	}{
 		{0, 500, 100, false, false, false}, // The first page.
-		{1, 500, 100, true, false, false},  // Too soon after the change that was the first look.
+		{1, 500, 100, true, false, false},  // Too soon after the change that was the first observation.
 		{12, 500, 100, false, false, false},
 		{13, 500, 100, true, true, false}, // There was something to do.
 		{14, 500, 100, false, false, false},
@@ -28,13 +28,13 @@ func TestASweepRestsOnlyWhileNothingChanges(t *testing.T) {
 		{82, 501, 900, true, false, true},
 		{82 + 301, 501, 0, false, false, false}, // Long enough.
 	} {
-		look := Look{At: at(time.Duration(c.second) * time.Second), Msgs: c.msgs, FirstSeq: 1, LastSeq: 900}
-		s.look(look)
-		if !s.rests(look.At) {
-			s.turn(look, c.open, c.last, c.again)
+		o := Observation{At: at(time.Duration(c.second) * time.Second), Msgs: c.msgs, FirstSeq: 1, LastSeq: 900}
+		s = s.observe(o)
+		if !s.idle(o.At) {
+			s = s.turn(o, c.open, c.last, c.again)
 		}
-		if got := s.rests(look.At); got != c.restsAfter {
-			t.Errorf("at %d s: rests %t, want %t (%+v)", c.second, got, c.restsAfter, s)
+		if got := s.idle(o.At); got != c.idleAfter {
+			t.Errorf("at %d s: idle %t, want %t (%+v)", c.second, got, c.idleAfter, s)
 		}
 	}
 }

@@ -17,7 +17,7 @@ const (
 )
 
 // vanished says that an open message, seen missing from the stream since then, left it without a line that explains it.
-func vanished(look Look, c *Consumer, o lifecycle.OpenMessage, since lifecycle.Micros) lifecycle.Event {
+func vanished(v view, c *Consumer, o lifecycle.OpenMessage, since lifecycle.Micros) lifecycle.Event {
 	m := o.Message
 	reason, at := GoneUnknown, since.Truncate(time.Second)
 	var stored lifecycle.Micros
@@ -25,18 +25,18 @@ func vanished(look Look, c *Consumer, o lifecycle.OpenMessage, since lifecycle.M
 		stored = m.Stored.At
 	}
 	dead := lifecycle.Judge(m, o.Task).State == lifecycle.StateExhausted
-	switch old := stored.Add(look.Limits.MaxAge); {
-	case look.Limits.MaxAge > 0 && stored.Known() && old <= since:
+	switch old := stored.Add(v.Limits.MaxAge); {
+	case v.Limits.MaxAge > 0 && stored.Known() && old <= since:
 		reason, at = GoneByAge, old
-	case look.Full && m.Key.Seq < look.FirstSeq, m.Stored != nil && look.Crowded[m.Stored.Subject]:
+	case v.Full && m.Key.Seq < v.FirstSeq, m.Stored != nil && v.Crowded[m.Stored.Subject]:
 		reason = GoneByLimits
 	case dead:
 		reason = GoneDead
 	case m.CurrentAttempt() == 0 && neverDelivered(c, stored):
 		reason = GoneUndelivered
 	}
-	if look.Blind != "" && reason == GoneUnknown {
-		reason += ": " + look.Blind + " does not exist"
+	if v.Blind != "" && reason == GoneUnknown {
+		reason += ": " + v.Blind + " does not exist"
 	}
 	return goneEvent(m, c, max(at, m.LastAt), reason)
 }

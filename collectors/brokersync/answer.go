@@ -1,0 +1,123 @@
+package brokersync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/collectors"
+	"fleetglass/fleet"
+	"fleetglass/lifecycle"
+)
+
+// answerer finds the answers to the questions of one poll, and adds them to its facts.
+type answerer struct {
+	cfg     *Config
+	stream  jetstream.Stream // Nil when the stream does not exist: then only the store is asked.
+	streams collectors.Streams
+	seen    Observation
+	facts   Facts
+}
+
+// answer answers every question.
+func (a *answerer) answer(ctx context.Context, q Questions) error {
+	if err := a.askStore(ctx, q); err != nil {
+		return err
+	}
+	for _, seq := range q.Present {
+		_, err := a.stream.GetMsg(ctx, seq)
+		if err != nil && !isGone(err) {
+			return fmt.Errorf("ask for message %d: %w", seq, err)
+		}
+		a.facts.Present[seq] = err == nil
+	}
+	for _, subject := range q.Fill {
+		info, err := a.stream.Info(ctx, jetstream.WithSubjectFilter(subject))
+		if err != nil {
+			return fmt.Errorf("ask for subject: %w", err)
+		}
+		a.facts.Fill[subject] = info.State.Subjects[subject]
+	}
+	for _, r := range q.Read {
+		reading, err := a.read(ctx, r)
+		if err != nil {
+			return err
+		}
+		a.facts.Read[r] = reading
+	}
+	return nil
+}
+
+func (a *answerer) askStore(ctx context.Context, q Questions) error {
+	for _, r := range q.Open {
+		open, err := a.cfg.Reader.OpenMessages(ctx, r.Stream, r.From, r.Limit)
+		if err != nil {
+			return fmt.Errorf("read open messages: %w", err)
+		}
+		a.facts.Open[r] = open
+	}
+	for _, r := range q.Rows {
+		rows, err := a.cfg.Reader.MessagesIn(ctx, a.seen.Stream, r.From, r.To, r.Limit)
+		if err != nil {
+			return fmt.Errorf("read messages: %w", err)
+		}
+		a.facts.Rows[r] = rows
+	}
+	if q.Begin {
+		begin, err := a.begin(ctx)
+		if err != nil {
+			return err
+		}
+		a.facts.Begin = &begin
+	}
+	return nil
+}
+
+// begin asks the store for the position of the comparison, and where it has none the capture stream for its first line.
+func (a *answerer) begin(ctx context.Context) (b Begin, err error) {
+	text, err := a.cfg.Reader.Watermark(ctx, watermark(a.seen.Stream))
+	if err != nil {
+		return b, fmt.Errorf("read position: %w", err)
+	}
+	if text != "" {
+		if b.Position, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return b, fmt.Errorf("decode position: %w", err)
+		}
+		b.Stored = true
+		return b, nil
+	}
+	pub, err := a.cfg.Capture.Stream(ctx, fleet.CapturePub)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		b.CaptureMissing = true
+		return b, nil
+	}
+	if err != nil {
+		return b, fmt.Errorf("find %s: %w", fleet.CapturePub, err)
+	}
+	b.CaptureCreated = lifecycle.MicrosOf(pub.CachedInfo().Created)
+	b.FirstCaptured, err = firstCaptured(ctx, pub)
+	return b, err
+}
+
+// firstCaptured is the sequence that the first line of the capture stream names; zero when there is none.
+func firstCaptured(ctx context.Context, pub jetstream.Stream) (uint64, error) {
+	first, err := pub.GetMsg(ctx, pub.CachedInfo().State.FirstSeq)
+	if isGone(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read first publish: %w", err)
+	}
+	values := first.Header[fleet.HeaderNatsSequence]
+	if len(values) == 0 {
+		return 0, nil
+	}
+	seq, err := strconv.ParseUint(values[len(values)-1], 10, 64)
+	if err != nil { // Not a line of the broker.
+		return 0, nil
+	}
+	return seq, nil
+}

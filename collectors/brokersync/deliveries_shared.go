@@ -1,0 +1,103 @@
+package brokersync
+
+import (
+	"slices"
+
+	"fleetglass/lifecycle"
+)
+
+// sharedInFlight serves consumers that hold several messages. It says nothing unless the lines leave exactly one reading.
+func sharedInFlight(v view, c Consumer, f inFlight) []lifecycle.Event {
+	if !f.complete || len(f.messages) != c.AckPending || v.Drained < c.quietSince().Add(captureLag) || v.Drained < v.ConsumersAt {
+		return nil
+	}
+	a, ok := account(c, f)
+	if !ok {
+		return nil
+	}
+	open, redelivered := a.open(c), c.Redelivered > a.dead
+	switch {
+	case len(f.messages) == 1 && (len(a.own[0])+len(open) <= 1 || redelivered):
+		return ownAll(v, c, f.messages[0], a.own[0], open, a.nonDelivery)
+	case len(open) == len(a.fresh) && !redelivered:
+		return firstOfEach(v, c, f.messages, a.fresh, open, a.nonDelivery)
+	}
+	return nil
+}
+
+// accounts is what lines say about the deliveries of a consumer that holds several messages.
+type accounts struct {
+	all         evidence
+	own         []evidence       // Of each message in flight.
+	fresh       []int            // The messages in flight of which no delivery is known.
+	dead        int              // Other messages that used up their attempts.
+	nonDelivery lifecycle.Micros // As [lastNonDelivery], of all.
+}
+
+// account is not ok when another message owns deliveries of which the sequences are not known.
+func account(c Consumer, f inFlight) (a accounts, ok bool) {
+	a.all = evidence{}
+	for _, m := range f.others {
+		known := evidenceOf(m, c)
+		if n := m.CurrentAttempt(); n > len(known) && firstSign(m) >= c.CreatedAt {
+			return a, false
+		}
+		if m.MaxDeliveriesAt.Known() {
+			a.dead++
+		}
+		a.all, a.nonDelivery = a.all.join(known), max(a.nonDelivery, lastNonDelivery(m))
+	}
+	for i, m := range f.messages {
+		a.own = append(a.own, evidenceOf(m, c))
+		a.all, a.nonDelivery = a.all.join(a.own[i]), max(a.nonDelivery, lastNonDelivery(m))
+		if len(a.own[i]) == 0 {
+			a.fresh = append(a.fresh, i)
+		}
+	}
+	return a, true
+}
+
+// open are the deliveries of the consumer that no line accounts for.
+func (a accounts) open(c Consumer) (open []uint64) {
+	for cseq := c.FloorCSeq + 1; cseq <= c.DeliveredCSeq; cseq++ {
+		if _, ok := a.all[cseq]; !ok {
+			open = append(open, cseq)
+		}
+	}
+	return open
+}
+
+func (e evidence) join(o evidence) evidence {
+	for cseq, n := range o {
+		e[cseq] = n
+	}
+	return e
+}
+
+// ownAll gives every open delivery to the only message in hand.
+func ownAll(v view, c Consumer, m lifecycle.MessageFacts, known evidence, open []uint64, nonDelivery lifecycle.Micros) []lifecycle.Event {
+	all, ok := known.with(open)
+	if !ok {
+		return nil
+	}
+	unanswered := slices.DeleteFunc(slices.Clone(open), func(cseq uint64) bool { return cseq == c.DeliveredCSeq })
+	events := attempts(m, c, unanswered, func(cseq uint64) int { return all[cseq] })
+	if _, last := all[c.DeliveredCSeq]; last {
+		events = append(events, lastDelivery(v, c, m, nonDelivery)...)
+	}
+	return events
+}
+
+// firstOfEach gives one delivery to each message of which none is known: nothing was redelivered, and first deliveries keep the order of
+// the stream.
+func firstOfEach(v view, c Consumer, hand []lifecycle.MessageFacts, fresh []int, open []uint64, nonDelivery lifecycle.Micros) []lifecycle.Event {
+	var events []lifecycle.Event
+	for n, i := range fresh {
+		if open[n] == c.DeliveredCSeq {
+			events = append(events, lastDelivery(v, c, hand[i], nonDelivery)...)
+			continue
+		}
+		events = append(events, attempts(hand[i], c, open[n:n+1], func(uint64) int { return 1 })...)
+	}
+	return events
+}

@@ -1,0 +1,111 @@
+package brokersync
+
+import (
+	"cmp"
+	"slices"
+
+	"fleetglass/lifecycle"
+)
+
+const (
+	// lookback is how many sequences before a consumer's floor may hold messages that it redelivered after the floor passed them.
+	lookback = 1000
+	// inFlightRead bounds the messages read for a consumer that may hold several.
+	inFlightRead = 1000
+)
+
+func bySequence(a, b lifecycle.OpenMessage) int { return a.Message.Key.Compare(b.Message.Key) }
+
+func compareSeq(o lifecycle.OpenMessage, seq uint64) int { return cmp.Compare(o.Message.Key.Seq, seq) }
+
+// readInFlight reads the messages that consumers hold, where they may lie outside the page.
+func (st *step) readInFlight() {
+	if st.page.whole {
+		return
+	}
+	have := map[uint64]bool{}
+	for _, o := range st.known.open {
+		have[o.Message.Key.Seq] = true
+	}
+	for _, c := range st.view.Consumers {
+		if c.AckPending == 0 {
+			continue
+		}
+		from, limit := c.FloorSeq+1, min(inFlightRead, 4*c.AckPending)
+		if c.MaxAckPending == 1 {
+			from, limit = c.DeliveredSeq, 1
+		}
+		open, _ := st.openFrom(from, limit)
+		for _, o := range open {
+			if seq := o.Message.Key.Seq; seq <= c.DeliveredSeq && seq <= st.view.LastSeq && !have[seq] {
+				have[seq] = true
+				st.known.open = append(st.known.open, o)
+			}
+		}
+	}
+	slices.SortFunc(st.known.open, bySequence)
+}
+
+// readAnswered reads the messages that consumers delivered last and that are not open any more, once for each delivery.
+func (st *step) readAnswered() {
+	for _, c := range st.view.Consumers {
+		if c.DeliveredCSeq == 0 || st.next.Answered[c.Name] == c.DeliveredCSeq || !linesDrained(st.view, c) || st.known.isOpen(c.DeliveredSeq) {
+			continue
+		}
+		rows, ok := st.rowsIn(c.DeliveredSeq, c.DeliveredSeq, 1)
+		if !ok {
+			continue
+		}
+		st.known.answered = append(st.known.answered, rows...)
+		if hasLastDelivery(rows, c) || st.view.Drained >= c.quietSince().Add(captureLag) {
+			st.next.Answered[c.Name] = c.DeliveredCSeq
+		}
+	}
+}
+
+// hasLastDelivery reports whether a line of the consumer's last delivery is known.
+func hasLastDelivery(rows []lifecycle.MessageFacts, c Consumer) bool {
+	return len(rows) > 0 && evidenceOf(rows[0], c)[c.DeliveredCSeq] > 0
+}
+
+// readOthers reads, for consumers that may hold several messages, the settled ones that their open deliveries may belong to.
+func (st *step) readOthers() {
+	st.known.others, st.known.early = map[string][]lifecycle.MessageFacts{}, map[string]bool{}
+	for _, c := range st.view.Consumers {
+		if c.MaxAckPending == 1 || c.AckPending == 0 || st.accounted(c) {
+			continue
+		}
+		if c.DeliveredSeq > st.next.Comparison.Verified {
+			st.known.early[c.Name] = true
+			continue
+		}
+		from := c.FloorSeq + 1 - min(c.FloorSeq, lookback)
+		rows, ok := st.rowsIn(from, c.DeliveredSeq, lookback+inFlightRead)
+		if !ok || len(rows) == lookback+inFlightRead {
+			continue
+		}
+		st.known.others[c.Name] = slices.DeleteFunc(slices.Clone(rows), func(m lifecycle.MessageFacts) bool {
+			of := st.view.consumerOf(m)
+			return of == nil || of.Name != c.Name || st.known.isOpen(m.Key.Seq)
+		})
+	}
+}
+
+// accounted reports whether lines account for every open delivery of a consumer, so that nothing is to be found out.
+func (st *step) accounted(c Consumer) bool {
+	all := evidence{}
+	for _, o := range st.known.open {
+		if of := st.view.consumerOf(o.Message); of != nil && of.Name == c.Name {
+			all.join(evidenceOf(o.Message, c))
+		}
+	}
+	for cseq := range all {
+		if cseq <= c.FloorCSeq {
+			delete(all, cseq)
+		}
+	}
+	return uint64(len(all)) >= c.DeliveredCSeq-min(c.FloorCSeq, c.DeliveredCSeq)
+}
+
+// deliveredBy reports whether a consumer has delivered so far that it may hold the message.
+func deliveredBy(c Consumer, seq uint64) bool { return c.DeliveredCSeq > 0 && seq <= c.DeliveredSeq }

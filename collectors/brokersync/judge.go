@@ -1,0 +1,163 @@
+package brokersync
+
+import (
+	"slices"
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// judge compares what the broker said with what the store knows of the messages at hand. It returns what follows, and the open messages
+// that are not in the stream and not explained yet. missing says since when such messages were missing before.
+func judge(v view, k known, missing map[uint64]lifecycle.Micros, w Waits) ([]lifecycle.Event, []uint64) {
+	j := judgement{view: v, known: k, since: missing, waits: w, inFlight: map[string]*inFlight{}, said: map[lifecycle.MessageKey][]lifecycle.Event{}}
+	j.sort()
+	j.attribute()
+	for _, o := range k.open {
+		j.message(j.withDeliveries(o))
+	}
+	for _, m := range k.settled {
+		j.say(refuted(v, v.consumerOf(m), m, w.Refute)...)
+	}
+	for _, m := range k.answered {
+		if c := v.consumerOf(m); c != nil {
+			j.say(answeredDelivery(v, *c, m)...)
+		}
+	}
+	return j.events, j.missing
+}
+
+// judgement is one call of [judge].
+type judgement struct {
+	view     view
+	known    known
+	since    map[uint64]lifecycle.Micros
+	waits    Waits
+	inFlight map[string]*inFlight // By consumer.
+	said     map[lifecycle.MessageKey][]lifecycle.Event
+	events   []lifecycle.Event
+	missing  []uint64
+}
+
+func (j *judgement) say(events ...lifecycle.Event) { j.events = append(j.events, events...) }
+
+// sort finds what every consumer has in flight.
+func (j *judgement) sort() {
+	for _, o := range j.known.open {
+		m := o.Message
+		c := j.view.consumerOf(m)
+		if c == nil || !deliveredBy(*c, m.Key.Seq) {
+			continue
+		}
+		f := j.inFlight[c.Name]
+		if f == nil {
+			f = &inFlight{}
+			others, complete := j.known.others[c.Name]
+			f.others, f.complete = slices.Clone(others), complete
+			j.inFlight[c.Name] = f
+		}
+		switch present, known := j.view.Present.Has(m.Key.Seq); {
+		case !known:
+		case present && !exhausted(m, *c):
+			f.messages = append(f.messages, m)
+		default:
+			f.others = append(f.others, m)
+		}
+	}
+}
+
+// attribute finds out to which messages the deliveries of each consumer belong.
+func (j *judgement) attribute() {
+	for _, c := range j.view.Consumers {
+		f := j.inFlight[c.Name]
+		if f == nil {
+			continue
+		}
+		for _, e := range deliveries(j.view, c, *f) {
+			j.said[e.Message] = append(j.said[e.Message], e)
+		}
+	}
+}
+
+// exhausted reports whether the broker said that no attempt is left, and its consumer is still the one that it spoke of.
+func exhausted(m lifecycle.MessageFacts, c Consumer) bool {
+	return m.MaxDeliveriesAt.Known() && m.MaxDeliveriesAt >= c.CreatedAt
+}
+
+// withDeliveries is the message with what was found out about its deliveries.
+func (j *judgement) withDeliveries(o lifecycle.OpenMessage) lifecycle.OpenMessage {
+	m := o.Message
+	events := j.said[m.Key]
+	if c := j.view.consumerOf(m); len(events) == 0 && c != nil && j.held(m, *c) && !j.tooEarly(m, *c) {
+		events = unknownDelivery(j.view, *c, m)
+	}
+	if len(events) == 0 {
+		return o
+	}
+	o.Message = m.Clone()
+	for _, e := range events {
+		o.Message.Join(e)
+	}
+	j.say(events...)
+	return o
+}
+
+// held reports whether the broker and the store agree on what the consumer has in flight, m among it.
+func (j *judgement) held(m lifecycle.MessageFacts, c Consumer) bool {
+	f := j.inFlight[c.Name]
+	if f == nil || !slices.ContainsFunc(f.messages, func(x lifecycle.MessageFacts) bool { return x.Key == m.Key }) {
+		return false
+	}
+	if c.MaxAckPending == 1 {
+		return c.AckPending == 1 && m.Key.Seq == c.DeliveredSeq
+	}
+	return len(f.messages) == c.AckPending
+}
+
+// patience is how long a message may have been stored while a better moment to attribute its delivery is waited for.
+const patience = 10 * time.Second
+
+// tooEarly reports whether a later observation may tell which delivery is that of m.
+func (j *judgement) tooEarly(m lifecycle.MessageFacts, c Consumer) bool {
+	if c.MaxAckPending == 1 {
+		return false
+	}
+	young := m.Stored != nil && m.Stored.At.Add(patience) > j.view.ConsumersAt
+	return j.known.early[c.Name] || (young && j.view.Drained < c.quietSince().Add(captureLag))
+}
+
+// message concludes about one open message.
+func (j *judgement) message(o lifecycle.OpenMessage) {
+	m := o.Message
+	c := j.view.consumerOf(m)
+	present, known := j.view.Present.Has(m.Key.Seq)
+	switch {
+	case !known:
+		return
+	case !present:
+		j.absent(c, o)
+		return
+	}
+	j.say(served(j.view, c, m, j.waits.Orphan)...)
+	if c == nil {
+		return
+	}
+	if events := recreated(*c, m); len(events) > 0 {
+		j.say(events...)
+		return
+	}
+	j.say(leases(j.view, *c, o)...)
+}
+
+// absent concludes about an open message that is not in the stream.
+func (j *judgement) absent(c *Consumer, o lifecycle.OpenMessage) {
+	m := o.Message
+	if m.VanishedAt.Known() {
+		return
+	}
+	j.missing = append(j.missing, m.Key.Seq)
+	since, ok := j.since[m.Key.Seq]
+	if ok && j.view.Drained >= since.Add(j.waits.Vanish) {
+		j.say(vanished(j.view, c, o, since))
+	}
+}

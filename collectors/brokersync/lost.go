@@ -1,0 +1,119 @@
+package brokersync
+
+import (
+	"fmt"
+
+	"fleetglass/fleet"
+	"fleetglass/lifecycle"
+)
+
+// recover reads lost publishes that are still in the stream. The others become a gap, never a made-up task. It returns how far it came,
+// at most to the given end: reading is bounded.
+func (st *step) recover(lost []span, end uint64) (reached uint64, ok bool) {
+	left, ok := uint64(st.rules.PageSize), true
+	for _, run := range lost {
+		if left == 0 {
+			return run.from - 1, ok
+		}
+		reading, read := answer(st.facts.Read, ReadRange{run.from, run.to, int(left)}, &st.questions.Read)
+		if !read {
+			ok = false
+			left -= min(left, run.to-run.from+1)
+			continue
+		}
+		left -= min(left, run.to-run.from+1)
+		for _, m := range reading.Messages {
+			st.repair(m)
+		}
+		ok = st.gap(span{run.from, reading.Reached}, reading.Messages) && ok
+		if reading.Reached < run.to {
+			return reading.Reached, ok
+		}
+	}
+	return end, ok
+}
+
+// gap says that the lines of a run were lost for good, as far as the stream does not hold their messages any more.
+func (st *step) gap(run span, there []ReadMessage) bool {
+	hole, found := holeIn(run, there)
+	if !found {
+		return true
+	}
+	from, known := st.storedAt(hole.from-1, st.view.Created)
+	to, knownTo := st.storedAt(run.to+1, st.view.At)
+	if !known || !knownTo {
+		return false
+	}
+	st.batch.Gaps = append(st.batch.Gaps, lifecycle.Gap{
+		Source: st.view.sibling(fleet.CapturePub).String(), From: from, To: to, FromSeq: hole.from, ToSeq: hole.to,
+		Reason: fmt.Sprintf("the publish lines of %s %d to %d were lost, and the messages are gone", st.view.Stream.Name, hole.from, hole.to),
+	})
+	return true
+}
+
+// sibling is another stream of the same account and domain.
+func (v view) sibling(name string) lifecycle.StreamID {
+	id := v.Stream
+	id.Name, id.Epoch = name, 0
+	return id
+}
+
+// holeIn is the part of a run from its first to its last sequence that is not there.
+func holeIn(run span, there []ReadMessage) (hole span, found bool) {
+	at := run.from
+	note := func(end uint64) {
+		if at > end {
+			return
+		}
+		if !found {
+			hole.from, found = at, true
+		}
+		hole.to = end
+	}
+	for _, m := range there {
+		note(m.Seq - 1)
+		at = m.Seq + 1
+	}
+	note(run.to)
+	return hole, found
+}
+
+// storedAt is when a message was stored, or the given time when that is not known.
+func (st *step) storedAt(seq uint64, otherwise lifecycle.Micros) (lifecycle.Micros, bool) {
+	rows, ok := st.rowsIn(seq, seq, 1)
+	if !ok || len(rows) == 0 || rows[0].Stored == nil {
+		return otherwise, ok
+	}
+	return rows[0].Stored.At, true
+}
+
+// repairKnown reads messages of the page whose publish line was lost: such as the store never heard of, and such as it knows only from
+// other lines.
+func (st *step) repairKnown() {
+	seqs := append([]uint64(nil), st.known.unknown...)
+	for _, o := range st.known.open {
+		m := o.Message
+		if present, _ := st.view.Present.Has(m.Key.Seq); present && m.Stored == nil && m.Key.Seq <= st.view.Verifiable {
+			seqs = append(seqs, m.Key.Seq)
+		}
+	}
+	for _, seq := range seqs {
+		reading, _ := answer(st.facts.Read, ReadRange{seq, seq, 1}, &st.questions.Read)
+		for _, m := range reading.Messages {
+			st.repair(m)
+		}
+	}
+	st.next.Unfinished = st.next.Unfinished || len(seqs) > 0
+}
+
+// repair adds what the stream says of a message, once.
+func (st *step) repair(m ReadMessage) {
+	if st.repaired[m.Seq] {
+		return
+	}
+	st.repaired[m.Seq] = true
+	st.batch.Events = append(st.batch.Events, m.Batch.Events...)
+	st.batch.Payloads = append(st.batch.Payloads, m.Batch.Payloads...)
+	st.batch.Quarantined = append(st.batch.Quarantined, m.Batch.Quarantined...)
+	st.next.Unfinished = true
+}

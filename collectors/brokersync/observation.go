@@ -1,0 +1,89 @@
+package brokersync
+
+import (
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// Observation is what the broker said about one stream at one instant. Whoever fills it asks for the consumers first, then for the
+// stream, then for the capture streams, because [Rules.Step] relies on that order. All times are the broker's.
+type Observation struct {
+	Stream  lifecycle.StreamID // The incarnation that lives; the last one that lived where Absent.
+	Absent  bool               // The stream does not exist. Only Removed and Capture are set then.
+	Removed lifecycle.Micros   // When it was deleted, where an advisory said so.
+	Earlier []Earlier          // The incarnations before it.
+
+	Created     lifecycle.Micros
+	ConsumersAt lifecycle.Micros // When the consumers were listed.
+	At          lifecycle.Micros // When the stream was asked, not before ConsumersAt.
+	Msgs        uint64
+	FirstSeq    uint64
+	LastSeq     uint64
+	Limits      Limits
+	Full        bool // The stream holds as many messages or bytes as its limits allow.
+	Consumers   []Consumer
+	Present     Presence
+	Capture     Capture
+}
+
+// Earlier is an incarnation of the stream that lives no more.
+type Earlier struct {
+	Stream lifecycle.StreamID
+	GoneAt lifecycle.Micros // It ended no later than that.
+}
+
+// Limits are the limits of the stream that make messages leave it unanswered. Zero means none.
+type Limits struct {
+	MaxAge        time.Duration
+	MaxPerSubject int64
+}
+
+// Capture says how far the capture streams reached, and how far their lines were stored.
+type Capture struct{ Acks, Advisories, Publishes CaptureEnd }
+
+// CaptureEnd is where one capture stream ended at one instant, and where the durable stood that moves its lines into the store.
+type CaptureEnd struct {
+	Stream  string           // Its name.
+	Missing bool             // The capture stream does not exist.
+	Unread  bool             // The durable does not exist yet.
+	At      lifecycle.Micros // When the stream was asked.
+	LastSeq uint64           // Its last line at that time.
+	Floor   uint64           // All lines up to this one were acknowledged, so they are stored.
+	Idle    bool             // The durable has no line left to deliver and none that waits for its acknowledgement.
+}
+
+// Consumer is the state of a durable consumer and what only the synchronizer needs of it.
+type Consumer struct {
+	lifecycle.ConsumerState
+	AckedAt lifecycle.Micros // The broker's time of the last acknowledgement that it processed; zero for none since it started.
+}
+
+// quietSince is the latest activity of the consumer.
+func (c Consumer) quietSince() lifecycle.Micros { return max(c.DeliveredAt, c.AckedAt, c.CreatedAt) }
+
+// view is an observation together with how far it can be trusted.
+type view struct {
+	Observation
+	Drained    lifecycle.Micros          // All acknowledgements and advisories captured up to then are stored; zero when not known.
+	Verifiable uint64                    // All publishes captured up to that sequence are stored; zero when not known.
+	Crowded    map[string]bool           // Subjects of missing messages: whether the stream holds as many of them as it may.
+	Blind      string                    // A capture stream that does not exist, so that nothing follows from a missing line.
+	Gone       []lifecycle.ConsumerState // Consumers that were there before.
+}
+
+// consumerOf is the consumer that a message is delivered by: the one whose filters match its subject, else the one that is named by
+// its lines. Filters of a work queue do not overlap.
+func (v view) consumerOf(m lifecycle.MessageFacts) *Consumer {
+	for i := range v.Consumers {
+		c := &v.Consumers[i]
+		if m.Stored != nil && m.Stored.Subject != "" {
+			if matchesAny(c.Filters, m.Stored.Subject) {
+				return c
+			}
+		} else if c.Name == m.Consumer {
+			return c
+		}
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package brokersync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/collectors"
+	"fleetglass/fleet"
+	"fleetglass/lifecycle"
+)
+
+// errRestless says that a stream was deleted or created while it was observed. The next poll observes again.
+var errRestless = errors.New("stream changed while it was observed")
+
+// observer asks the broker about one stream.
+type observer struct {
+	cfg    *Config
+	name   string
+	stream jetstream.Stream      // Nil before it was found.
+	last   jetstream.StreamState // At the last observation, with the list of deleted sequences where it was asked for.
+}
+
+// observe asks, in the order that [Observation] prescribes. cursor is where a page of presence begins in a stream that is too large to
+// be listed. It errors with errRestless when another incarnation lives than the resolver knows.
+func (b *observer) observe(ctx context.Context, streams collectors.Streams, cursor uint64) (Observation, error) {
+	known := streams.Known[b.name]
+	last := known[len(known)-1]
+	o := Observation{Stream: incarnationID(streams, b.name, last), Earlier: earlierOf(streams, b.name)}
+	if _, alive := streams.LastSeq[b.name]; !alive {
+		b.stream, b.last = nil, jetstream.StreamState{}
+		o.Absent, o.Removed = true, last.Deleted
+	} else if err := b.observeStream(ctx, &o, last, cursor); err != nil {
+		return o, err
+	}
+	var err error
+	o.Capture, err = b.capture(ctx)
+	return o, err
+}
+
+// incarnationID is the id of one incarnation of a stream.
+func incarnationID(streams collectors.Streams, name string, i collectors.Incarnation) lifecycle.StreamID {
+	id := streams.Contract.StreamID(name)
+	id.Epoch = i.Epoch
+	return id
+}
+
+func earlierOf(streams collectors.Streams, name string) (out []Earlier) {
+	known := streams.Known[name]
+	for i, inc := range known[:len(known)-1] {
+		gone := known[i+1].From
+		if inc.Deleted.Known() {
+			gone = inc.Deleted
+		}
+		out = append(out, Earlier{incarnationID(streams, name, inc), gone})
+	}
+	return out
+}
+
+func (b *observer) observeStream(ctx context.Context, o *Observation, last collectors.Incarnation, cursor uint64) error {
+	if err := b.find(ctx); err != nil {
+		return err
+	}
+	var err error
+	if o.Consumers, err = listConsumers(ctx, b.stream, o.Stream); err != nil {
+		return err
+	}
+	info, err := b.info(ctx)
+	if err != nil {
+		return err
+	}
+	if lifecycle.MicrosOf(info.Created) != last.Created {
+		b.stream = nil
+		return errRestless
+	}
+	o.describe(info)
+	o.Present, err = presenceOf(ctx, b.stream, info.State, cursor, b.walkPage())
+	return err
+}
+
+func (b *observer) find(ctx context.Context) (err error) {
+	if b.stream != nil {
+		return nil
+	}
+	if b.stream, err = b.cfg.JetStream.Stream(ctx, b.name); err != nil {
+		return fmt.Errorf("find stream: %w", err)
+	}
+	return nil
+}
+
+// listConsumers lists the consumers of the stream.
+func listConsumers(ctx context.Context, stream jetstream.Stream, id lifecycle.StreamID) ([]Consumer, error) {
+	lister := stream.ListConsumers(ctx)
+	var out []Consumer
+	for info := range lister.Info() {
+		out = append(out, consumerOf(id, info))
+	}
+	if err := lister.Err(); err != nil {
+		return nil, fmt.Errorf("list consumers: %w", err)
+	}
+	return out, nil
+}
+
+// info asks how the stream is. The list of deleted sequences is asked for only when it is affordable and the stream changed since: it
+// costs about 0.13 µs and 7 bytes for each.
+func (b *observer) info(ctx context.Context) (*jetstream.StreamInfo, error) {
+	info, err := b.stream.Info(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ask stream: %w", err)
+	}
+	known := b.last
+	switch n := info.State.NumDeleted; {
+	case n == 0 || n > b.cfg.Details:
+	case known.Msgs == info.State.Msgs && known.FirstSeq == info.State.FirstSeq && known.LastSeq == info.State.LastSeq:
+		info.State.Deleted = known.Deleted
+	default:
+		if info, err = b.stream.Info(ctx, jetstream.WithDeletedDetails(true)); err != nil {
+			return nil, fmt.Errorf("ask stream: %w", err)
+		}
+	}
+	b.last = info.State
+	return info, nil
+}
+
+// describe takes over what the broker said of the stream. The consumers were listed before.
+func (o *Observation) describe(info *jetstream.StreamInfo) {
+	cfg, s, at := info.Config, info.State, lifecycle.MicrosOf(info.TimeStamp)
+	o.Created, o.ConsumersAt, o.At = lifecycle.MicrosOf(info.Created), at, at
+	o.Msgs, o.FirstSeq, o.LastSeq = s.Msgs, s.FirstSeq, s.LastSeq
+	o.Limits = Limits{MaxAge: cfg.MaxAge, MaxPerSubject: cfg.MaxMsgsPerSubject}
+	o.Full = (cfg.MaxMsgs > 0 && s.Msgs >= uint64(cfg.MaxMsgs)) || (cfg.MaxBytes > 0 && s.Bytes >= uint64(cfg.MaxBytes)/20*19)
+	for _, c := range o.Consumers {
+		o.ConsumersAt = min(o.ConsumersAt, c.ObservedAt)
+	}
+}
+
+// walkPage is how many messages are read in one poll only to learn that they exist. Each costs a request and its body.
+func (b *observer) walkPage() int { return max(1, b.cfg.PageSize/4) }
+
+// capture asks where the capture streams end, and then where their durables stand.
+func (b *observer) capture(ctx context.Context) (c Capture, err error) {
+	for _, s := range []struct {
+		end             *CaptureEnd
+		stream, durable string
+	}{
+		{&c.Acks, fleet.CaptureAck, "acks"}, {&c.Advisories, fleet.CaptureEvt, "advisories"}, {&c.Publishes, fleet.CapturePub, "publishes"},
+	} {
+		if *s.end, err = captureEnd(ctx, b.cfg.Capture, s.stream, collectors.DurableName(b.cfg.Durable, s.durable)); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+func captureEnd(ctx context.Context, js jetstream.JetStream, name, durable string) (CaptureEnd, error) {
+	e := CaptureEnd{Stream: name}
+	stream, err := js.Stream(ctx, name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		e.Missing = true
+		return e, nil
+	}
+	if err != nil {
+		return e, fmt.Errorf("read end of %s: %w", name, err)
+	}
+	end := stream.CachedInfo()
+	e.At, e.LastSeq = lifecycle.MicrosOf(end.TimeStamp), end.State.LastSeq
+	consumer, err := stream.Consumer(ctx, durable)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) { // Nobody has read it yet, or it went just now.
+		e.Unread = true
+		return e, nil
+	}
+	if err != nil {
+		return e, fmt.Errorf("read position on %s: %w", name, err)
+	}
+	info := consumer.CachedInfo()
+	e.Floor, e.Idle = info.AckFloor.Stream, info.NumPending == 0 && info.NumAckPending == 0
+	return e, nil
+}

@@ -1,0 +1,209 @@
+package brokersync
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// fields are the key=value parts of a line. What cannot be parsed is noted.
+type fields struct {
+	values map[string]string
+	err    error
+}
+
+func parseFields(parts []string) *fields {
+	f := &fields{values: map[string]string{}}
+	for _, p := range parts {
+		name, value, _ := strings.Cut(p, "=")
+		f.values[name] = value
+	}
+	return f
+}
+
+func (f *fields) take(name string) (string, bool) {
+	v, ok := f.values[name]
+	delete(f.values, name)
+	return v, ok
+}
+
+func (f *fields) number(name string, otherwise int) int {
+	v, ok := f.take(name)
+	if !ok {
+		return otherwise
+	}
+	n, err := strconv.Atoi(v)
+	f.note(err)
+	return n
+}
+
+func (f *fields) duration(name string, otherwise time.Duration) time.Duration {
+	v, ok := f.take(name)
+	if !ok {
+		return otherwise
+	}
+	d, err := time.ParseDuration(v)
+	f.note(err)
+	return d
+}
+
+// instant is a time since the beginning; zero where it is not given.
+func (f *fields) instant(name string) lifecycle.Micros {
+	if _, ok := f.values[name]; !ok {
+		return 0
+	}
+	return at(f.duration(name, 0))
+}
+
+// place is <consumer sequence>/<stream sequence>.
+func (f *fields) place(name string) (cseq, seq uint64) {
+	v, ok := f.take(name)
+	if !ok {
+		return 0, 0
+	}
+	_, err := fmt.Sscanf(v, "%d/%d", &cseq, &seq)
+	f.note(err)
+	return cseq, seq
+}
+
+func (f *fields) note(err error) {
+	if f.err == nil {
+		f.err = err
+	}
+}
+
+// done errors when something could not be parsed or is not known.
+func (f *fields) done() error {
+	for name := range f.values {
+		f.note(fmt.Errorf("field %q is not known", name))
+	}
+	return f.err
+}
+
+// apply carries out one line of a scenario. poll says that it asks for a poll.
+func (w *world) apply(line string) (poll bool, err error) {
+	parts := strings.Fields(line)
+	verb, parts := parts[0], parts[1:]
+	switch verb {
+	case "poll":
+		d, err := time.ParseDuration(parts[0])
+		w.seen.At = at(d)
+		return true, err
+	case "message", "gone":
+		return false, w.message(verb == "gone", parts)
+	case "knows":
+		return false, w.line(parts)
+	case "consumer":
+		return false, w.consumer(parts[0], parseFields(parts[1:]))
+	case "no-consumer":
+		delete(w.consumers, parts[0])
+		return false, nil
+	case "stream":
+		return false, w.stream(parseFields(parts))
+	case "stored-up-to":
+		return false, w.storedUpTo(parts)
+	case "no-capture":
+		w.absent[parts[0]] = true
+		return false, nil
+	}
+	return false, fmt.Errorf("directive %q is not known", verb)
+}
+
+// message stores a message, or takes it away. The store knows it unless its publish line was lost.
+func (w *world) message(gone bool, parts []string) error {
+	seq, err := strconv.ParseUint(parts[0], 10, 64)
+	if err != nil {
+		return err
+	}
+	if gone {
+		delete(w.stored, seq)
+		return nil
+	}
+	f := parseFields(parts[1:])
+	subject, given := f.take("subject")
+	if !given {
+		subject = "genbrain.agents.a.tasks.blog"
+	}
+	_, lost := f.take("lost")
+	stored := at(f.duration("at", 0))
+	w.stored[seq], w.storedAt[seq] = subject, stored
+	w.seen.LastSeq = max(w.seen.LastSeq, seq)
+	if !lost {
+		w.join(lifecycle.Event{
+			Kind: lifecycle.Published, At: stored, Message: lifecycle.MessageKey{Stream: w.seen.Stream, Seq: seq}, Detail: lifecycle.Detail{Naming: lifecycle.Naming{Subject: subject}},
+		})
+	}
+	return f.done()
+}
+
+// line is an event that the store knows.
+func (w *world) line(parts []string) error {
+	seq, err := strconv.ParseUint(parts[1], 10, 64)
+	if err != nil {
+		return err
+	}
+	d, err := time.ParseDuration(parts[2])
+	if err != nil {
+		return err
+	}
+	f := parseFields(parts[3:])
+	consumer, _ := f.take("consumer")
+	w.join(lifecycle.Event{
+		Kind: lifecycle.Kind(parts[0]), At: at(d), Provenance: lifecycle.Observed, Attempt: f.number("n", 0), ConsumerSeq: uint64(f.number("cseq", 0)),
+		Message: lifecycle.MessageKey{Stream: w.seen.Stream, Seq: seq}, Consumer: consumer, Detail: lifecycle.Detail{Ending: lifecycle.Ending{Delay: f.duration("delay", 0)}},
+	})
+	return f.done()
+}
+
+// consumer replaces the state of a consumer.
+func (w *world) consumer(name string, f *fields) error {
+	c := Consumer{ConsumerState: lifecycle.ConsumerState{
+		Stream: w.seen.Stream, Name: name, CreatedAt: at(f.duration("created", -time.Hour)), AckWait: f.duration("ack_wait", time.Second),
+		MaxDeliver: f.number("max_deliver", 3), MaxAckPending: f.number("max_ack_pending", 1), AckPending: f.number("pending", 0),
+		Redelivered: f.number("redelivered", 0), DeliveredAt: f.instant("last"),
+	}}
+	c.Filters = []string{"genbrain.agents.a.tasks.>"}
+	if filter, given := f.take("filter"); given {
+		c.Filters = strings.Split(filter, ",")
+	}
+	c.FloorCSeq, c.FloorSeq = f.place("floor")
+	c.DeliveredCSeq, c.DeliveredSeq = f.place("delivered")
+	w.consumers[name] = c
+	return f.done()
+}
+
+// stream changes the stream.
+func (w *world) stream(f *fields) error {
+	w.seen.Limits.MaxAge = f.duration("max_age", w.seen.Limits.MaxAge)
+	w.seen.Limits.MaxPerSubject = int64(f.number("max_per_subject", int(w.seen.Limits.MaxPerSubject)))
+	w.seen.LastSeq, w.seen.FirstSeq = uint64(f.number("last", int(w.seen.LastSeq))), uint64(f.number("first", int(w.seen.FirstSeq)))
+	w.rules.PageSize = f.number("page", w.rules.PageSize)
+	_, w.walked = f.take("walked")
+	_, w.seen.Full = f.take("full")
+	_, w.seen.Absent = f.take("deleted")
+	w.seen.Removed = f.instant("removed")
+	if epoch := f.instant("again"); epoch.Known() {
+		w.seen.Earlier = append(w.seen.Earlier, Earlier{w.seen.Stream, epoch})
+		w.seen.Stream.Epoch, w.seen.Created = epoch, epoch
+		w.seen.FirstSeq, w.seen.LastSeq = 1, 0
+		clear(w.stored)
+		clear(w.consumers)
+	}
+	return f.done()
+}
+
+// storedUpTo says how far the lines of the capture streams are stored.
+func (w *world) storedUpTo(parts []string) error {
+	d, err := time.ParseDuration(parts[0])
+	streams := []string{"OBS_ACK", "OBS_EVT", "OBS_PUB"}
+	if len(parts) > 1 {
+		streams = parts[1:]
+	}
+	for _, name := range streams {
+		w.drainedTo[name] = at(d)
+	}
+	return err
+}

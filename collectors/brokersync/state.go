@@ -1,0 +1,50 @@
+package brokersync
+
+import (
+	"maps"
+
+	"fleetglass/lifecycle"
+)
+
+// State is what the synchronizer remembers of one stream between polls. It is a value: [Rules.Step] returns the next one and leaves the
+// old one as it was. It may be lost: it only saves asking twice, and delays what needs two observations.
+type State struct {
+	Stream     lifecycle.StreamID                      // The incarnation that all but Consumers and Capture are about.
+	At         lifecycle.Micros                        // When the stream was observed last.
+	Consumers  map[consumerKey]lifecycle.ConsumerState // As they were stored last.
+	Capture    CaptureProgress
+	Sweep      Sweep
+	Comparison Comparison
+	Missing    map[uint64]lifecycle.Micros // Open messages that are not in the stream, and since when.
+	Rechecks   map[uint64]lifecycle.Micros // Settled messages that are in the stream, and until when they are not read again.
+	Answered   map[string]uint64           // By consumer: the last delivery of which the exact time was looked for.
+	AskedUpTo  uint64                      // The last message of which the presence was asked, where not all could be.
+	EarlierAt  lifecycle.Micros            // When earlier incarnations were checked last.
+	Unfinished bool                        // Work was left for the next poll.
+}
+
+// NewState is the state of a stream of which only the consumers that the store knows are remembered.
+func NewState(consumers []lifecycle.ConsumerState) State {
+	s := State{Consumers: map[consumerKey]lifecycle.ConsumerState{}}
+	for _, c := range consumers {
+		s.Consumers[consumerKey{c.Stream, c.Name}] = c
+	}
+	return s
+}
+
+// about is a copy of the state for one incarnation. What was remembered of another is dropped.
+func (s State) about(stream lifecycle.StreamID) State {
+	if s.Stream != stream {
+		s = State{Stream: stream, Consumers: s.Consumers, Capture: s.Capture, EarlierAt: s.EarlierAt}
+	}
+	s.Missing, s.Rechecks, s.Answered = copied(s.Missing), copied(s.Rechecks), copied(s.Answered)
+	s.Unfinished = false
+	return s
+}
+
+func copied[K comparable, V any](m map[K]V) map[K]V {
+	if m == nil {
+		return map[K]V{}
+	}
+	return maps.Clone(m)
+}

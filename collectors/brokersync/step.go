@@ -1,0 +1,195 @@
+package brokersync
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// Rules are the fixed numbers that [Rules.Step] works with.
+type Rules struct {
+	Waits    Waits
+	PageSize int           // Rows asked of the store, and messages read from the broker, in one poll.
+	Earlier  time.Duration // How often earlier incarnations are checked.
+}
+
+// Waits are how long a poll waits before it believes what it sees.
+type Waits struct {
+	Refute time.Duration // An answered message must still be there so long after.
+	Vanish time.Duration // A missing message must have been missing so long, and all lines up to then be stored.
+	Orphan time.Duration // A message must have been without a consumer so long.
+}
+
+// Step compares what the broker said with what the store knows. It is pure: the same arguments give the same results, and none of them
+// is changed. While it has questions, state and batch mean nothing: answer them, add the answers to the facts and step again from the
+// same state. Without questions the batch is what to commit, and the state is the next one once that has succeeded.
+func (r Rules) Step(s State, o Observation, f Facts) (State, lifecycle.Batch, Questions) {
+	st := &step{rules: r, was: s, next: s.about(o.Stream), facts: f, repaired: map[uint64]bool{}}
+	st.observe(o)
+	for _, stage := range st.stages() {
+		if stage(); !st.questions.None() {
+			return s, lifecycle.Batch{}, st.questions
+		}
+	}
+	return st.next, st.batch, Questions{}
+}
+
+// step is one computation of [Rules.Step].
+type step struct {
+	rules     Rules
+	was       State
+	next      State
+	view      view
+	facts     Facts
+	questions Questions
+
+	page     page
+	known    known
+	repaired map[uint64]bool // Messages of which the batch already has what the stream says.
+	batch    lifecycle.Batch
+}
+
+// stages are what a step does, in this order: each relies on what those before it asked. Judging comes last, so that it is done once.
+func (st *step) stages() []func() {
+	if st.view.Absent {
+		return []func(){st.streamAbsent}
+	}
+	return []func(){
+		st.readPage, st.readInFlight, st.readAnswered, st.readOthers, st.askPresence, st.askFill,
+		st.compare, st.repairKnown, st.endEarlier, st.judge, st.savePosition,
+	}
+}
+
+// observe notes what follows from the observation alone.
+func (st *step) observe(o Observation) {
+	now := o.At
+	if o.Absent {
+		now = o.Removed.Add(st.rules.Waits.Vanish)
+	}
+	n := &st.next
+	n.At, n.Capture = now, n.Capture.advance(o.Capture, now)
+	st.view = view{Observation: o, Drained: n.Capture.answers(), Blind: o.Capture.missing()}
+	if o.Absent {
+		return
+	}
+	n.Sweep = n.Sweep.observe(o)
+	n.Comparison = n.Comparison.observe(o, n.Capture.Publishes.UpTo)
+	st.view.Verifiable = n.Comparison.Verifiable
+	st.storeConsumers(o.Consumers, o.At)
+	for _, c := range n.Consumers {
+		if c.Gone && c.Stream == o.Stream {
+			st.view.Gone = append(st.view.Gone, c)
+		}
+	}
+}
+
+// storeConsumers adds the consumers that are to be stored, and remembers them as stored.
+func (st *step) storeConsumers(now []Consumer, at lifecycle.Micros) {
+	changed := changedConsumers(st.next.Consumers, st.view.Stream, now, at)
+	st.batch.Consumers = append(st.batch.Consumers, changed...)
+	if len(changed) == 0 {
+		return
+	}
+	st.next.Consumers = copied(st.next.Consumers)
+	for _, c := range changed {
+		st.next.Consumers[consumerKey{c.Stream, c.Name}] = c
+	}
+}
+
+// askPresence asks about messages in somebody's hands that the observation did not cover, as many as one poll may.
+func (st *step) askPresence() {
+	var unknown []uint64
+	for _, o := range st.known.open {
+		seq := o.Message.Key.Seq
+		if c := st.view.consumerOf(o.Message); c == nil || !deliveredBy(*c, seq) {
+			continue
+		}
+		if _, known := st.view.Present.Has(seq); !known {
+			unknown = append(unknown, seq)
+		}
+	}
+	for _, seq := range st.inTurn(unknown) {
+		answer(st.facts.Present, seq, &st.questions.Present)
+	}
+	st.view.Present.Single = st.facts.Present
+}
+
+// askFill asks how full the subjects of missing messages are, where the stream limits them.
+func (st *step) askFill() {
+	limit := st.view.Limits.MaxPerSubject
+	if limit <= 0 || len(st.next.Missing) == 0 {
+		return
+	}
+	st.view.Crowded = map[string]bool{}
+	for _, o := range st.known.open {
+		since, missing := st.next.Missing[o.Message.Key.Seq]
+		if !missing || o.Message.Stored == nil || st.view.Drained < since.Add(st.rules.Waits.Vanish) || len(st.view.Crowded) >= st.rules.subjects() {
+			continue
+		}
+		subject := o.Message.Stored.Subject
+		n, _ := answer(st.facts.Fill, subject, &st.questions.Fill)
+		st.view.Crowded[subject] = n >= uint64(limit)
+	}
+}
+
+// subjects is how many subjects one poll asks about.
+func (r Rules) subjects() int { return max(1, r.PageSize/4) }
+
+// inTurn takes as many sequences as one poll may ask about, beginning behind those of the poll before.
+func (st *step) inTurn(seqs []uint64) []uint64 {
+	limit := max(st.rules.PageSize, 16)
+	if len(seqs) <= limit {
+		return seqs
+	}
+	at, _ := slices.BinarySearch(seqs, st.was.AskedUpTo+1)
+	chosen := append(slices.Clone(seqs[at:]), seqs[:at]...)[:limit]
+	st.next.AskedUpTo, st.next.Unfinished = chosen[limit-1], true
+	return chosen
+}
+
+// judge concludes, and remembers what needs another observation.
+func (st *step) judge() {
+	events, missing := judge(st.view, st.known, st.next.Missing, st.rules.Waits)
+	st.batch.Events = append(st.batch.Events, events...)
+	for _, seq := range missing {
+		if _, known := st.next.Missing[seq]; !known {
+			st.next.Missing[seq] = st.view.At
+		}
+	}
+	if st.page.read {
+		st.next.Unfinished = st.next.Unfinished || len(missing) > 0
+		st.forgetFound(missing)
+		st.turnPage()
+	}
+}
+
+// forgetFound forgets messages of this page that are missing no more.
+func (st *step) forgetFound(missing []uint64) {
+	still := map[uint64]bool{}
+	for _, seq := range missing {
+		still[seq] = true
+	}
+	maps.DeleteFunc(st.next.Missing, func(seq uint64, _ lifecycle.Micros) bool {
+		return seq >= st.page.from && seq <= st.page.to && !still[seq]
+	})
+}
+
+// turnPage moves the sweep on to the next page.
+func (st *step) turnPage() {
+	n, last := &st.next, st.page.to >= st.view.LastSeq
+	n.Sweep = n.Sweep.turn(st.view.Observation, len(st.known.open), last, n.Unfinished)
+	if n.Sweep.Cursor = st.page.to + 1; last {
+		n.Sweep.Cursor = 0
+		maps.DeleteFunc(n.Rechecks, func(_ uint64, until lifecycle.Micros) bool { return until < st.view.At })
+	}
+}
+
+// savePosition stores how far the comparison came, together with other things or after a while.
+func (st *step) savePosition() {
+	c, position, due := st.next.Comparison.due(st.view.At, !st.batch.Empty())
+	if st.next.Comparison = c; due {
+		st.batch.Watermarks = map[string]string{watermark(st.view.Stream): position}
+	}
+}
