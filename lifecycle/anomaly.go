@@ -103,7 +103,7 @@ func anomalies(t *TaskFacts, cases []Case, ev *evidence, attempts []Attempt, sta
 	note(AnomalyAckedAndDead, acked && head.Dead != nil)
 	note(AnomalyCompletedAndDead, completed && (state.Dead() || state == StateTriaged))
 	note(AnomalyEffectAfterFailure, completed && head.VanishedAt.Known() && !acked)
-	note(AnomalyVanished, head.VanishedAt.Known() && !acked && !termed)
+	note(AnomalyVanished, head.goneUnexplained() && !acked && !termed)
 	note(AnomalyOrphaned, head.OrphanedAt > head.AdoptedAt && state == StatePublished)
 	note(AnomalyPublishUnseen, head.Stored == nil || head.Repaired)
 	note(AnomalyConsumerRecreated, head.consumerRecreated())

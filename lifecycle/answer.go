@@ -98,6 +98,8 @@ func ownershipBeforeDelivery(m MessageTrace) Answer {
 		return Answer{Text: "The publish line was not captured and no delivery is known.", At: m.Facts.FirstAt, Provenance: Inferred}
 	case m.Facts.OrphanedAt > m.Facts.AdoptedAt:
 		return Answer{Text: "The stream has had it since it was published, and no consumer's filter matches its subject.", At: stored.At, Provenance: Broker}
+	case m.Verdict.State == StateRemoved:
+		return Answer{Text: removedText(m.Facts.Removal) + " No worker ever had it.", At: m.Facts.VanishedAt, Provenance: Broker}
 	case m.Verdict.State == StateOutcomeUnknown:
 		return Answer{Text: "The stream had it; it left without a delivery being seen.", At: m.Facts.VanishedAt, Provenance: Broker}
 	}
@@ -156,6 +158,14 @@ func recovery(t Trace, m MessageTrace) Answer {
 		return triaged(*m.Facts.Triage)
 	case StateOutcomeUnknown:
 		return say("Unknown effects: look up whether the work was done before anything is run again.", 0)
+	case StateRemoved:
+		return say("Nothing: it has left the stream, and no worker ever had it.", 0)
+	case StateTerminated:
+		text := "Its worker gave it up for good and no dead-letter entry exists: nobody will touch it until somebody decides."
+		if t.Facts.Completion != nil {
+			text = "Its worker gave it up for good, but completion is recorded: the work is done, nothing must be run again."
+		}
+		return say(text, m.Verdict.Since)
 	case StateExhausted:
 		text := "No attempt is left and no dead-letter entry exists: nobody will touch it until somebody decides."
 		if t.Facts.Completion != nil {
@@ -178,6 +188,14 @@ func triaged(t TriageFacts) Answer {
 		text += " It is due at " + clock(t.Until) + "."
 	}
 	return Answer{Text: text, At: t.At, Provenance: Recorded}
+}
+
+// removedText says what took a message out of its stream.
+func removedText(r Removal) string {
+	if !r.Known() {
+		return "It was removed from the stream."
+	}
+	return "It was removed from the stream " + r.Words() + "."
 }
 
 func recoveryInHand(m MessageTrace, say func(string, Micros) Answer) Answer {

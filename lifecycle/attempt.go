@@ -47,13 +47,18 @@ func (ev *evidence) attempts() []Attempt {
 		a.begin(f, ev.deliveries)
 		a.reported(ev.reports, m.Stored)
 		a.end(f, m)
-		if a.End != EndOpen && !a.BeganExact && !a.BeganSaid && a.BeganAt >= a.EndedAt {
-			a.BeganAt = 0 // Its end is the only sign of it: that says nothing about its begin.
-		}
+		a.doubtBegin()
 		out = append(out, a)
 	}
 	closeOpen(out, m)
 	return out
+}
+
+// doubtBegin forgets a begin of which the attempt's end is the only sign: that says nothing about it.
+func (a *Attempt) doubtBegin() {
+	if a.End != EndOpen && !a.BeganExact && !a.BeganSaid && a.BeganAt >= a.EndedAt {
+		a.BeganAt = 0
+	}
 }
 
 // reported takes what the agent said about the begin of the attempt, where the wire gives only a bound. A time before the message was
@@ -130,6 +135,7 @@ func closeOpen(attempts []Attempt, m *MessageFacts) {
 			a.End, a.EndedAt = EndTimedOut, m.MaxDeliveriesAt
 		case m.VanishedAt.Known():
 			a.End, a.EndedAt = EndRemoved, m.VanishedAt
+			a.doubtBegin()
 		}
 		next = firstKnown(a.BeganAt, next)
 	}

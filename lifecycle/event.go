@@ -95,14 +95,14 @@ const (
 const (
 	AckConfirmed      Kind = "ack_confirmed"      // The ack metric: the broker accepted the acknowledgement.
 	NakConfirmed      Kind = "nak_confirmed"      // The MSG_NAKED advisory.
-	TermConfirmed     Kind = "term_confirmed"     // The MSG_TERMINATED advisory; also when an operator deleted an unacknowledged message.
+	TermConfirmed     Kind = "term_confirmed"     // The MSG_TERMINATED advisory: a worker's +TERM, or, in the broker's own words, a removal.
 	MaxDeliveries     Kind = "max_deliveries"     // The MAX_DELIVERIES advisory: attempts used up. Lazy: it comes with the next pull, or never.
 	Delivered         Kind = "delivered"          // Consumer state shows a delivery of this message.
 	AttemptUnanswered Kind = "attempt_unanswered" // A delivery is proved by consumer sequences but no line of it was seen (yet).
 	LeaseExpired      Kind = "lease_expired"      // The deadline of an attempt passed without an answer; a redelivery is due.
 	PresumedDead      Kind = "presumed_dead"      // The deadline of the last attempt passed without an answer; the broker may never say so.
 	AckRefuted        Kind = "ack_refuted"        // An acknowledgement was seen, yet the message is still in the stream later.
-	Vanished          Kind = "vanished"           // The message left the stream and nothing seen explains it.
+	Vanished          Kind = "vanished"           // The message left the stream without an answer; Detail.Removal says by what, where that is known.
 	Orphaned          Kind = "orphaned"           // No consumer's filter matches the subject: nobody will take the message.
 	Adopted           Kind = "adopted"            // A consumer's filter now matches a message that was orphaned.
 	NotStored         Kind = "not_stored"         // A publish attempt was seen, and no stored message: none followed, or its line was lost in a gap.

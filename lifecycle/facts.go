@@ -7,7 +7,7 @@ import (
 
 // FoldVersion is stored beside facts. It rises when the rules of join or judgement change, so that a store knows which rows to
 // judge anew.
-const FoldVersion = 1
+const FoldVersion = 2
 
 // MessageFacts is what a set of events proves about one stored message. Joining is commutative, associative and idempotent:
 // minima, maxima and sets only.
@@ -26,6 +26,8 @@ type MessageFacts struct {
 	RefutedAt       Micros       `json:"refuted,omitempty"`   // Latest time the message was seen in the stream after an ack.
 	VanishedAt      Micros       `json:"vanished,omitempty"`
 	VanishedWhy     string       `json:"vanished_why,omitempty"`
+	Removal         Removal      `json:"removal,omitempty"`     // What took it out of the stream unanswered; empty while it has not vanished.
+	Undelivered     bool         `json:"undelivered,omitempty"` // The sequence that its consumer delivered last proves that no worker had it.
 	OrphanedAt      Micros       `json:"orphaned,omitempty"`
 	AdoptedAt       Micros       `json:"adopted,omitempty"`
 	Dead            *DeadFacts   `json:"dead,omitempty"`
@@ -119,9 +121,6 @@ func (m *MessageFacts) Join(e Event) {
 		m.RecreatedAt = latest(m.RecreatedAt, e.At)
 	case AckRefuted:
 		m.RefutedAt = latest(m.RefutedAt, e.At)
-	case Vanished:
-		m.VanishedAt = earliest(m.VanishedAt, e.At)
-		m.VanishedWhy = leastText(m.VanishedWhy, e.Detail.Reason)
 	case Orphaned:
 		m.OrphanedAt = latest(m.OrphanedAt, e.At)
 	case Adopted:
@@ -133,11 +132,9 @@ func (m *MessageFacts) Join(e Event) {
 		}
 	case Triaged, Reopened:
 		m.joinTriage(e)
-	case TermConfirmed:
-		if e.Attempt == 0 { // Deleted by an operator before any delivery.
-			m.VanishedAt = earliest(m.VanishedAt, e.At)
-			m.VanishedWhy = leastText(m.VanishedWhy, e.Detail.Reason)
-		}
+	}
+	if r, removed := removalOf(e); removed {
+		m.joinRemoval(e, r)
 	}
 }
 
@@ -160,8 +157,10 @@ func (m *MessageFacts) joinAttempt(e Event) {
 		a.NakAt, a.LastNakAt = earliest(a.NakAt, e.At), latest(a.LastNakAt, e.At)
 		a.NakDelay = max(a.NakDelay, int64(e.Detail.Delay))
 	case Terminated, TermConfirmed:
-		a.TermAt = earliest(a.TermAt, e.At)
-		a.TermReason = leastText(a.TermReason, e.Detail.Reason)
+		if _, removed := removalOf(e); !removed {
+			a.TermAt = earliest(a.TermAt, e.At)
+			a.TermReason = leastText(a.TermReason, e.Detail.Reason)
+		}
 	case Acked:
 		a.AckAt, a.LastAckAt = earliest(a.AckAt, e.At), latest(a.LastAckAt, e.At)
 	case AckConfirmed:

@@ -31,7 +31,6 @@ func Rules() []Rule { return slices.Concat([]Rule{decided}, rules) }
 const (
 	rulePresumedDead = "presumed dead"
 	ruleLeaseExpired = "lease expired"
-	RuleTerminated   = "terminated"
 )
 
 var rules = []Rule{
@@ -46,9 +45,9 @@ var rules = []Rule{
 		}},
 	{"acknowledged", StateCompleted, "A worker acknowledged, and the message was not seen in the stream afterwards.",
 		func(e *evidence) (Micros, bool) { return e.ackedAt, e.ackedAt.Known() }},
-	{RuleTerminated, StateExhausted, "A worker terminated the message, or an operator deleted it: it is not delivered again.",
+	{"terminated", StateTerminated, "Its worker gave it up for good: it is not delivered again.",
 		func(e *evidence) (Micros, bool) { return e.termAt, e.termAt.Known() }},
-	{"max deliveries", StateExhausted, "The broker said that the attempts are used up, and nothing happened since; the message is still there, or left by its age.",
+	{"max deliveries", StateExhausted, "The broker said that the attempts are used up, and nothing happened since; the message is still there, or it is known what removed it later.",
 		func(e *evidence) (Micros, bool) {
 			at := e.m.MaxDeliveriesAt
 			return at, at.Known() && e.m.RecreatedAt <= at && e.signalAt <= at && !e.m.goneUnexplained()
@@ -61,12 +60,20 @@ var rules = []Rule{
 			}
 			return d.Deadline, true
 		}},
+	{"removed before delivery", StateRemoved, "The message left the stream unanswered, and its consumer's delivered sequence proves that no worker had it.",
+		func(e *evidence) (Micros, bool) {
+			return e.m.VanishedAt, e.m.VanishedAt.Known() && e.m.Undelivered && e.n == 0
+		}},
 	{"gone after completion", StateCompleted, "A completion is recorded and the message has left the stream; its acknowledgement was not seen.",
 		func(e *evidence) (Micros, bool) {
 			return e.completedAt, e.completedAt.Known() && e.m.VanishedAt.Known()
 		}},
 	{"completion recorded", StateCompleting, "A completion is recorded; the acknowledgement was not seen.",
 		func(e *evidence) (Micros, bool) { return e.completedAt, e.completedAt.Known() }},
+	{"removed after delivery", StateOutcomeUnknown, "The message was removed from the stream after a worker had it; whether the work was done is not known.",
+		func(e *evidence) (Micros, bool) {
+			return e.m.VanishedAt, e.m.VanishedAt.Known() && e.m.Removal.Known() && e.n > 0
+		}},
 	{"vanished", StateOutcomeUnknown, "The message left the stream and nothing seen explains it.",
 		func(e *evidence) (Micros, bool) { return e.m.VanishedAt, e.m.VanishedAt.Known() }},
 	{"handed back", StateFailed, "The current attempt was handed back by nak.",
@@ -114,16 +121,11 @@ func (ev *evidence) judge() Verdict {
 // unsettled reports whether something may still happen to the message by itself: the broker or a worker has it, or it is exhausted
 // and still in the stream.
 func (v Verdict) unsettled(m *MessageFacts) bool {
-	state, rule := v.State, v.Rule
+	state := v.State
 	if state == StateTriaged {
-		state, rule = v.Death.State, v.Death.Rule
+		state = v.Death.State
 	}
-	return state.Open() || (state == StateExhausted && rule != RuleTerminated && !m.VanishedAt.Known())
-}
-
-// goneUnexplained reports whether the message left the stream and its age does not say why: a late acknowledgement may have been missed.
-func (m *MessageFacts) goneUnexplained() bool {
-	return m.VanishedAt.Known() && m.VanishedWhy != VanishedByAge
+	return state.Open() || (state == StateExhausted && !m.VanishedAt.Known())
 }
 
 // evidence is what the rows of the table ask for, computed once.

@@ -176,7 +176,7 @@ func nextStep(v Verdict, l Lease, ev evidence, c *ConsumerState) NextStep {
 	switch {
 	case v.State == StatePublished:
 		return NextStep{What: "delivery"}
-	case v.State == StateExhausted:
+	case v.State.Abandoned():
 		return NextStep{What: "dead_letter"}
 	case c == nil:
 		return NextStep{} // How many attempts there are, and how long each has, is not known.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -75,16 +75,28 @@ func (n naive) attempt() int {
 	return best
 }
 
-// goneUnexplained reports whether the message vanished; of several reasons the first in the alphabet counts.
-func (n naive) goneUnexplained() bool {
-	var reasons []string
-	for _, e := range n.all(is(Vanished)) {
-		if e.Detail.Reason != "" {
-			reasons = append(reasons, e.Detail.Reason)
+// brokersOwn reports whether an advisory about a termination is the broker's own word of a deletion.
+func brokersOwn(e Event) bool {
+	return e.Kind == TermConfirmed && strings.Contains(e.Detail.Reason, "deleted")
+}
+
+// byAge reports whether an event says that the age of the message removed it.
+func byAge(e Event) bool {
+	return e.Kind == Vanished && (e.Detail.Removal == RemovedByAge || (e.Detail.Removal == "" && e.Detail.Reason == VanishedByAge))
+}
+
+// gone reports whether something says that the message left unanswered, and whether something says by what.
+func (n naive) gone() (gone, explained bool) {
+	for _, e := range n.events {
+		switch {
+		case brokersOwn(e):
+			gone, explained = true, true
+		case e.Kind == Vanished:
+			gone = true
+			explained = explained || (e.Detail.Removal != "" && e.Detail.Removal != RemovedUnknown) || byAge(e)
 		}
 	}
-	slices.Sort(reasons)
-	return n.any(is(Vanished)) && (len(reasons) == 0 || reasons[0] != VanishedByAge)
+	return gone, explained
 }
 
 // outcome is that of the decision with the highest revision; empty after it was taken back.
@@ -134,7 +146,8 @@ func (n naive) observed() State {
 	deadBasis, deadAt, dead := expiry(PresumedDead)
 	expiredBasis, _, expired := expiry(LeaseExpired)
 	maxed := n.last(is(MaxDeliveries))
-	gone := n.goneUnexplained()
+	vanished, explained := n.gone()
+	gone := vanished && !explained
 	switch {
 	case acked && recorded:
 		return StateCompleted
@@ -143,18 +156,20 @@ func (n naive) observed() State {
 	case acked:
 		return StateCompleted
 	case n.any(func(e Event) bool {
-		return is(Terminated, TermConfirmed)(e) && e.Attempt > 0 && n.firstTerm(e.Attempt) > refuted
+		return is(Terminated, TermConfirmed)(e) && !brokersOwn(e) && n.firstTerm(e.Attempt) > refuted
 	}):
-		return StateExhausted
+		return StateTerminated
 	case maxed > 0 && recreated <= maxed && signal <= maxed && !gone:
 		return StateExhausted
 	case dead && deadBasis >= signal && recreated <= deadAt && !gone:
 		return StateExhausted
-	case recorded && n.any(is(Vanished)):
+	case attempt == 0 && n.any(func(e Event) bool { return e.Detail.Undelivered }):
+		return StateRemoved
+	case recorded && vanished:
 		return StateCompleted
 	case recorded:
 		return StateCompleting
-	case n.any(is(Vanished)):
+	case vanished:
 		return StateOutcomeUnknown
 	case n.last(current(Naked, NakConfirmed)) > recreated:
 		return StateFailed
@@ -175,7 +190,7 @@ func (n naive) observed() State {
 func (n naive) firstTerm(attempt int) Micros {
 	var at Micros
 	for _, e := range n.all(is(Terminated, TermConfirmed)) {
-		if e.Attempt == attempt && (at == 0 || e.At < at) {
+		if e.Attempt == attempt && !brokersOwn(e) && (at == 0 || e.At < at) {
 			at = e.At
 		}
 	}
@@ -362,6 +377,8 @@ func randomHistory(r *rand.Rand) []Event {
 			e.Message = about
 			if e.Kind == Vanished {
 				e.Detail.Reason = []string{VanishedByAge, "unknown", "discarded by limits", ""}[r.IntN(4)]
+				e.Detail.Removal = []Removal{RemovedByLimit, RemovedUnknown, RemovedByOperator, ""}[r.IntN(4)]
+				e.Detail.Undelivered = r.IntN(2) == 0
 			}
 		case Triaged, Reopened:
 			e.Message, e.Detail.Revision = about, uint64(i+1) // The store never issues a revision twice.
@@ -372,8 +389,11 @@ func randomHistory(r *rand.Rand) []Event {
 		default:
 			e.Message, e.Attempt = about, 1+r.IntN(3)
 			e.ConsumerSeq = uint64(2 * e.Attempt)
-			if e.Kind == MaxDeliveries {
+			switch e.Kind {
+			case MaxDeliveries:
 				e.ConsumerSeq = 0
+			case TermConfirmed:
+				e.Detail.Reason = []string{"schema invalid", BrokerDeleted, BrokerMissed}[r.IntN(3)]
 			}
 			e.Detail.Basis = base.Add(time.Duration(1+r.IntN(30)) * time.Second)
 			e.Detail.Deadline = e.Detail.Basis.Add(5 * time.Second)

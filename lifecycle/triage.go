@@ -82,7 +82,7 @@ type Death struct {
 // decided is the row of the table of verdicts that [Verdict.triaged] applies. It is judged last, because a decision says nothing about a
 // message that lives: one that was deferred and is delivered again is in its worker's hands.
 var decided = Rule{Name: "decided", State: StateTriaged,
-	Why: "Somebody decided about the message, and the first row below that holds says that it is exhausted or dead-lettered."}
+	Why: "Somebody decided about the message, and the first row below that holds says that it is dead."}
 
 // triaged is the verdict with the decision about the message taken into account.
 func (v Verdict) triaged(t *TriageFacts) Verdict {

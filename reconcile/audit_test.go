@@ -110,12 +110,14 @@ func TestEveryKindOfMessageHasItsTermAndItsDiscrepancy(t *testing.T) {
 		{"exhausted a moment ago", stored + "max_deliveries 59m30s seq=1", "exhausted 1"},
 		{"exhausted and aged", stored + "max_deliveries 1m seq=1\nvanished 10m seq=1 reason=aged", "exhausted 1; exhausted_outside_dlq: T"},
 		{"terminated by its worker", stored + "terminated 3s seq=1 n=1 reason=impossible", "terminated 1"},
-		{"deleted by hand in a worker's hands", stored + "term_confirmed 3s seq=1 n=1 reason=Unacknowledged+message+was+deleted", "terminated 1"},
+		{"deleted by hand in a worker's hands", stored + "term_confirmed 3s seq=1 n=1 reason=Unacknowledged+message+was+deleted", "unexplained 1; outcome_unexplained: T"},
 		{"aged in a worker's hands", stored + "term_confirmed 10m seq=1 n=1 reason=Unacknowledged+message+was+deleted", "expired 1; expired: T"},
 		{"missed by the broker", stored + "term_confirmed 10m seq=1 n=1 reason=Message+deleted+by+stream+limits", "unexplained 1; outcome_unexplained: T"},
 		{"aged", stored + "vanished 10m seq=1 reason=aged", "expired 1; expired: T"},
 		{"gone", stored + "vanished 1m seq=1 reason=unknown", "unexplained 1; outcome_unexplained: T"},
 		{"discarded by limits", stored + "vanished 1m seq=1 reason=discarded+by+limits", "unexplained 1; outcome_unexplained: T"},
+		{"removed by an operator before delivery", stored + "vanished 1m seq=1 removal=operator undelivered", "terminated 1"},
+		{"removed by its TTL before delivery", stored + "vanished 1m seq=1 removal=ttl undelivered", "expired 1; expired: T"},
 		{"known by a dead-letter entry alone", "dead_lettered 1m seq=1 task=T", "in dlq 1"},
 		{"nothing proves that it was stored", "orphaned 1m seq=1", "unexplained 1; outcome_unexplained: TASKS:1"},
 	} {
@@ -304,10 +306,12 @@ func (f randomFleetOf) naiveBalance() map[string]int64 {
 			out["in flight"]++
 		case s == lifecycle.StateDeadLettered:
 			out["in dlq"]++
-		case s == lifecycle.StateExhausted:
+		case s == lifecycle.StateExhausted, s == lifecycle.StateTerminated:
 			out["died"]++
-		case m.Message.VanishedWhy == lifecycle.VanishedByAge:
+		case m.Message.Removal == lifecycle.RemovedByAge:
 			out["expired"]++
+		case s == lifecycle.StateRemoved:
+			out["died"]++
 		default:
 			out["unexplained"]++
 		}

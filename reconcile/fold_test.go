@@ -88,6 +88,10 @@ func setField(e *lifecycle.Event, name, value string) (err error) {
 		e.Attempt, err = strconv.Atoi(value)
 	case "task":
 		e.TaskID = value
+	case "removal":
+		e.Detail.Removal = lifecycle.Removal(value)
+	case "undelivered":
+		e.Detail.Undelivered = true
 	case "exact":
 		e.Detail.Exact = true
 	case "reason":

@@ -7,13 +7,6 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// brokerDeleted is the reason of [TermConfirmed] by which the broker says, at that very moment, that a message left the stream while a
-// worker had it.
-const brokerDeleted = "Unacknowledged message was deleted"
-
-// brokerMissed is the reason by which it says, some time later, that a message was not there any more when it was to be delivered again.
-const brokerMissed = "Message deleted by stream limits"
-
 // term is the place of a message in the equation.
 type term int
 
@@ -68,16 +61,19 @@ func (a *Audit) judge(s *auditStream, m lifecycle.OpenMessage) judgement {
 		a.judgeOpen(s, m, v, &j)
 	case v.State == lifecycle.StateDeadLettered || v.State == lifecycle.StateTriaged:
 		j.term = termInDLQ
-		if v.Death.State == lifecycle.StateExhausted { // Somebody decided about it before it had an entry.
+		if v.Death.State.Abandoned() { // Somebody decided about it before it had an entry.
 			j.term = termExhausted
 		}
-	case v.State == lifecycle.StateExhausted && v.Rule == lifecycle.RuleTerminated:
-		a.judgeTerminated(s, m, v, ends, &j)
+	case v.State == lifecycle.StateTerminated:
+		j.term = termTerminated
+		a.judgeHeld(s, m, v, &j)
 	case v.State == lifecycle.StateExhausted:
 		j.term = termExhausted
 		if a.settled(lastAt(m)) {
 			j.kind, j.why = ExhaustedOutsideDLQ, exhaustedWhy(m.Message)
 		}
+	case v.State == lifecycle.StateRemoved:
+		s.judgeRemoved(m.Message, &j)
 	default:
 		a.judgeGone(s, m.Message, &j)
 	}
@@ -120,21 +116,6 @@ func (a *Audit) judgeHeld(s *auditStream, m lifecycle.OpenMessage, v lifecycle.V
 	}
 }
 
-// judgeTerminated tells messages that a worker or an operator ended from those that left by age in a worker's hands.
-func (a *Audit) judgeTerminated(s *auditStream, m lifecycle.OpenMessage, v lifecycle.Verdict, ends lifecycle.Endings, j *judgement) {
-	j.term = termTerminated
-	switch reason := ends.TermReason; {
-	case reason == brokerDeleted && s.outlived(m.Message, ends.TermAt):
-		j.term, j.kind = termExpired, ExpiredInStream
-		j.why = fmt.Sprintf("The broker deleted it unacknowledged when it was older than the stream's max_age of %s.", s.MaxAge)
-	case reason == brokerMissed:
-		j.term, j.kind = termUnexplained, OutcomeUnexplained
-		j.why = "It was not in the stream any more when the broker was to deliver it again; when and how it left was not seen."
-	default:
-		a.judgeHeld(s, m, v, j)
-	}
-}
-
 // outlived reports whether a message that was there until the given time had reached the max_age of the stream by then.
 func (s *auditStream) outlived(m lifecycle.MessageFacts, at lifecycle.Micros) bool {
 	return s.MaxAge > 0 && m.Stored != nil && m.Stored.At.Add(s.MaxAge) <= at.Add(ageSlack)
@@ -143,6 +124,26 @@ func (s *auditStream) outlived(m lifecycle.MessageFacts, at lifecycle.Micros) bo
 // ageSlack is how far the clocks of the servers of one cluster may be apart where ages are compared.
 const ageSlack = time.Second
 
+// judgeRemoved serves messages that left before any worker had them.
+func (s *auditStream) judgeRemoved(m lifecycle.MessageFacts, j *judgement) {
+	if s.aged(m) {
+		j.term, j.kind, j.why = termExpired, ExpiredInStream, "No worker had it, and it left the stream when it reached its age."
+		return
+	}
+	j.term = termTerminated
+}
+
+// aged reports whether the age of a message that has left explains that it left.
+func (s *auditStream) aged(m lifecycle.MessageFacts) bool {
+	switch m.Removal {
+	case lifecycle.RemovedByAge, lifecycle.RemovedByTTL:
+		return m.Stored != nil
+	case lifecycle.RemovedByBroker:
+		return m.VanishedWhy == lifecycle.BrokerDeleted && s.outlived(m, m.VanishedAt)
+	}
+	return false
+}
+
 // judgeGone serves messages that left, or never showed. Only a max_age that had passed explains that, and only where no answer can have
 // been missed meanwhile.
 func (a *Audit) judgeGone(s *auditStream, m lifecycle.MessageFacts, j *judgement) {
@@ -150,12 +151,14 @@ func (a *Audit) judgeGone(s *auditStream, m lifecycle.MessageFacts, j *judgement
 	switch {
 	case !m.VanishedAt.Known():
 		j.why = "Lines name the message, and none proves that the stream stored it."
-	case m.VanishedWhy == brokerDeleted && s.outlived(m, m.VanishedAt), m.VanishedWhy == lifecycle.VanishedByAge && m.Stored != nil:
+	case s.aged(m):
 		if a.blind(m.Stored.At, m.VanishedAt) {
 			j.why = "It was older than the stream's max_age, but capture has a gap before that: an answer may have been missed."
 			return
 		}
 		j.term, j.kind, j.why = termExpired, ExpiredInStream, "Nobody answered it, and it left the stream when it reached its max_age."
+	case m.Removal.Known():
+		j.why = fmt.Sprintf("It was removed %s; what its worker did with it was not seen.", m.Removal.Words())
 	case m.VanishedWhy == "":
 		j.why = "It left the stream, and nothing seen says how."
 	default:

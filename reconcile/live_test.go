@@ -59,9 +59,10 @@ func TestAMessageThatAgedInAWorkersHandsHasExpired(t *testing.T) {
 	g.must(err)
 	g.must(tasks.DeleteMsg(t.Context(), seq.Sequence.Stream))
 	for _, task := range []string{"deleted by hand", "slow"} {
-		g.becomes(task, lifecycle.StateExhausted)
+		g.becomes(task, lifecycle.StateOutcomeUnknown)
 	}
-	want := `2 = 0 completed + 0 in flight + 0 in dlq + 0 exhausted + 1 terminated + 1 expired + 0 unexplained
+	want := `2 = 0 completed + 0 in flight + 0 in dlq + 0 exhausted + 0 terminated + 1 expired + 1 unexplained
+outcome_unexplained: deleted by hand cto
 expired: slow cto`
 	if d := cmp.Diff(want, brief(reconciled(t, g.config()))); d != "" {
 		t.Errorf("report (-want +got):\n%s", d)

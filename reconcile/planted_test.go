@@ -143,7 +143,7 @@ func plantWorkers(g *glass) {
 	g.becomes("exhausted", lifecycle.StateExhausted)
 	g.publish("devops", "terminated")
 	g.must(g.take(devops).TermWithReason("impossible"))
-	g.becomes("terminated", lifecycle.StateExhausted)
+	g.becomes("terminated", lifecycle.StateTerminated)
 }
 
 // works runs a worker of the kit, which records before it acknowledges.

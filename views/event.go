@@ -144,7 +144,7 @@ var wireMeaning = map[lifecycle.Kind]string{
 	lifecycle.LeaseExpired:           "The deadline of the attempt passed without an answer. A redelivery is due.",
 	lifecycle.PresumedDead:           "The deadline of the last attempt passed without an answer. The broker may never say so.",
 	lifecycle.AckRefuted:             "An acknowledgement was seen, yet the message was still in the stream later: it had no effect.",
-	lifecycle.Vanished:               "The message left the stream, and nothing that was seen explains it.",
+	lifecycle.Vanished:               "The message left the stream without an answer.",
 	lifecycle.Orphaned:               "No consumer's filter matches the subject: nobody will take this message.",
 	lifecycle.Adopted:                "A consumer's filter now matches the subject.",
 	lifecycle.NotStored:              "A publish attempt was seen and no stored message was seen to follow.",

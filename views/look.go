@@ -37,6 +37,10 @@ func stateLook(s lifecycle.State) look {
 		return look{"completed", "ok", "completed"}
 	case lifecycle.StateExhausted:
 		return look{"exhausted", "bad", "exhausted"}
+	case lifecycle.StateTerminated:
+		return look{"terminated", "bad", "terminated"}
+	case lifecycle.StateRemoved:
+		return look{"removed", "wait", "removed"}
 	case lifecycle.StateDeadLettered:
 		return look{"dead", "dead", "dead-lettered"}
 	case lifecycle.StateTriaged:

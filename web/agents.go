@@ -192,7 +192,10 @@ func agentStats(name string, counts map[lifecycle.State]int64, capped bool, t ag
 	list := func(states ...lifecycle.State) string {
 		return address("/tasks", lifecycle.Filter{Agents: []string{name}, States: states}.Values())
 	}
-	dead := counts[lifecycle.StateExhausted] + counts[lifecycle.StateDeadLettered]
+	var dead int64
+	for _, s := range lifecycle.StatesThat(lifecycle.State.Dead) {
+		dead += counts[s]
+	}
 	p95 := "no completed task in 24 h"
 	value := "none"
 	if typical.Sample > 0 {
@@ -203,7 +206,7 @@ func agentStats(name string, counts map[lifecycle.State]int64, capped bool, t ag
 		{Href: list(lifecycle.StatePublished), Icon: "published", Tone: "wait", Label: "Waiting", Value: atLeast(counts[lifecycle.StatePublished], capped), Detail: "stored, in nobody's hands"},
 		{Href: list(lifecycle.StateCompleted), Icon: "completed", Tone: "ok", Label: "Completed", Value: views.Count(t.completed), Detail: "24 h, of " + views.Count(t.published) + " published"},
 		{Href: list(lifecycle.StateFailed), Icon: "failed", Tone: "warn", Label: "Failed attempts", Value: views.Count(t.failed), Detail: "24 h"},
-		{Href: list(lifecycle.StateExhausted, lifecycle.StateDeadLettered), Icon: "dead", Tone: "dead", Label: "Dead", Value: atLeast(dead, capped), Loud: dead > 0, Detail: "exhausted or dead-lettered"},
+		{Href: list(lifecycle.StatesThat(lifecycle.State.Dead)...), Icon: "dead", Tone: "dead", Label: "Dead", Value: atLeast(dead, capped), Loud: dead > 0, Detail: "exhausted, terminated or dead-lettered"},
 		{Href: list(lifecycle.StateCompleted), Icon: "clock", Tone: "wait", Label: "Takes", Value: value, Detail: p95},
 	}
 }

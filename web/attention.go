@@ -16,9 +16,12 @@ func attentionItems(b *board, dead []lifecycle.TaskSummary) []views.AttentionIte
 		}
 		out = append(out, staleItem(l, b.Now))
 	}
-	if n := b.count(lifecycle.StateExhausted); n > 0 {
-		out = append(out, views.AttentionItem{Tone: "bad", Icon: "exhausted", Href: "/tasks?state=exhausted",
-			What: counted(n, "message is", "messages are") + " exhausted and not in the DLQ", Why: "Nobody will touch them until somebody decides.", When: oldestWords(dead, lifecycle.StateExhausted, b.Now)})
+	for _, s := range lifecycle.StatesThat(lifecycle.State.Abandoned) {
+		if n := b.count(s); n > 0 {
+			icon, tone, word := views.StateLook(s)
+			out = append(out, views.AttentionItem{Tone: tone, Icon: icon, Href: "/tasks?state=" + string(s),
+				What: counted(n, "message is", "messages are") + " " + word + " and not in the DLQ", Why: "Nobody will touch them until somebody decides.", When: oldestWords(dead, s, b.Now)})
+		}
 	}
 	if item, wrong := discrepancyItem(b); wrong {
 		out = append(out, item)
@@ -29,7 +32,7 @@ func attentionItems(b *board, dead []lifecycle.TaskSummary) []views.AttentionIte
 	}
 	if n := b.count(lifecycle.StateOutcomeUnknown); n > 0 {
 		out = append(out, views.AttentionItem{Tone: "warn", Icon: "unknown", Href: "/tasks?state=outcome_unknown", What: counted(n, "task has", "tasks have") + " an unknown outcome",
-			Why: "Gone from the stream without proof: look the effect up before anything is run again."})
+			Why: "Gone without proof, or removed in a worker's hands: look the effect up before anything is run again."})
 	}
 	for _, c := range b.Consumers {
 		if c.Gone && c.Pending > 0 {

@@ -45,7 +45,7 @@ func causes(page lifecycle.TaskPage, b *board) ([]views.Cause, string) {
 	}
 	note := "dead tasks, now"
 	if page.Next != nil {
-		note = fmt.Sprintf("the newest %d of %s dead tasks", len(page.Tasks), views.Count(b.count(lifecycle.StateDeadLettered, lifecycle.StateExhausted)))
+		note = fmt.Sprintf("the newest %d of %s dead tasks", len(page.Tasks), views.Count(b.count(lifecycle.StatesThat(lifecycle.State.Dead)...)))
 	}
 	return out, note
 }
@@ -57,7 +57,7 @@ func causeAddress(name string, dead []lifecycle.TaskSummary) string {
 			return "/dlq?category=" + url.QueryEscape(name)
 		}
 	}
-	return "/dlq?state=exhausted"
+	return abandonedHref
 }
 
 func stateCounts(counts map[lifecycle.State]int64, base url.Values) []views.StateCount {

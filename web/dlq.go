@@ -15,7 +15,13 @@ import (
 )
 
 // deadStates are what the page of dead letters shows.
-var deadStates = []lifecycle.State{lifecycle.StateExhausted, lifecycle.StateDeadLettered, lifecycle.StateTriaged}
+var deadStates = append(lifecycle.StatesThat(lifecycle.State.Dead), lifecycle.StateTriaged)
+
+// abandonedHref leads to the dead of which no dead-letter entry exists.
+var abandonedHref = address("/dlq", lifecycle.Filter{States: lifecycle.StatesThat(lifecycle.State.Abandoned)}.Values())
+
+// silentHref leads to the dead of which an attempt never answered.
+var silentHref = address("/tasks", lifecycle.Filter{States: lifecycle.StatesThat(lifecycle.State.Dead), Anomalies: []lifecycle.AnomalyCode{lifecycle.AnomalySilentAttempt}}.Values())
 
 // groupSample is how many of the newest dead tasks are grouped.
 const groupSample = 500
@@ -56,7 +62,7 @@ func (w *Web) fillDead(ctx context.Context, p *views.DeadLettersPage, q listQuer
 	if err != nil {
 		return err
 	}
-	sample, err := w.cfg.Store.ListTasks(ctx, lifecycle.Filter{States: []lifecycle.State{lifecycle.StateExhausted, lifecycle.StateDeadLettered}}, lifecycle.Page{Limit: groupSample})
+	sample, err := w.cfg.Store.ListTasks(ctx, lifecycle.Filter{States: lifecycle.StatesThat(lifecycle.State.Dead)}, lifecycle.Page{Limit: groupSample})
 	if err != nil {
 		return err
 	}
@@ -98,13 +104,13 @@ func deadStats(b *board, sample []lifecycle.TaskSummary) []views.Stat {
 			silent++
 		}
 	}
-	exhausted, dead := b.count(lifecycle.StateExhausted), b.count(lifecycle.StateDeadLettered)
+	abandoned, dead := b.count(lifecycle.StatesThat(lifecycle.State.Abandoned)...), b.count(lifecycle.StateDeadLettered)
 	return []views.Stat{
 		{Href: "/dlq?state=dead_lettered", Icon: "dlq", Tone: "dead", Label: "In the DLQ", Value: views.Count(dead), Detail: "with a dead-letter entry"},
-		{Href: "/dlq?state=exhausted", Icon: "exhausted", Tone: "bad", Label: "Exhausted, not in DLQ", Value: views.Count(exhausted), Loud: exhausted > 0, Detail: "the message operators lose"},
-		{Href: "/tasks?state=outcome_unknown", Icon: "unknown", Tone: "wait", Label: "Outcome unknown", Value: views.Count(b.count(lifecycle.StateOutcomeUnknown)), Detail: "gone without proof"},
+		{Href: abandonedHref, Icon: "exhausted", Tone: "bad", Label: "Dead, not in DLQ", Value: views.Count(abandoned), Loud: abandoned > 0, Detail: "the message operators lose"},
+		{Href: "/tasks?state=outcome_unknown", Icon: "unknown", Tone: "wait", Label: "Outcome unknown", Value: views.Count(b.count(lifecycle.StateOutcomeUnknown)), Detail: "gone without proof, or removed in hand"},
 		{Href: "/tasks?anomaly=completed_and_dead", Icon: "warn", Tone: "warn", Label: "Completed and dead", Value: views.Count(completed), Detail: "a retry may repeat the effect"},
-		{Href: "/tasks?anomaly=silent_attempt&state=exhausted&state=dead_lettered", Icon: "stale", Tone: "warn", Label: "Died in silence", Value: views.Count(silent), Detail: "an attempt never answered"},
+		{Href: silentHref, Icon: "stale", Tone: "warn", Label: "Died in silence", Value: views.Count(silent), Detail: "an attempt never answered"},
 		{Href: "/dlq?state=triaged", Icon: "retried", Tone: "dup", Label: "Triaged", Value: views.Count(b.count(lifecycle.StateTriaged)), Detail: "somebody decided"},
 	}
 }

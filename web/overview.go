@@ -38,7 +38,7 @@ func (w *Web) overview(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	dead, err := w.cfg.Store.ListTasks(ctx, lifecycle.Filter{States: []lifecycle.State{lifecycle.StateDeadLettered, lifecycle.StateExhausted}}, lifecycle.Page{Limit: causeSample})
+	dead, err := w.cfg.Store.ListTasks(ctx, lifecycle.Filter{States: lifecycle.StatesThat(lifecycle.State.Dead)}, lifecycle.Page{Limit: causeSample})
 	if err != nil {
 		return err
 	}
@@ -104,13 +104,13 @@ func overviewStats(b *board, day lifecycle.Tally) []views.Stat {
 		}
 	}
 	waiting := b.count(lifecycle.StatePublished)
-	exhausted, dead, unknown := b.count(lifecycle.StateExhausted), b.count(lifecycle.StateDeadLettered), b.count(lifecycle.StateOutcomeUnknown)
+	abandoned, dead, unknown := b.count(lifecycle.StatesThat(lifecycle.State.Abandoned)...), b.count(lifecycle.StateDeadLettered), b.count(lifecycle.StateOutcomeUnknown)
 	caught := caughtByStream(day)
 	completed := sum(day, lifecycle.MetricCompleted, "*")
 	return []views.Stat{
 		{Href: "/in-flight", Icon: "processing", Tone: "run", Label: "In flight", Value: views.Count(int64(held)), Detail: counted(waiting, "task waits", "tasks wait")},
 		{Href: "/in-flight", Icon: "stale", Tone: "bad", Label: "Stale", Value: views.Count(int64(stale)), Loud: stale > 0, Detail: staleDetail(stale, presumed)},
-		{Href: "/tasks?state=exhausted", Icon: "exhausted", Tone: "bad", Label: "Exhausted, not in DLQ", Value: views.Count(exhausted), Loud: exhausted > 0, Detail: "attempts used up or terminated"},
+		{Href: abandonedHref, Icon: "exhausted", Tone: "bad", Label: "Dead, not in DLQ", Value: views.Count(abandoned), Loud: abandoned > 0, Detail: "attempts used up or terminated"},
 		{Href: "/dlq", Icon: "dlq", Tone: "dead", Label: "Dead-lettered", Value: views.Count(dead), Detail: unknownDetail(unknown)},
 		{Href: "/duplicates", Icon: "duplicates", Tone: "dup", Label: "Duplicates caught", Value: views.Count(caught), Detail: "24 h, by the stream"},
 		{Href: "/tasks?state=completed", Icon: "completed", Tone: "ok", Label: "Completed", Value: views.Count(completed), Detail: "24 h, of " + views.Count(sum(day, lifecycle.MetricPublished, "*")) + " published"},

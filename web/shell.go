@@ -39,7 +39,7 @@ func navigation(b *board) []views.NavItem {
 		b = &board{}
 	}
 	held, stale := b.held()
-	dead := b.count(lifecycle.StateDeadLettered, lifecycle.StateExhausted)
+	dead := b.count(lifecycle.StatesThat(lifecycle.State.Dead)...)
 	flight := views.NavItem{Section: "in-flight", Href: "/in-flight", Icon: "inflight", Label: "In flight", Count: fmt.Sprint(held), Said: " in flight"}
 	if stale > 0 {
 		flight.Loud, flight.Said = true, fmt.Sprintf("%d in flight, %d stale", held, stale)

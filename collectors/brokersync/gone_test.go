@@ -52,34 +52,34 @@ func TestMessagesThatLeaveTheStreamUnansweredAreGoneForAReason(t *testing.T) {
 		name, want string
 		act        func(t *testing.T, b *bench, a *agent)
 	}{
-		{"age", "outcome_unknown (vanished) [vanished]\ngone: older than max_age", func(t *testing.T, b *bench, a *agent) {
+		{"age", "removed (removed before delivery)\ngone: older than max_age", func(t *testing.T, b *bench, a *agent) {
 			a.publish("age")
 			b.tasks(t, func(c *jetstream.StreamConfig) { c.MaxAge, c.Duplicates = 300*time.Millisecond, 200*time.Millisecond })
 		}},
-		{"subject", "outcome_unknown (vanished) [vanished]\ngone: discarded by limits", func(t *testing.T, b *bench, a *agent) {
+		{"subject", "removed (removed before delivery)\ngone: discarded by limits", func(t *testing.T, b *bench, a *agent) {
 			b.tasks(t, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 2 })
 			for _, id := range []string{"subject", "second", "third"} {
 				a.publish(id)
 			}
 		}},
-		{"count", "outcome_unknown (vanished) [vanished]\ngone: discarded by limits", func(t *testing.T, b *bench, a *agent) {
+		{"count", "removed (removed before delivery)\ngone: discarded by limits", func(t *testing.T, b *bench, a *agent) {
 			b.tasks(t, func(c *jetstream.StreamConfig) { c.MaxMsgs = 2 })
 			for _, id := range []string{"count", "second", "third"} {
 				a.publish(id)
 			}
 		}},
-		{"purge", "outcome_unknown (vanished) [vanished]\ngone: stream purged or message deleted: no worker ever had it", func(t *testing.T, b *bench, a *agent) {
+		{"purge", "removed (removed before delivery)\ngone: stream purged or message deleted: no worker ever had it", func(t *testing.T, b *bench, a *agent) {
 			a.publish("purge")
 			b.expect(t, "purge", "published (stored)")
 			a.must(a.js.PurgeStream("TASKS"))
 		}},
-		{"deletion", "outcome_unknown (vanished) [vanished]\ngone: stream purged or message deleted: no worker ever had it", func(t *testing.T, b *bench, a *agent) {
+		{"deletion", "removed (removed before delivery)\ngone: stream purged or message deleted: no worker ever had it", func(t *testing.T, b *bench, a *agent) {
 			a.publish("before")
 			seq := a.publish("deletion")
 			a.publish("after")
 			a.must(a.js.DeleteMsg("TASKS", seq))
 		}},
-		{"stream", "outcome_unknown (vanished) [vanished]\ngone: stream deleted", func(t *testing.T, b *bench, a *agent) {
+		{"stream", "outcome_unknown (vanished)\ngone: stream deleted", func(t *testing.T, b *bench, a *agent) {
 			a.publish("stream")
 			b.expect(t, "stream", "published (stored)")
 			a.must(a.js.DeleteStream("TASKS"))

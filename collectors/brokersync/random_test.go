@@ -104,6 +104,9 @@ func (a *agent) rambles(dice *rand.Rand, hands int, last *memories) {
 func (b *bench) expectMemory(t *testing.T, task, said string, all bool) {
 	t.Helper()
 	want := lifecycle.StateExhausted
+	if said == "term" {
+		want = lifecycle.StateTerminated
+	}
 	if said == "ack" || said == "work" {
 		want = lifecycle.StateCompleted
 	}

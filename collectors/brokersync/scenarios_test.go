@@ -75,7 +75,7 @@ var scenarios = []scenario{
 		m := a.take(time.Second)
 		busy(100 * time.Millisecond)
 		a.must(m.Respond([]byte("+TERM schema invalid")))
-	}, "exhausted (terminated)\n1 terminated exact \"schema invalid\""},
+	}, "terminated (terminated)\n1 terminated exact \"schema invalid\""},
 	{"silent", func(a *agent) {
 		a.works(nats.ConsumerConfig{}).publish("silent")
 		for range 3 {

@@ -188,7 +188,7 @@ func TestATaskThatNoLineNamesMayBeUnknownByItsName(t *testing.T) {
 	t.Parallel()
 	truth := &told{ID: "cto-debugging-1", Seq: 7, Publishes: 1, Attempts: map[int]*toldAttempt{1: {Executed: 1, Terms: 1}}}
 	line := wire{{lifecycle.TermConfirmed, 1}: 1}
-	message := &seen{State: "exhausted", Attempts: 1, Events: []seenEvent{{ID: "t", Kind: string(lifecycle.TermConfirmed)}}}
+	message := &seen{State: "terminated", Attempts: 1, Events: []seenEvent{{ID: "t", Kind: string(lifecycle.TermConfirmed)}}}
 	gap := []seenGap{{Source: "OBS_PUB", FromSeq: "6", ToSeq: "9"}}
 	tests := []struct {
 		name  string

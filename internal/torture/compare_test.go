@@ -53,7 +53,9 @@ func stateOf(t *told) (state lifecycle.State, anomalies []string) {
 	switch {
 	case t.acks() > 0:
 		state = lifecycle.StateCompleted
-	case t.terms() > 0, t.Attempts[maxDeliver] != nil:
+	case t.terms() > 0:
+		state = lifecycle.StateTerminated
+	case t.Attempts[maxDeliver] != nil:
 		state = lifecycle.StateExhausted
 	case t.Fate == demo.FateOrphan:
 		state, anomalies = lifecycle.StatePublished, append(anomalies, string(lifecycle.AnomalyOrphaned))

@@ -153,9 +153,9 @@ func (a *aftermath) allowed(t *told, w wire) []lifecycle.State {
 	case t.acks() > 0:
 		return append(unknown, lifecycle.StateCompleted)
 	case t.terms() > 0 && w.count(lifecycle.Terminated)+w.count(lifecycle.TermConfirmed) > 0:
-		return []lifecycle.State{lifecycle.StateExhausted}
+		return []lifecycle.State{lifecycle.StateTerminated}
 	case t.terms() > 0:
-		return append(unknown, lifecycle.StateExhausted)
+		return append(unknown, lifecycle.StateTerminated)
 	}
 	return unknown
 }

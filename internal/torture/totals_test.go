@@ -202,8 +202,8 @@ func rollupsOf(truth map[string]*told) map[string]int64 {
 		case lifecycle.StateCompleted:
 			want["completed"]++
 			want["completed_m"]++
-		case lifecycle.StateExhausted:
-			want["died exhausted"]++
+		case lifecycle.StateExhausted, lifecycle.StateTerminated:
+			want["died "+string(state)]++
 		}
 		for n := range t.Attempts {
 			switch end := endOf(t, n); end {

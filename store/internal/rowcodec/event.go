@@ -68,6 +68,8 @@ func writeDetail(w *writer, d *lifecycle.Detail) {
 	w.text(59, d.Action)
 	w.text(60, d.Actor)
 	w.at(61, d.Until)
+	w.text(62, string(d.Removal))
+	w.bool(63, d.Undelivered)
 }
 
 // ReadEvent adds to e, which is addressed already, what AppendEvent wrote.
@@ -196,6 +198,10 @@ func readReported(r *reader, field int, d *lifecycle.Detail) {
 		d.Actor = r.text()
 	case 61:
 		d.Until = r.at()
+	case 62:
+		d.Removal = lifecycle.Removal(r.text())
+	case 63:
+		d.Undelivered = r.bool()
 	}
 }
 

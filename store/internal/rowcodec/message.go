@@ -51,6 +51,8 @@ func AppendMessage(b []byte, m *lifecycle.MessageFacts) []byte {
 			w.at(7, t.Until)
 		})
 	}
+	w.text(19, string(m.Removal))
+	w.bool(20, m.Undelivered)
 	return w
 }
 
@@ -143,6 +145,10 @@ func Message(key lifecycle.MessageKey, b []byte) (lifecycle.MessageFacts, error)
 		case 18:
 			m.Triage = &lifecycle.TriageFacts{}
 			r.group(func(r *reader) { readTriage(r, m.Triage) })
+		case 19:
+			m.Removal = lifecycle.Removal(r.text())
+		case 20:
+			m.Undelivered = r.bool()
 		}
 	}
 	if r.err != nil {

@@ -1,0 +1,93 @@
+package lifecycle
+
+import "cmp"
+
+// Removal says what took an unanswered message out of its stream. It is never a worker's decision: those are [Acked] and [Terminated].
+type Removal string
+
+// The kinds of removal, as [Vanished] carries them.
+const (
+	RemovedByAge      Removal = "age"      // It reached the max_age of the stream.
+	RemovedByTTL      Removal = "ttl"      // It reached its own Nats-TTL.
+	RemovedByLimit    Removal = "limit"    // A limit of the stream, or of its subject, made room for a newer message.
+	RemovedByOperator Removal = "operator" // Somebody deleted the message or purged the stream.
+	RemovedWithStream Removal = "stream"   // Its stream was deleted.
+	RemovedByBroker   Removal = "deleted"  // The broker says that it was deleted unacknowledged; by an operator, a purge or a limit, it does not say.
+	RemovedUnknown    Removal = "unknown"  // It is gone, and nothing seen says how: an acknowledgement may have been missed.
+)
+
+var removalWords = map[Removal]string{
+	RemovedByAge:      "by the max_age of the stream",
+	RemovedByTTL:      "by its own TTL",
+	RemovedByLimit:    "by a limit of the stream",
+	RemovedByOperator: "by an operator",
+	RemovedWithStream: "with its stream",
+	RemovedByBroker:   "by an operator, a purge or a limit",
+}
+
+// Removals lists the kinds of removal of which the cause is known.
+func Removals() []Removal {
+	return []Removal{RemovedByAge, RemovedByTTL, RemovedByLimit, RemovedByOperator, RemovedWithStream, RemovedByBroker}
+}
+
+// Known reports whether the cause is known, which excludes that the message left by an answer that was missed.
+func (r Removal) Known() bool { return removalWords[r] != "" }
+
+// Words name the cause so that they follow "removed"; empty where it is not known.
+func (r Removal) Words() string { return removalWords[r] }
+
+// rank orders what is said of one removal: who names the cause knows more than who sees the deletion, and that more than who misses
+// the message.
+func (r Removal) rank() int {
+	switch r {
+	case "":
+		return 0
+	case RemovedUnknown:
+		return 1
+	case RemovedByBroker:
+		return 2
+	}
+	return 3
+}
+
+// joinRemoval keeps what is known best; among equals the least text.
+func joinRemoval(a, b Removal) Removal {
+	if c := cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(b, a)); c < 0 {
+		return b
+	}
+	return a
+}
+
+// The reasons of [TermConfirmed] by which the broker itself speaks of a removal. A worker's +TERM carries the worker's own words.
+const (
+	BrokerDeleted = "Unacknowledged message was deleted" // It left the stream just then, while a worker had it.
+	BrokerMissed  = "Message deleted by stream limits"   // It was not there any more when it was to be delivered again.
+)
+
+// VanishedByAge is the reason of [Vanished] that says that a message was older than the stream's max_age when it was missed.
+const VanishedByAge = "older than max_age"
+
+// removalOf says whether e tells of a removal, and of which.
+func removalOf(e Event) (Removal, bool) {
+	switch {
+	case e.Kind == TermConfirmed && (e.Detail.Reason == BrokerDeleted || e.Detail.Reason == BrokerMissed || e.Attempt == 0):
+		return RemovedByBroker, true
+	case e.Kind != Vanished:
+		return "", false
+	case e.Detail.Removal != "":
+		return e.Detail.Removal, true
+	case e.Detail.Reason == VanishedByAge:
+		return RemovedByAge, true
+	}
+	return RemovedUnknown, true
+}
+
+func (m *MessageFacts) joinRemoval(e Event, r Removal) {
+	m.VanishedAt = earliest(m.VanishedAt, e.At)
+	m.VanishedWhy = leastText(m.VanishedWhy, e.Detail.Reason)
+	m.Removal = joinRemoval(m.Removal, r)
+	m.Undelivered = m.Undelivered || e.Detail.Undelivered
+}
+
+// goneUnexplained reports whether the message left the stream and nothing says why: a late acknowledgement may have been missed.
+func (m *MessageFacts) goneUnexplained() bool { return m.VanishedAt.Known() && !m.Removal.Known() }
