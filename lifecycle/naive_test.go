@@ -116,7 +116,7 @@ func (n naive) outcome() Outcome {
 // state is what was observed, and what was decided about it where it died.
 func (n naive) state() State {
 	s := n.observed()
-	if (s == StateExhausted || s == StateDeadLettered) && n.outcome() != "" {
+	if (s == StateExhausted || s == StateTerminated || s == StateDeadLettered) && n.outcome() != "" {
 		return StateTriaged
 	}
 	return s
