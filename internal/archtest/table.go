@@ -16,10 +16,13 @@ var Table = []Rule{
 	// What the streams and the records hold comes through its own ports.
 	{Package: "reconcile", Own: []string{"lifecycle", "internal/health"}, Tests: []string{"fleet", "collectors", "collectors/*"}},
 
+	// The transaction for decisions, on which triage, alerts and the audit stand.
+	{Package: "decision", Own: []string{"lifecycle"}},
+
 	// A store knows the types of every domain whose ports it serves, and no rule of any.
-	{Package: "store/storetest", Own: []string{"lifecycle", "reconcile", "duplicates", "store/internal/rowcodec"}, Others: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
-	{Package: "store/sqlite", Own: []string{"lifecycle", "reconcile", "store/internal/migrate", "store/internal/rowcodec"}, Others: []string{"zombiezen.com/go/sqlite"}},
-	{Package: "store/postgres", Own: []string{"lifecycle", "reconcile", "store/internal/migrate", "store/internal/rowcodec"}, Others: []string{"github.com/jackc/pgx/v5"},
+	{Package: "store/storetest", Own: []string{"lifecycle", "decision", "reconcile", "duplicates", "store/internal/rowcodec"}, Others: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
+	{Package: "store/sqlite", Own: []string{"lifecycle", "decision", "reconcile", "store/internal/migrate", "store/internal/rowcodec"}, Others: []string{"zombiezen.com/go/sqlite"}},
+	{Package: "store/postgres", Own: []string{"lifecycle", "decision", "reconcile", "store/internal/migrate", "store/internal/rowcodec"}, Others: []string{"github.com/jackc/pgx/v5"},
 		Tests: []string{"duplicates"}},
 
 	{Package: "fleet", Own: []string{"lifecycle"}, Others: []string{"github.com/nats-io", "github.com/cloudevents/sdk-go/v2"},

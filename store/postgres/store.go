@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fleetglass/decision"
 	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
 	"fleetglass/store/internal/migrate"
@@ -21,6 +22,7 @@ var (
 	_ lifecycle.Store         = (*Store)(nil)
 	_ reconcile.RunStore      = (*Store)(nil)
 	_ reconcile.BalanceReader = (*Store)(nil)
+	_ decision.Store          = (*Store)(nil)
 )
 
 //go:embed migrations/*.sql

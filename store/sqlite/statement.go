@@ -121,3 +121,6 @@ func (s *statement) getBlob() []byte {
 	}
 	return s.buffer[:s.stmt.ColumnBytes(s.column-1, s.buffer[:n])]
 }
+
+// getBytes returns bytes that belong to the caller; nil for none.
+func (s *statement) getBytes() []byte { return append([]byte(nil), s.getBlob()...) }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fleetglass/decision"
 	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
 
@@ -41,6 +42,7 @@ var (
 	_ lifecycle.Store         = (*Store)(nil)
 	_ reconcile.RunStore      = (*Store)(nil)
 	_ reconcile.BalanceReader = (*Store)(nil)
+	_ decision.Store          = (*Store)(nil)
 )
 
 // Open opens the database, creates or migrates its schema, and starts the writer and its checkpoints, which Close stops. It errors with

@@ -8,6 +8,7 @@ package storetest
 import (
 	"testing"
 
+	"fleetglass/decision"
 	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
 )
@@ -17,6 +18,7 @@ type Store interface {
 	lifecycle.Store
 	reconcile.RunStore
 	reconcile.BalanceReader
+	decision.Store
 }
 
 // Run tests the store that open returns. Each call of open must give an empty store, closed by the test's own cleanup at the
@@ -25,6 +27,7 @@ func Run(t *testing.T, open func(t testing.TB) Store) {
 	t.Helper()
 	for _, group := range [][]conformanceTest{
 		appendTests, orderTests, listTests, countTests, traceTests, openTests, fleetTests, keepTests, hostileTests, historyTests, reconciliationTests,
+		decisionTests, outboxTests, auditTests, requestKeyTests,
 	} {
 		for _, test := range group {
 			t.Run(test.name, func(t *testing.T) {
