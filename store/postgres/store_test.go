@@ -30,3 +30,11 @@ func TestReopen(t *testing.T) {
 		return func() storetest.Store { return open(t, url) }
 	})
 }
+
+func TestShare(t *testing.T) {
+	t.Parallel()
+	storetest.Share(t, func(t testing.TB) func() storetest.Store {
+		url := testkit.Postgres(t)
+		return func() storetest.Store { return open(t, url) }
+	})
+}

@@ -36,3 +36,10 @@ func TestReopen(t *testing.T) {
 		return func() storetest.Store { return openAt(t, path) }
 	})
 }
+
+func TestShare(t *testing.T) {
+	storetest.Share(t, func(t testing.TB) func() storetest.Store {
+		path := filepath.Join(t.TempDir(), "store.db")
+		return func() storetest.Store { return openAt(t, path) }
+	})
+}
