@@ -48,26 +48,25 @@ type refusal struct {
 
 // bisect commits what the store takes and quarantines the lines that it refuses one by one, so that one line cannot block those
 // behind it. It errors, and quarantines nothing, when the store takes none of several lines.
-func (c *Collector) bisect(ctx context.Context, lines []Line, gaps []lifecycle.Gap) error {
+func (c *Collector) bisect(ctx context.Context, b *lineBatch) error {
 	var s bisection
-	c.split(ctx, lines, &s)
+	c.split(ctx, b.lines, &s)
 	if s.unable != nil {
 		return s.unable
 	}
-	if s.taken == 0 && len(lines) > 1 {
+	if s.taken == 0 && len(b.lines) > 1 {
 		return errors.New("the store takes no line")
 	}
-	b := lifecycle.Batch{Gaps: gaps}
-	d := decoded{lines: len(s.refused)}
+	rest := decoded{batch: lifecycle.Batch{Gaps: b.gaps}, lines: len(s.refused)}
 	for _, r := range s.refused {
-		b.Quarantined = append(b.Quarantined, r.line.Quarantined("the store refuses it: "+r.err.Error()))
-		d.last, d.upTo = max(d.last, r.line.Seq), max(d.upTo, r.line.At)
+		rest.batch.Quarantined = append(rest.batch.Quarantined, r.line.Quarantined("the store refuses it: "+r.err.Error()))
+		rest.last, rest.upTo = max(rest.last, r.line.Seq), max(rest.upTo, r.line.At)
 	}
-	return c.append(b, d, func(b lifecycle.Batch) (int, error) { return c.alone(ctx, b) })
+	return c.commit(ctx, &lineBatch{said: &rest})
 }
 
 func (c *Collector) split(ctx context.Context, lines []Line, s *bisection) {
-	err := c.commit(ctx, lines, nil)
+	err := c.commit(ctx, &lineBatch{lines: lines})
 	if err == nil {
 		s.taken += len(lines)
 		return
@@ -89,11 +88,12 @@ func (c *Collector) split(ctx context.Context, lines []Line, s *bisection) {
 
 // retryPoison tries a line that the store refused by itself again, until it is taken, or is refused for good.
 func (c *Collector) retryPoison(ctx context.Context, line Line, err error, s *bisection) {
+	b := &lineBatch{lines: []Line{line}}
 	for refusals := 1; refusals < refusedAfter; refusals++ {
 		if s.unable = c.probe(ctx); s.unable != nil {
 			return
 		}
-		if err = c.commit(ctx, []Line{line}, nil); err == nil {
+		if err = c.commit(ctx, b); err == nil {
 			s.taken++
 			return
 		}

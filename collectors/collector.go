@@ -164,10 +164,9 @@ func (c *Collector) move(ctx, grace context.Context, r *reader, p *pipeline) (re
 	if len(batch) == 0 {
 		return readErr, nil
 	}
-	b, some := c.take(grace, r, batch, more)
-	if some {
+	if b := c.take(grace, r, batch, more); b != nil {
 		if err = p.put(b); err != nil {
-			c.participant.withdraw(grace, b.epoch)
+			c.withdraw(grace, b)
 		}
 	}
 	return readErr, err

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -282,6 +283,33 @@ func TestALineThatTheStoreRefusesDoesNotBlockTheOthers(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The store is away for a while: the same lines are tried again and again, and are decoded once.
+func TestARetryDoesNotDecodeAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.createStream(jetstream.StreamConfig{})
+	var decoded atomic.Int64
+	b.src.Decode = func(line collectors.Line, streams collectors.Streams, into *lifecycle.Batch) error {
+		decoded.Add(1)
+		return keep(line, streams, into)
+	}
+	refusals := 0
+	b.rec.setRefuse(func(batch lifecycle.Batch) error {
+		if len(batch.Events) > 0 && refusals < 6 {
+			refusals++
+			return fmt.Errorf("append: %w: the database is away", lifecycle.ErrUnable)
+		}
+		return nil
+	})
+	b.publish(numbered(1, 20)...)
+	b.start()
+	b.waitFor(20)
+	b.waitAcked()
+	if got := decoded.Load(); got != 20 {
+		t.Errorf("%d lines were decoded, want 20", got)
+	}
 }
 
 // A disk with little room left takes small batches and refuses large ones.

@@ -8,20 +8,9 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// pending is a batch of lines on its way into the store.
-type pending struct {
-	deliveries []delivery
-	lines      []Line
-	gaps       []lifecycle.Gap
-	epoch      *epoch          // The epoch that it belongs to; nil for none.
-	batch      lifecycle.Batch // What the lines say.
-	decoded    decoded
-	err        error // They could not be decoded yet.
-}
-
 // pipeline commits one batch while the next one is read and decoded, and the one before is acknowledged.
 type pipeline struct {
-	in        chan pending
+	in        chan *lineBatch
 	committed chan []delivery
 	stopped   chan struct{}
 	err       error // Valid when stopped is closed.
@@ -30,7 +19,7 @@ type pipeline struct {
 // startPipeline commits and acknowledges what is put in, in its order, until it is closed or a batch can neither be stored nor
 // acknowledged.
 func (c *Collector) startPipeline(ctx context.Context) *pipeline {
-	p := &pipeline{in: make(chan pending), committed: make(chan []delivery), stopped: make(chan struct{})}
+	p := &pipeline{in: make(chan *lineBatch), committed: make(chan []delivery), stopped: make(chan struct{})}
 	acknowledged := make(chan error, 1)
 	go func() { acknowledged <- c.acknowledgeAll(p.committed) }()
 	go func() {
@@ -43,11 +32,14 @@ func (c *Collector) startPipeline(ctx context.Context) *pipeline {
 // commitAll ends when the pipeline is closed and everything is acknowledged, or when something fails.
 func (c *Collector) commitAll(ctx context.Context, p *pipeline, acknowledged <-chan error) error {
 	for b := range p.in {
-		if err := c.settle(ctx, b); err != nil {
+		if c.src.AfterPublishes && b.epoch == nil { // The publishes before the lines of an epoch are committed with them.
+			c.cfg.Barrier.Pause(ctx)
+		}
+		if err := c.commitWithRetry(ctx, b); err != nil {
 			close(p.committed)
 			return errors.Join(err, <-acknowledged)
 		}
-		c.events.give(b.batch.Events)
+		c.events.give(b.said.batch.Events)
 		select {
 		case p.committed <- b.deliveries:
 		case err := <-acknowledged:
@@ -72,7 +64,7 @@ func (c *Collector) acknowledgeAll(committed <-chan []delivery) error {
 }
 
 // put hands over a batch; it returns once the one before is settled. It errors when that failed.
-func (p *pipeline) put(b pending) error {
+func (p *pipeline) put(b *lineBatch) error {
 	select {
 	case p.in <- b:
 		return nil
@@ -88,33 +80,30 @@ func (p *pipeline) close() error {
 	return p.err
 }
 
-// take readies what was read: of a backlog, in hand or behind it, the lines that are due in this epoch, else all. The rest is put back.
-// some is false when nothing is left.
-func (c *Collector) take(ctx context.Context, r *reader, batch []delivery, more bool) (b pending, some bool) {
-	if more || len(batch) >= backlog {
-		b.epoch = c.participant.next(ctx, timeOfLast(batch))
+// take makes a batch of what was read: of a backlog, in hand or behind it, the lines that are due in this epoch, else all. The rest is put
+// back. It returns nil when nothing is left.
+func (c *Collector) take(ctx context.Context, r *reader, read []delivery, more bool) *lineBatch {
+	var e *epoch
+	if more || len(read) >= backlog {
+		e = c.participant.next(ctx, timeOfLast(read))
 	} else {
 		c.participant.idle()
 	}
-	if b.epoch != nil {
-		n := countUpTo(batch, b.epoch.cut)
-		if n == len(batch) && batch[n-1].behind == 0 {
+	if e != nil {
+		n := countUpTo(read, e.cut)
+		if n == len(read) && read[n-1].behind == 0 {
 			c.participant.idle() // It was the last.
 		}
-		r.putBack(batch[n:])
-		batch = batch[:n]
+		r.putBack(read[n:])
+		read = read[:n]
 	}
-	if len(batch) == 0 {
-		c.participant.withdraw(ctx, b.epoch)
-		return b, false
+	if len(read) == 0 {
+		c.participant.withdraw(ctx, e)
+		return nil
 	}
-	b.deliveries, b.gaps = batch, c.gaps(batch)
-	b.lines = make([]Line, len(batch))
-	for i, d := range batch {
-		b.lines[i] = d.line
-	}
-	b.batch, b.decoded, b.err = c.read(ctx, b.lines, b.gaps)
-	return b, true
+	b := c.newBatch(read, e)
+	_ = c.decode(ctx, b) // What fails is tried again when the batch is committed.
+	return b
 }
 
 // timeOfLast is the latest time of the lines.
@@ -134,14 +123,4 @@ func countUpTo(batch []delivery, cut lifecycle.Micros) int {
 		}
 	}
 	return len(batch)
-}
-
-// settle commits a batch. While the store fails the same lines are tried again. It errors when ctx is done first.
-//
-// Lines of an epoch need no barrier: the publish lines before them are committed with them.
-func (c *Collector) settle(ctx context.Context, b pending) error {
-	if c.src.AfterPublishes && b.epoch == nil {
-		c.cfg.Barrier.Pause(ctx)
-	}
-	return c.persist(ctx, b)
 }

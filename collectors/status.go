@@ -41,20 +41,22 @@ func (s *status) set(state health.State, detail string) {
 	s.part.State, s.part.Detail, s.gone = state, detail, ""
 }
 
-func (s *status) failed() {
+// failed notes that the store refused a batch.
+func (s *status) failed(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats.Failures++
+	s.part.State, s.part.Detail, s.gone = health.Down, err.Error(), ""
 }
 
-func (s *status) committed(b lifecycle.Batch, d decoded, newEvents int, now time.Time) {
+func (s *status) committed(d *decoded, newEvents int, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats.Batches++
 	s.stats.Lines += uint64(d.lines)
 	s.stats.Ignored += uint64(d.ignored)
-	s.stats.Quarantined += uint64(len(b.Quarantined))
-	s.stats.Events += uint64(len(b.Events))
+	s.stats.Quarantined += uint64(len(d.batch.Quarantined))
+	s.stats.Events += uint64(len(d.batch.Events))
 	s.stats.New += uint64(newEvents)
 	s.part.Handled, s.part.Quarantine = s.stats.Lines, s.stats.Quarantined
 	s.part.LastAt = now
