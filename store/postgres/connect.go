@@ -77,6 +77,7 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 	if config.ConnConfig.ConnectTimeout == 0 {
 		config.ConnConfig.ConnectTimeout = 10 * time.Second
 	}
+	config.ConnConfig.Tracer = cfg.Tracer
 	config.AfterConnect = settings(setUp)
 	return config, nil
 }

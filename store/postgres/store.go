@@ -35,6 +35,7 @@ type Config struct {
 	History   time.Duration    // Optional; default 45 days. Days further back, and more than one ahead, have no partition of their own.
 	ScanLimit int              // Optional; default 500,000. Rows that one page of a list may look through; see [Store.ListTasks].
 	Now       func() time.Time // Optional; default time.Now.
+	Tracer    pgx.QueryTracer  // Optional. Hears of every statement, as pgx tells it.
 }
 
 // Store is every domain's store in a Postgres database. It is safe for concurrent use.

@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 
@@ -41,5 +42,14 @@ func TestShare(t *testing.T) {
 	storetest.Share(t, func(t testing.TB) func() storetest.Store {
 		path := filepath.Join(t.TempDir(), "store.db")
 		return func() storetest.Store { return openAt(t, path) }
+	})
+}
+
+func TestKill(t *testing.T) {
+	storetest.Kill(t, storetest.Victim{
+		Create: func(t testing.TB) string { return filepath.Join(t.TempDir(), "store.db") },
+		Open: func(ctx context.Context, address string, step func()) (storetest.Store, error) {
+			return sqlite.Open(ctx, sqlite.Config{Path: address, Trace: step})
+		},
 	})
 }

@@ -24,6 +24,7 @@ type Config struct {
 	Readers   int              // Optional; default twice the processors, at least 4. Reads that may run at once.
 	ScanLimit int              // Optional; default 500,000. Rows that one page of a list may look through; see [Store.ListTasks].
 	Now       func() time.Time // Optional; default time.Now. Says what the last week is.
+	Trace     func()           // Optional. Called before each statement of the writer and after each of its transactions.
 }
 
 // Store is every domain's store in an SQLite file. It is safe for concurrent use.
@@ -63,7 +64,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s := &Store{cfg: cfg, queue: make(chan *job), stop: make(chan struct{})}
 	s.readers = newReaders(cfg.Readers, func() (*sqlite.Conn, error) { return openConn(cfg.Path, readerPragmas) })
 	c := newCheckpoints(beside)
-	s.running.Go(func() { newWriter(conn, c).run(s.queue, s.stop) })
+	s.running.Go(func() { newWriter(conn, c, cfg.Trace).run(s.queue, s.stop) })
 	s.running.Go(func() { c.run(s) })
 	return s, nil
 }

@@ -59,10 +59,11 @@ type writer struct {
 	events      []lifecycle.Event // Of the transaction at hand.
 	bodies      []byte            // Of these events.
 	checkpoints *checkpoints
+	trace       func() // Nil for none.
 }
 
-func newWriter(conn *sqlite.Conn, c *checkpoints) *writer {
-	return &writer{conn: conn, statements: map[string]*statement{}, streams: newStreams(), highest: map[int64]int64{}, checkpoints: c}
+func newWriter(conn *sqlite.Conn, c *checkpoints, trace func()) *writer {
+	return &writer{conn: conn, statements: map[string]*statement{}, streams: newStreams(), highest: map[int64]int64{}, checkpoints: c, trace: trace}
 }
 
 // run does jobs until stop is closed, then closes the connection.
@@ -162,6 +163,7 @@ func (w *writer) transaction(f func() error) error {
 	err := f()
 	if err == nil {
 		if err = w.statement(`COMMIT`).exec(); err == nil {
+			w.traced()
 			return nil
 		}
 		err = fmt.Errorf("commit: %w", err)
@@ -174,8 +176,15 @@ func (w *writer) transaction(f func() error) error {
 	return err
 }
 
+func (w *writer) traced() {
+	if w.trace != nil {
+		w.trace()
+	}
+}
+
 // statement returns the prepared statement of a constant query.
 func (w *writer) statement(query string) *statement {
+	w.traced()
 	s := w.statements[query]
 	if s == nil {
 		s = prepare(w.conn, query)
