@@ -21,7 +21,7 @@ type Event struct {
 	ConsumerSeq Sequence  `json:"consumer_seq"`
 	Attempt     Count     `json:"attempt" doc:"Null when it is not about an attempt, or the number is not known." example:"2"`
 	Agent       Text      `json:"agent"`
-	Summary     string    `json:"summary" doc:"One sentence." example:"Attempt 2 sent a heartbeat: the lease is extended."`
+	Summary     string    `json:"summary" doc:"One or two sentences; without text of the fleet." example:"Attempt 2: the worker said that it is still working. The lease is extended by the wait of this attempt."`
 	Data        EventData `json:"data" doc:"What only some kinds carry; the rest is absent."`
 	Raw         *string   `json:"raw" doc:"The line as it crossed the wire: subject, newline, body. Null where none is kept. Untrusted."`
 	RawEncoding Text      `json:"raw_encoding" doc:"utf-8, or base64 when the line is not text; null without a line." example:"utf-8"`

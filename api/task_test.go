@@ -149,7 +149,7 @@ func TestEventsComeInCausalOrderAndPages(t *testing.T) {
 		if raw, err := base64.StdEncoding.DecodeString(*ack.Raw); ack.RawEncoding != "base64" || err != nil || string(raw) != "\xff\x00\n\x80" {
 			t.Errorf("raw = %v %s %v", *ack.Raw, ack.RawEncoding, err)
 		}
-		if list.Data[0].Raw != nil || list.Data[0].Data.MessageID != "blog" || list.Data[0].Summary != "The stream stored the message." {
+		if list.Data[0].Raw != nil || list.Data[0].Data.MessageID != "blog" || list.Data[0].Summary != "The stream stored the message: from here on it survives every crash of a publisher or worker." {
 			t.Errorf("published = %+v", list.Data[0])
 		}
 		first := get[List[Event]](f, "/api/v1/tasks/blog/events?limit=2")
@@ -169,21 +169,21 @@ func TestEventsComeInCausalOrderAndPages(t *testing.T) {
 
 func TestEveryKindOfEventHasASentence(t *testing.T) {
 	t.Parallel()
-	for kind, sentence := range sentences() {
-		e := lifecycle.Event{Kind: kind, Attempt: 2}
-		if got := summaryOf(e); got != "Attempt 2: "+sentence && kind != lifecycle.Naked {
-			t.Errorf("%s: %q", kind, got)
+	for _, row := range lifecycle.Kinds() {
+		e := lifecycle.Event{Kind: row.Kind}
+		if got := summaryOf(e); got != row.Meaning {
+			t.Errorf("%s: %q, want %q", row.Kind, got, row.Meaning)
 		}
-		e.Attempt = 0
-		if got := summaryOf(e); got[0] < 'A' || got[0] > 'Z' || !strings.HasSuffix(got, ".") {
-			t.Errorf("%s: %q", kind, got)
+		e.Attempt = 2
+		if got := summaryOf(e); !strings.EqualFold(got, "Attempt 2: "+row.Meaning) || got == "Attempt 2: "+row.Meaning {
+			t.Errorf("%s: %q", row.Kind, got)
 		}
 	}
 	nak := lifecycle.Event{Kind: lifecycle.Naked, Attempt: 1, Detail: lifecycle.Detail{Ending: lifecycle.Ending{Delay: 2 * time.Second}}}
-	if got, want := summaryOf(nak), "Attempt 1: the worker handed it back, to be delivered again after 2s."; got != want {
+	if got, want := summaryOf(nak), "Attempt 1: the worker handed the message back, to be delivered again after 2s."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := summaryOf(lifecycle.Event{Kind: "novel"}); got != "An observation of kind novel." {
+	if got := summaryOf(lifecycle.Event{Kind: "novel"}); got != "An observation of the kind novel." {
 		t.Errorf("got %q", got)
 	}
 }

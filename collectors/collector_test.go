@@ -55,7 +55,7 @@ func newBench(t *testing.T) *bench {
 
 // keep makes an event of every line, except that "bad" errors, "panic" panics and "skip" says nothing.
 func keep(line collectors.Line, _ collectors.Streams, into *lifecycle.Batch) error {
-	e := line.Event(lifecycle.PublishAttempted, lifecycle.Observed)
+	e := line.Event(lifecycle.PublishAttempted)
 	e.TaskID, e.Raw = "task", line.Body
 	switch {
 	case strings.HasPrefix(string(line.Body), "skip"):

@@ -36,9 +36,9 @@ func (l Line) SourceName() string {
 	return s.String()
 }
 
-// Event begins the event that the line gives: id, source and time are set.
-func (l Line) Event(kind lifecycle.Kind, how lifecycle.Provenance) lifecycle.Event {
-	return lifecycle.Event{ID: l.ID(), At: l.At, Kind: kind, Provenance: how, Source: l.SourceName(), SourceSeq: l.Seq}
+// Event begins the event that the line gives: id, source, time and provenance are set.
+func (l Line) Event(kind lifecycle.Kind) lifecycle.Event {
+	return lifecycle.Event{ID: l.ID(), At: l.At, Kind: kind, Provenance: kind.Row().Provenance, Source: l.SourceName(), SourceSeq: l.Seq}
 }
 
 // Raw is the line as it crossed the wire: subject, newline, body; at most 64 KiB of it.

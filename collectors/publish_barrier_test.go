@@ -154,7 +154,7 @@ func TestTextsAreMadeStorable(t *testing.T) {
 	b := newBench(t)
 	b.createStream(jetstream.StreamConfig{})
 	b.src.Decode = func(line collectors.Line, s collectors.Streams, into *lifecycle.Batch) error {
-		e := line.Event(lifecycle.PublishAttempted, lifecycle.Observed)
+		e := line.Event(lifecycle.PublishAttempted)
 		e.TaskID, e.Agent, e.Detail.Reason = string(line.Body), "a\x00b", "\xff"
 		into.Events = append(into.Events, e)
 		return nil

@@ -359,7 +359,7 @@ func randomHistory(r *rand.Rand) []Event {
 		}
 		published = published || e.Kind == Published
 		e.At = base.Add(time.Duration(1+r.IntN(30)) * time.Second)
-		e.Provenance = provenanceOf(e.Kind)
+		e.Provenance = e.Kind.Row().Provenance
 		about := MessageKey{Stream: StreamID{Name: "TASKS"}, Seq: 1}
 		switch e.Kind {
 		case Published:

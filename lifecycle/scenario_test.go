@@ -124,7 +124,7 @@ func parseScenario(t testing.TB, text string) []Event {
 
 func parseEventLine(line string) (Event, error) {
 	fields := strings.Fields(line)
-	e := Event{Kind: Kind(fields[0]), Provenance: provenanceOf(Kind(fields[0]))}
+	e := Event{Kind: Kind(fields[0]), Provenance: Kind(fields[0]).Row().Provenance}
 	offset, err := time.ParseDuration(fields[1])
 	if err != nil {
 		return e, err
@@ -208,20 +208,6 @@ func setField(e *Event, name, value string) error {
 		return fmt.Errorf("field %q is not known", name)
 	}
 	return nil
-}
-
-func provenanceOf(k Kind) Provenance {
-	switch k {
-	case Published, PublishAttempted, Acked, Naked, Terminated, Heartbeat:
-		return Observed
-	case AckConfirmed, NakConfirmed, TermConfirmed, MaxDeliveries, Delivered, Vanished, Orphaned, Adopted, AckRefuted, ConsumerRecreated, Repaired:
-		return Broker
-	case CompletionRecorded, RecordExpired, RecordDeleted, EffectLogged, DeadLettered, Decided, Triaged, Reopened:
-		return Recorded
-	case AttemptUnanswered, LeaseExpired, PresumedDead, NotStored:
-		return Inferred
-	}
-	return Reported
 }
 
 // render writes what a fold proved in the form of the scenario files.

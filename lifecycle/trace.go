@@ -171,21 +171,31 @@ func spans(mt MessageTrace, now Micros) []Span {
 // SortCausally orders events as they caused each other: by generation of their message, attempt, phase within the attempt, then
 // time. Clocks only decide among events that nothing else orders.
 func SortCausally(events []Event, messages []MessageFacts) {
-	r := ranks{byKey: map[MessageKey]int{}, byMsgID: map[string]int{}}
-	for i, m := range messages {
-		rank := generationOf(m)<<20 + i
-		r.byKey[m.Key], r.newest = rank, max(r.newest, rank)
-		if m.Stored != nil && m.Stored.MsgID != "" {
-			r.byMsgID[m.Stored.MsgID] = rank
-		}
+	r := rankMessages(messages)
+	placed := make([]causalPlace, len(events))
+	for i := range events {
+		placed[i] = r.place(&events[i])
 	}
-	slices.SortStableFunc(events, func(a, b Event) int {
-		return cmp.Or(
-			cmp.Compare(r.of(a), r.of(b)),
-			cmp.Compare(causalAttempt(a), causalAttempt(b)),
-			cmp.Compare(phase(a.Kind), phase(b.Kind)),
-			cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortStableFunc(placed, causalPlace.compare)
+	sorted := make([]Event, len(events))
+	for i, p := range placed {
+		sorted[i] = *p.event
+	}
+	copy(events, sorted)
+}
+
+// causalPlace is an event with what orders it.
+type causalPlace struct {
+	rank, attempt int
+	phase         Phase
+	event         *Event
+}
+
+func (a causalPlace) compare(b causalPlace) int {
+	if c := cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.attempt, b.attempt), cmp.Compare(a.phase, b.phase)); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(a.event.At, b.event.At), cmp.Compare(a.event.ID, b.event.ID))
 }
 
 // ranks orders the messages of a task by generation.
@@ -195,13 +205,30 @@ type ranks struct {
 	newest  int
 }
 
-// of places an event: with its message, else with the message whose id it names, else with the newest one; publish attempts, which may
+func rankMessages(messages []MessageFacts) ranks {
+	r := ranks{byKey: map[MessageKey]int{}, byMsgID: map[string]int{}}
+	for i, m := range messages {
+		rank := generationOf(m)<<20 + i
+		r.byKey[m.Key], r.newest = rank, max(r.newest, rank)
+		if m.Stored != nil && m.Stored.MsgID != "" {
+			r.byMsgID[m.Stored.MsgID] = rank
+		}
+	}
+	return r
+}
+
+func (r ranks) place(e *Event) causalPlace {
+	row := e.Kind.Row()
+	return causalPlace{rank: r.of(e, row.About), attempt: causalAttempt(e.Attempt, row.Turn), phase: row.Phase, event: e}
+}
+
+// of ranks an event with its message, else with the message whose id it names, else with the newest one; publish attempts, which may
 // have stored nothing, come before everything.
-func (r ranks) of(e Event) int {
+func (r ranks) of(e *Event, about About) int {
 	if rank, ok := r.byKey[e.Message]; ok {
 		return rank
 	}
-	if e.Kind == PublishAttempted || e.Kind == NotStored {
+	if about == AboutPublish {
 		return -1
 	}
 	if rank, ok := r.byMsgID[e.Detail.MsgID]; ok {
@@ -210,47 +237,16 @@ func (r ranks) of(e Event) int {
 	return r.newest
 }
 
-// causalAttempt is the attempt that an event belongs to; what ends a message without naming an attempt comes last.
-func causalAttempt(e Event) int {
-	if e.Attempt > 0 {
-		return e.Attempt
-	}
-	switch e.Kind {
-	case Published, Repaired, PublishAttempted, NotStored, Orphaned, Adopted, ReportIngressAcked:
+// causalAttempt is the attempt that an event belongs to. An event of an attempt that nobody numbered comes behind the numbered ones, and
+// what ends a message without naming an attempt comes last.
+func causalAttempt(n int, t Turn) int {
+	switch {
+	case n > 0:
+		return n
+	case t == BeforeAttempts:
 		return 0
-	case Vanished, DeadLettered, MaxDeliveries, Decided, Triaged, Reopened, RecordExpired, RecordDeleted, CompletionRecorded, EffectLogged:
-		return 1 << 30
+	case t == InAttempt:
+		return 1 << 29
 	}
-	return 1 << 29
-}
-
-// phase orders what happens within one attempt.
-func phase(k Kind) int {
-	switch k {
-	case PublishAttempted:
-		return 0
-	case Published, Repaired, ReportIngressAcked, NotStored:
-		return 1
-	case Orphaned, Adopted:
-		return 2
-	case Delivered, AttemptUnanswered, ConsumerRecreated:
-		return 3
-	case ReportClaimed:
-		return 4
-	case ReportAccepted:
-		return 5
-	case Acked, Naked, Terminated:
-		return 8
-	case AckConfirmed, NakConfirmed, TermConfirmed:
-		return 9
-	case LeaseExpired, PresumedDead, AckRefuted:
-		return 10
-	case MaxDeliveries, Vanished:
-		return 11
-	case DeadLettered, RecordExpired, RecordDeleted:
-		return 12
-	case Decided, Triaged, Reopened:
-		return 13
-	}
-	return 6
+	return 1 << 30
 }

@@ -12,7 +12,8 @@ import (
 type Placed struct {
 	lifecycle.Event
 	Index int // Of the message in the trace, from 0; -1 when no stored message is known.
-	Turn  int // Attempt, 0 for what is about the message as a whole, end for what comes after its attempts.
+	Turn  int // Attempt, 0 for what comes before the attempts, end for what comes after them.
+	phase lifecycle.Phase
 }
 
 // end is the turn of what ends a message without naming an attempt.
@@ -31,7 +32,8 @@ func Arrange(events []lifecycle.Event, t lifecycle.Trace) []Placed {
 	}
 	out := make([]Placed, 0, len(events))
 	for _, e := range events {
-		p := Placed{Event: e, Index: -1}
+		row := e.Kind.Row()
+		p := Placed{Event: e, Index: -1, phase: row.Phase}
 		if i, ok := index[e.Message]; ok {
 			p.Index = i
 		} else if i, ok := byMsgID[e.Detail.MsgID]; ok {
@@ -39,21 +41,13 @@ func Arrange(events []lifecycle.Event, t lifecycle.Trace) []Placed {
 		} else if len(t.Messages) > 0 {
 			p.Index = messageAt(t, e.At)
 		}
-		p.Turn = turnOf(e, t, p.Index)
+		p.Turn = turnOf(e, row.Turn, t, p.Index)
 		out = append(out, p)
 	}
 	slices.SortStableFunc(out, func(a, b Placed) int {
-		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.At, b.At), cmp.Compare(first(a.Kind), first(b.Kind)), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.At, b.At), cmp.Compare(a.phase, b.phase), cmp.Compare(a.ID, b.ID))
 	})
 	return out
-}
-
-// first puts the attempt to publish before what came of it, where both carry one time.
-func first(k lifecycle.Kind) int {
-	if k == lifecycle.PublishAttempted {
-		return 0
-	}
-	return 1
 }
 
 // messageAt is the last message that was stored before an instant.
@@ -67,16 +61,15 @@ func messageAt(t lifecycle.Trace, at lifecycle.Micros) int {
 	return found
 }
 
-func turnOf(e lifecycle.Event, t lifecycle.Trace, index int) int {
-	if e.Attempt > 0 {
+func turnOf(e lifecycle.Event, turn lifecycle.Turn, t lifecycle.Trace, index int) int {
+	switch {
+	case e.Attempt > 0:
 		return e.Attempt
-	}
-	switch e.Kind {
-	case lifecycle.Delivered, lifecycle.AttemptUnanswered:
+	case e.Kind == lifecycle.Delivered || e.Kind == lifecycle.AttemptUnanswered:
 		return deliveryTurn(e, t, index)
-	case lifecycle.Published, lifecycle.Repaired, lifecycle.PublishAttempted, lifecycle.NotStored, lifecycle.Orphaned, lifecycle.Adopted, lifecycle.ReportIngressAcked:
+	case turn == lifecycle.BeforeAttempts:
 		return 0
-	case lifecycle.CompletionRecorded, lifecycle.EffectLogged:
+	case turn == lifecycle.AtItsTime:
 		return attemptAt(t, index, e.At)
 	}
 	return end

@@ -63,8 +63,7 @@ func EventRows(events []Placed, t lifecycle.Trace, selected lifecycle.EventID, f
 }
 
 func foldable(r EventRow, e lifecycle.Event) bool {
-	beat := e.Kind == lifecycle.Heartbeat || e.Kind == lifecycle.ReportHeartbeat
-	return beat && r.Group == "" && r.Gap == nil && r.Event.Kind == e.Kind
+	return e.Kind.IsBeat() && r.Group == "" && r.Gap == nil && r.Event.Kind == e.Kind
 }
 
 func groupOf(e Placed, t lifecycle.Trace) string {
@@ -133,7 +132,7 @@ func (p EventPanel) meaning() string {
 	if p.Caught {
 		return "The same message id was published again. The stream swallowed it: nothing was stored."
 	}
-	return KindMeaning(p.Event.Kind)
+	return p.Event.Kind.Row().Meaning
 }
 
 func afterText(r EventRow) string {

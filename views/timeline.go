@@ -215,18 +215,16 @@ func (b *builder) bar(kind string, from, to lifecycle.Micros, text string) bar {
 func (b *builder) messageMarks(lane *Lane, i int) {
 	var caught []lifecycle.Event
 	for _, e := range slices.Concat(b.turns[turn{i, 0}], b.turns[turn{i, end}]) {
-		switch e.Kind {
-		case lifecycle.Published, lifecycle.Repaired, lifecycle.MaxDeliveries, lifecycle.DeadLettered, lifecycle.Vanished, lifecycle.Orphaned,
-			lifecycle.Adopted, lifecycle.AckRefuted, lifecycle.ConsumerRecreated:
+		switch {
+		case !e.Kind.Row().Lane.On(lifecycle.LaneMessage):
+		case e.Kind != lifecycle.PublishAttempted:
 			lane.Marks = append(lane.Marks, b.mark(e))
-		case lifecycle.PublishAttempted:
-			if b.caught[e.ID] {
-				mk := b.mark(e)
-				mk.Look = caughtLook
-				mk.Label = e.At.Time().In(b.zone).Format("15:04:05") + " " + caughtLook.Word
-				lane.Marks = append(lane.Marks, mk)
-				caught = append(caught, e)
-			}
+		case b.caught[e.ID]:
+			mk := b.mark(e)
+			mk.Look = caughtLook
+			mk.Label = e.At.Time().In(b.zone).Format("15:04:05") + " " + caughtLook.Word
+			lane.Marks = append(lane.Marks, mk)
+			caught = append(caught, e)
 		}
 	}
 	if n := len(caught); n > 0 {
@@ -355,21 +353,24 @@ func thinBeats(in []float64) []float64 {
 func (b *builder) attemptMarks(lane *Lane, events []lifecycle.Event) {
 	var marks []mark
 	for _, e := range events {
-		switch e.Kind {
-		case lifecycle.Heartbeat, lifecycle.ReportHeartbeat:
+		switch on := e.Kind.Row().Lane; {
+		case on.On(lifecycle.LaneBeats):
 			lane.Beats = append(lane.Beats, b.scale.x(e.At))
-		case lifecycle.Acked, lifecycle.Naked, lifecycle.Terminated, lifecycle.ReportStepIntent, lifecycle.ReportStepReceipt, lifecycle.ReportCheckpoint,
-			lifecycle.ReportCompleted, lifecycle.ReportFailed, lifecycle.ReportDuplicateCaught, lifecycle.ReportOutboundSent, lifecycle.CompletionRecorded,
-			lifecycle.EffectLogged, lifecycle.MaxDeliveries:
-			marks = append(marks, b.mark(e))
-		case lifecycle.LeaseExpired, lifecycle.PresumedDead:
-			mk := b.mark(e)
-			mk.X, mk.Low = b.scale.x(e.Detail.Deadline), true
-			marks = append(marks, mk)
+		case on.On(lifecycle.LaneAttempt):
+			marks = append(marks, b.attemptMark(e))
 		}
 	}
 	lane.Beats = thinBeats(lane.Beats)
 	lane.Marks = append(lane.Marks, thinMarks(marks)...)
+}
+
+// attemptMark marks an event at its time; one about a deadline is marked low, at the deadline.
+func (b *builder) attemptMark(e lifecycle.Event) mark {
+	mk := b.mark(e)
+	if e.Detail.Deadline.Known() {
+		mk.X, mk.Low = b.scale.x(e.Detail.Deadline), true
+	}
+	return mk
 }
 
 // clearText takes the text out of a bar where a mark would cover it.

@@ -95,7 +95,7 @@ func (v taskView) selected(events []lifecycle.Event) lifecycle.EventID {
 		return id
 	}
 	for _, e := range slices.Backward(events) {
-		if e.Kind != lifecycle.Heartbeat && e.Kind != lifecycle.ReportHeartbeat {
+		if !e.Kind.IsBeat() {
 			return e.ID
 		}
 	}

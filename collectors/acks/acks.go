@@ -33,7 +33,7 @@ func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Ba
 	if last, beyond := streams.Beyond(key); beyond {
 		return fmt.Errorf("message %s does not exist: the stream ends at %d", key, last)
 	}
-	e := line.Event(b.Kind, lifecycle.Observed)
+	e := line.Event(b.Kind)
 	e.Message, e.Consumer, e.Agent = key, s.Consumer, fleet.AgentOfWorker(s.Consumer)
 	e.ConsumerSeq, e.Attempt = s.ConsumerSeq, s.Deliveries
 	e.Detail = lifecycle.Detail{Ending: lifecycle.Ending{Delay: b.Delay, Reason: b.Reason}}

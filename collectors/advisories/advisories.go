@@ -66,7 +66,7 @@ func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Ba
 	if err != nil {
 		return err
 	}
-	e := line.Event(kind, lifecycle.Broker)
+	e := line.Event(kind)
 	e.At, e.Message, e.Consumer, e.Agent = at, key, a.Consumer, fleet.AgentOfWorker(a.Consumer)
 	e.ConsumerSeq, e.Attempt = a.ConsumerSeq, int(a.Deliveries)
 	e.Detail = lifecycle.Detail{Ending: lifecycle.Ending{Reason: a.Reason, AckTime: time.Duration(max(a.AckTime, 0))}}

@@ -72,7 +72,7 @@ func attempts(m lifecycle.MessageFacts, c Consumer, cseqs []uint64, number func(
 	}
 	var events []lifecycle.Event
 	for _, cseq := range cseqs {
-		e := inferred(newEvent(lifecycle.AttemptUnanswered, m, &c, at, cseq))
+		e := newEvent(lifecycle.AttemptUnanswered, m, &c, at, cseq)
 		e.ConsumerSeq, e.Attempt = cseq, number(cseq)
 		events = append(events, e)
 	}

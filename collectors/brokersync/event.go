@@ -13,7 +13,7 @@ const Name = "brokersync"
 // newEvent begins an event about message m. The id derives from kind, message and the given coordinates, never from when we observed.
 func newEvent(kind lifecycle.Kind, m lifecycle.MessageFacts, c *Consumer, at lifecycle.Micros, coordinates ...uint64) lifecycle.Event {
 	id := []string{string(kind), m.Key.String()}
-	e := lifecycle.Event{Kind: kind, At: at, Provenance: lifecycle.Broker, Source: Name, Message: m.Key, Agent: m.Agent, Consumer: m.Consumer}
+	e := lifecycle.Event{Kind: kind, At: at, Provenance: kind.Row().Provenance, Source: Name, Message: m.Key, Agent: m.Agent, Consumer: m.Consumer}
 	if c != nil {
 		e.Consumer = c.Name
 		id = append(id, c.Name, strconv.FormatInt(int64(c.CreatedAt), 10))
@@ -25,10 +25,5 @@ func newEvent(kind lifecycle.Kind, m lifecycle.MessageFacts, c *Consumer, at lif
 		id = append(id, strconv.FormatUint(x, 10))
 	}
 	e.ID = lifecycle.NewEventID(Name, id...)
-	return e
-}
-
-func inferred(e lifecycle.Event) lifecycle.Event {
-	e.Provenance = lifecycle.Inferred
 	return e
 }

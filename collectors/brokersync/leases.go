@@ -42,7 +42,7 @@ func expiry(v view, c Consumer, m lifecycle.MessageFacts, a lifecycle.AttemptFac
 	if v.At < deadline || v.Drained < deadline.Add(captureLag) {
 		return nil
 	}
-	e := inferred(newEvent(kind, m, &c, deadline, uint64(a.N), uint64(basis), uint64(deadline)))
+	e := newEvent(kind, m, &c, deadline, uint64(a.N), uint64(basis), uint64(deadline))
 	e.Attempt = a.N
 	e.Detail.Basis, e.Detail.Deadline, e.Detail.Reason = basis, deadline, why
 	return []lifecycle.Event{e}

@@ -56,7 +56,7 @@ func streamGone(m lifecycle.MessageFacts, at lifecycle.Micros) lifecycle.Event {
 }
 
 func goneEvent(m lifecycle.MessageFacts, c *Consumer, at lifecycle.Micros, reason string, by lifecycle.Removal) lifecycle.Event {
-	e := inferred(newEvent(lifecycle.Vanished, m, c, at))
+	e := newEvent(lifecycle.Vanished, m, c, at)
 	e.ID = lifecycle.NewEventID(Name, string(lifecycle.Vanished), m.Key.String())
 	e.Detail.Reason, e.Detail.Removal = reason, by
 	return e

@@ -58,7 +58,7 @@ func (d document) firstText(fields ...string) string {
 // event begins the event that the revision gives: id, source, time and the document itself are set.
 func (d document) event(kind lifecycle.Kind) lifecycle.Event {
 	return lifecycle.Event{
-		ID: d.eventID(), At: d.updated, Kind: kind, Provenance: lifecycle.Recorded, Source: d.path, Raw: d.line().Raw(),
+		ID: d.eventID(), At: d.updated, Kind: kind, Provenance: kind.Row().Provenance, Source: d.path, Raw: d.line().Raw(),
 	}
 }
 

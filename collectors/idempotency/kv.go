@@ -33,7 +33,7 @@ func DecodeKV(line collectors.Line, _ collectors.Streams, into *lifecycle.Batch)
 		return nil
 	}
 	if kind, ended := ending(line.Headers); ended {
-		e := line.Event(kind, lifecycle.Recorded)
+		e := line.Event(kind)
 		e.TaskID = fleet.TaskOfRecordKey(key)
 		into.Events = append(into.Events, e)
 		return nil
@@ -45,7 +45,7 @@ func DecodeKV(line collectors.Line, _ collectors.Streams, into *lifecycle.Batch)
 	if !r.CompletedAt.Known() {
 		return nil
 	}
-	e := line.Event(lifecycle.CompletionRecorded, lifecycle.Recorded)
+	e := line.Event(lifecycle.CompletionRecorded)
 	e.TaskID, e.Agent, e.Raw = r.TaskID, r.AgentID, line.Raw()
 	e.Detail = lifecycle.Detail{
 		Naming:        lifecycle.Naming{IdempotencyKey: r.IdempotencyKey, PayloadHash: r.PayloadHash},

@@ -27,7 +27,7 @@ func DecodeAttempt(line collectors.Line, streams collectors.Streams, into *lifec
 	if !ok {
 		return nil
 	}
-	l := line.Event(lifecycle.PublishAttempted, lifecycle.Observed)
+	l := line.Event(lifecycle.PublishAttempted)
 	e.ID, e.At, e.Source, e.SourceSeq = l.ID, l.At, l.Source, l.SourceSeq
 	into.Events = append(into.Events, e)
 	return nil

@@ -51,7 +51,7 @@ func Decode(line collectors.Line, streams collectors.Streams, bodyLimit int, int
 	if !ok {
 		taskType = task.Type
 	}
-	e := line.Event(lifecycle.Published, lifecycle.Observed)
+	e := line.Event(lifecycle.Published)
 	e.At, e.TaskID, e.Message, e.Agent = o.at, task.ID, key, agent
 	e.Detail = lifecycle.Detail{
 		Naming: lifecycle.Naming{

@@ -1,35 +1,40 @@
-// Command statedocs writes docs/states.md from the states, the table of verdicts and the stale kinds of the lifecycle package, so
-// that the documentation cannot differ from what is judged.
+// Command statedocs writes docs/states.md and docs/events.md from the tables of the lifecycle package: states, verdicts, stale kinds and
+// kinds of events. So the documentation cannot differ from what is judged and shown.
 package main
 
-//go:generate go run . -out ../../docs/states.md
+//go:generate go run . -dir ../../docs
 
 import (
 	"bytes"
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"fleetglass/lifecycle"
 )
 
 func main() {
-	out := flag.String("out", "", "file to write; standard output without it")
+	dir := flag.String("dir", "", "directory to write to. Required.")
 	flag.Parse()
-	if err := write(*out); err != nil {
+	if err := write(*dir); err != nil {
 		fmt.Fprintln(os.Stderr, "statedocs:", err)
 		os.Exit(1)
 	}
 }
 
-func write(name string) error {
-	text := document()
-	if name == "" {
-		_, err := os.Stdout.Write(text)
-		return err
+func write(dir string) error {
+	for name, text := range documents() {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(name, text, 0o644)
+	return nil
+}
+
+func documents() map[string][]byte {
+	return map[string][]byte{"states.md": states(), "events.md": events()}
 }
 
 const preface = `# States
@@ -71,7 +76,7 @@ these is shown on the in-flight board, worst first.
 |---|---|
 `
 
-func document() []byte {
+func states() []byte {
 	var b bytes.Buffer
 	b.WriteString(preface)
 	for _, s := range lifecycle.States() {
