@@ -8,6 +8,7 @@ import (
 // Principal is who asks for something. The zero Principal may do nothing.
 type Principal struct {
 	Name   string // Name of the token; "local" without authentication.
+	Token  string // Hash of the token that proved it; empty for those that need none.
 	Scopes []Scope
 }
 

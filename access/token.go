@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -42,29 +42,32 @@ type tokensFile struct {
 	Tokens []Token `yaml:"tokens"`
 }
 
-// ReadTokens reads a YAML file with a list "tokens". It errors on an unknown key, an entry that is not complete, and a name or hash
-// that is there twice.
-func ReadTokens(name string) ([]Token, error) {
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return nil, fmt.Errorf("read tokens: %w", err)
+// errNoTokens is what a file says that is empty or that is not one of tokens.
+var errNoTokens = errors.New("no tokens")
+
+// ParseTokens reads YAML with a list "tokens", which may be empty. It errors when there is no such key, on an unknown key, on an entry
+// that is not complete, and on a name or hash that is there twice.
+func ParseTokens(text []byte) ([]Token, error) {
+	var keys map[string]any
+	if err := yaml.Unmarshal(text, &keys); err != nil {
+		return nil, errors.New(yaml.FormatError(err, false, false))
+	}
+	if _, ok := keys["tokens"]; !ok && len(keys) == 0 {
+		return nil, errNoTokens
 	}
 	var file tokensFile
 	if err := yaml.UnmarshalWithOptions(text, &file, yaml.DisallowUnknownField()); err != nil {
-		return nil, fmt.Errorf("read tokens from %s: %s", name, yaml.FormatError(err, false, false))
+		return nil, errors.New(yaml.FormatError(err, false, false))
 	}
 	seen := map[string]bool{}
 	for i, t := range file.Tokens {
 		if err := t.Validate(); err != nil {
-			return nil, fmt.Errorf("read tokens from %s: entry %d: %w", name, i+1, err)
+			return nil, fmt.Errorf("entry %d: %w", i+1, err)
 		}
 		if seen[t.Name] || seen[t.SHA256] {
-			return nil, fmt.Errorf("read tokens from %s: entry %d: name or hash is there twice", name, i+1)
+			return nil, fmt.Errorf("entry %d: name or hash is there twice", i+1)
 		}
 		seen[t.Name], seen[t.SHA256] = true, true
-	}
-	if len(file.Tokens) == 0 {
-		return nil, fmt.Errorf("read tokens from %s: no tokens", name)
 	}
 	return file.Tokens, nil
 }

@@ -1,8 +1,6 @@
 package access
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +23,7 @@ func TestTheTokensFile(t *testing.T) {
 	if strings.Contains(string(file), text) {
 		t.Errorf("the file shows the token:\n%s", file)
 	}
-	got, err := ReadTokens(write(t, string(file)))
+	got, err := ParseTokens(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,8 +36,8 @@ func TestBadTokensFilesAreRefused(t *testing.T) {
 	t.Parallel()
 	hash := Hash("x")
 	for text, want := range map[string]string{
-		"":           "no tokens",
-		"tokens: []": "no tokens",
+		"":          "no tokens",
+		"# nothing": "no tokens",
 		"tokens: [{sha256: " + hash + ", scopes: [read]}]":                                                    "name is missing",
 		"tokens: [{name: a, sha256: abc, scopes: [read]}]":                                                    "not the hexadecimal hash",
 		"tokens: [{name: a, sha256: " + hash + "}]":                                                           "scopes are missing",
@@ -49,20 +47,17 @@ func TestBadTokensFilesAreRefused(t *testing.T) {
 		"tokens: [{name: a, token: secret, scopes: [read]}]":                                                  "unknown field",
 		"tokens: [{name: a, sha256: &h " + hash + ", scopes: [read]}, {name: a, sha256: *h, scopes: [read]}]": "twice",
 	} {
-		if _, err := ReadTokens(write(t, text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("ReadTokens(%q): got %v, want an error with %q", text, err, want)
+		if _, err := ParseTokens([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ParseTokens(%q): got %v, want an error with %q", text, err, want)
 		}
-	}
-	if _, err := ReadTokens(filepath.Join(t.TempDir(), "missing")); err == nil {
-		t.Error("a missing file gave no error")
 	}
 }
 
-func write(t *testing.T, text string) string {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "tokens.yaml")
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+func TestAFileMayHoldNoTokenAnyMore(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"tokens: []", "tokens:\n"} {
+		if got, err := ParseTokens([]byte(text)); err != nil || len(got) > 0 {
+			t.Errorf("ParseTokens(%q): got %v, %v; want none, and no error", text, got, err)
+		}
 	}
-	return name
 }

@@ -3,6 +3,7 @@ package access
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -15,41 +16,66 @@ type Config struct {
 
 // Tokens finds the principal behind a secret. It is safe for concurrent use.
 type Tokens struct {
+	open  bool             // No authentication is configured.
+	fixed map[string]Token // Those that stay for as long as the program runs.
+	now   func() time.Time
+
+	mu     sync.Mutex
 	byHash map[string]Token
-	now    func() time.Time
+	holds  map[*hold]struct{}
 }
 
 // Unprotected has no tokens, so everybody is [Local].
-func Unprotected() *Tokens { return &Tokens{} }
+func Unprotected() *Tokens { return &Tokens{open: true} }
 
-// NewTokens returns the set of valid tokens. It errors when a token is there twice. Without any token everybody is [Local].
+// NewTokens returns the set of valid tokens. It errors when a token is there twice. Without any token nobody is let in.
 func NewTokens(cfg Config) (*Tokens, error) {
-	t := &Tokens{byHash: map[string]Token{}, now: cfg.Now}
+	t := &Tokens{fixed: map[string]Token{}, now: cfg.Now, holds: map[*hold]struct{}{}}
 	if cfg.Token != "" {
-		t.byHash[Hash(cfg.Token)] = Token{Name: "token", Scopes: []Scope{Admin}}
+		t.fixed[Hash(cfg.Token)] = Token{Name: "token", Scopes: []Scope{Admin}}
 	}
-	for _, entry := range cfg.Tokens {
-		key := strings.ToLower(entry.SHA256)
-		if _, twice := t.byHash[key]; twice {
-			return nil, fmt.Errorf("token %s is configured twice", entry.Name)
-		}
-		t.byHash[key] = entry
+	if err := t.Replace(cfg.Tokens); err != nil {
+		return nil, err
 	}
 	return t, nil
 }
 
-// Configured reports whether requests need a token.
-func (t *Tokens) Configured() bool { return len(t.byHash) > 0 }
+// Replace puts other hashed tokens in the place of those that are valid now, and ends what goes on with tokens that are gone. It errors
+// and changes nothing when a token is there twice.
+func (t *Tokens) Replace(tokens []Token) error {
+	byHash := make(map[string]Token, len(t.fixed)+len(tokens))
+	for hash, entry := range t.fixed {
+		byHash[hash] = entry
+	}
+	for _, entry := range tokens {
+		hash := strings.ToLower(entry.SHA256)
+		if _, twice := byHash[hash]; twice {
+			return fmt.Errorf("token %s is configured twice", entry.Name)
+		}
+		byHash[hash] = entry
+	}
+	t.mu.Lock()
+	t.byHash = byHash
+	t.mu.Unlock()
+	t.Sweep()
+	return nil
+}
 
-// Identify returns the principal behind a secret. It errors with [ErrUnauthenticated] when the secret is no valid token and tokens are
-// configured.
+// Identify returns the principal behind a secret. It errors with [ErrUnauthenticated], or [ErrExpired], when the secret is no valid
+// token, unless no authentication is configured.
 func (t *Tokens) Identify(secret string) (Principal, error) {
-	if !t.Configured() {
+	if t.open {
 		return Local(), nil
 	}
-	entry, ok := t.byHash[Hash(secret)]
-	if secret == "" || !ok || entry.expired(t.now()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	hash := Hash(secret)
+	entry, ok := t.byHash[hash]
+	switch {
+	case secret == "" || !ok:
 		return Principal{}, &Denied{Why: ErrUnauthenticated}
+	case entry.expired(t.now()):
+		return Principal{}, &Denied{Actor: entry.Name, Why: ErrExpired}
 	}
-	return Principal{Name: entry.Name, Scopes: entry.Granted()}, nil
+	return Principal{Name: entry.Name, Token: hash, Scopes: entry.Granted()}, nil
 }

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -18,13 +19,25 @@ func newTokens(t *testing.T, cfg Config) *Tokens {
 	return tokens
 }
 
-func TestWithoutTokensEverybodyIsLocal(t *testing.T) {
+func TestWithoutAuthenticationEverybodyIsLocal(t *testing.T) {
 	t.Parallel()
-	for _, tokens := range []*Tokens{Unprotected(), newTokens(t, Config{})} {
-		for _, secret := range []string{"", "anything"} {
-			if who, err := tokens.Identify(secret); err != nil || who.Name != "local" || !who.Can(Admin) {
-				t.Errorf("Identify(%q): got %v, %v; want local, who may do everything", secret, who, err)
-			}
+	for _, secret := range []string{"", "anything"} {
+		if who, err := Unprotected().Identify(secret); err != nil || who.Name != "local" || !who.Can(Admin) {
+			t.Errorf("Identify(%q): got %v, %v; want local, who may do everything", secret, who, err)
+		}
+	}
+}
+
+func TestWhenTheLastTokenIsGoneNobodyIsLetIn(t *testing.T) {
+	t.Parallel()
+	text, entry := NewToken("last", []Scope{Admin}, time.Time{})
+	tokens := newTokens(t, Config{Tokens: []Token{entry}})
+	if err := tokens.Replace(nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"", text} {
+		if who, err := tokens.Identify(secret); !errors.Is(err, ErrUnauthenticated) || len(who.Scopes) > 0 {
+			t.Errorf("Identify(%q): got %v, %v", secret, who, err)
 		}
 	}
 }
@@ -42,10 +55,10 @@ func TestASecretNamesItsPrincipal(t *testing.T) {
 		name, secret string
 		want         Principal
 	}{
-		{"a reader", reader, Principal{"grafana", []Scope{Read}}},
-		{"the token of the settings", "a-token-from-the-environment", Principal{"token", []Scope{Admin}}},
-		{"a token about to expire", soon, Principal{"soon", []Scope{Admin}}},
-		{"a role and a scope", person, Principal{"ada", []Scope{Read, TriagePropose, TriageApply, TriageDiscard, Report}}},
+		{"a reader", reader, Principal{"grafana", Hash(reader), []Scope{Read}}},
+		{"the token of the settings", "a-token-from-the-environment", Principal{"token", Hash("a-token-from-the-environment"), []Scope{Admin}}},
+		{"a token about to expire", soon, Principal{"soon", Hash(soon), []Scope{Admin}}},
+		{"a role and a scope", person, Principal{"ada", Hash(person), []Scope{Read, TriagePropose, TriageApply, TriageDiscard, Report}}},
 		{"an expired token", expired, Principal{}},
 		{"a wrong token", "fg_wrong", Principal{}},
 		{"a hash is not a token", Hash(reader), Principal{}},
@@ -66,5 +79,57 @@ func TestATokenIsConfiguredOnce(t *testing.T) {
 	text, entry := NewToken("a", []Scope{Read}, time.Time{})
 	if _, err := NewTokens(Config{Token: text, Tokens: []Token{entry}}); err == nil {
 		t.Error("a token that is in the settings and in the file gave no error")
+	}
+}
+
+func TestWhatGoesOnEndsWithItsToken(t *testing.T) {
+	t.Parallel()
+	now := noon
+	_, gone := NewToken("gone", []Scope{Read}, time.Time{})
+	_, expiring := NewToken("expiring", []Scope{Read}, noon.Add(time.Second))
+	_, narrowed := NewToken("narrowed", []Scope{Read, Admin}, time.Time{})
+	_, stays := NewToken("stays", []Scope{Read}, time.Time{})
+	tokens, err := NewTokens(Config{Token: "of-the-settings", Tokens: []Token{gone, expiring, narrowed, stays}, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := map[string]context.Context{}
+	for _, entry := range []Token{gone, expiring, narrowed, stays, {Name: "settings", SHA256: Hash("of-the-settings"), Scopes: []Scope{Admin}}} {
+		ctx, release := tokens.Hold(t.Context(), Principal{Name: entry.Name, Token: entry.SHA256, Scopes: entry.Granted()})
+		defer release()
+		held[entry.Name] = ctx
+	}
+	tokens.Sweep()
+	for name, ctx := range held {
+		if ctx.Err() != nil {
+			t.Errorf("%s ended before its token", name)
+		}
+	}
+	now = noon.Add(time.Second)
+	narrowed.Scopes = []Scope{Read}
+	if err := tokens.Replace([]Token{expiring, narrowed, stays}); err != nil {
+		t.Fatal(err)
+	}
+	for name, ctx := range held {
+		if got, want := ctx.Err() == nil, name == "stays" || name == "settings"; got != want {
+			t.Errorf("%s goes on = %v, want %v", name, got, want)
+		}
+	}
+	late, release := tokens.Hold(t.Context(), Principal{Name: "gone", Token: gone.SHA256, Scopes: gone.Granted()})
+	defer release()
+	if late.Err() == nil {
+		t.Error("what begins after its token ended goes on")
+	}
+}
+
+func TestATokenThatIsThereTwiceReplacesNothing(t *testing.T) {
+	t.Parallel()
+	text, entry := NewToken("a", []Scope{Read}, time.Time{})
+	tokens := newTokens(t, Config{Tokens: []Token{entry}})
+	if err := tokens.Replace([]Token{entry, entry}); err == nil {
+		t.Error("no error")
+	}
+	if _, err := tokens.Identify(text); err != nil {
+		t.Errorf("the token that was valid before: %v", err)
 	}
 }

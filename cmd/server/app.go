@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 
 	"golang.org/x/sync/errgroup"
 
+	"fleetglass/access"
 	"fleetglass/duplicates"
 	"fleetglass/internal/health"
 	"fleetglass/internal/httpguard"
@@ -24,7 +26,9 @@ type App struct {
 	listener net.Listener
 	streams  *httpguard.Streams
 	routes   *routes.Router // Every address, with the scope that it needs.
-	agents   string         // Where agents connect.
+	tokens   *access.Tokens
+	follow   *tokensFile // Nil without a tokens file.
+	agents   string      // Where agents connect.
 	records  func(context.Context) (duplicates.Retention, error)
 	reports  *reconcile.Runner
 	health   health.Group
@@ -113,6 +117,28 @@ func (a *App) Close() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// reloadOn reads again what may change while the program runs, whenever the channel says so.
+func (a *App) reloadOn(signals <-chan os.Signal) {
+	a.work("signals", func(ctx context.Context) error {
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-signals:
+				a.reload()
+			}
+		}
+	})
+}
+
+func (a *App) reload() {
+	if a.follow == nil {
+		a.log.Info("nothing to read again: there is no tokens file")
+		return
+	}
+	a.follow.Again()
 }
 
 // joinClose adds what closing says to an error.

@@ -6,7 +6,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"fleetglass/access"
@@ -20,7 +23,7 @@ func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "
 
 type serveCmd struct{}
 
-// Run serves until the context ends.
+// Run serves until the context ends. SIGHUP reads the tokens file again.
 func (serveCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 	log, err := telemetry.NewLog(t.err, l.cli.LogLevel, l.cli.LogFormat)
 	if err != nil {
@@ -32,10 +35,14 @@ func (serveCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 			log.Warn("priority stays as it is", "nice", c.Nice, "err", err)
 		}
 	}
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
 	app, err := New(ctx, l.cli.Config, log)
 	if err != nil {
 		return err
 	}
+	app.reloadOn(hangup)
 	return app.Run(ctx)
 }
 

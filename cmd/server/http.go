@@ -75,17 +75,6 @@ func ownNames(baseURL string) []string {
 	return []string{u.Hostname()}
 }
 
-func newTokens(cfg Config, now func() time.Time) (*access.Tokens, error) {
-	var tokens []access.Token
-	if cfg.TokensFile != "" {
-		var err error
-		if tokens, err = access.ReadTokens(cfg.TokensFile); err != nil {
-			return nil, err
-		}
-	}
-	return access.NewTokens(access.Config{Token: cfg.Token.Reveal(), Tokens: tokens, Now: now})
-}
-
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {

@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fleetglass/access"
 )
 
 func TestRequestsNeedATokenWhereAuthenticationIsConfigured(t *testing.T) {
 	t.Parallel()
-	token := strings.Repeat("secret", 6)
+	token, _ := access.NewToken("settings", nil, time.Time{})
 	r := start(t, settings(t, "--token", token))
 	bearer := http.Header{"Authorization": {"Bearer " + token}}
 	for _, tt := range []struct {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"fleetglass/access"
 	"fleetglass/fleet"
 )
 
@@ -26,8 +27,10 @@ func (c *Config) validate(p *problems) {
 	}
 	c.validateBroker(p)
 	c.validateStore(p)
-	if c.Token != "" && len(c.Token) < 24 {
-		p.add("token", "is shorter than 24 characters; fleetglass token makes a good one")
+	if c.Token != "" {
+		if err := access.CheckSecret(c.Token.Reveal()); err != nil {
+			p.add("token", "%w; fleetglass token makes a good one", err)
+		}
 	}
 	if c.BaseURL != "" {
 		if u, err := url.Parse(c.BaseURL); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {

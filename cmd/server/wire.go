@@ -37,6 +37,9 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	}()
 
 	metrics := telemetry.NewRegistry(version, log)
+	if err := a.openTokens(cfg, now); err != nil {
+		return nil, err
+	}
 
 	store, err := openStore(ctx, cfg)
 	if err != nil {
@@ -90,13 +93,11 @@ func (a *App) watch(r health.Reporter) { a.health = append(a.health, r) }
 func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Registry, store lifecycle.Store, appender lifecycle.Appender,
 	hub *live.Hub, now func() time.Time,
 ) error {
-	tokens, err := newTokens(cfg, now)
-	if err != nil {
-		return err
-	}
 	authorizer := access.Authorizer{ReadOnly: cfg.ReadOnly}
 	engine := newEngine(metrics, now)
-	a.routes = routes.New(engine, routes.Config{Tokens: tokens, Authorizer: authorizer, Log: a.log})
+	a.routes = routes.New(engine, routes.Config{
+		Tokens: a.tokens, Authorizer: authorizer, Failed: telemetry.SignIns(metrics), Now: now, Log: a.log,
+	})
 	a.routes.Handle(http.MethodGet, "/metrics", access.Read, gin.WrapH(metrics.Handler()))
 	calls, err := api.New(api.Config{
 		Store: store, Appender: appender, Hub: hub, Health: a.health, Reconcile: a.reports, Now: now, Log: a.log,

@@ -77,14 +77,14 @@ var Table = []Rule{
 	{Package: "internal/httperr", Own: []string{"lifecycle", "access"}, Others: []string{"github.com/gin-gonic/gin", "github.com/danielgtaylor/huma/v2"}},
 	{Package: "internal/httpguard", Own: []string{"internal/httperr"}, Others: []string{"github.com/klauspost/compress"}},
 	{Package: "internal/live", Own: []string{"lifecycle"}},
-	{Package: "internal/routes", Own: []string{"access", "internal/httperr"}, Others: []string{"github.com/gin-gonic/gin"}},
+	{Package: "internal/routes", Own: []string{"access", "internal/httperr"}, Others: []string{"github.com/gin-gonic/gin", "golang.org/x/time/rate"}},
 	{Package: "store/internal/migrate"},
 	{Package: "store/internal/rowcodec", Own: []string{"lifecycle", "reconcile"}, Others: []string{"github.com/klauspost/compress/s2"}},
 	{Package: "internal/screenshots", Others: []string{"github.com/chromedp"}},
 	// Tests only: it runs the program on real brokers and looks at its answers.
 	{Package: "internal/situations", Tests: []string{"fleet"}},
 	{Package: "internal/statedocs", Own: []string{"lifecycle"}},
-	{Package: "internal/telemetry", Own: []string{"lifecycle", "reconcile", "internal/health"}, Others: []string{"github.com/prometheus", "github.com/gin-gonic/gin"}},
+	{Package: "internal/telemetry", Own: []string{"lifecycle", "reconcile", "internal/health", "internal/routes"}, Others: []string{"github.com/prometheus", "github.com/gin-gonic/gin"}},
 	{Package: "internal/testkit", Own: []string{"fleet", "lifecycle", "internal/embednats"}, Others: []string{"github.com/nats-io", "github.com/jackc/pgx/v5", "github.com/google/go-cmp", "github.com/chromedp"}},
 	{Package: "internal/testsummary"},
 	// Tests only. It plays the program's part around a store that is slow.

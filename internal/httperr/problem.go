@@ -135,6 +135,8 @@ func From(err error) *Problem {
 // fromDenied is the problem of a refusal of the authorizer.
 func fromDenied(d *access.Denied) *Problem {
 	switch {
+	case errors.Is(d, access.ErrExpired):
+		return New(Unauthenticated, d).WithDetail("The token has expired.")
 	case errors.Is(d, access.ErrUnauthenticated):
 		return New(Unauthenticated, d)
 	case errors.Is(d, access.ErrScopeMissing):

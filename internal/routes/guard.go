@@ -1,7 +1,6 @@
 package routes
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 
@@ -17,17 +16,19 @@ type route struct{ method, pattern string }
 // guard asks the authorizer before a handler sees the request.
 type guard struct {
 	Config
-	needs map[route]access.Scope
+	needs    map[route]access.Scope
+	attempts *attempts
 }
 
-// check lets a request pass to its route, with its principal in the context, or answers it: 401 without a valid token, 403 without the
-// scope, in read-only mode, and where the route names no scope.
+// check lets a request pass to its route, with its principal in the context, or answers it: 401 without a valid token, 429 after too many
+// that are not valid, 403 without the scope, in read-only mode, and where the route names no scope. The context of what passes ends with
+// the token.
 func (g *guard) check(c *gin.Context) {
 	needs := g.needs[route{c.Request.Method, c.FullPath()}]
 	if needs == access.Open {
 		return
 	}
-	who, err := g.Tokens.Identify(secret(c.Request))
+	who, err := g.identify(c.Request)
 	if known := c.FullPath() != ""; known && err == nil {
 		err = g.Authorizer.Authorize(who, needs)
 	}
@@ -35,16 +36,30 @@ func (g *guard) check(c *gin.Context) {
 		g.refuse(c, err)
 		return
 	}
-	c.Request = c.Request.WithContext(access.With(c.Request.Context(), who))
+	ctx, release := g.Tokens.Hold(access.With(c.Request.Context(), who), who)
+	defer release()
+	c.Request = c.Request.WithContext(ctx)
+	c.Next()
+}
+
+// identify finds who asks. A secret that is not valid is a sign-in that failed; no secret at all is not one.
+func (g *guard) identify(r *http.Request) (access.Principal, error) {
+	text := secret(r)
+	who, err := g.Tokens.Identify(text)
+	if err == nil || text == "" {
+		return who, err
+	}
+	return who, g.failed(r, err)
 }
 
 func (g *guard) refuse(c *gin.Context, err error) {
 	h := c.Writer.Header()
 	h.Del("Allow") // The router says there which methods a path has, before anybody is known.
-	if errors.Is(err, access.ErrUnauthenticated) {
+	switch problem := httperr.From(err); problem.Code {
+	case httperr.Unauthenticated:
 		h.Add("WWW-Authenticate", `Bearer realm="fleetglass"`)
 		h.Add("WWW-Authenticate", `Basic realm="fleetglass: any name, the token as password", charset="UTF-8"`)
-	} else {
+	case httperr.ScopeMissing, httperr.ReadOnly, httperr.Forbidden:
 		g.Log.WarnContext(c.Request.Context(), "request denied", "method", c.Request.Method, "route", c.FullPath(), "error", err)
 	}
 	httperr.Write(c.Writer, c.Request, g.Log, err)

@@ -6,6 +6,7 @@ package routes
 import (
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -16,6 +17,8 @@ import (
 type Config struct {
 	Tokens     *access.Tokens    // Required.
 	Authorizer access.Authorizer // Optional; its zero value lets principals change what their scopes allow.
+	Failed     func(why Failure) // Optional; counts sign-ins that failed.
+	Now        func() time.Time  // Optional; default time.Now.
 	Log        *slog.Logger      // Optional; default discards.
 }
 
@@ -32,7 +35,13 @@ func New(engine *gin.Engine, cfg Config) *Router {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	g := &guard{Config: cfg, needs: map[route]access.Scope{}}
+	if cfg.Failed == nil {
+		cfg.Failed = func(Failure) {}
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	g := &guard{Config: cfg, needs: map[route]access.Scope{}, attempts: newAttempts()}
 	engine.RedirectTrailingSlash, engine.RedirectFixedPath = false, false
 	engine.Use(g.check)
 	return &Router{engine: engine, group: engine, guard: g}

@@ -1,0 +1,53 @@
+package access
+
+import (
+	"context"
+	"slices"
+)
+
+// hold is something that goes on for as long as its token is valid.
+type hold struct {
+	who Principal
+	end context.CancelFunc
+}
+
+// Hold returns a context that ends when the principal's token is removed, expires or loses what it allowed, as of the next [Tokens.Sweep].
+// It ends at once when that has happened already. The caller calls release when what it does is over.
+func (t *Tokens) Hold(ctx context.Context, who Principal) (held context.Context, release context.CancelFunc) {
+	if who.Token == "" {
+		return context.WithCancel(ctx)
+	}
+	held, end := context.WithCancel(ctx)
+	h := &hold{who, end}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.lasts(who) {
+		end()
+		return held, end
+	}
+	t.holds[h] = struct{}{}
+	return held, func() {
+		t.mu.Lock()
+		delete(t.holds, h)
+		t.mu.Unlock()
+		end()
+	}
+}
+
+// Sweep ends what goes on with tokens that have ended. Whoever can end tokens calls it, and often enough for those that expire.
+func (t *Tokens) Sweep() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for h := range t.holds {
+		if !t.lasts(h.who) {
+			h.end()
+			delete(t.holds, h)
+		}
+	}
+}
+
+// lasts reports whether the principal's token is still valid and still allows the same.
+func (t *Tokens) lasts(who Principal) bool {
+	entry, ok := t.byHash[who.Token]
+	return ok && !entry.expired(t.now()) && slices.Equal(entry.Granted(), who.Scopes)
+}
