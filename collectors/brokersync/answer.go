@@ -104,7 +104,11 @@ func (a *answerer) begin(ctx context.Context) (b Begin, err error) {
 
 // firstCaptured is the sequence that the first line of the capture stream names; zero when there is none.
 func firstCaptured(ctx context.Context, pub jetstream.Stream) (uint64, error) {
-	first, err := pub.GetMsg(ctx, pub.CachedInfo().State.FirstSeq)
+	state := pub.CachedInfo().State
+	if state.FirstSeq == 0 { // Nothing was ever captured, and the broker refuses to look for sequence 0.
+		return 0, nil
+	}
+	first, err := pub.GetMsg(ctx, state.FirstSeq)
 	if isGone(err) {
 		return 0, nil
 	}
