@@ -154,7 +154,7 @@ func (g *glass) config() reconcile.Config {
 	return reconcile.Config{
 		Store: g.store, Grace: -1, RestartDelay: time.Hour, Records: records.Records, Page: 3,
 		Stock: func(ctx context.Context) (reconcile.Stock, error) {
-			s, err := brokersync.SnapshotStream(ctx, brokersync.StreamSnapshotConfig{JetStream: g.js, Incarnations: g.inc, Contract: contract, Settle: 300 * time.Millisecond})
+			s, err := brokersync.SnapshotStream(ctx, brokersync.StreamSnapshotConfig{JetStream: g.js, Incarnations: g.inc, Settle: 300 * time.Millisecond})
 			if err != nil {
 				return reconcile.Stock{}, err
 			}

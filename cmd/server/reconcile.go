@@ -28,7 +28,7 @@ func (a *App) reconciles(cfg Config, js jetstream.JetStream, store database, app
 		JetStream: js, Project: cfg.FirestoreProject, Database: cfg.FirestoreDatabase, Emulator: cfg.FirestoreEmulator,
 	})
 	a.onStop("records", records.Close)
-	stock := brokersync.StreamSnapshotConfig{JetStream: js, Incarnations: incarnations, Contract: contract(cfg)}
+	stock := brokersync.StreamSnapshotConfig{JetStream: js, Incarnations: incarnations}
 	parts := a.health // The collectors; what is watched later is none.
 	a.reports, err = reconcile.New(reconcile.Config{
 		Store: store, Health: health.ReporterFunc(parts.Health), Stock: stockOf(stock), Records: records.Records, RecordsKept: a.recordsKept,

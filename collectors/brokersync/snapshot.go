@@ -1,6 +1,7 @@
 package brokersync
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,6 @@ type StreamSnapshotConfig struct {
 	JetStream    jetstream.JetStream             // Required. Reaches the task stream.
 	Capture      jetstream.JetStream             // Optional; default JetStream. Reaches the capture streams.
 	Incarnations *collectors.IncarnationResolver // Required.
-	Contract     fleet.Contract                  // Required.
 
 	Durable string        // Optional; default as in [collectors.Config]. The prefix of the collectors' durables.
 	Details int           // Optional; default 50,000. As in [Config].
@@ -38,7 +38,6 @@ type StreamSnapshot struct {
 	LastAt  lifecycle.Micros // When the last message was stored; zero where there never was one.
 	MaxAge  time.Duration    // Zero for none.
 	Present Presence
-	until   lifecycle.Micros // What left the stream later than that was still there when it was looked at.
 }
 
 // Whole reports whether all sequences of the stream were looked at.
@@ -46,83 +45,60 @@ func (s StreamSnapshot) Whole() bool {
 	return s.Msgs == 0 || (s.Present.From <= s.Present.First && s.Present.To >= s.Present.Last)
 }
 
-// SnapshotStream asks what the stream of tasks holds, and returns once everything that was captured about it by then is in the store: what the
-// store says afterwards can be compared. It errors with [ErrNoStream], and when ctx ends before the collectors have caught up.
+// SnapshotStream asks what the stream of tasks holds, and returns once everything that was captured about it by then is in the store: what
+// the store says afterwards can be compared. It errors with [ErrNoStream], and when ctx ends before the collectors have caught up.
 func SnapshotStream(ctx context.Context, cfg StreamSnapshotConfig) (StreamSnapshot, error) {
-	if cfg.JetStream == nil || cfg.Incarnations == nil {
-		return StreamSnapshot{}, errors.New("snapshot stream: JetStream and Incarnations are required")
+	s, err := cfg.snapshot(ctx)
+	if err != nil && !errors.Is(err, ErrNoStream) {
+		err = fmt.Errorf("snapshot stream: %w", err)
 	}
-	if cfg.Capture == nil {
-		cfg.Capture = cfg.JetStream
-	}
-	cfg.Details, cfg.Walk, cfg.Settle = orElse(cfg.Details, 50_000), orElse(cfg.Walk, 20_000), orElse(cfg.Settle, time.Second)
-	s, err := cfg.observe(ctx)
-	if err != nil {
-		return StreamSnapshot{}, err
-	}
-	if err := cfg.drained(ctx, s.until.Add(cfg.Settle)); err != nil {
-		return StreamSnapshot{}, err
-	}
-	return s, nil
+	return s, err
 }
 
-func orElse[T int | time.Duration](v, standard T) T {
-	if v == 0 {
-		return standard
+func (c StreamSnapshotConfig) snapshot(ctx context.Context) (s StreamSnapshot, err error) {
+	if c.JetStream == nil || c.Incarnations == nil {
+		return s, errors.New("JetStream and Incarnations are required")
 	}
-	return v
-}
-
-func (c StreamSnapshotConfig) observe(ctx context.Context) (StreamSnapshot, error) {
-	id, err := c.Incarnations.Current(ctx, fleet.StreamTasks)
+	streams, err := c.Incarnations.Observe(ctx)
 	if err != nil {
-		return StreamSnapshot{}, fmt.Errorf("snapshot stream: %w", err)
+		return s, err
 	}
-	stream, err := c.JetStream.Stream(ctx, fleet.StreamTasks)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return StreamSnapshot{}, ErrNoStream
+	if _, alive := streams.LastSeq[fleet.StreamTasks]; !alive {
+		return s, ErrNoStream
 	}
+	b := observer{name: fleet.StreamTasks, cfg: &Config{
+		JetStream: c.JetStream, Capture: cmp.Or(c.Capture, c.JetStream), Durable: c.Durable,
+		Details: cmp.Or(c.Details, 50_000), PageSize: 4 * cmp.Or(c.Walk, 20_000),
+	}}
+	o, err := b.observe(ctx, streams, 0)
 	if err != nil {
-		return StreamSnapshot{}, fmt.Errorf("snapshot stream: %w", err)
+		return s, err
 	}
-	info := stream.CachedInfo()
-	if n := info.State.NumDeleted; n > 0 && n <= c.Details {
-		if info, err = stream.Info(ctx, jetstream.WithDeletedDetails(true)); err != nil {
-			return StreamSnapshot{}, fmt.Errorf("snapshot stream: %w", err)
+	until := o.At // What left the stream later was still there when it was looked at.
+	if !o.Present.Deleted {
+		info, err := b.stream.Info(ctx) // It was walked, which takes a while.
+		if err != nil {
+			return s, err
 		}
+		until = lifecycle.MicrosOf(info.TimeStamp)
 	}
-	state := info.State
-	s := StreamSnapshot{
-		Stream: id, At: lifecycle.MicrosOf(info.TimeStamp), Msgs: state.Msgs, LastSeq: state.LastSeq, MaxAge: info.Config.MaxAge,
-		LastAt: lifecycle.MicrosOf(state.LastTime),
+	s = StreamSnapshot{Stream: o.Stream, At: o.At, Msgs: o.Msgs, LastSeq: o.LastSeq, MaxAge: o.Limits.MaxAge, Present: o.Present}
+	if s.LastSeq > 0 {
+		s.LastAt = lifecycle.MicrosOf(b.last.LastTime)
 	}
-	if state.LastSeq == 0 {
-		s.LastAt = 0
-	}
-	s.Present, err = presenceOf(ctx, stream, state, 0, c.Walk)
-	if err != nil {
-		return StreamSnapshot{}, fmt.Errorf("snapshot stream: %w", err)
-	}
-	if s.until = s.At; !s.Present.Deleted { // It was walked, which takes a while.
-		if info, err = stream.Info(ctx); err != nil {
-			return StreamSnapshot{}, fmt.Errorf("snapshot stream: %w", err)
-		}
-		s.until = lifecycle.MicrosOf(info.TimeStamp)
-	}
-	return s, nil
+	return s, b.drained(ctx, until.Add(cmp.Or(c.Settle, time.Second)))
 }
 
 // drained waits until every line that was captured up to the given time is stored.
-func (c StreamSnapshotConfig) drained(ctx context.Context, until lifecycle.Micros) error {
-	b := observer{cfg: &Config{Capture: c.Capture, Durable: c.Durable}}
+func (b *observer) drained(ctx context.Context, until lifecycle.Micros) error {
 	var p CaptureProgress
 	for {
 		ends, err := b.capture(ctx)
 		if ctx.Err() != nil {
-			return fmt.Errorf("snapshot stream: lines captured before it are not stored yet: %w", ctx.Err())
+			return fmt.Errorf("lines captured before it are not stored yet: %w", ctx.Err())
 		}
 		if err != nil {
-			return fmt.Errorf("snapshot stream: %w", err)
+			return err
 		}
 		if p = p.advance(ends, until); min(p.answers(), p.Publishes.UpTo) >= until {
 			return nil

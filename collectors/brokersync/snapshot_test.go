@@ -15,7 +15,7 @@ import (
 )
 
 func (b *bench) snapshot() brokersync.StreamSnapshotConfig {
-	return brokersync.StreamSnapshotConfig{JetStream: b.js, Incarnations: b.cfg.Incarnations, Contract: b.cfg.Contract, Settle: 100 * time.Millisecond}
+	return brokersync.StreamSnapshotConfig{JetStream: b.js, Incarnations: b.cfg.Incarnations, Settle: 100 * time.Millisecond}
 }
 
 // held are the sequences that stock was taken of.
