@@ -100,7 +100,7 @@ func plantExpired(g *glass) {
 		was = *c
 		c.MaxAge, c.Duplicates = 300*time.Millisecond, 200*time.Millisecond
 	})
-	g.becomes("expired", lifecycle.StateOutcomeUnknown)
+	g.becomes("expired", lifecycle.StateRemoved)
 	g.tasks(func(c *jetstream.StreamConfig) { *c = was })
 }
 
