@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"fleetglass/internal/httperr"
+	"fleetglass/lifecycle"
+	"fleetglass/query"
 )
 
 // Agent is an agent and its load.
@@ -108,39 +110,89 @@ func (a *API) listAgents(ctx context.Context, in *AgentsQuery) (*reply[List[Agen
 	if err != nil {
 		return nil, err
 	}
-	load, err := a.fleet.load(ctx, l.now)
+	agents, err := a.cfg.Query.Agents(ctx)
 	if err != nil {
 		return nil, err
 	}
-	gaps, err := a.gapRefs(ctx, 0, 0)
+	gaps, err := a.recentGapRefs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	names, p := window(l, load.agents(), func(name string) cursor { return cursor{Key: name} })
-	rows := make([]Agent, len(names))
-	for i, name := range names {
-		rows[i] = load.agent(name)
+	page, p := window(l, slices.Clone(agents.All), func(s query.AgentStatistics) query.Cursor { return query.Cursor{Key: s.Name} })
+	rows := make([]Agent, len(page))
+	for i, s := range page {
+		rows[i] = agentOf(s)
 	}
 	return listReply(ctx, l, rows, p, gaps), nil
 }
 
 func (a *API) getAgent(ctx context.Context, in *AgentPathInput) (*reply[AgentDetail], error) {
-	now := a.now()
-	load, err := a.fleet.load(ctx, now)
+	agents, err := a.cfg.Query.Agents(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(load.agents(), in.Agent) {
+	s := agents.Of(in.Agent)
+	if s == nil {
 		return nil, httperr.New(httperr.NotFound, nil).WithDetail("No agent of that name was seen.")
 	}
-	gaps, err := a.gapRefs(ctx, 0, 0)
+	gaps, err := a.recentGapRefs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	body := AgentDetail{
-		Agent: load.agent(in.Agent), Minutes: load.minutes(in.Agent), Types: load.types(in.Agent), Gaps: gaps, AsOf: Instant(now),
-	}
+	body := agentDetailOf(*s)
+	body.Gaps, body.AsOf = gaps, Instant(a.now())
 	stable := body
 	stable.AsOf = 0
 	return tagged(ctx, body, stable), nil
+}
+
+func agentOf(s query.AgentStatistics) Agent {
+	out := Agent{
+		Agent: s.Name, States: map[string]int64{}, Tasks: s.Tasks, InFlight: s.Held(), Stale: s.Stale(), Queue: Queue{OldestAt: Instant(s.OldestWaiting)},
+		Throughput: Throughput{
+			PublishedHour: s.Hour.Published, CompletedHour: s.Hour.Completed, PublishedDay: s.Day.Published, CompletedDay: s.Day.Completed,
+			PerMinute: float64(s.Hour.Completed) / 60,
+		},
+		Failures:   Failures{AttemptsHour: s.Hour.Failed, AttemptsDay: s.Day.Failed, HowDay: s.FailedHow, DiedDay: s.DiedDay},
+		LastSeenAt: Instant(s.LastSeen), Consumers: []Consumer{}, Links: AgentLinks{Self: agentPath(s.Name), Tasks: tasksOfAgent(s.Name)},
+	}
+	for state, n := range s.States {
+		out.States[string(state)] = n
+	}
+	for _, c := range s.Consumers {
+		out.Consumers = append(out.Consumers, consumerOf(c))
+	}
+	if s.PendingKnown {
+		out.Queue.Pending = &s.Pending
+	}
+	if t := s.Durations; t.Sample > 0 {
+		out.Durations = just(Typical{P50MS: t.P50.Milliseconds(), P95MS: t.P95.Milliseconds(), Sample: t.Sample})
+	}
+	return out
+}
+
+func agentDetailOf(s query.AgentStatistics) AgentDetail {
+	out := AgentDetail{Agent: agentOf(s), Minutes: []Minute{}, Types: []Kind{}}
+	for _, m := range s.Minutes {
+		out.Minutes = append(out.Minutes, Minute{At: Instant(m.At), Published: m.Published, Completed: m.Completed, Failed: m.Failed})
+	}
+	for _, t := range s.Types {
+		if d := t.Durations; d.Sample > 0 {
+			out.Types = append(out.Types, Kind{Type: t.Name, Typical: Typical{P50MS: d.P50.Milliseconds(), P95MS: d.P95.Milliseconds(), Sample: d.Sample}})
+		}
+	}
+	return out
+}
+
+func consumerOf(c lifecycle.ConsumerState) Consumer {
+	out := Consumer{
+		Stream: c.Stream.String(), Name: c.Name, Filters: append([]string{}, c.Filters...), AckWaitMS: c.AckWait.Milliseconds(), BackoffMS: []int64{},
+		MaxDeliver: Count(max(0, c.MaxDeliver)), MaxAckPending: c.MaxAckPending, AckPending: c.AckPending, Redelivered: c.Redelivered,
+		Pending: c.Pending, Waiting: c.Waiting, DeliveredSeq: Sequence(c.DeliveredSeq), DeliveredAt: Instant(c.DeliveredAt),
+		ObservedAt: Instant(c.ObservedAt), Paused: c.Paused, Gone: c.Gone,
+	}
+	for _, d := range c.Backoff {
+		out.BackoffMS = append(out.BackoffMS, d.Milliseconds())
+	}
+	return out
 }

@@ -16,12 +16,14 @@ import (
 	"fleetglass/internal/live"
 	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/reconcile"
 )
 
 // Config says what the API answers from.
 type Config struct {
-	Store    lifecycle.Reader   // Required. Where the answers come from.
+	Query    *query.Service     // Required. Where the answers come from.
+	Store    lifecycle.Reader   // Required. The rollups behind the table of duplicates.
 	Appender lifecycle.Appender // Required. Takes the reports that agents send over HTTP.
 	Hub      *live.Hub          // Required. What changes now.
 	Health   health.Reporter    // Required. How the parts of the program are.
@@ -39,8 +41,6 @@ type Fleet struct {
 	// DecodeReport reads one CloudEvent in structured JSON form. Required. Its errors are shown to the sender: they must say what is
 	// wrong with the event and nothing else.
 	DecodeReport func(event json.RawMessage) (lifecycle.Event, error)
-	// AgentOf names the agent that a durable consumer works for, empty when the name does not say. Required.
-	AgentOf func(consumer string) string
 	// Retention reads the live configuration of the task stream and of the idempotency records. Optional; without it, and when it
 	// errors, the check of their retention says that it is not known. It is asked for every table of duplicates.
 	Retention func(ctx context.Context) (duplicates.Retention, error)
@@ -92,7 +92,6 @@ type API struct {
 	cfg     Config
 	calls   calls
 	huma    huma.API
-	fleet   *snapshot
 	streams chan struct{} // One token per open stream.
 
 	documents map[string]document // By path.
@@ -106,12 +105,12 @@ func New(cfg Config) (*API, error) {
 			missing = append(missing, fmt.Errorf("api: Config.%s is required", name))
 		}
 	}
+	require("Query", cfg.Query != nil)
 	require("Store", cfg.Store != nil)
 	require("Appender", cfg.Appender != nil)
 	require("Hub", cfg.Hub != nil)
 	require("Health", cfg.Health != nil)
 	require("Fleet.DecodeReport", cfg.Fleet.DecodeReport != nil)
-	require("Fleet.AgentOf", cfg.Fleet.AgentOf != nil)
 	if err := errors.Join(missing...); err != nil {
 		return nil, err
 	}
@@ -123,7 +122,7 @@ func New(cfg Config) (*API, error) {
 	}
 	cfg.Options = cfg.Options.withDefaults()
 	a := &API{
-		cfg: cfg, fleet: newSnapshot(cfg.Store, cfg.Fleet.AgentOf),
+		cfg:     cfg,
 		streams: make(chan struct{}, cfg.Options.MaxStreams),
 	}
 	a.describe()

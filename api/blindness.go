@@ -2,10 +2,12 @@ package api
 
 import (
 	"context"
+	"time"
 
 	"fleetglass/access"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 )
 
 // Gap is a span in which we may have been blind.
@@ -44,6 +46,9 @@ const (
 	maxQuarantined = 1000
 )
 
+// gapListSpan is the span of the list of gaps where nobody says.
+const gapListSpan = 7 * 24 * time.Hour
+
 // GapsQuery is the query of the gap list.
 type GapsQuery struct {
 	PageQuery
@@ -81,13 +86,13 @@ func (a *API) listGaps(ctx context.Context, in *GapsQuery) (*reply[List[Gap]], e
 		span.To = l.base + 1
 	}
 	if !span.From.Known() {
-		span.From = span.To.Add(-typicalSpan)
+		span.From = span.To.Add(-gapListSpan)
 	}
-	gaps, err := a.cfg.Store.Gaps(ctx, span.From, span.To, maxGaps)
+	gaps, err := a.cfg.Query.Gaps(ctx, span.From, span.To, maxGaps)
 	if err != nil {
 		return nil, err
 	}
-	page, p := window(l, gaps, func(g lifecycle.Gap) cursor { return cursor{At: -g.From, Key: g.Source} })
+	page, p := window(l, gaps, func(g lifecycle.Gap) query.Cursor { return query.Cursor{At: -g.From, Key: g.Source} })
 	rows := make([]Gap, len(page))
 	for i, g := range page {
 		rows[i] = Gap{
@@ -103,11 +108,11 @@ func (a *API) listQuarantine(ctx context.Context, in *QuarantineQuery) (*reply[Q
 	if err != nil {
 		return nil, err
 	}
-	lines, total, err := a.cfg.Store.Quarantine(ctx, maxQuarantined)
+	lines, total, err := a.cfg.Query.Quarantine(ctx, maxQuarantined)
 	if err != nil {
 		return nil, err
 	}
-	page, p := window(l, lines, func(q lifecycle.QuarantinedLine) cursor { return cursor{At: -q.At, Key: q.ID.String()} })
+	page, p := window(l, lines, func(q lifecycle.QuarantinedLine) query.Cursor { return query.Cursor{At: -q.At, Key: q.ID.String()} })
 	rows := make([]Quarantined, len(page))
 	for i, q := range page {
 		rows[i] = quarantinedOf(q)

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"fleetglass/internal/httperr"
@@ -31,19 +30,27 @@ func (a *API) listCases(ctx context.Context, in *CasesQuery) (*reply[List[CaseTa
 	if err != nil {
 		return nil, err
 	}
-	found, f, gaps, err := a.taskPage(ctx, l, filter)
+	found, err := a.cfg.Query.Cases(ctx, layer, filter, l.from.Page(l.limit))
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]CaseTask, 0, len(found.Tasks))
-	for _, s := range found.Tasks {
-		cases, err := a.casesOf(ctx, s.TaskID, layer)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, CaseTask{TaskRow: rowOf(s, f), Cases: cases})
+	gaps, err := a.gapsOfList(ctx, found.TaskList, filter)
+	if err != nil {
+		return nil, err
 	}
-	return listReply(ctx, l, rows, pageOf(l, found), gaps), nil
+	rows := make([]CaseTask, len(found.Tasks))
+	for i, t := range found.Tasks {
+		rows[i] = CaseTask{TaskRow: rowOf(t.TaskRow), Cases: casesOf(t.Cases)}
+	}
+	return listReply(ctx, l, rows, pageOf(l, found.TaskList), gaps), nil
+}
+
+func casesOf(found []lifecycle.Case) []DuplicateCase {
+	out := make([]DuplicateCase, len(found))
+	for i, c := range found {
+		out[i] = caseOf(c)
+	}
+	return out
 }
 
 // casesFilter narrows the filter of the request to the tasks of a layer.
@@ -51,7 +58,7 @@ func casesFilter(l listRequest, layer lifecycle.Layer) (lifecycle.Filter, error)
 	if !slices.Contains(lifecycle.Layers(), layer) {
 		return lifecycle.Filter{}, httperr.Parameter("layer", "must be one of stream, idempotency, execution, unknown, conflict and semantic")
 	}
-	filter, err := lifecycle.ParseFilter(l.query, l.base.Time())
+	filter, err := lifecycle.ParseFilter(l.values, l.base.Time())
 	if err != nil {
 		return filter, err
 	}
@@ -62,22 +69,4 @@ func casesFilter(l listRequest, layer lifecycle.Layer) (lifecycle.Filter, error)
 	filter.Anomalies = append(filter.Anomalies, cases.Anomalies...)
 	filter.Duplicates = filter.Duplicates || cases.Duplicates
 	return filter, nil
-}
-
-// casesOf finds the cases of a task. It has none when it was removed, or judged anew, since it was listed.
-func (a *API) casesOf(ctx context.Context, id string, layer lifecycle.Layer) ([]DuplicateCase, error) {
-	out := []DuplicateCase{}
-	rec, err := a.cfg.Store.Task(ctx, id)
-	if errors.Is(err, lifecycle.ErrNotFound) {
-		return out, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range lifecycle.Ledger(rec.Facts) {
-		if c.Layer == layer {
-			out = append(out, caseOf(c))
-		}
-	}
-	return out, nil
 }

@@ -99,7 +99,7 @@ func (a *API) listDuplicates(ctx context.Context, in *DuplicatesQuery) (*reply[D
 	if err != nil {
 		return nil, err
 	}
-	f, err := a.fleet.fleet(ctx, now)
+	consumers, err := a.cfg.Query.Consumers(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (a *API) listDuplicates(ctx context.Context, in *DuplicatesQuery) (*reply[D
 	body := o.duplicateTable(duplicates.Rows(cells, bounds))
 	body.AsOf, body.Gaps = Instant(now), gaps
 	body.Protection = o.protection(dedupe, duplicates.RecordWaits(cells))
-	body.Retention = retentionOf(duplicates.CheckRetention(f.consumers, live))
+	body.Retention = retentionOf(duplicates.CheckRetention(consumers.All, live))
 	stable := body
 	stable.AsOf = 0
 	return tagged(ctx, body, stable), nil

@@ -5,6 +5,7 @@ import (
 
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 )
 
 // Event is one observation about a task.
@@ -44,16 +45,11 @@ func (a *API) listEvents(ctx context.Context, in *EventsQuery) (*reply[List[Even
 	if err != nil {
 		return nil, err
 	}
-	record, err := a.cfg.Store.Task(ctx, in.TaskID)
+	record, gaps, err := a.cfg.Query.Task(ctx, in.TaskID)
 	if err != nil {
 		return nil, err
 	}
-	from, to := spanOf(record, l.now)
-	gaps, err := a.gapRefs(ctx, from, to)
-	if err != nil {
-		return nil, err
-	}
-	events, err := a.cfg.Store.Events(ctx, in.TaskID, lifecycle.EventPosition{}, maxCausal+1)
+	events, err := a.cfg.Query.Events(ctx, in.TaskID, lifecycle.EventPosition{}, maxCausal+1)
 	if err != nil {
 		return nil, err
 	}
@@ -71,13 +67,13 @@ func (a *API) listEvents(ctx context.Context, in *EventsQuery) (*reply[List[Even
 	for i, e := range page {
 		rows[i] = eventOf(e)
 	}
-	return listReply(ctx, l, rows, p, gaps), nil
+	return listReply(ctx, l, rows, p, refsOf(gaps)), nil
 }
 
 // causalPage cuts a page out of events in causal order; its cursors name the event at their place.
 func causalPage(l listRequest, events []lifecycle.Event, messages []lifecycle.MessageFacts) ([]lifecycle.Event, Page, error) {
 	lifecycle.SortCausally(events, messages)
-	place := func(e lifecycle.Event) cursor { return cursor{At: e.At, Key: e.ID.String()} }
+	place := func(e lifecycle.Event) query.Cursor { return query.Cursor{At: e.At, Key: e.ID.String()} }
 	if l.from == nil {
 		page, p := cut(l, events, 0, false, place)
 		return page, p, nil
@@ -102,7 +98,7 @@ func (a *API) eventsByTime(ctx context.Context, l listRequest, taskID string) ([
 		}
 		after = lifecycle.EventPosition{At: l.from.At, ID: id}
 	}
-	events, err := a.cfg.Store.Events(ctx, taskID, after, l.limit+1)
+	events, err := a.cfg.Query.Events(ctx, taskID, after, l.limit+1)
 	if err != nil {
 		return nil, Page{}, err
 	}
@@ -110,7 +106,7 @@ func (a *API) eventsByTime(ctx context.Context, l listRequest, taskID string) ([
 	if len(events) > l.limit {
 		events = events[:l.limit]
 		last := events[l.limit-1]
-		p.Next = l.cursor(&cursor{At: last.At, Key: last.ID.String()})
+		p.Next = l.cursor(&query.Cursor{At: last.At, Key: last.ID.String()})
 	}
 	return events, p, nil
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 )
 
 // The examples of the OpenAPI document are one small story, told by the same types and rules as the answers: a blog post whose first
@@ -54,7 +55,7 @@ func exampleLog() []lifecycle.Event {
 	}
 }
 
-func exampleStory() lifecycle.Trace {
+func exampleStory() query.Trace {
 	var m lifecycle.MessageFacts
 	for _, e := range exampleLog() {
 		m.Join(e)
@@ -65,18 +66,14 @@ func exampleStory() lifecycle.Trace {
 			"blog-post-118": {Attempts: []lifecycle.PublishAttempt{{At: exampleTime(0), ID: 1}, {At: exampleTime(time.Second), ID: 2}}, Stored: []lifecycle.MessageKey{exampleKey()}, StoredAt: exampleTime(0)},
 		},
 	}
-	return lifecycle.AssembleTrace(lifecycle.TraceInput{
+	return query.Trace{Typical: exampleTypical(), Trace: lifecycle.AssembleTrace(lifecycle.TraceInput{
 		Record:    lifecycle.TaskRecord{Facts: t, Summary: lifecycle.Summarize(t, &m), Messages: []lifecycle.MessageFacts{m}},
 		Consumers: []lifecycle.ConsumerState{exampleConsumer()}, Now: exampleTime(40 * time.Second),
-	})
+	})}
 }
 
-func exampleFleetContext() fleetContext {
-	c := exampleConsumer()
-	return fleetContext{
-		consumers: []lifecycle.ConsumerState{c}, byName: map[consumerKey]*lifecycle.ConsumerState{{c.Stream, c.Name}: &c},
-		typical: typicals{"content_creation": {P50: 42 * time.Second, P95: 180 * time.Second, Sample: 640}},
-	}
+func exampleTypical() map[string]lifecycle.Typical {
+	return map[string]lifecycle.Typical{"content_creation": {P50: 42 * time.Second, P95: 180 * time.Second, Sample: 640}}
 }
 
 func exampleList[T any](rows ...T) List[T] {
@@ -87,10 +84,10 @@ func exampleList[T any](rows ...T) List[T] {
 }
 
 func exampleTasks() List[TaskRow] {
-	return exampleList(rowOf(exampleStory().Summary, exampleFleetContext()))
+	return exampleList(rowOf(query.TaskRow{TaskSummary: exampleStory().Summary, MaxDeliver: exampleConsumer().MaxDeliver}))
 }
 
-func exampleTrace() Trace { return traceOf(exampleStory(), exampleFleetContext().typical) }
+func exampleTrace() Trace { return traceOf(exampleStory()) }
 
 func exampleEvents() List[Event] {
 	var rows []Event
@@ -120,51 +117,42 @@ func examplePayload() Payload {
 func exampleReport() RecoveryReport {
 	t := exampleStory()
 	return RecoveryReport{
-		TaskID: t.Summary.TaskID, AsOf: Instant(t.AsOf), Trace: traceOf(t, exampleFleetContext().typical), Markdown: lifecycle.Report(t),
+		TaskID: t.Summary.TaskID, AsOf: Instant(t.AsOf), Trace: traceOf(t), Markdown: lifecycle.Report(t.Trace),
 	}
 }
 
 func exampleInFlight() InFlightList {
 	t := exampleStory()
-	return InFlightList{List: exampleList(leaseOf(*t.Lease, exampleFleetContext().typical, t.AsOf))}
+	return InFlightList{List: exampleList(leaseOf(*t.Lease, t.Typical, t.AsOf))}
 }
 
-func exampleLoad() load {
-	bucket := exampleTime(0).Truncate(time.Hour)
-	return load{
-		now: exampleTime(40 * time.Second), fleet: exampleFleetContext(), agentOf: func(string) string { return "marketing" },
-		held: holdings{
-			leases: []lifecycle.Lease{*exampleStory().Lease},
-			oldest: map[string]lifecycle.Micros{"marketing": exampleTime(20 * time.Second)},
-		},
-		byAgent: map[string]lifecycle.Tally{"marketing": {
-			{Metric: lifecycle.MetricState, Agent: "marketing", Label: "completed"}:                                  6,
-			{Metric: lifecycle.MetricState, Agent: "marketing", Label: "redelivered"}:                                1,
-			{Metric: lifecycle.MetricPublished, Bucket: bucket, Agent: "marketing", Label: "content_creation"}:       7,
-			{Metric: lifecycle.MetricCompleted, Bucket: bucket, Agent: "marketing", Label: "content_creation"}:       6,
-			{Metric: lifecycle.MetricFailedAttempts, Bucket: bucket, Agent: "marketing", Label: "timed_out"}:         1,
-			{Metric: lifecycle.MetricRunning, Bucket: bucket, Agent: "marketing", Label: "content_creation|061"}:     6,
-			{Metric: lifecycle.MetricCompletedMin, Bucket: exampleTime(0).Truncate(time.Minute), Agent: "marketing"}: 2,
-			{Metric: lifecycle.MetricPublishedMin, Bucket: exampleTime(0).Truncate(time.Minute), Agent: "marketing"}: 3,
-		}},
+func exampleStatistics() query.AgentStatistics {
+	minute := exampleTime(0).Truncate(time.Minute)
+	hour := query.Throughput{Published: 3, Completed: 2}
+	return query.AgentStatistics{
+		Name: "marketing", States: map[lifecycle.State]int64{lifecycle.StateCompleted: 6, lifecycle.StateRedelivered: 1}, Tasks: 7,
+		Leases: []lifecycle.Lease{*exampleStory().Lease}, Consumers: []lifecycle.ConsumerState{exampleConsumer()}, Pending: 4, PendingKnown: true,
+		OldestWaiting: exampleTime(20 * time.Second), Hour: hour, Day: query.Throughput{Published: 7, Completed: 6, Failed: 1},
+		FailedHow: map[string]int64{"timed_out": 1}, Durations: exampleTypical()["content_creation"], LastSeen: exampleTime(33 * time.Second),
+		Minutes: []query.Minute{{At: minute, Throughput: hour}},
+		Types:   []query.TypeStatistics{{Name: "content_creation", Published: 7, Completed: 6, Durations: exampleTypical()["content_creation"]}},
 	}
 }
 
-func exampleAgents() List[Agent] { return exampleList(exampleLoad().agent("marketing")) }
+func exampleAgents() List[Agent] { return exampleList(agentOf(exampleStatistics())) }
 
 func exampleAgent() AgentDetail {
-	l := exampleLoad()
-	return AgentDetail{
-		Agent: l.agent("marketing"), Minutes: l.minutes("marketing"), Types: l.types("marketing"), Gaps: []GapRef{}, AsOf: Instant(l.now),
-	}
+	out := agentDetailOf(exampleStatistics())
+	out.Gaps, out.AsOf = []GapRef{}, Instant(exampleTime(40*time.Second))
+	return out
 }
 
 func exampleFleet() FleetStats {
-	s := FleetStats{
-		AsOf: Instant(exampleTime(time.Minute)), Gaps: []GapRef{}, States: exampleLoad().states(), Figures: figuresOf(exampleLoad()),
-		Lag: []Lag{{Source: "publishes", State: "ok", LagMS: new(int64)}},
-	}
-	s.Figures.UndecodableLines, s.Figures.OpenGaps = figure(0, "lines"), daily(0, "gaps")
+	s := statsOf(query.Statistics{
+		AsOf: exampleTime(time.Minute), States: query.StateCounts{ByState: exampleStatistics().States}, Day: exampleStatistics().Day, TimedOut: 1,
+	})
+	s.Figures.InFlight, s.Figures.PendingQueueAge = figure(1, "messages"), figure(40, "seconds")
+	s.Lag = []Lag{{Source: "publishes", State: "ok", LagMS: new(int64)}}
 	return s
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"fleetglass/duplicates"
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 )
 
 func exampleDuplicates() DuplicateTable {
@@ -28,5 +29,5 @@ func exampleDuplicates() DuplicateTable {
 
 func exampleCases() List[CaseTask] {
 	t := exampleStory()
-	return exampleList(CaseTask{TaskRow: rowOf(t.Summary, exampleFleetContext()), Cases: duplicatesOf(t.Facts).Cases})
+	return exampleList(CaseTask{TaskRow: rowOf(query.TaskRow{TaskSummary: t.Summary, MaxDeliver: exampleConsumer().MaxDeliver}), Cases: duplicatesOf(t.Facts).Cases})
 }

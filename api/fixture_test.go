@@ -28,6 +28,7 @@ import (
 	"fleetglass/internal/routes"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/reconcile"
 	"fleetglass/store/postgres"
 	"fleetglass/store/sqlite"
@@ -105,12 +106,19 @@ func newFixture(t testing.TB, open func(testing.TB, func() time.Time) lifecycle.
 // build makes the API with other options over the same store.
 func (f *fixture) build(o Options) *API {
 	f.t.Helper()
-	contract := Fleet{DecodeReport: f.decode, AgentOf: fleet.AgentOfWorker}
+	contract := Fleet{DecodeReport: f.decode}
 	if f.retention != nil {
 		contract.Retention = func(context.Context) (duplicates.Retention, error) { return f.retention() }
 	}
+	questions, err := query.New(query.Config{
+		Store: f.store, AgentOf: fleet.AgentOfWorker, Health: health.ReporterFunc(f.health), Reconcile: f.reconcile, Now: f.clock,
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { _ = questions.Close() })
 	a, err := New(Config{
-		Store: f.store, Appender: f.append, Hub: f.hub, Now: f.clock, Log: slog.New(slog.DiscardHandler), Options: o,
+		Query: questions, Store: f.store, Appender: f.append, Hub: f.hub, Now: f.clock, Log: slog.New(slog.DiscardHandler), Options: o,
 		Health: health.ReporterFunc(f.health), Fleet: contract, Reconcile: f.reconcile,
 	})
 	if err != nil {

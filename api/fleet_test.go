@@ -60,14 +60,15 @@ func TestInFlightFindsLeasesBehindALongBacklog(t *testing.T) {
 	f := newFixture(t, sqliteStore)
 	f.worker("cto")
 	f.worker("backend")
-	for i := range openPage + 500 {
+	const backlog = 6000
+	for i := range backlog {
 		f.published(fmt.Sprint("waits-", i), "cto", uint64(i+1))
 	}
-	f.published("held", "backend", openPage+1000)
-	f.delivered("held", "backend", openPage+1000, 1)
+	f.published("held", "backend", backlog+1)
+	f.delivered("held", "backend", backlog+1, 1)
 	f.commit()
-	if list := get[InFlightList](f, "/api/v1/in-flight"); len(list.Data) != 1 || list.Data[0].TaskID != "held" {
-		t.Errorf("leases = %+v", list.Data)
+	if list := get[InFlightList](f, "/api/v1/in-flight"); len(list.Data) != 1 || list.Data[0].TaskID != "held" || !list.Truncated {
+		t.Errorf("leases = %+v, truncated %v, want the one behind the backlog, and that some may be missing", list.Data, list.Truncated)
 	}
 }
 

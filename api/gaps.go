@@ -2,40 +2,38 @@ package api
 
 import (
 	"context"
-	"time"
 
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 )
 
 // maxGapRefs bounds the gaps beside a list.
 const maxGapRefs = 20
 
-// recently is the span of gaps beside an answer that speaks of now.
-const recently = 24 * time.Hour
-
 // gapRefs lists the gaps between from and to in which something may be missing still. An unknown from means lately; an unknown to
 // means now.
 func (a *API) gapRefs(ctx context.Context, from, to lifecycle.Micros) ([]GapRef, error) {
-	now := a.now()
-	if !to.Known() {
-		to = now
-	}
-	if !from.Known() {
-		from = to.Add(-recently)
-	}
-	gaps, err := a.cfg.Store.Gaps(ctx, from, max(to, from)+1, maxGapRefs)
+	gaps, err := a.cfg.Query.Gaps(ctx, from, to, maxGapRefs)
 	if err != nil {
 		return nil, err
 	}
 	return refsOf(gaps), nil
 }
 
+// recentGapRefs lists the gaps beside an answer that speaks of now.
+func (a *API) recentGapRefs(ctx context.Context) ([]GapRef, error) {
+	gaps, err := a.cfg.Query.RecentGaps(ctx)
+	if err != nil {
+		return nil, err
+	}
+	refs := refsOf(gaps)
+	return refs[:min(len(refs), maxGapRefs)], nil
+}
+
 func refsOf(gaps []lifecycle.Gap) []GapRef {
 	out := []GapRef{}
-	for _, g := range gaps {
-		if !g.Repaired {
-			out = append(out, GapRef{Source: g.Source, From: Instant(g.From), To: Instant(g.To)})
-		}
+	for _, g := range query.OpenGaps(gaps) {
+		out = append(out, GapRef{Source: g.Source, From: Instant(g.From), To: Instant(g.To)})
 	}
 	return out
 }

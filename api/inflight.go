@@ -8,6 +8,7 @@ import (
 	"fleetglass/access"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 )
 
 // Lease is a message in a worker's hands.
@@ -58,7 +59,7 @@ type Recommendation struct {
 	Evidence []string `json:"evidence" nullable:"false" doc:"Links to what it rests on."`
 }
 
-func leaseOf(l lifecycle.Lease, typical typicals, now lifecycle.Micros) Lease {
+func leaseOf(l lifecycle.Lease, typical map[string]lifecycle.Typical, now lifecycle.Micros) Lease {
 	out := Lease{
 		TaskID: l.TaskID, Stream: l.Message.Stream.String(), Seq: Sequence(l.Message.Seq), Agent: Text(l.Agent), Type: Text(l.Type),
 		Title: Text(l.Title), Consumer: Text(l.Consumer), State: string(l.State), Attempt: Count(l.Attempt), MaxDeliver: Count(l.MaxDeliver),
@@ -73,7 +74,7 @@ func leaseOf(l lifecycle.Lease, typical typicals, now lifecycle.Micros) Lease {
 	return out
 }
 
-func typicalOf(typical typicals, taskType string) Maybe[Typical] {
+func typicalOf(typical map[string]lifecycle.Typical, taskType string) Maybe[Typical] {
 	t, known := typical[taskType]
 	if !known || t.Sample == 0 {
 		return Maybe[Typical]{}
@@ -136,26 +137,26 @@ func (a *API) listInFlight(ctx context.Context, in *InFlightQuery) (*reply[InFli
 	if err != nil {
 		return nil, err
 	}
-	held, err := a.fleet.holdings(ctx, l.now)
+	inFlight, err := a.cfg.Query.InFlight(ctx)
 	if err != nil {
 		return nil, err
 	}
-	f, err := a.fleet.fleet(ctx, l.now)
+	typical, err := a.cfg.Query.Typical(ctx)
 	if err != nil {
 		return nil, err
 	}
-	gaps, err := a.gapRefs(ctx, 0, 0)
+	gaps, err := a.recentGapRefs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	leases := slices.DeleteFunc(slices.Clone(held.leases), func(lease lifecycle.Lease) bool { return !in.selects(lease) })
+	leases := slices.DeleteFunc(slices.Clone(inFlight.Leases), func(lease lifecycle.Lease) bool { return !in.selects(lease) })
 	page, p := window(l, leases, leasePlace)
 	rows := make([]Lease, len(page))
 	for i, lease := range page {
-		rows[i] = leaseOf(lease, f.typical, l.now)
+		rows[i] = leaseOf(lease, typical, l.now)
 	}
 	list := listReply(ctx, l, rows, p, gaps)
-	body := InFlightList{List: list.Body, Truncated: held.cut}
+	body := InFlightList{List: list.Body, Truncated: inFlight.Partial}
 	// No entity tag: held_ms always moves.
 	return &reply[InFlightList]{Status: http.StatusOK, Link: list.Link, CacheControl: "no-cache", Body: body}, nil
 }
@@ -176,6 +177,6 @@ func (q *InFlightQuery) selects(l lifecycle.Lease) bool {
 }
 
 // leasePlace orders leases by the time to their deadline, those without one last.
-func leasePlace(l lifecycle.Lease) cursor {
-	return cursor{At: l.Deadline, Key: l.Message.String()}
+func leasePlace(l lifecycle.Lease) query.Cursor {
+	return query.Cursor{At: l.Deadline, Key: l.Message.String()}
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 )
 
 // List is the envelope of every list.
@@ -75,26 +75,26 @@ type PageQuery struct {
 // listRequest is a list request after the parts that all lists share were read.
 type listRequest struct {
 	limit   int
-	from    *cursor // Nil for the first page.
+	from    *query.Cursor // Nil for the first page.
 	now     lifecycle.Micros
 	base    lifecycle.Micros // When the first page was asked for.
 	binding string
 	path    string
-	query   url.Values
+	values  url.Values
 }
 
 func (a *API) listRequest(ctx context.Context, q PageQuery) (listRequest, error) {
 	r := requestOf(ctx)
-	l := listRequest{now: a.now(), path: r.URL.EscapedPath(), query: r.URL.Query()}
-	l.base, l.binding = l.now, bindingOf(l.path, l.query)
+	l := listRequest{now: a.now(), path: r.URL.EscapedPath(), values: r.URL.Query()}
+	l.base, l.binding = l.now, query.Binding(l.path, l.values)
 	var err error
 	if l.limit, err = q.Limit.rows(); err != nil {
 		return l, err
 	}
 	if q.Cursor != "" {
-		c, err := decodeCursor(q.Cursor, l.binding)
+		c, err := query.DecodeCursor(q.Cursor, l.binding)
 		if err != nil {
-			return l, err
+			return l, httperr.New(httperr.InvalidCursor, err).WithField(httperr.QueryPointer("cursor"), "Not a cursor of this list.")
 		}
 		l.from, l.base = &c, c.Now
 	}
@@ -102,12 +102,12 @@ func (a *API) listRequest(ctx context.Context, q PageQuery) (listRequest, error)
 }
 
 // cursor writes the place c for this list; nil gives none.
-func (l listRequest) cursor(c *cursor) Text {
+func (l listRequest) cursor(c *query.Cursor) Text {
 	if c == nil {
 		return ""
 	}
 	c.Now = l.base
-	return Text(c.encode(l.binding))
+	return Text(c.Encode(l.binding))
 }
 
 // link writes the Link header (RFC 8288) of a page.
@@ -121,7 +121,7 @@ func (l listRequest) link(p Page) string {
 			continue
 		}
 		q := url.Values{}
-		for name, values := range l.query {
+		for name, values := range l.values {
 			q[name] = values
 		}
 		q.Set("cursor", string(rel.cursor))
@@ -131,29 +131,18 @@ func (l listRequest) link(p Page) string {
 }
 
 // window cuts one page out of rows that are all at hand, in the order of their places.
-func window[T any](l listRequest, rows []T, place func(T) cursor) ([]T, Page) {
-	slices.SortStableFunc(rows, func(a, b T) int { return comparePlaces(place(a), place(b)) })
+func window[T any](l listRequest, rows []T, place func(T) query.Cursor) ([]T, Page) {
+	slices.SortStableFunc(rows, func(a, b T) int { return place(a).Compare(place(b)) })
 	at, exact := 0, false
 	if l.from != nil {
-		at, exact = slices.BinarySearchFunc(rows, *l.from, func(row T, c cursor) int { return comparePlaces(place(row), c) })
+		at, exact = slices.BinarySearchFunc(rows, *l.from, func(row T, c query.Cursor) int { return place(row).Compare(c) })
 	}
 	return cut(l, rows, at, exact, place)
 }
 
-// comparePlaces orders by time, unknown last, then by key.
-func comparePlaces(a, b cursor) int {
-	if (a.At == 0) != (b.At == 0) {
-		if a.At == 0 {
-			return 1
-		}
-		return -1
-	}
-	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Key, b.Key))
-}
-
 // cut takes the page that a cursor asks for out of ordered rows. at is the first row that is not before the cursor's place, and exact
 // says that it is the very row.
-func cut[T any](l listRequest, rows []T, at int, exact bool, place func(T) cursor) ([]T, Page) {
+func cut[T any](l listRequest, rows []T, at int, exact bool, place func(T) query.Cursor) ([]T, Page) {
 	begin, end := 0, min(l.limit, len(rows))
 	switch {
 	case l.from == nil:

@@ -68,7 +68,7 @@ type DeadLetter struct {
 	Reason   Text    `json:"reason" doc:"Untrusted."`
 }
 
-func messageOf(m lifecycle.MessageTrace, typical typicals, now lifecycle.Micros) Message {
+func messageOf(m lifecycle.MessageTrace, typical map[string]lifecycle.Typical, now lifecycle.Micros) Message {
 	out := Message{
 		Stream: m.Facts.Key.Stream.String(), Seq: Sequence(m.Facts.Key.Seq), State: string(m.Verdict.State), StateSince: Instant(m.Verdict.Since),
 		Rule: m.Verdict.Rule, Consumer: Text(m.Facts.Consumer), WaitingMS: m.Waiting.Milliseconds(), RunningMS: m.Running.Milliseconds(),

@@ -57,7 +57,7 @@ type payloadReply struct {
 }
 
 func (a *API) getPayload(ctx context.Context, in *PayloadQuery) (*payloadReply, error) {
-	record, err := a.cfg.Store.Task(ctx, in.TaskID)
+	record, _, err := a.cfg.Query.Task(ctx, in.TaskID)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (a *API) getPayload(ctx context.Context, in *PayloadQuery) (*payloadReply, 
 	if err != nil {
 		return nil, err
 	}
-	p, err := a.cfg.Store.Payload(ctx, key)
+	p, err := a.cfg.Query.Payload(ctx, key)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/reconcile"
 )
 
@@ -83,10 +84,10 @@ func newerReconciliations(ctx context.Context, service reconcile.Service, l list
 func (l listRequest) around(rows []reconcile.Run, newer, older bool) Page {
 	var p Page
 	if newer {
-		p.Prev = l.cursor(&cursor{Key: rows[0].ID, Backward: true})
+		p.Prev = l.cursor(&query.Cursor{Key: rows[0].ID, Backward: true})
 	}
 	if older {
-		p.Next = l.cursor(&cursor{Key: rows[len(rows)-1].ID})
+		p.Next = l.cursor(&query.Cursor{Key: rows[len(rows)-1].ID})
 	}
 	return p
 }

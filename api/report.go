@@ -45,15 +45,15 @@ type reportReply struct {
 }
 
 func (a *API) getReport(ctx context.Context, in *ReportQuery) (*reportReply, error) {
-	t, typical, err := a.trace(ctx, in.TaskID)
+	t, err := a.cfg.Query.Trace(ctx, in.TaskID)
 	if err != nil {
 		return nil, err
 	}
 	out := &reportReply{Status: http.StatusOK, NoSniff: "nosniff", CacheControl: "no-cache", Vary: "Accept"}
-	text := lifecycle.Report(t)
+	text := lifecycle.Report(t.Trace)
 	if prefers(in.Accept, "application/json", markdown) {
 		out.ContentType = "application/json"
-		out.Body = RecoveryReport{TaskID: t.Summary.TaskID, AsOf: Instant(t.AsOf), Trace: traceOf(t, typical), Markdown: text}
+		out.Body = RecoveryReport{TaskID: t.Summary.TaskID, AsOf: Instant(t.AsOf), Trace: traceOf(t), Markdown: text}
 		return out, nil
 	}
 	out.ContentType, out.Body = markdown+"; charset=utf-8", []byte(text)

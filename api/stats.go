@@ -2,10 +2,10 @@ package api
 
 import (
 	"context"
-	"time"
 
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 )
 
 // FleetStats are the figures of SPEC 7.
@@ -70,103 +70,51 @@ func untold(unit, reason string) Figure { return Figure{Unit: unit, Reason: Text
 const notTriage = "Needs triage decisions, which are not taken here yet."
 
 func (a *API) fleetStats(ctx context.Context, _ *struct{}) (*reply[FleetStats], error) {
-	now := a.now()
-	l, err := a.fleet.load(ctx, now)
+	s, err := a.cfg.Query.Statistics(ctx)
 	if err != nil {
 		return nil, err
 	}
-	_, undecodable, err := a.cfg.Store.Quarantine(ctx, 1)
-	if err != nil {
-		return nil, err
-	}
-	gaps, err := a.cfg.Store.Gaps(ctx, now.Add(-recently), now+1, maxGaps)
-	if err != nil {
-		return nil, err
-	}
-	body := FleetStats{
-		AsOf: Instant(now), Gaps: refsOf(gaps), States: l.states(), Figures: figuresOf(l), Lag: lagOf(a.cfg.Health.Health()), Truncated: l.held.cut,
-	}
-	body.Figures.UndecodableLines = figure(float64(undecodable), "lines")
-	body.Figures.OpenGaps = daily(int64(len(body.Gaps)), "gaps")
-	if len(body.Gaps) > maxGapRefs {
-		body.Gaps = body.Gaps[:maxGapRefs]
-	}
+	body := statsOf(s)
+	body.Lag = lagOf(a.cfg.Health.Health())
 	return &reply[FleetStats]{Status: 200, CacheControl: "no-cache", Body: body}, nil
 }
 
-// figuresOf computes the figures that the rollups and the leases tell.
-func figuresOf(l load) Figures {
-	published, dead := l.total(lifecycle.MetricPublished, ""), l.total(lifecycle.MetricDied, string(lifecycle.StateDeadLettered))
-	executed := l.layer(lifecycle.LayerExecution)
+func statsOf(s query.Statistics) FleetStats {
+	return FleetStats{
+		AsOf: Instant(s.AsOf), Gaps: refsOf(s.OpenGaps[:min(len(s.OpenGaps), maxGapRefs)]), States: countsOf(s.States), Figures: figuresOf(s),
+		Truncated: s.InFlight.Partial,
+	}
+}
+
+// figuresOf writes the figures that are known, and why the others are not.
+func figuresOf(s query.Statistics) Figures {
+	executed := s.Found[lifecycle.LayerExecution]
 	f := Figures{
-		PendingQueueAge:           pendingAge(l),
-		InFlight:                  figure(float64(len(l.held.leases)), "messages"),
-		StaleInFlight:             figure(float64(l.stale()), "messages"),
-		LeaseRenewalFailures:      daily(l.total(lifecycle.MetricFailedAttempts, string(lifecycle.EndTimedOut)), "attempts"),
-		DuplicatesCaughtByStream:  daily(l.layer(lifecycle.LayerStream), "publishes"),
-		DuplicateDeliveryAttempts: daily(l.layer(lifecycle.LayerIdempotency)+l.layer(lifecycle.LayerUnknown)+executed, "deliveries"),
+		PendingQueueAge:           figure(s.InFlight.OldestWaitingAge().Seconds(), "seconds"), // Zero when nothing waits: that is known.
+		InFlight:                  figure(float64(s.InFlight.Held()), "messages"),
+		StaleInFlight:             figure(float64(s.InFlight.Stale()), "messages"),
+		LeaseRenewalFailures:      daily(s.TimedOut, "attempts"),
+		DuplicatesCaughtByStream:  daily(s.Found[lifecycle.LayerStream], "publishes"),
+		DuplicateDeliveryAttempts: daily(s.Found[lifecycle.LayerIdempotency]+s.Found[lifecycle.LayerUnknown]+executed, "deliveries"),
 		DuplicatesExecuted:        daily(executed, "deliveries"),
-		IdempotencyKeyReuse:       daily(l.layer(lifecycle.LayerConflict), "payloads"),
+		IdempotencyKeyReuse:       daily(s.Found[lifecycle.LayerConflict], "payloads"),
 		ReceiptMissingRecoveries:  untold("recoveries", notTriage),
 		Quarantined:               untold("tasks", notTriage),
 		OutboundSendRetries:       untold("messages", "Only agents that report outgoing messages could tell."),
 		RecoveryTimeAfterRestart:  untold("seconds", "No recovery scan has been measured."),
 		MissedMessageIncidents:    untold("incidents", "Nobody can report one here yet."),
-		Published:                 daily(published, "messages"),
-		Completed:                 daily(l.total(lifecycle.MetricCompleted, ""), "messages"),
-		Died:                      daily(l.total(lifecycle.MetricDied, ""), "tasks"),
+		Published:                 daily(s.Day.Published, "messages"),
+		Completed:                 daily(s.Day.Completed, "messages"),
+		Died:                      daily(s.Died, "tasks"),
 		DLQRate:                   untold("ratio", "Nothing was published in the last 24 hours."),
+		UndecodableLines:          figure(float64(s.Undecodable), "lines"),
+		OpenGaps:                  daily(int64(len(s.OpenGaps)), "gaps"),
 	}
-	if published > 0 {
-		f.DLQRate = figure(float64(dead)/float64(published), "ratio")
+	if s.Day.Published > 0 {
+		f.DLQRate = figure(float64(s.DeadLettered)/float64(s.Day.Published), "ratio")
 	}
 	f.DLQRate.Window = "24h"
 	return f
-}
-
-// total adds a metric up over all agents; an empty label means all labels.
-func (l load) total(metric lifecycle.Metric, label string) int64 {
-	var sum int64
-	for _, tally := range l.byAgent {
-		for c, n := range tally {
-			if c.Metric == metric && (label == "" || c.Label == label) {
-				sum += n
-			}
-		}
-	}
-	return sum
-}
-
-func (l load) layer(layer lifecycle.Layer) int64 {
-	return l.total(lifecycle.MetricDuplicates, string(layer))
-}
-
-// states counts tasks per state; every state is present.
-func (l load) states() map[string]int64 {
-	out := map[string]int64{}
-	for _, s := range lifecycle.States() {
-		out[string(s)] = l.total(lifecycle.MetricState, string(s))
-	}
-	return out
-}
-
-// pendingAge is zero when nothing waits: that is known.
-func pendingAge(l load) Figure {
-	var age time.Duration
-	for _, at := range l.held.oldest {
-		age = max(age, l.now.Sub(at))
-	}
-	return figure(age.Seconds(), "seconds")
-}
-
-func (l load) stale() int {
-	n := 0
-	for _, lease := range l.held.leases {
-		if lease.Stale != "" {
-			n++
-		}
-	}
-	return n
 }
 
 func lagOf(parts []health.Part) []Lag {

@@ -13,7 +13,7 @@ import (
 	"fleetglass/access"
 	"fleetglass/internal/httperr"
 	"fleetglass/internal/live"
-	"fleetglass/lifecycle"
+	"fleetglass/query"
 )
 
 const streamOperation = "stream-changes"
@@ -100,8 +100,8 @@ type streaming struct {
 	stale      bool // Something changed after they became due.
 }
 
-// countsAge is how old shared counts may be. Counts are sent that long after a change, so that they are of after it.
-const countsAge = 500 * time.Millisecond
+// countsDelay is how long after a change counts are sent: shared counts are no older, so that they are of after it.
+const countsDelay = query.CountsAge
 
 // run writes until the client goes away or the request is ended.
 func (s *streaming) run(ctx context.Context) {
@@ -144,7 +144,7 @@ func (s *streaming) expectCounts(timer *time.Timer) {
 		return
 	}
 	s.counting = true
-	timer.Reset(countsAge)
+	timer.Reset(countsDelay)
 }
 
 // changes writes all that the subscription has, so that a reader cannot fall behind a fleet that changes faster than one change holds.
@@ -174,14 +174,14 @@ func (s *streaming) change(change live.Change) {
 // counts writes the counts when they are others than before. A store that cannot tell now is asked again after the next change.
 func (s *streaming) counts(ctx context.Context) {
 	a := s.api
-	counts, err := a.fleet.counts.get(a.now(), countsAge, func() (TaskCounts, error) { return a.taskCounts(ctx, lifecycle.Filter{}) })
+	counts, err := a.cfg.Query.AllCounts(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			a.cfg.Log.Error("count tasks for a stream", "error", err)
 		}
 		return
 	}
-	data, err := json.Marshal(CountsChanged{Counts: counts.Counts, Total: counts.Total})
+	data, err := json.Marshal(CountsChanged{Counts: countsOf(counts), Total: counts.Total()})
 	if err == nil && string(data) != s.lastCounts {
 		s.lastCounts = string(data)
 		s.write("event: counts\ndata: " + string(data) + "\n\n")

@@ -6,6 +6,7 @@ import (
 	"fleetglass/access"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 )
 
 // Trace is the story of a task.
@@ -99,59 +100,22 @@ func (a *API) describeTask() {
 }
 
 func (a *API) getTask(ctx context.Context, in *TaskPathInput) (*reply[Trace], error) {
-	t, typical, err := a.trace(ctx, in.TaskID)
+	t, err := a.cfg.Query.Trace(ctx, in.TaskID)
 	if err != nil {
 		return nil, err
 	}
-	body := traceOf(t, typical)
+	body := traceOf(t)
 	return tagged(ctx, body, body.withoutClock()), nil
 }
 
-// typicals are the typical durations by task type.
-type typicals map[string]lifecycle.Typical
-
-// trace assembles the story of a task, with the durations that it was judged against.
-func (a *API) trace(ctx context.Context, id string) (lifecycle.Trace, typicals, error) {
-	now := a.now()
-	record, err := a.cfg.Store.Task(ctx, id)
-	if err != nil {
-		return lifecycle.Trace{}, nil, err
-	}
-	f, err := a.fleet.fleet(ctx, now)
-	if err != nil {
-		return lifecycle.Trace{}, nil, err
-	}
-	from, to := spanOf(record, now)
-	gaps, err := a.cfg.Store.Gaps(ctx, from.Add(-lifecycle.CaptureLag), to.Add(lifecycle.CaptureLag), maxGapRefs)
-	if err != nil {
-		return lifecycle.Trace{}, nil, err
-	}
-	in := lifecycle.TraceInput{Record: record, Consumers: f.consumers, Gaps: gaps, Typical: f.typical, Now: now}
-	return lifecycle.AssembleTrace(in), f.typical, nil
-}
-
-// spanOf is the time that a task's story tells of.
-func spanOf(r lifecycle.TaskRecord, now lifecycle.Micros) (from, to lifecycle.Micros) {
-	from, to = r.Facts.FirstAt, now
-	for _, m := range r.Messages {
-		if m.FirstAt.Known() && (!from.Known() || m.FirstAt < from) {
-			from = m.FirstAt
-		}
-	}
-	if r.Summary.EndedAt.Known() {
-		to = max(r.Summary.EndedAt, r.Summary.LastEventAt)
-	}
-	return from, max(from, to)
-}
-
-func traceOf(t lifecycle.Trace, typical typicals) Trace {
+func traceOf(t query.Trace) Trace {
 	s := t.Summary
 	out := Trace{
 		TaskID: s.TaskID, State: string(s.State), StateSince: Instant(s.StateSince), Rule: s.Rule, Agent: Text(s.Agent), Type: Text(s.Type),
 		Title: Text(s.Title), Generation: s.Generation, Attempts: s.Attempt, PublishedAt: Instant(s.PublishedAt),
 		LastEventAt: Instant(s.LastEventAt), WaitingMS: t.Waiting.Milliseconds(), RunningMS: t.Running.Milliseconds(),
 		UnsplitMS:  t.Unsplit.Milliseconds(),
-		Boundaries: boundariesOf(t), Messages: []Message{}, Anomalies: anomaliesOf(s.Anomalies), Duplicates: duplicatesOf(t.Facts),
+		Boundaries: boundariesOf(t.Trace), Messages: []Message{}, Anomalies: anomaliesOf(s.Anomalies), Duplicates: duplicatesOf(t.Facts),
 		Answers: answersOf(t.Answers),
 		Gaps:    refsOf(t.Gaps), AsOf: Instant(t.AsOf), Links: linksOf(s.TaskID),
 	}
@@ -160,13 +124,13 @@ func traceOf(t lifecycle.Trace, typical typicals) Trace {
 		out.CompletedAt = Instant(s.EndedAt)
 	}
 	for _, m := range t.Messages {
-		out.Messages = append(out.Messages, messageOf(m, typical, t.AsOf))
+		out.Messages = append(out.Messages, messageOf(m, t.Typical, t.AsOf))
 	}
 	if n := len(out.Messages); n > 0 {
 		out.MaxDeliver = out.Messages[n-1].MaxDeliver
 	}
 	if t.Lease != nil {
-		out.Lease = just(leaseOf(*t.Lease, typical, t.AsOf))
+		out.Lease = just(leaseOf(*t.Lease, t.Typical, t.AsOf))
 	}
 	if c := t.Facts.Completion; c != nil {
 		out.Idempotency = just(Idempotency{

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 )
 
 // tellRetry tells of a task whose first attempt fell silent and whose second was acknowledged, published three times.
@@ -295,6 +296,6 @@ func TestACursorWhoseEventIsGoneIsRefused(t *testing.T) {
 	f.published("a", "cto", 1)
 	f.commit()
 	path := "/api/v1/tasks/a/events"
-	gone := cursor{At: 1, Key: fmt.Sprintf("%016x", 1)}.encode(bindingOf(path, nil))
+	gone := query.Cursor{At: 1, Key: fmt.Sprintf("%016x", 1)}.Encode(query.Binding(path, nil))
 	f.refused(f.do("GET", path+"?cursor="+gone, ""), 400, "invalid_cursor")
 }

@@ -6,6 +6,7 @@ import (
 	"fleetglass/access"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 )
 
 // TaskRow is a task as lists show it.
@@ -55,22 +56,19 @@ func linksOf(id string) TaskLinks {
 	return TaskLinks{Self: self, Events: self + "/events", Payload: self + "/payload", Report: self + "/report"}
 }
 
-func rowOf(s lifecycle.TaskSummary, f fleetContext) TaskRow {
+func rowOf(s query.TaskRow) TaskRow {
 	row := TaskRow{
 		TaskID: s.TaskID, State: string(s.State), StateSince: Instant(s.StateSince), Rule: s.Rule, Agent: Text(s.Agent),
 		Type: Text(s.Type), Title: Text(s.Title), Consumer: Text(s.Consumer), Generation: s.Generation, Attempt: Count(s.Attempt),
 		Messages: s.Messages, PublishedAt: Instant(s.PublishedAt), LastEventAt: Instant(s.LastEventAt), EndedAt: Instant(s.EndedAt),
 		WaitingMS: s.Waiting.Milliseconds(), RunningMS: s.Running.Milliseconds(), Duplicates: s.Duplicates, Category: Text(s.Category),
-		Anomalies: anomaliesOf(s.Anomalies), Links: linksOf(s.TaskID),
+		Anomalies: anomaliesOf(s.Anomalies), Links: linksOf(s.TaskID), MaxDeliver: Count(s.MaxDeliver),
 	}
 	if !s.Message.IsZero() {
 		row.Stream, row.Seq = Text(s.Message.Stream.String()), Sequence(s.Message.Seq)
 	}
 	if s.State == lifecycle.StateCompleted {
 		row.CompletedAt = Instant(s.EndedAt)
-	}
-	if c := f.consumer(s.Message.Stream, s.Consumer); c != nil {
-		row.MaxDeliver = Count(max(0, c.MaxDeliver))
 	}
 	return row
 }
@@ -137,59 +135,33 @@ func (a *API) listTasks(ctx context.Context, in *TasksQuery) (*reply[List[TaskRo
 	if err != nil {
 		return nil, err
 	}
-	filter, err := lifecycle.ParseFilter(l.query, l.base.Time())
+	filter, err := lifecycle.ParseFilter(l.values, l.base.Time())
 	if err != nil {
 		return nil, err
 	}
-	found, f, gaps, err := a.taskPage(ctx, l, filter)
+	found, err := a.cfg.Query.Tasks(ctx, filter, l.from.Page(l.limit))
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]TaskRow, len(found.Tasks))
-	for i, s := range found.Tasks {
-		rows[i] = rowOf(s, f)
+	gaps, err := a.gapsOfList(ctx, found, filter)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]TaskRow, len(found.Rows))
+	for i, s := range found.Rows {
+		rows[i] = rowOf(s)
 	}
 	return listReply(ctx, l, rows, pageOf(l, found), gaps), nil
 }
 
-// taskPage reads one page of tasks with what its rows need.
-func (a *API) taskPage(ctx context.Context, l listRequest, filter lifecycle.Filter) (found lifecycle.TaskPage, f fleetContext, gaps []GapRef, err error) {
-	page := lifecycle.Page{Limit: l.limit}
-	if l.from != nil {
-		page.From, page.Backward = &lifecycle.Cursor{At: l.from.At, TaskID: l.from.Key}, l.from.Backward
-	}
-	if found, err = a.cfg.Store.ListTasks(ctx, filter, page); err != nil {
-		return found, f, nil, err
-	}
-	if f, err = a.fleet.fleet(ctx, l.now); err != nil {
-		return found, f, nil, err
-	}
-	gaps, err = a.gapRefs(ctx, earliestOf(found.Tasks, filter.From), filter.To)
-	return found, f, gaps, err
+func pageOf(l listRequest, found query.TaskList) Page {
+	return Page{Next: l.cursor(query.CursorOf(found.Next, false)), Prev: l.cursor(query.CursorOf(found.Prev, true))}
 }
 
-func pageOf(l listRequest, found lifecycle.TaskPage) Page {
-	var p Page
-	if c := found.Next; c != nil {
-		p.Next = l.cursor(&cursor{At: c.At, Key: c.TaskID})
-	}
-	if c := found.Prev; c != nil {
-		p.Prev = l.cursor(&cursor{At: c.At, Key: c.TaskID, Backward: true})
-	}
-	return p
-}
-
-// earliestOf is the begin of the time that the rows tell of.
-func earliestOf(tasks []lifecycle.TaskSummary, from lifecycle.Micros) lifecycle.Micros {
-	out := from
-	for _, t := range tasks {
-		for _, at := range []lifecycle.Micros{t.PublishedAt, t.LastEventAt} {
-			if at.Known() && (!out.Known() || at < out) {
-				out = at
-			}
-		}
-	}
-	return out
+// gapsOfList are the gaps in the time that the rows of a list tell of.
+func (a *API) gapsOfList(ctx context.Context, found query.TaskList, f lifecycle.Filter) ([]GapRef, error) {
+	from, to := found.Span(f)
+	return a.gapRefs(ctx, from, to)
 }
 
 // TaskCounts is the answer of the counts call.
@@ -206,10 +178,11 @@ func (a *API) countTasks(ctx context.Context, _ *struct{ FilterQuery }) (*reply[
 	if err != nil {
 		return nil, err
 	}
-	body, err := a.taskCounts(ctx, filter)
+	counts, err := a.cfg.Query.Counts(ctx, filter)
 	if err != nil {
 		return nil, err
 	}
+	body := TaskCounts{Counts: countsOf(counts), Total: counts.Total(), Capped: counts.Capped, AsOf: Instant(a.now())}
 	if body.Gaps, err = a.gapRefs(ctx, filter.From, filter.To); err != nil {
 		return nil, err
 	}
@@ -218,16 +191,11 @@ func (a *API) countTasks(ctx context.Context, _ *struct{ FilterQuery }) (*reply[
 	return tagged(ctx, body, stable), nil
 }
 
-func (a *API) taskCounts(ctx context.Context, filter lifecycle.Filter) (TaskCounts, error) {
-	body := TaskCounts{Counts: map[string]int64{}, AsOf: Instant(a.now()), Gaps: []GapRef{}}
-	counts, capped, err := a.cfg.Store.CountTasks(ctx, filter)
-	if err != nil {
-		return body, err
-	}
-	body.Capped = capped
+// countsOf names every state.
+func countsOf(c query.StateCounts) map[string]int64 {
+	out := map[string]int64{}
 	for _, s := range lifecycle.States() {
-		body.Counts[string(s)] = counts[s]
-		body.Total += counts[s]
+		out[string(s)] = c.Of(s)
 	}
-	return body, nil
+	return out
 }

@@ -91,6 +91,12 @@ func (s State) Dead() bool { return s.has(dead) }
 // Abandoned reports whether the message is dead and no dead-letter entry exists, so that nobody is asked to decide about it.
 func (s State) Abandoned() bool { return s.has(abandoned) }
 
+// Died reports whether the message ended without completing, whether or not somebody has decided about it since.
+func (s State) Died() bool { return s.Dead() || s == StateTriaged }
+
+// Trouble reports whether it is good news that no message is in that state.
+func (s State) Trouble() bool { return s.Dead() || s == StateFailed || s == StateOutcomeUnknown }
+
 func (s State) has(t traits) bool {
 	for i := range states {
 		if states[i].State == s {

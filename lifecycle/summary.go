@@ -32,6 +32,12 @@ type TaskSummary struct {
 	Anomalies   []AnomalyCode
 }
 
+// MayBeHeld reports whether there may be a lease on the newest message ([LeaseOf]): somebody has it, or had it until a deadline that
+// passed without an answer.
+func (s TaskSummary) MayBeHeld() bool {
+	return s.State.InFlight() || s.State == StateFailed || s.Rule == rulePresumedDead
+}
+
 // Summarize judges a task by its newest message. head is nil when no stored message is known.
 func Summarize(t TaskFacts, head *MessageFacts) TaskSummary {
 	s, _ := judgeTask(&t, head)

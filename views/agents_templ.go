@@ -18,7 +18,7 @@ type AgentsPage struct {
 	Links   ViewLinks
 	Summary string
 	Rows    []AgentRow
-	Blank   Blank
+	Empty   EmptyState
 }
 
 // AgentRow is one agent over the last day.
@@ -83,12 +83,12 @@ func Agents(p AgentsPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if p.Blank.Kind != "" {
+		if p.Empty.Kind != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<div class=\"panel\" id=\"rows\" data-live>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = BlankBox(p.Blank).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = EmptyStateBox(p.Empty).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -31,7 +31,7 @@ type DuplicatesPage struct {
 	Cost       duplicates.Cost
 	Protection Protection
 	Records    string // What to do because idempotency records go too early; empty when they do not, or when that is not known.
-	Blank      Blank
+	Empty      EmptyState
 }
 
 // LedgerRow is one bucket of the ledger.
@@ -140,12 +140,12 @@ func Duplicates(p DuplicatesPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if p.Blank.Kind != "" {
+		if p.Empty.Kind != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "<div class=\"panel\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = BlankBox(p.Blank).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = EmptyStateBox(p.Empty).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -20,7 +20,7 @@ type InFlightPage struct {
 	Stats   []Stat
 	Groups  []LeaseGroup
 	Partial bool
-	Blank   Blank
+	Empty   EmptyState
 }
 
 // LeaseGroup is the leases of one stale kind; the empty kind is the healthy ones.
@@ -101,17 +101,17 @@ func InFlight(p InFlightPage) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if p.Partial {
-			templ_7745c5c3_Err = BannerBox(Banner{Kind: "warn", Icon: "info", Title: "There are more leases than are shown.", Text: "The newest ones are here; the task list has all of them.", Href: "/tasks?state=delivered&state=processing&state=redelivered", Link: "Task list"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = BannerBox(Banner{Kind: "warn", Icon: "info", Title: "More messages are open than were looked at one by one.", Text: "Leases on earlier messages of a task may be missing: counts read at least.", Href: "/tasks?state=delivered&state=processing&state=redelivered", Link: "Task list"}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		if p.Blank.Kind != "" {
+		if p.Empty.Kind != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<div class=\"panel\" id=\"leases\" data-live>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = BlankBox(p.Blank).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = EmptyStateBox(p.Empty).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -27,7 +27,7 @@ type OverviewPage struct {
 	Causes     []Cause
 	CauseNote  string
 	Unfinished []StateCount
-	Blank      Blank // Nothing has been seen yet.
+	Empty      EmptyState // Nothing has been seen yet.
 }
 
 // AttentionItem is something that somebody should look at.
@@ -118,12 +118,12 @@ func Overview(p OverviewPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if p.Blank.Kind != "" {
+		if p.Empty.Kind != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<div class=\"panel\" id=\"stats\" data-live>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = BlankBox(p.Blank).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = EmptyStateBox(p.Empty).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -22,10 +22,10 @@ type ReconciliationPage struct {
 	Lists   []DiscrepancyPanel // Those with something in them.
 	Clean   []string           // Titles of those without.
 	Earlier []EarlierReconciliation
-	Newest  string // Address of the newest report, when an earlier one is shown.
-	Older   string // Address of the next rows of Earlier; empty at the end.
-	Newer   string // Likewise, to the beginning.
-	Blank   Blank  // Why there is no report.
+	Newest  string     // Address of the newest report, when an earlier one is shown.
+	Older   string     // Address of the next rows of Earlier; empty at the end.
+	Newer   string     // Likewise, to the beginning.
+	Empty   EmptyState // Why there is no report.
 }
 
 // ReconcileForm asks for a reconciliation.

@@ -235,7 +235,7 @@ func Reconciliation(p ReconciliationPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = BlankBox(p.Blank).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = EmptyStateBox(p.Empty).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

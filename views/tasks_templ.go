@@ -69,11 +69,11 @@ type TasksPage struct {
 	First       bool // The beginning of the list: new rows would appear here.
 	FirstHref   string
 	Pager       Pager
-	Blank       Blank
+	Empty       EmptyState
 }
 
-// Blank says why a list is empty, and offers what can be done.
-type Blank struct {
+// EmptyState says why a list is empty, and offers what can be done.
+type EmptyState struct {
 	Kind    string // none (the list is not empty), new, nomatch, down.
 	Say     string
 	Why     string
@@ -217,12 +217,12 @@ func Tasks(p TasksPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if p.Blank.Kind != "" {
+		if p.Empty.Kind != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<div class=\"panel\" id=\"rows\" data-live>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = BlankBox(p.Blank).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = EmptyStateBox(p.Empty).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -828,7 +828,7 @@ func facetForm(p TasksPage) templ.Component {
 	})
 }
 
-func BlankBox(b Blank) templ.Component {
+func EmptyStateBox(b EmptyState) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -928,7 +928,7 @@ func BlankBox(b Blank) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = Empty(blankTone(b.Kind), blankIcon(b.Kind), b.Say, b.Why).Render(templ.WithChildren(ctx, templ_7745c5c3_Var35), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = Empty(emptyTone(b.Kind), emptyIcon(b.Kind), b.Say, b.Why).Render(templ.WithChildren(ctx, templ_7745c5c3_Var35), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -936,7 +936,7 @@ func BlankBox(b Blank) templ.Component {
 	})
 }
 
-func blankTone(kind string) string {
+func emptyTone(kind string) string {
 	switch kind {
 	case "new":
 		return "run"
@@ -950,7 +950,7 @@ func blankTone(kind string) string {
 	return "wait"
 }
 
-func blankIcon(kind string) string {
+func emptyIcon(kind string) string {
 	switch kind {
 	case "new":
 		return "brand"

@@ -4,69 +4,71 @@ import (
 	"fmt"
 
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/views"
 )
 
-// attentionItems are what somebody should look at, worst first.
-func attentionItems(b *board, dead []lifecycle.TaskSummary) []views.AttentionItem {
+// attentionItems words the findings that somebody should look at, worst first. Stale leases leave room for the others.
+func attentionItems(found []query.Finding, now lifecycle.Micros) []views.AttentionItem {
 	var out []views.AttentionItem
-	for _, l := range b.Leases {
-		if l.Stale == "" || len(out) >= attentionRows-4 {
+	for _, f := range found {
+		if f.Kind == query.FindingStaleLease && len(out) >= attentionRows-4 {
 			continue
 		}
-		out = append(out, staleItem(l, b.Now))
-	}
-	for _, s := range lifecycle.StatesThat(lifecycle.State.Abandoned) {
-		if n := b.count(s); n > 0 {
-			icon, tone, word := views.StateLook(s)
-			out = append(out, views.AttentionItem{Tone: tone, Icon: icon, Href: "/tasks?state=" + string(s),
-				What: counted(n, "message is", "messages are") + " " + word + " and not in the DLQ", Why: "Nobody will touch them until somebody decides.", When: oldestWords(dead, s, b.Now)})
-		}
-	}
-	if item, wrong := discrepancyItem(b); wrong {
-		out = append(out, item)
-	}
-	if n := b.count(lifecycle.StateDeadLettered); n > 0 {
-		out = append(out, views.AttentionItem{Tone: "warn", Icon: "dlq", Href: "/dlq", What: counted(n, "entry waits", "entries wait") + " in the DLQ",
-			Why: topCause(dead), When: oldestWords(dead, lifecycle.StateDeadLettered, b.Now)})
-	}
-	if n := b.count(lifecycle.StateOutcomeUnknown); n > 0 {
-		out = append(out, views.AttentionItem{Tone: "warn", Icon: "unknown", Href: "/tasks?state=outcome_unknown", What: counted(n, "task has", "tasks have") + " an unknown outcome",
-			Why: "Gone without proof, or removed in a worker's hands: look the effect up before anything is run again."})
-	}
-	for _, c := range b.Consumers {
-		if c.Gone && c.Pending > 0 {
-			out = append(out, views.AttentionItem{Tone: "warn", Icon: "warn", Href: "/capture#consumers", What: "Consumer " + views.Cut(c.Name, 40) + " is gone",
-				Why: counted(int64(c.Pending), "message waits", "messages wait") + " for it.", When: views.Age(b.Now.Sub(c.ObservedAt)) + " ago"})
-		}
+		out = append(out, attentionItem(f, now))
 	}
 	return out[:min(len(out), attentionRows)]
 }
 
-// discrepancyItem is what the newest reconciliation found.
-func discrepancyItem(b *board) (item views.AttentionItem, wrong bool) {
-	if b.Reconciled == nil || b.Reconciled.Report.Discrepancies() == 0 {
-		return item, false
+// attentionItem words one finding about the fleet.
+func attentionItem(f query.Finding, now lifecycle.Micros) views.AttentionItem {
+	switch f.Kind {
+	case query.FindingStaleLease:
+		return staleItem(*f.Lease, now)
+	case query.FindingAbandoned:
+		icon, tone, word := views.StateLook(f.State)
+		return views.AttentionItem{Tone: tone, Icon: icon, Href: statesAddress(f.State), When: sinceWords(f.Since, now),
+			What: counted(f.Count, "message is", "messages are") + " " + word + " and not in the DLQ", Why: "Nobody will touch them until somebody decides."}
+	case query.FindingDiscrepancies:
+		return discrepancyItem(f, now)
+	case query.FindingDeadLettered:
+		return views.AttentionItem{Tone: "warn", Icon: "dlq", Href: "/dlq", What: counted(f.Count, "entry waits", "entries wait") + " in the DLQ",
+			Why: topCauses(f.Causes), When: sinceWords(f.Since, now)}
+	case query.FindingOutcomeUnknown:
+		return views.AttentionItem{Tone: "warn", Icon: "unknown", Href: statesAddress(f.State), What: counted(f.Count, "task has", "tasks have") + " an unknown outcome",
+			Why: "Gone without proof, or removed in a worker's hands: look the effect up before anything is run again."}
+	case query.FindingConsumerGone:
+		return views.AttentionItem{Tone: "warn", Icon: "warn", Href: "/capture#consumers", What: "Consumer " + views.Cut(f.Consumer.Name, 40) + " is gone",
+			Why: counted(f.Count, "message waits", "messages wait") + " for it.", When: views.Age(now.Sub(f.Since)) + " ago"}
 	}
-	r := b.Reconciled.Report
-	v := views.VerdictOf(r)
+	return views.AttentionItem{}
+}
+
+// discrepancyItem is what the newest reconciliation found.
+func discrepancyItem(f query.Finding, now lifecycle.Micros) views.AttentionItem {
+	v := views.VerdictOf(f.Report.Report)
 	return views.AttentionItem{
-		Tone: v.Tone, Icon: "reconciliation", Href: "/reconciliation", What: counted(r.Discrepancies(), "discrepancy", "discrepancies") + " between published and completed work",
-		Why: v.Say + " " + v.Why, When: "as of " + views.Age(max(0, b.Now.Sub(r.AsOf))) + " ago",
-	}, true
+		Tone: v.Tone, Icon: "reconciliation", Href: "/reconciliation", What: counted(f.Count, "discrepancy", "discrepancies") + " between published and completed work",
+		Why: v.Say + " " + v.Why, When: "as of " + views.Age(max(0, now.Sub(f.Since))) + " ago",
+	}
+}
+
+// statesAddress is the list of the tasks in some states.
+func statesAddress(states ...lifecycle.State) string {
+	return address("/tasks", lifecycle.Filter{States: states}.Values())
 }
 
 // balanceWords says how the newest reconciliation came out.
-func balanceWords(b *board) string {
-	if b.Reconciled == nil {
+func balanceWords(snap *query.FleetSnapshot) string {
+	if snap.Reconciled == nil {
 		return ""
 	}
-	r := b.Reconciled.Report
+	r := snap.Reconciled.Report
 	word := "balanced"
 	if n := r.Discrepancies(); n > 0 {
 		word = counted(n, "discrepancy", "discrepancies")
 	}
-	return " Reconciliation: " + word + ", as of " + views.Age(max(0, b.Now.Sub(r.AsOf))) + " ago."
+	return " Reconciliation: " + word + ", as of " + views.Age(max(0, snap.AsOf.Sub(r.AsOf))) + " ago."
 }
 
 func staleItem(l lifecycle.Lease, now lifecycle.Micros) views.AttentionItem {
@@ -92,15 +94,9 @@ func leaseTitle(l lifecycle.Lease) string {
 	return views.Cut(l.TaskID, 80)
 }
 
-func oldestWords(dead []lifecycle.TaskSummary, s lifecycle.State, now lifecycle.Micros) string {
-	var oldest lifecycle.Micros
-	for _, t := range dead {
-		if t.State == s && t.StateSince.Known() && (!oldest.Known() || t.StateSince < oldest) {
-			oldest = t.StateSince
-		}
-	}
-	if !oldest.Known() {
+func sinceWords(at, now lifecycle.Micros) string {
+	if !at.Known() {
 		return ""
 	}
-	return "since " + views.Age(now.Sub(oldest))
+	return "since " + views.Age(now.Sub(at))
 }

@@ -20,22 +20,22 @@ const (
 // capture is how well we see: collectors, gaps, lines that could not be decoded, and consumers.
 func (w *Web) capture(c *gin.Context) error {
 	ctx := c.Request.Context()
-	b, err := w.board.get(ctx)
+	snap, err := w.snapshot(ctx)
 	if err != nil {
 		return err
 	}
-	p := views.CapturePage{Links: links(c, "/capture", "/readyz", url.Values{}), Consumers: b.Consumers}
-	if p.Gaps, err = w.cfg.Store.Gaps(ctx, b.Now.Add(-30*24*time.Hour), b.Now.Add(time.Hour), gapRows); err != nil {
+	p := views.CapturePage{Links: links(c, "/capture", "/readyz", url.Values{}), Consumers: snap.Consumers.All}
+	if p.Gaps, err = w.cfg.Query.Gaps(ctx, snap.AsOf.Add(-30*24*time.Hour), snap.AsOf.Add(time.Hour), gapRows); err != nil {
 		return err
 	}
-	if p.Quarantine, p.Quarantined, err = w.cfg.Store.Quarantine(ctx, quarantineRows); err != nil {
+	if p.Quarantine, p.Quarantined, err = w.cfg.Query.Quarantine(ctx, quarantineRows); err != nil {
 		return err
 	}
 	for _, part := range w.health() {
 		p.Parts = append(p.Parts, partRow(part))
 	}
 	p.Sure = upToDate(w.health())
-	return w.render(c, frame{title: "Capture", section: "capture", search: true, board: b}, views.Capture(p))
+	return w.render(c, frame{title: "Capture", section: "capture", search: true, snapshot: snap}, views.Capture(p))
 }
 
 // upToDate reports whether there are collectors and none of them is behind, down or starting.

@@ -4,84 +4,41 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
-	"fleetglass/fleet"
-	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/views"
 )
 
-// cards are the agents that hold something, worst first, then the busiest ones.
-func cards(b *board, day lifecycle.Tally) ([]views.AgentCard, int) {
-	names := topKeys(b.Facets.Agents, len(b.Facets.Agents))
-	slices.Sort(names)
-	byAgent := agentTallies(day)
-	holds := map[string]*lifecycle.Lease{}
-	rank := map[string]int{}
-	for i := range b.Leases {
-		l := &b.Leases[i]
-		if holds[l.Agent] == nil {
-			holds[l.Agent] = l
-			rank[l.Agent] = len(b.Leases) - i
+// cards are the agents that hold something, worst first, then the busiest ones; at most agentCards, in the order of their names.
+func cards(agents query.Agents, snap *query.FleetSnapshot) (out []views.AgentCard, more int) {
+	shown := slices.Clone(agents.All)
+	if len(shown) > agentCards {
+		rank := map[string]int{}
+		for i, l := range snap.InFlight.Leases {
+			rank[l.Agent] = max(rank[l.Agent], len(snap.InFlight.Leases)-i)
 		}
-	}
-	more := 0
-	if len(names) > agentCards {
-		slices.SortStableFunc(names, func(x, y string) int {
-			return cmp.Or(cmp.Compare(rank[y], rank[x]), cmp.Compare(byAgent[y].completed, byAgent[x].completed))
+		slices.SortStableFunc(shown, func(x, y query.AgentStatistics) int {
+			return cmp.Or(cmp.Compare(rank[y.Name], rank[x.Name]), cmp.Compare(y.Day.Completed, x.Day.Completed))
 		})
-		more = len(names) - agentCards
-		names = names[:agentCards]
-		slices.Sort(names)
+		more = len(shown) - agentCards
+		shown = shown[:agentCards]
+		slices.SortFunc(shown, func(x, y query.AgentStatistics) int { return strings.Compare(x.Name, y.Name) })
 	}
-	var out []views.AgentCard
-	for _, name := range names {
-		t := byAgent[name]
-		card := views.AgentCard{Name: name, Href: agentAddress(name), Waiting: views.Count(t.waiting) + " waiting", Lease: holds[name],
-			Foot: fmt.Sprintf("%s done, %s failed", views.Count(t.completed), views.Count(t.failed)), Idle: "holds nothing"}
-		if at := lastDelivery(b, name); at.Known() {
-			card.Idle = "last delivery " + views.Age(max(0, b.Now.Sub(at))) + " ago"
-		}
-		if card.Lease != nil {
-			card.TaskHref = taskAddress(card.Lease.TaskID)
-		}
-		out = append(out, card)
+	for _, a := range shown {
+		out = append(out, cardOf(a, snap))
 	}
 	return out, more
 }
 
-// agentTally is an agent's share of the rollups.
-type agentTally struct{ published, completed, failed, died, waiting, tasks int64 }
-
-func agentTallies(t lifecycle.Tally) map[string]agentTally {
-	out := map[string]agentTally{}
-	for c, n := range t {
-		a := out[c.Agent]
-		switch c.Metric {
-		case lifecycle.MetricPublished:
-			a.published += n
-		case lifecycle.MetricCompleted:
-			a.completed += n
-		case lifecycle.MetricFailedAttempts:
-			a.failed += n
-		case lifecycle.MetricDied:
-			a.died += n
-		case lifecycle.MetricState:
-			a.tasks += n
-			if c.Label == string(lifecycle.StatePublished) {
-				a.waiting += n
-			}
-		}
-		out[c.Agent] = a
+func cardOf(a query.AgentStatistics, snap *query.FleetSnapshot) views.AgentCard {
+	card := views.AgentCard{Name: a.Name, Href: agentAddress(a.Name), Waiting: views.Count(a.Waiting()) + " waiting",
+		Foot: fmt.Sprintf("%s done, %s failed", views.Count(a.Day.Completed), views.Count(a.Day.Failed)), Idle: "holds nothing"}
+	if a.LastSeen.Known() {
+		card.Idle = "last seen " + views.Age(max(0, snap.AsOf.Sub(a.LastSeen))) + " ago"
 	}
-	return out
-}
-
-func lastDelivery(b *board, agent string) lifecycle.Micros {
-	var at lifecycle.Micros
-	for _, c := range b.Consumers {
-		if c.Name == fleet.WorkerName(agent) {
-			at = max(at, c.DeliveredAt)
-		}
+	if len(a.Leases) > 0 {
+		card.Lease, card.TaskHref = &a.Leases[0], taskAddress(a.Leases[0].TaskID)
 	}
-	return at
+	return card
 }

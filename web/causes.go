@@ -5,72 +5,53 @@ import (
 	"net/url"
 
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/views"
 )
 
-func causeOf(t lifecycle.TaskSummary) string {
-	if t.Category != "" {
-		return t.Category
-	}
-	return t.Rule
-}
-
-func countCauses(dead []lifecycle.TaskSummary) map[string]int64 {
-	counts := map[string]int64{}
-	for _, t := range dead {
-		counts[causeOf(t)]++
-	}
-	return counts
-}
-
-func topCause(dead []lifecycle.TaskSummary) string {
-	counts := countCauses(dead)
+// topCauses names the three most frequent causes.
+func topCauses(found []query.Cause) string {
 	text := ""
-	for _, name := range topKeys(counts, 3) {
+	for _, c := range found[:min(len(found), 3)] {
 		if text != "" {
 			text += ", "
 		}
-		text += fmt.Sprintf("%s %d", views.Cut(name, 40), counts[name])
+		text += fmt.Sprintf("%s %d", views.Cut(c.Name, 40), c.Count)
 	}
 	return text + "."
 }
 
-func causes(page lifecycle.TaskPage, b *board) ([]views.Cause, string) {
-	counts := countCauses(page.Tasks)
-	var out []views.Cause
-	var most int64
-	for _, name := range topKeys(counts, causeRows) {
-		most = max(most, counts[name])
-		out = append(out, views.Cause{Name: name, Href: causeAddress(name, page.Tasks), Count: counts[name], Share: float64(counts[name]) / float64(most)})
+func causes(dead query.Dead, counts query.StateCounts) (out []views.Cause, note string) {
+	found := dead.Causes()
+	for _, c := range found[:min(len(found), causeRows)] {
+		out = append(out, views.Cause{Name: c.Name, Href: causeAddress(c), Count: c.Count, Share: float64(c.Count) / float64(found[0].Count)})
 	}
-	note := "dead tasks, now"
-	if page.Next != nil {
-		note = fmt.Sprintf("the newest %d of %s dead tasks", len(page.Tasks), views.Count(b.count(lifecycle.StatesThat(lifecycle.State.Dead)...)))
+	if dead.More {
+		return out, fmt.Sprintf("the newest %d of %s dead tasks", len(dead.Newest), views.Count(counts.That(lifecycle.State.Dead)))
 	}
-	return out, note
+	return out, "dead tasks, now"
 }
 
-// causeAddress leads to the entries of a cause. Only categories can be filtered by; a rule leads to the state that it gives.
-func causeAddress(name string, dead []lifecycle.TaskSummary) string {
-	for _, t := range dead {
-		if t.Category == name {
-			return "/dlq?category=" + url.QueryEscape(name)
-		}
+// causeAddress leads to the entries of a cause. Only categories can be filtered by; a row of the table of verdicts leads to the states
+// that have no entry.
+func causeAddress(c query.Cause) string {
+	if c.Category != "" {
+		return address("/dlq", lifecycle.Filter{Categories: []string{c.Category}}.Values())
 	}
-	return abandonedHref
+	return address("/dlq", lifecycle.Filter{States: lifecycle.StatesThat(lifecycle.State.Abandoned)}.Values())
 }
 
-func stateCounts(counts map[lifecycle.State]int64, base url.Values) []views.StateCount {
+func stateCounts(counts query.StateCounts, base url.Values) []views.StateCount {
 	var out []views.StateCount
 	for _, s := range lifecycle.States() {
-		if counts[s] == 0 {
+		if counts.Of(s) == 0 {
 			continue
 		}
 		v := url.Values{"state": {string(s)}}
 		for name, values := range base {
 			v[name] = values
 		}
-		out = append(out, views.StateCount{State: s, Href: address("/tasks", v), Count: counts[s]})
+		out = append(out, views.StateCount{State: s, Href: address("/tasks", v), Count: counts.Of(s)})
 	}
 	return out
 }

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"fleetglass/duplicates"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/views"
 )
 
@@ -36,8 +36,8 @@ var bucketings = []bucketing{
 // duplicates is the ledger of duplicates over time, with the tasks behind its numbers.
 func (w *Web) duplicates(c *gin.Context) error {
 	ctx := c.Request.Context()
-	r := readerOf(c)
-	b, err := w.board.get(ctx)
+	r := preferencesOf(c)
+	snap, err := w.snapshot(ctx)
 	if err != nil {
 		return err
 	}
@@ -58,12 +58,12 @@ func (w *Web) duplicates(c *gin.Context) error {
 	for _, x := range bucketings {
 		p.Ranges = append(p.Ranges, views.Tab{Href: here(x.Period, layer), Label: x.label, Current: x.Period == k.Period})
 	}
-	f := frame{title: "Duplicates", section: "duplicates", search: true, board: b}
-	if b.total() == 0 {
-		p.Blank = w.blank(listQuery{path: "/tasks", first: true}, b, nil)
+	f := frame{title: "Duplicates", section: "duplicates", search: true, snapshot: snap}
+	if snap.Counts.Total() == 0 {
+		p.Empty = w.emptyList(listQuery{path: "/tasks"}, snap, query.StateCounts{})
 		return w.render(c, f, views.Duplicates(p))
 	}
-	bounds := k.bounds(b.Now.Time(), r.zone)
+	bounds := k.bounds(snap.AsOf.Time(), r.zone)
 	found, wait, err := w.duplicateRows(ctx, bounds)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (w *Web) duplicates(c *gin.Context) error {
 		p.Rows = append(p.Rows, w.ledgerRow(row, bounds[i].Format(k.layout), store))
 	}
 	p.Total = w.ledgerRow(duplicates.Sum(found), "Total", store)
-	if p.Protection, err = w.protection(ctx, p.Total, live, b.Now); err != nil {
+	if p.Protection, err = w.protection(ctx, p.Total, live, snap.AsOf); err != nil {
 		return err
 	}
 	p.Protection.Wait = wait
@@ -85,8 +85,8 @@ func (w *Web) duplicates(c *gin.Context) error {
 	for _, l := range lifecycle.Layers() {
 		p.Layers = append(p.Layers, views.Tab{Href: here(k.Period, l), Label: views.LayerWord(l), Count: views.Count(p.Total.Found[l]), Current: l == layer})
 	}
-	p.Note, p.Records = recordNote(w.health()), recordAdvice(b.Consumers, live)
-	if p.Cases, err = w.cases(ctx, b, layer); err != nil {
+	p.Note, p.Records = recordNote(w.health()), recordAdvice(snap.Consumers.All, live)
+	if p.Cases, err = w.cases(ctx, snap, layer); err != nil {
 		return err
 	}
 	return w.render(c, f, views.Duplicates(p))
@@ -110,25 +110,15 @@ func recordNote(parts []health.Part) string {
 }
 
 // cases are the tasks behind a number, with the evidence.
-func (w *Web) cases(ctx context.Context, b *board, layer lifecycle.Layer) ([]views.CaseRow, error) {
-	page, err := w.cfg.Store.ListTasks(ctx, lifecycle.CasesFilter(layer), lifecycle.Page{Limit: caseRows})
+func (w *Web) cases(ctx context.Context, snap *query.FleetSnapshot, layer lifecycle.Layer) ([]views.CaseRow, error) {
+	found, err := w.cfg.Query.Cases(ctx, layer, lifecycle.CasesFilter(layer), lifecycle.Page{Limit: caseRows})
 	if err != nil {
 		return nil, err
 	}
 	var out []views.CaseRow
-	for _, row := range rows(page.Tasks, b) {
-		rec, err := w.cfg.Store.Task(ctx, row.TaskID)
-		if errors.Is(err, lifecycle.ErrNotFound) {
-			continue // Removed meanwhile.
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, found := range lifecycle.Ledger(rec.Facts) {
-			if found.Layer == layer {
-				out = append(out, views.CaseRow{TaskRow: row, Why: found.Why, Count: found.N, At: found.At})
-				break
-			}
+	for i, row := range rows(found.Rows, snap) {
+		if cases := found.Tasks[i].Cases; len(cases) > 0 {
+			out = append(out, views.CaseRow{TaskRow: row, Why: cases[0].Why, Count: cases[0].N, At: cases[0].At})
 		}
 	}
 	return out, nil

@@ -7,24 +7,22 @@ import (
 	"strings"
 
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/views"
 )
 
 // stateTabs are the states with their counts for the rest of the filter.
-func (q listQuery) stateTabs(counts map[lifecycle.State]int64, capped bool, states []lifecycle.State) []views.Tab {
-	var all int64
+func (q listQuery) stateTabs(counts query.StateCounts, states []lifecycle.State) []views.Tab {
+	tabs := []views.Tab{{Href: q.with("state"), Label: "All", Count: atLeast(counts.Of(states...), counts.Capped), Current: len(q.values["state"]) == 0}}
 	for _, s := range states {
-		all += counts[s]
-	}
-	tabs := []views.Tab{{Href: q.with("state"), Label: "All", Count: atLeast(all, capped), Current: len(q.values["state"]) == 0}}
-	for _, s := range states {
-		if counts[s] == 0 && !q.has("state", string(s)) {
-			continue // Eleven states are too many for a row; those that nothing is in can be asked for in the search box.
+		n := counts.Of(s)
+		if n == 0 && !q.has("state", string(s)) {
+			continue // All states are too many for a row; those that nothing is in can be asked for in the search box.
 		}
 		icon, tone, word := views.StateLook(s)
 		tabs = append(tabs, views.Tab{
 			Href: q.with("state", string(s)), Label: strings.ToUpper(word[:1]) + word[1:], Icon: icon, Tone: tone,
-			Count: atLeast(counts[s], capped && counts[s] > 0), Current: q.has("state", string(s)),
+			Count: atLeast(n, counts.Capped && n > 0), Current: q.has("state", string(s)),
 		})
 	}
 	return tabs

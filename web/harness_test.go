@@ -23,11 +23,13 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"fleetglass/access"
+	"fleetglass/fleet"
 	"fleetglass/internal/httperr"
 	"fleetglass/internal/live"
 	"fleetglass/internal/routes"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/web"
 	"fleetglass/web/webtest"
 )
@@ -75,6 +77,7 @@ func newSite(t testing.TB, batch lifecycle.Batch, edit ...func(*web.Config)) *si
 	for _, f := range edit {
 		f(&cfg)
 	}
+	cfg.Query = ask(t, cfg)
 	pages, err := web.New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -92,6 +95,17 @@ func newSite(t testing.TB, batch lifecycle.Batch, edit ...func(*web.Config)) *si
 		server.Close()
 		_ = store.Close()
 	})
+	return s
+}
+
+// ask answers from what the pages are configured with.
+func ask(t testing.TB, cfg web.Config) *query.Service {
+	t.Helper()
+	s, err := query.New(query.Config{Store: cfg.Store, AgentOf: fleet.AgentOfWorker, Health: cfg.Health, Reconcile: cfg.Reconcile, Now: cfg.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
 

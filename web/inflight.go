@@ -6,48 +6,57 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/views"
 )
 
-// inFlight is the board of leases.
+// inFlight is what workers hold.
 func (w *Web) inFlight(c *gin.Context) error {
-	b, err := w.board.get(c.Request.Context())
+	snap, err := w.snapshot(c.Request.Context())
 	if err != nil {
 		return err
 	}
-	p := views.InFlightPage{Links: links(c, "/in-flight", "/api/v1/in-flight", nil), Partial: b.Partial}
+	p := views.InFlightPage{Links: links(c, "/in-flight", "/api/v1/in-flight", nil), Partial: snap.InFlight.Partial}
 	groups := map[lifecycle.StaleKind][]views.LeaseRow{}
-	for _, l := range b.Leases {
-		groups[l.Stale] = append(groups[l.Stale], views.LeaseRow{Lease: l, Href: taskAddress(l.TaskID), Typical: b.Typical[l.Type]})
+	for _, l := range snap.InFlight.Leases {
+		groups[l.Stale] = append(groups[l.Stale], views.LeaseRow{Lease: l, Href: taskAddress(l.TaskID), Typical: snap.Typical[l.Type]})
 	}
 	for _, k := range append(lifecycle.StaleKinds(), "") {
 		if len(groups[k]) > 0 {
 			p.Groups = append(p.Groups, views.LeaseGroup{Kind: k, Leases: groups[k]})
 		}
 	}
-	p.Stats = leaseStats(b, groups)
-	held, stale := b.held()
-	p.Lede = fmt.Sprintf("%s held, %d stale in some way, sorted by time to the deadline", counted(int64(held), "lease is", "leases are"), stale)
-	if len(b.Leases) == 0 {
+	p.Stats = leaseStats(snap, groups)
+	p.Lede = fmt.Sprintf("%s held, %d stale in some way, sorted by time to the deadline", leasesHeld(snap.InFlight), snap.InFlight.Stale())
+	if len(snap.InFlight.Leases) == 0 {
 		p.Lede = "nothing is held"
-		p.Blank = w.blankInFlight(b)
+		p.Empty = w.emptyInFlight(snap)
 	}
-	return w.render(c, frame{title: "In flight", section: "in-flight", search: true, board: b}, views.InFlight(p))
+	return w.render(c, frame{title: "In flight", section: "in-flight", search: true, snapshot: snap}, views.InFlight(p))
 }
 
-func (w *Web) blankInFlight(b *board) views.Blank {
+// leasesHeld counts what is held; "at least" where not all leases were looked for.
+func leasesHeld(f query.InFlight) string {
+	text := counted(int64(f.Held()), "lease is", "leases are")
+	if f.Partial {
+		return "at least " + text
+	}
+	return text
+}
+
+func (w *Web) emptyInFlight(snap *query.FleetSnapshot) views.EmptyState {
 	switch down := downParts(w.health()); {
-	case b.total() == 0 && down == "":
-		return w.blankNew()
+	case snap.Counts.Total() == 0 && down == "":
+		return w.emptyNew()
 	case down != "":
-		return views.Blank{Kind: "down", Say: "No lease is known, but " + down + ".", Why: "Workers may hold messages that cannot be seen now.", Links: []views.Chip{{Href: "/capture", Label: "Capture"}}}
+		return views.EmptyState{Kind: "down", Say: "No lease is known, but " + down + ".", Why: "Workers may hold messages that cannot be seen now.", Links: []views.Chip{{Href: "/capture", Label: "Capture"}}}
 	}
-	return views.Blank{Kind: "healthy", Say: "All healthy: no worker holds anything, and no lease is stale.",
-		Why:   fmt.Sprintf("%s checked just now. This is not silence: %s", counted(b.total(), "task", "tasks"), captureWords(w.health())),
-		Links: []views.Chip{{Href: "/tasks?state=published", Label: counted(b.count(lifecycle.StatePublished), "task waits", "tasks wait")}}}
+	return views.EmptyState{Kind: "healthy", Say: "All healthy: no worker holds anything, and no lease is stale.",
+		Why:   fmt.Sprintf("%s checked just now. This is not silence: %s", counted(snap.Counts.Total(), "task", "tasks"), captureWords(w.health())),
+		Links: []views.Chip{{Href: "/tasks?state=published", Label: counted(snap.Counts.Of(lifecycle.StatePublished), "task waits", "tasks wait")}}}
 }
 
-func leaseStats(b *board, groups map[lifecycle.StaleKind][]views.LeaseRow) []views.Stat {
+func leaseStats(snap *query.FleetSnapshot, groups map[lifecycle.StaleKind][]views.LeaseRow) []views.Stat {
 	var out []views.Stat
 	for _, k := range []lifecycle.StaleKind{lifecycle.StalePresumedDead, lifecycle.StaleLease, lifecycle.StaleZombie, lifecycle.StaleStuck, lifecycle.StaleExpiring} {
 		tone, icon := views.StaleLook(k)
@@ -63,7 +72,7 @@ func leaseStats(b *board, groups map[lifecycle.StaleKind][]views.LeaseRow) []vie
 	}
 	healthy := views.Stat{Href: "#healthy", Icon: "processing", Tone: "run", Label: "Healthy", Value: views.Count(int64(len(groups[""]))), Detail: "inside the wait"}
 	if len(groups[""]) > 0 && groups[""][0].Deadline.Known() {
-		healthy.Detail = "next deadline in " + views.Duration(groups[""][0].Left(b.Now))
+		healthy.Detail = "next deadline in " + views.Duration(groups[""][0].Left(snap.AsOf))
 	}
 	return append(out, healthy)
 }

@@ -1,16 +1,14 @@
 package web
 
 import (
-	"encoding/base64"
 	"fmt"
 	"maps"
 	"net/url"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/views"
 )
 
@@ -19,8 +17,7 @@ type listQuery struct {
 	path   string
 	values url.Values // Parameters of the filter only, as they were given.
 	filter lifecycle.Filter
-	page   lifecycle.Page
-	first  bool // The beginning of the list.
+	from   *query.Cursor // Where the page begins; nil at the beginning of the list.
 	now    lifecycle.Micros
 }
 
@@ -29,7 +26,7 @@ const rowsPerPage = 50
 
 // readList reads the address of a list. The error is a *lifecycle.FilterError; the query is usable for the forms even then.
 func readList(path string, v url.Values, zone *time.Location, now time.Time) (listQuery, error) {
-	q := listQuery{path: path, values: url.Values{}, page: lifecycle.Page{Limit: rowsPerPage}, first: true, now: lifecycle.MicrosOf(now)}
+	q := listQuery{path: path, values: url.Values{}, now: lifecycle.MicrosOf(now)}
 	for _, name := range lifecycle.FilterParameters() {
 		for _, value := range v[name] {
 			if value != "" && !slices.Contains(q.values[name], value) {
@@ -48,20 +45,23 @@ func readList(path string, v url.Values, zone *time.Location, now time.Time) (li
 	if len(q.values["sort"]) > 1 {
 		q.values["sort"] = q.values["sort"][:1]
 	}
-	f, err := lifecycle.ParseFilter(absolute, now)
-	if err != nil {
-		return q, err
-	}
-	q.filter = f
 	if text := v.Get("cursor"); text != "" {
-		cursor, backward, ok := parseCursor(text)
-		if !ok {
-			return q, &lifecycle.FilterError{Parameter: "cursor", Detail: "is damaged; begin again at the first page"}
+		cursor, err := query.DecodeCursor(text, q.binding(q.values))
+		if err != nil {
+			return q, &lifecycle.FilterError{Parameter: "cursor", Detail: "is not of this list; begin again at the first page"}
 		}
-		q.page.From, q.page.Backward, q.first = &cursor, backward, false
+		q.from, q.now = &cursor, cursor.Now // Relative times count from the first page on every page.
 	}
-	return q, nil
+	var err error
+	q.filter, err = lifecycle.ParseFilter(absolute, q.now.Time())
+	return q, err
 }
+
+// binding names the list with the given parameters, for cursors.
+func (q listQuery) binding(v url.Values) string { return query.Binding(q.path, v) }
+
+// first reports whether this is the beginning of the list.
+func (q listQuery) first() bool { return q.from == nil }
 
 // zoned reads times without a zone, as date fields of forms give them, in the reader's zone.
 func zoned(values []string, zone *time.Location) []string {
@@ -72,28 +72,6 @@ func zoned(values []string, zone *time.Location) []string {
 		}
 	}
 	return out
-}
-
-// formatCursor writes the place of a row and the direction to read in, for the address of a page.
-func formatCursor(c lifecycle.Cursor, backward bool) string {
-	direction := "o"
-	if backward {
-		direction = "n"
-	}
-	return base64.RawURLEncoding.EncodeToString([]byte(direction + strconv.FormatInt(int64(c.At), 10) + "." + c.TaskID))
-}
-
-func parseCursor(s string) (c lifecycle.Cursor, backward, ok bool) {
-	b, err := base64.RawURLEncoding.DecodeString(s)
-	if err != nil || len(b) < 2 || (b[0] != 'o' && b[0] != 'n') {
-		return c, false, false
-	}
-	at, id, found := strings.Cut(string(b[1:]), ".")
-	n, err := strconv.ParseInt(at, 10, 64)
-	if err != nil || !found {
-		return c, false, false
-	}
-	return lifecycle.Cursor{At: lifecycle.Micros(n), TaskID: id}, b[0] == 'n', true
 }
 
 // with is the address of the list with a parameter changed, from its beginning.
@@ -113,13 +91,25 @@ func (q listQuery) toggle(name, value string) string {
 
 func (q listQuery) has(name, value string) bool { return slices.Contains(q.values[name], value) }
 
+// at is the address of the page that begins at a place of the list; empty where there is none.
 func (q listQuery) at(c *lifecycle.Cursor, backward bool) string {
 	if c == nil {
 		return ""
 	}
-	v := maps.Clone(q.values)
-	v.Set("cursor", formatCursor(*c, backward))
+	return q.page(q.values, *query.CursorOf(c, backward))
+}
+
+// page is the address of the list with the given parameters, from a cursor on.
+func (q listQuery) page(v url.Values, c query.Cursor) string {
+	c.Now = q.now
+	v = maps.Clone(v)
+	v.Set("cursor", c.Encode(q.binding(v)))
 	return address(q.path, v)
+}
+
+// pager leads to the pages around the one that is shown.
+func (q listQuery) pager(list query.TaskList, zone *time.Location) views.Pager {
+	return views.Pager{Newer: q.at(list.Prev, true), Older: q.at(list.Next, false), Note: pageNote(list.Rows, zone)}
 }
 
 // params are the parameters of the filter but for those named, for the hidden fields of a form.
@@ -142,11 +132,10 @@ func (q listQuery) frozen() string {
 	if f.From.Known() && !f.To.Known() {
 		f.To = q.now
 	}
-	v := f.Values()
-	if q.page.From != nil {
-		v.Set("cursor", formatCursor(*q.page.From, q.page.Backward))
+	if q.from != nil {
+		return q.page(f.Values(), *q.from)
 	}
-	return address(q.path, v)
+	return address(q.path, f.Values())
 }
 
 // narrowed reports whether anything but the order is asked for.
@@ -200,7 +189,7 @@ func (q listQuery) orderWords() string {
 	return "newest first by last event"
 }
 
-func pageNote(rows []lifecycle.TaskSummary, zone *time.Location) string {
+func pageNote(rows []query.TaskRow, zone *time.Location) string {
 	if len(rows) == 0 {
 		return "No rows"
 	}

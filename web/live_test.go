@@ -44,7 +44,11 @@ func stream(t *testing.T, s *site, lastID string) <-chan map[string]string {
 		for lines.Scan() {
 			if lines.Text() == "" {
 				if event["id"] != "" {
-					out <- event
+					select {
+					case out <- event:
+					case <-ctx.Done():
+						return
+					}
 				}
 				event = map[string]string{}
 				continue

@@ -1,14 +1,13 @@
 package web
 
 import (
-	"context"
 	"fmt"
 	"net/url"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/views"
 )
 
@@ -16,48 +15,53 @@ import (
 const (
 	agentCards    = 14
 	attentionRows = 8
-	causeSample   = 200 // Dead tasks looked at for their causes.
 	causeRows     = 8
 )
 
 // overview is the fleet at a glance.
 func (w *Web) overview(c *gin.Context) error {
 	ctx := c.Request.Context()
-	r := readerOf(c)
-	b, err := w.board.get(ctx)
+	r := preferencesOf(c)
+	snap, err := w.snapshot(ctx)
 	if err != nil {
 		return err
 	}
 	p := views.OverviewPage{Links: links(c, "/", "/api/v1/stats/fleet", nil)}
-	if b.total() == 0 {
-		p.Blank = w.blank(listQuery{path: "/tasks", first: true}, b, nil)
-		return w.render(c, frame{title: "Overview", section: "overview", search: true, board: b}, views.Overview(p))
+	if snap.Counts.Total() == 0 {
+		p.Empty = w.emptyList(listQuery{path: "/tasks"}, snap, query.StateCounts{})
+		return w.render(c, frame{title: "Overview", section: "overview", search: true, snapshot: snap}, views.Overview(p))
 	}
-	day, err := w.rollups(ctx, b.Now.Add(-24*time.Hour), b.Now, true,
-		lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricFailedAttempts, lifecycle.MetricDuplicates, lifecycle.MetricState)
+	found, err := w.cfg.Query.Attention(ctx)
 	if err != nil {
 		return err
 	}
-	dead, err := w.cfg.Store.ListTasks(ctx, lifecycle.Filter{States: lifecycle.StatesThat(lifecycle.State.Dead)}, lifecycle.Page{Limit: causeSample})
+	stats, err := w.cfg.Query.Statistics(ctx)
+	if err != nil {
+		return err
+	}
+	agents, err := w.cfg.Query.Agents(ctx)
+	if err != nil {
+		return err
+	}
+	dead, err := w.cfg.Query.Dead(ctx)
 	if err != nil {
 		return err
 	}
 	window := windowOf(c.Query("range"))
-	p.Stats = overviewStats(b, day)
-	p.Attention = attentionItems(b, dead.Tasks)
-	p.Checked = fmt.Sprintf("%s and %s checked just now; %s", counted(int64(len(b.Leases)), "lease", "leases"), counted(b.total(), "task", "tasks"), captureWords(w.health())) + balanceWords(b)
+	p.Stats, p.Attention = overviewStats(stats), attentionItems(found, snap.AsOf)
+	p.Checked = fmt.Sprintf("%s and %s checked just now; %s", counted(int64(len(snap.InFlight.Leases)), "lease", "leases"), counted(snap.Counts.Total(), "task", "tasks"), captureWords(w.health())) + balanceWords(snap)
 	p.RangeName = window.name + ", " + zoneWord(r)
 	p.Ranges = window.tabs(func(name string) string { return address("/", url.Values{"range": {name}}) })
-	if p.Chart, err = w.throughput(ctx, window, b.Now, r, ""); err != nil {
+	if p.Chart, err = w.throughput(ctx, window, r, ""); err != nil {
 		return err
 	}
-	p.Agents, p.MoreAgents = cards(b, day)
-	p.Causes, p.CauseNote = causes(dead, b)
-	p.Unfinished = stateCounts(b.Counts, url.Values{})
-	return w.render(c, frame{title: "Overview", section: "overview", search: true, board: b}, views.Overview(p))
+	p.Agents, p.MoreAgents = cards(agents, snap)
+	p.Causes, p.CauseNote = causes(dead, snap.Counts)
+	p.Unfinished = stateCounts(snap.Counts, url.Values{})
+	return w.render(c, frame{title: "Overview", section: "overview", search: true, snapshot: snap}, views.Overview(p))
 }
 
-func zoneWord(r reader) string {
+func zoneWord(r preferences) string {
 	if r.utc {
 		return "UTC"
 	}
@@ -68,52 +72,17 @@ func counted(n int64, one, many string) string {
 	return views.Count(n) + " " + views.Plural(n, one, many)
 }
 
-// rollups reads metrics by the hour, bounds rounded so that a whole hour is never cut.
-func (w *Web) rollups(ctx context.Context, from, to lifecycle.Micros, byAgent bool, metrics ...lifecycle.Metric) (lifecycle.Tally, error) {
-	return w.cfg.Store.Rollups(ctx, metrics, from.Truncate(time.Hour), to.Add(time.Microsecond), byAgent)
-}
-
-// sum adds the cells of a metric, of one agent, or of all when agent is "*".
-func sum(t lifecycle.Tally, m lifecycle.Metric, agent string) int64 {
-	var n int64
-	for c, v := range t {
-		if c.Metric == m && (agent == "*" || c.Agent == agent) {
-			n += v
-		}
-	}
-	return n
-}
-
-// caughtByStream counts the duplicates of the first layer.
-func caughtByStream(t lifecycle.Tally) int64 {
-	var n int64
-	for c, v := range t {
-		if c.Metric == lifecycle.MetricDuplicates && c.Label == string(lifecycle.LayerStream) {
-			n += v
-		}
-	}
-	return n
-}
-
-func overviewStats(b *board, day lifecycle.Tally) []views.Stat {
-	held, stale := b.held()
-	var presumed int
-	for _, l := range b.Leases {
-		if l.Stale == lifecycle.StalePresumedDead {
-			presumed++
-		}
-	}
-	waiting := b.count(lifecycle.StatePublished)
-	abandoned, dead, unknown := b.count(lifecycle.StatesThat(lifecycle.State.Abandoned)...), b.count(lifecycle.StateDeadLettered), b.count(lifecycle.StateOutcomeUnknown)
-	caught := caughtByStream(day)
-	completed := sum(day, lifecycle.MetricCompleted, "*")
+func overviewStats(s query.Statistics) []views.Stat {
+	held, stale := atLeast(int64(s.InFlight.Held()), s.InFlight.Partial), s.InFlight.Stale()
+	abandoned := lifecycle.StatesThat(lifecycle.State.Abandoned)
+	lost := s.States.Of(abandoned...)
 	return []views.Stat{
-		{Href: "/in-flight", Icon: "processing", Tone: "run", Label: "In flight", Value: views.Count(int64(held)), Detail: counted(waiting, "task waits", "tasks wait")},
-		{Href: "/in-flight", Icon: "stale", Tone: "bad", Label: "Stale", Value: views.Count(int64(stale)), Loud: stale > 0, Detail: staleDetail(stale, presumed)},
-		{Href: abandonedHref, Icon: "exhausted", Tone: "bad", Label: "Dead, not in DLQ", Value: views.Count(abandoned), Loud: abandoned > 0, Detail: "attempts used up or terminated"},
-		{Href: "/dlq", Icon: "dlq", Tone: "dead", Label: "Dead-lettered", Value: views.Count(dead), Detail: unknownDetail(unknown)},
-		{Href: "/duplicates", Icon: "duplicates", Tone: "dup", Label: "Duplicates caught", Value: views.Count(caught), Detail: "24 h, by the stream"},
-		{Href: "/tasks?state=completed", Icon: "completed", Tone: "ok", Label: "Completed", Value: views.Count(completed), Detail: "24 h, of " + views.Count(sum(day, lifecycle.MetricPublished, "*")) + " published"},
+		{Href: "/in-flight", Icon: "processing", Tone: "run", Label: "In flight", Value: held, Detail: counted(s.States.Of(lifecycle.StatePublished), "task waits", "tasks wait")},
+		{Href: "/in-flight", Icon: "stale", Tone: "bad", Label: "Stale", Value: atLeast(int64(stale), s.InFlight.Partial), Loud: stale > 0, Detail: staleDetail(s.InFlight)},
+		{Href: address("/tasks", lifecycle.Filter{States: abandoned}.Values()), Icon: "exhausted", Tone: "bad", Label: "Dead, not in DLQ", Value: views.Count(lost), Loud: lost > 0, Detail: stateWords(abandoned)},
+		{Href: "/dlq", Icon: "dlq", Tone: "dead", Label: "Dead-lettered", Value: views.Count(s.States.Of(lifecycle.StateDeadLettered)), Detail: unknownDetail(s.States.Of(lifecycle.StateOutcomeUnknown))},
+		{Href: "/duplicates", Icon: "duplicates", Tone: "dup", Label: "Duplicates caught", Value: views.Count(s.Found[lifecycle.LayerStream]), Detail: "24 h, by the stream"},
+		{Href: "/tasks?state=completed", Icon: "completed", Tone: "ok", Label: "Completed", Value: views.Count(s.Day.Completed), Detail: "24 h, of " + views.Count(s.Day.Published) + " published"},
 	}
 }
 
@@ -124,9 +93,15 @@ func unknownDetail(n int64) string {
 	return views.Count(n) + " more with unknown outcome"
 }
 
-func staleDetail(stale, presumed int) string {
+func staleDetail(f query.InFlight) string {
+	presumed := 0
+	for _, l := range f.Leases {
+		if l.Stale == lifecycle.StalePresumedDead {
+			presumed++
+		}
+	}
 	switch {
-	case stale == 0:
+	case f.Stale() == 0:
 		return "every lease is inside its wait"
 	case presumed > 0:
 		return views.Count(int64(presumed)) + " presumed dead"

@@ -51,7 +51,7 @@ func (w *Web) reconcileNow(c *gin.Context) error {
 // formPeriod reads the times of the form, which have no zone of their own, in the reader's zone. What is empty is not known.
 func formPeriod(c *gin.Context) (reconcile.Period, error) {
 	var p reconcile.Period
-	zone := readerOf(c).zone
+	zone := preferencesOf(c).zone
 	for name, at := range map[string]*lifecycle.Micros{"from": &p.From, "to": &p.To} {
 		text := c.Request.PostForm.Get(name)
 		if text == "" {

@@ -10,6 +10,7 @@ import (
 	"fleetglass/access"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/reconcile"
 	"fleetglass/views"
 )
@@ -23,18 +24,18 @@ const (
 // reconciliation is one report, the newest unless the address names another, and the list of the others.
 func (w *Web) reconciliation(c *gin.Context) error {
 	ctx := c.Request.Context()
-	b, err := w.board.get(ctx)
+	snap, err := w.snapshot(ctx)
 	if err != nil {
 		return err
 	}
-	f := frame{title: "Reconciliation", section: "reconciliation", search: true, board: b}
+	f := frame{title: "Reconciliation", section: "reconciliation", search: true, snapshot: snap}
 	p := views.ReconciliationPage{Links: links(c, "/reconciliation", "/api/v1/reconciliations", nil)}
 	if w.cfg.Reconcile == nil {
-		p.Blank = views.Blank{Kind: "down", Say: "This server does not reconcile."}
+		p.Empty = views.EmptyState{Kind: "down", Say: "This server does not reconcile."}
 		return w.render(c, f, views.Reconciliation(p))
 	}
 	if w.mayReconcile(ctx) {
-		p.Form = &views.ReconcileForm{Key: newFormKey(), Zone: zoneWord(readerOf(c))}
+		p.Form = &views.ReconcileForm{Key: newFormKey(), Zone: zoneWord(preferencesOf(c))}
 	}
 	rows, err := w.cfg.Reconcile.List(ctx, c.Query("before"), earlierRows+1)
 	if err != nil {
@@ -48,7 +49,7 @@ func (w *Web) reconciliation(c *gin.Context) error {
 	if err := w.fillPending(ctx, &p, shown); err != nil {
 		return err
 	}
-	w.fillReport(c, &p, shown, b)
+	w.fillReport(c, &p, shown, snap)
 	return w.render(c, f, views.Reconciliation(p))
 }
 
@@ -110,20 +111,20 @@ func (w *Web) fillPending(ctx context.Context, p *views.ReconciliationPage, show
 	return nil
 }
 
-// blankReconciliation says why there is no report.
-func (w *Web) blankReconciliation(r reconcile.Run, b *board) views.Blank {
+// emptyReconciliation says why there is no report.
+func (w *Web) emptyReconciliation(r reconcile.Run, snap *query.FleetSnapshot) views.EmptyState {
 	back := []views.Chip{{Href: "/reconciliation", Label: "The newest report"}}
 	switch {
 	case r.Status == reconcile.StatusFailed:
-		return views.Blank{Kind: "error", Say: "This reconciliation failed, so it has no report.", Why: views.Cut(r.Failure, 300), Links: back}
+		return views.EmptyState{Kind: "error", Say: "This reconciliation failed, so it has no report.", Why: views.Cut(r.Failure, 300), Links: back}
 	case r.ID != "":
-		return views.Blank{Kind: "new", Say: "This reconciliation is not done yet.", Why: "Its report appears here once it is.", Links: back}
+		return views.EmptyState{Kind: "new", Say: "This reconciliation is not done yet.", Why: "Its report appears here once it is.", Links: back}
 	}
 	if down := storeDown(w.health()); down != "" {
-		return views.Blank{Kind: "down", Say: "No report can be made: " + down + "."}
+		return views.EmptyState{Kind: "down", Say: "No report can be made: " + down + "."}
 	}
-	out := views.Blank{Kind: "new", Say: "No reconciliation has been made yet.", Why: "One is made after each start and every week, and when somebody asks."}
-	if b.total() == 0 {
+	out := views.EmptyState{Kind: "new", Say: "No reconciliation has been made yet.", Why: "One is made after each start and every week, and when somebody asks."}
+	if snap.Counts.Total() == 0 {
 		out.Why += " Nothing has crossed the task stream yet."
 	}
 	return out

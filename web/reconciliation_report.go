@@ -5,18 +5,19 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"fleetglass/query"
 	"fleetglass/reconcile"
 	"fleetglass/views"
 )
 
 // fillReport adds the report, or says why there is none.
-func (w *Web) fillReport(c *gin.Context, p *views.ReconciliationPage, r reconcile.Run, b *board) {
+func (w *Web) fillReport(c *gin.Context, p *views.ReconciliationPage, r reconcile.Run, snap *query.FleetSnapshot) {
 	if r.ID != "" {
 		self := "/api/v1/reconciliations/" + url.PathEscape(r.ID)
 		p.Links = links(c, reconciliationAddress(r.ID), self, nil)
 	}
 	if r.Report == nil {
-		p.Blank = w.blankReconciliation(r, b)
+		p.Empty = w.emptyReconciliation(r, snap)
 		return
 	}
 	p.CSV, p.JSON = p.Links.JSON+"?format=csv", p.Links.JSON+"?format=json"

@@ -12,6 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"fleetglass/internal/httperr"
+	"fleetglass/query"
 	"fleetglass/views"
 )
 
@@ -22,16 +23,17 @@ type frame struct {
 	status  int // Zero: 200.
 	search  bool
 	banners []views.Banner
-	board   *board
 	ownGaps bool // The page says itself which gaps concern it.
+
+	snapshot *query.FleetSnapshot
 }
 
 // render writes a page. The body is rendered before anything is sent, so that an error can still become a problem page.
 func (w *Web) render(c *gin.Context, f frame, body templ.Component) error {
-	reader := readerOf(c)
-	e := views.Env{Asset: w.assets.URL, Zone: reader.zone, Now: w.now()}
+	r := preferencesOf(c)
+	e := views.Env{Asset: w.assets.URL, Zone: r.zone, Now: w.now()}
 	ctx := views.With(c.Request.Context(), e)
-	shell := w.shell(c, f, reader)
+	shell := w.shell(c, f, r)
 	var buf bytes.Buffer
 	if err := views.Page(shell).Render(templ.WithChildren(ctx, body), &buf); err != nil {
 		return err
@@ -60,12 +62,12 @@ func (w *Web) fail(c *gin.Context, err error) {
 	if c.Writer.Written() {
 		return
 	}
-	b, boardErr := w.board.get(c.Request.Context())
-	if boardErr != nil {
-		b = &board{}
+	snap, unknown := w.snapshot(c.Request.Context())
+	if unknown != nil {
+		snap = &query.FleetSnapshot{}
 	}
 	body := views.Problem(views.ProblemPage{Title: p.Title, Detail: p.Detail, Status: p.Status, Code: string(p.Code), Retryable: p.Retryable, Here: c.Request.URL.RequestURI()})
-	if err := w.render(c, frame{title: p.Title, status: p.Status, search: true, board: b}, body); err != nil {
+	if err := w.render(c, frame{title: p.Title, status: p.Status, search: true, snapshot: snap}, body); err != nil {
 		httperr.Write(c.Writer, c.Request, w.cfg.Log, err)
 	}
 }

@@ -8,14 +8,15 @@ import (
 
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/views"
 )
 
-func (w *Web) shell(c *gin.Context, f frame, r reader) views.Shell {
+func (w *Web) shell(c *gin.Context, f frame, r preferences) views.Shell {
 	parts := w.health()
 	s := views.Shell{
 		Title: f.title, Section: f.section, Environment: w.cfg.Environment, Theme: r.theme, UTC: r.utc, Here: c.Request.URL.RequestURI(),
-		Search: f.search, Nav: navigation(f.board), Freshness: freshness(parts, w.now()),
+		Search: f.search, Nav: navigation(f.snapshot), Freshness: freshness(parts, w.now()),
 	}
 	if !r.utc {
 		s.ZoneName = r.zone.String()
@@ -23,7 +24,7 @@ func (w *Web) shell(c *gin.Context, f frame, r reader) views.Shell {
 	if w.cfg.Hub != nil {
 		s.Live = "/live"
 	}
-	s.Banners = append(w.banners(f, parts, r.zone), f.banners...)
+	s.Banners = append(w.banners(f, r.zone), f.banners...)
 	return s
 }
 
@@ -34,31 +35,37 @@ func (w *Web) health() []health.Part {
 	return w.cfg.Health.Health()
 }
 
-func navigation(b *board) []views.NavItem {
-	if b == nil {
-		b = &board{}
+// navigation draws its badges from the snapshot; nil shows none of them.
+func navigation(snap *query.FleetSnapshot) []views.NavItem {
+	if snap == nil {
+		snap = &query.FleetSnapshot{}
 	}
-	held, stale := b.held()
-	dead := b.count(lifecycle.StatesThat(lifecycle.State.Dead)...)
-	flight := views.NavItem{Section: "in-flight", Href: "/in-flight", Icon: "inflight", Label: "In flight", Count: fmt.Sprint(held), Said: " in flight"}
-	if stale > 0 {
-		flight.Loud, flight.Said = true, fmt.Sprintf("%d in flight, %d stale", held, stale)
-	}
+	dead := snap.Counts.That(lifecycle.State.Dead)
+	agents := len(snap.AgentNames)
 	balance := views.NavItem{Section: "reconciliation", Href: "/reconciliation", Icon: "reconciliation", Label: "Reconciliation"}
-	if made := b.Reconciled; made != nil {
-		n := made.Report.Discrepancies()
+	if n, known := snap.Discrepancies(); known {
 		balance.Count, balance.Said, balance.Loud = short(n), counted(n, "discrepancy", "discrepancies"), n > 0
 	}
 	return []views.NavItem{
 		{Section: "overview", Href: "/", Icon: "overview", Label: "Overview"},
 		{Section: "tasks", Href: "/tasks", Icon: "tasks", Label: "Tasks"},
-		flight,
+		inFlightItem(snap.InFlight),
 		{Section: "dlq", Href: "/dlq", Icon: "dlq", Label: "DLQ", Count: short(dead), Said: views.Count(dead) + " dead"},
 		{Section: "duplicates", Href: "/duplicates", Icon: "duplicates", Label: "Duplicates"},
 		balance,
-		{Section: "agents", Href: "/agents", Icon: "agents", Label: "Agents", Count: fmt.Sprint(len(b.Facets.Agents)), Said: fmt.Sprintf("%d agents", len(b.Facets.Agents)), Rule: true},
+		{Section: "agents", Href: "/agents", Icon: "agents", Label: "Agents", Count: fmt.Sprint(agents), Said: fmt.Sprintf("%d agents", agents), Rule: true},
 		{Section: "capture", Href: "/capture", Icon: "settings", Label: "Capture"},
 	}
+}
+
+// inFlightItem says "at least" where not all leases were looked for.
+func inFlightItem(f query.InFlight) views.NavItem {
+	item := views.NavItem{Section: "in-flight", Href: "/in-flight", Icon: "inflight", Label: "In flight", Said: " in flight"}
+	item.Count = atLeast(int64(f.Held()), f.Partial)
+	if n := f.Stale(); n > 0 {
+		item.Loud, item.Said = true, fmt.Sprintf("%s in flight, %s stale", atLeast(int64(f.Held()), f.Partial), atLeast(int64(n), f.Partial))
+	}
+	return item
 }
 
 // short writes a count for a narrow place.
@@ -153,27 +160,15 @@ func stateWord(s health.State) string {
 }
 
 // banners say on every page what may be missing from it.
-func (w *Web) banners(f frame, parts []health.Part, zone *time.Location) []views.Banner {
+func (w *Web) banners(f frame, zone *time.Location) []views.Banner {
 	var out []views.Banner
-	for _, p := range parts {
-		if p.State != health.Down {
-			continue
+	if f.snapshot != nil {
+		for _, found := range w.cfg.Query.Blindness(*f.snapshot) {
+			if found.Kind == query.FindingBlind && f.ownGaps {
+				continue
+			}
+			out = append(out, w.bannerOf(found, zone))
 		}
-		title := "We may be blind: " + p.Name + " is down."
-		if p.Kind != "collector" {
-			title = p.Name + " is down."
-		}
-		out = append(out, views.Banner{Kind: "bad", Icon: "warn", Title: title,
-			Text: p.Detail + " Pages show the last known state; deadlines keep counting.", Href: "/capture", Link: "Capture"})
-	}
-	for _, p := range parts {
-		if p.State == health.Behind && p.Kind == "collector" {
-			out = append(out, views.Banner{Kind: "warn", Icon: "clock", Title: "Collector " + p.Name + " is behind.",
-				Text: partText(p, w.now()) + ". What is stale or presumed dead may show late.", Href: "/capture", Link: "Capture"})
-		}
-	}
-	if f.board != nil && !f.ownGaps {
-		out = append(out, gapBanners(f.board.Gaps, f.board.Now.Add(-time.Hour), zone)...)
 	}
 	if w.cfg.Access.ReadOnly {
 		out = append(out, views.Banner{Kind: "run", Icon: "lock", Title: "Read-only mode.", Text: "Actions are refused until an administrator leaves it."})
@@ -181,26 +176,33 @@ func (w *Web) banners(f frame, parts []health.Part, zone *time.Location) []views
 	return out
 }
 
-// gapBanners is one banner for the gaps since a time that were not repaired.
-func gapBanners(gaps []lifecycle.Gap, since lifecycle.Micros, zone *time.Location) []views.Banner {
-	var open []lifecycle.Gap
-	for _, g := range gaps {
-		if !g.Repaired && (!g.To.Known() || g.To >= since) {
-			open = append(open, g)
+// bannerOf words a finding about what we see.
+func (w *Web) bannerOf(found query.Finding, zone *time.Location) views.Banner {
+	switch p := found.Part; found.Kind {
+	case query.FindingPartDown:
+		title := "We may be blind: " + p.Name + " is down."
+		if p.Kind != "collector" {
+			title = p.Name + " is down."
 		}
+		return views.Banner{Kind: "bad", Icon: "warn", Title: title,
+			Text: p.Detail + " Pages show the last known state; deadlines keep counting.", Href: "/capture", Link: "Capture"}
+	case query.FindingCollectorBehind:
+		return views.Banner{Kind: "warn", Icon: "clock", Title: "Collector " + p.Name + " is behind.",
+			Text: partText(*p, w.now()) + ". What is stale or presumed dead may show late.", Href: "/capture", Link: "Capture"}
 	}
-	if len(open) == 0 {
-		return nil
-	}
-	g := open[0]
+	return gapBanner(*found.Gap, found.Count, zone)
+}
+
+// gapBanner tells of the latest open gap, and how many there are.
+func gapBanner(g lifecycle.Gap, n int64, zone *time.Location) views.Banner {
 	from, to := g.From.Time().In(zone), g.To.Time().In(zone)
 	title := fmt.Sprintf("Not observed from %s to %s (%s).", from.Format("15:04:05"), to.Format("15:04:05"), views.Duration(g.To.Sub(g.From)))
 	if !g.To.Known() {
 		title = "Not observed since " + from.Format("15:04:05") + "."
 	}
 	text := g.Source + ": " + g.Reason + ". Counts in this span are lower bounds."
-	if len(open) > 1 {
-		text += " " + counted(int64(len(open)-1), "more gap", "more gaps") + " in the last hour."
+	if n > 1 {
+		text += " " + counted(n-1, "more gap", "more gaps") + " in the last hour."
 	}
-	return []views.Banner{{Kind: "gap", Icon: "gap", Title: title, Text: text, Href: "/capture#gaps", Link: "Gaps"}}
+	return views.Banner{Kind: "gap", Icon: "gap", Title: title, Text: text, Href: "/capture#gaps", Link: "Gaps"}
 }

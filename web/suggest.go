@@ -2,20 +2,21 @@ package web
 
 import (
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/views"
 )
 
 // suggestions are what can stand in the search box.
-func suggestions(b *board) []views.Option {
+func suggestions(snap *query.FleetSnapshot) []views.Option {
 	var out []views.Option
 	for _, s := range lifecycle.States() {
 		out = append(out, views.Option{Value: "state:" + string(s), Label: s.Meaning()})
 	}
-	for _, a := range topKeys(b.Facets.Agents, 100) {
-		out = append(out, views.Option{Value: queryTerm("agent", a), Label: views.Count(b.Facets.Agents[a]) + " tasks"})
+	for _, a := range topKeys(snap.Facets.Agents, 100) {
+		out = append(out, views.Option{Value: queryTerm("agent", a), Label: views.Count(snap.Facets.Agents[a]) + " tasks"})
 	}
-	for _, t := range topKeys(b.Facets.Types, 60) {
-		out = append(out, views.Option{Value: queryTerm("type", t), Label: views.Count(b.Facets.Types[t]) + " in the last week"})
+	for _, t := range topKeys(snap.Facets.Types, 60) {
+		out = append(out, views.Option{Value: queryTerm("type", t), Label: views.Count(snap.Facets.Types[t]) + " in the last week"})
 	}
 	out = append(out, views.Option{Value: "has:duplicate", Label: "Publishes caught by the stream"})
 	for _, a := range facetAnomalies {

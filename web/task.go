@@ -3,11 +3,11 @@ package web
 import (
 	"context"
 	"net/url"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/views"
 )
 
@@ -23,19 +23,18 @@ var taskTabs = []string{"timeline", "events", "payload", "idempotency", "related
 
 // taskView is one request for a task's page.
 type taskView struct {
-	id     string
-	tab    string
-	query  url.Values
-	reader reader
-	board  *board
-	record lifecycle.TaskRecord
-	trace  lifecycle.Trace
+	id       string
+	tab      string
+	query    url.Values
+	prefers  preferences
+	snapshot *query.FleetSnapshot
+	trace    query.Trace
 }
 
 // task is the story of one task, in tabs.
 func (w *Web) task(c *gin.Context) error {
 	ctx := c.Request.Context()
-	v := taskView{id: c.Query("id"), query: c.Request.URL.Query(), reader: readerOf(c), tab: "timeline"}
+	v := taskView{id: c.Query("id"), query: c.Request.URL.Query(), prefers: preferencesOf(c), tab: "timeline"}
 	if c.FullPath() != "/task" {
 		v.id = rest(c, "/tasks/")
 	}
@@ -48,23 +47,20 @@ func (w *Web) task(c *gin.Context) error {
 		}
 	}
 	var err error
-	if v.board, err = w.board.get(ctx); err != nil {
+	if v.snapshot, err = w.snapshot(ctx); err != nil {
 		return err
 	}
-	if v.record, err = w.cfg.Store.Task(ctx, v.id); err != nil {
-		return err
-	}
-	if err := w.trace(ctx, &v); err != nil {
+	if v.trace, err = w.cfg.Query.Trace(ctx, v.id); err != nil {
 		return err
 	}
 	p := views.TaskPage{
-		Trace: v.trace, View: v.tab, Back: "/tasks", Tabs: v.tabs(), Report: "/api/v1/tasks/" + url.PathEscape(v.id) + "/report",
+		Trace: v.trace.Trace, View: v.tab, Back: "/tasks", Tabs: v.tabs(), Report: "/api/v1/tasks/" + url.PathEscape(v.id) + "/report",
 		Links: links(c, v.address(nil), "/api/v1/tasks/"+url.PathEscape(v.id), nil),
 	}
-	if err := w.fillTask(ctx, &p, &v, c); err != nil {
+	if err := w.fillTask(ctx, &p, &v); err != nil {
 		return err
 	}
-	return w.render(c, frame{title: taskTitle(v.trace.Summary), section: "tasks", search: true, board: v.board, banners: v.banners(), ownGaps: true}, views.Task(p))
+	return w.render(c, frame{title: taskTitle(v.trace.Summary), section: "tasks", search: true, snapshot: v.snapshot, banners: v.banners(), ownGaps: true}, views.Task(p))
 }
 
 func taskTitle(s lifecycle.TaskSummary) string {
@@ -72,33 +68,6 @@ func taskTitle(s lifecycle.TaskSummary) string {
 		return views.Cut(s.TaskID, 60) + ": " + views.Cut(s.Title, 80)
 	}
 	return views.Cut(s.TaskID, 120)
-}
-
-func (w *Web) trace(ctx context.Context, v *taskView) error {
-	s := v.record.Summary
-	from, to := taskSpan(v.record, w.now())
-	gaps, err := w.cfg.Store.Gaps(ctx, from.Add(-lifecycle.CaptureLag), to.Add(lifecycle.CaptureLag), 50)
-	if err != nil {
-		return err
-	}
-	v.trace = lifecycle.AssembleTrace(lifecycle.TraceInput{
-		Record: v.record, Consumers: v.board.Consumers, Gaps: gaps, Typical: v.board.Typical, Now: max(w.now(), s.StateSince),
-	})
-	return nil
-}
-
-// taskSpan is the time of a task: from its first event to its last, or to now while it is open.
-func taskSpan(r lifecycle.TaskRecord, now lifecycle.Micros) (from, to lifecycle.Micros) {
-	from, to = r.Facts.FirstAt, r.Summary.LastEventAt
-	for _, m := range r.Messages {
-		if m.FirstAt.Known() && (!from.Known() || m.FirstAt < from) {
-			from = m.FirstAt
-		}
-	}
-	if r.Summary.State.Open() {
-		to = now
-	}
-	return from, to.Add(time.Microsecond)
 }
 
 // banners say what is special about this task.
@@ -156,7 +125,7 @@ func (v taskView) tabs() []views.Tab {
 	return out
 }
 
-func (w *Web) fillTask(ctx context.Context, p *views.TaskPage, v *taskView, c *gin.Context) (err error) {
+func (w *Web) fillTask(ctx context.Context, p *views.TaskPage, v *taskView) (err error) {
 	switch v.tab {
 	case "events":
 		p.Events, err = w.eventsTab(ctx, v)
@@ -167,7 +136,7 @@ func (w *Web) fillTask(ctx context.Context, p *views.TaskPage, v *taskView, c *g
 	case "related":
 		p.Related, err = w.relatedTab(ctx, v)
 	case "json":
-		p.JSON = w.jsonTab(c, v)
+		p.JSON, err = w.jsonTab(ctx, v)
 	default:
 		err = w.timelineTab(ctx, p, v)
 	}

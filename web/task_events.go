@@ -6,27 +6,26 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strconv"
-	"strings"
 
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/views"
 )
 
 // timelineTab fills the lanes, the list of events beside them, and the selected event.
 func (w *Web) timelineTab(ctx context.Context, p *views.TaskPage, v *taskView) error {
-	events, err := w.cfg.Store.Events(ctx, v.id, lifecycle.EventPosition{}, timelineEvents)
+	events, err := w.cfg.Query.Events(ctx, v.id, lifecycle.EventPosition{}, timelineEvents)
 	if err != nil {
 		return err
 	}
-	story := views.Arrange(events, v.trace)
+	story := views.Arrange(events, v.trace.Trace)
 	events = views.Events(story)
 	squeeze := v.query.Get("scale") == "work"
 	href := func(id lifecycle.EventID) string { return v.eventAddress(id, squeeze) }
-	p.Timeline = views.LayoutTimeline(v.trace, story, v.reader.zone, squeeze, href)
+	p.Timeline = views.LayoutTimeline(v.trace.Trace, story, v.prefers.zone, squeeze, href)
 	p.Timeline.Other = v.scaleAddress(!squeeze)
 	selected := v.selected(events)
-	all := views.EventRows(story, v.trace, selected, true, href)
+	all := views.EventRows(story, v.trace.Trace, selected, true, href)
 	p.Events = views.EventsView{Rows: around(all, eventRows), Note: eventsNote(len(events), len(all), min(len(all), eventRows))}
 	if len(all) > eventRows || len(events) == timelineEvents {
 		p.Events.Older = v.address(url.Values{"tab": {"events"}})
@@ -107,7 +106,7 @@ func (w *Web) panel(ctx context.Context, v *taskView, events []lifecycle.Event, 
 	if id == 0 {
 		return nil, nil
 	}
-	e, err := w.cfg.Store.Event(ctx, v.id, id)
+	e, err := w.cfg.Query.Event(ctx, v.id, id)
 	if errors.Is(err, lifecycle.ErrNotFound) {
 		return nil, nil // The link is older than what is kept.
 	}
@@ -124,16 +123,17 @@ func (w *Web) panel(ctx context.Context, v *taskView, events []lifecycle.Event, 
 			p.Next = href(events[at+1].ID)
 		}
 	}
-	if s := v.board.consumer(e.Message.Stream, e.Consumer); s != nil {
-		p.MaxDeliver = max(0, s.MaxDeliver)
-	}
+	p.MaxDeliver = v.snapshot.Consumers.MaxDeliver(e.Message.Stream, e.Consumer)
 	return p, nil
 }
 
 // eventsTab is every event, heartbeats included, a page at a time in order of time.
 func (w *Web) eventsTab(ctx context.Context, v *taskView) (views.EventsView, error) {
-	after, _ := parsePosition(v.query.Get("after"))
 	known := lifecycle.Provenance(v.query.Get("known"))
+	after, err := v.position(known)
+	if err != nil {
+		return views.EventsView{}, err
+	}
 	events, next, err := w.eventPage(ctx, v.id, after, known)
 	if err != nil {
 		return views.EventsView{}, err
@@ -143,9 +143,9 @@ func (w *Web) eventsTab(ctx context.Context, v *taskView) (views.EventsView, err
 	if selected == 0 {
 		selected = v.selected(events)
 	}
-	out := views.EventsView{Note: "in order of time, with every heartbeat", Rows: views.TimeRows(events, v.trace, selected, href), Filters: v.provenanceChips(known)}
+	out := views.EventsView{Note: "in order of time, with every heartbeat", Rows: views.TimeRows(events, v.trace.Trace, selected, href), Filters: v.provenanceChips(known)}
 	if next != (lifecycle.EventPosition{}) {
-		out.Older = v.address(withKnown(url.Values{"after": {formatPosition(next)}}, known))
+		out.Older = v.address(withKnown(url.Values{"after": {v.placeOf(next, known)}}, known))
 	}
 	if v.query.Get("after") != "" {
 		out.Newer = v.address(withKnown(url.Values{}, known))
@@ -165,7 +165,7 @@ func withKnown(q url.Values, known lifecycle.Provenance) url.Values {
 func (w *Web) eventPage(ctx context.Context, id string, after lifecycle.EventPosition, known lifecycle.Provenance) ([]lifecycle.Event, lifecycle.EventPosition, error) {
 	var out []lifecycle.Event
 	for range 20 { // A filter that matches little still ends after so many reads; the next page goes on.
-		events, err := w.cfg.Store.Events(ctx, id, after, eventPageRows)
+		events, err := w.cfg.Query.Events(ctx, id, after, eventPageRows)
 		if err != nil {
 			return nil, after, err
 		}
@@ -185,18 +185,30 @@ func (w *Web) eventPage(ctx context.Context, id string, after lifecycle.EventPos
 	return out, after, nil
 }
 
-func formatPosition(p lifecycle.EventPosition) string {
-	return strconv.FormatInt(int64(p.At), 10) + "." + p.ID.String()
+// placeOf writes where the following page of the events begins.
+func (v taskView) placeOf(p lifecycle.EventPosition, known lifecycle.Provenance) string {
+	return query.Cursor{At: p.At, Key: p.ID.String()}.Encode(v.eventsBinding(known))
 }
 
-func parsePosition(s string) (lifecycle.EventPosition, bool) {
-	at, id, ok := strings.Cut(s, ".")
-	n, err := strconv.ParseInt(at, 10, 64)
-	e, err2 := lifecycle.ParseEventID(id)
-	if !ok || err != nil || err2 != nil {
-		return lifecycle.EventPosition{}, false
+// position reads where the page of the events begins; the zero position is the beginning.
+func (v taskView) position(known lifecycle.Provenance) (lifecycle.EventPosition, error) {
+	text := v.query.Get("after")
+	if text == "" {
+		return lifecycle.EventPosition{}, nil
 	}
-	return lifecycle.EventPosition{At: lifecycle.Micros(n), ID: e}, true
+	c, err := query.DecodeCursor(text, v.eventsBinding(known))
+	if err == nil {
+		var id lifecycle.EventID
+		if id, err = lifecycle.ParseEventID(c.Key); err == nil {
+			return lifecycle.EventPosition{At: c.At, ID: id}, nil
+		}
+	}
+	return lifecycle.EventPosition{}, &lifecycle.FilterError{Parameter: "after", Detail: "is not of this list; begin again at the first page"}
+}
+
+// eventsBinding names the list of events for its cursors.
+func (v taskView) eventsBinding(known lifecycle.Provenance) string {
+	return query.Binding(taskAddress(v.id), withKnown(url.Values{"tab": {"events"}}, known))
 }
 
 func (v taskView) provenanceChips(known lifecycle.Provenance) []views.Chip {

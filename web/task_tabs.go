@@ -24,17 +24,17 @@ const maxBody = 64 << 10
 // payloadTab shows the body of one of the task's messages, the newest one unless the address names another.
 func (w *Web) payloadTab(ctx context.Context, v *taskView) (views.PayloadView, error) {
 	out := views.PayloadView{Missing: "No stored message of this task is known."}
-	key := v.record.Facts.Head.Key
+	key := v.trace.Record.Facts.Head.Key
 	if k, err := lifecycle.ParseMessageKey(v.query.Get("message")); err == nil {
 		key = k
 	}
 	var facts *lifecycle.MessageFacts
-	for i := range v.record.Messages {
-		m := &v.record.Messages[i]
+	for i := range v.trace.Record.Messages {
+		m := &v.trace.Record.Messages[i]
 		if m.Key == key {
 			facts = m
 		}
-		if len(v.record.Messages) > 1 {
+		if len(v.trace.Record.Messages) > 1 {
 			out.Messages = append(out.Messages, views.Tab{
 				Href: v.address(url.Values{"message": {m.Key.String()}}), Label: fmt.Sprintf("Message %d", i+1), Current: m.Key == key})
 		}
@@ -43,7 +43,7 @@ func (w *Web) payloadTab(ctx context.Context, v *taskView) (views.PayloadView, e
 		return out, nil
 	}
 	out.Key = views.Printable(key.String())
-	body, err := w.cfg.Store.Payload(ctx, key)
+	body, err := w.cfg.Query.Payload(ctx, key)
 	if errors.Is(err, lifecycle.ErrNotFound) {
 		out.Missing = "The body was never seen, or is no longer kept."
 		return out, nil
@@ -72,7 +72,7 @@ func (w *Web) payload(c *gin.Context) error {
 	if err != nil {
 		return &lifecycle.FilterError{Parameter: "message", Detail: "is not <stream>:<sequence>"}
 	}
-	p, err := w.cfg.Store.Payload(c.Request.Context(), key)
+	p, err := w.cfg.Query.Payload(c.Request.Context(), key)
 	if err != nil {
 		return err
 	}
@@ -86,10 +86,10 @@ func (w *Web) payload(c *gin.Context) error {
 
 // idempotencyTab is what is known about doing the task once.
 func (w *Web) idempotencyTab(v *taskView) views.IdempotencyView {
-	f := v.record.Facts
+	f := v.trace.Record.Facts
 	out := views.IdempotencyView{Completion: f.Completion, Cases: lifecycle.Ledger(f), Recorded: recordWords(w.health())}
 	var first string
-	for _, m := range v.record.Messages {
+	for _, m := range v.trace.Record.Messages {
 		if m.Stored == nil {
 			continue
 		}
@@ -146,11 +146,11 @@ func (w *Web) relatedTab(ctx context.Context, v *taskView) (views.RelatedView, e
 	}
 	f := lifecycle.Filter{Agents: []string{s.Agent}, From: s.LastEventAt.Add(-time.Hour), To: s.LastEventAt.Add(time.Hour)}
 	out.NearHref = address("/tasks", f.Values())
-	page, err := w.cfg.Store.ListTasks(ctx, f, lifecycle.Page{Limit: relatedRows + 1})
+	page, err := w.cfg.Query.Tasks(ctx, f, lifecycle.Page{Limit: relatedRows + 1})
 	if err != nil {
 		return out, err
 	}
-	for _, r := range rows(page.Tasks, v.board) {
+	for _, r := range rows(page.Rows, v.snapshot) {
 		if r.TaskID != v.id && len(out.Nearby) < relatedRows {
 			out.Nearby = append(out.Nearby, r)
 		}
@@ -164,7 +164,7 @@ func (w *Web) taskOf(ctx context.Context, message string) (string, error) {
 	if err != nil {
 		return "", nil // No message is named.
 	}
-	id, err := w.cfg.Store.TaskOf(ctx, key)
+	id, err := w.cfg.Query.TaskOf(ctx, key)
 	if errors.Is(err, lifecycle.ErrNotFound) {
 		return "", nil
 	}
@@ -177,30 +177,16 @@ func (w *Web) taskOf(ctx context.Context, message string) (string, error) {
 // maxJSON is how much of the API's answer a page shows, in bytes.
 const maxJSON = 256 << 10
 
-// jsonTab asks the API, in this process, what it says about the task.
-func (w *Web) jsonTab(c *gin.Context, v *taskView) views.JSONView {
-	target := "/api/v1/tasks/" + url.PathEscape(v.id)
-	out := views.JSONView{Href: target, Why: "Open it to read the answer."}
-	if w.cfg.API == nil {
-		return out
+// jsonTab is what the API says about the task.
+func (w *Web) jsonTab(ctx context.Context, v *taskView) (views.JSONView, error) {
+	out := views.JSONView{Href: "/api/v1/tasks/" + url.PathEscape(v.id), Why: "Open it to read the answer."}
+	if w.cfg.TaskJSON == nil {
+		return out, nil
 	}
-	r, err := http.NewRequestWithContext(c.Request.Context(), http.MethodGet, target, nil)
+	text, err := w.cfg.TaskJSON(ctx, v.id)
 	if err != nil {
-		return out
+		return out, err
 	}
-	r.Host, r.RemoteAddr = c.Request.Host, c.Request.RemoteAddr
-	r.Header.Set("Accept", "application/json")
-	for _, name := range []string{"Cookie", "Authorization"} {
-		if s := c.GetHeader(name); s != "" {
-			r.Header.Set(name, s)
-		}
-	}
-	answer := newRecorder()
-	w.cfg.API.ServeHTTP(answer, r)
-	if answer.status != http.StatusOK {
-		out.Why = fmt.Sprintf("It answered with status %d.", answer.status)
-		return out
-	}
-	out.Text, out.More = views.PrettyJSON(answer.body.Bytes(), maxJSON)
-	return out
+	out.Text, out.More = views.PrettyJSON(text, maxJSON)
+	return out, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/views"
 )
 
@@ -27,23 +28,23 @@ type listPage struct {
 
 func (w *Web) list(c *gin.Context, lp listPage) error {
 	ctx := c.Request.Context()
-	reader := readerOf(c)
-	b, err := w.board.get(ctx)
+	r := preferencesOf(c)
+	snap, err := w.snapshot(ctx)
 	if err != nil {
 		return err
 	}
-	q, err := readList(lp.path, c.Request.URL.Query(), reader.zone, w.cfg.Now())
-	p := w.listProps(c, lp, q, b, reader)
-	f := frame{title: lp.heading, section: lp.section, board: b}
+	q, err := readList(lp.path, c.Request.URL.Query(), r.zone, w.cfg.Now())
+	p := w.listProps(c, lp, q, snap, r)
+	f := frame{title: lp.heading, section: lp.section, snapshot: snap}
 	var wrong *lifecycle.FilterError
 	if errors.As(err, &wrong) {
 		p.Problem = wrong.Error() + "."
-		p.Blank = views.Blank{Kind: "nomatch", Say: "The query cannot be read.", Why: wrong.Error() + ".", Links: []views.Chip{{Href: lp.path, Label: "Clear filters"}}}
-		p.States = q.stateTabs(nil, false, lp.states)
+		p.Empty = views.EmptyState{Kind: "nomatch", Say: "The query cannot be read.", Why: wrong.Error() + ".", Links: []views.Chip{{Href: lp.path, Label: "Clear filters"}}}
+		p.States = q.stateTabs(query.StateCounts{}, lp.states)
 		f.status = http.StatusBadRequest
 		return w.render(c, f, views.Tasks(p))
 	}
-	if err := w.fillList(ctx, &p, lp, q, b, reader); err != nil {
+	if err := w.fillList(ctx, &p, lp, q, snap, r); err != nil {
 		return err
 	}
 	f.title = listTitle(lp, q)
@@ -57,11 +58,11 @@ func listTitle(lp listPage, q listQuery) string {
 	return lp.heading
 }
 
-func (w *Web) listProps(c *gin.Context, lp listPage, q listQuery, b *board, r reader) views.TasksPage {
+func (w *Web) listProps(c *gin.Context, lp listPage, q listQuery, snap *query.FleetSnapshot, r preferences) views.TasksPage {
 	p := views.TasksPage{
-		Heading: lp.heading, Action: lp.path, Query: strings.Join(q.values["q"], " "), First: q.first, FirstHref: q.with("cursor"),
+		Heading: lp.heading, Action: lp.path, Query: strings.Join(q.values["q"], " "), First: q.first(), FirstHref: q.with("cursor"),
 		Keep: q.params("q", "from"), FacetKeep: q.params("agent", "type", "has", "anomaly", "from", "to"), Ranges: q.ranges(),
-		Chips: q.chips(b.Facets), Facets: q.facets(b.Facets), Suggestions: suggestions(b),
+		Chips: q.chips(snap.Facets), Facets: q.facets(snap.Facets), Suggestions: suggestions(snap),
 		ByLast:      q.sortLink(lifecycle.SortLastEvent, lifecycle.SortLastEventDesc),
 		ByPublished: q.sortLink(lifecycle.SortPublished, lifecycle.SortPublishedDesc),
 	}
@@ -81,45 +82,39 @@ func field(at lifecycle.Micros, zone *time.Location) string {
 	return at.Time().In(zone).Format("2006-01-02T15:04")
 }
 
-func (w *Web) fillList(ctx context.Context, p *views.TasksPage, lp listPage, q listQuery, b *board, r reader) error {
-	counts, capped, err := w.cfg.Store.CountTasks(ctx, q.filter)
+func (w *Web) fillList(ctx context.Context, p *views.TasksPage, lp listPage, q listQuery, snap *query.FleetSnapshot, r preferences) error {
+	counts, err := w.cfg.Query.Counts(ctx, q.filter)
 	if err != nil {
 		return err
 	}
-	page, err := w.cfg.Store.ListTasks(ctx, q.filter, q.page)
+	list, err := w.cfg.Query.Tasks(ctx, q.filter, q.from.Page(rowsPerPage))
 	if err != nil {
 		return err
 	}
-	p.States = q.stateTabs(counts, capped, lp.states)
-	p.Rows = rows(page.Tasks, b)
-	p.Pager = views.Pager{Newer: q.at(page.Prev, true), Older: q.at(page.Next, false), Note: pageNote(page.Tasks, r.zone)}
-	p.First = q.first || page.Prev == nil
+	p.States = q.stateTabs(counts, lp.states)
+	p.Rows = rows(list.Rows, snap)
+	p.Pager = q.pager(list, r.zone)
+	p.First = q.first() || list.Prev == nil
 	shown := q.filter.States
 	if len(shown) == 0 {
 		shown = lp.states
 	}
-	var n int64
-	for _, s := range shown {
-		n += counts[s]
-	}
-	p.Summary = fmt.Sprintf("%s %s, %s", atLeast(n, capped), views.Plural(n, "task", "tasks"), q.orderWords())
+	n := counts.Of(shown...)
+	p.Summary = fmt.Sprintf("%s %s, %s", atLeast(n, counts.Capped), views.Plural(n, "task", "tasks"), q.orderWords())
 	if len(p.Rows) == 0 {
-		p.Blank = w.blank(q, b, counts)
+		p.Empty = w.emptyList(q, snap, counts)
 	}
 	return nil
 }
 
-func rows(tasks []lifecycle.TaskSummary, b *board) []views.TaskRow {
+func rows(tasks []query.TaskRow, snap *query.FleetSnapshot) []views.TaskRow {
 	out := make([]views.TaskRow, 0, len(tasks))
 	for _, t := range tasks {
-		row := views.TaskRow{TaskSummary: t, Href: taskAddress(t.TaskID), Ran: t.Running}
-		if c := b.consumer(t.Message.Stream, t.Consumer); c != nil {
-			row.MaxDeliver = max(0, c.MaxDeliver)
-		}
-		if l := b.lease(t.TaskID); l != nil {
+		row := views.TaskRow{TaskSummary: t.TaskSummary, Href: taskAddress(t.TaskID), Ran: t.Running, MaxDeliver: t.MaxDeliver}
+		if l := snap.InFlight.OfTask(t.TaskID); l != nil {
 			row.Stale = l.Stale
 			if l.State.InFlight() {
-				row.Ran += l.Held(b.Now)
+				row.Ran += l.Held(snap.AsOf)
 			}
 		}
 		out = append(out, row)

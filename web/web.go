@@ -18,16 +18,17 @@ import (
 	"fleetglass/internal/live"
 	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/reconcile"
 	"fleetglass/static"
 )
 
 // Config is what the pages need.
 type Config struct {
-	Store       lifecycle.Reader  // Required.
+	Query       *query.Service    // Required. Where the answers come from.
+	Store       lifecycle.Reader  // Required. The rollups behind the page of duplicates.
 	Hub         *live.Hub         // Optional; without it pages do not update by themselves.
 	Health      health.Reporter   // Optional; without it the freshness pill says that nothing is known.
-	API         http.Handler      // Optional; answers /api/v1 for the JSON tab of a task. Without it the tab only links.
 	Now         func() time.Time  // Optional; default time.Now.
 	Log         *slog.Logger      // Optional; default discards.
 	Reconcile   reconcile.Service // Optional; without it the page of reconciliations says so.
@@ -35,6 +36,9 @@ type Config struct {
 	Access      access.Authorizer // Optional; what readers may do. In read-only mode a banner says that actions are off.
 	Server      string            // Optional; the NATS URL that agents connect to, for the command of the empty page.
 	Prefix      string            // Optional; default fleet.DefaultPrefix. The first token of task subjects, for the same.
+
+	// TaskJSON writes what the API answers about a task, for its JSON tab. Optional; without it the tab only links.
+	TaskJSON func(ctx context.Context, id string) ([]byte, error)
 
 	DuplicateCost *duplicates.Cost                                    // Optional; default [duplicates.DefaultCost].
 	Records       duplicates.RecordStore                              // Optional; where agents keep idempotency records, default unknown.
@@ -46,11 +50,13 @@ type Config struct {
 type Web struct {
 	cfg    Config
 	assets *static.Assets
-	board  *boardCache
 }
 
 // New checks the configuration and prepares the assets. It starts nothing.
 func New(cfg Config) (*Web, error) {
+	if cfg.Query == nil {
+		return nil, errors.New("web: Query is required")
+	}
 	if cfg.Store == nil {
 		return nil, errors.New("web: Store is required")
 	}
@@ -75,7 +81,7 @@ func New(cfg Config) (*Web, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare assets: %w", err)
 	}
-	return &Web{cfg: cfg, assets: assets, board: newBoardCache(cfg.Store, cfg.Now, cfg.Reconcile)}, nil
+	return &Web{cfg: cfg, assets: assets}, nil
 }
 
 // Register adds the pages, their assets and the stream of changes to r.
@@ -94,7 +100,7 @@ func (w *Web) Register(r *routes.Router) {
 	w.page(r, "/reconciliation", access.Read, w.reconciliation)
 	w.action(r, "/reconciliation", access.Admin, w.reconcileNow)
 	w.page(r, "/capture", access.Read, w.capture)
-	w.page(r, "/preferences", access.Read, w.preferences)
+	w.page(r, "/preferences", access.Read, w.keepPreference)
 	if w.cfg.Hub != nil {
 		w.page(r, "/live", access.Read, w.live)
 	}

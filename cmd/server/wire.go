@@ -19,6 +19,7 @@ import (
 	"fleetglass/internal/routes"
 	"fleetglass/internal/telemetry"
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/web"
 )
 
@@ -79,8 +80,16 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 		return nil, fmt.Errorf("prepare the demonstration: %w", err)
 	}
 
-	metrics.MustRegister(telemetry.Health{Parts: a.health}, telemetry.NewFleet(store, now), telemetry.Reconciliation{Latest: a.reports.Latest})
-	if err := a.serveHTTP(ctx, cfg, metrics, store, appender, hub, now); err != nil {
+	ask, err := query.New(query.Config{
+		Store: store, AgentOf: fleet.AgentOfWorker, Health: a.health, Reconcile: a.reports, Now: now, Log: log,
+		Duplicates: query.DuplicatesConfig{Cost: cfg.duplicateCost(), Records: cfg.recordStore(), Prices: cfg.recordPrices(), Retention: a.records},
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.onStop("query", ask.Close)
+	metrics.MustRegister(telemetry.Health{Parts: a.health}, telemetry.NewFleet(ask), telemetry.Reconciliation{Latest: ask.Reconciled})
+	if err := a.serveHTTP(ctx, cfg, metrics, ask, store, appender, hub, now); err != nil {
 		return nil, err
 	}
 	return a, nil
@@ -90,7 +99,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 func (a *App) watch(r health.Reporter) { a.health = append(a.health, r) }
 
 // serveHTTP builds pages and API and begins to listen.
-func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Registry, store lifecycle.Store, appender lifecycle.Appender,
+func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Registry, ask *query.Service, store lifecycle.Store, appender lifecycle.Appender,
 	hub *live.Hub, now func() time.Time,
 ) error {
 	authorizer := access.Authorizer{ReadOnly: cfg.ReadOnly}
@@ -100,8 +109,8 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	})
 	a.routes.Handle(http.MethodGet, "/metrics", access.Read, gin.WrapH(metrics.Handler()))
 	calls, err := api.New(api.Config{
-		Store: store, Appender: appender, Hub: hub, Health: a.health, Reconcile: a.reports, Now: now, Log: a.log,
-		Fleet:   api.Fleet{DecodeReport: decodeReport(now), AgentOf: fleet.AgentOfWorker, Retention: a.records},
+		Query: ask, Store: store, Appender: appender, Hub: hub, Health: a.health, Reconcile: a.reports, Now: now, Log: a.log,
+		Fleet:   api.Fleet{DecodeReport: decodeReport(now), Retention: a.records},
 		Options: api.Options{Version: version, Limits: limits(cfg), DuplicateCost: cfg.duplicateCost(), Records: cfg.recordStore(), RecordPrices: cfg.recordPrices()},
 	})
 	if err != nil {
@@ -109,7 +118,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	}
 	calls.Register(a.routes)
 	pages, err := web.New(web.Config{
-		Store: store, Hub: hub, Health: a.health, API: engine, Now: now, Log: a.log, Environment: cfg.Environment, Access: authorizer,
+		Query: ask, Store: store, Hub: hub, Health: a.health, TaskJSON: calls.TaskJSON, Now: now, Log: a.log, Environment: cfg.Environment, Access: authorizer,
 		Server: a.agents, Prefix: cfg.Prefix, DuplicateCost: cfg.duplicateCost(), Retention: a.records,
 		Records: cfg.recordStore(), RecordPrices: cfg.recordPrices(), Reconcile: a.reports,
 	})

@@ -6,7 +6,7 @@ const Module = "fleetglass"
 // everything is the row of the program itself, the only place that knows all the others.
 var everything = []string{
 	"access", "alerts", "api", "collectors", "collectors/*", "dlqtriage", "duplicates", "fleet", "fleet/*", "internal/*", "lifecycle", "store/sqlite",
-	"store/postgres", "reconcile", "static", "views", "views/*", "web",
+	"store/postgres", "query", "reconcile", "static", "views", "views/*", "web",
 }
 
 // Table is the law: what each package may import. Packages that are not in it may not exist.
@@ -49,23 +49,26 @@ var Table = []Rule{
 	{Package: "dlqtriage", Own: []string{"lifecycle", "fleet"}},
 	{Package: "alerts", Own: []string{"lifecycle"}},
 
+	// Every question, answered once for all who present.
+	{Package: "query", Own: []string{"lifecycle", "duplicates", "reconcile", "internal/health"}, Others: []string{"github.com/hashicorp/golang-lru/v2", "golang.org/x/sync"}},
+
 	{Package: "static"},
 	{Package: "views", Own: []string{"lifecycle", "duplicates", "reconcile", "dlqtriage", "alerts", "static"}, Others: []string{"github.com/a-h/templ"}},
 	{Package: "views/*", Own: []string{"lifecycle", "duplicates", "reconcile", "dlqtriage", "alerts", "static", "views", "views/*"}, Others: []string{"github.com/a-h/templ"}},
 	{Package: "web/webtest", Own: []string{"lifecycle", "reconcile", "store/sqlite", "internal/health"}},
 	{Package: "web",
 		Own: []string{"lifecycle", "duplicates", "dlqtriage", "alerts", "views", "views/*", "static", "fleet", "internal/live", "internal/httperr", "internal/routes", "access",
-			"internal/health", "reconcile"},
+			"internal/health", "query", "reconcile"},
 		Others: []string{"github.com/gin-gonic/gin", "github.com/a-h/templ"}, Tests: []string{"web/webtest"}},
 	{Package: "api",
 		Own: []string{"lifecycle", "duplicates", "dlqtriage", "alerts", "fleet", "collectors/reports", "internal/live", "internal/httperr", "internal/routes", "access", "internal/health",
-			"reconcile"},
+			"query", "reconcile"},
 		Others: []string{"github.com/gin-gonic/gin", "github.com/danielgtaylor/huma/v2", "github.com/cloudevents/sdk-go/v2"}},
 
 	{Package: "internal/archtest"},
 	// Its tests measure the whole: they run the collectors, the program and its pages' templates.
 	{Package: "internal/bench", Others: []string{"github.com/a-h/templ"},
-		Tests: []string{"access", "api", "collectors", "collectors/*", "duplicates", "fleet", "fleet/*", "internal/health", "internal/live", "internal/routes", "internal/telemetry", "static", "views", "web"}},
+		Tests: []string{"access", "api", "collectors", "collectors/*", "duplicates", "fleet", "fleet/*", "internal/health", "internal/live", "internal/routes", "internal/telemetry", "query", "static", "views", "web"}},
 	// Tests of agents, collectors and a store together.
 	{Package: "internal/crashpoints", Others: []string{"cloud.google.com/go/firestore", "google.golang.org/grpc"},
 		Tests: []string{"fleet", "fleet/firestorekit", "collectors", "collectors/*", "internal/firestoretest", "internal/health"}},
@@ -84,13 +87,13 @@ var Table = []Rule{
 	// Tests only: it runs the program on real brokers and looks at its answers.
 	{Package: "internal/situations", Tests: []string{"fleet"}},
 	{Package: "internal/statedocs", Own: []string{"lifecycle"}},
-	{Package: "internal/telemetry", Own: []string{"lifecycle", "reconcile", "internal/health", "internal/routes"}, Others: []string{"github.com/prometheus", "github.com/gin-gonic/gin"}},
+	{Package: "internal/telemetry", Own: []string{"lifecycle", "reconcile", "internal/health", "internal/routes", "query"}, Others: []string{"github.com/prometheus", "github.com/gin-gonic/gin"}},
 	{Package: "internal/testkit", Own: []string{"fleet", "lifecycle", "internal/embednats"}, Others: []string{"github.com/nats-io", "github.com/jackc/pgx/v5", "github.com/google/go-cmp", "github.com/chromedp"}},
 	{Package: "internal/testsummary"},
 	// Tests only. It plays the program's part around a store that is slow.
 	// Tests of the whole: it runs the program and looks at its answers.
 	{Package: "internal/torture", Own: []string{"fleet", "fleet/*"},
-		Tests: []string{"access", "api", "collectors", "collectors/*", "internal/health", "internal/live", "internal/routes", "reconcile"}},
+		Tests: []string{"access", "api", "collectors", "collectors/*", "internal/health", "internal/live", "internal/routes", "query", "reconcile"}},
 
 	{Package: "cmd/server", Own: everything,
 		Others: []string{"github.com/alecthomas/kong", "github.com/goccy/go-yaml", "github.com/gin-gonic/gin", "github.com/nats-io", "golang.org/x/sync"}},

@@ -18,6 +18,7 @@ import (
 	"fleetglass/internal/live"
 	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/store/sqlite"
 	"fleetglass/web"
 
@@ -58,13 +59,17 @@ func serveStore(t testing.TB, s lifecycle.Store) http.Handler {
 	engine := gin.New()
 	engine.UseEscapedPath = true
 	hub := live.NewHub(1)
+	ask, err := query.New(query.Config{Store: s, AgentOf: fleet.AgentOfWorker})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ask.Close() })
 	calls, err := api.New(api.Config{
-		Store: s, Appender: s, Hub: hub, Health: health.ReporterFunc(func() []health.Part { return nil }),
+		Query: ask, Store: s, Appender: s, Hub: hub, Health: health.ReporterFunc(func() []health.Part { return nil }),
 		Fleet: api.Fleet{
 			DecodeReport: func(json.RawMessage) (lifecycle.Event, error) {
 				return lifecycle.Event{}, errors.New("nobody reports here")
 			},
-			AgentOf: fleet.AgentOfWorker,
 		},
 	})
 	if err != nil {
@@ -72,7 +77,7 @@ func serveStore(t testing.TB, s lifecycle.Store) http.Handler {
 	}
 	router := routes.New(engine, routes.Config{Tokens: access.Unprotected()})
 	calls.Register(router)
-	pages, err := web.New(web.Config{Store: s, Hub: hub})
+	pages, err := web.New(web.Config{Query: ask, Store: s, Hub: hub})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package telemetry
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -29,25 +28,20 @@ func labelled(m lifecycle.Metric) bool {
 	return m == lifecycle.MetricFailedAttempts || m == lifecycle.MetricDied || m == lifecycle.MetricDuplicates
 }
 
-func (f *Fleet) today(ctx context.Context, s *sampler, now lifecycle.Micros) error {
-	metrics := make([]lifecycle.Metric, 0, len(dailyDescs))
-	for m := range dailyDescs {
-		metrics = append(metrics, m)
-	}
-	midnight := now.Truncate(24 * time.Hour)
-	tally, err := f.store.Rollups(ctx, metrics, midnight, midnight.Add(24*time.Hour), true)
+func (f *Fleet) today(ctx context.Context, s *sampler) error {
+	today, err := f.ask.Today(ctx)
 	if err != nil {
-		return fmt.Errorf("read today's counts: %w", err)
+		return fmt.Errorf("ask for today's counts: %w", err)
 	}
 	sums := map[dailyKey]float64{}
-	for cell, n := range tally {
+	for cell, n := range today.Tally {
 		key := dailyKey{metric: cell.Metric, agent: s.agent(cell.Agent)}
 		if labelled(cell.Metric) {
 			key.label = cell.Label
 		}
 		sums[key] += float64(n)
 	}
-	f.daily.begin(midnight)
+	f.daily.begin(today.Midnight)
 	for key, sum := range sums {
 		labels := []string{key.agent}
 		if labelled(key.metric) {

@@ -11,46 +11,39 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 )
 
 const (
-	fleetCache   = 5 * time.Second
 	fleetTimeout = 5 * time.Second
-	openLimit    = 20_000 // Open messages looked at for ages and leases.
-	agentLimit   = 200    // Agents with labels of their own; the rest is "other".
-	gapSpan      = 24 * time.Hour
+	agentLimit   = 200 // Agents with labels of their own; the rest is "other".
 )
 
-// FleetReader is what the fleet's metrics are made of.
-type FleetReader interface {
-	Rollups(ctx context.Context, metrics []lifecycle.Metric, from, to lifecycle.Micros, byAgent bool) (lifecycle.Tally, error)
-	OpenMessages(ctx context.Context, stream lifecycle.StreamID, from uint64, limit int) ([]lifecycle.OpenMessage, error)
-	Consumers(ctx context.Context) ([]lifecycle.ConsumerState, error)
-	Gaps(ctx context.Context, from, to lifecycle.Micros, limit int) ([]lifecycle.Gap, error)
+// Questions are what the fleet's metrics are made of; [query.Service] answers them.
+type Questions interface {
+	Agents(ctx context.Context) (query.Agents, error)
+	Today(ctx context.Context) (query.Today, error)
+	RecentGaps(ctx context.Context) ([]lifecycle.Gap, error)
 	Quarantine(ctx context.Context, limit int) ([]lifecycle.QuarantinedLine, int64, error)
 }
 
-// Fleet exports the metrics about the fleet (SPEC 7), read from the store when they are asked for, at most every five seconds.
+// Fleet exports the metrics about the fleet (SPEC 7), asked for when they are.
 type Fleet struct {
-	store FleetReader
-	now   func() time.Time
+	ask Questions
 
-	mu     sync.Mutex
-	readAt time.Time
-	sample []prometheus.Metric
-	daily  dailyCounters
+	mu    sync.Mutex
+	daily dailyCounters
 }
 
 // NewFleet returns the collector of the fleet's metrics.
-func NewFleet(store FleetReader, now func() time.Time) *Fleet {
-	return &Fleet{store: store, now: now}
-}
+func NewFleet(ask Questions) *Fleet { return &Fleet{ask: ask} }
 
 var (
 	tasksDesc = prometheus.NewDesc("fleetglass_tasks", "Tasks by agent and state.", []string{"agent", "state"}, nil)
 	inFlight  = prometheus.NewDesc("fleetglass_in_flight", "Messages that some worker holds.", []string{"agent"}, nil)
 	staleDesc = prometheus.NewDesc("fleetglass_stale_in_flight", "Leases with something wrong, by what is wrong.", []string{"agent", "kind"}, nil)
 	queueAge  = prometheus.NewDesc("fleetglass_pending_queue_age_seconds", "Age of the oldest message that no worker has taken yet.", []string{"agent"}, nil)
+	partial   = prometheus.NewDesc("fleetglass_in_flight_partial", "1 when more messages are open than were looked at, so that counts of leases read: at least.", nil, nil)
 	gapsDesc  = prometheus.NewDesc("fleetglass_capture_gaps", "Spans of the last day in which we may have been blind and that were not repaired.",
 		[]string{"source"}, nil)
 	quarantine = prometheus.NewDesc("fleetglass_quarantined_lines", "Undecodable lines that are kept.", nil, nil)
@@ -59,7 +52,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (f *Fleet) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{tasksDesc, inFlight, staleDesc, queueAge, gapsDesc, quarantine, scrapeOK} {
+	for _, d := range []*prometheus.Desc{tasksDesc, inFlight, staleDesc, queueAge, partial, gapsDesc, quarantine, scrapeOK} {
 		out <- d
 	}
 	for _, d := range dailyDescs {
@@ -71,21 +64,17 @@ func (f *Fleet) Describe(out chan<- *prometheus.Desc) {
 func (f *Fleet) Collect(out chan<- prometheus.Metric) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if now := f.now(); f.readAt.IsZero() || now.Sub(f.readAt) >= fleetCache || now.Before(f.readAt) {
-		f.sample, f.readAt = f.read(now), now
-	}
-	for _, m := range f.sample {
+	for _, m := range f.read() {
 		out <- m
 	}
 }
 
-func (f *Fleet) read(now time.Time) []prometheus.Metric {
+func (f *Fleet) read() []prometheus.Metric {
 	ctx, cancel := context.WithTimeout(context.Background(), fleetTimeout)
 	defer cancel()
 	var s sampler
-	at := lifecycle.MicrosOf(now)
-	for _, part := range []func(context.Context, *sampler, lifecycle.Micros) error{f.states, f.leases, f.today, f.blindness} {
-		if err := part(ctx, &s, at); err != nil {
+	for _, part := range []func(context.Context, *sampler) error{f.agents, f.today, f.blindness} {
+		if err := part(ctx, &s); err != nil {
 			return []prometheus.Metric{prometheus.MustNewConstMetric(scrapeOK, prometheus.GaugeValue, 0), prometheus.NewInvalidMetric(scrapeErr, err)}
 		}
 	}
@@ -95,75 +84,66 @@ func (f *Fleet) read(now time.Time) []prometheus.Metric {
 
 var scrapeErr = prometheus.NewDesc("fleetglass_fleet_metrics_error", "Why the metrics about the fleet could not be read.", nil, nil)
 
-func (f *Fleet) states(ctx context.Context, s *sampler, _ lifecycle.Micros) error {
-	tally, err := f.store.Rollups(ctx, []lifecycle.Metric{lifecycle.MetricState}, 0, 0, true)
+// agents exports tasks, leases and what waits, by agent.
+func (f *Fleet) agents(ctx context.Context, s *sampler) error {
+	agents, err := f.ask.Agents(ctx)
 	if err != nil {
-		return fmt.Errorf("read task counts: %w", err)
+		return fmt.Errorf("ask for the agents: %w", err)
 	}
-	counts := map[[2]string]float64{}
-	for cell, n := range tally {
-		counts[[2]string{s.agent(cell.Agent), cell.Label}] += float64(n)
+	var l loads
+	for _, a := range append(slices.Clone(agents.All), agents.Unnamed) {
+		l.add(s.agent(a.Name), a, agents.AsOf)
 	}
-	s.gauges(tasksDesc, counts)
+	s.gauges(tasksDesc, l.tasks)
+	s.gauges(staleDesc, l.stale)
+	for _, agent := range slices.Sorted(maps.Keys(l.held)) {
+		s.gauge(inFlight, l.held[agent], agent)
+		s.gauge(queueAge, l.age[agent], agent)
+	}
+	s.gauge(partial, map[bool]float64{true: 1}[agents.Partial])
 	return nil
 }
 
-func (f *Fleet) leases(ctx context.Context, s *sampler, now lifecycle.Micros) error {
-	open, err := f.store.OpenMessages(ctx, lifecycle.StreamID{}, 0, openLimit)
-	if err != nil {
-		return fmt.Errorf("read open messages: %w", err)
-	}
-	consumers, err := f.store.Consumers(ctx)
-	if err != nil {
-		return fmt.Errorf("read consumers: %w", err)
-	}
-	held, ages, stale := map[string]float64{}, map[string]float64{}, map[[2]string]float64{}
-	for _, o := range open {
-		agent := s.agent(o.Message.Agent)
-		held[agent] += 0
-		lease, ok := lifecycle.LeaseOf(o, consumerOf(consumers, o.Message), lifecycle.Typical{}, now)
-		switch {
-		case ok && lease.State.InFlight():
-			held[agent]++
-		case o.Message.Stored != nil && o.Message.CurrentAttempt() == 0:
-			ages[agent] = max(ages[agent], now.Sub(o.Message.Stored.At).Seconds())
-		}
-		if ok && lease.Stale != "" {
-			stale[[2]string{agent, string(lease.Stale)}]++
-		}
-	}
-	for _, agent := range slices.Sorted(maps.Keys(held)) {
-		s.gauge(inFlight, held[agent], agent)
-		s.gauge(queueAge, ages[agent], agent)
-	}
-	s.gauges(staleDesc, stale)
-	return nil
+// loads gathers the values of agents by their labels, which several may share.
+type loads struct {
+	tasks, stale map[[2]string]float64
+	held, age    map[string]float64
 }
 
-func consumerOf(consumers []lifecycle.ConsumerState, m lifecycle.MessageFacts) *lifecycle.ConsumerState {
-	for i, c := range consumers {
-		if c.Name == m.Consumer && c.Stream == m.Key.Stream {
-			return &consumers[i]
+func (l *loads) add(label string, a query.AgentStatistics, now lifecycle.Micros) {
+	if l.tasks == nil {
+		*l = loads{map[[2]string]float64{}, map[[2]string]float64{}, map[string]float64{}, map[string]float64{}}
+	}
+	for state, n := range a.States {
+		l.tasks[[2]string{label, string(state)}] += float64(n)
+	}
+	for _, lease := range a.Leases {
+		if lease.Stale != "" {
+			l.stale[[2]string{label, string(lease.Stale)}]++
 		}
 	}
-	return nil
+	if label == "" && len(a.Leases) == 0 && !a.OldestWaiting.Known() {
+		return
+	}
+	l.held[label] += float64(a.Held())
+	if a.OldestWaiting.Known() {
+		l.age[label] = max(l.age[label], now.Sub(a.OldestWaiting).Seconds())
+	}
 }
 
-func (f *Fleet) blindness(ctx context.Context, s *sampler, now lifecycle.Micros) error {
-	gaps, err := f.store.Gaps(ctx, now.Add(-gapSpan), now, 1000)
+func (f *Fleet) blindness(ctx context.Context, s *sampler) error {
+	gaps, err := f.ask.RecentGaps(ctx)
 	if err != nil {
 		return fmt.Errorf("read gaps: %w", err)
 	}
 	counts := map[string]float64{}
-	for _, g := range gaps {
-		if !g.Repaired {
-			counts[g.Source]++
-		}
+	for _, g := range query.OpenGaps(gaps) {
+		counts[g.Source]++
 	}
 	for _, source := range slices.Sorted(maps.Keys(counts)) {
 		s.gauge(gapsDesc, counts[source], source)
 	}
-	_, kept, err := f.store.Quarantine(ctx, 1)
+	_, kept, err := f.ask.Quarantine(ctx, 1)
 	if err != nil {
 		return fmt.Errorf("read quarantine: %w", err)
 	}

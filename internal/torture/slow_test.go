@@ -31,6 +31,7 @@ import (
 	"fleetglass/internal/live"
 	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/store/sqlite"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -150,10 +151,14 @@ func inProcess(t *testing.T, js jetstream.JetStream, store lifecycle.Store, appe
 // serve answers as the program's API does.
 func serve(t *testing.T, store lifecycle.Store, appender lifecycle.Appender) client {
 	t.Helper()
+	ask, err := query.New(query.Config{Store: store, AgentOf: fleet.AgentOfWorker})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ask.Close() })
 	calls, err := api.New(api.Config{
-		Store: store, Appender: appender, Hub: live.NewHub(1000), Health: health.Group{}, Fleet: api.Fleet{
+		Query: ask, Store: store, Appender: appender, Hub: live.NewHub(1000), Health: health.Group{}, Fleet: api.Fleet{
 			DecodeReport: func(json.RawMessage) (lifecycle.Event, error) { return lifecycle.Event{}, errors.New("not here") },
-			AgentOf:      fleet.AgentOfWorker,
 		},
 	})
 	if err != nil {

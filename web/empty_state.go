@@ -8,31 +8,28 @@ import (
 	"fleetglass/fleet"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/views"
 )
 
-// blank says why a list is empty: four different things.
-func (w *Web) blank(q listQuery, b *board, counts map[lifecycle.State]int64) views.Blank {
+// emptyList says why a list is empty: four different things.
+func (w *Web) emptyList(q listQuery, snap *query.FleetSnapshot, counts query.StateCounts) views.EmptyState {
 	down := downParts(w.health())
 	switch {
-	case b.total() == 0 && down != "":
-		return views.Blank{Kind: "down", Say: "Nothing can be seen: " + down + ".", Why: "What crosses the broker now is read once it is back, as far as the capture streams keep it.",
+	case snap.Counts.Total() == 0 && down != "":
+		return views.EmptyState{Kind: "down", Say: "Nothing can be seen: " + down + ".", Why: "What crosses the broker now is read once it is back, as far as the capture streams keep it.",
 			Links: []views.Chip{{Href: "/capture", Label: "Capture"}}}
-	case b.total() == 0:
-		return w.blankNew()
+	case snap.Counts.Total() == 0:
+		return w.emptyNew()
 	case onlyTrouble(q) && down == "":
-		return views.Blank{Kind: "healthy", Say: "All healthy: no task is " + stateWords(q.filter.States) + ".",
-			Why:   fmt.Sprintf("%s tasks checked just now. This is not silence: %s", views.Count(b.total()), captureWords(w.health())),
+		return views.EmptyState{Kind: "healthy", Say: "All healthy: no task is " + stateWords(q.filter.States) + ".",
+			Why:   fmt.Sprintf("%s tasks checked just now. This is not silence: %s", views.Count(snap.Counts.Total()), captureWords(w.health())),
 			Links: []views.Chip{{Href: "/tasks", Label: "All tasks"}}}
 	}
-	blank := views.Blank{Kind: "nomatch", Say: "No task matches " + views.Cut(q.filter.Query(), 120) + ".", Links: []views.Chip{{Href: q.path, Label: "Clear filters"}}}
-	var other int64
-	for _, n := range counts {
-		other += n
-	}
-	if other > 0 && len(q.filter.States) > 0 {
-		blank.Why = fmt.Sprintf("%s in other states.", views.Count(other)+" "+views.Plural(other, "matches", "match"))
-		blank.Links = append([]views.Chip{{Href: q.with("state"), Label: "All states"}}, blank.Links...)
+	out := views.EmptyState{Kind: "nomatch", Say: "No task matches " + views.Cut(q.filter.Query(), 120) + ".", Links: []views.Chip{{Href: q.path, Label: "Clear filters"}}}
+	if other := counts.Total(); other > 0 && len(q.filter.States) > 0 {
+		out.Why = fmt.Sprintf("%s in other states.", views.Count(other)+" "+views.Plural(other, "matches", "match"))
+		out.Links = append([]views.Chip{{Href: q.with("state"), Label: "All states"}}, out.Links...)
 	}
 	if q.values.Get("from") != "" || q.values.Get("to") != "" {
 		v := url.Values{}
@@ -41,20 +38,20 @@ func (w *Web) blank(q listQuery, b *board, counts map[lifecycle.State]int64) vie
 				v[name] = values
 			}
 		}
-		blank.Links = append([]views.Chip{{Href: address(q.path, v), Label: "Any time"}}, blank.Links...)
+		out.Links = append([]views.Chip{{Href: address(q.path, v), Label: "Any time"}}, out.Links...)
 	}
-	if !q.first {
-		blank.Say, blank.Links = "There are no rows beyond this point.", []views.Chip{{Href: q.with("cursor"), Label: "First page"}}
+	if !q.first() {
+		out.Say, out.Links = "There are no rows beyond this point.", []views.Chip{{Href: q.with("cursor"), Label: "First page"}}
 	}
-	return blank
+	return out
 }
 
-func (w *Web) blankNew() views.Blank {
+func (w *Web) emptyNew() views.EmptyState {
 	server := ""
 	if w.cfg.Server != "" {
 		server = "--server " + w.cfg.Server + " "
 	}
-	return views.Blank{
+	return views.EmptyState{
 		Kind: "new", Say: "Listening. Nothing has crossed the task stream yet.",
 		Why:     "Point an agent, or the demo fleet, at this broker. The first message appears here within a second.",
 		Command: "fleetglass --demo\nnats " + server + "pub " + fleet.NewContract(w.cfg.Prefix).TaskSubject("cto", "code_review") + " '{\"taskId\":\"hello-1\",\"type\":\"code_review\"}'",
@@ -63,7 +60,7 @@ func (w *Web) blankNew() views.Blank {
 
 // onlyTrouble reports whether the list asks for bad states and nothing else: finding none is good news then.
 func onlyTrouble(q listQuery) bool {
-	if len(q.filter.States) == 0 || !q.first {
+	if len(q.filter.States) == 0 || !q.first() {
 		return false
 	}
 	for name := range q.values {
@@ -72,7 +69,7 @@ func onlyTrouble(q listQuery) bool {
 		}
 	}
 	for _, s := range q.filter.States {
-		if !s.Dead() && s != lifecycle.StateFailed && s != lifecycle.StateOutcomeUnknown {
+		if !s.Trouble() {
 			return false
 		}
 	}

@@ -18,15 +18,15 @@ const (
 	cookieTheme = "fleetglass_theme"
 )
 
-// reader is what a person prefers.
-type reader struct {
+// preferences are what a person prefers.
+type preferences struct {
 	zone  *time.Location
 	utc   bool
 	theme string
 }
 
-func readerOf(c *gin.Context) reader {
-	r := reader{zone: time.UTC, utc: true}
+func preferencesOf(c *gin.Context) preferences {
+	r := preferences{zone: time.UTC, utc: true}
 	if name, err := c.Cookie(cookieZone); err == nil {
 		if zone, ok := zoneOf(name); ok && zone != time.UTC {
 			r.zone, r.utc = zone, false
@@ -53,20 +53,20 @@ func zoneOf(name string) (*time.Location, bool) {
 	return zone, true
 }
 
-// preferences keeps a preference in a cookie and goes back to where the reader was. Without scripts the reader's zone is not known,
+// keepPreference keeps a preference in a cookie and goes back to where the reader was. Without scripts the reader's zone is not known,
 // so "local" asks for it.
-func (w *Web) preferences(c *gin.Context) error {
+func (w *Web) keepPreference(c *gin.Context) error {
 	back := localPath(c.Query("back"))
 	if theme := c.Query("theme"); theme == "light" || theme == "dark" {
 		keep(c, cookieTheme, theme)
 	}
 	switch tz := c.Query("tz"); {
 	case tz == "local":
-		b, err := w.board.get(c.Request.Context())
+		snap, err := w.snapshot(c.Request.Context())
 		if err != nil {
 			return err
 		}
-		return w.render(c, frame{title: "Time zone", search: true, board: b}, views.Zones(back, zoneChoices))
+		return w.render(c, frame{title: "Time zone", search: true, snapshot: snap}, views.Zones(back, zoneChoices))
 	case tz != "":
 		if _, ok := zoneOf(tz); ok {
 			keep(c, cookieZone, tz)

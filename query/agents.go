@@ -1,0 +1,289 @@
+package query
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// AgentStatistics is one agent and its load.
+type AgentStatistics struct {
+	Name      string
+	States    map[lifecycle.State]int64 // Its tasks by state; states without tasks are absent.
+	Tasks     int64
+	Leases    []lifecycle.Lease // Worst first.
+	Consumers []lifecycle.ConsumerState
+
+	Pending       uint64 // Messages that its consumers have not delivered, said by the broker.
+	PendingKnown  bool
+	OldestWaiting lifecycle.Micros // When its oldest message was stored that nobody has taken; zero when none is known.
+
+	Hour, Day Throughput
+	FailedHow map[string]int64  // The failed attempts of the day by how they ended.
+	DiedDay   int64             // Tasks that ended in the day without completing.
+	Durations lifecycle.Typical // Running time of the tasks that it completed in seven days.
+	Minutes   []Minute          // The last hour, oldest first; minutes in which nothing happened are absent.
+	Types     []TypeStatistics  // Sorted by name.
+
+	LastSeen lifecycle.Micros // Its last sign of life: a delivery taken, a heartbeat, or an answer (to the minute).
+}
+
+// Throughput counts messages and attempts of a span.
+type Throughput struct {
+	Published, Completed int64
+	Failed               int64 // Attempts that ended by nak, termination or timeout.
+}
+
+// Minute is the throughput of one minute.
+type Minute struct {
+	At lifecycle.Micros
+	Throughput
+}
+
+// TypeStatistics is what an agent does of one task type.
+type TypeStatistics struct {
+	Name                 string
+	Published, Completed int64             // Of the last day.
+	Durations            lifecycle.Typical // Of seven days.
+}
+
+// Held counts the messages in its workers' hands.
+func (a AgentStatistics) Held() int {
+	n := 0
+	for _, l := range a.Leases {
+		if l.State.InFlight() {
+			n++
+		}
+	}
+	return n
+}
+
+// Stale counts its leases with something wrong.
+func (a AgentStatistics) Stale() int {
+	n := 0
+	for _, l := range a.Leases {
+		if l.Stale != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// Waiting counts its tasks that nobody has taken.
+func (a AgentStatistics) Waiting() int64 { return a.States[lifecycle.StatePublished] }
+
+// Gone reports whether a consumer of it was there before and is not now.
+func (a AgentStatistics) Gone() bool {
+	return slices.ContainsFunc(a.Consumers, func(c lifecycle.ConsumerState) bool { return c.Gone })
+}
+
+// Paused reports whether a consumer of it is paused.
+func (a AgentStatistics) Paused() bool {
+	return slices.ContainsFunc(a.Consumers, func(c lifecycle.ConsumerState) bool { return c.Paused })
+}
+
+// Agents are all agents ([FleetSnapshot.AgentNames]), sorted by name.
+type Agents struct {
+	AsOf    lifecycle.Micros
+	All     []AgentStatistics
+	Unnamed AgentStatistics // What names no agent.
+	Partial bool            // [InFlight.Partial]: leases may be missing.
+}
+
+// Of returns the agent of that name, or nil.
+func (a Agents) Of(name string) *AgentStatistics {
+	i, found := slices.BinarySearchFunc(a.All, name, func(s AgentStatistics, name string) int { return strings.Compare(s.Name, name) })
+	if !found {
+		return nil
+	}
+	return &a.All[i]
+}
+
+// agentsAge is how long an answer about agents is shared.
+const agentsAge = 500 * time.Millisecond
+
+// Agents returns the agents and their load: the last hour and 24 hours from the rollups, durations over seven days.
+func (s *Service) Agents(ctx context.Context) (Agents, error) {
+	return ask(ctx, s.cache, "agents", agentsAge, func(ctx context.Context, now lifecycle.Micros) (Agents, error) {
+		load, err := s.load(ctx)
+		if err != nil {
+			return Agents{}, err
+		}
+		durations, err := s.agentDurations(ctx)
+		if err != nil {
+			return Agents{}, err
+		}
+		inFlight, err := s.InFlight(ctx)
+		if err != nil {
+			return Agents{}, err
+		}
+		consumers, err := s.Consumers(ctx)
+		if err != nil {
+			return Agents{}, err
+		}
+		facets, err := s.Facets(ctx)
+		if err != nil {
+			return Agents{}, err
+		}
+		b := agentBook{of: map[string]*AgentStatistics{}, agentOf: s.cfg.AgentOf}
+		b.addLoad(load)
+		b.addDurations(durations)
+		b.addInFlight(inFlight)
+		b.addConsumers(consumers)
+		return Agents{AsOf: now, All: b.named(s.agentNames(facets, consumers, inFlight)), Unnamed: *b.agent(""), Partial: inFlight.Partial}, nil
+	})
+}
+
+// agentBook gathers what is known of each agent.
+type agentBook struct {
+	of      map[string]*AgentStatistics
+	agentOf func(consumer string) string
+}
+
+func (b agentBook) agent(name string) *AgentStatistics {
+	a := b.of[name]
+	if a == nil {
+		a = &AgentStatistics{Name: name, States: map[lifecycle.State]int64{}, FailedHow: map[string]int64{}}
+		b.of[name] = a
+	}
+	return a
+}
+
+func (b agentBook) addLoad(t lifecycle.Tally) {
+	for name, cells := range byAgent(t) {
+		a := b.agent(name)
+		minutes, types := map[lifecycle.Micros]*Minute{}, map[string]*TypeStatistics{}
+		for c, n := range cells {
+			a.add(c, n)
+			a.addMinute(minutes, c, n)
+			a.addType(types, c, n)
+		}
+		for _, at := range slices.Sorted(maps.Keys(minutes)) {
+			a.Minutes = append(a.Minutes, *minutes[at])
+		}
+		for _, typ := range slices.Sorted(maps.Keys(types)) {
+			a.Types = append(a.Types, *types[typ])
+		}
+	}
+}
+
+func (a *AgentStatistics) add(c lifecycle.Cell, n int64) {
+	switch c.Metric {
+	case lifecycle.MetricState:
+		a.States[lifecycle.State(c.Label)] += n
+		a.Tasks += n
+	case lifecycle.MetricPublished:
+		a.Day.Published += n
+	case lifecycle.MetricCompleted:
+		a.Day.Completed += n
+	case lifecycle.MetricFailedAttempts:
+		a.Day.Failed += n
+		a.FailedHow[c.Label] += n
+	case lifecycle.MetricDied:
+		a.DiedDay += n
+	}
+}
+
+func (a *AgentStatistics) addMinute(minutes map[lifecycle.Micros]*Minute, c lifecycle.Cell, n int64) {
+	if !c.Metric.Minute() {
+		return
+	}
+	m := minutes[c.Bucket]
+	if m == nil {
+		m = &Minute{At: c.Bucket}
+		minutes[c.Bucket] = m
+	}
+	switch c.Metric {
+	case lifecycle.MetricPublishedMin:
+		m.Published += n
+		a.Hour.Published += n
+	case lifecycle.MetricCompletedMin:
+		m.Completed += n
+		a.Hour.Completed += n
+		a.LastSeen = max(a.LastSeen, c.Bucket)
+	case lifecycle.MetricFailedMin:
+		m.Failed += n
+		a.Hour.Failed += n
+	}
+}
+
+func (a *AgentStatistics) addType(types map[string]*TypeStatistics, c lifecycle.Cell, n int64) {
+	if c.Metric != lifecycle.MetricPublished && c.Metric != lifecycle.MetricCompleted {
+		return
+	}
+	t := types[c.Label]
+	if t == nil {
+		t = &TypeStatistics{Name: c.Label}
+		types[c.Label] = t
+	}
+	if c.Metric == lifecycle.MetricPublished {
+		t.Published += n
+	} else {
+		t.Completed += n
+	}
+}
+
+func (b agentBook) addDurations(of map[string]durations) {
+	for name, d := range of {
+		a := b.agent(name)
+		a.Durations = d.all
+		for typ, typical := range d.byType {
+			i, found := slices.BinarySearchFunc(a.Types, typ, func(t TypeStatistics, name string) int { return strings.Compare(t.Name, name) })
+			if !found {
+				a.Types = slices.Insert(a.Types, i, TypeStatistics{Name: typ})
+			}
+			a.Types[i].Durations = typical
+		}
+	}
+}
+
+func (b agentBook) addInFlight(f InFlight) {
+	for _, l := range f.Leases {
+		a := b.agent(l.Agent)
+		a.Leases = append(a.Leases, l)
+		a.LastSeen = max(a.LastSeen, l.BeganAt, l.LastBeat)
+	}
+	for name, at := range f.OldestWaiting {
+		b.agent(name).OldestWaiting = at
+	}
+}
+
+func (b agentBook) addConsumers(consumers Consumers) {
+	for _, c := range consumers.All {
+		a := b.agent(b.agentOf(c.Name))
+		a.Consumers = append(a.Consumers, c)
+		a.LastSeen = max(a.LastSeen, c.DeliveredAt)
+		if !c.Gone {
+			a.Pending, a.PendingKnown = a.Pending+c.Pending, true
+		}
+	}
+}
+
+// named lists the agents of those names, in their order.
+func (b agentBook) named(names []string) []AgentStatistics {
+	out := make([]AgentStatistics, len(names))
+	for i, name := range names {
+		out[i] = *b.agent(name)
+	}
+	return out
+}
+
+// agentNames lists the agents, sorted: those that have tasks, a consumer, or a lease.
+func (s *Service) agentNames(facets lifecycle.Facets, consumers Consumers, inFlight InFlight) []string {
+	names := map[string]bool{}
+	for name := range facets.Agents {
+		names[name] = true
+	}
+	for _, c := range consumers.All {
+		names[s.cfg.AgentOf(c.Name)] = true
+	}
+	for _, l := range inFlight.Leases {
+		names[l.Agent] = true
+	}
+	delete(names, "") // What names no agent belongs to none.
+	return slices.Sorted(maps.Keys(names))
+}

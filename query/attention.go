@@ -1,0 +1,132 @@
+package query
+
+import (
+	"context"
+	"time"
+
+	"fleetglass/internal/health"
+	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
+)
+
+// FindingKind is a way in which something needs attention.
+type FindingKind string
+
+// The kinds of findings.
+const (
+	FindingStaleLease      FindingKind = "stale_lease"      // Something is wrong with a lease.
+	FindingAbandoned       FindingKind = "abandoned"        // Messages are dead, and no dead-letter entry exists.
+	FindingDiscrepancies   FindingKind = "discrepancies"    // The newest reconciliation found something.
+	FindingDeadLettered    FindingKind = "dead_lettered"    // Dead-letter entries wait for a decision.
+	FindingOutcomeUnknown  FindingKind = "outcome_unknown"  // What became of tasks is not known.
+	FindingConsumerGone    FindingKind = "consumer_gone"    // A consumer is gone, and messages wait for it.
+	FindingPartDown        FindingKind = "part_down"        // A part of this program does not work.
+	FindingCollectorBehind FindingKind = "collector_behind" // A collector has more than a few seconds to catch up.
+	FindingBlind           FindingKind = "blind"            // There are open gaps in the last hour.
+)
+
+// FindingKinds lists the kinds: those about the fleet, the worst first, then those about what we see of it.
+func FindingKinds() []FindingKind {
+	return []FindingKind{
+		FindingStaleLease, FindingAbandoned, FindingDiscrepancies, FindingDeadLettered, FindingOutcomeUnknown, FindingConsumerGone,
+		FindingPartDown, FindingCollectorBehind, FindingBlind,
+	}
+}
+
+// Finding is one thing that needs attention. What a kind is not about is zero.
+type Finding struct {
+	Kind     FindingKind
+	Count    int64                    // Tasks, messages, discrepancies or gaps; 1 for one thing.
+	Since    lifecycle.Micros         // Of the oldest of them; zero when not known.
+	State    lifecycle.State          // Of the tasks.
+	Lease    *lifecycle.Lease         // Of FindingStaleLease.
+	Causes   []Cause                  // Of FindingDeadLettered, the most frequent first.
+	Report   *reconcile.Run           // Of FindingDiscrepancies.
+	Consumer *lifecycle.ConsumerState // Of FindingConsumerGone.
+	Part     *health.Part             // Of FindingPartDown and FindingCollectorBehind.
+	Gap      *lifecycle.Gap           // Of FindingBlind: the latest.
+}
+
+// Attention returns what somebody should look at in the fleet, worst first.
+func (s *Service) Attention(ctx context.Context) ([]Finding, error) {
+	snapshot, err := s.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dead, err := s.Dead(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []Finding
+	for i, l := range snapshot.InFlight.Leases {
+		if l.Stale != "" {
+			out = append(out, Finding{Kind: FindingStaleLease, Count: 1, Since: l.Deadline, State: l.State, Lease: &snapshot.InFlight.Leases[i]})
+		}
+	}
+	for _, state := range lifecycle.StatesThat(lifecycle.State.Abandoned) {
+		out = appendTasks(out, FindingAbandoned, state, snapshot, dead)
+	}
+	if n, _ := snapshot.Discrepancies(); n > 0 {
+		out = append(out, Finding{Kind: FindingDiscrepancies, Count: n, Since: snapshot.Reconciled.Report.AsOf, Report: snapshot.Reconciled})
+	}
+	out = appendTasks(out, FindingDeadLettered, lifecycle.StateDeadLettered, snapshot, dead)
+	out = appendTasks(out, FindingOutcomeUnknown, lifecycle.StateOutcomeUnknown, snapshot, dead)
+	for i, c := range snapshot.Consumers.All {
+		if c.Gone && c.Pending > 0 {
+			out = append(out, Finding{Kind: FindingConsumerGone, Count: int64(c.Pending), Since: c.ObservedAt, Consumer: &snapshot.Consumers.All[i]})
+		}
+	}
+	return out, nil
+}
+
+// appendTasks adds the finding about the tasks in a state, if there are any.
+func appendTasks(out []Finding, kind FindingKind, state lifecycle.State, snapshot FleetSnapshot, dead Dead) []Finding {
+	n := snapshot.Counts.Of(state)
+	if n == 0 {
+		return out
+	}
+	f := Finding{Kind: kind, Count: n, State: state, Since: dead.Oldest(state)}
+	if kind == FindingDeadLettered {
+		f.Causes = dead.Causes()
+	}
+	return append(out, f)
+}
+
+// blindSpan is how long a gap that has ended is worth a banner.
+const blindSpan = time.Hour
+
+// Blindness returns what may be missing from every answer: parts that are down, collectors that are behind, open gaps of the last hour.
+func (s *Service) Blindness(snapshot FleetSnapshot) []Finding {
+	var out, behind []Finding
+	for _, p := range s.Parts() {
+		switch {
+		case p.State == health.Down:
+			out = append(out, Finding{Kind: FindingPartDown, Count: 1, Part: &p})
+		case p.State == health.Behind && p.Kind == "collector":
+			behind = append(behind, Finding{Kind: FindingCollectorBehind, Count: 1, Part: &p})
+		}
+	}
+	out = append(out, behind...)
+	return append(out, blind(snapshot)...)
+}
+
+func blind(snapshot FleetSnapshot) []Finding {
+	var recent []lifecycle.Gap
+	for _, g := range OpenGaps(snapshot.Gaps) {
+		if !g.To.Known() || g.To >= snapshot.AsOf.Add(-blindSpan) {
+			recent = append(recent, g)
+		}
+	}
+	if len(recent) == 0 {
+		return nil
+	}
+	return []Finding{{Kind: FindingBlind, Count: int64(len(recent)), Since: recent[0].From, Gap: &recent[0]}}
+}
+
+// Parts says how the parts of the program are.
+func (s *Service) Parts() []health.Part {
+	if s.cfg.Health == nil {
+		return nil
+	}
+	return s.cfg.Health.Health()
+}

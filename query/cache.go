@@ -1,0 +1,127 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/singleflight"
+
+	"fleetglass/lifecycle"
+)
+
+// Bounds of the cache.
+const (
+	maxAnswers    = 256              // Answers kept; the one that was not asked for the longest goes first.
+	longestAnswer = 30 * time.Second // A computation that takes longer is ended: nobody waits for it any more.
+)
+
+// cache keeps answers for a while. An answer that several ask for at once is computed once for all of them. The computation belongs to
+// no one of them: who leaves, or has no more time, leaves alone.
+type cache struct {
+	now     func() lifecycle.Micros
+	answers *lru.Cache[string, answer]
+	flights singleflight.Group
+
+	detach  func(context.Context) (context.Context, context.CancelFunc)
+	stop    context.CancelFunc
+	mu      sync.Mutex
+	closed  bool
+	running sync.WaitGroup
+}
+
+// answer is a value and the time at which its computation began.
+type answer struct {
+	at    lifecycle.Micros
+	value any
+}
+
+// fresh reports whether the answer is not older than age. One from the future is not: the clock was set back.
+func (a answer) fresh(now lifecycle.Micros, age time.Duration) bool {
+	return a.at.Known() && now >= a.at && now.Sub(a.at) < age
+}
+
+func newCache(now func() lifecycle.Micros) (*cache, error) {
+	answers, err := lru.New[string, answer](maxAnswers)
+	if err != nil {
+		return nil, err
+	}
+	root, stop := context.WithCancel(context.Background())
+	c := &cache{now: now, answers: answers, stop: stop}
+	c.detach = func(ctx context.Context) (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestAnswer)
+		unlink := context.AfterFunc(root, cancel)
+		return ctx, func() { unlink(); cancel() }
+	}
+	return c, nil
+}
+
+// close ends the computations that run and waits for them. It is idempotent.
+func (c *cache) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.stop()
+	c.running.Wait()
+}
+
+// begin notes that a computation runs; it is false once the cache is closed.
+func (c *cache) begin() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.running.Add(1)
+	return true
+}
+
+// ask returns the answer under key that is at most age old when it is asked for, and computes it if there is none. It errors with what
+// the computation errors with, which is not kept, or with the error of ctx when that ends first.
+func ask[T any](ctx context.Context, c *cache, key string, age time.Duration, compute func(context.Context, lifecycle.Micros) (T, error)) (T, error) {
+	var zero T
+	now := c.now()
+	for {
+		if a, found := c.answers.Get(key); found && a.fresh(now, age) {
+			return a.value.(T), nil
+		}
+		flight := c.flights.DoChan(key, func() (any, error) {
+			return c.compute(ctx, key, func(ctx context.Context, at lifecycle.Micros) (any, error) { return compute(ctx, at) })
+		})
+		select {
+		case <-ctx.Done():
+			return zero, ctx.Err()
+		case done := <-flight:
+			if done.Err != nil {
+				return zero, done.Err
+			}
+			if a := done.Val.(answer); a.fresh(now, age) || a.at >= now {
+				return a.value.(T), nil
+			} // It began too long before this reader asked; the next one begins after.
+		}
+	}
+}
+
+// compute makes an answer and keeps it. What panics becomes an error: it runs in nobody's request.
+func (c *cache) compute(ctx context.Context, key string, compute func(context.Context, lifecycle.Micros) (any, error)) (_ any, err error) {
+	if !c.begin() {
+		return nil, lifecycle.ErrClosed
+	}
+	defer c.running.Done()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("answer %q: panic: %v\n%s", key, p, debug.Stack())
+		}
+	}()
+	ctx, cancel := c.detach(ctx)
+	defer cancel()
+	a := answer{at: c.now()}
+	if a.value, err = compute(ctx, a.at); err != nil {
+		return nil, err
+	}
+	c.answers.Add(key, a)
+	return a, nil
+}

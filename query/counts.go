@@ -1,0 +1,54 @@
+package query
+
+import (
+	"context"
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// StateCounts are tasks by state.
+type StateCounts struct {
+	ByState map[lifecycle.State]int64
+	Capped  bool // Only some rows were looked at ([lifecycle.CountLimit]): the numbers read "at least".
+}
+
+// Of adds the counts of some states.
+func (c StateCounts) Of(states ...lifecycle.State) int64 {
+	var n int64
+	for _, s := range states {
+		n += c.ByState[s]
+	}
+	return n
+}
+
+// That adds the counts of the states that have a trait.
+func (c StateCounts) That(have func(lifecycle.State) bool) int64 {
+	return c.Of(lifecycle.StatesThat(have)...)
+}
+
+// Total is all tasks.
+func (c StateCounts) Total() int64 { return c.Of(lifecycle.States()...) }
+
+// Counts returns the tasks that a filter selects by state; it ignores the states of the filter.
+func (s *Service) Counts(ctx context.Context, f lifecycle.Filter) (StateCounts, error) {
+	counts, capped, err := s.cfg.Store.CountTasks(ctx, f)
+	return StateCounts{ByState: counts, Capped: capped}, err
+}
+
+// CountsAge is how long the counts of all tasks, and what lists can be narrowed by, are shared.
+const CountsAge = 500 * time.Millisecond
+
+// AllCounts returns all tasks by state.
+func (s *Service) AllCounts(ctx context.Context) (StateCounts, error) {
+	return ask(ctx, s.cache, "counts", CountsAge, func(ctx context.Context, _ lifecycle.Micros) (StateCounts, error) {
+		return s.Counts(ctx, lifecycle.Filter{})
+	})
+}
+
+// Facets returns the values by which lists can be narrowed.
+func (s *Service) Facets(ctx context.Context) (lifecycle.Facets, error) {
+	return ask(ctx, s.cache, "facets", CountsAge, func(ctx context.Context, _ lifecycle.Micros) (lifecycle.Facets, error) {
+		return s.cfg.Store.Facets(ctx)
+	})
+}

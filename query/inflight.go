@@ -1,0 +1,142 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// inFlightAge is how long an answer about leases is shared.
+const inFlightAge = 500 * time.Millisecond
+
+// InFlight is what workers hold now, and what is overdue.
+type InFlight struct {
+	AsOf   lifecycle.Micros
+	Leases []lifecycle.Lease // Worst stale kind first, then by deadline, those without one last.
+
+	// OldestWaiting says for each agent when its oldest message was stored that nobody has taken. Of an agent that has none among the
+	// messages that were looked at nothing is said.
+	OldestWaiting map[string]lifecycle.Micros
+
+	// Partial says that more messages are open than were looked at one by one: leases may be missing, and counts read "at least".
+	Partial bool
+
+	held, stale int
+	byTask      map[string]int
+}
+
+// Held counts the leases of messages that are in a worker's hands.
+func (f InFlight) Held() int { return f.held }
+
+// Stale counts the leases with something wrong.
+func (f InFlight) Stale() int { return f.stale }
+
+// OfTask returns the worst lease on a message of the task, or nil.
+func (f InFlight) OfTask(id string) *lifecycle.Lease {
+	if i, found := f.byTask[id]; found {
+		return &f.Leases[i]
+	}
+	return nil
+}
+
+// OfAgent returns the leases of an agent, worst first.
+func (f InFlight) OfAgent(name string) []lifecycle.Lease {
+	var out []lifecycle.Lease
+	for _, l := range f.Leases {
+		if l.Agent == name {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// OldestWaitingAge is the age of the oldest message that nobody has taken; zero when nothing waits.
+func (f InFlight) OldestWaitingAge() time.Duration {
+	var age time.Duration
+	for _, at := range f.OldestWaiting {
+		age = max(age, f.AsOf.Sub(at))
+	}
+	return age
+}
+
+// InFlight returns what workers hold now. It looks at openLimit open messages, which is all of them but behind a long backlog; there it
+// adds the newest messages of the tasks whose state says that somebody has them, and is [InFlight.Partial].
+func (s *Service) InFlight(ctx context.Context) (InFlight, error) {
+	return ask(ctx, s.cache, "in flight", inFlightAge, func(ctx context.Context, now lifecycle.Micros) (InFlight, error) {
+		consumers, err := s.Consumers(ctx)
+		if err != nil {
+			return InFlight{}, err
+		}
+		typical, err := s.Typical(ctx)
+		if err != nil {
+			return InFlight{}, err
+		}
+		open, more, err := s.openMessages(ctx)
+		if err != nil {
+			return InFlight{}, err
+		}
+		out := InFlight{AsOf: now, Partial: more, OldestWaiting: map[string]lifecycle.Micros{}}
+		for _, o := range open {
+			out.look(o, consumers, typical)
+		}
+		out.sort()
+		return out, nil
+	})
+}
+
+// look adds the lease on an open message, or that it waits.
+func (f *InFlight) look(o lifecycle.OpenMessage, consumers Consumers, typical map[string]lifecycle.Typical) {
+	m := o.Message
+	lease, held := lifecycle.LeaseOf(o, consumers.Of(m.Key.Stream, m.Consumer), typical[typeOf(m)], f.AsOf)
+	switch {
+	case held:
+		f.Leases = append(f.Leases, lease)
+	case m.Stored != nil && lease.State == lifecycle.StatePublished:
+		if at := f.OldestWaiting[m.Agent]; !at.Known() || m.Stored.At < at {
+			f.OldestWaiting[m.Agent] = m.Stored.At
+		}
+	}
+}
+
+func typeOf(m lifecycle.MessageFacts) string {
+	if m.Stored == nil {
+		return ""
+	}
+	return m.Stored.Type
+}
+
+func (f *InFlight) sort() {
+	rank := map[lifecycle.StaleKind]int{"": len(lifecycle.StaleKinds())}
+	for i, k := range lifecycle.StaleKinds() {
+		rank[k] = i
+	}
+	slices.SortFunc(f.Leases, func(a, b lifecycle.Lease) int {
+		return cmp.Or(cmp.Compare(rank[a.Stale], rank[b.Stale]), compareDeadlines(a.Deadline, b.Deadline), a.Message.Compare(b.Message))
+	})
+	f.byTask = make(map[string]int, len(f.Leases))
+	for i, l := range f.Leases {
+		if _, worse := f.byTask[l.TaskID]; !worse {
+			f.byTask[l.TaskID] = i
+		}
+		if l.State.InFlight() {
+			f.held++
+		}
+		if l.Stale != "" {
+			f.stale++
+		}
+	}
+}
+
+// compareDeadlines puts what has no known deadline last.
+func compareDeadlines(a, b lifecycle.Micros) int {
+	if a.Known() != b.Known() {
+		if a.Known() {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Compare(a, b)
+}

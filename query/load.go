@@ -1,0 +1,43 @@
+package query
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// loadAge is how long counts of the last day and hour are shared.
+const loadAge = 500 * time.Millisecond
+
+// since is the beginning of the last whole steps that make a span, the one that holds now included: rollups count by the hour or by the
+// minute, and every answer about "the last day" means the same 24 of them.
+func since(now lifecycle.Micros, span, step time.Duration) lifecycle.Micros {
+	return now.Truncate(step).Add(step - span)
+}
+
+// load is what the rollups say about agents: tasks by state now, the last 24 hours, and the last 60 minutes.
+func (s *Service) load(ctx context.Context) (lifecycle.Tally, error) {
+	return ask(ctx, s.cache, "load", loadAge, func(ctx context.Context, now lifecycle.Micros) (lifecycle.Tally, error) {
+		day, err := s.cfg.Store.Rollups(ctx, []lifecycle.Metric{
+			lifecycle.MetricState, lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricFailedAttempts, lifecycle.MetricDied,
+			lifecycle.MetricDuplicates,
+		}, since(now, 24*time.Hour, time.Hour), now+1, true)
+		if err != nil {
+			return nil, err
+		}
+		hour, err := s.cfg.Store.Rollups(ctx, []lifecycle.Metric{
+			lifecycle.MetricPublishedMin, lifecycle.MetricCompletedMin, lifecycle.MetricFailedMin,
+		}, since(now, time.Hour, time.Minute), now+1, true)
+		if err != nil {
+			return nil, err
+		}
+		out := maps.Clone(day)
+		if out == nil {
+			out = lifecycle.Tally{}
+		}
+		maps.Copy(out, hour)
+		return out, nil
+	})
+}

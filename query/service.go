@@ -1,0 +1,84 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"fleetglass/duplicates"
+	"fleetglass/internal/health"
+	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
+)
+
+// Store is what the questions read.
+type Store interface {
+	lifecycle.TaskReader
+	lifecycle.TraceReader
+	// OpenMessages is that of [lifecycle.OpenReader].
+	OpenMessages(ctx context.Context, stream lifecycle.StreamID, from uint64, limit int) ([]lifecycle.OpenMessage, error)
+	// Consumers, Rollups, Gaps and Quarantine are those of [lifecycle.FleetReader].
+	Consumers(ctx context.Context) ([]lifecycle.ConsumerState, error)
+	Rollups(ctx context.Context, metrics []lifecycle.Metric, from, to lifecycle.Micros, byAgent bool) (lifecycle.Tally, error)
+	Gaps(ctx context.Context, from, to lifecycle.Micros, limit int) ([]lifecycle.Gap, error)
+	Quarantine(ctx context.Context, limit int) ([]lifecycle.QuarantinedLine, int64, error)
+}
+
+// Config says what the questions are answered from.
+type Config struct {
+	Store      Store                        // Required.
+	AgentOf    func(consumer string) string // Required. Names the agent that a durable consumer works for; empty when the name does not say.
+	Health     health.Reporter              // Optional; without it nothing is known of the parts of the program.
+	Reconcile  reconcile.Service            // Optional; without it no reconciliation is known.
+	Duplicates DuplicatesConfig             // Optional; see there.
+	Now        func() time.Time             // Optional; default time.Now.
+	Log        *slog.Logger                 // Optional; default discards.
+}
+
+// DuplicatesConfig is what duplicates and the protection against them cost.
+type DuplicatesConfig struct {
+	Cost    *duplicates.Cost         // Optional; what one duplicate costs, default [duplicates.DefaultCost].
+	Records duplicates.RecordStore   // Optional; where agents keep idempotency records, default unknown.
+	Prices  *duplicates.RecordPrices // Optional; what operations on Firestore cost, default [duplicates.DefaultRecordPrices].
+	// Retention reads the live configuration of the task stream and of the idempotency records. Optional; without it, and when it
+	// errors, what depends on it is not known.
+	Retention func(context.Context) (duplicates.Retention, error)
+}
+
+// Service answers.
+type Service struct {
+	cfg   Config
+	cache *cache
+}
+
+// New checks the configuration. It starts nothing.
+func New(cfg Config) (*Service, error) {
+	if cfg.Store == nil {
+		return nil, errors.New("query: Config.Store is required")
+	}
+	if cfg.AgentOf == nil {
+		return nil, errors.New("query: Config.AgentOf is required")
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	cfg.Duplicates = cfg.Duplicates.withDefaults()
+	s := &Service{cfg: cfg}
+	var err error
+	s.cache, err = newCache(s.now)
+	return s, err
+}
+
+// Close ends the computations that nobody waits for any more. Questions that are answered from the cache then error with
+// [lifecycle.ErrClosed]. It is idempotent.
+func (s *Service) Close() error {
+	s.cache.close()
+	return nil
+}
+
+// now is the time of asking.
+func (s *Service) now() lifecycle.Micros { return lifecycle.MicrosOf(s.cfg.Now()) }

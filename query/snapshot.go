@@ -1,0 +1,79 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
+)
+
+// snapshotAge is how long a snapshot is shared; its parts are at most as much older again.
+const snapshotAge = 500 * time.Millisecond
+
+// FleetSnapshot is the fleet at a glance: what every page shows a part of, beside its own question.
+type FleetSnapshot struct {
+	AsOf       lifecycle.Micros
+	Counts     StateCounts // Of all tasks.
+	Facets     lifecycle.Facets
+	Consumers  Consumers
+	Typical    map[string]lifecycle.Typical // By task type, over seven days.
+	InFlight   InFlight
+	AgentNames []string        // Agents that have tasks, a consumer, or a lease, sorted.
+	Gaps       []lifecycle.Gap // Of the last day, latest first, repaired ones included.
+	Reconciled *reconcile.Run  // The newest that is done, without rows; nil where there is none or it could not be read.
+}
+
+// Discrepancies counts what the newest reconciliation found; known is false where there is none.
+func (s FleetSnapshot) Discrepancies() (n int64, known bool) {
+	if s.Reconciled == nil {
+		return 0, false
+	}
+	return s.Reconciled.Report.Discrepancies(), true
+}
+
+// Snapshot returns the fleet at a glance.
+func (s *Service) Snapshot(ctx context.Context) (FleetSnapshot, error) {
+	return ask(ctx, s.cache, "snapshot", snapshotAge, func(ctx context.Context, now lifecycle.Micros) (out FleetSnapshot, err error) {
+		out.AsOf = now
+		if out.Counts, err = s.AllCounts(ctx); err != nil {
+			return out, err
+		}
+		if out.Facets, err = s.Facets(ctx); err != nil {
+			return out, err
+		}
+		if out.Consumers, err = s.Consumers(ctx); err != nil {
+			return out, err
+		}
+		if out.Typical, err = s.Typical(ctx); err != nil {
+			return out, err
+		}
+		if out.InFlight, err = s.InFlight(ctx); err != nil {
+			return out, err
+		}
+		out.AgentNames = s.agentNames(out.Facets, out.Consumers, out.InFlight)
+		if out.Gaps, err = s.RecentGaps(ctx); err != nil {
+			return out, err
+		}
+		out.Reconciled = s.reconciled(ctx)
+		return out, nil
+	})
+}
+
+// reconciled is the newest report. That it cannot be read is no reason to show nothing.
+func (s *Service) reconciled(ctx context.Context) *reconcile.Run {
+	made, err := s.Reconciled(ctx)
+	if err != nil || made.Report == nil {
+		return nil
+	}
+	return &made
+}
+
+// Reconciled returns the newest reconciliation that is done, without rows, or an error that wraps [lifecycle.ErrNotFound].
+func (s *Service) Reconciled(ctx context.Context) (reconcile.Run, error) {
+	if s.cfg.Reconcile == nil {
+		return reconcile.Run{}, errors.Join(errors.New("nobody reconciles"), lifecycle.ErrNotFound)
+	}
+	return s.cfg.Reconcile.Latest(ctx)
+}

@@ -1,0 +1,69 @@
+package query
+
+import (
+	"context"
+
+	"fleetglass/lifecycle"
+)
+
+// Statistics are the figures about the fleet as a whole (SPEC 7): how it is now, and the last 24 hours.
+type Statistics struct {
+	AsOf     lifecycle.Micros
+	States   StateCounts
+	InFlight InFlight
+
+	Day          Throughput
+	TimedOut     int64                     // Attempts whose lease ran out without an answer.
+	Died         int64                     // Tasks that ended without completing.
+	DeadLettered int64                     // Of these, those with a dead-letter entry.
+	Found        map[lifecycle.Layer]int64 // Findings of the duplicate ledger.
+
+	Undecodable int64           // Lines that are kept aside.
+	OpenGaps    []lifecycle.Gap // Of the last day, latest first.
+}
+
+// Statistics returns the figures about the fleet.
+func (s *Service) Statistics(ctx context.Context) (Statistics, error) {
+	load, err := s.load(ctx)
+	if err != nil {
+		return Statistics{}, err
+	}
+	out := Statistics{AsOf: s.now(), Found: map[lifecycle.Layer]int64{}}
+	out.add(load)
+	if out.States, err = s.AllCounts(ctx); err != nil {
+		return out, err
+	}
+	if out.InFlight, err = s.InFlight(ctx); err != nil {
+		return out, err
+	}
+	gaps, err := s.RecentGaps(ctx)
+	if err != nil {
+		return out, err
+	}
+	out.OpenGaps = OpenGaps(gaps)
+	_, out.Undecodable, err = s.Quarantine(ctx, 1)
+	return out, err
+}
+
+func (s *Statistics) add(load lifecycle.Tally) {
+	for c, n := range load {
+		switch c.Metric {
+		case lifecycle.MetricPublished:
+			s.Day.Published += n
+		case lifecycle.MetricCompleted:
+			s.Day.Completed += n
+		case lifecycle.MetricFailedAttempts:
+			s.Day.Failed += n
+			if c.Label == string(lifecycle.EndTimedOut) {
+				s.TimedOut += n
+			}
+		case lifecycle.MetricDied:
+			s.Died += n
+			if c.Label == string(lifecycle.StateDeadLettered) {
+				s.DeadLettered += n
+			}
+		case lifecycle.MetricDuplicates:
+			s.Found[lifecycle.Layer(c.Label)] += n
+		}
+	}
+}

@@ -1,0 +1,28 @@
+package query
+
+import (
+	"context"
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// Today is what was counted since midnight UTC, by agent.
+type Today struct {
+	Midnight lifecycle.Micros
+	Tally    lifecycle.Tally // Published, completed, failed attempts, died and duplicates.
+}
+
+// todayAge is how long the counts of today are shared.
+const todayAge = 5 * time.Second
+
+// Today returns what was counted since midnight UTC. Reading one day stays cheap however long the history is.
+func (s *Service) Today(ctx context.Context) (Today, error) {
+	return ask(ctx, s.cache, "today", todayAge, func(ctx context.Context, now lifecycle.Micros) (Today, error) {
+		midnight := now.Truncate(24 * time.Hour)
+		tally, err := s.cfg.Store.Rollups(ctx, []lifecycle.Metric{
+			lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricFailedAttempts, lifecycle.MetricDied, lifecycle.MetricDuplicates,
+		}, midnight, midnight.Add(24*time.Hour), true)
+		return Today{Midnight: midnight, Tally: tally}, err
+	})
+}

@@ -1,0 +1,61 @@
+package query
+
+import (
+	"context"
+
+	"fleetglass/lifecycle"
+)
+
+// maxTraceGaps is how many gaps the story of a task names at most.
+const maxTraceGaps = 50
+
+// Trace is the story of a task with what it was judged against.
+type Trace struct {
+	lifecycle.Trace
+	Record  lifecycle.TaskRecord
+	Typical map[string]lifecycle.Typical // By task type, over seven days.
+}
+
+// Trace returns the story of a task, or an error that wraps [lifecycle.ErrNotFound].
+func (s *Service) Trace(ctx context.Context, id string) (Trace, error) {
+	now := s.now()
+	record, err := s.cfg.Store.Task(ctx, id)
+	if err != nil {
+		return Trace{}, err
+	}
+	consumers, err := s.Consumers(ctx)
+	if err != nil {
+		return Trace{}, err
+	}
+	typical, err := s.Typical(ctx)
+	if err != nil {
+		return Trace{}, err
+	}
+	gaps, err := s.gapsOf(ctx, record, now)
+	if err != nil {
+		return Trace{}, err
+	}
+	in := lifecycle.TraceInput{Record: record, Consumers: consumers.All, Gaps: gaps, Typical: typical, Now: max(now, record.Summary.StateSince)}
+	return Trace{Trace: lifecycle.AssembleTrace(in), Record: record, Typical: typical}, nil
+}
+
+// gapsOf finds the gaps that concern a task: those that overlap its time, widened by [lifecycle.CaptureLag] on both sides, because the
+// lines of one publish may be stored that far apart.
+func (s *Service) gapsOf(ctx context.Context, r lifecycle.TaskRecord, now lifecycle.Micros) ([]lifecycle.Gap, error) {
+	from, to := spanOf(r, now)
+	return s.cfg.Store.Gaps(ctx, from.Add(-lifecycle.CaptureLag), to.Add(lifecycle.CaptureLag)+1, maxTraceGaps)
+}
+
+// spanOf is the time of a task: from its first event to its last, or to now while something may still happen to it.
+func spanOf(r lifecycle.TaskRecord, now lifecycle.Micros) (from, to lifecycle.Micros) {
+	from, to = r.Facts.FirstAt, now
+	for _, m := range r.Messages {
+		if m.FirstAt.Known() && (!from.Known() || m.FirstAt < from) {
+			from = m.FirstAt
+		}
+	}
+	if r.Summary.EndedAt.Known() {
+		to = max(r.Summary.EndedAt, r.Summary.LastEventAt)
+	}
+	return from, max(from, to)
+}
