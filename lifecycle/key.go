@@ -57,7 +57,8 @@ func ParseStreamID(text string) (StreamID, error) {
 	return s, nil
 }
 
-func (s StreamID) compare(o StreamID) int {
+// Compare orders streams by account, domain, name and incarnation.
+func (s StreamID) Compare(o StreamID) int {
 	return cmp.Or(cmp.Compare(s.Account, o.Account), cmp.Compare(s.Domain, o.Domain), cmp.Compare(s.Name, o.Name), cmp.Compare(s.Epoch, o.Epoch))
 }
 
@@ -75,7 +76,7 @@ func (k MessageKey) String() string { return k.Stream.String() + ":" + strconv.F
 
 // Compare orders keys totally: by stream, then sequence.
 func (k MessageKey) Compare(o MessageKey) int {
-	return cmp.Or(k.Stream.compare(o.Stream), cmp.Compare(k.Seq, o.Seq))
+	return cmp.Or(k.Stream.Compare(o.Stream), cmp.Compare(k.Seq, o.Seq))
 }
 
 // ParseMessageKey reads the form that [MessageKey.String] writes.

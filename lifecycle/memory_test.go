@@ -105,7 +105,7 @@ func (m *memory) record(id string) TaskRecord {
 		}
 	}
 	slices.SortFunc(r.Messages, func(a, b MessageFacts) int {
-		return cmp.Or(cmp.Compare(generationOf(a), generationOf(b)), a.Key.Compare(b.Key))
+		return cmp.Or(cmp.Compare(a.Generation(), b.Generation()), a.Key.Compare(b.Key))
 	})
 	return r
 }

@@ -153,23 +153,26 @@ type TaskPage struct {
 type TaskRecord struct {
 	Facts    TaskFacts
 	Summary  TaskSummary
-	Messages []MessageFacts // In generation order, at most 200: the newest ones.
+	Messages []MessageFacts // In generation order, at most [MessagesPerTask]: the newest ones.
 }
 
 // TaskReader answers lists. Lists contain listed tasks only ([TaskSummary.Listed]).
 type TaskReader interface {
 	// ListTasks returns the tasks that f selects, in the order of f.Sort, ties broken by task id.
 	ListTasks(ctx context.Context, f Filter, p Page) (TaskPage, error)
-	// CountTasks counts the tasks that f selects per state, ignoring f.States. Where f has no words, ids, times or other scans
-	// the answer comes from counters; otherwise at most CountLimit rows are looked at, and capped says that there were more.
+	// CountTasks counts the tasks that f selects per state, ignoring f.States. Where counters answer ([Filter.Counted]) they
+	// are asked; otherwise at most CountLimit rows are looked at, and capped says that there were more.
 	CountTasks(ctx context.Context, f Filter) (counts map[State]int64, capped bool, err error)
-	// Facets returns the agents and types that exist, with the number of listed tasks for each agent, and the types seen in the
-	// rollups of the last week.
+	// Facets returns the agents that exist, with the number of listed tasks of each, and the types that the rollups of the last
+	// [FacetsSpan] name.
 	Facets(ctx context.Context) (Facets, error)
 }
 
 // CountLimit is the number of rows that a count without a counter looks at.
 const CountLimit = 10_000
+
+// FacetsSpan is how far back types are looked for.
+const FacetsSpan = 7 * 24 * time.Hour
 
 // Facets are the values by which lists can be narrowed.
 type Facets struct {
@@ -206,8 +209,8 @@ type OpenReader interface {
 	// MessagesIn returns the facts of the stored messages of a stream with from <= sequence <= to, in sequence order, at most limit,
 	// open or not.
 	MessagesIn(ctx context.Context, stream StreamID, from, to uint64, limit int) ([]MessageFacts, error)
-	// UnlistedTasks returns at most limit tasks of which only publish attempts are known, the latest of them before the given
-	// time.
+	// UnlistedTasks returns at most limit tasks of which only publish attempts are known ([TaskRow.OnlyAttempted]), whose latest event
+	// is before the given time, ordered by that event's time and the task's id.
 	UnlistedTasks(ctx context.Context, before Micros, limit int) ([]TaskFacts, error)
 }
 
@@ -224,7 +227,7 @@ type FleetReader interface {
 	// Rollups returns the cells of the given metrics whose bucket is in [from, to) or "now", summed over agents when byAgent is
 	// false.
 	Rollups(ctx context.Context, metrics []Metric, from, to Micros, byAgent bool) (Tally, error)
-	// Gaps returns the gaps that overlap [from, to), latest first, at most limit.
+	// Gaps returns the gaps that overlap [from, to), latest first, those of one time by source, at most limit.
 	Gaps(ctx context.Context, from, to Micros, limit int) ([]Gap, error)
 	// Quarantine returns the quarantined lines, latest first, at most limit, and how many there are.
 	Quarantine(ctx context.Context, limit int) ([]QuarantinedLine, int64, error)
@@ -242,8 +245,8 @@ type Reader interface {
 
 // Keeper is for upkeep.
 type Keeper interface {
-	// Retain deletes what ended before the cutoff: tasks whose last event is older and that are not open, with their messages, events
-	// and payloads; quarantined lines and gaps; minute rollups older than two days before now. It returns the number of tasks
+	// Retain deletes what ended before the cutoff: tasks whose last event is older and that have no open message, with their messages,
+	// events and payloads; quarantined lines and gaps; minute rollups older than [MinutesKept] before now. It returns the number of tasks
 	// deleted. It works in small transactions and may be interrupted.
 	Retain(ctx context.Context, cutoff, now Micros) (int64, error)
 	// Rebuild judges everything anew from the stored events: facts, tasks and rollups are replaced, events stay. It returns the

@@ -79,17 +79,10 @@ func AssembleTrace(in TraceInput) Trace {
 		t.Messages = append(t.Messages, mt)
 	}
 	slices.SortStableFunc(t.Messages, func(a, b MessageTrace) int {
-		return cmp.Or(cmp.Compare(generationOf(a.Facts), generationOf(b.Facts)), a.Facts.Key.Compare(b.Facts.Key))
+		return cmp.Or(cmp.Compare(a.Facts.Generation(), b.Facts.Generation()), a.Facts.Key.Compare(b.Facts.Key))
 	})
 	t.Answers = answer(t)
 	return t
-}
-
-func generationOf(m MessageFacts) int {
-	if m.Stored == nil {
-		return 0
-	}
-	return m.Stored.Generation
 }
 
 func traceMessage(m MessageFacts, in TraceInput) MessageTrace {
@@ -208,7 +201,7 @@ type ranks struct {
 func rankMessages(messages []MessageFacts) ranks {
 	r := ranks{byKey: map[MessageKey]int{}, byMsgID: map[string]int{}}
 	for i, m := range messages {
-		rank := generationOf(m)<<20 + i
+		rank := m.Generation()<<20 + i
 		r.byKey[m.Key], r.newest = rank, max(r.newest, rank)
 		if m.Stored != nil && m.Stored.MsgID != "" {
 			r.byMsgID[m.Stored.MsgID] = rank

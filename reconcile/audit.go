@@ -242,7 +242,7 @@ func (a *Audit) copyLists() map[DiscrepancyKind]*rowKeeper {
 
 func sortedLines(lines map[lineKey]Balance) []lineKey {
 	return slices.SortedFunc(maps.Keys(lines), func(a, b lineKey) int {
-		return cmp.Or(compareStreams(a.stream, b.stream), strings.Compare(a.agent, b.agent))
+		return cmp.Or(a.stream.Compare(b.stream), strings.Compare(a.agent, b.agent))
 	})
 }
 

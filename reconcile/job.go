@@ -233,7 +233,3 @@ func (j *job) blind(gaps []lifecycle.Gap) []lifecycle.Gap {
 	}
 	return slices.DeleteFunc(slices.Clone(gaps), func(g lifecycle.Gap) bool { return !slices.Contains(j.cfg.AnswerSources, g.Source) })
 }
-
-func compareStreams(a, b lifecycle.StreamID) int {
-	return lifecycle.MessageKey{Stream: a}.Compare(lifecycle.MessageKey{Stream: b})
-}

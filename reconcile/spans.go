@@ -20,7 +20,7 @@ func (j *job) spans(ctx context.Context, stock *Stock) ([]AuditStream, error) {
 	}
 	if stock != nil && !slices.Contains(names, stock.Stream) {
 		names = append(names, stock.Stream)
-		slices.SortFunc(names, compareStreams)
+		slices.SortFunc(names, lifecycle.StreamID.Compare)
 	}
 	var out []AuditStream
 	for _, name := range names {

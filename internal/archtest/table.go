@@ -21,8 +21,8 @@ var Table = []Rule{
 
 	// A store knows the types of every domain whose ports it serves, and no rule of any.
 	{Package: "store/storetest", Own: []string{"lifecycle", "decision", "reconcile", "duplicates", "store/internal/rowcodec"}, Others: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
-	{Package: "store/sqlite", Own: []string{"lifecycle", "decision", "reconcile", "store/internal/migrate", "store/internal/rowcodec"}, Others: []string{"zombiezen.com/go/sqlite"}},
-	{Package: "store/postgres", Own: []string{"lifecycle", "decision", "reconcile", "store/internal/migrate", "store/internal/rowcodec"}, Others: []string{"github.com/jackc/pgx/v5"},
+	{Package: "store/sqlite", Own: []string{"lifecycle", "decision", "reconcile", "store/internal/*"}, Others: []string{"zombiezen.com/go/sqlite"}},
+	{Package: "store/postgres", Own: []string{"lifecycle", "decision", "reconcile", "store/internal/*"}, Others: []string{"github.com/jackc/pgx/v5"},
 		Tests: []string{"duplicates"}},
 
 	{Package: "fleet", Own: []string{"lifecycle"}, Others: []string{"github.com/nats-io", "github.com/cloudevents/sdk-go/v2"},
@@ -81,6 +81,7 @@ var Table = []Rule{
 	{Package: "internal/httpguard", Own: []string{"internal/httperr"}, Others: []string{"github.com/klauspost/compress"}},
 	{Package: "internal/live", Own: []string{"lifecycle"}},
 	{Package: "internal/routes", Own: []string{"access", "internal/httperr"}, Others: []string{"github.com/gin-gonic/gin", "golang.org/x/time/rate"}},
+	{Package: "store/internal/columns", Own: []string{"lifecycle"}},
 	{Package: "store/internal/migrate"},
 	{Package: "store/internal/rowcodec", Own: []string{"lifecycle", "reconcile"}, Others: []string{"github.com/klauspost/compress/s2"}},
 	{Package: "internal/screenshots", Others: []string{"github.com/chromedp"}},

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
 	"fleetglass/store/internal/rowcodec"
 
 	"github.com/jackc/pgx/v5"
@@ -93,7 +94,7 @@ func (f *folding) arrivals(room *room) []arrival {
 		from := len(room.bodies)
 		room.bodies = rowcodec.AppendEvent(room.bodies, e)
 		out[i] = arrival{task: f.tasks[e.TaskID], index: i, ChunkedEvent: rowcodec.ChunkedEvent{
-			Position: rowcodec.Position{At: int64(e.At), ID: storedID(e.ID)},
+			Position: rowcodec.Position{At: int64(e.At), ID: columns.StoredID(e.ID)},
 			Stream:   int64(stream(e.Message.Stream)), // Zero where there is no message.
 			Seq:      int64(e.Message.Seq),
 			Body:     room.bodies[from:],

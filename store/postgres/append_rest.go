@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
 	"fleetglass/store/internal/rowcodec"
 
 	"github.com/jackc/pgx/v5"
@@ -42,7 +43,7 @@ func queueQuarantined(writes *pgx.Batch, lines []lifecycle.QuarantinedLine) {
 	lines = slices.Clone(lines)
 	slices.SortStableFunc(lines, func(a, b lifecycle.QuarantinedLine) int { return cmp.Compare(a.ID, b.ID) })
 	for _, q := range lines {
-		writes.Queue(insertQuarantined, storedID(q.ID), int64(q.At), []byte(q.Source), int64(q.SourceSeq), []byte(q.Subject),
+		writes.Queue(insertQuarantined, columns.StoredID(q.ID), int64(q.At), []byte(q.Source), int64(q.SourceSeq), []byte(q.Subject),
 			bytesOf(rowcodec.AppendHeaders(nil, q.Headers)), bytesOf(q.Body), []byte(q.Reason))
 	}
 }
@@ -59,9 +60,9 @@ func queueGaps(writes *pgx.Batch, gaps []lifecycle.Gap) {
 
 func (s *Store) queueConsumers(writes *pgx.Batch, consumers []lifecycle.ConsumerState) error {
 	consumers = slices.Clone(consumers)
-	slices.SortStableFunc(consumers, compareConsumers)
+	slices.SortStableFunc(consumers, columns.CompareConsumers)
 	for _, c := range consumers {
-		state, err := encodeConsumer(c)
+		state, err := columns.EncodeConsumer(c)
 		if err != nil {
 			return fmt.Errorf("state of consumer %q: %w", c.Name, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
 	"fleetglass/store/internal/rowcodec"
 
 	"github.com/jackc/pgx/v5"
@@ -55,7 +56,7 @@ func (f *folding) addTask(t *tuple, r *lifecycle.TaskRow, stream int32) {
 	t.int64(int64(row.from))
 	t.int64(int64(row.to))
 	t.bool(s.Listed)
-	t.bool(onlyAttempted(r.Facts))
+	t.bool(r.OnlyAttempted())
 	t.text(string(s.State))
 	t.text(s.Agent)
 	t.text(s.Type)
@@ -65,8 +66,8 @@ func (f *folding) addTask(t *tuple, r *lifecycle.TaskRow, stream int32) {
 	t.int64(int64(s.LastEventAt))
 	t.int64(int64(s.PublishedAt))
 	t.int64(int64(s.Duplicates))
-	t.text(anomalyList(s.Anomalies))
-	t.bytes(wordsOf(*r))
+	t.text(columns.Anomalies(s.Anomalies))
+	t.bytes(columns.Words(r.SearchTexts()))
 	t.value(func(b []byte) []byte { return rowcodec.AppendSummary(b, s) })
 	t.value(func(b []byte) []byte { return rowcodec.AppendTask(b, &r.Facts) })
 }
@@ -98,17 +99,12 @@ func (f *folding) queueTasks(writes *pgx.Batch, rows []*lifecycle.TaskRow) {
 func (c *taskColumns) add(row *taskRow, stream int32, r *lifecycle.TaskRow) {
 	s := &r.Summary
 	c.ids, c.from, c.to = append(c.ids, row.id), append(c.from, int64(row.from)), append(c.to, int64(row.to))
-	c.listed, c.attempted = append(c.listed, s.Listed), append(c.attempted, onlyAttempted(r.Facts))
+	c.listed, c.attempted = append(c.listed, s.Listed), append(c.attempted, r.OnlyAttempted())
 	c.states, c.agents, c.types = append(c.states, string(s.State)), append(c.agents, []byte(s.Agent)), append(c.types, []byte(s.Type))
-	c.categories, c.anomalies = append(c.categories, []byte(s.Category)), append(c.anomalies, anomalyList(s.Anomalies))
+	c.categories, c.anomalies = append(c.categories, []byte(s.Category)), append(c.anomalies, columns.Anomalies(s.Anomalies))
 	c.streams, c.seqs = append(c.streams, stream), append(c.seqs, int64(s.Message.Seq))
 	c.last, c.published = append(c.last, int64(s.LastEventAt)), append(c.published, int64(s.PublishedAt))
-	c.duplicates, c.words = append(c.duplicates, int64(s.Duplicates)), append(c.words, wordsOf(*r))
+	c.duplicates, c.words = append(c.duplicates, int64(s.Duplicates)), append(c.words, columns.Words(r.SearchTexts()))
 	c.summaries = append(c.summaries, c.all.add(func(b []byte) []byte { return rowcodec.AppendSummary(b, s) }))
 	c.facts = append(c.facts, c.all.add(func(b []byte) []byte { return rowcodec.AppendTask(b, &r.Facts) }))
-}
-
-// onlyAttempted reports whether nothing but publish attempts is known of a task.
-func onlyAttempted(t lifecycle.TaskFacts) bool {
-	return len(t.Publishes) > 0 && t.Messages == 0 && t.Completion == nil && len(t.Reports) == 0 && !t.NotStoredAt.Known()
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -14,18 +14,12 @@ import (
 // CountTasks implements [lifecycle.TaskReader].
 func (s *Store) CountTasks(ctx context.Context, f lifecycle.Filter) (counts map[lifecycle.State]int64, capped bool, err error) {
 	f.States = nil
-	if countable(f) {
+	if f.Counted() {
 		counts, err = countFromRollups(ctx, s.pool.ready, f.Agents)
 	} else {
 		counts, capped, err = s.countRows(ctx, f)
 	}
 	return counts, capped, s.wrap("count tasks", err)
-}
-
-// countable reports whether the filter asks for agents at most, for which there are counters.
-func countable(f lifecycle.Filter) bool {
-	return len(f.Types)+len(f.Streams)+len(f.Categories)+len(f.IDs)+len(f.Anomalies)+len(f.Words) == 0 &&
-		!f.Duplicates && !f.From.Known() && !f.To.Known()
 }
 
 const (
@@ -65,7 +59,7 @@ func (s *Store) countRows(ctx context.Context, f lifecycle.Filter) (map[lifecycl
 			return nil, false, err
 		}
 	}
-	c, o := s.conditionsOf(f), orderOf(lifecycle.SortLastEventDesc, false)
+	c, o := s.conditionsOf(f), columns.OrderOf(lifecycle.SortLastEventDesc, false)
 	source := c.sourceOf(f, o)
 	limit := c.arg(lifecycle.CountLimit)
 	latest := source.read("t.state, t.type, t.stream, t.anomalies, t.duplicates, t.words, t.last_event, t.task_id",
@@ -95,8 +89,8 @@ WHERE metric = $1 AND bucket = 0 OR metric = $2 AND bucket >= $3 GROUP BY 1, 2`
 // Facets implements [lifecycle.TaskReader].
 func (s *Store) Facets(ctx context.Context) (lifecycle.Facets, error) {
 	facets := lifecycle.Facets{Agents: map[string]int64{}, Types: map[string]int64{}}
-	week := lifecycle.MicrosOf(s.now()).Add(-7 * 24 * time.Hour)
-	rows, err := s.pool.Query(ctx, selectFacets, string(lifecycle.MetricState), string(lifecycle.MetricPublished), int64(week))
+	since := lifecycle.MicrosOf(s.now()).Add(-lifecycle.FacetsSpan)
+	rows, err := s.pool.Query(ctx, selectFacets, string(lifecycle.MetricState), string(lifecycle.MetricPublished), int64(since))
 	if err != nil {
 		return facets, s.wrap("read facets", err)
 	}

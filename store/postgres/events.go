@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
 	"fleetglass/store/internal/rowcodec"
 
 	"github.com/jackc/pgx/v5"
@@ -22,7 +23,7 @@ const (
 func (s *Store) Events(ctx context.Context, taskID string, after lifecycle.EventPosition, limit int) ([]lifecycle.Event, error) {
 	from := rowcodec.Position{At: math.MinInt64, ID: math.MinInt64}
 	if after != (lifecycle.EventPosition{}) {
-		from = rowcodec.Position{At: int64(after.At), ID: storedID(after.ID)}
+		from = rowcodec.Position{At: int64(after.At), ID: columns.StoredID(after.ID)}
 	}
 	stored, err := s.chunkedEvents(ctx, taskID, from, limit)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -41,7 +42,7 @@ func (s *Store) Events(ctx context.Context, taskID string, after lifecycle.Event
 func (s *Store) Event(ctx context.Context, taskID string, id lifecycle.EventID) (out lifecycle.Event, err error) {
 	stored, err := s.chunkedEvents(ctx, taskID, rowcodec.Position{At: math.MinInt64, ID: math.MinInt64}, math.MaxInt32)
 	if err == nil {
-		i := slices.IndexFunc(stored, func(e rowcodec.ChunkedEvent) bool { return e.ID == storedID(id) })
+		i := slices.IndexFunc(stored, func(e rowcodec.ChunkedEvent) bool { return e.ID == columns.StoredID(id) })
 		if i >= 0 {
 			out, err = s.event(ctx, taskID, stored[i])
 		} else {
@@ -76,6 +77,6 @@ func (s *Store) event(ctx context.Context, taskID string, e rowcodec.ChunkedEven
 	if err != nil {
 		return lifecycle.Event{}, err
 	}
-	out := lifecycle.Event{ID: loadedID(e.ID), At: lifecycle.Micros(e.At), TaskID: taskID, Message: message}
+	out := lifecycle.Event{ID: columns.LoadedID(e.ID), At: lifecycle.Micros(e.At), TaskID: taskID, Message: message}
 	return out, rowcodec.ReadEvent(&out, e.Body)
 }

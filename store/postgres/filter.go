@@ -1,12 +1,12 @@
 package postgres
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
 )
 
 // conditions select tasks t. An index finds the rows for which the terms hold; the scans are then tried on each of these rows.
@@ -58,7 +58,7 @@ func (s *Store) conditionsOf(f lifecycle.Filter) *conditions {
 		c.scan("t.duplicates > 0")
 	}
 	for _, word := range f.Words {
-		c.scan("position(%s::bytea IN t.words) > 0", []byte(strings.ToLower(word)))
+		c.scan("position(%s::bytea IN t.words) > 0", columns.Word(word))
 	}
 	return c
 }
@@ -115,21 +115,20 @@ func (c *conditions) is(column, value string) string {
 func (c *conditions) anomalies(codes []lifecycle.AnomalyCode) {
 	terms := make([]string, len(codes))
 	for i, code := range codes {
-		terms[i] = "position(" + c.arg(","+string(code)+",") + "::text IN t.anomalies) > 0"
+		terms[i] = "position(" + c.arg(columns.Anomaly(code)) + "::text IN t.anomalies) > 0"
 	}
 	c.scans = append(c.scans, "("+strings.Join(terms, " OR ")+")")
 }
 
 // ids asks for one of the ids, or of the beginnings that end in "*".
 func (c *conditions) ids(ids []string) {
+	whole, beginnings := columns.SplitIDs(ids)
 	var exact [][]byte
+	for _, id := range whole {
+		exact = append(exact, taskKey(id))
+	}
 	var terms []string
-	for _, id := range ids {
-		prefix, ok := strings.CutSuffix(id, "*")
-		if !ok {
-			exact = append(exact, taskKey(id))
-			continue
-		}
+	for _, prefix := range beginnings {
 		terms = append(terms, c.hasPrefix(prefix))
 	}
 	if len(exact) > 0 {
@@ -142,24 +141,14 @@ func (c *conditions) ids(ids []string) {
 func (c *conditions) hasPrefix(prefix string) string {
 	kept := []byte(prefix[:min(len(prefix), keptOfID)])
 	term := "t.key >= " + c.arg(kept)
-	if end := afterPrefix(kept); end != nil {
-		term += " AND t.key < " + c.arg(end)
+	if end := columns.PrefixEnd(string(kept)); end != "" {
+		term += " AND t.key < " + c.arg([]byte(end))
 	}
 	if len(prefix) > keptOfID {
 		place := c.arg([]byte(prefix))
 		term += " AND substring(t.task_id, 1, octet_length(" + place + "::bytea)) = " + place
 	}
 	return "(" + term + ")"
-}
-
-// afterPrefix is the least text above all that begin with prefix; nil where there is none.
-func afterPrefix(prefix []byte) []byte {
-	for n := len(prefix); n > 0; n-- {
-		if last := prefix[n-1]; last < 0xff {
-			return append(bytes.Clone(prefix[:n-1]), last+1)
-		}
-	}
-	return nil
 }
 
 // beginning is as much of a text as indexes hold.

@@ -1,13 +1,13 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
 	"fleetglass/store/internal/rowcodec"
 
 	"github.com/jackc/pgx/v5"
@@ -26,15 +26,10 @@ func (s *Store) Consumers(ctx context.Context) ([]lifecycle.ConsumerState, error
 		if err := row.Scan(&state); err != nil {
 			return lifecycle.ConsumerState{}, err
 		}
-		return decodeConsumer(state)
+		return columns.Consumer(state)
 	})
-	slices.SortFunc(states, compareConsumers)
+	slices.SortFunc(states, columns.CompareConsumers)
 	return states, s.wrap("list consumers", err)
-}
-
-// compareConsumers orders by stream, then name.
-func compareConsumers(a, b lifecycle.ConsumerState) int {
-	return cmp.Or(lifecycle.MessageKey{Stream: a.Stream}.Compare(lifecycle.MessageKey{Stream: b.Stream}), cmp.Compare(a.Name, b.Name))
 }
 
 // selectRollups asks for "now" and for the span apart, so that the index leads to both.
@@ -43,11 +38,7 @@ UNION ALL SELECT metric, bucket, agent, label, n FROM rollups WHERE metric = ANY
 
 // Rollups implements [lifecycle.FleetReader].
 func (s *Store) Rollups(ctx context.Context, metrics []lifecycle.Metric, from, to lifecycle.Micros, byAgent bool) (lifecycle.Tally, error) {
-	names := make([]string, len(metrics))
-	for i, m := range metrics {
-		names[i] = string(m)
-	}
-	rows, err := s.pool.Query(ctx, selectRollups, names, int64(from), int64(to))
+	rows, err := s.pool.Query(ctx, selectRollups, metricNames(metrics), int64(from), int64(to))
 	if err != nil {
 		return nil, s.wrap("read rollups", err)
 	}
@@ -67,6 +58,14 @@ func (s *Store) Rollups(ctx context.Context, metrics []lifecycle.Metric, from, t
 		return nil, s.wrap("read rollups", err)
 	}
 	return tally, nil
+}
+
+func metricNames(metrics []lifecycle.Metric) []string {
+	names := make([]string, len(metrics))
+	for i, m := range metrics {
+		names[i] = string(m)
+	}
+	return names
 }
 
 const selectGaps = `SELECT source, since, until, from_seq, to_seq, reason, repaired FROM gaps
@@ -120,7 +119,7 @@ func scanQuarantined(row pgx.CollectableRow) (q lifecycle.QuarantinedLine, err e
 	if err := row.Scan(&id, &q.At, &source, &seq, &subject, &headers, &q.Body, &reason); err != nil {
 		return q, err
 	}
-	q.ID, q.Source, q.SourceSeq, q.Subject, q.Reason = loadedID(id), string(source), uint64(seq), string(subject), string(reason)
+	q.ID, q.Source, q.SourceSeq, q.Subject, q.Reason = columns.LoadedID(id), string(source), uint64(seq), string(subject), string(reason)
 	if q.Headers, err = rowcodec.Headers(headers); err != nil {
 		return q, fmt.Errorf("quarantined line %s: %w", q.ID, err)
 	}

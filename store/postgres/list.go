@@ -3,10 +3,10 @@ package postgres
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -34,7 +34,7 @@ func (s *Store) listTasks(ctx context.Context, f lifecycle.Filter, p lifecycle.P
 	}
 	var l listing
 	switch {
-	case countable(f):
+	case f.Counted():
 		l, err = s.readPage(ctx, s.pool.ready, f, p)
 	case !scanning(f): // One query alone.
 		l, err = s.readPage(ctx, s.pool, f, p)
@@ -47,17 +47,12 @@ func (s *Store) listTasks(ctx context.Context, f lifecycle.Filter, p lifecycle.P
 	if err != nil {
 		return page, err
 	}
-	page.Next, page.Prev = l.far, l.near
-	if p.Backward {
-		slices.Reverse(l.rows)
-		page.Next, page.Prev = l.near, l.far
-	}
-	page.Tasks, err = s.summaries(ctx, l.rows)
-	return page, err
+	tasks, err := s.summaries(ctx, l.rows)
+	return columns.OrderOf(f.Sort, p.Backward).Page(tasks, l.far, l.near, p.Backward), err
 }
 
 func (s *Store) readPage(ctx context.Context, q querier, f lifecycle.Filter, p lifecycle.Page) (l listing, err error) {
-	o, limit := orderOf(f.Sort, p.Backward), max(p.Limit, 1)
+	o, limit := columns.OrderOf(f.Sort, p.Backward), max(p.Limit, 1)
 	end, err := s.scanEnd(ctx, q, f, o, p.From)
 	if err != nil {
 		return l, err
@@ -69,26 +64,26 @@ func (s *Store) readPage(ctx context.Context, q querier, f lifecycle.Filter, p l
 	l.rows, l.far = rows, end
 	if len(rows) > limit {
 		l.rows = rows[:limit]
-		l.far = o.cursor(rows[limit-1])
+		l.far = rows[limit-1].cursor(o)
 	}
 	if behind && len(rows) > 0 {
-		l.near = o.cursor(rows[0])
+		l.near = rows[0].cursor(o)
 	}
 	return l, nil
 }
 
 // readRows reads rows strictly beyond from and not beyond end, and whether there are others before them.
 func (s *Store) readRows(
-	ctx context.Context, q querier, f lifecycle.Filter, o order, from, end *lifecycle.Cursor, limit int,
+	ctx context.Context, q querier, f lifecycle.Filter, o columns.Order, from, end *lifecycle.Cursor, limit int,
 ) (out []summaryRow, behind bool, err error) {
 	c := s.conditionsOf(f)
 	source, others := c.sourceOf(f, o), "false"
 	if from != nil {
-		others = "EXISTS (" + source.end(c.all()+" AND "+o.upTo(c, from), o.reverse(), "0") + ")"
-		c.terms = append(c.terms, o.beyond(c, from))
+		others = "EXISTS (" + source.end(c.all()+" AND "+c.upTo(o, from), o.Reverse(), "0") + ")"
+		c.terms = append(c.terms, c.beyond(o, from))
 	}
 	if end != nil {
-		c.terms = append(c.terms, o.reverse().beyond(c, end))
+		c.terms = append(c.terms, c.beyond(o.Reverse(), end))
 	}
 	rows, err := q.Query(ctx, source.read(summaryList+", "+others, c.all(), o, c.arg(limit)), c.args...)
 	if err != nil {
@@ -103,7 +98,7 @@ func (s *Store) readRows(
 }
 
 // scanEnd finds where to stop looking through rows: beyond all rows of a time. It is nil where the rest may be looked through.
-func (s *Store) scanEnd(ctx context.Context, q querier, f lifecycle.Filter, o order, from *lifecycle.Cursor) (*lifecycle.Cursor, error) {
+func (s *Store) scanEnd(ctx context.Context, q querier, f lifecycle.Filter, o columns.Order, from *lifecycle.Cursor) (*lifecycle.Cursor, error) {
 	if !scanning(f) || len(f.IDs) > 0 {
 		return nil, nil
 	}
@@ -120,7 +115,7 @@ func (s *Store) scanEnd(ctx context.Context, q querier, f lifecycle.Filter, o or
 	}
 	c := termsOf(f)
 	if from != nil {
-		c.terms = append(c.terms, o.beyond(c, from))
+		c.terms = append(c.terms, c.beyond(o, from))
 	}
 	source := c.sourceOf(f, o)
 	var at lifecycle.Micros
@@ -130,8 +125,6 @@ func (s *Store) scanEnd(ctx context.Context, q querier, f lifecycle.Filter, o or
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case !o.descending:
-		at++ // With the empty id: beyond every row of the time before.
 	}
-	return &lifecycle.Cursor{At: at}, nil
+	return o.EndAt(at), nil
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
 	"fleetglass/store/internal/rowcodec"
 
 	"github.com/jackc/pgx/v5"
@@ -84,11 +85,11 @@ func (s *Store) eachSpan(
 	if err != nil || !ok {
 		return err
 	}
-	for _, r := range spansOf(from, to) {
+	for _, r := range columns.Spans(from, to) {
 		if limit <= 0 {
 			return nil
 		}
-		rows, err := s.pool.Query(ctx, query, stream, r.lo, r.hi, limit)
+		rows, err := s.pool.Query(ctx, query, stream, r.From, r.To, limit)
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
 	"fleetglass/store/internal/rowcodec"
 
 	"github.com/jackc/pgx/v5"
@@ -118,18 +119,15 @@ func (f *folding) eventsOf(ctx context.Context, names map[int64]string, tasks []
 	_, err = pgx.ForEachRow(rows, []any{&task, &chunk}, func() error {
 		stored, err := rowcodec.ReadChunk(nil, chunk)
 		for _, s := range stored {
-			e := lifecycle.Event{ID: loadedID(s.ID), At: lifecycle.Micros(s.At), TaskID: names[task]}
+			e := lifecycle.Event{ID: columns.LoadedID(s.ID), At: lifecycle.Micros(s.At), TaskID: names[task]}
 			if s.Stream != 0 {
 				stream, _ := f.store.streams.stream(int32(s.Stream))
 				e.Message = lifecycle.MessageKey{Stream: stream, Seq: uint64(s.Seq)}
-				if e.TaskID == e.Message.String() {
-					e.TaskID = "" // The id was made up.
-				}
 			}
 			if err := rowcodec.ReadEvent(&e, s.Body); err != nil {
 				return err
 			}
-			events = append(events, e)
+			events = append(events, e.WithoutPlaceholder())
 		}
 		return err
 	})

@@ -72,7 +72,7 @@ func (s *Store) TasksWithoutMessage(
 	if after == nil {
 		after = &lifecycle.Cursor{At: since}
 	}
-	rows, err := s.pool.Query(ctx, selectLonely, int64(after.At), []byte(after.TaskID), limit, string(lifecycle.StateOutcomeUnknown))
+	rows, err := s.pool.Query(ctx, selectLonely, int64(after.At), []byte(after.TaskID), limit, string(lifecycle.StateWithoutMessage))
 	if err != nil {
 		return nil, nil, s.wrap("list tasks without a message", err)
 	}

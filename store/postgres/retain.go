@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"fleetglass/lifecycle"
 
@@ -125,9 +124,7 @@ func deleteEnded(ctx context.Context, tx pgx.Tx, tasks []int64, cutoff lifecycle
 		var state string
 		var agent []byte
 		_, err := pgx.ForEachRow(rows, []any{&listed, &state, &agent}, func() error {
-			if listed {
-				tally[lifecycle.Cell{Metric: lifecycle.MetricState, Agent: string(agent), Label: state}]--
-			}
+			tally.Deleted(listed, string(agent), lifecycle.State(state))
 			return nil
 		})
 		return err
@@ -145,12 +142,8 @@ func deleteEnded(ctx context.Context, tx pgx.Tx, tasks []int64, cutoff lifecycle
 const (
 	deleteQuarantined = `DELETE FROM quarantine WHERE at < $1`
 	deleteGaps        = `DELETE FROM gaps WHERE until <> 0 AND until < $1`
-	selectMetrics     = `SELECT DISTINCT metric FROM rollups`
 	deleteMinutes     = `DELETE FROM rollups WHERE metric = ANY($1) AND bucket < $2`
 )
-
-// minutesKept is how long rollups by the minute are kept.
-const minutesKept = 48 * time.Hour
 
 func (s *Store) retainRest(ctx context.Context, cutoff, now lifecycle.Micros) error {
 	if _, err := s.pool.Exec(ctx, deleteQuarantined, int64(cutoff)); err != nil {
@@ -159,17 +152,8 @@ func (s *Store) retainRest(ctx context.Context, cutoff, now lifecycle.Micros) er
 	if _, err := s.pool.Exec(ctx, deleteGaps, int64(cutoff)); err != nil {
 		return err
 	}
-	rows, err := s.pool.Query(ctx, selectMetrics)
-	if err != nil {
-		return err
-	}
-	metrics, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return err
-	}
-	metrics = slices.DeleteFunc(metrics, func(m string) bool { return !lifecycle.Metric(m).Minute() })
 	return retry(ctx, func() error {
-		_, err := s.pool.Exec(ctx, deleteMinutes, metrics, int64(now.Add(-minutesKept)))
+		_, err := s.pool.Exec(ctx, deleteMinutes, metricNames(lifecycle.MinuteMetrics()), int64(now.Add(-lifecycle.MinutesKept)))
 		return err
 	})
 }

@@ -6,65 +6,26 @@ import (
 	"strings"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
 )
 
-// order is an order of the list.
-type order struct {
-	column     string // last_event or published.
-	descending bool
-}
-
-// orderOf gives the order in which rows are read: that of the list, or against it.
-func orderOf(s lifecycle.Sort, backward bool) order {
-	o := order{column: "last_event", descending: s != lifecycle.SortLastEvent && s != lifecycle.SortPublished}
-	if s == lifecycle.SortPublished || s == lifecycle.SortPublishedDesc {
-		o.column = "published"
-	}
-	o.descending = o.descending != backward
-	return o
-}
-
-func (o order) reverse() order { return order{o.column, !o.descending} }
-
-func (o order) direction() string {
-	if o.descending {
-		return " DESC"
-	}
-	return ""
-}
-
-// by is the ORDER BY of a query.
-func (o order) by() string {
-	return fmt.Sprintf("t.%s%s, t.task_id%s", o.column, o.direction(), o.direction())
-}
-
-func (o order) sign() string {
-	if o.descending {
-		return "<"
-	}
-	return ">"
+// byOrder is the ORDER BY of a query.
+func byOrder(o columns.Order) string {
+	return fmt.Sprintf("t.%s %s, t.task_id %s", o.Column, o.Direction(), o.Direction())
 }
 
 // beyond asks for rows strictly beyond the cursor.
-func (o order) beyond(c *conditions, from *lifecycle.Cursor) string {
-	return o.compare(c, o.sign(), from)
+func (c *conditions) beyond(o columns.Order, from *lifecycle.Cursor) string {
+	return c.compare(o, o.Beyond(), from)
 }
 
 // upTo asks for the other rows.
-func (o order) upTo(c *conditions, from *lifecycle.Cursor) string {
-	return o.compare(c, o.reverse().sign()+"=", from)
+func (c *conditions) upTo(o columns.Order, from *lifecycle.Cursor) string {
+	return c.compare(o, o.Reverse().Beyond()+"=", from)
 }
 
-func (o order) compare(c *conditions, sign string, from *lifecycle.Cursor) string {
-	return fmt.Sprintf("(t.%s, t.task_id) %s (%s, %s)", o.column, sign, c.arg(int64(from.At)), c.arg([]byte(from.TaskID)))
-}
-
-func (o order) cursor(r summaryRow) *lifecycle.Cursor {
-	at := r.lastEvent
-	if o.column == "published" {
-		at = r.published
-	}
-	return &lifecycle.Cursor{At: lifecycle.Micros(at), TaskID: string(r.task)}
+func (c *conditions) compare(o columns.Order, sign string, from *lifecycle.Cursor) string {
+	return fmt.Sprintf("(t.%s, t.task_id) %s (%s, %s)", o.Column, sign, c.arg(int64(from.At)), c.arg([]byte(from.TaskID)))
 }
 
 // source is what a list is read from: all tasks, or, in the order of last events, one short list for each agent, else for each state,
@@ -72,10 +33,10 @@ func (o order) cursor(r summaryRow) *lifecycle.Cursor {
 // UNION ALL, so that the planner knows each value.
 type source struct{ lists []string }
 
-func (c *conditions) sourceOf(f lifecycle.Filter, o order) source {
+func (c *conditions) sourceOf(f lifecycle.Filter, o columns.Order) source {
 	var s source
 	switch {
-	case o.column != "last_event" || len(f.IDs)+len(f.Categories) > 0:
+	case !o.ByEvent() || len(f.IDs)+len(f.Categories) > 0:
 		c.states(f.States)
 		if len(f.Agents) > 0 {
 			c.oneOf("t.agent", f.Agents)
@@ -103,21 +64,21 @@ func (c *conditions) states(states []lifecycle.State) {
 }
 
 // read is a query for the first rows in order for which the conditions hold.
-func (s source) read(columns, where string, o order, limit string) string {
+func (s source) read(columns, where string, o columns.Order, limit string) string {
 	if len(s.lists) <= 1 {
-		return fmt.Sprintf("SELECT %s FROM tasks t WHERE %s ORDER BY %s LIMIT %s", columns, s.only(where), o.by(), limit)
+		return fmt.Sprintf("SELECT %s FROM tasks t WHERE %s ORDER BY %s LIMIT %s", columns, s.only(where), byOrder(o), limit)
 	}
-	all := s.each("(SELECT * FROM tasks t WHERE %s AND %s ORDER BY %s LIMIT %s)", where, o.by(), limit)
-	return fmt.Sprintf("SELECT %s FROM (%s) t ORDER BY %s LIMIT %s", columns, all, o.by(), limit)
+	all := s.each("(SELECT * FROM tasks t WHERE %s AND %s ORDER BY %s LIMIT %s)", where, byOrder(o), limit)
+	return fmt.Sprintf("SELECT %s FROM (%s) t ORDER BY %s LIMIT %s", columns, all, byOrder(o), limit)
 }
 
 // end is a query for the time at which the first of the lists has had a number of rows; no row where none has more.
-func (s source) end(where string, o order, number string) string {
-	one := "(SELECT t." + o.column + " AS at FROM tasks t WHERE %s AND %s ORDER BY t." + o.column + o.direction() + " LIMIT 1 OFFSET %s)"
+func (s source) end(where string, o columns.Order, number string) string {
+	one := "(SELECT t." + o.Column + " AS at FROM tasks t WHERE %s AND %s ORDER BY t." + o.Column + " " + o.Direction() + " LIMIT 1 OFFSET %s)"
 	if len(s.lists) <= 1 {
 		return fmt.Sprintf(one, "true", s.only(where), number)
 	}
-	return fmt.Sprintf("SELECT e.at FROM (%s) e ORDER BY e.at%s LIMIT 1", s.each(one, where, number), o.direction())
+	return fmt.Sprintf("SELECT e.at FROM (%s) e ORDER BY e.at %s LIMIT 1", s.each(one, where, number), o.Direction())
 }
 
 // only is the condition of the only list.

@@ -162,9 +162,7 @@ func (s *Store) allStreams(ctx context.Context) ([]lifecycle.StreamID, error) {
 	for k := range s.streams.ids {
 		out = append(out, k)
 	}
-	slices.SortFunc(out, func(a, b lifecycle.StreamID) int {
-		return lifecycle.MessageKey{Stream: a}.Compare(lifecycle.MessageKey{Stream: b})
-	})
+	slices.SortFunc(out, lifecycle.StreamID.Compare)
 	return out, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
 	"fleetglass/store/internal/rowcodec"
 )
 
@@ -20,6 +21,13 @@ type summaryRow struct {
 
 func (r *summaryRow) targets() []any {
 	return []any{&r.task, &r.lastEvent, &r.published, &r.stream, &r.seq, &r.summary}
+}
+
+// cursor is the place of the task in an order.
+func (r *summaryRow) cursor(o columns.Order) *lifecycle.Cursor {
+	return o.Cursor(lifecycle.TaskSummary{
+		TaskID: string(r.task), LastEventAt: lifecycle.Micros(r.lastEvent), PublishedAt: lifecycle.Micros(r.published),
+	})
 }
 
 func (s *Store) summaries(ctx context.Context, rows []summaryRow) ([]lifecycle.TaskSummary, error) {

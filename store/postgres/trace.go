@@ -16,7 +16,7 @@ import (
 const selectTask = `SELECT t.facts, m.streams, m.seqs, m.facts, ` + summaryList + ` FROM tasks t CROSS JOIN LATERAL (
     SELECT array_agg(m.stream) AS streams, array_agg(m.seq) AS seqs, array_agg(m.facts) AS facts FROM (
         SELECT m.stream, m.seq, m.facts FROM (SELECT * FROM messages WHERE task = t.id OFFSET 0) m JOIN streams s ON s.id = m.stream
-        ORDER BY m.generation DESC, s.epoch DESC, s.account DESC, s.domain DESC, s.name DESC, m.seq < 0 DESC, m.seq DESC LIMIT 200) m) m
+        ORDER BY m.generation DESC, s.epoch DESC, s.account DESC, s.domain DESC, s.name DESC, m.seq < 0 DESC, m.seq DESC LIMIT $2) m) m
 WHERE t.key = $1`
 
 // Task implements [lifecycle.TraceReader].
@@ -31,7 +31,7 @@ func (s *Store) task(ctx context.Context, id string) (record lifecycle.TaskRecor
 	var streams []int32
 	var seqs []int64
 	var messages [][]byte
-	err = s.pool.ready.QueryRow(ctx, selectTask, taskKey(id)).Scan(append([]any{&facts, &streams, &seqs, &messages}, summary.targets()...)...)
+	err = s.pool.ready.QueryRow(ctx, selectTask, taskKey(id), lifecycle.MessagesPerTask).Scan(append([]any{&facts, &streams, &seqs, &messages}, summary.targets()...)...)
 	if err != nil {
 		return record, err
 	}

@@ -17,7 +17,7 @@ func (s *Store) CountTasks(ctx context.Context, f lifecycle.Filter) (map[lifecyc
 	capped := false
 	f.States = nil
 	err := s.read(ctx, "count tasks", func(conn *sqlite.Conn) error {
-		if countable(f) {
+		if f.Counted() {
 			return prepare(conn, countStates).each(func(r *statement) error {
 				if agent := r.getText(); len(f.Agents) == 0 || slices.Contains(f.Agents, agent) {
 					counts[lifecycle.State(r.getText())] += r.getInt()
@@ -30,12 +30,6 @@ func (s *Store) CountTasks(ctx context.Context, f lifecycle.Filter) (map[lifecyc
 		return err
 	})
 	return counts, capped, err
-}
-
-// countable reports whether the counters answer for the filter.
-func countable(f lifecycle.Filter) bool {
-	return len(f.Types)+len(f.Streams)+len(f.Categories)+len(f.IDs)+len(f.Anomalies)+len(f.Words) == 0 &&
-		!f.Duplicates && !f.From.Known() && !f.To.Known()
 }
 
 // countRows counts among the newest rows that the index gives.
@@ -87,14 +81,12 @@ func (s *Store) branchGoesOn(conn *sqlite.Conn, w way, i int, n int64) (bool, er
 	return more, err
 }
 
-const week = 7 * 24 * 60 * 60 * 1_000_000
-
 const facetTypes = `SELECT label, sum(n) FROM rollups WHERE metric = 'published' AND bucket >= ? GROUP BY label`
 
 // Facets implements [lifecycle.TaskReader].
 func (s *Store) Facets(ctx context.Context) (lifecycle.Facets, error) {
 	out := lifecycle.Facets{Agents: map[string]int64{}, Types: map[string]int64{}}
-	since := max(0, s.cfg.Now().UnixMicro()-week)
+	since := lifecycle.MicrosOf(s.cfg.Now()).Add(-lifecycle.FacetsSpan)
 	err := s.read(ctx, "read facets", func(conn *sqlite.Conn) error {
 		err := prepare(conn, countStates).each(func(r *statement) error {
 			agent, _ := r.getText(), r.getText()
@@ -104,7 +96,7 @@ func (s *Store) Facets(ctx context.Context) (lifecycle.Facets, error) {
 		if err != nil {
 			return err
 		}
-		return prepare(conn, facetTypes).int(since).each(func(r *statement) error {
+		return prepare(conn, facetTypes).int(int64(since)).each(func(r *statement) error {
 			out.Types[r.getText()] = r.getInt()
 			return nil
 		})

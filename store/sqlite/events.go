@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
 	"fleetglass/store/internal/rowcodec"
 
 	"zombiezen.com/go/sqlite"
@@ -65,7 +66,7 @@ func (c *commit) arrivals(events []lifecycle.Event) ([]arrival, error) {
 		from := len(w.bodies)
 		w.bodies = rowcodec.AppendEvent(w.bodies, e)
 		out[i] = arrival{task: c.taskRow(e.TaskID), index: i, ChunkedEvent: rowcodec.ChunkedEvent{
-			Position: rowcodec.Position{At: int64(e.At), ID: storedID(e.ID)}, Stream: stream, Seq: int64(e.Message.Seq), Body: w.bodies[from:],
+			Position: rowcodec.Position{At: int64(e.At), ID: columns.StoredID(e.ID)}, Stream: stream, Seq: int64(e.Message.Seq), Body: w.bodies[from:],
 		}}
 	}
 	slices.SortFunc(out, func(a, b arrival) int {
@@ -160,7 +161,7 @@ const selectEvents = `SELECT chunk FROM events WHERE task = ? AND (at, id) > (?,
 
 // Events implements [lifecycle.TraceReader].
 func (s *Store) Events(ctx context.Context, taskID string, after lifecycle.EventPosition, limit int) ([]lifecycle.Event, error) {
-	from := rowcodec.Position{At: int64(after.At), ID: storedID(after.ID)}
+	from := rowcodec.Position{At: int64(after.At), ID: columns.StoredID(after.ID)}
 	if after == (lifecycle.EventPosition{}) {
 		from = rowcodec.Position{At: math.MinInt64, ID: math.MinInt64}
 	}
@@ -178,7 +179,7 @@ func (s *Store) Event(ctx context.Context, taskID string, id lifecycle.EventID) 
 	var out lifecycle.Event
 	found := false
 	err := s.eachEvent(ctx, "read event", taskID, rowcodec.Position{At: math.MinInt64, ID: math.MinInt64}, func(e rowcodec.ChunkedEvent, names *streams) (bool, error) {
-		if found = e.ID == storedID(id); !found {
+		if found = e.ID == columns.StoredID(id); !found {
 			return true, nil
 		}
 		var err error
@@ -221,7 +222,7 @@ func (s *Store) eachEvent(
 
 func getEvent(e rowcodec.ChunkedEvent, names *streams, taskID string) (lifecycle.Event, error) {
 	out := lifecycle.Event{
-		TaskID: taskID, At: lifecycle.Micros(e.At), ID: loadedID(e.ID),
+		TaskID: taskID, At: lifecycle.Micros(e.At), ID: columns.LoadedID(e.ID),
 		Message: lifecycle.MessageKey{Stream: names.names[e.Stream], Seq: uint64(e.Seq)},
 	}
 	return out, rowcodec.ReadEvent(&out, e.Body)

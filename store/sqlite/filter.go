@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
 
 	"zombiezen.com/go/sqlite"
 )
@@ -141,27 +142,20 @@ func (w *way) addRest(f lifecycle.Filter) {
 		q.add(" AND duplicates > 0")
 	}
 	for i, code := range f.Anomalies {
-		q.add([]string{" AND (", " OR "}[min(i, 1)]+"instr(anomalies, ?) > 0", ","+string(code)+",")
+		q.add([]string{" AND (", " OR "}[min(i, 1)]+"instr(anomalies, ?) > 0", columns.Anomaly(code))
 	}
 	if len(f.Anomalies) > 0 {
 		q.add(")")
 	}
 	for _, word := range f.Words {
-		part := []byte(strings.ToLower(word))
+		part := columns.Word(word)
 		q.add(" AND (instr(words, ?) > 0 OR instr(CAST(task_id AS BLOB), ?) > 0)", part, part)
 	}
 }
 
 // idBranches cuts a filter on task ids into branches that no task is in twice: the ids, and each beginning of ids.
 func idBranches(ids []string) []sqlText {
-	var exact, prefixes []string
-	for _, id := range ids {
-		if prefix, ok := strings.CutSuffix(id, "*"); ok {
-			prefixes = append(prefixes, prefix)
-		} else {
-			exact = append(exact, id)
-		}
-	}
+	exact, prefixes := columns.SplitIDs(ids)
 	prefixes = shortest(prefixes)
 	exact = slices.DeleteFunc(exact, func(id string) bool { return beginsWithOne(id, prefixes) })
 	var out []sqlText
@@ -174,7 +168,7 @@ func idBranches(ids []string) []sqlText {
 	for _, prefix := range prefixes {
 		q := sqlText{}
 		q.add(" AND task_id >= ?", prefix)
-		if end := prefixEnd(prefix); end != "" {
+		if end := columns.PrefixEnd(prefix); end != "" {
 			q.add(" AND task_id < ?", end)
 		}
 		out = append(out, q)
@@ -196,18 +190,6 @@ func shortest(prefixes []string) []string {
 
 func beginsWithOne(text string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(text, p) })
-}
-
-// prefixEnd is the least text beyond all that begin with prefix; empty when there is none.
-func prefixEnd(prefix string) string {
-	b := []byte(prefix)
-	for i := len(b) - 1; i >= 0; i-- {
-		if b[i] < 0xff {
-			b[i]++
-			return string(b[:i+1])
-		}
-	}
-	return ""
 }
 
 // few reports whether branches of task ids have so few rows that they are best found by id.

@@ -3,12 +3,11 @@ package sqlite
 import (
 	"bytes"
 	"context"
-	"encoding/gob"
 	"fmt"
 	"slices"
-	"strings"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
 	"fleetglass/store/internal/rowcodec"
 
 	"zombiezen.com/go/sqlite"
@@ -45,18 +44,12 @@ func (s *Store) Consumers(ctx context.Context) ([]lifecycle.ConsumerState, error
 	var out []lifecycle.ConsumerState
 	err := s.read(ctx, "read consumers", func(conn *sqlite.Conn) error {
 		return prepare(conn, selectConsumers).each(func(r *statement) error {
-			var c lifecycle.ConsumerState
-			err := gob.NewDecoder(bytes.NewReader(r.getBlob())).Decode(&c)
+			c, err := columns.Consumer(r.getBlob())
 			out = append(out, c)
 			return err
 		})
 	})
-	slices.SortFunc(out, func(a, b lifecycle.ConsumerState) int {
-		if a.Stream != b.Stream {
-			return lifecycle.MessageKey{Stream: a.Stream}.Compare(lifecycle.MessageKey{Stream: b.Stream})
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
+	slices.SortFunc(out, columns.CompareConsumers)
 	return out, err
 }
 
@@ -94,7 +87,7 @@ func addCells(out lifecycle.Tally, query *statement, metric lifecycle.Metric, by
 }
 
 const selectGaps = `SELECT source, since, until, from_seq, to_seq, reason, repaired FROM gaps
-WHERE since < ? AND (until = 0 OR until > ?) ORDER BY since DESC, source DESC LIMIT +?`
+WHERE since < ? AND (until = 0 OR until > ?) ORDER BY since DESC, source LIMIT +?`
 
 // Gaps implements [lifecycle.FleetReader].
 func (s *Store) Gaps(ctx context.Context, from, to lifecycle.Micros, limit int) ([]lifecycle.Gap, error) {
@@ -126,7 +119,7 @@ func (s *Store) Quarantine(ctx context.Context, limit int) ([]lifecycle.Quaranti
 		}
 		return prepare(conn, selectQuarantine).int(int64(limit)).each(func(r *statement) error {
 			line := lifecycle.QuarantinedLine{
-				ID: loadedID(r.getInt()), At: lifecycle.Micros(r.getInt()), Source: r.getText(), SourceSeq: uint64(r.getInt()),
+				ID: columns.LoadedID(r.getInt()), At: lifecycle.Micros(r.getInt()), Source: r.getText(), SourceSeq: uint64(r.getInt()),
 				Subject: r.getText(), Reason: r.getText(),
 			}
 			var err error

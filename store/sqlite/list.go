@@ -2,46 +2,13 @@ package sqlite
 
 import (
 	"context"
-	"slices"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
 	"fleetglass/store/internal/rowcodec"
 
 	"zombiezen.com/go/sqlite"
 )
-
-// order is the order in which a page is read: that of the list, or against it.
-type order struct {
-	column string // last_event or published.
-	down   bool   // From large to small.
-}
-
-func (o order) direction() string {
-	if o.down {
-		return "DESC"
-	}
-	return "ASC"
-}
-
-// beyond is the condition for rows strictly after a cursor in this order.
-func (o order) beyond(c *lifecycle.Cursor) (text string, args []any) {
-	if c == nil {
-		return "", nil
-	}
-	if o.down {
-		return " AND " + o.column + " <= ? AND (" + o.column + " < ? OR task_id < ?)", []any{int64(c.At), int64(c.At), c.TaskID}
-	}
-	return " AND " + o.column + " >= ? AND (" + o.column + " > ? OR task_id > ?)", []any{int64(c.At), int64(c.At), c.TaskID}
-}
-
-func orderOf(s lifecycle.Sort, backward bool) order {
-	o := order{column: "last_event", down: s != lifecycle.SortLastEvent && s != lifecycle.SortPublished}
-	if s == lifecycle.SortPublished || s == lifecycle.SortPublishedDesc {
-		o.column = "published"
-	}
-	o.down = o.down != backward
-	return o
-}
 
 // ListTasks implements [lifecycle.TaskReader]. A filter with words, types, categories, streams, anomalies or duplicates is matched
 // row by row in the order of the list. One call looks through at most Config.ScanLimit rows: beyond that the page is shorter than
@@ -49,8 +16,8 @@ func orderOf(s lifecycle.Sort, backward bool) order {
 func (s *Store) ListTasks(ctx context.Context, f lifecycle.Filter, p lifecycle.Page) (lifecycle.TaskPage, error) {
 	var page lifecycle.TaskPage
 	err := s.readShort(ctx, "list tasks", func(conn *sqlite.Conn) error {
-		o := orderOf(f.Sort, p.Backward)
-		w, err := s.wayOf(conn, f, o.column == "last_event")
+		o := columns.OrderOf(f.Sort, p.Backward)
+		w, err := s.wayOf(conn, f, o.ByEvent())
 		if err != nil || w.nothing {
 			return err
 		}
@@ -76,7 +43,7 @@ const (
 )
 
 // scan reads up to limit rows after from. It gives up when it has looked through Config.ScanLimit rows, and then says where.
-func (s *Store) scan(conn *sqlite.Conn, w way, o order, from *lifecycle.Cursor, limit int) ([]lifecycle.TaskSummary, *lifecycle.Cursor, error) {
+func (s *Store) scan(conn *sqlite.Conn, w way, o columns.Order, from *lifecycle.Cursor, limit int) ([]lifecycle.TaskSummary, *lifecycle.Cursor, error) {
 	rows := make([]lifecycle.TaskSummary, 0, min(limit, 256))
 	for window, left := firstWindow, s.cfg.ScanLimit; ; window *= windowGrowth {
 		window = min(window, left)
@@ -96,52 +63,42 @@ func (s *Store) scan(conn *sqlite.Conn, w way, o order, from *lifecycle.Cursor, 
 }
 
 // pageOf puts rows, read in order o, into list order and says what is around them.
-func pageOf(rows []lifecycle.TaskSummary, o order, p lifecycle.Page, more bool, end *lifecycle.Cursor) lifecycle.TaskPage {
+func pageOf(rows []lifecycle.TaskSummary, o columns.Order, p lifecycle.Page, more bool, end *lifecycle.Cursor) lifecycle.TaskPage {
 	var far, near *lifecycle.Cursor // Beyond the last row that was read, and before the first.
 	if n := len(rows); n > 0 {
 		if more {
-			far = o.cursor(rows[n-1])
+			far = o.Cursor(rows[n-1])
 		}
 		if p.From != nil {
-			near = o.cursor(rows[0])
+			near = o.Cursor(rows[0])
 		}
 	}
 	if !more && end != nil {
 		far = end
 	}
-	if p.Backward {
-		slices.Reverse(rows)
-		return lifecycle.TaskPage{Tasks: rows, Next: near, Prev: far}
-	}
-	return lifecycle.TaskPage{Tasks: rows, Next: far, Prev: near}
-}
-
-func (o order) cursor(t lifecycle.TaskSummary) *lifecycle.Cursor {
-	if o.column == "published" {
-		return &lifecycle.Cursor{At: t.PublishedAt, TaskID: t.TaskID}
-	}
-	return &lifecycle.Cursor{At: t.LastEventAt, TaskID: t.TaskID}
+	return o.Page(rows, far, near, p.Backward)
 }
 
 // scanEnd finds where a window of so many rows ends: nil where the list ends in it, or where every row is wanted. All rows with its
 // time are before it.
-func (s *Store) scanEnd(conn *sqlite.Conn, w way, o order, from *lifecycle.Cursor, window int) (*lifecycle.Cursor, error) {
+func (s *Store) scanEnd(conn *sqlite.Conn, w way, o columns.Order, from *lifecycle.Cursor, window int) (*lifecycle.Cursor, error) {
 	if len(w.looked.text) == 0 || w.index == "" {
 		return nil, nil
 	}
-	var end *lifecycle.Cursor
+	var last lifecycle.Micros
+	found := false
 	for i := range w.branches {
 		q := sqlText{}
-		q.add("SELECT " + o.column)
+		q.add("SELECT " + o.Column)
 		w.addBranch(&q, i)
 		if from != nil {
-			q.add(map[bool]string{true: " AND " + o.column + " <= ?", false: " AND " + o.column + " >= ?"}[o.down], int64(from.At))
+			q.add(map[bool]string{true: " AND " + o.Column + " <= ?", false: " AND " + o.Column + " >= ?"}[o.Descending], int64(from.At))
 		}
-		q.add(" ORDER BY "+o.column+" "+o.direction()+" LIMIT 1 OFFSET +?", int64(window))
+		q.add(" ORDER BY "+o.Column+" "+o.Direction()+" LIMIT 1 OFFSET +?", int64(window))
 		err := s.each(conn, &q, func(r *statement) error {
 			at := lifecycle.Micros(r.getInt())
-			if end == nil || o.down == (at > end.At) {
-				end = &lifecycle.Cursor{At: at}
+			if !found || o.Descending == (at > last) {
+				found, last = true, at
 			}
 			return nil
 		})
@@ -149,15 +106,15 @@ func (s *Store) scanEnd(conn *sqlite.Conn, w way, o order, from *lifecycle.Curso
 			return nil, err
 		}
 	}
-	if end != nil && !o.down {
-		end.At++ // With the empty id: after every row of the time before.
+	if !found {
+		return nil, nil
 	}
-	return end, nil
+	return o.EndAt(last), nil
 }
 
 // listRows adds at most limit rows after from and before end.
 func (s *Store) listRows(
-	conn *sqlite.Conn, rows []lifecycle.TaskSummary, w way, o order, from, end *lifecycle.Cursor, limit int,
+	conn *sqlite.Conn, rows []lifecycle.TaskSummary, w way, o columns.Order, from, end *lifecycle.Cursor, limit int,
 ) ([]lifecycle.TaskSummary, error) {
 	names, err := loadStreams(conn)
 	if err != nil {
@@ -175,22 +132,32 @@ func (s *Store) listRows(
 	return rows, err
 }
 
+// beyond is the condition for rows strictly after a cursor in this order.
+func beyond(o columns.Order, c *lifecycle.Cursor) (text string, args []any) {
+	if c == nil {
+		return "", nil
+	}
+	sign := o.Beyond()
+	return " AND " + o.Column + " " + sign + "= ? AND (" + o.Column + " " + sign + " ? OR task_id " + sign + " ?)",
+		[]any{int64(c.At), int64(c.At), c.TaskID}
+}
+
 // listQuery merges the branches, each of which is read in order by its index; only rows of the same instant are sorted.
-func listQuery(w way, o order, from, end *lifecycle.Cursor, limit int) sqlText {
+func listQuery(w way, o columns.Order, from, end *lifecycle.Cursor, limit int) sqlText {
 	q := sqlText{}
-	after, args := o.beyond(from)
+	after, args := beyond(o, from)
 	for i := range w.branches {
 		if i > 0 {
 			q.add(" UNION ALL ")
 		}
-		q.add("SELECT " + o.column + " AS place, task_id, stream, seq, summary")
+		q.add("SELECT " + o.Column + " AS place, task_id, stream, seq, summary")
 		w.addBranch(&q, i)
 		q.add(after, args...)
 		if end != nil {
-			q.add(map[bool]string{true: " AND " + o.column + " >= ?", false: " AND " + o.column + " < ?"}[o.down], int64(end.At))
+			q.add(map[bool]string{true: " AND " + o.Column + " >= ?", false: " AND " + o.Column + " < ?"}[o.Descending], int64(end.At))
 		}
 		q.addText(&w.looked)
 	}
-	q.add(" ORDER BY place "+o.direction()+", task_id "+o.direction()+" LIMIT +?", int64(limit))
+	q.add(" ORDER BY place "+o.Direction()+", task_id "+o.Direction()+" LIMIT +?", int64(limit))
 	return q
 }

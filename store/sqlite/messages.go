@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
 	"fleetglass/store/internal/rowcodec"
 
 	"zombiezen.com/go/sqlite"
@@ -88,7 +89,7 @@ func (c *commit) writeMessage(m *lifecycle.MessageRow) error {
 	if err != nil {
 		return err
 	}
-	place := messagePlace{task: c.taskRow(m.TaskID), generation: int64(generation(m.Facts)), open: m.Open}
+	place := messagePlace{task: c.taskRow(m.TaskID), generation: int64(m.Facts.Generation()), open: m.Open}
 	old, stored := c.messages[m.Facts.Key]
 	w := c.w
 	w.buffer = rowcodec.AppendMessage(w.buffer[:0], &m.Facts)
@@ -144,8 +145,8 @@ func (s *Store) MessagesIn(ctx context.Context, stream lifecycle.StreamID, from,
 		if err != nil || !found {
 			return err
 		}
-		for _, p := range spans(from, to) {
-			query := prepare(conn, selectMessagesIn).int(id).int(p.from).int(p.to).int(int64(limit - len(out)))
+		for _, p := range columns.Spans(from, to) {
+			query := prepare(conn, selectMessagesIn).int(id).int(p.From).int(p.To).int(int64(limit - len(out)))
 			err := query.each(func(r *statement) error {
 				m, err := rowcodec.Message(lifecycle.MessageKey{Stream: stream, Seq: uint64(r.getInt())}, r.getBlob())
 				out = append(out, m)
@@ -190,8 +191,8 @@ func (s *Store) OpenMessages(ctx context.Context, stream lifecycle.StreamID, fro
 }
 
 func getOpen(conn *sqlite.Conn, out []lifecycle.OpenMessage, name lifecycle.StreamID, id int64, from uint64, limit int) ([]lifecycle.OpenMessage, error) {
-	for _, p := range spans(from, math.MaxUint64) {
-		query := prepare(conn, selectOpen).int(id).int(p.from).int(p.to).int(int64(limit - len(out)))
+	for _, p := range columns.Spans(from, math.MaxUint64) {
+		query := prepare(conn, selectOpen).int(id).int(p.From).int(p.To).int(int64(limit - len(out)))
 		err := query.each(func(r *statement) error {
 			var m lifecycle.OpenMessage
 			var err error

@@ -98,10 +98,7 @@ func (r *rebuilding) chunk(ctx context.Context, row *statement, names *streams) 
 
 func (r *rebuilding) event(e lifecycle.Event) {
 	r.events++
-	if e.TaskID == e.Message.String() { // Made up, because no line named a task.
-		e.TaskID = ""
-	}
-	events := []lifecycle.Event{e}
+	events := []lifecycle.Event{e.WithoutPlaceholder()}
 	r.commit.fold.Assign(events)
 	r.commit.fold.Add(events[0])
 }

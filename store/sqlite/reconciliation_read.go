@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
 	"fleetglass/store/internal/rowcodec"
 
 	"zombiezen.com/go/sqlite"
@@ -44,8 +45,8 @@ func (s *Store) MessagesWithTasks(ctx context.Context, stream lifecycle.StreamID
 		if err != nil || !found {
 			return err
 		}
-		for _, p := range spans(from, to) {
-			query := prepare(conn, selectWithTasks).int(id).int(p.from).int(p.to).int(int64(limit - len(out)))
+		for _, p := range columns.Spans(from, to) {
+			query := prepare(conn, selectWithTasks).int(id).int(p.From).int(p.To).int(int64(limit - len(out)))
 			err := query.each(func(r *statement) error {
 				var m lifecycle.OpenMessage
 				var err error
@@ -84,7 +85,7 @@ func (s *Store) TasksWithoutMessage(
 	}
 	last := *after
 	err = s.read(ctx, "list tasks without a message", func(conn *sqlite.Conn) error {
-		query := prepare(conn, selectLonely).int(int64(after.At)).text(after.TaskID).int(int64(limit)).text(string(lifecycle.StateOutcomeUnknown))
+		query := prepare(conn, selectLonely).int(int64(after.At)).text(after.TaskID).int(int64(limit)).text(string(lifecycle.StateWithoutMessage))
 		return query.each(func(r *statement) error {
 			last = lifecycle.Cursor{At: lifecycle.Micros(r.getInt()), TaskID: r.getText()}
 			t, err := rowcodec.Task(last.TaskID, r.getBlob())

@@ -1,11 +1,10 @@
 package sqlite
 
 import (
-	"bytes"
-	"encoding/gob"
 	"fmt"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
 	"fleetglass/store/internal/rowcodec"
 )
 
@@ -59,7 +58,7 @@ ON CONFLICT (id) DO UPDATE SET at = excluded.at, source = excluded.source, sourc
 
 func (w *writer) putQuarantined(l *lifecycle.QuarantinedLine) error {
 	w.buffer = rowcodec.AppendHeaders(w.buffer[:0], l.Headers)
-	return w.statement(upsertQuarantined).int(storedID(l.ID)).int(int64(l.At)).text(l.Source).int(int64(l.SourceSeq)).text(l.Subject).
+	return w.statement(upsertQuarantined).int(columns.StoredID(l.ID)).int(int64(l.At)).text(l.Source).int(int64(l.SourceSeq)).text(l.Subject).
 		blob(w.buffer).blob(l.Body).text(l.Reason).exec()
 }
 
@@ -80,11 +79,11 @@ func (w *writer) putConsumer(c lifecycle.ConsumerState) error {
 	if err != nil {
 		return err
 	}
-	var state bytes.Buffer
-	if err := gob.NewEncoder(&state).Encode(c); err != nil {
+	state, err := columns.EncodeConsumer(c)
+	if err != nil {
 		return err
 	}
-	return w.statement(upsertConsumer).int(stream).text(c.Name).int(int64(c.ObservedAt)).blob(state.Bytes()).exec()
+	return w.statement(upsertConsumer).int(stream).text(c.Name).int(int64(c.ObservedAt)).blob(state).exec()
 }
 
 const upsertWatermark = `INSERT INTO watermarks (source, position) VALUES (?, ?) ON CONFLICT (source) DO UPDATE SET position = excluded.position`

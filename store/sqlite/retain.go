@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"fleetglass/lifecycle"
 )
@@ -96,16 +95,14 @@ func (w *writer) retainTasks(listed int64, from place, cutoff lifecycle.Micros) 
 			continue
 		}
 		step.deleted++
-		if listed == 1 {
-			tally[lifecycle.Cell{Metric: lifecycle.MetricState, Agent: t.agent, Label: string(t.state)}]--
-		}
+		tally.Deleted(listed == 1, t.agent, t.state)
 	}
 	return step, w.addRollups(tally)
 }
 
 // retainTask deletes a task with all that belongs to it, unless it is open.
 func (w *writer) retainTask(t oldTask) (bool, error) {
-	open := t.state.Open()
+	open := false
 	err := w.statement(hasOpenMessages).int(t.id).each(func(*statement) error { open = true; return nil })
 	if err != nil || open {
 		return false, err
@@ -124,9 +121,6 @@ const (
 	deleteOldMinutes = `DELETE FROM rollups WHERE metric = ? AND bucket < ?`
 )
 
-// minutesKept is how long minute rollups are kept.
-const minutesKept = 48 * time.Hour
-
 func (w *writer) retainRest(cutoff, now lifecycle.Micros) error {
 	if err := w.statement(deleteOldLines).int(int64(cutoff)).exec(); err != nil {
 		return fmt.Errorf("delete quarantined lines: %w", err)
@@ -134,8 +128,8 @@ func (w *writer) retainRest(cutoff, now lifecycle.Micros) error {
 	if err := w.statement(deleteOldGaps).int(int64(cutoff)).exec(); err != nil {
 		return fmt.Errorf("delete gaps: %w", err)
 	}
-	for _, metric := range []lifecycle.Metric{lifecycle.MetricPublishedMin, lifecycle.MetricCompletedMin, lifecycle.MetricFailedMin} {
-		if err := w.statement(deleteOldMinutes).text(string(metric)).int(int64(now.Add(-minutesKept))).exec(); err != nil {
+	for _, metric := range lifecycle.MinuteMetrics() {
+		if err := w.statement(deleteOldMinutes).text(string(metric)).int(int64(now.Add(-lifecycle.MinutesKept))).exec(); err != nil {
 			return fmt.Errorf("delete minute rollups: %w", err)
 		}
 	}

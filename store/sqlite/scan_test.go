@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
 )
 
 // TestAListLooksThroughALimitedNumberOfRows reads a list in which few rows match, page by page, in both directions.
@@ -68,7 +69,7 @@ func walk(t *testing.T, s *Store, f lifecycle.Filter, p lifecycle.Page) (map[str
 }
 
 func beyondAll(sort lifecycle.Sort) *lifecycle.Cursor {
-	if orderOf(sort, false).down {
+	if columns.OrderOf(sort, false).Descending {
 		return &lifecycle.Cursor{At: 1}
 	}
 	return &lifecycle.Cursor{At: 2e15}

@@ -45,9 +45,7 @@ func (s *streams) sorted() []lifecycle.StreamID {
 	for name := range s.ids {
 		names = append(names, name)
 	}
-	slices.SortFunc(names, func(a, b lifecycle.StreamID) int {
-		return lifecycle.MessageKey{Stream: a}.Compare(lifecycle.MessageKey{Stream: b})
-	})
+	slices.SortFunc(names, lifecycle.StreamID.Compare)
 	return names
 }
 

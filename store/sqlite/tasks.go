@@ -5,9 +5,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
 	"fleetglass/store/internal/rowcodec"
 
 	"zombiezen.com/go/sqlite"
@@ -102,9 +102,8 @@ func (c *commit) writeTask(t *lifecycle.TaskRow) error {
 		q = w.statement(updatePlace)
 	}
 	q.text(string(sum.State)).text(sum.Agent).text(sum.Type).text(sum.Category).int(stream).int(int64(sum.Message.Seq)).
-		int(int64(sum.LastEventAt)).int(int64(sum.Duplicates)).flag(attempted(t)).text(joinAnomalies(sum.Anomalies))
-	w.buffer = appendWords(w.buffer[:0], t)
-	q.blob(w.buffer)
+		int(int64(sum.LastEventAt)).int(int64(sum.Duplicates)).flag(t.OnlyAttempted()).text(columns.Anomalies(sum.Anomalies))
+	q.blob(wordsOf(t))
 	w.buffer = rowcodec.AppendSummary(w.buffer[:0], sum)
 	q.blob(w.buffer)
 	w.buffer = rowcodec.AppendTask(w.buffer[:0], &t.Facts)
@@ -119,40 +118,13 @@ func (c *commit) writeTask(t *lifecycle.TaskRow) error {
 	return q.exec()
 }
 
-// attempted reports whether only publish attempts are known of a task.
-func attempted(t *lifecycle.TaskRow) bool {
-	f := &t.Facts
-	return !t.Summary.Listed && f.Completion == nil && len(f.Reports) == 0 && (len(f.Publishes) > 0 || f.Type != "")
-}
-
-func joinAnomalies(codes []lifecycle.AnomalyCode) string {
-	if len(codes) == 0 {
-		return ""
+// wordsOf is what a search looks through. A task id in lower case is looked for where it stands already, in the column task_id.
+func wordsOf(t *lifecycle.TaskRow) []byte {
+	texts := t.SearchTexts()
+	if texts[0] == t.Facts.ID {
+		texts = texts[1:]
 	}
-	var b strings.Builder
-	for _, c := range codes {
-		b.WriteString("," + string(c))
-	}
-	return b.String() + ","
-}
-
-// wordCut parts the texts that a search looks through. Text in lower case is valid UTF-8 and never holds it.
-const wordCut = 0xff
-
-// appendWords appends the texts that a search looks through beside the task id: the title and the message ids, and the task id
-// itself where it is not in lower case already.
-func appendWords(b []byte, t *lifecycle.TaskRow) []byte {
-	lowerID := strings.ToLower(t.Facts.ID)
-	b = append(b, strings.ToLower(t.Summary.Title)...)
-	if lowerID != t.Facts.ID {
-		b = append(append(b, wordCut), lowerID...)
-	}
-	for id := range t.Facts.Publishes {
-		if id != t.Facts.ID {
-			b = append(append(b, wordCut), strings.ToLower(id)...)
-		}
-	}
-	return b
+	return columns.Words(texts)
 }
 
 const selectTaskRow = `SELECT id FROM tasks WHERE task_id = ?`
@@ -170,7 +142,7 @@ const selectTask = `SELECT id, stream, seq, summary, facts FROM tasks WHERE task
 
 // selectMessagesOf gives the newest messages of a task first.
 const selectMessagesOf = `SELECT stream, seq, facts FROM messages INDEXED BY messages_of_task WHERE task = ?
-ORDER BY generation DESC, stream DESC, seq DESC LIMIT 200`
+ORDER BY generation DESC, stream DESC, seq DESC LIMIT +?`
 
 // Task implements [lifecycle.TraceReader].
 func (s *Store) Task(ctx context.Context, id string) (lifecycle.TaskRecord, error) {
@@ -208,22 +180,15 @@ func (s *Store) Task(ctx context.Context, id string) (lifecycle.TaskRecord, erro
 
 func getMessagesOf(conn *sqlite.Conn, names *streams, task int64) ([]lifecycle.MessageFacts, error) {
 	var out []lifecycle.MessageFacts
-	err := prepare(conn, selectMessagesOf).int(task).each(func(r *statement) error {
+	err := prepare(conn, selectMessagesOf).int(task).int(lifecycle.MessagesPerTask).each(func(r *statement) error {
 		m, err := rowcodec.Message(getKey(r, names), r.getBlob())
 		out = append(out, m)
 		return err
 	})
 	slices.SortFunc(out, func(a, b lifecycle.MessageFacts) int {
-		return cmp.Or(cmp.Compare(generation(a), generation(b)), cmp.Compare(a.Key.Stream.Epoch, b.Key.Stream.Epoch), a.Key.Compare(b.Key))
+		return cmp.Or(cmp.Compare(a.Generation(), b.Generation()), cmp.Compare(a.Key.Stream.Epoch, b.Key.Stream.Epoch), a.Key.Compare(b.Key))
 	})
 	return out, err
-}
-
-func generation(m lifecycle.MessageFacts) int {
-	if m.Stored == nil {
-		return 0
-	}
-	return m.Stored.Generation
 }
 
 // getKey reads the columns stream and seq.
@@ -232,7 +197,7 @@ func getKey(r *statement, names *streams) lifecycle.MessageKey {
 }
 
 const selectUnlisted = `SELECT task_id, facts FROM tasks INDEXED BY tasks_unlisted
-WHERE listed = 0 AND attempted = 1 AND last_event < ? ORDER BY last_event, id LIMIT +?`
+WHERE listed = 0 AND attempted = 1 AND last_event < ? ORDER BY last_event, task_id LIMIT +?`
 
 // UnlistedTasks implements [lifecycle.OpenReader]: the oldest first.
 func (s *Store) UnlistedTasks(ctx context.Context, before lifecycle.Micros, limit int) ([]lifecycle.TaskFacts, error) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
 	"fleetglass/store/internal/migrate"
 
 	"zombiezen.com/go/sqlite"
@@ -226,7 +227,7 @@ func TestListsAreReadInIndexOrder(t *testing.T) {
 		{Agents: []string{"x"}, States: []lifecycle.State{"a", "b"}}, {Words: []string{"w"}}, {From: 1, To: 2}, {Types: []string{"t"}, Duplicates: true},
 	} {
 		for _, sort := range []lifecycle.Sort{lifecycle.SortLastEvent, lifecycle.SortLastEventDesc, lifecycle.SortPublished, lifecycle.SortPublishedDesc} {
-			plan := planOf(t, s, f, orderOf(sort, false))
+			plan := planOf(t, s, f, columns.OrderOf(sort, false))
 			if strings.Contains(plan, "FOR ORDER BY") || strings.Contains(plan, "SCAN tasks\n") {
 				t.Errorf("list %+v by %s:\n%s", f, sort, plan)
 			}
@@ -234,11 +235,11 @@ func TestListsAreReadInIndexOrder(t *testing.T) {
 	}
 }
 
-func planOf(t *testing.T, s *Store, f lifecycle.Filter, o order) string {
+func planOf(t *testing.T, s *Store, f lifecycle.Filter, o columns.Order) string {
 	t.Helper()
 	var plan strings.Builder
 	err := s.read(t.Context(), "plan", func(conn *sqlite.Conn) error {
-		w, err := s.wayOf(conn, f, o.column == "last_event")
+		w, err := s.wayOf(conn, f, o.ByEvent())
 		if err != nil {
 			return err
 		}

@@ -121,6 +121,7 @@ func openUnlisted(t *testing.T, s Store) {
 	w.recorded("recorded", "cto")
 	w.reported(lifecycle.ReportCompleted, "reported", "cto", 1, lifecycle.Detail{Naming: lifecycle.Naming{MsgID: "reported"}})
 	third := w.tried("third", "cto", "third")
+	nameless := w.tried("nameless", "cto", "") // Publishers need not set a message id.
 	mustAppend(t, s, w.events)
 	for _, c := range []struct {
 		before lifecycle.Micros
@@ -132,6 +133,7 @@ func openUnlisted(t *testing.T, s Store) {
 		{again.At + 1, 10, []string{"second", "first"}},
 		{third.At + 1, 10, []string{"second", "first", "third"}},
 		{third.At + 1, 1, []string{"second"}},
+		{nameless.At + 1, 10, []string{"second", "first", "third", "nameless"}},
 	} {
 		got, err := s.UnlistedTasks(t.Context(), c.before, c.limit)
 		if err != nil {

@@ -1,0 +1,25 @@
+package lifecycle
+
+// ByPublished reports whether tasks are sorted by when their newest message was published, and not by their last event.
+func (s Sort) ByPublished() bool { return s == SortPublished || s == SortPublishedDesc }
+
+// Descending reports whether the latest task comes first.
+func (s Sort) Descending() bool { return s != SortLastEvent && s != SortPublished }
+
+// Cursor is the place of a task in a list of this order.
+func (s Sort) Cursor(t TaskSummary) *Cursor {
+	if s.ByPublished() {
+		return &Cursor{At: t.PublishedAt, TaskID: t.TaskID}
+	}
+	return &Cursor{At: t.LastEventAt, TaskID: t.TaskID}
+}
+
+// Counted reports whether counters answer how many tasks the filter selects: it asks for states and agents at most. A filter without
+// counters is answered by looking at rows.
+func (f Filter) Counted() bool {
+	f.States, f.Agents, f.Sort = nil, nil, ""
+	return f.Empty()
+}
+
+// Empty reports whether the filter selects every task.
+func (f Filter) Empty() bool { return len(f.Values()) == 0 }
