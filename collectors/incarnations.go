@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"slices"
+	"time"
 
 	"fleetglass/lifecycle"
 )
@@ -27,6 +28,10 @@ func (l Incarnations) EpochAt(at lifecycle.Micros) lifecycle.Micros {
 	return 0
 }
 
+// advisoryLag is how much later than the creation of a stream the advisories of that creation, and of the deletion before it, may be
+// dated: they may come from different servers.
+const advisoryLag = time.Second
+
 // StreamAction is an advisory that a stream was created or deleted.
 type StreamAction struct {
 	At      lifecycle.Micros
@@ -35,10 +40,14 @@ type StreamAction struct {
 
 // Learn returns the incarnations after the given advisories, in time order, and the creation time that the stream's state shows now (zero
 // when the stream does not exist). Learning the same again changes nothing. A creation without a deletion before it is left to the
-// stream's state: the advisory of the creation of a incarnation comes a little after its creation time.
+// stream's state: the advisory of the creation of a incarnation comes a little after its creation time. What an advisory says of the time
+// after the living stream was created cannot be: whoever may publish can send such a line, and the stream's state contradicts it.
 func (l Incarnations) Learn(actions []StreamAction, live lifecycle.Micros) Incarnations {
 	out := slices.Clone(l)
 	for _, a := range actions {
+		if live.Known() && a.At > live.Add(advisoryLag) {
+			continue
+		}
 		if a.Created {
 			out = out.created(a.At)
 		} else {

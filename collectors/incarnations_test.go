@@ -45,6 +45,10 @@ func TestLivesAreLearned(t *testing.T) {
 		{"the deletion's clock runs ahead of the creation's", collectors.Incarnations{{Created: 100}}, actions{deleted(215), created(218)}, 210,
 			map[lifecycle.Micros]lifecycle.Micros{150: 0, 210: 210, 211: 210}},
 		{"the creation advisory alone was seen", nil, actions{created(103)}, 0, map[lifecycle.Micros]lifecycle.Micros{104: 0}},
+		{"the living stream was neither deleted nor created since", collectors.Incarnations{{Created: 100}},
+			actions{deleted(5_000_000), created(5_000_013)}, 100, map[lifecycle.Micros]lifecycle.Micros{150: 0, 6_000_000: 0}},
+		{"nor before our first look", nil, actions{deleted(5_000_000), created(5_000_013), deleted(6_000_000)}, 100,
+			map[lifecycle.Micros]lifecycle.Micros{150: 0, 5_500_000: 0, 7_000_000: 0}},
 		{"an older creation time is no news", collectors.Incarnations{{Created: 100}}, nil, 90, map[lifecycle.Micros]lifecycle.Micros{150: 0}},
 	}
 	for _, tt := range tests {

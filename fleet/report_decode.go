@@ -41,8 +41,8 @@ var reportKinds = map[string]lifecycle.Kind{
 
 // DecodeReports reads a CloudEvents 1.0 event in JSON, or an array of them. It is strict about what CloudEvents requires and about
 // type and subject, which say the kind and the task, and lenient about data: fields that are missing, unknown or of another type than
-// expected are left out. Times are kept however far off they are. It errors when any report of an array cannot be read, and then
-// returns none. The same report, sent twice or by two ways, gives the same event when it carries a time.
+// expected are left out. A time after the arrival cannot be, and counts as the arrival. It errors when any report of an array cannot be
+// read, and then returns none. The same report, sent twice or by two ways, gives the same event when it carries a time.
 func DecodeReports(body []byte, from ReportOrigin) ([]lifecycle.Event, error) {
 	trimmed := bytes.TrimLeft(body, " \t\r\n")
 	if len(trimmed) == 0 || trimmed[0] != '[' {
@@ -97,6 +97,9 @@ func decodeReport(body []byte, from ReportOrigin) (lifecycle.Event, error) {
 		e.Raw = bytes.Clone(body[:min(len(body), maxReportRaw)])
 	}
 	readReportData(&e, ce)
+	if from.At.Known() {
+		e.At = min(e.At, from.At)
+	}
 	return e, nil
 }
 

@@ -13,7 +13,7 @@ import (
 	"fleetglass/lifecycle"
 )
 
-var origin = fleet.ReportOrigin{Source: "OBS_REPORT", Seq: 9, At: 1_000, Agent: "backend"}
+var origin = fleet.ReportOrigin{Source: "OBS_REPORT", Seq: 9, At: 1_767_400_000_000_000, Agent: "backend"}
 
 // report is a valid report with some attributes replaced; an empty value removes one. Values are JSON.
 func report(replace ...string) string {
@@ -148,8 +148,9 @@ func TestTimesAndAgentsOfReports(t *testing.T) {
 		agent      string
 	}{
 		{"far in the past", report("time", `"1901-01-01T00:00:00Z"`), origin, -2177452800000000, "backend"},
-		{"far in the future", report("time", `"2901-01-01T00:00:00Z"`), origin, 29379542400000000, "backend"},
-		{"no time", report("time", ""), origin, 1000, "backend"},
+		{"far in the future", report("time", `"2901-01-01T00:00:00Z"`), origin, origin.At, "backend"},
+		{"completed in the future", report("time", "", "data", `{"completed_at":"9999-01-01T00:00:00Z"}`), origin, origin.At, "backend"},
+		{"no time", report("time", ""), origin, origin.At, "backend"},
 		{"no time, but when it completed", report("time", "", "data", `{"completed_at":1767323045000}`), origin, 1767323045000000, "backend"},
 		{"the subject's agent comes first", report("source", `"/agents/cto"`), origin, 1767323045000006, "backend"},
 		{"the source names the agent", report("source", `"/agents/cto"`), nobody, 1767323045000006, "cto"},
@@ -171,7 +172,7 @@ func TestTimesAndAgentsOfReports(t *testing.T) {
 func TestTheSameReportByTwoWaysIsOneEvent(t *testing.T) {
 	t.Parallel()
 	a, err1 := fleet.DecodeReports([]byte(report()), origin)
-	b, err2 := fleet.DecodeReports([]byte("["+report("time", `"2026-01-02T04:04:05.000006+01:00"`)+"]"), fleet.ReportOrigin{Source: "http", At: 2_000})
+	b, err2 := fleet.DecodeReports([]byte("["+report("time", `"2026-01-02T04:04:05.000006+01:00"`)+"]"), fleet.ReportOrigin{Source: "http", At: 1_767_400_000_000_001})
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
 	}

@@ -3,6 +3,7 @@ package publishes_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
@@ -139,6 +140,8 @@ func TestLinesThatNoStreamRepublishedAreRefused(t *testing.T) {
 		{"sequence overflows", "Nats-Sequence", "18446744073709551616", "Nats-Sequence"},
 		{"negative sequence", "Nats-Sequence", "-1", "Nats-Sequence"},
 		{"no time", "Nats-Time-Stamp", "yesterday", "Nats-Time-Stamp"},
+		{"stored after its line was captured", "Nats-Time-Stamp", "9999-01-01T00:00:00Z", "forged"},
+		{"beyond the end of the stream", "Nats-Sequence", "8", "forged"},
 	}
 	for _, tt := range tests {
 		headers := map[string][]string{}
@@ -147,7 +150,10 @@ func TestLinesThatNoStreamRepublishedAreRefused(t *testing.T) {
 		}
 		headers[tt.header] = []string{tt.value}
 		var b lifecycle.Batch
-		err := publishes.Decode(collectors.Line{Subject: "obs.pub.a.t", Headers: headers}, streams(), 10, &b)
+		known := streams()
+		known.LastSeq = map[string]collectors.LastSeq{"TASKS": {Seq: 7}}
+		at := lifecycle.MicrosOf(time.Date(2026, 1, 2, 3, 4, 5, 200, time.UTC))
+		err := publishes.Decode(collectors.Line{At: at, Subject: "obs.pub.a.t", Headers: headers}, known, 10, &b)
 		if err == nil || !strings.Contains(err.Error(), tt.why) || !b.Empty() {
 			t.Errorf("%s: error %v and batch %+v, want an error about %s", tt.name, err, b, tt.why)
 		}

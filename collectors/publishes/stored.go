@@ -35,7 +35,8 @@ func New(cfg Config) (*collectors.Collector, error) {
 }
 
 // Decode turns a republished message into a Published event and its payload. Agent and type are the subject's; the time is the broker's
-// own. It errors when the headers that the broker adds are missing or malformed: such a line was not republished by a stream.
+// own. It errors when the headers that the broker adds are missing or malformed, or cannot be true: such a line was not republished by a
+// stream, but sent by somebody who may publish under obs.pub.
 func Decode(line collectors.Line, streams collectors.Streams, bodyLimit int, into *lifecycle.Batch) error {
 	o, err := readOrigin(line.Headers)
 	if err != nil {
@@ -43,6 +44,9 @@ func Decode(line collectors.Line, streams collectors.Streams, bodyLimit int, int
 	}
 	key, err := streams.Message("", o.stream, o.at, o.seq)
 	if err != nil {
+		return err
+	}
+	if err := o.believable(line, streams, key); err != nil {
 		return err
 	}
 	headers := ownHeaders(line.Headers, len(line.Body) == 0)
@@ -80,6 +84,21 @@ type origin struct {
 	stream, subject string
 	seq             uint64
 	at              lifecycle.Micros
+}
+
+// clockLead is how far the clock of the server that stored a message may be ahead of that of the server that captured its line.
+const clockLead = time.Minute
+
+// believable errors when the broker cannot have stored what the line speaks of: later than the line itself was captured, or beyond the end
+// of the stream.
+func (o origin) believable(line collectors.Line, streams collectors.Streams, key lifecycle.MessageKey) error {
+	if line.At.Known() && o.at > line.At.Add(clockLead) {
+		return fmt.Errorf("forged: message %s is said to be stored at %s, after its line was captured", key, o.at.Time().Format(time.RFC3339))
+	}
+	if last, beyond := streams.Beyond(key); beyond {
+		return fmt.Errorf("forged: message %s does not exist: the stream ends at %d", key, last)
+	}
+	return nil
 }
 
 // added are the headers that republish appends. A publisher may have sent headers of the same names; the broker's own are the last.
