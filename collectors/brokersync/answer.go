@@ -89,7 +89,7 @@ func (a *answerer) begin(ctx context.Context) (b Begin, err error) {
 		b.Stored = true
 		return b, nil
 	}
-	pub, err := a.cfg.Capture.Stream(ctx, fleet.CapturePub)
+	pub, err := findStream(ctx, a.cfg.Capture, fleet.CapturePub)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		b.CaptureMissing = true
 		return b, nil

@@ -84,7 +84,7 @@ func (b *observer) find(ctx context.Context) (err error) {
 	if b.stream != nil {
 		return nil
 	}
-	if b.stream, err = b.cfg.JetStream.Stream(ctx, b.name); err != nil {
+	if b.stream, err = findStream(ctx, b.cfg.JetStream, b.name); err != nil {
 		return fmt.Errorf("find stream: %w", err)
 	}
 	return nil

@@ -24,6 +24,7 @@ type clients struct {
 	nc    *nats.Conn
 	js    jetstream.JetStream
 	agent string
+	url   string // Of the broker, for who speaks its protocol by hand.
 
 	mu     sync.Mutex
 	stored map[string][]letter // What the stream stored, by task.

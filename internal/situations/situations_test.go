@@ -134,7 +134,7 @@ func (s *scene) prepare(t *testing.T) {
 	for _, p := range s.players {
 		js := testkit.JetStream(t, s.world.srv)
 		p.clients = &clients{
-			ctx: t.Context(), nc: js.Conn(), js: js, agent: p.agent, stored: map[string][]letter{}, named: map[string]string{},
+			ctx: t.Context(), nc: js.Conn(), js: js, agent: p.agent, url: s.world.srv.URL(), stored: map[string][]letter{}, named: map[string]string{},
 		}
 		p.clients.task("")
 	}
