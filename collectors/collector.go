@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"fleetglass/fleet"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
 )
@@ -186,19 +187,40 @@ func (c *Collector) open(ctx context.Context) (lifecycle.StreamID, jetstream.Con
 	}
 	id := c.name
 	id.Epoch = lifecycle.MicrosOf(stream.CachedInfo().Created)
-	durable := DurableName(c.cfg.Durable, c.src.Name)
-	consumer, err := stream.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
-		Durable: durable, AckPolicy: jetstream.AckExplicitPolicy, AckWait: ackWait, MaxDeliver: -1, MaxAckPending: maxAckPending,
-		DeliverPolicy: jetstream.DeliverAllPolicy,
-	})
+	consumer, err := openDurable(ctx, stream, DurableName(c.cfg.Durable, c.src.Name))
 	if err != nil {
-		return id, nil, fmt.Errorf("create durable %s on %s: %w", durable, c.src.Stream, err)
+		return id, nil, err
 	}
 	c.resume(id, consumer.CachedInfo())
 	if consumer.CachedInfo().NumPending < backlog {
 		c.participant.idle()
 	}
 	return id, consumer, nil
+}
+
+// openDurable finds a durable, and makes it where it is missing or not as it should be. Whoever observes need not be allowed to make
+// one: `fleetglass provision` does.
+func openDurable(ctx context.Context, stream jetstream.Stream, name string) (jetstream.Consumer, error) {
+	found, err := stream.Consumer(ctx, name)
+	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return nil, fmt.Errorf("find durable %s: %w", name, err)
+	}
+	want := fleet.ReaderConfig(name)
+	if err == nil && readsAlike(found.CachedInfo().Config, want) {
+		return found, nil
+	}
+	made, err := stream.CreateOrUpdateConsumer(ctx, want)
+	if err != nil {
+		return nil, fmt.Errorf("create durable %s on %s, which fleetglass provision does where this is not allowed to: %w",
+			name, stream.CachedInfo().Config.Name, err)
+	}
+	return made, nil
+}
+
+// readsAlike reports whether two configurations of a durable deliver the same lines in the same way.
+func readsAlike(a, b jetstream.ConsumerConfig) bool {
+	return a.AckPolicy == b.AckPolicy && a.AckWait == b.AckWait && a.MaxDeliver == b.MaxDeliver && a.MaxAckPending == b.MaxAckPending &&
+		a.DeliverPolicy == b.DeliverPolicy && a.FilterSubject == "" && len(a.FilterSubjects) == 0
 }
 
 // resume sets where the next line is expected: where the durable stands, or where the store says we were when the durable is new.

@@ -45,9 +45,7 @@ type Source struct {
 }
 
 const (
-	defaultDurable = "fleetglass"
-	maxAckPending  = 10_000
-	ackWait        = 10 * time.Second
+	defaultDurable = fleet.ReaderPrefix
 	batchesInHand  = 4 // One committed, one decoded, one read, one on its way.
 )
 
@@ -69,7 +67,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.BatchLines <= 0 {
 		c.BatchLines = 1000
 	}
-	if most := maxAckPending / batchesInHand; c.BatchLines > most {
+	if most := fleet.ReaderMaxPending / batchesInHand; c.BatchLines > most {
 		return c, fmt.Errorf("batch of %d lines is more than %d, of which %d may be pending", c.BatchLines, most, batchesInHand)
 	}
 	if c.BatchBytes <= 0 {

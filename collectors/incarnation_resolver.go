@@ -168,41 +168,44 @@ func (n *IncarnationResolver) read(ctx context.Context, mark string) (Incarnatio
 
 // actions reads the advisories about the creation and deletion of a stream that OBS_EVT still keeps. Without OBS_EVT there are none.
 func (n *IncarnationResolver) actions(ctx context.Context, name string) ([]StreamAction, error) {
-	consumer, err := n.cfg.Capture.CreateConsumer(ctx, fleet.CaptureEvt, jetstream.ConsumerConfig{
-		FilterSubjects:    []string{"$JS.EVENT.ADVISORY.STREAM.CREATED." + name, "$JS.EVENT.ADVISORY.STREAM.DELETED." + name},
-		AckPolicy:         jetstream.AckNonePolicy,
-		InactiveThreshold: 5 * time.Second,
-		MemoryStorage:     true,
-	})
+	events, err := n.cfg.Capture.Stream(ctx, fleet.CaptureEvt)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read advisories about %s: %w", name, err)
 	}
-	left := consumer.CachedInfo().NumPending
 	var out []StreamAction
-	for left > 0 {
-		batch, err := consumer.Fetch(int(min(left, 256)), jetstream.FetchMaxWait(2*time.Second))
+	for _, subject := range []string{"$JS.EVENT.ADVISORY.STREAM.CREATED." + name, "$JS.EVENT.ADVISORY.STREAM.DELETED." + name} {
+		found, err := n.actionsOn(ctx, events, subject)
 		if err != nil {
 			return nil, fmt.Errorf("read advisories about %s: %w", name, err)
 		}
-		got := uint64(0)
-		for m := range batch.Messages() {
-			got++
-			if a, ok := readStreamAction(m.Data(), n.home, n.cfg.Contract.Domain); ok {
-				out = append(out, a)
-			}
-		}
-		if err := batch.Error(); err != nil {
-			return nil, fmt.Errorf("read advisories about %s: %w", name, err)
-		}
-		if got == 0 {
-			return nil, fmt.Errorf("read advisories about %s: %d of %d did not come", name, left, consumer.CachedInfo().NumPending)
-		}
-		left -= min(left, got)
+		out = append(out, found...)
 	}
 	slices.SortStableFunc(out, func(a, b StreamAction) int { return cmp.Compare(a.At, b.At) })
+	return out, nil
+}
+
+// maxActions bounds the advisories that are read: no stream is created so often, but whoever may publish can send as many as he likes.
+const maxActions = 1000
+
+// actionsOn reads the advisories of one subject. Each is asked for by itself, which needs no right to create consumers; there are few.
+func (n *IncarnationResolver) actionsOn(ctx context.Context, events jetstream.Stream, subject string) (out []StreamAction, err error) {
+	seq := uint64(1)
+	for range maxActions {
+		m, err := events.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(subject))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if a, ok := readStreamAction(m.Data, n.home, n.cfg.Contract.Domain); ok {
+			out = append(out, a)
+		}
+		seq = m.Sequence + 1
+	}
 	return out, nil
 }
 

@@ -1,8 +1,9 @@
 package fleet
 
-// Identity is what one part of Fleetglass may do on the broker, and nothing else.
+// Identity is what one part of Fleetglass, or an agent, may do on the broker, and nothing else. Both lists are complete: an identity without
+// a list would be allowed everything.
 type Identity struct {
-	Name      string   // "observer", "mover", "retry" or "provision".
+	Name      string   // "observer", "mover", "retry", "agent" or "operator".
 	Purpose   string   // One sentence.
 	Publish   []string // Subjects it may publish to.
 	Subscribe []string // Subjects it may subscribe to.
@@ -11,48 +12,81 @@ type Identity struct {
 // InboxPrefix is where Fleetglass receives replies, so that it needs no right to read the inboxes of agents.
 const InboxPrefix = "_INBOX_obs"
 
-// Permissions is the least privilege of each identity. Mover and retry come on top of the observer.
+// agentInbox is where an agent receives replies, so that it cannot read those of others.
+func agentInbox(agent string) string { return "_INBOX_" + agent }
+
+// templateAgent stands for the name of an agent.
+const templateAgent = "AGENT"
+
+// Permissions is the least privilege of each identity; the agent is a template, for an agent called AGENT. The durables and the probe are the
+// operator's: see [Reader].
 func (s Streams) Permissions() []Identity {
 	c := s.Contract
-	probe := rawPrefix + "." + probeAgent + ".probe"
+	inbox := InboxPrefix + ".>"
 	return []Identity{
 		{
 			Name: "observer", Purpose: "Reads captures and broker state, and listens to publishes where no capture is fed. It cannot change the fleet.",
-			Publish: s.observerPublishes(), Subscribe: []string{InboxPrefix + ".>", probe, c.TaskSubjects()},
+			Publish: s.observerPublishes(), Subscribe: []string{inbox, c.TaskSubjects()},
 		},
 		{
 			Name: "mover", Purpose: "Moves dead messages from TASKS to the DLQ.",
-			Publish: []string{c.Prefix + ".dlq.>", c.api("STREAM.MSG.DELETE." + StreamTasks)},
+			Publish: []string{
+				c.Prefix + ".dlq.>", c.api("INFO"), c.api("STREAM.INFO." + StreamTasks), c.api("STREAM.MSG.GET." + StreamTasks),
+				c.api("DIRECT.GET." + StreamTasks), c.api("STREAM.MSG.DELETE." + StreamTasks),
+			},
+			Subscribe: []string{inbox},
 		},
 		{
-			Name: "retry", Purpose: "Sends retries, at once or when they are due.",
-			Publish: append([]string{c.Prefix + ".retry.>", c.TaskSubjects()}, c.reading(StreamRetry)...),
+			Name: "retry", Purpose: "Parks retries until they are due, and sends them.",
+			Publish: append([]string{
+				c.Prefix + ".retry.>", c.TaskSubjects(), c.api("INFO"), c.api("STREAM.INFO." + StreamRetry),
+			}, c.reading(Reader{StreamRetry, "retry"})...),
+			Subscribe: []string{inbox},
 		},
+		s.AgentPermissions(templateAgent),
 		{
-			Name: "provision", Purpose: "Creates and updates streams. Powerful: use it for provisioning only, not to run.",
+			Name: "operator", Purpose: "Creates and updates streams, durables and workers' consumers. Powerful: use it for provisioning only, not to run.",
 			Publish:   []string{c.api(">"), c.TaskSubject(probeAgent, "probe")},
-			Subscribe: []string{InboxPrefix + ".>", probe},
+			Subscribe: []string{inbox, rawPrefix + "." + probeAgent + ".probe"},
 		},
+	}
+}
+
+// AgentPermissions is what an agent needs: it sends tasks to others, works through its own consumer, keeps records and reports about
+// its own work. It can send nothing that only the broker sends: no captured line, no advisory, no acknowledgement of another's work. Its
+// connection has the inbox prefix _INBOX_<agent>; the operator makes its consumer.
+func (s Streams) AgentPermissions(agent string) Identity {
+	c := s.Contract
+	worker := WorkerName(agent)
+	return Identity{
+		Name: "agent", Purpose: "An agent, here called " + agent + ": it sends tasks, works through its own consumer, keeps records and reports.",
+		Publish: []string{
+			c.TaskSubjects(), c.Prefix + ".lifecycle." + agent + ".>", "$KV." + BucketIdempotency + ".>",
+			c.api("INFO"), c.api("STREAM.INFO." + StreamTasks), c.api("CONSUMER.INFO." + StreamTasks + "." + worker),
+			c.api("CONSUMER.MSG.NEXT." + StreamTasks + "." + worker),
+			"$JS.ACK." + StreamTasks + "." + worker + ".>", "$JS.ACK.*.*." + StreamTasks + "." + worker + ".>",
+			c.api("STREAM.INFO." + recordsStream), c.api("DIRECT.GET." + recordsStream + ".>"), c.api("STREAM.MSG.GET." + recordsStream),
+		},
+		Subscribe: []string{agentInbox(agent) + ".>"},
 	}
 }
 
 func (s Streams) observerPublishes() []string {
 	c := s.Contract
-	subjects := []string{c.TaskSubject(probeAgent, "probe")}
+	var subjects []string
 	for _, request := range []string{
-		"INFO", "STREAM.INFO.*", "STREAM.NAMES", "STREAM.LIST", "CONSUMER.INFO.*.*", "CONSUMER.LIST.*", "CONSUMER.NAMES.*",
+		"INFO", "STREAM.NAMES", "STREAM.LIST", "STREAM.INFO." + StreamTasks, "STREAM.INFO." + StreamDLQ, "STREAM.INFO." + StreamRetry,
+		"CONSUMER.INFO." + StreamTasks + ".*", "CONSUMER.LIST." + StreamTasks, "CONSUMER.NAMES." + StreamTasks,
 		"DIRECT.GET." + StreamTasks, "DIRECT.GET." + StreamTasks + ".>", "STREAM.MSG.GET." + StreamTasks,
-		"STREAM.MSG.GET." + CapturePub, "STREAM.MSG.GET." + CaptureRaw,
+		"STREAM.MSG.GET." + CapturePub, "STREAM.MSG.GET." + CaptureRaw, "STREAM.MSG.GET." + CaptureEvt,
 		"DIRECT.GET." + StreamDLQ, "STREAM.MSG.GET." + StreamDLQ, "DIRECT.GET." + recordsStream + ".>",
 	} {
 		subjects = append(subjects, c.api(request))
 	}
-	for _, cfg := range s.captures() {
-		if cfg.Name != CaptureNone {
-			subjects = append(subjects, c.reading(cfg.Name)...)
-		}
+	for _, r := range Readers() {
+		subjects = append(subjects, append([]string{c.api("STREAM.INFO." + r.Stream)}, c.reading(r)...)...)
 	}
-	return append(subjects, append(c.reading(StreamDLQ), c.reading(recordsStream)...)...)
+	return subjects
 }
 
 // api is the subject of a request to JetStream, in the contract's domain.
@@ -63,9 +97,10 @@ func (c Contract) api(request string) string {
 	return "$JS.API." + request
 }
 
-// reading is what a durable pull consumer on a stream needs. Acknowledgements have two forms (NATS.md, "Acknowledgements").
-func (c Contract) reading(stream string) []string {
+// reading is what reading through a durable needs that exists. Acknowledgements have two forms (NATS.md, "Acknowledgements").
+func (c Contract) reading(r Reader) []string {
+	name := r.Stream + "." + r.Durable()
 	return []string{
-		c.api("CONSUMER.CREATE." + stream + ".>"), c.api("CONSUMER.MSG.NEXT." + stream + ".*"), "$JS.ACK." + stream + ".>", "$JS.ACK.*.*." + stream + ".>",
+		c.api("CONSUMER.INFO." + name), c.api("CONSUMER.MSG.NEXT." + name), "$JS.ACK." + name + ".>", "$JS.ACK.*.*." + name + ".>",
 	}
 }

@@ -1,7 +1,7 @@
 package fleet_test
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -61,43 +61,134 @@ func connectTo(t *testing.T, srv *server.Server, opts ...nats.Option) jetstream.
 
 func TestThePrintedPermissionsSufficeAndAreLeast(t *testing.T) {
 	t.Parallel()
-	s := fleet.Streams{Contract: fleet.NewContract(""), Pulls: true}
+	s := fleet.Streams{Contract: fleet.NewContract(""), Readers: true}
 	var users strings.Builder
 	for _, id := range s.Permissions() {
+		if id.Name == "agent" {
+			id = s.AgentPermissions("cto")
+		}
 		fmt.Fprintf(&users, "{ user: %s, password: x, permissions: { publish: [%s], subscribe: [%s] } }\n",
-			id.Name, quoted(id.Publish), quoted(append(id.Subscribe, fleet.InboxPrefix+".>")))
+			id.Name, quoted(id.Publish), quoted(id.Subscribe))
 	}
-	srv := runServer(t, fmt.Sprintf("accounts { FLEET { jetstream: enabled, users: [ {user: agent, password: x}\n%s ]\n%s } }",
-		users.String(), s.Contract.SelfImport("FLEET")))
+	srv := runServer(t, fmt.Sprintf("accounts { FLEET { jetstream: enabled, users: [ %s ]\n%s } }", users.String(), s.Contract.SelfImport("FLEET")))
 	as := func(name string) jetstream.JetStream {
-		return connectTo(t, srv, nats.UserInfo(name, "x"), nats.CustomInboxPrefix(fleet.InboxPrefix), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+		inbox := fleet.InboxPrefix
+		if name == "agent" {
+			inbox = "_INBOX_cto"
+		}
+		return connectTo(t, srv, nats.UserInfo(name, "x"), nats.CustomInboxPrefix(inbox), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	}
-	if _, err := fleet.Provision(t.Context(), as("provision"), s); err != nil {
+	if _, err := fleet.Provision(t.Context(), as("operator"), s); err != nil {
 		t.Fatalf("provision: %v", err)
 	}
-	if _, err := connectTo(t, srv, nats.UserInfo("agent", "x")).Publish(t.Context(), s.Contract.TaskSubject("cto", "x"), []byte("1")); err != nil {
+	if _, err := as("operator").CreateConsumer(t.Context(), fleet.StreamTasks, s.Contract.Worker("cto", fleet.Timing{})); err != nil {
+		t.Fatalf("create a worker's consumer: %v", err)
+	}
+	if _, err := as("agent").Publish(t.Context(), s.Contract.TaskSubject("cto", "x"), []byte("1")); err != nil {
 		t.Fatal(err)
 	}
-	observer := as("observer")
-	observe(t, observer, s.Contract)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	if _, err := observer.Publish(ctx, s.Contract.TaskSubject("cto", "x"), nil); err == nil {
-		t.Error("the observer can publish tasks")
-	}
+	observe(t, as("observer"), s.Contract)
+	workAsAgent(t, as("agent"), s.Contract)
 	if _, err := as("mover").Publish(t.Context(), s.Contract.DLQSubject("cto", "transient"), nil); err != nil {
 		t.Errorf("the mover cannot write dead letters: %v", err)
 	}
 	if _, err := as("retry").Publish(t.Context(), s.Contract.RetrySubject("cto", "x"), nil); err != nil {
 		t.Errorf("retry cannot park a retry: %v", err)
 	}
+	for name, subjects := range forbidden(s.Contract) {
+		for _, subject := range subjects {
+			refused(t, as(name), name, subject)
+		}
+		for _, subject := range []string{">", "_INBOX.>", "$JS.>", "obs.>"} {
+			deaf(t, as(name), name, subject)
+		}
+	}
+}
+
+// forbidden is what no identity but the operator may publish, by identity.
+func forbidden(c fleet.Contract) map[string][]string {
+	administer := []string{
+		"$JS.API.CONSUMER.CREATE.OBS_PUB", "$JS.API.CONSUMER.CREATE.OBS_PUB.push", "$JS.API.CONSUMER.CREATE.OBS_PUB.push.obs.>",
+		"$JS.API.CONSUMER.DURABLE.CREATE.OBS_PUB.push", "$JS.API.CONSUMER.CREATE.TASKS.push", "$JS.API.STREAM.CREATE.X", "$JS.API.STREAM.UPDATE.TASKS",
+		"$JS.API.STREAM.PURGE.TASKS", "$JS.API.STREAM.DELETE.TASKS", "$JS.API.CONSUMER.DELETE.TASKS.cto-task-worker",
+		"$JS.API.CONSUMER.PAUSE.TASKS.cto-task-worker", "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.TASKS.cto-task-worker",
+		"$JS.EVENT.ADVISORY.STREAM.DELETED.TASKS", "obs.pub.cto.x", "obs.raw.cto.x", "$JS.ACK.TASKS.cmo-task-worker.1.1.1.1.0",
+	}
+	others := func(more ...string) []string { return append(more, administer...) }
+	agents := []string{c.ReportSubject("cto", "completed"), "$KV.task-idempotency.x", "$JS.ACK.TASKS.cto-task-worker.1.1.1.1.0"}
+	return map[string][]string{
+		"observer": others(append(agents, c.TaskSubject("cto", "x"), c.DLQSubject("cto", "x"), c.RetrySubject("cto", "x"), "$JS.API.STREAM.MSG.DELETE.TASKS")...),
+		"mover":    others(append(agents, c.TaskSubject("cto", "x"), c.RetrySubject("cto", "x"))...),
+		"retry":    others(append(agents, c.DLQSubject("cto", "x"), "$JS.API.STREAM.MSG.DELETE.TASKS")...),
+		"agent": others(c.ReportSubject("cmo", "completed"), c.DLQSubject("cto", "x"), c.RetrySubject("cto", "x"), "$JS.API.STREAM.MSG.DELETE.TASKS",
+			"$JS.API.CONSUMER.MSG.NEXT.TASKS.cmo-task-worker", "$JS.API.STREAM.MSG.GET.TASKS"),
+	}
+}
+
+// refused expects that the broker does not take a message.
+func refused(t *testing.T, js jetstream.JetStream, name, subject string) {
+	t.Helper()
+	nc := js.Conn()
+	if err := nc.Publish(subject, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	wantViolation(t, nc, name+" can publish to "+subject)
+}
+
+// deaf expects that the broker does not take a subscription.
+func deaf(t *testing.T, js jetstream.JetStream, name, subject string) {
+	t.Helper()
+	nc := js.Conn()
+	if _, err := nc.SubscribeSync(subject); err != nil {
+		t.Fatal(err)
+	}
+	wantViolation(t, nc, name+" can subscribe to "+subject)
+}
+
+func wantViolation(t *testing.T, nc *nats.Conn, otherwise string) {
+	t.Helper()
+	if err := nc.FlushTimeout(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.LastError(); err == nil || !strings.Contains(strings.ToLower(err.Error()), "permissions violation") {
+		t.Errorf("%s (last error %v)", otherwise, err)
+	}
+}
+
+// workAsAgent does what an agent does: it takes its task, says that it is at work, looks for a record, writes one, reports and acknowledges.
+func workAsAgent(t *testing.T, js jetstream.JetStream, c fleet.Contract) {
+	t.Helper()
+	consumer, err := js.Consumer(t.Context(), fleet.StreamTasks, fleet.WorkerName("cto"))
+	if err != nil {
+		t.Fatalf("find the consumer: %v", err)
+	}
+	m, err := consumer.Next(jetstream.FetchMaxWait(10 * time.Second))
+	if err != nil {
+		t.Fatalf("take a task: %v", err)
+	}
+	kv, err := js.KeyValue(t.Context(), fleet.BucketIdempotency)
+	if err != nil {
+		t.Fatalf("open the records: %v", err)
+	}
+	if _, err := kv.Get(t.Context(), "T-1"); !errors.Is(err, jetstream.ErrKeyNotFound) {
+		t.Errorf("look for a record: %v", err)
+	}
+	if _, err := kv.Create(t.Context(), "T-1", []byte(`{"taskId":"T-1"}`)); err != nil {
+		t.Errorf("write a record: %v", err)
+	}
+	if _, err := js.Publish(t.Context(), c.ReportSubject("cto", "completed"), []byte("{}")); err != nil {
+		t.Errorf("report: %v", err)
+	}
+	if err := errors.Join(m.InProgress(), m.DoubleAck(t.Context())); err != nil {
+		t.Errorf("answer: %v", err)
+	}
+	if err := js.Conn().LastError(); err != nil {
+		t.Errorf("the broker refused the agent: %v", err)
+	}
 }
 
 func observe(t *testing.T, js jetstream.JetStream, c fleet.Contract) {
 	t.Helper()
-	if fed, err := fleet.RawFed(t.Context(), js.Conn(), c); err != nil || !fed {
-		t.Errorf("probe: fed %v, %v", fed, err)
-	}
 	tasks, err := js.Stream(t.Context(), fleet.StreamTasks)
 	if err != nil {
 		t.Fatalf("stream info: %v", err)
@@ -113,10 +204,16 @@ func observe(t *testing.T, js jetstream.JetStream, c fleet.Contract) {
 		_, err := pub.GetMsg(t.Context(), 1)
 		return err
 	})
-	if l := tasks.ListConsumers(t.Context()); l.Err() != nil {
-		t.Errorf("list consumers: %v", l.Err())
+	consumers := tasks.ListConsumers(t.Context())
+	for c := range consumers.Info() {
+		if c.Name != fleet.WorkerName("cto") {
+			t.Errorf("there is a consumer %s", c.Name)
+		}
 	}
-	consumer, err := js.CreateOrUpdateConsumer(t.Context(), fleet.CapturePub, jetstream.ConsumerConfig{Durable: "fleetglass"})
+	if consumers.Err() != nil {
+		t.Errorf("list consumers: %v", consumers.Err())
+	}
+	consumer, err := js.Consumer(t.Context(), fleet.CapturePub, "fleetglass-publishes")
 	if err != nil {
 		t.Fatalf("consume a capture: %v", err)
 	}
@@ -132,15 +229,8 @@ func observe(t *testing.T, js jetstream.JetStream, c fleet.Contract) {
 	if batch.Error() != nil {
 		t.Errorf("read a capture: %v", batch.Error())
 	}
-	if _, err := js.CreateOrUpdateConsumer(t.Context(), fleet.CapturePull, jetstream.ConsumerConfig{Durable: "fleetglass"}); err != nil {
-		t.Errorf("consume OBS_PULL: %v", err)
-	}
-	kv, err := js.Stream(t.Context(), "KV_"+fleet.BucketIdempotency)
-	if err != nil {
-		t.Fatalf("find the records: %v", err)
-	}
-	if _, err := kv.CreateOrUpdateConsumer(t.Context(), jetstream.ConsumerConfig{Durable: "fleetglass"}); err != nil {
-		t.Errorf("consume the records: %v", err)
+	if _, err := js.Consumer(t.Context(), "KV_"+fleet.BucketIdempotency, "fleetglass-idempotency"); err != nil {
+		t.Errorf("find the durable on the records: %v", err)
 	}
 	if _, err := js.Conn().SubscribeSync(c.TaskSubjects()); err != nil {
 		t.Errorf("listen to publishes: %v", err)

@@ -40,6 +40,7 @@ type FieldChange struct {
 // Plan is the exact difference between a broker and what Fleetglass needs.
 type Plan struct {
 	Changes     []Change
+	Readers     []Reader    // Durables that are to be created.
 	Advice      []Advice    // On consumers of the fleet, which are never touched.
 	SelfImport  SelfImport  // Whether publish attempts reach OBS_RAW.
 	Permissions []Identity  // Least privilege for each part of Fleetglass.
@@ -81,6 +82,11 @@ func NewPlan(ctx context.Context, js jetstream.JetStream, s Streams) (*Plan, err
 		}
 		p.Changes = append(p.Changes, c)
 	}
+	if s.Readers {
+		if p.Readers, err = api.missingReaders(ctx, existing); err != nil {
+			return nil, fmt.Errorf("plan: %w", err)
+		}
+	}
 	if p.Advice, err = api.workerAdvice(ctx, existing); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
@@ -90,7 +96,7 @@ func NewPlan(ctx context.Context, js jetstream.JetStream, s Streams) (*Plan, err
 
 // Empty reports whether applying the plan would change nothing.
 func (p *Plan) Empty() bool {
-	return !slices.ContainsFunc(p.Changes, func(c Change) bool { return c.Action == ActionCreate || c.Action == ActionUpdate })
+	return len(p.Readers) == 0 && !slices.ContainsFunc(p.Changes, func(c Change) bool { return c.Action == ActionCreate || c.Action == ActionUpdate })
 }
 
 // Blocked lists what keeps Fleetglass from working until a person decides.
@@ -104,7 +110,7 @@ func (p *Plan) Blocked() []string {
 	return out
 }
 
-// Apply carries the plan out. Blocked changes are skipped and returned as an error after everything else is done. Applying twice is
+// Apply carries the plan out. Blocked changes are skipped and returned as an error after the other streams are done. Applying twice is
 // harmless.
 func (p *Plan) Apply(ctx context.Context) error {
 	var blocked []error
@@ -124,7 +130,19 @@ func (p *Plan) Apply(ctx context.Context) error {
 			return fmt.Errorf("%s %s: %w", c.Action, c.Stream, err)
 		}
 	}
-	return errors.Join(blocked...)
+	if len(blocked) > 0 {
+		return errors.Join(blocked...)
+	}
+	return p.applyReaders(ctx)
+}
+
+func (p *Plan) applyReaders(ctx context.Context) error {
+	for _, r := range p.Readers {
+		if err := p.api.createReader(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Provision plans and applies in one step.

@@ -12,6 +12,9 @@ func (p *Plan) String() string {
 	for _, c := range p.Changes {
 		c.print(&b)
 	}
+	for _, r := range p.Readers {
+		fmt.Fprintf(&b, "+ create durable %s on %s\n", r.Durable(), r.Stream)
+	}
 	p.SelfImport.print(&b, p.contract)
 	for _, a := range p.Advice {
 		fmt.Fprintf(&b, "advice: %s\n  %s\n  %s\n", a.Object, a.Why, a.Command)
@@ -76,9 +79,6 @@ func (p *Plan) PermissionsText() string {
 }
 
 func printSubjects(b *strings.Builder, verb string, subjects []string) {
-	if len(subjects) == 0 {
-		return
-	}
 	fmt.Fprintf(b, "  %s: [\n", verb)
 	for _, s := range subjects {
 		fmt.Fprintf(b, "    %q\n", s)

@@ -30,6 +30,7 @@ type Streams struct {
 	Bodies          Bodies        // Optional; default [BodiesAsIs].
 	Pulls           bool          // Optional; default false. Capture pull requests too (OBS_PULL).
 	RecordRetention time.Duration // Optional; default 72 h. How long idempotency records are kept in KV.
+	Readers         bool          // Optional; default false. Make the durables too, so that the observer need not be allowed to.
 }
 
 func (s Streams) withDefaults() Streams {

@@ -27,7 +27,9 @@ func (c provisionCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	plan, err := fleet.NewPlan(ctx, js, streams(l.cli.Config))
+	wanted := streams(l.cli.Config)
+	wanted.Readers = true
+	plan, err := fleet.NewPlan(ctx, js, wanted)
 	if err != nil {
 		return err
 	}
