@@ -24,6 +24,17 @@ func all(claims ...claim) claim {
 	}
 }
 
+// of makes a claim about another task of the row.
+func of(task string, c claim) claim {
+	return func(s story) error {
+		s.task = task
+		if err := c(s); err != nil {
+			return fmt.Errorf("task %q: %w", task, err)
+		}
+		return nil
+	}
+}
+
 // is holds when the task is in one of the states.
 func is(states ...string) claim {
 	return func(s story) error {
@@ -64,6 +75,18 @@ func messageIsNot(n int, states ...string) claim {
 	}
 }
 
+// silent holds while none of the texts is in the answers.
+func silent(texts ...string) claim {
+	return func(s story) error {
+		for _, text := range texts {
+			if t := s.told(); t != nil && strings.Contains(t.words(), strings.ToLower(text)) {
+				return fmt.Errorf("the answers say %q", text)
+			}
+		}
+		return nil
+	}
+}
+
 // finds no holds while the task has none of the anomalies.
 func findsNo(codes ...string) claim {
 	return func(s story) error {
@@ -87,6 +110,16 @@ func attempts(n, count, last int) claim {
 		}
 		if count > 0 && m.Attempts[count-1].N != last {
 			return fmt.Errorf("the last attempt of message %d is not number %d", n, last)
+		}
+		return nil
+	}
+}
+
+// noAttempt holds while no attempt of the n-th message is told.
+func noAttempt(n int) claim {
+	return func(s story) error {
+		if m := s.message(n); m != nil && len(m.Attempts) > 0 {
+			return fmt.Errorf("message %d has an attempt %d", n, m.Attempts[0].N)
 		}
 		return nil
 	}

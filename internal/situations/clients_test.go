@@ -3,13 +3,16 @@
 package situations
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -193,6 +196,26 @@ func (c *clients) send(m *nats.Msg, body string) {
 	c.must(c.nc.FlushTimeout(patience))
 }
 
+// sendRaw publishes a message whose header block is whatever text it is, as a client may that writes the protocol by hand.
+func (c *clients) sendRaw(subject, header, body string) {
+	conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "nats://"))
+	c.must(err)
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "CONNECT {\"headers\":true,\"verbose\":false,\"lang\":\"go\",\"version\":\"1\",\"protocol\":1}\r\nHPUB %s %d %d\r\n%s%s\r\nPING\r\n",
+		subject, len(header), len(header)+len(body), header, body)
+	c.must(err)
+	c.must(conn.SetReadDeadline(time.Now().Add(patience)))
+	lines := bufio.NewScanner(conn)
+	for lines.Scan() {
+		if line := lines.Text(); strings.HasPrefix(line, "-ERR") {
+			c.must(errors.New(line))
+		} else if line == "PONG" {
+			return
+		}
+	}
+	c.must(fmt.Errorf("the broker does not answer: %w", lines.Err()))
+}
+
 // works is time that a worker spends on its task.
 func (c *clients) works(d time.Duration) { pause(c.ctx, d) }
 
@@ -232,9 +255,56 @@ func version(key, task string) (n int, ok bool) {
 // said is the stored message's part of a record.
 func said(l letter) map[string]any { return map[string]any{"natsStreamSeq": l.seq} }
 
+func (c *clients) cloudEvent(agent, kind, task string, at time.Time, data map[string]any) string {
+	body, err := json.Marshal(map[string]any{
+		"specversion": "1.0", "id": nats.NewInbox(), "source": "/agents/" + agent, "type": "fleet.lifecycle." + kind + ".v1",
+		"subject": c.task(task), "time": at.UTC().Format(time.RFC3339Nano), "datacontenttype": "application/json", "data": data,
+	})
+	c.must(err)
+	return string(body)
+}
+
+// deleteMessage is what an operator does.
+func (c *clients) deleteMessage(l letter) { c.deleteFrom(l.stream, l.seq) }
+
+func (c *clients) deleteFrom(stream string, seq uint64) {
+	s, err := c.js.Stream(c.ctx, stream)
+	c.must(err)
+	c.must(s.DeleteMsg(c.ctx, seq))
+}
+
+// purge removes everything that the row published.
+func (c *clients) purge() {
+	s, err := c.js.Stream(c.ctx, "TASKS")
+	c.must(err)
+	c.must(s.Purge(c.ctx, jetstream.WithPurgeSubject("genbrain.agents."+c.agent+".tasks.>")))
+}
+
 // deleteConsumer removes the agent's consumer.
 func (c *clients) deleteConsumer() {
 	c.must(c.js.DeleteConsumer(c.ctx, "TASKS", c.agent+"-task-worker"))
+}
+
+// until waits for something that the row's clients can see.
+func (c *clients) until(what string, holds func() bool) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); pause(c.ctx, 20*time.Millisecond) {
+		if holds() {
+			return
+		}
+	}
+	c.must(fmt.Errorf("does not happen: %s", what))
+}
+
+// there reports whether the stream still has a message.
+func (c *clients) there(l letter) bool {
+	s, err := c.js.Stream(c.ctx, l.stream)
+	c.must(err)
+	_, err = s.GetMsg(c.ctx, l.seq)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false
+	}
+	c.must(err)
+	return true
 }
 
 func first(texts ...string) string {

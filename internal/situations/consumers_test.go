@@ -35,4 +35,25 @@ var consumers = []situation{{
 	},
 	may:   all(is("delivered", "processing", "redelivered"), findsNo(wrongs...), withinLife),
 	never: all(findsNo(wrongs...), neverStale("zombie", "presumed_dead", "stale"), isNot("exhausted"), withinLife),
+}, {
+	name: "more attempts are allowed, and the next one runs",
+	act: func(c *clients) {
+		c.publish(publish{})
+		worker := c.workers(wait(time.Second), atMost(2))
+		c.pull(worker)
+		c.pull(worker)
+		c.works(3 * time.Second)
+		c.heartbeat(c.pull(c.workers(wait(10*time.Minute), atMost(5))))
+	},
+	may: all(is("redelivered"), attempts(0, 3, 3), silent("no attempt is left")),
+}, {
+	name: "an attempt gets more time while it is in hand",
+	act: func(c *clients) {
+		c.publish(publish{})
+		m := c.pull(c.workers(wait(2 * time.Second)))
+		c.workers(wait(10 * time.Minute))
+		c.heartbeat(m)
+	},
+	may:   all(is("processing"), neverStale("stale", "presumed_dead")),
+	never: all(isNot("failed"), neverStale("stale", "presumed_dead")),
 }}

@@ -64,6 +64,9 @@ type seenLease struct {
 	StaleKind  *string    `json:"stale_kind"`
 }
 
+// words are the three answers, in lower case.
+func (s *seen) words() string { return strings.ToLower(strings.Join(texts(s.Answers), " | ")) }
+
 // texts are all texts in a value, in a fixed order.
 func texts(v any) []string {
 	var out []string

@@ -5,6 +5,7 @@ package situations
 import (
 	"context"
 	"testing"
+	"time"
 
 	"fleetglass/fleet"
 	"fleetglass/internal/embednats"
@@ -20,9 +21,18 @@ type land struct {
 	flags   []string                 // For Fleetglass.
 }
 
+const allTasks = "genbrain.agents.*.tasks.>"
+
 // The lands.
 var (
 	ordinary = land{name: "ordinary"}
+	briefly  = land{name: "times to live", streams: []jetstream.StreamConfig{{
+		Name: "TASKS", Subjects: []string{allTasks}, Retention: jetstream.WorkQueuePolicy, AllowMsgTTL: true, AllowDirect: true,
+	}}}
+	narrow = land{name: "a narrow stream", streams: []jetstream.StreamConfig{{
+		Name: "TASKS", Subjects: []string{allTasks}, Retention: jetstream.WorkQueuePolicy, MaxMsgsPerSubject: 2, MaxAge: 8 * time.Second,
+		Duplicates: 500 * time.Millisecond, MaxMsgSize: 4096, AllowDirect: true,
+	}}}
 )
 
 // world is a broker, its clients' rows and the Fleetglass that looks at it.

@@ -1,0 +1,148 @@
+//go:build linux
+
+package situations
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// republished is what capture would store had the stream republished a message, sent by somebody else.
+func (c *clients) republished(agent string, seq uint64, at string) *nats.Msg {
+	m := nats.NewMsg("obs.pub." + agent + ".forged")
+	m.Header = nats.Header{
+		"Nats-Stream": {"TASKS"}, "Nats-Subject": {"genbrain.agents." + agent + ".tasks.forged"},
+		"Nats-Sequence": {strconv.FormatUint(seq, 10)}, "Nats-Time-Stamp": {at}, "Nats-Last-Sequence": {"0"},
+		"X-Task-ID": {c.task("")}, "Nats-Msg-Id": {"forged"},
+	}
+	return m
+}
+
+// forgery is what an agent sends on subjects that are the broker's.
+var forgery = []situation{{
+	name: "an agent sends publish lines that no broker can have sent",
+	act: func(c *clients) {
+		c.publish(publish{task: "honest"})
+		now := time.Now().UTC().Format(time.RFC3339Nano)
+		c.send(c.republished(c.agent, 1<<53, now), "forged")
+		c.send(c.republished(c.agent, 900_000, now), "forged")
+		c.send(c.republished(c.agent, 1, "9999-01-01T00:00:00Z"), "forged")
+	},
+	may: all(of("honest", is("published")), func(s story) error {
+		if s.told() != nil {
+			return fmt.Errorf("a forged line is believed: %s", s.told())
+		}
+		return nil
+	}),
+	never: of("honest", isNot("outcome_unknown", "removed")),
+}, {
+	name: "an agent sends the broker's word that the stream was deleted and created",
+	act: func(c *clients) {
+		c.publish(publish{task: "earlier"})
+		for _, action := range []string{"delete", "create"} {
+			c.send(nats.NewMsg("$JS.EVENT.ADVISORY.STREAM."+strings.ToUpper(action)+"D.TASKS"), fmt.Sprintf(
+				`{"type":"io.nats.jetstream.advisory.v1.stream_action","id":"x","timestamp":%q,"stream":"TASKS","action":%q}`,
+				time.Now().UTC().Format(time.RFC3339Nano), action))
+			c.works(10 * time.Millisecond)
+		}
+		c.works(time.Second)
+		c.publish(publish{})
+		m := c.pull(c.workers(atOnce(2)))
+		c.ack(m)
+		c.ack(c.pull(c.workers(atOnce(2))))
+	},
+	may:   all(is("completed"), of("earlier", is("completed"))),
+	never: all(of("earlier", isNot("outcome_unknown", "removed"))),
+	on:    land{name: "a forger of streams"},
+}, {
+	name: "an agent reports a time that is to come",
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.heartbeat(c.pull(c.workers()))
+		m := nats.NewMsg("genbrain.lifecycle." + c.agent + ".heartbeat")
+		c.send(m, c.cloudEvent(c.agent, "heartbeat", "", time.Now().AddDate(50, 0, 0), map[string]any{"message_id": c.task(""), "attempt": 1}))
+	},
+	may: all(is("processing"), func(s story) error {
+		var task struct {
+			LastEventAt time.Time `json:"last_event_at"`
+		}
+		if err := s.glass.ask(s.ctx, "/api/v1/tasks/"+s.told().TaskID, &task); err != nil {
+			return err
+		}
+		if task.LastEventAt.After(time.Now().Add(time.Hour)) {
+			return fmt.Errorf("the last event is said to be at %s", task.LastEventAt)
+		}
+		return nil
+	}),
+}, {
+	name: "a message with a malformed header is passed",
+	on:   land{name: "a malformed header"},
+	act: func(c *clients) {
+		c.publish(publish{})
+		for _, header := range []string{
+			"NATS/1.0\r\nno colon here\r\n\r\n", "NATS/1.0 \r\n: empty\r\n\r\n", "HTTP/1.1\r\nA: b\r\n\r\n", "NATS/1.0",
+			"NATS/1.0\r\nNats-Expected-Stream: TASKS\r\nno colon here\r\n\r\n", // Capture refuses it, so it is read from the stream.
+		} {
+			c.sendRaw("genbrain.agents."+c.agent+".tasks.malformed", header, "{}")
+			c.sendRaw("genbrain.lifecycle."+c.agent+".completed", header, "{}")
+			c.sendRaw("$KV.task-idempotency."+c.task(""), header, "{}")
+		}
+		c.publish(publish{task: "later"})
+		worker := c.workers(atOnce(10))
+		for range 6 {
+			if m := c.pull(worker); strings.HasSuffix(m.Subject(), "work") {
+				c.ack(m)
+			}
+		}
+		c.ack(c.pull(worker))
+	},
+	may:   all(is("completed"), of("later", is("completed")), ready, quarantines),
+	never: everReady(),
+}}
+
+// ready holds when every part can do its work.
+func ready(s story) error {
+	var r readiness
+	if err := s.glass.ask(s.ctx, "/readyz", &r); err != nil {
+		return err
+	}
+	for _, p := range r.Parts {
+		if p.State == "down" {
+			return fmt.Errorf("%s is down: %s", p.Name, p.Detail)
+		}
+	}
+	return nil
+}
+
+// everReady holds while no part that could do its work once cannot any more.
+func everReady() claim {
+	var was atomic.Bool
+	return func(s story) error {
+		err := ready(s)
+		if err == nil {
+			was.Store(true)
+		}
+		if !was.Load() {
+			return nil
+		}
+		return err
+	}
+}
+
+// quarantines holds when lines were set aside and counted.
+func quarantines(s story) error {
+	var list struct{ Total int }
+	if err := s.glass.ask(s.ctx, "/api/v1/quarantine", &list); err != nil {
+		return err
+	}
+	if list.Total == 0 {
+		return errors.New("no line is in quarantine")
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+//go:build linux
+
+package situations
+
+import (
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// removal says who removed a message, and that a worker never did what an operator did.
+var removal = []situation{{
+	name: "an operator deletes a message that no worker had",
+	act: func(c *clients) {
+		c.workers()
+		zero := c.publish(publish{})
+		c.works(time.Second)
+		c.deleteMessage(zero)
+	},
+	may:   all(is("removed"), noAttempt(0)),
+	never: all(isNot("completed", "terminated", "exhausted"), noAttempt(0), silent("gave it up")),
+}, {
+	name: "an operator purges the subject before any delivery",
+	act: func(c *clients) {
+		c.workers()
+		c.publish(publish{})
+		c.publish(publish{task: "b"})
+		c.purge()
+	},
+	may: all(is("removed"), noAttempt(0), of("b", all(is("removed"), noAttempt(0)))),
+}, {
+	name: "an operator deletes a message while a worker has it",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		c.heartbeat(c.pull(c.workers()))
+		c.works(time.Second)
+		c.deleteMessage(zero)
+	},
+	may:   all(is("outcome_unknown"), attempts(0, 1, 1), silent("gave it up", "given up")),
+	never: all(isNot("completed", "terminated", "exhausted", "removed"), silent("gave it up")),
+}, {
+	name: "the limit for a subject removes the oldest",
+	on:   narrow,
+	act: func(c *clients) {
+		c.workers()
+		for _, name := range []string{"a", "b", "c", "d"} {
+			c.publish(publish{task: name})
+		}
+		c.publish(publish{})
+	},
+	may:   all(of("a", is("removed")), of("b", is("removed")), of("c", is("removed"))),
+	never: all(of("a", all(isNot("exhausted", "completed"), noAttempt(0))), of("b", noAttempt(0))),
+}, {
+	name: "a message's own time to live removes it",
+	on:   briefly,
+	mode: live, // The captured copy ends with the message.
+	act: func(c *clients) {
+		c.workers()
+		zero := c.publish(publish{header: nats.Header{"Nats-TTL": {"1s"}}})
+		c.until("the message leaves", func() bool { return !c.there(zero) })
+	},
+	may:   all(is("removed"), noAttempt(0)),
+	never: isNot("completed", "exhausted"),
+}, {
+	name: "the age of the stream removes a message that nobody took",
+	on:   narrow,
+	act: func(c *clients) {
+		c.workers()
+		zero := c.publish(publish{kind: "aged"})
+		c.until("the message leaves", func() bool { return !c.there(zero) })
+	},
+	may:   all(is("removed"), noAttempt(0)),
+	never: isNot("completed", "exhausted"),
+}}
