@@ -23,6 +23,12 @@ type Denied struct {
 
 // Error implements error, for logs.
 func (d *Denied) Error() string {
+	switch {
+	case d.Needs == "" && d.Actor == "":
+		return d.Why.Error()
+	case d.Needs == "":
+		return fmt.Sprintf("%q: %v", d.Actor, d.Why)
+	}
 	return fmt.Sprintf("%q is refused what needs scope %q: %v", d.Actor, d.Needs, d.Why)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -167,5 +168,26 @@ func TestAStopEndsStreamsInGoodOrder(t *testing.T) {
 	}
 	if took := time.Since(begin); took > shutdownTimeout {
 		t.Errorf("the stop took %s", took)
+	}
+}
+
+func TestAQuestionAboutTheServerItselfNeedsATokenToo(t *testing.T) {
+	t.Parallel()
+	r, _ := guarded(t)
+	conn, err := (&net.Dialer{Timeout: patience}).DialContext(t.Context(), "tcp", r.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, "OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusUnauthorized {
+		t.Errorf("OPTIONS *: %s, want 401", response.Status)
 	}
 }

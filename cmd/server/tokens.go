@@ -82,6 +82,7 @@ func (f *tokensFile) Run(ctx context.Context) error {
 		case <-tick.C:
 			f.look(false)
 		case <-f.again:
+			f.log.Info("the tokens file is read again", "file", f.name)
 			f.look(true)
 		}
 		f.tokens.Sweep()
@@ -96,7 +97,8 @@ func (f *tokensFile) Again() {
 	}
 }
 
-// look reads the file and takes its tokens when it is another than the one in use: at once, or when it did not change since the last look.
+// look reads the file and takes its tokens when it is another than the one in use: at once, or only when it did not change since the last
+// look.
 func (f *tokensFile) look(atOnce bool) {
 	text, err := os.ReadFile(f.name)
 	if err != nil {
@@ -127,7 +129,7 @@ func (f *tokensFile) take(text []byte) {
 	}
 	f.used = text
 	f.set(health.OK, "")
-	f.log.Info("tokens read again", "file", f.name, "tokens", len(tokens))
+	f.log.Info("other tokens are valid now", "file", f.name, "tokens", len(tokens))
 }
 
 // keep says that the file cannot be used.

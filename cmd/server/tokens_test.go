@@ -214,7 +214,7 @@ func TestSIGHUPReadsTheTokensAgainAndEndsNothing(t *testing.T) {
 		says("msg=serving")
 		want := "nothing to read again"
 		if args != nil {
-			want = "tokens read again"
+			want = "other tokens are valid now"
 			rewrite(t, file, entry, access.Token{Name: "eve", SHA256: access.Hash("x"), Role: access.Viewer})
 		}
 		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {

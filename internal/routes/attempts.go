@@ -114,6 +114,6 @@ func (g *guard) failed(r *http.Request, err error) error {
 		why = FailedExpired
 	}
 	g.Failed(why)
-	g.Log.WarnContext(r.Context(), "sign-in failed", "address", r.RemoteAddr, "method", r.Method, "path", r.URL.EscapedPath(), "why", why, "error", err)
+	g.Log.WarnContext(r.Context(), "sign-in failed", "address", r.RemoteAddr, "method", r.Method, "path", r.URL.EscapedPath(), "error", err)
 	return err
 }

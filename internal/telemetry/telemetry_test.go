@@ -12,6 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"fleetglass/internal/health"
+	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
 	"fleetglass/reconcile"
@@ -299,4 +300,12 @@ func TestTheNewestReconciliationIsExported(t *testing.T) {
 	}
 	wantLines(t, scrape(t, r), "fleetglass_reconciliation_unexplained 3", `fleetglass_reconciliation_discrepancies{kind="never_seen"} 2`,
 		`fleetglass_reconciliation_discrepancies{kind="expired"} 0`, "fleetglass_reconciliation_timestamp_seconds 1.795176e+09")
+}
+
+func TestFailedSignInsAreThereBeforeTheFirst(t *testing.T) {
+	t.Parallel()
+	r := NewRegistry("test", slog.New(slog.DiscardHandler))
+	SignIns(r)(routes.FailedUnknown)
+	wantLines(t, scrape(t, r), `fleetglass_failed_sign_ins_total{reason="unknown"} 1`, `fleetglass_failed_sign_ins_total{reason="expired"} 0`,
+		`fleetglass_failed_sign_ins_total{reason="limited"} 0`)
 }

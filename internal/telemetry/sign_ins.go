@@ -10,7 +10,7 @@ import (
 // increase.
 func SignIns(r *Registry) func(routes.Failure) {
 	failed := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "fleetglass_signins_failed_total", Help: "Requests with a token that is not valid, by the reason.",
+		Name: "fleetglass_failed_sign_ins_total", Help: "Requests with a token that is not valid, by the reason.",
 	}, []string{"reason"})
 	r.MustRegister(failed)
 	for _, why := range routes.Failures() {
