@@ -213,7 +213,7 @@ func TestAStreamThatIsCreatedAgainBeginsAnew(t *testing.T) {
 		b := newBench(t)
 		b.start()
 		b.phoenix(t, func() { b.expect(t, "first", "delivered (delivered)\n1 open exact silent") })
-		b.expectPhoenix(t, "outcome_unknown (vanished) [vanished]\n1 removed exact silent\ngone: stream deleted")
+		b.expectPhoenix(t, "outcome_unknown (removed after delivery)\n1 removed exact silent\ngone: stream deleted")
 	})
 	t.Run("not watched", func(t *testing.T) {
 		t.Parallel()
@@ -227,7 +227,7 @@ func TestAStreamThatIsCreatedAgainBeginsAnew(t *testing.T) {
 			b.phoenix(t, func() {})
 		}
 		b.start()
-		b.expectPhoenix(t, "outcome_unknown (vanished) [vanished]\ngone: stream deleted")
+		b.expectPhoenix(t, "outcome_unknown (vanished)\ngone: stream deleted")
 	})
 }
 
