@@ -87,10 +87,10 @@ func (a *API) getPayload(ctx context.Context, in *PayloadQuery) (*payloadReply, 
 // message finds which message of the task is asked for.
 func (q *PayloadQuery) message(r lifecycle.TaskRecord) (lifecycle.MessageKey, error) {
 	if q.Stream == "" && q.Seq == "" {
-		if r.Facts.Head.Key.IsZero() {
+		if r.Summary.Message.IsZero() {
 			return lifecycle.MessageKey{}, httperr.New(httperr.NotFound, nil).WithDetail("No stored message of this task is known.")
 		}
-		return r.Facts.Head.Key, nil
+		return r.Summary.Message, nil
 	}
 	key, err := lifecycle.ParseMessageKey(q.Stream + ":" + q.Seq)
 	if err != nil {

@@ -20,6 +20,8 @@ const (
 	AnomalyVanished           AnomalyCode = "vanished"            // Gone from the stream without proof.
 	AnomalyAckAfterTerm       AnomalyCode = "ack_after_term"      // Both acknowledged and terminated.
 	AnomalyEffectAfterFailure AnomalyCode = "completed_not_acked" // Completion recorded, and the message ended without an acknowledgement.
+	AnomalyConflictingReport  AnomalyCode = "conflicting_report"  // Somebody who never held the message reports that it is completed.
+	AnomalyOlderAtWork        AnomalyCode = "older_at_work"       // An older message of the task is in a worker's hands after the newest ended.
 
 	// The findings of the duplicate ledger, so that lists can be narrowed to them.
 	AnomalyCaughtByIdempotency AnomalyCode = "caught_by_idempotency" // Delivered again after completion, and not run again.
@@ -57,6 +59,8 @@ var anomalyMeaning = map[AnomalyCode]string{
 	AnomalyVanished:           "The message left the stream and nothing seen explains it.",
 	AnomalyAckAfterTerm:       "The message was acknowledged and also terminated.",
 	AnomalyEffectAfterFailure: "Completion is recorded, and the message left without an acknowledgement.",
+	AnomalyConflictingReport:  "An agent that never held the message reports that it is completed: the report does not count.",
+	AnomalyOlderAtWork:        "The newest message has ended, and an older one of the task is in a worker's hands.",
 
 	AnomalyCaughtByIdempotency: "It was delivered again after completion, and the worker did not run it again.",
 	AnomalyReachedExecution:    "It ran again after completion: a duplicate reached execution.",
@@ -94,15 +98,14 @@ func anomalies(t *TaskFacts, cases []Case, ev *evidence, attempts []Attempt, sta
 		acked, termed = acked || a.AckAt.Known(), termed || head.attemptFacts(a.N).TermAt.Known()
 		note(AnomalyLateAck, a.AckAt.Known() && i+1 < len(attempts) && attempts[i+1].BeganAt.Known() && a.AckAt > attempts[i+1].BeganAt)
 	}
-	completed := t.Completion != nil
-	for _, r := range ev.reports {
-		completed = completed || r.CompletedAt.Known()
-	}
+	completed := ev.completedAt.Known()
 	note(AnomalyAckRefuted, head.RefutedAt.Known())
 	note(AnomalyAckAfterTerm, acked && termed)
 	note(AnomalyAckedAndDead, acked && head.Dead != nil)
-	note(AnomalyCompletedAndDead, completed && (state.Dead() || state == StateTriaged))
+	note(AnomalyCompletedAndDead, (completed || ev.bound.coveredAt.Known()) && (state.Dead() || state == StateTriaged))
 	note(AnomalyEffectAfterFailure, completed && head.VanishedAt.Known() && !acked)
+	note(AnomalyOlderAtWork, head.Key != t.Head.Key)
+	note(AnomalyConflictingReport, ev.bound.conflict)
 	note(AnomalyVanished, head.goneUnexplained() && !acked && !termed)
 	note(AnomalyOrphaned, head.OrphanedAt > head.AdoptedAt && state == StatePublished)
 	note(AnomalyPublishUnseen, head.Stored == nil || head.Repaired)

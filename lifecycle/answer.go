@@ -24,7 +24,7 @@ func answer(t Trace) Answers {
 	if len(t.Messages) == 0 {
 		return answersWithoutMessage(t)
 	}
-	head := t.Messages[len(t.Messages)-1]
+	head := t.shown()
 	return Answers{Ownership: ownership(head), LastReceipt: lastReceipt(t, head), Recovery: recovery(t, head)}
 }
 
@@ -42,6 +42,17 @@ func answersWithoutMessage(t Trace) Answers {
 		next.Text = "A publish was attempted and nothing was stored: publish it again, or find out why the stream refused it."
 	}
 	return Answers{Ownership: nothing, LastReceipt: receipt, Recovery: next}
+}
+
+// shown is the message by which the task is shown; the newest one where that message was not read.
+func (t *Trace) shown() MessageTrace {
+	k := t.Facts.shown()
+	for _, m := range t.Messages {
+		if m.Facts.Key == k {
+			return m
+		}
+	}
+	return t.Messages[len(t.Messages)-1]
 }
 
 // ownership says where the message last changed hands.
@@ -117,15 +128,13 @@ func lastReceipt(t Trace, m MessageTrace) Answer {
 	if s := m.Facts.Stored; s != nil {
 		consider(s.At, Observed, fmt.Sprintf("Stored as %s; nothing later is durable.", m.Facts.Key))
 	}
-	for _, r := range t.Facts.reportsFor(&m.Facts) {
+	for _, r := range m.bound.reports {
 		consider(r.CheckpointAt, Reported, "A checkpoint: the agent reports that work up to it can be resumed.")
 		consider(r.ReceiptAt, Reported, "A step receipt: the agent reports that the effect is confirmed.")
 		consider(r.CompletedAt, Reported, "Completion: the agent reports a recoverable result.")
 		consider(r.SentAt, Reported, "Sent: the agent reports that the outside accepted the outgoing message.")
 	}
-	if c := t.Facts.Completion; c != nil {
-		consider(c.At, Recorded, "A completion record in the idempotency store.")
-	}
+	consider(m.bound.recordedAt, Recorded, "A completion record in the idempotency store.")
 	for _, a := range m.Attempts {
 		if a.End == EndAcked {
 			text := "The acknowledgement of " + attemptOf(a.N, m.Consumer) + "."
@@ -162,13 +171,13 @@ func recovery(t Trace, m MessageTrace) Answer {
 		return say("Nothing: it has left the stream, and no worker ever had it.", 0)
 	case StateTerminated:
 		text := "Its worker gave it up for good and no dead-letter entry exists: nobody will touch it until somebody decides."
-		if t.Facts.Completion != nil {
+		if m.workDone() {
 			text = "Its worker gave it up for good, but completion is recorded: the work is done, nothing must be run again."
 		}
 		return say(text, m.Verdict.Since)
 	case StateExhausted:
 		text := "No attempt is left and no dead-letter entry exists: nobody will touch it until somebody decides."
-		if t.Facts.Completion != nil {
+		if m.workDone() {
 			text = "No attempt is left, but completion is recorded: the work is done, nothing must be run again."
 		}
 		return say(text, m.Verdict.Since)
@@ -188,6 +197,11 @@ func triaged(t TriageFacts) Answer {
 		text += " It is due at " + clock(t.Until) + "."
 	}
 	return Answer{Text: text, At: t.At, Provenance: Recorded}
+}
+
+// workDone reports whether the work of the message's key is known to be done: by this message or by another one of its key.
+func (m *MessageTrace) workDone() bool {
+	return m.bound.recordedAt.Known() || m.bound.reportedAt.Known() || m.bound.coveredAt.Known()
 }
 
 // removedText says what took a message out of its stream.

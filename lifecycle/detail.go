@@ -23,6 +23,7 @@ type Naming struct {
 	Subject        string `json:"subject,omitempty"`         // published, publish_attempted, dead_lettered.
 	Type           string `json:"type,omitempty"`            // Task type: published, publish_attempted.
 	IdempotencyKey string `json:"idempotency_key,omitempty"` // published, records, reports.
+	RecordSeq      uint64 `json:"record_seq,omitempty"`      // The stream sequence that an idempotency record names: completion_recorded.
 	PayloadHash    string `json:"payload_hash,omitempty"`    // Fingerprint of the body, hex: published, publish_attempted, records.
 }
 

@@ -150,12 +150,15 @@ func (f *Fold) LoadTask(facts TaskFacts) {
 	f.tasks[facts.ID] = &foldTask{facts: facts, stored: true}
 }
 
-// MissingHeads lists the newest messages of the loaded tasks that are not loaded yet, sorted. They are needed to judge their tasks.
+// MissingHeads lists the messages by which the loaded tasks may be shown and that are not loaded yet, sorted. They are needed to judge
+// their tasks.
 func (f *Fold) MissingHeads() []MessageKey {
 	var out []MessageKey
 	for _, t := range f.tasks {
-		if k := t.facts.Head.Key; !k.IsZero() && f.messages[k] == nil {
-			out = append(out, k)
+		for _, k := range t.facts.Candidates() {
+			if f.messages[k] == nil {
+				out = append(out, k)
+			}
 		}
 	}
 	slices.SortFunc(out, MessageKey.Compare)
@@ -207,9 +210,9 @@ func (f *Fold) attach(m *foldMessage, to *foldTask) {
 	m.task = to.facts.ID
 }
 
-// head returns the facts of the newest message of t, or nil.
+// head returns the facts of the message by which t is shown, or nil.
 func (f *Fold) head(t *foldTask) *MessageFacts {
-	if m := f.messages[t.facts.Head.Key]; m != nil {
+	if m := f.messages[t.facts.shown()]; m != nil {
 		return &m.facts
 	}
 	return nil
@@ -259,10 +262,10 @@ func (f *Fold) touchedTasks() []string {
 
 // messageRow judges a message, counts it, and tells its task what the task keeps of it.
 func (f *Fold) messageRow(m *foldMessage) MessageRow {
-	f.tasks[m.task].facts.keepMessage(&m.facts)
+	v := Judge(m.facts, TaskFacts{}) // Whether the broker is done with it says the wire, not a record.
+	f.tasks[m.task].facts.keepMessage(&m.facts, v)
 	f.tally.countMessage(&m.facts, 1)
-	open := Judge(m.facts, TaskFacts{}).unsettled(&m.facts) // Whether the broker is done with it says the wire, not a record.
-	return MessageRow{Facts: m.facts, TaskID: m.task, Open: open}
+	return MessageRow{Facts: m.facts, TaskID: m.task, Open: v.unsettled(&m.facts)}
 }
 
 // taskRow judges a task and counts it. Its messages have been judged before.

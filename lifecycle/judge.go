@@ -34,7 +34,7 @@ const (
 )
 
 var rules = []Rule{
-	{"acknowledged after completion", StateCompleted, "A completion is recorded and the broker got the acknowledgement.",
+	{"acknowledged after completion", StateCompleted, "The completion of this message is recorded or reported, and the broker got the acknowledgement.",
 		func(e *evidence) (Micros, bool) { return e.ackedAt, e.ackedAt.Known() && e.completedAt.Known() }},
 	{"dead-letter entry", StateDeadLettered, "A dead-letter entry names this message.",
 		func(e *evidence) (Micros, bool) {
@@ -64,12 +64,14 @@ var rules = []Rule{
 		func(e *evidence) (Micros, bool) {
 			return e.m.VanishedAt, e.m.VanishedAt.Known() && e.m.Undelivered && e.n == 0
 		}},
-	{"gone after completion", StateCompleted, "A completion is recorded and the message has left the stream; its acknowledgement was not seen.",
+	{"gone after completion", StateCompleted, "The completion of this message was recorded or reported before it left the stream; its acknowledgement was not seen.",
 		func(e *evidence) (Micros, bool) {
 			return e.completedAt, e.completedAt.Known() && e.m.VanishedAt.Known()
 		}},
-	{"completion recorded", StateCompleting, "A completion is recorded; the acknowledgement was not seen.",
-		func(e *evidence) (Micros, bool) { return e.completedAt, e.completedAt.Known() }},
+	{"completion recorded", StateCompleting, "The completion of this message is recorded; the acknowledgement was not seen.",
+		func(e *evidence) (Micros, bool) { return e.bound.recordedAt, e.bound.recordedAt.Known() }},
+	{"completion reported", StateCompleting, "The agent that has the message reports its completion; neither a record nor the acknowledgement was seen.",
+		func(e *evidence) (Micros, bool) { return e.bound.reportedAt, e.bound.reportedAt.Known() }},
 	{"removed after delivery", StateOutcomeUnknown, "The message was removed from the stream after a worker had it; whether the work was done is not known.",
 		func(e *evidence) (Micros, bool) {
 			return e.m.VanishedAt, e.m.VanishedAt.Known() && e.m.Removal.Known() && e.n > 0
@@ -140,11 +142,13 @@ type evidence struct {
 	signalAt    Micros       // Latest delivery or heartbeat of it: what its deadline counts from.
 	ackedAt     Micros       // First acknowledgement that was not refuted.
 	termAt      Micros       // First termination that was not refuted.
-	completedAt Micros       // Completion by record or report.
+	completedAt Micros       // Completion of this very message, by record or report.
+	bound       bound        // What records and reports say of it.
 }
 
 func evidenceOf(m *MessageFacts, t *TaskFacts) evidence {
-	ev := evidence{m: m, reports: t.reportsFor(m), deliveries: m.numbered()}
+	b := t.boundTo(m)
+	ev := evidence{m: m, reports: b.reports, bound: b, deliveries: m.numbered()}
 	ev.n = max(m.currentAttempt(ev.deliveries), reportedAttempt(ev.reports))
 	ev.current = m.attemptFacts(ev.n)
 	delivered := deliveryIn(ev.deliveries, ev.n)
@@ -157,16 +161,13 @@ func evidenceOf(m *MessageFacts, t *TaskFacts) evidence {
 			ev.termAt = earliest(ev.termAt, a.TermAt)
 		}
 	}
-	if t.Completion != nil {
-		ev.completedAt = t.Completion.At
-	}
 	for _, r := range ev.reports {
-		ev.completedAt = earliest(ev.completedAt, r.CompletedAt)
 		if r.Attempt == ev.n || r.Attempt == 0 {
 			ev.workAt = earliest(ev.workAt, r.beganAt())
 			ev.beganAt = firstKnown(ev.beganAt, r.beganAt())
 		}
 	}
+	ev.completedAt = earliest(b.recordedAt, b.reportedAt)
 	return ev
 }
 
@@ -196,17 +197,6 @@ func reportedAttempt(reports []ReportFacts) int {
 		}
 	}
 	return n
-}
-
-// reportsFor returns the reports that speak of m: those with its message id, and, for the head of the task, those with none.
-func (t *TaskFacts) reportsFor(m *MessageFacts) []ReportFacts {
-	var out []ReportFacts
-	for _, r := range t.Reports {
-		if (m.Stored != nil && r.MsgID != "" && r.MsgID == m.Stored.MsgID) || (r.MsgID == "" && t.Head.Key == m.Key) {
-			out = append(out, r)
-		}
-	}
-	return out
 }
 
 // CurrentAttempt is the number of the latest delivery that is proved, zero when none is. Consumer sequences rise by one per

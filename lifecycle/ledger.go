@@ -278,9 +278,12 @@ func ledgerConflicts(t TaskFacts) []Case {
 // shortHash is as much of a fingerprint as tells payloads of one key apart.
 func shortHash(hash string) string { return hash[:min(len(hash), 16)] }
 
-// copiesOf is what the ledger needs of a message: once for each attempt that acknowledged it, else once.
-func copiesOf(m *MessageFacts) []CopyFacts {
-	c := CopyFacts{Key: m.Key}
+// copiesOf is what a task needs of a message: once for each attempt that acknowledged it, else once. v is its verdict by the wire.
+func copiesOf(m *MessageFacts, v Verdict) []CopyFacts {
+	c := CopyFacts{Key: m.Key, Agent: m.Agent, Attempts: m.CurrentAttempt(), Gone: m.VanishedAt, InHand: v.State.InFlight()}
+	if v.State != "" && !v.State.Open() {
+		c.To = v.Since
+	}
 	if s := m.Stored; s != nil {
 		c.IdemKey, c.Hash, c.MsgID, c.At = s.IdempotencyKey, shortHash(s.PayloadHash), s.MsgID, s.At
 	}

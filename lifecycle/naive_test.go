@@ -99,6 +99,19 @@ func (n naive) gone() (gone, explained bool) {
 	return gone, explained
 }
 
+// completed reports whether a record that was stored before the message was removed, or the agent, says that the work was done.
+func (n naive) completed() bool {
+	var gone Micros
+	for _, e := range n.events {
+		if (e.Kind == Vanished || brokersOwn(e)) && (gone == 0 || e.At < gone) {
+			gone = e.At
+		}
+	}
+	return n.any(func(e Event) bool {
+		return e.Kind == ReportCompleted || (e.Kind == CompletionRecorded && (gone == 0 || e.At <= gone.Add(2*time.Second)))
+	})
+}
+
 // outcome is that of the decision with the highest revision; empty after it was taken back.
 func (n naive) outcome() Outcome {
 	var last Event
@@ -128,7 +141,7 @@ func (n naive) observed() State {
 		return n.any(func(e Event) bool { return is(kinds...)(e) && e.At > refuted })
 	}
 	acked := valid(Acked, AckConfirmed)
-	recorded := n.any(is(CompletionRecorded, ReportCompleted))
+	recorded := n.completed()
 	attempt := n.attempt()
 	current := func(kinds ...Kind) func(Event) bool {
 		return func(e Event) bool { return is(kinds...)(e) && e.Attempt == attempt }

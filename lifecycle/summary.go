@@ -66,7 +66,7 @@ func judgeTask(t *TaskFacts, head *MessageFacts) (TaskSummary, []Case) {
 func (s *TaskSummary) take(t *TaskFacts, ev *evidence, v Verdict, attempts []Attempt) {
 	head := ev.m
 	s.State, s.Rule, s.StateSince = v.State, v.Rule, v.Since
-	s.Message, s.Consumer, s.Generation, s.Attempt = head.Key, head.Consumer, t.Head.Generation, ev.n
+	s.Message, s.Consumer, s.Generation, s.Attempt = head.Key, head.Consumer, head.Generation(), ev.n
 	s.Agent = firstText(head.Agent, t.Agent)
 	s.LastEventAt = latest(s.LastEventAt, head.LastAt)
 	if head.Stored != nil {

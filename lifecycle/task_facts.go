@@ -13,7 +13,7 @@ type TaskFacts struct {
 	Head      Head                    `json:"head"`                // The newest message.
 	Messages  int                     `json:"messages,omitempty"`  // Distinct stored messages; kept by [Fold].
 	Publishes map[string]PublishFacts `json:"publishes,omitempty"` // By Nats-Msg-Id.
-	Reports   []ReportFacts           `json:"reports,omitempty"`   // Sorted by message id and attempt.
+	Reports   []ReportFacts           `json:"reports,omitempty"`   // Sorted by message id, attempt and agent.
 
 	Copies    []CopyFacts `json:"copies,omitempty"`    // Messages of the task, as the ledger needs them; kept by [Fold], sorted by key and attempt.
 	Completed []Completed `json:"completed,omitempty"` // The distinct completions that records state, sorted.
@@ -37,6 +37,37 @@ func (h Head) less(o Head) bool {
 	return cmp.Or(cmp.Compare(h.Generation, o.Generation), cmp.Compare(h.Key.Stream.Epoch, o.Key.Stream.Epoch), h.Key.Compare(o.Key)) < 0
 }
 
+// shown is the message by which the task is shown: the newest one, unless that is over and an older one is in a worker's hands.
+func (t *TaskFacts) shown() MessageKey {
+	var held MessageKey
+	for _, c := range t.Copies {
+		switch {
+		case c.Key == t.Head.Key && (c.InHand || !c.To.Known()):
+			return c.Key
+		case c.InHand:
+			held = c.Key
+		}
+	}
+	if held.IsZero() {
+		return t.Head.Key
+	}
+	return held
+}
+
+// Candidates are the messages by which the task may be shown: the newest one and those in workers' hands.
+func (t *TaskFacts) Candidates() []MessageKey {
+	var out []MessageKey
+	if !t.Head.Key.IsZero() {
+		out = append(out, t.Head.Key)
+	}
+	for _, c := range t.Copies {
+		if c.InHand && !slices.Contains(out, c.Key) {
+			out = append(out, c.Key)
+		}
+	}
+	return out
+}
+
 // CopyFacts is what the duplicate ledger needs to know of one message of a task, or of one of several attempts that acknowledged it.
 type CopyFacts struct {
 	Key     MessageKey `json:"k"`
@@ -50,6 +81,12 @@ type CopyFacts struct {
 	By      Micros     `json:"by,omitempty"`     // And no later than this.
 	Silent  bool       `json:"silent,omitempty"` // When an attempt before it ended is not known.
 	Worked  bool       `json:"worked,omitempty"` // That attempt sent heartbeats.
+
+	Agent    string `json:"agent,omitempty"` // Whom the message is for.
+	Attempts int    `json:"ns,omitempty"`    // Attempts that the wire or the broker proves.
+	To       Micros `json:"to,omitempty"`    // When it was over (answered, dead or removed), by the wire or the broker; zero while it is not.
+	Gone     Micros `json:"gone,omitempty"`  // When it was found to have left the stream unanswered.
+	InHand   bool   `json:"hand,omitempty"`  // A worker has it, by the wire or the broker.
 }
 
 // Completed is one completion that an idempotency record states. A record that is written again with the same stated time is the
@@ -57,6 +94,7 @@ type CopyFacts struct {
 type Completed struct {
 	Stated Micros `json:"s"`           // By the agent's clock.
 	Key    string `json:"k,omitempty"` // The idempotency key, where the record names one.
+	Seq    uint64 `json:"q,omitempty"` // The stream sequence that the record names; zero where it names none.
 	At     Micros `json:"t"`           // When the record store took it, by that store's clock: this one is compared with the broker's times.
 }
 
@@ -95,6 +133,7 @@ type CompletionFacts struct {
 type ReportFacts struct {
 	MsgID          string `json:"msg_id,omitempty"` // Empty when the report does not say which message.
 	Attempt        int    `json:"n,omitempty"`
+	Agent          string `json:"agent,omitempty"` // Who reports.
 	ClaimedAt      Micros `json:"claimed,omitempty"`
 	AcceptedAt     Micros `json:"accepted,omitempty"`
 	BeatAt         Micros `json:"beat,omitempty"`
@@ -135,7 +174,7 @@ func (t *TaskFacts) Join(e Event) {
 		if t.Completion == nil || compareCompletion(c, *t.Completion) < 0 {
 			t.Completion = &c
 		}
-		t.joinCompleted(Completed{Stated: firstKnown(e.Detail.CreatedAt, e.At), Key: e.Detail.IdempotencyKey, At: e.At})
+		t.joinCompleted(Completed{Stated: firstKnown(e.Detail.CreatedAt, e.At), Key: e.Detail.IdempotencyKey, Seq: e.Detail.RecordSeq, At: e.At})
 	default:
 		if e.Provenance == Reported {
 			t.joinReport(e)
@@ -150,7 +189,7 @@ func (t *TaskFacts) joinCompleted(c Completed) {
 		return cmp.Or(cmp.Compare(x.Stated, c.Stated), cmp.Compare(x.Key, c.Key))
 	})
 	if found {
-		t.Completed[i].At = earliest(t.Completed[i].At, c.At)
+		t.Completed[i].At, t.Completed[i].Seq = earliest(t.Completed[i].At, c.At), max(t.Completed[i].Seq, c.Seq)
 		return
 	}
 	t.Completed = slices.Insert(t.Completed, i, c)
@@ -178,14 +217,14 @@ func (t *TaskFacts) joinStep(e Event) {
 	t.Steps = t.Steps[:min(len(t.Steps), maxStepsKept)]
 }
 
-// keepCopies replaces what the ledger knows of message m. The copies with the least keys are kept.
-func (t *TaskFacts) keepCopies(m *MessageFacts) {
+// keepCopies replaces what the task knows of message m, of which v is the verdict by the wire. The copies with the least keys are kept.
+func (t *TaskFacts) keepCopies(m *MessageFacts, v Verdict) {
 	from, _ := slices.BinarySearchFunc(t.Copies, m.Key, func(c CopyFacts, k MessageKey) int { return c.Key.Compare(k) })
 	to := from
 	for to < len(t.Copies) && t.Copies[to].Key == m.Key {
 		to++
 	}
-	t.Copies = slices.Replace(t.Copies, from, to, copiesOf(m)...)
+	t.Copies = slices.Replace(t.Copies, from, to, copiesOf(m, v)...)
 	t.Copies = t.Copies[:min(len(t.Copies), maxCopiesKept)]
 }
 
@@ -198,8 +237,8 @@ func (t *TaskFacts) dropMessage(k MessageKey) {
 	t.Copies = slices.DeleteFunc(t.Copies, func(c CopyFacts) bool { return c.Key == k })
 }
 
-// keepMessage notes what a task keeps of a message that belongs to it.
-func (t *TaskFacts) keepMessage(m *MessageFacts) {
+// keepMessage notes what a task keeps of a message that belongs to it. v is its verdict by the wire.
+func (t *TaskFacts) keepMessage(m *MessageFacts, v Verdict) {
 	head := Head{Key: m.Key}
 	if m.Stored != nil {
 		head.Generation = m.Stored.Generation
@@ -208,13 +247,13 @@ func (t *TaskFacts) keepMessage(m *MessageFacts) {
 	if t.Head.Key.IsZero() || t.Head.less(head) {
 		t.Head = head
 	}
-	t.keepCopies(m)
+	t.keepCopies(m, v)
 }
 
 func (t *TaskFacts) joinReport(e Event) {
-	probe := ReportFacts{MsgID: e.Detail.MsgID, Attempt: e.Attempt}
+	probe := ReportFacts{MsgID: e.Detail.MsgID, Attempt: e.Attempt, Agent: e.Agent}
 	i, found := slices.BinarySearchFunc(t.Reports, probe, func(a, b ReportFacts) int {
-		return cmp.Or(cmp.Compare(a.MsgID, b.MsgID), cmp.Compare(a.Attempt, b.Attempt))
+		return cmp.Or(cmp.Compare(a.MsgID, b.MsgID), cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Agent, b.Agent))
 	})
 	if !found {
 		t.Reports = slices.Insert(t.Reports, i, probe)

@@ -15,7 +15,7 @@ type Trace struct {
 	Waiting  time.Duration  // Certainly in nobody's hands: over all messages, up to now.
 	Running  time.Duration  // Certainly in a worker's hands: likewise.
 	Unsplit  time.Duration  // Either of both: the moment of delivery was not observed.
-	Lease    *Lease         // Of the newest message; nil when nobody holds it.
+	Lease    *Lease         // Of the message that the task is shown by; nil when nobody holds it.
 	Gaps     []Gap          // Spans within the task's time in which we may have been blind.
 	Answers  Answers
 	AsOf     Micros
@@ -32,6 +32,7 @@ type MessageTrace struct {
 	Waiting  time.Duration
 	Running  time.Duration
 	Unsplit  time.Duration
+	bound    bound // What records and reports say of it.
 }
 
 // SpanKind tells waiting and running apart.
@@ -73,7 +74,7 @@ func AssembleTrace(in TraceInput) Trace {
 		t.Waiting += mt.Waiting
 		t.Running += mt.Running
 		t.Unsplit += mt.Unsplit
-		if m.Key == in.Record.Facts.Head.Key {
+		if m.Key == in.Record.Facts.shown() {
 			t.Lease = mt.Lease
 		}
 		t.Messages = append(t.Messages, mt)
@@ -86,7 +87,8 @@ func AssembleTrace(in TraceInput) Trace {
 }
 
 func traceMessage(m MessageFacts, in TraceInput) MessageTrace {
-	mt := MessageTrace{Facts: m, Verdict: Judge(m, in.Record.Facts), Attempts: Attempts(m, in.Record.Facts), Consumer: consumerOf(m, in.Consumers)}
+	ev := evidenceOf(&m, &in.Record.Facts)
+	mt := MessageTrace{Facts: m, Verdict: ev.judge(), Attempts: ev.attempts(), Consumer: consumerOf(m, in.Consumers), bound: ev.bound}
 	open := OpenMessage{Message: m, Task: in.Record.Facts}
 	if l, ok := LeaseOf(open, mt.Consumer, in.Typical[typeOf(m)], in.Now); ok {
 		mt.Lease = &l

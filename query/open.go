@@ -72,7 +72,7 @@ func (s *Service) tasksHeld(ctx context.Context) ([]lifecycle.TaskSummary, error
 // newest is the newest message of a task.
 func newest(rec lifecycle.TaskRecord) []lifecycle.OpenMessage {
 	for _, m := range rec.Messages {
-		if m.Key == rec.Facts.Head.Key {
+		if m.Key == rec.Summary.Message {
 			return []lifecycle.OpenMessage{{Message: m, Task: rec.Facts}}
 		}
 	}

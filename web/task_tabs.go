@@ -24,7 +24,7 @@ const maxBody = 64 << 10
 // payloadTab shows the body of one of the task's messages, the newest one unless the address names another.
 func (w *Web) payloadTab(ctx context.Context, v *taskView) (views.PayloadView, error) {
 	out := views.PayloadView{Missing: "No stored message of this task is known."}
-	key := v.trace.Record.Facts.Head.Key
+	key := v.trace.Record.Summary.Message
 	if k, err := lifecycle.ParseMessageKey(v.query.Get("message")); err == nil {
 		key = k
 	}

@@ -34,7 +34,7 @@ func decodeCompletion(d document, into *lifecycle.Batch) error {
 	e := d.event(lifecycle.CompletionRecorded)
 	e.TaskID, e.Agent = r.TaskID, r.AgentID
 	e.Detail = lifecycle.Detail{
-		Naming:        lifecycle.Naming{IdempotencyKey: r.IdempotencyKey, PayloadHash: r.PayloadHash},
+		Naming:        lifecycle.Naming{IdempotencyKey: r.IdempotencyKey, RecordSeq: r.NatsStreamSeq, PayloadHash: r.PayloadHash},
 		Timing:        lifecycle.Timing{CreatedAt: r.CompletedAt},
 		OutcomeReport: lifecycle.OutcomeReport{ExpiresAt: r.ExpiresAt, ResultRef: r.ResultSummary, Status: "completed"},
 	}

@@ -48,7 +48,7 @@ func DecodeKV(line collectors.Line, _ collectors.Streams, into *lifecycle.Batch)
 	e := line.Event(lifecycle.CompletionRecorded)
 	e.TaskID, e.Agent, e.Raw = r.TaskID, r.AgentID, line.Raw()
 	e.Detail = lifecycle.Detail{
-		Naming:        lifecycle.Naming{IdempotencyKey: r.IdempotencyKey, PayloadHash: r.PayloadHash},
+		Naming:        lifecycle.Naming{IdempotencyKey: r.IdempotencyKey, RecordSeq: r.NatsStreamSeq, PayloadHash: r.PayloadHash},
 		Timing:        lifecycle.Timing{CreatedAt: r.CompletedAt},
 		OutcomeReport: lifecycle.OutcomeReport{ExpiresAt: r.ExpiresAt, ResultRef: r.ResultSummary, Status: "completed"},
 	}

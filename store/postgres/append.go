@@ -108,7 +108,7 @@ type folding struct {
 	fold   *lifecycle.Fold
 	stored map[lifecycle.MessageKey]int32 // Messages that have a row, and its version as it was read.
 	early  map[lifecycle.MessageKey]int32 // Those of them that were read before the locks were held.
-	heads  []lifecycle.MessageKey         // The newest messages of the tasks as these were stored.
+	heads  []lifecycle.MessageKey         // The messages by which the tasks may be shown, as these were stored.
 	tasks  map[string]*taskRow            // Tasks that are locked or new.
 }
 

@@ -131,7 +131,7 @@ func (f *folding) loadTasks(rows pgx.Rows) error {
 		locked := row
 		f.tasks[string(name)] = &locked
 		task, err := rowcodec.Task(string(name), facts)
-		f.heads = append(f.heads, task.Head.Key)
+		f.heads = append(f.heads, task.Candidates()...)
 		f.fold.LoadTask(task)
 		return err
 	})

@@ -23,7 +23,7 @@ func (f *folding) write(ctx context.Context, c lifecycle.Changes, writes *pgx.Ba
 const countMessages = `SELECT count(*) FROM unnest($1::integer[], $2::bigint[], $3::integer[]) AS u (stream, seq, version)
 CROSS JOIN LATERAL (SELECT FROM messages WHERE stream = u.stream AND seq = u.seq AND version = u.version OFFSET 0) m`
 
-// queueHeads checks the newest messages of tasks, by which these are judged, where they were read before the locks were held and do not
+// queueHeads checks the messages by which tasks are shown and judged, where they were read before the locks were held and do not
 // change themselves: another program may have changed them in between.
 func (f *folding) queueHeads(writes *pgx.Batch, c lifecycle.Changes) {
 	var streams, versions []int32

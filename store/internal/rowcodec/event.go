@@ -70,6 +70,7 @@ func writeDetail(w *writer, d *lifecycle.Detail) {
 	w.at(61, d.Until)
 	w.text(62, string(d.Removal))
 	w.bool(63, d.Undelivered)
+	w.uint(64, d.RecordSeq)
 }
 
 // ReadEvent adds to e, which is addressed already, what AppendEvent wrote.
@@ -202,6 +203,8 @@ func readReported(r *reader, field int, d *lifecycle.Detail) {
 		d.Removal = lifecycle.Removal(r.text())
 	case 63:
 		d.Undelivered = r.bool()
+	case 64:
+		d.RecordSeq = r.uint()
 	}
 }
 

@@ -14,6 +14,11 @@ func writeCopy(w *writer, c *lifecycle.CopyFacts) {
 	w.at(9, c.By)
 	w.bool(10, c.Silent)
 	w.bool(11, c.Worked)
+	w.text(12, c.Agent)
+	w.int(13, int64(c.Attempts))
+	w.at(14, c.To)
+	w.bool(15, c.InHand)
+	w.at(16, c.Gone)
 }
 
 func readCopy(r *reader, c *lifecycle.CopyFacts) {
@@ -41,6 +46,16 @@ func readCopy(r *reader, c *lifecycle.CopyFacts) {
 			c.Silent = r.bool()
 		case 11:
 			c.Worked = r.bool()
+		case 12:
+			c.Agent = r.text()
+		case 13:
+			c.Attempts = int(r.int())
+		case 14:
+			c.To = r.at()
+		case 15:
+			c.InHand = r.bool()
+		case 16:
+			c.Gone = r.at()
 		}
 	}
 }
@@ -54,6 +69,8 @@ func readCompleted(r *reader, c *lifecycle.Completed) {
 			c.At = r.at()
 		case 3:
 			c.Key = r.text()
+		case 4:
+			c.Seq = r.uint()
 		}
 	}
 }

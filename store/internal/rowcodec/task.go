@@ -48,7 +48,7 @@ func AppendTask(b []byte, t *lifecycle.TaskFacts) []byte {
 		w.group(12, func(w *writer) { writeCopy(w, &t.Copies[i]) })
 	}
 	for _, c := range t.Completed {
-		w.group(13, func(w *writer) { w.at(1, c.Stated); w.at(2, c.At); w.text(3, c.Key) })
+		w.group(13, func(w *writer) { w.at(1, c.Stated); w.at(2, c.At); w.text(3, c.Key); w.uint(4, c.Seq) })
 	}
 	for i := range t.Steps {
 		w.group(14, func(w *writer) { writeStep(w, &t.Steps[i]) })
@@ -97,6 +97,7 @@ func writeReport(w *writer, r *lifecycle.ReportFacts) {
 	w.at(14, r.LeaseExpiresAt)
 	w.at(15, r.DuplicateAt)
 	w.int(16, int64(r.RecordsWait))
+	w.text(17, r.Agent)
 }
 
 // Task reads what AppendTask wrote.
@@ -242,6 +243,8 @@ func readReport(r *reader, f *lifecycle.ReportFacts) {
 			f.DuplicateAt = r.at()
 		case 16:
 			f.RecordsWait = time.Duration(r.int())
+		case 17:
+			f.Agent = r.text()
 		}
 	}
 }
