@@ -269,8 +269,10 @@ func TestEveryCallSaysWhichScopeItNeeds(t *testing.T) {
 		if diff := cmp.Diff(security, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		if refused := op["responses"].(map[string]any)["403"] != nil; refused != (want != "") {
-			t.Errorf("%s: 403 described = %v", name, refused)
+		for _, status := range []string{"401", "403", "429"} {
+			if described := op["responses"].(map[string]any)[status] != nil; described != (want != "") {
+				t.Errorf("%s: %s described = %v", name, status, described)
+			}
 		}
 	})
 }

@@ -36,7 +36,7 @@ type call struct {
 func commonFailures(needs access.Scope) []httperr.Code {
 	codes := []httperr.Code{httperr.UnknownParameter, httperr.InvalidParameter, httperr.Internal, httperr.Unavailable, httperr.Timeout}
 	if needs != access.Open {
-		codes = append(codes, httperr.Unauthenticated, httperr.ScopeMissing)
+		codes = append(codes, httperr.Unauthenticated, httperr.ScopeMissing, httperr.RateLimited)
 	}
 	if needs.Changes() {
 		codes = append(codes, httperr.ReadOnly)
