@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"fleetglass/duplicates"
 	"fleetglass/internal/health"
 	"fleetglass/internal/httperr"
 	"fleetglass/internal/live"
@@ -23,7 +21,6 @@ import (
 // Config says what the API answers from.
 type Config struct {
 	Query    *query.Service     // Required. Where the answers come from.
-	Store    lifecycle.Reader   // Required. The rollups behind the table of duplicates.
 	Appender lifecycle.Appender // Required. Takes the reports that agents send over HTTP.
 	Hub      *live.Hub          // Required. What changes now.
 	Health   health.Reporter    // Required. How the parts of the program are.
@@ -41,9 +38,6 @@ type Fleet struct {
 	// DecodeReport reads one CloudEvent in structured JSON form. Required. Its errors are shown to the sender: they must say what is
 	// wrong with the event and nothing else.
 	DecodeReport func(event json.RawMessage) (lifecycle.Event, error)
-	// Retention reads the live configuration of the task stream and of the idempotency records. Optional; without it, and when it
-	// errors, the check of their retention says that it is not known. It is asked for every table of duplicates.
-	Retention func(ctx context.Context) (duplicates.Retention, error)
 }
 
 // Options are the knobs of the API.
@@ -53,10 +47,6 @@ type Options struct {
 	MaxStreams int            // Optional; streams open at once, default 256.
 	Pace       time.Duration  // Optional; the least time between two changes on one stream, default 50 ms.
 	Heartbeat  time.Duration  // Optional; a stream that says nothing for this long says so, default 15 s.
-
-	DuplicateCost *duplicates.Cost         // Optional; what one duplicate costs, default [duplicates.DefaultCost].
-	Records       duplicates.RecordStore   // Optional; where agents keep idempotency records, default unknown.
-	RecordPrices  *duplicates.RecordPrices // Optional; what operations on Firestore cost, default [duplicates.DefaultRecordPrices].
 }
 
 func (o Options) withDefaults() Options {
@@ -71,17 +61,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Heartbeat == 0 {
 		o.Heartbeat = 15 * time.Second
-	}
-	if o.DuplicateCost == nil {
-		cost := duplicates.DefaultCost()
-		o.DuplicateCost = &cost
-	}
-	if o.Records == "" {
-		o.Records = duplicates.RecordsUnknown
-	}
-	if o.RecordPrices == nil {
-		prices := duplicates.DefaultRecordPrices()
-		o.RecordPrices = &prices
 	}
 	o.Limits = o.Limits.WithDefaults()
 	return o
@@ -106,7 +85,6 @@ func New(cfg Config) (*API, error) {
 		}
 	}
 	require("Query", cfg.Query != nil)
-	require("Store", cfg.Store != nil)
 	require("Appender", cfg.Appender != nil)
 	require("Hub", cfg.Hub != nil)
 	require("Health", cfg.Health != nil)

@@ -8,6 +8,7 @@ import (
 	"fleetglass/duplicates"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 )
 
 // DuplicateRow is a bucket of the table of duplicates. Every task is in one row, that of its first publish, so that
@@ -85,35 +86,20 @@ func (a *API) describeDuplicates() {
 }
 
 func (a *API) listDuplicates(ctx context.Context, in *DuplicatesQuery) (*reply[DuplicateTable], error) {
-	now := a.now()
-	bounds, err := in.bounds(now.Time())
+	bounds, err := in.bounds(a.now().Time())
 	if err != nil {
 		return nil, err
 	}
-	from, to := bounds[0], bounds[len(bounds)-1]
-	cells, err := a.cfg.Store.Rollups(ctx, duplicates.Metrics(bounds), from, to, false)
+	ledger, err := a.cfg.Query.Ledger(ctx, bounds)
 	if err != nil {
 		return nil, err
 	}
-	gaps, err := a.gapRefs(ctx, from, to)
+	gaps, err := a.gapRefs(ctx, bounds[0], bounds[len(bounds)-1])
 	if err != nil {
 		return nil, err
 	}
-	consumers, err := a.cfg.Query.Consumers(ctx)
-	if err != nil {
-		return nil, err
-	}
-	live := a.retention(ctx)
-	dedupe, err := a.dedupeMemory(ctx, live, now)
-	if err != nil {
-		return nil, err
-	}
-	o := a.cfg.Options
-	o.Records = o.Records.Found(live)
-	body := o.duplicateTable(duplicates.Rows(cells, bounds))
-	body.AsOf, body.Gaps = Instant(now), gaps
-	body.Protection = o.protection(dedupe, duplicates.RecordWaits(cells))
-	body.Retention = retentionOf(duplicates.CheckRetention(consumers.All, live))
+	body := duplicateTableOf(ledger)
+	body.AsOf, body.Gaps = Instant(ledger.AsOf), gaps
 	stable := body
 	stable.AsOf = 0
 	return tagged(ctx, body, stable), nil
@@ -154,24 +140,24 @@ func (q *DuplicatesQuery) bounds(now time.Time) ([]lifecycle.Micros, error) {
 	return bounds, nil
 }
 
-func (o Options) duplicateTable(rows []duplicates.Row) DuplicateTable {
-	total := duplicates.Sum(rows)
+func duplicateTableOf(l query.Ledger) DuplicateTable {
+	found := l.Total.Found
 	out := DuplicateTable{
-		Totals: o.sumsOf(total), KeyConflicts: total.Found[lifecycle.LayerConflict], Semantic: total.Found[lifecycle.LayerSemantic],
-		Cost: DuplicateCost(*o.DuplicateCost),
+		Totals: sumsOf(l.Total), KeyConflicts: found[lifecycle.LayerConflict], Semantic: found[lifecycle.LayerSemantic], Cost: DuplicateCost(l.Cost),
+		Protection: protectionOf(l), Retention: retentionOf(l.Retention),
 	}
-	out.Data = make([]DuplicateRow, len(rows))
-	for i, r := range rows {
-		out.Data[i] = DuplicateRow{Bucket: Instant(r.From), DuplicateSums: o.sumsOf(r)}
+	out.Data = make([]DuplicateRow, len(l.Rows))
+	for i, r := range l.Rows {
+		out.Data[i] = DuplicateRow{Bucket: Instant(r.From), DuplicateSums: sumsOf(r)}
 	}
 	return out
 }
 
-func (o Options) sumsOf(r duplicates.Row) DuplicateSums {
+func sumsOf(r query.LedgerRow) DuplicateSums {
 	out := DuplicateSums{
 		Published: r.Published, Completed: r.Completed, InFlightOrDLQ: r.InFlightOrDLQ(), CaughtByStream: r.Found[lifecycle.LayerStream],
 		CaughtByIdempotency: r.Found[lifecycle.LayerIdempotency], ReachedExecution: r.Found[lifecycle.LayerExecution],
-		Unknown: r.Found[lifecycle.LayerUnknown], Saved: Saved(o.DuplicateCost.Saved(r.Caught())), Costs: costsOf(r.RecordCost(o.Records, *o.RecordPrices)),
+		Unknown: r.Found[lifecycle.LayerUnknown], Saved: Saved(r.Saved), Costs: costsOf(r.Records),
 	}
 	if rate, known := r.NetRate(); known {
 		out.NetRate = &rate

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -326,7 +327,8 @@ func TestLateFactsCorrectTheRowOfTheirTask(t *testing.T) {
 func TestTheCostOfADuplicateIsConfigured(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, sqliteStore)
-	f.build(Options{DuplicateCost: &duplicates.Cost{LowUSD: 1, HighUSD: 2.5}})
+	f.duplicates.Cost = &duplicates.Cost{LowUSD: 1, HighUSD: 2.5}
+	f.build(Options{})
 	f.tried("twice", "cto")
 	f.tried("twice", "cto")
 	f.published("twice", "cto", 1)
@@ -340,8 +342,9 @@ func TestTheCostOfADuplicateIsConfigured(t *testing.T) {
 func TestWhatTheProtectionCostsIsBesideTheSavings(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, f *fixture) {
 		live, failing := duplicates.Retention{Known: true, DuplicateWindow: time.Hour}, error(nil)
-		f.retention = func() (duplicates.Retention, error) { return live, failing }
-		f.build(Options{Records: duplicates.RecordsFirestore, RecordPrices: &duplicates.RecordPrices{ReadsUSD: 100, WritesUSD: 1000}})
+		f.duplicates.Retention = func(context.Context) (duplicates.Retention, error) { return live, failing }
+		f.duplicates.Records, f.duplicates.Prices = duplicates.RecordsFirestore, &duplicates.RecordPrices{ReadsUSD: 100, WritesUSD: 1000}
+		f.build(Options{})
 		f.published("open", "cto", 1)
 		f.completed("done", "cto", 2)
 		f.published("caught", "cto", 3)
@@ -365,7 +368,8 @@ func TestWhatTheProtectionCostsIsBesideTheSavings(t *testing.T) {
 		if d := get[DuplicateTable](f, "/api/v1/duplicates").Protection.Dedupe; d.Bytes != nil || d.IDs != nil || d.WindowMS != nil || d.Formula == "" {
 			t.Errorf("the broker is away: %+v", d)
 		}
-		f.build(Options{Records: duplicates.RecordsKV})
+		f.duplicates.Records = duplicates.RecordsKV
+		f.build(Options{})
 		if c := get[DuplicateTable](f, "/api/v1/duplicates").Totals.Costs; c.Reads != nil || c.USD != nil {
 			t.Errorf("a bucket that nobody could look for: %+v", c)
 		}
@@ -415,7 +419,7 @@ func TestTheRetentionOfRecordsIsChecked(t *testing.T) {
 		t.Errorf("nobody reads the configuration: %+v", got)
 	}
 	live, failing := duplicates.Retention{Known: true, Records: 72 * time.Hour, MaxAge: 7 * 24 * time.Hour, DuplicateWindow: time.Hour}, error(nil)
-	f.retention = func() (duplicates.Retention, error) { return live, failing }
+	f.duplicates.Retention = func(context.Context) (duplicates.Retention, error) { return live, failing }
 	f.build(Options{})
 	got := get[DuplicateTable](f, "/api/v1/duplicates").Retention
 	names := []string{}

@@ -21,7 +21,6 @@ import (
 	"go.uber.org/goleak"
 
 	"fleetglass/access"
-	"fleetglass/duplicates"
 	"fleetglass/fleet"
 	"fleetglass/internal/health"
 	"fleetglass/internal/live"
@@ -49,8 +48,8 @@ type fixture struct {
 	api    *API
 	engine *gin.Engine
 
-	retention func() (duplicates.Retention, error) // Nil: nobody reads the live configuration.
-	reconcile reconcile.Service                    // Nil: nobody reconciles.
+	duplicates query.DuplicatesConfig
+	reconcile  reconcile.Service // Nil: nobody reconciles.
 
 	mu    sync.Mutex
 	parts []health.Part
@@ -107,18 +106,15 @@ func newFixture(t testing.TB, open func(testing.TB, func() time.Time) lifecycle.
 func (f *fixture) build(o Options) *API {
 	f.t.Helper()
 	contract := Fleet{DecodeReport: f.decode}
-	if f.retention != nil {
-		contract.Retention = func(context.Context) (duplicates.Retention, error) { return f.retention() }
-	}
 	questions, err := query.New(query.Config{
-		Store: f.store, AgentOf: fleet.AgentOfWorker, Health: health.ReporterFunc(f.health), Reconcile: f.reconcile, Now: f.clock,
+		Store: f.store, AgentOf: fleet.AgentOfWorker, Health: health.ReporterFunc(f.health), Reconcile: f.reconcile, Duplicates: f.duplicates, Now: f.clock,
 	})
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	f.t.Cleanup(func() { _ = questions.Close() })
 	a, err := New(Config{
-		Query: questions, Store: f.store, Appender: f.append, Hub: f.hub, Now: f.clock, Log: slog.New(slog.DiscardHandler), Options: o,
+		Query: questions, Appender: f.append, Hub: f.hub, Now: f.clock, Log: slog.New(slog.DiscardHandler), Options: o,
 		Health: health.ReporterFunc(f.health), Fleet: contract, Reconcile: f.reconcile,
 	})
 	if err != nil {

@@ -246,7 +246,7 @@ func TestTheFiltersOfTheContractAreDescribed(t *testing.T) {
 func TestNewSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	_, err := New(Config{})
-	for _, name := range []string{"Store", "Appender", "Hub", "Health", "Fleet.DecodeReport", "Query"} {
+	for _, name := range []string{"Appender", "Hub", "Health", "Fleet.DecodeReport", "Query"} {
 		if err == nil || !strings.Contains(err.Error(), "Config."+name+" is required") {
 			t.Errorf("error %v does not name %s", err, name)
 		}

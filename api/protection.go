@@ -1,11 +1,10 @@
 package api
 
 import (
-	"context"
 	"time"
 
 	"fleetglass/duplicates"
-	"fleetglass/lifecycle"
+	"fleetglass/query"
 )
 
 // Costs are what the idempotency records of a row's tasks cost.
@@ -72,11 +71,12 @@ func latencyOf(w duplicates.RecordWait) Latency {
 	return out
 }
 
-func (o Options) protection(d duplicates.DedupeMemory, wait duplicates.RecordWait) Protection {
+func protectionOf(l query.Ledger) Protection {
+	d := l.Dedupe
 	out := Protection{
-		Records: string(o.Records), Prices: RecordPrices{Reads: o.RecordPrices.ReadsUSD, Writes: o.RecordPrices.WritesUSD},
+		Records: string(l.Records), Prices: RecordPrices{Reads: l.Prices.ReadsUSD, Writes: l.Prices.WritesUSD},
 		ReadsBasis: duplicates.RecordReadsBasis, WritesBasis: duplicates.RecordWritesBasis,
-		Dedupe: Dedupe{Formula: d.Formula()}, Latency: latencyOf(wait),
+		Dedupe: Dedupe{Formula: d.Formula()}, Latency: latencyOf(l.Wait),
 		Field: FieldFigures{
 			USDPerMonth: duplicates.FieldProtectionUSD, LatencyLow: duplicates.FieldLatencyLow.Milliseconds(), LatencyHigh: duplicates.FieldLatencyHigh.Milliseconds(),
 		},
@@ -85,17 +85,4 @@ func (o Options) protection(d duplicates.DedupeMemory, wait duplicates.RecordWai
 		out.Dedupe.Bytes, out.Dedupe.IDs, out.Dedupe.WindowMS = &d.Bytes, &d.IDs, knownMilliseconds(d.Window, true)
 	}
 	return out
-}
-
-// dedupeMemory estimates what the stream remembers now, from counters.
-func (a *API) dedupeMemory(ctx context.Context, live duplicates.Retention, now lifecycle.Micros) (duplicates.DedupeMemory, error) {
-	if !live.Known {
-		return duplicates.DedupeMemory{}, nil
-	}
-	from, metric := duplicates.DedupeSince(live.DuplicateWindow, now)
-	cells, err := a.cfg.Store.Rollups(ctx, []lifecycle.Metric{metric}, from, now+1, false)
-	if err != nil {
-		return duplicates.DedupeMemory{}, err
-	}
-	return duplicates.EstimateDedupe(live.DuplicateWindow, cells), nil
 }

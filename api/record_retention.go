@@ -1,8 +1,6 @@
 package api
 
 import (
-	"context"
-
 	"fleetglass/duplicates"
 )
 
@@ -29,19 +27,6 @@ func retentionOf(c duplicates.RetentionCheck) RecordRetention {
 	}
 	for i, w := range c.Windows {
 		out.Windows[i] = RetentionWindow{Name: w.Name, LengthMS: knownMilliseconds(w.Length, !w.Endless), Covered: w.Covered, Why: w.Why}
-	}
-	return out
-}
-
-// retention reads the live configuration. What cannot be read is not known; that is no reason to keep the numbers back.
-func (a *API) retention(ctx context.Context) duplicates.Retention {
-	if a.cfg.Fleet.Retention == nil {
-		return duplicates.Retention{}
-	}
-	out, err := a.cfg.Fleet.Retention(ctx)
-	if err != nil {
-		a.cfg.Log.WarnContext(ctx, "the retention of records could not be read", "error", err)
-		return duplicates.Retention{}
 	}
 	return out
 }

@@ -39,8 +39,8 @@ type Ledger struct {
 // LedgerRow is one bucket, or all of them.
 type LedgerRow struct {
 	duplicates.Row
-	Saved  duplicates.Savings
-	Record duplicates.RecordCost
+	Saved   duplicates.Savings
+	Records duplicates.RecordCost // What the idempotency records of its tasks cost.
 }
 
 // Ledger returns the table of duplicates between the bounds, which ascend: the beginnings of the buckets and the end of the last.
@@ -69,7 +69,7 @@ func (s *Service) Ledger(ctx context.Context, bounds []lifecycle.Micros) (Ledger
 }
 
 func (l Ledger) row(r duplicates.Row) LedgerRow {
-	return LedgerRow{Row: r, Saved: l.Cost.Saved(r.Caught()), Record: r.RecordCost(l.Records, l.Prices)}
+	return LedgerRow{Row: r, Saved: l.Cost.Saved(r.Caught()), Records: r.RecordCost(l.Records, l.Prices)}
 }
 
 // retention reads the live configuration. What cannot be read is not known; that is no reason to keep the numbers back.

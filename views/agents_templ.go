@@ -32,7 +32,7 @@ type AgentRow struct {
 	Failed, Died         int64
 	Tasks                int64
 	Typical              lifecycle.Typical
-	LastAt               lifecycle.Micros // Last delivery; zero when not known.
+	LastAt               lifecycle.Micros // Last sign of life; zero when not known.
 	Gone                 bool             // Its consumer was there and is not now.
 	Paused               bool
 }
@@ -97,7 +97,7 @@ func Agents(p AgentsPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<div class=\"table-wrap\" tabindex=\"0\" role=\"group\" aria-label=\"Agents\"><table class=\"table cards\" role=\"table\" data-rows><caption class=\"vh\">Agents, with what they hold and their last 24 hours</caption> <thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\">Agent</th><th role=\"columnheader\" scope=\"col\">Now</th><th role=\"columnheader\" scope=\"col\">Task</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Waiting</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Published</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Completed</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Failed attempts</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Died</th><th role=\"columnheader\" scope=\"col\" class=\"num skip-lg\">p50</th><th role=\"columnheader\" scope=\"col\" class=\"num skip-lg\">p95</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Last delivery</th></tr></thead> <tbody role=\"rowgroup\" id=\"rows\" data-live>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<div class=\"table-wrap\" tabindex=\"0\" role=\"group\" aria-label=\"Agents\"><table class=\"table cards\" role=\"table\" data-rows><caption class=\"vh\">Agents, with what they hold and their last 24 hours</caption> <thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\">Agent</th><th role=\"columnheader\" scope=\"col\">Now</th><th role=\"columnheader\" scope=\"col\">Task</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Waiting</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Published</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Completed</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Failed attempts</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Died</th><th role=\"columnheader\" scope=\"col\" class=\"num skip-lg\">p50</th><th role=\"columnheader\" scope=\"col\" class=\"num skip-lg\">p95</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Last seen</th></tr></thead> <tbody role=\"rowgroup\" id=\"rows\" data-live>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -107,7 +107,7 @@ func Agents(p AgentsPage) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "</tbody></table></div><p class=\"sm dim\">Published, completed, failed and died count the last 24 hours; p50 and p95 are running times of completed tasks in the same time.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "</tbody></table></div><p class=\"sm dim\">Published, completed, failed and died count the last 24 hours; p50 and p95 are running times of the tasks completed in the last 7 days.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -468,7 +468,7 @@ func agentRow(r AgentRow) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "</td><td role=\"cell\" class=\"num soft2\" data-label=\"last delivery\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "</td><td role=\"cell\" class=\"num soft2\" data-label=\"last seen\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -660,12 +660,12 @@ func Agent(p AgentPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 55, "</section><section class=\"panel\" aria-labelledby=\"types-h\"><header><h2 id=\"types-h\">Task types</h2><span class=\"sub\">last 24 hours</span></header>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 55, "</section><section class=\"panel\" aria-labelledby=\"types-h\"><header><h2 id=\"types-h\">Task types</h2><span class=\"sub\">last 24 hours; p50 and p95 of 7 days</span></header>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		if len(p.Types) == 0 {
-			templ_7745c5c3_Err = Empty("wait", "tasks", "Nothing was published for it in the last 24 hours.", "").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Empty("wait", "tasks", "Nothing was published for it in the last 24 hours, and nothing completed in 7 days.", "").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

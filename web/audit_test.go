@@ -12,7 +12,6 @@ import (
 	"fleetglass/internal/health"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
-	"fleetglass/web"
 	"fleetglass/web/webtest"
 )
 
@@ -57,7 +56,7 @@ func TestNoPageHasAnAccessibilityViolation(t *testing.T) {
 }
 
 // broken makes a site whose capture is down and behind, in read-only mode.
-func broken(c *web.Config) {
+func broken(c *setup) {
 	c.Access.ReadOnly = true
 	c.Health = health.ReporterFunc(func() []health.Part {
 		return []health.Part{

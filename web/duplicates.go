@@ -64,28 +64,23 @@ func (w *Web) duplicates(c *gin.Context) error {
 		return w.render(c, f, views.Duplicates(p))
 	}
 	bounds := k.bounds(snap.AsOf.Time(), r.zone)
-	found, wait, err := w.duplicateRows(ctx, bounds)
+	ledger, err := w.cfg.Query.Ledger(ctx, instants(bounds))
 	if err != nil {
 		return err
 	}
-	p.Cost = *w.cfg.DuplicateCost
-	live := w.retention(ctx)
-	store := w.cfg.Records.Found(live)
-	for i, row := range found {
-		p.Rows = append(p.Rows, w.ledgerRow(row, bounds[i].Format(k.layout), store))
+	p.Cost = ledger.Cost
+	for i, row := range ledger.Rows {
+		p.Rows = append(p.Rows, ledgerRow(row, bounds[i].Format(k.layout)))
 	}
-	p.Total = w.ledgerRow(duplicates.Sum(found), "Total", store)
-	if p.Protection, err = w.protection(ctx, p.Total, live, snap.AsOf); err != nil {
-		return err
-	}
-	p.Protection.Wait = wait
+	p.Total = ledgerRow(ledger.Total, "Total")
+	p.Protection = views.Protection{Store: ledger.Records, Prices: ledger.Prices, Cost: p.Total.Cost, Dedupe: ledger.Dedupe, Wait: ledger.Wait}
 	p.Chart = k.chart(p.Rows)
 	slices.Reverse(p.Rows)
 	p.Rows = slices.DeleteFunc(p.Rows, func(r views.LedgerRow) bool { return r.Empty() })
 	for _, l := range lifecycle.Layers() {
 		p.Layers = append(p.Layers, views.Tab{Href: here(k.Period, l), Label: views.LayerWord(l), Count: views.Count(p.Total.Found[l]), Current: l == layer})
 	}
-	p.Note, p.Records = recordNote(w.health()), recordAdvice(snap.Consumers.All, live)
+	p.Note, p.Records = recordNote(w.health()), recordAdvice(ledger.Retention)
 	if p.Cases, err = w.cases(ctx, snap, layer); err != nil {
 		return err
 	}
@@ -134,26 +129,18 @@ func (k bucketing) bounds(now time.Time, zone *time.Location) []time.Time {
 	return bounds
 }
 
-// duplicateRows are the rows between the times, and what deliveries waited for records in all of them.
-func (w *Web) duplicateRows(ctx context.Context, times []time.Time) ([]duplicates.Row, duplicates.RecordWait, error) {
-	bounds := make([]lifecycle.Micros, len(times))
+func instants(times []time.Time) []lifecycle.Micros {
+	out := make([]lifecycle.Micros, len(times))
 	for i, t := range times {
-		bounds[i] = lifecycle.MicrosOf(t)
+		out[i] = lifecycle.MicrosOf(t)
 	}
-	cells, err := w.cfg.Store.Rollups(ctx, duplicates.Metrics(bounds), bounds[0], bounds[len(bounds)-1], false)
-	if err != nil {
-		return nil, duplicates.RecordWait{}, err
-	}
-	return duplicates.Rows(cells, bounds), duplicates.RecordWaits(cells), nil
+	return out
 }
 
 // ledgerRow links the numbers to the tasks behind them. The list goes by last event, which is never before the duplicate, so it has
 // no upper bound.
-func (w *Web) ledgerRow(r duplicates.Row, label string, store duplicates.RecordStore) views.LedgerRow {
-	out := views.LedgerRow{
-		Row: r, Label: label, Saved: w.cfg.DuplicateCost.Saved(r.Caught()), Cost: r.RecordCost(store, *w.cfg.RecordPrices),
-		Cases: map[lifecycle.Layer]string{},
-	}
+func ledgerRow(r query.LedgerRow, label string) views.LedgerRow {
+	out := views.LedgerRow{Row: r.Row, Label: label, Saved: r.Saved, Cost: r.Records, Cases: map[lifecycle.Layer]string{}}
 	for _, l := range lifecycle.Layers() {
 		f := lifecycle.CasesFilter(l)
 		f.From = r.From
@@ -162,40 +149,12 @@ func (w *Web) ledgerRow(r duplicates.Row, label string, store duplicates.RecordS
 	return out
 }
 
-// retention reads the live configuration; what cannot be read is not known.
-func (w *Web) retention(ctx context.Context) duplicates.Retention {
-	if w.cfg.Retention == nil {
-		return duplicates.Retention{}
-	}
-	live, err := w.cfg.Retention(ctx)
-	if err != nil {
-		w.cfg.Log.WarnContext(ctx, "the retention of records could not be read", "error", err)
-		return duplicates.Retention{}
-	}
-	return live
-}
-
 // recordAdvice says what to do when idempotency records do not live long enough.
-func recordAdvice(consumers []lifecycle.ConsumerState, live duplicates.Retention) string {
-	if check := duplicates.CheckRetention(consumers, live); check.Verdict == duplicates.RetentionShort {
+func recordAdvice(check duplicates.RetentionCheck) string {
+	if check.Verdict == duplicates.RetentionShort {
 		return check.Advice
 	}
 	return ""
-}
-
-// protection is what the protection costs, beside the prices: memory as the stream is now.
-func (w *Web) protection(ctx context.Context, total views.LedgerRow, live duplicates.Retention, now lifecycle.Micros) (views.Protection, error) {
-	p := views.Protection{Store: w.cfg.Records.Found(live), Prices: *w.cfg.RecordPrices, Cost: total.Cost}
-	if !live.Known {
-		return p, nil
-	}
-	from, metric := duplicates.DedupeSince(live.DuplicateWindow, now)
-	cells, err := w.cfg.Store.Rollups(ctx, []lifecycle.Metric{metric}, from, now+1, false)
-	if err != nil {
-		return p, err
-	}
-	p.Dedupe = duplicates.EstimateDedupe(live.DuplicateWindow, cells)
-	return p, nil
 }
 
 func (k bucketing) chart(rows []views.LedgerRow) views.Chart {

@@ -64,7 +64,14 @@ type site struct {
 // noon is when the fleets of these tests are looked at.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-func newSite(t testing.TB, batch lifecycle.Batch, edit ...func(*web.Config)) *site {
+// setup is what tests change about a site before it runs.
+type setup struct {
+	web.Config
+	Store      lifecycle.Store
+	Duplicates query.DuplicatesConfig
+}
+
+func newSite(t testing.TB, batch lifecycle.Batch, edit ...func(*setup)) *site {
 	t.Helper()
 	hub := live.NewHub(1000)
 	s := &site{clock: &clock{now: noon}, hub: hub}
@@ -73,12 +80,12 @@ func newSite(t testing.TB, batch lifecycle.Batch, edit ...func(*web.Config)) *si
 		t.Fatal(err)
 	}
 	s.store, s.add = store, live.Wrap(store, hub)
-	cfg := web.Config{Store: store, Hub: hub, Now: s.clock.Now, Health: webtest.Healthy(s.clock.Now), Environment: "test"}
+	cfg := setup{Store: store, Config: web.Config{Hub: hub, Now: s.clock.Now, Health: webtest.Healthy(s.clock.Now), Environment: "test"}}
 	for _, f := range edit {
 		f(&cfg)
 	}
 	cfg.Query = ask(t, cfg)
-	pages, err := web.New(cfg)
+	pages, err := web.New(cfg.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,9 +106,9 @@ func newSite(t testing.TB, batch lifecycle.Batch, edit ...func(*web.Config)) *si
 }
 
 // ask answers from what the pages are configured with.
-func ask(t testing.TB, cfg web.Config) *query.Service {
+func ask(t testing.TB, cfg setup) *query.Service {
 	t.Helper()
-	s, err := query.New(query.Config{Store: cfg.Store, AgentOf: fleet.AgentOfWorker, Health: cfg.Health, Reconcile: cfg.Reconcile, Now: cfg.Now})
+	s, err := query.New(query.Config{Store: cfg.Store, AgentOf: fleet.AgentOfWorker, Health: cfg.Health, Reconcile: cfg.Reconcile, Duplicates: cfg.Duplicates, Now: cfg.Now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -149,7 +149,7 @@ func TestAnyBytesMayBeATaskID(t *testing.T) {
 
 func TestAFleetThatWasNeverSeen(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, lifecycle.Batch{}, func(c *web.Config) { c.Server = "nats://127.0.0.1:4222" })
+	s := newSite(t, lifecycle.Batch{}, func(c *setup) { c.Server = "nats://127.0.0.1:4222" })
 	for path, selector := range map[string]string{"/": "#stats", "/tasks": "#rows", "/in-flight": "#leases", "/agents": "#rows", "/dlq": "#rows", "/duplicates": ".panel"} {
 		wants{selector + " .say": "Listening. Nothing has crossed the task stream yet.", selector + " pre": "nats --server nats://127.0.0.1:4222 pub genbrain.agents.cto.tasks.code_review"}.check(t, s.get(t, path, 200))
 	}
@@ -177,7 +177,7 @@ func TestWhenCaptureIsDown(t *testing.T) {
 	}.check(t, s.get(t, "/tasks", 200))
 	s = newSite(t, webtest.Rich(noon).Batch, broken)
 	wants{"#rows .empty.wait": "No task matches"}.check(t, s.get(t, "/tasks?state=failed", 200))
-	s = newSite(t, lifecycle.Batch{}, func(c *web.Config) { c.Health = nil })
+	s = newSite(t, lifecycle.Batch{}, func(c *setup) { c.Health = nil })
 	wants{"#freshness": "No collector reports to these pages."}.check(t, s.get(t, "/", 200))
 }
 
@@ -311,7 +311,7 @@ func TestThePayloadIsNeverRun(t *testing.T) {
 func TestTheJSONTabShowsWhatTheAPISays(t *testing.T) {
 	t.Parallel()
 	asked := ""
-	s := newSite(t, webtest.Rich(noon).Batch, func(c *web.Config) {
+	s := newSite(t, webtest.Rich(noon).Batch, func(c *setup) {
 		c.TaskJSON = func(_ context.Context, id string) ([]byte, error) {
 			asked = id
 			return []byte(`{"task_id":"orders/2026/11","nested":{"a":[]}}`), nil
@@ -329,9 +329,9 @@ func TestTheJSONTabShowsWhatTheAPISays(t *testing.T) {
 func TestThePageOfDuplicatesSaysWhenRecordsGoTooEarly(t *testing.T) {
 	t.Parallel()
 	records := 72 * time.Hour
-	s := newSite(t, webtest.Rich(noon).Batch, func(c *web.Config) {
-		c.DuplicateCost = &duplicates.Cost{LowUSD: 1, HighUSD: 2, Minutes: 3}
-		c.Retention = func(context.Context) (duplicates.Retention, error) {
+	s := newSite(t, webtest.Rich(noon).Batch, func(c *setup) {
+		c.Duplicates.Cost = &duplicates.Cost{LowUSD: 1, HighUSD: 2, Minutes: 3}
+		c.Duplicates.Retention = func(context.Context) (duplicates.Retention, error) {
 			return duplicates.Retention{Known: true, Records: records, MaxAge: 7 * 24 * time.Hour}, nil
 		}
 	})
@@ -347,9 +347,9 @@ func TestThePageOfDuplicatesSaysWhenRecordsGoTooEarly(t *testing.T) {
 
 func TestThePageOfDuplicatesSaysWhatTheProtectionCosts(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, webtest.Rich(noon).Batch, func(c *web.Config) {
-		c.Records, c.RecordPrices = duplicates.RecordsFirestore, &duplicates.RecordPrices{ReadsUSD: 100, WritesUSD: 100}
-		c.Retention = func(context.Context) (duplicates.Retention, error) {
+	s := newSite(t, webtest.Rich(noon).Batch, func(c *setup) {
+		c.Duplicates.Records, c.Duplicates.Prices = duplicates.RecordsFirestore, &duplicates.RecordPrices{ReadsUSD: 100, WritesUSD: 100}
+		c.Duplicates.Retention = func(context.Context) (duplicates.Retention, error) {
 			return duplicates.Retention{Known: true, DuplicateWindow: time.Hour}, nil
 		}
 	})
@@ -368,8 +368,8 @@ func TestThePageOfDuplicatesSaysWhatDeliveriesWaitedForRecords(t *testing.T) {
 		story.Record(m, -50*time.Minute)
 		story.Report(lifecycle.ReportCompleted, m, 1, -50*time.Minute, lifecycle.Detail{OutcomeReport: lifecycle.OutcomeReport{RecordsWait: time.Duration(1+i/10*60) * 700 * time.Microsecond}})
 	}
-	s := newSite(t, story.Batch, func(c *web.Config) {
-		c.Records, c.RecordPrices = duplicates.RecordsFirestore, &duplicates.RecordPrices{WritesUSD: 100}
+	s := newSite(t, story.Batch, func(c *setup) {
+		c.Duplicates.Records, c.Duplicates.Prices = duplicates.RecordsFirestore, &duplicates.RecordPrices{WritesUSD: 100}
 	})
 	wants{
 		"#protection dl > div:nth-child(3) .v": "0.72 ms", "#protection dl > div:nth-child(3)": "The median of 20 deliveries; 19 in 20 waited at most 46 ms.",
@@ -379,7 +379,7 @@ func TestThePageOfDuplicatesSaysWhatDeliveriesWaitedForRecords(t *testing.T) {
 
 func TestAStoreThatFailsGivesAProblemPage(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, webtest.Rich(noon).Batch, func(c *web.Config) { c.Health = health.ReporterFunc(func() []health.Part { return nil }) })
+	s := newSite(t, webtest.Rich(noon).Batch, func(c *setup) { c.Health = health.ReporterFunc(func() []health.Part { return nil }) })
 	if err := s.store.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -15,12 +15,11 @@ import (
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
-	"fleetglass/web"
 	"fleetglass/web/webtest"
 )
 
 // reconciling gives a site a service over its store that keeps reports and makes none.
-func reconciling(c *web.Config) {
+func reconciling(c *setup) {
 	runner, err := reconcile.New(reconcile.Config{Store: c.Store.(reconcile.Store), Now: c.Now})
 	if err != nil {
 		panic(err)
@@ -29,7 +28,7 @@ func reconciling(c *web.Config) {
 }
 
 // reported gives it some reports besides.
-func reported(c *web.Config) {
+func reported(c *setup) {
 	reconciling(c)
 	story := webtest.NewStory(noon)
 	story.RecordOnly()
@@ -95,14 +94,14 @@ func TestWhyThereIsNoReport(t *testing.T) {
 	rich := webtest.Rich(noon).Batch
 	for name, tt := range map[string]struct {
 		batch lifecycle.Batch
-		edit  func(*web.Config)
+		edit  func(*setup)
 		want  wants
 	}{
 		"none made": {rich, reconciling, wants{"#report .empty.run .say": "No reconciliation has been made yet.", "#earlier": "=0", ".nav a[href='/reconciliation'] .n": "=0"}},
 		"no fleet":  {lifecycle.Batch{}, reconciling, wants{"#report .empty.run": "Nothing has crossed the task stream yet."}},
-		"none here": {rich, func(*web.Config) {}, wants{"#report .empty.warn .say": "This server does not reconcile.", "form[method=post]": "=0"}},
-		"read-only": {rich, func(c *web.Config) { reported(c); c.Access.ReadOnly = true }, wants{"#equation .verdict": "unexplained", "form[method=post]": "=0"}},
-		"the store is down": {rich, func(c *web.Config) {
+		"none here": {rich, func(*setup) {}, wants{"#report .empty.warn .say": "This server does not reconcile.", "form[method=post]": "=0"}},
+		"read-only": {rich, func(c *setup) { reported(c); c.Access.ReadOnly = true }, wants{"#equation .verdict": "unexplained", "form[method=post]": "=0"}},
+		"the store is down": {rich, func(c *setup) {
 			reconciling(c)
 			c.Health = health.ReporterFunc(func() []health.Part { return []health.Part{{Name: "store", Kind: "store", State: health.Down}} })
 		}, wants{"#report .empty.warn .say": "No report can be made: store is down."}},
@@ -167,7 +166,7 @@ func TestTheFormAsksOnceForItsPeriod(t *testing.T) {
 
 func TestReadOnlyPagesTakeNoForm(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, lifecycle.Batch{}, reconciling, func(c *web.Config) { c.Access.ReadOnly = true })
+	s := newSite(t, lifecycle.Batch{}, reconciling, func(c *setup) { c.Access.ReadOnly = true })
 	if got := s.post(t, url.Values{}); got.StatusCode != http.StatusForbidden {
 		t.Errorf("got %d, want 403", got.StatusCode)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"fleetglass/access"
-	"fleetglass/duplicates"
 	"fleetglass/fleet"
 	"fleetglass/internal/health"
 	"fleetglass/internal/live"
@@ -26,7 +25,6 @@ import (
 // Config is what the pages need.
 type Config struct {
 	Query       *query.Service    // Required. Where the answers come from.
-	Store       lifecycle.Reader  // Required. The rollups behind the page of duplicates.
 	Hub         *live.Hub         // Optional; without it pages do not update by themselves.
 	Health      health.Reporter   // Optional; without it the freshness pill says that nothing is known.
 	Now         func() time.Time  // Optional; default time.Now.
@@ -39,11 +37,6 @@ type Config struct {
 
 	// TaskJSON writes what the API answers about a task, for its JSON tab. Optional; without it the tab only links.
 	TaskJSON func(ctx context.Context, id string) ([]byte, error)
-
-	DuplicateCost *duplicates.Cost                                    // Optional; default [duplicates.DefaultCost].
-	Records       duplicates.RecordStore                              // Optional; where agents keep idempotency records, default unknown.
-	RecordPrices  *duplicates.RecordPrices                            // Optional; default [duplicates.DefaultRecordPrices].
-	Retention     func(context.Context) (duplicates.Retention, error) // Optional; without it the page of duplicates does not check it.
 }
 
 // Web serves the pages.
@@ -57,22 +50,11 @@ func New(cfg Config) (*Web, error) {
 	if cfg.Query == nil {
 		return nil, errors.New("web: Query is required")
 	}
-	if cfg.Store == nil {
-		return nil, errors.New("web: Store is required")
-	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
-	}
-	if cfg.DuplicateCost == nil {
-		cost := duplicates.DefaultCost()
-		cfg.DuplicateCost = &cost
-	}
-	if cfg.RecordPrices == nil {
-		prices := duplicates.DefaultRecordPrices()
-		cfg.RecordPrices = &prices
 	}
 	if cfg.Prefix == "" {
 		cfg.Prefix = fleet.DefaultPrefix

@@ -89,7 +89,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	}
 	a.onStop("query", ask.Close)
 	metrics.MustRegister(telemetry.Health{Parts: a.health}, telemetry.NewFleet(ask), telemetry.Reconciliation{Latest: ask.Reconciled})
-	if err := a.serveHTTP(ctx, cfg, metrics, ask, store, appender, hub, now); err != nil {
+	if err := a.serveHTTP(ctx, cfg, metrics, ask, appender, hub, now); err != nil {
 		return nil, err
 	}
 	return a, nil
@@ -99,7 +99,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 func (a *App) watch(r health.Reporter) { a.health = append(a.health, r) }
 
 // serveHTTP builds pages and API and begins to listen.
-func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Registry, ask *query.Service, store lifecycle.Store, appender lifecycle.Appender,
+func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Registry, ask *query.Service, appender lifecycle.Appender,
 	hub *live.Hub, now func() time.Time,
 ) error {
 	authorizer := access.Authorizer{ReadOnly: cfg.ReadOnly}
@@ -109,18 +109,17 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	})
 	a.routes.Handle(http.MethodGet, "/metrics", access.Read, gin.WrapH(metrics.Handler()))
 	calls, err := api.New(api.Config{
-		Query: ask, Store: store, Appender: appender, Hub: hub, Health: a.health, Reconcile: a.reports, Now: now, Log: a.log,
-		Fleet:   api.Fleet{DecodeReport: decodeReport(now), Retention: a.records},
-		Options: api.Options{Version: version, Limits: limits(cfg), DuplicateCost: cfg.duplicateCost(), Records: cfg.recordStore(), RecordPrices: cfg.recordPrices()},
+		Query: ask, Appender: appender, Hub: hub, Health: a.health, Reconcile: a.reports, Now: now, Log: a.log,
+		Fleet:   api.Fleet{DecodeReport: decodeReport(now)},
+		Options: api.Options{Version: version, Limits: limits(cfg)},
 	})
 	if err != nil {
 		return err
 	}
 	calls.Register(a.routes)
 	pages, err := web.New(web.Config{
-		Query: ask, Store: store, Hub: hub, Health: a.health, TaskJSON: calls.TaskJSON, Now: now, Log: a.log, Environment: cfg.Environment, Access: authorizer,
-		Server: a.agents, Prefix: cfg.Prefix, DuplicateCost: cfg.duplicateCost(), Retention: a.records,
-		Records: cfg.recordStore(), RecordPrices: cfg.recordPrices(), Reconcile: a.reports,
+		Query: ask, Hub: hub, Health: a.health, TaskJSON: calls.TaskJSON, Now: now, Log: a.log, Environment: cfg.Environment, Access: authorizer,
+		Server: a.agents, Prefix: cfg.Prefix, Reconcile: a.reports,
 	})
 	if err != nil {
 		return err

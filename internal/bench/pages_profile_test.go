@@ -65,7 +65,7 @@ func serveStore(t testing.TB, s lifecycle.Store) http.Handler {
 	}
 	t.Cleanup(func() { _ = ask.Close() })
 	calls, err := api.New(api.Config{
-		Query: ask, Store: s, Appender: s, Hub: hub, Health: health.ReporterFunc(func() []health.Part { return nil }),
+		Query: ask, Appender: s, Hub: hub, Health: health.ReporterFunc(func() []health.Part { return nil }),
 		Fleet: api.Fleet{
 			DecodeReport: func(json.RawMessage) (lifecycle.Event, error) {
 				return lifecycle.Event{}, errors.New("nobody reports here")
@@ -77,7 +77,7 @@ func serveStore(t testing.TB, s lifecycle.Store) http.Handler {
 	}
 	router := routes.New(engine, routes.Config{Tokens: access.Unprotected()})
 	calls.Register(router)
-	pages, err := web.New(web.Config{Query: ask, Store: s, Hub: hub})
+	pages, err := web.New(web.Config{Query: ask, Hub: hub})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,7 +157,7 @@ func serve(t *testing.T, store lifecycle.Store, appender lifecycle.Appender) cli
 	}
 	t.Cleanup(func() { _ = ask.Close() })
 	calls, err := api.New(api.Config{
-		Query: ask, Store: store, Appender: appender, Hub: live.NewHub(1000), Health: health.Group{}, Fleet: api.Fleet{
+		Query: ask, Appender: appender, Hub: live.NewHub(1000), Health: health.Group{}, Fleet: api.Fleet{
 			DecodeReport: func(json.RawMessage) (lifecycle.Event, error) { return lifecycle.Event{}, errors.New("not here") },
 		},
 	})
