@@ -15,6 +15,18 @@ import (
 	"fleetglass/lifecycle"
 )
 
+func TestTheDescriptionNamesEveryStoreOfRecords(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, s := range duplicates.RecordStores() {
+		names = append(names, string(s))
+	}
+	field, _ := reflect.TypeFor[Protection]().FieldByName("Records")
+	if got, want := field.Tag.Get("enum"), strings.Join(names, ","); got != want {
+		t.Errorf("enum of records in the description of the API: %q, want %q", got, want)
+	}
+}
+
 // season is a month of a real fleet, as it was published.
 type season struct {
 	month                time.Time

@@ -9,28 +9,7 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// RecordStore says where agents keep their idempotency records.
-type RecordStore string
-
-// The stores of records.
-const (
-	RecordsUnknown   RecordStore = "unknown"   // No store of records is known here.
-	RecordsKV        RecordStore = "kv"        // A bucket of the broker: no price per operation.
-	RecordsFirestore RecordStore = "firestore" // Firestore: every operation has its price.
-)
-
-// RecordStores lists the stores of records.
-func RecordStores() []RecordStore { return []RecordStore{RecordsUnknown, RecordsKV, RecordsFirestore} }
-
-// Found is the store as far as it was found: a bucket of which nothing could be read is not known.
-func (s RecordStore) Found(live Retention) RecordStore {
-	if s == RecordsKV && !live.Known || s == "" {
-		return RecordsUnknown
-	}
-	return s
-}
-
-// RecordPrices are what operations on Firestore cost.
+// RecordPrices are what operations on a store that has a price cost.
 type RecordPrices struct {
 	ReadsUSD  float64 // For 100,000 documents read.
 	WritesUSD float64 // For 100,000 documents written.
@@ -61,12 +40,12 @@ const (
 // RecordCost is what the records of the row cost. Reads leave no trace; they are estimated from what the row knows of its tasks: every
 // agent of the fleet is taken to look for records as SPEC 1 says.
 func (r Row) RecordCost(store RecordStore, prices RecordPrices) RecordCost {
-	if store != RecordsKV && store != RecordsFirestore {
+	if !store.Known() {
 		return RecordCost{}
 	}
 	c := RecordCost{Known: true, Writes: max(0, r.Recorded)}
 	c.Reads = r.Completed + r.Found[lifecycle.LayerIdempotency] + r.Found[lifecycle.LayerExecution] + r.Found[lifecycle.LayerUnknown]
-	if store == RecordsFirestore {
+	if store.Priced() {
 		usd := (float64(c.Reads)*prices.ReadsUSD + float64(c.Writes)*prices.WritesUSD) / pricedOperations
 		c.USD = math.Round(usd*1e6) / 1e6
 	}

@@ -150,7 +150,7 @@ func (g *glass) watchLines() {
 
 // config is that of a runner which compares with this broker, at once and without grace.
 func (g *glass) config() reconcile.Config {
-	records := idempotency.NewPresent(idempotency.PresentConfig{JetStream: g.js})
+	records := idempotency.Sources{idempotency.NewKVSource(g.js)}
 	return reconcile.Config{
 		Store: g.store, Grace: -1, RestartDelay: time.Hour, Records: records.Records, Page: 3,
 		Stock: func(ctx context.Context) (reconcile.Stock, error) {

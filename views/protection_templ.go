@@ -323,10 +323,10 @@ func (p Protection) price() string {
 }
 
 func (p Protection) priceNote() string {
-	if p.Store == duplicates.RecordsKV {
-		return "A bucket of the broker has no price per operation."
+	if !p.Store.Priced() {
+		return "No price per operation: the records are in " + p.Store.Name() + "."
 	}
-	return fmt.Sprintf("At $%g for 100,000 reads and $%g for 100,000 writes in Firestore.", p.Prices.ReadsUSD, p.Prices.WritesUSD)
+	return fmt.Sprintf("At $%g for 100,000 reads and $%g for 100,000 writes in %s.", p.Prices.ReadsUSD, p.Prices.WritesUSD, p.Store.Name())
 }
 
 // dollars writes an amount that may be far below a cent.

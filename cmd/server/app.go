@@ -27,8 +27,9 @@ type App struct {
 	streams  *httpguard.Streams
 	routes   *routes.Router // Every address, with the scope that it needs.
 	tokens   *access.Tokens
-	follow   *tokensFile // Nil without a tokens file.
-	agents   string      // Where agents connect.
+	follow   *tokensFile   // Nil without a tokens file.
+	agents   string        // Where agents connect.
+	sources  recordSources // Where agents may keep their records.
 	records  func(context.Context) (duplicates.Retention, error)
 	reports  *reconcile.Runner
 	health   health.Group

@@ -12,7 +12,6 @@ import (
 	"fleetglass/collectors/acks"
 	"fleetglass/collectors/advisories"
 	"fleetglass/collectors/brokersync"
-	"fleetglass/collectors/idempotency"
 	"fleetglass/collectors/publishes"
 	"fleetglass/collectors/reports"
 	"fleetglass/fleet"
@@ -55,11 +54,9 @@ func (a *App) collect(cfg Config, js jetstream.JetStream, store lifecycle.Store,
 	add(acks.New(shared))
 	add(advisories.New(shared))
 	add(reports.New(shared))
-	add(idempotency.NewKV(shared))
-	add(idempotency.NewFirestore(idempotency.FirestoreConfig{
-		Appender: appender, Watermarks: store, Project: cfg.FirestoreProject, Database: cfg.FirestoreDatabase, Emulator: cfg.FirestoreEmulator,
-		Keep: time.Duration(cfg.Retention), Logger: a.log,
-	}))
+	for _, s := range a.sources {
+		add(s.source.Collector(shared))
+	}
 	add(brokersync.New(brokersync.Config{
 		JetStream: js, Appender: appender, Reader: store, Incarnations: incarnations, Contract: contract(cfg), Stored: decodeStored,
 		Interval: time.Duration(cfg.Poll), Logger: a.log,

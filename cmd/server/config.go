@@ -70,14 +70,6 @@ func (c Config) duplicateCost() *duplicates.Cost {
 	return &duplicates.Cost{LowUSD: c.DuplicateCostLow, HighUSD: c.DuplicateCostHigh, Minutes: c.DuplicateMinutes}
 }
 
-// recordStore is where agents keep their idempotency records: every broker has the bucket, and Firestore has a price, so it comes first.
-func (c Config) recordStore() duplicates.RecordStore {
-	if c.FirestoreProject != "" || c.FirestoreEmulator != "" {
-		return duplicates.RecordsFirestore
-	}
-	return duplicates.RecordsKV
-}
-
 // recordPrices are what operations on Firestore cost.
 func (c Config) recordPrices() *duplicates.RecordPrices {
 	return &duplicates.RecordPrices{ReadsUSD: c.RecordReadPrice, WritesUSD: c.RecordWritePrice}

@@ -9,7 +9,6 @@ import (
 
 	"fleetglass/collectors"
 	"fleetglass/collectors/brokersync"
-	"fleetglass/collectors/idempotency"
 	"fleetglass/fleet"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
@@ -24,9 +23,7 @@ func (a *App) reconciles(cfg Config, js jetstream.JetStream, store database, app
 	if err != nil {
 		return fmt.Errorf("prepare reconciliation: %w", err)
 	}
-	records := idempotency.NewPresent(idempotency.PresentConfig{
-		JetStream: js, Project: cfg.FirestoreProject, Database: cfg.FirestoreDatabase, Emulator: cfg.FirestoreEmulator,
-	})
+	records := a.sources.sources()
 	a.onStop("records", records.Close)
 	stock := brokersync.StreamSnapshotConfig{JetStream: js, Incarnations: incarnations}
 	parts := a.health // The collectors; what is watched later is none.

@@ -62,7 +62,7 @@ func TestTheCostOfADuplicateIsASetting(t *testing.T) {
 		t.Errorf("money does not count: %v", err)
 	}
 	if l, err = load([]string{"--record-read-price", "0.06", "--firestore-project", "p"}, vars(), io.Discard); err != nil ||
-		l.cli.recordPrices().ReadsUSD != 0.06 || l.cli.recordPrices().WritesUSD != 0.09 || l.cli.recordStore() != duplicates.RecordsFirestore {
+		l.cli.recordPrices().ReadsUSD != 0.06 || l.cli.recordPrices().WritesUSD != 0.09 || newRecordSources(l.cli.Config, nil).store() != duplicates.RecordsFirestore {
 		t.Errorf("prices of records: %v", err)
 	}
 	_, err = load([]string{"--duplicate-cost-low", "2", "--duplicate-cost-high", "1", "--duplicate-minutes", "NaN"}, vars(), io.Discard)

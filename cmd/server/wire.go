@@ -56,6 +56,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	a.onStop("nats", nats.Close)
 	a.watch(nats)
 	a.agents = nats.URL()
+	a.sources = newRecordSources(cfg, nats.js)
 	a.records = (&recordRetention{js: nats.js, now: now}).Read
 	if cfg.Embedded() {
 		if _, err := fleet.Provision(ctx, nats.js, streams(cfg)); err != nil {
@@ -82,7 +83,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 
 	ask, err := query.New(query.Config{
 		Store: store, AgentOf: fleet.AgentOfWorker, Health: a.health, Reconcile: a.reports, Now: now, Log: log,
-		Duplicates: query.DuplicatesConfig{Cost: cfg.duplicateCost(), Records: cfg.recordStore(), Prices: cfg.recordPrices(), Retention: a.records},
+		Duplicates: query.DuplicatesConfig{Cost: cfg.duplicateCost(), Records: a.sources.store(), Prices: cfg.recordPrices(), Retention: a.records},
 	})
 	if err != nil {
 		return nil, err

@@ -1,50 +1,105 @@
 package idempotency
 
 import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
 	"cloud.google.com/go/firestore"
 
+	"fleetglass/collectors"
 	"fleetglass/lifecycle"
 )
 
-// The collections of the contract (SPEC 1).
-const (
-	recordCollection = "task-idempotency"
-	logCollection    = "idempotency-log"
-)
+// FirestoreSource is a Firestore database as a [Source]. It is safe for concurrent use.
+type FirestoreSource struct {
+	cfg   FirestoreConfig
+	where Firestore // Only what says how to connect.
 
-// source is one collection and what its documents mean.
-type source struct {
-	collection string
-	group      bool   // All collections of that name, wherever they are.
-	field      string // The time that orders the documents.
-	decode     func(document, *lifecycle.Batch) error
-	records    bool // Its documents are records: that one goes away is worth knowing.
+	mu     sync.Mutex
+	client *firestore.Client
 }
 
-func sources() []source {
-	return []source{
-		{collection: recordCollection, field: "completedAt", decode: decodeCompletion, records: true},
-		{collection: logCollection, group: true, field: "completed_at", decode: decodeEffect},
+// NewFirestoreSource connects to nothing yet. Appender, Watermarks and Logger of cfg are those that the collectors share.
+func NewFirestoreSource(cfg FirestoreConfig) *FirestoreSource {
+	where := cfg
+	where.name()
+	return &FirestoreSource{cfg: cfg, where: Firestore{cfg: where}}
+}
+
+var _ Source = (*FirestoreSource)(nil)
+
+// Configured implements [Source].
+func (s *FirestoreSource) Configured() bool { return s.cfg.configured() }
+
+// Collector implements [Source].
+func (s *FirestoreSource) Collector(shared collectors.Config) (Collector, error) {
+	cfg := s.cfg
+	cfg.Appender, cfg.Watermarks, cfg.Logger = shared.Appender, shared.Watermarks, shared.Logger
+	return NewFirestore(cfg)
+}
+
+// Holds implements [Source].
+func (s *FirestoreSource) Holds(r lifecycle.RecordRef) bool {
+	return strings.HasPrefix(r.Source, recordCollection+"/")
+}
+
+// Close implements [Source].
+func (s *FirestoreSource) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.client == nil {
+		return nil
 	}
+	err := s.client.Close()
+	s.client = nil
+	return err
 }
 
-func (s source) query(c *firestore.Client) firestore.Query {
-	if s.group {
-		return c.CollectionGroup(s.collection).Query
+// documentsAtOnce is how many documents one question names.
+const documentsAtOnce = 100
+
+// Present implements [Source].
+func (s *FirestoreSource) Present(ctx context.Context, refs []lifecycle.RecordRef) ([]lifecycle.RecordAnswer, error) {
+	client, err := s.connected(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return c.Collection(s.collection).Query
-}
-
-// scale is a type of value that times are written in. Firestore compares values of one type only, so each has its own queries.
-type scale struct {
-	name  string
-	value func(lifecycle.Micros) any
-	read  func(any) (lifecycle.Micros, bool)
-}
-
-func scales() []scale {
-	return []scale{
-		{"number", func(m lifecycle.Micros) any { return int64(m) / 1000 }, readNumber},
-		{"timestamp", func(m lifecycle.Micros) any { return m.Time() }, readTimestamp},
+	out := make([]lifecycle.RecordAnswer, 0, len(refs))
+	for part := range slices.Chunk(refs, documentsAtOnce) {
+		names := make([]*firestore.DocumentRef, len(part))
+		for i, r := range part {
+			names[i] = client.Doc(r.Source)
+		}
+		found, err := client.GetAll(ctx, names)
+		if err != nil {
+			return nil, fmt.Errorf("ask firestore for %d documents: %w", len(part), err)
+		}
+		for _, document := range found {
+			answer := lifecycle.RecordGone
+			if document.Exists() {
+				answer = lifecycle.RecordThere
+			}
+			out = append(out, answer)
+		}
 	}
+	return out, nil
+}
+
+func (s *FirestoreSource) connected(ctx context.Context) (*firestore.Client, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.client != nil {
+		return s.client, nil
+	}
+	cfg := s.where.cfg
+	// A client outlives the call that it is made in.
+	client, err := firestore.NewClientWithDatabase(context.WithoutCancel(ctx), cfg.Project, cfg.Database, s.where.options()...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to firestore: %w", err)
+	}
+	s.client = client
+	return client, nil
 }

@@ -48,7 +48,7 @@ func TestRecordsOfTheBucketAreLookedFor(t *testing.T) {
 		{TaskID: "never written", Source: bucket}, {TaskID: "a task with spaces", Source: bucket}, {TaskID: "versions", Key: "versions-2", Source: bucket},
 		{TaskID: "kept", Source: "task-idempotency/kept"},
 	}
-	p := idempotency.NewPresent(idempotency.PresentConfig{JetStream: js})
+	p := idempotency.Sources{idempotency.NewKVSource(js), idempotency.NewFirestoreSource(idempotency.FirestoreConfig{})}
 	want := []lifecycle.RecordAnswer{there, there, gone, gone, there, there, lifecycle.RecordNotAsked}
 	wantAnswers(t, p, refs, want)
 	if err := js.DeleteKeyValue(t.Context(), fleet.BucketIdempotency); err != nil {
@@ -60,7 +60,9 @@ func TestRecordsOfTheBucketAreLookedFor(t *testing.T) {
 func TestRecordsInFirestoreAreLookedFor(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	p := idempotency.NewPresent(idempotency.PresentConfig{Project: b.cfg.Project, Emulator: b.cfg.Emulator})
+	p := idempotency.Sources{
+		idempotency.NewKVSource(nil), idempotency.NewFirestoreSource(idempotency.FirestoreConfig{Project: b.cfg.Project, Emulator: b.cfg.Emulator}),
+	}
 	t.Cleanup(func() { _ = p.Close() })
 	var refs []lifecycle.RecordRef
 	var want []lifecycle.RecordAnswer
@@ -80,7 +82,7 @@ func TestRecordsInFirestoreAreLookedFor(t *testing.T) {
 	}
 }
 
-func wantAnswers(t *testing.T, p *idempotency.Present, refs []lifecycle.RecordRef, want []lifecycle.RecordAnswer) {
+func wantAnswers(t *testing.T, p idempotency.Sources, refs []lifecycle.RecordRef, want []lifecycle.RecordAnswer) {
 	t.Helper()
 	got, err := p.Records(t.Context(), refs)
 	if err != nil {
