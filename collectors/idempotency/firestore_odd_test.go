@@ -222,7 +222,7 @@ func TestACompletionCarriesWhatTheRecordSays(t *testing.T) {
 	})
 	e := b.wantKinds("T-1", lifecycle.CompletionRecorded)[0]
 	want := lifecycle.Detail{
-		Naming:        lifecycle.Naming{PayloadHash: "ab"},
+		Naming:        lifecycle.Naming{RecordSeq: 9, PayloadHash: "ab"},
 		Timing:        lifecycle.Timing{CreatedAt: lifecycle.MicrosOf(at)},
 		OutcomeReport: lifecycle.OutcomeReport{ExpiresAt: lifecycle.MicrosOf(at.Add(72 * time.Hour)), ResultRef: "posted", Status: "completed"},
 	}
