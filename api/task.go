@@ -18,6 +18,7 @@ type Trace struct {
 	Agent       Text               `json:"agent"`
 	Type        Text               `json:"type"`
 	Title       Text               `json:"title" doc:"A short name found in the payload. Untrusted."`
+	Reason      Text               `json:"reason" doc:"Why it failed or died, in the words of whoever said so. Untrusted."`
 	Generation  int                `json:"generation" doc:"Of the newest message: 0 is the first."`
 	Attempts    int                `json:"attempts" doc:"Deliveries of the newest message that are proved."`
 	MaxDeliver  Count              `json:"max_deliver" doc:"Null when not known or without limit."`
@@ -112,7 +113,7 @@ func traceOf(t query.Trace) Trace {
 	s := t.Summary
 	out := Trace{
 		TaskID: s.TaskID, State: string(s.State), StateSince: Instant(s.StateSince), Rule: s.Rule, Agent: Text(s.Agent), Type: Text(s.Type),
-		Title: Text(s.Title), Generation: s.Generation, Attempts: s.Attempt, PublishedAt: Instant(s.PublishedAt),
+		Title: Text(s.Title), Reason: Text(s.Reason), Generation: s.Generation, Attempts: s.Attempt, PublishedAt: Instant(s.PublishedAt),
 		LastEventAt: Instant(s.LastEventAt), WaitingMS: t.Waiting.Milliseconds(), RunningMS: t.Running.Milliseconds(),
 		UnsplitMS:  t.Unsplit.Milliseconds(),
 		Boundaries: boundariesOf(t.Trace), Messages: []Message{}, Anomalies: anomaliesOf(s.Anomalies), Duplicates: duplicatesOf(t.Facts),

@@ -33,6 +33,7 @@ type TaskRow struct {
 	RunningMS   int64     `json:"running_ms" doc:"Of the newest message: in a worker's hands; spans that are over." example:"300000"`
 	Duplicates  int       `json:"duplicates" doc:"Publishes that the stream caught as duplicates." example:"0"`
 	Category    Text      `json:"category" doc:"Of the dead-letter entry."`
+	Reason      Text      `json:"reason" doc:"Why it failed or died, in the words of whoever said so. Untrusted." example:"token_budget_exceeded: 50,000 output tokens"`
 	Anomalies   []Anomaly `json:"anomalies" nullable:"false" doc:"What is surprising about it."`
 	Links       TaskLinks `json:"links"`
 }
@@ -61,7 +62,7 @@ func rowOf(s query.TaskRow) TaskRow {
 		TaskID: s.TaskID, State: string(s.State), StateSince: Instant(s.StateSince), Rule: s.Rule, Agent: Text(s.Agent),
 		Type: Text(s.Type), Title: Text(s.Title), Consumer: Text(s.Consumer), Generation: s.Generation, Attempt: Count(s.Attempt),
 		Messages: s.Messages, PublishedAt: Instant(s.PublishedAt), LastEventAt: Instant(s.LastEventAt), EndedAt: Instant(s.EndedAt),
-		WaitingMS: s.Waiting.Milliseconds(), RunningMS: s.Running.Milliseconds(), Duplicates: s.Duplicates, Category: Text(s.Category),
+		WaitingMS: s.Waiting.Milliseconds(), RunningMS: s.Running.Milliseconds(), Duplicates: s.Duplicates, Category: Text(s.Category), Reason: Text(s.Reason),
 		Anomalies: anomaliesOf(s.Anomalies), Links: linksOf(s.TaskID), MaxDeliver: Count(s.MaxDeliver),
 	}
 	if !s.Message.IsZero() {

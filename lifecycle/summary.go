@@ -27,6 +27,7 @@ type TaskSummary struct {
 	Running     time.Duration // Of the newest message: in a worker's hands, as far as is known.
 	Duplicates  int           // Publishes caught by the stream.
 	Category    string        // Of the dead-letter entry.
+	Reason      string        // Why it failed or died, in the words of whoever said so; empty where nobody did. Untrusted.
 	Outcome     Outcome       // What somebody decided about the newest message; empty unless the state is triaged.
 	Died        State         // The state in which the newest message died; empty unless the state is triaged.
 	Anomalies   []AnomalyCode
@@ -76,7 +77,7 @@ func (s *TaskSummary) take(t *TaskFacts, ev *evidence, v Verdict, attempts []Att
 	if head.Dead != nil {
 		s.Category = head.Dead.Category
 	}
-	s.Outcome, s.Died = v.Outcome, v.Death.State
+	s.Outcome, s.Died, s.Reason = v.Outcome, v.Death.State, ev.cause(v)
 	if !v.State.Open() {
 		s.EndedAt = firstKnown(v.Death.Since, v.Since)
 	}

@@ -15,10 +15,13 @@ func (r TaskRow) OnlyAttempted() bool {
 	return attempted && !r.Summary.Listed && f.Completion == nil && len(f.Reports) == 0
 }
 
-// SearchTexts are the texts that the words of a [Filter] are looked for in, in lower case: the task id first, the title, and the message
-// ids in order. A text that repeats the one before is left out.
+// SearchTexts are the texts that the words of a [Filter] are looked for in, in lower case: the task id first, the title, the message
+// ids in order, and why it failed or died. A text that repeats the one before is left out.
 func (r TaskRow) SearchTexts() []string {
 	texts := append([]string{r.Facts.ID, r.Summary.Title}, slices.Sorted(maps.Keys(r.Facts.Publishes))...)
+	if r.Summary.Reason != "" {
+		texts = append(texts, r.Summary.Reason)
+	}
 	for i, t := range texts {
 		texts[i] = strings.ToLower(t)
 	}

@@ -40,6 +40,7 @@ func filterCases(events []lifecycle.Event) map[string]lifecycle.Filter {
 		"two words":           {Words: []string{"about", "cras"}},
 		"word of message id":  {Words: []string{":R1"}},
 		"word of refused id":  {Words: []string{"refused-1"}},
+		"word of a reason":    {Words: []string{"Authority_exceeded"}},
 		"word is no LIKE":     {Words: []string{"%"}},
 		"word with quotes":    {Words: []string{`'"`}},
 		"from":                {From: middle},

@@ -31,10 +31,11 @@ func matchesID(pattern, id string) bool {
 	return pattern == id
 }
 
-// mentions says whether a word occurs in the task id, in the title, or in the id of a message of the task that was published.
+// mentions says whether a word occurs in the task id, in the title, in the reason why it died, or in the id of a message of the task that
+// was published.
 func mentions(r lifecycle.TaskRow, word string) bool {
 	has := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(word)) }
-	if has(r.Summary.TaskID) || has(r.Summary.Title) {
+	if has(r.Summary.TaskID) || has(r.Summary.Title) || has(r.Summary.Reason) {
 		return true
 	}
 	for id := range r.Facts.Publishes {

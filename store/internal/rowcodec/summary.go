@@ -33,6 +33,7 @@ func AppendSummary(b []byte, s *lifecycle.TaskSummary) []byte {
 	}
 	w.text(20, string(s.Outcome))
 	w.text(21, string(s.Died))
+	w.text(22, s.Reason)
 	return w
 }
 
@@ -97,6 +98,8 @@ func ReadSummary(s *lifecycle.TaskSummary, b []byte, shared Texts) error {
 			s.Outcome = lifecycle.Outcome(shared.share(r.data))
 		case 21:
 			s.Died = lifecycle.State(shared.share(r.data))
+		case 22:
+			s.Reason = shared.share(r.data)
 		}
 	}
 	if r.err != nil {
