@@ -106,10 +106,10 @@ func (a *Attempt) end(f AttemptFacts, m *MessageFacts) {
 		a.End, a.EndedAt, a.Reason = EndTerminated, f.TermAt, f.TermReason
 	case f.LastNakAt > m.RecreatedAt:
 		a.End, a.EndedAt = EndNaked, f.LastNakAt
-	case f.Dead != nil && f.Dead.Basis >= f.LastBeat:
-		a.End, a.EndedAt, a.Reason = EndTimedOut, f.Dead.Deadline, f.Dead.Reason
-	case f.Expired != nil && f.Expired.Basis >= f.LastBeat:
-		a.End, a.EndedAt = EndTimedOut, f.Expired.Deadline
+	default:
+		if x, _ := f.passed(m, f.DeliveredAt); x != nil {
+			a.End, a.EndedAt, a.Reason = EndTimedOut, x.Deadline, x.Reason
+		}
 	}
 }
 

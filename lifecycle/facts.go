@@ -79,6 +79,7 @@ type Expiry struct {
 	Basis    Micros `json:"basis"`
 	Deadline Micros `json:"deadline"`
 	Reason   string `json:"why,omitempty"`
+	Judged   Micros `json:"judged,omitempty"` // When it was concluded, by the broker's clock.
 }
 
 // DeliveryFacts is one delivery that broker state showed.
@@ -228,8 +229,8 @@ func joinStored(old *StoredFacts, s StoredFacts) *StoredFacts {
 }
 
 func joinExpiry(old *Expiry, e Event) *Expiry {
-	x := Expiry{Basis: e.Detail.Basis, Deadline: e.Detail.Deadline, Reason: e.Detail.Reason}
-	if old == nil || cmp.Or(cmp.Compare(x.Basis, old.Basis), cmp.Compare(x.Deadline, old.Deadline), cmp.Compare(x.Reason, old.Reason)) > 0 {
+	x := Expiry{Basis: e.Detail.Basis, Deadline: e.Detail.Deadline, Reason: e.Detail.Reason, Judged: e.Detail.Judged}
+	if old == nil || cmp.Or(cmp.Compare(x.Basis, old.Basis), cmp.Compare(x.Judged, old.Judged), cmp.Compare(x.Deadline, old.Deadline), cmp.Compare(x.Reason, old.Reason)) > 0 {
 		return &x
 	}
 	return old

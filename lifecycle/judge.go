@@ -50,15 +50,15 @@ var rules = []Rule{
 	{"max deliveries", StateExhausted, "The broker said that the attempts are used up, and nothing happened since; the message is still there, or it is known what removed it later.",
 		func(e *evidence) (Micros, bool) {
 			at := e.m.MaxDeliveriesAt
-			return at, at.Known() && e.m.RecreatedAt <= at && e.signalAt <= at && !e.m.goneUnexplained()
+			return at, at.Known() && e.m.RecreatedAt <= at && e.deliveredAt <= at && !e.m.goneUnexplained()
 		}},
 	{rulePresumedDead, StateExhausted, "The last attempt ended without success and no attempt is left; the broker says so only at the next pull.",
 		func(e *evidence) (Micros, bool) {
-			d := e.current.Dead
-			if d == nil || d.Basis < e.signalAt || e.m.RecreatedAt > d.Deadline || e.m.goneUnexplained() {
+			x, last := e.passed()
+			if !last || e.m.RecreatedAt > x.Deadline || e.m.goneUnexplained() {
 				return 0, false
 			}
-			return d.Deadline, true
+			return x.Deadline, true
 		}},
 	{"removed before delivery", StateRemoved, "The message left the stream unanswered, and its consumer's delivered sequence proves that no worker had it.",
 		func(e *evidence) (Micros, bool) {
@@ -82,8 +82,8 @@ var rules = []Rule{
 		func(e *evidence) (Micros, bool) { return e.current.LastNakAt, e.current.LastNakAt > e.m.RecreatedAt }},
 	{ruleLeaseExpired, StateFailed, "The deadline of the current attempt passed without an answer.",
 		func(e *evidence) (Micros, bool) {
-			x := e.current.Expired
-			if x == nil || x.Basis < e.signalAt {
+			x, last := e.passed()
+			if x == nil || last {
 				return 0, false
 			}
 			return x.Deadline, true
@@ -139,7 +139,7 @@ type evidence struct {
 	current     AttemptFacts // Its facts; only N is set when no line of it was seen.
 	beganAt     Micros       // Best known time of its delivery.
 	workAt      Micros       // First sign of work in it.
-	signalAt    Micros       // Latest delivery or heartbeat of it: what its deadline counts from.
+	deliveredAt Micros       // The broker's own time of its delivery; zero when that is not known.
 	ackedAt     Micros       // First acknowledgement that was not refuted.
 	termAt      Micros       // First termination that was not refuted.
 	completedAt Micros       // Completion of this very message, by record or report.
@@ -153,7 +153,7 @@ func evidenceOf(m *MessageFacts, t *TaskFacts) evidence {
 	ev.current = m.attemptFacts(ev.n)
 	delivered := deliveryIn(ev.deliveries, ev.n)
 	ev.beganAt = earliest(earliest(ev.current.DeliveredAt, delivered.At), earliest(ev.current.SeenAt, delivered.Bound))
-	ev.signalAt = latest(latest(ev.current.DeliveredAt, delivered.At), ev.current.LastBeat)
+	ev.deliveredAt = latest(ev.current.DeliveredAt, delivered.At)
 	ev.workAt = ev.current.FirstBeat
 	for _, a := range m.Attempts {
 		ev.ackedAt = earliest(ev.ackedAt, a.ackAfter(m.RefutedAt))

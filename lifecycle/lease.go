@@ -63,9 +63,11 @@ type Lease struct {
 	MaxDeliver   int // Zero: not known or unlimited.
 	BeganAt      Micros
 	BeganExact   bool
-	LastBeat     Micros        // Zero: none seen.
+	LastBeat     Micros        // The latest heartbeat that counts, of whichever attempt. Zero: none seen.
+	Sender       int           // The attempt that sent it; not the current one where a zombie keeps the lease alive.
 	Wait         time.Duration // In force for this attempt; zero when the consumer's configuration is not known.
-	Deadline     Micros        // Last delivery or heartbeat plus Wait; zero when not known.
+	Deadline     Micros        // Last delivery or heartbeat in time plus Wait; zero when not known.
+	Basis        Micros        // The delivery or heartbeat that the deadline counts from; zero when not known.
 	Stale        StaleKind     // Empty: nothing is wrong.
 	Owner        string        // As reported; empty when nobody said.
 	LeaseVersion uint64        // The fencing token, as reported.
@@ -151,12 +153,13 @@ func LeaseOf(o OpenMessage, c *ConsumerState, typical Typical, now Micros) (l Le
 	if m.Stored != nil {
 		l.Type, l.Title = m.Stored.Type, m.Stored.Title
 	}
-	l.BeganExact = ev.current.DeliveredAt.Known() || deliveryIn(ev.deliveries, ev.n).At.Known()
+	l.BeganExact = ev.deliveredAt.Known()
 	l.setOwner(ev.reports)
 	if c != nil {
 		l.MaxDeliver = max(0, c.MaxDeliver)
 		l.Wait = c.Wait(ev.n)
-		l.Deadline = latest(l.BeganAt, l.LastBeat).Add(l.Wait)
+		held := ev.lease(c)
+		l.Deadline, l.Basis, l.LastBeat, l.Sender = held.deadline, held.basis, held.beat, held.sender
 	}
 	l.Next = nextStep(v, l, ev, c)
 	l.Stale = staleKind(o, v, l, ev, typical, now)
@@ -224,7 +227,7 @@ func staleKind(o OpenMessage, v Verdict, l Lease, ev evidence, typical Typical, 
 		return StaleStuck
 	case weakAccept(ev, now):
 		return StaleWeakAccept
-	case l.Wait > 0 && l.Left(now) < l.Wait/5 && !ev.current.LastBeat.Known():
+	case l.Deadline.Known() && l.Left(now) < l.Wait/5 && !ev.current.LastBeat.Known():
 		return StaleExpiring
 	}
 	return ""

@@ -28,8 +28,10 @@ func TestLeaseTellsWhatIsWrongAndWhatFollows(t *testing.T) {
 		{"exhausted by its last nak", "published 0s seq=1 task=T\nnaked 1s seq=1 n=3 cseq=3\npresumed_dead 1s seq=1 n=3 basis=1s deadline=1s", 2 * time.Second, "", false, "dead_letter", 0, 0},
 		{"waiting in the stream", "published 0s seq=1 task=T", time.Minute, "", false, "delivery", 0, 0},
 		{"nak with delay is late under backoff", "published 0s seq=1 task=T\nnaked 5s seq=1 n=2 cseq=2 delay=1s", 6 * time.Second, "", false, "redelivery", 16 * time.Second, 25 * time.Second},
-		{"zombie", "published 0s seq=1 task=T\ndelivered 12s seq=1 cseq=2 exact\nheartbeat 14s seq=1 n=1 cseq=1\nheartbeat 13s seq=1 n=2 cseq=2", 15 * time.Second, StaleZombie, true, "redelivery", 33 * time.Second, 33 * time.Second},
-		{"stuck", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact\nheartbeat 16m seq=1 n=1 cseq=1", 16*time.Minute + 2*time.Second, StaleStuck, true, "redelivery", 16*time.Minute + 10*time.Second, 16*time.Minute + 10*time.Second},
+		{"zombie", "published 0s seq=1 task=T\ndelivered 12s seq=1 cseq=2 exact\nheartbeat 14s seq=1 n=1 cseq=1\nheartbeat 13s seq=1 n=2 cseq=2", 15 * time.Second, StaleZombie, true, "redelivery", 34 * time.Second, 34 * time.Second},
+		{"a late heartbeat extends nothing", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact\nheartbeat 14s seq=1 n=1 cseq=1", 15 * time.Second, StaleLease, true, "redelivery", 11 * time.Second, 11 * time.Second},
+		{"without a time of the delivery nothing is about to expire", "published 0s seq=1 task=T msgid=T\nattempt_unanswered 3s seq=1 n=2 cseq=2", 4 * time.Second, "", true, "redelivery", 0, 0},
+		{"stuck", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact\nheartbeat 8s seq=1 n=1 cseq=1\nheartbeat 16m seq=1 n=1 cseq=1", 16*time.Minute + 2*time.Second, StaleStuck, true, "redelivery", 16*time.Minute + 10*time.Second, 16*time.Minute + 10*time.Second},
 		{"weak accept", "published 0s seq=1 task=T msgid=T\ndelivered 60s seq=1 cseq=1 exact\nclaimed 1s task=T msgid=T n=1 owner=w lease=2", 62 * time.Second, StaleWeakAccept, true, "redelivery", 70 * time.Second, 70 * time.Second},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

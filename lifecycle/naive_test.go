@@ -99,6 +99,25 @@ func (n naive) gone() (gone, explained bool) {
 	return gone, explained
 }
 
+// beats looks at the first and the last heartbeat of each attempt: those in between are not kept.
+func (n naive) beats(pick func(Event) bool) bool {
+	first, last := map[int]Event{}, map[int]Event{}
+	for _, e := range n.all(is(Heartbeat)) {
+		if f, known := first[e.Attempt]; !known || e.At < f.At {
+			first[e.Attempt] = e
+		}
+		if l, known := last[e.Attempt]; !known || e.At > l.At {
+			last[e.Attempt] = e
+		}
+	}
+	for a := range first {
+		if pick(first[a]) || pick(last[a]) {
+			return true
+		}
+	}
+	return false
+}
+
 // completed reports whether a record that was stored before the message was removed, or the agent, says that the work was done.
 func (n naive) completed() bool {
 	var gone Micros
@@ -146,7 +165,7 @@ func (n naive) observed() State {
 	current := func(kinds ...Kind) func(Event) bool {
 		return func(e Event) bool { return is(kinds...)(e) && e.Attempt == attempt }
 	}
-	signal := max(n.last(current(Heartbeat)), n.lastExactDelivery(attempt))
+	delivered := n.lastExactDelivery(attempt)
 	recreated := n.last(is(ConsumerRecreated))
 	expiry := func(kind Kind) (basis, deadline Micros, found bool) {
 		for _, e := range n.all(current(kind)) {
@@ -156,8 +175,14 @@ func (n naive) observed() State {
 		}
 		return basis, deadline, found
 	}
-	deadBasis, deadAt, dead := expiry(PresumedDead)
-	expiredBasis, _, expired := expiry(LeaseExpired)
+	// A conclusion of the clock stands unless the attempt was delivered later, or some worker's heartbeat came in time.
+	stands := func(kind Kind) (Micros, bool) {
+		basis, deadline, found := expiry(kind)
+		inTime := func(e Event) bool { return e.Kind == Heartbeat && e.At > basis && e.At <= deadline }
+		return deadline, found && delivered <= basis && !n.beats(inTime)
+	}
+	deadAt, dead := stands(PresumedDead)
+	_, expired := stands(LeaseExpired)
 	maxed := n.last(is(MaxDeliveries))
 	vanished, explained := n.gone()
 	gone := vanished && !explained
@@ -172,9 +197,9 @@ func (n naive) observed() State {
 		return is(Terminated, TermConfirmed)(e) && !brokersOwn(e) && n.firstTerm(e.Attempt) > refuted
 	}):
 		return StateTerminated
-	case maxed > 0 && recreated <= maxed && signal <= maxed && !gone:
+	case maxed > 0 && recreated <= maxed && delivered <= maxed && !gone:
 		return StateExhausted
-	case dead && deadBasis >= signal && recreated <= deadAt && !gone:
+	case dead && recreated <= deadAt && !gone:
 		return StateExhausted
 	case attempt == 0 && n.any(func(e Event) bool { return e.Detail.Undelivered }):
 		return StateRemoved
@@ -186,7 +211,7 @@ func (n naive) observed() State {
 		return StateOutcomeUnknown
 	case n.last(current(Naked, NakConfirmed)) > recreated:
 		return StateFailed
-	case expired && expiredBasis >= signal:
+	case expired && !dead:
 		return StateFailed
 	case attempt > 1:
 		return StateRedelivered

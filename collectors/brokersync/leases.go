@@ -11,7 +11,7 @@ import (
 func leases(v view, c Consumer, o lifecycle.OpenMessage) []lifecycle.Event {
 	m := o.Message
 	l, _ := lifecycle.LeaseOf(o, &c.ConsumerState, lifecycle.Typical{}, v.At)
-	basis := max(l.BeganAt, l.LastBeat)
+	basis := l.Basis
 	if l.Attempt == 0 || basis < c.CreatedAt || m.MaxDeliveriesAt > basis {
 		return nil
 	}
@@ -30,21 +30,27 @@ func leases(v view, c Consumer, o lifecycle.OpenMessage) []lifecycle.Event {
 	return expiry(v, c, m, a, lifecycle.LeaseExpired, basis, l.Deadline, "")
 }
 
-// expiry is one such event, unless the deadline has not surely passed or the store knows it.
+// expiry is one such event, unless the deadline has not surely passed or the store knows it. Where the store knows the opposite as the
+// later conclusion, max_deliver was changed in between, and the event is said again.
 func expiry(v view, c Consumer, m lifecycle.MessageFacts, a lifecycle.AttemptFacts, kind lifecycle.Kind, basis, deadline lifecycle.Micros, why string) []lifecycle.Event {
-	known := a.Expired
+	known, opposite := a.Expired, a.Dead
 	if kind == lifecycle.PresumedDead {
-		known = a.Dead
+		known, opposite = opposite, known
 	}
+	coordinates := []uint64{uint64(a.N), uint64(basis), uint64(deadline)}
 	if known != nil && known.Basis >= basis {
-		return nil
+		if opposite == nil || opposite.Judged <= known.Judged {
+			return nil
+		}
+		coordinates = append(coordinates, uint64(v.At))
 	}
 	if v.At < deadline || v.Drained < deadline.Add(captureLag) {
 		return nil
 	}
-	e := newEvent(kind, m, &c, deadline, uint64(a.N), uint64(basis), uint64(deadline))
+	e := newEvent(kind, m, &c, deadline, coordinates...)
 	e.Attempt = a.N
 	e.Detail.Basis, e.Detail.Deadline, e.Detail.Reason = basis, deadline, why
+	e.Detail.Judged = v.At
 	return []lifecycle.Event{e}
 }
 

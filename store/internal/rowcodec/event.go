@@ -71,6 +71,7 @@ func writeDetail(w *writer, d *lifecycle.Detail) {
 	w.text(62, string(d.Removal))
 	w.bool(63, d.Undelivered)
 	w.uint(64, d.RecordSeq)
+	w.at(65, d.Judged)
 }
 
 // ReadEvent adds to e, which is addressed already, what AppendEvent wrote.
@@ -205,6 +206,8 @@ func readReported(r *reader, field int, d *lifecycle.Detail) {
 		d.Undelivered = r.bool()
 	case 64:
 		d.RecordSeq = r.uint()
+	case 65:
+		d.Judged = r.at()
 	}
 }
 

@@ -94,7 +94,7 @@ func writeAttempt(w *writer, a *lifecycle.AttemptFacts) {
 
 func writeExpiry(w *writer, field int, x *lifecycle.Expiry) {
 	if x != nil {
-		w.group(field, func(w *writer) { w.at(1, x.Basis); w.at(2, x.Deadline); w.text(3, x.Reason) })
+		w.group(field, func(w *writer) { w.at(1, x.Basis); w.at(2, x.Deadline); w.text(3, x.Reason); w.at(4, x.Judged) })
 	}
 }
 
@@ -238,6 +238,8 @@ func readExpiry(r *reader) *lifecycle.Expiry {
 				x.Deadline = r.at()
 			case 3:
 				x.Reason = r.text()
+			case 4:
+				x.Judged = r.at()
 			}
 		}
 	})
