@@ -82,6 +82,7 @@ var Table = []Rule{
 	{Package: "internal/live", Own: []string{"lifecycle"}},
 	{Package: "internal/routes", Own: []string{"access", "internal/httperr"}, Others: []string{"github.com/gin-gonic/gin", "golang.org/x/time/rate"}},
 	{Package: "store/internal/columns", Own: []string{"lifecycle"}},
+	{Package: "store/internal/intake", Own: []string{"lifecycle", "store/internal/columns", "store/internal/rowcodec"}},
 	{Package: "store/internal/migrate"},
 	{Package: "store/internal/rowcodec", Own: []string{"lifecycle", "reconcile"}, Others: []string{"github.com/klauspost/compress/s2"}},
 	{Package: "internal/screenshots", Others: []string{"github.com/chromedp"}},

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/intake"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -15,7 +16,7 @@ func (s *Store) Append(ctx context.Context, b lifecycle.Batch) (lifecycle.Append
 	if b.Empty() {
 		return lifecycle.Appended{}, nil
 	}
-	done, err := s.turns.run(ctx, b)
+	done, err := s.commits.run(ctx, b)
 	if err != nil {
 		return lifecycle.Appended{}, s.wrap("append", err)
 	}
@@ -62,36 +63,42 @@ func (s *Store) appendIn(ctx context.Context, tx pgx.Tx, jobs []*job, alone bool
 
 // appendEvents folds the events in, and writes or queues the changes of rows. It returns what to add to the rollups.
 func (f *folding) appendEvents(ctx context.Context, jobs []*job, alone bool, writes *pgx.Batch) (lifecycle.Tally, error) {
-	told := newTold(jobs)
+	log := intake.ChangeLog{}
+	for _, j := range jobs { // What an earlier try found is forgotten.
+		j.result = lifecycle.Appended{}
+		log.Batch(len(j.batch.Events))
+	}
 	if !slices.ContainsFunc(jobs, func(j *job) bool { return len(j.batch.Events) > 0 }) {
 		return nil, nil
 	}
-	room := f.store.takeRoom()
+	scratch := f.store.takeScratch()
 	for _, j := range jobs { // A copy: Assign writes into them, and the batches may be tried again.
-		room.events = append(room.events, j.batch.Events...)
+		scratch.events = append(scratch.events, j.batch.Events...)
 	}
-	events := room.events
+	events := scratch.events
 	if err := f.load(ctx, events, alone); err != nil {
 		return nil, err
 	}
-	shelving, err := f.shelve(ctx, room)
+	chunks, err := f.chunkWrite(ctx, scratch)
 	if err != nil {
 		return nil, err
 	}
 	written := make(chan error, 1) // The server takes the events in while they are joined.
-	go func() { written <- shelving.write(ctx, f.tx) }()
-	for _, i := range shelving.fresh {
+	go func() { written <- chunks.write(ctx, f.tx) }()
+	for _, i := range chunks.fresh {
 		e := events[i]
 		f.tasks[e.TaskID].widen(e.At)
 		f.fold.Add(e)
-		told.note(i, e.TaskID)
+		log.Added(i, e.TaskID)
 	}
 	changes := f.fold.Changes()
-	told.tell(changes.Tasks)
+	for i, result := range log.Results(changes.Tasks) {
+		jobs[i].result = result
+	}
 	if err := <-written; err != nil {
 		return nil, err
 	}
-	f.store.giveRoom(room)
+	f.store.giveScratch(scratch)
 	return changes.Tally, f.write(ctx, changes, writes)
 }
 

@@ -91,7 +91,7 @@ func (f *folding) queueMessages(writes *pgx.Batch, rows []*lifecycle.MessageRow)
 		seqs, tasks, generations []int64
 		open                     []bool
 		facts                    [][]byte
-		all                      arena
+		all                      byteArena
 		stream                   = f.store.streams.memo()
 	)
 	for _, m := range rows {

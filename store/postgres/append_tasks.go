@@ -80,7 +80,7 @@ type taskColumns struct {
 	listed, attempted                                []bool
 	states, anomalies                                []string
 	streams                                          []int32
-	all                                              arena
+	all                                              byteArena
 }
 
 func (f *folding) queueTasks(writes *pgx.Batch, rows []*lifecycle.TaskRow) {

@@ -48,7 +48,7 @@ func countFromRollups(ctx context.Context, q querier, agents []string) (map[life
 	return counts, err
 }
 
-// countedRows numbers the latest rows that an index finds and counts those of them for which the scans hold.
+// countedRows numbers the latest rows that an index finds and counts those of them for which the rest of the filter holds.
 const countedRows = `SELECT state, count(*) FILTER (WHERE n <= %[1]s AND %[2]s), bool_or(n > %[1]s)
 FROM (SELECT t.*, row_number() OVER () AS n FROM (%[3]s) t) t GROUP BY state`
 
@@ -60,12 +60,12 @@ func (s *Store) countRows(ctx context.Context, f lifecycle.Filter) (map[lifecycl
 		}
 	}
 	c, o := s.conditionsOf(f), columns.OrderOf(lifecycle.SortLastEventDesc, false)
-	source := c.sourceOf(f, o)
+	path := c.accessPathOf(f, o)
 	limit := c.arg(lifecycle.CountLimit)
-	latest := source.read("t.state, t.type, t.stream, t.anomalies, t.duplicates, t.words, t.last_event, t.task_id",
+	latest := path.read("t.state, t.type, t.stream, t.anomalies, t.duplicates, t.words, t.last_event, t.task_id",
 		strings.Join(c.terms, " AND "), o, limit+" + 1")
-	scans := strings.Join(append(c.scans, "true"), " AND ")
-	rows, err := s.pool.Query(ctx, fmt.Sprintf(countedRows, limit, scans, latest), c.args...)
+	residual := strings.Join(append(c.residuals, "true"), " AND ")
+	rows, err := s.pool.Query(ctx, fmt.Sprintf(countedRows, limit, residual, latest), c.args...)
 	if err != nil {
 		return nil, false, err
 	}

@@ -9,11 +9,11 @@ import (
 	"fleetglass/store/internal/columns"
 )
 
-// conditions select tasks t. An index finds the rows for which the terms hold; the scans are then tried on each of these rows.
+// conditions select tasks t. An index finds the rows for which the terms hold; the residuals are then tried on each of these rows.
 type conditions struct {
-	terms []string
-	scans []string
-	args  []any
+	terms     []string
+	residuals []string
+	args      []any
 }
 
 // arg adds an argument and returns its placeholder.
@@ -26,8 +26,8 @@ func (c *conditions) term(format string, values ...any) {
 	c.terms = append(c.terms, c.fill(format, values))
 }
 
-func (c *conditions) scan(format string, values ...any) {
-	c.scans = append(c.scans, c.fill(format, values))
+func (c *conditions) residual(format string, values ...any) {
+	c.residuals = append(c.residuals, c.fill(format, values))
 }
 
 func (c *conditions) fill(format string, values []any) string {
@@ -38,33 +38,33 @@ func (c *conditions) fill(format string, values []any) string {
 	return fmt.Sprintf(format, places...)
 }
 
-// all asks for terms and scans.
-func (c *conditions) all() string { return strings.Join(slices.Concat(c.terms, c.scans), " AND ") }
+// all asks for terms and residuals.
+func (c *conditions) all() string { return strings.Join(slices.Concat(c.terms, c.residuals), " AND ") }
 
-// conditionsOf writes a filter, but for its states and agents, which also choose the way to read ([source]). Where it asks for
+// conditionsOf writes a filter, but for its states and agents, which also choose the way to read ([accessPath]). Where it asks for
 // streams they must have been loaded.
 func (s *Store) conditionsOf(f lifecycle.Filter) *conditions {
 	c := termsOf(f)
 	if len(f.Types) > 0 {
-		c.scan("t.type = ANY(%s)", byteTexts(f.Types))
+		c.residual("t.type = ANY(%s)", byteTexts(f.Types))
 	}
 	if len(f.Streams) > 0 {
-		c.scan("t.stream = ANY(%s)", s.streams.named(f.Streams))
+		c.residual("t.stream = ANY(%s)", s.streams.named(f.Streams))
 	}
 	if len(f.Anomalies) > 0 {
 		c.anomalies(f.Anomalies)
 	}
 	if f.Duplicates {
-		c.scan("t.duplicates > 0")
+		c.residual("t.duplicates > 0")
 	}
 	for _, word := range f.Words {
-		c.scan("position(%s::bytea IN t.words) > 0", columns.Word(word))
+		c.residual("position(%s::bytea IN t.words) > 0", columns.Word(word))
 	}
 	return c
 }
 
-// scanning reports whether a filter is tried on row after row.
-func scanning(f lifecycle.Filter) bool {
+// hasResidual reports whether a filter is tried on row after row.
+func hasResidual(f lifecycle.Filter) bool {
 	return len(f.Types)+len(f.Streams)+len(f.Anomalies)+len(f.Words) > 0 || f.Duplicates
 }
 
@@ -117,7 +117,7 @@ func (c *conditions) anomalies(codes []lifecycle.AnomalyCode) {
 	for i, code := range codes {
 		terms[i] = "position(" + c.arg(columns.Anomaly(code)) + "::text IN t.anomalies) > 0"
 	}
-	c.scans = append(c.scans, "("+strings.Join(terms, " OR ")+")")
+	c.residuals = append(c.residuals, "("+strings.Join(terms, " OR ")+")")
 }
 
 // ids asks for one of the ids, or of the beginnings that end in "*".

@@ -36,7 +36,7 @@ func (s *Store) listTasks(ctx context.Context, f lifecycle.Filter, p lifecycle.P
 	switch {
 	case f.Counted():
 		l, err = s.readPage(ctx, s.pool.ready, f, p)
-	case !scanning(f): // One query alone.
+	case !hasResidual(f): // One query alone.
 		l, err = s.readPage(ctx, s.pool, f, p)
 	default:
 		err = s.inTransaction(ctx, snapshot, func(tx pgx.Tx) error {
@@ -77,15 +77,15 @@ func (s *Store) readRows(
 	ctx context.Context, q querier, f lifecycle.Filter, o columns.Order, from, end *lifecycle.Cursor, limit int,
 ) (out []summaryRow, behind bool, err error) {
 	c := s.conditionsOf(f)
-	source, others := c.sourceOf(f, o), "false"
+	path, others := c.accessPathOf(f, o), "false"
 	if from != nil {
-		others = "EXISTS (" + source.end(c.all()+" AND "+c.upTo(o, from), o.Reverse(), "0") + ")"
+		others = "EXISTS (" + path.end(c.all()+" AND "+c.upTo(o, from), o.Reverse(), "0") + ")"
 		c.terms = append(c.terms, c.beyond(o, from))
 	}
 	if end != nil {
 		c.terms = append(c.terms, c.beyond(o.Reverse(), end))
 	}
-	rows, err := q.Query(ctx, source.read(summaryList+", "+others, c.all(), o, c.arg(limit)), c.args...)
+	rows, err := q.Query(ctx, path.read(summaryList+", "+others, c.all(), o, c.arg(limit)), c.args...)
 	if err != nil {
 		return nil, false, err
 	}
@@ -99,7 +99,7 @@ func (s *Store) readRows(
 
 // scanEnd finds where to stop looking through rows: beyond all rows of a time. It is nil where the rest may be looked through.
 func (s *Store) scanEnd(ctx context.Context, q querier, f lifecycle.Filter, o columns.Order, from *lifecycle.Cursor) (*lifecycle.Cursor, error) {
-	if !scanning(f) || len(f.IDs) > 0 {
+	if !hasResidual(f) || len(f.IDs) > 0 {
 		return nil, nil
 	}
 	counts, err := countFromRollups(ctx, q, f.Agents)
@@ -117,9 +117,9 @@ func (s *Store) scanEnd(ctx context.Context, q querier, f lifecycle.Filter, o co
 	if from != nil {
 		c.terms = append(c.terms, c.beyond(o, from))
 	}
-	source := c.sourceOf(f, o)
+	path := c.accessPathOf(f, o)
 	var at lifecycle.Micros
-	err = q.QueryRow(ctx, source.end(strings.Join(c.terms, " AND "), o, c.arg(s.scanLimit)), c.args...).Scan(&at)
+	err = q.QueryRow(ctx, path.end(strings.Join(c.terms, " AND "), o, c.arg(s.scanLimit)), c.args...).Scan(&at)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, nil

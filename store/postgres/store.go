@@ -45,9 +45,9 @@ type Store struct {
 	now       func() time.Time
 	history   time.Duration
 	streams   streamTable
-	room      atomic.Pointer[room] // Nil while it is used.
+	scratch   atomic.Pointer[scratch] // Nil while it is used.
 	days      dayTable
-	turns     *turns
+	commits   *commitQueue
 	closed    atomic.Bool
 }
 
@@ -59,7 +59,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("open postgres: %w", err)
 	}
 	s := &Store{pool: pool, now: cfg.Now, history: cfg.History, scanLimit: cfg.ScanLimit}
-	s.turns = newTurns(s.commit)
+	s.commits = newCommitQueue(s.commit)
 	if s.scanLimit <= 0 {
 		s.scanLimit = 500_000
 	}

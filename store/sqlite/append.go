@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/intake"
 )
 
 // Append implements [lifecycle.Appender]. Batches that arrive while the writer is busy are committed together, each with its own
@@ -79,15 +78,20 @@ func (c *commit) run(jobs []*job, events []lifecycle.Event) error {
 	if err := c.moveEvents(c.fold.Moves()); err != nil {
 		return fmt.Errorf("move events: %w", err)
 	}
-	touched, err := c.insertEvents(jobs, events)
-	if err != nil {
+	log := intake.ChangeLog{}
+	for _, j := range jobs {
+		log.Batch(len(j.batch.Events))
+	}
+	if err := c.insertEvents(events, &log); err != nil {
 		return fmt.Errorf("insert events: %w", err)
 	}
 	changes := c.fold.Changes()
 	if err := c.write(changes); err != nil {
 		return err
 	}
-	tell(jobs, touched, changes.Tasks)
+	for i, result := range log.Results(changes.Tasks) {
+		jobs[i].result = result
+	}
 	return nil
 }
 
@@ -119,25 +123,4 @@ func (c *commit) byRow(tasks []lifecycle.TaskRow) []*lifecycle.TaskRow {
 	}
 	slices.SortFunc(out, func(a, b *lifecycle.TaskRow) int { return cmp.Compare(c.taskRow(a.Facts.ID), c.taskRow(b.Facts.ID)) })
 	return out
-}
-
-// tell gives every job the tasks that changed because of it. A task that lost its message to another one belongs to whoever
-// brought the line that said so; it is told to all.
-func tell(jobs []*job, touched []map[string]bool, rows []lifecycle.TaskRow) {
-	all := map[string]bool{}
-	for _, t := range touched {
-		maps.Copy(all, t)
-	}
-	for _, row := range rows {
-		s := row.Summary
-		change := lifecycle.TaskChange{TaskID: s.TaskID, State: s.State, Agent: s.Agent, At: s.LastEventAt}
-		for i, j := range jobs {
-			if touched[i][s.TaskID] || !all[s.TaskID] {
-				j.result.Changed = append(j.result.Changed, change)
-			}
-		}
-	}
-	for _, j := range jobs {
-		slices.SortFunc(j.result.Changed, func(a, b lifecycle.TaskChange) int { return strings.Compare(a.TaskID, b.TaskID) })
-	}
 }

@@ -34,18 +34,18 @@ func (s *Store) CountTasks(ctx context.Context, f lifecycle.Filter) (map[lifecyc
 
 // countRows counts among the newest rows that the index gives.
 func (s *Store) countRows(conn *sqlite.Conn, f lifecycle.Filter, counts map[lifecycle.State]int64) (capped bool, err error) {
-	w, err := s.wayOf(conn, f, true)
-	if err != nil || w.nothing {
+	path, err := s.accessPathOf(conn, f, true)
+	if err != nil || path.nothing {
 		return false, err
 	}
 	left := int64(lifecycle.CountLimit)
-	for i := range w.branches {
-		seen, err := s.countBranch(conn, w, i, left, counts)
+	for i := range path.branches {
+		seen, err := s.countBranch(conn, path, i, left, counts)
 		if err != nil {
 			return false, err
 		}
 		if seen == left {
-			capped, err = s.branchGoesOn(conn, w, i, left)
+			capped, err = s.branchGoesOn(conn, path, i, left)
 			if err != nil || capped {
 				return capped, err
 			}
@@ -56,12 +56,12 @@ func (s *Store) countRows(conn *sqlite.Conn, f lifecycle.Filter, counts map[life
 }
 
 // countBranch looks at the newest rows of a branch, at most limit, and returns how many there were.
-func (s *Store) countBranch(conn *sqlite.Conn, w way, i int, limit int64, counts map[lifecycle.State]int64) (int64, error) {
+func (s *Store) countBranch(conn *sqlite.Conn, path accessPath, i int, limit int64, counts map[lifecycle.State]int64) (int64, error) {
 	q, seen := sqlText{}, int64(0)
 	q.add("SELECT state, sum(1")
-	q.addText(&w.looked)
+	q.addText(&path.residual)
 	q.add("), count(*) FROM (SELECT state, agent, type, category, stream, last_event, duplicates, anomalies, words, task_id")
-	w.addBranch(&q, i)
+	path.addBranch(&q, i)
 	q.add(" ORDER BY last_event DESC LIMIT +?) GROUP BY state", limit)
 	err := s.each(conn, &q, func(r *statement) error {
 		counts[lifecycle.State(r.getText())] += r.getInt()
@@ -72,10 +72,10 @@ func (s *Store) countBranch(conn *sqlite.Conn, w way, i int, limit int64, counts
 }
 
 // branchGoesOn reports whether a branch has more than n rows.
-func (s *Store) branchGoesOn(conn *sqlite.Conn, w way, i int, n int64) (bool, error) {
+func (s *Store) branchGoesOn(conn *sqlite.Conn, path accessPath, i int, n int64) (bool, error) {
 	q, more := sqlText{}, false
 	q.add("SELECT 1")
-	w.addBranch(&q, i)
+	path.addBranch(&q, i)
 	q.add(" LIMIT 1 OFFSET +?", n)
 	err := s.each(conn, &q, func(*statement) error { more = true; return nil })
 	return more, err

@@ -10,70 +10,6 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// way is how the rows that a filter may select are found: by an index, in one or more branches that each give rows in time order.
-// What the index does not decide is looked at row by row.
-type way struct {
-	index    string    // Empty where rows are found by task id.
-	branches []sqlText // Conditions on the index; each begins with " AND".
-	looked   sqlText   // Conditions on the row; begins with " AND" where there are any.
-	nothing  bool      // No row can be selected.
-}
-
-// idLimit is the number of rows up to which id prefixes are read through the index of task ids; beyond, rows are taken in time
-// order.
-const idLimit = 1000
-
-// wayOf chooses how to find the rows of a filter. byEvent says that the list is in the order of last events, which most indexes
-// give.
-func (s *Store) wayOf(conn *sqlite.Conn, f lifecycle.Filter, byEvent bool) (way, error) {
-	var w way
-	if len(f.Streams) > 0 {
-		if err := w.addStreams(conn, f.Streams); err != nil || w.nothing {
-			return w, err
-		}
-	}
-	ids := idBranches(f.IDs)
-	few, err := s.few(conn, ids)
-	if err != nil {
-		return w, err
-	}
-	byState, byAgent := false, false
-	switch {
-	case len(ids) > 0 && few:
-		w.branches = ids
-	case !byEvent:
-		w.index, w.branches = "tasks_by_published", make([]sqlText, 1)
-	case len(f.Agents) == 1 || len(f.States) == 0 && len(f.Agents) > 0:
-		w.index, w.branches, byAgent = "tasks_by_agent", equals("agent", f.Agents), true
-	case len(f.States) > 0:
-		w.index, w.branches, byState = "tasks_by_state", equals("state", f.States), true
-	default:
-		w.index, w.branches = "tasks_by_event", make([]sqlText, 1)
-	}
-	w.addTimes(f, byEvent && w.index != "")
-	if !byState && len(f.States) > 0 {
-		lookAt(&w.looked, "state", f.States)
-	}
-	if !byAgent && len(f.Agents) > 0 {
-		lookAt(&w.looked, "agent", f.Agents)
-	}
-	if len(ids) > 0 && !few {
-		w.lookAtIDs(ids)
-	}
-	w.addRest(f)
-	return w, nil
-}
-
-// addBranch adds FROM and WHERE of a branch.
-func (w *way) addBranch(q *sqlText, i int) {
-	q.add(" FROM tasks")
-	if w.index != "" {
-		q.add(" INDEXED BY " + w.index)
-	}
-	q.add(" WHERE listed = 1")
-	q.addText(&w.branches[i])
-}
-
 func equals[T ~string](column string, values []T) []sqlText {
 	out := make([]sqlText, 0, len(values))
 	for _, v := range slices.Compact(slices.Sorted(slices.Values(values))) {
@@ -84,7 +20,7 @@ func equals[T ~string](column string, values []T) []sqlText {
 	return out
 }
 
-func lookAt[T ~string](q *sqlText, column string, values []T) {
+func addResidual[T ~string](q *sqlText, column string, values []T) {
 	q.add(" AND ")
 	texts := make([]string, len(values))
 	for i, v := range values {
@@ -94,7 +30,7 @@ func lookAt[T ~string](q *sqlText, column string, values []T) {
 }
 
 // addStreams turns names of streams into their row ids.
-func (w *way) addStreams(conn *sqlite.Conn, wanted []string) error {
+func (path *accessPath) addStreams(conn *sqlite.Conn, wanted []string) error {
 	names, err := loadStreams(conn)
 	if err != nil {
 		return err
@@ -105,38 +41,38 @@ func (w *way) addStreams(conn *sqlite.Conn, wanted []string) error {
 			ids = append(ids, id)
 		}
 	}
-	if w.nothing = len(ids) == 0; !w.nothing {
+	if path.nothing = len(ids) == 0; !path.nothing {
 		slices.Sort(ids)
-		w.looked.add(" AND ")
-		in(&w.looked, "stream", ids)
+		path.residual.add(" AND ")
+		in(&path.residual, "stream", ids)
 	}
 	return nil
 }
 
-func (w *way) addTimes(f lifecycle.Filter, indexed bool) {
+func (path *accessPath) addTimes(f lifecycle.Filter, indexed bool) {
 	add := func(condition string, at lifecycle.Micros) {
 		if !at.Known() {
 			return
 		}
 		if !indexed {
-			w.looked.add(condition, int64(at))
+			path.residual.add(condition, int64(at))
 			return
 		}
-		for i := range w.branches {
-			w.branches[i].add(condition, int64(at))
+		for i := range path.branches {
+			path.branches[i].add(condition, int64(at))
 		}
 	}
 	add(" AND last_event >= ?", f.From)
 	add(" AND last_event < ?", f.To)
 }
 
-func (w *way) addRest(f lifecycle.Filter) {
-	q := &w.looked
+func (path *accessPath) addRest(f lifecycle.Filter) {
+	q := &path.residual
 	if len(f.Types) > 0 {
-		lookAt(q, "type", f.Types)
+		addResidual(q, "type", f.Types)
 	}
 	if len(f.Categories) > 0 {
-		lookAt(q, "category", f.Categories)
+		addResidual(q, "category", f.Categories)
 	}
 	if f.Duplicates {
 		q.add(" AND duplicates > 0")
@@ -192,27 +128,12 @@ func beginsWithOne(text string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(text, p) })
 }
 
-// few reports whether branches of task ids have so few rows that they are best found by id.
-func (s *Store) few(conn *sqlite.Conn, branches []sqlText) (bool, error) {
-	n := int64(0)
+// addResidualIDs adds the branches as one condition on the row.
+func (path *accessPath) addResidualIDs(branches []sqlText) {
 	for i := range branches {
-		q := sqlText{}
-		q.add("SELECT count(*) FROM (SELECT 1 FROM tasks WHERE TRUE")
-		q.addText(&branches[i])
-		q.add(" LIMIT +?)", int64(idLimit+1))
-		if err := s.each(conn, &q, func(r *statement) error { n += r.getInt(); return nil }); err != nil {
-			return false, err
-		}
+		path.residual.add([]string{" AND (", " OR "}[min(i, 1)] + "(TRUE")
+		path.residual.addText(&branches[i])
+		path.residual.add(")")
 	}
-	return n <= idLimit, nil
-}
-
-// lookAtIDs adds the branches as one condition on the row.
-func (w *way) lookAtIDs(branches []sqlText) {
-	for i := range branches {
-		w.looked.add([]string{" AND (", " OR "}[min(i, 1)] + "(TRUE")
-		w.looked.addText(&branches[i])
-		w.looked.add(")")
-	}
-	w.looked.add(")")
+	path.residual.add(")")
 }

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"slices"
 
 	"fleetglass/lifecycle"
@@ -12,30 +11,6 @@ import (
 
 	"zombiezen.com/go/sqlite"
 )
-
-const selectPayload = `SELECT p.at, p.size, p.truncated, p.headers, p.body FROM payloads p JOIN streams s ON s.id = p.stream
-WHERE s.account = ? AND s.domain = ? AND s.name = ? AND s.epoch = ? AND p.seq = ?`
-
-// Payload implements [lifecycle.TraceReader].
-func (s *Store) Payload(ctx context.Context, k lifecycle.MessageKey) (lifecycle.Payload, error) {
-	var out lifecycle.Payload
-	err := s.readShort(ctx, "read payload", func(conn *sqlite.Conn) error {
-		found := false
-		err := bindStream(prepare(conn, selectPayload), k.Stream).int(int64(k.Seq)).each(func(r *statement) error {
-			found = true
-			out = lifecycle.Payload{Message: k, At: lifecycle.Micros(r.getInt()), Size: r.getInt(), Truncated: r.getFlag()}
-			var err error
-			out.Headers, err = rowcodec.Headers(r.getBlob())
-			out.Body = bytes.Clone(r.getBlob())
-			return err
-		})
-		if err == nil && !found {
-			err = fmt.Errorf("payload of %v: %w", k, lifecycle.ErrNotFound)
-		}
-		return err
-	})
-	return out, err
-}
 
 const selectConsumers = `SELECT state FROM consumers ORDER BY stream, name`
 

@@ -17,15 +17,15 @@ func (s *Store) ListTasks(ctx context.Context, f lifecycle.Filter, p lifecycle.P
 	var page lifecycle.TaskPage
 	err := s.readShort(ctx, "list tasks", func(conn *sqlite.Conn) error {
 		o := columns.OrderOf(f.Sort, p.Backward)
-		w, err := s.wayOf(conn, f, o.ByEvent())
-		if err != nil || w.nothing {
+		path, err := s.accessPathOf(conn, f, o.ByEvent())
+		if err != nil || path.nothing {
 			return err
 		}
-		if len(w.looked.text) > 0 {
+		if len(path.residual.text) > 0 {
 			defer s.readers.watch(ctx, conn)()
 		}
 		limit := max(p.Limit, 1)
-		rows, end, err := s.scan(conn, w, o, p.From, limit+1)
+		rows, end, err := s.scan(conn, path, o, p.From, limit+1)
 		if err != nil {
 			return err
 		}
@@ -43,15 +43,15 @@ const (
 )
 
 // scan reads up to limit rows after from. It gives up when it has looked through Config.ScanLimit rows, and then says where.
-func (s *Store) scan(conn *sqlite.Conn, w way, o columns.Order, from *lifecycle.Cursor, limit int) ([]lifecycle.TaskSummary, *lifecycle.Cursor, error) {
+func (s *Store) scan(conn *sqlite.Conn, path accessPath, o columns.Order, from *lifecycle.Cursor, limit int) ([]lifecycle.TaskSummary, *lifecycle.Cursor, error) {
 	rows := make([]lifecycle.TaskSummary, 0, min(limit, 256))
 	for window, left := firstWindow, s.cfg.ScanLimit; ; window *= windowGrowth {
 		window = min(window, left)
-		end, err := s.scanEnd(conn, w, o, from, window)
+		end, err := s.scanEnd(conn, path, o, from, window)
 		if err != nil {
 			return nil, nil, err
 		}
-		if rows, err = s.listRows(conn, rows, w, o, from, end, limit-len(rows)); err != nil {
+		if rows, err = s.listRows(conn, rows, path, o, from, end, limit-len(rows)); err != nil {
 			return nil, nil, err
 		}
 		left -= window
@@ -81,16 +81,16 @@ func pageOf(rows []lifecycle.TaskSummary, o columns.Order, p lifecycle.Page, mor
 
 // scanEnd finds where a window of so many rows ends: nil where the list ends in it, or where every row is wanted. All rows with its
 // time are before it.
-func (s *Store) scanEnd(conn *sqlite.Conn, w way, o columns.Order, from *lifecycle.Cursor, window int) (*lifecycle.Cursor, error) {
-	if len(w.looked.text) == 0 || w.index == "" {
+func (s *Store) scanEnd(conn *sqlite.Conn, path accessPath, o columns.Order, from *lifecycle.Cursor, window int) (*lifecycle.Cursor, error) {
+	if len(path.residual.text) == 0 || path.index == "" {
 		return nil, nil
 	}
 	var last lifecycle.Micros
 	found := false
-	for i := range w.branches {
+	for i := range path.branches {
 		q := sqlText{}
 		q.add("SELECT " + o.Column)
-		w.addBranch(&q, i)
+		path.addBranch(&q, i)
 		if from != nil {
 			q.add(map[bool]string{true: " AND " + o.Column + " <= ?", false: " AND " + o.Column + " >= ?"}[o.Descending], int64(from.At))
 		}
@@ -114,13 +114,13 @@ func (s *Store) scanEnd(conn *sqlite.Conn, w way, o columns.Order, from *lifecyc
 
 // listRows adds at most limit rows after from and before end.
 func (s *Store) listRows(
-	conn *sqlite.Conn, rows []lifecycle.TaskSummary, w way, o columns.Order, from, end *lifecycle.Cursor, limit int,
+	conn *sqlite.Conn, rows []lifecycle.TaskSummary, path accessPath, o columns.Order, from, end *lifecycle.Cursor, limit int,
 ) ([]lifecycle.TaskSummary, error) {
 	names, err := loadStreams(conn)
 	if err != nil {
 		return nil, err
 	}
-	q := listQuery(w, o, from, end, limit)
+	q := listQuery(path, o, from, end, limit)
 	shared := rowcodec.Texts{}
 	err = s.each(conn, &q, func(r *statement) error {
 		r.getInt()
@@ -143,20 +143,20 @@ func beyond(o columns.Order, c *lifecycle.Cursor) (text string, args []any) {
 }
 
 // listQuery merges the branches, each of which is read in order by its index; only rows of the same instant are sorted.
-func listQuery(w way, o columns.Order, from, end *lifecycle.Cursor, limit int) sqlText {
+func listQuery(path accessPath, o columns.Order, from, end *lifecycle.Cursor, limit int) sqlText {
 	q := sqlText{}
 	after, args := beyond(o, from)
-	for i := range w.branches {
+	for i := range path.branches {
 		if i > 0 {
 			q.add(" UNION ALL ")
 		}
 		q.add("SELECT " + o.Column + " AS place, task_id, stream, seq, summary")
-		w.addBranch(&q, i)
+		path.addBranch(&q, i)
 		q.add(after, args...)
 		if end != nil {
 			q.add(map[bool]string{true: " AND " + o.Column + " >= ?", false: " AND " + o.Column + " < ?"}[o.Descending], int64(end.At))
 		}
-		q.addText(&w.looked)
+		q.addText(&path.residual)
 	}
 	q.add(" ORDER BY place "+o.Direction()+", task_id "+o.Direction()+" LIMIT +?", int64(limit))
 	return q

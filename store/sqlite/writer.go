@@ -1,53 +1,13 @@
 package sqlite
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"fleetglass/lifecycle"
 
 	"zombiezen.com/go/sqlite"
 )
-
-// mergeLimit is the number of events up to which waiting batches are merged into one transaction.
-const mergeLimit = 8000
-
-// job is something for the writer to do: to store a batch, or anything else that needs the writing connection.
-type job struct {
-	ctx    context.Context
-	batch  *lifecycle.Batch
-	do     func(*writer) error // Instead of a batch.
-	taken  atomic.Bool         // By the writer, or by a caller that gave up.
-	done   chan struct{}
-	result lifecycle.Appended
-	err    error
-}
-
-// submit hands a job to the writer and waits for its end. A caller whose context ends takes back a job that was not begun.
-func (s *Store) submit(ctx context.Context, j *job) error {
-	j.ctx, j.done = ctx, make(chan struct{})
-	if s.closed.Load() {
-		return lifecycle.ErrClosed
-	}
-	select {
-	case s.queue <- j:
-	case <-s.stop:
-		return lifecycle.ErrClosed
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	select {
-	case <-j.done:
-	case <-ctx.Done():
-		if j.taken.CompareAndSwap(false, true) {
-			return ctx.Err()
-		}
-		<-j.done
-	}
-	return j.err
-}
 
 // writer owns the one connection that writes.
 type writer struct {
@@ -95,27 +55,6 @@ func (w *writer) work(first *job, queue <-chan *job) {
 	}
 }
 
-// gather adds the batches that wait already. A job of another kind ends it and is returned.
-func (w *writer) gather(first *job, queue <-chan *job) (jobs []*job, other *job) {
-	jobs = []*job{first}
-	for n := len(first.batch.Events); n < mergeLimit; {
-		select {
-		case j := <-queue:
-			switch {
-			case !j.taken.CompareAndSwap(false, true):
-			case j.do != nil:
-				return jobs, j
-			default:
-				jobs = append(jobs, j)
-				n += len(j.batch.Events)
-			}
-		default:
-			return jobs, nil
-		}
-	}
-	return jobs, nil
-}
-
 // store commits batches together. Where that fails each is tried alone, so that none fails because of another.
 func (w *writer) store(jobs []*job) {
 	err := w.commit(jobs)
@@ -138,16 +77,6 @@ func (w *writer) commit(jobs []*job) error {
 		return fmt.Errorf("%w: %w", lifecycle.ErrUnable, err)
 	}
 	return err
-}
-
-// isUnable reports whether an error tells of the disk, the memory or other processes, and not of what was to be written.
-func isUnable(err error) bool {
-	switch sqlite.ErrCode(err).ToPrimary() {
-	case sqlite.ResultFull, sqlite.ResultIOErr, sqlite.ResultCantOpen, sqlite.ResultReadOnly, sqlite.ResultNoMem, sqlite.ResultBusy,
-		sqlite.ResultLocked, sqlite.ResultPerm, sqlite.ResultCorrupt, sqlite.ResultNotADB, sqlite.ResultProtocol:
-		return true
-	}
-	return false
 }
 
 func (w *writer) alone(j *job) {

@@ -239,13 +239,13 @@ func planOf(t *testing.T, s *Store, f lifecycle.Filter, o columns.Order) string 
 	t.Helper()
 	var plan strings.Builder
 	err := s.read(t.Context(), "plan", func(conn *sqlite.Conn) error {
-		w, err := s.wayOf(conn, f, o.ByEvent())
+		path, err := s.accessPathOf(conn, f, o.ByEvent())
 		if err != nil {
 			return err
 		}
 		q := sqlText{}
 		q.add("EXPLAIN QUERY PLAN ")
-		list := listQuery(w, o, &lifecycle.Cursor{At: 5, TaskID: "x"}, nil, 50)
+		list := listQuery(path, o, &lifecycle.Cursor{At: 5, TaskID: "x"}, nil, 50)
 		q.addText(&list)
 		return s.each(conn, &q, func(r *statement) error {
 			r.column = 3
@@ -264,8 +264,8 @@ func TestADatabaseWithoutRoomIsUnableAndARefusedBatchIsNot(t *testing.T) {
 	s := openStore(t)
 	pages := func(n string) {
 		t.Helper()
-		err := s.submit(t.Context(), &job{do: func(w *writer) error {
-			return sqlitex.ExecuteTransient(w.conn, `PRAGMA max_page_count = `+n, nil)
+		err := s.submit(t.Context(), &job{do: func(path *writer) error {
+			return sqlitex.ExecuteTransient(path.conn, `PRAGMA max_page_count = `+n, nil)
 		}})
 		if err != nil {
 			t.Fatal(err)

@@ -20,9 +20,9 @@ type job struct {
 	done   chan struct{} // Closed at the end.
 }
 
-// turns lets one caller at a time commit, its own batch and those that wait: one transaction costs less than several that wait for
+// commitQueue lets one caller at a time commit, its own batch and those that wait: one transaction costs less than several that wait for
 // each other's rows.
-type turns struct {
+type commitQueue struct {
 	commit func(context.Context, []*job) error
 	busy   chan struct{} // Full while somebody commits.
 
@@ -30,12 +30,12 @@ type turns struct {
 	waiting []*job
 }
 
-func newTurns(commit func(context.Context, []*job) error) *turns {
-	return &turns{commit: commit, busy: make(chan struct{}, 1)}
+func newCommitQueue(commit func(context.Context, []*job) error) *commitQueue {
+	return &commitQueue{commit: commit, busy: make(chan struct{}, 1)}
 }
 
 // run commits a batch, or waits until another caller has done it. A caller whose context ends takes back a batch that was not begun.
-func (t *turns) run(ctx context.Context, b lifecycle.Batch) (lifecycle.Appended, error) {
+func (t *commitQueue) run(ctx context.Context, b lifecycle.Batch) (lifecycle.Appended, error) {
 	j := &job{ctx: ctx, batch: b, done: make(chan struct{})}
 	t.mu.Lock()
 	t.waiting = append(t.waiting, j)
@@ -43,7 +43,7 @@ func (t *turns) run(ctx context.Context, b lifecycle.Batch) (lifecycle.Appended,
 	select {
 	case t.busy <- struct{}{}:
 		if t.take(j) {
-			t.lead(t.company(j))
+			t.commitTogether(t.takeMore(j))
 		}
 		<-t.busy
 	case <-j.done:
@@ -57,7 +57,7 @@ func (t *turns) run(ctx context.Context, b lifecycle.Batch) (lifecycle.Appended,
 }
 
 // take reports whether a job was still waiting, and no longer is.
-func (t *turns) take(j *job) bool {
+func (t *commitQueue) take(j *job) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i := slices.Index(t.waiting, j)
@@ -67,8 +67,8 @@ func (t *turns) take(j *job) bool {
 	return i >= 0
 }
 
-// company takes the jobs that may be committed together with the first.
-func (t *turns) company(first *job) []*job {
+// takeMore takes the jobs that may be committed together with the first.
+func (t *commitQueue) takeMore(first *job) []*job {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	jobs, events := []*job{first}, len(first.batch.Events)
@@ -79,8 +79,8 @@ func (t *turns) company(first *job) []*job {
 	return jobs
 }
 
-// lead commits jobs together. Where that fails each is tried by itself, so that none fails because of another.
-func (t *turns) lead(jobs []*job) {
+// commitTogether commits jobs together. Where that fails each is tried by itself, so that none fails because of another.
+func (t *commitQueue) commitTogether(jobs []*job) {
 	ctx := jobs[0].ctx
 	err := t.commit(ctx, jobs)
 	apart := err != nil && len(jobs) > 1 && (ctx.Err() != nil || !isUnable(err))

@@ -1,17 +1,17 @@
 package postgres
 
-// arena keeps many short values in few pieces of memory.
-type arena struct{ free []byte }
+// byteArena keeps many short values in few pieces of memory.
+type byteArena struct{ free []byte }
 
 const (
-	arenaPiece = 64 << 10
-	arenaLow   = 4 << 10 // With less than this a new piece is begun.
+	byteArenaPiece = 64 << 10
+	byteArenaLow   = 4 << 10 // With less than this a new piece is begun.
 )
 
 // add returns what fill appends, never nil. It stays as it is when more is added.
-func (a *arena) add(fill func([]byte) []byte) []byte {
-	if cap(a.free) < arenaLow {
-		a.free = make([]byte, 0, arenaPiece)
+func (a *byteArena) add(fill func([]byte) []byte) []byte {
+	if cap(a.free) < byteArenaLow {
+		a.free = make([]byte, 0, byteArenaPiece)
 	}
 	value := fill(a.free)
 	if len(value) > cap(a.free) {

@@ -38,20 +38,6 @@ func (w *writer) putRest(b *lifecycle.Batch) error {
 	return nil
 }
 
-const upsertPayload = `INSERT INTO payloads (stream, seq, at, size, truncated, headers, body) VALUES (?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (stream, seq) DO UPDATE SET
-	at = excluded.at, size = excluded.size, truncated = excluded.truncated, headers = excluded.headers, body = excluded.body`
-
-func (w *writer) putPayload(p *lifecycle.Payload) error {
-	stream, err := w.stream(p.Message.Stream)
-	if err != nil {
-		return err
-	}
-	w.buffer = rowcodec.AppendHeaders(w.buffer[:0], p.Headers)
-	return w.statement(upsertPayload).int(stream).int(int64(p.Message.Seq)).int(int64(p.At)).int(p.Size).flag(p.Truncated).
-		blob(w.buffer).blob(p.Body).exec()
-}
-
 const upsertQuarantined = `INSERT INTO quarantine (id, at, source, source_seq, subject, headers, body, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET at = excluded.at, source = excluded.source, source_seq = excluded.source_seq, subject = excluded.subject,
 	headers = excluded.headers, body = excluded.body, reason = excluded.reason`
@@ -87,28 +73,3 @@ func (w *writer) putConsumer(c lifecycle.ConsumerState) error {
 }
 
 const upsertWatermark = `INSERT INTO watermarks (source, position) VALUES (?, ?) ON CONFLICT (source) DO UPDATE SET position = excluded.position`
-
-const upsertRollup = `INSERT INTO rollups (metric, bucket, agent, label, n) VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (metric, bucket, agent, label) DO UPDATE SET n = n + excluded.n`
-
-const deleteEmptyRollup = `DELETE FROM rollups WHERE metric = ? AND bucket = ? AND agent = ? AND label = ? AND n = 0`
-
-// addRollups adds a tally to the rollups. Cells that reach zero go.
-func (w *writer) addRollups(t lifecycle.Tally) error {
-	for cell, n := range t {
-		if err := bindCell(w.statement(upsertRollup), cell).int(n).exec(); err != nil {
-			return fmt.Errorf("add to rollups: %w", err)
-		}
-		if n > 0 {
-			continue
-		}
-		if err := bindCell(w.statement(deleteEmptyRollup), cell).exec(); err != nil {
-			return fmt.Errorf("delete empty rollups: %w", err)
-		}
-	}
-	return nil
-}
-
-func bindCell(s *statement, c lifecycle.Cell) *statement {
-	return s.text(string(c.Metric)).int(int64(c.Bucket)).text(c.Agent).text(c.Label)
-}

@@ -25,7 +25,7 @@ func batchOf(n int) lifecycle.Batch {
 // line is a place to wait in: the first commit is held until all the others wait.
 type line struct {
 	t       *testing.T
-	turns   *turns
+	queue   *commitQueue
 	held    chan struct{}
 	release chan struct{}
 
@@ -35,7 +35,7 @@ type line struct {
 
 func newLine(t *testing.T) *line {
 	l := &line{t: t, held: make(chan struct{}), release: make(chan struct{})}
-	l.turns = newTurns(l.commit)
+	l.queue = newCommitQueue(l.commit)
 	return l
 }
 
@@ -63,7 +63,7 @@ func (l *line) run(sizes ...int) []string {
 	var work sync.WaitGroup
 	for i, n := range sizes {
 		work.Go(func() {
-			done, err := l.turns.run(l.t.Context(), batchOf(n))
+			done, err := l.queue.run(l.t.Context(), batchOf(n))
 			out[i] = fmt.Sprint(done.New, err)
 		})
 		if i == 0 {
@@ -81,9 +81,9 @@ func (l *line) run(sizes ...int) []string {
 func (l *line) waitFor(n int) {
 	l.t.Helper()
 	testkit.Eventually(l.t, 10*time.Second, func() error {
-		l.turns.mu.Lock()
-		defer l.turns.mu.Unlock()
-		if got := len(l.turns.waiting); got != n {
+		l.queue.mu.Lock()
+		defer l.queue.mu.Unlock()
+		if got := len(l.queue.waiting); got != n {
 			return fmt.Errorf("%d jobs wait, want %d", got, n)
 		}
 		return nil
@@ -123,10 +123,10 @@ func TestACallerThatGivesUpLeavesTheLine(t *testing.T) {
 	t.Parallel()
 	l := newLine(t)
 	first, gone := make(chan error), make(chan error)
-	go func() { _, err := l.turns.run(t.Context(), batchOf(1)); first <- err }()
+	go func() { _, err := l.queue.run(t.Context(), batchOf(1)); first <- err }()
 	<-l.held
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { _, err := l.turns.run(ctx, batchOf(2)); gone <- err }()
+	go func() { _, err := l.queue.run(ctx, batchOf(2)); gone <- err }()
 	l.waitFor(1)
 	cancel()
 	if err := <-gone; !errors.Is(err, context.Canceled) {

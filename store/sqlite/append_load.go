@@ -1,0 +1,132 @@
+package sqlite
+
+import (
+	"fleetglass/lifecycle"
+	"fleetglass/store/internal/rowcodec"
+	"math"
+)
+
+// messagePlace is where a stored message stands in the indexes.
+type messagePlace struct {
+	task       int64
+	generation int64
+	open       bool
+}
+
+const loadMessage = `SELECT m.task, m.generation, m.open, m.facts, t.task_id, t.published, t.listed, t.facts
+FROM messages m JOIN tasks t ON t.id = m.task WHERE m.stream = ? AND m.seq = ?`
+
+// loadMessages gives the stored ones of the messages to the fold, and keeps their tasks, which it will ask for next.
+func (c *commit) loadMessages(keys []lifecycle.MessageKey) error {
+	load := c.w.statement(loadMessage)
+	for _, k := range keys {
+		stream, err := c.w.stream(k.Stream)
+		if err != nil {
+			return err
+		}
+		beyond, err := c.w.isBeyond(stream, k.Seq)
+		if err != nil {
+			return err
+		}
+		if beyond {
+			continue
+		}
+		err = load.int(stream).int(int64(k.Seq)).each(func(r *statement) error { return c.loadMessage(k, r) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const highestMessage = `SELECT coalesce(max(seq), 0) FROM messages WHERE stream = ?`
+
+// isBeyond reports whether a sequence lies beyond all stored ones of its stream, as that of a new message mostly does: it need not be
+// looked for. Sequences that are kept as negative numbers are always looked for.
+func (w *writer) isBeyond(stream int64, seq uint64) (bool, error) {
+	if seq > math.MaxInt64 {
+		return false, nil
+	}
+	highest, known := w.highest[stream]
+	if !known {
+		err := w.statement(highestMessage).int(stream).each(func(r *statement) error { highest = r.getInt(); return nil })
+		if err != nil {
+			return false, err
+		}
+		w.highest[stream] = highest
+	}
+	return int64(seq) > highest, nil
+}
+
+func (c *commit) loadMessage(k lifecycle.MessageKey, r *statement) error {
+	place := messagePlace{task: r.getInt(), generation: r.getInt(), open: r.getFlag()}
+	facts, err := rowcodec.Message(k, r.getBlob())
+	if err != nil {
+		return err
+	}
+	task := r.getText()
+	c.messages[k] = place
+	c.fold.LoadMessage(lifecycle.MessageRow{Facts: facts, TaskID: task, Open: place.open})
+	return c.loadTask(place.task, task, r)
+}
+
+// taskPlace is where a stored task stands in the indexes that rarely change.
+type taskPlace struct {
+	published lifecycle.Micros
+	listed    bool
+}
+
+const selectStoredTask = `SELECT id, published, listed, facts FROM tasks WHERE task_id = ?`
+
+// loadTasks gives the stored ones of the tasks to the fold.
+func (c *commit) loadTasks(ids []string) error {
+	load := c.w.statement(selectStoredTask)
+	for _, id := range ids {
+		facts, known := c.loaded[id]
+		if known {
+			c.fold.LoadTask(facts)
+			continue
+		}
+		err := load.text(id).each(func(r *statement) error {
+			if err := c.loadTask(r.getInt(), id, r); err != nil {
+				return err
+			}
+			c.fold.LoadTask(c.loaded[id])
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadTask reads the columns published, listed and facts of a task, unless it is known.
+func (c *commit) loadTask(row int64, id string, r *statement) error {
+	if _, known := c.loaded[id]; known {
+		return nil
+	}
+	c.ids[id] = row
+	c.rows[id] = taskPlace{published: lifecycle.Micros(r.getInt()), listed: r.getFlag()}
+	facts, err := rowcodec.Task(id, r.getBlob())
+	c.loaded[id] = facts
+	return err
+}
+
+const lastTask = `SELECT coalesce(max(id), 0) FROM tasks`
+
+// begin reads the highest row id of a task.
+func (c *commit) begin() error {
+	return c.w.statement(lastTask).each(func(r *statement) error { c.last = r.getInt(); return nil })
+}
+
+// taskRow returns the row id of a task at hand. A new one gets the next.
+func (c *commit) taskRow(id string) int64 {
+	row, known := c.ids[id]
+	if !known {
+		c.last++
+		row = c.last
+		c.ids[id] = row
+	}
+	return row
+}
