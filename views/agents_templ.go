@@ -27,7 +27,7 @@ type AgentRow struct {
 	Lease                *lifecycle.Lease
 	More                 int // Further leases.
 	TaskHref             string
-	Waiting              int64 // Stored and in nobody's hands.
+	Waiting              int64 // Stored and not delivered.
 	Published, Completed int64
 	Failed, Died         int64
 	Tasks                int64
@@ -107,7 +107,7 @@ func Agents(p AgentsPage) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "</tbody></table></div><p class=\"sm dim\">Published, completed, failed and died count the last 24 hours; p50 and p95 are running times of the tasks completed in the last 7 days.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "</tbody></table></div><p class=\"sm dim\">Published, completed, failed and died count the last 24 hours; p50 and p95 are the run times of tasks completed in the last 7 days.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -194,7 +194,7 @@ func agentRow(r AgentRow) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if r.Gone {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<span class=\"state bad\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 13, "<span class=\"state bad\" title=\"The consumer of this agent existed and no longer does.\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -217,7 +217,7 @@ func agentRow(r AgentRow) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else if r.Paused {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<span class=\"state warn\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<span class=\"state warn\" title=\"The consumer is paused: the broker hands out nothing.\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -230,7 +230,7 @@ func agentRow(r AgentRow) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "<span class=\"state wait\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "<span class=\"state wait\" title=\"No task is in flight at this agent.\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -635,12 +635,12 @@ func Agent(p AgentPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 52, "</section><div class=\"stack\"><section class=\"panel\" aria-labelledby=\"hold-h\" id=\"holds\" data-live><header><h2 id=\"hold-h\">Holds now</h2></header>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 52, "</section><div class=\"stack\"><section class=\"panel\" aria-labelledby=\"hold-h\" id=\"holds\" data-live><header><h2 id=\"hold-h\">In flight</h2></header>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		if len(p.Lease) == 0 {
-			templ_7745c5c3_Err = Empty("wait", "published", "It holds nothing.", "").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Empty("wait", "published", "Idle: no task in flight.", "").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -665,7 +665,7 @@ func Agent(p AgentPage) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(p.Types) == 0 {
-			templ_7745c5c3_Err = Empty("wait", "tasks", "Nothing was published for it in the last 24 hours, and nothing completed in 7 days.", "").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Empty("wait", "tasks", "Nothing was published in the last 24 hours, and nothing completed in 7 days.", "").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -776,12 +776,12 @@ func Agent(p AgentPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 66, "\">All its tasks</a></header>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 66, "\">All tasks</a></header>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		if len(p.Recent) == 0 {
-			templ_7745c5c3_Err = Empty("wait", "tasks", "No task of this agent is kept.", "").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Empty("wait", "tasks", "No task of this agent is stored.", "").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -795,7 +795,7 @@ func Agent(p AgentPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = consumersPanel(p.Consumers, "Its consumer").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = consumersPanel(p.Consumers, "Consumer").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -837,17 +837,17 @@ func consumersPanel(consumers []lifecycle.ConsumerState, heading string) templ.C
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 69, "</h2><span class=\"sub\">as the broker last said</span></header>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 69, "</h2><span class=\"sub\">last state from the broker</span></header>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		if len(consumers) == 0 {
-			templ_7745c5c3_Err = Empty("wait", "info", "No consumer is known.", "The state of consumers is read from the broker once the collector of broker state runs.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Empty("wait", "info", "No consumer is known.", "The broker-state collector has not reported one yet.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 70, "<div class=\"table-wrap\" tabindex=\"0\" role=\"group\" aria-label=\"Consumers\"><table class=\"table cards\" role=\"table\"><thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\">Consumer</th><th role=\"columnheader\" scope=\"col\">Filter</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Wait</th><th role=\"columnheader\" scope=\"col\">Backoff</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Max deliver</th><th role=\"columnheader\" scope=\"col\" class=\"num\">In hand</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Pending</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Waiting pulls</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Seen</th></tr></thead> <tbody role=\"rowgroup\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 70, "<div class=\"table-wrap\" tabindex=\"0\" role=\"group\" aria-label=\"Consumers\"><table class=\"table cards\" role=\"table\"><thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\">Consumer</th><th role=\"columnheader\" scope=\"col\">Filter</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Wait</th><th role=\"columnheader\" scope=\"col\">Backoff</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Max deliver</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Ack pending</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Pending</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Waiting pulls</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Seen</th></tr></thead> <tbody role=\"rowgroup\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -959,14 +959,14 @@ func consumersPanel(consumers []lifecycle.ConsumerState, heading string) templ.C
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 81, "</td><td role=\"cell\" class=\"num\" data-label=\"in hand\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 81, "</td><td role=\"cell\" class=\"num\" data-label=\"ack pending\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var47 string
 				templ_7745c5c3_Var47, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprintf("%d/%d", c.AckPending, c.MaxAckPending))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `agents.templ`, Line: 247, Col: 110}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `agents.templ`, Line: 247, Col: 114}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var47))
 				if templ_7745c5c3_Err != nil {

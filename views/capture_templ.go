@@ -52,7 +52,7 @@ func Capture(p CapturePage) templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"page-head\"><h1>Capture</h1><span class=\"soft2\">how well we see, and what we may have missed</span>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"page-head\"><h1>Capture</h1><span class=\"soft2\">what Fleetglass sees, and what it may have missed</span>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -561,7 +561,7 @@ func Capture(p CapturePage) templ.Component {
 func quarantineNote(p CapturePage) string {
 	note := numbered(p.Quarantined, "line", "lines") + " that could not be decoded"
 	if n := int64(len(p.Quarantine)); n < p.Quarantined {
-		note += fmt.Sprintf(", the newest %d are shown", n)
+		note += fmt.Sprintf(", the newest %s are shown", Count(n))
 	}
 	return note
 }

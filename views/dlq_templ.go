@@ -61,7 +61,7 @@ func DeadLetters(p DeadLettersPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<p class=\"lede\">Tasks that ended without completing: dead-lettered, or exhausted or terminated and not in the dead-letter queue yet. Recommendations and actions (retry, reassign, defer, discard) are not part of this version: this page only shows what the store knows.</p></div>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<p class=\"lede\">Tasks that ended without completing. Dead-lettered ones have an entry in the dead-letter queue. Exhausted and terminated ones have none.</p></div>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -219,7 +219,7 @@ func Duplicates(p DuplicatesPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, " Cost: idempotency records read and written, as below. Whether all of it adds up, message by message, is the question of the <a href=\"/reconciliation\">reconciliation</a>.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, " Cost: idempotency records read and written, as below. The <a href=\"/reconciliation\">reconciliation</a> checks that every message is accounted for.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -274,7 +274,7 @@ func Duplicates(p DuplicatesPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "\">In the task list</a></header><div class=\"body row\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 22, "\">Show in the task list</a></header><div class=\"body row\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -336,7 +336,7 @@ func Duplicates(p DuplicatesPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(p.Cases) == 0 {
-				templ_7745c5c3_Err = Empty("ok", "completed", "No case of this kind is kept.", "").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = Empty("ok", "completed", "No case of this kind is stored.", "").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -45,7 +45,7 @@ func (g LeaseGroup) anchor() string {
 
 func (g LeaseGroup) meaning() string {
 	if g.Kind == "" {
-		return "Inside the wait, with nothing amiss."
+		return "Within the ack wait. Nothing is wrong."
 	}
 	return g.Kind.Meaning()
 }
@@ -101,7 +101,7 @@ func InFlight(p InFlightPage) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if p.Partial {
-			templ_7745c5c3_Err = BannerBox(Banner{Kind: "warn", Icon: "info", Title: "More messages are open than were looked at one by one.", Text: "Leases on earlier messages of a task may be missing: counts read at least.", Href: "/tasks?state=delivered&state=processing&state=redelivered", Link: "Task list"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = BannerBox(Banner{Kind: "warn", Icon: "info", Title: "Not every open message was checked.", Text: "Leases may be missing, so the counts are lower bounds.", Href: "/tasks?state=delivered&state=processing&state=redelivered", Link: "Task list"}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -120,7 +120,7 @@ func InFlight(p InFlightPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<div class=\"table-wrap\" tabindex=\"0\" role=\"group\" aria-label=\"Leases\" id=\"leases\" data-live><table class=\"table cards leases\" role=\"table\" data-rows><caption class=\"vh\">Leases held now, stale kinds first, by time to the deadline</caption> <thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\">Task</th><th role=\"columnheader\" scope=\"col\" class=\"num\" aria-sort=\"ascending\">Left</th><th role=\"columnheader\" scope=\"col\">Since last sign, deadline at the line</th><th role=\"columnheader\" scope=\"col\">Agent, owner</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Attempt</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Held</th><th role=\"columnheader\" scope=\"col\" class=\"num skip-lg\">Heartbeat</th><th role=\"columnheader\" scope=\"col\">Next by itself</th></tr></thead> ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<div class=\"table-wrap\" tabindex=\"0\" role=\"group\" aria-label=\"Leases\" id=\"leases\" data-live><table class=\"table cards leases\" role=\"table\" data-rows><caption class=\"vh\">Leases held now, stale kinds first, by time to the deadline</caption> <thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\">Task</th><th role=\"columnheader\" scope=\"col\" class=\"num\" aria-sort=\"ascending\">Left</th><th role=\"columnheader\" scope=\"col\">Time used; the line is the deadline</th><th role=\"columnheader\" scope=\"col\">Agent, owner</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Attempt</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Held</th><th role=\"columnheader\" scope=\"col\" class=\"num skip-lg\">Heartbeat</th><th role=\"columnheader\" scope=\"col\">What happens next</th></tr></thead> ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -183,9 +183,9 @@ func InFlight(p InFlightPage) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var7 string
-				templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprint(len(g.Leases)))
+				templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs(Count(int64(len(g.Leases))))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `inflight.templ`, Line: 82, Col: 54}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `inflight.templ`, Line: 82, Col: 56}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var7))
 				if templ_7745c5c3_Err != nil {
@@ -219,7 +219,7 @@ func InFlight(p InFlightPage) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "</table></div><p class=\"sm dim\">A bar starts at the last sign of life; every deadline stands at the same line, whatever the wait. Dashed: past the deadline, on the same scale. What to do about a lease (release, quarantine, reconcile) is not offered here yet.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "</table></div><p class=\"sm dim\">A bar starts at the last sign of life. The line is the deadline. The dashed part is time past it.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -599,6 +599,12 @@ func leaseAttempt(l lifecycle.Lease) string {
 
 func nextWords(n lifecycle.NextStep) string {
 	switch n.What {
+	case "delivery":
+		return "delivered to a worker"
+	case "redelivery":
+		return "redelivered"
+	case "exhaustion":
+		return "attempts run out"
 	case "dead_letter":
 		return "nothing: no attempt is left"
 	case "":

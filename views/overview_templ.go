@@ -404,7 +404,7 @@ func agentStrip(p OverviewPage) templ.Component {
 			templ_7745c5c3_Var15 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "<section class=\"panel\" aria-labelledby=\"agents-h\" id=\"agents\" data-live><header><h2 id=\"agents-h\">Agents</h2><span class=\"sub\">what each holds, time to its deadline, last 24 h</span> ")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "<section class=\"panel\" aria-labelledby=\"agents-h\" id=\"agents\" data-live><header><h2 id=\"agents-h\">Agents</h2><span class=\"sub\">current task, time to its deadline; completed and failed in 24 h</span> ")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -602,7 +602,7 @@ func agentCard(a AgentCard) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "<p><span class=\"state wait\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "<p><span class=\"state wait\" title=\"No task is in flight at this agent.\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

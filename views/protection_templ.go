@@ -251,7 +251,7 @@ func protection(p Protection, span string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "The field, for comparison</dt><dd class=\"v\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 24, "Industry figure</dt><dd class=\"v\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -269,9 +269,9 @@ func protection(p Protection, span string) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var13 string
-		templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprintf("and %d to %d ms a task, as a fleet of seven agents published it. Not measured here.", duplicates.FieldLatencyLow.Milliseconds(), duplicates.FieldLatencyHigh.Milliseconds()))
+		templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprintf("and %d to %d ms a task. Published by a fleet of seven agents, not measured here.", duplicates.FieldLatencyLow.Milliseconds(), duplicates.FieldLatencyHigh.Milliseconds()))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `protection.templ`, Line: 66, Col: 195}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `protection.templ`, Line: 66, Col: 192}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var13))
 		if templ_7745c5c3_Err != nil {
@@ -312,7 +312,7 @@ func protection(p Protection, span string) templ.Component {
 }
 
 func (p Protection) waitNote() string {
-	return fmt.Sprintf("The median of %s; 19 in 20 waited at most %s.", numbered(p.Wait.Sample, "delivery", "deliveries"), milliseconds(p.Wait.P95))
+	return fmt.Sprintf("Median of %s. The p95 is %s.", numbered(p.Wait.Sample, "delivery", "deliveries"), milliseconds(p.Wait.P95))
 }
 
 func (p Protection) price() string {

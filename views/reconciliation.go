@@ -158,9 +158,9 @@ func VerdictOf(r *reconcile.Report) Verdict {
 		return Verdict{"bad", "warn", "The two sides differ by " + Count(r.Total.Published-r.Total.Accounted()) + ".", "This is a mistake of Fleetglass itself: please report it."}
 	case r.Total.Unexplained > 0:
 		return Verdict{"bad", "unknown", numbered(r.Total.Unexplained, "message is", "messages are") + " unexplained.",
-			"What became of them is not known: look their effects up before anything is run again."}
+			"How they ended is not known. Check whether the work was done before you run it again."}
 	case wrong > 0:
-		return Verdict{"warn", "warn", "It adds up, and " + numbered(wrong, "thing wants", "things want") + " a look.", "Every message is accounted for; the lists below say what is wrong with some."}
+		return Verdict{"warn", "warn", "It adds up, but check " + numbered(wrong, "thing", "things") + ".", "Every message is accounted for. The report lists what is wrong with some."}
 	case r.Total.Published == 0:
 		return Verdict{"ok", "completed", "Nothing was published in this time, and nothing is wrong.", ""}
 	}
@@ -175,9 +175,9 @@ func causeWord(r reconcile.Run) string {
 		return "after a restart"
 	}
 	if r.Actor != "" && r.Actor != "local" { // Local is everybody where nobody signs in.
-		return "asked for by " + Cut(r.Actor, 40)
+		return "requested by " + Cut(r.Actor, 40)
 	}
-	return "asked for"
+	return "requested"
 }
 
 func reconciliationState(s reconcile.Status) look {
@@ -187,7 +187,7 @@ func reconciliationState(s reconcile.Status) look {
 	case reconcile.StatusFailed:
 		return look{"exhausted", "bad", "failed"}
 	case reconcile.StatusRunning:
-		return look{"processing", "run", "being made"}
+		return look{"processing", "run", "running"}
 	}
 	return look{"published", "wait", "queued"}
 }
@@ -196,9 +196,9 @@ func progressWords(r reconcile.Run) string {
 	p := r.Progress
 	switch {
 	case r.Status == reconcile.StatusQueued:
-		return "Waits for the one before it."
+		return "Waiting for the one before it."
 	case p.Phase == "" && p.Read == 0:
-		return "Has just begun."
+		return "Just started."
 	case p.Total > 0:
 		return fmt.Sprintf("%s: %s of about %s messages.", p.Phase, Count(p.Read), Count(p.Total))
 	case p.Read > 0:

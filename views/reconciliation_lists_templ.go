@@ -465,7 +465,7 @@ func clean(p ReconciliationPage) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if len(p.Clean) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "<section class=\"panel\" aria-labelledby=\"clean-h\" id=\"clean\"><header><h2 id=\"clean-h\">Looked for and not found</h2></header>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "<section class=\"panel\" aria-labelledby=\"clean-h\" id=\"clean\"><header><h2 id=\"clean-h\">Checked: nothing found</h2></header>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -532,7 +532,7 @@ func compared(p ReconciliationPage) templ.Component {
 			templ_7745c5c3_Var31 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "<section class=\"panel\" aria-labelledby=\"cmp-h\" id=\"compared\"><header><h2 id=\"cmp-h\">What was compared</h2><span class=\"sub\">and what restricts this report</span></header><dl class=\"body kv sm compared\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "<section class=\"panel\" aria-labelledby=\"cmp-h\" id=\"compared\"><header><h2 id=\"cmp-h\">What was compared</h2><span class=\"sub\">and the limits of this report</span></header><dl class=\"body kv sm compared\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

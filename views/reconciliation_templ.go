@@ -221,7 +221,7 @@ func Reconciliation(p ReconciliationPage) templ.Component {
 			}
 		}
 		if p.Newest != "" {
-			templ_7745c5c3_Err = BannerBox(Banner{Kind: "warn", Icon: "info", Title: "This is an earlier report.", Text: "What became of its messages since then is in later ones.", Href: p.Newest, Link: "Newest"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = BannerBox(Banner{Kind: "warn", Icon: "info", Title: "This is an earlier report.", Text: "Later reports may say more about its messages.", Href: p.Newest, Link: "Newest"}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -335,7 +335,7 @@ func reconcileForm(f ReconcileForm) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "Period</summary><div class=\"stack\"><p class=\"sm soft2\">Messages stored in this time are compared. Without times: the last seven days.</p><div class=\"field\"><label for=\"rec-from\">From</label> <input class=\"input\" type=\"datetime-local\" id=\"rec-from\" name=\"from\"></div><div class=\"field\"><label for=\"rec-to\">To</label> <input class=\"input\" type=\"datetime-local\" id=\"rec-to\" name=\"to\"></div><p class=\"sm dim\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "Period</summary><div class=\"stack\"><p class=\"sm soft2\">Messages stored in this time are compared. Without times, it is the last seven days.</p><div class=\"field\"><label for=\"rec-from\">From</label> <input class=\"input\" type=\"datetime-local\" id=\"rec-from\" name=\"from\"></div><div class=\"field\"><label for=\"rec-to\">To</label> <input class=\"input\" type=\"datetime-local\" id=\"rec-to\" name=\"to\"></div><p class=\"sm dim\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

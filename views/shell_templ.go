@@ -428,7 +428,7 @@ func topbar(s Shell) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 33, "</button></form><button class=\"btn icon quiet js-only hide-sm\" type=\"button\" id=\"help\" aria-label=\"Keys\" title=\"Keys (?)\">?</button></header>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 33, "</button></form><button class=\"btn icon quiet js-only hide-sm\" type=\"button\" id=\"help\" aria-label=\"Keyboard shortcuts\" title=\"Keyboard shortcuts (?)\">?</button></header>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -978,7 +978,7 @@ func saveDialog() templ.Component {
 			templ_7745c5c3_Var43 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 76, "<dialog class=\"dialog\" id=\"save-dialog\" aria-labelledby=\"save-h\"><form method=\"dialog\"><header><h2 id=\"save-h\">Save this view</h2></header><div class=\"body\"><div class=\"field\"><label for=\"view-name\">Name</label> <input class=\"input\" id=\"view-name\" maxlength=\"60\" autocomplete=\"off\"><p class=\"hint\">Kept in this browser: filters, range and order.</p></div></div><footer><button class=\"btn\" value=\"cancel\" formnovalidate>Cancel</button><button class=\"btn primary\" value=\"save\">Save</button></footer></form></dialog>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 76, "<dialog class=\"dialog\" id=\"save-dialog\" aria-labelledby=\"save-h\"><form method=\"dialog\"><header><h2 id=\"save-h\">Save this view</h2></header><div class=\"body\"><div class=\"field\"><label for=\"view-name\">Name</label> <input class=\"input\" id=\"view-name\" maxlength=\"60\" autocomplete=\"off\"><p class=\"hint\">Saved in this browser only: filters, time range and order.</p></div></div><footer><button class=\"btn\" value=\"cancel\" formnovalidate>Cancel</button><button class=\"btn primary\" value=\"save\">Save</button></footer></form></dialog>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1007,7 +1007,7 @@ func keySheet() templ.Component {
 			templ_7745c5c3_Var44 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 77, "<dialog class=\"dialog keys\" id=\"keys\" aria-labelledby=\"keys-h\"><header class=\"row\"><h2 id=\"keys-h\">Keys</h2><form class=\"push\" method=\"dialog\"><button class=\"btn icon quiet\" aria-label=\"Close\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 77, "<dialog class=\"dialog keys\" id=\"keys\" aria-labelledby=\"keys-h\"><header class=\"row\"><h2 id=\"keys-h\">Keyboard shortcuts</h2><form class=\"push\" method=\"dialog\"><button class=\"btn icon quiet\" aria-label=\"Close\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1085,7 +1085,7 @@ type keyHelp struct {
 
 var keyMap = []keyHelp{
 	{[]string{"/"}, "Search"},
-	{[]string{"?"}, "This sheet"},
+	{[]string{"?"}, "This list"},
 	{[]string{"g", "t"}, "Go to Tasks"},
 	{[]string{"g", "i"}, "Go to In flight"},
 	{[]string{"g", "a"}, "Go to Agents"},

@@ -650,7 +650,7 @@ func idempotencyPanel(v IdempotencyView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 58, "</section><section class=\"panel\" aria-labelledby=\"pub-h\"><header><h2 id=\"pub-h\">Publishes by message id</h2><span class=\"sub\">attempts beyond the stored messages were caught by the stream; those before there was a message may have been refused</span></header>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 58, "</section><section class=\"panel\" aria-labelledby=\"pub-h\"><header><h2 id=\"pub-h\">Publishes by message id</h2><span class=\"sub\">attempts beyond the stored messages were caught by the stream; earlier ones may have been refused</span></header>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -848,7 +848,7 @@ func relatedPanel(v RelatedView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = StateBadge(m.State, false, "Because: "+m.Rule+".").Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = StateBadge(m.State, false, "Why: "+m.Rule+".").Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -991,7 +991,7 @@ func relatedPanel(v RelatedView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 88, "\">In the list</a></header>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 88, "\">Show in the task list</a></header>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1083,7 +1083,7 @@ func compactTasks(rows []TaskRow, label string) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = StateBadge(r.State, false, "Because: "+r.Rule+".").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = StateBadge(r.State, false, "Why: "+r.Rule+".").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -30,7 +30,7 @@ func (w *Web) agents(c *gin.Context) error {
 			busy++
 		}
 	}
-	p.Summary = fmt.Sprintf("%s, %d with work in hand", counted(int64(len(p.Rows)), "agent", "agents"), busy)
+	p.Summary = fmt.Sprintf("%s, %d working", counted(int64(len(p.Rows)), "agent", "agents"), busy)
 	if len(p.Rows) == 0 {
 		p.Empty = w.emptyInFlight(snap)
 		if snap.Counts.Total() == 0 {
@@ -115,14 +115,14 @@ func agentStats(a query.AgentStatistics) []views.Stat {
 	dead := counts.That(lifecycle.State.Dead)
 	takes, p95 := "none", "no completed task in 7 days"
 	if t := a.Durations; t.Sample > 0 {
-		takes, p95 = views.Duration(t.P50), "p95 "+views.Duration(t.P95)+", 7 days"
+		takes, p95 = "p50 "+views.Duration(t.P50), "p95 "+views.Duration(t.P95)+", 7 days"
 	}
 	return []views.Stat{
-		{Href: list(lifecycle.StatesThat(lifecycle.State.InFlight)...), Icon: "processing", Tone: "run", Label: "In hand", Value: views.Count(int64(a.Held())), Detail: "leases now"},
-		{Href: list(lifecycle.StatePublished), Icon: "published", Tone: "wait", Label: "Waiting", Value: views.Count(a.Waiting()), Detail: "stored, in nobody's hands"},
+		{Href: list(lifecycle.StatesThat(lifecycle.State.InFlight)...), Icon: "processing", Tone: "run", Label: "In flight", Value: views.Count(int64(a.Held())), Detail: "leases held now"},
+		{Href: list(lifecycle.StatePublished), Icon: "published", Tone: "wait", Label: "Waiting", Value: views.Count(a.Waiting()), Detail: "stored, not delivered"},
 		{Href: list(lifecycle.StateCompleted), Icon: "completed", Tone: "ok", Label: "Completed", Value: views.Count(a.Day.Completed), Detail: "24 h, of " + views.Count(a.Day.Published) + " published"},
 		{Href: list(lifecycle.StateFailed), Icon: "failed", Tone: "warn", Label: "Failed attempts", Value: views.Count(a.Day.Failed), Detail: "24 h"},
 		{Href: list(lifecycle.StatesThat(lifecycle.State.Dead)...), Icon: "dead", Tone: "dead", Label: "Dead", Value: views.Count(dead), Loud: dead > 0, Detail: "ended without completing"},
-		{Href: list(lifecycle.StateCompleted), Icon: "clock", Tone: "wait", Label: "Takes", Value: takes, Detail: p95},
+		{Href: list(lifecycle.StateCompleted), Icon: "clock", Tone: "wait", Label: "Run time", Value: takes, Detail: p95},
 	}
 }

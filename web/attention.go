@@ -27,16 +27,16 @@ func attentionItem(f query.Finding, now lifecycle.Micros) views.AttentionItem {
 		return staleItem(*f.Lease, now)
 	case query.FindingAbandoned:
 		icon, tone, word := views.StateLook(f.State)
-		return views.AttentionItem{Tone: tone, Icon: icon, Href: statesAddress(f.State), When: sinceWords(f.Since, now),
-			What: counted(f.Count, "message is", "messages are") + " " + word + " and not in the DLQ", Why: "Nobody will touch them until somebody decides."}
+		return views.AttentionItem{Tone: tone, Icon: icon, Href: statesAddress(f.State), When: spanWords(f.Since, now),
+			What: counted(f.Count, "message is", "messages are") + " " + word + " and not in the DLQ", Why: "No agent will get them again. Decide what to do with each."}
 	case query.FindingDiscrepancies:
 		return discrepancyItem(f, now)
 	case query.FindingDeadLettered:
 		return views.AttentionItem{Tone: "warn", Icon: "dlq", Href: "/dlq", What: counted(f.Count, "entry waits", "entries wait") + " in the DLQ",
-			Why: topCauses(f.Causes), When: sinceWords(f.Since, now)}
+			Why: topCauses(f.Causes), When: spanWords(f.Since, now)}
 	case query.FindingOutcomeUnknown:
 		return views.AttentionItem{Tone: "warn", Icon: "unknown", Href: statesAddress(f.State), What: counted(f.Count, "task has", "tasks have") + " an unknown outcome",
-			Why: "Gone without proof, or removed in a worker's hands: look the effect up before anything is run again."}
+			Why: "Nothing proves how they ended. Check whether the work was done before you run it again."}
 	case query.FindingConsumerGone:
 		return views.AttentionItem{Tone: "warn", Icon: "warn", Href: "/capture#consumers", What: "Consumer " + views.Cut(f.Consumer.Name, 40) + " is gone",
 			Why: counted(f.Count, "message waits", "messages wait") + " for it.", When: views.Age(now.Sub(f.Since)) + " ago"}
@@ -94,9 +94,9 @@ func leaseTitle(l lifecycle.Lease) string {
 	return views.Cut(l.TaskID, 80)
 }
 
-func sinceWords(at, now lifecycle.Micros) string {
+func spanWords(at, now lifecycle.Micros) string {
 	if !at.Known() {
 		return ""
 	}
-	return "since " + views.Age(now.Sub(at))
+	return "for " + views.Age(now.Sub(at))
 }

@@ -33,7 +33,7 @@ func cards(agents query.Agents, snap *query.FleetSnapshot) (out []views.AgentCar
 
 func cardOf(a query.AgentStatistics, snap *query.FleetSnapshot) views.AgentCard {
 	card := views.AgentCard{Name: a.Name, Href: agentAddress(a.Name), Waiting: views.Count(a.Waiting()) + " waiting",
-		Foot: fmt.Sprintf("%s done, %s failed", views.Count(a.Day.Completed), views.Count(a.Day.Failed)), Idle: "holds nothing"}
+		Foot: fmt.Sprintf("%s completed, %s", views.Count(a.Day.Completed), counted(a.Day.Failed, "failed attempt", "failed attempts")), Idle: "no task"}
 	if a.LastSeen.Known() {
 		card.Idle = "last seen " + views.Age(max(0, snap.AsOf.Sub(a.LastSeen))) + " ago"
 	}

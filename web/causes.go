@@ -16,7 +16,7 @@ func topCauses(found []query.Cause) string {
 		if text != "" {
 			text += ", "
 		}
-		text += fmt.Sprintf("%s %d", views.Cut(c.Name, 40), c.Count)
+		text += views.Cut(c.Name, 40) + " " + views.Count(c.Count)
 	}
 	return text + "."
 }
@@ -27,7 +27,7 @@ func causes(dead query.Dead, counts query.StateCounts) (out []views.Cause, note 
 		out = append(out, views.Cause{Name: c.Name, Href: causeAddress(c), Count: c.Count, Share: float64(c.Count) / float64(found[0].Count)})
 	}
 	if dead.More {
-		return out, fmt.Sprintf("the newest %d of %s dead tasks", len(dead.Newest), views.Count(counts.That(lifecycle.State.Dead)))
+		return out, fmt.Sprintf("the newest %s of %s dead tasks", views.Count(int64(len(dead.Newest))), views.Count(counts.That(lifecycle.State.Dead)))
 	}
 	return out, "dead tasks, now"
 }

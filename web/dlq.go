@@ -13,7 +13,7 @@ import (
 	"fleetglass/views"
 )
 
-// deadLetters is what died, grouped by reason and agent. It shows what the store knows; decisions are not part of it yet.
+// deadLetters is what died, grouped by reason and agent. It shows what the store knows.
 func (w *Web) deadLetters(c *gin.Context) error {
 	ctx := c.Request.Context()
 	r := preferencesOf(c)
@@ -59,7 +59,7 @@ func (w *Web) fillDead(ctx context.Context, p *views.DeadLettersPage, q listQuer
 	p.Groups = deadGroups(dead, q)
 	p.Note = "by reason and agent"
 	if dead.More {
-		p.Note = fmt.Sprintf("the newest %d, by reason and agent", len(dead.Newest))
+		p.Note = fmt.Sprintf("the newest %s, by reason and agent", views.Count(int64(len(dead.Newest))))
 	}
 	p.Stats = deadStats(snap, dead)
 	if len(p.Rows) == 0 {
@@ -78,7 +78,7 @@ func (w *Web) emptyDead(q listQuery, snap *query.FleetSnapshot) views.EmptyState
 	if snap.Counts.Total() == 0 {
 		return w.emptyNew()
 	}
-	return views.EmptyState{Kind: "healthy", Say: "All healthy: no task is dead.", Why: fmt.Sprintf("%s checked just now. This is not silence: %s", counted(snap.Counts.Total(), "task", "tasks"), captureWords(w.health()))}
+	return views.EmptyState{Kind: "healthy", Say: "All healthy: no task is dead.", Why: fmt.Sprintf("%s checked just now; %s", counted(snap.Counts.Total(), "task", "tasks"), captureWords(w.health()))}
 }
 
 func deadStats(snap *query.FleetSnapshot, dead query.Dead) []views.Stat {
@@ -87,11 +87,11 @@ func deadStats(snap *query.FleetSnapshot, dead query.Dead) []views.Stat {
 	lost, c := snap.Counts.Of(abandoned...), snap.Counts
 	return []views.Stat{
 		{Href: "/dlq?state=dead_lettered", Icon: "dlq", Tone: "dead", Label: "In the DLQ", Value: views.Count(c.Of(lifecycle.StateDeadLettered)), Detail: "with a dead-letter entry"},
-		{Href: address("/dlq", lifecycle.Filter{States: abandoned}.Values()), Icon: "exhausted", Tone: "bad", Label: "Dead, not in DLQ", Value: views.Count(lost), Loud: lost > 0, Detail: "the message operators lose"},
-		{Href: "/tasks?state=outcome_unknown", Icon: "unknown", Tone: "wait", Label: "Outcome unknown", Value: views.Count(c.Of(lifecycle.StateOutcomeUnknown)), Detail: "gone without proof, or removed in hand"},
+		{Href: address("/dlq", lifecycle.Filter{States: abandoned}.Values()), Icon: "exhausted", Tone: "bad", Label: "Dead, not in DLQ", Value: views.Count(lost), Loud: lost > 0, Detail: "no dead-letter entry"},
+		{Href: "/tasks?state=outcome_unknown", Icon: "unknown", Tone: "wait", Label: "Outcome unknown", Value: views.Count(c.Of(lifecycle.StateOutcomeUnknown)), Detail: "nothing proves how it ended"},
 		{Href: "/tasks?anomaly=completed_and_dead", Icon: "warn", Tone: "warn", Label: "Completed and dead", Value: views.Count(dead.With(lifecycle.AnomalyCompletedAndDead)), Detail: "a retry may repeat the effect"},
-		{Href: address("/tasks", silent.Values()), Icon: "stale", Tone: "warn", Label: "Died in silence", Value: views.Count(dead.With(lifecycle.AnomalySilentAttempt)), Detail: "an attempt never answered"},
-		{Href: "/dlq?state=triaged", Icon: "retried", Tone: "dup", Label: "Triaged", Value: views.Count(c.Of(lifecycle.StateTriaged)), Detail: "somebody decided"},
+		{Href: address("/tasks", silent.Values()), Icon: "stale", Tone: "warn", Label: "No response", Value: views.Count(dead.With(lifecycle.AnomalySilentAttempt)), Detail: "an attempt got no answer"},
+		{Href: "/dlq?state=triaged", Icon: "retried", Tone: "dup", Label: "Triaged", Value: views.Count(c.Of(lifecycle.StateTriaged)), Detail: "a decision was made"},
 	}
 }
 

@@ -23,7 +23,7 @@ func (w *Web) emptyList(q listQuery, snap *query.FleetSnapshot, counts query.Sta
 		return w.emptyNew()
 	case onlyTrouble(q) && down == "":
 		return views.EmptyState{Kind: "healthy", Say: "All healthy: no task is " + stateWords(q.filter.States) + ".",
-			Why:   fmt.Sprintf("%s tasks checked just now. This is not silence: %s", views.Count(snap.Counts.Total()), captureWords(w.health())),
+			Why:   fmt.Sprintf("%s tasks checked just now; %s", views.Count(snap.Counts.Total()), captureWords(w.health())),
 			Links: []views.Chip{{Href: "/tasks", Label: "All tasks"}}}
 	}
 	out := views.EmptyState{Kind: "nomatch", Say: "No task matches " + views.Cut(q.filter.Query(), 120) + ".", Links: []views.Chip{{Href: q.path, Label: "Clear filters"}}}

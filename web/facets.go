@@ -21,7 +21,7 @@ func (q listQuery) stateTabs(counts query.StateCounts, states []lifecycle.State)
 		}
 		icon, tone, word := views.StateLook(s)
 		tabs = append(tabs, views.Tab{
-			Href: q.with("state", string(s)), Label: strings.ToUpper(word[:1]) + word[1:], Icon: icon, Tone: tone,
+			Href: q.with("state", string(s)), Label: strings.ToUpper(word[:1]) + word[1:], Icon: icon, Tone: tone, About: s.Meaning(),
 			Count: atLeast(n, counts.Capped && n > 0), Current: q.has("state", string(s)),
 		})
 	}

@@ -27,9 +27,9 @@ func (w *Web) inFlight(c *gin.Context) error {
 		}
 	}
 	p.Stats = leaseStats(snap, groups)
-	p.Lede = fmt.Sprintf("%s held, %d stale in some way, sorted by time to the deadline", leasesHeld(snap.InFlight), snap.InFlight.Stale())
+	p.Lede = fmt.Sprintf("%s held, %d stale, sorted by time to the deadline", leasesHeld(snap.InFlight), snap.InFlight.Stale())
 	if len(snap.InFlight.Leases) == 0 {
-		p.Lede = "nothing is held"
+		p.Lede = "no leases"
 		p.Empty = w.emptyInFlight(snap)
 	}
 	return w.render(c, frame{title: "In flight", section: "in-flight", search: true, snapshot: snap}, views.InFlight(p))
@@ -51,8 +51,8 @@ func (w *Web) emptyInFlight(snap *query.FleetSnapshot) views.EmptyState {
 	case down != "":
 		return views.EmptyState{Kind: "down", Say: "No lease is known, but " + down + ".", Why: "Workers may hold messages that cannot be seen now.", Links: []views.Chip{{Href: "/capture", Label: "Capture"}}}
 	}
-	return views.EmptyState{Kind: "healthy", Say: "All healthy: no worker holds anything, and no lease is stale.",
-		Why:   fmt.Sprintf("%s checked just now. This is not silence: %s", counted(snap.Counts.Total(), "task", "tasks"), captureWords(w.health())),
+	return views.EmptyState{Kind: "healthy", Say: "All healthy: no task is in flight, and no lease is stale.",
+		Why:   fmt.Sprintf("%s checked just now; %s", counted(snap.Counts.Total(), "task", "tasks"), captureWords(w.health())),
 		Links: []views.Chip{{Href: "/tasks?state=published", Label: counted(snap.Counts.Of(lifecycle.StatePublished), "task waits", "tasks wait")}}}
 }
 
@@ -70,7 +70,7 @@ func leaseStats(snap *query.FleetSnapshot, groups map[lifecycle.StaleKind][]view
 		}
 		out = append(out, s)
 	}
-	healthy := views.Stat{Href: "#healthy", Icon: "processing", Tone: "run", Label: "Healthy", Value: views.Count(int64(len(groups[""]))), Detail: "inside the wait"}
+	healthy := views.Stat{Href: "#healthy", Icon: "processing", Tone: "run", Label: "Healthy", Value: views.Count(int64(len(groups[""]))), Detail: "within the ack wait"}
 	if len(groups[""]) > 0 && groups[""][0].Deadline.Known() {
 		healthy.Detail = "next deadline in " + views.Duration(groups[""][0].Left(snap.AsOf))
 	}
@@ -100,7 +100,7 @@ func staleShort(k lifecycle.StaleKind) string {
 	case lifecycle.StaleZombie:
 		return "an older attempt still acts"
 	case lifecycle.StaleStuck:
-		return "far beyond its type, or never began"
+		return "far over the usual run time, or never started"
 	}
-	return "under a fifth left, no heartbeat"
+	return "under 20 % left, no heartbeat"
 }

@@ -80,17 +80,10 @@ func overviewStats(s query.Statistics) []views.Stat {
 		{Href: "/in-flight", Icon: "processing", Tone: "run", Label: "In flight", Value: held, Detail: counted(s.States.Of(lifecycle.StatePublished), "task waits", "tasks wait")},
 		{Href: "/in-flight", Icon: "stale", Tone: "bad", Label: "Stale", Value: atLeast(int64(stale), s.InFlight.Partial), Loud: stale > 0, Detail: staleDetail(s.InFlight)},
 		{Href: address("/tasks", lifecycle.Filter{States: abandoned}.Values()), Icon: "exhausted", Tone: "bad", Label: "Dead, not in DLQ", Value: views.Count(lost), Loud: lost > 0, Detail: stateWords(abandoned)},
-		{Href: "/dlq", Icon: "dlq", Tone: "dead", Label: "Dead-lettered", Value: views.Count(s.States.Of(lifecycle.StateDeadLettered)), Detail: unknownDetail(s.States.Of(lifecycle.StateOutcomeUnknown))},
+		{Href: "/dlq", Icon: "dlq", Tone: "dead", Label: "Dead", Value: views.Count(s.States.That(lifecycle.State.Dead)), Detail: views.Count(s.States.Of(lifecycle.StateDeadLettered)) + " in the DLQ"},
 		{Href: "/duplicates", Icon: "duplicates", Tone: "dup", Label: "Duplicates caught", Value: views.Count(s.Found[lifecycle.LayerStream]), Detail: "24 h, by the stream"},
 		{Href: "/tasks?state=completed", Icon: "completed", Tone: "ok", Label: "Completed", Value: views.Count(s.Day.Completed), Detail: "24 h, of " + views.Count(s.Day.Published) + " published"},
 	}
-}
-
-func unknownDetail(n int64) string {
-	if n == 0 {
-		return "in the dead-letter queue"
-	}
-	return views.Count(n) + " more with unknown outcome"
 }
 
 func staleDetail(f query.InFlight) string {
@@ -102,9 +95,9 @@ func staleDetail(f query.InFlight) string {
 	}
 	switch {
 	case f.Stale() == 0:
-		return "every lease is inside its wait"
+		return "no lease is past its deadline"
 	case presumed > 0:
 		return views.Count(int64(presumed)) + " presumed dead"
 	}
-	return "past their deadline, or odd"
+	return "past deadline, stuck or weak"
 }

@@ -65,9 +65,9 @@ func TestPagesOfARichFleet(t *testing.T) {
 		"/tasks?q=blog&state=failed":                                  {"#rows .say": "No task matches", "#rows a.btn": "All states", ".empty.wait": ""},
 		"/tasks?state=failed":                                         {"#rows .say": "All healthy: no task is failed.", "#rows .empty.ok p:not(.say)": "every collector is up to date"},
 		"/in-flight":                                                  {"#presumed_dead tr.kind": "Presumed dead 1", "#stale .kind": "Stale 1", "#stuck": "Architecture note", "#expiring": "Fix focus order", "#healthy .kind": "Healthy 2", "#lede": "6 leases are held, 4 stale", "#presumed_dead .left": "−1m 48s", "#healthy td:nth-child(4) small": "mkt-9f21-4", ".lease[role=img]": "=6"},
-		"/agents":                                                     {"#rows tr": "=8", "#summary": "8 agents, 6 with work in hand", "#rows a.title[href='/agents/backend']": "backend"},
+		"/agents":                                                     {"#rows tr": "=8", "#summary": "8 agents, 6 working", "#rows a.title[href='/agents/backend']": "backend"},
 		"/agents/marketing":                                           {"h1": "marketing", "#stats .v": "1", "#holds .doing": "Draft launch thread", "#recent tbody tr": "=20", "#consumers td.grow": "genbrain.agents.marketing.tasks.>"},
-		"/dlq":                                                        {"#rows tr": "=11", "#groups li:first-child .name": "", "#stats .v": "10", ".lede": "not part of this version"},
+		"/dlq":                                                        {"#rows tr": "=11", "#groups li:first-child .name": "", "#stats .v": "10", ".lede": "Tasks that ended without completing."},
 		"/dlq?category=llm_provider_timeout":                          {"#rows tr": "=4", "#chips .chip": "category: llm_provider_timeout"},
 		"/duplicates":                                                 {"#ledger tbody tr:first-child th": "November 2026", "#ledger tfoot td:nth-child(4)": "38", "#cases tbody tr": "=10", "#cases small": "Published more often than stored"},
 		"/duplicates?bucket=hour&layer=idempotency":                   {"#ledger thead th:first-child": "Hour", "#cases tbody tr": "=1", "#cases .title": "Charge the card"},
@@ -164,7 +164,7 @@ func TestAFleetThatIsHealthy(t *testing.T) {
 	story.Say(lifecycle.Acked, m, 1, -40*time.Minute, lifecycle.Detail{})
 	s := newSite(t, story.Batch)
 	wants{"#attention .say": "All healthy: nothing needs attention.", ".banner": "=0"}.check(t, s.get(t, "/", 200))
-	wants{"#leases .say": "All healthy: no worker holds anything"}.check(t, s.get(t, "/in-flight", 200))
+	wants{"#leases .say": "All healthy: no task is in flight"}.check(t, s.get(t, "/in-flight", 200))
 	wants{"#rows .say": "All healthy: no task is dead."}.check(t, s.get(t, "/dlq", 200))
 }
 
@@ -372,7 +372,7 @@ func TestThePageOfDuplicatesSaysWhatDeliveriesWaitedForRecords(t *testing.T) {
 		c.Duplicates.Records, c.Duplicates.Prices = duplicates.RecordsFirestore, &duplicates.RecordPrices{WritesUSD: 100}
 	})
 	wants{
-		"#protection dl > div:nth-child(3) .v": "0.72 ms", "#protection dl > div:nth-child(3)": "The median of 20 deliveries; 19 in 20 waited at most 46 ms.",
+		"#protection dl > div:nth-child(3) .v": "0.72 ms", "#protection dl > div:nth-child(3)": "Median of 20 deliveries. The p95 is 46 ms.",
 		"#protection dl > div:nth-child(1)": "20 writes seen and ", "#protection .v": "$0.02",
 	}.check(t, s.get(t, "/duplicates", 200))
 }

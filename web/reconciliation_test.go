@@ -47,7 +47,7 @@ func TestThePageOfReconciliations(t *testing.T) {
 		"/reconciliation": {
 			"h1": "Reconciliation", `.nav a[aria-current="page"]`: "Reconciliation", "#nav-reconciliation.bad": "40 discrepancies",
 			"#pending [data-running]": "Judging messages: 1,200 of about 4,800 messages.", "#equation .verdict.bad": "3 messages are unexplained.",
-			"#equation .sub.push": "asked for by ceo, as of 2 h ago",
+			"#equation .sub.push": "requested by ceo, as of 2 h ago",
 			".equation li":        "=8", ".equation li:first-child": "Published", ".equation li:nth-child(2) .term": "Completed", ".equation li:last-child.bad .op": "+",
 			".equation li:last-child a[href='#outcome_unexplained']": "Unexplained 3", ".equation li:nth-child(7).bad": "Exhausted 1",
 			".balance tbody tr": "=8", ".balance tbody tr:first-child th": "agent not known", ".balance tfoot th": "Total", ".balance a[href='/agents/cso']": "cso",

@@ -41,7 +41,7 @@ func navigation(snap *query.FleetSnapshot) []views.NavItem {
 		snap = &query.FleetSnapshot{}
 	}
 	dead := snap.Counts.That(lifecycle.State.Dead)
-	agents := len(snap.AgentNames)
+	agents := int64(len(snap.AgentNames))
 	balance := views.NavItem{Section: "reconciliation", Href: "/reconciliation", Icon: "reconciliation", Label: "Reconciliation"}
 	if n, known := snap.Discrepancies(); known {
 		balance.Count, balance.Said, balance.Loud = short(n), counted(n, "discrepancy", "discrepancies"), n > 0
@@ -53,7 +53,7 @@ func navigation(snap *query.FleetSnapshot) []views.NavItem {
 		{Section: "dlq", Href: "/dlq", Icon: "dlq", Label: "DLQ", Count: short(dead), Said: views.Count(dead) + " dead"},
 		{Section: "duplicates", Href: "/duplicates", Icon: "duplicates", Label: "Duplicates"},
 		balance,
-		{Section: "agents", Href: "/agents", Icon: "agents", Label: "Agents", Count: fmt.Sprint(agents), Said: fmt.Sprintf("%d agents", agents), Rule: true},
+		{Section: "agents", Href: "/agents", Icon: "agents", Label: "Agents", Count: short(agents), Said: counted(agents, "agent", "agents"), Rule: true},
 		{Section: "capture", Href: "/capture", Icon: "settings", Label: "Capture"},
 	}
 }
@@ -72,7 +72,7 @@ func inFlightItem(f query.InFlight) views.NavItem {
 func short(n int64) string {
 	switch {
 	case n < 10_000:
-		return fmt.Sprint(n)
+		return views.Count(n)
 	case n < 1_000_000:
 		return fmt.Sprintf("%dk", n/1000)
 	}

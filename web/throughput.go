@@ -50,7 +50,7 @@ func (w *Web) throughput(ctx context.Context, wd window, r preferences, agent st
 		return views.Chart{}, err
 	}
 	chart := views.Chart{ID: "throughput", Title: fmt.Sprintf("Completed tasks per %s and share of failed attempts, %s", wd.per, wd.name), Unit: wd.unit,
-		Series: []views.Series{{Name: "completed tasks per " + wd.per, Tone: "ok"}, {Name: "failed attempts", Tone: "bad", Bare: true}}, Below: "failed of all ends, %"}
+		Series: []views.Series{{Name: "completed tasks per " + wd.per, Tone: "ok"}, {Name: "failed attempts", Tone: "bad", Bare: true}}, Below: "failed attempts, % of all"}
 	var total, failures int64
 	for i, s := range steps {
 		chart.Buckets = append(chart.Buckets, wd.bucket(i, s, r))

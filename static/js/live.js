@@ -120,7 +120,7 @@ async function showFresh(e) {
 export function togglePause() {
   paused = !paused;
   sessionStorage.setItem("fleetglass.paused", paused ? "1" : "0");
-  announce(paused ? "Live updates paused" : "Live updates go on", true);
+  announce(paused ? "Live updates paused" : "Live updates resumed", true);
   showPause();
   if (!paused && (dirty || missed)) schedule();
 }

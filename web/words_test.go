@@ -1,0 +1,51 @@
+package web_test
+
+import (
+	"strings"
+	"testing"
+
+	"fleetglass/web/webtest"
+)
+
+// wordedPages are pages whose words are read by these tests.
+var wordedPages = []string{"/", "/tasks", "/tasks/tsk-7f3a91", "/in-flight", "/agents", "/agents/marketing", "/dlq", "/duplicates", "/reconciliation", "/capture"}
+
+func TestPagesUseTheUsualTerms(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch)
+	for path, want := range map[string]wants{
+		"/":                 {"#throughput table th:last-child": "failed attempts, % of all", "#agents .foot": "failed attempts"},
+		"/tasks":            {".facets-btn": "Filters", "#facets[aria-label=Filters]": "", `#states a[title="Acknowledged."]`: "Completed"},
+		"/tasks/tsk-7f3a91": {"#timeline .btn": "Compress waiting"},
+		"/in-flight":        {"#leases thead th:last-child": "What happens next", "#leases tbody tr:nth-child(2) td:last-child": "attempts run out"},
+		"/agents/marketing": {"#cons-h": "Consumer", "#stats a:first-child .k": "In flight", "#holds .state[title]": ""},
+		"/dlq":              {"#stats a:nth-child(5) .k": "No response", ".lede": "Tasks that ended without completing."},
+		"/duplicates":       {"#protection": "Industry figure"},
+	} {
+		want.check(t, s.get(t, path, 200))
+	}
+}
+
+func TestPagesSayNothingTwiceOrInRiddles(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch)
+	for _, path := range wordedPages {
+		words := text(s.get(t, path, 200).Find("body"))
+		for _, retired := range []string{"not part of this version", "not offered here yet", "Squeeze", "Facets", "of all ends", "Died in silence", "The field, for", "Next by itself",
+			"Its consumer", "or odd", "in nobody's hands", "This is not silence", "work in hand", " done, "} {
+			if strings.Contains(words, retired) {
+				t.Errorf("%s still says %q", path, retired)
+			}
+		}
+	}
+}
+
+func TestTheNavigationAndTheOverviewCountTheSameDeadTasks(t *testing.T) {
+	t.Parallel()
+	doc := newSite(t, webtest.Rich(noon).Batch).get(t, "/", 200)
+	nav := text(doc.Find("#nav-dlq [aria-hidden]"))
+	card := doc.Find(`#stats a[href="/dlq"]`)
+	if got := text(card.Find(".v")); nav == "" || got != nav {
+		t.Errorf("the card says %q dead tasks, the navigation %q", got, nav)
+	}
+}
