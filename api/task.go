@@ -68,7 +68,8 @@ type Answers struct {
 
 // Answer is a sentence with its time and how it is known.
 type Answer struct {
-	Text       string  `json:"text" example:"marketing-task-worker took attempt 2 of 3 and still has it."`
+	Headline   string  `json:"headline" doc:"The answer in at most nine words." example:"A worker has attempt 2 of 3"`
+	Text       string  `json:"text" doc:"One sentence." example:"marketing-task-worker took attempt 2 of 3 and still has it."`
 	At         Instant `json:"at"`
 	Provenance string  `json:"provenance" enum:"observed,broker,recorded,reported,inferred" example:"broker"`
 }
@@ -188,5 +189,5 @@ func answersOf(a lifecycle.Answers) Answers {
 }
 
 func answerOf(a lifecycle.Answer) Answer {
-	return Answer{Text: a.Text, At: Instant(a.At), Provenance: string(a.Provenance)}
+	return Answer{Headline: a.Headline, Text: a.Text, At: Instant(a.At), Provenance: string(a.Provenance)}
 }

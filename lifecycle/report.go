@@ -85,9 +85,9 @@ func endText(a Attempt) string {
 
 func answerText(a Answer) string {
 	if !a.At.Known() {
-		return fmt.Sprintf("%s (%s)", a.Text, a.Provenance)
+		return fmt.Sprintf("%s. %s (%s)", a.Headline, a.Text, a.Provenance)
 	}
-	return fmt.Sprintf("%s (%s, %s)", a.Text, a.Provenance, clock(a.At))
+	return fmt.Sprintf("%s. %s (%s, %s)", a.Headline, a.Text, a.Provenance, clock(a.At))
 }
 
 func sinceText(m Micros) string {

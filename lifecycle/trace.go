@@ -63,6 +63,7 @@ type TraceInput struct {
 	Consumers []ConsumerState
 	Gaps      []Gap              // Those that overlap the task's time, widened by [CaptureLag].
 	Typical   map[string]Typical // By task type.
+	Leases    []Lease            // What workers hold now, of any task; so that a waiting message can name the task it waits behind.
 	Now       Micros
 }
 
@@ -82,7 +83,7 @@ func AssembleTrace(in TraceInput) Trace {
 	slices.SortStableFunc(t.Messages, func(a, b MessageTrace) int {
 		return cmp.Or(cmp.Compare(a.Facts.Generation(), b.Facts.Generation()), a.Facts.Key.Compare(b.Facts.Key))
 	})
-	t.Answers = answer(t)
+	t.Answers = answer(t, in)
 	return t
 }
 

@@ -35,8 +35,23 @@ func (s *Service) Trace(ctx context.Context, id string) (Trace, error) {
 	if err != nil {
 		return Trace{}, err
 	}
-	in := lifecycle.TraceInput{Record: record, Consumers: consumers.All, Gaps: gaps, Typical: typical, Now: max(now, record.Summary.StateSince)}
+	leases, err := s.leasesAhead(ctx, record)
+	if err != nil {
+		return Trace{}, err
+	}
+	in := lifecycle.TraceInput{
+		Record: record, Consumers: consumers.All, Gaps: gaps, Typical: typical, Leases: leases, Now: max(now, record.Summary.StateSince),
+	}
 	return Trace{Trace: lifecycle.AssembleTrace(in), Record: record, Typical: typical}, nil
+}
+
+// leasesAhead returns what workers hold while the task waits for one of them.
+func (s *Service) leasesAhead(ctx context.Context, r lifecycle.TaskRecord) ([]lifecycle.Lease, error) {
+	if r.Summary.State != lifecycle.StatePublished {
+		return nil, nil
+	}
+	held, err := s.InFlight(ctx)
+	return held.Leases, err
 }
 
 // gapsOf finds the gaps that concern a task: those that overlap its time, widened by [lifecycle.CaptureLag] on both sides, because the

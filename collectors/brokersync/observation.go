@@ -78,7 +78,7 @@ func (v view) consumerOf(m lifecycle.MessageFacts) *Consumer {
 	for i := range v.Consumers {
 		c := &v.Consumers[i]
 		if m.Stored != nil && m.Stored.Subject != "" {
-			if matchesAny(c.Filters, m.Stored.Subject) {
+			if lifecycle.MatchesAny(c.Filters, m.Stored.Subject) {
 				return c
 			}
 		} else if c.Name == m.Consumer {

@@ -32,7 +32,7 @@ func served(v view, c *Consumer, m lifecycle.MessageFacts, grace time.Duration) 
 // lastServed is when the last of the consumers that are gone, and that served the subject of m, was seen to be gone.
 func lastServed(v view, m lifecycle.MessageFacts) (at lifecycle.Micros) {
 	for _, c := range v.Gone {
-		if c.ObservedAt <= v.ConsumersAt && matchesAny(c.Filters, m.Stored.Subject) {
+		if c.ObservedAt <= v.ConsumersAt && lifecycle.MatchesAny(c.Filters, m.Stored.Subject) {
 			at = max(at, c.ObservedAt)
 		}
 	}

@@ -1,4 +1,4 @@
-package brokersync
+package lifecycle
 
 import "testing"
 
@@ -28,7 +28,7 @@ func TestFiltersMatchAsTheBrokerMatches(t *testing.T) {
 			t.Errorf("matches(%q, %q) = %t, want %t", c.filter, c.subject, got, c.want)
 		}
 	}
-	if !matchesAny(nil, "a.b") || !matchesAny([]string{"x", "a.*"}, "a.b") || matchesAny([]string{"x", "y"}, "a.b") {
+	if !MatchesAny(nil, "a.b") || !MatchesAny([]string{"x", "a.*"}, "a.b") || MatchesAny([]string{"x", "y"}, "a.b") {
 		t.Error("several filters: any one matches, none matches everything")
 	}
 }

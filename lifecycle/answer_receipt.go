@@ -1,0 +1,40 @@
+package lifecycle
+
+import "fmt"
+
+// lastReceipt is the latest durable evidence: what would survive if every process died now.
+func lastReceipt(t Trace, m MessageTrace) Answer {
+	best := Answer{Headline: "None was observed", Text: "The publish line was not captured.", Provenance: Inferred}
+	consider := func(at Micros, p Provenance, headline, text string) {
+		if at.Known() && at >= best.At {
+			best = Answer{Headline: headline, Text: text, At: at, Provenance: p}
+		}
+	}
+	if s := m.Facts.Stored; s != nil {
+		consider(s.At, Observed, "The stream stored it", fmt.Sprintf("Stored as %s; nothing later is durable.", m.Facts.Key))
+	}
+	for _, r := range m.bound.reports {
+		consider(r.CheckpointAt, Reported, "A checkpoint", "The agent reports that work up to it can be resumed.")
+		consider(r.ReceiptAt, Reported, "A step receipt", "The agent reports that the effect is confirmed.")
+		consider(r.CompletedAt, Reported, "A reported completion", "The agent reports a recoverable result.")
+		consider(r.SentAt, Reported, "Reported as sent", "The agent reports that the outside accepted the outgoing message.")
+	}
+	consider(m.bound.recordedAt, Recorded, "A completion record", "The idempotency store has a completion record of this message.")
+	for _, a := range m.Attempts {
+		if a.End == EndAcked {
+			consider(a.AckAt, Observed, "The acknowledgement", acknowledgedText(a, m.Consumer))
+		}
+	}
+	if d := m.Facts.Dead; d != nil {
+		consider(d.At, Recorded, "The dead-letter entry", "The dead-letter queue has an entry of this message.")
+	}
+	return best
+}
+
+func acknowledgedText(a Attempt, c *ConsumerState) string {
+	text := "The acknowledgement of " + attemptOf(a.N, c)
+	if a.Confirmed {
+		text += ", confirmed by the broker"
+	}
+	return text + "."
+}

@@ -1,0 +1,118 @@
+package lifecycle
+
+import "fmt"
+
+// recovery says what happens next by itself, or that nothing will.
+func recovery(m MessageTrace, in TraceInput) Answer {
+	say := func(headline, text string) Answer {
+		return Answer{Headline: headline, Text: text, Provenance: Inferred}
+	}
+	switch m.Verdict.State {
+	case StateCompleted:
+		if m.Facts.VanishedAt.Known() && lastOwner(m.Attempts).End != EndAcked {
+			return say("Nothing to do", "Its completion was known before the message left the stream.")
+		}
+		return say("Nothing to do", "It is acknowledged.")
+	case StateCompleting:
+		return say("Nothing must be run again", "Its completion is known: a redelivery will find it and skip the work.")
+	case StateDeadLettered:
+		return say("It waits for a decision", "It waits in the dead-letter queue.")
+	case StateTriaged:
+		return triaged(*m.Facts.Triage)
+	case StateOutcomeUnknown:
+		return say("Look for its effect first", "Whether the work was done is not known: look it up before anything is run again.")
+	case StateRemoved:
+		return say("Nothing happens by itself", "It has left the stream, and no worker ever had it.")
+	case StateTerminated, StateExhausted:
+		return deadWithoutEntry(m)
+	case StatePublished:
+		return waiting(m, in)
+	}
+	return inHand(m, in)
+}
+
+// deadWithoutEntry speaks of a dead message of which no dead-letter entry was seen.
+func deadWithoutEntry(m MessageTrace) Answer {
+	why := "No attempt is left"
+	if m.Verdict.State == StateTerminated {
+		why = "Its worker gave it up for good"
+	}
+	if m.bound.recordedAt.Known() || m.bound.reportedAt.Known() || m.bound.coveredAt.Known() {
+		return Answer{Headline: "Nothing must be run again", Text: why + ", but completion is known: the work is done.", At: m.Verdict.Since, Provenance: Inferred}
+	}
+	return Answer{Headline: "Somebody must decide", Text: why + ", and no dead-letter entry was seen: nobody will touch it by itself.",
+		At: m.Verdict.Since, Provenance: Inferred}
+}
+
+// triaged says what was decided, by whom, and what follows.
+func triaged(t TriageFacts) Answer {
+	text := fmt.Sprintf("%s decided: %s. %s", firstText(t.Actor, "Somebody"), t.Outcome, t.Outcome.Meaning())
+	if t.Outcome == OutcomeDeferred && t.Until.Known() {
+		text += " It is due at " + clock(t.Until) + "."
+	}
+	return Answer{Headline: fmt.Sprintf("Somebody decided: %s", t.Outcome), Text: text, At: t.At, Provenance: Recorded}
+}
+
+// waiting speaks of a message that nobody has: what its consumers do decides what comes next.
+func waiting(m MessageTrace, in TraceInput) Answer {
+	say := func(headline, text string) Answer { return Answer{Headline: headline, Text: text, Provenance: Broker} }
+	takers := in.takersOf(m.Facts)
+	switch {
+	case m.Facts.OrphanedAt > m.Facts.AdoptedAt:
+		return say("No consumer takes it", "Nothing will happen until a consumer's filter matches the subject.")
+	case takers.gone != "" && len(takers.present) == 0:
+		return say("Its consumer is gone", fmt.Sprintf("Consumer %s was deleted: nobody delivers it until a consumer exists.", takers.gone))
+	case takers.all(func(c ConsumerState) bool { return c.Paused }):
+		return say("Its consumer is paused", fmt.Sprintf("Nothing is delivered until consumer %s resumes.", takers.present[0].Name))
+	case takers.all(ConsumerState.busy):
+		return say("Its worker is busy", in.behind(takers.present[0]))
+	case len(takers.present) > 0:
+		return say("It waits for a worker", fmt.Sprintf("The broker delivers it with the next pull of %s.", takers.present[0].Name))
+	}
+	return Answer{Headline: "It waits for a worker", Text: "The broker delivers it when a worker pulls; which consumer takes it is not known yet.", Provenance: Inferred}
+}
+
+// behind says which task a busy consumer works on, where that is known.
+func (in TraceInput) behind(c ConsumerState) string {
+	for _, l := range in.Leases {
+		if l.Consumer == c.Name && l.Message.Stream == c.Stream {
+			return fmt.Sprintf("Consumer %s holds all that it may (%d); it waits behind task %s.", c.Name, c.MaxAckPending, l.TaskID)
+		}
+	}
+	return fmt.Sprintf("Consumer %s holds all that it may (%d); it waits until one of them is answered.", c.Name, c.MaxAckPending)
+}
+
+// inHand speaks of a message that a worker has, or that is due again after a failed attempt.
+func inHand(m MessageTrace, in TraceInput) Answer {
+	next := m.next()
+	say := func(headline, text string) Answer {
+		return Answer{Headline: headline, Text: text, At: next.At, Provenance: Inferred}
+	}
+	past := next.At.Known() && next.At <= in.Now
+	switch c := m.Consumer; {
+	case c == nil || next.What == "":
+		return say("Not known", "The consumer's configuration is not known, so the next step cannot be told.")
+	case c.Gone:
+		return say("Its consumer is gone", fmt.Sprintf("Consumer %s was deleted: nobody delivers it until a consumer exists, and an answer has no effect now.", c.Name))
+	case next.What == "exhaustion" && past:
+		return say("Due since "+lasting(in.Now.Sub(next.At)), "Its last attempt had no answer in time.")
+	case next.What == "exhaustion":
+		return say("This is the last attempt", "Without an answer it is exhausted.")
+	case c.Paused:
+		return say("Its consumer is paused", fmt.Sprintf("Without an answer it waits until consumer %s resumes.", c.Name))
+	case past:
+		return say("Due since "+lasting(in.Now.Sub(next.At)), "It goes to the worker that pulls next.")
+	case m.Verdict.State == StateFailed:
+		return say("It is due again", "The broker delivers it again when its delay has passed.")
+	}
+	return say("A worker has it", "Without an answer the broker delivers it again.")
+}
+
+// next is the next step of the lease, also where nobody holds the message.
+func (m *MessageTrace) next() NextStep {
+	if m.Lease != nil {
+		return m.Lease.Next
+	}
+	l, _ := LeaseOf(OpenMessage{Message: m.Facts}, m.Consumer, Typical{}, 0)
+	return l.Next
+}
