@@ -48,6 +48,7 @@ const (
 	HeaderNatsSubject      = "Nats-Subject"
 	HeaderNatsSequence     = "Nats-Sequence"
 	HeaderNatsTimeStamp    = "Nats-Time-Stamp" // RFC 3339 with nanoseconds.
+	HeaderNatsTTL          = "Nats-TTL"        // How long the stream keeps the message: a duration, a number of seconds, or "never".
 	HeaderNatsLastSequence = "Nats-Last-Sequence"
 	HeaderNatsMsgSize      = "Nats-Msg-Size" // Bytes of the body that a headers-only republish left out.
 )

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"strconv"
 	"strings"
+	"time"
 
 	"fleetglass/lifecycle"
 )
@@ -22,8 +23,9 @@ type Task struct {
 	TraceParent    string // W3C trace context; empty unless well formed.
 	Title          string // A short human name found in the payload, one line of at most 120 runes; empty when there is none.
 	CreatedAt      lifecycle.Micros
-	Size           int64  // Body bytes, also when a headers-only republish left the body out.
-	PayloadHash    string // SHA-256 of the body, hex; empty when the body was left out.
+	TTL            time.Duration // Of Nats-TTL; zero for none, and where it is malformed.
+	Size           int64         // Body bytes, also when a headers-only republish left the body out.
+	PayloadHash    string        // SHA-256 of the body, hex; empty when the body was left out.
 }
 
 const (
@@ -50,6 +52,7 @@ func ReadTask(headers map[string][]string, body []byte, key lifecycle.MessageKey
 		TraceParent:  traceParent(get(HeaderTraceParent)),
 		Title:        oneLine(p.title, maxTitle),
 		CreatedAt:    firstKnown(ParseInstant(get(HeaderCreatedAt)), ParseInstant(p.createdAt)),
+		TTL:          readTTL(get(HeaderNatsTTL)),
 		Size:         int64(len(body)),
 	}
 	if digits := get(HeaderRetryGeneration); digits != "" {
@@ -70,6 +73,20 @@ func ReadTask(headers map[string][]string, body []byte, key lifecycle.MessageKey
 	t.PayloadHash = Fingerprint(body)
 	return t
 }
+
+// readTTL reads a Nats-TTL as the broker does: a duration of at least a second, or a number of seconds. Anything else keeps the message.
+func readTTL(text string) time.Duration {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 && n < maxTTL/int64(time.Second) {
+		return time.Duration(n) * time.Second
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= time.Second && d < time.Duration(maxTTL) {
+		return d
+	}
+	return 0
+}
+
+// maxTTL bounds the Nats-TTL that is believed, so that instants stay within range: a hundred years.
+const maxTTL = int64(100 * 365 * 24 * time.Hour)
 
 // Fingerprint is the SHA-256 of a body in hexadecimal. Two publishes of one key with different fingerprints are a conflict.
 func Fingerprint(body []byte) string {

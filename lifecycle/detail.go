@@ -29,13 +29,14 @@ type Naming struct {
 
 // Publication is what the publisher of a message said of it.
 type Publication struct {
-	Generation   int    `json:"generation,omitempty"`    // 0 for the first message of a task: published.
-	RetryOf      string `json:"retry_of,omitempty"`      // <stream>:<seq>: published.
-	TriageAction string `json:"triage_action,omitempty"` // published.
-	TraceParent  string `json:"traceparent,omitempty"`   // published.
-	Title        string `json:"title,omitempty"`         // A short human name found in the payload: published. Untrusted.
-	Size         int64  `json:"size,omitempty"`          // Body bytes: published.
-	BestEffort   bool   `json:"best_effort,omitempty"`   // Captured by a subscription that is blind while Fleetglass is down: publish_attempted.
+	Generation   int           `json:"generation,omitempty"`    // 0 for the first message of a task: published.
+	RetryOf      string        `json:"retry_of,omitempty"`      // <stream>:<seq>: published.
+	TriageAction string        `json:"triage_action,omitempty"` // published.
+	TraceParent  string        `json:"traceparent,omitempty"`   // published.
+	Title        string        `json:"title,omitempty"`         // A short human name found in the payload: published. Untrusted.
+	Size         int64         `json:"size,omitempty"`          // Body bytes: published.
+	TTL          time.Duration `json:"ttl,omitempty"`           // Nats-TTL: the stream removes the message so long after it was stored: published.
+	BestEffort   bool          `json:"best_effort,omitempty"`   // Captured by a subscription that is blind while Fleetglass is down: publish_attempted.
 }
 
 // Ending is how an attempt or a message ended.

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // FoldVersion is stored beside facts. It rises when the rules of join or judgement change, so that a store knows which rows to
@@ -40,18 +41,19 @@ type MessageFacts struct {
 
 // StoredFacts is what the publish line of a message says.
 type StoredFacts struct {
-	At             Micros `json:"at"`
-	MsgID          string `json:"msg_id,omitempty"`
-	Subject        string `json:"subject,omitempty"`
-	Type           string `json:"type,omitempty"`
-	Title          string `json:"title,omitempty"`
-	IdempotencyKey string `json:"key,omitempty"`
-	PayloadHash    string `json:"hash,omitempty"`
-	Generation     int    `json:"gen,omitempty"`
-	RetryOf        string `json:"retry_of,omitempty"`
-	TraceParent    string `json:"traceparent,omitempty"`
-	CreatedAt      Micros `json:"created,omitempty"`
-	Size           int64  `json:"size,omitempty"`
+	At             Micros        `json:"at"`
+	MsgID          string        `json:"msg_id,omitempty"`
+	Subject        string        `json:"subject,omitempty"`
+	Type           string        `json:"type,omitempty"`
+	Title          string        `json:"title,omitempty"`
+	IdempotencyKey string        `json:"key,omitempty"`
+	PayloadHash    string        `json:"hash,omitempty"`
+	Generation     int           `json:"gen,omitempty"`
+	RetryOf        string        `json:"retry_of,omitempty"`
+	TraceParent    string        `json:"traceparent,omitempty"`
+	CreatedAt      Micros        `json:"created,omitempty"`
+	Size           int64         `json:"size,omitempty"`
+	TTL            time.Duration `json:"ttl,omitempty"` // Its Nats-TTL; zero for none.
 }
 
 // AttemptFacts is what is known of one attempt, that is of delivery number N.
@@ -210,7 +212,7 @@ func storedFacts(e Event) StoredFacts {
 	return StoredFacts{
 		At: e.At, MsgID: d.MsgID, Subject: d.Subject, Type: d.Type, Title: d.Title, IdempotencyKey: d.IdempotencyKey,
 		PayloadHash: d.PayloadHash, Generation: d.Generation, RetryOf: d.RetryOf, TraceParent: d.TraceParent,
-		CreatedAt: d.CreatedAt, Size: d.Size,
+		CreatedAt: d.CreatedAt, Size: d.Size, TTL: d.TTL,
 	}
 }
 

@@ -73,6 +73,13 @@ func (a *answerer) askStore(ctx context.Context, q Questions) error {
 		}
 		a.facts.Begin = &begin
 	}
+	if q.Deleted {
+		deleted, err := a.deletions(ctx)
+		if err != nil {
+			return err
+		}
+		a.facts.Deleted = &deleted
+	}
 	return nil
 }
 

@@ -15,6 +15,7 @@ type Facts struct {
 	Fill    map[string]uint64 // How many messages the stream holds of a subject.
 	Read    map[ReadRange]Reading
 	Begin   *Begin
+	Deleted *Deletions
 }
 
 // NewFacts is no answer at all.
@@ -65,6 +66,12 @@ type Begin struct {
 	FirstCaptured  uint64 // The sequence that its first line names; zero for none.
 }
 
+// Deletions are the consumers of the stream that were deleted, as captured advisories say.
+type Deletions struct {
+	From lifecycle.Micros            // Every deletion since then was captured.
+	Last map[string]lifecycle.Micros // By consumer: when the last of its name was deleted.
+}
+
 // Questions are what must be known before anything can be concluded.
 type Questions struct {
 	Open    []OpenRange
@@ -73,11 +80,12 @@ type Questions struct {
 	Fill    []string
 	Read    []ReadRange
 	Begin   bool
+	Deleted bool
 }
 
 // None reports whether everything is known.
 func (q Questions) None() bool {
-	return len(q.Open)+len(q.Rows)+len(q.Present)+len(q.Fill)+len(q.Read) == 0 && !q.Begin
+	return len(q.Open)+len(q.Rows)+len(q.Present)+len(q.Fill)+len(q.Read) == 0 && !q.Begin && !q.Deleted
 }
 
 // answer looks a question up, and notes it where the answer is not known.

@@ -7,10 +7,9 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// judge compares what the broker said with what the store knows of the messages at hand. It returns what follows, and the open messages
-// that are not in the stream and not explained yet. missing says since when such messages were missing before.
-func judge(v view, k known, missing map[uint64]lifecycle.Micros, w Waits) ([]lifecycle.Event, []uint64) {
-	j := judgement{view: v, known: k, since: missing, waits: w, inFlight: map[string]*inFlight{}, said: map[lifecycle.MessageKey][]lifecycle.Event{}}
+// judge compares what the broker said with what the store knows of the messages at hand, and returns what follows.
+func judge(v view, k known, missing map[uint64]Missed, w Waits) []lifecycle.Event {
+	j := judgement{view: v, known: k, missed: missing, waits: w, inFlight: map[string]*inFlight{}, said: map[lifecycle.MessageKey][]lifecycle.Event{}}
 	j.sort()
 	j.attribute()
 	for _, o := range k.open {
@@ -24,19 +23,18 @@ func judge(v view, k known, missing map[uint64]lifecycle.Micros, w Waits) ([]lif
 			j.say(answeredDelivery(v, *c, m)...)
 		}
 	}
-	return j.events, j.missing
+	return j.events
 }
 
 // judgement is one call of [judge].
 type judgement struct {
 	view     view
 	known    known
-	since    map[uint64]lifecycle.Micros
+	missed   map[uint64]Missed
 	waits    Waits
 	inFlight map[string]*inFlight // By consumer.
 	said     map[lifecycle.MessageKey][]lifecycle.Event
 	events   []lifecycle.Event
-	missing  []uint64
 }
 
 func (j *judgement) say(events ...lifecycle.Event) { j.events = append(j.events, events...) }
@@ -149,15 +147,13 @@ func (j *judgement) message(o lifecycle.OpenMessage) {
 	j.say(leases(j.view, *c, o)...)
 }
 
-// absent concludes about an open message that is not in the stream.
+// absent concludes about an open message that is not in the stream, once it was missing for long enough.
 func (j *judgement) absent(c *Consumer, o lifecycle.OpenMessage) {
-	m := o.Message
-	if m.VanishedAt.Known() {
-		return
+	missed, ok := j.missed[o.Message.Key.Seq]
+	if c != nil {
+		missed.Full = missed.Full || j.known.passed[c.Name].overflowed(j.view.Limits.MaxPerSubject, o.Message)
 	}
-	j.missing = append(j.missing, m.Key.Seq)
-	since, ok := j.since[m.Key.Seq]
-	if ok && j.view.Drained >= since.Add(j.waits.Vanish) {
-		j.say(vanished(j.view, c, o, since))
+	if ok && !o.Message.VanishedAt.Known() && j.view.Drained >= missed.Since.Add(j.waits.Vanish) {
+		j.say(vanished(j.view, c, o, missed, j.known.undelivered(j.view, c, o.Message)))
 	}
 }

@@ -37,6 +37,7 @@ type Earlier struct {
 type Limits struct {
 	MaxAge        time.Duration
 	MaxPerSubject int64
+	Others        bool // The number of messages or bytes is limited.
 }
 
 // Capture says how far the capture streams reached, and how far their lines were stored.
@@ -65,11 +66,13 @@ func (c Consumer) quietSince() lifecycle.Micros { return max(c.DeliveredAt, c.Ac
 // view is an observation together with how far it can be trusted.
 type view struct {
 	Observation
-	Drained    lifecycle.Micros          // All acknowledgements and advisories captured up to then are stored; zero when not known.
-	Verifiable uint64                    // All publishes captured up to that sequence are stored; zero when not known.
-	Crowded    map[string]bool           // Subjects of missing messages: whether the stream holds as many of them as it may.
-	Blind      string                    // A capture stream that does not exist, so that nothing follows from a missing line.
-	Gone       []lifecycle.ConsumerState // Consumers that were there before.
+	Drained    lifecycle.Micros            // All acknowledgements and advisories captured up to then are stored; zero when not known.
+	Verifiable uint64                      // All publishes captured up to that sequence are stored; zero when not known.
+	Blind      string                      // A capture stream that does not exist, so that nothing follows from a missing line.
+	Gone       []lifecycle.ConsumerState   // Consumers that were there before.
+	Since      lifecycle.Micros            // What happened before was not watched.
+	Replaced   map[string]lifecycle.Micros // By consumer: when it was created in the place of another of its name.
+	Deleted    *Deletions                  // Consumers that were deleted; nil where that was not asked.
 }
 
 // consumerOf is the consumer that a message is delivered by: the one whose filters match its subject, else the one that is named by

@@ -22,6 +22,8 @@ type known struct {
 	open     []lifecycle.OpenMessage             // Not settled, in sequence order.
 	settled  []lifecycle.MessageFacts            // In the stream, yet settled by the store's account.
 	unknown  []uint64                            // In the stream, and never heard of by the store.
+	missing  []lifecycle.MessageFacts            // Open, not in the stream, and not explained yet.
+	passed   map[string]passed                   // By consumer: what proves that it never delivered missing messages.
 	answered []lifecycle.MessageFacts            // Messages that a consumer delivered last and that are settled.
 	others   map[string][]lifecycle.MessageFacts // By consumer: settled messages that its open deliveries may belong to. Missing where not asked.
 	early    map[string]bool                     // By consumer: it is too early to ask for others.

@@ -101,6 +101,10 @@ func (w *world) apply(line string) (poll bool, err error) {
 	case "no-consumer":
 		delete(w.consumers, parts[0])
 		return false, nil
+	case "deleted":
+		d, err := time.ParseDuration(parts[1])
+		w.deleted.Last[parts[0]] = at(d)
+		return false, err
 	case "stream":
 		return false, w.stream(parseFields(parts))
 	case "stored-up-to":
@@ -128,12 +132,12 @@ func (w *world) message(gone bool, parts []string) error {
 		subject = "genbrain.agents.a.tasks.blog"
 	}
 	_, lost := f.take("lost")
-	stored := at(f.duration("at", 0))
+	stored, ttl := at(f.duration("at", 0)), f.duration("ttl", 0)
 	w.stored[seq], w.storedAt[seq] = subject, stored
 	w.seen.LastSeq = max(w.seen.LastSeq, seq)
 	if !lost {
 		w.join(lifecycle.Event{
-			Kind: lifecycle.Published, At: stored, Message: lifecycle.MessageKey{Stream: w.seen.Stream, Seq: seq}, Detail: lifecycle.Detail{Naming: lifecycle.Naming{Subject: subject}},
+			Kind: lifecycle.Published, At: stored, Message: lifecycle.MessageKey{Stream: w.seen.Stream, Seq: seq}, Detail: lifecycle.Detail{Naming: lifecycle.Naming{Subject: subject}, Publication: lifecycle.Publication{TTL: ttl}},
 		})
 	}
 	return f.done()

@@ -15,12 +15,20 @@ type State struct {
 	Capture    CaptureProgress
 	Sweep      Sweep
 	Comparison Comparison
-	Missing    map[uint64]lifecycle.Micros // Open messages that are not in the stream, and since when.
+	Since      lifecycle.Micros            // When this state was the first: what happened before was not watched.
+	Replaced   map[string]lifecycle.Micros // By consumer: when it was created in the place of another of its name.
+	Missing    map[uint64]Missed           // Open messages that are not in the stream.
 	Rechecks   map[uint64]lifecycle.Micros // Settled messages that are in the stream, and until when they are not read again.
 	Answered   map[string]uint64           // By consumer: the last delivery of which the exact time was looked for.
 	AskedUpTo  uint64                      // The last message of which the presence was asked, where not all could be.
 	EarlierAt  lifecycle.Micros            // When earlier incarnations were checked last.
 	Unfinished bool                        // Work was left for the next poll.
+}
+
+// Missed is what an observation showed that missed an open message first.
+type Missed struct {
+	Since lifecycle.Micros // Its time.
+	Full  bool             // The stream, or the message's subject, held as much as its limit allows, and nothing older.
 }
 
 // NewState is the state of a stream of which only the consumers that the store knows are remembered.
@@ -37,7 +45,7 @@ func (s State) about(stream lifecycle.StreamID) State {
 	if s.Stream != stream {
 		s = State{Stream: stream, Consumers: s.Consumers, Capture: s.Capture, EarlierAt: s.EarlierAt}
 	}
-	s.Missing, s.Rechecks, s.Answered = copied(s.Missing), copied(s.Rechecks), copied(s.Answered)
+	s.Missing, s.Rechecks, s.Answered, s.Replaced = copied(s.Missing), copied(s.Rechecks), copied(s.Answered), copied(s.Replaced)
 	s.Unfinished = false
 	return s
 }

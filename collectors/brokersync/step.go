@@ -57,7 +57,7 @@ func (st *step) stages() []func() {
 		return []func(){st.streamAbsent}
 	}
 	return []func(){
-		st.readPage, st.readInFlight, st.readAnswered, st.readOthers, st.askPresence, st.askFill,
+		st.readPage, st.readInFlight, st.readAnswered, st.readOthers, st.askPresence, st.miss, st.readPassed,
 		st.compare, st.repairKnown, st.endEarlier, st.judge, st.savePosition,
 	}
 }
@@ -78,6 +78,10 @@ func (st *step) observe(o Observation) {
 	n.Comparison = n.Comparison.observe(o, n.Capture.Publishes.UpTo)
 	st.view.Verifiable = n.Comparison.Verifiable
 	st.storeConsumers(o.Consumers, o.At)
+	if n.Since = st.was.Since; !n.Since.Known() || st.was.Stream != o.Stream {
+		n.Since = o.At
+	}
+	st.view.Since, st.view.Replaced = n.Since, n.Replaced
 	for _, c := range n.Consumers {
 		if c.Gone && c.Stream == o.Stream {
 			st.view.Gone = append(st.view.Gone, c)
@@ -94,7 +98,11 @@ func (st *step) storeConsumers(now []Consumer, at lifecycle.Micros) {
 	}
 	st.next.Consumers = copied(st.next.Consumers)
 	for _, c := range changed {
-		st.next.Consumers[consumerKey{c.Stream, c.Name}] = c
+		k := consumerKey{c.Stream, c.Name}
+		if old, known := st.next.Consumers[k]; known && old.CreatedAt != c.CreatedAt {
+			st.next.Replaced[c.Name] = c.CreatedAt
+		}
+		st.next.Consumers[k] = c
 	}
 }
 
@@ -116,27 +124,6 @@ func (st *step) askPresence() {
 	st.view.Present.Single = st.facts.Present
 }
 
-// askFill asks how full the subjects of missing messages are, where the stream limits them.
-func (st *step) askFill() {
-	limit := st.view.Limits.MaxPerSubject
-	if limit <= 0 || len(st.next.Missing) == 0 {
-		return
-	}
-	st.view.Crowded = map[string]bool{}
-	for _, o := range st.known.open {
-		since, missing := st.next.Missing[o.Message.Key.Seq]
-		if !missing || o.Message.Stored == nil || st.view.Drained < since.Add(st.rules.Waits.Vanish) || len(st.view.Crowded) >= st.rules.subjects() {
-			continue
-		}
-		subject := o.Message.Stored.Subject
-		n, _ := answer(st.facts.Fill, subject, &st.questions.Fill)
-		st.view.Crowded[subject] = n >= uint64(limit)
-	}
-}
-
-// subjects is how many subjects one poll asks about.
-func (r Rules) subjects() int { return max(1, r.PageSize/4) }
-
 // inTurn takes as many sequences as one poll may ask about, beginning behind those of the poll before.
 func (st *step) inTurn(seqs []uint64) []uint64 {
 	limit := max(st.rules.PageSize, 16)
@@ -149,31 +136,13 @@ func (st *step) inTurn(seqs []uint64) []uint64 {
 	return chosen
 }
 
-// judge concludes, and remembers what needs another observation.
+// judge concludes.
 func (st *step) judge() {
-	events, missing := judge(st.view, st.known, st.next.Missing, st.rules.Waits)
-	st.batch.Events = append(st.batch.Events, events...)
-	for _, seq := range missing {
-		if _, known := st.next.Missing[seq]; !known {
-			st.next.Missing[seq] = st.view.At
-		}
-	}
+	st.batch.Events = append(st.batch.Events, judge(st.view, st.known, st.next.Missing, st.rules.Waits)...)
 	if st.page.read {
-		st.next.Unfinished = st.next.Unfinished || len(missing) > 0
-		st.forgetFound(missing)
+		st.next.Unfinished = st.next.Unfinished || len(st.known.missing) > 0
 		st.turnPage()
 	}
-}
-
-// forgetFound forgets messages of this page that are missing no more.
-func (st *step) forgetFound(missing []uint64) {
-	still := map[uint64]bool{}
-	for _, seq := range missing {
-		still[seq] = true
-	}
-	maps.DeleteFunc(st.next.Missing, func(seq uint64, _ lifecycle.Micros) bool {
-		return seq >= st.page.from && seq <= st.page.to && !still[seq]
-	})
 }
 
 // turnPage moves the sweep on to the next page.

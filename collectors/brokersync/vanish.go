@@ -9,6 +9,7 @@ import (
 // Reasons of [lifecycle.Vanished]: what the broker's state says about how the message left.
 const (
 	GoneByAge       = lifecycle.VanishedByAge
+	GoneByTTL       = "older than its Nats-TTL"
 	GoneByLimits    = "discarded by limits"
 	GoneUndelivered = "stream purged or message deleted: no worker ever had it"
 	GoneDead        = "gone after its last attempt: deleted, or answered late"
@@ -16,27 +17,26 @@ const (
 	GoneUnknown     = "unknown"
 )
 
-// vanished says that an open message, seen missing from the stream since then, left it without a line that explains it.
-func vanished(v view, c *Consumer, o lifecycle.OpenMessage, since lifecycle.Micros) lifecycle.Event {
+// vanished says that an open message left the stream without a line that explains it. undelivered says that no worker ever had it: only
+// then is a full stream the reason, for else an acknowledgement may have been missed.
+func vanished(v view, c *Consumer, o lifecycle.OpenMessage, missed Missed, undelivered bool) lifecycle.Event {
 	m := o.Message
-	reason, by, at := GoneUnknown, lifecycle.RemovedUnknown, since.Truncate(time.Second)
-	var stored lifecycle.Micros
-	if m.Stored != nil {
-		stored = m.Stored.At
-	}
-	undelivered := m.CurrentAttempt() == 0 && neverDelivered(c, stored)
-	dead := lifecycle.Judge(m, o.Task).State == lifecycle.StateExhausted
-	switch old := stored.Add(v.Limits.MaxAge); {
-	case v.Limits.MaxAge > 0 && stored.Known() && old <= since:
-		reason, by, at = GoneByAge, lifecycle.RemovedByAge, old
-	case v.Full && m.Key.Seq < v.FirstSeq, m.Stored != nil && v.Crowded[m.Stored.Subject]:
+	reason, by, at := GoneUnknown, lifecycle.RemovedUnknown, missed.Since.Truncate(time.Second)
+	aged, expired := endOf(m, v.Limits.MaxAge), endOf(m, ttlOf(m))
+	switch {
+	case aged.Known() && aged <= missed.Since:
+		reason, by, at = GoneByAge, lifecycle.RemovedByAge, aged
+	case expired.Known() && expired <= missed.Since:
+		reason, by, at = GoneByTTL, lifecycle.RemovedByTTL, expired
+	case undelivered && missed.Full:
 		reason, by = GoneByLimits, lifecycle.RemovedByLimit
-	case dead:
+	case lifecycle.Judge(m, o.Task).State == lifecycle.StateExhausted:
 		reason = GoneDead
+	case undelivered && (v.Limits.MaxPerSubject > 0 || v.Limits.Others): // A limit may have made room, and the room may be taken by now.
+		reason, by = GoneUndelivered, lifecycle.RemovedByBroker
 	case undelivered:
 		reason, by = GoneUndelivered, lifecycle.RemovedByOperator
-	}
-	if v.Blind != "" && reason == GoneUnknown {
+	case v.Blind != "":
 		reason += ": " + v.Blind + " does not exist"
 	}
 	e := goneEvent(m, c, max(at, m.LastAt), reason, by)
@@ -44,10 +44,19 @@ func vanished(v view, c *Consumer, o lifecycle.OpenMessage, since lifecycle.Micr
 	return e
 }
 
-// neverDelivered reports whether no consumer can have had a message stored at that time: nobody serves its subject, or its consumer's
-// last delivery was before.
-func neverDelivered(c *Consumer, stored lifecycle.Micros) bool {
-	return c == nil || (stored.Known() && c.DeliveredAt.Known() && c.DeliveredAt < stored) || c.DeliveredCSeq == 0
+// endOf is when a message reaches an age; zero when it has none to reach.
+func endOf(m lifecycle.MessageFacts, age time.Duration) lifecycle.Micros {
+	if m.Stored == nil || age <= 0 {
+		return 0
+	}
+	return m.Stored.At.Add(age)
+}
+
+func ttlOf(m lifecycle.MessageFacts) time.Duration {
+	if m.Stored == nil {
+		return 0
+	}
+	return m.Stored.TTL
 }
 
 // streamGone says that a message went with its stream: it belongs to an earlier incarnation, or none lives now.

@@ -31,6 +31,7 @@ type world struct {
 	facts     map[lifecycle.MessageKey]lifecycle.MessageFacts
 	known     map[consumerKey]lifecycle.ConsumerState
 	begin     Begin
+	deleted   Deletions
 	events    map[lifecycle.EventID]bool
 	drainedTo map[string]lifecycle.Micros // By capture stream, where it is not all.
 	absent    map[string]bool             // Capture streams that do not exist.
@@ -42,7 +43,7 @@ func newWorld() *world {
 		seen:      Observation{Stream: tasks, Created: at(-time.Hour), FirstSeq: 1},
 		consumers: map[string]Consumer{}, stored: map[uint64]string{}, storedAt: map[uint64]lifecycle.Micros{},
 		facts: map[lifecycle.MessageKey]lifecycle.MessageFacts{}, known: map[consumerKey]lifecycle.ConsumerState{},
-		begin: Begin{Stored: true}, events: map[lifecycle.EventID]bool{}, drainedTo: map[string]lifecycle.Micros{}, absent: map[string]bool{},
+		begin: Begin{Stored: true}, deleted: Deletions{From: at(-time.Hour), Last: map[string]lifecycle.Micros{}}, events: map[lifecycle.EventID]bool{}, drainedTo: map[string]lifecycle.Micros{}, absent: map[string]bool{},
 	}
 }
 
@@ -108,6 +109,9 @@ func (w *world) answer(q Questions, f *Facts, o order) {
 	if q.Begin {
 		begin := w.begin
 		todo = append(todo, func() { f.Begin = &begin })
+	}
+	if q.Deleted {
+		todo = append(todo, func() { f.Deleted = &w.deleted })
 	}
 	o.shuffle(len(todo), func(i, j int) { todo[i], todo[j] = todo[j], todo[i] })
 	for _, answer := range todo[:o.some(len(todo))] {
@@ -233,6 +237,12 @@ func describe(e lifecycle.Event) string {
 	}
 	if e.Detail.Basis.Known() {
 		s += fmt.Sprintf(" basis=%s deadline=%s", offset(e.Detail.Basis), offset(e.Detail.Deadline))
+	}
+	if e.Detail.Removal != "" {
+		s += fmt.Sprintf(" by=%s", e.Detail.Removal)
+	}
+	if e.Detail.Undelivered {
+		s += " undelivered"
 	}
 	if e.Detail.Reason != "" {
 		s += fmt.Sprintf(" %q", e.Detail.Reason)

@@ -72,6 +72,7 @@ func writeDetail(w *writer, d *lifecycle.Detail) {
 	w.bool(63, d.Undelivered)
 	w.uint(64, d.RecordSeq)
 	w.at(65, d.Judged)
+	w.int(66, int64(d.TTL))
 }
 
 // ReadEvent adds to e, which is addressed already, what AppendEvent wrote.
@@ -208,6 +209,8 @@ func readReported(r *reader, field int, d *lifecycle.Detail) {
 		d.RecordSeq = r.uint()
 	case 65:
 		d.Judged = r.at()
+	case 66:
+		d.TTL = time.Duration(r.int())
 	}
 }
 

@@ -2,6 +2,7 @@ package rowcodec
 
 import (
 	"fmt"
+	"time"
 
 	"fleetglass/lifecycle"
 )
@@ -69,6 +70,7 @@ func writeStored(w *writer, s *lifecycle.StoredFacts) {
 	w.text(10, s.TraceParent)
 	w.at(11, s.CreatedAt)
 	w.int(12, s.Size)
+	w.int(13, int64(s.TTL))
 }
 
 func writeAttempt(w *writer, a *lifecycle.AttemptFacts) {
@@ -184,6 +186,8 @@ func readStored(r *reader, s *lifecycle.StoredFacts) {
 			s.CreatedAt = r.at()
 		case 12:
 			s.Size = r.int()
+		case 13:
+			s.TTL = time.Duration(r.int())
 		}
 	}
 }

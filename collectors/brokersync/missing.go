@@ -1,0 +1,167 @@
+package brokersync
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"fleetglass/lifecycle"
+)
+
+// miss finds the open messages that are not in the stream, and forgets those of this page that were found again. What a message is
+// missed with is noted once, when it is missed first: later the stream may have changed.
+func (st *step) miss() {
+	still, older := map[uint64]bool{}, map[string]bool{} // older: subjects of which the page has an older message that is there.
+	subjects := map[string]bool{}
+	for _, o := range st.known.open {
+		m := o.Message
+		present, known := st.view.Present.Has(m.Key.Seq)
+		switch {
+		case known && present && m.Stored != nil:
+			older[m.Stored.Subject] = true
+		case known && !present && !m.VanishedAt.Known():
+			still[m.Key.Seq] = true
+			st.known.missing = append(st.known.missing, m)
+			st.missFirst(m, older, subjects)
+		}
+	}
+	if st.page.read {
+		maps.DeleteFunc(st.next.Missing, func(seq uint64, _ Missed) bool {
+			return seq >= st.page.from && seq <= st.page.to && !still[seq]
+		})
+	}
+}
+
+// missFirst notes a message that was not missed before. A limit removes the oldest message, of the stream or of the subject.
+func (st *step) missFirst(m lifecycle.MessageFacts, older, subjects map[string]bool) {
+	if _, known := st.next.Missing[m.Key.Seq]; known {
+		return
+	}
+	missed := Missed{Since: st.view.At, Full: st.view.Full && m.Key.Seq < st.view.FirstSeq}
+	if limit := st.view.Limits.MaxPerSubject; limit > 0 && m.Stored != nil && !older[m.Stored.Subject] {
+		if subject := m.Stored.Subject; subjects[subject] || len(subjects) < st.rules.subjects() {
+			subjects[subject] = true
+			n, _ := answer(st.facts.Fill, subject, &st.questions.Fill)
+			missed.Full = missed.Full || n >= uint64(limit)
+		}
+	}
+	st.next.Missing[m.Key.Seq] = missed
+}
+
+// subjects is how many subjects one poll asks about.
+func (r Rules) subjects() int { return max(1, r.PageSize/4) }
+
+// passedRead bounds the messages read around missing ones, to see whether their consumer passed over them.
+const passedRead = 10_000
+
+// readPassed reads the messages around those that are due to be called gone and that their consumer has left behind.
+func (st *step) readPassed() {
+	around := map[string]span{}
+	for _, m := range st.known.missing {
+		c := st.view.consumerOf(m)
+		if st.view.Drained < st.next.Missing[m.Key.Seq].Since.Add(st.rules.Waits.Vanish) {
+			continue
+		}
+		st.askDeletions(c, m)
+		if c == nil || m.Key.Seq > c.DeliveredSeq || !st.view.sole(c, m) {
+			continue
+		}
+		s, begun := around[c.Name]
+		if !begun {
+			s.from = m.Key.Seq
+		}
+		around[c.Name] = span{s.from, m.Key.Seq}
+	}
+	st.known.passed = map[string]passed{}
+	for _, c := range st.view.Consumers {
+		s, some := around[c.Name]
+		if !some {
+			continue
+		}
+		rows, ok := st.rowsIn(s.from-min(s.from-1, lookback), min(s.to+lookback, c.DeliveredSeq), passedRead)
+		if ok && len(rows) < passedRead {
+			st.known.passed[c.Name] = passedBy(st.view, c, rows)
+		}
+	}
+}
+
+// askDeletions asks which consumers were deleted, where a message was stored before anybody watched and before its consumer was created.
+func (st *step) askDeletions(c *Consumer, m lifecycle.MessageFacts) {
+	if m.Stored == nil || m.Stored.At >= st.view.Since || (c != nil && c.CreatedAt <= m.Stored.At) {
+		return
+	}
+	st.view.Deleted = st.facts.Deleted
+	st.questions.Deleted = st.facts.Deleted == nil
+}
+
+// passed is what lines tell of the deliveries of a consumer. It delivers messages for the first time in the order of the stream.
+type passed struct {
+	firsts []first // In the order of the stream.
+	all    evidence
+	stored map[string][]uint64 // By subject: the messages that were stored, in their order.
+}
+
+// first is the first delivery of a message.
+type first struct{ seq, cseq uint64 }
+
+func passedBy(v view, c Consumer, rows []lifecycle.MessageFacts) passed {
+	p := passed{all: evidence{}, stored: map[string][]uint64{}}
+	for _, m := range rows {
+		if of := v.consumerOf(m); of == nil || of.Name != c.Name {
+			continue
+		}
+		if m.Stored != nil {
+			p.stored[m.Stored.Subject] = append(p.stored[m.Stored.Subject], m.Key.Seq)
+		}
+		known := evidenceOf(m, c)
+		p.all.join(known)
+		for cseq, n := range known {
+			if n == 1 {
+				p.firsts = append(p.firsts, first{m.Key.Seq, cseq})
+			}
+		}
+	}
+	return p
+}
+
+// over reports whether lines prove that the consumer went past a message without delivering it: every delivery between the first one of the
+// message before and that of the message after was one of another message.
+func (p passed) over(c Consumer, seq uint64) bool {
+	from, to := uint64(0), uint64(math.MaxUint64)
+	for _, f := range p.firsts {
+		if f.seq < seq {
+			from = max(from, f.cseq)
+		} else {
+			to = min(to, f.cseq)
+		}
+	}
+	to = min(to, c.DeliveredCSeq+1)
+	if to <= from {
+		return false // The lines contradict the order.
+	}
+	for cseq := from + 1; cseq < to; cseq++ {
+		if _, known := p.all[cseq]; !known {
+			return false
+		}
+	}
+	return true
+}
+
+// overflowed reports whether so many messages of its subject were stored after a message that its limit must have removed it.
+func (p passed) overflowed(limit int64, m lifecycle.MessageFacts) bool {
+	if limit <= 0 || m.Stored == nil {
+		return false
+	}
+	stored := p.stored[m.Stored.Subject]
+	at, _ := slices.BinarySearch(stored, m.Key.Seq+1)
+	return int64(len(stored)-at) >= limit
+}
+
+// undelivered reports whether it is proved that no worker ever had a missing message: only one consumer can have delivered it, and that one has
+// not come so far, or has passed over it.
+func (k known) undelivered(v view, c *Consumer, m lifecycle.MessageFacts) bool {
+	if m.CurrentAttempt() > 0 || !v.sole(c, m) {
+		return false
+	}
+	return c == nil || m.Key.Seq > c.DeliveredSeq || k.passed[c.Name].over(*c, m.Key.Seq)
+}
