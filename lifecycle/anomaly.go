@@ -96,7 +96,7 @@ func anomalies(t *TaskFacts, cases []Case, ev *evidence, attempts []Attempt, sta
 	var acked, termed bool
 	for i, a := range attempts {
 		acked, termed = acked || a.AckAt.Known(), termed || head.attemptFacts(a.N).TermAt.Known()
-		note(AnomalyLateAck, a.AckAt.Known() && i+1 < len(attempts) && attempts[i+1].BeganAt.Known() && a.AckAt > attempts[i+1].BeganAt)
+		note(AnomalyLateAck, a.AckAt.Known() && i+1 < len(attempts) && a.Former == attempts[i+1].Former && attempts[i+1].BeganAt.Known() && a.AckAt > attempts[i+1].BeganAt)
 	}
 	completed := ev.completedAt.Known()
 	note(AnomalyAckRefuted, head.RefutedAt.Known())

@@ -16,6 +16,7 @@ const (
 // Attempt is one delivery as people see it, assembled from facts.
 type Attempt struct {
 	N           int
+	Former      bool   // A former incarnation of the consumer made it; the numbers of the living one start again.
 	ConsumerSeq uint64 // Zero when not known.
 	BeganAt     Micros // Zero when nothing bounds it.
 	BeganExact  bool   // BeganAt is the broker's own time.
@@ -38,8 +39,12 @@ func Attempts(m MessageFacts, t TaskFacts) []Attempt {
 }
 
 func (ev *evidence) attempts() []Attempt {
-	m := ev.m
-	out := make([]Attempt, 0, ev.n)
+	m := ev.life
+	var out []Attempt
+	if ev.m.RecreatedAt.Known() {
+		out = pastAttempts(ev.m)
+	}
+	past := len(out)
 	for i := 1; i <= ev.n; i++ {
 		f := m.attemptFacts(i)
 		a := Attempt{N: i, FirstBeat: f.FirstBeat, LastBeat: f.LastBeat, AckAt: f.AckAt, Confirmed: f.ConfirmedAt.Known(), NakDelayNs: f.NakDelay, End: EndOpen}
@@ -50,7 +55,24 @@ func (ev *evidence) attempts() []Attempt {
 		a.doubtBegin()
 		out = append(out, a)
 	}
-	closeOpen(out, m)
+	closeOpen(out[past:], m)
+	return out
+}
+
+// pastAttempts are the attempts that former incarnations of the consumer made. What was open when the consumer was created anew ended
+// there: its worker lost it.
+func pastAttempts(m *MessageFacts) []Attempt {
+	past := m.pastLife()
+	if past.currentAttempt(past.numbered()) == 0 {
+		return nil
+	}
+	out := Attempts(past, TaskFacts{})
+	for i := range out {
+		out[i].Former = true
+		if out[i].End == EndOpen {
+			out[i].End, out[i].EndedAt, out[i].Reason = EndTimedOut, m.RecreatedAt, "its consumer was created anew"
+		}
+	}
 	return out
 }
 
@@ -104,7 +126,7 @@ func (a *Attempt) end(f AttemptFacts, m *MessageFacts) {
 		a.End, a.EndedAt = EndAcked, acked
 	case f.TermAt > m.RefutedAt:
 		a.End, a.EndedAt, a.Reason = EndTerminated, f.TermAt, f.TermReason
-	case f.LastNakAt > m.RecreatedAt:
+	case f.LastNakAt.Known():
 		a.End, a.EndedAt = EndNaked, f.LastNakAt
 	default:
 		if x, _ := f.passed(m, f.DeliveredAt); x != nil {
@@ -131,7 +153,7 @@ func closeOpen(attempts []Attempt, m *MessageFacts) {
 			a.End, a.EndedAt = EndTimedOut, next
 		case gone.Known():
 			a.End, a.EndedAt = EndRemoved, gone
-		case m.MaxDeliveriesAt > m.RecreatedAt && m.MaxDeliveriesAt >= a.BeganAt:
+		case m.MaxDeliveriesAt.Known() && m.MaxDeliveriesAt >= a.BeganAt:
 			a.End, a.EndedAt = EndTimedOut, m.MaxDeliveriesAt
 		case m.VanishedAt.Known():
 			a.End, a.EndedAt = EndRemoved, m.VanishedAt

@@ -54,7 +54,7 @@ type lease struct {
 
 // lease judges the lease under the consumer's configuration. Where no time of the attempt is known there is no deadline.
 func (ev *evidence) lease(c *ConsumerState) lease {
-	first, last := ev.m.beatsSince(ev.beganAt)
+	first, last := ev.life.beatsSince(ev.beganAt)
 	if x, _ := ev.passed(); x != nil {
 		return lease{deadline: x.Deadline, basis: x.Basis, beat: ev.current.LastBeat, sender: ev.n}
 	}
@@ -63,11 +63,13 @@ func (ev *evidence) lease(c *ConsumerState) lease {
 		return lease{deadline: due, basis: ev.beganAt, beat: ev.current.LastBeat, sender: ev.n}
 	}
 	basis := latest(ev.beganAt, last)
-	return lease{deadline: basis.Add(wait), basis: basis, beat: last, sender: ev.m.sender(last, ev.n)}
+	return lease{deadline: basis.Add(wait), basis: basis, beat: last, sender: ev.life.sender(last, ev.n)}
 }
 
 // passed is [AttemptFacts.passed] of the current attempt.
-func (ev *evidence) passed() (x *Expiry, last bool) { return ev.current.passed(ev.m, ev.deliveredAt) }
+func (ev *evidence) passed() (x *Expiry, last bool) {
+	return ev.current.passed(ev.life, ev.deliveredAt)
+}
 
 // sender is the attempt that sent a heartbeat; the current one where several did.
 func (m *MessageFacts) sender(beat Micros, current int) int {

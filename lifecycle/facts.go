@@ -62,6 +62,7 @@ type AttemptFacts struct {
 	CSeqs       []uint64 `json:"cseqs,omitempty"` // Consumer sequences seen with this number: more than one means a re-created consumer.
 	DeliveredAt Micros   `json:"delivered,omitempty"`
 	SeenAt      Micros   `json:"seen,omitempty"` // It was delivered no later than this: its earliest line, or what the ack metric counts from.
+	LastAt      Micros   `json:"last,omitempty"` // The latest of what is known of it.
 	FirstBeat   Micros   `json:"beat1,omitempty"`
 	LastBeat    Micros   `json:"beat,omitempty"`
 	NakAt       Micros   `json:"nak,omitempty"`       // First -NAK.
@@ -146,6 +147,7 @@ func (m *MessageFacts) joinAttempt(e Event) {
 	if e.ConsumerSeq != 0 {
 		a.CSeqs = insertSorted(a.CSeqs, e.ConsumerSeq)
 	}
+	a.LastAt = latest(a.LastAt, e.At)
 	if e.Provenance != Inferred && e.Kind != MaxDeliveries {
 		a.SeenAt = earliest(a.SeenAt, e.At)
 	}

@@ -49,13 +49,13 @@ var rules = []Rule{
 		func(e *evidence) (Micros, bool) { return e.termAt, e.termAt.Known() }},
 	{"max deliveries", StateExhausted, "The broker said that the attempts are used up, and nothing happened since; the message is still there, or it is known what removed it later.",
 		func(e *evidence) (Micros, bool) {
-			at := e.m.MaxDeliveriesAt
-			return at, at.Known() && e.m.RecreatedAt <= at && e.deliveredAt <= at && !e.m.goneUnexplained()
+			at := e.life.MaxDeliveriesAt
+			return at, at.Known() && e.deliveredAt <= at && !e.m.goneUnexplained()
 		}},
 	{rulePresumedDead, StateExhausted, "The last attempt ended without success and no attempt is left; the broker says so only at the next pull.",
 		func(e *evidence) (Micros, bool) {
 			x, last := e.passed()
-			if !last || e.m.RecreatedAt > x.Deadline || e.m.goneUnexplained() {
+			if !last || e.m.goneUnexplained() {
 				return 0, false
 			}
 			return x.Deadline, true
@@ -79,7 +79,7 @@ var rules = []Rule{
 	{"vanished", StateOutcomeUnknown, "The message left the stream and nothing seen explains it.",
 		func(e *evidence) (Micros, bool) { return e.m.VanishedAt, e.m.VanishedAt.Known() }},
 	{"handed back", StateFailed, "The current attempt was handed back by nak.",
-		func(e *evidence) (Micros, bool) { return e.current.LastNakAt, e.current.LastNakAt > e.m.RecreatedAt }},
+		func(e *evidence) (Micros, bool) { return e.current.LastNakAt, e.current.LastNakAt.Known() }},
 	{ruleLeaseExpired, StateFailed, "The deadline of the current attempt passed without an answer.",
 		func(e *evidence) (Micros, bool) {
 			x, last := e.passed()
@@ -133,7 +133,8 @@ func (v Verdict) unsettled(m *MessageFacts) bool {
 // evidence is what the rows of the table ask for, computed once.
 type evidence struct {
 	m           *MessageFacts
-	reports     []ReportFacts // Those that speak of the message.
+	life        *MessageFacts // What is known of it since its consumer was created anew; m where it was not.
+	reports     []ReportFacts // Those that speak of the message in this life.
 	deliveries  []NumberedDelivery
 	n           int          // The number of the current attempt; zero when no delivery is known.
 	current     AttemptFacts // Its facts; only N is set when no line of it was seen.
@@ -148,9 +149,15 @@ type evidence struct {
 
 func evidenceOf(m *MessageFacts, t *TaskFacts) evidence {
 	b := t.boundTo(m)
-	ev := evidence{m: m, reports: b.reports, bound: b, deliveries: m.numbered()}
-	ev.n = max(m.currentAttempt(ev.deliveries), reportedAttempt(ev.reports))
-	ev.current = m.attemptFacts(ev.n)
+	ev := evidence{m: m, reports: b.reports, bound: b, life: m}
+	if m.RecreatedAt.Known() {
+		life := m.CurrentLife()
+		ev.life = &life
+		ev.reports = slices.DeleteFunc(slices.Clone(ev.reports), func(r ReportFacts) bool { return r.lastBegin() < m.RecreatedAt })
+	}
+	ev.deliveries = ev.life.numbered()
+	ev.n = max(ev.life.currentAttempt(ev.deliveries), reportedAttempt(ev.reports))
+	ev.current = ev.life.attemptFacts(ev.n)
 	delivered := deliveryIn(ev.deliveries, ev.n)
 	ev.beganAt = earliest(earliest(ev.current.DeliveredAt, delivered.At), earliest(ev.current.SeenAt, delivered.Bound))
 	ev.deliveredAt = latest(ev.current.DeliveredAt, delivered.At)
@@ -184,6 +191,9 @@ func (a AttemptFacts) ackAfter(refuted Micros) Micros {
 	}
 }
 
+// lastBegin is the latest time at which the agent says that it took or began the attempt, or did something in it.
+func (r ReportFacts) lastBegin() Micros { return latest(latest(r.ClaimedAt, r.AcceptedAt), r.BeatAt) }
+
 // beganAt is when the agent says that it took the attempt.
 func (r ReportFacts) beganAt() Micros { return earliest(r.ClaimedAt, r.AcceptedAt) }
 
@@ -201,7 +211,10 @@ func reportedAttempt(reports []ReportFacts) int {
 
 // CurrentAttempt is the number of the latest delivery that is proved, zero when none is. Consumer sequences rise by one per
 // delivery, so deliveries shown by broker state after a numbered one count on from it.
-func (m *MessageFacts) CurrentAttempt() int { return m.currentAttempt(m.numbered()) }
+func (m *MessageFacts) CurrentAttempt() int {
+	life := m.CurrentLife()
+	return life.currentAttempt(life.numbered())
+}
 
 func (m *MessageFacts) currentAttempt(deliveries []NumberedDelivery) int {
 	n := 0

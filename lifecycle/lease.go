@@ -221,7 +221,7 @@ func staleKind(o OpenMessage, v Verdict, l Lease, ev evidence, typical Typical, 
 		return StalePresumedDead
 	case overdue:
 		return StaleLease
-	case zombie(o.Message, ev):
+	case zombie(ev):
 		return StaleZombie
 	case ev.current.LastBeat.Known() && l.Held(now) > stuckAfter(typical):
 		return StaleStuck
@@ -234,8 +234,8 @@ func staleKind(o OpenMessage, v Verdict, l Lease, ev evidence, typical Typical, 
 }
 
 // zombie reports whether an attempt before the current one gave a sign of life after the current one began.
-func zombie(m MessageFacts, ev evidence) bool {
-	for _, a := range m.Attempts {
+func zombie(ev evidence) bool {
+	for _, a := range ev.life.Attempts {
 		if a.N < ev.n && ev.beganAt.Known() && latest(a.LastBeat, latest(a.LastAckAt, a.NakAt)) > ev.beganAt {
 			return true
 		}

@@ -99,6 +99,28 @@ func (n naive) gone() (gone, explained bool) {
 	return gone, explained
 }
 
+// since leaves out what happened to attempts before the consumer was created anew: its numbers start again.
+func (n naive) since(recreated Micros) naive {
+	began := max(n.first(ReportClaimed), n.first(ReportAccepted))
+	return naive{n.all(func(e Event) bool {
+		switch {
+		case is(ReportClaimed, ReportAccepted)(e):
+			return began >= recreated
+		case e.Attempt > 0 || e.ConsumerSeq > 0:
+			return e.At >= recreated
+		}
+		return true
+	})}
+}
+
+func (n naive) first(kind Kind) Micros {
+	var at Micros
+	for _, e := range n.all(is(kind)) {
+		at = earliest(at, e.At)
+	}
+	return at
+}
+
 // beats looks at the first and the last heartbeat of each attempt: those in between are not kept.
 func (n naive) beats(pick func(Event) bool) bool {
 	first, last := map[int]Event{}, map[int]Event{}
@@ -161,14 +183,18 @@ func (n naive) observed() State {
 	}
 	acked := valid(Acked, AckConfirmed)
 	recorded := n.completed()
-	attempt := n.attempt()
+	recreated := n.last(is(ConsumerRecreated))
+	life := n.since(recreated)
+	attempt := life.attempt()
 	current := func(kinds ...Kind) func(Event) bool {
 		return func(e Event) bool { return is(kinds...)(e) && e.Attempt == attempt }
 	}
-	delivered := n.lastExactDelivery(attempt)
-	recreated := n.last(is(ConsumerRecreated))
+	delivered := life.lastExactDelivery(attempt)
 	expiry := func(kind Kind) (basis, deadline Micros, found bool) {
 		for _, e := range n.all(current(kind)) {
+			if e.Detail.Basis < recreated {
+				continue
+			}
 			if !found || e.Detail.Basis > basis || (e.Detail.Basis == basis && e.Detail.Deadline > deadline) {
 				basis, deadline, found = e.Detail.Basis, e.Detail.Deadline, true
 			}
@@ -176,14 +202,15 @@ func (n naive) observed() State {
 		return basis, deadline, found
 	}
 	// A conclusion of the clock stands unless the attempt was delivered later, or some worker's heartbeat came in time.
-	stands := func(kind Kind) (Micros, bool) {
+	stands := func(kind Kind) bool {
 		basis, deadline, found := expiry(kind)
-		inTime := func(e Event) bool { return e.Kind == Heartbeat && e.At > basis && e.At <= deadline }
-		return deadline, found && delivered <= basis && !n.beats(inTime)
+		inTime := func(e Event) bool {
+			return e.Kind == Heartbeat && e.At >= recreated && e.At > basis && e.At <= deadline
+		}
+		return found && delivered <= basis && !n.beats(inTime)
 	}
-	deadAt, dead := stands(PresumedDead)
-	_, expired := stands(LeaseExpired)
-	maxed := n.last(is(MaxDeliveries))
+	dead, expired := stands(PresumedDead), stands(LeaseExpired)
+	maxed := life.last(is(MaxDeliveries))
 	vanished, explained := n.gone()
 	gone := vanished && !explained
 	switch {
@@ -197,9 +224,9 @@ func (n naive) observed() State {
 		return is(Terminated, TermConfirmed)(e) && !brokersOwn(e) && n.firstTerm(e.Attempt) > refuted
 	}):
 		return StateTerminated
-	case maxed > 0 && recreated <= maxed && delivered <= maxed && !gone:
+	case maxed > 0 && delivered <= maxed && !gone:
 		return StateExhausted
-	case dead && recreated <= deadAt && !gone:
+	case dead && !gone:
 		return StateExhausted
 	case attempt == 0 && n.any(func(e Event) bool { return e.Detail.Undelivered }):
 		return StateRemoved
@@ -209,13 +236,13 @@ func (n naive) observed() State {
 		return StateCompleting
 	case vanished:
 		return StateOutcomeUnknown
-	case n.last(current(Naked, NakConfirmed)) > recreated:
+	case life.any(current(Naked, NakConfirmed)):
 		return StateFailed
 	case expired && !dead:
 		return StateFailed
 	case attempt > 1:
 		return StateRedelivered
-	case attempt == 1 && n.any(func(e Event) bool { return current(Heartbeat)(e) || is(ReportClaimed, ReportAccepted)(e) }):
+	case attempt == 1 && life.any(func(e Event) bool { return current(Heartbeat)(e) || is(ReportClaimed, ReportAccepted)(e) }):
 		return StateProcessing
 	case attempt == 1:
 		return StateDelivered
@@ -351,7 +378,7 @@ func compareHistory(t *testing.T, r *rand.Rand, i int) {
 	if !n.any(is(Published)) {
 		got = m.tasks["TASKS:1"].Summary
 	}
-	want := fmt.Sprint(n.state(), n.attempt(), n.duplicates())
+	want := fmt.Sprint(n.state(), n.since(n.last(is(ConsumerRecreated))).attempt(), n.duplicates())
 	if have := fmt.Sprint(got.State, got.Attempt, got.Duplicates); have != want {
 		t.Errorf("history %d %v: got %s (%s), want %s", i, describe(history), have, got.Rule, want)
 	}

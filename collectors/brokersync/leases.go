@@ -15,7 +15,7 @@ func leases(v view, c Consumer, o lifecycle.OpenMessage) []lifecycle.Event {
 	if l.Attempt == 0 || basis < c.CreatedAt || m.MaxDeliveriesAt > basis {
 		return nil
 	}
-	a := attemptOf(m, l.Attempt)
+	a := attemptOf(m.CurrentLife(), l.Attempt)
 	last := c.MaxDeliver > 0 && l.Attempt >= c.MaxDeliver
 	switch {
 	case a.NakAt.Known() && last:

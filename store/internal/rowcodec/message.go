@@ -92,6 +92,7 @@ func writeAttempt(w *writer, a *lifecycle.AttemptFacts) {
 	writeExpiry(w, 14, a.Expired)
 	writeExpiry(w, 15, a.Dead)
 	w.at(16, a.LastNakAt)
+	w.at(17, a.LastAt)
 }
 
 func writeExpiry(w *writer, field int, x *lifecycle.Expiry) {
@@ -227,6 +228,8 @@ func readAttempt(r *reader, a *lifecycle.AttemptFacts) {
 			a.Dead = readExpiry(r)
 		case 16:
 			a.LastNakAt = r.at()
+		case 17:
+			a.LastAt = r.at()
 		}
 	}
 }

@@ -1,0 +1,79 @@
+package lifecycle
+
+import "slices"
+
+// A consumer that is deleted and created again under its name starts anew (SITUATIONS, "Streams and consumers"): its deliveries are numbered
+// from one, and what its former incarnation delivered is over. The lines of both name the same consumer, so they are told apart by
+// their times.
+
+// CurrentLife is what is known of the message since its consumer was created anew: the attempts and deliveries of the living incarnation.
+// It is the message itself where the consumer was not.
+func (m MessageFacts) CurrentLife() MessageFacts {
+	if !m.RecreatedAt.Known() {
+		return m
+	}
+	since := m.RecreatedAt
+	if m.MaxDeliveriesAt < since {
+		m.MaxDeliveriesAt = 0
+	}
+	return m.parted(func(at Micros) bool { return at >= since })
+}
+
+// pastLife is what is known of the message from before: the attempts and deliveries of former incarnations of its consumer.
+func (m MessageFacts) pastLife() MessageFacts {
+	until := m.RecreatedAt
+	m.MaxDeliveriesAt, m.RecreatedAt, m.VanishedAt = 0, 0, 0
+	return m.parted(func(at Micros) bool { return at < until })
+}
+
+// parted is the part of the message's attempts and deliveries that happened at times that belong.
+func (m MessageFacts) parted(belongs func(Micros) bool) MessageFacts {
+	m.Deliveries = slices.DeleteFunc(slices.Clone(m.Deliveries), func(d DeliveryFacts) bool { return !belongs(max(d.At, d.Bound)) })
+	var attempts []AttemptFacts
+	for _, a := range m.Attempts {
+		if belongs(a.LastAt) || (a.SeenAt.Known() && belongs(a.SeenAt)) {
+			attempts = append(attempts, a.parted(belongs))
+		}
+	}
+	m.Attempts = attempts
+	return m
+}
+
+// parted keeps what happened in the attempt at times that belong. Of two incarnations that used one number the first times are those of the
+// former, the last times those of the latter.
+func (a AttemptFacts) parted(belongs func(Micros) bool) AttemptFacts {
+	for _, at := range []*Micros{&a.DeliveredAt, &a.TermAt, &a.ConfirmedAt} {
+		if !belongs(*at) {
+			*at = 0
+		}
+	}
+	a.FirstBeat, a.LastBeat = bothIn(a.FirstBeat, a.LastBeat, belongs)
+	a.NakAt, a.LastNakAt = bothIn(a.NakAt, a.LastNakAt, belongs)
+	a.AckAt, a.LastAckAt = bothIn(a.AckAt, a.LastAckAt, belongs)
+	if a.SeenAt.Known() && !belongs(a.SeenAt) {
+		a.SeenAt = a.LastAt
+		for _, at := range []Micros{a.FirstBeat, a.NakAt, a.TermAt, a.AckAt} {
+			a.SeenAt = earliest(a.SeenAt, at)
+		}
+	}
+	if a.Expired != nil && !belongs(a.Expired.Basis) {
+		a.Expired = nil
+	}
+	if a.Dead != nil && !belongs(a.Dead.Basis) {
+		a.Dead = nil
+	}
+	return a
+}
+
+// bothIn keeps those of a first and a last time that belong; where only one does, it is both.
+func bothIn(first, last Micros, belongs func(Micros) bool) (Micros, Micros) {
+	switch f, l := first.Known() && belongs(first), last.Known() && belongs(last); {
+	case f && l:
+		return first, last
+	case f:
+		return first, first
+	case l:
+		return last, last
+	}
+	return 0, 0
+}
