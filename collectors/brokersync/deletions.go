@@ -61,7 +61,7 @@ func (v view) sole(c *Consumer, m lifecycle.MessageFacts) bool {
 // soleAsWatched serves messages that were stored since somebody watches.
 func (v view) soleAsWatched(c *Consumer, s *lifecycle.StoredFacts) bool {
 	for _, gone := range v.Gone {
-		if gone.ObservedAt >= s.At && matchesAny(gone.Filters, s.Subject) {
+		if gone.ObservedAt >= s.At && lifecycle.MatchesAny(gone.Filters, s.Subject) {
 			return false
 		}
 	}
