@@ -13,6 +13,7 @@ const (
 	AnomalyCompletedAndDead   AnomalyCode = "completed_and_dead"  // Completion recorded, yet exhausted or dead-lettered.
 	AnomalyOrphaned           AnomalyCode = "orphaned"            // No consumer's filter matches the subject.
 	AnomalyPublishUnseen      AnomalyCode = "publish_unseen"      // The publish line was not seen; the body may be missing.
+	AnomalyForged             AnomalyCode = "forged"              // Publish lines of one message differ: the stream sent one of them at most.
 	AnomalyNotStored          AnomalyCode = "not_stored"          // A publish attempt stored nothing, or the line of what it stored was lost in a gap.
 	AnomalyClockSkew          AnomalyCode = "clock_skew"          // A time lies before one that must precede it.
 	AnomalyConsumerRecreated  AnomalyCode = "consumer_recreated"  // Attempt numbers started again.
@@ -52,6 +53,7 @@ var anomalyMeaning = map[AnomalyCode]string{
 	AnomalyCompletedAndDead:   "Completion is recorded, yet the message died. Retrying it may repeat the effect.",
 	AnomalyOrphaned:           "No consumer's filter matches the subject: nobody will take this message.",
 	AnomalyPublishUnseen:      "The publish line was not captured; subject, body and publish time may be missing.",
+	AnomalyForged:             "Publish lines of this message differ. What the stream holds counts, else the line that came first; the other is in quarantine.",
 	AnomalyNotStored:          "A publish was attempted and no stored message was seen to follow.",
 	AnomalyClockSkew:          "A time lies before one that must precede it: some clock is off.",
 	AnomalyConsumerRecreated:  "The consumer was created anew and its attempt numbers started again.",
@@ -109,6 +111,7 @@ func anomalies(t *TaskFacts, cases []Case, ev *evidence, attempts []Attempt, sta
 	note(AnomalyVanished, head.goneUnexplained() && !acked && !termed)
 	note(AnomalyOrphaned, head.OrphanedAt > head.AdoptedAt && state == StatePublished)
 	note(AnomalyPublishUnseen, head.Stored == nil || head.Repaired)
+	note(AnomalyForged, head.Forged)
 	note(AnomalyConsumerRecreated, head.consumerRecreated())
 	for _, a := range attempts {
 		if a.Silent && (a.N < len(attempts) || a.End == EndTimedOut) {

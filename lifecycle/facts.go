@@ -16,6 +16,7 @@ type MessageFacts struct {
 	Key      MessageKey     `json:"-"`
 	TaskID   string         `json:"task,omitempty"`     // Empty until a line says it; then never changed.
 	Agent    string         `json:"agent,omitempty"`    // From the subject, else from the consumer's name.
+	Worker   string         `json:"worker,omitempty"`   // As the lines of its deliveries say: who is concerned while no subject is known.
 	Consumer string         `json:"consumer,omitempty"` // The durable that delivers it.
 	Stored   *StoredFacts   `json:"stored,omitempty"`   // Nil while the publish line was not seen.
 	Attempts []AttemptFacts `json:"attempts,omitempty"` // Sorted by number.
@@ -34,6 +35,7 @@ type MessageFacts struct {
 	Dead            *DeadFacts   `json:"dead,omitempty"`
 	Triage          *TriageFacts `json:"triage,omitempty"`   // The latest decision about the message; nil when there was none.
 	Repaired        bool         `json:"repaired,omitempty"` // The publish line was lost; the message was read from the stream.
+	Forged          bool         `json:"forged,omitempty"`   // Publish lines differ: the stream sent one of them at most.
 
 	FirstAt Micros `json:"first,omitempty"` // Earliest event.
 	LastAt  Micros `json:"last,omitempty"`  // Latest event.
@@ -53,7 +55,9 @@ type StoredFacts struct {
 	TraceParent    string        `json:"traceparent,omitempty"`
 	CreatedAt      Micros        `json:"created,omitempty"`
 	Size           int64         `json:"size,omitempty"`
-	TTL            time.Duration `json:"ttl,omitempty"` // Its Nats-TTL; zero for none.
+	TTL            time.Duration `json:"ttl,omitempty"`   // Its Nats-TTL; zero for none.
+	Agent          string        `json:"agent,omitempty"` // As the subject says.
+	Line           uint64        `json:"line,omitempty"`  // Sequence of the captured line; zero when it was read from the stream itself.
 }
 
 // AttemptFacts is what is known of one attempt, that is of delivery number N.
@@ -108,14 +112,16 @@ const maxDeliveriesKept = 1000
 func (m *MessageFacts) Join(e Event) {
 	m.Key = e.Message
 	m.FirstAt, m.LastAt = earliest(m.FirstAt, e.At), latest(m.LastAt, e.At)
-	m.Agent = leastText(m.Agent, e.Agent)
+	if e.Kind != Published && e.Kind != Repaired {
+		m.Worker = leastText(m.Worker, e.Agent)
+	}
 	m.Consumer = leastText(m.Consumer, e.Consumer)
 	if e.Attempt > 0 {
 		m.joinAttempt(e)
 	}
 	switch e.Kind {
 	case Published, Repaired:
-		m.Stored = joinStored(m.Stored, storedFacts(e))
+		m.joinStored(storedFacts(e))
 		m.Repaired = m.Repaired || e.Kind == Repaired
 	case Delivered:
 		m.joinDelivery(e)
@@ -139,6 +145,10 @@ func (m *MessageFacts) Join(e Event) {
 	}
 	if r, removed := removalOf(e); removed {
 		m.joinRemoval(e, r)
+	}
+	m.Agent = m.Worker
+	if m.Stored != nil {
+		m.Agent = firstText(m.Stored.Agent, m.Worker)
 	}
 }
 
@@ -207,29 +217,6 @@ func (m *MessageFacts) joinDelivery(e Event) {
 	if len(m.Deliveries) > maxDeliveriesKept {
 		m.Deliveries = m.Deliveries[:maxDeliveriesKept]
 	}
-}
-
-func storedFacts(e Event) StoredFacts {
-	d := e.Detail
-	return StoredFacts{
-		At: e.At, MsgID: d.MsgID, Subject: d.Subject, Type: d.Type, Title: d.Title, IdempotencyKey: d.IdempotencyKey,
-		PayloadHash: d.PayloadHash, Generation: d.Generation, RetryOf: d.RetryOf, TraceParent: d.TraceParent,
-		CreatedAt: d.CreatedAt, Size: d.Size, TTL: d.TTL,
-	}
-}
-
-// joinStored keeps one of several publish lines of one sequence by a total order. They only differ when a stream was re-created
-// unnoticed.
-func joinStored(old *StoredFacts, s StoredFacts) *StoredFacts {
-	if old == nil {
-		return &s
-	}
-	c := cmp.Or(cmp.Compare(s.At, old.At), cmp.Compare(s.MsgID, old.MsgID), cmp.Compare(s.Subject, old.Subject),
-		cmp.Compare(s.PayloadHash, old.PayloadHash), cmp.Compare(s.Generation, old.Generation))
-	if c < 0 {
-		return &s
-	}
-	return old
 }
 
 func joinExpiry(old *Expiry, e Event) *Expiry {

@@ -19,7 +19,8 @@ import (
 type Fold struct {
 	messages map[MessageKey]*foldMessage
 	tasks    map[string]*foldTask
-	said     map[MessageKey]string // What the batch's publish lines say about the task of a message.
+	said     map[MessageKey]string // What the batch's publish lines say about the task of a message: the one that counts.
+	line     map[MessageKey]uint64 // Which line that is.
 	hinted   map[MessageKey]string // What its dead-letter entries say, which counts while no publish line is known.
 	moves    []Move
 	tally    Tally // What the batch changes in the rollups so far.
@@ -69,7 +70,7 @@ type Changes struct {
 // NewFold returns an empty fold.
 func NewFold() *Fold {
 	return &Fold{
-		messages: map[MessageKey]*foldMessage{}, tasks: map[string]*foldTask{}, said: map[MessageKey]string{}, hinted: map[MessageKey]string{},
+		messages: map[MessageKey]*foldMessage{}, tasks: map[string]*foldTask{}, said: map[MessageKey]string{}, line: map[MessageKey]uint64{}, hinted: map[MessageKey]string{},
 		tally: Tally{},
 	}
 }
@@ -98,7 +99,7 @@ func (f *Fold) Assign(events []Event) {
 		switch {
 		case e.Message.IsZero() || e.TaskID == "":
 		case e.Kind == Published || e.Kind == Repaired:
-			f.said[e.Message] = leastText(f.said[e.Message], e.TaskID)
+			f.say(*e)
 		case e.Kind == DeadLettered:
 			f.hinted[e.Message] = leastText(f.hinted[e.Message], e.TaskID)
 		}
@@ -111,6 +112,17 @@ func (f *Fold) Assign(events []Event) {
 		f.task(e.TaskID)
 	}
 	slices.SortFunc(f.moves, func(a, b Move) int { return a.Key.Compare(b.Key) })
+}
+
+// say notes which task a publish line names, unless another line of the batch counts.
+func (f *Fold) say(e Event) {
+	line := publishLine(e)
+	switch counts, known := f.line[e.Message]; {
+	case !known || line < counts:
+		f.said[e.Message], f.line[e.Message] = e.TaskID, line
+	case line == counts:
+		f.said[e.Message] = leastText(f.said[e.Message], e.TaskID)
+	}
 }
 
 // taskOf decides which task message k belongs to, and notes a move when that is another one than before.

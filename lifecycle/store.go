@@ -73,6 +73,7 @@ type Payload struct {
 	At      Micros // When the message was stored: payloads are kept as long as the events of that time.
 
 	Truncated bool
+	Hash      string // Fingerprint of the body as its publish line had it; empty when it had none. Not stored.
 }
 
 // QuarantinedLine is a line that could not be decoded. It is kept with its bytes and counted; it never blocks its source.

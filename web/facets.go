@@ -107,7 +107,7 @@ func (q listQuery) facet(name, legend string, values map[string]int64) views.Fac
 
 var facetAnomalies = []lifecycle.AnomalyCode{
 	lifecycle.AnomalyLateAck, lifecycle.AnomalyOrphaned, lifecycle.AnomalySilentAttempt, lifecycle.AnomalyCompletedAndDead,
-	lifecycle.AnomalyPublishUnseen, lifecycle.AnomalyNotStored, lifecycle.AnomalyClockSkew, lifecycle.AnomalyVanished,
+	lifecycle.AnomalyPublishUnseen, lifecycle.AnomalyForged, lifecycle.AnomalyNotStored, lifecycle.AnomalyClockSkew, lifecycle.AnomalyVanished,
 }
 
 func (q listQuery) anomalyFacet() views.Facet {

@@ -93,7 +93,7 @@ func (st *step) repairKnown() {
 	seqs := append([]uint64(nil), st.known.unknown...)
 	for _, o := range st.known.open {
 		m := o.Message
-		if present, _ := st.view.Present.Has(m.Key.Seq); present && m.Stored == nil && m.Key.Seq <= st.view.Verifiable {
+		if present, _ := st.view.Present.Has(m.Key.Seq); present && m.Unread() && m.Key.Seq <= st.view.Verifiable {
 			seqs = append(seqs, m.Key.Seq)
 		}
 	}

@@ -68,14 +68,14 @@ func Decode(line collectors.Line, streams collectors.Streams, bodyLimit int, int
 		Timing: lifecycle.Timing{CreatedAt: task.CreatedAt},
 	}
 	into.Events = append(into.Events, e)
-	into.Payloads = append(into.Payloads, payload(key, headers, line.Body, task.Size, o.at, bodyLimit))
+	into.Payloads = append(into.Payloads, payload(key, headers, line.Body, task, o.at, bodyLimit))
 	return nil
 }
 
-func payload(key lifecycle.MessageKey, headers map[string][]string, body []byte, size int64, at lifecycle.Micros, limit int) lifecycle.Payload {
+func payload(key lifecycle.MessageKey, headers map[string][]string, body []byte, task fleet.Task, at lifecycle.Micros, limit int) lifecycle.Payload {
 	kept := body[:min(len(body), limit)]
 	return lifecycle.Payload{
-		Message: key, Headers: headers, Body: kept, Size: size, At: at, Truncated: int64(len(kept)) < size,
+		Message: key, Headers: headers, Body: kept, Size: task.Size, At: at, Truncated: int64(len(kept)) < task.Size, Hash: task.PayloadHash,
 	}
 }
 

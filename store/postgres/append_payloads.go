@@ -20,12 +20,14 @@ ON CONFLICT (stream, seq, at) DO UPDATE SET headers = excluded.headers, body = e
 )
 
 // writePayloads stores the payloads of new messages, and queues the others. Should one of the former be stored already, the transaction
-// starts over, and then takes none for new.
+// starts over, and then takes none for new. Payloads that some other publish line brought are lines of somebody else.
 func (f *folding) writePayloads(ctx context.Context, jobs []*job, alone bool, writes *pgx.Batch) error {
 	var all []lifecycle.Payload
 	for _, j := range jobs {
 		all = append(all, j.batch.Payloads...)
 	}
+	all, displaced := f.fold.Displaced(all)
+	queueQuarantined(writes, displaced)
 	slices.Reverse(all) // Of several of one message and time the last one given stays.
 	slices.SortStableFunc(all, comparePayloads)
 	all = slices.CompactFunc(all, func(a, b lifecycle.Payload) bool { return comparePayloads(a, b) == 0 })

@@ -34,12 +34,16 @@ func (w *writer) append(jobs []*job) error {
 	for _, j := range jobs {
 		events = append(events, j.batch.Events...)
 	}
+	c := w.newCommit()
 	if len(events) == 0 {
-		return nil
+		return w.putPayloads(jobs, c.fold)
 	}
 	w.events = events
 	defer clear(events)
-	return w.newCommit().run(jobs, events)
+	if err := c.run(jobs, events); err != nil {
+		return err
+	}
+	return w.putPayloads(jobs, c.fold)
 }
 
 // commit is one transaction's work on events.

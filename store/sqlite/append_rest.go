@@ -8,17 +8,35 @@ import (
 	"fleetglass/store/internal/rowcodec"
 )
 
-// putRest stores what a batch has beside events. All of it replaces itself.
-func (w *writer) putRest(b *lifecycle.Batch) error {
-	for i := range b.Payloads {
-		if err := w.putPayload(&b.Payloads[i]); err != nil {
-			return fmt.Errorf("store payload of %v: %w", b.Payloads[i].Message, err)
+// putPayloads stores the payloads that belong to the messages as the fold knows them. The others are lines of somebody else.
+func (w *writer) putPayloads(jobs []*job, fold *lifecycle.Fold) error {
+	for _, j := range jobs {
+		kept, displaced := fold.Displaced(j.batch.Payloads)
+		for i := range kept {
+			if err := w.putPayload(&kept[i]); err != nil {
+				return fmt.Errorf("store payload of %v: %w", kept[i].Message, err)
+			}
+		}
+		if err := w.putLines(displaced); err != nil {
+			return err
 		}
 	}
-	for i := range b.Quarantined {
-		if err := w.putQuarantined(&b.Quarantined[i]); err != nil {
-			return fmt.Errorf("quarantine line %v: %w", b.Quarantined[i].ID, err)
+	return nil
+}
+
+func (w *writer) putLines(lines []lifecycle.QuarantinedLine) error {
+	for i := range lines {
+		if err := w.putQuarantined(&lines[i]); err != nil {
+			return fmt.Errorf("quarantine line %v: %w", lines[i].ID, err)
 		}
+	}
+	return nil
+}
+
+// putRest stores what a batch has beside events and payloads. All of it replaces itself.
+func (w *writer) putRest(b *lifecycle.Batch) error {
+	if err := w.putLines(b.Quarantined); err != nil {
+		return err
 	}
 	for _, g := range b.Gaps {
 		if err := w.putGap(g); err != nil {

@@ -54,6 +54,8 @@ func AppendMessage(b []byte, m *lifecycle.MessageFacts) []byte {
 	}
 	w.text(19, string(m.Removal))
 	w.bool(20, m.Undelivered)
+	w.bool(21, m.Forged)
+	w.text(22, m.Worker)
 	return w
 }
 
@@ -71,6 +73,8 @@ func writeStored(w *writer, s *lifecycle.StoredFacts) {
 	w.at(11, s.CreatedAt)
 	w.int(12, s.Size)
 	w.int(13, int64(s.TTL))
+	w.text(14, s.Agent)
+	w.uint(15, s.Line)
 }
 
 func writeAttempt(w *writer, a *lifecycle.AttemptFacts) {
@@ -152,6 +156,10 @@ func Message(key lifecycle.MessageKey, b []byte) (lifecycle.MessageFacts, error)
 			m.Removal = lifecycle.Removal(r.text())
 		case 20:
 			m.Undelivered = r.bool()
+		case 21:
+			m.Forged = r.bool()
+		case 22:
+			m.Worker = r.text()
 		}
 	}
 	if r.err != nil {
@@ -189,6 +197,10 @@ func readStored(r *reader, s *lifecycle.StoredFacts) {
 			s.Size = r.int()
 		case 13:
 			s.TTL = time.Duration(r.int())
+		case 14:
+			s.Agent = r.text()
+		case 15:
+			s.Line = r.uint()
 		}
 	}
 }
