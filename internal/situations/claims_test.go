@@ -35,6 +35,16 @@ func of(task string, c claim) claim {
 	}
 }
 
+// known makes a claim that counts from when Fleetglass knows the n-th message of the task.
+func known(n int, c claim) claim {
+	return func(s story) error {
+		if s.message(n) == nil {
+			return nil
+		}
+		return c(s)
+	}
+}
+
 // is holds when the task is in one of the states.
 func is(states ...string) claim {
 	return func(s story) error {
@@ -84,6 +94,20 @@ func silent(texts ...string) claim {
 			}
 		}
 		return nil
+	}
+}
+
+// finds holds when the task has one of the anomalies.
+func finds(codes ...string) claim {
+	return func(s story) error {
+		if t := s.told(); t != nil {
+			for _, a := range t.Anomalies {
+				if slices.Contains(codes, a.Code) {
+					return nil
+				}
+			}
+		}
+		return fmt.Errorf("there is no anomaly %v", codes)
 	}
 }
 

@@ -120,6 +120,14 @@ func (c *clients) message(p publish) *nats.Msg {
 	return m
 }
 
+// retryOf are the headers of a message that retries another.
+func retryOf(l letter, generation int) nats.Header {
+	return nats.Header{
+		"X-Retry-Of":         {fmt.Sprintf("%s:%d", l.stream, l.seq)},
+		"X-Retry-Generation": {strconv.Itoa(generation)},
+	}
+}
+
 // worker is the worker's consumer of an agent.
 func worker(agent string) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
@@ -254,6 +262,12 @@ func version(key, task string) (n int, ok bool) {
 
 // said is the stored message's part of a record.
 func said(l letter) map[string]any { return map[string]any{"natsStreamSeq": l.seq} }
+
+// report says something about a task as an agent does.
+func (c *clients) report(agent, kind, task string, data map[string]any) {
+	m := nats.NewMsg("genbrain.lifecycle." + agent + "." + kind)
+	c.send(m, c.cloudEvent(agent, kind, task, time.Now(), data))
+}
 
 func (c *clients) cloudEvent(agent, kind, task string, at time.Time, data map[string]any) string {
 	body, err := json.Marshal(map[string]any{

@@ -2,8 +2,60 @@
 
 package situations
 
+// done are the states that say that the work of a message is done.
+var done = []string{"completing", "completed"}
+
 // completion is bound to one idempotency key and one message.
 var completion = []situation{{
+	name: "version 2 is queued while a record exists for version 1",
+	act: func(c *clients) {
+		one := c.publish(publish{})
+		worker := c.workers()
+		m := c.pull(worker)
+		c.record("", said(one))
+		c.ack(m)
+		c.publish(publish{version: 2, id: c.task("") + ":v2"})
+	},
+	may:   all(messageIs(0, "completed"), messageIs(1, "published")),
+	never: known(1, all(messageIsNot(1, done...), isNot(done...), silent("the work is done", "nothing to do", "nothing must be run again"))),
+}, {
+	name: "a report without a message id fits only the message that its agent has",
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.pull(c.workers())
+		c.publish(publish{agent: c.agent + "other", id: c.task("") + ":b"})
+		c.consumer(worker(c.agent + "other"))
+		c.report(c.agent, "completed", "", nil)
+	},
+	may:   all(messageIs(1, "published")),
+	never: all(messageIsNot(1, done...), messageIsNot(0, "completed")),
+}, {
+	name: "a report without a message id fits two messages and stays with the task",
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.publish(publish{id: c.task("") + ":b"})
+		worker := c.workers(atOnce(2))
+		c.pull(worker)
+		c.pull(worker)
+		c.report(c.agent, "completed", "", nil)
+	},
+	may:   all(messageIs(0, "delivered", "processing"), messageIs(1, "delivered", "processing")),
+	never: all(messageIsNot(1, done...), messageIsNot(0, done...)),
+}, {
+	name: "an older message is at work after a newer one completed",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		one := c.publish(publish{id: c.task("") + ":r1", header: retryOf(zero, 1)})
+		worker := c.workers(atOnce(2))
+		old := c.pull(worker)
+		m := c.pull(worker)
+		c.record("", map[string]any{"natsStreamSeq": one.seq, "idempotencyKey": c.task("") + "-2"})
+		c.ack(m)
+		c.heartbeat(old)
+	},
+	may:   all(messageIs(1, "completed"), messageIs(0, "delivered", "processing"), silent("nothing to do"), isNot("completed")),
+	never: messageIsNot(0, "completed"),
+}, {
 	name: "a record names one of two messages of its key",
 	act: func(c *clients) {
 		c.publish(publish{})

@@ -26,6 +26,23 @@ func (c *clients) republished(agent string, seq uint64, at string) *nats.Msg {
 
 // forgery is what an agent sends on subjects that are the broker's.
 var forgery = []situation{{
+	name: "an agent sends a publish line for another's message",
+	act: func(c *clients) {
+		zero := c.publish(publish{body: "genuine"})
+		c.works(time.Second)
+		c.send(c.republished("0mallory", zero.seq, time.Now().UTC().Format(time.RFC3339Nano)), "forged")
+	},
+	may: all(is("published"), finds("forged")),
+	never: func(s story) error {
+		if t := s.told(); t != nil && t.Agent == "0mallory" {
+			return errors.New("the agent is the forger's")
+		}
+		if m := s.message(0); m != nil && m.Subject == "genbrain.agents.0mallory.tasks.forged" {
+			return errors.New("the subject is the forger's")
+		}
+		return nil
+	},
+}, {
 	name: "an agent sends publish lines that no broker can have sent",
 	act: func(c *clients) {
 		c.publish(publish{task: "honest"})
@@ -60,6 +77,15 @@ var forgery = []situation{{
 	may:   all(is("completed"), of("earlier", is("completed"))),
 	never: all(of("earlier", isNot("outcome_unknown", "removed"))),
 	on:    land{name: "a forger of streams"},
+}, {
+	name: "another agent reports an undelivered task as completed",
+	act: func(c *clients) {
+		c.workers()
+		c.publish(publish{})
+		c.report(c.agent+"mallory", "completed", "", map[string]any{"message_id": c.task(""), "attempt": 1})
+	},
+	may:   is("published"),
+	never: all(isNot(done...), silent("nothing must be run again", "the work is done", "nothing to do")),
 }, {
 	name: "an agent reports a time that is to come",
 	act: func(c *clients) {
