@@ -18,6 +18,9 @@ type Collector struct {
 	states     map[string]State // By stream name.
 	unlistedAt lifecycle.Micros // Up to when tasks without a stored message were asked for.
 
+	unobserved  []string         // Streams that take tasks too.
+	unknownUpTo lifecycle.Micros // Until then there was such a stream.
+
 	mu    sync.Mutex
 	part  health.Part
 	found health.State // As the poll at hand found things.

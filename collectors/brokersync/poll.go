@@ -31,6 +31,9 @@ func (c *Collector) Poll(ctx context.Context) (more bool, err error) {
 		}
 		more = more || left
 	}
+	if err := c.findUnobserved(ctx); err != nil {
+		return false, err
+	}
 	return more, c.sayNotStored(ctx)
 }
 

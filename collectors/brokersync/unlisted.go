@@ -3,6 +3,7 @@ package brokersync
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"fleetglass/lifecycle"
@@ -37,6 +38,7 @@ func (c *Collector) sayNotStored(ctx context.Context) error {
 		return fmt.Errorf("read unlisted tasks: %w", err)
 	}
 	c.unlistedAt = checked
+	tasks = slices.DeleteFunc(tasks, c.mayBeElsewhere)
 	return c.commit(ctx, lifecycle.Batch{Events: notStored(tasks, c.cfg.NotStored)})
 }
 

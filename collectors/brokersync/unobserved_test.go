@@ -1,0 +1,50 @@
+package brokersync_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/collectors/brokersync"
+	"fleetglass/internal/testkit"
+	"fleetglass/lifecycle"
+)
+
+// A task that another stream over the fleet's subjects took was stored. Nobody observes that stream, and health says so.
+func TestATaskInAnotherStreamIsNeverCalledNotStored(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.cfg.NotStored = 100 * time.Millisecond
+	b.tasks(t, func(c *jetstream.StreamConfig) {
+		c.Subjects, c.RePublish = []string{"genbrain.agents.*.tasks.blog"}, nil
+	})
+	vip := jetstream.StreamConfig{Name: "TASKS_VIP", Subjects: []string{"genbrain.agents.*.tasks.vip"}, Retention: jetstream.WorkQueuePolicy}
+	if _, err := b.js.CreateStream(t.Context(), vip); err != nil {
+		t.Fatal(err)
+	}
+	part := b.start()
+	a := b.agent(t, "vip")
+	m := nats.NewMsg("genbrain.agents.vip.tasks.vip")
+	m.Data = []byte(`{"taskId":"elsewhere"}`)
+	m.Header.Set("Nats-Msg-Id", "elsewhere")
+	_, err := a.js.PublishMsg(m)
+	a.must(err)
+	testkit.Eventually(t, patience, func() error {
+		tasks, err := b.store.UnlistedTasks(t.Context(), lifecycle.MicrosOf(time.Now().Add(time.Hour)), 10)
+		if err == nil && len(tasks) != 1 {
+			err = fmt.Errorf("%d attempts are stored", len(tasks))
+		}
+		if h := part.Health()[0]; err == nil && !strings.Contains(h.Detail, "TASKS_VIP") {
+			err = fmt.Errorf("health does not name the stream: %+v", h)
+		}
+		return err
+	})
+	b.polls(t, []*brokersync.Collector{part}, 60)
+	if said := b.events("elsewhere"); strings.Contains(said, string(lifecycle.NotStored)) {
+		t.Errorf("it is stored in TASKS_VIP; its events:\n%s", said)
+	}
+}
