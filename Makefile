@@ -38,13 +38,13 @@ tidy-check:
 lint: ## Run golangci-lint (the first run builds it)
 	$(TOOL) golangci-lint run ./...
 
-generate: ## Regenerate templ components and documentation
+generate: ## Regenerate templ components, the row codec and documentation
 	@for dir in $$(git ls-files '*.templ' | xargs -n1 dirname | sort -u); do (cd $$dir && $(TOOL) templ generate -log-level warn) || exit 1; done
 	$(GO) generate ./...
 	@$(GO) test ./cmd/server -run TestREADMEListsEverySetting -update -count=1 >/dev/null
 
 generate-check: generate ## Fail when generated files differ from the committed ones
-	@git diff --exit-code --stat -- "*_templ.go" docs/ README.md || { echo "generated files differ: run make generate and commit"; exit 1; }
+	@git diff --exit-code --stat -- "*_templ.go" "*_gen.go" docs/ README.md || { echo "generated files differ: run make generate and commit"; exit 1; }
 
 bench: ## Measure against baselines of the same run: a table and bench.json (EVENTS=10000000 is the long form; see scripts/bench.sh)
 	./scripts/bench.sh

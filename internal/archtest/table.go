@@ -84,7 +84,8 @@ var Table = []Rule{
 	{Package: "store/internal/columns", Own: []string{"lifecycle"}},
 	{Package: "store/internal/intake", Own: []string{"lifecycle", "store/internal/columns", "store/internal/rowcodec"}},
 	{Package: "store/internal/migrate"},
-	{Package: "store/internal/rowcodec", Own: []string{"lifecycle", "reconcile"}, Others: []string{"github.com/klauspost/compress/s2"}},
+	{Package: "store/internal/rowcodec", Own: []string{"lifecycle", "reconcile"},
+		Others: []string{"github.com/klauspost/compress/s2", "github.com/tinylib/msgp/msgp"}},
 	{Package: "internal/screenshots", Others: []string{"github.com/chromedp"}},
 	// Tests only: it runs the program on real brokers and looks at its answers.
 	{Package: "internal/situations", Tests: []string{"fleet"}},

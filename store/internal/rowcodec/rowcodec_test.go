@@ -78,16 +78,16 @@ func TestEveryFieldComesBack(t *testing.T) {
 	}
 }
 
-func TestZeroValuesTakeNoBytes(t *testing.T) {
+func TestZeroValuesTakeFewBytes(t *testing.T) {
 	t.Parallel()
-	var w []byte
-	w = rowcodec.AppendMessage(w, &lifecycle.MessageFacts{})
-	w = rowcodec.AppendTask(w, &lifecycle.TaskFacts{})
-	w = rowcodec.AppendEvent(w, &lifecycle.Event{})
-	w = rowcodec.AppendHeaders(w, nil)
-	w = rowcodec.AppendSummary(w, &lifecycle.TaskSummary{})
-	if len(w) != 0 {
-		t.Errorf("zero values take %d bytes, want none", len(w))
+	for what, w := range map[string][]byte{
+		"message": rowcodec.AppendMessage(nil, &lifecycle.MessageFacts{}), "task": rowcodec.AppendTask(nil, &lifecycle.TaskFacts{}),
+		"event": rowcodec.AppendEvent(nil, &lifecycle.Event{}), "headers": rowcodec.AppendHeaders(nil, nil),
+		"summary": rowcodec.AppendSummary(nil, &lifecycle.TaskSummary{}),
+	} {
+		if len(w) > 16 {
+			t.Errorf("a zero %s takes %d bytes, want 16 at most", what, len(w))
+		}
 	}
 }
 

@@ -1,0 +1,395 @@
+package rowcodec
+
+import (
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// The structs of this file are the format of the rows. Each mirrors a struct of lifecycle: the same fields in the same order, so that the
+// compiler refuses to convert the one into the other when a field is forgotten. A tag is the name of its field in stored rows. It is
+// never changed, and never given to another field. A field that is zero is left out, a name that is not known is skipped: rows of older
+// and of newer versions can be read. A field with the tag "-" lies in a column of its own. Tuples are written without names; their fields
+// may be added at the end only.
+
+//go:generate go tool -modfile=../../../tools/go.mod msgp -io=false -tests=false -unexported -file rows.go -o rows_gen.go
+
+//msgp:limit arrays:1048576 maps:1048576
+
+//msgp:vartuple detailRow messageKeyRow streamIDRow publishAttemptRow
+
+//msgp:replace lifecycle.AnomalyCode with:string
+//msgp:replace lifecycle.AttemptFacts with:attemptFactsRow
+//msgp:replace lifecycle.Completed with:completedRow
+//msgp:replace lifecycle.CompletionFacts with:completionFactsRow
+//msgp:replace lifecycle.CopyFacts with:copyFactsRow
+//msgp:replace lifecycle.DeadFacts with:deadFactsRow
+//msgp:replace lifecycle.DeadLetter with:deadLetterRow
+//msgp:replace lifecycle.DeliveryFacts with:deliveryFactsRow
+//msgp:replace lifecycle.Detail with:detailRow
+//msgp:replace lifecycle.Ending with:endingRow
+//msgp:replace lifecycle.EventID with:uint64
+//msgp:replace lifecycle.Expiry with:expiryRow
+//msgp:replace lifecycle.Head with:headRow
+//msgp:replace lifecycle.Kind with:string
+//msgp:replace lifecycle.LeaseReport with:leaseReportRow
+//msgp:replace lifecycle.MessageKey with:messageKeyRow
+//msgp:replace lifecycle.Micros with:int64
+//msgp:replace lifecycle.ModelUse with:modelUseRow
+//msgp:replace lifecycle.Naming with:namingRow
+//msgp:replace lifecycle.Outcome with:string
+//msgp:replace lifecycle.OutcomeReport with:outcomeReportRow
+//msgp:replace lifecycle.Provenance with:string
+//msgp:replace lifecycle.Publication with:publicationRow
+//msgp:replace lifecycle.PublishAttempt with:publishAttemptRow
+//msgp:replace lifecycle.PublishFacts with:publishFactsRow
+//msgp:replace lifecycle.Removal with:string
+//msgp:replace lifecycle.ReportFacts with:reportFactsRow
+//msgp:replace lifecycle.State with:string
+//msgp:replace lifecycle.StepFacts with:stepFactsRow
+//msgp:replace lifecycle.StepReport with:stepReportRow
+//msgp:replace lifecycle.StoredFacts with:storedFactsRow
+//msgp:replace lifecycle.StreamID with:streamIDRow
+//msgp:replace lifecycle.Timing with:timingRow
+//msgp:replace lifecycle.Triage with:triageRow
+//msgp:replace lifecycle.TriageFacts with:triageFactsRow
+
+// headersRow are the headers of a message or a line.
+type headersRow map[string][]string
+
+type eventRow struct {
+	ID          lifecycle.EventID    `msg:"-"`
+	At          lifecycle.Micros     `msg:"-"`
+	Kind        lifecycle.Kind       `msg:"a,omitempty"`
+	Provenance  lifecycle.Provenance `msg:"b,omitempty"`
+	Source      string               `msg:"c,omitempty"`
+	SourceSeq   uint64               `msg:"d,omitempty"`
+	TaskID      string               `msg:"-"`
+	Message     lifecycle.MessageKey `msg:"-"`
+	Agent       string               `msg:"e,omitempty"`
+	Consumer    string               `msg:"f,omitempty"`
+	ConsumerSeq uint64               `msg:"g,omitempty"`
+	Attempt     int                  `msg:"h,omitempty"`
+	Detail      lifecycle.Detail     `msg:"i"`
+	Raw         []byte               `msg:"j,omitempty"`
+}
+
+type detailRow struct {
+	lifecycle.Naming
+	lifecycle.Publication
+	lifecycle.Ending
+	lifecycle.Timing
+	lifecycle.DeadLetter
+	lifecycle.LeaseReport
+	lifecycle.StepReport
+	lifecycle.OutcomeReport
+	lifecycle.ModelUse
+	lifecycle.Triage
+}
+
+type namingRow struct {
+	MsgID          string `msg:"a,omitempty"`
+	Subject        string `msg:"b,omitempty"`
+	Type           string `msg:"c,omitempty"`
+	IdempotencyKey string `msg:"d,omitempty"`
+	RecordSeq      uint64 `msg:"e,omitempty"`
+	PayloadHash    string `msg:"f,omitempty"`
+}
+
+type publicationRow struct {
+	Generation   int           `msg:"a,omitempty"`
+	RetryOf      string        `msg:"b,omitempty"`
+	TriageAction string        `msg:"c,omitempty"`
+	TraceParent  string        `msg:"d,omitempty"`
+	Title        string        `msg:"e,omitempty"`
+	Size         int64         `msg:"f,omitempty"`
+	TTL          time.Duration `msg:"g,omitempty"`
+	BestEffort   bool          `msg:"h,omitempty"`
+}
+
+type endingRow struct {
+	Delay       time.Duration     `msg:"a,omitempty"`
+	Reason      string            `msg:"b,omitempty"`
+	Removal     lifecycle.Removal `msg:"c,omitempty"`
+	Undelivered bool              `msg:"d,omitempty"`
+	AckTime     time.Duration     `msg:"e,omitempty"`
+}
+
+type timingRow struct {
+	CreatedAt lifecycle.Micros `msg:"a,omitempty"`
+	Basis     lifecycle.Micros `msg:"b,omitempty"`
+	Deadline  lifecycle.Micros `msg:"c,omitempty"`
+	Judged    lifecycle.Micros `msg:"d,omitempty"`
+	Exact     bool             `msg:"e,omitempty"`
+}
+
+type deadLetterRow struct {
+	Category string `msg:"a,omitempty"`
+	Path     string `msg:"b,omitempty"`
+	Entry    string `msg:"c,omitempty"`
+}
+
+type leaseReportRow struct {
+	LeaseOwner     string           `msg:"a,omitempty"`
+	LeaseVersion   uint64           `msg:"b,omitempty"`
+	LeaseExpiresAt lifecycle.Micros `msg:"c,omitempty"`
+}
+
+type stepReportRow struct {
+	StepID    string `msg:"a,omitempty"`
+	StepClass string `msg:"b,omitempty"`
+	Tool      string `msg:"c,omitempty"`
+	InputHash string `msg:"d,omitempty"`
+}
+
+type outcomeReportRow struct {
+	ResultRef   string           `msg:"a,omitempty"`
+	Status      string           `msg:"b,omitempty"`
+	ExpiresAt   lifecycle.Micros `msg:"c,omitempty"`
+	RecordsWait time.Duration    `msg:"d,omitempty"`
+}
+
+type modelUseRow struct {
+	Model        string  `msg:"a,omitempty"`
+	InputTokens  int64   `msg:"b,omitempty"`
+	OutputTokens int64   `msg:"c,omitempty"`
+	CostUSD      float64 `msg:"d,omitempty"`
+}
+
+type triageRow struct {
+	Revision uint64            `msg:"a,omitempty"`
+	Outcome  lifecycle.Outcome `msg:"b,omitempty"`
+	Action   string            `msg:"c,omitempty"`
+	Actor    string            `msg:"d,omitempty"`
+	Until    lifecycle.Micros  `msg:"e,omitempty"`
+}
+
+type messageFactsRow struct {
+	Key             lifecycle.MessageKey      `msg:"-"`
+	TaskID          string                    `msg:"a,omitempty"`
+	Agent           string                    `msg:"b,omitempty"`
+	Worker          string                    `msg:"c,omitempty"`
+	Consumer        string                    `msg:"d,omitempty"`
+	Stored          *lifecycle.StoredFacts    `msg:"e,omitempty"`
+	Attempts        []lifecycle.AttemptFacts  `msg:"f,omitempty"`
+	Deliveries      []lifecycle.DeliveryFacts `msg:"g,omitempty"`
+	MaxDeliveriesAt lifecycle.Micros          `msg:"h,omitempty"`
+	RecreatedAt     lifecycle.Micros          `msg:"i,omitempty"`
+	RefutedAt       lifecycle.Micros          `msg:"j,omitempty"`
+	VanishedAt      lifecycle.Micros          `msg:"k,omitempty"`
+	VanishedWhy     string                    `msg:"l,omitempty"`
+	Removal         lifecycle.Removal         `msg:"m,omitempty"`
+	Undelivered     bool                      `msg:"n,omitempty"`
+	OrphanedAt      lifecycle.Micros          `msg:"o,omitempty"`
+	AdoptedAt       lifecycle.Micros          `msg:"p,omitempty"`
+	Dead            *lifecycle.DeadFacts      `msg:"q,omitempty"`
+	Triage          *lifecycle.TriageFacts    `msg:"r,omitempty"`
+	Repaired        bool                      `msg:"s,omitempty"`
+	Forged          bool                      `msg:"t,omitempty"`
+	FirstAt         lifecycle.Micros          `msg:"u,omitempty"`
+	LastAt          lifecycle.Micros          `msg:"v,omitempty"`
+}
+
+type storedFactsRow struct {
+	At             lifecycle.Micros `msg:"a,omitempty"`
+	MsgID          string           `msg:"b,omitempty"`
+	Subject        string           `msg:"c,omitempty"`
+	Type           string           `msg:"d,omitempty"`
+	Title          string           `msg:"e,omitempty"`
+	IdempotencyKey string           `msg:"f,omitempty"`
+	PayloadHash    string           `msg:"g,omitempty"`
+	Generation     int              `msg:"h,omitempty"`
+	RetryOf        string           `msg:"i,omitempty"`
+	TraceParent    string           `msg:"j,omitempty"`
+	CreatedAt      lifecycle.Micros `msg:"k,omitempty"`
+	Size           int64            `msg:"l,omitempty"`
+	TTL            time.Duration    `msg:"m,omitempty"`
+	Agent          string           `msg:"n,omitempty"`
+	Line           uint64           `msg:"o,omitempty"`
+}
+
+type attemptFactsRow struct {
+	N           int               `msg:"a,omitempty"`
+	CSeqs       []uint64          `msg:"b,omitempty"`
+	DeliveredAt lifecycle.Micros  `msg:"c,omitempty"`
+	SeenAt      lifecycle.Micros  `msg:"d,omitempty"`
+	LastAt      lifecycle.Micros  `msg:"e,omitempty"`
+	FirstBeat   lifecycle.Micros  `msg:"f,omitempty"`
+	LastBeat    lifecycle.Micros  `msg:"g,omitempty"`
+	NakAt       lifecycle.Micros  `msg:"h,omitempty"`
+	LastNakAt   lifecycle.Micros  `msg:"i,omitempty"`
+	NakDelay    int64             `msg:"j,omitempty"`
+	TermAt      lifecycle.Micros  `msg:"k,omitempty"`
+	TermReason  string            `msg:"l,omitempty"`
+	AckAt       lifecycle.Micros  `msg:"m,omitempty"`
+	LastAckAt   lifecycle.Micros  `msg:"n,omitempty"`
+	ConfirmedAt lifecycle.Micros  `msg:"o,omitempty"`
+	Expired     *lifecycle.Expiry `msg:"p,omitempty"`
+	Dead        *lifecycle.Expiry `msg:"q,omitempty"`
+}
+
+type expiryRow struct {
+	Basis    lifecycle.Micros `msg:"a,omitempty"`
+	Deadline lifecycle.Micros `msg:"b,omitempty"`
+	Reason   string           `msg:"c,omitempty"`
+	Judged   lifecycle.Micros `msg:"d,omitempty"`
+}
+
+type deliveryFactsRow struct {
+	CSeq  uint64           `msg:"a,omitempty"`
+	At    lifecycle.Micros `msg:"b,omitempty"`
+	Bound lifecycle.Micros `msg:"c,omitempty"`
+}
+
+type deadFactsRow struct {
+	At       lifecycle.Micros `msg:"a,omitempty"`
+	Entry    string           `msg:"b,omitempty"`
+	Category string           `msg:"c,omitempty"`
+	Path     string           `msg:"d,omitempty"`
+	Reason   string           `msg:"e,omitempty"`
+}
+
+type triageFactsRow struct {
+	Revision uint64            `msg:"a,omitempty"`
+	Outcome  lifecycle.Outcome `msg:"b,omitempty"`
+	Action   string            `msg:"c,omitempty"`
+	Actor    string            `msg:"d,omitempty"`
+	Reason   string            `msg:"e,omitempty"`
+	At       lifecycle.Micros  `msg:"f,omitempty"`
+	Until    lifecycle.Micros  `msg:"g,omitempty"`
+}
+
+type taskFactsRow struct {
+	ID          string                            `msg:"-"`
+	Head        lifecycle.Head                    `msg:"a"`
+	Messages    int                               `msg:"b,omitempty"`
+	Publishes   map[string]lifecycle.PublishFacts `msg:"c,omitempty"`
+	Reports     []lifecycle.ReportFacts           `msg:"d,omitempty"`
+	Copies      []lifecycle.CopyFacts             `msg:"e,omitempty"`
+	Completed   []lifecycle.Completed             `msg:"f,omitempty"`
+	Steps       []lifecycle.StepFacts             `msg:"g,omitempty"`
+	Completion  *lifecycle.CompletionFacts        `msg:"h,omitempty"`
+	NotStoredAt lifecycle.Micros                  `msg:"i,omitempty"`
+	FirstAt     lifecycle.Micros                  `msg:"j,omitempty"`
+	LastAt      lifecycle.Micros                  `msg:"k,omitempty"`
+	Agent       string                            `msg:"l,omitempty"`
+	Type        string                            `msg:"m,omitempty"`
+}
+
+type headRow struct {
+	Generation int                  `msg:"a,omitempty"`
+	Key        lifecycle.MessageKey `msg:"b"`
+}
+
+type messageKeyRow struct {
+	Stream lifecycle.StreamID
+	Seq    uint64
+}
+
+type streamIDRow struct {
+	Account string
+	Domain  string
+	Name    string
+	Epoch   lifecycle.Micros
+}
+
+type publishFactsRow struct {
+	Attempts []lifecycle.PublishAttempt `msg:"a,omitempty"`
+	Stored   []lifecycle.MessageKey     `msg:"b,omitempty"`
+	StoredAt lifecycle.Micros           `msg:"c,omitempty"`
+}
+
+type publishAttemptRow struct {
+	At lifecycle.Micros
+	ID lifecycle.EventID
+}
+
+type reportFactsRow struct {
+	MsgID          string           `msg:"a,omitempty"`
+	Attempt        int              `msg:"b,omitempty"`
+	Agent          string           `msg:"c,omitempty"`
+	ClaimedAt      lifecycle.Micros `msg:"d,omitempty"`
+	AcceptedAt     lifecycle.Micros `msg:"e,omitempty"`
+	BeatAt         lifecycle.Micros `msg:"f,omitempty"`
+	CompletedAt    lifecycle.Micros `msg:"g,omitempty"`
+	FailedAt       lifecycle.Micros `msg:"h,omitempty"`
+	FailedWhy      string           `msg:"i,omitempty"`
+	SentAt         lifecycle.Micros `msg:"j,omitempty"`
+	DuplicateAt    lifecycle.Micros `msg:"k,omitempty"`
+	ReceiptAt      lifecycle.Micros `msg:"l,omitempty"`
+	CheckpointAt   lifecycle.Micros `msg:"m,omitempty"`
+	Owner          string           `msg:"n,omitempty"`
+	LeaseVersion   uint64           `msg:"o,omitempty"`
+	LeaseExpiresAt lifecycle.Micros `msg:"p,omitempty"`
+	RecordsWait    time.Duration    `msg:"q,omitempty"`
+}
+
+type copyFactsRow struct {
+	Key      lifecycle.MessageKey `msg:"a"`
+	IdemKey  string               `msg:"b,omitempty"`
+	Hash     string               `msg:"c,omitempty"`
+	MsgID    string               `msg:"d,omitempty"`
+	At       lifecycle.Micros     `msg:"e,omitempty"`
+	AckedAt  lifecycle.Micros     `msg:"f,omitempty"`
+	Attempt  int                  `msg:"g,omitempty"`
+	After    lifecycle.Micros     `msg:"h,omitempty"`
+	By       lifecycle.Micros     `msg:"i,omitempty"`
+	Silent   bool                 `msg:"j,omitempty"`
+	Worked   bool                 `msg:"k,omitempty"`
+	Agent    string               `msg:"l,omitempty"`
+	Attempts int                  `msg:"m,omitempty"`
+	To       lifecycle.Micros     `msg:"n,omitempty"`
+	Gone     lifecycle.Micros     `msg:"o,omitempty"`
+	InHand   bool                 `msg:"p,omitempty"`
+}
+
+type completedRow struct {
+	Stated lifecycle.Micros `msg:"a,omitempty"`
+	Key    string           `msg:"b,omitempty"`
+	Seq    uint64           `msg:"c,omitempty"`
+	At     lifecycle.Micros `msg:"d,omitempty"`
+}
+
+type stepFactsRow struct {
+	Tool  string           `msg:"a,omitempty"`
+	Input string           `msg:"b,omitempty"`
+	Steps []string         `msg:"c,omitempty"`
+	At    lifecycle.Micros `msg:"d,omitempty"`
+	Last  lifecycle.Micros `msg:"e,omitempty"`
+}
+
+type completionFactsRow struct {
+	At          lifecycle.Micros `msg:"a,omitempty"`
+	Agent       string           `msg:"b,omitempty"`
+	Key         string           `msg:"c,omitempty"`
+	PayloadHash string           `msg:"d,omitempty"`
+	ExpiresAt   lifecycle.Micros `msg:"e,omitempty"`
+	Source      string           `msg:"f,omitempty"`
+}
+
+type taskSummaryRow struct {
+	TaskID      string                  `msg:"-"`
+	Listed      bool                    `msg:"a,omitempty"`
+	State       lifecycle.State         `msg:"b,omitempty"`
+	Rule        string                  `msg:"c,omitempty"`
+	Agent       string                  `msg:"d,omitempty"`
+	Type        string                  `msg:"e,omitempty"`
+	Title       string                  `msg:"f,omitempty"`
+	Message     lifecycle.MessageKey    `msg:"-"`
+	Consumer    string                  `msg:"g,omitempty"`
+	Generation  int                     `msg:"h,omitempty"`
+	Attempt     int                     `msg:"i,omitempty"`
+	Messages    int                     `msg:"j,omitempty"`
+	PublishedAt lifecycle.Micros        `msg:"k,omitempty"`
+	LastEventAt lifecycle.Micros        `msg:"l,omitempty"`
+	StateSince  lifecycle.Micros        `msg:"m,omitempty"`
+	EndedAt     lifecycle.Micros        `msg:"n,omitempty"`
+	Waiting     time.Duration           `msg:"o,omitempty"`
+	Running     time.Duration           `msg:"p,omitempty"`
+	Duplicates  int                     `msg:"q,omitempty"`
+	Category    string                  `msg:"r,omitempty"`
+	Reason      string                  `msg:"s,omitempty"`
+	Outcome     lifecycle.Outcome       `msg:"t,omitempty"`
+	Died        lifecycle.State         `msg:"u,omitempty"`
+	Anomalies   []lifecycle.AnomalyCode `msg:"v,omitempty"`
+}
