@@ -119,7 +119,7 @@ func TestAgentsAndTheirLoad(t *testing.T) {
 		f.completed("b", "cto", 2)
 		f.published("c", "cto", 3)
 		f.delivered("c", "cto", 3, 1)
-		f.did(lifecycle.Naked, "c", "cto", 3, 1)
+		f.did(lifecycle.Nacked, "c", "cto", 3, 1)
 		f.delivered("c", "cto", 3, 2)
 		beat := f.did(lifecycle.Heartbeat, "c", "cto", 3, 2)
 		f.published("d", "cto", 4)

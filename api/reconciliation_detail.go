@@ -7,13 +7,13 @@ import (
 // ReconciliationDetail is a reconciliation with its whole report. The parts of the report are empty until it is done.
 type ReconciliationDetail struct {
 	Reconciliation
-	Lines    []BalanceLine     `json:"lines" nullable:"false" doc:"The balance by stream and agent; they add up to balance."`
-	Streams  []StreamSpan      `json:"streams" nullable:"false" doc:"What was compared of each stream."`
-	Lists    []DiscrepancyList `json:"lists" nullable:"false" doc:"What is wrong, one list for each kind, empty ones too."`
-	Keepless []KeeplessAgent   `json:"keepless" nullable:"false" doc:"Agents that keep no records at all: what they acknowledged is in no list."`
-	Records  RecordCheck       `json:"records"`
-	Gaps     []GapRef          `json:"gaps" nullable:"false" doc:"Spans of the period in which we may have been blind."`
-	Notes    []string          `json:"notes" nullable:"false" doc:"What restricts the report, in sentences."`
+	Lines          []BalanceLine         `json:"lines" nullable:"false" doc:"The balance by stream and agent; they add up to balance."`
+	Streams        []StreamSpan          `json:"streams" nullable:"false" doc:"What was compared of each stream."`
+	Lists          []DiscrepancyList     `json:"lists" nullable:"false" doc:"What is wrong, one list for each kind, empty ones too."`
+	WithoutRecords []AgentWithoutRecords `json:"without_records" nullable:"false" doc:"Agents that keep no records at all: what they acknowledged is in no list."`
+	Records        RecordCheck           `json:"records"`
+	Gaps           []GapRef              `json:"gaps" nullable:"false" doc:"Spans of the period in which we may have been blind."`
+	Notes          []string              `json:"notes" nullable:"false" doc:"What restricts the report, in sentences."`
 }
 
 // BalanceLine is the balance of one agent in one stream.
@@ -64,8 +64,8 @@ type DiscrepancyLinks struct {
 	Task Text `json:"task" doc:"Null where no task is known."`
 }
 
-// KeeplessAgent is an agent that keeps no records.
-type KeeplessAgent struct {
+// AgentWithoutRecords is an agent that keeps no records.
+type AgentWithoutRecords struct {
 	Agent        Text  `json:"agent"`
 	Acknowledged int64 `json:"acknowledged" doc:"Messages that it acknowledged without a completion that anybody could see." example:"12"`
 }
@@ -80,7 +80,7 @@ type RecordCheck struct {
 func detailOf(r reconcile.Run) ReconciliationDetail {
 	out := ReconciliationDetail{
 		Reconciliation: reconciliationOf(r), Lines: []BalanceLine{}, Streams: []StreamSpan{}, Lists: []DiscrepancyList{},
-		Keepless: []KeeplessAgent{}, Gaps: []GapRef{}, Notes: []string{},
+		WithoutRecords: []AgentWithoutRecords{}, Gaps: []GapRef{}, Notes: []string{},
 	}
 	report := r.Report
 	if report == nil {
@@ -96,7 +96,7 @@ func detailOf(r reconcile.Run) ReconciliationDetail {
 		out.Lists = append(out.Lists, listOf(l))
 	}
 	for _, k := range report.WithoutRecords {
-		out.Keepless = append(out.Keepless, KeeplessAgent{Agent: Text(k.Agent), Acknowledged: k.Acknowledged})
+		out.WithoutRecords = append(out.WithoutRecords, AgentWithoutRecords{Agent: Text(k.Agent), Acknowledged: k.Acknowledged})
 	}
 	for _, g := range report.Gaps {
 		out.Gaps = append(out.Gaps, GapRef{Source: g.Source, From: Instant(g.From), To: Instant(g.To)})

@@ -10,7 +10,7 @@ import (
 // summaryOf says in a sentence or two what an event tells. It holds no text of the fleet, which is untrusted; that is in the data.
 func summaryOf(e lifecycle.Event) string {
 	text := e.Kind.Row().Meaning
-	if e.Kind == lifecycle.Naked && e.Detail.Delay > 0 {
+	if e.Kind == lifecycle.Nacked && e.Detail.Delay > 0 {
 		text = fmt.Sprintf("The worker handed the message back, to be delivered again after %s.", e.Detail.Delay)
 	}
 	if e.Attempt == 0 {

@@ -180,7 +180,7 @@ func TestEveryKindOfEventHasASentence(t *testing.T) {
 			t.Errorf("%s: %q", row.Kind, got)
 		}
 	}
-	nak := lifecycle.Event{Kind: lifecycle.Naked, Attempt: 1, Detail: lifecycle.Detail{Ending: lifecycle.Ending{Delay: 2 * time.Second}}}
+	nak := lifecycle.Event{Kind: lifecycle.Nacked, Attempt: 1, Detail: lifecycle.Detail{Ending: lifecycle.Ending{Delay: 2 * time.Second}}}
 	if got, want := summaryOf(nak), "Attempt 1: the worker handed the message back, to be delivered again after 2s."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

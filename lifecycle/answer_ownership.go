@@ -18,7 +18,7 @@ func ownership(m MessageTrace) Answer {
 	case a.End == EndAcked:
 		return Answer{Headline: "Nobody: its worker acknowledged it", Text: fmt.Sprintf("%s ended its ownership by acknowledging %s.", holder, number),
 			At: a.EndedAt, Provenance: Observed}
-	case a.End == EndNaked:
+	case a.End == EndNacked:
 		return Answer{Headline: "The stream has it again", Text: fmt.Sprintf("%s handed it back: %s ended by nak.", holder, number), At: a.EndedAt, Provenance: Observed}
 	case a.End == EndTerminated:
 		return Answer{Headline: "Nobody: its worker gave it up", Text: fmt.Sprintf("%s gave it up for good: %s was terminated.", holder, number),

@@ -7,7 +7,7 @@ type AttemptEnd string
 const (
 	EndOpen       AttemptEnd = "open"       // It has not, as far as is known.
 	EndAcked      AttemptEnd = "acked"      // The worker acknowledged.
-	EndNaked      AttemptEnd = "naked"      // The worker handed it back.
+	EndNacked     AttemptEnd = "naked"      // The worker handed it back.
 	EndTerminated AttemptEnd = "terminated" // The worker said never again.
 	EndTimedOut   AttemptEnd = "timed_out"  // The deadline passed, or the next attempt began, without an answer.
 	EndRemoved    AttemptEnd = "removed"    // The message left the stream while the attempt was open.
@@ -127,7 +127,7 @@ func (a *Attempt) end(f AttemptFacts, m *MessageFacts) {
 	case f.TermAt > m.RefutedAt:
 		a.End, a.EndedAt, a.Reason = EndTerminated, f.TermAt, f.TermReason
 	case f.LastNakAt.Known():
-		a.End, a.EndedAt = EndNaked, f.LastNakAt
+		a.End, a.EndedAt = EndNacked, f.LastNakAt
 	default:
 		if x, _ := f.passed(m, f.DeliveredAt); x != nil {
 			a.End, a.EndedAt, a.Reason = EndTimedOut, x.Deadline, x.Reason

@@ -30,7 +30,7 @@ func (t *TaskFacts) boundTo(m *MessageFacts) bound {
 		return b
 	}
 	copies := t.copiesWith(m)
-	own := copies[slices.IndexFunc(copies, func(c CopyFacts) bool { return c.Key == m.Key })]
+	own := copies[slices.IndexFunc(copies, func(c DeliveryCopy) bool { return c.Key == m.Key })]
 	for _, c := range t.Completed {
 		switch i := c.completes(copies); {
 		case i >= 0 && copies[i].Key == m.Key:
@@ -53,16 +53,16 @@ func (t *TaskFacts) boundTo(m *MessageFacts) bound {
 }
 
 // copiesWith lists each message of the task once, m included.
-func (t *TaskFacts) copiesWith(m *MessageFacts) []CopyFacts {
-	out := slices.CompactFunc(slices.Clone(t.Copies), func(a, b CopyFacts) bool { return a.Key == b.Key })
-	if !slices.ContainsFunc(out, func(c CopyFacts) bool { return c.Key == m.Key }) {
+func (t *TaskFacts) copiesWith(m *MessageFacts) []DeliveryCopy {
+	out := slices.CompactFunc(slices.Clone(t.Copies), func(a, b DeliveryCopy) bool { return a.Key == b.Key })
+	if !slices.ContainsFunc(out, func(c DeliveryCopy) bool { return c.Key == m.Key }) {
 		out = append(out, copiesOf(m, Verdict{})[0])
 	}
 	return out
 }
 
 // completes is the index of the message that the record completes; negative when it completes none, or it cannot be told which.
-func (c *Completed) completes(copies []CopyFacts) int {
+func (c *Completed) completes(copies []DeliveryCopy) int {
 	var fits []int
 	for i := range copies {
 		if c.ofKey(copies[i], copies) && (c.Seq == 0 || c.Seq == copies[i].Key.Seq) {
@@ -78,18 +78,18 @@ func (c *Completed) completes(copies []CopyFacts) int {
 
 // ofKey reports whether the record is about the idempotency key of a message. A record that names no key is about the least key of its
 // task, which is that of the first version.
-func (c *Completed) ofKey(of CopyFacts, copies []CopyFacts) bool {
+func (c *Completed) ofKey(of DeliveryCopy, copies []DeliveryCopy) bool {
 	if c.Key != "" {
 		return of.IdemKey == "" || of.IdemKey == c.Key
 	}
-	least := slices.MinFunc(copies, func(a, b CopyFacts) int { return compareText(a.IdemKey, b.IdemKey) })
+	least := slices.MinFunc(copies, func(a, b DeliveryCopy) int { return compareText(a.IdemKey, b.IdemKey) })
 	return of.IdemKey == least.IdemKey
 }
 
 // speaksOf is the index of the message that the report is about; negative when it is about none that is known, or it cannot be told which.
-func (r *ReportFacts) speaksOf(copies []CopyFacts) int {
+func (r *ReportFacts) speaksOf(copies []DeliveryCopy) int {
 	if r.MsgID != "" {
-		return slices.IndexFunc(copies, func(c CopyFacts) bool { return c.MsgID == r.MsgID })
+		return slices.IndexFunc(copies, func(c DeliveryCopy) bool { return c.MsgID == r.MsgID })
 	}
 	var fits []int
 	for i := range copies {
@@ -101,12 +101,12 @@ func (r *ReportFacts) speaksOf(copies []CopyFacts) int {
 }
 
 // heldAt reports whether a worker may have had the message at a time: it was stored by then, was delivered at some time, and was not over.
-func (c *CopyFacts) heldAt(at Micros) bool {
+func (c *DeliveryCopy) heldAt(at Micros) bool {
 	return c.Attempts > 0 && c.At <= at.Add(bindingSlack) && (!c.To.Known() || at <= c.To.Add(bindingSlack))
 }
 
 // by reports whether the report's agent is the one that the message is for. A report that names no agent contradicts none.
-func (r *ReportFacts) by(c CopyFacts) bool {
+func (r *ReportFacts) by(c DeliveryCopy) bool {
 	return r.Agent == "" || c.Agent == "" || r.Agent == c.Agent
 }
 

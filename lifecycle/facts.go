@@ -168,7 +168,7 @@ func (m *MessageFacts) joinAttempt(e Event) {
 		}
 	case Heartbeat:
 		a.FirstBeat, a.LastBeat = earliest(a.FirstBeat, e.At), latest(a.LastBeat, e.At)
-	case Naked, NakConfirmed:
+	case Nacked, NakConfirmed:
 		a.NakAt, a.LastNakAt = earliest(a.NakAt, e.At), latest(a.LastNakAt, e.At)
 		a.NakDelay = max(a.NakDelay, int64(e.Detail.Delay))
 	case Terminated, TermConfirmed:

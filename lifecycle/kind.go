@@ -8,7 +8,7 @@ const (
 	Published        Kind = "published"         // The stream stored a message (its republished copy was seen).
 	PublishAttempted Kind = "publish_attempted" // Somebody published; whether it was stored or caught as a duplicate is judged by comparison.
 	Acked            Kind = "acked"             // A worker said +ACK. A claim: bogus and late ones are seen too.
-	Naked            Kind = "naked"             // A worker said -NAK: hand it out again, perhaps after a delay.
+	Nacked           Kind = "naked"             // A worker said -NAK: hand it out again, perhaps after a delay.
 	Terminated       Kind = "terminated"        // A worker said +TERM: never deliver this again.
 	Heartbeat        Kind = "heartbeat"         // A worker said +WPI: still working; the lease is extended.
 )

@@ -105,7 +105,7 @@ var kindTable = [...]KindRow{
 		"Somebody published this message id. Attempts beyond the stored messages were caught by the stream."},
 	{Acked, "ack", "m-ack", "ok", Observed, AboutAttempt, InAttempt, PhaseAnswered, LaneAttempt,
 		"The worker said that it is done. This is a claim: the broker ignores an acknowledgement by a worker that lost its lease."},
-	{Naked, "nak", "m-nak", "warn", Observed, AboutAttempt, InAttempt, PhaseAnswered, LaneAttempt,
+	{Nacked, "nak", "m-nak", "warn", Observed, AboutAttempt, InAttempt, PhaseAnswered, LaneAttempt,
 		"The worker handed the message back, to be delivered again."},
 	{Terminated, "term", "m-term", "bad", Observed, AboutAttempt, InAttempt, PhaseAnswered, LaneAttempt,
 		"The worker said that this must never be delivered again. The broker removes it from the stream."},

@@ -158,7 +158,7 @@ func ledgerRepeats(t TaskFacts) []Case {
 
 // repeat judges an acknowledged message: whether it was delivered again after completion, and what came of it. leaked says that the
 // leak is counted already.
-func (t *TaskFacts) repeat(c CopyFacts, leaked bool) (Case, bool) {
+func (t *TaskFacts) repeat(c DeliveryCopy, leaked bool) (Case, bool) {
 	found := func(l Layer, why string) (Case, bool) { return Case{l, c.AckedAt, 1, c.Key, c.Attempt, why}, true }
 	switch {
 	case c.Attempt == 1 && t.firstCopy(c): // Nothing came before it: a record that seems older tells of a clock that is off.
@@ -205,12 +205,12 @@ func (t *TaskFacts) completedBefore(at Micros) bool {
 }
 
 // completedWithin reports whether a completion was recorded while the acknowledged attempt ran: it is counted as a leak already.
-func (t *TaskFacts) completedWithin(c CopyFacts) bool {
+func (t *TaskFacts) completedWithin(c DeliveryCopy) bool {
 	return slices.ContainsFunc(t.Completed, func(d Completed) bool { return d.At >= c.After && d.At <= c.AckedAt })
 }
 
 // ranIn reports whether the agent said that it worked in the acknowledged attempt.
-func (t *TaskFacts) ranIn(c CopyFacts) bool {
+func (t *TaskFacts) ranIn(c DeliveryCopy) bool {
 	return slices.ContainsFunc(t.Reports, func(r ReportFacts) bool {
 		same := r.MsgID == c.MsgID && max(r.Attempt, 1) == c.Attempt
 		return same && !r.DuplicateAt.Known() && (r.AcceptedAt.Known() || r.ReceiptAt.Known() || r.CompletedAt.Known())
@@ -218,11 +218,11 @@ func (t *TaskFacts) ranIn(c CopyFacts) bool {
 }
 
 // firstCopy reports whether no other message of the task was stored before c.
-func (t *TaskFacts) firstCopy(c CopyFacts) bool {
-	return !slices.ContainsFunc(t.Copies, func(o CopyFacts) bool { return o.Key != c.Key && (o.At < c.At || !o.At.Known()) })
+func (t *TaskFacts) firstCopy(c DeliveryCopy) bool {
+	return !slices.ContainsFunc(t.Copies, func(o DeliveryCopy) bool { return o.Key != c.Key && (o.At < c.At || !o.At.Known()) })
 }
 
-func (t *TaskFacts) saidCaught(c CopyFacts) bool {
+func (t *TaskFacts) saidCaught(c DeliveryCopy) bool {
 	return slices.ContainsFunc(t.Reports, func(r ReportFacts) bool {
 		return r.MsgID == c.MsgID && r.DuplicateAt.Known() && (r.Attempt == 0 || r.Attempt == c.Attempt)
 	})
@@ -279,15 +279,15 @@ func ledgerConflicts(t TaskFacts) []Case {
 func shortHash(hash string) string { return hash[:min(len(hash), 16)] }
 
 // copiesOf is what a task needs of a message: once for each attempt that acknowledged it, else once. v is its verdict by the wire.
-func copiesOf(m *MessageFacts, v Verdict) []CopyFacts {
-	c := CopyFacts{Key: m.Key, Agent: m.Agent, Attempts: m.CurrentAttempt(), Gone: m.VanishedAt, InHand: v.State.InFlight()}
+func copiesOf(m *MessageFacts, v Verdict) []DeliveryCopy {
+	c := DeliveryCopy{Key: m.Key, Agent: m.Agent, Attempts: m.CurrentAttempt(), Gone: m.VanishedAt, InHand: v.State.InFlight()}
 	if v.State != "" && !v.State.Open() {
 		c.To = v.Since
 	}
 	if s := m.Stored; s != nil {
 		c.IdemKey, c.Hash, c.MsgID, c.At = s.IdempotencyKey, shortHash(s.PayloadHash), s.MsgID, s.At
 	}
-	var out []CopyFacts
+	var out []DeliveryCopy
 	for _, a := range m.Attempts {
 		if at := a.ackAfter(m.RefutedAt); at.Known() {
 			c.AckedAt, c.Attempt, c.Worked = at, a.N, a.LastBeat.Known()

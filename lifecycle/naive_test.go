@@ -236,7 +236,7 @@ func (n naive) observed() State {
 		return StateCompleting
 	case vanished:
 		return StateOutcomeUnknown
-	case life.any(current(Naked, NakConfirmed)):
+	case life.any(current(Nacked, NakConfirmed)):
 		return StateFailed
 	case expired && !dead:
 		return StateFailed
@@ -408,7 +408,7 @@ func describe(events []Event) []string {
 }
 
 var historyKinds = []Kind{
-	Published, Published, PublishAttempted, PublishAttempted, Acked, AckConfirmed, Naked, NakConfirmed, Terminated, TermConfirmed,
+	Published, Published, PublishAttempted, PublishAttempted, Acked, AckConfirmed, Nacked, NakConfirmed, Terminated, TermConfirmed,
 	Heartbeat, Heartbeat, Delivered, Delivered, AttemptUnanswered, MaxDeliveries, LeaseExpired, PresumedDead, AckRefuted, Vanished,
 	Orphaned, ConsumerRecreated, DeadLettered, Triaged, Reopened, CompletionRecorded, ReportClaimed, ReportAccepted, ReportCompleted,
 }

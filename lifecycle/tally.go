@@ -88,7 +88,7 @@ func (t Tally) countMessage(m *MessageFacts, times int64) {
 	for _, a := range slices.Backward(ev.attempts()) {
 		at := firstKnown(a.EndedAt, by)
 		switch a.End {
-		case EndNaked, EndTerminated, EndTimedOut:
+		case EndNacked, EndTerminated, EndTimedOut:
 			t.count(MetricFailedAttempts, at, m.Agent, string(a.End), times)
 			t.count(MetricFailedMin, at, m.Agent, "", times)
 		}

@@ -15,9 +15,9 @@ type TaskFacts struct {
 	Publishes map[string]PublishFacts `json:"publishes,omitempty"` // By Nats-Msg-Id.
 	Reports   []ReportFacts           `json:"reports,omitempty"`   // Sorted by message id, attempt and agent.
 
-	Copies    []CopyFacts `json:"copies,omitempty"`    // Messages of the task, as the ledger needs them; kept by [Fold], sorted by key and attempt.
-	Completed []Completed `json:"completed,omitempty"` // The distinct completions that records state, sorted.
-	Steps     []StepFacts `json:"steps,omitempty"`     // Tool calls, sorted by tool and input.
+	Copies    []DeliveryCopy `json:"copies,omitempty"`    // Messages of the task, as the ledger needs them; kept by [Fold], sorted by key and attempt.
+	Completed []Completed    `json:"completed,omitempty"` // The distinct completions that records state, sorted.
+	Steps     []StepFacts    `json:"steps,omitempty"`     // Tool calls, sorted by tool and input.
 
 	Completion  *CompletionFacts `json:"completion,omitempty"` // The earliest completion record.
 	NotStoredAt Micros           `json:"not_stored,omitempty"` // A publish attempt is known to have stored nothing.
@@ -68,8 +68,8 @@ func (t *TaskFacts) Candidates() []MessageKey {
 	return out
 }
 
-// CopyFacts is what the duplicate ledger needs to know of one message of a task, or of one of several attempts that acknowledged it.
-type CopyFacts struct {
+// DeliveryCopy is what the duplicate ledger needs to know of one message of a task, or of one of several attempts that acknowledged it.
+type DeliveryCopy struct {
 	Key     MessageKey `json:"k"`
 	IdemKey string     `json:"key,omitempty"`
 	Hash    string     `json:"hash,omitempty"`
@@ -219,7 +219,7 @@ func (t *TaskFacts) joinStep(e Event) {
 
 // keepCopies replaces what the task knows of message m, of which v is the verdict by the wire. The copies with the least keys are kept.
 func (t *TaskFacts) keepCopies(m *MessageFacts, v Verdict) {
-	from, _ := slices.BinarySearchFunc(t.Copies, m.Key, func(c CopyFacts, k MessageKey) int { return c.Key.Compare(k) })
+	from, _ := slices.BinarySearchFunc(t.Copies, m.Key, func(c DeliveryCopy, k MessageKey) int { return c.Key.Compare(k) })
 	to := from
 	for to < len(t.Copies) && t.Copies[to].Key == m.Key {
 		to++
@@ -234,7 +234,7 @@ func (t *TaskFacts) dropMessage(k MessageKey) {
 	if t.Head.Key == k {
 		t.Head = Head{}
 	}
-	t.Copies = slices.DeleteFunc(t.Copies, func(c CopyFacts) bool { return c.Key == k })
+	t.Copies = slices.DeleteFunc(t.Copies, func(c DeliveryCopy) bool { return c.Key == k })
 }
 
 // keepMessage notes what a task keeps of a message that belongs to it. v is its verdict by the wire.

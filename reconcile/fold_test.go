@@ -107,7 +107,7 @@ func setField(e *lifecycle.Event, name, value string) (err error) {
 
 var (
 	messageKinds = []lifecycle.Kind{
-		lifecycle.Acked, lifecycle.AckConfirmed, lifecycle.Naked, lifecycle.Terminated, lifecycle.TermConfirmed, lifecycle.Heartbeat,
+		lifecycle.Acked, lifecycle.AckConfirmed, lifecycle.Nacked, lifecycle.Terminated, lifecycle.TermConfirmed, lifecycle.Heartbeat,
 		lifecycle.MaxDeliveries, lifecycle.LeaseExpired, lifecycle.PresumedDead,
 	}
 	streamKinds = []lifecycle.Kind{

@@ -47,7 +47,7 @@ func (j *job) run(ctx context.Context) (*Report, error) {
 			return nil, err
 		}
 	}
-	if err := j.lonely(ctx, audit); err != nil {
+	if err := j.withoutMessage(ctx, audit); err != nil {
 		return nil, err
 	}
 	if err := j.stillKept(ctx); err != nil {

@@ -63,8 +63,8 @@ func completionRef(t lifecycle.TaskFacts) *lifecycle.CompletionRef {
 	return &lifecycle.CompletionRef{RecordRef: lifecycle.RecordRef{TaskID: t.ID, Key: c.Key, Source: c.Source}, At: c.At, ExpiresAt: c.ExpiresAt}
 }
 
-// lonely feeds the tasks without a message whose completion may lie in the period.
-func (j *job) lonely(ctx context.Context, audit *Audit) error {
+// withoutMessage feeds the tasks without a message whose completion may lie in the period.
+func (j *job) withoutMessage(ctx context.Context, audit *Audit) error {
 	j.phase(ctx, "looking for records without a message")
 	var after *lifecycle.Cursor
 	for {

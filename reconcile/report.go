@@ -72,7 +72,7 @@ type Report struct {
 	Lines          []BalanceLine         `json:"lines,omitempty"`   // By stream, then agent; the agent that is not known comes first.
 	Streams        []StreamSpan          `json:"streams,omitempty"` // What was compared of each stream.
 	Lists          []DiscrepancyList     `json:"lists,omitempty"`   // One for each of [DiscrepancyKinds], in that order, empty ones too.
-	WithoutRecords []AgentWithoutRecords `json:"keepless,omitempty"`
+	WithoutRecords []AgentWithoutRecords `json:"without_records,omitempty"`
 	Records        RecordCheck           `json:"records"`
 	Gaps           []lifecycle.Gap       `json:"gaps,omitempty"`  // Spans of the period in which we may have been blind and that were not repaired, at most 100.
 	Notes          []string              `json:"notes,omitempty"` // What restricts the report, in sentences.

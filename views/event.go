@@ -66,7 +66,7 @@ func EventText(e lifecycle.Event) string {
 
 func wireConsumer(e lifecycle.Event) string {
 	switch e.Kind {
-	case lifecycle.Acked, lifecycle.Naked, lifecycle.Terminated, lifecycle.Heartbeat:
+	case lifecycle.Acked, lifecycle.Nacked, lifecycle.Terminated, lifecycle.Heartbeat:
 		return e.Consumer
 	}
 	return ""

@@ -103,7 +103,7 @@ func endLook(a lifecycle.Attempt) look {
 	switch a.End {
 	case lifecycle.EndAcked:
 		return look{"completed", "ok", "acked"}
-	case lifecycle.EndNaked:
+	case lifecycle.EndNacked:
 		return look{"failed", "warn", "nak"}
 	case lifecycle.EndTerminated:
 		return look{"dead", "bad", "terminated"}

@@ -591,9 +591,9 @@ func compared(p ReconciliationPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var35 string
-			templ_7745c5c3_Var35, templ_7745c5c3_Err = templ.JoinStringErrs(keeplessName(k))
+			templ_7745c5c3_Var35, templ_7745c5c3_Err = templ.JoinStringErrs(nameWithoutRecords(k))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation_lists.templ`, Line: 102, Col: 25}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `reconciliation_lists.templ`, Line: 102, Col: 31}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var35))
 			if templ_7745c5c3_Err != nil {
@@ -738,7 +738,7 @@ func recordWords(r reconcile.RecordCheck) string {
 	return "Not looked for."
 }
 
-func keeplessName(k reconcile.AgentWithoutRecords) string {
+func nameWithoutRecords(k reconcile.AgentWithoutRecords) string {
 	if k.Agent == "" {
 		return "Agent not known"
 	}

@@ -398,7 +398,7 @@ func (b *builder) endLabel(lane *Lane, a lifecycle.Attempt) {
 	switch a.End {
 	case lifecycle.EndTimedOut:
 		text = "no answer"
-	case lifecycle.EndNaked:
+	case lifecycle.EndNacked:
 		text = "handed back"
 		if a.NakDelayNs > 0 {
 			lane.Sub = "asked for " + Duration(time.Duration(a.NakDelayNs))

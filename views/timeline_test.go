@@ -30,7 +30,7 @@ func twoMessages() ([]lifecycle.Event, lifecycle.Trace) {
 	add(lifecycle.PublishAttempted, lifecycle.Observed, 0, 0, 12, lifecycle.Detail{Naming: lifecycle.Naming{MsgID: "t"}})
 	add(lifecycle.Heartbeat, lifecycle.Observed, 1, 1, 15, lifecycle.Detail{})
 	add(lifecycle.ReportStepIntent, lifecycle.Reported, 0, 1, 16, lifecycle.Detail{Naming: lifecycle.Naming{MsgID: "t"}, StepReport: lifecycle.StepReport{Tool: "cms"}})
-	add(lifecycle.Naked, lifecycle.Observed, 1, 1, 20, lifecycle.Detail{})
+	add(lifecycle.Nacked, lifecycle.Observed, 1, 1, 20, lifecycle.Detail{})
 	add(lifecycle.Delivered, lifecycle.Broker, 1, 2, 30, lifecycle.Detail{Timing: lifecycle.Timing{Exact: true}})
 	add(lifecycle.Terminated, lifecycle.Observed, 1, 2, 40, lifecycle.Detail{Ending: lifecycle.Ending{Reason: "no"}})
 	add(lifecycle.DeadLettered, lifecycle.Recorded, 1, 0, 41, lifecycle.Detail{})

@@ -15,7 +15,7 @@ func New(cfg collectors.Config) (*collectors.Collector, error) {
 	})
 }
 
-// Decode turns a captured acknowledgement into an Acked, Naked, Terminated or Heartbeat event. It errors where the line cannot have had
+// Decode turns a captured acknowledgement into an Acked, Nacked, Terminated or Heartbeat event. It errors where the line cannot have had
 // an effect: an odd subject, a body that the broker ignores, or a message that the stream does not have yet.
 func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Batch) error {
 	s, err := ParseSubject(line.Subject)

@@ -10,7 +10,7 @@ import (
 
 // Body is what the body of an acknowledgement says.
 type Body struct {
-	Kind   lifecycle.Kind // Acked, Naked, Terminated or Heartbeat.
+	Kind   lifecycle.Kind // Acked, Nacked, Terminated or Heartbeat.
 	Delay  time.Duration  // Asked for by a nak; zero for none, or one that the broker cannot read.
 	Reason string         // Of a termination.
 }
@@ -32,7 +32,7 @@ func ParseBody(body []byte) (Body, bool) {
 	case len(body) == 0, bytes.Equal(body, ack), bytes.Equal(body, ok), bytes.HasPrefix(body, next):
 		return Body{Kind: lifecycle.Acked}, true
 	case bytes.HasPrefix(body, nak):
-		return Body{Kind: lifecycle.Naked, Delay: delay(body[len(nak):])}, true
+		return Body{Kind: lifecycle.Nacked, Delay: delay(body[len(nak):])}, true
 	case bytes.Equal(body, progress):
 		return Body{Kind: lifecycle.Heartbeat}, true
 	case bytes.HasPrefix(body, term):

@@ -121,7 +121,7 @@ func TestTheBrokerTreatsBodiesAsParseBodySays(t *testing.T) {
 		switch parsed, _ := acks.ParseBody([]byte(body)); {
 		case parsed.Kind == lifecycle.Acked || parsed.Kind == lifecycle.Terminated:
 			want = "gone"
-		case parsed.Kind == lifecycle.Naked && parsed.Delay == 0:
+		case parsed.Kind == lifecycle.Nacked && parsed.Delay == 0:
 			want = "comes again"
 		}
 		if got := outcome(t, js, meta.Sequence.Stream, want); got != want {

@@ -106,7 +106,7 @@ func endOf(t *told, n int) lifecycle.AttemptEnd {
 	case a.Terms > 0:
 		return lifecycle.EndTerminated
 	case a.Naks > 0:
-		return lifecycle.EndNaked
+		return lifecycle.EndNacked
 	case a.Silent > 0, n < t.last():
 		return lifecycle.EndTimedOut
 	}
@@ -138,7 +138,7 @@ func (c *comparison) events() {
 	t := c.told
 	for kind, n := range map[lifecycle.Kind]int{
 		lifecycle.Published: 1, lifecycle.PublishAttempted: t.Publishes, lifecycle.Heartbeat: t.beats(),
-		lifecycle.Acked: t.acks(), lifecycle.AckConfirmed: min(1, t.acks()), lifecycle.Naked: t.naks(), lifecycle.NakConfirmed: t.naks(),
+		lifecycle.Acked: t.acks(), lifecycle.AckConfirmed: min(1, t.acks()), lifecycle.Nacked: t.naks(), lifecycle.NakConfirmed: t.naks(),
 		lifecycle.Terminated: t.terms(), lifecycle.TermConfirmed: min(1, t.terms()), lifecycle.CompletionRecorded: t.Recorded,
 		lifecycle.ReportClaimed: t.Reports["claimed"], lifecycle.ReportAccepted: t.Reports["accepted"],
 		lifecycle.ReportCheckpoint: t.Reports["checkpoint"], lifecycle.ReportCompleted: t.Reports["completed"],

@@ -72,7 +72,7 @@ func (s *seen) heard() (n int) {
 
 // captured are the kinds of events that are lines of a capture stream.
 var captured = []lifecycle.Kind{
-	lifecycle.Published, lifecycle.PublishAttempted, lifecycle.Heartbeat, lifecycle.Acked, lifecycle.AckConfirmed, lifecycle.Naked,
+	lifecycle.Published, lifecycle.PublishAttempted, lifecycle.Heartbeat, lifecycle.Acked, lifecycle.AckConfirmed, lifecycle.Nacked,
 	lifecycle.NakConfirmed, lifecycle.Terminated, lifecycle.TermConfirmed, lifecycle.MaxDeliveries, lifecycle.CompletionRecorded,
 	lifecycle.ReportClaimed, lifecycle.ReportAccepted, lifecycle.ReportCheckpoint, lifecycle.ReportCompleted, lifecycle.ReportFailed,
 	lifecycle.ReportDuplicateCaught,
@@ -167,7 +167,7 @@ func lossless(t *told, w wire) bool { return len(losses(t, w)) == 0 }
 func losses(t *told, w wire) []string {
 	var out []string
 	for kind, sent := range map[lifecycle.Kind]int{
-		lifecycle.Published: min(1, t.Publishes), lifecycle.PublishAttempted: t.Publishes, lifecycle.Acked: t.acks(), lifecycle.Naked: t.naks(),
+		lifecycle.Published: min(1, t.Publishes), lifecycle.PublishAttempted: t.Publishes, lifecycle.Acked: t.acks(), lifecycle.Nacked: t.naks(),
 		lifecycle.Terminated: t.terms(), lifecycle.Heartbeat: t.beats(), lifecycle.CompletionRecorded: t.Recorded,
 		lifecycle.AckConfirmed: t.acks(), lifecycle.NakConfirmed: t.naks(), lifecycle.TermConfirmed: t.terms(),
 	} {

@@ -207,7 +207,7 @@ func rollupsOf(truth map[string]*told) map[string]int64 {
 		}
 		for n := range t.Attempts {
 			switch end := endOf(t, n); end {
-			case lifecycle.EndNaked, lifecycle.EndTerminated, lifecycle.EndTimedOut:
+			case lifecycle.EndNacked, lifecycle.EndTerminated, lifecycle.EndTimedOut:
 				want["failed_attempts "+string(end)]++
 				want["failed_m"]++
 			}

@@ -130,7 +130,7 @@ func (w *wires) answer(msg jetstream.Msg) error {
 	}
 	word, _, _ := strings.Cut(string(msg.Data()), " ")
 	kinds := map[string]lifecycle.Kind{
-		"+ACK": lifecycle.Acked, "": lifecycle.Acked, "-NAK": lifecycle.Naked, "+TERM": lifecycle.Terminated, "+WPI": lifecycle.Heartbeat,
+		"+ACK": lifecycle.Acked, "": lifecycle.Acked, "-NAK": lifecycle.Nacked, "+TERM": lifecycle.Terminated, "+WPI": lifecycle.Heartbeat,
 	}
 	if kinds[word] == "" {
 		return fmt.Errorf("unknown answer %q", word)

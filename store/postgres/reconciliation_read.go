@@ -56,9 +56,9 @@ func (s *Store) MessagesWithTasks(ctx context.Context, stream lifecycle.StreamID
 	return out, s.wrap(fmt.Sprintf("list messages of %q with their tasks", stream), err)
 }
 
-// selectLonely finds tasks without a message: those that lists leave out, and those of which a publish stored nothing, which are of one
+// selectWithoutMessage finds tasks without a message: those that lists leave out, and those of which a publish stored nothing, which are of one
 // state. Both parts come from an index, in its order.
-const selectLonely = `(SELECT last_event, task_id, facts FROM tasks WHERE NOT listed AND stream = 0
+const selectWithoutMessage = `(SELECT last_event, task_id, facts FROM tasks WHERE NOT listed AND stream = 0
     AND last_event >= $1 AND (last_event, task_id) > ($1, $2) ORDER BY last_event, task_id LIMIT $3)
 UNION ALL
 (SELECT last_event, task_id, facts FROM tasks WHERE listed AND state = $4 AND stream = 0
@@ -72,7 +72,7 @@ func (s *Store) TasksWithoutMessage(
 	if after == nil {
 		after = &lifecycle.Cursor{At: since}
 	}
-	rows, err := s.pool.Query(ctx, selectLonely, int64(after.At), []byte(after.TaskID), limit, string(lifecycle.StateWithoutMessage))
+	rows, err := s.pool.Query(ctx, selectWithoutMessage, int64(after.At), []byte(after.TaskID), limit, string(lifecycle.StateWithoutMessage))
 	if err != nil {
 		return nil, nil, s.wrap("list tasks without a message", err)
 	}

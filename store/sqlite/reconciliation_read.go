@@ -66,9 +66,9 @@ func (s *Store) MessagesWithTasks(ctx context.Context, stream lifecycle.StreamID
 	return out, err
 }
 
-// selectLonely finds tasks without a message: those that lists leave out, and those of which a publish stored nothing, which are of one
+// selectWithoutMessage finds tasks without a message: those that lists leave out, and those of which a publish stored nothing, which are of one
 // state. Both parts come from an index, in its order.
-const selectLonely = `SELECT last_event, task_id, facts FROM (
+const selectWithoutMessage = `SELECT last_event, task_id, facts FROM (
 	SELECT * FROM (SELECT last_event, task_id, facts FROM tasks INDEXED BY tasks_unlisted
 		WHERE listed = 0 AND stream = 0 AND last_event >= ?1 AND (last_event > ?1 OR task_id > ?2) ORDER BY last_event, task_id LIMIT +?3)
 	UNION ALL
@@ -85,7 +85,7 @@ func (s *Store) TasksWithoutMessage(
 	}
 	last := *after
 	err = s.read(ctx, "list tasks without a message", func(conn *sqlite.Conn) error {
-		query := prepare(conn, selectLonely).int(int64(after.At)).text(after.TaskID).int(int64(limit)).text(string(lifecycle.StateWithoutMessage))
+		query := prepare(conn, selectWithoutMessage).int(int64(after.At)).text(after.TaskID).int(int64(limit)).text(string(lifecycle.StateWithoutMessage))
 		return query.each(func(r *statement) error {
 			last = lifecycle.Cursor{At: lifecycle.Micros(r.getInt()), TaskID: r.getText()}
 			t, err := rowcodec.Task(last.TaskID, r.getBlob())

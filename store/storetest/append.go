@@ -30,7 +30,7 @@ var appendTests = []conformanceTest{
 func appendNothing(t *testing.T, s Store) {
 	done := mustStore(t, s, lifecycle.Batch{})
 	diff(t, "appended", done, lifecycle.Appended{})
-	worldOf(nil).check(t, s)
+	expectedOf(nil).check(t, s)
 }
 
 func appendTwice(t *testing.T, s Store) {
@@ -43,11 +43,11 @@ func appendTwice(t *testing.T, s Store) {
 	if got := mustAppend(t, s, slices.Concat(events[:7], events[:7])).New; got != 0 {
 		t.Errorf("new events of a batch with known events, each twice: got %d, want 0", got)
 	}
-	worldOf(events).check(t, s)
+	expectedOf(events).check(t, s)
 }
 
 func appendSaysWhatChanged(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	k := w.published("b", "cto", 0)
 	w.published("a", "ceo", 0)
 	published := len(w.events)
@@ -62,18 +62,18 @@ func appendSaysWhatChanged(t *testing.T, s Store) {
 }
 
 func appendMovesPlaceholder(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	k := w.published("late", "cto", 0)
 	w.delivered(k, 1)
 	w.said(lifecycle.Heartbeat, k, 1, lifecycle.Detail{})
 	w.acked(k, 1)
 	mustAppend(t, s, w.events[1:])
-	worldOf(w.events[1:]).check(t, s)
+	expectedOf(w.events[1:]).check(t, s)
 	if _, err := s.Task(t.Context(), k.String()); err != nil {
 		t.Errorf("task %q while the publish line is not known: %v", k, err)
 	}
 	mustAppend(t, s, w.events[:1])
-	worldOf(w.events).check(t, s)
+	expectedOf(w.events).check(t, s)
 	if got, err := s.Events(t.Context(), k.String(), lifecycle.EventPosition{}, 10); err != nil || len(got) != 0 {
 		t.Errorf("events of the placeholder: got %d, %v; want none", len(got), err)
 	}
@@ -83,23 +83,23 @@ func appendMovesPlaceholder(t *testing.T, s Store) {
 }
 
 func appendReportsFirst(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	w.published("early", "cso", 0)
 	w.reported(lifecycle.ReportClaimed, "early", "cso", 1, lifecycle.Detail{Naming: lifecycle.Naming{MsgID: "early"}})
 	w.recorded("early", "cso")
 	ahead := w.events[1:]
 	mustAppend(t, s, ahead)
-	worldOf(ahead).check(t, s)
+	expectedOf(ahead).check(t, s)
 	page, err := s.ListTasks(t.Context(), lifecycle.Filter{}, lifecycle.Page{Limit: 10})
 	if err != nil || len(page.Tasks) != 0 {
 		t.Errorf("list before the message: got %d tasks, %v; want none", len(page.Tasks), err)
 	}
 	mustAppend(t, s, w.events[:1])
-	worldOf(w.events).check(t, s)
+	expectedOf(w.events).check(t, s)
 }
 
 func appendCountsDuplicates(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	w.tried("dup", "ceo", "dup")
 	w.tried("dup", "ceo", "dup")
 	w.published("dup", "ceo", 0)
@@ -117,11 +117,11 @@ func appendCountsDuplicates(t *testing.T, s Store) {
 	}
 	hour := w.events[0].At.Truncate(3600e9)
 	diff(t, "duplicates", tally, lifecycle.Tally{{Metric: lifecycle.MetricDuplicates, Bucket: hour, Label: string(lifecycle.LayerStream)}: 2})
-	worldOf(w.events).check(t, s)
+	expectedOf(w.events).check(t, s)
 }
 
 func appendCountsProtection(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	w.published("waits", "cso", 0)
 	waited := func(kind lifecycle.Kind, n int, d time.Duration) {
 		w.reported(kind, "waits", "cso", n, lifecycle.Detail{Naming: lifecycle.Naming{MsgID: "waits"}, OutcomeReport: lifecycle.OutcomeReport{RecordsWait: d}})
@@ -147,11 +147,11 @@ func appendCountsProtection(t *testing.T, s Store) {
 			t.Errorf("deliveries waited 0.4 and 5 ms, got %+v", got)
 		}
 	}
-	worldOf(w.events).check(t, s)
+	expectedOf(w.events).check(t, s)
 }
 
-// protectedMonths are the months of a tale, and the beginning of the one after.
-func protectedMonths(w *tale) []lifecycle.Micros {
+// protectedMonths are the months of a script, and the beginning of the one after.
+func protectedMonths(w *eventScript) []lifecycle.Micros {
 	begin := duplicates.PeriodMonth.Start(w.events[0].At.Time())
 	bounds := []lifecycle.Micros{lifecycle.MicrosOf(begin)}
 	for at := begin; !at.After(w.now.Time()); {
@@ -183,18 +183,18 @@ func appendNewStreams(t *testing.T, s Store) {
 	}
 	var events []lifecycle.Event
 	for i := range 150 {
-		w := newTale(fmt.Sprintf("TASKS-%d", i))
+		w := newEventScript(fmt.Sprintf("TASKS-%d", i))
 		w.acked(w.published(fmt.Sprintf("task-%d", i), "cto", 0), 1)
 		mustAppend(t, s, w.events)
 		events = append(events, w.events...)
 	}
 	close(done)
 	readers.Wait()
-	worldOf(events).check(t, s)
+	expectedOf(events).check(t, s)
 }
 
 func appendCancelled(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	w.published("never", "ceo", 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -204,7 +204,7 @@ func appendCancelled(t *testing.T, s Store) {
 	if _, err := s.ListTasks(ctx, lifecycle.Filter{}, lifecycle.Page{Limit: 1}); !errors.Is(err, context.Canceled) {
 		t.Errorf("list with a cancelled context: got %v, want context.Canceled", err)
 	}
-	worldOf(nil).check(t, s)
+	expectedOf(nil).check(t, s)
 }
 
 func appendClosed(t *testing.T, s Store) {
@@ -213,7 +213,7 @@ func appendClosed(t *testing.T, s Store) {
 			t.Errorf("close: %v", err)
 		}
 	}
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	w.published("late", "ceo", 0)
 	if _, err := s.Append(t.Context(), lifecycle.Batch{Events: w.events}); !errors.Is(err, lifecycle.ErrClosed) {
 		t.Errorf("append to a closed store: got %v, want ErrClosed", err)

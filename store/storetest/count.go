@@ -14,7 +14,7 @@ var countTests = []conformanceTest{
 	{"facets", countFacets},
 }
 
-func (w world) checkCounts(t *testing.T, s Store, f lifecycle.Filter) {
+func (w expected) checkCounts(t *testing.T, s Store, f lifecycle.Filter) {
 	t.Helper()
 	got, capped, err := s.CountTasks(t.Context(), f)
 	if err != nil || capped {
@@ -35,7 +35,7 @@ func (w world) checkCounts(t *testing.T, s Store, f lifecycle.Filter) {
 
 // manyTasks publishes more tasks than a count without a counter looks at.
 func manyTasks(t *testing.T, s Store) int {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	n := lifecycle.CountLimit + 50
 	for i := range n {
 		w.published(fmt.Sprintf("t%d", i), "cto", 0)
@@ -68,7 +68,7 @@ func countWhole(t *testing.T, s Store) {
 
 func countFacets(t *testing.T, s Store) {
 	events := everyScenario()
-	old := newTale("OLD")
+	old := newEventScript("OLD")
 	old.wait(-30 * 24 * time.Hour)
 	old.store("ancient", "ceo", lifecycle.Detail{Naming: lifecycle.Naming{MsgID: "ancient", Type: "forgotten"}})
 	events = append(events, old.events...)
@@ -78,12 +78,12 @@ func countFacets(t *testing.T, s Store) {
 		t.Fatal(err)
 	}
 	want := lifecycle.Facets{Agents: map[string]int64{}, Types: map[string]int64{}}
-	for _, row := range worldOf(events).tasks {
+	for _, row := range expectedOf(events).tasks {
 		if row.Summary.Listed {
 			want.Agents[row.Summary.Agent]++
 		}
 	}
-	for cell, n := range worldOf(events).tally {
+	for cell, n := range expectedOf(events).tally {
 		if cell.Metric == lifecycle.MetricPublished && cell.Label != "forgotten" {
 			want.Types[cell.Label] += n
 		}

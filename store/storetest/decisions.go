@@ -31,7 +31,7 @@ var decisionTests = []conformanceTest{
 }
 
 // dead tells of a dead letter and returns its message.
-func (w *tale) dead(task string) lifecycle.MessageKey {
+func (w *eventScript) dead(task string) lifecycle.MessageKey {
 	k := w.published(task, "cto", 0)
 	w.said(lifecycle.MaxDeliveries, k, 3, lifecycle.Detail{})
 	w.said(lifecycle.DeadLettered, k, 0, lifecycle.Detail{DeadLetter: lifecycle.DeadLetter{Category: "transient", Entry: "DLQ:" + task}})
@@ -39,12 +39,12 @@ func (w *tale) dead(task string) lifecycle.MessageKey {
 }
 
 // decided is a decision about a message with everything that a decision can have. It discards where retry is false.
-func decided(id string, k lifecycle.MessageKey, at lifecycle.Micros, expected uint64, retry bool) decision.Decision {
+func decided(id string, k lifecycle.MessageKey, at lifecycle.Micros, revision uint64, retry bool) decision.Decision {
 	e := lifecycle.Event{
 		ID: decision.EventID(id, 0), At: at, Kind: lifecycle.Triaged, Provenance: lifecycle.Recorded, Source: "decision", Message: k,
 	}
 	e.Detail.Actor, e.Detail.Reason, e.Detail.Action, e.Detail.Outcome = "ops", "because", "discard", lifecycle.OutcomeDiscarded
-	d := decision.Decision{ID: id, Subject: decision.About(k), Expected: expected, At: at}
+	d := decision.Decision{ID: id, Subject: decision.About(k), Expected: revision, At: at}
 	d.Action = &decision.Action{ID: id, Subject: d.Subject, Kind: "discard", CreatedAt: at, UpdatedAt: at, Body: []byte(`{"because":"obsolete"}`)}
 	d.Audit = []decision.AuditRecord{{ID: id, At: at, Actor: "ops", Action: "discard", Target: string(d.Subject), Outcome: decision.Allowed}}
 	if retry {
@@ -79,7 +79,7 @@ func onlyAudit(t testing.TB, s decision.Auditor) []decision.AuditRecord {
 func stamped(d decision.Decision, revision uint64) []lifecycle.Event { return d.Stamped(revision) }
 
 func decideWhole(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	k := w.dead("whole")
 	mustAppend(t, s, w.events)
 	d := decided("whole-1", k, w.now+1, 0, true)
@@ -87,8 +87,8 @@ func decideWhole(t *testing.T, s Store) {
 	diff(t, "made", made, decision.Made{Revision: 1, Changed: []lifecycle.TaskChange{
 		{TaskID: "whole", State: lifecycle.StateDeadLettered, Agent: "cto", At: d.At},
 	}})
-	expected := slices.Concat(w.events, stamped(d, 1))
-	worldOf(expected).check(t, s)
+	all := slices.Concat(w.events, stamped(d, 1))
+	expectedOf(all).check(t, s)
 	checkDecision(t, s, d, decision.EffectState{Effect: effectOf(d), Status: decision.StatusWaiting})
 
 	second := decided("whole-2", k, w.now+2, 1, false)
@@ -96,7 +96,7 @@ func decideWhole(t *testing.T, s Store) {
 	if made := mustDecide(t, s, second); made.Revision != 2 || made.Changed[0].State != lifecycle.StateTriaged {
 		t.Errorf("made: got %+v, want revision 2 and a triaged task", made)
 	}
-	worldOf(slices.Concat(expected, stamped(second, 2))).check(t, s)
+	expectedOf(slices.Concat(all, stamped(second, 2))).check(t, s)
 	if n := len(onlyAudit(t, s)); n != 2 {
 		t.Errorf("audit records: %d, want 2", n)
 	}
@@ -129,13 +129,13 @@ func checkDecision(t *testing.T, s Store, d decision.Decision, effects ...decisi
 }
 
 func decideTwice(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	k := w.dead("twice")
 	mustAppend(t, s, w.events)
 	d := decided("twice", k, w.now+1, 0, true)
 	mustDecide(t, s, d)
 	diff(t, "made again", mustDecide(t, s, d), decision.Made{Revision: 1, Repeated: true})
-	worldOf(slices.Concat(w.events, stamped(d, 1))).check(t, s)
+	expectedOf(slices.Concat(w.events, stamped(d, 1))).check(t, s)
 	checkDecision(t, s, d, decision.EffectState{Effect: effectOf(d), Status: decision.StatusWaiting})
 	other := decided("twice", w.dead("other"), w.now+1, 0, false)
 	if _, err := s.Decide(t.Context(), other); !errors.Is(err, decision.ErrConflict) {
@@ -144,18 +144,18 @@ func decideTwice(t *testing.T, s Store) {
 }
 
 func decideConflict(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	k := w.dead("conflict")
 	mustAppend(t, s, w.events)
 	d := decided("first", k, w.now+1, 0, true)
 	mustDecide(t, s, d)
-	for _, expected := range []uint64{0, 2, 1 << 40} {
-		late := decided("late", k, w.now+2, expected, true)
+	for _, revision := range []uint64{0, 2, 1 << 40} {
+		late := decided("late", k, w.now+2, revision, true)
 		if _, err := s.Decide(t.Context(), late); !errors.Is(err, decision.ErrConflict) {
-			t.Errorf("a decision that expects revision %d of 1: got %v, want ErrConflict", expected, err)
+			t.Errorf("a decision that expects revision %d of 1: got %v, want ErrConflict", revision, err)
 		}
 	}
-	worldOf(slices.Concat(w.events, stamped(d, 1))).check(t, s)
+	expectedOf(slices.Concat(w.events, stamped(d, 1))).check(t, s)
 	checkDecision(t, s, d, decision.EffectState{Effect: effectOf(d), Status: decision.StatusWaiting})
 	if _, err := s.Action(t.Context(), "late"); !errors.Is(err, lifecycle.ErrNotFound) {
 		t.Errorf("action of a refused decision: got %v, want ErrNotFound", err)
@@ -163,7 +163,7 @@ func decideConflict(t *testing.T, s Store) {
 }
 
 func decideBusy(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	k := w.dead("busy")
 	mustAppend(t, s, w.events)
 	mustDecide(t, s, decided("open", k, w.now+1, 0, true))
@@ -180,7 +180,7 @@ func decideBusy(t *testing.T, s Store) {
 }
 
 func decideFails(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	k, other := w.dead("fails"), w.dead("works")
 	mustAppend(t, s, w.events)
 	d := decided("works", other, w.now+1, 0, true)
@@ -190,7 +190,7 @@ func decideFails(t *testing.T, s Store) {
 	if _, err := s.Decide(t.Context(), bad); err == nil {
 		t.Fatal("an effect whose id is taken was accepted")
 	}
-	worldOf(slices.Concat(w.events, stamped(d, 1))).check(t, s)
+	expectedOf(slices.Concat(w.events, stamped(d, 1))).check(t, s)
 	checkDecision(t, s, d, decision.EffectState{Effect: effectOf(d), Status: decision.StatusWaiting})
 	if r, err := s.Revision(t.Context(), bad.Subject); err != nil || r != 0 {
 		t.Errorf("revision after a decision that failed: %d, %v; want 0", r, err)
@@ -224,7 +224,7 @@ func decideInvalid(t *testing.T, s Store) {
 // decideParallel gives 100 decisions at once, of which one is made; succeed is how many callers hear that it was.
 func decideParallel(id func(int) string, succeed int) func(*testing.T, Store) {
 	return func(t *testing.T, s Store) {
-		w := newTale("TASKS")
+		w := newEventScript("TASKS")
 		k := w.dead("parallel")
 		mustAppend(t, s, w.events)
 		var firsts, heard atomic.Int64
@@ -250,7 +250,7 @@ func decideParallel(id func(int) string, succeed int) func(*testing.T, Store) {
 			t.Fatalf("%d decisions were made and %d callers heard so, want 1 and %d", firsts.Load(), heard.Load(), succeed)
 		}
 		d := decided(winner.Load().(string), k, w.now+1, 0, true)
-		worldOf(slices.Concat(w.events, stamped(d, 1))).check(t, s)
+		expectedOf(slices.Concat(w.events, stamped(d, 1))).check(t, s)
 		checkDecision(t, s, d, decision.EffectState{Effect: effectOf(d), Status: decision.StatusWaiting})
 	}
 }
@@ -260,7 +260,7 @@ func decideParallel(id func(int) string, succeed int) func(*testing.T, Store) {
 func decideInAnyOrder(seed uint64) func(*testing.T, Store) {
 	return func(t *testing.T, s Store) {
 		r := rand.New(rand.NewPCG(seed, 4))
-		w := newTale("TASKS")
+		w := newEventScript("TASKS")
 		var turns [][]decision.Decision // The decisions about each message.
 		all := []lifecycle.Event{}
 		for i := range 12 {
@@ -286,7 +286,7 @@ func decideInAnyOrder(seed uint64) func(*testing.T, Store) {
 				batches = batches[1:]
 			}
 		}
-		worldOf(all).check(t, s)
+		expectedOf(all).check(t, s)
 		appendInAnyOrder(t, r, s, all)
 	}
 }
@@ -299,7 +299,7 @@ func appendInAnyOrder(t *testing.T, r *rand.Rand, s Store, all []lifecycle.Event
 			t.Fatalf("%d events that are stored are new", done.New)
 		}
 	}
-	worldOf(all).check(t, s)
+	expectedOf(all).check(t, s)
 }
 
 // decisionsAbout are one to four decisions about a message, each with a clock of its own.

@@ -121,7 +121,7 @@ func fleetWatermarks(t *testing.T, s Store) {
 func fleetRollups(t *testing.T, s Store) {
 	events := everyScenario()
 	mustAppend(t, s, events)
-	tally := worldOf(events).tally
+	tally := expectedOf(events).tally
 	var last lifecycle.Micros
 	for cell := range tally {
 		if !cell.Metric.Minute() {

@@ -24,7 +24,7 @@ func randomHistories(seed uint64) func(t *testing.T, s Store) {
 		for _, batch := range partition(r, events) {
 			mustAppend(t, s, batch)
 		}
-		w := worldOf(events)
+		w := expectedOf(events)
 		w.check(t, s)
 		if _, err := s.Rebuild(t.Context()); err != nil {
 			t.Fatalf("rebuild: %v", err)
@@ -36,7 +36,7 @@ func randomHistories(seed uint64) func(t *testing.T, s Store) {
 // kindsOfMessages are told of a message and an attempt, kindsOfTasks of a task.
 var (
 	kindsOfMessages = []lifecycle.Kind{
-		lifecycle.Acked, lifecycle.Acked, lifecycle.Naked, lifecycle.Terminated, lifecycle.Heartbeat, lifecycle.Heartbeat, lifecycle.AckConfirmed,
+		lifecycle.Acked, lifecycle.Acked, lifecycle.Nacked, lifecycle.Terminated, lifecycle.Heartbeat, lifecycle.Heartbeat, lifecycle.AckConfirmed,
 		lifecycle.NakConfirmed, lifecycle.TermConfirmed, lifecycle.MaxDeliveries, lifecycle.Delivered, lifecycle.Delivered, lifecycle.AttemptUnanswered,
 		lifecycle.LeaseExpired, lifecycle.PresumedDead, lifecycle.AckRefuted, lifecycle.Vanished, lifecycle.Orphaned, lifecycle.Adopted,
 		lifecycle.ConsumerRecreated, lifecycle.DeadLettered,
@@ -52,7 +52,7 @@ var (
 // history is n events of three tasks with up to three messages each, told at random. A message belongs to one task; its publish
 // line, if there is one, is told once or twice, the same.
 func history(r *rand.Rand, n int) []lifecycle.Event {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	for range n {
 		task := r.IntN(3)
 		generation := r.IntN(3)

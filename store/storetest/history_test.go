@@ -19,7 +19,7 @@ func TestFoldIsIndifferentToBatches(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		events := history(r, 3+r.IntN(30))
-		want, got := worldOf(events), inParts(partition(r, events))
+		want, got := expectedOf(events), inParts(partition(r, events))
 		d := gocmp.Diff(want.tasks, got.tasks, cmpopts.EquateEmpty()) + gocmp.Diff(want.messages, got.messages, cmpopts.EquateEmpty()) +
 			gocmp.Diff(want.tally, got.tally, cmpopts.EquateEmpty())
 		if d != "" {
@@ -32,8 +32,8 @@ func TestFoldIsIndifferentToBatches(t *testing.T) {
 }
 
 // inParts folds batch by batch into maps.
-func inParts(batches [][]lifecycle.Event) world {
-	w := worldOf(nil)
+func inParts(batches [][]lifecycle.Event) expected {
+	w := expectedOf(nil)
 	seen := map[eventKey]lifecycle.MessageKey{}
 	for _, batch := range batches {
 		w.fold(slices.Clone(batch), seen)
@@ -41,7 +41,7 @@ func inParts(batches [][]lifecycle.Event) world {
 	return w
 }
 
-func (w world) fold(events []lifecycle.Event, seen map[eventKey]lifecycle.MessageKey) {
+func (w expected) fold(events []lifecycle.Event, seen map[eventKey]lifecycle.MessageKey) {
 	f := lifecycle.NewFold()
 	load := func(keys []lifecycle.MessageKey) {
 		for _, k := range keys {
@@ -76,7 +76,7 @@ func (w world) fold(events []lifecycle.Event, seen map[eventKey]lifecycle.Messag
 	w.write(f.Changes())
 }
 
-func (w world) write(c lifecycle.Changes) {
+func (w expected) write(c lifecycle.Changes) {
 	for _, m := range c.Messages {
 		w.messages[m.Facts.Key] = m
 	}

@@ -73,7 +73,7 @@ func hostileTexts(t *testing.T, s Store) {
 	for _, e := range events {
 		mustAppend(t, s, []lifecycle.Event{e})
 	}
-	w := worldOf(events)
+	w := expectedOf(events)
 	w.check(t, s)
 	for _, f := range []lifecycle.Filter{
 		{Agents: []string{hostileText}}, {IDs: []string{hostileText}}, {IDs: []string{hostileText + "*"}}, {IDs: []string{"<script>*"}},
@@ -89,14 +89,14 @@ func hostileTexts(t *testing.T, s Store) {
 }
 
 func hostileIDs(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	ids := []string{"a", "A", "a ", " a", "a\x00", "a\x00b", "\xff", "\xff\xff", "\xfe", "\ufffd", "é", "e\u0301", "", "%", "_", "'", `\`, strings.Repeat("x", 5000)}
 	for _, id := range ids {
 		w.tried(id, "cto", id)
 		w.published(id, "cto", 0)
 	}
 	inBatches(t, s, w.events, 3)
-	all := worldOf(w.events)
+	all := expectedOf(w.events)
 	for _, id := range ids {
 		all.checkList(t, s, lifecycle.Filter{IDs: []string{id + "*"}})
 		all.checkList(t, s, lifecycle.Filter{IDs: []string{id, "zz"}})

@@ -23,12 +23,12 @@ var keepTests = []conformanceTest{
 		if n, err := s.Rebuild(t.Context()); err != nil || n != 0 {
 			t.Errorf("rebuild: %d events, %v; want none", n, err)
 		}
-		worldOf(nil).check(t, s)
+		expectedOf(nil).check(t, s)
 	}},
 }
 
 func keepRetains(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	w.wait(-10 * 24 * time.Hour)
 	oldDone := w.published("old done", "cto", 0)
 	w.acked(oldDone, 1)
@@ -54,7 +54,7 @@ func keepRetains(t *testing.T, s Store) {
 	kept := slices.DeleteFunc(slices.Clone(w.events), func(e lifecycle.Event) bool {
 		return e.Message == oldDone || e.TaskID == "old attempt" || e.TaskID == "old record"
 	})
-	after := worldOf(kept)
+	after := expectedOf(kept)
 	after.checkTasks(t, s)
 	after.checkMessages(t, s)
 	after.checkList(t, s, lifecycle.Filter{})
@@ -96,7 +96,7 @@ func checkGone(t *testing.T, s Store, task string, k lifecycle.MessageKey) {
 }
 
 func keepRetainsRest(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	now := w.now
 	cutoff := now.Add(-7 * 24 * time.Hour)
 	w.wait(-3 * 24 * time.Hour)
@@ -125,7 +125,7 @@ func keepRetainsRest(t *testing.T, s Store) {
 	}
 	diff(t, "quarantined lines", lines, []lifecycle.QuarantinedLine{newLine})
 	want := lifecycle.Tally{}
-	for cell, count := range worldOf(w.events).tally {
+	for cell, count := range expectedOf(w.events).tally {
 		if !cell.Metric.Minute() || cell.Bucket >= now.Add(-48*time.Hour) {
 			want[cell] = count
 		}
@@ -151,15 +151,15 @@ func keepRebuilds(t *testing.T, s Store) {
 	if err != nil || n != int64(len(events)) {
 		t.Errorf("rebuild: %d events, %v; want %d", n, err, len(events))
 	}
-	worldOf(events).check(t, s)
+	expectedOf(events).check(t, s)
 	if _, err := s.Payload(t.Context(), kept.Payloads[0].Message); err != nil {
 		t.Errorf("payload after a rebuild: %v", err)
 	}
 	if got := mustAppend(t, s, events).New; got != 0 {
 		t.Errorf("events known before the rebuild: %d are new again, want 0", got)
 	}
-	more := newTale("after")
+	more := newEventScript("after")
 	more.acked(more.published("after", "cto", 0), 1)
 	mustAppend(t, s, more.events)
-	worldOf(slices.Concat(events, more.events)).check(t, s)
+	expectedOf(slices.Concat(events, more.events)).check(t, s)
 }

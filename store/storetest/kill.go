@@ -49,7 +49,7 @@ func Kill(t *testing.T, v Victim) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	for n := 1; ; n++ {
 		prepare := len(w.events)
 		task := victimTask(n)
@@ -64,7 +64,7 @@ func Kill(t *testing.T, v Victim) {
 		}
 		w.events = append(w.events, finish(t, s, task, k)...)
 	}
-	worldOf(w.events[:len(w.events)-3]).checkTasks(t, s) // All but the one that lived.
+	expectedOf(w.events[:len(w.events)-3]).checkTasks(t, s) // All but the one that lived.
 }
 
 func victimTask(n int) string { return fmt.Sprintf("t%03d", n) }

@@ -56,7 +56,7 @@ func filterCases(events []lifecycle.Event) map[string]lifecycle.Filter {
 func listFilters(t *testing.T, s Store) {
 	events := everyScenario()
 	mustAppend(t, s, events)
-	w := worldOf(events)
+	w := expectedOf(events)
 	for name, f := range filterCases(events) {
 		t.Run(name, func(t *testing.T) {
 			for _, order := range sorts {
@@ -71,7 +71,7 @@ func listFilters(t *testing.T, s Store) {
 var sorts = []lifecycle.Sort{"", lifecycle.SortLastEventDesc, lifecycle.SortLastEvent, lifecycle.SortPublishedDesc, lifecycle.SortPublished}
 
 // checkList reads all pages of a list, in one page and in small ones, and compares.
-func (w world) checkList(t *testing.T, s Store, f lifecycle.Filter) {
+func (w expected) checkList(t *testing.T, s Store, f lifecycle.Filter) {
 	t.Helper()
 	want := w.list(f)
 	page, err := s.ListTasks(t.Context(), f, lifecycle.Page{Limit: len(want) + 1})
@@ -86,7 +86,7 @@ func (w world) checkList(t *testing.T, s Store, f lifecycle.Filter) {
 
 // listPages walks lists of tasks that share times.
 func listPages(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	for i := range 23 {
 		k := w.published(fmt.Sprintf("task-%02d", i), []string{"cto", "ceo"}[i%2], 0)
 		if i%3 == 0 {
@@ -99,7 +99,7 @@ func listPages(t *testing.T, s Store) {
 	w.delivered(lifecycle.MessageKey{Stream: w.stream, Seq: 99}, 1) // Two whose publishing was not seen.
 	w.delivered(lifecycle.MessageKey{Stream: w.stream, Seq: 98}, 1)
 	mustAppend(t, s, w.events)
-	all := worldOf(w.events)
+	all := expectedOf(w.events)
 	for _, f := range []lifecycle.Filter{
 		{}, {States: []lifecycle.State{lifecycle.StatePublished}}, {Agents: []string{"cto"}}, {Words: []string{"task-1"}},
 		{States: []lifecycle.State{lifecycle.StatePublished, lifecycle.StateCompleted}, Agents: []string{"cto", "ceo"}},
@@ -114,7 +114,7 @@ func listPages(t *testing.T, s Store) {
 }
 
 // checkWalk reads a list page by page to its end and back.
-func (w world) checkWalk(t *testing.T, s Store, f lifecycle.Filter, limit int) {
+func (w expected) checkWalk(t *testing.T, s Store, f lifecycle.Filter, limit int) {
 	t.Helper()
 	want := w.list(f)
 	var pages [][]lifecycle.TaskSummary
@@ -156,7 +156,7 @@ func mustList(t *testing.T, s Store, f lifecycle.Filter, p lifecycle.Page) lifec
 }
 
 func listBeyond(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	w.published("only", "cto", 0)
 	mustAppend(t, s, w.events)
 	page := mustList(t, s, lifecycle.Filter{}, lifecycle.Page{Limit: 5, From: &lifecycle.Cursor{At: 1, TaskID: "x"}})

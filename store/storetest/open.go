@@ -18,19 +18,19 @@ var openTests = []conformanceTest{
 }
 
 func openOfStream(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	for i := range 12 {
 		k := w.published(fmt.Sprintf("t%d", i), "cto", 0)
 		if i%4 == 0 {
 			w.acked(k, 1)
 		}
 	}
-	other := newTale("OTHER")
+	other := newEventScript("OTHER")
 	other.stream.Domain = "hub"
 	other.published("elsewhere", "cto", 0)
 	events := slices.Concat(w.events, other.events)
 	mustAppend(t, s, events)
-	all := worldOf(events).openMessages()
+	all := expectedOf(events).openMessages()
 	if got, want := len(all), 10; got != want {
 		t.Fatalf("open messages: %d, want %d", got, want)
 	}
@@ -58,12 +58,12 @@ func openOfStream(t *testing.T, s Store) {
 }
 
 func openRange(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	for i := range 9 {
 		w.acked(w.published(fmt.Sprintf("t%d", i), "cto", 0), 1)
 	}
 	mustAppend(t, s, w.events)
-	all := worldOf(w.events)
+	all := expectedOf(w.events)
 	for _, c := range [][3]uint64{{0, math.MaxUint64, 100}, {1, 9, 100}, {3, 5, 100}, {3, 5, 2}, {9, 9, 1}, {10, 20, 5}, {5, 3, 5}} {
 		got, err := s.MessagesIn(t.Context(), w.stream, c[0], c[1], int(c[2]))
 		if err != nil {
@@ -73,7 +73,7 @@ func openRange(t *testing.T, s Store) {
 	}
 }
 
-func (w world) messagesIn(from, to uint64, limit int) []lifecycle.MessageFacts {
+func (w expected) messagesIn(from, to uint64, limit int) []lifecycle.MessageFacts {
 	var out []lifecycle.MessageFacts
 	for _, k := range slices.SortedFunc(maps.Keys(w.messages), lifecycle.MessageKey.Compare) {
 		if k.Seq >= from && k.Seq <= to && len(out) < limit {
@@ -85,7 +85,7 @@ func (w world) messagesIn(from, to uint64, limit int) []lifecycle.MessageFacts {
 
 // openSequences uses sequences that no float and no signed integer holds.
 func openSequences(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	for _, seq := range []uint64{1, 1<<53 - 1, 1<<53 + 1, math.MaxInt64, math.MaxInt64 + 1, math.MaxUint64 - 1} {
 		w.seq = seq
 		k := w.published(fmt.Sprintf("t%d", seq), "cto", 0)
@@ -93,7 +93,7 @@ func openSequences(t *testing.T, s Store) {
 		w.events[len(w.events)-1].ConsumerSeq, w.events[len(w.events)-1].SourceSeq = math.MaxUint64-seq, math.MaxUint64-e.SourceSeq
 	}
 	mustAppend(t, s, w.events)
-	all := worldOf(w.events)
+	all := expectedOf(w.events)
 	all.check(t, s)
 	for _, c := range [][2]uint64{{0, math.MaxUint64}, {2, math.MaxInt64 + 1}, {math.MaxInt64 + 1, math.MaxUint64}, {math.MaxUint64, math.MaxUint64}} {
 		got, err := s.MessagesIn(t.Context(), w.stream, c[0], c[1], 100)
@@ -112,7 +112,7 @@ func openSequences(t *testing.T, s Store) {
 }
 
 func openUnlisted(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	first := w.tried("first", "cto", "first")
 	w.tried("second", "cto", "second")
 	again := w.tried("first", "cto", "first")
@@ -141,7 +141,7 @@ func openUnlisted(t *testing.T, s Store) {
 		}
 		var want []lifecycle.TaskFacts
 		for _, id := range c.want {
-			want = append(want, worldOf(w.events).tasks[id].Facts)
+			want = append(want, expectedOf(w.events).tasks[id].Facts)
 		}
 		diff(t, fmt.Sprintf("unlisted before %d, at most %d, oldest first", c.before, c.limit), got, want)
 	}

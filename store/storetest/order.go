@@ -23,7 +23,7 @@ func inBatches(t *testing.T, s Store, events []lifecycle.Event, size int) {
 	for batch := range slices.Chunk(events, size) {
 		mustAppend(t, s, batch)
 	}
-	worldOf(events).check(t, s)
+	expectedOf(events).check(t, s)
 }
 
 func backwards(events []lifecycle.Event) []lifecycle.Event {
@@ -39,7 +39,7 @@ func randomOrder(seed uint64) func(t *testing.T, s Store) {
 		for _, batch := range partition(r, events) {
 			mustAppend(t, s, batch)
 		}
-		worldOf(events).check(t, s)
+		expectedOf(events).check(t, s)
 	}
 }
 
@@ -82,5 +82,5 @@ func concurrent(t *testing.T, s Store) {
 	if got := added.Load(); got != int64(len(events)) {
 		t.Errorf("new events of all appends: got %d, want %d", got, len(events))
 	}
-	worldOf(events).check(t, s)
+	expectedOf(events).check(t, s)
 }

@@ -23,9 +23,9 @@ var outboxTests = []conformanceTest{
 }
 
 // withEffects decides about n messages, each decision with one effect, due a millisecond after the one before.
-func withEffects(t testing.TB, s Store, n int) (w *tale, keys []lifecycle.MessageKey) {
+func withEffects(t testing.TB, s Store, n int) (w *eventScript, keys []lifecycle.MessageKey) {
 	t.Helper()
-	w = newTale("TASKS")
+	w = newEventScript("TASKS")
 	for i := range n {
 		keys = append(keys, w.dead(fmt.Sprintf("t%02d", i)))
 	}
@@ -125,7 +125,7 @@ func settleWhole(t *testing.T, s Store) {
 		{TaskID: "t00", State: lifecycle.StateTriaged, Agent: "cto", At: d.At},
 	}})
 	w.events = append(w.events, d.Stamped(2)...)
-	worldOf(w.events).check(t, s)
+	expectedOf(w.events).check(t, s)
 	got, err := s.EffectsOf(t.Context(), c.Action)
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +141,7 @@ func settleWhole(t *testing.T, s Store) {
 	if err != nil {
 		t.Error(err)
 	}
-	worldOf(w.events).check(t, s)
+	expectedOf(w.events).check(t, s)
 	if late := mustClaim(t, s, "b", w.now.Add(time.Hour), 10); len(late) != 0 {
 		t.Errorf("settled effects were claimed: %v", idsOf(late))
 	}
@@ -174,20 +174,20 @@ func settleFenced(t *testing.T, s Store) {
 	_, err = s.Settle(t.Context(), unknown)
 	check("settle an unknown effect", err, lifecycle.ErrNotFound)
 	w.events = append(w.events, settled(fast, keys[0], w.now+7000).Stamped(2)...)
-	worldOf(w.events).check(t, s)
+	expectedOf(w.events).check(t, s)
 }
 
 func settleConflict(t *testing.T, s Store) {
 	w, keys := withEffects(t, s, 1)
 	c := mustClaim(t, s, "a", w.now+5000, 1)[0]
 	d := settled(c, keys[0], w.now+6000)
-	for _, expected := range []uint64{0, 2} {
-		d.Expected = &expected
+	for _, revision := range []uint64{0, 2} {
+		d.Expected = &revision
 		if _, err := s.Settle(t.Context(), d); !errors.Is(err, decision.ErrConflict) {
-			t.Errorf("settle on revision %d of 1: got %v, want ErrConflict", expected, err)
+			t.Errorf("settle on revision %d of 1: got %v, want ErrConflict", revision, err)
 		}
 	}
-	worldOf(w.events).check(t, s)
+	expectedOf(w.events).check(t, s)
 	one := uint64(1)
 	d.Expected = &one
 	if made, err := s.Settle(t.Context(), d); err != nil || made.Revision != 2 {

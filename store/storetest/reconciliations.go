@@ -21,7 +21,7 @@ var reconciliationTests = []conformanceTest{
 	{"all but the newest reconciliations are deleted", reconciliationRetained},
 	{"messages with their tasks", balanceMessages},
 	{"streams of which messages are known", balanceStreams},
-	{"tasks without a message", balanceLonely},
+	{"tasks without a message", balanceWithoutMessage},
 }
 
 // reconciliationOf is one with everything set.
@@ -158,7 +158,7 @@ func reconciliationRetained(t *testing.T, s Store) {
 }
 
 func balanceMessages(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	for i := range 6 {
 		k := w.published(fmt.Sprintf("t%d", i), "cto", 0)
 		if i%2 == 0 {
@@ -168,7 +168,7 @@ func balanceMessages(t *testing.T, s Store) {
 	}
 	w.published("t1", "cto", 1)
 	mustAppend(t, s, w.events)
-	all := worldOf(w.events)
+	all := expectedOf(w.events)
 	for _, c := range [][3]uint64{{0, math.MaxUint64, 100}, {1, 7, 100}, {3, 5, 100}, {3, 7, 2}, {8, 9, 5}, {5, 3, 5}} {
 		got, err := s.MessagesWithTasks(t.Context(), w.stream, c[0], c[1], int(c[2]))
 		if err != nil {
@@ -189,7 +189,7 @@ func balanceStreams(t *testing.T, s Store) {
 	var events []lifecycle.Event
 	names := []lifecycle.StreamID{{Name: "TASKS"}, {Name: "TASKS", Epoch: 9}, {Account: "A", Domain: "hub", Name: "OTHER"}}
 	for i, name := range names {
-		w := newTale(name.Name)
+		w := newEventScript(name.Name)
 		w.stream, w.lines = name, uint64(i)*100
 		w.published(fmt.Sprintf("t%d", i), "cto", 0)
 		events = append(events, w.events...)
@@ -203,8 +203,8 @@ func balanceStreams(t *testing.T, s Store) {
 	diff(t, "streams", got, names)
 }
 
-func balanceLonely(t *testing.T, s Store) {
-	w := newTale("TASKS")
+func balanceWithoutMessage(t *testing.T, s Store) {
+	w := newEventScript("TASKS")
 	w.recorded("early", "cto")
 	since := w.now + 1
 	w.tried("attempted", "cto", "attempted")
@@ -221,7 +221,7 @@ func balanceLonely(t *testing.T, s Store) {
 		w.events[len(w.events)-1].At = at
 	}
 	mustAppend(t, s, w.events)
-	all := worldOf(w.events)
+	all := expectedOf(w.events)
 	want := []string{"attempted", "recorded", "reported", "not stored", "tie 0", "tie 1", "tie 2", "tie 3", "tie 4"}
 	for limit := 1; limit <= len(want)+1; limit++ {
 		var got []string

@@ -8,26 +8,26 @@ import (
 )
 
 // scenarios are short histories. Each gets a stream of its own, named like it; its tasks begin with that name.
-var scenarios = map[string]func(w *tale){
-	"plain": func(w *tale) {
+var scenarios = map[string]func(w *eventScript){
+	"plain": func(w *eventScript) {
 		w.tried("plain", "cto", "plain")
 		k := w.published("plain", "cto", 0)
 		w.delivered(k, 1)
 		w.said(lifecycle.Heartbeat, k, 1, lifecycle.Detail{})
 		w.acked(k, 1)
 	},
-	"thrice": func(w *tale) {
+	"thrice": func(w *eventScript) {
 		for range 3 {
 			w.tried("thrice", "marketing", "thrice")
 		}
 		w.published("thrice", "marketing", 0)
 	},
-	"unnamed": func(w *tale) { // The publish line names no task.
+	"unnamed": func(w *eventScript) { // The publish line names no task.
 		k := w.store("", "backend", lifecycle.Detail{Naming: lifecycle.Naming{Type: "api_design"}})
 		w.delivered(k, 1)
-		w.said(lifecycle.Naked, k, 1, lifecycle.Detail{Ending: lifecycle.Ending{Delay: time.Second}})
+		w.said(lifecycle.Nacked, k, 1, lifecycle.Detail{Ending: lifecycle.Ending{Delay: time.Second}})
 	},
-	"crash": func(w *tale) {
+	"crash": func(w *eventScript) {
 		k := w.published("crash", "backend", 0)
 		w.delivered(k, 1)
 		basis := w.now
@@ -38,14 +38,14 @@ var scenarios = map[string]func(w *tale){
 		w.recorded("crash", "backend")
 		w.acked(k, 2)
 	},
-	"term": func(w *tale) {
+	"term": func(w *eventScript) {
 		k := w.published("term", "frontend", 0)
 		w.delivered(k, 1)
 		w.said(lifecycle.Terminated, k, 1, lifecycle.Detail{Ending: lifecycle.Ending{Reason: "authority_exceeded"}})
 		w.said(lifecycle.TermConfirmed, k, 1, lifecycle.Detail{Ending: lifecycle.Ending{Reason: "authority_exceeded"}})
 		w.said(lifecycle.DeadLettered, k, 0, lifecycle.Detail{DeadLetter: lifecycle.DeadLetter{Category: "permanent", Entry: "DLQ:1", Path: "unrecoverable"}})
 	},
-	"exhausted": func(w *tale) {
+	"exhausted": func(w *eventScript) {
 		k := w.published("exhausted", "devops", 0)
 		for n := 1; n <= 3; n++ {
 			w.delivered(k, n)
@@ -53,7 +53,7 @@ var scenarios = map[string]func(w *tale){
 		}
 		w.said(lifecycle.MaxDeliveries, k, 3, lifecycle.Detail{})
 	},
-	"retried": func(w *tale) {
+	"retried": func(w *eventScript) {
 		k := w.published("retried", "cto", 0)
 		w.delivered(k, 1)
 		w.said(lifecycle.Terminated, k, 1, lifecycle.Detail{Ending: lifecycle.Ending{Reason: "context_window_overflow"}})
@@ -62,14 +62,14 @@ var scenarios = map[string]func(w *tale){
 		w.delivered(again, 1)
 		w.acked(again, 1)
 	},
-	"decided": func(w *tale) { // Discarded, taken back, and quarantined; the revisions say in which order.
+	"decided": func(w *eventScript) { // Discarded, taken back, and quarantined; the revisions say in which order.
 		k := w.published("decided", "cto", 0)
 		w.said(lifecycle.DeadLettered, k, 0, lifecycle.Detail{DeadLetter: lifecycle.DeadLetter{Category: "permanent", Entry: "DLQ:3"}})
 		w.triaged(k, 1, lifecycle.OutcomeDiscarded)
 		w.triaged(k, 3, lifecycle.OutcomeQuarantined)
 		w.triaged(k, 2, "")
 	},
-	"reporting": func(w *tale) {
+	"reporting": func(w *eventScript) {
 		w.reported(lifecycle.ReportIngressAcked, "reporting", "cso", 0, lifecycle.Detail{})
 		k := w.published("reporting", "cso", 0)
 		w.delivered(k, 1)
@@ -91,18 +91,20 @@ var scenarios = map[string]func(w *tale){
 			OutcomeReport: lifecycle.OutcomeReport{ResultRef: "pr/7"},
 		})
 	},
-	"vanished": func(w *tale) {
+	"vanished": func(w *eventScript) {
 		k := w.published("vanished", "ceo", 0)
 		w.said(lifecycle.Vanished, k, 0, lifecycle.Detail{Ending: lifecycle.Ending{Reason: "age limit"}})
 	},
-	"attempted": func(w *tale) { w.tried("attempted", "ceo", "attempted-1") },
-	"refused": func(w *tale) {
+	"attempted": func(w *eventScript) { w.tried("attempted", "ceo", "attempted-1") },
+	"refused": func(w *eventScript) {
 		w.tried("refused", "ceo", "refused-1")
 		w.tell(lifecycle.Event{Kind: lifecycle.NotStored, Provenance: lifecycle.Inferred, TaskID: "refused"})
 	},
-	"pending": func(w *tale) { w.published("pending", "marketing", 0) },
-	"orphan":  func(w *tale) { w.said(lifecycle.Orphaned, w.published("orphan", "nobody", 0), 0, lifecycle.Detail{}) },
-	"headless": func(w *tale) { // The publish line was never seen.
+	"pending": func(w *eventScript) { w.published("pending", "marketing", 0) },
+	"orphan": func(w *eventScript) {
+		w.said(lifecycle.Orphaned, w.published("orphan", "nobody", 0), 0, lifecycle.Detail{})
+	},
+	"headless": func(w *eventScript) { // The publish line was never seen.
 		w.seq++
 		k := lifecycle.MessageKey{Stream: w.stream, Seq: w.seq}
 		w.delivered(k, 1)
@@ -119,7 +121,7 @@ func everyScenario() []lifecycle.Event {
 	}
 	slices.Sort(names)
 	for i, name := range names {
-		w := newTale(name)
+		w := newEventScript(name)
 		w.wait(time.Duration(i) * 7 * time.Second)
 		scenarios[name](w)
 		out = append(out, w.events...)

@@ -47,7 +47,7 @@ func mentions(r lifecycle.TaskRow, word string) bool {
 }
 
 // list returns what a list with filter f shows, in order.
-func (w world) list(f lifecycle.Filter) []lifecycle.TaskSummary {
+func (w expected) list(f lifecycle.Filter) []lifecycle.TaskSummary {
 	var out []lifecycle.TaskSummary
 	for _, r := range w.tasks {
 		if selects(f, r) {

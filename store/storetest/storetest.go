@@ -1,7 +1,7 @@
 // Package storetest is the conformance suite of a store: every promise of the ports in [Store] as a test. A store passes
 // when [Run] and [Reopen] pass; then pages and API answer alike on it.
 //
-// What a store must answer is worked out by a second way: all events in memory, folded as one batch ([worldOf]), and filters
+// What a store must answer is worked out by a second way: all events in memory, folded as one batch ([expectedOf]), and filters
 // applied row by row ([selects]).
 package storetest
 
@@ -63,6 +63,6 @@ func Reopen(t *testing.T, create func(t testing.TB) (open func() Store)) {
 			t.Errorf("events stored before the restart: %d are new again, want 0", got)
 		}
 		mustAppend(t, second, events[half:])
-		worldOf(events).check(t, second)
+		expectedOf(events).check(t, second)
 	})
 }

@@ -37,8 +37,8 @@ func traceNotFound(t *testing.T, s Store) {
 }
 
 // longTask is one task of 40 attempts and n events, some of them at the same instant.
-func longTask(n int) *tale {
-	w := newTale("TASKS")
+func longTask(n int) *eventScript {
+	w := newEventScript("TASKS")
 	k := w.published("long", "devops", 0)
 	for i := 1; len(w.events) < n; i++ {
 		if attempt := 1 + i*40/n; i%(n/40) == 0 {
@@ -56,7 +56,7 @@ func longTask(n int) *tale {
 func traceEventPages(t *testing.T, s Store) {
 	w := longTask(5000)
 	inBatches(t, s, w.events, 1700)
-	want := worldOf(w.events).events["long"]
+	want := expectedOf(w.events).events["long"]
 	var got []lifecycle.Event
 	for after := (lifecycle.EventPosition{}); len(got) <= len(want); {
 		page, err := s.Events(t.Context(), "long", after, 600)
@@ -70,7 +70,7 @@ func traceEventPages(t *testing.T, s Store) {
 		after = lifecycle.EventPosition{At: page[len(page)-1].At, ID: page[len(page)-1].ID}
 	}
 	diff(t, "events, page by page", got, want)
-	if n := worldOf(w.events).tasks["long"].Summary.Attempt; n != 40 {
+	if n := expectedOf(w.events).tasks["long"].Summary.Attempt; n != 40 {
 		t.Errorf("attempts of the long task: %d, want 40", n)
 	}
 }
@@ -89,7 +89,7 @@ func traceEventWhole(t *testing.T, s Store) {
 }
 
 func traceManyMessages(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	for i := range 230 {
 		w.published("again", "cto", i)
 	}
@@ -98,14 +98,14 @@ func traceManyMessages(t *testing.T, s Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	diff(t, "the newest 200 messages", got.Messages, worldOf(w.events).messagesOf("again"))
+	diff(t, "the newest 200 messages", got.Messages, expectedOf(w.events).messagesOf("again"))
 	if len(got.Messages) != 200 || got.Facts.Messages != 230 {
 		t.Errorf("got %d messages of %d, want 200 of 230", len(got.Messages), got.Facts.Messages)
 	}
 }
 
 func tracePayloads(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	first, second := w.published("p1", "ceo", 0), w.published("p2", "ceo", 0)
 	want := lifecycle.Payload{
 		Message: first, At: w.events[0].At, Body: []byte{0, 0xff, '<'}, Size: 3,
@@ -125,7 +125,7 @@ func tracePayloads(t *testing.T, s Store) {
 }
 
 func traceLargePayload(t *testing.T, s Store) {
-	w := newTale("TASKS")
+	w := newEventScript("TASKS")
 	k := w.published("large", "ceo", 0)
 	body := bytes.Repeat([]byte("0123456789abcdef\x00\xff\xfe\n"), 1<<20)
 	mustStore(t, s, lifecycle.Batch{Events: w.events, Payloads: []lifecycle.Payload{{Message: k, At: w.now, Body: body, Size: int64(len(body))}}})

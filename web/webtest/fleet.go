@@ -65,7 +65,7 @@ func (s *Story) history(n int) {
 		attempt := 1
 		s.Deliver(m, 1, at)
 		if i%13 == 0 {
-			s.Say(lifecycle.Naked, m, 1, at+20*time.Second, lifecycle.Detail{Ending: lifecycle.Ending{Delay: 30 * time.Second}})
+			s.Say(lifecycle.Nacked, m, 1, at+20*time.Second, lifecycle.Detail{Ending: lifecycle.Ending{Delay: 30 * time.Second}})
 			at, attempt = at+55*time.Second, 2
 			s.Deliver(m, 2, at)
 		}
@@ -97,7 +97,7 @@ func (s *Story) blogPost() {
 	s.Expire(m, 1, sec(218), sec(248))
 	s.Deliver(m, 2, sec(338))
 	s.Say(lifecycle.Heartbeat, m, 2, sec(378), lifecycle.Detail{})
-	s.Say(lifecycle.Naked, m, 2, sec(412.1), lifecycle.Detail{Ending: lifecycle.Ending{Delay: 2 * time.Minute, Reason: "llm_provider_rate_limit: 429, retry-after 120"}})
+	s.Say(lifecycle.Nacked, m, 2, sec(412.1), lifecycle.Detail{Ending: lifecycle.Ending{Delay: 2 * time.Minute, Reason: "llm_provider_rate_limit: 429, retry-after 120"}})
 	s.Deliver(m, 3, sec(532.1))
 	for i := range 6 {
 		s.Say(lifecycle.Heartbeat, m, 3, sec(572+40*float64(i)), lifecycle.Detail{})
@@ -132,7 +132,7 @@ func (s *Story) inHand() {
 		for n := 1; n < attempt; n++ {
 			at := published + time.Duration(n)*5*time.Second
 			s.Deliver(m, n, at)
-			s.Say(lifecycle.Naked, m, n, at+2*time.Second, lifecycle.Detail{})
+			s.Say(lifecycle.Nacked, m, n, at+2*time.Second, lifecycle.Detail{})
 		}
 		s.Deliver(m, attempt, delivered)
 		for _, b := range beats {

@@ -21,7 +21,7 @@ func (s *Story) HeavyTask(id string, attempts, events int) {
 		}
 		at += 6 * time.Second
 		if n < attempts {
-			s.Say(lifecycle.Naked, m, n, at, lifecycle.Detail{Ending: lifecycle.Ending{Delay: time.Second}})
+			s.Say(lifecycle.Nacked, m, n, at, lifecycle.Detail{Ending: lifecycle.Ending{Delay: time.Second}})
 		}
 		at += 2 * time.Second
 	}

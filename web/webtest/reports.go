@@ -9,11 +9,11 @@ import (
 	"fleetglass/reconcile"
 )
 
-// Lonely is the id of a task of which only a completion record is known. It would like to be a formula, or a script.
-const Lonely = `=HYPERLINK("http://evil.example")<script>alert(1)</script>`
+// Orphan is the id of a task of which only a completion record is known. It would like to be a formula, or a script.
+const Orphan = `=HYPERLINK("http://evil.example")<script>alert(1)</script>`
 
-// RecordOnly adds the record of [Lonely].
-func (s *Story) RecordOnly() { s.Record(Message{Task: Lonely, Agent: "backend"}, -50*time.Hour) }
+// RecordOnly adds the record of [Orphan].
+func (s *Story) RecordOnly() { s.Record(Message{Task: Orphan, Agent: "backend"}, -50*time.Hour) }
 
 // Reports stores reconciliations: an old one that is balanced, a newer one that failed, the newest with every kind of discrepancy, and one
 // that is being made.
@@ -108,7 +108,7 @@ func wrong(now time.Time) reconcile.Report {
 	rows := map[reconcile.DiscrepancyKind]reconcile.Discrepancy{
 		reconcile.CompletedNotAcked:   {Message: key(48_601), TaskID: "tsk-7f3a91", Agent: "marketing", State: lifecycle.StateCompleting, At: at(-4 * time.Hour), Why: "Completion was recorded, and no acknowledgement was seen since."},
 		reconcile.AckedNotRecorded:    {Message: key(48_020), TaskID: "orders/2026/11 weird id?&#%", Agent: "ceo", State: lifecycle.StateCompleted, At: at(-31 * time.Minute), Why: "Acknowledged, and neither a record nor a report says that the task was completed."},
-		reconcile.RecordedUnpublished: {TaskID: Lonely, Agent: "backend", At: at(-50 * time.Hour), Why: "A completion record names the task, and no message of it was ever seen."},
+		reconcile.RecordedUnpublished: {TaskID: Orphan, Agent: "backend", At: at(-50 * time.Hour), Why: "A completion record names the task, and no message of it was ever seen."},
 		reconcile.RecordMissing:       {Message: key(47_113), TaskID: "tsk-100000", Agent: "cto", State: lifecycle.StateCompleted, At: at(-60 * time.Hour), Why: "Its completion record was seen, its retention is not over, and the record is not there any more."},
 		reconcile.OutcomeUnexplained:  {Message: key(48_700), TaskID: "tsk-a2c7d9", Agent: "marketing", State: lifecycle.StateOutcomeUnknown, At: at(-41 * time.Minute), Why: "It left the stream between two looks, and no answer was seen."},
 		reconcile.NeverSeen:           {Message: key(46_500), ToSeq: 46_501, Why: "The stream gave out the sequence numbers, and nothing was seen of the messages."},

@@ -108,7 +108,7 @@ func (s *Story) of(m Message, kind lifecycle.Kind, attempt int, offset time.Dura
 // Say adds a line of a worker: ack, nak, term or heartbeat.
 func (s *Story) Say(kind lifecycle.Kind, m Message, attempt int, offset time.Duration, d lifecycle.Detail) lifecycle.Event {
 	e := s.of(m, kind, attempt, offset, d)
-	word := map[lifecycle.Kind]string{lifecycle.Acked: "+ACK", lifecycle.Naked: "-NAK", lifecycle.Terminated: "+TERM " + d.Reason, lifecycle.Heartbeat: "+WPI"}[kind]
+	word := map[lifecycle.Kind]string{lifecycle.Acked: "+ACK", lifecycle.Nacked: "-NAK", lifecycle.Terminated: "+TERM " + d.Reason, lifecycle.Heartbeat: "+WPI"}[kind]
 	e.Raw = fmt.Appendf(nil, "$JS.ACK.TASKS.%s.%d.%d.%d.%d.0\n%s", e.Consumer, attempt, m.Key.Seq, e.ConsumerSeq, s.Now.Add(offset).UnixNano(), strings.TrimSpace(word))
 	return s.Event(e)
 }

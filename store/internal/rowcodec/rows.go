@@ -22,7 +22,7 @@ import (
 //msgp:replace lifecycle.AttemptFacts with:attemptFactsRow
 //msgp:replace lifecycle.Completed with:completedRow
 //msgp:replace lifecycle.CompletionFacts with:completionFactsRow
-//msgp:replace lifecycle.CopyFacts with:copyFactsRow
+//msgp:replace lifecycle.DeliveryCopy with:deliveryCopyRow
 //msgp:replace lifecycle.DeadFacts with:deadFactsRow
 //msgp:replace lifecycle.DeadLetter with:deadLetterRow
 //msgp:replace lifecycle.DeliveryFacts with:deliveryFactsRow
@@ -265,7 +265,7 @@ type taskFactsRow struct {
 	Messages    int                               `msg:"b,omitempty"`
 	Publishes   map[string]lifecycle.PublishFacts `msg:"c,omitempty"`
 	Reports     []lifecycle.ReportFacts           `msg:"d,omitempty"`
-	Copies      []lifecycle.CopyFacts             `msg:"e,omitempty"`
+	Copies      []lifecycle.DeliveryCopy          `msg:"e,omitempty"`
 	Completed   []lifecycle.Completed             `msg:"f,omitempty"`
 	Steps       []lifecycle.StepFacts             `msg:"g,omitempty"`
 	Completion  *lifecycle.CompletionFacts        `msg:"h,omitempty"`
@@ -324,7 +324,7 @@ type reportFactsRow struct {
 	RecordsWait    time.Duration    `msg:"q,omitempty"`
 }
 
-type copyFactsRow struct {
+type deliveryCopyRow struct {
 	Key      lifecycle.MessageKey `msg:"a"`
 	IdemKey  string               `msg:"b,omitempty"`
 	Hash     string               `msg:"c,omitempty"`

@@ -717,324 +717,6 @@ func (z *completionFactsRow) Msgsize() (s int) {
 }
 
 // MarshalMsg implements msgp.Marshaler
-func (z *copyFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
-	o = msgp.Require(b, z.Msgsize())
-	// check for omitted fields
-	zb0001Len := uint32(16)
-	var zb0001Mask uint16 /* 16 bits */
-	_ = zb0001Mask
-	if z.IdemKey == "" {
-		zb0001Len--
-		zb0001Mask |= 0x2
-	}
-	if z.Hash == "" {
-		zb0001Len--
-		zb0001Mask |= 0x4
-	}
-	if z.MsgID == "" {
-		zb0001Len--
-		zb0001Mask |= 0x8
-	}
-	if z.At == 0 {
-		zb0001Len--
-		zb0001Mask |= 0x10
-	}
-	if z.AckedAt == 0 {
-		zb0001Len--
-		zb0001Mask |= 0x20
-	}
-	if z.Attempt == 0 {
-		zb0001Len--
-		zb0001Mask |= 0x40
-	}
-	if z.After == 0 {
-		zb0001Len--
-		zb0001Mask |= 0x80
-	}
-	if z.By == 0 {
-		zb0001Len--
-		zb0001Mask |= 0x100
-	}
-	if z.Silent == false {
-		zb0001Len--
-		zb0001Mask |= 0x200
-	}
-	if z.Worked == false {
-		zb0001Len--
-		zb0001Mask |= 0x400
-	}
-	if z.Agent == "" {
-		zb0001Len--
-		zb0001Mask |= 0x800
-	}
-	if z.Attempts == 0 {
-		zb0001Len--
-		zb0001Mask |= 0x1000
-	}
-	if z.To == 0 {
-		zb0001Len--
-		zb0001Mask |= 0x2000
-	}
-	if z.Gone == 0 {
-		zb0001Len--
-		zb0001Mask |= 0x4000
-	}
-	if z.InHand == false {
-		zb0001Len--
-		zb0001Mask |= 0x8000
-	}
-	// variable map header, size zb0001Len
-	o = msgp.AppendMapHeader(o, zb0001Len)
-
-	// skip if no fields are to be emitted
-	if zb0001Len != 0 {
-		// string "a"
-		o = append(o, 0xa1, 0x61)
-		o, err = (*messageKeyRow)(&z.Key).MarshalMsg(o)
-		if err != nil {
-			err = msgp.WrapError(err, "Key")
-			return
-		}
-		if (zb0001Mask & 0x2) == 0 { // if not omitted
-			// string "b"
-			o = append(o, 0xa1, 0x62)
-			o = msgp.AppendString(o, z.IdemKey)
-		}
-		if (zb0001Mask & 0x4) == 0 { // if not omitted
-			// string "c"
-			o = append(o, 0xa1, 0x63)
-			o = msgp.AppendString(o, z.Hash)
-		}
-		if (zb0001Mask & 0x8) == 0 { // if not omitted
-			// string "d"
-			o = append(o, 0xa1, 0x64)
-			o = msgp.AppendString(o, z.MsgID)
-		}
-		if (zb0001Mask & 0x10) == 0 { // if not omitted
-			// string "e"
-			o = append(o, 0xa1, 0x65)
-			o = msgp.AppendInt64(o, int64(z.At))
-		}
-		if (zb0001Mask & 0x20) == 0 { // if not omitted
-			// string "f"
-			o = append(o, 0xa1, 0x66)
-			o = msgp.AppendInt64(o, int64(z.AckedAt))
-		}
-		if (zb0001Mask & 0x40) == 0 { // if not omitted
-			// string "g"
-			o = append(o, 0xa1, 0x67)
-			o = msgp.AppendInt(o, z.Attempt)
-		}
-		if (zb0001Mask & 0x80) == 0 { // if not omitted
-			// string "h"
-			o = append(o, 0xa1, 0x68)
-			o = msgp.AppendInt64(o, int64(z.After))
-		}
-		if (zb0001Mask & 0x100) == 0 { // if not omitted
-			// string "i"
-			o = append(o, 0xa1, 0x69)
-			o = msgp.AppendInt64(o, int64(z.By))
-		}
-		if (zb0001Mask & 0x200) == 0 { // if not omitted
-			// string "j"
-			o = append(o, 0xa1, 0x6a)
-			o = msgp.AppendBool(o, z.Silent)
-		}
-		if (zb0001Mask & 0x400) == 0 { // if not omitted
-			// string "k"
-			o = append(o, 0xa1, 0x6b)
-			o = msgp.AppendBool(o, z.Worked)
-		}
-		if (zb0001Mask & 0x800) == 0 { // if not omitted
-			// string "l"
-			o = append(o, 0xa1, 0x6c)
-			o = msgp.AppendString(o, z.Agent)
-		}
-		if (zb0001Mask & 0x1000) == 0 { // if not omitted
-			// string "m"
-			o = append(o, 0xa1, 0x6d)
-			o = msgp.AppendInt(o, z.Attempts)
-		}
-		if (zb0001Mask & 0x2000) == 0 { // if not omitted
-			// string "n"
-			o = append(o, 0xa1, 0x6e)
-			o = msgp.AppendInt64(o, int64(z.To))
-		}
-		if (zb0001Mask & 0x4000) == 0 { // if not omitted
-			// string "o"
-			o = append(o, 0xa1, 0x6f)
-			o = msgp.AppendInt64(o, int64(z.Gone))
-		}
-		if (zb0001Mask & 0x8000) == 0 { // if not omitted
-			// string "p"
-			o = append(o, 0xa1, 0x70)
-			o = msgp.AppendBool(o, z.InHand)
-		}
-	}
-	return
-}
-
-// UnmarshalMsg implements msgp.Unmarshaler
-func (z *copyFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
-	var field []byte
-	_ = field
-	var zb0001 uint32
-	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
-	if err != nil {
-		err = msgp.WrapError(err)
-		return
-	}
-	if zb0001 > zd41d09belimitMaps {
-		err = msgp.ErrLimitExceeded
-		return
-	}
-	for zb0001 > 0 {
-		zb0001--
-		field, bts, err = msgp.ReadMapKeyZC(bts)
-		if err != nil {
-			err = msgp.WrapError(err)
-			return
-		}
-		switch msgp.UnsafeString(field) {
-		case "a":
-			bts, err = (*messageKeyRow)(&z.Key).UnmarshalMsg(bts)
-			if err != nil {
-				err = msgp.WrapError(err, "Key")
-				return
-			}
-		case "b":
-			z.IdemKey, bts, err = msgp.ReadStringBytes(bts)
-			if err != nil {
-				err = msgp.WrapError(err, "IdemKey")
-				return
-			}
-		case "c":
-			z.Hash, bts, err = msgp.ReadStringBytes(bts)
-			if err != nil {
-				err = msgp.WrapError(err, "Hash")
-				return
-			}
-		case "d":
-			z.MsgID, bts, err = msgp.ReadStringBytes(bts)
-			if err != nil {
-				err = msgp.WrapError(err, "MsgID")
-				return
-			}
-		case "e":
-			{
-				var zb0002 int64
-				zb0002, bts, err = msgp.ReadInt64Bytes(bts)
-				if err != nil {
-					err = msgp.WrapError(err, "At")
-					return
-				}
-				z.At = lifecycle.Micros(zb0002)
-			}
-		case "f":
-			{
-				var zb0003 int64
-				zb0003, bts, err = msgp.ReadInt64Bytes(bts)
-				if err != nil {
-					err = msgp.WrapError(err, "AckedAt")
-					return
-				}
-				z.AckedAt = lifecycle.Micros(zb0003)
-			}
-		case "g":
-			z.Attempt, bts, err = msgp.ReadIntBytes(bts)
-			if err != nil {
-				err = msgp.WrapError(err, "Attempt")
-				return
-			}
-		case "h":
-			{
-				var zb0004 int64
-				zb0004, bts, err = msgp.ReadInt64Bytes(bts)
-				if err != nil {
-					err = msgp.WrapError(err, "After")
-					return
-				}
-				z.After = lifecycle.Micros(zb0004)
-			}
-		case "i":
-			{
-				var zb0005 int64
-				zb0005, bts, err = msgp.ReadInt64Bytes(bts)
-				if err != nil {
-					err = msgp.WrapError(err, "By")
-					return
-				}
-				z.By = lifecycle.Micros(zb0005)
-			}
-		case "j":
-			z.Silent, bts, err = msgp.ReadBoolBytes(bts)
-			if err != nil {
-				err = msgp.WrapError(err, "Silent")
-				return
-			}
-		case "k":
-			z.Worked, bts, err = msgp.ReadBoolBytes(bts)
-			if err != nil {
-				err = msgp.WrapError(err, "Worked")
-				return
-			}
-		case "l":
-			z.Agent, bts, err = msgp.ReadStringBytes(bts)
-			if err != nil {
-				err = msgp.WrapError(err, "Agent")
-				return
-			}
-		case "m":
-			z.Attempts, bts, err = msgp.ReadIntBytes(bts)
-			if err != nil {
-				err = msgp.WrapError(err, "Attempts")
-				return
-			}
-		case "n":
-			{
-				var zb0006 int64
-				zb0006, bts, err = msgp.ReadInt64Bytes(bts)
-				if err != nil {
-					err = msgp.WrapError(err, "To")
-					return
-				}
-				z.To = lifecycle.Micros(zb0006)
-			}
-		case "o":
-			{
-				var zb0007 int64
-				zb0007, bts, err = msgp.ReadInt64Bytes(bts)
-				if err != nil {
-					err = msgp.WrapError(err, "Gone")
-					return
-				}
-				z.Gone = lifecycle.Micros(zb0007)
-			}
-		case "p":
-			z.InHand, bts, err = msgp.ReadBoolBytes(bts)
-			if err != nil {
-				err = msgp.WrapError(err, "InHand")
-				return
-			}
-		default:
-			bts, err = msgp.Skip(bts)
-			if err != nil {
-				err = msgp.WrapError(err)
-				return
-			}
-		}
-	}
-	o = bts
-	return
-}
-
-// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
-func (z *copyFactsRow) Msgsize() (s int) {
-	s = 3 + 2 + (*messageKeyRow)(&z.Key).Msgsize() + 2 + msgp.StringPrefixSize + len(z.IdemKey) + 2 + msgp.StringPrefixSize + len(z.Hash) + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.BoolSize
-	return
-}
-
-// MarshalMsg implements msgp.Marshaler
 func (z *deadFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
@@ -1267,6 +949,324 @@ func (z *deadLetterRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z deadLetterRow) Msgsize() (s int) {
 	s = 1 + 2 + msgp.StringPrefixSize + len(z.Category) + 2 + msgp.StringPrefixSize + len(z.Path) + 2 + msgp.StringPrefixSize + len(z.Entry)
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
+func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// check for omitted fields
+	zb0001Len := uint32(16)
+	var zb0001Mask uint16 /* 16 bits */
+	_ = zb0001Mask
+	if z.IdemKey == "" {
+		zb0001Len--
+		zb0001Mask |= 0x2
+	}
+	if z.Hash == "" {
+		zb0001Len--
+		zb0001Mask |= 0x4
+	}
+	if z.MsgID == "" {
+		zb0001Len--
+		zb0001Mask |= 0x8
+	}
+	if z.At == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x10
+	}
+	if z.AckedAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x20
+	}
+	if z.Attempt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x40
+	}
+	if z.After == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x80
+	}
+	if z.By == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x100
+	}
+	if z.Silent == false {
+		zb0001Len--
+		zb0001Mask |= 0x200
+	}
+	if z.Worked == false {
+		zb0001Len--
+		zb0001Mask |= 0x400
+	}
+	if z.Agent == "" {
+		zb0001Len--
+		zb0001Mask |= 0x800
+	}
+	if z.Attempts == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x1000
+	}
+	if z.To == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x2000
+	}
+	if z.Gone == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x4000
+	}
+	if z.InHand == false {
+		zb0001Len--
+		zb0001Mask |= 0x8000
+	}
+	// variable map header, size zb0001Len
+	o = msgp.AppendMapHeader(o, zb0001Len)
+
+	// skip if no fields are to be emitted
+	if zb0001Len != 0 {
+		// string "a"
+		o = append(o, 0xa1, 0x61)
+		o, err = (*messageKeyRow)(&z.Key).MarshalMsg(o)
+		if err != nil {
+			err = msgp.WrapError(err, "Key")
+			return
+		}
+		if (zb0001Mask & 0x2) == 0 { // if not omitted
+			// string "b"
+			o = append(o, 0xa1, 0x62)
+			o = msgp.AppendString(o, z.IdemKey)
+		}
+		if (zb0001Mask & 0x4) == 0 { // if not omitted
+			// string "c"
+			o = append(o, 0xa1, 0x63)
+			o = msgp.AppendString(o, z.Hash)
+		}
+		if (zb0001Mask & 0x8) == 0 { // if not omitted
+			// string "d"
+			o = append(o, 0xa1, 0x64)
+			o = msgp.AppendString(o, z.MsgID)
+		}
+		if (zb0001Mask & 0x10) == 0 { // if not omitted
+			// string "e"
+			o = append(o, 0xa1, 0x65)
+			o = msgp.AppendInt64(o, int64(z.At))
+		}
+		if (zb0001Mask & 0x20) == 0 { // if not omitted
+			// string "f"
+			o = append(o, 0xa1, 0x66)
+			o = msgp.AppendInt64(o, int64(z.AckedAt))
+		}
+		if (zb0001Mask & 0x40) == 0 { // if not omitted
+			// string "g"
+			o = append(o, 0xa1, 0x67)
+			o = msgp.AppendInt(o, z.Attempt)
+		}
+		if (zb0001Mask & 0x80) == 0 { // if not omitted
+			// string "h"
+			o = append(o, 0xa1, 0x68)
+			o = msgp.AppendInt64(o, int64(z.After))
+		}
+		if (zb0001Mask & 0x100) == 0 { // if not omitted
+			// string "i"
+			o = append(o, 0xa1, 0x69)
+			o = msgp.AppendInt64(o, int64(z.By))
+		}
+		if (zb0001Mask & 0x200) == 0 { // if not omitted
+			// string "j"
+			o = append(o, 0xa1, 0x6a)
+			o = msgp.AppendBool(o, z.Silent)
+		}
+		if (zb0001Mask & 0x400) == 0 { // if not omitted
+			// string "k"
+			o = append(o, 0xa1, 0x6b)
+			o = msgp.AppendBool(o, z.Worked)
+		}
+		if (zb0001Mask & 0x800) == 0 { // if not omitted
+			// string "l"
+			o = append(o, 0xa1, 0x6c)
+			o = msgp.AppendString(o, z.Agent)
+		}
+		if (zb0001Mask & 0x1000) == 0 { // if not omitted
+			// string "m"
+			o = append(o, 0xa1, 0x6d)
+			o = msgp.AppendInt(o, z.Attempts)
+		}
+		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+			// string "n"
+			o = append(o, 0xa1, 0x6e)
+			o = msgp.AppendInt64(o, int64(z.To))
+		}
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+			// string "o"
+			o = append(o, 0xa1, 0x6f)
+			o = msgp.AppendInt64(o, int64(z.Gone))
+		}
+		if (zb0001Mask & 0x8000) == 0 { // if not omitted
+			// string "p"
+			o = append(o, 0xa1, 0x70)
+			o = msgp.AppendBool(o, z.InHand)
+		}
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *deliveryCopyRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zd41d09belimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "a":
+			bts, err = (*messageKeyRow)(&z.Key).UnmarshalMsg(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Key")
+				return
+			}
+		case "b":
+			z.IdemKey, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "IdemKey")
+				return
+			}
+		case "c":
+			z.Hash, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Hash")
+				return
+			}
+		case "d":
+			z.MsgID, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "MsgID")
+				return
+			}
+		case "e":
+			{
+				var zb0002 int64
+				zb0002, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "At")
+					return
+				}
+				z.At = lifecycle.Micros(zb0002)
+			}
+		case "f":
+			{
+				var zb0003 int64
+				zb0003, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "AckedAt")
+					return
+				}
+				z.AckedAt = lifecycle.Micros(zb0003)
+			}
+		case "g":
+			z.Attempt, bts, err = msgp.ReadIntBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Attempt")
+				return
+			}
+		case "h":
+			{
+				var zb0004 int64
+				zb0004, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "After")
+					return
+				}
+				z.After = lifecycle.Micros(zb0004)
+			}
+		case "i":
+			{
+				var zb0005 int64
+				zb0005, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "By")
+					return
+				}
+				z.By = lifecycle.Micros(zb0005)
+			}
+		case "j":
+			z.Silent, bts, err = msgp.ReadBoolBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Silent")
+				return
+			}
+		case "k":
+			z.Worked, bts, err = msgp.ReadBoolBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Worked")
+				return
+			}
+		case "l":
+			z.Agent, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Agent")
+				return
+			}
+		case "m":
+			z.Attempts, bts, err = msgp.ReadIntBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Attempts")
+				return
+			}
+		case "n":
+			{
+				var zb0006 int64
+				zb0006, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "To")
+					return
+				}
+				z.To = lifecycle.Micros(zb0006)
+			}
+		case "o":
+			{
+				var zb0007 int64
+				zb0007, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Gone")
+					return
+				}
+				z.Gone = lifecycle.Micros(zb0007)
+			}
+		case "p":
+			z.InHand, bts, err = msgp.ReadBoolBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "InHand")
+				return
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z *deliveryCopyRow) Msgsize() (s int) {
+	s = 3 + 2 + (*messageKeyRow)(&z.Key).Msgsize() + 2 + msgp.StringPrefixSize + len(z.IdemKey) + 2 + msgp.StringPrefixSize + len(z.Hash) + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.BoolSize
 	return
 }
 
@@ -4795,7 +4795,7 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = append(o, 0xa1, 0x65)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Copies)))
 			for za0004 := range z.Copies {
-				o, err = (*copyFactsRow)(&z.Copies[za0004]).MarshalMsg(o)
+				o, err = (*deliveryCopyRow)(&z.Copies[za0004]).MarshalMsg(o)
 				if err != nil {
 					err = msgp.WrapError(err, "Copies", za0004)
 					return
@@ -4971,10 +4971,10 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			if cap(z.Copies) >= int(zb0004) {
 				z.Copies = (z.Copies)[:zb0004]
 			} else {
-				z.Copies = make([]lifecycle.CopyFacts, zb0004)
+				z.Copies = make([]lifecycle.DeliveryCopy, zb0004)
 			}
 			for za0004 := range z.Copies {
-				bts, err = (*copyFactsRow)(&z.Copies[za0004]).UnmarshalMsg(bts)
+				bts, err = (*deliveryCopyRow)(&z.Copies[za0004]).UnmarshalMsg(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "Copies", za0004)
 					return
@@ -5112,7 +5112,7 @@ func (z *taskFactsRow) Msgsize() (s int) {
 	}
 	s += 2 + msgp.ArrayHeaderSize
 	for za0004 := range z.Copies {
-		s += (*copyFactsRow)(&z.Copies[za0004]).Msgsize()
+		s += (*deliveryCopyRow)(&z.Copies[za0004]).Msgsize()
 	}
 	s += 2 + msgp.ArrayHeaderSize
 	for za0005 := range z.Completed {

@@ -7,8 +7,8 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// tale writes events as collectors would: each line has its own capture stream position and a later time than the one before.
-type tale struct {
+// eventScript writes events as collectors would: each line has its own capture stream position and a later time than the one before.
+type eventScript struct {
 	now    lifecycle.Micros
 	stream lifecycle.StreamID
 	lines  uint64
@@ -20,19 +20,19 @@ type tale struct {
 // tasksStream is the stream that most tests tell of.
 var tasksStream = lifecycle.StreamID{Name: "TASKS"}
 
-// newTale begins a tale an hour ago, so that it lies in what counts as recent.
-func newTale(name string) *tale {
+// newEventScript begins a script an hour ago, so that it lies in what counts as recent.
+func newEventScript(name string) *eventScript {
 	begin := lifecycle.MicrosOf(time.Now().Add(-time.Hour).Truncate(time.Minute))
-	return &tale{now: begin, stream: lifecycle.StreamID{Name: name}}
+	return &eventScript{now: begin, stream: lifecycle.StreamID{Name: name}}
 }
 
 // wait lets time pass.
-func (w *tale) wait(d time.Duration) *tale {
+func (w *eventScript) wait(d time.Duration) *eventScript {
 	w.now = w.now.Add(d)
 	return w
 }
 
-func (w *tale) tell(e lifecycle.Event) lifecycle.Event {
+func (w *eventScript) tell(e lifecycle.Event) lifecycle.Event {
 	w.lines++
 	w.now += 1000
 	e.At = w.now
@@ -47,7 +47,7 @@ func (w *tale) tell(e lifecycle.Event) lifecycle.Event {
 }
 
 // tried is a publish attempt of the message id.
-func (w *tale) tried(task, agent, msgID string) lifecycle.Event {
+func (w *eventScript) tried(task, agent, msgID string) lifecycle.Event {
 	return w.tell(lifecycle.Event{
 		Kind: lifecycle.PublishAttempted, TaskID: task, Agent: agent,
 		Detail: lifecycle.Detail{Naming: lifecycle.Naming{MsgID: msgID, Type: "content_creation", Subject: "genbrain.agents." + agent + ".tasks.content_creation"}},
@@ -55,7 +55,7 @@ func (w *tale) tried(task, agent, msgID string) lifecycle.Event {
 }
 
 // published is the publish line of the next message of the stream.
-func (w *tale) published(task, agent string, generation int) lifecycle.MessageKey {
+func (w *eventScript) published(task, agent string, generation int) lifecycle.MessageKey {
 	msgID := task
 	if generation > 0 {
 		msgID += ":r" + strconv.Itoa(generation)
@@ -66,7 +66,7 @@ func (w *tale) published(task, agent string, generation int) lifecycle.MessageKe
 	})
 }
 
-func (w *tale) store(task, agent string, d lifecycle.Detail) lifecycle.MessageKey {
+func (w *eventScript) store(task, agent string, d lifecycle.Detail) lifecycle.MessageKey {
 	w.seq++
 	k := lifecycle.MessageKey{Stream: w.stream, Seq: w.seq}
 	d.Subject = "genbrain.agents." + agent + ".tasks." + d.Type
@@ -75,7 +75,7 @@ func (w *tale) store(task, agent string, d lifecycle.Detail) lifecycle.MessageKe
 }
 
 // said is a line about attempt n of a message: acks, heartbeats, advisories.
-func (w *tale) said(kind lifecycle.Kind, k lifecycle.MessageKey, n int, d lifecycle.Detail) lifecycle.Event {
+func (w *eventScript) said(kind lifecycle.Kind, k lifecycle.MessageKey, n int, d lifecycle.Detail) lifecycle.Event {
 	w.cseq++
 	e := lifecycle.Event{Kind: kind, Message: k, Attempt: n, Consumer: "worker", Detail: d}
 	if n > 0 {
@@ -84,16 +84,16 @@ func (w *tale) said(kind lifecycle.Kind, k lifecycle.MessageKey, n int, d lifecy
 	return w.tell(e)
 }
 
-func (w *tale) delivered(k lifecycle.MessageKey, n int) lifecycle.Event {
+func (w *eventScript) delivered(k lifecycle.MessageKey, n int) lifecycle.Event {
 	return w.said(lifecycle.Delivered, k, n, lifecycle.Detail{Timing: lifecycle.Timing{Exact: true}})
 }
 
-func (w *tale) acked(k lifecycle.MessageKey, n int) lifecycle.Event {
+func (w *eventScript) acked(k lifecycle.MessageKey, n int) lifecycle.Event {
 	return w.said(lifecycle.Acked, k, n, lifecycle.Detail{})
 }
 
 // triaged is a decision about a message with the revision that the store issued; without an outcome the one before is taken back.
-func (w *tale) triaged(k lifecycle.MessageKey, revision uint64, outcome lifecycle.Outcome) {
+func (w *eventScript) triaged(k lifecycle.MessageKey, revision uint64, outcome lifecycle.Outcome) {
 	kind := lifecycle.Triaged
 	if outcome == "" {
 		kind = lifecycle.Reopened
@@ -105,12 +105,12 @@ func (w *tale) triaged(k lifecycle.MessageKey, revision uint64, outcome lifecycl
 }
 
 // reported is what an agent says of a task.
-func (w *tale) reported(kind lifecycle.Kind, task, agent string, n int, d lifecycle.Detail) lifecycle.Event {
+func (w *eventScript) reported(kind lifecycle.Kind, task, agent string, n int, d lifecycle.Detail) lifecycle.Event {
 	return w.tell(lifecycle.Event{Kind: kind, Provenance: lifecycle.Reported, TaskID: task, Agent: agent, Attempt: n, Detail: d})
 }
 
 // recorded is an idempotency record.
-func (w *tale) recorded(task, agent string) lifecycle.Event {
+func (w *eventScript) recorded(task, agent string) lifecycle.Event {
 	return w.tell(lifecycle.Event{
 		Kind: lifecycle.CompletionRecorded, Provenance: lifecycle.Recorded, TaskID: task, Agent: agent,
 		Detail: lifecycle.Detail{Naming: lifecycle.Naming{IdempotencyKey: task + "-1"}},

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// world is what a store must answer after it was given a set of events.
-type world struct {
+// expected is what a store must answer after it was given a set of events.
+type expected struct {
 	messages map[lifecycle.MessageKey]lifecycle.MessageRow
 	tasks    map[string]lifecycle.TaskRow
 	events   map[string][]lifecycle.Event // By task, ordered by time and id.
@@ -28,9 +28,9 @@ type eventKey struct {
 	id   lifecycle.EventID
 }
 
-// worldOf folds all events as one batch, in memory.
-func worldOf(events []lifecycle.Event) world {
-	w := world{
+// expectedOf folds all events as one batch, in memory.
+func expectedOf(events []lifecycle.Event) expected {
+	w := expected{
 		messages: map[lifecycle.MessageKey]lifecycle.MessageRow{}, tasks: map[string]lifecycle.TaskRow{}, events: map[string][]lifecycle.Event{},
 	}
 	events = slices.Clone(events)
@@ -58,8 +58,8 @@ func worldOf(events []lifecycle.Event) world {
 	return w
 }
 
-// check compares every answer of the store with the world.
-func (w world) check(t *testing.T, s Store) {
+// check compares every answer of the store with what is expected.
+func (w expected) check(t *testing.T, s Store) {
 	t.Helper()
 	w.checkTasks(t, s)
 	w.checkMessages(t, s)
@@ -68,7 +68,7 @@ func (w world) check(t *testing.T, s Store) {
 	w.checkCounts(t, s, lifecycle.Filter{})
 }
 
-func (w world) checkTasks(t *testing.T, s Store) {
+func (w expected) checkTasks(t *testing.T, s Store) {
 	t.Helper()
 	for id, want := range w.tasks {
 		got, err := s.Task(t.Context(), id)
@@ -86,7 +86,7 @@ func (w world) checkTasks(t *testing.T, s Store) {
 }
 
 // messagesOf returns the messages of a task in generation order, the newest 200.
-func (w world) messagesOf(id string) []lifecycle.MessageFacts {
+func (w expected) messagesOf(id string) []lifecycle.MessageFacts {
 	var out []lifecycle.MessageFacts
 	for _, m := range w.messages {
 		if m.TaskID == id {
@@ -106,7 +106,7 @@ func generation(m lifecycle.MessageFacts) int {
 	return m.Stored.Generation
 }
 
-func (w world) checkMessages(t *testing.T, s Store) {
+func (w expected) checkMessages(t *testing.T, s Store) {
 	t.Helper()
 	for k, m := range w.messages {
 		if got, err := s.TaskOf(t.Context(), k); err != nil || got != m.TaskID {
@@ -125,7 +125,7 @@ func (w world) checkMessages(t *testing.T, s Store) {
 	diff(t, "open messages", open, w.openMessages())
 }
 
-func (w world) openMessages() []lifecycle.OpenMessage {
+func (w expected) openMessages() []lifecycle.OpenMessage {
 	var out []lifecycle.OpenMessage
 	for _, k := range slices.SortedFunc(maps.Keys(w.messages), lifecycle.MessageKey.Compare) {
 		if m := w.messages[k]; m.Open {
@@ -143,7 +143,7 @@ var allMetrics = []lifecycle.Metric{
 	lifecycle.MetricRecordWait, lifecycle.MetricRecordWaitMonth,
 }
 
-func (w world) checkRollups(t *testing.T, s Store) {
+func (w expected) checkRollups(t *testing.T, s Store) {
 	t.Helper()
 	got, err := s.Rollups(t.Context(), allMetrics, 0, math.MaxInt64, true)
 	if err != nil {
