@@ -6,10 +6,6 @@ import (
 	"time"
 )
 
-// FoldVersion is stored beside facts. It rises when the rules of join or judgement change, so that a store knows which rows to
-// judge anew.
-const FoldVersion = 2
-
 // MessageFacts is what a set of events proves about one stored message. Joining is commutative, associative and idempotent:
 // minima, maxima and sets only.
 type MessageFacts struct {

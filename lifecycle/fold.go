@@ -24,6 +24,7 @@ type Fold struct {
 	hinted   map[MessageKey]string // What its dead-letter entries say, which counts while no publish line is known.
 	moves    []Move
 	tally    Tally // What the batch changes in the rollups so far.
+	outdated Tally // That part of it that belongs to outdated tasks.
 }
 
 type foldMessage struct {
@@ -34,9 +35,10 @@ type foldMessage struct {
 }
 
 type foldTask struct {
-	facts   TaskFacts
-	stored  bool
-	touched bool
+	facts    TaskFacts
+	stored   bool
+	touched  bool
+	outdated bool // Judged by an older version of the rules; see [Fold.Outdated].
 }
 
 // Move says that a message, first seen by a line that named no task, was found to belong to another task than the one made up
@@ -65,13 +67,14 @@ type Changes struct {
 	Tasks    []TaskRow    // Rows to write, sorted by task id.
 	Removed  []string     // Tasks that were made up for a message and are empty now, sorted.
 	Tally    Tally        // To be added to the rollups.
+	Outdated Tally        // The part of Tally that belongs to tasks that were said to be outdated.
 }
 
 // NewFold returns an empty fold.
 func NewFold() *Fold {
 	return &Fold{
 		messages: map[MessageKey]*foldMessage{}, tasks: map[string]*foldTask{}, said: map[MessageKey]string{}, line: map[MessageKey]uint64{}, hinted: map[MessageKey]string{},
-		tally: Tally{},
+		tally: Tally{}, outdated: Tally{},
 	}
 }
 
@@ -190,7 +193,7 @@ func (f *Fold) Add(e Event) {
 		f.messages[e.Message] = m
 	}
 	if !m.touched && m.stored {
-		f.tally.countMessage(&m.facts, -1)
+		f.countMessage(m, -1)
 	}
 	m.touched = true
 	if m.task != e.TaskID {
@@ -207,7 +210,7 @@ func (f *Fold) touch(id string) *foldTask {
 	t := f.tasks[id]
 	if t.stored && !t.touched {
 		s, cases := judgeTask(&t.facts, f.head(t))
-		f.tally.countTask(&t.facts, &s, cases, -1)
+		f.countTask(t, &s, cases, -1)
 	}
 	t.touched = true
 	return t
@@ -246,7 +249,7 @@ func (f *Fold) Changes() Changes {
 		}
 	}
 	maps.DeleteFunc(f.tally, func(_ Cell, n int64) bool { return n == 0 })
-	c.Tally = f.tally
+	c.Tally, c.Outdated = f.tally, f.outdated
 	return c
 }
 
@@ -276,14 +279,14 @@ func (f *Fold) touchedTasks() []string {
 func (f *Fold) messageRow(m *foldMessage) MessageRow {
 	v := Judge(m.facts, TaskFacts{}) // Whether the broker is done with it says the wire, not a record.
 	f.tasks[m.task].facts.keepMessage(&m.facts, v)
-	f.tally.countMessage(&m.facts, 1)
+	f.countMessage(m, 1)
 	return MessageRow{Facts: m.facts, TaskID: m.task, Open: v.unsettled(&m.facts)}
 }
 
 // taskRow judges a task and counts it. Its messages have been judged before.
 func (f *Fold) taskRow(t *foldTask) TaskRow {
 	s, cases := judgeTask(&t.facts, f.head(t))
-	f.tally.countTask(&t.facts, &s, cases, 1)
+	f.countTask(t, &s, cases, 1)
 	return TaskRow{Facts: t.facts, Summary: s}
 }
 

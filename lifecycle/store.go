@@ -264,5 +264,6 @@ type Keeper interface {
 type Store interface {
 	Appender
 	Reader
+	Upgrader
 	Keeper
 }

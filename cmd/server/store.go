@@ -50,6 +50,7 @@ const (
 type pinger struct {
 	store interface{ Ping(context.Context) error }
 	now   func() time.Time
+	doing func() string // What the store is doing beside its work; empty for nothing.
 
 	mu   sync.Mutex
 	part health.Part
@@ -63,7 +64,7 @@ func (p *pinger) Health() []health.Part {
 	if now := p.now(); !now.Before(p.next) {
 		ctx, cancel := context.WithTimeout(context.Background(), pingTimeout)
 		defer cancel()
-		p.part = health.Part{Name: "store", Kind: "store", State: health.OK, LastAt: now}
+		p.part = health.Part{Name: "store", Kind: "store", State: health.OK, Detail: p.doing(), LastAt: now}
 		if err := p.store.Ping(ctx); err != nil {
 			p.part.State, p.part.Detail = health.Down, "the database does not answer"
 		}

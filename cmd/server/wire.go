@@ -47,7 +47,9 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
 	a.onStop("store", store.Close)
-	a.watch(&pinger{store: store, now: now})
+	anew := &upgrade{store: store, now: now, log: log}
+	a.watch(&pinger{store: store, now: now, doing: anew.Detail})
+	a.work("upgrade", anew.Run)
 
 	nats, err := openBroker(cfg, log)
 	if err != nil {

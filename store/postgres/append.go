@@ -27,7 +27,7 @@ func (s *Store) Append(ctx context.Context, b lifecycle.Batch) (lifecycle.Append
 // so that this cannot happen again.
 func (s *Store) commit(ctx context.Context, jobs []*job) error {
 	alone := false
-	return retry(ctx, func() error {
+	return s.appending(ctx, func() error {
 		for _, j := range jobs {
 			if err := s.registerStreams(ctx, j.batch); err != nil {
 				return err
@@ -45,7 +45,7 @@ func (s *Store) commit(ctx context.Context, jobs []*job) error {
 func (s *Store) appendIn(ctx context.Context, tx pgx.Tx, jobs []*job, alone bool) error {
 	var writes pgx.Batch
 	f := s.newFolding(tx)
-	tally, err := f.appendEvents(ctx, jobs, alone, &writes)
+	counts, err := f.appendEvents(ctx, jobs, alone, &writes)
 	if err != nil {
 		return err
 	}
@@ -57,19 +57,19 @@ func (s *Store) appendIn(ctx context.Context, tx pgx.Tx, jobs []*job, alone bool
 			return err
 		}
 	}
-	queueTally(&writes, tally) // Last: all batches meet at these rows, which should be held for as short as possible.
+	f.queueCounts(&writes, counts) // Last: all batches meet at these rows, which should be held for as short as possible.
 	return send(ctx, tx, &writes)
 }
 
-// appendEvents folds the events in, and writes or queues the changes of rows. It returns what to add to the rollups.
-func (f *folding) appendEvents(ctx context.Context, jobs []*job, alone bool, writes *pgx.Batch) (lifecycle.Tally, error) {
+// appendEvents folds the events in, and writes or queues the changes of rows. It returns what changed, for the rollups.
+func (f *folding) appendEvents(ctx context.Context, jobs []*job, alone bool, writes *pgx.Batch) (lifecycle.Changes, error) {
 	log := intake.ChangeLog{}
 	for _, j := range jobs { // What an earlier try found is forgotten.
 		j.result = lifecycle.Appended{}
 		log.Batch(len(j.batch.Events))
 	}
 	if !slices.ContainsFunc(jobs, func(j *job) bool { return len(j.batch.Events) > 0 }) {
-		return nil, nil
+		return lifecycle.Changes{}, nil
 	}
 	scratch := f.store.takeScratch()
 	for _, j := range jobs { // A copy: Assign writes into them, and the batches may be tried again.
@@ -77,11 +77,11 @@ func (f *folding) appendEvents(ctx context.Context, jobs []*job, alone bool, wri
 	}
 	events := scratch.events
 	if err := f.load(ctx, events, alone); err != nil {
-		return nil, err
+		return lifecycle.Changes{}, err
 	}
 	chunks, err := f.chunkWrite(ctx, scratch)
 	if err != nil {
-		return nil, err
+		return lifecycle.Changes{}, err
 	}
 	written := make(chan error, 1) // The server takes the events in while they are joined.
 	go func() { written <- chunks.write(ctx, f.tx) }()
@@ -96,10 +96,10 @@ func (f *folding) appendEvents(ctx context.Context, jobs []*job, alone bool, wri
 		jobs[i].result = result
 	}
 	if err := <-written; err != nil {
-		return nil, err
+		return lifecycle.Changes{}, err
 	}
 	f.store.giveScratch(scratch)
-	return changes.Tally, f.write(ctx, changes, writes)
+	return changes, f.write(ctx, changes, writes)
 }
 
 // folding is a transaction's events on their way into the tables.
@@ -117,6 +117,8 @@ type folding struct {
 	early  map[lifecycle.MessageKey]int32 // Those of them that were read before the locks were held.
 	heads  []lifecycle.MessageKey         // The messages by which the tasks may be shown, as these were stored.
 	tasks  map[string]*taskRow            // Tasks that are locked or new.
+
+	upgrading bool // Tasks are being judged anew; see upgrade.go.
 }
 
 // taskRow is the row of a task that is locked or new.

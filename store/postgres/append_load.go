@@ -23,7 +23,7 @@ const (
 CROSS JOIN LATERAL (SELECT seq, version, task, facts FROM messages WHERE stream = $1 AND seq = u.seq OFFSET 0) m
 CROSS JOIN LATERAL (SELECT task_id FROM tasks WHERE id = m.task OFFSET 0) t`
 	lockTasks = `SELECT t.* FROM unnest($1::bytea[]) AS u (key)
-CROSS JOIN LATERAL (SELECT id, task_id, facts, events_from, events_to FROM tasks WHERE key = u.key OFFSET 0 FOR UPDATE) t`
+CROSS JOIN LATERAL (SELECT id, task_id, facts, events_from, events_to, fold FROM tasks WHERE key = u.key OFFSET 0 FOR UPDATE) t`
 	// One for each task, because which of them are new is not known yet: another round trip would cost more than numbers that are not used.
 	newTasks = `SELECT nextval('tasks_id_seq') FROM generate_series(1, $1)`
 )
@@ -36,6 +36,7 @@ func (f *folding) load(ctx context.Context, events []lifecycle.Event, alone bool
 	} else {
 		first.Queue(appendBeside)
 	}
+	f.queueFoldVersion(&first)
 	keys := f.fold.Keys(events)
 	f.queueSelects(&first, keys)
 	if err := send(ctx, f.tx, &first); err != nil {
@@ -44,6 +45,9 @@ func (f *folding) load(ctx context.Context, events []lifecycle.Event, alone bool
 	f.early = maps.Clone(f.stored)
 	f.fold.Assign(events)
 	if err := f.lock(ctx, f.fold.Tasks()); err != nil {
+		return err
+	}
+	if err := f.fold.CheckMoves(); err != nil {
 		return err
 	}
 	var selects pgx.Batch
@@ -127,12 +131,16 @@ func (f *folding) lock(ctx context.Context, tasks []string) error {
 func (f *folding) loadTasks(rows pgx.Rows) error {
 	row := taskRow{stored: true}
 	var name, facts pgtype.DriverBytes // Not copied.
-	_, err := pgx.ForEachRow(rows, []any{&row.id, &name, &facts, &row.from, &row.to}, func() error {
+	var version int
+	_, err := pgx.ForEachRow(rows, []any{&row.id, &name, &facts, &row.from, &row.to, &version}, func() error {
 		locked := row
 		f.tasks[string(name)] = &locked
 		task, err := rowcodec.Task(string(name), facts)
 		f.heads = append(f.heads, task.Candidates()...)
 		f.fold.LoadTask(task)
+		if version != lifecycle.FoldVersion {
+			f.fold.Outdated(task.ID)
+		}
 		return err
 	})
 	return err

@@ -12,7 +12,7 @@ import (
 
 const (
 	copyTasks = `COPY tasks (id, key, task_id, events_from, events_to, listed, attempted, state, agent, type, category, stream, seq, last_event,
-    published, duplicates, anomalies, words, summary, facts) FROM STDIN BINARY`
+    published, duplicates, anomalies, words, summary, facts, fold) FROM STDIN BINARY`
 	updateTasks = `UPDATE tasks t SET events_from = u.events_from, events_to = u.events_to, listed = u.listed, attempted = u.attempted,
     state = u.state, agent = u.agent, type = u.type, category = u.category, stream = u.stream, seq = u.seq, last_event = u.last_event,
     published = u.published, duplicates = u.duplicates, anomalies = u.anomalies, words = u.words, summary = u.summary, facts = u.facts
@@ -49,7 +49,7 @@ func (f *folding) writeTasks(ctx context.Context, c lifecycle.Changes, writes *p
 
 func (f *folding) addTask(t *tuple, r *lifecycle.TaskRow, stream int32) {
 	s, row := &r.Summary, f.tasks[r.Facts.ID]
-	t.columns(20)
+	t.columns(21)
 	t.int64(row.id)
 	t.bytes(taskKey(r.Facts.ID))
 	t.text(r.Facts.ID)
@@ -70,6 +70,7 @@ func (f *folding) addTask(t *tuple, r *lifecycle.TaskRow, stream int32) {
 	t.bytes(columns.Words(r.SearchTexts()))
 	t.value(func(b []byte) []byte { return rowcodec.AppendSummary(b, s) })
 	t.value(func(b []byte) []byte { return rowcodec.AppendTask(b, &r.Facts) })
+	t.int32(lifecycle.FoldVersion)
 }
 
 // taskColumns collects rows of tasks column by column.

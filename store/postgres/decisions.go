@@ -43,7 +43,7 @@ type changing struct {
 func (s *Store) change(ctx context.Context, c decision.Change, f func(*changing) error) error {
 	batch := lifecycle.Batch{Events: c.Events}
 	alone := false
-	return retry(ctx, func() error {
+	return s.appending(ctx, func() error {
 		if err := s.registerStreams(ctx, batch); err != nil {
 			return err
 		}

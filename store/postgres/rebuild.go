@@ -20,6 +20,9 @@ const rebuiltAtOnce = 500
 func (s *Store) Rebuild(ctx context.Context) (int64, error) {
 	total := int64(0)
 	err := s.inTransaction(ctx, pgx.TxOptions{}, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, lockFoldVersion); err != nil { // First, as upgrades do.
+			return err
+		}
 		if _, err := tx.Exec(ctx, planFreely+";\n"+clearForRebuild, pgx.QueryExecModeSimpleProtocol); err != nil {
 			return err
 		}
@@ -36,7 +39,9 @@ func (s *Store) Rebuild(ctx context.Context) (int64, error) {
 			total, after, more = total+n, last, len(f.tasks) > 0
 		}
 		var writes pgx.Batch
-		queueTally(&writes, tally)
+		queueTally(&writes, rollups, tally)
+		writes.Queue(setFoldOfAll, lifecycle.FoldVersion)
+		queueFoldState(&writes, foldState{version: lifecycle.FoldVersion, target: lifecycle.FoldVersion})
 		return tx.SendBatch(ctx, &writes).Close()
 	})
 	if err != nil {
@@ -52,7 +57,9 @@ LOCK TABLE messages IN EXCLUSIVE MODE;
 LOCK TABLE tasks IN EXCLUSIVE MODE;
 LOCK TABLE rollups IN EXCLUSIVE MODE;
 DELETE FROM messages;
-DELETE FROM rollups`
+DELETE FROM rollups;
+DELETE FROM rollups_next;
+INSERT INTO rollups SELECT * FROM rollups_ended`
 	selectTasksBeyond = `SELECT id, task_id, events_from, events_to FROM tasks WHERE id > $1 ORDER BY id LIMIT $2`
 	selectAllChunks   = `SELECT task, chunk FROM events WHERE task = ANY($1) AND at BETWEEN $2 AND $3 ORDER BY task, at, id`
 )

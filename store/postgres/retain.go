@@ -41,7 +41,7 @@ func (s *Store) retainTasks(ctx context.Context, cutoff lifecycle.Micros, listed
 		var n int64
 		err := retry(ctx, func() error {
 			return s.inTransaction(ctx, pgx.TxOptions{}, func(tx pgx.Tx) (err error) {
-				n, next, err = retainSome(ctx, tx, cutoff, listed, *place)
+				n, next, err = s.retainSome(ctx, tx, cutoff, listed, *place)
 				return err
 			})
 		})
@@ -54,18 +54,18 @@ func (s *Store) retainTasks(ctx context.Context, cutoff lifecycle.Micros, listed
 }
 
 const (
-	// Who appends to a task holds its row: it is not old then, and is left alone.
-	lockEnded = `SELECT id, last_event FROM tasks WHERE listed = $1 AND duplicates >= 0 AND last_event < $2 AND last_event >= $3 AND (last_event, id) > ($3, $4)
+	// Who appends to a task holds its row: it is not old then, and is left alone. One that an upgrade has not passed is left to be counted first.
+	lockEnded = `SELECT id, last_event FROM tasks WHERE listed = $1 AND fold = $6 AND duplicates >= 0 AND last_event < $2 AND last_event >= $3 AND (last_event, id) > ($3, $4)
 ORDER BY last_event, id LIMIT $5 FOR UPDATE SKIP LOCKED`
 	selectOpenTasks = `SELECT DISTINCT task FROM messages WHERE task = ANY($1) AND open`
 )
 
 // retainSome deletes what has ended of the tasks beyond a place. next is nil when there are no more.
-func retainSome(ctx context.Context, tx pgx.Tx, cutoff lifecycle.Micros, listed bool, after ended) (n int64, next *ended, err error) {
+func (s *Store) retainSome(ctx context.Context, tx pgx.Tx, cutoff lifecycle.Micros, listed bool, after ended) (n int64, next *ended, err error) {
 	if _, err := tx.Exec(ctx, appendBeside); err != nil { // In the order of locks of everybody.
 		return 0, nil, err
 	}
-	rows, err := tx.Query(ctx, lockEnded, listed, int64(cutoff), after.at, after.id, retainedAtOnce)
+	rows, err := tx.Query(ctx, lockEnded, listed, int64(cutoff), after.at, after.id, retainedAtOnce, lifecycle.FoldVersion)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -89,24 +89,27 @@ func retainSome(ctx context.Context, tx pgx.Tx, cutoff lifecycle.Micros, listed 
 	if len(ids) == 0 {
 		return 0, next, nil
 	}
-	return int64(len(ids)), next, deleteEnded(ctx, tx, ids, cutoff)
+	return int64(len(ids)), next, s.deleteEnded(ctx, tx, ids, cutoff)
 }
 
 const (
 	// Events and payloads of days that are dropped as a whole need not be deleted one by one.
-	deleteEvents          = `DELETE FROM events WHERE task = ANY($1) AND at >= $2`
-	deleteStrayEvents     = `DELETE FROM events_default WHERE task = ANY($1)`
-	deleteOldMessages     = `DELETE FROM messages WHERE task = ANY($1) RETURNING stream, seq`
-	deletePayloads        = `DELETE FROM payloads p USING unnest($1::integer[], $2::bigint[]) AS u (stream, seq) WHERE p.stream = u.stream AND p.seq = u.seq AND p.at >= $3`
-	deleteStrayPayloads   = `DELETE FROM payloads_default p USING unnest($1::integer[], $2::bigint[]) AS u (stream, seq) WHERE p.stream = u.stream AND p.seq = u.seq`
-	deleteTasksAndSayThem = `DELETE FROM tasks WHERE id = ANY($1) RETURNING listed, state, agent`
+	deleteEvents        = `DELETE FROM events WHERE task = ANY($1) AND at >= $2`
+	deleteStrayEvents   = `DELETE FROM events_default WHERE task = ANY($1)`
+	deleteOldMessages   = `DELETE FROM messages WHERE task = ANY($1) RETURNING stream, seq`
+	deletePayloads      = `DELETE FROM payloads p USING unnest($1::integer[], $2::bigint[]) AS u (stream, seq) WHERE p.stream = u.stream AND p.seq = u.seq AND p.at >= $3`
+	deleteStrayPayloads = `DELETE FROM payloads_default p USING unnest($1::integer[], $2::bigint[]) AS u (stream, seq) WHERE p.stream = u.stream AND p.seq = u.seq`
+	deleteTheTasks      = `DELETE FROM tasks WHERE id = ANY($1)`
 )
 
-func deleteEnded(ctx context.Context, tx pgx.Tx, tasks []int64, cutoff lifecycle.Micros) error {
+func (s *Store) deleteEnded(ctx context.Context, tx pgx.Tx, tasks []int64, cutoff lifecycle.Micros) error {
 	floor := int64(dayOf(cutoff).begin())
 	var streams []int32
 	var seqs []int64
-	tally := lifecycle.Tally{}
+	gone, err := s.ended(ctx, tx, tasks)
+	if err != nil {
+		return err
+	}
 	var deletes pgx.Batch
 	deletes.Queue(deleteEvents, tasks, floor)
 	deletes.Queue(deleteStrayEvents, tasks)
@@ -119,30 +122,21 @@ func deleteEnded(ctx context.Context, tx pgx.Tx, tasks []int64, cutoff lifecycle
 		})
 		return err
 	})
-	deletes.Queue(deleteTasksAndSayThem, tasks).Query(func(rows pgx.Rows) error {
-		var listed bool
-		var state string
-		var agent []byte
-		_, err := pgx.ForEachRow(rows, []any{&listed, &state, &agent}, func() error {
-			tally.Deleted(listed, string(agent), lifecycle.State(state))
-			return nil
-		})
-		return err
-	})
+	deletes.Queue(deleteTheTasks, tasks)
 	if err := tx.SendBatch(ctx, &deletes).Close(); err != nil {
 		return err
 	}
 	var rest pgx.Batch
 	rest.Queue(deletePayloads, streams, seqs, floor)
 	rest.Queue(deleteStrayPayloads, streams, seqs)
-	queueTally(&rest, tally)
+	gone.queue(&rest)
 	return tx.SendBatch(ctx, &rest).Close()
 }
 
 const (
 	deleteQuarantined = `DELETE FROM quarantine WHERE at < $1`
 	deleteGaps        = `DELETE FROM gaps WHERE until <> 0 AND until < $1`
-	deleteMinutes     = `DELETE FROM rollups WHERE metric = ANY($1) AND bucket < $2`
+	deleteMinutes     = `DELETE FROM %s WHERE metric = ANY($1) AND bucket < $2`
 )
 
 func (s *Store) retainRest(ctx context.Context, cutoff, now lifecycle.Micros) error {
@@ -153,8 +147,13 @@ func (s *Store) retainRest(ctx context.Context, cutoff, now lifecycle.Micros) er
 		return err
 	}
 	return retry(ctx, func() error {
-		_, err := s.pool.Exec(ctx, deleteMinutes, metricNames(lifecycle.MinuteMetrics()), int64(now.Add(-lifecycle.MinutesKept)))
-		return err
+		for _, table := range []string{"rollups", "rollups_next", "rollups_ended"} {
+			_, err := s.pool.Exec(ctx, fmt.Sprintf(deleteMinutes, table), metricNames(lifecycle.MinuteMetrics()), int64(now.Add(-lifecycle.MinutesKept)))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

@@ -52,7 +52,7 @@ type Store struct {
 }
 
 // Open connects, brings the schema up to date, and returns the store. It errors when the database does not answer, and with
-// [migrate.ErrNewer] when a newer program wrote it.
+// [migrate.ErrNewer] when a newer program wrote it, and with [lifecycle.ErrNewer] when one judged it.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	pool, err := connect(ctx, cfg)
 	if err != nil {
@@ -70,6 +70,10 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		s.history = 45 * 24 * time.Hour
 	}
 	if err := s.migrate(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("open postgres: %w", err)
+	}
+	if err := s.beginUpgrade(ctx); err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("open postgres: %w", err)
 	}

@@ -10,13 +10,32 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-const addRollups = `INSERT INTO rollups (metric, bucket, digest, agent, label, n)
-SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[], $6::bigint[])
-ON CONFLICT (metric, bucket, digest) DO UPDATE SET n = rollups.n + excluded.n`
+// rollupTable is a table of counts, by the statement that adds to it.
+type rollupTable string
 
-// queueTally adds to the rollups, in an order that is the same for everybody, so that batches wait for each other in one direction
+var (
+	rollups      = rollupTableOf("rollups")       // What is asked.
+	rollupsNext  = rollupTableOf("rollups_next")  // What an upgrade prepares.
+	rollupsEnded = rollupTableOf("rollups_ended") // What deleted tasks have contributed.
+)
+
+func rollupTableOf(name string) rollupTable {
+	return rollupTable(`INSERT INTO ` + name + ` AS r (metric, bucket, digest, agent, label, n)
+SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[], $6::bigint[])
+ON CONFLICT (metric, bucket, digest) DO UPDATE SET n = r.n + excluded.n`)
+}
+
+// queueCounts adds what changed to the rollups, and to those that an upgrade prepares.
+func (f *folding) queueCounts(writes *pgx.Batch, c lifecycle.Changes) {
+	queueTally(writes, rollups, c.Tally)
+	if f.upgrading {
+		queueTally(writes, rollupsNext, c.Current())
+	}
+}
+
+// queueTally adds to a table of counts, in an order that is the same for everybody, so that batches wait for each other in one direction
 // only.
-func queueTally(writes *pgx.Batch, tally lifecycle.Tally) {
+func queueTally(writes *pgx.Batch, table rollupTable, tally lifecycle.Tally) {
 	if len(tally) == 0 {
 		return
 	}
@@ -30,7 +49,7 @@ func queueTally(writes *pgx.Batch, tally lifecycle.Tally) {
 		digests = append(digests, digest(cell.Agent, cell.Label)[:16])
 		agents, labels = append(agents, []byte(cell.Agent)), append(labels, []byte(cell.Label))
 	}
-	writes.Queue(addRollups, metrics, buckets, digests, agents, labels, n)
+	writes.Queue(string(table), metrics, buckets, digests, agents, labels, n)
 }
 
 func compareCells(a, b lifecycle.Cell) int {

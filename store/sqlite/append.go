@@ -76,6 +76,9 @@ func (c *commit) run(jobs []*job, events []lifecycle.Event) error {
 	if err := c.loadTasks(c.fold.Tasks()); err != nil {
 		return fmt.Errorf("load tasks: %w", err)
 	}
+	if err := c.fold.CheckMoves(); err != nil {
+		return err
+	}
 	if err := c.loadMessages(c.fold.MissingHeads()); err != nil {
 		return fmt.Errorf("load newest messages: %w", err)
 	}
@@ -116,7 +119,7 @@ func (c *commit) write(changes lifecycle.Changes) error {
 			return fmt.Errorf("delete task %q: %w", id, err)
 		}
 	}
-	return c.w.addRollups(changes.Tally)
+	return c.w.count(changes)
 }
 
 // byRow puts tasks in the order of their row ids, so that new rows are added at the end.

@@ -13,7 +13,7 @@ type messagePlace struct {
 	open       bool
 }
 
-const loadMessage = `SELECT m.task, m.generation, m.open, m.facts, t.task_id, t.published, t.listed, t.facts
+const loadMessage = `SELECT m.task, m.generation, m.open, m.facts, t.task_id, t.published, t.listed, t.fold, t.facts
 FROM messages m JOIN tasks t ON t.id = m.task WHERE m.stream = ? AND m.seq = ?`
 
 // loadMessages gives the stored ones of the messages to the fold, and keeps their tasks, which it will ask for next.
@@ -74,40 +74,38 @@ func (c *commit) loadMessage(k lifecycle.MessageKey, r *statement) error {
 type taskPlace struct {
 	published lifecycle.Micros
 	listed    bool
+	outdated  bool // Judged by an older version of the rules.
 }
 
-const selectStoredTask = `SELECT id, published, listed, facts FROM tasks WHERE task_id = ?`
+const selectStoredTask = `SELECT id, published, listed, fold, facts FROM tasks WHERE task_id = ?`
 
 // loadTasks gives the stored ones of the tasks to the fold.
 func (c *commit) loadTasks(ids []string) error {
 	load := c.w.statement(selectStoredTask)
 	for _, id := range ids {
-		facts, known := c.loaded[id]
-		if known {
-			c.fold.LoadTask(facts)
-			continue
-		}
-		err := load.text(id).each(func(r *statement) error {
-			if err := c.loadTask(r.getInt(), id, r); err != nil {
+		if _, known := c.loaded[id]; !known {
+			err := load.text(id).each(func(r *statement) error { return c.loadTask(r.getInt(), id, r) })
+			if err != nil {
 				return err
 			}
-			c.fold.LoadTask(c.loaded[id])
-			return nil
-		})
-		if err != nil {
-			return err
+		}
+		if facts, stored := c.loaded[id]; stored {
+			c.fold.LoadTask(facts)
+			if c.rows[id].outdated {
+				c.fold.Outdated(id)
+			}
 		}
 	}
 	return nil
 }
 
-// loadTask reads the columns published, listed and facts of a task, unless it is known.
+// loadTask reads the columns published, listed, fold and facts of a task, unless it is known.
 func (c *commit) loadTask(row int64, id string, r *statement) error {
 	if _, known := c.loaded[id]; known {
 		return nil
 	}
 	c.ids[id] = row
-	c.rows[id] = taskPlace{published: lifecycle.Micros(r.getInt()), listed: r.getFlag()}
+	c.rows[id] = taskPlace{published: lifecycle.Micros(r.getInt()), listed: r.getFlag(), outdated: r.getInt() != lifecycle.FoldVersion}
 	facts, err := rowcodec.Task(id, r.getBlob())
 	c.loaded[id] = facts
 	return err

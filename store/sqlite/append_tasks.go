@@ -7,7 +7,7 @@ import (
 )
 
 const insertTask = `INSERT INTO tasks (state, agent, type, category, stream, seq, last_event, duplicates, attempted, anomalies, words, summary, facts,
-	listed, published, id, task_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	listed, published, id, task_id, fold) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // updateTask leaves listed and published as they are, and with them an index; updatePlace does not.
 const (
@@ -25,7 +25,7 @@ func (c *commit) writeTask(t *lifecycle.TaskRow) error {
 		return err
 	}
 	old, stored := c.rows[t.Facts.ID]
-	place := taskPlace{published: sum.PublishedAt, listed: sum.Listed}
+	place := taskPlace{published: sum.PublishedAt, listed: sum.Listed, outdated: old.outdated}
 	w := c.w
 	q := w.statement(insertTask)
 	if stored && place == old {
@@ -45,7 +45,7 @@ func (c *commit) writeTask(t *lifecycle.TaskRow) error {
 	}
 	q.int(c.taskRow(t.Facts.ID))
 	if !stored {
-		q.text(t.Facts.ID)
+		q.text(t.Facts.ID).int(lifecycle.FoldVersion)
 	}
 	return q.exec()
 }

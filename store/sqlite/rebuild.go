@@ -16,7 +16,11 @@ const rebuildStep = 5000
 func (s *Store) Rebuild(ctx context.Context) (int64, error) {
 	var n int64
 	err := s.submit(ctx, &job{do: func(w *writer) error {
-		return w.transaction(func() (err error) { n, err = w.rebuild(ctx); return err })
+		err := w.transaction(func() (err error) { n, err = w.rebuild(ctx); return err })
+		if err == nil {
+			w.upgrading = false
+		}
+		return err
 	}})
 	if err != nil {
 		return 0, fmt.Errorf("rebuild: %w", err)
@@ -32,10 +36,8 @@ FROM events e JOIN tasks t ON t.id = e.task ORDER BY e.task, e.at, e.id`
 )
 
 func (w *writer) rebuild(ctx context.Context) (n int64, err error) {
-	for _, query := range []string{deleteMessages, deleteRollups} {
-		if err := w.statement(query).exec(); err != nil {
-			return 0, err
-		}
+	if err := w.runAll(w.foldIsCurrent, deleteMessages, deleteRollups, takeEnded, clearNext); err != nil {
+		return 0, err
 	}
 	names, err := loadStreams(w.conn)
 	if err != nil {
@@ -52,9 +54,18 @@ func (w *writer) rebuild(ctx context.Context) (n int64, err error) {
 		err = r.write()
 	}
 	if err == nil {
-		err = w.addRollups(r.tally)
+		err = w.addTo(rollups, r.tally)
 	}
 	return n, err
+}
+
+// foldIsCurrent says that everything is judged by the present rules.
+func (w *writer) foldIsCurrent() error {
+	err := w.statement(setFoldOfAll).int(lifecycle.FoldVersion).int(lifecycle.FoldVersion).exec()
+	if err != nil {
+		return err
+	}
+	return w.saveFoldState(foldState{version: lifecycle.FoldVersion, target: lifecycle.FoldVersion})
 }
 
 // rebuilding folds tasks, one after the other.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/rowcodec"
 )
 
 // retainStep is the number of tasks that one transaction deletes.
@@ -50,9 +51,9 @@ type retained struct {
 }
 
 const (
-	selectOldListed = `SELECT id, last_event, agent, state FROM tasks INDEXED BY tasks_by_event
+	selectOldListed = `SELECT id, last_event, agent, state, task_id, listed, fold, facts FROM tasks INDEXED BY tasks_by_event
 WHERE listed = 1 AND last_event < ? AND (last_event, id) > (?, ?) ORDER BY last_event, id LIMIT +?`
-	selectOldUnlisted = `SELECT id, last_event, agent, state FROM tasks INDEXED BY tasks_unlisted
+	selectOldUnlisted = `SELECT id, last_event, agent, state, task_id, listed, fold, facts FROM tasks INDEXED BY tasks_unlisted
 WHERE listed = 0 AND last_event < ? AND (last_event, id) > (?, ?) ORDER BY last_event, id LIMIT +?`
 	deletePayloadsOf = `DELETE FROM payloads WHERE (stream, seq) IN (SELECT stream, seq FROM messages WHERE task = ?)`
 	deleteMessagesOf = `DELETE FROM messages WHERE task = ?`
@@ -60,9 +61,12 @@ WHERE listed = 0 AND last_event < ? AND (last_event, id) > (?, ?) ORDER BY last_
 )
 
 type oldTask struct {
-	id    int64
-	agent string
-	state lifecycle.State
+	id       int64
+	agent    string
+	state    lifecycle.State
+	listed   bool
+	outdated bool
+	facts    lifecycle.TaskFacts
 }
 
 // retainTasks looks at the next old tasks and deletes those that are settled. The counters of what is so now follow; the hours
@@ -78,33 +82,41 @@ func (w *writer) retainTasks(listed int64, from place, cutoff lifecycle.Micros) 
 		t := oldTask{id: r.getInt()}
 		step.last = place{at: r.getInt(), id: t.id}
 		t.agent, t.state = r.getText(), lifecycle.State(r.getText())
+		name := r.getText()
+		t.listed, t.outdated = r.getFlag(), r.getInt() != lifecycle.FoldVersion
+		var err error
+		t.facts, err = rowcodec.Task(name, r.getBlob())
 		old = append(old, t)
-		return nil
+		return err
 	})
 	if err != nil {
 		return step, err
 	}
 	step.looked = int64(len(old))
-	tally := lifecycle.Tally{}
+	gone := endedTasks{history: lifecycle.Tally{}, now: lifecycle.Tally{}}
+	if gone.names, err = loadStreams(w.conn); err != nil {
+		return step, err
+	}
 	for _, t := range old {
-		gone, err := w.retainTask(t)
+		deleted, err := w.retainTask(t, &gone)
 		if err != nil {
 			return step, fmt.Errorf("delete task: %w", err)
 		}
-		if !gone {
-			continue
+		if deleted {
+			step.deleted++
 		}
-		step.deleted++
-		tally.Deleted(listed == 1, t.agent, t.state)
 	}
-	return step, w.addRollups(tally)
+	return step, w.countEnded(gone)
 }
 
 // retainTask deletes a task with all that belongs to it, unless it is open.
-func (w *writer) retainTask(t oldTask) (bool, error) {
-	open := false
+func (w *writer) retainTask(t oldTask, gone *endedTasks) (bool, error) {
+	open := t.outdated // The upgrade counts it first.
 	err := w.statement(hasOpenMessages).int(t.id).each(func(*statement) error { open = true; return nil })
 	if err != nil || open {
+		return false, err
+	}
+	if err := w.end(t, gone); err != nil {
 		return false, err
 	}
 	for _, query := range []string{deletePayloadsOf, deleteMessagesOf, deleteEventsOf, deleteTask} {
@@ -116,9 +128,8 @@ func (w *writer) retainTask(t oldTask) (bool, error) {
 }
 
 const (
-	deleteOldLines   = `DELETE FROM quarantine WHERE at < ?`
-	deleteOldGaps    = `DELETE FROM gaps WHERE until <> 0 AND until < ?`
-	deleteOldMinutes = `DELETE FROM rollups WHERE metric = ? AND bucket < ?`
+	deleteOldLines = `DELETE FROM quarantine WHERE at < ?`
+	deleteOldGaps  = `DELETE FROM gaps WHERE until <> 0 AND until < ?`
 )
 
 func (w *writer) retainRest(cutoff, now lifecycle.Micros) error {
@@ -129,8 +140,10 @@ func (w *writer) retainRest(cutoff, now lifecycle.Micros) error {
 		return fmt.Errorf("delete gaps: %w", err)
 	}
 	for _, metric := range lifecycle.MinuteMetrics() {
-		if err := w.statement(deleteOldMinutes).text(string(metric)).int(int64(now.Add(-lifecycle.MinutesKept))).exec(); err != nil {
-			return fmt.Errorf("delete minute rollups: %w", err)
+		for _, table := range []rollupTable{rollups, rollupsNext, rollupsEnded} {
+			if err := w.statement(table.deleteMinutes).text(string(metric)).int(int64(now.Add(-lifecycle.MinutesKept))).exec(); err != nil {
+				return fmt.Errorf("delete minute rollups: %w", err)
+			}
 		}
 	}
 	return nil

@@ -47,7 +47,7 @@ var (
 )
 
 // Open opens the database, creates or migrates its schema, and starts the writer and its checkpoints, which Close stops. It errors with
-// migrate.ErrNewer when a newer program wrote the file.
+// migrate.ErrNewer when a newer program wrote the file, and with lifecycle.ErrNewer when one judged it.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	cfg, err := cfg.complete()
 	if err != nil {
@@ -61,11 +61,14 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", cfg.Path, err), conn.Close())
 	}
+	w := newWriter(conn, newCheckpoints(beside), cfg.Trace)
+	if err := w.beginUpgrade(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", cfg.Path, err), conn.Close(), beside.Close())
+	}
 	s := &Store{cfg: cfg, queue: make(chan *job), stop: make(chan struct{})}
 	s.readers = newReaders(cfg.Readers, func() (*sqlite.Conn, error) { return openConn(cfg.Path, readerPragmas) })
-	c := newCheckpoints(beside)
-	s.running.Go(func() { newWriter(conn, c, cfg.Trace).run(s.queue, s.stop) })
-	s.running.Go(func() { c.run(s) })
+	s.running.Go(func() { w.run(s.queue, s.stop) })
+	s.running.Go(func() { w.checkpoints.run(s) })
 	return s, nil
 }
 

@@ -20,6 +20,7 @@ type writer struct {
 	bodies      []byte            // Of these events.
 	checkpoints *checkpoints
 	trace       func() // Nil for none.
+	upgrading   bool   // Tasks are being judged anew; see upgrade.go.
 }
 
 func newWriter(conn *sqlite.Conn, c *checkpoints, trace func()) *writer {
@@ -69,7 +70,7 @@ func (w *writer) store(jobs []*job) {
 }
 
 func (w *writer) commit(jobs []*job) error {
-	err := w.transaction(func() error { return w.append(jobs) })
+	err := w.appending(func() error { return w.append(jobs) })
 	if err == nil {
 		w.checkpoints.logged(pagesOf(jobs))
 	}

@@ -39,8 +39,8 @@ const leastSteps = 18
 // calls it must do nothing else: the test's binary is started again, to run this test alone, once for every step.
 func Kill(t *testing.T, v Victim) {
 	t.Helper()
-	if at := os.Getenv(dieAtVariable); at != "" {
-		v.live(t, at)
+	if isVictim() {
+		v.live(t)
 		return
 	}
 	address := v.Create(t)
@@ -88,16 +88,17 @@ func (v Victim) run(t *testing.T, address string, n int) (died bool) {
 	return false
 }
 
-// live decides, claims and settles, and dies at a step.
-func (v Victim) live(t *testing.T, at string) {
-	dieAt, err := strconv.Atoi(at)
+// victim opens the store in the process that is to die. The steps count from when begin is called; n is the one at which it dies.
+func (v Victim) victim(t *testing.T) (s Store, n int, begin func()) {
+	t.Helper()
+	n, err := strconv.Atoi(os.Getenv(dieAtVariable))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var steps atomic.Int64 // Far below zero until it counts.
-	steps.Store(math.MinInt64)
-	s, err := v.Open(t.Context(), os.Getenv(addressVariable), func() {
-		if steps.Add(1) == int64(dieAt) {
+	var steps atomic.Int64
+	steps.Store(math.MinInt64) // It does not count yet.
+	s, err = v.Open(t.Context(), os.Getenv(addressVariable), func() {
+		if steps.Add(1) == int64(n) {
 			p, _ := os.FindProcess(os.Getpid())
 			_ = p.Kill()
 			select {}
@@ -106,13 +107,22 @@ func (v Victim) live(t *testing.T, at string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s, n, func() { steps.Store(0) }
+}
+
+// isVictim reports whether this is the process that is to die.
+func isVictim() bool { return os.Getenv(dieAtVariable) != "" }
+
+// live decides, claims and settles, and dies at a step.
+func (v Victim) live(t *testing.T) {
+	s, n, begin := v.victim(t)
 	defer func() { _ = s.Close() }()
-	k, err := keyOfTask(t.Context(), s, victimTask(dieAt))
+	k, err := keyOfTask(t.Context(), s, victimTask(n))
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps.Store(0)
-	d := victimDecision(victimTask(dieAt), k)
+	begin()
+	d := victimDecision(victimTask(n), k)
 	mustDecide(t, s, d)
 	c := mustClaim(t, s, "victim", d.At, 1)[0]
 	if _, err := s.Settle(t.Context(), settled(c, k, d.At+1)); err != nil {
