@@ -335,3 +335,17 @@ func TestAListWithoutRowsIsAnEmptyList(t *testing.T) {
 		}
 	})
 }
+
+// A field of the filter that the calls did not declare would be refused as an unknown parameter.
+func TestTheCallsTakeEveryFieldOfTheFilter(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sqliteStore)
+	for path, without := range map[string]string{"/tasks": "", "/tasks/counts": "sort", "/duplicates/cases": ""} {
+		op := f.api.huma.OpenAPI().Paths[Base+path].Get
+		for _, name := range lifecycle.FilterParameters() {
+			if declared := queryParameter(op, name) != nil; declared == (name == without) {
+				t.Errorf("%s declares %s: %v", path, name, declared)
+			}
+		}
+	}
+}

@@ -45,12 +45,6 @@ type FilterError struct {
 // Error implements error.
 func (e *FilterError) Error() string { return e.Parameter + ": " + e.Detail }
 
-// filterParameters are the parameters that ParseFilter understands.
-var filterParameters = []string{"state", "agent", "type", "stream", "category", "id", "anomaly", "has", "q", "from", "to", "sort"}
-
-// FilterParameters lists the parameters that [ParseFilter] understands.
-func FilterParameters() []string { return slices.Clone(filterParameters) }
-
 // ParseFilter reads a filter from query parameters; others are ignored. Repeated parameters are alternatives; q is the search
 // box's grammar ([ParseQuery]). Relative times (1h, 7d, …) are counted back from now. The error is a *FilterError.
 func ParseFilter(v url.Values, now time.Time) (Filter, error) {
@@ -60,12 +54,12 @@ func ParseFilter(v url.Values, now time.Time) (Filter, error) {
 			return Filter{}, err
 		}
 	}
-	for _, name := range filterParameters {
-		if name == "q" {
-			continue
-		}
-		for _, value := range v[name] {
-			if err := f.set(name, value, now); err != nil {
+	for _, field := range filterFields {
+		for _, value := range v[field.Name] {
+			if field.Name == "q" {
+				continue // Read above.
+			}
+			if err := f.set(field.Name, value, now); err != nil {
 				return Filter{}, err
 			}
 		}
@@ -106,51 +100,12 @@ func (f *Filter) set(name, value string, now time.Time) error {
 	if value == "" {
 		return nil // An empty form field asks for nothing.
 	}
-	switch name {
-	case "state":
-		if !State(value).Valid() {
-			return &FilterError{name, fmt.Sprintf("%q is not a state", value)}
-		}
-		f.States = append(f.States, State(value))
-	case "agent":
-		f.Agents = append(f.Agents, value)
-	case "type":
-		f.Types = append(f.Types, value)
-	case "stream":
-		f.Streams = append(f.Streams, value)
-	case "category":
-		f.Categories = append(f.Categories, value)
-	case "id":
-		f.IDs = append(f.IDs, value)
-	case "anomaly":
-		if AnomalyCode(value).Meaning() == "" {
-			return &FilterError{name, fmt.Sprintf("%q is not an anomaly", value)}
-		}
-		f.Anomalies = append(f.Anomalies, AnomalyCode(value))
-	case "has":
-		if value != "duplicate" {
-			return &FilterError{name, fmt.Sprintf("%q is not known; has:duplicate is", value)}
-		}
-		f.Duplicates = true
-	case "from", "to":
-		at, err := parseInstant(value, now)
-		if err != nil {
-			return &FilterError{name, err.Error()}
-		}
-		if name == "from" {
-			f.From = at
-		} else {
-			f.To = at
-		}
-	case "sort":
-		switch Sort(value) {
-		case SortLastEvent, SortLastEventDesc, SortPublished, SortPublishedDesc:
-			f.Sort = Sort(value)
-		default:
-			return &FilterError{name, fmt.Sprintf("%q is not an order; last_event, published and both with a leading - are", value)}
-		}
-	default:
+	field := fieldOf(name)
+	if field == nil || field.set == nil {
 		return &FilterError{name, "is not a field"}
+	}
+	if err := field.set(f, value, now); err != nil {
+		return &FilterError{name, err.Error()}
 	}
 	return nil
 }
@@ -178,32 +133,10 @@ func sortedUnique[T ~string](s []T) []T {
 // Values writes the filter as query parameters that [ParseFilter] reads back. Words become one q. The default order is left out.
 func (f Filter) Values() url.Values {
 	v := url.Values{}
-	set := func(name string, values []string) {
-		if len(values) > 0 {
-			v[name] = values
+	for _, field := range filterFields {
+		if values := field.values(f); len(values) > 0 {
+			v[field.Name] = values
 		}
-	}
-	set("state", texts(f.States))
-	set("agent", f.Agents)
-	set("type", f.Types)
-	set("stream", f.Streams)
-	set("category", f.Categories)
-	set("id", f.IDs)
-	set("anomaly", texts(f.Anomalies))
-	if f.Duplicates {
-		v.Set("has", "duplicate")
-	}
-	if len(f.Words) > 0 {
-		v.Set("q", f.wordsQuery())
-	}
-	if f.From.Known() {
-		v.Set("from", f.From.Time().Format(time.RFC3339Nano))
-	}
-	if f.To.Known() {
-		v.Set("to", f.To.Time().Format(time.RFC3339Nano))
-	}
-	if f.Sort != "" && f.Sort != SortLastEventDesc {
-		v.Set("sort", string(f.Sort))
 	}
 	return v
 }
@@ -212,12 +145,12 @@ func (f Filter) Values() url.Values {
 func (f Filter) Query() string {
 	var parts []string
 	values := f.Values()
-	for _, name := range filterParameters {
-		if name == "q" {
+	for _, field := range filterFields {
+		if field.Name == "q" {
 			continue
 		}
-		for _, value := range values[name] {
-			parts = append(parts, name+":"+quoteQuery(value))
+		for _, value := range values[field.Name] {
+			parts = append(parts, field.Name+":"+quoteQuery(value))
 		}
 	}
 	if len(f.Words) > 0 {
@@ -268,7 +201,7 @@ func splitQuery(q string) ([]queryToken, error) {
 
 func cutField(s string) (field, rest string, ok bool) {
 	name, after, found := strings.Cut(s, ":")
-	if !found || name == "q" || !slices.Contains(filterParameters, name) {
+	if !found || name == "q" || fieldOf(name) == nil {
 		return "", s, false
 	}
 	return name, after, true

@@ -14,12 +14,5 @@ func (s Sort) Cursor(t TaskSummary) *Cursor {
 	return &Cursor{At: t.LastEventAt, TaskID: t.TaskID}
 }
 
-// Counted reports whether counters answer how many tasks the filter selects: it asks for states and agents at most. A filter without
-// counters is answered by looking at rows.
-func (f Filter) Counted() bool {
-	f.States, f.Agents, f.Sort = nil, nil, ""
-	return f.Empty()
-}
-
 // Empty reports whether the filter selects every task.
 func (f Filter) Empty() bool { return len(f.Values()) == 0 }

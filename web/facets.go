@@ -54,10 +54,16 @@ func (q listQuery) chips(facets lifecycle.Facets) []views.Chip {
 	return out
 }
 
+// ownControl are the fields that have a place of their own above a list; the others are shown as chips while they are on.
+var ownControl = []string{"state", "q", "from", "sort"}
+
 // activeChips are the filters that are on, each with the link that takes it off.
 func (q listQuery) activeChips() []views.Chip {
 	var out []views.Chip
-	for _, name := range []string{"agent", "type", "category", "stream", "anomaly", "has", "id", "to"} {
+	for _, name := range lifecycle.FilterParameters() {
+		if slices.Contains(ownControl, name) {
+			continue
+		}
 		for _, value := range q.values[name] {
 			out = append(out, views.Chip{Href: q.toggle(name, value), Label: name + ": " + views.Cut(value, 48), On: true, Remove: true})
 		}

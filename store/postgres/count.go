@@ -52,6 +52,9 @@ func countFromRollups(ctx context.Context, q querier, agents []string) (map[life
 const countedRows = `SELECT state, count(*) FILTER (WHERE n <= %[1]s AND %[2]s), bool_or(n > %[1]s)
 FROM (SELECT t.*, row_number() OVER () AS n FROM (%[3]s) t) t GROUP BY state`
 
+// residualColumns are all columns that a residual condition may name, and the state that is counted.
+var residualColumns = "t.state, t.stream, t.anomalies, t.duplicates, t.words, t.last_event, t.task_id, t." + strings.Join(lifecycle.FilterColumns(), ", t.")
+
 // countRows looks at the latest [lifecycle.CountLimit] rows.
 func (s *Store) countRows(ctx context.Context, f lifecycle.Filter) (map[lifecycle.State]int64, bool, error) {
 	if len(f.Streams) > 0 {
@@ -62,7 +65,7 @@ func (s *Store) countRows(ctx context.Context, f lifecycle.Filter) (map[lifecycl
 	c, o := s.conditionsOf(f), columns.OrderOf(lifecycle.SortLastEventDesc, false)
 	path := c.accessPathOf(f, o)
 	limit := c.arg(lifecycle.CountLimit)
-	latest := path.read("t.state, t.type, t.stream, t.anomalies, t.duplicates, t.words, t.last_event, t.task_id",
+	latest := path.read(residualColumns,
 		strings.Join(c.terms, " AND "), o, limit+" + 1")
 	residual := strings.Join(append(c.residuals, "true"), " AND ")
 	rows, err := s.pool.Query(ctx, fmt.Sprintf(countedRows, limit, residual, latest), c.args...)

@@ -45,8 +45,8 @@ func (c *conditions) all() string { return strings.Join(slices.Concat(c.terms, c
 // streams they must have been loaded.
 func (s *Store) conditionsOf(f lifecycle.Filter) *conditions {
 	c := termsOf(f)
-	if len(f.Types) > 0 {
-		c.residual("t.type = ANY(%s)", byteTexts(f.Types))
+	for _, of := range unindexed(f) {
+		c.residual("t."+of.Column+" = ANY(%s)", byteTexts(of.Values))
 	}
 	if len(f.Streams) > 0 {
 		c.residual("t.stream = ANY(%s)", s.streams.named(f.Streams))
@@ -65,8 +65,16 @@ func (s *Store) conditionsOf(f lifecycle.Filter) *conditions {
 
 // hasResidual reports whether a filter is tried on row after row.
 func hasResidual(f lifecycle.Filter) bool {
-	return len(f.Types)+len(f.Streams)+len(f.Anomalies)+len(f.Words) > 0 || f.Duplicates
+	return len(unindexed(f))+len(f.Streams)+len(f.Anomalies)+len(f.Words) > 0 || f.Duplicates
 }
+
+// unindexed are the columns that no index finds.
+func unindexed(f lifecycle.Filter) []lifecycle.ColumnValues {
+	return slices.DeleteFunc(f.Columns(), func(of lifecycle.ColumnValues) bool { return of.Column == categoryColumn })
+}
+
+// categoryColumn has an index of its own ([termsOf]).
+const categoryColumn = "category"
 
 // termsOf writes the part of a filter for which there are indexes.
 func termsOf(f lifecycle.Filter) *conditions {

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"fleetglass/lifecycle"
 
@@ -55,12 +56,15 @@ func (s *Store) countRows(conn *sqlite.Conn, f lifecycle.Filter, counts map[life
 	return false, nil
 }
 
+// residualColumns are all columns that a residual condition ([accessPath]) may name.
+var residualColumns = strings.Join(append(lifecycle.FilterColumns(), "state, agent, stream, last_event, duplicates, anomalies, words, task_id"), ", ")
+
 // countBranch looks at the newest rows of a branch, at most limit, and returns how many there were.
 func (s *Store) countBranch(conn *sqlite.Conn, path accessPath, i int, limit int64, counts map[lifecycle.State]int64) (int64, error) {
 	q, seen := sqlText{}, int64(0)
 	q.add("SELECT state, sum(1")
 	q.addText(&path.residual)
-	q.add("), count(*) FROM (SELECT state, agent, type, category, stream, last_event, duplicates, anomalies, words, task_id")
+	q.add("), count(*) FROM (SELECT " + residualColumns)
 	path.addBranch(&q, i)
 	q.add(" ORDER BY last_event DESC LIMIT +?) GROUP BY state", limit)
 	err := s.each(conn, &q, func(r *statement) error {

@@ -68,11 +68,8 @@ func (path *accessPath) addTimes(f lifecycle.Filter, indexed bool) {
 
 func (path *accessPath) addRest(f lifecycle.Filter) {
 	q := &path.residual
-	if len(f.Types) > 0 {
-		addResidual(q, "type", f.Types)
-	}
-	if len(f.Categories) > 0 {
-		addResidual(q, "category", f.Categories)
+	for _, c := range f.Columns() {
+		addResidual(q, c.Column, c.Values)
 	}
 	if f.Duplicates {
 		q.add(" AND duplicates > 0")

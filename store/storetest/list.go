@@ -10,6 +10,7 @@ import (
 
 var listTests = []conformanceTest{
 	{"filters", listFilters},
+	{"every field narrows a list", listFields},
 	{"pages forward and backward over ties", listPages},
 	{"a page beyond the end", listBeyond},
 }
@@ -65,6 +66,29 @@ func listFilters(t *testing.T, s Store) {
 			}
 			w.checkCounts(t, s, f)
 		})
+	}
+}
+
+// listFields holds filterCases to the table of fields: each has a case of its own that selects some tasks and leaves others out.
+func listFields(t *testing.T, s Store) {
+	events := everyScenario()
+	mustAppend(t, s, events)
+	w := expectedOf(events)
+	all := len(w.list(lifecycle.Filter{}))
+	for _, field := range lifecycle.FilterFields() {
+		narrowed := field.Name == "sort" // It orders and narrows nothing.
+		for _, f := range filterCases(events) {
+			if _, asked := f.Values()[field.Name]; !asked || len(f.Values()) > 1 {
+				continue
+			}
+			n := len(w.list(f))
+			narrowed = narrowed || 0 < n && n < all
+			w.checkList(t, s, f)
+			w.checkCounts(t, s, f)
+		}
+		if !narrowed {
+			t.Errorf("no case narrows a list by %s alone: add one to filterCases", field.Name)
+		}
 	}
 }
 
