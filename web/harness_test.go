@@ -59,6 +59,8 @@ type site struct {
 	add   lifecycle.Appender // Publishes what changes.
 	clock *clock
 	hub   *live.Hub
+	kill  func() // Ends the server at once, as a crash does.
+	drop  func() // Cuts all connections; the server goes on.
 }
 
 // noon is when the fleets of these tests are looked at.
@@ -96,7 +98,11 @@ func newSite(t testing.TB, batch lifecycle.Batch, edit ...func(*setup)) *site {
 	engine.NoRoute(pages.NotFound)
 	router.Get("/refused", access.Read, func(c *gin.Context) { pages.Refuse(c, httperr.New(httperr.ScopeMissing, nil)) })
 	server := httptest.NewServer(engine)
-	s.URL = server.URL
+	s.URL, s.drop = server.URL, server.CloseClientConnections
+	s.kill = func() {
+		_ = server.Listener.Close()
+		server.CloseClientConnections()
+	}
 	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()

@@ -15,7 +15,7 @@ import (
 // Pace of the stream of changes.
 const (
 	livePace  = 50 * time.Millisecond // A reader is told of changes at most once in this time, however much happens.
-	livePulse = 15 * time.Second      // Without changes a comment keeps the connection known to proxies.
+	livePulse = 2 * time.Second       // A reader is told this often that the server is there, and how its parts are.
 )
 
 // liveMessage is what a page learns: which of the rows that it may show have changed, and how many tasks in all. It loads the rest
@@ -48,7 +48,7 @@ func (w *Web) live(c *gin.Context) error {
 		case <-c.Request.Context().Done():
 			return nil
 		case <-pulse.C:
-			if _, err := fmt.Fprint(c.Writer, ": still here\n\n"); err != nil {
+			if err := w.writeBeat(c.Writer); err != nil {
 				return nil
 			}
 		case <-s.Ready():
@@ -62,6 +62,20 @@ func (w *Web) live(c *gin.Context) error {
 		}
 		c.Writer.Flush()
 	}
+}
+
+// liveBeat says that the server is there, and what is wrong with what it sees; empty when nothing is.
+type liveBeat struct {
+	Alarm string `json:"alarm"`
+}
+
+func (w *Web) writeBeat(to gin.ResponseWriter) error {
+	data, err := json.Marshal(liveBeat{Alarm: alarmOf(w.health()).word})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(to, "event: beat\ndata: %s\n\n", data)
+	return err
 }
 
 // pause waits for the pace; it is false when the reader left meanwhile.

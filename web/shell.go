@@ -104,6 +104,9 @@ func freshness(parts []health.Part, now lifecycle.Micros) views.Freshness {
 			f.Tone, f.Notice = "warn", "A collector has not caught up yet."
 		}
 	}
+	if a := alarmOf(parts); a.word != "" {
+		f.Alarm, f.Tone = a.word, a.tone
+	}
 	switch {
 	case !known:
 		f.Tone, f.Text, f.Notice = "warn", "No collector", "No collector reports to these pages."
@@ -113,6 +116,27 @@ func freshness(parts []health.Part, now lifecycle.Micros) views.Freshness {
 		f.Word, f.At = "Data as of", oldest
 	}
 	return f
+}
+
+// alarm is what is wrong with what we see, in a word or two.
+type alarm struct{ word, tone string }
+
+// alarmOf names the worst of what is wrong with the parts: a collector or the broker that is down makes us blind.
+func alarmOf(parts []health.Part) alarm {
+	var worst alarm
+	for _, p := range parts {
+		switch {
+		case p.State == health.Down && p.Kind == "store":
+			return alarm{"Store down", "bad"}
+		case p.State == health.Down:
+			worst = alarm{"Blind", "bad"}
+		case worst.word == "" && p.State == health.Behind && p.Kind == "store":
+			worst = alarm{"Store slow", "warn"}
+		case worst.word == "" && p.State == health.Behind:
+			worst = alarm{"Behind", "warn"}
+		}
+	}
+	return worst
 }
 
 func partTone(s health.State) string {

@@ -1,5 +1,7 @@
 // Ages and countdowns go on between two looks at the server, by the server's clock.
 
+import { isLost } from "./connection.js";
+
 let offset = 0;
 
 /** Milliseconds since the epoch by the server's clock. */
@@ -24,7 +26,7 @@ function duration(seconds) {
 const put = (element, text) => { if (element.textContent !== text) element.textContent = text; };
 
 function tick() {
-  if (document.hidden) return;
+  if (document.hidden || isLost()) return;
   const now = serverNow();
   for (const t of document.querySelectorAll("time[data-ago]")) {
     const seconds = (now - Date.parse(t.dateTime)) / 1000;

@@ -1,6 +1,7 @@
 // Pages follow the fleet. The stream only says that something changed; the page then asks its own address again and patches the
 // parts that are marked, so that what is shown is always what the server would write. Rows of a list never move under the cursor:
 // new ones wait behind "12 new: show". Nothing is patched while the reader pauses, has ticked rows, or has a menu open.
+import { hear, isLost, lose, nextTry, watch } from "./connection.js";
 import { adoptTime, announce, load, morph } from "./page.js";
 import { selectedCount } from "./select.js";
 
@@ -10,6 +11,7 @@ const title = document.title;
 
 let paused = sessionStorage.getItem("fleetglass.paused") === "1";
 let moved = -Infinity;
+let alarm = document.body.dataset.alarm || "", failures = 0;
 let dirty = false, running = false, next = 0, timer = 0, missed = 0, fresh = 0, waiting = null;
 
 const held = () => paused || selectedCount() > 0 || !!document.querySelector("details.menu[open], [popover]:popover-open, dialog[open]");
@@ -22,18 +24,19 @@ function badge() {
 function schedule() {
   dirty = true;
   badge();
-  if (timer || running || document.hidden || paused) return;
+  if (timer || running || document.hidden || paused || isLost()) return;
   timer = setTimeout(refresh, Math.max(0, next - performance.now()));
 }
 
 async function refresh() {
   timer = 0;
-  if (!dirty || running || document.hidden || paused) return;
+  if (!dirty || running || document.hidden || paused || isLost()) return;
   running = true;
   dirty = false;
   const began = performance.now(), here = location.href;
   const page = await load(here);
-  next = performance.now() + Math.max(least, 4 * (performance.now() - began));
+  failures = page ? 0 : failures + 1;
+  next = performance.now() + Math.max(least, 4 * (performance.now() - began), page ? 0 : Math.min(30000, 1000 * 2 ** failures));
   running = false;
   if (page && here === location.href) apply(page);
   else dirty = true; // Nothing came, or the reader opened something else meanwhile.
@@ -149,27 +152,49 @@ function listen(url) {
     return;
   }
   const others = new BroadcastChannel("fleetglass.live");
-  others.addEventListener("message", (e) => changed(e.data));
+  others.addEventListener("message", (e) => pass(e.data));
   document.body.dataset.stream = "shared";
   navigator.locks.request("fleetglass.live", () => new Promise((free) => {
-    connect(url, (tasks) => others.postMessage(tasks));
+    connect(url, (sign) => others.postMessage(sign));
     addEventListener("pagehide", free);
   }));
 }
 
+// A sign of the stream: it is open, it is lost, it beats with how the program is, or tasks changed.
+function pass(sign) {
+  if (sign.lost) return lose();
+  const back = hear();
+  if (sign.alarm !== undefined) {
+    if (alarm !== sign.alarm) schedule();
+    alarm = sign.alarm;
+  }
+  if (sign.tasks !== undefined) changed(sign.tasks);
+  else if (back || sign.open) schedule();
+}
+
+// The browser's own way to connect again knows no longer pauses, so that each try is a stream of its own.
 function connect(url, tell) {
-  const stream = new EventSource(url);
-  let opened = false;
-  stream.addEventListener("open", () => {
-    if (opened || document.body.dataset.stream === "shared") schedule();
-    opened = true;
-    document.body.dataset.stream = "open";
-  });
-  stream.addEventListener("error", () => { document.body.dataset.stream = "lost"; });
-  const pass = (tasks) => { changed(tasks); tell(tasks); };
-  stream.addEventListener("change", (e) => pass(JSON.parse(e.data).tasks || 0));
-  stream.addEventListener("reset", () => pass(0));
-  addEventListener("pagehide", () => stream.close());
+  let opened = document.body.dataset.stream !== "shared", stream, again = 0;
+  const both = (sign) => { pass(sign); tell(sign); };
+  const open = () => {
+    stream = new EventSource(url);
+    stream.addEventListener("open", () => {
+      document.body.dataset.stream = "open";
+      both({ open: !opened });
+      opened = true;
+    });
+    stream.addEventListener("error", () => {
+      document.body.dataset.stream = "lost";
+      stream.close();
+      both({ lost: true });
+      again = setTimeout(open, nextTry());
+    });
+    stream.addEventListener("beat", (e) => both(JSON.parse(e.data)));
+    stream.addEventListener("change", (e) => both({ tasks: JSON.parse(e.data).tasks || 0 }));
+    stream.addEventListener("reset", () => both({ tasks: 0 }));
+  };
+  open();
+  addEventListener("pagehide", () => { clearTimeout(again); stream.close(); });
 }
 
 // What came while the page was held is applied once it is not.
@@ -193,6 +218,7 @@ export function live() {
   document.addEventListener("close", release, true);
   addEventListener("pointermove", () => { moved = performance.now(); }, { passive: true });
   showPause();
+  watch();
   listen(url);
   addEventListener("pageshow", (e) => { if (e.persisted) location.reload(); });
   setInterval(() => { if (document.querySelector(".lease, [data-deadline], [data-running]")) schedule(); }, pulse);

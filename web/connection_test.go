@@ -1,0 +1,99 @@
+package web_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+
+	"fleetglass/internal/health"
+	"fleetglass/internal/testkit"
+	"fleetglass/web/webtest"
+)
+
+func TestAPageSaysThatItsServerIsGone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch)
+	b := &tab{ctx: testkit.Tab(t, testkit.Browser(t)), site: s} // Errors of the network are on purpose here.
+	tries := 0
+	if err := chromedp.Listen(b.ctx, func(e any) {
+		if r, ok := e.(*network.EventRequestWillBeSent); ok && strings.HasPrefix(r.Request.URL, s.URL) {
+			b.mu.Lock()
+			tries++
+			b.mu.Unlock()
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := call(b, network.Enable, network.EnableParams{}); err != nil {
+		t.Fatal(err)
+	}
+	b.open(t, "/in-flight")
+	b.until(t, `document.body.dataset.stream === "open"`)
+	b.mu.Lock()
+	tries = 0
+	b.mu.Unlock()
+	s.kill()
+	killed := time.Now()
+	b.until(t, `!document.getElementById("lost").hidden && "lost" in document.body.dataset`)
+	if took := time.Since(killed); took > 5*time.Second {
+		t.Errorf("said so after %s, want within 5 s", took)
+	}
+	left := eval[string](t, b, `document.querySelector("#healthy [data-deadline]").textContent`)
+	b.until(t, `Number.parseInt(document.querySelector("#lost b").textContent) >= 6`)
+	if got := eval[string](t, b, `document.querySelector("#healthy [data-deadline]").textContent`); got != left {
+		t.Errorf("a countdown went on from %s to %s", left, got)
+	}
+	if !eval[bool](t, b, `getComputedStyle(document.querySelector(".main")).filter.includes("grayscale") && !document.querySelector("#freshness").getClientRects().length`) {
+		t.Error("values are not greyed, or the freshness still shows")
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if tries > 5 {
+		t.Errorf("asked a server that is gone %d times in 6 s", tries)
+	}
+}
+
+func TestAPageComesBackWithItsConnection(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch)
+	b := &tab{ctx: testkit.Tab(t, testkit.Browser(t)), site: s}
+	b.open(t, "/tasks")
+	b.until(t, `document.body.dataset.stream === "open"`)
+	s.drop()
+	b.until(t, `document.getElementById("lost").hidden === false`)
+	b.until(t, `document.getElementById("lost").hidden && document.body.dataset.stream === "open" && !("lost" in document.body.dataset)`)
+}
+
+func TestAPageSaysThatWeAreBlind(t *testing.T) {
+	t.Parallel()
+	state := health.OK
+	change := make(chan health.State, 1)
+	parts := func() []health.Part {
+		select {
+		case state = <-change:
+		default:
+		}
+		return []health.Part{{Name: "acks", Kind: "collector", State: state, LastAt: noon}}
+	}
+	guarded := make(chan struct{}, 1)
+	s := newSite(t, webtest.Rich(noon).Batch, func(c *setup) {
+		c.Health = health.ReporterFunc(func() []health.Part {
+			guarded <- struct{}{}
+			defer func() { <-guarded }()
+			return parts()
+		})
+	})
+	b := openTab(t, testkit.Browser(t), s)
+	b.open(t, "/tasks/tsk-7f3a91")
+	b.until(t, `document.body.dataset.stream === "open" && !document.querySelector("#freshness summary b")`)
+	for _, step := range []struct {
+		state health.State
+		want  string
+	}{{health.Behind, "Behind"}, {health.Down, "Blind"}} {
+		change <- step.state
+		b.until(t, `document.querySelector("#freshness summary b")?.textContent === "`+step.want+`"`)
+	}
+}
