@@ -1028,7 +1028,7 @@ func saveDialog() templ.Component {
 			templ_7745c5c3_Var46 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 81, "<dialog class=\"dialog\" id=\"save-dialog\" aria-labelledby=\"save-h\"><form method=\"dialog\"><header><h2 id=\"save-h\">Save this view</h2></header><div class=\"body\"><div class=\"field\"><label for=\"view-name\">Name</label> <input class=\"input\" id=\"view-name\" maxlength=\"60\" autocomplete=\"off\"><p class=\"hint\">Saved in this browser only: filters, time range and order.</p></div></div><footer><button class=\"btn\" value=\"cancel\" formnovalidate>Cancel</button><button class=\"btn primary\" value=\"save\">Save</button></footer></form></dialog>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 81, "<dialog class=\"dialog\" id=\"save-dialog\" aria-labelledby=\"save-h\"><form method=\"dialog\"><header><h2 id=\"save-h\">Save this view</h2></header><div class=\"body\"><div class=\"field\"><label for=\"view-name\">Name</label> <input class=\"input\" id=\"view-name\" maxlength=\"60\" autocomplete=\"off\"><p class=\"hint\">Saved in this browser only: filters, time range and order.</p></div></div><footer><button class=\"btn\" type=\"button\" id=\"save-cancel\">Cancel</button><button class=\"btn primary\" value=\"save\">Save</button></footer></form></dialog>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -257,6 +257,12 @@ func saveViews(t *testing.T, browser context.Context) {
 	b.until(t, `location.search === "?state=dead_lettered&from=24h" && !!document.querySelector("#saved .chip[aria-current]")`)
 	b.click(t, "#saved .saved-view button")
 	b.until(t, `document.querySelector("#saved").hidden`)
+	b.click(t, "#save-view")
+	b.until(t, `document.querySelector("#save-dialog").open`)
+	b.do(t, "name it", chromedp.SetValue(chromedp.CSS("#view-name"), "By Enter"))
+	b.press(t, kb.Enter)
+	b.until(t, `!document.querySelector("#save-dialog").open`)
+	b.until(t, `document.querySelector("#saved .chip")?.textContent === "By Enter"`)
 }
 
 func keepPreferences(t *testing.T, browser context.Context) {

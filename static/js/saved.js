@@ -38,6 +38,7 @@ export function savedViews() {
   if (!place || !button || !dialog) return;
   const name = dialog.querySelector("input");
   button.addEventListener("click", () => { name.value = document.getElementById("q").value; dialog.showModal(); name.select(); });
+  document.getElementById("save-cancel").addEventListener("click", () => dialog.close("cancel"));
   dialog.addEventListener("close", () => {
     const text = name.value.trim().slice(0, 60);
     if (dialog.returnValue !== "save" || !text) return;
