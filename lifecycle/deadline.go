@@ -36,7 +36,7 @@ func (x *Expiry) stands(m *MessageFacts, delivered Micros) bool {
 func (a *AttemptFacts) passed(m *MessageFacts, delivered Micros) (x *Expiry, last bool) {
 	dead, expired := a.Dead.stands(m, delivered), a.Expired.stands(m, delivered)
 	switch {
-	case dead && !(expired && a.Expired.Judged > a.Dead.Judged):
+	case dead && (!expired || a.Expired.Judged <= a.Dead.Judged):
 		return a.Dead, true
 	case expired:
 		return a.Expired, false

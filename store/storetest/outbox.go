@@ -260,7 +260,7 @@ func raceForEffects(t *testing.T, a, b Store) {
 	now := w.now + 1_000_000
 	var mu sync.Mutex
 	done := map[string]int{}
-	var clock lifecycle.Micros = now
+	clock := now
 	var work sync.WaitGroup
 	for i := range 8 {
 		s := []Store{a, b}[i%2]
