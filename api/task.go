@@ -147,6 +147,7 @@ func traceOf(t query.Trace) Trace {
 func (t Trace) withoutClock() Trace {
 	t.AsOf, t.WaitingMS, t.RunningMS, t.UnsplitMS = 0, 0, 0, 0
 	t.Lease = leaseWithoutClock(t.Lease)
+	t.Answers.Recovery.Headline = "" // It may say for how long something is due; what it says otherwise, the sentence below it says too.
 	messages := make([]Message, len(t.Messages))
 	for i, m := range t.Messages {
 		messages[i] = m.withoutClock()
