@@ -120,7 +120,7 @@ func Sum(rows []Row) Row {
 
 // Cost is what one duplicate costs when it runs.
 type Cost struct {
-	LowUSD, HighUSD float64 // Tokens, from a cheap task to a dear one.
+	LowUSD, HighUSD float64 // Tokens, from a cheap task to an expensive one.
 	Minutes         float64 // Of somebody who cleans up.
 }
 

@@ -35,7 +35,7 @@ type Config struct {
 	NATSDomain   string   `name:"nats-domain" placeholder:"NAME" help:"JetStream domain of the fleet's streams." group:"broker"`
 	Prefix       string   `default:"genbrain" placeholder:"NAME" help:"First token of the fleet's subjects." group:"broker"`
 	Poll         Duration `name:"poll-interval" default:"1s" placeholder:"TIME" help:"How often the broker's own state is compared with what was seen." group:"broker"`
-	Nice         int      `default:"10" placeholder:"N" help:"How far to stand back for others that want the processor, 0 to 19, while the broker is another process: what is observed comes first." group:"broker"`
+	Nice         int      `default:"10" placeholder:"N" help:"How far to yield the processor to other programs, 0 to 19, while the broker is another process." group:"broker"`
 	HeadersOnly  bool     `help:"Let the broker republish task headers without bodies, for privacy: bodies are then never shown and nothing can be replayed." group:"broker"`
 
 	FirestoreProject  string `name:"firestore-project" placeholder:"ID" help:"Firestore project with the fleet's idempotency records and side-effect logs; read with Google's application default credentials." group:"broker"`
@@ -47,7 +47,7 @@ type Config struct {
 	DemoRate float64 `default:"1.5" placeholder:"N" help:"Tasks a second of the demonstration." group:"demo"`
 
 	DuplicateCostLow  float64 `name:"duplicate-cost-low" default:"0.30" placeholder:"USD" help:"What a duplicate of a cheap task would have cost, for the savings on the page of duplicates." group:"ledger"`
-	DuplicateCostHigh float64 `name:"duplicate-cost-high" default:"3.50" placeholder:"USD" help:"What a duplicate of a dear task would have cost." group:"ledger"`
+	DuplicateCostHigh float64 `name:"duplicate-cost-high" default:"3.50" placeholder:"USD" help:"What a duplicate of an expensive task would have cost." group:"ledger"`
 	DuplicateMinutes  float64 `name:"duplicate-minutes" default:"14" placeholder:"N" help:"Minutes that somebody would have spent on cleaning up after a duplicate." group:"ledger"`
 	RecordReadPrice   float64 `name:"record-read-price" default:"0.03" placeholder:"USD" help:"What 100,000 reads of idempotency records in Firestore cost; a bucket of the broker costs nothing." group:"ledger"`
 	RecordWritePrice  float64 `name:"record-write-price" default:"0.09" placeholder:"USD" help:"What 100,000 writes of them cost." group:"ledger"`
