@@ -33,10 +33,14 @@ func newManagerAPI(js jetstream.JetStream) *managerAPI {
 	return &managerAPI{nc: js.Conn(), prefix: strings.TrimSuffix(prefix, ".") + "."}
 }
 
+// call asks the broker. A nil request is sent without a body, which some questions insist on; a nil reply drops what the broker says.
 func (a *managerAPI) call(ctx context.Context, subject string, request, reply any) error {
-	body, err := json.Marshal(request)
-	if err != nil {
-		return err
+	var body []byte
+	if request != nil {
+		var err error
+		if body, err = json.Marshal(request); err != nil {
+			return err
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()

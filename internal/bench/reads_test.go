@@ -31,8 +31,8 @@ var reads = []read{
 	{"state", "50 completed tasks, from anywhere", listRuler, askList(func(*history, *rand.Rand) lifecycle.Filter {
 		return lifecycle.Filter{States: []lifecycle.State{lifecycle.StateCompleted}}
 	}, true)},
-	{"rare-state", "50 exhausted tasks, from anywhere", listRuler, askList(func(*history, *rand.Rand) lifecycle.Filter {
-		return lifecycle.Filter{States: []lifecycle.State{lifecycle.StateExhausted}}
+	{"rare-state", "50 terminated tasks, from anywhere", listRuler, askList(func(*history, *rand.Rand) lifecycle.Filter {
+		return lifecycle.Filter{States: []lifecycle.State{lifecycle.StateTerminated}}
 	}, true)},
 	{"agent", "50 tasks of one agent, from anywhere", listRuler, askList(func(*history, *rand.Rand) lifecycle.Filter {
 		return lifecycle.Filter{Agents: []string{"cto"}}

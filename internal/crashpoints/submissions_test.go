@@ -116,7 +116,7 @@ func TestTheSameKeyWithAnotherPayloadIsRefused(t *testing.T) {
 			a.submitBody(t, "second", `{"taskId":"conflict","payload":"another"}`)
 			a.gone()
 			g.settle(t)
-			if got := g.row(t.Context(), a.name); got != "exhausted, conflict 1" || a.effects.Load() != 1 {
+			if got := g.row(t.Context(), a.name); got != "terminated, conflict 1" || a.effects.Load() != 1 {
 				t.Errorf("%d effects, ledger %q\n%s", a.effects.Load(), got, g.story(t.Context(), a.name))
 			}
 		})
