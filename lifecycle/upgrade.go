@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 )
 
 const (
@@ -44,30 +43,15 @@ func (p UpgradeProgress) Done() bool { return p.From == p.To }
 // upgrade prepares. It stays so, whatever the batch brings: the upgrade comes by.
 func (f *Fold) Outdated(task string) { f.tasks[task].outdated = true }
 
-// OutdatedMoveError says that a message is about to leave an outdated task, with facts that may mean something else. The store judges these
-// tasks anew, then takes the batch in.
-type OutdatedMoveError struct {
-	Tasks []string // Sorted, each once.
+// OldFactsError says that a batch is about tasks whose stored facts mean something else ([FactsVersion]). Nothing can be joined to them: the
+// store folds these tasks anew, then takes the batch in.
+type OldFactsError struct {
+	Tasks []string
 }
 
 // Error implements error.
-func (e *OutdatedMoveError) Error() string {
-	return fmt.Sprintf("messages of tasks that are to be judged anew belong elsewhere: %q", e.Tasks)
-}
-
-// CheckMoves errors with [OutdatedMoveError] where a message leaves an outdated task. Call it once the tasks are loaded.
-func (f *Fold) CheckMoves() error {
-	var tasks []string
-	for _, m := range f.moves {
-		if f.tasks[m.From].outdated {
-			tasks = append(tasks, m.From)
-		}
-	}
-	if len(tasks) == 0 {
-		return nil
-	}
-	slices.Sort(tasks)
-	return &OutdatedMoveError{Tasks: slices.Compact(tasks)}
+func (e *OldFactsError) Error() string {
+	return fmt.Sprintf("facts of an older version are stored of %q", e.Tasks)
 }
 
 // Rejudge judges all messages and tasks that were loaded, as if they had not contributed to the rollups before.

@@ -118,7 +118,8 @@ type folding struct {
 	heads  []lifecycle.MessageKey         // The messages by which the tasks may be shown, as these were stored.
 	tasks  map[string]*taskRow            // Tasks that are locked or new.
 
-	upgrading bool // Tasks are being judged anew; see upgrade.go.
+	upgrading bool     // Tasks are being judged anew; see upgrade.go.
+	oldFacts  []string // Tasks at hand whose stored facts are of an older version.
 }
 
 // taskRow is the row of a task that is locked or new.

@@ -19,9 +19,9 @@ const (
 	appendAlone  = `LOCK TABLE turns IN SHARE ROW EXCLUSIVE MODE` // When they have ended.
 
 	// OFFSET 0 holds the planner to the order as written: for each key one look into the index, whatever it believes of the tables.
-	selectMessages = `SELECT m.seq, m.version, m.facts, t.task_id FROM unnest($2::bigint[]) AS u (seq)
+	selectMessages = `SELECT m.seq, m.version, m.facts, t.task_id, t.fold FROM unnest($2::bigint[]) AS u (seq)
 CROSS JOIN LATERAL (SELECT seq, version, task, facts FROM messages WHERE stream = $1 AND seq = u.seq OFFSET 0) m
-CROSS JOIN LATERAL (SELECT task_id FROM tasks WHERE id = m.task OFFSET 0) t`
+CROSS JOIN LATERAL (SELECT task_id, fold FROM tasks WHERE id = m.task OFFSET 0) t`
 	lockTasks = `SELECT t.* FROM unnest($1::bytea[]) AS u (key)
 CROSS JOIN LATERAL (SELECT id, task_id, facts, events_from, events_to, fold FROM tasks WHERE key = u.key OFFSET 0 FOR UPDATE) t`
 	// One for each task, because which of them are new is not known yet: another round trip would cost more than numbers that are not used.
@@ -42,12 +42,15 @@ func (f *folding) load(ctx context.Context, events []lifecycle.Event, alone bool
 	if err := send(ctx, f.tx, &first); err != nil {
 		return err
 	}
+	if err := f.checkFacts(); err != nil {
+		return err
+	}
 	f.early = maps.Clone(f.stored)
 	f.fold.Assign(events)
 	if err := f.lock(ctx, f.fold.Tasks()); err != nil {
 		return err
 	}
-	if err := f.fold.CheckMoves(); err != nil {
+	if err := f.checkFacts(); err != nil {
 		return err
 	}
 	var selects pgx.Batch
@@ -89,9 +92,12 @@ func (f *folding) queueSelects(queries *pgx.Batch, keys []lifecycle.MessageKey) 
 	f.eachStream(keys, func(id int32, stream lifecycle.StreamID, seqs []int64) {
 		queries.Queue(selectMessages, id, seqs).Query(func(rows pgx.Rows) error {
 			var seq int64
-			var version int32
+			var version, fold int32
 			var facts, task pgtype.DriverBytes // Not copied.
-			_, err := pgx.ForEachRow(rows, []any{&seq, &version, &facts, &task}, func() error {
+			_, err := pgx.ForEachRow(rows, []any{&seq, &version, &facts, &task, &fold}, func() error {
+				if !f.readable(string(task), fold) {
+					return nil
+				}
 				key := lifecycle.MessageKey{Stream: stream, Seq: uint64(seq)}
 				message, err := rowcodec.Message(key, facts)
 				f.fold.LoadMessage(lifecycle.MessageRow{Facts: message, TaskID: string(task)})
@@ -131,8 +137,11 @@ func (f *folding) lock(ctx context.Context, tasks []string) error {
 func (f *folding) loadTasks(rows pgx.Rows) error {
 	row := taskRow{stored: true}
 	var name, facts pgtype.DriverBytes // Not copied.
-	var version int
+	var version int32
 	_, err := pgx.ForEachRow(rows, []any{&row.id, &name, &facts, &row.from, &row.to, &version}, func() error {
+		if !f.readable(string(name), version) {
+			return nil
+		}
 		locked := row
 		f.tasks[string(name)] = &locked
 		task, err := rowcodec.Task(string(name), facts)
@@ -158,4 +167,21 @@ func (f *folding) eachStream(keys []lifecycle.MessageKey, do func(id int32, k li
 		id, _ := f.store.streams.id(stream)
 		do(id, stream, seqs)
 	}
+}
+
+// readable reports whether the facts of a task are of a version that can be joined with; others are noted for [folding.checkFacts].
+func (f *folding) readable(task string, version int32) bool {
+	if version >= lifecycle.FactsVersion {
+		return true
+	}
+	f.oldFacts = append(f.oldFacts, task)
+	return false
+}
+
+// checkFacts errors with [lifecycle.OldFactsError] where a task at hand has facts of an older version.
+func (f *folding) checkFacts() error {
+	if len(f.oldFacts) == 0 {
+		return nil
+	}
+	return &lifecycle.OldFactsError{Tasks: f.oldFacts}
 }

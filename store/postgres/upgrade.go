@@ -151,15 +151,15 @@ func outdated(ctx context.Context, tx pgx.Tx, f *foldState, limit int) ([]int64,
 
 const selectNamed = `SELECT id FROM tasks WHERE key = ANY($1)`
 
-// appending is retry for what may append events: where a message leaves an outdated task, that task is judged anew first.
+// appending is retry for what may append events. Tasks whose facts are of an older version are judged anew first.
 func (s *Store) appending(ctx context.Context, f func() error) error {
 	for {
 		err := retry(ctx, f)
-		var move *lifecycle.OutdatedMoveError
-		if !errors.As(err, &move) {
+		var old *lifecycle.OldFactsError
+		if !errors.As(err, &old) {
 			return err
 		}
-		if err := s.judgeNamed(ctx, move.Tasks); err != nil {
+		if err := s.judgeNamed(ctx, old.Tasks); err != nil {
 			return fmt.Errorf("judge tasks anew: %w", err)
 		}
 	}

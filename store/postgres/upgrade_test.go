@@ -44,7 +44,7 @@ UPDATE messages SET open = false;
 UPDATE rollups SET n = n + 7;
 INSERT INTO rollups VALUES ('state', 0, 'digest', 'nobody', 'exhausted', 3) ON CONFLICT DO NOTHING;`, version)
 	if version < lifecycle.FactsVersion {
-		script += `UPDATE messages SET facts = '';`
+		script += `UPDATE messages SET facts = '\xff'; UPDATE tasks SET facts = '\xff';`
 	}
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {

@@ -55,6 +55,7 @@ type commit struct {
 	rows     map[string]taskPlace           // The stored tasks at hand.
 	messages map[lifecycle.MessageKey]messagePlace
 	moved    map[int64]bool // Tasks that were given the events of a message.
+	oldFacts []string       // Tasks at hand whose stored facts are of an older version.
 	last     int64          // The highest row id given to a task.
 }
 
@@ -72,11 +73,14 @@ func (c *commit) run(jobs []*job, events []lifecycle.Event) error {
 	if err := c.loadMessages(c.fold.Keys(events)); err != nil {
 		return fmt.Errorf("load messages: %w", err)
 	}
+	if err := c.checkFacts(); err != nil {
+		return err
+	}
 	c.fold.Assign(events)
 	if err := c.loadTasks(c.fold.Tasks()); err != nil {
 		return fmt.Errorf("load tasks: %w", err)
 	}
-	if err := c.fold.CheckMoves(); err != nil {
+	if err := c.checkFacts(); err != nil {
 		return err
 	}
 	if err := c.loadMessages(c.fold.MissingHeads()); err != nil {

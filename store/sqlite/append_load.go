@@ -13,7 +13,7 @@ type messagePlace struct {
 	open       bool
 }
 
-const loadMessage = `SELECT m.task, m.generation, m.open, m.facts, t.task_id, t.published, t.listed, t.fold, t.facts
+const loadMessage = `SELECT m.task, m.generation, m.open, t.task_id, t.published, t.listed, t.fold, m.facts, t.facts
 FROM messages m JOIN tasks t ON t.id = m.task WHERE m.stream = ? AND m.seq = ?`
 
 // loadMessages gives the stored ones of the messages to the fold, and keeps their tasks, which it will ask for next.
@@ -60,14 +60,39 @@ func (w *writer) isBeyond(stream int64, seq uint64) (bool, error) {
 
 func (c *commit) loadMessage(k lifecycle.MessageKey, r *statement) error {
 	place := messagePlace{task: r.getInt(), generation: r.getInt(), open: r.getFlag()}
+	task := r.getText()
+	at, readable := c.taskPlace(task, r)
+	if !readable {
+		return nil
+	}
 	facts, err := rowcodec.Message(k, r.getBlob())
 	if err != nil {
 		return err
 	}
-	task := r.getText()
 	c.messages[k] = place
 	c.fold.LoadMessage(lifecycle.MessageRow{Facts: facts, TaskID: task, Open: place.open})
-	return c.loadTask(place.task, task, r)
+	return c.loadTask(place.task, task, at, r)
+}
+
+// taskPlace reads the columns published, listed and fold of a task. Its facts are not readable where they are of an older version; that is
+// noted for [commit.checkFacts].
+func (c *commit) taskPlace(task string, r *statement) (at taskPlace, readable bool) {
+	at = taskPlace{published: lifecycle.Micros(r.getInt()), listed: r.getFlag()}
+	version := r.getInt()
+	at.outdated = version != lifecycle.FoldVersion
+	if version >= lifecycle.FactsVersion {
+		return at, true
+	}
+	c.oldFacts = append(c.oldFacts, task)
+	return at, false
+}
+
+// checkFacts errors with [lifecycle.OldFactsError] where a task at hand has facts of an older version.
+func (c *commit) checkFacts() error {
+	if len(c.oldFacts) == 0 {
+		return nil
+	}
+	return &lifecycle.OldFactsError{Tasks: c.oldFacts}
 }
 
 // taskPlace is where a stored task stands in the indexes that rarely change.
@@ -84,7 +109,14 @@ func (c *commit) loadTasks(ids []string) error {
 	load := c.w.statement(selectStoredTask)
 	for _, id := range ids {
 		if _, known := c.loaded[id]; !known {
-			err := load.text(id).each(func(r *statement) error { return c.loadTask(r.getInt(), id, r) })
+			err := load.text(id).each(func(r *statement) error {
+				row := r.getInt()
+				at, readable := c.taskPlace(id, r)
+				if !readable {
+					return nil
+				}
+				return c.loadTask(row, id, at, r)
+			})
 			if err != nil {
 				return err
 			}
@@ -99,13 +131,12 @@ func (c *commit) loadTasks(ids []string) error {
 	return nil
 }
 
-// loadTask reads the columns published, listed, fold and facts of a task, unless it is known.
-func (c *commit) loadTask(row int64, id string, r *statement) error {
+// loadTask reads the column facts of a task, unless it is known.
+func (c *commit) loadTask(row int64, id string, at taskPlace, r *statement) error {
 	if _, known := c.loaded[id]; known {
 		return nil
 	}
-	c.ids[id] = row
-	c.rows[id] = taskPlace{published: lifecycle.Micros(r.getInt()), listed: r.getFlag(), outdated: r.getInt() != lifecycle.FoldVersion}
+	c.ids[id], c.rows[id] = row, at
 	facts, err := rowcodec.Task(id, r.getBlob())
 	c.loaded[id] = facts
 	return err

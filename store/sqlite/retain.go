@@ -85,7 +85,9 @@ func (w *writer) retainTasks(listed int64, from place, cutoff lifecycle.Micros) 
 		name := r.getText()
 		t.listed, t.outdated = r.getFlag(), r.getInt() != lifecycle.FoldVersion
 		var err error
-		t.facts, err = rowcodec.Task(name, r.getBlob())
+		if !t.outdated {
+			t.facts, err = rowcodec.Task(name, r.getBlob())
+		}
 		old = append(old, t)
 		return err
 	})

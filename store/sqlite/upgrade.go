@@ -132,15 +132,15 @@ func (w *writer) upgrade(limit int) (foldState, error) {
 	return f, w.saveFoldState(f)
 }
 
-// appending is transaction for what may append events: where a message leaves an outdated task, that task is judged anew first.
+// appending is transaction for what may append events. Tasks whose facts are of an older version are judged anew first.
 func (w *writer) appending(f func() error) error {
 	for {
 		err := w.transaction(f)
-		var move *lifecycle.OutdatedMoveError
-		if !errors.As(err, &move) {
+		var old *lifecycle.OldFactsError
+		if !errors.As(err, &old) {
 			return err
 		}
-		if err := w.transaction(func() error { return w.judgeNamed(move.Tasks) }); err != nil {
+		if err := w.transaction(func() error { return w.judgeNamed(old.Tasks) }); err != nil {
 			return fmt.Errorf("judge tasks anew: %w", err)
 		}
 	}
@@ -198,9 +198,15 @@ func getOutdated(r *statement) (t outdatedTask, err error) {
 	t.row = r.getInt()
 	name := r.getText()
 	t.place, t.fold = taskPlace{published: lifecycle.Micros(r.getInt()), listed: r.getFlag()}, int(r.getInt())
+	if t.facts.ID = name; t.refolds() {
+		return t, nil
+	}
 	t.facts, err = rowcodec.Task(name, r.getBlob())
 	return t, err
 }
+
+// refolds reports whether the task must be folded from its events: what is stored of it may not even be readable.
+func (t outdatedTask) refolds() bool { return t.fold < lifecycle.FactsVersion }
 
 // judge writes a task with its messages as the present rules judge them, and counts it in the rollups that the upgrade prepares.
 func (u *upgrading) judge(t outdatedTask) error {
@@ -213,7 +219,7 @@ func (u *upgrading) judge(t outdatedTask) error {
 	if err != nil {
 		return err
 	}
-	if t.fold < lifecycle.FactsVersion {
+	if t.refolds() {
 		if err := u.refold(c, t); err != nil {
 			return err
 		}
@@ -233,6 +239,9 @@ func (u *upgrading) load(c *commit, t outdatedTask) ([]lifecycle.MessageRow, err
 	err := u.w.statement(selectRowsOf).int(t.row).each(func(r *statement) error {
 		k := getKey(r, u.names)
 		c.messages[k] = messagePlace{task: t.row, generation: r.getInt(), open: r.getFlag()}
+		if t.refolds() {
+			return nil
+		}
 		facts, err := rowcodec.Message(k, r.getBlob())
 		out = append(out, lifecycle.MessageRow{Facts: facts, TaskID: t.facts.ID})
 		return err

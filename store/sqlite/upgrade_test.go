@@ -42,7 +42,7 @@ UPDATE messages SET open = 0;
 UPDATE rollups SET n = n + 7;
 INSERT INTO rollups VALUES ('state', 0, 'nobody', 'exhausted', 3) ON CONFLICT DO NOTHING;`, version)
 	if version < lifecycle.FactsVersion {
-		script += `UPDATE messages SET facts = x'';`
+		script += `UPDATE messages SET facts = x'ff'; UPDATE tasks SET facts = x'ff';`
 	}
 	conn, err := driver.OpenConn(path, driver.OpenReadWrite)
 	if err != nil {
