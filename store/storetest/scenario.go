@@ -95,6 +95,22 @@ var scenarios = map[string]func(w *eventScript){
 		k := w.published("vanished", "ceo", 0)
 		w.said(lifecycle.Vanished, k, 0, lifecycle.Detail{Ending: lifecycle.Ending{Reason: "age limit"}})
 	},
+	"in hand": func(w *eventScript) { w.delivered(w.published("in hand", "cto", 0), 1) },
+	"in hand again": func(w *eventScript) {
+		k := w.published("in hand again", "cto", 0)
+		w.delivered(k, 1)
+		w.wait(time.Minute)
+		w.delivered(k, 2)
+	},
+	"given up": func(w *eventScript) { // Terminated, and in no dead-letter queue.
+		k := w.published("given up", "cso", 0)
+		w.delivered(k, 1)
+		w.said(lifecycle.Terminated, k, 1, lifecycle.Detail{Ending: lifecycle.Ending{Reason: "impossible_task"}})
+	},
+	"removed": func(w *eventScript) { // An operator deleted it before anybody had it.
+		k := w.published("removed", "cso", 0)
+		w.said(lifecycle.Vanished, k, 0, lifecycle.Detail{Ending: lifecycle.Ending{Removal: lifecycle.RemovedByOperator, Undelivered: true}})
+	},
 	"attempted": func(w *eventScript) { w.tried("attempted", "ceo", "attempted-1") },
 	"refused": func(w *eventScript) {
 		w.tried("refused", "ceo", "refused-1")
