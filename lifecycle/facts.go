@@ -59,7 +59,8 @@ type StoredFacts struct {
 // AttemptFacts is what is known of one attempt, that is of delivery number N.
 type AttemptFacts struct {
 	N           int      `json:"n"`
-	CSeqs       []uint64 `json:"cseqs,omitempty"` // Consumer sequences seen with this number: more than one means a re-created consumer.
+	CSeqs       []uint64 `json:"cseqs,omitempty"`   // Consumer sequences seen with this number: more than one means a re-created consumer.
+	CSeqAt      []Micros `json:"cseq_at,omitempty"` // When each of them was seen last, in their order.
 	DeliveredAt Micros   `json:"delivered,omitempty"`
 	SeenAt      Micros   `json:"seen,omitempty"` // It was delivered no later than this: its earliest line, or what the ack metric counts from.
 	LastAt      Micros   `json:"last,omitempty"` // The latest of what is known of it.
@@ -151,7 +152,7 @@ func (m *MessageFacts) Join(e Event) {
 func (m *MessageFacts) joinAttempt(e Event) {
 	a := m.attempt(e.Attempt)
 	if e.ConsumerSeq != 0 {
-		a.CSeqs = insertSorted(a.CSeqs, e.ConsumerSeq)
+		a.joinCSeq(e.ConsumerSeq, e.At)
 	}
 	a.LastAt = latest(a.LastAt, e.At)
 	if e.Provenance != Inferred && e.Kind != MaxDeliveries {
@@ -184,6 +185,16 @@ func (m *MessageFacts) joinAttempt(e Event) {
 	case PresumedDead:
 		a.Dead = joinExpiry(a.Dead, e)
 	}
+}
+
+// joinCSeq adds a consumer sequence that was seen with the number of the attempt.
+func (a *AttemptFacts) joinCSeq(cseq uint64, at Micros) {
+	i, found := slices.BinarySearch(a.CSeqs, cseq)
+	if found {
+		a.CSeqAt[i] = latest(a.CSeqAt[i], at)
+		return
+	}
+	a.CSeqs, a.CSeqAt = slices.Insert(a.CSeqs, i, cseq), slices.Insert(a.CSeqAt, i, at)
 }
 
 // attempt returns attempt n, inserting it where it is missing. The pointer is valid until the next insertion.
@@ -232,7 +243,7 @@ func compareDead(a, b DeadFacts) int {
 func (m MessageFacts) Clone() MessageFacts {
 	m.Attempts = slices.Clone(m.Attempts)
 	for i := range m.Attempts {
-		m.Attempts[i].CSeqs = slices.Clone(m.Attempts[i].CSeqs)
+		m.Attempts[i].CSeqs, m.Attempts[i].CSeqAt = slices.Clone(m.Attempts[i].CSeqs), slices.Clone(m.Attempts[i].CSeqAt)
 	}
 	m.Deliveries = slices.Clone(m.Deliveries)
 	return m

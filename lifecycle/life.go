@@ -56,14 +56,30 @@ func (a AttemptFacts) parted(belongs func(Micros) bool) AttemptFacts {
 			a.SeenAt = earliest(a.SeenAt, at)
 		}
 	}
-	if a.Expired != nil && !belongs(a.Expired.Basis) {
+	if !a.Expired.counts(belongs) {
 		a.Expired = nil
 	}
-	if a.Dead != nil && !belongs(a.Dead.Basis) {
+	if !a.Dead.counts(belongs) {
 		a.Dead = nil
 	}
+	return a.partedSequences(belongs)
+}
+
+// partedSequences keeps the consumer sequences that were last seen at times that belong.
+func (a AttemptFacts) partedSequences(belongs func(Micros) bool) AttemptFacts {
+	var cseqs []uint64
+	var at []Micros
+	for i, t := range a.CSeqAt {
+		if belongs(t) {
+			cseqs, at = append(cseqs, a.CSeqs[i]), append(at, t)
+		}
+	}
+	a.CSeqs, a.CSeqAt = cseqs, at
 	return a
 }
+
+// counts reports whether there is a deadline that counts from a time that belongs.
+func (x *Expiry) counts(belongs func(Micros) bool) bool { return x != nil && belongs(x.Basis) }
 
 // bothIn keeps those of a first and a last time that belong; where only one does, it is both.
 func bothIn(first, last Micros, belongs func(Micros) bool) (Micros, Micros) {

@@ -460,7 +460,7 @@ func randomHistory(r *rand.Rand) []Event {
 			case TermConfirmed:
 				e.Detail.Reason = []string{"schema invalid", BrokerDeleted, BrokerMissed}[r.IntN(3)]
 			}
-			e.Detail.Basis = base.Add(time.Duration(1+r.IntN(30)) * time.Second)
+			e.Detail.Basis = min(e.At, base.Add(time.Duration(1+r.IntN(30))*time.Second)) // Nobody concludes from what comes later.
 			e.Detail.Deadline = e.Detail.Basis.Add(5 * time.Second)
 		}
 		out = append(out, e)

@@ -209,23 +209,24 @@ type storedFactsRow struct {
 }
 
 type attemptFactsRow struct {
-	N           int               `msg:"a,omitempty"`
-	CSeqs       []uint64          `msg:"b,omitempty"`
-	DeliveredAt lifecycle.Micros  `msg:"c,omitempty"`
-	SeenAt      lifecycle.Micros  `msg:"d,omitempty"`
-	LastAt      lifecycle.Micros  `msg:"e,omitempty"`
-	FirstBeat   lifecycle.Micros  `msg:"f,omitempty"`
-	LastBeat    lifecycle.Micros  `msg:"g,omitempty"`
-	NakAt       lifecycle.Micros  `msg:"h,omitempty"`
-	LastNakAt   lifecycle.Micros  `msg:"i,omitempty"`
-	NakDelay    int64             `msg:"j,omitempty"`
-	TermAt      lifecycle.Micros  `msg:"k,omitempty"`
-	TermReason  string            `msg:"l,omitempty"`
-	AckAt       lifecycle.Micros  `msg:"m,omitempty"`
-	LastAckAt   lifecycle.Micros  `msg:"n,omitempty"`
-	ConfirmedAt lifecycle.Micros  `msg:"o,omitempty"`
-	Expired     *lifecycle.Expiry `msg:"p,omitempty"`
-	Dead        *lifecycle.Expiry `msg:"q,omitempty"`
+	N           int                `msg:"a,omitempty"`
+	CSeqs       []uint64           `msg:"b,omitempty"`
+	CSeqAt      []lifecycle.Micros `msg:"r,omitempty"`
+	DeliveredAt lifecycle.Micros   `msg:"c,omitempty"`
+	SeenAt      lifecycle.Micros   `msg:"d,omitempty"`
+	LastAt      lifecycle.Micros   `msg:"e,omitempty"`
+	FirstBeat   lifecycle.Micros   `msg:"f,omitempty"`
+	LastBeat    lifecycle.Micros   `msg:"g,omitempty"`
+	NakAt       lifecycle.Micros   `msg:"h,omitempty"`
+	LastNakAt   lifecycle.Micros   `msg:"i,omitempty"`
+	NakDelay    int64              `msg:"j,omitempty"`
+	TermAt      lifecycle.Micros   `msg:"k,omitempty"`
+	TermReason  string             `msg:"l,omitempty"`
+	AckAt       lifecycle.Micros   `msg:"m,omitempty"`
+	LastAckAt   lifecycle.Micros   `msg:"n,omitempty"`
+	ConfirmedAt lifecycle.Micros   `msg:"o,omitempty"`
+	Expired     *lifecycle.Expiry  `msg:"p,omitempty"`
+	Dead        *lifecycle.Expiry  `msg:"q,omitempty"`
 }
 
 type expiryRow struct {

@@ -18,8 +18,8 @@ const (
 func (z *attemptFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(17)
-	var zb0001Mask uint32 /* 17 bits */
+	zb0001Len := uint32(18)
+	var zb0001Mask uint32 /* 18 bits */
 	_ = zb0001Mask
 	if z.N == 0 {
 		zb0001Len--
@@ -29,65 +29,69 @@ func (z *attemptFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x2
 	}
-	if z.DeliveredAt == 0 {
+	if z.CSeqAt == nil {
 		zb0001Len--
 		zb0001Mask |= 0x4
 	}
-	if z.SeenAt == 0 {
+	if z.DeliveredAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x8
 	}
-	if z.LastAt == 0 {
+	if z.SeenAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x10
 	}
-	if z.FirstBeat == 0 {
+	if z.LastAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x20
 	}
-	if z.LastBeat == 0 {
+	if z.FirstBeat == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x40
 	}
-	if z.NakAt == 0 {
+	if z.LastBeat == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x80
 	}
-	if z.LastNakAt == 0 {
+	if z.NakAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x100
 	}
-	if z.NakDelay == 0 {
+	if z.LastNakAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x200
 	}
-	if z.TermAt == 0 {
+	if z.NakDelay == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x400
 	}
-	if z.TermReason == "" {
+	if z.TermAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x800
 	}
-	if z.AckAt == 0 {
+	if z.TermReason == "" {
 		zb0001Len--
 		zb0001Mask |= 0x1000
 	}
-	if z.LastAckAt == 0 {
+	if z.AckAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x2000
 	}
-	if z.ConfirmedAt == 0 {
+	if z.LastAckAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x4000
 	}
-	if z.Expired == nil {
+	if z.ConfirmedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x8000
 	}
-	if z.Dead == nil {
+	if z.Expired == nil {
 		zb0001Len--
 		zb0001Mask |= 0x10000
+	}
+	if z.Dead == nil {
+		zb0001Len--
+		zb0001Mask |= 0x20000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -108,71 +112,79 @@ func (z *attemptFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			}
 		}
 		if (zb0001Mask & 0x4) == 0 { // if not omitted
+			// string "r"
+			o = append(o, 0xa1, 0x72)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.CSeqAt)))
+			for za0002 := range z.CSeqAt {
+				o = msgp.AppendInt64(o, int64(z.CSeqAt[za0002]))
+			}
+		}
+		if (zb0001Mask & 0x8) == 0 { // if not omitted
 			// string "c"
 			o = append(o, 0xa1, 0x63)
 			o = msgp.AppendInt64(o, int64(z.DeliveredAt))
 		}
-		if (zb0001Mask & 0x8) == 0 { // if not omitted
+		if (zb0001Mask & 0x10) == 0 { // if not omitted
 			// string "d"
 			o = append(o, 0xa1, 0x64)
 			o = msgp.AppendInt64(o, int64(z.SeenAt))
 		}
-		if (zb0001Mask & 0x10) == 0 { // if not omitted
+		if (zb0001Mask & 0x20) == 0 { // if not omitted
 			// string "e"
 			o = append(o, 0xa1, 0x65)
 			o = msgp.AppendInt64(o, int64(z.LastAt))
 		}
-		if (zb0001Mask & 0x20) == 0 { // if not omitted
+		if (zb0001Mask & 0x40) == 0 { // if not omitted
 			// string "f"
 			o = append(o, 0xa1, 0x66)
 			o = msgp.AppendInt64(o, int64(z.FirstBeat))
 		}
-		if (zb0001Mask & 0x40) == 0 { // if not omitted
+		if (zb0001Mask & 0x80) == 0 { // if not omitted
 			// string "g"
 			o = append(o, 0xa1, 0x67)
 			o = msgp.AppendInt64(o, int64(z.LastBeat))
 		}
-		if (zb0001Mask & 0x80) == 0 { // if not omitted
+		if (zb0001Mask & 0x100) == 0 { // if not omitted
 			// string "h"
 			o = append(o, 0xa1, 0x68)
 			o = msgp.AppendInt64(o, int64(z.NakAt))
 		}
-		if (zb0001Mask & 0x100) == 0 { // if not omitted
+		if (zb0001Mask & 0x200) == 0 { // if not omitted
 			// string "i"
 			o = append(o, 0xa1, 0x69)
 			o = msgp.AppendInt64(o, int64(z.LastNakAt))
 		}
-		if (zb0001Mask & 0x200) == 0 { // if not omitted
+		if (zb0001Mask & 0x400) == 0 { // if not omitted
 			// string "j"
 			o = append(o, 0xa1, 0x6a)
 			o = msgp.AppendInt64(o, z.NakDelay)
 		}
-		if (zb0001Mask & 0x400) == 0 { // if not omitted
+		if (zb0001Mask & 0x800) == 0 { // if not omitted
 			// string "k"
 			o = append(o, 0xa1, 0x6b)
 			o = msgp.AppendInt64(o, int64(z.TermAt))
 		}
-		if (zb0001Mask & 0x800) == 0 { // if not omitted
+		if (zb0001Mask & 0x1000) == 0 { // if not omitted
 			// string "l"
 			o = append(o, 0xa1, 0x6c)
 			o = msgp.AppendString(o, z.TermReason)
 		}
-		if (zb0001Mask & 0x1000) == 0 { // if not omitted
+		if (zb0001Mask & 0x2000) == 0 { // if not omitted
 			// string "m"
 			o = append(o, 0xa1, 0x6d)
 			o = msgp.AppendInt64(o, int64(z.AckAt))
 		}
-		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
 			// string "n"
 			o = append(o, 0xa1, 0x6e)
 			o = msgp.AppendInt64(o, int64(z.LastAckAt))
 		}
-		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000) == 0 { // if not omitted
 			// string "o"
 			o = append(o, 0xa1, 0x6f)
 			o = msgp.AppendInt64(o, int64(z.ConfirmedAt))
 		}
-		if (zb0001Mask & 0x8000) == 0 { // if not omitted
+		if (zb0001Mask & 0x10000) == 0 { // if not omitted
 			// string "p"
 			o = append(o, 0xa1, 0x70)
 			if z.Expired == nil {
@@ -185,7 +197,7 @@ func (z *attemptFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x10000) == 0 { // if not omitted
+		if (zb0001Mask & 0x20000) == 0 { // if not omitted
 			// string "q"
 			o = append(o, 0xa1, 0x71)
 			if z.Dead == nil {
@@ -253,75 +265,102 @@ func (z *attemptFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 					return
 				}
 			}
+		case "r":
+			var zb0003 uint32
+			zb0003, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "CSeqAt")
+				return
+			}
+			if zb0003 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.CSeqAt) >= int(zb0003) {
+				z.CSeqAt = (z.CSeqAt)[:zb0003]
+			} else {
+				z.CSeqAt = make([]lifecycle.Micros, zb0003)
+			}
+			for za0002 := range z.CSeqAt {
+				{
+					var zb0004 int64
+					zb0004, bts, err = msgp.ReadInt64Bytes(bts)
+					if err != nil {
+						err = msgp.WrapError(err, "CSeqAt", za0002)
+						return
+					}
+					z.CSeqAt[za0002] = lifecycle.Micros(zb0004)
+				}
+			}
 		case "c":
-			{
-				var zb0003 int64
-				zb0003, bts, err = msgp.ReadInt64Bytes(bts)
-				if err != nil {
-					err = msgp.WrapError(err, "DeliveredAt")
-					return
-				}
-				z.DeliveredAt = lifecycle.Micros(zb0003)
-			}
-		case "d":
-			{
-				var zb0004 int64
-				zb0004, bts, err = msgp.ReadInt64Bytes(bts)
-				if err != nil {
-					err = msgp.WrapError(err, "SeenAt")
-					return
-				}
-				z.SeenAt = lifecycle.Micros(zb0004)
-			}
-		case "e":
 			{
 				var zb0005 int64
 				zb0005, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "LastAt")
+					err = msgp.WrapError(err, "DeliveredAt")
 					return
 				}
-				z.LastAt = lifecycle.Micros(zb0005)
+				z.DeliveredAt = lifecycle.Micros(zb0005)
 			}
-		case "f":
+		case "d":
 			{
 				var zb0006 int64
 				zb0006, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "FirstBeat")
+					err = msgp.WrapError(err, "SeenAt")
 					return
 				}
-				z.FirstBeat = lifecycle.Micros(zb0006)
+				z.SeenAt = lifecycle.Micros(zb0006)
 			}
-		case "g":
+		case "e":
 			{
 				var zb0007 int64
 				zb0007, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "LastBeat")
+					err = msgp.WrapError(err, "LastAt")
 					return
 				}
-				z.LastBeat = lifecycle.Micros(zb0007)
+				z.LastAt = lifecycle.Micros(zb0007)
 			}
-		case "h":
+		case "f":
 			{
 				var zb0008 int64
 				zb0008, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "NakAt")
+					err = msgp.WrapError(err, "FirstBeat")
 					return
 				}
-				z.NakAt = lifecycle.Micros(zb0008)
+				z.FirstBeat = lifecycle.Micros(zb0008)
 			}
-		case "i":
+		case "g":
 			{
 				var zb0009 int64
 				zb0009, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
+					err = msgp.WrapError(err, "LastBeat")
+					return
+				}
+				z.LastBeat = lifecycle.Micros(zb0009)
+			}
+		case "h":
+			{
+				var zb0010 int64
+				zb0010, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "NakAt")
+					return
+				}
+				z.NakAt = lifecycle.Micros(zb0010)
+			}
+		case "i":
+			{
+				var zb0011 int64
+				zb0011, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
 					err = msgp.WrapError(err, "LastNakAt")
 					return
 				}
-				z.LastNakAt = lifecycle.Micros(zb0009)
+				z.LastNakAt = lifecycle.Micros(zb0011)
 			}
 		case "j":
 			z.NakDelay, bts, err = msgp.ReadInt64Bytes(bts)
@@ -331,13 +370,13 @@ func (z *attemptFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "k":
 			{
-				var zb0010 int64
-				zb0010, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0012 int64
+				zb0012, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "TermAt")
 					return
 				}
-				z.TermAt = lifecycle.Micros(zb0010)
+				z.TermAt = lifecycle.Micros(zb0012)
 			}
 		case "l":
 			z.TermReason, bts, err = msgp.ReadStringBytes(bts)
@@ -347,33 +386,33 @@ func (z *attemptFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "m":
 			{
-				var zb0011 int64
-				zb0011, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0013 int64
+				zb0013, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "AckAt")
 					return
 				}
-				z.AckAt = lifecycle.Micros(zb0011)
+				z.AckAt = lifecycle.Micros(zb0013)
 			}
 		case "n":
 			{
-				var zb0012 int64
-				zb0012, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0014 int64
+				zb0014, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "LastAckAt")
 					return
 				}
-				z.LastAckAt = lifecycle.Micros(zb0012)
+				z.LastAckAt = lifecycle.Micros(zb0014)
 			}
 		case "o":
 			{
-				var zb0013 int64
-				zb0013, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0015 int64
+				zb0015, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "ConfirmedAt")
 					return
 				}
-				z.ConfirmedAt = lifecycle.Micros(zb0013)
+				z.ConfirmedAt = lifecycle.Micros(zb0015)
 			}
 		case "p":
 			if msgp.IsNil(bts) {
@@ -423,7 +462,7 @@ func (z *attemptFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *attemptFactsRow) Msgsize() (s int) {
-	s = 3 + 2 + msgp.IntSize + 2 + msgp.ArrayHeaderSize + (len(z.CSeqs) * (msgp.Uint64Size)) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.TermReason) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2
+	s = 3 + 2 + msgp.IntSize + 2 + msgp.ArrayHeaderSize + (len(z.CSeqs) * (msgp.Uint64Size)) + 2 + msgp.ArrayHeaderSize + (len(z.CSeqAt) * (msgp.Int64Size)) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.TermReason) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2
 	if z.Expired == nil {
 		s += msgp.NilSize
 	} else {
