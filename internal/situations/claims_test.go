@@ -65,6 +65,16 @@ func isNot(states ...string) claim {
 	}
 }
 
+// isNotOnceStored is isNot from the time when a stored message of the task is known: before that nothing is proved, which is said.
+func isNotOnceStored(states ...string) claim {
+	return func(s story) error {
+		if t := s.told(); t == nil || len(t.Messages) == 0 {
+			return nil
+		}
+		return isNot(states...)(s)
+	}
+}
+
 // messageIs holds when the n-th message of the task is in one of the states.
 func messageIs(n int, states ...string) claim {
 	return func(s story) error {

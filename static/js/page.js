@@ -1,11 +1,16 @@
 // What several modules need: saying things to screen readers, and patching the page from its own address.
 
 const status = document.getElementById("announce");
-let said = 0;
+let said = 0, later = 0;
 
-/** Tells screen readers something, at most every few seconds unless it answers a person's own action. */
+/** Tells screen readers something, at most every few seconds unless it answers a person's own action. What comes sooner is said later; of several the last. */
 export function announce(text, now = false) {
-  if (!now && Date.now() - said < 8000) return;
+  clearTimeout(later);
+  const wait = now ? 0 : said + 8000 - Date.now();
+  if (wait > 0) {
+    later = setTimeout(() => announce(text, true), wait);
+    return;
+  }
   said = Date.now();
   status.textContent = "";
   requestAnimationFrame(() => { status.textContent = text; });
