@@ -256,11 +256,3 @@ func leastText(a, b string) string {
 	}
 	return a
 }
-
-func insertSorted(s []uint64, v uint64) []uint64 {
-	i, found := slices.BinarySearch(s, v)
-	if found {
-		return s
-	}
-	return slices.Insert(s, i, v)
-}
