@@ -57,9 +57,9 @@ type TaskChange struct {
 }
 
 // Appender takes batches in. Append is atomic: it returns only after a durable commit, and a batch that is given again, whole or in
-// part, changes nothing (events are told apart by task, time and id; the rest replaces itself). Several may run at once. An error that
-// wraps ErrUnable says nothing about the batch: the same one may succeed later. What has been appended belongs to the caller again, who
-// may write over it.
+// part, changes nothing (events are told apart by task, time and id; a quarantined line stays as it was first seen; the rest replaces
+// itself). Several may run at once. An error that wraps ErrUnable says nothing about the batch: the same one may succeed later. What has
+// been appended belongs to the caller again, who may write over it.
 type Appender interface {
 	Append(ctx context.Context, b Batch) (Appended, error)
 }

@@ -33,7 +33,7 @@ func (w *writer) putLines(lines []lifecycle.QuarantinedLine) error {
 	return nil
 }
 
-// putRest stores what a batch has beside events and payloads. All of it replaces itself.
+// putRest stores what a batch has beside events and payloads. Quarantined lines stay as they were first seen; the rest replaces itself.
 func (w *writer) putRest(b *lifecycle.Batch) error {
 	if err := w.putLines(b.Quarantined); err != nil {
 		return err
@@ -56,13 +56,12 @@ func (w *writer) putRest(b *lifecycle.Batch) error {
 	return nil
 }
 
-const upsertQuarantined = `INSERT INTO quarantine (id, at, source, source_seq, subject, headers, body, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (id) DO UPDATE SET at = excluded.at, source = excluded.source, source_seq = excluded.source_seq, subject = excluded.subject,
-	headers = excluded.headers, body = excluded.body, reason = excluded.reason`
+const insertQuarantined = `INSERT INTO quarantine (id, at, source, source_seq, subject, headers, body, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO NOTHING`
 
 func (w *writer) putQuarantined(l *lifecycle.QuarantinedLine) error {
 	w.buffer = rowcodec.AppendHeaders(w.buffer[:0], l.Headers)
-	return w.statement(upsertQuarantined).int(columns.StoredID(l.ID)).int(int64(l.At)).text(l.Source).int(int64(l.SourceSeq)).text(l.Subject).
+	return w.statement(insertQuarantined).int(columns.StoredID(l.ID)).int(int64(l.At)).text(l.Source).int(int64(l.SourceSeq)).text(l.Subject).
 		blob(w.buffer).blob(l.Body).text(l.Reason).exec()
 }
 

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,9 +26,10 @@ func fleetQuarantine(t *testing.T, s Store) {
 			Subject: fmt.Sprintf("$JS.ACK.odd.%d", i), Headers: map[string][]string{"H": {"\xff"}}, Body: []byte{byte(i), 0, 0xff}, Reason: "four tokens",
 		})
 	}
-	for range 2 {
-		mustStore(t, s, lifecycle.Batch{Quarantined: want})
-	}
+	mustStore(t, s, lifecycle.Batch{Quarantined: want})
+	again := slices.Clone(want)
+	again[0].Body, again[0].Reason = []byte("another body"), "another reason" // What was seen first stays.
+	mustStore(t, s, lifecycle.Batch{Quarantined: again})
 	got, n, err := s.Quarantine(t.Context(), 100)
 	if err != nil || n != 5 {
 		t.Errorf("quarantined lines: %d, %v; want 5", n, err)
