@@ -30,6 +30,16 @@ type EventData struct {
 	Category       string    `json:"category,omitempty"`
 	Path           string    `json:"path,omitempty"`
 	Entry          string    `json:"entry,omitempty"`
+	CategoryDetail string    `json:"category_detail,omitempty"`
+	CauseKind      string    `json:"cause_kind,omitempty"`
+	Rule           string    `json:"rule,omitempty" doc:"By which a dead message was classified."`
+	Deliveries     int       `json:"deliveries,omitempty" doc:"As a dead-letter entry says."`
+	FailedAt       *Instant  `json:"failed_at,omitempty" doc:"As a dead-letter entry says."`
+	Action         string    `json:"action,omitempty" doc:"What somebody asked for."`
+	ActionID       string    `json:"action_id,omitempty"`
+	Actor          string    `json:"actor,omitempty"`
+	Outcome        string    `json:"outcome,omitempty" doc:"What was decided."`
+	Until          *Instant  `json:"until,omitempty" doc:"Until when it is deferred."`
 	LeaseOwner     string    `json:"lease_owner,omitempty"`
 	LeaseVersion   *Sequence `json:"lease_version,omitempty"`
 	LeaseExpiresAt *Instant  `json:"lease_expires_at,omitempty"`
@@ -56,6 +66,8 @@ func dataOf(d lifecycle.Detail) EventData {
 		LeaseOwner: d.LeaseOwner, LeaseExpiresAt: instant(d.LeaseExpiresAt), StepID: d.StepID, StepClass: d.StepClass, Tool: d.Tool,
 		InputHash: d.InputHash, ResultRef: d.ResultRef, Status: d.Status, Model: d.Model, InputTokens: d.InputTokens,
 		OutputTokens: d.OutputTokens, CostUSD: d.CostUSD, ExpiresAt: instant(d.ExpiresAt), RecordsMS: fractional(d.RecordsWait),
+		CategoryDetail: d.CategoryDetail, CauseKind: d.CauseKind, Rule: d.Rule, Deliveries: d.Deliveries, FailedAt: instant(d.FailedAt),
+		Action: d.Action, ActionID: d.ActionID, Actor: d.Actor, Outcome: string(d.Outcome), Until: instant(d.Until),
 	}
 	if d.LeaseVersion != 0 {
 		v := Sequence(d.LeaseVersion)

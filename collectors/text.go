@@ -62,16 +62,20 @@ func MakeStorable(b *lifecycle.Batch) {
 		for _, text := range texts(&e.Detail) {
 			*text = storable(*text, maxText)
 		}
+		for j := range e.Detail.Evidence {
+			v := &e.Detail.Evidence[j]
+			v.Source, v.Text = storable(v.Source, maxName), storable(v.Text, maxText)
+		}
 	}
 	for i := range b.Payloads {
 		b.Payloads[i].Headers = storableHeaders(b.Payloads[i].Headers)
 	}
 }
 
-func texts(d *lifecycle.Detail) [21]*string {
+func texts(d *lifecycle.Detail) [24]*string {
 	return [...]*string{
 		&d.MsgID, &d.Subject, &d.Type, &d.IdempotencyKey, &d.RetryOf, &d.TriageAction, &d.TraceParent, &d.Title, &d.PayloadHash,
 		&d.Reason, &d.Category, &d.Path, &d.Entry, &d.LeaseOwner, &d.StepID, &d.StepClass, &d.Tool, &d.InputHash, &d.ResultRef,
-		&d.Status, &d.Model,
+		&d.Status, &d.Model, &d.CategoryDetail, &d.CauseKind, &d.Rule,
 	}
 }

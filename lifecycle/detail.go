@@ -5,16 +5,17 @@ import "time"
 // Detail is what only some kinds of events carry, in parts by what they speak of. The comments name the kinds. Fields that a kind does
 // not carry are zero. In JSON durations are nanoseconds and instants microseconds.
 type Detail struct {
-	Naming        // Which message and task the line names.
-	Publication   // What its publisher said of the message.
-	Ending        // How an attempt or a message ended.
-	Timing        // What the line itself says about time.
-	DeadLetter    // Which dead-letter entry it is.
-	LeaseReport   // Which lease the agent says it holds.
-	StepReport    // Which step of its work the agent speaks of.
-	OutcomeReport // What came of the work.
-	ModelUse      // Which language model was used for it.
-	Triage        // What somebody decided about a dead message.
+	Naming         // Which message and task the line names.
+	Publication    // What its publisher said of the message.
+	Ending         // How an attempt or a message ended.
+	Timing         // What the line itself says about time.
+	DeadLetter     // Which dead-letter entry it is.
+	LeaseReport    // Which lease the agent says it holds.
+	StepReport     // Which step of its work the agent speaks of.
+	OutcomeReport  // What came of the work.
+	ModelUse       // Which language model was used for it.
+	Triage         // What somebody decided about a dead message.
+	Classification // Why a message died, by the rules or by a person.
 }
 
 // Naming is how a line names the message that it speaks of.
@@ -59,9 +60,27 @@ type Timing struct {
 
 // DeadLetter names a dead-letter entry: dead_lettered.
 type DeadLetter struct {
-	Category string `json:"category,omitempty"` // By the classification of the entry's writer.
-	Path     string `json:"path,omitempty"`     // How the message came there.
-	Entry    string `json:"entry,omitempty"`    // Where the entry is: <stream>:<seq>.
+	Category       string `json:"category,omitempty"`        // By the classification of the entry's writer: dead_lettered. By that of the rules or of a person: classified.
+	Path           string `json:"path,omitempty"`            // How the message came there.
+	Entry          string `json:"entry,omitempty"`           // Where the entry is: <stream>:<seq>.
+	CategoryDetail string `json:"category_detail,omitempty"` // Within the category, such as llm_provider_timeout: dead_lettered, classified.
+	Deliveries     int    `json:"deliveries,omitempty"`      // How often the message was delivered, as the entry says.
+	FailedAt       Micros `json:"failed_at,omitempty"`       // When it died, as the entry says.
+}
+
+// Classification says why a message died: classified. Its category and detail stand in [DeadLetter], who classified and the revision in
+// [Triage]. The revision is zero where the rules speak, so that a person's word counts more.
+type Classification struct {
+	CauseKind string     `json:"cause_kind,omitempty"` // What kind of cause it is: transient, resource, logic or authority.
+	Rule      string     `json:"rule,omitempty"`       // The rule that matched; empty where a person classified.
+	Evidence  []Evidence `json:"evidence,omitempty"`   // What the rule rests on.
+}
+
+// Evidence is a text that a classification rests on, and where it stands, such as the header X-DLQ-Reason or the reason of a +TERM. The text
+// is untrusted.
+type Evidence struct {
+	Source string `json:"source"`
+	Text   string `json:"text"`
 }
 
 // LeaseReport is the lease that an agent says it holds: reports.

@@ -41,11 +41,14 @@ const (
 	DeadLettered       Kind = "dead_lettered"       // A dead-letter entry exists for the message.
 )
 
-// What was decided about a message. These events come from Fleetglass itself, through the transaction for decisions.
+// What was decided about a message. These events come from Fleetglass itself: what people and programs decide through the transaction for
+// decisions, what the rules say from whoever applies them.
 const (
 	Decided  Kind = "decided"  // Somebody asked for an action; what comes of it is not known yet.
 	Triaged  Kind = "triaged"  // A decision took effect: the outcome says which.
 	Reopened Kind = "reopened" // The decision before was taken back: the message waits for another one.
+
+	Classified Kind = "classified" // The rules, or a person, said why the message died.
 )
 
 // What agents choose to report (SPEC 1). Their text is untrusted.

@@ -157,6 +157,8 @@ var kindTable = [...]KindRow{
 		"A decision about the dead message took effect."},
 	{Reopened, "reopened", "redelivered", "warn", Recorded, AboutMessage, AfterAttempts, PhaseDecided, LaneMessage,
 		"The decision before was taken back: the message waits for another one."},
+	{Classified, "classified", "filter", "wait", Inferred, AboutMessage, AfterAttempts, PhaseDecided, LaneNone,
+		"The rules, or a person, said why the message died. A person's word counts more than that of the rules."},
 	{ReportIngressAcked, "ingress acked", "check", "run", Reported, AboutTask, BeforeAttempts, PhaseStored, LaneNone,
 		"The agent reports that the task was stored durably at the ingress."},
 	{ReportClaimed, "claimed", "lock", "run", Reported, AboutAttempt, InAttempt, PhaseClaimed, LaneNone,

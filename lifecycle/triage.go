@@ -33,13 +33,15 @@ var outcomeMeaning = map[Outcome]string{
 	OutcomeQuarantined: "It is kept apart: nobody may run it again.",
 }
 
-// Triage is what events about decisions carry: decided, triaged, reopened.
+// Triage is what events about decisions carry: decided, triaged, reopened; and classified, with revision and actor.
 type Triage struct {
-	Revision uint64  `json:"revision,omitempty"` // Of the message, issued by the store: it orders the decisions about one message.
-	Outcome  Outcome `json:"outcome,omitempty"`  // triaged: what came of the decision.
-	Action   string  `json:"action,omitempty"`   // What was asked for, such as retry or defer.
-	Actor    string  `json:"actor,omitempty"`    // Who decided: a person, a program, or the policy.
-	Until    Micros  `json:"until,omitempty"`    // triaged with the outcome deferred: until when; zero for until a person decides.
+	Revision uint64  `json:"revision,omitempty"`  // Of the message, issued by the store: it orders the decisions about one message.
+	Outcome  Outcome `json:"outcome,omitempty"`   // triaged: what came of the decision.
+	Action   string  `json:"action,omitempty"`    // What was asked for, such as retry or defer.
+	Actor    string  `json:"actor,omitempty"`     // Who decided: a person, a program, or the policy.
+	Until    Micros  `json:"until,omitempty"`     // triaged with the outcome deferred: until when; zero for until a person decides.
+	ActionID string  `json:"action_id,omitempty"` // The action's id, under which the store keeps it.
+	Via      string  `json:"via,omitempty"`       // How the actor came in, as audit records say it: page, api, mcp or auto.
 }
 
 // TriageFacts is the latest decision about a message. It is a register: the decision with the highest revision counts, in whatever order

@@ -46,7 +46,7 @@ var Table = []Rule{
 
 	// Who may do what: it knows nothing of HTTP.
 	{Package: "access", Others: []string{"github.com/goccy/go-yaml"}},
-	{Package: "dlqtriage", Own: []string{"lifecycle", "fleet"}},
+	{Package: "dlqtriage", Own: []string{"lifecycle", "decision", "fleet"}},
 	{Package: "alerts", Own: []string{"lifecycle"}},
 
 	// Every question, answered once for all who present.

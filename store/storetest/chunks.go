@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -76,7 +77,7 @@ func readInPages(t *testing.T, s Store, size int) []lifecycle.EventPosition {
 		for _, e := range events {
 			after = lifecycle.EventPosition{At: e.At, ID: e.ID}
 			out = append(out, after)
-			if one, err := s.Event(t.Context(), "task", e.ID); err != nil || one.Detail != e.Detail {
+			if one, err := s.Event(t.Context(), "task", e.ID); err != nil || !reflect.DeepEqual(one.Detail, e.Detail) {
 				t.Errorf("event %v alone: %+v, %v; want %+v", e.ID, one.Detail, err, e.Detail)
 			}
 		}

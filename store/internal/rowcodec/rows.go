@@ -20,6 +20,7 @@ import (
 
 //msgp:replace lifecycle.AnomalyCode with:string
 //msgp:replace lifecycle.AttemptFacts with:attemptFactsRow
+//msgp:replace lifecycle.Classification with:classificationRow
 //msgp:replace lifecycle.Completed with:completedRow
 //msgp:replace lifecycle.CompletionFacts with:completionFactsRow
 //msgp:replace lifecycle.DeliveryCopy with:deliveryCopyRow
@@ -29,6 +30,7 @@ import (
 //msgp:replace lifecycle.Detail with:detailRow
 //msgp:replace lifecycle.Ending with:endingRow
 //msgp:replace lifecycle.EventID with:uint64
+//msgp:replace lifecycle.Evidence with:evidenceRow
 //msgp:replace lifecycle.Expiry with:expiryRow
 //msgp:replace lifecycle.Head with:headRow
 //msgp:replace lifecycle.Kind with:string
@@ -85,6 +87,7 @@ type detailRow struct {
 	lifecycle.OutcomeReport
 	lifecycle.ModelUse
 	lifecycle.Triage
+	lifecycle.Classification
 }
 
 type namingRow struct {
@@ -124,9 +127,12 @@ type timingRow struct {
 }
 
 type deadLetterRow struct {
-	Category string `msg:"a,omitempty"`
-	Path     string `msg:"b,omitempty"`
-	Entry    string `msg:"c,omitempty"`
+	Category       string           `msg:"a,omitempty"`
+	Path           string           `msg:"b,omitempty"`
+	Entry          string           `msg:"c,omitempty"`
+	CategoryDetail string           `msg:"d,omitempty"`
+	Deliveries     int              `msg:"e,omitempty"`
+	FailedAt       lifecycle.Micros `msg:"f,omitempty"`
 }
 
 type leaseReportRow struct {
@@ -162,6 +168,19 @@ type triageRow struct {
 	Action   string            `msg:"c,omitempty"`
 	Actor    string            `msg:"d,omitempty"`
 	Until    lifecycle.Micros  `msg:"e,omitempty"`
+	ActionID string            `msg:"f,omitempty"`
+	Via      string            `msg:"g,omitempty"`
+}
+
+type classificationRow struct {
+	CauseKind string               `msg:"a,omitempty"`
+	Rule      string               `msg:"b,omitempty"`
+	Evidence  []lifecycle.Evidence `msg:"c,omitempty"`
+}
+
+type evidenceRow struct {
+	Source string `msg:"a,omitempty"`
+	Text   string `msg:"b,omitempty"`
 }
 
 type messageFactsRow struct {

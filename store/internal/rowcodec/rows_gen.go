@@ -478,6 +478,134 @@ func (z *attemptFactsRow) Msgsize() (s int) {
 }
 
 // MarshalMsg implements msgp.Marshaler
+func (z *classificationRow) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// check for omitted fields
+	zb0001Len := uint32(3)
+	var zb0001Mask uint8 /* 3 bits */
+	_ = zb0001Mask
+	if z.CauseKind == "" {
+		zb0001Len--
+		zb0001Mask |= 0x1
+	}
+	if z.Rule == "" {
+		zb0001Len--
+		zb0001Mask |= 0x2
+	}
+	if z.Evidence == nil {
+		zb0001Len--
+		zb0001Mask |= 0x4
+	}
+	// variable map header, size zb0001Len
+	o = append(o, 0x80|uint8(zb0001Len))
+
+	// skip if no fields are to be emitted
+	if zb0001Len != 0 {
+		if (zb0001Mask & 0x1) == 0 { // if not omitted
+			// string "a"
+			o = append(o, 0xa1, 0x61)
+			o = msgp.AppendString(o, z.CauseKind)
+		}
+		if (zb0001Mask & 0x2) == 0 { // if not omitted
+			// string "b"
+			o = append(o, 0xa1, 0x62)
+			o = msgp.AppendString(o, z.Rule)
+		}
+		if (zb0001Mask & 0x4) == 0 { // if not omitted
+			// string "c"
+			o = append(o, 0xa1, 0x63)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Evidence)))
+			for za0001 := range z.Evidence {
+				o, err = (*evidenceRow)(&z.Evidence[za0001]).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Evidence", za0001)
+					return
+				}
+			}
+		}
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *classificationRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zd41d09belimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "a":
+			z.CauseKind, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "CauseKind")
+				return
+			}
+		case "b":
+			z.Rule, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Rule")
+				return
+			}
+		case "c":
+			var zb0002 uint32
+			zb0002, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Evidence")
+				return
+			}
+			if zb0002 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Evidence) >= int(zb0002) {
+				z.Evidence = (z.Evidence)[:zb0002]
+			} else {
+				z.Evidence = make([]lifecycle.Evidence, zb0002)
+			}
+			for za0001 := range z.Evidence {
+				bts, err = (*evidenceRow)(&z.Evidence[za0001]).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Evidence", za0001)
+					return
+				}
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z *classificationRow) Msgsize() (s int) {
+	s = 1 + 2 + msgp.StringPrefixSize + len(z.CauseKind) + 2 + msgp.StringPrefixSize + len(z.Rule) + 2 + msgp.ArrayHeaderSize
+	for za0001 := range z.Evidence {
+		s += (*evidenceRow)(&z.Evidence[za0001]).Msgsize()
+	}
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
 func (z *completedRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
@@ -891,11 +1019,11 @@ func (z *deadFactsRow) Msgsize() (s int) {
 }
 
 // MarshalMsg implements msgp.Marshaler
-func (z deadLetterRow) MarshalMsg(b []byte) (o []byte, err error) {
+func (z *deadLetterRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(3)
-	var zb0001Mask uint8 /* 3 bits */
+	zb0001Len := uint32(6)
+	var zb0001Mask uint8 /* 6 bits */
 	_ = zb0001Mask
 	if z.Category == "" {
 		zb0001Len--
@@ -908,6 +1036,18 @@ func (z deadLetterRow) MarshalMsg(b []byte) (o []byte, err error) {
 	if z.Entry == "" {
 		zb0001Len--
 		zb0001Mask |= 0x4
+	}
+	if z.CategoryDetail == "" {
+		zb0001Len--
+		zb0001Mask |= 0x8
+	}
+	if z.Deliveries == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x10
+	}
+	if z.FailedAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x20
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -928,6 +1068,21 @@ func (z deadLetterRow) MarshalMsg(b []byte) (o []byte, err error) {
 			// string "c"
 			o = append(o, 0xa1, 0x63)
 			o = msgp.AppendString(o, z.Entry)
+		}
+		if (zb0001Mask & 0x8) == 0 { // if not omitted
+			// string "d"
+			o = append(o, 0xa1, 0x64)
+			o = msgp.AppendString(o, z.CategoryDetail)
+		}
+		if (zb0001Mask & 0x10) == 0 { // if not omitted
+			// string "e"
+			o = append(o, 0xa1, 0x65)
+			o = msgp.AppendInt(o, z.Deliveries)
+		}
+		if (zb0001Mask & 0x20) == 0 { // if not omitted
+			// string "f"
+			o = append(o, 0xa1, 0x66)
+			o = msgp.AppendInt64(o, int64(z.FailedAt))
 		}
 	}
 	return
@@ -973,6 +1128,28 @@ func (z *deadLetterRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "Entry")
 				return
 			}
+		case "d":
+			z.CategoryDetail, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "CategoryDetail")
+				return
+			}
+		case "e":
+			z.Deliveries, bts, err = msgp.ReadIntBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Deliveries")
+				return
+			}
+		case "f":
+			{
+				var zb0002 int64
+				zb0002, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "FailedAt")
+					return
+				}
+				z.FailedAt = lifecycle.Micros(zb0002)
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -986,8 +1163,8 @@ func (z *deadLetterRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 }
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
-func (z deadLetterRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.StringPrefixSize + len(z.Category) + 2 + msgp.StringPrefixSize + len(z.Path) + 2 + msgp.StringPrefixSize + len(z.Entry)
+func (z *deadLetterRow) Msgsize() (s int) {
+	s = 1 + 2 + msgp.StringPrefixSize + len(z.Category) + 2 + msgp.StringPrefixSize + len(z.Path) + 2 + msgp.StringPrefixSize + len(z.Entry) + 2 + msgp.StringPrefixSize + len(z.CategoryDetail) + 2 + msgp.IntSize + 2 + msgp.Int64Size
 	return
 }
 
@@ -1421,8 +1598,8 @@ func (z deliveryFactsRow) Msgsize() (s int) {
 // MarshalMsg implements msgp.Marshaler
 func (z *detailRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
-	// array header, size 10
-	o = append(o, 0x9a)
+	// array header, size 11
+	o = append(o, 0x9b)
 	o, err = (*namingRow)(&z.Naming).MarshalMsg(o)
 	if err != nil {
 		err = msgp.WrapError(err, "Naming")
@@ -1471,6 +1648,11 @@ func (z *detailRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o, err = (*triageRow)(&z.Triage).MarshalMsg(o)
 	if err != nil {
 		err = msgp.WrapError(err, "Triage")
+		return
+	}
+	o, err = (*classificationRow)(&z.Classification).MarshalMsg(o)
+	if err != nil {
+		err = msgp.WrapError(err, "Classification")
 		return
 	}
 	return
@@ -1565,6 +1747,14 @@ func (z *detailRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 		if zb0001--; zb0001 == 0 {
 			break
 		}
+		bts, err = (*classificationRow)(&z.Classification).UnmarshalMsg(bts)
+		if err != nil {
+			err = msgp.WrapError(err, "Classification")
+			return
+		}
+		if zb0001--; zb0001 == 0 {
+			break
+		}
 		for ; zb0001 > 0; zb0001-- {
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -1579,7 +1769,7 @@ func (z *detailRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *detailRow) Msgsize() (s int) {
-	s = 1 + (*namingRow)(&z.Naming).Msgsize() + (*publicationRow)(&z.Publication).Msgsize() + (*endingRow)(&z.Ending).Msgsize() + (*timingRow)(&z.Timing).Msgsize() + (*deadLetterRow)(&z.DeadLetter).Msgsize() + (*leaseReportRow)(&z.LeaseReport).Msgsize() + (*stepReportRow)(&z.StepReport).Msgsize() + (*outcomeReportRow)(&z.OutcomeReport).Msgsize() + (*modelUseRow)(&z.ModelUse).Msgsize() + (*triageRow)(&z.Triage).Msgsize()
+	s = 1 + (*namingRow)(&z.Naming).Msgsize() + (*publicationRow)(&z.Publication).Msgsize() + (*endingRow)(&z.Ending).Msgsize() + (*timingRow)(&z.Timing).Msgsize() + (*deadLetterRow)(&z.DeadLetter).Msgsize() + (*leaseReportRow)(&z.LeaseReport).Msgsize() + (*stepReportRow)(&z.StepReport).Msgsize() + (*outcomeReportRow)(&z.OutcomeReport).Msgsize() + (*modelUseRow)(&z.ModelUse).Msgsize() + (*triageRow)(&z.Triage).Msgsize() + (*classificationRow)(&z.Classification).Msgsize()
 	return
 }
 
@@ -1943,6 +2133,92 @@ func (z *eventRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *eventRow) Msgsize() (s int) {
 	s = 1 + 2 + msgp.StringPrefixSize + len(string(z.Kind)) + 2 + msgp.StringPrefixSize + len(string(z.Provenance)) + 2 + msgp.StringPrefixSize + len(z.Source) + 2 + msgp.Uint64Size + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.Consumer) + 2 + msgp.Uint64Size + 2 + msgp.IntSize + 2 + (*detailRow)(&z.Detail).Msgsize() + 2 + msgp.BytesPrefixSize + len(z.Raw)
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
+func (z evidenceRow) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// check for omitted fields
+	zb0001Len := uint32(2)
+	var zb0001Mask uint8 /* 2 bits */
+	_ = zb0001Mask
+	if z.Source == "" {
+		zb0001Len--
+		zb0001Mask |= 0x1
+	}
+	if z.Text == "" {
+		zb0001Len--
+		zb0001Mask |= 0x2
+	}
+	// variable map header, size zb0001Len
+	o = append(o, 0x80|uint8(zb0001Len))
+
+	// skip if no fields are to be emitted
+	if zb0001Len != 0 {
+		if (zb0001Mask & 0x1) == 0 { // if not omitted
+			// string "a"
+			o = append(o, 0xa1, 0x61)
+			o = msgp.AppendString(o, z.Source)
+		}
+		if (zb0001Mask & 0x2) == 0 { // if not omitted
+			// string "b"
+			o = append(o, 0xa1, 0x62)
+			o = msgp.AppendString(o, z.Text)
+		}
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *evidenceRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zd41d09belimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "a":
+			z.Source, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Source")
+				return
+			}
+		case "b":
+			z.Text, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Text")
+				return
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z evidenceRow) Msgsize() (s int) {
+	s = 1 + 2 + msgp.StringPrefixSize + len(z.Source) + 2 + msgp.StringPrefixSize + len(z.Text)
 	return
 }
 
@@ -5936,8 +6212,8 @@ func (z *triageFactsRow) Msgsize() (s int) {
 func (z *triageRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(5)
-	var zb0001Mask uint8 /* 5 bits */
+	zb0001Len := uint32(7)
+	var zb0001Mask uint8 /* 7 bits */
 	_ = zb0001Mask
 	if z.Revision == 0 {
 		zb0001Len--
@@ -5958,6 +6234,14 @@ func (z *triageRow) MarshalMsg(b []byte) (o []byte, err error) {
 	if z.Until == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x10
+	}
+	if z.ActionID == "" {
+		zb0001Len--
+		zb0001Mask |= 0x20
+	}
+	if z.Via == "" {
+		zb0001Len--
+		zb0001Mask |= 0x40
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -5988,6 +6272,16 @@ func (z *triageRow) MarshalMsg(b []byte) (o []byte, err error) {
 			// string "e"
 			o = append(o, 0xa1, 0x65)
 			o = msgp.AppendInt64(o, int64(z.Until))
+		}
+		if (zb0001Mask & 0x20) == 0 { // if not omitted
+			// string "f"
+			o = append(o, 0xa1, 0x66)
+			o = msgp.AppendString(o, z.ActionID)
+		}
+		if (zb0001Mask & 0x40) == 0 { // if not omitted
+			// string "g"
+			o = append(o, 0xa1, 0x67)
+			o = msgp.AppendString(o, z.Via)
 		}
 	}
 	return
@@ -6053,6 +6347,18 @@ func (z *triageRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.Until = lifecycle.Micros(zb0003)
 			}
+		case "f":
+			z.ActionID, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "ActionID")
+				return
+			}
+		case "g":
+			z.Via, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Via")
+				return
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -6067,6 +6373,6 @@ func (z *triageRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *triageRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.Uint64Size + 2 + msgp.StringPrefixSize + len(string(z.Outcome)) + 2 + msgp.StringPrefixSize + len(z.Action) + 2 + msgp.StringPrefixSize + len(z.Actor) + 2 + msgp.Int64Size
+	s = 1 + 2 + msgp.Uint64Size + 2 + msgp.StringPrefixSize + len(string(z.Outcome)) + 2 + msgp.StringPrefixSize + len(z.Action) + 2 + msgp.StringPrefixSize + len(z.Actor) + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.ActionID) + 2 + msgp.StringPrefixSize + len(z.Via)
 	return
 }
