@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"slices"
+	"strings"
 )
 
 // Principal is who asks for something. The zero Principal may do nothing.
@@ -16,10 +17,27 @@ type Principal struct {
 // only.
 func Local() Principal { return Principal{Name: "local", Scopes: []Scope{Admin}} }
 
-// Can reports whether the principal has the scope. [Admin] includes all.
+// Can reports whether the principal has the scope, or one that includes it.
 func (p Principal) Can(s Scope) bool {
-	return slices.Contains(p.Scopes, s) || slices.Contains(p.Scopes, Admin)
+	return slices.ContainsFunc(p.Scopes, func(has Scope) bool { return has.includes(s) })
 }
+
+// Role names what the principal may do, for the audit: a role where one has exactly its scopes, and else the scopes.
+func (p Principal) Role() string {
+	names := make([]string, len(p.Scopes))
+	for i, s := range p.Scopes {
+		names[i] = string(s)
+	}
+	for _, r := range Roles() {
+		if slices.Equal(r.Scopes(), p.Scopes) {
+			return string(r)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// TokenID names the token in the audit: the beginning of its hash. It is empty for principals that need no token.
+func (p Principal) TokenID() string { return p.Token[:min(len(p.Token), 12)] }
 
 type principalKey struct{}
 

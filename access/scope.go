@@ -24,6 +24,12 @@ func Scopes() []Scope { return []Scope{Read, Report, TriagePropose, TriageApply,
 // Changes reports whether operations with this scope change something. In read-only mode they are refused.
 func (s Scope) Changes() bool { return s != Read && s != Open }
 
+// includes reports whether who has the scope may use what needs the other: [Admin] includes all, and who may carry something out or discard may
+// propose it.
+func (s Scope) includes(o Scope) bool {
+	return s == o || s == Admin || (o == TriagePropose && (s == TriageApply || s == TriageDiscard))
+}
+
 // declared reports whether the scope is one that an operation may name.
 func (s Scope) declared() bool { return s == Open || slices.Contains(Scopes(), s) }
 

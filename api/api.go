@@ -12,6 +12,7 @@ import (
 	"fleetglass/internal/health"
 	"fleetglass/internal/httperr"
 	"fleetglass/internal/live"
+	"fleetglass/internal/requestkey"
 	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
@@ -27,6 +28,9 @@ type Config struct {
 	Fleet    Fleet              // Required. The wire contract, as far as the API needs it.
 
 	Reconcile reconcile.Service // Optional; without it the calls about reconciliations answer that they are not available.
+
+	Keys  *requestkey.Keys // Optional; without it a call that is repeated under one key runs again.
+	Audit AuditReader      // Optional; without it the calls about the audit answer that they are not available.
 
 	Now     func() time.Time // Optional; default time.Now.
 	Log     *slog.Logger     // Optional; default slog.Default().
@@ -121,7 +125,7 @@ func (a *API) Register(r *routes.Router) {
 		if route.op.OperationID == streamOperation {
 			route.mount(endless)
 		} else {
-			route.mount(plain)
+			route.mount(a.keyed(plain, route.op))
 		}
 	}
 	a.registerDocuments(plain)

@@ -27,6 +27,7 @@ func (a *API) describe() {
 	a.describeDuplicates()
 	a.describeReconciliations()
 	a.describeReports()
+	a.describeAudit()
 	a.describeStream()
 	a.describeBlindness()
 	a.describeProbes()
@@ -50,6 +51,7 @@ func (a *API) humaConfig() huma.Config {
 		{Name: "fleet", Description: "What the fleet does now."},
 		{Name: "duplicates", Description: "Where duplicates ended: nothing ran twice, or what did."},
 		{Name: "reconciliations", Description: "Whether what was published adds up with what became of it."},
+		{Name: "decisions", Description: "Who decided what, and what came of it."},
 		{Name: "reports", Description: "What agents report by themselves."},
 		{Name: "live", Description: "What changes."},
 		{Name: "observation", Description: "What we could not see or read."},

@@ -21,9 +21,11 @@ import (
 	"go.uber.org/goleak"
 
 	"fleetglass/access"
+	"fleetglass/decision"
 	"fleetglass/fleet"
 	"fleetglass/internal/health"
 	"fleetglass/internal/live"
+	"fleetglass/internal/requestkey"
 	"fleetglass/internal/routes"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
@@ -113,9 +115,14 @@ func (f *fixture) build(o Options) *API {
 		f.t.Fatal(err)
 	}
 	f.t.Cleanup(func() { _ = questions.Close() })
+	decisions := f.store.(decision.Store)
+	keys, err := requestkey.New(requestkey.Config{Store: decisions, Now: f.clock})
+	if err != nil {
+		f.t.Fatal(err)
+	}
 	a, err := New(Config{
 		Query: questions, Appender: f.append, Hub: f.hub, Now: f.clock, Log: slog.New(slog.DiscardHandler), Options: o,
-		Health: health.ReporterFunc(f.health), Fleet: contract, Reconcile: f.reconcile,
+		Health: health.ReporterFunc(f.health), Fleet: contract, Reconcile: f.reconcile, Keys: keys, Audit: decisions,
 	})
 	if err != nil {
 		f.t.Fatal(err)

@@ -29,6 +29,7 @@ type call struct {
 	example  any            // Of the answer; its type is the schema where the handler's own does not say.
 	failures []httperr.Code // Beside those that every call has.
 	shape    func(op *huma.Operation)
+	keys     keyUse            // What a call that changes something does with the caller's key.
 	body     *huma.RequestBody // Documented only: the handler reads the body itself, because it has several forms.
 }
 
@@ -39,7 +40,7 @@ func commonFailures(needs access.Scope) []httperr.Code {
 		codes = append(codes, httperr.Unauthenticated, httperr.ScopeMissing, httperr.RateLimited)
 	}
 	if needs.Changes() {
-		codes = append(codes, httperr.ReadOnly)
+		codes = append(codes, httperr.ReadOnly, httperr.IdempotencyKeyReused, httperr.IdempotencyInProgress)
 	}
 	return codes
 }
@@ -49,7 +50,7 @@ func register[I, O any](a *API, c call, handler func(context.Context, *I) (*O, e
 	op := huma.Operation{
 		OperationID: c.id, Method: c.method, Path: c.path, Summary: c.summary, Description: c.detail, Tags: []string{c.tag},
 		DefaultStatus: c.status, SkipValidateParams: true, SkipValidateBody: true, Responses: a.problemResponses(append(commonFailures(c.needs), c.failures...)),
-		Metadata: map[string]any{scopeKey: c.needs}, Security: securityOf(c.needs),
+		Metadata: map[string]any{scopeKey: c.needs, keyUseKey: c.keys}, Security: securityOf(c.needs),
 	}
 	if op.Method == "" {
 		op.Method = http.MethodGet

@@ -10,6 +10,7 @@ import (
 
 	"fleetglass/access"
 	"fleetglass/internal/httperr"
+	"fleetglass/internal/requestkey"
 	"fleetglass/reconcile"
 )
 
@@ -31,10 +32,7 @@ type ReconciliationPathInput struct {
 }
 
 // ReconcileInput declares the headers of the call that asks for a reconciliation. Its body is read in the handler.
-type ReconcileInput struct {
-	IdempotencyKey  string `header:"Idempotency-Key" doc:"Optional: the same key gives the same reconciliation. At most 200 characters."`
-	XIdempotencyKey string `header:"X-Idempotency-Key" doc:"Alias of Idempotency-Key."`
-}
+type ReconcileInput struct{ KeyInput }
 
 type reconcileReply struct {
 	Status       int
@@ -51,7 +49,7 @@ func (a *API) describeReconciliations() {
 	register(a, call{
 		id: "create-reconciliation", needs: access.Admin, method: http.MethodPost, path: Base + "/reconciliations", tag: "reconciliations", summary: "Reconcile now",
 		status: http.StatusAccepted, detail: createReconciliationDetail, example: exampleQueued(), body: reconcileBody(a.huma.OpenAPI().Components.Schemas),
-		failures: []httperr.Code{httperr.InvalidBody, httperr.BodyTooLarge, httperr.IdempotencyKeyReused, httperr.RateLimited},
+		failures: []httperr.Code{httperr.InvalidBody, httperr.BodyTooLarge, httperr.RateLimited},
 	}, a.createReconciliation)
 	register(a, call{
 		id: "get-reconciliation", needs: access.Read, path: Base + "/reconciliations/{id}", tag: "reconciliations", summary: "The report of a reconciliation",
@@ -79,7 +77,7 @@ func (a *API) reconciler() (reconcile.Service, error) {
 	return a.cfg.Reconcile, nil
 }
 
-func (a *API) createReconciliation(ctx context.Context, in *ReconcileInput) (*reconcileReply, error) {
+func (a *API) createReconciliation(ctx context.Context, _ *ReconcileInput) (*reconcileReply, error) {
 	service, err := a.reconciler()
 	if err != nil {
 		return nil, err
@@ -88,7 +86,7 @@ func (a *API) createReconciliation(ctx context.Context, in *ReconcileInput) (*re
 	if err != nil {
 		return nil, err
 	}
-	key, err := in.key()
+	key, err := requestkey.Of(requestOf(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -109,23 +107,3 @@ func (a *API) createReconciliation(ctx context.Context, in *ReconcileInput) (*re
 
 // retryBusy is how long to wait when too many wait, in seconds.
 const retryBusy = "60"
-
-// maxIdempotencyKey bounds a key, in bytes.
-const maxIdempotencyKey = 200
-
-// key reads the key under either name.
-func (in *ReconcileInput) key() (string, error) {
-	key := in.IdempotencyKey
-	if key == "" {
-		key = in.XIdempotencyKey
-	}
-	switch {
-	case in.XIdempotencyKey != "" && in.XIdempotencyKey != key:
-		return "", httperr.New(httperr.InvalidParameter, nil).WithDetail("Idempotency-Key and X-Idempotency-Key differ.").
-			WithField("/header/X-Idempotency-Key", "differs from Idempotency-Key")
-	case len(key) > maxIdempotencyKey:
-		return "", httperr.New(httperr.InvalidParameter, nil).WithDetail("Idempotency-Key is longer than %d characters.", maxIdempotencyKey).
-			WithField("/header/Idempotency-Key", "is too long")
-	}
-	return key, nil
-}

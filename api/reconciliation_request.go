@@ -57,11 +57,19 @@ func bodyInstant(name string, text *string) (lifecycle.Micros, error) {
 	if text == nil {
 		return 0, nil
 	}
-	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
-		if t, err := time.Parse(layout, *text); err == nil && t.Year() >= 1971 {
-			return lifecycle.MicrosOf(t), nil
-		}
+	if at, ok := parseInstant(*text); ok {
+		return at, nil
 	}
 	return 0, httperr.New(httperr.InvalidBody, nil).WithDetail("%s: not a time in RFC 3339 or a date.", name).
 		WithField("/body/"+name, "not a time in RFC 3339 or a date")
+}
+
+// parseInstant reads a time in RFC 3339, or a date.
+func parseInstant(text string) (lifecycle.Micros, bool) {
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil && t.Year() >= 1971 {
+			return lifecycle.MicrosOf(t), true
+		}
+	}
+	return 0, false
 }

@@ -54,7 +54,7 @@ type reportsReply struct {
 func (a *API) describeReports() {
 	register(a, call{
 		id: "post-reports", needs: access.Report, method: http.MethodPost, path: Base + "/reports", tag: "reports", summary: "Report about tasks",
-		status: http.StatusAccepted, detail: reportsDetail, example: exampleAccepted(), body: reportsBody(),
+		status: http.StatusAccepted, keys: keyOwn, detail: reportsDetail, example: exampleAccepted(), body: reportsBody(),
 		failures: []httperr.Code{httperr.InvalidBody, httperr.InvalidReport, httperr.BodyTooLarge, httperr.UnsupportedMediaType},
 	}, a.postReports)
 }

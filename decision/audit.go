@@ -15,7 +15,7 @@ type AuditRecord struct {
 	Actor     string           // Who: a person, a program, the policy.
 	Role      string           //
 	TokenID   string           // Which token was shown; empty for none.
-	Via       string           // page, api, mcp or auto.
+	Via       string           // How the actor came in; see [Actor].
 	Action    string           // What: such as retry, sign-in.
 	Target    string           // On what.
 	Outcome   string           // Required. Allowed or Denied.

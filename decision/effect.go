@@ -50,6 +50,11 @@ type ClaimRequest struct {
 	Now    lifecycle.Micros // Required. Effects that are due, and leases that ended, no later than this.
 	Lease  time.Duration    // Required. How long the claimer has.
 	Limit  int              // Required. At most so many.
+
+	// Optional. Only this effect, due or not: whoever made the claim with the token After handed it over. It is claimed where no later claim
+	// holds it. An effect that nobody has claimed yet was handed over by nobody.
+	Effect string
+	After  uint64
 }
 
 // Claimed is an effect that the claimer holds until its lease ends.

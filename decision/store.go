@@ -49,6 +49,14 @@ type Reader interface {
 	EffectsOf(ctx context.Context, action string) ([]EffectState, error)
 }
 
+// Keeper is for upkeep.
+type Keeper interface {
+	// RetainDecisions deletes what ended before the cutoff: settled effects, actions that are not open, and the ids of decisions, by which a
+	// decision that is given again is known. Revisions and audit records stay. It returns the number of rows deleted. It works in small
+	// transactions and may be interrupted.
+	RetainDecisions(ctx context.Context, cutoff lifecycle.Micros) (int64, error)
+}
+
 // Auditor keeps audit records.
 type Auditor interface {
 	// AddAudit adds a record that belongs to no decision, such as a refusal.
@@ -76,4 +84,5 @@ type Store interface {
 	Reader
 	Auditor
 	RequestKeys
+	Keeper
 }

@@ -79,8 +79,8 @@ func (r KeyRequest) Validate() error {
 
 // Validate reports what a request for effects lacks.
 func (r ClaimRequest) Validate() error {
-	if !validID(r.Queue) || r.Holder == "" || !r.Now.Known() || r.Lease <= 0 || r.Limit <= 0 {
-		return fmt.Errorf("claim effects of queue %q for %q: queue, holder, time, lease or limit is missing", r.Queue, r.Holder)
+	if !validID(r.Queue) || r.Holder == "" || !r.Now.Known() || r.Lease <= 0 || r.Limit <= 0 || (r.After > 0) != (r.Effect != "") {
+		return fmt.Errorf("claim effects of queue %q for %q: queue, holder, time, lease, limit or who handed over is missing", r.Queue, r.Holder)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"fleetglass/access"
+	"fleetglass/api"
 	"fleetglass/internal/routes"
 )
 
@@ -252,5 +253,24 @@ func TestReadOnlyModeRefusesEveryRouteThatChangesSomething(t *testing.T) {
 		if got := r.ask(route.Method, example(route.Path), secrets["admin"]); (codeOf(got) == "read_only") != route.Needs.Changes() {
 			t.Errorf("%s %s: got %d %s", route.Method, route.Path, got.Code, got.Body)
 		}
+	}
+}
+
+func TestARefusalOfSomebodyKnownIsAudited(t *testing.T) {
+	t.Parallel()
+	r, secrets := guarded(t)
+	r.ask("POST", "/api/v1/reconciliations", secrets["viewer"])
+	r.ask("POST", "/api/v1/reconciliations", "nobody")
+	r.ask("GET", "/api/v1/nowhere", secrets["viewer"])
+	var page struct{ Data []api.AuditRow }
+	if err := json.Unmarshal(r.ask("GET", "/api/v1/audit", secrets["admin"]).Body.Bytes(), &page); err != nil {
+		t.Fatal(err)
+	}
+	if len(page.Data) != 1 {
+		t.Fatalf("%d rows, want that of the reader who asked to reconcile: %+v", len(page.Data), page.Data)
+	}
+	got := page.Data[0]
+	if got.Actor != "viewer" || got.Role != "viewer" || got.Via != "api" || got.Outcome != "denied" || got.Action != "POST /api/v1/reconciliations" || len(got.TokenID) != 12 {
+		t.Errorf("row %+v", got)
 	}
 }

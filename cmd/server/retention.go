@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"fleetglass/internal/requestkey"
 	"fleetglass/lifecycle"
 )
 
@@ -13,6 +14,8 @@ type retention struct {
 	store interface {
 		lifecycle.Appender
 		Retain(ctx context.Context, cutoff, now lifecycle.Micros) (int64, error)
+		RetainDecisions(ctx context.Context, cutoff lifecycle.Micros) (int64, error)
+		ExpireKeys(ctx context.Context, before lifecycle.Micros) (int64, error)
 	}
 	keep time.Duration
 	now  func() time.Time
@@ -41,14 +44,24 @@ func (r *retention) Run(ctx context.Context) error {
 
 func (r *retention) once(ctx context.Context) {
 	now := lifecycle.MicrosOf(r.now())
-	if err := markRetained(ctx, r.store, now.Add(-r.keep)); err != nil && ctx.Err() == nil {
-		r.log.Error("the time up to which old tasks are deleted could not be stored", "error", err)
+	r.tasks(ctx, now)
+	_, err := r.store.RetainDecisions(ctx, now.Add(-r.keep))
+	r.failed(ctx, "old decisions could not be deleted", err)
+	_, err = r.store.ExpireKeys(ctx, now.Add(-requestkey.Retention))
+	r.failed(ctx, "the replies kept under idempotency keys could not be deleted", err)
+}
+
+func (r *retention) failed(ctx context.Context, what string, err error) {
+	if err != nil && ctx.Err() == nil {
+		r.log.Error(what, "error", err)
 	}
+}
+
+func (r *retention) tasks(ctx context.Context, now lifecycle.Micros) {
+	r.failed(ctx, "the time up to which old tasks are deleted could not be stored", markRetained(ctx, r.store, now.Add(-r.keep)))
 	deleted, err := r.store.Retain(ctx, now.Add(-r.keep), now)
-	switch {
-	case err != nil && ctx.Err() == nil:
-		r.log.Error("old tasks could not be deleted", "error", err)
-	case deleted > 0:
+	r.failed(ctx, "old tasks could not be deleted", err)
+	if deleted > 0 {
 		r.log.Info("old tasks deleted", "tasks", deleted, "older_than", r.keep)
 	}
 }

@@ -15,11 +15,26 @@ import (
 type shredder struct {
 	cutoffs []time.Duration // Before the time of the call.
 	marks   []string        // The cutoffs that were stored before.
-	err     error
+
+	decisions, keys []lifecycle.Micros // Likewise.
+
+	err error
 }
 
 func (s *shredder) Retain(_ context.Context, cutoff, now lifecycle.Micros) (int64, error) {
 	s.cutoffs = append(s.cutoffs, now.Sub(cutoff))
+	return 1, s.err
+}
+
+// RetainDecisions implements [decision.Keeper].
+func (s *shredder) RetainDecisions(_ context.Context, cutoff lifecycle.Micros) (int64, error) {
+	s.decisions = append(s.decisions, cutoff)
+	return 1, s.err
+}
+
+// ExpireKeys implements [decision.RequestKeys].
+func (s *shredder) ExpireKeys(_ context.Context, before lifecycle.Micros) (int64, error) {
+	s.keys = append(s.keys, before)
 	return 1, s.err
 }
 
@@ -41,6 +56,9 @@ func TestOldTasksAreDeletedEveryHour(t *testing.T) {
 		}
 		if len(s.cutoffs) != 3 {
 			t.Errorf("called %d times in three hours, want 3", len(s.cutoffs))
+		}
+		if len(s.decisions) != 3 || len(s.keys) != 3 || s.decisions[2].Sub(s.keys[2]) != 24*time.Hour {
+			t.Errorf("decisions before %v and keys before %v were deleted, want three of each, keys kept for 72 h", s.decisions, s.keys)
 		}
 		if len(s.marks) != 3 || s.marks[0] == "" {
 			t.Errorf("marks %v, want one before each call", s.marks)

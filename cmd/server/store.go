@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"fleetglass/decision"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
@@ -20,6 +21,7 @@ type database interface {
 	lifecycle.Store
 	reconcile.RunStore
 	reconcile.BalanceReader
+	decision.Store
 }
 
 // openStore opens the configured database and brings its schema up to date.

@@ -16,6 +16,7 @@ import (
 	"fleetglass/internal/health"
 	"fleetglass/internal/httpguard"
 	"fleetglass/internal/live"
+	"fleetglass/internal/requestkey"
 	"fleetglass/internal/routes"
 	"fleetglass/internal/telemetry"
 	"fleetglass/lifecycle"
@@ -92,7 +93,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	}
 	a.onStop("query", ask.Close)
 	metrics.MustRegister(telemetry.Health{Parts: a.health}, telemetry.NewFleet(ask), telemetry.Reconciliation{Latest: ask.Reconciled})
-	if err := a.serveHTTP(ctx, cfg, metrics, ask, appender, hub, now); err != nil {
+	if err := a.serveHTTP(ctx, cfg, metrics, ask, store, appender, hub, now); err != nil {
 		return nil, err
 	}
 	return a, nil
@@ -102,17 +103,22 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 func (a *App) watch(r health.Reporter) { a.health = append(a.health, r) }
 
 // serveHTTP builds pages and API and begins to listen.
-func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Registry, ask *query.Service, appender lifecycle.Appender,
-	hub *live.Hub, now func() time.Time,
+func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Registry, ask *query.Service, store database,
+	appender lifecycle.Appender, hub *live.Hub, now func() time.Time,
 ) error {
 	authorizer := access.Authorizer{ReadOnly: cfg.ReadOnly}
 	engine := newEngine(metrics, now)
 	a.routes = routes.New(engine, routes.Config{
-		Tokens: a.tokens, Authorizer: authorizer, Failed: telemetry.SignIns(metrics), Now: now, Log: a.log,
+		Tokens: a.tokens, Authorizer: authorizer, Failed: telemetry.SignIns(metrics), Denied: auditDenials(store, now, a.log), Now: now,
+		Log: a.log,
 	})
 	a.routes.Handle(http.MethodGet, "/metrics", access.Read, gin.WrapH(metrics.Handler()))
+	keys, err := requestkey.New(requestkey.Config{Store: store, Now: now, Log: a.log})
+	if err != nil {
+		return err
+	}
 	calls, err := api.New(api.Config{
-		Query: ask, Appender: appender, Hub: hub, Health: a.health, Reconcile: a.reports, Now: now, Log: a.log,
+		Query: ask, Appender: appender, Hub: hub, Health: a.health, Reconcile: a.reports, Keys: keys, Audit: store, Now: now, Log: a.log,
 		Fleet:   api.Fleet{DecodeReport: decodeReport(now)},
 		Options: api.Options{Version: version, Limits: limits(cfg)},
 	})

@@ -5,7 +5,7 @@ const Module = "fleetglass"
 
 // everything is the row of the program itself, the only place that knows all the others.
 var everything = []string{
-	"access", "alerts", "api", "collectors", "collectors/*", "dlqtriage", "duplicates", "fleet", "fleet/*", "internal/*", "lifecycle", "store/sqlite",
+	"access", "alerts", "api", "collectors", "collectors/*", "decision", "dlqtriage", "duplicates", "fleet", "fleet/*", "internal/*", "lifecycle", "store/sqlite",
 	"store/postgres", "query", "reconcile", "static", "views", "views/*", "web",
 }
 
@@ -62,7 +62,7 @@ var Table = []Rule{
 			"internal/health", "query", "reconcile"},
 		Others: []string{"github.com/gin-gonic/gin", "github.com/a-h/templ"}, Tests: []string{"web/webtest"}},
 	{Package: "api",
-		Own: []string{"lifecycle", "duplicates", "dlqtriage", "alerts", "fleet", "collectors/reports", "internal/live", "internal/httperr", "internal/routes", "access", "internal/health",
+		Own: []string{"lifecycle", "decision", "internal/requestkey", "duplicates", "dlqtriage", "alerts", "fleet", "collectors/reports", "internal/live", "internal/httperr", "internal/routes", "access", "internal/health",
 			"query", "reconcile"},
 		Others: []string{"github.com/gin-gonic/gin", "github.com/danielgtaylor/huma/v2", "github.com/cloudevents/sdk-go/v2"}},
 
@@ -80,7 +80,8 @@ var Table = []Rule{
 	{Package: "internal/health"},
 	{Package: "internal/httperr", Own: []string{"lifecycle", "access"}, Others: []string{"github.com/gin-gonic/gin", "github.com/danielgtaylor/huma/v2"}},
 	{Package: "internal/httpguard", Own: []string{"internal/httperr"}, Others: []string{"github.com/klauspost/compress"}},
-	{Package: "internal/live", Own: []string{"lifecycle"}},
+	{Package: "internal/live", Own: []string{"lifecycle", "decision"}},
+	{Package: "internal/requestkey", Own: []string{"access", "decision", "lifecycle", "internal/httperr"}, Others: []string{"github.com/gin-gonic/gin"}},
 	{Package: "internal/routes", Own: []string{"access", "internal/httperr"}, Others: []string{"github.com/gin-gonic/gin", "golang.org/x/time/rate"}},
 	{Package: "store/internal/columns", Own: []string{"lifecycle"}},
 	{Package: "store/internal/intake", Own: []string{"lifecycle", "store/internal/columns", "store/internal/rowcodec"}},

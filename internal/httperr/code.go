@@ -14,6 +14,19 @@ const (
 	InvalidBody          Code = "invalid_body"
 	InvalidReport        Code = "invalid_report"
 	IdempotencyKeyReused Code = "idempotency_key_reused"
+
+	// A call that changes something was repeated, or has no key by which a repetition could be told.
+	IdempotencyKeyRequired Code = "idempotency_key_required"
+	IdempotencyInProgress  Code = "idempotency_in_progress"
+
+	// Actions on dead letters.
+	ReasonRequired Code = "reason_required"
+	UnknownAction  Code = "unknown_action"
+	UnknownAgent   Code = "unknown_agent"
+	EntryBusy      Code = "entry_busy"
+	EntryChanged   Code = "entry_changed"
+	NotEligible    Code = "not_eligible"
+
 	Unauthenticated      Code = "unauthenticated"
 	Forbidden            Code = "forbidden"
 	ScopeMissing         Code = "scope_missing"
@@ -56,6 +69,11 @@ func Table() []Entry {
 		{InvalidCursor, http.StatusBadRequest, "Invalid cursor",
 			"The cursor is damaged or belongs to another filter or order. Begin again without a cursor.", false},
 		{InvalidBody, http.StatusBadRequest, "Invalid body", "The body is not what this call expects.", false},
+		{IdempotencyKeyRequired, http.StatusBadRequest, "Idempotency key required",
+			"This call needs the header Idempotency-Key, so that it happens once however often it is sent.", false},
+		{ReasonRequired, http.StatusBadRequest, "Reason required", "An action needs a reason of 3 to 2,000 characters.", false},
+		{UnknownAction, http.StatusBadRequest, "Unknown action", "There is no such action on a dead letter.", false},
+		{UnknownAgent, http.StatusBadRequest, "Unknown agent", "The policy knows no such agent.", false},
 		{Unauthenticated, http.StatusUnauthorized, "Not signed in", "This call needs a valid token or a session.", false},
 		{Forbidden, http.StatusForbidden, "Not allowed", "Nobody may ask this in this way.", false},
 		{ScopeMissing, http.StatusForbidden, "Scope missing", "The token or session does not have the scope that this call needs.", false},
@@ -65,6 +83,9 @@ func Table() []Entry {
 		{NotAcceptable, http.StatusNotAcceptable, "Not acceptable", "None of the accepted media types is offered.", false},
 		{RequestTimeout, http.StatusRequestTimeout, "Request too slow", "The request did not arrive in time.", true},
 		{Conflict, http.StatusConflict, "Conflict", "Somebody else changed it meanwhile. Load it again.", false},
+		{IdempotencyInProgress, http.StatusConflict, "In progress", "The same call runs right now under this key. Send it again for its reply.", true},
+		{EntryBusy, http.StatusConflict, "An action is open", "An action on this dead letter has not ended. Wait for it, or look at it.", true},
+		{EntryChanged, http.StatusPreconditionFailed, "Changed meanwhile", "The dead letter is not what If-Match names any more. Load it again.", false},
 		{PreconditionFailed, http.StatusPreconditionFailed, "Changed meanwhile", "The entity tag is stale. Load it again.", false},
 		{BodyTooLarge, http.StatusRequestEntityTooLarge, "Body too large", "The body is larger than this call accepts.", false},
 		{URITooLong, http.StatusRequestURITooLong, "Address too long", "The address is longer than is accepted.", false},
@@ -72,6 +93,7 @@ func Table() []Entry {
 		{InvalidReport, http.StatusUnprocessableEntity, "Invalid report", "A report cannot be used. Nothing of the request was stored.", false},
 		{IdempotencyKeyReused, http.StatusUnprocessableEntity, "Idempotency key reused",
 			"The key was used before with another request. Take a new key for a new request.", false},
+		{NotEligible, http.StatusUnprocessableEntity, "Not eligible", "The action is not possible now; blocked says why.", false},
 		{RateLimited, http.StatusTooManyRequests, "Too many requests", "Wait as long as Retry-After says.", true},
 		{HeaderTooLarge, http.StatusRequestHeaderFieldsTooLarge, "Header too large", "A header is larger than is accepted.", false},
 		{ClientClosed, StatusClientClosed, "Client went away", "The connection was closed before the answer was ready.", true},

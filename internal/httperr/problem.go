@@ -28,6 +28,7 @@ type Problem struct {
 	Code      Code         `json:"code" doc:"The kind of problem, for programs." example:"invalid_parameter"`
 	Errors    []FieldError `json:"errors" doc:"The parts of the request that are wrong; may be empty."`
 	Retryable bool         `json:"retryable" doc:"Whether the same request may succeed later." example:"false"`
+	Blocked   []Blocked    `json:"blocked,omitempty" doc:"With not_eligible: everything that stands against the action."`
 
 	cause  error
 	header http.Header
@@ -37,6 +38,12 @@ type Problem struct {
 type FieldError struct {
 	Pointer string `json:"pointer" doc:"A JSON pointer into the request: /query/<name>, /header/<name> or /body/…" example:"/query/state"`
 	Detail  string `json:"detail" doc:"What is wrong with it." example:"\"lost\" is not a state"`
+}
+
+// Blocked is one thing that stands against an action.
+type Blocked struct {
+	Code string `json:"code" doc:"What it is, for programs." example:"completion_known"`
+	Why  string `json:"why" doc:"What it is, for people." example:"A record says that the task is completed."`
 }
 
 // New returns a problem with the texts of the table. cause is for the log only and may be nil.
@@ -57,6 +64,12 @@ func (p *Problem) WithDetail(format string, args ...any) *Problem {
 // WithField adds a part of the request that is wrong.
 func (p *Problem) WithField(pointer, detail string) *Problem {
 	p.Errors = append(p.Errors, FieldError{Pointer: clean(pointer), Detail: clean(detail)})
+	return p
+}
+
+// WithBlocked adds something that stands against an action.
+func (p *Problem) WithBlocked(code, why string) *Problem {
+	p.Blocked = append(p.Blocked, Blocked{Code: code, Why: clean(why)})
 	return p
 }
 
@@ -122,7 +135,7 @@ func From(err error) *Problem {
 		return fromDenied(denied)
 	case errors.Is(err, lifecycle.ErrNotFound):
 		return New(NotFound, err)
-	case errors.Is(err, lifecycle.ErrClosed):
+	case errors.Is(err, lifecycle.ErrClosed), errors.Is(err, lifecycle.ErrUnable):
 		return New(Unavailable, err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return New(Timeout, err)

@@ -33,6 +33,9 @@ func (g *guard) check(c *gin.Context) {
 		err = g.Authorizer.Authorize(who, needs)
 	}
 	if err != nil {
+		if who.Name != "" && needs.Changes() && c.FullPath() != "" {
+			g.Denied(Denial{c.Request, c.FullPath(), who, err})
+		}
 		g.refuse(c, err)
 		return
 	}

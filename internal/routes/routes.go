@@ -18,8 +18,17 @@ type Config struct {
 	Tokens     *access.Tokens    // Required.
 	Authorizer access.Authorizer // Optional; its zero value lets principals change what their scopes allow.
 	Failed     func(why Failure) // Optional; counts sign-ins that failed.
+	Denied     func(Denial)      // Optional; hears of everybody known who was refused what changes something.
 	Now        func() time.Time  // Optional; default time.Now.
 	Log        *slog.Logger      // Optional; default discards.
+}
+
+// Denial is the refusal of a request whose principal is known.
+type Denial struct {
+	Request *http.Request
+	Route   string // The pattern of its path.
+	Who     access.Principal
+	Why     error
 }
 
 // Router adds routes to an engine together with the scopes that they need.
@@ -37,6 +46,9 @@ func New(engine *gin.Engine, cfg Config) *Router {
 	}
 	if cfg.Failed == nil {
 		cfg.Failed = func(Failure) {}
+	}
+	if cfg.Denied == nil {
+		cfg.Denied = func(Denial) {}
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now

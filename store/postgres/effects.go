@@ -21,6 +21,8 @@ VALUES ($1, $2, $3, $4, $5, $5, $6, '', 0, 0, '', $7)`
 	claimEffects = `WITH u AS MATERIALIZED (
     SELECT id, ready FROM effects WHERE settled = 0 AND queue = $1 AND ready <= $2 ORDER BY ready, id LIMIT $3 FOR UPDATE SKIP LOCKED)
 UPDATE effects e SET status = $4, holder = $5, token = e.token + 1, ready = $6 FROM u WHERE e.id = u.id RETURNING u.ready, e.id, e.queue, e.subject, e.action, e.due, e.body, e.token`
+	claimHandedOver = `UPDATE effects e SET status = $5, holder = $6, token = e.token + 1, ready = $7
+WHERE id = $1 AND queue = $2 AND settled = 0 AND (token = $3 OR (token > $3 AND ready <= $4)) RETURNING e.due, e.id, e.queue, e.subject, e.action, e.due, e.body, e.token`
 	lockEffect      = `SELECT subject, status, token FROM effects WHERE id = $1 FOR UPDATE`
 	settleEffect    = `UPDATE effects SET status = $2, result = $3, settled = $4 WHERE id = $1`
 	returnEffect    = `UPDATE effects SET status = $2, result = $3, due = $4, ready = $4 WHERE id = $1`
@@ -46,7 +48,7 @@ func (s *Store) Claim(ctx context.Context, r decision.ClaimRequest) ([]decision.
 	var found []claimable
 	until := r.Now.Add(r.Lease)
 	err := retry(ctx, func() error {
-		rows, err := s.pool.Query(ctx, claimEffects, []byte(r.Queue), int64(r.Now), r.Limit, string(decision.StatusClaimed), []byte(r.Holder), int64(until))
+		rows, err := s.claimRows(ctx, r, until)
 		if err != nil {
 			return err
 		}
@@ -60,6 +62,14 @@ func (s *Store) Claim(ctx context.Context, r decision.ClaimRequest) ([]decision.
 		out[i].Until = until
 	}
 	return out, s.wrap("claim effects", err)
+}
+
+// claimRows claims the effects that the caller may have.
+func (s *Store) claimRows(ctx context.Context, r decision.ClaimRequest, until lifecycle.Micros) (pgx.Rows, error) {
+	if r.Effect != "" {
+		return s.pool.Query(ctx, claimHandedOver, []byte(r.Effect), []byte(r.Queue), int64(r.After), int64(r.Now), string(decision.StatusClaimed), []byte(r.Holder), int64(until))
+	}
+	return s.pool.Query(ctx, claimEffects, []byte(r.Queue), int64(r.Now), r.Limit, string(decision.StatusClaimed), []byte(r.Holder), int64(until))
 }
 
 func scanClaimed(row pgx.CollectableRow) (c claimable, err error) {

@@ -16,6 +16,8 @@ const (
 VALUES (?, ?, ?, ?, ?, ?, ?, '', 0, 0, x'', ?)`
 	selectReady = `SELECT id, queue, subject, action, due, body, token FROM effects WHERE settled = 0 AND queue = ? AND ready <= ?
 ORDER BY ready, id LIMIT +?`
+	selectHandedOver = `SELECT id, queue, subject, action, due, body, token FROM effects
+WHERE id = ? AND queue = ? AND settled = 0 AND (token = ? OR (token > ? AND ready <= ?))`
 	claimEffect     = `UPDATE effects SET status = ?, holder = ?, token = ?, ready = ? WHERE id = ?`
 	selectClaim     = `SELECT subject, status, token FROM effects WHERE id = ?`
 	settleEffect    = `UPDATE effects SET status = ?, result = ?, settled = ? WHERE id = ?`
@@ -44,7 +46,7 @@ func (s *Store) Claim(ctx context.Context, r decision.ClaimRequest) (claimed []d
 func (w *writer) claim(r decision.ClaimRequest) ([]decision.Claimed, error) {
 	var out []decision.Claimed
 	until := r.Now.Add(r.Lease)
-	err := w.statement(selectReady).text(r.Queue).int(int64(r.Now)).int(int64(r.Limit)).each(func(row *statement) error {
+	err := w.claimable(r).each(func(row *statement) error {
 		out = append(out, decision.Claimed{Effect: getEffect(row), Token: uint64(row.getInt()) + 1, Until: until})
 		return nil
 	})
@@ -55,6 +57,14 @@ func (w *writer) claim(r decision.ClaimRequest) ([]decision.Claimed, error) {
 		err = w.statement(claimEffect).text(string(decision.StatusClaimed)).text(r.Holder).int(int64(out[i].Token)).int(int64(until)).text(out[i].ID).exec()
 	}
 	return out, err
+}
+
+// claimable asks for the effects that the caller may have.
+func (w *writer) claimable(r decision.ClaimRequest) *statement {
+	if r.Effect != "" {
+		return w.statement(selectHandedOver).text(r.Effect).text(r.Queue).int(int64(r.After)).int(int64(r.After)).int(int64(r.Now))
+	}
+	return w.statement(selectReady).text(r.Queue).int(int64(r.Now)).int(int64(r.Limit))
 }
 
 // getEffect reads the columns id, queue, subject, action, due and body.

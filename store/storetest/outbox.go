@@ -15,6 +15,7 @@ import (
 var outboxTests = []conformanceTest{
 	{"effects are claimed in order when they are due", claimInOrder},
 	{"an effect whose lease ended is claimed again", claimAgain},
+	{"an effect that was handed over is claimed by name, once", claimHandedOver},
 	{"a settlement commits an event with the outcome", settleWhole},
 	{"a settlement by a claim that was taken over is refused", settleFenced},
 	{"a settlement on a revision that moved on is refused", settleConflict},
@@ -99,6 +100,51 @@ func claimAgain(t *testing.T, s Store) {
 	}
 	if e := got[0]; e.Status != decision.StatusClaimed || e.Holder != "b" || e.Until != now.Add(2*time.Minute) || e.Token != 2 {
 		t.Errorf("effect %+v, want claimed by b for a minute", e)
+	}
+}
+
+func claimHandedOver(t *testing.T, s Store) {
+	w, keys := withEffects(t, s, 2)
+	now := w.now + 5000
+	relayed := mustClaim(t, s, "relay", now, 1)[0]
+	take := func(after uint64, now lifecycle.Micros) []decision.Claimed {
+		t.Helper()
+		r := claimRequest("sender", now, 1)
+		r.Effect, r.After = relayed.ID, after
+		out, err := s.Claim(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	got := take(1, now+1)
+	if len(got) != 1 || got[0].ID != relayed.ID || got[0].Token != 2 || got[0].Until != (now+1).Add(time.Minute) || string(got[0].Body) != string(relayed.Body) {
+		t.Fatalf("claimed %+v, want %s with token 2", got, relayed.ID)
+	}
+	if err := s.Return(t.Context(), decision.Return{Effect: relayed.ID, Token: 1, Due: now}); !errors.Is(err, decision.ErrTakenOver) {
+		t.Errorf("the relay gives back what it handed over: %v, want %v", err, decision.ErrTakenOver)
+	}
+	diff(t, "handed over a second time, while it is held", idsOf(take(1, now+2)), []string(nil))
+	diff(t, "the lease has ended", idsOf(take(1, now.Add(2*time.Minute))), []string{relayed.ID})
+	if err := s.Return(t.Context(), decision.Return{Effect: relayed.ID, Token: 3, Due: now.Add(time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "it was given back for later", idsOf(take(1, now.Add(3*time.Minute))), []string(nil))
+	last := take(3, now.Add(3*time.Minute))
+	diff(t, "handed over by who gave it back", idsOf(last), []string{relayed.ID})
+	other := claimRequest("sender", now, 1)
+	other.Queue, other.Effect, other.After = "webhook", relayed.ID, 4
+	if got, err := s.Claim(t.Context(), other); err != nil || len(got) != 0 {
+		t.Errorf("from another queue: %v, %v; want none", idsOf(got), err)
+	}
+	if _, err := s.Settle(t.Context(), settled(last[0], keys[1], now.Add(time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "it is settled", idsOf(take(4, now.Add(9*time.Hour))), []string(nil))
+	bad := claimRequest("sender", now, 1)
+	bad.Effect = relayed.ID
+	if _, err := s.Claim(t.Context(), bad); err == nil {
+		t.Error("a claim by name was accepted that does not say who handed over")
 	}
 }
 

@@ -27,7 +27,7 @@ func Run(t *testing.T, open func(t testing.TB) Store) {
 	t.Helper()
 	for _, group := range [][]conformanceTest{
 		appendTests, orderTests, listTests, countTests, traceTests, openTests, fleetTests, keepTests, hostileTests, historyTests, reconciliationTests,
-		decisionTests, outboxTests, auditTests, requestKeyTests,
+		decisionTests, outboxTests, retainDecisionTests, auditTests, requestKeyTests,
 	} {
 		for _, test := range group {
 			t.Run(test.name, func(t *testing.T) {

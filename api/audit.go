@@ -1,0 +1,152 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"fleetglass/access"
+	"fleetglass/decision"
+	"fleetglass/internal/httperr"
+	"fleetglass/lifecycle"
+	"fleetglass/query"
+)
+
+// AuditReader answers who did what.
+type AuditReader interface {
+	// Audit is that of [decision.Auditor].
+	Audit(ctx context.Context, f decision.AuditFilter, after *decision.AuditCursor, limit int) (records []decision.AuditRecord, next *decision.AuditCursor, err error)
+}
+
+// AuditRow is who did, or was refused, what.
+type AuditRow struct {
+	ID        string          `json:"id"`
+	At        Instant         `json:"at"`
+	Actor     string          `json:"actor" doc:"The name of the token; local where authentication is off." example:"ceo"`
+	Role      Text            `json:"role" doc:"What the token carries: the name of a role, or its scopes." example:"triager"`
+	TokenID   Text            `json:"token_id" doc:"The beginning of the token's SHA-256; null for those that need none." example:"5f0c2b1a9d8e"`
+	Via       string          `json:"via" doc:"page, api, mcp or auto." example:"api"`
+	Action    string          `json:"action" doc:"What: such as retry; of a refusal that named no action, method and path." example:"retry"`
+	Target    Text            `json:"target" doc:"On what."`
+	Outcome   string          `json:"outcome" doc:"allowed or denied." example:"allowed"`
+	Reason    Text            `json:"reason" doc:"Why the actor wanted it, or why it was refused."`
+	Before    json.RawMessage `json:"before" doc:"What was there before; null where that says nothing."`
+	After     json.RawMessage `json:"after" doc:"What is there now; null where that says nothing."`
+	RequestID Text            `json:"request_id"`
+}
+
+// AuditQuery selects rows of the audit.
+type AuditQuery struct {
+	PageQuery
+	Actor   string `query:"actor" doc:"Exactly this actor."`
+	Action  string `query:"action" doc:"Exactly this action."`
+	Outcome string `query:"outcome" doc:"allowed or denied."`
+	From    string `query:"from" doc:"From this time on, in RFC 3339 or a date."`
+	To      string `query:"to" doc:"Before this time."`
+	Accept  string `header:"Accept" hidden:"true"`
+}
+
+const auditDetail = "The newest first. As JSON page by page; with Accept: text/csv or application/x-ndjson the whole selection as a table or as one JSON object in " +
+	"each line, at most 100,000 rows. Cells that a spreadsheet would take for a formula begin with an apostrophe. Rows are only ever added."
+
+func (a *API) describeAudit() {
+	register(a, call{
+		id: "list-audit", needs: access.Read, path: Base + "/audit", tag: "decisions", summary: "Who did, or was refused, what",
+		detail: auditDetail, example: exampleAudit(), failures: []httperr.Code{httperr.InvalidCursor}, shape: shapeAudit,
+	}, a.listAudit)
+	enumerate(a, "/audit", "outcome", []string{decision.Allowed, decision.Denied})
+}
+
+func shapeAudit(op *huma.Operation) {
+	content := op.Responses["200"].Content
+	content[csvType] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}, Example: string(auditCSV(exampleAudit().Data))}
+	content[linesType] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}, Example: string(auditLines(exampleAudit().Data))}
+}
+
+type auditReply struct {
+	Status       int
+	Link         string `header:"Link" doc:"The following page (RFC 8288)."`
+	CacheControl string `header:"Cache-Control"`
+	ContentType  string `header:"Content-Type"`
+	Body         any
+}
+
+func (a *API) listAudit(ctx context.Context, in *AuditQuery) (*auditReply, error) {
+	if a.cfg.Audit == nil {
+		return nil, httperr.New(httperr.Unavailable, nil).WithDetail("This server keeps no audit.")
+	}
+	f, err := in.filter()
+	if err != nil {
+		return nil, err
+	}
+	if write := auditForm(in.Accept); write != nil {
+		return a.wholeAudit(ctx, f, write)
+	}
+	l, err := a.listRequest(ctx, in.PageQuery)
+	if err != nil {
+		return nil, err
+	}
+	return a.auditPage(ctx, f, l)
+}
+
+// auditPage is one page as JSON.
+func (a *API) auditPage(ctx context.Context, f decision.AuditFilter, l listRequest) (*auditReply, error) {
+	var after *decision.AuditCursor
+	if l.from != nil {
+		after = &decision.AuditCursor{At: l.from.At, ID: l.from.Key}
+	}
+	records, next, err := a.cfg.Audit.Audit(ctx, f, after, l.limit)
+	if err != nil {
+		return nil, err
+	}
+	var page Page
+	if next != nil {
+		page.Next = l.cursor(&query.Cursor{At: next.At, Key: next.ID})
+	}
+	body := List[AuditRow]{Data: auditRows(records), Page: page, AsOf: Instant(l.now), Gaps: []GapRef{}}
+	return &auditReply{Status: 200, Link: l.link(page), CacheControl: "no-store", ContentType: "application/json", Body: body}, nil
+}
+
+func (q *AuditQuery) filter() (f decision.AuditFilter, err error) {
+	f = decision.AuditFilter{Actor: q.Actor, Action: q.Action, Outcome: q.Outcome}
+	if q.Outcome != "" && q.Outcome != decision.Allowed && q.Outcome != decision.Denied {
+		return f, httperr.Parameter("outcome", "must be allowed or denied")
+	}
+	if f.From, err = queryInstant("from", q.From); err != nil {
+		return f, err
+	}
+	f.To, err = queryInstant("to", q.To)
+	return f, err
+}
+
+func auditRows(records []decision.AuditRecord) []AuditRow {
+	rows := make([]AuditRow, len(records))
+	for i, r := range records {
+		rows[i] = AuditRow{
+			ID: r.ID, At: Instant(r.At), Actor: r.Actor, Role: Text(r.Role), TokenID: Text(r.TokenID), Via: r.Via, Action: r.Action, Target: Text(r.Target),
+			Outcome: r.Outcome, Reason: Text(r.Reason), Before: asJSON(r.Before), After: asJSON(r.After), RequestID: Text(r.RequestID),
+		}
+	}
+	return rows
+}
+
+// asJSON gives what was kept; nothing is null.
+func asJSON(b []byte) json.RawMessage {
+	if !json.Valid(b) {
+		return json.RawMessage("null")
+	}
+	return b
+}
+
+// queryInstant reads a time of the query; empty is not known.
+func queryInstant(name, text string) (lifecycle.Micros, error) {
+	if text == "" {
+		return 0, nil
+	}
+	at, ok := parseInstant(text)
+	if !ok {
+		return 0, httperr.Parameter(name, "not a time in RFC 3339 or a date")
+	}
+	return at, nil
+}

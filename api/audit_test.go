@@ -1,0 +1,69 @@
+package api
+
+import (
+	"encoding/csv"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"fleetglass/decision"
+	"fleetglass/lifecycle"
+)
+
+// audited keeps n records, a second apart.
+func (f *fixture) audited(n int) {
+	f.t.Helper()
+	for i := range n {
+		r := decision.Actor{Name: []string{"ceo", "ops"}[i%2], Role: "triager", TokenID: "abc", Via: decision.ViaAPI}.
+			Record(fmt.Sprintf("r%03d", i), lifecycle.MicrosOf(f.clock()).Add(1e9*2), []string{"retry", "discard"}[i/2%2], decision.Allowed)
+		r.Reason, r.Target, r.After = "=because", "TASKS:1", []byte(`{"status":"acting"}`)
+		if i%5 == 0 {
+			r.Outcome = decision.Denied
+		}
+		if err := f.store.(decision.Store).AddAudit(f.t.Context(), r); err != nil {
+			f.t.Fatal(err)
+		}
+		f.pass(1e9)
+	}
+}
+
+func TestTheAuditIsListedByPageAndFilter(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, f *fixture) {
+		f.audited(20)
+		var ids []string
+		for target := "/api/v1/audit?limit=3&actor=ceo"; target != ""; {
+			page := get[List[AuditRow]](f, target)
+			for _, r := range page.Data {
+				ids = append(ids, r.ID)
+			}
+			if target = ""; page.Page.Next != "" {
+				target = "/api/v1/audit?limit=3&actor=ceo&cursor=" + string(page.Page.Next)
+			}
+		}
+		if want := "r018 r016 r014 r012 r010 r008 r006 r004 r002 r000"; strings.Join(ids, " ") != want {
+			t.Errorf("ids %v, want %s", ids, want)
+		}
+		if got := get[List[AuditRow]](f, "/api/v1/audit?outcome=denied&action=retry"); len(got.Data) != 2 || string(got.Data[0].After) != `{"status":"acting"}` || string(got.Data[0].Before) != "null" {
+			t.Errorf("denied retries: %+v", got.Data)
+		}
+		f.refused(f.do("GET", "/api/v1/audit?outcome=maybe", ""), http.StatusBadRequest, "invalid_parameter")
+		f.refused(f.do("GET", "/api/v1/audit?from=yesterday", ""), http.StatusBadRequest, "invalid_parameter")
+		f.refused(f.do("GET", "/api/v1/audit?who=ceo", ""), http.StatusBadRequest, "unknown_parameter")
+	})
+}
+
+func TestTheAuditIsATableAndLines(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sqliteStore)
+	f.audited(4)
+	table := f.do("GET", "/api/v1/audit", "", "Accept", "text/csv")
+	rows, err := csv.NewReader(strings.NewReader(string(table.body))).ReadAll()
+	if err != nil || len(rows) != 5 || rows[0][0] != "id" || rows[1][0] != "r003" || rows[1][9] != "'=because" {
+		t.Errorf("%s: %v, %v", table.header.Get("Content-Type"), rows, err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(f.do("GET", "/api/v1/audit?actor=ops", "", "Accept", "application/x-ndjson").body)), "\n")
+	if len(lines) != 2 || parse[AuditRow](t, []byte(lines[0])).ID != "r003" {
+		t.Errorf("lines %q", lines)
+	}
+}

@@ -1,0 +1,34 @@
+package api
+
+import (
+	"github.com/danielgtaylor/huma/v2"
+
+	"fleetglass/internal/routes"
+)
+
+// keyUse is what a call that changes something does with an Idempotency-Key.
+type keyUse int
+
+const (
+	keyTaken    keyUse = iota // It may have one; then a repetition is answered with the reply that was kept.
+	keyRequired               // It must have one.
+	keyOwn                    // What it brings names itself: a repetition is told without a key.
+)
+
+// keyUseKey is where an operation carries its use of keys among its metadata.
+const keyUseKey = "key-use"
+
+// keyed is the router for an operation: where it changes something, a repetition is answered before the handler.
+func (a *API) keyed(r *routes.Router, op *huma.Operation) *routes.Router {
+	use, _ := op.Metadata[keyUseKey].(keyUse)
+	if a.cfg.Keys == nil || !scopeOf(op).Changes() || use == keyOwn {
+		return r
+	}
+	return r.With(a.cfg.Keys.Middleware(use == keyRequired))
+}
+
+// KeyInput declares the headers by which a repetition is told. They are read before the handler.
+type KeyInput struct {
+	IdempotencyKey  string `header:"Idempotency-Key" doc:"Names the call: sent again with the same key it happens once, and is answered with the reply of the first, with Idempotency-Replayed: true. Kept for 72 hours. At most 200 characters."`
+	XIdempotencyKey string `header:"X-Idempotency-Key" doc:"Alias of Idempotency-Key."`
+}

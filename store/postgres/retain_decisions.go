@@ -1,0 +1,28 @@
+package postgres
+
+import (
+	"context"
+
+	"fleetglass/lifecycle"
+)
+
+// Each deletes a part of what ended before a time. A row that somebody holds is left for later.
+const (
+	deleteOldEffects   = `DELETE FROM effects WHERE id IN (SELECT id FROM effects WHERE settled <> 0 AND settled < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`
+	deleteOldActions   = `DELETE FROM actions WHERE id IN (SELECT id FROM actions WHERE NOT open AND updated < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`
+	deleteOldDecisions = `DELETE FROM decisions WHERE id IN (SELECT id FROM decisions WHERE at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`
+)
+
+// RetainDecisions implements [decision.Keeper].
+func (s *Store) RetainDecisions(ctx context.Context, cutoff lifecycle.Micros) (deleted int64, err error) {
+	for _, part := range []string{deleteOldEffects, deleteOldActions, deleteOldDecisions} {
+		for n := int64(retainedAtOnce); n == retainedAtOnce; deleted += n {
+			tag, err := s.pool.Exec(ctx, part, int64(cutoff), retainedAtOnce)
+			if err != nil {
+				return deleted, s.wrap("retain decisions", err)
+			}
+			n = tag.RowsAffected()
+		}
+	}
+	return deleted, nil
+}

@@ -1,0 +1,63 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"fleetglass/decision"
+	"fleetglass/lifecycle"
+)
+
+var retainDecisionTests = []conformanceTest{
+	{"what was decided and settled is deleted after a time, and what is open is kept", retainDecided},
+}
+
+func retainDecided(t *testing.T, s Store) {
+	const ended = 510 // More than are deleted at once.
+	w, keys := withEffects(t, s, 3)
+	old := w.now.Add(time.Minute)
+	for _, c := range mustClaim(t, s, "a", old, 2) {
+		if _, err := s.Settle(t.Context(), settled(c, keys[3-numberOf(t, c.ID)], old)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	about := decision.Subject("operation")
+	for i := range ended {
+		id := fmt.Sprintf("o%03d", i)
+		mustDecide(t, s, decision.Decision{ID: id, Subject: about, Expected: uint64(i), At: old, Change: decision.Change{
+			Audit: []decision.AuditRecord{{ID: id, At: old, Outcome: decision.Allowed}},
+		}})
+	}
+	young := old.Add(time.Hour)
+	mustDecide(t, s, decided("young", lifecycle.MessageKey{Stream: keys[0].Stream, Seq: 99}, young, 0, false))
+
+	const wanted = 2 + 2 + 3 + ended // Effects, actions, decisions.
+	if n, err := s.RetainDecisions(t.Context(), old+1); err != nil || n != wanted {
+		t.Errorf("deleted %d rows, %v; want %d", n, err, wanted)
+	}
+	for id, kept := range map[string]bool{"d03": false, "d02": false, "d01": true, "young": true} {
+		if _, err := s.Action(t.Context(), id); errors.Is(err, lifecycle.ErrNotFound) == kept {
+			t.Errorf("action %s: %v; want it kept: %t", id, err, kept)
+		}
+	}
+	if effects, err := s.EffectsOf(t.Context(), "d01"); err != nil || len(effects) != 1 {
+		t.Errorf("effects of the open action: %v, %v; want one", effects, err)
+	}
+	if r, err := s.Revision(t.Context(), about); err != nil || r != ended {
+		t.Errorf("revision %d, %v; want %d", r, err, ended)
+	}
+	if n, err := s.RetainDecisions(t.Context(), old+1); err != nil || n != 0 {
+		t.Errorf("deleted %d rows again, %v", n, err)
+	}
+}
+
+// numberOf is the number in the id of an effect of [withEffects].
+func numberOf(t *testing.T, effect string) (n int) {
+	t.Helper()
+	if _, err := fmt.Sscanf(effect, "d%d/1", &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
