@@ -1,0 +1,118 @@
+package dlqtriage
+
+import (
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// Plan is what should happen with a dead message, and why.
+type Plan struct {
+	Strategy             Strategy
+	Delay                time.Duration
+	DueAt                lifecycle.Micros // When a retry that is decided now is published.
+	TargetAgent          string
+	TargetModel          string // Empty where no model is known: the agent uses its own.
+	MaxAdditionalRetries int    // How often this strategy may still be tried, this time included.
+	Modifications        []Modification
+	Reasons              []string // Sentences for people.
+	Eligible             bool     // Nothing below stands in the way of a retry by this plan.
+	Blocked              []Obstacle
+}
+
+// Obstacle is something that stands in the way of a retry.
+type Obstacle struct {
+	Code ObstacleCode
+	Why  string // A sentence for people.
+}
+
+// ObstacleCode names an obstacle, for programs.
+type ObstacleCode string
+
+// The obstacles.
+const (
+	BlockedPermanent      ObstacleCode = "permanent"         // No retry cures it.
+	BlockedRetriesUsed    ObstacleCode = "retries_used_up"   // The strategy was tried as often as it may be.
+	BlockedNotOpen        ObstacleCode = "not_open"          // Somebody decided already.
+	BlockedNoPayload      ObstacleCode = "payload_missing"   // There is nothing to publish again.
+	BlockedCompleted      ObstacleCode = "already_completed" // The work was done: it would be done twice.
+	BlockedEffectsUnknown ObstacleCode = "effects_unknown"   // An effect may have happened: look first.
+)
+
+// Case is what a plan is made from: the entry, and what else is known of its task.
+type Case struct {
+	Class
+	Agent      string
+	Type       string
+	Model      string // That the task names; empty for none.
+	Reason     string // Why the message died, in the words of whoever said so. Untrusted.
+	Generation int    // How often the task had been published before.
+	Status     Status
+
+	TokenBudget    int64  // Of the task's payload; zero for none.
+	PayloadMissing bool   // The body is not known, or not whole.
+	Completed      bool   // A completion of the task is recorded.
+	EffectsUnknown string // Why effects of the task may have happened; empty where there is no such sign.
+
+	Past []PastRetry // What was tried before.
+}
+
+// PastRetry is a retry or reassignment that was made of the task before.
+type PastRetry struct {
+	Strategy Strategy // Of the plan at that time; empty where it is not known.
+	Class
+}
+
+// PlanFor says what should happen with a dead message (SPEC 5, the strategy engine). It is a pure function.
+func (p *Policy) PlanFor(c Case, now lifecycle.Micros) Plan {
+	row := strategyFor(c.Class)
+	tried := c.tried(row)
+	plan := Plan{
+		Strategy: row.strategy, Delay: row.delay(tried), TargetAgent: c.Agent, TargetModel: c.Model,
+		MaxAdditionalRetries: max(0, row.retries-tried), Modifications: []Modification{}, Reasons: []string{row.why}, Blocked: []Obstacle{},
+	}
+	if row.change != nil {
+		row.change(p, c, &plan)
+	}
+	plan.DueAt = now.Add(plan.Delay)
+	plan.Blocked = c.obstacles(row, tried)
+	plan.Eligible = len(plan.Blocked) == 0
+	return plan
+}
+
+// tried is how often the strategy was tried for this task. Generations of which nothing else is known count for it.
+func (c Case) tried(row strategyRow) int {
+	others := 0
+	for _, past := range c.Past {
+		strategy := past.Strategy
+		if strategy == "" {
+			strategy = strategyFor(past.Class).strategy
+		}
+		if strategy != row.strategy {
+			others++
+		}
+	}
+	return max(0, c.Generation-others)
+}
+
+// obstacles are what stands in the way of a retry.
+func (c Case) obstacles(row strategyRow, tried int) []Obstacle {
+	out := []Obstacle{}
+	for _, o := range []struct {
+		is   bool
+		code ObstacleCode
+		why  string
+	}{
+		{row.retries == 0, BlockedPermanent, "No retry cures what is permanent."},
+		{row.retries > 0 && tried >= row.retries, BlockedRetriesUsed, retriesUsed(row.retries)},
+		{c.Status != StatusOpen && c.Status != StatusDeferred, BlockedNotOpen, "Somebody decided about it already: it is " + string(c.Status) + "."},
+		{c.PayloadMissing, BlockedNoPayload, "The body of the message is not known, or not whole."},
+		{c.Completed, BlockedCompleted, "A completion of this task is recorded: a retry would be skipped, or do the work twice."},
+		{c.EffectsUnknown != "", BlockedEffectsUnknown, c.EffectsUnknown},
+	} {
+		if o.is {
+			out = append(out, Obstacle{o.code, o.why})
+		}
+	}
+	return out
+}
