@@ -79,7 +79,7 @@ func exampleTypical() map[string]lifecycle.Typical {
 func exampleList[T any](rows ...T) List[T] {
 	return List[T]{
 		Data: rows, Page: Page{Next: "AAKq8Lz3"}, AsOf: Instant(exampleTime(40 * time.Second)),
-		Gaps: []GapRef{{Source: "OBS_ACK", From: Instant(exampleTime(-time.Hour)), To: Instant(exampleTime(-59 * time.Minute))}},
+		Gaps: []GapRef{{Source: "OBS_ACK", From: Instant(exampleTime(-time.Hour)), To: Instant(exampleTime(-59 * time.Minute)), Reason: "12 lines were discarded before anybody read them"}},
 	}
 }
 

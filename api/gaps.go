@@ -33,7 +33,7 @@ func (a *API) recentGapRefs(ctx context.Context) ([]GapRef, error) {
 func refsOf(gaps []lifecycle.Gap) []GapRef {
 	out := []GapRef{}
 	for _, g := range query.OpenGaps(gaps) {
-		out = append(out, GapRef{Source: g.Source, From: Instant(g.From), To: Instant(g.To)})
+		out = append(out, GapRef{Source: g.Source, From: Instant(g.From), To: Instant(g.To), Reason: Text(g.Reason)})
 	}
 	return out
 }

@@ -37,6 +37,7 @@ type GapRef struct {
 	Source string  `json:"source" doc:"The capture stream or collector that may have missed something." example:"OBS_ACK"`
 	From   Instant `json:"from"`
 	To     Instant `json:"to" doc:"Null while the gap is open."`
+	Reason Text    `json:"reason" doc:"What may have been missed, and why."`
 }
 
 // Limits of pages, in rows.

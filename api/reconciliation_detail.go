@@ -99,7 +99,7 @@ func detailOf(r reconcile.Run) ReconciliationDetail {
 		out.WithoutRecords = append(out.WithoutRecords, AgentWithoutRecords{Agent: Text(k.Agent), Acknowledged: k.Acknowledged})
 	}
 	for _, g := range report.Gaps {
-		out.Gaps = append(out.Gaps, GapRef{Source: g.Source, From: Instant(g.From), To: Instant(g.To)})
+		out.Gaps = append(out.Gaps, GapRef{Source: g.Source, From: Instant(g.From), To: Instant(g.To), Reason: Text(g.Reason)})
 	}
 	out.Records = RecordCheck{Checked: report.Records.Checked, Asked: report.Records.Asked, Why: Text(report.Records.Why)}
 	out.Notes = append(out.Notes, report.Notes...)

@@ -305,7 +305,7 @@ func TestGapsAreShownWhereTheyOverlap(t *testing.T) {
 			lifecycle.Gap{Source: "OBS_PUB", From: at, To: at + 5, Repaired: true},
 			lifecycle.Gap{Source: "OBS_OLD", From: at.Add(-48 * time.Hour), To: at.Add(-47 * time.Hour)})
 		f.commit()
-		want := []GapRef{{Source: "OBS_ACK", From: Instant(at)}}
+		want := []GapRef{{Source: "OBS_ACK", From: Instant(at), Reason: "was down"}}
 		if diff := cmp.Diff(want, get[List[TaskRow]](f, "/api/v1/tasks").Gaps); diff != "" {
 			t.Errorf("list (-want +got):\n%s", diff)
 		}

@@ -40,6 +40,10 @@ func deadWithoutEntry(m MessageTrace) Answer {
 	if m.bound.recordedAt.Known() || m.bound.reportedAt.Known() || m.bound.coveredAt.Known() {
 		return Answer{Headline: "Nothing must be run again", Text: why + ", but completion is known: the work is done.", At: m.Verdict.Since, Provenance: Inferred}
 	}
+	if m.Facts.goneUnexplained() {
+		return Answer{Headline: "Look for its effect first", At: m.Facts.VanishedAt, Provenance: Inferred,
+			Text: why + ", and it left the stream since: by hand, or by a late acknowledgement that was not seen."}
+	}
 	return Answer{Headline: "Somebody must decide", Text: why + ", and no dead-letter entry was seen: nobody will touch it by itself.",
 		At: m.Verdict.Since, Provenance: Inferred}
 }

@@ -47,15 +47,15 @@ var rules = []Rule{
 		func(e *evidence) (Micros, bool) { return e.ackedAt, e.ackedAt.Known() }},
 	{"terminated", StateTerminated, "Its worker gave it up for good: it is not delivered again.",
 		func(e *evidence) (Micros, bool) { return e.termAt, e.termAt.Known() }},
-	{"max deliveries", StateExhausted, "The broker said that the attempts are used up, and nothing happened since; the message is still there, or it is known what removed it later.",
+	{"max deliveries", StateExhausted, "The broker said that the attempts are used up, and no delivery followed; what removed the message later changes nothing.",
 		func(e *evidence) (Micros, bool) {
 			at := e.life.MaxDeliveriesAt
-			return at, at.Known() && e.deliveredAt <= at && !e.m.goneUnexplained()
+			return at, at.Known() && e.deliveredAt <= at
 		}},
-	{rulePresumedDead, StateExhausted, "The last attempt ended without success and no attempt is left; the broker says so only at the next pull.",
+	{rulePresumedDead, StateExhausted, "The last attempt ended without success and no attempt is left; the broker says so only at the next pull, and what removed the message later changes nothing.",
 		func(e *evidence) (Micros, bool) {
 			x, last := e.passed()
-			if !last || e.m.goneUnexplained() {
+			if !last {
 				return 0, false
 			}
 			return x.Deadline, true

@@ -80,23 +80,9 @@ func brokersOwn(e Event) bool {
 	return e.Kind == TermConfirmed && strings.Contains(e.Detail.Reason, "deleted")
 }
 
-// byAge reports whether an event says that the age of the message removed it.
-func byAge(e Event) bool {
-	return e.Kind == Vanished && (e.Detail.Removal == RemovedByAge || (e.Detail.Removal == "" && e.Detail.Reason == VanishedByAge))
-}
-
-// gone reports whether something says that the message left unanswered, and whether something says by what.
-func (n naive) gone() (gone, explained bool) {
-	for _, e := range n.events {
-		switch {
-		case brokersOwn(e):
-			gone, explained = true, true
-		case e.Kind == Vanished:
-			gone = true
-			explained = explained || (e.Detail.Removal != "" && e.Detail.Removal != RemovedUnknown) || byAge(e)
-		}
-	}
-	return gone, explained
+// gone reports whether something says that the message left unanswered.
+func (n naive) gone() bool {
+	return n.any(func(e Event) bool { return e.Kind == Vanished || brokersOwn(e) })
 }
 
 // since leaves out what happened to attempts before the consumer was created anew: its numbers start again.
@@ -211,8 +197,7 @@ func (n naive) observed() State {
 	}
 	dead, expired := stands(PresumedDead), stands(LeaseExpired)
 	maxed := life.last(is(MaxDeliveries))
-	vanished, explained := n.gone()
-	gone := vanished && !explained
+	vanished := n.gone()
 	switch {
 	case acked && recorded:
 		return StateCompleted
@@ -224,9 +209,9 @@ func (n naive) observed() State {
 		return is(Terminated, TermConfirmed)(e) && !brokersOwn(e) && n.firstTerm(e.Attempt) > refuted
 	}):
 		return StateTerminated
-	case maxed > 0 && delivered <= maxed && !gone:
+	case maxed > 0 && delivered <= maxed:
 		return StateExhausted
-	case dead && !gone:
+	case dead:
 		return StateExhausted
 	case attempt == 0 && n.any(func(e Event) bool { return e.Detail.Undelivered }):
 		return StateRemoved

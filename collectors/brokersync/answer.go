@@ -105,6 +105,7 @@ func (a *answerer) begin(ctx context.Context) (b Begin, err error) {
 		return b, fmt.Errorf("find %s: %w", fleet.CapturePub, err)
 	}
 	b.CaptureCreated = lifecycle.MicrosOf(pub.CachedInfo().Created)
+	b.Discarded = max(pub.CachedInfo().State.FirstSeq, 1) - 1
 	b.FirstCaptured, err = firstCaptured(ctx, pub)
 	return b, err
 }

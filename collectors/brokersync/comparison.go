@@ -65,7 +65,8 @@ func (c Comparison) due(now lifecycle.Micros, company bool) (Comparison, string,
 	return c, strconv.FormatUint(c.Verified, 10), true
 }
 
-// position is where the comparison begins: where the store says, else just before the first publish that was captured.
+// position is where the comparison begins: where the store says, else just before the first publish that was captured, be its line still
+// there or not.
 func (b Begin) position(o Observation) uint64 {
 	switch {
 	case b.Stored:
@@ -74,10 +75,12 @@ func (b Begin) position(o Observation) uint64 {
 		return o.LastSeq
 	case b.CaptureCreated < o.Created:
 		return 0 // All of the stream was published after capture began.
-	case b.FirstCaptured == 0:
-		return o.LastSeq
 	}
-	return min(b.FirstCaptured-1, o.LastSeq)
+	before := o.LastSeq
+	if b.FirstCaptured > 0 {
+		before = min(b.FirstCaptured-1, o.LastSeq)
+	}
+	return before - min(before, b.Discarded)
 }
 
 // compare compares the next sequences with the store.

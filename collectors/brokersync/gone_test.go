@@ -84,7 +84,7 @@ func TestMessagesThatLeaveTheStreamUnansweredAreGoneForAReason(t *testing.T) {
 			b.expect(t, "stream", "published (stored)")
 			a.must(a.js.DeleteStream("TASKS"))
 		}},
-		{"deadletter", "outcome_unknown (vanished) [vanished silent_attempt]\n1 timed_out silent\ngone: gone after its last attempt: deleted, or answered late", func(t *testing.T, b *bench, a *agent) {
+		{"deadletter", "exhausted (max deliveries) [vanished silent_attempt]\n1 timed_out silent\ngone: gone after its last attempt: deleted, or answered late", func(t *testing.T, b *bench, a *agent) {
 			a.works(nats.ConsumerConfig{MaxDeliver: 1, AckWait: 200 * time.Millisecond})
 			seq := a.publish("deadletter")
 			a.take(time.Second)

@@ -153,7 +153,8 @@ func (j *judgement) absent(c *Consumer, o lifecycle.OpenMessage) {
 	if c != nil {
 		missed.Full = missed.Full || j.known.passed[c.Name].overflowed(j.view.Limits.MaxPerSubject, o.Message)
 	}
-	if ok && !o.Message.VanishedAt.Known() && j.view.Drained >= missed.Since.Add(j.waits.Vanish) {
-		j.say(vanished(j.view, c, o, missed, j.known.undelivered(j.view, c, o.Message)))
+	if !ok || o.Message.VanishedAt.Known() || j.view.Drained < missed.Since.Add(j.waits.Vanish) || j.known.undecided(j.view, c, o.Message, missed) {
+		return
 	}
+	j.say(vanished(j.view, c, o, missed, j.known.undelivered(j.view, c, o.Message)))
 }

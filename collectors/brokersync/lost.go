@@ -46,9 +46,18 @@ func (st *step) gap(run span, there []ReadMessage) bool {
 	}
 	st.batch.Gaps = append(st.batch.Gaps, lifecycle.Gap{
 		Source: st.view.sibling(fleet.CapturePub).String(), From: from, To: to, FromSeq: hole.from, ToSeq: hole.to,
-		Reason: fmt.Sprintf("the publish lines of %s %d to %d were lost, and the messages are gone", st.view.Stream.Name, hole.from, hole.to),
+		Reason: st.lostWords(hole),
 	})
 	return true
+}
+
+// lostWords say what is not known of a run, and why that may be. A message's own TTL removes its captured line too.
+func (st *step) lostWords(hole span) string {
+	words := fmt.Sprintf("the publish lines of %s %d to %d were lost, and the messages are gone", st.view.Stream.Name, hole.from, hole.to)
+	if st.view.Limits.TTL {
+		words += ": their own TTL may have removed both before they were read"
+	}
+	return words
 }
 
 // sibling is another stream of the same account and domain.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"fleetglass/lifecycle"
 )
@@ -37,7 +38,7 @@ func (st *step) missFirst(m lifecycle.MessageFacts, older, subjects map[string]b
 	if _, known := st.next.Missing[m.Key.Seq]; known {
 		return
 	}
-	missed := Missed{Since: st.view.At, Full: st.view.Full && m.Key.Seq < st.view.FirstSeq}
+	missed := Missed{Since: st.view.At, Last: st.view.LastSeq, Full: st.view.Full && m.Key.Seq < st.view.FirstSeq}
 	if limit := st.view.Limits.MaxPerSubject; limit > 0 && m.Stored != nil && !older[m.Stored.Subject] {
 		if subject := m.Stored.Subject; subjects[subject] || len(subjects) < st.rules.subjects() {
 			subjects[subject] = true
@@ -54,7 +55,7 @@ func (r Rules) subjects() int { return max(1, r.PageSize/4) }
 // passedRead bounds the messages read around missing ones, to see whether their consumer passed over them.
 const passedRead = 10_000
 
-// readPassed reads the messages around those that are due to be called gone and that their consumer has left behind.
+// readPassed reads the messages around those that are due to be called gone: what their consumer delivered, and what was stored after them.
 func (st *step) readPassed() {
 	around := map[string]span{}
 	for _, m := range st.known.missing {
@@ -63,7 +64,7 @@ func (st *step) readPassed() {
 			continue
 		}
 		st.askDeletions(c, m)
-		if c == nil || m.Key.Seq > c.DeliveredSeq || !st.view.sole(c, m) {
+		if c == nil || !st.view.sole(c, m) || (m.Key.Seq > c.DeliveredSeq && st.view.Limits.MaxPerSubject <= 0) {
 			continue
 		}
 		s, begun := around[c.Name]
@@ -78,7 +79,8 @@ func (st *step) readPassed() {
 		if !some {
 			continue
 		}
-		rows, ok := st.rowsIn(s.from-min(s.from-1, lookback), min(s.to+lookback, c.DeliveredSeq), passedRead)
+		beyond := lookback + uint64(min(max(st.view.Limits.MaxPerSubject, 0), passedRead/4))
+		rows, ok := st.rowsIn(s.from-min(s.from-1, lookback), min(s.to+beyond, st.view.LastSeq), passedRead)
 		if ok && len(rows) < passedRead {
 			st.known.passed[c.Name] = passedBy(st.view, c, rows)
 		}
@@ -164,4 +166,22 @@ func (k known) undelivered(v view, c *Consumer, m lifecycle.MessageFacts) bool {
 		return false
 	}
 	return c == nil || m.Key.Seq > c.DeliveredSeq || k.passed[c.Name].over(*c, m.Key.Seq)
+}
+
+// proofWait is how long a message must have been missed before it is said to be gone although the proof that nobody had it is not complete.
+const proofWait = 15 * time.Second
+
+// undecided reports whether it may still come to be proved that nobody had a missing message, or that a limit removed it.
+func (k known) undecided(v view, c *Consumer, m lifecycle.MessageFacts, missed Missed) bool {
+	if v.Drained >= missed.Since.Add(proofWait) || m.CurrentAttempt() > 0 || !v.sole(c, m) {
+		return false
+	}
+	limit := v.Limits.MaxPerSubject
+	overflow := limit > 0 && c != nil && !missed.Full && !k.passed[c.Name].overflowed(limit, m)
+	return (overflow && v.Verifiable < missed.Last) || (!k.undelivered(v, c, m) && c.expectsLines(v))
+}
+
+// expectsLines reports whether lines of the consumer's deliveries may still come: some are in hand, or were answered just now.
+func (c *Consumer) expectsLines(v view) bool {
+	return c != nil && (c.AckPending > 0 || !linesDrained(v, *c))
 }

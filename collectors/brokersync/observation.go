@@ -38,6 +38,7 @@ type Limits struct {
 	MaxAge        time.Duration
 	MaxPerSubject int64
 	Others        bool // The number of messages or bytes is limited.
+	TTL           bool // A message may have a time to live of its own.
 }
 
 // Capture says how far the capture streams reached, and how far their lines were stored.

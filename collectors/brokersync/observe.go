@@ -129,7 +129,7 @@ func (o *Observation) describe(info *jetstream.StreamInfo) {
 	cfg, s, at := info.Config, info.State, lifecycle.MicrosOf(info.TimeStamp)
 	o.Created, o.ConsumersAt, o.At = lifecycle.MicrosOf(info.Created), at, at
 	o.Msgs, o.FirstSeq, o.LastSeq = s.Msgs, s.FirstSeq, s.LastSeq
-	o.Limits = Limits{MaxAge: cfg.MaxAge, MaxPerSubject: cfg.MaxMsgsPerSubject, Others: cfg.MaxMsgs > 0 || cfg.MaxBytes > 0}
+	o.Limits = Limits{MaxAge: cfg.MaxAge, MaxPerSubject: cfg.MaxMsgsPerSubject, Others: cfg.MaxMsgs > 0 || cfg.MaxBytes > 0, TTL: cfg.AllowMsgTTL}
 	o.Full = (cfg.MaxMsgs > 0 && s.Msgs >= uint64(cfg.MaxMsgs)) || (cfg.MaxBytes > 0 && s.Bytes >= uint64(cfg.MaxBytes)/20*19)
 	for _, c := range o.Consumers {
 		o.ConsumersAt = min(o.ConsumersAt, c.ObservedAt)

@@ -25,32 +25,6 @@ func (b *bench) removed(t *testing.T, task string, by lifecycle.Removal) {
 	})
 }
 
-// removedOrUnknown waits until every task of the flood is removed by that cause. Where the proof that nobody had a message was not complete
-// when it was missed, the answer is that it is not known, which is true and may not be more than one in twenty.
-func (b *bench) removedOrUnknown(t *testing.T, flood int, by lifecycle.Removal) {
-	t.Helper()
-	unknown := 0
-	for i := range flood {
-		task := fmt.Sprintf("flood-%d", i)
-		testkit.Eventually(t, patience, func() error {
-			r, err := b.store.Task(t.Context(), task)
-			switch {
-			case err != nil:
-				return err
-			case r.Summary.State == lifecycle.StateRemoved && r.Messages[0].Removal == by:
-				return nil
-			case r.Summary.State == lifecycle.StateOutcomeUnknown && r.Messages[0].Removal == lifecycle.RemovedUnknown:
-				unknown++
-				return nil
-			}
-			return fmt.Errorf("%s is %s by %q, want removed by %q", task, r.Summary.State, r.Messages[0].Removal, by)
-		})
-	}
-	if unknown > flood/20 {
-		t.Errorf("of %d of %d messages it is not known how they left", unknown, flood)
-	}
-}
-
 // A worker goes on while and after a flood overflows the limit of its subject: what it never had was removed, and that it never had it is proved
 // although it has had later messages since.
 func TestAFloodIsRemovedByTheLimitBeforeAnyWorkerHadIt(t *testing.T) {
@@ -79,7 +53,9 @@ func TestAFloodIsRemovedByTheLimitBeforeAnyWorkerHadIt(t *testing.T) {
 			if down {
 				b.start()
 			}
-			b.removedOrUnknown(t, flood-limit, lifecycle.RemovedByLimit)
+			for i := range flood - limit {
+				b.removed(t, fmt.Sprintf("flood-%d", i), lifecycle.RemovedByLimit)
+			}
 		})
 	}
 }

@@ -28,6 +28,7 @@ type State struct {
 // Missed is what an observation showed that missed an open message first.
 type Missed struct {
 	Since lifecycle.Micros // Its time.
+	Last  uint64           // The last sequence of the stream at that time.
 	Full  bool             // The stream, or the message's subject, held as much as its limit allows, and nothing older.
 }
 

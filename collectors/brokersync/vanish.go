@@ -15,23 +15,30 @@ const (
 	GoneDead        = "gone after its last attempt: deleted, or answered late"
 	GoneStream      = "stream deleted"
 	GoneUnknown     = "unknown"
+
+	GoneOrAnswered = ", or an acknowledgement was missed" // Behind an age, where a worker may have had the message.
 )
 
 // vanished says that an open message left the stream without a line that explains it. undelivered says that no worker ever had it: only
-// then is a full stream the reason, for else an acknowledgement may have been missed.
+// then are its age, its TTL or a full stream the reason, for else an acknowledgement may have been missed.
 func vanished(v view, c *Consumer, o lifecycle.OpenMessage, missed Missed, undelivered bool) lifecycle.Event {
 	m := o.Message
 	reason, by, at := GoneUnknown, lifecycle.RemovedUnknown, missed.Since.Truncate(time.Second)
 	aged, expired := endOf(m, v.Limits.MaxAge), endOf(m, ttlOf(m))
+	tooOld, outlived := aged.Known() && aged <= missed.Since, expired.Known() && expired <= missed.Since
 	switch {
-	case aged.Known() && aged <= missed.Since:
+	case undelivered && tooOld:
 		reason, by, at = GoneByAge, lifecycle.RemovedByAge, aged
-	case expired.Known() && expired <= missed.Since:
+	case undelivered && outlived:
 		reason, by, at = GoneByTTL, lifecycle.RemovedByTTL, expired
 	case undelivered && missed.Full:
 		reason, by = GoneByLimits, lifecycle.RemovedByLimit
 	case lifecycle.Judge(m, o.Task).State == lifecycle.StateExhausted:
 		reason = GoneDead
+	case tooOld:
+		reason = GoneByAge + GoneOrAnswered
+	case outlived:
+		reason = GoneByTTL + GoneOrAnswered
 	case undelivered && (v.Limits.MaxPerSubject > 0 || v.Limits.Others): // A limit may have made room, and the room may be taken by now.
 		reason, by = GoneUndelivered, lifecycle.RemovedByBroker
 	case undelivered:

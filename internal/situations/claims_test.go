@@ -233,3 +233,17 @@ func either(claims ...claim) claim {
 		return last
 	}
 }
+
+// gapSays holds when a gap of the task gives a reason with this text in it.
+func gapSays(text string) claim {
+	return func(s story) error {
+		if t := s.told(); t != nil {
+			for _, g := range t.Gaps {
+				if strings.Contains(g.Reason, text) {
+					return nil
+				}
+			}
+		}
+		return fmt.Errorf("no gap says %q", text)
+	}
+}

@@ -39,6 +39,19 @@ var removal = []situation{{
 	may:   all(is("outcome_unknown"), attempts(0, 1, 1), silent("gave it up", "given up")),
 	never: all(isNot("completed", "terminated", "exhausted", "removed"), silent("gave it up")),
 }, {
+	name: "an exhausted message is deleted and stays exhausted",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		worker := c.workers(wait(time.Second), atMost(1))
+		c.pull(worker)
+		c.works(1200 * time.Millisecond)
+		c.tryPull(worker, time.Second)
+		c.works(2 * time.Second)
+		c.deleteMessage(zero)
+	},
+	may:   is("exhausted"),
+	never: isNot("completed", "removed"),
+}, {
 	name: "the limit for a subject removes the oldest",
 	on:   narrow,
 	act: func(c *clients) {
@@ -60,6 +73,18 @@ var removal = []situation{{
 		c.until("the message leaves", func() bool { return !c.there(zero) })
 	},
 	may:   all(is("removed"), noAttempt(0)),
+	never: isNot("completed", "exhausted"),
+}, {
+	name: "a message's own time to live removed it before anybody looked",
+	on:   briefly,
+	mode: afterwards,
+	act: func(c *clients) {
+		c.workers()
+		zero := c.publish(publish{header: nats.Header{"Nats-TTL": {"1s"}}})
+		c.until("the message leaves", func() bool { return !c.there(zero) })
+		c.publish(publish{task: "later"})
+	},
+	may:   of("later", all(is("published"), gapSays("TTL"))),
 	never: isNot("completed", "exhausted"),
 }, {
 	name: "the age of the stream removes a message that nobody took",
