@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"fleetglass/dlqtriage"
 	"fleetglass/internal/health"
 	"fleetglass/internal/httperr"
 	"fleetglass/internal/live"
@@ -26,6 +27,9 @@ type Config struct {
 	Hub      *live.Hub          // Required. What changes now.
 	Health   health.Reporter    // Required. How the parts of the program are.
 	Fleet    Fleet              // Required. The wire contract, as far as the API needs it.
+
+	// Policy is the triage policy in force. Optional; default the built-in one.
+	Policy func() dlqtriage.PolicyState
 
 	Reconcile reconcile.Service // Optional; without it the calls about reconciliations answer that they are not available.
 
@@ -101,6 +105,9 @@ func New(cfg Config) (*API, error) {
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
+	}
+	if cfg.Policy == nil {
+		cfg.Policy = func() dlqtriage.PolicyState { return dlqtriage.PolicyState{Policy: dlqtriage.DefaultPolicy()} }
 	}
 	cfg.Options = cfg.Options.withDefaults()
 	a := &API{

@@ -26,6 +26,8 @@ func (a *API) describe() {
 	a.describeFleet()
 	a.describeDuplicates()
 	a.describeReconciliations()
+	a.describePrevention()
+	a.describePolicy()
 	a.describeReports()
 	a.describeAudit()
 	a.describeStream()
@@ -52,6 +54,7 @@ func (a *API) humaConfig() huma.Config {
 		{Name: "duplicates", Description: "Where duplicates ended: nothing ran twice, or what did."},
 		{Name: "reconciliations", Description: "Whether what was published adds up with what became of it."},
 		{Name: "decisions", Description: "Who decided what, and what came of it."},
+		{Name: "triage", Description: "Why messages died, what should happen next, and what prevents it."},
 		{Name: "reports", Description: "What agents report by themselves."},
 		{Name: "live", Description: "What changes."},
 		{Name: "observation", Description: "What we could not see or read."},

@@ -57,8 +57,8 @@ func TestTheDocumentDescribesEveryCallCompletely(t *testing.T) {
 	want := []string{
 		"GET /api/v1/agents", "GET /api/v1/agents/{agent}", "GET /api/v1/audit", "GET /api/v1/duplicates", "GET /api/v1/duplicates/cases", "GET /api/v1/gaps", "GET /api/v1/in-flight", "GET /api/v1/quarantine",
 		"GET /api/v1/reconciliations", "GET /api/v1/reconciliations/{id}", "GET /api/v1/stats/fleet", "GET /api/v1/stream", "GET /api/v1/tasks", "GET /api/v1/tasks/counts", "GET /api/v1/tasks/{task_id}",
-		"GET /api/v1/tasks/{task_id}/events", "GET /api/v1/tasks/{task_id}/payload", "GET /api/v1/tasks/{task_id}/report",
-		"GET /healthz", "GET /readyz", "POST /api/v1/reconciliations", "POST /api/v1/reports",
+		"GET /api/v1/tasks/{task_id}/events", "GET /api/v1/tasks/{task_id}/payload", "GET /api/v1/tasks/{task_id}/report", "GET /api/v1/triage/policy",
+		"GET /healthz", "GET /readyz", "POST /api/v1/preflight", "POST /api/v1/reconciliations", "POST /api/v1/reports",
 	}
 	if diff := cmp.Diff(want, calls); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
@@ -210,6 +210,7 @@ func TestTheNamesOfTheContract(t *testing.T) {
 		{reflect.TypeFor[DuplicateSums](), "published completed caught_by_stream caught_by_idempotency reached_execution unknown in_flight_or_dlq " +
 			"net_rate saved"},
 		{reflect.TypeFor[NextStep](), "what at"},
+		{reflect.TypeFor[PreflightAnswer](), "verdict estimated_tokens budget advice"},
 		{reflect.TypeFor[Recommendation](), "decision rule reasons evidence"},
 	}
 	for _, c := range cases {

@@ -12,23 +12,23 @@ type Policy struct {
 	Terms        map[string]string `yaml:"terms" json:"terms"`                 // Named parts of patterns: <name> in a pattern stands for its text.
 	Rules        []Rule            `yaml:"rules" json:"rules"`                 // In order: those of the file before the built-in ones.
 	BuiltInRules *bool             `yaml:"built_in_rules" json:"-"`            // In a file; false leaves the built-in rules out.
-	Agents       []Agent           `yaml:"agents" json:"agents"`               // In the order in which another agent is looked for.
+	Agents       []AgentProfile    `yaml:"agents" json:"agents"`               // In the order in which another agent is looked for.
 	TriageAgent  string            `yaml:"triage_agent" json:"triage_agent"`   // Who decides about what no retry cures.
-	Models       []Model           `yaml:"models" json:"models"`               //
+	Models       []ModelProfile    `yaml:"models" json:"models"`               //
 	DefaultModel string            `yaml:"default_model" json:"default_model"` // What an agent uses that names none.
 	Fallback     string            `yaml:"fallback_model" json:"fallback_model"`
 	Bounds       PreflightBounds   `yaml:"preflight" json:"preflight"`
 }
 
-// Agent is an agent and the task types that it can do.
-type Agent struct {
+// AgentProfile is an agent and the task types that it can do.
+type AgentProfile struct {
 	Name         string   `yaml:"name" json:"name"`
 	Capabilities []string `yaml:"capabilities" json:"capabilities"`
 	Model        string   `yaml:"model,omitempty" json:"model,omitempty"` // Optional; default the policy's.
 }
 
-// Model is a model and how much it takes.
-type Model struct {
+// ModelProfile is a model and how much it takes.
+type ModelProfile struct {
 	Name          string `yaml:"name" json:"name"`
 	ContextWindow int    `yaml:"context_window" json:"context_window"`         // Tokens.
 	Budget        int    `yaml:"budget,omitempty" json:"budget,omitempty"`     // Tokens of a prompt; optional, default the policy's.
@@ -60,19 +60,19 @@ var defaultPolicy = sync.OnceValue(func() *Policy {
 })
 
 // model finds a model by its name.
-func (p *Policy) model(name string) (Model, bool) {
-	i := slices.IndexFunc(p.Models, func(m Model) bool { return m.Name == name })
+func (p *Policy) model(name string) (ModelProfile, bool) {
+	i := slices.IndexFunc(p.Models, func(m ModelProfile) bool { return m.Name == name })
 	if i < 0 {
-		return Model{}, false
+		return ModelProfile{}, false
 	}
 	return p.Models[i], true
 }
 
 // agent finds an agent by its name.
-func (p *Policy) agent(name string) (Agent, bool) {
-	i := slices.IndexFunc(p.Agents, func(a Agent) bool { return a.Name == name })
+func (p *Policy) agent(name string) (AgentProfile, bool) {
+	i := slices.IndexFunc(p.Agents, func(a AgentProfile) bool { return a.Name == name })
 	if i < 0 {
-		return Agent{}, false
+		return AgentProfile{}, false
 	}
 	return p.Agents[i], true
 }
@@ -106,10 +106,10 @@ func (p *Policy) AlternateAgent(agent, taskType string) string {
 
 // LargerModel is the model with the smallest context window that is larger than that of the given one. ok is false when there is none, or
 // the given model is not known.
-func (p *Policy) LargerModel(than string) (larger Model, ok bool) {
+func (p *Policy) LargerModel(than string) (larger ModelProfile, ok bool) {
 	current, known := p.model(than)
 	if !known {
-		return Model{}, false
+		return ModelProfile{}, false
 	}
 	for _, m := range p.Models {
 		if m.ContextWindow > current.ContextWindow && (!ok || m.ContextWindow < larger.ContextWindow) {

@@ -10,7 +10,7 @@ import (
 const tokenPiece = 8 << 10
 
 // encoding is the encoding by which the model's tokens are estimated.
-func (m Model) encoding() tokenizer.Encoding {
+func (m ModelProfile) encoding() tokenizer.Encoding {
 	if m.Encoding == "" {
 		return tokenizer.O200kBase
 	}

@@ -28,6 +28,7 @@ type App struct {
 	routes   *routes.Router // Every address, with the scope that it needs.
 	tokens   *access.Tokens
 	follow   *tokensFile   // Nil without a tokens file.
+	policy   *triagePolicy //
 	agents   string        // Where agents connect.
 	sources  recordSources // Where agents may keep their records.
 	records  func(context.Context) (duplicates.Retention, error)

@@ -55,6 +55,8 @@ type Config struct {
 	ReconcileEvery Duration `name:"reconcile-every" default:"168h" placeholder:"TIME" help:"How often what was published is compared with what became of it, beside every restart; 0 for never." group:"ledger"`
 	ReconcileGrace Duration `name:"reconcile-grace" default:"1m" placeholder:"TIME" help:"How far capture may lag behind: what is younger counts in the next report." group:"ledger"`
 
+	TriagePolicy string `name:"triage-policy" type:"path" placeholder:"FILE" help:"YAML file over the built-in triage policy: rules of classification, agents, models, bounds. Changes count within a second." group:"triage"`
+
 	LogLevel  string `default:"info" placeholder:"LEVEL" help:"Least level that is logged: debug, info, warn or error." group:"log"`
 	LogFormat string `default:"text" placeholder:"FORM" help:"Form of the log: text or json." group:"log"`
 }

@@ -43,6 +43,10 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 		return nil, err
 	}
 
+	if err := a.openPolicy(cfg, now); err != nil {
+		return nil, err
+	}
+
 	store, err := openStore(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
@@ -118,7 +122,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 		return err
 	}
 	calls, err := api.New(api.Config{
-		Query: ask, Appender: appender, Hub: hub, Health: a.health, Reconcile: a.reports, Keys: keys, Audit: store, Now: now, Log: a.log,
+		Query: ask, Appender: appender, Hub: hub, Health: a.health, Reconcile: a.reports, Keys: keys, Audit: store, Policy: a.policy.State, Now: now, Log: a.log,
 		Fleet:   api.Fleet{DecodeReport: decodeReport(now)},
 		Options: api.Options{Version: version, Limits: limits(cfg)},
 	})
