@@ -1,0 +1,68 @@
+package dlqtriage
+
+import "slices"
+
+// The obstacles that stand in the way of actions, beside those of a plan.
+const (
+	BlockedBusy       ObstacleCode = "entry_busy"     // An action on the entry has not ended.
+	BlockedSuperseded ObstacleCode = "superseded"     // The task has a newer message: that one counts.
+	BlockedStatus     ObstacleCode = "wrong_status"   // The action is not for entries of this status.
+	BlockedNoSubject  ObstacleCode = "no_subject"     // Where to publish is not known.
+	BlockedTooLarge   ObstacleCode = "does_not_fit"   // The payload is larger than the model's budget.
+	BlockedUnreadable ObstacleCode = "not_modifiable" // What is to be changed cannot be written into the payload.
+)
+
+// Forcible reports whether an operator may take the risk: what stands in the way is a judgement, not a fact that makes the action impossible.
+func (c ObstacleCode) Forcible() bool {
+	return slices.Contains([]ObstacleCode{BlockedPermanent, BlockedRetriesUsed, BlockedCompleted, BlockedEffectsUnknown, BlockedTooLarge}, c)
+}
+
+// statusObstacles are what the status of the entry puts in the way of an action.
+func statusObstacles(e Entry, action ActionKind) []Obstacle {
+	switch {
+	case e.Status == StatusActing:
+		return []Obstacle{{BlockedBusy, "An action on this entry has not ended."}}
+	case !slices.Contains(action.takes(), e.Status):
+		return []Obstacle{{BlockedStatus, "The entry is " + string(e.Status) + ": " + string(action) + " does not apply to it."}}
+	}
+	return nil
+}
+
+// retryObstacles are what a plan puts in the way of a retry that is done as the request says. That no retry cures it, and how often it was
+// tried, says nothing against one that is edited or goes to another agent.
+func retryObstacles(plan Plan, action ActionKind, p Params) []Obstacle {
+	var out []Obstacle
+	judged := []ObstacleCode{BlockedPermanent, BlockedRetriesUsed}
+	for _, o := range plan.Blocked {
+		switch {
+		case o.Code == BlockedNotOpen: // The status was looked at before.
+		case o.Code == BlockedNoPayload && p.As == AsEdited && p.Payload != nil:
+		case slices.Contains(judged, o.Code) && (p.As == AsEdited || action == ActionReassign):
+		default:
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// unforced leaves out what the request takes upon itself.
+func unforced(all []Obstacle, force bool) []Obstacle {
+	out := []Obstacle{}
+	for _, o := range all {
+		if !force || !o.Code.Forcible() {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// duplicateWarning says why the work may be done twice; empty where nothing speaks for it.
+func duplicateWarning(c Case) string {
+	switch {
+	case c.Completed:
+		return "A completion of this task is recorded: sent again, it is skipped, or the work is done twice."
+	case c.EffectsUnknown != "":
+		return c.EffectsUnknown
+	}
+	return ""
+}

@@ -1,0 +1,130 @@
+package dlqtriage
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"fleetglass/decision"
+	"fleetglass/lifecycle"
+)
+
+// Known is all that is known of an entry when somebody decides about it.
+type Known struct {
+	Entry    Entry
+	Revision uint64 // Of its subject, as it was before the rest was read.
+	Record   lifecycle.TaskRecord
+	Payload  lifecycle.Payload
+	Case     Case // What its plan is made from.
+}
+
+// TaskReader reads what is known of a task. It is part of lifecycle.TraceReader.
+type TaskReader interface {
+	Task(ctx context.Context, id string) (lifecycle.TaskRecord, error)
+	Events(ctx context.Context, taskID string, after lifecycle.EventPosition, limit int) ([]lifecycle.Event, error)
+	Payload(ctx context.Context, k lifecycle.MessageKey) (lifecycle.Payload, error)
+}
+
+// Examiner reads what is known of entries.
+type Examiner struct {
+	Entries   EntryReader      // Required.
+	Tasks     TaskReader       // Required.
+	Decisions decision.Decider // Required.
+}
+
+// maxEvents is how many events of a task are searched for effects that may have happened.
+const maxEvents = 2000
+
+// Examine reads an entry with what is known of its task. It errors with lifecycle.ErrNotFound where there is no such entry.
+func (x Examiner) Examine(ctx context.Context, id string) (k Known, err error) {
+	key, err := ParseEntryID(id)
+	if err != nil {
+		return k, fmt.Errorf("%w: %w", lifecycle.ErrNotFound, err)
+	}
+	// The revision comes first: what is decided meanwhile is then found out when it is decided on it.
+	if k.Revision, err = x.Decisions.Revision(ctx, decision.About(key)); err != nil {
+		return k, err
+	}
+	if k.Entry, err = x.Entries.Entry(ctx, id); err != nil {
+		return k, fmt.Errorf("read entry: %w", err)
+	}
+	if k.Record, err = x.Tasks.Task(ctx, k.Entry.TaskID); err != nil && !errors.Is(err, lifecycle.ErrNotFound) {
+		return k, fmt.Errorf("read task: %w", err)
+	}
+	if k.Payload, err = x.Tasks.Payload(ctx, k.Entry.Key); err != nil && !errors.Is(err, lifecycle.ErrNotFound) {
+		return k, fmt.Errorf("read payload: %w", err)
+	}
+	missing := err != nil || k.Payload.Truncated
+	events, err := x.Tasks.Events(ctx, k.Entry.TaskID, lifecycle.EventPosition{}, maxEvents)
+	if err != nil {
+		return k, fmt.Errorf("read events: %w", err)
+	}
+	k.Case = CaseOf(k.Entry)
+	k.Case.PayloadMissing = missing
+	k.Case.Completed = k.completed()
+	k.Case.EffectsUnknown = effectsUnknown(events)
+	k.Case.readPayload(k.Payload.Body)
+	return k, nil
+}
+
+// CaseOf is what an entry alone says of its case.
+func CaseOf(e Entry) Case {
+	return Case{Class: e.Class, Agent: e.Agent, Type: e.Type, Reason: e.Reason, Generation: e.Generation, Status: e.Status}
+}
+
+// readPayload takes what the payload says of model and budget.
+func (c *Case) readPayload(body []byte) {
+	var task struct {
+		Model  string  `json:"model"`
+		Budget float64 `json:"token_budget"`
+	}
+	if json.Unmarshal(body, &task) == nil {
+		c.Model, c.TokenBudget = task.Model, int64(task.Budget)
+	}
+}
+
+// completed reports whether a completion of the task's work is known beside the death of its message.
+func (k *Known) completed() bool {
+	return slices.Contains(k.Record.Summary.Anomalies, lifecycle.AnomalyCompletedAndDead) || k.Record.Summary.State == lifecycle.StateCompleted
+}
+
+// superseded reports whether the task has a message that is newer than the one that died.
+func (k *Known) superseded() bool {
+	return slices.ContainsFunc(k.Record.Messages, func(m lifecycle.MessageFacts) bool {
+		return m.Key != k.Entry.Key && (m.Generation() > k.Entry.Generation || (m.Generation() == k.Entry.Generation && m.Key.Compare(k.Entry.Key) > 0))
+	})
+}
+
+// effectsUnknown finds a step of the task, or something that it sent, that was begun and of which nobody said that it was done. A step that is
+// pure, or that has a strong key, may be repeated (SPEC 3).
+func effectsUnknown(events []lifecycle.Event) string {
+	open := map[string]string{}
+	for _, e := range events {
+		step := e.Detail.StepID
+		switch e.Kind {
+		case lifecycle.ReportStepIntent:
+			if e.Detail.StepClass == "pure" || e.Detail.StepClass == "keyed" {
+				continue
+			}
+			open[step] = fmt.Sprintf("The agent began step %q (%s) and never said that it was done: look its effect up first.", step, cmp.Or(e.Detail.Tool, "no tool named"))
+		case lifecycle.ReportOutboundIntent:
+			open["out "+step] = "The agent was about to send something and never said that it was sent: look first."
+		case lifecycle.ReportStepReceipt, lifecycle.EffectLogged:
+			delete(open, step)
+		case lifecycle.ReportOutboundSent:
+			delete(open, "out "+step)
+		}
+	}
+	if len(open) == 0 {
+		return ""
+	}
+	names := make([]string, 0, len(open))
+	for name := range open {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return open[names[0]]
+}

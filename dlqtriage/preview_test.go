@@ -1,0 +1,287 @@
+package dlqtriage
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fleetglass/fleet"
+	"fleetglass/lifecycle"
+)
+
+const testNow = lifecycle.Micros(1_700_000_000_000_000)
+
+// dead is an entry as it is examined: the first message of a task of marketing, that died of a slow provider.
+func dead(edit ...func(*Known)) *Known {
+	key := lifecycle.MessageKey{Stream: lifecycle.StreamID{Name: "TASKS"}, Seq: 7}
+	k := &Known{
+		Entry: Entry{
+			ID: EntryID(key), Key: key, TaskID: "blog/1", MessageID: "blog/1", Subject: "genbrain.agents.marketing.tasks.content_creation", Agent: "marketing",
+			Type: "content_creation", Class: ClassOf(Transient, "llm_provider_timeout"), Status: StatusOpen,
+		},
+		Payload: lifecycle.Payload{
+			Message: key, Body: []byte(`{"taskId":"blog/1","assignee":"marketing","version":1,"payload":{"n":1}}`),
+			Headers: map[string][]string{
+				"Nats-Msg-Id": {"blog/1"}, "X-Task-ID": {"blog/1"}, "X-Idempotency-Key": {"blog/1-1"}, "traceparent": {"00-1"}, "Nats-Stream": {"TASKS"}, "x-mine": {"1"},
+			},
+		},
+	}
+	k.Record.Messages = []lifecycle.MessageFacts{{Key: key, Stored: &lifecycle.StoredFacts{MsgID: "blog/1", IdempotencyKey: "blog/1-1"}}}
+	for _, f := range edit {
+		f(k)
+	}
+	k.Case = CaseOf(k.Entry)
+	k.Case.readPayload(k.Payload.Body)
+	return k
+}
+
+func previewOf(t *testing.T, k *Known, r Request) Preview {
+	t.Helper()
+	r.Reason = "because"
+	if err := r.check(DefaultPolicy(), testNow); err != nil {
+		t.Fatal(err)
+	}
+	v, err := k.preview(r, "act-1", DefaultPolicy(), fleet.NewContract(""), testNow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func codes(all []Obstacle) []ObstacleCode {
+	out := []ObstacleCode{}
+	for _, o := range all {
+		out = append(out, o.Code)
+	}
+	return out
+}
+
+func TestARetryThatChangesNothingKeepsKeyAndPayload(t *testing.T) {
+	t.Parallel()
+	for name, p := range map[string]Params{"by plan": {}, "unchanged": {As: AsUnchanged}} {
+		v := previewOf(t, dead(), Request{Action: ActionRetry, Params: p})
+		want := map[string]string{
+			"Nats-Msg-Id": "blog/1:r1", "X-Task-ID": "blog/1", "X-Idempotency-Key": "blog/1-1", "X-Retry-Of": "TASKS:7", "X-Retry-Generation": "1",
+			"X-Triage-Action": "act-1", "traceparent": "00-1", "x-mine": "1",
+		}
+		if diff := cmp.Diff(want, v.Message.Headers); diff != "" {
+			t.Errorf("%s: headers (-want +got):\n%s", name, diff)
+		}
+		if !v.Eligible || len(v.Diff) != 0 || string(v.Message.Payload) != string(dead().Payload.Body) || v.Message.Subject != dead().Entry.Subject {
+			t.Errorf("%s: %+v", name, v)
+		}
+		delay := map[string]time.Duration{"by plan": 30 * time.Second}[name]
+		if v.DueAt != testNow.Add(delay) || v.Preflight.Verdict != PreflightOK {
+			t.Errorf("%s: due in %s, preflight %+v", name, v.DueAt.Sub(testNow), v.Preflight)
+		}
+	}
+}
+
+func TestARetryThatChangesThePayloadRaisesTheVersion(t *testing.T) {
+	t.Parallel()
+	k := dead(func(k *Known) {
+		k.Entry.Class = ClassOf(ConditionallyRecoverable, ContextWindowOverflow)
+		k.Record.Messages = append(k.Record.Messages, lifecycle.MessageFacts{
+			Key: lifecycle.MessageKey{Stream: k.Entry.Key.Stream, Seq: 3}, Stored: &lifecycle.StoredFacts{MsgID: "blog/0", IdempotencyKey: "blog/1-4"},
+		})
+	})
+	v := previewOf(t, k, Request{Action: ActionRetry})
+	h := v.Message.Headers
+	if h["X-Idempotency-Key"] != "blog/1-5" || h["X-Target-Model"] == "" || !strings.Contains(h["X-Modifications"], "compress_context") {
+		t.Errorf("headers %v, want version 5, a model and the modifications", h)
+	}
+	var payload map[string]any
+	if err := json.Unmarshal(v.Message.Payload, &payload); err != nil || payload["version"] != 5.0 || payload["max_context_tokens"] != 80000.0 || payload["model"] != h["X-Target-Model"] {
+		t.Errorf("payload %s", v.Message.Payload)
+	}
+	paths := []string{}
+	for _, d := range v.Diff {
+		paths = append(paths, d.Path)
+	}
+	if !slices.Contains(paths, "/version") || !slices.Contains(paths, "/max_context_tokens") {
+		t.Errorf("diff %v", paths)
+	}
+}
+
+func TestAReassignedTaskGoesToTheOtherAgent(t *testing.T) {
+	t.Parallel()
+	k := dead(func(k *Known) { k.Entry.Class = ClassOf(Permanent, "authority_exceeded"); k.Entry.Generation = 2 })
+	v := previewOf(t, k, Request{Action: ActionReassign, Params: Params{Agent: "frontend", As: AsUnchanged}})
+	if !v.Eligible || v.Message.Subject != "genbrain.agents.frontend.tasks.content_creation" || v.Message.Headers["Nats-Msg-Id"] != "blog/1:r3" || v.DueAt != testNow {
+		t.Errorf("got %+v, %+v", v, v.Message)
+	}
+	if !strings.Contains(string(v.Message.Payload), `"assignee":"frontend"`) || v.Message.Headers["X-Idempotency-Key"] != "blog/1-2" {
+		t.Errorf("payload %s, headers %v", v.Message.Payload, v.Message.Headers)
+	}
+}
+
+func TestAnEditedRetrySendsWhatTheRequestSays(t *testing.T) {
+	t.Parallel()
+	k := dead(func(k *Known) { k.Entry.Class = ClassOf(Permanent, "data_integrity") })
+	v := previewOf(t, k, Request{Action: ActionRetry, Params: Params{
+		As: AsEdited, Payload: json.RawMessage(`{"taskId":"blog/1","assignee":"marketing","version":1,"payload":{"n":2}}`), Headers: map[string]string{"X-Mine": "", "X-New": "2"},
+	}})
+	if !v.Eligible || v.Message.Headers["X-New"] != "2" || v.Message.Headers["x-mine"] != "" || v.Message.Headers["X-Idempotency-Key"] != "blog/1-2" {
+		t.Errorf("blocked %v, headers %v", v.Blocked, v.Message.Headers)
+	}
+	if !strings.Contains(string(v.Message.Payload), `"n":2`) {
+		t.Errorf("payload %s", v.Message.Payload)
+	}
+}
+
+func TestAPayloadThatIsNoObjectStaysAndTheHeadersSayTheRest(t *testing.T) {
+	t.Parallel()
+	k := dead(func(k *Known) {
+		k.Payload.Body = []byte("\x00binary")
+		k.Entry.Class = ClassOf(ConditionallyRecoverable, ContextWindowOverflow)
+	})
+	v := previewOf(t, k, Request{Action: ActionRetry})
+	if string(v.Message.Payload) != "\x00binary" || v.Message.Headers["X-Modifications"] == "" || v.Message.Headers["X-Idempotency-Key"] != "blog/1-1" {
+		t.Errorf("payload %q, headers %v", v.Message.Payload, v.Message.Headers)
+	}
+}
+
+func TestWhatStandsInTheWayOfAnAction(t *testing.T) {
+	t.Parallel()
+	completed := func(k *Known) { k.Record.Summary.Anomalies = []lifecycle.AnomalyCode{lifecycle.AnomalyCompletedAndDead} }
+	newer := func(k *Known) {
+		k.Record.Messages = append(k.Record.Messages, lifecycle.MessageFacts{Key: lifecycle.MessageKey{Stream: k.Entry.Key.Stream, Seq: 9}, Stored: &lifecycle.StoredFacts{Generation: 1}})
+	}
+	status := func(s Status) func(*Known) { return func(k *Known) { k.Entry.Status = s } }
+	class := func(c Category, detail string) func(*Known) {
+		return func(k *Known) { k.Entry.Class = ClassOf(c, detail) }
+	}
+	for _, tt := range []struct {
+		name   string
+		k      *Known
+		action ActionKind
+		params Params
+		want   []ObstacleCode
+	}{
+		{"an open one", dead(), ActionRetry, Params{}, nil},
+		{"a deferred one", dead(status(StatusDeferred)), ActionRetry, Params{}, nil},
+		{"one that is acted on", dead(status(StatusActing)), ActionRetry, Params{}, []ObstacleCode{BlockedBusy}},
+		{"one that was retried", dead(status(StatusRetried)), ActionDiscard, Params{}, []ObstacleCode{BlockedStatus}},
+		{"completed", dead(completed), ActionRetry, Params{}, []ObstacleCode{BlockedCompleted}},
+		{"completed, forced", dead(completed), ActionRetry, Params{Force: true, ForceReason: "I looked"}, nil},
+		{"superseded", dead(newer), ActionRetry, Params{}, []ObstacleCode{BlockedSuperseded}},
+		{"superseded, forced", dead(newer), ActionRetry, Params{Force: true, ForceReason: "I looked"}, []ObstacleCode{BlockedSuperseded}},
+		{"permanent", dead(class(Permanent, "impossible_task")), ActionRetry, Params{As: AsUnchanged}, []ObstacleCode{BlockedPermanent}},
+		{"permanent, edited", dead(class(Permanent, "impossible_task")), ActionRetry, Params{As: AsEdited}, nil},
+		{"open is not reopened", dead(), ActionReopen, Params{}, []ObstacleCode{BlockedStatus}},
+		{"discarded is reopened", dead(status(StatusDiscarded)), ActionReopen, Params{}, nil},
+		{"retried is not reopened", dead(status(StatusRetried)), ActionReopen, Params{}, []ObstacleCode{BlockedStatus}},
+		{"retried is reclassified", dead(status(StatusRetried)), ActionReclassify, Params{Category: Permanent}, nil},
+		{"without a subject", dead(func(k *Known) { k.Entry.Subject = "" }), ActionRetry, Params{}, nil},
+		{"without subject and type", dead(func(k *Known) { k.Entry.Subject, k.Entry.Type, k.Entry.Agent = "", "", "" }), ActionRetry, Params{}, []ObstacleCode{BlockedNoSubject}},
+	} {
+		tt.k.Case.Completed = tt.k.completed()
+		v := previewOf(t, tt.k, Request{Action: tt.action, Params: tt.params})
+		if got := codes(v.Blocked); !slices.Equal(got, tt.want) || v.Eligible != (len(tt.want) == 0) {
+			t.Errorf("%s: blocked by %v, want %v", tt.name, v.Blocked, tt.want)
+		}
+	}
+}
+
+func TestAStepThatWasBegunAndNotEndedBlocksARetry(t *testing.T) {
+	t.Parallel()
+	event := func(kind lifecycle.Kind, step, class string) lifecycle.Event {
+		e := lifecycle.Event{Kind: kind}
+		e.Detail.StepID, e.Detail.StepClass = step, class
+		return e
+	}
+	for _, tt := range []struct {
+		events []lifecycle.Event
+		want   bool
+	}{
+		{nil, false},
+		{[]lifecycle.Event{event(lifecycle.ReportStepIntent, "s1", "unsafe")}, true},
+		{[]lifecycle.Event{event(lifecycle.ReportStepIntent, "s1", "keyed"), event(lifecycle.ReportStepIntent, "s2", "pure")}, false},
+		{[]lifecycle.Event{event(lifecycle.ReportStepIntent, "s1", ""), event(lifecycle.ReportStepReceipt, "s1", "")}, false},
+		{[]lifecycle.Event{event(lifecycle.ReportStepIntent, "s1", ""), event(lifecycle.ReportStepReceipt, "s2", "")}, true},
+		{[]lifecycle.Event{event(lifecycle.ReportOutboundIntent, "", "")}, true},
+		{[]lifecycle.Event{event(lifecycle.ReportOutboundIntent, "", ""), event(lifecycle.ReportOutboundSent, "", "")}, false},
+	} {
+		if got := effectsUnknown(tt.events); (got != "") != tt.want {
+			t.Errorf("%d events: %q, want a warning: %t", len(tt.events), got, tt.want)
+		}
+	}
+}
+
+func TestWhatARequestMustSay(t *testing.T) {
+	t.Parallel()
+	long := int64(8 * 24 * time.Hour / time.Millisecond)
+	for _, tt := range []struct {
+		r       Request
+		code    RefusalCode
+		pointer string
+	}{
+		{Request{Action: "reboot", Reason: "because"}, RefusedAction, "/action"},
+		{Request{Action: ActionRetry}, RefusedReason, "/reason"},
+		{Request{Action: ActionRetry, Reason: " no "}, RefusedReason, "/reason"},
+		{Request{Action: ActionRetry, Reason: strings.Repeat("x", 2001)}, RefusedReason, "/reason"},
+		{Request{Action: ActionRetry, Params: Params{As: "is"}}, RefusedParameter, "/params/as"},
+		{Request{Action: ActionRetry, Params: Params{Payload: []byte("{}")}}, RefusedParameter, "/params/as"},
+		{Request{Action: ActionRetry, Params: Params{DelayMS: &long}}, RefusedParameter, "/params/delay_ms"},
+		{Request{Action: ActionRetry, Params: Params{Force: true}}, RefusedParameter, "/params/force_reason"},
+		{Request{Action: ActionRetry, Params: Params{As: AsEdited, Headers: map[string]string{"Nats-Msg-Id": "x"}}}, RefusedParameter, "/params/headers"},
+		{Request{Action: ActionRetry, Params: Params{As: AsEdited, Headers: map[string]string{"x-task-id": "x"}}}, RefusedParameter, "/params/headers"},
+		{Request{Action: ActionReassign}, RefusedAgent, "/params/agent"},
+		{Request{Action: ActionReassign, Params: Params{Agent: "stranger"}}, RefusedAgent, "/params/agent"},
+		{Request{Action: ActionDefer}, RefusedParameter, "/params/until"},
+		{Request{Action: ActionDefer, Params: Params{Until: testNow}}, RefusedParameter, "/params/until"},
+		{Request{Action: ActionDefer, Params: Params{Until: testNow + 1, To: ToHuman}}, RefusedParameter, "/params/until"},
+		{Request{Action: ActionDiscard, Params: Params{Because: "tired"}}, RefusedParameter, "/params/because"},
+		{Request{Action: ActionReclassify}, RefusedParameter, "/params/category"},
+		{Request{Action: ActionReclassify, Params: Params{Category: Transient, Detail: ContextWindowOverflow}}, RefusedParameter, "/params/detail"},
+	} {
+		if tt.r.Reason == "" && tt.code != RefusedReason {
+			tt.r.Reason = "because"
+		}
+		var got *Refusal
+		if err := tt.r.check(DefaultPolicy(), testNow); !errors.As(err, &got) || got.Code != tt.code || got.Pointer != tt.pointer {
+			t.Errorf("%+v: %v, want %s at %s", tt.r, err, tt.code, tt.pointer)
+		}
+	}
+}
+
+func TestEveryActionHasItsEventAndItsStatus(t *testing.T) {
+	t.Parallel()
+	params := map[ActionKind]Params{ActionDefer: {To: ToHuman}, ActionReassign: {Agent: "cto"}, ActionReclassify: {Category: Permanent}}
+	got := map[ActionKind]string{}
+	for _, kind := range ActionKinds() {
+		k := dead()
+		if kind == ActionReopen {
+			k.Entry.Status = StatusDiscarded
+		}
+		r := Request{Action: kind, Reason: "because", Params: params[kind], Key: "key"}
+		d, a, err := k.decide(r, "act-1", "", previewOf(t, k, r), testNow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Validate(); err != nil || a.Status.Ended() == kind.Sends() || len(d.Effects) != map[bool]int{true: 1}[kind.Sends()] {
+			t.Errorf("%s: %v, action %s, %d effects", kind, err, a.Status, len(d.Effects))
+		}
+		e := d.Events[0]
+		got[kind] = string(e.Kind) + " " + string(e.Detail.Outcome) + " " + string(d.Audit[0].After)
+		back, err := readAction(*d.Action)
+		if diff := cmp.Diff(a, back); diff != "" || err != nil {
+			t.Errorf("%s: the action reads back as another one: %v\n%s", kind, err, diff)
+		}
+	}
+	state := func(s string) string { return `{"status":"` + s + `","category":"transient","detail":"llm_provider_timeout"}` }
+	want := map[ActionKind]string{
+		ActionRetry: "decided  " + state("acting"), ActionReassign: "decided  " + state("acting"), ActionDefer: "triaged deferred " + state("deferred"),
+		ActionDiscard: "triaged discarded " + state("discarded"), ActionQuarantine: "triaged quarantined " + state("quarantined"),
+		ActionReopen: "reopened  " + state("open"), ActionReclassify: `classified  {"status":"open","category":"permanent"}`,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("(-want +got):\n%s", cmp.Diff(want, got))
+	}
+}

@@ -1,0 +1,140 @@
+package dlqtriage
+
+import (
+	"encoding/json"
+	"net/textproto"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"fleetglass/decision"
+	"fleetglass/fleet"
+	"fleetglass/lifecycle"
+)
+
+// Request asks for an action on one entry.
+type Request struct {
+	Entry    string         // Required. Its id.
+	Action   ActionKind     // Required.
+	Reason   string         // Required. 3 to 2,000 characters.
+	Params   Params         //
+	Actor    decision.Actor // Required.
+	Key      string         // Required. Names the request: given again, with the same key, it is answered with what was decided the first time.
+	Revision *uint64        // Optional. The revision of the entry that the actor saw; another one is refused as changed.
+}
+
+// Params are the parameters of an action. Which of them count is the action's matter (API.md); what the action does not know must be absent.
+type Params struct {
+	As            RetryAs           `json:"as,omitempty"`
+	Payload       json.RawMessage   `json:"payload,omitempty"` // With edited: in place of the payload.
+	Headers       map[string]string `json:"headers,omitempty"` // With edited: beside the headers; an empty value takes one away.
+	Modifications []Modification    `json:"modifications,omitempty"`
+	Model         string            `json:"model,omitempty"`
+	DelayMS       *int64            `json:"delay_ms,omitempty"`
+	Force         bool              `json:"force,omitempty"` // In spite of what could be accepted; see [ObstacleCode.Forcible].
+	ForceReason   string            `json:"force_reason,omitempty"`
+
+	Agent    string           `json:"agent,omitempty"`
+	Until    lifecycle.Micros `json:"until,omitempty"`
+	To       string           `json:"to,omitempty"`
+	Because  string           `json:"because,omitempty"`
+	Category Category         `json:"category,omitempty"`
+	Detail   string           `json:"detail,omitempty"`
+}
+
+// Bounds of what a request says.
+const (
+	minReason = 3
+	maxReason = 2000
+	maxDelay  = 7 * 24 * time.Hour // Of a retry.
+	maxEdited = 1 << 20            // Bytes of a payload.
+)
+
+// check reports what is wrong with the request itself, whatever the entry.
+func (r Request) check(p *Policy, now lifecycle.Micros) error {
+	if !r.Action.Known() {
+		return &Refusal{Code: RefusedAction, Pointer: "/action", Why: "There is no such action on a dead letter."}
+	}
+	if n := utf8.RuneCountInString(strings.TrimSpace(r.Reason)); n < minReason || n > maxReason {
+		return &Refusal{Code: RefusedReason, Pointer: "/reason", Why: "An action needs a reason of 3 to 2,000 characters."}
+	}
+	return r.checkParams(p, now)
+}
+
+func (r Request) checkParams(p *Policy, now lifecycle.Micros) error {
+	switch r.Action {
+	case ActionRetry:
+		return r.Params.checkRetry(false, p)
+	case ActionReassign:
+		return r.Params.checkRetry(true, p)
+	case ActionDefer:
+		return r.Params.checkDefer(now)
+	case ActionDiscard:
+		if b := r.Params.Because; b != "" && b != BecauseObsolete && b != BecauseDuplicate && b != BecauseOther {
+			return refuseParameter("because", "must be obsolete, duplicate or other")
+		}
+	case ActionReclassify:
+		return r.Params.checkClass()
+	}
+	return nil
+}
+
+func (p Params) checkRetry(reassign bool, policy *Policy) error {
+	switch {
+	case p.As != "" && p.As != AsPlan && p.As != AsUnchanged && p.As != AsEdited:
+		return refuseParameter("as", "must be plan, unchanged or edited")
+	case p.As != AsEdited && (p.Payload != nil || p.Headers != nil || p.Modifications != nil):
+		return refuseParameter("as", "payload, headers and modifications count with edited only")
+	case reassign && p.Agent == "":
+		return &Refusal{Code: RefusedAgent, Pointer: "/params/agent", Why: "A reassignment names its agent."}
+	case p.Agent != "" && (!policy.KnowsAgent(p.Agent) || !fleet.ValidToken(p.Agent)):
+		return &Refusal{Code: RefusedAgent, Pointer: "/params/agent", Why: "The policy knows no such agent."}
+	case p.DelayMS != nil && (*p.DelayMS < 0 || *p.DelayMS > maxDelay.Milliseconds()):
+		return refuseParameter("delay_ms", "must be from 0 to 604800000")
+	case p.Force && utf8.RuneCountInString(strings.TrimSpace(p.ForceReason)) < minReason:
+		return refuseParameter("force_reason", "to force needs a reason of its own")
+	case len(p.Payload) > maxEdited:
+		return refuseParameter("payload", "is larger than 1 MiB")
+	}
+	return p.checkEdits()
+}
+
+// checkEdits refuses headers that are the broker's, or that say what Fleetglass itself says.
+func (p Params) checkEdits() error {
+	for name, value := range p.Headers {
+		switch lower := strings.ToLower(name); {
+		case name == "" || strings.ContainsAny(name, ": \r\n\t") || strings.ContainsAny(value, "\r\n"):
+			return refuseParameter("headers", "a name or value cannot be part of a header")
+		case strings.HasPrefix(lower, "nats-") || ours(name):
+			return refuseParameter("headers", textproto.CanonicalMIMEHeaderKey(name)+" is not the sender's to set")
+		}
+	}
+	for _, m := range p.Modifications {
+		if m.Type == "" {
+			return refuseParameter("modifications", "each has a type")
+		}
+	}
+	return nil
+}
+
+func (p Params) checkDefer(now lifecycle.Micros) error {
+	switch {
+	case p.To != "" && p.To != ToHuman:
+		return refuseParameter("to", "must be human")
+	case (p.To == "") == !p.Until.Known():
+		return refuseParameter("until", "give a time, or to: human")
+	case p.Until.Known() && p.Until <= now:
+		return refuseParameter("until", "must be in the future")
+	}
+	return nil
+}
+
+func (p Params) checkClass() error {
+	if !p.Category.Known() {
+		return refuseParameter("category", "must be transient, conditionally_recoverable, permanent or unclassified")
+	}
+	if row, known := DetailNamed(p.Detail); p.Detail != "" && known && row.Category != p.Category {
+		return refuseParameter("detail", p.Detail+" belongs to "+string(row.Category))
+	}
+	return nil
+}
