@@ -46,7 +46,17 @@ func (t *Tokens) Sweep() {
 	}
 }
 
-// lasts reports whether the principal's token is still valid and still allows the same.
+// Lasts reports whether the token that proved a principal is still valid and still allows the same. One that needed no token lasts.
+func (t *Tokens) Lasts(who Principal) bool {
+	if who.Token == "" {
+		return true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lasts(who)
+}
+
+// lasts does the same under the lock, for a principal that has a token.
 func (t *Tokens) lasts(who Principal) bool {
 	entry, ok := t.byHash[who.Token]
 	return ok && !entry.expired(t.now()) && slices.Equal(entry.Granted(), who.Scopes)

@@ -8,9 +8,10 @@ import (
 
 // Principal is who asks for something. The zero Principal may do nothing.
 type Principal struct {
-	Name   string // Name of the token; "local" without authentication.
-	Token  string // Hash of the token that proved it; empty for those that need none.
-	Scopes []Scope
+	Name    string // Name of the token, or of the person; "local" without authentication.
+	Token   string // Hash of the token that proved it; empty for those that need none.
+	Scopes  []Scope
+	Session string // The session that the request came with (package internal/sessions); empty for none.
 }
 
 // Local is everybody while no authentication is configured. It may do everything, which is why the program then listens on loopback

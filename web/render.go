@@ -2,7 +2,9 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -28,14 +30,19 @@ type frame struct {
 	snapshot *query.FleetSnapshot
 }
 
-// render writes a page. The body is rendered before anything is sent, so that an error can still become a problem page.
+// render writes a page in its frame.
 func (w *Web) render(c *gin.Context, f frame, body templ.Component) error {
-	r := preferencesOf(c)
-	e := views.Env{Asset: w.assets.URL, Zone: r.zone, Now: w.now()}
-	ctx := views.With(c.Request.Context(), e)
-	shell := w.shell(c, f, r)
+	page := views.Page(w.shell(c, f, preferencesOf(c)))
+	return w.renderDocument(c, f.status, templ.ComponentFunc(func(ctx context.Context, out io.Writer) error {
+		return page.Render(templ.WithChildren(ctx, body), out)
+	}))
+}
+
+// renderDocument writes a whole document. It is rendered before anything is sent, so that an error can still become a problem page.
+func (w *Web) renderDocument(c *gin.Context, status int, document templ.Component) error {
+	e := views.Env{Asset: w.assets.URL, Zone: preferencesOf(c).zone, Now: w.now()}
 	var buf bytes.Buffer
-	if err := views.Page(shell).Render(templ.WithChildren(ctx, body), &buf); err != nil {
+	if err := document.Render(views.With(c.Request.Context(), e), &buf); err != nil {
 		return err
 	}
 	h := c.Writer.Header()
@@ -43,13 +50,12 @@ func (w *Web) render(c *gin.Context, f frame, body templ.Component) error {
 	h.Set("Cache-Control", "private, no-cache")
 	h.Set("Vary", "Cookie")
 	h.Set("Content-Length", strconv.Itoa(buf.Len()))
-	c.Status(max(f.status, http.StatusOK))
+	c.Status(max(status, http.StatusOK))
 	if c.Request.Method == http.MethodHead {
 		c.Writer.WriteHeaderNow()
 		return nil
 	}
-	_, err := buf.WriteTo(c.Writer)
-	if err != nil {
+	if _, err := buf.WriteTo(c.Writer); err != nil {
 		w.cfg.Log.Debug("page not delivered", "error", err)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"fleetglass/access"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
@@ -17,6 +18,9 @@ func (w *Web) shell(c *gin.Context, f frame, r preferences) views.Shell {
 	s := views.Shell{
 		Title: f.title, Section: f.section, Environment: w.cfg.Environment, Theme: r.theme, UTC: r.utc, Here: c.Request.URL.RequestURI(),
 		Search: f.search, Nav: navigation(f.snapshot), Freshness: freshness(parts, w.now()),
+	}
+	if who := access.From(c.Request.Context()); who.Session != "" {
+		s.Reader = who.Name
 	}
 	if !r.utc {
 		s.ZoneName = r.zone.String()

@@ -35,6 +35,8 @@ type Config struct {
 	Server      string            // Optional; the NATS URL that agents connect to, for the command of the empty page.
 	Prefix      string            // Optional; default fleet.DefaultPrefix. The first token of task subjects, for the same.
 
+	SignIn *SignIn // Optional; how people sign in. Without it there is no page for it.
+
 	// TaskJSON writes what the API answers about a task, for its JSON tab. Optional; without it the tab only links.
 	TaskJSON func(ctx context.Context, id string) ([]byte, error)
 }
@@ -68,7 +70,8 @@ func New(cfg Config) (*Web, error) {
 
 // Register adds the pages, their assets and the stream of changes to r.
 func (w *Web) Register(r *routes.Router) {
-	r.Get(static.Prefix+"*asset", access.Read, gin.WrapH(w.assets.Handler()))
+	r.Get(static.Prefix+"*asset", access.Open, gin.WrapH(w.assets.Handler())) // The page to sign in needs them.
+	w.registerSignIn(r)
 	w.page(r, "/", access.Read, w.overview)
 	w.page(r, "/tasks", access.Read, w.tasks)
 	w.page(r, "/tasks/*id", access.Read, w.task)

@@ -19,6 +19,7 @@ import (
 	"fleetglass/access"
 	"fleetglass/api"
 	"fleetglass/internal/routes"
+	"fleetglass/web"
 )
 
 // whoAsks are the principals of the matrix, each with the scopes that its token carries.
@@ -56,9 +57,12 @@ func writeTokens(t *testing.T, entries ...access.Token) string {
 
 func TestEveryRouteNamesTheScopeThatItNeeds(t *testing.T) {
 	t.Parallel()
-	r := start(t, settings(t))
+	r, _ := guarded(t, "--base-url", "http://fleetglass.test", "--oidc-issuer", "http://127.0.0.1:1", "--oidc-client-id", "fleetglass")
 	exceptions := map[string]access.Scope{ // Whatever else there is only looks, and needs the scope for that.
 		"GET /healthz": access.Open, "HEAD /healthz": access.Open,
+		"GET /static/*asset": access.Open, "HEAD /static/*asset": access.Open, // The page to sign in needs them.
+		"GET /login": access.Open, "HEAD /login": access.Open, "POST /login": access.Open, "POST /logout": access.Open,
+		"GET /login/provider": access.Open, "HEAD /login/provider": access.Open, "GET /login/callback": access.Open, "HEAD /login/callback": access.Open,
 		"POST /api/v1/reports": access.Report, "POST /api/v1/reconciliations": access.Admin, "POST /reconciliation": access.Admin,
 	}
 	asks := map[string]bool{"POST /api/v1/preflight": true, "POST /api/v1/risk": true} // They have a body, and change nothing.
@@ -69,7 +73,7 @@ func TestEveryRouteNamesTheScopeThatItNeeds(t *testing.T) {
 		if want := cmp.Or(exceptions[name], access.Read); route.Needs != want {
 			t.Errorf("%s names scope %q, want %q", name, route.Needs, want)
 		}
-		if looks := route.Method == http.MethodGet || route.Method == http.MethodHead || asks[name]; looks == route.Needs.Changes() {
+		if looks := route.Method == http.MethodGet || route.Method == http.MethodHead || asks[name]; looks == route.Needs.Changes() && route.Needs != access.Open {
 			t.Errorf("%s needs %q: read-only mode would be wrong about it", name, route.Needs)
 		}
 	}
@@ -185,6 +189,8 @@ func TestWhoMayUseWhichRouteByWhichMethod(t *testing.T) {
 				got := r.ask(method, example(pattern), secrets[name])
 				want := "allowed"
 				switch {
+				case method == http.MethodPost && pattern == web.SignInPath: // By its own page: no token was typed.
+					want = "401"
 				case needs == access.Open:
 				case len(scopes) == 0:
 					want = "401"
@@ -223,6 +229,18 @@ func patterns(all []routes.Route) []string {
 	return slices.Compact(out)
 }
 
+// openToAll reports whether an address is open to everybody: the probe, and what the page to sign in needs.
+func openToAll(method, path string) bool {
+	switch reads := method == http.MethodGet || method == http.MethodHead; {
+	case path == web.SignInPath:
+		return reads || method == http.MethodPost
+	case path == "/logout":
+		return method == http.MethodPost
+	default:
+		return reads && (path == "/healthz" || strings.HasPrefix(path, "/static/"))
+	}
+}
+
 func TestNoSpellingOfAPathOpensIt(t *testing.T) {
 	t.Parallel()
 	r, secrets := guarded(t)
@@ -232,10 +250,9 @@ func TestNoSpellingOfAPathOpensIt(t *testing.T) {
 				for _, name := range []string{"nobody", "a stranger", "agent"} {
 					got := r.ask(method, target, secrets[name])
 					path, _, _ := strings.Cut(target, "?")
-					probe := path == "/healthz" && (method == http.MethodGet || method == http.MethodHead)
 					report := path == "/api/v1/reports" && method == http.MethodPost
 					switch {
-					case probe, name == "agent" && report:
+					case openToAll(method, path), name == "agent" && report:
 					case name != "agent" && (got.Code != 401 || got.Header().Get("Allow") != "" || method != http.MethodHead && codeOf(got) != "unauthenticated"):
 						t.Errorf("%s %s as %s: got %d %v %s", method, target, name, got.Code, got.Header(), got.Body)
 					case name == "agent" && (got.Code < 403 || got.Code > 405 || method != http.MethodHead && codeOf(got) == ""):

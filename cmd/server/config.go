@@ -20,6 +20,13 @@ type Config struct {
 	Token      Secret `placeholder:"TOKEN" help:"Bearer token with scope admin; set it in the environment or the file, not as a flag." group:"access"`
 	TokensFile string `name:"auth-tokens-file" type:"path" placeholder:"FILE" help:"YAML file with hashed bearer tokens and their scopes; fleetglass token writes entries." group:"access"`
 
+	SessionLife      Duration `name:"session-life" default:"12h" placeholder:"TIME" help:"How long people stay signed in with a browser." group:"access"`
+	OIDCIssuer       string   `name:"oidc-issuer" placeholder:"URL" help:"OpenID Connect provider through which people sign in; needs --base-url, whose /login/callback the provider must know." group:"access"`
+	OIDCClientID     string   `name:"oidc-client-id" placeholder:"ID" help:"Our client at that provider." group:"access"`
+	OIDCClientSecret Secret   `name:"oidc-client-secret" placeholder:"TEXT" help:"Secret of that client; set it in the environment or the file, not as a flag." group:"access"`
+	OIDCRolesClaim   string   `name:"oidc-roles-claim" default:"roles" placeholder:"NAME" help:"Claim of the identity token with a person's roles or groups." group:"access"`
+	OIDCRoles        []string `name:"oidc-roles" default:"viewer=viewer,triager=triager,admin=admin" placeholder:"VALUE=ROLE,…" help:"What values of that claim mean: viewer, triager or admin." group:"access"`
+
 	DataDir     string   `default:"./fleetglass-data" type:"path" placeholder:"DIR" help:"Directory of the embedded broker and of SQLite." group:"store"`
 	DatabaseURL URL      `name:"database-url" placeholder:"URL" help:"Postgres, such as postgres://user:password@host/name; without it SQLite under the data directory." group:"store"`
 	Retention   Duration `default:"30d" placeholder:"TIME" help:"How long finished tasks and their events are kept." group:"store"`
@@ -64,8 +71,10 @@ type Config struct {
 // Embedded reports whether the broker runs in this process.
 func (c Config) Embedded() bool { return len(c.NATSURL) == 0 }
 
-// Authenticated reports whether requests must carry a token.
-func (c Config) Authenticated() bool { return c.Token != "" || c.TokensFile != "" }
+// Authenticated reports whether people and programs must say who they are.
+func (c Config) Authenticated() bool { return c.hasTokens() || c.OIDCIssuer != "" }
+
+func (c Config) hasTokens() bool { return c.Token != "" || c.TokensFile != "" }
 
 // duplicateCost is what one duplicate costs.
 func (c Config) duplicateCost() *duplicates.Cost {

@@ -46,6 +46,7 @@ func (c *Config) validate(p *problems) {
 	if c.Nice < 0 || c.Nice > 19 {
 		p.add("nice", "%d is not between 0 and 19", c.Nice)
 	}
+	c.validateSignIn(p)
 	c.validateCost(p)
 	if every := time.Duration(c.ReconcileEvery); every > 0 && every < time.Minute {
 		p.add("reconcile-every", "%s is less than 1m; 0 makes no report by itself", c.ReconcileEvery)

@@ -112,10 +112,15 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 ) error {
 	authorizer := access.Authorizer{ReadOnly: cfg.ReadOnly}
 	engine := newEngine(metrics, now)
-	a.routes = routes.New(engine, routes.Config{
+	guarded := routes.Config{
 		Tokens: a.tokens, Authorizer: authorizer, Failed: telemetry.SignIns(metrics), Denied: auditDenials(store, now, a.log), Now: now,
 		Log: a.log,
-	})
+	}
+	signIn := a.signIn(cfg)
+	if signIn != nil {
+		guarded.Sessions, guarded.SignIn = signIn.Sessions, web.SignInPath
+	}
+	a.routes = routes.New(engine, guarded)
 	a.routes.Handle(http.MethodGet, "/metrics", access.Read, gin.WrapH(metrics.Handler()))
 	keys, err := requestkey.New(requestkey.Config{Store: store, Now: now, Log: a.log})
 	if err != nil {
@@ -132,7 +137,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	calls.Register(a.routes)
 	pages, err := web.New(web.Config{
 		Query: ask, Hub: hub, Health: a.health, TaskJSON: calls.TaskJSON, Now: now, Log: a.log, Environment: cfg.Environment, Access: authorizer,
-		Server: a.agents, Prefix: cfg.Prefix, Reconcile: a.reports,
+		Server: a.agents, Prefix: cfg.Prefix, Reconcile: a.reports, SignIn: signIn,
 	})
 	if err != nil {
 		return err

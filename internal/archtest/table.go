@@ -60,7 +60,7 @@ var Table = []Rule{
 	{Package: "web/webtest", Own: []string{"lifecycle", "reconcile", "store/sqlite", "internal/health"}},
 	{Package: "web",
 		Own: []string{"lifecycle", "duplicates", "dlqtriage", "alerts", "views", "views/*", "static", "fleet", "internal/live", "internal/httperr", "internal/routes", "access",
-			"internal/health", "query", "reconcile"},
+			"internal/health", "internal/openid", "internal/sessions", "query", "reconcile"},
 		Others: []string{"github.com/gin-gonic/gin", "github.com/a-h/templ"}, Tests: []string{"web/webtest"}},
 	{Package: "api",
 		Own: []string{"lifecycle", "decision", "internal/requestkey", "duplicates", "dlqtriage", "alerts", "fleet", "collectors/reports", "internal/live", "internal/httperr", "internal/routes", "access", "internal/health",
@@ -83,6 +83,8 @@ var Table = []Rule{
 	{Package: "internal/httpguard", Own: []string{"internal/httperr"}, Others: []string{"github.com/klauspost/compress"}},
 	{Package: "internal/live", Own: []string{"lifecycle", "decision"}},
 	{Package: "internal/requestkey", Own: []string{"access", "decision", "lifecycle", "internal/httperr"}, Others: []string{"github.com/gin-gonic/gin"}},
+	{Package: "internal/openid", Own: []string{"access"}, Others: []string{"github.com/coreos/go-oidc/v3", "golang.org/x/oauth2"}},
+	{Package: "internal/sessions", Own: []string{"access"}},
 	{Package: "internal/routes", Own: []string{"access", "internal/httperr"}, Others: []string{"github.com/gin-gonic/gin", "golang.org/x/time/rate"}},
 	{Package: "store/internal/columns", Own: []string{"lifecycle"}},
 	{Package: "store/internal/intake", Own: []string{"lifecycle", "store/internal/columns", "store/internal/rowcodec"}},
@@ -111,6 +113,6 @@ var (
 	testOthers = []string{
 		"github.com/PuerkitoBio/goquery", "github.com/chromedp", "github.com/google/go-cmp", "github.com/jackc/pgx/v5", "github.com/nats-io",
 		"github.com/gin-gonic/gin", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/danielgtaylor/huma/v2", "github.com/cloudevents/sdk-go/v2",
-		"zombiezen.com/go/sqlite", "golang.org/x/sync", "golang.org/x/net",
+		"zombiezen.com/go/sqlite", "golang.org/x/sync", "golang.org/x/net", "github.com/zitadel/oidc/v3",
 	}
 )

@@ -1,7 +1,9 @@
 package routes
 
 import (
+	"context"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -39,17 +41,37 @@ func (g *guard) check(c *gin.Context) {
 		g.refuse(c, err)
 		return
 	}
-	ctx, release := g.Tokens.Hold(access.With(c.Request.Context(), who), who)
+	ctx, release := g.hold(access.With(c.Request.Context(), who), who)
 	defer release()
 	c.Request = c.Request.WithContext(ctx)
 	c.Next()
 }
 
-// identify finds who asks. A secret that is not valid is a sign-in that failed; no secret at all is not one.
+// hold returns a context that ends with the principal's token and session.
+func (g *guard) hold(ctx context.Context, who access.Principal) (context.Context, context.CancelFunc) {
+	ctx, release := g.Tokens.Hold(ctx, who)
+	if g.Sessions == nil {
+		return ctx, release
+	}
+	ctx, end := g.Sessions.Hold(ctx, who)
+	return ctx, func() { end(); release() }
+}
+
+// identify finds who asks: by the token of the request, else by its session.
 func (g *guard) identify(r *http.Request) (access.Principal, error) {
-	text := secret(r)
-	who, err := g.Tokens.Identify(text)
-	if err == nil || text == "" {
+	token := secret(r)
+	if token == "" && g.Sessions != nil {
+		if who, ok := g.Sessions.Owner(r); ok {
+			return who, nil
+		}
+	}
+	return g.identifyToken(r, token)
+}
+
+// identifyToken finds who has a token. One that is not valid is a sign-in that failed; none at all is not one.
+func (g *guard) identifyToken(r *http.Request, token string) (access.Principal, error) {
+	who, err := g.Tokens.Identify(token)
+	if err == nil || token == "" {
 		return who, err
 	}
 	return who, g.failed(r, err)
@@ -60,6 +82,11 @@ func (g *guard) refuse(c *gin.Context, err error) {
 	h.Del("Allow") // The router says there which methods a path has, before anybody is known.
 	switch problem := httperr.From(err); problem.Code {
 	case httperr.Unauthenticated:
+		if g.SignIn != "" && opensPage(c.Request) {
+			c.Redirect(http.StatusSeeOther, g.SignIn+"?next="+url.QueryEscape(c.Request.URL.RequestURI()))
+			c.Abort()
+			return
+		}
 		h.Add("WWW-Authenticate", `Bearer realm="fleetglass"`)
 		h.Add("WWW-Authenticate", `Basic realm="fleetglass: any name, the token as password", charset="UTF-8"`)
 	case httperr.ScopeMissing, httperr.ReadOnly, httperr.Forbidden:
@@ -67,6 +94,12 @@ func (g *guard) refuse(c *gin.Context, err error) {
 	}
 	httperr.Write(c.Writer, c.Request, g.Log, err)
 	c.Abort()
+}
+
+// opensPage reports whether a person opens a page in a browser, without a token.
+func opensPage(r *http.Request) bool {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	return reads && r.Header.Get("Authorization") == "" && strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
 // secret is the bearer token, or the password of basic authentication; empty when there is none.

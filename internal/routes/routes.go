@@ -4,6 +4,7 @@
 package routes
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"time"
@@ -16,6 +17,8 @@ import (
 // Config says who may use the routes.
 type Config struct {
 	Tokens     *access.Tokens    // Required.
+	Sessions   Sessions          // Optional; sessions of people who signed in.
+	SignIn     string            // Optional; the page to which people are sent who must sign in first. Without it browsers ask for a password.
 	Authorizer access.Authorizer // Optional; its zero value lets principals change what their scopes allow.
 	Failed     func(why Failure) // Optional; counts sign-ins that failed.
 	Denied     func(Denial)      // Optional; hears of everybody known who was refused what changes something.
@@ -29,6 +32,14 @@ type Denial struct {
 	Route   string // The pattern of its path.
 	Who     access.Principal
 	Why     error
+}
+
+// Sessions finds who signed in with a browser (package sessions).
+type Sessions interface {
+	// Owner returns who has the session of a request; ok is false where there is none.
+	Owner(r *http.Request) (who access.Principal, ok bool)
+	// Hold returns a context that ends when the principal's session ends.
+	Hold(ctx context.Context, who access.Principal) (held context.Context, release context.CancelFunc)
 }
 
 // Router adds routes to an engine together with the scopes that they need.
@@ -74,6 +85,12 @@ func (r *Router) Handle(method, path string, needs access.Scope, h gin.HandlerFu
 func (r *Router) Get(path string, needs access.Scope, h gin.HandlerFunc) {
 	r.Handle(http.MethodGet, path, needs, h)
 	r.Handle(http.MethodHead, path, needs, h)
+}
+
+// Identify finds the principal behind a token that somebody typed. A token that is not valid is a sign-in that failed: it is logged,
+// counted and limited like those of other requests.
+func (r *Router) Identify(request *http.Request, token string) (access.Principal, error) {
+	return r.guard.identifyToken(request, token)
 }
 
 // Route is one route of the engine with the scope that it needs, which is empty when the route names none.

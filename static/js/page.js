@@ -20,6 +20,7 @@ export function announce(text, now = false) {
 export async function load(href) {
   try {
     const answer = await fetch(href, { headers: { Accept: "text/html" }, cache: "no-store", credentials: "same-origin" });
+    if (answer.redirected && new URL(answer.url).pathname === "/login") location.assign(answer.url); // The session has ended.
     if (!(answer.headers.get("Content-Type") || "").startsWith("text/html")) return null;
     return new DOMParser().parseFromString(await answer.text(), "text/html");
   } catch {
