@@ -113,7 +113,7 @@ func (w *teller) unfinished(task, agent string, seq uint64, i int) {
 	case 1:
 		w.delivered(task, agent, seq, 1)
 	case 2:
-		w.did(lifecycle.DeadLettered, task, agent, seq, 3)
+		w.died(task, agent, seq)
 	}
 }
 
@@ -319,7 +319,7 @@ func TestLateFactsCorrectTheRowOfTheirTask(t *testing.T) {
 			t.Errorf("before: %+v", got)
 		}
 		f.set(time.Date(2026, 5, 9, 0, 0, 0, 0, time.UTC))
-		f.did(lifecycle.DeadLettered, "late", "cto", 1, 3)
+		f.died("late", "cto", 1)
 		f.commit()
 		if got := april(); got.Completed != 0 || got.InFlightOrDLQ != 1 {
 			t.Errorf("dead: %+v", got)

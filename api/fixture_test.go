@@ -313,6 +313,12 @@ func (w *teller) did(kind lifecycle.Kind, task, agent string, seq uint64, attemp
 	return w.tell(e)
 }
 
+// died tells that the attempts of a message are used up and that it is in the dead-letter queue.
+func (w *teller) died(task, agent string, seq uint64) {
+	w.did(lifecycle.MaxDeliveries, task, agent, seq, 3)
+	w.did(lifecycle.DeadLettered, task, agent, seq, 3)
+}
+
 // delivered tells that the broker handed a message out.
 func (w *teller) delivered(task, agent string, seq uint64, attempt int) {
 	w.did(lifecycle.Delivered, task, agent, seq, attempt, func(e *lifecycle.Event) {

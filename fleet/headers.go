@@ -30,6 +30,7 @@ const (
 
 // Headers of a dead-letter entry.
 const (
+	HeaderDLQPrefix     = "X-DLQ-" // Of all of them.
 	HeaderDLQStream     = "X-DLQ-Stream"
 	HeaderDLQSeq        = "X-DLQ-Seq"
 	HeaderDLQConsumer   = "X-DLQ-Consumer"
@@ -39,7 +40,9 @@ const (
 	HeaderDLQDetail     = "X-DLQ-Detail"
 	HeaderDLQReason     = "X-DLQ-Reason"
 	HeaderDLQDeliveries = "X-DLQ-Deliveries"
-	HeaderDLQFailedAt   = "X-DLQ-Failed-At"
+	HeaderDLQFailedAt   = "X-DLQ-Failed-At"   // RFC 3339.
+	HeaderDLQMsgID      = "X-DLQ-Msg-Id"      // The Nats-Msg-Id that the message had: the entry has one of its own.
+	HeaderDLQWhyMissing = "X-DLQ-Why-Missing" // Why the body is not the original one; absent where it is.
 )
 
 // Headers that the broker adds to a republished message.

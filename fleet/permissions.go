@@ -75,7 +75,7 @@ func (s Streams) observerPublishes() []string {
 	c := s.Contract
 	var subjects []string
 	for _, request := range []string{
-		"INFO", "STREAM.NAMES", "STREAM.LIST", "STREAM.INFO." + StreamTasks, "STREAM.INFO." + StreamDLQ, "STREAM.INFO." + StreamRetry,
+		"INFO", "STREAM.NAMES", "STREAM.LIST", "STREAM.INFO." + StreamTasks, "STREAM.INFO." + StreamRetry,
 		"CONSUMER.INFO." + StreamTasks + ".*", "CONSUMER.LIST." + StreamTasks, "CONSUMER.NAMES." + StreamTasks,
 		"DIRECT.GET." + StreamTasks, "DIRECT.GET." + StreamTasks + ".>", "STREAM.MSG.GET." + StreamTasks,
 		"STREAM.MSG.GET." + CapturePub, "STREAM.MSG.GET." + CaptureRaw, "STREAM.MSG.GET." + CaptureEvt,

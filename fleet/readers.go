@@ -26,7 +26,7 @@ func (r Reader) Durable() string { return ReaderPrefix + "-" + r.Source }
 func Readers() []Reader {
 	return []Reader{
 		{CapturePub, "publishes"}, {CaptureRaw, "attempts"}, {CaptureAck, "acks"}, {CaptureEvt, "advisories"}, {CaptureReport, "reports"},
-		{recordsStream, "idempotency"},
+		{recordsStream, "idempotency"}, {StreamDLQ, "deadletters"},
 	}
 }
 

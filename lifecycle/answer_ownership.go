@@ -4,7 +4,7 @@ import "fmt"
 
 // ownership says where the message last changed hands.
 func ownership(m MessageTrace) Answer {
-	if d := m.Facts.Dead; d != nil && (m.Verdict.State == StateDeadLettered || m.Verdict.State == StateTriaged) {
+	if d := m.Facts.Dead; d != nil && m.Verdict.HasEntry() {
 		return Answer{Headline: "The dead-letter queue has it", Text: "The dead-letter queue took it over.", At: d.At, Provenance: Recorded}
 	}
 	if len(m.Attempts) == 0 {

@@ -25,7 +25,7 @@ func lastReceipt(t Trace, m MessageTrace) Answer {
 			consider(a.AckAt, Observed, "The acknowledgement", acknowledgedText(a, m.Consumer))
 		}
 	}
-	if d := m.Facts.Dead; d != nil {
+	if d := m.Facts.Dead; d != nil && m.Verdict.HasEntry() {
 		consider(d.At, Recorded, "The dead-letter entry", "The dead-letter queue has an entry of this message.")
 	}
 	return best

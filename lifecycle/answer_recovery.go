@@ -24,15 +24,16 @@ func recovery(m MessageTrace, in TraceInput) Answer {
 	case StateRemoved:
 		return say("Nothing happens by itself", "It has left the stream, and no worker ever had it.")
 	case StateTerminated, StateExhausted:
-		return deadWithoutEntry(m)
+		return deadWithoutEntry(m, in.EntriesRead)
 	case StatePublished:
 		return waiting(m, in)
 	}
 	return inHand(m, in)
 }
 
-// deadWithoutEntry speaks of a dead message of which no dead-letter entry was seen.
-func deadWithoutEntry(m MessageTrace) Answer {
+// deadWithoutEntry speaks of a dead message of which no dead-letter entry was seen. read is up to when the dead-letter queue was read: only
+// where that is after the death there is none.
+func deadWithoutEntry(m MessageTrace, read Micros) Answer {
 	why := "No attempt is left"
 	if m.Verdict.State == StateTerminated {
 		why = "Its worker gave it up for good"
@@ -43,6 +44,10 @@ func deadWithoutEntry(m MessageTrace) Answer {
 	if m.Facts.goneUnexplained() {
 		return Answer{Headline: "Look for its effect first", At: m.Facts.VanishedAt, Provenance: Inferred,
 			Text: why + ", and it left the stream since: by hand, or by a late acknowledgement that was not seen."}
+	}
+	if read <= m.Verdict.Since {
+		return Answer{Headline: "Somebody must decide", Text: why + "; whether it has a dead-letter entry is not known, because the queue was not read up to then.",
+			At: m.Verdict.Since, Provenance: Inferred}
 	}
 	return Answer{Headline: "Somebody must decide", Text: why + ", and no dead-letter entry was seen: nobody will touch it by itself.",
 		At: m.Verdict.Since, Provenance: Inferred}

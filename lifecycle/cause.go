@@ -42,8 +42,8 @@ func (ev *evidence) reportedFailure() string {
 }
 
 func (ev *evidence) entryReason() string {
-	if ev.m.Dead == nil {
-		return ""
+	if d := ev.entry(); d != nil {
+		return d.Reason
 	}
-	return ev.m.Dead.Reason
+	return ""
 }

@@ -14,7 +14,7 @@ func TestTheCauseIsWhatSomebodySaid(t *testing.T) {
 		{"a failed attempt is explained by its own report", "failed 1s task=T1 msgid=T1 n=1 reason=rate+limited\nnaked 2s seq=1 n=1 cseq=1\n", "failed", "rate limited"},
 		{"not by that of the attempt before",
 			"failed 1s task=T1 msgid=T1 n=1 reason=rate+limited\nnaked 2s seq=1 n=1 cseq=1\nnaked 4s seq=1 n=2 cseq=2\n", "failed", ""},
-		{"a dead-letter entry says why where nobody else did", "dead_lettered 3s seq=1 task=T1 reason=max+deliveries+exceeded\n", "dead_lettered", "max deliveries exceeded"},
+		{"a dead-letter entry says why where nobody else did", "max_deliveries 2s seq=1 n=3\ndead_lettered 3s seq=1 task=T1 reason=max+deliveries+exceeded\n", "dead_lettered", "max deliveries exceeded"},
 		{"a removed message says by what", "vanished 3s seq=1 removal=limit undelivered\n", "removed", "removed by a limit of the stream"},
 		{"work that went well has no cause", "acked 1s seq=1 n=1 cseq=1\nvanished 2s seq=1 removal=unknown\n", "completed", ""},
 	}

@@ -21,7 +21,7 @@ type Detail struct {
 // Naming is how a line names the message that it speaks of.
 type Naming struct {
 	MsgID          string `json:"msg_id,omitempty"`          // Nats-Msg-Id: published, publish_attempted, reports.
-	Subject        string `json:"subject,omitempty"`         // published, publish_attempted, dead_lettered.
+	Subject        string `json:"subject,omitempty"`         // published, publish_attempted. Of the message that died: dead_lettered.
 	Type           string `json:"type,omitempty"`            // Task type: published, publish_attempted.
 	IdempotencyKey string `json:"idempotency_key,omitempty"` // published, records, reports.
 	RecordSeq      uint64 `json:"record_seq,omitempty"`      // The stream sequence that an idempotency record names: completion_recorded.
@@ -66,6 +66,7 @@ type DeadLetter struct {
 	CategoryDetail string `json:"category_detail,omitempty"` // Within the category, such as llm_provider_timeout: dead_lettered, classified.
 	Deliveries     int    `json:"deliveries,omitempty"`      // How often the message was delivered, as the entry says.
 	FailedAt       Micros `json:"failed_at,omitempty"`       // When it died, as the entry says.
+	OfTask         string `json:"of_task,omitempty"`         // The task that the entry names, whichever task the message has: dead_lettered.
 }
 
 // Classification says why a message died: classified. Its category and detail stand in [DeadLetter], who classified and the revision in

@@ -28,7 +28,8 @@ type MessageFacts struct {
 	Undelivered     bool         `json:"undelivered,omitempty"` // The sequence that its consumer delivered last proves that no worker had it.
 	OrphanedAt      Micros       `json:"orphaned,omitempty"`
 	AdoptedAt       Micros       `json:"adopted,omitempty"`
-	Dead            *DeadFacts   `json:"dead,omitempty"`
+	Entries         []DeadFacts  `json:"entries,omitempty"`  // Dead-letter entries that name this message, sorted by time.
+	Dead            *DeadFacts   `json:"dead,omitempty"`     // The earliest of them that speaks of what the stream stored; nil when none does.
 	Triage          *TriageFacts `json:"triage,omitempty"`   // The latest decision about the message; nil when there was none.
 	Repaired        bool         `json:"repaired,omitempty"` // The publish line was lost; the message was read from the stream.
 	Forged          bool         `json:"forged,omitempty"`   // Publish lines differ: the stream sent one of them at most.
@@ -93,15 +94,6 @@ type DeliveryFacts struct {
 	Bound Micros `json:"by,omitempty"` // It happened no later than this.
 }
 
-// DeadFacts is the dead-letter entry.
-type DeadFacts struct {
-	At       Micros `json:"at"`
-	Entry    string `json:"entry,omitempty"`
-	Category string `json:"category,omitempty"`
-	Path     string `json:"path,omitempty"`
-	Reason   string `json:"why,omitempty"`
-}
-
 // maxDeliveriesKept bounds Deliveries, so that a consumer in a redelivery loop cannot grow a row without end.
 const maxDeliveriesKept = 1000
 
@@ -133,10 +125,7 @@ func (m *MessageFacts) Join(e Event) {
 	case Adopted:
 		m.AdoptedAt = latest(m.AdoptedAt, e.At)
 	case DeadLettered:
-		d := DeadFacts{At: e.At, Entry: e.Detail.Entry, Category: e.Detail.Category, Path: e.Detail.Path, Reason: e.Detail.Reason}
-		if m.Dead == nil || compareDead(d, *m.Dead) < 0 {
-			m.Dead = &d
-		}
+		m.joinEntry(deadFacts(e))
 	case Triaged, Reopened:
 		m.joinTriage(e)
 	}
@@ -147,6 +136,7 @@ func (m *MessageFacts) Join(e Event) {
 	if m.Stored != nil {
 		m.Agent = firstText(m.Stored.Agent, m.Worker)
 	}
+	m.chooseEntry()
 }
 
 func (m *MessageFacts) joinAttempt(e Event) {
@@ -234,18 +224,13 @@ func joinExpiry(old *Expiry, e Event) *Expiry {
 	return old
 }
 
-func compareDead(a, b DeadFacts) int {
-	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Entry, b.Entry), cmp.Compare(a.Category, b.Category),
-		cmp.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason))
-}
-
 // Clone returns a copy that shares nothing.
 func (m MessageFacts) Clone() MessageFacts {
 	m.Attempts = slices.Clone(m.Attempts)
 	for i := range m.Attempts {
 		m.Attempts[i].CSeqs, m.Attempts[i].CSeqAt = slices.Clone(m.Attempts[i].CSeqs), slices.Clone(m.Attempts[i].CSeqAt)
 	}
-	m.Deliveries = slices.Clone(m.Deliveries)
+	m.Deliveries, m.Entries = slices.Clone(m.Deliveries), slices.Clone(m.Entries)
 	return m
 }
 

@@ -199,10 +199,10 @@ func (f *Fold) Add(e Event) {
 	if m.task != e.TaskID {
 		f.attach(m, t)
 	}
-	m.facts.Join(e)
 	if e.Kind == Published || e.Kind == Repaired || (m.facts.Stored == nil && f.hinted[e.Message] != "") {
 		m.facts.TaskID = e.TaskID
 	}
+	m.facts.Join(e)
 }
 
 // touch returns a task that is about to change. What it contributed to the rollups before the batch is taken back.

@@ -36,30 +36,22 @@ const (
 var rules = []Rule{
 	{"acknowledged after completion", StateCompleted, "The completion of this message is recorded or reported, and the broker got the acknowledgement.",
 		func(e *evidence) (Micros, bool) { return e.ackedAt, e.ackedAt.Known() && e.completedAt.Known() }},
-	{"dead-letter entry", StateDeadLettered, "A dead-letter entry names this message.",
+	{"dead-letter entry", StateDeadLettered, "A dead-letter entry names this message, and something else than the entry says that it ended, or nothing else is known of it.",
 		func(e *evidence) (Micros, bool) {
-			if e.m.Dead == nil {
+			d := e.entry()
+			if d == nil {
 				return 0, false
 			}
-			return e.m.Dead.At, true
+			return d.At, true
 		}},
 	{"acknowledged", StateCompleted, "A worker acknowledged, and the message was not seen in the stream afterwards.",
 		func(e *evidence) (Micros, bool) { return e.ackedAt, e.ackedAt.Known() }},
 	{"terminated", StateTerminated, "Its worker gave it up for good: it is not delivered again.",
 		func(e *evidence) (Micros, bool) { return e.termAt, e.termAt.Known() }},
 	{"max deliveries", StateExhausted, "The broker said that the attempts are used up, and no delivery followed; what removed the message later changes nothing.",
-		func(e *evidence) (Micros, bool) {
-			at := e.life.MaxDeliveriesAt
-			return at, at.Known() && e.deliveredAt <= at
-		}},
+		(*evidence).maxedAt},
 	{rulePresumedDead, StateExhausted, "The last attempt ended without success and no attempt is left; the broker says so only at the next pull, and what removed the message later changes nothing.",
-		func(e *evidence) (Micros, bool) {
-			x, last := e.passed()
-			if !last {
-				return 0, false
-			}
-			return x.Deadline, true
-		}},
+		(*evidence).presumedAt},
 	{"removed before delivery", StateRemoved, "The message left the stream unanswered, and its consumer's delivered sequence proves that no worker had it.",
 		func(e *evidence) (Micros, bool) {
 			return e.m.VanishedAt, e.m.VanishedAt.Known() && e.m.Undelivered && e.n == 0

@@ -198,20 +198,21 @@ func (n naive) observed() State {
 	dead, expired := stands(PresumedDead), stands(LeaseExpired)
 	maxed := life.last(is(MaxDeliveries))
 	vanished := n.gone()
+	termed := n.any(func(e Event) bool {
+		return is(Terminated, TermConfirmed)(e) && !brokersOwn(e) && n.firstTerm(e.Attempt) > refuted
+	})
+	exhausted := dead || (maxed > 0 && delivered <= maxed)
+	nothingElse := attempt == 0 && !acked && !n.any(is(Published))
 	switch {
 	case acked && recorded:
 		return StateCompleted
-	case n.any(is(DeadLettered)):
+	case n.entryOfIt() && (termed || exhausted || vanished || n.any(is(Orphaned)) || nothingElse):
 		return StateDeadLettered
 	case acked:
 		return StateCompleted
-	case n.any(func(e Event) bool {
-		return is(Terminated, TermConfirmed)(e) && !brokersOwn(e) && n.firstTerm(e.Attempt) > refuted
-	}):
+	case termed:
 		return StateTerminated
-	case maxed > 0 && delivered <= maxed:
-		return StateExhausted
-	case dead:
+	case exhausted:
 		return StateExhausted
 	case attempt == 0 && n.any(func(e Event) bool { return e.Detail.Undelivered }):
 		return StateRemoved
@@ -235,6 +236,16 @@ func (n naive) observed() State {
 		return StatePublished
 	}
 	return StateOutcomeUnknown
+}
+
+// entryOfIt reports whether a dead-letter entry speaks of this message, and not of another task's. While no publish was seen every entry does.
+func (n naive) entryOfIt() bool {
+	for _, e := range n.all(is(DeadLettered)) {
+		if e.Detail.OfTask != "other" || !n.any(is(Published)) {
+			return true
+		}
+	}
+	return false
 }
 
 func (n naive) firstTerm(attempt int) Micros {
@@ -429,6 +440,9 @@ func randomHistory(r *rand.Rand) []Event {
 				e.Detail.Reason = []string{VanishedByAge, "unknown", "discarded by limits", ""}[r.IntN(4)]
 				e.Detail.Removal = []Removal{RemovedByLimit, RemovedUnknown, RemovedByOperator, ""}[r.IntN(4)]
 				e.Detail.Undelivered = r.IntN(2) == 0
+			}
+			if e.Kind == DeadLettered {
+				e.Detail.OfTask = []string{"T", "other", ""}[r.IntN(3)]
 			}
 		case Triaged, Reopened:
 			e.Message, e.Detail.Revision = about, uint64(i+1) // The store never issues a revision twice.

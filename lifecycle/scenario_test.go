@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the expected parts of the scenari
 // A scenario file has lines of events, a line of dashes, and what they prove. Times are offsets from base.
 //
 //	<kind> <offset> [seq=N] [n=ATTEMPT] [cseq=N] [task=ID] [gen=N] [msgid=ID] [basis=OFFSET] [deadline=OFFSET] [judged=OFFSET] [delay=D] [wait=D] [created=OFFSET] [reason=WORD+WORD] [record=SEQ] [agent=NAME] [removal=BY] [undelivered] [exact]
-//	    [rev=N] [outcome=OUTCOME] [actor=NAME] [until=OFFSET]
+//	    [subject=SUBJECT] [of=TASK] [rev=N] [outcome=OUTCOME] [actor=NAME] [until=OFFSET]
 var base = MicrosOf(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
 
 func TestScenariosProveTheirState(t *testing.T) {
@@ -182,6 +182,10 @@ func setField(e *Event, name, value string) error {
 		e.Detail.Undelivered = true
 	case "category":
 		e.Detail.Category = value
+	case "subject":
+		e.Detail.Subject = value
+	case "of":
+		e.Detail.OfTask = value
 	case "owner":
 		e.Detail.LeaseOwner = value
 	case "lease":

@@ -74,8 +74,8 @@ func (s *TaskSummary) take(t *TaskFacts, ev *evidence, v Verdict, attempts []Att
 		s.PublishedAt, s.Title = head.Stored.At, head.Stored.Title
 		s.Type = firstText(head.Stored.Type, t.Type)
 	}
-	if head.Dead != nil {
-		s.Category = head.Dead.Category
+	if d := ev.entry(); d != nil {
+		s.Category = d.Category
 	}
 	s.Outcome, s.Died, s.Reason = v.Outcome, v.Death.State, ev.cause(v)
 	if !v.State.Open() {

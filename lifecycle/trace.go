@@ -65,6 +65,9 @@ type TraceInput struct {
 	Typical   map[string]Typical // By task type.
 	Leases    []Lease            // What workers hold now, of any task; so that a waiting message can name the task it waits behind.
 	Now       Micros
+
+	// EntriesRead is up to when all dead-letter entries were read, by the broker's clock; zero when that is not known.
+	EntriesRead Micros
 }
 
 // AssembleTrace puts the story together. It is a pure function.

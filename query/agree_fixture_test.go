@@ -40,6 +40,7 @@ func everything() lifecycle.Batch {
 	s.Tell(lifecycle.MaxDeliveries, lifecycle.Broker, m, 3, -10*time.Minute, lifecycle.Detail{})
 	m = s.Publish("tsk-triaged", "devops", "deployment", "Decided", -30*time.Minute, "")
 	s.Deliver(m, 3, -20*time.Minute)
+	s.Tell(lifecycle.MaxDeliveries, lifecycle.Broker, m, 3, -10*time.Minute, lifecycle.Detail{})
 	s.Bury(m, "permanent", 2001, -10*time.Minute)
 	s.Tell(lifecycle.Triaged, lifecycle.Recorded, m, 0, -5*time.Minute, lifecycle.Detail{Triage: lifecycle.Triage{Revision: 1, Outcome: lifecycle.OutcomeDiscarded, Action: "discard", Actor: "ann"}})
 	m = s.Publish("tsk-removed", "ceo", "planning", "Pushed out", -30*time.Minute, "")

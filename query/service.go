@@ -27,13 +27,16 @@ type Store interface {
 
 // Config says what the questions are answered from.
 type Config struct {
-	Store      Store                        // Required.
-	AgentOf    func(consumer string) string // Required. Names the agent that a durable consumer works for; empty when the name does not say.
-	Health     health.Reporter              // Optional; without it nothing is known of the parts of the program.
-	Reconcile  reconcile.Service            // Optional; without it no reconciliation is known.
-	Duplicates DuplicatesConfig             // Optional; see there.
-	Now        func() time.Time             // Optional; default time.Now.
-	Log        *slog.Logger                 // Optional; default discards.
+	Store   Store                        // Required.
+	AgentOf func(consumer string) string // Required. Names the agent that a durable consumer works for; empty when the name does not say.
+	Health  health.Reporter              // Optional; without it nothing is known of the parts of the program.
+	// EntriesRead is up to when all dead-letter entries were read, by the broker's clock; zero while that is not known. Optional; without it that is
+	// never known.
+	EntriesRead func() lifecycle.Micros
+	Reconcile   reconcile.Service // Optional; without it no reconciliation is known.
+	Duplicates  DuplicatesConfig  // Optional; see there.
+	Now         func() time.Time  // Optional; default time.Now.
+	Log         *slog.Logger      // Optional; default discards.
 }
 
 // DuplicatesConfig is what duplicates and the protection against them cost.

@@ -40,9 +40,18 @@ func (s *Service) Trace(ctx context.Context, id string) (Trace, error) {
 		return Trace{}, err
 	}
 	in := lifecycle.TraceInput{
-		Record: record, Consumers: consumers.All, Gaps: gaps, Typical: typical, Leases: leases, Now: max(now, record.Summary.StateSince),
+		Record: record, Consumers: consumers.All, Gaps: gaps, Typical: typical, Leases: leases, Now: max(now, record.Summary.StateSince), EntriesRead: s.EntriesRead(),
 	}
 	return Trace{Trace: lifecycle.AssembleTrace(in), Record: record, Typical: typical}, nil
+}
+
+// EntriesRead returns up to when all dead-letter entries were read, by the broker's clock; zero when that is not known. Of what died later nobody
+// can say that it has no entry.
+func (s *Service) EntriesRead() lifecycle.Micros {
+	if s.cfg.EntriesRead == nil {
+		return 0
+	}
+	return s.cfg.EntriesRead()
 }
 
 // leasesAhead returns what workers hold while the task waits for one of them.

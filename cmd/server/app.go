@@ -16,6 +16,7 @@ import (
 	"fleetglass/internal/health"
 	"fleetglass/internal/httpguard"
 	"fleetglass/internal/routes"
+	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
 )
 
@@ -33,9 +34,11 @@ type App struct {
 	sources  recordSources // Where agents may keep their records.
 	records  func(context.Context) (duplicates.Retention, error)
 	reports  *reconcile.Runner
-	health   health.Group
-	workers  []worker
-	stops    []stop
+	// entriesRead is up to when all dead-letter entries were read.
+	entriesRead func() lifecycle.Micros
+	health      health.Group
+	workers     []worker
+	stops       []stop
 }
 
 // worker runs until its context ends.

@@ -12,6 +12,7 @@ import (
 	"fleetglass/collectors/acks"
 	"fleetglass/collectors/advisories"
 	"fleetglass/collectors/brokersync"
+	"fleetglass/collectors/deadletters"
 	"fleetglass/collectors/publishes"
 	"fleetglass/collectors/reports"
 	"fleetglass/fleet"
@@ -54,6 +55,11 @@ func (a *App) collect(cfg Config, js jetstream.JetStream, store lifecycle.Store,
 	add(acks.New(shared))
 	add(advisories.New(shared))
 	add(reports.New(shared))
+	entries, err := deadletters.New(deadletters.Config{Config: shared})
+	if err == nil {
+		a.entriesRead = entries.ReadTo
+	}
+	add(entries, err)
 	for _, s := range a.sources {
 		add(s.source.Collector(shared))
 	}

@@ -31,9 +31,11 @@ func TestTextsLongerThanAnIndexHolds(t *testing.T) {
 		events, _ := publishedAt(uint64(i+1), task, time.Now(), false)
 		events[0].Agent, events[0].Consumer, events[0].Detail.Type = agent, beginning+noise(r, 4000), agent
 		events[0].Detail.Category, events[0].Detail.MsgID = agent, task
-		dead := events[0]
-		dead.ID, dead.Kind = dead.ID+1, lifecycle.DeadLettered
-		if _, err := s.Append(t.Context(), lifecycle.Batch{Events: append(events, dead)}); err != nil {
+		gone, dead := events[0], events[0]
+		gone.ID, gone.Kind = gone.ID+1, lifecycle.Vanished
+		dead.ID, dead.Kind = dead.ID+2, lifecycle.DeadLettered
+		dead.Detail.Subject = ""
+		if _, err := s.Append(t.Context(), lifecycle.Batch{Events: append(events, gone, dead)}); err != nil {
 			t.Fatal(err)
 		}
 		want[task] = agent

@@ -36,6 +36,9 @@ func fill(v reflect.Value, prefix string) {
 		switch f := v.Field(i); f.Kind() {
 		case reflect.Struct:
 			fill(f, prefix)
+		case reflect.Slice:
+			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+			fill(f.Index(0), prefix)
 		case reflect.String:
 			f.SetString(prefix + v.Type().Field(i).Name)
 		case reflect.Bool:
@@ -58,6 +61,7 @@ func hostileTexts(t *testing.T, s Store) {
 	stream.Account, stream.Domain, stream.Name = "A"+hostileText, "D"+hostileText, "N"+hostileText
 	published.Source, published.Agent, published.Consumer = hostileText, hostileText, hostileText
 	fill(reflect.ValueOf(&published.Detail).Elem(), hostileText)
+	published.Detail.OfTask = published.TaskID // An entry that names another task does not count.
 	events := []lifecycle.Event{published}
 	for _, kind := range []lifecycle.Kind{
 		lifecycle.PublishAttempted, lifecycle.DeadLettered, lifecycle.Terminated, lifecycle.Vanished, lifecycle.PresumedDead,

@@ -64,6 +64,7 @@ var scenarios = map[string]func(w *eventScript){
 	},
 	"decided": func(w *eventScript) { // Discarded, taken back, and quarantined; the revisions say in which order.
 		k := w.published("decided", "cto", 0)
+		w.said(lifecycle.MaxDeliveries, k, 3, lifecycle.Detail{})
 		w.said(lifecycle.DeadLettered, k, 0, lifecycle.Detail{DeadLetter: lifecycle.DeadLetter{Category: "permanent", Entry: "DLQ:3"}})
 		w.triaged(k, 1, lifecycle.OutcomeDiscarded)
 		w.triaged(k, 3, lifecycle.OutcomeQuarantined)

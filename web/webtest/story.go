@@ -135,7 +135,6 @@ func (s *Story) Expire(m Message, attempt int, basis, deadline time.Duration) {
 // Bury stores a dead-letter entry.
 func (s *Story) Bury(m Message, category string, seq int, offset time.Duration) {
 	s.Tell(lifecycle.DeadLettered, lifecycle.Recorded, m, 0, offset, lifecycle.Detail{
-		Naming:     lifecycle.Naming{Subject: "genbrain.dlq." + m.Agent + "." + category},
 		DeadLetter: lifecycle.DeadLetter{Category: category, Path: "max_deliveries", Entry: fmt.Sprintf("DLQ:%d", seq)},
 	})
 }

@@ -133,6 +133,7 @@ type deadLetterRow struct {
 	CategoryDetail string           `msg:"d,omitempty"`
 	Deliveries     int              `msg:"e,omitempty"`
 	FailedAt       lifecycle.Micros `msg:"f,omitempty"`
+	OfTask         string           `msg:"g,omitempty"`
 }
 
 type leaseReportRow struct {
@@ -201,6 +202,7 @@ type messageFactsRow struct {
 	Undelivered     bool                      `msg:"n,omitempty"`
 	OrphanedAt      lifecycle.Micros          `msg:"o,omitempty"`
 	AdoptedAt       lifecycle.Micros          `msg:"p,omitempty"`
+	Entries         []lifecycle.DeadFacts     `msg:"w,omitempty"`
 	Dead            *lifecycle.DeadFacts      `msg:"q,omitempty"`
 	Triage          *lifecycle.TriageFacts    `msg:"r,omitempty"`
 	Repaired        bool                      `msg:"s,omitempty"`
@@ -262,11 +264,16 @@ type deliveryFactsRow struct {
 }
 
 type deadFactsRow struct {
-	At       lifecycle.Micros `msg:"a,omitempty"`
-	Entry    string           `msg:"b,omitempty"`
-	Category string           `msg:"c,omitempty"`
-	Path     string           `msg:"d,omitempty"`
-	Reason   string           `msg:"e,omitempty"`
+	At         lifecycle.Micros `msg:"a,omitempty"`
+	Entry      string           `msg:"b,omitempty"`
+	Category   string           `msg:"c,omitempty"`
+	Path       string           `msg:"d,omitempty"`
+	Reason     string           `msg:"e,omitempty"`
+	Detail     string           `msg:"f,omitempty"`
+	Deliveries int              `msg:"g,omitempty"`
+	FailedAt   lifecycle.Micros `msg:"h,omitempty"`
+	Subject    string           `msg:"i,omitempty"`
+	TaskID     string           `msg:"j,omitempty"`
 }
 
 type triageFactsRow struct {

@@ -887,8 +887,8 @@ func (z *completionFactsRow) Msgsize() (s int) {
 func (z *deadFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(5)
-	var zb0001Mask uint8 /* 5 bits */
+	zb0001Len := uint32(10)
+	var zb0001Mask uint16 /* 10 bits */
 	_ = zb0001Mask
 	if z.At == 0 {
 		zb0001Len--
@@ -909,6 +909,26 @@ func (z *deadFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	if z.Reason == "" {
 		zb0001Len--
 		zb0001Mask |= 0x10
+	}
+	if z.Detail == "" {
+		zb0001Len--
+		zb0001Mask |= 0x20
+	}
+	if z.Deliveries == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x40
+	}
+	if z.FailedAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x80
+	}
+	if z.Subject == "" {
+		zb0001Len--
+		zb0001Mask |= 0x100
+	}
+	if z.TaskID == "" {
+		zb0001Len--
+		zb0001Mask |= 0x200
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -939,6 +959,31 @@ func (z *deadFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			// string "e"
 			o = append(o, 0xa1, 0x65)
 			o = msgp.AppendString(o, z.Reason)
+		}
+		if (zb0001Mask & 0x20) == 0 { // if not omitted
+			// string "f"
+			o = append(o, 0xa1, 0x66)
+			o = msgp.AppendString(o, z.Detail)
+		}
+		if (zb0001Mask & 0x40) == 0 { // if not omitted
+			// string "g"
+			o = append(o, 0xa1, 0x67)
+			o = msgp.AppendInt(o, z.Deliveries)
+		}
+		if (zb0001Mask & 0x80) == 0 { // if not omitted
+			// string "h"
+			o = append(o, 0xa1, 0x68)
+			o = msgp.AppendInt64(o, int64(z.FailedAt))
+		}
+		if (zb0001Mask & 0x100) == 0 { // if not omitted
+			// string "i"
+			o = append(o, 0xa1, 0x69)
+			o = msgp.AppendString(o, z.Subject)
+		}
+		if (zb0001Mask & 0x200) == 0 { // if not omitted
+			// string "j"
+			o = append(o, 0xa1, 0x6a)
+			o = msgp.AppendString(o, z.TaskID)
 		}
 	}
 	return
@@ -1000,6 +1045,40 @@ func (z *deadFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "Reason")
 				return
 			}
+		case "f":
+			z.Detail, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Detail")
+				return
+			}
+		case "g":
+			z.Deliveries, bts, err = msgp.ReadIntBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Deliveries")
+				return
+			}
+		case "h":
+			{
+				var zb0003 int64
+				zb0003, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "FailedAt")
+					return
+				}
+				z.FailedAt = lifecycle.Micros(zb0003)
+			}
+		case "i":
+			z.Subject, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Subject")
+				return
+			}
+		case "j":
+			z.TaskID, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "TaskID")
+				return
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -1014,7 +1093,7 @@ func (z *deadFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *deadFactsRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Entry) + 2 + msgp.StringPrefixSize + len(z.Category) + 2 + msgp.StringPrefixSize + len(z.Path) + 2 + msgp.StringPrefixSize + len(z.Reason)
+	s = 1 + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Entry) + 2 + msgp.StringPrefixSize + len(z.Category) + 2 + msgp.StringPrefixSize + len(z.Path) + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + msgp.StringPrefixSize + len(z.Detail) + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Subject) + 2 + msgp.StringPrefixSize + len(z.TaskID)
 	return
 }
 
@@ -1022,8 +1101,8 @@ func (z *deadFactsRow) Msgsize() (s int) {
 func (z *deadLetterRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(6)
-	var zb0001Mask uint8 /* 6 bits */
+	zb0001Len := uint32(7)
+	var zb0001Mask uint8 /* 7 bits */
 	_ = zb0001Mask
 	if z.Category == "" {
 		zb0001Len--
@@ -1048,6 +1127,10 @@ func (z *deadLetterRow) MarshalMsg(b []byte) (o []byte, err error) {
 	if z.FailedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x20
+	}
+	if z.OfTask == "" {
+		zb0001Len--
+		zb0001Mask |= 0x40
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -1083,6 +1166,11 @@ func (z *deadLetterRow) MarshalMsg(b []byte) (o []byte, err error) {
 			// string "f"
 			o = append(o, 0xa1, 0x66)
 			o = msgp.AppendInt64(o, int64(z.FailedAt))
+		}
+		if (zb0001Mask & 0x40) == 0 { // if not omitted
+			// string "g"
+			o = append(o, 0xa1, 0x67)
+			o = msgp.AppendString(o, z.OfTask)
 		}
 	}
 	return
@@ -1150,6 +1238,12 @@ func (z *deadLetterRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.FailedAt = lifecycle.Micros(zb0002)
 			}
+		case "g":
+			z.OfTask, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "OfTask")
+				return
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -1164,7 +1258,7 @@ func (z *deadLetterRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *deadLetterRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.StringPrefixSize + len(z.Category) + 2 + msgp.StringPrefixSize + len(z.Path) + 2 + msgp.StringPrefixSize + len(z.Entry) + 2 + msgp.StringPrefixSize + len(z.CategoryDetail) + 2 + msgp.IntSize + 2 + msgp.Int64Size
+	s = 1 + 2 + msgp.StringPrefixSize + len(z.Category) + 2 + msgp.StringPrefixSize + len(z.Path) + 2 + msgp.StringPrefixSize + len(z.Entry) + 2 + msgp.StringPrefixSize + len(z.CategoryDetail) + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.OfTask)
 	return
 }
 
@@ -2628,8 +2722,8 @@ func (z leaseReportRow) Msgsize() (s int) {
 func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(22)
-	var zb0001Mask uint32 /* 22 bits */
+	zb0001Len := uint32(23)
+	var zb0001Mask uint32 /* 23 bits */
 	_ = zb0001Mask
 	if z.TaskID == "" {
 		zb0001Len--
@@ -2695,29 +2789,33 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x8000
 	}
-	if z.Dead == nil {
+	if z.Entries == nil {
 		zb0001Len--
 		zb0001Mask |= 0x10000
 	}
-	if z.Triage == nil {
+	if z.Dead == nil {
 		zb0001Len--
 		zb0001Mask |= 0x20000
 	}
-	if z.Repaired == false {
+	if z.Triage == nil {
 		zb0001Len--
 		zb0001Mask |= 0x40000
 	}
-	if z.Forged == false {
+	if z.Repaired == false {
 		zb0001Len--
 		zb0001Mask |= 0x80000
 	}
-	if z.FirstAt == 0 {
+	if z.Forged == false {
 		zb0001Len--
 		zb0001Mask |= 0x100000
 	}
-	if z.LastAt == 0 {
+	if z.FirstAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x200000
+	}
+	if z.LastAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x400000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -2827,6 +2925,18 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendInt64(o, int64(z.AdoptedAt))
 		}
 		if (zb0001Mask & 0x10000) == 0 { // if not omitted
+			// string "w"
+			o = append(o, 0xa1, 0x77)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Entries)))
+			for za0003 := range z.Entries {
+				o, err = (*deadFactsRow)(&z.Entries[za0003]).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Entries", za0003)
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x20000) == 0 { // if not omitted
 			// string "q"
 			o = append(o, 0xa1, 0x71)
 			if z.Dead == nil {
@@ -2839,7 +2949,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x20000) == 0 { // if not omitted
+		if (zb0001Mask & 0x40000) == 0 { // if not omitted
 			// string "r"
 			o = append(o, 0xa1, 0x72)
 			if z.Triage == nil {
@@ -2852,22 +2962,22 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x40000) == 0 { // if not omitted
+		if (zb0001Mask & 0x80000) == 0 { // if not omitted
 			// string "s"
 			o = append(o, 0xa1, 0x73)
 			o = msgp.AppendBool(o, z.Repaired)
 		}
-		if (zb0001Mask & 0x80000) == 0 { // if not omitted
+		if (zb0001Mask & 0x100000) == 0 { // if not omitted
 			// string "t"
 			o = append(o, 0xa1, 0x74)
 			o = msgp.AppendBool(o, z.Forged)
 		}
-		if (zb0001Mask & 0x100000) == 0 { // if not omitted
+		if (zb0001Mask & 0x200000) == 0 { // if not omitted
 			// string "u"
 			o = append(o, 0xa1, 0x75)
 			o = msgp.AppendInt64(o, int64(z.FirstAt))
 		}
-		if (zb0001Mask & 0x200000) == 0 { // if not omitted
+		if (zb0001Mask & 0x400000) == 0 { // if not omitted
 			// string "v"
 			o = append(o, 0xa1, 0x76)
 			o = msgp.AppendInt64(o, int64(z.LastAt))
@@ -3067,6 +3177,29 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.AdoptedAt = lifecycle.Micros(zb0010)
 			}
+		case "w":
+			var zb0011 uint32
+			zb0011, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Entries")
+				return
+			}
+			if zb0011 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Entries) >= int(zb0011) {
+				z.Entries = (z.Entries)[:zb0011]
+			} else {
+				z.Entries = make([]lifecycle.DeadFacts, zb0011)
+			}
+			for za0003 := range z.Entries {
+				bts, err = (*deadFactsRow)(&z.Entries[za0003]).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Entries", za0003)
+					return
+				}
+			}
 		case "q":
 			if msgp.IsNil(bts) {
 				bts, err = msgp.ReadNilBytes(bts)
@@ -3115,23 +3248,23 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "u":
 			{
-				var zb0011 int64
-				zb0011, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0012 int64
+				zb0012, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "FirstAt")
 					return
 				}
-				z.FirstAt = lifecycle.Micros(zb0011)
+				z.FirstAt = lifecycle.Micros(zb0012)
 			}
 		case "v":
 			{
-				var zb0012 int64
-				zb0012, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0013 int64
+				zb0013, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "LastAt")
 					return
 				}
-				z.LastAt = lifecycle.Micros(zb0012)
+				z.LastAt = lifecycle.Micros(zb0013)
 			}
 		default:
 			bts, err = msgp.Skip(bts)
@@ -3161,7 +3294,11 @@ func (z *messageFactsRow) Msgsize() (s int) {
 	for za0002 := range z.Deliveries {
 		s += (*deliveryFactsRow)(&z.Deliveries[za0002]).Msgsize()
 	}
-	s += 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.VanishedWhy) + 2 + msgp.StringPrefixSize + len(string(z.Removal)) + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2
+	s += 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.VanishedWhy) + 2 + msgp.StringPrefixSize + len(string(z.Removal)) + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.ArrayHeaderSize
+	for za0003 := range z.Entries {
+		s += (*deadFactsRow)(&z.Entries[za0003]).Msgsize()
+	}
+	s += 2
 	if z.Dead == nil {
 		s += msgp.NilSize
 	} else {

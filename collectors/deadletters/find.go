@@ -1,0 +1,61 @@
+package deadletters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/fleet"
+	"fleetglass/lifecycle"
+)
+
+// streams are those that take dead-letter entries.
+type streams struct {
+	readable []string
+	emptied  []string         // They drop a line once it is acknowledged: reading would destroy what others need.
+	at       lifecycle.Micros // When they were looked for, by the broker's clock; zero when not known.
+}
+
+func (s streams) has(name string) bool { return slices.Contains(s.readable, name) }
+
+// subjects matches all entries.
+func (c *Collector) subjects() string { return c.cfg.Contract.Prefix + ".dlq.>" }
+
+// observed are the streams whose messages entries speak of.
+func observed() []string { return []string{fleet.StreamTasks} }
+
+// find looks for the streams by their subjects. It errors when the broker does not answer.
+func (c *Collector) find(ctx context.Context) (streams, error) {
+	var out streams
+	lister := c.cfg.JetStream.StreamNames(ctx, jetstream.WithStreamListSubject(c.subjects()))
+	var names []string
+	for name := range lister.Name() {
+		names = append(names, name)
+	}
+	if err := lister.Err(); err != nil {
+		return out, fmt.Errorf("list streams of dead letters: %w", err)
+	}
+	slices.Sort(names)
+	for _, name := range append(names, observed()...) {
+		stream, err := c.cfg.JetStream.Stream(ctx, name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			continue
+		}
+		if err != nil {
+			return out, fmt.Errorf("look at stream %s: %w", name, err)
+		}
+		info := stream.CachedInfo()
+		switch at := lifecycle.MicrosOf(info.TimeStamp); {
+		case slices.Contains(observed(), name):
+			out.at = at
+		case info.Config.Retention != jetstream.LimitsPolicy:
+			out.emptied = append(out.emptied, name)
+		default:
+			out.readable = append(out.readable, name)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,40 @@
+package lifecycle
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestNobodySaysThatThereIsNoEntryBeforeTheQueueWasReadUpToTheDeath(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name        string
+		read        Micros
+		want, never string
+	}{
+		{"never read", 0, "is not known", "no dead-letter entry was seen"},
+		{"read up to before the death", base.Add(8 * time.Second), "is not known", "no dead-letter entry was seen"},
+		{"read up to after the death", base.Add(10 * time.Second), "no dead-letter entry was seen: nobody will touch it", "is not known"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			rows := foldAll([][]Event{parseScenario(t, "published 0s seq=1 task=T\nmax_deliveries 9s seq=1 n=3")})
+			got := AssembleTrace(TraceInput{Record: rows.record("T"), Now: base.Add(time.Minute), EntriesRead: tc.read}).Answers.Recovery.said()
+			if !strings.Contains(got, tc.want) || strings.Contains(got, tc.never) {
+				t.Errorf("got %q, want %q and not %q", got, tc.want, tc.never)
+			}
+		})
+	}
+}
+
+func TestAFloodOfForgedEntriesIsBounded(t *testing.T) {
+	t.Parallel()
+	m := MessageFacts{}
+	for i := range 3 * maxEntriesKept {
+		m.Join(Event{Kind: DeadLettered, At: base.Add(time.Duration(100-i) * time.Second), Message: MessageKey{Stream: StreamID{Name: "TASKS"}, Seq: 1}})
+	}
+	if len(m.Entries) != maxEntriesKept || m.Entries[0].At != base.Add(time.Duration(101-3*maxEntriesKept)*time.Second) {
+		t.Errorf("%d entries are kept, the first of %s; want the %d earliest", len(m.Entries), offset(m.Entries[0].At), maxEntriesKept)
+	}
+}
