@@ -84,7 +84,8 @@ type DiscrepancyPanel struct {
 // DiscrepancyRow is one thing that is wrong.
 type DiscrepancyRow struct {
 	reconcile.Discrepancy
-	Href string // The page of its task; empty where none is known.
+	Href        string // The page of its task; empty where none is known.
+	MessageHref string // The body of its message; empty where no task is known, and for a run of messages.
 }
 
 // messages names the message, or the run of messages.

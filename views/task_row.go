@@ -12,10 +12,11 @@ import (
 // TaskRow is a task in a list.
 type TaskRow struct {
 	lifecycle.TaskSummary
-	Href       string
-	MaxDeliver int                 // Zero: not known.
-	Stale      lifecycle.StaleKind // Of its lease.
-	Ran        time.Duration       // In a worker's hands, up to now.
+	Href        string
+	MessageHref string              // Of its newest message; empty when none is known.
+	MaxDeliver  int                 // Zero: not known.
+	Stale       lifecycle.StaleKind // Of its lease.
+	Ran         time.Duration       // In a worker's hands, up to now.
 }
 
 // name is the title, or the id where there is no title.

@@ -44,6 +44,9 @@ func discrepancyPanel(l reconcile.DiscrepancyList) views.DiscrepancyPanel {
 		row := views.DiscrepancyRow{Discrepancy: d}
 		if d.TaskID != "" {
 			row.Href = taskAddress(d.TaskID)
+			if d.N() == 1 && !d.Message.IsZero() {
+				row.MessageHref = messageAddress(d.TaskID, d.Message)
+			}
 		}
 		out.Rows = append(out.Rows, row)
 		out.Rest -= d.N()

@@ -53,7 +53,7 @@ func TestThePageOfReconciliations(t *testing.T) {
 			".balance tbody tr": "=8", ".balance tbody tr:first-child th": "agent not known", ".balance tfoot th": "Total", ".balance a[href='/agents/cso']": "cso",
 			"#completed_not_acked h2": "Completed, not acknowledged 31", "#completed_not_acked tbody tr": "=15", "#completed_not_acked footer": "And 16 more.",
 			"#completed_not_acked .what": "What to do:", "#acked_not_recorded a.title[href='/tasks/orders%2F2026%2F11%20weird%20id%3F&%23%25']": "orders/2026",
-			"#recorded_unpublished script": "=0", "#recorded_unpublished .title": `HYPERLINK("http://evil.example")<script>`, "#never_seen .dim": "2 messages", "#never_seen td.mono": "TASKS:46500–46501",
+			"#recorded_unpublished script": "=0", "#recorded_unpublished .title": `HYPERLINK("http://evil.example")<script>`, "#never_seen .dim": "2 messages", "#never_seen td .mono": "TASKS:46500–46501",
 			"#outcome_unexplained small": "It left the stream between two looks", "#clean li": "=1", "#clean .say": "=0",
 			"#compared dd": "Sequences 45902 to 48748, 2,845 known here; compared with the stream, which holds 17 of them.", "#compared .note": "What happened in the last minute",
 			"#earlier tbody tr": "=4", "#earlier tr.on": "13 Nov 2026 09:00 to 20 Nov 2026 09:00", "#earlier tbody tr:nth-child(3) .state": "failed",
@@ -75,7 +75,7 @@ func TestThePageOfReconciliations(t *testing.T) {
 			want.check(t, s.get(t, path, 200))
 		})
 	}
-	wants{"h1": "Not found"}.check(t, s.get(t, "/reconciliation?id=nowhere", 404))
+	wants{"h1": "No such reconciliation"}.check(t, s.get(t, "/reconciliation?id=nowhere", 404))
 }
 
 func TestAFailureAfterTheNewestReportIsShown(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"fleetglass/internal/httperr"
+	"fleetglass/lifecycle"
 	"fleetglass/query"
 	"fleetglass/views"
 )
@@ -26,6 +27,7 @@ type frame struct {
 	search  bool
 	banners []views.Banner
 	ownGaps bool // The page says itself which gaps concern it.
+	still   bool // The page does not follow the fleet.
 
 	snapshot *query.FleetSnapshot
 }
@@ -72,8 +74,11 @@ func (w *Web) fail(c *gin.Context, err error) {
 	if unknown != nil {
 		snap = &query.FleetSnapshot{}
 	}
-	body := views.Problem(views.ProblemPage{Title: p.Title, Detail: p.Detail, Status: p.Status, Code: string(p.Code), Retryable: p.Retryable, Here: c.Request.URL.RequestURI()})
-	if err := w.render(c, frame{title: p.Title, status: p.Status, search: true, snapshot: snap}, body); err != nil {
+	page := views.ProblemPage{Title: p.Title, Detail: p.Detail, Status: p.Status, Code: string(p.Code), Retryable: p.Retryable, Here: c.Request.URL.RequestURI()}
+	if p.Status == http.StatusNotFound {
+		missing(c, &page)
+	}
+	if err := w.render(c, frame{title: page.Title, status: p.Status, search: true, snapshot: snap, still: true}, views.Problem(page)); err != nil {
 		httperr.Write(c.Writer, c.Request, w.cfg.Log, err)
 	}
 }
@@ -106,6 +111,11 @@ func taskAddress(id string) string {
 		return "/task?id=" + url.QueryEscape(id)
 	}
 	return "/tasks/" + url.PathEscape(id)
+}
+
+// messageAddress is the body of a message, on the page of its task.
+func messageAddress(id string, key lifecycle.MessageKey) string {
+	return taskView{id: id}.address(url.Values{"tab": {"payload"}, "message": {key.String()}})
 }
 
 func agentAddress(name string) string {

@@ -25,7 +25,7 @@ func (w *Web) shell(c *gin.Context, f frame, r preferences) views.Shell {
 	if !r.utc {
 		s.ZoneName = r.zone.String()
 	}
-	if w.cfg.Hub != nil {
+	if w.cfg.Hub != nil && !f.still {
 		s.Live = "/live"
 	}
 	s.Banners = append(w.banners(f, r.zone), f.banners...)

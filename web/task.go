@@ -57,6 +57,10 @@ func (w *Web) task(c *gin.Context) error {
 		Trace: v.trace.Trace, View: v.tab, Back: "/tasks", Tabs: v.tabs(), Report: "/api/v1/tasks/" + url.PathEscape(v.id) + "/report",
 		Links: links(c, v.address(nil), "/api/v1/tasks/"+url.PathEscape(v.id), nil),
 	}
+	p.MessageHref = map[lifecycle.MessageKey]string{}
+	for _, m := range v.trace.Messages {
+		p.MessageHref[m.Facts.Key] = messageAddress(v.id, m.Facts.Key)
+	}
 	if err := w.fillTask(ctx, &p, &v); err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -93,7 +92,7 @@ func (w *Web) idempotencyTab(v *taskView) views.IdempotencyView {
 		if m.Stored == nil {
 			continue
 		}
-		row := views.KeyRow{Message: m.Key.String(), Key: m.Stored.IdempotencyKey, Hash: m.Stored.PayloadHash, Generation: m.Stored.Generation}
+		row := views.KeyRow{Message: m.Key, Key: m.Stored.IdempotencyKey, Hash: m.Stored.PayloadHash, Generation: m.Stored.Generation}
 		switch {
 		case first == "":
 			first = row.Hash
@@ -127,7 +126,7 @@ func (w *Web) relatedTab(ctx context.Context, v *taskView) (views.RelatedView, e
 	s := v.trace.Summary
 	out := views.RelatedView{Agent: s.Agent}
 	for _, m := range v.trace.Messages {
-		row := views.RelatedMessage{Key: m.Facts.Key.String(), State: m.Verdict.State, Rule: m.Verdict.Rule}
+		row := views.RelatedMessage{Key: m.Facts.Key, State: m.Verdict.State, Rule: m.Verdict.Rule}
 		if st := m.Facts.Stored; st != nil {
 			row.Subject, row.RetryOf, row.Generation, row.At = st.Subject, st.RetryOf, st.Generation, st.At
 			if out.Trace == "" {
@@ -144,17 +143,11 @@ func (w *Web) relatedTab(ctx context.Context, v *taskView) (views.RelatedView, e
 	if s.Agent == "" {
 		return out, nil
 	}
-	f := lifecycle.Filter{Agents: []string{s.Agent}, From: s.LastEventAt.Add(-time.Hour), To: s.LastEventAt.Add(time.Hour)}
-	out.NearHref = address("/tasks", f.Values())
-	page, err := w.cfg.Query.Tasks(ctx, f, lifecycle.Page{Limit: relatedRows + 1})
+	near, err := w.cfg.Query.Neighbours(ctx, s, relatedRows)
 	if err != nil {
 		return out, err
 	}
-	for _, r := range rows(page.Rows, v.snapshot) {
-		if r.TaskID != v.id && len(out.Nearby) < relatedRows {
-			out.Nearby = append(out.Nearby, r)
-		}
-	}
+	out.NearHref, out.Nearby = address("/tasks", near.Filter.Values()), rows(near.Rows, v.snapshot)
 	return out, nil
 }
 

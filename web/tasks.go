@@ -111,6 +111,9 @@ func rows(tasks []query.TaskRow, snap *query.FleetSnapshot) []views.TaskRow {
 	out := make([]views.TaskRow, 0, len(tasks))
 	for _, t := range tasks {
 		row := views.TaskRow{TaskSummary: t.TaskSummary, Href: taskAddress(t.TaskID), Ran: t.Running, MaxDeliver: t.MaxDeliver}
+		if !t.Message.IsZero() {
+			row.MessageHref = messageAddress(t.TaskID, t.Message)
+		}
 		if l := snap.InFlight.OfTask(t.TaskID); l != nil {
 			row.Stale = l.Stale
 			if l.State.InFlight() {

@@ -1,29 +1,50 @@
 // Links and commands can be copied; without this they are plain links and text.
-import { announce } from "./page.js";
+import { tell } from "./page.js";
 
-export async function copyText(text, button) {
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    return false;
-  }
-  announce("Copied", true);
-  if (button && !button.dataset.copied) {
+/** Copies text, also where the browser keeps the clipboard from pages without TLS, and says what came of it. */
+export async function copyText(text, button, done = "Copied") {
+  const copied = await write(text) || copySelected(text);
+  tell(copied ? done : "Not copied: this browser does not allow it. Select the text and copy it by hand.");
+  if (copied && button && !button.dataset.copied) {
     button.dataset.copied = "";
     setTimeout(() => delete button.dataset.copied, 1500);
   }
-  return true;
+  return copied;
+}
+
+async function write(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+// The older way: text that is selected in a field can be copied without the clipboard API.
+function copySelected(text) {
+  const field = document.createElement("textarea"), focused = document.activeElement;
+  field.value = text;
+  field.className = "vh";
+  document.body.append(field);
+  field.select();
+  const copied = document.execCommand("copy");
+  field.remove();
+  focused?.focus({ preventScroll: true });
+  return copied;
 }
 
 export function copying() {
   document.addEventListener("click", async (e) => {
     const link = e.target.closest("[data-copy-link]");
-    if (link && navigator.clipboard && !e.metaKey && !e.ctrlKey && !e.shiftKey) {
+    if (link && !e.metaKey && !e.ctrlKey && !e.shiftKey) {
       e.preventDefault();
-      if (!await copyText(link.href, link)) location.href = link.href;
+      if (!await copyText(link.href, link, "Link copied")) location.href = link.href;
       return;
     }
     const button = e.target.closest("[data-copy]");
-    if (button) copyText(document.querySelector(button.dataset.copy).textContent, button);
+    if (!button) return;
+    const source = document.querySelector(button.dataset.copy);
+    if (!await copyText(source.textContent, button)) getSelection().selectAllChildren(source);
   });
 }

@@ -16,6 +16,18 @@ export function announce(text, now = false) {
   requestAnimationFrame(() => { status.textContent = text; });
 }
 
+let gone = 0;
+
+/** Says in words what came of a person's own action: for a moment on the page, and to screen readers. */
+export function tell(text) {
+  const toast = document.getElementById("toast");
+  toast.textContent = text;
+  toast.hidden = false;
+  clearTimeout(gone);
+  gone = setTimeout(() => { toast.hidden = true; }, 4000);
+  announce(text, true);
+}
+
 /** Fetches a page of this site and returns its document, or null when that fails. */
 export async function load(href) {
   try {

@@ -13,6 +13,8 @@ export function toggleTheme() {
 
 export function preferences() {
   document.getElementById("theme").addEventListener("click", (e) => { e.preventDefault(); toggleTheme(); });
+  const form = document.querySelector(".prefs");
+  form.addEventListener("submit", () => { form.elements.back.value = location.pathname + location.search + location.hash; }); // An event may have been opened since.
   const local = document.querySelector('.prefs button[value="local"]');
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   if (local && zone) local.value = zone;

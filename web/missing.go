@@ -1,0 +1,49 @@
+package web
+
+import (
+	"net/url"
+
+	"github.com/gin-gonic/gin"
+
+	"fleetglass/lifecycle"
+	"fleetglass/views"
+)
+
+// missing says what is not there and why that may be, with a way on.
+func missing(c *gin.Context, p *views.ProblemPage) {
+	switch c.FullPath() {
+	case "/tasks/*id":
+		missingTask(p, rest(c, "/tasks/"))
+	case "/task":
+		missingTask(p, c.Query("id"))
+	case "/payload":
+		p.Title, p.Detail = "No such payload", "No body of the message "+quoted(c.Query("message"))+" is stored."
+		p.Reasons = []string{
+			"Finished tasks are deleted after the retention, their payloads with them (--retention).",
+			"With --headers-only no body is captured.",
+			"The message may have been published while Fleetglass was not observing.",
+		}
+	case "/reconciliation":
+		p.Title, p.Detail = "No such reconciliation", "No reconciliation with the id "+quoted(c.Query("id"))+" is stored."
+		p.Reasons = []string{"The link may be cut off or mistyped.", "Only the newest 500 reports are kept."}
+	default:
+		p.Title, p.Detail = "No such page", "Fleetglass has no page at this address."
+		p.Reasons = []string{"The link may be cut off or mistyped.", "The link may come from another version of Fleetglass."}
+	}
+}
+
+func missingTask(p *views.ProblemPage, id string) {
+	p.Title, p.Detail = "No such task", "No task with the id "+quoted(id)+" is stored."
+	p.Reasons = []string{
+		"The id may be cut off or mistyped. A search finds ids by their beginning.",
+		"The task may be past the retention: finished tasks are deleted then (--retention).",
+		"It may have been published while Fleetglass was not observing it: look for a gap at Capture.",
+		"It may belong to another broker, stream or prefix. This server observes only one fleet.",
+	}
+	if id != "" {
+		p.Search = address("/tasks", url.Values{"q": {lifecycle.Filter{Words: []string{id}}.Query()}})
+	}
+}
+
+// quoted is text of the reader's own address, short enough for a sentence.
+func quoted(s string) string { return "“" + views.Cut(s, 120) + "”" }
