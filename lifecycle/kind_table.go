@@ -35,6 +35,7 @@ type Turn int
 const (
 	BeforeAttempts Turn = iota // Before the first attempt.
 	InAttempt                  // In an attempt, even if the line does not say in which.
+	OfDelivery                 // In the attempt that it began: the one with its consumer sequence, where the line does not number it.
 	AtItsTime                  // In the attempt that was under way, as far as clocks can say; it proves nothing about that attempt.
 	AfterAttempts              // After the last attempt.
 )
@@ -119,9 +120,9 @@ var kindTable = [...]KindRow{
 		"The broker says that the message is terminated or deleted."},
 	{MaxDeliveries, "max deliveries", "exhausted", "bad", Broker, AboutMessage, AfterAttempts, PhaseGone, LaneMessage | LaneAttempt,
 		"The broker said that the attempts are used up. It says so with the next pull, or never."},
-	{Delivered, "delivered", "delivered", "run", Broker, AboutAttempt, InAttempt, PhaseDelivered, LaneNone,
+	{Delivered, "delivered", "delivered", "run", Broker, AboutAttempt, OfDelivery, PhaseDelivered, LaneNone,
 		"The broker's consumer state shows this delivery."},
-	{AttemptUnanswered, "delivery without a line", "redelivered", "warn", Inferred, AboutAttempt, InAttempt, PhaseDelivered, LaneNone,
+	{AttemptUnanswered, "delivery without a line", "redelivered", "warn", Inferred, AboutAttempt, OfDelivery, PhaseDelivered, LaneNone,
 		"A delivery is proved by consumer sequences, but no line of it was seen."},
 	{LeaseExpired, "lease expired", "m-deadline", "bad", Inferred, AboutAttempt, InAttempt, PhaseExpired, LaneAttempt,
 		"The deadline of the attempt passed without an answer. A redelivery is due."},

@@ -244,7 +244,7 @@ func causalAttempt(n int, t Turn) int {
 		return n
 	case t == BeforeAttempts:
 		return 0
-	case t == InAttempt:
+	case t == InAttempt || t == OfDelivery:
 		return 1 << 29
 	}
 	return 1 << 30

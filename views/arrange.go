@@ -65,7 +65,7 @@ func turnOf(e lifecycle.Event, turn lifecycle.Turn, t lifecycle.Trace, index int
 	switch {
 	case e.Attempt > 0:
 		return e.Attempt
-	case e.Kind == lifecycle.Delivered || e.Kind == lifecycle.AttemptUnanswered:
+	case turn == lifecycle.OfDelivery:
 		return deliveryTurn(e, t, index)
 	case turn == lifecycle.BeforeAttempts:
 		return 0

@@ -15,59 +15,72 @@ func kindLook(k lifecycle.Kind) look {
 
 // EventText says what happened in one line, from what the event carries. It contains untrusted text.
 func EventText(e lifecycle.Event) string {
-	d := e.Detail
-	var parts []string
-	say := func(format, value string) {
-		if value != "" {
-			parts = append(parts, fmt.Sprintf(format, value))
-		}
+	d, row := e.Detail, e.Kind.Row()
+	var t eventText
+	switch {
+	case row.Turn == lifecycle.BeforeAttempts:
+		t.published(e, row)
+	case row.Turn == lifecycle.OfDelivery:
+		t.delivered(e)
+	case row.Provenance == lifecycle.Observed && row.About == lifecycle.AboutAttempt:
+		t.say("from %s", e.Consumer)
 	}
-	switch e.Kind {
-	case lifecycle.Published, lifecycle.Repaired, lifecycle.PublishAttempted:
-		say("%s", d.Subject)
-		if e.Kind != lifecycle.PublishAttempted && d.Generation > 0 {
-			say("generation %s", fmt.Sprint(d.Generation))
-		}
-		say("retry of %s", d.RetryOf)
-		if d.BestEffort {
-			parts = append(parts, "captured best effort")
-		}
-	case lifecycle.Delivered, lifecycle.AttemptUnanswered:
-		say("to %s", e.Consumer)
-		if !d.Exact {
-			parts = append(parts, "no later than this")
-		}
-	case lifecycle.LeaseExpired, lifecycle.PresumedDead:
-		say("%s after the last sign", Duration(d.Deadline.Sub(d.Basis)))
-	case lifecycle.DeadLettered:
-		say("%s", d.Category)
-		say("entry %s", d.Entry)
-	case lifecycle.Decided, lifecycle.Triaged, lifecycle.Reopened:
-		say("%s", string(d.Outcome))
-		say("asked for: %s", d.Action)
-		say("by %s", d.Actor)
-	default:
-		say("%s", d.Tool)
-		say("class %s", d.StepClass)
-		say("from %s", wireConsumer(e))
-		say("owner %s", d.LeaseOwner)
-		say("result %s", d.ResultRef)
-		say("model %s", d.Model)
+	if d.Basis.Known() {
+		t.say("%s after the last sign", Duration(d.Deadline.Sub(d.Basis)))
 	}
+	t.say("%s", d.Category)
+	t.say("entry %s", d.Entry)
+	t.decided(d.Triage)
+	t.reported(d)
 	if d.Delay > 0 {
-		say("asked for %s", Duration(d.Delay))
+		t.say("asked for %s", Duration(d.Delay))
 	}
 	if d.AckTime > 0 {
-		say("after %s", Duration(d.AckTime))
+		t.say("after %s", Duration(d.AckTime))
 	}
-	say("%s", d.Reason)
-	return Printable(strings.Join(parts, ", "))
+	t.say("%s", d.Reason)
+	return Printable(strings.Join(t, ", "))
 }
 
-func wireConsumer(e lifecycle.Event) string {
-	switch e.Kind {
-	case lifecycle.Acked, lifecycle.Nacked, lifecycle.Terminated, lifecycle.Heartbeat:
-		return e.Consumer
+// eventText collects what an event says, a few words each.
+type eventText []string
+
+// say adds a value with its words, unless it is empty.
+func (t *eventText) say(format, value string) {
+	if value != "" {
+		*t = append(*t, fmt.Sprintf(format, value))
 	}
-	return ""
+}
+
+func (t *eventText) published(e lifecycle.Event, row lifecycle.KindRow) {
+	d := e.Detail
+	t.say("%s", d.Subject)
+	if row.About == lifecycle.AboutMessage && d.Generation > 0 {
+		t.say("generation %s", fmt.Sprint(d.Generation))
+	}
+	t.say("retry of %s", d.RetryOf)
+	if d.BestEffort {
+		t.say("%s", "captured best effort")
+	}
+}
+
+func (t *eventText) delivered(e lifecycle.Event) {
+	t.say("to %s", e.Consumer)
+	if !e.Detail.Exact {
+		t.say("%s", "no later than this")
+	}
+}
+
+func (t *eventText) decided(d lifecycle.Triage) {
+	t.say("%s", string(d.Outcome))
+	t.say("asked for: %s", d.Action)
+	t.say("by %s", d.Actor)
+}
+
+func (t *eventText) reported(d lifecycle.Detail) {
+	t.say("%s", d.Tool)
+	t.say("class %s", d.StepClass)
+	t.say("owner %s", d.LeaseOwner)
+	t.say("result %s", d.ResultRef)
+	t.say("model %s", d.Model)
 }

@@ -33,7 +33,7 @@ func events() []byte {
 
 func place(r lifecycle.KindRow) string {
 	turn := map[lifecycle.Turn]string{
-		lifecycle.BeforeAttempts: "before the attempts", lifecycle.InAttempt: "in its attempt",
+		lifecycle.BeforeAttempts: "before the attempts", lifecycle.InAttempt: "in its attempt", lifecycle.OfDelivery: "in its attempt",
 		lifecycle.AtItsTime: "by its time", lifecycle.AfterAttempts: "after the attempts",
 	}
 	return fmt.Sprintf("%s, %d", turn[r.Turn], r.Phase)
