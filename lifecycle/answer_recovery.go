@@ -99,10 +99,10 @@ func inHand(m MessageTrace, in TraceInput) Answer {
 	}
 	past := next.At.Known() && next.At <= in.Now
 	switch c := m.Consumer; {
+	case c != nil && c.Gone:
+		return say("Its consumer is gone", fmt.Sprintf("Consumer %s was deleted: nobody delivers it until a consumer exists, and an answer has no effect now.", c.Name))
 	case c == nil || next.What == "":
 		return say("Not known", "The consumer's configuration is not known, so the next step cannot be told.")
-	case c.Gone:
-		return say("Its consumer is gone", fmt.Sprintf("Consumer %s was deleted: nobody delivers it until a consumer exists, and an answer has no effect now.", c.Name))
 	case next.What == "exhaustion" && past:
 		return say("Due since "+lasting(in.Now.Sub(next.At)), "Its last attempt had no answer in time.")
 	case next.What == "exhaustion":

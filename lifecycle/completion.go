@@ -9,7 +9,8 @@ import (
 //
 //   - A record that names its stream sequence completes that message. One that names none completes the only message of its key that it can
 //     mean: the only one there is, else the only one that a worker had at that time.
-//   - A record that was stored after a message had been removed from the stream does not complete that message.
+//   - A record that was stored after a message had been removed from the stream does not complete that message. No slack is given there:
+//     what is in doubt is not completed.
 //   - The other messages of the key are covered: a redelivery finds the record and skips the work. Messages of another key are not touched.
 //   - A report is bound by its message id; without one only where a single message fits its agent, attempt and time. Completion is
 //     credited to the agent that holds or held the message.
@@ -70,7 +71,7 @@ func (c *Completed) completes(copies []DeliveryCopy) int {
 		}
 	}
 	i := only(fits, func(i int) bool { return copies[i].heldAt(c.At) })
-	if i < 0 || (copies[i].Gone.Known() && c.At > copies[i].Gone.Add(bindingSlack)) {
+	if i < 0 || (copies[i].Gone.Known() && c.At > copies[i].Gone) {
 		return -1
 	}
 	return i
@@ -131,5 +132,5 @@ func only(fits []int, further func(int) bool) int {
 }
 
 // bindingSlack is how far the clocks of a record's store, of a reporter and of the broker may be apart where their times are compared, and
-// how late a poll may date a removal.
+// how early a poll may date that a message was missed.
 const bindingSlack = 2 * time.Second

@@ -1,6 +1,10 @@
 package lifecycle
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // The broker keeps one lease for each message (SITUATIONS, "Leases"). A heartbeat of any attempt that is still pending extends it, also one of
 // a worker that has lost the message to a later attempt. A heartbeat after the deadline does not: the message is due since its deadline
@@ -9,20 +13,35 @@ import "slices"
 // beatIn reports whether a heartbeat of any attempt is known after one time and no later than another.
 func (m *MessageFacts) beatIn(after, until Micros) bool {
 	return slices.ContainsFunc(m.Attempts, func(a AttemptFacts) bool {
-		return (a.FirstBeat > after && a.FirstBeat <= until) || (a.LastBeat > after && a.LastBeat <= until)
+		return slices.ContainsFunc(a.beats(), func(beat Micros) bool { return beat > after && beat <= until })
 	})
 }
 
-// beatsSince gives the first and the last known heartbeat of any attempt from a time on; zero where there is none.
-func (m *MessageFacts) beatsSince(from Micros) (first, last Micros) {
-	for _, a := range m.Attempts {
-		for _, beat := range []Micros{a.FirstBeat, a.LastBeat} {
-			if beat.Known() && beat >= from {
-				first, last = earliest(first, beat), latest(last, beat)
+// beat is a heartbeat and the attempt that sent it.
+type beat struct {
+	at Micros
+	n  int
+}
+
+// beatsSince are the known heartbeats of all attempts from a time on, sorted.
+func (m *MessageFacts) beatsSince(from Micros) (out []beat) {
+	for i := range m.Attempts {
+		for _, at := range m.Attempts[i].beats() {
+			if at >= from {
+				out = append(out, beat{at, m.Attempts[i].N})
 			}
 		}
 	}
-	return first, last
+	slices.SortFunc(out, func(a, b beat) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.n, b.n)) })
+	return out
+}
+
+// apart is how far two heartbeats that are kept may be apart although others came between them.
+func (m *MessageFacts) apart() (span time.Duration) {
+	for i := range m.Attempts {
+		span = max(span, m.Attempts[i].BeatsApart)
+	}
+	return span
 }
 
 // stands reports whether a passed deadline of an attempt still counts: the attempt was not delivered later than was thought, and no
@@ -54,30 +73,26 @@ type lease struct {
 
 // lease judges the lease under the consumer's configuration. Where no time of the attempt is known there is no deadline.
 func (ev *evidence) lease(c *ConsumerState) lease {
-	first, last := ev.life.beatsSince(ev.beganAt)
 	if x, _ := ev.passed(); x != nil {
 		return lease{deadline: x.Deadline, basis: x.Basis, beat: ev.current.LastBeat, sender: ev.n}
 	}
 	wait := c.Wait(ev.n)
-	if due := ev.beganAt.Add(wait); ev.deliveredAt.Known() && first > due {
-		return lease{deadline: due, basis: ev.beganAt, beat: ev.current.LastBeat, sender: ev.n}
+	held := lease{basis: ev.beganAt}
+	for i, b := range ev.life.beatsSince(ev.beganAt) {
+		certain := i > 0 || ev.deliveredAt.Known() // Without the broker's time of the delivery the first one may have been in time.
+		if certain && b.at > held.basis.Add(max(wait, ev.life.apart())) {
+			break
+		}
+		held.basis, held.beat = b.at, b.at
+		if held.sender = b.n; b.n != ev.n && ev.current.LastBeat == b.at {
+			held.sender = ev.n
+		}
 	}
-	basis := latest(ev.beganAt, last)
-	return lease{deadline: basis.Add(wait), basis: basis, beat: last, sender: ev.life.sender(last, ev.n)}
+	held.deadline = held.basis.Add(wait)
+	return held
 }
 
 // passed is [AttemptFacts.passed] of the current attempt.
 func (ev *evidence) passed() (x *Expiry, last bool) {
 	return ev.current.passed(ev.life, ev.deliveredAt)
-}
-
-// sender is the attempt that sent a heartbeat; the current one where several did.
-func (m *MessageFacts) sender(beat Micros, current int) int {
-	n := 0
-	for _, a := range m.Attempts {
-		if beat.Known() && (a.FirstBeat == beat || a.LastBeat == beat) && (n == 0 || a.N == current) {
-			n = a.N
-		}
-	}
-	return n
 }

@@ -67,6 +67,7 @@ type AttemptFacts struct {
 	LastAt      Micros   `json:"last,omitempty"` // The latest of what is known of it.
 	FirstBeat   Micros   `json:"beat1,omitempty"`
 	LastBeat    Micros   `json:"beat,omitempty"`
+	Beats       []Micros `json:"beats,omitempty"`     // All heartbeats, sorted; nil where the first and the last are all.
 	NakAt       Micros   `json:"nak,omitempty"`       // First -NAK.
 	LastNakAt   Micros   `json:"nak_last,omitempty"`  // Latest -NAK.
 	NakDelay    int64    `json:"nak_delay,omitempty"` // Nanoseconds asked for.
@@ -77,6 +78,8 @@ type AttemptFacts struct {
 	ConfirmedAt Micros   `json:"ack_ok,omitempty"`   // The broker's ack metric.
 	Expired     *Expiry  `json:"expired,omitempty"`
 	Dead        *Expiry  `json:"dead,omitempty"` // Presumed dead: no attempt is left.
+
+	BeatsApart time.Duration `json:"beats_apart,omitempty"` // Of the heartbeats in each such span the first and the last are kept; zero where all are.
 }
 
 // Expiry is a passed deadline and the signal that it counted from. It holds only while no later signal is known.
@@ -154,7 +157,7 @@ func (m *MessageFacts) joinAttempt(e Event) {
 			a.DeliveredAt = earliest(a.DeliveredAt, e.At)
 		}
 	case Heartbeat:
-		a.FirstBeat, a.LastBeat = earliest(a.FirstBeat, e.At), latest(a.LastBeat, e.At)
+		a.joinBeat(e.At)
 	case Nacked, NakConfirmed:
 		a.NakAt, a.LastNakAt = earliest(a.NakAt, e.At), latest(a.LastNakAt, e.At)
 		a.NakDelay = max(a.NakDelay, int64(e.Detail.Delay))
@@ -228,7 +231,8 @@ func joinExpiry(old *Expiry, e Event) *Expiry {
 func (m MessageFacts) Clone() MessageFacts {
 	m.Attempts = slices.Clone(m.Attempts)
 	for i := range m.Attempts {
-		m.Attempts[i].CSeqs, m.Attempts[i].CSeqAt = slices.Clone(m.Attempts[i].CSeqs), slices.Clone(m.Attempts[i].CSeqAt)
+		a := &m.Attempts[i]
+		a.CSeqs, a.CSeqAt, a.Beats = slices.Clone(a.CSeqs), slices.Clone(a.CSeqAt), slices.Clone(a.Beats)
 	}
 	m.Deliveries, m.Entries = slices.Clone(m.Deliveries), slices.Clone(m.Entries)
 	return m

@@ -155,7 +155,7 @@ func LeaseOf(o OpenMessage, c *ConsumerState, typical Typical, now Micros) (l Le
 	}
 	l.BeganExact = ev.deliveredAt.Known()
 	l.setOwner(ev.reports)
-	if c != nil {
+	if c != nil && !c.Gone { // Nobody keeps the lease of a consumer that is gone.
 		l.MaxDeliver = max(0, c.MaxDeliver)
 		l.Wait = c.Wait(ev.n)
 		held := ev.lease(c)
@@ -181,8 +181,8 @@ func nextStep(v Verdict, l Lease, ev evidence, c *ConsumerState) NextStep {
 		return NextStep{What: "delivery"}
 	case v.State.Abandoned():
 		return NextStep{What: "dead_letter"}
-	case c == nil:
-		return NextStep{} // How many attempts there are, and how long each has, is not known.
+	case c == nil || c.Gone:
+		return NextStep{} // How many attempts there are, and how long each has, is not known, or nothing follows.
 	case v.State == StateFailed && lastAttempt:
 		return NextStep{What: "exhaustion"}
 	case v.State == StateFailed && ev.current.NakAt.Known():

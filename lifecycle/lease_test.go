@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -30,8 +32,10 @@ func TestLeaseTellsWhatIsWrongAndWhatFollows(t *testing.T) {
 		{"nak with delay is late under backoff", "published 0s seq=1 task=T\nnaked 5s seq=1 n=2 cseq=2 delay=1s", 6 * time.Second, "", false, "redelivery", 16 * time.Second, 25 * time.Second},
 		{"zombie", "published 0s seq=1 task=T\ndelivered 12s seq=1 cseq=2 exact\nheartbeat 14s seq=1 n=1 cseq=1\nheartbeat 13s seq=1 n=2 cseq=2", 15 * time.Second, StaleZombie, true, "redelivery", 34 * time.Second, 34 * time.Second},
 		{"a late heartbeat extends nothing", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact\nheartbeat 14s seq=1 n=1 cseq=1", 15 * time.Second, StaleLease, true, "redelivery", 11 * time.Second, 11 * time.Second},
+		{"of two heartbeats the late one extends nothing", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact\nheartbeat 8s seq=1 n=1 cseq=1\nheartbeat 30s seq=1 n=1 cseq=1", 31 * time.Second, StaleLease, true, "redelivery", 18 * time.Second, 18 * time.Second},
+		{"a zombie's heartbeats keep the next attempt alive", "published 0s seq=1 task=T\nheartbeat 1s seq=1 n=1 cseq=1\ndelivered 12s seq=1 cseq=2 exact\nheartbeat 20s seq=1 n=1 cseq=1\nheartbeat 28s seq=1 n=1 cseq=1\nheartbeat 36s seq=1 n=1 cseq=1", 37 * time.Second, StaleZombie, true, "redelivery", 56 * time.Second, 56 * time.Second},
 		{"without a time of the delivery nothing is about to expire", "published 0s seq=1 task=T msgid=T\nattempt_unanswered 3s seq=1 n=2 cseq=2", 4 * time.Second, "", true, "redelivery", 0, 0},
-		{"stuck", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact\nheartbeat 8s seq=1 n=1 cseq=1\nheartbeat 16m seq=1 n=1 cseq=1", 16*time.Minute + 2*time.Second, StaleStuck, true, "redelivery", 16*time.Minute + 10*time.Second, 16*time.Minute + 10*time.Second},
+		{"stuck", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact\n" + beating(8*time.Second, 16*time.Minute), 16*time.Minute + 2*time.Second, StaleStuck, true, "redelivery", 16*time.Minute + 10*time.Second, 16*time.Minute + 10*time.Second},
 		{"weak accept", "published 0s seq=1 task=T msgid=T\ndelivered 60s seq=1 cseq=1 exact\nclaimed 1s task=T msgid=T n=1 owner=w lease=2", 62 * time.Second, StaleWeakAccept, true, "redelivery", 70 * time.Second, 70 * time.Second},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -71,4 +75,13 @@ func TestTypicalDurationsBoundTheTruth(t *testing.T) {
 			t.Errorf("%s: got %s, want between %s and 19 %% more", name, v.got, v.want)
 		}
 	}
+}
+
+// beating are the lines of heartbeats of the first attempt, from one period after the begin on.
+func beating(period, until time.Duration) string {
+	var out strings.Builder
+	for at := period; at <= until; at += period {
+		fmt.Fprintf(&out, "heartbeat %s seq=1 n=1 cseq=1\n", at)
+	}
+	return out.String()
 }

@@ -47,7 +47,7 @@ func (a AttemptFacts) parted(belongs func(Micros) bool) AttemptFacts {
 			*at = 0
 		}
 	}
-	a.FirstBeat, a.LastBeat = bothIn(a.FirstBeat, a.LastBeat, belongs)
+	a.keepBeats(slices.DeleteFunc(slices.Clone(a.beats()), func(at Micros) bool { return !belongs(at) }))
 	a.NakAt, a.LastNakAt = bothIn(a.NakAt, a.LastNakAt, belongs)
 	a.AckAt, a.LastAckAt = bothIn(a.AckAt, a.LastAckAt, belongs)
 	if a.SeenAt.Known() && !belongs(a.SeenAt) {

@@ -85,6 +85,14 @@ func (n naive) gone() bool {
 	return n.any(func(e Event) bool { return e.Kind == Vanished || brokersOwn(e) })
 }
 
+// missed reports whether the message was only found missing: nothing says what removed it.
+func (n naive) missed() bool {
+	return n.gone() && !n.any(func(e Event) bool {
+		byAge := e.Detail.Removal == "" && e.Detail.Reason == VanishedByAge
+		return brokersOwn(e) || (e.Kind == Vanished && (byAge || (e.Detail.Removal != "" && e.Detail.Removal != RemovedUnknown)))
+	})
+}
+
 // since leaves out what happened to attempts before the consumer was created anew: its numbers start again.
 func (n naive) since(recreated Micros) naive {
 	began := max(n.first(ReportClaimed), n.first(ReportAccepted))
@@ -107,35 +115,25 @@ func (n naive) first(kind Kind) Micros {
 	return at
 }
 
-// beats looks at the first and the last heartbeat of each attempt: those in between are not kept.
+// beats reports whether there is such a heartbeat.
 func (n naive) beats(pick func(Event) bool) bool {
-	first, last := map[int]Event{}, map[int]Event{}
-	for _, e := range n.all(is(Heartbeat)) {
-		if f, known := first[e.Attempt]; !known || e.At < f.At {
-			first[e.Attempt] = e
-		}
-		if l, known := last[e.Attempt]; !known || e.At > l.At {
-			last[e.Attempt] = e
-		}
-	}
-	for a := range first {
-		if pick(first[a]) || pick(last[a]) {
-			return true
-		}
-	}
-	return false
+	return n.any(func(e Event) bool { return e.Kind == Heartbeat && pick(e) })
 }
 
-// completed reports whether a record that was stored before the message was removed, or the agent, says that the work was done.
+// completed reports whether a record that was stored before the message was removed, or the agent, says that the work was done. A message that
+// was only missed had gone by two seconds later.
 func (n naive) completed() bool {
-	var gone Micros
+	var by Micros
 	for _, e := range n.events {
-		if (e.Kind == Vanished || brokersOwn(e)) && (gone == 0 || e.At < gone) {
-			gone = e.At
+		if (e.Kind == Vanished || brokersOwn(e)) && (by == 0 || e.At < by) {
+			by = e.At
 		}
 	}
+	if n.missed() {
+		by = by.Add(2 * time.Second)
+	}
 	return n.any(func(e Event) bool {
-		return e.Kind == ReportCompleted || (e.Kind == CompletionRecorded && (gone == 0 || e.At <= gone.Add(2*time.Second)))
+		return e.Kind == ReportCompleted || (e.Kind == CompletionRecorded && (by == 0 || e.At <= by))
 	})
 }
 

@@ -89,5 +89,14 @@ func (m *MessageFacts) joinRemoval(e Event, r Removal) {
 	m.Undelivered = m.Undelivered || e.Detail.Undelivered
 }
 
+// goneBy is when the message had surely left the stream unanswered; zero when it has not. Where nothing says what removed it, it was missed by a
+// poll, whose time is rounded.
+func (m *MessageFacts) goneBy() Micros {
+	if m.goneUnexplained() {
+		return m.VanishedAt.Add(bindingSlack)
+	}
+	return m.VanishedAt
+}
+
 // goneUnexplained reports whether the message left the stream and nothing says why: a late acknowledgement may have been missed.
 func (m *MessageFacts) goneUnexplained() bool { return m.VanishedAt.Known() && !m.Removal.Known() }

@@ -85,7 +85,7 @@ type DeliveryCopy struct {
 	Agent    string `json:"agent,omitempty"` // Whom the message is for.
 	Attempts int    `json:"ns,omitempty"`    // Attempts that the wire or the broker proves.
 	To       Micros `json:"to,omitempty"`    // When it was over (answered, dead or removed), by the wire or the broker; zero while it is not.
-	Gone     Micros `json:"gone,omitempty"`  // When it was found to have left the stream unanswered.
+	Gone     Micros `json:"gone,omitempty"`  // It had left the stream unanswered by then.
 	InHand   bool   `json:"hand,omitempty"`  // A worker has it, by the wire or the broker.
 }
 

@@ -57,7 +57,7 @@ func (st *step) stages() []func() {
 		return []func(){st.streamAbsent}
 	}
 	return []func(){
-		st.readPage, st.readInFlight, st.readAnswered, st.readOthers, st.askPresence, st.miss, st.readPassed,
+		st.readPage, st.readInFlight, st.noteGoneConsumers, st.readAnswered, st.readOthers, st.askPresence, st.miss, st.readPassed,
 		st.compare, st.repairKnown, st.endEarlier, st.judge, st.savePosition,
 	}
 }

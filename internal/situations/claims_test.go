@@ -107,6 +107,18 @@ func silent(texts ...string) claim {
 	}
 }
 
+// says holds when one of the texts is in the answers.
+func says(texts ...string) claim {
+	return func(s story) error {
+		for _, text := range texts {
+			if t := s.told(); t != nil && strings.Contains(t.words(), strings.ToLower(text)) {
+				return nil
+			}
+		}
+		return fmt.Errorf("the answers do not say %q", texts)
+	}
+}
+
 // finds holds when the task has one of the anomalies.
 func finds(codes ...string) claim {
 	return func(s story) error {

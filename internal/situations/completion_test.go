@@ -2,11 +2,41 @@
 
 package situations
 
+import "time"
+
 // done are the states that say that the work of a message is done.
 var done = []string{"completing", "completed"}
 
 // completion is bound to one idempotency key and one message.
 var completion = []situation{{
+	name: "generation 0 is deleted before any delivery, and generation 1 completes",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		c.deleteMessage(zero)
+		one := c.publish(publish{id: c.task("") + ":r1", header: retryOf(zero, 1)})
+		m := c.pull(c.workers())
+		c.record("", said(one))
+		c.ack(m)
+	},
+	may:   all(messageIs(0, "removed"), messageIs(1, "completed"), is("completed")),
+	never: all(messageIsNot(0, done...), noAttempt(0)),
+}, {
+	name: "generation 0 is exhausted and deleted, and a record is written for its retry",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		worker := c.workers(wait(time.Second), atMost(1))
+		c.pull(worker)
+		c.works(1200 * time.Millisecond)
+		c.tryPull(worker, 500*time.Millisecond) // The broker says that the attempts are used up when somebody asks.
+		c.deleteMessage(zero)
+		one := c.publish(publish{id: c.task("") + ":r1", header: retryOf(zero, 1)})
+		m := c.pull(worker)
+		c.record("", said(one))
+		c.ack(m)
+	},
+	may:   all(messageIs(0, "exhausted"), messageIs(1, "completed"), is("completed")),
+	never: messageIsNot(0, done...),
+}, {
 	name: "version 2 is queued while a record exists for version 1",
 	act: func(c *clients) {
 		one := c.publish(publish{})
@@ -67,5 +97,15 @@ var completion = []situation{{
 		c.ack(m)
 	},
 	may:   all(messageIs(1, "completed"), messageIsNot(0, "completed")),
+	never: messageIsNot(0, "completed"),
+}, {
+	name: "a record is written after its message has gone",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		c.pull(c.workers())
+		c.deleteMessage(zero)
+		c.record("", nil)
+	},
+	may:   messageIs(0, "outcome_unknown"),
 	never: messageIsNot(0, "completed"),
 }}

@@ -9,6 +9,9 @@ import (
 // wrongs are the anomalies that healthy workers must not be accused of.
 var wrongs = []string{"late_ack", "ack_refuted", "clock_skew", "vanished"}
 
+// noConsumer are ways to say that nobody delivers it until a consumer exists.
+var noConsumer = []string{"no consumer", "until a consumer", "consumer is gone", "consumer was deleted", "consumer exists"}
+
 // consumers are streams of every retention, several consumers of one subject, and consumers that come, go and change.
 var consumers = []situation{{
 	name: "a consumer is deleted and created again with work in hand",
@@ -36,6 +39,26 @@ var consumers = []situation{{
 	may:   all(is("delivered", "processing", "redelivered"), findsNo(wrongs...), withinLife),
 	never: all(findsNo(wrongs...), neverStale("zombie", "presumed_dead", "stale"), isNot("exhausted"), withinLife),
 }, {
+	name: "a consumer is deleted with work in hand",
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.heartbeat(c.pull(c.workers()))
+		c.deleteConsumer()
+	},
+	may:   all(silent("the broker delivers it again", "next pull"), says(noConsumer...)),
+	never: neverStale("expiring"),
+}, {
+	name: "more attempts are allowed after the last one ran out",
+	act: func(c *clients) {
+		c.publish(publish{})
+		worker := c.workers(wait(time.Second), atMost(2))
+		c.pull(worker)
+		c.pull(worker)
+		c.works(3 * time.Second)
+		c.workers(wait(time.Second), atMost(5))
+	},
+	may: all(is("failed"), silent("no attempt is left")),
+}, {
 	name: "more attempts are allowed, and the next one runs",
 	act: func(c *clients) {
 		c.publish(publish{})
@@ -56,4 +79,21 @@ var consumers = []situation{{
 	},
 	may:   all(is("processing"), neverStale("stale", "presumed_dead")),
 	never: all(isNot("failed"), neverStale("stale", "presumed_dead")),
+}, {
+	name: "a consumer is paused",
+	act: func(c *clients) {
+		c.workers()
+		_, err := c.js.PauseConsumer(c.ctx, "TASKS", c.agent+"-task-worker", time.Now().Add(time.Hour))
+		c.must(err)
+		c.publish(publish{})
+	},
+	may: all(is("published"), says("paused"), silent("next pull")),
+}, {
+	name: "a worker is busy with all that it may hold",
+	act: func(c *clients) {
+		c.publish(publish{task: "before"})
+		c.heartbeat(c.pull(c.workers()))
+		c.publish(publish{})
+	},
+	may: all(is("published"), silent("next pull"), func(s story) error { return says(s.tasks["before"].TaskID)(s) }),
 }}

@@ -4,10 +4,20 @@ package situations
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
+
+// noFuture holds while no lease of the task claims a deadline that is still to come.
+func noFuture(s story) error {
+	t := s.told()
+	if t == nil || t.Lease == nil || t.Lease.DeadlineAt == nil || t.Lease.DeadlineAt.Before(time.Now()) {
+		return nil
+	}
+	return fmt.Errorf("the lease is said to last until %s", t.Lease.DeadlineAt)
+}
 
 // bound holds when the lease ends in the future.
 func bound(s story) error {
@@ -17,8 +27,37 @@ func bound(s story) error {
 	return nil
 }
 
+// neverOfAttempt makes claims that count from when Fleetglass knows an attempt of the message.
+func neverOfAttempt(n int, claims ...claim) claim {
+	return func(s story) error {
+		if m := s.message(0); m == nil || len(m.Attempts) < n {
+			return nil
+		}
+		return all(claims...)(s)
+	}
+}
+
 // leases are kept by the broker for each stream sequence.
 var leases = []situation{{
+	name: "a deadline has passed, and nobody asks for the message",
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.pull(c.workers(wait(time.Second)))
+		c.works(2 * time.Second)
+	},
+	may: all(is("failed"), says("due since"), silent("delivers it again", "will be delivered"), noFuture),
+}, {
+	name: "a heartbeat after the deadline changes nothing",
+	act: func(c *clients) {
+		c.publish(publish{})
+		m := c.pull(c.workers(wait(5*time.Second), func(cfg *jetstream.ConsumerConfig) {
+			cfg.BackOff = []time.Duration{time.Second, 10 * time.Minute}
+		}))
+		c.works(2 * time.Second)
+		c.heartbeat(m)
+	},
+	may: all(is("failed"), says("due since"), noFuture),
+}, {
 	name: "a heartbeat after the deadline does not keep the message from the next pull",
 	act: func(c *clients) {
 		c.publish(publish{})
@@ -47,11 +86,27 @@ var leases = []situation{{
 			c.must(errors.New("the broker delivered a third time"))
 		}
 	},
-	never: func(s story) error {
-		if m := s.message(0); m == nil || len(m.Attempts) < 2 {
-			return nil
+	never: neverOfAttempt(2, isNot("exhausted"), neverStale("presumed_dead")),
+	may:   all(attempts(0, 2, 2), either(is("failed"), neverStale("stale"))),
+}, {
+	name: "a zombie's heartbeat extends the deadline that is shown",
+	act: func(c *clients) {
+		c.publish(publish{})
+		worker := c.workers(func(cfg *jetstream.ConsumerConfig) {
+			cfg.BackOff = []time.Duration{2 * time.Second, 8 * time.Second, time.Minute}
+			cfg.MaxDeliver = 4
+		})
+		zombie := c.pull(worker)
+		c.works(time.Second)
+		c.heartbeat(zombie)
+		c.works(2200 * time.Millisecond)
+		c.pull(worker)
+		for range 10 { // For longer than the attempt has time, so that only the heartbeats keep it.
+			c.works(time.Second)
+			c.heartbeat(zombie)
 		}
-		return all(isNot("exhausted"), neverStale("presumed_dead"))(s)
 	},
-	may: all(attempts(0, 2, 2), either(is("failed"), neverStale("stale"))),
+	mode:  live, // Afterwards the lease has run out.
+	never: neverOfAttempt(2, neverStale("presumed_dead", "stale", "expiring"), isNot("failed", "exhausted")),
+	may:   all(is("redelivered", "processing"), attempts(0, 2, 2), bound),
 }}

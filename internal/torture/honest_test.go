@@ -141,6 +141,9 @@ func (a *aftermath) allowed(t *told, w wire) []lifecycle.State {
 			unknown = append(unknown, s)
 		}
 	}
+	if w.count(lifecycle.MaxDeliveries) > 0 { // The broker's word stands, also where the line of a late answer was lost.
+		unknown = append(unknown, lifecycle.StateExhausted)
+	}
 	switch there := a.left[t.Seq]; {
 	case there && t.Fate == demo.FateOrphan:
 		return []lifecycle.State{lifecycle.StatePublished}

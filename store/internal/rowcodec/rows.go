@@ -238,6 +238,7 @@ type attemptFactsRow struct {
 	LastAt      lifecycle.Micros   `msg:"e,omitempty"`
 	FirstBeat   lifecycle.Micros   `msg:"f,omitempty"`
 	LastBeat    lifecycle.Micros   `msg:"g,omitempty"`
+	Beats       []lifecycle.Micros `msg:"s,omitempty"`
 	NakAt       lifecycle.Micros   `msg:"h,omitempty"`
 	LastNakAt   lifecycle.Micros   `msg:"i,omitempty"`
 	NakDelay    int64              `msg:"j,omitempty"`
@@ -248,6 +249,7 @@ type attemptFactsRow struct {
 	ConfirmedAt lifecycle.Micros   `msg:"o,omitempty"`
 	Expired     *lifecycle.Expiry  `msg:"p,omitempty"`
 	Dead        *lifecycle.Expiry  `msg:"q,omitempty"`
+	BeatsApart  time.Duration      `msg:"t,omitempty"`
 }
 
 type expiryRow struct {

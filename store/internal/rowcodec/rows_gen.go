@@ -18,8 +18,8 @@ const (
 func (z *attemptFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(18)
-	var zb0001Mask uint32 /* 18 bits */
+	zb0001Len := uint32(20)
+	var zb0001Mask uint32 /* 20 bits */
 	_ = zb0001Mask
 	if z.N == 0 {
 		zb0001Len--
@@ -53,45 +53,53 @@ func (z *attemptFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x80
 	}
-	if z.NakAt == 0 {
+	if z.Beats == nil {
 		zb0001Len--
 		zb0001Mask |= 0x100
 	}
-	if z.LastNakAt == 0 {
+	if z.NakAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x200
 	}
-	if z.NakDelay == 0 {
+	if z.LastNakAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x400
 	}
-	if z.TermAt == 0 {
+	if z.NakDelay == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x800
 	}
-	if z.TermReason == "" {
+	if z.TermAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x1000
 	}
-	if z.AckAt == 0 {
+	if z.TermReason == "" {
 		zb0001Len--
 		zb0001Mask |= 0x2000
 	}
-	if z.LastAckAt == 0 {
+	if z.AckAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x4000
 	}
-	if z.ConfirmedAt == 0 {
+	if z.LastAckAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x8000
 	}
-	if z.Expired == nil {
+	if z.ConfirmedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x10000
 	}
-	if z.Dead == nil {
+	if z.Expired == nil {
 		zb0001Len--
 		zb0001Mask |= 0x20000
+	}
+	if z.Dead == nil {
+		zb0001Len--
+		zb0001Mask |= 0x40000
+	}
+	if z.BeatsApart == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x80000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -145,46 +153,54 @@ func (z *attemptFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendInt64(o, int64(z.LastBeat))
 		}
 		if (zb0001Mask & 0x100) == 0 { // if not omitted
+			// string "s"
+			o = append(o, 0xa1, 0x73)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Beats)))
+			for za0003 := range z.Beats {
+				o = msgp.AppendInt64(o, int64(z.Beats[za0003]))
+			}
+		}
+		if (zb0001Mask & 0x200) == 0 { // if not omitted
 			// string "h"
 			o = append(o, 0xa1, 0x68)
 			o = msgp.AppendInt64(o, int64(z.NakAt))
 		}
-		if (zb0001Mask & 0x200) == 0 { // if not omitted
+		if (zb0001Mask & 0x400) == 0 { // if not omitted
 			// string "i"
 			o = append(o, 0xa1, 0x69)
 			o = msgp.AppendInt64(o, int64(z.LastNakAt))
 		}
-		if (zb0001Mask & 0x400) == 0 { // if not omitted
+		if (zb0001Mask & 0x800) == 0 { // if not omitted
 			// string "j"
 			o = append(o, 0xa1, 0x6a)
 			o = msgp.AppendInt64(o, z.NakDelay)
 		}
-		if (zb0001Mask & 0x800) == 0 { // if not omitted
+		if (zb0001Mask & 0x1000) == 0 { // if not omitted
 			// string "k"
 			o = append(o, 0xa1, 0x6b)
 			o = msgp.AppendInt64(o, int64(z.TermAt))
 		}
-		if (zb0001Mask & 0x1000) == 0 { // if not omitted
+		if (zb0001Mask & 0x2000) == 0 { // if not omitted
 			// string "l"
 			o = append(o, 0xa1, 0x6c)
 			o = msgp.AppendString(o, z.TermReason)
 		}
-		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
 			// string "m"
 			o = append(o, 0xa1, 0x6d)
 			o = msgp.AppendInt64(o, int64(z.AckAt))
 		}
-		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000) == 0 { // if not omitted
 			// string "n"
 			o = append(o, 0xa1, 0x6e)
 			o = msgp.AppendInt64(o, int64(z.LastAckAt))
 		}
-		if (zb0001Mask & 0x8000) == 0 { // if not omitted
+		if (zb0001Mask & 0x10000) == 0 { // if not omitted
 			// string "o"
 			o = append(o, 0xa1, 0x6f)
 			o = msgp.AppendInt64(o, int64(z.ConfirmedAt))
 		}
-		if (zb0001Mask & 0x10000) == 0 { // if not omitted
+		if (zb0001Mask & 0x20000) == 0 { // if not omitted
 			// string "p"
 			o = append(o, 0xa1, 0x70)
 			if z.Expired == nil {
@@ -197,7 +213,7 @@ func (z *attemptFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x20000) == 0 { // if not omitted
+		if (zb0001Mask & 0x40000) == 0 { // if not omitted
 			// string "q"
 			o = append(o, 0xa1, 0x71)
 			if z.Dead == nil {
@@ -209,6 +225,11 @@ func (z *attemptFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 					return
 				}
 			}
+		}
+		if (zb0001Mask & 0x80000) == 0 { // if not omitted
+			// string "t"
+			o = append(o, 0xa1, 0x74)
+			o = msgp.AppendDuration(o, z.BeatsApart)
 		}
 	}
 	return
@@ -342,25 +363,52 @@ func (z *attemptFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.LastBeat = lifecycle.Micros(zb0009)
 			}
+		case "s":
+			var zb0010 uint32
+			zb0010, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Beats")
+				return
+			}
+			if zb0010 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Beats) >= int(zb0010) {
+				z.Beats = (z.Beats)[:zb0010]
+			} else {
+				z.Beats = make([]lifecycle.Micros, zb0010)
+			}
+			for za0003 := range z.Beats {
+				{
+					var zb0011 int64
+					zb0011, bts, err = msgp.ReadInt64Bytes(bts)
+					if err != nil {
+						err = msgp.WrapError(err, "Beats", za0003)
+						return
+					}
+					z.Beats[za0003] = lifecycle.Micros(zb0011)
+				}
+			}
 		case "h":
 			{
-				var zb0010 int64
-				zb0010, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0012 int64
+				zb0012, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "NakAt")
 					return
 				}
-				z.NakAt = lifecycle.Micros(zb0010)
+				z.NakAt = lifecycle.Micros(zb0012)
 			}
 		case "i":
 			{
-				var zb0011 int64
-				zb0011, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0013 int64
+				zb0013, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "LastNakAt")
 					return
 				}
-				z.LastNakAt = lifecycle.Micros(zb0011)
+				z.LastNakAt = lifecycle.Micros(zb0013)
 			}
 		case "j":
 			z.NakDelay, bts, err = msgp.ReadInt64Bytes(bts)
@@ -370,13 +418,13 @@ func (z *attemptFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "k":
 			{
-				var zb0012 int64
-				zb0012, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0014 int64
+				zb0014, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "TermAt")
 					return
 				}
-				z.TermAt = lifecycle.Micros(zb0012)
+				z.TermAt = lifecycle.Micros(zb0014)
 			}
 		case "l":
 			z.TermReason, bts, err = msgp.ReadStringBytes(bts)
@@ -386,33 +434,33 @@ func (z *attemptFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "m":
 			{
-				var zb0013 int64
-				zb0013, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0015 int64
+				zb0015, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "AckAt")
 					return
 				}
-				z.AckAt = lifecycle.Micros(zb0013)
+				z.AckAt = lifecycle.Micros(zb0015)
 			}
 		case "n":
 			{
-				var zb0014 int64
-				zb0014, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0016 int64
+				zb0016, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "LastAckAt")
 					return
 				}
-				z.LastAckAt = lifecycle.Micros(zb0014)
+				z.LastAckAt = lifecycle.Micros(zb0016)
 			}
 		case "o":
 			{
-				var zb0015 int64
-				zb0015, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0017 int64
+				zb0017, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "ConfirmedAt")
 					return
 				}
-				z.ConfirmedAt = lifecycle.Micros(zb0015)
+				z.ConfirmedAt = lifecycle.Micros(zb0017)
 			}
 		case "p":
 			if msgp.IsNil(bts) {
@@ -448,6 +496,12 @@ func (z *attemptFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 					return
 				}
 			}
+		case "t":
+			z.BeatsApart, bts, err = msgp.ReadDurationBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "BeatsApart")
+				return
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -462,7 +516,7 @@ func (z *attemptFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *attemptFactsRow) Msgsize() (s int) {
-	s = 3 + 2 + msgp.IntSize + 2 + msgp.ArrayHeaderSize + (len(z.CSeqs) * (msgp.Uint64Size)) + 2 + msgp.ArrayHeaderSize + (len(z.CSeqAt) * (msgp.Int64Size)) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.TermReason) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2
+	s = 3 + 2 + msgp.IntSize + 2 + msgp.ArrayHeaderSize + (len(z.CSeqs) * (msgp.Uint64Size)) + 2 + msgp.ArrayHeaderSize + (len(z.CSeqAt) * (msgp.Int64Size)) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.ArrayHeaderSize + (len(z.Beats) * (msgp.Int64Size)) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.TermReason) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2
 	if z.Expired == nil {
 		s += msgp.NilSize
 	} else {
@@ -474,6 +528,7 @@ func (z *attemptFactsRow) Msgsize() (s int) {
 	} else {
 		s += (*expiryRow)(z.Dead).Msgsize()
 	}
+	s += 2 + msgp.DurationSize
 	return
 }
 
