@@ -12,6 +12,7 @@ import (
 	"fleetglass/decision"
 	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
+	"fleetglass/mcp"
 )
 
 // auditTimeout bounds the writing of a refusal, for which its caller waits.
@@ -38,10 +39,12 @@ func actorOf(who access.Principal, via string) decision.Actor {
 	return decision.Actor{Name: who.Name, Role: who.Role(), TokenID: who.TokenID(), Via: via}
 }
 
-// viaOf tells by the address how a request came in.
+// viaOf tells how a request came in: by what was said of it, else by its address.
 func viaOf(r *http.Request) string {
-	switch {
-	case r.URL.Path == "/mcp":
+	switch via := access.Via(r.Context()); {
+	case via != "":
+		return via
+	case r.URL.Path == mcp.Path:
 		return decision.ViaMCP
 	case strings.HasPrefix(r.URL.Path, "/api/"):
 		return decision.ViaAPI

@@ -20,6 +20,7 @@ import (
 	"fleetglass/internal/routes"
 	"fleetglass/internal/telemetry"
 	"fleetglass/lifecycle"
+	"fleetglass/mcp"
 	"fleetglass/query"
 	"fleetglass/web"
 )
@@ -135,6 +136,11 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 		return err
 	}
 	calls.Register(a.routes)
+	tools, err := mcp.New(mcp.Config{API: engine, Authorizer: authorizer, Version: version, MaxBody: int64(cfg.MaxBody), Log: a.log})
+	if err != nil {
+		return err
+	}
+	tools.Register(a.routes)
 	pages, err := web.New(web.Config{
 		Query: ask, Hub: hub, Health: a.health, TaskJSON: calls.TaskJSON, Now: now, Log: a.log, Environment: cfg.Environment, Access: authorizer,
 		Server: a.agents, Prefix: cfg.Prefix, Reconcile: a.reports, SignIn: signIn,

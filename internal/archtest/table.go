@@ -5,7 +5,7 @@ const Module = "fleetglass"
 
 // everything is the row of the program itself, the only place that knows all the others.
 var everything = []string{
-	"access", "alerts", "api", "collectors", "collectors/*", "decision", "dlqtriage", "duplicates", "fleet", "fleet/*", "internal/*", "lifecycle", "store/sqlite",
+	"access", "alerts", "api", "collectors", "collectors/*", "decision", "dlqtriage", "duplicates", "fleet", "fleet/*", "internal/*", "lifecycle", "mcp", "store/sqlite",
 	"store/postgres", "query", "reconcile", "static", "views", "views/*", "web",
 }
 
@@ -67,6 +67,9 @@ var Table = []Rule{
 			"query", "reconcile"},
 		Others: []string{"github.com/gin-gonic/gin", "github.com/danielgtaylor/huma/v2", "github.com/cloudevents/sdk-go/v2"}},
 
+	// Tools for agents: calls of the API, made in the process.
+	{Package: "mcp", Own: []string{"access", "internal/httperr", "internal/routes"}, Others: []string{"github.com/gin-gonic/gin", "github.com/modelcontextprotocol/go-sdk"}},
+
 	{Package: "internal/archtest"},
 	// Its tests measure the whole: they run the collectors, the program and its pages' templates.
 	{Package: "internal/bench", Others: []string{"github.com/a-h/templ"},
@@ -113,6 +116,6 @@ var (
 	testOthers = []string{
 		"github.com/PuerkitoBio/goquery", "github.com/chromedp", "github.com/google/go-cmp", "github.com/jackc/pgx/v5", "github.com/nats-io",
 		"github.com/gin-gonic/gin", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/danielgtaylor/huma/v2", "github.com/cloudevents/sdk-go/v2",
-		"zombiezen.com/go/sqlite", "golang.org/x/sync", "golang.org/x/net", "github.com/zitadel/oidc/v3",
+		"zombiezen.com/go/sqlite", "golang.org/x/sync", "golang.org/x/net", "github.com/modelcontextprotocol/go-sdk", "github.com/zitadel/oidc/v3",
 	}
 )

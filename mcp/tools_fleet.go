@@ -1,0 +1,151 @@
+package mcp
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"fleetglass/access"
+)
+
+type duplicatesInput struct {
+	Bucket string `json:"bucket,omitempty" jsonschema:"month, day or hour; default month"`
+	From   string `json:"from,omitempty" jsonschema:"RFC 3339, a date, or a span back from now such as 7d"`
+	To     string `json:"to,omitempty" jsonschema:"likewise"`
+}
+
+type reconcileInput struct {
+	ID string `json:"id,omitempty" jsonschema:"of a reconciliation; default the newest one that is done"`
+}
+
+type preflightInput struct {
+	Agent           string `json:"agent,omitempty" jsonschema:"whose model it is; give this or model"`
+	Model           string `json:"model,omitempty"`
+	Payload         any    `json:"payload,omitempty" jsonschema:"what is to be published, a text or JSON; give this or estimated_tokens"`
+	EstimatedTokens *int64 `json:"estimated_tokens,omitempty" jsonschema:"your own estimate"`
+}
+
+type noInput struct{}
+
+func fleetTools() []tool {
+	return []tool{
+		toolFor[duplicatesInput]{
+			name: "duplicate_report", title: "Duplicates", needs: access.Read,
+			about: "Where duplicates ended: caught by the stream, caught by idempotency, or reached execution.",
+			calls: func(in duplicatesInput) call {
+				return call{path: "/duplicates", query: listInput{}.query("bucket", in.Bucket, "from", in.From, "to", in.To)}
+			},
+			text: duplicatesText,
+		},
+		toolFor[reconcileInput]{
+			name: "reconcile_report", title: "Reconciliation", needs: access.Read,
+			about: "Whether what was published adds up with what became of it.", run: reconciliation, text: reconciliationText,
+		},
+		toolFor[preflightInput]{
+			name: "preflight", title: "Does a task fit its model?", needs: access.Read,
+			about: "Ask before publishing a task: whether its prompt fits the token budget of its model.",
+			calls: func(in preflightInput) call {
+				return call{method: http.MethodPost, path: "/preflight", body: in}
+			},
+			text: preflightText,
+		},
+		toolFor[noInput]{
+			name: "fleet_health", title: "Health of the fleet", needs: access.Read,
+			about: "The figures of the fleet now, and what Fleetglass cannot see.",
+			calls: func(noInput) call { return call{path: "/stats/fleet"} }, text: healthText,
+		},
+	}
+}
+
+func duplicatesText(d document, _ duplicatesInput) string {
+	var p page
+	p.line("Duplicates per %s", firstOf(d.text("bucket"), "bucket"))
+	for _, row := range d.list("data") {
+		p.item("**"+row.text("bucket")+"**", labelled("published", row.text("published")), labelled("completed", row.text("completed")),
+			labelled("caught by the stream", row.text("caught_by_stream")), labelled("caught by idempotency", row.text("caught_by_idempotency")),
+			labelled("reached execution", row.text("reached_execution")), labelled("unknown", row.text("unknown")), labelled("net rate", row.text("net_rate")))
+	}
+	p.next("what reached execution is an alert: search_tasks with q has:duplicate shows the tasks")
+	return p.String()
+}
+
+// reconciliation fetches a report: that of the id, or the newest one that is done.
+func reconciliation(ctx context.Context, c *caller, in reconcileInput) (reply, error) {
+	id := in.ID
+	if id == "" {
+		list, err := c.do(ctx, call{path: "/reconciliations"})
+		if err != nil || !list.ok() {
+			return list, err
+		}
+		rows := read(list.body).list("data")
+		done := slices.IndexFunc(rows, func(r document) bool { return r.text("status") == "done" })
+		if done < 0 {
+			return list, nil
+		}
+		id = rows[done].text("id")
+	}
+	return c.do(ctx, call{path: "/reconciliations/" + url.PathEscape(id)})
+}
+
+func reconciliationText(d document, _ reconcileInput) string {
+	var p page
+	if d.has("data") {
+		p.line("No reconciliation is done yet.")
+		p.next("ask again later; an administrator can start one with POST /api/v1/reconciliations")
+		return p.String()
+	}
+	p.line("# Reconciliation %s: %s", code(d.text("id")), d.text("status"))
+	p.item(labelled("from", d.text("from")), labelled("to", d.text("to")))
+	totals := d.fields("total")
+	for _, name := range slices.Sorted(maps.Keys(totals)) {
+		p.item(labelled(name, totals[name].text("")))
+	}
+	for _, list := range d.list("lists") {
+		if n := list.text("total"); n != "0" && n != "" {
+			p.item("**"+list.text("kind")+"**", n)
+		}
+	}
+	p.next("get_trace with the task_id of a discrepancy in the structured content")
+	return p.String()
+}
+
+func preflightText(d document, _ preflightInput) string {
+	var p page
+	p.line("**%s**: %s tokens of %s for %s: %s", d.text("verdict"), d.text("estimated_tokens"), d.text("budget"), code(d.text("model")), d.text("advice"))
+	if d.text("verdict") == "refuse" {
+		p.next("split the task or compress its context, and ask again before you publish")
+	}
+	return p.String()
+}
+
+func healthText(d document, _ noInput) string {
+	var p page
+	p.line("Fleet as of %s", d.text("as_of"))
+	figures := d.fields("figures")
+	for _, name := range slices.Sorted(maps.Keys(figures)) {
+		if f := figures[name]; f.has("value") {
+			p.item(labelled(name, f.text("value")+" "+f.text("unit")), labelled("in", f.text("window")))
+		}
+	}
+	for _, l := range d.list("collector_lag") {
+		if s := l.text("state"); s != "ok" {
+			p.item("**collector " + l.text("source") + " is " + s + "**")
+		}
+	}
+	if n := len(d.list("gaps")); n > 0 {
+		p.item("**" + counted(n, "gap") + " in our own observation**")
+	}
+	p.next("list_stale for leases with something wrong", "search_tasks with q state:exhausted for tasks that died")
+	return p.String()
+}
+
+func firstOf(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
