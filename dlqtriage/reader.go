@@ -52,6 +52,9 @@ type EntryCursor struct {
 	ID       string
 }
 
+// Cursor is the place of the entry in a list.
+func (e Entry) Cursor() *EntryCursor { return &EntryCursor{FailedAt: e.FailedAt, ID: e.ID} }
+
 // EntryPage is a part of the list of entries.
 type EntryPage struct {
 	Entries []Entry
@@ -91,7 +94,6 @@ type EntryGroup struct {
 	LastAt  lifecycle.Micros // When the last of them died.
 	Recent  int64            // How many died in the [TrendSpan] before now.
 	Before  int64            // How many died in the [TrendSpan] before that.
-	Reason  string           // Of the one that died last, as an example. Untrusted.
 }
 
 // Fate is what became of an entry, as statistics need it.

@@ -17,6 +17,7 @@ type DeadFacts struct {
 	FailedAt   Micros `json:"failed,omitempty"`     // When the message died; zero when it does not say.
 	Subject    string `json:"subject,omitempty"`    // The subject of the message that it speaks of; empty when it does not say.
 	TaskID     string `json:"task,omitempty"`       // The task of that message; empty when it does not say.
+	Type       string `json:"type,omitempty"`       // The type of that task; empty when it does not say.
 }
 
 // maxEntriesKept bounds the entries that are kept of one message. The earliest are kept.
@@ -26,7 +27,7 @@ func deadFacts(e Event) DeadFacts {
 	d := e.Detail
 	return DeadFacts{
 		At: e.At, Entry: d.Entry, Category: d.Category, Path: d.Path, Reason: d.Reason, Detail: d.CategoryDetail, Deliveries: d.Deliveries, FailedAt: d.FailedAt,
-		Subject: d.Subject, TaskID: d.OfTask,
+		Subject: d.Subject, TaskID: d.OfTask, Type: d.Type,
 	}
 }
 
@@ -101,5 +102,5 @@ func (ev *evidence) presumedAt() (Micros, bool) {
 func compareDead(a, b DeadFacts) int {
 	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Entry, b.Entry), cmp.Compare(a.Category, b.Category), cmp.Compare(a.Path, b.Path),
 		cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Detail, b.Detail), cmp.Compare(a.Deliveries, b.Deliveries), cmp.Compare(a.FailedAt, b.FailedAt),
-		cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.TaskID, b.TaskID))
+		cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.TaskID, b.TaskID), cmp.Compare(a.Type, b.Type))
 }

@@ -30,7 +30,9 @@ type MessageFacts struct {
 	AdoptedAt       Micros       `json:"adopted,omitempty"`
 	Entries         []DeadFacts  `json:"entries,omitempty"`  // Dead-letter entries that name this message, sorted by time.
 	Dead            *DeadFacts   `json:"dead,omitempty"`     // The earliest of them that speaks of what the stream stored; nil when none does.
-	Triage          *TriageFacts `json:"triage,omitempty"`   // The latest decision about the message; nil when there was none.
+	Triage          *TriageFacts `json:"triage,omitempty"`   // The latest decision about the message that took effect, or was taken back; nil when there was none.
+	Asked           *TriageFacts `json:"asked,omitempty"`    // The latest action that somebody asked for; nil when nobody did.
+	Classified      *ClassFacts  `json:"class,omitempty"`    // Why it died, by the latest word of a person, else of the rules; nil when nobody said.
 	Repaired        bool         `json:"repaired,omitempty"` // The publish line was lost; the message was read from the stream.
 	Forged          bool         `json:"forged,omitempty"`   // Publish lines differ: the stream sent one of them at most.
 
@@ -129,8 +131,10 @@ func (m *MessageFacts) Join(e Event) {
 		m.AdoptedAt = latest(m.AdoptedAt, e.At)
 	case DeadLettered:
 		m.joinEntry(deadFacts(e))
-	case Triaged, Reopened:
+	case Decided, Triaged, Reopened:
 		m.joinTriage(e)
+	case Classified:
+		m.joinClass(e)
 	}
 	if r, removed := removalOf(e); removed {
 		m.joinRemoval(e, r)

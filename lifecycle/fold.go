@@ -63,11 +63,12 @@ type TaskRow struct {
 
 // Changes is what a batch did.
 type Changes struct {
-	Messages []MessageRow // Rows to write, sorted by key.
-	Tasks    []TaskRow    // Rows to write, sorted by task id.
-	Removed  []string     // Tasks that were made up for a message and are empty now, sorted.
-	Tally    Tally        // To be added to the rollups.
-	Outdated Tally        // The part of Tally that belongs to tasks that were said to be outdated.
+	Messages []MessageRow    // Rows to write, sorted by key.
+	Tasks    []TaskRow       // Rows to write, sorted by task id.
+	Removed  []string        // Tasks that were made up for a message and are empty now, sorted.
+	Fallen   []FallenMessage // Messages of these tasks that may have died, or follow one that did, sorted by key.
+	Tally    Tally           // To be added to the rollups.
+	Outdated Tally           // The part of Tally that belongs to tasks that were said to be outdated.
 }
 
 // NewFold returns an empty fold.
@@ -249,7 +250,7 @@ func (f *Fold) Changes() Changes {
 		}
 	}
 	maps.DeleteFunc(f.tally, func(_ Cell, n int64) bool { return n == 0 })
-	c.Tally, c.Outdated = f.tally, f.outdated
+	c.Tally, c.Outdated, c.Fallen = f.tally, f.outdated, f.fallen()
 	return c
 }
 

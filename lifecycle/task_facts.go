@@ -19,6 +19,8 @@ type TaskFacts struct {
 	Completed []Completed    `json:"completed,omitempty"` // The distinct completions that records state, sorted.
 	Steps     []StepFacts    `json:"steps,omitempty"`     // Tool calls, sorted by tool and input.
 
+	Fallen []MessageKey `json:"fallen,omitempty"` // Its messages that may have died, or follow one that did; kept by [Fold], sorted.
+
 	Completion  *CompletionFacts `json:"completion,omitempty"` // The earliest completion record.
 	NotStoredAt Micros           `json:"not_stored,omitempty"` // A publish attempt is known to have stored nothing.
 	FirstAt     Micros           `json:"first,omitempty"`      // Earliest event about the task itself.
@@ -54,7 +56,8 @@ func (t *TaskFacts) shown() MessageKey {
 	return held
 }
 
-// Candidates are the messages by which the task may be shown: the newest one and those in workers' hands.
+// Candidates are the messages by which the task may be shown, the newest one and those in workers' hands, and those that concern entries
+// of dead letters.
 func (t *TaskFacts) Candidates() []MessageKey {
 	var out []MessageKey
 	if !t.Head.Key.IsZero() {
@@ -63,6 +66,11 @@ func (t *TaskFacts) Candidates() []MessageKey {
 	for _, c := range t.Copies {
 		if c.InHand && !slices.Contains(out, c.Key) {
 			out = append(out, c.Key)
+		}
+	}
+	for _, k := range t.Fallen {
+		if !slices.Contains(out, k) {
+			out = append(out, k)
 		}
 	}
 	return out
@@ -117,6 +125,7 @@ const (
 	maxCompletedKept = 64
 	maxStepsKept     = 256
 	maxStepIDsKept   = 16
+	maxFallenKept    = 64
 )
 
 // CompletionFacts is an idempotency record.
@@ -235,6 +244,7 @@ func (t *TaskFacts) dropMessage(k MessageKey) {
 		t.Head = Head{}
 	}
 	t.Copies = slices.DeleteFunc(t.Copies, func(c DeliveryCopy) bool { return c.Key == k })
+	t.Fallen = slices.DeleteFunc(t.Fallen, func(f MessageKey) bool { return f == k })
 }
 
 // keepMessage notes what a task keeps of a message that belongs to it. v is its verdict by the wire.
@@ -248,6 +258,7 @@ func (t *TaskFacts) keepMessage(m *MessageFacts, v Verdict) {
 		t.Head = head
 	}
 	t.keepCopies(m, v)
+	t.keepFallen(m)
 }
 
 func (t *TaskFacts) joinReport(e Event) {
@@ -312,6 +323,7 @@ func (t TaskFacts) Clone() TaskFacts {
 	t.Reports = slices.Clone(t.Reports)
 	t.Copies = slices.Clone(t.Copies)
 	t.Completed = slices.Clone(t.Completed)
+	t.Fallen = slices.Clone(t.Fallen)
 	t.Steps = slices.Clone(t.Steps)
 	for i := range t.Steps {
 		t.Steps[i].Steps = slices.Clone(t.Steps[i].Steps)

@@ -54,24 +54,35 @@ type TriageFacts struct {
 	Reason   string  `json:"why,omitempty"`
 	At       Micros  `json:"at"`
 	Until    Micros  `json:"until,omitempty"`
+	ActionID string  `json:"action_id,omitempty"`
+	Via      string  `json:"via,omitempty"`
 }
 
-// joinTriage keeps the decision with the highest revision. The store never issues a revision twice; the other fields only make the order
-// total.
+// joinTriage keeps the decision with the highest revision, and apart from it the action that was asked for with the highest revision. The
+// store never issues a revision twice; the other fields only make the order total.
 func (m *MessageFacts) joinTriage(e Event) {
 	d := e.Detail
-	t := TriageFacts{Revision: d.Revision, Action: d.Action, Actor: d.Actor, Reason: d.Reason, At: e.At}
+	t := TriageFacts{Revision: d.Revision, Action: d.Action, Actor: d.Actor, Reason: d.Reason, At: e.At, ActionID: d.ActionID, Via: d.Via}
 	if e.Kind == Triaged {
 		t.Outcome, t.Until = d.Outcome, d.Until
 	}
-	if m.Triage == nil || compareTriage(t, *m.Triage) > 0 {
-		m.Triage = &t
+	register := &m.Triage
+	if e.Kind == Decided {
+		register = &m.Asked
 	}
+	if *register == nil || compareTriage(t, **register) > 0 {
+		*register = &t
+	}
+}
+
+// Acting reports whether somebody asked for an action of which nothing is known to have come yet.
+func (m *MessageFacts) Acting() bool {
+	return m.Asked != nil && (m.Triage == nil || m.Asked.Revision > m.Triage.Revision)
 }
 
 func compareTriage(a, b TriageFacts) int {
 	return cmp.Or(cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.At, b.At), cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Action, b.Action),
-		cmp.Compare(a.Actor, b.Actor), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Until, b.Until))
+		cmp.Compare(a.Actor, b.Actor), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Until, b.Until), cmp.Compare(a.ActionID, b.ActionID), cmp.Compare(a.Via, b.Via))
 }
 
 // Death is what was proved of a message before somebody decided about it.

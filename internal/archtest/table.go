@@ -20,9 +20,9 @@ var Table = []Rule{
 	{Package: "decision", Own: []string{"lifecycle"}},
 
 	// A store knows the types of every domain whose ports it serves, and no rule of any.
-	{Package: "store/storetest", Own: []string{"lifecycle", "decision", "reconcile", "duplicates", "store/internal/rowcodec"}, Others: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
-	{Package: "store/sqlite", Own: []string{"lifecycle", "decision", "reconcile", "store/internal/*"}, Others: []string{"zombiezen.com/go/sqlite"}},
-	{Package: "store/postgres", Own: []string{"lifecycle", "decision", "reconcile", "store/internal/*"}, Others: []string{"github.com/jackc/pgx/v5"},
+	{Package: "store/storetest", Own: []string{"lifecycle", "decision", "dlqtriage", "reconcile", "duplicates", "store/internal/rowcodec"}, Others: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
+	{Package: "store/sqlite", Own: []string{"lifecycle", "decision", "dlqtriage", "reconcile", "store/internal/*"}, Others: []string{"zombiezen.com/go/sqlite"}},
+	{Package: "store/postgres", Own: []string{"lifecycle", "decision", "dlqtriage", "reconcile", "store/internal/*"}, Others: []string{"github.com/jackc/pgx/v5"},
 		Tests: []string{"duplicates"}},
 
 	{Package: "fleet", Own: []string{"lifecycle"}, Others: []string{"github.com/nats-io", "github.com/cloudevents/sdk-go/v2"},
@@ -51,7 +51,7 @@ var Table = []Rule{
 	{Package: "alerts", Own: []string{"lifecycle"}},
 
 	// Every question, answered once for all who present.
-	{Package: "query", Own: []string{"lifecycle", "duplicates", "reconcile", "internal/health"}, Others: []string{"github.com/hashicorp/golang-lru/v2", "golang.org/x/sync"},
+	{Package: "query", Own: []string{"lifecycle", "decision", "dlqtriage", "duplicates", "reconcile", "internal/health"}, Others: []string{"github.com/hashicorp/golang-lru/v2", "golang.org/x/sync"},
 		Tests: []string{"access", "api", "fleet", "internal/live", "internal/routes", "views", "web", "web/webtest"}}, // They hold pages and API to one answer.
 
 	{Package: "static"},
@@ -89,10 +89,10 @@ var Table = []Rule{
 	{Package: "internal/openid", Own: []string{"access"}, Others: []string{"github.com/coreos/go-oidc/v3", "golang.org/x/oauth2"}},
 	{Package: "internal/sessions", Own: []string{"access"}},
 	{Package: "internal/routes", Own: []string{"access", "internal/httperr"}, Others: []string{"github.com/gin-gonic/gin", "golang.org/x/time/rate"}},
-	{Package: "store/internal/columns", Own: []string{"lifecycle"}},
+	{Package: "store/internal/columns", Own: []string{"lifecycle", "dlqtriage"}},
 	{Package: "store/internal/intake", Own: []string{"lifecycle", "store/internal/columns", "store/internal/rowcodec"}},
 	{Package: "store/internal/migrate"},
-	{Package: "store/internal/rowcodec", Own: []string{"lifecycle", "reconcile"},
+	{Package: "store/internal/rowcodec", Own: []string{"lifecycle", "dlqtriage", "reconcile"},
 		Others: []string{"github.com/klauspost/compress/s2", "github.com/tinylib/msgp/msgp"}},
 	{Package: "internal/screenshots", Others: []string{"github.com/chromedp"}},
 	// Tests only: it runs the program on real brokers and looks at its answers.

@@ -17,7 +17,10 @@ func (f *folding) write(ctx context.Context, c lifecycle.Changes, writes *pgx.Ba
 		return err
 	}
 	f.queueHeads(writes, c)
-	return f.writeTasks(ctx, c, writes)
+	if err := f.writeTasks(ctx, c, writes); err != nil {
+		return err
+	}
+	return f.writeEntries(ctx, c.Fallen, writes)
 }
 
 const countMessages = `SELECT count(*) FROM unnest($1::integer[], $2::bigint[], $3::integer[]) AS u (stream, seq, version)

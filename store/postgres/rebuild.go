@@ -57,6 +57,8 @@ LOCK TABLE messages IN EXCLUSIVE MODE;
 LOCK TABLE tasks IN EXCLUSIVE MODE;
 LOCK TABLE rollups IN EXCLUSIVE MODE;
 DELETE FROM messages;
+DELETE FROM entries;
+DELETE FROM follow_ups;
 DELETE FROM rollups;
 DELETE FROM rollups_next;
 INSERT INTO rollups SELECT * FROM rollups_ended`

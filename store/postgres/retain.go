@@ -122,6 +122,8 @@ func (s *Store) deleteEnded(ctx context.Context, tx pgx.Tx, tasks []int64, cutof
 		})
 		return err
 	})
+	deletes.Queue(deleteEntriesOf, tasks)
+	deletes.Queue(deleteFollowUpsOf, tasks)
 	deletes.Queue(deleteTheTasks, tasks)
 	if err := tx.SendBatch(ctx, &deletes).Close(); err != nil {
 		return err

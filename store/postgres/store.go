@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fleetglass/decision"
+	"fleetglass/dlqtriage"
 	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
 	"fleetglass/store/internal/migrate"
@@ -23,6 +24,7 @@ var (
 	_ reconcile.RunStore      = (*Store)(nil)
 	_ reconcile.BalanceReader = (*Store)(nil)
 	_ decision.Store          = (*Store)(nil)
+	_ dlqtriage.EntryStore    = (*Store)(nil)
 )
 
 //go:embed migrations/*.sql

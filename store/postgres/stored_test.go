@@ -27,7 +27,7 @@ const storedDatabase = "testdata/stored.json.gz"
 // storedTables are the tables of a stored database. Partitions are no part of it: all events and payloads come back into the default one.
 var storedTables = []string{
 	"streams", "tasks", "messages", "events", "payloads", "rollups", "rollups_next", "rollups_ended", "quarantine", "gaps", "consumers", "watermarks",
-	"reconciliations", "fold_version", "subjects", "decisions", "actions", "effects", "audit", "request_keys",
+	"reconciliations", "fold_version", "subjects", "decisions", "actions", "effects", "audit", "request_keys", "entries", "follow_ups",
 }
 
 // stored is a database as text.

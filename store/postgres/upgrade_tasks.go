@@ -111,6 +111,9 @@ func (o *outdatedTasks) joinEvents(ctx context.Context) error {
 // writeJudged writes the rows, without those messages that no event tells of.
 func (o *outdatedTasks) writeJudged(ctx context.Context, tasks []int64) error {
 	changes := o.fold.Changes()
+	if err := o.forgetEntries(ctx, tasks); err != nil {
+		return err
+	}
 	var writes pgx.Batch
 	for _, k := range o.messages {
 		if _, known := slices.BinarySearchFunc(changes.Messages, k, compareRow); !known {

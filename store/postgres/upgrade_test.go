@@ -41,6 +41,8 @@ func age(t testing.TB, url string, version int) {
 DELETE FROM rollups_next;
 UPDATE tasks SET fold = %[1]d, state = 'exhausted', agent = 'nobody', anomalies = '', summary = '', duplicates = 9;
 UPDATE messages SET open = false;
+DELETE FROM entries;
+DELETE FROM follow_ups;
 UPDATE rollups SET n = n + 7;
 INSERT INTO rollups VALUES ('state', 0, 'digest', 'nobody', 'exhausted', 3) ON CONFLICT DO NOTHING;`, version)
 	if version < lifecycle.FactsVersion {

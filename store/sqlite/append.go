@@ -118,6 +118,9 @@ func (c *commit) write(changes lifecycle.Changes) error {
 			return fmt.Errorf("write task %q: %w", t.Facts.ID, err)
 		}
 	}
+	if err := c.writeEntries(changes.Fallen); err != nil {
+		return fmt.Errorf("write entries: %w", err)
+	}
 	for _, id := range changes.Removed {
 		if err := c.w.statement(deleteTask).int(c.ids[id]).exec(); err != nil {
 			return fmt.Errorf("delete task %q: %w", id, err)

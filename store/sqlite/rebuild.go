@@ -30,13 +30,15 @@ func (s *Store) Rebuild(ctx context.Context) (int64, error) {
 
 const (
 	deleteMessages  = `DELETE FROM messages`
+	deleteEntries   = `DELETE FROM entries`
+	deleteFollowUps = `DELETE FROM follow_ups`
 	deleteRollups   = `DELETE FROM rollups`
 	selectAllEvents = `SELECT e.task, t.task_id, t.published, t.listed, e.chunk
 FROM events e JOIN tasks t ON t.id = e.task ORDER BY e.task, e.at, e.id`
 )
 
 func (w *writer) rebuild(ctx context.Context) (n int64, err error) {
-	if err := w.runAll(w.foldIsCurrent, deleteMessages, deleteRollups, takeEnded, clearNext); err != nil {
+	if err := w.runAll(w.foldIsCurrent, deleteMessages, deleteEntries, deleteFollowUps, deleteRollups, takeEnded, clearNext); err != nil {
 		return 0, err
 	}
 	names, err := loadStreams(w.conn)

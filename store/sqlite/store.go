@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fleetglass/decision"
+	"fleetglass/dlqtriage"
 	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
 
@@ -44,6 +45,7 @@ var (
 	_ reconcile.RunStore      = (*Store)(nil)
 	_ reconcile.BalanceReader = (*Store)(nil)
 	_ decision.Store          = (*Store)(nil)
+	_ dlqtriage.EntryStore    = (*Store)(nil)
 )
 
 // Open opens the database, creates or migrates its schema, and starts the writer and its checkpoints, which Close stops. It errors with

@@ -215,6 +215,11 @@ func (u *upgrading) judge(t outdatedTask) error {
 		return err
 	}
 	c.ids[t.facts.ID], c.rows[t.facts.ID] = t.row, t.place
+	for _, query := range []string{deleteEntriesOf, deleteFollowUpsOf} {
+		if err := u.w.statement(query).int(t.row).exec(); err != nil {
+			return err
+		}
+	}
 	messages, err := u.load(c, t)
 	if err != nil {
 		return err

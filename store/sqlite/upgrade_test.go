@@ -39,6 +39,8 @@ func age(t testing.TB, path string, version int) {
 DELETE FROM rollups_next;
 UPDATE tasks SET fold = %[1]d, state = 'exhausted', agent = 'nobody', anomalies = '', summary = x'', duplicates = 9;
 UPDATE messages SET open = 0;
+DELETE FROM entries;
+DELETE FROM follow_ups;
 UPDATE rollups SET n = n + 7;
 INSERT INTO rollups VALUES ('state', 0, 'nobody', 'exhausted', 3) ON CONFLICT DO NOTHING;`, version)
 	if version < lifecycle.FactsVersion {

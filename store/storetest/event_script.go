@@ -104,6 +104,35 @@ func (w *eventScript) triaged(k lifecycle.MessageKey, revision uint64, outcome l
 	w.events[len(w.events)-1].Provenance = lifecycle.Recorded
 }
 
+// retries is the publish line of a message that names another one as the one that it retries.
+func (w *eventScript) retries(of lifecycle.MessageKey, task, agent string, generation int) lifecycle.MessageKey {
+	return w.store(task, agent, lifecycle.Detail{
+		Naming:      lifecycle.Naming{MsgID: task + ":r" + strconv.Itoa(generation), Type: "content_creation"},
+		Publication: lifecycle.Publication{Generation: generation, RetryOf: of.String()},
+	})
+}
+
+// dies is a first attempt that its worker gives up for good.
+func (w *eventScript) dies(k lifecycle.MessageKey, reason string) {
+	w.delivered(k, 1)
+	w.said(lifecycle.Terminated, k, 1, lifecycle.Detail{Ending: lifecycle.Ending{Reason: reason}})
+}
+
+// asked is an action that somebody asked for, with the revision that the store issued.
+func (w *eventScript) asked(k lifecycle.MessageKey, revision uint64, action, id string) {
+	var d lifecycle.Detail
+	d.Revision, d.Action, d.ActionID, d.Actor, d.Via, d.Reason = revision, action, id, "ann", "page", "because"
+	w.said(lifecycle.Decided, k, 0, d)
+}
+
+// classified says why a message died: the rules, which have no revision, or a person.
+func (w *eventScript) classified(k lifecycle.MessageKey, revision uint64, by, category, detail string) {
+	var d lifecycle.Detail
+	d.Revision, d.Actor, d.Category, d.CategoryDetail, d.CauseKind, d.Rule = revision, by, category, detail, "resource", "rule of "+by
+	d.Evidence = []lifecycle.Evidence{{Source: "reason", Text: "the context is too large"}}
+	w.said(lifecycle.Classified, k, 0, d)
+}
+
 // reported is what an agent says of a task.
 func (w *eventScript) reported(kind lifecycle.Kind, task, agent string, n int, d lifecycle.Detail) lifecycle.Event {
 	return w.tell(lifecycle.Event{Kind: kind, Provenance: lifecycle.Reported, TaskID: task, Agent: agent, Attempt: n, Detail: d})

@@ -63,6 +63,7 @@ func (w expected) check(t *testing.T, s Store) {
 	t.Helper()
 	w.checkTasks(t, s)
 	w.checkMessages(t, s)
+	w.checkEntries(t, s)
 	w.checkRollups(t, s)
 	w.checkList(t, s, lifecycle.Filter{})
 	w.checkCounts(t, s, lifecycle.Filter{})

@@ -65,7 +65,7 @@ func hostileTexts(t *testing.T, s Store) {
 	events := []lifecycle.Event{published}
 	for _, kind := range []lifecycle.Kind{
 		lifecycle.PublishAttempted, lifecycle.DeadLettered, lifecycle.Terminated, lifecycle.Vanished, lifecycle.PresumedDead,
-		lifecycle.CompletionRecorded, lifecycle.ReportClaimed, lifecycle.ReportFailed,
+		lifecycle.CompletionRecorded, lifecycle.ReportClaimed, lifecycle.ReportFailed, lifecycle.Classified, lifecycle.Decided, lifecycle.Triaged,
 	} {
 		e := published
 		e.ID, e.Kind = e.ID-lifecycle.EventID(len(events)), kind

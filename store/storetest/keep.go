@@ -32,6 +32,8 @@ func keepRetains(t *testing.T, s Store) {
 	w.wait(-10 * 24 * time.Hour)
 	oldDone := w.published("old done", "cto", 0)
 	w.acked(oldDone, 1)
+	oldDead := w.published("old dead", "cto", 0)
+	w.dies(oldDead, "old")
 	oldOpen := w.published("old open", "cto", 0)
 	w.tried("old attempt", "cto", "old attempt")
 	w.recorded("old record", "ceo")
@@ -48,15 +50,16 @@ func keepRetains(t *testing.T, s Store) {
 	}
 	mustStore(t, s, lifecycle.Batch{Events: w.events, Payloads: payloads})
 	n, err := s.Retain(t.Context(), cutoff, w.now)
-	if err != nil || n != 3 {
-		t.Errorf("retain: %d tasks deleted, %v; want 3", n, err)
+	if err != nil || n != 4 {
+		t.Errorf("retain: %d tasks deleted, %v; want 4", n, err)
 	}
 	kept := slices.DeleteFunc(slices.Clone(w.events), func(e lifecycle.Event) bool {
-		return e.Message == oldDone || e.TaskID == "old attempt" || e.TaskID == "old record"
+		return e.Message == oldDone || e.Message == oldDead || e.TaskID == "old attempt" || e.TaskID == "old record"
 	})
 	after := expectedOf(kept)
 	after.checkTasks(t, s)
 	after.checkMessages(t, s)
+	after.checkEntries(t, s)
 	after.checkList(t, s, lifecycle.Filter{})
 	after.checkCounts(t, s, lifecycle.Filter{})
 	after.checkCounts(t, s, lifecycle.Filter{Types: []string{"content_creation"}})
@@ -72,8 +75,8 @@ func keepRetains(t *testing.T, s Store) {
 	for _, count := range history {
 		published += count
 	}
-	if published != 5 {
-		t.Errorf("published messages in the hourly rollups after retention: %d, want all 5", published)
+	if published != 6 {
+		t.Errorf("published messages in the hourly rollups after retention: %d, want all 6", published)
 	}
 	if n, err = s.Retain(t.Context(), cutoff, w.now); err != nil || n != 0 {
 		t.Errorf("retain again: %d tasks deleted, %v; want none", n, err)

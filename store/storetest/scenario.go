@@ -70,6 +70,51 @@ var scenarios = map[string]func(w *eventScript){
 		w.triaged(k, 3, lifecycle.OutcomeQuarantined)
 		w.triaged(k, 2, "")
 	},
+	"followed": func(w *eventScript) { // Retried twice: the first retry died too, the second completed.
+		k := w.published("followed", "cto", 0)
+		w.dies(k, "overloaded, status 529")
+		w.classified(k, 0, "rules", "transient", "llm_provider_timeout")
+		w.classified(k, 4, "ann", "conditionally_recoverable", "context_window_overflow")
+		w.asked(k, 1, "retry", "action-1")
+		again := w.retries(k, "followed", "cto", 1)
+		w.triaged(k, 2, lifecycle.OutcomeRetried)
+		w.dies(again, "overloaded, status 503")
+		last := w.retries(again, "followed", "cto", 2)
+		w.triaged(again, 1, lifecycle.OutcomeReassigned)
+		w.delivered(last, 1)
+		w.recorded("followed", "cto")
+		w.acked(last, 1)
+		w.reported(lifecycle.ReportFailed, "followed", "cto", 1, lifecycle.Detail{Naming: lifecycle.Naming{MsgID: "followed"}, Ending: lifecycle.Ending{Reason: "said later"}})
+	},
+	"followed by another task": func(w *eventScript) {
+		k := w.published("followed by another task", "cto", 0)
+		w.dies(k, "no")
+		w.delivered(w.retries(k, "another task", "backend", 1), 1)
+	},
+	"asked": func(w *eventScript) { // An action is open: what was decided before it says nothing now.
+		k := w.published("asked", "cto", 0)
+		w.dies(k, "")
+		w.triaged(k, 1, lifecycle.OutcomeDeferred)
+		w.triaged(k, 2, "")
+		w.asked(k, 3, "retry", "action-3")
+	},
+	"alone": func(w *eventScript) { // An entry of a foreign queue, of whose message nothing is known.
+		w.seq++
+		w.tell(lifecycle.Event{
+			Kind: lifecycle.DeadLettered, TaskID: "alone", Message: lifecycle.MessageKey{Stream: w.stream, Seq: w.seq}, Agent: "cso", Provenance: lifecycle.Recorded,
+			Detail: lifecycle.Detail{
+				Naming:     lifecycle.Naming{Subject: "genbrain.agents.cso.tasks.scan", Type: "scan"},
+				Ending:     lifecycle.Ending{Reason: "max deliveries"},
+				DeadLetter: lifecycle.DeadLetter{Category: "transient", Path: "max_deliveries", Entry: "alone:1", Deliveries: 3, FailedAt: w.now - 5_000_000},
+			},
+		})
+	},
+	"adopted": func(w *eventScript) { // Nobody took it; then somebody did.
+		k := w.published("adopted", "nobody", 0)
+		w.said(lifecycle.Orphaned, k, 0, lifecycle.Detail{})
+		w.wait(time.Minute)
+		w.said(lifecycle.Adopted, k, 0, lifecycle.Detail{})
+	},
 	"reporting": func(w *eventScript) {
 		w.reported(lifecycle.ReportIngressAcked, "reporting", "cso", 0, lifecycle.Detail{})
 		k := w.published("reporting", "cso", 0)

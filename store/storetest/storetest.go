@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"fleetglass/decision"
+	"fleetglass/dlqtriage"
 	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
 )
@@ -19,6 +20,7 @@ type Store interface {
 	reconcile.RunStore
 	reconcile.BalanceReader
 	decision.Store
+	dlqtriage.EntryStore
 }
 
 // Run tests the store that open returns. Each call of open must give an empty store, closed by the test's own cleanup at the
@@ -27,7 +29,7 @@ func Run(t *testing.T, open func(t testing.TB) Store) {
 	t.Helper()
 	for _, group := range [][]conformanceTest{
 		appendTests, orderTests, listTests, countTests, traceTests, openTests, fleetTests, keepTests, hostileTests, historyTests, reconciliationTests,
-		decisionTests, outboxTests, retainDecisionTests, auditTests, requestKeyTests,
+		decisionTests, outboxTests, retainDecisionTests, auditTests, requestKeyTests, entryTests,
 	} {
 		for _, test := range group {
 			t.Run(test.name, func(t *testing.T) {

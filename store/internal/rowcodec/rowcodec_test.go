@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"testing"
 
+	"fleetglass/dlqtriage"
 	"fleetglass/lifecycle"
 	"fleetglass/store/internal/rowcodec"
 
@@ -75,6 +76,15 @@ func TestEveryFieldComesBack(t *testing.T) {
 		check(t, "summary", &gotSummary, &summary, rowcodec.ReadSummary(&gotSummary, rowcodec.AppendSummary(nil, &summary), rowcodec.Texts{}))
 		gotHeaders, err := rowcodec.Headers(rowcodec.AppendHeaders(nil, headers))
 		check(t, "headers", gotHeaders, headers, err)
+		var entry dlqtriage.Entry
+		var followUp dlqtriage.FollowUp
+		fill(r, reflect.ValueOf(&entry).Elem())
+		fill(r, reflect.ValueOf(&followUp).Elem())
+		gotEntry, err := rowcodec.Entry(rowcodec.AppendEntry(nil, &entry))
+		entry.ID, entry.Revision = dlqtriage.EntryID(entry.Key), 0
+		check(t, "entry", gotEntry, entry, err)
+		gotFollowUp, err := rowcodec.FollowUp(followUp.Of, rowcodec.AppendFollowUp(nil, &followUp))
+		check(t, "follow-up", gotFollowUp, followUp, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package rowcodec
 import (
 	"time"
 
+	"fleetglass/dlqtriage"
 	"fleetglass/lifecycle"
 )
 
@@ -18,8 +19,17 @@ import (
 
 //msgp:vartuple detailRow messageKeyRow streamIDRow publishAttemptRow
 
+//msgp:replace dlqtriage.Category with:string
+//msgp:replace dlqtriage.Class with:classRow
+//msgp:replace dlqtriage.Classification with:entryClassificationRow
+//msgp:replace dlqtriage.Kind with:string
+//msgp:replace dlqtriage.Next with:nextRow
+//msgp:replace dlqtriage.Outcome with:string
+//msgp:replace dlqtriage.Path with:string
+//msgp:replace dlqtriage.Status with:string
 //msgp:replace lifecycle.AnomalyCode with:string
 //msgp:replace lifecycle.AttemptFacts with:attemptFactsRow
+//msgp:replace lifecycle.ClassFacts with:classFactsRow
 //msgp:replace lifecycle.Classification with:classificationRow
 //msgp:replace lifecycle.Completed with:completedRow
 //msgp:replace lifecycle.CompletionFacts with:completionFactsRow
@@ -205,6 +215,8 @@ type messageFactsRow struct {
 	Entries         []lifecycle.DeadFacts     `msg:"w,omitempty"`
 	Dead            *lifecycle.DeadFacts      `msg:"q,omitempty"`
 	Triage          *lifecycle.TriageFacts    `msg:"r,omitempty"`
+	Asked           *lifecycle.TriageFacts    `msg:"y,omitempty"`
+	Classified      *lifecycle.ClassFacts     `msg:"x,omitempty"`
 	Repaired        bool                      `msg:"s,omitempty"`
 	Forged          bool                      `msg:"t,omitempty"`
 	FirstAt         lifecycle.Micros          `msg:"u,omitempty"`
@@ -276,6 +288,18 @@ type deadFactsRow struct {
 	FailedAt   lifecycle.Micros `msg:"h,omitempty"`
 	Subject    string           `msg:"i,omitempty"`
 	TaskID     string           `msg:"j,omitempty"`
+	Type       string           `msg:"k,omitempty"`
+}
+
+type classFactsRow struct {
+	Revision uint64               `msg:"a,omitempty"`
+	Category string               `msg:"b,omitempty"`
+	Detail   string               `msg:"c,omitempty"`
+	Kind     string               `msg:"d,omitempty"`
+	Rule     string               `msg:"e,omitempty"`
+	Evidence []lifecycle.Evidence `msg:"f,omitempty"`
+	By       string               `msg:"g,omitempty"`
+	At       lifecycle.Micros     `msg:"h,omitempty"`
 }
 
 type triageFactsRow struct {
@@ -286,6 +310,8 @@ type triageFactsRow struct {
 	Reason   string            `msg:"e,omitempty"`
 	At       lifecycle.Micros  `msg:"f,omitempty"`
 	Until    lifecycle.Micros  `msg:"g,omitempty"`
+	ActionID string            `msg:"h,omitempty"`
+	Via      string            `msg:"i,omitempty"`
 }
 
 type taskFactsRow struct {
@@ -297,6 +323,7 @@ type taskFactsRow struct {
 	Copies      []lifecycle.DeliveryCopy          `msg:"e,omitempty"`
 	Completed   []lifecycle.Completed             `msg:"f,omitempty"`
 	Steps       []lifecycle.StepFacts             `msg:"g,omitempty"`
+	Fallen      []lifecycle.MessageKey            `msg:"n,omitempty"`
 	Completion  *lifecycle.CompletionFacts        `msg:"h,omitempty"`
 	NotStoredAt lifecycle.Micros                  `msg:"i,omitempty"`
 	FirstAt     lifecycle.Micros                  `msg:"j,omitempty"`
@@ -421,4 +448,64 @@ type taskSummaryRow struct {
 	Outcome     lifecycle.Outcome       `msg:"t,omitempty"`
 	Died        lifecycle.State         `msg:"u,omitempty"`
 	Anomalies   []lifecycle.AnomalyCode `msg:"v,omitempty"`
+}
+
+type entryRow struct {
+	ID                string               `msg:"-"`
+	Key               lifecycle.MessageKey `msg:"B"`
+	Revision          uint64               `msg:"-"`
+	TaskID            string               `msg:"a,omitempty"`
+	MessageID         string               `msg:"b,omitempty"`
+	DLQStream         string               `msg:"c,omitempty"`
+	DLQSeq            uint64               `msg:"d,omitempty"`
+	Subject           string               `msg:"e,omitempty"`
+	Agent             string               `msg:"f,omitempty"`
+	Type              string               `msg:"g,omitempty"`
+	Title             string               `msg:"h,omitempty"`
+	Path              dlqtriage.Path       `msg:"i,omitempty"`
+	dlqtriage.Class   `msg:"j"`
+	Classification    dlqtriage.Classification `msg:"k"`
+	Reason            string                   `msg:"l,omitempty"`
+	ReasonFingerprint string                   `msg:"m,omitempty"`
+	Deliveries        int                      `msg:"n,omitempty"`
+	Generation        int                      `msg:"o,omitempty"`
+	FailedAt          lifecycle.Micros         `msg:"p,omitempty"`
+	Status            dlqtriage.Status         `msg:"q,omitempty"`
+	DeferredUntil     lifecycle.Micros         `msg:"r,omitempty"`
+	Action            string                   `msg:"s,omitempty"`
+	ActionKind        string                   `msg:"t,omitempty"`
+	Actor             string                   `msg:"u,omitempty"`
+	Via               string                   `msg:"v,omitempty"`
+	DecidedAt         lifecycle.Micros         `msg:"w,omitempty"`
+	Outcome           dlqtriage.Outcome        `msg:"x,omitempty"`
+	ResolvedAt        lifecycle.Micros         `msg:"y,omitempty"`
+	Next              dlqtriage.Next           `msg:"z"`
+	RetryOf           string                   `msg:"A,omitempty"`
+}
+
+type classRow struct {
+	Category dlqtriage.Category `msg:"a,omitempty"`
+	Detail   string             `msg:"b,omitempty"`
+	Kind     dlqtriage.Kind     `msg:"c,omitempty"`
+}
+
+type entryClassificationRow struct {
+	Rule     string               `msg:"a,omitempty"`
+	Evidence []lifecycle.Evidence `msg:"b,omitempty"`
+	By       string               `msg:"c,omitempty"`
+	At       lifecycle.Micros     `msg:"d,omitempty"`
+}
+
+type nextRow struct {
+	TaskID    string               `msg:"a,omitempty"`
+	MessageID string               `msg:"b,omitempty"`
+	Key       lifecycle.MessageKey `msg:"c"`
+}
+
+type followUpRow struct {
+	Of          string            `msg:"-"`
+	Message     dlqtriage.Next    `msg:"a"`
+	Generation  int               `msg:"b,omitempty"`
+	Outcome     dlqtriage.Outcome `msg:"c,omitempty"`
+	CompletedAt lifecycle.Micros  `msg:"d,omitempty"`
 }

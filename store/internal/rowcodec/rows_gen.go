@@ -3,6 +3,7 @@
 package rowcodec
 
 import (
+	"fleetglass/dlqtriage"
 	"fleetglass/lifecycle"
 
 	"github.com/tinylib/msgp/msgp"
@@ -533,6 +534,323 @@ func (z *attemptFactsRow) Msgsize() (s int) {
 }
 
 // MarshalMsg implements msgp.Marshaler
+func (z *classFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// check for omitted fields
+	zb0001Len := uint32(8)
+	var zb0001Mask uint8 /* 8 bits */
+	_ = zb0001Mask
+	if z.Revision == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x1
+	}
+	if z.Category == "" {
+		zb0001Len--
+		zb0001Mask |= 0x2
+	}
+	if z.Detail == "" {
+		zb0001Len--
+		zb0001Mask |= 0x4
+	}
+	if z.Kind == "" {
+		zb0001Len--
+		zb0001Mask |= 0x8
+	}
+	if z.Rule == "" {
+		zb0001Len--
+		zb0001Mask |= 0x10
+	}
+	if z.Evidence == nil {
+		zb0001Len--
+		zb0001Mask |= 0x20
+	}
+	if z.By == "" {
+		zb0001Len--
+		zb0001Mask |= 0x40
+	}
+	if z.At == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x80
+	}
+	// variable map header, size zb0001Len
+	o = append(o, 0x80|uint8(zb0001Len))
+
+	// skip if no fields are to be emitted
+	if zb0001Len != 0 {
+		if (zb0001Mask & 0x1) == 0 { // if not omitted
+			// string "a"
+			o = append(o, 0xa1, 0x61)
+			o = msgp.AppendUint64(o, z.Revision)
+		}
+		if (zb0001Mask & 0x2) == 0 { // if not omitted
+			// string "b"
+			o = append(o, 0xa1, 0x62)
+			o = msgp.AppendString(o, z.Category)
+		}
+		if (zb0001Mask & 0x4) == 0 { // if not omitted
+			// string "c"
+			o = append(o, 0xa1, 0x63)
+			o = msgp.AppendString(o, z.Detail)
+		}
+		if (zb0001Mask & 0x8) == 0 { // if not omitted
+			// string "d"
+			o = append(o, 0xa1, 0x64)
+			o = msgp.AppendString(o, z.Kind)
+		}
+		if (zb0001Mask & 0x10) == 0 { // if not omitted
+			// string "e"
+			o = append(o, 0xa1, 0x65)
+			o = msgp.AppendString(o, z.Rule)
+		}
+		if (zb0001Mask & 0x20) == 0 { // if not omitted
+			// string "f"
+			o = append(o, 0xa1, 0x66)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Evidence)))
+			for za0001 := range z.Evidence {
+				o, err = (*evidenceRow)(&z.Evidence[za0001]).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Evidence", za0001)
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x40) == 0 { // if not omitted
+			// string "g"
+			o = append(o, 0xa1, 0x67)
+			o = msgp.AppendString(o, z.By)
+		}
+		if (zb0001Mask & 0x80) == 0 { // if not omitted
+			// string "h"
+			o = append(o, 0xa1, 0x68)
+			o = msgp.AppendInt64(o, int64(z.At))
+		}
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *classFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zd41d09belimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "a":
+			z.Revision, bts, err = msgp.ReadUint64Bytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Revision")
+				return
+			}
+		case "b":
+			z.Category, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Category")
+				return
+			}
+		case "c":
+			z.Detail, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Detail")
+				return
+			}
+		case "d":
+			z.Kind, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Kind")
+				return
+			}
+		case "e":
+			z.Rule, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Rule")
+				return
+			}
+		case "f":
+			var zb0002 uint32
+			zb0002, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Evidence")
+				return
+			}
+			if zb0002 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Evidence) >= int(zb0002) {
+				z.Evidence = (z.Evidence)[:zb0002]
+			} else {
+				z.Evidence = make([]lifecycle.Evidence, zb0002)
+			}
+			for za0001 := range z.Evidence {
+				bts, err = (*evidenceRow)(&z.Evidence[za0001]).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Evidence", za0001)
+					return
+				}
+			}
+		case "g":
+			z.By, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "By")
+				return
+			}
+		case "h":
+			{
+				var zb0003 int64
+				zb0003, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "At")
+					return
+				}
+				z.At = lifecycle.Micros(zb0003)
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z *classFactsRow) Msgsize() (s int) {
+	s = 1 + 2 + msgp.Uint64Size + 2 + msgp.StringPrefixSize + len(z.Category) + 2 + msgp.StringPrefixSize + len(z.Detail) + 2 + msgp.StringPrefixSize + len(z.Kind) + 2 + msgp.StringPrefixSize + len(z.Rule) + 2 + msgp.ArrayHeaderSize
+	for za0001 := range z.Evidence {
+		s += (*evidenceRow)(&z.Evidence[za0001]).Msgsize()
+	}
+	s += 2 + msgp.StringPrefixSize + len(z.By) + 2 + msgp.Int64Size
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
+func (z classRow) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// check for omitted fields
+	zb0001Len := uint32(3)
+	var zb0001Mask uint8 /* 3 bits */
+	_ = zb0001Mask
+	if z.Category == "" {
+		zb0001Len--
+		zb0001Mask |= 0x1
+	}
+	if z.Detail == "" {
+		zb0001Len--
+		zb0001Mask |= 0x2
+	}
+	if z.Kind == "" {
+		zb0001Len--
+		zb0001Mask |= 0x4
+	}
+	// variable map header, size zb0001Len
+	o = append(o, 0x80|uint8(zb0001Len))
+
+	// skip if no fields are to be emitted
+	if zb0001Len != 0 {
+		if (zb0001Mask & 0x1) == 0 { // if not omitted
+			// string "a"
+			o = append(o, 0xa1, 0x61)
+			o = msgp.AppendString(o, string(z.Category))
+		}
+		if (zb0001Mask & 0x2) == 0 { // if not omitted
+			// string "b"
+			o = append(o, 0xa1, 0x62)
+			o = msgp.AppendString(o, z.Detail)
+		}
+		if (zb0001Mask & 0x4) == 0 { // if not omitted
+			// string "c"
+			o = append(o, 0xa1, 0x63)
+			o = msgp.AppendString(o, string(z.Kind))
+		}
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *classRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zd41d09belimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "a":
+			{
+				var zb0002 string
+				zb0002, bts, err = msgp.ReadStringBytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Category")
+					return
+				}
+				z.Category = dlqtriage.Category(zb0002)
+			}
+		case "b":
+			z.Detail, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Detail")
+				return
+			}
+		case "c":
+			{
+				var zb0003 string
+				zb0003, bts, err = msgp.ReadStringBytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Kind")
+					return
+				}
+				z.Kind = dlqtriage.Kind(zb0003)
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z classRow) Msgsize() (s int) {
+	s = 1 + 2 + msgp.StringPrefixSize + len(string(z.Category)) + 2 + msgp.StringPrefixSize + len(z.Detail) + 2 + msgp.StringPrefixSize + len(string(z.Kind))
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
 func (z *classificationRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
@@ -942,8 +1260,8 @@ func (z *completionFactsRow) Msgsize() (s int) {
 func (z *deadFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(10)
-	var zb0001Mask uint16 /* 10 bits */
+	zb0001Len := uint32(11)
+	var zb0001Mask uint16 /* 11 bits */
 	_ = zb0001Mask
 	if z.At == 0 {
 		zb0001Len--
@@ -984,6 +1302,10 @@ func (z *deadFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	if z.TaskID == "" {
 		zb0001Len--
 		zb0001Mask |= 0x200
+	}
+	if z.Type == "" {
+		zb0001Len--
+		zb0001Mask |= 0x400
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -1039,6 +1361,11 @@ func (z *deadFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			// string "j"
 			o = append(o, 0xa1, 0x6a)
 			o = msgp.AppendString(o, z.TaskID)
+		}
+		if (zb0001Mask & 0x400) == 0 { // if not omitted
+			// string "k"
+			o = append(o, 0xa1, 0x6b)
+			o = msgp.AppendString(o, z.Type)
 		}
 	}
 	return
@@ -1134,6 +1461,12 @@ func (z *deadFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "TaskID")
 				return
 			}
+		case "k":
+			z.Type, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Type")
+				return
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -1148,7 +1481,7 @@ func (z *deadFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *deadFactsRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Entry) + 2 + msgp.StringPrefixSize + len(z.Category) + 2 + msgp.StringPrefixSize + len(z.Path) + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + msgp.StringPrefixSize + len(z.Detail) + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Subject) + 2 + msgp.StringPrefixSize + len(z.TaskID)
+	s = 1 + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Entry) + 2 + msgp.StringPrefixSize + len(z.Category) + 2 + msgp.StringPrefixSize + len(z.Path) + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + msgp.StringPrefixSize + len(z.Detail) + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Subject) + 2 + msgp.StringPrefixSize + len(z.TaskID) + 2 + msgp.StringPrefixSize + len(z.Type)
 	return
 }
 
@@ -2058,6 +2391,650 @@ func (z *endingRow) Msgsize() (s int) {
 }
 
 // MarshalMsg implements msgp.Marshaler
+func (z *entryClassificationRow) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// check for omitted fields
+	zb0001Len := uint32(4)
+	var zb0001Mask uint8 /* 4 bits */
+	_ = zb0001Mask
+	if z.Rule == "" {
+		zb0001Len--
+		zb0001Mask |= 0x1
+	}
+	if z.Evidence == nil {
+		zb0001Len--
+		zb0001Mask |= 0x2
+	}
+	if z.By == "" {
+		zb0001Len--
+		zb0001Mask |= 0x4
+	}
+	if z.At == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x8
+	}
+	// variable map header, size zb0001Len
+	o = append(o, 0x80|uint8(zb0001Len))
+
+	// skip if no fields are to be emitted
+	if zb0001Len != 0 {
+		if (zb0001Mask & 0x1) == 0 { // if not omitted
+			// string "a"
+			o = append(o, 0xa1, 0x61)
+			o = msgp.AppendString(o, z.Rule)
+		}
+		if (zb0001Mask & 0x2) == 0 { // if not omitted
+			// string "b"
+			o = append(o, 0xa1, 0x62)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Evidence)))
+			for za0001 := range z.Evidence {
+				o, err = (*evidenceRow)(&z.Evidence[za0001]).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Evidence", za0001)
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x4) == 0 { // if not omitted
+			// string "c"
+			o = append(o, 0xa1, 0x63)
+			o = msgp.AppendString(o, z.By)
+		}
+		if (zb0001Mask & 0x8) == 0 { // if not omitted
+			// string "d"
+			o = append(o, 0xa1, 0x64)
+			o = msgp.AppendInt64(o, int64(z.At))
+		}
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *entryClassificationRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zd41d09belimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "a":
+			z.Rule, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Rule")
+				return
+			}
+		case "b":
+			var zb0002 uint32
+			zb0002, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Evidence")
+				return
+			}
+			if zb0002 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Evidence) >= int(zb0002) {
+				z.Evidence = (z.Evidence)[:zb0002]
+			} else {
+				z.Evidence = make([]lifecycle.Evidence, zb0002)
+			}
+			for za0001 := range z.Evidence {
+				bts, err = (*evidenceRow)(&z.Evidence[za0001]).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Evidence", za0001)
+					return
+				}
+			}
+		case "c":
+			z.By, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "By")
+				return
+			}
+		case "d":
+			{
+				var zb0003 int64
+				zb0003, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "At")
+					return
+				}
+				z.At = lifecycle.Micros(zb0003)
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z *entryClassificationRow) Msgsize() (s int) {
+	s = 1 + 2 + msgp.StringPrefixSize + len(z.Rule) + 2 + msgp.ArrayHeaderSize
+	for za0001 := range z.Evidence {
+		s += (*evidenceRow)(&z.Evidence[za0001]).Msgsize()
+	}
+	s += 2 + msgp.StringPrefixSize + len(z.By) + 2 + msgp.Int64Size
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
+func (z *entryRow) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// check for omitted fields
+	zb0001Len := uint32(28)
+	var zb0001Mask uint32 /* 28 bits */
+	_ = zb0001Mask
+	if z.TaskID == "" {
+		zb0001Len--
+		zb0001Mask |= 0x2
+	}
+	if z.MessageID == "" {
+		zb0001Len--
+		zb0001Mask |= 0x4
+	}
+	if z.DLQStream == "" {
+		zb0001Len--
+		zb0001Mask |= 0x8
+	}
+	if z.DLQSeq == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x10
+	}
+	if z.Subject == "" {
+		zb0001Len--
+		zb0001Mask |= 0x20
+	}
+	if z.Agent == "" {
+		zb0001Len--
+		zb0001Mask |= 0x40
+	}
+	if z.Type == "" {
+		zb0001Len--
+		zb0001Mask |= 0x80
+	}
+	if z.Title == "" {
+		zb0001Len--
+		zb0001Mask |= 0x100
+	}
+	if z.Path == "" {
+		zb0001Len--
+		zb0001Mask |= 0x200
+	}
+	if z.Reason == "" {
+		zb0001Len--
+		zb0001Mask |= 0x1000
+	}
+	if z.ReasonFingerprint == "" {
+		zb0001Len--
+		zb0001Mask |= 0x2000
+	}
+	if z.Deliveries == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x4000
+	}
+	if z.Generation == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x8000
+	}
+	if z.FailedAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x10000
+	}
+	if z.Status == "" {
+		zb0001Len--
+		zb0001Mask |= 0x20000
+	}
+	if z.DeferredUntil == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x40000
+	}
+	if z.Action == "" {
+		zb0001Len--
+		zb0001Mask |= 0x80000
+	}
+	if z.ActionKind == "" {
+		zb0001Len--
+		zb0001Mask |= 0x100000
+	}
+	if z.Actor == "" {
+		zb0001Len--
+		zb0001Mask |= 0x200000
+	}
+	if z.Via == "" {
+		zb0001Len--
+		zb0001Mask |= 0x400000
+	}
+	if z.DecidedAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x800000
+	}
+	if z.Outcome == "" {
+		zb0001Len--
+		zb0001Mask |= 0x1000000
+	}
+	if z.ResolvedAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x2000000
+	}
+	if z.RetryOf == "" {
+		zb0001Len--
+		zb0001Mask |= 0x8000000
+	}
+	// variable map header, size zb0001Len
+	o = msgp.AppendMapHeader(o, zb0001Len)
+
+	// skip if no fields are to be emitted
+	if zb0001Len != 0 {
+		// string "B"
+		o = append(o, 0xa1, 0x42)
+		o, err = (*messageKeyRow)(&z.Key).MarshalMsg(o)
+		if err != nil {
+			err = msgp.WrapError(err, "Key")
+			return
+		}
+		if (zb0001Mask & 0x2) == 0 { // if not omitted
+			// string "a"
+			o = append(o, 0xa1, 0x61)
+			o = msgp.AppendString(o, z.TaskID)
+		}
+		if (zb0001Mask & 0x4) == 0 { // if not omitted
+			// string "b"
+			o = append(o, 0xa1, 0x62)
+			o = msgp.AppendString(o, z.MessageID)
+		}
+		if (zb0001Mask & 0x8) == 0 { // if not omitted
+			// string "c"
+			o = append(o, 0xa1, 0x63)
+			o = msgp.AppendString(o, z.DLQStream)
+		}
+		if (zb0001Mask & 0x10) == 0 { // if not omitted
+			// string "d"
+			o = append(o, 0xa1, 0x64)
+			o = msgp.AppendUint64(o, z.DLQSeq)
+		}
+		if (zb0001Mask & 0x20) == 0 { // if not omitted
+			// string "e"
+			o = append(o, 0xa1, 0x65)
+			o = msgp.AppendString(o, z.Subject)
+		}
+		if (zb0001Mask & 0x40) == 0 { // if not omitted
+			// string "f"
+			o = append(o, 0xa1, 0x66)
+			o = msgp.AppendString(o, z.Agent)
+		}
+		if (zb0001Mask & 0x80) == 0 { // if not omitted
+			// string "g"
+			o = append(o, 0xa1, 0x67)
+			o = msgp.AppendString(o, z.Type)
+		}
+		if (zb0001Mask & 0x100) == 0 { // if not omitted
+			// string "h"
+			o = append(o, 0xa1, 0x68)
+			o = msgp.AppendString(o, z.Title)
+		}
+		if (zb0001Mask & 0x200) == 0 { // if not omitted
+			// string "i"
+			o = append(o, 0xa1, 0x69)
+			o = msgp.AppendString(o, string(z.Path))
+		}
+		// string "j"
+		o = append(o, 0xa1, 0x6a)
+		o, err = (*classRow)(&z.Class).MarshalMsg(o)
+		if err != nil {
+			err = msgp.WrapError(err, "Class")
+			return
+		}
+		// string "k"
+		o = append(o, 0xa1, 0x6b)
+		o, err = (*entryClassificationRow)(&z.Classification).MarshalMsg(o)
+		if err != nil {
+			err = msgp.WrapError(err, "Classification")
+			return
+		}
+		if (zb0001Mask & 0x1000) == 0 { // if not omitted
+			// string "l"
+			o = append(o, 0xa1, 0x6c)
+			o = msgp.AppendString(o, z.Reason)
+		}
+		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+			// string "m"
+			o = append(o, 0xa1, 0x6d)
+			o = msgp.AppendString(o, z.ReasonFingerprint)
+		}
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+			// string "n"
+			o = append(o, 0xa1, 0x6e)
+			o = msgp.AppendInt(o, z.Deliveries)
+		}
+		if (zb0001Mask & 0x8000) == 0 { // if not omitted
+			// string "o"
+			o = append(o, 0xa1, 0x6f)
+			o = msgp.AppendInt(o, z.Generation)
+		}
+		if (zb0001Mask & 0x10000) == 0 { // if not omitted
+			// string "p"
+			o = append(o, 0xa1, 0x70)
+			o = msgp.AppendInt64(o, int64(z.FailedAt))
+		}
+		if (zb0001Mask & 0x20000) == 0 { // if not omitted
+			// string "q"
+			o = append(o, 0xa1, 0x71)
+			o = msgp.AppendString(o, string(z.Status))
+		}
+		if (zb0001Mask & 0x40000) == 0 { // if not omitted
+			// string "r"
+			o = append(o, 0xa1, 0x72)
+			o = msgp.AppendInt64(o, int64(z.DeferredUntil))
+		}
+		if (zb0001Mask & 0x80000) == 0 { // if not omitted
+			// string "s"
+			o = append(o, 0xa1, 0x73)
+			o = msgp.AppendString(o, z.Action)
+		}
+		if (zb0001Mask & 0x100000) == 0 { // if not omitted
+			// string "t"
+			o = append(o, 0xa1, 0x74)
+			o = msgp.AppendString(o, z.ActionKind)
+		}
+		if (zb0001Mask & 0x200000) == 0 { // if not omitted
+			// string "u"
+			o = append(o, 0xa1, 0x75)
+			o = msgp.AppendString(o, z.Actor)
+		}
+		if (zb0001Mask & 0x400000) == 0 { // if not omitted
+			// string "v"
+			o = append(o, 0xa1, 0x76)
+			o = msgp.AppendString(o, z.Via)
+		}
+		if (zb0001Mask & 0x800000) == 0 { // if not omitted
+			// string "w"
+			o = append(o, 0xa1, 0x77)
+			o = msgp.AppendInt64(o, int64(z.DecidedAt))
+		}
+		if (zb0001Mask & 0x1000000) == 0 { // if not omitted
+			// string "x"
+			o = append(o, 0xa1, 0x78)
+			o = msgp.AppendString(o, string(z.Outcome))
+		}
+		if (zb0001Mask & 0x2000000) == 0 { // if not omitted
+			// string "y"
+			o = append(o, 0xa1, 0x79)
+			o = msgp.AppendInt64(o, int64(z.ResolvedAt))
+		}
+		// string "z"
+		o = append(o, 0xa1, 0x7a)
+		o, err = (*nextRow)(&z.Next).MarshalMsg(o)
+		if err != nil {
+			err = msgp.WrapError(err, "Next")
+			return
+		}
+		if (zb0001Mask & 0x8000000) == 0 { // if not omitted
+			// string "A"
+			o = append(o, 0xa1, 0x41)
+			o = msgp.AppendString(o, z.RetryOf)
+		}
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *entryRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zd41d09belimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "B":
+			bts, err = (*messageKeyRow)(&z.Key).UnmarshalMsg(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Key")
+				return
+			}
+		case "a":
+			z.TaskID, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "TaskID")
+				return
+			}
+		case "b":
+			z.MessageID, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "MessageID")
+				return
+			}
+		case "c":
+			z.DLQStream, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "DLQStream")
+				return
+			}
+		case "d":
+			z.DLQSeq, bts, err = msgp.ReadUint64Bytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "DLQSeq")
+				return
+			}
+		case "e":
+			z.Subject, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Subject")
+				return
+			}
+		case "f":
+			z.Agent, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Agent")
+				return
+			}
+		case "g":
+			z.Type, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Type")
+				return
+			}
+		case "h":
+			z.Title, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Title")
+				return
+			}
+		case "i":
+			{
+				var zb0002 string
+				zb0002, bts, err = msgp.ReadStringBytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Path")
+					return
+				}
+				z.Path = dlqtriage.Path(zb0002)
+			}
+		case "j":
+			bts, err = (*classRow)(&z.Class).UnmarshalMsg(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Class")
+				return
+			}
+		case "k":
+			bts, err = (*entryClassificationRow)(&z.Classification).UnmarshalMsg(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Classification")
+				return
+			}
+		case "l":
+			z.Reason, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Reason")
+				return
+			}
+		case "m":
+			z.ReasonFingerprint, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "ReasonFingerprint")
+				return
+			}
+		case "n":
+			z.Deliveries, bts, err = msgp.ReadIntBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Deliveries")
+				return
+			}
+		case "o":
+			z.Generation, bts, err = msgp.ReadIntBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Generation")
+				return
+			}
+		case "p":
+			{
+				var zb0003 int64
+				zb0003, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "FailedAt")
+					return
+				}
+				z.FailedAt = lifecycle.Micros(zb0003)
+			}
+		case "q":
+			{
+				var zb0004 string
+				zb0004, bts, err = msgp.ReadStringBytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Status")
+					return
+				}
+				z.Status = dlqtriage.Status(zb0004)
+			}
+		case "r":
+			{
+				var zb0005 int64
+				zb0005, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "DeferredUntil")
+					return
+				}
+				z.DeferredUntil = lifecycle.Micros(zb0005)
+			}
+		case "s":
+			z.Action, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Action")
+				return
+			}
+		case "t":
+			z.ActionKind, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "ActionKind")
+				return
+			}
+		case "u":
+			z.Actor, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Actor")
+				return
+			}
+		case "v":
+			z.Via, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Via")
+				return
+			}
+		case "w":
+			{
+				var zb0006 int64
+				zb0006, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "DecidedAt")
+					return
+				}
+				z.DecidedAt = lifecycle.Micros(zb0006)
+			}
+		case "x":
+			{
+				var zb0007 string
+				zb0007, bts, err = msgp.ReadStringBytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Outcome")
+					return
+				}
+				z.Outcome = dlqtriage.Outcome(zb0007)
+			}
+		case "y":
+			{
+				var zb0008 int64
+				zb0008, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "ResolvedAt")
+					return
+				}
+				z.ResolvedAt = lifecycle.Micros(zb0008)
+			}
+		case "z":
+			bts, err = (*nextRow)(&z.Next).UnmarshalMsg(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Next")
+				return
+			}
+		case "A":
+			z.RetryOf, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "RetryOf")
+				return
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z *entryRow) Msgsize() (s int) {
+	s = 3 + 2 + (*messageKeyRow)(&z.Key).Msgsize() + 2 + msgp.StringPrefixSize + len(z.TaskID) + 2 + msgp.StringPrefixSize + len(z.MessageID) + 2 + msgp.StringPrefixSize + len(z.DLQStream) + 2 + msgp.Uint64Size + 2 + msgp.StringPrefixSize + len(z.Subject) + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.Type) + 2 + msgp.StringPrefixSize + len(z.Title) + 2 + msgp.StringPrefixSize + len(string(z.Path)) + 2 + (*classRow)(&z.Class).Msgsize() + 2 + (*entryClassificationRow)(&z.Classification).Msgsize() + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + msgp.StringPrefixSize + len(z.ReasonFingerprint) + 2 + msgp.IntSize + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(string(z.Status)) + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Action) + 2 + msgp.StringPrefixSize + len(z.ActionKind) + 2 + msgp.StringPrefixSize + len(z.Actor) + 2 + msgp.StringPrefixSize + len(z.Via) + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(string(z.Outcome)) + 2 + msgp.Int64Size + 2 + (*nextRow)(&z.Next).Msgsize() + 2 + msgp.StringPrefixSize + len(z.RetryOf)
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
 func (z *eventRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
@@ -2500,6 +3477,128 @@ func (z *expiryRow) Msgsize() (s int) {
 }
 
 // MarshalMsg implements msgp.Marshaler
+func (z *followUpRow) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// check for omitted fields
+	zb0001Len := uint32(4)
+	var zb0001Mask uint8 /* 4 bits */
+	_ = zb0001Mask
+	if z.Generation == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x2
+	}
+	if z.Outcome == "" {
+		zb0001Len--
+		zb0001Mask |= 0x4
+	}
+	if z.CompletedAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x8
+	}
+	// variable map header, size zb0001Len
+	o = append(o, 0x80|uint8(zb0001Len))
+
+	// skip if no fields are to be emitted
+	if zb0001Len != 0 {
+		// string "a"
+		o = append(o, 0xa1, 0x61)
+		o, err = (*nextRow)(&z.Message).MarshalMsg(o)
+		if err != nil {
+			err = msgp.WrapError(err, "Message")
+			return
+		}
+		if (zb0001Mask & 0x2) == 0 { // if not omitted
+			// string "b"
+			o = append(o, 0xa1, 0x62)
+			o = msgp.AppendInt(o, z.Generation)
+		}
+		if (zb0001Mask & 0x4) == 0 { // if not omitted
+			// string "c"
+			o = append(o, 0xa1, 0x63)
+			o = msgp.AppendString(o, string(z.Outcome))
+		}
+		if (zb0001Mask & 0x8) == 0 { // if not omitted
+			// string "d"
+			o = append(o, 0xa1, 0x64)
+			o = msgp.AppendInt64(o, int64(z.CompletedAt))
+		}
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *followUpRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zd41d09belimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "a":
+			bts, err = (*nextRow)(&z.Message).UnmarshalMsg(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Message")
+				return
+			}
+		case "b":
+			z.Generation, bts, err = msgp.ReadIntBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Generation")
+				return
+			}
+		case "c":
+			{
+				var zb0002 string
+				zb0002, bts, err = msgp.ReadStringBytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Outcome")
+					return
+				}
+				z.Outcome = dlqtriage.Outcome(zb0002)
+			}
+		case "d":
+			{
+				var zb0003 int64
+				zb0003, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "CompletedAt")
+					return
+				}
+				z.CompletedAt = lifecycle.Micros(zb0003)
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z *followUpRow) Msgsize() (s int) {
+	s = 1 + 2 + (*nextRow)(&z.Message).Msgsize() + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(string(z.Outcome)) + 2 + msgp.Int64Size
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
 func (z *headRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
@@ -2777,8 +3876,8 @@ func (z leaseReportRow) Msgsize() (s int) {
 func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(23)
-	var zb0001Mask uint32 /* 23 bits */
+	zb0001Len := uint32(25)
+	var zb0001Mask uint32 /* 25 bits */
 	_ = zb0001Mask
 	if z.TaskID == "" {
 		zb0001Len--
@@ -2856,21 +3955,29 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x40000
 	}
-	if z.Repaired == false {
+	if z.Asked == nil {
 		zb0001Len--
 		zb0001Mask |= 0x80000
 	}
-	if z.Forged == false {
+	if z.Classified == nil {
 		zb0001Len--
 		zb0001Mask |= 0x100000
 	}
-	if z.FirstAt == 0 {
+	if z.Repaired == false {
 		zb0001Len--
 		zb0001Mask |= 0x200000
 	}
-	if z.LastAt == 0 {
+	if z.Forged == false {
 		zb0001Len--
 		zb0001Mask |= 0x400000
+	}
+	if z.FirstAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x800000
+	}
+	if z.LastAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x1000000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -3018,21 +4125,47 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			}
 		}
 		if (zb0001Mask & 0x80000) == 0 { // if not omitted
+			// string "y"
+			o = append(o, 0xa1, 0x79)
+			if z.Asked == nil {
+				o = msgp.AppendNil(o)
+			} else {
+				o, err = (*triageFactsRow)(z.Asked).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Asked")
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x100000) == 0 { // if not omitted
+			// string "x"
+			o = append(o, 0xa1, 0x78)
+			if z.Classified == nil {
+				o = msgp.AppendNil(o)
+			} else {
+				o, err = (*classFactsRow)(z.Classified).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Classified")
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x200000) == 0 { // if not omitted
 			// string "s"
 			o = append(o, 0xa1, 0x73)
 			o = msgp.AppendBool(o, z.Repaired)
 		}
-		if (zb0001Mask & 0x100000) == 0 { // if not omitted
+		if (zb0001Mask & 0x400000) == 0 { // if not omitted
 			// string "t"
 			o = append(o, 0xa1, 0x74)
 			o = msgp.AppendBool(o, z.Forged)
 		}
-		if (zb0001Mask & 0x200000) == 0 { // if not omitted
+		if (zb0001Mask & 0x800000) == 0 { // if not omitted
 			// string "u"
 			o = append(o, 0xa1, 0x75)
 			o = msgp.AppendInt64(o, int64(z.FirstAt))
 		}
-		if (zb0001Mask & 0x400000) == 0 { // if not omitted
+		if (zb0001Mask & 0x1000000) == 0 { // if not omitted
 			// string "v"
 			o = append(o, 0xa1, 0x76)
 			o = msgp.AppendInt64(o, int64(z.LastAt))
@@ -3289,6 +4422,40 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 					return
 				}
 			}
+		case "y":
+			if msgp.IsNil(bts) {
+				bts, err = msgp.ReadNilBytes(bts)
+				if err != nil {
+					return
+				}
+				z.Asked = nil
+			} else {
+				if z.Asked == nil {
+					z.Asked = new(lifecycle.TriageFacts)
+				}
+				bts, err = (*triageFactsRow)(z.Asked).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Asked")
+					return
+				}
+			}
+		case "x":
+			if msgp.IsNil(bts) {
+				bts, err = msgp.ReadNilBytes(bts)
+				if err != nil {
+					return
+				}
+				z.Classified = nil
+			} else {
+				if z.Classified == nil {
+					z.Classified = new(lifecycle.ClassFacts)
+				}
+				bts, err = (*classFactsRow)(z.Classified).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Classified")
+					return
+				}
+			}
 		case "s":
 			z.Repaired, bts, err = msgp.ReadBoolBytes(bts)
 			if err != nil {
@@ -3364,6 +4531,18 @@ func (z *messageFactsRow) Msgsize() (s int) {
 		s += msgp.NilSize
 	} else {
 		s += (*triageFactsRow)(z.Triage).Msgsize()
+	}
+	s += 2
+	if z.Asked == nil {
+		s += msgp.NilSize
+	} else {
+		s += (*triageFactsRow)(z.Asked).Msgsize()
+	}
+	s += 2
+	if z.Classified == nil {
+		s += msgp.NilSize
+	} else {
+		s += (*classFactsRow)(z.Classified).Msgsize()
 	}
 	s += 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size
 	return
@@ -3685,6 +4864,105 @@ func (z *namingRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *namingRow) Msgsize() (s int) {
 	s = 1 + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.StringPrefixSize + len(z.Subject) + 2 + msgp.StringPrefixSize + len(z.Type) + 2 + msgp.StringPrefixSize + len(z.IdempotencyKey) + 2 + msgp.Uint64Size + 2 + msgp.StringPrefixSize + len(z.PayloadHash)
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
+func (z *nextRow) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// check for omitted fields
+	zb0001Len := uint32(3)
+	var zb0001Mask uint8 /* 3 bits */
+	_ = zb0001Mask
+	if z.TaskID == "" {
+		zb0001Len--
+		zb0001Mask |= 0x1
+	}
+	if z.MessageID == "" {
+		zb0001Len--
+		zb0001Mask |= 0x2
+	}
+	// variable map header, size zb0001Len
+	o = append(o, 0x80|uint8(zb0001Len))
+
+	// skip if no fields are to be emitted
+	if zb0001Len != 0 {
+		if (zb0001Mask & 0x1) == 0 { // if not omitted
+			// string "a"
+			o = append(o, 0xa1, 0x61)
+			o = msgp.AppendString(o, z.TaskID)
+		}
+		if (zb0001Mask & 0x2) == 0 { // if not omitted
+			// string "b"
+			o = append(o, 0xa1, 0x62)
+			o = msgp.AppendString(o, z.MessageID)
+		}
+		// string "c"
+		o = append(o, 0xa1, 0x63)
+		o, err = (*messageKeyRow)(&z.Key).MarshalMsg(o)
+		if err != nil {
+			err = msgp.WrapError(err, "Key")
+			return
+		}
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *nextRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zd41d09belimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "a":
+			z.TaskID, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "TaskID")
+				return
+			}
+		case "b":
+			z.MessageID, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "MessageID")
+				return
+			}
+		case "c":
+			bts, err = (*messageKeyRow)(&z.Key).UnmarshalMsg(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Key")
+				return
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z *nextRow) Msgsize() (s int) {
+	s = 1 + 2 + msgp.StringPrefixSize + len(z.TaskID) + 2 + msgp.StringPrefixSize + len(z.MessageID) + 2 + (*messageKeyRow)(&z.Key).Msgsize()
 	return
 }
 
@@ -5204,8 +6482,8 @@ func (z *streamIDRow) Msgsize() (s int) {
 func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(13)
-	var zb0001Mask uint16 /* 13 bits */
+	zb0001Len := uint32(14)
+	var zb0001Mask uint16 /* 14 bits */
 	_ = zb0001Mask
 	if z.Messages == 0 {
 		zb0001Len--
@@ -5231,29 +6509,33 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x40
 	}
-	if z.Completion == nil {
+	if z.Fallen == nil {
 		zb0001Len--
 		zb0001Mask |= 0x80
 	}
-	if z.NotStoredAt == 0 {
+	if z.Completion == nil {
 		zb0001Len--
 		zb0001Mask |= 0x100
 	}
-	if z.FirstAt == 0 {
+	if z.NotStoredAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x200
 	}
-	if z.LastAt == 0 {
+	if z.FirstAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x400
 	}
-	if z.Agent == "" {
+	if z.LastAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x800
 	}
-	if z.Type == "" {
+	if z.Agent == "" {
 		zb0001Len--
 		zb0001Mask |= 0x1000
+	}
+	if z.Type == "" {
+		zb0001Len--
+		zb0001Mask |= 0x2000
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -5334,6 +6616,18 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			}
 		}
 		if (zb0001Mask & 0x80) == 0 { // if not omitted
+			// string "n"
+			o = append(o, 0xa1, 0x6e)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Fallen)))
+			for za0007 := range z.Fallen {
+				o, err = (*messageKeyRow)(&z.Fallen[za0007]).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Fallen", za0007)
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x100) == 0 { // if not omitted
 			// string "h"
 			o = append(o, 0xa1, 0x68)
 			if z.Completion == nil {
@@ -5346,27 +6640,27 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x100) == 0 { // if not omitted
+		if (zb0001Mask & 0x200) == 0 { // if not omitted
 			// string "i"
 			o = append(o, 0xa1, 0x69)
 			o = msgp.AppendInt64(o, int64(z.NotStoredAt))
 		}
-		if (zb0001Mask & 0x200) == 0 { // if not omitted
+		if (zb0001Mask & 0x400) == 0 { // if not omitted
 			// string "j"
 			o = append(o, 0xa1, 0x6a)
 			o = msgp.AppendInt64(o, int64(z.FirstAt))
 		}
-		if (zb0001Mask & 0x400) == 0 { // if not omitted
+		if (zb0001Mask & 0x800) == 0 { // if not omitted
 			// string "k"
 			o = append(o, 0xa1, 0x6b)
 			o = msgp.AppendInt64(o, int64(z.LastAt))
 		}
-		if (zb0001Mask & 0x800) == 0 { // if not omitted
+		if (zb0001Mask & 0x1000) == 0 { // if not omitted
 			// string "l"
 			o = append(o, 0xa1, 0x6c)
 			o = msgp.AppendString(o, z.Agent)
 		}
-		if (zb0001Mask & 0x1000) == 0 { // if not omitted
+		if (zb0001Mask & 0x2000) == 0 { // if not omitted
 			// string "m"
 			o = append(o, 0xa1, 0x6d)
 			o = msgp.AppendString(o, z.Type)
@@ -5533,6 +6827,29 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 					return
 				}
 			}
+		case "n":
+			var zb0007 uint32
+			zb0007, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Fallen")
+				return
+			}
+			if zb0007 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Fallen) >= int(zb0007) {
+				z.Fallen = (z.Fallen)[:zb0007]
+			} else {
+				z.Fallen = make([]lifecycle.MessageKey, zb0007)
+			}
+			for za0007 := range z.Fallen {
+				bts, err = (*messageKeyRow)(&z.Fallen[za0007]).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Fallen", za0007)
+					return
+				}
+			}
 		case "h":
 			if msgp.IsNil(bts) {
 				bts, err = msgp.ReadNilBytes(bts)
@@ -5552,33 +6869,33 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "i":
 			{
-				var zb0007 int64
-				zb0007, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0008 int64
+				zb0008, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "NotStoredAt")
 					return
 				}
-				z.NotStoredAt = lifecycle.Micros(zb0007)
+				z.NotStoredAt = lifecycle.Micros(zb0008)
 			}
 		case "j":
-			{
-				var zb0008 int64
-				zb0008, bts, err = msgp.ReadInt64Bytes(bts)
-				if err != nil {
-					err = msgp.WrapError(err, "FirstAt")
-					return
-				}
-				z.FirstAt = lifecycle.Micros(zb0008)
-			}
-		case "k":
 			{
 				var zb0009 int64
 				zb0009, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
+					err = msgp.WrapError(err, "FirstAt")
+					return
+				}
+				z.FirstAt = lifecycle.Micros(zb0009)
+			}
+		case "k":
+			{
+				var zb0010 int64
+				zb0010, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
 					err = msgp.WrapError(err, "LastAt")
 					return
 				}
-				z.LastAt = lifecycle.Micros(zb0009)
+				z.LastAt = lifecycle.Micros(zb0010)
 			}
 		case "l":
 			z.Agent, bts, err = msgp.ReadStringBytes(bts)
@@ -5628,6 +6945,10 @@ func (z *taskFactsRow) Msgsize() (s int) {
 	s += 2 + msgp.ArrayHeaderSize
 	for za0006 := range z.Steps {
 		s += (*stepFactsRow)(&z.Steps[za0006]).Msgsize()
+	}
+	s += 2 + msgp.ArrayHeaderSize
+	for za0007 := range z.Fallen {
+		s += (*messageKeyRow)(&z.Fallen[za0007]).Msgsize()
 	}
 	s += 2
 	if z.Completion == nil {
@@ -6231,8 +7552,8 @@ func (z *timingRow) Msgsize() (s int) {
 func (z *triageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(7)
-	var zb0001Mask uint8 /* 7 bits */
+	zb0001Len := uint32(9)
+	var zb0001Mask uint16 /* 9 bits */
 	_ = zb0001Mask
 	if z.Revision == 0 {
 		zb0001Len--
@@ -6261,6 +7582,14 @@ func (z *triageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	if z.Until == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x40
+	}
+	if z.ActionID == "" {
+		zb0001Len--
+		zb0001Mask |= 0x80
+	}
+	if z.Via == "" {
+		zb0001Len--
+		zb0001Mask |= 0x100
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -6301,6 +7630,16 @@ func (z *triageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			// string "g"
 			o = append(o, 0xa1, 0x67)
 			o = msgp.AppendInt64(o, int64(z.Until))
+		}
+		if (zb0001Mask & 0x80) == 0 { // if not omitted
+			// string "h"
+			o = append(o, 0xa1, 0x68)
+			o = msgp.AppendString(o, z.ActionID)
+		}
+		if (zb0001Mask & 0x100) == 0 { // if not omitted
+			// string "i"
+			o = append(o, 0xa1, 0x69)
+			o = msgp.AppendString(o, z.Via)
 		}
 	}
 	return
@@ -6382,6 +7721,18 @@ func (z *triageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.Until = lifecycle.Micros(zb0004)
 			}
+		case "h":
+			z.ActionID, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "ActionID")
+				return
+			}
+		case "i":
+			z.Via, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Via")
+				return
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -6396,7 +7747,7 @@ func (z *triageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *triageFactsRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.Uint64Size + 2 + msgp.StringPrefixSize + len(string(z.Outcome)) + 2 + msgp.StringPrefixSize + len(z.Action) + 2 + msgp.StringPrefixSize + len(z.Actor) + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + msgp.Int64Size + 2 + msgp.Int64Size
+	s = 1 + 2 + msgp.Uint64Size + 2 + msgp.StringPrefixSize + len(string(z.Outcome)) + 2 + msgp.StringPrefixSize + len(z.Action) + 2 + msgp.StringPrefixSize + len(z.Actor) + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.ActionID) + 2 + msgp.StringPrefixSize + len(z.Via)
 	return
 }
 

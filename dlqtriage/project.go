@@ -1,0 +1,129 @@
+package dlqtriage
+
+import (
+	"cmp"
+
+	"fleetglass/lifecycle"
+)
+
+// EntryOf is the entry that follows from the facts of a message and its task; false where the message did not die. What became of the message
+// that followed is not in it: [Entry.Followed] adds that. The revision is the store's to fill in.
+func EntryOf(m lifecycle.MessageFacts, t lifecycle.TaskFacts) (Entry, bool) {
+	dead, died := lifecycle.JudgeDead(m, t)
+	if !died {
+		return Entry{}, false
+	}
+	e := Entry{ID: EntryID(m.Key), Key: m.Key, TaskID: t.ID, Agent: cmp.Or(m.Agent, t.Agent), FailedAt: dead.At, Deliveries: dead.Deliveries}
+	e.name(m, t)
+	e.classify(m)
+	e.Path = pathOf(m, dead, e.Detail)
+	e.Reason, e.ReasonFingerprint = dead.Reason, Fingerprint(dead.Reason)
+	e.decided(m)
+	return e, true
+}
+
+// name takes what the publish line says of the message, or else the dead-letter entry.
+func (e *Entry) name(m lifecycle.MessageFacts, t lifecycle.TaskFacts) {
+	if s := m.Stored; s != nil {
+		e.MessageID, e.Subject, e.Type, e.Title, e.Generation = s.MsgID, s.Subject, cmp.Or(s.Type, t.Type), s.Title, s.Generation
+		if of, err := retried(m.Key, s.RetryOf); err == nil {
+			e.RetryOf = EntryID(of)
+		}
+	} else {
+		e.Type = t.Type
+	}
+	if d := m.Dead; d != nil {
+		e.Subject, e.Type = cmp.Or(e.Subject, d.Subject), cmp.Or(e.Type, d.Type)
+		if at, err := lifecycle.ParseMessageKey(d.Entry); err == nil {
+			e.DLQStream, e.DLQSeq = at.Stream.String(), at.Seq
+		}
+	}
+}
+
+// retried is the message that another one names as the one that it retries. The name need not say which account and domain: those of the
+// message that names it.
+func retried(by lifecycle.MessageKey, name string) (lifecycle.MessageKey, error) {
+	k, err := lifecycle.ParseMessageKey(name)
+	if k.Stream.Account == "" && k.Stream.Domain == "" {
+		k.Stream.Account, k.Stream.Domain = by.Stream.Account, by.Stream.Domain
+	}
+	return k, err
+}
+
+// classify takes the word of a person or of the rules, else that of whoever wrote the dead-letter entry.
+func (e *Entry) classify(m lifecycle.MessageFacts) {
+	e.Category = Unclassified
+	switch c, d := m.Classified, m.Dead; {
+	case c != nil:
+		e.Class = Class{Category: categoryOf(c.Category), Detail: c.Detail, Kind: Kind(c.Kind)}
+		e.Classification = Classification{Rule: c.Rule, Evidence: c.Evidence, By: c.By, At: c.At}
+	case d != nil && categoryOf(d.Category) != Unclassified:
+		e.Class = Class{Category: categoryOf(d.Category), Detail: d.Detail}
+		e.Classification = Classification{
+			Rule: ruleEntry, By: ByRules, At: d.At, Evidence: []lifecycle.Evidence{{Source: "dead-letter entry", Text: d.Category}},
+		}
+	}
+}
+
+// ruleEntry is the rule by which an entry has the category that is written in the broker's queue, while nobody else said why it died.
+const ruleEntry = "as the dead-letter entry says"
+
+// categoryOf is the category of that name; another name says nothing that this program knows.
+func categoryOf(name string) Category {
+	for _, c := range Categories() {
+		if string(c) == name {
+			return c
+		}
+	}
+	return Unclassified
+}
+
+// pathOf is how the message came to be dead: as its dead-letter entry says, else as its facts prove.
+func pathOf(m lifecycle.MessageFacts, dead lifecycle.DeadMessage, detail string) Path {
+	if m.Dead != nil {
+		for _, p := range Paths() {
+			if string(p) == m.Dead.Path {
+				return p
+			}
+		}
+	}
+	switch {
+	case dead.State == lifecycle.StateExhausted:
+		return PathMaxDeliveries
+	case dead.State == lifecycle.StateTerminated && detail == DetailContextOverflow:
+		return PathContextOverflow
+	case dead.State == lifecycle.StateTerminated:
+		return PathTerminated
+	case dead.State == lifecycle.StatePublished:
+		return PathFilterRejected
+	}
+	return ""
+}
+
+// DetailContextOverflow is the detail of a message that was larger than the model's context.
+const DetailContextOverflow = "context_window_overflow"
+
+// decided takes what was decided about the message.
+func (e *Entry) decided(m lifecycle.MessageFacts) {
+	e.Status = StatusOpen
+	switch d := m.Triage; {
+	case m.Acting():
+		e.Status = StatusActing
+		e.acted(m.Asked)
+	case d != nil:
+		if d.Outcome != "" {
+			e.Status = Status(d.Outcome)
+		}
+		e.acted(d)
+		if m.Asked != nil {
+			e.Action, e.ActionKind = cmp.Or(e.Action, m.Asked.ActionID), cmp.Or(e.ActionKind, m.Asked.Action)
+		}
+		if e.Status == StatusDeferred {
+			e.DeferredUntil = d.Until
+		}
+	}
+}
+
+func (e *Entry) acted(d *lifecycle.TriageFacts) {
+	e.Action, e.ActionKind, e.Actor, e.Via, e.DecidedAt = d.ActionID, d.Action, d.Actor, d.Via, d.At
+}

@@ -1,0 +1,173 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+
+	"fleetglass/dlqtriage"
+	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
+	"fleetglass/store/internal/rowcodec"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// selectEntries begins every query that reads entries with [Store.entries].
+const selectEntries = `SELECT coalesce(s.revision, 0), e.entry FROM entries e LEFT JOIN subjects s ON s.subject = e.subject WHERE TRUE`
+
+// entries reads what a query that begins with selectEntries gives.
+func (s *Store) entries(conn *sqlite.Conn, q *sqlText) (out []dlqtriage.Entry, err error) {
+	err = s.each(conn, q, func(r *statement) error {
+		revision := uint64(r.getInt())
+		e, err := rowcodec.Entry(r.getBlob())
+		e.Revision = revision
+		out = append(out, e)
+		return err
+	})
+	return out, err
+}
+
+// addEntryFilter adds the conditions of a filter to a query of entries e.
+func addEntryFilter(q *sqlText, f dlqtriage.EntryFilter) {
+	for _, c := range columns.EntryConditions(f) {
+		q.add(" AND ")
+		in(q, "e."+c.Column, c.Values)
+	}
+	if len(f.IDs) > 0 {
+		for i, column := range []string{"e.id", "e.task_id", "e.message_id"} {
+			q.add([]string{" AND (", " OR "}[min(i, 1)])
+			in(q, column, f.IDs)
+		}
+		q.add(")")
+	}
+	for _, word := range f.Words {
+		q.add(" AND instr(e.words, ?) > 0", columns.Word(word))
+	}
+	if f.From.Known() {
+		q.add(" AND e.failed >= ?", int64(f.From))
+	}
+	if f.To.Known() {
+		q.add(" AND e.failed < ?", int64(f.To))
+	}
+}
+
+// Entries implements [dlqtriage.EntryReader].
+func (s *Store) Entries(ctx context.Context, f dlqtriage.EntryFilter, p dlqtriage.EntryPageRequest) (page dlqtriage.EntryPage, err error) {
+	q := sqlText{}
+	q.add(selectEntries)
+	addEntryFilter(&q, f)
+	sign, direction := "<", "DESC"
+	if p.Backward {
+		sign, direction = ">", "ASC"
+	}
+	if p.From != nil {
+		q.add(" AND (e.failed, e.id) "+sign+" (?, ?)", int64(p.From.FailedAt), p.From.ID)
+	}
+	q.add(" ORDER BY e.failed "+direction+", e.id "+direction+" LIMIT +?", int64(p.Limit)+1)
+	err = s.read(ctx, "list entries", func(conn *sqlite.Conn) error {
+		rows, err := s.entries(conn, &q)
+		page = columns.EntryPage(rows, p)
+		return err
+	})
+	return page, err
+}
+
+// Entry implements [dlqtriage.EntryReader].
+func (s *Store) Entry(ctx context.Context, id string) (e dlqtriage.Entry, err error) {
+	q := sqlText{}
+	q.add(selectEntries+" AND e.id = ?", id)
+	err = s.readShort(ctx, "read entry", func(conn *sqlite.Conn) error {
+		found, err := s.entries(conn, &q)
+		if err == nil && len(found) == 0 {
+			return fmt.Errorf("entry %q: %w", id, lifecycle.ErrNotFound)
+		}
+		if err == nil {
+			e = found[0]
+		}
+		return err
+	})
+	return e, err
+}
+
+// EntriesOf implements [dlqtriage.EntryReader].
+func (s *Store) EntriesOf(ctx context.Context, taskID string, limit int) (out []dlqtriage.Entry, err error) {
+	q := sqlText{}
+	q.add(selectEntries+" AND e.task = (SELECT id FROM tasks WHERE task_id = ?) ORDER BY e.failed, e.id LIMIT +?", taskID, int64(limit))
+	err = s.readShort(ctx, "read entries of task", func(conn *sqlite.Conn) error { out, err = s.entries(conn, &q); return err })
+	return out, err
+}
+
+// CountEntries implements [dlqtriage.EntryReader].
+func (s *Store) CountEntries(ctx context.Context, f dlqtriage.EntryFilter) (n int64, err error) {
+	q := sqlText{}
+	q.add("SELECT count(*) FROM entries e WHERE TRUE")
+	addEntryFilter(&q, f)
+	err = s.read(ctx, "count entries", func(conn *sqlite.Conn) error {
+		return s.each(conn, &q, func(r *statement) error { n = r.getInt(); return nil })
+	})
+	return n, err
+}
+
+// EntryGroups implements [dlqtriage.EntryReader].
+func (s *Store) EntryGroups(
+	ctx context.Context, f dlqtriage.EntryFilter, by []dlqtriage.GroupField, now lifecycle.Micros, limit int,
+) (out []dlqtriage.EntryGroup, err error) {
+	fields := columns.GroupColumns(by)
+	recent, before := int64(now.Add(-dlqtriage.TrendSpan)), int64(now.Add(-2*dlqtriage.TrendSpan))
+	q := sqlText{}
+	q.add("SELECT count(*), sum(status = 'open'), min(failed), max(failed), sum(failed > ? AND failed <= ?), sum(failed > ? AND failed <= ?), "+fields+
+		" FROM entries e WHERE TRUE", recent, int64(now), before, recent)
+	addEntryFilter(&q, f)
+	q.add(" GROUP BY "+fields+" ORDER BY count(*) DESC, "+fields+" LIMIT +?", int64(limit))
+	err = s.read(ctx, "group entries", func(conn *sqlite.Conn) error {
+		return s.each(conn, &q, func(r *statement) error {
+			g := dlqtriage.EntryGroup{
+				Count: r.getInt(), Open: r.getInt(), FirstAt: lifecycle.Micros(r.getInt()), LastAt: lifecycle.Micros(r.getInt()),
+				Recent: r.getInt(), Before: r.getInt(),
+			}
+			for range by {
+				g.Values = append(g.Values, r.getText())
+			}
+			out = append(out, g)
+			return nil
+		})
+	})
+	return out, err
+}
+
+const selectFates = `SELECT category, detail, kind, path, agent, type, status, outcome, via, due, failed, resolved FROM entries
+WHERE failed >= ? AND failed < ?`
+
+// EachFate implements [dlqtriage.EntryReader].
+func (s *Store) EachFate(ctx context.Context, from, to lifecycle.Micros, visit func(dlqtriage.Fate)) error {
+	return s.read(ctx, "read fates of entries", func(conn *sqlite.Conn) error {
+		return prepare(conn, selectFates).int(int64(from)).int(int64(to)).each(func(r *statement) error {
+			f := dlqtriage.Fate{Class: dlqtriage.Class{Category: dlqtriage.Category(r.getText()), Detail: r.getText(), Kind: dlqtriage.Kind(r.getText())}}
+			f.Path, f.Agent, f.Type = dlqtriage.Path(r.getText()), r.getText(), r.getText()
+			f.Status, f.Outcome, f.Via = dlqtriage.Status(r.getText()), dlqtriage.Outcome(r.getText()), r.getText()
+			f.Until, f.FailedAt, f.ResolvedAt = lifecycle.Micros(r.getInt()), lifecycle.Micros(r.getInt()), lifecycle.Micros(r.getInt())
+			visit(f)
+			return nil
+		})
+	})
+}
+
+// Uncopied implements [dlqtriage.QueueReader].
+func (s *Store) Uncopied(ctx context.Context, before lifecycle.Micros, after *dlqtriage.EntryCursor, limit int) (out []dlqtriage.Entry, err error) {
+	q := sqlText{}
+	q.add(selectEntries+" AND e.copied = 0 AND e.failed < ?", int64(before))
+	if after != nil {
+		q.add(" AND (e.failed, e.id) > (?, ?)", int64(after.FailedAt), after.ID)
+	}
+	q.add(" ORDER BY e.failed, e.id LIMIT +?", int64(limit))
+	err = s.read(ctx, "read entries that are not copied", func(conn *sqlite.Conn) error { out, err = s.entries(conn, &q); return err })
+	return out, err
+}
+
+// DeferredUntil implements [dlqtriage.QueueReader].
+func (s *Store) DeferredUntil(ctx context.Context, now lifecycle.Micros, limit int) (out []dlqtriage.Entry, err error) {
+	q := sqlText{}
+	q.add(selectEntries+" AND e.due <> 0 AND e.due <= ? ORDER BY e.due, e.id LIMIT +?", int64(now), int64(limit))
+	err = s.read(ctx, "read deferred entries", func(conn *sqlite.Conn) error { out, err = s.entries(conn, &q); return err })
+	return out, err
+}
