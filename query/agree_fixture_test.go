@@ -19,6 +19,7 @@ import (
 	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
+	"fleetglass/reconcile"
 	"fleetglass/web"
 	"fleetglass/web/webtest"
 )
@@ -78,23 +79,30 @@ func newBoth(t *testing.T) both {
 		t.Fatal(err)
 	}
 	parts := webtest.Healthy(now)
-	ask, err := query.New(query.Config{Store: store, AgentOf: fleet.AgentOfWorker, Health: parts, Now: now})
+	reports, err := reconcile.New(reconcile.Config{Store: store, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := webtest.Reports(t.Context(), store, noon); err != nil {
+		t.Fatal(err)
+	}
+	ask, err := query.New(query.Config{Store: store, AgentOf: fleet.AgentOfWorker, Health: parts, Reconcile: reports, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ask.Close(); _ = store.Close() })
-	return both{t, ask, serve(t, ask, store, parts, now)}
+	return both{t, ask, serve(t, ask, store, reports, parts, now)}
 }
 
-func serve(t *testing.T, ask *query.Service, appender lifecycle.Appender, parts health.Reporter, now func() time.Time) http.Handler {
+func serve(t *testing.T, ask *query.Service, appender lifecycle.Appender, reports reconcile.Service, parts health.Reporter, now func() time.Time) http.Handler {
 	t.Helper()
 	decode := func(json.RawMessage) (lifecycle.Event, error) { return lifecycle.Event{}, io.EOF }
 	hub := live.NewHub(1)
-	calls, err := api.New(api.Config{Query: ask, Appender: appender, Hub: hub, Health: parts, Now: now, Fleet: api.Fleet{DecodeReport: decode}})
+	calls, err := api.New(api.Config{Query: ask, Appender: appender, Hub: hub, Health: parts, Reconcile: reports, Now: now, Fleet: api.Fleet{DecodeReport: decode}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages, err := web.New(web.Config{Query: ask, Hub: hub, Health: parts, Now: now, TaskJSON: calls.TaskJSON})
+	pages, err := web.New(web.Config{Query: ask, Hub: hub, Health: parts, Reconcile: reports, Now: now, TaskJSON: calls.TaskJSON})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ var Table = []Rule{
 
 	// Every question, answered once for all who present.
 	{Package: "query", Own: []string{"lifecycle", "decision", "dlqtriage", "duplicates", "reconcile", "internal/health"}, Others: []string{"github.com/hashicorp/golang-lru/v2", "golang.org/x/sync"},
-		Tests: []string{"access", "api", "fleet", "internal/live", "internal/routes", "views", "web", "web/webtest"}}, // They hold pages and API to one answer.
+		Tests: []string{"access", "api", "fleet", "internal/live", "internal/routes", "internal/telemetry", "views", "web", "web/webtest"}}, // They hold pages, API and metrics to one answer.
 
 	{Package: "static"},
 	{Package: "views", Own: []string{"lifecycle", "duplicates", "reconcile", "dlqtriage", "alerts", "static"}, Others: []string{"github.com/a-h/templ"}},
