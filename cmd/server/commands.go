@@ -67,7 +67,7 @@ func (rebuildCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 type tokenCmd struct {
 	Name      string         `required:"" placeholder:"NAME" help:"Who uses the token; shown in the audit."`
 	Scopes    []access.Scope `default:"read" placeholder:"SCOPE,…" help:"What it may do: read, report, triage:propose, triage:apply, triage:discard, admin."`
-	ExpiresIn Duration       `default:"365d" placeholder:"TIME" help:"When it ends; 0s for never."`
+	ExpiresIn Duration       `default:"365d" placeholder:"TIME" help:"How long the token is valid; 0s for ever."`
 }
 
 // Run prints a new token on the terminal and its entry for the tokens file on standard output.

@@ -16,9 +16,9 @@ import (
 type cli struct {
 	Config
 
-	Serve       serveCmd       `cmd:"" default:"withargs" help:"Observe the fleet and serve the pages and the API (what runs without a command)."`
-	Provision   provisionCmd   `cmd:"" help:"Show what the broker lacks for being observed, and set it up with --apply."`
-	Rebuild     rebuildCmd     `cmd:"" help:"Judge everything anew from the stored events."`
+	Serve       serveCmd       `cmd:"" default:"withargs" help:"Observe the fleet and serve the pages and the API. This is what runs without a command."`
+	Provision   provisionCmd   `cmd:"" help:"Show how the streams and consumers of the broker differ from what Fleetglass needs. With --apply, change them."`
+	Rebuild     rebuildCmd     `cmd:"" help:"Compute all states and statistics anew from the stored events."`
 	NewToken    tokenCmd       `cmd:"" name:"token" help:"Make a bearer token and print the entry for the tokens file."`
 	Healthcheck healthcheckCmd `cmd:"" help:"Ask a running server whether it is alive; exits 1 when it is not."`
 	Version     versionCmd     `cmd:"" help:"Print the version."`

@@ -9,8 +9,8 @@ import (
 )
 
 type provisionCmd struct {
-	Apply       bool `help:"Carry the plan out; without it nothing is changed."`
-	Permissions bool `help:"Print the least-privilege permissions of each part of Fleetglass too."`
+	Apply       bool `help:"Make the changes. Without it they are only shown."`
+	Permissions bool `help:"Also print the least permissions that each part of Fleetglass needs."`
 }
 
 // Run shows the difference between the broker and what Fleetglass needs, and removes it when told to.
@@ -44,7 +44,7 @@ func (c provisionCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 	case plan.Empty() && len(plan.Blocked()) == 0:
 		return nil
 	case !c.Apply:
-		_, err := fmt.Fprintln(t.out, "nothing was changed; run it again with --apply to carry this out")
+		_, err := fmt.Fprintln(t.out, "nothing was changed; run it again with --apply to make these changes")
 		return err
 	}
 	if err := plan.Apply(ctx); err != nil {
