@@ -23,7 +23,9 @@ func (p *page) item(parts ...string) {
 			full = append(full, part)
 		}
 	}
-	p.line("- %s", strings.Join(full, " · "))
+	if len(full) > 0 {
+		p.line("- %s", strings.Join(full, " · "))
+	}
 }
 
 // said is a text of the fleet within a line, shortened.
@@ -78,8 +80,11 @@ func (p *page) String() string {
 	return p.b.String()
 }
 
-// code writes a text so that it is shown exactly, and on one line.
+// code writes a text so that it is shown exactly, and on one line; nothing for no text.
 func code(text string) string {
+	if text == "" {
+		return ""
+	}
 	text = strings.NewReplacer("\n", " ", "\r", " ").Replace(text)
 	marks := "`"
 	for strings.Contains(text, marks) {

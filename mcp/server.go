@@ -74,7 +74,7 @@ func (s *Server) serve(r *http.Request) *sdk.Server {
 	})
 	c := &caller{api: s.cfg.API, from: r}
 	for _, t := range tools() {
-		if !s.cfg.Authorizer.ReadOnly || !t.changes() {
+		if !s.cfg.Authorizer.ReadOnly || !t.scope().Changes() {
 			t.add(server, c)
 		}
 	}

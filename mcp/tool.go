@@ -10,7 +10,7 @@ import (
 
 // tool is one tool, whatever its input.
 type tool interface {
-	changes() bool
+	scope() access.Scope
 	add(server *sdk.Server, c *caller)
 }
 
@@ -23,6 +23,9 @@ type toolFor[In any] struct {
 	run                func(context.Context, *caller, In) (reply, error) // Instead of calls, where it takes more than one.
 	text               func(document, In) string                         // What was answered, as markdown.
 }
+
+// scope is what the tool's call needs. A call whose scope changes things is refused in read-only mode.
+func (t toolFor[In]) scope() access.Scope { return t.needs }
 
 // changes reports whether the tool changes something.
 func (t toolFor[In]) changes() bool { return t.needs.Changes() && !t.harmless }
