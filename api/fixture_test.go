@@ -22,6 +22,7 @@ import (
 
 	"fleetglass/access"
 	"fleetglass/decision"
+	"fleetglass/dlqtriage"
 	"fleetglass/fleet"
 	"fleetglass/internal/health"
 	"fleetglass/internal/live"
@@ -109,7 +110,7 @@ func (f *fixture) build(o Options) *API {
 	f.t.Helper()
 	contract := Fleet{DecodeReport: f.decode}
 	questions, err := query.New(query.Config{
-		Store: f.store, AgentOf: fleet.AgentOfWorker, Health: health.ReporterFunc(f.health), Reconcile: f.reconcile, Duplicates: f.duplicates, Now: f.clock,
+		Store: f.store, Entries: f.store.(dlqtriage.EntryReader), AgentOf: fleet.AgentOfWorker, Health: health.ReporterFunc(f.health), Reconcile: f.reconcile, Duplicates: f.duplicates, Now: f.clock,
 	})
 	if err != nil {
 		f.t.Fatal(err)

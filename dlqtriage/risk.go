@@ -22,7 +22,7 @@ type RiskQuestion struct {
 	Agent string
 	Type  string
 	At    lifecycle.Micros // When it would be published.
-	Load  int64            // Messages published for the agent in the hour of At, as far as it has gone.
+	Load  int64            // Messages published for the agent in the hour before At; negative for not known.
 }
 
 // Risk is the answer: how likely, how sure, and why.
@@ -116,7 +116,7 @@ func addTo[K comparable](rates map[K]rateOf, key K, c RiskCell) {
 
 func (m *RiskModel) loadOf(agent string, tasks int64) load {
 	switch usual := m.usual[agent]; {
-	case usual == 0:
+	case usual == 0 || tasks < 0:
 		return loadUsual
 	case float64(tasks) >= 2*usual:
 		return loadBusy

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"fleetglass/dlqtriage"
 	"fleetglass/duplicates"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
@@ -28,6 +29,7 @@ type Store interface {
 // Config says what the questions are answered from.
 type Config struct {
 	Store   Store                        // Required.
+	Entries dlqtriage.EntryReader        // Optional; without it nothing is known of dead letters.
 	AgentOf func(consumer string) string // Required. Names the agent that a durable consumer works for; empty when the name does not say.
 	Health  health.Reporter              // Optional; without it nothing is known of the parts of the program.
 	// EntriesRead is up to when all dead-letter entries were read, by the broker's clock; zero while that is not known. Optional; without it that is

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fleetglass/decision"
+	"fleetglass/dlqtriage"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
@@ -22,6 +23,7 @@ type database interface {
 	reconcile.RunStore
 	reconcile.BalanceReader
 	decision.Store
+	dlqtriage.EntryStore
 }
 
 // openStore opens the configured database and brings its schema up to date.

@@ -90,7 +90,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	}
 
 	ask, err := query.New(query.Config{
-		Store: store, AgentOf: fleet.AgentOfWorker, Health: a.health, Reconcile: a.reports, EntriesRead: a.entriesRead, Now: now, Log: log,
+		Store: store, Entries: store, AgentOf: fleet.AgentOfWorker, Health: a.health, Reconcile: a.reports, EntriesRead: a.entriesRead, Now: now, Log: log,
 		Duplicates: query.DuplicatesConfig{Cost: cfg.duplicateCost(), Records: a.sources.store(), Prices: cfg.recordPrices(), Retention: a.records},
 	})
 	if err != nil {
