@@ -9,9 +9,9 @@ import (
 // mayDo is what each role may do, written down apart from the code that decides.
 var mayDo = map[Role][]Scope{
 	"":            nil,
-	Viewer:        {Read},
-	Triager:       {Read, TriagePropose, TriageApply, TriageDiscard},
-	Administrator: {Read, Report, TriagePropose, TriageApply, TriageDiscard, Admin},
+	Viewer:        {Read, Metrics},
+	Triager:       {Read, Metrics, TriagePropose, TriageApply, TriageDiscard},
+	Administrator: {Read, Metrics, Report, TriagePropose, TriageApply, TriageDiscard, Admin},
 }
 
 func TestEachRoleMayDoWhatItsScopesSay(t *testing.T) {
@@ -32,7 +32,7 @@ func TestReadOnlyModeRefusesWhatChangesSomething(t *testing.T) {
 	who := Principal{Name: "ada", Scopes: Administrator.Scopes()}
 	for _, needs := range append(Scopes(), Open) {
 		err := Authorizer{ReadOnly: true}.Authorize(who, needs)
-		if reads := needs == Read || needs == Open; (err == nil) != reads || !reads && !errors.Is(err, ErrReadOnly) {
+		if reads := needs == Read || needs == Metrics || needs == Open; (err == nil) != reads || !reads && !errors.Is(err, ErrReadOnly) {
 			t.Errorf("%s: got %v", needs, err)
 		}
 	}
@@ -56,6 +56,8 @@ func TestARefusalSaysWhoAndWhatAndWhy(t *testing.T) {
 		{Principal{}, "", ErrUndeclared},
 		{Principal{Name: "a", Scopes: []Scope{Report}}, Read, ErrScopeMissing},
 		{Principal{Name: "a", Scopes: []Scope{Open}}, Read, ErrScopeMissing},
+		{Principal{Name: "prometheus", Scopes: []Scope{Metrics}}, Read, ErrScopeMissing},
+		{Principal{Name: "prometheus", Scopes: []Scope{Metrics}}, Metrics, nil},
 	} {
 		err := Authorizer{}.Authorize(tt.who, tt.needs)
 		if !errors.Is(err, tt.want) {

@@ -8,6 +8,7 @@ type Scope string
 // The scopes (SPEC 9).
 const (
 	Read          Scope = "read"           // See everything: pages, API, metrics.
+	Metrics       Scope = "metrics"        // See /metrics and nothing else; read includes it.
 	Report        Scope = "report"         // Hand in agent reports.
 	TriagePropose Scope = "triage:propose" // Propose what to do with a dead letter.
 	TriageApply   Scope = "triage:apply"   // Retry, reassign, defer, release.
@@ -19,15 +20,15 @@ const (
 const Open Scope = "open"
 
 // Scopes lists the scopes that a token may carry.
-func Scopes() []Scope { return []Scope{Read, Report, TriagePropose, TriageApply, TriageDiscard, Admin} }
+func Scopes() []Scope { return []Scope{Read, Metrics, Report, TriagePropose, TriageApply, TriageDiscard, Admin} }
 
 // Changes reports whether operations with this scope change something. In read-only mode they are refused.
-func (s Scope) Changes() bool { return s != Read && s != Open }
+func (s Scope) Changes() bool { return s != Read && s != Metrics && s != Open }
 
 // includes reports whether who has the scope may use what needs the other: [Admin] includes all, and who may carry something out or discard may
-// propose it.
+// propose it, and who sees everything sees the metrics.
 func (s Scope) includes(o Scope) bool {
-	return s == o || s == Admin || (o == TriagePropose && (s == TriageApply || s == TriageDiscard))
+	return s == o || s == Admin || (o == TriagePropose && (s == TriageApply || s == TriageDiscard)) || (o == Metrics && s == Read)
 }
 
 // declared reports whether the scope is one that an operation may name.

@@ -100,6 +100,31 @@ func (t Token) Granted() []Scope { return append(t.Role.Scopes(), t.Scopes...) }
 // expired reports whether the token has ended.
 func (t Token) expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }
 
+// AddToken adds an entry to the text of a tokens file, which may be empty. It errors when the file cannot be read, and when its name is taken.
+func AddToken(file []byte, entry Token) ([]byte, error) {
+	tokens, err := ParseTokens(file)
+	if err != nil && !errors.Is(err, errNoTokens) {
+		return nil, err
+	}
+	if slices.ContainsFunc(tokens, func(t Token) bool { return t.Name == entry.Name }) {
+		return nil, fmt.Errorf("there is a token named %q: revoke it first", entry.Name)
+	}
+	return Marshal(append(tokens, entry)...)
+}
+
+// RemoveToken removes the entry with a name from the text of a tokens file. It errors when there is none.
+func RemoveToken(file []byte, name string) ([]byte, error) {
+	tokens, err := ParseTokens(file)
+	if err != nil {
+		return nil, err
+	}
+	left := slices.DeleteFunc(slices.Clone(tokens), func(t Token) bool { return t.Name == name })
+	if len(left) == len(tokens) {
+		return nil, fmt.Errorf("there is no token named %q", name)
+	}
+	return Marshal(left...)
+}
+
 // Marshal writes entries in the form of the file.
 func Marshal(tokens ...Token) ([]byte, error) {
 	return yaml.Marshal(tokensFile{Tokens: tokens})

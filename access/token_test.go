@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -59,5 +60,39 @@ func TestAFileMayHoldNoTokenAnyMore(t *testing.T) {
 		if got, err := ParseTokens([]byte(text)); err != nil || len(got) > 0 {
 			t.Errorf("ParseTokens(%q): got %v, %v; want none, and no error", text, got, err)
 		}
+	}
+}
+
+func TestTokensComeIntoTheFileAndLeaveIt(t *testing.T) {
+	t.Parallel()
+	_, ann := NewToken("ann", []Scope{Read}, time.Time{})
+	_, bob := NewToken("bob", []Scope{Report}, noon)
+	file, err := AddToken(nil, ann)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if file, err = AddToken(file, bob); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := AddToken(file, ann); err == nil || !strings.Contains(err.Error(), `named "ann"`) {
+		t.Errorf("the same name again: got %v", err)
+	}
+	if _, err := RemoveToken(file, "eve"); err == nil || !strings.Contains(err.Error(), `no token named "eve"`) {
+		t.Errorf("an unknown name: got %v", err)
+	}
+	for i, want := range [][]Token{{bob}, nil} {
+		if file, err = RemoveToken(file, []string{"ann", "bob"}[i]); err != nil {
+			t.Fatal(err)
+		}
+		got, err := ParseTokens(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("after removal %d (-want +got):\n%s", i+1, diff)
+		}
+	}
+	if _, err := AddToken([]byte("tokens: [{name: a}]"), ann); err == nil {
+		t.Error("a damaged file is written over")
 	}
 }

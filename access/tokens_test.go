@@ -55,10 +55,10 @@ func TestASecretNamesItsPrincipal(t *testing.T) {
 		name, secret string
 		want         Principal
 	}{
-		{"a reader", reader, Principal{"grafana", Hash(reader), []Scope{Read}}},
-		{"the token of the settings", "a-token-from-the-environment", Principal{"token", Hash("a-token-from-the-environment"), []Scope{Admin}}},
-		{"a token about to expire", soon, Principal{"soon", Hash(soon), []Scope{Admin}}},
-		{"a role and a scope", person, Principal{"ada", Hash(person), []Scope{Read, TriagePropose, TriageApply, TriageDiscard, Report}}},
+		{"a reader", reader, Principal{Name: "grafana", Token: Hash(reader), Scopes: []Scope{Read}}},
+		{"the token of the settings", "a-token-from-the-environment", Principal{Name: "token", Token: Hash("a-token-from-the-environment"), Scopes: []Scope{Admin}}},
+		{"a token about to expire", soon, Principal{Name: "soon", Token: Hash(soon), Scopes: []Scope{Admin}}},
+		{"a role and a scope", person, Principal{Name: "ada", Token: Hash(person), Scopes: []Scope{Read, TriagePropose, TriageApply, TriageDiscard, Report}}},
 		{"an expired token", expired, Principal{}},
 		{"a wrong token", "fg_wrong", Principal{}},
 		{"a hash is not a token", Hash(reader), Principal{}},

@@ -24,7 +24,7 @@ import (
 
 // whoAsks are the principals of the matrix, each with the scopes that its token carries.
 var whoAsks = map[string][]access.Scope{
-	"nobody": nil, "a stranger": nil, "agent": {access.Report},
+	"nobody": nil, "a stranger": nil, "agent": {access.Report}, "prometheus": {access.Metrics},
 	"viewer": access.Viewer.Scopes(), "triager": access.Triager.Scopes(), "admin": access.Administrator.Scopes(),
 }
 
@@ -39,7 +39,7 @@ func guarded(t *testing.T, args ...string) (*running, map[string]string) {
 			secrets[name], entries = text, append(entries, entry)
 		}
 	}
-	return start(t, settings(t, append(args, "--auth-tokens-file", writeTokens(t, entries...))...)), secrets
+	return start(t, settings(t, append(args, "--requests-per-second", "0", "--auth-tokens-file", writeTokens(t, entries...))...)), secrets
 }
 
 func writeTokens(t *testing.T, entries ...access.Token) string {
@@ -60,7 +60,7 @@ func TestEveryRouteNamesTheScopeThatItNeeds(t *testing.T) {
 	r, _ := guarded(t, "--base-url", "http://fleetglass.test", "--oidc-issuer", "http://127.0.0.1:1", "--oidc-client-id", "fleetglass")
 	exceptions := map[string]access.Scope{ // Whatever else there is only looks, and needs the scope for that.
 		"GET /healthz": access.Open, "HEAD /healthz": access.Open,
-		"GET /static/*asset": access.Open, "HEAD /static/*asset": access.Open, // The page to sign in needs them.
+		"GET /metrics": access.Metrics, "GET /static/*asset": access.Open, "HEAD /static/*asset": access.Open, // The page to sign in needs them.
 		"GET /login": access.Open, "HEAD /login": access.Open, "POST /login": access.Open, "POST /logout": access.Open,
 		"GET /login/provider": access.Open, "HEAD /login/provider": access.Open, "GET /login/callback": access.Open, "HEAD /login/callback": access.Open,
 		"POST /api/v1/reports": access.Report, "POST /api/v1/reconciliations": access.Admin, "POST /reconciliation": access.Admin,
@@ -198,8 +198,12 @@ func TestWhoMayUseWhichRouteByWhichMethod(t *testing.T) {
 					want = "401"
 				case !exists:
 					want = "405"
+				case needs == access.Metrics && slices.Contains(scopes, access.Read): // Who sees everything sees the metrics.
 				case !slices.Contains(scopes, needs) && !slices.Contains(scopes, access.Admin):
 					want = "403"
+				}
+				if pattern == "/mcp" && method != http.MethodPost && want == "allowed" { // It keeps no sessions to open or to end.
+					want = "405"
 				}
 				if verdict(got) != want {
 					t.Errorf("%s %s as %s: got %d, want %s", method, pattern, name, got.Code, want)

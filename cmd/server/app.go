@@ -25,6 +25,7 @@ type App struct {
 	log      *slog.Logger
 	server   *http.Server
 	listener net.Listener
+	secured  bool // The listener speaks TLS.
 	streams  *httpguard.Streams
 	routes   *routes.Router // Every address, with the scope that it needs.
 	tokens   *access.Tokens
@@ -62,6 +63,14 @@ func (a *App) work(name string, run func(context.Context) error) {
 // Addr is the address of the pages and the API.
 func (a *App) Addr() string { return a.listener.Addr().String() }
 
+// Pages is where people open the pages on this machine.
+func (a *App) Pages() string {
+	if a.secured {
+		return "https://" + a.Addr()
+	}
+	return "http://" + a.Addr()
+}
+
 // AgentsURL is where agents connect to the broker.
 func (a *App) AgentsURL() string { return a.agents }
 
@@ -80,7 +89,7 @@ func (a *App) Run(ctx context.Context) error {
 			return nil
 		})
 	}
-	a.log.Info("serving", "pages", "http://"+a.Addr(), "agents", a.agents)
+	a.log.Info("serving", "pages", a.Pages(), "agents", a.agents)
 	select {
 	case <-ctx.Done():
 		a.log.Info("stopping", "cause", context.Cause(ctx))

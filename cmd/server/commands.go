@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -12,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"fleetglass/access"
 	"fleetglass/internal/telemetry"
 )
 
@@ -64,33 +64,6 @@ func (rebuildCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 	return err
 }
 
-type tokenCmd struct {
-	Name      string         `required:"" placeholder:"NAME" help:"Who uses the token; shown in the audit."`
-	Scopes    []access.Scope `default:"read" placeholder:"SCOPE,…" help:"What it may do: read, report, triage:propose, triage:apply, triage:discard, admin."`
-	ExpiresIn Duration       `default:"365d" placeholder:"TIME" help:"How long the token is valid; 0s for ever."`
-}
-
-// Run prints a new token on the terminal and its entry for the tokens file on standard output.
-func (c tokenCmd) Run(t *terminal) error {
-	var expires time.Time
-	if c.ExpiresIn > 0 {
-		expires = time.Now().Add(time.Duration(c.ExpiresIn)).UTC().Truncate(time.Second)
-	}
-	text, entry := access.NewToken(c.Name, c.Scopes, expires)
-	if err := entry.Validate(); err != nil {
-		return err
-	}
-	file, err := access.Marshal(entry)
-	if err != nil {
-		return fmt.Errorf("write the entry: %w", err)
-	}
-	if _, err := fmt.Fprintf(t.err, "The token, shown only now: %s\n\nIts entry for --auth-tokens-file:\n", text); err != nil {
-		return err
-	}
-	_, err = t.out.Write(file)
-	return err
-}
-
 type versionCmd struct{}
 
 // Run prints the version.
@@ -112,11 +85,15 @@ func (healthcheckCmd) Run(ctx context.Context, l *loaded) error {
 	if ip := net.ParseIP(host); host == "" || (ip != nil && ip.IsUnspecified()) {
 		host = "127.0.0.1"
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/healthz", nil)
+	scheme, client := "http", &http.Client{}
+	if l.cli.TLSCert != "" { // It asks itself: the certificate is for the name that others use.
+		scheme, client.Transport = "https", &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // See above.
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+net.JoinHostPort(host, port)+"/healthz", nil)
 	if err != nil {
 		return err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return fmt.Errorf("ask for health: %w", err)
 	}

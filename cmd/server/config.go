@@ -14,18 +14,21 @@ type Config struct {
 	Listen      string   `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address at which the pages and the API are served." group:"http"`
 	BaseURL     string   `name:"base-url" placeholder:"URL" help:"Address at which people reach the pages through a proxy, used in links and to check where a form comes from." group:"http"`
 	MaxBody     ByteSize `default:"4MB" placeholder:"SIZE" help:"Largest request body." group:"http"`
+	TLSCert     string   `name:"tls-cert" type:"path" placeholder:"FILE" help:"Certificate with which pages and API are served by HTTPS. It needs --tls-key. A new file is used within seconds." group:"http"`
+	TLSKey      string   `name:"tls-key" type:"path" placeholder:"FILE" help:"Key of that certificate." group:"http"`
 	ReadOnly    bool     `help:"Refuse every request that would change something." group:"http"`
 	Environment string   `placeholder:"NAME" help:"Name of this installation, such as production; every page shows it." group:"http"`
 
 	Token      Secret `placeholder:"TOKEN" help:"Bearer token with scope admin. Set it in the environment or in the settings file: others can read flags." group:"access"`
 	TokensFile string `name:"auth-tokens-file" type:"path" placeholder:"FILE" help:"YAML file with hashed bearer tokens and their scopes. fleetglass token prints entries for it." group:"access"`
 
-	SessionLife      Duration `name:"session-life" default:"12h" placeholder:"TIME" help:"How long people stay signed in with a browser." group:"access"`
-	OIDCIssuer       string   `name:"oidc-issuer" placeholder:"URL" help:"OpenID Connect provider through which people sign in. It needs --base-url, and must know /login/callback under that address." group:"access"`
-	OIDCClientID     string   `name:"oidc-client-id" placeholder:"ID" help:"Id of Fleetglass at that provider." group:"access"`
-	OIDCClientSecret Secret   `name:"oidc-client-secret" placeholder:"TEXT" help:"Secret that goes with that id. Set it in the environment or in the settings file: others can read flags." group:"access"`
-	OIDCRolesClaim   string   `name:"oidc-roles-claim" default:"roles" placeholder:"NAME" help:"Claim of the identity token with a person's roles or groups." group:"access"`
-	OIDCRoles        []string `name:"oidc-roles" default:"viewer=viewer,triager=triager,admin=admin" placeholder:"VALUE=ROLE,…" help:"Which role each value of that claim gives: viewer, triager or admin." group:"access"`
+	RequestsPerSecond float64  `name:"requests-per-second" default:"50" placeholder:"N" help:"Requests a second that each token or person may send. Four seconds' worth may come at once; 0 for no limit." group:"access"`
+	SessionLife       Duration `name:"session-life" default:"12h" placeholder:"TIME" help:"How long people stay signed in with a browser." group:"access"`
+	OIDCIssuer        string   `name:"oidc-issuer" placeholder:"URL" help:"OpenID Connect provider through which people sign in. It needs --base-url, and must know /login/callback under that address." group:"access"`
+	OIDCClientID      string   `name:"oidc-client-id" placeholder:"ID" help:"Id of Fleetglass at that provider." group:"access"`
+	OIDCClientSecret  Secret   `name:"oidc-client-secret" placeholder:"TEXT" help:"Secret that goes with that id. Set it in the environment or in the settings file: others can read flags." group:"access"`
+	OIDCRolesClaim    string   `name:"oidc-roles-claim" default:"roles" placeholder:"NAME" help:"Claim of the identity token with a person's roles or groups." group:"access"`
+	OIDCRoles         []string `name:"oidc-roles" default:"viewer=viewer,triager=triager,admin=admin" placeholder:"VALUE=ROLE,…" help:"Which role each value of that claim gives: viewer, triager or admin." group:"access"`
 
 	DataDir     string   `default:"./fleetglass-data" type:"path" placeholder:"DIR" help:"Directory for the data of the embedded broker and of SQLite." group:"store"`
 	DatabaseURL URL      `name:"database-url" placeholder:"URL" help:"Postgres database, such as postgres://user:password@host/name. Without it SQLite is used, in the data directory." group:"store"`

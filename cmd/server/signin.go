@@ -19,7 +19,7 @@ func (a *App) signIn(cfg Config) *web.SignIn {
 		return nil
 	}
 	s := &web.SignIn{ByToken: cfg.hasTokens(), Sessions: sessions.New(sessions.Config{
-		Tokens: a.tokens, Life: time.Duration(cfg.SessionLife), Secure: strings.HasPrefix(cfg.BaseURL, "https:"),
+		Tokens: a.tokens, Life: time.Duration(cfg.SessionLife), Secure: strings.HasPrefix(cfg.BaseURL, "https:") || cfg.TLSCert != "",
 	})}
 	if cfg.OIDCIssuer != "" {
 		roles, _ := cfg.oidcRoles() // Validated.

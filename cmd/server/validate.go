@@ -47,6 +47,10 @@ func (c *Config) validate(p *problems) {
 		p.add("nice", "%d is not between 0 and 19", c.Nice)
 	}
 	c.validateSignIn(p)
+	c.validateCertificate(p)
+	if c.RequestsPerSecond < 0 || math.IsNaN(c.RequestsPerSecond) || c.RequestsPerSecond > 1e6 {
+		p.add("requests-per-second", "%v is not between 0 and 1000000", c.RequestsPerSecond)
+	}
 	c.validateCost(p)
 	if every := time.Duration(c.ReconcileEvery); every > 0 && every < time.Minute {
 		p.add("reconcile-every", "%s is less than 1m; 0 makes no report by itself", c.ReconcileEvery)

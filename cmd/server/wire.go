@@ -115,14 +115,17 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	engine := newEngine(metrics, now)
 	guarded := routes.Config{
 		Tokens: a.tokens, Authorizer: authorizer, Failed: telemetry.SignIns(metrics), Denied: auditDenials(store, now, a.log), Now: now,
-		Log: a.log,
+		Log: a.log, Limited: telemetry.Limited(metrics),
+	}
+	if cfg.Authenticated() { // Without authentication everybody is one.
+		guarded.PerSecond = cfg.RequestsPerSecond
 	}
 	signIn := a.signIn(cfg)
 	if signIn != nil {
 		guarded.Sessions, guarded.SignIn = signIn.Sessions, web.SignInPath
 	}
 	a.routes = routes.New(engine, guarded)
-	a.routes.Handle(http.MethodGet, "/metrics", access.Read, gin.WrapH(metrics.Handler()))
+	a.routes.Handle(http.MethodGet, "/metrics", access.Metrics, gin.WrapH(metrics.Handler()))
 	keys, err := requestkey.New(requestkey.Config{Store: store, Now: now, Log: a.log})
 	if err != nil {
 		return err
@@ -160,6 +163,9 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 		return err
 	}
 	a.onStop("listener", closeQuietly(a.listener))
+	if a.listener, err = a.secure(cfg, a.listener); err != nil {
+		return err
+	}
 	a.server = newServer(handler, a.log)
 	return nil
 }

@@ -20,24 +20,19 @@ type guard struct {
 	Config
 	needs    map[route]access.Scope
 	attempts *attempts
+	asked    asked
 }
 
 // check lets a request pass to its route, with its principal in the context, or answers it: 401 without a valid token, 429 after too many
-// that are not valid, 403 without the scope, in read-only mode, and where the route names no scope. The context of what passes ends with
-// the token.
+// that are not valid and after too many requests, 403 without the scope, in read-only mode, and where the route names no scope. The
+// context of what passes ends with the token.
 func (g *guard) check(c *gin.Context) {
 	needs := g.needs[route{c.Request.Method, c.FullPath()}]
 	if needs == access.Open {
 		return
 	}
-	who, err := g.identify(c.Request)
-	if known := c.FullPath() != ""; known && err == nil {
-		err = g.Authorizer.Authorize(who, needs)
-	}
+	who, err := g.admit(c, needs)
 	if err != nil {
-		if who.Name != "" && needs.Changes() && c.FullPath() != "" {
-			g.Denied(Denial{c.Request, c.FullPath(), who, err})
-		}
 		g.refuse(c, err)
 		return
 	}
@@ -45,6 +40,25 @@ func (g *guard) check(c *gin.Context) {
 	defer release()
 	c.Request = c.Request.WithContext(ctx)
 	c.Next()
+}
+
+// admit finds who asks, and errors where that principal may not use the route, or not now.
+func (g *guard) admit(c *gin.Context, needs access.Scope) (access.Principal, error) {
+	who, err := g.identify(c.Request)
+	if err != nil {
+		return who, err
+	}
+	if err := g.asked.pass(who, g.Now()); err != nil {
+		g.Limited()
+		return who, err
+	}
+	if c.FullPath() == "" {
+		return who, nil // What answers for addresses that nobody has.
+	}
+	if err = g.Authorizer.Authorize(who, needs); err != nil && who.Name != "" && needs.Changes() {
+		g.Denied(Denial{c.Request, c.FullPath(), who, err})
+	}
+	return who, err
 }
 
 // hold returns a context that ends with the principal's token and session.

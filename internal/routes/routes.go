@@ -21,6 +21,8 @@ type Config struct {
 	SignIn     string            // Optional; the page to which people are sent who must sign in first. Without it browsers ask for a password.
 	Authorizer access.Authorizer // Optional; its zero value lets principals change what their scopes allow.
 	Failed     func(why Failure) // Optional; counts sign-ins that failed.
+	PerSecond  float64           // Optional; how often each principal may ask, lastingly. Zero for no limit.
+	Limited    func()            // Optional; counts requests beyond that.
 	Denied     func(Denial)      // Optional; hears of everybody known who was refused what changes something.
 	Now        func() time.Time  // Optional; default time.Now.
 	Log        *slog.Logger      // Optional; default discards.
@@ -61,10 +63,13 @@ func New(engine *gin.Engine, cfg Config) *Router {
 	if cfg.Denied == nil {
 		cfg.Denied = func(Denial) {}
 	}
+	if cfg.Limited == nil {
+		cfg.Limited = func() {}
+	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	g := &guard{Config: cfg, needs: map[route]access.Scope{}, attempts: newAttempts()}
+	g := &guard{Config: cfg, needs: map[route]access.Scope{}, attempts: newAttempts(), asked: asked{perSecond: cfg.PerSecond}}
 	engine.RedirectTrailingSlash, engine.RedirectFixedPath = false, false
 	engine.Use(g.check)
 	return &Router{engine: engine, group: engine, guard: g}

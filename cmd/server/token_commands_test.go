@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"fleetglass/access"
+)
+
+// command runs a command and returns what it writes for people and for files.
+func command(t *testing.T, args ...string) (people, files string, err error) {
+	t.Helper()
+	var out, said bytes.Buffer
+	l, err := load(args, vars(), &out)
+	if err != nil {
+		return "", "", err
+	}
+	err = l.context.Run(l, &terminal{out: &out, err: &said})
+	return said.String(), out.String(), err
+}
+
+func TestTokensAreMadeListedAndRevoked(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "tokens.yaml")
+	people, file, err := command(t, "token", "--name", "grafana", "--scopes", "metrics")
+	if err != nil || !strings.Contains(people, "shown only now") {
+		t.Fatalf("token: %v, %q", err, people)
+	}
+	if err := os.WriteFile(name, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	people, file, err = command(t, "token", "create", "--name", "ceo", "--scopes", "read,triage:apply", "--auth-tokens-file", name)
+	if err != nil || file != "" {
+		t.Fatalf("token create: %v, %q on standard output, want nothing", err, file)
+	}
+	secret := regexp.MustCompile(`fg_\S+`).FindString(people)
+	if _, _, err := command(t, "token", "create", "--name", "ceo", "--auth-tokens-file", name); err == nil {
+		t.Error("two tokens get one name")
+	}
+	_, table, err := command(t, "token", "list", "--auth-tokens-file", name)
+	if err != nil || strings.Contains(table, secret) || !regexp.MustCompile(`"ceo" +read, triage:apply +20\d\d-`).MatchString(table) || !strings.Contains(table, access.Hash(secret)[:12]) {
+		t.Errorf("token list: %v\n%s", err, table)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 || bytes.Contains(text, []byte(secret)) {
+		t.Errorf("the file has mode %v and shows the secret: %v", info.Mode(), bytes.Contains(text, []byte(secret)))
+	}
+	if _, _, err := command(t, "token", "revoke", "ceo", "--auth-tokens-file", name); err != nil {
+		t.Fatal(err)
+	}
+	if _, table, _ = command(t, "token", "list", "--auth-tokens-file", name); strings.Contains(table, "ceo") || !strings.Contains(table, "grafana") {
+		t.Errorf("after revoking ceo:\n%s", table)
+	}
+	for _, args := range [][]string{{"token", "revoke", "ceo", "--auth-tokens-file", name}, {"token", "list"}, {"token", "revoke", "x"}} {
+		if _, _, err := command(t, args...); err == nil {
+			t.Errorf("%v: want an error", args)
+		}
+	}
+}
