@@ -35,6 +35,8 @@ type PublishCount struct {
 	MessageID string  `json:"message_id"`
 	Attempts  int     `json:"attempts" doc:"Publishes seen."`
 	TooEarly  int     `json:"before_stored" doc:"Of these, publishes that were made before the first message was stored and may have been refused. They do not count as caught."`
+	Refused   int     `json:"refused" doc:"Of these, publishes that no message of the id could have swallowed: made too early, or after the duplicate window. They do not count as caught."`
+	Owner     Text    `json:"owner" doc:"The task whose message has this id and caught the publishes; null where that is not another task."`
 	Stored    int     `json:"stored" doc:"Messages stored."`
 	FirstAt   Instant `json:"first_at"`
 }
@@ -54,7 +56,7 @@ func duplicatesOf(f lifecycle.TaskFacts) Duplicates {
 	}
 	for _, id := range slices.Sorted(maps.Keys(f.Publishes)) {
 		p := f.Publishes[id]
-		counted := PublishCount{MessageID: id, Attempts: len(p.Attempts), TooEarly: p.TooEarly(), Stored: len(p.Stored), FirstAt: Instant(p.FirstAt())}
+		counted := PublishCount{MessageID: id, Attempts: len(p.Attempts), TooEarly: p.TooEarly(), Refused: p.Refused(), Owner: Text(p.Owner), Stored: len(p.Stored), FirstAt: Instant(p.FirstAt())}
 		d.Publishes = append(d.Publishes, counted)
 	}
 	return d

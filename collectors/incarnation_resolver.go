@@ -78,7 +78,8 @@ func (n *IncarnationResolver) Observe(ctx context.Context) (Streams, error) {
 		}
 		out.Known[name] = slices.Clone(n.known[name])
 		if live.Known() {
-			out.LastSeq[name] = LastSeq{Epoch: n.known[name][len(n.known[name])-1].Epoch, Seq: last}
+			last.Epoch = n.known[name][len(n.known[name])-1].Epoch
+			out.LastSeq[name] = last
 		}
 	}
 	return out, nil
@@ -110,17 +111,17 @@ func (n *IncarnationResolver) load(ctx context.Context) error {
 	return nil
 }
 
-// state is the creation time and last sequence of a stream, zero when it does not exist.
-func (n *IncarnationResolver) state(ctx context.Context, name string) (lifecycle.Micros, uint64, error) {
+// state is the creation time of a stream and how it is, zero when it does not exist.
+func (n *IncarnationResolver) state(ctx context.Context, name string) (lifecycle.Micros, LastSeq, error) {
 	stream, err := n.cfg.JetStream.Stream(ctx, name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return 0, 0, nil
+		return 0, LastSeq{}, nil
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("read stream %s: %w", name, err)
+		return 0, LastSeq{}, fmt.Errorf("read stream %s: %w", name, err)
 	}
 	info := stream.CachedInfo()
-	return lifecycle.MicrosOf(info.Created), info.State.LastSeq, nil
+	return lifecycle.MicrosOf(info.Created), LastSeq{Seq: info.State.LastSeq, Window: info.Config.Duplicates}, nil
 }
 
 // notice compares the creation time with what is known, and learns and stores what is new.

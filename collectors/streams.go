@@ -3,6 +3,7 @@ package collectors
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"fleetglass/fleet"
 	"fleetglass/lifecycle"
@@ -17,10 +18,11 @@ type Streams struct {
 	LastSeq  map[string]LastSeq      // By stream name: the live incarnation's last sequence when looked at.
 }
 
-// LastSeq is the last sequence of the live incarnation of a stream.
+// LastSeq is the last sequence of the live incarnation of a stream, and for how long it swallowed duplicates then.
 type LastSeq struct {
-	Epoch lifecycle.Micros
-	Seq   uint64
+	Epoch  lifecycle.Micros
+	Seq    uint64
+	Window time.Duration
 }
 
 // At is the incarnation of the stream that lived at the given time. Domain is what the line says: empty or "_" where it says none.

@@ -13,8 +13,9 @@ const (
 	AnomalyCompletedAndDead   AnomalyCode = "completed_and_dead"  // Completion recorded, yet exhausted or dead-lettered.
 	AnomalyOrphaned           AnomalyCode = "orphaned"            // No consumer's filter matches the subject.
 	AnomalyPublishUnseen      AnomalyCode = "publish_unseen"      // The publish line was not seen; the body may be missing.
-	AnomalyForged             AnomalyCode = "forged"              // Publish lines of one message differ: the stream sent one of them at most.
+	AnomalyForged             AnomalyCode = "forged"              // Lines about one message contradict each other, or the broker's own state.
 	AnomalyNotStored          AnomalyCode = "not_stored"          // A publish attempt stored nothing, or the line of what it stored was lost in a gap.
+	AnomalyPublishRefused     AnomalyCode = "publish_refused"     // No message that a publish stored is known, and none could have swallowed it.
 	AnomalyClockSkew          AnomalyCode = "clock_skew"          // A time lies before one that must precede it.
 	AnomalyConsumerRecreated  AnomalyCode = "consumer_recreated"  // Attempt numbers started again.
 	AnomalySilentAttempt      AnomalyCode = "silent_attempt"      // At least one attempt never answered.
@@ -28,7 +29,7 @@ const (
 	// The findings of the duplicate ledger, so that lists can be narrowed to them.
 	AnomalyCaughtByIdempotency AnomalyCode = "caught_by_idempotency" // Delivered again after completion, and not run again.
 	AnomalyReachedExecution    AnomalyCode = "reached_execution"     // Ran again after completion.
-	AnomalyDuplicateUnknown    AnomalyCode = "duplicate_unknown"     // Delivered again, and nothing tells whether it ran.
+	AnomalyDuplicateUnknown    AnomalyCode = "duplicate_unknown"     // More than one delivery was worked on or answered, and nothing tells whether it ran more than once.
 	AnomalyKeyConflict         AnomalyCode = "key_conflict"          // One idempotency key with different payloads.
 	AnomalySemanticDuplicate   AnomalyCode = "semantic_duplicate"    // The same tool call under different step ids.
 )
@@ -54,8 +55,9 @@ var anomalyMeaning = map[AnomalyCode]string{
 	AnomalyCompletedAndDead:   "Completion is recorded, yet the message died. Retrying it may repeat the effect.",
 	AnomalyOrphaned:           "No consumer's filter matches the subject: nobody will take this message.",
 	AnomalyPublishUnseen:      "The publish line was not captured; subject, body and publish time may be missing.",
-	AnomalyForged:             "Publish lines of this message differ. What the stream holds counts, else the line that came first; the other is in quarantine.",
+	AnomalyForged:             "Somebody sent what only the broker sends. Of publish lines that differ what the stream holds counts, else the line that came first, and the other is in quarantine; an advisory that the broker's state contradicts does not count.",
 	AnomalyNotStored:          "A publish was attempted and no stored message was seen to follow.",
+	AnomalyPublishRefused:     "No message that a publish stored is known, and none of its id could have swallowed it: the stream refused it, or its line was lost.",
 	AnomalyClockSkew:          "A time lies before one that must precede it: some clock is off.",
 	AnomalyConsumerRecreated:  "The consumer was created anew and its attempt numbers started again.",
 	AnomalySilentAttempt:      "At least one attempt never answered.",
@@ -68,7 +70,7 @@ var anomalyMeaning = map[AnomalyCode]string{
 
 	AnomalyCaughtByIdempotency: "It was delivered again after completion, and the worker did not run it again.",
 	AnomalyReachedExecution:    "It ran again after completion: a duplicate reached execution.",
-	AnomalyDuplicateUnknown:    "It was delivered again after completion, and nothing tells whether it ran again.",
+	AnomalyDuplicateUnknown:    "More than one delivery of it was worked on or answered, and nothing tells whether it ran more than once.",
 	AnomalyKeyConflict:         "One idempotency key stands for different payloads.",
 	AnomalySemanticDuplicate:   "The same tool was called with the same input under different step ids.",
 }
@@ -88,7 +90,8 @@ func anomalies(t *TaskFacts, cases []Case, ev *evidence, attempts []Attempt, sta
 			out = append(out, c)
 		}
 	}
-	note(AnomalyNotStored, t.NotStoredAt.Known() && t.Messages == 0)
+	note(AnomalyNotStored, t.NotStoredAt.Known() && t.Messages == 0 && t.owner() == "")
+	note(AnomalyPublishRefused, t.refusedPublish())
 	for _, c := range cases {
 		code := layerAnomalies[c.Layer]
 		note(code, code != "" && !slices.Contains(out, code))
@@ -99,7 +102,7 @@ func anomalies(t *TaskFacts, cases []Case, ev *evidence, attempts []Attempt, sta
 	head := ev.m
 	var acked, termed bool
 	for i, a := range attempts {
-		acked, termed = acked || a.AckAt.Known(), termed || head.attemptFacts(a.N).TermAt.Known()
+		acked, termed = acked || a.AckAt.Known(), termed || head.attemptFacts(a.N).termAfter(&MessageFacts{VanishedAt: head.VanishedAt}).Known()
 		note(AnomalyLateAck, a.AckAt.Known() && i+1 < len(attempts) && a.Former == attempts[i+1].Former && attempts[i+1].BeganAt.Known() && a.AckAt > attempts[i+1].BeganAt)
 	}
 	completed := ev.completedAt.Known()
@@ -114,7 +117,7 @@ func anomalies(t *TaskFacts, cases []Case, ev *evidence, attempts []Attempt, sta
 	note(AnomalyVanished, head.goneUnexplained() && !acked && !termed)
 	note(AnomalyOrphaned, head.OrphanedAt > head.AdoptedAt && state == StatePublished)
 	note(AnomalyPublishUnseen, head.Stored == nil || head.Repaired)
-	note(AnomalyForged, head.Forged)
+	note(AnomalyForged, head.Forged || head.ExhaustedDenied.Known())
 	note(AnomalyConsumerRecreated, head.consumerRecreated())
 	for _, a := range attempts {
 		if a.Silent && (a.N < len(attempts) || a.End == EndTimedOut) {

@@ -40,14 +40,26 @@ func answersWithoutMessage(t Trace) Answers {
 	if c := t.Facts.Completion; c != nil {
 		out.LastReceipt = Answer{Headline: "A completion record", Text: "A completion is recorded, although no stored message was observed.", At: c.At, Provenance: Recorded}
 	}
+	if owner := t.Facts.owner(); owner != "" {
+		return caughtFor(owner, out)
+	}
 	switch blind := slices.ContainsFunc(t.Gaps, func(g Gap) bool { return !g.Repaired }); {
-	case t.Facts.NotStoredAt.Known() && (blind || t.Facts.Completion != nil):
+	case t.Facts.NotStoredAt.Known() && (blind || t.Facts.NotStoredDoubt != "" || t.Facts.Completion != nil):
 		out.Recovery.Headline = "Look for its effect first"
 		out.Recovery.Text = "A publish was attempted, and whether it was stored is not known: look for its effect before publishing it again."
 	case t.Facts.NotStoredAt.Known():
 		out.Recovery.Headline = "Publish it again"
 		out.Recovery.Text = "A publish was attempted and nothing was stored: publish it again, or find out why the stream refused it."
 	}
+	return out
+}
+
+// caughtFor speaks of a task whose publish the stream caught as a duplicate of another task's message.
+func caughtFor(owner string, out Answers) Answers {
+	out.Ownership = Answer{Headline: "Nobody: the stream caught its publish", Provenance: Inferred,
+		Text: fmt.Sprintf("The stream had its message id from task %s, and caught the publish as a duplicate of that.", owner)}
+	out.Recovery = Answer{Headline: "Look at the task that has its id", Provenance: Inferred,
+		Text: fmt.Sprintf("Nothing was stored for this task: only the message of task %s is worked on.", owner)}
 	return out
 }
 

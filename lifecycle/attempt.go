@@ -124,8 +124,8 @@ func (a *Attempt) end(f AttemptFacts, m *MessageFacts) {
 	switch {
 	case acked.Known():
 		a.End, a.EndedAt = EndAcked, acked
-	case f.TermAt > m.RefutedAt:
-		a.End, a.EndedAt, a.Reason = EndTerminated, f.TermAt, f.TermReason
+	case f.termAfter(m).Known():
+		a.End, a.EndedAt, a.Reason = EndTerminated, f.termAfter(m), f.TermReason
 	case f.LastNakAt.Known():
 		a.End, a.EndedAt = EndNacked, f.LastNakAt
 	default:

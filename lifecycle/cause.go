@@ -22,7 +22,7 @@ func (ev *evidence) cause(v Verdict) string {
 // termReason is the text of the worker's +TERM.
 func (ev *evidence) termReason() string {
 	for _, a := range ev.m.Attempts {
-		if a.TermAt.Known() && a.TermAt == ev.termAt {
+		if at := a.termAfter(ev.m); at.Known() && at == ev.termAt {
 			return a.TermReason
 		}
 	}

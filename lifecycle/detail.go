@@ -26,6 +26,7 @@ type Naming struct {
 	IdempotencyKey string `json:"idempotency_key,omitempty"` // published, records, reports.
 	RecordSeq      uint64 `json:"record_seq,omitempty"`      // The stream sequence that an idempotency record names: completion_recorded.
 	PayloadHash    string `json:"payload_hash,omitempty"`    // Fingerprint of the body, hex: published, publish_attempted, records.
+	Owner          string `json:"owner,omitempty"`           // The task whose message has the message id: publish_swallowed.
 }
 
 // Publication is what the publisher of a message said of it.
@@ -37,6 +38,7 @@ type Publication struct {
 	Title        string        `json:"title,omitempty"`         // A short human name found in the payload: published. Untrusted.
 	Size         int64         `json:"size,omitempty"`          // Body bytes: published.
 	TTL          time.Duration `json:"ttl,omitempty"`           // Nats-TTL: the stream removes the message so long after it was stored: published.
+	Window       time.Duration `json:"window,omitempty"`        // The stream's duplicate window at that time: published, publish_swallowed.
 	BestEffort   bool          `json:"best_effort,omitempty"`   // Captured by a subscription that is blind while Fleetglass is down: publish_attempted.
 }
 

@@ -20,8 +20,11 @@ type MessageFacts struct {
 	Deliveries []DeliveryFacts `json:"deliveries,omitempty"` // Sorted by consumer sequence; from broker state, numbers not known.
 
 	MaxDeliveriesAt Micros       `json:"max_deliveries,omitempty"`
-	RecreatedAt     Micros       `json:"recreated,omitempty"` // Latest re-creation of the consumer while the message was open.
-	RefutedAt       Micros       `json:"refuted,omitempty"`   // Latest time the message was seen in the stream after an ack.
+	ExhaustedSaid   Micros       `json:"exhausted_said,omitempty"`   // Latest advisory that says so, whoever sent it.
+	ExhaustedSaidN  int          `json:"exhausted_said_n,omitempty"` // The deliveries that the advisories speak of.
+	ExhaustedDenied Micros       `json:"exhausted_denied,omitempty"` // Advisories up to then are contradicted by the broker's state.
+	RecreatedAt     Micros       `json:"recreated,omitempty"`        // Latest re-creation of the consumer while the message was open.
+	RefutedAt       Micros       `json:"refuted,omitempty"`          // Latest time the message was seen in the stream after an ack.
 	VanishedAt      Micros       `json:"vanished,omitempty"`
 	VanishedWhy     string       `json:"vanished_why,omitempty"`
 	Removal         Removal      `json:"removal,omitempty"`     // What took it out of the stream unanswered; empty while it has not vanished.
@@ -54,9 +57,10 @@ type StoredFacts struct {
 	TraceParent    string        `json:"traceparent,omitempty"`
 	CreatedAt      Micros        `json:"created,omitempty"`
 	Size           int64         `json:"size,omitempty"`
-	TTL            time.Duration `json:"ttl,omitempty"`   // Its Nats-TTL; zero for none.
-	Agent          string        `json:"agent,omitempty"` // As the subject says.
-	Line           uint64        `json:"line,omitempty"`  // Sequence of the captured line; zero when it was read from the stream itself.
+	TTL            time.Duration `json:"ttl,omitempty"`    // Its Nats-TTL; zero for none.
+	Window         time.Duration `json:"window,omitempty"` // The stream's duplicate window at that time; zero when it is not known.
+	Agent          string        `json:"agent,omitempty"`  // As the subject says.
+	Line           uint64        `json:"line,omitempty"`   // Sequence of the captured line; zero when it was read from the stream itself.
 }
 
 // AttemptFacts is what is known of one attempt, that is of delivery number N.
@@ -73,7 +77,8 @@ type AttemptFacts struct {
 	NakAt       Micros   `json:"nak,omitempty"`       // First -NAK.
 	LastNakAt   Micros   `json:"nak_last,omitempty"`  // Latest -NAK.
 	NakDelay    int64    `json:"nak_delay,omitempty"` // Nanoseconds asked for.
-	TermAt      Micros   `json:"term,omitempty"`
+	TermAt      Micros   `json:"term,omitempty"`      // First +TERM of its worker.
+	TermSaidAt  Micros   `json:"term_said,omitempty"` // First advisory of one, which counts beside the worker's line, or when the message has gone.
 	TermReason  string   `json:"term_why,omitempty"`
 	AckAt       Micros   `json:"ack,omitempty"`      // First +ACK.
 	LastAckAt   Micros   `json:"ack_last,omitempty"` // Latest +ACK.
@@ -110,10 +115,14 @@ func (m *MessageFacts) Join(e Event) {
 		m.Worker = leastText(m.Worker, e.Agent)
 	}
 	m.Consumer = leastText(m.Consumer, e.Consumer)
-	if e.Attempt > 0 {
+	if e.Attempt > 0 && e.Kind != ExhaustionSaid && e.Kind != ExhaustionDenied {
 		m.joinAttempt(e)
 	}
 	switch e.Kind {
+	case ExhaustionSaid:
+		m.ExhaustedSaid, m.ExhaustedSaidN = latest(m.ExhaustedSaid, e.At), max(m.ExhaustedSaidN, e.Attempt)
+	case ExhaustionDenied:
+		m.ExhaustedDenied = latest(m.ExhaustedDenied, e.At)
 	case Published, Repaired:
 		m.joinStored(storedFacts(e))
 		m.Repaired = m.Repaired || e.Kind == Repaired
@@ -167,8 +176,12 @@ func (m *MessageFacts) joinAttempt(e Event) {
 		a.NakDelay = max(a.NakDelay, int64(e.Detail.Delay))
 	case Terminated, TermConfirmed:
 		if _, removed := removalOf(e); !removed {
-			a.TermAt = earliest(a.TermAt, e.At)
 			a.TermReason = leastText(a.TermReason, e.Detail.Reason)
+			if e.Kind == Terminated {
+				a.TermAt = earliest(a.TermAt, e.At)
+			} else {
+				a.TermSaidAt = earliest(a.TermSaidAt, e.At)
+			}
 		}
 	case Acked:
 		a.AckAt, a.LastAckAt = earliest(a.AckAt, e.At), latest(a.LastAckAt, e.At)

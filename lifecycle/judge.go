@@ -156,9 +156,7 @@ func evidenceOf(m *MessageFacts, t *TaskFacts) evidence {
 	ev.workAt = ev.current.FirstBeat
 	for _, a := range m.Attempts {
 		ev.ackedAt = earliest(ev.ackedAt, a.ackAfter(m.RefutedAt))
-		if a.TermAt > m.RefutedAt {
-			ev.termAt = earliest(ev.termAt, a.TermAt)
-		}
+		ev.termAt = earliest(ev.termAt, a.termAfter(m))
 	}
 	for _, r := range ev.reports {
 		if r.Attempt == ev.n || r.Attempt == 0 {
@@ -181,6 +179,19 @@ func (a AttemptFacts) ackAfter(refuted Micros) Micros {
 	default:
 		return last
 	}
+}
+
+// termAfter is the first termination of the attempt that no look at the stream refuted; zero when there is none. An advisory, which anybody
+// may have sent, counts beside the worker's own line, and where the message has gone.
+func (a AttemptFacts) termAfter(m *MessageFacts) Micros {
+	at := a.TermAt
+	if at.Known() || m.VanishedAt.Known() {
+		at = earliest(at, a.TermSaidAt)
+	}
+	if at <= m.RefutedAt {
+		return 0
+	}
+	return at
 }
 
 // lastBegin is the latest time at which the agent says that it took or began the attempt, or did something in it.

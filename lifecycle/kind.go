@@ -18,7 +18,9 @@ const (
 	AckConfirmed      Kind = "ack_confirmed"      // The ack metric: the broker accepted the acknowledgement.
 	NakConfirmed      Kind = "nak_confirmed"      // The MSG_NAKED advisory.
 	TermConfirmed     Kind = "term_confirmed"     // The MSG_TERMINATED advisory: a worker's +TERM, or, in the broker's own words, a removal.
-	MaxDeliveries     Kind = "max_deliveries"     // The MAX_DELIVERIES advisory: attempts used up. Lazy: it comes with the next pull, or never.
+	ExhaustionSaid    Kind = "exhaustion_said"    // The MAX_DELIVERIES advisory, which anybody may have sent: it counts when the broker's own state agrees.
+	ExhaustionDenied  Kind = "exhaustion_denied"  // The broker's own state contradicts that advisory.
+	MaxDeliveries     Kind = "max_deliveries"     // Attempts used up, as advisory and state of the broker agree. Lazy: it comes with the next pull, or never.
 	Delivered         Kind = "delivered"          // Consumer state shows a delivery of this message.
 	AttemptUnanswered Kind = "attempt_unanswered" // A delivery is proved by consumer sequences but no line of it was seen (yet).
 	LeaseExpired      Kind = "lease_expired"      // The deadline of an attempt passed without an answer; a redelivery is due.
@@ -28,6 +30,7 @@ const (
 	Orphaned          Kind = "orphaned"           // No consumer's filter matches the subject: nobody will take the message.
 	Adopted           Kind = "adopted"            // A consumer's filter now matches a message that was orphaned.
 	NotStored         Kind = "not_stored"         // A publish attempt was seen, and no stored message: none followed, or its line was lost in a gap.
+	PublishSwallowed  Kind = "publish_swallowed"  // A publish attempt stored nothing, because a message of another task had its message id.
 	Repaired          Kind = "repaired"           // A message whose publish line was lost was read from the stream itself.
 	ConsumerRecreated Kind = "consumer_recreated" // The consumer that holds the message was created anew; its attempt numbers start again.
 )

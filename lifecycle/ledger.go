@@ -1,6 +1,9 @@
 package lifecycle
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Layer is where a duplicate ended (SPEC 4).
 type Layer string
@@ -10,7 +13,7 @@ const (
 	LayerStream      Layer = "stream"      // Published again, and the stream swallowed it.
 	LayerIdempotency Layer = "idempotency" // Delivered again after completion, and the worker did not run it again.
 	LayerExecution   Layer = "execution"   // Ran again after completion: the duplicate that costs money.
-	LayerUnknown     Layer = "unknown"     // Delivered again after completion, or acknowledged twice, and nothing tells whether it ran.
+	LayerUnknown     Layer = "unknown"     // More than one delivery was worked on or answered, and nothing tells whether it ran more than once.
 	LayerConflict    Layer = "conflict"    // One idempotency key with different payloads.
 	LayerSemantic    Layer = "semantic"    // The same tool with the same input under different step ids: the model asked again.
 )
@@ -36,7 +39,11 @@ func Ledger(t TaskFacts) []Case {
 	for _, id := range t.swallowed() {
 		p := t.Publishes[id]
 		caught := p.Caught()
-		out = append(out, Case{Layer: LayerStream, At: caught[0].At, N: len(caught), Why: "Published more often than stored under one message id."})
+		why := "Published more often than stored under one message id."
+		if p.Owner != "" && len(p.Stored) == 0 {
+			why = "Published under the message id of another task's message."
+		}
+		out = append(out, Case{Layer: LayerStream, At: caught[0].At, N: len(caught), Why: why})
 	}
 	for _, part := range t.byKey() {
 		out = append(out, ledgerRepeats(part)...)
@@ -122,11 +129,8 @@ func (t *TaskFacts) idemKeyOf(msgID string) string {
 
 // ledgerRepeats judges the deliveries of one idempotency key after its completion.
 func ledgerRepeats(t TaskFacts) []Case {
-	var out []Case
-	ran, leaked := t.executions()
-	if leaked.N > 0 {
-		out = append(out, leaked)
-	}
+	ran, out := t.executions()
+	leaked := len(out) > 0
 	acked, explained := 0, 0
 	for _, c := range t.Copies {
 		if !c.AckedAt.Known() {
@@ -137,12 +141,10 @@ func ledgerRepeats(t TaskFacts) []Case {
 			explained++ // Counted with the reports below.
 			continue
 		}
-		if found, ok := t.repeat(c, leaked.N > 0); ok {
+		if found, ok := t.repeat(c, leaked); ok {
 			explained++
 			out = append(out, found)
-			if found.Layer == LayerExecution {
-				leaked.N++
-			}
+			leaked = leaked || found.Layer == LayerExecution
 		}
 	}
 	if n := acked - max(ran, 1) - explained; n > 0 {
@@ -172,15 +174,43 @@ func (t *TaskFacts) repeat(c DeliveryCopy, leaked bool) (Case, bool) {
 	case t.completedWithin(c):
 	case c.Worked:
 		return found(LayerUnknown, "Completion was recorded before this attempt began, yet the attempt sent heartbeats.")
+	case !t.atOnce(c):
+		return found(LayerUnknown, "Completion was recorded before this attempt began, yet it lasted long enough to have done the work again.")
 	default:
 		return found(LayerIdempotency, "Completion was recorded before this attempt began; it was acknowledged without a sign of work.")
 	}
 	return Case{}, false
 }
 
-// executions counts the completions of one key, by records or by reports of different attempts, and makes a case of those beyond the
-// first; its N is zero when there is none.
-func (t *TaskFacts) executions() (n int, leaked Case) {
+// quickAnswer is how long an attempt may last at most that surely did no work, where nothing says how long the work takes.
+const quickAnswer = 250 * time.Millisecond
+
+// atOnce reports whether an attempt was acknowledged so soon that it cannot have done the work: within a quarter of what the first run took
+// at least.
+func (t *TaskFacts) atOnce(c DeliveryCopy) bool {
+	return c.AckedAt.Sub(c.After) <= max(quickAnswer, t.firstRun()/4)
+}
+
+// firstRun is how long the work took at least, from the begin of the first attempt to the first completion; zero when it is not known.
+func (t *TaskFacts) firstRun() time.Duration {
+	var began, done Micros
+	for _, c := range t.Copies {
+		began = earliest(began, c.First)
+	}
+	for _, c := range t.Completed {
+		done = earliest(done, c.At)
+	}
+	for _, r := range t.Reports {
+		done = earliest(done, r.CompletedAt)
+	}
+	if !began.Known() || done <= began {
+		return 0
+	}
+	return done.Sub(began)
+}
+
+// executions counts the completions of one key, by records or by reports of different attempts, and makes cases of those beyond the first.
+func (t *TaskFacts) executions() (n int, cases []Case) {
 	reported, last := 0, Micros(0)
 	for _, r := range t.Reports {
 		if r.CompletedAt.Known() {
@@ -188,14 +218,51 @@ func (t *TaskFacts) executions() (n int, leaked Case) {
 			last = latest(last, r.CompletedAt)
 		}
 	}
-	recorded := len(t.Completed)
-	switch {
-	case recorded > 1 && recorded >= reported:
-		leaked = Case{Layer: LayerExecution, At: t.Completed[recorded-1].At, N: recorded - 1, Why: "Completion was recorded more than once, at different times."}
-	case reported > 1:
-		leaked = Case{Layer: LayerExecution, At: last, N: reported - 1, Why: "The agent reports completion of more than one attempt."}
+	n, cases = t.recorded()
+	if reported > max(n, 1) {
+		return reported, []Case{{Layer: LayerExecution, At: last, N: reported - 1, Why: "The agent reports completion of more than one attempt."}}
 	}
-	return max(recorded, reported), leaked
+	return max(n, reported), cases
+}
+
+// recorded counts the executions that records prove, and makes cases of what was recorded beyond the first. A record that was written again
+// after the task's only delivery was refreshed, and proves nothing.
+func (t *TaskFacts) recorded() (n int, cases []Case) {
+	var ran, unclear Case
+	for i, d := range t.Completed {
+		switch {
+		case i == 0:
+			n = 1
+		case slices.ContainsFunc(t.Copies, func(c DeliveryCopy) bool { return t.recordedIn(d, c) }):
+			n++
+			ran = Case{Layer: LayerExecution, At: latest(ran.At, d.At), N: n - 1, Why: "Completion was recorded more than once, at different times, each in an attempt of its own."}
+		case t.delivered() > 1:
+			unclear = Case{Layer: LayerUnknown, At: latest(unclear.At, d.At), N: unclear.N + 1, Why: "Completion was recorded again, and nothing tells whether an attempt did the work again or the record was only refreshed."}
+		}
+	}
+	for _, c := range []Case{ran, unclear} {
+		if c.N > 0 {
+			cases = append(cases, c)
+		}
+	}
+	return n, cases
+}
+
+// recordedIn reports whether a completion beyond the first was stated and recorded in an acknowledged attempt beyond the first.
+func (t *TaskFacts) recordedIn(d Completed, c DeliveryCopy) bool {
+	later := c.Attempt > 1 || !t.firstCopy(c)
+	return later && c.AckedAt.Known() && d.At >= c.After && d.Stated.Add(bindingSlack) >= c.After && d.At <= c.AckedAt
+}
+
+// delivered is how many deliveries of the key are proved.
+func (t *TaskFacts) delivered() int {
+	n := 0
+	for i, c := range t.Copies {
+		if i == 0 || t.Copies[i-1].Key != c.Key {
+			n += c.Attempts
+		}
+	}
+	return n
 }
 
 // completedBefore reports whether a completion is known strictly before at.
@@ -280,7 +347,7 @@ func shortHash(hash string) string { return hash[:min(len(hash), 16)] }
 
 // copiesOf is what a task needs of a message: once for each attempt that acknowledged it, else once. v is its verdict by the wire.
 func copiesOf(m *MessageFacts, v Verdict) []DeliveryCopy {
-	c := DeliveryCopy{Key: m.Key, Agent: m.Agent, Attempts: m.CurrentAttempt(), Gone: m.goneBy(), InHand: v.State.InFlight()}
+	c := DeliveryCopy{Key: m.Key, Agent: m.Agent, Attempts: m.CurrentAttempt(), First: m.firstBegan(), Gone: m.goneBy(), InHand: v.State.InFlight()}
 	if v.State != "" && !v.State.Open() {
 		c.To = v.Since
 	}
@@ -299,6 +366,12 @@ func copiesOf(m *MessageFacts, v Verdict) []DeliveryCopy {
 		out = append(out, c)
 	}
 	return out
+}
+
+// firstBegan is the latest time at which the first attempt can have begun; zero when nothing says so.
+func (m *MessageFacts) firstBegan() Micros {
+	a, d := m.attemptFacts(1), deliveryIn(m.numbered(), 1)
+	return earliest(earliest(a.DeliveredAt, d.At), earliest(a.SeenAt, d.Bound))
 }
 
 // beginOf bounds the begin of an attempt from both sides. silent says that the end of an earlier attempt is not known, so that it may

@@ -42,7 +42,7 @@ func (m MessageFacts) parted(belongs func(Micros) bool) MessageFacts {
 // parted keeps what happened in the attempt at times that belong. Of two incarnations that used one number the first times are those of the
 // former, the last times those of the latter.
 func (a AttemptFacts) parted(belongs func(Micros) bool) AttemptFacts {
-	for _, at := range []*Micros{&a.DeliveredAt, &a.TermAt, &a.ConfirmedAt} {
+	for _, at := range []*Micros{&a.DeliveredAt, &a.TermAt, &a.TermSaidAt, &a.ConfirmedAt} {
 		if !belongs(*at) {
 			*at = 0
 		}
@@ -52,7 +52,7 @@ func (a AttemptFacts) parted(belongs func(Micros) bool) AttemptFacts {
 	a.AckAt, a.LastAckAt = bothIn(a.AckAt, a.LastAckAt, belongs)
 	if a.SeenAt.Known() && !belongs(a.SeenAt) {
 		a.SeenAt = a.LastAt
-		for _, at := range []Micros{a.FirstBeat, a.NakAt, a.TermAt, a.AckAt} {
+		for _, at := range []Micros{a.FirstBeat, a.NakAt, a.TermAt, a.TermSaidAt, a.AckAt} {
 			a.SeenAt = earliest(a.SeenAt, at)
 		}
 	}

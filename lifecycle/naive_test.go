@@ -196,9 +196,7 @@ func (n naive) observed() State {
 	dead, expired := stands(PresumedDead), stands(LeaseExpired)
 	maxed := life.last(is(MaxDeliveries))
 	vanished := n.gone()
-	termed := n.any(func(e Event) bool {
-		return is(Terminated, TermConfirmed)(e) && !brokersOwn(e) && n.firstTerm(e.Attempt) > refuted
-	})
+	termed := n.any(func(e Event) bool { return n.terminates(e) && n.firstTerm(e.Attempt) > refuted })
 	exhausted := dead || (maxed > 0 && delivered <= maxed)
 	nothingElse := attempt == 0 && !acked && !n.any(is(Published))
 	switch {
@@ -246,10 +244,17 @@ func (n naive) entryOfIt() bool {
 	return false
 }
 
+// terminates reports whether a line ends its attempt for good: the worker's own, or an advisory that the worker's line or the end of the
+// message bears out.
+func (n naive) terminates(e Event) bool {
+	own := func(o Event) bool { return o.Kind == Terminated && o.Attempt == e.Attempt }
+	return e.Kind == Terminated || (e.Kind == TermConfirmed && !brokersOwn(e) && (n.gone() || n.any(own)))
+}
+
 func (n naive) firstTerm(attempt int) Micros {
 	var at Micros
 	for _, e := range n.all(is(Terminated, TermConfirmed)) {
-		if e.Attempt == attempt && !brokersOwn(e) && (at == 0 || e.At < at) {
+		if e.Attempt == attempt && n.terminates(e) && (at == 0 || e.At < at) {
 			at = e.At
 		}
 	}
@@ -286,7 +291,10 @@ func (n naive) duplicates() int {
 	if len(stored) == 0 {
 		return 0
 	}
-	attempts := n.all(func(e Event) bool { return is(PublishAttempted)(e) && stored[0].At.Sub(e.At) <= 2*time.Second })
+	attempts := n.all(func(e Event) bool {
+		window := stored[0].Detail.Window
+		return is(PublishAttempted)(e) && stored[0].At.Sub(e.At) <= 2*time.Second && (window == 0 || e.At.Sub(stored[0].At) <= window)
+	})
 	return max(0, len(attempts)-1)
 }
 
@@ -403,7 +411,7 @@ func describe(events []Event) []string {
 
 var historyKinds = []Kind{
 	Published, Published, PublishAttempted, PublishAttempted, Acked, AckConfirmed, Nacked, NakConfirmed, Terminated, TermConfirmed,
-	Heartbeat, Heartbeat, Delivered, Delivered, AttemptUnanswered, MaxDeliveries, LeaseExpired, PresumedDead, AckRefuted, Vanished,
+	Heartbeat, Heartbeat, Delivered, Delivered, AttemptUnanswered, MaxDeliveries, ExhaustionSaid, ExhaustionDenied, LeaseExpired, PresumedDead, AckRefuted, Vanished,
 	Orphaned, ConsumerRecreated, DeadLettered, Triaged, Reopened, CompletionRecorded, ReportClaimed, ReportAccepted, ReportCompleted,
 }
 
@@ -423,6 +431,7 @@ func randomHistory(r *rand.Rand) []Event {
 		switch e.Kind {
 		case Published:
 			e.TaskID, e.Message, e.Detail.MsgID = "T", about, "T"
+			e.Detail.Window = time.Duration(r.IntN(3)) * 4 * time.Second
 		case PublishAttempted, CompletionRecorded, ReportClaimed, ReportAccepted, ReportCompleted:
 			e.TaskID, e.Detail.MsgID = "T", "T"
 			switch e.Kind {
@@ -432,7 +441,7 @@ func randomHistory(r *rand.Rand) []Event {
 				e.Detail.MsgID = []string{"T", ""}[r.IntN(2)]
 				e.Detail.RecordsWait = time.Duration(r.IntN(4)) * 700 * time.Microsecond
 			}
-		case Vanished, Orphaned, ConsumerRecreated, AckRefuted, DeadLettered:
+		case Vanished, Orphaned, ConsumerRecreated, AckRefuted, DeadLettered, ExhaustionSaid, ExhaustionDenied:
 			e.Message = about
 			if e.Kind == Vanished {
 				e.Detail.Reason = []string{VanishedByAge, "unknown", "discarded by limits", ""}[r.IntN(4)]

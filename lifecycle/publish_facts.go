@@ -12,6 +12,8 @@ type PublishFacts struct {
 	Attempts []PublishAttempt `json:"a,omitempty"` // The attempts seen, the earliest first.
 	Stored   []MessageKey     `json:"s,omitempty"` // Stored messages, sorted.
 	StoredAt Micros           `json:"t,omitempty"` // When the first of them was stored; zero when that is not known.
+	Until    Micros           `json:"u,omitempty"` // When the duplicate window of the last of them ended; zero when that is not known.
+	Owner    string           `json:"o,omitempty"` // The other task whose message has the id, where that caught a publish: StoredAt and Until are that message's.
 }
 
 // PublishAttempt is one attempt to publish a message.
@@ -29,19 +31,31 @@ func (a PublishAttempt) compare(o PublishAttempt) int {
 const captureLead = 2 * time.Second
 
 // Caught are the attempts that the stream swallowed as duplicates, the earliest first: those beyond the stored messages (SPEC 4, layer 1).
-// What was attempted before there was a message to be the duplicate of is not among them (ADR 12), and none are while no stored message
+// What was attempted when there was no message to be the duplicate of is not among them (ADR 24), and none are while no stored message
 // is known: the stream may have refused them, and says so to the publisher alone.
 func (p *PublishFacts) Caught() []PublishAttempt {
-	if len(p.Stored) == 0 {
+	if len(p.Stored) == 0 && p.Owner == "" {
 		return nil
 	}
-	could := p.Attempts[p.TooEarly():]
+	could := p.Attempts[p.TooEarly() : len(p.Attempts)-p.TooLate()]
 	return could[min(len(p.Stored), len(could)):]
+}
+
+// Refused is how many attempts stored nothing although no message could swallow them: those made too early, and too late.
+func (p *PublishFacts) Refused() int { return p.TooEarly() + p.TooLate() }
+
+// TooLate is how many attempts were made after the duplicate window of the last message had ended: nothing was stored for them.
+func (p *PublishFacts) TooLate() int {
+	if !p.Until.Known() {
+		return 0
+	}
+	n, _ := slices.BinarySearchFunc(p.Attempts, p.Until+1, func(a PublishAttempt, at Micros) int { return cmp.Compare(a.At, at) })
+	return len(p.Attempts) - n
 }
 
 // TooEarly is how many attempts were made before the first message was stored, and not shortly before. No message of theirs is known.
 func (p *PublishFacts) TooEarly() int {
-	if len(p.Stored) == 0 {
+	if len(p.Stored) == 0 && p.Owner == "" {
 		return 0
 	}
 	since := p.StoredAt.Add(-captureLead)
@@ -64,11 +78,25 @@ func (p *PublishFacts) attempted(a PublishAttempt) {
 	}
 }
 
-func (p *PublishFacts) stored(k MessageKey, at Micros) {
-	p.StoredAt = earliest(p.StoredAt, at)
+func (p *PublishFacts) stored(k MessageKey, at Micros, window time.Duration) {
+	p.span(at, window)
 	if i, found := slices.BinarySearchFunc(p.Stored, k, MessageKey.Compare); !found && len(p.Stored) < maxAttemptsKept {
 		p.Stored = slices.Insert(p.Stored, i, k)
 	}
+}
+
+// span notes when a message with the id was stored, and for how long the stream swallowed others.
+func (p *PublishFacts) span(at Micros, window time.Duration) {
+	p.StoredAt = earliest(p.StoredAt, at)
+	if at.Known() && window > 0 {
+		p.Until = latest(p.Until, at.Add(window))
+	}
+}
+
+// swallowed notes that a message of another task has the id.
+func (p *PublishFacts) swallowed(d Detail) {
+	p.Owner = leastText(p.Owner, d.Owner)
+	p.span(d.Basis, d.Window)
 }
 
 func (t *TaskFacts) editPublish(msgID string, edit func(*PublishFacts)) {
@@ -84,6 +112,27 @@ func (t *TaskFacts) editPublish(msgID string, edit func(*PublishFacts)) {
 	if len(t.Publishes) > maxPublishesKept {
 		delete(t.Publishes, slices.Max(slices.Collect(maps.Keys(t.Publishes))))
 	}
+}
+
+// owner is a task whose message caught a publish of this one; empty when there is none.
+func (t *TaskFacts) owner() string {
+	owner := ""
+	for _, p := range t.Publishes {
+		if p.Owner != "" && len(p.Caught()) > 0 {
+			owner = leastText(owner, p.Owner)
+		}
+	}
+	return owner
+}
+
+// refusedPublish reports whether a publish of the task stored nothing, and no message could have swallowed it.
+func (t *TaskFacts) refusedPublish() bool {
+	for _, p := range t.Publishes {
+		if p.Refused() > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // CaughtByStream is the number of publishes of this task that the stream swallowed as duplicates (SPEC 4, layer 1).

@@ -188,6 +188,10 @@ func setField(e *Event, name, value string) error {
 		e.Detail.OfTask = value
 	case "owner":
 		e.Detail.LeaseOwner = value
+	case "namesake":
+		e.Detail.Owner = value
+	case "window":
+		e.Detail.Window, _ = time.ParseDuration(value)
 	case "lease":
 		e.Detail.LeaseVersion = uint64(number())
 	case "key":

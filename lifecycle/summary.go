@@ -50,7 +50,7 @@ func judgeTask(t *TaskFacts, head *MessageFacts) (TaskSummary, []Case) {
 	cases := Ledger(*t)
 	s := TaskSummary{
 		TaskID: t.ID, Agent: t.Agent, Type: t.Type, Messages: t.Messages, LastEventAt: t.LastAt, Duplicates: t.CaughtByStream(),
-		State: StateOutcomeUnknown, Rule: "nothing proved", StateSince: t.FirstAt, Listed: t.NotStoredAt.Known() || head != nil,
+		State: StateOutcomeUnknown, Rule: "nothing proved", StateSince: t.FirstAt, Listed: t.NotStoredAt.Known() || t.owner() != "" || head != nil,
 	}
 	if head == nil {
 		s.Anomalies = anomalies(t, cases, nil, nil, s.State)

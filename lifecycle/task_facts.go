@@ -21,12 +21,13 @@ type TaskFacts struct {
 
 	Fallen []MessageKey `json:"fallen,omitempty"` // Its messages that may have died, or follow one that did; kept by [Fold], sorted.
 
-	Completion  *CompletionFacts `json:"completion,omitempty"` // The earliest completion record.
-	NotStoredAt Micros           `json:"not_stored,omitempty"` // A publish attempt is known to have stored nothing.
-	FirstAt     Micros           `json:"first,omitempty"`      // Earliest event about the task itself.
-	LastAt      Micros           `json:"last,omitempty"`       // Latest event about the task itself.
-	Agent       string           `json:"agent,omitempty"`      // As said by events about the task itself.
-	Type        string           `json:"type,omitempty"`       // Likewise.
+	Completion     *CompletionFacts `json:"completion,omitempty"`       // The earliest completion record.
+	NotStoredAt    Micros           `json:"not_stored,omitempty"`       // A publish attempt is known to have stored nothing.
+	NotStoredDoubt string           `json:"not_stored_doubt,omitempty"` // Why it may nevertheless be the duplicate of something that was stored.
+	FirstAt        Micros           `json:"first,omitempty"`            // Earliest event about the task itself.
+	LastAt         Micros           `json:"last,omitempty"`             // Latest event about the task itself.
+	Agent          string           `json:"agent,omitempty"`            // As said by events about the task itself.
+	Type           string           `json:"type,omitempty"`             // Likewise.
 }
 
 // Head names the newest message of a task: the highest generation, then the highest key.
@@ -89,6 +90,7 @@ type DeliveryCopy struct {
 	By      Micros     `json:"by,omitempty"`     // And no later than this.
 	Silent  bool       `json:"silent,omitempty"` // When an attempt before it ended is not known.
 	Worked  bool       `json:"worked,omitempty"` // That attempt sent heartbeats.
+	First   Micros     `json:"first,omitempty"`  // The first attempt began no later than this; zero when nothing says so.
 
 	Agent    string `json:"agent,omitempty"` // Whom the message is for.
 	Attempts int    `json:"ns,omitempty"`    // Attempts that the wire or the broker proves.
@@ -176,8 +178,11 @@ func (t *TaskFacts) Join(e Event) {
 	case PublishAttempted:
 		t.Type = leastText(t.Type, e.Detail.Type)
 		t.editPublish(e.Detail.MsgID, func(p *PublishFacts) { p.attempted(PublishAttempt{At: e.At, ID: e.ID}) })
+	case PublishSwallowed:
+		t.editPublish(e.Detail.MsgID, func(p *PublishFacts) { p.swallowed(e.Detail) })
 	case NotStored:
 		t.NotStoredAt = latest(t.NotStoredAt, e.At)
+		t.NotStoredDoubt = leastText(t.NotStoredDoubt, e.Detail.Reason)
 	case CompletionRecorded:
 		c := CompletionFacts{At: e.At, Agent: e.Agent, Key: e.Detail.IdempotencyKey, PayloadHash: e.Detail.PayloadHash, ExpiresAt: e.Detail.ExpiresAt, Source: e.Source}
 		if t.Completion == nil || compareCompletion(c, *t.Completion) < 0 {
@@ -252,7 +257,7 @@ func (t *TaskFacts) keepMessage(m *MessageFacts, v Verdict) {
 	head := Head{Key: m.Key}
 	if m.Stored != nil {
 		head.Generation = m.Stored.Generation
-		t.editPublish(m.Stored.MsgID, func(p *PublishFacts) { p.stored(m.Key, m.Stored.At) })
+		t.editPublish(m.Stored.MsgID, func(p *PublishFacts) { p.stored(m.Key, m.Stored.At, m.Stored.Window) })
 	}
 	if t.Head.Key.IsZero() || t.Head.less(head) {
 		t.Head = head

@@ -61,6 +61,9 @@ func ParseSubject(subject string) (Subject, error) {
 	if numbers[2] == 0 || numbers[2] > collectors.MaxSequence {
 		return Subject{}, fmt.Errorf("consumer sequence %d is not between 1 and 2^53", numbers[2])
 	}
+	if numbers[0] > numbers[2] {
+		return Subject{}, fmt.Errorf("delivery %d of a message cannot be the consumer's delivery %d", numbers[0], numbers[2])
+	}
 	s.Deliveries, s.Seq, s.ConsumerSeq = int(numbers[0]), numbers[1], numbers[2]
 	s.PublishedAt = lifecycle.Micros(numbers[3] / 1000)
 	return s, nil

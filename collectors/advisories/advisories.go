@@ -58,13 +58,16 @@ func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Ba
 		}
 		return fmt.Errorf("type %q is not known", a.Type)
 	}
-	if err := a.check(); err != nil {
+	at := lifecycle.MicrosOf(a.Time)
+	if err := a.check(at, line.At); err != nil {
 		return err
 	}
-	at := lifecycle.MicrosOf(a.Time)
 	key, err := streams.Message(a.Domain, a.Stream, at, a.StreamSeq)
 	if err != nil {
 		return err
+	}
+	if last, beyond := streams.Beyond(key); beyond {
+		return fmt.Errorf("forged: message %s does not exist: the stream ends at %d", key, last)
 	}
 	e := line.Event(kind)
 	e.At, e.Message, e.Consumer, e.Agent = at, key, a.Consumer, fleet.AgentOfWorker(a.Consumer)
@@ -75,9 +78,22 @@ func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Ba
 	return nil
 }
 
-func (a advisory) check() error {
-	if a.Time.IsZero() {
+// Bounds of what a broker can say.
+const (
+	clockLead  = time.Minute          // How far the clock of the server that speaks may be ahead of that of the one that captured the line.
+	maxAckTime = 366 * 24 * time.Hour // No answer takes longer.
+)
+
+func (a advisory) check(at, captured lifecycle.Micros) error {
+	switch {
+	case a.Time.IsZero():
 		return errors.New("advisory has no time")
+	case captured.Known() && at > captured.Add(clockLead):
+		return fmt.Errorf("forged: the advisory is dated %s, after its line was captured", a.Time.Format(time.RFC3339))
+	case a.AckTime > int64(maxAckTime):
+		return fmt.Errorf("forged: an answer is said to have taken %s", time.Duration(a.AckTime))
+	case a.ConsumerSeq > 0 && a.Deliveries > a.ConsumerSeq:
+		return fmt.Errorf("forged: delivery %d of a message cannot be the consumer's delivery %d", a.Deliveries, a.ConsumerSeq)
 	}
 	if a.ConsumerSeq > collectors.MaxSequence {
 		return fmt.Errorf("consumer sequence %d is beyond 2^53", a.ConsumerSeq)
@@ -89,7 +105,7 @@ func (a advisory) check() error {
 }
 
 var kinds = map[string]lifecycle.Kind{
-	typeMaxDeliver: lifecycle.MaxDeliveries,
+	typeMaxDeliver: lifecycle.ExhaustionSaid,
 	typeNak:        lifecycle.NakConfirmed,
 	typeTerminated: lifecycle.TermConfirmed,
 	typeAckMetric:  lifecycle.AckConfirmed,

@@ -129,9 +129,12 @@ func TestGoldenLinesDecode(t *testing.T) {
 	testkit.Golden(t, "events.json", results)
 }
 
+// captured is when the lines of these tests are said to have been captured: after everything that they tell of.
+var captured = lifecycle.MicrosOf(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
+
 func decode(seq uint64, subject string, body []byte) ([]lifecycle.Event, error) {
 	var b lifecycle.Batch
-	line := collectors.Line{Source: lifecycle.StreamID{Name: fleet.CaptureEvt, Epoch: 1}, Seq: seq, At: 9_000, Subject: subject, Body: body}
+	line := collectors.Line{Source: lifecycle.StreamID{Name: fleet.CaptureEvt, Epoch: 1}, Seq: seq, At: captured, Subject: subject, Body: body}
 	err := advisories.Decode(line, collectors.Streams{Contract: fleet.NewContract(""), Home: "hub"}, &b)
 	return b.Events, err
 }
@@ -142,6 +145,9 @@ func TestTypesAndNumbersAreChecked(t *testing.T) {
 	tests := []struct{ name, body, want string }{ // want: the event's message, "nothing", or part of the error.
 		{"the broker's own domain", `{"type":"io.nats.jetstream.advisory.v1.max_deliver",` + head + `,"stream_seq":5,"deliveries":3,"domain":"hub"}`, "TASKS:5"},
 		{"another domain", `{"type":"io.nats.jetstream.advisory.v1.max_deliver",` + head + `,"stream_seq":5,"deliveries":3,"domain":"leaf"}`, "leaf/TASKS:5"},
+		{"a year to come", `{"type":"io.nats.jetstream.advisory.v1.nak","timestamp":"9999-01-01T00:00:00Z","stream":"TASKS","consumer":"a1-task-worker","stream_seq":5}`, "after its line was captured"},
+		{"more deliveries than the consumer made", `{"type":"io.nats.jetstream.advisory.v1.nak",` + head + `,"stream_seq":5,"consumer_seq":2,"deliveries":3}`, "cannot be the consumer's delivery"},
+		{"an answer that took a century", `{"type":"io.nats.jetstream.metric.v1.consumer_ack",` + head + `,"stream_seq":5,"consumer_seq":3,"deliveries":3,"ack_time":3153600000000000000}`, "said to have taken"},
 		{"a known type about something else", `{"type":"io.nats.jetstream.advisory.v1.stream_leader_elected"}`, "nothing"},
 		{"an unknown type", `{"type":"io.nats.jetstream.advisory.v9.max_deliver",` + head + `,"stream_seq":5,"deliveries":3}`, "not known"},
 		{"no type", `{}`, "not known"},

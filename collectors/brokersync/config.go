@@ -18,6 +18,10 @@ type Reader interface {
 	lifecycle.OpenReader
 	// Consumers returns the last known state of every consumer, ordered by stream and name.
 	Consumers(ctx context.Context) ([]lifecycle.ConsumerState, error)
+	// ListTasks returns the tasks that f selects, in the order of f.Sort, ties broken by task id.
+	ListTasks(ctx context.Context, f lifecycle.Filter, p lifecycle.Page) (lifecycle.TaskPage, error)
+	// Task returns what is known of the task, or ErrNotFound.
+	Task(ctx context.Context, id string) (lifecycle.TaskRecord, error)
 	// Watermark returns the position of a source, empty when it has none.
 	Watermark(ctx context.Context, source string) (string, error)
 }

@@ -53,8 +53,10 @@ type Reading struct {
 
 // ReadMessage is a message read from the stream, as a batch that states what its lost publish line would have said.
 type ReadMessage struct {
-	Seq   uint64
-	Batch lifecycle.Batch
+	Seq    uint64
+	At     lifecycle.Micros // When it was stored.
+	Hidden bool             // It expects something of its stream, so capture sees no publish of it, repeated ones included.
+	Batch  lifecycle.Batch
 }
 
 // Begin says where the comparison of the stream with the store begins.

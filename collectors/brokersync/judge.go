@@ -10,9 +10,13 @@ import (
 // judge compares what the broker said with what the store knows of the messages at hand, and returns what follows.
 func judge(v view, k known, missing map[uint64]Missed, w Waits) []lifecycle.Event {
 	j := judgement{view: v, known: k, missed: missing, waits: w, inFlight: map[string]*inFlight{}, said: map[lifecycle.MessageKey][]lifecycle.Event{}}
+	j.known.open = slices.Clone(k.open)
 	j.sort()
+	j.exhaustions()
+	j.inFlight = map[string]*inFlight{}
+	j.sort() // Without those whose attempts proved to be used up.
 	j.attribute()
-	for _, o := range k.open {
+	for _, o := range j.known.open {
 		j.message(j.withDeliveries(o))
 	}
 	for _, m := range k.settled {
@@ -156,5 +160,12 @@ func (j *judgement) absent(c *Consumer, o lifecycle.OpenMessage) {
 	if !ok || o.Message.VanishedAt.Known() || j.view.Drained < missed.Since.Add(j.waits.Vanish) || j.known.undecided(j.view, c, o.Message, missed) {
 		return
 	}
-	j.say(vanished(j.view, c, o, missed, j.known.undelivered(j.view, c, o.Message)))
+	undelivered := j.known.undelivered(j.view, c, o.Message)
+	if undecidedExhaustion(o.Message) && !undelivered { // The broker cannot be asked any more.
+		e := exhaustionEvent(lifecycle.MaxDeliveries, c, o.Message)
+		j.say(e)
+		o.Message = o.Message.Clone()
+		o.Message.Join(e)
+	}
+	j.say(vanished(j.view, c, o, missed, undelivered))
 }

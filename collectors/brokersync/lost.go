@@ -2,6 +2,8 @@ package brokersync
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	"fleetglass/fleet"
 	"fleetglass/lifecycle"
@@ -125,4 +127,19 @@ func (st *step) repair(m ReadMessage) {
 	st.batch.Payloads = append(st.batch.Payloads, m.Batch.Payloads...)
 	st.batch.Quarantined = append(st.batch.Quarantined, m.Batch.Quarantined...)
 	st.next.Unfinished = true
+	if m.Hidden {
+		st.hidden(m.At)
+	}
+}
+
+// hidden says, once for each minute, that publishes were made which capture does not see.
+func (st *step) hidden(at lifecycle.Micros) {
+	from := at.Truncate(time.Minute)
+	gap := lifecycle.Gap{
+		Source: st.view.sibling(fleet.CaptureRaw).String(), From: from, To: from.Add(time.Minute),
+		Reason: "publishes that expect something of their stream (Nats-Expected-…) are not captured: what was stored is read from the stream, and repeated publishes are not seen",
+	}
+	if !slices.Contains(st.batch.Gaps, gap) {
+		st.batch.Gaps = append(st.batch.Gaps, gap)
+	}
 }

@@ -21,7 +21,8 @@ type Observation struct {
 	FirstSeq    uint64
 	LastSeq     uint64
 	Limits      Limits
-	Full        bool // The stream holds as many messages or bytes as its limits allow.
+	Window      time.Duration // For how long it swallows duplicates.
+	Full        bool          // The stream holds as many messages or bytes as its limits allow.
 	Consumers   []Consumer
 	Present     Presence
 	Capture     Capture
@@ -47,6 +48,7 @@ type Capture struct{ Acks, Advisories, Publishes CaptureEnd }
 // CaptureEnd is where one capture stream ended at one instant, and where the durable stood that moves its lines into the store.
 type CaptureEnd struct {
 	Stream  string           // Its name.
+	Created lifecycle.Micros // When it was created.
 	Missing bool             // The capture stream does not exist.
 	Unread  bool             // The durable does not exist yet.
 	At      lifecycle.Micros // When the stream was asked.

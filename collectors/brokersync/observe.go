@@ -130,6 +130,7 @@ func (o *Observation) describe(info *jetstream.StreamInfo) {
 	o.Created, o.ConsumersAt, o.At = lifecycle.MicrosOf(info.Created), at, at
 	o.Msgs, o.FirstSeq, o.LastSeq = s.Msgs, s.FirstSeq, s.LastSeq
 	o.Limits = Limits{MaxAge: cfg.MaxAge, MaxPerSubject: cfg.MaxMsgsPerSubject, Others: cfg.MaxMsgs > 0 || cfg.MaxBytes > 0, TTL: cfg.AllowMsgTTL}
+	o.Window = cfg.Duplicates
 	o.Full = (cfg.MaxMsgs > 0 && s.Msgs >= uint64(cfg.MaxMsgs)) || (cfg.MaxBytes > 0 && s.Bytes >= uint64(cfg.MaxBytes)/20*19)
 	for _, c := range o.Consumers {
 		o.ConsumersAt = min(o.ConsumersAt, c.ObservedAt)
@@ -165,7 +166,7 @@ func captureEnd(ctx context.Context, js jetstream.JetStream, name, durable strin
 		return e, fmt.Errorf("read end of %s: %w", name, err)
 	}
 	end := stream.CachedInfo()
-	e.At, e.LastSeq = lifecycle.MicrosOf(end.TimeStamp), end.State.LastSeq
+	e.At, e.LastSeq, e.Created = lifecycle.MicrosOf(end.TimeStamp), end.State.LastSeq, lifecycle.MicrosOf(end.Created)
 	consumer, err := stream.Consumer(ctx, durable)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) { // Nobody has read it yet, or it went just now.
 		e.Unread = true

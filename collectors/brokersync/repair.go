@@ -27,7 +27,7 @@ func (a *answerer) read(ctx context.Context, r ReadRange) (Reading, error) {
 		if m == nil || m.Sequence > r.To {
 			break
 		}
-		out.Messages = append(out.Messages, ReadMessage{m.Sequence, a.decode(m)})
+		out.Messages = append(out.Messages, ReadMessage{Seq: m.Sequence, At: lifecycle.MicrosOf(m.Time), Hidden: fleet.EscapesCapture(m.Header), Batch: a.decode(m)})
 		at = m.Sequence
 	}
 	return out, nil

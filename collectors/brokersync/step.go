@@ -74,6 +74,9 @@ func (st *step) observe(o Observation) {
 	if o.Absent {
 		return
 	}
+	if begun := o.Capture.Publishes.Created; begun > o.Created {
+		n.Unseen = begun.Add(o.Window)
+	}
 	n.Sweep = n.Sweep.observe(o)
 	n.Comparison = n.Comparison.observe(o, n.Capture.Publishes.UpTo)
 	st.view.Verifiable = n.Comparison.Verifiable

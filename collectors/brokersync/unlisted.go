@@ -39,18 +39,40 @@ func (c *Collector) sayNotStored(ctx context.Context) error {
 	}
 	c.unlistedAt = checked
 	tasks = slices.DeleteFunc(tasks, c.mayBeElsewhere)
-	return c.commit(ctx, lifecycle.Batch{Events: notStored(tasks, c.cfg.NotStored)})
+	var b lifecycle.Batch
+	for _, t := range tasks {
+		caught, err := c.caughtFor(ctx, t)
+		if err != nil {
+			return err
+		}
+		if len(caught) == 0 {
+			caught = []lifecycle.Event{c.notStored(t)}
+		}
+		b.Events = append(b.Events, caught...)
+	}
+	return c.commit(ctx, b)
 }
 
-// notStored says that nothing was stored for the attempts of these tasks, a while after the last of them.
-func notStored(tasks []lifecycle.TaskFacts, after time.Duration) []lifecycle.Event {
-	var out []lifecycle.Event
-	for _, t := range tasks {
-		at := t.LastAt.Add(after)
-		out = append(out, lifecycle.Event{
-			ID: lifecycle.NewEventID(Name, string(lifecycle.NotStored), t.ID, fmt.Sprint(int64(at))), At: at, Kind: lifecycle.NotStored,
-			Provenance: lifecycle.Inferred, Source: Name, TaskID: t.ID, Agent: t.Agent,
-		})
+// notStored says that nothing was stored for the attempts of a task, a while after the last of them.
+func (c *Collector) notStored(t lifecycle.TaskFacts) lifecycle.Event {
+	at := t.LastAt.Add(c.cfg.NotStored)
+	e := lifecycle.Event{
+		ID: lifecycle.NewEventID(Name, string(lifecycle.NotStored), t.ID, fmt.Sprint(int64(at))), At: at, Kind: lifecycle.NotStored,
+		Provenance: lifecycle.Inferred, Source: Name, TaskID: t.ID, Agent: t.Agent,
 	}
-	return out
+	if c.mayBeOlder(t) {
+		e.Detail.Reason = "a message that was stored before capture began may have its message id"
+	}
+	return e
+}
+
+// mayBeOlder reports whether a publish of the task may be the duplicate of a message that nobody saw: one that was stored before capture
+// began, and whose duplicate window had not ended.
+func (c *Collector) mayBeOlder(t lifecycle.TaskFacts) bool {
+	for _, s := range c.states {
+		if s.Unseen.Known() && t.FirstAt <= s.Unseen {
+			return true
+		}
+	}
+	return false
 }

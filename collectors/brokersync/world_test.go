@@ -168,7 +168,7 @@ func (w *world) read(r ReadRange) Reading {
 			ID: lifecycle.NewEventID(Name, string(lifecycle.Repaired), key.String()), Kind: lifecycle.Repaired, At: w.storedAt[seq], Message: key,
 			Detail: lifecycle.Detail{Naming: lifecycle.Naming{Subject: w.stored[seq]}},
 		}
-		out.Messages = append(out.Messages, ReadMessage{seq, lifecycle.Batch{Events: []lifecycle.Event{e}}})
+		out.Messages = append(out.Messages, ReadMessage{Seq: seq, Batch: lifecycle.Batch{Events: []lifecycle.Event{e}}})
 	}
 	return out
 }

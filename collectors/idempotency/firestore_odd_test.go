@@ -2,6 +2,7 @@ package idempotency_test
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -162,8 +163,8 @@ func TestARecordWrittenAgainIsTheSameCompletionUnlessItSaysAnotherTime(t *testin
 				leaked += c.N
 			}
 		}
-		if len(rec.Facts.Completed) != want || leaked != want-1 {
-			t.Errorf("%s: %d completions, %d leaked; want %d and %d", task, len(rec.Facts.Completed), leaked, want, want-1)
+		if len(rec.Facts.Completed) != want || leaked != 0 { // A record alone does not tell that anything ran.
+			t.Errorf("%s: %d completions, %d leaked; want %d and none", task, len(rec.Facts.Completed), leaked, want)
 		}
 	}
 }
@@ -227,7 +228,7 @@ func TestACompletionCarriesWhatTheRecordSays(t *testing.T) {
 		OutcomeReport: lifecycle.OutcomeReport{ExpiresAt: lifecycle.MicrosOf(at.Add(72 * time.Hour)), ResultRef: "posted", Status: "completed"},
 	}
 	if e.At != lifecycle.MicrosOf(w.UpdateTime) || e.Agent != "marketing" || e.Source != "task-idempotency/T-1" ||
-		e.Provenance != lifecycle.Recorded || e.Detail != want {
+		e.Provenance != lifecycle.Recorded || !reflect.DeepEqual(e.Detail, want) {
 		t.Errorf("got %+v, want %+v at %v", e, want, w.UpdateTime)
 	}
 	if raw := string(e.Raw); !strings.HasPrefix(raw, "task-idempotency/T-1\n{") || !strings.Contains(raw, `"ref":"a/b"`) {
@@ -252,7 +253,7 @@ func TestAnEffectIsAnEventOfItsTask(t *testing.T) {
 		StepReport:    lifecycle.StepReport{Tool: "publish_post"},
 		OutcomeReport: lifecycle.OutcomeReport{Status: "completed", ResultRef: "blog_post hello, git abc"},
 	}
-	if e.Detail != want || e.Agent != "marketing" {
+	if !reflect.DeepEqual(e.Detail, want) || e.Agent != "marketing" {
 		t.Errorf("got %+v of %s, want %+v", e.Detail, e.Agent, want)
 	}
 	if e := b.wantKinds("T-2", lifecycle.EffectLogged)[0]; e.Agent != "cto" || e.Detail.IdempotencyKey != "own-key" {

@@ -63,7 +63,7 @@ func Decode(line collectors.Line, streams collectors.Streams, bodyLimit int, int
 		},
 		Publication: lifecycle.Publication{
 			Generation: task.Generation, RetryOf: task.RetryOf, TriageAction: task.TriageAction, TraceParent: task.TraceParent,
-			Title: task.Title, Size: task.Size, TTL: task.TTL,
+			Title: task.Title, Size: task.Size, TTL: task.TTL, Window: streams.LastSeq[o.stream].Window,
 		},
 		Timing: lifecycle.Timing{CreatedAt: task.CreatedAt},
 	}

@@ -95,18 +95,6 @@ func messageIsNot(n int, states ...string) claim {
 	}
 }
 
-// silent holds while none of the texts is in the answers.
-func silent(texts ...string) claim {
-	return func(s story) error {
-		for _, text := range texts {
-			if t := s.told(); t != nil && strings.Contains(t.words(), strings.ToLower(text)) {
-				return fmt.Errorf("the answers say %q", text)
-			}
-		}
-		return nil
-	}
-}
-
 // says holds when one of the texts is in the answers.
 func says(texts ...string) claim {
 	return func(s story) error {
@@ -116,6 +104,18 @@ func says(texts ...string) claim {
 			}
 		}
 		return fmt.Errorf("the answers do not say %q", texts)
+	}
+}
+
+// silent holds while none of the texts is in the answers.
+func silent(texts ...string) claim {
+	return func(s story) error {
+		for _, text := range texts {
+			if t := s.told(); t != nil && strings.Contains(t.words(), strings.ToLower(text)) {
+				return fmt.Errorf("the answers say %q", text)
+			}
+		}
+		return nil
 	}
 }
 

@@ -96,4 +96,18 @@ var consumers = []situation{{
 		c.publish(publish{})
 	},
 	may: all(is("published"), silent("next pull"), func(s story) error { return says(s.tasks["before"].TaskID)(s) }),
+}, {
+	name: "a publish is swallowed because another task used its message id",
+	act: func(c *clients) {
+		c.publish(publish{task: "owner", id: c.agent + "-shared"})
+		ack, err := c.tryPublish(publish{id: c.agent + "-shared"})
+		c.must(err)
+		if !ack.Duplicate {
+			c.until("the stream swallows the second publish", func() bool { return false })
+		}
+	},
+	may: all(says("caught"), func(s story) error { return says(s.tasks["owner"].TaskID)(s) },
+		of("owner", is("published"))),
+	never:  silent("publish it again"),
+	settle: 14 * time.Second,
 }}

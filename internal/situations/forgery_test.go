@@ -130,6 +130,18 @@ var forgery = []situation{{
 	},
 	may:   all(is("completed"), of("later", is("completed")), ready, quarantines),
 	never: everReady(),
+}, {
+	name: "an agent sends the broker's word that attempts are used up",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		c.heartbeat(c.pull(c.workers()))
+		c.works(time.Second)
+		c.send(nats.NewMsg("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.TASKS."+c.agent+"-task-worker"), fmt.Sprintf(
+			`{"type":"io.nats.jetstream.advisory.v1.max_deliver","id":"x","timestamp":%q,"stream":"TASKS","consumer":%q,"stream_seq":%d,"deliveries":3}`,
+			time.Now().UTC().Format(time.RFC3339Nano), c.agent+"-task-worker", zero.seq))
+	},
+	may:   is("processing"),
+	never: isNot("exhausted"),
 }}
 
 // ready holds when every part can do its work.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"time"
+
+	"github.com/nats-io/nats.go"
 )
 
 // ledger claims only what is proved.
@@ -46,4 +48,54 @@ var ledger = []situation{{
 		}
 		return nil
 	}),
+}, {
+	name: "the second attempt takes as long as the first and acknowledges without a heartbeat",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		worker := c.workers(wait(1500 * time.Millisecond))
+		c.pull(worker)
+		c.works(time.Second)
+		c.record("", said(zero))
+		c.works(time.Second)
+		m := c.pull(worker)
+		c.works(time.Second)
+		c.ack(m)
+	},
+	may:   all(is("completed"), counts(layers{unknown: 1})),
+	never: countsAtMost(layers{unknown: 1}),
+}, {
+	name: "a record is only refreshed",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		m := c.pull(c.workers())
+		c.record("", said(zero))
+		c.ack(m)
+		c.works(time.Second)
+		c.record("", said(zero))
+	},
+	may:   all(is("completed"), countsAtMost(layers{unknown: 1})),
+	never: countsAtMost(layers{unknown: 1}),
+}, {
+	name: "a publish is refused for its size after the duplicate window",
+	on:   narrow,
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.works(time.Second)
+		if _, err := c.tryPublish(publish{body: strings.Repeat("x", 8192)}); err == nil {
+			c.must(errors.New("the stream takes a message beyond its size"))
+		}
+	},
+	may:   counts(layers{}),
+	never: countsAtMost(layers{}),
+}, {
+	name: "a publish that expects something of its stream is not seen by capture",
+	act: func(c *clients) {
+		c.publish(publish{header: nats.Header{"Nats-Expected-Stream": {"TASKS"}}})
+		ack, err := c.tryPublish(publish{header: nats.Header{"Nats-Expected-Stream": {"TASKS"}}})
+		c.must(err)
+		if !ack.Duplicate {
+			c.must(errors.New("the second publish is stored"))
+		}
+	},
+	may: all(is("published"), gapSays("Nats-Expected-")),
 }}

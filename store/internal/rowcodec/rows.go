@@ -107,6 +107,7 @@ type namingRow struct {
 	IdempotencyKey string `msg:"d,omitempty"`
 	RecordSeq      uint64 `msg:"e,omitempty"`
 	PayloadHash    string `msg:"f,omitempty"`
+	Owner          string `msg:"g,omitempty"`
 }
 
 type publicationRow struct {
@@ -117,6 +118,7 @@ type publicationRow struct {
 	Title        string        `msg:"e,omitempty"`
 	Size         int64         `msg:"f,omitempty"`
 	TTL          time.Duration `msg:"g,omitempty"`
+	Window       time.Duration `msg:"i,omitempty"`
 	BestEffort   bool          `msg:"h,omitempty"`
 }
 
@@ -204,6 +206,9 @@ type messageFactsRow struct {
 	Attempts        []lifecycle.AttemptFacts  `msg:"f,omitempty"`
 	Deliveries      []lifecycle.DeliveryFacts `msg:"g,omitempty"`
 	MaxDeliveriesAt lifecycle.Micros          `msg:"h,omitempty"`
+	ExhaustedSaid   lifecycle.Micros          `msg:"A,omitempty"`
+	ExhaustedSaidN  int                       `msg:"B,omitempty"`
+	ExhaustedDenied lifecycle.Micros          `msg:"C,omitempty"`
 	RecreatedAt     lifecycle.Micros          `msg:"i,omitempty"`
 	RefutedAt       lifecycle.Micros          `msg:"j,omitempty"`
 	VanishedAt      lifecycle.Micros          `msg:"k,omitempty"`
@@ -237,6 +242,7 @@ type storedFactsRow struct {
 	CreatedAt      lifecycle.Micros `msg:"k,omitempty"`
 	Size           int64            `msg:"l,omitempty"`
 	TTL            time.Duration    `msg:"m,omitempty"`
+	Window         time.Duration    `msg:"p,omitempty"`
 	Agent          string           `msg:"n,omitempty"`
 	Line           uint64           `msg:"o,omitempty"`
 }
@@ -255,6 +261,7 @@ type attemptFactsRow struct {
 	LastNakAt   lifecycle.Micros   `msg:"i,omitempty"`
 	NakDelay    int64              `msg:"j,omitempty"`
 	TermAt      lifecycle.Micros   `msg:"k,omitempty"`
+	TermSaidAt  lifecycle.Micros   `msg:"u,omitempty"`
 	TermReason  string             `msg:"l,omitempty"`
 	AckAt       lifecycle.Micros   `msg:"m,omitempty"`
 	LastAckAt   lifecycle.Micros   `msg:"n,omitempty"`
@@ -315,21 +322,22 @@ type triageFactsRow struct {
 }
 
 type taskFactsRow struct {
-	ID          string                            `msg:"-"`
-	Head        lifecycle.Head                    `msg:"a"`
-	Messages    int                               `msg:"b,omitempty"`
-	Publishes   map[string]lifecycle.PublishFacts `msg:"c,omitempty"`
-	Reports     []lifecycle.ReportFacts           `msg:"d,omitempty"`
-	Copies      []lifecycle.DeliveryCopy          `msg:"e,omitempty"`
-	Completed   []lifecycle.Completed             `msg:"f,omitempty"`
-	Steps       []lifecycle.StepFacts             `msg:"g,omitempty"`
-	Fallen      []lifecycle.MessageKey            `msg:"n,omitempty"`
-	Completion  *lifecycle.CompletionFacts        `msg:"h,omitempty"`
-	NotStoredAt lifecycle.Micros                  `msg:"i,omitempty"`
-	FirstAt     lifecycle.Micros                  `msg:"j,omitempty"`
-	LastAt      lifecycle.Micros                  `msg:"k,omitempty"`
-	Agent       string                            `msg:"l,omitempty"`
-	Type        string                            `msg:"m,omitempty"`
+	ID             string                            `msg:"-"`
+	Head           lifecycle.Head                    `msg:"a"`
+	Messages       int                               `msg:"b,omitempty"`
+	Publishes      map[string]lifecycle.PublishFacts `msg:"c,omitempty"`
+	Reports        []lifecycle.ReportFacts           `msg:"d,omitempty"`
+	Copies         []lifecycle.DeliveryCopy          `msg:"e,omitempty"`
+	Completed      []lifecycle.Completed             `msg:"f,omitempty"`
+	Steps          []lifecycle.StepFacts             `msg:"g,omitempty"`
+	Fallen         []lifecycle.MessageKey            `msg:"n,omitempty"`
+	Completion     *lifecycle.CompletionFacts        `msg:"h,omitempty"`
+	NotStoredAt    lifecycle.Micros                  `msg:"i,omitempty"`
+	NotStoredDoubt string                            `msg:"o,omitempty"`
+	FirstAt        lifecycle.Micros                  `msg:"j,omitempty"`
+	LastAt         lifecycle.Micros                  `msg:"k,omitempty"`
+	Agent          string                            `msg:"l,omitempty"`
+	Type           string                            `msg:"m,omitempty"`
 }
 
 type headRow struct {
@@ -353,6 +361,8 @@ type publishFactsRow struct {
 	Attempts []lifecycle.PublishAttempt `msg:"a,omitempty"`
 	Stored   []lifecycle.MessageKey     `msg:"b,omitempty"`
 	StoredAt lifecycle.Micros           `msg:"c,omitempty"`
+	Until    lifecycle.Micros           `msg:"d,omitempty"`
+	Owner    string                     `msg:"e,omitempty"`
 }
 
 type publishAttemptRow struct {
@@ -392,6 +402,7 @@ type deliveryCopyRow struct {
 	By       lifecycle.Micros     `msg:"i,omitempty"`
 	Silent   bool                 `msg:"j,omitempty"`
 	Worked   bool                 `msg:"k,omitempty"`
+	First    lifecycle.Micros     `msg:"q,omitempty"`
 	Agent    string               `msg:"l,omitempty"`
 	Attempts int                  `msg:"m,omitempty"`
 	To       lifecycle.Micros     `msg:"n,omitempty"`

@@ -19,8 +19,8 @@ const (
 func (z *attemptFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(20)
-	var zb0001Mask uint32 /* 20 bits */
+	zb0001Len := uint32(21)
+	var zb0001Mask uint32 /* 21 bits */
 	_ = zb0001Mask
 	if z.N == 0 {
 		zb0001Len--
@@ -74,33 +74,37 @@ func (z *attemptFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x1000
 	}
-	if z.TermReason == "" {
+	if z.TermSaidAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x2000
 	}
-	if z.AckAt == 0 {
+	if z.TermReason == "" {
 		zb0001Len--
 		zb0001Mask |= 0x4000
 	}
-	if z.LastAckAt == 0 {
+	if z.AckAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x8000
 	}
-	if z.ConfirmedAt == 0 {
+	if z.LastAckAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x10000
 	}
-	if z.Expired == nil {
+	if z.ConfirmedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x20000
 	}
-	if z.Dead == nil {
+	if z.Expired == nil {
 		zb0001Len--
 		zb0001Mask |= 0x40000
 	}
-	if z.BeatsApart == 0 {
+	if z.Dead == nil {
 		zb0001Len--
 		zb0001Mask |= 0x80000
+	}
+	if z.BeatsApart == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x100000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -182,26 +186,31 @@ func (z *attemptFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendInt64(o, int64(z.TermAt))
 		}
 		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+			// string "u"
+			o = append(o, 0xa1, 0x75)
+			o = msgp.AppendInt64(o, int64(z.TermSaidAt))
+		}
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
 			// string "l"
 			o = append(o, 0xa1, 0x6c)
 			o = msgp.AppendString(o, z.TermReason)
 		}
-		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000) == 0 { // if not omitted
 			// string "m"
 			o = append(o, 0xa1, 0x6d)
 			o = msgp.AppendInt64(o, int64(z.AckAt))
 		}
-		if (zb0001Mask & 0x8000) == 0 { // if not omitted
+		if (zb0001Mask & 0x10000) == 0 { // if not omitted
 			// string "n"
 			o = append(o, 0xa1, 0x6e)
 			o = msgp.AppendInt64(o, int64(z.LastAckAt))
 		}
-		if (zb0001Mask & 0x10000) == 0 { // if not omitted
+		if (zb0001Mask & 0x20000) == 0 { // if not omitted
 			// string "o"
 			o = append(o, 0xa1, 0x6f)
 			o = msgp.AppendInt64(o, int64(z.ConfirmedAt))
 		}
-		if (zb0001Mask & 0x20000) == 0 { // if not omitted
+		if (zb0001Mask & 0x40000) == 0 { // if not omitted
 			// string "p"
 			o = append(o, 0xa1, 0x70)
 			if z.Expired == nil {
@@ -214,7 +223,7 @@ func (z *attemptFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x40000) == 0 { // if not omitted
+		if (zb0001Mask & 0x80000) == 0 { // if not omitted
 			// string "q"
 			o = append(o, 0xa1, 0x71)
 			if z.Dead == nil {
@@ -227,7 +236,7 @@ func (z *attemptFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x80000) == 0 { // if not omitted
+		if (zb0001Mask & 0x100000) == 0 { // if not omitted
 			// string "t"
 			o = append(o, 0xa1, 0x74)
 			o = msgp.AppendDuration(o, z.BeatsApart)
@@ -427,6 +436,16 @@ func (z *attemptFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.TermAt = lifecycle.Micros(zb0014)
 			}
+		case "u":
+			{
+				var zb0015 int64
+				zb0015, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "TermSaidAt")
+					return
+				}
+				z.TermSaidAt = lifecycle.Micros(zb0015)
+			}
 		case "l":
 			z.TermReason, bts, err = msgp.ReadStringBytes(bts)
 			if err != nil {
@@ -435,33 +454,33 @@ func (z *attemptFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "m":
 			{
-				var zb0015 int64
-				zb0015, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0016 int64
+				zb0016, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "AckAt")
 					return
 				}
-				z.AckAt = lifecycle.Micros(zb0015)
+				z.AckAt = lifecycle.Micros(zb0016)
 			}
 		case "n":
-			{
-				var zb0016 int64
-				zb0016, bts, err = msgp.ReadInt64Bytes(bts)
-				if err != nil {
-					err = msgp.WrapError(err, "LastAckAt")
-					return
-				}
-				z.LastAckAt = lifecycle.Micros(zb0016)
-			}
-		case "o":
 			{
 				var zb0017 int64
 				zb0017, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
+					err = msgp.WrapError(err, "LastAckAt")
+					return
+				}
+				z.LastAckAt = lifecycle.Micros(zb0017)
+			}
+		case "o":
+			{
+				var zb0018 int64
+				zb0018, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
 					err = msgp.WrapError(err, "ConfirmedAt")
 					return
 				}
-				z.ConfirmedAt = lifecycle.Micros(zb0017)
+				z.ConfirmedAt = lifecycle.Micros(zb0018)
 			}
 		case "p":
 			if msgp.IsNil(bts) {
@@ -517,7 +536,7 @@ func (z *attemptFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *attemptFactsRow) Msgsize() (s int) {
-	s = 3 + 2 + msgp.IntSize + 2 + msgp.ArrayHeaderSize + (len(z.CSeqs) * (msgp.Uint64Size)) + 2 + msgp.ArrayHeaderSize + (len(z.CSeqAt) * (msgp.Int64Size)) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.ArrayHeaderSize + (len(z.Beats) * (msgp.Int64Size)) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.TermReason) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2
+	s = 3 + 2 + msgp.IntSize + 2 + msgp.ArrayHeaderSize + (len(z.CSeqs) * (msgp.Uint64Size)) + 2 + msgp.ArrayHeaderSize + (len(z.CSeqAt) * (msgp.Int64Size)) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.ArrayHeaderSize + (len(z.Beats) * (msgp.Int64Size)) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.TermReason) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2
 	if z.Expired == nil {
 		s += msgp.NilSize
 	} else {
@@ -1654,8 +1673,8 @@ func (z *deadLetterRow) Msgsize() (s int) {
 func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(16)
-	var zb0001Mask uint16 /* 16 bits */
+	zb0001Len := uint32(17)
+	var zb0001Mask uint32 /* 17 bits */
 	_ = zb0001Mask
 	if z.IdemKey == "" {
 		zb0001Len--
@@ -1697,25 +1716,29 @@ func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x400
 	}
-	if z.Agent == "" {
+	if z.First == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x800
 	}
-	if z.Attempts == 0 {
+	if z.Agent == "" {
 		zb0001Len--
 		zb0001Mask |= 0x1000
 	}
-	if z.To == 0 {
+	if z.Attempts == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x2000
 	}
-	if z.Gone == 0 {
+	if z.To == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x4000
 	}
-	if z.InHand == false {
+	if z.Gone == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x8000
+	}
+	if z.InHand == false {
+		zb0001Len--
+		zb0001Mask |= 0x10000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -1780,26 +1803,31 @@ func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendBool(o, z.Worked)
 		}
 		if (zb0001Mask & 0x800) == 0 { // if not omitted
+			// string "q"
+			o = append(o, 0xa1, 0x71)
+			o = msgp.AppendInt64(o, int64(z.First))
+		}
+		if (zb0001Mask & 0x1000) == 0 { // if not omitted
 			// string "l"
 			o = append(o, 0xa1, 0x6c)
 			o = msgp.AppendString(o, z.Agent)
 		}
-		if (zb0001Mask & 0x1000) == 0 { // if not omitted
+		if (zb0001Mask & 0x2000) == 0 { // if not omitted
 			// string "m"
 			o = append(o, 0xa1, 0x6d)
 			o = msgp.AppendInt(o, z.Attempts)
 		}
-		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
 			// string "n"
 			o = append(o, 0xa1, 0x6e)
 			o = msgp.AppendInt64(o, int64(z.To))
 		}
-		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000) == 0 { // if not omitted
 			// string "o"
 			o = append(o, 0xa1, 0x6f)
 			o = msgp.AppendInt64(o, int64(z.Gone))
 		}
-		if (zb0001Mask & 0x8000) == 0 { // if not omitted
+		if (zb0001Mask & 0x10000) == 0 { // if not omitted
 			// string "p"
 			o = append(o, 0xa1, 0x70)
 			o = msgp.AppendBool(o, z.InHand)
@@ -1912,6 +1940,16 @@ func (z *deliveryCopyRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "Worked")
 				return
 			}
+		case "q":
+			{
+				var zb0006 int64
+				zb0006, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "First")
+					return
+				}
+				z.First = lifecycle.Micros(zb0006)
+			}
 		case "l":
 			z.Agent, bts, err = msgp.ReadStringBytes(bts)
 			if err != nil {
@@ -1926,23 +1964,23 @@ func (z *deliveryCopyRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "n":
 			{
-				var zb0006 int64
-				zb0006, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0007 int64
+				zb0007, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "To")
 					return
 				}
-				z.To = lifecycle.Micros(zb0006)
+				z.To = lifecycle.Micros(zb0007)
 			}
 		case "o":
 			{
-				var zb0007 int64
-				zb0007, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0008 int64
+				zb0008, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "Gone")
 					return
 				}
-				z.Gone = lifecycle.Micros(zb0007)
+				z.Gone = lifecycle.Micros(zb0008)
 			}
 		case "p":
 			z.InHand, bts, err = msgp.ReadBoolBytes(bts)
@@ -1964,7 +2002,7 @@ func (z *deliveryCopyRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *deliveryCopyRow) Msgsize() (s int) {
-	s = 3 + 2 + (*messageKeyRow)(&z.Key).Msgsize() + 2 + msgp.StringPrefixSize + len(z.IdemKey) + 2 + msgp.StringPrefixSize + len(z.Hash) + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.BoolSize
+	s = 3 + 2 + (*messageKeyRow)(&z.Key).Msgsize() + 2 + msgp.StringPrefixSize + len(z.IdemKey) + 2 + msgp.StringPrefixSize + len(z.Hash) + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.BoolSize
 	return
 }
 
@@ -3876,8 +3914,8 @@ func (z leaseReportRow) Msgsize() (s int) {
 func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(25)
-	var zb0001Mask uint32 /* 25 bits */
+	zb0001Len := uint32(28)
+	var zb0001Mask uint32 /* 28 bits */
 	_ = zb0001Mask
 	if z.TaskID == "" {
 		zb0001Len--
@@ -3911,73 +3949,85 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x80
 	}
-	if z.RecreatedAt == 0 {
+	if z.ExhaustedSaid == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x100
 	}
-	if z.RefutedAt == 0 {
+	if z.ExhaustedSaidN == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x200
 	}
-	if z.VanishedAt == 0 {
+	if z.ExhaustedDenied == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x400
 	}
-	if z.VanishedWhy == "" {
+	if z.RecreatedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x800
 	}
-	if z.Removal == "" {
+	if z.RefutedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x1000
 	}
-	if z.Undelivered == false {
+	if z.VanishedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x2000
 	}
-	if z.OrphanedAt == 0 {
+	if z.VanishedWhy == "" {
 		zb0001Len--
 		zb0001Mask |= 0x4000
 	}
-	if z.AdoptedAt == 0 {
+	if z.Removal == "" {
 		zb0001Len--
 		zb0001Mask |= 0x8000
 	}
-	if z.Entries == nil {
+	if z.Undelivered == false {
 		zb0001Len--
 		zb0001Mask |= 0x10000
 	}
-	if z.Dead == nil {
+	if z.OrphanedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x20000
 	}
-	if z.Triage == nil {
+	if z.AdoptedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x40000
 	}
-	if z.Asked == nil {
+	if z.Entries == nil {
 		zb0001Len--
 		zb0001Mask |= 0x80000
 	}
-	if z.Classified == nil {
+	if z.Dead == nil {
 		zb0001Len--
 		zb0001Mask |= 0x100000
 	}
-	if z.Repaired == false {
+	if z.Triage == nil {
 		zb0001Len--
 		zb0001Mask |= 0x200000
 	}
-	if z.Forged == false {
+	if z.Asked == nil {
 		zb0001Len--
 		zb0001Mask |= 0x400000
 	}
-	if z.FirstAt == 0 {
+	if z.Classified == nil {
 		zb0001Len--
 		zb0001Mask |= 0x800000
 	}
-	if z.LastAt == 0 {
+	if z.Repaired == false {
 		zb0001Len--
 		zb0001Mask |= 0x1000000
+	}
+	if z.Forged == false {
+		zb0001Len--
+		zb0001Mask |= 0x2000000
+	}
+	if z.FirstAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x4000000
+	}
+	if z.LastAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x8000000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -4047,46 +4097,61 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendInt64(o, int64(z.MaxDeliveriesAt))
 		}
 		if (zb0001Mask & 0x100) == 0 { // if not omitted
+			// string "A"
+			o = append(o, 0xa1, 0x41)
+			o = msgp.AppendInt64(o, int64(z.ExhaustedSaid))
+		}
+		if (zb0001Mask & 0x200) == 0 { // if not omitted
+			// string "B"
+			o = append(o, 0xa1, 0x42)
+			o = msgp.AppendInt(o, z.ExhaustedSaidN)
+		}
+		if (zb0001Mask & 0x400) == 0 { // if not omitted
+			// string "C"
+			o = append(o, 0xa1, 0x43)
+			o = msgp.AppendInt64(o, int64(z.ExhaustedDenied))
+		}
+		if (zb0001Mask & 0x800) == 0 { // if not omitted
 			// string "i"
 			o = append(o, 0xa1, 0x69)
 			o = msgp.AppendInt64(o, int64(z.RecreatedAt))
 		}
-		if (zb0001Mask & 0x200) == 0 { // if not omitted
+		if (zb0001Mask & 0x1000) == 0 { // if not omitted
 			// string "j"
 			o = append(o, 0xa1, 0x6a)
 			o = msgp.AppendInt64(o, int64(z.RefutedAt))
 		}
-		if (zb0001Mask & 0x400) == 0 { // if not omitted
+		if (zb0001Mask & 0x2000) == 0 { // if not omitted
 			// string "k"
 			o = append(o, 0xa1, 0x6b)
 			o = msgp.AppendInt64(o, int64(z.VanishedAt))
 		}
-		if (zb0001Mask & 0x800) == 0 { // if not omitted
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
 			// string "l"
 			o = append(o, 0xa1, 0x6c)
 			o = msgp.AppendString(o, z.VanishedWhy)
 		}
-		if (zb0001Mask & 0x1000) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000) == 0 { // if not omitted
 			// string "m"
 			o = append(o, 0xa1, 0x6d)
 			o = msgp.AppendString(o, string(z.Removal))
 		}
-		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+		if (zb0001Mask & 0x10000) == 0 { // if not omitted
 			// string "n"
 			o = append(o, 0xa1, 0x6e)
 			o = msgp.AppendBool(o, z.Undelivered)
 		}
-		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+		if (zb0001Mask & 0x20000) == 0 { // if not omitted
 			// string "o"
 			o = append(o, 0xa1, 0x6f)
 			o = msgp.AppendInt64(o, int64(z.OrphanedAt))
 		}
-		if (zb0001Mask & 0x8000) == 0 { // if not omitted
+		if (zb0001Mask & 0x40000) == 0 { // if not omitted
 			// string "p"
 			o = append(o, 0xa1, 0x70)
 			o = msgp.AppendInt64(o, int64(z.AdoptedAt))
 		}
-		if (zb0001Mask & 0x10000) == 0 { // if not omitted
+		if (zb0001Mask & 0x80000) == 0 { // if not omitted
 			// string "w"
 			o = append(o, 0xa1, 0x77)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Entries)))
@@ -4098,7 +4163,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x20000) == 0 { // if not omitted
+		if (zb0001Mask & 0x100000) == 0 { // if not omitted
 			// string "q"
 			o = append(o, 0xa1, 0x71)
 			if z.Dead == nil {
@@ -4111,7 +4176,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x40000) == 0 { // if not omitted
+		if (zb0001Mask & 0x200000) == 0 { // if not omitted
 			// string "r"
 			o = append(o, 0xa1, 0x72)
 			if z.Triage == nil {
@@ -4124,7 +4189,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x80000) == 0 { // if not omitted
+		if (zb0001Mask & 0x400000) == 0 { // if not omitted
 			// string "y"
 			o = append(o, 0xa1, 0x79)
 			if z.Asked == nil {
@@ -4137,7 +4202,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x100000) == 0 { // if not omitted
+		if (zb0001Mask & 0x800000) == 0 { // if not omitted
 			// string "x"
 			o = append(o, 0xa1, 0x78)
 			if z.Classified == nil {
@@ -4150,22 +4215,22 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x200000) == 0 { // if not omitted
+		if (zb0001Mask & 0x1000000) == 0 { // if not omitted
 			// string "s"
 			o = append(o, 0xa1, 0x73)
 			o = msgp.AppendBool(o, z.Repaired)
 		}
-		if (zb0001Mask & 0x400000) == 0 { // if not omitted
+		if (zb0001Mask & 0x2000000) == 0 { // if not omitted
 			// string "t"
 			o = append(o, 0xa1, 0x74)
 			o = msgp.AppendBool(o, z.Forged)
 		}
-		if (zb0001Mask & 0x800000) == 0 { // if not omitted
+		if (zb0001Mask & 0x4000000) == 0 { // if not omitted
 			// string "u"
 			o = append(o, 0xa1, 0x75)
 			o = msgp.AppendInt64(o, int64(z.FirstAt))
 		}
-		if (zb0001Mask & 0x1000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000000) == 0 { // if not omitted
 			// string "v"
 			o = append(o, 0xa1, 0x76)
 			o = msgp.AppendInt64(o, int64(z.LastAt))
@@ -4293,35 +4358,61 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.MaxDeliveriesAt = lifecycle.Micros(zb0004)
 			}
-		case "i":
+		case "A":
 			{
 				var zb0005 int64
 				zb0005, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "RecreatedAt")
+					err = msgp.WrapError(err, "ExhaustedSaid")
 					return
 				}
-				z.RecreatedAt = lifecycle.Micros(zb0005)
+				z.ExhaustedSaid = lifecycle.Micros(zb0005)
 			}
-		case "j":
+		case "B":
+			z.ExhaustedSaidN, bts, err = msgp.ReadIntBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "ExhaustedSaidN")
+				return
+			}
+		case "C":
 			{
 				var zb0006 int64
 				zb0006, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "RefutedAt")
+					err = msgp.WrapError(err, "ExhaustedDenied")
 					return
 				}
-				z.RefutedAt = lifecycle.Micros(zb0006)
+				z.ExhaustedDenied = lifecycle.Micros(zb0006)
 			}
-		case "k":
+		case "i":
 			{
 				var zb0007 int64
 				zb0007, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
+					err = msgp.WrapError(err, "RecreatedAt")
+					return
+				}
+				z.RecreatedAt = lifecycle.Micros(zb0007)
+			}
+		case "j":
+			{
+				var zb0008 int64
+				zb0008, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "RefutedAt")
+					return
+				}
+				z.RefutedAt = lifecycle.Micros(zb0008)
+			}
+		case "k":
+			{
+				var zb0009 int64
+				zb0009, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
 					err = msgp.WrapError(err, "VanishedAt")
 					return
 				}
-				z.VanishedAt = lifecycle.Micros(zb0007)
+				z.VanishedAt = lifecycle.Micros(zb0009)
 			}
 		case "l":
 			z.VanishedWhy, bts, err = msgp.ReadStringBytes(bts)
@@ -4331,13 +4422,13 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "m":
 			{
-				var zb0008 string
-				zb0008, bts, err = msgp.ReadStringBytes(bts)
+				var zb0010 string
+				zb0010, bts, err = msgp.ReadStringBytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "Removal")
 					return
 				}
-				z.Removal = lifecycle.Removal(zb0008)
+				z.Removal = lifecycle.Removal(zb0010)
 			}
 		case "n":
 			z.Undelivered, bts, err = msgp.ReadBoolBytes(bts)
@@ -4347,39 +4438,39 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "o":
 			{
-				var zb0009 int64
-				zb0009, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0011 int64
+				zb0011, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "OrphanedAt")
 					return
 				}
-				z.OrphanedAt = lifecycle.Micros(zb0009)
+				z.OrphanedAt = lifecycle.Micros(zb0011)
 			}
 		case "p":
 			{
-				var zb0010 int64
-				zb0010, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0012 int64
+				zb0012, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "AdoptedAt")
 					return
 				}
-				z.AdoptedAt = lifecycle.Micros(zb0010)
+				z.AdoptedAt = lifecycle.Micros(zb0012)
 			}
 		case "w":
-			var zb0011 uint32
-			zb0011, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			var zb0013 uint32
+			zb0013, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
 				err = msgp.WrapError(err, "Entries")
 				return
 			}
-			if zb0011 > zd41d09belimitArrays {
+			if zb0013 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Entries) >= int(zb0011) {
-				z.Entries = (z.Entries)[:zb0011]
+			if cap(z.Entries) >= int(zb0013) {
+				z.Entries = (z.Entries)[:zb0013]
 			} else {
-				z.Entries = make([]lifecycle.DeadFacts, zb0011)
+				z.Entries = make([]lifecycle.DeadFacts, zb0013)
 			}
 			for za0003 := range z.Entries {
 				bts, err = (*deadFactsRow)(&z.Entries[za0003]).UnmarshalMsg(bts)
@@ -4470,23 +4561,23 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "u":
 			{
-				var zb0012 int64
-				zb0012, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0014 int64
+				zb0014, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "FirstAt")
 					return
 				}
-				z.FirstAt = lifecycle.Micros(zb0012)
+				z.FirstAt = lifecycle.Micros(zb0014)
 			}
 		case "v":
 			{
-				var zb0013 int64
-				zb0013, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0015 int64
+				zb0015, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "LastAt")
 					return
 				}
-				z.LastAt = lifecycle.Micros(zb0013)
+				z.LastAt = lifecycle.Micros(zb0015)
 			}
 		default:
 			bts, err = msgp.Skip(bts)
@@ -4516,7 +4607,7 @@ func (z *messageFactsRow) Msgsize() (s int) {
 	for za0002 := range z.Deliveries {
 		s += (*deliveryFactsRow)(&z.Deliveries[za0002]).Msgsize()
 	}
-	s += 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.VanishedWhy) + 2 + msgp.StringPrefixSize + len(string(z.Removal)) + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.ArrayHeaderSize
+	s += 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.VanishedWhy) + 2 + msgp.StringPrefixSize + len(string(z.Removal)) + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.ArrayHeaderSize
 	for za0003 := range z.Entries {
 		s += (*deadFactsRow)(&z.Entries[za0003]).Msgsize()
 	}
@@ -4725,8 +4816,8 @@ func (z *modelUseRow) Msgsize() (s int) {
 func (z *namingRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(6)
-	var zb0001Mask uint8 /* 6 bits */
+	zb0001Len := uint32(7)
+	var zb0001Mask uint8 /* 7 bits */
 	_ = zb0001Mask
 	if z.MsgID == "" {
 		zb0001Len--
@@ -4751,6 +4842,10 @@ func (z *namingRow) MarshalMsg(b []byte) (o []byte, err error) {
 	if z.PayloadHash == "" {
 		zb0001Len--
 		zb0001Mask |= 0x20
+	}
+	if z.Owner == "" {
+		zb0001Len--
+		zb0001Mask |= 0x40
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -4786,6 +4881,11 @@ func (z *namingRow) MarshalMsg(b []byte) (o []byte, err error) {
 			// string "f"
 			o = append(o, 0xa1, 0x66)
 			o = msgp.AppendString(o, z.PayloadHash)
+		}
+		if (zb0001Mask & 0x40) == 0 { // if not omitted
+			// string "g"
+			o = append(o, 0xa1, 0x67)
+			o = msgp.AppendString(o, z.Owner)
 		}
 	}
 	return
@@ -4849,6 +4949,12 @@ func (z *namingRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "PayloadHash")
 				return
 			}
+		case "g":
+			z.Owner, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Owner")
+				return
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -4863,7 +4969,7 @@ func (z *namingRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *namingRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.StringPrefixSize + len(z.Subject) + 2 + msgp.StringPrefixSize + len(z.Type) + 2 + msgp.StringPrefixSize + len(z.IdempotencyKey) + 2 + msgp.Uint64Size + 2 + msgp.StringPrefixSize + len(z.PayloadHash)
+	s = 1 + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.StringPrefixSize + len(z.Subject) + 2 + msgp.StringPrefixSize + len(z.Type) + 2 + msgp.StringPrefixSize + len(z.IdempotencyKey) + 2 + msgp.Uint64Size + 2 + msgp.StringPrefixSize + len(z.PayloadHash) + 2 + msgp.StringPrefixSize + len(z.Owner)
 	return
 }
 
@@ -5090,8 +5196,8 @@ func (z *outcomeReportRow) Msgsize() (s int) {
 func (z *publicationRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(8)
-	var zb0001Mask uint8 /* 8 bits */
+	zb0001Len := uint32(9)
+	var zb0001Mask uint16 /* 9 bits */
 	_ = zb0001Mask
 	if z.Generation == 0 {
 		zb0001Len--
@@ -5121,9 +5227,13 @@ func (z *publicationRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x40
 	}
-	if z.BestEffort == false {
+	if z.Window == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x80
+	}
+	if z.BestEffort == false {
+		zb0001Len--
+		zb0001Mask |= 0x100
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -5166,6 +5276,11 @@ func (z *publicationRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendDuration(o, z.TTL)
 		}
 		if (zb0001Mask & 0x80) == 0 { // if not omitted
+			// string "i"
+			o = append(o, 0xa1, 0x69)
+			o = msgp.AppendDuration(o, z.Window)
+		}
+		if (zb0001Mask & 0x100) == 0 { // if not omitted
 			// string "h"
 			o = append(o, 0xa1, 0x68)
 			o = msgp.AppendBool(o, z.BestEffort)
@@ -5238,6 +5353,12 @@ func (z *publicationRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "TTL")
 				return
 			}
+		case "i":
+			z.Window, bts, err = msgp.ReadDurationBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Window")
+				return
+			}
 		case "h":
 			z.BestEffort, bts, err = msgp.ReadBoolBytes(bts)
 			if err != nil {
@@ -5258,7 +5379,7 @@ func (z *publicationRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *publicationRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.RetryOf) + 2 + msgp.StringPrefixSize + len(z.TriageAction) + 2 + msgp.StringPrefixSize + len(z.TraceParent) + 2 + msgp.StringPrefixSize + len(z.Title) + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.BoolSize
+	s = 1 + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.RetryOf) + 2 + msgp.StringPrefixSize + len(z.TriageAction) + 2 + msgp.StringPrefixSize + len(z.TraceParent) + 2 + msgp.StringPrefixSize + len(z.Title) + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.DurationSize + 2 + msgp.BoolSize
 	return
 }
 
@@ -5327,8 +5448,8 @@ func (z publishAttemptRow) Msgsize() (s int) {
 func (z *publishFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(3)
-	var zb0001Mask uint8 /* 3 bits */
+	zb0001Len := uint32(5)
+	var zb0001Mask uint8 /* 5 bits */
 	_ = zb0001Mask
 	if z.Attempts == nil {
 		zb0001Len--
@@ -5341,6 +5462,14 @@ func (z *publishFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	if z.StoredAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x4
+	}
+	if z.Until == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x8
+	}
+	if z.Owner == "" {
+		zb0001Len--
+		zb0001Mask |= 0x10
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -5375,6 +5504,16 @@ func (z *publishFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			// string "c"
 			o = append(o, 0xa1, 0x63)
 			o = msgp.AppendInt64(o, int64(z.StoredAt))
+		}
+		if (zb0001Mask & 0x8) == 0 { // if not omitted
+			// string "d"
+			o = append(o, 0xa1, 0x64)
+			o = msgp.AppendInt64(o, int64(z.Until))
+		}
+		if (zb0001Mask & 0x10) == 0 { // if not omitted
+			// string "e"
+			o = append(o, 0xa1, 0x65)
+			o = msgp.AppendString(o, z.Owner)
 		}
 	}
 	return
@@ -5458,6 +5597,22 @@ func (z *publishFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.StoredAt = lifecycle.Micros(zb0004)
 			}
+		case "d":
+			{
+				var zb0005 int64
+				zb0005, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Until")
+					return
+				}
+				z.Until = lifecycle.Micros(zb0005)
+			}
+		case "e":
+			z.Owner, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Owner")
+				return
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -5480,7 +5635,7 @@ func (z *publishFactsRow) Msgsize() (s int) {
 	for za0002 := range z.Stored {
 		s += (*messageKeyRow)(&z.Stored[za0002]).Msgsize()
 	}
-	s += 2 + msgp.Int64Size
+	s += 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Owner)
 	return
 }
 
@@ -6118,8 +6273,8 @@ func (z *stepReportRow) Msgsize() (s int) {
 func (z *storedFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(15)
-	var zb0001Mask uint16 /* 15 bits */
+	zb0001Len := uint32(16)
+	var zb0001Mask uint16 /* 16 bits */
 	_ = zb0001Mask
 	if z.At == 0 {
 		zb0001Len--
@@ -6173,16 +6328,20 @@ func (z *storedFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x1000
 	}
-	if z.Agent == "" {
+	if z.Window == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x2000
 	}
-	if z.Line == 0 {
+	if z.Agent == "" {
 		zb0001Len--
 		zb0001Mask |= 0x4000
 	}
+	if z.Line == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x8000
+	}
 	// variable map header, size zb0001Len
-	o = append(o, 0x80|uint8(zb0001Len))
+	o = msgp.AppendMapHeader(o, zb0001Len)
 
 	// skip if no fields are to be emitted
 	if zb0001Len != 0 {
@@ -6252,11 +6411,16 @@ func (z *storedFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendDuration(o, z.TTL)
 		}
 		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+			// string "p"
+			o = append(o, 0xa1, 0x70)
+			o = msgp.AppendDuration(o, z.Window)
+		}
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
 			// string "n"
 			o = append(o, 0xa1, 0x6e)
 			o = msgp.AppendString(o, z.Agent)
 		}
-		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000) == 0 { // if not omitted
 			// string "o"
 			o = append(o, 0xa1, 0x6f)
 			o = msgp.AppendUint64(o, z.Line)
@@ -6373,6 +6537,12 @@ func (z *storedFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "TTL")
 				return
 			}
+		case "p":
+			z.Window, bts, err = msgp.ReadDurationBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Window")
+				return
+			}
 		case "n":
 			z.Agent, bts, err = msgp.ReadStringBytes(bts)
 			if err != nil {
@@ -6399,7 +6569,7 @@ func (z *storedFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *storedFactsRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.StringPrefixSize + len(z.Subject) + 2 + msgp.StringPrefixSize + len(z.Type) + 2 + msgp.StringPrefixSize + len(z.Title) + 2 + msgp.StringPrefixSize + len(z.IdempotencyKey) + 2 + msgp.StringPrefixSize + len(z.PayloadHash) + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.RetryOf) + 2 + msgp.StringPrefixSize + len(z.TraceParent) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.Uint64Size
+	s = 3 + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.StringPrefixSize + len(z.Subject) + 2 + msgp.StringPrefixSize + len(z.Type) + 2 + msgp.StringPrefixSize + len(z.Title) + 2 + msgp.StringPrefixSize + len(z.IdempotencyKey) + 2 + msgp.StringPrefixSize + len(z.PayloadHash) + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.RetryOf) + 2 + msgp.StringPrefixSize + len(z.TraceParent) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.DurationSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.Uint64Size
 	return
 }
 
@@ -6482,8 +6652,8 @@ func (z *streamIDRow) Msgsize() (s int) {
 func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(14)
-	var zb0001Mask uint16 /* 14 bits */
+	zb0001Len := uint32(15)
+	var zb0001Mask uint16 /* 15 bits */
 	_ = zb0001Mask
 	if z.Messages == 0 {
 		zb0001Len--
@@ -6521,21 +6691,25 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x200
 	}
-	if z.FirstAt == 0 {
+	if z.NotStoredDoubt == "" {
 		zb0001Len--
 		zb0001Mask |= 0x400
 	}
-	if z.LastAt == 0 {
+	if z.FirstAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x800
 	}
-	if z.Agent == "" {
+	if z.LastAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x1000
 	}
-	if z.Type == "" {
+	if z.Agent == "" {
 		zb0001Len--
 		zb0001Mask |= 0x2000
+	}
+	if z.Type == "" {
+		zb0001Len--
+		zb0001Mask |= 0x4000
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -6646,21 +6820,26 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendInt64(o, int64(z.NotStoredAt))
 		}
 		if (zb0001Mask & 0x400) == 0 { // if not omitted
+			// string "o"
+			o = append(o, 0xa1, 0x6f)
+			o = msgp.AppendString(o, z.NotStoredDoubt)
+		}
+		if (zb0001Mask & 0x800) == 0 { // if not omitted
 			// string "j"
 			o = append(o, 0xa1, 0x6a)
 			o = msgp.AppendInt64(o, int64(z.FirstAt))
 		}
-		if (zb0001Mask & 0x800) == 0 { // if not omitted
+		if (zb0001Mask & 0x1000) == 0 { // if not omitted
 			// string "k"
 			o = append(o, 0xa1, 0x6b)
 			o = msgp.AppendInt64(o, int64(z.LastAt))
 		}
-		if (zb0001Mask & 0x1000) == 0 { // if not omitted
+		if (zb0001Mask & 0x2000) == 0 { // if not omitted
 			// string "l"
 			o = append(o, 0xa1, 0x6c)
 			o = msgp.AppendString(o, z.Agent)
 		}
-		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
 			// string "m"
 			o = append(o, 0xa1, 0x6d)
 			o = msgp.AppendString(o, z.Type)
@@ -6877,6 +7056,12 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.NotStoredAt = lifecycle.Micros(zb0008)
 			}
+		case "o":
+			z.NotStoredDoubt, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "NotStoredDoubt")
+				return
+			}
 		case "j":
 			{
 				var zb0009 int64
@@ -6956,7 +7141,7 @@ func (z *taskFactsRow) Msgsize() (s int) {
 	} else {
 		s += (*completionFactsRow)(z.Completion).Msgsize()
 	}
-	s += 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.Type)
+	s += 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.NotStoredDoubt) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.Type)
 	return
 }
 

@@ -1,0 +1,82 @@
+package brokersync
+
+import (
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// An advisory that the attempts of a message are used up may come from anybody who may publish, so it counts when the broker's own state
+// agrees: such a message is in the stream, its consumer has delivered it, and it is not among the deliveries that await an answer.
+
+// believeAfter is how old such an advisory must be before it is believed although the broker's state allows both readings.
+const believeAfter = 10 * time.Second
+
+// exhaustions says which advisories count and which do not, and adds that to the messages at hand.
+func (j *judgement) exhaustions() {
+	for i, o := range j.known.open {
+		m := o.Message
+		if present, known := j.view.Present.Has(m.Key.Seq); !known || !present || !undecidedExhaustion(m) {
+			continue
+		}
+		e, decided := j.exhaustion(j.view.consumerOf(m), m)
+		if !decided {
+			continue
+		}
+		j.say(e)
+		j.known.open[i].Message = m.Clone()
+		j.known.open[i].Message.Join(e)
+	}
+}
+
+// undecidedExhaustion reports whether an advisory about the message waits for the broker's state.
+func undecidedExhaustion(m lifecycle.MessageFacts) bool {
+	return m.ExhaustedSaid > max(m.MaxDeliveriesAt, m.ExhaustedDenied)
+}
+
+// exhaustion compares the latest advisory about a message that is in the stream with the state of its consumer.
+func (j *judgement) exhaustion(c *Consumer, m lifecycle.MessageFacts) (lifecycle.Event, bool) {
+	if j.view.ConsumersAt < m.ExhaustedSaid.Add(captureLagMax) {
+		return lifecycle.Event{}, false // The state may be older than the advisory.
+	}
+	switch pending, known := j.pending(c, m); {
+	case known && pending:
+		return exhaustionEvent(lifecycle.ExhaustionDenied, c, m), true
+	case known || j.view.ConsumersAt >= m.ExhaustedSaid.Add(believeAfter):
+		return exhaustionEvent(lifecycle.MaxDeliveries, c, m), true
+	}
+	return lifecycle.Event{}, false
+}
+
+// pending reports whether the consumer will deliver the message, or awaits its answer, and whether that is known.
+func (j *judgement) pending(c *Consumer, m lifecycle.MessageFacts) (pending, known bool) {
+	switch {
+	case c == nil:
+		return false, false
+	case c.CreatedAt > m.ExhaustedSaid, !deliveredBy(*c, m.Key.Seq), uint64(m.ExhaustedSaidN) > c.DeliveredCSeq:
+		return true, true
+	case c.AckPending == 0:
+		return false, true
+	case c.MaxAckPending == 1:
+		return m.Key.Seq == c.DeliveredSeq, true
+	}
+	all, undecided := 0, 0
+	if f := j.inFlight[c.Name]; f != nil {
+		for _, other := range f.messages {
+			all++
+			if undecidedExhaustion(other) {
+				undecided++
+			}
+		}
+	}
+	return all == c.AckPending, all == c.AckPending || all-undecided == c.AckPending
+}
+
+// exhaustionEvent is what follows from the latest advisory about a message, at its time.
+func exhaustionEvent(kind lifecycle.Kind, c *Consumer, m lifecycle.MessageFacts) lifecycle.Event {
+	e := newEvent(kind, m, c, m.ExhaustedSaid, uint64(m.ExhaustedSaid))
+	if kind == lifecycle.MaxDeliveries {
+		e.Attempt = m.ExhaustedSaidN
+	}
+	return e
+}
