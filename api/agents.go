@@ -15,19 +15,19 @@ type Agent struct {
 	States     map[string]int64 `json:"states" doc:"Its tasks per state; states without tasks are absent."`
 	Tasks      int64            `json:"tasks" example:"512"`
 	InFlight   int              `json:"in_flight" doc:"Messages in its workers' hands now." example:"1"`
-	Stale      int              `json:"stale" doc:"Of these, those with something wrong." example:"0"`
+	Stale      int              `json:"stale" doc:"How many of these leases have something wrong." example:"0"`
 	Queue      Queue            `json:"queue"`
 	Throughput Throughput       `json:"throughput"`
 	Failures   Failures         `json:"failures"`
 	Durations  Maybe[Typical]   `json:"durations" doc:"Running time of the tasks it completed in the last 7 days; null when there are none."`
-	LastSeenAt Instant          `json:"last_seen_at" doc:"Its last sign of life: a delivery taken, a heartbeat, or an answer (to the minute)."`
+	LastSeenAt Instant          `json:"last_seen_at" doc:"When it last took a delivery, sent a heartbeat or answered, to the minute."`
 	Consumers  []Consumer       `json:"consumers" nullable:"false"`
 	Links      AgentLinks       `json:"links"`
 }
 
 // Queue is what waits for an agent.
 type Queue struct {
-	Pending  *uint64 `json:"pending" doc:"Stored messages that its consumers have not delivered, said by the broker; null when it did not say."`
+	Pending  *uint64 `json:"pending" doc:"Stored messages that its consumers have not delivered, by the state of the broker; null when that is not known."`
 	OldestAt Instant `json:"oldest_at" doc:"When the oldest message that nobody has taken was stored."`
 }
 

@@ -39,20 +39,21 @@ type AuditRow struct {
 // AuditQuery selects rows of the audit.
 type AuditQuery struct {
 	PageQuery
-	Actor   string `query:"actor" doc:"Exactly this actor."`
-	Action  string `query:"action" doc:"Exactly this action."`
+	Actor   string `query:"actor" doc:"Only rows of this actor."`
+	Action  string `query:"action" doc:"Only rows of this action."`
 	Outcome string `query:"outcome" doc:"allowed or denied."`
-	From    string `query:"from" doc:"From this time on, in RFC 3339 or a date."`
+	From    string `query:"from" doc:"At or after this time: RFC 3339 or a date."`
 	To      string `query:"to" doc:"Before this time."`
 	Accept  string `header:"Accept" hidden:"true"`
 }
 
-const auditDetail = "The newest first. As JSON page by page; with Accept: text/csv or application/x-ndjson the whole selection as a table or as one JSON object in " +
-	"each line, at most 100,000 rows. Cells that a spreadsheet would take for a formula begin with an apostrophe. Rows are only ever added."
+const auditDetail = "The newest rows come first. As JSON the answer is paged. With Accept: text/csv it is a table, and with application/x-ndjson " +
+	"one JSON object in each line, of the whole selection, at most 100,000 rows. Cells that a spreadsheet would take for a formula " +
+	"begin with an apostrophe. Rows are never changed or deleted."
 
 func (a *API) describeAudit() {
 	register(a, call{
-		id: "list-audit", needs: access.Read, path: Base + "/audit", tag: "decisions", summary: "Who did, or was refused, what",
+		id: "list-audit", needs: access.Read, path: Base + "/audit", tag: "decisions", summary: "The audit log: who did what, or was refused",
 		detail: auditDetail, example: exampleAudit(), failures: []httperr.Code{httperr.InvalidCursor}, shape: shapeAudit,
 	}, a.listAudit)
 	enumerate(a, "/audit", "outcome", []string{decision.Allowed, decision.Denied})

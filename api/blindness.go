@@ -37,7 +37,7 @@ type Quarantined struct {
 // QuarantineList is the list of lines with how many there are.
 type QuarantineList struct {
 	List[Quarantined]
-	Total int64 `json:"total" doc:"Lines kept aside; the list reaches back over the newest 1,000." example:"2"`
+	Total int64 `json:"total" doc:"Lines in quarantine. The list has the newest 1,000." example:"2"`
 }
 
 // How far back these lists reach, in rows.
@@ -52,8 +52,8 @@ const gapListSpan = 7 * 24 * time.Hour
 // GapsQuery is the query of the gap list.
 type GapsQuery struct {
 	PageQuery
-	From string `query:"from" doc:"Gaps that end at or after: RFC 3339, a date, or a span back from now; default 7d."`
-	To   string `query:"to" doc:"Gaps that begin before; same forms; default now."`
+	From string `query:"from" doc:"Gaps that end at or after this time: RFC 3339, a date, or a span back from now. Default: 7d."`
+	To   string `query:"to" doc:"Gaps that begin before this time, in the same forms. Default: now."`
 }
 
 // QuarantineQuery is the query of the quarantine list.
@@ -62,14 +62,14 @@ type QuarantineQuery struct{ PageQuery }
 func (a *API) describeBlindness() {
 	cursorFailure := []httperr.Code{httperr.InvalidCursor}
 	register(a, call{
-		id: "list-gaps", needs: access.Read, path: Base + "/gaps", tag: "observation", summary: "Spans in which we may have been blind", example: exampleGaps(),
-		detail: "Latest first, repaired ones included. What was published, delivered or answered in an open gap may be missing " +
+		id: "list-gaps", needs: access.Read, path: Base + "/gaps", tag: "observation", summary: "Gaps: spans in which lines may have been missed", example: exampleGaps(),
+		detail: "The latest come first, including repaired ones. What was published, delivered or answered in an open gap may be missing " +
 			"everywhere else.",
 		failures: cursorFailure,
 	}, a.listGaps)
 	register(a, call{
 		id: "list-quarantine", needs: access.Read, path: Base + "/quarantine", tag: "observation", summary: "Lines that could not be decoded",
-		example: exampleQuarantine(), detail: "Latest first. They are kept with their bytes and block nothing.", failures: cursorFailure,
+		example: exampleQuarantine(), detail: "The latest come first. Each is kept with its bytes. They do not stop the collectors.", failures: cursorFailure,
 	}, a.listQuarantine)
 }
 

@@ -14,7 +14,7 @@ const description = `What happened to every task of a fleet, attempt by attempt,
 Names are snake_case. Times are RFC 3339, UTC, with microseconds. Sequences and other 64-bit numbers are strings of digits. What is not
 known is null, never zero. Lists have the envelope data, page, as_of, gaps; page.next and page.prev are cursors, also given as links in
 the Link header. A cursor belongs to its filter and order. Unknown query parameters are refused. Failures are problem documents
-(RFC 9457). A parameter that may be repeated holds alternatives; different parameters must all hold. Text that comes from the fleet
+(RFC 9457). Values of a repeated parameter are alternatives; different parameters must all match. Text that comes from the fleet
 (titles, payloads, reasons, reports) is untrusted.`
 
 // describe builds the calls and the document that describes them.

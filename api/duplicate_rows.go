@@ -21,13 +21,13 @@ type DuplicateRow struct {
 // DuplicateSums are the numbers of a row, or of all rows.
 type DuplicateSums struct {
 	Published           int64    `json:"published" doc:"Tasks whose first message was stored in the bucket." example:"2847"`
-	Completed           int64    `json:"completed" doc:"Of these, the ones that are completed now, in whatever bucket that happened." example:"2841"`
+	Completed           int64    `json:"completed" doc:"How many of these are completed now, whenever that happened." example:"2841"`
 	CaughtByStream      int64    `json:"caught_by_stream" doc:"Publishes that the stream swallowed." example:"3"`
 	CaughtByIdempotency int64    `json:"caught_by_idempotency" doc:"Deliveries after completion that were not run again." example:"7"`
 	ReachedExecution    int64    `json:"reached_execution" doc:"Runs after completion." example:"0"`
-	Unknown             int64    `json:"unknown" doc:"Deliveries after completion of which nothing tells whether they ran." example:"0"`
+	Unknown             int64    `json:"unknown" doc:"Deliveries after completion, where nothing says whether they ran." example:"0"`
 	InFlightOrDLQ       int64    `json:"in_flight_or_dlq" doc:"Of the published, the ones that are not completed now." example:"6"`
-	NetRate             *float64 `json:"net_rate" doc:"Duplicates that reached execution for each published task; null when there are some and nothing was published." example:"0"`
+	NetRate             *float64 `json:"net_rate" doc:"Duplicates that reached execution, divided by published tasks. Null when nothing was published and duplicates reached execution." example:"0"`
 	Saved               Saved    `json:"saved"`
 	Costs               Costs    `json:"costs"`
 }
@@ -43,7 +43,7 @@ type Saved struct {
 type DuplicateTable struct {
 	List[DuplicateRow]
 	Totals       DuplicateSums   `json:"totals" doc:"Of all rows."`
-	KeyConflicts int64           `json:"key_conflicts" doc:"In all rows: payloads beyond the first under one idempotency key."`
+	KeyConflicts int64           `json:"key_conflicts" doc:"In all rows: further payloads under an idempotency key that was used before."`
 	Semantic     int64           `json:"semantic" doc:"In all rows: tool calls repeated with the same input under other step ids."`
 	Cost         DuplicateCost   `json:"cost"`
 	Protection   Protection      `json:"protection"`
@@ -60,8 +60,8 @@ type DuplicateCost struct {
 // DuplicatesQuery is the query of the table of duplicates.
 type DuplicatesQuery struct {
 	Bucket string `query:"bucket" doc:"month (default), day or hour; of UTC."`
-	From   string `query:"from" doc:"The first bucket is the one that holds this: RFC 3339, a date, or a span back from now; default 12 months, 31 days or 24 hours."`
-	To     string `query:"to" doc:"Buckets that begin before; same forms; default now."`
+	From   string `query:"from" doc:"Time in the first bucket: RFC 3339, a date, or a span back from now. Default: 12 months, 31 days or 24 hours ago."`
+	To     string `query:"to" doc:"End: buckets that begin before this time, in the same forms. Default: now."`
 }
 
 // maxBuckets bounds the rows of one answer: over a month of hours, nearly three years of days.
@@ -70,13 +70,13 @@ const maxBuckets = 1000
 func (a *API) describeDuplicates() {
 	register(a, call{
 		id: "list-duplicates", needs: access.Read, path: Base + "/duplicates", tag: "duplicates", summary: "Duplicates by month, day or hour", example: exampleDuplicates(),
-		detail: "What was published and completed, and where duplicates ended, oldest bucket first, buckets without anything included. Tasks count in the " +
+		detail: "What was published and completed, and where duplicates ended. The oldest bucket comes first; empty buckets are included. Tasks count in the " +
 			"bucket of their first publish: published = completed + in_flight_or_dlq in every row, and a row of the past changes until its last task " +
 			"completes. Duplicates count in the bucket in which they showed. Tasks whose publish was not seen are in no row.",
 	}, a.listDuplicates)
 	enumerate(a, "/duplicates", "bucket", duplicates.Periods())
 	register(a, call{
-		id: "list-duplicate-cases", needs: access.Read, path: Base + "/duplicates/cases", tag: "duplicates", summary: "The tasks behind the numbers", example: exampleCases(),
+		id: "list-duplicate-cases", needs: access.Read, path: Base + "/duplicates/cases", tag: "duplicates", summary: "The tasks behind the numbers of duplicates", example: exampleCases(),
 		detail: "Tasks with a finding of one layer, each with those findings. Filters, order and cursors are those of the task list; from and to are on the " +
 			"last event of a task, which is never before its finding.",
 		failures: []httperr.Code{httperr.InvalidCursor},

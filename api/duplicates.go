@@ -12,8 +12,8 @@ type Duplicates struct {
 	CaughtByStream      int             `json:"caught_by_stream" doc:"Publishes that the stream caught."`
 	CaughtByIdempotency int             `json:"caught_by_idempotency" doc:"Deliveries after completion that were not run again."`
 	ReachedExecution    int             `json:"reached_execution" doc:"Runs after completion."`
-	Unknown             int             `json:"unknown" doc:"Deliveries after completion of which nothing tells whether they ran."`
-	KeyConflicts        int             `json:"key_conflicts" doc:"Payloads beyond the first under one idempotency key."`
+	Unknown             int             `json:"unknown" doc:"Deliveries after completion, where nothing says whether they ran."`
+	KeyConflicts        int             `json:"key_conflicts" doc:"Further payloads under an idempotency key that was used before."`
 	Semantic            int             `json:"semantic" doc:"Tool calls repeated with the same input under other step ids."`
 	Cases               []DuplicateCase `json:"cases" nullable:"false"`
 	Publishes           []PublishCount  `json:"publishes" nullable:"false" doc:"Per message id."`
@@ -34,8 +34,8 @@ type DuplicateCase struct {
 type PublishCount struct {
 	MessageID string  `json:"message_id"`
 	Attempts  int     `json:"attempts" doc:"Publishes seen."`
-	TooEarly  int     `json:"before_stored" doc:"Of these, publishes that were made before the first message was stored and may have been refused. They do not count as caught."`
-	Refused   int     `json:"refused" doc:"Of these, publishes that no message of the id could have swallowed: made too early, or after the duplicate window. They do not count as caught."`
+	TooEarly  int     `json:"before_stored" doc:"Publish attempts made before the first message was stored. The stream may have refused them, so they do not count as caught."`
+	Refused   int     `json:"refused" doc:"Publish attempts that no stored message of the id can have caught: made too early, or after the duplicate window."`
 	Owner     Text    `json:"owner" doc:"The task whose message has this id and caught the publishes; null where that is not another task."`
 	Stored    int     `json:"stored" doc:"Messages stored."`
 	FirstAt   Instant `json:"first_at"`

@@ -20,7 +20,7 @@ type EventData struct {
 	CreatedAt      *Instant  `json:"created_at,omitempty"`
 	SizeBytes      int64     `json:"size_bytes,omitempty"`
 	PayloadHash    string    `json:"payload_hash,omitempty"`
-	BestEffort     bool      `json:"best_effort,omitempty" doc:"Captured by a subscription that is blind while Fleetglass is down."`
+	BestEffort     bool      `json:"best_effort,omitempty" doc:"Captured by a subscription, which misses what happens while Fleetglass is down."`
 	DelayMS        float64   `json:"delay_ms,omitempty" doc:"The delay that a nak asked for."`
 	Reason         string    `json:"reason,omitempty"`
 	AckTimeMS      float64   `json:"ack_time_ms,omitempty" doc:"From the last delivery or heartbeat to the acknowledgement."`

@@ -11,7 +11,7 @@ import (
 // Event is one observation about a task.
 type Event struct {
 	ID          string    `json:"id" doc:"Sixteen hexadecimal digits; unique within the task." example:"5f0c2b1a9d8e7f60"`
-	At          Instant   `json:"at" doc:"By the broker's, or the reporter's, clock. Clocks order the display and decide nothing."`
+	At          Instant   `json:"at" doc:"By the clock of the broker, or of the agent that reported. Clocks only order what is shown."`
 	Kind        string    `json:"kind" example:"heartbeat"`
 	Source      string    `json:"source" doc:"The capture stream, poll or document that it came from." example:"OBS_ACK"`
 	SourceSeq   Sequence  `json:"source_seq"`
@@ -24,7 +24,7 @@ type Event struct {
 	Agent       Text      `json:"agent"`
 	Summary     string    `json:"summary" doc:"One or two sentences; without text of the fleet." example:"Attempt 2: the worker said that it is still working. The lease is extended by the wait of this attempt."`
 	Data        EventData `json:"data" doc:"What only some kinds carry; the rest is absent."`
-	Raw         *string   `json:"raw" doc:"The line as it crossed the wire: subject, newline, body. Null where none is kept. Untrusted."`
+	Raw         *string   `json:"raw" doc:"The captured line: subject, newline, body. Null where it is not kept. Untrusted."`
 	RawEncoding Text      `json:"raw_encoding" doc:"utf-8, or base64 when the line is not text; null without a line." example:"utf-8"`
 }
 
@@ -34,8 +34,8 @@ type EventsQuery struct {
 	PageQuery
 }
 
-const eventsDetail = "In causal order: by message, attempt and phase; clocks only decide among what nothing else orders. " +
-	"A task of more than 10,000 events is listed in time order and forwards only."
+const eventsDetail = "In causal order: by message, attempt and phase. Clocks only order what nothing else orders. A task with more than 10,000 " +
+	"events is listed in the order of time, and forwards only."
 
 // maxCausal is how many events are put in causal order at once.
 const maxCausal = 10_000

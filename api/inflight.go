@@ -48,7 +48,7 @@ type Typical struct {
 // NextStep is what happens by itself.
 type NextStep struct {
 	What string  `json:"what" enum:"redelivery,exhaustion,delivery,dead_letter" example:"redelivery"`
-	At   Instant `json:"at" doc:"Null when it waits for something that has no time, such as a worker's next pull."`
+	At   Instant `json:"at" doc:"Null when it happens at no known time, such as at the next request of a worker."`
 }
 
 // Recommendation is a recovery decision.
@@ -94,7 +94,7 @@ func leaseWithoutClock(m Maybe[Lease]) Maybe[Lease] {
 // InFlightList is the in-flight board.
 type InFlightList struct {
 	List[Lease]
-	Truncated bool `json:"truncated" doc:"More messages are open than were looked at: leases may be missing."`
+	Truncated bool `json:"truncated" doc:"More messages are open than are checked one by one: leases may be missing."`
 }
 
 // InFlightQuery is the query of the in-flight board.
@@ -120,12 +120,12 @@ func (a *API) describeFleet() {
 	}, a.listAgents)
 	register(a, call{
 		id: "get-agent", needs: access.Read, path: Base + "/agents/{agent}", tag: "fleet", summary: "One agent", example: exampleAgent(),
-		detail:   "With the throughput of the last hour by minute.",
+		detail:   "With its throughput by minute over the last hour.",
 		failures: []httperr.Code{httperr.NotFound},
 	}, a.getAgent)
 	register(a, call{
 		id: "get-fleet-stats", needs: access.Read, path: Base + "/stats/fleet", tag: "fleet", summary: "The fleet's figures", example: exampleFleet(),
-		detail: "A figure that cannot be told is null, with the reason.",
+		detail: "A figure that is not known is null, with the reason.",
 	}, a.fleetStats)
 }
 

@@ -29,6 +29,6 @@ func (a *API) keyed(r *routes.Router, op *huma.Operation) *routes.Router {
 
 // KeyInput declares the headers by which a repetition is told. They are read before the handler.
 type KeyInput struct {
-	IdempotencyKey  string `header:"Idempotency-Key" doc:"Names the call: sent again with the same key it happens once, and is answered with the reply of the first, with Idempotency-Replayed: true. Kept for 72 hours. At most 200 characters."`
+	IdempotencyKey  string `header:"Idempotency-Key" doc:"Names the call. A call that is sent again with the same key has no second effect; it gets the reply of the first one, with Idempotency-Replayed: true. A key is kept for 72 hours and has at most 200 characters."`
 	XIdempotencyKey string `header:"X-Idempotency-Key" doc:"Alias of Idempotency-Key."`
 }

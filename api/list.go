@@ -21,7 +21,7 @@ type List[T any] struct {
 	Data []T      `json:"data" nullable:"false" doc:"The rows of this page."`
 	Page Page     `json:"page"`
 	AsOf Instant  `json:"as_of" doc:"When the store was asked."`
-	Gaps []GapRef `json:"gaps" nullable:"false" doc:"Spans within this page's time in which we may have been blind."`
+	Gaps []GapRef `json:"gaps" nullable:"false" doc:"Spans within the time of this page in which lines may have been missed."`
 
 	rows []byte // Data in JSON, which the tag was made of; nil for not yet.
 }
@@ -34,7 +34,7 @@ type Page struct {
 
 // GapRef is a gap as far as a reader of a list needs it.
 type GapRef struct {
-	Source string  `json:"source" doc:"The capture stream or collector that may have missed something." example:"OBS_ACK"`
+	Source string  `json:"source" doc:"The capture stream or collector that may have missed lines." example:"OBS_ACK"`
 	From   Instant `json:"from"`
 	To     Instant `json:"to" doc:"Null while the gap is open."`
 	Reason Text    `json:"reason" doc:"What may have been missed, and why."`
@@ -70,7 +70,7 @@ func (l LimitParam) rows() (int, error) {
 // PageQuery is the part of a query that moves within a list.
 type PageQuery struct {
 	Limit  LimitParam `query:"limit" doc:"Rows per page."`
-	Cursor string     `query:"cursor" doc:"Opaque place in the list, from page.next or page.prev of the same list."`
+	Cursor string     `query:"cursor" doc:"Place in the list, from page.next or page.prev of the same list. Its form is private."`
 }
 
 // listRequest is a list request after the parts that all lists share were read.

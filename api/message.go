@@ -26,7 +26,7 @@ type Message struct {
 	TraceParent Text              `json:"traceparent"`
 	WaitingMS   int64             `json:"waiting_ms" doc:"Stored, in nobody's hands, up to now."`
 	RunningMS   int64             `json:"running_ms" doc:"In a worker's hands, up to now."`
-	UnsplitMS   int64             `json:"unsplit_ms" doc:"First waiting, then running: the moment of delivery was not observed."`
+	UnsplitMS   int64             `json:"unsplit_ms" doc:"Waiting, then running. The time of delivery was not observed, so the span cannot be split."`
 	Attempts    []Attempt         `json:"attempts" nullable:"false"`
 	Spans       []Span            `json:"spans" nullable:"false" doc:"Its time, cut into waiting and running."`
 	DeadLetter  Maybe[DeadLetter] `json:"dead_letter" doc:"Its dead-letter entry; null when none is known."`

@@ -25,8 +25,8 @@ type Payload struct {
 	AsOf         Instant             `json:"as_of"`
 }
 
-const payloadDetail = "Of the newest message, or of the one that stream and seq name. As JSON, or, where Accept prefers " +
-	"application/octet-stream, the very bytes as a download."
+const payloadDetail = "The newest message, or the one that stream and seq name. The answer is JSON. Where Accept prefers application/octet-stream it " +
+	"is the bytes themselves, as a download."
 
 // PayloadQuery is the query of the payload call.
 type PayloadQuery struct {

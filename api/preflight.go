@@ -32,8 +32,8 @@ type PreflightAnswer struct {
 
 const (
 	preflightForm   = `{"agent" or "model": "…", "payload": … or "estimated_tokens": …}`
-	preflightDetail = "To be asked before publishing. The tokens are estimated without a network, with the encoding that the triage policy names for the " +
-		"model; nothing is stored. Budgets come from the policy."
+	preflightDetail = "Ask before publishing. The tokens are estimated offline, with the encoding that the triage policy names for the model. " +
+		"Budgets come from the policy. Nothing is stored."
 )
 
 func (a *API) describePrevention() {

@@ -31,8 +31,8 @@ type Part struct {
 	State      string  `json:"state" enum:"ok,best_effort,behind,starting,not_configured,down" example:"ok"`
 	Detail     Text    `json:"detail" doc:"A sentence for operators."`
 	LagMS      int64   `json:"lag_ms" doc:"How far behind its source it is."`
-	Pending    uint64  `json:"pending" doc:"Lines waiting at its source."`
-	LastAt     Instant `json:"last_at" doc:"When it last took something in or verified that nothing waits."`
+	Pending    uint64  `json:"pending" doc:"Lines that wait at its source."`
+	LastAt     Instant `json:"last_at" doc:"When it last committed lines, or found that none wait."`
 	Quarantine uint64  `json:"quarantined" doc:"Undecodable lines since start."`
 	Handled    uint64  `json:"handled" doc:"Lines since start."`
 }

@@ -9,15 +9,15 @@ import (
 
 // Costs are what the idempotency records of a row's tasks cost.
 type Costs struct {
-	Reads  *int64   `json:"reads" doc:"Records read; see protection. Null where no store of records is known." example:"2848"`
+	Reads  *int64   `json:"reads" doc:"Records read, see protection. Null where no store of records is configured." example:"2848"`
 	Writes *int64   `json:"writes" doc:"Records written; likewise." example:"2841"`
-	USD    *float64 `json:"usd" doc:"At the prices of protection; 0 for a bucket of the broker. Null where no store of records is known." example:"0.003411"`
+	USD    *float64 `json:"usd" doc:"At the prices in protection; 0 for a bucket of the broker. Null where no store of records is configured." example:"0.003411"`
 }
 
 // Protection says what the costs are made of, and what else the protection against duplicates costs.
 type Protection struct {
 	Records     string       `json:"records" enum:"unknown,kv,firestore" doc:"Where agents keep idempotency records." example:"firestore"`
-	Prices      RecordPrices `json:"prices" doc:"Of Firestore, as configured; a bucket of the broker costs nothing per operation."`
+	Prices      RecordPrices `json:"prices" doc:"Prices of Firestore, as configured. A bucket of the broker has no price per operation."`
 	ReadsBasis  string       `json:"reads_basis" doc:"How the reads come about."`
 	WritesBasis string       `json:"writes_basis" doc:"How the writes come about."`
 	Dedupe      Dedupe       `json:"dedupe_memory"`
@@ -42,7 +42,7 @@ type Dedupe struct {
 // Latency is what a delivery waits for the idempotency records: the look for one or the reservation, and recording completion.
 type Latency struct {
 	MS     *float64 `json:"ms" doc:"The same as p50_ms." example:"2.38"`
-	P50MS  *float64 `json:"p50_ms" doc:"Half of the deliveries waited at most that long; at most 19 % above the true value. Null when sample is 0." example:"2.38"`
+	P50MS  *float64 `json:"p50_ms" doc:"The median. It is at most 19 % above the true value. Null when sample is 0." example:"2.38"`
 	P95MS  *float64 `json:"p95_ms" doc:"Likewise of 19 in 20." example:"5.656"`
 	Sample int64    `json:"sample" doc:"Deliveries of the span that said what they waited." example:"2848"`
 	Why    string   `json:"why" doc:"Where the figures come from, or why they are not known."`

@@ -13,15 +13,15 @@ type Reconciliation struct {
 	Failure       Text             `json:"failure" doc:"Why it failed; null otherwise."`
 	Cause         string           `json:"cause" enum:"on_demand,scheduled,restart" doc:"Somebody asked, its time had come, or the program started." example:"on_demand"`
 	Actor         Text             `json:"actor" doc:"Who asked."`
-	Period        Period           `json:"period" doc:"The span of stored times that is compared: from <= time < to."`
+	Period        Period           `json:"period" doc:"Messages stored in this span are compared: from <= time < to."`
 	CreatedAt     Instant          `json:"created_at"`
 	StartedAt     Instant          `json:"started_at" doc:"Null while it is queued."`
 	EndedAt       Instant          `json:"ended_at" doc:"Null until it is done or failed."`
 	Progress      Maybe[Progress]  `json:"progress" doc:"How far it is; null unless it is running."`
-	AsOf          Instant          `json:"as_of" doc:"What the program knew then was compared; null until it is done."`
+	AsOf          Instant          `json:"as_of" doc:"The time of the comparison; null until it is done."`
 	Balance       Maybe[Balance]   `json:"balance" doc:"Over all streams and agents; null until it is done."`
 	Unexplained   *int64           `json:"unexplained" doc:"The term of the balance that must be zero; null until it is done." example:"0"`
-	Discrepancies *int64           `json:"discrepancies" doc:"Messages and records that something is wrong with, over all lists; null until it is done." example:"2"`
+	Discrepancies *int64           `json:"discrepancies" doc:"Discrepancies in all lists; null until it is done." example:"2"`
 	Counts        map[string]int64 `json:"counts" doc:"Discrepancies by kind; empty until it is done."`
 	Links         ReportLinks      `json:"links"`
 }
@@ -43,13 +43,13 @@ type Progress struct {
 type Balance struct {
 	Published   int64 `json:"published" doc:"Messages stored by the stream, counted by sequence numbers." example:"2847"`
 	Completed   int64 `json:"completed" doc:"Acknowledged, or gone after completion was recorded." example:"2830"`
-	InFlight    int64 `json:"in_flight" doc:"Queued, in a worker's hands, or due again." example:"4"`
+	InFlight    int64 `json:"in_flight" doc:"Waiting, held by a worker, or due to be delivered again." example:"4"`
 	InDLQ       int64 `json:"in_dlq" doc:"A dead-letter entry exists, decided about or not." example:"10"`
 	Terminated  int64 `json:"terminated" doc:"Ended by a worker or an operator, without a dead-letter entry." example:"1"`
 	Expired     int64 `json:"expired" doc:"Left the stream by its max_age." example:"1"`
 	Exhausted   int64 `json:"exhausted" doc:"Attempts used up, without a dead-letter entry." example:"0"`
 	Unexplained int64 `json:"unexplained" doc:"What became of them is not known." example:"1"`
-	NeverSeen   int64 `json:"never_seen" doc:"Of the unexplained: nothing but the sequence number is known." example:"0"`
+	NeverSeen   int64 `json:"never_seen" doc:"How many of the unexplained are known by their sequence number only." example:"0"`
 	Balanced    bool  `json:"balanced" doc:"Both sides are equal, which they must be." example:"true"`
 }
 

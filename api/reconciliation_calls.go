@@ -15,13 +15,15 @@ import (
 )
 
 const (
-	listReconciliationsDetail = "The newest first. A reconciliation compares, for a span of time, what was published with what became of it: published = " +
-		"completed + in_flight + in_dlq + terminated + expired + exhausted + unexplained. Lists of what is wrong are in the report itself."
-	createReconciliationDetail = "Queues one and answers at once; it is made within seconds to minutes, one at a time. Without a body the last seven days are " +
-		"compared. The same Idempotency-Key gives the same reconciliation; with another period it is refused."
-	getReconciliationDetail = "The balance by stream and agent, what is wrong, and what restricts the report. As JSON, or as one table with Accept: text/csv. " +
-		"With format the answer is a download. The table has a row for each line of the balance and each discrepancy, told apart by the first column; cells that a " +
-		"spreadsheet would take for a formula begin with an apostrophe. It exists once the reconciliation is done; before that 409."
+	listReconciliationsDetail = "The newest come first. A reconciliation compares what was published in a span of time with what became of it: published = " +
+		"completed + in_flight + in_dlq + terminated + expired + exhausted + unexplained. The lists of discrepancies are in the report " +
+		"of each."
+	createReconciliationDetail = "Queues a reconciliation and answers at once. It is done within seconds to minutes; one runs at a time. Without a body the " +
+		"last seven days are compared. The same Idempotency-Key gives the same reconciliation; with another period it is refused."
+	getReconciliationDetail = "The balance by stream and agent, the discrepancies, and what limits the report. The answer is JSON, or one table with Accept: " +
+		"text/csv. With format it is a download. The table has a row for each line of the balance and each discrepancy; the first " +
+		"column says which. Cells that a spreadsheet would take for a formula begin with an apostrophe. Until the reconciliation is " +
+		"done the table is refused with 409."
 )
 
 // ReconciliationPathInput names a reconciliation and the form in which it is wanted.

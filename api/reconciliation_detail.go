@@ -10,16 +10,16 @@ type ReconciliationDetail struct {
 	Lines          []BalanceLine         `json:"lines" nullable:"false" doc:"The balance by stream and agent; they add up to balance."`
 	Streams        []StreamSpan          `json:"streams" nullable:"false" doc:"What was compared of each stream."`
 	Lists          []DiscrepancyList     `json:"lists" nullable:"false" doc:"What is wrong, one list for each kind, empty ones too."`
-	WithoutRecords []AgentWithoutRecords `json:"without_records" nullable:"false" doc:"Agents that keep no records at all: what they acknowledged is in no list."`
+	WithoutRecords []AgentWithoutRecords `json:"without_records" nullable:"false" doc:"Agents that keep no records at all. What they acknowledged is in no list."`
 	Records        RecordCheck           `json:"records"`
-	Gaps           []GapRef              `json:"gaps" nullable:"false" doc:"Spans of the period in which we may have been blind."`
+	Gaps           []GapRef              `json:"gaps" nullable:"false" doc:"Spans of the period in which lines may have been missed."`
 	Notes          []string              `json:"notes" nullable:"false" doc:"What restricts the report, in sentences."`
 }
 
 // BalanceLine is the balance of one agent in one stream.
 type BalanceLine struct {
 	Stream string `json:"stream" example:"TASKS"`
-	Agent  Text   `json:"agent" doc:"Null where it is not known, as of messages that were never seen."`
+	Agent  Text   `json:"agent" doc:"Null where it is not known, such as for messages that were never seen."`
 	Balance
 }
 
@@ -30,7 +30,7 @@ type StreamSpan struct {
 	ToSeq      Sequence `json:"to_seq" doc:"Last one; less than from_seq where there is none."`
 	Known      int64    `json:"known" doc:"Messages in between that are known here." example:"2846"`
 	Compared   bool     `json:"compared" doc:"With what the stream holds now." example:"true"`
-	Held       *int64   `json:"held" doc:"Messages in between that the stream holds; null when it was not compared." example:"4"`
+	Held       *int64   `json:"held" doc:"Messages of this span that the stream still holds; null when it was not compared." example:"4"`
 	Why        Text     `json:"why_not" doc:"Why it was not compared."`
 	ComparedAt Instant  `json:"compared_at" doc:"When the stream was asked."`
 }
@@ -67,7 +67,7 @@ type DiscrepancyLinks struct {
 // AgentWithoutRecords is an agent that keeps no records.
 type AgentWithoutRecords struct {
 	Agent        Text  `json:"agent"`
-	Acknowledged int64 `json:"acknowledged" doc:"Messages that it acknowledged without a completion that anybody could see." example:"12"`
+	Acknowledged int64 `json:"acknowledged" doc:"Messages that it acknowledged and for which no completion is known." example:"12"`
 }
 
 // RecordCheck says whether completions that were seen were looked for among the records that exist now.

@@ -15,7 +15,7 @@ import (
 
 // ReconcileRequest is the body of a call for a reconciliation.
 type ReconcileRequest struct {
-	From *string `json:"from,omitempty" doc:"Messages stored at or after; RFC 3339 or a date. Default seven days before to." example:"2026-11-13"`
+	From *string `json:"from,omitempty" doc:"Messages stored at or after this time: RFC 3339 or a date. Default: seven days before to." example:"2026-11-13"`
 	To   *string `json:"to,omitempty" doc:"Messages stored before; likewise. Default now." example:"2026-11-20T16:00:00Z"`
 }
 

@@ -15,13 +15,12 @@ type RecoveryReport struct {
 	AsOf           Instant               `json:"as_of"`
 	Trace          Trace                 `json:"trace"`
 	Recommendation Maybe[Recommendation] `json:"recommendation" doc:"Null while nothing is recommended."`
-	Markdown       string                `json:"markdown" doc:"The same for people. Text of the fleet in it is set in code and untrusted."`
+	Markdown       string                `json:"markdown" doc:"The same as text. Text from the fleet stands in code blocks and is untrusted."`
 }
 
 const markdown = "text/markdown"
 
-const reportDetail = "What is known, which boundaries were crossed, what is in doubt, and what comes next. Markdown, or JSON where Accept " +
-	"prefers it."
+const reportDetail = "What is known, how far the task got, what is in doubt, and what comes next. Markdown, or JSON where Accept prefers it."
 
 func shapeReport(op *huma.Operation) {
 	op.Responses["200"].Content[markdown] = &huma.MediaType{

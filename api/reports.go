@@ -31,10 +31,10 @@ type AcceptedEvent struct {
 	Kind   string `json:"kind" example:"checkpoint"`
 }
 
-const reportsDetail = "For runtimes that have no NATS: a CloudEvents 1.0 event in structured or binary form, or a batch of at most " +
-	"1,000. All are stored or none. Sending a report again, with the same source, id and time, changes nothing and is " +
-	"answered alike, whatever the Idempotency-Key; a report without a time gets the time of its arrival, so that only its sender can " +
-	"tell a repetition."
+const reportsDetail = "For runtimes without NATS: a CloudEvents 1.0 event in structured or binary form, or a batch of at most 1,000. All of a " +
+	"request are stored, or none. A report that is sent again, with the same source, id and time, changes nothing and gets the " +
+	"same answer, whatever the Idempotency-Key. A report without a time gets the time of its arrival, so it counts again when it " +
+	"is sent again."
 
 // maxReports bounds a batch.
 const maxReports = 1000

@@ -65,7 +65,8 @@ type CalibrationBin struct {
 	Tasks     int64   `json:"tasks" example:"3000"`
 }
 
-const riskDetail = "Predicted from the last 30 days: the rates of agent, type, hour and load, each pulled towards the larger group where it has few tasks. Nothing is stored."
+const riskDetail = "Predicted from the last 30 days, by the rates of the agent, the type, the hour and the load. A rate of few tasks is moved " +
+	"towards that of the larger group. Nothing is stored."
 
 func (a *API) describeRisk() {
 	schemas := a.huma.OpenAPI().Components.Schemas

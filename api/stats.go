@@ -15,37 +15,37 @@ type FleetStats struct {
 	States    map[string]int64 `json:"states" doc:"Tasks per state; every state is present."`
 	Figures   Figures          `json:"figures"`
 	Lag       []Lag            `json:"collector_lag" nullable:"false"`
-	Truncated bool             `json:"truncated" doc:"More messages are open than were looked at; counts of leases read: at least."`
+	Truncated bool             `json:"truncated" doc:"More messages are open than are checked one by one: counts of leases are lower bounds."`
 }
 
 // Figures are the metrics about the fleet.
 type Figures struct {
-	PendingQueueAge           Figure `json:"pending_queue_age" doc:"Age of the oldest message that nobody has taken."`
-	InFlight                  Figure `json:"in_flight" doc:"Messages in a worker's hands."`
-	StaleInFlight             Figure `json:"stale_in_flight" doc:"Of these, those with something wrong."`
+	PendingQueueAge           Figure `json:"pending_queue_age" doc:"Age of the oldest message that no worker has taken."`
+	InFlight                  Figure `json:"in_flight" doc:"Messages that a worker holds."`
+	StaleInFlight             Figure `json:"stale_in_flight" doc:"How many of these leases have something wrong."`
 	LeaseRenewalFailures      Figure `json:"lease_renewal_failures" doc:"Attempts whose lease ran out without an answer."`
 	DuplicatesCaughtByStream  Figure `json:"duplicates_caught_by_stream" doc:"Publishes that the stream caught as duplicates."`
 	DuplicateDeliveryAttempts Figure `json:"duplicate_delivery_attempts" doc:"Deliveries of work that had already had its effect."`
-	DuplicatesExecuted        Figure `json:"duplicates_reached_execution" doc:"Of these, the ones that ran again."`
-	IdempotencyKeyReuse       Figure `json:"idempotency_key_reuse" doc:"Payloads beyond the first under one idempotency key."`
+	DuplicatesExecuted        Figure `json:"duplicates_reached_execution" doc:"How many of these ran again."`
+	IdempotencyKeyReuse       Figure `json:"idempotency_key_reuse" doc:"Further payloads under an idempotency key that was used before."`
 	ReceiptMissingRecoveries  Figure `json:"receipt_missing_recoveries"`
-	Quarantined               Figure `json:"quarantined" doc:"Tasks set aside by a decision."`
+	Quarantined               Figure `json:"quarantined" doc:"Tasks that a decision set aside."`
 	OutboundSendRetries       Figure `json:"outbound_send_retries"`
 	RecoveryTimeAfterRestart  Figure `json:"recovery_time_after_restart"`
-	MissedMessageIncidents    Figure `json:"missed_message_incidents" doc:"Messages that a user noticed missing."`
+	MissedMessageIncidents    Figure `json:"missed_message_incidents" doc:"Messages that a user found missing."`
 	Published                 Figure `json:"published" doc:"Messages stored."`
 	Completed                 Figure `json:"completed" doc:"Messages acknowledged."`
 	Died                      Figure `json:"died" doc:"Tasks that ended exhausted, dead-lettered or unknown."`
 	DLQRate                   Figure `json:"dlq_rate" doc:"Dead-lettered tasks by published messages."`
-	UndecodableLines          Figure `json:"undecodable_lines" doc:"Lines that could not be read and are kept aside."`
-	OpenGaps                  Figure `json:"open_gaps" doc:"Gaps that are not repaired."`
+	UndecodableLines          Figure `json:"undecodable_lines" doc:"Lines that could not be decoded and are in quarantine."`
+	OpenGaps                  Figure `json:"open_gaps" doc:"Gaps whose lines were not read again."`
 }
 
 // Figure is a number with its unit, or the reason why there is none.
 type Figure struct {
-	Value  *float64 `json:"value" doc:"Null: not known; reason says why." example:"3"`
+	Value  *float64 `json:"value" doc:"Null when it is not known; reason says why." example:"3"`
 	Unit   string   `json:"unit" example:"messages"`
-	Window Text     `json:"window" doc:"The span that a count covers; null for what is so now." example:"24h"`
+	Window Text     `json:"window" doc:"The span that a count covers; null for a value of now." example:"24h"`
 	Reason Text     `json:"reason"`
 }
 
@@ -54,7 +54,7 @@ type Lag struct {
 	Source  string `json:"source" example:"publishes"`
 	State   string `json:"state" example:"ok"`
 	LagMS   *int64 `json:"lag_ms" doc:"Null while it has not reported."`
-	Pending uint64 `json:"pending" doc:"Lines waiting at its source."`
+	Pending uint64 `json:"pending" doc:"Lines that wait at its source."`
 }
 
 func figure(value float64, unit string) Figure { return Figure{Value: &value, Unit: unit} }
@@ -67,7 +67,7 @@ func daily(n int64, unit string) Figure {
 
 func untold(unit, reason string) Figure { return Figure{Unit: unit, Reason: Text(reason)} }
 
-const notTriage = "Needs triage decisions, which are not taken here yet."
+const notTriage = "Not counted by this server."
 
 func (a *API) fleetStats(ctx context.Context, _ *struct{}) (*reply[FleetStats], error) {
 	s, err := a.cfg.Query.Statistics(ctx)
@@ -102,7 +102,7 @@ func figuresOf(s query.Statistics) Figures {
 		Quarantined:               untold("tasks", notTriage),
 		OutboundSendRetries:       untold("messages", "Only agents that report outgoing messages could tell."),
 		RecoveryTimeAfterRestart:  untold("seconds", "No recovery scan has been measured."),
-		MissedMessageIncidents:    untold("incidents", "Nobody can report one here yet."),
+		MissedMessageIncidents:    untold("incidents", "This server does not take such reports."),
 		Published:                 daily(s.Day.Published, "messages"),
 		Completed:                 daily(s.Day.Completed, "messages"),
 		Died:                      daily(s.Died, "tasks"),

@@ -18,10 +18,10 @@ import (
 
 const streamOperation = "stream-changes"
 
-const streamDetail = "Server-sent events. task: something is new about a task, sent once for many changes in a row. counts: tasks per " +
-	"state, when they changed. reset: changes were missed that cannot be named any more; load what you show anew. A comment comes when " +
-	"nothing else does. The id of an event resumes after it by Last-Event-ID, which browsers send by themselves; ids of another " +
-	"process lead to reset."
+const streamDetail = "Server-sent events. task: something about a task changed; several changes may be sent as one. counts: tasks per state, when " +
+	"they changed. reset: changes were missed; load again what you show. When nothing happens a comment is sent from time to time. " +
+	"A client that reconnects with Last-Event-ID, as browsers do, continues after that event. After a restart of the server it " +
+	"gets reset."
 
 const eventStream = "text/event-stream"
 
@@ -51,7 +51,7 @@ type CountsChanged struct {
 
 func (a *API) describeStream() {
 	register(a, call{
-		id: streamOperation, needs: access.Read, path: Base + "/stream", tag: "live", summary: "What changes, as it changes",
+		id: streamOperation, needs: access.Read, path: Base + "/stream", tag: "live", summary: "Live changes",
 		detail: streamDetail, shape: shapeStream,
 		failures: []httperr.Code{httperr.RateLimited},
 	}, a.stream)

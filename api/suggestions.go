@@ -23,8 +23,9 @@ type SuggestedRule struct {
 	Against int            `json:"against" doc:"Corrections of the same reason that say something else." example:"0"`
 }
 
-const suggestionsDetail = "When a person reclassifies a dead letter, the correction is kept. Where the policy in force would classify its reason otherwise, a rule is " +
-	"offered that says what the person said. Nothing changes until somebody puts it into the policy file."
+const suggestionsDetail = "When a person reclassifies a dead letter, the correction is kept. If the policy in force would classify its reason " +
+	"differently, a rule is suggested that gives the class of the correction. Nothing changes until somebody adds it to the policy " +
+	"file."
 
 func (a *API) describeSuggestions() {
 	register(a, call{

@@ -18,7 +18,7 @@ type Trace struct {
 	Agent       Text               `json:"agent"`
 	Type        Text               `json:"type"`
 	Title       Text               `json:"title" doc:"A short name found in the payload. Untrusted."`
-	Reason      Text               `json:"reason" doc:"Why it failed or died, in the words of whoever said so. Untrusted."`
+	Reason      Text               `json:"reason" doc:"Why it failed or died, as its worker, its agent, its dead-letter entry or the broker said. Untrusted."`
 	Generation  int                `json:"generation" doc:"Of the newest message: 0 is the first."`
 	Attempts    int                `json:"attempts" doc:"Deliveries of the newest message that are proved."`
 	MaxDeliver  Count              `json:"max_deliver" doc:"Null when not known or without limit."`
@@ -27,7 +27,7 @@ type Trace struct {
 	CompletedAt Instant            `json:"completed_at" doc:"When completion was recorded or reported, else when it was acknowledged."`
 	WaitingMS   int64              `json:"waiting_ms" doc:"Over all messages, up to now: stored, in nobody's hands."`
 	RunningMS   int64              `json:"running_ms" doc:"Over all messages, up to now: in a worker's hands."`
-	UnsplitMS   int64              `json:"unsplit_ms" doc:"Likewise: first waiting, then running; the moment of delivery was not observed."`
+	UnsplitMS   int64              `json:"unsplit_ms" doc:"Waiting, then running. The time of delivery was not observed, so the span cannot be split."`
 	Boundaries  Boundaries         `json:"boundaries" doc:"When ownership crossed each boundary, where that is known."`
 	Messages    []Message          `json:"messages" nullable:"false" doc:"In generation order; at most the newest 200."`
 	Lease       Maybe[Lease]       `json:"lease" doc:"Who holds the newest message; null when nobody does."`
@@ -35,7 +35,7 @@ type Trace struct {
 	Duplicates  Duplicates         `json:"duplicates"`
 	Anomalies   []Anomaly          `json:"anomalies" nullable:"false"`
 	Answers     Answers            `json:"answers"`
-	Gaps        []GapRef           `json:"gaps" nullable:"false" doc:"Spans within the task's time in which we may have been blind."`
+	Gaps        []GapRef           `json:"gaps" nullable:"false" doc:"Spans within the task's time in which lines may have been missed."`
 	AsOf        Instant            `json:"as_of"`
 	Links       TaskLinks          `json:"links"`
 }
@@ -44,9 +44,9 @@ type Trace struct {
 type Boundaries struct {
 	IngressAckedAt Instant `json:"ingress_acked_at" doc:"Durably stored."`
 	DispatchedAt   Instant `json:"dispatched_at" doc:"Claimed by a worker: the first delivery."`
-	AcceptedAt     Instant `json:"accepted_at" doc:"The runtime has evidence that it started; only reports say so."`
-	CompletedAt    Instant `json:"completed_at" doc:"A recoverable result is recorded or reported. An acknowledgement is not that."`
-	SentAt         Instant `json:"sent_at" doc:"The outside accepted the outgoing message; only reports say so."`
+	AcceptedAt     Instant `json:"accepted_at" doc:"There is evidence that the runtime started. Known from reports only."`
+	CompletedAt    Instant `json:"completed_at" doc:"A recoverable result is recorded or reported. An acknowledgement alone is not enough."`
+	SentAt         Instant `json:"sent_at" doc:"The receiver accepted the outgoing message. Known from reports only."`
 }
 
 // Idempotency is what a completion record says.
@@ -84,7 +84,7 @@ func (a *API) describeTask() {
 	register(a, call{
 		id: "get-task", needs: access.Read, path: Base + "/tasks/{task_id}", tag: "tasks", summary: "The trace of a task",
 		example: exampleTrace(), failures: notFound,
-		detail: "Its messages with their attempts, waiting and running told apart, who holds it, and the three answers in words.",
+		detail: "Its messages with their attempts, the times of waiting and running, who holds it, and the three answers in words.",
 	}, a.getTask)
 	register(a, call{
 		id: "list-task-events", needs: access.Read, path: Base + "/tasks/{task_id}/events", tag: "tasks", summary: "The events of a task", example: exampleEvents(),

@@ -29,11 +29,11 @@ type TaskRow struct {
 	LastEventAt Instant   `json:"last_event_at"`
 	CompletedAt Instant   `json:"completed_at"`
 	EndedAt     Instant   `json:"ended_at" doc:"When the state stopped being open."`
-	WaitingMS   int64     `json:"waiting_ms" doc:"Of the newest message: stored, in nobody's hands; spans that are over." example:"1200"`
-	RunningMS   int64     `json:"running_ms" doc:"Of the newest message: in a worker's hands; spans that are over." example:"300000"`
+	WaitingMS   int64     `json:"waiting_ms" doc:"Of the newest message: time without a worker, without the current wait." example:"1200"`
+	RunningMS   int64     `json:"running_ms" doc:"Of the newest message: time in the hands of workers, without the current attempt." example:"300000"`
 	Duplicates  int       `json:"duplicates" doc:"Publishes that the stream caught as duplicates." example:"0"`
 	Category    Text      `json:"category" doc:"Of the dead-letter entry."`
-	Reason      Text      `json:"reason" doc:"Why it failed or died, in the words of whoever said so. Untrusted." example:"token_budget_exceeded: 50,000 output tokens"`
+	Reason      Text      `json:"reason" doc:"Why it failed or died, as its worker, its agent, its dead-letter entry or the broker said. Untrusted." example:"token_budget_exceeded: 50,000 output tokens"`
 	Anomalies   []Anomaly `json:"anomalies" nullable:"false" doc:"What is surprising about it."`
 	Links       TaskLinks `json:"links"`
 }
@@ -93,8 +93,8 @@ type FilterQuery struct {
 	Anomaly  []string `query:"anomaly,explode" doc:"Tasks that show one of these anomalies."`
 	Has      []string `query:"has,explode" doc:"duplicate: only tasks with publishes that the stream caught."`
 	Q        []string `query:"q,explode" doc:"The search box: field:value pairs and words, which match ids and titles."`
-	From     string   `query:"from" doc:"Last event at or after: RFC 3339, a date, or a span back from now such as 15m, 24h, 7d."`
-	To       string   `query:"to" doc:"Last event before; same forms."`
+	From     string   `query:"from" doc:"Tasks whose last event is at or after this time: RFC 3339, a date, or a span back from now such as 15m, 24h, 7d."`
+	To       string   `query:"to" doc:"Tasks whose last event is before this time, in the same forms."`
 }
 
 // TasksQuery is the query of the task list.
@@ -107,12 +107,12 @@ type TasksQuery struct {
 func (a *API) describeTasks() {
 	register(a, call{
 		id: "list-tasks", needs: access.Read, path: Base + "/tasks", tag: "tasks", summary: "Tasks by filter", example: exampleTasks(),
-		detail:   "Tasks whose stored message, or lost publish, was observed. Newest last event first, unless sort says otherwise.",
+		detail:   "Tasks of which a stored message, or a publish that was not stored, is known. The task with the latest event comes first, unless sort says otherwise.",
 		failures: []httperr.Code{httperr.InvalidCursor},
 	}, a.listTasks)
 	register(a, call{
 		id: "count-tasks", needs: access.Read, path: Base + "/tasks/counts", tag: "tasks", summary: "Tasks per state", example: exampleCounts(),
-		detail: "Counts of the tasks that the filter selects, per state; the state parameter is ignored.",
+		detail: "How many tasks the filter selects in each state. The parameter state is ignored.",
 	}, a.countTasks)
 	enumerateFilter(a, "/tasks/counts")
 	enumerateTasks(a, "/tasks")
@@ -169,7 +169,7 @@ func (a *API) gapsOfList(ctx context.Context, found query.TaskList, f lifecycle.
 type TaskCounts struct {
 	Counts map[string]int64 `json:"counts" doc:"Tasks per state; every state is present."`
 	Total  int64            `json:"total" example:"26147"`
-	Capped bool             `json:"capped" doc:"Only the first 10,000 rows were looked at; the numbers read: at least."`
+	Capped bool             `json:"capped" doc:"Only the first 10,000 rows were counted: the numbers are lower bounds."`
 	AsOf   Instant          `json:"as_of"`
 	Gaps   []GapRef         `json:"gaps" nullable:"false"`
 }

@@ -85,7 +85,7 @@ func TestAWrittenProblemHidesItsCauseAndTheLogHasIt(t *testing.T) {
 	}
 	want := map[string]any{
 		"type": "/api/docs#problem-internal", "title": "Internal error", "status": 500.0, "code": "internal", "retryable": true,
-		"detail": "Something went wrong here. The cause is in the log of Fleetglass.", "errors": []any{},
+		"detail": "Something went wrong in Fleetglass. Its log has the cause.", "errors": []any{},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("document (-want +got):\n%s", diff)
