@@ -2,6 +2,12 @@ package decision
 
 import "fleetglass/lifecycle"
 
+// ActionPlace is the place of an action in a list by time.
+type ActionPlace struct {
+	CreatedAt lifecycle.Micros
+	ID        string
+}
+
 // Action is something that somebody asked for and that has begun or ended, as the domain that owns it describes it.
 type Action struct {
 	ID        string           // Required.

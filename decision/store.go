@@ -45,6 +45,8 @@ type Reader interface {
 	ActionsOn(ctx context.Context, s Subject, limit int) ([]Action, error)
 	// ActionsOf returns the actions of an operation in the order of their ids, those behind the given id, at most limit.
 	ActionsOf(ctx context.Context, operation, after string, limit int) ([]Action, error)
+	// Operations returns the actions that are no part of an operation, the newest first, ties broken by id, those behind before, at most limit.
+	Operations(ctx context.Context, before *ActionPlace, limit int) ([]Action, error)
 	// EffectsOf returns the effects of an action, ordered by when they are due, ties broken by id.
 	EffectsOf(ctx context.Context, action string) ([]EffectState, error)
 }

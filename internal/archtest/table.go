@@ -5,7 +5,7 @@ const Module = "fleetglass"
 
 // everything is the row of the program itself, the only place that knows all the others.
 var everything = []string{
-	"access", "alerts", "api", "collectors", "collectors/*", "decision", "dlqtriage", "duplicates", "fleet", "fleet/*", "internal/*", "lifecycle", "mcp", "store/sqlite",
+	"access", "alerts", "api", "collectors", "collectors/*", "decision", "dlqtriage", "dlqtriage/*", "duplicates", "fleet", "fleet/*", "internal/*", "lifecycle", "mcp", "store/sqlite",
 	"store/postgres", "query", "reconcile", "static", "views", "views/*", "web",
 }
 
@@ -48,6 +48,8 @@ var Table = []Rule{
 	{Package: "access", Others: []string{"github.com/goccy/go-yaml"}},
 	{Package: "dlqtriage", Own: []string{"lifecycle", "decision", "fleet"},
 		Others: []string{"github.com/goccy/go-yaml", "github.com/tiktoken-go/tokenizer"}}, // The policy file; tokens without a network.
+	// What the actions decided, on the broker.
+	{Package: "dlqtriage/pipeline", Own: []string{"lifecycle", "decision", "dlqtriage", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"}},
 	{Package: "alerts", Own: []string{"lifecycle"}},
 
 	// Every question, answered once for all who present.

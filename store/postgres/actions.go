@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"fleetglass/decision"
 
@@ -15,10 +16,11 @@ const (
 	upsertAction = `INSERT INTO actions (id, subject, kind, operation, open, created, updated, body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, operation = excluded.operation, open = excluded.open, created = excluded.created,
     updated = excluded.updated, body = excluded.body`
-	selectActions   = `SELECT id, subject, kind, operation, open, created, updated, body FROM actions `
-	selectAction    = selectActions + `WHERE id = $1`
-	selectActionsOn = selectActions + `WHERE subject = $1 ORDER BY created DESC, id DESC LIMIT $2`
-	selectActionsOf = selectActions + `WHERE operation = $1 AND operation <> '' AND id > $2 ORDER BY id LIMIT $3`
+	selectActions    = `SELECT id, subject, kind, operation, open, created, updated, body FROM actions `
+	selectAction     = selectActions + `WHERE id = $1`
+	selectActionsOn  = selectActions + `WHERE subject = $1 ORDER BY created DESC, id DESC LIMIT $2`
+	selectOperations = selectActions + `WHERE operation = '' AND (created, id) < ($1, $2) ORDER BY created DESC, id DESC LIMIT $3`
+	selectActionsOf  = selectActions + `WHERE operation = $1 AND operation <> '' AND id > $2 ORDER BY id LIMIT $3`
 )
 
 // checkFree errors with decision.ErrBusy where the action would be a second open one. The subject is locked, so none comes in between.
@@ -64,6 +66,16 @@ func (s *Store) ActionsOn(ctx context.Context, subject decision.Subject, limit i
 func (s *Store) ActionsOf(ctx context.Context, operation, after string, limit int) ([]decision.Action, error) {
 	out, err := s.actions(ctx, selectActionsOf, []byte(operation), []byte(after), limit)
 	return out, s.wrap("read actions", err)
+}
+
+// Operations implements [decision.Reader].
+func (s *Store) Operations(ctx context.Context, before *decision.ActionPlace, limit int) ([]decision.Action, error) {
+	place := decision.ActionPlace{CreatedAt: math.MaxInt64}
+	if before != nil {
+		place = *before
+	}
+	out, err := s.actions(ctx, selectOperations, int64(place.CreatedAt), []byte(place.ID), limit)
+	return out, s.wrap("read operations", err)
 }
 
 func (s *Store) actions(ctx context.Context, query string, args ...any) ([]decision.Action, error) {

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"fleetglass/decision"
 	"fleetglass/lifecycle"
@@ -18,6 +19,7 @@ ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, operation = excluded.operat
 	actionColumns       = `id, subject, kind, operation, open, created, updated, body`
 	selectAction        = `SELECT ` + actionColumns + ` FROM actions WHERE id = ?`
 	selectActionsOn     = `SELECT ` + actionColumns + ` FROM actions WHERE subject = ? ORDER BY created DESC, id DESC LIMIT +?`
+	selectOperations    = `SELECT ` + actionColumns + ` FROM actions WHERE operation = '' AND (created, id) < (?, ?) ORDER BY created DESC, id DESC LIMIT +?`
 	selectActionsOfMany = `SELECT ` + actionColumns + ` FROM actions WHERE operation = ? AND operation <> '' AND id > ? ORDER BY id LIMIT +?`
 )
 
@@ -61,6 +63,17 @@ func (s *Store) ActionsOn(ctx context.Context, subject decision.Subject, limit i
 func (s *Store) ActionsOf(ctx context.Context, operation, after string, limit int) ([]decision.Action, error) {
 	return s.actions(ctx, func(conn *sqlite.Conn) *statement {
 		return prepare(conn, selectActionsOfMany).text(operation).text(after).int(int64(limit))
+	})
+}
+
+// Operations implements [decision.Reader].
+func (s *Store) Operations(ctx context.Context, before *decision.ActionPlace, limit int) ([]decision.Action, error) {
+	place := decision.ActionPlace{CreatedAt: math.MaxInt64}
+	if before != nil {
+		place = *before
+	}
+	return s.actions(ctx, func(conn *sqlite.Conn) *statement {
+		return prepare(conn, selectOperations).int(int64(place.CreatedAt)).text(place.ID).int(int64(limit))
 	})
 }
 

@@ -1,0 +1,94 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/decision"
+	"fleetglass/dlqtriage"
+	"fleetglass/fleet"
+	"fleetglass/lifecycle"
+)
+
+// Config says what the pipeline works with.
+type Config struct {
+	JetStream jetstream.JetStream // Required.
+	Contract  fleet.Contract      // Required.
+	Effects   Effects             // Required. Where effects are claimed and settled.
+	Actions   Settler             // Required. Says what the end of a retry means.
+	Tasks     Tasks               // Required. What was observed: whether a retry was published before.
+	Holder    string              // Optional; who claims, for people. Default the package's name.
+	Durable   string              // Optional; the durable that reads what was published, by which it is known that nothing is missing.
+
+	Lease time.Duration    // Optional; how long a claim holds, default 30 s. Who dies is taken for dead after it.
+	Grace time.Duration    // Optional; how late a parked message may come before another one is parked, default 30 s.
+	Every time.Duration    // Optional; how often effects are looked for, default 1 s.
+	Now   func() time.Time // Optional; default time.Now.
+	Log   *slog.Logger     // Optional; default discards.
+
+	step func(string) // For tests: called before and after everything that changes something.
+}
+
+// Effects is the store, as far as the pipeline needs it.
+type Effects interface {
+	decision.Outbox
+	// EffectsOf is that of [decision.Reader].
+	EffectsOf(ctx context.Context, action string) ([]decision.EffectState, error)
+}
+
+// Settler says how an effect is settled. [dlqtriage.Actions] does.
+type Settler interface {
+	Settle(ctx context.Context, c decision.Claimed, e dlqtriage.Ended) (decision.Settlement, error)
+}
+
+// Tasks is what was observed.
+type Tasks interface {
+	Task(ctx context.Context, id string) (lifecycle.TaskRecord, error)
+	Gaps(ctx context.Context, from, to lifecycle.Micros, limit int) ([]lifecycle.Gap, error)
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.JetStream == nil || c.Effects == nil || c.Actions == nil || c.Tasks == nil {
+		return c, errors.New("pipeline: Config needs JetStream, Effects, Actions and Tasks")
+	}
+	if err := c.Contract.Validate(); err != nil {
+		return c, fmt.Errorf("pipeline: %w", err)
+	}
+	setDefault(&c.Holder, "pipeline")
+	setDefault(&c.Durable, fleet.ReaderPrefix+"-publishes")
+	setDefault(&c.Lease, 30*time.Second)
+	setDefault(&c.Grace, 30*time.Second)
+	setDefault(&c.Every, time.Second)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.step == nil {
+		c.step = func(string) {}
+	}
+	return c, nil
+}
+
+func setDefault[T comparable](to *T, value T) {
+	var zero T
+	if *to == zero {
+		*to = value
+	}
+}
+
+func (c Config) now() lifecycle.Micros { return lifecycle.MicrosOf(c.Now()) }
+
+// do takes one step that changes something.
+func (c Config) do(name string, f func() error) error {
+	c.step("before " + name)
+	err := f()
+	c.step("after " + name)
+	return err
+}

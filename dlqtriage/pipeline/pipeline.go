@@ -1,0 +1,144 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/fleet"
+	"fleetglass/internal/health"
+)
+
+// Pipeline is the relay and the sender.
+type Pipeline struct {
+	cfg  Config
+	wake chan struct{}
+
+	mu   sync.Mutex
+	part health.Part
+}
+
+// New checks the configuration. It starts nothing.
+func New(cfg Config) (*Pipeline, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Pipeline{cfg: cfg, wake: make(chan struct{}, 1), part: health.Part{Name: "retries", Kind: "pipeline", State: health.Starting}}, nil
+}
+
+// Wake says that there may be something to do. It never blocks.
+func (p *Pipeline) Wake() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Health says whether retries are sent.
+func (p *Pipeline) Health() []health.Part {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return []health.Part{p.part}
+}
+
+func (p *Pipeline) is(state health.State, detail string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if detail != "" && detail != p.part.Detail {
+		p.cfg.Log.Warn("retries are not sent", "detail", detail)
+	}
+	p.part.State, p.part.Detail, p.part.LastAt = state, detail, p.cfg.Now()
+}
+
+// Run works until ctx is done. What fails is tried again.
+func (p *Pipeline) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if err := p.session(ctx); err != nil && ctx.Err() == nil {
+			p.is(health.Down, err.Error())
+		}
+		p.pause(ctx)
+	}
+	return nil
+}
+
+// pause waits until there may be something to do.
+func (p *Pipeline) pause(ctx context.Context) {
+	t := time.NewTimer(p.cfg.Every)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-p.wake:
+	case <-t.C:
+	}
+}
+
+// session opens RETRY and works with it until something fails.
+func (p *Pipeline) session(ctx context.Context) error {
+	stream, err := p.cfg.JetStream.Stream(ctx, fleet.StreamRetry)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return fmt.Errorf("stream %s is missing; run fleetglass provision --apply", fleet.StreamRetry)
+	}
+	if err != nil {
+		return fmt.Errorf("find stream %s: %w", fleet.StreamRetry, err)
+	}
+	consumer, err := openDurable(ctx, stream, min(p.cfg.Lease, redeliver))
+	if err != nil {
+		return err
+	}
+	s := &sender{p.cfg, stream}
+	consuming, err := consumer.Consume(func(m jetstream.Msg) { s.handle(ctx, m) }, jetstream.PullMaxMessages(atOnce))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", fleet.StreamRetry, err)
+	}
+	defer func() {
+		consuming.Stop()
+		<-consuming.Closed()
+	}()
+	return p.park(ctx, &relay{p.cfg, consumer}, consuming)
+}
+
+// park parks whatever is to be parked, until something fails or the reading of RETRY ends.
+func (p *Pipeline) park(ctx context.Context, r *relay, consuming jetstream.ConsumeContext) error {
+	for ctx.Err() == nil {
+		n, err := r.once(ctx)
+		if err != nil {
+			return err
+		}
+		p.is(health.OK, "")
+		select {
+		case <-consuming.Closed():
+			return fmt.Errorf("reading %s ended", fleet.StreamRetry)
+		default:
+		}
+		if n == 0 {
+			p.pause(ctx)
+		}
+	}
+	return nil
+}
+
+// redeliver is after how long a parked message comes again whose sender died.
+const redeliver = 10 * time.Second
+
+// durable is the name of the consumer of RETRY.
+func durable() string { return fleet.Reader{Stream: fleet.StreamRetry, Source: "retry"}.Durable() }
+
+// openDurable finds the durable, and makes it where it is missing. Every parked message that is not due counts as pending, so all of them may.
+func openDurable(ctx context.Context, stream jetstream.Stream, ackWait time.Duration) (jetstream.Consumer, error) {
+	found, err := stream.Consumer(ctx, durable())
+	if err == nil || !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return found, err
+	}
+	want := fleet.ReaderConfig(durable())
+	want.AckWait = ackWait
+	made, err := stream.CreateConsumer(ctx, want)
+	if err != nil {
+		return nil, fmt.Errorf("create durable %s on %s: %w", durable(), fleet.StreamRetry, err)
+	}
+	return made, nil
+}

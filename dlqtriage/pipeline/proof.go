@@ -1,0 +1,77 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"fleetglass/dlqtriage"
+	"fleetglass/fleet"
+	"fleetglass/lifecycle"
+)
+
+// errNotYet says that what was published is not all read yet.
+var errNotYet = errors.New("what was published is still being read")
+
+// observed finds the retry among what was observed.
+func (s *sender) observed(ctx context.Context, d dlqtriage.Delivery) (*dlqtriage.Sent, error) {
+	r, err := s.Tasks.Task(ctx, d.TaskID)
+	if errors.Is(err, lifecycle.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, found := d.Published(r)
+	if !found {
+		return nil, nil
+	}
+	return &dlqtriage.Sent{Stream: key.Stream.Name, Seq: key.Seq}, nil
+}
+
+// prove says whether a message that may have been published was. Within half of the time in which the stream knows message ids nothing need be
+// proved: the stream refuses a repetition. Later, all that was published since must have been read, without a gap. An empty Ended says
+// that it was not published.
+func (s *sender) prove(ctx context.Context, d dlqtriage.Delivery) (dlqtriage.Ended, error) {
+	tasks, err := s.JetStream.Stream(ctx, fleet.StreamTasks)
+	if err != nil {
+		return dlqtriage.Ended{}, err
+	}
+	if s.now().Sub(d.DueAt) < tasks.CachedInfo().Config.Duplicates/2 { // Nobody publishes before it is due.
+		return dlqtriage.Ended{}, nil
+	}
+	if err := s.allRead(ctx); err != nil {
+		return dlqtriage.Ended{}, err
+	}
+	if sent, err := s.observed(ctx, d); sent != nil || err != nil {
+		return dlqtriage.Ended{Sent: sent}, err
+	}
+	gaps, err := s.Tasks.Gaps(ctx, d.DueAt.Add(-time.Second), s.now(), 1000)
+	if err != nil {
+		return dlqtriage.Ended{}, err
+	}
+	for _, g := range gaps {
+		if !g.Repaired && g.Source == fleet.CapturePub {
+			return dlqtriage.Ended{Why: "It may have been published before Fleetglass stopped, and what was published then was not all seen: look for " +
+				d.Message.MessageID() + " before you send it again."}, nil
+		}
+	}
+	return dlqtriage.Ended{}, nil
+}
+
+// allRead errors unless every publish line that was captured up to now is stored.
+func (s *sender) allRead(ctx context.Context) error {
+	captured, err := s.JetStream.Stream(ctx, fleet.CapturePub)
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", fleet.CapturePub, err)
+	}
+	reader, err := captured.Consumer(ctx, s.Durable)
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", s.Durable, err)
+	}
+	if reader.CachedInfo().AckFloor.Stream < captured.CachedInfo().State.LastSeq {
+		return errNotYet
+	}
+	return nil
+}
