@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"fleetglass/access"
 	"fleetglass/dlqtriage"
 	"fleetglass/internal/health"
 	"fleetglass/internal/httperr"
@@ -35,6 +37,11 @@ type Config struct {
 
 	Keys  *requestkey.Keys // Optional; without it a call that is repeated under one key runs again.
 	Audit AuditReader      // Optional; without it the calls about the audit answer that they are not available.
+
+	Actions    *dlqtriage.Actions                              // Optional; without it, and without Operations, nobody acts on dead letters here.
+	Operations *dlqtriage.Operations                           // Optional; likewise.
+	Access     access.Authorizer                               // Optional; decides about what needs more than its route does.
+	Denied     func(r *http.Request, action string, why error) // Optional; hears of actions that were refused to somebody known.
 
 	Now     func() time.Time // Optional; default time.Now.
 	Log     *slog.Logger     // Optional; default slog.Default().

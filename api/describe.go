@@ -31,6 +31,8 @@ func (a *API) describe() {
 	a.describePolicy()
 	a.describeSuggestions()
 	a.describeReports()
+	a.describeActions()
+	a.describeOperations()
 	a.describeAudit()
 	a.describeStream()
 	a.describeBlindness()

@@ -51,6 +51,9 @@ type fixture struct {
 	api    *API
 	engine *gin.Engine
 
+	actions    *dlqtriage.Actions
+	operations *dlqtriage.Operations
+
 	duplicates query.DuplicatesConfig
 	reconcile  reconcile.Service // Nil: nobody reconciles.
 
@@ -121,9 +124,10 @@ func (f *fixture) build(o Options) *API {
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	f.triage()
 	a, err := New(Config{
 		Query: questions, Appender: f.append, Hub: f.hub, Now: f.clock, Log: slog.New(slog.DiscardHandler), Options: o,
-		Health: health.ReporterFunc(f.health), Fleet: contract, Reconcile: f.reconcile, Keys: keys, Audit: decisions,
+		Health: health.ReporterFunc(f.health), Fleet: contract, Reconcile: f.reconcile, Keys: keys, Audit: decisions, Actions: f.actions, Operations: f.operations,
 	})
 	if err != nil {
 		f.t.Fatal(err)
@@ -133,6 +137,29 @@ func (f *fixture) build(o Options) *API {
 	a.Register(routes.New(f.engine, routes.Config{Tokens: access.Unprotected()}))
 	f.api = a
 	return a
+}
+
+// triage prepares the actions on dead letters over the store.
+func (f *fixture) triage() {
+	f.t.Helper()
+	store := f.store.(interface {
+		decision.Store
+		dlqtriage.EntryStore
+	})
+	var err error
+	f.actions, err = dlqtriage.NewActions(dlqtriage.ActionsConfig{
+		Entries: store, Tasks: f.store, Decisions: store, Policy: dlqtriage.DefaultPolicy, Contract: fleet.NewContract(""), Now: f.clock,
+	})
+	if err == nil {
+		f.operations, err = dlqtriage.NewOperations(dlqtriage.OperationsConfig{Actions: f.actions, Store: store, Changed: f.operationChanged})
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fixture) operationChanged(o dlqtriage.Operation) {
+	f.hub.PublishOperation(live.OperationChange{ID: o.ID, Status: string(o.Status), Selected: o.Counts.Selected, Done: o.Counts.Done, Blocked: o.Counts.Blocked, At: o.UpdatedAt})
 }
 
 func (f *fixture) health() []health.Part {

@@ -18,7 +18,7 @@ import (
 
 const streamOperation = "stream-changes"
 
-const streamDetail = "Server-sent events. task: something about a task changed; several changes may be sent as one. counts: tasks per state, when " +
+const streamDetail = "Server-sent events. task: something about a task changed; several changes may be sent as one. operation: how far an operation on dead letters is. counts: tasks per state, when " +
 	"they changed. reset: changes were missed; load again what you show. When nothing happens a comment is sent from time to time. " +
 	"A client that reconnects with Last-Event-ID, as browsers do, continues after that event. After a restart of the server it " +
 	"gets reset."
@@ -41,6 +41,22 @@ type TaskChanged struct {
 	Agent  Text    `json:"agent"`
 	At     Instant `json:"at"`
 	Self   string  `json:"self"`
+}
+
+// OperationChanged is the data of an operation event.
+type OperationChanged struct {
+	ID     string          `json:"id"`
+	Status string          `json:"status"`
+	Counts OperationCounts `json:"counts"`
+	At     Instant         `json:"at"`
+	Self   string          `json:"self"`
+}
+
+func operationChangedOf(o live.OperationChange) OperationChanged {
+	return OperationChanged{
+		ID: o.ID, Status: o.Status, At: Instant(o.At), Self: operationPath(o.ID),
+		Counts: OperationCounts{Selected: o.Selected, Eligible: o.Eligible, Blocked: o.Blocked, Done: o.Done, Failed: o.Failed},
+	}
 }
 
 // CountsChanged is the data of a counts event.
@@ -159,6 +175,13 @@ func (s *streaming) change(change live.Change) {
 	if change.Reset {
 		s.event("reset", change.ID, struct{}{})
 		return
+	}
+	for i, o := range change.Operations {
+		id := ""
+		if len(change.Tasks) == 0 && i == len(change.Operations)-1 {
+			id = change.ID
+		}
+		s.event("operation", id, operationChangedOf(o))
 	}
 	for i, t := range change.Tasks {
 		id := ""

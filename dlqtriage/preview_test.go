@@ -149,7 +149,9 @@ func TestAPayloadThatIsNoObjectStaysAndTheHeadersSayTheRest(t *testing.T) {
 
 func TestWhatStandsInTheWayOfAnAction(t *testing.T) {
 	t.Parallel()
-	completed := func(k *Known) { k.Record.Summary.Anomalies = []lifecycle.AnomalyCode{lifecycle.AnomalyCompletedAndDead} }
+	completed := func(k *Known) {
+		k.Record.Summary.Anomalies = []lifecycle.AnomalyCode{lifecycle.AnomalyCompletedAndDead}
+	}
 	newer := func(k *Known) {
 		k.Record.Messages = append(k.Record.Messages, lifecycle.MessageFacts{Key: lifecycle.MessageKey{Stream: k.Entry.Key.Stream, Seq: 9}, Stored: &lifecycle.StoredFacts{Generation: 1}})
 	}
@@ -275,7 +277,9 @@ func TestEveryActionHasItsEventAndItsStatus(t *testing.T) {
 			t.Errorf("%s: the action reads back as another one: %v\n%s", kind, err, diff)
 		}
 	}
-	state := func(s string) string { return `{"status":"` + s + `","category":"transient","detail":"llm_provider_timeout"}` }
+	state := func(s string) string {
+		return `{"status":"` + s + `","category":"transient","detail":"llm_provider_timeout"}`
+	}
 	want := map[ActionKind]string{
 		ActionRetry: "decided  " + state("acting"), ActionReassign: "decided  " + state("acting"), ActionDefer: "triaged deferred " + state("deferred"),
 		ActionDiscard: "triaged discarded " + state("discarded"), ActionQuarantine: "triaged quarantined " + state("quarantined"),

@@ -31,6 +31,7 @@ type App struct {
 	tokens   *access.Tokens
 	follow   *tokensFile   // Nil without a tokens file.
 	policy   *triagePolicy //
+	triage   triage
 	agents   string        // Where agents connect.
 	sources  recordSources // Where agents may keep their records.
 	records  func(context.Context) (duplicates.Retention, error)

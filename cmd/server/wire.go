@@ -83,6 +83,9 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	if err := a.reconciles(cfg, nats.js, store, appender, now); err != nil {
 		return nil, err
 	}
+	if err := a.triages(cfg, nats.js, store, hub, now); err != nil {
+		return nil, fmt.Errorf("prepare triage: %w", err)
+	}
 	keep := &retention{store: store, keep: time.Duration(cfg.Retention), now: now, log: log}
 	a.work("retention", keep.Run)
 	if err := a.demonstrate(cfg, nats, log); err != nil {
@@ -112,10 +115,11 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	appender lifecycle.Appender, hub *live.Hub, now func() time.Time,
 ) error {
 	authorizer := access.Authorizer{ReadOnly: cfg.ReadOnly}
+	denied := auditDenials(store, now, a.log)
 	engine := newEngine(metrics, now)
 	guarded := routes.Config{
-		Tokens: a.tokens, Authorizer: authorizer, Failed: telemetry.SignIns(metrics), Denied: auditDenials(store, now, a.log), Now: now,
-		Log: a.log, Limited: telemetry.Limited(metrics),
+		Tokens: a.tokens, Authorizer: authorizer, Failed: telemetry.SignIns(metrics), Denied: denied, Now: now, Log: a.log,
+		Limited: telemetry.Limited(metrics),
 	}
 	if cfg.Authenticated() { // Without authentication everybody is one.
 		guarded.PerSecond = cfg.RequestsPerSecond
@@ -132,6 +136,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	}
 	calls, err := api.New(api.Config{
 		Query: ask, Appender: appender, Hub: hub, Health: a.health, Reconcile: a.reports, Keys: keys, Audit: store, Policy: a.policy.State, Now: now, Log: a.log,
+		Actions: a.triage.actions, Operations: a.triage.operations, Access: authorizer, Denied: deniedActions(denied),
 		Fleet:   api.Fleet{DecodeReport: decodeReport(now)},
 		Options: api.Options{Version: version, Limits: limits(cfg)},
 	})

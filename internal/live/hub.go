@@ -25,21 +25,31 @@ type Hub struct {
 	n       uint64                   // Number of the latest change.
 	floor   uint64                   // Number of the latest change that was forgotten.
 	order   *list.List               // Of entry, oldest change first.
-	byTask  map[string]*list.Element // The entry of each task in order.
+	byKey   map[string]*list.Element // The entry of each task, and of each operation, in order.
 	waiting map[*Subscription]struct{}
 }
 
-// entry is the latest change of one task.
+// entry is the latest change of one task, or of one operation.
 type entry struct {
-	n      uint64
-	change lifecycle.TaskChange
+	n         uint64
+	key       string
+	change    lifecycle.TaskChange
+	operation *OperationChange // Nil for a task.
+}
+
+// OperationChange says how far an operation on dead letters is.
+type OperationChange struct {
+	ID                                        string
+	Status                                    string
+	Selected, Eligible, Blocked, Done, Failed int64
+	At                                        lifecycle.Micros
 }
 
 // NewHub returns a hub that remembers the latest changes of at most size tasks (at least 1). Who is further behind gets a reset.
 func NewHub(size int) *Hub {
 	return &Hub{
 		boot: newBoot(), size: max(1, size), order: list.New(),
-		byTask: map[string]*list.Element{}, waiting: map[*Subscription]struct{}{},
+		byKey: map[string]*list.Element{}, waiting: map[*Subscription]struct{}{},
 	}
 }
 
@@ -57,26 +67,38 @@ func (h *Hub) Publish(changes []lifecycle.TaskChange) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, c := range changes {
-		h.note(c)
+		h.note(entry{key: "task " + c.TaskID, change: c})
 	}
+	h.wakeAll()
+}
+
+// PublishOperation notes how far an operation is and wakes the subscribers. It never blocks on one of them.
+func (h *Hub) PublishOperation(c OperationChange) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.note(entry{key: "operation " + c.ID, operation: &c})
+	h.wakeAll()
+}
+
+func (h *Hub) wakeAll() {
 	for s := range h.waiting {
 		s.wake()
 	}
 }
 
-func (h *Hub) note(c lifecycle.TaskChange) {
+func (h *Hub) note(e entry) {
 	h.n++
-	if old := h.byTask[c.TaskID]; old != nil {
-		old.Value = entry{h.n, c}
+	e.n = h.n
+	if old := h.byKey[e.key]; old != nil {
+		old.Value = e
 		h.order.MoveToBack(old)
 		return
 	}
-	h.byTask[c.TaskID] = h.order.PushBack(entry{h.n, c})
+	h.byKey[e.key] = h.order.PushBack(e)
 	if h.order.Len() > h.size {
-		oldest := h.order.Front()
-		e := h.order.Remove(oldest).(entry)
-		delete(h.byTask, e.change.TaskID)
-		h.floor = e.n
+		oldest := h.order.Remove(h.order.Front()).(entry)
+		delete(h.byKey, oldest.key)
+		h.floor = oldest.n
 	}
 }
 

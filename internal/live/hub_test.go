@@ -104,6 +104,21 @@ func TestResumingFromAnIDLosesNothing(t *testing.T) {
 	}
 }
 
+func TestAnOperationThatGoesOnIsToldOnceWithItsLatestState(t *testing.T) {
+	t.Parallel()
+	h := NewHub(10)
+	s := h.Subscribe("")
+	defer s.Close()
+	for n := range 5 {
+		h.PublishOperation(OperationChange{ID: "op", Done: int64(n)})
+	}
+	publish(h, 0, 1, func(int) string { return "op" })
+	got := mustTake(t, s)
+	if diff := cmp.Diff([]OperationChange{{ID: "op", Done: 4}}, got.Operations); diff != "" || len(got.Tasks) != 1 {
+		t.Errorf("%d tasks; operations (-want +got):\n%s", len(got.Tasks), diff)
+	}
+}
+
 func TestUnknownIDsReset(t *testing.T) {
 	t.Parallel()
 	h := NewHub(3)
@@ -187,8 +202,8 @@ func TestMemoryIsBoundedByTheSize(t *testing.T) {
 	s := h.Subscribe("")
 	defer s.Close()
 	publish(h, 0, 10_000, task)
-	if h.order.Len() != 100 || len(h.byTask) != 100 {
-		t.Errorf("kept %d entries and %d tasks, want 100", h.order.Len(), len(h.byTask))
+	if h.order.Len() != 100 || len(h.byKey) != 100 {
+		t.Errorf("kept %d entries and %d tasks, want 100", h.order.Len(), len(h.byKey))
 	}
 }
 

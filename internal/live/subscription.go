@@ -14,7 +14,9 @@ const maxTasksPerChange = 500
 type Change struct {
 	ID    string                 // The position after it: subscribing with it resumes here. Text without spaces or line breaks.
 	Tasks []lifecycle.TaskChange // Each task once, with its latest change, in the order of these changes. The caller owns it.
-	Reset bool                   // Changes were missed that nobody can name any more: load everything anew. Tasks is empty then.
+	Reset bool                   // Changes were missed that nobody can name any more: load everything anew. Everything else is empty then.
+
+	Operations []OperationChange // Each operation once, likewise.
 }
 
 // Subscription is one reader's position. It belongs to one goroutine; Close may be called by another.
@@ -74,9 +76,13 @@ func (s *Subscription) Take() (Change, bool) {
 		s.wake()
 	}
 	s.at = tasks[len(tasks)-1].n
-	c := Change{ID: h.id(s.at), Tasks: make([]lifecycle.TaskChange, len(tasks))}
-	for i, e := range tasks {
-		c.Tasks[i] = e.change
+	c := Change{ID: h.id(s.at), Tasks: make([]lifecycle.TaskChange, 0, len(tasks))}
+	for _, e := range tasks {
+		if e.operation != nil {
+			c.Operations = append(c.Operations, *e.operation)
+		} else {
+			c.Tasks = append(c.Tasks, e.change)
+		}
 	}
 	return c, true
 }

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/access"
+	"fleetglass/dlqtriage"
+	"fleetglass/dlqtriage/pipeline"
+	"fleetglass/internal/live"
+	"fleetglass/internal/routes"
+)
+
+// triage is what acts on dead letters.
+type triage struct {
+	actions    *dlqtriage.Actions
+	operations *dlqtriage.Operations
+}
+
+// triages prepares the actions on dead letters, and what carries them out.
+func (a *App) triages(cfg Config, js jetstream.JetStream, store database, hub *live.Hub, now func() time.Time) (err error) {
+	told := live.WrapDecisions(store, hub)
+	var sent *pipeline.Pipeline
+	a.triage.actions, err = dlqtriage.NewActions(dlqtriage.ActionsConfig{
+		Entries: store, Tasks: store, Decisions: told, Policy: a.policy.Policy, Contract: contract(cfg), Now: now, Wake: func() { sent.Wake() },
+	})
+	if err != nil {
+		return err
+	}
+	sent, err = pipeline.New(pipeline.Config{
+		JetStream: js, Contract: contract(cfg), Effects: told, Actions: a.triage.actions, Tasks: store, Now: now, Log: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.watch(sent)
+	a.work("retries", sent.Run)
+	a.triage.operations, err = dlqtriage.NewOperations(dlqtriage.OperationsConfig{
+		Actions: a.triage.actions, Store: told, Changed: func(o dlqtriage.Operation) { hub.PublishOperation(operationChange(o)) }, Log: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.work("operations", a.triage.operations.Run)
+	return nil
+}
+
+func operationChange(o dlqtriage.Operation) live.OperationChange {
+	return live.OperationChange{
+		ID: o.ID, Status: string(o.Status), At: o.UpdatedAt, Selected: o.Counts.Selected, Eligible: o.Counts.Eligible, Blocked: o.Counts.Blocked,
+		Done: o.Counts.Done, Failed: o.Counts.Failed,
+	}
+}
+
+// deniedActions keeps a record of actions that were refused where the route itself was allowed.
+func deniedActions(denied func(routes.Denial)) func(r *http.Request, action string, why error) {
+	return func(r *http.Request, action string, why error) {
+		denied(routes.Denial{Request: r, Route: action, Who: access.From(r.Context()), Why: why})
+	}
+}

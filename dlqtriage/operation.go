@@ -1,0 +1,157 @@
+package dlqtriage
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"fleetglass/decision"
+	"fleetglass/lifecycle"
+)
+
+// Operation is one action on one entry, or on all that a selector names.
+type Operation struct {
+	ID        string
+	Action    ActionKind
+	Actor     decision.Actor
+	CreatedAt lifecycle.Micros
+	UpdatedAt lifecycle.Micros
+	Bulk      bool // It has a selector; otherwise it is one action on one entry.
+	OperationBody
+}
+
+// OperationBody is what the store keeps of a bulk operation beside its columns.
+type OperationBody struct {
+	Reason    string           `json:"reason"`
+	Params    Params           `json:"params"`
+	Selector  Selector         `json:"selector"`
+	DryRun    bool             `json:"dry_run,omitempty"` // It changed nothing.
+	Rate      float64          `json:"rate,omitempty"`    // Entries in a second; zero for no limit.
+	Status    ActionStatus     `json:"status"`
+	StartedAt lifecycle.Micros `json:"started_at,omitempty"`
+	EndedAt   lifecycle.Micros `json:"ended_at,omitempty"`
+	Counts    Counts           `json:"counts"`
+	Items     []Item           `json:"items"` // The first [FirstItems].
+	By        decision.Actor   `json:"by"`
+}
+
+// FirstItems is how many items are kept with the operation itself.
+const FirstItems = 50
+
+// Selector names entries: by their ids, or by a filter. A filter selects what died before the operation began.
+type Selector struct {
+	IDs    []string     `json:"ids,omitempty"`
+	Filter *EntryFilter `json:"filter,omitempty"`
+}
+
+// Counts are those of an operation.
+type Counts struct {
+	Selected int64 `json:"selected"`
+	Eligible int64 `json:"eligible"` // Of those looked at.
+	Blocked  int64 `json:"blocked"`  // Likewise.
+	Done     int64 `json:"done"`     // Decided; of a retry, [Action] says whether its message was published yet.
+	Failed   int64 `json:"failed"`
+}
+
+// Item is one entry of an operation.
+type Item struct {
+	Entry   string     `json:"entry"`
+	Status  ItemStatus `json:"status"`
+	Why     string     `json:"why,omitempty"`
+	Action  string     `json:"action,omitempty"` // The id of its action; empty where there is none.
+	Message *Sent      `json:"message,omitempty"`
+	ID      string     `json:"message_id,omitempty"` // Of that message.
+	Outcome Outcome    `json:"outcome,omitempty"`
+}
+
+// ItemStatus is how far an item is.
+type ItemStatus string
+
+// The ways of an item.
+const (
+	ItemQueued    ItemStatus = "queued"
+	ItemBlocked   ItemStatus = "blocked"
+	ItemDone      ItemStatus = "done"
+	ItemFailed    ItemStatus = "failed"
+	ItemCancelled ItemStatus = "cancelled"
+)
+
+// operationPrefix begins the ids of bulk operations, and of no action.
+const operationPrefix = "op-"
+
+// aboutOperation is the subject that stands for a bulk operation.
+func aboutOperation(id string) decision.Subject { return decision.Subject("operation " + id) }
+
+// operationOf is the operation that an action on one entry is.
+func operationOf(a Action) Operation {
+	o := Operation{ID: a.ID, Action: a.Kind, Actor: a.Actor, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt}
+	o.Reason, o.Params, o.Status, o.StartedAt, o.EndedAt = a.Reason, a.Params, a.Status, a.StartedAt, a.EndedAt
+	o.Selector.IDs = []string{a.Entry}
+	o.Counts = Counts{Selected: 1, Eligible: 1}
+	switch a.Status {
+	case ActionSucceeded:
+		o.Counts.Done = 1
+	case ActionFailed:
+		o.Counts.Failed = 1
+	}
+	if !a.Kind.Sends() {
+		o.StartedAt = a.CreatedAt
+	}
+	o.Items = []Item{itemOf(a)}
+	return o
+}
+
+func itemOf(a Action) Item {
+	i := Item{Entry: a.Entry, Status: ItemQueued, Why: a.Why, Action: a.ID, Message: a.Sent, ID: a.MessageID}
+	switch a.Status {
+	case ActionSucceeded:
+		i.Status = ItemDone
+	case ActionFailed:
+		i.Status = ItemFailed
+	case ActionCancelled:
+		i.Status = ItemCancelled
+	}
+	return i
+}
+
+// stored writes a bulk operation for the store, as an action on itself.
+func (o Operation) stored() (*decision.Action, error) {
+	o.By = o.Actor
+	body, err := json.Marshal(o.OperationBody)
+	if err != nil {
+		return nil, fmt.Errorf("write operation %q: %w", o.ID, err)
+	}
+	return &decision.Action{
+		ID: o.ID, Subject: aboutOperation(o.ID), Kind: string(o.Action), Open: !o.Status.Ended(), CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt, Body: body,
+	}, nil
+}
+
+// readOperation reads what either kind of operation stored.
+func readOperation(d decision.Action) (Operation, error) {
+	if !strings.HasPrefix(d.ID, operationPrefix) {
+		a, err := readAction(d)
+		return operationOf(a), err
+	}
+	o := Operation{ID: d.ID, Action: ActionKind(d.Kind), CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt, Bulk: true}
+	if err := json.Unmarshal(d.Body, &o.OperationBody); err != nil {
+		return o, fmt.Errorf("read operation %q: %w", d.ID, err)
+	}
+	o.Actor = o.By
+	return o, nil
+}
+
+// note adds what became of one entry.
+func (o *Operation) note(i Item) {
+	switch i.Status {
+	case ItemBlocked:
+		o.Counts.Blocked++
+	case ItemFailed:
+		o.Counts.Failed++
+	default:
+		o.Counts.Eligible++
+		o.Counts.Done++
+	}
+	if len(o.Items) < FirstItems {
+		o.Items = append(o.Items, i)
+	}
+}

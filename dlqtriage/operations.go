@@ -1,0 +1,294 @@
+package dlqtriage
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"fleetglass/decision"
+	"fleetglass/lifecycle"
+)
+
+// OperationsConfig says what bulk operations work with.
+type OperationsConfig struct {
+	Actions *Actions       // Required.
+	Store   OperationStore // Required.
+
+	Changed func(Operation) // Optional; hears of every operation that began, went on or ended.
+	Log     *slog.Logger    // Optional; default discards.
+}
+
+// OperationStore is what operations need of the store of decisions.
+type OperationStore interface {
+	decision.Decider
+	decision.Outbox
+	decision.Reader
+}
+
+// Operations runs actions on many entries.
+type Operations struct {
+	OperationsConfig
+	wake chan struct{}
+
+	mu        sync.Mutex
+	cancelled map[string]bool // Of this process: so that an operation ends at once.
+}
+
+// NewOperations checks the configuration. It starts nothing.
+func NewOperations(cfg OperationsConfig) (*Operations, error) {
+	if cfg.Actions == nil || cfg.Store == nil {
+		return nil, errors.New("dlqtriage: OperationsConfig needs Actions and Store")
+	}
+	if cfg.Changed == nil {
+		cfg.Changed = func(Operation) {}
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Operations{OperationsConfig: cfg, wake: make(chan struct{}, 1), cancelled: map[string]bool{}}, nil
+}
+
+// BulkRequest asks for an action on many entries.
+type BulkRequest struct {
+	Selector Selector       // Required.
+	Action   ActionKind     // Required.
+	Reason   string         // Required, as for one entry.
+	Params   Params         //
+	Actor    decision.Actor // Required.
+	Key      string         // Required, as for one entry.
+	DryRun   bool           // Only says which entries are eligible, and what blocks the others.
+	Rate     float64        // Optional; entries in a second at most. Zero for no limit.
+}
+
+// maxIDs bounds the ids of a selector.
+const maxIDs = 10_000
+
+func (r BulkRequest) check(p *Policy, now lifecycle.Micros) error {
+	switch {
+	case (len(r.Selector.IDs) == 0) == (r.Selector.Filter == nil):
+		return &Refusal{Code: RefusedParameter, Pointer: "/selector", Why: "Give either ids or a filter."}
+	case len(r.Selector.IDs) > maxIDs:
+		return &Refusal{Code: RefusedParameter, Pointer: "/selector/ids", Why: "At most 10,000 ids; use a filter."}
+	case r.Rate < 0 || r.Rate > 10_000:
+		return &Refusal{Code: RefusedParameter, Pointer: "/rate_per_s", Why: "rate_per_s must be from 0 to 10000."}
+	}
+	return r.on("").check(p, now)
+}
+
+// on is the request for one of the entries.
+func (r BulkRequest) on(entry string) Request {
+	return Request{Entry: entry, Action: r.Action, Reason: r.Reason, Params: r.Params, Actor: r.Actor, Key: r.Key}
+}
+
+// OperationID names the operation that a request starts.
+func OperationID(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return operationPrefix + hex.EncodeToString(sum[:12])
+}
+
+// Start begins an operation, once however often it is called with the request's key. A dry run is over when Start returns. It errors with a
+// [*Refusal] where the request is wrong.
+func (s *Operations) Start(ctx context.Context, r BulkRequest) (Operation, error) {
+	if r.Key == "" {
+		return Operation{}, errors.New("start operation: the request has no key")
+	}
+	now := s.Actions.now()
+	if err := r.check(s.Actions.Policy(), now); err != nil {
+		return Operation{}, err
+	}
+	id := OperationID(r.Key)
+	if o, err := s.Get(ctx, id); !errors.Is(err, lifecycle.ErrNotFound) {
+		return o, err
+	}
+	o := Operation{ID: id, Action: r.Action, Actor: r.Actor, CreatedAt: now, UpdatedAt: now, Bulk: true}
+	o.OperationBody = OperationBody{Reason: r.Reason, Params: r.Params, Selector: r.Selector.frozen(now), DryRun: r.DryRun, Rate: r.Rate, Status: ActionQueued, Items: []Item{}}
+	if err := s.count(ctx, &o); err != nil {
+		return o, err
+	}
+	return s.begin(ctx, o, r.Key)
+}
+
+// frozen is the selector without what dies after now.
+func (s Selector) frozen(now lifecycle.Micros) Selector {
+	if s.Filter == nil {
+		return s
+	}
+	f := *s.Filter
+	if !f.To.Known() || f.To > now {
+		f.To = now
+	}
+	return Selector{Filter: &f}
+}
+
+// count finds how many entries are selected; for a dry run it looks at each.
+func (s *Operations) count(ctx context.Context, o *Operation) (err error) {
+	if o.DryRun {
+		return s.dryRun(ctx, o)
+	}
+	o.Counts.Selected = int64(len(o.Selector.IDs))
+	if o.Selector.Filter != nil {
+		o.Counts.Selected, err = s.Actions.Entries.CountEntries(ctx, *o.Selector.Filter)
+	}
+	return err
+}
+
+// begin decides that the operation is to run.
+func (s *Operations) begin(ctx context.Context, o Operation, key string) (Operation, error) {
+	stored, err := o.stored()
+	if err != nil {
+		return o, err
+	}
+	record := o.Actor.Record(o.ID, o.CreatedAt, string(o.Action), decision.Allowed)
+	record.Target, record.Reason, record.RequestID = "operation "+o.ID, o.Reason, key
+	record.After, _ = json.Marshal(o.Counts) // Numbers can be written.
+	d := decision.Decision{ID: o.ID, Subject: aboutOperation(o.ID), At: o.CreatedAt}
+	d.Action, d.Audit = stored, []decision.AuditRecord{record}
+	if !o.DryRun {
+		part, err := slice{}.effect(o, 0, o.CreatedAt)
+		if err != nil {
+			return o, err
+		}
+		d.Effects = []decision.Effect{part}
+	}
+	if made, err := s.Store.Decide(ctx, d); err != nil || made.Repeated {
+		if err == nil || errors.Is(err, decision.ErrConflict) {
+			return s.Get(ctx, o.ID)
+		}
+		return o, fmt.Errorf("start operation: %w", err)
+	}
+	s.Changed(o)
+	s.Wake()
+	return o, nil
+}
+
+// Get returns an operation with its items as they are now, or lifecycle.ErrNotFound.
+func (s *Operations) Get(ctx context.Context, id string) (Operation, error) {
+	d, err := s.Store.Action(ctx, id)
+	if err != nil {
+		return Operation{}, err
+	}
+	o, err := readOperation(d)
+	if err != nil {
+		return o, err
+	}
+	return o, s.follow(ctx, &o)
+}
+
+// List returns operations without their items' outcome, the newest first, those behind before, at most limit.
+func (s *Operations) List(ctx context.Context, before *decision.ActionPlace, limit int) ([]Operation, error) {
+	found, err := s.Store.Operations(ctx, before, limit)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Operation, len(found))
+	for i, d := range found {
+		if out[i], err = readOperation(d); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// follow brings the items up to date: whether the message of each was published, and what became of it.
+func (s *Operations) follow(ctx context.Context, o *Operation) error {
+	for i := range o.Items {
+		item := &o.Items[i]
+		if item.Action == "" || !o.Action.Sends() {
+			continue
+		}
+		if o.Bulk {
+			a, err := s.Actions.Action(ctx, item.Action)
+			if err != nil && !errors.Is(err, lifecycle.ErrNotFound) {
+				return err
+			}
+			if err == nil {
+				*item = itemOf(a)
+			}
+		}
+		if err := s.outcome(ctx, item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// outcome is what became of the message that the item published: the entry says so while no later action was taken on it.
+func (s *Operations) outcome(ctx context.Context, item *Item) error {
+	if item.Message == nil {
+		return nil
+	}
+	e, err := s.Actions.Entries.Entry(ctx, item.Entry)
+	if errors.Is(err, lifecycle.ErrNotFound) {
+		return nil
+	}
+	if e.Action == item.Action {
+		item.Outcome = e.Outcome
+	}
+	return err
+}
+
+// Cancel ends an operation: what was not begun is not done. An operation that has ended stays as it is. It errors with lifecycle.ErrNotFound
+// where there is no such operation, and with a [*Refusal] for an action on one entry.
+func (s *Operations) Cancel(ctx context.Context, id string, by decision.Actor, reason string) (Operation, error) {
+	for n := 1; ; n++ {
+		o, err := s.cancel(ctx, id, by, reason)
+		if !errors.Is(err, decision.ErrConflict) || n == attempts {
+			return o, err
+		}
+	}
+}
+
+func (s *Operations) cancel(ctx context.Context, id string, by decision.Actor, reason string) (Operation, error) {
+	revision, err := s.Store.Revision(ctx, aboutOperation(id))
+	if err != nil {
+		return Operation{}, err
+	}
+	o, err := s.Get(ctx, id)
+	if err != nil || o.Status.Ended() {
+		return o, err
+	}
+	if !o.Bulk {
+		return o, &Refusal{Code: RefusedIneligible, Why: "An action on one entry cannot be cancelled.", Blocked: []Obstacle{{BlockedStatus, "An action on one entry cannot be cancelled."}}}
+	}
+	at := s.Actions.now()
+	o.Status, o.EndedAt, o.UpdatedAt = ActionCancelled, at, at
+	d := decision.Decision{ID: id + "/cancel", Subject: aboutOperation(id), Expected: revision, At: at}
+	record := by.Record(d.ID, at, "cancel", decision.Allowed)
+	record.Target, record.Reason = "operation "+id, reason
+	d.Audit = []decision.AuditRecord{record}
+	if d.Action, err = o.stored(); err != nil {
+		return o, err
+	}
+	s.stop(id)
+	if _, err := s.Store.Decide(ctx, d); err != nil {
+		return o, err
+	}
+	s.Changed(o)
+	return o, nil
+}
+
+// stop makes the slice of this process that runs end at once.
+func (s *Operations) stop(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cancelled[id] = true
+}
+
+func (s *Operations) stopped(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cancelled[id]
+}
+
+// Wake says that there may be something to do. It never blocks.
+func (s *Operations) Wake() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
