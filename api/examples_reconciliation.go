@@ -23,7 +23,7 @@ func exampleMade() reconcile.Run {
 			l.Total = 1
 			l.Rows = []reconcile.Discrepancy{{
 				Message: exampleKey(), TaskID: "blog-post-118", Agent: "marketing", State: lifecycle.StateOutcomeUnknown, At: exampleTime(-time.Hour),
-				Why: "It left the stream between two looks, and no answer was seen.",
+				Why: "It left the stream between two polls, and no answer was seen.",
 			}}
 		}
 		report.Lists = append(report.Lists, l)

@@ -276,7 +276,7 @@ func TestTheTableHasEveryNumberOfTheReport(t *testing.T) {
 		"total           2847 2841 4 1 0 0 0 1",
 		"balance  TASKS     marketing    2847 2841 4 1 0 0 0 1",
 		"discrepancy outcome_unexplained TASKS 1042  1 blog-post-118 marketing outcome_unknown 2026-11-20T15:00:00.123456Z " +
-			"It left the stream between two looks, and no answer was seen.        ",
+			"It left the stream between two polls, and no answer was seen.        ",
 		"discrepancy never_seen TASKS 1042 1051 10     Never seen.        ",
 		"more never_seen    1490             ",
 		"note          What happened in the last minute is not judged.        ",

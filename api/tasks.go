@@ -92,7 +92,7 @@ type FilterQuery struct {
 	ID       []string `query:"id,explode" doc:"Task ids, or their beginnings when they end in an asterisk."`
 	Anomaly  []string `query:"anomaly,explode" doc:"Tasks that show one of these anomalies."`
 	Has      []string `query:"has,explode" doc:"duplicate: only tasks with publishes that the stream caught."`
-	Q        []string `query:"q,explode" doc:"The search box: field:value pairs and words, which match ids and titles."`
+	Q        []string `query:"q,explode" doc:"The search box: field:value pairs, and words, which match task and message ids, titles and reasons."`
 	From     string   `query:"from" doc:"Tasks whose last event is at or after this time: RFC 3339, a date, or a span back from now such as 15m, 24h, 7d."`
 	To       string   `query:"to" doc:"Tasks whose last event is before this time, in the same forms."`
 }

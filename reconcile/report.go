@@ -102,7 +102,7 @@ func (r *Report) List(k DiscrepancyKind) DiscrepancyList {
 type Balance struct {
 	Published   int64 `json:"published"`   // Stored by the stream.
 	Completed   int64 `json:"completed"`   // Acknowledged, or gone after its completion was recorded.
-	InFlight    int64 `json:"in_flight"`   // Queued, in a worker's hands, or due again.
+	InFlight    int64 `json:"in_flight"`   // Waiting, held by a worker, or due again.
 	InDLQ       int64 `json:"in_dlq"`      // A dead-letter entry exists, decided about or not.
 	Exhausted   int64 `json:"exhausted"`   // Attempts used up and no dead-letter entry: the message operators lose.
 	Terminated  int64 `json:"terminated"`  // Ended by a worker or by an operator, and no dead-letter entry.

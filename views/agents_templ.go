@@ -217,7 +217,7 @@ func agentRow(r AgentRow) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else if r.Paused {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<span class=\"state warn\" title=\"The consumer is paused: the broker hands out nothing.\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<span class=\"state warn\" title=\"The consumer is paused: the broker delivers nothing.\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -842,7 +842,7 @@ func consumersPanel(consumers []lifecycle.ConsumerState, heading string) templ.C
 			return templ_7745c5c3_Err
 		}
 		if len(consumers) == 0 {
-			templ_7745c5c3_Err = Empty("wait", "info", "No consumer is known.", "The broker-state collector has not reported one yet.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Empty("wait", "info", "No consumer is known.", "The synchronizer has not reported one yet.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -570,7 +570,7 @@ func gapNote(sure bool) string {
 	if sure {
 		return "Every sequence of every capture stream is accounted for."
 	}
-	return "Not every collector is up to date, so one may still be found."
+	return "Not every collector is up to date, so a gap may still be found."
 }
 
 func partIcon(tone string) string {

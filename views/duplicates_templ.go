@@ -135,7 +135,7 @@ func Duplicates(p DuplicatesPage) templ.Component {
 			}
 		}
 		if p.Records != "" {
-			templ_7745c5c3_Err = BannerBox(Banner{Kind: "warn", Icon: "clock", Title: "Records go before the duplicates that they would catch.", Text: p.Records}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = BannerBox(Banner{Kind: "warn", Icon: "clock", Title: "Idempotency records expire before later duplicates arrive.", Text: p.Records}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -206,20 +206,20 @@ func Duplicates(p DuplicatesPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "</tr></tfoot></table></div><p class=\"sm dim\">Tasks count where they were first published: published is completed plus in flight or DLQ. Net rate: duplicates that reached execution, of published tasks. ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "</tr></tfoot></table></div><p class=\"sm dim\">A task counts at the time of its first publish: published is completed plus in flight or DLQ. Net rate: duplicates that reached execution, divided by published tasks. ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var6 string
 			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(savingsNote(p.Cost))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `duplicates.templ`, Line: 101, Col: 197}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `duplicates.templ`, Line: 101, Col: 208}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, " Cost: idempotency records read and written, as below. The <a href=\"/reconciliation\">reconciliation</a> checks that every message is accounted for.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, " Cost: reading and writing idempotency records, as below. The <a href=\"/reconciliation\">reconciliation</a> checks that every message is accounted for.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -780,7 +780,7 @@ func netRate(r LedgerRow) string {
 }
 
 func savingsNote(c duplicates.Cost) string {
-	return fmt.Sprintf("Savings count $%.2f to $%.2f and %g minutes for each duplicate that the stream or a record caught.", c.LowUSD, c.HighUSD, c.Minutes)
+	return fmt.Sprintf("Each duplicate that the stream or a record caught saves $%.2f to $%.2f and %g minutes.", c.LowUSD, c.HighUSD, c.Minutes)
 }
 
 func minutes(m float64) string {

@@ -130,7 +130,7 @@ func (p EventPanel) look() look {
 
 func (p EventPanel) meaning() string {
 	if p.Caught {
-		return "The same message id was published again. The stream swallowed it: nothing was stored."
+		return "The same message id was published again. The stream dropped it as a duplicate: nothing was stored."
 	}
 	return p.Event.Kind.Row().Meaning
 }

@@ -499,7 +499,7 @@ func leaseRow(r LeaseRow) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if !r.BeganExact {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "<span class=\"dim\" title=\"The delivery was no later than this\">+</span> ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "<span class=\"dim\" title=\"Delivered at this time or before\">+</span> ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -86,15 +86,15 @@ func AnomalyWord(c lifecycle.AnomalyCode) string {
 func provMeaning(p lifecycle.Provenance) string {
 	switch p {
 	case lifecycle.Observed:
-		return "Seen on the wire."
+		return "Captured from the broker's traffic."
 	case lifecycle.Broker:
-		return "Said by the broker: advisory, metric, stream or consumer state."
+		return "From the broker: an advisory, a metric, or the state of a stream or consumer."
 	case lifecycle.Recorded:
 		return "Read from an idempotency record or a dead-letter entry."
 	case lifecycle.Reported:
-		return "The agent said so."
+		return "Reported by the agent."
 	case lifecycle.Inferred:
-		return "Computed from the other evidence."
+		return "Concluded by Fleetglass from other events."
 	}
 	return ""
 }

@@ -197,7 +197,7 @@ func progressWords(r reconcile.Run) string {
 	p := r.Progress
 	switch {
 	case r.Status == reconcile.StatusQueued:
-		return "Waiting for the one before it."
+		return "Waiting for another reconciliation."
 	case p.Phase == "" && p.Read == 0:
 		return "Just started."
 	case p.Total > 0:

@@ -599,7 +599,7 @@ func searchForm(p TasksPage) templ.Component {
 				}
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 48, "<span class=\"hide-sm\">. One field twice means or, different fields mean and, bare words match ids and titles; <code>id:abc*</code> matches beginnings.</span></p></div>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 48, "<span class=\"hide-sm\">. The same field twice means OR, different fields mean AND, plain words match ids, titles and reasons; <code>id:abc*</code> matches beginnings.</span></p></div>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

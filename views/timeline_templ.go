@@ -1832,12 +1832,12 @@ func attemptTable(t lifecycle.Trace, href map[lifecycle.MessageKey]string) templ
 					return templ_7745c5c3_Err
 				}
 				if a.BeganSaid {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 148, "<span class=\"dim\" title=\"The agent said so.\">reported</span>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 148, "<span class=\"dim\" title=\"Reported by the agent.\">reported</span>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 				} else if a.BeganAt.Known() && !a.BeganExact {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 149, "<span class=\"dim\" title=\"No later than this; the broker's own time of the delivery was not seen.\">or before</span>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 149, "<span class=\"dim\" title=\"Delivered at this time or before: the broker's own time of the delivery was not observed.\">or before</span>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

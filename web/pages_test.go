@@ -356,7 +356,7 @@ func TestThePageOfDuplicatesSaysWhatTheProtectionCosts(t *testing.T) {
 	wants{
 		"#ledger tfoot td:last-child": "$1.2", "#ledger thead th:last-child": "Cost", "#protection .v": "$1.2", "#protection dl > div:first-child": "At $100 for 100,000 reads",
 		"#protection dl > div:nth-child(2)": "messages stored within the duplicate window of 1 h", "#protection dl > div:nth-child(3)": "no report of this span says",
-		"#protection dl > div:nth-child(4)": "$4.20 a month", "#protection details": "At least that many where every agent",
+		"#protection dl > div:nth-child(4)": "$4.20 a month", "#protection details": "A lower bound where every agent",
 	}.check(t, s.get(t, "/duplicates", 200))
 }
 

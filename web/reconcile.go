@@ -23,7 +23,7 @@ func newFormKey() string { return "page-" + rand.Text() }
 // reconcileNow asks for a reconciliation, and leads to it. Requests of other sites do not come here: the origin is checked before.
 func (w *Web) reconcileNow(c *gin.Context) error {
 	if w.cfg.Reconcile == nil {
-		return httperr.New(httperr.Unavailable, nil).WithDetail("This server does not reconcile.")
+		return httperr.New(httperr.Unavailable, nil).WithDetail("This server makes no reconciliations.")
 	}
 	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxForm)
 	if err := c.Request.ParseForm(); err != nil {
@@ -40,7 +40,7 @@ func (w *Web) reconcileNow(c *gin.Context) error {
 	case errors.Is(err, reconcile.ErrKeyReused):
 		return httperr.New(httperr.IdempotencyKeyReused, err).WithDetail("This form was sent before with another period. Open the page again.")
 	case errors.Is(err, reconcile.ErrBusy):
-		return httperr.New(httperr.RateLimited, err).WithDetail("Too many reconciliations wait to be made. Try again in a minute.")
+		return httperr.New(httperr.RateLimited, err).WithDetail("Too many reconciliations are waiting. Try again in a minute.")
 	case err != nil:
 		return err
 	}

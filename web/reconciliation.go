@@ -31,7 +31,7 @@ func (w *Web) reconciliation(c *gin.Context) error {
 	f := frame{title: "Reconciliation", section: "reconciliation", search: true, snapshot: snap}
 	p := views.ReconciliationPage{Links: links(c, "/reconciliation", "/api/v1/reconciliations", nil)}
 	if w.cfg.Reconcile == nil {
-		p.Empty = views.EmptyState{Kind: "down", Say: "This server does not reconcile."}
+		p.Empty = views.EmptyState{Kind: "down", Say: "This server makes no reconciliations."}
 		return w.render(c, f, views.Reconciliation(p))
 	}
 	if w.mayReconcile(ctx) {
@@ -123,7 +123,7 @@ func (w *Web) emptyReconciliation(r reconcile.Run, snap *query.FleetSnapshot) vi
 	if down := storeDown(w.health()); down != "" {
 		return views.EmptyState{Kind: "down", Say: "No report can be made: " + down + "."}
 	}
-	out := views.EmptyState{Kind: "new", Say: "No reconciliation has been made yet.", Why: "One is made after each start and every week, and when somebody asks."}
+	out := views.EmptyState{Kind: "new", Say: "No reconciliation has been made yet.", Why: "One is made after each start, once a week, and when somebody asks."}
 	if snap.Counts.Total() == 0 {
 		out.Why += " Nothing has crossed the task stream yet."
 	}

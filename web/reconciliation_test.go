@@ -54,7 +54,7 @@ func TestThePageOfReconciliations(t *testing.T) {
 			"#completed_not_acked h2": "Completed, not acknowledged 31", "#completed_not_acked tbody tr": "=15", "#completed_not_acked footer": "And 16 more.",
 			"#completed_not_acked .what": "What to do:", "#acked_not_recorded a.title[href='/tasks/orders%2F2026%2F11%20weird%20id%3F&%23%25']": "orders/2026",
 			"#recorded_unpublished script": "=0", "#recorded_unpublished .title": `HYPERLINK("http://evil.example")<script>`, "#never_seen .dim": "2 messages", "#never_seen td .mono": "TASKS:46500–46501",
-			"#outcome_unexplained small": "It left the stream between two looks", "#clean li": "=1", "#clean .say": "=0",
+			"#outcome_unexplained small": "It left the stream between two polls", "#clean li": "=1", "#clean .say": "=0",
 			"#compared dd": "Sequences 45902 to 48748, 2,845 known here; compared with the stream, which holds 17 of them.", "#compared .note": "What happened in the last minute",
 			"#earlier tbody tr": "=4", "#earlier tr.on": "13 Nov 2026 09:00 to 20 Nov 2026 09:00", "#earlier tbody tr:nth-child(3) .state": "failed",
 			`form[action="/reconciliation"] button[type="submit"]`: "Reconcile now", `a[download][href$="c?format=csv"]`: "CSV", `a[download][href$="c?format=json"]`: "JSON file",
@@ -99,7 +99,7 @@ func TestWhyThereIsNoReport(t *testing.T) {
 	}{
 		"none made": {rich, reconciling, wants{"#report .empty.run .say": "No reconciliation has been made yet.", "#earlier": "=0", ".nav a[href='/reconciliation'] .n": "=0"}},
 		"no fleet":  {lifecycle.Batch{}, reconciling, wants{"#report .empty.run": "Nothing has crossed the task stream yet."}},
-		"none here": {rich, func(*setup) {}, wants{"#report .empty.warn .say": "This server does not reconcile.", "form[method=post]": "=0"}},
+		"none here": {rich, func(*setup) {}, wants{"#report .empty.warn .say": "This server makes no reconciliations.", "form[method=post]": "=0"}},
 		"read-only": {rich, func(c *setup) { reported(c); c.Access.ReadOnly = true }, wants{"#equation .verdict": "unexplained", "form[method=post]": "=0"}},
 		"the store is down": {rich, func(c *setup) {
 			reconciling(c)

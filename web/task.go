@@ -79,7 +79,7 @@ func (v taskView) banners() []views.Banner {
 	var out []views.Banner
 	for _, c := range v.trace.Summary.Anomalies {
 		if c == lifecycle.AnomalyClockSkew {
-			out = append(out, views.Banner{Kind: "warn", Icon: "clock", Title: "Clocks disagree.", Text: "Some times of this task lie before their cause. Order is kept by sequence; durations near them are not exact."})
+			out = append(out, views.Banner{Kind: "warn", Icon: "clock", Title: "Clocks disagree.", Text: "Some events of this task have times before their cause. They are ordered by sequence; durations next to them are not exact."})
 		}
 	}
 	for _, g := range v.trace.Gaps {

@@ -194,7 +194,7 @@ func TestAPublishFromBeforeOurTimeIsNeverCalledNotStored(t *testing.T) {
 		}
 		return err
 	})
-	b.cfg.PageSize = 1 // Reading in takes many polls, and longer than the pause between two looks for what was not stored.
+	b.cfg.PageSize = 1 // Reading in takes many polls, and longer than the pause between two polls for what was not stored.
 	b.startState()
 	for i := range early {
 		b.expect(t, fmt.Sprintf("task-%d", i+1), "published (stored)"+[]string{" [publish_unseen]", ""}[i/(early-1)])

@@ -188,7 +188,7 @@ func (r readiness) settled(after time.Time) error {
 	return nil
 }
 
-// pause waits between two looks.
+// pause waits between two polls.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -195,7 +195,7 @@ func (s *Story) dead() {
 func (s *Story) odd() {
 	m := s.Publish("tsk-a2c7d9", "marketing", "social_media", "Post changelog to the forum", -51*time.Minute, "")
 	s.Deliver(m, 1, -45*time.Minute)
-	s.Tell(lifecycle.Vanished, lifecycle.Broker, m, 0, -41*time.Minute, lifecycle.Detail{Ending: lifecycle.Ending{Reason: "gone from the stream between two looks"}})
+	s.Tell(lifecycle.Vanished, lifecycle.Broker, m, 0, -41*time.Minute, lifecycle.Detail{Ending: lifecycle.Ending{Reason: "gone from the stream between two polls"}})
 	m = s.Publish("orders/2026/11 weird id?&#%", "ceo", "planning", "An id with slashes <script>alert(1)</script>", -33*time.Minute, "")
 	s.Deliver(m, 1, -32*time.Minute)
 	s.Say(lifecycle.Acked, m, 1, -31*time.Minute, lifecycle.Detail{})

@@ -110,7 +110,7 @@ func wrong(now time.Time) reconcile.Report {
 		reconcile.AckedNotRecorded:    {Message: key(48_020), TaskID: "orders/2026/11 weird id?&#%", Agent: "ceo", State: lifecycle.StateCompleted, At: at(-31 * time.Minute), Why: "Acknowledged, and neither a record nor a report says that the task was completed."},
 		reconcile.RecordedUnpublished: {TaskID: Orphan, Agent: "backend", At: at(-50 * time.Hour), Why: "A completion record names the task, and no message of it was ever seen."},
 		reconcile.RecordMissing:       {Message: key(47_113), TaskID: "tsk-100000", Agent: "cto", State: lifecycle.StateCompleted, At: at(-60 * time.Hour), Why: "Its completion record was seen, its retention is not over, and the record is not there any more."},
-		reconcile.OutcomeUnexplained:  {Message: key(48_700), TaskID: "tsk-a2c7d9", Agent: "marketing", State: lifecycle.StateOutcomeUnknown, At: at(-41 * time.Minute), Why: "It left the stream between two looks, and no answer was seen."},
+		reconcile.OutcomeUnexplained:  {Message: key(48_700), TaskID: "tsk-a2c7d9", Agent: "marketing", State: lifecycle.StateOutcomeUnknown, At: at(-41 * time.Minute), Why: "It left the stream between two polls, and no answer was seen."},
 		reconcile.NeverSeen:           {Message: key(46_500), ToSeq: 46_501, Why: "The stream gave out the sequence numbers, and nothing was seen of the messages."},
 		reconcile.ExhaustedOutsideDLQ: {Message: key(48_311), TaskID: "tsk-6c40d1", Agent: "devops", State: lifecycle.StateExhausted, At: at(-28 * time.Minute), Why: "Terminated, and no dead-letter entry was seen."},
 		reconcile.ExpiredInStream:     {Message: key(45_904), Agent: "marketing", At: at(-70 * time.Hour), Why: "Older than max_age when it was missed."},
