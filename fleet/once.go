@@ -14,7 +14,7 @@ type OnceConfig struct {
 	Reservations Reservations     // Required.
 	Agent        string           // Required. Who completes, as told in records.
 	Retention    time.Duration    // Optional; default 72 h. How long a completion is to be remembered.
-	Poll         time.Duration    // Optional; default 500 ms. The longest pause between two polls at a key that another holds.
+	Poll         time.Duration    // Optional; default 500 ms. The longest pause between two looks at a key that another holds.
 	Now          func() time.Time // Optional; default time.Now.
 }
 
