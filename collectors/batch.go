@@ -62,9 +62,25 @@ func (c *Collector) decode(ctx context.Context, b *lineBatch) (err error) {
 			return err
 		}
 	}
+	if c.src.Consumer != nil {
+		if streams.Sights, err = c.cfg.Incarnations.sights(ctx, c.consumers(b.lines)); err != nil {
+			return err
+		}
+	}
 	b.said = c.decodeLines(b.lines, streams)
 	b.said.batch.Gaps = append(b.said.batch.Gaps, b.gaps...)
 	return nil
+}
+
+// consumers are those that lines name.
+func (c *Collector) consumers(lines []Line) map[ConsumerRef]bool {
+	out := map[ConsumerRef]bool{}
+	for _, line := range lines {
+		if ref, named := c.src.Consumer(line); named {
+			out[ref] = true
+		}
+	}
+	return out
 }
 
 func (c *Collector) decodeLines(lines []Line, streams Streams) *decoded {

@@ -42,6 +42,8 @@ type Source struct {
 	AfterPublishes bool    // Its lines are held back until the publishes captured before them are stored.
 	Resolves       bool    // Its decoder asks [Streams] for incarnations.
 	Optional       bool    // The stream may be missing without that being a failure.
+
+	Consumer func(Line) (ConsumerRef, bool) // Optional. The consumer that a line names: the broker is asked for it, and the decoder for its [Sight].
 }
 
 const (

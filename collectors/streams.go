@@ -16,6 +16,7 @@ type Streams struct {
 	Home     string                  // The broker's own JetStream domain, which lines may name although none is configured.
 	Known    map[string]Incarnations // By stream name, streams of the configured domain only.
 	LastSeq  map[string]LastSeq      // By stream name: the live incarnation's last sequence when looked at.
+	Sights   map[ConsumerRef]Sight   // How the consumers were that the lines name; without those that were not asked for.
 }
 
 // LastSeq is the last sequence of the live incarnation of a stream, and for how long it swallowed duplicates then.
@@ -55,7 +56,7 @@ func (s Streams) Message(domain, name string, at lifecycle.Micros, seq uint64) (
 // Beyond reports whether the stream had not reached that sequence when it was looked at, after the line was read: such a message
 // cannot have been delivered to anybody.
 func (s Streams) Beyond(k lifecycle.MessageKey) (last uint64, beyond bool) {
-	if k.Stream.Account != s.Contract.Account || k.Stream.Domain != s.Contract.Domain {
+	if s.elsewhere(k) {
 		return 0, false
 	}
 	l, known := s.LastSeq[k.Stream.Name]

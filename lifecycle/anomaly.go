@@ -9,6 +9,7 @@ type AnomalyCode string
 const (
 	AnomalyLateAck            AnomalyCode = "late_ack"            // An older attempt acknowledged after a newer one began: a fenced-out worker (zombie).
 	AnomalyAckRefuted         AnomalyCode = "ack_refuted"         // An acknowledgement was seen, yet the message was still in the stream later.
+	AnomalyAckUnproved        AnomalyCode = "ack_unproved"        // An answer was seen, and the broker's state does not prove that it had effect.
 	AnomalyAckedAndDead       AnomalyCode = "acked_and_dead"      // Acknowledged and dead-lettered.
 	AnomalyCompletedAndDead   AnomalyCode = "completed_and_dead"  // Completion recorded, yet exhausted or dead-lettered.
 	AnomalyOrphaned           AnomalyCode = "orphaned"            // No consumer's filter matches the subject.
@@ -51,6 +52,7 @@ func CasesFilter(l Layer) Filter {
 var anomalyMeaning = map[AnomalyCode]string{
 	AnomalyLateAck:            "An older attempt acknowledged after a newer one began: that worker had lost its lease.",
 	AnomalyAckRefuted:         "An acknowledgement was seen, yet the message was still in the stream later: it had no effect.",
+	AnomalyAckUnproved:        "An acknowledgement was seen, and the broker's state does not prove that it had effect: it counts for nothing until it is proved or refuted.",
 	AnomalyAckedAndDead:       "The message was acknowledged and also has a dead-letter entry. Retrying the entry may repeat the effect.",
 	AnomalyCompletedAndDead:   "Completion is recorded, yet the message died. Retrying it may repeat the effect.",
 	AnomalyOrphaned:           "No consumer's filter matches the subject: nobody will take this message.",
@@ -107,6 +109,8 @@ func anomalies(t *TaskFacts, cases []Case, ev *evidence, attempts []Attempt, sta
 	}
 	completed := ev.completedAt.Known()
 	note(AnomalyAckRefuted, head.RefutedAt.Known())
+	_, unproved := head.OpenClaim()
+	note(AnomalyAckUnproved, unproved && !ev.ackedAt.Known())
 	note(AnomalyAckAfterTerm, acked && termed)
 	note(AnomalyAckedAndDead, acked && head.Dead != nil)
 	note(AnomalyEntryUnproved, len(head.Entries) > 0 && ev.entry() == nil)

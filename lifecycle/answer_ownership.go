@@ -38,6 +38,11 @@ func ownershipInHand(m MessageTrace, a Attempt, holder, number string) Answer {
 	if a.BeganExact {
 		out.Provenance = Broker
 	}
+	if claim, open := m.Facts.OpenClaim(); open && claim.N == a.N {
+		out.Headline = "Answered, without proof of an effect"
+		out.Text = fmt.Sprintf("%s answered %s, and the broker's state does not prove that this had effect.", holder, number)
+		out.At, out.Provenance = claim.At, Observed
+	}
 	return out
 }
 

@@ -16,6 +16,7 @@ type Detail struct {
 	ModelUse       // Which language model was used for it.
 	Triage         // What somebody decided about a dead message.
 	Classification // Why a message died, by the rules or by a person.
+	Standing       // What the broker's state says of the effect of an answer.
 }
 
 // Naming is how a line names the message that it speaks of.
@@ -49,6 +50,12 @@ type Ending struct {
 	Removal     Removal       `json:"removal,omitempty"`     // What took the message out of the stream: vanished.
 	Undelivered bool          `json:"undelivered,omitempty"` // The sequence that its consumer delivered last proves that no worker had the message: vanished.
 	AckTime     time.Duration `json:"ack_time,omitempty"`    // From the last delivery or heartbeat to the acknowledgement: ack_confirmed.
+}
+
+// Standing is how an answer stands by what the broker said of its consumer when the line was read: acked, naked, terminated, heartbeat.
+type Standing struct {
+	Unproved bool   `json:"unproved,omitempty"` // The consumer had not delivered the message, or is not the one that existed then.
+	SaidAt   Micros `json:"said_at,omitempty"`  // When the message was stored, as an unproved line says: who was never given the message cannot know it.
 }
 
 // Timing is what the line itself says about time.

@@ -19,6 +19,8 @@ type MessageFacts struct {
 
 	Deliveries []DeliveryFacts `json:"deliveries,omitempty"` // Sorted by consumer sequence; from broker state, numbers not known.
 
+	Claims []Claim `json:"claims,omitempty"` // Answers without proof of their effect, sorted by time.
+
 	MaxDeliveriesAt Micros       `json:"max_deliveries,omitempty"`
 	ExhaustedSaid   Micros       `json:"exhausted_said,omitempty"`   // Latest advisory that says so, whoever sent it.
 	ExhaustedSaidN  int          `json:"exhausted_said_n,omitempty"` // The deliveries that the advisories speak of.
@@ -111,6 +113,10 @@ const maxDeliveriesKept = 1000
 func (m *MessageFacts) Join(e Event) {
 	m.Key = e.Message
 	m.FirstAt, m.LastAt = earliest(m.FirstAt, e.At), latest(m.LastAt, e.At)
+	if e.Detail.Unproved {
+		m.joinClaim(e)
+		return
+	}
 	if e.Kind != Published && e.Kind != Repaired {
 		m.Worker = leastText(m.Worker, e.Agent)
 	}
@@ -251,7 +257,7 @@ func (m MessageFacts) Clone() MessageFacts {
 		a := &m.Attempts[i]
 		a.CSeqs, a.CSeqAt, a.Beats = slices.Clone(a.CSeqs), slices.Clone(a.CSeqAt), slices.Clone(a.Beats)
 	}
-	m.Deliveries, m.Entries = slices.Clone(m.Deliveries), slices.Clone(m.Entries)
+	m.Deliveries, m.Entries, m.Claims = slices.Clone(m.Deliveries), slices.Clone(m.Entries), slices.Clone(m.Claims)
 	return m
 }
 

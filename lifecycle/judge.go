@@ -140,6 +140,10 @@ type evidence struct {
 }
 
 func evidenceOf(m *MessageFacts, t *TaskFacts) evidence {
+	if len(m.Claims) > 0 {
+		believed := m.Believed()
+		m = &believed
+	}
 	b := t.boundTo(m)
 	ev := evidence{m: m, reports: b.reports, bound: b, life: m}
 	if m.RecreatedAt.Known() {
@@ -215,7 +219,7 @@ func reportedAttempt(reports []ReportFacts) int {
 // CurrentAttempt is the number of the latest delivery that is proved, zero when none is. Consumer sequences rise by one per
 // delivery, so deliveries shown by broker state after a numbered one count on from it.
 func (m *MessageFacts) CurrentAttempt() int {
-	life := m.CurrentLife()
+	life := m.Believed().CurrentLife()
 	return life.currentAttempt(life.numbered())
 }
 

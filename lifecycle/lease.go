@@ -146,6 +146,7 @@ func LeaseOf(o OpenMessage, c *ConsumerState, typical Typical, now Micros) (l Le
 	m := o.Message
 	ev := evidenceOf(&m, &o.Task)
 	v := ev.judge()
+	m = *ev.m
 	l = Lease{
 		TaskID: o.Task.ID, Message: m.Key, Agent: m.Agent, Consumer: m.Consumer, State: v.State, Attempt: ev.n,
 		BeganAt: ev.beganAt, LastBeat: ev.current.LastBeat,

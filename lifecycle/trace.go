@@ -92,7 +92,7 @@ func AssembleTrace(in TraceInput) Trace {
 
 func traceMessage(m MessageFacts, in TraceInput) MessageTrace {
 	ev := evidenceOf(&m, &in.Record.Facts)
-	mt := MessageTrace{Facts: m, Verdict: ev.judge(), Attempts: ev.attempts(), Consumer: consumerOf(m, in.Consumers), bound: ev.bound}
+	mt := MessageTrace{Facts: *ev.m, Verdict: ev.judge(), Attempts: ev.attempts(), Consumer: consumerOf(*ev.m, in.Consumers), bound: ev.bound}
 	open := OpenMessage{Message: m, Task: in.Record.Facts}
 	if l, ok := LeaseOf(open, mt.Consumer, in.Typical[typeOf(m)], in.Now); ok {
 		mt.Lease = &l

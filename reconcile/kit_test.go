@@ -214,6 +214,20 @@ func (g *glass) tasks(change func(*jetstream.StreamConfig)) {
 	g.must(err)
 }
 
+// acked stores that a task's message was acknowledged, as a line would that no worker sent.
+func (g *glass) acked(task string, at time.Time) {
+	g.t.Helper()
+	g.becomes(task, lifecycle.StatePublished)
+	r, err := g.store.Task(g.t.Context(), task)
+	g.must(err)
+	e := lifecycle.Event{
+		ID: lifecycle.NewEventID("nobody", task), At: lifecycle.MicrosOf(at), Kind: lifecycle.Acked, Provenance: lifecycle.Observed, Source: "nobody",
+		Message: r.Messages[0].Key, Attempt: 1, ConsumerSeq: 1,
+	}
+	_, err = g.store.Append(g.t.Context(), lifecycle.Batch{Events: []lifecycle.Event{e}})
+	g.must(err)
+}
+
 // becomes waits until the store says that a task is in a state.
 func (g *glass) becomes(task string, want lifecycle.State) {
 	g.t.Helper()

@@ -1,7 +1,6 @@
 package reconcile_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -28,7 +27,7 @@ func TestTheLiveStreamIsCompared(t *testing.T) {
 	tasks, err := g.js.Stream(t.Context(), fleet.StreamTasks)
 	g.must(err)
 	g.must(tasks.DeleteMsg(t.Context(), gone))
-	g.must(g.js.Conn().Publish(fmt.Sprintf("$JS.ACK.TASKS.nobody.1.2.1.%d.0", time.Now().UnixNano()), []byte("+ACK")))
+	g.acked("acked by nobody", time.Now())
 	g.becomes("acked by nobody", lifecycle.StateCompleted)
 	report := reconciled(t, g.config())
 	want := `4 = 1 completed + 2 in flight + 0 in dlq + 0 exhausted + 0 terminated + 0 expired + 1 unexplained

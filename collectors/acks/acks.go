@@ -11,11 +11,18 @@ import (
 // New returns the collector of OBS_ACK.
 func New(cfg collectors.Config) (*collectors.Collector, error) {
 	return collectors.New(cfg, collectors.Source{
-		Name: "acks", Stream: fleet.CaptureAck, Decode: Decode, AfterPublishes: true, Resolves: true,
+		Name: "acks", Stream: fleet.CaptureAck, Decode: Decode, AfterPublishes: true, Resolves: true, Consumer: consumerOf,
 	})
 }
 
-// Decode turns a captured acknowledgement into an Acked, Nacked, Terminated or Heartbeat event. It errors where the line cannot have had
+// consumerOf is the consumer that an acknowledgement names.
+func consumerOf(line collectors.Line) (collectors.ConsumerRef, bool) {
+	s, err := ParseSubject(line.Subject)
+	return collectors.ConsumerRef{Stream: s.Stream, Name: s.Consumer}, err == nil
+}
+
+// Decode turns a captured acknowledgement into an Acked, Nacked, Terminated or Heartbeat event. An event that the broker's state does not prove to
+// have had effect says so ([lifecycle.Standing]). It errors where the line cannot have had
 // an effect: an odd subject, a body that the broker ignores, or a message that the stream does not have yet.
 func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Batch) error {
 	s, err := ParseSubject(line.Subject)
@@ -36,7 +43,7 @@ func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Ba
 	e := line.Event(b.Kind)
 	e.Message, e.Consumer, e.Agent = key, s.Consumer, fleet.AgentOfWorker(s.Consumer)
 	e.ConsumerSeq, e.Attempt = s.ConsumerSeq, s.Deliveries
-	e.Detail = lifecycle.Detail{Ending: lifecycle.Ending{Delay: b.Delay, Reason: b.Reason}}
+	e.Detail = lifecycle.Detail{Ending: lifecycle.Ending{Delay: b.Delay, Reason: b.Reason}, Standing: streams.Standing(key, s.Consumer, line.At, s.PublishedAt)}
 	e.Raw = line.Raw()
 	into.Events = append(into.Events, e)
 	return nil

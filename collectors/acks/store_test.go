@@ -193,3 +193,32 @@ func TestAcksOfMessageNumberOneOfAStreamCreatedAgain(t *testing.T) {
 		return nil
 	})
 }
+
+// An answer that the broker cannot have accepted is a claim, and no attempt: its message was not delivered, or the consumer does not exist.
+func TestAnAnswerWithoutProofIsAClaim(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "")
+	r.start()
+	if _, err := r.js.Publish(t.Context(), "genbrain.agents.a1.tasks.t", []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	for _, consumer := range []string{fleet.WorkerName("a1"), "nobody"} {
+		subject := fmt.Sprintf("$JS.ACK.TASKS.%s.1.1.1.%d.0", consumer, time.Now().UnixNano())
+		if err := r.js.Conn().Publish(subject, []byte("+ACK")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.message(key(1), func(f lifecycle.MessageFacts) error {
+		if len(f.Claims) != 2 || len(f.Attempts) != 0 || f.Consumer != "" {
+			return fmt.Errorf("facts %+v, want two claims and nothing else", f)
+		}
+		return nil
+	})
+	answer(t, r.js, next(t, r.js), "+ACK")
+	r.message(key(1), func(f lifecycle.MessageFacts) error {
+		if len(f.Attempts) != 1 || !f.Attempts[0].AckAt.Known() {
+			return fmt.Errorf("facts %+v, want the acknowledged attempt", f)
+		}
+		return nil
+	})
+}

@@ -42,8 +42,8 @@ func TestAMessageThatOutlivesItsAckIsNotCompleted(t *testing.T) {
 	for _, s := range []uint64{seq, backlog} { // Acknowledgements that no consumer ever asked for.
 		a.must(a.nc.Publish(fmt.Sprintf("$JS.ACK.TASKS.nobody.1.%d.1.%d.0", s, time.Now().UnixNano()), []byte("+ACK")))
 	}
-	b.expect(t, "forged", "delivered (delivered) [ack_refuted]\n1 open exact")
-	b.expect(t, "backlog", "delivered (delivered) [ack_refuted]\n1 open")
+	b.expect(t, "forged", "delivered (delivered) [ack_refuted]\n1 open exact silent")
+	b.expect(t, "backlog", "published (stored) [ack_refuted]")
 }
 
 func TestMessagesThatLeaveTheStreamUnansweredAreGoneForAReason(t *testing.T) {

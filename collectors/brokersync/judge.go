@@ -140,6 +140,9 @@ func (j *judgement) message(o lifecycle.OpenMessage) {
 		j.absent(c, o)
 		return
 	}
+	if len(m.Claims) > 0 {
+		j.say(refuted(j.view, c, m, j.waits.Refute)...)
+	}
 	j.say(served(j.view, c, m, j.waits.Orphan)...)
 	if c == nil {
 		return
@@ -157,7 +160,14 @@ func (j *judgement) absent(c *Consumer, o lifecycle.OpenMessage) {
 	if c != nil {
 		missed.Full = missed.Full || j.known.passed[c.Name].overflowed(j.view.Limits.MaxPerSubject, o.Message)
 	}
-	if !ok || o.Message.VanishedAt.Known() || j.view.Drained < missed.Since.Add(j.waits.Vanish) || j.known.undecided(j.view, c, o.Message, missed) {
+	if !ok || o.Message.VanishedAt.Known() || j.view.Drained < missed.Since.Add(j.waits.Vanish) {
+		return
+	}
+	if e, proved := tookEffect(j.view, o.Message); proved {
+		j.say(e)
+		return
+	}
+	if j.known.undecided(j.view, c, o.Message, missed) {
 		return
 	}
 	undelivered := j.known.undelivered(j.view, c, o.Message)

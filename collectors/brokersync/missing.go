@@ -64,6 +64,7 @@ func (st *step) readPassed() {
 			continue
 		}
 		st.askDeletions(c, m)
+		st.askAboutClaim(m)
 		if c == nil || !st.view.sole(c, m) || (m.Key.Seq > c.DeliveredSeq && st.view.Limits.MaxPerSubject <= 0) {
 			continue
 		}

@@ -61,12 +61,20 @@ func (st *step) readPage() {
 
 // openFrom are open messages of the observed stream.
 func (st *step) openFrom(from uint64, limit int) ([]lifecycle.OpenMessage, bool) {
-	return answer(st.facts.Open, OpenRange{st.view.Stream, from, limit}, &st.questions.Open)
+	open, ok := answer(st.facts.Open, OpenRange{st.view.Stream, from, limit}, &st.questions.Open)
+	for i := range open {
+		if len(open[i].Message.Claims) > 0 {
+			open = slices.Clone(open)
+			open[i].Message = open[i].Message.Believed()
+		}
+	}
+	return open, ok
 }
 
 // rowsIn are messages of the observed stream, open or not.
 func (st *step) rowsIn(from, to uint64, limit int) ([]lifecycle.MessageFacts, bool) {
-	return answer(st.facts.Rows, RowRange{from, to, limit}, &st.questions.Rows)
+	rows, ok := answer(st.facts.Rows, RowRange{from, to, limit}, &st.questions.Rows)
+	return believed(rows), ok
 }
 
 // readRest reads what is in the stream and not open by the store's account. It ends the page where that is too much.

@@ -12,6 +12,11 @@ func refuted(v view, c *Consumer, m lifecycle.MessageFacts, after time.Duration)
 	for _, a := range m.Attempts {
 		answered = max(answered, a.LastAckAt, a.ConfirmedAt, a.TermAt)
 	}
+	for _, claim := range m.Claims {
+		if claim.Ends() {
+			answered = max(answered, claim.At)
+		}
+	}
 	at := answered.Add(after)
 	if !answered.Known() || answered <= m.RefutedAt || v.At < at {
 		return nil

@@ -2,7 +2,12 @@
 
 package situations
 
-import "time"
+import (
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
 
 // done are the states that say that the work of a message is done.
 var done = []string{"completing", "completed"}
@@ -85,6 +90,26 @@ var completion = []situation{{
 	},
 	may:   all(messageIs(1, "completed"), messageIs(0, "delivered", "processing"), silent("nothing to do"), isNot("completed")),
 	never: messageIsNot(0, "completed"),
+}, {
+	name: "an acknowledgement of a message that was never delivered",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		c.workers()
+		stamp := strconv.FormatInt(time.Now().UnixNano(), 10)
+		c.send(nats.NewMsg("$JS.ACK.TASKS."+c.agent+"-task-worker.1."+strconv.FormatUint(zero.seq, 10)+".1."+stamp+".0"), "+ACK")
+	},
+	may:   all(is("published"), noAttempt(0)),
+	never: all(isNot(done...), messageIsNot(0, done...)),
+}, {
+	name: "an acknowledgement by a consumer that no longer exists",
+	act: func(c *clients) {
+		c.publish(publish{})
+		m := c.pull(c.workers())
+		c.deleteConsumer()
+		c.ack(m)
+	},
+	may:   isNot(done...),
+	never: all(isNot(done...), messageIsNot(0, done...), silent("nothing to do")),
 }, {
 	name: "a record names one of two messages of its key",
 	act: func(c *clients) {

@@ -39,6 +39,18 @@ var consumers = []situation{{
 	may:   all(is("delivered", "processing", "redelivered"), findsNo(wrongs...), withinLife),
 	never: all(findsNo(wrongs...), neverStale("zombie", "presumed_dead", "stale"), isNot("exhausted"), withinLife),
 }, {
+	name: "a consumer is deleted with work in hand, and its worker acknowledges later",
+	act: func(c *clients) {
+		c.publish(publish{})
+		m := c.pull(c.workers())
+		c.heartbeat(m)
+		c.deleteConsumer()
+		c.works(2 * time.Second)
+		c.ack(m)
+	},
+	may:   all(isNot(done...), silent("the broker delivers it again"), says(noConsumer...)),
+	never: all(isNot(done...), neverStale("expiring")),
+}, {
 	name: "a consumer is deleted with work in hand",
 	act: func(c *clients) {
 		c.publish(publish{})

@@ -31,6 +31,7 @@ import (
 //msgp:replace lifecycle.AttemptFacts with:attemptFactsRow
 //msgp:replace lifecycle.ClassFacts with:classFactsRow
 //msgp:replace lifecycle.Classification with:classificationRow
+//msgp:replace lifecycle.Claim with:claimRow
 //msgp:replace lifecycle.Completed with:completedRow
 //msgp:replace lifecycle.CompletionFacts with:completionFactsRow
 //msgp:replace lifecycle.DeliveryCopy with:deliveryCopyRow
@@ -57,6 +58,7 @@ import (
 //msgp:replace lifecycle.PublishFacts with:publishFactsRow
 //msgp:replace lifecycle.Removal with:string
 //msgp:replace lifecycle.ReportFacts with:reportFactsRow
+//msgp:replace lifecycle.Standing with:standingRow
 //msgp:replace lifecycle.State with:string
 //msgp:replace lifecycle.StepFacts with:stepFactsRow
 //msgp:replace lifecycle.StepReport with:stepReportRow
@@ -98,6 +100,7 @@ type detailRow struct {
 	lifecycle.ModelUse
 	lifecycle.Triage
 	lifecycle.Classification
+	lifecycle.Standing
 }
 
 type namingRow struct {
@@ -196,6 +199,11 @@ type evidenceRow struct {
 	Text   string `msg:"b,omitempty"`
 }
 
+type standingRow struct {
+	Unproved bool             `msg:"a,omitempty"`
+	SaidAt   lifecycle.Micros `msg:"b,omitempty"`
+}
+
 type messageFactsRow struct {
 	Key             lifecycle.MessageKey      `msg:"-"`
 	TaskID          string                    `msg:"a,omitempty"`
@@ -205,6 +213,7 @@ type messageFactsRow struct {
 	Stored          *lifecycle.StoredFacts    `msg:"e,omitempty"`
 	Attempts        []lifecycle.AttemptFacts  `msg:"f,omitempty"`
 	Deliveries      []lifecycle.DeliveryFacts `msg:"g,omitempty"`
+	Claims          []lifecycle.Claim         `msg:"D,omitempty"`
 	MaxDeliveriesAt lifecycle.Micros          `msg:"h,omitempty"`
 	ExhaustedSaid   lifecycle.Micros          `msg:"A,omitempty"`
 	ExhaustedSaidN  int                       `msg:"B,omitempty"`
@@ -269,6 +278,18 @@ type attemptFactsRow struct {
 	Expired     *lifecycle.Expiry  `msg:"p,omitempty"`
 	Dead        *lifecycle.Expiry  `msg:"q,omitempty"`
 	BeatsApart  time.Duration      `msg:"t,omitempty"`
+}
+
+type claimRow struct {
+	At       lifecycle.Micros `msg:"a,omitempty"`
+	Kind     lifecycle.Kind   `msg:"b,omitempty"`
+	Consumer string           `msg:"c,omitempty"`
+	Worker   string           `msg:"d,omitempty"`
+	N        int              `msg:"e,omitempty"`
+	CSeq     uint64           `msg:"f,omitempty"`
+	SaidAt   lifecycle.Micros `msg:"g,omitempty"`
+	Delay    time.Duration    `msg:"h,omitempty"`
+	Reason   string           `msg:"i,omitempty"`
 }
 
 type expiryRow struct {

@@ -553,6 +553,209 @@ func (z *attemptFactsRow) Msgsize() (s int) {
 }
 
 // MarshalMsg implements msgp.Marshaler
+func (z *claimRow) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// check for omitted fields
+	zb0001Len := uint32(9)
+	var zb0001Mask uint16 /* 9 bits */
+	_ = zb0001Mask
+	if z.At == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x1
+	}
+	if z.Kind == "" {
+		zb0001Len--
+		zb0001Mask |= 0x2
+	}
+	if z.Consumer == "" {
+		zb0001Len--
+		zb0001Mask |= 0x4
+	}
+	if z.Worker == "" {
+		zb0001Len--
+		zb0001Mask |= 0x8
+	}
+	if z.N == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x10
+	}
+	if z.CSeq == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x20
+	}
+	if z.SaidAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x40
+	}
+	if z.Delay == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x80
+	}
+	if z.Reason == "" {
+		zb0001Len--
+		zb0001Mask |= 0x100
+	}
+	// variable map header, size zb0001Len
+	o = append(o, 0x80|uint8(zb0001Len))
+
+	// skip if no fields are to be emitted
+	if zb0001Len != 0 {
+		if (zb0001Mask & 0x1) == 0 { // if not omitted
+			// string "a"
+			o = append(o, 0xa1, 0x61)
+			o = msgp.AppendInt64(o, int64(z.At))
+		}
+		if (zb0001Mask & 0x2) == 0 { // if not omitted
+			// string "b"
+			o = append(o, 0xa1, 0x62)
+			o = msgp.AppendString(o, string(z.Kind))
+		}
+		if (zb0001Mask & 0x4) == 0 { // if not omitted
+			// string "c"
+			o = append(o, 0xa1, 0x63)
+			o = msgp.AppendString(o, z.Consumer)
+		}
+		if (zb0001Mask & 0x8) == 0 { // if not omitted
+			// string "d"
+			o = append(o, 0xa1, 0x64)
+			o = msgp.AppendString(o, z.Worker)
+		}
+		if (zb0001Mask & 0x10) == 0 { // if not omitted
+			// string "e"
+			o = append(o, 0xa1, 0x65)
+			o = msgp.AppendInt(o, z.N)
+		}
+		if (zb0001Mask & 0x20) == 0 { // if not omitted
+			// string "f"
+			o = append(o, 0xa1, 0x66)
+			o = msgp.AppendUint64(o, z.CSeq)
+		}
+		if (zb0001Mask & 0x40) == 0 { // if not omitted
+			// string "g"
+			o = append(o, 0xa1, 0x67)
+			o = msgp.AppendInt64(o, int64(z.SaidAt))
+		}
+		if (zb0001Mask & 0x80) == 0 { // if not omitted
+			// string "h"
+			o = append(o, 0xa1, 0x68)
+			o = msgp.AppendDuration(o, z.Delay)
+		}
+		if (zb0001Mask & 0x100) == 0 { // if not omitted
+			// string "i"
+			o = append(o, 0xa1, 0x69)
+			o = msgp.AppendString(o, z.Reason)
+		}
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *claimRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zd41d09belimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "a":
+			{
+				var zb0002 int64
+				zb0002, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "At")
+					return
+				}
+				z.At = lifecycle.Micros(zb0002)
+			}
+		case "b":
+			{
+				var zb0003 string
+				zb0003, bts, err = msgp.ReadStringBytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Kind")
+					return
+				}
+				z.Kind = lifecycle.Kind(zb0003)
+			}
+		case "c":
+			z.Consumer, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Consumer")
+				return
+			}
+		case "d":
+			z.Worker, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Worker")
+				return
+			}
+		case "e":
+			z.N, bts, err = msgp.ReadIntBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "N")
+				return
+			}
+		case "f":
+			z.CSeq, bts, err = msgp.ReadUint64Bytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "CSeq")
+				return
+			}
+		case "g":
+			{
+				var zb0004 int64
+				zb0004, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "SaidAt")
+					return
+				}
+				z.SaidAt = lifecycle.Micros(zb0004)
+			}
+		case "h":
+			z.Delay, bts, err = msgp.ReadDurationBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Delay")
+				return
+			}
+		case "i":
+			z.Reason, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Reason")
+				return
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z *claimRow) Msgsize() (s int) {
+	s = 1 + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(string(z.Kind)) + 2 + msgp.StringPrefixSize + len(z.Consumer) + 2 + msgp.StringPrefixSize + len(z.Worker) + 2 + msgp.IntSize + 2 + msgp.Uint64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.StringPrefixSize + len(z.Reason)
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
 func (z *classFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
@@ -2118,8 +2321,8 @@ func (z deliveryFactsRow) Msgsize() (s int) {
 // MarshalMsg implements msgp.Marshaler
 func (z *detailRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
-	// array header, size 11
-	o = append(o, 0x9b)
+	// array header, size 12
+	o = append(o, 0x9c)
 	o, err = (*namingRow)(&z.Naming).MarshalMsg(o)
 	if err != nil {
 		err = msgp.WrapError(err, "Naming")
@@ -2173,6 +2376,11 @@ func (z *detailRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o, err = (*classificationRow)(&z.Classification).MarshalMsg(o)
 	if err != nil {
 		err = msgp.WrapError(err, "Classification")
+		return
+	}
+	o, err = (*standingRow)(&z.Standing).MarshalMsg(o)
+	if err != nil {
+		err = msgp.WrapError(err, "Standing")
 		return
 	}
 	return
@@ -2275,6 +2483,14 @@ func (z *detailRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 		if zb0001--; zb0001 == 0 {
 			break
 		}
+		bts, err = (*standingRow)(&z.Standing).UnmarshalMsg(bts)
+		if err != nil {
+			err = msgp.WrapError(err, "Standing")
+			return
+		}
+		if zb0001--; zb0001 == 0 {
+			break
+		}
 		for ; zb0001 > 0; zb0001-- {
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -2289,7 +2505,7 @@ func (z *detailRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *detailRow) Msgsize() (s int) {
-	s = 1 + (*namingRow)(&z.Naming).Msgsize() + (*publicationRow)(&z.Publication).Msgsize() + (*endingRow)(&z.Ending).Msgsize() + (*timingRow)(&z.Timing).Msgsize() + (*deadLetterRow)(&z.DeadLetter).Msgsize() + (*leaseReportRow)(&z.LeaseReport).Msgsize() + (*stepReportRow)(&z.StepReport).Msgsize() + (*outcomeReportRow)(&z.OutcomeReport).Msgsize() + (*modelUseRow)(&z.ModelUse).Msgsize() + (*triageRow)(&z.Triage).Msgsize() + (*classificationRow)(&z.Classification).Msgsize()
+	s = 1 + (*namingRow)(&z.Naming).Msgsize() + (*publicationRow)(&z.Publication).Msgsize() + (*endingRow)(&z.Ending).Msgsize() + (*timingRow)(&z.Timing).Msgsize() + (*deadLetterRow)(&z.DeadLetter).Msgsize() + (*leaseReportRow)(&z.LeaseReport).Msgsize() + (*stepReportRow)(&z.StepReport).Msgsize() + (*outcomeReportRow)(&z.OutcomeReport).Msgsize() + (*modelUseRow)(&z.ModelUse).Msgsize() + (*triageRow)(&z.Triage).Msgsize() + (*classificationRow)(&z.Classification).Msgsize() + (*standingRow)(&z.Standing).Msgsize()
 	return
 }
 
@@ -3914,8 +4130,8 @@ func (z leaseReportRow) Msgsize() (s int) {
 func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(28)
-	var zb0001Mask uint32 /* 28 bits */
+	zb0001Len := uint32(29)
+	var zb0001Mask uint32 /* 29 bits */
 	_ = zb0001Mask
 	if z.TaskID == "" {
 		zb0001Len--
@@ -3945,89 +4161,93 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x40
 	}
-	if z.MaxDeliveriesAt == 0 {
+	if z.Claims == nil {
 		zb0001Len--
 		zb0001Mask |= 0x80
 	}
-	if z.ExhaustedSaid == 0 {
+	if z.MaxDeliveriesAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x100
 	}
-	if z.ExhaustedSaidN == 0 {
+	if z.ExhaustedSaid == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x200
 	}
-	if z.ExhaustedDenied == 0 {
+	if z.ExhaustedSaidN == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x400
 	}
-	if z.RecreatedAt == 0 {
+	if z.ExhaustedDenied == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x800
 	}
-	if z.RefutedAt == 0 {
+	if z.RecreatedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x1000
 	}
-	if z.VanishedAt == 0 {
+	if z.RefutedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x2000
 	}
-	if z.VanishedWhy == "" {
+	if z.VanishedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x4000
 	}
-	if z.Removal == "" {
+	if z.VanishedWhy == "" {
 		zb0001Len--
 		zb0001Mask |= 0x8000
 	}
-	if z.Undelivered == false {
+	if z.Removal == "" {
 		zb0001Len--
 		zb0001Mask |= 0x10000
 	}
-	if z.OrphanedAt == 0 {
+	if z.Undelivered == false {
 		zb0001Len--
 		zb0001Mask |= 0x20000
 	}
-	if z.AdoptedAt == 0 {
+	if z.OrphanedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x40000
 	}
-	if z.Entries == nil {
+	if z.AdoptedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x80000
 	}
-	if z.Dead == nil {
+	if z.Entries == nil {
 		zb0001Len--
 		zb0001Mask |= 0x100000
 	}
-	if z.Triage == nil {
+	if z.Dead == nil {
 		zb0001Len--
 		zb0001Mask |= 0x200000
 	}
-	if z.Asked == nil {
+	if z.Triage == nil {
 		zb0001Len--
 		zb0001Mask |= 0x400000
 	}
-	if z.Classified == nil {
+	if z.Asked == nil {
 		zb0001Len--
 		zb0001Mask |= 0x800000
 	}
-	if z.Repaired == false {
+	if z.Classified == nil {
 		zb0001Len--
 		zb0001Mask |= 0x1000000
 	}
-	if z.Forged == false {
+	if z.Repaired == false {
 		zb0001Len--
 		zb0001Mask |= 0x2000000
 	}
-	if z.FirstAt == 0 {
+	if z.Forged == false {
 		zb0001Len--
 		zb0001Mask |= 0x4000000
 	}
-	if z.LastAt == 0 {
+	if z.FirstAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x8000000
+	}
+	if z.LastAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x10000000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -4092,78 +4312,90 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			}
 		}
 		if (zb0001Mask & 0x80) == 0 { // if not omitted
-			// string "h"
-			o = append(o, 0xa1, 0x68)
-			o = msgp.AppendInt64(o, int64(z.MaxDeliveriesAt))
-		}
-		if (zb0001Mask & 0x100) == 0 { // if not omitted
-			// string "A"
-			o = append(o, 0xa1, 0x41)
-			o = msgp.AppendInt64(o, int64(z.ExhaustedSaid))
-		}
-		if (zb0001Mask & 0x200) == 0 { // if not omitted
-			// string "B"
-			o = append(o, 0xa1, 0x42)
-			o = msgp.AppendInt(o, z.ExhaustedSaidN)
-		}
-		if (zb0001Mask & 0x400) == 0 { // if not omitted
-			// string "C"
-			o = append(o, 0xa1, 0x43)
-			o = msgp.AppendInt64(o, int64(z.ExhaustedDenied))
-		}
-		if (zb0001Mask & 0x800) == 0 { // if not omitted
-			// string "i"
-			o = append(o, 0xa1, 0x69)
-			o = msgp.AppendInt64(o, int64(z.RecreatedAt))
-		}
-		if (zb0001Mask & 0x1000) == 0 { // if not omitted
-			// string "j"
-			o = append(o, 0xa1, 0x6a)
-			o = msgp.AppendInt64(o, int64(z.RefutedAt))
-		}
-		if (zb0001Mask & 0x2000) == 0 { // if not omitted
-			// string "k"
-			o = append(o, 0xa1, 0x6b)
-			o = msgp.AppendInt64(o, int64(z.VanishedAt))
-		}
-		if (zb0001Mask & 0x4000) == 0 { // if not omitted
-			// string "l"
-			o = append(o, 0xa1, 0x6c)
-			o = msgp.AppendString(o, z.VanishedWhy)
-		}
-		if (zb0001Mask & 0x8000) == 0 { // if not omitted
-			// string "m"
-			o = append(o, 0xa1, 0x6d)
-			o = msgp.AppendString(o, string(z.Removal))
-		}
-		if (zb0001Mask & 0x10000) == 0 { // if not omitted
-			// string "n"
-			o = append(o, 0xa1, 0x6e)
-			o = msgp.AppendBool(o, z.Undelivered)
-		}
-		if (zb0001Mask & 0x20000) == 0 { // if not omitted
-			// string "o"
-			o = append(o, 0xa1, 0x6f)
-			o = msgp.AppendInt64(o, int64(z.OrphanedAt))
-		}
-		if (zb0001Mask & 0x40000) == 0 { // if not omitted
-			// string "p"
-			o = append(o, 0xa1, 0x70)
-			o = msgp.AppendInt64(o, int64(z.AdoptedAt))
-		}
-		if (zb0001Mask & 0x80000) == 0 { // if not omitted
-			// string "w"
-			o = append(o, 0xa1, 0x77)
-			o = msgp.AppendArrayHeader(o, uint32(len(z.Entries)))
-			for za0003 := range z.Entries {
-				o, err = (*deadFactsRow)(&z.Entries[za0003]).MarshalMsg(o)
+			// string "D"
+			o = append(o, 0xa1, 0x44)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Claims)))
+			for za0003 := range z.Claims {
+				o, err = (*claimRow)(&z.Claims[za0003]).MarshalMsg(o)
 				if err != nil {
-					err = msgp.WrapError(err, "Entries", za0003)
+					err = msgp.WrapError(err, "Claims", za0003)
 					return
 				}
 			}
 		}
+		if (zb0001Mask & 0x100) == 0 { // if not omitted
+			// string "h"
+			o = append(o, 0xa1, 0x68)
+			o = msgp.AppendInt64(o, int64(z.MaxDeliveriesAt))
+		}
+		if (zb0001Mask & 0x200) == 0 { // if not omitted
+			// string "A"
+			o = append(o, 0xa1, 0x41)
+			o = msgp.AppendInt64(o, int64(z.ExhaustedSaid))
+		}
+		if (zb0001Mask & 0x400) == 0 { // if not omitted
+			// string "B"
+			o = append(o, 0xa1, 0x42)
+			o = msgp.AppendInt(o, z.ExhaustedSaidN)
+		}
+		if (zb0001Mask & 0x800) == 0 { // if not omitted
+			// string "C"
+			o = append(o, 0xa1, 0x43)
+			o = msgp.AppendInt64(o, int64(z.ExhaustedDenied))
+		}
+		if (zb0001Mask & 0x1000) == 0 { // if not omitted
+			// string "i"
+			o = append(o, 0xa1, 0x69)
+			o = msgp.AppendInt64(o, int64(z.RecreatedAt))
+		}
+		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+			// string "j"
+			o = append(o, 0xa1, 0x6a)
+			o = msgp.AppendInt64(o, int64(z.RefutedAt))
+		}
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+			// string "k"
+			o = append(o, 0xa1, 0x6b)
+			o = msgp.AppendInt64(o, int64(z.VanishedAt))
+		}
+		if (zb0001Mask & 0x8000) == 0 { // if not omitted
+			// string "l"
+			o = append(o, 0xa1, 0x6c)
+			o = msgp.AppendString(o, z.VanishedWhy)
+		}
+		if (zb0001Mask & 0x10000) == 0 { // if not omitted
+			// string "m"
+			o = append(o, 0xa1, 0x6d)
+			o = msgp.AppendString(o, string(z.Removal))
+		}
+		if (zb0001Mask & 0x20000) == 0 { // if not omitted
+			// string "n"
+			o = append(o, 0xa1, 0x6e)
+			o = msgp.AppendBool(o, z.Undelivered)
+		}
+		if (zb0001Mask & 0x40000) == 0 { // if not omitted
+			// string "o"
+			o = append(o, 0xa1, 0x6f)
+			o = msgp.AppendInt64(o, int64(z.OrphanedAt))
+		}
+		if (zb0001Mask & 0x80000) == 0 { // if not omitted
+			// string "p"
+			o = append(o, 0xa1, 0x70)
+			o = msgp.AppendInt64(o, int64(z.AdoptedAt))
+		}
 		if (zb0001Mask & 0x100000) == 0 { // if not omitted
+			// string "w"
+			o = append(o, 0xa1, 0x77)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Entries)))
+			for za0004 := range z.Entries {
+				o, err = (*deadFactsRow)(&z.Entries[za0004]).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Entries", za0004)
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x200000) == 0 { // if not omitted
 			// string "q"
 			o = append(o, 0xa1, 0x71)
 			if z.Dead == nil {
@@ -4176,7 +4408,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x200000) == 0 { // if not omitted
+		if (zb0001Mask & 0x400000) == 0 { // if not omitted
 			// string "r"
 			o = append(o, 0xa1, 0x72)
 			if z.Triage == nil {
@@ -4189,7 +4421,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x400000) == 0 { // if not omitted
+		if (zb0001Mask & 0x800000) == 0 { // if not omitted
 			// string "y"
 			o = append(o, 0xa1, 0x79)
 			if z.Asked == nil {
@@ -4202,7 +4434,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x800000) == 0 { // if not omitted
+		if (zb0001Mask & 0x1000000) == 0 { // if not omitted
 			// string "x"
 			o = append(o, 0xa1, 0x78)
 			if z.Classified == nil {
@@ -4215,22 +4447,22 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x1000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x2000000) == 0 { // if not omitted
 			// string "s"
 			o = append(o, 0xa1, 0x73)
 			o = msgp.AppendBool(o, z.Repaired)
 		}
-		if (zb0001Mask & 0x2000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x4000000) == 0 { // if not omitted
 			// string "t"
 			o = append(o, 0xa1, 0x74)
 			o = msgp.AppendBool(o, z.Forged)
 		}
-		if (zb0001Mask & 0x4000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000000) == 0 { // if not omitted
 			// string "u"
 			o = append(o, 0xa1, 0x75)
 			o = msgp.AppendInt64(o, int64(z.FirstAt))
 		}
-		if (zb0001Mask & 0x8000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x10000000) == 0 { // if not omitted
 			// string "v"
 			o = append(o, 0xa1, 0x76)
 			o = msgp.AppendInt64(o, int64(z.LastAt))
@@ -4348,25 +4580,48 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 					return
 				}
 			}
-		case "h":
-			{
-				var zb0004 int64
-				zb0004, bts, err = msgp.ReadInt64Bytes(bts)
+		case "D":
+			var zb0004 uint32
+			zb0004, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Claims")
+				return
+			}
+			if zb0004 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Claims) >= int(zb0004) {
+				z.Claims = (z.Claims)[:zb0004]
+			} else {
+				z.Claims = make([]lifecycle.Claim, zb0004)
+			}
+			for za0003 := range z.Claims {
+				bts, err = (*claimRow)(&z.Claims[za0003]).UnmarshalMsg(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "MaxDeliveriesAt")
+					err = msgp.WrapError(err, "Claims", za0003)
 					return
 				}
-				z.MaxDeliveriesAt = lifecycle.Micros(zb0004)
 			}
-		case "A":
+		case "h":
 			{
 				var zb0005 int64
 				zb0005, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
+					err = msgp.WrapError(err, "MaxDeliveriesAt")
+					return
+				}
+				z.MaxDeliveriesAt = lifecycle.Micros(zb0005)
+			}
+		case "A":
+			{
+				var zb0006 int64
+				zb0006, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
 					err = msgp.WrapError(err, "ExhaustedSaid")
 					return
 				}
-				z.ExhaustedSaid = lifecycle.Micros(zb0005)
+				z.ExhaustedSaid = lifecycle.Micros(zb0006)
 			}
 		case "B":
 			z.ExhaustedSaidN, bts, err = msgp.ReadIntBytes(bts)
@@ -4376,43 +4631,43 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "C":
 			{
-				var zb0006 int64
-				zb0006, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0007 int64
+				zb0007, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "ExhaustedDenied")
 					return
 				}
-				z.ExhaustedDenied = lifecycle.Micros(zb0006)
+				z.ExhaustedDenied = lifecycle.Micros(zb0007)
 			}
 		case "i":
-			{
-				var zb0007 int64
-				zb0007, bts, err = msgp.ReadInt64Bytes(bts)
-				if err != nil {
-					err = msgp.WrapError(err, "RecreatedAt")
-					return
-				}
-				z.RecreatedAt = lifecycle.Micros(zb0007)
-			}
-		case "j":
 			{
 				var zb0008 int64
 				zb0008, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "RefutedAt")
+					err = msgp.WrapError(err, "RecreatedAt")
 					return
 				}
-				z.RefutedAt = lifecycle.Micros(zb0008)
+				z.RecreatedAt = lifecycle.Micros(zb0008)
 			}
-		case "k":
+		case "j":
 			{
 				var zb0009 int64
 				zb0009, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
+					err = msgp.WrapError(err, "RefutedAt")
+					return
+				}
+				z.RefutedAt = lifecycle.Micros(zb0009)
+			}
+		case "k":
+			{
+				var zb0010 int64
+				zb0010, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
 					err = msgp.WrapError(err, "VanishedAt")
 					return
 				}
-				z.VanishedAt = lifecycle.Micros(zb0009)
+				z.VanishedAt = lifecycle.Micros(zb0010)
 			}
 		case "l":
 			z.VanishedWhy, bts, err = msgp.ReadStringBytes(bts)
@@ -4422,13 +4677,13 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "m":
 			{
-				var zb0010 string
-				zb0010, bts, err = msgp.ReadStringBytes(bts)
+				var zb0011 string
+				zb0011, bts, err = msgp.ReadStringBytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "Removal")
 					return
 				}
-				z.Removal = lifecycle.Removal(zb0010)
+				z.Removal = lifecycle.Removal(zb0011)
 			}
 		case "n":
 			z.Undelivered, bts, err = msgp.ReadBoolBytes(bts)
@@ -4438,44 +4693,44 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "o":
 			{
-				var zb0011 int64
-				zb0011, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0012 int64
+				zb0012, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "OrphanedAt")
 					return
 				}
-				z.OrphanedAt = lifecycle.Micros(zb0011)
+				z.OrphanedAt = lifecycle.Micros(zb0012)
 			}
 		case "p":
 			{
-				var zb0012 int64
-				zb0012, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0013 int64
+				zb0013, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "AdoptedAt")
 					return
 				}
-				z.AdoptedAt = lifecycle.Micros(zb0012)
+				z.AdoptedAt = lifecycle.Micros(zb0013)
 			}
 		case "w":
-			var zb0013 uint32
-			zb0013, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			var zb0014 uint32
+			zb0014, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
 				err = msgp.WrapError(err, "Entries")
 				return
 			}
-			if zb0013 > zd41d09belimitArrays {
+			if zb0014 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Entries) >= int(zb0013) {
-				z.Entries = (z.Entries)[:zb0013]
+			if cap(z.Entries) >= int(zb0014) {
+				z.Entries = (z.Entries)[:zb0014]
 			} else {
-				z.Entries = make([]lifecycle.DeadFacts, zb0013)
+				z.Entries = make([]lifecycle.DeadFacts, zb0014)
 			}
-			for za0003 := range z.Entries {
-				bts, err = (*deadFactsRow)(&z.Entries[za0003]).UnmarshalMsg(bts)
+			for za0004 := range z.Entries {
+				bts, err = (*deadFactsRow)(&z.Entries[za0004]).UnmarshalMsg(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "Entries", za0003)
+					err = msgp.WrapError(err, "Entries", za0004)
 					return
 				}
 			}
@@ -4561,23 +4816,23 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "u":
 			{
-				var zb0014 int64
-				zb0014, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0015 int64
+				zb0015, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "FirstAt")
 					return
 				}
-				z.FirstAt = lifecycle.Micros(zb0014)
+				z.FirstAt = lifecycle.Micros(zb0015)
 			}
 		case "v":
 			{
-				var zb0015 int64
-				zb0015, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0016 int64
+				zb0016, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "LastAt")
 					return
 				}
-				z.LastAt = lifecycle.Micros(zb0015)
+				z.LastAt = lifecycle.Micros(zb0016)
 			}
 		default:
 			bts, err = msgp.Skip(bts)
@@ -4607,9 +4862,13 @@ func (z *messageFactsRow) Msgsize() (s int) {
 	for za0002 := range z.Deliveries {
 		s += (*deliveryFactsRow)(&z.Deliveries[za0002]).Msgsize()
 	}
+	s += 2 + msgp.ArrayHeaderSize
+	for za0003 := range z.Claims {
+		s += (*claimRow)(&z.Claims[za0003]).Msgsize()
+	}
 	s += 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.VanishedWhy) + 2 + msgp.StringPrefixSize + len(string(z.Removal)) + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.ArrayHeaderSize
-	for za0003 := range z.Entries {
-		s += (*deadFactsRow)(&z.Entries[za0003]).Msgsize()
+	for za0004 := range z.Entries {
+		s += (*deadFactsRow)(&z.Entries[za0004]).Msgsize()
 	}
 	s += 2
 	if z.Dead == nil {
@@ -5987,6 +6246,96 @@ func (z *reportFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *reportFactsRow) Msgsize() (s int) {
 	s = 3 + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.FailedWhy) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Owner) + 2 + msgp.Uint64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
+func (z standingRow) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// check for omitted fields
+	zb0001Len := uint32(2)
+	var zb0001Mask uint8 /* 2 bits */
+	_ = zb0001Mask
+	if z.Unproved == false {
+		zb0001Len--
+		zb0001Mask |= 0x1
+	}
+	if z.SaidAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x2
+	}
+	// variable map header, size zb0001Len
+	o = append(o, 0x80|uint8(zb0001Len))
+
+	// skip if no fields are to be emitted
+	if zb0001Len != 0 {
+		if (zb0001Mask & 0x1) == 0 { // if not omitted
+			// string "a"
+			o = append(o, 0xa1, 0x61)
+			o = msgp.AppendBool(o, z.Unproved)
+		}
+		if (zb0001Mask & 0x2) == 0 { // if not omitted
+			// string "b"
+			o = append(o, 0xa1, 0x62)
+			o = msgp.AppendInt64(o, int64(z.SaidAt))
+		}
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *standingRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zd41d09belimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "a":
+			z.Unproved, bts, err = msgp.ReadBoolBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Unproved")
+				return
+			}
+		case "b":
+			{
+				var zb0002 int64
+				zb0002, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "SaidAt")
+					return
+				}
+				z.SaidAt = lifecycle.Micros(zb0002)
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z standingRow) Msgsize() (s int) {
+	s = 1 + 2 + msgp.BoolSize + 2 + msgp.Int64Size
 	return
 }
 

@@ -1,0 +1,99 @@
+package collectors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/lifecycle"
+)
+
+// ConsumerRef names a durable consumer of a stream.
+type ConsumerRef struct{ Stream, Name string }
+
+// Sight is how the broker said that a consumer was, after lines that name it were read. The zero value says that it does not exist.
+type Sight struct {
+	CreatedAt    lifecycle.Micros
+	DeliveredSeq uint64 // Everything up to this stream sequence that its filters match was delivered.
+}
+
+// canHaveAccepted reports whether the broker can have accepted an answer to a message that was sent at a time: the consumer that the answer
+// names existed, and had delivered the message. The broker looks at nothing else.
+func (s Sight) canHaveAccepted(seq uint64, at lifecycle.Micros) bool {
+	return s.CreatedAt.Known() && s.CreatedAt <= at && s.DeliveredSeq >= seq
+}
+
+// Standing says how an answer by a consumer stands by what the broker said of that consumer. Where it was not asked, as for streams of another
+// domain or an earlier incarnation, nothing is doubted.
+func (s Streams) Standing(k lifecycle.MessageKey, consumer string, at, publishedAt lifecycle.Micros) lifecycle.Standing {
+	live, known := s.LastSeq[k.Stream.Name]
+	sight, asked := s.Sights[ConsumerRef{k.Stream.Name, consumer}]
+	if !known || !asked || s.elsewhere(k) || live.Epoch != k.Stream.Epoch || sight.canHaveAccepted(k.Seq, at) {
+		return lifecycle.Standing{}
+	}
+	return lifecycle.Standing{Unproved: true, SaidAt: publishedAt}
+}
+
+// elsewhere reports whether a message is of another account or domain.
+func (s Streams) elsewhere(k lifecycle.MessageKey) bool {
+	return k.Stream.Account != s.Contract.Account || k.Stream.Domain != s.Contract.Domain
+}
+
+// fewConsumers is up to how many consumers are asked for one by one. More of them are listed, each page of which costs more.
+const fewConsumers = 16
+
+// sights asks the broker about consumers of watched streams. It errors when the broker does not answer.
+func (n *IncarnationResolver) sights(ctx context.Context, refs map[ConsumerRef]bool) (map[ConsumerRef]Sight, error) {
+	out := make(map[ConsumerRef]Sight, len(refs))
+	for _, name := range n.cfg.Streams {
+		var asked []ConsumerRef
+		for ref := range refs {
+			if ref.Stream == name {
+				asked = append(asked, ref)
+				out[ref] = Sight{}
+			}
+		}
+		if err := n.sightsOf(ctx, name, asked, out); err != nil {
+			return nil, fmt.Errorf("ask for consumers of %s: %w", name, err)
+		}
+	}
+	return out, nil
+}
+
+func (n *IncarnationResolver) sightsOf(ctx context.Context, stream string, asked []ConsumerRef, into map[ConsumerRef]Sight) error {
+	if len(asked) > fewConsumers {
+		return n.listSights(ctx, stream, into)
+	}
+	for _, ref := range asked {
+		c, err := n.cfg.JetStream.Consumer(ctx, stream, ref.Name)
+		if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrInvalidConsumerName) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		into[ref] = sightOf(c.CachedInfo())
+	}
+	return nil
+}
+
+func (n *IncarnationResolver) listSights(ctx context.Context, stream string, into map[ConsumerRef]Sight) error {
+	s, err := n.cfg.JetStream.Stream(ctx, stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	lister := s.ListConsumers(ctx)
+	for info := range lister.Info() {
+		into[ConsumerRef{stream, info.Name}] = sightOf(info)
+	}
+	return lister.Err()
+}
+
+func sightOf(info *jetstream.ConsumerInfo) Sight {
+	return Sight{CreatedAt: lifecycle.MicrosOf(info.Created), DeliveredSeq: info.Delivered.Stream}
+}
