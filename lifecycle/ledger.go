@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -228,16 +229,22 @@ func (t *TaskFacts) executions() (n int, cases []Case) {
 // recorded counts the executions that records prove, and makes cases of what was recorded beyond the first. A record that was written again
 // after the task's only delivery was refreshed, and proves nothing.
 func (t *TaskFacts) recorded() (n int, cases []Case) {
-	var ran, unclear Case
-	for i, d := range t.Completed {
+	ran := Case{Layer: LayerExecution, Why: "Completion was recorded more than once, at different times, each in an attempt of its own."}
+	unclear := Case{Layer: LayerUnknown, Why: "Completion was recorded again, and nothing tells whether an attempt did the work again or the record was only refreshed."}
+	taken := make([]bool, len(t.Copies))
+	for i, d := range t.recordsInTime() {
+		own := t.recordedIn(d, taken)
 		switch {
-		case i == 0:
-			n = 1
-		case slices.ContainsFunc(t.Copies, func(c DeliveryCopy) bool { return t.recordedIn(d, c) }):
+		case own >= 0 || i == 0: // The first may be that of an attempt that was never acknowledged.
 			n++
-			ran = Case{Layer: LayerExecution, At: latest(ran.At, d.At), N: n - 1, Why: "Completion was recorded more than once, at different times, each in an attempt of its own."}
+			if own >= 0 {
+				taken[own] = true
+			}
+			if n > 1 {
+				ran.At, ran.N = latest(ran.At, d.At), n-1
+			}
 		case t.delivered() > 1:
-			unclear = Case{Layer: LayerUnknown, At: latest(unclear.At, d.At), N: unclear.N + 1, Why: "Completion was recorded again, and nothing tells whether an attempt did the work again or the record was only refreshed."}
+			unclear.At, unclear.N = latest(unclear.At, d.At), unclear.N+1
 		}
 	}
 	for _, c := range []Case{ran, unclear} {
@@ -248,10 +255,22 @@ func (t *TaskFacts) recorded() (n int, cases []Case) {
 	return n, cases
 }
 
-// recordedIn reports whether a completion beyond the first was stated and recorded in an acknowledged attempt beyond the first.
-func (t *TaskFacts) recordedIn(d Completed, c DeliveryCopy) bool {
-	later := c.Attempt > 1 || !t.firstCopy(c)
-	return later && c.AckedAt.Known() && d.At >= c.After && d.Stated.Add(bindingSlack) >= c.After && d.At <= c.AckedAt
+// recordsInTime are the completions that records state, in the order in which they were stored.
+func (t *TaskFacts) recordsInTime() []Completed {
+	return slices.SortedStableFunc(slices.Values(t.Completed), func(a, b Completed) int { return cmp.Compare(a.At, b.At) })
+}
+
+// recordedIn is the index of the acknowledged attempt in which a completion was stated and recorded: of those that are not taken the one that
+// ended first; negative when there is none.
+func (t *TaskFacts) recordedIn(d Completed, taken []bool) int {
+	best := -1
+	for i, c := range t.Copies {
+		within := c.AckedAt.Known() && d.At >= c.After && d.Stated.Add(bindingSlack) >= c.After && d.At <= c.AckedAt
+		if within && !taken[i] && (best < 0 || c.AckedAt < t.Copies[best].AckedAt) {
+			best = i
+		}
+	}
+	return best
 }
 
 // delivered is how many deliveries of the key are proved.
