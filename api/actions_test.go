@@ -18,9 +18,8 @@ import (
 func (f *fixture) deadLetter(task string, seq uint64) string {
 	f.t.Helper()
 	f.published(task, "marketing", seq)
-	f.did(lifecycle.TermConfirmed, task, "marketing", seq, 1, func(e *lifecycle.Event) {
-		e.Provenance, e.Detail.Reason = lifecycle.Broker, "503 overloaded"
-	})
+	f.did(lifecycle.Terminated, task, "marketing", seq, 1, func(e *lifecycle.Event) { e.Detail.Reason = "503 overloaded" })
+	f.did(lifecycle.TermConfirmed, task, "marketing", seq, 1, func(e *lifecycle.Event) { e.Provenance = lifecycle.Broker })
 	f.commit()
 	return "/api/v1/dlq/" + dlqtriage.EntryID(inTasks(seq))
 }

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(dieAt) != "" {
 		os.Exit(m.Run())
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction(testkit.BrokerGoroutine))
 }
 
 // patience is how long a test waits for what must happen.
@@ -96,7 +96,7 @@ func (w *world) dead(task string) string {
 	}
 	published.Detail.MsgID, published.Detail.Subject, published.Detail.Type = task, "genbrain.agents.cto.tasks.review", "review"
 	gone := lifecycle.Event{
-		ID: lifecycle.NewEventID("test", task, "dead"), At: now + 1, Kind: lifecycle.TermConfirmed, Provenance: lifecycle.Broker, Source: "test", Message: key,
+		ID: lifecycle.NewEventID("test", task, "dead"), At: now + 1, Kind: lifecycle.Terminated, Provenance: lifecycle.Observed, Source: "test", Message: key,
 		Consumer: "cto-task-worker", ConsumerSeq: w.seq, Attempt: 1,
 	}
 	gone.Detail.Reason = "503 overloaded"

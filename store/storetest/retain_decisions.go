@@ -11,6 +11,7 @@ import (
 )
 
 var retainDecisionTests = []conformanceTest{
+	{"operations are listed newest first, without the actions that are part of them", listOperations},
 	{"what was decided and settled is deleted after a time, and what is open is kept", retainDecided},
 }
 
@@ -51,6 +52,37 @@ func retainDecided(t *testing.T, s Store) {
 	if n, err := s.RetainDecisions(t.Context(), old+1); err != nil || n != 0 {
 		t.Errorf("deleted %d rows again, %v", n, err)
 	}
+}
+
+func listOperations(t *testing.T, s Store) {
+	var want []string
+	for i := range 7 {
+		id, at := fmt.Sprintf("o%d", i), lifecycle.Micros(100+i/2)
+		d := decision.Decision{ID: id, Subject: decision.Subject(id), At: at}
+		d.Action = &decision.Action{ID: id, Subject: d.Subject, Kind: "retry", CreatedAt: at, UpdatedAt: at}
+		d.Audit = []decision.AuditRecord{{ID: id, At: at, Outcome: decision.Allowed}}
+		if i == 3 {
+			d.Action.Operation = "o1"
+		} else {
+			want = append([]string{id}, want...)
+		}
+		mustDecide(t, s, d)
+	}
+	var got []string
+	for before := (*decision.ActionPlace)(nil); ; {
+		page, err := s.Operations(t.Context(), before, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range page {
+			got = append(got, a.ID)
+			before = &decision.ActionPlace{CreatedAt: a.CreatedAt, ID: a.ID}
+		}
+		if len(page) < 2 {
+			break
+		}
+	}
+	diff(t, "operations", got, want)
 }
 
 // numberOf is the number in the id of an effect of [withEffects].
