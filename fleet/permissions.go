@@ -30,10 +30,10 @@ func (s Streams) Permissions() []Identity {
 		},
 		{
 			Name: "mover", Purpose: "Moves dead messages from TASKS to the DLQ.",
-			Publish: []string{
+			Publish: append([]string{
 				c.Prefix + ".dlq.>", c.api("INFO"), c.api("STREAM.INFO." + StreamTasks), c.api("STREAM.MSG.GET." + StreamTasks),
-				c.api("DIRECT.GET." + StreamTasks), c.api("STREAM.MSG.DELETE." + StreamTasks),
-			},
+				c.api("DIRECT.GET." + StreamTasks), c.api("STREAM.MSG.DELETE." + StreamTasks), c.api("STREAM.NAMES"),
+			}, s.looksAtQueues()...),
 			Subscribe: []string{inbox},
 		},
 		{
@@ -71,6 +71,15 @@ func (s Streams) AgentPermissions(agent string) Identity {
 	}
 }
 
+// looksAtQueues is what it takes to see how far the streams of dead letters were read.
+func (s Streams) looksAtQueues() []string {
+	var subjects []string
+	for _, r := range s.deadLetters() {
+		subjects = append(subjects, s.Contract.api("STREAM.INFO."+r.Stream), s.Contract.api("CONSUMER.INFO."+r.Stream+"."+r.Durable()))
+	}
+	return subjects
+}
+
 func (s Streams) observerPublishes() []string {
 	c := s.Contract
 	var subjects []string
@@ -79,11 +88,14 @@ func (s Streams) observerPublishes() []string {
 		"CONSUMER.INFO." + StreamTasks + ".*", "CONSUMER.LIST." + StreamTasks, "CONSUMER.NAMES." + StreamTasks,
 		"DIRECT.GET." + StreamTasks, "DIRECT.GET." + StreamTasks + ".>", "STREAM.MSG.GET." + StreamTasks,
 		"STREAM.MSG.GET." + CapturePub, "STREAM.MSG.GET." + CaptureRaw, "STREAM.MSG.GET." + CaptureEvt,
-		"DIRECT.GET." + StreamDLQ, "STREAM.MSG.GET." + StreamDLQ, "DIRECT.GET." + recordsStream + ".>",
+		"DIRECT.GET." + recordsStream + ".>",
 	} {
 		subjects = append(subjects, c.api(request))
 	}
-	for _, r := range Readers() {
+	for _, r := range s.deadLetters() {
+		subjects = append(subjects, c.api("DIRECT.GET."+r.Stream), c.api("STREAM.MSG.GET."+r.Stream))
+	}
+	for _, r := range s.readers() {
 		subjects = append(subjects, append([]string{c.api("STREAM.INFO." + r.Stream)}, c.reading(r)...)...)
 	}
 	return subjects

@@ -89,9 +89,7 @@ func TestThePrintedPermissionsSufficeAndAreLeast(t *testing.T) {
 	}
 	observe(t, as("observer"), s.Contract)
 	workAsAgent(t, as("agent"), s.Contract)
-	if _, err := as("mover").Publish(t.Context(), s.Contract.DLQSubject("cto", "transient"), nil); err != nil {
-		t.Errorf("the mover cannot write dead letters: %v", err)
-	}
+	moveDead(t, as("mover"), s.Contract)
 	if _, err := as("retry").Publish(t.Context(), s.Contract.RetrySubject("cto", "x"), nil); err != nil {
 		t.Errorf("retry cannot park a retry: %v", err)
 	}
@@ -184,6 +182,40 @@ func workAsAgent(t *testing.T, js jetstream.JetStream, c fleet.Contract) {
 	}
 	if err := js.Conn().LastError(); err != nil {
 		t.Errorf("the broker refused the agent: %v", err)
+	}
+}
+
+// moveDead does what the monitor of dead letters does: it finds the queue, looks how far it was read, reads the dead message, writes its entry
+// on a condition, and deletes it.
+func moveDead(t *testing.T, js jetstream.JetStream, c fleet.Contract) {
+	t.Helper()
+	subject := c.DLQSubject("cto", "transient")
+	name, err := js.StreamNameBySubject(t.Context(), subject)
+	if err != nil {
+		t.Fatalf("find the queue: %v", err)
+	}
+	queue, err := js.Stream(t.Context(), name)
+	if err != nil {
+		t.Fatalf("look at the queue: %v", err)
+	}
+	if _, err := js.Consumer(t.Context(), name, "fleetglass-deadletters"); err != nil {
+		t.Errorf("look how far the queue was read: %v", err)
+	}
+	tasks, err := js.Stream(t.Context(), fleet.StreamTasks)
+	if err != nil {
+		t.Fatalf("look at the tasks: %v", err)
+	}
+	if _, err := tasks.GetMsg(t.Context(), 1); !errors.Is(err, jetstream.ErrMsgNotFound) {
+		t.Errorf("read a message that is gone: %v", err)
+	}
+	if _, err := js.Publish(t.Context(), subject, nil, jetstream.WithMsgID("dlq:TASKS:1"), jetstream.WithExpectLastSequence(queue.CachedInfo().State.LastSeq)); err != nil {
+		t.Errorf("write an entry: %v", err)
+	}
+	if err := tasks.DeleteMsg(t.Context(), 1); err == nil {
+		t.Error("a message that is gone was deleted")
+	}
+	if err := js.Conn().LastError(); err != nil {
+		t.Errorf("the broker refused the mover: %v", err)
 	}
 }
 

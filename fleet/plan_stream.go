@@ -67,6 +67,9 @@ func tooLow(want, have map[string]any, fields ...string) []string {
 }
 
 func neededFields(stream string) []string {
+	if strings.HasPrefix(stream, DLQStream("")) {
+		return nil
+	}
 	switch stream {
 	case StreamTasks:
 		return neededOfTasks

@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -196,5 +197,30 @@ func TestALongerHistoryIsNotShortened(t *testing.T) {
 		if c.Stream == "KV_"+fleet.BucketIdempotency && c.Action != fleet.ActionNone {
 			t.Errorf("the bucket is to be changed:\n%s", plan)
 		}
+	}
+}
+
+func TestAgentsMayHaveStreamsOfDeadLettersOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	js := plainServer(t, "")
+	s := fleet.Streams{Contract: fleet.NewContract(""), DLQAgents: []string{"cto", "cso"}, Readers: true}
+	if _, err := fleet.Provision(t.Context(), js, s); err != nil {
+		t.Fatal(err)
+	}
+	for _, agent := range s.DLQAgents {
+		name, err := js.StreamNameBySubject(t.Context(), s.Contract.DLQSubject(agent, "transient"))
+		if err != nil || name != fleet.DLQStream(agent) {
+			t.Errorf("entries of %s go to %q, %v", agent, name, err)
+		}
+		if _, err := js.Consumer(t.Context(), name, "fleetglass-deadletters"); err != nil {
+			t.Errorf("the durable on %s: %v", name, err)
+		}
+	}
+	if _, err := js.Stream(t.Context(), fleet.StreamDLQ); !errors.Is(err, jetstream.ErrStreamNotFound) {
+		t.Errorf("the common stream: %v, want none", err)
+	}
+	plan, err := fleet.NewPlan(t.Context(), js, s)
+	if err != nil || !plan.Empty() {
+		t.Errorf("a second plan is %v, %v; want it empty", plan, err)
 	}
 }

@@ -22,12 +22,21 @@ const ReaderPrefix = "fleetglass"
 // Durable is the name of the consumer.
 func (r Reader) Durable() string { return ReaderPrefix + "-" + r.Source }
 
-// Readers are all durables, in the order of the streams.
-func Readers() []Reader {
-	return []Reader{
+// readers are all durables, in the order of the streams.
+func (s Streams) readers() []Reader {
+	return append([]Reader{
 		{CapturePub, "publishes"}, {CaptureRaw, "attempts"}, {CaptureAck, "acks"}, {CaptureEvt, "advisories"}, {CaptureReport, "reports"},
-		{recordsStream, "idempotency"}, {StreamDLQ, "deadletters"},
+		{recordsStream, "idempotency"},
+	}, s.deadLetters()...)
+}
+
+// deadLetters are those that read dead-letter entries. The mover looks how far they are.
+func (s Streams) deadLetters() []Reader {
+	var out []Reader
+	for _, c := range s.dlqs() {
+		out = append(out, Reader{c.Name, "deadletters"})
 	}
+	return out
 }
 
 // ReaderMaxPending is how many lines the replicas of one reader may hold together.
@@ -42,9 +51,9 @@ func ReaderConfig(durable string) jetstream.ConsumerConfig {
 }
 
 // missingReaders are the durables that do not exist.
-func (a *managerAPI) missingReaders(ctx context.Context, existing map[string]map[string]any) ([]Reader, error) {
+func (a *managerAPI) missingReaders(ctx context.Context, wanted []Reader, existing map[string]map[string]any) ([]Reader, error) {
 	var out []Reader
-	for _, r := range Readers() {
+	for _, r := range wanted {
 		if _, there := existing[r.Stream]; there {
 			err := a.call(ctx, "CONSUMER.INFO."+r.Stream+"."+r.Durable(), nil, nil)
 			var refused *jetstream.APIError

@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -30,6 +32,7 @@ type Streams struct {
 	Bodies          Bodies        // Optional; default [BodiesAsIs].
 	Pulls           bool          // Optional; default false. Capture pull requests too (OBS_PULL).
 	RecordRetention time.Duration // Optional; default 72 h. How long idempotency records are kept in KV.
+	DLQAgents       []string      // Optional; agents with a dead-letter stream of their own, instead of one stream for all.
 	Readers         bool          // Optional; default false. Make the durables too, so that the observer need not be allowed to.
 }
 
@@ -48,7 +51,9 @@ func (s Streams) withDefaults() Streams {
 func (s Streams) Configs() []jetstream.StreamConfig {
 	s = s.withDefaults()
 	configs := s.captures()
-	configs = append(configs, s.tasks(), s.dlq(), s.retry(), s.records())
+	configs = append(configs, s.tasks())
+	configs = append(configs, s.dlqs()...)
+	configs = append(configs, s.retry(), s.records())
 	for i := range configs {
 		configs[i].Storage, configs[i].Replicas = jetstream.FileStorage, s.Replicas
 	}
@@ -109,10 +114,26 @@ func (s Streams) republish() *jetstream.RePublish {
 	}
 }
 
-func (s Streams) dlq() jetstream.StreamConfig {
-	return jetstream.StreamConfig{
-		Name: StreamDLQ, Subjects: []string{s.Contract.Prefix + ".dlq.>"}, MaxMsgs: 10_000, Duplicates: 5 * time.Minute, AllowDirect: true,
+// DLQStream is the name of an agent's own stream of dead-letter entries.
+func DLQStream(agent string) string { return StreamDLQ + "_" + agent }
+
+// dlqs are the streams of dead-letter entries: one for all agents, or one for each agent that has its own. Both kinds cannot be: their subjects
+// would overlap.
+func (s Streams) dlqs() []jetstream.StreamConfig {
+	names := map[string]string{StreamDLQ: s.Contract.Prefix + ".dlq.>"}
+	if len(s.DLQAgents) > 0 {
+		names = map[string]string{}
 	}
+	for _, agent := range s.DLQAgents {
+		names[DLQStream(agent)] = s.Contract.Prefix + ".dlq." + agent + ".>"
+	}
+	var out []jetstream.StreamConfig
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		out = append(out, jetstream.StreamConfig{
+			Name: name, Subjects: []string{names[name]}, MaxMsgs: 10_000, Duplicates: 5 * time.Minute, AllowDirect: true,
+		})
+	}
+	return out
 }
 
 func (s Streams) retry() jetstream.StreamConfig {

@@ -52,6 +52,10 @@ type Config struct {
 	FirestoreDatabase string `name:"firestore-database" default:"(default)" placeholder:"NAME" help:"Database of that project." group:"broker"`
 	FirestoreEmulator string `name:"firestore-emulator" also:"FIRESTORE_EMULATOR_HOST" placeholder:"ADDR" help:"Firestore emulator to read instead, without credentials. FIRESTORE_EMULATOR_HOST sets it too. The project is then fleetglass unless --firestore-project names one." group:"broker"`
 
+	DLQMonitor     string   `name:"dlq-monitor" default:"auto" placeholder:"on|off" help:"Whether Fleetglass copies each dead message to the dead-letter queue, and then deletes it from TASKS: on, off (another monitor does), or auto, which is on with the embedded broker." group:"triage"`
+	DLQOrphanAfter Duration `name:"dlq-orphan-after" default:"5m" placeholder:"TIME" help:"How long a task must have been without a consumer before it counts as dead for the monitor: workers may start later. At most 20s in the demonstration." group:"triage"`
+	DLQPerAgent    []string `name:"dlq-per-agent" placeholder:"AGENT" help:"Agents with a dead-letter stream of their own, DLQ_<agent>, instead of one DLQ for all; repeat it or separate with commas." group:"triage"`
+
 	Demo     bool    `help:"Run a demonstration fleet of seven agents on the embedded broker." group:"demo"`
 	DemoSeed uint64  `default:"1" placeholder:"N" help:"Seed of the demonstration. The same seed gives the same tasks." group:"demo"`
 	DemoRate float64 `default:"1.5" placeholder:"N" help:"Tasks that the demonstration publishes in a second." group:"demo"`

@@ -55,6 +55,12 @@ func (c *Config) validate(p *problems) {
 	if every := time.Duration(c.ReconcileEvery); every > 0 && every < time.Minute {
 		p.add("reconcile-every", "%s is less than 1m; 0 makes no report by itself", c.ReconcileEvery)
 	}
+	checkChoice(p, "dlq-monitor", c.DLQMonitor, dlqMonitorOn, dlqMonitorOff, dlqMonitorAuto)
+	for _, agent := range c.DLQPerAgent {
+		if !fleet.ValidToken(agent) {
+			p.add("dlq-per-agent", "%q is not the name of an agent", agent)
+		}
+	}
 	checkChoice(p, "log-level", c.LogLevel, "debug", "info", "warn", "error")
 	checkChoice(p, "log-format", c.LogFormat, "text", "json")
 	if c.Demo && !c.Embedded() {

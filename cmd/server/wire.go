@@ -86,6 +86,9 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	if err := a.triages(cfg, nats.js, store, hub, now); err != nil {
 		return nil, fmt.Errorf("prepare triage: %w", err)
 	}
+	if err := a.monitorDeadLetters(cfg, nats.js, store, appender, now); err != nil {
+		return nil, err
+	}
 	keep := &retention{store: store, keep: time.Duration(cfg.Retention), now: now, log: log}
 	a.work("retention", keep.Run)
 	if err := a.demonstrate(cfg, nats, log); err != nil {

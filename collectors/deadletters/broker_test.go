@@ -127,9 +127,9 @@ func TestEveryStreamOfEntriesIsReadAndEachEntryCountsOnce(t *testing.T) {
 	for range 2 { // Another monitor writes a second one of the same message.
 		w.publish("genbrain.dlq.cto.transient", `{"taskId":"T-1"}`, "X-DLQ-Stream", "ARCHIVE", "X-DLQ-Seq", "7", "X-DLQ-Reason", "reset by peer", "X-DLQ-Path", "max_deliveries")
 	}
-	r := w.eventually("T-1", lifecycle.StateDeadLettered)
+	w.eventually("T-1", lifecycle.StateDeadLettered)
 	w.readPast()
-	r = w.eventually("T-1", lifecycle.StateDeadLettered)
+	r := w.eventually("T-1", lifecycle.StateDeadLettered)
 	if len(r.Messages) != 1 || len(r.Messages[0].Entries) != 2 || r.Messages[0].Dead.Entry != "DLQ:1" || r.Summary.Reason != "reset by peer" {
 		t.Errorf("got %d messages of reason %q, %+v; want one with both entries", len(r.Messages), r.Summary.Reason, r.Messages)
 	}

@@ -34,7 +34,8 @@ func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Ba
 	}
 	agent, category, _ := strings.Cut(place, ".")
 	e := c.event(line, about)
-	e.Agent = firstText(agentOf(streams.Contract, c.subject), agent)
+	of, taskType, _ := streams.Contract.ParseTaskSubject(c.subject)
+	e.Agent, e.Detail.Type = firstText(of, agent), taskType
 	e.Detail.Entry, e.Detail.Category = own.String(), firstText(c.category, category)
 	into.Events = append(into.Events, e)
 	into.Payloads = append(into.Payloads, payloadOf(own, line))
@@ -80,12 +81,6 @@ func payloadOf(own lifecycle.MessageKey, line collectors.Line) lifecycle.Payload
 		Message: own, Headers: line.Headers, Body: kept, Size: int64(len(line.Body)), At: line.At, Truncated: len(kept) < len(line.Body),
 		Hash: fleet.Fingerprint(line.Body),
 	}
-}
-
-// agentOf is the agent whose task has this subject; empty where it is no task's.
-func agentOf(c fleet.Contract, subject string) string {
-	agent, _, _ := c.ParseTaskSubject(subject)
-	return agent
 }
 
 func firstText(texts ...string) string {

@@ -30,6 +30,17 @@ func Agents() []string {
 	return names
 }
 
+// reporting is an agent that tells about its work.
+func reporting(r *rand.Rand) agent {
+	var out []agent
+	for _, a := range agents {
+		if a.reports {
+			out = append(out, a)
+		}
+	}
+	return out[r.IntN(len(out))]
+}
+
 var (
 	models   = []string{"claude-sonnet-4-5", "claude-opus-4-1", "gpt-5", "gemini-2.5-pro"}
 	services = []string{"billing-api", "task-router", "auth-gateway", "web-app", "search-index", "webhook-relay", "content-pipeline", "scheduler"}

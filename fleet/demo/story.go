@@ -36,8 +36,11 @@ func Tell(seed uint64, n int) Story {
 	r := dice(seed, n, "story")
 	s := Story{N: n, Fate: fateOf(seed, n), Publishes: 1, Model: models[r.IntN(len(models))], Trace: trace(seed, n)}
 	a := agents[r.IntN(len(agents))]
-	if s.Fate == FateOrphan {
+	switch s.Fate {
+	case FateOrphan:
 		a = missing
+	case FateNakExhausted: // Only a report says why a task was handed back.
+		a = reporting(r)
 	}
 	kind := a.kinds[r.IntN(len(a.kinds))]
 	s.Agent, s.Type = a.name, kind.name

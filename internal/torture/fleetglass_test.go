@@ -46,7 +46,7 @@ type glass struct {
 // newGlass prepares Fleetglass without starting it.
 func newGlass(t *testing.T, dir string, args ...string) *glass {
 	t.Helper()
-	standard := []string{"--listen", "127.0.0.1:0", "--poll-interval", "200ms", "--log-level", "debug", "--reconcile-grace", "0s"}
+	standard := []string{"--listen", "127.0.0.1:0", "--poll-interval", "200ms", "--log-level", "debug", "--reconcile-grace", "0s", "--dlq-monitor", "off"}
 	return &glass{t: t, dir: dir, args: append(standard, args...)}
 }
 

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/dlqtriage/monitor"
+	"fleetglass/lifecycle"
+)
+
+// The choices of --dlq-monitor.
+const (
+	dlqMonitorOn   = "on"
+	dlqMonitorOff  = "off"
+	dlqMonitorAuto = "auto"
+)
+
+// MonitorsDLQ reports whether Fleetglass makes sure that dead messages are in the dead-letter queue: where it was told to, and on the embedded
+// broker, which has no other monitor.
+func (c Config) MonitorsDLQ() bool {
+	return c.DLQMonitor == dlqMonitorOn || (c.DLQMonitor == dlqMonitorAuto && c.Embedded())
+}
+
+// demoOrphans is how long the demonstration waits for workers, which it starts before it publishes.
+const demoOrphans = 20 * time.Second
+
+func (c Config) orphanAfter() time.Duration {
+	if after := time.Duration(c.DLQOrphanAfter); !c.Demo || after < demoOrphans {
+		return after
+	}
+	return demoOrphans
+}
+
+// monitorStore is the store, where what is appended is told to open pages.
+type monitorStore struct {
+	database
+	appender lifecycle.Appender
+}
+
+// Append implements [lifecycle.Appender].
+func (s monitorStore) Append(ctx context.Context, b lifecycle.Batch) (lifecycle.Appended, error) {
+	return s.appender.Append(ctx, b)
+}
+
+// monitorDeadLetters adds the monitor, where it is wanted.
+func (a *App) monitorDeadLetters(cfg Config, js jetstream.JetStream, store database, appender lifecycle.Appender, now func() time.Time) error {
+	if !cfg.MonitorsDLQ() {
+		return nil
+	}
+	m, err := monitor.New(monitor.Config{
+		JetStream: js, Contract: contract(cfg), Store: monitorStore{store, appender}, ReadTo: a.entriesRead, Policy: a.policy.Policy,
+		OrphanAfter: cfg.orphanAfter(), Every: time.Duration(cfg.Poll), Now: now, Logger: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.watch(m)
+	a.work("dead-letter monitor", m.Run)
+	return nil
+}

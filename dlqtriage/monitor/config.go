@@ -1,0 +1,94 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/decision"
+	"fleetglass/dlqtriage"
+	"fleetglass/fleet"
+	"fleetglass/lifecycle"
+)
+
+// Queue is the queue of effects of the monitor.
+const Queue = "dead-letter"
+
+// Store is what the monitor reads, and where it decides.
+type Store interface {
+	lifecycle.Appender
+	decision.Decider
+	decision.Outbox
+	// Uncopied is that of [dlqtriage.QueueReader].
+	Uncopied(ctx context.Context, before lifecycle.Micros, after *dlqtriage.EntryCursor, limit int) ([]dlqtriage.Entry, error)
+	// TaskOf, Task and Payload are those of [lifecycle.TraceReader].
+	TaskOf(ctx context.Context, k lifecycle.MessageKey) (string, error)
+	Task(ctx context.Context, id string) (lifecycle.TaskRecord, error)
+	Payload(ctx context.Context, k lifecycle.MessageKey) (lifecycle.Payload, error)
+	// MessagesIn is that of [lifecycle.OpenReader].
+	MessagesIn(ctx context.Context, stream lifecycle.StreamID, from, to uint64, limit int) ([]lifecycle.MessageFacts, error)
+}
+
+// Config says what the monitor works with.
+type Config struct {
+	JetStream jetstream.JetStream      // Required.
+	Contract  fleet.Contract           // Required.
+	Store     Store                    // Required.
+	ReadTo    func() lifecycle.Micros  // Required. Up to when all entries were read; zero while that is not known.
+	Policy    func() *dlqtriage.Policy // Required. The rules of classification that hold now.
+
+	Reader      string           // Optional; the durable through which entries are read, default that of the collector.
+	Holder      string           // Optional; who claims, for people. Default the package's name.
+	OrphanAfter time.Duration    // Optional; how long a message must have been without a consumer, default 5 min: workers may start later.
+	Lease       time.Duration    // Optional; how long a claim holds, default 30 s. Who dies is taken for dead after it.
+	Every       time.Duration    // Optional; how often is looked for dead messages, default 1 s.
+	Now         func() time.Time // Optional; default time.Now.
+	Logger      *slog.Logger     // Optional; default discards.
+
+	Step func(string) // Optional, for tests: called before and after everything that changes something.
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.JetStream == nil || c.Store == nil || c.ReadTo == nil || c.Policy == nil {
+		return c, errors.New("dlq monitor: JetStream, Store, ReadTo and Policy are required")
+	}
+	if err := c.Contract.Validate(); err != nil {
+		return c, fmt.Errorf("dlq monitor: %w", err)
+	}
+	setDefault(&c.Reader, fleet.ReaderPrefix+"-deadletters")
+	setDefault(&c.Holder, "monitor")
+	setDefault(&c.OrphanAfter, 5*time.Minute)
+	setDefault(&c.Lease, 30*time.Second)
+	setDefault(&c.Every, time.Second)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Step == nil {
+		c.Step = func(string) {}
+	}
+	return c, nil
+}
+
+func setDefault[T comparable](to *T, value T) {
+	var zero T
+	if *to == zero {
+		*to = value
+	}
+}
+
+func (c Config) now() lifecycle.Micros { return lifecycle.MicrosOf(c.Now()) }
+
+// do takes one step that changes something.
+func (c Config) do(name string, f func() error) error {
+	c.Step("before " + name)
+	err := f()
+	c.Step("after " + name)
+	return err
+}

@@ -1,0 +1,105 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"fleetglass/decision"
+	"fleetglass/internal/health"
+	"fleetglass/lifecycle"
+)
+
+// Monitor copies dead messages to the dead-letter queue. Replicas may run at the same time.
+type Monitor struct {
+	cfg     Config
+	planned map[lifecycle.MessageKey]lifecycle.Micros // When the death was that is planned already.
+
+	mu   sync.Mutex
+	part health.Part
+}
+
+// New validates the configuration and starts nothing.
+func New(cfg Config) (*Monitor, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Monitor{cfg: cfg, planned: map[lifecycle.MessageKey]lifecycle.Micros{}, part: health.Part{Name: "dlq_monitor", Kind: "relay", State: health.OK}}, nil
+}
+
+// Health says how the monitor is.
+func (m *Monitor) Health() []health.Part {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return []health.Part{m.part}
+}
+
+// Run works until ctx is done and returns nil. What fails is tried again at the next turn; meanwhile Health says Down and why.
+func (m *Monitor) Run(ctx context.Context) error {
+	tick := time.NewTicker(m.cfg.Every)
+	defer tick.Stop()
+	for {
+		again, err := m.turn(ctx)
+		m.report(ctx, err)
+		if again && err == nil && ctx.Err() == nil {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// atOnce is how many effects are claimed together.
+const atOnce = 16
+
+// turn plans the copies of what died, and makes those that are due. It reports whether there may be more to do at once.
+func (m *Monitor) turn(ctx context.Context) (again bool, err error) {
+	if err := m.plan(ctx); err != nil {
+		return false, err
+	}
+	var claimed []decision.Claimed
+	err = m.cfg.do("claim", func() (err error) {
+		claimed, err = m.cfg.Store.Claim(ctx, decision.ClaimRequest{
+			Queue: Queue, Holder: m.cfg.Holder, Now: m.cfg.now(), Lease: m.cfg.Lease, Limit: atOnce,
+		})
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("claim what is to be copied: %w", err)
+	}
+	var errs []error
+	for _, c := range claimed {
+		if err := m.copy(ctx, c); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return len(claimed) == atOnce, errors.Join(errs...)
+}
+
+func (m *Monitor) report(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err != nil {
+		if m.part.Detail != err.Error() {
+			m.cfg.Logger.Warn("dead messages are not copied", "err", err)
+		}
+		m.part.State, m.part.Detail = health.Down, err.Error()
+		return
+	}
+	m.part.State, m.part.Detail, m.part.LastAt = health.OK, "", m.cfg.Now()
+}
+
+func (m *Monitor) copied() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.part.Handled++
+}

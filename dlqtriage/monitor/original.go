@@ -1,0 +1,72 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/lifecycle"
+)
+
+// found is the original message, as far as it could be found.
+type found struct {
+	headers map[string][]string
+	body    []byte
+	from    string // "stream", "capture" or "missing".
+	missing string // Why the body is not the original one; empty where it is.
+}
+
+// original finds headers and body: in the stream where the message still is, else as they were captured when it was published.
+func (m *Monitor) original(ctx context.Context, c corpse) (found, error) {
+	raw, err := m.inStream(ctx, c)
+	if err != nil {
+		return found{}, err
+	}
+	if raw != nil {
+		return found{headers: raw.Header, body: raw.Data, from: "stream"}, nil
+	}
+	if m.expected(c) {
+		return found{}, &later{pause: whileLeaving, quiet: true, why: errors.New("it left its stream, and it is not known yet how")}
+	}
+	p, err := m.cfg.Store.Payload(ctx, c.key)
+	switch {
+	case errors.Is(err, lifecycle.ErrNotFound):
+		return found{from: "missing", missing: "it left its stream, and its publish was not captured"}, nil
+	case err != nil:
+		return found{}, fmt.Errorf("read the captured message: %w", err)
+	case p.Truncated && len(p.Body) == 0:
+		return found{headers: p.Headers, from: "missing", missing: "bodies are not captured (headers only)"}, nil
+	case p.Truncated:
+		return found{headers: p.Headers, from: "missing", missing: fmt.Sprintf("of its %d bytes only %d were kept", p.Size, len(p.Body))}, nil
+	}
+	return found{headers: p.Headers, body: p.Body, from: "capture"}, nil
+}
+
+// expected reports whether the message should be in its stream, as far as is known: its attempts are used up or nobody takes it, and nothing
+// says that it left.
+func (m *Monitor) expected(c corpse) bool { return m.kept(c) && !c.facts.VanishedAt.Known() }
+
+// inStream reads the message from its stream; nil where it is not there. A message under its sequence that was stored at another time is
+// another one: the stream was created anew.
+func (m *Monitor) inStream(ctx context.Context, c corpse) (*jetstream.RawStreamMsg, error) {
+	stream, err := m.cfg.JetStream.Stream(ctx, c.key.Stream.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look at stream %s: %w", c.key.Stream.Name, err)
+	}
+	raw, err := stream.GetMsg(ctx, c.key.Seq)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read message %s: %w", c.key, err)
+	}
+	if s := c.facts.Stored; s != nil && (lifecycle.MicrosOf(raw.Time) != s.At || raw.Subject != s.Subject) {
+		return nil, nil
+	}
+	return raw, nil
+}

@@ -1,0 +1,85 @@
+package monitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// errNoQueue says that no stream takes the entry.
+var errNoQueue = errors.New("no stream takes dead letters")
+
+// queue is a stream of entries of which everything up to a sequence is known.
+type queue struct {
+	name string
+	last uint64 // The last sequence that there was.
+}
+
+// queueOf finds the stream that takes an entry on this subject, and makes sure that all that it holds is in the store: only then "there is no
+// entry" is known, and can be the condition of a publish.
+func (m *Monitor) queueOf(ctx context.Context, subject string) (queue, error) {
+	js := m.cfg.JetStream
+	name, err := js.StreamNameBySubject(ctx, subject)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return queue{}, &later{pause: whileFailing, why: fmt.Errorf("%w on %s; fleetglass provision --apply makes one", errNoQueue, subject)}
+	}
+	if err != nil {
+		return queue{}, fmt.Errorf("find the stream of %s: %w", subject, err)
+	}
+	stream, err := js.Stream(ctx, name) // Before the reader is asked: what it has read then reaches beyond.
+	if err != nil {
+		return queue{}, fmt.Errorf("look at stream %s: %w", name, err)
+	}
+	reader, err := js.Consumer(ctx, name, m.cfg.Reader)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return queue{}, &later{pause: whileReading, quiet: true, why: fmt.Errorf("stream %s is not read yet", name)}
+	}
+	if err != nil {
+		return queue{}, fmt.Errorf("look at the reader of %s: %w", name, err)
+	}
+	if info := reader.CachedInfo(); info.NumPending > 0 || info.NumAckPending > 0 {
+		return queue{}, &later{pause: whileReading, quiet: true, why: fmt.Errorf("stream %s is not read to its end", name)}
+	}
+	return queue{name: name, last: stream.CachedInfo().State.LastSeq}, nil
+}
+
+// publish writes the entry, on the condition that nothing was added to the queue since it was known to have none.
+func (m *Monitor) publish(ctx context.Context, c corpse) (done, error) {
+	class := m.classify(c)
+	q, err := m.queueOf(ctx, m.subject(c, class))
+	if err != nil {
+		return done{}, err
+	}
+	c, err = m.known(ctx, c.key) // Again: what was read meanwhile may be its entry.
+	switch {
+	case err != nil:
+		return done{}, err
+	case !c.died:
+		return done{}, &later{pause: whileReading, quiet: true, why: errors.New("it does not count as dead any more")}
+	case c.entry.Copied():
+		return done{Entry: c.entryAt()}, nil
+	}
+	found, err := m.original(ctx, c)
+	if err != nil {
+		return done{}, err
+	}
+	if err := m.say(ctx, c, class); err != nil {
+		return done{}, err
+	}
+	var ack *jetstream.PubAck
+	err = m.cfg.do("publish", func() (err error) {
+		ack, err = m.cfg.JetStream.PublishMsg(ctx, m.message(c, found, class), jetstream.WithMsgID(MsgID(c.key)),
+			jetstream.WithExpectStream(q.name), jetstream.WithExpectLastSequence(q.last))
+		return err
+	})
+	if refused := (*jetstream.APIError)(nil); errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
+		return done{}, &later{pause: whileReading, quiet: true, why: errors.New("the queue grew meanwhile")}
+	}
+	if err != nil {
+		return done{}, fmt.Errorf("publish the entry: %w", err)
+	}
+	return done{Entry: ack.Stream + ":" + strconv.FormatUint(ack.Sequence, 10), Body: found.from}, nil
+}
