@@ -7,11 +7,11 @@ import (
 
 // Why an operation is refused. Each refusal is a [*Denied] that wraps one of them.
 var (
-	ErrUnauthenticated = errors.New("not signed in") // Nobody, or a secret that is not valid.
+	ErrUnauthenticated = errors.New("not signed in") // No token, or one that is not valid.
 	ErrExpired         = fmt.Errorf("%w: the token has expired", ErrUnauthenticated)
 	ErrScopeMissing    = errors.New("scope missing")                // The principal does not have the scope.
 	ErrReadOnly        = errors.New("read-only mode")               // The operation changes something.
-	ErrUndeclared      = errors.New("the operation names no scope") // A mistake in the program: nobody may use it.
+	ErrUndeclared      = errors.New("the operation names no scope") // A mistake in the program: the operation is refused to everybody.
 )
 
 // Denied is a refusal: who asked for what, and why it was refused.

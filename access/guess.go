@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// leastEntropy is how many bits a token must have: fewer can be searched.
+// leastEntropy is how many bits of entropy a token must have; one with fewer can be found by trying.
 const leastEntropy = 128
 
 // ErrGuessable is what [CheckSecret] says of a token that can be guessed.

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// hold is something that goes on for as long as its token is valid.
+// hold is a context that lasts as long as its token is valid.
 type hold struct {
 	who Principal
 	end context.CancelFunc
 }
 
-// Hold returns a context that ends when the principal's token is removed, expires or loses what it allowed, as of the next [Tokens.Sweep].
-// It ends at once when that has happened already. The caller calls release when what it does is over.
+// Hold returns a context that ends when the principal's token is removed, expires or loses a scope, as of the next [Tokens.Sweep].
+// If that has happened already it ends at once. The caller calls release when it no longer needs the context.
 func (t *Tokens) Hold(ctx context.Context, who Principal) (held context.Context, release context.CancelFunc) {
 	if who.Token == "" {
 		return context.WithCancel(ctx)
@@ -34,7 +34,7 @@ func (t *Tokens) Hold(ctx context.Context, who Principal) (held context.Context,
 	}
 }
 
-// Sweep ends what goes on with tokens that have ended. Whoever can end tokens calls it, and often enough for those that expire.
+// Sweep ends the contexts of tokens that are no longer valid. Whoever removes tokens calls it, and a timer does for those that expire.
 func (t *Tokens) Sweep() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -20,7 +20,9 @@ const (
 const Open Scope = "open"
 
 // Scopes lists the scopes that a token may carry.
-func Scopes() []Scope { return []Scope{Read, Metrics, Report, TriagePropose, TriageApply, TriageDiscard, Admin} }
+func Scopes() []Scope {
+	return []Scope{Read, Metrics, Report, TriagePropose, TriageApply, TriageDiscard, Admin}
+}
 
 // Changes reports whether operations with this scope change something. In read-only mode they are refused.
 func (s Scope) Changes() bool { return s != Read && s != Metrics && s != Open }

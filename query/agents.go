@@ -18,18 +18,18 @@ type AgentStatistics struct {
 	Leases    []lifecycle.Lease // Worst first.
 	Consumers []lifecycle.ConsumerState
 
-	Pending       uint64 // Messages that its consumers have not delivered, said by the broker.
+	Pending       uint64 // Messages that its consumers have not delivered, by the broker's state.
 	PendingKnown  bool
-	OldestWaiting lifecycle.Micros // When its oldest message was stored that nobody has taken; zero when none is known.
+	OldestWaiting lifecycle.Micros // When the oldest message that no worker has taken was stored; zero when there is none.
 
 	Hour, Day Throughput
 	FailedHow map[string]int64  // The failed attempts of the day by how they ended.
 	DiedDay   int64             // Tasks that ended in the day without completing.
-	Durations lifecycle.Typical // Running time of the tasks that it completed in seven days.
+	Durations lifecycle.Typical // Running times of the tasks that it completed in the last seven days.
 	Minutes   []Minute          // The last hour, oldest first; minutes in which nothing happened are absent.
 	Types     []TypeStatistics  // Sorted by name.
 
-	LastSeen lifecycle.Micros // Its last sign of life: a delivery taken, a heartbeat, or an answer (to the minute).
+	LastSeen lifecycle.Micros // When it last took a delivery, sent a heartbeat or answered, to the minute.
 }
 
 // Throughput counts messages and attempts of a span.
@@ -44,7 +44,7 @@ type Minute struct {
 	Throughput
 }
 
-// TypeStatistics is what an agent does of one task type.
+// TypeStatistics is the load of one task type at an agent.
 type TypeStatistics struct {
 	Name                 string
 	Published, Completed int64             // Of the last day.
@@ -73,10 +73,10 @@ func (a AgentStatistics) Stale() int {
 	return n
 }
 
-// Waiting counts its tasks that nobody has taken.
+// Waiting counts its tasks that no worker has taken.
 func (a AgentStatistics) Waiting() int64 { return a.States[lifecycle.StatePublished] }
 
-// Gone reports whether a consumer of it was there before and is not now.
+// Gone reports whether one of its consumers existed and no longer does.
 func (a AgentStatistics) Gone() bool {
 	return slices.ContainsFunc(a.Consumers, func(c lifecycle.ConsumerState) bool { return c.Gone })
 }
@@ -138,7 +138,7 @@ func (s *Service) Agents(ctx context.Context) (Agents, error) {
 	})
 }
 
-// agentBook gathers what is known of each agent.
+// agentBook collects the figures of each agent.
 type agentBook struct {
 	of      map[string]*AgentStatistics
 	agentOf func(consumer string) string

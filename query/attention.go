@@ -21,11 +21,11 @@ const (
 	FindingOutcomeUnknown  FindingKind = "outcome_unknown"  // What became of tasks is not known.
 	FindingConsumerGone    FindingKind = "consumer_gone"    // A consumer is gone, and messages wait for it.
 	FindingPartDown        FindingKind = "part_down"        // A part of this program does not work.
-	FindingCollectorBehind FindingKind = "collector_behind" // A collector has more than a few seconds to catch up.
+	FindingCollectorBehind FindingKind = "collector_behind" // A collector is more than a few seconds behind.
 	FindingBlind           FindingKind = "blind"            // There are open gaps in the last hour.
 )
 
-// FindingKinds lists the kinds: those about the fleet, the worst first, then those about what we see of it.
+// FindingKinds lists the kinds: first those about the fleet, the worst first, then those about the observation of it.
 func FindingKinds() []FindingKind {
 	return []FindingKind{
 		FindingStaleLease, FindingAbandoned, FindingDiscrepancies, FindingDeadLettered, FindingOutcomeUnknown, FindingConsumerGone,
@@ -33,7 +33,7 @@ func FindingKinds() []FindingKind {
 	}
 }
 
-// Finding is one thing that needs attention. What a kind is not about is zero.
+// Finding is one thing that needs attention. Fields that its kind does not use are zero.
 type Finding struct {
 	Kind     FindingKind
 	Count    int64                    // Tasks, messages, discrepancies or gaps; 1 for one thing.
@@ -92,7 +92,7 @@ func appendTasks(out []Finding, kind FindingKind, state lifecycle.State, snapsho
 	return append(out, f)
 }
 
-// blindSpan is how long a gap that has ended is worth a banner.
+// blindSpan is how long after its end a gap still has a banner.
 const blindSpan = time.Hour
 
 // Blindness returns what may be missing from every answer: parts that are down, collectors that are behind, open gaps of the last hour.

@@ -15,12 +15,12 @@ import (
 
 // Bounds of the cache.
 const (
-	maxAnswers    = 256              // Answers kept; the one that was not asked for the longest goes first.
-	longestAnswer = 30 * time.Second // A computation that takes longer is ended: nobody waits for it any more.
+	maxAnswers    = 256              // Answers kept; the least recently used one is dropped first.
+	longestAnswer = 30 * time.Second // A computation that takes longer is cancelled, because every caller has given up by then.
 )
 
-// cache keeps answers for a while. An answer that several ask for at once is computed once for all of them. The computation belongs to
-// no one of them: who leaves, or has no more time, leaves alone.
+// cache keeps answers for a while. An answer that several callers ask for at the same time is computed once. A caller that cancels, or
+// whose deadline passes, does not end the computation for the others.
 type cache struct {
 	now     func() lifecycle.Micros
 	answers *lru.Cache[string, answer]
@@ -68,7 +68,7 @@ func (c *cache) close() {
 	c.running.Wait()
 }
 
-// begin notes that a computation runs; it is false once the cache is closed.
+// begin counts a computation as running. It returns false once the cache is closed.
 func (c *cache) begin() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,8 +79,8 @@ func (c *cache) begin() bool {
 	return true
 }
 
-// ask returns the answer under key that is at most age old when it is asked for, and computes it if there is none. It errors with what
-// the computation errors with, which is not kept, or with the error of ctx when that ends first.
+// ask returns the answer under key if it is at most age old, and else computes it. It errors with the error of the computation, which is
+// not cached, or with the error of ctx when that ends first.
 func ask[T any](ctx context.Context, c *cache, key string, age time.Duration, compute func(context.Context, lifecycle.Micros) (T, error)) (T, error) {
 	var zero T
 	now := c.now()
@@ -105,7 +105,7 @@ func ask[T any](ctx context.Context, c *cache, key string, age time.Duration, co
 	}
 }
 
-// compute makes an answer and keeps it. What panics becomes an error: it runs in nobody's request.
+// compute computes an answer and keeps it. A panic becomes an error, because no request's handler would recover it.
 func (c *cache) compute(ctx context.Context, key string, compute func(context.Context, lifecycle.Micros) (any, error)) (_ any, err error) {
 	if !c.begin() {
 		return nil, lifecycle.ErrClosed

@@ -7,7 +7,7 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// consumersAge is how long what the broker said about consumers is shared. It is polled every few seconds.
+// consumersAge is how long the state of the consumers is shared. The synchronizer fetches it every few seconds.
 const consumersAge = 500 * time.Millisecond
 
 // Consumers are the durable consumers that are known, ordered by stream and name.

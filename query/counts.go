@@ -10,7 +10,7 @@ import (
 // StateCounts are tasks by state.
 type StateCounts struct {
 	ByState map[lifecycle.State]int64
-	Capped  bool // Only some rows were looked at ([lifecycle.CountLimit]): the numbers read "at least".
+	Capped  bool // Only the first [lifecycle.CountLimit] rows were counted: the numbers are lower bounds.
 }
 
 // Of adds the counts of some states.
@@ -36,7 +36,7 @@ func (s *Service) Counts(ctx context.Context, f lifecycle.Filter) (StateCounts, 
 	return StateCounts{ByState: counts, Capped: capped}, err
 }
 
-// CountsAge is how long the counts of all tasks, and what lists can be narrowed by, are shared.
+// CountsAge is how long the counts of all tasks, and the values that filters offer, are shared.
 const CountsAge = 500 * time.Millisecond
 
 // AllCounts returns all tasks by state.
@@ -46,7 +46,7 @@ func (s *Service) AllCounts(ctx context.Context) (StateCounts, error) {
 	})
 }
 
-// Facets returns the values by which lists can be narrowed.
+// Facets returns the values that the filters of lists offer.
 func (s *Service) Facets(ctx context.Context) (lifecycle.Facets, error) {
 	return ask(ctx, s.cache, "facets", CountsAge, func(ctx context.Context, _ lifecycle.Micros) (lifecycle.Facets, error) {
 		return s.cfg.Store.Facets(ctx)

@@ -14,10 +14,10 @@ const (
 	deadAge    = 500 * time.Millisecond // How long that is shared.
 )
 
-// Dead is what ended without completing, as far as it was looked at.
+// Dead is the newest tasks that ended without completing.
 type Dead struct {
 	Newest []lifecycle.TaskSummary // Newest last event first.
-	More   bool                    // There are older ones, which no cause and no group counts.
+	More   bool                    // There are older ones, which are not in the causes and groups.
 }
 
 // Cause is why tasks died.
@@ -103,7 +103,7 @@ func (d Dead) With(code lifecycle.AnomalyCode) int64 {
 	return n
 }
 
-// Oldest is since when the oldest of the dead tasks in that state is; zero when none is known.
+// Oldest is when the oldest of the dead tasks in that state entered it; zero when there is none.
 func (d Dead) Oldest(state lifecycle.State) lifecycle.Micros {
 	var oldest lifecycle.Micros
 	for _, t := range d.Newest {

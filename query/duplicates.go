@@ -72,7 +72,7 @@ func (l Ledger) row(r duplicates.Row) LedgerRow {
 	return LedgerRow{Row: r, Saved: l.Cost.Saved(r.Caught()), Records: r.RecordCost(l.Records, l.Prices)}
 }
 
-// retention reads the live configuration. What cannot be read is not known; that is no reason to keep the numbers back.
+// retention reads the live configuration. If that fails, the check is not known and the other numbers are returned all the same.
 func (s *Service) retention(ctx context.Context) duplicates.Retention {
 	if s.cfg.Duplicates.Retention == nil {
 		return duplicates.Retention{}
@@ -85,7 +85,7 @@ func (s *Service) retention(ctx context.Context) duplicates.Retention {
 	return live
 }
 
-// dedupeMemory estimates what the stream remembers now, from counters.
+// dedupeMemory estimates the memory that the stream uses for message ids now, from the counters.
 func (s *Service) dedupeMemory(ctx context.Context, live duplicates.Retention, now lifecycle.Micros) (duplicates.DedupeMemory, error) {
 	if !live.Known {
 		return duplicates.DedupeMemory{}, nil

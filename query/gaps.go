@@ -25,14 +25,14 @@ func (s *Service) Gaps(ctx context.Context, from, to lifecycle.Micros, limit int
 	return s.cfg.Store.Gaps(ctx, from, max(to, from+1), min(limit, maxGaps))
 }
 
-// RecentGaps returns the gaps of the last 24 hours, latest first, repaired ones included. They stand beside every answer about now.
+// RecentGaps returns the gaps of the last 24 hours, latest first, repaired ones included. Every answer about now comes with them.
 func (s *Service) RecentGaps(ctx context.Context) ([]lifecycle.Gap, error) {
 	return ask(ctx, s.cache, "recent gaps", recentAge, func(ctx context.Context, now lifecycle.Micros) ([]lifecycle.Gap, error) {
 		return s.cfg.Store.Gaps(ctx, now.Add(-recentSpan), now+1, maxGaps)
 	})
 }
 
-// OpenGaps are those of the gaps in which something may be missing still.
+// OpenGaps are the gaps that were not repaired: something may still be missing in them.
 func OpenGaps(gaps []lifecycle.Gap) []lifecycle.Gap {
 	var out []lifecycle.Gap
 	for _, g := range gaps {

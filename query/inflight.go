@@ -17,18 +17,18 @@ type InFlight struct {
 	AsOf   lifecycle.Micros
 	Leases []lifecycle.Lease // Worst stale kind first, then by deadline, those without one last.
 
-	// OldestWaiting says for each agent when its oldest message was stored that nobody has taken. Of an agent that has none among the
-	// messages that were looked at nothing is said.
+	// OldestWaiting says for each agent when the oldest message that no worker has taken was stored. An agent without such a message
+	// among those that were read is absent.
 	OldestWaiting map[string]lifecycle.Micros
 
-	// Partial says that more messages are open than were looked at one by one: leases may be missing, and counts read "at least".
+	// Partial says that more messages are open than were checked one by one: leases may be missing, and counts are lower bounds.
 	Partial bool
 
 	held, stale int
 	byTask      map[string]int
 }
 
-// Held counts the leases of messages that are in a worker's hands.
+// Held counts the leases of messages that a worker holds.
 func (f InFlight) Held() int { return f.held }
 
 // Stale counts the leases with something wrong.
@@ -53,7 +53,7 @@ func (f InFlight) OfAgent(name string) []lifecycle.Lease {
 	return out
 }
 
-// OldestWaitingAge is the age of the oldest message that nobody has taken; zero when nothing waits.
+// OldestWaitingAge is the age of the oldest message that no worker has taken; zero when nothing waits.
 func (f InFlight) OldestWaitingAge() time.Duration {
 	var age time.Duration
 	for _, at := range f.OldestWaiting {
@@ -62,8 +62,8 @@ func (f InFlight) OldestWaitingAge() time.Duration {
 	return age
 }
 
-// InFlight returns what workers hold now. It looks at openLimit open messages, which is all of them but behind a long backlog; there it
-// adds the newest messages of the tasks whose state says that somebody has them, and is [InFlight.Partial].
+// InFlight returns what workers hold now. It reads the oldest openLimit open messages, which is all of them unless the backlog is long.
+// With a longer backlog it adds the newest messages of the tasks whose state says that a worker has them, and sets [InFlight.Partial].
 func (s *Service) InFlight(ctx context.Context) (InFlight, error) {
 	return ask(ctx, s.cache, "in flight", inFlightAge, func(ctx context.Context, now lifecycle.Micros) (InFlight, error) {
 		consumers, err := s.Consumers(ctx)

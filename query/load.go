@@ -11,13 +11,13 @@ import (
 // loadAge is how long counts of the last day and hour are shared.
 const loadAge = 500 * time.Millisecond
 
-// since is the beginning of the last whole steps that make a span, the one that holds now included: rollups count by the hour or by the
-// minute, and every answer about "the last day" means the same 24 of them.
+// since is where a span begins that ends with the current hour or minute. Rollups count by the hour or by the minute, so every answer
+// about "the last day" covers the same 24 hours.
 func since(now lifecycle.Micros, span, step time.Duration) lifecycle.Micros {
 	return now.Truncate(step).Add(step - span)
 }
 
-// load is what the rollups say about agents: tasks by state now, the last 24 hours, and the last 60 minutes.
+// load is what the rollups hold about agents: tasks by state now, the last 24 hours, and the last 60 minutes.
 func (s *Service) load(ctx context.Context) (lifecycle.Tally, error) {
 	return ask(ctx, s.cache, "load", loadAge, func(ctx context.Context, now lifecycle.Micros) (lifecycle.Tally, error) {
 		day, err := s.cfg.Store.Rollups(ctx, []lifecycle.Metric{

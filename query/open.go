@@ -7,14 +7,14 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// Bounds of what is looked at to find leases. To look at an open message takes about ten microseconds, at a task by its name a hundred.
+// Bounds of the search for leases. An open message costs about ten microseconds, a task that is read by its id a hundred.
 const (
 	openLimit = 5000 // Open messages, oldest first.
-	heldLimit = 2000 // Tasks that somebody has, and as many that are exhausted, newest first, where more messages are open.
+	heldLimit = 2000 // With more open messages than that: tasks that a worker has, and as many exhausted ones, the newest first.
 )
 
-// openMessages reads the open messages, the oldest first. Where there are more than openLimit it also finds, by the states of their
-// tasks, the messages beyond that somebody has.
+// openMessages reads the open messages, the oldest first. If there are more than openLimit, it finds those of the rest that a worker has
+// by the states of their tasks.
 func (s *Service) openMessages(ctx context.Context) (open []lifecycle.OpenMessage, more bool, err error) {
 	open, err = s.cfg.Store.OpenMessages(ctx, lifecycle.StreamID{}, 0, openLimit+1)
 	if err != nil || len(open) <= openLimit {
@@ -24,7 +24,7 @@ func (s *Service) openMessages(ctx context.Context) (open []lifecycle.OpenMessag
 	return append(open, held...), true, err
 }
 
-// heldBeyond finds the newest messages of the tasks that somebody has, or had until the deadline, except those already found.
+// heldBeyond finds the newest messages of the tasks that a worker has, or had until the deadline, except those already found.
 func (s *Service) heldBeyond(ctx context.Context, found []lifecycle.OpenMessage) ([]lifecycle.OpenMessage, error) {
 	known := make(map[lifecycle.MessageKey]bool, len(found))
 	for _, o := range found {

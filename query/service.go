@@ -78,8 +78,7 @@ func New(cfg Config) (*Service, error) {
 	return s, err
 }
 
-// Close ends the computations that nobody waits for any more. Questions that are answered from the cache then error with
-// [lifecycle.ErrClosed]. It is idempotent.
+// Close cancels computations that still run and waits for them. Cached questions then error with [lifecycle.ErrClosed]. It is idempotent.
 func (s *Service) Close() error {
 	s.cache.close()
 	return nil

@@ -9,10 +9,10 @@ import (
 	"fleetglass/reconcile"
 )
 
-// snapshotAge is how long a snapshot is shared; its parts are at most as much older again.
+// snapshotAge is how long a snapshot is shared. Its parts may be older by up to the same time.
 const snapshotAge = 500 * time.Millisecond
 
-// FleetSnapshot is the fleet at a glance: what every page shows a part of, beside its own question.
+// FleetSnapshot is what every page needs beside its own question: the counts of the navigation, leases, agents, gaps.
 type FleetSnapshot struct {
 	AsOf       lifecycle.Micros
 	Counts     StateCounts // Of all tasks.
@@ -61,7 +61,7 @@ func (s *Service) Snapshot(ctx context.Context) (FleetSnapshot, error) {
 	})
 }
 
-// reconciled is the newest report. That it cannot be read is no reason to show nothing.
+// reconciled is the newest report; nil where it cannot be read, so that the rest of the snapshot is still shown.
 func (s *Service) reconciled(ctx context.Context) *reconcile.Run {
 	made, err := s.Reconciled(ctx)
 	if err != nil || made.Report == nil {

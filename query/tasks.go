@@ -36,8 +36,7 @@ func (s *Service) Tasks(ctx context.Context, f lifecycle.Filter, p lifecycle.Pag
 	return out, nil
 }
 
-// Span is the time that the rows of a list tell of: from the first that was published or that happened last, within the filter's own
-// span.
+// Span is the time that the rows of a list cover: from the earliest publish or last event among them, within the span of the filter.
 func (l TaskList) Span(f lifecycle.Filter) (from, to lifecycle.Micros) {
 	from, to = f.From, f.To
 	for _, t := range l.Rows {

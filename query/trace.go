@@ -6,17 +6,17 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// maxTraceGaps is how many gaps the story of a task names at most.
+// maxTraceGaps is how many gaps a trace names at most.
 const maxTraceGaps = 50
 
-// Trace is the story of a task with what it was judged against.
+// Trace is the trace of a task, with the consumers and durations that it was judged by.
 type Trace struct {
 	lifecycle.Trace
 	Record  lifecycle.TaskRecord
 	Typical map[string]lifecycle.Typical // By task type, over seven days.
 }
 
-// Trace returns the story of a task, or an error that wraps [lifecycle.ErrNotFound].
+// Trace returns the trace of a task, or an error that wraps [lifecycle.ErrNotFound].
 func (s *Service) Trace(ctx context.Context, id string) (Trace, error) {
 	now := s.now()
 	record, err := s.cfg.Store.Task(ctx, id)

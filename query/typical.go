@@ -11,7 +11,7 @@ import (
 // typicalSpan is how far back typical durations look, everywhere: of task types, of agents, and of both.
 const typicalSpan = 7 * 24 * time.Hour
 
-// typicalAge is how long they are shared: one more completed task hardly changes a week.
+// typicalAge is how long typical durations are shared: one more completed task hardly changes those of a week.
 const typicalAge = time.Minute
 
 // Typical returns how long tasks take that completed in the last seven days, by task type.
