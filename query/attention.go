@@ -1,7 +1,9 @@
 package query
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"fleetglass/internal/health"
@@ -14,6 +16,9 @@ type FindingKind string
 
 // The kinds of findings.
 const (
+	FindingNoConsumer      FindingKind = "no_consumer"      // Messages wait, and no consumer's filter matches their subjects.
+	FindingNotPulled       FindingKind = "not_pulled"       // Messages wait for a consumer that no worker asks.
+	FindingPaused          FindingKind = "paused"           // Messages wait for a consumer that is paused.
 	FindingStaleLease      FindingKind = "stale_lease"      // Something is wrong with a lease.
 	FindingAbandoned       FindingKind = "abandoned"        // Messages are dead, and no dead-letter entry exists.
 	FindingDiscrepancies   FindingKind = "discrepancies"    // The newest reconciliation found something.
@@ -28,8 +33,8 @@ const (
 // FindingKinds lists the kinds: first those about the fleet, the worst first, then those about the observation of it.
 func FindingKinds() []FindingKind {
 	return []FindingKind{
-		FindingStaleLease, FindingAbandoned, FindingDiscrepancies, FindingDeadLettered, FindingOutcomeUnknown, FindingConsumerGone,
-		FindingPartDown, FindingCollectorBehind, FindingBlind,
+		FindingNoConsumer, FindingNotPulled, FindingConsumerGone, FindingAbandoned, FindingStaleLease, FindingPaused, FindingDiscrepancies,
+		FindingDeadLettered, FindingOutcomeUnknown, FindingPartDown, FindingCollectorBehind, FindingBlind,
 	}
 }
 
@@ -38,11 +43,13 @@ type Finding struct {
 	Kind     FindingKind
 	Count    int64                    // Tasks, messages, discrepancies or gaps; 1 for one thing.
 	Since    lifecycle.Micros         // Of the oldest of them; zero when not known.
+	More     bool                     // There are more than Count.
 	State    lifecycle.State          // Of the tasks.
+	Agent    string                   // Of FindingNoConsumer and FindingNotPulled: whose messages wait.
 	Lease    *lifecycle.Lease         // Of FindingStaleLease.
 	Causes   []Cause                  // Of FindingDeadLettered, the most frequent first.
 	Report   *reconcile.Run           // Of FindingDiscrepancies.
-	Consumer *lifecycle.ConsumerState // Of FindingConsumerGone.
+	Consumer *lifecycle.ConsumerState // Of FindingNotPulled, FindingPaused and FindingConsumerGone.
 	Part     *health.Part             // Of FindingPartDown and FindingCollectorBehind.
 	Gap      *lifecycle.Gap           // Of FindingBlind: the latest.
 }
@@ -57,7 +64,11 @@ func (s *Service) Attention(ctx context.Context) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []Finding
+	out, err := s.untaken(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, s.idle(snapshot)...)
 	for i, l := range snapshot.InFlight.Leases {
 		if l.Stale != "" {
 			out = append(out, Finding{Kind: FindingStaleLease, Count: 1, Since: l.Deadline, State: l.State, Lease: &snapshot.InFlight.Leases[i]})
@@ -71,11 +82,8 @@ func (s *Service) Attention(ctx context.Context) ([]Finding, error) {
 	}
 	out = appendTasks(out, FindingDeadLettered, lifecycle.StateDeadLettered, snapshot, dead)
 	out = appendTasks(out, FindingOutcomeUnknown, lifecycle.StateOutcomeUnknown, snapshot, dead)
-	for i, c := range snapshot.Consumers.All {
-		if c.Gone && c.Pending > 0 {
-			out = append(out, Finding{Kind: FindingConsumerGone, Count: int64(c.Pending), Since: c.ObservedAt, Consumer: &snapshot.Consumers.All[i]})
-		}
-	}
+	kinds := FindingKinds()
+	slices.SortStableFunc(out, func(a, b Finding) int { return cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)) })
 	return out, nil
 }
 

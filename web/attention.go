@@ -8,14 +8,14 @@ import (
 	"fleetglass/views"
 )
 
-// attentionItems words the findings that somebody should look at, worst first. Stale leases leave room for the others.
+// attentionItems words the findings that somebody should look at, worst first. Many of one kind leave room for the others.
 func attentionItems(found []query.Finding, now lifecycle.Micros) []views.AttentionItem {
 	var out []views.AttentionItem
+	rows := map[query.FindingKind]int{}
 	for _, f := range found {
-		if f.Kind == query.FindingStaleLease && len(out) >= attentionRows-4 {
-			continue
+		if rows[f.Kind]++; rows[f.Kind] <= attentionRows/2 {
+			out = append(out, attentionItem(f, now))
 		}
-		out = append(out, attentionItem(f, now))
 	}
 	return out[:min(len(out), attentionRows)]
 }
@@ -23,6 +23,16 @@ func attentionItems(found []query.Finding, now lifecycle.Micros) []views.Attenti
 // attentionItem words one finding about the fleet.
 func attentionItem(f query.Finding, now lifecycle.Micros) views.AttentionItem {
 	switch f.Kind {
+	case query.FindingNoConsumer:
+		return noConsumerItem(f, now)
+	case query.FindingNotPulled:
+		return views.AttentionItem{Tone: "bad", Icon: "warn", Href: agentAddress(f.Agent), When: spanWords(f.Since, now),
+			What: counted(f.Count, "message waits", "messages wait") + " for " + views.Cut(consumerWords(f), 40) + ": no worker pulls",
+			Why:  "Nothing was delivered meanwhile, and nobody asks for work. Look whether the agent runs."}
+	case query.FindingPaused:
+		return views.AttentionItem{Tone: "warn", Icon: "warn", Href: "/capture#consumers", When: spanWords(f.Since, now),
+			What: counted(f.Count, "message waits", "messages wait") + ": consumer " + views.Cut(f.Consumer.Name, 40) + " is paused",
+			Why:  "It delivers nothing until somebody resumes it, or until its pause ends."}
 	case query.FindingStaleLease:
 		return staleItem(*f.Lease, now)
 	case query.FindingAbandoned:
@@ -42,6 +52,30 @@ func attentionItem(f query.Finding, now lifecycle.Micros) views.AttentionItem {
 			Why: counted(f.Count, "message waits", "messages wait") + " for it.", When: views.Age(now.Sub(f.Since)) + " ago"}
 	}
 	return views.AttentionItem{}
+}
+
+// noConsumerItem is about the messages of one agent that nobody will get.
+func noConsumerItem(f query.Finding, now lifecycle.Micros) views.AttentionItem {
+	n := counted(f.Count, "message", "messages")
+	if f.More {
+		n = "at least " + n
+	}
+	who, filter := views.Cut(f.Agent, 40), query.UntakenTasks(f.Agent)
+	if who == "" {
+		who, filter = "no agent", query.UntakenTasks()
+	}
+	return views.AttentionItem{
+		Tone: "bad", Icon: "warn", What: n + " for " + who + ": no consumer", When: spanWords(f.Since, now), Href: address("/tasks", filter.Values()),
+		Why: "No consumer's filter matches their subject, so no worker gets them. Start the agent, or correct the filter.",
+	}
+}
+
+// consumerWords names whom messages wait for: the agent, or the consumer where its name does not say.
+func consumerWords(f query.Finding) string {
+	if f.Agent != "" {
+		return f.Agent
+	}
+	return f.Consumer.Name
 }
 
 // discrepancyItem is what the newest reconciliation found.

@@ -1,0 +1,100 @@
+package query_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fleetglass/fleet"
+	"fleetglass/lifecycle"
+	"fleetglass/query"
+	"fleetglass/web/webtest"
+)
+
+// attention asks about a fleet of which a story tells.
+func attention(t *testing.T, tell func(*webtest.Story)) []query.Finding {
+	t.Helper()
+	now := func() time.Time { return noon }
+	s := webtest.NewStory(noon)
+	tell(s)
+	store, err := webtest.Store(t.Context(), t.TempDir(), now, s.Batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask, err := query.New(query.Config{Store: store, AgentOf: fleet.AgentOfWorker, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ask.Close() })
+	found, err := ask.Attention(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestMessagesThatNobodyTakesAreNamedByAgentTheMostFirst(t *testing.T) {
+	t.Parallel()
+	found := attention(t, func(s *webtest.Story) {
+		for i, agent := range []string{"legal", "legal", "legal", "sales", "cto"} {
+			m := s.Publish(fmt.Sprintf("tsk-%d", i), agent, "review", "Waits", -time.Duration(10-i)*time.Minute, "")
+			if agent != "cto" {
+				s.Tell(lifecycle.Orphaned, lifecycle.Broker, m, 0, -time.Minute, lifecycle.Detail{})
+			}
+		}
+	})
+	var got []string
+	for _, f := range found {
+		got = append(got, fmt.Sprintln(f.Kind, f.Agent, f.Count, noon.Sub(f.Since.Time())))
+	}
+	want := []string{fmt.Sprintln(query.FindingNoConsumer, "legal", 3, 10*time.Minute), fmt.Sprintln(query.FindingNoConsumer, "sales", 1, 7*time.Minute)}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestAConsumerThatDoesNothingWhileMessagesWaitIsNamed(t *testing.T) {
+	t.Parallel()
+	at := func(ago time.Duration) lifecycle.Micros { return lifecycle.MicrosOf(noon.Add(-ago)) }
+	waits := func(name string, change func(*lifecycle.ConsumerState)) lifecycle.ConsumerState {
+		c := lifecycle.ConsumerState{
+			Stream: lifecycle.StreamID{Name: "TASKS"}, Name: name + "-task-worker", CreatedAt: at(time.Hour), ObservedAt: at(0), Pending: 5, DeliveredAt: at(10 * time.Minute),
+		}
+		change(&c)
+		return c
+	}
+	found := attention(t, func(s *webtest.Story) {
+		s.Batch.Consumers = append(s.Batch.Consumers,
+			waits("stopped", func(*lifecycle.ConsumerState) {}),
+			waits("never", func(c *lifecycle.ConsumerState) { c.DeliveredAt, c.Pending = 0, 9 }),
+			waits("new", func(c *lifecycle.ConsumerState) { c.DeliveredAt, c.CreatedAt = 0, at(time.Second) }),
+			waits("busy", func(c *lifecycle.ConsumerState) { c.AckPending = 1 }),
+			waits("asks", func(c *lifecycle.ConsumerState) { c.Waiting = 1 }),
+			waits("empty", func(c *lifecycle.ConsumerState) { c.Pending = 0 }),
+			waits("paused", func(c *lifecycle.ConsumerState) { c.Paused = true }),
+			waits("gone", func(c *lifecycle.ConsumerState) { c.Gone = true }),
+		)
+	})
+	var got []string
+	for _, f := range found {
+		got = append(got, fmt.Sprintln(f.Kind, f.Agent, f.Count))
+	}
+	want := []string{
+		fmt.Sprintln(query.FindingNotPulled, "never", 9), fmt.Sprintln(query.FindingNotPulled, "stopped", 5),
+		fmt.Sprintln(query.FindingConsumerGone, "gone", 5), fmt.Sprintln(query.FindingPaused, "paused", 5),
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestTheOverviewNamesWhatNobodyTakes(t *testing.T) {
+	t.Parallel()
+	b := newBoth(t)
+	items := b.page("/").Find("#attention ol.attention").Text()
+	if !strings.Contains(items, ": no consumer") {
+		t.Errorf("the overview says %q", items)
+	}
+}
