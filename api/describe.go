@@ -25,6 +25,7 @@ func (a *API) describe() {
 	a.describeTask()
 	a.describeFleet()
 	a.describeDuplicates()
+	a.describeEntries()
 	a.describeReconciliations()
 	a.describePrevention()
 	a.describeRisk()

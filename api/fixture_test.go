@@ -113,7 +113,7 @@ func (f *fixture) build(o Options) *API {
 	f.t.Helper()
 	contract := Fleet{DecodeReport: f.decode}
 	questions, err := query.New(query.Config{
-		Store: f.store, Entries: f.store.(dlqtriage.EntryReader), AgentOf: fleet.AgentOfWorker, Health: health.ReporterFunc(f.health), Reconcile: f.reconcile, Duplicates: f.duplicates, Now: f.clock,
+		Store: f.store, Entries: f.store.(query.EntryStore), AgentOf: fleet.AgentOfWorker, Health: health.ReporterFunc(f.health), Reconcile: f.reconcile, Duplicates: f.duplicates, Now: f.clock,
 	})
 	if err != nil {
 		f.t.Fatal(err)

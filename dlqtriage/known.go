@@ -28,11 +28,16 @@ type TaskReader interface {
 	Payload(ctx context.Context, k lifecycle.MessageKey) (lifecycle.Payload, error)
 }
 
+// Revisions tells how far the decisions about a subject are. It is part of decision.Decider.
+type Revisions interface {
+	Revision(ctx context.Context, s decision.Subject) (uint64, error)
+}
+
 // Examiner reads what is known of entries.
 type Examiner struct {
-	Entries   EntryReader      // Required.
-	Tasks     TaskReader       // Required.
-	Decisions decision.Decider // Required.
+	Entries   EntryReader // Required.
+	Tasks     TaskReader  // Required.
+	Decisions Revisions   // Required.
 }
 
 // maxEvents is how many events of a task are searched for effects that may have happened.

@@ -80,16 +80,16 @@ func ParseQuery(q string, now time.Time) (Filter, error) {
 }
 
 func (f *Filter) parseQuery(q string, now time.Time) error {
-	tokens, err := splitQuery(q)
+	terms, err := SplitQuery(q, isQueryField)
 	if err != nil {
-		return &FilterError{"q", err.Error()}
+		return err
 	}
-	for _, t := range tokens {
-		if t.field == "" {
-			f.Words = append(f.Words, t.value)
+	for _, t := range terms {
+		if t.Field == "" {
+			f.Words = append(f.Words, t.Value)
 			continue
 		}
-		if err := f.set(t.field, t.value, now); err != nil {
+		if err := f.set(t.Field, t.Value, now); err != nil {
 			return err
 		}
 	}
@@ -175,23 +175,31 @@ func texts[T ~string](in []T) []string {
 	return out
 }
 
-type queryToken struct{ field, value string }
+// QueryTerm is a word of a query in the grammar of the search box, or a value with its field.
+type QueryTerm struct {
+	Field string // Empty for a word.
+	Value string // Never empty.
+}
 
-// splitQuery cuts a query into words and field:value pairs.
-func splitQuery(q string) ([]queryToken, error) {
-	var out []queryToken
+// isQueryField reports whether a name before a colon is a field of [Filter].
+func isQueryField(name string) bool { return name != "q" && fieldOf(name) != nil }
+
+// SplitQuery cuts a query in the grammar of the search box ([ParseQuery]) into words and values of the fields that isField knows. The error is a
+// *FilterError.
+func SplitQuery(q string, isField func(name string) bool) ([]QueryTerm, error) {
+	var out []QueryTerm
 	rest := strings.TrimLeftFunc(q, unicode.IsSpace)
 	for rest != "" {
-		var t queryToken
-		if field, after, ok := cutField(rest); ok {
-			t.field, rest = field, after
+		var t QueryTerm
+		if field, after, found := strings.Cut(rest, ":"); found && isField(field) {
+			t.Field, rest = field, after
 		}
 		value, after, err := cutValue(rest)
 		if err != nil {
-			return nil, err
+			return nil, &FilterError{"q", err.Error()}
 		}
-		t.value = value
-		if t.value != "" {
+		t.Value = value
+		if t.Value != "" {
 			out = append(out, t)
 		}
 		rest = strings.TrimLeftFunc(after, unicode.IsSpace)
@@ -201,7 +209,7 @@ func splitQuery(q string) ([]queryToken, error) {
 
 func cutField(s string) (field, rest string, ok bool) {
 	name, after, found := strings.Cut(s, ":")
-	if !found || name == "q" || fieldOf(name) == nil {
+	if !found || !isQueryField(name) {
 		return "", s, false
 	}
 	return name, after, true
@@ -244,6 +252,12 @@ func quoteWord(s string) string {
 	}
 	return quoteQuery(s)
 }
+
+// QuoteQuery writes a value so that [SplitQuery] reads it back.
+func QuoteQuery(value string) string { return quoteQuery(value) }
+
+// ParseInstant reads an RFC 3339 time, a date, or a span back from now such as 15m, 24h, 7d.
+func ParseInstant(s string, now time.Time) (Micros, error) { return parseInstant(s, now) }
 
 // parseInstant reads an RFC 3339 time, a date, or a span back from now such as 15m, 24h, 7d.
 func parseInstant(s string, now time.Time) (Micros, error) {

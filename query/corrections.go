@@ -16,9 +16,6 @@ const (
 
 // Corrections returns what people said of why messages died, as far as the last [maxCorrected] entries tell; at most [correctionsAge] old.
 func (s *Service) Corrections(ctx context.Context) ([]dlqtriage.Correction, error) {
-	if s.cfg.Entries == nil {
-		return nil, nil
-	}
 	return ask(ctx, s.cache, "corrections", correctionsAge, func(ctx context.Context, _ lifecycle.Micros) ([]dlqtriage.Correction, error) {
 		var out []dlqtriage.Correction
 		page := dlqtriage.EntryPageRequest{Limit: 500}

@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"fleetglass/dlqtriage"
@@ -35,9 +34,6 @@ type pastRisk struct {
 
 // Risk says how likely a task is to die. What the past says is at most [riskAge] old.
 func (s *Service) Risk(ctx context.Context, q RiskQuestion) (Risk, error) {
-	if s.cfg.Entries == nil {
-		return Risk{}, errors.New("query: Config.Entries is needed to tell the risk")
-	}
 	past, err := ask(ctx, s.cache, "risk", riskAge, s.pastRisk)
 	if err != nil {
 		return Risk{}, err

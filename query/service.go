@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"fleetglass/decision"
 	"fleetglass/dlqtriage"
 	"fleetglass/duplicates"
 	"fleetglass/internal/health"
@@ -26,10 +27,18 @@ type Store interface {
 	Quarantine(ctx context.Context, limit int) ([]lifecycle.QuarantinedLine, int64, error)
 }
 
+// EntryStore is what the questions about dead letters read beside [Store].
+type EntryStore interface {
+	dlqtriage.EntryReader
+	// Revision is that of [decision.Decider]. ActionsOn is that of [decision.Reader].
+	Revision(ctx context.Context, s decision.Subject) (uint64, error)
+	ActionsOn(ctx context.Context, s decision.Subject, limit int) ([]decision.Action, error)
+}
+
 // Config says what the questions are answered from.
 type Config struct {
 	Store   Store                        // Required.
-	Entries dlqtriage.EntryReader        // Optional; without it nothing is known of dead letters.
+	Entries EntryStore                   // Optional; without it questions about dead letters error with lifecycle.ErrUnable.
 	AgentOf func(consumer string) string // Required. Names the agent that a durable consumer works for; empty when the name does not say.
 	Health  health.Reporter              // Optional; without it nothing is known of the parts of the program.
 	// EntriesRead is up to when all dead-letter entries were read, by the broker's clock; zero while that is not known. Optional; without it that is
@@ -37,8 +46,12 @@ type Config struct {
 	EntriesRead func() lifecycle.Micros
 	Reconcile   reconcile.Service // Optional; without it no reconciliation is known.
 	Duplicates  DuplicatesConfig  // Optional; see there.
-	Now         func() time.Time  // Optional; default time.Now.
-	Log         *slog.Logger      // Optional; default discards.
+
+	// Policy is the triage policy in force, from which plans follow. Optional; default the built-in one.
+	Policy func() *dlqtriage.Policy
+
+	Now func() time.Time // Optional; default time.Now.
+	Log *slog.Logger     // Optional; default discards.
 }
 
 // DuplicatesConfig is what duplicates and the protection against them cost.
@@ -67,6 +80,12 @@ func New(cfg Config) (*Service, error) {
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Entries == nil {
+		cfg.Entries = noEntries{}
+	}
+	if cfg.Policy == nil {
+		cfg.Policy = dlqtriage.DefaultPolicy
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)

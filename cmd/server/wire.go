@@ -12,6 +12,7 @@ import (
 
 	"fleetglass/access"
 	"fleetglass/api"
+	"fleetglass/dlqtriage"
 	"fleetglass/fleet"
 	"fleetglass/internal/health"
 	"fleetglass/internal/httpguard"
@@ -97,6 +98,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 
 	ask, err := query.New(query.Config{
 		Store: store, Entries: store, AgentOf: fleet.AgentOfWorker, Health: a.health, Reconcile: a.reports, EntriesRead: a.entriesRead, Now: now, Log: log,
+		Policy:     func() *dlqtriage.Policy { return a.policy.State().Policy },
 		Duplicates: query.DuplicatesConfig{Cost: cfg.duplicateCost(), Records: a.sources.store(), Prices: cfg.recordPrices(), Retention: a.records},
 	})
 	if err != nil {

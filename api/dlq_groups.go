@@ -1,0 +1,117 @@
+package api
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+
+	"fleetglass/access"
+	"fleetglass/dlqtriage"
+	"fleetglass/internal/httperr"
+)
+
+// EntryGroup is the entries that have the same values.
+type EntryGroup struct {
+	Values  map[string]Text `json:"values" doc:"By field; null where the entries have no value."`
+	Count   int64           `json:"count" example:"31"`
+	Open    int64           `json:"open" doc:"Of these, those that wait for a decision." example:"4"`
+	FirstAt Instant         `json:"first_seen"`
+	LastAt  Instant         `json:"last_seen"`
+	Trend   EntryTrend      `json:"trend"`
+	Links   EntryGroupLinks `json:"links"`
+}
+
+// EntryTrend compares the last 24 hours with those before.
+type EntryTrend struct {
+	Direction string `json:"direction" enum:"new,rising,steady,falling,quiet" example:"rising" doc:"new: the first of them died in the last 24 hours. quiet: none did."`
+	Last24h   int64  `json:"last_24h" example:"3"`
+	Before24h int64  `json:"previous_24h" example:"1"`
+}
+
+// EntryGroupLinks leads to the entries of a group, and to no others.
+type EntryGroupLinks struct {
+	Entries string `json:"entries" example:"/api/v1/dlq?category=transient"`
+}
+
+// EntryGroupsQuery is the query of the groups.
+type EntryGroupsQuery struct {
+	EntryQuery
+	By string `query:"by" doc:"Fields, with commas between them: status, category, detail, kind, path, agent, type, fingerprint. Default category,agent."`
+}
+
+// EntryGroups is the groups of entries, the largest first. All groups are on one page.
+type EntryGroups struct {
+	List[EntryGroup]
+	More bool `json:"more" doc:"There are more groups than these: narrow the filter."`
+}
+
+func (a *API) describeEntryGroups() {
+	register(a, call{
+		id: "list-dlq-groups", needs: access.Read, path: Base + "/dlq/groups", tag: "triage", summary: "Messages that died, in groups", example: exampleEntryGroups(),
+		detail: "Counts of the entries that the filter selects, by the fields asked for. Each group has a link to exactly its entries.",
+	}, a.listEntryGroups)
+	enumerateEntries(a, "/dlq/groups")
+}
+
+func (a *API) listEntryGroups(ctx context.Context, in *EntryGroupsQuery) (*reply[EntryGroups], error) {
+	by, err := in.fields()
+	if err != nil {
+		return nil, err
+	}
+	now := a.now()
+	filter, err := dlqtriage.ParseEntryFilter(requestOf(ctx).URL.Query(), now.Time())
+	if err != nil {
+		return nil, err
+	}
+	found, more, err := a.cfg.Query.EntryGroups(ctx, filter, by)
+	if err != nil {
+		return nil, err
+	}
+	gaps, err := a.entryGapRefs(ctx, filter.From, filter.To)
+	if err != nil {
+		return nil, err
+	}
+	body := EntryGroups{List: List[EntryGroup]{Data: make([]EntryGroup, len(found)), AsOf: Instant(now), Gaps: gaps}, More: more}
+	for i, g := range found {
+		body.Data[i] = entryGroupOf(g, by, filter)
+	}
+	stable := body
+	stable.AsOf = 0
+	return tagged(ctx, body, stable), nil
+}
+
+// fields reads the parameter by.
+func (q *EntryGroupsQuery) fields() ([]dlqtriage.GroupField, error) {
+	if q.By == "" {
+		return []dlqtriage.GroupField{dlqtriage.ByCategory, dlqtriage.ByAgent}, nil
+	}
+	var out []dlqtriage.GroupField
+	for name := range strings.SplitSeq(q.By, ",") {
+		field := dlqtriage.GroupField(strings.TrimSpace(name))
+		if !slices.Contains(dlqtriage.GroupFields(), field) {
+			return nil, httperr.Parameter("by", "takes status, category, detail, kind, path, agent, type and fingerprint, with commas between them")
+		}
+		if !slices.Contains(out, field) {
+			out = append(out, field)
+		}
+	}
+	return out, nil
+}
+
+func entryGroupOf(g dlqtriage.EntryGroup, by []dlqtriage.GroupField, f dlqtriage.EntryFilter) EntryGroup {
+	values := map[string]Text{}
+	for i, field := range by {
+		values[string(field)] = Text(g.Values[i])
+	}
+	return EntryGroup{
+		Values: values, Count: g.Count, Open: g.Open, FirstAt: Instant(g.FirstAt), LastAt: Instant(g.LastAt),
+		Trend: EntryTrend{Direction: string(g.Trend()), Last24h: g.Recent, Before24h: g.Before},
+		Links: EntryGroupLinks{Entries: Base + "/dlq?" + entryGroupQuery(g, by, f).Encode()},
+	}
+}
+
+// entryGroupQuery selects the entries of a group, within the filter.
+func entryGroupQuery(g dlqtriage.EntryGroup, by []dlqtriage.GroupField, f dlqtriage.EntryFilter) url.Values {
+	return g.Filter(by, f).Values()
+}

@@ -1,0 +1,119 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"fleetglass/access"
+	"fleetglass/dlqtriage"
+	"fleetglass/duplicates"
+)
+
+// EntryStatisticsRow is the entries that died in one bucket.
+type EntryStatisticsRow struct {
+	Bucket   Instant  `json:"bucket" doc:"Beginning of the month, day or hour, in UTC." example:"2026-11-01T00:00:00.000000Z"`
+	Messages int64    `json:"messages" doc:"Tasks whose first message was stored in the bucket. What is published again does not count again." example:"2411"`
+	Rate     *float64 `json:"rate" doc:"Entries for each message; null where no message is known." example:"0.0045"`
+	EntrySums
+}
+
+// EntrySums is how many entries there are, and what became of them.
+type EntrySums struct {
+	Entries            int64  `json:"entries" example:"11"`
+	AutoResolved       int64  `json:"auto_resolved" doc:"Resolved, and no person decided." example:"9"`
+	HumanRequired      int64  `json:"human_required" doc:"A person decided, or is asked to." example:"2"`
+	Resolved           int64  `json:"resolved" example:"10"`
+	MedianResolutionMS *int64 `json:"median_resolution_ms" doc:"From death to resolution; null where none is resolved." example:"45000"`
+}
+
+// EntryStatisticsGroup is the entries that have the same values.
+type EntryStatisticsGroup struct {
+	Category Text `json:"category,omitempty"`
+	Detail   Text `json:"detail,omitempty"`
+	Agent    Text `json:"agent,omitempty"`
+	Type     Text `json:"type,omitempty"`
+	Path     Text `json:"path,omitempty"`
+	EntrySums
+}
+
+// EntryStatistics is what became of messages that died, oldest row first. All rows are on one page.
+type EntryStatistics struct {
+	List[EntryStatisticsRow]
+	Totals     EntryStatisticsRow     `json:"totals" doc:"Of all rows."`
+	ByCategory []EntryStatisticsGroup `json:"by_category" nullable:"false"`
+	ByDetail   []EntryStatisticsGroup `json:"by_detail" nullable:"false"`
+	ByAgent    []EntryStatisticsGroup `json:"by_agent" nullable:"false"`
+	ByType     []EntryStatisticsGroup `json:"by_type" nullable:"false"`
+	ByPath     []EntryStatisticsGroup `json:"by_path" nullable:"false"`
+}
+
+// EntryStatisticsQuery is the query of the statistics: the buckets of the table of duplicates.
+type EntryStatisticsQuery struct{ DuplicatesQuery }
+
+func (a *API) describeEntryStatistics() {
+	register(a, call{
+		id: "dlq-stats", needs: access.Read, path: Base + "/dlq/stats", tag: "triage", summary: "What became of messages that died", example: exampleEntryStatistics(),
+		detail: "By month, day or hour of death, oldest first, buckets without anything included; and over all rows by category, detail, agent, task type and path.",
+	}, a.entryStatistics)
+	enumerate(a, "/dlq/stats", "bucket", duplicates.Periods())
+}
+
+func (a *API) entryStatistics(ctx context.Context, in *EntryStatisticsQuery) (*reply[EntryStatistics], error) {
+	now := a.now()
+	bounds, err := in.bounds(now.Time())
+	if err != nil {
+		return nil, err
+	}
+	found, err := a.cfg.Query.EntryStatistics(ctx, bounds)
+	if err != nil {
+		return nil, err
+	}
+	body := entryStatisticsOf(found)
+	body.AsOf = Instant(now)
+	if body.Gaps, err = a.entryGapRefs(ctx, bounds[0], bounds[len(bounds)-1]); err != nil {
+		return nil, err
+	}
+	stable := body
+	stable.AsOf = 0
+	return tagged(ctx, body, stable), nil
+}
+
+func entryStatisticsOf(s dlqtriage.Statistics) EntryStatistics {
+	out := EntryStatistics{
+		Totals:     entryStatisticsRowOf(s.Total),
+		ByCategory: statisticsGroups(s.Category, func(g *EntryStatisticsGroup, v []string) { g.Category = Text(v[0]) }),
+		ByDetail:   statisticsGroups(s.Detail, func(g *EntryStatisticsGroup, v []string) { g.Category, g.Detail = Text(v[0]), Text(v[1]) }),
+		ByAgent:    statisticsGroups(s.Agent, func(g *EntryStatisticsGroup, v []string) { g.Agent = Text(v[0]) }),
+		ByType:     statisticsGroups(s.Type, func(g *EntryStatisticsGroup, v []string) { g.Type = Text(v[0]) }),
+		ByPath:     statisticsGroups(s.Path, func(g *EntryStatisticsGroup, v []string) { g.Path = Text(v[0]) }),
+	}
+	out.Data = make([]EntryStatisticsRow, len(s.Rows))
+	for i, r := range s.Rows {
+		out.Data[i] = entryStatisticsRowOf(r)
+	}
+	return out
+}
+
+func entryStatisticsRowOf(r dlqtriage.StatisticsRow) EntryStatisticsRow {
+	out := EntryStatisticsRow{Bucket: Instant(r.From), Messages: r.Messages, EntrySums: entrySumsOf(r.Sums)}
+	if rate, known := r.Rate(); known {
+		out.Rate = &rate
+	}
+	return out
+}
+
+func entrySumsOf(s dlqtriage.Sums) EntrySums {
+	return EntrySums{
+		Entries: s.Entries, AutoResolved: s.AutoResolved, HumanRequired: s.HumanRequired, Resolved: s.Resolved,
+		MedianResolutionMS: knownMilliseconds(s.Median.Round(time.Millisecond), s.Resolved > 0),
+	}
+}
+
+func statisticsGroups(groups []dlqtriage.StatisticsGroup, name func(*EntryStatisticsGroup, []string)) []EntryStatisticsGroup {
+	out := make([]EntryStatisticsGroup, len(groups))
+	for i, g := range groups {
+		out[i] = EntryStatisticsGroup{EntrySums: entrySumsOf(g.Sums)}
+		name(&out[i], g.Values)
+	}
+	return out
+}

@@ -1,0 +1,178 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"fleetglass/dlqtriage"
+	"fleetglass/duplicates"
+	"fleetglass/lifecycle"
+)
+
+const (
+	entriesAge = 500 * time.Millisecond // How long counts and groups of entries are shared.
+	fatesAge   = 2 * time.Second        // How long statistics are.
+
+	entryRiskAge = time.Minute // How long the risk of one type and agent is.
+
+	maxEntryEvents  = 2000 // How many events of a task an entry shows.
+	maxEntryHistory = 50   // How many actions on an entry are shown.
+	maxGroups       = 500
+)
+
+// EntryRow is an entry with what should happen with it.
+type EntryRow struct {
+	dlqtriage.Entry
+	Plan dlqtriage.Plan
+	Risk *dlqtriage.Risk // That a task of this type and agent dies, now.
+}
+
+// EntryList is one page of entries.
+type EntryList struct {
+	Rows []EntryRow
+	Next *dlqtriage.EntryCursor // Where the following page begins; nil at the end.
+	Prev *dlqtriage.EntryCursor // Where the page before begins, read backward; nil at the beginning.
+}
+
+// EntryDetail is all that is known of an entry.
+type EntryDetail struct {
+	EntryRow
+	Record  lifecycle.TaskRecord
+	Payload *lifecycle.Payload    // Nil where no body is kept.
+	Missing string                // Why there is no body; empty where there is one.
+	Events  []lifecycle.Event     // Of the task, in causal order.
+	History []dlqtriage.Operation // What was done about it, the newest first.
+	Gaps    []lifecycle.Gap       // That concern its task.
+}
+
+// Entries returns the entries that a filter selects, those that died last first.
+func (s *Service) Entries(ctx context.Context, f dlqtriage.EntryFilter, p dlqtriage.EntryPageRequest) (EntryList, error) {
+	page, err := s.cfg.Entries.Entries(ctx, f, p)
+	if err != nil {
+		return EntryList{}, err
+	}
+	out := EntryList{Rows: make([]EntryRow, len(page.Entries)), Next: page.Next, Prev: page.Prev}
+	for i, e := range page.Entries {
+		if out.Rows[i], err = s.planned(ctx, e); err != nil {
+			return EntryList{}, err
+		}
+	}
+	return out, nil
+}
+
+// planned adds the plan to an entry. What else is known of its task is read only where the plan hangs on it.
+func (s *Service) planned(ctx context.Context, e dlqtriage.Entry) (EntryRow, error) {
+	row := EntryRow{Entry: e, Plan: s.cfg.Policy().PlanFor(dlqtriage.CaseOf(e), s.now())}
+	var err error
+	if row.Risk, err = s.entryRisk(ctx, e); err != nil || !row.Plan.Eligible {
+		return row, err
+	}
+	k, err := s.examiner().Examine(ctx, e.ID)
+	if errors.Is(err, lifecycle.ErrNotFound) { // It went meanwhile.
+		return row, nil
+	}
+	row.Plan = s.cfg.Policy().PlanFor(k.Case, s.now())
+	return row, err
+}
+
+// entryRisk is how likely a task such as this one is to die, as it was within the last [entryRiskAge].
+func (s *Service) entryRisk(ctx context.Context, e dlqtriage.Entry) (*dlqtriage.Risk, error) {
+	return ask(ctx, s.cache, "entry risk "+e.Agent+" "+e.Type, entryRiskAge, func(ctx context.Context, now lifecycle.Micros) (*dlqtriage.Risk, error) {
+		found, err := s.Risk(ctx, RiskQuestion{Agent: e.Agent, Type: e.Type, At: now})
+		return &found.Risk, err
+	})
+}
+
+func (s *Service) examiner() dlqtriage.Examiner {
+	return dlqtriage.Examiner{Entries: s.cfg.Entries, Tasks: s.cfg.Store, Decisions: s.cfg.Entries}
+}
+
+// Entry returns all that is known of an entry, or an error that wraps [lifecycle.ErrNotFound].
+func (s *Service) Entry(ctx context.Context, id string) (EntryDetail, error) {
+	k, err := s.examiner().Examine(ctx, id)
+	if err != nil {
+		return EntryDetail{}, err
+	}
+	out := EntryDetail{EntryRow: EntryRow{Entry: k.Entry, Plan: s.cfg.Policy().PlanFor(k.Case, s.now())}, Record: k.Record}
+	if out.Risk, err = s.entryRisk(ctx, k.Entry); err != nil {
+		return out, err
+	}
+	if out.Payload, out.Missing, err = s.original(ctx, k.Entry); err != nil {
+		return out, err
+	}
+	if out.Events, err = s.cfg.Store.Events(ctx, k.Entry.TaskID, lifecycle.EventPosition{}, maxEntryEvents); err != nil {
+		return out, err
+	}
+	lifecycle.SortCausally(out.Events, k.Record.Messages)
+	actions, err := s.cfg.Entries.ActionsOn(ctx, k.Entry.About(), maxEntryHistory)
+	if err != nil {
+		return out, err
+	}
+	if out.History, err = dlqtriage.HistoryOf(k.Entry, actions); err != nil {
+		return out, err
+	}
+	out.Gaps, err = s.gapsOf(ctx, k.Record, s.now())
+	return out, err
+}
+
+// original reads the message that died, or says why it cannot be shown.
+func (s *Service) original(ctx context.Context, e dlqtriage.Entry) (*lifecycle.Payload, string, error) {
+	p, err := s.cfg.Store.Payload(ctx, e.Key)
+	switch {
+	case errors.Is(err, lifecycle.ErrNotFound):
+		return nil, "No copy of the message is kept: its publish line was not seen, or carried headers only.", nil
+	case err != nil:
+		return nil, "", err
+	case p.Truncated:
+		return &p, "The body was too large to be kept whole: this is its beginning.", nil
+	}
+	return &p, "", nil
+}
+
+// EntriesOf returns the entries of a task, those that died first first.
+func (s *Service) EntriesOf(ctx context.Context, taskID string) ([]dlqtriage.Entry, error) {
+	return s.cfg.Entries.EntriesOf(ctx, taskID, lifecycle.MessagesPerTask)
+}
+
+// CountEntries counts the entries that a filter selects.
+func (s *Service) CountEntries(ctx context.Context, f dlqtriage.EntryFilter) (int64, error) {
+	return ask(ctx, s.cache, "count entries "+f.Values().Encode(), entriesAge, func(ctx context.Context, _ lifecycle.Micros) (int64, error) {
+		return s.cfg.Entries.CountEntries(ctx, f)
+	})
+}
+
+// EntryGroups counts the entries that a filter selects by fields, the largest group first. more says that there are more groups than are given.
+func (s *Service) EntryGroups(ctx context.Context, f dlqtriage.EntryFilter, by []dlqtriage.GroupField) (groups []dlqtriage.EntryGroup, more bool, err error) {
+	key := "entry groups "
+	for _, field := range by {
+		key += string(field) + " "
+	}
+	groups, err = ask(ctx, s.cache, key+f.Values().Encode(), entriesAge, func(ctx context.Context, now lifecycle.Micros) ([]dlqtriage.EntryGroup, error) {
+		return s.cfg.Entries.EntryGroups(ctx, f, by, now, maxGroups+1)
+	})
+	return groups[:min(len(groups), maxGroups)], len(groups) > maxGroups, err
+}
+
+// EntryStatistics counts what became of the entries that died between the bounds, which ascend: the beginnings of the spans and the end of the
+// last.
+func (s *Service) EntryStatistics(ctx context.Context, bounds []lifecycle.Micros) (dlqtriage.Statistics, error) {
+	from, to := bounds[0], bounds[len(bounds)-1]
+	key := "entry statistics"
+	for _, at := range bounds {
+		key += " " + at.Time().Format(time.RFC3339)
+	}
+	return ask(ctx, s.cache, key, fatesAge, func(ctx context.Context, _ lifecycle.Micros) (dlqtriage.Statistics, error) {
+		cells, err := s.cfg.Store.Rollups(ctx, duplicates.Metrics(bounds), from, to, false)
+		if err != nil {
+			return dlqtriage.Statistics{}, err
+		}
+		messages := make([]int64, len(bounds)-1)
+		for i, row := range duplicates.Rows(cells, bounds) {
+			messages[i] = row.Published
+		}
+		counter := dlqtriage.NewCounter(bounds)
+		err = s.cfg.Entries.EachFate(ctx, from, to, counter.Add)
+		return counter.Statistics(messages), err
+	})
+}
