@@ -160,7 +160,7 @@ func (w *entryWrite) loadFollowUps(ctx context.Context, ids [][]byte) error {
 	return err
 }
 
-// beginnings is as much of the texts as indexes hold.
+// beginnings are the parts of the texts that indexes hold.
 func beginnings(texts [][]byte) [][]byte {
 	out := make([][]byte, len(texts))
 	for i, t := range texts {

@@ -1,6 +1,6 @@
 package postgres
 
-// byteArena keeps many short values in few pieces of memory.
+// byteArena keeps many short values in a few blocks of memory.
 type byteArena struct{ free []byte }
 
 const (

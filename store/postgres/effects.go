@@ -17,7 +17,7 @@ const (
 	insertEffect = `INSERT INTO effects (id, queue, subject, action, due, ready, status, holder, token, settled, result, body)
 VALUES ($1, $2, $3, $4, $5, $5, $6, '', 0, 0, '', $7)`
 
-	// Effects that another claimer is about to take are left to it.
+	// Effects that another claimer has locked are skipped.
 	claimEffects = `WITH u AS MATERIALIZED (
     SELECT id, ready FROM effects WHERE settled = 0 AND queue = $1 AND ready <= $2 ORDER BY ready, id LIMIT $3 FOR UPDATE SKIP LOCKED)
 UPDATE effects e SET status = $4, holder = $5, token = e.token + 1, ready = $6 FROM u WHERE e.id = u.id RETURNING u.ready, e.id, e.queue, e.subject, e.action, e.due, e.body, e.token`
@@ -64,7 +64,7 @@ func (s *Store) Claim(ctx context.Context, r decision.ClaimRequest) ([]decision.
 	return out, s.wrap("claim effects", err)
 }
 
-// claimRows claims the effects that the caller may have.
+// claimRows claims the effects that the caller may claim.
 func (s *Store) claimRows(ctx context.Context, r decision.ClaimRequest, until lifecycle.Micros) (pgx.Rows, error) {
 	if r.Effect != "" {
 		return s.pool.Query(ctx, claimHandedOver, []byte(r.Effect), []byte(r.Queue), int64(r.After), int64(r.Now), string(decision.StatusClaimed), []byte(r.Holder), int64(until))

@@ -63,7 +63,7 @@ func (s *Store) conditionsOf(f lifecycle.Filter) *conditions {
 	return c
 }
 
-// hasResidual reports whether a filter is tried on row after row.
+// hasResidual reports whether a filter has conditions that are checked row by row.
 func hasResidual(f lifecycle.Filter) bool {
 	return len(unindexed(f))+len(f.Streams)+len(f.Anomalies)+len(f.Words) > 0 || f.Duplicates
 }
@@ -109,7 +109,7 @@ func (c *conditions) oneOf(column string, values []string) {
 	}
 }
 
-// is asks that an untrusted column has the value. One that an index holds whole is named once: the database would take a second condition
+// is adds the condition that an untrusted column has the value. One that an index holds whole is named once: the database would take a second condition
 // for one that leaves out still more rows, and sort what it could read in order.
 func (c *conditions) is(column, value string) string {
 	term := "substring(" + column + ", 1, 64) = " + c.arg(beginning(value))
@@ -128,7 +128,7 @@ func (c *conditions) anomalies(codes []lifecycle.AnomalyCode) {
 	c.residuals = append(c.residuals, "("+strings.Join(terms, " OR ")+")")
 }
 
-// ids asks for one of the ids, or of the beginnings that end in "*".
+// ids adds the condition that a task has one of the ids, or one of the beginnings that end in "*".
 func (c *conditions) ids(ids []string) {
 	whole, beginnings := columns.SplitIDs(ids)
 	var exact [][]byte
@@ -162,7 +162,7 @@ func (c *conditions) hasPrefix(prefix string) string {
 // beginning is as much of a text as indexes hold.
 func beginning(text string) []byte { return []byte(text[:min(len(text), 64)]) }
 
-// cut reports whether indexes may hold no more than the beginning of a text.
+// cut reports whether indexes hold only the beginning of a text.
 func cut(text string) bool { return len(text) >= 64 }
 
 func byteTexts(texts []string) [][]byte {

@@ -102,11 +102,11 @@ func (s *Store) eachSpan(
 	return nil
 }
 
-const selectAttempted = `SELECT task_id, facts FROM tasks WHERE NOT listed AND attempted AND last_event < $1 ORDER BY last_event, task_id LIMIT $2`
+const selectUnlisted = `SELECT task_id, facts FROM tasks WHERE NOT listed AND attempted AND last_event < $1 ORDER BY last_event, task_id LIMIT $2`
 
 // UnlistedTasks implements [lifecycle.OpenReader]; the oldest come first.
 func (s *Store) UnlistedTasks(ctx context.Context, before lifecycle.Micros, limit int) ([]lifecycle.TaskFacts, error) {
-	rows, err := s.pool.Query(ctx, selectAttempted, int64(before), limit)
+	rows, err := s.pool.Query(ctx, selectUnlisted, int64(before), limit)
 	if err != nil {
 		return nil, s.wrap("list unlisted tasks", err)
 	}

@@ -6,7 +6,7 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// Each deletes a part of what ended before a time. A row that somebody holds is left for later.
+// Each statement deletes a part of what ended before a time. A locked row is left for the next run.
 const (
 	deleteOldEffects   = `DELETE FROM effects WHERE id IN (SELECT id FROM effects WHERE settled <> 0 AND settled < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`
 	deleteOldActions   = `DELETE FROM actions WHERE id IN (SELECT id FROM actions WHERE NOT open AND updated < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)`

@@ -7,7 +7,7 @@ import (
 )
 
 // accessPath is how the rows that a filter may select are found: by an index, in one or more branches that each give rows in time order.
-// What the index does not decide is looked at row by row.
+// Conditions that the index does not cover are checked row by row.
 type accessPath struct {
 	index    string    // Empty where rows are found by task id.
 	branches []sqlText // Conditions on the index; each begins with " AND".
@@ -70,7 +70,7 @@ func (path *accessPath) addBranch(q *sqlText, i int) {
 	q.addText(&path.branches[i])
 }
 
-// few reports whether branches of task ids have so few rows that they are best found by id.
+// few reports whether the branches of task ids have so few rows that reading them by id is cheapest.
 func (s *Store) few(conn *sqlite.Conn, branches []sqlText) (bool, error) {
 	n := int64(0)
 	for i := range branches {

@@ -129,7 +129,7 @@ func (c *commit) write(changes lifecycle.Changes) error {
 	return c.w.count(changes)
 }
 
-// byRow puts tasks in the order of their row ids, so that new rows are added at the end.
+// byRow sorts tasks by row id, so that new rows are added at the end.
 func (c *commit) byRow(tasks []lifecycle.TaskRow) []*lifecycle.TaskRow {
 	out := make([]*lifecycle.TaskRow, len(tasks))
 	for i := range tasks {

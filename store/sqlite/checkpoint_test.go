@@ -9,7 +9,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// Nobody but the checkpoints keeps the log short here.
+// Only the checkpoints keep the log short here.
 func TestTheLogIsBegunAnewWhileTheStoreIsBusy(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)

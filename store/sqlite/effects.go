@@ -59,7 +59,7 @@ func (w *writer) claim(r decision.ClaimRequest) ([]decision.Claimed, error) {
 	return out, err
 }
 
-// claimable asks for the effects that the caller may have.
+// claimable selects the effects that the caller may claim.
 func (w *writer) claimable(r decision.ClaimRequest) *statement {
 	if r.Effect != "" {
 		return w.statement(selectHandedOver).text(r.Effect).text(r.Queue).int(int64(r.After)).int(int64(r.After)).int(int64(r.Now))

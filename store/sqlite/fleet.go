@@ -79,20 +79,20 @@ func (s *Store) Gaps(ctx context.Context, from, to lifecycle.Micros, limit int) 
 	return out, err
 }
 
-const selectQuarantine = `SELECT id, at, source, source_seq, subject, reason, headers, body FROM quarantine ORDER BY at DESC, id DESC LIMIT +?`
+const selectQuarantined = `SELECT id, at, source, source_seq, subject, reason, headers, body FROM quarantine ORDER BY at DESC, id DESC LIMIT +?`
 
-const countQuarantine = `SELECT count(*) FROM quarantine`
+const countQuarantined = `SELECT count(*) FROM quarantine`
 
 // Quarantine implements [lifecycle.FleetReader].
 func (s *Store) Quarantine(ctx context.Context, limit int) ([]lifecycle.QuarantinedLine, int64, error) {
 	var out []lifecycle.QuarantinedLine
 	var n int64
 	err := s.read(ctx, "read quarantine", func(conn *sqlite.Conn) error {
-		err := prepare(conn, countQuarantine).each(func(r *statement) error { n = r.getInt(); return nil })
+		err := prepare(conn, countQuarantined).each(func(r *statement) error { n = r.getInt(); return nil })
 		if err != nil {
 			return err
 		}
-		return prepare(conn, selectQuarantine).int(int64(limit)).each(func(r *statement) error {
+		return prepare(conn, selectQuarantined).int(int64(limit)).each(func(r *statement) error {
 			line := lifecycle.QuarantinedLine{
 				ID: columns.LoadedID(r.getInt()), At: lifecycle.Micros(r.getInt()), Source: r.getText(), SourceSeq: uint64(r.getInt()),
 				Subject: r.getText(), Reason: r.getText(),

@@ -61,7 +61,7 @@ func (w *writer) rebuild(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// foldIsCurrent says that everything is judged by the present rules.
+// foldIsCurrent says that every task is judged by the rules of this program.
 func (w *writer) foldIsCurrent() error {
 	err := w.statement(setFoldOfAll).int(lifecycle.FoldVersion).int(lifecycle.FoldVersion).exec()
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *rebuilding) begin() {
 	r.commit = r.w.newCommit()
 }
 
-// chunk folds the events of a row and returns how many they are.
+// chunk folds the events of a row and returns their number.
 func (r *rebuilding) chunk(ctx context.Context, row *statement, names *streams) (int64, error) {
 	task := row.getInt()
 	if task != r.task {

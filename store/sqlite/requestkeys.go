@@ -34,7 +34,7 @@ func (s *Store) ReserveKey(ctx context.Context, r decision.KeyRequest) (state de
 	return state, err
 }
 
-// keptKey returns nil where nothing stands under the key.
+// keptKey returns nil when the key is not stored.
 func (w *writer) keptKey(key string) (k *decision.KeptKey, err error) {
 	err = w.statement(selectKey).text(key).each(func(r *statement) error {
 		k = &decision.KeptKey{Fingerprint: r.getText(), Token: uint64(r.getInt()), Until: lifecycle.Micros(r.getInt()), Reply: r.getBytes()}

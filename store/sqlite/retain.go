@@ -130,15 +130,15 @@ func (w *writer) retainTask(t oldTask, gone *endedTasks) (bool, error) {
 }
 
 const (
-	deleteOldLines = `DELETE FROM quarantine WHERE at < ?`
-	deleteOldGaps  = `DELETE FROM gaps WHERE until <> 0 AND until < ?`
+	deleteQuarantined = `DELETE FROM quarantine WHERE at < ?`
+	deleteGaps        = `DELETE FROM gaps WHERE until <> 0 AND until < ?`
 )
 
 func (w *writer) retainRest(cutoff, now lifecycle.Micros) error {
-	if err := w.statement(deleteOldLines).int(int64(cutoff)).exec(); err != nil {
+	if err := w.statement(deleteQuarantined).int(int64(cutoff)).exec(); err != nil {
 		return fmt.Errorf("delete quarantined lines: %w", err)
 	}
-	if err := w.statement(deleteOldGaps).int(int64(cutoff)).exec(); err != nil {
+	if err := w.statement(deleteGaps).int(int64(cutoff)).exec(); err != nil {
 		return fmt.Errorf("delete gaps: %w", err)
 	}
 	for _, metric := range lifecycle.MinuteMetrics() {

@@ -7,7 +7,7 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// Each deletes a part of what ended before a time.
+// Each statement deletes a part of what ended before a time.
 const (
 	deleteOldEffects   = `DELETE FROM effects WHERE id IN (SELECT id FROM effects WHERE settled <> 0 AND settled < ? LIMIT +?) RETURNING id`
 	deleteOldActions   = `DELETE FROM actions WHERE id IN (SELECT id FROM actions WHERE open = 0 AND updated < ? LIMIT +?) RETURNING id`

@@ -57,7 +57,7 @@ func (s *statement) blob(v []byte) *statement {
 	return s
 }
 
-// exec runs the statement to its end; the arguments of the next run are bound from the first on.
+// exec runs the statement to its end. The next run binds its arguments from the first one.
 func (s *statement) exec() error {
 	for s.next() {
 	}
@@ -86,7 +86,7 @@ func (s *statement) next() bool {
 	return more
 }
 
-// done readies the statement for its next run and returns what went wrong in this one.
+// done resets the statement for its next run, and returns the error of this one.
 func (s *statement) done() error {
 	err := s.err
 	s.err, s.arg = nil, 0

@@ -18,7 +18,7 @@ func newStreams() *streams {
 	return &streams{ids: map[lifecycle.StreamID]int64{}, names: map[int64]lifecycle.StreamID{}}
 }
 
-// forget empties the memory, after a transaction that may have added a row was rolled back.
+// forget empties the cache after a rollback of a transaction that may have added a row.
 func (s *streams) forget() { *s = *newStreams() }
 
 func (s *streams) note(id int64, name lifecycle.StreamID) { s.ids[name], s.names[id] = id, name }

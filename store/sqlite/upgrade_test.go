@@ -32,7 +32,7 @@ func TestUpgrade(t *testing.T) { storetest.Upgrade(t, aging) }
 
 func TestKillUpgrade(t *testing.T) { storetest.KillUpgrade(t, aging) }
 
-// age writes what an older version of the rules might have left.
+// age writes rows as an older version of the rules would have left them.
 func age(t testing.TB, path string, version int) {
 	t.Helper()
 	script := fmt.Sprintf(`UPDATE fold_version SET version = %[1]d, target = %[1]d, last_task = 0, end_task = 0, judged = 0;

@@ -36,7 +36,7 @@ func (o Order) Direction() string {
 	return "ASC"
 }
 
-// Beyond is the sign that compares a row with one before it.
+// Beyond is the operator that compares a row with the one before it: < or >.
 func (o Order) Beyond() string {
 	if o.Descending {
 		return "<"

@@ -12,7 +12,7 @@ const wordBreak = "\xff"
 // Words joins the texts that a search looks through into one column. A word that is looked for never spans two of them.
 func Words(texts []string) []byte { return []byte(strings.Join(texts, wordBreak)) }
 
-// Word is a word of a filter as it is looked for in [Words].
+// Word is a word of a filter in the form in which [Words] holds it.
 func Word(word string) []byte { return []byte(strings.ToLower(word)) }
 
 // Anomalies writes codes so that each of them is found by [Anomaly]; no text for none.
@@ -27,7 +27,7 @@ func Anomalies(codes []lifecycle.AnomalyCode) string {
 	return b.String() + ","
 }
 
-// Anomaly is a code as it is looked for in [Anomalies].
+// Anomaly is a code in the form in which [Anomalies] holds it.
 func Anomaly(code lifecycle.AnomalyCode) string { return "," + string(code) + "," }
 
 // SplitIDs parts the ids of a filter: those that are whole, and the beginnings, which end in "*" there.
@@ -42,7 +42,7 @@ func SplitIDs(ids []string) (whole, beginnings []string) {
 	return whole, beginnings
 }
 
-// PrefixEnd is the least text beyond all that begin with prefix; empty when there is none.
+// PrefixEnd is the smallest text that sorts after every text beginning with prefix; empty when there is none.
 func PrefixEnd(prefix string) string {
 	for n := len(prefix); n > 0; n-- {
 		if last := prefix[n-1]; last < 0xff {

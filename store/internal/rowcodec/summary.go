@@ -20,7 +20,7 @@ func ReadSummary(s *lifecycle.TaskSummary, b []byte, shared Texts) error {
 	return nil
 }
 
-// Texts are those that many summaries share, so that a list keeps each of them once. Nil shares nothing.
+// Texts holds texts that many summaries share, so that a list keeps each of them once. A nil Texts shares nothing.
 type Texts map[string]string
 
 func (t Texts) shareAll(s *lifecycle.TaskSummary) {
