@@ -51,6 +51,7 @@ type Config struct {
 	FirestoreProject  string `name:"firestore-project" placeholder:"ID" help:"Firestore project that holds the fleet's idempotency records and side-effect logs. Google's application default credentials are used." group:"broker"`
 	FirestoreDatabase string `name:"firestore-database" default:"(default)" placeholder:"NAME" help:"Database of that project." group:"broker"`
 	FirestoreEmulator string `name:"firestore-emulator" also:"FIRESTORE_EMULATOR_HOST" placeholder:"ADDR" help:"Firestore emulator to read instead, without credentials. FIRESTORE_EMULATOR_HOST sets it too. The project is then fleetglass unless --firestore-project names one." group:"broker"`
+	FailureLog        bool   `name:"failure-log" help:"Copy dead letters and their hourly counts into that Firestore: collections failure-log and dlq-metrics." group:"broker"`
 
 	DLQMonitor     string   `name:"dlq-monitor" default:"auto" placeholder:"on|off" help:"Whether Fleetglass copies each dead message to the dead-letter queue, and then deletes it from TASKS: on, off (another monitor does), or auto, which is on with the embedded broker." group:"triage"`
 	DLQOrphanAfter Duration `name:"dlq-orphan-after" default:"5m" placeholder:"TIME" help:"How long a task must have been without a consumer before it counts as dead for the monitor: workers may start later. At most 20s in the demonstration." group:"triage"`

@@ -79,3 +79,26 @@ func (r *running) wantPart(name, state string) {
 		return fmt.Errorf("parts %+v, want %s to be %s", ready.Parts, name, state)
 	})
 }
+
+func TestDeadLettersAreCopiedIntoFirestore(t *testing.T) {
+	t.Parallel()
+	server := firestoretest.Start(t, firestoretest.Config{})
+	r := start(t, settings(t, "--firestore-project", firestoretest.Project, "--firestore-emulator", server.Addr(), "--failure-log"))
+	r.die("T-dead", "context_length_exceeded")
+	client := server.Client(t)
+	testkit.Eventually(t, 60*time.Second, func() error {
+		found, err := client.Collection("failure-log").Documents(t.Context()).GetAll()
+		if err != nil {
+			return err
+		}
+		hours, err := client.Collection("dlq-metrics").Documents(t.Context()).GetAll()
+		if err != nil {
+			return err
+		}
+		if len(found) != 1 || found[0].Data()["taskId"] != "T-dead" || found[0].Data()["reason"] != "context_length_exceeded" || len(hours) != 1 {
+			return fmt.Errorf("%d entries, %d hours", len(found), len(hours))
+		}
+		return nil
+	})
+	r.wantPart("failure log", "ok")
+}

@@ -114,6 +114,9 @@ func (c *Config) validateBroker(p *problems) {
 	if d := time.Duration(c.Poll); d < 100*time.Millisecond || d > time.Hour {
 		p.add("poll-interval", "%s is not between 100ms and 1h", c.Poll)
 	}
+	if c.FailureLog && c.FirestoreProject == "" && c.FirestoreEmulator == "" {
+		p.add("failure-log", "needs --firestore-project: where to copy dead letters to")
+	}
 	if strings.ContainsAny(c.FirestoreProject, "/ ") {
 		p.add("firestore-project", "%q is not the id of a project", c.FirestoreProject)
 	}

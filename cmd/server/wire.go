@@ -105,6 +105,9 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 		return nil, err
 	}
 	a.onStop("query", ask.Close)
+	if err := a.copyFailures(cfg, store, ask, now); err != nil {
+		return nil, err
+	}
 	metrics.MustRegister(telemetry.Health{Parts: a.health}, telemetry.NewFleet(ask), telemetry.Reconciliation{Latest: ask.Reconciled})
 	if err := a.serveHTTP(ctx, cfg, metrics, ask, store, appender, hub, now); err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ var Table = []Rule{
 	// The synchronizer's tests run the other collectors beside it.
 	{Package: "collectors/brokersync", Own: []string{"lifecycle", "fleet", "collectors", "internal/health"},
 		Others: []string{"github.com/nats-io"}, Tests: []string{"collectors/*"}},
-	// The only place in the program that knows Firestore; its tests run a server of it.
+	// Reads Firestore; its tests run a server of it.
 	{Package: "collectors/idempotency", Own: []string{"lifecycle", "fleet", "collectors", "internal/health"},
 		Others: []string{"github.com/nats-io", "cloud.google.com/go/firestore", "google.golang.org/api", "google.golang.org/genproto", "google.golang.org/grpc"},
 		Tests:  []string{"internal/firestoretest"}},
@@ -53,6 +53,9 @@ var Table = []Rule{
 		Others: []string{"github.com/goccy/go-yaml", "github.com/tiktoken-go/tokenizer"}}, // The policy file; tokens without a network.
 	// What the actions decided, on the broker.
 	{Package: "dlqtriage/pipeline", Own: []string{"lifecycle", "decision", "dlqtriage", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"}},
+	// Copies of dead letters in Firestore, for fleets that query it.
+	{Package: "dlqtriage/failurelog", Own: []string{"lifecycle", "dlqtriage", "internal/health"},
+		Others: []string{"cloud.google.com/go/firestore", "google.golang.org/api", "google.golang.org/grpc"}, Tests: []string{"internal/firestoretest"}},
 	{Package: "alerts", Own: []string{"lifecycle"}},
 
 	// Every question, answered once for all who present.
