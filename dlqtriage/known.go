@@ -72,7 +72,29 @@ func (x Examiner) Examine(ctx context.Context, id string) (k Known, err error) {
 	k.Case.Completed = k.completed()
 	k.Case.EffectsUnknown = effectsUnknown(events)
 	k.Case.readPayload(k.Payload.Body)
-	return k, nil
+	k.Case.Past, err = x.past(ctx, k.Entry)
+	return k, err
+}
+
+// maxPast is how many entries of one task are looked at for what was tried before.
+const maxPast = 100
+
+// past is what was tried for the task before: each message of it that died and was followed by another one had the plan of its class.
+func (x Examiner) past(ctx context.Context, e Entry) ([]PastRetry, error) {
+	if e.Generation == 0 {
+		return nil, nil
+	}
+	all, err := x.Entries.EntriesOf(ctx, e.TaskID, maxPast)
+	if err != nil {
+		return nil, fmt.Errorf("read entries of the task: %w", err)
+	}
+	var out []PastRetry
+	for _, before := range all {
+		if before.Generation < e.Generation {
+			out = append(out, PastRetry{Class: before.Class})
+		}
+	}
+	return out, nil
 }
 
 // CaseOf is what an entry alone says of its case.

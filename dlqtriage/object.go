@@ -3,6 +3,7 @@ package dlqtriage
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 )
 
@@ -33,7 +34,7 @@ func decodeObject(text []byte) (*object, error) {
 	if _, err := d.Token(); err != nil {
 		return nil, ErrNotAnObject
 	}
-	if _, err := d.Token(); err != io.EOF { //nolint:errorlint // The decoder returns it as it is.
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, ErrNotAnObject
 	}
 	return o, nil

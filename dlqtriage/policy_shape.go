@@ -67,7 +67,8 @@ func (c *complaints) sequence(node ast.Node, typ reflect.Type, path string) {
 
 // scalar says what a value should be; empty when it is that.
 func scalar(node ast.Node, kind reflect.Kind) string {
-	ok, want := true, ""
+	var ok bool
+	var want string
 	switch kind {
 	case reflect.Int, reflect.Int64:
 		_, ok = node.(*ast.IntegerNode)

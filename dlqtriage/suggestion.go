@@ -108,10 +108,10 @@ func patternOf(fingerprint string) string {
 	from := 0
 	for _, at := range placeholder.FindAllStringIndex(fingerprint, -1) {
 		b.WriteString(regexp.QuoteMeta(fingerprint[from:at[0]]))
-		switch {
-		case fingerprint[at[0]] == '#':
+		switch fingerprint[at[0]] {
+		case '#':
 			b.WriteString(`\d[\d.,_]*`)
-		case fingerprint[at[0]] == '<':
+		case '<':
 			b.WriteString(`.{1,200}?`)
 		default:
 			b.WriteString(`\s+`)

@@ -11,7 +11,7 @@ const (
 	NodePreemption        = "node_preemption"
 	ContextWindowOverflow = "context_window_overflow"
 	HallucinationLoop     = "hallucination_loop"
-	TokenBudgetExceeded   = "token_budget_exceeded"
+	TokenBudgetExceeded   = "token_budget_exceeded" //nolint:gosec // No credential: tokens of a model.
 	ModelConfusion        = "model_confusion"
 	AuthorityExceeded     = "authority_exceeded"
 	ImpossibleTask        = "impossible_task"
