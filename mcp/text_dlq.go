@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -20,14 +21,12 @@ func deadText(d document, _ deadInput) string {
 func groupsText(d document, _ groupsInput) string {
 	var p page
 	for _, g := range d.list("data") {
-		var parts []string
-		for name, v := range g.fields("") {
-			if text := v.text(""); text != "" {
-				parts = append(parts, name+" "+p.said(text))
-			}
+		parts := []string{"**" + g.text("count") + "**", labelled("open", g.text("open"))}
+		values := g.fields("values")
+		for _, field := range slices.Sorted(maps.Keys(values)) {
+			parts = append(parts, labelled(field, firstOf(p.said(values[field].text("")), "none")))
 		}
-		slices.Sort(parts)
-		p.item(parts...)
+		p.item(append(parts, g.text("trend.direction"), labelled("last seen", g.text("last_seen")))...)
 	}
 	p.next("list_dlq with the values of a group")
 	return p.String()
@@ -52,7 +51,7 @@ func entryText(d document, _ entryInput) string {
 		p.item("risk of dying: "+d.text("risk.probability"), labelled("from tasks", d.text("risk.sample")))
 	}
 	for _, h := range d.list("history") {
-		p.item("before: "+h.text("action"), h.text("status"), labelled("by", p.said(h.text("actor"))), code(h.text("id")))
+		p.item("before: "+h.text("action"), h.text("status"), labelled("by", p.said(h.text("actor"))), labelled("at", h.text("created_at")), code(h.text("id")))
 	}
 	p.steps(d)
 	return p.String()

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"slices"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -62,5 +63,5 @@ func (t toolFor[In]) present(answer reply, in In) *sdk.CallToolResult {
 
 // tools lists all tools.
 func tools() []tool {
-	return append(taskTools(), fleetTools()...)
+	return slices.Concat(taskTools(), deadLetterTools(), fleetTools())
 }

@@ -48,7 +48,7 @@ func (g *guard) admit(c *gin.Context, needs access.Scope) (access.Principal, err
 	if err != nil {
 		return who, err
 	}
-	if err := g.asked.pass(who, g.Now()); err != nil {
+	if err := g.count(c.Request, who); err != nil {
 		g.Limited()
 		return who, err
 	}
@@ -69,6 +69,14 @@ func (g *guard) hold(ctx context.Context, who access.Principal) (context.Context
 	}
 	ctx, end := g.Sessions.Hold(ctx, who)
 	return ctx, func() { end(); release() }
+}
+
+// count holds a principal to its limit. What a tool asks of the API was counted at the tools' own door.
+func (g *guard) count(r *http.Request, who access.Principal) error {
+	if access.Via(r.Context()) != "" {
+		return nil
+	}
+	return g.asked.pass(who, g.Now())
 }
 
 // identify finds who asks: by the token of the request, else by its session.
