@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -29,7 +30,7 @@ type IncarnationResolverConfig struct {
 	Appender   lifecycle.Appender  // Required.
 	Watermarks Watermarks          // Required.
 	Contract   fleet.Contract      // Required.
-	Streams    []string            // Optional; default TASKS.
+	Streams    []string            // Optional; default TASKS. Watched whatever subjects they have, beside every other stream that takes tasks.
 }
 
 // IncarnationResolver knows which incarnation of a stream a message belongs to: a stream that was deleted and created again starts its
@@ -41,6 +42,8 @@ type IncarnationResolver struct {
 	mu     sync.Mutex // Held while looking, so that several collectors share one look.
 	loaded bool
 	home   string
+	copies map[string]bool             // Streams that hold nothing but copies of other streams' messages.
+	count  int                         // How many streams there were when copies were looked for.
 	seen   map[string]lifecycle.Micros // Creation time at the last look; zero when the stream did not exist.
 	known  map[string]Incarnations
 }
@@ -68,7 +71,15 @@ func (n *IncarnationResolver) Observe(ctx context.Context) (Streams, error) {
 		return Streams{}, err
 	}
 	out := Streams{Contract: n.cfg.Contract, Home: n.home, Known: map[string]Incarnations{}, LastSeq: map[string]LastSeq{}}
-	for _, name := range n.cfg.Streams {
+	names, err := n.names(ctx)
+	if err != nil {
+		return Streams{}, err
+	}
+	if err := n.findCopies(ctx); err != nil {
+		return Streams{}, err
+	}
+	out.Copies = n.copies
+	for _, name := range names {
 		live, last, err := n.state(ctx, name)
 		if err != nil {
 			return Streams{}, err
@@ -83,6 +94,44 @@ func (n *IncarnationResolver) Observe(ctx context.Context) (Streams, error) {
 		}
 	}
 	return out, nil
+}
+
+// names are the streams to watch: the configured ones, every other that takes tasks of the fleet now, and those that did before.
+func (n *IncarnationResolver) names(ctx context.Context) ([]string, error) {
+	names := slices.Concat(n.cfg.Streams, slices.Collect(maps.Keys(n.known)))
+	lister := n.cfg.JetStream.StreamNames(ctx, jetstream.WithStreamListSubject(n.cfg.Contract.TaskSubjects()))
+	for name := range lister.Name() {
+		names = append(names, name)
+	}
+	if err := lister.Err(); err != nil {
+		return nil, fmt.Errorf("list streams: %w", err)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// findCopies finds the mirrors and the streams that only have sources, whenever the number of streams has changed.
+func (n *IncarnationResolver) findCopies(ctx context.Context) error {
+	account, err := n.cfg.JetStream.AccountInfo(ctx)
+	if err != nil {
+		return fmt.Errorf("read account: %w", err)
+	}
+	if n.copies != nil && n.count == account.Streams {
+		return nil
+	}
+	copies := map[string]bool{}
+	lister := n.cfg.JetStream.ListStreams(ctx)
+	for info := range lister.Info() {
+		cfg := info.Config
+		if cfg.Mirror != nil || (len(cfg.Sources) > 0 && len(n.cfg.Contract.TaskStreams([]jetstream.StreamConfig{cfg})) == 0) {
+			copies[cfg.Name] = true
+		}
+	}
+	if err := lister.Err(); err != nil {
+		return fmt.Errorf("list streams: %w", err)
+	}
+	n.copies, n.count = copies, account.Streams
+	return nil
 }
 
 // Current is the live incarnation of a watched stream, or its last one when it does not exist now.
@@ -121,7 +170,7 @@ func (n *IncarnationResolver) state(ctx context.Context, name string) (lifecycle
 		return 0, LastSeq{}, fmt.Errorf("read stream %s: %w", name, err)
 	}
 	info := stream.CachedInfo()
-	return lifecycle.MicrosOf(info.Created), LastSeq{Seq: info.State.LastSeq, Window: info.Config.Duplicates}, nil
+	return lifecycle.MicrosOf(info.Created), LastSeq{Seq: info.State.LastSeq, Window: info.Config.Duplicates, Copies: len(info.Config.Sources) > 0 || info.Config.Mirror != nil}, nil
 }
 
 // notice compares the creation time with what is known, and learns and stores what is new.

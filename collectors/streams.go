@@ -15,6 +15,7 @@ type Streams struct {
 	Contract fleet.Contract          // Names and domain of the fleet.
 	Home     string                  // The broker's own JetStream domain, which lines may name although none is configured.
 	Known    map[string]Incarnations // By stream name, streams of the configured domain only.
+	Copies   map[string]bool         // Streams that hold nothing but copies of other streams' messages: mirrors, and those that only have sources.
 	LastSeq  map[string]LastSeq      // By stream name: the live incarnation's last sequence when looked at.
 	Sights   map[ConsumerRef]Sight   // How the consumers were that the lines name; without those that were not asked for.
 }
@@ -24,6 +25,7 @@ type LastSeq struct {
 	Epoch  lifecycle.Micros
 	Seq    uint64
 	Window time.Duration
+	Copies bool // It holds copies of messages that other streams have.
 }
 
 // At is the incarnation of the stream that lived at the given time. Domain is what the line says: empty or "_" where it says none.
@@ -36,6 +38,28 @@ func (s Streams) At(domain, name string, at lifecycle.Micros) lifecycle.StreamID
 	id.Epoch = s.Known[name].EpochAt(at)
 	return id
 }
+
+// IsCopy reports whether a message of a stream is the copy of one that another stream has: all messages of a mirror are, and of a stream that
+// has sources those whose headers say so.
+func (s Streams) IsCopy(stream string, headers map[string][]string) bool {
+	if s.Copies[stream] {
+		return true
+	}
+	if !s.LastSeq[stream].Copies {
+		return false
+	}
+	for _, source := range headers[headerStreamSource] {
+		from, _, _ := strings.Cut(source, " ")
+		from, _, _ = strings.Cut(from, ":") // Behind the name comes what tells several sources of one stream apart.
+		if _, observed := s.Known[from]; observed && from != stream {
+			return true
+		}
+	}
+	return false
+}
+
+// headerStreamSource begins with the stream that a message was copied from.
+const headerStreamSource = "Nats-Stream-Source"
 
 // Message is the key of a message that a line names. It errors where the names or the sequence cannot be a broker's.
 func (s Streams) Message(domain, name string, at lifecycle.Micros, seq uint64) (lifecycle.MessageKey, error) {

@@ -84,12 +84,13 @@ func (s Streams) observerPublishes() []string {
 	c := s.Contract
 	var subjects []string
 	for _, request := range []string{
-		"INFO", "STREAM.NAMES", "STREAM.LIST", "STREAM.INFO." + StreamTasks, "STREAM.INFO." + StreamRetry,
-		"CONSUMER.INFO." + StreamTasks + ".*", "CONSUMER.LIST." + StreamTasks, "CONSUMER.NAMES." + StreamTasks,
-		"DIRECT.GET." + StreamTasks, "DIRECT.GET." + StreamTasks + ".>", "STREAM.MSG.GET." + StreamTasks,
+		"INFO", "STREAM.NAMES", "STREAM.LIST", "STREAM.INFO." + StreamRetry,
 		"STREAM.MSG.GET." + CapturePub, "STREAM.MSG.GET." + CaptureRaw, "STREAM.MSG.GET." + CaptureEvt,
 		"DIRECT.GET." + recordsStream + ".>",
 	} {
+		subjects = append(subjects, c.api(request))
+	}
+	for _, request := range s.perStream(observing) {
 		subjects = append(subjects, c.api(request))
 	}
 	for _, r := range s.deadLetters() {
@@ -99,6 +100,14 @@ func (s Streams) observerPublishes() []string {
 		subjects = append(subjects, append([]string{c.api("STREAM.INFO." + r.Stream)}, c.reading(r)...)...)
 	}
 	return subjects
+}
+
+// observing are the requests that observe a stream of tasks.
+func observing(stream string) []string {
+	return []string{
+		"STREAM.INFO." + stream, "CONSUMER.INFO." + stream + ".*", "CONSUMER.LIST." + stream, "CONSUMER.NAMES." + stream,
+		"DIRECT.GET." + stream, "DIRECT.GET." + stream + ".>", "STREAM.MSG.GET." + stream,
+	}
 }
 
 // api is the subject of a request to JetStream, in the contract's domain.

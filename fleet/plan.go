@@ -74,11 +74,19 @@ func NewPlan(ctx context.Context, js jetstream.JetStream, s Streams) (*Plan, err
 	if tasks, found := existing[StreamTasks]; found && s.Replicas == 0 {
 		s.Replicas = asInt(tasks["num_replicas"])
 	}
+	s.Others = s.Contract.others(existing)
 	p := &Plan{contract: s.Contract, api: api, Permissions: s.Permissions()}
 	for _, wanted := range s.Configs() {
 		c, err := planStream(wanted, existing, s)
 		if err != nil {
 			return nil, fmt.Errorf("plan %s: %w", wanted.Name, err)
+		}
+		p.Changes = append(p.Changes, c)
+	}
+	for _, name := range s.Others {
+		c, err := planOther(name, existing, s)
+		if err != nil {
+			return nil, fmt.Errorf("plan %s: %w", name, err)
 		}
 		p.Changes = append(p.Changes, c)
 	}

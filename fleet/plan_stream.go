@@ -33,7 +33,10 @@ func planStream(wanted jetstream.StreamConfig, existing map[string]map[string]an
 		return Change{}, err
 	}
 	have, found := existing[wanted.Name]
-	if !found {
+	switch {
+	case !found && wanted.Name == StreamTasks && len(s.Others) > 0:
+		return planWithout(want, s.Others), nil
+	case !found:
 		return planNew(want, existing), nil
 	}
 	c := Change{Stream: wanted.Name, Action: ActionNone, config: maps.Clone(have)}

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"fleetglass/fleet"
 	"fleetglass/internal/testkit"
-
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 func TestProvisioningTwiceChangesNothing(t *testing.T) {
@@ -222,5 +222,42 @@ func TestAgentsMayHaveStreamsOfDeadLettersOfTheirOwn(t *testing.T) {
 	plan, err := fleet.NewPlan(t.Context(), js, s)
 	if err != nil || !plan.Empty() {
 		t.Errorf("a second plan is %v, %v; want it empty", plan, err)
+	}
+}
+
+func TestEveryStreamThatTakesTasksIsCaptured(t *testing.T) {
+	t.Parallel()
+	js := testkit.JetStream(t, testkit.BareBroker(t))
+	for _, agent := range []string{"a", "b"} {
+		cfg := jetstream.StreamConfig{Name: "TASKS_" + agent, Subjects: []string{"genbrain.agents." + agent + ".tasks.>"}}
+		if _, err := js.CreateStream(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	streams := fleet.Streams{Contract: fleet.NewContract("")}
+	if _, err := fleet.Provision(t.Context(), js, streams); err != nil {
+		t.Fatal(err)
+	}
+	for _, capture := range []string{fleet.CaptureAck, fleet.CaptureEvt} {
+		s, err := js.Stream(t.Context(), capture)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"TASKS_a", "TASKS_b"} {
+			if subjects := s.CachedInfo().Config.Subjects; !fleet.Captures(capture, name, subjects) {
+				t.Errorf("%s records %v, nothing of %s", capture, subjects, name)
+			}
+		}
+	}
+	s, err := js.Stream(t.Context(), "TASKS_a")
+	if err != nil || s.CachedInfo().Config.RePublish == nil {
+		t.Errorf("TASKS_a does not republish: %v", err)
+	}
+	if _, err := js.Stream(t.Context(), fleet.StreamTasks); !errors.Is(err, jetstream.ErrStreamNotFound) {
+		t.Errorf("TASKS was made although other streams store its tasks: %v", err)
+	}
+	again, err := fleet.NewPlan(t.Context(), js, streams)
+	if err != nil || !again.Empty() || len(again.Blocked()) > 0 {
+		t.Errorf("the second plan has changes: %+v, %v", again, err)
 	}
 }

@@ -33,6 +33,7 @@ type Streams struct {
 	Pulls           bool          // Optional; default false. Capture pull requests too (OBS_PULL).
 	RecordRetention time.Duration // Optional; default 72 h. How long idempotency records are kept in KV.
 	DLQAgents       []string      // Optional; agents with a dead-letter stream of their own, instead of one stream for all.
+	Others          []string      // Optional; default none. Further streams that take tasks of the fleet; [NewPlan] finds them.
 	Readers         bool          // Optional; default false. Make the durables too, so that the observer need not be allowed to.
 }
 
@@ -61,22 +62,17 @@ func (s Streams) Configs() []jetstream.StreamConfig {
 }
 
 func (s Streams) captures() []jetstream.StreamConfig {
-	advisories := "$JS.EVENT.ADVISORY."
 	undeduped := []*jetstream.StreamSource{{Name: CaptureNone}}
 	configs := []jetstream.StreamConfig{
 		{Name: CaptureNone, Subjects: []string{"obs.none"}, MaxMsgs: 1, MaxBytes: mib},
 		{Name: CapturePub, Subjects: []string{pubPrefix + ".>"}, Sources: undeduped, AllowMsgTTL: true, MaxAge: day, MaxBytes: 512 * mib},
 		{Name: CaptureRaw, Subjects: []string{rawPrefix + ".>"}, Sources: undeduped, AllowMsgTTL: true, MaxAge: day, MaxBytes: 256 * mib},
-		{Name: CaptureAck, Subjects: ackSubjects(), MaxAge: day, MaxBytes: 256 * mib},
-		{Name: CaptureEvt, Subjects: []string{
-			advisories + "CONSUMER.*." + StreamTasks + ".*",
-			advisories + "STREAM.*." + StreamTasks,
-			"$JS.EVENT.METRIC.CONSUMER.ACK." + StreamTasks + ".*",
-		}, MaxAge: day, MaxBytes: 256 * mib},
+		{Name: CaptureAck, Subjects: s.perStream(ackSubjects), MaxAge: day, MaxBytes: 256 * mib},
+		{Name: CaptureEvt, Subjects: s.perStream(eventSubjects), MaxAge: day, MaxBytes: 256 * mib},
 	}
 	if s.Pulls {
 		configs = append(configs, jetstream.StreamConfig{
-			Name: CapturePull, Subjects: []string{"$JS.API.CONSUMER.MSG.NEXT." + StreamTasks + ".*"}, MaxAge: time.Hour, MaxBytes: 64 * mib,
+			Name: CapturePull, Subjects: s.perStream(pullSubjects), MaxAge: time.Hour, MaxBytes: 64 * mib,
 		})
 	}
 	for i := range configs {
@@ -91,12 +87,38 @@ func (s Streams) captures() []jetstream.StreamConfig {
 	})
 }
 
-// ackSubjects are both forms of the acknowledgement subject, in their exact lengths: the shorter patterns overlap and are refused.
-func ackSubjects() []string {
-	return []string{
-		"$JS.ACK." + StreamTasks + ".*.*.*.*.*.*",
-		"$JS.ACK.*.*." + StreamTasks + ".*.*.*.*.*.>",
+// perStream are the subjects that concern TASKS, and then those that concern each of the other streams of tasks.
+func (s Streams) perStream(subjects func(stream string) []string) []string {
+	out := subjects(StreamTasks)
+	for _, name := range s.Others {
+		out = append(out, subjects(name)...)
 	}
+	return out
+}
+
+// ackSubjects are both forms of the acknowledgement subject, in their exact lengths: the shorter patterns overlap and are refused.
+func ackSubjects(stream string) []string {
+	return []string{"$JS.ACK." + stream + ".*.*.*.*.*.*", "$JS.ACK.*.*." + stream + ".*.*.*.*.*.>"}
+}
+
+// eventSubjects are those of advisories and ack metrics.
+func eventSubjects(stream string) []string {
+	return []string{
+		"$JS.EVENT.ADVISORY.CONSUMER.*." + stream + ".*", "$JS.EVENT.ADVISORY.STREAM.*." + stream, "$JS.EVENT.METRIC.CONSUMER.ACK." + stream + ".*",
+	}
+}
+
+func pullSubjects(stream string) []string {
+	return []string{"$JS.API.CONSUMER.MSG.NEXT." + stream + ".*"}
+}
+
+// Captures reports whether the subjects of OBS_ACK or OBS_EVT cover what concerns a stream.
+func Captures(capture, stream string, subjects []string) bool {
+	needed := ackSubjects(stream)[0]
+	if capture == CaptureEvt {
+		needed = eventSubjects(stream)[0]
+	}
+	return slices.ContainsFunc(subjects, func(subject string) bool { return subjectsOverlap(subject, needed) })
 }
 
 func (s Streams) tasks() jetstream.StreamConfig {

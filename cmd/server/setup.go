@@ -18,16 +18,17 @@ import (
 // setup watches whether the streams that Fleetglass reads exist. It changes nothing: streams of a foreign broker are created by
 // `fleetglass provision --apply` only.
 type setup struct {
-	js    jetstream.JetStream
-	every time.Duration
-	log   *slog.Logger
+	js       jetstream.JetStream
+	contract fleet.Contract
+	every    time.Duration
+	log      *slog.Logger
 
 	mu   sync.Mutex
 	part health.Part
 }
 
-func newSetup(js jetstream.JetStream, log *slog.Logger) *setup {
-	return &setup{js: js, every: 10 * time.Second, log: log, part: health.Part{Name: "streams", Kind: "broker", State: health.Starting}}
+func newSetup(js jetstream.JetStream, contract fleet.Contract, log *slog.Logger) *setup {
+	return &setup{js: js, contract: contract, every: 10 * time.Second, log: log, part: health.Part{Name: "streams", Kind: "broker", State: health.Starting}}
 }
 
 // needed are the streams without which nothing is seen.
@@ -51,7 +52,7 @@ func (s *setup) look(ctx context.Context) {
 	part := health.Part{Name: "streams", Kind: "broker", State: health.OK, LastAt: time.Now()}
 	var missing []string
 	for _, name := range needed {
-		_, err := s.js.Stream(ctx, name)
+		err := s.find(ctx, name)
 		switch {
 		case errors.Is(err, jetstream.ErrStreamNotFound):
 			missing = append(missing, name)
@@ -66,6 +67,23 @@ func (s *setup) look(ctx context.Context) {
 		return
 	}
 	s.set(part)
+}
+
+// find errors when a stream does not exist. Tasks may be stored in other streams than TASKS.
+func (s *setup) find(ctx context.Context, name string) error {
+	_, err := s.js.Stream(ctx, name)
+	if name != fleet.StreamTasks || !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return err
+	}
+	names := s.js.StreamNames(ctx, jetstream.WithStreamListSubject(s.contract.TaskSubjects()))
+	other := false
+	for range names.Name() {
+		other = true
+	}
+	if other {
+		return nil
+	}
+	return errors.Join(err, names.Err())
 }
 
 func missingText(missing []string) string {

@@ -72,7 +72,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 			return nil, fmt.Errorf("set up the embedded broker: %w", err)
 		}
 	}
-	setup := newSetup(nats.js, log)
+	setup := newSetup(nats.js, contract(cfg), log)
 	a.watch(setup)
 	a.work("streams", setup.Run)
 

@@ -106,30 +106,51 @@ func (a *answerer) begin(ctx context.Context) (b Begin, err error) {
 	}
 	b.CaptureCreated = lifecycle.MicrosOf(pub.CachedInfo().Created)
 	b.Discarded = max(pub.CachedInfo().State.FirstSeq, 1) - 1
-	b.FirstCaptured, err = firstCaptured(ctx, pub)
-	return b, err
+	for _, subject := range a.cfg.Contract.CaptureSubjects(a.stream.CachedInfo().Config.Subjects) {
+		first, err := firstCaptured(ctx, pub, subject, a.seen.Stream.Name)
+		if err != nil {
+			return b, err
+		}
+		if first > 0 && (b.FirstCaptured == 0 || first < b.FirstCaptured) {
+			b.FirstCaptured = first
+		}
+	}
+	return b, nil
 }
 
-// firstCaptured is the sequence that the first line of the capture stream names; zero when there is none.
-func firstCaptured(ctx context.Context, pub jetstream.Stream) (uint64, error) {
-	state := pub.CachedInfo().State
-	if state.FirstSeq == 0 { // Nothing was ever captured, and the broker refuses to look for sequence 0.
+// foreignLines is how many lines of other streams are passed over in the search for the first line of one.
+const foreignLines = 100
+
+// firstCaptured is the sequence that the first line of a stream names in the capture stream, among those under a subject; zero when there is
+// none.
+func firstCaptured(ctx context.Context, pub jetstream.Stream, subject, stream string) (uint64, error) {
+	if pub.CachedInfo().State.FirstSeq == 0 { // Nothing was ever captured.
 		return 0, nil
 	}
-	first, err := pub.GetMsg(ctx, state.FirstSeq)
-	if isGone(err) {
-		return 0, nil
+	at := uint64(1)
+	for range foreignLines {
+		line, err := pub.GetMsg(ctx, at, jetstream.WithGetMsgSubject(subject))
+		if isGone(err) {
+			return 0, nil
+		}
+		if err != nil {
+			return 0, fmt.Errorf("read first publish: %w", err)
+		}
+		if last(line.Header[fleet.HeaderNatsStream]) == stream {
+			seq, err := strconv.ParseUint(last(line.Header[fleet.HeaderNatsSequence]), 10, 64)
+			if err == nil { // Else it is not a line of the broker.
+				return seq, nil
+			}
+		}
+		at = line.Sequence + 1
 	}
-	if err != nil {
-		return 0, fmt.Errorf("read first publish: %w", err)
-	}
-	values := first.Header[fleet.HeaderNatsSequence]
+	return 0, nil
+}
+
+// last is the last of some values: the broker's own, behind those that a publisher sent. Empty when there is none.
+func last(values []string) string {
 	if len(values) == 0 {
-		return 0, nil
+		return ""
 	}
-	seq, err := strconv.ParseUint(values[len(values)-1], 10, 64)
-	if err != nil { // Not a line of the broker.
-		return 0, nil
-	}
-	return seq, nil
+	return values[len(values)-1]
 }

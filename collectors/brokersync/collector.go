@@ -14,9 +14,11 @@ import (
 type Collector struct {
 	cfg        Config
 	rules      Rules
-	observers  []*observer      // One for each stream.
-	states     map[string]State // By stream name.
-	unlistedAt lifecycle.Micros // Up to when tasks without a stored message were asked for.
+	observers  []*observer               // One for each stream.
+	states     map[string]State          // By stream name.
+	consumers  []lifecycle.ConsumerState // As the store knew them at the start.
+	absent     map[string]bool           // Streams that do not exist any more.
+	unlistedAt lifecycle.Micros          // Up to when tasks without a stored message were asked for.
 
 	unobserved  []string         // Streams that take tasks too.
 	unknownUpTo lifecycle.Micros // Until then there was such a stream.
@@ -35,7 +37,7 @@ func New(cfg Config) (*Collector, error) {
 	}
 	cfg.Logger = cfg.Logger.With("source", Name)
 	c := &Collector{
-		cfg: cfg, states: map[string]State{}, part: health.Part{Name: Name, Kind: "collector", State: health.Starting},
+		cfg: cfg, states: map[string]State{}, absent: map[string]bool{}, part: health.Part{Name: Name, Kind: "collector", State: health.Starting},
 		rules: Rules{Waits: cfg.Waits, PageSize: cfg.PageSize, Earlier: 10 * cfg.Interval},
 	}
 	for _, name := range cfg.Streams {

@@ -63,11 +63,14 @@ func (p CaptureProgress) advance(c Capture, now lifecycle.Micros) CaptureProgres
 // answers is the time up to which every captured acknowledgement and advisory is stored.
 func (p CaptureProgress) answers() lifecycle.Micros { return min(p.Acks.UpTo, p.Advisories.UpTo) }
 
-// missing names a capture stream that does not exist; empty when all do.
+// missing says which capture stream does not exist, or does not record what concerns the stream; empty when all do.
 func (c Capture) missing() string {
 	for _, e := range []CaptureEnd{c.Acks, c.Advisories, c.Publishes} {
-		if e.Missing {
-			return e.Stream
+		switch {
+		case e.Uncovered:
+			return e.Stream + " does not record it"
+		case e.Missing:
+			return e.Stream + " does not exist"
 		}
 	}
 	return ""

@@ -47,14 +47,15 @@ type Capture struct{ Acks, Advisories, Publishes CaptureEnd }
 
 // CaptureEnd is where one capture stream ended at one instant, and where the durable stood that moves its lines into the store.
 type CaptureEnd struct {
-	Stream  string           // Its name.
-	Created lifecycle.Micros // When it was created.
-	Missing bool             // The capture stream does not exist.
-	Unread  bool             // The durable does not exist yet.
-	At      lifecycle.Micros // When the stream was asked.
-	LastSeq uint64           // Its last line at that time.
-	Floor   uint64           // All lines up to this one were acknowledged, so they are stored.
-	Idle    bool             // The durable has no line left to deliver and none that waits for its acknowledgement.
+	Stream    string           // Its name.
+	Created   lifecycle.Micros // When it was created.
+	Missing   bool             // The capture stream does not exist, or does not record what concerns the observed stream.
+	Uncovered bool             // It exists, and does not record what concerns the observed stream.
+	Unread    bool             // The durable does not exist yet.
+	At        lifecycle.Micros // When the stream was asked.
+	LastSeq   uint64           // Its last line at that time.
+	Floor     uint64           // All lines up to this one were acknowledged, so they are stored.
+	Idle      bool             // The durable has no line left to deliver and none that waits for its acknowledgement.
 }
 
 // Consumer is the state of a durable consumer and what only the synchronizer needs of it.

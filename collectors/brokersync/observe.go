@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -90,12 +91,19 @@ func (b *observer) find(ctx context.Context) (err error) {
 	return nil
 }
 
-// listConsumers lists the consumers of the stream.
+// copier reports whether the broker made a consumer itself, to feed a mirror or a stream that has this one as its source: no worker's.
+func copier(consumer string) bool {
+	return strings.HasPrefix(consumer, "JS_MIRROR_") || strings.HasPrefix(consumer, "JS_SOURCE_")
+}
+
+// listConsumers lists the consumers of the stream, without those by which the broker copies it.
 func listConsumers(ctx context.Context, stream jetstream.Stream, id lifecycle.StreamID) ([]Consumer, error) {
 	lister := stream.ListConsumers(ctx)
 	var out []Consumer
 	for info := range lister.Info() {
-		out = append(out, consumerOf(id, info))
+		if !copier(info.Name) {
+			out = append(out, consumerOf(id, info))
+		}
 	}
 	if err := lister.Err(); err != nil {
 		return nil, fmt.Errorf("list consumers: %w", err)
@@ -148,14 +156,22 @@ func (b *observer) capture(ctx context.Context) (c Capture, err error) {
 	}{
 		{&c.Acks, fleet.CaptureAck, "acks"}, {&c.Advisories, fleet.CaptureEvt, "advisories"}, {&c.Publishes, fleet.CapturePub, "publishes"},
 	} {
-		if *s.end, err = captureEnd(ctx, b.cfg.Capture, s.stream, collectors.DurableName(b.cfg.Durable, s.durable)); err != nil {
+		if *s.end, err = captureEnd(ctx, b.cfg.Capture, s.stream, collectors.DurableName(b.cfg.Durable, s.durable), b.records); err != nil {
 			return c, err
 		}
 	}
 	return c, nil
 }
 
-func captureEnd(ctx context.Context, js jetstream.JetStream, name, durable string) (CaptureEnd, error) {
+// records reports whether a capture stream records what concerns the observed stream.
+func (b *observer) records(capture jetstream.StreamConfig) bool {
+	if capture.Name == fleet.CapturePub {
+		return b.stream == nil || b.stream.CachedInfo().Config.RePublish != nil
+	}
+	return fleet.Captures(capture.Name, b.name, capture.Subjects)
+}
+
+func captureEnd(ctx context.Context, js jetstream.JetStream, name, durable string, records func(jetstream.StreamConfig) bool) (CaptureEnd, error) {
 	e := CaptureEnd{Stream: name}
 	stream, err := js.Stream(ctx, name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -166,6 +182,10 @@ func captureEnd(ctx context.Context, js jetstream.JetStream, name, durable strin
 		return e, fmt.Errorf("read end of %s: %w", name, err)
 	}
 	end := stream.CachedInfo()
+	if !records(end.Config) {
+		e.Missing, e.Uncovered = true, true
+		return e, nil
+	}
 	e.At, e.LastSeq, e.Created = lifecycle.MicrosOf(end.TimeStamp), end.State.LastSeq, lifecycle.MicrosOf(end.Created)
 	consumer, err := stream.Consumer(ctx, durable)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) { // Nobody has read it yet, or it went just now.

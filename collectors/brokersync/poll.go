@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -24,6 +26,7 @@ func (c *Collector) Poll(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	c.note(health.OK, "")
+	c.follow(streams)
 	for _, b := range c.observers {
 		left, err := c.pollStream(ctx, b, streams)
 		if err != nil {
@@ -46,16 +49,31 @@ func (c *Collector) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read consumers: %w", err)
 	}
+	c.consumers = consumers
 	for _, b := range c.observers {
 		c.states[b.name] = NewState(consumers)
 	}
 	return nil
 }
 
+// follow begins to observe streams that take tasks and were not known before.
+func (c *Collector) follow(streams collectors.Streams) {
+	for _, name := range slices.Sorted(maps.Keys(streams.Known)) {
+		if _, known := c.states[name]; known || len(streams.Known[name]) == 0 {
+			continue
+		}
+		c.observers = append(c.observers, &observer{cfg: &c.cfg, name: name})
+		c.states[name] = NewState(c.consumers)
+	}
+}
+
 // pollStream observes one stream, steps, and commits.
 func (c *Collector) pollStream(ctx context.Context, b *observer, streams collectors.Streams) (more bool, err error) {
-	if _, alive := streams.LastSeq[b.name]; !alive {
-		c.note(health.NotConfigured, b.name+" does not exist")
+	_, alive := streams.LastSeq[b.name]
+	if c.absent[b.name] = !alive; !alive {
+		if len(streams.LastSeq) == 0 {
+			c.note(health.NotConfigured, b.name+" does not exist")
+		}
 		if len(streams.Known[b.name]) == 0 {
 			return false, nil
 		}
@@ -74,6 +92,9 @@ func (c *Collector) pollStream(ctx context.Context, b *observer, streams collect
 	}
 	if err := c.commit(ctx, batch); err != nil {
 		return false, err
+	}
+	if missing := o.Capture.missing(); alive && missing != "" {
+		c.note(health.BestEffort, b.name+" is seen in part only: "+missing+"; run fleetglass provision --apply")
 	}
 	c.states[b.name] = next
 	return next.Unfinished && !next.behind(), nil

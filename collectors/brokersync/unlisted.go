@@ -13,9 +13,12 @@ import (
 const unlistedEvery = 2 * time.Second
 
 // checkedUpTo is the time up to which the store knows everything that was in the observed streams; zero when that is not known of each.
-func checkedUpTo(states map[string]State) (upTo lifecycle.Micros) {
+func (c *Collector) checkedUpTo() (upTo lifecycle.Micros) {
 	first := true
-	for _, s := range states {
+	for name, s := range c.states {
+		if c.absent[name] && !slices.Contains(c.cfg.Streams, name) {
+			continue
+		}
 		if !s.Comparison.ReadIn {
 			return 0
 		}
@@ -29,7 +32,7 @@ func checkedUpTo(states map[string]State) (upTo lifecycle.Micros) {
 // sayNotStored says of publish attempts that nothing was stored for them, once everything that was in the streams a good while after
 // is known to the store, be it by its captured publish or, where that was lost or older than the capture, from the stream.
 func (c *Collector) sayNotStored(ctx context.Context) error {
-	checked := checkedUpTo(c.states)
+	checked := c.checkedUpTo()
 	if !checked.Known() || checked < c.unlistedAt.Add(unlistedEvery) {
 		return nil
 	}

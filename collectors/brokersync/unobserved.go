@@ -18,7 +18,7 @@ func (c *Collector) findUnobserved(ctx context.Context) error {
 	lister := c.cfg.JetStream.StreamNames(ctx, jetstream.WithStreamListSubject(c.cfg.Contract.TaskSubjects()))
 	var names []string
 	for name := range lister.Name() {
-		if !slices.Contains(c.cfg.Streams, name) {
+		if _, observed := c.states[name]; !observed {
 			names = append(names, name)
 		}
 	}

@@ -44,7 +44,7 @@ func vanished(v view, c *Consumer, o lifecycle.OpenMessage, missed Missed, undel
 	case undelivered:
 		reason, by = GoneUndelivered, lifecycle.RemovedByOperator
 	case v.Blind != "":
-		reason += ": " + v.Blind + " does not exist"
+		reason += ": " + v.Blind
 	}
 	e := goneEvent(m, c, max(at, m.LastAt), reason, by)
 	e.Detail.Undelivered = undelivered

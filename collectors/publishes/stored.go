@@ -42,6 +42,9 @@ func Decode(line collectors.Line, streams collectors.Streams, bodyLimit int, int
 	if err != nil {
 		return err
 	}
+	if streams.IsCopy(o.stream, line.Headers) {
+		return nil
+	}
 	key, err := streams.Message("", o.stream, o.at, o.seq)
 	if err != nil {
 		return err

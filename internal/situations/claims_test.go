@@ -259,3 +259,27 @@ func gapSays(text string) claim {
 		return fmt.Errorf("no gap says %q", text)
 	}
 }
+
+// oneMessage holds while the task has no more than one message.
+func oneMessage(s story) error {
+	if t := s.told(); t != nil && len(t.Messages) > 1 {
+		return fmt.Errorf("the task has %d messages", len(t.Messages))
+	}
+	return nil
+}
+
+// blindTo holds when readiness says that a stream is not seen, or in part only.
+func blindTo(stream string) claim {
+	return func(s story) error {
+		var r readiness
+		if err := s.glass.ask(s.ctx, "/readyz", &r); err != nil {
+			return err
+		}
+		for _, p := range r.Parts {
+			if strings.Contains(p.Detail, stream) {
+				return nil
+			}
+		}
+		return fmt.Errorf("/readyz does not name %s", stream)
+	}
+}

@@ -4,6 +4,8 @@ package situations
 
 import (
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // wrongs are the anomalies that healthy workers must not be accused of.
@@ -121,5 +123,48 @@ var consumers = []situation{{
 	may: all(says("caught"), func(s story) error { return says(s.tasks["owner"].TaskID)(s) },
 		of("owner", is("published"))),
 	never:  silent("publish it again"),
+	settle: 14 * time.Second,
+}, {
+	name: "the task is stored in another stream over the fleet's subjects",
+	on:   vip,
+	act: func(c *clients) {
+		l := c.publish(publish{agent: "vip"})
+		cfg := worker("vip")
+		m := c.pull(c.consumerOn("TASKS_VIP", cfg))
+		c.record("", said(l))
+		c.ack(m)
+	},
+	may:    all(is("completed"), messageIs(0, "completed")),
+	never:  all(silent("publish it again", "nothing was stored"), findsNo("not_stored")),
+	settle: 14 * time.Second,
+}, {
+	name: "a mirror of a stream of tasks is captured too",
+	on:   vip,
+	act: func(c *clients) {
+		cfg := jetstream.StreamConfig{Name: "VIP_MIRROR", Mirror: &jetstream.StreamSource{Name: "TASKS_VIP"},
+			RePublish: &jetstream.RePublish{Source: allTasks, Destination: "obs.pub.{{wildcard(1)}}.>"}}
+		_, err := c.js.CreateStream(c.ctx, cfg)
+		c.must(err)
+		c.publish(publish{agent: "vip"})
+		c.until("the mirror has the message", func() bool {
+			s, err := c.js.Stream(c.ctx, cfg.Name)
+			c.must(err)
+			return s.CachedInfo().State.LastSeq > 0
+		})
+	},
+	may:   all(is("published"), oneMessage),
+	never: oneMessage,
+}, {
+	name: "a stream of tasks appears that nobody captures",
+	on:   vip,
+	act: func(c *clients) {
+		_, err := c.js.CreateStream(c.ctx, jetstream.StreamConfig{
+			Name: "TASKS_LATE", Subjects: []string{"genbrain.agents." + c.agent + ".tasks.>"}, Retention: jetstream.WorkQueuePolicy, AllowDirect: true,
+		})
+		c.must(err)
+		c.publish(publish{})
+	},
+	may:    all(is("published"), blindTo("TASKS_LATE")),
+	never:  all(silent("publish it again", "nothing was stored"), findsNo("not_stored")),
 	settle: 14 * time.Second,
 }}

@@ -26,7 +26,11 @@ const allTasks = "genbrain.agents.*.tasks.>"
 // The lands.
 var (
 	ordinary = land{name: "ordinary"}
-	briefly  = land{name: "times to live", streams: []jetstream.StreamConfig{{
+	vip      = land{name: "a second stream", streams: []jetstream.StreamConfig{
+		{Name: "TASKS", Subjects: []string{"genbrain.agents.plain.tasks.>"}, Retention: jetstream.WorkQueuePolicy, AllowDirect: true},
+		{Name: "TASKS_VIP", Subjects: []string{"genbrain.agents.vip.tasks.>"}, Retention: jetstream.WorkQueuePolicy, AllowDirect: true},
+	}}
+	briefly = land{name: "times to live", streams: []jetstream.StreamConfig{{
 		Name: "TASKS", Subjects: []string{allTasks}, Retention: jetstream.WorkQueuePolicy, AllowMsgTTL: true, AllowDirect: true,
 	}}}
 	narrow = land{name: "a narrow stream", streams: []jetstream.StreamConfig{{
