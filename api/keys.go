@@ -27,7 +27,7 @@ func (a *API) keyed(r *routes.Router, op *huma.Operation) *routes.Router {
 	return r.With(a.cfg.Keys.Middleware(use == keyRequired))
 }
 
-// KeyInput declares the headers by which a repetition is told. They are read before the handler.
+// KeyInput declares the headers by which a repeated call is recognized. They are read before the handler.
 type KeyInput struct {
 	IdempotencyKey  string `header:"Idempotency-Key" doc:"Names the call. A call that is sent again with the same key has no second effect; it gets the reply of the first one, with Idempotency-Replayed: true. A key is kept for 72 hours and has at most 200 characters."`
 	XIdempotencyKey string `header:"X-Idempotency-Key" doc:"Alias of Idempotency-Key."`

@@ -10,7 +10,7 @@ import (
 // NoReason is the fingerprint of an entry of which nobody said why it died.
 const NoReason = "(no reason given)"
 
-// maxFingerprint is how many runes of a fingerprint are shown; what is cut off is told apart by a hash.
+// maxFingerprint is how many runes of a fingerprint are shown; a hash stands for the part that is cut off.
 const maxFingerprint = 160
 
 // varying are the parts of a reason that differ between entries of one cause, in the order in which they are taken out, and what stands in

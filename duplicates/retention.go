@@ -19,7 +19,7 @@ type Retention struct {
 	RetryDelay      time.Duration // How long a retry may wait before it is published again; zero where there are no retries.
 }
 
-// RetentionVerdict is what comes of comparing the retention of records with what they must outlive.
+// RetentionVerdict is the result of comparing the retention of records with what they must outlive.
 type RetentionVerdict string
 
 // The verdicts.

@@ -99,7 +99,7 @@ func (k *KVReservations) hold(ctx context.Context, r *Reservation, change func()
 	})
 }
 
-// errGone says that the reservation does not exist: it ended, or the replica that was read has not heard of it yet.
+// errGone says that the reservation does not exist: it ended, or the replica that was read does not have it yet.
 var errGone = fmt.Errorf("%w: %w", ErrFenced, errMoved)
 
 // confirmedError says that the holder has confirmed before, so that the key is no longer its to change.

@@ -30,7 +30,7 @@ type AuditConfig struct {
 // AuditStream is what is known of one stream of an audit.
 type AuditStream struct {
 	StreamSpan
-	// SeenFrom is the first sequence of our time. What is unknown before was published when nobody watched, and does not count.
+	// SeenFrom is the first sequence that Fleetglass observed. Unknown messages before it do not count.
 	SeenFrom uint64
 	Present  StreamPresence // Nil where the stream was not asked.
 	MaxAge   time.Duration  // As it is configured now; zero for none.

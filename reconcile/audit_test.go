@@ -127,7 +127,7 @@ func TestEveryKindOfMessageHasItsTermAndItsDiscrepancy(t *testing.T) {
 			cfg := auditConfig(9, nil)
 			cfg.Streams[0].ToSeq = uint64(len(m.messages))
 			if strings.Contains(c.events, "seq=9") {
-				cfg.Streams[0].ToSeq, cfg.Streams[0].SeenFrom = 9, 9 // What lies between is not of our time.
+				cfg.Streams[0].ToSeq, cfg.Streams[0].SeenFrom = 9, 9 // What lies between was not observed.
 			}
 			r := auditOf(cfg, m)
 			if got := brief(r); got != c.want {

@@ -69,7 +69,7 @@ func (j *job) span(ctx context.Context, s *AuditStream, live *Stock) error {
 	switch {
 	case known && before.Stored.At >= j.kept:
 		s.FromSeq = first.seq
-	case first.found: // What is missing before it may have been deleted, or was before our time.
+	case first.found: // What is missing before it may have been deleted, or published before Fleetglass observed the stream.
 		s.FromSeq = first.message
 	default:
 		return nil
@@ -78,8 +78,8 @@ func (j *job) span(ctx context.Context, s *AuditStream, live *Stock) error {
 	return err
 }
 
-// seenFrom is the first sequence of our time: that of the first message whose line was captured. Those that were read from the stream
-// later lay there when we came.
+// seenFrom is the first sequence that Fleetglass observed: that of the first message whose line was captured. Messages that were read
+// from the stream later had been there before.
 func (j *job) seenFrom(ctx context.Context, s *AuditStream, before lifecycle.MessageFacts, known bool) (uint64, error) {
 	if known && !before.Repaired {
 		return 0, nil

@@ -7,7 +7,7 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// scale places instants between 0 and 1. It is linear, or squeezes the stretches in which nobody worked.
+// scale places instants between 0 and 1. It is linear, or compresses the stretches in which no worker had the task.
 type scale struct {
 	from, to lifecycle.Micros
 	stops    []stop // Empty: linear.
@@ -30,7 +30,7 @@ func linear(from, to lifecycle.Micros) scale {
 
 type interval struct{ from, to lifecycle.Micros }
 
-// squeezed gives idle stretches at most a twentieth of the width each.
+// squeezed gives each idle stretch at most a twentieth of the width.
 func squeezed(from, to lifecycle.Micros, busy []interval) scale {
 	s := linear(from, to)
 	busy = merged(busy)

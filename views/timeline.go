@@ -18,7 +18,7 @@ type Timeline struct {
 	NowX    float64 // Zero: the story is over.
 	Caption string
 	Span    string // Length of the axis, in words.
-	Squeeze bool   // Waiting is squeezed.
+	Squeeze bool   // Waiting is compressed.
 	Other   string // Address of the other scale.
 	Left    int    // Messages or attempts that are not drawn.
 }

@@ -221,7 +221,7 @@ func (w *Web) bannerOf(found query.Finding, zone *time.Location) views.Banner {
 	return gapBanner(*found.Gap, found.Count, zone)
 }
 
-// gapBanner tells of the latest open gap, and how many there are.
+// gapBanner names the latest open gap, and how many there are.
 func gapBanner(g lifecycle.Gap, n int64, zone *time.Location) views.Banner {
 	from, to := g.From.Time().In(zone), g.To.Time().In(zone)
 	title := fmt.Sprintf("Not observed from %s to %s (%s).", from.Format("15:04:05"), to.Format("15:04:05"), views.Duration(g.To.Sub(g.From)))

@@ -167,7 +167,7 @@ func TestAPublishWhoseLineWasLostIsNeverCalledNotStored(t *testing.T) {
 	}
 }
 
-// What was published between the beginning of two captures has an attempt and no publish line, and counts as published before our time.
+// What was published between the beginning of two captures has an attempt and no publish line, and counts as published before the observation began.
 func TestAPublishFromBeforeOurTimeIsNeverCalledNotStored(t *testing.T) {
 	const early = 300
 	t.Parallel()

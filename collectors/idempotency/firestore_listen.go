@@ -124,7 +124,7 @@ func (d *feed) forget() map[string]known {
 	return before
 }
 
-// note remembers what is told, and returns the documents that are there and those that are not any more.
+// note remembers the documents of a snapshot, and returns those that exist and those that are gone.
 func (d *feed) note(changes []firestore.DocumentChange) (docs, gone []document) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -20,7 +20,7 @@ func (s *Sink) options() []option.ClientOption {
 	}
 }
 
-// emulatorOwner is how an emulator is told that its security rules do not apply.
+// emulatorOwner is the token by which an emulator skips its security rules.
 type emulatorOwner struct{}
 
 // GetRequestMetadata implements credentials.PerRPCCredentials.

@@ -65,7 +65,7 @@ func (f *folding) load(ctx context.Context, events []lifecycle.Event, alone bool
 	return f.notOvertaken(keys, heads)
 }
 
-// knowStreams learns the numbers of streams that only other programs have spoken of so far.
+// knowStreams reads the numbers of streams that other programs have added.
 func (f *folding) knowStreams(ctx context.Context, keys []lifecycle.MessageKey) error {
 	for _, k := range keys {
 		if _, known := f.store.streams.id(k.Stream); !known {

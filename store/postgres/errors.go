@@ -76,7 +76,7 @@ func passing(err error) bool {
 	return false
 }
 
-// isUnable reports whether an error tells of the server or of the way to it, and not of what was asked: classes 08 (connection), 53
+// isUnable reports whether an error is about the server or the connection to it, and not about the statement: classes 08 (connection), 53
 // (resources, a full disk among them), 57 (operator) and 58 (system) of the server's codes.
 func isUnable(err error) bool {
 	var pg *pgconn.PgError

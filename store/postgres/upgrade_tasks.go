@@ -108,7 +108,7 @@ func (o *outdatedTasks) joinEvents(ctx context.Context) error {
 	return nil
 }
 
-// writeJudged writes the rows, without those messages that no event tells of.
+// writeJudged writes the rows, without messages that no event is about.
 func (o *outdatedTasks) writeJudged(ctx context.Context, tasks []int64) error {
 	changes := o.fold.Changes()
 	if err := o.forgetEntries(ctx, tasks); err != nil {

@@ -4,7 +4,7 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// isUnable reports whether an error tells of the disk, the memory or other processes, and not of what was to be written.
+// isUnable reports whether an error is about the disk, the memory or other processes, and not about what was to be written.
 func isUnable(err error) bool {
 	switch sqlite.ErrCode(err).ToPrimary() {
 	case sqlite.ResultFull, sqlite.ResultIOErr, sqlite.ResultCantOpen, sqlite.ResultReadOnly, sqlite.ResultNoMem, sqlite.ResultBusy,

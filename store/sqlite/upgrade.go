@@ -278,7 +278,7 @@ func (u *upgrading) refold(c *commit, t outdatedTask) error {
 	return nil
 }
 
-// write writes the rows, without those messages that no event tells of.
+// write writes the rows, without messages that no event is about.
 func (u *upgrading) write(c *commit, t outdatedTask) error {
 	changes := c.fold.Changes()
 	known := map[lifecycle.MessageKey]bool{}
