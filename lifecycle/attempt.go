@@ -32,7 +32,10 @@ type Attempt struct {
 	NakDelayNs  int64
 }
 
-// Attempts assembles the attempts of a message, 1 to the current one, silent ones included.
+// maxAttemptsTold is how many attempts of a message are assembled: the latest ones. Whoever may send acknowledgements can claim any number.
+const maxAttemptsTold = 1000
+
+// Attempts assembles the attempts of a message, 1 to the current one, silent ones included; of very many the latest.
 func Attempts(m MessageFacts, t TaskFacts) []Attempt {
 	ev := evidenceOf(&m, &t)
 	return ev.attempts()
@@ -45,7 +48,7 @@ func (ev *evidence) attempts() []Attempt {
 		out = pastAttempts(ev.m)
 	}
 	past := len(out)
-	for i := 1; i <= ev.n; i++ {
+	for i := max(1, ev.n-maxAttemptsTold+1); i <= ev.n; i++ {
 		f := m.attemptFacts(i)
 		a := Attempt{N: i, FirstBeat: f.FirstBeat, LastBeat: f.LastBeat, AckAt: f.AckAt, Confirmed: f.ConfirmedAt.Known(), NakDelayNs: f.NakDelay, End: EndOpen}
 		a.Silent = f.SeenAt == 0

@@ -403,7 +403,7 @@ func (m *MessageFacts) beginOf(a AttemptFacts) (after, by Micros, silent bool) {
 	if m.Stored != nil {
 		after = m.Stored.At
 	}
-	for n := 1; n < a.N; n++ {
+	for n := max(1, a.N-maxAttemptsTold); n < a.N; n++ {
 		p := m.attemptFacts(n)
 		end := p.NakAt
 		if p.Expired != nil {
