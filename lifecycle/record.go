@@ -7,7 +7,7 @@ type RecordRef struct {
 	Source string // [CompletionFacts.Source].
 }
 
-// RecordAnswer is what a source of records says about one that was seen.
+// RecordAnswer is what a source of records answers about a record that was seen before.
 type RecordAnswer int
 
 // The answers.

@@ -94,7 +94,7 @@ func (s State) Abandoned() bool { return s.has(abandoned) }
 // Died reports whether the message ended without completing, whether or not somebody has decided about it since.
 func (s State) Died() bool { return s.Dead() || s == StateTriaged }
 
-// Trouble reports whether it is good news that no message is in that state.
+// Trouble reports whether a message in that state is a problem.
 func (s State) Trouble() bool { return s.Dead() || s == StateFailed || s == StateOutcomeUnknown }
 
 func (s State) has(t traits) bool {

@@ -29,7 +29,7 @@ func (b Batch) Empty() bool {
 	return len(b.Events)+len(b.Payloads)+len(b.Quarantined)+len(b.Gaps)+len(b.Consumers)+len(b.Watermarks) == 0
 }
 
-// Add adds what another batch has. Where both name a watermark that of the other counts.
+// Add adds another batch. If both name a watermark, that of the other counts.
 func (b *Batch) Add(o Batch) {
 	b.Events = append(b.Events, o.Events...)
 	b.Payloads = append(b.Payloads, o.Payloads...)
@@ -88,7 +88,7 @@ type QuarantinedLine struct {
 	Reason    string // Why it could not be decoded.
 }
 
-// Gap is a span in which we may have been blind. It is shown wherever it overlaps what is shown.
+// Gap is a span in which lines may have been missed. Whatever is shown of that span shows the gap too.
 type Gap struct {
 	Source   string // Capture stream or collector.
 	From, To Micros // To is zero while the gap is open. Source and From identify the gap; later values replace the others.
@@ -169,7 +169,7 @@ type TaskReader interface {
 	Facets(ctx context.Context) (Facets, error)
 }
 
-// CountLimit is the number of rows that a count without a counter looks at.
+// CountLimit is how many rows a count reads where no counter answers it.
 const CountLimit = 10_000
 
 // FacetsSpan is how far back types are looked for.

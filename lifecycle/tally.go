@@ -160,7 +160,7 @@ func DurationBucket(d time.Duration) string {
 	return scaleBucket(float64(d) / float64(time.Millisecond))
 }
 
-// MaxRecordsWait is the longest wait for records that a report is believed.
+// MaxRecordsWait is the longest wait for records that is accepted from a report.
 const MaxRecordsWait = time.Hour
 
 // WaitBucket is like [DurationBucket], on a scale that begins at a microsecond: [BucketDuration] gives a thousand times its upper end.
