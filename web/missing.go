@@ -26,9 +26,11 @@ func missing(c *gin.Context, p *views.ProblemPage) {
 	case "/reconciliation":
 		p.Title, p.Detail = "No such reconciliation", "No reconciliation with the id "+quoted(c.Query("id"))+" is stored."
 		p.Reasons = []string{"The link may be cut off or mistyped.", "Only the newest 500 reports are kept."}
-	default:
+	case "":
 		p.Title, p.Detail = "No such page", "Fleetglass has no page at this address."
 		p.Reasons = []string{"The link may be cut off or mistyped.", "The link may come from another version of Fleetglass."}
+	default:
+		p.Reasons = []string{"The link may be cut off or mistyped.", "What it names may be past the retention (--retention)."}
 	}
 }
 
