@@ -18,6 +18,7 @@ type Policy struct {
 	DefaultModel string            `yaml:"default_model" json:"default_model"` // What an agent uses that names none.
 	Fallback     string            `yaml:"fallback_model" json:"fallback_model"`
 	Bounds       PreflightBounds   `yaml:"preflight" json:"preflight"`
+	Auto         AutoPolicy        `yaml:"auto" json:"auto"` // What auto-triage may do, where it is on.
 }
 
 // AgentProfile is an agent and the task types that it can do.

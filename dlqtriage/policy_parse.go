@@ -68,6 +68,7 @@ func (p *Policy) over(below *Policy) *Policy {
 	setUnless(&out.Bounds.Budget, p.Bounds.Budget, p.Bounds.Budget == 0)
 	setUnless(&out.Bounds.WarnAbove, p.Bounds.WarnAbove, p.Bounds.WarnAbove == 0)
 	setUnless(&out.Bounds.SplitShare, p.Bounds.SplitShare, p.Bounds.SplitShare == 0)
+	out.Auto = out.Auto.over(p.Auto)
 	return &out
 }
 

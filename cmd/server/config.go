@@ -53,9 +53,14 @@ type Config struct {
 	FirestoreEmulator string `name:"firestore-emulator" also:"FIRESTORE_EMULATOR_HOST" placeholder:"ADDR" help:"Firestore emulator to read instead, without credentials. FIRESTORE_EMULATOR_HOST sets it too. The project is then fleetglass unless --firestore-project names one." group:"broker"`
 	FailureLog        bool   `name:"failure-log" help:"Copy dead letters and their hourly counts into that Firestore: collections failure-log and dlq-metrics." group:"broker"`
 
-	DLQMonitor     string   `name:"dlq-monitor" default:"auto" placeholder:"on|off" help:"Whether Fleetglass copies each dead message to the dead-letter queue, and then deletes it from TASKS: on, off (another monitor does), or auto, which is on with the embedded broker." group:"triage"`
-	DLQOrphanAfter Duration `name:"dlq-orphan-after" default:"5m" placeholder:"TIME" help:"How long a task must have been without a consumer before it counts as dead for the monitor: workers may start later. At most 20s in the demonstration." group:"triage"`
-	DLQPerAgent    []string `name:"dlq-per-agent" placeholder:"AGENT" help:"Agents with a dead-letter stream of their own, DLQ_<agent>, instead of one DLQ for all; repeat it or separate with commas." group:"triage"`
+	DLQMonitor      string   `name:"dlq-monitor" default:"auto" placeholder:"on|off" help:"Whether Fleetglass copies each dead message to the dead-letter queue, and then deletes it from TASKS: on, off (another monitor does), or auto, which is on with the embedded broker." group:"triage"`
+	DLQOrphanAfter  Duration `name:"dlq-orphan-after" default:"5m" placeholder:"TIME" help:"How long a task must have been without a consumer before it counts as dead for the monitor: workers may start later. At most 20s in the demonstration." group:"triage"`
+	AutoTriage      string   `name:"auto-triage" default:"auto" placeholder:"on|off" help:"Whether the plans that the policy allows are applied without anybody asking, within its budgets: on, off, or auto, which is on in the demonstration." group:"triage"`
+	EscalateSubject string   `name:"escalate-subject" placeholder:"SUBJECT" help:"Subject of tasks that tell an agent, once, of each dead letter that auto-triage does not decide about, such as genbrain.agents.ceo.tasks.triage, which is the default of the demonstration; off for none." group:"triage"`
+	EscalateWebhook URL      `name:"escalate-webhook" placeholder:"URL" help:"Where the same is posted as JSON." group:"triage"`
+	EscalateSecret  Secret   `name:"escalate-secret" placeholder:"TEXT" help:"Signs what is posted, as Standard Webhooks has it." group:"triage"`
+
+	DLQPerAgent []string `name:"dlq-per-agent" placeholder:"AGENT" help:"Agents with a dead-letter stream of their own, DLQ_<agent>, instead of one DLQ for all; repeat it or separate with commas." group:"triage"`
 
 	Demo     bool    `help:"Run a demonstration fleet of seven agents on the embedded broker." group:"demo"`
 	DemoSeed uint64  `default:"1" placeholder:"N" help:"Seed of the demonstration. The same seed gives the same tasks." group:"demo"`

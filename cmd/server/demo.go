@@ -20,7 +20,7 @@ func (a *App) demonstrate(cfg Config, b *broker, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	agents, err := demo.New(demo.Config{JetStream: js, Contract: contract(cfg), Seed: cfg.DemoSeed, Rate: cfg.DemoRate, Logger: log})
+	agents, err := demo.New(demo.Config{JetStream: js, Contract: contract(cfg), Seed: cfg.DemoSeed, Rate: cfg.DemoRate, Token: cfg.Token.Reveal(), Logger: log})
 	if err != nil {
 		return err
 	}

@@ -56,6 +56,15 @@ func (c *Config) validate(p *problems) {
 		p.add("reconcile-every", "%s is less than 1m; 0 makes no report by itself", c.ReconcileEvery)
 	}
 	checkChoice(p, "dlq-monitor", c.DLQMonitor, dlqMonitorOn, dlqMonitorOff, dlqMonitorAuto)
+	checkChoice(p, "auto-triage", c.AutoTriage, dlqMonitorOn, dlqMonitorOff, dlqMonitorAuto)
+	if s := c.escalateSubject(); s != "" {
+		if _, _, ok := contract(*c).ParseTaskSubject(s); !ok {
+			p.add("escalate-subject", "%q is not the subject of a task, such as %s", s, contract(*c).TaskSubject("ceo", "triage"))
+		}
+	}
+	if u, err := url.Parse(c.EscalateWebhook.Reveal()); c.EscalateWebhook != "" && (err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "") {
+		p.add("escalate-webhook", "%s is not an address such as https://hooks.example.org/fleet", c.EscalateWebhook)
+	}
 	for _, agent := range c.DLQPerAgent {
 		if !fleet.ValidToken(agent) {
 			p.add("dlq-per-agent", "%q is not the name of an agent", agent)

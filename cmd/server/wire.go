@@ -90,6 +90,9 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	if err := a.monitorDeadLetters(cfg, nats.js, store, appender, now); err != nil {
 		return nil, err
 	}
+	if err := a.autoTriages(cfg, nats.js, store, now); err != nil {
+		return nil, err
+	}
 	keep := &retention{store: store, keep: time.Duration(cfg.Retention), now: now, log: log}
 	a.work("retention", keep.Run)
 	if err := a.demonstrate(cfg, nats, log); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"fleetglass/fleet"
@@ -22,6 +23,7 @@ type Config struct {
 	Backlog   int                 // Optional; default 60. Tasks published at once into an empty stream, so that there is a history; negative: none.
 	Tasks     int                 // Optional; default 0: endless. How many tasks to publish; the workers go on.
 	Scale     float64             // Optional; default 1. Stretches every wait and every piece of work; below 1 the story is faster.
+	Token     string              // Optional; with which the CEO agent calls the API about dead letters that it is told of.
 	Now       func() time.Time    // Optional; default time.Now.
 	Noted     func(Note)          // Optional. Called for everything that enters the ledger, as it happens, one at a time; it must not block.
 	Logger    *slog.Logger        // Optional; default discards.
@@ -42,7 +44,8 @@ type Demo struct {
 	timing    fleet.Timing
 	ledger    *ledger
 	publisher *fleet.Publisher
-	first     int // The number of the first task of this run.
+	desk      desk // Of the CEO agent.
+	first     int  // The number of the first task of this run.
 }
 
 // New checks the configuration. It starts nothing.
@@ -74,6 +77,7 @@ func New(cfg Config) (*Demo, error) {
 	}
 	d := &Demo{cfg: cfg, ledger: newLedger(ledgerLimit, cfg.Noted), publisher: publisher}
 	d.timing = d.scaledTiming()
+	d.desk = desk{http: &http.Client{Timeout: 10 * time.Second}, token: cfg.Token, scale: d.scaled}
 	return d, nil
 }
 

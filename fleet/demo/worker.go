@@ -59,6 +59,9 @@ func (d *Demo) story(del fleet.Delivery) (Story, bool) {
 
 // act plays one attempt at a task.
 func (d *Demo) act(ctx context.Context, del fleet.Delivery) (string, error) {
+	if agent, taskType, _ := d.cfg.Contract.ParseTaskSubject(del.Subject); agent == ceoAgent && taskType == triageType {
+		return d.desk.triage(ctx, del)
+	}
 	s, ok := d.story(del)
 	if !ok {
 		return "done", d.work(ctx, del, s, d.scaled(time.Second))

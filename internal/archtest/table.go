@@ -46,6 +46,9 @@ var Table = []Rule{
 
 	// Who may do what: it knows nothing of HTTP.
 	{Package: "access", Others: []string{"github.com/goccy/go-yaml"}},
+	// What decides about dead letters without anybody asking, and tells of the others.
+	{Package: "dlqtriage/autotriage", Own: []string{"lifecycle", "decision", "dlqtriage", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"},
+		Tests: []string{"collectors", "collectors/deadletters"}},
 	// What makes sure that each dead message is in the dead-letter queue.
 	{Package: "dlqtriage/monitor", Own: []string{"lifecycle", "decision", "dlqtriage", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"},
 		Tests: []string{"collectors", "collectors/deadletters"}},

@@ -1,0 +1,166 @@
+package autotriage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"fleetglass/decision"
+	"fleetglass/dlqtriage"
+	"fleetglass/internal/health"
+	"fleetglass/lifecycle"
+)
+
+// Actor is who decides, in actions and records.
+const Actor = "auto-triage"
+
+// Desk looks at what died and decides, or tells somebody. Replicas may run at the same time.
+type Desk struct {
+	cfg  Config
+	seen map[string]lifecycle.Micros // The entries that were handled, by id, and when they died.
+
+	mu   sync.Mutex
+	part health.Part
+}
+
+// New validates the configuration and starts nothing.
+func New(cfg Config) (*Desk, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Desk{cfg: cfg, seen: map[string]lifecycle.Micros{}, part: health.Part{Name: "auto_triage", Kind: "relay", State: health.OK}}, nil
+}
+
+// Health says how it is.
+func (d *Desk) Health() []health.Part {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return []health.Part{d.part}
+}
+
+// Run works until ctx is done and returns nil. What fails is tried again at the next turn.
+func (d *Desk) Run(ctx context.Context) error {
+	tick := time.NewTicker(d.cfg.Every)
+	defer tick.Stop()
+	for {
+		err := errors.Join(d.look(ctx), d.tellAll(ctx))
+		d.report(ctx, err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (d *Desk) report(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err != nil {
+		if d.part.Detail != err.Error() {
+			d.cfg.Logger.Warn("dead letters are not triaged", "err", err)
+		}
+		d.part.State, d.part.Detail = health.Down, err.Error()
+		return
+	}
+	d.part.State, d.part.Detail, d.part.LastAt = health.OK, "", d.cfg.Now()
+}
+
+const (
+	pageSize = 200
+	mostSeen = 50_000 // What is forgotten is looked at again, which changes nothing.
+)
+
+// look handles the entries that wait for a decision and that nobody has decided about, the latest first.
+func (d *Desk) look(ctx context.Context) error {
+	if len(d.seen) > mostSeen {
+		clear(d.seen)
+	}
+	open := dlqtriage.EntryFilter{Statuses: []dlqtriage.Status{dlqtriage.StatusOpen}}
+	for from := (*dlqtriage.EntryCursor)(nil); ; {
+		page, err := d.cfg.Store.Entries(ctx, open, dlqtriage.EntryPageRequest{Limit: pageSize, From: from})
+		if err != nil {
+			return fmt.Errorf("list dead letters: %w", err)
+		}
+		for _, e := range page.Entries {
+			if err := d.handle(ctx, e); err != nil {
+				return err
+			}
+		}
+		if from = page.Next; from == nil {
+			return nil
+		}
+	}
+}
+
+// handle decides about an entry, or tells of it, once. A person's decision that was taken back stays a person's matter.
+func (d *Desk) handle(ctx context.Context, e dlqtriage.Entry) error {
+	if d.seen[e.ID] == e.FailedAt || e.DecidedAt.Known() || !d.ready(e) {
+		return nil
+	}
+	why, err := d.decide(ctx, e)
+	if err != nil {
+		return err
+	}
+	if why != "" && d.cfg.escalates() && !d.own(e) {
+		if err := d.escalate(ctx, e, why); err != nil {
+			return err
+		}
+	}
+	d.seen[e.ID] = e.FailedAt
+	return nil
+}
+
+// ready reports whether all is known of an entry that will be soon: its copy in the broker's queue comes with its class.
+func (d *Desk) ready(e dlqtriage.Entry) bool {
+	return e.Copied() || e.FailedAt.Add(d.cfg.Patience) <= d.cfg.now()
+}
+
+// own reports whether the entry is an escalation that died itself: to tell of it would go round for ever.
+func (d *Desk) own(e dlqtriage.Entry) bool { return d.cfg.Subject != "" && e.Subject == d.cfg.Subject }
+
+// decide applies the plan of an entry where the policy allows it. Where it does not, it says why.
+func (d *Desk) decide(ctx context.Context, e dlqtriage.Entry) (why string, err error) {
+	policy := d.cfg.Policy().Auto
+	switch {
+	case !d.cfg.Decides:
+		return "auto-triage is off", nil
+	case d.own(e):
+		return "it is an escalation itself", nil
+	case !policy.Allows(e.Category):
+		return fmt.Sprintf("the policy leaves entries of the category %s to somebody else", e.Category), nil
+	}
+	if why, err := d.spent(ctx, policy, e.Agent); why != "" || err != nil {
+		return why, err
+	}
+	_, plan, err := d.cfg.Actions.Examine(ctx, e.ID)
+	if err != nil {
+		return "", fmt.Errorf("examine %s: %w", e.ID, err)
+	}
+	if !plan.Eligible {
+		return plan.Blocked[0].Why, nil
+	}
+	_, err = d.cfg.Actions.Act(ctx, dlqtriage.Request{
+		Entry: e.ID, Action: dlqtriage.ActionRetry, Reason: fmt.Sprintf("the policy allows the plan %s for %s", plan.Strategy, e.Category),
+		Actor: decision.Actor{Name: Actor, Role: "policy", Via: decision.ViaAuto}, Key: fmt.Sprintf("%s %s %d", Actor, e.ID, e.FailedAt),
+	})
+	return refused(err)
+}
+
+// refused tells a refusal, which is somebody else's matter now, from a failure.
+func refused(err error) (why string, _ error) {
+	var r *dlqtriage.Refusal
+	if !errors.As(err, &r) {
+		return "", err
+	}
+	if r.Code == dlqtriage.RefusedBusy || r.Code == dlqtriage.RefusedChanged {
+		return "", nil // Somebody decides just now.
+	}
+	return r.Why, nil
+}

@@ -1,0 +1,121 @@
+package autotriage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"fleetglass/decision"
+	"fleetglass/dlqtriage"
+	"fleetglass/lifecycle"
+)
+
+// Queue is the queue of effects that tell of entries.
+const Queue = "escalation"
+
+// Who is told.
+const (
+	toTask    = "task"
+	toWebhook = "webhook"
+)
+
+// telling is the body of an effect.
+type telling struct {
+	Entry string `json:"entry"`
+	Why   string `json:"why"` // Why nobody decided without asking.
+	To    string `json:"to"`
+}
+
+// escalate plans to tell everybody of an entry. It is one decision however often it is called.
+func (d *Desk) escalate(ctx context.Context, e dlqtriage.Entry, why string) error {
+	id := "escalate " + e.ID + " " + strconv.FormatInt(int64(e.FailedAt), 10)
+	now := d.cfg.now()
+	change := decision.Change{Audit: []decision.AuditRecord{{
+		ID: id, At: now, Actor: Actor, Role: "policy", Via: decision.ViaAuto, Action: "escalate", Target: e.ID, Outcome: decision.Allowed, Reason: why,
+	}}}
+	for to, address := range map[string]string{toTask: d.cfg.Subject, toWebhook: d.cfg.Webhook} {
+		if address == "" {
+			continue
+		}
+		body, err := json.Marshal(telling{Entry: e.ID, Why: why, To: to})
+		if err != nil {
+			return err
+		}
+		change.Effects = append(change.Effects, decision.Effect{ID: id + " " + to, Queue: Queue, Due: now, Body: body})
+	}
+	_, err := d.cfg.Store.Decide(ctx, decision.Decision{ID: id, Subject: decision.Subject(id), At: now, Change: change})
+	if err != nil && !errors.Is(err, decision.ErrConflict) { // Another replica tells of it.
+		return fmt.Errorf("escalate %s: %w", e.ID, err)
+	}
+	return nil
+}
+
+const (
+	atOnce    = 16
+	mostTries = 12 // With pauses that double from 5 s up to an hour: about four hours.
+)
+
+// tellAll tells what is due.
+func (d *Desk) tellAll(ctx context.Context) error {
+	claimed, err := d.cfg.Store.Claim(ctx, decision.ClaimRequest{Queue: Queue, Holder: Actor, Now: d.cfg.now(), Lease: d.cfg.Lease, Limit: atOnce})
+	if err != nil {
+		return fmt.Errorf("claim escalations: %w", err)
+	}
+	var errs []error
+	for _, c := range claimed {
+		errs = append(errs, d.tell(ctx, c))
+	}
+	return errors.Join(errs...)
+}
+
+func (d *Desk) tell(ctx context.Context, c decision.Claimed) error {
+	var t telling
+	err := json.Unmarshal(c.Body, &t)
+	if err == nil {
+		err = d.send(ctx, c.ID, t)
+	}
+	now := d.cfg.now()
+	switch {
+	case err == nil:
+		return d.settle(ctx, c, decision.StatusDone, "told")
+	case c.Token >= mostTries || errors.Is(err, lifecycle.ErrNotFound):
+		return errors.Join(fmt.Errorf("give up to tell of %s: %w", t.Entry, err), d.settle(ctx, c, decision.StatusFailed, err.Error()))
+	}
+	pause := min(5*time.Second<<min(c.Token, 10), time.Hour)
+	back := d.cfg.Store.Return(ctx, decision.Return{Effect: c.ID, Token: c.Token, Due: now.Add(pause), Why: []byte(err.Error())})
+	if errors.Is(back, decision.ErrTakenOver) {
+		back = nil
+	}
+	return errors.Join(fmt.Errorf("tell of %s: %w", t.Entry, err), back)
+}
+
+func (d *Desk) settle(ctx context.Context, c decision.Claimed, status decision.Status, result string) error {
+	text, err := json.Marshal(result)
+	if err != nil {
+		return err
+	}
+	_, err = d.cfg.Store.Settle(ctx, decision.Settlement{Effect: c.ID, Token: c.Token, Status: status, Result: text, At: d.cfg.now()})
+	if err != nil && !errors.Is(err, decision.ErrTakenOver) {
+		return fmt.Errorf("settle %s: %w", c.ID, err)
+	}
+	return nil
+}
+
+// send tells of an entry as it is now. One about which somebody decided meanwhile is no news.
+func (d *Desk) send(ctx context.Context, id string, t telling) error {
+	known, plan, err := d.cfg.Actions.Examine(ctx, t.Entry)
+	if err != nil {
+		return err
+	}
+	if !known.Entry.Open() {
+		return nil
+	}
+	n := d.notice(known, plan, t.Why)
+	if t.To == toWebhook {
+		return d.post(ctx, id, n)
+	}
+	return d.publish(ctx, n)
+}
