@@ -76,9 +76,11 @@ func (s *Operations) once(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if err := s.slice(ctx, claimed[0]); err != nil {
-		back := s.Store.Return(context.WithoutCancel(ctx), decision.Return{
-			Effect: claimed[0].ID, Token: claimed[0].Token, Due: s.Actions.now().Add(failedPause), Why: []byte(err.Error()),
-		})
+		due := s.Actions.now()
+		if ctx.Err() == nil {
+			due = due.Add(failedPause)
+		}
+		back := s.Store.Return(context.WithoutCancel(ctx), decision.Return{Effect: claimed[0].ID, Token: claimed[0].Token, Due: due, Why: []byte(err.Error())})
 		return false, errors.Join(err, back)
 	}
 	return true, nil

@@ -119,7 +119,7 @@ func TestAParkedMessageThatWasLostIsParkedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() error {
+	testkit.Eventually(t, patience, func() error {
 		info, err := stream.Info(t.Context())
 		if err == nil && info.State.Msgs != 1 {
 			err = errors.New("it is not parked yet")
@@ -174,7 +174,7 @@ func TestABrokerThatIsAwayIsWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := w.act(retryOf(w.dead("t1"), "k1"))
-	eventually(t, func() error {
+	testkit.Eventually(t, patience, func() error {
 		if part := w.pipe.Health()[0]; part.Detail == "" {
 			return fmt.Errorf("health %+v, want it to say that retries are not sent", part)
 		}

@@ -12,6 +12,7 @@ import (
 	"fleetglass/decision"
 	"fleetglass/dlqtriage"
 	"fleetglass/fleet"
+	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
 )
 
@@ -58,7 +59,7 @@ func (w *world) allRead() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	eventually(w.t, func() error {
+	testkit.Eventually(w.t, patience, func() error {
 		batch, err := c.FetchNoWait(100)
 		if err != nil {
 			return err
@@ -113,7 +114,7 @@ func TestUntilAllIsReadNothingIsPublishedThatMayHaveBeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.runs()
-	eventually(t, func() error { // The sender tries, and finds that it must wait.
+	testkit.Eventually(t, patience, func() error { // The sender tries, and finds that it must wait.
 		effects, err := w.store.EffectsOf(t.Context(), a.ID)
 		if err == nil && (len(effects) != 1 || !strings.Contains(string(effects[0].Result), errNotYet.Error())) {
 			err = errors.New("nobody tried yet")

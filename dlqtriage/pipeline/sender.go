@@ -156,7 +156,7 @@ func (s *sender) duplicate(ctx context.Context, d dlqtriage.Delivery, sent *dlqt
 		return dlqtriage.Ended{}, err
 	}
 	there, err := stream.GetMsg(ctx, sent.Seq)
-	ours := false
+	var ours bool
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		ours = tried // It was worked off meanwhile. Who never tried did not publish it.

@@ -90,7 +90,7 @@ func (w *world) dead(task string) string {
 	w.t.Helper()
 	w.seq++
 	key := lifecycle.MessageKey{Stream: lifecycle.StreamID{Name: "TASKS"}, Seq: 100_000 + w.seq}
-	now := lifecycle.MicrosOf(time.Now())
+	now := lifecycle.MicrosOf(time.Now().Add(-time.Second)) // A filter selects what died before it.
 	published := lifecycle.Event{
 		ID: lifecycle.NewEventID("test", task, "published"), At: now, Kind: lifecycle.Published, Provenance: lifecycle.Observed, Source: "test", TaskID: task, Message: key, Agent: "cto",
 	}
@@ -144,7 +144,7 @@ func (w *world) runs() (stop func()) {
 func (w *world) ended(id string) dlqtriage.Action {
 	w.t.Helper()
 	var a dlqtriage.Action
-	eventually(w.t, func() error {
+	testkit.Eventually(w.t, patience, func() error {
 		var err error
 		a, err = w.actions.Action(context.Background(), id)
 		if err == nil && !a.Status.Ended() {
@@ -153,19 +153,6 @@ func (w *world) ended(id string) dlqtriage.Action {
 		return err
 	})
 	return a
-}
-
-func eventually(t testing.TB, f func() error) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		err := f()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
 }
 
 // sent lists the messages of a task that are in TASKS.
@@ -236,7 +223,7 @@ func (w *world) audited(action string) (n int) {
 // empty waits until nothing waits in RETRY.
 func (w *world) empty() {
 	w.t.Helper()
-	eventually(w.t, func() error {
+	testkit.Eventually(w.t, patience, func() error {
 		stream, err := w.js.Stream(context.Background(), fleet.StreamRetry)
 		if err == nil && stream.CachedInfo().State.Msgs > 0 {
 			err = fmt.Errorf("%d messages wait in RETRY", stream.CachedInfo().State.Msgs)

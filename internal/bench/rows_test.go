@@ -31,6 +31,8 @@ var rows = []row{
 	{"ingest", measureIngest},
 	{"saturated", measureSaturated},
 	{"fresh", measureFreshness},
+	{"actions", measureActions},
+	{"operations", measureOperations},
 	{"history", measureHistory},
 	{"reads", measureReads},
 	{"memory", measureMemory}, // Brings the recorded broker to the history, which the rows below then use.
