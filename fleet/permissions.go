@@ -40,7 +40,7 @@ func (s Streams) Permissions() []Identity {
 			Name: "retry", Purpose: "Parks retries until they are due, and sends them.",
 			Publish: append([]string{
 				c.Prefix + ".retry.>", c.TaskSubjects(), c.api("INFO"), c.api("STREAM.INFO." + StreamRetry), c.api("STREAM.MSG.DELETE." + StreamRetry),
-			}, c.reading(Reader{StreamRetry, "retry"})...),
+			}, c.reading(RetryReader())...),
 			Subscribe: []string{inbox},
 		},
 		s.AgentPermissions(templateAgent),

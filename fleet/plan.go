@@ -91,7 +91,7 @@ func NewPlan(ctx context.Context, js jetstream.JetStream, s Streams) (*Plan, err
 		p.Changes = append(p.Changes, c)
 	}
 	if s.Readers {
-		if p.Readers, err = api.missingReaders(ctx, s.readers(), existing); err != nil {
+		if p.Readers, err = api.missingReaders(ctx, append(s.readers(), RetryReader()), existing); err != nil {
 			return nil, fmt.Errorf("plan: %w", err)
 		}
 	}

@@ -30,6 +30,9 @@ func (s Streams) readers() []Reader {
 	}, s.deadLetters()...)
 }
 
+// RetryReader is the durable through which retries are read that wait until they are due. Who observes need not be allowed to read it.
+func RetryReader() Reader { return Reader{StreamRetry, "retry"} }
+
 // deadLetters are those that read dead-letter entries. The mover looks how far they are.
 func (s Streams) deadLetters() []Reader {
 	var out []Reader

@@ -126,7 +126,7 @@ func (p *Pipeline) park(ctx context.Context, r *relay, consuming jetstream.Consu
 const redeliver = 10 * time.Second
 
 // durable is the name of the consumer of RETRY.
-func durable() string { return fleet.Reader{Stream: fleet.StreamRetry, Source: "retry"}.Durable() }
+func durable() string { return fleet.RetryReader().Durable() }
 
 // openDurable finds the durable, and makes it where it is missing. Every parked message that is not due counts as pending, so all of them may.
 func openDurable(ctx context.Context, stream jetstream.Stream, ackWait time.Duration) (jetstream.Consumer, error) {
