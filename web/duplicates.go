@@ -35,35 +35,43 @@ var bucketings = []bucketing{
 
 // duplicates is the ledger of duplicates over time, with the tasks behind its numbers.
 func (w *Web) duplicates(c *gin.Context) error {
-	ctx := c.Request.Context()
-	r := preferencesOf(c)
-	snap, err := w.snapshot(ctx)
+	snap, err := w.snapshot(c.Request.Context())
 	if err != nil {
 		return err
 	}
-	k := bucketings[0]
-	for _, x := range bucketings {
-		if string(x.Period) == c.Query("bucket") {
-			k = x
-		}
-	}
-	layer := layerOf(c.Query("layer"))
-	here := func(bucket duplicates.Period, l lifecycle.Layer) string {
-		return address("/duplicates", url.Values{"bucket": {string(bucket)}, "layer": {string(l)}})
-	}
+	k, layer := bucketingOf(c.Query("bucket")), layerOf(c.Query("layer"))
 	p := views.DuplicatesPage{
-		Links: links(c, here(k.Period, layer), "/api/v1/duplicates", url.Values{"bucket": {string(k.Period)}}), Head: k.head, Unit: k.unit,
+		Links: links(c, ledgerAddress(k.Period, layer), "/api/v1/duplicates", url.Values{"bucket": {string(k.Period)}}), Head: k.head, Unit: k.unit,
 		Layer: views.LayerWord(layer), AllHref: address("/tasks", lifecycle.CasesFilter(layer).Values()),
 	}
 	for _, x := range bucketings {
-		p.Ranges = append(p.Ranges, views.Tab{Href: here(x.Period, layer), Label: x.label, Current: x.Period == k.Period})
+		p.Ranges = append(p.Ranges, views.Tab{Href: ledgerAddress(x.Period, layer), Label: x.label, Current: x.Period == k.Period})
 	}
-	f := frame{title: "Duplicates", section: "duplicates", search: true, snapshot: snap}
 	if snap.Counts.Total() == 0 {
 		p.Empty = w.emptyList(listQuery{path: "/tasks"}, snap, query.StateCounts{})
-		return w.render(c, f, views.Duplicates(p))
+	} else if err := w.fillLedger(c, &p, k, layer, snap); err != nil {
+		return err
 	}
-	bounds := k.bounds(snap.AsOf.Time(), r.zone)
+	return w.render(c, frame{title: "Duplicates", section: "duplicates", search: true, snapshot: snap}, views.Duplicates(p))
+}
+
+func bucketingOf(period string) bucketing {
+	for _, x := range bucketings {
+		if string(x.Period) == period {
+			return x
+		}
+	}
+	return bucketings[0]
+}
+
+func ledgerAddress(bucket duplicates.Period, l lifecycle.Layer) string {
+	return address("/duplicates", url.Values{"bucket": {string(bucket)}, "layer": {string(l)}})
+}
+
+// fillLedger adds the table, its chart and the cases below.
+func (w *Web) fillLedger(c *gin.Context, p *views.DuplicatesPage, k bucketing, layer lifecycle.Layer, snap *query.FleetSnapshot) error {
+	ctx := c.Request.Context()
+	bounds := k.bounds(snap.AsOf.Time(), preferencesOf(c).zone)
 	ledger, err := w.cfg.Query.Ledger(ctx, instants(bounds))
 	if err != nil {
 		return err
@@ -78,13 +86,11 @@ func (w *Web) duplicates(c *gin.Context) error {
 	slices.Reverse(p.Rows)
 	p.Rows = slices.DeleteFunc(p.Rows, func(r views.LedgerRow) bool { return r.Empty() })
 	for _, l := range lifecycle.Layers() {
-		p.Layers = append(p.Layers, views.Tab{Href: here(k.Period, l), Label: views.LayerWord(l), Count: views.Count(p.Total.Found[l]), Current: l == layer})
+		p.Layers = append(p.Layers, views.Tab{Href: ledgerAddress(k.Period, l), Label: views.LayerWord(l), Count: views.Count(p.Total.Found[l]), Current: l == layer})
 	}
 	p.Note, p.Records = recordNote(w.health()), recordAdvice(ledger.Retention)
-	if p.Cases, err = w.cases(ctx, snap, layer); err != nil {
-		return err
-	}
-	return w.render(c, f, views.Duplicates(p))
+	p.Cases, err = w.cases(ctx, snap, layer)
+	return err
 }
 
 func layerOf(s string) lifecycle.Layer {

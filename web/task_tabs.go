@@ -27,18 +27,12 @@ func (w *Web) payloadTab(ctx context.Context, v *taskView) (views.PayloadView, e
 	if k, err := lifecycle.ParseMessageKey(v.query.Get("message")); err == nil {
 		key = k
 	}
-	var facts *lifecycle.MessageFacts
-	for i := range v.trace.Record.Messages {
-		m := &v.trace.Record.Messages[i]
-		if m.Key == key {
-			facts = m
-		}
-		if len(v.trace.Record.Messages) > 1 {
-			out.Messages = append(out.Messages, views.Tab{
-				Href: v.address(url.Values{"message": {m.Key.String()}}), Label: fmt.Sprintf("Message %d", i+1), Current: m.Key == key})
-		}
+	messages := v.trace.Record.Messages
+	if len(messages) > 1 {
+		out.Messages = v.messageTabs(key)
 	}
-	if facts == nil {
+	at := slices.IndexFunc(messages, func(m lifecycle.MessageFacts) bool { return m.Key == key })
+	if at < 0 {
 		return out, nil
 	}
 	out.Key = views.Printable(key.String())
@@ -50,11 +44,26 @@ func (w *Web) payloadTab(ctx context.Context, v *taskView) (views.PayloadView, e
 	if err != nil {
 		return out, err
 	}
-	out.Missing, out.At, out.Size, out.Truncated = "", body.At, max(body.Size, int64(len(body.Body))), body.Truncated
-	out.Raw = "/payload?message=" + url.QueryEscape(key.String())
-	if facts.Stored != nil {
-		out.Hash = facts.Stored.PayloadHash
+	if stored := messages[at].Stored; stored != nil {
+		out.Hash = stored.PayloadHash
 	}
+	fillPayload(&out, body)
+	return out, nil
+}
+
+// messageTabs are links to the payloads of all messages of the task.
+func (v *taskView) messageTabs(current lifecycle.MessageKey) []views.Tab {
+	var out []views.Tab
+	for i, m := range v.trace.Record.Messages {
+		href := v.address(url.Values{"message": {m.Key.String()}})
+		out = append(out, views.Tab{Href: href, Label: fmt.Sprintf("Message %d", i+1), Current: m.Key == current})
+	}
+	return out
+}
+
+func fillPayload(out *views.PayloadView, body lifecycle.Payload) {
+	out.Missing, out.At, out.Size, out.Truncated = "", body.At, max(body.Size, int64(len(body.Body))), body.Truncated
+	out.Raw = "/payload?message=" + url.QueryEscape(body.Message.String())
 	out.Body, out.More = views.PrettyJSON(body.Body, maxBody)
 	out.Shown = min(int64(maxBody), int64(len(body.Body)))
 	for _, name := range slices.Sorted(maps.Keys(body.Headers)) {
@@ -62,7 +71,6 @@ func (w *Web) payloadTab(ctx context.Context, v *taskView) (views.PayloadView, e
 			out.Headers = append(out.Headers, views.Header{Name: name, Value: value})
 		}
 	}
-	return out, nil
 }
 
 // payload is a body as it was captured, as plain text that no browser will run.
