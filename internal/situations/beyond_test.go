@@ -1,0 +1,83 @@
+//go:build linux
+
+package situations
+
+import (
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// tasksWith is a land whose TASKS is set up in its own way.
+func tasksWith(name string, change func(*jetstream.StreamConfig)) land {
+	cfg := jetstream.StreamConfig{
+		Name: "TASKS", Subjects: []string{allTasks}, Retention: jetstream.WorkQueuePolicy, Duplicates: time.Hour, AllowDirect: true,
+	}
+	change(&cfg)
+	return land{name: name, streams: []jetstream.StreamConfig{cfg}}
+}
+
+// beyond is what the contract does not speak of: docs/wire-contract.md says what is said of it.
+var beyond = []situation{{
+	name: "the stream transforms subjects",
+	on: tasksWith("transformed subjects", func(c *jetstream.StreamConfig) {
+		c.SubjectTransform = &jetstream.SubjectTransformConfig{Source: "genbrain.agents.*.tasks.old", Destination: "genbrain.agents.{{wildcard(1)}}.tasks.new"}
+	}),
+	act: func(c *clients) {
+		c.publish(publish{kind: "old"})
+		c.ack(c.pull(c.workers()))
+	},
+	may: all(is("completed"), findsNo(wrongs...)),
+}, {
+	name: "a consumer has a priority group",
+	act: func(c *clients) {
+		c.publish(publish{})
+		consumer := c.workers(func(cfg *jetstream.ConsumerConfig) {
+			cfg.PriorityPolicy, cfg.PriorityGroups = jetstream.PriorityPolicyOverflow, []string{"g"}
+		})
+		batch, err := consumer.Fetch(1, jetstream.FetchMaxWait(patience), jetstream.FetchPriorityGroup("g"))
+		c.must(err)
+		for m := range batch.Messages() {
+			c.ack(m)
+		}
+	},
+	may: all(is("completed"), findsNo(wrongs...)),
+}, {
+	name: "two tasks are published in one atomic batch",
+	on:   tasksWith("atomic batches", func(c *jetstream.StreamConfig) { c.AllowAtomicPublish = true }),
+	mode: live,
+	act: func(c *clients) {
+		for i, task := range []string{"", "b"} {
+			m := c.message(publish{task: task})
+			m.Header.Del("Nats-Msg-Id") // The broker refuses it in batches.
+			m.Header.Set("Nats-Batch-Id", "batch")
+			m.Header.Set("Nats-Batch-Sequence", []string{"1", "2"}[i])
+			if task == "b" {
+				m.Header.Set("Nats-Batch-Commit", "1")
+			}
+			_, err := c.nc.RequestMsg(m, patience)
+			c.must(err)
+		}
+		c.ack(c.pull(c.workers()))
+	},
+	may:    all(isNot(done...), says("look for its effect first"), of("b", is("published"))),
+	never:  silent("publish it again"),
+	settle: 14 * time.Second,
+}, {
+	name: "the stream refuses what expects another last sequence",
+	act: func(c *clients) {
+		c.publish(publish{})
+		_, err := c.tryPublish(publish{task: "refused", header: nats.Header{"Nats-Expected-Last-Sequence": {"9999999"}}})
+		if err == nil {
+			c.must(errors.New("the stream takes a message that expects another last sequence"))
+		}
+	},
+	may: func(s story) error {
+		if s.tasks["refused"] != nil {
+			return errors.New("something is said of a publish that nobody saw")
+		}
+		return is("published")(s)
+	},
+}}
