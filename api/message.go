@@ -28,6 +28,7 @@ type Message struct {
 	RunningMS   int64             `json:"running_ms" doc:"In a worker's hands, up to now."`
 	UnsplitMS   int64             `json:"unsplit_ms" doc:"Waiting, then running. The time of delivery was not observed, so the span cannot be split."`
 	Attempts    []Attempt         `json:"attempts" nullable:"false"`
+	Watchers    []Watcher         `json:"watchers" nullable:"false" doc:"Consumers that take it and are not the workers': nothing of them judges it."`
 	Spans       []Span            `json:"spans" nullable:"false" doc:"Its time, cut into waiting and running."`
 	DeadLetter  Maybe[DeadLetter] `json:"dead_letter" doc:"Its dead-letter entry; null when none is known."`
 	Lease       Maybe[Lease]      `json:"lease"`
@@ -48,6 +49,14 @@ type Attempt struct {
 	AckedAt          Instant  `json:"acked_at" doc:"A late acknowledgement may follow another end."`
 	AckConfirmed     bool     `json:"ack_confirmed" doc:"The broker confirmed the acknowledgement."`
 	NakDelayMS       *int64   `json:"nak_delay_ms"`
+}
+
+// Watcher is a consumer that takes a message and is not the workers'.
+type Watcher struct {
+	Consumer string  `json:"consumer" example:"marketing-auditor"`
+	Attempts Count   `json:"attempts" doc:"Its highest attempt of which a line was seen."`
+	AckedAt  Instant `json:"acked_at" doc:"Its first acknowledgement, which ends nothing."`
+	LastAt   Instant `json:"last_at"`
 }
 
 // Span is a stretch of a message's time.
@@ -73,7 +82,7 @@ func messageOf(m lifecycle.MessageTrace, typical map[string]lifecycle.Typical, n
 		Stream: m.Facts.Key.Stream.String(), Seq: Sequence(m.Facts.Key.Seq), State: string(m.Verdict.State), StateSince: Instant(m.Verdict.Since),
 		Rule: m.Verdict.Rule, Consumer: Text(m.Facts.Consumer), WaitingMS: m.Waiting.Milliseconds(), RunningMS: m.Running.Milliseconds(),
 		UnsplitMS: m.Unsplit.Milliseconds(),
-		Attempts:  []Attempt{}, Spans: []Span{},
+		Attempts:  []Attempt{}, Watchers: []Watcher{}, Spans: []Span{},
 	}
 	if s := m.Facts.Stored; s != nil {
 		out.MessageID, out.Subject, out.Generation, out.RetryOf = Text(s.MsgID), Text(s.Subject), s.Generation, Text(s.RetryOf)
@@ -85,6 +94,9 @@ func messageOf(m lifecycle.MessageTrace, typical map[string]lifecycle.Typical, n
 	}
 	for _, a := range m.Attempts {
 		out.Attempts = append(out.Attempts, attemptOf(a))
+	}
+	for _, w := range m.Facts.Watchers {
+		out.Watchers = append(out.Watchers, Watcher{Consumer: w.Consumer, Attempts: Count(w.N), AckedAt: Instant(w.AckAt), LastAt: Instant(w.LastAt)})
 	}
 	for _, s := range m.Spans {
 		out.Spans = append(out.Spans, Span{Kind: string(s.Kind), Attempt: s.Attempt, From: Instant(s.From), To: Instant(s.To), Open: s.Open})

@@ -63,7 +63,7 @@ func (c *Collector) decode(ctx context.Context, b *lineBatch) (err error) {
 		}
 	}
 	if c.src.Consumer != nil {
-		if streams.Sights, err = c.cfg.Incarnations.sights(ctx, c.consumers(b.lines)); err != nil {
+		if streams.Sights, err = c.cfg.Incarnations.sights(ctx, streams.LastSeq, c.consumers(b.lines)); err != nil {
 			return err
 		}
 	}

@@ -170,7 +170,10 @@ func (n *IncarnationResolver) state(ctx context.Context, name string) (lifecycle
 		return 0, LastSeq{}, fmt.Errorf("read stream %s: %w", name, err)
 	}
 	info := stream.CachedInfo()
-	return lifecycle.MicrosOf(info.Created), LastSeq{Seq: info.State.LastSeq, Window: info.Config.Duplicates, Copies: len(info.Config.Sources) > 0 || info.Config.Mirror != nil}, nil
+	cfg := info.Config
+	return lifecycle.MicrosOf(info.Created), LastSeq{
+		Seq: info.State.LastSeq, Window: cfg.Duplicates, Copies: len(cfg.Sources) > 0 || cfg.Mirror != nil, Kept: cfg.Retention != jetstream.WorkQueuePolicy,
+	}, nil
 }
 
 // notice compares the creation time with what is known, and learns and stores what is new.

@@ -28,12 +28,23 @@ func (s Sight) canHaveAccepted(seq uint64, at lifecycle.Micros) bool {
 // Standing says how an answer by a consumer stands by what the broker said of that consumer. Where it was not asked, as for streams of another
 // domain or an earlier incarnation, nothing is doubted.
 func (s Streams) Standing(k lifecycle.MessageKey, consumer string, at, publishedAt lifecycle.Micros) lifecycle.Standing {
-	live, known := s.LastSeq[k.Stream.Name]
+	standing := lifecycle.Standing{Watches: s.Watches(k, consumer)}
 	sight, asked := s.Sights[ConsumerRef{k.Stream.Name, consumer}]
-	if !known || !asked || s.elsewhere(k) || live.Epoch != k.Stream.Epoch || sight.canHaveAccepted(k.Seq, at) {
-		return lifecycle.Standing{}
+	if asked && s.lives(k) && !sight.canHaveAccepted(k.Seq, at) {
+		standing.Unproved, standing.SaidAt = true, publishedAt
 	}
-	return lifecycle.Standing{Unproved: true, SaidAt: publishedAt}
+	return standing
+}
+
+// Watches reports whether a consumer only watches: the stream is no work queue, and the consumer is not named as a worker's.
+func (s Streams) Watches(k lifecycle.MessageKey, consumer string) bool {
+	return s.lives(k) && s.LastSeq[k.Stream.Name].Kept && !s.Contract.IsWorker(consumer)
+}
+
+// lives reports whether a message is of the incarnation of its stream that was looked at.
+func (s Streams) lives(k lifecycle.MessageKey) bool {
+	live, known := s.LastSeq[k.Stream.Name]
+	return known && !s.elsewhere(k) && live.Epoch == k.Stream.Epoch
 }
 
 // elsewhere reports whether a message is of another account or domain.
@@ -44,10 +55,10 @@ func (s Streams) elsewhere(k lifecycle.MessageKey) bool {
 // fewConsumers is up to how many consumers are asked for one by one. More of them are listed, each page of which costs more.
 const fewConsumers = 16
 
-// sights asks the broker about consumers of watched streams. It errors when the broker does not answer.
-func (n *IncarnationResolver) sights(ctx context.Context, refs map[ConsumerRef]bool) (map[ConsumerRef]Sight, error) {
+// sights asks the broker about consumers of the streams that live. It errors when the broker does not answer.
+func (n *IncarnationResolver) sights(ctx context.Context, live map[string]LastSeq, refs map[ConsumerRef]bool) (map[ConsumerRef]Sight, error) {
 	out := make(map[ConsumerRef]Sight, len(refs))
-	for _, name := range n.cfg.Streams {
+	for name := range live {
 		var asked []ConsumerRef
 		for ref := range refs {
 			if ref.Stream == name {

@@ -20,12 +20,13 @@ type Streams struct {
 	Sights   map[ConsumerRef]Sight   // How the consumers were that the lines name; without those that were not asked for.
 }
 
-// LastSeq is the last sequence of the live incarnation of a stream, and for how long it swallowed duplicates then.
+// LastSeq is the last sequence of the live incarnation of a stream, and how the stream was configured then.
 type LastSeq struct {
 	Epoch  lifecycle.Micros
 	Seq    uint64
 	Window time.Duration
 	Copies bool // It holds copies of messages that other streams have.
+	Kept   bool // It is no work queue: messages stay after an acknowledgement.
 }
 
 // At is the incarnation of the stream that lived at the given time. Domain is what the line says: empty or "_" where it says none.

@@ -1,7 +1,9 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
+	"path"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -44,6 +46,7 @@ type Contract struct {
 	Prefix  string // First token or tokens of every subject.
 	Domain  string // JetStream domain of the streams; empty for the default.
 	Account string // Account of the streams as shown in keys; empty for the one Fleetglass is configured for.
+	Workers string // Patterns of the names of workers' consumers, separated by commas; empty for [DefaultWorkers].
 }
 
 // NewContract is the contract with this prefix, or with [DefaultPrefix] when it is empty.
@@ -98,6 +101,20 @@ const workerSuffix = "-task-worker"
 // WorkerName is the durable consumer through which an agent takes its tasks.
 func WorkerName(agent string) string { return agent + workerSuffix }
 
+// DefaultWorkers is the pattern of the names that [WorkerName] gives.
+const DefaultWorkers = "*" + workerSuffix
+
+// IsWorker reports whether a consumer is named as a worker's. It matters in streams that are no work queues: there other consumers may take
+// the same messages, and only watch.
+func (c Contract) IsWorker(consumer string) bool {
+	for pattern := range strings.SplitSeq(cmp.Or(c.Workers, DefaultWorkers), ",") {
+		if matched, err := path.Match(strings.TrimSpace(pattern), consumer); matched && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // AgentOfWorker is the agent whose worker has this name; empty when it is not a worker's name.
 func AgentOfWorker(consumer string) string {
 	agent, ok := strings.CutSuffix(consumer, workerSuffix)
@@ -151,6 +168,11 @@ func (c Contract) Validate() error {
 	for token := range strings.SplitSeq(c.Prefix, ".") {
 		if !ValidToken(token) || strings.HasPrefix(token, "$") {
 			return fmt.Errorf("subject prefix %q: token %q is not usable", c.Prefix, token)
+		}
+	}
+	for pattern := range strings.SplitSeq(c.Workers, ",") {
+		if _, err := path.Match(strings.TrimSpace(pattern), ""); err != nil {
+			return fmt.Errorf("workers' consumers %q: %q is not a pattern", c.Workers, pattern)
 		}
 	}
 	if first, _, _ := strings.Cut(c.Prefix, "."); first == "obs" {

@@ -69,6 +69,8 @@ func waiting(m MessageTrace, in TraceInput) Answer {
 	switch {
 	case m.Facts.OrphanedAt > m.Facts.AdoptedAt:
 		return say("No consumer takes it", "Nothing will happen until a consumer's filter matches the subject.")
+	case takers.watch && len(takers.present) == 0:
+		return say("It cannot be judged", "Its stream keeps messages after an answer, and no consumer that takes it is named as a worker's (--worker-consumers).")
 	case takers.gone != "" && len(takers.present) == 0:
 		return say("Its consumer is gone", fmt.Sprintf("Consumer %s was deleted: nobody delivers it until a consumer exists.", takers.gone))
 	case takers.all(func(c ConsumerState) bool { return c.Paused }):

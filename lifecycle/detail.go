@@ -55,6 +55,7 @@ type Ending struct {
 // Standing is how an answer stands by what the broker said of its consumer when the line was read: acked, naked, terminated, heartbeat.
 type Standing struct {
 	Unproved bool   `json:"unproved,omitempty"` // The consumer had not delivered the message, or is not the one that existed then.
+	Watches  bool   `json:"watches,omitempty"`  // Of a consumer that only watches: it takes the same messages, and is not the workers'. Advisories carry it too.
 	SaidAt   Micros `json:"said_at,omitempty"`  // When the message was stored, as an unproved line says: who was never given the message cannot know it.
 }
 

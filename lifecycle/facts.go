@@ -19,7 +19,8 @@ type MessageFacts struct {
 
 	Deliveries []DeliveryFacts `json:"deliveries,omitempty"` // Sorted by consumer sequence; from broker state, numbers not known.
 
-	Claims []Claim `json:"claims,omitempty"` // Answers without proof of their effect, sorted by time.
+	Claims   []Claim   `json:"claims,omitempty"`   // Answers without proof of their effect, sorted by time.
+	Watchers []Watcher `json:"watchers,omitempty"` // Consumers that only watch, by name.
 
 	MaxDeliveriesAt Micros       `json:"max_deliveries,omitempty"`
 	ExhaustedSaid   Micros       `json:"exhausted_said,omitempty"`   // Latest advisory that says so, whoever sent it.
@@ -113,7 +114,11 @@ const maxDeliveriesKept = 1000
 func (m *MessageFacts) Join(e Event) {
 	m.Key = e.Message
 	m.FirstAt, m.LastAt = earliest(m.FirstAt, e.At), latest(m.LastAt, e.At)
-	if e.Detail.Unproved {
+	switch {
+	case e.Detail.Watches:
+		m.joinWatcher(e)
+		return
+	case e.Detail.Unproved:
 		m.joinClaim(e)
 		return
 	}
@@ -258,6 +263,7 @@ func (m MessageFacts) Clone() MessageFacts {
 		a.CSeqs, a.CSeqAt, a.Beats = slices.Clone(a.CSeqs), slices.Clone(a.CSeqAt), slices.Clone(a.Beats)
 	}
 	m.Deliveries, m.Entries, m.Claims = slices.Clone(m.Deliveries), slices.Clone(m.Entries), slices.Clone(m.Claims)
+	m.Watchers = slices.Clone(m.Watchers)
 	return m
 }
 

@@ -401,7 +401,7 @@ func compareHistory(t *testing.T, r *rand.Rand, i int) {
 	}
 }
 
-// believable leaves out the answers without proof of their senders who do not know when the message was stored. Of the others an attempt is proved,
+// believable leaves out what consumers did that only watch, and the answers without proof of their senders who do not know when the message was stored. Of the others an attempt is proved,
 // and what it did, but not that it ended the message.
 func believable(events []Event) []Event {
 	var stored Micros
@@ -411,6 +411,8 @@ func believable(events []Event) []Event {
 	var out []Event
 	for _, e := range events {
 		switch {
+		case e.Detail.Watches:
+			e.Kind, e.Attempt, e.ConsumerSeq = "", 0, 0
 		case !e.Detail.Unproved:
 		case stored == 0 || e.Detail.SaidAt != stored:
 			e.Kind, e.Attempt, e.ConsumerSeq = "", 0, 0
@@ -508,6 +510,9 @@ func doubt(r *rand.Rand, events []Event) {
 	for i := range events {
 		if e := &events[i]; is(Acked, Nacked, Terminated, Heartbeat)(*e) && r.IntN(4) == 0 {
 			e.Detail.Unproved, e.Detail.SaidAt = true, stored.Add(time.Duration(r.IntN(2))*time.Millisecond)
+		}
+		if e := &events[i]; !e.Message.IsZero() && e.Attempt > 0 && r.IntN(8) == 0 {
+			e.Detail.Watches = true
 		}
 	}
 }

@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write the expected parts of the scenari
 
 // A scenario file has lines of events, a line of dashes, and what they prove. Times are offsets from base.
 //
-//	<kind> <offset> [seq=N] [n=ATTEMPT] [cseq=N] [task=ID] [gen=N] [msgid=ID] [basis=OFFSET] [deadline=OFFSET] [judged=OFFSET] [delay=D] [wait=D] [created=OFFSET] [reason=WORD+WORD] [record=SEQ] [agent=NAME] [removal=BY] [undelivered] [unproved] [said=OFFSET] [exact]
+//	<kind> <offset> [seq=N] [n=ATTEMPT] [cseq=N] [task=ID] [gen=N] [msgid=ID] [basis=OFFSET] [deadline=OFFSET] [judged=OFFSET] [delay=D] [wait=D] [created=OFFSET] [reason=WORD+WORD] [record=SEQ] [agent=NAME] [removal=BY] [undelivered] [watches] [unproved] [said=OFFSET] [exact]
 //	    [subject=SUBJECT] [of=TASK] [rev=N] [outcome=OUTCOME] [actor=NAME] [until=OFFSET]
 var base = MicrosOf(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
 
@@ -178,6 +178,8 @@ func setField(e *Event, name, value string) error {
 		e.Agent = value
 	case "removal":
 		e.Detail.Removal = Removal(value)
+	case "watches":
+		e.Detail.Watches = true
 	case "unproved":
 		e.Detail.Unproved = true
 	case "said":

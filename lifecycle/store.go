@@ -120,6 +120,7 @@ type ConsumerState struct {
 	FloorSeq      uint64
 	Paused        bool
 	Gone          bool // It was there before and is not now.
+	Watches       bool // It only watches: its stream is no work queue, and it is not named as a worker's.
 }
 
 // Wait is the time a worker has to answer attempt n, counted from its delivery or last heartbeat: backoff overrides ack wait.

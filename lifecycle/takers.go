@@ -5,6 +5,7 @@ import "strings"
 // takers are the consumers that take the subject of a message.
 type takers struct {
 	present []ConsumerState
+	watch   bool   // One that only watches takes it.
 	gone    string // One that took it and is deleted; empty when none is known.
 }
 
@@ -17,6 +18,8 @@ func (in TraceInput) takersOf(m MessageFacts) takers {
 	for _, c := range in.Consumers {
 		switch {
 		case c.Stream != m.Key.Stream || !MatchesAny(c.Filters, m.Stored.Subject):
+		case c.Watches:
+			out.watch = out.watch || !c.Gone
 		case c.Gone:
 			out.gone = c.Name
 		default:

@@ -34,19 +34,20 @@ type Config struct {
 	DatabaseURL URL      `name:"database-url" placeholder:"URL" help:"Postgres database, such as postgres://user:password@host/name. Without it SQLite is used, in the data directory." group:"store"`
 	Retention   Duration `default:"30d" placeholder:"TIME" help:"How long finished tasks and their events are kept." group:"store"`
 
-	NATSListen   string   `name:"nats-listen" default:"127.0.0.1:4222" placeholder:"ADDR" help:"Address of the embedded broker. If the port is taken, the next free one is used." group:"broker"`
-	NATSURL      []URL    `name:"nats-url" placeholder:"URL" help:"Broker to observe instead of the embedded one. For a cluster name several, separated by commas." group:"broker"`
-	NATSPassword Secret   `name:"nats-password" placeholder:"TEXT" help:"Password for the broker. The embedded broker needs one to listen beyond loopback; its user is fleet." group:"broker"`
-	NATSUser     string   `name:"nats-user" placeholder:"NAME" help:"User for the broker, with --nats-password." group:"broker"`
-	NATSCreds    string   `name:"nats-creds" type:"path" placeholder:"FILE" help:"Credentials file for the broker." group:"broker"`
-	NATSCA       string   `name:"nats-ca" type:"path" placeholder:"FILE" help:"File with the certificate authorities that the broker's certificate is checked against." group:"broker"`
-	NATSCert     string   `name:"nats-cert" type:"path" placeholder:"FILE" help:"File with the certificate that Fleetglass shows to the broker." group:"broker"`
-	NATSKey      string   `name:"nats-key" type:"path" placeholder:"FILE" help:"File with the key of that certificate." group:"broker"`
-	NATSDomain   string   `name:"nats-domain" placeholder:"NAME" help:"JetStream domain of the fleet's streams." group:"broker"`
-	Prefix       string   `default:"genbrain" placeholder:"NAME" help:"First token of the fleet's subjects." group:"broker"`
-	Poll         Duration `name:"poll-interval" default:"1s" placeholder:"TIME" help:"How often the state of the broker is fetched and compared with what was observed." group:"broker"`
-	Nice         int      `default:"10" placeholder:"N" help:"How much Fleetglass yields the processor to other programs, from 0 to 19. It does not yield while it embeds the broker." group:"broker"`
-	HeadersOnly  bool     `help:"Capture only the headers of tasks, for privacy. Bodies are then never shown, and a message that has left its stream cannot be sent again." group:"broker"`
+	NATSListen      string   `name:"nats-listen" default:"127.0.0.1:4222" placeholder:"ADDR" help:"Address of the embedded broker. If the port is taken, the next free one is used." group:"broker"`
+	NATSURL         []URL    `name:"nats-url" placeholder:"URL" help:"Broker to observe instead of the embedded one. For a cluster name several, separated by commas." group:"broker"`
+	NATSPassword    Secret   `name:"nats-password" placeholder:"TEXT" help:"Password for the broker. The embedded broker needs one to listen beyond loopback; its user is fleet." group:"broker"`
+	NATSUser        string   `name:"nats-user" placeholder:"NAME" help:"User for the broker, with --nats-password." group:"broker"`
+	NATSCreds       string   `name:"nats-creds" type:"path" placeholder:"FILE" help:"Credentials file for the broker." group:"broker"`
+	NATSCA          string   `name:"nats-ca" type:"path" placeholder:"FILE" help:"File with the certificate authorities that the broker's certificate is checked against." group:"broker"`
+	NATSCert        string   `name:"nats-cert" type:"path" placeholder:"FILE" help:"File with the certificate that Fleetglass shows to the broker." group:"broker"`
+	NATSKey         string   `name:"nats-key" type:"path" placeholder:"FILE" help:"File with the key of that certificate." group:"broker"`
+	NATSDomain      string   `name:"nats-domain" placeholder:"NAME" help:"JetStream domain of the fleet's streams." group:"broker"`
+	Prefix          string   `default:"genbrain" placeholder:"NAME" help:"First token of the fleet's subjects." group:"broker"`
+	Poll            Duration `name:"poll-interval" default:"1s" placeholder:"TIME" help:"How often the state of the broker is fetched and compared with what was observed." group:"broker"`
+	WorkerConsumers string   `name:"worker-consumers" default:"*-task-worker" placeholder:"PATTERNS" help:"Names of the workers' consumers, as patterns separated by commas. Where a stream keeps messages after they are acknowledged, only these judge a task; other consumers watch." group:"broker"`
+	Nice            int      `default:"10" placeholder:"N" help:"How much Fleetglass yields the processor to other programs, from 0 to 19. It does not yield while it embeds the broker." group:"broker"`
+	HeadersOnly     bool     `help:"Capture only the headers of tasks, for privacy. Bodies are then never shown, and a message that has left its stream cannot be sent again." group:"broker"`
 
 	FirestoreProject  string `name:"firestore-project" placeholder:"ID" help:"Firestore project that holds the fleet's idempotency records and side-effect logs. Google's application default credentials are used." group:"broker"`
 	FirestoreDatabase string `name:"firestore-database" default:"(default)" placeholder:"NAME" help:"Database of that project." group:"broker"`

@@ -65,6 +65,6 @@ func streams(cfg Config) fleet.Streams {
 
 func contract(cfg Config) fleet.Contract {
 	c := fleet.NewContract(cfg.Prefix)
-	c.Domain = cfg.NATSDomain
+	c.Domain, c.Workers = cfg.NATSDomain, cfg.WorkerConsumers
 	return c
 }

@@ -120,6 +120,9 @@ func (c *Config) validateBroker(p *problems) {
 	if err := fleet.NewContract(c.Prefix).Validate(); err != nil {
 		p.add("prefix", "%w", err)
 	}
+	if err := (fleet.Contract{Prefix: fleet.DefaultPrefix, Workers: c.WorkerConsumers}).Validate(); err != nil {
+		p.add("worker-consumers", "%w", err)
+	}
 	if d := time.Duration(c.Poll); d < 100*time.Millisecond || d > time.Hour {
 		p.add("poll-interval", "%s is not between 100ms and 1h", c.Poll)
 	}

@@ -10,7 +10,7 @@ import (
 // nothing shows that its consumer was gone by then. It is not ok when there is no such answer.
 func tookEffect(v view, m lifecycle.MessageFacts) (lifecycle.Event, bool) {
 	claim, open := m.OpenClaim()
-	if !open || !m.ByHolder(claim) || v.goneBefore(claim) {
+	if !open || v.Kept || !m.ByHolder(claim) || v.goneBefore(claim) {
 		return lifecycle.Event{}, false
 	}
 	kind := lifecycle.AckConfirmed

@@ -48,7 +48,7 @@ func (a *answerer) deletions(ctx context.Context) (Deletions, error) {
 // subject lived since the message was stored. Without a consumer nobody can.
 func (v view) sole(c *Consumer, m lifecycle.MessageFacts) bool {
 	switch {
-	case m.Stored == nil:
+	case m.Stored == nil, c == nil && v.watched(m), v.shared(m):
 		return false
 	case c != nil && c.CreatedAt <= m.Stored.At:
 		return true

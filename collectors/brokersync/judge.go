@@ -60,7 +60,7 @@ func (j *judgement) sort() {
 		}
 		switch present, known := j.view.Present.Has(m.Key.Seq); {
 		case !known:
-		case present && !exhausted(m, *c):
+		case present && !exhausted(m, *c) && j.view.pending(*c, m.Key.Seq):
 			f.messages = append(f.messages, m)
 		default:
 			f.others = append(f.others, m)

@@ -22,6 +22,7 @@ type Observation struct {
 	LastSeq     uint64
 	Limits      Limits
 	Window      time.Duration // For how long it swallows duplicates.
+	Kept        bool          // The stream is no work queue: messages stay after an acknowledgement, and others than the workers may take them.
 	Full        bool          // The stream holds as many messages or bytes as its limits allow.
 	Consumers   []Consumer
 	Present     Presence
@@ -84,6 +85,9 @@ type view struct {
 func (v view) consumerOf(m lifecycle.MessageFacts) *Consumer {
 	for i := range v.Consumers {
 		c := &v.Consumers[i]
+		if c.Watches {
+			continue
+		}
 		if m.Stored != nil && m.Stored.Subject != "" {
 			if lifecycle.MatchesAny(c.Filters, m.Stored.Subject) {
 				return c

@@ -76,7 +76,7 @@ func (b *observer) observeStream(ctx context.Context, o *Observation, last colle
 		b.stream = nil
 		return errRestless
 	}
-	o.describe(info)
+	o.describe(info, b.cfg.Contract)
 	o.Present, err = presenceOf(ctx, b.stream, info.State, cursor, b.walkPage())
 	return err
 }
@@ -133,14 +133,17 @@ func (b *observer) info(ctx context.Context) (*jetstream.StreamInfo, error) {
 }
 
 // describe takes over what the broker said of the stream. The consumers were listed before.
-func (o *Observation) describe(info *jetstream.StreamInfo) {
+func (o *Observation) describe(info *jetstream.StreamInfo, contract fleet.Contract) {
 	cfg, s, at := info.Config, info.State, lifecycle.MicrosOf(info.TimeStamp)
 	o.Created, o.ConsumersAt, o.At = lifecycle.MicrosOf(info.Created), at, at
 	o.Msgs, o.FirstSeq, o.LastSeq = s.Msgs, s.FirstSeq, s.LastSeq
 	o.Limits = Limits{MaxAge: cfg.MaxAge, MaxPerSubject: cfg.MaxMsgsPerSubject, Others: cfg.MaxMsgs > 0 || cfg.MaxBytes > 0, TTL: cfg.AllowMsgTTL}
 	o.Window = cfg.Duplicates
 	o.Full = (cfg.MaxMsgs > 0 && s.Msgs >= uint64(cfg.MaxMsgs)) || (cfg.MaxBytes > 0 && s.Bytes >= uint64(cfg.MaxBytes)/20*19)
-	for _, c := range o.Consumers {
+	o.Kept = cfg.Retention != jetstream.WorkQueuePolicy
+	for i := range o.Consumers {
+		c := &o.Consumers[i]
+		c.Watches = o.Kept && !contract.IsWorker(c.Name)
 		o.ConsumersAt = min(o.ConsumersAt, c.ObservedAt)
 	}
 }

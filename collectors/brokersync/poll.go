@@ -86,6 +86,9 @@ func (c *Collector) pollStream(ctx context.Context, b *observer, streams collect
 	if err != nil {
 		return false, err
 	}
+	if why := o.unjudged(); why != "" {
+		c.note(health.BestEffort, why)
+	}
 	next, batch, err := c.steps(ctx, was, &answerer{cfg: &c.cfg, stream: b.stream, streams: streams, seen: o, facts: NewFacts()})
 	if err != nil {
 		return false, err

@@ -8,6 +8,9 @@ import (
 
 // refuted says that an answer which would have ended the message did not: the message is in the stream, at least so long after it.
 func refuted(v view, c *Consumer, m lifecycle.MessageFacts, after time.Duration) []lifecycle.Event {
+	if v.Kept {
+		return nil // There a message stays after its answer.
+	}
 	var answered lifecycle.Micros
 	for _, a := range m.Attempts {
 		answered = max(answered, a.LastAckAt, a.ConfirmedAt, a.TermAt)

@@ -173,6 +173,7 @@ func (w *world) consumer(name string, f *fields) error {
 		Redelivered: f.number("redelivered", 0), DeliveredAt: f.instant("last"),
 	}}
 	c.Filters = []string{"genbrain.agents.a.tasks.>"}
+	_, c.Watches = f.take("watches")
 	if filter, given := f.take("filter"); given {
 		c.Filters = strings.Split(filter, ",")
 	}
@@ -190,6 +191,9 @@ func (w *world) stream(f *fields) error {
 	w.rules.PageSize = f.number("page", w.rules.PageSize)
 	_, w.walked = f.take("walked")
 	_, w.seen.Full = f.take("full")
+	if _, kept := f.take("kept"); kept {
+		w.seen.Kept = true
+	}
 	_, w.seen.Absent = f.take("deleted")
 	w.seen.Removed = f.instant("removed")
 	if epoch := f.instant("again"); epoch.Known() {

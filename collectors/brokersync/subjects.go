@@ -13,6 +13,8 @@ func served(v view, c *Consumer, m lifecycle.MessageFacts, grace time.Duration) 
 	}
 	orphan := m.OrphanedAt > m.AdoptedAt
 	switch {
+	case c == nil && v.watched(m): // Whether a worker takes it cannot be told.
+		return nil
 	case c == nil && !orphan:
 		at := max(m.Stored.At, lastServed(v, m)).Add(grace)
 		if at > v.ConsumersAt {

@@ -161,6 +161,20 @@ func attempts(n, count, last int) claim {
 	}
 }
 
+// watchedBy holds when a consumer is shown to have acknowledged the n-th message beside its workers.
+func watchedBy(n int, suffix string) claim {
+	return func(s story) error {
+		if m := s.message(n); m != nil {
+			for _, w := range m.Watchers {
+				if strings.HasSuffix(w.Consumer, suffix) && !w.AckedAt.IsZero() {
+					return nil
+				}
+			}
+		}
+		return fmt.Errorf("no %s is shown to have acknowledged message %d", suffix, n)
+	}
+}
+
 // noAttempt holds while no attempt of the n-th message is told.
 func noAttempt(n int) claim {
 	return func(s story) error {

@@ -195,6 +195,7 @@ func (c *clients) tryPull(consumer jetstream.Consumer, within time.Duration) jet
 // Acknowledgements. They return when the broker has them.
 func (c *clients) ack(m jetstream.Msg)               { c.answer(m, "+ACK") }
 func (c *clients) heartbeat(m jetstream.Msg)         { c.answer(m, "+WPI") }
+func (c *clients) term(m jetstream.Msg, why string)  { c.answer(m, "+TERM "+why) }
 func (c *clients) answer(m jetstream.Msg, as string) { c.send(nats.NewMsg(m.Reply()), as) }
 
 // send publishes a plain message and waits until the broker has it.

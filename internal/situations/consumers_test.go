@@ -8,6 +8,20 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// auditor is a consumer that only watches.
+func auditor(agent string) jetstream.ConsumerConfig {
+	cfg := worker(agent)
+	cfg.Durable = agent + "-auditor"
+	return cfg
+}
+
+// handler is a worker's consumer of a name that the contract does not know.
+func handler(agent string) jetstream.ConsumerConfig {
+	cfg := worker(agent)
+	cfg.Durable = agent + "-handler"
+	return cfg
+}
+
 // wrongs are the anomalies that healthy workers must not be accused of.
 var wrongs = []string{"late_ack", "ack_refuted", "clock_skew", "vanished"}
 
@@ -16,6 +30,90 @@ var noConsumer = []string{"no consumer", "until a consumer", "consumer is gone",
 
 // consumers are streams of every retention, several consumers of one subject, and consumers that come, go and change.
 var consumers = []situation{{
+	name: "limits retention keeps the message after its worker acknowledged",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.ack(c.pull(c.workers()))
+	},
+	may:   all(is("completed"), findsNo(wrongs...)),
+	never: findsNo("ack_refuted"),
+}, {
+	name: "limits retention: an auditor acknowledges before the worker has the message",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.workers()
+		c.ack(c.pull(c.consumer(auditor(c.agent))))
+	},
+	may:   all(is("published"), watchedBy(0, "-auditor")),
+	never: all(isNot(done...), findsNo("ack_refuted")),
+}, {
+	name: "limits retention: worker and auditor both acknowledge",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{})
+		m := c.pull(c.workers())
+		c.ack(c.pull(c.consumer(auditor(c.agent))))
+		c.works(time.Second)
+		c.ack(m)
+	},
+	may:   all(is("completed"), findsNo(wrongs...), attempts(0, 1, 1)),
+	never: findsNo(wrongs...),
+}, {
+	name: "limits retention: the worker gives up, and an auditor acknowledged",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.ack(c.pull(c.consumer(auditor(c.agent))))
+		c.term(c.pull(c.workers()), "token_budget_exceeded: 50,000 output tokens")
+	},
+	may:   all(is("terminated", "exhausted"), isNot(done...)),
+	never: isNot("completed"),
+}, {
+	name: "limits retention: no consumer is named as a worker's",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.ack(c.pull(c.consumer(handler(c.agent))))
+	},
+	may:   all(is("published"), says("cannot be judged")),
+	never: all(isNot(done...), findsNo("ack_refuted", "orphaned")),
+}, {
+	name: "limits retention: the workers' consumers have another name",
+	on:   handlers,
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.ack(c.pull(c.consumer(auditor(c.agent))))
+		c.works(time.Second)
+		c.ack(c.pull(c.consumer(handler(c.agent))))
+	},
+	may:   all(is("completed"), findsNo(wrongs...), attempts(0, 1, 1)),
+	never: findsNo(wrongs...),
+}, {
+	name: "interest retention: the message stays until the auditor acknowledges too",
+	on:   interest,
+	act: func(c *clients) {
+		worker, audit := c.workers(), c.consumer(auditor(c.agent))
+		c.publish(publish{})
+		c.ack(c.pull(worker))
+		c.works(3 * time.Second)
+		c.ack(c.pull(audit))
+	},
+	may:   all(is("completed"), findsNo(wrongs...)),
+	never: findsNo("ack_refuted"),
+}, {
+	name: "interest retention: the auditor acknowledged, and the worker has not begun",
+	on:   interest,
+	act: func(c *clients) {
+		c.workers()
+		audit := c.consumer(auditor(c.agent))
+		c.publish(publish{})
+		c.ack(c.pull(audit))
+	},
+	may:   is("published"),
+	never: isNot(done...),
+}, {
 	name: "a consumer is deleted and created again with work in hand",
 	act: func(c *clients) {
 		c.publish(publish{})

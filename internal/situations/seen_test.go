@@ -47,6 +47,12 @@ type seenMessage struct {
 	PayloadHash string        `json:"payload_hash"`
 	PublishedAt time.Time     `json:"published_at"`
 	Attempts    []seenAttempt `json:"attempts"`
+	Watchers    []seenWatcher `json:"watchers"`
+}
+
+type seenWatcher struct {
+	Consumer string    `json:"consumer"`
+	AckedAt  time.Time `json:"acked_at"`
 }
 
 type seenAttempt struct {

@@ -30,7 +30,14 @@ var (
 		{Name: "TASKS", Subjects: []string{"genbrain.agents.plain.tasks.>"}, Retention: jetstream.WorkQueuePolicy, AllowDirect: true},
 		{Name: "TASKS_VIP", Subjects: []string{"genbrain.agents.vip.tasks.>"}, Retention: jetstream.WorkQueuePolicy, AllowDirect: true},
 	}}
-	briefly = land{name: "times to live", streams: []jetstream.StreamConfig{{
+	limits = land{name: "limits retention", streams: []jetstream.StreamConfig{{
+		Name: "TASKS", Subjects: []string{allTasks}, Retention: jetstream.LimitsPolicy, Duplicates: time.Hour, AllowDirect: true,
+	}}}
+	interest = land{name: "interest retention", streams: []jetstream.StreamConfig{{
+		Name: "TASKS", Subjects: []string{allTasks}, Retention: jetstream.InterestPolicy, Duplicates: time.Hour, AllowDirect: true,
+	}}}
+	handlers = land{name: "workers of another name", streams: limits.streams, flags: []string{"--worker-consumers", "*-handler"}}
+	briefly  = land{name: "times to live", streams: []jetstream.StreamConfig{{
 		Name: "TASKS", Subjects: []string{allTasks}, Retention: jetstream.WorkQueuePolicy, AllowMsgTTL: true, AllowDirect: true,
 	}}}
 	narrow = land{name: "a narrow stream", streams: []jetstream.StreamConfig{{

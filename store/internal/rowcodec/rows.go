@@ -67,6 +67,7 @@ import (
 //msgp:replace lifecycle.Timing with:timingRow
 //msgp:replace lifecycle.Triage with:triageRow
 //msgp:replace lifecycle.TriageFacts with:triageFactsRow
+//msgp:replace lifecycle.Watcher with:watcherRow
 
 // headersRow are the headers of a message or a line.
 type headersRow map[string][]string
@@ -201,6 +202,7 @@ type evidenceRow struct {
 
 type standingRow struct {
 	Unproved bool             `msg:"a,omitempty"`
+	Watches  bool             `msg:"c,omitempty"`
 	SaidAt   lifecycle.Micros `msg:"b,omitempty"`
 }
 
@@ -214,6 +216,7 @@ type messageFactsRow struct {
 	Attempts        []lifecycle.AttemptFacts  `msg:"f,omitempty"`
 	Deliveries      []lifecycle.DeliveryFacts `msg:"g,omitempty"`
 	Claims          []lifecycle.Claim         `msg:"D,omitempty"`
+	Watchers        []lifecycle.Watcher       `msg:"E,omitempty"`
 	MaxDeliveriesAt lifecycle.Micros          `msg:"h,omitempty"`
 	ExhaustedSaid   lifecycle.Micros          `msg:"A,omitempty"`
 	ExhaustedSaidN  int                       `msg:"B,omitempty"`
@@ -278,6 +281,13 @@ type attemptFactsRow struct {
 	Expired     *lifecycle.Expiry  `msg:"p,omitempty"`
 	Dead        *lifecycle.Expiry  `msg:"q,omitempty"`
 	BeatsApart  time.Duration      `msg:"t,omitempty"`
+}
+
+type watcherRow struct {
+	Consumer string           `msg:"a,omitempty"`
+	N        int              `msg:"b,omitempty"`
+	AckAt    lifecycle.Micros `msg:"c,omitempty"`
+	LastAt   lifecycle.Micros `msg:"d,omitempty"`
 }
 
 type claimRow struct {

@@ -4130,8 +4130,8 @@ func (z leaseReportRow) Msgsize() (s int) {
 func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(29)
-	var zb0001Mask uint32 /* 29 bits */
+	zb0001Len := uint32(30)
+	var zb0001Mask uint32 /* 30 bits */
 	_ = zb0001Mask
 	if z.TaskID == "" {
 		zb0001Len--
@@ -4165,89 +4165,93 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x80
 	}
-	if z.MaxDeliveriesAt == 0 {
+	if z.Watchers == nil {
 		zb0001Len--
 		zb0001Mask |= 0x100
 	}
-	if z.ExhaustedSaid == 0 {
+	if z.MaxDeliveriesAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x200
 	}
-	if z.ExhaustedSaidN == 0 {
+	if z.ExhaustedSaid == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x400
 	}
-	if z.ExhaustedDenied == 0 {
+	if z.ExhaustedSaidN == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x800
 	}
-	if z.RecreatedAt == 0 {
+	if z.ExhaustedDenied == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x1000
 	}
-	if z.RefutedAt == 0 {
+	if z.RecreatedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x2000
 	}
-	if z.VanishedAt == 0 {
+	if z.RefutedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x4000
 	}
-	if z.VanishedWhy == "" {
+	if z.VanishedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x8000
 	}
-	if z.Removal == "" {
+	if z.VanishedWhy == "" {
 		zb0001Len--
 		zb0001Mask |= 0x10000
 	}
-	if z.Undelivered == false {
+	if z.Removal == "" {
 		zb0001Len--
 		zb0001Mask |= 0x20000
 	}
-	if z.OrphanedAt == 0 {
+	if z.Undelivered == false {
 		zb0001Len--
 		zb0001Mask |= 0x40000
 	}
-	if z.AdoptedAt == 0 {
+	if z.OrphanedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x80000
 	}
-	if z.Entries == nil {
+	if z.AdoptedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x100000
 	}
-	if z.Dead == nil {
+	if z.Entries == nil {
 		zb0001Len--
 		zb0001Mask |= 0x200000
 	}
-	if z.Triage == nil {
+	if z.Dead == nil {
 		zb0001Len--
 		zb0001Mask |= 0x400000
 	}
-	if z.Asked == nil {
+	if z.Triage == nil {
 		zb0001Len--
 		zb0001Mask |= 0x800000
 	}
-	if z.Classified == nil {
+	if z.Asked == nil {
 		zb0001Len--
 		zb0001Mask |= 0x1000000
 	}
-	if z.Repaired == false {
+	if z.Classified == nil {
 		zb0001Len--
 		zb0001Mask |= 0x2000000
 	}
-	if z.Forged == false {
+	if z.Repaired == false {
 		zb0001Len--
 		zb0001Mask |= 0x4000000
 	}
-	if z.FirstAt == 0 {
+	if z.Forged == false {
 		zb0001Len--
 		zb0001Mask |= 0x8000000
 	}
-	if z.LastAt == 0 {
+	if z.FirstAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x10000000
+	}
+	if z.LastAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x20000000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -4324,78 +4328,90 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			}
 		}
 		if (zb0001Mask & 0x100) == 0 { // if not omitted
-			// string "h"
-			o = append(o, 0xa1, 0x68)
-			o = msgp.AppendInt64(o, int64(z.MaxDeliveriesAt))
-		}
-		if (zb0001Mask & 0x200) == 0 { // if not omitted
-			// string "A"
-			o = append(o, 0xa1, 0x41)
-			o = msgp.AppendInt64(o, int64(z.ExhaustedSaid))
-		}
-		if (zb0001Mask & 0x400) == 0 { // if not omitted
-			// string "B"
-			o = append(o, 0xa1, 0x42)
-			o = msgp.AppendInt(o, z.ExhaustedSaidN)
-		}
-		if (zb0001Mask & 0x800) == 0 { // if not omitted
-			// string "C"
-			o = append(o, 0xa1, 0x43)
-			o = msgp.AppendInt64(o, int64(z.ExhaustedDenied))
-		}
-		if (zb0001Mask & 0x1000) == 0 { // if not omitted
-			// string "i"
-			o = append(o, 0xa1, 0x69)
-			o = msgp.AppendInt64(o, int64(z.RecreatedAt))
-		}
-		if (zb0001Mask & 0x2000) == 0 { // if not omitted
-			// string "j"
-			o = append(o, 0xa1, 0x6a)
-			o = msgp.AppendInt64(o, int64(z.RefutedAt))
-		}
-		if (zb0001Mask & 0x4000) == 0 { // if not omitted
-			// string "k"
-			o = append(o, 0xa1, 0x6b)
-			o = msgp.AppendInt64(o, int64(z.VanishedAt))
-		}
-		if (zb0001Mask & 0x8000) == 0 { // if not omitted
-			// string "l"
-			o = append(o, 0xa1, 0x6c)
-			o = msgp.AppendString(o, z.VanishedWhy)
-		}
-		if (zb0001Mask & 0x10000) == 0 { // if not omitted
-			// string "m"
-			o = append(o, 0xa1, 0x6d)
-			o = msgp.AppendString(o, string(z.Removal))
-		}
-		if (zb0001Mask & 0x20000) == 0 { // if not omitted
-			// string "n"
-			o = append(o, 0xa1, 0x6e)
-			o = msgp.AppendBool(o, z.Undelivered)
-		}
-		if (zb0001Mask & 0x40000) == 0 { // if not omitted
-			// string "o"
-			o = append(o, 0xa1, 0x6f)
-			o = msgp.AppendInt64(o, int64(z.OrphanedAt))
-		}
-		if (zb0001Mask & 0x80000) == 0 { // if not omitted
-			// string "p"
-			o = append(o, 0xa1, 0x70)
-			o = msgp.AppendInt64(o, int64(z.AdoptedAt))
-		}
-		if (zb0001Mask & 0x100000) == 0 { // if not omitted
-			// string "w"
-			o = append(o, 0xa1, 0x77)
-			o = msgp.AppendArrayHeader(o, uint32(len(z.Entries)))
-			for za0004 := range z.Entries {
-				o, err = (*deadFactsRow)(&z.Entries[za0004]).MarshalMsg(o)
+			// string "E"
+			o = append(o, 0xa1, 0x45)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Watchers)))
+			for za0004 := range z.Watchers {
+				o, err = (*watcherRow)(&z.Watchers[za0004]).MarshalMsg(o)
 				if err != nil {
-					err = msgp.WrapError(err, "Entries", za0004)
+					err = msgp.WrapError(err, "Watchers", za0004)
 					return
 				}
 			}
 		}
+		if (zb0001Mask & 0x200) == 0 { // if not omitted
+			// string "h"
+			o = append(o, 0xa1, 0x68)
+			o = msgp.AppendInt64(o, int64(z.MaxDeliveriesAt))
+		}
+		if (zb0001Mask & 0x400) == 0 { // if not omitted
+			// string "A"
+			o = append(o, 0xa1, 0x41)
+			o = msgp.AppendInt64(o, int64(z.ExhaustedSaid))
+		}
+		if (zb0001Mask & 0x800) == 0 { // if not omitted
+			// string "B"
+			o = append(o, 0xa1, 0x42)
+			o = msgp.AppendInt(o, z.ExhaustedSaidN)
+		}
+		if (zb0001Mask & 0x1000) == 0 { // if not omitted
+			// string "C"
+			o = append(o, 0xa1, 0x43)
+			o = msgp.AppendInt64(o, int64(z.ExhaustedDenied))
+		}
+		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+			// string "i"
+			o = append(o, 0xa1, 0x69)
+			o = msgp.AppendInt64(o, int64(z.RecreatedAt))
+		}
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+			// string "j"
+			o = append(o, 0xa1, 0x6a)
+			o = msgp.AppendInt64(o, int64(z.RefutedAt))
+		}
+		if (zb0001Mask & 0x8000) == 0 { // if not omitted
+			// string "k"
+			o = append(o, 0xa1, 0x6b)
+			o = msgp.AppendInt64(o, int64(z.VanishedAt))
+		}
+		if (zb0001Mask & 0x10000) == 0 { // if not omitted
+			// string "l"
+			o = append(o, 0xa1, 0x6c)
+			o = msgp.AppendString(o, z.VanishedWhy)
+		}
+		if (zb0001Mask & 0x20000) == 0 { // if not omitted
+			// string "m"
+			o = append(o, 0xa1, 0x6d)
+			o = msgp.AppendString(o, string(z.Removal))
+		}
+		if (zb0001Mask & 0x40000) == 0 { // if not omitted
+			// string "n"
+			o = append(o, 0xa1, 0x6e)
+			o = msgp.AppendBool(o, z.Undelivered)
+		}
+		if (zb0001Mask & 0x80000) == 0 { // if not omitted
+			// string "o"
+			o = append(o, 0xa1, 0x6f)
+			o = msgp.AppendInt64(o, int64(z.OrphanedAt))
+		}
+		if (zb0001Mask & 0x100000) == 0 { // if not omitted
+			// string "p"
+			o = append(o, 0xa1, 0x70)
+			o = msgp.AppendInt64(o, int64(z.AdoptedAt))
+		}
 		if (zb0001Mask & 0x200000) == 0 { // if not omitted
+			// string "w"
+			o = append(o, 0xa1, 0x77)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Entries)))
+			for za0005 := range z.Entries {
+				o, err = (*deadFactsRow)(&z.Entries[za0005]).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Entries", za0005)
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x400000) == 0 { // if not omitted
 			// string "q"
 			o = append(o, 0xa1, 0x71)
 			if z.Dead == nil {
@@ -4408,7 +4424,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x400000) == 0 { // if not omitted
+		if (zb0001Mask & 0x800000) == 0 { // if not omitted
 			// string "r"
 			o = append(o, 0xa1, 0x72)
 			if z.Triage == nil {
@@ -4421,7 +4437,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x800000) == 0 { // if not omitted
+		if (zb0001Mask & 0x1000000) == 0 { // if not omitted
 			// string "y"
 			o = append(o, 0xa1, 0x79)
 			if z.Asked == nil {
@@ -4434,7 +4450,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x1000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x2000000) == 0 { // if not omitted
 			// string "x"
 			o = append(o, 0xa1, 0x78)
 			if z.Classified == nil {
@@ -4447,22 +4463,22 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x2000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x4000000) == 0 { // if not omitted
 			// string "s"
 			o = append(o, 0xa1, 0x73)
 			o = msgp.AppendBool(o, z.Repaired)
 		}
-		if (zb0001Mask & 0x4000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000000) == 0 { // if not omitted
 			// string "t"
 			o = append(o, 0xa1, 0x74)
 			o = msgp.AppendBool(o, z.Forged)
 		}
-		if (zb0001Mask & 0x8000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x10000000) == 0 { // if not omitted
 			// string "u"
 			o = append(o, 0xa1, 0x75)
 			o = msgp.AppendInt64(o, int64(z.FirstAt))
 		}
-		if (zb0001Mask & 0x10000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x20000000) == 0 { // if not omitted
 			// string "v"
 			o = append(o, 0xa1, 0x76)
 			o = msgp.AppendInt64(o, int64(z.LastAt))
@@ -4603,25 +4619,48 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 					return
 				}
 			}
-		case "h":
-			{
-				var zb0005 int64
-				zb0005, bts, err = msgp.ReadInt64Bytes(bts)
+		case "E":
+			var zb0005 uint32
+			zb0005, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Watchers")
+				return
+			}
+			if zb0005 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Watchers) >= int(zb0005) {
+				z.Watchers = (z.Watchers)[:zb0005]
+			} else {
+				z.Watchers = make([]lifecycle.Watcher, zb0005)
+			}
+			for za0004 := range z.Watchers {
+				bts, err = (*watcherRow)(&z.Watchers[za0004]).UnmarshalMsg(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "MaxDeliveriesAt")
+					err = msgp.WrapError(err, "Watchers", za0004)
 					return
 				}
-				z.MaxDeliveriesAt = lifecycle.Micros(zb0005)
 			}
-		case "A":
+		case "h":
 			{
 				var zb0006 int64
 				zb0006, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
+					err = msgp.WrapError(err, "MaxDeliveriesAt")
+					return
+				}
+				z.MaxDeliveriesAt = lifecycle.Micros(zb0006)
+			}
+		case "A":
+			{
+				var zb0007 int64
+				zb0007, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
 					err = msgp.WrapError(err, "ExhaustedSaid")
 					return
 				}
-				z.ExhaustedSaid = lifecycle.Micros(zb0006)
+				z.ExhaustedSaid = lifecycle.Micros(zb0007)
 			}
 		case "B":
 			z.ExhaustedSaidN, bts, err = msgp.ReadIntBytes(bts)
@@ -4631,43 +4670,43 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "C":
 			{
-				var zb0007 int64
-				zb0007, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0008 int64
+				zb0008, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "ExhaustedDenied")
 					return
 				}
-				z.ExhaustedDenied = lifecycle.Micros(zb0007)
+				z.ExhaustedDenied = lifecycle.Micros(zb0008)
 			}
 		case "i":
-			{
-				var zb0008 int64
-				zb0008, bts, err = msgp.ReadInt64Bytes(bts)
-				if err != nil {
-					err = msgp.WrapError(err, "RecreatedAt")
-					return
-				}
-				z.RecreatedAt = lifecycle.Micros(zb0008)
-			}
-		case "j":
 			{
 				var zb0009 int64
 				zb0009, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "RefutedAt")
+					err = msgp.WrapError(err, "RecreatedAt")
 					return
 				}
-				z.RefutedAt = lifecycle.Micros(zb0009)
+				z.RecreatedAt = lifecycle.Micros(zb0009)
 			}
-		case "k":
+		case "j":
 			{
 				var zb0010 int64
 				zb0010, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
+					err = msgp.WrapError(err, "RefutedAt")
+					return
+				}
+				z.RefutedAt = lifecycle.Micros(zb0010)
+			}
+		case "k":
+			{
+				var zb0011 int64
+				zb0011, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
 					err = msgp.WrapError(err, "VanishedAt")
 					return
 				}
-				z.VanishedAt = lifecycle.Micros(zb0010)
+				z.VanishedAt = lifecycle.Micros(zb0011)
 			}
 		case "l":
 			z.VanishedWhy, bts, err = msgp.ReadStringBytes(bts)
@@ -4677,13 +4716,13 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "m":
 			{
-				var zb0011 string
-				zb0011, bts, err = msgp.ReadStringBytes(bts)
+				var zb0012 string
+				zb0012, bts, err = msgp.ReadStringBytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "Removal")
 					return
 				}
-				z.Removal = lifecycle.Removal(zb0011)
+				z.Removal = lifecycle.Removal(zb0012)
 			}
 		case "n":
 			z.Undelivered, bts, err = msgp.ReadBoolBytes(bts)
@@ -4693,44 +4732,44 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "o":
 			{
-				var zb0012 int64
-				zb0012, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0013 int64
+				zb0013, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "OrphanedAt")
 					return
 				}
-				z.OrphanedAt = lifecycle.Micros(zb0012)
+				z.OrphanedAt = lifecycle.Micros(zb0013)
 			}
 		case "p":
 			{
-				var zb0013 int64
-				zb0013, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0014 int64
+				zb0014, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "AdoptedAt")
 					return
 				}
-				z.AdoptedAt = lifecycle.Micros(zb0013)
+				z.AdoptedAt = lifecycle.Micros(zb0014)
 			}
 		case "w":
-			var zb0014 uint32
-			zb0014, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			var zb0015 uint32
+			zb0015, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
 				err = msgp.WrapError(err, "Entries")
 				return
 			}
-			if zb0014 > zd41d09belimitArrays {
+			if zb0015 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Entries) >= int(zb0014) {
-				z.Entries = (z.Entries)[:zb0014]
+			if cap(z.Entries) >= int(zb0015) {
+				z.Entries = (z.Entries)[:zb0015]
 			} else {
-				z.Entries = make([]lifecycle.DeadFacts, zb0014)
+				z.Entries = make([]lifecycle.DeadFacts, zb0015)
 			}
-			for za0004 := range z.Entries {
-				bts, err = (*deadFactsRow)(&z.Entries[za0004]).UnmarshalMsg(bts)
+			for za0005 := range z.Entries {
+				bts, err = (*deadFactsRow)(&z.Entries[za0005]).UnmarshalMsg(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "Entries", za0004)
+					err = msgp.WrapError(err, "Entries", za0005)
 					return
 				}
 			}
@@ -4816,23 +4855,23 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "u":
 			{
-				var zb0015 int64
-				zb0015, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0016 int64
+				zb0016, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "FirstAt")
 					return
 				}
-				z.FirstAt = lifecycle.Micros(zb0015)
+				z.FirstAt = lifecycle.Micros(zb0016)
 			}
 		case "v":
 			{
-				var zb0016 int64
-				zb0016, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0017 int64
+				zb0017, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "LastAt")
 					return
 				}
-				z.LastAt = lifecycle.Micros(zb0016)
+				z.LastAt = lifecycle.Micros(zb0017)
 			}
 		default:
 			bts, err = msgp.Skip(bts)
@@ -4866,9 +4905,13 @@ func (z *messageFactsRow) Msgsize() (s int) {
 	for za0003 := range z.Claims {
 		s += (*claimRow)(&z.Claims[za0003]).Msgsize()
 	}
+	s += 2 + msgp.ArrayHeaderSize
+	for za0004 := range z.Watchers {
+		s += (*watcherRow)(&z.Watchers[za0004]).Msgsize()
+	}
 	s += 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.VanishedWhy) + 2 + msgp.StringPrefixSize + len(string(z.Removal)) + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.ArrayHeaderSize
-	for za0004 := range z.Entries {
-		s += (*deadFactsRow)(&z.Entries[za0004]).Msgsize()
+	for za0005 := range z.Entries {
+		s += (*deadFactsRow)(&z.Entries[za0005]).Msgsize()
 	}
 	s += 2
 	if z.Dead == nil {
@@ -6253,16 +6296,20 @@ func (z *reportFactsRow) Msgsize() (s int) {
 func (z standingRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(2)
-	var zb0001Mask uint8 /* 2 bits */
+	zb0001Len := uint32(3)
+	var zb0001Mask uint8 /* 3 bits */
 	_ = zb0001Mask
 	if z.Unproved == false {
 		zb0001Len--
 		zb0001Mask |= 0x1
 	}
-	if z.SaidAt == 0 {
+	if z.Watches == false {
 		zb0001Len--
 		zb0001Mask |= 0x2
+	}
+	if z.SaidAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x4
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -6275,6 +6322,11 @@ func (z standingRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendBool(o, z.Unproved)
 		}
 		if (zb0001Mask & 0x2) == 0 { // if not omitted
+			// string "c"
+			o = append(o, 0xa1, 0x63)
+			o = msgp.AppendBool(o, z.Watches)
+		}
+		if (zb0001Mask & 0x4) == 0 { // if not omitted
 			// string "b"
 			o = append(o, 0xa1, 0x62)
 			o = msgp.AppendInt64(o, int64(z.SaidAt))
@@ -6311,6 +6363,12 @@ func (z *standingRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "Unproved")
 				return
 			}
+		case "c":
+			z.Watches, bts, err = msgp.ReadBoolBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Watches")
+				return
+			}
 		case "b":
 			{
 				var zb0002 int64
@@ -6335,7 +6393,7 @@ func (z *standingRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z standingRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.BoolSize + 2 + msgp.Int64Size
+	s = 1 + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.Int64Size
 	return
 }
 
@@ -8451,5 +8509,129 @@ func (z *triageRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *triageRow) Msgsize() (s int) {
 	s = 1 + 2 + msgp.Uint64Size + 2 + msgp.StringPrefixSize + len(string(z.Outcome)) + 2 + msgp.StringPrefixSize + len(z.Action) + 2 + msgp.StringPrefixSize + len(z.Actor) + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.ActionID) + 2 + msgp.StringPrefixSize + len(z.Via)
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
+func (z *watcherRow) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// check for omitted fields
+	zb0001Len := uint32(4)
+	var zb0001Mask uint8 /* 4 bits */
+	_ = zb0001Mask
+	if z.Consumer == "" {
+		zb0001Len--
+		zb0001Mask |= 0x1
+	}
+	if z.N == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x2
+	}
+	if z.AckAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x4
+	}
+	if z.LastAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x8
+	}
+	// variable map header, size zb0001Len
+	o = append(o, 0x80|uint8(zb0001Len))
+
+	// skip if no fields are to be emitted
+	if zb0001Len != 0 {
+		if (zb0001Mask & 0x1) == 0 { // if not omitted
+			// string "a"
+			o = append(o, 0xa1, 0x61)
+			o = msgp.AppendString(o, z.Consumer)
+		}
+		if (zb0001Mask & 0x2) == 0 { // if not omitted
+			// string "b"
+			o = append(o, 0xa1, 0x62)
+			o = msgp.AppendInt(o, z.N)
+		}
+		if (zb0001Mask & 0x4) == 0 { // if not omitted
+			// string "c"
+			o = append(o, 0xa1, 0x63)
+			o = msgp.AppendInt64(o, int64(z.AckAt))
+		}
+		if (zb0001Mask & 0x8) == 0 { // if not omitted
+			// string "d"
+			o = append(o, 0xa1, 0x64)
+			o = msgp.AppendInt64(o, int64(z.LastAt))
+		}
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *watcherRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zd41d09belimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "a":
+			z.Consumer, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Consumer")
+				return
+			}
+		case "b":
+			z.N, bts, err = msgp.ReadIntBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "N")
+				return
+			}
+		case "c":
+			{
+				var zb0002 int64
+				zb0002, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "AckAt")
+					return
+				}
+				z.AckAt = lifecycle.Micros(zb0002)
+			}
+		case "d":
+			{
+				var zb0003 int64
+				zb0003, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "LastAt")
+					return
+				}
+				z.LastAt = lifecycle.Micros(zb0003)
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z *watcherRow) Msgsize() (s int) {
+	s = 1 + 2 + msgp.StringPrefixSize + len(z.Consumer) + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size
 	return
 }
