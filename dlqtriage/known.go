@@ -59,7 +59,7 @@ func (x Examiner) Examine(ctx context.Context, id string) (k Known, err error) {
 	if k.Record, err = x.Tasks.Task(ctx, k.Entry.TaskID); err != nil && !errors.Is(err, lifecycle.ErrNotFound) {
 		return k, fmt.Errorf("read task: %w", err)
 	}
-	if k.Payload, err = x.Tasks.Payload(ctx, k.Entry.Key); err != nil && !errors.Is(err, lifecycle.ErrNotFound) {
+	if k.Payload, err = Original(ctx, x.Tasks, k.Entry); err != nil && !errors.Is(err, lifecycle.ErrNotFound) {
 		return k, fmt.Errorf("read payload: %w", err)
 	}
 	missing := err != nil || k.Payload.Truncated

@@ -20,7 +20,7 @@ const (
 	FindingNotPulled       FindingKind = "not_pulled"       // Messages wait for a consumer that no worker asks.
 	FindingPaused          FindingKind = "paused"           // Messages wait for a consumer that is paused.
 	FindingStaleLease      FindingKind = "stale_lease"      // Something is wrong with a lease.
-	FindingAbandoned       FindingKind = "abandoned"        // Messages are dead, and no dead-letter entry exists.
+	FindingAbandoned       FindingKind = "abandoned"        // Messages are dead, and no dead-letter entry was seen.
 	FindingDiscrepancies   FindingKind = "discrepancies"    // The newest reconciliation found something.
 	FindingDeadLettered    FindingKind = "dead_lettered"    // Dead-letter entries wait for a decision.
 	FindingOutcomeUnknown  FindingKind = "outcome_unknown"  // What became of tasks is not known.
@@ -45,6 +45,7 @@ type Finding struct {
 	Since    lifecycle.Micros         // Of the oldest of them; zero when not known.
 	More     bool                     // There are more than Count.
 	State    lifecycle.State          // Of the tasks.
+	Unread   bool                     // Of FindingAbandoned: the dead-letter queue was not read to its end, so entries may exist.
 	Agent    string                   // Of FindingNoConsumer and FindingNotPulled: whose messages wait.
 	Lease    *lifecycle.Lease         // Of FindingStaleLease.
 	Causes   []Cause                  // Of FindingDeadLettered, the most frequent first.
@@ -75,25 +76,25 @@ func (s *Service) Attention(ctx context.Context) ([]Finding, error) {
 		}
 	}
 	for _, state := range lifecycle.StatesThat(lifecycle.State.Abandoned) {
-		out = appendTasks(out, FindingAbandoned, state, snapshot, dead)
+		out = appendTasks(out, FindingAbandoned, state, snapshot, dead, !s.EntriesRead().Known())
 	}
 	if n, _ := snapshot.Discrepancies(); n > 0 {
 		out = append(out, Finding{Kind: FindingDiscrepancies, Count: n, Since: snapshot.Reconciled.Report.AsOf, Report: snapshot.Reconciled})
 	}
-	out = appendTasks(out, FindingDeadLettered, lifecycle.StateDeadLettered, snapshot, dead)
-	out = appendTasks(out, FindingOutcomeUnknown, lifecycle.StateOutcomeUnknown, snapshot, dead)
+	out = appendTasks(out, FindingDeadLettered, lifecycle.StateDeadLettered, snapshot, dead, false)
+	out = appendTasks(out, FindingOutcomeUnknown, lifecycle.StateOutcomeUnknown, snapshot, dead, false)
 	kinds := FindingKinds()
 	slices.SortStableFunc(out, func(a, b Finding) int { return cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)) })
 	return out, nil
 }
 
 // appendTasks adds the finding about the tasks in a state, if there are any.
-func appendTasks(out []Finding, kind FindingKind, state lifecycle.State, snapshot FleetSnapshot, dead Dead) []Finding {
+func appendTasks(out []Finding, kind FindingKind, state lifecycle.State, snapshot FleetSnapshot, dead Dead, unread bool) []Finding {
 	n := snapshot.Counts.Of(state)
 	if n == 0 {
 		return out
 	}
-	f := Finding{Kind: kind, Count: n, State: state, Since: dead.Oldest(state)}
+	f := Finding{Kind: kind, Count: n, State: state, Since: dead.Oldest(state), Unread: unread}
 	if kind == FindingDeadLettered {
 		f.Causes = dead.Causes()
 	}

@@ -118,10 +118,10 @@ func (s *Service) Entry(ctx context.Context, id string) (EntryDetail, error) {
 
 // original reads the message that died, or says why it cannot be shown.
 func (s *Service) original(ctx context.Context, e dlqtriage.Entry) (*lifecycle.Payload, string, error) {
-	p, err := s.cfg.Store.Payload(ctx, e.Key)
+	p, err := dlqtriage.Original(ctx, s.cfg.Store, e)
 	switch {
 	case errors.Is(err, lifecycle.ErrNotFound):
-		return nil, "No copy of the message is kept: its publish line was not seen, or carried headers only.", nil
+		return nil, "No copy of the message is kept: its publish line was not seen, or carried headers only, and its dead-letter entry does not have it.", nil
 	case err != nil:
 		return nil, "", err
 	case p.Truncated:

@@ -37,6 +37,10 @@ func attentionItem(f query.Finding, now lifecycle.Micros) views.AttentionItem {
 		return staleItem(*f.Lease, now)
 	case query.FindingAbandoned:
 		icon, tone, word := views.StateLook(f.State)
+		if f.Unread {
+			return views.AttentionItem{Tone: tone, Icon: icon, Href: statesAddress(f.State), When: spanWords(f.Since, now),
+				What: counted(f.Count, "message is", "messages are") + " " + word, Why: "Whether they are in the DLQ is not known: it was not read to its end."}
+		}
 		return views.AttentionItem{Tone: tone, Icon: icon, Href: statesAddress(f.State), When: spanWords(f.Since, now),
 			What: counted(f.Count, "message is", "messages are") + " " + word + " and not in the DLQ", Why: "No agent will get them again. Decide what to do with each."}
 	case query.FindingDiscrepancies:
