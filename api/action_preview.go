@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"unicode/utf8"
 
 	"fleetglass/dlqtriage"
@@ -27,8 +28,8 @@ type Obstacle struct {
 type OutgoingMessage struct {
 	Subject         string            `json:"subject" example:"genbrain.agents.marketing.tasks.content_creation"`
 	Headers         map[string]string `json:"headers"`
-	Payload         string            `json:"payload"`
-	PayloadEncoding string            `json:"payload_encoding" enum:"utf-8,base64"`
+	Payload         json.RawMessage   `json:"payload"`
+	PayloadEncoding string            `json:"payload_encoding" enum:"json,text,base64"`
 }
 
 func previewOf(v dlqtriage.Preview) ActionPreview {
@@ -36,7 +37,7 @@ func previewOf(v dlqtriage.Preview) ActionPreview {
 		Eligible: v.Eligible, Blocked: obstaclesOf(v.Blocked), Diff: v.Diff, DueAt: Instant(v.DueAt), DuplicateWarning: Text(v.DuplicateWarning),
 	}
 	if m := v.Message; m != nil {
-		text, encoding := bytesAsText(m.Payload)
+		shown, encoding := payloadShown(m.Payload)
 		headers := map[string]string{}
 		for name, value := range m.Headers {
 			if !utf8.ValidString(value) {
@@ -44,7 +45,7 @@ func previewOf(v dlqtriage.Preview) ActionPreview {
 			}
 			headers[name] = value
 		}
-		out.Message = just(OutgoingMessage{Subject: m.Subject, Headers: headers, Payload: text, PayloadEncoding: encoding})
+		out.Message = just(OutgoingMessage{Subject: m.Subject, Headers: headers, Payload: shown, PayloadEncoding: encoding})
 	}
 	if v.Preflight != nil {
 		out.Preflight = just(preflightOf(*v.Preflight))

@@ -28,7 +28,7 @@ type ActionRequest struct {
 // ActionParams are the parameters of an action. Which of them count is the action's matter.
 type ActionParams struct {
 	As            string                   `json:"as,omitempty" doc:"retry, reassign: what is changed. plan is the default." enum:"plan,unchanged,edited" example:"plan"`
-	Payload       json.RawMessage          `json:"payload,omitempty" doc:"With edited: in place of the payload."`
+	Payload       json.RawMessage          `json:"payload,omitempty" doc:"With edited: in place of the payload; a text stands for itself."`
 	Headers       map[string]string        `json:"headers,omitempty" doc:"With edited: beside the headers of the message; an empty value takes one away."`
 	Modifications []dlqtriage.Modification `json:"modifications,omitempty" doc:"With edited: as in X-Modifications."`
 	Model         string                   `json:"model,omitempty" doc:"retry, reassign: the model." example:"claude-sonnet-4-5"`

@@ -29,7 +29,7 @@ func examplePreview() PreviewReply {
 		Diff: []dlqtriage.Difference{{Op: dlqtriage.OpReplace, Path: "/version", Before: json.RawMessage("1"), After: json.RawMessage("2")}},
 		Message: just(OutgoingMessage{
 			Subject: "genbrain.agents.marketing.tasks.content_creation", Headers: map[string]string{"Nats-Msg-Id": "blog-post-118:r1", "X-Retry-Of": "TASKS:1042"},
-			Payload: `{"taskId":"blog-post-118","version":2}`, PayloadEncoding: encodingUTF8,
+			Payload: json.RawMessage(`{"taskId":"blog-post-118","version":2}`), PayloadEncoding: "json",
 		}),
 	}}
 }

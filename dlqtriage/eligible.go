@@ -36,7 +36,7 @@ func retryObstacles(plan Plan, action ActionKind, p Params) []Obstacle {
 	for _, o := range plan.Blocked {
 		switch {
 		case o.Code == BlockedNotOpen: // The status was looked at before.
-		case o.Code == BlockedNoPayload && p.As == AsEdited && p.Payload != nil:
+		case o.Code == BlockedNoPayload && p.As == AsEdited && p.payload() != nil:
 		case slices.Contains(judged, o.Code) && (p.As == AsEdited || action == ActionReassign):
 		default:
 			out = append(out, o)

@@ -54,7 +54,7 @@ func (k *Known) retryOf(r Request, plan Plan, id string) retry {
 	out := retry{agent: k.Entry.Agent, action: id}
 	switch r.Params.As {
 	case AsEdited:
-		out.payload, out.headers, out.modifications = r.Params.Payload, r.Params.Headers, r.Params.Modifications
+		out.payload, out.headers, out.modifications = r.Params.payload(), r.Params.Headers, r.Params.Modifications
 	case AsUnchanged:
 		out.unchanged = r.Action == ActionRetry && r.Params.Model == ""
 	default:

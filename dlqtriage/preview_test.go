@@ -135,6 +135,16 @@ func TestAnEditedRetrySendsWhatTheRequestSays(t *testing.T) {
 	}
 }
 
+func TestAnEditedPayloadMayBeAText(t *testing.T) {
+	t.Parallel()
+	for payload, want := range map[string]string{`"plain text"`: "plain text", `null`: string(dead().Payload.Body), `[1]`: "[1]"} {
+		v := previewOf(t, dead(), Request{Action: ActionRetry, Params: Params{As: AsEdited, Payload: json.RawMessage(payload)}})
+		if string(v.Message.Payload) != want {
+			t.Errorf("payload %s: published %s, want %s", payload, v.Message.Payload, want)
+		}
+	}
+}
+
 func TestAPayloadThatIsNoObjectStaysAndTheHeadersSayTheRest(t *testing.T) {
 	t.Parallel()
 	k := dead(func(k *Known) {

@@ -42,6 +42,18 @@ type Params struct {
 	Detail   string           `json:"detail,omitempty"`
 }
 
+// payload is what is published in place of the payload; nil where nothing is. A JSON text stands for itself, because not every payload is JSON.
+func (p Params) payload() []byte {
+	var text *string
+	switch err := json.Unmarshal(p.Payload, &text); {
+	case err != nil:
+		return p.Payload
+	case text == nil:
+		return nil
+	}
+	return []byte(*text)
+}
+
 // Bounds of what a request says.
 const (
 	minReason = 3
