@@ -13,7 +13,7 @@ type DeadMessage struct {
 func JudgeDead(m MessageFacts, t TaskFacts) (DeadMessage, bool) {
 	ev := evidenceOf(&m, &t)
 	v := ev.judge()
-	if !v.State.Died() && !(v.State == StatePublished && m.untaken()) {
+	if !v.State.Died() && (v.State != StatePublished || !m.untaken()) {
 		return DeadMessage{}, false
 	}
 	d := DeadMessage{State: StateDeadLettered, Reason: firstText(ev.termReason(), ev.reportedFailure(), ev.entryReason(), ev.expiryReason())}

@@ -238,10 +238,11 @@ func patterns(all []routes.Route) []string {
 
 // openToAll reports whether an address is open to everybody: the probe, and what the page to sign in needs.
 func openToAll(method, path string) bool {
-	switch reads := method == http.MethodGet || method == http.MethodHead; {
-	case path == web.SignInPath:
+	reads := method == http.MethodGet || method == http.MethodHead
+	switch path {
+	case web.SignInPath:
 		return reads || method == http.MethodPost
-	case path == "/logout":
+	case "/logout":
 		return method == http.MethodPost
 	default:
 		return reads && (path == "/healthz" || strings.HasPrefix(path, "/static/"))
