@@ -57,12 +57,20 @@ func (e *Entry) classify(m lifecycle.MessageFacts) {
 	case c != nil:
 		e.Class = Class{Category: categoryOf(c.Category), Detail: c.Detail, Kind: Kind(c.Kind)}
 		e.Classification = Classification{Rule: c.Rule, Evidence: c.Evidence, By: c.By, At: c.At}
-	case d != nil && categoryOf(d.Category) != Unclassified:
-		e.Class = Class{Category: categoryOf(d.Category), Detail: d.Detail}
+	case d != nil && entryClass(*d).Category != Unclassified:
+		e.Class = entryClass(*d)
 		e.Classification = Classification{
 			Rule: ruleEntry, By: ByRules, At: d.At, Evidence: []lifecycle.Evidence{{Source: "dead-letter entry", Text: d.Category}},
 		}
 	}
+}
+
+// entryClass is what the writer of a dead-letter entry says of why. Some write the detail in the place of the category.
+func entryClass(d lifecycle.DeadFacts) Class {
+	if row, known := DetailNamed(d.Category); known {
+		return row.Class
+	}
+	return ClassOf(categoryOf(d.Category), d.Detail)
 }
 
 // ruleEntry is the rule by which an entry has the category that is written in the broker's queue, while nobody else said why it died.

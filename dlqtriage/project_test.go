@@ -105,7 +105,7 @@ func TestAnEntryFollowsFromTheFactsOfItsMessage(t *testing.T) {
 			Path: dlqtriage.PathFilterRejected, Status: dlqtriage.StatusOpen, Class: dlqtriage.Class{Category: dlqtriage.Unclassified},
 		}},
 		"copied to the broker's queue": {[]lifecycle.Event{stored(), delivered, attempt(lifecycle.MaxDeliveries, 2, ""), copied}, dlqtriage.Entry{
-			Path: dlqtriage.PathTerminated, Status: dlqtriage.StatusOpen, Class: dlqtriage.Class{Category: dlqtriage.Transient, Detail: "network_transient"},
+			Path: dlqtriage.PathTerminated, Status: dlqtriage.StatusOpen, Class: dlqtriage.Class{Category: dlqtriage.Transient, Detail: "network_transient", Kind: dlqtriage.KindTransient},
 			Deliveries: 3, DLQStream: "DLQ", DLQSeq: 5,
 		}},
 		"an action is open": {[]lifecycle.Event{stored(), delivered, term, decidedAs(lifecycle.Decided, 1, "", "a-1")}, dlqtriage.Entry{

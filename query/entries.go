@@ -39,11 +39,12 @@ type EntryList struct {
 type EntryDetail struct {
 	EntryRow
 	Record  lifecycle.TaskRecord
-	Payload *lifecycle.Payload    // Nil where no body is kept.
-	Missing string                // Why there is no body; empty where there is one.
-	Events  []lifecycle.Event     // Of the task, in causal order.
-	History []dlqtriage.Operation // What was done about it, the newest first.
-	Gaps    []lifecycle.Gap       // That concern its task.
+	Payload *lifecycle.Payload     // Nil where no body is kept.
+	Diff    []dlqtriage.Difference // What a retry by the plan would change in the body.
+	Missing string                 // Why there is no body; empty where there is one.
+	Events  []lifecycle.Event      // Of the task, in causal order.
+	History []dlqtriage.Operation  // What was done about it, the newest first.
+	Gaps    []lifecycle.Gap        // That concern its task.
 }
 
 // Entries returns the entries that a filter selects, those that died last first.
@@ -100,6 +101,9 @@ func (s *Service) Entry(ctx context.Context, id string) (EntryDetail, error) {
 	}
 	if out.Payload, out.Missing, err = s.original(ctx, k.Entry); err != nil {
 		return out, err
+	}
+	if out.Payload != nil && !out.Payload.Truncated {
+		out.Diff = dlqtriage.PlanDiff(out.Payload.Body, k.Case, out.Plan)
 	}
 	if out.Events, err = s.cfg.Store.Events(ctx, k.Entry.TaskID, lifecycle.EventPosition{}, maxEntryEvents); err != nil {
 		return out, err

@@ -36,9 +36,9 @@ func causes(dead query.Dead, counts query.StateCounts) (out []views.Cause, note 
 // that have no entry.
 func causeAddress(c query.Cause) string {
 	if c.Category != "" {
-		return address("/dlq", lifecycle.Filter{Categories: []string{c.Category}}.Values())
+		return address("/tasks", lifecycle.Filter{Categories: []string{c.Category}}.Values())
 	}
-	return address("/dlq", lifecycle.Filter{States: lifecycle.StatesThat(lifecycle.State.Abandoned)}.Values())
+	return address("/tasks", lifecycle.Filter{States: lifecycle.StatesThat(lifecycle.State.Abandoned)}.Values())
 }
 
 func stateCounts(counts query.StateCounts, base url.Values) []views.StateCount {

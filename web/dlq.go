@@ -4,112 +4,260 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
+	"fleetglass/dlqtriage"
+	"fleetglass/duplicates"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
 	"fleetglass/views"
 )
 
-// deadLetters is what died, grouped by reason and agent. It shows what the store knows.
+// entryQuery is what the address of the list of dead letters says.
+type entryQuery struct {
+	filter dlqtriage.EntryFilter
+	values url.Values    // Of the filter.
+	from   *query.Cursor // Where the page begins; nil at the beginning.
+	now    lifecycle.Micros
+}
+
+// readEntries reads the address. The error is a *lifecycle.FilterError.
+func readEntries(v url.Values, now time.Time) (entryQuery, error) {
+	q := entryQuery{values: url.Values{}, now: lifecycle.MicrosOf(now)}
+	for _, name := range dlqtriage.FilterParameters() {
+		for _, value := range v[name] {
+			if value != "" {
+				q.values.Add(name, value)
+			}
+		}
+	}
+	if text := v.Get("cursor"); text != "" {
+		c, err := query.DecodeCursor(text, query.Binding("/dlq", q.values))
+		if err != nil {
+			return q, &lifecycle.FilterError{Parameter: "cursor", Detail: "is not of this list; begin again at the first page"}
+		}
+		q.from, q.now = &c, c.Now
+	}
+	var err error
+	q.filter, err = dlqtriage.ParseEntryFilter(q.values, q.now.Time())
+	return q, err
+}
+
+// at is the address of the page that begins at a place of the list; empty where there is none.
+func (q entryQuery) at(c *dlqtriage.EntryCursor, backward bool) string {
+	if c == nil {
+		return ""
+	}
+	cursor := query.Cursor{At: c.FailedAt, Key: c.ID, Backward: backward, Now: q.now}
+	v := maps.Clone(q.values)
+	v.Set("cursor", cursor.Encode(query.Binding("/dlq", q.values)))
+	return address("/dlq", v)
+}
+
+// with is the address of the list with a parameter changed, from its beginning.
+func (q entryQuery) with(name string, values ...string) string {
+	v := maps.Clone(q.values)
+	v[name] = values
+	return address("/dlq", v)
+}
+
+// params are the parameters but for those named, for the hidden fields of a form.
+func (q entryQuery) params(without ...string) []views.Param {
+	var out []views.Param
+	for _, name := range slices.Sorted(maps.Keys(q.values)) {
+		if !slices.Contains(without, name) {
+			for _, value := range q.values[name] {
+				out = append(out, views.Param{Name: name, Value: value})
+			}
+		}
+	}
+	return out
+}
+
+// deadLetters is the list of messages that died, with their reasons in groups.
 func (w *Web) deadLetters(c *gin.Context) error {
 	ctx := c.Request.Context()
-	r := preferencesOf(c)
 	snap, err := w.snapshot(ctx)
 	if err != nil {
 		return err
 	}
-	q, err := readList("/dlq", c.Request.URL.Query(), r.zone, w.cfg.Now())
-	f := frame{title: "DLQ", section: "dlq", search: true, snapshot: snap}
-	p := views.DeadLettersPage{Head: "Dead tasks, newest first", Chips: q.activeChips()}
+	f := frame{title: "DLQ", section: "dlq", snapshot: snap}
+	p := views.DeadLettersPage{Head: "Messages that died, those that died last first", Unread: !w.cfg.Query.EntriesRead().Known()}
+	q, err := readEntries(c.Request.URL.Query(), w.cfg.Now())
+	p.Query, p.Keep = strings.Join(q.values["q"], " "), q.params("q")
 	var wrong *lifecycle.FilterError
 	if errors.As(err, &wrong) {
 		p.Empty = views.EmptyState{Kind: "nomatch", Say: "The query cannot be read.", Why: wrong.Error() + ".", Links: []views.Chip{{Href: "/dlq", Label: "Clear filters"}}}
 		f.status = http.StatusBadRequest
 		return w.render(c, f, views.DeadLetters(p))
 	}
-	if len(q.filter.States) == 0 {
-		q.filter.States = lifecycle.StatesThat(lifecycle.State.Died)
-	}
-	p.Links = links(c, q.frozen(), "/api/v1/tasks", q.filter.Values())
-	if err := w.fillDead(ctx, &p, q, snap, r); err != nil {
-		return err
+	p.Links = links(c, address("/dlq", q.filter.Values()), "/api/v1/dlq", q.filter.Values())
+	p.Chips = q.chips()
+	for _, fill := range []func(context.Context, *views.DeadLettersPage, entryQuery, *query.FleetSnapshot) error{w.fillEntries, w.fillStatuses, w.fillReasons, w.fillFacets, w.fillOutcomes} {
+		if err := fill(ctx, &p, q, snap); err != nil {
+			return err
+		}
 	}
 	return w.render(c, f, views.DeadLetters(p))
 }
 
-func (w *Web) fillDead(ctx context.Context, p *views.DeadLettersPage, q listQuery, snap *query.FleetSnapshot, r preferences) error {
-	counts, err := w.cfg.Query.Counts(ctx, q.filter)
+func (q entryQuery) chips() []views.Chip {
+	var out []views.Chip
+	for _, param := range q.params() {
+		left := slices.DeleteFunc(slices.Clone(q.values[param.Name]), func(v string) bool { return v == param.Value })
+		out = append(out, views.Chip{Href: q.with(param.Name, left...), Label: param.Name + ": " + views.Cut(param.Value, 60), On: true, Remove: true})
+	}
+	return out
+}
+
+func (w *Web) fillEntries(ctx context.Context, p *views.DeadLettersPage, q entryQuery, snap *query.FleetSnapshot) error {
+	page := dlqtriage.EntryPageRequest{Limit: rowsPerPage}
+	if q.from != nil {
+		page.From, page.Backward = &dlqtriage.EntryCursor{FailedAt: q.from.At, ID: q.from.Key}, q.from.Backward
+	}
+	found, err := w.cfg.Query.Entries(ctx, q.filter, page)
 	if err != nil {
 		return err
 	}
-	list, err := w.cfg.Query.Tasks(ctx, q.filter, q.from.Page(rowsPerPage))
-	if err != nil {
-		return err
+	for _, e := range found.Rows {
+		p.Rows = append(p.Rows, views.DeadRow{Entry: e.Entry, Href: entryAddress(e.ID), TaskHref: taskAddress(e.TaskID), Plan: nextWords(e)})
 	}
-	dead, err := w.cfg.Query.Dead(ctx)
-	if err != nil {
-		return err
-	}
-	p.States = q.stateTabs(counts, lifecycle.StatesThat(lifecycle.State.Died))
-	p.Rows = rows(list.Rows, snap)
-	p.Pager = q.pager(list, r.zone)
-	p.Groups = deadGroups(dead, q)
-	p.Note = "by reason and agent"
-	if dead.More {
-		p.Note = fmt.Sprintf("the newest %s, by reason and agent", views.Count(int64(len(dead.Newest))))
-	}
-	p.Stats = deadStats(snap, dead)
+	p.Pager = views.Pager{Newer: q.at(found.Prev, true), Older: q.at(found.Next, false), Note: counted(int64(len(found.Rows)), "row", "rows")}
 	if len(p.Rows) == 0 {
 		p.Empty = w.emptyDead(q, snap)
 	}
 	return nil
 }
 
-func (w *Web) emptyDead(q listQuery, snap *query.FleetSnapshot) views.EmptyState {
-	if q.narrowed() || !q.first() {
-		return views.EmptyState{Kind: "nomatch", Say: "No dead task matches.", Links: []views.Chip{{Href: "/dlq", Label: "Clear filters"}}}
+// nextWords are what should happen next with an entry that waits; for the others their status says enough.
+func nextWords(e query.EntryRow) string {
+	if !e.Open() {
+		return ""
+	}
+	return views.PlanWords(e.Plan)
+}
+
+func (w *Web) emptyDead(q entryQuery, snap *query.FleetSnapshot) views.EmptyState {
+	if len(q.values) > 0 || q.from != nil {
+		return views.EmptyState{Kind: "nomatch", Say: "No message that died matches.", Links: []views.Chip{{Href: "/dlq", Label: "Clear filters"}}}
 	}
 	if down := downParts(w.health()); down != "" {
-		return views.EmptyState{Kind: "down", Say: "No dead task is known, but " + down + ".", Links: []views.Chip{{Href: "/capture", Label: "Capture"}}}
+		return views.EmptyState{Kind: "down", Say: "No message that died is known, but " + down + ".", Links: []views.Chip{{Href: "/capture", Label: "Capture"}}}
 	}
 	if snap.Counts.Total() == 0 {
 		return w.emptyNew()
 	}
-	return views.EmptyState{Kind: "healthy", Say: "All healthy: no task is dead.", Why: fmt.Sprintf("%s checked just now; %s", counted(snap.Counts.Total(), "task", "tasks"), captureWords(w.health()))}
+	return views.EmptyState{Kind: "healthy", Say: "All healthy: no message is dead.", Why: fmt.Sprintf("%s checked just now; %s", counted(snap.Counts.Total(), "task", "tasks"), captureWords(w.health()))}
 }
 
-func deadStats(snap *query.FleetSnapshot, dead query.Dead) []views.Stat {
+// fillStatuses counts by status, within the rest of the filter, and says what stands above the list.
+func (w *Web) fillStatuses(ctx context.Context, p *views.DeadLettersPage, q entryQuery, snap *query.FleetSnapshot) error {
+	rest := q.filter
+	rest.Statuses = nil
+	groups, _, err := w.cfg.Query.EntryGroups(ctx, rest, []dlqtriage.GroupField{dlqtriage.ByStatus})
+	if err != nil {
+		return err
+	}
+	counts, all := map[string]int64{}, int64(0)
+	for _, g := range groups {
+		counts[g.Values[0]] += g.Count
+		all += g.Count
+	}
+	p.Statuses = []views.Tab{{Href: q.with("status"), Label: "All", Count: views.Count(all), Current: len(q.filter.Statuses) == 0}}
+	for _, s := range dlqtriage.Statuses() {
+		current := slices.Contains(q.filter.Statuses, s)
+		if n := counts[string(s)]; n > 0 || current {
+			p.Statuses = append(p.Statuses, views.Tab{Href: q.with("status", string(s)), Label: string(s), Count: views.Count(n), Current: current})
+		}
+	}
+	dead, err := w.cfg.Query.Dead(ctx)
+	if err != nil {
+		return err
+	}
+	p.Stats = deadStats(snap, dead, all, counts[string(dlqtriage.StatusOpen)])
+	return nil
+}
+
+func deadStats(snap *query.FleetSnapshot, dead query.Dead, all, open int64) []views.Stat {
 	abandoned := lifecycle.StatesThat(lifecycle.State.Abandoned)
 	silent := lifecycle.Filter{Anomalies: []lifecycle.AnomalyCode{lifecycle.AnomalySilentAttempt}, States: lifecycle.StatesThat(lifecycle.State.Dead)}
 	lost, c := snap.Counts.Of(abandoned...), snap.Counts
 	return []views.Stat{
-		{Href: "/dlq?state=dead_lettered", Icon: "dlq", Tone: "dead", Label: "In the DLQ", Value: views.Count(c.Of(lifecycle.StateDeadLettered)), Detail: "with a dead-letter entry"},
-		{Href: address("/dlq", lifecycle.Filter{States: abandoned}.Values()), Icon: "exhausted", Tone: "bad", Label: "Dead, not in DLQ", Value: views.Count(lost), Loud: lost > 0, Detail: "no dead-letter entry seen"},
+		{Href: "/dlq?status=open", Icon: "dlq", Tone: "dead", Label: "Open", Value: views.Count(open), Detail: "of " + views.Count(all) + " that the filter selects"},
+		{Href: address("/tasks", lifecycle.Filter{States: abandoned}.Values()), Icon: "exhausted", Tone: "bad", Label: "Dead, not in DLQ", Value: views.Count(lost), Loud: lost > 0, Detail: "no dead-letter entry seen"},
 		{Href: "/tasks?state=outcome_unknown", Icon: "unknown", Tone: "wait", Label: "Outcome unknown", Value: views.Count(c.Of(lifecycle.StateOutcomeUnknown)), Detail: "nothing proves how it ended"},
 		{Href: "/tasks?anomaly=completed_and_dead", Icon: "warn", Tone: "warn", Label: "Completed and dead", Value: views.Count(dead.With(lifecycle.AnomalyCompletedAndDead)), Detail: "a retry may repeat the effect"},
 		{Href: address("/tasks", silent.Values()), Icon: "stale", Tone: "warn", Label: "No response", Value: views.Count(dead.With(lifecycle.AnomalySilentAttempt)), Detail: "an attempt got no answer"},
-		{Href: "/dlq?state=triaged", Icon: "retried", Tone: "dup", Label: "Triaged", Value: views.Count(c.Of(lifecycle.StateTriaged)), Detail: "a decision was made"},
+		{Href: "/tasks?state=triaged", Icon: "retried", Tone: "dup", Label: "Triaged", Value: views.Count(c.Of(lifecycle.StateTriaged)), Detail: "a decision was made"},
 	}
 }
 
-// maxDeadGroups is how many groups stand above the list.
+// maxDeadGroups is how many groups stand beside the list.
 const maxDeadGroups = 40
 
-// deadGroups are the groups of the newest dead tasks, largest first, each with the address of its list.
-func deadGroups(dead query.Dead, q listQuery) []views.DeadGroup {
-	var out []views.DeadGroup
-	for _, g := range dead.Groups() {
-		f := lifecycle.Filter{Agents: []string{g.Agent}}
-		on := q.has("agent", g.Agent)
-		if g.Category != "" {
-			f.Categories, on = []string{g.Category}, on && q.has("category", g.Category)
-		} else {
-			f.States, on = []lifecycle.State{g.State}, on && q.has("state", string(g.State))
-		}
-		out = append(out, views.DeadGroup{Name: g.Name, Agent: g.Agent, Count: int(g.Count), First: g.First, Last: g.Last, Href: address("/dlq", f.Values()), On: on})
+// fillReasons groups by the words of the reason, within the rest of the filter. Each group leads to its own entries and to no others.
+func (w *Web) fillReasons(ctx context.Context, p *views.DeadLettersPage, q entryQuery, _ *query.FleetSnapshot) error {
+	rest := q.filter
+	rest.Fingerprints = nil
+	by := []dlqtriage.GroupField{dlqtriage.ByFingerprint}
+	groups, more, err := w.cfg.Query.EntryGroups(ctx, rest, by)
+	if err != nil {
+		return err
 	}
-	return out[:min(len(out), maxDeadGroups)]
+	p.Note = "without numbers, ids and quoted texts"
+	if more || len(groups) > maxDeadGroups {
+		p.Note = fmt.Sprintf("the largest %d", maxDeadGroups)
+	}
+	for _, g := range groups[:min(len(groups), maxDeadGroups)] {
+		on := slices.Contains(q.filter.Fingerprints, g.Values[0])
+		p.Groups = append(p.Groups, views.DeadGroup{EntryGroup: g, Name: g.Values[0], Href: address("/dlq", g.Filter(by, rest).Values()), On: on})
+	}
+	return nil
+}
+
+// facetFields are the fields by which the form narrows the list.
+var facetFields = []dlqtriage.GroupField{dlqtriage.ByCategory, dlqtriage.ByDetail, dlqtriage.ByPath, dlqtriage.ByAgent, dlqtriage.ByType}
+
+// fillFacets offers the values that there are.
+func (w *Web) fillFacets(ctx context.Context, p *views.DeadLettersPage, q entryQuery, _ *query.FleetSnapshot) error {
+	for _, field := range facetFields {
+		groups, _, err := w.cfg.Query.EntryGroups(ctx, dlqtriage.EntryFilter{}, []dlqtriage.GroupField{field})
+		if err != nil {
+			return err
+		}
+		facet := views.Facet{Name: string(field), Legend: string(field)}
+		for _, g := range groups[:min(len(groups), maxDeadGroups)] {
+			value := g.Values[0]
+			if value == "" {
+				value = dlqtriage.Empty
+			}
+			facet.Choices = append(facet.Choices, views.FacetChoice{Value: value, Label: value, Count: views.Count(g.Count), On: slices.Contains(q.values[string(field)], value)})
+		}
+		p.Facets = append(p.Facets, facet)
+	}
+	return nil
+}
+
+// fillOutcomes counts the last twelve months, whatever the filter.
+func (w *Web) fillOutcomes(ctx context.Context, p *views.DeadLettersPage, _ entryQuery, snap *query.FleetSnapshot) error {
+	months := bucketings[0]
+	bounds := months.bounds(snap.AsOf.Time(), time.UTC)
+	found, err := w.cfg.Query.EntryStatistics(ctx, instants(bounds))
+	if err != nil {
+		return err
+	}
+	for i, r := range slices.Backward(found.Rows) {
+		if r.Entries > 0 || r.Messages > 0 {
+			p.Outcomes.Rows = append(p.Outcomes.Rows, views.EntryOutcomeRow{StatisticsRow: r, Label: duplicates.PeriodMonth.Start(bounds[i]).Format(months.layout)})
+		}
+	}
+	p.Outcomes.Total = views.EntryOutcomeRow{StatisticsRow: found.Total, Label: "Total"}
+	return nil
 }

@@ -114,7 +114,7 @@ func newSite(t testing.TB, batch lifecycle.Batch, edit ...func(*setup)) *site {
 // ask answers from what the pages are configured with.
 func ask(t testing.TB, cfg setup) *query.Service {
 	t.Helper()
-	s, err := query.New(query.Config{Store: cfg.Store, AgentOf: fleet.AgentOfWorker, Health: cfg.Health, Reconcile: cfg.Reconcile, Duplicates: cfg.Duplicates, Now: cfg.Now})
+	s, err := query.New(query.Config{Store: cfg.Store, Entries: entriesOf(cfg.Store), AgentOf: fleet.AgentOfWorker, Health: cfg.Health, Reconcile: cfg.Reconcile, Duplicates: cfg.Duplicates, Now: cfg.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,4 +307,10 @@ func gzipped(text []byte) int {
 	_, _ = w.Write(text)
 	_ = w.Close()
 	return out.Len()
+}
+
+// entriesOf is the part of a store that keeps dead letters; nil where it keeps none.
+func entriesOf(s lifecycle.Store) query.EntryStore {
+	entries, _ := s.(query.EntryStore)
+	return entries
 }

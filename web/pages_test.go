@@ -67,8 +67,9 @@ func TestPagesOfARichFleet(t *testing.T) {
 		"/in-flight":                                                  {"#presumed_dead tr.kind": "Presumed dead 1", "#stale .kind": "Stale 1", "#stuck": "Architecture note", "#expiring": "Fix focus order", "#healthy .kind": "Healthy 2", "#lede": "6 leases are held, 4 stale", "#presumed_dead .left": "−1m 48s", "#healthy td:nth-child(4) small": "mkt-9f21-4", ".lease[role=img]": "=6"},
 		"/agents":                                                     {"#rows tr": "=8", "#summary": "8 agents, 6 working", "#rows a.title[href='/agents/backend']": "backend"},
 		"/agents/marketing":                                           {"h1": "marketing", "#stats .v": "1", "#holds .doing": "Draft launch thread", "#recent tbody tr": "=20", "#consumers td.grow": "genbrain.agents.marketing.tasks.>"},
-		"/dlq":                                                        {"#rows tr": "=11", "#groups li:first-child .name": "", "#stats .v": "10", ".lede": "Tasks that ended without completing."},
-		"/dlq?category=llm_provider_timeout":                          {"#rows tr": "=4", "#chips .chip": "category: llm_provider_timeout"},
+		"/dlq":                                                        {"#rows tr": "", "#groups li:first-child .name": "", "#stats a:first-child .k": "Open", ".lede": "Messages that died", "#statistics tbody tr:first-child th": "November 2026", "#rows a.title[href^='/dlq/']": ""},
+		"/dlq?detail=llm_provider_timeout":                            {"#rows tr": "=4", "#chips .chip": "detail: llm_provider_timeout"},
+		"/dlq?q=agent:marketing":                                      {"#rows td:nth-child(3)": "marketing", "#states a": "All"},
 		"/duplicates":                                                 {"#ledger tbody tr:first-child th": "November 2026", "#ledger tfoot td:nth-child(4)": "38", "#cases tbody tr": "=10", "#cases small": "Published more often than stored"},
 		"/duplicates?bucket=hour&layer=idempotency":                   {"#ledger thead th:first-child": "Hour", "#cases tbody tr": "=1", "#cases .title": "Charge the card"},
 		"/capture":                                                    {"#parts tbody tr": "=8", "#gaps tbody tr": "=2", "#gaps .state.ok": "read again", "#quarantine tbody tr": "=2", "#consumers tbody tr": "=7"},
@@ -165,7 +166,7 @@ func TestAFleetThatIsHealthy(t *testing.T) {
 	s := newSite(t, story.Batch)
 	wants{"#attention .say": "All healthy: nothing needs attention.", ".banner": "=0"}.check(t, s.get(t, "/", 200))
 	wants{"#leases .say": "All healthy: no task is in flight"}.check(t, s.get(t, "/in-flight", 200))
-	wants{"#rows .say": "All healthy: no task is dead."}.check(t, s.get(t, "/dlq", 200))
+	wants{"#rows .say": "All healthy: no message is dead."}.check(t, s.get(t, "/dlq", 200))
 }
 
 func TestWhenCaptureIsDown(t *testing.T) {
@@ -185,7 +186,7 @@ func TestPagesThatAreNotThere(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, webtest.Rich(noon).Batch)
 	for path, status := range map[string]int{"/tasks/none": 404, "/tasks/": 404, "/task": 404, "/agents/none": 404, "/nowhere": 404, "/tasks?state=lost": 400, "/tasks?q=%22open": 400,
-		"/tasks?from=yesterdayish": 400, "/tasks?cursor=damaged": 400, "/dlq?state=lost": 400, "/payload?message=TASKS:1": 404, "/payload?message=x": 400} {
+		"/tasks?from=yesterdayish": 400, "/tasks?cursor=damaged": 400, "/dlq?status=lost": 400, "/dlq/TASKS:999999": 404, "/payload?message=TASKS:1": 404, "/payload?message=x": 400} {
 		if doc := s.get(t, path, status); doc.Find("main .say").Length() != 1 {
 			t.Errorf("%s: does not say what is wrong", path)
 		}

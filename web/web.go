@@ -81,6 +81,7 @@ func (w *Web) Register(r *routes.Router) {
 	w.page(r, "/agents", access.Read, w.agents)
 	w.page(r, "/agents/*agent", access.Read, w.agent)
 	w.page(r, "/dlq", access.Read, w.deadLetters)
+	w.page(r, "/dlq/*id", access.Read, w.deadLetter)
 	w.page(r, "/duplicates", access.Read, w.duplicates)
 	w.page(r, "/reconciliation", access.Read, w.reconciliation)
 	w.action(r, "/reconciliation", access.Admin, w.reconcileNow)

@@ -1,0 +1,109 @@
+package views
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"fleetglass/dlqtriage"
+)
+
+// entryName is what an entry is called: its title, else its type, else its task.
+func entryName(e dlqtriage.Entry) string { return Cut(cmp.Or(e.Title, e.Type, e.TaskID), 120) }
+
+// classWords are why a message died, in a few words.
+func classWords(c dlqtriage.Class) string {
+	return strings.ReplaceAll(cmp.Or(c.Detail, string(c.Category)), "_", " ")
+}
+
+// statusLook is how a status looks, with what became of the message that followed.
+func statusLook(s dlqtriage.Status, o dlqtriage.Outcome) look {
+	switch s {
+	case dlqtriage.StatusActing:
+		return look{Icon: "operations", Tone: "run", Word: "acting"}
+	case dlqtriage.StatusDeferred:
+		return look{Icon: "deferred", Tone: "wait", Word: "deferred"}
+	case dlqtriage.StatusDiscarded:
+		return look{Icon: "discarded", Tone: "wait", Word: "discarded"}
+	case dlqtriage.StatusQuarantined:
+		return look{Icon: "quarantined", Tone: "warn", Word: "quarantined"}
+	case dlqtriage.StatusRetried, dlqtriage.StatusReassigned:
+		switch o {
+		case dlqtriage.OutcomeResolved:
+			return look{Icon: "check", Tone: "ok", Word: "resolved"}
+		case dlqtriage.OutcomeDiedAgain:
+			return look{Icon: "dead", Tone: "bad", Word: "died again"}
+		}
+		return look{Icon: "retried", Tone: "dup", Word: strings.TrimSpace(string(s) + " " + outcomeWords(o))}
+	}
+	return look{Icon: "dlq", Tone: "dead", Word: "open"}
+}
+
+// outcomeWords say what became of the message that followed.
+func outcomeWords(o dlqtriage.Outcome) string { return strings.ReplaceAll(string(o), "_", " ") }
+
+// planWords are what should happen next, in a few words.
+func planWords(p dlqtriage.Plan) string {
+	if !p.Eligible {
+		if p.MaxAdditionalRetries == 0 && p.TargetAgent != "" {
+			return "to " + Cut(p.TargetAgent, 40)
+		}
+		return "blocked"
+	}
+	words := "retry after " + Duration(p.Delay)
+	if len(p.Modifications) > 0 {
+		words += ", changed"
+	}
+	return words
+}
+
+// PlanWords are what should happen next, in a few words.
+func PlanWords(p dlqtriage.Plan) string { return planWords(p) }
+
+// trendWords compare the last day with the one before.
+func trendWords(g dlqtriage.EntryGroup) string {
+	if g.Trend() == dlqtriage.TrendQuiet {
+		return "quiet"
+	}
+	return fmt.Sprintf("%s, %s in 24 h", g.Trend(), Count(g.Recent))
+}
+
+func rateWords(r dlqtriage.StatisticsRow) string {
+	rate, known := r.Rate()
+	if !known {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f %%", 100*rate)
+}
+
+func medianWords(s dlqtriage.Sums) string {
+	if s.Resolved == 0 {
+		return "–"
+	}
+	return Duration(s.Median.Round(time.Millisecond))
+}
+
+// dlqPlace is where the entry in the broker's queue is. While the queue was not read nothing is said of one that was not seen.
+func dlqPlace(e dlqtriage.Entry, unread bool) string {
+	switch {
+	case e.Copied():
+		return fmt.Sprintf("%s:%d", e.DLQStream, e.DLQSeq)
+	case unread:
+		return "not known: the queue was not read yet"
+	}
+	return "none was seen"
+}
+
+// jsonWords is a value of a payload in one line.
+func jsonWords(v any) string {
+	if v == nil {
+		return "–"
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "–"
+	}
+	return Cut(string(text), 300)
+}

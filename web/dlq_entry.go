@@ -1,0 +1,68 @@
+package web
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+
+	"fleetglass/dlqtriage"
+	"fleetglass/query"
+	"fleetglass/views"
+)
+
+// entryAddress is the page of an entry.
+func entryAddress(id string) string { return "/dlq/" + url.PathEscape(id) }
+
+// deadLetter is all that is known of a message that died.
+func (w *Web) deadLetter(c *gin.Context) error {
+	ctx := c.Request.Context()
+	snap, err := w.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := w.cfg.Query.Entry(ctx, rest(c, "/dlq/"))
+	if err != nil {
+		return err
+	}
+	p := views.EntryPage{
+		Entry: found.Entry, Links: links(c, entryAddress(found.ID), "/api/v1"+entryAddress(found.ID), nil), TaskHref: taskAddress(found.TaskID), Plan: found.Plan, Diff: found.Diff,
+		Risk: riskWords(found.Risk), Missing: found.Missing, History: found.History, Unread: !w.cfg.Query.EntriesRead().Known(),
+	}
+	p.Headers, p.Body = originalOf(found)
+	if !found.Next.Key.IsZero() {
+		p.NextHref = taskAddress(found.Next.TaskID)
+	}
+	if found.RetryOf != "" {
+		p.OfHref = entryAddress(found.RetryOf)
+	}
+	for _, e := range found.Events {
+		href := taskAddress(found.TaskID) + "#ev-" + e.ID.String()
+		p.Events = append(p.Events, views.EntryEvent{Event: e, Href: href})
+	}
+	return w.render(c, frame{title: "DLQ: " + views.Cut(found.ID, 60), section: "dlq", search: true, snapshot: snap}, views.DeadLetter(p))
+}
+
+// shownBody is how much of a body the page of an entry shows, in bytes; the page of the task shows more.
+const shownBody = 8000
+
+func originalOf(d query.EntryDetail) (headers []views.Param, body string) {
+	if d.Payload == nil {
+		return nil, ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Payload.Headers)) {
+		for _, value := range d.Payload.Headers[name] {
+			headers = append(headers, views.Param{Name: name, Value: value})
+		}
+	}
+	return headers, views.Printable(string(d.Payload.Body[:min(len(d.Payload.Body), shownBody)]))
+}
+
+func riskWords(r *dlqtriage.Risk) string {
+	if r == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.1f %% (%.1f to %.1f), from %s", 100*r.Probability, 100*r.Low, 100*r.High, counted(r.Sample, "task", "tasks"))
+}

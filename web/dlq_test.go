@@ -1,0 +1,52 @@
+package web_test
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"fleetglass/web/webtest"
+)
+
+func TestADeadLetterHasAPageOfItsOwn(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch)
+	list := s.get(t, "/dlq?detail=llm_provider_timeout", 200)
+	href, _ := list.Find("#rows a.title").First().Attr("href")
+	wants{".banner.warn b": "was not read yet"}.check(t, list)
+	if !strings.HasPrefix(href, "/dlq/TASKS:") {
+		t.Fatalf("the first row leads to %q", href)
+	}
+	page := s.get(t, href, 200)
+	wants{
+		"#why": "llm provider timeout", "#plan .sub": "retry after 30", "#history": "Nothing yet.", "#timeline tbody tr": "", "#timeline": "published", "#timeline a[href*='#ev-']": "",
+		".lede a[href^='/tasks/']": "", `[data-copy-link]`: "Copy link",
+	}.check(t, page)
+}
+
+func TestEachReasonLeadsToItsOwnEntries(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch)
+	page := s.get(t, "/dlq", 200)
+	links := page.Find("#groups li a")
+	if links.Length() < 2 {
+		t.Fatalf("%d groups", links.Length())
+	}
+	seen := map[string]bool{}
+	for i := range links.Length() {
+		link := links.Eq(i)
+		href, _ := link.Attr("href")
+		if u, err := url.Parse(href); err != nil || u.Query().Get("fingerprint") == "" || seen[href] {
+			t.Errorf("group %d leads to %q, which names no reason, or is that of another group", i, href)
+		}
+		seen[href] = true
+		got := s.get(t, href, 200)
+		if rows, want := got.Find("#rows tr").Length(), strings.TrimSpace(link.Find("b").Text()); want != strconv.Itoa(rows) {
+			t.Errorf("group %q says %s, its list has %d", link.Find(".name").Text(), want, rows)
+		}
+		if got.Find("#groups a[aria-current]").Length() != 1 {
+			t.Errorf("the group of %q is not marked", href)
+		}
+	}
+}
