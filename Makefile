@@ -52,8 +52,9 @@ bench: ## Measure against baselines of the same run: a table and bench.json (EVE
 microbench: ## Run the Go benchmarks of every package and print a table of medians
 	./scripts/microbench.sh
 
-torture: ## Kill, freeze, cut off and starve everything, then compare with the fleet's own ledger (about 10 minutes)
+torture: ## Kill, freeze, cut off and starve everything, then compare with the fleet's own ledger; then 2,000 random worlds (about 20 minutes)
 	FLEETGLASS_TORTURE=long $(GO) test ./internal/torture -count=1 -timeout 60m -v $(ARGS)
+	[ -n "$(ARGS)" ] || FLEETGLASS_TORTURE=long $(GO) test ./internal/situations -run RandomWorlds -count=1 -timeout 60m -v
 
 fuzz: ## Run every fuzz target for FUZZTIME (default 10s)
 	./scripts/fuzz.sh

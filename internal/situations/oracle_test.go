@@ -1,0 +1,110 @@
+//go:build linux
+
+package situations
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// messageAt is what is said about a stored message of the story's task; nil where nothing is.
+func (s story) messageAt(l letter) *seenMessage {
+	task := s.told()
+	if task == nil {
+		return nil
+	}
+	for i, m := range task.Messages {
+		if name, _, _ := strings.Cut(m.Stream, "~"); name == l.stream && m.Seq == strconv.FormatUint(l.seq, 10) {
+			return &task.Messages[i]
+		}
+	}
+	return nil
+}
+
+// contradicted is what must never be said, at no moment: the clients know better, whatever else is on its way.
+func (w *life) contradicted(s story) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range w.letters {
+		s.task = m.task
+		said := s.messageAt(m.letter)
+		if said == nil {
+			continue
+		}
+		if err := w.never(m, said); err != nil {
+			return fmt.Errorf("%s:%d is %s: %w", m.stream, m.seq, said.State, err)
+		}
+	}
+	return nil
+}
+
+// never is what a message must not be called by what its clients did up to now.
+func (w *life) never(m *mail, said *seenMessage) error {
+	switch {
+	case said.State == "completed" && !m.acked && !m.recorded && !m.reported:
+		return errors.New("no worker acknowledged it, and nobody recorded or reported its completion")
+	case said.State == "completing" && !m.recorded && !m.reported:
+		return errors.New("nobody recorded or reported its completion")
+	case said.State == "terminated" && !m.terminated:
+		return errors.New("no worker gave it up")
+	case slices.Contains(inHand, said.State) && w.pulls == 0:
+		return errors.New("no worker asked for anything")
+	case len(said.Attempts) > w.pulls:
+		return fmt.Errorf("it has %d attempts, and workers asked %d times", len(said.Attempts), w.pulls)
+	}
+	return nil
+}
+
+// inHand are the states of a message that a worker got.
+var inHand = []string{"delivered", "processing", "redelivered", "failed", "exhausted"}
+
+// waits are the states of a message that is in the stream.
+var waits = append([]string{"published", "completing"}, "delivered", "processing", "redelivered", "failed")
+
+// agrees holds when everything that is said in the end agrees with what the clients know.
+func (w *life) agrees(s story) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range w.letters {
+		s.task = m.task
+		said := s.messageAt(m.letter)
+		if said == nil && m.unwanted {
+			continue
+		}
+		if said == nil {
+			return fmt.Errorf("%s:%d is not known, and the stream stored it", m.stream, m.seq)
+		}
+		if err := w.inTheEnd(m, said); err != nil {
+			return fmt.Errorf("%s:%d is %s: %w", m.stream, m.seq, said.State, err)
+		}
+		if words := s.told().words(); strings.Contains(words, "publish it again") {
+			return fmt.Errorf("%s:%d was stored, and the answers say to publish it again: %s", m.stream, m.seq, words)
+		}
+	}
+	return nil
+}
+
+// inTheEnd is what a message must not be called when everything was looked at.
+func (w *life) inTheEnd(m *mail, said *seenMessage) error {
+	queue := w.land.streams[0].Retention == jetstream.WorkQueuePolicy
+	switch {
+	case said.State == "removed" && m.had > 0:
+		return errors.New("a worker had it")
+	case said.State == "published" && m.told:
+		return errors.New("a worker had it, and said so")
+	case slices.Contains(waits, said.State) && m.gone:
+		return errors.New("it is not in the stream")
+	case said.State == "completed" && queue && !m.gone && !m.recorded && !m.reported:
+		return errors.New("it is still in the queue: the acknowledgement had no effect")
+	case said.State == "completed" && m.gone && m.deleted && !m.acked && !m.recorded && !m.reported:
+		return errors.New("an operator removed it")
+	case m.timely && (!queue || m.gone) && !slices.Contains([]string{"completed", "outcome_unknown"}, said.State):
+		return errors.New("a worker acknowledged it in time")
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+//go:build linux
+
+package situations
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// worldsWanted is how many random worlds are played: few in every run of the tests, thousands in the long form.
+var worldsWanted = flag.Int("worlds", 0, "how many random worlds are played; default 60, and 2,000 where FLEETGLASS_TORTURE=long")
+
+// worldsSeed plays the same worlds again. What the broker and the clock do differs all the same.
+var worldsSeed = flag.Uint64("worlds-seed", 0, "seed of the random worlds; default the time")
+
+// withForgery lets agents acknowledge messages of their consumer that they were never given. What that may lead to is in docs/situations.md.
+var withForgery = flag.Bool("worlds-forgery", false, "let agents of random worlds forge acknowledgements")
+
+// worldsAtOnce is how many worlds of a land are played at the same time.
+const worldsAtOnce = 40
+
+// countries are the lands of random worlds: one of each retention.
+var countries = []land{
+	{name: "work queue", streams: []jetstream.StreamConfig{tasksStream(jetstream.WorkQueuePolicy)}},
+	{name: "limits", streams: []jetstream.StreamConfig{tasksStream(jetstream.LimitsPolicy)}},
+	{name: "interest", streams: []jetstream.StreamConfig{tasksStream(jetstream.InterestPolicy)}},
+}
+
+func tasksStream(r jetstream.RetentionPolicy) jetstream.StreamConfig {
+	return jetstream.StreamConfig{Name: "TASKS", Subjects: []string{allTasks}, Retention: r, Duplicates: 2 * time.Second, AllowDirect: true}
+}
+
+// TestRandomWorldsAreToldTruthfully lets plain clients do random things, and compares what is said with what they know.
+func TestRandomWorldsAreToldTruthfully(t *testing.T) {
+	t.Parallel()
+	if _, err := program(); err != nil {
+		t.Fatal(err)
+	}
+	wanted, seed := *worldsWanted, *worldsSeed
+	if wanted == 0 {
+		wanted = 60
+		if os.Getenv("FLEETGLASS_TORTURE") == "long" {
+			wanted = 2000
+		}
+	}
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("%d worlds, -worlds-seed %d", wanted, seed)
+	census := &census{verdicts: map[string]int{}}
+	for first := 0; first < wanted; first += worldsAtOnce * len(countries) {
+		playWorlds(t, first, min(wanted, first+worldsAtOnce*len(countries)), seed, census)
+	}
+	census.log(t)
+}
+
+// playWorlds plays some worlds at once, the lands and both modes in turn.
+func playWorlds(t *testing.T, from, to int, seed uint64, census *census) {
+	t.Helper()
+	m := live
+	if from/(worldsAtOnce*len(countries))%2 == 1 {
+		m = afterwards
+	}
+	scenes := map[string]*scene{}
+	lives := map[*player]*life{}
+	for n := from; n < to; n++ {
+		l := countries[n%len(countries)]
+		s := scenes[l.name]
+		if s == nil {
+			s = &scene{mode: m, world: newWorld(t, l)}
+			scenes[l.name] = s
+		}
+		w := &life{random: rand.New(rand.NewPCG(seed, uint64(n))), land: l, auditors: map[string]jetstream.Consumer{}}
+		p := &player{heading: "worlds", agent: "world" + strconv.Itoa(n), situation: situation{
+			name: fmt.Sprintf("world %d on %s, %s", n, l.name, m), act: w.live, may: w.agrees, never: w.contradicted,
+		}}
+		s.players, lives[p] = append(s.players, p), w
+	}
+	all := slices.Collect(maps.Values(scenes))
+	for _, s := range all {
+		s.prepare(t)
+	}
+	if m == live {
+		each(all, func(p *player, g *glass) { p.watched(g); p.judge(g) })
+	} else {
+		each(all, func(p *player, _ *glass) { p.happen() })
+		for _, s := range all {
+			s.world.look(t)
+		}
+		each(all, func(p *player, g *glass) { p.judge(g) })
+	}
+	for p, w := range lives {
+		if p.failed != nil {
+			t.Errorf("%s: %v\nwhat happened:\n\t%s\nin the end:\n\t%s", p.name, p.failed, strings.Join(w.diary, "\n\t"), p.last)
+		}
+		census.take(w, p.last)
+	}
+}
+
+// census counts what was said in the end.
+type census struct {
+	messages int
+	verdicts map[string]int // By state, or for those that are unknown by their reason.
+}
+
+func (c *census) take(w *life, s story) {
+	for _, m := range w.letters {
+		c.messages++
+		s.task = m.task
+		said := s.messageAt(m.letter)
+		switch {
+		case said == nil:
+			c.verdicts["not known at all"]++
+		case said.State == "outcome_unknown":
+			c.verdicts["outcome_unknown: "+m.whyUnknown()]++
+		default:
+			c.verdicts[said.State]++
+		}
+	}
+}
+
+func (c *census) log(t *testing.T) {
+	t.Helper()
+	unknown := 0
+	for _, name := range slices.Sorted(maps.Keys(c.verdicts)) {
+		t.Logf("%5d %s", c.verdicts[name], name)
+		if strings.HasPrefix(name, "outcome_unknown") {
+			unknown += c.verdicts[name]
+		}
+	}
+	t.Logf("%d of %d messages are called unknown", unknown, c.messages)
+}
