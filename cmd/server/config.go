@@ -16,7 +16,7 @@ type Config struct {
 	MaxBody     ByteSize `default:"4MB" placeholder:"SIZE" help:"Largest request body." group:"http"`
 	TLSCert     string   `name:"tls-cert" type:"path" placeholder:"FILE" help:"Certificate with which pages and API are served by HTTPS. It needs --tls-key. A new file is used within seconds." group:"http"`
 	TLSKey      string   `name:"tls-key" type:"path" placeholder:"FILE" help:"Key of that certificate." group:"http"`
-	ReadOnly    bool     `help:"Refuse every request that would change something." group:"http"`
+	ReadOnly    bool     `help:"Refuse every request that would change something, decide nothing, and send no retries." group:"http"`
 	Environment string   `placeholder:"NAME" help:"Name of this installation, such as production; every page shows it." group:"http"`
 
 	Token      Secret `placeholder:"TOKEN" help:"Bearer token with scope admin. Set it in the environment or in the settings file: others can read flags." group:"access"`

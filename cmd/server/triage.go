@@ -35,15 +35,17 @@ func (a *App) triages(cfg Config, js jetstream.JetStream, store database, hub *l
 	if err != nil {
 		return err
 	}
-	a.watch(sent)
-	a.work("retries", sent.Run)
 	a.triage.operations, err = dlqtriage.NewOperations(dlqtriage.OperationsConfig{
 		Actions: a.triage.actions, Store: told, Changed: func(o dlqtriage.Operation) { hub.PublishOperation(operationChange(o)) }, Log: a.log,
 	})
 	if err != nil {
 		return err
 	}
-	a.work("operations", a.triage.operations.Run)
+	if !cfg.ReadOnly { // What was decided before then waits: read-only means that nothing is changed by this program.
+		a.watch(sent)
+		a.work("retries", sent.Run)
+		a.work("operations", a.triage.operations.Run)
+	}
 	return nil
 }
 
