@@ -186,7 +186,7 @@ func (a *aftermath) lost(truth map[string]*told) map[uint64]string {
 	for _, t := range truth {
 		w := a.wires.of(t)
 		ended := w.count(lifecycle.Acked) + w.count(lifecycle.AckConfirmed) + w.count(lifecycle.Terminated) + w.count(lifecycle.TermConfirmed) +
-			w.count(lifecycle.MaxDeliveries)
+			w.count(lifecycle.ExhaustionSaid)
 		if t.Seq == 0 || a.left[t.Seq] || ended > 0 {
 			continue
 		}

@@ -73,7 +73,7 @@ func (s *seen) heard() (n int) {
 // captured are the kinds of events that are lines of a capture stream.
 var captured = []lifecycle.Kind{
 	lifecycle.Published, lifecycle.PublishAttempted, lifecycle.Heartbeat, lifecycle.Acked, lifecycle.AckConfirmed, lifecycle.Nacked,
-	lifecycle.NakConfirmed, lifecycle.Terminated, lifecycle.TermConfirmed, lifecycle.MaxDeliveries, lifecycle.CompletionRecorded,
+	lifecycle.NakConfirmed, lifecycle.Terminated, lifecycle.TermConfirmed, lifecycle.ExhaustionSaid, lifecycle.CompletionRecorded,
 	lifecycle.ReportClaimed, lifecycle.ReportAccepted, lifecycle.ReportCheckpoint, lifecycle.ReportCompleted, lifecycle.ReportFailed,
 	lifecycle.ReportDuplicateCaught,
 }
@@ -141,7 +141,7 @@ func (a *aftermath) allowed(t *told, w wire) []lifecycle.State {
 			unknown = append(unknown, s)
 		}
 	}
-	if w.count(lifecycle.MaxDeliveries) > 0 { // The broker's word stands, also where the line of a late answer was lost.
+	if w.count(lifecycle.ExhaustionSaid) > 0 { // The broker's word stands, also where the line of a late answer was lost.
 		unknown = append(unknown, lifecycle.StateExhausted)
 	}
 	switch there := a.left[t.Seq]; {

@@ -150,7 +150,7 @@ func (w *wires) advisory(msg jetstream.Msg) error {
 	}
 	kinds := map[string]lifecycle.Kind{
 		"io.nats.jetstream.metric.v1.consumer_ack": lifecycle.AckConfirmed, "io.nats.jetstream.advisory.v1.nak": lifecycle.NakConfirmed,
-		"io.nats.jetstream.advisory.v1.terminated": lifecycle.TermConfirmed, "io.nats.jetstream.advisory.v1.max_deliver": lifecycle.MaxDeliveries,
+		"io.nats.jetstream.advisory.v1.terminated": lifecycle.TermConfirmed, "io.nats.jetstream.advisory.v1.max_deliver": lifecycle.ExhaustionSaid,
 	}
 	if kind := kinds[a.Type]; kind != "" {
 		add(w.bySeq, a.StreamSeq, kind, a.Deliveries)
