@@ -125,10 +125,15 @@ func (w *life) post(task string, of *mail) {
 		p.version, p.id, p.header = m.key, fmt.Sprintf("%s:r%d", w.task(task), n), retryOf(of.letter, n)
 	}
 	w.know(func() { w.letters = append(w.letters, m) })
-	unwanted := w.land.streams[0].Retention == jetstream.InterestPolicy && w.worker == nil && len(w.auditors) == 0
+	unwanted := w.nobodyTakes()
 	l := w.publish(p)
 	w.know(func() { m.letter, m.unwanted = l, unwanted })
 	w.note("published %s:%d, task %q, key %d", m.stream, m.seq, task, m.key)
+}
+
+// nobodyTakes reports whether the stream keeps nothing that is published now, because no consumer is interested.
+func (w *life) nobodyTakes() bool {
+	return w.land.streams[0].Retention == jetstream.InterestPolicy && w.worker == nil && len(w.auditors) == 0
 }
 
 func (w *life) generations(task string) (n int) {
@@ -163,7 +168,7 @@ func (w *life) repeat() {
 	w.must(err)
 	w.note("published task %q once more: duplicate %v", m.task, ack.Duplicate)
 	if !ack.Duplicate { // The window has passed: it is a message of its own.
-		w.adopt(&mail{task: m.task, key: 1, letter: letter{ack.Stream, ack.Sequence}})
+		w.adopt(&mail{task: m.task, key: 1, letter: letter{ack.Stream, ack.Sequence}, unwanted: w.nobodyTakes()})
 	}
 }
 
