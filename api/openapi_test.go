@@ -256,7 +256,10 @@ func TestNewSaysWhatIsMissing(t *testing.T) {
 
 func TestEveryCallSaysWhichScopeItNeeds(t *testing.T) {
 	t.Parallel()
-	exceptions := map[string]string{"GET /healthz": "", "POST /api/v1/reports": "report", "POST /api/v1/reconciliations": "admin"}
+	exceptions := map[string]string{
+		"GET /healthz": "", "POST /api/v1/reports": "report", "POST /api/v1/reconciliations": "admin",
+		"POST /api/v1/dlq/{id}/actions": "triage:propose", "POST /api/v1/operations": "triage:propose", "POST /api/v1/operations/{id}/cancel": "triage:apply",
+	}
 	eachOperation(specOf(t, newFixture(t, sqliteStore)), func(name string, op map[string]any) {
 		want, special := exceptions[name]
 		if !special {
