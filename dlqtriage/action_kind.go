@@ -27,6 +27,9 @@ func (k ActionKind) Known() bool { return slices.Contains(ActionKinds(), k) }
 // Sends reports whether the action publishes a message.
 func (k ActionKind) Sends() bool { return k == ActionRetry || k == ActionReassign }
 
+// AppliesTo reports whether the action can be applied to an entry of this status.
+func (k ActionKind) AppliesTo(s Status) bool { return slices.Contains(k.takes(), s) }
+
 // takes lists the statuses of the entries that the action can be applied to.
 func (k ActionKind) takes() []Status {
 	switch k {

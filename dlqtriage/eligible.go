@@ -22,7 +22,7 @@ func statusObstacles(e Entry, action ActionKind) []Obstacle {
 	switch {
 	case e.Status == StatusActing:
 		return []Obstacle{{BlockedBusy, "An action on this entry has not ended."}}
-	case !slices.Contains(action.takes(), e.Status):
+	case !action.AppliesTo(e.Status):
 		return []Obstacle{{BlockedStatus, "The entry is " + string(e.Status) + ": " + string(action) + " does not apply to it."}}
 	}
 	return nil

@@ -30,6 +30,7 @@ func (w *Web) deadLetter(c *gin.Context) error {
 	p := views.EntryPage{
 		Entry: found.Entry, Links: links(c, entryAddress(found.ID), "/api/v1"+entryAddress(found.ID), nil), TaskHref: taskAddress(found.TaskID), Plan: found.Plan, Diff: found.Diff,
 		Risk: riskWords(found.Risk), Missing: found.Missing, History: found.History, Unread: !w.cfg.Query.EntriesRead().Known(),
+		Actions: w.actionPanel(ctx, found),
 	}
 	p.Headers, p.Body = originalOf(found)
 	if !found.Next.Key.IsZero() {

@@ -12,6 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"fleetglass/access"
+	"fleetglass/dlqtriage"
 	"fleetglass/fleet"
 	"fleetglass/internal/health"
 	"fleetglass/internal/live"
@@ -34,6 +35,11 @@ type Config struct {
 	Access      access.Authorizer // Optional; what readers may do. In read-only mode a banner says that actions are off.
 	Server      string            // Optional; the NATS URL that agents connect to, for the command of the empty page.
 	Prefix      string            // Optional; default fleet.DefaultPrefix. The first token of task subjects, for the same.
+
+	Actions *dlqtriage.Actions // Optional; what acts on dead letters. Without it their pages have no forms.
+
+	// Denied keeps a record of an action that was refused where its route was allowed. Optional.
+	Denied func(r *http.Request, action string, why error)
 
 	SignIn *SignIn // Optional; how people sign in. Without it there is no page for it.
 
@@ -82,6 +88,7 @@ func (w *Web) Register(r *routes.Router) {
 	w.page(r, "/agents/*agent", access.Read, w.agent)
 	w.page(r, "/dlq", access.Read, w.deadLetters)
 	w.page(r, "/dlq/*id", access.Read, w.deadLetter)
+	w.action(r, "/dlq/*id", access.TriagePropose, w.actOnEntry)
 	w.page(r, "/duplicates", access.Read, w.duplicates)
 	w.page(r, "/reconciliation", access.Read, w.reconciliation)
 	w.action(r, "/reconciliation", access.Admin, w.reconcileNow)

@@ -63,7 +63,7 @@ func TestEveryRouteNamesTheScopeThatItNeeds(t *testing.T) {
 		"GET /metrics": access.Metrics, "GET /static/*asset": access.Open, "HEAD /static/*asset": access.Open, // The page to sign in needs them.
 		"GET /login": access.Open, "HEAD /login": access.Open, "POST /login": access.Open, "POST /logout": access.Open,
 		"GET /login/provider": access.Open, "HEAD /login/provider": access.Open, "GET /login/callback": access.Open, "HEAD /login/callback": access.Open,
-		"POST /api/v1/reports": access.Report, "POST /api/v1/reconciliations": access.Admin, "POST /reconciliation": access.Admin,
+		"POST /api/v1/reports": access.Report, "POST /api/v1/reconciliations": access.Admin, "POST /reconciliation": access.Admin, "POST /dlq/*id": access.TriagePropose,
 		"POST /api/v1/dlq/:id/actions": access.TriagePropose, "POST /api/v1/operations": access.TriagePropose, "POST /api/v1/operations/:id/cancel": access.TriageApply,
 	}
 	asks := map[string]bool{ // They have a body, and change nothing by themselves.

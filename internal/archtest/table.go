@@ -70,7 +70,7 @@ var Table = []Rule{
 	{Package: "views/*", Own: []string{"lifecycle", "duplicates", "reconcile", "dlqtriage", "alerts", "static", "views", "views/*"}, Others: []string{"github.com/a-h/templ"}},
 	{Package: "web/webtest", Own: []string{"lifecycle", "reconcile", "store/sqlite", "internal/health"}},
 	{Package: "web",
-		Own: []string{"lifecycle", "duplicates", "dlqtriage", "alerts", "views", "views/*", "static", "fleet", "internal/live", "internal/httperr", "internal/routes", "access",
+		Own: []string{"lifecycle", "decision", "duplicates", "dlqtriage", "alerts", "views", "views/*", "static", "fleet", "internal/live", "internal/httperr", "internal/routes", "access",
 			"internal/health", "internal/openid", "internal/sessions", "query", "reconcile"},
 		Others: []string{"github.com/gin-gonic/gin", "github.com/a-h/templ"}, Tests: []string{"web/webtest"}},
 	{Package: "api",

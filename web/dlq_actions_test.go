@@ -1,0 +1,203 @@
+package web_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/PuerkitoBio/goquery"
+
+	"fleetglass/access"
+	"fleetglass/decision"
+	"fleetglass/dlqtriage"
+	"fleetglass/fleet"
+	"fleetglass/web/webtest"
+)
+
+// acting gives a site what acts on its dead letters.
+func acting(c *setup) {
+	store := c.Store.(interface {
+		dlqtriage.EntryReader
+		dlqtriage.TaskReader
+		dlqtriage.DecisionStore
+	})
+	actions, err := dlqtriage.NewActions(dlqtriage.ActionsConfig{
+		Entries: store, Tasks: store, Decisions: store, Policy: dlqtriage.DefaultPolicy, Contract: fleet.NewContract(""), Now: c.Now,
+	})
+	if err != nil {
+		panic(err)
+	}
+	c.Actions = actions
+}
+
+// deadEntry is the address of an entry that a transient cause made.
+func (s *site) deadEntry(t *testing.T) string {
+	t.Helper()
+	href, found := s.get(t, "/dlq?detail=llm_provider_timeout", 200).Find("#rows a.title").First().Attr("href")
+	if !found {
+		t.Fatal("no dead letter")
+	}
+	return href
+}
+
+// send sends a form, and returns the answer without following it.
+func (s *site) send(t *testing.T, path string, form url.Values) (*http.Response, *goquery.Document) {
+	t.Helper()
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := client.PostForm(s.URL+path, form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	doc, err := goquery.NewDocumentFromReader(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer, doc
+}
+
+// fields are what a browser would send of a form that nobody changed.
+func fields(form *goquery.Selection) url.Values {
+	out := url.Values{}
+	form.Find("input, textarea, select").Each(func(_ int, f *goquery.Selection) {
+		name, value := f.AttrOr("name", ""), f.AttrOr("value", "")
+		_, checked := f.Attr("checked")
+		switch {
+		case goquery.NodeName(f) == "textarea":
+			value = strings.ReplaceAll(f.Text(), "\n", "\r\n")
+		case goquery.NodeName(f) == "select":
+			value = f.Find("option[selected]").AttrOr("value", f.Find("option").First().AttrOr("value", ""))
+		case (f.AttrOr("type", "") == "radio" || f.AttrOr("type", "") == "checkbox") && !checked:
+			return
+		}
+		out.Set(name, value)
+	})
+	return out
+}
+
+// typed are the fields of an action's form with others typed.
+func (s *site) typed(t *testing.T, entry, action string, with map[string]string) url.Values {
+	t.Helper()
+	form := fields(s.get(t, entry, 200).Find("#act-" + action + " form"))
+	form.Set("step", "preview")
+	for name, value := range with {
+		form.Set(name, value)
+	}
+	return form
+}
+
+// take goes from the form of an action to the entry after it.
+func (s *site) take(t *testing.T, entry, action string, with map[string]string) {
+	t.Helper()
+	answer, preview := s.send(t, entry, s.typed(t, entry, action, with))
+	if answer.StatusCode != 200 {
+		t.Fatalf("preview of %s: %d %s", action, answer.StatusCode, text(preview.Find("main")))
+	}
+	do := fields(preview.Find("#do"))
+	do.Set("step", "do")
+	if answer, doc := s.send(t, entry, do); answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != entry+"#history" {
+		t.Fatalf("%s: %d to %q %s", action, answer.StatusCode, answer.Header.Get("Location"), text(doc.Find("main")))
+	}
+}
+
+func TestThePanelOffersWhatAppliesToTheStatus(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch, acting)
+	entry := s.deadEntry(t)
+	because := map[string]string{"reason": "the provider is back"}
+	for _, step := range []struct {
+		action string
+		with   map[string]string
+		want   string // What is offered before the action.
+	}{
+		{"reclassify", map[string]string{"reason": "it was the network", "class": "transient/network_transient"}, "retry reassign defer discard quarantine reclassify"},
+		{"defer", map[string]string{"reason": "wait", "wait": "human"}, "retry reassign defer discard quarantine reclassify"},
+		{"reopen", because, "retry reassign defer discard quarantine reclassify reopen"},
+		{"discard", because, "retry reassign defer discard quarantine reclassify"},
+		{"reopen", because, "reclassify reopen"},
+		{"quarantine", because, "retry reassign defer discard quarantine reclassify"},
+		{"reopen", because, "reclassify reopen"},
+		{"retry", because, "retry reassign defer discard quarantine reclassify"},
+	} {
+		var got []string
+		s.get(t, entry, 200).Find("#actions form").Each(func(_ int, f *goquery.Selection) { got = append(got, fields(f).Get("action")) })
+		if strings.Join(got, " ") != step.want {
+			t.Errorf("before %s: %v is offered, want %s", step.action, got, step.want)
+		}
+		s.take(t, entry, step.action, step.with)
+		s.clock.Advance(time.Second) // What is decided later stands higher.
+	}
+	wants{".lede .state": "acting", "#actions form": "=0", "#actions-off": "has not ended", "#history tbody tr": "=8", "#history tbody tr:first-child": "the provider is back",
+		"#why": "network transient"}.check(t, s.get(t, entry, 200))
+}
+
+func TestThePreviewShowsWhatWouldBePublished(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch, acting)
+	entry := s.deadEntry(t)
+	answer, preview := s.send(t, entry, s.typed(t, entry, "retry", map[string]string{"reason": "a shorter one", "as": "edited", "payload": "{\"title\":\r\n\"Edited here\"}"}))
+	if answer.StatusCode != 200 {
+		t.Fatalf("got %d: %s", answer.StatusCode, text(preview.Find("main")))
+	}
+	wants{"#preview table": "Edited here", "#preview dl": "X-Triage-Action", "#preview": "genbrain.agents.", `#do button[value="do"]:not([disabled])`: "Do it", "#change textarea[name=payload]": "Edited here",
+		"#preview .sub": "nothing was done yet"}.check(t, preview)
+	wants{"#history": "Nothing yet.", ".lede .state": "open"}.check(t, s.get(t, entry, 200))
+}
+
+func TestARefusalKeepsWhatWasTyped(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch, acting)
+	entry := s.deadEntry(t)
+	short := s.typed(t, entry, "retry", map[string]string{"reason": "no", "as": "edited", "payload": `{"kept": "text"}`})
+	answer, page := s.send(t, entry, short)
+	if answer.StatusCode != 400 {
+		t.Errorf("a short reason: got %d", answer.StatusCode)
+	}
+	wants{"#refused": "3 to 2,000 characters", "#change textarea[name=reason]": "no", "#change textarea[name=payload]": `{"kept": "text"}`, `#change input[value="edited"][checked]`: "", "#do": "=0"}.check(t, page)
+
+	late := s.typed(t, entry, "discard", map[string]string{"reason": "nobody needs it any more", "step": "do", "key": "page-late"})
+	s.take(t, entry, "defer", map[string]string{"reason": "somebody was faster"})
+	answer, page = s.send(t, entry, late)
+	if answer.StatusCode != 412 {
+		t.Errorf("an entry that was changed: got %d", answer.StatusCode)
+	}
+	wants{"#refused": "changed meanwhile", ".lede .state": "deferred", "#change textarea[name=reason]": "nobody needs it any more", `#change input[name=revision][value="1"]`: ""}.check(t, page)
+}
+
+func TestAFormThatIsSentTwiceActsOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch, acting)
+	entry := s.deadEntry(t)
+	_, preview := s.send(t, entry, s.typed(t, entry, "retry", map[string]string{"reason": "the provider is back"}))
+	do := fields(preview.Find("#do"))
+	do.Set("step", "do")
+	for n := range 2 {
+		if answer, page := s.send(t, entry, do); answer.StatusCode != http.StatusSeeOther {
+			t.Errorf("time %d: got %d: %s", n+1, answer.StatusCode, text(page.Find("main")))
+		}
+	}
+	wants{"#history tbody tr": "=1", "#history td:nth-child(3)": "local"}.check(t, s.get(t, entry, 200))
+	do.Set("key", "page-another")
+	answer, page := s.send(t, entry, do)
+	if answer.StatusCode != 412 && answer.StatusCode != 409 {
+		t.Errorf("another request meanwhile: got %d", answer.StatusCode)
+	}
+	wants{"#refused": "Nothing was done."}.check(t, page)
+	audit, err := s.store.(decision.Reader).ActionsOn(context.Background(), decision.Subject("message "+strings.TrimPrefix(entry, "/dlq/")), 10)
+	if err != nil || len(audit) != 1 {
+		t.Errorf("%d actions are stored, %v; want 1", len(audit), err)
+	}
+}
+
+func TestThePanelIsOffInReadOnlyMode(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch, acting, func(c *setup) { c.Access = access.Authorizer{ReadOnly: true} })
+	entry := s.deadEntry(t)
+	wants{"#actions-off": "read-only mode", "#act-retry fieldset[disabled]": ""}.check(t, s.get(t, entry, 200))
+	if answer, _ := s.send(t, entry, url.Values{"action": {"retry"}}); answer.StatusCode != http.StatusForbidden {
+		t.Errorf("got %d, want 403", answer.StatusCode)
+	}
+}
