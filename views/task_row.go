@@ -1,7 +1,6 @@
 package views
 
 import (
-	"cmp"
 	"fmt"
 	"hash/fnv"
 	"time"
@@ -72,6 +71,3 @@ func (r TaskRow) noted() bool {
 
 // idValue is the task id as a value of the id filter. An id that ends in a star would read as a beginning, which still finds it.
 func idValue(id string) string { return id }
-
-// why is why a task died, in as few words as are known: the reason that was given, else the category, else the row of the verdicts.
-func (r TaskRow) why() string { return Cut(cmp.Or(r.Reason, r.Category, r.Rule), 64) }
