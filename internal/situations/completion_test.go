@@ -123,14 +123,4 @@ var completion = []situation{{
 	},
 	may:   all(messageIs(1, "completed"), messageIsNot(0, "completed")),
 	never: messageIsNot(0, "completed"),
-}, {
-	name: "a record is written after its message has gone",
-	act: func(c *clients) {
-		zero := c.publish(publish{})
-		c.pull(c.workers())
-		c.deleteMessage(zero)
-		c.record("", nil)
-	},
-	may:   messageIs(0, "outcome_unknown"),
-	never: messageIsNot(0, "completed"),
 }}

@@ -46,6 +46,7 @@ type mail struct {
 
 	had        int  // How often a worker got it.
 	told       bool // A worker said something about it while its consumer was there.
+	unseen     bool // Its consumer was deleted before anything was said of it: nothing may have shown that a worker had it.
 	acked      bool // A worker acknowledged it, or is about to.
 	timely     bool // The acknowledgement came in time, by the worker that got it last, from a consumer that was there.
 	terminated bool // A worker gave it up, or is about to.
@@ -201,6 +202,7 @@ func (w *life) fire() {
 	w.know(func() {
 		w.held = nil // What is answered from now on has no effect.
 		for _, m := range w.letters {
+			m.unseen = m.unseen || !m.told && !m.acked && !m.terminated
 			m.told = false // The next consumer delivers it as if for the first time.
 			if w.land.streams[0].Retention != jetstream.WorkQueuePolicy {
 				m.timely = false // What it acknowledged is there again for the next one, and nothing is left that proves it.

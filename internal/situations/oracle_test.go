@@ -93,7 +93,7 @@ func (w *life) agrees(s story) error {
 func (w *life) inTheEnd(m *mail, said *seenMessage) error {
 	queue := w.land.streams[0].Retention == jetstream.WorkQueuePolicy
 	switch {
-	case said.State == "removed" && m.had > 0:
+	case said.State == "removed" && m.had > 0 && !m.unseen:
 		return errors.New("a worker had it")
 	case said.State == "published" && m.told:
 		return errors.New("a worker had it, and said so")
