@@ -15,7 +15,7 @@ const riskAge = 5 * time.Minute
 type RiskQuestion struct {
 	Agent string
 	Type  string
-	At    lifecycle.Micros // When it would be published; zero for now.
+	At    lifecycle.Micros // When it would be published; zero means now.
 }
 
 // Risk is the answer, with how well such answers held in the past.

@@ -123,4 +123,15 @@ var completion = []situation{{
 	},
 	may:   all(messageIs(1, "completed"), messageIsNot(0, "completed")),
 	never: messageIsNot(0, "completed"),
+}, {
+	name: "a record is written after its message has gone",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		c.pull(c.workers())
+		c.deleteMessage(zero)
+		c.works(500 * time.Millisecond) // The broker dates what it says of the deletion some milliseconds after it.
+		c.record("", nil)
+	},
+	may:   messageIs(0, "outcome_unknown"),
+	never: messageIsNot(0, "completed"),
 }}
