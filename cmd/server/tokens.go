@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,18 +13,16 @@ import (
 	"fleetglass/internal/health"
 )
 
-// tokensEvery is how often the tokens file is looked at. A change counts when it has been there for two looks, so that a file that is being
-// written is not read by half; what goes on with a token therefore ends within three of these.
+// tokensEvery is how often the tokens file is looked at. A change counts after two looks, so what goes on with a token ends within three of
+// these.
 const tokensEvery = time.Second
 
 // tokensFile follows the file of hashed tokens. While the file cannot be used, the tokens that were valid before stay valid.
 type tokensFile struct {
-	name   string
+	file   followedFile
 	tokens *access.Tokens
 	log    *slog.Logger
 	again  chan struct{} // Asks for a look at once.
-
-	seen, used []byte // What the last look found, and what is in use.
 
 	mu   sync.Mutex
 	part health.Part
@@ -49,7 +46,8 @@ func (a *App) openTokens(cfg Config, now func() time.Time) (err error) {
 		return err
 	}
 	a.follow = &tokensFile{
-		name: cfg.TokensFile, tokens: a.tokens, log: a.log, again: make(chan struct{}, 1), seen: text, used: text,
+		file:   followedFile{name: cfg.TokensFile, seen: text, used: text},
+		tokens: a.tokens, log: a.log, again: make(chan struct{}, 1),
 		part: health.Part{Name: "tokens", Kind: "access", State: health.OK},
 	}
 	a.watch(a.follow)
@@ -82,7 +80,7 @@ func (f *tokensFile) Run(ctx context.Context) error {
 		case <-tick.C:
 			f.look(false)
 		case <-f.again:
-			f.log.Info("the tokens file is read again", "file", f.name)
+			f.log.Info("the tokens file is read again", "file", f.file.name)
 			f.look(true)
 		}
 		f.tokens.Sweep()
@@ -97,22 +95,14 @@ func (f *tokensFile) Again() {
 	}
 }
 
-// look reads the file and takes its tokens when it is another than the one in use: at once, or only when it did not change since the last
-// look.
+// look takes the tokens of the file when they are others than those in use: at once, or when the file has settled.
 func (f *tokensFile) look(atOnce bool) {
-	text, err := os.ReadFile(f.name)
-	if err != nil {
-		text = nil
-	}
-	settled := bytes.Equal(text, f.seen)
-	f.seen = text
-	switch {
-	case !settled && !atOnce:
-	case err != nil:
+	switch news, text, err := f.file.look(atOnce); news {
+	case fileUnread:
 		f.keep(err)
-	case bytes.Equal(text, f.used):
+	case fileSame:
 		f.set(health.OK, "")
-	default:
+	case fileChanged:
 		f.take(text)
 	}
 }
@@ -127,9 +117,9 @@ func (f *tokensFile) take(text []byte) {
 		f.keep(err)
 		return
 	}
-	f.used = text
+	f.file.used = text
 	f.set(health.OK, "")
-	f.log.Info("other tokens are valid now", "file", f.name, "tokens", len(tokens))
+	f.log.Info("other tokens are valid now", "file", f.file.name, "tokens", len(tokens))
 }
 
 // keep says that the file cannot be used.
@@ -142,7 +132,7 @@ func (f *tokensFile) set(state health.State, detail string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if detail != "" && detail != f.part.Detail {
-		f.log.Error("tokens stay as they were", "file", f.name, "detail", detail)
+		f.log.Error("tokens stay as they were", "file", f.file.name, "detail", detail)
 	}
 	f.part.State, f.part.Detail = state, detail
 }

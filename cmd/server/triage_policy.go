@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -14,18 +13,14 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// policyEvery is how often the triage policy is looked at. A change counts when it has been there for two looks, so that a file that is being
-// written is not read by half: within a second.
+// policyEvery is how often the triage policy is looked at: a change counts within a second.
 const policyEvery = 250 * time.Millisecond
 
 // triagePolicy follows the file of the triage policy. While the file cannot be used, the policy that was in force stays in force.
 type triagePolicy struct {
-	name string // Empty for none: then the built-in policy is in force.
+	file followedFile // Without a name the built-in policy is in force.
 	now  func() time.Time
 	log  *slog.Logger
-
-	seen []byte // What the last look found, and what is in force.
-	used []byte
 
 	mu    sync.Mutex
 	state dlqtriage.PolicyState
@@ -35,7 +30,7 @@ type triagePolicy struct {
 // somebody configured would be a surprise.
 func (a *App) openPolicy(cfg Config, now func() time.Time) error {
 	a.policy = &triagePolicy{
-		name: cfg.TriagePolicy, now: now, log: a.log,
+		file: followedFile{name: cfg.TriagePolicy}, now: now, log: a.log,
 		state: dlqtriage.PolicyState{Policy: dlqtriage.DefaultPolicy(), File: cfg.TriagePolicy, LoadedAt: lifecycle.MicrosOf(now())},
 	}
 	if cfg.TriagePolicy == "" {
@@ -48,7 +43,7 @@ func (a *App) openPolicy(cfg Config, now func() time.Time) error {
 	if err != nil {
 		return fmt.Errorf("read the triage policy (--triage-policy) from %s: %w", cfg.TriagePolicy, err)
 	}
-	a.policy.seen, a.policy.used = text, text
+	a.policy.file.seen, a.policy.file.used = text, text
 	a.watch(a.policy)
 	a.work("triage policy", a.policy.Run)
 	return nil
@@ -78,21 +73,14 @@ func (p *triagePolicy) Run(ctx context.Context) error {
 	}
 }
 
-// look takes the policy of the file when it is another than the one in force and did not change since the last look.
+// look takes the policy of the file when it is another than the one in force.
 func (p *triagePolicy) look() {
-	text, err := os.ReadFile(p.name)
-	if err != nil {
-		text = nil
-	}
-	settled := bytes.Equal(text, p.seen)
-	p.seen = text
-	switch {
-	case !settled:
-	case err != nil:
+	switch news, text, err := p.file.look(false); news {
+	case fileUnread:
 		p.keep(err)
-	case bytes.Equal(text, p.used):
+	case fileSame:
 		p.keep(nil)
-	default:
+	case fileChanged:
 		p.take(text)
 	}
 }
@@ -105,10 +93,10 @@ func (p *triagePolicy) take(text []byte) {
 		return
 	}
 	p.mu.Lock()
-	p.state = dlqtriage.PolicyState{Policy: policy, File: p.name, LoadedAt: lifecycle.MicrosOf(p.now())}
+	p.state = dlqtriage.PolicyState{Policy: policy, File: p.file.name, LoadedAt: lifecycle.MicrosOf(p.now())}
 	p.mu.Unlock()
-	p.used = text
-	p.log.Info("another triage policy is in force", "file", p.name, "rules", len(policy.Rules))
+	p.file.used = text
+	p.log.Info("another triage policy is in force", "file", p.file.name, "rules", len(policy.Rules))
 }
 
 // keep says why the file cannot be used, if so, and logs what is new about it.
@@ -120,7 +108,7 @@ func (p *triagePolicy) keep(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if problem != "" && problem != p.state.Problem {
-		p.log.Error("the triage policy stays as it was", "file", p.name, "error", err)
+		p.log.Error("the triage policy stays as it was", "file", p.file.name, "error", err)
 	}
 	p.state.Problem = problem
 }
