@@ -5,10 +5,8 @@ import (
 	"fmt"
 
 	"cloud.google.com/go/firestore"
-	"google.golang.org/api/option"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
+	"fleetglass/internal/firestoreclient"
 	"fleetglass/lifecycle"
 )
 
@@ -17,35 +15,13 @@ func (f *Firestore) connect(ctx context.Context) *firestore.Client {
 	var client *firestore.Client
 	f.persistently(ctx, "connect", func() error {
 		var err error
-		if client, err = firestore.NewClientWithDatabase(ctx, f.cfg.Project, f.cfg.Database, f.options()...); err != nil {
+		if client, err = firestore.NewClientWithDatabase(ctx, f.cfg.Project, f.cfg.Database, firestoreclient.Options(f.cfg.Emulator)...); err != nil {
 			return fmt.Errorf("connect to firestore: %w", err)
 		}
 		return nil
 	})
 	return client
 }
-
-func (f *Firestore) options() []option.ClientOption {
-	if f.cfg.Emulator == "" {
-		return nil
-	}
-	return []option.ClientOption{
-		option.WithEndpoint(f.cfg.Emulator), option.WithoutAuthentication(),
-		option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials())),
-		option.WithGRPCDialOption(grpc.WithPerRPCCredentials(emulatorOwner{})),
-	}
-}
-
-// emulatorOwner is the token by which an emulator skips its security rules.
-type emulatorOwner struct{}
-
-// GetRequestMetadata implements credentials.PerRPCCredentials.
-func (emulatorOwner) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
-	return map[string]string{"authorization": "Bearer owner"}, nil
-}
-
-// RequireTransportSecurity implements credentials.PerRPCCredentials.
-func (emulatorOwner) RequireTransportSecurity() bool { return false }
 
 // serverTime asks Firestore for its time: the read time of a document that need not exist. It errors when there is no answer in time.
 func (f *Firestore) serverTime(ctx context.Context, client *firestore.Client) (lifecycle.Micros, error) {

@@ -10,6 +10,7 @@ import (
 	"cloud.google.com/go/firestore"
 
 	"fleetglass/collectors"
+	"fleetglass/internal/firestoreclient"
 	"fleetglass/lifecycle"
 )
 
@@ -96,7 +97,7 @@ func (s *FirestoreSource) connected(ctx context.Context) (*firestore.Client, err
 	}
 	cfg := s.where.cfg
 	// A client outlives the call that it is made in.
-	client, err := firestore.NewClientWithDatabase(context.WithoutCancel(ctx), cfg.Project, cfg.Database, s.where.options()...)
+	client, err := firestore.NewClientWithDatabase(context.WithoutCancel(ctx), cfg.Project, cfg.Database, firestoreclient.Options(cfg.Emulator)...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to firestore: %w", err)
 	}

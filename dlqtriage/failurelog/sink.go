@@ -11,6 +11,7 @@ import (
 	"cloud.google.com/go/firestore"
 
 	"fleetglass/dlqtriage"
+	"fleetglass/internal/firestoreclient"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
 )
@@ -42,7 +43,7 @@ func New(cfg Config) (*Sink, error) {
 
 // Run copies again and again until ctx is done. What fails is tried again with the next round.
 func (s *Sink) Run(ctx context.Context) error {
-	client, err := firestore.NewClientWithDatabase(ctx, s.cfg.Project, s.cfg.Database, s.options()...)
+	client, err := firestore.NewClientWithDatabase(ctx, s.cfg.Project, s.cfg.Database, firestoreclient.Options(s.cfg.Emulator)...)
 	if err != nil {
 		return fmt.Errorf("connect to firestore: %w", err)
 	}

@@ -38,7 +38,7 @@ var Table = []Rule{
 	{Package: "collectors/brokersync", Own: []string{"lifecycle", "fleet", "collectors", "internal/health"},
 		Others: []string{"github.com/nats-io"}, Tests: []string{"collectors/*"}},
 	// Reads Firestore; its tests run a server of it.
-	{Package: "collectors/idempotency", Own: []string{"lifecycle", "fleet", "collectors", "internal/health"},
+	{Package: "collectors/idempotency", Own: []string{"lifecycle", "fleet", "collectors", "internal/firestoreclient", "internal/health"},
 		Others: []string{"github.com/nats-io", "cloud.google.com/go/firestore", "google.golang.org/api", "google.golang.org/genproto", "google.golang.org/grpc"},
 		Tests:  []string{"internal/firestoretest"}},
 	{Package: "collectors/*", Own: []string{"lifecycle", "fleet", "collectors", "internal/health"},
@@ -57,7 +57,7 @@ var Table = []Rule{
 	// What the actions decided, on the broker.
 	{Package: "dlqtriage/pipeline", Own: []string{"lifecycle", "decision", "dlqtriage", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"}},
 	// Copies of dead letters in Firestore, for fleets that query it.
-	{Package: "dlqtriage/failurelog", Own: []string{"lifecycle", "dlqtriage", "internal/health"},
+	{Package: "dlqtriage/failurelog", Own: []string{"lifecycle", "dlqtriage", "internal/firestoreclient", "internal/health"},
 		Others: []string{"cloud.google.com/go/firestore", "google.golang.org/api", "google.golang.org/grpc"}, Tests: []string{"internal/firestoretest"}},
 	{Package: "alerts", Own: []string{"lifecycle"}},
 
@@ -89,6 +89,7 @@ var Table = []Rule{
 	{Package: "internal/crashpoints", Others: []string{"cloud.google.com/go/firestore", "google.golang.org/grpc"},
 		Tests: []string{"fleet", "fleet/firestorekit", "collectors", "collectors/*", "internal/firestoretest", "internal/health"}},
 	{Package: "internal/embednats", Own: []string{"fleet"}, Others: []string{"github.com/nats-io"}},
+	{Package: "internal/firestoreclient", Others: []string{"google.golang.org/api", "google.golang.org/grpc"}},
 	{Package: "internal/firestoretest", Own: []string{"internal/testkit"}, Others: []string{
 		"cloud.google.com/go/firestore", "google.golang.org/api", "google.golang.org/genproto", "google.golang.org/grpc", "google.golang.org/protobuf",
 	}},
