@@ -37,6 +37,7 @@ func TestPublishesOfWhichTheLineWasLostAreReadFromTheStreamOrBecomeAGap(t *testi
 		a.must(a.take(time.Second).AckSync())
 	}
 	b.captured(t, "OBS_PUB", 9)
+	b.captured(t, "OBS_ACK", 4)
 	for _, line := range []uint64{2, 3, 6, 7, 9} { // 2 and 3 are gone from the stream, the others are not.
 		a.must(a.js.DeleteMsg("OBS_PUB", line))
 	}
