@@ -3,6 +3,7 @@ package deadletters
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,9 +28,10 @@ type Collector struct {
 	cfg     Config
 	readers map[string]*reader // By stream.
 
-	mu     sync.Mutex
-	parts  []health.Part
-	readTo lifecycle.Micros
+	mu      sync.Mutex
+	parts   []health.Part           // What the last look at the streams found.
+	reading []*collectors.Collector // They say themselves how they are.
+	readTo  lifecycle.Micros
 }
 
 // reader reads one stream.
@@ -66,7 +68,11 @@ func (c *Collector) ReadTo() lifecycle.Micros {
 func (c *Collector) Health() []health.Part {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return []health.Part{joinParts(c.parts)}
+	parts := slices.Clone(c.parts)
+	for _, r := range c.reading {
+		parts = append(parts, r.Health()...)
+	}
+	return []health.Part{joinParts(parts)}
 }
 
 // Run reads until ctx is done, then finishes what it has in hand and returns nil.
@@ -88,7 +94,7 @@ func (c *Collector) Run(ctx context.Context) error {
 func (c *Collector) turn(ctx context.Context) {
 	found, err := c.find(ctx)
 	if err != nil {
-		c.note(ctx, []health.Part{{State: health.Down, Detail: err.Error()}}, 0)
+		c.note(ctx, []health.Part{{State: health.Down, Detail: err.Error()}}, nil, 0)
 		return
 	}
 	parts := c.unreadable(found)
@@ -108,11 +114,12 @@ func (c *Collector) turn(ctx context.Context) {
 			c.readers[name] = r
 		}
 	}
+	var reading []*collectors.Collector
 	for name, r := range c.readers {
 		c.measure(ctx, name, r)
-		parts = append(parts, r.collector.Health()...)
+		reading = append(reading, r.collector)
 	}
-	c.note(ctx, parts, c.readByAll(found))
+	c.note(ctx, parts, reading, c.readByAll(found))
 }
 
 // unreadable says what cannot be read, and that there is nothing to read.
@@ -128,13 +135,13 @@ func (c *Collector) unreadable(found streams) []health.Part {
 	return parts
 }
 
-func (c *Collector) note(ctx context.Context, parts []health.Part, readTo lifecycle.Micros) {
+func (c *Collector) note(ctx context.Context, parts []health.Part, reading []*collectors.Collector, readTo lifecycle.Micros) {
 	if ctx.Err() != nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.parts, c.readTo = parts, max(c.readTo, readTo)
+	c.parts, c.reading, c.readTo = parts, reading, max(c.readTo, readTo)
 }
 
 // start begins to read a stream. A resolver of its own tells the incarnations of the streams of entries apart: the other collectors need not ask
