@@ -3,9 +3,11 @@ package api
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"slices"
 
 	"fleetglass/access"
+	"fleetglass/dlqtriage"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
@@ -53,11 +55,46 @@ type NextStep struct {
 
 // Recommendation is a recovery decision.
 type Recommendation struct {
-	Decision string   `json:"decision" enum:"reconcile,resume,retry,quarantine"`
-	Rule     string   `json:"rule"`
-	Reasons  []string `json:"reasons" nullable:"false"`
-	Evidence []string `json:"evidence" nullable:"false" doc:"Links to what it rests on."`
+	Decision       string             `json:"decision" enum:"reconcile,resume,retry,quarantine"`
+	Rule           string             `json:"rule" doc:"The row of the recovery table that holds." example:"open_intent"`
+	Confidence     string             `json:"confidence" enum:"high,medium,low" doc:"high: recorded; medium: the agent or the policy says so; low: little is known, or part of its time was not observed."`
+	Reasons        []string           `json:"reasons" nullable:"false"`
+	Evidence       []string           `json:"evidence" nullable:"false" doc:"Links to what it rests on."`
+	Facts          []RecoveryEvidence `json:"facts" nullable:"false" doc:"The same evidence in words. Names in it are the fleet's, and untrusted."`
+	WouldChange    []string           `json:"would_change" nullable:"false" doc:"What would change the decision."`
+	EffectsUnknown bool               `json:"effects_unknown" doc:"Effects may have happened of which nothing is known: a release needs force."`
 }
+
+// RecoveryEvidence is one thing that a decision rests on.
+type RecoveryEvidence struct {
+	Text       string  `json:"text"`
+	Provenance string  `json:"provenance" enum:"observed,broker,recorded,reported,inferred"`
+	At         Instant `json:"at"`
+	Link       string  `json:"link"`
+}
+
+// recommendationOf writes a decision of recovery about a task; null for none.
+func recommendationOf(r *dlqtriage.Recovery, task string) Maybe[Recommendation] {
+	if r == nil {
+		return Maybe[Recommendation]{}
+	}
+	out := Recommendation{
+		Decision: string(r.Remedy), Rule: r.Rule, Confidence: string(r.Confidence), Reasons: r.Reasons, WouldChange: r.Changes, Evidence: []string{},
+		Facts: []RecoveryEvidence{}, EffectsUnknown: r.Unknown,
+	}
+	page := taskPage(task)
+	for _, e := range r.Evidence {
+		link := e.Link(page)
+		out.Facts = append(out.Facts, RecoveryEvidence{Text: e.Text, Provenance: string(e.Provenance), At: Instant(e.At), Link: link})
+		if !slices.Contains(out.Evidence, link) {
+			out.Evidence = append(out.Evidence, link)
+		}
+	}
+	return just(out)
+}
+
+// taskPage is the address of the page of a task.
+func taskPage(id string) string { return "/tasks/" + url.PathEscape(id) }
 
 func leaseOf(l lifecycle.Lease, typical map[string]lifecycle.Typical, now lifecycle.Micros) Lease {
 	out := Lease{
@@ -154,6 +191,9 @@ func (a *API) listInFlight(ctx context.Context, in *InFlightQuery) (*reply[InFli
 	rows := make([]Lease, len(page))
 	for i, lease := range page {
 		rows[i] = leaseOf(lease, typical, l.now)
+		if r, decided := inFlight.Recovery(lease.Message); decided {
+			rows[i].Recommendation = recommendationOf(&r, lease.TaskID)
+		}
 	}
 	list := listReply(ctx, l, rows, p, gaps)
 	body := InFlightList{List: list.Body, Truncated: inFlight.Partial}

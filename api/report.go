@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 )
 
 // RecoveryReport is the recovery report as JSON: the trace and the text that people read.
@@ -20,7 +21,7 @@ type RecoveryReport struct {
 
 const markdown = "text/markdown"
 
-const reportDetail = "What is known, how far the task got, what is in doubt, and what comes next. Markdown, or JSON where Accept prefers it."
+const reportDetail = "What is known, how far the task got, what is in doubt, what recovery decides with its reasons, and what comes next. Markdown, or JSON where Accept prefers it."
 
 func shapeReport(op *huma.Operation) {
 	op.Responses["200"].Content[markdown] = &huma.MediaType{
@@ -49,12 +50,20 @@ func (a *API) getReport(ctx context.Context, in *ReportQuery) (*reportReply, err
 		return nil, err
 	}
 	out := &reportReply{Status: http.StatusOK, NoSniff: "nosniff", CacheControl: "no-cache", Vary: "Accept"}
-	text := lifecycle.Report(t.Trace)
+	text := reportText(t)
 	if prefers(in.Accept, "application/json", markdown) {
 		out.ContentType = "application/json"
-		out.Body = RecoveryReport{TaskID: t.Summary.TaskID, AsOf: Instant(t.AsOf), Trace: traceOf(t), Markdown: text}
+		out.Body = RecoveryReport{TaskID: t.Summary.TaskID, AsOf: Instant(t.AsOf), Trace: traceOf(t), Recommendation: recommendationOf(t.Recovery, t.Summary.TaskID), Markdown: text}
 		return out, nil
 	}
 	out.ContentType, out.Body = markdown+"; charset=utf-8", []byte(text)
 	return out, nil
+}
+
+// reportText is the recovery report for people.
+func reportText(t query.Trace) string {
+	if t.Recovery == nil {
+		return lifecycle.Report(t.Trace)
+	}
+	return lifecycle.Report(t.Trace, t.Recovery.Markdown(taskPage(t.Summary.TaskID)))
 }

@@ -11,33 +11,34 @@ import (
 
 // Trace is the story of a task.
 type Trace struct {
-	TaskID      string             `json:"task_id" example:"blog-post-118"`
-	State       string             `json:"state" example:"redelivered"`
-	StateSince  Instant            `json:"state_since"`
-	Rule        string             `json:"rule" doc:"The row of the table of verdicts that gave the state." example:"later attempt"`
-	Agent       Text               `json:"agent"`
-	Type        Text               `json:"type"`
-	Title       Text               `json:"title" doc:"A short name found in the payload. Untrusted."`
-	Reason      Text               `json:"reason" doc:"Why it failed or died, as its worker, its agent, its dead-letter entry or the broker said. Untrusted."`
-	Generation  int                `json:"generation" doc:"Of the newest message: 0 is the first."`
-	Attempts    int                `json:"attempts" doc:"Deliveries of the newest message that are proved."`
-	MaxDeliver  Count              `json:"max_deliver" doc:"Null when not known or without limit."`
-	PublishedAt Instant            `json:"published_at" doc:"Of the newest message."`
-	LastEventAt Instant            `json:"last_event_at"`
-	CompletedAt Instant            `json:"completed_at" doc:"When completion was recorded or reported, else when it was acknowledged."`
-	WaitingMS   int64              `json:"waiting_ms" doc:"Over all messages, up to now: stored, in nobody's hands."`
-	RunningMS   int64              `json:"running_ms" doc:"Over all messages, up to now: in a worker's hands."`
-	UnsplitMS   int64              `json:"unsplit_ms" doc:"Waiting, then running. The time of delivery was not observed, so the span cannot be split."`
-	Boundaries  Boundaries         `json:"boundaries" doc:"When ownership crossed each boundary, where that is known."`
-	Messages    []Message          `json:"messages" nullable:"false" doc:"In generation order; at most the newest 200."`
-	Lease       Maybe[Lease]       `json:"lease" doc:"Who holds the newest message; null when nobody does."`
-	Idempotency Maybe[Idempotency] `json:"idempotency" doc:"The completion record; null when none is known."`
-	Duplicates  Duplicates         `json:"duplicates"`
-	Anomalies   []Anomaly          `json:"anomalies" nullable:"false"`
-	Answers     Answers            `json:"answers"`
-	Gaps        []GapRef           `json:"gaps" nullable:"false" doc:"Spans within the task's time in which lines may have been missed."`
-	AsOf        Instant            `json:"as_of"`
-	Links       TaskLinks          `json:"links"`
+	TaskID         string                `json:"task_id" example:"blog-post-118"`
+	State          string                `json:"state" example:"redelivered"`
+	StateSince     Instant               `json:"state_since"`
+	Rule           string                `json:"rule" doc:"The row of the table of verdicts that gave the state." example:"later attempt"`
+	Agent          Text                  `json:"agent"`
+	Type           Text                  `json:"type"`
+	Title          Text                  `json:"title" doc:"A short name found in the payload. Untrusted."`
+	Reason         Text                  `json:"reason" doc:"Why it failed or died, as its worker, its agent, its dead-letter entry or the broker said. Untrusted."`
+	Generation     int                   `json:"generation" doc:"Of the newest message: 0 is the first."`
+	Attempts       int                   `json:"attempts" doc:"Deliveries of the newest message that are proved."`
+	MaxDeliver     Count                 `json:"max_deliver" doc:"Null when not known or without limit."`
+	PublishedAt    Instant               `json:"published_at" doc:"Of the newest message."`
+	LastEventAt    Instant               `json:"last_event_at"`
+	CompletedAt    Instant               `json:"completed_at" doc:"When completion was recorded or reported, else when it was acknowledged."`
+	WaitingMS      int64                 `json:"waiting_ms" doc:"Over all messages, up to now: stored, in nobody's hands."`
+	RunningMS      int64                 `json:"running_ms" doc:"Over all messages, up to now: in a worker's hands."`
+	UnsplitMS      int64                 `json:"unsplit_ms" doc:"Waiting, then running. The time of delivery was not observed, so the span cannot be split."`
+	Boundaries     Boundaries            `json:"boundaries" doc:"When ownership crossed each boundary, where that is known."`
+	Messages       []Message             `json:"messages" nullable:"false" doc:"In generation order; at most the newest 200."`
+	Lease          Maybe[Lease]          `json:"lease" doc:"Who holds the newest message; null when nobody does."`
+	Recommendation Maybe[Recommendation] `json:"recommendation" doc:"What recovery decides about the newest message, should its worker be gone; null where there is nothing to recover."`
+	Idempotency    Maybe[Idempotency]    `json:"idempotency" doc:"The completion record; null when none is known."`
+	Duplicates     Duplicates            `json:"duplicates"`
+	Anomalies      []Anomaly             `json:"anomalies" nullable:"false"`
+	Answers        Answers               `json:"answers"`
+	Gaps           []GapRef              `json:"gaps" nullable:"false" doc:"Spans within the task's time in which lines may have been missed."`
+	AsOf           Instant               `json:"as_of"`
+	Links          TaskLinks             `json:"links"`
 }
 
 // Boundaries are the five times at which ownership passes on (SPEC 2). They are never inferred from one another.
@@ -118,8 +119,8 @@ func traceOf(t query.Trace) Trace {
 		LastEventAt: Instant(s.LastEventAt), WaitingMS: t.Waiting.Milliseconds(), RunningMS: t.Running.Milliseconds(),
 		UnsplitMS:  t.Unsplit.Milliseconds(),
 		Boundaries: boundariesOf(t.Trace), Messages: []Message{}, Anomalies: anomaliesOf(s.Anomalies), Duplicates: duplicatesOf(t.Facts),
-		Answers: answersOf(t.Answers),
-		Gaps:    refsOf(t.Gaps), AsOf: Instant(t.AsOf), Links: linksOf(s.TaskID),
+		Answers: answersOf(t.Answers), Recommendation: recommendationOf(t.Recovery, s.TaskID),
+		Gaps: refsOf(t.Gaps), AsOf: Instant(t.AsOf), Links: linksOf(s.TaskID),
 	}
 	out.CompletedAt = out.Boundaries.CompletedAt
 	if out.CompletedAt == 0 && s.State == lifecycle.StateCompleted {
@@ -132,7 +133,11 @@ func traceOf(t query.Trace) Trace {
 		out.MaxDeliver = out.Messages[n-1].MaxDeliver
 	}
 	if t.Lease != nil {
-		out.Lease = just(leaseOf(*t.Lease, t.Typical, t.AsOf))
+		lease := leaseOf(*t.Lease, t.Typical, t.AsOf)
+		if t.Lease.Stale != "" {
+			lease.Recommendation = out.Recommendation
+		}
+		out.Lease = just(lease)
 	}
 	if c := t.Facts.Completion; c != nil {
 		out.Idempotency = just(Idempotency{

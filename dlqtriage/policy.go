@@ -18,7 +18,8 @@ type Policy struct {
 	DefaultModel string            `yaml:"default_model" json:"default_model"` // What an agent uses that names none.
 	Fallback     string            `yaml:"fallback_model" json:"fallback_model"`
 	Bounds       PreflightBounds   `yaml:"preflight" json:"preflight"`
-	Auto         AutoPolicy        `yaml:"auto" json:"auto"` // What auto-triage may do, where it is on.
+	Auto         AutoPolicy        `yaml:"auto" json:"auto"`         // What auto-triage may do, where it is on.
+	Recovery     RecoveryPolicy    `yaml:"recovery" json:"recovery"` // What is known of the effects of task types.
 }
 
 // AgentProfile is an agent and the task types that it can do.

@@ -25,6 +25,7 @@ func (p *Policy) check(c *complaints, own int) {
 	p.checkAgents(c)
 	p.checkModels(c)
 	p.Auto.check(c)
+	p.Recovery.check(c)
 	for name, share := range map[string]float64{"warn_above": p.Bounds.WarnAbove, "split_share": p.Bounds.SplitShare} {
 		if share <= 0 || share > 1 {
 			c.at("$.preflight."+name, "preflight.%s is a share, above 0 and at most 1", name)

@@ -69,6 +69,7 @@ func (p *Policy) over(below *Policy) *Policy {
 	setUnless(&out.Bounds.WarnAbove, p.Bounds.WarnAbove, p.Bounds.WarnAbove == 0)
 	setUnless(&out.Bounds.SplitShare, p.Bounds.SplitShare, p.Bounds.SplitShare == 0)
 	out.Auto = out.Auto.over(p.Auto)
+	out.Recovery = out.Recovery.over(p.Recovery)
 	return &out
 }
 

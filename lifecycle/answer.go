@@ -26,7 +26,7 @@ func answer(t Trace, in TraceInput) Answers {
 	if len(t.Messages) == 0 {
 		return answersWithoutMessage(t)
 	}
-	head := t.shown()
+	head, _ := t.Shown()
 	return Answers{Ownership: ownership(head), LastReceipt: lastReceipt(t, head), Recovery: recovery(head, in)}
 }
 
@@ -63,15 +63,18 @@ func caughtFor(owner string, out Answers) Answers {
 	return out
 }
 
-// shown is the message by which the task is shown; the newest one where that message was not read.
-func (t *Trace) shown() MessageTrace {
+// Shown is the message by which the task is shown; the newest one where that message was not read. ok is false where no message is known.
+func (t *Trace) Shown() (m MessageTrace, ok bool) {
+	if len(t.Messages) == 0 {
+		return m, false
+	}
 	k := t.Facts.shown()
 	for _, m := range t.Messages {
 		if m.Facts.Key == k {
-			return m
+			return m, true
 		}
 	}
-	return t.Messages[len(t.Messages)-1]
+	return t.Messages[len(t.Messages)-1], true
 }
 
 func attemptOf(n int, c *ConsumerState) string {

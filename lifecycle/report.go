@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Report writes a trace as markdown for people and agents: the recovery report as far as evidence goes. Text that came from the
-// fleet is set in code and cut to one line, because it is untrusted.
-func Report(t Trace) string {
+// Report writes a trace as markdown for people and agents: the recovery report, with sections of the caller's after the answers. Text that
+// came from the fleet is set in code and cut to one line, because it is untrusted.
+func Report(t Trace, sections ...string) string {
 	var b strings.Builder
 	s := t.Summary
 	fmt.Fprintf(&b, "# Task %s\n\n", code(s.TaskID))
@@ -32,6 +32,9 @@ func Report(t Trace) string {
 	fmt.Fprintf(&b, "- Where did ownership last transfer? %s\n", answerText(t.Answers.Ownership))
 	fmt.Fprintf(&b, "- What is the last durable receipt? %s\n", answerText(t.Answers.LastReceipt))
 	fmt.Fprintf(&b, "- What comes next? %s\n", answerText(t.Answers.Recovery))
+	for _, section := range sections {
+		b.WriteString(section)
+	}
 	reportMessages(&b, t)
 	reportDoubts(&b, t)
 	fmt.Fprintf(&b, "\nAs of %s.\n", clock(t.AsOf))

@@ -97,6 +97,11 @@ func (s State) Died() bool { return s.Dead() || s == StateTriaged }
 // Trouble reports whether a message in that state is a problem.
 func (s State) Trouble() bool { return s.Dead() || s == StateFailed || s == StateOutcomeUnknown }
 
+// Recoverable reports whether a worker had the message and its work may have to be recovered: it is in hand, failed, dead, or nobody knows.
+func (s State) Recoverable() bool {
+	return s.InFlight() || s == StateFailed || s.Dead() || s == StateOutcomeUnknown
+}
+
 func (s State) has(t traits) bool {
 	for i := range states {
 		if states[i].State == s {

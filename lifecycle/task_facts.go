@@ -19,6 +19,11 @@ type TaskFacts struct {
 	Completed []Completed    `json:"completed,omitempty"` // The distinct completions that records state, sorted.
 	Steps     []StepFacts    `json:"steps,omitempty"`     // Tool calls, sorted by tool and input.
 
+	Intents     []IntentFacts     `json:"intents,omitempty"`     // Effects that agents announced or confirmed, sorted.
+	IntentsCut  bool              `json:"intents_cut,omitempty"` // There were more than are kept.
+	Checkpoints []CheckpointFacts `json:"checkpoints,omitempty"` // By message id.
+	Effects     []LoggedEffect    `json:"effects,omitempty"`     // From the side-effect log, by key.
+
 	Fallen []MessageKey `json:"fallen,omitempty"` // Its messages that may have died, or follow one that did; kept by [Fold], sorted.
 
 	Completion     *CompletionFacts `json:"completion,omitempty"`       // The earliest completion record.
@@ -189,10 +194,13 @@ func (t *TaskFacts) Join(e Event) {
 			t.Completion = &c
 		}
 		t.joinCompleted(Completed{Stated: firstKnown(e.Detail.CreatedAt, e.At), Key: e.Detail.IdempotencyKey, Seq: e.Detail.RecordSeq, At: e.At})
+	case EffectLogged:
+		t.joinIntent(e)
 	default:
 		if e.Provenance == Reported {
 			t.joinReport(e)
 			t.joinStep(e)
+			t.joinIntent(e)
 		}
 	}
 }
@@ -329,6 +337,7 @@ func (t TaskFacts) Clone() TaskFacts {
 	t.Copies = slices.Clone(t.Copies)
 	t.Completed = slices.Clone(t.Completed)
 	t.Fallen = slices.Clone(t.Fallen)
+	t.Intents, t.Checkpoints, t.Effects = slices.Clone(t.Intents), slices.Clone(t.Checkpoints), slices.Clone(t.Effects)
 	t.Steps = slices.Clone(t.Steps)
 	for i := range t.Steps {
 		t.Steps[i].Steps = slices.Clone(t.Steps[i].Steps)

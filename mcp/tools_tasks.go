@@ -101,6 +101,7 @@ func traceText(d document, _ traceInput) string {
 			p.line("\n**%s**: %s. %s", name, p.said(a.text("headline")), p.said(a.text("text")))
 		}
 	}
+	recoveryText(&p, d.at("recommendation"))
 	p.line("")
 	for _, m := range d.list("messages") {
 		p.item("message "+code(m.text("stream")+":"+m.text("seq")), labelled("generation", m.text("generation")), "**"+m.text("state")+"**",
@@ -116,6 +117,23 @@ func traceText(d document, _ traceInput) string {
 	return p.String()
 }
 
+// recoveryText is a decision of recovery with its reasons.
+func recoveryText(p *page, d document) {
+	if !d.has("decision") {
+		return
+	}
+	p.line("  - recovery: **%s** (rule %s, confidence %s)", d.text("decision"), code(d.text("rule")), d.text("confidence"))
+	for _, reason := range d.list("reasons") {
+		p.line("    - because: %s", reason.text(""))
+	}
+	for _, fact := range d.list("facts") {
+		p.line("    - evidence: %s (%s) %s", p.said(fact.text("text")), fact.text("provenance"), fact.text("link"))
+	}
+	for _, change := range d.list("would_change") {
+		p.line("    - would change it: %s", change.text(""))
+	}
+}
+
 func leasesText(d document, tool string) string {
 	var p page
 	rows := d.list("data")
@@ -126,7 +144,8 @@ func leasesText(d document, tool string) string {
 			attempt += " of " + l.text("max_deliver")
 		}
 		p.item(code(l.text("task_id")), code(l.text("stream")+":"+l.text("seq")), code(l.text("agent")), attempt, labelled("deadline", l.text("deadline_at")),
-			labelled("**"+l.text("stale_kind")+"**", l.text("stale_meaning")), labelled("then", l.text("next.what")), labelled("recommended:", l.text("recommendation.decision")))
+			labelled("**"+l.text("stale_kind")+"**", l.text("stale_meaning")), labelled("then", l.text("next.what")))
+		recoveryText(&p, l.at("recommendation"))
 	}
 	if d.text("truncated") == "true" {
 		p.line("More messages are open than were looked at: leases may be missing.")

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"fleetglass/dlqtriage"
 	"fleetglass/lifecycle"
 )
 
@@ -26,6 +27,13 @@ type InFlight struct {
 
 	held, stale int
 	byTask      map[string]int
+	recoveries  map[lifecycle.MessageKey]dlqtriage.Recovery // Of leases with something wrong.
+}
+
+// Recovery returns what recovery decides about the lease on a message. ok is false where nothing is wrong with it.
+func (f InFlight) Recovery(k lifecycle.MessageKey) (r dlqtriage.Recovery, ok bool) {
+	r, ok = f.recoveries[k]
+	return r, ok
 }
 
 // Held counts the leases of messages that a worker holds.
@@ -78,22 +86,26 @@ func (s *Service) InFlight(ctx context.Context) (InFlight, error) {
 		if err != nil {
 			return InFlight{}, err
 		}
-		out := InFlight{AsOf: now, Partial: more, OldestWaiting: map[string]lifecycle.Micros{}}
+		out := InFlight{AsOf: now, Partial: more, OldestWaiting: map[string]lifecycle.Micros{}, recoveries: map[lifecycle.MessageKey]dlqtriage.Recovery{}}
+		policy := s.cfg.Policy()
 		for _, o := range open {
-			out.look(o, consumers, typical)
+			out.look(o, consumers, typical, policy)
 		}
 		out.sort()
 		return out, nil
 	})
 }
 
-// look adds the lease on an open message, or that it waits.
-func (f *InFlight) look(o lifecycle.OpenMessage, consumers Consumers, typical map[string]lifecycle.Typical) {
+// look adds the lease on an open message, with what recovery decides where something is wrong with it, or that it waits.
+func (f *InFlight) look(o lifecycle.OpenMessage, consumers Consumers, typical map[string]lifecycle.Typical, policy *dlqtriage.Policy) {
 	m := o.Message
 	lease, held := lifecycle.LeaseOf(o, consumers.Of(m.Key.Stream, m.Consumer), typical[typeOf(m)], f.AsOf)
 	switch {
 	case held:
 		f.Leases = append(f.Leases, lease)
+		if lease.Stale != "" {
+			f.recoveries[m.Key] = policy.RecoveryOf(m, o.Task, false).Decide()
+		}
 	case m.Stored != nil && lease.State == lifecycle.StatePublished:
 		if at := f.OldestWaiting[m.Agent]; !at.Known() || m.Stored.At < at {
 			f.OldestWaiting[m.Agent] = m.Stored.At

@@ -2,7 +2,9 @@ package query
 
 import (
 	"context"
+	"slices"
 
+	"fleetglass/dlqtriage"
 	"fleetglass/lifecycle"
 )
 
@@ -12,8 +14,9 @@ const maxTraceGaps = 50
 // Trace is the trace of a task, with the consumers and durations that it was judged by.
 type Trace struct {
 	lifecycle.Trace
-	Record  lifecycle.TaskRecord
-	Typical map[string]lifecycle.Typical // By task type, over seven days.
+	Record   lifecycle.TaskRecord
+	Typical  map[string]lifecycle.Typical // By task type, over seven days.
+	Recovery *dlqtriage.Recovery          // What recovery decides about the message by which the task is shown; nil where there is nothing to recover.
 }
 
 // Trace returns the trace of a task, or an error that wraps [lifecycle.ErrNotFound].
@@ -42,7 +45,20 @@ func (s *Service) Trace(ctx context.Context, id string) (Trace, error) {
 	in := lifecycle.TraceInput{
 		Record: record, Consumers: consumers.All, Gaps: gaps, Typical: typical, Leases: leases, Now: max(now, record.Summary.StateSince), EntriesRead: s.EntriesRead(),
 	}
-	return Trace{Trace: lifecycle.AssembleTrace(in), Record: record, Typical: typical}, nil
+	out := Trace{Trace: lifecycle.AssembleTrace(in), Record: record, Typical: typical}
+	out.Recovery = s.recoveryOf(out.Trace)
+	return out, nil
+}
+
+// recoveryOf decides about the message by which a task is shown.
+func (s *Service) recoveryOf(t lifecycle.Trace) *dlqtriage.Recovery {
+	m, found := t.Shown()
+	if !found || !m.Verdict.State.Recoverable() {
+		return nil
+	}
+	blind := slices.ContainsFunc(t.Gaps, func(g lifecycle.Gap) bool { return !g.Repaired })
+	r := s.cfg.Policy().RecoveryOf(m.Facts, t.Facts, blind).Decide()
+	return &r
 }
 
 // EntriesRead returns up to when all dead-letter entries were read, by the broker's clock; zero when that is not known. Of what died later nobody

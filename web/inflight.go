@@ -19,7 +19,11 @@ func (w *Web) inFlight(c *gin.Context) error {
 	p := views.InFlightPage{Links: links(c, "/in-flight", "/api/v1/in-flight", nil), Partial: snap.InFlight.Partial}
 	groups := map[lifecycle.StaleKind][]views.LeaseRow{}
 	for _, l := range snap.InFlight.Leases {
-		groups[l.Stale] = append(groups[l.Stale], views.LeaseRow{Lease: l, Href: taskAddress(l.TaskID), Typical: snap.Typical[l.Type]})
+		row := views.LeaseRow{Lease: l, Href: taskAddress(l.TaskID), Typical: snap.Typical[l.Type]}
+		if r, decided := snap.InFlight.Recovery(l.Message); decided {
+			row.Recovery = &views.RecoveryView{Recovery: r, Href: row.Href}
+		}
+		groups[l.Stale] = append(groups[l.Stale], row)
 	}
 	for _, k := range append(lifecycle.StaleKinds(), "") {
 		if len(groups[k]) > 0 {

@@ -57,6 +57,9 @@ func (w *Web) task(c *gin.Context) error {
 		Trace: v.trace.Trace, View: v.tab, Back: "/tasks", Tabs: v.tabs(), Report: "/api/v1/tasks/" + url.PathEscape(v.id) + "/report",
 		Links: links(c, v.address(nil), "/api/v1/tasks/"+url.PathEscape(v.id), nil),
 	}
+	if r := v.trace.Recovery; r != nil {
+		p.Recovery = &views.RecoveryView{Recovery: *r, Href: taskAddress(v.id)}
+	}
 	p.MessageHref = map[lifecycle.MessageKey]string{}
 	for _, m := range v.trace.Messages {
 		p.MessageHref[m.Facts.Key] = messageAddress(v.id, m.Facts.Key)

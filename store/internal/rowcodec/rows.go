@@ -44,6 +44,10 @@ import (
 //msgp:replace lifecycle.Evidence with:evidenceRow
 //msgp:replace lifecycle.Expiry with:expiryRow
 //msgp:replace lifecycle.Head with:headRow
+//msgp:replace lifecycle.CheckpointFacts with:checkpointFactsRow
+//msgp:replace lifecycle.IntentFacts with:intentFactsRow
+//msgp:replace lifecycle.LastReport with:lastReportRow
+//msgp:replace lifecycle.LoggedEffect with:loggedEffectRow
 //msgp:replace lifecycle.Kind with:string
 //msgp:replace lifecycle.LeaseReport with:leaseReportRow
 //msgp:replace lifecycle.MessageKey with:messageKeyRow
@@ -361,6 +365,10 @@ type taskFactsRow struct {
 	Copies         []lifecycle.DeliveryCopy          `msg:"e,omitempty"`
 	Completed      []lifecycle.Completed             `msg:"f,omitempty"`
 	Steps          []lifecycle.StepFacts             `msg:"g,omitempty"`
+	Intents        []lifecycle.IntentFacts           `msg:"p,omitempty"`
+	IntentsCut     bool                              `msg:"q,omitempty"`
+	Checkpoints    []lifecycle.CheckpointFacts       `msg:"r,omitempty"`
+	Effects        []lifecycle.LoggedEffect          `msg:"s,omitempty"`
 	Fallen         []lifecycle.MessageKey            `msg:"n,omitempty"`
 	Completion     *lifecycle.CompletionFacts        `msg:"h,omitempty"`
 	NotStoredAt    lifecycle.Micros                  `msg:"i,omitempty"`
@@ -550,4 +558,32 @@ type followUpRow struct {
 	Generation  int               `msg:"b,omitempty"`
 	Outcome     dlqtriage.Outcome `msg:"c,omitempty"`
 	CompletedAt lifecycle.Micros  `msg:"d,omitempty"`
+}
+
+type intentFactsRow struct {
+	MsgID    string               `msg:"a,omitempty"`
+	Step     string               `msg:"b,omitempty"`
+	Outbound bool                 `msg:"c,omitempty"`
+	Tool     string               `msg:"d,omitempty"`
+	Class    string               `msg:"e,omitempty"`
+	Key      string               `msg:"f,omitempty"`
+	Intent   lifecycle.LastReport `msg:"g"`
+	Receipt  lifecycle.LastReport `msg:"h"`
+}
+
+type lastReportRow struct {
+	N  int               `msg:"a,omitempty"`
+	At lifecycle.Micros  `msg:"b,omitempty"`
+	ID lifecycle.EventID `msg:"c,omitempty"`
+}
+
+type checkpointFactsRow struct {
+	MsgID string               `msg:"a,omitempty"`
+	Last  lifecycle.LastReport `msg:"b"`
+}
+
+type loggedEffectRow struct {
+	Key string            `msg:"a,omitempty"`
+	At  lifecycle.Micros  `msg:"b,omitempty"`
+	ID  lifecycle.EventID `msg:"c,omitempty"`
 }

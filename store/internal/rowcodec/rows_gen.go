@@ -553,6 +553,90 @@ func (z *attemptFactsRow) Msgsize() (s int) {
 }
 
 // MarshalMsg implements msgp.Marshaler
+func (z *checkpointFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// check for omitted fields
+	zb0001Len := uint32(2)
+	var zb0001Mask uint8 /* 2 bits */
+	_ = zb0001Mask
+	if z.MsgID == "" {
+		zb0001Len--
+		zb0001Mask |= 0x1
+	}
+	// variable map header, size zb0001Len
+	o = append(o, 0x80|uint8(zb0001Len))
+
+	// skip if no fields are to be emitted
+	if zb0001Len != 0 {
+		if (zb0001Mask & 0x1) == 0 { // if not omitted
+			// string "a"
+			o = append(o, 0xa1, 0x61)
+			o = msgp.AppendString(o, z.MsgID)
+		}
+		// string "b"
+		o = append(o, 0xa1, 0x62)
+		o, err = (*lastReportRow)(&z.Last).MarshalMsg(o)
+		if err != nil {
+			err = msgp.WrapError(err, "Last")
+			return
+		}
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *checkpointFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zd41d09belimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "a":
+			z.MsgID, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "MsgID")
+				return
+			}
+		case "b":
+			bts, err = (*lastReportRow)(&z.Last).UnmarshalMsg(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Last")
+				return
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z *checkpointFactsRow) Msgsize() (s int) {
+	s = 1 + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + (*lastReportRow)(&z.Last).Msgsize()
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
 func (z *claimRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
@@ -4022,6 +4106,287 @@ func (z headersRow) Msgsize() (s int) {
 }
 
 // MarshalMsg implements msgp.Marshaler
+func (z *intentFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// check for omitted fields
+	zb0001Len := uint32(8)
+	var zb0001Mask uint8 /* 8 bits */
+	_ = zb0001Mask
+	if z.MsgID == "" {
+		zb0001Len--
+		zb0001Mask |= 0x1
+	}
+	if z.Step == "" {
+		zb0001Len--
+		zb0001Mask |= 0x2
+	}
+	if z.Outbound == false {
+		zb0001Len--
+		zb0001Mask |= 0x4
+	}
+	if z.Tool == "" {
+		zb0001Len--
+		zb0001Mask |= 0x8
+	}
+	if z.Class == "" {
+		zb0001Len--
+		zb0001Mask |= 0x10
+	}
+	if z.Key == "" {
+		zb0001Len--
+		zb0001Mask |= 0x20
+	}
+	// variable map header, size zb0001Len
+	o = append(o, 0x80|uint8(zb0001Len))
+
+	// skip if no fields are to be emitted
+	if zb0001Len != 0 {
+		if (zb0001Mask & 0x1) == 0 { // if not omitted
+			// string "a"
+			o = append(o, 0xa1, 0x61)
+			o = msgp.AppendString(o, z.MsgID)
+		}
+		if (zb0001Mask & 0x2) == 0 { // if not omitted
+			// string "b"
+			o = append(o, 0xa1, 0x62)
+			o = msgp.AppendString(o, z.Step)
+		}
+		if (zb0001Mask & 0x4) == 0 { // if not omitted
+			// string "c"
+			o = append(o, 0xa1, 0x63)
+			o = msgp.AppendBool(o, z.Outbound)
+		}
+		if (zb0001Mask & 0x8) == 0 { // if not omitted
+			// string "d"
+			o = append(o, 0xa1, 0x64)
+			o = msgp.AppendString(o, z.Tool)
+		}
+		if (zb0001Mask & 0x10) == 0 { // if not omitted
+			// string "e"
+			o = append(o, 0xa1, 0x65)
+			o = msgp.AppendString(o, z.Class)
+		}
+		if (zb0001Mask & 0x20) == 0 { // if not omitted
+			// string "f"
+			o = append(o, 0xa1, 0x66)
+			o = msgp.AppendString(o, z.Key)
+		}
+		// string "g"
+		o = append(o, 0xa1, 0x67)
+		o, err = (*lastReportRow)(&z.Intent).MarshalMsg(o)
+		if err != nil {
+			err = msgp.WrapError(err, "Intent")
+			return
+		}
+		// string "h"
+		o = append(o, 0xa1, 0x68)
+		o, err = (*lastReportRow)(&z.Receipt).MarshalMsg(o)
+		if err != nil {
+			err = msgp.WrapError(err, "Receipt")
+			return
+		}
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *intentFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zd41d09belimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "a":
+			z.MsgID, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "MsgID")
+				return
+			}
+		case "b":
+			z.Step, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Step")
+				return
+			}
+		case "c":
+			z.Outbound, bts, err = msgp.ReadBoolBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Outbound")
+				return
+			}
+		case "d":
+			z.Tool, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Tool")
+				return
+			}
+		case "e":
+			z.Class, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Class")
+				return
+			}
+		case "f":
+			z.Key, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Key")
+				return
+			}
+		case "g":
+			bts, err = (*lastReportRow)(&z.Intent).UnmarshalMsg(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Intent")
+				return
+			}
+		case "h":
+			bts, err = (*lastReportRow)(&z.Receipt).UnmarshalMsg(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Receipt")
+				return
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z *intentFactsRow) Msgsize() (s int) {
+	s = 1 + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.StringPrefixSize + len(z.Step) + 2 + msgp.BoolSize + 2 + msgp.StringPrefixSize + len(z.Tool) + 2 + msgp.StringPrefixSize + len(z.Class) + 2 + msgp.StringPrefixSize + len(z.Key) + 2 + (*lastReportRow)(&z.Intent).Msgsize() + 2 + (*lastReportRow)(&z.Receipt).Msgsize()
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
+func (z lastReportRow) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// check for omitted fields
+	zb0001Len := uint32(3)
+	var zb0001Mask uint8 /* 3 bits */
+	_ = zb0001Mask
+	if z.N == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x1
+	}
+	if z.At == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x2
+	}
+	if z.ID == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x4
+	}
+	// variable map header, size zb0001Len
+	o = append(o, 0x80|uint8(zb0001Len))
+
+	// skip if no fields are to be emitted
+	if zb0001Len != 0 {
+		if (zb0001Mask & 0x1) == 0 { // if not omitted
+			// string "a"
+			o = append(o, 0xa1, 0x61)
+			o = msgp.AppendInt(o, z.N)
+		}
+		if (zb0001Mask & 0x2) == 0 { // if not omitted
+			// string "b"
+			o = append(o, 0xa1, 0x62)
+			o = msgp.AppendInt64(o, int64(z.At))
+		}
+		if (zb0001Mask & 0x4) == 0 { // if not omitted
+			// string "c"
+			o = append(o, 0xa1, 0x63)
+			o = msgp.AppendUint64(o, uint64(z.ID))
+		}
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *lastReportRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zd41d09belimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "a":
+			z.N, bts, err = msgp.ReadIntBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "N")
+				return
+			}
+		case "b":
+			{
+				var zb0002 int64
+				zb0002, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "At")
+					return
+				}
+				z.At = lifecycle.Micros(zb0002)
+			}
+		case "c":
+			{
+				var zb0003 uint64
+				zb0003, bts, err = msgp.ReadUint64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "ID")
+					return
+				}
+				z.ID = lifecycle.EventID(zb0003)
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z lastReportRow) Msgsize() (s int) {
+	s = 1 + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Uint64Size
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
 func (z leaseReportRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
@@ -4123,6 +4488,115 @@ func (z *leaseReportRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z leaseReportRow) Msgsize() (s int) {
 	s = 1 + 2 + msgp.StringPrefixSize + len(z.LeaseOwner) + 2 + msgp.Uint64Size + 2 + msgp.Int64Size
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
+func (z loggedEffectRow) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// check for omitted fields
+	zb0001Len := uint32(3)
+	var zb0001Mask uint8 /* 3 bits */
+	_ = zb0001Mask
+	if z.Key == "" {
+		zb0001Len--
+		zb0001Mask |= 0x1
+	}
+	if z.At == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x2
+	}
+	if z.ID == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x4
+	}
+	// variable map header, size zb0001Len
+	o = append(o, 0x80|uint8(zb0001Len))
+
+	// skip if no fields are to be emitted
+	if zb0001Len != 0 {
+		if (zb0001Mask & 0x1) == 0 { // if not omitted
+			// string "a"
+			o = append(o, 0xa1, 0x61)
+			o = msgp.AppendString(o, z.Key)
+		}
+		if (zb0001Mask & 0x2) == 0 { // if not omitted
+			// string "b"
+			o = append(o, 0xa1, 0x62)
+			o = msgp.AppendInt64(o, int64(z.At))
+		}
+		if (zb0001Mask & 0x4) == 0 { // if not omitted
+			// string "c"
+			o = append(o, 0xa1, 0x63)
+			o = msgp.AppendUint64(o, uint64(z.ID))
+		}
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *loggedEffectRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zd41d09belimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "a":
+			z.Key, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Key")
+				return
+			}
+		case "b":
+			{
+				var zb0002 int64
+				zb0002, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "At")
+					return
+				}
+				z.At = lifecycle.Micros(zb0002)
+			}
+		case "c":
+			{
+				var zb0003 uint64
+				zb0003, bts, err = msgp.ReadUint64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "ID")
+					return
+				}
+				z.ID = lifecycle.EventID(zb0003)
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z loggedEffectRow) Msgsize() (s int) {
+	s = 1 + 2 + msgp.StringPrefixSize + len(z.Key) + 2 + msgp.Int64Size + 2 + msgp.Uint64Size
 	return
 }
 
@@ -7059,8 +7533,8 @@ func (z *streamIDRow) Msgsize() (s int) {
 func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(15)
-	var zb0001Mask uint16 /* 15 bits */
+	zb0001Len := uint32(19)
+	var zb0001Mask uint32 /* 19 bits */
 	_ = zb0001Mask
 	if z.Messages == 0 {
 		zb0001Len--
@@ -7086,40 +7560,56 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x40
 	}
-	if z.Fallen == nil {
+	if z.Intents == nil {
 		zb0001Len--
 		zb0001Mask |= 0x80
 	}
-	if z.Completion == nil {
+	if z.IntentsCut == false {
 		zb0001Len--
 		zb0001Mask |= 0x100
 	}
-	if z.NotStoredAt == 0 {
+	if z.Checkpoints == nil {
 		zb0001Len--
 		zb0001Mask |= 0x200
 	}
-	if z.NotStoredDoubt == "" {
+	if z.Effects == nil {
 		zb0001Len--
 		zb0001Mask |= 0x400
 	}
-	if z.FirstAt == 0 {
+	if z.Fallen == nil {
 		zb0001Len--
 		zb0001Mask |= 0x800
 	}
-	if z.LastAt == 0 {
+	if z.Completion == nil {
 		zb0001Len--
 		zb0001Mask |= 0x1000
 	}
-	if z.Agent == "" {
+	if z.NotStoredAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x2000
 	}
-	if z.Type == "" {
+	if z.NotStoredDoubt == "" {
 		zb0001Len--
 		zb0001Mask |= 0x4000
 	}
+	if z.FirstAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x8000
+	}
+	if z.LastAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x10000
+	}
+	if z.Agent == "" {
+		zb0001Len--
+		zb0001Mask |= 0x20000
+	}
+	if z.Type == "" {
+		zb0001Len--
+		zb0001Mask |= 0x40000
+	}
 	// variable map header, size zb0001Len
-	o = append(o, 0x80|uint8(zb0001Len))
+	o = msgp.AppendMapHeader(o, zb0001Len)
 
 	// skip if no fields are to be emitted
 	if zb0001Len != 0 {
@@ -7197,18 +7687,59 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			}
 		}
 		if (zb0001Mask & 0x80) == 0 { // if not omitted
-			// string "n"
-			o = append(o, 0xa1, 0x6e)
-			o = msgp.AppendArrayHeader(o, uint32(len(z.Fallen)))
-			for za0007 := range z.Fallen {
-				o, err = (*messageKeyRow)(&z.Fallen[za0007]).MarshalMsg(o)
+			// string "p"
+			o = append(o, 0xa1, 0x70)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Intents)))
+			for za0007 := range z.Intents {
+				o, err = (*intentFactsRow)(&z.Intents[za0007]).MarshalMsg(o)
 				if err != nil {
-					err = msgp.WrapError(err, "Fallen", za0007)
+					err = msgp.WrapError(err, "Intents", za0007)
 					return
 				}
 			}
 		}
 		if (zb0001Mask & 0x100) == 0 { // if not omitted
+			// string "q"
+			o = append(o, 0xa1, 0x71)
+			o = msgp.AppendBool(o, z.IntentsCut)
+		}
+		if (zb0001Mask & 0x200) == 0 { // if not omitted
+			// string "r"
+			o = append(o, 0xa1, 0x72)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Checkpoints)))
+			for za0008 := range z.Checkpoints {
+				o, err = (*checkpointFactsRow)(&z.Checkpoints[za0008]).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Checkpoints", za0008)
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x400) == 0 { // if not omitted
+			// string "s"
+			o = append(o, 0xa1, 0x73)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Effects)))
+			for za0009 := range z.Effects {
+				o, err = (*loggedEffectRow)(&z.Effects[za0009]).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Effects", za0009)
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x800) == 0 { // if not omitted
+			// string "n"
+			o = append(o, 0xa1, 0x6e)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Fallen)))
+			for za0010 := range z.Fallen {
+				o, err = (*messageKeyRow)(&z.Fallen[za0010]).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Fallen", za0010)
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x1000) == 0 { // if not omitted
 			// string "h"
 			o = append(o, 0xa1, 0x68)
 			if z.Completion == nil {
@@ -7221,32 +7752,32 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x200) == 0 { // if not omitted
+		if (zb0001Mask & 0x2000) == 0 { // if not omitted
 			// string "i"
 			o = append(o, 0xa1, 0x69)
 			o = msgp.AppendInt64(o, int64(z.NotStoredAt))
 		}
-		if (zb0001Mask & 0x400) == 0 { // if not omitted
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
 			// string "o"
 			o = append(o, 0xa1, 0x6f)
 			o = msgp.AppendString(o, z.NotStoredDoubt)
 		}
-		if (zb0001Mask & 0x800) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000) == 0 { // if not omitted
 			// string "j"
 			o = append(o, 0xa1, 0x6a)
 			o = msgp.AppendInt64(o, int64(z.FirstAt))
 		}
-		if (zb0001Mask & 0x1000) == 0 { // if not omitted
+		if (zb0001Mask & 0x10000) == 0 { // if not omitted
 			// string "k"
 			o = append(o, 0xa1, 0x6b)
 			o = msgp.AppendInt64(o, int64(z.LastAt))
 		}
-		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+		if (zb0001Mask & 0x20000) == 0 { // if not omitted
 			// string "l"
 			o = append(o, 0xa1, 0x6c)
 			o = msgp.AppendString(o, z.Agent)
 		}
-		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+		if (zb0001Mask & 0x40000) == 0 { // if not omitted
 			// string "m"
 			o = append(o, 0xa1, 0x6d)
 			o = msgp.AppendString(o, z.Type)
@@ -7413,26 +7944,101 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 					return
 				}
 			}
-		case "n":
+		case "p":
 			var zb0007 uint32
 			zb0007, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
-				err = msgp.WrapError(err, "Fallen")
+				err = msgp.WrapError(err, "Intents")
 				return
 			}
 			if zb0007 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Fallen) >= int(zb0007) {
-				z.Fallen = (z.Fallen)[:zb0007]
+			if cap(z.Intents) >= int(zb0007) {
+				z.Intents = (z.Intents)[:zb0007]
 			} else {
-				z.Fallen = make([]lifecycle.MessageKey, zb0007)
+				z.Intents = make([]lifecycle.IntentFacts, zb0007)
 			}
-			for za0007 := range z.Fallen {
-				bts, err = (*messageKeyRow)(&z.Fallen[za0007]).UnmarshalMsg(bts)
+			for za0007 := range z.Intents {
+				bts, err = (*intentFactsRow)(&z.Intents[za0007]).UnmarshalMsg(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "Fallen", za0007)
+					err = msgp.WrapError(err, "Intents", za0007)
+					return
+				}
+			}
+		case "q":
+			z.IntentsCut, bts, err = msgp.ReadBoolBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "IntentsCut")
+				return
+			}
+		case "r":
+			var zb0008 uint32
+			zb0008, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Checkpoints")
+				return
+			}
+			if zb0008 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Checkpoints) >= int(zb0008) {
+				z.Checkpoints = (z.Checkpoints)[:zb0008]
+			} else {
+				z.Checkpoints = make([]lifecycle.CheckpointFacts, zb0008)
+			}
+			for za0008 := range z.Checkpoints {
+				bts, err = (*checkpointFactsRow)(&z.Checkpoints[za0008]).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Checkpoints", za0008)
+					return
+				}
+			}
+		case "s":
+			var zb0009 uint32
+			zb0009, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Effects")
+				return
+			}
+			if zb0009 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Effects) >= int(zb0009) {
+				z.Effects = (z.Effects)[:zb0009]
+			} else {
+				z.Effects = make([]lifecycle.LoggedEffect, zb0009)
+			}
+			for za0009 := range z.Effects {
+				bts, err = (*loggedEffectRow)(&z.Effects[za0009]).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Effects", za0009)
+					return
+				}
+			}
+		case "n":
+			var zb0010 uint32
+			zb0010, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Fallen")
+				return
+			}
+			if zb0010 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Fallen) >= int(zb0010) {
+				z.Fallen = (z.Fallen)[:zb0010]
+			} else {
+				z.Fallen = make([]lifecycle.MessageKey, zb0010)
+			}
+			for za0010 := range z.Fallen {
+				bts, err = (*messageKeyRow)(&z.Fallen[za0010]).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Fallen", za0010)
 					return
 				}
 			}
@@ -7455,13 +8061,13 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "i":
 			{
-				var zb0008 int64
-				zb0008, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0011 int64
+				zb0011, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "NotStoredAt")
 					return
 				}
-				z.NotStoredAt = lifecycle.Micros(zb0008)
+				z.NotStoredAt = lifecycle.Micros(zb0011)
 			}
 		case "o":
 			z.NotStoredDoubt, bts, err = msgp.ReadStringBytes(bts)
@@ -7471,23 +8077,23 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "j":
 			{
-				var zb0009 int64
-				zb0009, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0012 int64
+				zb0012, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "FirstAt")
 					return
 				}
-				z.FirstAt = lifecycle.Micros(zb0009)
+				z.FirstAt = lifecycle.Micros(zb0012)
 			}
 		case "k":
 			{
-				var zb0010 int64
-				zb0010, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0013 int64
+				zb0013, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "LastAt")
 					return
 				}
-				z.LastAt = lifecycle.Micros(zb0010)
+				z.LastAt = lifecycle.Micros(zb0013)
 			}
 		case "l":
 			z.Agent, bts, err = msgp.ReadStringBytes(bts)
@@ -7515,7 +8121,7 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *taskFactsRow) Msgsize() (s int) {
-	s = 1 + 2 + (*headRow)(&z.Head).Msgsize() + 2 + msgp.IntSize + 2 + msgp.MapHeaderSize
+	s = 3 + 2 + (*headRow)(&z.Head).Msgsize() + 2 + msgp.IntSize + 2 + msgp.MapHeaderSize
 	if z.Publishes != nil {
 		for za0001, za0002 := range z.Publishes {
 			_ = za0002
@@ -7539,8 +8145,20 @@ func (z *taskFactsRow) Msgsize() (s int) {
 		s += (*stepFactsRow)(&z.Steps[za0006]).Msgsize()
 	}
 	s += 2 + msgp.ArrayHeaderSize
-	for za0007 := range z.Fallen {
-		s += (*messageKeyRow)(&z.Fallen[za0007]).Msgsize()
+	for za0007 := range z.Intents {
+		s += (*intentFactsRow)(&z.Intents[za0007]).Msgsize()
+	}
+	s += 2 + msgp.BoolSize + 2 + msgp.ArrayHeaderSize
+	for za0008 := range z.Checkpoints {
+		s += (*checkpointFactsRow)(&z.Checkpoints[za0008]).Msgsize()
+	}
+	s += 2 + msgp.ArrayHeaderSize
+	for za0009 := range z.Effects {
+		s += (*loggedEffectRow)(&z.Effects[za0009]).Msgsize()
+	}
+	s += 2 + msgp.ArrayHeaderSize
+	for za0010 := range z.Fallen {
+		s += (*messageKeyRow)(&z.Fallen[za0010]).Msgsize()
 	}
 	s += 2
 	if z.Completion == nil {

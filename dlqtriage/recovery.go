@@ -1,0 +1,170 @@
+package dlqtriage
+
+import (
+	"slices"
+
+	"fleetglass/lifecycle"
+)
+
+// Remedy is what recovery decides about work whose worker is gone, or may be (SPEC 3).
+type Remedy string
+
+// The remedies.
+const (
+	RemedyReconcile  Remedy = "reconcile"  // Nothing is run: what is known, or what a look at the effect shows, is noted.
+	RemedyResume     Remedy = "resume"     // The work goes on where its last receipt or checkpoint is.
+	RemedyRetry      Remedy = "retry"      // The work is run again.
+	RemedyQuarantine Remedy = "quarantine" // It is kept apart until somebody knows what happened.
+)
+
+// Remedies lists the remedies.
+func Remedies() []Remedy {
+	return []Remedy{RemedyReconcile, RemedyResume, RemedyRetry, RemedyQuarantine}
+}
+
+// Known reports whether r is one of [Remedies].
+func (r Remedy) Known() bool { return slices.Contains(Remedies(), r) }
+
+// Meaning is one sentence for people.
+func (r Remedy) Meaning() string {
+	switch r {
+	case RemedyReconcile:
+		return "Run nothing: look what was done, and note it."
+	case RemedyResume:
+		return "Let the work go on where it was."
+	case RemedyRetry:
+		return "Let the work be done again."
+	case RemedyQuarantine:
+		return "Keep it apart until somebody knows what happened."
+	}
+	return ""
+}
+
+// Confidence is how good the evidence of a decision is.
+type Confidence string
+
+// The degrees of confidence.
+const (
+	ConfidenceHigh   Confidence = "high"   // Recorded, by a store that survives the worker.
+	ConfidenceMedium Confidence = "medium" // The agent, or the policy file, says so.
+	ConfidenceLow    Confidence = "low"    // Nothing is known, or lines that would say more may have been missed.
+)
+
+// Recovery is a decision with its reasons.
+type Recovery struct {
+	Remedy     Remedy
+	Rule       string   // The row of the table, such as intent_without_receipt.
+	Reasons    []string // Sentences for people.
+	Evidence   []RecoveryEvidence
+	Confidence Confidence
+	Changes    []string // What would change the decision: sentences.
+	Unknown    bool     // Effects may have happened of which nothing is known: one click must not run it again.
+}
+
+// RecoveryEvidence is one thing that a decision rests on.
+type RecoveryEvidence struct {
+	Text       string // Our own words; names from reports in it are untrusted.
+	Provenance lifecycle.Provenance
+	At         lifecycle.Micros  // Zero where it has no time.
+	Event      lifecycle.EventID // Zero where no single event says it.
+}
+
+// Link is where the evidence can be seen, below the address of its task's page.
+func (e RecoveryEvidence) Link(task string) string {
+	if e.Event == 0 {
+		return task
+	}
+	return task + "#ev-" + e.Event.String()
+}
+
+// RecoveryCase is what a decision is made from.
+type RecoveryCase struct {
+	Type       string // Task type.
+	Completion lifecycle.Completeness
+	Intents    []Intent // Every effect that was announced or confirmed.
+	Cut        bool     // More effects were announced than are kept.
+	Checkpoint lifecycle.LastReport
+	Blind      bool         // Lines of the task's time may have been missed.
+	Policy     RecoveryType // Of the task type.
+}
+
+// Intent is an effect that an agent announced, with what the table asks of it.
+type Intent struct {
+	lifecycle.IntentFacts
+	Class       StepClass // As reported, else as the policy says of the task type, else unsafe.
+	Open        bool      // No receipt is known.
+	Logged      *lifecycle.LoggedEffect
+	BeforePoint bool // The checkpoint came after it.
+}
+
+// RecoveryOf collects what is known of the effects of a message's task. blind says that lines of its time may have been missed.
+func (p *Policy) RecoveryOf(m lifecycle.MessageFacts, t lifecycle.TaskFacts, blind bool) RecoveryCase {
+	c := RecoveryCase{Completion: lifecycle.CompletenessOf(&m, &t), Cut: t.IntentsCut, Blind: blind, Type: t.Type}
+	if m.Stored != nil {
+		c.Type = m.Stored.Type
+	}
+	c.Policy = p.Recovery.forType(c.Type)
+	point := newestCheckpoint(&t)
+	c.Checkpoint = point.Last
+	for _, i := range t.Intents {
+		c.Intents = append(c.Intents, c.intentOf(i, &t, point))
+	}
+	return c
+}
+
+func (c *RecoveryCase) intentOf(facts lifecycle.IntentFacts, t *lifecycle.TaskFacts, point lifecycle.CheckpointFacts) Intent {
+	i := Intent{IntentFacts: facts, Class: c.classOf(facts.Class), Logged: loggedEffect(t, facts.Key)}
+	i.Open = facts.Intent.Known() && !facts.Confirmed() && i.Logged == nil && !confirmedLater(t, facts)
+	i.BeforePoint = point.Last.Known() && orderOf(t, facts.MsgID, facts.Intent, point.MsgID, point.Last) <= 0
+	return i
+}
+
+// classOf is the class of a step. A word of a report that is no class says nothing good.
+func (c *RecoveryCase) classOf(reported string) StepClass {
+	switch {
+	case StepClass(reported).Known():
+		return StepClass(reported)
+	case reported == "" && c.Policy.Class != "":
+		return c.Policy.Class
+	}
+	return StepUnsafe
+}
+
+// newestCheckpoint is the checkpoint of the newest message that has one. One whose report names no message counts where no other does.
+func newestCheckpoint(t *lifecycle.TaskFacts) (newest lifecycle.CheckpointFacts) {
+	for _, c := range t.Checkpoints {
+		if !newest.Last.Known() || t.MessageOrder(c.MsgID) > t.MessageOrder(newest.MsgID) {
+			newest = c
+		}
+	}
+	return newest
+}
+
+// loggedEffect is the entry of the side-effect log with the key of a step; nil where there is none.
+func loggedEffect(t *lifecycle.TaskFacts, key string) *lifecycle.LoggedEffect {
+	for i := range t.Effects {
+		if key != "" && t.Effects[i].Key == key {
+			return &t.Effects[i]
+		}
+	}
+	return nil
+}
+
+// confirmedLater reports whether the same step was confirmed in a later message of the task: its effect is there, whoever made it.
+func confirmedLater(t *lifecycle.TaskFacts, facts lifecycle.IntentFacts) bool {
+	return slices.ContainsFunc(t.Intents, func(o lifecycle.IntentFacts) bool {
+		later := o.MsgID != facts.MsgID && t.MessageOrder(facts.MsgID) >= 0 && t.MessageOrder(o.MsgID) > t.MessageOrder(facts.MsgID)
+		return later && o.Step == facts.Step && o.Step != "" && o.Outbound == facts.Outbound && o.Confirmed()
+	})
+}
+
+// orderOf compares two reports of a task. A report of a message whose place is not known comes last: what is in doubt is not covered.
+func orderOf(t *lifecycle.TaskFacts, msg string, a lifecycle.LastReport, other string, b lifecycle.LastReport) int {
+	if msg == other {
+		return a.Compare(b)
+	}
+	if at, otherAt := t.MessageOrder(msg), t.MessageOrder(other); at >= 0 && at < otherAt {
+		return -1
+	}
+	return 1
+}

@@ -1,0 +1,277 @@
+package dlqtriage_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"fleetglass/dlqtriage"
+	"fleetglass/lifecycle"
+)
+
+// history is a task of one or two messages, and what its agents report, in the order in which it happened.
+type history struct {
+	events []lifecycle.Event
+	at     lifecycle.Micros
+}
+
+const recoveryTask = "blog-118"
+
+var recoveryStream = lifecycle.StreamID{Name: "TASKS", Epoch: 1}
+
+func newHistory() *history {
+	h := &history{at: 1_000_000_000_000_000}
+	h.stored(1)
+	return h
+}
+
+func (h *history) add(e lifecycle.Event) {
+	h.at += 1000
+	e.ID, e.At, e.TaskID, e.Agent = lifecycle.NewEventID("recovery", fmt.Sprint(len(h.events))), h.at, recoveryTask, "marketing"
+	h.events = append(h.events, e)
+}
+
+// stored stores the n-th message of the task and delivers it.
+func (h *history) stored(n int) {
+	key := lifecycle.MessageKey{Stream: recoveryStream, Seq: uint64(n)}
+	e := lifecycle.Event{Kind: lifecycle.Published, Provenance: lifecycle.Observed, Message: key}
+	e.Detail.MsgID, e.Detail.Type, e.Detail.Generation = fmt.Sprint("m", n), "content_creation", n-1
+	e.Detail.IdempotencyKey = recoveryTask + "-1"
+	h.add(e)
+	h.add(lifecycle.Event{Kind: lifecycle.Delivered, Provenance: lifecycle.Broker, Message: key, Consumer: "marketing-task-worker", ConsumerSeq: uint64(n), Attempt: 1})
+}
+
+// says is a report of an attempt at the n-th message.
+func (h *history) says(kind lifecycle.Kind, n, attempt int, step, class string) {
+	e := lifecycle.Event{Kind: kind, Provenance: lifecycle.Reported, Attempt: attempt}
+	e.Detail.MsgID, e.Detail.StepID, e.Detail.StepClass = fmt.Sprint("m", n), step, class
+	h.add(e)
+}
+
+func (h *history) record() {
+	e := lifecycle.Event{Kind: lifecycle.CompletionRecorded, Provenance: lifecycle.Recorded}
+	e.Detail.IdempotencyKey = recoveryTask + "-1"
+	h.add(e)
+}
+
+func (h *history) logged(key string) {
+	e := lifecycle.Event{Kind: lifecycle.EffectLogged, Provenance: lifecycle.Recorded}
+	e.Detail.IdempotencyKey, e.Detail.Status = key, "completed"
+	h.add(e)
+}
+
+// decide folds the events, in whatever order they are given, and decides about the newest message.
+func decide(p *dlqtriage.Policy, events []lifecycle.Event) dlqtriage.Recovery {
+	f := lifecycle.NewFold()
+	events = slices.Clone(events)
+	f.Assign(events)
+	for _, e := range events {
+		f.Add(e)
+	}
+	c := f.Changes()
+	return p.RecoveryOf(c.Messages[len(c.Messages)-1].Facts, c.Tasks[0].Facts, false).Decide()
+}
+
+func recoveryPolicy(t testing.TB, recovery string) *dlqtriage.Policy {
+	t.Helper()
+	p, err := dlqtriage.ParsePolicy([]byte(recovery))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestEachRowOfTheRecoveryTable(t *testing.T) {
+	t.Parallel()
+	const intent, receipt = lifecycle.ReportStepIntent, lifecycle.ReportStepReceipt
+	typed := func(text string) string { return "recovery:\n  types:\n    - {type: content_creation, " + text + "}\n" }
+	for _, c := range []struct {
+		name, policy string
+		tell         func(h *history)
+		rule         string
+		want         dlqtriage.Remedy
+	}{
+		{"a record", "", func(h *history) { h.says(intent, 1, 1, "post", "unsafe"); h.record() }, "completion_recorded", dlqtriage.RemedyReconcile},
+		{"the agent says that it is done", "", func(h *history) { h.says(lifecycle.ReportCompleted, 1, 1, "", "") }, "completion_reported", dlqtriage.RemedyReconcile},
+		{"a receipt of an unsafe step", "", func(h *history) { h.says(intent, 1, 1, "post", "unsafe"); h.says(receipt, 1, 1, "post", "") },
+			"every_intent_has_receipt", dlqtriage.RemedyResume},
+		{"a message that was sent", "", func(h *history) {
+			h.says(lifecycle.ReportOutboundIntent, 1, 1, "mail", "")
+			h.says(lifecycle.ReportOutboundSent, 1, 1, "mail", "")
+		}, "every_intent_has_receipt", dlqtriage.RemedyResume},
+		{"the side-effect log has it", "", func(h *history) {
+			h.says(intent, 1, 1, "post", "unsafe")
+			h.events[len(h.events)-1].Detail.IdempotencyKey = "post-key"
+			h.logged("post-key")
+		}, "every_intent_has_receipt", dlqtriage.RemedyResume},
+		{"a checkpoint", "", func(h *history) { h.says(lifecycle.ReportCheckpoint, 1, 1, "", "") }, "checkpoint", dlqtriage.RemedyResume},
+		{"a checkpoint after an intent", "", func(h *history) {
+			h.says(intent, 1, 1, "post", "unsafe")
+			h.says(lifecycle.ReportCheckpoint, 1, 1, "", "")
+		}, "checkpoint", dlqtriage.RemedyResume},
+		{"an unsafe intent after the checkpoint", "", func(h *history) {
+			h.says(lifecycle.ReportCheckpoint, 1, 1, "", "")
+			h.says(intent, 1, 1, "post", "unsafe")
+		}, "open_intent", dlqtriage.RemedyQuarantine},
+		{"a checkpointed step after the checkpoint", "", func(h *history) {
+			h.says(lifecycle.ReportCheckpoint, 1, 1, "", "")
+			h.says(intent, 1, 1, "draft", "checkpointed")
+		}, "checkpoint", dlqtriage.RemedyResume},
+		{"a type that is pure", typed("class: pure"), func(*history) {}, "repeatable_type", dlqtriage.RemedyRetry},
+		{"a type that is keyed", typed("class: keyed"), func(*history) {}, "repeatable_type", dlqtriage.RemedyRetry},
+		{"an intent of a keyed step", "", func(h *history) { h.says(intent, 1, 1, "post", "keyed") }, "open_intent_keyed", dlqtriage.RemedyRetry},
+		{"an intent of a step that the policy says is keyed", typed("class: keyed"), func(h *history) { h.says(intent, 1, 1, "post", "") },
+			"open_intent_keyed", dlqtriage.RemedyRetry},
+		{"an intent whose effect can be looked up", "", func(h *history) { h.says(intent, 1, 1, "post", "lookup"); h.says(intent, 1, 1, "draft", "keyed") },
+			"open_intent_lookup", dlqtriage.RemedyReconcile},
+		{"an unsafe intent", typed("class: keyed, default: retry"), func(h *history) { h.says(intent, 1, 1, "post", "unsafe") }, "open_intent", dlqtriage.RemedyQuarantine},
+		{"an intent of an unknown class", "", func(h *history) { h.says(intent, 1, 1, "post", "") }, "open_intent", dlqtriage.RemedyQuarantine},
+		{"a class that is no word of the contract", typed("class: keyed"), func(h *history) { h.says(intent, 1, 1, "post", "harmless") }, "open_intent", dlqtriage.RemedyQuarantine},
+		{"an unsafe intent beside a keyed one", "", func(h *history) { h.says(intent, 1, 1, "a", "keyed"); h.says(intent, 1, 1, "b", "unsafe") },
+			"open_intent", dlqtriage.RemedyQuarantine},
+		{"a receipt of the attempt before", "", func(h *history) {
+			h.says(intent, 1, 1, "post", "unsafe")
+			h.says(receipt, 1, 1, "post", "")
+			h.says(intent, 1, 2, "post", "unsafe")
+		}, "open_intent", dlqtriage.RemedyQuarantine},
+		{"a receipt in the next message", "", func(h *history) {
+			h.says(intent, 1, 1, "post", "unsafe")
+			h.stored(2)
+			h.says(intent, 2, 1, "post", "unsafe")
+			h.says(receipt, 2, 1, "post", "")
+		}, "every_intent_has_receipt", dlqtriage.RemedyResume},
+		{"a default of the type", typed("class: lookup, default: reconcile"), func(*history) {}, "default_of_type", dlqtriage.RemedyReconcile},
+		{"a default of all types", "recovery: {types: [{type: '*', default: retry}]}", func(*history) {}, "default_of_type", dlqtriage.RemedyRetry},
+		{"nothing", "", func(*history) {}, "nothing_known", dlqtriage.RemedyQuarantine},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHistory()
+			c.tell(h)
+			got := decide(recoveryPolicy(t, c.policy), h.events)
+			if got.Rule != c.rule || got.Remedy != c.want {
+				t.Errorf("decided %s by %s, want %s by %s: %v", got.Remedy, got.Rule, c.want, c.rule, got.Evidence)
+			}
+			if len(got.Reasons) == 0 || len(got.Changes) == 0 || got.Confidence == "" {
+				t.Errorf("the decision does not say its reasons, what would change it, or how sure it is: %+v", got)
+			}
+		})
+	}
+}
+
+func TestEveryRowOfTheRecoveryTableHasACase(t *testing.T) {
+	t.Parallel()
+	want := []string{
+		"completion_recorded", "completion_reported", "every_intent_has_receipt", "checkpoint", "repeatable_type", "open_intent_keyed", "open_intent_lookup", "open_intent",
+		"default_of_type", "nothing_known",
+	}
+	if got := dlqtriage.RecoveryRules(); !slices.Equal(got, want) {
+		t.Errorf("the table has the rows %v; the cases above are of %v", got, want)
+	}
+}
+
+// TestNoHistoryWithAnUnconfirmedUnsafeIntentIsRetried makes up histories in the order in which they could happen, and looks at the events
+// alone, without facts, for what must not be run again. The program gets them in any order.
+func TestNoHistoryWithAnUnconfirmedUnsafeIntentIsRetried(t *testing.T) {
+	t.Parallel()
+	policies := []*dlqtriage.Policy{
+		dlqtriage.DefaultPolicy(), recoveryPolicy(t, "recovery: {types: [{type: '*', class: keyed, default: retry}]}"),
+		recoveryPolicy(t, "recovery: {types: [{type: content_creation, class: pure}]}"), recoveryPolicy(t, "recovery: {types: [{type: '*', default: retry}]}"),
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		p := rapid.SampledFrom(policies).Draw(t, "policy")
+		h := randomHistory(t)
+		got := decide(p, rapid.Permutation(h.events).Draw(t, "order"))
+		if step := unconfirmed(h.events); step != "" && got.Remedy == dlqtriage.RemedyRetry {
+			t.Fatalf("step %s is unsafe and not confirmed, and the decision is %s by %s", step, got.Remedy, got.Rule)
+		}
+		if step := unconfirmedSinceCheckpoint(h.events); step != "" && got.Remedy == dlqtriage.RemedyResume {
+			t.Fatalf("step %s is unsafe and not confirmed since the last checkpoint, and the decision is %s by %s", step, got.Remedy, got.Rule)
+		}
+	})
+}
+
+func randomHistory(t *rapid.T) *history {
+	h := newHistory()
+	message, attempt := 1, 1
+	for range rapid.IntRange(0, 14).Draw(t, "reports") {
+		switch rapid.IntRange(0, 9).Draw(t, "what") {
+		case 0:
+			attempt++
+		case 1:
+			message, attempt = message+1, 1
+			h.stored(message)
+		case 2:
+			h.says(lifecycle.ReportCheckpoint, message, attempt, "", "")
+		case 3:
+			h.says(lifecycle.ReportHeartbeat, message, attempt, "", "")
+		case 4, 5, 6:
+			h.says(lifecycle.ReportStepReceipt, message, attempt, rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "step"), "")
+		default:
+			step := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "step")
+			h.says(lifecycle.ReportStepIntent, message, attempt, step, rapid.SampledFrom([]string{"unsafe", "unsafe", "keyed", "pure", "lookup", "checkpointed", "odd"}).Draw(t, "class"))
+		}
+	}
+	return h
+}
+
+// unconfirmed names a step with an unsafe intent that no receipt follows.
+func unconfirmed(events []lifecycle.Event) string {
+	for i, e := range events {
+		if e.Kind != lifecycle.ReportStepIntent || e.Detail.StepClass != "unsafe" {
+			continue
+		}
+		confirmed := slices.ContainsFunc(events[i:], func(r lifecycle.Event) bool {
+			return r.Kind == lifecycle.ReportStepReceipt && r.Detail.StepID == e.Detail.StepID
+		})
+		if !confirmed {
+			return e.Detail.StepID
+		}
+	}
+	return ""
+}
+
+func unconfirmedSinceCheckpoint(events []lifecycle.Event) string {
+	last := 0
+	for i, e := range events {
+		if e.Kind == lifecycle.ReportCheckpoint {
+			last = i
+		}
+	}
+	return unconfirmed(events[last:])
+}
+
+func TestAPolicyFileSaysWhatIsWrongWithItsRecovery(t *testing.T) {
+	t.Parallel()
+	_, err := dlqtriage.ParsePolicy([]byte(`recovery:
+  types:
+    - {type: deploy, class: dangerous}
+    - {class: keyed}
+    - {type: mail, class: unsafe, default: retry}
+    - {type: "*", default: panic}
+    - {type: never, class: pure}
+    - {type: x, klass: pure}
+`))
+	if err == nil || !strings.Contains(err.Error(), "line 8") {
+		t.Errorf("an unknown setting gives %v", err)
+	}
+	_, err = dlqtriage.ParsePolicy([]byte(`recovery:
+  types:
+    - {type: deploy, class: dangerous}
+    - {class: keyed}
+    - {type: mail, class: unsafe, default: retry}
+    - {type: "*", default: panic}
+    - {type: never, class: pure}
+`))
+	for _, want := range []string{
+		`line 3: type "deploy": "dangerous" is not one of`, "line 4: recovery.types: entry 2 names no type", `line 5: type "mail": what is unsafe cannot be retried`,
+		`line 6: type "*": "panic" is not one of`, `line 7: recovery.types: "never" is never reached`,
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not among the complaints:\n%v", want, err)
+		}
+	}
+}

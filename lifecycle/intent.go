@@ -1,0 +1,186 @@
+package lifecycle
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// What recovery may do depends on which effects an attempt announced and which of them were confirmed (SPEC 3). Agents report both: an intent
+// before the effect, a receipt after it.
+
+// IntentFacts is one step of a task that may have an effect, or one outgoing message, as agents report it in one message of the task.
+type IntentFacts struct {
+	MsgID    string     `json:"msg_id,omitempty"` // Of the message; empty where the reports do not say which.
+	Step     string     `json:"step,omitempty"`   // The step's id, else its idempotency key, else tool and input.
+	Outbound bool       `json:"out,omitempty"`    // An outgoing message and not a step.
+	Tool     string     `json:"tool,omitempty"`
+	Class    string     `json:"class,omitempty"` // As reported; of several the most dangerous one. Empty where nobody said.
+	Key      string     `json:"key,omitempty"`   // The idempotency key of the effect.
+	Intent   LastReport `json:"intent,omitzero"`
+	Receipt  LastReport `json:"receipt,omitzero"`
+}
+
+// LastReport is the latest report of a kind: that of the highest attempt, then the latest by its agent's clock.
+type LastReport struct {
+	N  int     `json:"n,omitempty"` // The attempt; zero where the report names none.
+	At Micros  `json:"at,omitempty"`
+	ID EventID `json:"id,omitempty"`
+}
+
+// Known reports whether there was such a report.
+func (r LastReport) Known() bool { return r.At.Known() }
+
+// Compare orders reports about one message: by attempt, then by the agent's own clock.
+func (r LastReport) Compare(o LastReport) int {
+	return cmp.Or(cmp.Compare(r.N, o.N), cmp.Compare(r.At, o.At), cmp.Compare(r.ID, o.ID))
+}
+
+func (r *LastReport) join(e Event) {
+	if n := (LastReport{N: e.Attempt, At: e.At, ID: e.ID}); n.Compare(*r) > 0 {
+		*r = n
+	}
+}
+
+// Confirmed reports whether a receipt came in the attempt of the latest intent, after it, or in a later attempt.
+func (i IntentFacts) Confirmed() bool {
+	return i.Receipt.Known() && (i.Receipt.N > i.Intent.N || (i.Receipt.N == i.Intent.N && i.Receipt.At >= i.Intent.At))
+}
+
+func (i IntentFacts) compare(o IntentFacts) int {
+	return cmp.Or(cmp.Compare(i.MsgID, o.MsgID), cmp.Compare(i.Step, o.Step), compareBool(i.Outbound, o.Outbound))
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// CheckpointFacts is the latest checkpoint that agents report of a message.
+type CheckpointFacts struct {
+	MsgID string     `json:"msg_id,omitempty"`
+	Last  LastReport `json:"last"`
+}
+
+// LoggedEffect is an entry of the side-effect log that says that an effect took place.
+type LoggedEffect struct {
+	Key string  `json:"key,omitempty"` // The idempotency key of the effect.
+	At  Micros  `json:"at,omitempty"`
+	ID  EventID `json:"id,omitempty"`
+}
+
+const (
+	maxIntentsKept     = 256
+	maxCheckpointsKept = 64
+)
+
+// joinIntent notes what a report says about effects.
+func (t *TaskFacts) joinIntent(e Event) {
+	switch e.Kind {
+	case ReportStepIntent, ReportOutboundIntent:
+		t.editIntent(e, func(i *IntentFacts) { i.Intent.join(e) })
+	case ReportStepReceipt, ReportOutboundSent:
+		t.editIntent(e, func(i *IntentFacts) { i.Receipt.join(e) })
+	case ReportCheckpoint:
+		t.joinCheckpoint(e)
+	case EffectLogged:
+		t.joinEffect(e)
+	}
+}
+
+func (t *TaskFacts) editIntent(e Event, edit func(*IntentFacts)) {
+	d := e.Detail
+	probe := IntentFacts{MsgID: d.MsgID, Step: stepName(d), Outbound: e.Kind == ReportOutboundIntent || e.Kind == ReportOutboundSent}
+	at, found := slices.BinarySearchFunc(t.Intents, probe, IntentFacts.compare)
+	if !found {
+		t.Intents = slices.Insert(t.Intents, at, probe)
+	}
+	i := &t.Intents[at]
+	i.Tool, i.Key, i.Class = leastText(i.Tool, d.Tool), leastText(i.Key, d.IdempotencyKey), worseClass(i.Class, d.StepClass)
+	edit(i)
+	if len(t.Intents) > maxIntentsKept {
+		t.Intents, t.IntentsCut = t.Intents[:maxIntentsKept], true
+	}
+}
+
+// stepName names a step of a task, the same in its intent and in its receipt.
+func stepName(d Detail) string {
+	return firstText(d.StepID, d.IdempotencyKey, strings.Trim(d.Tool+" "+d.InputHash, " "))
+}
+
+// classDanger orders the step classes of SPEC 3 by what a repetition may do. What is no class of it counts as unsafe.
+var classDanger = map[string]int{"": 0, "pure": 1, "keyed": 2, "checkpointed": 3, "lookup": 4}
+
+const mostDanger = 5
+
+func worseClass(a, b string) string {
+	danger := func(class string) int {
+		if n, known := classDanger[class]; known {
+			return n
+		}
+		return mostDanger
+	}
+	switch c := cmp.Compare(danger(a), danger(b)); {
+	case c > 0:
+		return a
+	case c < 0:
+		return b
+	}
+	return leastText(a, b)
+}
+
+func (t *TaskFacts) joinCheckpoint(e Event) {
+	at, found := slices.BinarySearchFunc(t.Checkpoints, e.Detail.MsgID, func(c CheckpointFacts, id string) int { return cmp.Compare(c.MsgID, id) })
+	if !found {
+		t.Checkpoints = slices.Insert(t.Checkpoints, at, CheckpointFacts{MsgID: e.Detail.MsgID})
+	}
+	t.Checkpoints[at].Last.join(e)
+	t.Checkpoints = t.Checkpoints[:min(len(t.Checkpoints), maxCheckpointsKept)]
+}
+
+// joinEffect notes an entry of the side-effect log, unless it says that the effect has not taken place yet.
+func (t *TaskFacts) joinEffect(e Event) {
+	if e.Detail.IdempotencyKey == "" || !slices.Contains(doneStatuses, strings.ToLower(e.Detail.Status)) {
+		return
+	}
+	l := LoggedEffect{Key: e.Detail.IdempotencyKey, At: e.At, ID: e.ID}
+	at, found := slices.BinarySearchFunc(t.Effects, l.Key, func(x LoggedEffect, key string) int { return cmp.Compare(x.Key, key) })
+	switch {
+	case !found:
+		t.Effects = slices.Insert(t.Effects, at, l)
+		t.Effects = t.Effects[:min(len(t.Effects), maxIntentsKept)]
+	case cmp.Or(cmp.Compare(l.At, t.Effects[at].At), cmp.Compare(l.ID, t.Effects[at].ID)) < 0:
+		t.Effects[at] = l
+	}
+}
+
+// doneStatuses are what entries of side-effect logs write of an effect that took place.
+var doneStatuses = []string{"", "complete", "completed", "confirmed", "done", "sent", "succeeded", "success"}
+
+// Completeness is what is known of the completion of a message's work. Times that are zero are not known.
+type Completeness struct {
+	RecordedAt Micros // An idempotency record completes this message.
+	CoveredAt  Micros // A record of its idempotency key completes another message.
+	ReportedAt Micros // The agent that has the message says so, and no record was seen.
+	Conflict   bool   // Somebody who never held the message says that it is completed.
+}
+
+// CompletenessOf says what is known of the completion of a message.
+func CompletenessOf(m *MessageFacts, t *TaskFacts) Completeness {
+	b := t.boundTo(m)
+	return Completeness{RecordedAt: b.recordedAt, CoveredAt: b.coveredAt, ReportedAt: b.reportedAt, Conflict: b.conflict}
+}
+
+// MessageOrder is the place of the message with that id among the messages of the task, in the order in which they were stored; negative
+// where no stored message has that id.
+func (t *TaskFacts) MessageOrder(msgID string) int {
+	if msgID == "" {
+		return -1
+	}
+	return slices.IndexFunc(t.Copies, func(c DeliveryCopy) bool { return c.MsgID == msgID })
+}
