@@ -57,19 +57,15 @@ type Fleet struct {
 
 // Options are the knobs of the API.
 type Options struct {
-	Version    string         // Optional; the version in the OpenAPI document, default "dev".
-	Limits     httperr.Limits // Optional; see there. Streams have no timeout.
-	MaxStreams int            // Optional; streams open at once, default 256.
-	Pace       time.Duration  // Optional; the least time between two changes on one stream, default 50 ms.
-	Heartbeat  time.Duration  // Optional; a stream that says nothing for this long says so, default 15 s.
+	Version   string         // Optional; the version in the OpenAPI document, default "dev".
+	Limits    httperr.Limits // Optional; see there. Streams have no timeout.
+	Pace      time.Duration  // Optional; the least time between two changes on one stream, default 50 ms.
+	Heartbeat time.Duration  // Optional; a stream that says nothing for this long says so, default 15 s.
 }
 
 func (o Options) withDefaults() Options {
 	if o.Version == "" {
 		o.Version = "dev"
-	}
-	if o.MaxStreams == 0 {
-		o.MaxStreams = 256
 	}
 	if o.Pace == 0 {
 		o.Pace = 50 * time.Millisecond
@@ -83,10 +79,9 @@ func (o Options) withDefaults() Options {
 
 // API answers the calls under [Base], the OpenAPI document with its page, and the probes.
 type API struct {
-	cfg     Config
-	calls   calls
-	huma    huma.API
-	streams chan struct{} // One token per open stream.
+	cfg   Config
+	calls calls
+	huma  huma.API
 
 	documents map[string]document // By path.
 }
@@ -117,10 +112,7 @@ func New(cfg Config) (*API, error) {
 		cfg.Policy = func() dlqtriage.PolicyState { return dlqtriage.PolicyState{Policy: dlqtriage.DefaultPolicy()} }
 	}
 	cfg.Options = cfg.Options.withDefaults()
-	a := &API{
-		cfg:     cfg,
-		streams: make(chan struct{}, cfg.Options.MaxStreams),
-	}
+	a := &API{cfg: cfg}
 	a.describe()
 	if err := a.renderDocuments(); err != nil {
 		return nil, err
@@ -134,7 +126,7 @@ func (a *API) Register(r *routes.Router) {
 	limits, streams := a.cfg.Options.Limits, a.cfg.Options.Limits
 	streams.Timeout = -1
 	plain := r.With(httperr.Recover(a.cfg.Log), limits.Middleware(a.cfg.Log))
-	endless := r.With(httperr.Recover(a.cfg.Log), streams.Middleware(a.cfg.Log))
+	endless := r.With(httperr.Recover(a.cfg.Log), streams.Middleware(a.cfg.Log)).Streams()
 	for _, route := range a.calls.list {
 		if route.op.OperationID == streamOperation {
 			route.mount(endless)

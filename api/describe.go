@@ -76,6 +76,7 @@ type encodedOnce interface {
 
 // writeJSON keeps the default escaping of <, > and &: answers carry untrusted text.
 func writeJSON(w io.Writer, v any) error {
+	w = escaping{w}
 	if once, ok := v.(encodedOnce); ok {
 		whole, text, err := once.encoded()
 		if err != nil {

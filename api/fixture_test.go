@@ -104,7 +104,7 @@ func newFixture(t testing.TB, open func(testing.TB, func() time.Time) lifecycle.
 	})
 	f.append = live.Wrap(f.store, f.hub)
 	f.parts = []health.Part{{Name: "publishes", Kind: "collector", State: health.OK, Lag: 1500 * time.Millisecond, Pending: 3, Handled: 10}}
-	f.api = f.build(Options{Pace: time.Millisecond, MaxStreams: 2})
+	f.api = f.build(Options{Pace: time.Millisecond})
 	return f
 }
 
@@ -134,7 +134,7 @@ func (f *fixture) build(o Options) *API {
 	}
 	f.engine = gin.New()
 	f.engine.UseEscapedPath = true
-	a.Register(routes.New(f.engine, routes.Config{Tokens: access.Unprotected()}))
+	a.Register(routes.New(f.engine, routes.Config{Tokens: access.Unprotected(), Streams: routes.StreamLimits{Total: 2}}))
 	f.api = a
 	return a
 }

@@ -80,13 +80,7 @@ func shapeStream(op *huma.Operation) {
 }
 
 func (a *API) stream(ctx context.Context, in *StreamInput) (*streamReply, error) {
-	select {
-	case a.streams <- struct{}{}:
-	default:
-		return nil, httperr.New(httperr.RateLimited, nil).WithDetail("Too many streams are open.").WithHeader("Retry-After", "5")
-	}
 	return &streamReply{Body: func(hc huma.Context) {
-		defer func() { <-a.streams }()
 		c := humagin.Unwrap(hc)
 		h := c.Writer.Header()
 		h.Set("Content-Type", eventStream)

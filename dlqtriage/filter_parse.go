@@ -112,7 +112,23 @@ func ParseEntryFilter(v url.Values, now time.Time) (EntryFilter, error) {
 		}
 	}
 	f.normalize()
+	if err := f.check(); err != nil {
+		return EntryFilter{}, err
+	}
 	return f, nil
+}
+
+// check errors when the filter asks for too much.
+func (f EntryFilter) check() error {
+	if err := lifecycle.CheckWords(f.Words); err != nil {
+		return err
+	}
+	for _, field := range filterFields {
+		if err := lifecycle.CheckAlternatives(field.name, field.get(f)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (f *EntryFilter) term(t lifecycle.QueryTerm, now time.Time) error {

@@ -65,6 +65,9 @@ func ParseFilter(v url.Values, now time.Time) (Filter, error) {
 		}
 	}
 	f.normalize()
+	if err := f.check(); err != nil {
+		return Filter{}, err
+	}
 	return f, nil
 }
 
@@ -76,6 +79,9 @@ func ParseQuery(q string, now time.Time) (Filter, error) {
 		return Filter{}, err
 	}
 	f.normalize()
+	if err := f.check(); err != nil {
+		return Filter{}, err
+	}
 	return f, nil
 }
 

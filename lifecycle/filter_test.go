@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -97,4 +98,32 @@ func FuzzKeyRoundTrip(f *testing.F) {
 			t.Fatalf("ParseMessageKey(%q) = %v, %v, want %v", k.String(), got, err, k)
 		}
 	})
+}
+
+func TestAFilterHasABudget(t *testing.T) {
+	t.Parallel()
+	words := ""
+	for n := range MaxFilterWords {
+		words += fmt.Sprintf("w%d ", n)
+	}
+	var agents []string
+	for n := range MaxFilterValues {
+		agents = append(agents, fmt.Sprintf("agent-%d", n))
+	}
+	if _, err := ParseFilter(url.Values{"q": {words}, "agent": agents}, time.Now()); err != nil {
+		t.Errorf("as much as there may be: %v", err)
+	}
+	for parameter, v := range map[string]url.Values{
+		"q":     {"q": {words + "one-more"}},
+		"agent": {"agent": append(agents, "one-more")},
+		"id":    {"q": {"id:" + strings.Repeat("x", MaxFilterText+1)}},
+	} {
+		var wrong *FilterError
+		if _, err := ParseFilter(v, time.Now()); !errors.As(err, &wrong) || wrong.Parameter != parameter {
+			t.Errorf("%s: got %v, want an error that names it", parameter, err)
+		}
+	}
+	if _, err := ParseFilter(url.Values{"q": {strings.Repeat("same ", 1000)}}, time.Now()); err != nil {
+		t.Errorf("one word a thousand times is one word: %v", err)
+	}
 }

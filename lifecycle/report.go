@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // Report writes a trace as markdown for people and agents: the recovery report, with sections of the caller's after the answers. Text that
@@ -135,7 +136,7 @@ func code(s string) string {
 			return '\''
 		case r == '|':
 			return '¦'
-		case r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029':
+		case unicode.IsControl(r) || r == '\u2028' || r == '\u2029':
 			return ' '
 		}
 		return r

@@ -11,7 +11,8 @@ import (
 var (
 	ErrNotFound = errors.New("not found") // Nothing is stored under that name.
 	ErrClosed   = errors.New("store is closed")
-	ErrUnable   = errors.New("store is unable") // The disk is full, the database is away: nothing is wrong with what was asked.
+	ErrUnable   = errors.New("store is unable")          // The disk is full, the database is away: nothing is wrong with what was asked.
+	ErrCrowded  = errors.New("too many heavy questions") // More wait than are answered soon: nothing is wrong with this one either.
 )
 
 // Batch is what a source hands over at once. It is stored whole or not at all.

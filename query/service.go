@@ -91,6 +91,8 @@ func New(cfg Config) (*Service, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	cfg.Duplicates = cfg.Duplicates.withDefaults()
+	heavy := newGate(heavyAtOnce())
+	cfg.Store, cfg.Entries = gatedStore{cfg.Store, heavy}, gatedEntries{cfg.Entries, heavy}
 	s := &Service{cfg: cfg}
 	var err error
 	s.cache, err = newCache(s.now)

@@ -9,6 +9,9 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/a-h/templ"
 	"github.com/gin-gonic/gin"
@@ -47,21 +50,39 @@ func (w *Web) renderDocument(c *gin.Context, status int, document templ.Componen
 	if err := document.Render(views.With(c.Request.Context(), e), &buf); err != nil {
 		return err
 	}
+	page := harmless(buf.Bytes())
 	h := c.Writer.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "private, no-cache")
 	h.Set("Vary", "Cookie")
-	h.Set("Content-Length", strconv.Itoa(buf.Len()))
+	h.Set("Content-Length", strconv.Itoa(len(page)))
 	c.Status(max(status, http.StatusOK))
 	if c.Request.Method == http.MethodHead {
 		c.Writer.WriteHeaderNow()
 		return nil
 	}
-	if _, err := buf.WriteTo(c.Writer); err != nil {
+	if _, err := c.Writer.Write(page); err != nil {
 		w.cfg.Log.Debug("page not delivered", "error", err)
 	}
 	return nil
 }
+
+// harmless replaces control characters that the fleet's texts may hold, wherever a page shows them: copied into a terminal they would act.
+// HTML has no use for them.
+func harmless(page []byte) []byte {
+	if !bytes.ContainsFunc(page, control) {
+		return page
+	}
+	return bytes.Map(func(r rune) rune {
+		if control(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, page)
+}
+
+// control reports whether a character is a control character that does not stand for a space or a new line.
+func control(r rune) bool { return r != '\n' && r != '\t' && r != '\r' && unicode.IsControl(r) }
 
 // fail answers with a problem page. Users read the table's text; operators read the cause in the log.
 func (w *Web) fail(c *gin.Context, err error) {
@@ -70,6 +91,7 @@ func (w *Web) fail(c *gin.Context, err error) {
 	if c.Writer.Written() {
 		return
 	}
+	defer outlive(c)()
 	snap, unknown := w.snapshot(c.Request.Context())
 	if unknown != nil {
 		snap = &query.FleetSnapshot{}
@@ -81,6 +103,20 @@ func (w *Web) fail(c *gin.Context, err error) {
 	if err := w.render(c, frame{title: page.Title, status: p.Status, search: true, snapshot: snap, still: true}, views.Problem(page)); err != nil {
 		httperr.Write(c.Writer, c.Request, w.cfg.Log, err)
 	}
+}
+
+// failurePatience is how long a problem page may take whose request has run out of time, or panicked.
+const failurePatience = 2 * time.Second
+
+// outlive gives the request a context for its problem page where its own is over.
+func outlive(c *gin.Context) (release context.CancelFunc) {
+	ctx := c.Request.Context()
+	if ctx.Err() == nil {
+		return func() {}
+	}
+	ctx, release = context.WithTimeout(context.WithoutCancel(ctx), failurePatience)
+	c.Request = c.Request.WithContext(ctx)
+	return release
 }
 
 func unescape(s string) string {

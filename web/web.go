@@ -15,6 +15,7 @@ import (
 	"fleetglass/dlqtriage"
 	"fleetglass/fleet"
 	"fleetglass/internal/health"
+	"fleetglass/internal/httperr"
 	"fleetglass/internal/live"
 	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
@@ -41,7 +42,8 @@ type Config struct {
 	// Denied keeps a record of an action that was refused where its route was allowed. Optional.
 	Denied func(r *http.Request, action string, why error)
 
-	SignIn *SignIn // Optional; how people sign in. Without it there is no page for it.
+	SignIn *SignIn        // Optional; how people sign in. Without it there is no page for it.
+	Limits httperr.Limits // Optional; see there. Live updates have no timeout.
 
 	// TaskJSON writes what the API answers about a task, for its JSON tab. Optional; without it the tab only links.
 	TaskJSON func(ctx context.Context, id string) ([]byte, error)
@@ -76,6 +78,10 @@ func New(cfg Config) (*Web, error) {
 
 // Register adds the pages, their assets and the stream of changes to r.
 func (w *Web) Register(r *routes.Router) {
+	endless := w.cfg.Limits
+	endless.Timeout = -1
+	changes := w.bounded(r, endless).Streams()
+	r = w.bounded(r, w.cfg.Limits)
 	r.Get(static.Prefix+"*asset", access.Open, gin.WrapH(w.assets.Handler())) // The page to sign in needs them.
 	w.registerSignIn(r)
 	w.page(r, "/", access.Read, w.overview)
@@ -95,8 +101,13 @@ func (w *Web) Register(r *routes.Router) {
 	w.page(r, "/capture", access.Read, w.capture)
 	w.page(r, "/preferences", access.Read, w.keepPreference)
 	if w.cfg.Hub != nil {
-		w.page(r, "/live", access.Read, w.live)
+		w.page(changes, "/live", access.Read, w.live)
 	}
+}
+
+// bounded holds requests to the limits, and answers what is beyond them, and a panic, by a page.
+func (w *Web) bounded(r *routes.Router, limits httperr.Limits) *routes.Router {
+	return r.With(httperr.RecoverAnswering(w.cfg.Log, w.Refuse), limits.Answering(w.Refuse))
 }
 
 // NotFound answers an address that no page has, for [gin.Engine.NoRoute].

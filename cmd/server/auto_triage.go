@@ -47,5 +47,5 @@ func (a *App) baseURL(cfg Config) string {
 	if cfg.BaseURL != "" {
 		return cfg.BaseURL
 	}
-	return "http://" + a.Addr()
+	return a.Pages()
 }

@@ -23,6 +23,8 @@ type Config struct {
 	TokensFile string `name:"auth-tokens-file" type:"path" placeholder:"FILE" help:"YAML file with hashed bearer tokens and their scopes. fleetglass token prints entries for it." group:"access"`
 
 	RequestsPerSecond float64  `name:"requests-per-second" default:"50" placeholder:"N" help:"Requests a second that each token or person may send. Four seconds' worth may come at once; 0 for no limit." group:"access"`
+	MaxStreams        int      `name:"max-streams" default:"512" placeholder:"N" help:"Live streams of pages and API that may be open at once. At most a quarter of the files that the process may open." group:"access"`
+	MaxStreamsEach    int      `name:"max-streams-each" default:"64" placeholder:"N" help:"Live streams that each token or person may have open." group:"access"`
 	SessionLife       Duration `name:"session-life" default:"12h" placeholder:"TIME" help:"How long people stay signed in with a browser." group:"access"`
 	OIDCIssuer        string   `name:"oidc-issuer" placeholder:"URL" help:"OpenID Connect provider through which people sign in. It needs --base-url, and must know /login/callback under that address." group:"access"`
 	OIDCClientID      string   `name:"oidc-client-id" placeholder:"ID" help:"Id of Fleetglass at that provider." group:"access"`

@@ -32,19 +32,21 @@ const (
 // newServer returns a server with every timeout set.
 func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler: h, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: writePatience, IdleTimeout: idleTimeout,
+		ConnState: httpguard.NewConnections(httpConnections(descriptors())).Track,
+		Handler:   h, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: writePatience, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes, DisableGeneralOptionsHandler: true, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }
 
 // newEngine returns an empty router. Task ids contain slashes, which are escaped in paths, hence UseEscapedPath.
-func newEngine(metrics *telemetry.Registry, now func() time.Time) *gin.Engine {
+func newEngine(cfg Config, metrics *telemetry.Registry, now func() time.Time, log *slog.Logger) *gin.Engine {
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
 	e.UseEscapedPath = true
 	e.HandleMethodNotAllowed = true
 	_ = e.SetTrustedProxies(nil) // Nothing asks for the client's address; errors only for addresses that do not parse.
-	e.Use(telemetry.HTTP(metrics, now))
+	// The bounds hold before anybody is known, for every address.
+	e.Use(telemetry.HTTP(metrics, now), httperr.Recover(log), boundless(cfg.limits()).Middleware(log))
 	return e
 }
 
@@ -92,8 +94,6 @@ func closeQuietly(l net.Listener) func() error {
 		return nil
 	}
 }
-
-func limits(cfg Config) httperr.Limits { return httperr.Limits{MaxBody: int64(cfg.MaxBody)} }
 
 // answerOthers says what happens to addresses that nobody has: programs get a problem document, people a page if they may see what
 // stands on every page.

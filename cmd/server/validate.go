@@ -35,8 +35,12 @@ func (c *Config) validate(p *problems) {
 	if c.BaseURL != "" {
 		if u, err := url.Parse(c.BaseURL); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 			p.add("base-url", "%q is not an address such as https://fleetglass.example.org", c.BaseURL)
+		} else if !c.Authenticated() && !loopback(withPort(u)) {
+			p.add("base-url", "%s is not on this machine, so everybody who reaches the proxy could read the fleet's tasks: set %s or --%s", c.BaseURL,
+				envName("token"), "auth-tokens-file")
 		}
 	}
+	c.validateStreams(p)
 	if c.MaxBody < 1000 {
 		p.add("max-body", "%s is less than 1kB", c.MaxBody)
 	}
@@ -74,6 +78,14 @@ func (c *Config) validate(p *problems) {
 	checkChoice(p, "log-format", c.LogFormat, "text", "json")
 	if c.Demo && !c.Embedded() {
 		p.add("demo", "publishes invented tasks and therefore runs on the embedded broker only; leave --nats-url out")
+	}
+}
+
+func (c *Config) validateStreams(p *problems) {
+	for name, n := range map[string]int{"max-streams": c.MaxStreams, "max-streams-each": c.MaxStreamsEach} {
+		if n < 1 || n > 100_000 {
+			p.add(name, "%d is not between 1 and 100000", n)
+		}
 	}
 }
 

@@ -127,10 +127,10 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 ) error {
 	authorizer := access.Authorizer{ReadOnly: cfg.ReadOnly}
 	denied := auditDenials(store, now, a.log)
-	engine := newEngine(metrics, now)
+	engine := newEngine(cfg, metrics, now, a.log)
 	guarded := routes.Config{
 		Tokens: a.tokens, Authorizer: authorizer, Failed: telemetry.SignIns(metrics), Denied: denied, Now: now, Log: a.log,
-		Limited: telemetry.Limited(metrics),
+		Limited: telemetry.Limited(metrics), Streams: cfg.streamLimits(descriptors()),
 	}
 	if cfg.Authenticated() { // Without authentication everybody is one.
 		guarded.PerSecond = cfg.RequestsPerSecond
@@ -149,7 +149,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 		Query: ask, Appender: appender, Hub: hub, Health: a.health, Reconcile: a.reports, Keys: keys, Audit: store, Policy: a.policy.State, Now: now, Log: a.log,
 		Actions: a.triage.actions, Operations: a.triage.operations, Access: authorizer, Denied: deniedActions(denied),
 		Fleet:   api.Fleet{DecodeReport: decodeReport(now)},
-		Options: api.Options{Version: version, Limits: limits(cfg)},
+		Options: api.Options{Version: version, Limits: cfg.limits()},
 	})
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	tools.Register(a.routes)
 	pages, err := web.New(web.Config{
 		Query: ask, Hub: hub, Health: a.health, TaskJSON: calls.TaskJSON, Now: now, Log: a.log, Environment: cfg.Environment, Access: authorizer,
-		Server: a.agents, Prefix: cfg.Prefix, Reconcile: a.reports, SignIn: signIn, Actions: a.triage.actions, Denied: deniedActions(denied),
+		Server: a.agents, Prefix: cfg.Prefix, Reconcile: a.reports, SignIn: signIn, Limits: cfg.limits(), Actions: a.triage.actions, Denied: deniedActions(denied),
 	})
 	if err != nil {
 		return err

@@ -40,11 +40,22 @@ func (l Limits) WithDefaults() Limits {
 
 // Middleware refuses requests beyond the limits before a handler sees them, bounds the reading of bodies, and gives the request's
 // context a deadline, which the stores observe.
-func (l Limits) Middleware(log *slog.Logger) gin.HandlerFunc {
+func (l Limits) Middleware(log *slog.Logger) gin.HandlerFunc { return l.Answering(document(log)) }
+
+// Answer tells a client of an error, before anything was written.
+type Answer func(c *gin.Context, err error)
+
+// document answers by a problem document.
+func document(log *slog.Logger) Answer {
+	return func(c *gin.Context, err error) { Write(c.Writer, c.Request, log, err) }
+}
+
+// Answering is [Limits.Middleware] with answers of another form.
+func (l Limits) Answering(answer Answer) gin.HandlerFunc {
 	l = l.WithDefaults()
 	return func(c *gin.Context) {
 		if err := l.check(c.Request); err != nil {
-			Write(c.Writer, c.Request, log, err)
+			answer(c, err)
 			c.Abort()
 			return
 		}
@@ -78,7 +89,10 @@ func (l Limits) check(r *http.Request) error {
 
 // Recover turns a panic of a handler into an internal problem and logs its stack. [http.ErrAbortHandler] passes: it ends a response
 // whose beginning was sent.
-func Recover(log *slog.Logger) gin.HandlerFunc {
+func Recover(log *slog.Logger) gin.HandlerFunc { return RecoverAnswering(log, document(log)) }
+
+// RecoverAnswering is [Recover] with answers of another form.
+func RecoverAnswering(log *slog.Logger, answer Answer) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		defer func() {
 			v := recover()
@@ -90,7 +104,7 @@ func Recover(log *slog.Logger) gin.HandlerFunc {
 				panic(http.ErrAbortHandler)
 			}
 			log.Error("handler panicked", "path", c.Request.URL.EscapedPath(), "error", fmt.Sprint(v), "stack", string(debug.Stack()))
-			Write(c.Writer, c.Request, log, New(Internal, fmt.Errorf("panic: %v", v)))
+			answer(c, New(Internal, fmt.Errorf("panic: %v", v)))
 			c.Abort()
 		}()
 		c.Next()

@@ -135,6 +135,8 @@ func From(err error) *Problem {
 		return fromDenied(denied)
 	case errors.Is(err, lifecycle.ErrNotFound):
 		return New(NotFound, err)
+	case errors.Is(err, lifecycle.ErrCrowded):
+		return New(RateLimited, err).WithDetail("Too many searches run at once. Try again shortly.").WithHeader("Retry-After", "2")
 	case errors.Is(err, lifecycle.ErrClosed), errors.Is(err, lifecycle.ErrUnable):
 		return New(Unavailable, err)
 	case errors.Is(err, context.DeadlineExceeded):

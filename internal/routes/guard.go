@@ -21,6 +21,7 @@ type guard struct {
 	needs    map[route]access.Scope
 	attempts *attempts
 	asked    asked
+	seats    *seats
 }
 
 // check lets a request pass to its route, with its principal in the context, or answers it: 401 without a valid token, 429 after too many

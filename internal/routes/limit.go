@@ -20,7 +20,7 @@ type asked struct {
 	perSecond float64
 
 	mu  sync.Mutex
-	all map[string]*rate.Limiter // By token, session or name.
+	all map[string]*rate.Limiter // By holder.
 }
 
 // pass counts a request of a principal. It errors with [httperr.RateLimited] when there were too many.
@@ -37,14 +37,11 @@ func (a *asked) pass(who access.Principal, now time.Time) error {
 	return httperr.New(httperr.RateLimited, nil).WithHeader("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 }
 
-// limiter is that of a principal. Those that are full again are forgotten, so that sessions that ended leave nothing behind.
+// limiter is that of a principal. Those that are full again are forgotten, so that tokens that ended leave nothing behind.
 func (a *asked) limiter(who access.Principal, now time.Time) *rate.Limiter {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	name := who.Token + who.Session
-	if name == "" {
-		name = who.Name
-	}
+	name := holder(who)
 	if l := a.all[name]; l != nil {
 		return l
 	}

@@ -47,7 +47,7 @@ func TestWhoIsSilentIsForgotten(t *testing.T) {
 	t.Parallel()
 	a, now := asked{perSecond: 1}, time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for n := range 100 {
-		if err := a.pass(access.Principal{Session: string(rune('a' + n))}, now.Add(time.Duration(n)*time.Minute)); err != nil {
+		if err := a.pass(access.Principal{Name: string(rune('a' + n))}, now.Add(time.Duration(n)*time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 	}

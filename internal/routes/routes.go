@@ -7,6 +7,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -22,6 +23,7 @@ type Config struct {
 	Authorizer access.Authorizer // Optional; its zero value lets principals change what their scopes allow.
 	Failed     func(why Failure) // Optional; counts sign-ins that failed.
 	PerSecond  float64           // Optional; how often each principal may ask, lastingly. Zero for no limit.
+	Streams    StreamLimits      // Optional; see there.
 	Limited    func()            // Optional; counts requests beyond that.
 	Denied     func(Denial)      // Optional; hears of everybody known who was refused what changes something.
 	Now        func() time.Time  // Optional; default time.Now.
@@ -46,9 +48,10 @@ type Sessions interface {
 
 // Router adds routes to an engine together with the scopes that they need.
 type Router struct {
-	engine *gin.Engine
-	group  gin.IRoutes
-	guard  *guard
+	engine     *gin.Engine
+	group      gin.IRoutes
+	guard      *guard
+	middleware []gin.HandlerFunc // Of the group.
 }
 
 // New guards an engine, which must not have any route yet. Routes are added by the Router only; whatever is added to the engine itself
@@ -70,14 +73,16 @@ func New(engine *gin.Engine, cfg Config) *Router {
 		cfg.Now = time.Now
 	}
 	g := &guard{Config: cfg, needs: map[route]access.Scope{}, attempts: newAttempts(), asked: asked{perSecond: cfg.PerSecond}}
+	g.seats = &seats{limits: cfg.Streams.withDefaults(), by: map[string]int{}}
 	engine.RedirectTrailingSlash, engine.RedirectFixedPath = false, false
 	engine.Use(g.check)
 	return &Router{engine: engine, group: engine, guard: g}
 }
 
-// With returns a Router that adds its routes to the same engine, with middleware before their handlers.
+// With returns a Router that adds its routes to the same engine, with middleware before their handlers, behind that of this Router.
 func (r *Router) With(middleware ...gin.HandlerFunc) *Router {
-	return &Router{engine: r.engine, group: r.engine.Group("", middleware...), guard: r.guard}
+	all := slices.Concat(r.middleware, middleware)
+	return &Router{engine: r.engine, group: r.engine.Group("", all...), guard: r.guard, middleware: all}
 }
 
 // Handle adds a route and says which scope it needs.

@@ -14,10 +14,7 @@ import (
 	"fleetglass/query"
 )
 
-const (
-	fleetTimeout = 5 * time.Second
-	agentLimit   = 200 // Agents with labels of their own; the rest is "other".
-)
+const fleetTimeout = 5 * time.Second
 
 // Questions are what the fleet's metrics are made of; [query.Service] answers them.
 type Questions interface {
@@ -29,7 +26,8 @@ type Questions interface {
 
 // Fleet exports the metrics about the fleet (SPEC 7), asked for when they are.
 type Fleet struct {
-	ask Questions
+	ask    Questions
+	labels agentLabels
 
 	mu    sync.Mutex
 	daily dailyCounters
@@ -72,7 +70,7 @@ func (f *Fleet) Collect(out chan<- prometheus.Metric) {
 func (f *Fleet) read() []prometheus.Metric {
 	ctx, cancel := context.WithTimeout(context.Background(), fleetTimeout)
 	defer cancel()
-	var s sampler
+	s := sampler{labels: &f.labels}
 	for _, part := range []func(context.Context, *sampler) error{f.agents, f.today, f.blindness} {
 		if err := part(ctx, &s); err != nil {
 			return []prometheus.Metric{prometheus.MustNewConstMetric(scrapeOK, prometheus.GaugeValue, 0), prometheus.NewInvalidMetric(scrapeErr, err)}
@@ -138,7 +136,7 @@ func (f *Fleet) blindness(ctx context.Context, s *sampler) error {
 	}
 	counts := map[string]float64{}
 	for _, g := range query.OpenGaps(gaps) {
-		counts[g.Source]++
+		counts[printable(g.Source)]++
 	}
 	for _, source := range slices.Sorted(maps.Keys(counts)) {
 		s.gauge(gapsDesc, counts[source], source)
@@ -154,22 +152,10 @@ func (f *Fleet) blindness(ctx context.Context, s *sampler) error {
 // sampler gathers metrics and keeps the number of agents within bounds.
 type sampler struct {
 	metrics []prometheus.Metric
-	agents  map[string]bool
+	labels  *agentLabels
 }
 
-func (s *sampler) agent(name string) string {
-	if s.agents[name] {
-		return name
-	}
-	if len(s.agents) >= agentLimit {
-		return "other"
-	}
-	if s.agents == nil {
-		s.agents = map[string]bool{}
-	}
-	s.agents[name] = true
-	return name
-}
+func (s *sampler) agent(name string) string { return s.labels.label(name) }
 
 func (s *sampler) gauge(d *prometheus.Desc, value float64, labels ...string) {
 	s.metrics = append(s.metrics, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...))

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http/httptest"
 	"strings"
@@ -199,7 +200,7 @@ func TestDailyCountersNeverFallWithinADay(t *testing.T) {
 
 func TestAgentsBeyondTheLimitShareALabel(t *testing.T) {
 	t.Parallel()
-	var s sampler
+	s := sampler{labels: &agentLabels{}}
 	for i := range agentLimit {
 		s.agent(strings.Repeat("a", i+1))
 	}
@@ -208,6 +209,29 @@ func TestAgentsBeyondTheLimitShareALabel(t *testing.T) {
 	}
 	if got := s.agent("a"); got != "a" {
 		t.Errorf("label %q, want a", got)
+	}
+}
+
+func TestALabelStaysWithTheAgentThatHadItFirst(t *testing.T) {
+	t.Parallel()
+	labels := &agentLabels{}
+	for i := range agentLimit {
+		labels.label(fmt.Sprintf("m-%04d", i))
+	}
+	for i := range 3000 { // A flood of names that come first in every list.
+		if got := labels.label(fmt.Sprintf("a-%04d", i)); got != "other" {
+			t.Fatalf("name %d of the flood has label %q", i, got)
+		}
+	}
+	if got := labels.label("m-0199"); got != "m-0199" {
+		t.Errorf("the last of the first has label %q now", got)
+	}
+}
+
+func TestALabelHoldsNoControlCharacter(t *testing.T) {
+	t.Parallel()
+	if got := (&agentLabels{}).label("ev\x1b[31mil\x00\xff"); got != "ev\uFFFD[31mil\uFFFD\uFFFD" {
+		t.Errorf("label %q", got)
 	}
 }
 
