@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"fleetglass/alerts"
 	"fleetglass/decision"
 	"fleetglass/dlqtriage"
 	"fleetglass/duplicates"
@@ -50,6 +51,9 @@ type Config struct {
 	// Policy is the triage policy in force, from which plans follow. Optional; default the built-in one.
 	Policy func() *dlqtriage.Policy
 
+	// Rules are the rules in force, by which findings are made. Optional; default the built-in ones.
+	Rules func() alerts.Rules
+
 	Now func() time.Time // Optional; default time.Now.
 	Log *slog.Logger     // Optional; default discards.
 }
@@ -86,6 +90,9 @@ func New(cfg Config) (*Service, error) {
 	}
 	if cfg.Policy == nil {
 		cfg.Policy = dlqtriage.DefaultPolicy
+	}
+	if cfg.Rules == nil {
+		cfg.Rules = alerts.Defaults
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)

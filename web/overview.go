@@ -31,7 +31,7 @@ func (w *Web) overview(c *gin.Context) error {
 		p.Empty = w.emptyList(listQuery{path: "/tasks"}, snap, query.StateCounts{})
 		return w.render(c, frame{title: "Overview", section: "overview", search: true, snapshot: snap}, views.Overview(p))
 	}
-	found, err := w.cfg.Query.Attention(ctx)
+	found, err := w.cfg.Query.Findings(ctx)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (w *Web) overview(c *gin.Context) error {
 		return err
 	}
 	window := windowOf(c.Query("range"))
-	p.Stats, p.Attention = overviewStats(stats), attentionItems(found, snap.AsOf)
+	p.Stats, p.Attention = overviewStats(stats), attentionItems(found.Fleet(), snap.AsOf)
 	p.Checked = fmt.Sprintf("%s and %s checked just now; %s", counted(int64(len(snap.InFlight.Leases)), "lease", "leases"), counted(snap.Counts.Total(), "task", "tasks"), captureWords(w.health())) + balanceWords(snap)
 	p.RangeName = window.name + ", " + zoneWord(r)
 	p.Ranges = window.tabs(func(name string) string { return address("/", url.Values{"range": {name}}) })

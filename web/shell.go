@@ -7,6 +7,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"fleetglass/access"
+	"fleetglass/alerts"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
@@ -191,11 +192,11 @@ func stateWord(s health.State) string {
 func (w *Web) banners(f frame, zone *time.Location) []views.Banner {
 	var out []views.Banner
 	if f.snapshot != nil {
-		for _, found := range w.cfg.Query.Blindness(*f.snapshot) {
-			if found.Kind == query.FindingBlind && f.ownGaps {
+		for _, found := range w.cfg.Query.Vision(*f.snapshot) {
+			if found.Rule == alerts.RuleCaptureGap && f.ownGaps {
 				continue
 			}
-			out = append(out, w.bannerOf(found, zone))
+			out = append(out, bannerOf(found, zone))
 		}
 	}
 	if w.cfg.Access.ReadOnly {
@@ -205,20 +206,15 @@ func (w *Web) banners(f frame, zone *time.Location) []views.Banner {
 }
 
 // bannerOf words a finding about what we see.
-func (w *Web) bannerOf(found query.Finding, zone *time.Location) views.Banner {
-	switch p := found.Part; found.Kind {
-	case query.FindingPartDown:
-		title := "We may be blind: " + p.Name + " is down."
-		if p.Kind != "collector" {
-			title = p.Name + " is down."
-		}
-		return views.Banner{Kind: "bad", Icon: "warn", Title: title,
-			Text: p.Detail + " Pages show the last known state; deadlines keep counting.", Href: "/capture", Link: "Capture"}
-	case query.FindingCollectorBehind:
-		return views.Banner{Kind: "warn", Icon: "clock", Title: "Collector " + p.Name + " is behind.",
-			Text: partText(*p, w.now()) + ". What is stale or presumed dead may show late.", Href: "/capture", Link: "Capture"}
+func bannerOf(found alerts.Finding, zone *time.Location) views.Banner {
+	if found.Gap != nil {
+		return gapBanner(*found.Gap, found.Count, zone)
 	}
-	return gapBanner(*found.Gap, found.Count, zone)
+	b := views.Banner{Kind: "bad", Icon: "warn", Title: found.What + ".", Text: found.Why, Href: found.Page, Link: "Capture"}
+	if found.Severity != alerts.Critical {
+		b.Kind, b.Icon = "warn", "clock"
+	}
+	return b
 }
 
 // gapBanner names the latest open gap, and how many there are.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"fleetglass/alerts"
 	"fleetglass/decision"
 	"fleetglass/dlqtriage"
 	"fleetglass/internal/health"
@@ -24,6 +25,7 @@ type database interface {
 	reconcile.BalanceReader
 	decision.Store
 	dlqtriage.EntryStore
+	alerts.Store
 }
 
 // openStore opens the configured database and brings its schema up to date.

@@ -20,9 +20,9 @@ var Table = []Rule{
 	{Package: "decision", Own: []string{"lifecycle"}},
 
 	// A store knows the types of every domain whose ports it serves, and no rule of any.
-	{Package: "store/storetest", Own: []string{"lifecycle", "decision", "dlqtriage", "reconcile", "duplicates", "store/internal/rowcodec"}, Others: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
-	{Package: "store/sqlite", Own: []string{"lifecycle", "decision", "dlqtriage", "reconcile", "store/internal/*"}, Others: []string{"zombiezen.com/go/sqlite"}},
-	{Package: "store/postgres", Own: []string{"lifecycle", "decision", "dlqtriage", "reconcile", "store/internal/*"}, Others: []string{"github.com/jackc/pgx/v5"},
+	{Package: "store/storetest", Own: []string{"lifecycle", "alerts", "decision", "dlqtriage", "reconcile", "duplicates", "store/internal/rowcodec"}, Others: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
+	{Package: "store/sqlite", Own: []string{"lifecycle", "alerts", "decision", "dlqtriage", "reconcile", "store/internal/*"}, Others: []string{"zombiezen.com/go/sqlite"}},
+	{Package: "store/postgres", Own: []string{"lifecycle", "alerts", "decision", "dlqtriage", "reconcile", "store/internal/*"}, Others: []string{"github.com/jackc/pgx/v5"},
 		Tests: []string{"duplicates"}},
 
 	{Package: "fleet", Own: []string{"lifecycle"}, Others: []string{"github.com/nats-io", "github.com/cloudevents/sdk-go/v2"},
@@ -59,10 +59,11 @@ var Table = []Rule{
 	// Copies of dead letters in Firestore, for fleets that query it.
 	{Package: "dlqtriage/failurelog", Own: []string{"lifecycle", "dlqtriage", "internal/firestoreclient", "internal/health"},
 		Others: []string{"cloud.google.com/go/firestore", "google.golang.org/api", "google.golang.org/grpc"}, Tests: []string{"internal/firestoretest"}},
-	{Package: "alerts", Own: []string{"lifecycle"}},
+	// What needs attention, and the board of it. What findings follow from comes as values.
+	{Package: "alerts", Own: []string{"lifecycle", "decision", "reconcile", "internal/health"}, Others: []string{"github.com/goccy/go-yaml"}},
 
 	// Every question, answered once for all who present.
-	{Package: "query", Own: []string{"lifecycle", "decision", "dlqtriage", "duplicates", "reconcile", "internal/health"}, Others: []string{"github.com/hashicorp/golang-lru/v2", "golang.org/x/sync"},
+	{Package: "query", Own: []string{"lifecycle", "alerts", "decision", "dlqtriage", "duplicates", "reconcile", "internal/health"}, Others: []string{"github.com/hashicorp/golang-lru/v2", "golang.org/x/sync"},
 		Tests: []string{"access", "api", "fleet", "internal/live", "internal/routes", "internal/telemetry", "views", "web", "web/webtest"}}, // They hold pages, API and metrics to one answer.
 
 	{Package: "static"},

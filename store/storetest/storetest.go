@@ -8,6 +8,7 @@ package storetest
 import (
 	"testing"
 
+	"fleetglass/alerts"
 	"fleetglass/decision"
 	"fleetglass/dlqtriage"
 	"fleetglass/lifecycle"
@@ -21,6 +22,7 @@ type Store interface {
 	reconcile.BalanceReader
 	decision.Store
 	dlqtriage.EntryStore
+	alerts.Store
 }
 
 // Run tests the store that open returns. Each call of open must give an empty store, closed by the test's own cleanup at the
@@ -29,7 +31,7 @@ func Run(t *testing.T, open func(t testing.TB) Store) {
 	t.Helper()
 	for _, group := range [][]conformanceTest{
 		appendTests, orderTests, listTests, countTests, traceTests, openTests, fleetTests, keepTests, hostileTests, historyTests, reconciliationTests,
-		decisionTests, outboxTests, retainDecisionTests, auditTests, requestKeyTests, entryTests,
+		decisionTests, outboxTests, retainDecisionTests, auditTests, requestKeyTests, entryTests, alertTests,
 	} {
 		for _, test := range group {
 			t.Run(test.name, func(t *testing.T) {

@@ -7,14 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"fleetglass/alerts"
 	"fleetglass/fleet"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
 	"fleetglass/web/webtest"
 )
 
-// attention asks about a fleet of which a story tells.
-func attention(t *testing.T, tell func(*webtest.Story)) []query.Finding {
+// findings asks about a fleet of which a story tells.
+func findings(t *testing.T, tell func(*webtest.Story)) []alerts.Finding {
 	t.Helper()
 	now := func() time.Time { return noon }
 	s := webtest.NewStory(noon)
@@ -28,16 +29,16 @@ func attention(t *testing.T, tell func(*webtest.Story)) []query.Finding {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ask.Close() })
-	found, err := ask.Attention(t.Context())
+	found, err := ask.Findings(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return found
+	return found.Fleet()
 }
 
 func TestMessagesThatNobodyTakesAreNamedByAgentTheMostFirst(t *testing.T) {
 	t.Parallel()
-	found := attention(t, func(s *webtest.Story) {
+	found := findings(t, func(s *webtest.Story) {
 		for i, agent := range []string{"legal", "legal", "legal", "sales", "cto"} {
 			m := s.Publish(fmt.Sprintf("tsk-%d", i), agent, "review", "Waits", -time.Duration(10-i)*time.Minute, "")
 			if agent != "cto" {
@@ -47,9 +48,9 @@ func TestMessagesThatNobodyTakesAreNamedByAgentTheMostFirst(t *testing.T) {
 	})
 	var got []string
 	for _, f := range found {
-		got = append(got, fmt.Sprintln(f.Kind, f.Agent, f.Count, noon.Sub(f.Since.Time())))
+		got = append(got, fmt.Sprintln(f.Rule, f.Labels.Agent, f.Count, noon.Sub(f.Since.Time())))
 	}
-	want := []string{fmt.Sprintln(query.FindingNoConsumer, "legal", 3, 10*time.Minute), fmt.Sprintln(query.FindingNoConsumer, "sales", 1, 7*time.Minute)}
+	want := []string{fmt.Sprintln(alerts.RuleOrphaned, "legal", 3, 10*time.Minute), fmt.Sprintln(alerts.RuleOrphaned, "sales", 1, 7*time.Minute)}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -65,7 +66,7 @@ func TestAConsumerThatDoesNothingWhileMessagesWaitIsNamed(t *testing.T) {
 		change(&c)
 		return c
 	}
-	found := attention(t, func(s *webtest.Story) {
+	found := findings(t, func(s *webtest.Story) {
 		s.Batch.Consumers = append(s.Batch.Consumers,
 			waits("stopped", func(*lifecycle.ConsumerState) {}),
 			waits("never", func(c *lifecycle.ConsumerState) { c.DeliveredAt, c.Pending = 0, 9 }),
@@ -79,11 +80,11 @@ func TestAConsumerThatDoesNothingWhileMessagesWaitIsNamed(t *testing.T) {
 	})
 	var got []string
 	for _, f := range found {
-		got = append(got, fmt.Sprintln(f.Kind, f.Agent, f.Count))
+		got = append(got, fmt.Sprintln(f.Rule, f.Labels.Agent, f.Count))
 	}
 	want := []string{
-		fmt.Sprintln(query.FindingNotPulled, "never", 9), fmt.Sprintln(query.FindingNotPulled, "stopped", 5),
-		fmt.Sprintln(query.FindingConsumerGone, "gone", 5), fmt.Sprintln(query.FindingPaused, "paused", 5),
+		fmt.Sprintln(alerts.RuleBacklogIdle, "never", 9), fmt.Sprintln(alerts.RuleBacklogIdle, "stopped", 5),
+		fmt.Sprintln(alerts.RuleConsumerGone, "gone", 5), fmt.Sprintln(alerts.RulePaused, "paused", 5),
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -1,0 +1,98 @@
+package alerts
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"fleetglass/lifecycle"
+)
+
+const consumersPage = "/capture#consumers"
+
+// waitingFor makes a finding of each consumer for which messages wait and of which say holds, those with most messages first.
+func waitingFor(f *Facts, say func(c lifecycle.ConsumerState, agent string) (Finding, bool)) []Finding {
+	var out []Finding
+	for _, c := range f.Consumers {
+		if c.Pending == 0 {
+			continue
+		}
+		agent := f.AgentOf(c.Name)
+		found, holds := say(c, agent)
+		if !holds {
+			continue
+		}
+		found.Key, found.Count = c.Stream.String()+" "+c.Name, int64(c.Pending)
+		found.Labels = Labels{Agent: agent, Stream: c.Stream.Name, Consumer: c.Name}
+		out = append(out, found)
+	}
+	slices.SortStableFunc(out, func(a, b Finding) int { return cmp.Compare(b.Count, a.Count) })
+	return out
+}
+
+func findConsumerGone(f *Facts, _ Rule) []Finding {
+	return waitingFor(f, func(c lifecycle.ConsumerState, _ string) (Finding, bool) {
+		return Finding{
+			What: "Consumer " + cut(c.Name, 40) + " is gone", Why: number(int64(c.Pending), "message waits for it.", "messages wait for it."),
+			Since: c.ObservedAt, Page: consumersPage,
+		}, c.Gone
+	})
+}
+
+func findPaused(f *Facts, _ Rule) []Finding {
+	return waitingFor(f, func(c lifecycle.ConsumerState, _ string) (Finding, bool) {
+		return Finding{
+			What: number(int64(c.Pending), "message waits", "messages wait") + ": consumer " + cut(c.Name, 40) + " is paused", Since: cmp.Or(c.DeliveredAt, c.CreatedAt), Page: consumersPage,
+		}, c.Paused && !c.Gone
+	})
+}
+
+func findBacklogIdle(f *Facts, r Rule) []Finding {
+	return waitingFor(f, func(c lifecycle.ConsumerState, agent string) (Finding, bool) {
+		since := cmp.Or(c.DeliveredAt, c.CreatedAt)
+		idle := !c.Gone && !c.Paused && c.AckPending == 0 && c.Waiting == 0 && since.Known() && c.ObservedAt.Sub(since) >= r.Threshold
+		return Finding{
+			What: number(int64(c.Pending), "message waits", "messages wait") + " for " + cut(cmp.Or(agent, c.Name), 40) + ": no worker pulls", Since: since, Page: agentPage(agent),
+		}, idle
+	})
+}
+
+// findNoConsumer finds the agents for which something was published today while no consumer takes their subjects. Agents whose messages wait
+// have the finding of [RuleOrphaned].
+func findNoConsumer(f *Facts, _ Rule) []Finding {
+	var out []Finding
+	for agent, n := range f.Published {
+		if agent == "" || n == 0 || slices.ContainsFunc(f.Untaken, func(u Untaken) bool { return u.Agent == agent }) || served(f, agent) {
+			continue
+		}
+		out = append(out, Finding{Key: agent, What: "No consumer takes the subjects of " + cut(agent, 40), Labels: Labels{Agent: agent}, Page: agentPage(agent)})
+	}
+	slices.SortFunc(out, func(a, b Finding) int { return cmp.Compare(a.Key, b.Key) })
+	return out
+}
+
+// served reports whether some consumer takes the agent's subjects, or may: without any consumer nothing is known of the fleet's streams.
+func served(f *Facts, agent string) bool {
+	for _, c := range f.Consumers {
+		if c.Gone || c.Watches {
+			continue
+		}
+		if f.AgentOf(c.Name) == agent || len(c.Filters) == 0 || slices.ContainsFunc(c.Filters, func(p string) bool { return mayTake(p, agent) }) {
+			return true
+		}
+	}
+	return len(f.Consumers) == 0
+}
+
+// mayTake reports whether a filter may match tasks of the agent, whose subjects are <prefix>.agents.<agent>.tasks.<type>.
+func mayTake(pattern, agent string) bool {
+	for i, token := range strings.Split(pattern, ".") {
+		if token == ">" {
+			return true
+		}
+		if i == 2 {
+			return token == "*" || token == agent
+		}
+	}
+	return false
+}

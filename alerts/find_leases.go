@@ -1,0 +1,44 @@
+package alerts
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"fleetglass/lifecycle"
+)
+
+// leasesThat finds the leases of one stale kind (SPEC 3).
+func leasesThat(kind lifecycle.StaleKind) func(*Facts, Rule) []Finding {
+	return func(f *Facts, _ Rule) []Finding {
+		var out []Finding
+		for _, l := range f.Leases {
+			if l.Stale == kind {
+				out = append(out, leaseFinding(l))
+			}
+		}
+		return out
+	}
+}
+
+func leaseFinding(l lifecycle.Lease) Finding {
+	f := Finding{
+		Key: fmt.Sprintf("%s %d", l.Message, l.Attempt), TaskID: l.TaskID, Since: leaseSince(l), Deadline: l.Deadline,
+		What:   cut(cmp.Or(l.Title, l.TaskID), 80) + " is " + strings.ReplaceAll(string(l.Stale), "_", " "),
+		Labels: Labels{Agent: l.Agent, Stream: streamName(l.Message), Consumer: l.Consumer},
+		Why:    fmt.Sprintf("%s, attempt %d", cut(l.Agent, 40), l.Attempt),
+	}
+	if l.MaxDeliver > 0 {
+		f.Why += fmt.Sprintf(" of %d", l.MaxDeliver)
+	}
+	f.Why += ". " + l.Stale.Meaning()
+	return f
+}
+
+// leaseSince is when the lease became what it is: at its deadline where that has passed. What is wrong before that has no known beginning.
+func leaseSince(l lifecycle.Lease) lifecycle.Micros {
+	if l.Stale == lifecycle.StalePresumedDead || l.Stale == lifecycle.StaleLease {
+		return l.Deadline
+	}
+	return 0
+}

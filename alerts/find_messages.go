@@ -1,0 +1,147 @@
+package alerts
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strings"
+
+	"fleetglass/lifecycle"
+)
+
+func findOrphaned(f *Facts, _ Rule) []Finding {
+	var out []Finding
+	for _, u := range f.Untaken {
+		n := number(u.Count, "message", "messages")
+		if u.More {
+			n = "at least " + n
+		}
+		filter := UntakenTasks()
+		if u.Agent != "" {
+			filter = UntakenTasks(u.Agent)
+		}
+		out = append(out, Finding{
+			Key: u.Agent, What: n + " for " + cut(cmp.Or(u.Agent, "no agent"), 40) + ": no consumer", Count: u.Count, Since: u.Since,
+			Labels: Labels{Agent: u.Agent}, Page: listOf(filter),
+		})
+	}
+	return out
+}
+
+// UntakenTasks selects the tasks that wait and that no consumer takes, the oldest first.
+func UntakenTasks(agents ...string) lifecycle.Filter {
+	return lifecycle.Filter{
+		States: []lifecycle.State{lifecycle.StatePublished}, Anomalies: []lifecycle.AnomalyCode{lifecycle.AnomalyOrphaned}, Agents: agents,
+		Sort: lifecycle.SortPublished,
+	}
+}
+
+func findNotInDLQ(f *Facts, _ Rule) []Finding {
+	var out []Finding
+	for _, state := range lifecycle.StatesThat(lifecycle.State.Abandoned) {
+		n := f.States[state]
+		if n == 0 {
+			continue
+		}
+		found := Finding{
+			Key: string(state), Count: n, Since: f.Oldest[state], Page: listOf(lifecycle.Filter{States: []lifecycle.State{state}}),
+			What: number(n, "message is ", "messages are ") + string(state) + " and not in the DLQ",
+		}
+		if !f.EntriesKnown {
+			found.What = number(n, "message is ", "messages are ") + string(state)
+			found.Why = "Whether they are in the DLQ is not known: it was not read to its end."
+		}
+		out = append(out, found)
+	}
+	return out
+}
+
+func findUnknown(f *Facts, _ Rule) []Finding {
+	n := f.States[lifecycle.StateOutcomeUnknown]
+	if n == 0 {
+		return nil
+	}
+	return []Finding{{
+		Count: n, Since: f.Oldest[lifecycle.StateOutcomeUnknown], What: number(n, "task has an unknown outcome", "tasks have an unknown outcome"),
+		Page: listOf(lifecycle.Filter{States: []lifecycle.State{lifecycle.StateOutcomeUnknown}}),
+	}}
+}
+
+func findDLQUntouched(f *Facts, _ Rule) []Finding {
+	var out []Finding
+	for _, e := range f.Open {
+		found := Finding{Key: e.Agent, Count: e.Count, Since: e.Since, Labels: Labels{Agent: e.Agent}, Page: "/dlq?status=open", Why: f.Causes}
+		of := ""
+		if e.Agent != "" {
+			of, found.Page = " of "+cut(e.Agent, 40), found.Page+"&agent="+url.QueryEscape(e.Agent)
+		}
+		found.What = number(e.Count, "dead letter"+of+" waits", "dead letters"+of+" wait") + " for a decision"
+		out = append(out, found)
+	}
+	return out
+}
+
+func findQueueAge(f *Facts, r Rule) []Finding {
+	var out []Finding
+	for agent, since := range f.OldestWaiting {
+		if age := f.AsOf.Sub(since); age > r.Threshold {
+			out = append(out, Finding{
+				Key: agent, Since: since, Labels: Labels{Agent: agent}, What: "A task of " + cut(cmp.Or(agent, "no agent"), 40) + " waits for " + span(age),
+				Page: listOf(lifecycle.Filter{States: []lifecycle.State{lifecycle.StatePublished}, Agents: some(agent), Sort: lifecycle.SortPublished}),
+			})
+		}
+	}
+	slices.SortFunc(out, func(a, b Finding) int { return cmp.Or(cmp.Compare(a.Since, b.Since), cmp.Compare(a.Key, b.Key)) })
+	return out
+}
+
+func some(agent string) []string {
+	if agent == "" {
+		return nil
+	}
+	return []string{agent}
+}
+
+// tasksFound makes a finding of each task whose last event is within the rule's threshold.
+func tasksFound(f *Facts, r Rule, tasks []lifecycle.TaskSummary, what string) []Finding {
+	var out []Finding
+	for _, t := range tasks {
+		if f.AsOf.Sub(t.LastEventAt) > r.Threshold {
+			continue
+		}
+		out = append(out, Finding{
+			Key: t.TaskID, TaskID: t.TaskID, Since: t.LastEventAt, What: cut(cmp.Or(t.Title, t.TaskID), 80) + " " + what,
+			Labels: Labels{Agent: t.Agent, Stream: streamName(t.Message), Consumer: t.Consumer, Category: t.Category},
+		})
+	}
+	return out
+}
+
+func findExecutedTwice(f *Facts, r Rule) []Finding {
+	return tasksFound(f, r, f.Executed, "ran again after it was complete")
+}
+
+func findKeyConflict(f *Facts, r Rule) []Finding {
+	return tasksFound(f, r, f.Conflicts, "has one idempotency key with different payloads")
+}
+
+func findForged(f *Facts, r Rule) []Finding {
+	return tasksFound(f, r, f.Forged, "has evidence that contradicts itself")
+}
+
+func findRemoved(f *Facts, r Rule) []Finding {
+	return tasksFound(f, r, f.Removed, "left its stream before any worker had it")
+}
+
+func streamName(k lifecycle.MessageKey) string { return k.Stream.Name }
+
+// listOf is the address of the list of the tasks that a filter selects.
+func listOf(f lifecycle.Filter) string {
+	q := url.Values{}
+	for name, values := range f.Values() {
+		if values = slices.DeleteFunc(slices.Clone(values), func(s string) bool { return s == "" }); len(values) > 0 {
+			q[name] = values
+		}
+	}
+	return strings.TrimSuffix("/tasks?"+q.Encode(), "?")
+}

@@ -1,0 +1,227 @@
+package alerts_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"fleetglass/alerts"
+	"fleetglass/internal/health"
+	"fleetglass/lifecycle"
+	"fleetglass/reconcile"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// ago is a time before noon.
+func ago(d time.Duration) lifecycle.Micros { return lifecycle.MicrosOf(noon.Add(-d)) }
+
+// find returns the findings about a quiet fleet in which something is changed.
+func find(change func(*alerts.Facts)) []alerts.Finding {
+	f := alerts.Facts{
+		AsOf: ago(0), EntriesKnown: true, OldestWaiting: map[string]lifecycle.Micros{}, Published: map[string]int64{},
+		States: map[lifecycle.State]int64{}, Oldest: map[lifecycle.State]lifecycle.Micros{},
+		AgentOf: func(consumer string) string { return strings.TrimSuffix(consumer, "-task-worker") },
+		Parts:   []health.Part{{Name: "acks", Kind: "collector", State: health.OK, LastAt: noon}},
+	}
+	change(&f)
+	return alerts.Find(&f, alerts.Defaults())
+}
+
+func consumer(name string, change func(*lifecycle.ConsumerState)) lifecycle.ConsumerState {
+	c := lifecycle.ConsumerState{
+		Stream: lifecycle.StreamID{Name: "TASKS"}, Name: name + "-task-worker", CreatedAt: ago(time.Hour), ObservedAt: ago(0), DeliveredAt: ago(10 * time.Minute), Pending: 2,
+		Filters: []string{"genbrain.agents." + name + ".tasks.>"}, Waiting: 1,
+	}
+	change(&c)
+	return c
+}
+
+func task(id string, last time.Duration) lifecycle.TaskSummary {
+	return lifecycle.TaskSummary{TaskID: id, Agent: "cto", LastEventAt: ago(last)}
+}
+
+// lease is a lease with something wrong.
+func lease(kind lifecycle.StaleKind) lifecycle.Lease {
+	return lifecycle.Lease{
+		TaskID: "t1", Message: lifecycle.MessageKey{Stream: lifecycle.StreamID{Name: "TASKS"}, Seq: 7}, Agent: "cto", Attempt: 3, MaxDeliver: 3, Deadline: ago(time.Minute), Stale: kind,
+	}
+}
+
+// triggers has, for each rule, what makes it find exactly one thing, and the same fleet a little better, in which it finds nothing.
+var triggers = map[alerts.RuleID]struct{ bad, good func(*alerts.Facts) }{
+	alerts.RuleOrphaned: {
+		bad: func(f *alerts.Facts) {
+			f.Untaken = []alerts.Untaken{{Agent: "legal", Count: 3, Since: ago(time.Minute)}}
+		},
+		good: func(*alerts.Facts) {},
+	},
+	alerts.RuleBacklogIdle: {
+		bad: func(f *alerts.Facts) {
+			f.Consumers = append(f.Consumers, consumer("cto", func(c *lifecycle.ConsumerState) { c.Waiting = 0 }))
+		},
+		good: func(f *alerts.Facts) {
+			f.Consumers = append(f.Consumers, consumer("cto", func(*lifecycle.ConsumerState) {}))
+		},
+	},
+	alerts.RuleConsumerGone: {
+		bad: func(f *alerts.Facts) {
+			f.Consumers = append(f.Consumers, consumer("cto", func(c *lifecycle.ConsumerState) { c.Gone = true }))
+		},
+		good: func(f *alerts.Facts) {
+			f.Consumers = append(f.Consumers, consumer("cto", func(c *lifecycle.ConsumerState) { c.Gone, c.Pending = true, 0 }))
+		},
+	},
+	alerts.RulePaused: {
+		bad: func(f *alerts.Facts) {
+			f.Consumers = append(f.Consumers, consumer("cto", func(c *lifecycle.ConsumerState) { c.Paused = true }))
+		},
+		good: func(f *alerts.Facts) {
+			f.Consumers = append(f.Consumers, consumer("cto", func(c *lifecycle.ConsumerState) { c.Paused, c.Pending = true, 0 }))
+		},
+	},
+	alerts.RuleNoConsumer: {
+		bad: func(f *alerts.Facts) {
+			f.Published["legal"] = 1
+			f.Consumers = append(f.Consumers, consumer("cto", func(*lifecycle.ConsumerState) {}))
+		},
+		good: func(f *alerts.Facts) {
+			f.Published["legal"] = 1
+			f.Consumers = append(f.Consumers, consumer("odd", func(c *lifecycle.ConsumerState) { c.Filters = []string{"genbrain.agents.*.tasks.>"} }))
+		},
+	},
+	alerts.RuleNotInDLQ: {
+		bad:  func(f *alerts.Facts) { f.States[lifecycle.StateExhausted] = 2 },
+		good: func(f *alerts.Facts) { f.States[lifecycle.StateDeadLettered] = 2 },
+	},
+	alerts.RuleUnknown: {
+		bad:  func(f *alerts.Facts) { f.States[lifecycle.StateOutcomeUnknown] = 2 },
+		good: func(*alerts.Facts) {},
+	},
+	alerts.RuleExecutedTwice: tasksTrigger(func(f *alerts.Facts, t lifecycle.TaskSummary) { f.Executed = append(f.Executed, t) }),
+	alerts.RuleKeyConflict:   tasksTrigger(func(f *alerts.Facts, t lifecycle.TaskSummary) { f.Conflicts = append(f.Conflicts, t) }),
+	alerts.RuleForged:        tasksTrigger(func(f *alerts.Facts, t lifecycle.TaskSummary) { f.Forged = append(f.Forged, t) }),
+	alerts.RuleRemoved:       tasksTrigger(func(f *alerts.Facts, t lifecycle.TaskSummary) { f.Removed = append(f.Removed, t) }),
+	alerts.RulePresumedDead:  leaseTrigger(lifecycle.StalePresumedDead),
+	alerts.RuleStale:         leaseTrigger(lifecycle.StaleLease),
+	alerts.RuleZombie:        leaseTrigger(lifecycle.StaleZombie),
+	alerts.RuleStuck:         leaseTrigger(lifecycle.StaleStuck),
+	alerts.RuleWeakAccept:    leaseTrigger(lifecycle.StaleWeakAccept),
+	alerts.RuleExpiring:      leaseTrigger(lifecycle.StaleExpiring),
+	alerts.RuleQueueAge: {
+		bad:  func(f *alerts.Facts) { f.OldestWaiting["cto"] = ago(16 * time.Minute) },
+		good: func(f *alerts.Facts) { f.OldestWaiting["cto"] = ago(14 * time.Minute) },
+	},
+	alerts.RuleDiscrepancy: {
+		bad: func(f *alerts.Facts) {
+			f.Reconciled = &reconcile.Run{Report: &reconcile.Report{Lists: []reconcile.DiscrepancyList{{Kind: reconcile.AckedNotRecorded, Total: 4}}}}
+		},
+		good: func(f *alerts.Facts) { f.Reconciled = &reconcile.Run{Report: &reconcile.Report{}} },
+	},
+	alerts.RuleDLQUntouched: {
+		bad:  func(f *alerts.Facts) { f.Open = []alerts.OpenEntries{{Agent: "cto", Count: 2, Since: ago(time.Hour)}} },
+		good: func(*alerts.Facts) {},
+	},
+	alerts.RulePartDown: {
+		bad: func(f *alerts.Facts) {
+			f.Parts = append(f.Parts, health.Part{Name: "store", Kind: "store", State: health.Down})
+		},
+		good: func(f *alerts.Facts) {
+			f.Parts = append(f.Parts, health.Part{Name: "firestore", State: health.NotConfigured})
+		},
+	},
+	alerts.RuleFeedSilent: {
+		bad:  func(f *alerts.Facts) { f.Parts[0].LastAt = noon.Add(-3 * time.Minute) },
+		good: func(f *alerts.Facts) { f.Parts[0].LastAt = noon.Add(-time.Minute) },
+	},
+	alerts.RuleCollectorLag: {
+		bad: func(f *alerts.Facts) { f.Parts[0].State = health.Behind },
+		good: func(f *alerts.Facts) {
+			f.Parts = append(f.Parts, health.Part{Name: "policy", Kind: "triage", State: health.Behind})
+		},
+	},
+	alerts.RuleCaptureGap: {
+		bad: func(f *alerts.Facts) {
+			f.Gaps = []lifecycle.Gap{{Source: "OBS_ACK", From: ago(2 * time.Hour), To: ago(time.Minute)}}
+		},
+		good: func(f *alerts.Facts) {
+			f.Gaps = []lifecycle.Gap{{Source: "OBS_ACK", From: ago(3 * time.Hour), To: ago(2 * time.Hour)}}
+		},
+	},
+}
+
+type trigger = struct{ bad, good func(*alerts.Facts) }
+
+func tasksTrigger(add func(*alerts.Facts, lifecycle.TaskSummary)) trigger {
+	return trigger{func(f *alerts.Facts) { add(f, task("t1", time.Hour)) }, func(f *alerts.Facts) { add(f, task("t1", 25*time.Hour)) }}
+}
+
+func leaseTrigger(kind lifecycle.StaleKind) trigger {
+	return trigger{func(f *alerts.Facts) { f.Leases = append(f.Leases, lease(kind)) }, func(f *alerts.Facts) { f.Leases = append(f.Leases, lease("")) }}
+}
+
+func TestEveryRuleFindsWhatItIsForAndNothingElse(t *testing.T) {
+	t.Parallel()
+	for _, rule := range alerts.Defaults() {
+		t.Run(string(rule.ID), func(t *testing.T) {
+			t.Parallel()
+			trigger, known := triggers[rule.ID]
+			if !known {
+				t.Fatal("no facts trigger the rule in this test")
+			}
+			got := find(trigger.bad)
+			if len(got) != 1 || got[0].Rule != rule.ID {
+				t.Fatalf("found %+v, want one finding of the rule", got)
+			}
+			f := got[0]
+			if f.What == "" || f.Why == "" || f.Next == "" || f.Severity != rule.Severity || f.Count < 1 || (f.TaskID == "" && f.Page == "") {
+				t.Errorf("the finding lacks something: %+v", f)
+			}
+			if rest := find(trigger.good); len(rest) != 0 {
+				t.Errorf("found %+v in a fleet that is well", rest)
+			}
+		})
+	}
+}
+
+func TestNobodySaysThatMessagesAreNotInTheQueueWhileItWasNotRead(t *testing.T) {
+	t.Parallel()
+	for _, known := range []bool{true, false} {
+		f := find(func(f *alerts.Facts) { f.States[lifecycle.StateExhausted], f.EntriesKnown = 2, known })[0]
+		if said := strings.Contains(f.What, "not in the DLQ"); said != known {
+			t.Errorf("the queue was read: %v, and it says %q, %q", known, f.What, f.Why)
+		}
+	}
+}
+
+func TestARuleHasABoundedNumberOfFindingsTheSameFromLookToLook(t *testing.T) {
+	t.Parallel()
+	many := func(n int) []alerts.Finding {
+		return find(func(f *alerts.Facts) {
+			for i := range n {
+				l := lease(lifecycle.StaleLease)
+				l.Message.Seq, l.Deadline = uint64(i+1), ago(time.Duration(n-i)*time.Second)
+				f.Leases = append(f.Leases, l)
+			}
+		})
+	}
+	few, more := many(alerts.MaxFindings), many(alerts.MaxFindings+5)
+	if len(few) != alerts.MaxFindings || len(more) != alerts.MaxFindings+1 {
+		t.Fatalf("%d and %d findings", len(few), len(more))
+	}
+	if last := more[alerts.MaxFindings]; last.Count != 5 || last.Key != "more" || more[0].Key != few[0].Key {
+		t.Errorf("the last is %+v, the first %q and %q", last, more[0].Key, few[0].Key)
+	}
+}
+
+func TestARuleThatIsOffFindsNothing(t *testing.T) {
+	t.Parallel()
+	rules := alerts.Defaults()
+	f := alerts.Facts{States: map[lifecycle.State]int64{lifecycle.StateOutcomeUnknown: 1}, Parts: nil}
+	for i := range rules {
+		rules[i].Off = rules[i].ID == alerts.RuleUnknown
+	}
+	if got := alerts.Find(&f, rules); len(got) != 0 {
+		t.Errorf("found %+v", got)
+	}
+}

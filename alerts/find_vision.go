@@ -1,0 +1,99 @@
+package alerts
+
+import (
+	"fmt"
+	"strings"
+
+	"fleetglass/internal/health"
+	"fleetglass/lifecycle"
+)
+
+func findDiscrepancy(f *Facts, _ Rule) []Finding {
+	if f.Reconciled == nil || f.Reconciled.Report == nil {
+		return nil
+	}
+	report := f.Reconciled.Report
+	n := report.Discrepancies()
+	if n == 0 {
+		return nil
+	}
+	why := "Of every published message it is known what became of it, but records and acknowledgements disagree."
+	if u := report.Total.Unexplained; u != 0 {
+		why = number(int64(u), "message is", "messages are") + " unexplained: nothing says what became of them."
+	}
+	return []Finding{{
+		Count: n, Since: report.AsOf, What: number(n, "discrepancy", "discrepancies") + " between published and completed work", Why: why, Page: "/reconciliation",
+	}}
+}
+
+const capturePage = "/capture"
+
+func findPartDown(f *Facts, r Rule) []Finding {
+	return parts(f, func(p health.Part) bool { return p.State == health.Down }, func(p health.Part) Finding {
+		what := cut(p.Name, 40) + " is down"
+		if p.Kind == "collector" {
+			what = "We may be blind: " + what
+		}
+		return Finding{What: what, Why: strings.TrimSpace(p.Detail + " " + r.Why)}
+	})
+}
+
+func findCollectorLag(f *Facts, r Rule) []Finding {
+	return parts(f, func(p health.Part) bool { return p.State == health.Behind && p.Kind == "collector" }, func(p health.Part) Finding {
+		why := r.Why
+		if p.Lag > 0 {
+			why = fmt.Sprintf("It is %s behind its source. %s", span(p.Lag), why)
+		}
+		return Finding{What: "Collector " + cut(p.Name, 40) + " is behind", Why: why}
+	})
+}
+
+func parts(f *Facts, holds func(health.Part) bool, say func(health.Part) Finding) []Finding {
+	var out []Finding
+	for _, p := range f.Parts {
+		if !holds(p) {
+			continue
+		}
+		found := say(p)
+		found.Key, found.Page, found.Part = p.Name, capturePage, &p
+		out = append(out, found)
+	}
+	return out
+}
+
+// findFeedSilent finds that no collector took anything in, or could verify that nothing waits, for longer than the threshold. Collectors
+// verify that every few seconds, however quiet the fleet is.
+func findFeedSilent(f *Facts, r Rule) []Finding {
+	var last lifecycle.Micros
+	some := false
+	for _, p := range f.Parts {
+		if p.Kind != "collector" || p.State == health.NotConfigured {
+			continue
+		}
+		some = true
+		if !p.LastAt.IsZero() {
+			last = max(last, lifecycle.MicrosOf(p.LastAt))
+		}
+	}
+	if !some || !last.Known() || f.AsOf.Sub(last) <= r.Threshold {
+		return nil
+	}
+	return []Finding{{What: "Our own feed is silent: no collector was heard of for " + span(f.AsOf.Sub(last)), Since: last, Page: capturePage}}
+}
+
+func findCaptureGap(f *Facts, r Rule) []Finding {
+	var recent []lifecycle.Gap
+	for _, g := range f.Gaps {
+		if !g.Repaired && (!g.To.Known() || g.To >= f.AsOf.Add(-r.Threshold)) {
+			recent = append(recent, g)
+		}
+	}
+	if len(recent) == 0 {
+		return nil
+	}
+	latest := recent[0]
+	return []Finding{{
+		Count: int64(len(recent)), Since: latest.From, What: "Not everything was observed: " + number(int64(len(recent)), "gap", "gaps") + ", the latest of " + cut(latest.Source, 40),
+		Why: latest.Reason + ". " + r.Why, Page: "/capture#gaps", Gap: &latest,
+	}}
+}

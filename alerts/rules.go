@@ -1,0 +1,147 @@
+package alerts
+
+import (
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// The rules. Their ids are those of the runbooks.
+const (
+	RuleOrphaned      RuleID = "orphaned_message"
+	RuleNoConsumer    RuleID = "subject_without_consumer"
+	RuleBacklogIdle   RuleID = "backlog_idle"
+	RuleConsumerGone  RuleID = "consumer_gone"
+	RuleNotInDLQ      RuleID = "exhausted_not_in_dlq"
+	RuleExecutedTwice RuleID = "duplicate_execution"
+	RulePresumedDead  RuleID = "presumed_dead"
+	RuleStale         RuleID = "stale"
+	RuleZombie        RuleID = "zombie"
+	RuleStuck         RuleID = "stuck"
+	RuleWeakAccept    RuleID = "weak_accept"
+	RuleExpiring      RuleID = "expiring"
+	RuleForged        RuleID = "forged_evidence"
+	RuleRemoved       RuleID = "removed_by_limit"
+	RuleKeyConflict   RuleID = "key_conflict"
+	RulePaused        RuleID = "consumer_paused"
+	RuleQueueAge      RuleID = "pending_queue_age"
+	RuleDiscrepancy   RuleID = "reconciliation_discrepancy"
+	RuleDLQUntouched  RuleID = "dlq_untouched"
+	RuleUnknown       RuleID = "outcome_unknown"
+	RulePartDown      RuleID = "part_down"
+	RuleFeedSilent    RuleID = "feed_silent"
+	RuleCollectorLag  RuleID = "collector_lag"
+	RuleCaptureGap    RuleID = "capture_gap"
+)
+
+// Defaults are the built-in rules (SPEC 6), the worst first; those about our own observation come last. A file may change severities and
+// durations ([ParseRules]).
+func Defaults() Rules {
+	return Rules{
+		{
+			ID: RuleOrphaned, Severity: Critical, For: 30 * time.Second, Title: "Messages without a consumer", find: findOrphaned,
+			Why:  "No consumer's filter matches their subject, so no worker gets them.",
+			Next: "Start the agent, or correct the filter.",
+		}, {
+			ID: RuleBacklogIdle, Severity: Critical, For: 0, Title: "Backlog while the agent is idle", find: findBacklogIdle,
+			Threshold: time.Minute, Means: "how long messages may wait while nothing is delivered and nobody asks for work",
+			Why:  "Nothing was delivered meanwhile, and nobody asks for work.",
+			Next: "Look whether the agent runs, and whether it can reach the broker.",
+		}, {
+			ID: RuleConsumerGone, Severity: Critical, For: 30 * time.Second, Title: "Consumer deleted with work waiting", find: findConsumerGone,
+			Why:  "Messages wait for it, and nobody delivers them until a consumer exists.",
+			Next: "Create the consumer again; fleetglass provision shows how.",
+		}, {
+			ID: RuleNotInDLQ, Severity: Critical, For: time.Minute, Title: "Dead and not in the DLQ", find: findNotInDLQ,
+			Why:  "No agent will get them again.",
+			Next: "Decide what to do with each, and look why no monitor copied them to the DLQ.",
+		}, {
+			ID: RuleExecutedTwice, Severity: Critical, Title: "A duplicate reached execution", find: findExecutedTwice,
+			Threshold: 24 * time.Hour, Means: "how long after the task's last event it is shown",
+			Why:  "The work ran again after it was complete: its effect may exist twice.",
+			Next: "Open the task, look for the second effect and clean it up.",
+		}, {
+			ID: RulePresumedDead, Severity: Critical, Title: "Presumed dead", find: leasesThat(lifecycle.StalePresumedDead),
+			Why:  "The deadline of the last attempt passed without an answer; the broker may never say so.",
+			Next: "Look at the recommendation in flight: retry only where it says that it is safe.",
+		}, {
+			ID: RuleStale, Severity: Warning, Title: "Lease past its deadline", find: leasesThat(lifecycle.StaleLease),
+			Why:  "The deadline passed without an answer, and no newer attempt is known.",
+			Next: "Look whether the worker lives. The broker delivers the message again at the next pull.",
+		}, {
+			ID: RuleZombie, Severity: Critical, Title: "Zombie: an older attempt acts", find: leasesThat(lifecycle.StaleZombie),
+			Why:  "An older attempt acted after a newer one began: both may have effects.",
+			Next: "Stop the older worker, and look for its effects before you trust the result.",
+		}, {
+			ID: RuleStuck, Severity: Warning, Title: "Stuck", find: leasesThat(lifecycle.StaleStuck),
+			Why:  "Heartbeats continue, but it runs far longer than its type usually takes.",
+			Next: "Look what the worker does. It holds its slot until it answers or stops its heartbeats.",
+		}, {
+			ID: RuleForged, Severity: Critical, Title: "Forged or conflicting evidence", find: findForged,
+			Threshold: 24 * time.Hour, Means: "how long after the task's last event it is shown",
+			Why:  "Lines about the message contradict each other or the broker's own state. What contradicts does not count.",
+			Next: "Look who may publish to the broker's own subjects; fleetglass provision --permissions shows what each part needs.",
+		}, {
+			ID: RuleRemoved, Severity: Critical, Title: "Messages removed by a limit", find: findRemoved,
+			Threshold: 24 * time.Hour, Means: "how long after their removal they are shown",
+			Why:  "The stream dropped them before any worker had them: by its age, a TTL, or a limit that made room.",
+			Next: "Publish the work again where it still matters, and raise the limit or add workers.",
+		}, {
+			ID: RuleKeyConflict, Severity: Warning, Title: "Idempotency key conflict", find: findKeyConflict,
+			Threshold: 24 * time.Hour, Means: "how long after the task's last event it is shown",
+			Why:  "One idempotency key stands for different payloads: one of them will never run, or both did.",
+			Next: "Look which payload is meant, and give the other a key of its own.",
+		}, {
+			ID: RulePaused, Severity: Warning, For: time.Minute, Title: "Consumer paused with work waiting", find: findPaused,
+			Why:  "It delivers nothing until somebody resumes it, or until its pause ends.",
+			Next: "Resume it, unless somebody paused it on purpose.",
+		}, {
+			ID: RuleNoConsumer, Severity: Warning, For: 5 * time.Minute, Title: "Subject without a consumer", find: findNoConsumer,
+			Why:  "Tasks are published for this agent, and no consumer takes its subjects: the next one waits for nobody.",
+			Next: "Start the agent, or stop publishing to it.",
+		}, {
+			ID: RuleQueueAge, Severity: Warning, Title: "Tasks wait too long", find: findQueueAge,
+			Threshold: 15 * time.Minute, Means: "how long the oldest waiting message of an agent may wait",
+			Why:  "The oldest message that no worker has taken waits longer than it should.",
+			Next: "Add workers, or raise max_ack_pending, or look what holds the agent up.",
+		}, {
+			ID: RuleDiscrepancy, Severity: Warning, Title: "Reconciliation found discrepancies", find: findDiscrepancy,
+			Why:  "Published and completed work do not add up.",
+			Next: "Open the reconciliation: each list says what to do.",
+		}, {
+			ID: RuleDLQUntouched, Severity: Warning, For: time.Hour, Title: "Dead letters wait for a decision", find: findDLQUntouched,
+			Why:  "Nobody decided about them within the target time.",
+			Next: "Open the DLQ: each entry has a plan with reasons.",
+		}, {
+			ID: RuleWeakAccept, Severity: Warning, Title: "Claimed, never started", find: leasesThat(lifecycle.StaleWeakAccept),
+			Why:  "A worker claimed it, but the runtime never reported that it started.",
+			Next: "Look at the agent's runtime.",
+		}, {
+			ID: RuleExpiring, Severity: Info, Title: "Expiring without a heartbeat", find: leasesThat(lifecycle.StaleExpiring),
+			Why:  "Under a fifth of the wait is left and no heartbeat came.",
+			Next: "Nothing yet. If it happens often, the worker should send heartbeats sooner.",
+		}, {
+			ID: RuleUnknown, Severity: Warning, Title: "Unknown outcome", find: findUnknown,
+			Why:  "Nothing proves how they ended.",
+			Next: "Check whether the work was done before you run it again.",
+		}, {
+			ID: RulePartDown, Severity: Critical, For: 30 * time.Second, Title: "A part of Fleetglass is down", Vision: true, find: findPartDown,
+			Why:  "Pages show the last known state; deadlines keep counting.",
+			Next: "Open /readyz: it says what is wrong.",
+		}, {
+			ID: RuleFeedSilent, Severity: Critical, Title: "Our own feed is silent", Vision: true, find: findFeedSilent,
+			Threshold: 2 * time.Minute, Means: "how long every collector may be silent",
+			Why:  "No collector took anything in or could verify that nothing waits: what happens now is not seen.",
+			Next: "Look whether the broker is reachable, and restart Fleetglass if it is.",
+		}, {
+			ID: RuleCollectorLag, Severity: Warning, For: time.Minute, Title: "A collector is behind", Vision: true, find: findCollectorLag,
+			Why:  "What is stale or presumed dead may show late.",
+			Next: "Open the page of captures. If the store is slow, look there first.",
+		}, {
+			ID: RuleCaptureGap, Severity: Warning, Title: "Capture gap", Vision: true, find: findCaptureGap,
+			Threshold: time.Hour, Means: "how long after its end an open gap is shown",
+			Why:  "Counts in this span are lower bounds.",
+			Next: "Look at the gap: it names its source and its reason.",
+		},
+	}
+}
