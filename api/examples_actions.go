@@ -15,12 +15,17 @@ func exampleOperation() Operation {
 			EntryID: "TASKS:1042", Status: "done", Outcome: "picked_up",
 			Message: just(SentMessage{Stream: "TASKS", Seq: 1187, MessageID: "blog-post-118:r1"}),
 		}},
-		Links: OperationLinks{Self: "/api/v1/operations/act-5f0c2b1a9d8e7f605f0c2b1a", Entry: "/api/v1/dlq/TASKS:1042"},
+		Refusals: []RefusalCount{},
+		Links:    OperationLinks{Self: "/api/v1/operations/act-5f0c2b1a9d8e7f605f0c2b1a", Items: "/api/v1/operations/act-5f0c2b1a9d8e7f605f0c2b1a/items", Entry: "/api/v1/dlq/TASKS:1042"},
 	}
 }
 
 func exampleOperations() List[Operation] {
 	return List[Operation]{Data: []Operation{exampleOperation()}, AsOf: Instant(exampleTime(0)), Gaps: []GapRef{}}
+}
+
+func exampleOperationItems() List[OperationItem] {
+	return List[OperationItem]{Data: exampleOperation().Items, AsOf: Instant(exampleTime(0)), Gaps: []GapRef{}}
 }
 
 func examplePreview() PreviewReply {

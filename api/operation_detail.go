@@ -19,7 +19,8 @@ type Operation struct {
 	EndedAt   Instant         `json:"ended_at"`
 	Counts    OperationCounts `json:"counts"`
 	RatePerS  *float64        `json:"rate_per_s" doc:"Entries in a second at most; null for no limit."`
-	Items     []OperationItem `json:"items" nullable:"false" doc:"The first items."`
+	Items     []OperationItem `json:"items" nullable:"false" doc:"The first items. All of them are at links.items."`
+	Refusals  []RefusalCount  `json:"refusals" nullable:"false" doc:"Why items are blocked or failed, with how many; the first 20 reasons."`
 	Links     OperationLinks  `json:"links"`
 }
 
@@ -30,6 +31,13 @@ type OperationCounts struct {
 	Blocked  int64 `json:"blocked" doc:"Of those that were looked at."`
 	Done     int64 `json:"done" doc:"The action was taken. Of many retries each item says whether its message was published yet."`
 	Failed   int64 `json:"failed"`
+}
+
+// RefusalCount is how many items were not done for one reason.
+type RefusalCount struct {
+	Status string `json:"status" enum:"blocked,failed" example:"blocked"`
+	Why    string `json:"why" example:"An action on this entry has not ended."`
+	Count  int64  `json:"count"`
 }
 
 // OperationItem is one entry of an operation.
@@ -51,6 +59,7 @@ type SentMessage struct {
 // OperationLinks leads on.
 type OperationLinks struct {
 	Self   string `json:"self" example:"/api/v1/operations/act-5f0c2b1a9d8e7f605f0c2b1a"`
+	Items  string `json:"items" example:"/api/v1/operations/act-5f0c2b1a9d8e7f605f0c2b1a/items"`
 	Cancel Text   `json:"cancel" doc:"Null for an action on one entry, and when it has ended."`
 	Entry  Text   `json:"entry" doc:"Of an action on one entry."`
 }
@@ -65,7 +74,11 @@ func operationOf(o dlqtriage.Operation) Operation {
 	out := Operation{
 		ID: o.ID, Action: string(o.Action), Actor: o.Actor.Name, Reason: o.Reason, DryRun: o.DryRun, Status: string(o.Status),
 		CreatedAt: Instant(o.CreatedAt), StartedAt: Instant(o.StartedAt), EndedAt: Instant(o.EndedAt), Counts: OperationCounts(o.Counts),
-		Items: make([]OperationItem, len(o.Items)), Links: OperationLinks{Self: operationPath(o.ID)},
+		Items: make([]OperationItem, len(o.Items)), Refusals: make([]RefusalCount, len(o.Refusals)),
+		Links: OperationLinks{Self: operationPath(o.ID), Items: operationPath(o.ID) + "/items"},
+	}
+	for i, r := range o.Refusals {
+		out.Refusals[i] = RefusalCount{Status: string(r.Status), Why: r.Why, Count: r.Count}
 	}
 	if o.Rate > 0 {
 		out.RatePerS = &o.Rate

@@ -2,8 +2,11 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"net/url"
 	"reflect"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -11,6 +14,7 @@ import (
 	"fleetglass/dlqtriage"
 	"fleetglass/internal/httperr"
 	"fleetglass/internal/requestkey"
+	"fleetglass/lifecycle"
 )
 
 // BulkRequest is the body of the call that acts on many dead letters.
@@ -18,14 +22,16 @@ type BulkRequest struct {
 	Action   string        `json:"action" doc:"What to do." example:"retry"`
 	Reason   string        `json:"reason" doc:"Why, 3 to 2,000 characters." example:"the provider is back"`
 	Params   ActionParams  `json:"params,omitempty"`
-	Selector EntrySelector `json:"selector" doc:"On what: ids, or a filter."`
+	Selector EntrySelector `json:"selector" doc:"On what: ids, a filter, or an operation."`
 	DryRun   bool          `json:"dry_run,omitempty" doc:"Only say which entries are eligible, and what blocks the others."`
 	RatePerS float64       `json:"rate_per_s,omitempty" doc:"Entries in a second at most." example:"20"`
 }
 
 // EntrySelector names dead letters.
 type EntrySelector struct {
-	IDs    []string     `json:"ids,omitempty" doc:"At most 10,000 ids of entries."`
+	IDs       []string `json:"ids,omitempty" doc:"At most 10,000 ids of entries."`
+	Operation string   `json:"operation,omitempty" doc:"The id of an operation that has ended: the entries that it acted on, where nothing was decided since. With reopen this undoes it."`
+
 	Filter *EntryChoice `json:"filter,omitempty" doc:"Values of one field are alternatives, different fields must all hold. What dies later is not selected."`
 }
 
@@ -38,8 +44,13 @@ type EntryChoice struct {
 	Path     []string `json:"path,omitempty"`
 	Agent    []string `json:"agent,omitempty"`
 	Type     []string `json:"type,omitempty"`
-	From     *string  `json:"from,omitempty" doc:"Those that died at this time or later."`
-	To       *string  `json:"to,omitempty" doc:"Those that died before this time."`
+
+	Fingerprint []string `json:"fingerprint,omitempty" doc:"Fingerprints of reasons, as groups have them."`
+	ID          []string `json:"id,omitempty" doc:"Ids of entries, tasks or messages."`
+	Q           string   `json:"q,omitempty" doc:"The search box: field:value pairs and words, which match ids, titles and reasons." example:"agent:marketing timeout"`
+
+	From *string `json:"from,omitempty" doc:"Those that died at this time or later."`
+	To   *string `json:"to,omitempty" doc:"Those that died before this time."`
 }
 
 // CancelRequest is the body of the call that cancels an operation; it may be left out.
@@ -62,7 +73,7 @@ type CancelInput struct {
 }
 
 const (
-	bulkForm   = `{"action": "…", "reason": "…", "params": {…}, "selector": {"ids": […]} or {"filter": {…}}, "dry_run": false, "rate_per_s": 20}`
+	bulkForm   = `{"action": "…", "reason": "…", "params": {…}, "selector": {"ids": […]}, {"filter": {…}} or {"operation": "…"}, "dry_run": false, "rate_per_s": 20}`
 	bulkDetail = "Takes one action on many dead letters, in the background. Every entry is examined on its own and acted on once, also when the server is restarted. A dry run is done " +
 		"when the call is answered: it counts what is eligible and blocked by status and class. What only an entry's task says is found out when it is acted on. Progress comes on the stream as operation events."
 	cancelDetail = "Ends an operation on many dead letters: entries that were not begun are left alone. What was done stays done. The body may name a reason."
@@ -81,6 +92,7 @@ func (a *API) describeOperations() {
 		id: "get-operation", needs: access.Read, path: Base + "/operations/{id}", tag: "triage", summary: "An operation and how far it is",
 		example: exampleOperation(), failures: []httperr.Code{httperr.NotFound},
 	}, a.getOperation)
+	a.describeOperationItems()
 	register(a, call{
 		id: "cancel-operation", needs: access.TriageApply, method: http.MethodPost, path: Base + "/operations/{id}/cancel", tag: "triage", summary: "Cancel an operation",
 		status: http.StatusAccepted, keys: keyRequired, detail: cancelDetail, example: exampleOperation(), body: a.cancelBody(),
@@ -118,7 +130,7 @@ func (a *API) startOperation(ctx context.Context, _ *BulkInput) (*actionReply, e
 	if err != nil {
 		return nil, err
 	}
-	r, err := body.request()
+	r, err := body.request(a.now().Time())
 	if err != nil {
 		return nil, err
 	}
@@ -133,36 +145,52 @@ func (a *API) startOperation(ctx context.Context, _ *BulkInput) (*actionReply, e
 	return accepted(o), nil
 }
 
-func (in BulkRequest) request() (out dlqtriage.BulkRequest, err error) {
+func (in BulkRequest) request(now time.Time) (out dlqtriage.BulkRequest, err error) {
 	out = dlqtriage.BulkRequest{
-		Action: dlqtriage.ActionKind(in.Action), Reason: in.Reason, DryRun: in.DryRun, Rate: in.RatePerS, Selector: dlqtriage.Selector{IDs: in.Selector.IDs},
+		Action: dlqtriage.ActionKind(in.Action), Reason: in.Reason, DryRun: in.DryRun, Rate: in.RatePerS, Selector: dlqtriage.Selector{IDs: in.Selector.IDs, Operation: in.Selector.Operation},
 	}
 	if out.Params, err = in.Params.read(); err != nil {
 		return out, err
 	}
 	if in.Selector.Filter != nil {
-		out.Selector.Filter, err = in.Selector.Filter.read()
+		out.Selector.Filter, err = in.Selector.Filter.read(now)
 	}
 	return out, err
 }
 
-func (c EntryChoice) read() (*dlqtriage.EntryFilter, error) {
-	f := &dlqtriage.EntryFilter{Details: c.Detail, Agents: c.Agent, Types: c.Type}
-	f.Statuses, f.Categories = wordsOf[dlqtriage.Status](c.Status), wordsOf[dlqtriage.Category](c.Category)
-	f.Kinds, f.Paths = wordsOf[dlqtriage.Kind](c.Kind), wordsOf[dlqtriage.Path](c.Path)
-	var err error
-	if f.From, err = bodyInstant("selector/filter/from", c.From); err != nil {
-		return f, err
+// read reads the filter with the parser of the list, so that both select the same.
+func (c EntryChoice) read(now time.Time) (*dlqtriage.EntryFilter, error) {
+	v := url.Values{
+		"status": c.Status, "category": c.Category, "detail": c.Detail, "kind": c.Kind, "path": c.Path, "agent": c.Agent, "type": c.Type,
+		"fingerprint": c.Fingerprint, "id": c.ID, "q": {c.Q},
 	}
-	f.To, err = bodyInstant("selector/filter/to", c.To)
-	return f, err
+	f, err := dlqtriage.ParseEntryFilter(v, now)
+	var wrong *lifecycle.FilterError
+	if errors.As(err, &wrong) {
+		return nil, httperr.New(httperr.InvalidBody, err).WithDetail("%s", wrong.Error()).WithField("/body/selector/filter/"+httperr.Token(wrong.Parameter), wrong.Detail)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &f, c.readTimes(&f)
 }
 
-func wordsOf[T ~string](texts []string) (out []T) {
-	for _, t := range texts {
-		out = append(out, T(t))
+// readTimes reads the bounds, which in a body are absolute. Those of q stay where the body names none.
+func (c EntryChoice) readTimes(f *dlqtriage.EntryFilter) error {
+	for _, bound := range []struct {
+		name string
+		text *string
+		at   *lifecycle.Micros
+	}{{"from", c.From, &f.From}, {"to", c.To, &f.To}} {
+		at, err := bodyInstant("selector/filter/"+bound.name, bound.text)
+		if err != nil {
+			return err
+		}
+		if at.Known() {
+			*bound.at = at
+		}
 	}
-	return out
+	return nil
 }
 
 func (a *API) getOperation(ctx context.Context, in *OperationInput) (*reply[Operation], error) {

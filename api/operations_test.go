@@ -135,6 +135,8 @@ func TestWhatAnOperationMustSay(t *testing.T) {
 		`{"action":"discard","reason":"not needed","selector":{"ids":["a"],"filter":{}}}`:             "invalid_body",
 		`{"action":"discard","reason":"not needed","selector":{"filter":{}},"rate_per_s":-1}`:         "invalid_body",
 		`{"action":"discard","reason":"no","selector":{"filter":{}}}`:                                 "reason_required",
+		`{"action":"discard","reason":"not needed","selector":{"filter":{"q":"status:odd"}}}`:         "invalid_body",
+		`{"action":"discard","reason":"not needed","selector":{"filter":{"category":["odd"]}}}`:       "invalid_body",
 		`{"action":"reboot","reason":"not needed","selector":{"filter":{}}}`:                          "unknown_action",
 		`{"action":"reassign","reason":"not needed","params":{"agent":"x"},"selector":{"filter":{}}}`: "unknown_agent",
 	} {

@@ -47,6 +47,8 @@ type Reader interface {
 	ActionsOf(ctx context.Context, operation, after string, limit int) ([]Action, error)
 	// Operations returns the actions that are no part of an operation, the newest first, ties broken by id, those behind before, at most limit.
 	Operations(ctx context.Context, before *ActionPlace, limit int) ([]Action, error)
+	// Effect returns one effect, or lifecycle.ErrNotFound.
+	Effect(ctx context.Context, id string) (EffectState, error)
 	// EffectsOf returns the effects of an action, ordered by when they are due, ties broken by id.
 	EffectsOf(ctx context.Context, action string) ([]EffectState, error)
 }

@@ -86,11 +86,17 @@ func (s *Actions) Preview(ctx context.Context, r Request) (Preview, error) {
 
 // unchanged refuses a request whose actor saw another revision.
 func (k *Known) unchanged(r Request) error {
-	if r.Revision != nil && *r.Revision != k.Revision {
+	switch {
+	case r.Revision != nil && *r.Revision != k.Revision:
 		return &Refusal{Code: RefusedChanged, Why: "The entry was changed since it was loaded. Load it again."}
+	case r.Undoes != "" && r.Undoes != k.Entry.Action:
+		return &Refusal{Code: RefusedChanged, Why: refusedUndo}
 	}
 	return nil
 }
+
+// refusedUndo is why an action is not taken back.
+const refusedUndo = "Something else was decided about it since."
 
 // ActionID names the action that a request takes on an entry.
 func ActionID(key, entry string) string {

@@ -26,6 +26,9 @@ var outgoing = []string{
 	fleet.HeaderTargetModel, fleet.HeaderModifications,
 }
 
+// LockedHeaders lists the headers that Fleetglass sets on what it publishes; no edit changes them.
+func LockedHeaders() []string { return slices.Clone(outgoing) }
+
 // ours reports whether Fleetglass sets the header.
 func ours(name string) bool {
 	return slices.ContainsFunc(outgoing, func(h string) bool { return strings.EqualFold(h, name) }) || strings.HasPrefix(strings.ToLower(name), "x-dlq-")

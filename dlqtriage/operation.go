@@ -3,6 +3,7 @@ package dlqtriage
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"fleetglass/decision"
@@ -31,18 +32,31 @@ type OperationBody struct {
 	StartedAt lifecycle.Micros `json:"started_at,omitempty"`
 	EndedAt   lifecycle.Micros `json:"ended_at,omitempty"`
 	Counts    Counts           `json:"counts"`
-	Items     []Item           `json:"items"` // The first [FirstItems].
+	Items     []Item           `json:"items"`              // The first [FirstItems].
+	Refusals  []RefusalCount   `json:"refusals,omitempty"` // Why items are blocked or failed, the first [maxRefusals] reasons.
 	By        decision.Actor   `json:"by"`
 }
 
 // FirstItems is how many items are kept with the operation itself.
 const FirstItems = 50
 
-// Selector names entries: by their ids, or by a filter. A filter selects what died before the operation began.
+// Selector names entries: by their ids, by a filter, or by an earlier operation. A filter selects what died before the operation began. An operation
+// selects the entries that it acted on and that nobody has decided about since: that is how it is undone.
 type Selector struct {
-	IDs    []string     `json:"ids,omitempty"`
-	Filter *EntryFilter `json:"filter,omitempty"`
+	IDs       []string     `json:"ids,omitempty"`
+	Filter    *EntryFilter `json:"filter,omitempty"`
+	Operation string       `json:"operation,omitempty"`
 }
+
+// RefusalCount is how many items were not done for one reason.
+type RefusalCount struct {
+	Status ItemStatus `json:"status"` // ItemBlocked or ItemFailed.
+	Why    string     `json:"why"`
+	Count  int64      `json:"count"`
+}
+
+// maxRefusals bounds the reasons that are kept apart. What is beyond is in the counts and with the items.
+const maxRefusals = 20
 
 // Counts are those of an operation.
 type Counts struct {
@@ -75,6 +89,11 @@ const (
 	ItemFailed    ItemStatus = "failed"
 	ItemCancelled ItemStatus = "cancelled"
 )
+
+// ItemStatuses lists them all.
+func ItemStatuses() []ItemStatus {
+	return []ItemStatus{ItemQueued, ItemBlocked, ItemDone, ItemFailed, ItemCancelled}
+}
 
 // operationPrefix begins the ids of bulk operations, and of no action.
 const operationPrefix = "op-"
@@ -151,7 +170,28 @@ func (o *Operation) note(i Item) {
 		o.Counts.Eligible++
 		o.Counts.Done++
 	}
+	o.refuse(i, 1)
 	if len(o.Items) < FirstItems {
 		o.Items = append(o.Items, i)
 	}
+}
+
+// refuse counts why items such as this one are not done.
+func (o *Operation) refuse(i Item, n int64) {
+	if i.Status != ItemBlocked && i.Status != ItemFailed {
+		return
+	}
+	at := slices.IndexFunc(o.Refusals, func(r RefusalCount) bool { return r.Status == i.Status && r.Why == i.Why })
+	switch {
+	case at >= 0:
+		o.Refusals[at].Count += n
+	case len(o.Refusals) < maxRefusals:
+		o.Refusals = append(o.Refusals, RefusalCount{i.Status, i.Why, n})
+	}
+}
+
+// Undoable reports whether what the operation did can be taken back: the entries can be opened again.
+func (o Operation) Undoable() bool {
+	decides := o.Action == ActionDefer || o.Action == ActionDiscard || o.Action == ActionQuarantine
+	return decides && o.Bulk && !o.DryRun && o.Counts.Done > 0
 }

@@ -8,12 +8,30 @@ import (
 	"fleetglass/lifecycle"
 )
 
+// DryRun judges what the request would do, and stores nothing. Unlike [Operations.Start] it needs neither reason nor key. It errors with a
+// [*Refusal] where the request is wrong.
+func (s *Operations) DryRun(ctx context.Context, r BulkRequest) (Operation, error) {
+	now := s.Actions.now()
+	o := Operation{Action: r.Action, Actor: r.Actor, CreatedAt: now, UpdatedAt: now, Bulk: true}
+	o.OperationBody = OperationBody{Reason: r.Reason, Params: r.Params, Selector: r.Selector.frozen(now), DryRun: true, Rate: r.Rate}
+	if !r.Action.Known() {
+		return o, refuseAction()
+	}
+	if err := errors.Join(r.checkSelection(), r.on("").checkParams(s.Actions.Policy(), now)); err != nil {
+		return o, err
+	}
+	return o, s.dryRun(ctx, &o)
+}
+
 // dryRun judges every selected entry by its status and by why it died. How often it was tried, and what its task, its payload and the reports
 // say, is found out when it is acted on; of the first entries what they themselves say is taken into account.
 func (s *Operations) dryRun(ctx context.Context, o *Operation) error {
 	now := s.Actions.now()
 	o.Status, o.StartedAt, o.EndedAt = ActionSucceeded, now, now
-	if o.Selector.Filter == nil {
+	switch {
+	case o.Selector.Operation != "":
+		return s.dryUndo(ctx, o)
+	case o.Selector.Filter == nil:
 		return s.dryIDs(ctx, o)
 	}
 	first, err := s.Actions.Entries.Entries(ctx, *o.Selector.Filter, EntryPageRequest{Limit: FirstItems})
@@ -38,7 +56,7 @@ func (s *Operations) dryGroups(ctx context.Context, o *Operation, now lifecycle.
 	}
 	for _, g := range groups {
 		e := Entry{Status: Status(g.Values[0]), Class: Class{Category: Category(g.Values[1]), Detail: g.Values[2], Kind: Kind(g.Values[3])}}
-		o.dry(o.dryItem(e, s.Actions.Policy(), now).Status, g.Count)
+		o.dry(o.dryItem(e, s.Actions.Policy(), now), g.Count)
 	}
 	return nil
 }
@@ -46,18 +64,11 @@ func (s *Operations) dryGroups(ctx context.Context, o *Operation, now lifecycle.
 // dryIDs judges entries that are named one by one.
 func (s *Operations) dryIDs(ctx context.Context, o *Operation) error {
 	for _, id := range o.Selector.IDs {
-		e, err := s.Actions.Entries.Entry(ctx, id)
-		item := Item{Entry: id, Status: ItemBlocked, Why: "There is no such entry."}
-		switch {
-		case err == nil:
-			item = o.dryItem(e, s.Actions.Policy(), s.Actions.now())
-		case !errors.Is(err, lifecycle.ErrNotFound):
-			return fmt.Errorf("read entry: %w", err)
+		item, err := s.dryTarget(ctx, o, target{entry: id})
+		if err != nil {
+			return err
 		}
-		o.dry(item.Status, 1)
-		if len(o.Items) < FirstItems {
-			o.Items = append(o.Items, item)
-		}
+		o.dryOne(item)
 	}
 	return nil
 }
@@ -74,10 +85,19 @@ func (o *Operation) dryItem(e Entry, p *Policy, now lifecycle.Micros) Item {
 	return Item{Entry: e.ID, Status: ItemQueued}
 }
 
-// dry counts entries that were looked at only.
-func (o *Operation) dry(s ItemStatus, n int64) {
+// dryOne counts one entry that was looked at only, and keeps it where it is one of the first.
+func (o *Operation) dryOne(i Item) {
+	o.dry(i, 1)
+	if len(o.Items) < FirstItems {
+		o.Items = append(o.Items, i)
+	}
+}
+
+// dry counts entries such as this one, which were looked at only.
+func (o *Operation) dry(i Item, n int64) {
+	o.refuse(i, n)
 	o.Counts.Selected += n
-	if s == ItemBlocked {
+	if i.Status == ItemBlocked {
 		o.Counts.Blocked += n
 	} else {
 		o.Counts.Eligible += n

@@ -31,14 +31,18 @@ const (
 type slice struct {
 	Operation string       `json:"operation"`
 	Number    int          `json:"number"`
-	Index     int          `json:"index,omitempty"` // Among the ids.
-	After     *EntryCursor `json:"after,omitempty"` // In the list of the filter.
+	Index     int          `json:"index,omitempty"`  // Among the ids.
+	After     *EntryCursor `json:"after,omitempty"`  // In the list of the filter.
+	Undone    string       `json:"undone,omitempty"` // Among the actions of the operation that is undone.
 }
+
+// sliceID names the effect that is a slice of an operation.
+func sliceID(operation string, number int) string { return operation + "/" + strconv.Itoa(number) }
 
 func (p slice) effect(o Operation, number int, due lifecycle.Micros) (decision.Effect, error) {
 	p.Operation, p.Number = o.ID, number
 	body, err := json.Marshal(p)
-	return decision.Effect{ID: o.ID + "/" + strconv.Itoa(number), Queue: queueOperations, Action: o.ID, Due: due, Body: body}, err
+	return decision.Effect{ID: sliceID(o.ID, number), Queue: queueOperations, Action: o.ID, Due: due, Body: body}, err
 }
 
 // Run works operations off until ctx is done. What fails is tried again.
@@ -139,7 +143,7 @@ func (s *Operations) settle(ctx context.Context, c decision.Claimed, w *walk) er
 	out := decision.Settlement{Effect: c.ID, Token: c.Token, Status: decision.StatusDone, At: s.Actions.now(), Expected: &revision}
 	next := w.progress(now, out.At)
 	if !next.Status.Ended() {
-		part, err := w.next().effect(next, w.at.Number+1, out.At)
+		part, err := w.next.effect(next, w.at.Number+1, out.At)
 		if err != nil {
 			return err
 		}

@@ -17,19 +17,28 @@ type walk struct {
 	looked    time.Time // When it was last looked whether the operation was cancelled.
 
 	items []Item
-	index int          // Of the next id.
-	after *EntryCursor // Of the last entry.
-	end   bool         // There are no more.
+	next  slice // Where the following one begins.
+	end   bool  // There are no more.
 }
+
+// target is an entry that is acted on, with its place in the selection.
+type target struct {
+	entry  string
+	place  *EntryCursor // In the list of the filter.
+	undoes string       // The id of the action that is taken back; empty for none.
+}
+
+// noSuchEntry is why an entry that somebody named is not acted on.
+const noSuchEntry = "There is no such entry."
 
 // run acts on the entries of the slice, one after the other.
 func (w *walk) run(ctx context.Context) error {
-	w.index, w.after, w.looked = w.at.Index, w.at.After, w.began
-	ids, cursors, err := w.entries(ctx)
+	w.next, w.looked = slice{Index: w.at.Index, After: w.at.After, Undone: w.at.Undone}, w.began
+	targets, err := w.targets(ctx)
 	if err != nil {
 		return err
 	}
-	for i, id := range ids {
+	for i, t := range targets {
 		over, err := w.interrupted(ctx)
 		if over || err != nil {
 			return err
@@ -37,31 +46,40 @@ func (w *walk) run(ctx context.Context) error {
 		if err := w.pace(ctx, i); err != nil {
 			return err
 		}
-		item, err := w.act(ctx, id)
+		item, err := w.act(ctx, t)
 		if err != nil {
 			return err
 		}
 		w.items = append(w.items, item)
-		w.index++
-		if cursors != nil {
-			w.after = &cursors[i]
-		}
+		w.next = slice{Index: w.next.Index + 1, After: t.place, Undone: t.undoes}
 	}
-	w.end = len(ids) < sliceSize
+	w.end = len(targets) < sliceSize
 	return nil
 }
 
-// entries lists the ids of the slice, and their places where a filter selects them.
-func (w *walk) entries(ctx context.Context) (ids []string, places []EntryCursor, err error) {
-	if w.operation.Selector.Filter == nil {
-		all := w.operation.Selector.IDs
-		return all[min(w.index, len(all)):min(w.index+sliceSize, len(all))], nil, nil
+// targets lists the entries of the slice.
+func (w *walk) targets(ctx context.Context) ([]target, error) {
+	switch s := w.operation.Selector; {
+	case s.Operation != "":
+		return w.service.actionsOf(ctx, s.Operation, w.at.Undone, sliceSize)
+	case s.Filter != nil:
+		return w.filtered(ctx)
+	default:
+		var out []target
+		for _, id := range s.IDs[min(w.at.Index, len(s.IDs)):min(w.at.Index+sliceSize, len(s.IDs))] {
+			out = append(out, target{entry: id})
+		}
+		return out, nil
 	}
-	page, err := w.service.Actions.Entries.Entries(ctx, *w.operation.Selector.Filter, EntryPageRequest{Limit: sliceSize, From: w.after})
+}
+
+func (w *walk) filtered(ctx context.Context) ([]target, error) {
+	page, err := w.service.Actions.Entries.Entries(ctx, *w.operation.Selector.Filter, EntryPageRequest{Limit: sliceSize, From: w.at.After})
+	var out []target
 	for _, e := range page.Entries {
-		ids, places = append(ids, e.ID), append(places, EntryCursor{FailedAt: e.FailedAt, ID: e.ID})
+		out = append(out, target{entry: e.ID, place: e.Cursor()})
 	}
-	return ids, places, err
+	return out, err
 }
 
 // interrupted reports whether the slice ends here: its time is over, or the operation was cancelled.
@@ -102,23 +120,20 @@ func (w *walk) pace(ctx context.Context, n int) error {
 }
 
 // act takes the action on one entry. What is refused is an item that is blocked; what fails otherwise stops the slice.
-func (w *walk) act(ctx context.Context, id string) (Item, error) {
-	o := w.operation
-	a, err := w.service.Actions.act(ctx, Request{Entry: id, Action: o.Action, Reason: o.Reason, Params: o.Params, Actor: o.Actor, Key: o.ID}, o.ID)
+func (w *walk) act(ctx context.Context, t target) (Item, error) {
+	o, id := w.operation, t.entry
+	a, err := w.service.Actions.act(ctx, Request{Entry: id, Action: o.Action, Reason: o.Reason, Params: o.Params, Actor: o.Actor, Key: o.ID, Undoes: t.undoes}, o.ID)
 	var refusal *Refusal
 	switch {
 	case errors.As(err, &refusal):
 		return Item{Entry: id, Status: ItemBlocked, Why: refusal.Why}, nil
 	case errors.Is(err, lifecycle.ErrNotFound):
-		return Item{Entry: id, Status: ItemBlocked, Why: "There is no such entry."}, nil
+		return Item{Entry: id, Status: ItemBlocked, Why: noSuchEntry}, nil
 	case err != nil:
 		return Item{}, err
 	}
 	return itemOf(a), nil
 }
-
-// next is where the following slice begins.
-func (w *walk) next() slice { return slice{Index: w.index, After: w.after} }
 
 // progress is the operation with what the slice did.
 func (w *walk) progress(o Operation, at lifecycle.Micros) Operation {

@@ -69,15 +69,33 @@ type BulkRequest struct {
 const maxIDs = 10_000
 
 func (r BulkRequest) check(p *Policy, now lifecycle.Micros) error {
+	if err := r.checkSelection(); err != nil {
+		return err
+	}
+	return r.on("").check(p, now)
+}
+
+// checkSelection reports what is wrong with the request apart from the action.
+func (r BulkRequest) checkSelection() error {
 	switch {
-	case (len(r.Selector.IDs) == 0) == (r.Selector.Filter == nil):
-		return &Refusal{Code: RefusedParameter, Pointer: "/selector", Why: "Give either ids or a filter."}
+	case r.Selector.ways() != 1:
+		return &Refusal{Code: RefusedParameter, Pointer: "/selector", Why: "Give ids, a filter, or an operation."}
 	case len(r.Selector.IDs) > maxIDs:
 		return &Refusal{Code: RefusedParameter, Pointer: "/selector/ids", Why: "At most 10,000 ids; use a filter."}
 	case r.Rate < 0 || r.Rate > 10_000:
 		return &Refusal{Code: RefusedParameter, Pointer: "/rate_per_s", Why: "rate_per_s must be from 0 to 10000."}
 	}
-	return r.on("").check(p, now)
+	return nil
+}
+
+// ways is in how many ways the selector names entries.
+func (s Selector) ways() (n int) {
+	for _, given := range []bool{len(s.IDs) > 0, s.Filter != nil, s.Operation != ""} {
+		if given {
+			n++
+		}
+	}
+	return n
 }
 
 // on is the request for one of the entries.
@@ -130,9 +148,13 @@ func (s *Operations) count(ctx context.Context, o *Operation) (err error) {
 	if o.DryRun {
 		return s.dryRun(ctx, o)
 	}
-	o.Counts.Selected = int64(len(o.Selector.IDs))
-	if o.Selector.Filter != nil {
+	switch {
+	case o.Selector.Filter != nil:
 		o.Counts.Selected, err = s.Actions.Entries.CountEntries(ctx, *o.Selector.Filter)
+	case o.Selector.Operation != "":
+		o.Counts.Selected, err = s.countDone(ctx, o.Selector.Operation)
+	default:
+		o.Counts.Selected = int64(len(o.Selector.IDs))
 	}
 	return err
 }
@@ -197,24 +219,27 @@ func (s *Operations) List(ctx context.Context, before *decision.ActionPlace, lim
 // follow brings the items up to date: whether the message of each was published, and what became of it.
 func (s *Operations) follow(ctx context.Context, o *Operation) error {
 	for i := range o.Items {
-		item := &o.Items[i]
-		if item.Action == "" || !o.Action.Sends() {
-			continue
-		}
-		if o.Bulk {
-			a, err := s.Actions.Action(ctx, item.Action)
-			if err != nil && !errors.Is(err, lifecycle.ErrNotFound) {
-				return err
-			}
-			if err == nil {
-				*item = itemOf(a)
-			}
-		}
-		if err := s.outcome(ctx, item); err != nil {
+		if err := s.followItem(ctx, o, &o.Items[i]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (s *Operations) followItem(ctx context.Context, o *Operation, item *Item) error {
+	if item.Action == "" || !o.Action.Sends() {
+		return nil
+	}
+	if o.Bulk {
+		a, err := s.Actions.Action(ctx, item.Action)
+		if err != nil && !errors.Is(err, lifecycle.ErrNotFound) {
+			return err
+		}
+		if err == nil {
+			*item = itemOf(a)
+		}
+	}
+	return s.outcome(ctx, item)
 }
 
 // outcome is what became of the message that the item published: the entry says so while no later action was taken on it.

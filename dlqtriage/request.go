@@ -21,6 +21,7 @@ type Request struct {
 	Actor    decision.Actor // Required.
 	Key      string         // Required. Names the request: given again, with the same key, it is answered with what was decided the first time.
 	Revision *uint64        // Optional. The revision of the entry that the actor saw; another one is refused as changed.
+	Undoes   string         // Optional. The id of the action that is taken back; the request is refused as changed where it is not the last one.
 }
 
 // Params are the parameters of an action. Which of them count is the action's matter (API.md); what the action does not know must be absent.
@@ -65,12 +66,16 @@ const (
 // check reports what is wrong with the request itself, whatever the entry.
 func (r Request) check(p *Policy, now lifecycle.Micros) error {
 	if !r.Action.Known() {
-		return &Refusal{Code: RefusedAction, Pointer: "/action", Why: "There is no such action on a dead letter."}
+		return refuseAction()
 	}
 	if n := utf8.RuneCountInString(strings.TrimSpace(r.Reason)); n < minReason || n > maxReason {
 		return &Refusal{Code: RefusedReason, Pointer: "/reason", Why: "An action needs a reason of 3 to 2,000 characters."}
 	}
 	return r.checkParams(p, now)
+}
+
+func refuseAction() error {
+	return &Refusal{Code: RefusedAction, Pointer: "/action", Why: "There is no such action on a dead letter."}
 }
 
 func (r Request) checkParams(p *Policy, now lifecycle.Micros) error {

@@ -41,6 +41,9 @@ func statusLook(s dlqtriage.Status, o dlqtriage.Outcome) look {
 	return look{Icon: "dlq", Tone: "dead", Word: "open"}
 }
 
+// StatusWords are what was decided about an entry, with what became of the message that followed.
+func StatusWords(e dlqtriage.Entry) string { return statusLook(e.Status, e.Outcome).Word }
+
 // outcomeWords say what became of the message that followed.
 func outcomeWords(o dlqtriage.Outcome) string { return strings.ReplaceAll(string(o), "_", " ") }
 

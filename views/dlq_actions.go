@@ -2,17 +2,22 @@ package views
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 
 	"fleetglass/dlqtriage"
 	"fleetglass/lifecycle"
 )
 
-// ActionPanel is what can be done about a message that died.
-type ActionPanel struct {
-	Off   string // Why the reader can do nothing; empty where something can be done.
-	Forms []ActionForm
+// EntryActions is the panel of a message that died: a form for each action that applies to it. off says why the reader can do nothing; it is empty
+// where something can be done.
+func EntryActions(off string, forms []ActionForm) *ActionPanel {
+	out := &ActionPanel{Off: off}
+	for _, f := range forms {
+		out.Actions = append(out.Actions, OfferedAction{
+			ID: "act-" + f.name(), Icon: f.icon(), Name: f.title(), Means: f.means(), Apart: f.Typed.Kind == dlqtriage.ActionDiscard, Form: actionForm(f),
+		})
+	}
+	return out
 }
 
 // ActionForm is the form of one action. It leads to a preview; nothing is done before that.
@@ -21,9 +26,13 @@ type ActionForm struct {
 	Revision   uint64 // Of the entry as it is shown.
 	Typed      ActionTyped
 	Agents     []string // Who can be chosen.
+	Models     []string // Likewise.
 	Uneditable string   // Why the payload cannot be edited here; empty where it can.
+	Locked     []Param  // Headers that Fleetglass sets itself, with what they are now.
 	Off        bool     // The reader may not even preview.
 	Wrong      string   // Why it was refused; empty where it was not.
+
+	Preflight *dlqtriage.Preflight // Whether the body fits as it is now; nil where nobody looked.
 }
 
 // ActionTyped is what the fields of the form hold, as texts.
@@ -32,6 +41,8 @@ type ActionTyped struct {
 	Reason      string
 	As          dlqtriage.RetryAs
 	Payload     string
+	Headers     string // Of a retry that is edited: a line for each header to change.
+	Model       string // Likewise; empty for the model as it was.
 	Agent       string
 	Wait        string // Of defer: one of the Wait constants.
 	Because     string
@@ -50,12 +61,13 @@ const (
 // ActionPage shows one action on one entry before it is taken, or after it was refused.
 type ActionPage struct {
 	dlqtriage.Entry
-	Href    string // Of the entry.
-	Form    ActionForm
-	Key     string             // Names the request, so that it acts once.
-	Preview *dlqtriage.Preview // Nil where the request itself is wrong.
-	May     string             // Why the reader may only preview; empty where the reader may act.
-	Until   lifecycle.Micros   // Of defer for a time.
+	Href     string // Of the entry.
+	Form     ActionForm
+	Original MessageText        // The message that died.
+	Key      string             // Names the request, so that it acts once.
+	Preview  *dlqtriage.Preview // Nil where the request itself is wrong.
+	May      string             // Why the reader may only preview; empty where the reader may act.
+	Until    lifecycle.Micros   // Of defer for a time.
 }
 
 // params are the fields that were typed, for the hidden fields of the form that acts.
@@ -67,7 +79,7 @@ func (t ActionTyped) params() []Param {
 	var out []Param
 	for _, p := range []Param{
 		{Name: "action", Value: string(t.Kind)}, {Name: "reason", Value: t.Reason}, {Name: "as", Value: string(t.As)}, {Name: "payload", Value: t.Payload},
-		{Name: "agent", Value: t.Agent}, {Name: "wait", Value: t.Wait}, {Name: "because", Value: t.Because}, {Name: "class", Value: t.Class},
+		{Name: "headers", Value: t.Headers}, {Name: "model", Value: t.Model}, {Name: "agent", Value: t.Agent}, {Name: "wait", Value: t.Wait}, {Name: "because", Value: t.Because}, {Name: "class", Value: t.Class},
 		{Name: "force", Value: force}, {Name: "force_reason", Value: t.ForceReason},
 	} {
 		if p.Value != "" {
@@ -91,7 +103,7 @@ func actionIcon(k dlqtriage.ActionKind) string {
 	case dlqtriage.ActionQuarantine:
 		return "quarantined"
 	case dlqtriage.ActionReclassify:
-		return "edit"
+		return "book"
 	}
 	return "undo"
 }
@@ -138,10 +150,57 @@ func changesWords(t ActionTyped) string {
 	return actionMeans(t.Kind)
 }
 
-// preflightWords say how much of the model's budget the message uses.
-func preflightWords(f dlqtriage.Preflight) string {
-	return fmt.Sprintf("%s: about %s of %s tokens of %s; %s", f.Verdict, Count(int64(f.Tokens)), Count(int64(f.Budget)), Cut(f.Model, 60), f.Advice)
+// preflightTone is the colour of a verdict.
+func preflightTone(v dlqtriage.PreflightVerdict) string {
+	switch v {
+	case dlqtriage.PreflightRefuse:
+		return "bad"
+	case dlqtriage.PreflightWarn:
+		return "warn"
+	}
+	return "ok"
+}
+
+// edits reports whether the form is that of a retry whose message is edited first.
+func (f ActionForm) edits() bool { return f.Typed.edits() }
+
+func (t ActionTyped) edits() bool {
+	return t.Kind == dlqtriage.ActionRetry && t.As == dlqtriage.AsEdited
+}
+
+// name is the name of the form in ids.
+func (f ActionForm) name() string {
+	if f.edits() {
+		return "edit"
+	}
+	return string(f.Typed.Kind)
+}
+
+// title is the name of the form for people.
+func (f ActionForm) title() string { return f.Typed.title() }
+
+func (t ActionTyped) title() string {
+	if t.edits() {
+		return "Edit and retry"
+	}
+	return actionName(t.Kind)
+}
+
+// means is what the form is for, in one sentence.
+func (f ActionForm) means() string {
+	if f.edits() {
+		return "Change the message, then publish it again."
+	}
+	return actionMeans(f.Typed.Kind)
+}
+
+// icon is the icon of the form.
+func (f ActionForm) icon() string {
+	if f.edits() {
+		return "edit"
+	}
+	return actionIcon(f.Typed.Kind)
 }
 
 // fieldID is the id of a field in the form of an action.
-func (f ActionForm) fieldID(name string) string { return "act-" + string(f.Typed.Kind) + "-" + name }
+func (f ActionForm) fieldID(name string) string { return "act-" + f.name() + "-" + name }

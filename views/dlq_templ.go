@@ -1257,7 +1257,7 @@ func DeadLetter(p EntryPage) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if p.Actions != nil {
-			templ_7745c5c3_Err = actionPanel(*p.Actions).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ActionPanelBox(*p.Actions).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -77,6 +77,7 @@ func (w *Web) showAction(c *gin.Context, typed views.ActionTyped, p views.Action
 		return err
 	}
 	wrong := p.Form.Wrong
+	p.Original = originalText(found)
 	p.Entry, p.Href, p.Form = found.Entry, entryAddress(found.ID), w.actionForm(ctx, found, typed)
 	p.Form.Wrong, p.May = wrong, w.mayNot(ctx, actionNeeds(typed.Kind))
 	f := frame{title: "Action: " + views.Cut(found.ID, 60), section: "dlq", status: status, search: true, snapshot: snap, still: true}

@@ -42,7 +42,7 @@ func (w *Web) readAction(c *gin.Context) (views.ActionTyped, dlqtriage.Request, 
 func typedAction(form url.Values) views.ActionTyped {
 	return views.ActionTyped{
 		Kind: dlqtriage.ActionKind(form.Get("action")), Reason: typedText(form.Get("reason")), As: dlqtriage.RetryAs(form.Get("as")), Payload: typedText(form.Get("payload")),
-		Agent: form.Get("agent"), Wait: form.Get("wait"), Because: form.Get("because"), Class: form.Get("class"),
+		Headers: typedText(form.Get("headers")), Model: form.Get("model"), Agent: form.Get("agent"), Wait: form.Get("wait"), Because: form.Get("because"), Class: form.Get("class"),
 		Force: form.Get("force") != "", ForceReason: form.Get("force_reason"),
 	}
 }
@@ -80,6 +80,27 @@ func retryParams(t views.ActionTyped) dlqtriage.Params {
 	}
 	if t.As == dlqtriage.AsEdited {
 		p.Payload, _ = json.Marshal(t.Payload) // A text can be written, and stands for itself.
+		p.Headers, p.Model = typedHeaders(t.Headers), t.Model
 	}
 	return p
+}
+
+// typedHeaders reads a header from each line. A line without a colon has a name that no header can have, so that it is refused, not lost.
+func typedHeaders(text string) map[string]string {
+	var out map[string]string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		name, value, found := strings.Cut(line, ":")
+		if !found {
+			name = line + ":"
+		}
+		out[strings.TrimSpace(name)] = strings.TrimSpace(value)
+	}
+	return out
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"fleetglass/access"
 	"fleetglass/dlqtriage"
+	"fleetglass/fleet"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
 	"fleetglass/views"
@@ -17,22 +19,56 @@ import (
 // maxEdited is the largest body that can be edited on a page, in bytes.
 const maxEdited = 256 << 10
 
+// panelOrder is the order of the forms. The one of a retry that is edited follows the retry; discard stands apart.
+var panelOrder = []dlqtriage.ActionKind{
+	dlqtriage.ActionRetry, dlqtriage.ActionReassign, dlqtriage.ActionDefer, dlqtriage.ActionQuarantine, dlqtriage.ActionReclassify, dlqtriage.ActionReopen, dlqtriage.ActionDiscard,
+}
+
 // actionPanel is what can be done about the entry; nil where this server acts on none.
 func (w *Web) actionPanel(ctx context.Context, d query.EntryDetail) *views.ActionPanel {
 	if w.cfg.Actions == nil {
 		return nil
 	}
-	out := &views.ActionPanel{Off: w.mayNot(ctx, access.TriagePropose)}
+	off := w.mayNot(ctx, access.TriagePropose)
 	if d.Status == dlqtriage.StatusActing {
-		out.Off = "An action on it has not ended. Load the page again to see how far it is."
-		return out
+		return views.EntryActions("An action on it has not ended. Load the page again to see how far it is.", nil)
 	}
-	for _, kind := range dlqtriage.ActionKinds() {
-		if kind.AppliesTo(d.Status) {
-			out.Forms = append(out.Forms, w.actionForm(ctx, d, untyped(kind, d)))
+	if off != "" {
+		return views.EntryActions(off, nil)
+	}
+	var forms []views.ActionForm
+	for _, kind := range panelOrder {
+		if !kind.AppliesTo(d.Status) {
+			continue
+		}
+		forms = append(forms, w.actionForm(ctx, d, untyped(kind, d)))
+		if kind == dlqtriage.ActionRetry && uneditable(d) == "" {
+			edit := untyped(kind, d)
+			edit.As = dlqtriage.AsEdited
+			forms = append(forms, w.actionForm(ctx, d, edit))
 		}
 	}
-	return out
+	return views.EntryActions("", forms)
+}
+
+// taskActions is the panel of the dead letter of a task: of the newest, where several of its messages died; nil where none did.
+func (w *Web) taskActions(ctx context.Context, task string) (*views.ActionPanel, error) {
+	if w.cfg.Actions == nil {
+		return nil, nil
+	}
+	entries, err := w.cfg.Query.EntriesOf(ctx, task)
+	if err != nil || len(entries) == 0 {
+		return nil, err
+	}
+	found, err := w.cfg.Query.Entry(ctx, entries[len(entries)-1].ID)
+	if err != nil {
+		return nil, err
+	}
+	out := w.actionPanel(ctx, found)
+	out.Heading, out.Folded = "Dead letter", true
+	out.Href, out.Link = entryAddress(found.ID), "Why it died, the plan, and what was done"
+	out.Note = views.StatusWords(found.Entry) + ": what you can do"
+	return out, nil
 }
 
 // untyped is what a form holds before anybody typed.
@@ -59,8 +95,44 @@ func (w *Web) actionForm(ctx context.Context, d query.EntryDetail, typed views.A
 	out := views.ActionForm{
 		Href: entryAddress(d.ID), Revision: d.Revision, Typed: typed, Uneditable: uneditable(d), Off: w.mayNot(ctx, access.TriagePropose) != "",
 	}
-	for _, a := range w.cfg.Actions.Policy().Agents {
+	policy := w.cfg.Actions.Policy()
+	for _, a := range policy.Agents {
 		out.Agents = append(out.Agents, a.Name)
+	}
+	if typed.As != dlqtriage.AsEdited {
+		return out
+	}
+	for _, m := range policy.Models {
+		out.Models = append(out.Models, m.Name)
+	}
+	out.Locked = locked(d)
+	if fits, err := policy.Preflight(dlqtriage.PreflightRequest{Agent: d.Agent, Model: modelOf(d), Payload: typed.Payload}); err == nil {
+		out.Preflight = &fits
+	}
+	return out
+}
+
+// modelOf is the model that the payload names; empty for none.
+func modelOf(d query.EntryDetail) string {
+	var task struct {
+		Model string `json:"model"`
+	}
+	if d.Payload == nil || json.Unmarshal(d.Payload.Body, &task) != nil {
+		return ""
+	}
+	return task.Model
+}
+
+// locked are the headers of the message that no edit changes.
+func locked(d query.EntryDetail) []views.Param {
+	var out []views.Param
+	if d.Payload == nil {
+		return nil
+	}
+	for _, name := range dlqtriage.LockedHeaders() {
+		if value := fleet.HeaderValue(d.Payload.Headers, name); value != "" {
+			out = append(out, views.Param{Name: name, Value: value})
+		}
 	}
 	return out
 }

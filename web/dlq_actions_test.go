@@ -113,17 +113,19 @@ func TestThePanelOffersWhatAppliesToTheStatus(t *testing.T) {
 		with   map[string]string
 		want   string // What is offered before the action.
 	}{
-		{"reclassify", map[string]string{"reason": "it was the network", "class": "transient/network_transient"}, "retry reassign defer discard quarantine reclassify"},
-		{"defer", map[string]string{"reason": "wait", "wait": "human"}, "retry reassign defer discard quarantine reclassify"},
-		{"reopen", because, "retry reassign defer discard quarantine reclassify reopen"},
-		{"discard", because, "retry reassign defer discard quarantine reclassify"},
+		{"reclassify", map[string]string{"reason": "it was the network", "class": "transient/network_transient"}, "retry edit reassign defer quarantine reclassify discard"},
+		{"defer", map[string]string{"reason": "wait", "wait": "human"}, "retry edit reassign defer quarantine reclassify discard"},
+		{"reopen", because, "retry edit reassign defer quarantine reclassify reopen discard"},
+		{"discard", because, "retry edit reassign defer quarantine reclassify discard"},
 		{"reopen", because, "reclassify reopen"},
-		{"quarantine", because, "retry reassign defer discard quarantine reclassify"},
+		{"quarantine", because, "retry edit reassign defer quarantine reclassify discard"},
 		{"reopen", because, "reclassify reopen"},
-		{"retry", because, "retry reassign defer discard quarantine reclassify"},
+		{"retry", because, "retry edit reassign defer quarantine reclassify discard"},
 	} {
 		var got []string
-		s.get(t, entry, 200).Find("#actions form").Each(func(_ int, f *goquery.Selection) { got = append(got, fields(f).Get("action")) })
+		s.get(t, entry, 200).Find("#actions form").Each(func(_ int, f *goquery.Selection) {
+			got = append(got, strings.TrimPrefix(f.ParentsFiltered("details").AttrOr("id", ""), "act-"))
+		})
 		if strings.Join(got, " ") != step.want {
 			t.Errorf("before %s: %v is offered, want %s", step.action, got, step.want)
 		}
@@ -138,11 +140,11 @@ func TestThePreviewShowsWhatWouldBePublished(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, webtest.Rich(noon).Batch, acting)
 	entry := s.deadEntry(t)
-	answer, preview := s.send(t, entry, s.typed(t, entry, "retry", map[string]string{"reason": "a shorter one", "as": "edited", "payload": "{\"title\":\r\n\"Edited here\"}"}))
+	answer, preview := s.send(t, entry, s.typed(t, entry, "edit", map[string]string{"reason": "a shorter one", "payload": "{\"title\":\r\n\"Edited here\"}"}))
 	if answer.StatusCode != 200 {
 		t.Fatalf("got %d: %s", answer.StatusCode, text(preview.Find("main")))
 	}
-	wants{"#preview table": "Edited here", "#preview dl": "X-Triage-Action", "#preview": "genbrain.agents.", `#do button[value="do"]:not([disabled])`: "Do it", "#change textarea[name=payload]": "Edited here",
+	wants{"#preview table": "Edited here", "#diff": "X-Triage-Action", "#preview": "genbrain.agents.", "#diff tbody": "Edited here", "#preflight": "tokens", `#do button[value="do"]:not([disabled])`: "Retry", "#change textarea[name=payload]": "Edited here",
 		"#preview .sub": "nothing was done yet"}.check(t, preview)
 	wants{"#history": "Nothing yet.", ".lede .state": "open"}.check(t, s.get(t, entry, 200))
 }
@@ -151,12 +153,12 @@ func TestARefusalKeepsWhatWasTyped(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, webtest.Rich(noon).Batch, acting)
 	entry := s.deadEntry(t)
-	short := s.typed(t, entry, "retry", map[string]string{"reason": "no", "as": "edited", "payload": `{"kept": "text"}`})
+	short := s.typed(t, entry, "edit", map[string]string{"reason": "no", "payload": `{"kept": "text"}`})
 	answer, page := s.send(t, entry, short)
 	if answer.StatusCode != 400 {
 		t.Errorf("a short reason: got %d", answer.StatusCode)
 	}
-	wants{"#refused": "3 to 2,000 characters", "#change textarea[name=reason]": "no", "#change textarea[name=payload]": `{"kept": "text"}`, `#change input[value="edited"][checked]`: "", "#do": "=0"}.check(t, page)
+	wants{"#refused": "3 to 2,000 characters", "#change textarea[name=reason]": "no", "#change textarea[name=payload]": `{"kept": "text"}`, `#change input[name=as][value="edited"]`: "", "#do": "=0"}.check(t, page)
 
 	late := s.typed(t, entry, "discard", map[string]string{"reason": "nobody needs it any more", "step": "do", "key": "page-late"})
 	s.take(t, entry, "defer", map[string]string{"reason": "somebody was faster"})
@@ -196,8 +198,27 @@ func TestThePanelIsOffInReadOnlyMode(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, webtest.Rich(noon).Batch, acting, func(c *setup) { c.Access = access.Authorizer{ReadOnly: true} })
 	entry := s.deadEntry(t)
-	wants{"#actions-off": "read-only mode", "#act-retry fieldset[disabled]": ""}.check(t, s.get(t, entry, 200))
+	wants{"#actions-off": "read-only mode", "#actions form": "=0"}.check(t, s.get(t, entry, 200))
 	if answer, _ := s.send(t, entry, url.Values{"action": {"retry"}}); answer.StatusCode != http.StatusForbidden {
 		t.Errorf("got %d, want 403", answer.StatusCode)
 	}
+}
+
+func TestTheTaskOfADeadLetterOffersTheSameActions(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch, acting)
+	entry := s.deadEntry(t)
+	task := s.get(t, entry, 200).Find(".lede a[href^='/tasks/']").AttrOr("href", "")
+	page := s.get(t, task, 200)
+	wants{"#actions summary .sub": "open: what you can do", `#actions a[href="` + entry + `"]`: "Why it died", "#act-edit textarea[name=payload]": "taskId", "#act-edit .locked": "X-Task-ID",
+		"#act-edit .preflight": "tokens", "#act-discard.apart": ""}.check(t, page)
+	form := page.Find("#act-defer form")
+	do := fields(form)
+	do.Set("reason", "wait for it")
+	do.Set("step", "preview")
+	answer, preview := s.send(t, form.AttrOr("action", ""), do)
+	if answer.StatusCode != 200 || preview.Find("#do").Length() != 1 {
+		t.Errorf("got %d: %s", answer.StatusCode, text(preview.Find("main")))
+	}
+	wants{"#actions": "=0"}.check(t, s.get(t, "/tasks/tsk-77d0ab", 200))
 }

@@ -61,6 +61,16 @@ func originalOf(d query.EntryDetail) (headers []views.Param, body string) {
 	return headers, views.Printable(string(d.Payload.Body[:min(len(d.Payload.Body), shownBody)]))
 }
 
+// originalText is the message that died, for comparing.
+func originalText(d query.EntryDetail) views.MessageText {
+	out := views.MessageText{Subject: d.Subject}
+	out.Headers, _ = originalOf(d)
+	if d.Payload != nil {
+		out.Body = d.Payload.Body
+	}
+	return out
+}
+
 func riskWords(r *dlqtriage.Risk) string {
 	if r == nil {
 		return ""

@@ -67,6 +67,9 @@ func (w *Web) task(c *gin.Context) error {
 	if err := w.fillTask(ctx, &p, &v); err != nil {
 		return err
 	}
+	if p.Actions, err = w.taskActions(ctx, v.id); err != nil {
+		return err
+	}
 	return w.render(c, frame{title: taskTitle(v.trace.Summary), section: "tasks", search: true, snapshot: v.snapshot, banners: v.banners(), ownGaps: true}, views.Task(p))
 }
 

@@ -26,8 +26,9 @@ WHERE id = $1 AND queue = $2 AND settled = 0 AND (token = $3 OR (token > $3 AND 
 	lockEffect      = `SELECT subject, status, token FROM effects WHERE id = $1 FOR UPDATE`
 	settleEffect    = `UPDATE effects SET status = $2, result = $3, settled = $4 WHERE id = $1`
 	returnEffect    = `UPDATE effects SET status = $2, result = $3, due = $4, ready = $4 WHERE id = $1`
-	selectEffectsOf = `SELECT id, queue, subject, action, due, body, token, ready, status, holder, settled, result FROM effects
-WHERE action = $1 AND action <> '' ORDER BY due, id`
+	selectEffects   = `SELECT id, queue, subject, action, due, body, token, ready, status, holder, settled, result FROM effects`
+	selectEffect    = selectEffects + ` WHERE id = $1`
+	selectEffectsOf = selectEffects + ` WHERE action = $1 AND action <> '' ORDER BY due, id`
 )
 
 func queueEffect(writes *pgx.Batch, e *decision.Effect, subject decision.Subject) {
@@ -155,6 +156,19 @@ func (s *Store) EffectsOf(ctx context.Context, action string) ([]decision.Effect
 	}
 	out, err := pgx.CollectRows(rows, scanEffectState)
 	return out, s.wrap("read effects", err)
+}
+
+// Effect implements [decision.Reader].
+func (s *Store) Effect(ctx context.Context, id string) (decision.EffectState, error) {
+	rows, err := s.pool.Query(ctx, selectEffect, []byte(id))
+	if err != nil {
+		return decision.EffectState{}, s.wrap("read effect", err)
+	}
+	e, err := pgx.CollectExactlyOneRow(rows, scanEffectState)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return e, fmt.Errorf("effect %q: %w", id, lifecycle.ErrNotFound)
+	}
+	return e, s.wrap("read effect", err)
 }
 
 func scanEffectState(row pgx.CollectableRow) (e decision.EffectState, err error) {

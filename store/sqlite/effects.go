@@ -22,8 +22,9 @@ WHERE id = ? AND queue = ? AND settled = 0 AND (token = ? OR (token > ? AND read
 	selectClaim     = `SELECT subject, status, token FROM effects WHERE id = ?`
 	settleEffect    = `UPDATE effects SET status = ?, result = ?, settled = ? WHERE id = ?`
 	returnEffect    = `UPDATE effects SET status = ?, result = ?, due = ?, ready = ? WHERE id = ?`
-	selectEffectsOf = `SELECT id, queue, subject, action, due, body, token, ready, status, holder, settled, result FROM effects
-WHERE action = ? AND action <> '' ORDER BY due, id`
+	selectEffects   = `SELECT id, queue, subject, action, due, body, token, ready, status, holder, settled, result FROM effects`
+	selectEffect    = selectEffects + ` WHERE id = ?`
+	selectEffectsOf = selectEffects + ` WHERE action = ? AND action <> '' ORDER BY due, id`
 )
 
 func (w *writer) addEffect(e *decision.Effect, subject decision.Subject) error {
@@ -133,9 +134,26 @@ func (s *Store) Return(ctx context.Context, r decision.Return) error {
 
 // EffectsOf implements [decision.Reader].
 func (s *Store) EffectsOf(ctx context.Context, action string) ([]decision.EffectState, error) {
+	return s.effects(ctx, selectEffectsOf, action)
+}
+
+// Effect implements [decision.Reader].
+func (s *Store) Effect(ctx context.Context, id string) (decision.EffectState, error) {
+	found, err := s.effects(ctx, selectEffect, id)
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("effect %q: %w", id, lifecycle.ErrNotFound)
+	}
+	if err != nil {
+		return decision.EffectState{}, err
+	}
+	return found[0], nil
+}
+
+// effects reads effects by one of the queries of selectEffects, which has one argument.
+func (s *Store) effects(ctx context.Context, query, argument string) ([]decision.EffectState, error) {
 	var out []decision.EffectState
 	err := s.readShort(ctx, "read effects", func(conn *sqlite.Conn) error {
-		return prepare(conn, selectEffectsOf).text(action).each(func(r *statement) error {
+		return prepare(conn, query).text(argument).each(func(r *statement) error {
 			e := decision.EffectState{Effect: getEffect(r), Token: uint64(r.getInt())}
 			until := lifecycle.Micros(r.getInt())
 			e.Status, e.Holder, e.SettledAt, e.Result = decision.Status(r.getText()), r.getText(), lifecycle.Micros(r.getInt()), r.getBytes()

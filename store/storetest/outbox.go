@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -175,6 +176,12 @@ func settleWhole(t *testing.T, s Store) {
 	got, err := s.EffectsOf(t.Context(), c.Action)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if one, err := s.Effect(t.Context(), c.ID); err != nil || len(got) != 1 || !reflect.DeepEqual(one, got[0]) {
+		t.Errorf("read by its id: %+v, %v; want %+v", one, err, got)
+	}
+	if _, err := s.Effect(t.Context(), "nobody's"); !errors.Is(err, lifecycle.ErrNotFound) {
+		t.Errorf("an effect that there is not: %v", err)
 	}
 	diff(t, "effect", got, []decision.EffectState{{
 		Effect: c.Effect, Status: decision.StatusDone, Holder: "a", Token: 1, SettledAt: d.At, Result: d.Result,
