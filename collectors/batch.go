@@ -67,6 +67,11 @@ func (c *Collector) decode(ctx context.Context, b *lineBatch) (err error) {
 			return err
 		}
 	}
+	if c.src.Leaving != nil {
+		if streams.There, err = c.cfg.Incarnations.there(ctx, streams.LastSeq, c.leaving(b.lines)); err != nil {
+			return err
+		}
+	}
 	b.said = c.decodeLines(b.lines, streams)
 	b.said.batch.Gaps = append(b.said.batch.Gaps, b.gaps...)
 	return nil
@@ -77,6 +82,17 @@ func (c *Collector) consumers(lines []Line) map[ConsumerRef]bool {
 	out := map[ConsumerRef]bool{}
 	for _, line := range lines {
 		if ref, named := c.src.Consumer(line); named {
+			out[ref] = true
+		}
+	}
+	return out
+}
+
+// leaving are the messages that lines say have left.
+func (c *Collector) leaving(lines []Line) map[MessageRef]bool {
+	out := map[MessageRef]bool{}
+	for _, line := range lines {
+		if ref, said := c.src.Leaving(line); said {
 			out[ref] = true
 		}
 	}

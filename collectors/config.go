@@ -44,6 +44,7 @@ type Source struct {
 	Optional       bool    // The stream may be missing without that being a failure.
 
 	Consumer func(Line) (ConsumerRef, bool) // Optional. The consumer that a line names: the broker is asked for it, and the decoder for its [Sight].
+	Leaving  func(Line) (MessageRef, bool)  // Optional. The message that a line says has left its stream: the broker is asked whether it is there.
 }
 
 const (

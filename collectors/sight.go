@@ -17,6 +17,7 @@ type ConsumerRef struct{ Stream, Name string }
 type Sight struct {
 	CreatedAt    lifecycle.Micros
 	DeliveredSeq uint64 // Everything up to this stream sequence that its filters match was delivered.
+	Deliveries   uint64 // How many deliveries it made.
 }
 
 // canHaveAccepted reports whether the broker can have accepted an answer to a message that was sent at a time: the consumer that the answer
@@ -34,6 +35,16 @@ func (s Streams) Standing(k lifecycle.MessageKey, consumer string, at, published
 		standing.Unproved, standing.SaidAt = true, publishedAt
 	}
 	return standing
+}
+
+// NeverDelivered reports whether the broker's state proves that a consumer which lived at a time and lives still has not delivered a message by then, or made
+// fewer deliveries than one of it is said to be.
+func (s Streams) NeverDelivered(k lifecycle.MessageKey, consumer string, at lifecycle.Micros, delivery uint64) bool {
+	sight, asked := s.Sights[ConsumerRef{k.Stream.Name, consumer}]
+	if !asked || !s.lives(k) || !sight.CreatedAt.Known() || sight.CreatedAt > at {
+		return false
+	}
+	return sight.DeliveredSeq < k.Seq || sight.Deliveries < delivery
 }
 
 // Watches reports whether a consumer only watches: the stream is no work queue, and the consumer is not named as a worker's.
@@ -106,5 +117,5 @@ func (n *IncarnationResolver) listSights(ctx context.Context, stream string, int
 }
 
 func sightOf(info *jetstream.ConsumerInfo) Sight {
-	return Sight{CreatedAt: lifecycle.MicrosOf(info.Created), DeliveredSeq: info.Delivered.Stream}
+	return Sight{CreatedAt: lifecycle.MicrosOf(info.Created), DeliveredSeq: info.Delivered.Stream, Deliveries: info.Delivered.Consumer}
 }

@@ -18,6 +18,7 @@ type Streams struct {
 	Copies   map[string]bool         // Streams that hold nothing but copies of other streams' messages: mirrors, and those that only have sources.
 	LastSeq  map[string]LastSeq      // By stream name: the live incarnation's last sequence when looked at.
 	Sights   map[ConsumerRef]Sight   // How the consumers were that the lines name; without those that were not asked for.
+	There    map[MessageRef]bool     // Messages that lines say have left, and that the stream holds all the same.
 }
 
 // LastSeq is the last sequence of the live incarnation of a stream, and how the stream was configured then.
@@ -87,6 +88,9 @@ func (s Streams) Beyond(k lifecycle.MessageKey) (last uint64, beyond bool) {
 	l, known := s.LastSeq[k.Stream.Name]
 	return l.Seq, known && l.Epoch == k.Stream.Epoch && k.Seq > l.Seq
 }
+
+// CheckStream errors when text cannot be the name of a stream.
+func CheckStream(text string) error { return checkPart("stream", text) }
 
 // CheckConsumer errors when text cannot be the name of a consumer.
 func CheckConsumer(text string) error { return checkName("consumer", text) }

@@ -64,7 +64,7 @@ var anomalyMeaning = map[AnomalyCode]string{
 	AnomalyConsumerRecreated:  "The consumer was created anew and its attempt numbers started again.",
 	AnomalySilentAttempt:      "At least one attempt never answered.",
 	AnomalyVanished:           "The message left the stream and nothing seen explains it.",
-	AnomalyAckAfterTerm:       "The message was acknowledged and also terminated.",
+	AnomalyAckAfterTerm:       "The message was acknowledged and also terminated: what came first ended it.",
 	AnomalyEffectAfterFailure: "Completion is recorded, and the message left without an acknowledgement.",
 	AnomalyConflictingReport:  "An agent that never held the message reports that it is completed: the report does not count.",
 	AnomalyEntryUnproved:      "A dead-letter entry names this message, but the message lives, or it is of another task or subject: the entry does not count.",

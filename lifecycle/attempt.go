@@ -54,7 +54,7 @@ func (ev *evidence) attempts() []Attempt {
 		a.Silent = f.SeenAt == 0
 		a.begin(f, ev.deliveries)
 		a.reported(ev.reports, m.Stored)
-		a.end(f, m)
+		a.end(f, ev)
 		a.doubtBegin()
 		out = append(out, a)
 	}
@@ -122,10 +122,11 @@ func (a *Attempt) begin(f AttemptFacts, deliveries []NumberedDelivery) {
 	}
 }
 
-func (a *Attempt) end(f AttemptFacts, m *MessageFacts) {
-	acked := f.ackAfter(m.RefutedAt)
+func (a *Attempt) end(f AttemptFacts, ev *evidence) {
+	m := ev.life
+	acked := f.ackAfter(m)
 	switch {
-	case acked.Known():
+	case acked.Known() && !ev.over(acked):
 		a.End, a.EndedAt = EndAcked, acked
 	case f.termAfter(m).Known():
 		a.End, a.EndedAt, a.Reason = EndTerminated, f.termAfter(m), f.TermReason

@@ -85,7 +85,7 @@ type AttemptFacts struct {
 	TermReason  string   `json:"term_why,omitempty"`
 	AckAt       Micros   `json:"ack,omitempty"`      // First +ACK.
 	LastAckAt   Micros   `json:"ack_last,omitempty"` // Latest +ACK.
-	ConfirmedAt Micros   `json:"ack_ok,omitempty"`   // The broker's ack metric.
+	ConfirmedAt Micros   `json:"ack_ok,omitempty"`   // The broker's ack metric, which counts beside the worker's line, or when the message has gone.
 	Expired     *Expiry  `json:"expired,omitempty"`
 	Dead        *Expiry  `json:"dead,omitempty"` // Presumed dead: no attempt is left.
 
@@ -188,7 +188,7 @@ func (m *MessageFacts) joinAttempt(e Event) {
 	case Terminated, TermConfirmed:
 		if _, removed := removalOf(e); !removed {
 			a.TermReason = leastText(a.TermReason, e.Detail.Reason)
-			if e.Kind == Terminated {
+			if e.Kind == Terminated || e.Provenance == Inferred {
 				a.TermAt = earliest(a.TermAt, e.At)
 			} else {
 				a.TermSaidAt = earliest(a.TermSaidAt, e.At)
@@ -198,6 +198,9 @@ func (m *MessageFacts) joinAttempt(e Event) {
 		a.AckAt, a.LastAckAt = earliest(a.AckAt, e.At), latest(a.LastAckAt, e.At)
 	case AckConfirmed:
 		a.ConfirmedAt = latest(a.ConfirmedAt, e.At)
+		if e.Provenance == Inferred { // The broker's state proves a claim: it counts like the answer that it is.
+			a.AckAt, a.LastAckAt = earliest(a.AckAt, e.At), latest(a.LastAckAt, e.At)
+		}
 		if e.Detail.AckTime > 0 {
 			a.SeenAt = earliest(a.SeenAt, e.At.Add(-e.Detail.AckTime))
 		}

@@ -44,9 +44,9 @@ var rules = []Rule{
 			}
 			return d.At, true
 		}},
-	{"acknowledged", StateCompleted, "A worker acknowledged, and the message was not seen in the stream afterwards.",
+	{"acknowledged", StateCompleted, "A worker acknowledged before anything else ended the message, and it was not seen in the stream afterwards.",
 		func(e *evidence) (Micros, bool) { return e.ackedAt, e.ackedAt.Known() }},
-	{"terminated", StateTerminated, "Its worker gave it up for good: it is not delivered again.",
+	{"terminated", StateTerminated, "A worker gave it up for good, before anybody acknowledged: it is not delivered again, and what is answered later changes nothing.",
 		func(e *evidence) (Micros, bool) { return e.termAt, e.termAt.Known() }},
 	{"max deliveries", StateExhausted, "The broker said that the attempts are used up, and no delivery followed; what removed the message later changes nothing.",
 		(*evidence).maxedAt},
@@ -133,7 +133,7 @@ type evidence struct {
 	beganAt     Micros       // Best known time of its delivery.
 	workAt      Micros       // First sign of work in it.
 	deliveredAt Micros       // The broker's own time of its delivery; zero when that is not known.
-	ackedAt     Micros       // First acknowledgement that was not refuted.
+	ackedAt     Micros       // First acknowledgement that was not refuted, and that no termination came before.
 	termAt      Micros       // First termination that was not refuted.
 	completedAt Micros       // Completion of this very message, by record or report.
 	bound       bound        // What records and reports say of it.
@@ -159,7 +159,7 @@ func evidenceOf(m *MessageFacts, t *TaskFacts) evidence {
 	ev.deliveredAt = latest(ev.current.DeliveredAt, delivered.At)
 	ev.workAt = ev.current.FirstBeat
 	for _, a := range m.Attempts {
-		ev.ackedAt = earliest(ev.ackedAt, a.ackAfter(m.RefutedAt))
+		ev.ackedAt = earliest(ev.ackedAt, a.ackAfter(m))
 		ev.termAt = earliest(ev.termAt, a.termAfter(m))
 	}
 	for _, r := range ev.reports {
@@ -168,17 +168,31 @@ func evidenceOf(m *MessageFacts, t *TaskFacts) evidence {
 			ev.beganAt = firstKnown(ev.beganAt, r.beganAt())
 		}
 	}
+	if ev.over(ev.ackedAt) {
+		ev.ackedAt = 0
+	}
 	ev.completedAt = earliest(b.recordedAt, b.reportedAt)
 	return ev
 }
 
-// ackAfter is the first acknowledgement of the attempt that no look at the stream refuted; zero when there is none. refuted is the
-// latest time at which the message was still there.
-func (a AttemptFacts) ackAfter(refuted Micros) Micros {
-	switch last := latest(a.LastAckAt, a.ConfirmedAt); {
-	case last <= refuted:
+// over reports whether a termination had ended the message before an answer came: the broker takes the first end, whoever gives it, and ignores what
+// follows. A consumer that was created anew in between is another one, and was given the message again.
+func (ev *evidence) over(at Micros) bool {
+	again := ev.m.RecreatedAt > ev.termAt && ev.m.RecreatedAt <= at
+	return ev.termAt.Known() && ev.termAt < at && !again
+}
+
+// ackAfter is the first acknowledgement of the attempt that no look at the stream refuted; zero when there is none. The broker's metric of one, which
+// anybody may have sent, counts beside the worker's own line, and where the message has gone.
+func (a AttemptFacts) ackAfter(m *MessageFacts) Micros {
+	last := a.LastAckAt
+	if a.AckAt.Known() || m.VanishedAt.Known() {
+		last = latest(last, a.ConfirmedAt)
+	}
+	switch {
+	case last <= m.RefutedAt:
 		return 0
-	case a.AckAt > refuted:
+	case a.AckAt > m.RefutedAt:
 		return a.AckAt
 	default:
 		return last

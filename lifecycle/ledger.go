@@ -375,7 +375,7 @@ func copiesOf(m *MessageFacts, v Verdict) []DeliveryCopy {
 	}
 	var out []DeliveryCopy
 	for _, a := range m.Attempts {
-		if at := a.ackAfter(m.RefutedAt); at.Known() {
+		if at := a.ackAfter(m); at.Known() {
 			c.AckedAt, c.Attempt, c.Worked = at, a.N, a.LastBeat.Known()
 			c.After, c.By, c.Silent = m.beginOf(a)
 			out = append(out, c)

@@ -162,10 +162,7 @@ func (n naive) state() State {
 
 func (n naive) observed() State {
 	refuted := n.last(is(AckRefuted))
-	valid := func(kinds ...Kind) bool {
-		return n.any(func(e Event) bool { return is(kinds...)(e) && e.At > refuted })
-	}
-	acked := valid(Acked, AckConfirmed)
+	acked := n.ackCounts(refuted)
 	recorded := n.completed()
 	recreated := n.last(is(ConsumerRecreated))
 	life := n.since(recreated)
@@ -247,8 +244,51 @@ func (n naive) entryOfIt() bool {
 // terminates reports whether a line ends its attempt for good: the worker's own, or an advisory that the worker's line or the end of the
 // message bears out.
 func (n naive) terminates(e Event) bool {
-	own := func(o Event) bool { return o.Kind == Terminated && o.Attempt == e.Attempt }
-	return e.Kind == Terminated || (e.Kind == TermConfirmed && !brokersOwn(e) && (n.gone() || n.any(own)))
+	own := func(o Event) bool { return ownTerm(o) && o.Attempt == e.Attempt }
+	return ownTerm(e) || (e.Kind == TermConfirmed && !brokersOwn(e) && (n.gone() || n.any(own)))
+}
+
+// ackCounts reports whether an acknowledgement ended the message: no look at the stream refuted it, and no worker had given the message up
+// before. The consumer that was created anew after that was given it again. Of the acknowledgements of an attempt before and after a
+// look that refuted, the last counts.
+func (n naive) ackCounts(refuted Micros) bool {
+	var ack, term Micros
+	for attempt := 1; attempt <= 3; attempt++ {
+		first := n.firstAck(attempt)
+		at := n.last(func(e Event) bool {
+			metric := e.Kind == AckConfirmed && (first > 0 || n.gone()) // Anybody may send it: alone it proves nothing of a message that may be there.
+			return (ownAck(e) || metric) && e.Attempt == attempt && e.At > refuted
+		})
+		if at > 0 && first > refuted {
+			at = first
+		}
+		ack = earliest(ack, at)
+		if at := n.firstTerm(attempt); at > refuted {
+			term = earliest(term, at)
+		}
+	}
+	recreated := n.last(is(ConsumerRecreated))
+	return ack > 0 && (term == 0 || ack <= term || (recreated > term && recreated <= ack))
+}
+
+// ownAck and ownTerm are what a worker itself said, or claimed and the broker's state proved.
+func ownAck(e Event) bool {
+	return e.Kind == Acked || (e.Kind == AckConfirmed && e.Provenance == Inferred)
+}
+
+func ownTerm(e Event) bool {
+	return e.Kind == Terminated || (e.Kind == TermConfirmed && !brokersOwn(e) && e.Provenance == Inferred)
+}
+
+// firstAck is the first acknowledgement by a worker's own line.
+func (n naive) firstAck(attempt int) Micros {
+	var at Micros
+	for _, e := range n.all(ownAck) {
+		if e.Attempt == attempt {
+			at = earliest(at, e.At)
+		}
+	}
+	return at
 }
 
 func (n naive) firstTerm(attempt int) Micros {
@@ -486,7 +526,10 @@ func randomHistory(r *rand.Rand) []Event {
 			switch e.Kind {
 			case MaxDeliveries:
 				e.ConsumerSeq = 0
+			case AckConfirmed:
+				e.Provenance = []Provenance{Broker, Broker, Inferred}[r.IntN(3)]
 			case TermConfirmed:
+				e.Provenance = []Provenance{Broker, Broker, Inferred}[r.IntN(3)]
 				e.Detail.Reason = []string{"schema invalid", BrokerDeleted, BrokerMissed}[r.IntN(3)]
 			}
 			e.Detail.Basis = min(e.At, base.Add(time.Duration(1+r.IntN(30))*time.Second)) // Nobody concludes from what comes later.

@@ -1,6 +1,7 @@
 package advisories
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,8 +15,33 @@ import (
 // New returns the collector of OBS_EVT.
 func New(cfg collectors.Config) (*collectors.Collector, error) {
 	return collectors.New(cfg, collectors.Source{
-		Name: "advisories", Stream: fleet.CaptureEvt, Decode: Decode, AfterPublishes: true, Resolves: true,
+		Name: "advisories", Stream: fleet.CaptureEvt, Decode: Decode, AfterPublishes: true, Resolves: true, Consumer: consumerOf, Leaving: leaving,
 	})
+}
+
+// leaving is the message that a line says has left its stream unanswered.
+func leaving(line collectors.Line) (collectors.MessageRef, bool) {
+	a, said := removal(line)
+	return collectors.MessageRef{Stream: a.Stream, Seq: a.StreamSeq}, said
+}
+
+// consumerOf is the consumer that is said to have delivered a message that has left.
+func consumerOf(line collectors.Line) (collectors.ConsumerRef, bool) {
+	a, said := removal(line)
+	return collectors.ConsumerRef{Stream: a.Stream, Name: a.Consumer}, said
+}
+
+// removal reads a line by which the broker itself speaks of a removal.
+func removal(line collectors.Line) (a advisory, said bool) {
+	if !bytes.Contains(line.Body, []byte(typeTerminated)) || json.Unmarshal(line.Body, &a) != nil || a.Type != typeTerminated {
+		return a, false
+	}
+	return a, a.removes() && a.StreamSeq > 0 && a.StreamSeq <= collectors.MaxSequence && collectors.CheckConsumer(a.Consumer) == nil && collectors.CheckStream(a.Stream) == nil
+}
+
+// removes reports whether the advisory speaks of a removal: a worker's +TERM carries the worker's own words and its attempt.
+func (a advisory) removes() bool {
+	return a.Type == typeTerminated && (a.Reason == lifecycle.BrokerDeleted || a.Reason == lifecycle.BrokerMissed || a.Deliveries == 0)
 }
 
 // Types of the lines that become events.
@@ -69,6 +95,9 @@ func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Ba
 	if last, beyond := streams.Beyond(key); beyond {
 		return fmt.Errorf("forged: message %s does not exist: the stream ends at %d", key, last)
 	}
+	if err := a.contradicted(key, at, streams); err != nil {
+		return err
+	}
 	e := line.Event(kind)
 	e.At, e.Message, e.Consumer, e.Agent = at, key, a.Consumer, fleet.AgentOfWorker(a.Consumer)
 	e.ConsumerSeq, e.Attempt = a.ConsumerSeq, int(a.Deliveries)
@@ -102,6 +131,20 @@ func (a advisory) check(at, captured lifecycle.Micros) error {
 		return fmt.Errorf("delivery count %d is beyond 2^31", a.Deliveries)
 	}
 	return collectors.CheckConsumer(a.Consumer)
+}
+
+// contradicted errors where the broker's state contradicts that a message was removed from a worker's hands: it is in the stream, or its consumer never
+// delivered it. Such an advisory is nobody's but a forger's.
+func (a advisory) contradicted(key lifecycle.MessageKey, at lifecycle.Micros, streams collectors.Streams) error {
+	switch {
+	case !a.removes():
+		return nil
+	case streams.Holds(key):
+		return fmt.Errorf("forged: message %s is in the stream", key)
+	case streams.NeverDelivered(key, a.Consumer, at, a.ConsumerSeq):
+		return fmt.Errorf("forged: consumer %s never delivered message %s", a.Consumer, key)
+	}
+	return nil
 }
 
 var kinds = map[string]lifecycle.Kind{

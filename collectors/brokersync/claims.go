@@ -17,7 +17,8 @@ func tookEffect(v view, m lifecycle.MessageFacts) (lifecycle.Event, bool) {
 	if claim.Kind == lifecycle.Terminated {
 		kind = lifecycle.TermConfirmed
 	}
-	e := newEvent(kind, m, nil, claim.At, claim.CSeq, uint64(claim.N))
+	e := newEvent(kind, m, nil, claim.At, claim.CSeq, uint64(claim.N), uint64(claim.At))
+	e.Provenance = lifecycle.Inferred
 	e.Consumer, e.ConsumerSeq, e.Attempt = claim.Consumer, claim.CSeq, claim.N
 	e.Detail.Reason = claim.Reason
 	return e, true

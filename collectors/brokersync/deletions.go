@@ -13,7 +13,10 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// deletions reads the captured advisories about deleted consumers.
+// maxDeletions bounds the advisories that are read. Beyond it nothing follows from them.
+const maxDeletions = 1000
+
+// deletions reads the captured advisories about deleted consumers that may have given messages to workers.
 func (a *answerer) deletions(ctx context.Context) (Deletions, error) {
 	d := Deletions{From: math.MaxInt64, Last: map[string]lifecycle.Micros{}}
 	prefix := "$JS.EVENT.ADVISORY.CONSUMER.DELETED." + a.seen.Stream.Name + "."
@@ -31,7 +34,15 @@ func (a *answerer) deletions(ctx context.Context) (Deletions, error) {
 	if d.From = lifecycle.MicrosOf(info.Created); info.State.FirstSeq > 1 { // Earlier lines were discarded.
 		d.From = lifecycle.MicrosOf(info.State.FirstTime)
 	}
+	if len(info.State.Subjects) > maxDeletions {
+		d.From = math.MaxInt64
+		return d, nil
+	}
 	for subject := range info.State.Subjects {
+		name := strings.TrimPrefix(subject, prefix)
+		if copier(name) || (a.seen.Kept && !a.cfg.Contract.IsWorker(name)) {
+			continue
+		}
 		m, err := events.GetLastMsgForSubject(ctx, subject)
 		if isGone(err) {
 			continue
@@ -39,41 +50,61 @@ func (a *answerer) deletions(ctx context.Context) (Deletions, error) {
 		if err != nil {
 			return d, fmt.Errorf("read advisory %s: %w", subject, err)
 		}
-		d.Last[strings.TrimPrefix(subject, prefix)] = lifecycle.MicrosOf(m.Time)
+		d.Last[name] = lifecycle.MicrosOf(m.Time)
 	}
 	return d, nil
 }
 
 // sole reports whether nobody but the given consumer, as it lives now, can have delivered a message: no other of its name or for its
-// subject lived since the message was stored. Without a consumer nobody can.
+// subject lived since the message was stored. Without a consumer nobody can. Looks at the broker do not prove that, because a consumer may have lived and
+// died between two of them: captured advisories must say so too.
 func (v view) sole(c *Consumer, m lifecycle.MessageFacts) bool {
 	switch {
 	case m.Stored == nil, c == nil && v.watched(m), v.shared(m):
 		return false
-	case c != nil && c.CreatedAt <= m.Stored.At:
+	case v.alone(c, m.Stored):
 		return true
-	case m.Stored.At >= v.Since:
-		return v.soleAsWatched(c, m.Stored)
 	}
-	return v.Deleted != nil && m.Stored.At >= v.Deleted.From && v.soleAsCaptured(c, m.Stored)
+	return v.Deleted != nil && m.Stored.At >= v.Deleted.From && !v.seenToGo(c, m.Stored) && !v.saidToGo(m.Stored)
 }
 
-// soleAsWatched serves messages that were stored since somebody watches.
-func (v view) soleAsWatched(c *Consumer, s *lifecycle.StoredFacts) bool {
+// alone reports whether a consumer lived all along in a work queue, which lets no other take its subjects.
+func (v view) alone(c *Consumer, s *lifecycle.StoredFacts) bool {
+	return c != nil && c.CreatedAt <= s.At && !v.Kept
+}
+
+// seenToGo reports whether looks at the broker show that a consumer which may have delivered the message is gone.
+func (v view) seenToGo(c *Consumer, s *lifecycle.StoredFacts) bool {
 	for _, gone := range v.Gone {
-		if gone.ObservedAt >= s.At && lifecycle.MatchesAny(gone.Filters, s.Subject) {
-			return false
+		if gone.ObservedAt >= s.At && !gone.Watches && lifecycle.MatchesAny(gone.Filters, s.Subject) {
+			return true
 		}
 	}
-	return c == nil || v.Replaced[c.Name] != c.CreatedAt
+	return c != nil && c.CreatedAt > s.At && v.Replaced[c.Name] == c.CreatedAt
 }
 
-// soleAsCaptured serves messages that were stored before. What a consumer of another name took is not known once it is deleted.
-func (v view) soleAsCaptured(c *Consumer, s *lifecycle.StoredFacts) bool {
+// saidToGo reports whether advisories tell of the deletion of a consumer that may have delivered the message. What a consumer took that nobody ever looked at
+// is not known; of any other it is taken to be what was seen.
+func (v view) saidToGo(s *lifecycle.StoredFacts) bool {
 	for name, at := range v.Deleted.Last {
-		if at >= s.At && (c == nil || c.Name == name) {
-			return false
+		if filters, known := v.filtersOf(name); at >= s.At && (!known || lifecycle.MatchesAny(filters, s.Subject)) {
+			return true
 		}
 	}
-	return true
+	return false
+}
+
+// filtersOf are the subjects that a consumer of that name was seen to take.
+func (v view) filtersOf(name string) (filters []string, known bool) {
+	for _, c := range v.Consumers {
+		if c.Name == name {
+			return c.Filters, true
+		}
+	}
+	for _, c := range v.Gone {
+		if c.Name == name {
+			return c.Filters, true
+		}
+	}
+	return nil, false
 }

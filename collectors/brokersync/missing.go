@@ -88,9 +88,9 @@ func (st *step) readPassed() {
 	}
 }
 
-// askDeletions asks which consumers were deleted, where a message was stored before anybody watched and before its consumer was created.
+// askDeletions asks which consumers were deleted, where one that is gone may have delivered the message and nothing shows that one did.
 func (st *step) askDeletions(c *Consumer, m lifecycle.MessageFacts) {
-	if m.Stored == nil || m.Stored.At >= st.view.Since || (c != nil && c.CreatedAt <= m.Stored.At) {
+	if m.Stored == nil || m.CurrentAttempt() > 0 || st.view.alone(c, m.Stored) {
 		return
 	}
 	st.view.Deleted = st.facts.Deleted

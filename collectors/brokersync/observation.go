@@ -75,7 +75,6 @@ type view struct {
 	Verifiable uint64                      // All publishes captured up to that sequence are stored; zero when not known.
 	Blind      string                      // A capture stream that does not exist, so that nothing follows from a missing line.
 	Gone       []lifecycle.ConsumerState   // Consumers that were there before.
-	Since      lifecycle.Micros            // What happened before was not watched.
 	Replaced   map[string]lifecycle.Micros // By consumer: when it was created in the place of another of its name.
 	Deleted    *Deletions                  // Consumers that were deleted; nil where that was not asked.
 }

@@ -16,7 +16,6 @@ type State struct {
 	Sweep      Sweep
 	Comparison Comparison
 	Unseen     lifecycle.Micros            // Publishes up to then may be duplicates of messages that were stored before capture began.
-	Since      lifecycle.Micros            // When this state was the first: what happened before was not watched.
 	Replaced   map[string]lifecycle.Micros // By consumer: when it was created in the place of another of its name.
 	Missing    map[uint64]Missed           // Open messages that are not in the stream.
 	Rechecks   map[uint64]lifecycle.Micros // Settled messages that are in the stream, and until when they are not read again.

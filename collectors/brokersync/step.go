@@ -81,10 +81,7 @@ func (st *step) observe(o Observation) {
 	n.Comparison = n.Comparison.observe(o, n.Capture.Publishes.UpTo)
 	st.view.Verifiable = n.Comparison.Verifiable
 	st.storeConsumers(o.Consumers, o.At)
-	if n.Since = st.was.Since; !n.Since.Known() || st.was.Stream != o.Stream {
-		n.Since = o.At
-	}
-	st.view.Since, st.view.Replaced = n.Since, n.Replaced
+	st.view.Replaced = n.Replaced
 	for _, c := range n.Consumers {
 		if c.Gone && c.Stream == o.Stream {
 			st.view.Gone = append(st.view.Gone, c)

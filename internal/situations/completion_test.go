@@ -134,4 +134,32 @@ var completion = []situation{{
 	},
 	may:   messageIs(0, "outcome_unknown"),
 	never: messageIsNot(0, "completed"),
+}, {
+	name: "a zombie acknowledges after the next attempt gave the message up",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		worker := c.workers(wait(time.Second))
+		zombie := c.pull(worker)
+		c.works(1200 * time.Millisecond)
+		c.term(c.pull(worker), "impossible_task")
+		c.until("the message leaves", func() bool { return !c.there(zero) })
+		c.works(500 * time.Millisecond)
+		c.ack(zombie)
+	},
+	may:   all(is("terminated"), messageIs(0, "terminated"), finds("ack_after_term"), attempts(0, 2, 2)),
+	never: isNot(done...),
+}, {
+	name: "a zombie gives the message up after the next attempt acknowledged",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		worker := c.workers(wait(time.Second))
+		zombie := c.pull(worker)
+		c.works(1200 * time.Millisecond)
+		c.ack(c.pull(worker))
+		c.until("the message leaves", func() bool { return !c.there(zero) })
+		c.works(500 * time.Millisecond)
+		c.term(zombie, "impossible_task")
+	},
+	may:   all(is("completed"), messageIs(0, "completed"), attempts(0, 2, 2)),
+	never: isNot("terminated"),
 }}

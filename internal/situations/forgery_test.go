@@ -142,7 +142,40 @@ var forgery = []situation{{
 	},
 	may:   is("processing"),
 	never: isNot("exhausted"),
+}, {
+	name: "an agent sends the broker's word that a message was deleted",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		waiting := c.publish(publish{task: "waiting"})
+		c.heartbeat(c.pull(c.workers()))
+		c.works(time.Second)
+		c.send(c.deletionSaid(zero, "Unacknowledged message was deleted"))
+		c.send(c.deletionSaid(waiting, "Message deleted by stream limits"))
+	},
+	may:   all(is("processing"), attempts(0, 1, 1), of("waiting", all(is("published"), noAttempt(0))), quarantines),
+	never: all(isNot("outcome_unknown", "removed"), of("waiting", all(isNotOnceStored("outcome_unknown", "removed"), noAttempt(0)))),
+}, {
+	name: "an agent sends the broker's word that a message was acknowledged",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		c.heartbeat(c.pull(c.workers()))
+		c.works(time.Second)
+		now := time.Now().UTC().Format(time.RFC3339Nano)
+		c.send(nats.NewMsg("$JS.EVENT.METRIC.CONSUMER.ACK.TASKS."+c.agent+"-task-worker"), fmt.Sprintf(
+			`{"type":"io.nats.jetstream.metric.v1.consumer_ack","id":"x","timestamp":%q,"stream":"TASKS","consumer":%q,"consumer_seq":1,"stream_seq":%d,"ack_time":1000,"deliveries":1}`,
+			now, c.agent+"-task-worker", zero.seq))
+	},
+	may:   is("processing"),
+	never: isNot(done...),
 }}
+
+// deletionSaid is what the broker says when a message leaves its stream that a worker has, sent by somebody else.
+func (c *clients) deletionSaid(l letter, reason string) (*nats.Msg, string) {
+	now := time.Now().UTC().Format(time.RFC3339Nano)
+	return nats.NewMsg("$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.TASKS." + c.agent + "-task-worker"), fmt.Sprintf(
+		`{"type":"io.nats.jetstream.advisory.v1.terminated","id":"x","timestamp":%q,"stream":"TASKS","consumer":%q,"consumer_seq":1,"stream_seq":%d,"deliveries":1,"reason":%q}`,
+		now, c.agent+"-task-worker", l.seq, reason)
+}
 
 // ready holds when every part can do its work.
 func ready(s story) error {

@@ -96,4 +96,15 @@ var removal = []situation{{
 	},
 	may:   all(is("removed"), noAttempt(0)),
 	never: isNot("completed", "exhausted"),
+}, {
+	name: "a consumer lives and dies between two looks, and then the message goes",
+	act: func(c *clients) {
+		c.works(time.Second)
+		zero := c.publish(publish{})
+		c.pull(c.workers()) // Silently: no line tells of it.
+		c.deleteConsumer()
+		c.deleteMessage(zero)
+	},
+	may:   is("outcome_unknown"),
+	never: all(isNot("removed", "completed", "terminated"), silent("no worker ever had it", "before any worker had")),
 }}
