@@ -83,15 +83,24 @@ func (v view) seenToGo(c *Consumer, s *lifecycle.StoredFacts) bool {
 	return c != nil && c.CreatedAt > s.At && v.Replaced[c.Name] == c.CreatedAt
 }
 
-// saidToGo reports whether advisories tell of the deletion of a consumer that may have delivered the message. What a consumer took that nobody ever looked at
-// is not known; of any other it is taken to be what was seen.
+// saidToGo reports whether advisories tell of the deletion of a consumer that may have delivered the message.
 func (v view) saidToGo(s *lifecycle.StoredFacts) bool {
 	for name, at := range v.Deleted.Last {
-		if filters, known := v.filtersOf(name); at >= s.At && (!known || lifecycle.MatchesAny(filters, s.Subject)) {
+		if at >= s.At && v.mayHaveTaken(name, s) {
 			return true
 		}
 	}
 	return false
+}
+
+// mayHaveTaken reports whether a consumer of that name may have taken a message: it was seen to take the subject, or nobody ever looked at one and it is not
+// named as the worker of another agent.
+func (v view) mayHaveTaken(name string, s *lifecycle.StoredFacts) bool {
+	if filters, known := v.filtersOf(name); known {
+		return lifecycle.MatchesAny(filters, s.Subject)
+	}
+	agent := fleet.AgentOfWorker(name)
+	return agent == "" || s.Agent == "" || agent == s.Agent
 }
 
 // filtersOf are the subjects that a consumer of that name was seen to take.

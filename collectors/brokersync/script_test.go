@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"fleetglass/fleet"
 	"fleetglass/lifecycle"
 )
 
@@ -136,8 +137,9 @@ func (w *world) message(gone bool, parts []string) error {
 	w.stored[seq], w.storedAt[seq] = subject, stored
 	w.seen.LastSeq = max(w.seen.LastSeq, seq)
 	if !lost {
+		agent, _, _ := fleet.NewContract("").ParseTaskSubject(subject)
 		w.join(lifecycle.Event{
-			Kind: lifecycle.Published, At: stored, Message: lifecycle.MessageKey{Stream: w.seen.Stream, Seq: seq}, Detail: lifecycle.Detail{Naming: lifecycle.Naming{Subject: subject}, Publication: lifecycle.Publication{TTL: ttl}},
+			Kind: lifecycle.Published, At: stored, Agent: agent, Message: lifecycle.MessageKey{Stream: w.seen.Stream, Seq: seq}, Detail: lifecycle.Detail{Naming: lifecycle.Naming{Subject: subject}, Publication: lifecycle.Publication{TTL: ttl}},
 		})
 	}
 	return f.done()

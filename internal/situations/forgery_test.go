@@ -57,7 +57,7 @@ var forgery = []situation{{
 		}
 		return nil
 	}),
-	never: of("honest", isNot("outcome_unknown", "removed")),
+	never: of("honest", isNotOnceStored("outcome_unknown", "removed")),
 }, {
 	name: "an agent sends the broker's word that the stream was deleted and created",
 	act: func(c *clients) {
@@ -153,7 +153,7 @@ var forgery = []situation{{
 		c.send(c.deletionSaid(waiting, "Message deleted by stream limits"))
 	},
 	may:   all(is("processing"), attempts(0, 1, 1), of("waiting", all(is("published"), noAttempt(0))), quarantines),
-	never: all(isNot("outcome_unknown", "removed"), of("waiting", all(isNotOnceStored("outcome_unknown", "removed"), noAttempt(0)))),
+	never: all(isNotOnceStored("outcome_unknown", "removed"), of("waiting", all(isNotOnceStored("outcome_unknown", "removed"), noAttempt(0)))),
 }, {
 	name: "an agent sends the broker's word that a message was acknowledged",
 	act: func(c *clients) {
