@@ -32,7 +32,6 @@ func TestGooglesEmulatorHoldsReservationsAsOurServer(t *testing.T) {
 	if err := k.Release(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
-	c.Lease = time.Second
 	second := race(t, connect, c)
 	for range 3 {
 		next, err := k.Renew(t.Context(), second)
@@ -46,18 +45,26 @@ func TestGooglesEmulatorHoldsReservationsAsOurServer(t *testing.T) {
 	if _, _, err := k.Reserve(t.Context(), other); !errors.Is(err, fleet.ErrKeyConflict) {
 		t.Errorf("reserved for another payload: %v", err)
 	}
-	third := takeOver(t, connect)
-	if first.Token >= second.Token || second.Token >= third.Token {
-		t.Errorf("tokens %d, %d, %d", first.Token, second.Token, third.Token)
+	if err := k.Release(t.Context(), second); err != nil {
+		t.Fatal(err)
 	}
-	for name, late := range map[string]fleet.Reservation{"released": first, "taken over": second} {
+	c.Lease = time.Second // Nothing is asked of it until it has run out.
+	third, _, err := k.Reserve(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fourth := takeOver(t, connect)
+	if first.Token >= second.Token || second.Token >= third.Token || third.Token >= fourth.Token {
+		t.Errorf("tokens %d, %d, %d, %d", first.Token, second.Token, third.Token, fourth.Token)
+	}
+	for name, late := range map[string]fleet.Reservation{"released": first, "taken over": third} {
 		if _, err := k.Confirm(t.Context(), late, completion("late")); !errors.Is(err, fleet.ErrFenced) {
 			t.Errorf("a holder whose key was %s confirmed: %v", name, err)
 		}
 	}
 	want := completion("done")
 	for range 2 {
-		if got, err := k.Confirm(t.Context(), third, want); err != nil || got != want {
+		if got, err := k.Confirm(t.Context(), fourth, want); err != nil || got != want {
 			t.Errorf("confirmed %+v, %v; want %+v", got, err, want)
 		}
 	}
