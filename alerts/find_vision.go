@@ -34,6 +34,9 @@ func findPartDown(f *Facts, r Rule) []Finding {
 		if p.Kind == "collector" {
 			what = "We may be blind: " + what
 		}
+		if p.Kind == "quota" {
+			what = "The storage quota is reached"
+		}
 		return Finding{What: what, Why: strings.TrimSpace(p.Detail + " " + r.Why)}
 	})
 }

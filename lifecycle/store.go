@@ -257,6 +257,9 @@ type Keeper interface {
 	Rebuild(ctx context.Context) (int64, error)
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
+	// Size is how many bytes the data takes. Space that deleted rows left free inside of a file, to be used again, does not count where the
+	// database can tell.
+	Size(ctx context.Context) (int64, error)
 	// Close releases the store. It is idempotent.
 	Close() error
 }

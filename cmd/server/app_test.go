@@ -53,7 +53,13 @@ type running struct {
 // start starts an App; it is stopped when the test ends, if not before.
 func start(t *testing.T, cfg Config) *running {
 	t.Helper()
-	app, err := New(t.Context(), cfg, slog.New(slog.DiscardHandler))
+	return startWith(t, cfg, slog.New(slog.DiscardHandler))
+}
+
+// startWith is start with a log.
+func startWith(t *testing.T, cfg Config, log *slog.Logger) *running {
+	t.Helper()
+	app, err := New(t.Context(), cfg, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,8 @@ type Config struct {
 	DatabaseURL URL      `name:"database-url" placeholder:"URL" help:"Postgres database, such as postgres://user:password@host/name. Without it SQLite is used, in the data directory." group:"store"`
 	Retention   Duration `default:"30d" placeholder:"TIME" help:"How long finished tasks and their events are kept." group:"store"`
 
+	StoreQuota ByteSize `name:"store-quota" default:"0" placeholder:"SIZE" help:"How much the database may hold, such as 20GB; 0 for no bound. Where it is reached nothing more is taken in, and every page says so, until there is room again." group:"store"`
+
 	NATSListen      string   `name:"nats-listen" default:"127.0.0.1:4222" placeholder:"ADDR" help:"Address of the embedded broker. If the port is taken, the next free one is used." group:"broker"`
 	NATSURL         []URL    `name:"nats-url" placeholder:"URL" help:"Broker to observe instead of the embedded one. For a cluster name several, separated by commas." group:"broker"`
 	NATSPassword    Secret   `name:"nats-password" placeholder:"TEXT" help:"Password for the broker. The embedded broker needs one to listen beyond loopback; its user is fleet." group:"broker"`

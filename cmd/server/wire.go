@@ -77,7 +77,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	a.work("streams", setup.Run)
 
 	hub := live.NewHub(hubSize)
-	appender := live.Wrap(telemetry.NewAppender(metrics, store, now), hub)
+	appender := live.Wrap(telemetry.NewAppender(metrics, a.limitStore(ctx, cfg, store, now), now), hub)
 	if err := a.collect(cfg, nats.js, store, appender); err != nil {
 		return nil, fmt.Errorf("prepare the collectors: %w", err)
 	}

@@ -85,6 +85,12 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 // Ping reports whether the database answers.
 func (s *Store) Ping(ctx context.Context) error { return s.wrap("ping", s.pool.Ping(ctx)) }
 
+// Size implements [lifecycle.Keeper]. Rows that were deleted count until their partition is dropped or the database uses their space again.
+func (s *Store) Size(ctx context.Context) (size int64, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT pg_database_size(current_database())`).Scan(&size)
+	return size, s.wrap("read size", err)
+}
+
 // Close waits for running calls and disconnects. It is idempotent.
 func (s *Store) Close() error {
 	if !s.closed.Swap(true) {

@@ -109,6 +109,15 @@ func (s *Store) Ping(ctx context.Context) error {
 	})
 }
 
+// Size implements [lifecycle.Keeper]. Free pages do not count.
+func (s *Store) Size(ctx context.Context) (size int64, err error) {
+	err = s.readShort(ctx, "read size", func(conn *sqlite.Conn) error {
+		const pages = `SELECT (p.page_count - f.freelist_count) * s.page_size FROM pragma_page_count p, pragma_freelist_count f, pragma_page_size s`
+		return prepare(conn, pages).each(func(r *statement) error { size = r.getInt(); return nil })
+	})
+	return size, err
+}
+
 // read runs f on a connection of its own, and interrupts it when ctx is done. What f reads is one state of the database.
 func (s *Store) read(ctx context.Context, what string, f func(*sqlite.Conn) error) error {
 	return s.readShort(ctx, what, func(conn *sqlite.Conn) error {

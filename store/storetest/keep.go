@@ -2,7 +2,9 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ var keepTests = []conformanceTest{
 			t.Errorf("ping: %v", err)
 		}
 	}},
+	{"a store knows its size", keepSize},
 	{"retention deletes what ended before the cutoff", keepRetains},
 	{"retention of lines, gaps and minutes", keepRetainsRest},
 	{"rebuild gives equal answers", keepRebuilds},
@@ -25,6 +28,26 @@ var keepTests = []conformanceTest{
 		}
 		expectedOf(nil).check(t, s)
 	}},
+}
+
+func keepSize(t *testing.T, s Store) {
+	before, err := s.Size(t.Context())
+	if err != nil || before <= 0 {
+		t.Fatalf("size of an empty store: %d, %v", before, err)
+	}
+	w := newEventScript("TASKS")
+	const body = 100_000
+	noise := rand.NewChaCha8([32]byte{})
+	var payloads []lifecycle.Payload
+	for n := range 20 {
+		bytes := make([]byte, body)
+		_, _ = noise.Read(bytes) // Never fails. Noise cannot be compressed.
+		payloads = append(payloads, lifecycle.Payload{Message: w.published(fmt.Sprint("large ", n), "cto", 0), At: w.now, Body: bytes, Size: body})
+	}
+	mustStore(t, s, lifecycle.Batch{Events: w.events, Payloads: payloads})
+	if after, err := s.Size(t.Context()); err != nil || after < before+20*body {
+		t.Errorf("size after %d bytes of bodies: %d, before %d, %v", 20*body, after, before, err)
+	}
 }
 
 func keepRetains(t *testing.T, s Store) {
