@@ -62,6 +62,22 @@ func (s *Service) Entries(ctx context.Context, f dlqtriage.EntryFilter, p dlqtri
 	return out, nil
 }
 
+// EntriesNamed returns the entries with these ids, in no order; one that there is not is left out.
+func (s *Service) EntriesNamed(ctx context.Context, ids []string) ([]dlqtriage.Entry, error) {
+	out := make([]dlqtriage.Entry, 0, len(ids))
+	for _, id := range ids {
+		e, err := s.cfg.Entries.Entry(ctx, id)
+		if errors.Is(err, lifecycle.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
 // planned adds the plan to an entry. What else is known of its task is read only where the plan hangs on it.
 func (s *Service) planned(ctx context.Context, e dlqtriage.Entry) (EntryRow, error) {
 	row := EntryRow{Entry: e, Plan: s.cfg.Policy().PlanFor(dlqtriage.CaseOf(e), s.now())}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"fleetglass/dlqtriage"
 	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
 )
@@ -22,6 +23,7 @@ type FleetSnapshot struct {
 	InFlight   InFlight
 	AgentNames []string        // Agents that have tasks, a consumer, or a lease, sorted.
 	Gaps       []lifecycle.Gap // Of the last day, latest first, repaired ones included.
+	DeadOpen   int64           // Messages that died and wait for somebody to decide.
 	Reconciled *reconcile.Run  // The newest that is done, without rows; nil where there is none or it could not be read.
 }
 
@@ -56,9 +58,21 @@ func (s *Service) Snapshot(ctx context.Context) (FleetSnapshot, error) {
 		if out.Gaps, err = s.RecentGaps(ctx); err != nil {
 			return out, err
 		}
+		if out.DeadOpen, err = s.deadOpen(ctx); err != nil {
+			return out, err
+		}
 		out.Reconciled = s.reconciled(ctx)
 		return out, nil
 	})
+}
+
+// deadOpen counts the dead letters that nobody has decided about; none where no store of them is configured.
+func (s *Service) deadOpen(ctx context.Context) (int64, error) {
+	n, err := s.CountEntries(ctx, dlqtriage.EntryFilter{Statuses: []dlqtriage.Status{dlqtriage.StatusOpen}})
+	if errors.Is(err, errNoEntries) {
+		err = nil
+	}
+	return n, err
 }
 
 // reconciled is the newest report; nil where it cannot be read, so that the rest of the snapshot is still shown.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"fleetglass/access"
 	"fleetglass/dlqtriage"
 	"fleetglass/duplicates"
 	"fleetglass/lifecycle"
@@ -100,7 +101,7 @@ func (w *Web) deadLetters(c *gin.Context) error {
 	}
 	p.Links = links(c, address("/dlq", q.filter.Values()), "/api/v1/dlq", q.filter.Values())
 	p.Chips = q.chips()
-	for _, fill := range []func(context.Context, *views.DeadLettersPage, entryQuery, *query.FleetSnapshot) error{w.fillEntries, w.fillStatuses, w.fillReasons, w.fillFacets, w.fillOutcomes} {
+	for _, fill := range []func(context.Context, *views.DeadLettersPage, entryQuery, *query.FleetSnapshot) error{w.fillEntries, w.fillStatuses, w.fillReasons, w.fillFacets, w.fillOutcomes, w.fillBulk} {
 		if err := fill(ctx, &p, q, snap); err != nil {
 			return err
 		}
@@ -211,15 +212,31 @@ func (w *Web) fillReasons(ctx context.Context, p *views.DeadLettersPage, q entry
 	if err != nil {
 		return err
 	}
+	may := w.cfg.Operations != nil && w.mayNot(ctx, access.TriagePropose) == ""
 	p.Note = "without numbers, ids and quoted texts"
 	if more || len(groups) > maxDeadGroups {
 		p.Note = fmt.Sprintf("the largest %d", maxDeadGroups)
 	}
 	for _, g := range groups[:min(len(groups), maxDeadGroups)] {
 		on := slices.Contains(q.filter.Fingerprints, g.Values[0])
-		p.Groups = append(p.Groups, views.DeadGroup{EntryGroup: g, Name: g.Values[0], Href: address("/dlq", g.Filter(by, rest).Values()), On: on})
+		group := views.DeadGroup{EntryGroup: g, Name: g.Values[0], Href: address("/dlq", g.Filter(by, rest).Values()), On: on}
+		if open := g.Filter(by, rest); g.Open > 0 && may {
+			open.Statuses = []dlqtriage.Status{dlqtriage.StatusOpen}
+			group.RetryHref = address("/operations/new", url.Values{"select": {"all"}, "filter": {open.Values().Encode()}, "action": {string(dlqtriage.ActionRetry)}})
+		}
+		p.Groups = append(p.Groups, group)
 	}
 	return nil
+}
+
+// fillBulk offers what can be done with rows that are ticked, or with all that match.
+func (w *Web) fillBulk(ctx context.Context, p *views.DeadLettersPage, q entryQuery, _ *query.FleetSnapshot) error {
+	total, err := w.cfg.Query.CountEntries(ctx, q.filter)
+	p.Bulk = views.BulkBar{Off: w.mayNot(ctx, access.TriagePropose), Total: total, Filter: q.filter.Values().Encode()}
+	if w.cfg.Operations == nil {
+		p.Bulk.Off = "This server does not act on dead letters."
+	}
+	return err
 }
 
 // facetFields are the fields by which the form narrows the list.

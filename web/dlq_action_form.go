@@ -9,8 +9,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"fleetglass/access"
-	"fleetglass/decision"
 	"fleetglass/dlqtriage"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
@@ -32,10 +30,9 @@ func (w *Web) readAction(c *gin.Context) (views.ActionTyped, dlqtriage.Request, 
 		return views.ActionTyped{}, dlqtriage.Request{}, httperr.New(httperr.InvalidBody, err).WithDetail("The form names no revision. Open the page of the entry again.")
 	}
 	typed := typedAction(form)
-	who := access.From(c.Request.Context())
 	return typed, dlqtriage.Request{
 		Entry: rest(c, "/dlq/"), Action: typed.Kind, Reason: typed.Reason, Params: actionParams(typed, w.now()), Revision: &revision, Key: form.Get("key"),
-		Actor: decision.Actor{Name: who.Name, Role: who.Role(), TokenID: who.TokenID(), Via: decision.ViaPage},
+		Actor: actor(c),
 	}, nil
 }
 

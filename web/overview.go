@@ -48,7 +48,7 @@ func (w *Web) overview(c *gin.Context) error {
 		return err
 	}
 	window := windowOf(c.Query("range"))
-	p.Stats, p.Attention = overviewStats(stats), attentionItems(found.Fleet(), snap.AsOf)
+	p.Stats, p.Attention = overviewStats(stats, snap.DeadOpen), attentionItems(found.Fleet(), snap.AsOf)
 	p.Checked = fmt.Sprintf("%s and %s checked just now; %s", counted(int64(len(snap.InFlight.Leases)), "lease", "leases"), counted(snap.Counts.Total(), "task", "tasks"), captureWords(w.health())) + balanceWords(snap)
 	p.RangeName = window.name + ", " + zoneWord(r)
 	p.Ranges = window.tabs(func(name string) string { return address("/", url.Values{"range": {name}}) })
@@ -72,7 +72,7 @@ func counted(n int64, one, many string) string {
 	return views.Count(n) + " " + views.Plural(n, one, many)
 }
 
-func overviewStats(s query.Statistics) []views.Stat {
+func overviewStats(s query.Statistics, open int64) []views.Stat {
 	held, stale := atLeast(int64(s.InFlight.Held()), s.InFlight.Partial), s.InFlight.Stale()
 	abandoned := lifecycle.StatesThat(lifecycle.State.Abandoned)
 	lost := s.States.Of(abandoned...)
@@ -80,7 +80,7 @@ func overviewStats(s query.Statistics) []views.Stat {
 		{Href: "/in-flight", Icon: "processing", Tone: "run", Label: "In flight", Value: held, Detail: counted(s.States.Of(lifecycle.StatePublished), "task waits", "tasks wait")},
 		{Href: "/in-flight", Icon: "stale", Tone: "bad", Label: "Stale", Value: atLeast(int64(stale), s.InFlight.Partial), Loud: stale > 0, Detail: staleDetail(s.InFlight)},
 		{Href: address("/tasks", lifecycle.Filter{States: abandoned}.Values()), Icon: "exhausted", Tone: "bad", Label: "Dead, not in DLQ", Value: views.Count(lost), Loud: lost > 0, Detail: stateWords(abandoned)},
-		{Href: "/dlq", Icon: "dlq", Tone: "dead", Label: "Dead", Value: views.Count(s.States.That(lifecycle.State.Dead)), Detail: views.Count(s.States.Of(lifecycle.StateDeadLettered)) + " in the DLQ"},
+		{Href: "/dlq?status=open", Icon: "dlq", Tone: "dead", Label: "Dead letters open", Value: views.Count(open), Detail: counted(s.States.That(lifecycle.State.Dead), "task is dead", "tasks are dead")},
 		{Href: "/duplicates", Icon: "duplicates", Tone: "dup", Label: "Duplicates caught", Value: views.Count(s.Found[lifecycle.LayerStream]), Detail: "24 h, by the stream"},
 		{Href: "/tasks?state=completed", Icon: "completed", Tone: "ok", Label: "Completed", Value: views.Count(s.Day.Completed), Detail: "24 h, of " + views.Count(s.Day.Published) + " published"},
 	}

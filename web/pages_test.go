@@ -69,7 +69,7 @@ func TestPagesOfARichFleet(t *testing.T) {
 		"/agents/marketing":                                           {"h1": "marketing", "#stats .v": "1", "#holds .doing": "Draft launch thread", "#recent tbody tr": "=20", "#consumers td.grow": "genbrain.agents.marketing.tasks.>"},
 		"/dlq":                                                        {"#rows tr": "", "#groups li:first-child .name": "", "#stats a:first-child .k": "Open", ".lede": "Messages that died", "#statistics tbody tr:first-child th": "November 2026", "#rows a.title[href^='/dlq/']": ""},
 		"/dlq?detail=llm_provider_timeout":                            {"#rows tr": "=4", "#chips .chip": "detail: llm_provider_timeout"},
-		"/dlq?q=agent:marketing":                                      {"#rows td:nth-child(3)": "marketing", "#states a": "All"},
+		"/dlq?q=agent:marketing":                                      {"#rows td:nth-child(4)": "marketing", "#states a": "All"},
 		"/duplicates":                                                 {"#ledger tbody tr:first-child th": "November 2026", "#ledger tfoot td:nth-child(4)": "38", "#cases tbody tr": "=10", "#cases small": "Published more often than stored"},
 		"/duplicates?bucket=hour&layer=idempotency":                   {"#ledger thead th:first-child": "Hour", "#cases tbody tr": "=1", "#cases .title": "Charge the card"},
 		"/capture":                                                    {"#parts tbody tr": "=8", "#gaps tbody tr": "=2", "#gaps .state.ok": "read again", "#quarantine tbody tr": "=2", "#consumers tbody tr": "=7"},

@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -18,7 +19,7 @@ func (w *Web) shell(c *gin.Context, f frame, r preferences) views.Shell {
 	parts := w.health()
 	s := views.Shell{
 		Title: f.title, Section: f.section, Environment: w.cfg.Environment, Theme: r.theme, UTC: r.utc, Here: c.Request.URL.RequestURI(),
-		Search: f.search, Nav: navigation(f.snapshot), Freshness: freshness(parts, w.now()),
+		Search: f.search, Nav: navigation(f.snapshot, w.cfg.Operations != nil), Freshness: freshness(parts, w.now()),
 	}
 	if who := access.From(c.Request.Context()); who.Session != "" {
 		s.Reader = who.Name
@@ -41,26 +42,27 @@ func (w *Web) health() []health.Part {
 }
 
 // navigation draws its badges from the snapshot; nil shows none of them.
-func navigation(snap *query.FleetSnapshot) []views.NavItem {
+func navigation(snap *query.FleetSnapshot, operates bool) []views.NavItem {
 	if snap == nil {
 		snap = &query.FleetSnapshot{}
 	}
-	dead := snap.Counts.That(lifecycle.State.Dead)
 	agents := int64(len(snap.AgentNames))
 	balance := views.NavItem{Section: "reconciliation", Href: "/reconciliation", Icon: "reconciliation", Label: "Reconciliation"}
 	if n, known := snap.Discrepancies(); known {
 		balance.Count, balance.Said, balance.Loud = short(n), counted(n, "discrepancy", "discrepancies"), n > 0
 	}
-	return []views.NavItem{
+	items := []views.NavItem{
 		{Section: "overview", Href: "/", Icon: "overview", Label: "Overview"},
 		{Section: "tasks", Href: "/tasks", Icon: "tasks", Label: "Tasks"},
 		inFlightItem(snap.InFlight),
-		{Section: "dlq", Href: "/dlq", Icon: "dlq", Label: "DLQ", Count: short(dead), Said: views.Count(dead) + " dead"},
+		{Section: "dlq", Href: "/dlq", Icon: "dlq", Label: "DLQ", Count: short(snap.DeadOpen), Said: views.Count(snap.DeadOpen) + " open"},
+		{Section: "operations", Href: "/operations", Icon: "operations", Label: "Operations"},
 		{Section: "duplicates", Href: "/duplicates", Icon: "duplicates", Label: "Duplicates"},
 		balance,
 		{Section: "agents", Href: "/agents", Icon: "agents", Label: "Agents", Count: short(agents), Said: counted(agents, "agent", "agents"), Rule: true},
 		{Section: "capture", Href: "/capture", Icon: "settings", Label: "Capture"},
 	}
+	return slices.DeleteFunc(items, func(i views.NavItem) bool { return i.Section == "operations" && !operates })
 }
 
 // inFlightItem says "at least" where not all leases were looked for.

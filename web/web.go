@@ -39,6 +39,8 @@ type Config struct {
 
 	Actions *dlqtriage.Actions // Optional; what acts on dead letters. Without it their pages have no forms.
 
+	Operations *dlqtriage.Operations // Optional; what acts on many of them. It needs Actions. Without it there are no pages of operations.
+
 	// Denied keeps a record of an action that was refused where its route was allowed. Optional.
 	Denied func(r *http.Request, action string, why error)
 
@@ -95,6 +97,11 @@ func (w *Web) Register(r *routes.Router) {
 	w.page(r, "/dlq", access.Read, w.deadLetters)
 	w.page(r, "/dlq/*id", access.Read, w.deadLetter)
 	w.action(r, "/dlq/*id", access.TriagePropose, w.actOnEntry)
+	w.page(r, "/operations", access.Read, w.operations)
+	w.page(r, "/operations/new", access.Read, w.newOperation)
+	w.page(r, "/operations/:id", access.Read, w.operation)
+	w.action(r, "/operations", access.TriagePropose, w.startOperation)
+	w.action(r, "/operations/:id/cancel", access.TriageApply, w.cancelOperation)
 	w.page(r, "/duplicates", access.Read, w.duplicates)
 	w.page(r, "/reconciliation", access.Read, w.reconciliation)
 	w.action(r, "/reconciliation", access.Admin, w.reconcileNow)

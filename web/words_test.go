@@ -40,12 +40,16 @@ func TestPagesSayNothingTwiceOrInRiddles(t *testing.T) {
 	}
 }
 
-func TestTheNavigationAndTheOverviewCountTheSameDeadTasks(t *testing.T) {
+func TestTheNavigationTheOverviewAndTheListCountTheSameDeadLetters(t *testing.T) {
 	t.Parallel()
-	doc := newSite(t, webtest.Rich(noon).Batch).get(t, "/", 200)
+	s := newSite(t, webtest.Rich(noon).Batch)
+	doc := s.get(t, "/", 200)
 	nav := text(doc.Find("#nav-dlq [aria-hidden]"))
-	card := doc.Find(`#stats a[href="/dlq"]`)
+	card := doc.Find(`#stats a[href="/dlq?status=open"]`)
 	if got := text(card.Find(".v")); nav == "" || got != nav {
-		t.Errorf("the card says %q dead tasks, the navigation %q", got, nav)
+		t.Errorf("the card says %q dead letters, the navigation %q", got, nav)
+	}
+	if got := text(s.get(t, "/dlq?status=open", 200).Find("#states a[aria-current] .n")); got != nav {
+		t.Errorf("the list says %q open ones, the navigation %q", got, nav)
 	}
 }

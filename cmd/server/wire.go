@@ -162,7 +162,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	tools.Register(a.routes)
 	pages, err := web.New(web.Config{
 		Query: ask, Hub: hub, Health: a.health, TaskJSON: calls.TaskJSON, Now: now, Log: a.log, Environment: cfg.Environment, Access: authorizer,
-		Server: a.agents, Prefix: cfg.Prefix, Reconcile: a.reports, SignIn: signIn, Limits: cfg.limits(), Actions: a.triage.actions, Denied: deniedActions(denied),
+		Server: a.agents, Prefix: cfg.Prefix, Reconcile: a.reports, SignIn: signIn, Limits: cfg.limits(), Actions: a.triage.actions, Operations: a.triage.operations, Denied: deniedActions(denied),
 	})
 	if err != nil {
 		return err

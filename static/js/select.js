@@ -1,9 +1,11 @@
-// Rows can be ticked one by one, in ranges with Shift, or all at once; a bar says how many and what can be done with them.
+// Rows can be ticked one by one, in ranges with Shift, or all at once; a bar says how many and what can be done with them. Where a list offers
+// all that match its filter, beyond this page, that is a box of its own.
 import { announce } from "./page.js";
 import { copyText } from "./copy.js";
 
 const form = document.getElementById("selection");
 const boxes = () => (form ? [...form.querySelectorAll('tbody input[name="id"]')] : []);
+const matching = document.getElementById("matching");
 let last = null;
 
 /** How many rows are ticked. */
@@ -32,13 +34,16 @@ function set(box, on, range) {
 
 function show() {
   if (!form) return;
-  const all = boxes(), n = selectedCount(), bar = document.getElementById("selbar"), head = document.getElementById("all");
+  const all = boxes(), n = selectedCount();
+  if (matching && n < all.length) matching.checked = false;
+  const bar = document.getElementById("selbar"), head = document.getElementById("all");
   for (const b of all) b.closest("tr").toggleAttribute("aria-selected", b.checked);
   for (const b of all) if (b.checked) b.closest("tr").setAttribute("aria-selected", "true");
   bar.dataset.count = n;
-  document.getElementById("selected").textContent = `${n} selected`;
+  const said = matching?.checked ? matching.dataset.said : `${n} selected`;
+  document.getElementById("selected").textContent = said;
   if (head) { head.checked = n > 0 && n === all.length; head.indeterminate = n > 0 && n < all.length; }
-  if (n > 0) announce(`${n} selected`, true);
+  if (n > 0) announce(said, true);
   document.dispatchEvent(new Event("fleetglass:hold"));
 }
 
@@ -47,8 +52,8 @@ export function selection() {
   let shift = false;
   form.addEventListener("click", (e) => { shift = e.shiftKey; }, true);
   form.addEventListener("change", (e) => {
-    if (e.target.id === "all") {
-      for (const b of boxes()) b.checked = e.target.checked;
+    if (e.target.id === "all" || e.target === matching) {
+      if (e.target.id === "all" || matching.checked) for (const b of boxes()) b.checked = e.target.checked;
       show();
     } else if (e.target.name === "id") {
       set(e.target, e.target.checked, shift);

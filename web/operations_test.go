@@ -1,0 +1,165 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"fleetglass/access"
+	"fleetglass/dlqtriage"
+	"fleetglass/internal/live"
+	"fleetglass/internal/testkit"
+	"fleetglass/web/webtest"
+)
+
+// operating gives a site what acts on many dead letters. Nothing is worked off before the test says so.
+func operating(c *setup) {
+	acting(c)
+	operations, err := dlqtriage.NewOperations(dlqtriage.OperationsConfig{
+		Actions: c.Actions, Store: c.Store.(dlqtriage.OperationStore),
+		Changed: func(o dlqtriage.Operation) {
+			c.Hub.PublishOperation(live.OperationChange{ID: o.ID, Status: string(o.Status), At: o.UpdatedAt})
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	c.Operations = operations
+}
+
+// newOperating is a site that acts on many dead letters, and what works operations off until the test ends.
+func newOperating(t testing.TB, edit ...func(*setup)) (s *site, work func()) {
+	t.Helper()
+	var operations *dlqtriage.Operations
+	s = newSite(t, webtest.Rich(noon).Batch, append([]func(*setup){operating, func(c *setup) { operations = c.Operations }}, edit...)...)
+	return s, func() {
+		ctx, stop := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = operations.Run(ctx)
+		}()
+		t.Cleanup(func() { stop(); <-ended })
+	}
+}
+
+// run sends the form of a dry run with others typed, and returns the page of the operation.
+func (s *site) run(t *testing.T, dry string, with map[string]string) string {
+	t.Helper()
+	form := fields(s.get(t, dry, 200).Find("#bulk form"))
+	for name, value := range with {
+		form.Set(name, value)
+	}
+	answer, page := s.send(t, "/operations", form)
+	if answer.StatusCode != http.StatusSeeOther {
+		t.Fatalf("got %d: %s", answer.StatusCode, text(page.Find("main")))
+	}
+	return answer.Header.Get("Location")
+}
+
+// ended waits until an operation has ended.
+func (s *site) ended(t *testing.T, path string) {
+	t.Helper()
+	testkit.Eventually(t, 20*time.Second, func() error {
+		s.clock.Advance(time.Second)
+		if got := text(s.get(t, path, 200).Find("#operation-state")); !strings.HasPrefix(got, "ended") {
+			return fmt.Errorf("the operation is %q", got)
+		}
+		return nil
+	})
+}
+
+func TestTheBarOverTheListLeadsToADryRun(t *testing.T) {
+	t.Parallel()
+	s, _ := newOperating(t)
+	list := s.get(t, "/dlq?status=open", 200)
+	open := strings.TrimSpace(list.Find("#states a[aria-current] .n").Text())
+	wants{"#selbar #matching-words": "select all " + open + " matching", "#selection[action='/operations/new']": "", "#nav-dlq": open + " open"}.check(t, list)
+
+	v := fields(list.Find("#selection"))
+	v.Del("select")
+	v["id"] = []string{"TASKS:48617", "TASKS:48618", "TASKS:1"}
+	ticked := s.get(t, "/operations/new?"+v.Encode(), 200)
+	wants{"h1": "Retry 3 dead letters", "#dry": "There is no such entry.", "#bulk button#run": "Retry", "#rows a[href='/dlq/TASKS:1']": ""}.check(t, ticked)
+
+	v.Set("select", "all")
+	v.Set("action", "discard")
+	all := s.get(t, "/operations/new?"+v.Encode(), 200)
+	wants{"h1": "Discard " + open + " dead letters", ".lede": "status: open", "button#run.danger": "Discard " + open, "#bulk input[name=because][checked]": "", "#bulk input[name=id]": "=0"}.check(t, all)
+	wants{".empty": "No operation yet"}.check(t, s.get(t, "/operations", 200))
+	if answer := s.fetch(t, "/operations/new?action=retry", nil); answer.StatusCode != http.StatusBadRequest {
+		t.Errorf("nothing ticked: got %d", answer.StatusCode)
+	}
+}
+
+func TestAnOperationRunsAndIsUndone(t *testing.T) {
+	t.Parallel()
+	s, work := newOperating(t)
+	dry := "/operations/new?" + url.Values{"select": {"all"}, "filter": {"q=category:transient&status=open"}, "action": {"discard"}}.Encode()
+	n := strings.Fields(s.get(t, dry, 200).Find("h1").Text())[1]
+	work()
+	path := s.run(t, dry, map[string]string{"reason": "an outage that is over", "rate": ""})
+	s.ended(t, path)
+	page := s.get(t, path, 200)
+	wants{"h1": "Discard " + n + " dead letters", "#summary": n + " of " + n + ": " + n + " done, 0 blocked", "#undo": "Undo: open " + n + " again", "#rows .state": "done", "#cancel": "=0"}.check(t, page)
+	wants{"#rows tr": n + " dead letters"}.check(t, s.get(t, "/operations", 200))
+	if got := s.get(t, "/dlq?category=transient&status=discarded", 200).Find("#rows tr").Length(); got == 0 {
+		t.Error("nothing was discarded")
+	}
+	undo := s.run(t, page.Find("#undo").AttrOr("href", ""), map[string]string{"reason": "a mistake"})
+	s.ended(t, undo)
+	wants{"#summary": n + " done"}.check(t, s.get(t, undo, 200))
+	wants{"#rows .empty, .empty": "No message that died matches"}.check(t, s.get(t, "/dlq?category=transient&status=discarded", 200))
+}
+
+func TestNothingRunsThatWasNotShown(t *testing.T) {
+	t.Parallel()
+	s, _ := newOperating(t)
+	dry := "/operations/new?" + url.Values{"select": {"all"}, "filter": {"status=open"}, "action": {"retry"}}.Encode()
+	form := fields(s.get(t, dry, 200).Find("#bulk form"))
+	form.Set("reason", "the provider is back")
+	form.Set("action", "discard")
+	answer, page := s.send(t, "/operations", form)
+	if answer.StatusCode != http.StatusConflict {
+		t.Errorf("another action: got %d", answer.StatusCode)
+	}
+	wants{"#refused": "after the dry run", "h1": "Discard", "#bulk textarea[name=reason]": "the provider is back"}.check(t, page)
+	form = fields(page.Find("#bulk form"))
+	form.Set("reason", "no")
+	if answer, page = s.send(t, "/operations", form); answer.StatusCode != http.StatusBadRequest {
+		t.Errorf("a short reason: got %d", answer.StatusCode)
+	}
+	wants{"#refused": "3 to 2,000 characters"}.check(t, page)
+	form.Set("reason", "nobody needs them")
+	first, _ := s.send(t, "/operations", form)
+	again, _ := s.send(t, "/operations", form)
+	if a, b := first.Header.Get("Location"), again.Header.Get("Location"); a == "" || a != b {
+		t.Errorf("a form that is sent twice led to %q and %q", a, b)
+	}
+}
+
+func TestAnOperationIsCancelledOnItsPage(t *testing.T) {
+	t.Parallel()
+	s, _ := newOperating(t) // Nobody works it off.
+	path := s.run(t, "/operations/new?select=all&action=defer", map[string]string{"reason": "look at them later", "rate": "2.5"})
+	wants{"#operation-state": "queued", "#cancel button": "Cancel", "[aria-labelledby=what-h]": "at most 2.5 a second", "#undo": "=0"}.check(t, s.get(t, path, 200))
+	answer, _ := s.send(t, path+"/cancel", url.Values{})
+	if answer.StatusCode != http.StatusSeeOther {
+		t.Errorf("got %d", answer.StatusCode)
+	}
+	wants{"#operation-state": "cancelled", "#cancel": "=0", "#rows": "None so far."}.check(t, s.get(t, path, 200))
+}
+
+func TestReadersWhoMayNotActAreToldWhy(t *testing.T) {
+	t.Parallel()
+	s, _ := newOperating(t, func(c *setup) { c.Access = access.Authorizer{ReadOnly: true} })
+	wants{"#bulk-off": "read-only mode", "#selbar button[type=submit]": "=0", "#matching": "=0", ".group .btn": "=0"}.check(t, s.get(t, "/dlq", 200))
+	wants{"main > .banner.run": "read-only mode", "#bulk fieldset[disabled]": "", "#dry": "Eligible"}.check(t, s.get(t, "/operations/new?select=all&action=retry", 200))
+	if answer, _ := s.send(t, "/operations", url.Values{"select": {"all"}, "action": {"retry"}}); answer.StatusCode != http.StatusForbidden {
+		t.Errorf("got %d, want 403", answer.StatusCode)
+	}
+}
