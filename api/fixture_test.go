@@ -148,7 +148,7 @@ func (f *fixture) triage() {
 	})
 	var err error
 	f.actions, err = dlqtriage.NewActions(dlqtriage.ActionsConfig{
-		Entries: store, Tasks: f.store, Decisions: store, Policy: dlqtriage.DefaultPolicy, Contract: fleet.NewContract(""), Now: f.clock,
+		Entries: store, Tasks: f.store, Decisions: store, Fleet: f.store, Policy: dlqtriage.DefaultPolicy, Contract: fleet.NewContract(""), Now: f.clock,
 	})
 	if err == nil {
 		f.operations, err = dlqtriage.NewOperations(dlqtriage.OperationsConfig{Actions: f.actions, Store: store, Changed: f.operationChanged})

@@ -37,6 +37,9 @@ type Lease struct {
 	LeaseVersion    Sequence              `json:"lease_version" doc:"The fencing token, as reported."`
 	Typical         Maybe[Typical]        `json:"typical" doc:"How long tasks of its type take; null while none has completed."`
 	Next            Maybe[NextStep]       `json:"next" doc:"What happens by itself; null when that is not known."`
+	Revision        Sequence              `json:"revision" doc:"Of the decisions about the message: If-Match of its actions takes it. Null while nothing was decided."`
+	Acting          Text                  `json:"acting" doc:"The action on it that has not ended; null for none." example:"release"`
+	Resolved        Maybe[Resolution]     `json:"resolved" doc:"Who marked this attempt as resolved. That is a word of that person, and no completion."`
 	Recommendation  Maybe[Recommendation] `json:"recommendation" doc:"What to do, with reasons; null while nothing is recommended."`
 }
 
@@ -51,6 +54,14 @@ type Typical struct {
 type NextStep struct {
 	What string  `json:"what" enum:"redelivery,exhaustion,delivery,dead_letter" example:"redelivery"`
 	At   Instant `json:"at" doc:"Null when it happens at no known time, such as at the next request of a worker."`
+}
+
+// Resolution is that somebody marked an attempt as resolved.
+type Resolution struct {
+	By   string  `json:"by"`
+	Via  string  `json:"via"`
+	At   Instant `json:"at"`
+	Note Text    `json:"note"`
 }
 
 // Recommendation is a recovery decision.
@@ -103,7 +114,10 @@ func leaseOf(l lifecycle.Lease, typical map[string]lifecycle.Typical, now lifecy
 		BeganAt: Instant(l.BeganAt), BeganExact: l.BeganExact, HeldMS: knownMilliseconds(l.Held(now), l.BeganAt.Known()),
 		LastHeartbeatAt: Instant(l.LastBeat), WaitMS: knownMilliseconds(l.Wait, l.Wait > 0), DeadlineAt: Instant(l.Deadline),
 		StaleKind: Text(l.Stale), StaleMeaning: Text(l.Stale.Meaning()), Owner: Text(l.Owner), LeaseVersion: Sequence(l.LeaseVersion),
-		Typical: typicalOf(typical, l.Type),
+		Typical: typicalOf(typical, l.Type), Revision: Sequence(l.Revision), Acting: Text(l.Acting),
+	}
+	if r := l.Resolved; r != nil {
+		out.Resolved = just(Resolution{By: r.Actor, Via: r.Via, At: Instant(r.At), Note: Text(r.Reason)})
 	}
 	if l.Next.What != "" {
 		out.Next = just(NextStep{What: l.Next.What, At: Instant(l.Next.At)})
@@ -150,6 +164,7 @@ func (a *API) describeFleet() {
 			"Deadlines move with heartbeats: a walk over several pages is exact only while they do not.",
 		failures: []httperr.Code{httperr.InvalidCursor},
 	}, a.listInFlight)
+	a.describeHeldActions()
 	enumerate(a, "/in-flight", "stale_kind", append(lifecycle.StaleKinds(), "any"))
 	register(a, call{
 		id: "list-agents", needs: access.Read, path: Base + "/agents", tag: "fleet", summary: "The agents and their load", example: exampleAgents(),

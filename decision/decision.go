@@ -24,7 +24,7 @@ type Decision struct {
 
 // Change is what is committed together. Events are stored, joined and judged as [lifecycle.Appender] does.
 type Change struct {
-	// Events say what was decided, or what came of it. Those of the kinds decided, triaged, reopened and classified are about the subject's message;
+	// Events say what was decided, or what came of it. Those of the kinds decided, triaged, reopened, released, resolved and classified are about the subject's message;
 	// the store gives them the revision that it issues. Ids are the caller's: [EventID].
 	Events  []lifecycle.Event
 	Action  *Action       // Optional. A new action, or the new state of the one with that id.
@@ -57,7 +57,11 @@ func (c Change) Stamped(revision uint64) []lifecycle.Event {
 }
 
 func carriesRevision(k lifecycle.Kind) bool {
-	return k == lifecycle.Decided || k == lifecycle.Triaged || k == lifecycle.Reopened || k == lifecycle.Classified
+	switch k {
+	case lifecycle.Decided, lifecycle.Triaged, lifecycle.Reopened, lifecycle.Released, lifecycle.Resolved, lifecycle.Classified:
+		return true
+	}
+	return false
 }
 
 // Check reports, as ErrConflict, that the subject is at another revision than the decider saw.

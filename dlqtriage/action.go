@@ -20,6 +20,7 @@ type Action struct {
 	Params    Params
 	CreatedAt lifecycle.Micros
 	UpdatedAt lifecycle.Micros
+	Attempt   int // Of a message in flight: the attempt that it is about; zero for a dead letter.
 	Progress
 }
 
@@ -65,6 +66,7 @@ type actionBody struct {
 	Actor   decision.Actor `json:"actor"`
 	Reason  string         `json:"reason"`
 	Params  Params         `json:"params"`
+	Attempt int            `json:"attempt,omitempty"`
 	Progress
 }
 
@@ -74,7 +76,7 @@ func (a Action) stored() (*decision.Action, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(actionBody{a.Entry, key.String(), a.TaskID, a.Actor, a.Reason, a.Params, a.Progress})
+	body, err := json.Marshal(actionBody{a.Entry, key.String(), a.TaskID, a.Actor, a.Reason, a.Params, a.Attempt, a.Progress})
 	if err != nil {
 		return nil, fmt.Errorf("write action %q: %w", a.ID, err)
 	}
@@ -92,6 +94,6 @@ func readAction(d decision.Action) (Action, error) {
 	}
 	return Action{
 		ID: d.ID, Operation: d.Operation, Kind: ActionKind(d.Kind), Entry: b.Entry, TaskID: b.TaskID, Actor: b.Actor, Reason: b.Reason, Params: b.Params,
-		CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt, Progress: b.Progress,
+		CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt, Attempt: b.Attempt, Progress: b.Progress,
 	}, nil
 }

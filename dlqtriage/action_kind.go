@@ -1,6 +1,10 @@
 package dlqtriage
 
-import "slices"
+import (
+	"slices"
+
+	"fleetglass/lifecycle"
+)
 
 // ActionKind is what somebody asks for (SPEC 5, "Actions").
 type ActionKind string
@@ -16,7 +20,16 @@ const (
 	ActionReopen     ActionKind = "reopen"     // Take back a defer, a discard or a quarantine.
 )
 
-// ActionKinds lists all actions.
+// The actions on a message in flight, beside quarantine (SPEC 3).
+const (
+	ActionRelease   ActionKind = lifecycle.ActionRelease   // Hand it back to the broker now.
+	ActionReconcile ActionKind = lifecycle.ActionReconcile // Mark it as resolved, with a note.
+)
+
+// HeldKinds lists the actions on a message in flight.
+func HeldKinds() []ActionKind { return []ActionKind{ActionRelease, ActionQuarantine, ActionReconcile} }
+
+// ActionKinds lists the actions on dead letters.
 func ActionKinds() []ActionKind {
 	return []ActionKind{ActionRetry, ActionReassign, ActionDefer, ActionDiscard, ActionQuarantine, ActionReclassify, ActionReopen}
 }

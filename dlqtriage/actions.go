@@ -20,6 +20,7 @@ type ActionsConfig struct {
 	Decisions DecisionStore  // Required.
 	Policy    func() *Policy // Required. The policy that holds now.
 	Contract  fleet.Contract // Required.
+	Fleet     FleetReader    // Optional; without it nothing can be done about messages in flight.
 
 	Now  func() time.Time // Optional; default time.Now.
 	Wake func()           // Optional; called after a decision from which something follows in the world.

@@ -22,6 +22,17 @@ func EntryOf(m lifecycle.MessageFacts, t lifecycle.TaskFacts) (Entry, bool) {
 	return e, true
 }
 
+// EntryOfHeld is the entry of a message that is copied to the dead-letter queue while it is in flight, because somebody asked for its quarantine at a
+// time.
+func EntryOfHeld(m lifecycle.MessageFacts, t lifecycle.TaskFacts, at lifecycle.Micros) Entry {
+	e := Entry{
+		ID: EntryID(m.Key), Key: m.Key, TaskID: t.ID, Agent: cmp.Or(m.Agent, t.Agent), FailedAt: at, Deliveries: m.CurrentAttempt(),
+		Class: Class{Category: Unclassified}, Status: StatusActing,
+	}
+	e.name(m, t)
+	return e
+}
+
 // name takes what the publish line says of the message, or else the dead-letter entry.
 func (e *Entry) name(m lifecycle.MessageFacts, t lifecycle.TaskFacts) {
 	if s := m.Stored; s != nil {

@@ -17,10 +17,13 @@ type recoveryRow struct {
 	changes []string
 }
 
+// ruleRecorded is the row of a completion that is recorded.
+const ruleRecorded = "completion_recorded"
+
 // recoveryTable is the table of SPEC 3. The first row that holds gives the decision. An intent is open while no receipt of it is known. A checkpoint covers what came
 // before it, and steps that go on from checkpoints; what was announced after it may have happened.
 var recoveryTable = [...]recoveryRow{
-	{"completion_recorded", RemedyReconcile, (*RecoveryCase).recorded,
+	{ruleRecorded, RemedyReconcile, (*RecoveryCase).recorded,
 		"Its completion is recorded: a redelivery finds the record and skips the work.",
 		[]string{"If the record is deleted or expires before the redelivery, the work is run again."}},
 	{"completion_reported", RemedyReconcile, (*RecoveryCase).reported,
@@ -124,7 +127,7 @@ func (c *RecoveryCase) decided(row recoveryRow) Recovery {
 
 func (c *RecoveryCase) confidence(rule string) Confidence {
 	switch {
-	case rule == "completion_recorded":
+	case rule == ruleRecorded:
 		return ConfidenceHigh
 	case c.Blind || c.Cut || rule == "nothing_known" || rule == "default_of_type":
 		return ConfidenceLow

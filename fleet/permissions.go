@@ -3,7 +3,7 @@ package fleet
 // Identity is what one part of Fleetglass, or an agent, may do on the broker, and nothing else. Both lists are complete: an identity without
 // a list would be allowed everything.
 type Identity struct {
-	Name      string   // "observer", "mover", "retry", "agent" or "operator".
+	Name      string   // "observer", "mover", "retry", "release", "agent" or "operator".
 	Purpose   string   // One sentence.
 	Publish   []string // Subjects it may publish to.
 	Subscribe []string // Subjects it may subscribe to.
@@ -29,7 +29,7 @@ func (s Streams) Permissions() []Identity {
 			Publish: s.observerPublishes(), Subscribe: []string{inbox, c.TaskSubjects()},
 		},
 		{
-			Name: "mover", Purpose: "Moves dead messages from TASKS to the DLQ.",
+			Name: "mover", Purpose: "Moves dead messages, and those in flight that somebody quarantines, from TASKS to the DLQ.",
 			Publish: append([]string{
 				c.Prefix + ".dlq.>", c.api("INFO"), c.api("STREAM.INFO." + StreamTasks), c.api("STREAM.MSG.GET." + StreamTasks),
 				c.api("DIRECT.GET." + StreamTasks), c.api("STREAM.MSG.DELETE." + StreamTasks), c.api("STREAM.NAMES"),
@@ -41,6 +41,14 @@ func (s Streams) Permissions() []Identity {
 			Publish: append([]string{
 				c.Prefix + ".retry.>", c.TaskSubjects(), c.api("INFO"), c.api("STREAM.INFO." + StreamRetry), c.api("STREAM.MSG.DELETE." + StreamRetry),
 			}, c.reading(RetryReader())...),
+			Subscribe: []string{inbox},
+		},
+		{
+			Name: "release", Purpose: "Hands messages in flight back where somebody decided so: it answers in the place of any worker, so it could also acknowledge.",
+			Publish: []string{
+				ackSubjects(StreamTasks)[0], c.api("INFO"), c.api("STREAM.INFO." + StreamTasks), c.api("STREAM.MSG.GET." + StreamTasks),
+				c.api("DIRECT.GET." + StreamTasks), c.api("CONSUMER.INFO." + StreamTasks + ".*"), c.api("STREAM.INFO." + CaptureAck), c.api("STREAM.MSG.GET." + CaptureAck),
+			},
 			Subscribe: []string{inbox},
 		},
 		s.AgentPermissions(templateAgent),

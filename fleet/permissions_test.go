@@ -89,6 +89,7 @@ func TestThePrintedPermissionsSufficeAndAreLeast(t *testing.T) {
 	}
 	observe(t, as("observer"), s.Contract)
 	workAsAgent(t, as("agent"), s.Contract)
+	handBack(t, as("agent"), as("release"), s.Contract)
 	moveDead(t, as("mover"), s.Contract)
 	if _, err := as("retry").Publish(t.Context(), s.Contract.RetrySubject("cto", "x"), nil); err != nil {
 		t.Errorf("retry cannot park a retry: %v", err)
@@ -117,7 +118,9 @@ func forbidden(c fleet.Contract) map[string][]string {
 	return map[string][]string{
 		"observer": others(append(agents, c.TaskSubject("cto", "x"), c.DLQSubject("cto", "x"), c.RetrySubject("cto", "x"), "$JS.API.STREAM.MSG.DELETE.TASKS")...),
 		"mover":    others(append(agents, c.TaskSubject("cto", "x"), c.RetrySubject("cto", "x"))...),
-		"retry":    others(append(agents, c.DLQSubject("cto", "x"), "$JS.API.STREAM.MSG.DELETE.TASKS")...),
+		"release": append(administer[:len(administer)-1], append(agents[:2], c.TaskSubject("cto", "x"), c.DLQSubject("cto", "x"), c.RetrySubject("cto", "x"),
+			"$JS.API.STREAM.MSG.DELETE.TASKS", "$JS.API.CONSUMER.MSG.NEXT.TASKS.cto-task-worker")...),
+		"retry": others(append(agents, c.DLQSubject("cto", "x"), "$JS.API.STREAM.MSG.DELETE.TASKS")...),
 		"agent": others(c.ReportSubject("cmo", "completed"), c.DLQSubject("cto", "x"), c.RetrySubject("cto", "x"), "$JS.API.STREAM.MSG.DELETE.TASKS",
 			"$JS.API.CONSUMER.MSG.NEXT.TASKS.cmo-task-worker", "$JS.API.STREAM.MSG.GET.TASKS"),
 	}
@@ -216,6 +219,49 @@ func moveDead(t *testing.T, js jetstream.JetStream, c fleet.Contract) {
 	}
 	if err := js.Conn().LastError(); err != nil {
 		t.Errorf("the broker refused the mover: %v", err)
+	}
+}
+
+// handBack takes a task as an agent and hands it back as whoever releases does.
+func handBack(t *testing.T, agent, js jetstream.JetStream, c fleet.Contract) {
+	t.Helper()
+	if _, err := agent.Publish(t.Context(), c.TaskSubject("cto", "released"), []byte("1")); err != nil {
+		t.Fatal(err)
+	}
+	worker, err := agent.Consumer(t.Context(), fleet.StreamTasks, fleet.WorkerName("cto"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	take := func() jetstream.Msg {
+		m, err := worker.Next(jetstream.FetchMaxWait(10 * time.Second))
+		if err != nil {
+			t.Fatalf("take the task: %v", err)
+		}
+		return m
+	}
+	subject := take().Reply()
+	tasks, err := js.Stream(t.Context(), fleet.StreamTasks)
+	if err != nil {
+		t.Fatalf("look at the tasks: %v", err)
+	}
+	if _, err := tasks.Consumer(t.Context(), fleet.WorkerName("cto")); err != nil {
+		t.Errorf("look at the consumer: %v", err)
+	}
+	if _, err := js.Conn().Request(subject, []byte("-NAK"), 10*time.Second); err != nil {
+		t.Errorf("hand it back: %v", err)
+	}
+	lines, err := js.Stream(t.Context(), fleet.CaptureAck)
+	if err != nil {
+		t.Fatalf("look at the captured lines: %v", err)
+	}
+	if line, err := lines.GetLastMsgForSubject(t.Context(), subject); err != nil || string(line.Data) != "-NAK" {
+		t.Errorf("the captured line is %v, %v", line, err)
+	}
+	if err := take().DoubleAck(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := js.Conn().LastError(); err != nil {
+		t.Errorf("the broker refused whoever releases: %v", err)
 	}
 }
 

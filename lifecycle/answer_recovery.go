@@ -95,6 +95,9 @@ func (in TraceInput) behind(c ConsumerState) string {
 
 // inHand speaks of a message that a worker has, or that is due again after a failed attempt.
 func inHand(m MessageTrace, in TraceInput) Answer {
+	if m.Lease != nil && m.Lease.Resolved != nil {
+		return markedResolved(*m.Lease.Resolved)
+	}
 	next := m.next()
 	say := func(headline, text string) Answer {
 		return Answer{Headline: headline, Text: text, At: next.At, Provenance: Inferred}
@@ -117,6 +120,12 @@ func inHand(m MessageTrace, in TraceInput) Answer {
 		return say("It is due again", "The broker delivers it again when its delay has passed.")
 	}
 	return say("A worker has it", "Without an answer the broker delivers it again.")
+}
+
+// markedResolved says who marked the message as resolved. That is no completion: the broker goes on as before.
+func markedResolved(t TriageFacts) Answer {
+	return Answer{Headline: "Somebody marked it as resolved", At: t.At, Provenance: Recorded,
+		Text: fmt.Sprintf("%s marked attempt %d as resolved. It is no completion: without an answer the broker goes on as before.", firstText(t.Actor, "Somebody"), t.N)}
 }
 
 // next is the next step of the lease, also where nobody holds the message.

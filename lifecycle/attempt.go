@@ -132,6 +132,9 @@ func (a *Attempt) end(f AttemptFacts, ev *evidence) {
 		a.End, a.EndedAt, a.Reason = EndTerminated, f.termAfter(m), f.TermReason
 	case f.LastNakAt.Known():
 		a.End, a.EndedAt = EndNacked, f.LastNakAt
+		if by := m.releasedIn(a.N); by != nil {
+			a.Reason = "handed back by " + firstText(by.Actor, "somebody") + " through Fleetglass, not by its worker"
+		}
 	default:
 		if x, _ := f.passed(m, f.DeliveredAt); x != nil {
 			a.End, a.EndedAt, a.Reason = EndTimedOut, x.Deadline, x.Reason

@@ -151,7 +151,7 @@ func (m *MessageFacts) Join(e Event) {
 		m.AdoptedAt = latest(m.AdoptedAt, e.At)
 	case DeadLettered:
 		m.joinEntry(deadFacts(e))
-	case Decided, Triaged, Reopened:
+	case Decided, Triaged, Reopened, Released, Resolved:
 		m.joinTriage(e)
 	case Classified:
 		m.joinClass(e)

@@ -50,6 +50,8 @@ const (
 	Decided  Kind = "decided"  // Somebody asked for an action; what comes of it is not known yet.
 	Triaged  Kind = "triaged"  // A decision took effect: the outcome says which.
 	Reopened Kind = "reopened" // The decision before was taken back: the message waits for another one.
+	Released Kind = "released" // Somebody handed a message in flight back, in its worker's place.
+	Resolved Kind = "resolved" // Somebody marked a message in flight as resolved, with a note. That is no completion.
 
 	Classified Kind = "classified" // The rules, or a person, said why the message died.
 )

@@ -72,6 +72,9 @@ type Lease struct {
 	Owner        string        // As reported; empty when nobody said.
 	LeaseVersion uint64        // The fencing token, as reported.
 	Next         NextStep
+	Resolved     *TriageFacts // Who marked this attempt as resolved, and why; nil where nobody did. Nothing counts as wrong with it then.
+	Acting       string       // The action on the message that has not ended; empty for none.
+	Revision     uint64       // Of the decisions about the message.
 }
 
 // Held is how long the current attempt has been in hand.
@@ -163,7 +166,13 @@ func LeaseOf(o OpenMessage, c *ConsumerState, typical Typical, now Micros) (l Le
 		l.Deadline, l.Basis, l.LastBeat, l.Sender = held.deadline, held.basis, held.beat, held.sender
 	}
 	l.Next = nextStep(v, l, ev, c)
-	l.Stale = staleKind(o, v, l, ev, typical, now)
+	l.Revision = m.Revision()
+	if m.Acting() {
+		l.Acting = m.Asked.Action
+	}
+	if l.Resolved = m.resolvedIn(ev.n); l.Resolved == nil {
+		l.Stale = staleKind(o, v, l, ev, typical, now)
+	}
 	return l, v.State.InFlight() || l.Stale != ""
 }
 

@@ -42,6 +42,7 @@ type Triage struct {
 	Until    Micros  `json:"until,omitempty"`     // triaged with the outcome deferred: until when; zero for until a person decides.
 	ActionID string  `json:"action_id,omitempty"` // The action's id, under which the store keeps it.
 	Via      string  `json:"via,omitempty"`       // How the actor came in, as audit records say it: page, api, mcp or auto.
+	OfN      int     `json:"of_n,omitempty"`      // Of a message in flight: the attempt that it was decided about.
 }
 
 // TriageFacts is the latest decision about a message. It is a register: the decision with the highest revision counts, in whatever order
@@ -56,13 +57,14 @@ type TriageFacts struct {
 	Until    Micros  `json:"until,omitempty"`
 	ActionID string  `json:"action_id,omitempty"`
 	Via      string  `json:"via,omitempty"`
+	N        int     `json:"n,omitempty"` // The attempt that was decided about; zero where the message was not in flight.
 }
 
 // joinTriage keeps the decision with the highest revision, and apart from it the action that was asked for with the highest revision. The
 // store never issues a revision twice; the other fields only make the order total.
 func (m *MessageFacts) joinTriage(e Event) {
 	d := e.Detail
-	t := TriageFacts{Revision: d.Revision, Action: d.Action, Actor: d.Actor, Reason: d.Reason, At: e.At, ActionID: d.ActionID, Via: d.Via}
+	t := TriageFacts{Revision: d.Revision, Action: d.Action, Actor: d.Actor, Reason: d.Reason, At: e.At, ActionID: d.ActionID, Via: d.Via, N: d.OfN}
 	if e.Kind == Triaged {
 		t.Outcome, t.Until = d.Outcome, d.Until
 	}
@@ -75,6 +77,44 @@ func (m *MessageFacts) joinTriage(e Event) {
 	}
 }
 
+// What somebody asks for about a message in flight, as [Triage.Action] names it.
+const (
+	ActionRelease   = "release"
+	ActionReconcile = "reconcile"
+)
+
+// Revision is the highest revision of the decisions about the message.
+func (m *MessageFacts) Revision() (highest uint64) {
+	for _, t := range []*TriageFacts{m.Triage, m.Asked} {
+		if t != nil {
+			highest = max(highest, t.Revision)
+		}
+	}
+	if m.Classified != nil {
+		highest = max(highest, m.Classified.Revision)
+	}
+	return highest
+}
+
+// resolvedIn is the decision that marked the message as resolved while the attempt was in hand; nil where there is none, or a later
+// attempt or another consumer has it now.
+func (m *MessageFacts) resolvedIn(n int) *TriageFacts {
+	t := m.Triage
+	if t == nil || t.Action != ActionReconcile || t.Outcome != "" || t.N != n || m.RecreatedAt > t.At {
+		return nil
+	}
+	return t
+}
+
+// releasedIn is the decision by which somebody handed the attempt back; nil where there is none.
+func (m *MessageFacts) releasedIn(n int) *TriageFacts {
+	t := m.Triage
+	if t == nil || t.Action != ActionRelease || t.N != n || m.RecreatedAt > t.At {
+		return nil
+	}
+	return t
+}
+
 // Acting reports whether somebody asked for an action of which nothing is known to have come yet.
 func (m *MessageFacts) Acting() bool {
 	return m.Asked != nil && (m.Triage == nil || m.Asked.Revision > m.Triage.Revision)
@@ -82,7 +122,8 @@ func (m *MessageFacts) Acting() bool {
 
 func compareTriage(a, b TriageFacts) int {
 	return cmp.Or(cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.At, b.At), cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Action, b.Action),
-		cmp.Compare(a.Actor, b.Actor), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Until, b.Until), cmp.Compare(a.ActionID, b.ActionID), cmp.Compare(a.Via, b.Via))
+		cmp.Compare(a.Actor, b.Actor), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Until, b.Until), cmp.Compare(a.ActionID, b.ActionID), cmp.Compare(a.Via, b.Via),
+		cmp.Compare(a.N, b.N))
 }
 
 // Death is what was proved of a message before somebody decided about it.

@@ -44,13 +44,14 @@ func (s monitorStore) Append(ctx context.Context, b lifecycle.Batch) (lifecycle.
 	return s.appender.Append(ctx, b)
 }
 
-// monitorDeadLetters adds the monitor, where it is wanted.
+// monitorDeadLetters adds the monitor. Where another one owns the dead-letter queue, it only copies what somebody asked to quarantine.
 func (a *App) monitorDeadLetters(cfg Config, js jetstream.JetStream, store database, appender lifecycle.Appender, now func() time.Time) error {
-	if !cfg.MonitorsDLQ() {
+	if cfg.ReadOnly && !cfg.MonitorsDLQ() {
 		return nil
 	}
 	m, err := monitor.New(monitor.Config{
 		JetStream: js, Contract: contract(cfg), Store: monitorStore{store, appender}, ReadTo: a.entriesRead, Policy: a.policy.Policy,
+		Actions: a.triage.actions, OnlyQuarantine: !cfg.MonitorsDLQ(),
 		OrphanAfter: cfg.orphanAfter(), Every: time.Duration(cfg.Poll), Now: now, Logger: a.log,
 	})
 	if err != nil {

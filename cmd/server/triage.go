@@ -9,6 +9,7 @@ import (
 	"fleetglass/access"
 	"fleetglass/dlqtriage"
 	"fleetglass/dlqtriage/pipeline"
+	"fleetglass/dlqtriage/release"
 	"fleetglass/internal/live"
 	"fleetglass/internal/routes"
 )
@@ -23,8 +24,10 @@ type triage struct {
 func (a *App) triages(cfg Config, js jetstream.JetStream, store database, hub *live.Hub, now func() time.Time) (err error) {
 	told := live.WrapDecisions(store, hub)
 	var sent *pipeline.Pipeline
+	var released *release.Relay
 	a.triage.actions, err = dlqtriage.NewActions(dlqtriage.ActionsConfig{
-		Entries: store, Tasks: store, Decisions: told, Policy: a.policy.Policy, Contract: contract(cfg), Now: now, Wake: func() { sent.Wake() },
+		Entries: store, Tasks: store, Decisions: told, Policy: a.policy.Policy, Contract: contract(cfg), Fleet: store, Now: now,
+		Wake: func() { sent.Wake(); released.Wake() },
 	})
 	if err != nil {
 		return err
@@ -32,6 +35,10 @@ func (a *App) triages(cfg Config, js jetstream.JetStream, store database, hub *l
 	sent, err = pipeline.New(pipeline.Config{
 		JetStream: js, Contract: contract(cfg), Effects: told, Actions: a.triage.actions, Tasks: store, Now: now, Log: a.log,
 	})
+	if err != nil {
+		return err
+	}
+	released, err = release.New(release.Config{JetStream: js, Effects: told, Actions: a.triage.actions, Now: now, Log: a.log})
 	if err != nil {
 		return err
 	}
@@ -44,6 +51,8 @@ func (a *App) triages(cfg Config, js jetstream.JetStream, store database, hub *l
 	if !cfg.ReadOnly { // What was decided before then waits: read-only means that nothing is changed by this program.
 		a.watch(sent)
 		a.work("retries", sent.Run)
+		a.watch(released)
+		a.work("releases", released.Run)
 		a.work("operations", a.triage.operations.Run)
 	}
 	return nil

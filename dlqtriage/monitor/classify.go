@@ -10,6 +10,9 @@ import (
 
 // classify says why the message died: a person's word counts, else the rules decide.
 func (m *Monitor) classify(c corpse) dlqtriage.Verdict {
+	if c.asked != nil {
+		return dlqtriage.Verdict{Class: dlqtriage.Class{Category: dlqtriage.Unclassified}}
+	}
 	if by := c.entry.Classification.By; by != "" && by != dlqtriage.ByRules {
 		return dlqtriage.Verdict{Class: c.entry.Class}
 	}

@@ -33,6 +33,11 @@ type Store interface {
 	MessagesIn(ctx context.Context, stream lifecycle.StreamID, from, to uint64, limit int) ([]lifecycle.MessageFacts, error)
 }
 
+// Settler says how the quarantine of a message in flight is settled. [dlqtriage.Actions] does.
+type Settler interface {
+	SettleHeld(ctx context.Context, c decision.Claimed, why string, events ...lifecycle.Event) (decision.Settlement, error)
+}
+
 // Config says what the monitor works with.
 type Config struct {
 	JetStream jetstream.JetStream      // Required.
@@ -40,6 +45,9 @@ type Config struct {
 	Store     Store                    // Required.
 	ReadTo    func() lifecycle.Micros  // Required. Up to when all entries were read; zero while that is not known.
 	Policy    func() *dlqtriage.Policy // Required. The rules of classification that hold now.
+
+	Actions        Settler // Optional; without it messages in flight are not quarantined.
+	OnlyQuarantine bool    // Optional; default false. Dead messages are another monitor's.
 
 	Reader      string           // Optional; the durable through which entries are read, default that of the collector.
 	Holder      string           // Optional; who claims, for people. Default the package's name.

@@ -39,11 +39,16 @@ func (m *Monitor) copy(ctx context.Context, c decision.Claimed) error {
 		return m.settle(ctx, c, decision.StatusFailed, done{Why: "the effect cannot be read: " + err.Error()}, nil)
 	}
 	d, events, err := m.bury(ctx, j.Message)
-	var wait *later
-	switch {
-	case err == nil:
+	if err == nil {
 		return m.settle(ctx, c, decision.StatusDone, d, events)
-	case !errors.As(err, &wait):
+	}
+	return m.giveBack(ctx, c, j.Message, err)
+}
+
+// giveBack gives an effect back that cannot be done now. It errors when somebody should know.
+func (m *Monitor) giveBack(ctx context.Context, c decision.Claimed, k lifecycle.MessageKey, err error) error {
+	var wait *later
+	if !errors.As(err, &wait) {
 		wait = &later{pause: whileFailing, why: err}
 	}
 	back := m.cfg.do("give back", func() error {
@@ -55,7 +60,7 @@ func (m *Monitor) copy(ctx context.Context, c decision.Claimed) error {
 	if wait.quiet {
 		return back
 	}
-	return errors.Join(fmt.Errorf("copy %s: %w", j.Message, wait.why), back)
+	return errors.Join(fmt.Errorf("copy %s: %w", k, wait.why), back)
 }
 
 // done is what came of an effect, for people.
@@ -69,7 +74,7 @@ type done struct {
 // bury makes sure that a dead message has an entry, then that it is not in its stream. Every step may have been taken before, by somebody who
 // died after it.
 func (m *Monitor) bury(ctx context.Context, k lifecycle.MessageKey) (done, []lifecycle.Event, error) {
-	body, err := m.known(ctx, k)
+	body, err := m.known(ctx, k, nil)
 	if err != nil {
 		return done{}, nil, err
 	}
@@ -95,6 +100,7 @@ type corpse struct {
 	task  lifecycle.TaskFacts
 	entry dlqtriage.Entry
 	died  bool
+	asked *asked // Somebody asked for its quarantine while it was in flight; nil where it died.
 }
 
 func (c corpse) entryAt() string {
@@ -105,8 +111,8 @@ func (c corpse) entryAt() string {
 }
 
 // known reads what the store has of a message.
-func (m *Monitor) known(ctx context.Context, k lifecycle.MessageKey) (corpse, error) {
-	c := corpse{key: k}
+func (m *Monitor) known(ctx context.Context, k lifecycle.MessageKey, by *asked) (corpse, error) {
+	c := corpse{key: k, asked: by}
 	rows, err := m.cfg.Store.MessagesIn(ctx, k.Stream, k.Seq, k.Seq, 1)
 	if err != nil || len(rows) == 0 {
 		return c, err
@@ -120,7 +126,9 @@ func (m *Monitor) known(ctx context.Context, k lifecycle.MessageKey) (corpse, er
 		return c, fmt.Errorf("read the task: %w", err)
 	}
 	c.facts, c.task = rows[0], task.Facts
-	c.entry, c.died = dlqtriage.EntryOf(c.facts, c.task)
+	if c.entry, c.died = dlqtriage.EntryOf(c.facts, c.task); by != nil {
+		c.entry, c.died = dlqtriage.EntryOfHeld(c.facts, c.task, by.at), true
+	}
 	return c, nil
 }
 

@@ -47,6 +47,8 @@ func beTheMonitor() {
 	must(err)
 	go func() { must(read.Run(ctx)) }()
 	cfg := config(js, store, read)
+	cfg.Actions, err = actionsOn(store)
+	must(err)
 	var mu sync.Mutex
 	cfg.Step = func(step string) {
 		mu.Lock()

@@ -53,6 +53,9 @@ func (m *Monitor) message(c corpse, o found, v dlqtriage.Verdict) *nats.Msg {
 			msg.Header[name] = []string{value}
 		}
 	}
+	if c.asked != nil {
+		msg.Header[fleet.HeaderTriageAction] = []string{c.asked.action}
+	}
 	return msg
 }
 
@@ -67,6 +70,8 @@ func pathOf(e dlqtriage.Entry, v dlqtriage.Verdict) dlqtriage.Path {
 // reasonOf is why it died in somebody's words; where nobody said why, in ours.
 func reasonOf(c corpse) string {
 	switch {
+	case c.asked != nil:
+		return "quarantined in flight by " + c.asked.effect.Actor + ": " + c.asked.effect.Reason
 	case c.entry.Reason != "":
 		return c.entry.Reason
 	case c.entry.Path == dlqtriage.PathFilterRejected:

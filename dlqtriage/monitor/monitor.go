@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fleetglass/decision"
+	"fleetglass/dlqtriage"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
 )
@@ -60,13 +61,27 @@ const atOnce = 16
 
 // turn plans the copies of what died, and makes those that are due. It reports whether there may be more to do at once.
 func (m *Monitor) turn(ctx context.Context) (again bool, err error) {
-	if err := m.plan(ctx); err != nil {
-		return false, err
+	var errs []error
+	if m.cfg.Actions != nil { // First: their workers may still be at work.
+		more, err := m.work(ctx, dlqtriage.QueueQuarantine, m.quarantine)
+		again, errs = again || more, append(errs, err)
 	}
+	if !m.cfg.OnlyQuarantine {
+		if err := m.plan(ctx); err != nil {
+			return false, errors.Join(append(errs, err)...)
+		}
+		more, err := m.work(ctx, Queue, m.copy)
+		again, errs = again || more, append(errs, err)
+	}
+	return again, errors.Join(errs...)
+}
+
+// work does the effects of a queue that are due.
+func (m *Monitor) work(ctx context.Context, queue string, do func(context.Context, decision.Claimed) error) (again bool, err error) {
 	var claimed []decision.Claimed
 	err = m.cfg.do("claim", func() (err error) {
 		claimed, err = m.cfg.Store.Claim(ctx, decision.ClaimRequest{
-			Queue: Queue, Holder: m.cfg.Holder, Now: m.cfg.now(), Lease: m.cfg.Lease, Limit: atOnce,
+			Queue: queue, Holder: m.cfg.Holder, Now: m.cfg.now(), Lease: m.cfg.Lease, Limit: atOnce,
 		})
 		return err
 	})
@@ -75,7 +90,7 @@ func (m *Monitor) turn(ctx context.Context) (again bool, err error) {
 	}
 	var errs []error
 	for _, c := range claimed {
-		if err := m.copy(ctx, c); err != nil {
+		if err := do(ctx, c); err != nil {
 			errs = append(errs, err)
 		}
 	}

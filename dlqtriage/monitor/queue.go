@@ -53,7 +53,7 @@ func (m *Monitor) publish(ctx context.Context, c corpse) (done, error) {
 	if err != nil {
 		return done{}, err
 	}
-	c, err = m.known(ctx, c.key) // Again: what was read meanwhile may be its entry.
+	c, err = m.known(ctx, c.key, c.asked) // Again: what was read meanwhile may be its entry.
 	switch {
 	case err != nil:
 		return done{}, err

@@ -13,6 +13,9 @@ import (
 
 // kept reports whether a message that died so stays in its stream: the broker itself removes one that is terminated.
 func (m *Monitor) kept(c corpse) bool {
+	if c.asked != nil {
+		return true
+	}
 	switch c.entry.Path {
 	case dlqtriage.PathMaxDeliveries, dlqtriage.PathFilterRejected:
 		return true

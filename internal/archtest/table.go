@@ -56,6 +56,9 @@ var Table = []Rule{
 		Others: []string{"github.com/goccy/go-yaml", "github.com/tiktoken-go/tokenizer"}}, // The policy file; tokens without a network.
 	// What the actions decided, on the broker.
 	{Package: "dlqtriage/pipeline", Own: []string{"lifecycle", "decision", "dlqtriage", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"}},
+	// What hands messages in flight back to the broker.
+	{Package: "dlqtriage/release", Own: []string{"lifecycle", "decision", "dlqtriage", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"},
+		Tests: []string{"collectors", "collectors/*"}},
 	// Copies of dead letters in Firestore, for fleets that query it.
 	{Package: "dlqtriage/failurelog", Own: []string{"lifecycle", "dlqtriage", "internal/firestoreclient", "internal/health"},
 		Others: []string{"cloud.google.com/go/firestore", "google.golang.org/api", "google.golang.org/grpc"}, Tests: []string{"internal/firestoretest"}},

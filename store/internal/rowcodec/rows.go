@@ -191,6 +191,7 @@ type triageRow struct {
 	Until    lifecycle.Micros  `msg:"e,omitempty"`
 	ActionID string            `msg:"f,omitempty"`
 	Via      string            `msg:"g,omitempty"`
+	OfN      int               `msg:"i,omitempty"`
 }
 
 type classificationRow struct {
@@ -354,6 +355,7 @@ type triageFactsRow struct {
 	Until    lifecycle.Micros  `msg:"g,omitempty"`
 	ActionID string            `msg:"h,omitempty"`
 	Via      string            `msg:"i,omitempty"`
+	N        int               `msg:"j,omitempty"`
 }
 
 type taskFactsRow struct {

@@ -8762,8 +8762,8 @@ func (z *timingRow) Msgsize() (s int) {
 func (z *triageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(9)
-	var zb0001Mask uint16 /* 9 bits */
+	zb0001Len := uint32(10)
+	var zb0001Mask uint16 /* 10 bits */
 	_ = zb0001Mask
 	if z.Revision == 0 {
 		zb0001Len--
@@ -8800,6 +8800,10 @@ func (z *triageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	if z.Via == "" {
 		zb0001Len--
 		zb0001Mask |= 0x100
+	}
+	if z.N == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x200
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -8850,6 +8854,11 @@ func (z *triageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			// string "i"
 			o = append(o, 0xa1, 0x69)
 			o = msgp.AppendString(o, z.Via)
+		}
+		if (zb0001Mask & 0x200) == 0 { // if not omitted
+			// string "j"
+			o = append(o, 0xa1, 0x6a)
+			o = msgp.AppendInt(o, z.N)
 		}
 	}
 	return
@@ -8943,6 +8952,12 @@ func (z *triageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "Via")
 				return
 			}
+		case "j":
+			z.N, bts, err = msgp.ReadIntBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "N")
+				return
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -8957,7 +8972,7 @@ func (z *triageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *triageFactsRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.Uint64Size + 2 + msgp.StringPrefixSize + len(string(z.Outcome)) + 2 + msgp.StringPrefixSize + len(z.Action) + 2 + msgp.StringPrefixSize + len(z.Actor) + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.ActionID) + 2 + msgp.StringPrefixSize + len(z.Via)
+	s = 1 + 2 + msgp.Uint64Size + 2 + msgp.StringPrefixSize + len(string(z.Outcome)) + 2 + msgp.StringPrefixSize + len(z.Action) + 2 + msgp.StringPrefixSize + len(z.Actor) + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.ActionID) + 2 + msgp.StringPrefixSize + len(z.Via) + 2 + msgp.IntSize
 	return
 }
 
@@ -8965,8 +8980,8 @@ func (z *triageFactsRow) Msgsize() (s int) {
 func (z *triageRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(7)
-	var zb0001Mask uint8 /* 7 bits */
+	zb0001Len := uint32(8)
+	var zb0001Mask uint8 /* 8 bits */
 	_ = zb0001Mask
 	if z.Revision == 0 {
 		zb0001Len--
@@ -8995,6 +9010,10 @@ func (z *triageRow) MarshalMsg(b []byte) (o []byte, err error) {
 	if z.Via == "" {
 		zb0001Len--
 		zb0001Mask |= 0x40
+	}
+	if z.OfN == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x80
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -9035,6 +9054,11 @@ func (z *triageRow) MarshalMsg(b []byte) (o []byte, err error) {
 			// string "g"
 			o = append(o, 0xa1, 0x67)
 			o = msgp.AppendString(o, z.Via)
+		}
+		if (zb0001Mask & 0x80) == 0 { // if not omitted
+			// string "i"
+			o = append(o, 0xa1, 0x69)
+			o = msgp.AppendInt(o, z.OfN)
 		}
 	}
 	return
@@ -9112,6 +9136,12 @@ func (z *triageRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "Via")
 				return
 			}
+		case "i":
+			z.OfN, bts, err = msgp.ReadIntBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "OfN")
+				return
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -9126,7 +9156,7 @@ func (z *triageRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *triageRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.Uint64Size + 2 + msgp.StringPrefixSize + len(string(z.Outcome)) + 2 + msgp.StringPrefixSize + len(z.Action) + 2 + msgp.StringPrefixSize + len(z.Actor) + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.ActionID) + 2 + msgp.StringPrefixSize + len(z.Via)
+	s = 1 + 2 + msgp.Uint64Size + 2 + msgp.StringPrefixSize + len(string(z.Outcome)) + 2 + msgp.StringPrefixSize + len(z.Action) + 2 + msgp.StringPrefixSize + len(z.Actor) + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.ActionID) + 2 + msgp.StringPrefixSize + len(z.Via) + 2 + msgp.IntSize
 	return
 }
 

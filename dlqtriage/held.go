@@ -1,0 +1,114 @@
+package dlqtriage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"fleetglass/decision"
+	"fleetglass/lifecycle"
+)
+
+// FleetReader tells which task a message is of, and how the consumers are.
+type FleetReader interface {
+	TaskOf(ctx context.Context, k lifecycle.MessageKey) (string, error)
+	Consumers(ctx context.Context) ([]lifecycle.ConsumerState, error)
+}
+
+// Held is a message that a worker has, or had until its deadline passed, as it is when somebody decides about it.
+type Held struct {
+	Key      lifecycle.MessageKey
+	Revision uint64 // Of its subject, as it was before the rest was read.
+	Task     lifecycle.TaskFacts
+	Message  lifecycle.MessageFacts
+	Lease    lifecycle.Lease
+	InHand   bool // Somebody holds it, or it is overdue. Otherwise there is no lease to act on.
+	Consumer *lifecycle.ConsumerState
+	Recovery Recovery
+}
+
+// errNoFleet says that the service was made without what actions in flight need.
+var errNoFleet = errors.New("this service does not act on messages in flight")
+
+// Held reads what is known of a message in flight. It errors with lifecycle.ErrNotFound where no such message is known.
+func (s *Actions) Held(ctx context.Context, key lifecycle.MessageKey) (h Held, err error) {
+	if s.Fleet == nil {
+		return h, errNoFleet
+	}
+	h.Key = key
+	// The revision comes first: what is decided meanwhile is then found out when it is decided on it.
+	if h.Revision, err = s.Decisions.Revision(ctx, decision.About(key)); err != nil {
+		return h, err
+	}
+	id, err := s.Fleet.TaskOf(ctx, key)
+	if err != nil {
+		return h, fmt.Errorf("find the task of %s: %w", key, err)
+	}
+	record, err := s.Tasks.Task(ctx, id)
+	if err != nil {
+		return h, fmt.Errorf("read task: %w", err)
+	}
+	consumers, err := s.Fleet.Consumers(ctx)
+	if err != nil {
+		return h, fmt.Errorf("read consumers: %w", err)
+	}
+	h.Task = record.Facts
+	for _, m := range record.Messages {
+		if m.Key == key {
+			h.examine(m, consumers, s.Policy(), s.now())
+			return h, nil
+		}
+	}
+	return h, fmt.Errorf("message %s: %w", key, lifecycle.ErrNotFound)
+}
+
+func (h *Held) examine(m lifecycle.MessageFacts, consumers []lifecycle.ConsumerState, p *Policy, now lifecycle.Micros) {
+	h.Message = m
+	for i := range consumers {
+		if consumers[i].Stream == m.Key.Stream && consumers[i].Name == m.Consumer {
+			h.Consumer = &consumers[i]
+		}
+	}
+	h.Lease, h.InHand = lifecycle.LeaseOf(lifecycle.OpenMessage{Message: m, Task: h.Task}, h.Consumer, lifecycle.Typical{}, now)
+	h.Recovery = p.RecoveryOf(m, h.Task, false).Decide()
+}
+
+// The obstacles to actions on messages in flight.
+const (
+	BlockedNotHeld     ObstacleCode = "not_in_flight"         // No worker has it.
+	BlockedNoConsumer  ObstacleCode = "consumer_unknown"      // Its consumer is gone or not known: nobody can hand it back.
+	BlockedLastAttempt ObstacleCode = "no_attempt_left"       // Handed back, it is exhausted at once.
+	BlockedWorkerAlive ObstacleCode = "worker_may_be_at_work" // Its lease is in order: handed back, two would work on it.
+	BlockedDue         ObstacleCode = "already_due"           // The broker hands it out with the next pull anyway.
+)
+
+// obstacles are what stands in the way of an action.
+func (h *Held) obstacles(a ActionKind) []Obstacle {
+	out := []Obstacle{}
+	add := func(is bool, code ObstacleCode, why string) {
+		if is {
+			out = append(out, Obstacle{code, why})
+		}
+	}
+	if !h.InHand {
+		return []Obstacle{{BlockedNotHeld, "No worker has it now: there is no lease to act on."}}
+	}
+	add(h.Lease.Acting != "", BlockedBusy, "An action on it has not ended.")
+	switch a {
+	case ActionRelease:
+		h.releaseObstacles(add)
+	case ActionQuarantine:
+		add(h.Recovery.Rule == ruleRecorded, BlockedCompleted, "Its completion is recorded: there is nothing to keep apart, and a redelivery is skipped.")
+	}
+	return out
+}
+
+func (h *Held) releaseObstacles(add func(is bool, code ObstacleCode, why string)) {
+	l := h.Lease
+	_, known := h.ackSubject()
+	add(!known, BlockedNoConsumer, "Its consumer is gone, or which delivery its worker has is not known: it cannot be handed back.")
+	add(l.MaxDeliver > 0 && l.Attempt >= l.MaxDeliver, BlockedLastAttempt, "It is the last attempt: handed back, it is exhausted at once. Quarantine it instead.")
+	add(l.Stale == lifecycle.StaleLease || l.Stale == lifecycle.StalePresumedDead, BlockedDue, "Its deadline has passed: it goes to the worker that pulls next anyway.")
+	add(h.Recovery.Unknown, BlockedEffectsUnknown, "Effects of it may have happened of which nothing is known. "+h.Recovery.Reasons[0])
+	add(l.Stale == "" && l.Resolved == nil, BlockedWorkerAlive, "Nothing is wrong with its lease: handed back, two workers would have it.")
+}

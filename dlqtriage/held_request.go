@@ -1,0 +1,66 @@
+package dlqtriage
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"fleetglass/decision"
+	"fleetglass/lifecycle"
+)
+
+// HeldRequest asks for an action on a message in flight.
+type HeldRequest struct {
+	Message     lifecycle.MessageKey // Required.
+	Action      ActionKind           // Required. One of [HeldKinds].
+	Reason      string               // Required. 3 to 2,000 characters; of reconcile it is the note.
+	Force       bool                 // In spite of what could be accepted; see [ObstacleCode.Forcible].
+	ForceReason string               // Required with Force.
+	Actor       decision.Actor       // Required.
+	Key         string               // Required. Names the request, as [Request.Key] does.
+	Revision    *uint64              // Optional. The revision of the lease that the actor saw; another one is refused as changed.
+}
+
+// check reports what is wrong with the request itself.
+func (r HeldRequest) check() error {
+	if !slices.Contains(HeldKinds(), r.Action) {
+		return &Refusal{Code: RefusedAction, Pointer: "/action", Why: "There is no such action on a message in flight."}
+	}
+	if n := utf8.RuneCountInString(strings.TrimSpace(r.Reason)); n < minReason || n > maxReason {
+		return &Refusal{Code: RefusedReason, Pointer: "/reason", Why: "An action needs a reason of 3 to 2,000 characters."}
+	}
+	if n := utf8.RuneCountInString(strings.TrimSpace(r.ForceReason)); r.Force && (n < minReason || n > maxReason) {
+		return &Refusal{Code: RefusedParameter, Pointer: "/params/force_reason", Why: "To force needs a reason of its own."}
+	}
+	return nil
+}
+
+// HeldPreview is what an action on a message in flight would do.
+type HeldPreview struct {
+	Held
+	Eligible bool
+	Blocked  []Obstacle // What stands in the way and is not forced.
+	Effects  []string   // What would happen, in sentences.
+	Warning  string     // Why the work may be done twice; empty where nothing speaks for it.
+}
+
+func (h Held) preview(r HeldRequest) HeldPreview {
+	v := HeldPreview{Held: h, Blocked: unforced(h.obstacles(r.Action), r.Force), Effects: heldEffects(r.Action)}
+	v.Eligible = len(v.Blocked) == 0
+	if r.Action == ActionRelease {
+		v.Warning = "Its worker may still be at work. Fleetglass cannot stop it: only a fencing token or an idempotency key keeps two workers from having one effect each."
+	}
+	return v
+}
+
+// heldEffects says what an action does, in sentences.
+func heldEffects(a ActionKind) []string {
+	switch a {
+	case ActionRelease:
+		return []string{"The broker is told, in the worker's place, that the attempt is handed back.", "The message goes to the worker that pulls next, as the following attempt."}
+	case ActionQuarantine:
+		return []string{"The message is copied to the dead-letter queue, as quarantined.", "Then it is deleted from its stream: the broker frees the slot, and an answer of its worker has no effect."}
+	}
+	return []string{"The attempt is marked as resolved, with your name and your note. Nothing counts as wrong with it any more.",
+		"Nothing is told to the broker: without an answer it goes on as before. It is no completion."}
+}
