@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"fleetglass/access"
 	"fleetglass/dlqtriage"
+	"fleetglass/fleet/doctor"
 	"fleetglass/internal/health"
 	"fleetglass/internal/httperr"
 	"fleetglass/internal/live"
@@ -42,6 +44,9 @@ type Config struct {
 	Operations *dlqtriage.Operations                           // Optional; likewise.
 	Access     access.Authorizer                               // Optional; decides about what needs more than its route does.
 	Denied     func(r *http.Request, action string, why error) // Optional; hears of actions that were refused to somebody known.
+
+	// Doctor looks at the configuration of the broker. Optional; without it the call answers that it is not available.
+	Doctor func(context.Context) (doctor.Report, error)
 
 	Now     func() time.Time // Optional; default time.Now.
 	Log     *slog.Logger     // Optional; default slog.Default().

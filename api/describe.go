@@ -24,6 +24,7 @@ func (a *API) describe() {
 	a.describeTasks()
 	a.describeTask()
 	a.describeFleet()
+	a.describeDoctor()
 	a.describeDuplicates()
 	a.describeEntries()
 	a.describeReconciliations()

@@ -138,7 +138,7 @@ func TestAWorkerRecordsBeforeItAcknowledges(t *testing.T) {
 		t.Fatalf("record %v, %v", r, err)
 	}
 	if r.AgentID != "cto" || r.ResultSummary != "merged" || r.NatsStreamSeq != receipt.Seq || r.PayloadHash == "" ||
-		r.ExpiresAt.Sub(r.CompletedAt) != 72*time.Hour {
+		r.ExpiresAt.Sub(r.CompletedAt) != fleet.RecordRetention {
 		t.Errorf("record %+v", r)
 	}
 	if again := b.publish(t, fleet.NewTask{ID: "t-1"}); !again.Duplicate || again.Seq != receipt.Seq {

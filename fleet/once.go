@@ -13,7 +13,7 @@ import (
 type OnceConfig struct {
 	Reservations Reservations     // Required.
 	Agent        string           // Required. Who completes, as told in records.
-	Retention    time.Duration    // Optional; default 72 h. How long a completion is to be remembered.
+	Retention    time.Duration    // Optional; default [RecordRetention]. How long a completion is to be remembered.
 	Poll         time.Duration    // Optional; default 500 ms. The longest pause between two looks at a key that another holds.
 	Now          func() time.Time // Optional; default time.Now.
 }
@@ -28,7 +28,7 @@ func NewOnce(cfg OnceConfig) (*Once, error) {
 		return nil, errors.New("once: Reservations and Agent are required")
 	}
 	if cfg.Retention <= 0 {
-		cfg.Retention = 72 * time.Hour
+		cfg.Retention = RecordRetention
 	}
 	if cfg.Poll <= 0 {
 		cfg.Poll = 500 * time.Millisecond

@@ -12,6 +12,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// RecordRetention is how long a completion is remembered unless configured otherwise: longer than a task of the contract can come again, which is
+// seven days in its stream and one before that as a retry (SPEC 4).
+const RecordRetention = 9 * day
+
 // Record says that a task completed (SPEC 1, idempotency record). Whoever finds one for a task does not execute it again.
 type Record struct {
 	TaskID         string           `json:"taskId"`

@@ -16,7 +16,7 @@ type KVReservationsConfig struct {
 	JetStream jetstream.JetStream // Required. The bucket [BucketIdempotency] must exist.
 	// Retention is how long a reservation that nobody renews, confirms or takes over is remembered, and with it the payload that its key
 	// stands for. The broker raises it to the time that the bucket keeps markers (1 h); a lease is shorter and is in the value. Optional;
-	// default 72 h.
+	// default [RecordRetention].
 	Retention time.Duration
 	Now       func() time.Time // Optional; default time.Now. Clocks of workers may differ by less than two thirds of a lease.
 }
@@ -44,7 +44,7 @@ func NewKVReservations(ctx context.Context, cfg KVReservationsConfig) (*KVReserv
 		return nil, fmt.Errorf("open bucket %s: %w", BucketIdempotency, err)
 	}
 	if cfg.Retention <= 0 {
-		cfg.Retention = 72 * time.Hour
+		cfg.Retention = RecordRetention
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now

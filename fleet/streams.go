@@ -31,7 +31,7 @@ type Streams struct {
 	Replicas        int           // Optional; default that of TASKS where it exists, else 1.
 	Bodies          Bodies        // Optional; default [BodiesAsIs].
 	Pulls           bool          // Optional; default false. Capture pull requests too (OBS_PULL).
-	RecordRetention time.Duration // Optional; default 72 h. How long idempotency records are kept in KV.
+	RecordRetention time.Duration // Optional; default [RecordRetention]. How long idempotency records are kept in KV.
 	DLQAgents       []string      // Optional; agents with a dead-letter stream of their own, instead of one stream for all.
 	Others          []string      // Optional; default none. Further streams that take tasks of the fleet; [NewPlan] finds them.
 	Readers         bool          // Optional; default false. Make the durables too, so that the observer need not be allowed to.
@@ -42,7 +42,7 @@ func (s Streams) withDefaults() Streams {
 		s.Replicas = 1
 	}
 	if s.RecordRetention <= 0 {
-		s.RecordRetention = 72 * time.Hour
+		s.RecordRetention = RecordRetention
 	}
 	return s
 }

@@ -22,7 +22,7 @@ type WorkerConfig struct {
 	Reporter  *Reporter              // Optional; default none. Tells claims, completions, failures and caught duplicates.
 	Answered  func(Delivery, Answer) // Optional. Called after each answer to the broker, heartbeats included, for counting; it must not block.
 	NakDelay  time.Duration          // Optional; default 2 s. The wait after a failure, and while the records cannot be asked.
-	Retention time.Duration          // Optional; default 72 h. How long a completion is to be remembered.
+	Retention time.Duration          // Optional; default [RecordRetention]. How long a completion is to be remembered.
 	Now       func() time.Time       // Optional; default time.Now.
 	Logger    *slog.Logger           // Optional; default discards.
 }
@@ -66,7 +66,7 @@ func NewWorker(cfg WorkerConfig) (*Worker, error) {
 		cfg.NakDelay = 2 * time.Second
 	}
 	if cfg.Retention <= 0 {
-		cfg.Retention = 72 * time.Hour
+		cfg.Retention = RecordRetention
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now

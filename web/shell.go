@@ -61,6 +61,7 @@ func navigation(snap *query.FleetSnapshot, operates bool) []views.NavItem {
 		balance,
 		{Section: "agents", Href: "/agents", Icon: "agents", Label: "Agents", Count: short(agents), Said: counted(agents, "agent", "agents"), Rule: true},
 		{Section: "capture", Href: "/capture", Icon: "settings", Label: "Capture"},
+		{Section: "doctor", Href: "/doctor", Icon: "doctor", Label: "Doctor"},
 	}
 	return slices.DeleteFunc(items, func(i views.NavItem) bool { return i.Section == "operations" && !operates })
 }

@@ -14,6 +14,7 @@ import (
 	"fleetglass/access"
 	"fleetglass/dlqtriage"
 	"fleetglass/fleet"
+	"fleetglass/fleet/doctor"
 	"fleetglass/internal/health"
 	"fleetglass/internal/httperr"
 	"fleetglass/internal/live"
@@ -43,6 +44,9 @@ type Config struct {
 
 	// Denied keeps a record of an action that was refused where its route was allowed. Optional.
 	Denied func(r *http.Request, action string, why error)
+
+	// Doctor looks at the configuration of the broker. Optional; without it its page says so.
+	Doctor func(context.Context) (doctor.Report, error)
 
 	SignIn *SignIn        // Optional; how people sign in. Without it there is no page for it.
 	Limits httperr.Limits // Optional; see there. Live updates have no timeout.
@@ -106,6 +110,7 @@ func (w *Web) Register(r *routes.Router) {
 	w.page(r, "/reconciliation", access.Read, w.reconciliation)
 	w.action(r, "/reconciliation", access.Admin, w.reconcileNow)
 	w.page(r, "/capture", access.Read, w.capture)
+	w.page(r, "/doctor", access.Read, w.doctor)
 	w.page(r, "/preferences", access.Read, w.keepPreference)
 	if w.cfg.Hub != nil {
 		w.page(changes, "/live", access.Read, w.live)

@@ -13,6 +13,7 @@ import (
 
 	"fleetglass/access"
 	"fleetglass/duplicates"
+	"fleetglass/fleet/doctor"
 	"fleetglass/internal/health"
 	"fleetglass/internal/httpguard"
 	"fleetglass/internal/routes"
@@ -32,6 +33,7 @@ type App struct {
 	follow   *tokensFile   // Nil without a tokens file.
 	policy   *triagePolicy //
 	triage   triage
+	doctor   *doctor.Doctor
 	agents   string        // Where agents connect.
 	sources  recordSources // Where agents may keep their records.
 	records  func(context.Context) (duplicates.Retention, error)

@@ -50,6 +50,7 @@ type Config struct {
 	Prefix          string   `default:"genbrain" placeholder:"NAME" help:"First token of the fleet's subjects." group:"broker"`
 	Poll            Duration `name:"poll-interval" default:"1s" placeholder:"TIME" help:"How often the state of the broker is fetched and compared with what was observed." group:"broker"`
 	WorkerConsumers string   `name:"worker-consumers" default:"*-task-worker" placeholder:"PATTERNS" help:"Names of the workers' consumers, as patterns separated by commas. Where a stream keeps messages after they are acknowledged, only these judge a task; other consumers watch." group:"broker"`
+	WorkerHeartbeat Duration `name:"worker-heartbeat" default:"2m" placeholder:"TIME" help:"How often workers say that they are still working. The doctor compares it with the waits of their consumers." group:"broker"`
 	Nice            int      `default:"10" placeholder:"N" help:"How much Fleetglass yields the processor to other programs, from 0 to 19. It does not yield while it embeds the broker." group:"broker"`
 	HeadersOnly     bool     `help:"Capture only the headers of tasks, for privacy. Bodies are then never shown, and a message that has left its stream cannot be sent again." group:"broker"`
 

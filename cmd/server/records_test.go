@@ -21,7 +21,7 @@ func TestTheRetentionOfRecordsIsReadFromTheBroker(t *testing.T) {
 		now = now.Add(recordRetentionAge)
 		return r.Read(ctx)
 	}
-	want := duplicates.Retention{Known: true, Records: 72 * time.Hour, MaxAge: 7 * 24 * time.Hour, DuplicateWindow: time.Hour, RetryDelay: 24 * time.Hour}
+	want := duplicates.Retention{Known: true, Records: 9 * 24 * time.Hour, MaxAge: 7 * 24 * time.Hour, DuplicateWindow: time.Hour, RetryDelay: 24 * time.Hour}
 	if got, err := read(t.Context()); err != nil || got != want {
 		t.Errorf("as provisioned: %+v, %v; want %+v", got, err, want)
 	}

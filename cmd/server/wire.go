@@ -67,6 +67,9 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	a.agents = nats.URL()
 	a.sources = newRecordSources(cfg, nats.js)
 	a.records = (&recordRetention{js: nats.js, now: now}).Read
+	if a.doctor, err = newDoctor(cfg, nats.js, now); err != nil {
+		return nil, err
+	}
 	if cfg.Embedded() {
 		if _, err := fleet.Provision(ctx, nats.js, streams(cfg)); err != nil {
 			return nil, fmt.Errorf("set up the embedded broker: %w", err)
@@ -147,7 +150,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	}
 	calls, err := api.New(api.Config{
 		Query: ask, Appender: appender, Hub: hub, Health: a.health, Reconcile: a.reports, Keys: keys, Audit: store, Policy: a.policy.State, Now: now, Log: a.log,
-		Actions: a.triage.actions, Operations: a.triage.operations, Access: authorizer, Denied: deniedActions(denied),
+		Actions: a.triage.actions, Operations: a.triage.operations, Access: authorizer, Denied: deniedActions(denied), Doctor: a.doctor.Report,
 		Fleet:   api.Fleet{DecodeReport: decodeReport(now)},
 		Options: api.Options{Version: version, Limits: cfg.limits()},
 	})
@@ -163,6 +166,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	pages, err := web.New(web.Config{
 		Query: ask, Hub: hub, Health: a.health, TaskJSON: calls.TaskJSON, Now: now, Log: a.log, Environment: cfg.Environment, Access: authorizer,
 		Server: a.agents, Prefix: cfg.Prefix, Reconcile: a.reports, SignIn: signIn, Limits: cfg.limits(), Actions: a.triage.actions, Operations: a.triage.operations, Denied: deniedActions(denied),
+		Doctor: a.doctor.Report,
 	})
 	if err != nil {
 		return err

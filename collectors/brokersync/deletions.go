@@ -40,7 +40,7 @@ func (a *answerer) deletions(ctx context.Context) (Deletions, error) {
 	}
 	for subject := range info.State.Subjects {
 		name := strings.TrimPrefix(subject, prefix)
-		if copier(name) || (a.seen.Kept && !a.cfg.Contract.IsWorker(name)) {
+		if fleet.IsCopier(name) || (a.seen.Kept && !a.cfg.Contract.IsWorker(name)) {
 			continue
 		}
 		m, err := events.GetLastMsgForSubject(ctx, subject)

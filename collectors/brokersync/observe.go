@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -91,17 +90,12 @@ func (b *observer) find(ctx context.Context) (err error) {
 	return nil
 }
 
-// copier reports whether the broker made a consumer itself, to feed a mirror or a stream that has this one as its source: no worker's.
-func copier(consumer string) bool {
-	return strings.HasPrefix(consumer, "JS_MIRROR_") || strings.HasPrefix(consumer, "JS_SOURCE_")
-}
-
 // listConsumers lists the consumers of the stream, without those by which the broker copies it.
 func listConsumers(ctx context.Context, stream jetstream.Stream, id lifecycle.StreamID) ([]Consumer, error) {
 	lister := stream.ListConsumers(ctx)
 	var out []Consumer
 	for info := range lister.Info() {
-		if !copier(info.Name) {
+		if !fleet.IsCopier(info.Name) {
 			out = append(out, consumerOf(id, info))
 		}
 	}

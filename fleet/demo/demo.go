@@ -81,10 +81,13 @@ func New(cfg Config) (*Demo, error) {
 	return d, nil
 }
 
+// Heartbeat is how often agents of the demonstration say that they are still working, at scale 1.
+const Heartbeat = 500 * time.Millisecond
+
 // scaledTiming is that of SPEC 1 with minutes become seconds.
 func (d *Demo) scaledTiming() fleet.Timing {
 	return fleet.Timing{
-		AckWait: d.scaled(8 * time.Second), MaxDeliver: 3, Heartbeat: d.scaled(500 * time.Millisecond),
+		AckWait: d.scaled(8 * time.Second), MaxDeliver: 3, Heartbeat: d.scaled(Heartbeat),
 		Backoff: []time.Duration{d.scaled(2 * time.Second), d.scaled(4 * time.Second), d.scaled(8 * time.Second)},
 	}
 }

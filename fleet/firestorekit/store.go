@@ -9,6 +9,8 @@ import (
 	"cloud.google.com/go/firestore"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"fleetglass/fleet"
 )
 
 // Config is what [NewRecords], [NewReservations] and [NewEffectLog] need.
@@ -18,7 +20,7 @@ type Config struct {
 	// the client ends its transaction. Optional; default 5 s.
 	Timeout time.Duration
 	// Retention is how long a reservation that nobody renews, confirms or takes over is remembered, and with it the payload that its key
-	// stands for; at least four of its leases. Optional; default 72 h.
+	// stands for; at least four of its leases. Optional; default [fleet.RecordRetention].
 	Retention time.Duration
 }
 
@@ -37,7 +39,7 @@ func newStore(cfg Config) (store, error) {
 		cfg.Timeout = 5 * time.Second
 	}
 	if cfg.Retention <= 0 {
-		cfg.Retention = 72 * time.Hour
+		cfg.Retention = fleet.RecordRetention
 	}
 	return store{cfg.Client, cfg.Timeout, cfg.Retention}, nil
 }

@@ -33,6 +33,9 @@ var Table = []Rule{
 		Tests: []string{"fleet/reservetest", "internal/firestoretest"}},
 	{Package: "fleet/demo", Own: []string{"lifecycle", "fleet"}, Others: []string{"github.com/nats-io", "golang.org/x/sync"}},
 
+	// Looks at the configuration of a broker and names its traps.
+	{Package: "fleet/doctor", Own: []string{"fleet", "lifecycle"}, Others: []string{"github.com/nats-io", "golang.org/x/sync"}},
+
 	{Package: "collectors", Own: []string{"lifecycle", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"}, Tests: []string{"collectors/*"}},
 	// The synchronizer's tests run the other collectors beside it.
 	{Package: "collectors/brokersync", Own: []string{"lifecycle", "fleet", "collectors", "internal/health"},
@@ -75,11 +78,11 @@ var Table = []Rule{
 	{Package: "views/*", Own: []string{"lifecycle", "duplicates", "reconcile", "dlqtriage", "alerts", "static", "views", "views/*"}, Others: []string{"github.com/a-h/templ"}},
 	{Package: "web/webtest", Own: []string{"lifecycle", "reconcile", "store/sqlite", "internal/health"}},
 	{Package: "web",
-		Own: []string{"lifecycle", "decision", "duplicates", "dlqtriage", "alerts", "views", "views/*", "static", "fleet", "internal/live", "internal/httperr", "internal/routes", "access",
+		Own: []string{"lifecycle", "decision", "duplicates", "dlqtriage", "alerts", "views", "views/*", "static", "fleet", "fleet/doctor", "internal/live", "internal/httperr", "internal/routes", "access",
 			"internal/health", "internal/openid", "internal/sessions", "query", "reconcile"},
 		Others: []string{"github.com/gin-gonic/gin", "github.com/a-h/templ"}, Tests: []string{"web/webtest"}},
 	{Package: "api",
-		Own: []string{"lifecycle", "decision", "internal/requestkey", "duplicates", "dlqtriage", "alerts", "fleet", "collectors/reports", "internal/live", "internal/httperr", "internal/routes", "access", "internal/health",
+		Own: []string{"lifecycle", "decision", "internal/requestkey", "duplicates", "dlqtriage", "alerts", "fleet", "fleet/doctor", "collectors/reports", "internal/live", "internal/httperr", "internal/routes", "access", "internal/health",
 			"query", "reconcile"},
 		Others: []string{"github.com/gin-gonic/gin", "github.com/danielgtaylor/huma/v2", "github.com/cloudevents/sdk-go/v2"}},
 

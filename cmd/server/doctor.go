@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/fleet/demo"
+	"fleetglass/fleet/doctor"
+)
+
+type doctorCmd struct {
+	FailOn doctor.Severity `enum:"critical,warning,info" default:"warning" help:"Exit with 1 when a finding is at least this severe: critical, warning or info."`
+	Output string          `short:"o" enum:"text,json" default:"text" help:"How to print: text or json."`
+}
+
+// errFindings says that the doctor found what --fail-on names.
+var errFindings = errors.New("the configuration of the broker has traps")
+
+// Run names the traps in the configuration of the broker. It changes nothing.
+func (c doctorCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
+	cfg := l.cli.Config
+	if cfg.Embedded() { // The broker of a program that runs with these settings.
+		cfg.NATSURL = []URL{URL("nats://" + cfg.NATSListen)}
+	}
+	nc, err := connect(cfg, nil)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	js, err := newJetStream(nc, cfg.NATSDomain)
+	if err != nil {
+		return err
+	}
+	d, err := newDoctor(cfg, js, time.Now)
+	if err != nil {
+		return err
+	}
+	report, err := d.Report(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.print(t.out, report); err != nil {
+		return err
+	}
+	for _, f := range report.Findings {
+		if f.Severity.AtLeast(c.FailOn) {
+			return errFindings
+		}
+	}
+	return nil
+}
+
+func (c doctorCmd) print(w io.Writer, r doctor.Report) error {
+	if c.Output == "json" {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		return e.Encode(append([]doctor.Finding{}, r.Findings...)) // Never null.
+	}
+	for _, f := range r.Findings {
+		if _, err := fmt.Fprintf(w, "%s  %s: %s (%s)\n  seen  %s\n  why   %s\n  fix   %s\n\n", f.Severity, f.Resource, f.Title, f.Code, f.What, f.Why, f.Fix); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w, "%d findings on %d streams and %d consumers\n", len(r.Findings), r.Streams, r.Consumers)
+	return err
+}
+
+func newDoctor(cfg Config, js jetstream.JetStream, now func() time.Time) (*doctor.Doctor, error) {
+	rules := doctor.Rules{Contract: contract(cfg), Heartbeat: time.Duration(cfg.WorkerHeartbeat)}
+	if cfg.Demo {
+		rules.Heartbeat = demo.Heartbeat
+	}
+	return doctor.New(doctor.Config{JetStream: js, Rules: rules, Now: now})
+}

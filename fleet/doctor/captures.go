@@ -1,0 +1,176 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/fleet"
+)
+
+// apply is the command that makes what Fleetglass needs.
+const apply = "fleetglass provision --apply"
+
+// captureChecks are the traps of what Fleetglass itself looks through (NATS.md, "Capture streams").
+func captureChecks() []check {
+	return []check{
+		{
+			code: "capture_missing", severity: Critical, find: missingCaptures,
+			title: "A capture stream is missing",
+			why:   "What it would record is not seen: Fleetglass is blind there, and says so where it matters.",
+		},
+		{
+			code: "capture_uncovered", severity: Critical, find: uncovered,
+			title: "A stream of tasks is not recorded",
+			why:   "Acknowledgements or advisories about that stream are not recorded, so its tasks cannot be judged.",
+		},
+		{
+			code: "no_republish", severity: Critical, find: notRepublished,
+			title: "Publishes are not recorded",
+			why:   "Publishes to the stream are seen only while the broker is compared with the store, and the body of a task that ended meanwhile is lost.",
+		},
+		{
+			code: "capture_dedupes", severity: Warning, find: dedupingCaptures,
+			title: "A capture stream deduplicates",
+			why:   "It has no source, so that the broker deduplicates in it: equal message ids of different streams are recorded once.",
+		},
+		{
+			code: "capture_answers", severity: Warning, find: answeringCaptures,
+			title: "A capture stream answers publishers",
+			why:   "It answers publishers who did not publish to it: a publisher may take its answer for that of the task stream.",
+		},
+		{
+			code: "capture_refuses", severity: Warning, find: refusingCaptures,
+			title: "A capture stream refuses lines when it is full",
+			why:   "When it is full new lines are refused, and Fleetglass sees nothing more.",
+		},
+		{
+			code: "capture_unbounded", severity: Warning, find: unboundedCaptures,
+			title: "A capture stream has no limit",
+			why:   "It grows until the broker's disk is full, and then the fleet stops.",
+		},
+		{
+			code: "capture_replicas", severity: Warning, find: fewerReplicas,
+			title: "A capture stream has too few replicas",
+			why:   "When the one server that holds it is away, what the fleet does is not recorded.",
+		},
+		{
+			code: "captures_own_acks", severity: Critical, find: feedback,
+			title: "A stream records its own readers",
+			why:   "It records the acknowledgements of those who read it: each line makes another one, thousands a second.",
+		},
+	}
+}
+
+// captureNames are the streams that Fleetglass cannot do without.
+var captureNames = []string{fleet.CapturePub, fleet.CaptureAck, fleet.CaptureEvt, fleet.CaptureReport}
+
+func missingCaptures(l look) []trap {
+	var out []trap
+	for _, name := range captureNames {
+		if _, there := l.stream(name); !there {
+			out = append(out, trap{resource: "stream " + name, what: "It does not exist.", fix: apply})
+		}
+	}
+	return out
+}
+
+// captures are the capture streams that exist, reports left out: agents publish those themselves.
+func (l look) captures() []Stream {
+	var out []Stream
+	for _, name := range []string{fleet.CapturePub, fleet.CaptureRaw, fleet.CaptureAck, fleet.CaptureEvt, fleet.CapturePull} {
+		if s, there := l.stream(name); there {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func uncovered(l look) []trap {
+	return eachStream(l.taskStreams(), func(s Stream) (string, string) {
+		for _, name := range []string{fleet.CaptureAck, fleet.CaptureEvt} {
+			if capture, there := l.stream(name); there && !fleet.Captures(name, s.Config.Name, capture.Config.Subjects) {
+				return name + " does not record what concerns it.", apply
+			}
+		}
+		return "", ""
+	})
+}
+
+func notRepublished(l look) []trap {
+	return eachStream(l.taskStreams(), func(s Stream) (string, string) {
+		capture, there := l.stream(fleet.CapturePub)
+		if !there { // That is a finding of its own.
+			return "", ""
+		}
+		if r := s.Config.RePublish; r != nil && anyOverlap([]string{r.Destination}, capture.Config.Subjects) {
+			return "", ""
+		}
+		return "It does not republish to " + fleet.CapturePub + ".", apply
+	})
+}
+
+func dedupingCaptures(l look) []trap {
+	return eachStream(l.captures(), func(s Stream) (string, string) {
+		if name := s.Config.Name; name != fleet.CapturePub && name != fleet.CaptureRaw || len(s.Config.Sources) > 0 {
+			return "", ""
+		}
+		return fmt.Sprintf("It drops message ids that it saw within %s.", span(s.Config.Duplicates)), apply
+	})
+}
+
+func answeringCaptures(l look) []trap {
+	return eachStream(l.captures(), func(s Stream) (string, string) {
+		if s.Config.NoAck {
+			return "", ""
+		}
+		return "Its no_ack is off.", apply
+	})
+}
+
+func refusingCaptures(l look) []trap {
+	return eachStream(l.captures(), func(s Stream) (string, string) {
+		if s.Config.Discard == jetstream.DiscardOld {
+			return "", ""
+		}
+		return "It discards new lines when it is full.", apply
+	})
+}
+
+func unboundedCaptures(l look) []trap {
+	return eachStream(l.captures(), func(s Stream) (string, string) {
+		if s.Config.MaxBytes > 0 {
+			return "", ""
+		}
+		return "It has no max_bytes.", "nats stream edit " + s.Config.Name + " --max-bytes 512MB"
+	})
+}
+
+func fewerReplicas(l look) []trap {
+	most := 1
+	for _, s := range l.taskStreams() {
+		most = max(most, s.Config.Replicas)
+	}
+	return eachStream(l.captures(), func(s Stream) (string, string) {
+		if s.Config.Replicas >= most {
+			return "", ""
+		}
+		return fmt.Sprintf("It has %d replicas, and the tasks have %d.", max(s.Config.Replicas, 1), most), fmt.Sprintf("nats stream edit %s --replicas %d", s.Config.Name, most)
+	})
+}
+
+// feedback finds streams that record acknowledgements of any stream, and so of their own readers.
+func feedback(l look) []trap {
+	return eachStream(l.Streams, func(s Stream) (string, string) {
+		own := "$JS.ACK." + s.Config.Name + ".x.1.1.1.1.0"
+		i := slices.IndexFunc(s.Config.Subjects, func(subject string) bool {
+			return strings.HasPrefix(subject, "$JS.") && fleet.SubjectMatches(subject, own)
+		})
+		if i < 0 {
+			return "", ""
+		}
+		return "It records " + s.Config.Subjects[i] + ", where its own readers acknowledge.", "Name the stream in the subject, such as $JS.ACK." + fleet.StreamTasks + ".*.*.*.*.*.*"
+	})
+}

@@ -1,0 +1,97 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/singleflight"
+)
+
+// Config says what a doctor looks at.
+type Config struct {
+	JetStream jetstream.JetStream // Required.
+	Rules     Rules               // Required.
+	Keep      time.Duration       // Optional; default 15 s. How long a report is given again before the broker is asked anew.
+	Patience  time.Duration       // Optional; default 20 s. How long one look may take.
+	Now       func() time.Time    // Optional; default time.Now.
+}
+
+// Report is what one look found.
+type Report struct {
+	At        time.Time
+	Streams   int
+	Consumers int
+	Findings  []Finding // The worst first.
+}
+
+// Doctor looks at one broker when it is asked, and gives a fresh report to all who ask meanwhile.
+type Doctor struct {
+	cfg   Config
+	looks singleflight.Group
+
+	mu   sync.Mutex
+	last Report
+}
+
+// New validates the configuration and asks nothing.
+func New(cfg Config) (*Doctor, error) {
+	if cfg.JetStream == nil {
+		return nil, errors.New("doctor: JetStream is required")
+	}
+	if err := cfg.Rules.Contract.Validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Keep <= 0 {
+		cfg.Keep = 15 * time.Second
+	}
+	if cfg.Patience <= 0 {
+		cfg.Patience = 20 * time.Second
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Doctor{cfg: cfg}, nil
+}
+
+// Report looks at the broker, unless somebody did just now. It errors when the broker does not answer, or ctx ends first.
+func (d *Doctor) Report(ctx context.Context) (Report, error) {
+	if r, fresh := d.fresh(); fresh {
+		return r, nil
+	}
+	look := d.looks.DoChan("", func() (any, error) { return d.look(context.WithoutCancel(ctx)) })
+	select {
+	case <-ctx.Done():
+		return Report{}, ctx.Err()
+	case got := <-look:
+		if got.Err != nil {
+			return Report{}, got.Err
+		}
+		return got.Val.(Report), nil
+	}
+}
+
+func (d *Doctor) fresh() (Report, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.last, !d.last.At.IsZero() && d.cfg.Now().Sub(d.last.At) < d.cfg.Keep
+}
+
+func (d *Doctor) look(ctx context.Context) (Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.Patience)
+	defer cancel()
+	c, err := Read(ctx, d.cfg.JetStream, d.cfg.Rules.Contract)
+	if err != nil {
+		return Report{}, err
+	}
+	r := Report{At: d.cfg.Now(), Streams: len(c.Streams), Findings: d.cfg.Rules.Examine(c)}
+	for _, s := range c.Streams {
+		r.Consumers += len(s.Consumers)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.last = r
+	return r, nil
+}

@@ -1,0 +1,228 @@
+package doctor
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/fleet"
+)
+
+// taskChecks are the traps of streams that take tasks.
+func taskChecks() []check {
+	return []check{
+		{
+			code: "no_task_stream", severity: Critical, find: noTasks,
+			title: "No stream takes tasks",
+			why:   "Tasks that are published are stored nowhere.",
+		},
+		{
+			code: "nobody_takes", severity: Critical, find: orphans,
+			title: "Messages that nobody will take",
+			why:   "No consumer's filter matches these messages: nobody will ever get them.",
+		},
+		{
+			code: "copy_empties_queue", severity: Critical, find: copies,
+			title: "A copy empties the queue",
+			why:   "A message that no worker's filter matches is deleted from a work queue as soon as it was copied.",
+		},
+		{
+			code: "tasks_in_memory", severity: Critical, find: inMemory,
+			title: "Tasks are kept in memory",
+			why:   "A restart of the broker loses every task that waits.",
+		},
+		{
+			code: "one_replica", severity: Warning, find: oneReplica,
+			title: "Tasks have one replica",
+			why:   "When the server that holds it is away nobody can publish or take tasks, and when its disk is lost the tasks are.",
+		},
+		{
+			code: "limit_drops_tasks", severity: Warning, find: nearLimit,
+			title: "A limit is about to drop tasks",
+			why:   "The stream discards its oldest messages at its limit: tasks leave it that no worker ever had.",
+		},
+		{
+			code: "short_duplicate_window", severity: Warning, find: shortWindow,
+			title: "The duplicate window is too short",
+			why:   "A publisher that repeats a publish later than that is not recognised: the task is stored twice, and only an idempotency record can stop the second run.",
+		},
+		{
+			code: "several_takers", severity: Warning, find: sharedSubjects,
+			title: "Several workers take the same tasks",
+			why:   "The stream gives each task to every one of them, so that a task is done several times.",
+		},
+		{
+			code: "headers_only", severity: Info, find: headersOnly,
+			title: "Bodies of tasks are not recorded",
+			why:   "The body of a task is gone once its worker has acknowledged or given it up: it can neither be shown nor sent again.",
+		},
+	}
+}
+
+func noTasks(l look) []trap {
+	if len(l.taskStreams()) > 0 {
+		return nil
+	}
+	return []trap{{resource: "stream " + fleet.StreamTasks, what: "No stream takes " + l.Contract.TaskSubjects() + ".", fix: "fleetglass provision --apply"}}
+}
+
+// named is how many subjects a finding names.
+const named = 3
+
+func orphans(l look) []trap {
+	return eachStream(l.taskStreams(), func(s Stream) (string, string) {
+		var subjects []string
+		var messages uint64
+		for _, subject := range slices.Sorted(maps.Keys(s.Waiting)) {
+			if !slices.ContainsFunc(s.Consumers, func(c Consumer) bool { return l.works(s, c) && takes(c.Config, subject) }) {
+				subjects, messages = append(subjects, subject), messages+s.Waiting[subject]
+			}
+		}
+		if len(subjects) == 0 {
+			return "", ""
+		}
+		agent, _, _ := l.Contract.ParseTaskSubject(subjects[0])
+		return fmt.Sprintf("%d messages wait under %s.", messages, few(subjects)),
+			fmt.Sprintf("nats consumer add %s %s --filter '%s' --pull --ack explicit --max-deliver 3 --sample 100", s.Config.Name, fleet.WorkerName(agent), l.Contract.TaskSubject(agent, ">"))
+	})
+}
+
+// few names the first subjects, and how many more there are.
+func few(subjects []string) string {
+	if len(subjects) <= named {
+		return strings.Join(subjects, ", ")
+	}
+	return fmt.Sprintf("%s and %d more subjects", strings.Join(subjects[:named], ", "), len(subjects)-named)
+}
+
+func filtersOf(cfg jetstream.ConsumerConfig) []string {
+	if cfg.FilterSubject != "" {
+		return []string{cfg.FilterSubject}
+	}
+	return cfg.FilterSubjects
+}
+
+func takes(cfg jetstream.ConsumerConfig, subject string) bool {
+	filters := filtersOf(cfg)
+	return len(filters) == 0 || anyOverlap(filters, []string{subject})
+}
+
+func anyOverlap(a, b []string) bool {
+	return slices.ContainsFunc(a, func(x string) bool {
+		return slices.ContainsFunc(b, func(y string) bool { return fleet.SubjectMatches(x, y) })
+	})
+}
+
+func copies(l look) []trap {
+	return eachStream(l.Streams, func(s Stream) (string, string) {
+		for _, from := range originsOf(s.Config) {
+			origin, there := l.stream(from)
+			if there && takesTasks(l.Contract, origin.Config) && origin.Config.Retention == jetstream.WorkQueuePolicy {
+				return fmt.Sprintf("It copies %s, which is a work queue.", from), "Remove the mirror or source, and read " + fleet.CapturePub + " instead."
+			}
+		}
+		return "", ""
+	})
+}
+
+// originsOf are the streams that a stream copies.
+func originsOf(cfg jetstream.StreamConfig) []string {
+	var out []string
+	if cfg.Mirror != nil {
+		out = append(out, cfg.Mirror.Name)
+	}
+	for _, source := range cfg.Sources {
+		out = append(out, source.Name)
+	}
+	return out
+}
+
+func inMemory(l look) []trap {
+	streams := l.taskStreams()
+	for _, name := range []string{fleet.StreamRetry, fleet.StreamDLQ} {
+		if s, there := l.stream(name); there {
+			streams = append(streams, s)
+		}
+	}
+	return eachStream(streams, func(s Stream) (string, string) {
+		if s.Config.Storage != jetstream.MemoryStorage {
+			return "", ""
+		}
+		return "It is kept in memory.", "The storage of a stream cannot be changed: drain it, then create it anew with storage file."
+	})
+}
+
+func oneReplica(l look) []trap {
+	several := slices.ContainsFunc(l.Streams, func(s Stream) bool { return s.Config.Replicas > 1 || s.Servers > 1 })
+	return eachStream(l.taskStreams(), func(s Stream) (string, string) {
+		if !several || s.Config.Replicas > 1 {
+			return "", ""
+		}
+		return "It has one replica, and the cluster has several servers.", "nats stream edit " + s.Config.Name + " --replicas 3"
+	})
+}
+
+// nearShare is the share of a limit from which the doctor speaks.
+const nearShare = 0.8
+
+func nearLimit(l look) []trap {
+	return eachStream(l.taskStreams(), func(s Stream) (string, string) {
+		fix := "nats stream edit " + s.Config.Name
+		if limit := s.Config.MaxMsgsPerSubject; s.Config.Discard == jetstream.DiscardOld && limit > 0 {
+			for _, subject := range slices.Sorted(maps.Keys(s.Waiting)) {
+				if n := s.Waiting[subject]; float64(n) >= nearShare*float64(limit) {
+					return fmt.Sprintf("%d of at most %d messages wait under %s.", n, limit, subject), fix + " --max-msgs-per-subject " + fmt.Sprint(10*limit)
+				}
+			}
+		}
+		if s.Config.Discard == jetstream.DiscardOld && s.Config.MaxMsgs > 0 && float64(s.State.Msgs) >= nearShare*float64(s.Config.MaxMsgs) {
+			return fmt.Sprintf("It holds %d of at most %d messages.", s.State.Msgs, s.Config.MaxMsgs), fix + " --max-msgs " + fmt.Sprint(10*s.Config.MaxMsgs)
+		}
+		if s.Config.Discard == jetstream.DiscardOld && s.Config.MaxBytes > 0 && float64(s.State.Bytes) >= nearShare*float64(s.Config.MaxBytes) {
+			return fmt.Sprintf("It holds %d of at most %d bytes.", s.State.Bytes, s.Config.MaxBytes), fix + " --max-bytes " + fmt.Sprint(2*s.Config.MaxBytes)
+		}
+		return "", ""
+	})
+}
+
+// shortWindow finds streams that forget message ids before the last attempt of a task is over: a publisher that waits for its task repeats it then.
+func shortWindow(l look) []trap {
+	return eachStream(l.taskStreams(), func(s Stream) (string, string) {
+		for _, c := range s.Consumers {
+			if attempts := attemptsTake(c.Config); l.works(s, c) && s.Config.Duplicates > 0 && attempts > s.Config.Duplicates {
+				return fmt.Sprintf("It remembers message ids for %s. All attempts of %s take up to %s.", span(s.Config.Duplicates), c.Name, span(attempts)),
+					fmt.Sprintf("nats stream edit %s --dupe-window %s", s.Config.Name, span(2*attempts))
+			}
+		}
+		return "", ""
+	})
+}
+
+func sharedSubjects(l look) []trap {
+	return eachStream(l.taskStreams(), func(s Stream) (string, string) {
+		if s.Config.Retention == jetstream.WorkQueuePolicy { // The broker itself refuses filters that overlap.
+			return "", ""
+		}
+		for i, a := range s.Consumers {
+			for _, b := range s.Consumers[i+1:] {
+				if l.works(s, a) && l.works(s, b) && (len(filtersOf(a.Config)) == 0 || len(filtersOf(b.Config)) == 0 || anyOverlap(filtersOf(a.Config), filtersOf(b.Config))) {
+					return fmt.Sprintf("Workers' consumers %s and %s take the same subjects.", a.Name, b.Name),
+						"Give each worker's consumer a filter of its own, or tell with --worker-consumers which consumers only watch."
+				}
+			}
+		}
+		return "", ""
+	})
+}
+
+func headersOnly(l look) []trap {
+	return eachStream(l.taskStreams(), func(s Stream) (string, string) {
+		if s.Config.RePublish == nil || !s.Config.RePublish.HeadersOnly {
+			return "", ""
+		}
+		return "It republishes headers only.", "Keep it where privacy asks for it. Else republish with bodies: fleetglass provision --apply, without --headers-only."
+	})
+}
