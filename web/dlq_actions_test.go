@@ -160,6 +160,12 @@ func TestARefusalKeepsWhatWasTyped(t *testing.T) {
 	}
 	wants{"#refused": "3 to 2,000 characters", "#change textarea[name=reason]": "no", "#change textarea[name=payload]": `{"kept": "text"}`, `#change input[name=as][value="edited"]`: "", "#do": "=0"}.check(t, page)
 
+	locked := s.typed(t, entry, "edit", map[string]string{"reason": "try it", "headers": "X-Team: blue\nX-Task-ID: another"})
+	if answer, page = s.send(t, entry, locked); answer.StatusCode != 400 {
+		t.Errorf("a locked header: got %d", answer.StatusCode)
+	}
+	wants{"#refused": "X-Task-Id is not the sender's to set", "#change textarea[name=headers]": "X-Team: blue X-Task-ID: another"}.check(t, page)
+
 	late := s.typed(t, entry, "discard", map[string]string{"reason": "nobody needs it any more", "step": "do", "key": "page-late"})
 	s.take(t, entry, "defer", map[string]string{"reason": "somebody was faster"})
 	answer, page = s.send(t, entry, late)
