@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"fleetglass/access"
+	"fleetglass/alerts"
 	"fleetglass/dlqtriage"
 	"fleetglass/fleet/doctor"
 	"fleetglass/internal/health"
@@ -39,6 +40,8 @@ type Config struct {
 
 	Keys  *requestkey.Keys // Optional; without it a call that is repeated under one key runs again.
 	Audit AuditReader      // Optional; without it the calls about the audit answer that they are not available.
+
+	Alerts *alerts.Service // Optional; without it the calls about alerts answer that they are not available.
 
 	Actions    *dlqtriage.Actions                              // Optional; without it, and without Operations, nobody acts on dead letters here.
 	Operations *dlqtriage.Operations                           // Optional; likewise.

@@ -35,6 +35,7 @@ func (a *API) describe() {
 	a.describeReports()
 	a.describeActions()
 	a.describeOperations()
+	a.describeAlerts()
 	a.describeAudit()
 	a.describeStream()
 	a.describeBlindness()
@@ -61,6 +62,7 @@ func (a *API) humaConfig() huma.Config {
 		{Name: "reconciliations", Description: "Whether what was published adds up with what became of it."},
 		{Name: "decisions", Description: "Who decided what, and what came of it."},
 		{Name: "triage", Description: "Why messages died, what should happen next, and what prevents it."},
+		{Name: "alerts", Description: "What needs attention, who looks after it, and who is told."},
 		{Name: "reports", Description: "What agents report by themselves."},
 		{Name: "live", Description: "What changes."},
 		{Name: "observation", Description: "What we could not see or read."},

@@ -152,6 +152,8 @@ func exampleFleet() FleetStats {
 		AsOf: exampleTime(time.Minute), States: query.StateCounts{ByState: exampleStatistics().States}, Day: exampleStatistics().Day, TimedOut: 1,
 	})
 	s.Figures.InFlight, s.Figures.PendingQueueAge = figure(1, "messages"), figure(40, "seconds")
+	s.Alerts = map[string]int{"critical": 0, "warning": 1, "info": 0}
+	s.Firing = []AlertRef{{ID: "stale-5f0c2b1a9d8e", Rule: "stale", Severity: "warning", What: "Blog post 118 is stale", Agent: "marketing", Self: alertPath("stale-5f0c2b1a9d8e")}}
 	s.Lag = []Lag{{Source: "publishes", State: "ok", LagMS: new(int64)}}
 	return s
 }
@@ -188,7 +190,7 @@ func exampleReadiness() Readiness {
 }
 
 func exampleStream() string {
-	return "retry: 2000\n\nevent: counts\ndata: {\"counts\":{\"redelivered\":1},\"total\":1}\n\nevent: task\nid: 5f0c2b1a9d8e-42\n" +
+	return "retry: 2000\n\nevent: counts\ndata: {\"counts\":{\"redelivered\":1},\"total\":1,\"alerts\":{\"critical\":0,\"info\":0,\"warning\":1}}\n\nevent: task\nid: 5f0c2b1a9d8e-42\n" +
 		"data: {\"task_id\":\"blog-post-118\",\"state\":\"redelivered\",\"agent\":\"marketing\",\"at\":\"2026-11-20T16:00:33.123456Z\"," +
 		"\"self\":\"/api/v1/tasks/blog-post-118\"}\n\n"
 }

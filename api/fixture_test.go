@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"fleetglass/access"
+	"fleetglass/alerts"
 	"fleetglass/decision"
 	"fleetglass/dlqtriage"
 	"fleetglass/fleet"
@@ -112,8 +113,12 @@ func newFixture(t testing.TB, open func(testing.TB, func() time.Time) lifecycle.
 func (f *fixture) build(o Options) *API {
 	f.t.Helper()
 	contract := Fleet{DecodeReport: f.decode}
+	board, err := alerts.NewService(alerts.ServiceConfig{Store: f.store.(alerts.Store), Now: f.clock})
+	if err != nil {
+		f.t.Fatal(err)
+	}
 	questions, err := query.New(query.Config{
-		Store: f.store, Entries: f.store.(query.EntryStore), AgentOf: fleet.AgentOfWorker, Health: health.ReporterFunc(f.health), Reconcile: f.reconcile, Duplicates: f.duplicates, Now: f.clock,
+		Alerts: board, Store: f.store, Entries: f.store.(query.EntryStore), AgentOf: fleet.AgentOfWorker, Health: health.ReporterFunc(f.health), Reconcile: f.reconcile, Duplicates: f.duplicates, Now: f.clock,
 	})
 	if err != nil {
 		f.t.Fatal(err)
@@ -127,7 +132,7 @@ func (f *fixture) build(o Options) *API {
 	f.triage()
 	a, err := New(Config{
 		Query: questions, Appender: f.append, Hub: f.hub, Now: f.clock, Log: slog.New(slog.DiscardHandler), Options: o,
-		Health: health.ReporterFunc(f.health), Fleet: contract, Reconcile: f.reconcile, Keys: keys, Audit: decisions, Actions: f.actions, Operations: f.operations,
+		Health: health.ReporterFunc(f.health), Fleet: contract, Reconcile: f.reconcile, Keys: keys, Audit: decisions, Alerts: board, Actions: f.actions, Operations: f.operations,
 	})
 	if err != nil {
 		f.t.Fatal(err)

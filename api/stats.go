@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"fleetglass/alerts"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
@@ -15,7 +16,33 @@ type FleetStats struct {
 	States    map[string]int64 `json:"states" doc:"Tasks per state; every state is present."`
 	Figures   Figures          `json:"figures"`
 	Lag       []Lag            `json:"collector_lag" nullable:"false"`
+	Alerts    map[string]int   `json:"alerts" doc:"Alerts that fire, by severity; every severity is present."`
+	Firing    []AlertRef       `json:"firing" nullable:"false" doc:"The worst alerts that fire, at most 20; GET /api/v1/alerts has all."`
 	Truncated bool             `json:"truncated" doc:"More messages are open than are checked one by one: counts of leases are lower bounds."`
+}
+
+// AlertRef names an alert that fires.
+type AlertRef struct {
+	ID       string `json:"id" example:"stale-5f0c2b1a9d8e"`
+	Rule     string `json:"rule" example:"stale"`
+	Severity string `json:"severity" example:"warning"`
+	What     string `json:"what" doc:"It may hold text of the fleet, which is untrusted."`
+	Agent    Text   `json:"agent"`
+	Self     string `json:"self"`
+}
+
+// maxFiring is how many alerts the figures name.
+const maxFiring = 20
+
+// firingOf names the alerts that fire, the worst first.
+func firingOf(board query.Alerts) []AlertRef {
+	out := []AlertRef{}
+	for _, s := range board.All {
+		if s.State == alerts.StateFiring && len(out) < maxFiring {
+			out = append(out, AlertRef{ID: s.ID, Rule: string(s.Rule), Severity: string(s.Severity), What: s.What, Agent: Text(s.Labels.Agent), Self: alertPath(s.ID)})
+		}
+	}
+	return out
 }
 
 // Figures are the metrics about the fleet.
@@ -74,7 +101,12 @@ func (a *API) fleetStats(ctx context.Context, _ *struct{}) (*reply[FleetStats], 
 	if err != nil {
 		return nil, err
 	}
+	board, err := a.cfg.Query.Alerts(ctx)
+	if err != nil {
+		return nil, err
+	}
 	body := statsOf(s)
+	body.Alerts, body.Firing = severitiesOf(board.Counts), firingOf(board)
 	body.Lag = lagOf(a.cfg.Health.Health())
 	return &reply[FleetStats]{Status: 200, CacheControl: "no-cache", Body: body}, nil
 }

@@ -18,8 +18,8 @@ import (
 
 const streamOperation = "stream-changes"
 
-const streamDetail = "Server-sent events. task: something about a task changed; several changes may be sent as one. operation: how far an operation on dead letters is. counts: tasks per state, when " +
-	"they changed. reset: changes were missed; load again what you show. When nothing happens a comment is sent from time to time. " +
+const streamDetail = "Server-sent events. task: something about a task changed; several changes may be sent as one. operation: how far an operation on dead letters is. alert: how an alert stands. counts: tasks per " +
+	"state, and alerts that fire per severity, when they changed. reset: changes were missed; load again what you show. When nothing happens a comment is sent from time to time. " +
 	"A client that reconnects with Last-Event-ID, as browsers do, continues after that event. After a restart of the server it " +
 	"gets reset."
 
@@ -63,6 +63,7 @@ func operationChangedOf(o live.OperationChange) OperationChanged {
 type CountsChanged struct {
 	Counts map[string]int64 `json:"counts"`
 	Total  int64            `json:"total"`
+	Alerts map[string]int   `json:"alerts"` // That fire, by severity.
 }
 
 func (a *API) describeStream() {
@@ -170,19 +171,21 @@ func (s *streaming) change(change live.Change) {
 		s.event("reset", change.ID, struct{}{})
 		return
 	}
-	for i, o := range change.Operations {
-		id := ""
-		if len(change.Tasks) == 0 && i == len(change.Operations)-1 {
-			id = change.ID
+	left := len(change.Alerts) + len(change.Operations) + len(change.Tasks)
+	id := func() string {
+		if left--; left > 0 {
+			return ""
 		}
-		s.event("operation", id, operationChangedOf(o))
+		return change.ID
 	}
-	for i, t := range change.Tasks {
-		id := ""
-		if i == len(change.Tasks)-1 {
-			id = change.ID
-		}
-		s.event("task", id, TaskChanged{
+	for _, c := range change.Alerts {
+		s.event("alert", id(), alertChangedOf(c))
+	}
+	for _, o := range change.Operations {
+		s.event("operation", id(), operationChangedOf(o))
+	}
+	for _, t := range change.Tasks {
+		s.event("task", id(), TaskChanged{
 			TaskID: t.TaskID, State: string(t.State), Agent: Text(t.Agent), At: Instant(t.At), Self: taskPath(t.TaskID),
 		})
 	}
@@ -198,7 +201,14 @@ func (s *streaming) counts(ctx context.Context) {
 		}
 		return
 	}
-	data, err := json.Marshal(CountsChanged{Counts: countsOf(counts), Total: counts.Total()})
+	firing, err := a.cfg.Query.AlertCounts(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			a.cfg.Log.Error("count alerts for a stream", "error", err)
+		}
+		return
+	}
+	data, err := json.Marshal(CountsChanged{Counts: countsOf(counts), Total: counts.Total(), Alerts: severitiesOf(firing)})
 	if err == nil && string(data) != s.lastCounts {
 		s.lastCounts = string(data)
 		s.write("event: counts\ndata: " + string(data) + "\n\n")

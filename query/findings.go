@@ -47,6 +47,16 @@ func (s *Service) Findings(ctx context.Context) (Findings, error) {
 	})
 }
 
+// Observed is one look at what needs attention, for who moves the board of alerts.
+func (s *Service) Observed(ctx context.Context) (alerts.Observed, error) {
+	f, err := s.Findings(ctx)
+	out := alerts.Observed{At: f.AsOf, Findings: f.All}
+	if f.Partial {
+		out.Unsure = alerts.LeaseRules
+	}
+	return out, err
+}
+
 // Vision is what may be missing from every answer: parts that are down, collectors that are behind, open gaps. It asks no store, so that it is
 // known when the store does not answer.
 func (s *Service) Vision(snapshot FleetSnapshot) []alerts.Finding {

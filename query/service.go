@@ -51,6 +51,8 @@ type Config struct {
 	// Policy is the triage policy in force, from which plans follow. Optional; default the built-in one.
 	Policy func() *dlqtriage.Policy
 
+	Alerts AlertBoard // Optional; without it there are no alerts, only findings.
+
 	// Rules are the rules in force, by which findings are made. Optional; default the built-in ones.
 	Rules func() alerts.Rules
 

@@ -34,6 +34,7 @@ type App struct {
 	policy   *triagePolicy //
 	triage   triage
 	doctor   *doctor.Doctor
+	board    board
 	agents   string        // Where agents connect.
 	sources  recordSources // Where agents may keep their records.
 	records  func(context.Context) (duplicates.Retention, error)

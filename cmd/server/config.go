@@ -83,6 +83,8 @@ type Config struct {
 
 	TriagePolicy string `name:"triage-policy" type:"path" placeholder:"FILE" help:"YAML file that adds to the built-in triage policy: classification rules, agents, models, bounds. A change takes effect within a second." group:"triage"`
 
+	AlertRules string `name:"alert-rules" type:"path" placeholder:"FILE" help:"YAML file that changes the built-in alert rules: severities, how long something must last, thresholds, which are off. A change takes effect within a second." group:"alerts"`
+
 	LogLevel  string `default:"info" placeholder:"LEVEL" help:"Lowest level that is logged: debug, info, warn or error." group:"log"`
 	LogFormat string `default:"text" placeholder:"FORM" help:"Format of the log: text or json." group:"log"`
 }

@@ -27,7 +27,7 @@ type cli struct {
 
 var groups = []kong.Group{
 	{Key: "start", Title: "Start"}, {Key: "http", Title: "Pages and API"}, {Key: "access", Title: "Access"}, {Key: "store", Title: "Store"},
-	{Key: "broker", Title: "Broker"}, {Key: "ledger", Title: "Duplicates"}, {Key: "triage", Title: "Triage"}, {Key: "demo", Title: "Demonstration"}, {Key: "log", Title: "Log"},
+	{Key: "broker", Title: "Broker"}, {Key: "ledger", Title: "Duplicates"}, {Key: "triage", Title: "Triage"}, {Key: "alerts", Title: "Alerts"}, {Key: "demo", Title: "Demonstration"}, {Key: "log", Title: "Log"},
 }
 
 // environment gives the value of a variable and whether it is set, as os.LookupEnv does.

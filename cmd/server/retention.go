@@ -15,6 +15,7 @@ type retention struct {
 		lifecycle.Appender
 		Retain(ctx context.Context, cutoff, now lifecycle.Micros) (int64, error)
 		RetainDecisions(ctx context.Context, cutoff lifecycle.Micros) (int64, error)
+		RetainAlerts(ctx context.Context, cutoff lifecycle.Micros) (int64, error)
 		ExpireKeys(ctx context.Context, before lifecycle.Micros) (int64, error)
 	}
 	keep time.Duration
@@ -47,6 +48,8 @@ func (r *retention) once(ctx context.Context) {
 	r.tasks(ctx, now)
 	_, err := r.store.RetainDecisions(ctx, now.Add(-r.keep))
 	r.failed(ctx, "old decisions could not be deleted", err)
+	_, err = r.store.RetainAlerts(ctx, now.Add(-r.keep))
+	r.failed(ctx, "old alerts could not be deleted", err)
 	_, err = r.store.ExpireKeys(ctx, now.Add(-requestkey.Retention))
 	r.failed(ctx, "the replies kept under idempotency keys could not be deleted", err)
 }

@@ -49,6 +49,10 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 		return nil, err
 	}
 
+	if err := a.openRules(cfg, now); err != nil {
+		return nil, err
+	}
+
 	store, err := openStore(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
@@ -102,8 +106,11 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 		return nil, fmt.Errorf("prepare the demonstration: %w", err)
 	}
 
+	if err := a.keepsBoard(store, now); err != nil {
+		return nil, err
+	}
 	ask, err := query.New(query.Config{
-		Store: store, Entries: store, AgentOf: fleet.AgentOfWorker, Health: a.health, Reconcile: a.reports, EntriesRead: a.entriesRead, Now: now, Log: log,
+		Alerts: a.board.service, Rules: a.board.rules.Value, Store: store, Entries: store, AgentOf: fleet.AgentOfWorker, Health: a.health, Reconcile: a.reports, EntriesRead: a.entriesRead, Now: now, Log: log,
 		Policy:     func() *dlqtriage.Policy { return a.policy.State().Policy },
 		Duplicates: query.DuplicatesConfig{Cost: cfg.duplicateCost(), Records: a.sources.store(), Prices: cfg.recordPrices(), Retention: a.records},
 	})
@@ -114,7 +121,10 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	if err := a.copyFailures(cfg, store, ask, now); err != nil {
 		return nil, err
 	}
-	metrics.MustRegister(telemetry.Health{Parts: a.health}, telemetry.NewFleet(ask), telemetry.Reconciliation{Latest: ask.Reconciled})
+	if err := a.movesBoard(cfg, store, ask, hub, now); err != nil {
+		return nil, err
+	}
+	metrics.MustRegister(telemetry.Health{Parts: a.health}, telemetry.NewFleet(ask), telemetry.Reconciliation{Latest: ask.Reconciled}, telemetry.Alerts{Board: ask.Alerts})
 	if err := a.serveHTTP(ctx, cfg, metrics, ask, store, appender, hub, now); err != nil {
 		return nil, err
 	}
@@ -151,6 +161,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	calls, err := api.New(api.Config{
 		Query: ask, Appender: appender, Hub: hub, Health: a.health, Reconcile: a.reports, Keys: keys, Audit: store, Policy: a.policy.State, Now: now, Log: a.log,
 		Actions: a.triage.actions, Operations: a.triage.operations, Access: authorizer, Denied: deniedActions(denied), Doctor: a.doctor.Report,
+		Alerts:  a.board.service,
 		Fleet:   api.Fleet{DecodeReport: decodeReport(now)},
 		Options: api.Options{Version: version, Limits: cfg.limits()},
 	})

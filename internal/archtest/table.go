@@ -118,7 +118,7 @@ var Table = []Rule{
 	// Tests only: it runs the program on real brokers and looks at its answers.
 	{Package: "internal/situations", Tests: []string{"fleet"}},
 	{Package: "internal/statedocs", Own: []string{"lifecycle"}},
-	{Package: "internal/telemetry", Own: []string{"lifecycle", "reconcile", "internal/health", "internal/routes", "query"}, Others: []string{"github.com/prometheus", "github.com/gin-gonic/gin"}},
+	{Package: "internal/telemetry", Own: []string{"lifecycle", "alerts", "reconcile", "internal/health", "internal/routes", "query"}, Others: []string{"github.com/prometheus", "github.com/gin-gonic/gin"}},
 	{Package: "internal/testkit", Own: []string{"fleet", "lifecycle", "internal/embednats"}, Others: []string{"github.com/nats-io", "github.com/jackc/pgx/v5", "github.com/google/go-cmp", "github.com/chromedp"}},
 	{Package: "internal/testsummary"},
 	// Tests only. It plays the program's part around a store that is slow.

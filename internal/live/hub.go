@@ -25,16 +25,17 @@ type Hub struct {
 	n       uint64                   // Number of the latest change.
 	floor   uint64                   // Number of the latest change that was forgotten.
 	order   *list.List               // Of entry, oldest change first.
-	byKey   map[string]*list.Element // The entry of each task, and of each operation, in order.
+	byKey   map[string]*list.Element // The entry of each task, operation and alert, in order.
 	waiting map[*Subscription]struct{}
 }
 
-// entry is the latest change of one task, or of one operation.
+// entry is the latest change of one task, one operation or one alert.
 type entry struct {
 	n         uint64
 	key       string
 	change    lifecycle.TaskChange
-	operation *OperationChange // Nil for a task.
+	operation *OperationChange // Nil for others.
+	alert     *AlertChange     // Nil for others.
 }
 
 // OperationChange says how far an operation on dead letters is.
@@ -43,6 +44,12 @@ type OperationChange struct {
 	Status                                    string
 	Selected, Eligible, Blocked, Done, Failed int64
 	At                                        lifecycle.Micros
+}
+
+// AlertChange says how an alert stands.
+type AlertChange struct {
+	ID, Rule, Severity, State, Title, What, Agent string
+	At                                            lifecycle.Micros
 }
 
 // NewHub returns a hub that remembers the latest changes of at most size tasks (at least 1). Who is further behind gets a reset.
@@ -77,6 +84,14 @@ func (h *Hub) PublishOperation(c OperationChange) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.note(entry{key: "operation " + c.ID, operation: &c})
+	h.wakeAll()
+}
+
+// PublishAlert notes how an alert stands and wakes the subscribers. It never blocks on one of them.
+func (h *Hub) PublishAlert(c AlertChange) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.note(entry{key: "alert " + c.ID, alert: &c})
 	h.wakeAll()
 }
 

@@ -17,6 +17,7 @@ type Change struct {
 	Reset bool                   // Changes were missed that nobody can name any more: load everything anew. Everything else is empty then.
 
 	Operations []OperationChange // Each operation once, likewise.
+	Alerts     []AlertChange     // Each alert once, likewise.
 }
 
 // Subscription is one reader's position. It belongs to one goroutine; Close may be called by another.
@@ -78,9 +79,12 @@ func (s *Subscription) Take() (Change, bool) {
 	s.at = tasks[len(tasks)-1].n
 	c := Change{ID: h.id(s.at), Tasks: make([]lifecycle.TaskChange, 0, len(tasks))}
 	for _, e := range tasks {
-		if e.operation != nil {
+		switch {
+		case e.operation != nil:
 			c.Operations = append(c.Operations, *e.operation)
-		} else {
+		case e.alert != nil:
+			c.Alerts = append(c.Alerts, *e.alert)
+		default:
 			c.Tasks = append(c.Tasks, e.change)
 		}
 	}

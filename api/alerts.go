@@ -1,0 +1,231 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"fleetglass/access"
+	"fleetglass/alerts"
+	"fleetglass/internal/httperr"
+	"fleetglass/query"
+)
+
+// AlertsQuery selects alerts.
+type AlertsQuery struct {
+	PageQuery
+	State    []string `query:"state,explode" doc:"Only alerts in one of these states."`
+	Rule     []string `query:"rule,explode" doc:"Only alerts of one of these rules."`
+	Severity []string `query:"severity,explode" doc:"Only alerts of one of these severities."`
+	Agent    []string `query:"agent,explode" doc:"Only alerts about one of these agents."`
+}
+
+// AlertInput names an alert.
+type AlertInput struct {
+	ID string `path:"id" doc:"The id of the alert."`
+}
+
+// AlertActInput names an alert that somebody acts on.
+type AlertActInput struct {
+	KeyInput
+	AlertInput
+}
+
+// AckRequest is the body of an acknowledgement; it may be left out.
+type AckRequest struct {
+	Note string `json:"note,omitempty" doc:"What you do about it, at most 2,000 characters." example:"I restart the worker"`
+}
+
+const (
+	alertsDetail = "The board: what fires, what somebody acknowledged, what is silenced, and what was resolved in the last 24 hours; in this order, the worst severity first, then the oldest. " +
+		"An alert is one rule about one thing: when it comes back it is the same one, with a higher recurrence."
+	ackDetail   = "Says that you look after the alert. It stays so until the alert is resolved or the acknowledgement is taken back. Receivers still hear of the alert: to stop that, silence it."
+	unackDetail = "Takes an acknowledgement back."
+)
+
+func (a *API) describeAlerts() {
+	register(a, call{
+		id: "list-alerts", needs: access.Read, path: Base + "/alerts", tag: "alerts", summary: "Alerts", detail: alertsDetail, example: exampleList(exampleAlert()),
+		failures: []httperr.Code{httperr.InvalidCursor},
+	}, a.listAlerts)
+	enumerate(a, "/alerts", "state", alerts.States())
+	enumerate(a, "/alerts", "severity", alerts.Severities())
+	register(a, call{
+		id: "get-alert", needs: access.Read, path: Base + "/alerts/{id}", tag: "alerts", summary: "An alert", example: exampleAlert(), failures: []httperr.Code{httperr.NotFound},
+	}, a.getAlert)
+	register(a, call{
+		id: "acknowledge-alert", needs: access.TriageApply, method: http.MethodPost, path: Base + "/alerts/{id}/ack", tag: "alerts", summary: "Acknowledge an alert",
+		detail: ackDetail, example: exampleAlert(), body: optionalBody[AckRequest](a, AckRequest{Note: "I restart the worker"}), failures: alertFailures(),
+	}, a.acknowledge)
+	register(a, call{
+		id: "unacknowledge-alert", needs: access.TriageApply, method: http.MethodPost, path: Base + "/alerts/{id}/unack", tag: "alerts", summary: "Take an acknowledgement back",
+		detail: unackDetail, example: exampleAlert(), failures: alertFailures(),
+	}, a.unacknowledge)
+	register(a, call{
+		id: "list-alert-rules", needs: access.Read, path: Base + "/alert-rules", tag: "alerts", summary: "The rules in force", example: exampleList(alertRuleOf(alerts.Defaults()[0])),
+		failures: []httperr.Code{httperr.InvalidCursor},
+	}, a.listAlertRules)
+	a.describeSilences()
+}
+
+func alertFailures() []httperr.Code {
+	return []httperr.Code{httperr.InvalidBody, httperr.BodyTooLarge, httperr.NotFound, httperr.Conflict}
+}
+
+// optionalBody describes a body that may be left out.
+func optionalBody[T any](a *API, example T) *huma.RequestBody {
+	return &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {
+		Schema: a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[T](), true, ""), Example: example,
+	}}}
+}
+
+// board is the service of alerts, or the reason why there is none.
+func (a *API) board() (*alerts.Service, error) {
+	if a.cfg.Alerts == nil {
+		return nil, httperr.New(httperr.Unavailable, nil).WithDetail("This server keeps no alerts.")
+	}
+	return a.cfg.Alerts, nil
+}
+
+func (a *API) listAlerts(ctx context.Context, in *AlertsQuery) (*reply[List[Alert]], error) {
+	if _, err := a.board(); err != nil {
+		return nil, err
+	}
+	l, err := a.listRequest(ctx, in.PageQuery)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.validate(a.cfg.Alerts.Rules()); err != nil {
+		return nil, err
+	}
+	found, err := a.cfg.Query.Alerts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, page := window(l, in.rowsOf(found), alertPlace)
+	return listReply(ctx, l, rows, page, []GapRef{}), nil
+}
+
+// alertPlace is the place of an alert in the order of the board.
+func alertPlace(a Alert) query.Cursor {
+	state, severity := slices.Index(alerts.States(), alerts.State(a.State)), alerts.Severity(a.Severity).Rank()
+	return query.Cursor{Key: fmt.Sprintf("%d %d %020d %s", state, severity, int64(a.StartedAt), a.ID)}
+}
+
+func (q *AlertsQuery) validate(rules alerts.Rules) error {
+	for _, rule := range q.Rule {
+		if _, known := rules.Of(alerts.RuleID(rule)); !known {
+			return httperr.Parameter("rule", "must be the id of a rule; GET "+Base+"/alert-rules lists them")
+		}
+	}
+	return errors.Join(oneOf("state", q.State, alerts.States()), oneOf("severity", q.Severity, alerts.Severities()))
+}
+
+func oneOf[T ~string](name string, values []string, known []T) error {
+	for _, v := range values {
+		if !slices.Contains(known, T(v)) {
+			var names []string
+			for _, k := range known {
+				names = append(names, string(k))
+			}
+			return httperr.Parameter(name, "must be one of "+strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
+func (q *AlertsQuery) selects(s alerts.Standing) bool {
+	has := func(wanted []string, value string) bool { return len(wanted) == 0 || slices.Contains(wanted, value) }
+	return has(q.State, string(s.State)) && has(q.Rule, string(s.Rule)) && has(q.Severity, string(s.Severity)) && has(q.Agent, s.Labels.Agent)
+}
+
+func (a *API) getAlert(ctx context.Context, in *AlertInput) (*reply[Alert], error) {
+	service, err := a.board()
+	if err != nil {
+		return nil, err
+	}
+	found, err := service.Get(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return a.alertReply(ctx, found)
+}
+
+func (a *API) alertReply(ctx context.Context, s alerts.Standing) (*reply[Alert], error) {
+	delivered, err := a.cfg.Alerts.Deliveries(ctx, s.ID, defaultLimit)
+	if err != nil {
+		return nil, err
+	}
+	return uncached(alertOf(s, delivered)), nil
+}
+
+func (a *API) acknowledge(ctx context.Context, in *AlertActInput) (*reply[Alert], error) {
+	service, err := a.board()
+	if err != nil {
+		return nil, err
+	}
+	var body AckRequest
+	if requestOf(ctx).ContentLength != 0 {
+		if body, err = readBody[AckRequest](requestOf(ctx), `{"note": "…"}`); err != nil {
+			return nil, err
+		}
+	}
+	found, err := service.Acknowledge(ctx, in.ID, body.Note, actorOf(ctx))
+	if err != nil {
+		return nil, boardProblem(err)
+	}
+	return a.alertReply(ctx, found)
+}
+
+func (a *API) unacknowledge(ctx context.Context, in *AlertActInput) (*reply[Alert], error) {
+	service, err := a.board()
+	if err != nil {
+		return nil, err
+	}
+	found, err := service.Unacknowledge(ctx, in.ID, actorOf(ctx))
+	if err != nil {
+		return nil, boardProblem(err)
+	}
+	return a.alertReply(ctx, found)
+}
+
+// boardProblem is the problem of a refusal; any other error stays as it is.
+func boardProblem(err error) error {
+	var r *alerts.Refusal
+	switch {
+	case errors.Is(err, alerts.ErrConflict):
+		return httperr.New(httperr.Conflict, err)
+	case !errors.As(err, &r):
+		return err
+	case len(r.Wrong) == 0:
+		return httperr.New(httperr.Conflict, err).WithDetail("%s", r.Why)
+	}
+	p := httperr.New(httperr.InvalidBody, err).WithDetail("%s", r.Why)
+	for _, w := range r.Wrong {
+		p = p.WithField("/body"+w.Pointer, w.Why)
+	}
+	return p
+}
+
+func (a *API) listAlertRules(ctx context.Context, in *PageQuery) (*reply[List[AlertRule]], error) {
+	service, err := a.board()
+	if err != nil {
+		return nil, err
+	}
+	l, err := a.listRequest(ctx, *in)
+	if err != nil {
+		return nil, err
+	}
+	var rows []AlertRule
+	for _, r := range service.Rules() {
+		rows = append(rows, alertRuleOf(r))
+	}
+	rows, page := window(l, rows, func(r AlertRule) query.Cursor { return query.Cursor{Key: r.ID} })
+	return listReply(ctx, l, rows, page, []GapRef{}), nil
+}
