@@ -10,7 +10,7 @@ import (
 
 // New returns the collector of OBS_REPORT.
 func New(cfg collectors.Config) (*collectors.Collector, error) {
-	return collectors.New(cfg, collectors.Source{Name: "reports", Stream: fleet.CaptureReport, Decode: Decode, Optional: true})
+	return collectors.New(cfg, collectors.Source{Name: "reports", Stream: fleet.CaptureReport, Decode: Decode, AfterPublishes: true, Optional: true})
 }
 
 // Decode turns a report into events: one, or several where the body is an array. The subject says the agent, the report's own type says
