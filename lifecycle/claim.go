@@ -10,6 +10,8 @@ import (
 // kept as a claim (SITUATIONS, "Completion"; ADR 22):
 //
 //   - A claim whose sender knows when the message was stored shows that a worker was given the message: the attempt counts, its end does not.
+//   - An answer that says another time than that of the message is from somebody who was never given it. Whether it ended the message, and who did the
+//     work, cannot be known, so that it ends nothing either (ADR 45). While the message's own line was not seen nothing is doubted.
 //   - A claim ends nothing until the broker's state proves it ([AckConfirmed], [TermConfirmed]) or refutes it ([AckRefuted]).
 
 // Claim is an answer of which the broker's state did not prove the effect when its line was read.
@@ -23,6 +25,7 @@ type Claim struct {
 	SaidAt   Micros        `json:"said,omitempty"` // When the message was stored, as the line says.
 	Delay    time.Duration `json:"delay,omitempty"`
 	Reason   string        `json:"why,omitempty"`
+	Taken    bool          `json:"taken,omitempty"` // The broker can have accepted it: it counts once the message is known to have been stored when it says.
 }
 
 // maxClaimsKept bounds the claims of a message, so that nobody can grow a row without end.
@@ -30,7 +33,7 @@ const maxClaimsKept = 64
 
 func (c Claim) compare(o Claim) int {
 	return cmp.Or(cmp.Compare(c.At, o.At), cmp.Compare(c.Kind, o.Kind), cmp.Compare(c.Consumer, o.Consumer), cmp.Compare(c.Worker, o.Worker), cmp.Compare(c.N, o.N),
-		cmp.Compare(c.CSeq, o.CSeq), cmp.Compare(c.SaidAt, o.SaidAt), cmp.Compare(c.Delay, o.Delay), cmp.Compare(c.Reason, o.Reason))
+		cmp.Compare(c.CSeq, o.CSeq), cmp.Compare(c.SaidAt, o.SaidAt), cmp.Compare(c.Delay, o.Delay), cmp.Compare(c.Reason, o.Reason), compareFlag(c.Taken, o.Taken))
 }
 
 // Ends reports whether the claim would have ended the message.
@@ -39,12 +42,51 @@ func (c Claim) Ends() bool { return c.Kind == Acked || c.Kind == Terminated }
 func (m *MessageFacts) joinClaim(e Event) {
 	c := Claim{
 		At: e.At, Kind: e.Kind, Consumer: e.Consumer, Worker: e.Agent, N: e.Attempt, CSeq: e.ConsumerSeq,
-		SaidAt: e.Detail.SaidAt, Delay: e.Detail.Delay, Reason: e.Detail.Reason,
+		SaidAt: e.Detail.SaidAt, Delay: e.Detail.Delay, Reason: e.Detail.Reason, Taken: !e.Detail.Unproved,
 	}
 	if i, found := slices.BinarySearchFunc(m.Claims, c, Claim.compare); !found {
 		m.Claims = slices.Insert(m.Claims, i, c)
 		m.Claims = m.Claims[:min(len(m.Claims), maxClaimsKept)]
 	}
+}
+
+// byStranger reports whether an answer is kept as a claim because its sender does not know when the message was stored, or because that is not known.
+func (m *MessageFacts) byStranger(e Event) bool {
+	ends := e.Kind == Acked || e.Kind == Terminated
+	return ends && e.Detail.SaidAt.Known() && (m.Stored == nil || e.Detail.SaidAt != m.Stored.At)
+}
+
+// settleClaims joins the answers of those who turn out to know when the message was stored.
+func (m *MessageFacts) settleClaims() {
+	holds := func(c Claim) bool { return c.Taken && m.ByHolder(c) }
+	if !slices.ContainsFunc(m.Claims, holds) {
+		return
+	}
+	claims := m.Claims
+	m.Claims = slices.DeleteFunc(slices.Clone(claims), holds)
+	for _, c := range claims {
+		if holds(c) {
+			m.Join(c.event(m.Key))
+		}
+	}
+}
+
+// event is the answer that the claim was made of.
+func (c Claim) event(k MessageKey) Event {
+	e := Event{Kind: c.Kind, At: c.At, Message: k, Consumer: c.Consumer, Agent: c.Worker, Attempt: c.N, ConsumerSeq: c.CSeq, Provenance: Observed}
+	e.Detail.Delay, e.Detail.Reason = c.Delay, c.Reason
+	return e
+}
+
+// compareFlag orders false before true.
+func compareFlag(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
 }
 
 // ByHolder reports whether the sender of a claim was given the message: it knows when the message was stored, to the microsecond.
@@ -66,6 +108,9 @@ func (m *MessageFacts) OpenClaim() (last Claim, ok bool) {
 // Believed is what is known of the message with what the claims of those that were given it show: that an attempt took place, and signs of
 // work in it.
 func (m MessageFacts) Believed() MessageFacts {
+	if m.Stored == nil {
+		return m.undoubted()
+	}
 	if !slices.ContainsFunc(m.Claims, m.ByHolder) {
 		return m
 	}
@@ -76,6 +121,23 @@ func (m MessageFacts) Believed() MessageFacts {
 		}
 	}
 	m.Agent = firstText(m.Stored.Agent, m.Worker)
+	return m
+}
+
+// undoubted is what is known of a message of which nothing says when it was stored, with every answer that the broker can have accepted.
+func (m MessageFacts) undoubted() MessageFacts {
+	taken := func(c Claim) bool { return c.Taken }
+	if !slices.ContainsFunc(m.Claims, taken) {
+		return m
+	}
+	m = m.Clone()
+	claims := m.Claims
+	m.Claims = slices.DeleteFunc(slices.Clone(claims), taken)
+	for _, c := range claims {
+		if c.Taken {
+			m.Join(c.event(m.Key))
+		}
+	}
 	return m
 }
 

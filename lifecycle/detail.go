@@ -56,7 +56,7 @@ type Ending struct {
 type Standing struct {
 	Unproved bool   `json:"unproved,omitempty"` // The consumer had not delivered the message, or is not the one that existed then.
 	Watches  bool   `json:"watches,omitempty"`  // Of a consumer that only watches: it takes the same messages, and is not the workers'. Advisories carry it too.
-	SaidAt   Micros `json:"said_at,omitempty"`  // When the message was stored, as an unproved line says: who was never given the message cannot know it.
+	SaidAt   Micros `json:"said_at,omitempty"`  // When the message was stored, as an unproved line or one that would end it says: who was never given the message cannot know it.
 }
 
 // Timing is what the line itself says about time.

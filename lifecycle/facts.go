@@ -118,7 +118,7 @@ func (m *MessageFacts) Join(e Event) {
 	case e.Detail.Watches:
 		m.joinWatcher(e)
 		return
-	case e.Detail.Unproved:
+	case e.Detail.Unproved, m.byStranger(e):
 		m.joinClaim(e)
 		return
 	}
@@ -137,6 +137,7 @@ func (m *MessageFacts) Join(e Event) {
 	case Published, Repaired:
 		m.joinStored(storedFacts(e))
 		m.Repaired = m.Repaired || e.Kind == Repaired
+		m.settleClaims()
 	case Delivered:
 		m.joinDelivery(e)
 	case MaxDeliveries:

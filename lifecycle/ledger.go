@@ -366,6 +366,10 @@ func shortHash(hash string) string { return hash[:min(len(hash), 16)] }
 
 // copiesOf is what a task needs of a message: once for each attempt that acknowledged it, else once. v is its verdict by the wire.
 func copiesOf(m *MessageFacts, v Verdict) []DeliveryCopy {
+	if m.Stored == nil && len(m.Claims) > 0 {
+		believed := m.Believed()
+		m = &believed
+	}
 	c := DeliveryCopy{Key: m.Key, Agent: m.Agent, Attempts: m.CurrentAttempt(), First: m.firstBegan(), Gone: m.goneBy(), InHand: v.State.InFlight()}
 	if v.State != "" && !v.State.Open() {
 		c.To = v.Since

@@ -453,6 +453,8 @@ func believable(events []Event) []Event {
 		switch {
 		case e.Detail.Watches:
 			e.Kind, e.Attempt, e.ConsumerSeq = "", 0, 0
+		case !e.Detail.Unproved && is(Acked, Terminated)(e) && e.Detail.SaidAt > 0 && stored > 0 && e.Detail.SaidAt != stored:
+			e.Kind, e.Attempt, e.ConsumerSeq = "", 0, 0 // Of somebody who was never given the message.
 		case !e.Detail.Unproved:
 		case stored == 0 || e.Detail.SaidAt != stored:
 			e.Kind, e.Attempt, e.ConsumerSeq = "", 0, 0
@@ -553,6 +555,9 @@ func doubt(r *rand.Rand, events []Event) {
 	for i := range events {
 		if e := &events[i]; is(Acked, Nacked, Terminated, Heartbeat)(*e) && r.IntN(4) == 0 {
 			e.Detail.Unproved, e.Detail.SaidAt = true, stored.Add(time.Duration(r.IntN(2))*time.Millisecond)
+		}
+		if e := &events[i]; is(Acked, Terminated)(*e) && !e.Detail.Unproved && r.IntN(3) == 0 {
+			e.Detail.SaidAt = stored.Add(time.Duration(r.IntN(2)) * time.Millisecond)
 		}
 		if e := &events[i]; !e.Message.IsZero() && e.Attempt > 0 && r.IntN(8) == 0 {
 			e.Detail.Watches = true

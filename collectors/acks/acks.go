@@ -44,6 +44,9 @@ func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Ba
 	e.Message, e.Consumer, e.Agent = key, s.Consumer, fleet.AgentOfWorker(s.Consumer)
 	e.ConsumerSeq, e.Attempt = s.ConsumerSeq, s.Deliveries
 	e.Detail = lifecycle.Detail{Ending: lifecycle.Ending{Delay: b.Delay, Reason: b.Reason}, Standing: streams.Standing(key, s.Consumer, line.At, s.PublishedAt)}
+	if b.Kind == lifecycle.Acked || b.Kind == lifecycle.Terminated {
+		e.Detail.SaidAt = s.PublishedAt
+	}
 	e.Raw = line.Raw()
 	into.Events = append(into.Events, e)
 	return nil

@@ -167,7 +167,44 @@ var forgery = []situation{{
 	},
 	may:   is("processing"),
 	never: isNot(done...),
+}, {
+	name: "an agent acknowledges a message that was removed before its consumer delivered it",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		c.publish(publish{task: "later"})
+		c.deleteMessage(zero)
+		c.heartbeat(c.pull(c.workers()))
+		c.forgeAck(zero)
+	},
+	may:   all(is("outcome_unknown", "removed"), of("later", is("processing"))),
+	never: isNot(done...),
+}, {
+	name: "an agent acknowledges a message just before its worker has it",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		worker := c.workers()
+		c.forgeAck(zero)
+		c.tryPull(worker, time.Second)
+	},
+	may:   isNot(done...),
+	never: isNot(done...),
+}, {
+	name: "an agent acknowledges a message that another has",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		c.heartbeat(c.pull(c.workers()))
+		c.works(time.Second)
+		c.forgeAck(zero)
+		c.until("the message leaves", func() bool { return !c.there(zero) })
+	},
+	may:   all(is("outcome_unknown"), attempts(0, 1, 1), finds("ack_unproved")),
+	never: isNot(done...),
 }}
+
+// forgeAck acknowledges a message in the name of the agent's consumer, without having been given it.
+func (c *clients) forgeAck(l letter) {
+	c.send(nats.NewMsg(fmt.Sprintf("$JS.ACK.%s.%s-task-worker.1.%d.1.%d.0", l.stream, c.agent, l.seq, time.Now().UnixNano())), "+ACK")
+}
 
 // deletionSaid is what the broker says when a message leaves its stream that a worker has, sent by somebody else.
 func (c *clients) deletionSaid(l letter, reason string) (*nats.Msg, string) {

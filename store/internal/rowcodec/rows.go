@@ -305,6 +305,7 @@ type claimRow struct {
 	SaidAt   lifecycle.Micros `msg:"g,omitempty"`
 	Delay    time.Duration    `msg:"h,omitempty"`
 	Reason   string           `msg:"i,omitempty"`
+	Taken    bool             `msg:"j,omitempty"`
 }
 
 type expiryRow struct {
