@@ -23,9 +23,10 @@ func acting(c *setup) {
 		dlqtriage.EntryReader
 		dlqtriage.TaskReader
 		dlqtriage.DecisionStore
+		dlqtriage.FleetReader
 	})
 	actions, err := dlqtriage.NewActions(dlqtriage.ActionsConfig{
-		Entries: store, Tasks: store, Decisions: store, Policy: dlqtriage.DefaultPolicy, Contract: fleet.NewContract(""), Now: c.Now,
+		Entries: store, Tasks: store, Decisions: store, Fleet: store, Policy: dlqtriage.DefaultPolicy, Contract: fleet.NewContract(""), Now: c.Now,
 	})
 	if err != nil {
 		panic(err)

@@ -20,6 +20,9 @@ func (w *Web) inFlight(c *gin.Context) error {
 	groups := map[lifecycle.StaleKind][]views.LeaseRow{}
 	for _, l := range snap.InFlight.Leases {
 		row := views.LeaseRow{Lease: l, Href: taskAddress(l.TaskID), Typical: snap.Typical[l.Type]}
+		if w.cfg.Actions != nil {
+			row.Act = heldAddress(l.Message)
+		}
 		if r, decided := snap.InFlight.Recovery(l.Message); decided {
 			row.Recovery = &views.RecoveryView{Recovery: r, Href: row.Href}
 		}

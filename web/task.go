@@ -67,6 +67,9 @@ func (w *Web) task(c *gin.Context) error {
 	if err := w.fillTask(ctx, &p, &v); err != nil {
 		return err
 	}
+	if p.Held, err = w.heldInTask(ctx, v.trace.Trace); err != nil {
+		return err
+	}
 	if p.Actions, err = w.taskActions(ctx, v.id); err != nil {
 		return err
 	}

@@ -96,6 +96,8 @@ func (w *Web) Register(r *routes.Router) {
 	w.page(r, "/task", access.Read, w.task)
 	w.page(r, "/payload", access.Read, w.payload)
 	w.page(r, "/in-flight", access.Read, w.inFlight)
+	w.page(r, "/in-flight/*id", access.Read, w.held)
+	w.action(r, "/in-flight/*id", access.TriagePropose, w.actOnHeld)
 	w.page(r, "/agents", access.Read, w.agents)
 	w.page(r, "/agents/*agent", access.Read, w.agent)
 	w.page(r, "/dlq", access.Read, w.deadLetters)

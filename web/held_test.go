@@ -1,0 +1,93 @@
+package web_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"fleetglass/internal/testkit"
+	"fleetglass/web/webtest"
+)
+
+// heldPath is the page of the message in flight of a task, as the board links to it.
+func (s *site) heldPath(t *testing.T, task string) string {
+	t.Helper()
+	href, found := s.get(t, "/in-flight", 200).Find(`tr[data-id="` + task + `"] a[href^="/in-flight/"]`).Attr("href")
+	if !found {
+		t.Fatalf("the board offers nothing about %s", task)
+	}
+	return href
+}
+
+// heldForm is the form of an action with others typed.
+func (s *site) heldForm(t *testing.T, path, action string, with map[string]string) url.Values {
+	t.Helper()
+	form := fields(s.get(t, path, 200).Find("#held-" + action + " form"))
+	form.Set("step", "preview")
+	for name, value := range with {
+		form.Set(name, value)
+	}
+	return form
+}
+
+func TestTheBoardSaysWhatRecoveryDecidesAndLeadsToTheActions(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch, acting)
+	path := s.heldPath(t, "tsk-a90d27") // An unsafe step was announced and not confirmed.
+	row := s.get(t, "/in-flight", 200).Find(`tr[data-id="tsk-a90d27"]`)
+	if got := text(row); !strings.Contains(got, "quarantine") || !strings.Contains(got, "was announced; no receipt is known") {
+		t.Errorf("the row says %q", got)
+	}
+	if href := row.Find(`details a[href*="#ev-"]`).AttrOr("href", ""); s.get(t, strings.Split(href, "#")[0], 200).Find("#recovery").Length() != 1 {
+		t.Errorf("the evidence links to %q", href)
+	}
+	wants{"#held details": "=3", "#recovery": "open intent", ".lede": "attempt 3/3"}.check(t, s.get(t, path, 200))
+	wants{"#held details": "=3", "#recovery": "open intent"}.check(t, s.get(t, "/tasks/tsk-a90d27", 200))
+}
+
+func TestAReleaseOfUnknownEffectsIsBlockedOnThePage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch, acting)
+	path := s.heldPath(t, "tsk-2be743") // Its wait is nearly over, and nothing is known of its effects.
+	answer, preview := s.send(t, path, s.heldForm(t, path, "release", map[string]string{"reason": "its pod is gone"}))
+	if _, off := preview.Find("#do button").Attr("disabled"); answer.StatusCode != 200 || !off {
+		t.Errorf("%d: the release can be sent", answer.StatusCode)
+	}
+	wants{"#preview .blocked": "=1", "#preview": "Effects of it may have happened", "#held-release textarea": "its pod is gone"}.check(t, preview)
+	do := fields(preview.Find("#do"))
+	do.Set("step", "do")
+	if answer, doc := s.send(t, path, do); answer.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(text(doc.Find("#refused")), "Nothing was done") {
+		t.Errorf("sent all the same: %d %s", answer.StatusCode, text(doc.Find("main")))
+	}
+}
+
+// TestSomebodyMarksWorkAsResolvedInABrowser runs no scripts: the board, the form, the preview and the task must be enough.
+func TestSomebodyMarksWorkAsResolvedInABrowser(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch, acting)
+	b := openTab(t, testkit.Browser(t), s)
+	if err := call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
+		t.Fatal(err)
+	}
+	b.do(t, "open the board", chromedp.Navigate(s.URL+"/in-flight"), chromedp.WaitReady(chromedp.CSS("#announce")))
+	b.do(t, "open the message", chromedp.Click(chromedp.CSS(`tr[data-id="tsk-91b6c4"] a[href^="/in-flight/"]`)), chromedp.WaitVisible(chromedp.CSS("#held-reconcile summary")))
+	b.do(t, "open the form", chromedp.Click(chromedp.CSS("#held-reconcile summary")), chromedp.WaitVisible(chromedp.CSS("#held-reconcile-reason")))
+	b.do(t, "type a note", chromedp.SendKeys(chromedp.CSS("#held-reconcile-reason"), "the note is in the wiki"))
+	b.do(t, "preview it", chromedp.Click(chromedp.CSS("#held-reconcile button")), chromedp.WaitVisible(chromedp.CSS("#do button")))
+	if got := text(b.document(t).Find("#preview")); !strings.Contains(got, "It is no completion") {
+		t.Errorf("the preview says %q", got)
+	}
+	b.do(t, "do it", chromedp.Click(chromedp.CSS("#do button")), chromedp.WaitReady(chromedp.CSS("#task-id")))
+	doc := b.document(t)
+	wants{"#answers": "Somebody marked it as resolved", "#task-state": "processing"}.check(t, doc)
+	s.clock.Advance(time.Second) // Leases are shared for half a second.
+	row := s.get(t, "/in-flight", 200).Find(`#healthy tr[data-id="tsk-91b6c4"], tr[data-id="tsk-91b6c4"]`)
+	if got := text(row.First()); !strings.Contains(got, "Marked as resolved by") || !strings.Contains(got, "the note is in the wiki") {
+		t.Errorf("the board says %q", got)
+	}
+}
