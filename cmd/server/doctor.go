@@ -16,6 +16,7 @@ import (
 
 type doctorCmd struct {
 	FailOn doctor.Severity `enum:"critical,warning,info" default:"warning" help:"Exit with 1 when a finding is at least this severe: critical, warning or info."`
+	Server string          `also:"FLEETGLASS_SERVER" placeholder:"URL" help:"Ask this server (FLEETGLASS_SERVER) instead of the broker."`
 	Output string          `short:"o" enum:"text,json" default:"text" help:"How to print: text or json."`
 }
 
@@ -24,24 +25,11 @@ var errFindings = errors.New("the configuration of the broker has traps")
 
 // Run names the traps in the configuration of the broker. It changes nothing.
 func (c doctorCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
-	cfg := l.cli.Config
-	if cfg.Embedded() { // The broker of a program that runs with these settings.
-		cfg.NATSURL = []URL{URL("nats://" + cfg.NATSListen)}
+	examine := examineBroker
+	if c.Server != "" {
+		examine = c.askServer
 	}
-	nc, err := connect(cfg, nil)
-	if err != nil {
-		return err
-	}
-	defer nc.Close()
-	js, err := newJetStream(nc, cfg.NATSDomain)
-	if err != nil {
-		return err
-	}
-	d, err := newDoctor(cfg, js, time.Now)
-	if err != nil {
-		return err
-	}
-	report, err := d.Report(ctx)
+	report, err := examine(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -54,6 +42,47 @@ func (c doctorCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 		}
 	}
 	return nil
+}
+
+// examineBroker looks at the broker of the settings; where it is embedded, at that of a program that runs with these settings.
+func examineBroker(ctx context.Context, l *loaded) (doctor.Report, error) {
+	cfg := l.cli.Config
+	if cfg.Embedded() {
+		cfg.NATSURL = []URL{URL("nats://" + cfg.NATSListen)}
+	}
+	nc, err := connect(cfg, nil)
+	if err != nil {
+		return doctor.Report{}, err
+	}
+	defer nc.Close()
+	js, err := newJetStream(nc, cfg.NATSDomain)
+	if err != nil {
+		return doctor.Report{}, err
+	}
+	d, err := newDoctor(cfg, js, time.Now)
+	if err != nil {
+		return doctor.Report{}, err
+	}
+	return d.Report(ctx)
+}
+
+// askServer asks a running server what it found.
+func (c doctorCmd) askServer(ctx context.Context, l *loaded) (doctor.Report, error) {
+	server, err := remote{Server: c.Server}.client(l)
+	if err != nil {
+		return doctor.Report{}, err
+	}
+	answer, err := server.Doctor(ctx)
+	if err != nil {
+		return doctor.Report{}, err
+	}
+	report := doctor.Report{At: answer.AsOf, Streams: answer.Streams, Consumers: answer.Consumers}
+	for _, f := range answer.Data {
+		report.Findings = append(report.Findings, doctor.Finding{
+			Code: f.Code, Severity: doctor.Severity(f.Severity), Title: f.Title, Resource: f.Resource, What: f.What, Why: f.Why, Fix: f.Fix,
+		})
+	}
+	return report, nil
 }
 
 func (c doctorCmd) print(w io.Writer, r doctor.Report) error {

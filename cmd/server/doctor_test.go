@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,6 +50,11 @@ func TestTheDoctorSaysTheSameEverywhere(t *testing.T) {
 	}
 	if len(printed) != 3 || len(answered.Data) < len(printed) {
 		t.Errorf("printed %+v, answered %+v", printed, answered.Data)
+	}
+	code, asked := examine("--server", "http://"+r.Addr(), "-o", "json", "--fail-on", "critical")
+	var told []doctor.Finding
+	if err := json.Unmarshal([]byte(asked), &told); err != nil || code != 0 || !slices.Equal(told, answered.Data) {
+		t.Errorf("asked by the command: exit code %d, %v: %s", code, err, asked)
 	}
 	page := r.request(http.MethodGet, "/doctor", nil, nil)
 	body, err := io.ReadAll(page.Body)

@@ -18,10 +18,17 @@ type cli struct {
 
 	Serve       serveCmd       `cmd:"" default:"withargs" help:"Observe the fleet and serve the pages and the API. This is what runs without a command."`
 	Provision   provisionCmd   `cmd:"" help:"Show how the streams and consumers of the broker differ from what Fleetglass needs. With --apply, change them."`
+	Tasks       tasksCmd       `cmd:"" help:"List tasks of a running server."`
+	Task        taskCmd        `cmd:"" help:"Say what became of one task."`
+	InFlight    inFlightCmd    `cmd:"" help:"List what workers hold."`
+	DLQ         dlqCmd         `cmd:"" name:"dlq" help:"List dead letters."`
+	Retry       retryCmd       `cmd:"" help:"Retry a dead letter, once."`
+	Alerts      alertsCmd      `cmd:"" help:"List alerts."`
 	Doctor      doctorCmd      `cmd:"" help:"Name the traps in the configuration of the broker. Exits 1 when there are any."`
 	Rebuild     rebuildCmd     `cmd:"" help:"Compute all states and statistics anew from the stored events."`
 	NewToken    tokenCmd       `cmd:"" name:"token" help:"Make, list and revoke bearer tokens."`
 	Healthcheck healthcheckCmd `cmd:"" help:"Ask a running server whether it is alive; exits 1 when it is not."`
+	Completion  completionCmd  `cmd:"" help:"Print a script that completes commands in bash, zsh or fish."`
 	Version     versionCmd     `cmd:"" help:"Print the version."`
 }
 

@@ -5,7 +5,7 @@ const Module = "fleetglass"
 
 // everything is the row of the program itself, the only place that knows all the others.
 var everything = []string{
-	"access", "alerts", "api", "collectors", "collectors/*", "decision", "dlqtriage", "dlqtriage/*", "duplicates", "fleet", "fleet/*", "internal/*", "lifecycle", "mcp", "store/sqlite",
+	"access", "alerts", "api", "client", "collectors", "collectors/*", "decision", "dlqtriage", "dlqtriage/*", "duplicates", "fleet", "fleet/*", "internal/*", "lifecycle", "mcp", "store/sqlite",
 	"store/postgres", "query", "reconcile", "static", "views", "views/*", "web",
 }
 
@@ -88,6 +88,9 @@ var Table = []Rule{
 
 	// Tools for agents: calls of the API, made in the process.
 	{Package: "mcp", Own: []string{"access", "internal/httperr", "internal/routes"}, Others: []string{"github.com/gin-gonic/gin", "github.com/modelcontextprotocol/go-sdk"}},
+
+	// What other programs may import to ask a server.
+	{Package: "client"},
 
 	{Package: "internal/archtest"},
 	// Its tests measure the whole: they run the collectors, the program and its pages' templates.

@@ -1,0 +1,42 @@
+package client
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+)
+
+// Problem is why the server refused a call (RFC 9457).
+type Problem struct {
+	Status    int    `json:"status"`
+	Code      string `json:"code"` // Such as "entry_busy"; stable.
+	Title     string `json:"title"`
+	Detail    string `json:"detail"`
+	Retryable bool   `json:"retryable"` // The same call may succeed later.
+	Errors    []struct {
+		Pointer string `json:"pointer"` // The field or parameter.
+		Detail  string `json:"detail"`
+	} `json:"errors"`
+}
+
+// Error is the title with what stands below it.
+func (p *Problem) Error() string {
+	parts := []string{p.Title}
+	if p.Detail != "" && p.Detail != p.Title {
+		parts = append(parts, p.Detail)
+	}
+	for _, e := range p.Errors {
+		parts = append(parts, strings.TrimPrefix(e.Pointer+": "+e.Detail, ": "))
+	}
+	return strings.Join(parts, ": ")
+}
+
+// problemOf reads a refusal. What is no problem document comes from something in between, such as a proxy.
+func problemOf(answer *http.Response, text []byte) *Problem {
+	p := &Problem{}
+	if json.Unmarshal(text, p) != nil || p.Title == "" {
+		p.Title = answer.Status
+	}
+	p.Status = answer.StatusCode
+	return p
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"fleetglass/client"
+)
+
+// remote is what every command has in common that asks a running server. Its token is that of --token.
+type remote struct {
+	Server string `also:"FLEETGLASS_SERVER" placeholder:"URL" help:"The server to ask (FLEETGLASS_SERVER). Default: the one that listens where these settings say."`
+	Output string `short:"o" enum:"table,json" default:"table" help:"How to print: table or json, which is the API's answer."`
+}
+
+func (r remote) client(l *loaded) (*client.Client, error) {
+	server := r.Server
+	if server == "" {
+		server = "http://" + l.cli.Listen
+		if l.cli.TLSCert != "" {
+			server = "https://" + l.cli.Listen
+		}
+	}
+	return client.New(client.Config{Server: server, Token: l.cli.Token.Reveal()})
+}
+
+// show asks for a path and prints the answer: as it came, or as the table that is made of it.
+func show[T any](ctx context.Context, r remote, l *loaded, t *terminal, path string, query url.Values, table func(T) [][]string) error {
+	c, err := r.client(l)
+	if err != nil {
+		return err
+	}
+	raw, err := c.Get(ctx, path, query)
+	if err != nil {
+		return err
+	}
+	if r.Output == "json" {
+		_, err := fmt.Fprintln(t.out, strings.TrimSpace(string(raw)))
+		return err
+	}
+	var answer T
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	rows := table(answer)
+	if len(rows) == 1 { // Only the heading.
+		_, err := fmt.Fprintln(t.out, "nothing found")
+		return err
+	}
+	return writeTable(t.out, rows)
+}
+
+// writeTable writes rows with aligned columns; the first one is the heading.
+func writeTable(out io.Writer, rows [][]string) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i := range row {
+			row[i] = plain(row[i], cellWidth)
+		}
+		if _, err := fmt.Fprintln(w, strings.Join(row, "\t")); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// cellWidth is how many runes a cell of a table has at most.
+const cellWidth = 60
+
+// plain is a text on one line of a terminal. The fleet's texts are untrusted: a control character could write over what stands above.
+func plain(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case !unicode.IsPrint(r):
+			return '\uFFFD'
+		}
+		return r
+	}, text)
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
+}
+
+// known is a value, or a dash where it is not known.
+func known[T any](v *T) string {
+	if v == nil {
+		return "–"
+	}
+	return fmt.Sprint(*v)
+}
+
+// ago is how long ago something was, in whole seconds; a dash where that is not known.
+func ago(at *time.Time, now time.Time) string {
+	if at == nil {
+		return "–"
+	}
+	return now.Sub(*at).Truncate(time.Second).String() + " ago"
+}
+
+// until is when something is due, or since when.
+func until(at, now time.Time) string {
+	if d := at.Sub(now).Truncate(time.Second); d >= 0 {
+		return "in " + d.String()
+	}
+	return "due since " + now.Sub(at).Truncate(time.Second).String()
+}
+
+// milliseconds is a span of the API, in whole seconds from one second on.
+func milliseconds(ms int64) string {
+	d := time.Duration(ms) * time.Millisecond
+	if d >= time.Second {
+		d = d.Truncate(time.Second)
+	}
+	return d.String()
+}
+
+// filterOf is the filter of a list call. Empty values ask for nothing.
+func filterOf(words []string, limit int, parts map[string][]string) url.Values {
+	v := url.Values{"limit": {fmt.Sprint(limit)}}
+	if len(words) > 0 {
+		v.Set("q", strings.Join(words, " "))
+	}
+	for name, values := range parts {
+		if len(values) > 0 {
+			v[name] = values
+		}
+	}
+	return v
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"fleetglass/client"
+)
+
+type tasksCmd struct {
+	remote
+	Query []string `arg:"" optional:"" help:"What to look for, as in the search box: agent:marketing state:failed, a task id, words."`
+	State []string `placeholder:"STATE,…" help:"Only tasks in these states."`
+	Agent []string `placeholder:"NAME,…" help:"Only tasks of these agents."`
+	Limit int      `default:"50" help:"How many tasks at most."`
+}
+
+// Run lists tasks.
+func (c tasksCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
+	filter := filterOf(c.Query, c.Limit, map[string][]string{"state": c.State, "agent": c.Agent})
+	return show(ctx, c.remote, l, t, "/tasks", filter, func(p client.Page[client.Task]) [][]string {
+		rows := [][]string{{"TASK", "STATE", "AGENT", "TYPE", "ATTEMPT", "LAST EVENT", "REASON OR TITLE"}}
+		for _, task := range p.Data {
+			text := task.Reason
+			if text == nil {
+				text = task.Title
+			}
+			rows = append(rows, []string{
+				task.TaskID, task.State, known(task.Agent), known(task.Type), attempts(task.Attempt, task.MaxDeliver), ago(task.LastEventAt, p.AsOf), known(text),
+			})
+		}
+		return rows
+	})
+}
+
+// attempts is "2 of 5".
+func attempts(n, most *int) string {
+	if n == nil || most == nil {
+		return known(n)
+	}
+	return fmt.Sprintf("%d of %d", *n, *most)
+}
+
+type taskCmd struct {
+	remote
+	ID string `arg:"" help:"The task's id."`
+}
+
+// Run prints what became of one task, with the three answers.
+func (c taskCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
+	return show(ctx, c.remote, l, t, "/tasks/"+url.PathEscape(c.ID), nil, func(task client.Trace) [][]string {
+		rows := [][]string{
+			{"task", task.TaskID}, {"state", task.State}, {"agent", known(task.Agent)}, {"type", known(task.Type)}, {"title", known(task.Title)},
+			{"reason", known(task.Reason)}, {"attempts", attempts(&task.Attempts, task.MaxDeliver)},
+			{"waited", milliseconds(task.WaitingMS)}, {"ran", milliseconds(task.RunningMS)},
+		}
+		for _, a := range []struct {
+			name   string
+			answer client.Answer
+		}{{"who owns it", task.Answers.Ownership}, {"last receipt", task.Answers.LastReceipt}, {"recovery", task.Answers.Recovery}} {
+			rows = append(rows, []string{a.name, a.answer.Headline})
+		}
+		for _, a := range task.Anomalies {
+			rows = append(rows, []string{"anomaly", a.Meaning})
+		}
+		return rows
+	})
+}
+
+type inFlightCmd struct {
+	remote
+	Agent []string `placeholder:"NAME,…" help:"Only what these agents hold."`
+	Limit int      `default:"50" help:"How many at most."`
+}
+
+// Run lists what workers hold.
+func (c inFlightCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
+	filter := filterOf(nil, c.Limit, map[string][]string{"agent": c.Agent})
+	return show(ctx, c.remote, l, t, "/in-flight", filter, func(p client.Page[client.Lease]) [][]string {
+		rows := [][]string{{"TASK", "MESSAGE", "AGENT", "ATTEMPT", "HELD", "DEADLINE", "STALE", "RECOMMENDED"}}
+		for _, lease := range p.Data {
+			held, deadline, advice := "–", "–", "–"
+			if lease.HeldMS != nil {
+				held = milliseconds(*lease.HeldMS)
+			}
+			if lease.DeadlineAt != nil {
+				deadline = until(*lease.DeadlineAt, p.AsOf)
+			}
+			if lease.Recommendation != nil {
+				advice = lease.Recommendation.Decision
+			}
+			rows = append(rows, []string{
+				lease.TaskID, lease.Stream + ":" + lease.Seq, known(lease.Agent), attempts(lease.Attempt, lease.MaxDeliver), held, deadline, known(lease.StaleKind), advice,
+			})
+		}
+		return rows
+	})
+}
+
+type dlqCmd struct {
+	remote
+	Query  []string `arg:"" optional:"" help:"What to look for, as in the search box."`
+	Status []string `placeholder:"STATUS,…" default:"open" help:"Only entries of these statuses."`
+	Agent  []string `placeholder:"NAME,…" help:"Only entries of these agents."`
+	Limit  int      `default:"50" help:"How many at most."`
+}
+
+// Run lists dead letters.
+func (c dlqCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
+	filter := filterOf(c.Query, c.Limit, map[string][]string{"status": c.Status, "agent": c.Agent})
+	return show(ctx, c.remote, l, t, "/dlq", filter, func(p client.Page[client.DeadLetter]) [][]string {
+		rows := [][]string{{"ENTRY", "TASK", "AGENT", "CLASS", "STATUS", "DIED", "PLAN", "REASON"}}
+		for _, d := range p.Data {
+			class := d.Category
+			if d.Detail != nil {
+				class = *d.Detail
+			}
+			rows = append(rows, []string{d.ID, d.TaskID, known(d.Agent), class, d.Status, ago(&d.FailedAt, p.AsOf), d.Plan.Strategy, known(d.Reason)})
+		}
+		return rows
+	})
+}
+
+type alertsCmd struct {
+	remote
+	State []string `placeholder:"STATE,…" default:"firing" help:"Only alerts in these states: firing, acknowledged, silenced, resolved."`
+	Limit int      `default:"50" help:"How many at most."`
+}
+
+// Run lists alerts.
+func (c alertsCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
+	return show(ctx, c.remote, l, t, "/alerts", filterOf(nil, c.Limit, map[string][]string{"state": c.State}), func(p client.Page[client.Alert]) [][]string {
+		rows := [][]string{{"SEVERITY", "RULE", "STATE", "SINCE", "WHAT", "NEXT"}}
+		for _, a := range p.Data {
+			rows = append(rows, []string{a.Severity, a.Rule, a.State, ago(&a.StartedAt, p.AsOf), a.What, a.Next})
+		}
+		return rows
+	})
+}
+
+type retryCmd struct {
+	remote
+	Entry  string        `arg:"" help:"The dead letter's id, as dlq prints it."`
+	Reason string        `required:"" help:"Why, for the audit."`
+	As     string        `enum:"plan,unchanged" default:"plan" help:"As the plan says, or unchanged."`
+	Key    string        `help:"Names the call: the same key again has no second effect. Default: a new one, which is printed where the call fails."`
+	Wait   time.Duration `default:"10s" help:"How long to wait until the message is published; 0s to return at once."`
+}
+
+// Run retries one dead letter and waits until its message is on its way.
+func (c retryCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
+	server, err := c.client(l)
+	if err != nil {
+		return err
+	}
+	key := c.Key
+	if key == "" {
+		key = rand.Text()
+	}
+	o, err := server.Act(ctx, c.Entry, client.Action{Action: "retry", Reason: c.Reason, Params: map[string]any{"as": c.As}}, key)
+	if err != nil {
+		return unsure(err, key)
+	}
+	if o, err = follow(ctx, server, o, c.Wait); err != nil {
+		return err
+	}
+	if err := writeTable(t.out, [][]string{{"operation", o.ID}, {"status", o.Status}}); err != nil {
+		return err
+	}
+	if o.Status == "failed" {
+		return fmt.Errorf("operation %s failed", o.ID)
+	}
+	return nil
+}
+
+// unsure adds to an error how to ask again, unless the server itself refused: it may have taken the call, and its answer was lost.
+func unsure(err error, key string) error {
+	if _, refused := errors.AsType[*client.Problem](err); refused {
+		return err
+	}
+	return fmt.Errorf("%w (the retry may have been taken; to ask again for the same one: --key %s)", err, key)
+}
+
+// follow asks for an operation until it has ended, or the time is over.
+func follow(ctx context.Context, server *client.Client, o client.Operation, patience time.Duration) (client.Operation, error) {
+	over := time.After(patience)
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for !o.Ended() {
+		select {
+		case <-ctx.Done():
+			return o, ctx.Err()
+		case <-over:
+			return o, nil
+		case <-tick.C:
+		}
+		var err error
+		if o, err = server.Operation(ctx, o.ID); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
+}
