@@ -19,13 +19,17 @@ const (
 // Open is what an operation names that anybody may use, without a token. No token carries it.
 const Open Scope = "open"
 
+// Oversee is what an operation names that only administrators may use and that changes nothing, so that read-only mode allows it. No token
+// carries it.
+const Oversee Scope = "oversee"
+
 // Scopes lists the scopes that a token may carry.
 func Scopes() []Scope {
 	return []Scope{Read, Metrics, Report, TriagePropose, TriageApply, TriageDiscard, Admin}
 }
 
 // Changes reports whether operations with this scope change something. In read-only mode they are refused.
-func (s Scope) Changes() bool { return s != Read && s != Metrics && s != Open }
+func (s Scope) Changes() bool { return s != Read && s != Metrics && s != Oversee && s != Open }
 
 // includes reports whether who has the scope may use what needs the other: [Admin] includes all, and who may carry something out or discard may
 // propose it, and who sees everything sees the metrics.
@@ -33,8 +37,16 @@ func (s Scope) includes(o Scope) bool {
 	return s == o || s == Admin || (o == TriagePropose && (s == TriageApply || s == TriageDiscard)) || (o == Metrics && s == Read)
 }
 
+// Carried is the scope that a token must carry for what an operation names.
+func (s Scope) Carried() Scope {
+	if s == Oversee {
+		return Admin
+	}
+	return s
+}
+
 // declared reports whether the scope is one that an operation may name.
-func (s Scope) declared() bool { return s == Open || slices.Contains(Scopes(), s) }
+func (s Scope) declared() bool { return s == Open || s == Oversee || slices.Contains(Scopes(), s) }
 
 // Role is a named set of scopes, for people.
 type Role string

@@ -45,6 +45,7 @@ type Config struct {
 
 	Actions    *dlqtriage.Actions                              // Optional; without it, and without Operations, nobody acts on dead letters here.
 	Operations *dlqtriage.Operations                           // Optional; likewise.
+	Tokens     *access.Issuer                                  // Optional; without it the calls about tokens answer that they are not available.
 	Access     access.Authorizer                               // Optional; decides about what needs more than its route does.
 	Denied     func(r *http.Request, action string, why error) // Optional; hears of actions that were refused to somebody known.
 

@@ -37,6 +37,7 @@ func (a *API) describe() {
 	a.describeOperations()
 	a.describeAlerts()
 	a.describeAudit()
+	a.describeTokens()
 	a.describeStream()
 	a.describeBlindness()
 	a.describeProbes()
@@ -63,6 +64,7 @@ func (a *API) humaConfig() huma.Config {
 		{Name: "decisions", Description: "Who decided what, and what came of it."},
 		{Name: "triage", Description: "Why messages died, what should happen next, and what prevents it."},
 		{Name: "alerts", Description: "What needs attention, who looks after it, and who is told."},
+		{Name: "access", Description: "Who may do what."},
 		{Name: "reports", Description: "What agents report by themselves."},
 		{Name: "live", Description: "What changes."},
 		{Name: "observation", Description: "What we could not see or read."},

@@ -30,5 +30,5 @@ func securityOf(needs access.Scope) []map[string][]string {
 	if needs == access.Open {
 		return nil
 	}
-	return []map[string][]string{{tokenScheme: {string(needs)}}}
+	return []map[string][]string{{tokenScheme: {string(needs.Carried())}}}
 }

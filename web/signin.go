@@ -28,7 +28,7 @@ const (
 // SignIn is how people sign in with a browser.
 type SignIn struct {
 	Sessions *sessions.Sessions // Required.
-	ByToken  bool               // A token may be typed.
+	ByToken  func() bool        // Required. Whether there are tokens that may be typed.
 	Provider *openid.Provider   // Optional; an identity provider.
 }
 
@@ -38,9 +38,7 @@ func (w *Web) registerSignIn(r *routes.Router) {
 	}
 	w.page(r, SignInPath, access.Open, w.signIn)
 	w.action(r, signOutPath, access.Open, w.signOut)
-	if w.cfg.SignIn.ByToken {
-		w.action(r, SignInPath, access.Open, func(c *gin.Context) error { return w.signInByToken(c, r.Identify) })
-	}
+	w.action(r, SignInPath, access.Open, func(c *gin.Context) error { return w.signInByToken(c, r.Identify) })
 	if w.cfg.SignIn.Provider != nil {
 		w.page(r, providerPath, access.Open, w.askProvider)
 		w.page(r, CallbackPath, access.Open, w.answerOfProvider)
@@ -59,7 +57,7 @@ func (w *Web) signIn(c *gin.Context) error {
 
 func (w *Web) renderSignIn(c *gin.Context, status int, next, failed string) error {
 	p := views.SignInPage{
-		Theme: preferencesOf(c).theme, Environment: w.cfg.Environment, Next: next, Failed: failed, ByToken: w.cfg.SignIn.ByToken,
+		Theme: preferencesOf(c).theme, Environment: w.cfg.Environment, Next: next, Failed: failed, ByToken: w.cfg.SignIn.ByToken(),
 	}
 	if w.cfg.SignIn.Provider != nil {
 		p.Provider = providerPath + "?next=" + url.QueryEscape(next)
@@ -84,7 +82,9 @@ func (w *Web) signInByToken(c *gin.Context, identify func(*http.Request, string)
 }
 
 func (w *Web) begin(c *gin.Context, who access.Principal, next, way string) error {
-	w.cfg.SignIn.Sessions.Begin(c.Writer, c.Request, who)
+	if err := w.cfg.SignIn.Sessions.Begin(c.Writer, c.Request, who); err != nil {
+		return err
+	}
 	w.cfg.Log.InfoContext(c.Request.Context(), "signed in", "actor", who.Name, "way", way, "address", c.Request.RemoteAddr)
 	c.Redirect(http.StatusSeeOther, next)
 	return nil
@@ -92,7 +92,9 @@ func (w *Web) begin(c *gin.Context, who access.Principal, next, way string) erro
 
 func (w *Web) signOut(c *gin.Context) error {
 	who, ok := w.cfg.SignIn.Sessions.Owner(c.Request)
-	w.cfg.SignIn.Sessions.End(c.Writer, c.Request)
+	if err := w.cfg.SignIn.Sessions.End(c.Writer, c.Request); err != nil {
+		return err
+	}
 	if ok {
 		w.cfg.Log.InfoContext(c.Request.Context(), "signed out", "actor", who.Name, "address", c.Request.RemoteAddr)
 	}

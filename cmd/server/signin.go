@@ -14,13 +14,14 @@ import (
 )
 
 // signIn is how people sign in; nil where nobody must.
-func (a *App) signIn(cfg Config) *web.SignIn {
+func (a *App) signIn(cfg Config, store access.SessionStore) *web.SignIn {
 	if !cfg.Authenticated() {
 		return nil
 	}
-	s := &web.SignIn{ByToken: cfg.hasTokens(), Sessions: sessions.New(sessions.Config{
-		Tokens: a.tokens, Life: time.Duration(cfg.SessionLife), Secure: strings.HasPrefix(cfg.BaseURL, "https:") || cfg.TLSCert != "",
+	s := &web.SignIn{ByToken: a.tokens.Any, Sessions: sessions.New(sessions.Config{
+		Tokens: a.tokens, Store: store, Log: a.log, Life: time.Duration(cfg.SessionLife), Secure: strings.HasPrefix(cfg.BaseURL, "https:") || cfg.TLSCert != "",
 	})}
+	a.work("sessions", s.Sessions.Run)
 	if cfg.OIDCIssuer != "" {
 		roles, _ := cfg.oidcRoles() // Validated.
 		s.Provider = openid.New(openid.Config{

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"fleetglass/access"
 	"fleetglass/alerts"
 	"fleetglass/decision"
 	"fleetglass/dlqtriage"
@@ -25,6 +26,7 @@ type database interface {
 	reconcile.BalanceReader
 	decision.Store
 	dlqtriage.EntryStore
+	access.Store
 	alerts.Store
 }
 

@@ -37,7 +37,13 @@ func with(token string) http.Header {
 // open opens a stream and returns a channel that is closed when it ends.
 func (r *running) open(path, token string) <-chan struct{} {
 	r.t.Helper()
-	response := r.request(http.MethodGet, path, with(token), nil)
+	return r.openWith(path, with(token))
+}
+
+// openWith does the same with other headers.
+func (r *running) openWith(path string, header http.Header) <-chan struct{} {
+	r.t.Helper()
+	response := r.request(http.MethodGet, path, header, nil)
 	lines := bufio.NewScanner(response.Body)
 	if response.StatusCode != http.StatusOK || !lines.Scan() {
 		r.t.Fatalf("%s: %s, %v", path, response.Status, lines.Err())

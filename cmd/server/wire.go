@@ -148,7 +148,11 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	if cfg.Authenticated() { // Without authentication everybody is one.
 		guarded.PerSecond = cfg.RequestsPerSecond
 	}
-	signIn := a.signIn(cfg)
+	issuer, err := a.issueTokens(ctx, cfg, store, now)
+	if err != nil {
+		return err
+	}
+	signIn := a.signIn(cfg, store)
 	if signIn != nil {
 		guarded.Sessions, guarded.SignIn = signIn.Sessions, web.SignInPath
 	}
@@ -162,6 +166,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 		Query: ask, Appender: appender, Hub: hub, Health: a.health, Reconcile: a.reports, Keys: keys, Audit: store, Policy: a.policy.State, Now: now, Log: a.log,
 		Actions: a.triage.actions, Operations: a.triage.operations, Access: authorizer, Denied: deniedActions(denied), Doctor: a.doctor.Report,
 		Alerts:  a.board.service,
+		Tokens:  issuer,
 		Fleet:   api.Fleet{DecodeReport: decodeReport(now)},
 		Options: api.Options{Version: version, Limits: cfg.limits()},
 	})

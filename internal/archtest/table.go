@@ -20,9 +20,9 @@ var Table = []Rule{
 	{Package: "decision", Own: []string{"lifecycle"}},
 
 	// A store knows the types of every domain whose ports it serves, and no rule of any.
-	{Package: "store/storetest", Own: []string{"lifecycle", "alerts", "decision", "dlqtriage", "reconcile", "duplicates", "store/internal/rowcodec"}, Others: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
-	{Package: "store/sqlite", Own: []string{"lifecycle", "alerts", "decision", "dlqtriage", "reconcile", "store/internal/*"}, Others: []string{"zombiezen.com/go/sqlite"}},
-	{Package: "store/postgres", Own: []string{"lifecycle", "alerts", "decision", "dlqtriage", "reconcile", "store/internal/*"}, Others: []string{"github.com/jackc/pgx/v5"},
+	{Package: "store/storetest", Own: []string{"access", "lifecycle", "alerts", "decision", "dlqtriage", "reconcile", "duplicates", "store/internal/rowcodec"}, Others: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
+	{Package: "store/sqlite", Own: []string{"access", "lifecycle", "alerts", "decision", "dlqtriage", "reconcile", "store/internal/*"}, Others: []string{"zombiezen.com/go/sqlite"}},
+	{Package: "store/postgres", Own: []string{"access", "lifecycle", "alerts", "decision", "dlqtriage", "reconcile", "store/internal/*"}, Others: []string{"github.com/jackc/pgx/v5"},
 		Tests: []string{"duplicates"}},
 
 	{Package: "fleet", Own: []string{"lifecycle"}, Others: []string{"github.com/nats-io", "github.com/cloudevents/sdk-go/v2"},
@@ -48,7 +48,7 @@ var Table = []Rule{
 		Others: []string{"github.com/nats-io", "github.com/cloudevents/sdk-go/v2"}},
 
 	// Who may do what: it knows nothing of HTTP.
-	{Package: "access", Others: []string{"github.com/goccy/go-yaml"}},
+	{Package: "access", Own: []string{"lifecycle", "decision"}, Others: []string{"github.com/goccy/go-yaml"}}, // Tokens are audited.
 	// What decides about dead letters without anybody asking, and tells of the others.
 	{Package: "dlqtriage/autotriage", Own: []string{"lifecycle", "decision", "dlqtriage", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"},
 		Tests: []string{"collectors", "collectors/deadletters"}},
@@ -110,7 +110,7 @@ var Table = []Rule{
 	{Package: "internal/live", Own: []string{"lifecycle", "decision"}},
 	{Package: "internal/requestkey", Own: []string{"access", "decision", "lifecycle", "internal/httperr"}, Others: []string{"github.com/gin-gonic/gin"}},
 	{Package: "internal/openid", Own: []string{"access"}, Others: []string{"github.com/coreos/go-oidc/v3", "golang.org/x/oauth2"}},
-	{Package: "internal/sessions", Own: []string{"access"}},
+	{Package: "internal/sessions", Own: []string{"access", "lifecycle"}, Others: []string{"golang.org/x/time/rate"}},
 	{Package: "internal/routes", Own: []string{"access", "internal/httperr"}, Others: []string{"github.com/gin-gonic/gin", "golang.org/x/time/rate"}},
 	{Package: "store/internal/columns", Own: []string{"lifecycle", "dlqtriage"}},
 	{Package: "store/internal/intake", Own: []string{"lifecycle", "store/internal/columns", "store/internal/rowcodec"}},

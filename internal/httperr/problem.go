@@ -155,7 +155,7 @@ func fromDenied(d *access.Denied) *Problem {
 	case errors.Is(d, access.ErrUnauthenticated):
 		return New(Unauthenticated, d)
 	case errors.Is(d, access.ErrScopeMissing):
-		return New(ScopeMissing, d).WithDetail("This call needs a token with scope %s.", d.Needs)
+		return New(ScopeMissing, d).WithDetail("This call needs a token with scope %s.", d.Needs.Carried())
 	case errors.Is(d, access.ErrReadOnly):
 		return New(ReadOnly, d)
 	}

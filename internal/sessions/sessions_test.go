@@ -52,7 +52,9 @@ func with(cookies ...*http.Cookie) *http.Request {
 func (d *desk) begin(who access.Principal, cookies ...*http.Cookie) *http.Cookie {
 	d.t.Helper()
 	w := httptest.NewRecorder()
-	d.Begin(w, with(cookies...), who)
+	if err := d.Begin(w, with(cookies...), who); err != nil {
+		d.t.Fatal(err)
+	}
 	return w.Result().Cookies()[0]
 }
 
@@ -111,7 +113,9 @@ func TestSigningOutEndsTheSessionAndWhatGoesOnWithIt(t *testing.T) {
 	other, releaseOther := d.Hold(t.Context(), access.Principal{Name: "a program"})
 	defer releaseOther()
 	w := httptest.NewRecorder()
-	d.End(w, with(cookie))
+	if err := d.End(w, with(cookie)); err != nil {
+		t.Fatal(err)
+	}
 	if gone := w.Result().Cookies()[0]; gone.MaxAge >= 0 {
 		t.Errorf("cookie %v: want that the browser forgets it", gone)
 	}

@@ -8,6 +8,7 @@ package storetest
 import (
 	"testing"
 
+	"fleetglass/access"
 	"fleetglass/alerts"
 	"fleetglass/decision"
 	"fleetglass/dlqtriage"
@@ -22,6 +23,7 @@ type Store interface {
 	reconcile.BalanceReader
 	decision.Store
 	dlqtriage.EntryStore
+	access.Store
 	alerts.Store
 }
 
@@ -31,7 +33,7 @@ func Run(t *testing.T, open func(t testing.TB) Store) {
 	t.Helper()
 	for _, group := range [][]conformanceTest{
 		appendTests, orderTests, listTests, countTests, traceTests, openTests, fleetTests, keepTests, hostileTests, historyTests, reconciliationTests,
-		decisionTests, outboxTests, retainDecisionTests, auditTests, requestKeyTests, entryTests, alertTests,
+		decisionTests, outboxTests, retainDecisionTests, auditTests, accessTests, requestKeyTests, entryTests, alertTests,
 	} {
 		for _, test := range group {
 			t.Run(test.name, func(t *testing.T) {
