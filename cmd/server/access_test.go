@@ -65,6 +65,7 @@ func TestEveryRouteNamesTheScopeThatItNeeds(t *testing.T) {
 		"GET /login/provider": access.Open, "HEAD /login/provider": access.Open, "GET /login/callback": access.Open, "HEAD /login/callback": access.Open,
 		"POST /api/v1/reports": access.Report, "POST /api/v1/reconciliations": access.Admin, "POST /reconciliation": access.Admin, "POST /dlq/*id": access.TriagePropose,
 		"POST /api/v1/dlq/:id/actions": access.TriagePropose, "POST /api/v1/operations": access.TriagePropose, "POST /api/v1/operations/:id/cancel": access.TriageApply,
+		"POST /api/v1/in-flight/:stream/:seq/actions": access.TriagePropose, "POST /operations": access.TriagePropose, "POST /operations/:id/cancel": access.TriageApply,
 		"GET /api/v1/tokens": access.Oversee, "HEAD /api/v1/tokens": access.Oversee, "POST /api/v1/tokens": access.Admin, "DELETE /api/v1/tokens/:id": access.Admin,
 	}
 	asks := map[string]bool{ // They have a body, and change nothing by themselves.
