@@ -261,10 +261,14 @@ func TestNewSaysWhatIsMissing(t *testing.T) {
 func TestEveryCallSaysWhichScopeItNeeds(t *testing.T) {
 	t.Parallel()
 	exceptions := map[string]string{
-		"GET /healthz": "", "POST /api/v1/reports": "report", "POST /api/v1/reconciliations": "admin",
+		"GET /api/v1/tokens": "admin", "POST /api/v1/tokens": "admin", "DELETE /api/v1/tokens/{id}": "admin",
+		"DELETE /api/v1/silences/{id}":   "triage:apply",
+		"POST /api/v1/silences":          "triage:apply",
+		"POST /api/v1/alerts/{id}/ack":   "triage:apply",
+		"POST /api/v1/alerts/{id}/unack": "triage:apply",
+		"GET /healthz":                   "", "POST /api/v1/reports": "report", "POST /api/v1/reconciliations": "admin",
 		"POST /api/v1/in-flight/{stream}/{seq}/actions": "triage:propose",
-		"GET /api/v1/tokens":                            "admin", "POST /api/v1/tokens": "admin", "DELETE /api/v1/tokens/{id}": "admin",
-		"POST /api/v1/dlq/{id}/actions": "triage:propose", "POST /api/v1/operations": "triage:propose", "POST /api/v1/operations/{id}/cancel": "triage:apply",
+		"POST /api/v1/dlq/{id}/actions":                 "triage:propose", "POST /api/v1/operations": "triage:propose", "POST /api/v1/operations/{id}/cancel": "triage:apply",
 	}
 	eachOperation(specOf(t, newFixture(t, sqliteStore)), func(name string, op map[string]any) {
 		want, special := exceptions[name]

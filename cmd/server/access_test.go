@@ -66,7 +66,12 @@ func TestEveryRouteNamesTheScopeThatItNeeds(t *testing.T) {
 		"POST /api/v1/reports": access.Report, "POST /api/v1/reconciliations": access.Admin, "POST /reconciliation": access.Admin, "POST /dlq/*id": access.TriagePropose,
 		"POST /api/v1/dlq/:id/actions": access.TriagePropose, "POST /api/v1/operations": access.TriagePropose, "POST /api/v1/operations/:id/cancel": access.TriageApply,
 		"POST /api/v1/in-flight/:stream/:seq/actions": access.TriagePropose, "POST /operations": access.TriagePropose, "POST /operations/:id/cancel": access.TriageApply,
-		"GET /api/v1/tokens": access.Oversee, "HEAD /api/v1/tokens": access.Oversee, "POST /api/v1/tokens": access.Admin, "DELETE /api/v1/tokens/:id": access.Admin,
+		"POST /api/v1/alerts/:id/ack":   access.TriageApply,
+		"POST /api/v1/alerts/:id/unack": access.TriageApply,
+		"POST /api/v1/silences":         access.TriageApply,
+		"DELETE /api/v1/silences/:id":   access.TriageApply,
+		"POST /in-flight/*id":           access.TriagePropose,
+		"GET /api/v1/tokens":            access.Oversee, "HEAD /api/v1/tokens": access.Oversee, "POST /api/v1/tokens": access.Admin, "DELETE /api/v1/tokens/:id": access.Admin,
 	}
 	asks := map[string]bool{ // They have a body, and change nothing by themselves.
 		"POST /api/v1/preflight": true, "POST /api/v1/risk": true, "POST /mcp": true, "DELETE /mcp": true,
