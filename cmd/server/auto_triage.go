@@ -29,10 +29,14 @@ func (a *App) autoTriages(cfg Config, js jetstream.JetStream, store database, no
 	if cfg.ReadOnly || (!cfg.Decides() && cfg.escalateSubject() == "" && cfg.EscalateWebhook == "") {
 		return nil
 	}
+	hook, err := cfg.hook(cfg.EscalateWebhook, cfg.EscalateSecret)
+	if err != nil {
+		return err
+	}
 	desk, err := autotriage.New(autotriage.Config{
 		JetStream: js, Contract: contract(cfg), Store: store, Actions: a.triage.actions,
-		Policy: a.policy.Policy, Decides: cfg.Decides(), Subject: cfg.escalateSubject(), Webhook: cfg.EscalateWebhook.Reveal(),
-		Secret: cfg.EscalateSecret.Reveal(), BaseURL: func() string { return a.baseURL(cfg) }, Every: time.Duration(cfg.Poll), Now: now, Logger: a.log,
+		Policy: a.policy.Policy, Decides: cfg.Decides(), Subject: cfg.escalateSubject(), Webhook: hook,
+		BaseURL: func() string { return a.baseURL(cfg) }, Every: time.Duration(cfg.Poll), Now: now, Logger: a.log,
 	})
 	if err != nil {
 		return err

@@ -85,6 +85,11 @@ type Config struct {
 
 	AlertRules string `name:"alert-rules" type:"path" placeholder:"FILE" help:"YAML file that changes the built-in alert rules: severities, how long something must last, thresholds, which are off. A change takes effect within a second." group:"alerts"`
 
+	AlertmanagerURL []URL    `name:"alertmanager-url" placeholder:"URL" help:"Prometheus Alertmanager that is told of alerts, such as http://alertmanager:9093; repeat it or separate with commas." group:"alerts"`
+	AlertWebhook    []URL    `name:"alert-webhook" placeholder:"URL" help:"Where alerts are posted as JSON, each once and in order; repeat it or separate with commas." group:"alerts"`
+	AlertSecret     Secret   `name:"alert-secret" placeholder:"TEXT" help:"Signs what is posted there, as Standard Webhooks has it." group:"alerts"`
+	WebhookAllow    []string `name:"webhook-allow" placeholder:"CIDR" help:"Private networks that webhooks may be posted to, such as 10.1.0.0/16; without it only public addresses are dialled." group:"alerts"`
+
 	LogLevel  string `default:"info" placeholder:"LEVEL" help:"Lowest level that is logged: debug, info, warn or error." group:"log"`
 	LogFormat string `default:"text" placeholder:"FORM" help:"Format of the log: text or json." group:"log"`
 }

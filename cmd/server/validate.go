@@ -66,6 +66,7 @@ func (c *Config) validate(p *problems) {
 			p.add("escalate-subject", "%q is not the subject of a task, such as %s", s, contract(*c).TaskSubject("ceo", "triage"))
 		}
 	}
+	c.validateReceivers(p)
 	if u, err := url.Parse(c.EscalateWebhook.Reveal()); c.EscalateWebhook != "" && (err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "") {
 		p.add("escalate-webhook", "%s is not an address such as https://hooks.example.org/fleet", c.EscalateWebhook)
 	}

@@ -124,6 +124,9 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	if err := a.movesBoard(cfg, store, ask, hub, now); err != nil {
 		return nil, err
 	}
+	if err := a.tellsOfAlerts(cfg, store, now); err != nil {
+		return nil, err
+	}
 	metrics.MustRegister(telemetry.Health{Parts: a.health}, telemetry.NewFleet(ask), telemetry.Reconciliation{Latest: ask.Reconciled}, telemetry.Alerts{Board: ask.Alerts})
 	if err := a.serveHTTP(ctx, cfg, metrics, ask, store, appender, hub, now); err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -13,6 +12,7 @@ import (
 	"fleetglass/decision"
 	"fleetglass/dlqtriage"
 	"fleetglass/fleet"
+	"fleetglass/internal/webhook"
 	"fleetglass/lifecycle"
 )
 
@@ -43,8 +43,8 @@ type Config struct {
 
 	Decides bool   // Optional; default false. Apply the plans that the policy allows.
 	Subject string // Optional; where escalations are published as tasks. Default nowhere.
-	Webhook string // Optional; where escalations are posted. Default nowhere.
-	Secret  string // Optional; signs what is posted (Standard Webhooks).
+
+	Webhook *webhook.Sender // Optional; posts escalations. Default nowhere.
 
 	// BaseURL says where pages and API are reached, for links. Optional; default the empty text.
 	BaseURL func() string
@@ -52,7 +52,6 @@ type Config struct {
 	Patience time.Duration    // Optional; how long is waited for the dead-letter entry of what died, default 1 min.
 	Every    time.Duration    // Optional; how often is looked, default 1 s.
 	Lease    time.Duration    // Optional; how long a claim holds, default 30 s.
-	HTTP     *http.Client     // Optional; default one with a timeout of 10 s.
 	Now      func() time.Time // Optional; default time.Now.
 	Logger   *slog.Logger     // Optional; default discards.
 }
@@ -67,7 +66,6 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Patience, time.Minute)
 	setDefault(&c.Every, time.Second)
 	setDefault(&c.Lease, 30*time.Second)
-	setDefault(&c.HTTP, &http.Client{Timeout: 10 * time.Second})
 	if c.BaseURL == nil {
 		c.BaseURL = func() string { return "" }
 	}
@@ -90,4 +88,4 @@ func setDefault[T comparable](to *T, value T) {
 func (c Config) now() lifecycle.Micros { return lifecycle.MicrosOf(c.Now()) }
 
 // escalates reports whether anybody is told.
-func (c Config) escalates() bool { return c.Subject != "" || c.Webhook != "" }
+func (c Config) escalates() bool { return c.Subject != "" || c.Webhook != nil }

@@ -21,6 +21,7 @@ import (
 	"fleetglass/dlqtriage/autotriage"
 	"fleetglass/fleet"
 	"fleetglass/internal/testkit"
+	"fleetglass/internal/webhook"
 	"fleetglass/lifecycle"
 	"fleetglass/store/sqlite"
 )
@@ -271,7 +272,11 @@ func TestTheWebhookIsToldUntilItTakesTheNotice(t *testing.T) {
 	t.Cleanup(hook.Close)
 	now := time.Now()
 	o.open(1, func(cfg *autotriage.Config) {
-		cfg.Webhook, cfg.Secret, cfg.HTTP = hook.URL, "a secret", hook.Client()
+		var err error
+		cfg.Webhook, err = webhook.New(webhook.Config{URL: hook.URL, Secret: "a secret", HTTP: hook.Client()})
+		if err != nil {
+			t.Error(err)
+		}
 		cfg.Now = func() time.Time { // Every look is ten seconds later.
 			mu.Lock()
 			defer mu.Unlock()

@@ -36,8 +36,8 @@ func (d *Desk) escalate(ctx context.Context, e dlqtriage.Entry, why string) erro
 	change := decision.Change{Audit: []decision.AuditRecord{{
 		ID: id, At: now, Actor: Actor, Role: "policy", Via: decision.ViaAuto, Action: "escalate", Target: e.ID, Outcome: decision.Allowed, Reason: why,
 	}}}
-	for to, address := range map[string]string{toTask: d.cfg.Subject, toWebhook: d.cfg.Webhook} {
-		if address == "" {
+	for to, wanted := range map[string]bool{toTask: d.cfg.Subject != "", toWebhook: d.cfg.Webhook != nil} {
+		if !wanted {
 			continue
 		}
 		body, err := json.Marshal(telling{Entry: e.ID, Why: why, To: to})

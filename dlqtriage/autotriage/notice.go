@@ -1,16 +1,10 @@
 package autotriage
 
 import (
-	"bytes"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +13,7 @@ import (
 
 	"fleetglass/dlqtriage"
 	"fleetglass/fleet"
+	"fleetglass/internal/webhook"
 )
 
 // notice is what somebody is told of an entry. Texts of agents in it are untrusted.
@@ -90,45 +85,12 @@ func (d *Desk) publish(ctx context.Context, n notice) error {
 	return nil
 }
 
-// post sends the notice to the webhook, signed as Standard Webhooks has it where there is a secret.
+// post sends the notice to the webhook, signed where there is a secret.
 func (d *Desk) post(ctx context.Context, effect string, n notice) error {
 	body, err := json.Marshal(map[string]any{"type": "dead_letter.escalated", "timestamp": d.cfg.Now().UTC().Format(time.RFC3339Nano), "data": n})
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, d.cfg.Webhook, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	sum := sha256.Sum256([]byte(effect))
-	id, at := "msg_"+base64.RawURLEncoding.EncodeToString(sum[:16]), strconv.FormatInt(d.cfg.Now().Unix(), 10)
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("webhook-id", id)
-	request.Header.Set("webhook-timestamp", at)
-	if d.cfg.Secret != "" {
-		request.Header.Set("webhook-signature", "v1,"+sign(d.cfg.Secret, id, at, body))
-	}
-	response, err := d.cfg.HTTP.Do(request)
-	if err != nil {
-		return fmt.Errorf("post to the webhook: %w", err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode/100 != 2 {
-		return fmt.Errorf("the webhook answers %s", response.Status)
-	}
-	return nil
-}
-
-// sign is the signature of Standard Webhooks: HMAC-SHA256 over id, time and body. A secret that begins with whsec_ is base64.
-func sign(secret, id, at string, body []byte) string {
-	key := []byte(secret)
-	if encoded, ok := strings.CutPrefix(secret, "whsec_"); ok {
-		if raw, err := base64.StdEncoding.DecodeString(encoded); err == nil {
-			key = raw
-		}
-	}
-	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte(id + "." + at + "."))
-	mac.Write(body)
-	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	_, err = d.cfg.Webhook.Post(ctx, webhook.MessageID(effect), body)
+	return err
 }

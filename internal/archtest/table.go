@@ -5,7 +5,7 @@ const Module = "fleetglass"
 
 // everything is the row of the program itself, the only place that knows all the others.
 var everything = []string{
-	"access", "alerts", "api", "client", "collectors", "collectors/*", "decision", "dlqtriage", "dlqtriage/*", "duplicates", "fleet", "fleet/*", "internal/*", "lifecycle", "mcp", "store/sqlite",
+	"access", "alerts", "alerts/*", "api", "client", "collectors", "collectors/*", "decision", "dlqtriage", "dlqtriage/*", "duplicates", "fleet", "fleet/*", "internal/*", "lifecycle", "mcp", "store/sqlite",
 	"store/postgres", "query", "reconcile", "static", "views", "views/*", "web",
 }
 
@@ -18,6 +18,9 @@ var Table = []Rule{
 
 	// The transaction for decisions, on which triage, alerts and the audit stand.
 	{Package: "decision", Own: []string{"lifecycle"}},
+
+	// Who is told of alerts.
+	{Package: "alerts/delivery", Own: []string{"lifecycle", "alerts", "internal/health", "internal/webhook"}},
 
 	// A store knows the types of every domain whose ports it serves, and no rule of any.
 	{Package: "store/storetest", Own: []string{"access", "lifecycle", "alerts", "decision", "dlqtriage", "reconcile", "duplicates", "store/internal/rowcodec"}, Others: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
@@ -50,7 +53,7 @@ var Table = []Rule{
 	// Who may do what: it knows nothing of HTTP.
 	{Package: "access", Own: []string{"lifecycle", "decision"}, Others: []string{"github.com/goccy/go-yaml"}}, // Tokens are audited.
 	// What decides about dead letters without anybody asking, and tells of the others.
-	{Package: "dlqtriage/autotriage", Own: []string{"lifecycle", "decision", "dlqtriage", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"},
+	{Package: "dlqtriage/autotriage", Own: []string{"internal/webhook", "lifecycle", "decision", "dlqtriage", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"},
 		Tests: []string{"collectors", "collectors/deadletters"}},
 	// What makes sure that each dead message is in the dead-letter queue.
 	{Package: "dlqtriage/monitor", Own: []string{"lifecycle", "decision", "dlqtriage", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"},
@@ -100,6 +103,7 @@ var Table = []Rule{
 	{Package: "internal/crashpoints", Others: []string{"cloud.google.com/go/firestore", "google.golang.org/grpc"},
 		Tests: []string{"fleet", "fleet/firestorekit", "collectors", "collectors/*", "internal/firestoretest", "internal/health"}},
 	{Package: "internal/embednats", Own: []string{"fleet"}, Others: []string{"github.com/nats-io"}},
+	{Package: "internal/webhook", Others: []string{"github.com/standard-webhooks/standard-webhooks/libraries"}},
 	{Package: "internal/firestoreclient", Others: []string{"google.golang.org/api", "google.golang.org/grpc"}},
 	{Package: "internal/firestoretest", Own: []string{"internal/testkit"}, Others: []string{
 		"cloud.google.com/go/firestore", "google.golang.org/api", "google.golang.org/genproto", "google.golang.org/grpc", "google.golang.org/protobuf",
@@ -137,6 +141,7 @@ var Table = []Rule{
 var (
 	testOwn    = []string{"internal/testkit", "internal/embednats", "lifecycle", "store/storetest", "store/sqlite", "store/postgres"}
 	testOthers = []string{
+		"github.com/standard-webhooks/standard-webhooks/libraries",
 		"github.com/PuerkitoBio/goquery", "github.com/chromedp", "github.com/google/go-cmp", "github.com/jackc/pgx/v5", "github.com/nats-io",
 		"github.com/gin-gonic/gin", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/danielgtaylor/huma/v2", "github.com/cloudevents/sdk-go/v2",
 		"zombiezen.com/go/sqlite", "golang.org/x/sync", "golang.org/x/net", "github.com/modelcontextprotocol/go-sdk", "github.com/zitadel/oidc/v3",
