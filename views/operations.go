@@ -132,6 +132,9 @@ func farWords(o dlqtriage.Operation) string {
 	if c.Failed > 0 {
 		words += ", " + Count(c.Failed) + " failed"
 	}
+	if gone := c.Selected - looked(c); gone > 0 && o.Status == dlqtriage.ActionSucceeded {
+		words += ", " + Count(gone) + " no longer matched"
+	}
 	return words
 }
 

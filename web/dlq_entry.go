@@ -18,6 +18,9 @@ func entryAddress(id string) string { return "/dlq/" + url.PathEscape(id) }
 
 // deadLetter is all that is known of a message that died.
 func (w *Web) deadLetter(c *gin.Context) error {
+	if c.Request.URL.Path == statsPath {
+		return w.deadStatistics(c)
+	}
 	ctx := c.Request.Context()
 	snap, err := w.snapshot(ctx)
 	if err != nil {

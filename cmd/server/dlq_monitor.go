@@ -6,7 +6,9 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"fleetglass/decision"
 	"fleetglass/dlqtriage/monitor"
+	"fleetglass/internal/live"
 	"fleetglass/lifecycle"
 )
 
@@ -33,10 +35,11 @@ func (c Config) orphanAfter() time.Duration {
 	return demoOrphans
 }
 
-// monitorStore is the store, where what is appended is told to open pages.
+// monitorStore is the store, where what is appended, decided and settled is told to open pages.
 type monitorStore struct {
 	database
 	appender lifecycle.Appender
+	told     decision.Store
 }
 
 // Append implements [lifecycle.Appender].
@@ -44,13 +47,23 @@ func (s monitorStore) Append(ctx context.Context, b lifecycle.Batch) (lifecycle.
 	return s.appender.Append(ctx, b)
 }
 
+// Decide implements [decision.Decider].
+func (s monitorStore) Decide(ctx context.Context, d decision.Decision) (decision.Made, error) {
+	return s.told.Decide(ctx, d)
+}
+
+// Settle implements [decision.Outbox].
+func (s monitorStore) Settle(ctx context.Context, d decision.Settlement) (decision.Made, error) {
+	return s.told.Settle(ctx, d)
+}
+
 // monitorDeadLetters adds the monitor. Where another one owns the dead-letter queue, it only copies what somebody asked to quarantine.
-func (a *App) monitorDeadLetters(cfg Config, js jetstream.JetStream, store database, appender lifecycle.Appender, now func() time.Time) error {
+func (a *App) monitorDeadLetters(cfg Config, js jetstream.JetStream, store database, appender lifecycle.Appender, hub *live.Hub, now func() time.Time) error {
 	if cfg.ReadOnly && !cfg.MonitorsDLQ() {
 		return nil
 	}
 	m, err := monitor.New(monitor.Config{
-		JetStream: js, Contract: contract(cfg), Store: monitorStore{store, appender}, ReadTo: a.entriesRead, Policy: a.policy.Policy,
+		JetStream: js, Contract: contract(cfg), Store: monitorStore{store, appender, live.WrapDecisions(store, hub)}, ReadTo: a.entriesRead, Policy: a.policy.Policy,
 		Actions: a.triage.actions, OnlyQuarantine: !cfg.MonitorsDLQ(),
 		OrphanAfter: cfg.orphanAfter(), Every: time.Duration(cfg.Poll), Now: now, Logger: a.log,
 	})

@@ -94,7 +94,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	if err := a.triages(cfg, nats.js, store, hub, now); err != nil {
 		return nil, fmt.Errorf("prepare triage: %w", err)
 	}
-	if err := a.monitorDeadLetters(cfg, nats.js, store, appender, now); err != nil {
+	if err := a.monitorDeadLetters(cfg, nats.js, store, appender, hub, now); err != nil {
 		return nil, err
 	}
 	if err := a.autoTriages(cfg, nats.js, store, now); err != nil {
