@@ -635,7 +635,7 @@ func Agent(p AgentPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 52, "</section><div class=\"stack\"><section class=\"panel\" aria-labelledby=\"hold-h\" id=\"holds\" data-live><header><h2 id=\"hold-h\">In flight</h2></header>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 52, "</section><div class=\"stack\"><section class=\"panel\" aria-labelledby=\"hold-h\" id=\"holds\" data-live data-still><header><h2 id=\"hold-h\">In flight</h2></header>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -763,7 +763,7 @@ func Agent(p AgentPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 65, "</section></div></div><section class=\"panel\" aria-labelledby=\"recent-h\" id=\"recent\" data-live><header><h2 id=\"recent-h\">Tasks</h2><span class=\"sub\">newest first by last event</span><a class=\"push\" href=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 65, "</section></div></div><section class=\"panel\" aria-labelledby=\"recent-h\" id=\"recent\" data-live data-still><header><h2 id=\"recent-h\">Tasks</h2><span class=\"sub\">newest first by last event</span><a class=\"push\" href=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

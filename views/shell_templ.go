@@ -312,7 +312,7 @@ func documentHead(title string) templ.Component {
 }
 
 // modules are the scripts that app.js imports, fetched at once instead of one after the other.
-var modules = []string{"page", "connection", "live", "keys", "select", "suggest", "copy", "prefs", "clock", "panel", "saved"}
+var modules = []string{"page", "connection", "live", "keys", "select", "suggest", "copy", "prefs", "clock", "panel", "saved", "still"}
 
 func theme(name string) templ.Attributes {
 	if name == "light" || name == "dark" {

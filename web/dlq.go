@@ -130,6 +130,7 @@ func (w *Web) fillEntries(ctx context.Context, p *views.DeadLettersPage, q entry
 	for _, e := range found.Rows {
 		p.Rows = append(p.Rows, views.DeadRow{Entry: e.Entry, Href: entryAddress(e.ID), TaskHref: taskAddress(e.TaskID), Plan: nextWords(e)})
 	}
+	p.First, p.FirstHref = q.from == nil || found.Prev == nil, q.with("cursor")
 	p.Pager = views.Pager{Newer: q.at(found.Prev, true), Older: q.at(found.Next, false), Note: counted(int64(len(found.Rows)), "row", "rows")}
 	if len(p.Rows) == 0 {
 		p.Empty = w.emptyDead(q, snap)
@@ -232,6 +233,7 @@ func (w *Web) fillReasons(ctx context.Context, p *views.DeadLettersPage, q entry
 // fillBulk offers what can be done with rows that are ticked, or with all that match.
 func (w *Web) fillBulk(ctx context.Context, p *views.DeadLettersPage, q entryQuery, _ *query.FleetSnapshot) error {
 	total, err := w.cfg.Query.CountEntries(ctx, q.filter)
+	p.Summary = counted(total, "message", "messages") + ", those that died last first"
 	p.Bulk = views.BulkBar{Off: w.mayNot(ctx, access.TriagePropose), Total: total, Filter: q.filter.Values().Encode()}
 	if w.cfg.Operations == nil {
 		p.Bulk.Off = "This server does not act on dead letters."

@@ -1,12 +1,14 @@
 // Pages follow the fleet. The stream only says that something changed; the page then asks its own address again and patches the
 // parts that are marked, so that what is shown is always what the server would write. Rows of a list never move under the cursor:
-// new ones wait behind "12 new: show". Nothing is patched while the reader pauses, has ticked rows, or has a menu open.
+// new ones wait behind "12 new: show" (still.js). Nothing is patched while the reader pauses, has ticked rows, or has a menu open.
 import { hear, isLost, lose, nextTry, watch } from "./connection.js";
 import { adoptTime, announce, load, morph } from "./page.js";
 import { selectedCount } from "./select.js";
+import { holdsStill, letGo } from "./still.js";
 
 const least = 150;       // Milliseconds between two looks at the server; more where looking takes long.
 const pulse = 5000;      // Countdowns and bars are looked at again after this time, even without a change.
+const fullPage = 50;     // Rows of a page that is followed by another one.
 const title = document.title;
 
 let paused = sessionStorage.getItem("fleetglass.paused") === "1";
@@ -69,7 +71,7 @@ function patch(page) {
     if (!now || now.isEqualNode(old)) continue;
     if (old.matches("tbody[data-list]") && now.matches("tbody")) patchRows(old, now);
     else if (old.tagName !== now.tagName) location.reload();
-    else if (!underHand(old)) morph(old, document.adoptNode(now));
+    else if (!underHand(old) && !holdsStill(old, now)) morph(old, document.adoptNode(now));
   }
   document.dispatchEvent(new Event("fleetglass:patched"));
 }
@@ -82,11 +84,13 @@ function keepCursor(page) {
 
 // What the pointer is moving over is left as it is; the next look comes soon.
 function underHand(element) {
-  return element.matches("#leases, #events, #timeline") && element.matches(":hover") && performance.now() - moved < 3000;
+  return element.matches("#events, #timeline") && element.matches(":hover") && performance.now() - moved < 3000;
 }
 
-// Rows that are on the page change in place; others are left to the reader.
+// Rows that are on the page change in place; others are left to the reader. What is gone from a list that one page holds is greyed.
 function patchRows(old, now) {
+  const whole = old.dataset.list === "first" && now.rows.length < fullPage;
+  for (const row of old.rows) row.toggleAttribute("data-gone", whole && !!row.id && !now.querySelector(`#${CSS.escape(row.id)}`));
   for (const row of [...now.rows]) {
     const same = row.id && document.getElementById(row.id);
     if (same && old.contains(same) && !same.isEqualNode(row)) morph(same, document.adoptNode(row.cloneNode(true)));
@@ -217,6 +221,7 @@ export function live() {
   document.addEventListener("toggle", release, true);
   document.addEventListener("close", release, true);
   addEventListener("pointermove", () => { moved = performance.now(); }, { passive: true });
+  letGo(schedule);
   showPause();
   watch();
   listen(url);
