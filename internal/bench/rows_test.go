@@ -31,6 +31,7 @@ var rows = []row{
 	{"ingest", measureIngest},
 	{"saturated", measureSaturated},
 	{"fresh", measureFreshness},
+	{"answers", measureAnswers},
 	{"actions", measureActions},
 	{"operations", measureOperations},
 	{"history", measureHistory},
