@@ -17,6 +17,9 @@ import (
 const (
 	maxAnswers    = 256              // Answers kept; the least recently used one is dropped first.
 	longestAnswer = 30 * time.Second // A computation that takes longer is cancelled, because every caller has given up by then.
+
+	costly   = 100 * time.Millisecond // An answer that costs more is given for as long as [shownFor] while the next one is computed.
+	shownFor = 15 * time.Second
 )
 
 // cache keeps answers for a while. An answer that several callers ask for at the same time is computed once. A caller that cancels, or
@@ -37,6 +40,7 @@ type cache struct {
 type answer struct {
 	at    lifecycle.Micros
 	value any
+	cost  time.Duration // Of its computation.
 }
 
 // fresh reports whether the answer is not older than age. One from the future is not: the clock was set back.
@@ -105,6 +109,20 @@ func ask[T any](ctx context.Context, c *cache, key string, age time.Duration, co
 	}
 }
 
+// askAhead is ask for answers that may cost much: one that was costly is given again, up to [shownFor], while the next one is computed, so that nobody waits
+// for it.
+func askAhead[T any](ctx context.Context, c *cache, key string, age time.Duration, compute func(context.Context, lifecycle.Micros) (T, error)) (T, error) {
+	now := c.now()
+	a, found := c.answers.Get(key)
+	if !found || a.cost < costly || a.fresh(now, age) || !a.fresh(now, shownFor) {
+		return ask(ctx, c, key, age, compute)
+	}
+	c.flights.DoChan(key, func() (any, error) {
+		return c.compute(ctx, key, func(ctx context.Context, at lifecycle.Micros) (any, error) { return compute(ctx, at) })
+	})
+	return a.value.(T), nil
+}
+
 // compute computes an answer and keeps it. A panic becomes an error, because no request's handler would recover it.
 func (c *cache) compute(ctx context.Context, key string, compute func(context.Context, lifecycle.Micros) (any, error)) (_ any, err error) {
 	if !c.begin() {
@@ -118,10 +136,11 @@ func (c *cache) compute(ctx context.Context, key string, compute func(context.Co
 	}()
 	ctx, cancel := c.detach(ctx)
 	defer cancel()
-	a := answer{at: c.now()}
+	a, began := answer{at: c.now()}, time.Now()
 	if a.value, err = compute(ctx, a.at); err != nil {
 		return nil, err
 	}
+	a.cost = time.Since(began)
 	c.answers.Add(key, a)
 	return a, nil
 }

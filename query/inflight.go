@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sort"
 	"time"
 
 	"fleetglass/dlqtriage"
@@ -42,6 +43,16 @@ func (f InFlight) Held() int { return f.held }
 // Stale counts the leases with something wrong.
 func (f InFlight) Stale() int { return f.stale }
 
+// OfKind returns the leases of one stale kind, by deadline; those with which nothing is wrong for the empty kind. They belong to the answer.
+func (f InFlight) OfKind(k lifecycle.StaleKind) []lifecycle.Lease {
+	from := slices.IndexFunc(f.Leases, func(l lifecycle.Lease) bool { return l.Stale == k })
+	if from < 0 {
+		return nil
+	}
+	to := from + sort.Search(len(f.Leases)-from, func(i int) bool { return f.Leases[from+i].Stale != k })
+	return f.Leases[from:to:to]
+}
+
 // OfTask returns the worst lease on a message of the task, or nil.
 func (f InFlight) OfTask(id string) *lifecycle.Lease {
 	if i, found := f.byTask[id]; found {
@@ -70,10 +81,10 @@ func (f InFlight) OldestWaitingAge() time.Duration {
 	return age
 }
 
-// InFlight returns what workers hold now. It reads the oldest openLimit open messages, which is all of them unless the backlog is long.
+// InFlight returns what workers hold now. It looks at openLimit open messages, which is all of them unless the backlog is very long.
 // With a longer backlog it adds the newest messages of the tasks whose state says that a worker has them, and sets [InFlight.Partial].
 func (s *Service) InFlight(ctx context.Context) (InFlight, error) {
-	return ask(ctx, s.cache, "in flight", inFlightAge, func(ctx context.Context, now lifecycle.Micros) (InFlight, error) {
+	return askAhead(ctx, s.cache, "in flight", inFlightAge, func(ctx context.Context, now lifecycle.Micros) (InFlight, error) {
 		consumers, err := s.Consumers(ctx)
 		if err != nil {
 			return InFlight{}, err
@@ -82,14 +93,11 @@ func (s *Service) InFlight(ctx context.Context) (InFlight, error) {
 		if err != nil {
 			return InFlight{}, err
 		}
-		open, more, err := s.openMessages(ctx)
+		out := InFlight{AsOf: now, OldestWaiting: map[string]lifecycle.Micros{}, recoveries: map[lifecycle.MessageKey]dlqtriage.Recovery{}}
+		policy := s.cfg.Policy()
+		out.Partial, err = s.eachOpen(ctx, consumers, func(o lifecycle.OpenMessage) { out.look(o, consumers, typical, policy) })
 		if err != nil {
 			return InFlight{}, err
-		}
-		out := InFlight{AsOf: now, Partial: more, OldestWaiting: map[string]lifecycle.Micros{}, recoveries: map[lifecycle.MessageKey]dlqtriage.Recovery{}}
-		policy := s.cfg.Policy()
-		for _, o := range open {
-			out.look(o, consumers, typical, policy)
 		}
 		out.sort()
 		return out, nil

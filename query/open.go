@@ -3,33 +3,88 @@ package query
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"fleetglass/lifecycle"
 )
 
 // Bounds of the search for leases. An open message costs about ten microseconds, a task that is read by its id a hundred.
 const (
-	openLimit = 5000 // Open messages, oldest first.
-	heldLimit = 2000 // With more open messages than that: tasks that a worker has, and as many exhausted ones, the newest first.
+	openChunk = 5000   // Open messages that are read at once.
+	openLimit = 60_000 // Open messages that are looked at, the oldest of each stream first.
+	heldLimit = 2000   // With more open messages than that: tasks that a worker has, and as many exhausted ones, the newest first.
 )
 
-// openMessages reads the open messages, the oldest first. If there are more than openLimit, it finds those of the rest that a worker has
-// by the states of their tasks.
-func (s *Service) openMessages(ctx context.Context) (open []lifecycle.OpenMessage, more bool, err error) {
-	open, err = s.cfg.Store.OpenMessages(ctx, lifecycle.StreamID{}, 0, openLimit+1)
-	if err != nil || len(open) <= openLimit {
-		return open, false, err
+// eachOpen visits the open messages, those of each stream the oldest first. If there are more than openLimit, it finds those of the rest that a worker has by the
+// states of their tasks, and says that there are more.
+func (s *Service) eachOpen(ctx context.Context, consumers Consumers, visit func(lifecycle.OpenMessage)) (more bool, err error) {
+	open, err := s.cfg.Store.OpenMessages(ctx, lifecycle.StreamID{}, 0, openChunk+1)
+	if err != nil {
+		return false, err
 	}
-	held, err := s.heldBeyond(ctx, open)
-	return append(open, held...), true, err
+	if len(open) <= openChunk {
+		for _, o := range open {
+			visit(o)
+		}
+		return false, nil
+	}
+	known := map[lifecycle.MessageKey]bool{}
+	note := func(o lifecycle.OpenMessage) {
+		known[o.Message.Key] = true
+		visit(o)
+	}
+	if more, err = s.eachOpenByStream(ctx, streamsOf(open, consumers), note); err != nil || !more {
+		return more, err
+	}
+	held, err := s.heldBeyond(ctx, known)
+	for _, o := range held {
+		visit(o)
+	}
+	return true, err
+}
+
+// eachOpenByStream visits open messages in chunks, so that many of them take little memory.
+func (s *Service) eachOpenByStream(ctx context.Context, streams []lifecycle.StreamID, visit func(lifecycle.OpenMessage)) (more bool, err error) {
+	left := openLimit
+	for _, stream := range streams {
+		for from := uint64(0); ; {
+			if left == 0 {
+				return true, nil
+			}
+			chunk, err := s.cfg.Store.OpenMessages(ctx, stream, from, min(openChunk, left))
+			if err != nil {
+				return false, err
+			}
+			for _, o := range chunk {
+				visit(o)
+				from = o.Message.Key.Seq + 1
+			}
+			if left -= len(chunk); len(chunk) < openChunk {
+				break
+			}
+		}
+	}
+	return false, nil
+}
+
+// streamsOf are the streams of messages and of consumers, each once, in their order.
+func streamsOf(open []lifecycle.OpenMessage, consumers Consumers) (out []lifecycle.StreamID) {
+	add := func(id lifecycle.StreamID) {
+		if !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	for _, o := range open {
+		add(o.Message.Key.Stream)
+	}
+	for _, c := range consumers.All {
+		add(c.Stream)
+	}
+	return out
 }
 
 // heldBeyond finds the newest messages of the tasks that a worker has, or had until the deadline, except those already found.
-func (s *Service) heldBeyond(ctx context.Context, found []lifecycle.OpenMessage) ([]lifecycle.OpenMessage, error) {
-	known := make(map[lifecycle.MessageKey]bool, len(found))
-	for _, o := range found {
-		known[o.Message.Key] = true
-	}
+func (s *Service) heldBeyond(ctx context.Context, known map[lifecycle.MessageKey]bool) ([]lifecycle.OpenMessage, error) {
 	tasks, err := s.tasksHeld(ctx)
 	if err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ func (s FleetSnapshot) Discrepancies() (n int64, known bool) {
 
 // Snapshot returns the fleet at a glance.
 func (s *Service) Snapshot(ctx context.Context) (FleetSnapshot, error) {
-	return ask(ctx, s.cache, "snapshot", snapshotAge, func(ctx context.Context, now lifecycle.Micros) (out FleetSnapshot, err error) {
+	return askAhead(ctx, s.cache, "snapshot", snapshotAge, func(ctx context.Context, now lifecycle.Micros) (out FleetSnapshot, err error) {
 		out.AsOf = now
 		if out.Counts, err = s.AllCounts(ctx); err != nil {
 			return out, err

@@ -1,36 +1,49 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
+	"net/url"
+	"strconv"
 
 	"github.com/gin-gonic/gin"
 
+	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
 	"fleetglass/views"
 )
 
-// inFlight is what workers hold.
+// Rows of the in-flight board.
+const (
+	leasesTogether = 25  // Of each kind, where all kinds are shown.
+	leasesAlone    = 100 // Where one kind is shown.
+)
+
+// kindHealthy names the leases with which nothing is wrong, in addresses.
+const kindHealthy = "healthy"
+
+// inFlight is what workers hold: the first leases of each kind, or a part of those of one kind.
 func (w *Web) inFlight(c *gin.Context) error {
+	only, from, err := leasePart(c.Request.URL.Query())
+	if err != nil {
+		return err
+	}
 	snap, err := w.snapshot(c.Request.Context())
 	if err != nil {
 		return err
 	}
 	p := views.InFlightPage{Links: links(c, "/in-flight", "/api/v1/in-flight", nil), Partial: snap.InFlight.Partial}
-	groups := map[lifecycle.StaleKind][]views.LeaseRow{}
-	for _, l := range snap.InFlight.Leases {
-		row := views.LeaseRow{Lease: l, Href: taskAddress(l.TaskID), Typical: snap.Typical[l.Type]}
-		if w.cfg.Actions != nil {
-			row.Act = heldAddress(l.Message)
-		}
-		if r, decided := snap.InFlight.Recovery(l.Message); decided {
-			row.Recovery = &views.RecoveryView{Recovery: r, Href: row.Href}
-		}
-		groups[l.Stale] = append(groups[l.Stale], row)
+	groups := map[lifecycle.StaleKind][]lifecycle.Lease{}
+	for _, k := range append(lifecycle.StaleKinds(), "") {
+		groups[k] = snap.InFlight.OfKind(k)
 	}
 	for _, k := range append(lifecycle.StaleKinds(), "") {
-		if len(groups[k]) > 0 {
-			p.Groups = append(p.Groups, views.LeaseGroup{Kind: k, Leases: groups[k]})
+		switch {
+		case only == nil && len(groups[k]) > 0:
+			p.Groups = append(p.Groups, w.leaseGroup(snap, k, groups[k], 0, leasesTogether))
+		case only != nil && *only == k:
+			p.Groups = append(p.Groups, w.leaseGroup(snap, k, groups[k], from, leasesAlone))
 		}
 	}
 	p.Stats = leaseStats(snap, groups)
@@ -40,6 +53,58 @@ func (w *Web) inFlight(c *gin.Context) error {
 		p.Empty = w.emptyInFlight(snap)
 	}
 	return w.render(c, frame{title: "In flight", section: "in-flight", search: true, snapshot: snap}, views.InFlight(p))
+}
+
+// leasePart reads which part of the board is asked for: one kind, or all where only is nil.
+func leasePart(q url.Values) (only *lifecycle.StaleKind, from int, err error) {
+	name := q.Get("kind")
+	if name == "" {
+		return nil, 0, nil
+	}
+	kind := lifecycle.StaleKind(name)
+	if name == kindHealthy {
+		kind = ""
+	} else if kind.Meaning() == "" {
+		return nil, 0, httperr.Parameter("kind", "must be a stale kind, or healthy")
+	}
+	if text := q.Get("from"); text != "" {
+		if from, err = strconv.Atoi(text); err != nil || from < 0 {
+			return nil, 0, httperr.Parameter("from", "must be a number of rows")
+		}
+	}
+	return &kind, from, nil
+}
+
+// leaseGroup is a part of the leases of one kind, with the way to the others.
+func (w *Web) leaseGroup(snap *query.FleetSnapshot, kind lifecycle.StaleKind, all []lifecycle.Lease, from, limit int) views.LeaseGroup {
+	g := views.LeaseGroup{Kind: kind, Total: len(all)}
+	part := func(from int) string {
+		name := cmp.Or(string(kind), kindHealthy)
+		return address("/in-flight", url.Values{"kind": {name}, "from": {strconv.Itoa(from)}})
+	}
+	from = min(from, len(all))
+	to := min(from+limit, len(all))
+	if from > 0 {
+		g.Prev = part(max(0, from-limit))
+	}
+	if to < len(all) {
+		g.Next = part(to)
+	}
+	for _, l := range all[from:to] {
+		g.Leases = append(g.Leases, w.leaseRow(snap, l))
+	}
+	return g
+}
+
+func (w *Web) leaseRow(snap *query.FleetSnapshot, l lifecycle.Lease) views.LeaseRow {
+	row := views.LeaseRow{Lease: l, Href: taskAddress(l.TaskID), Typical: snap.Typical[l.Type]}
+	if w.cfg.Actions != nil {
+		row.Act = heldAddress(l.Message)
+	}
+	if r, decided := snap.InFlight.Recovery(l.Message); decided {
+		row.Recovery = &views.RecoveryView{Recovery: r, Href: row.Href}
+	}
+	return row
 }
 
 // leasesHeld counts what is held; "at least" where not all leases were looked for.
@@ -63,7 +128,7 @@ func (w *Web) emptyInFlight(snap *query.FleetSnapshot) views.EmptyState {
 		Links: []views.Chip{{Href: "/tasks?state=published", Label: counted(snap.Counts.Of(lifecycle.StatePublished), "task waits", "tasks wait")}}}
 }
 
-func leaseStats(snap *query.FleetSnapshot, groups map[lifecycle.StaleKind][]views.LeaseRow) []views.Stat {
+func leaseStats(snap *query.FleetSnapshot, groups map[lifecycle.StaleKind][]lifecycle.Lease) []views.Stat {
 	var out []views.Stat
 	for _, k := range []lifecycle.StaleKind{lifecycle.StalePresumedDead, lifecycle.StaleLease, lifecycle.StaleZombie, lifecycle.StaleStuck, lifecycle.StaleExpiring} {
 		tone, icon := views.StaleLook(k)

@@ -34,6 +34,7 @@ var rows = []row{
 	{"answers", measureAnswers},
 	{"actions", measureActions},
 	{"operations", measureOperations},
+	{"inflight", measureInFlight},
 	{"history", measureHistory},
 	{"reads", measureReads},
 	{"memory", measureMemory}, // Brings the recorded broker to the history, which the rows below then use.
