@@ -32,7 +32,7 @@ type situation struct {
 const (
 	settling   = 4 * time.Second
 	sampling   = 200 * time.Millisecond // Between two looks at a row: what is said for a second is seen.
-	concluding = 10 * time.Second       // How long what may be said may take beyond settling.
+	concluding = 20 * time.Second       // How long what may be said may take beyond settling: a proof that may still come is waited for, 15 seconds at most.
 )
 
 // mode is when Fleetglass looks.
