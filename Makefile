@@ -27,6 +27,7 @@ verify: fmt-check tidy-check ## Check format, vet, lint, generated files, go.mod
 	$(MAKE) --no-print-directory generate-check
 	$(GO) test ./internal/archtest ./cmd/server -run 'Tree|Table|README|Reference' -count=1
 	cd deploy/composetest && GOWORK=off $(GO) test -count=1 ./...
+	cd deploy/kubernetestest && GOWORK=off $(GO) test -count=1 ./...
 	$(MAKE) --no-print-directory lint
 
 fmt-check:

@@ -11,6 +11,7 @@ status=0
 $gotestsum --jsonfile "$results/main.json" -- -timeout 10m ${TESTFLAGS:-} ${PACKAGES:-./...} || status=1
 if [ -z "${PACKAGES:-}" ]; then
 	(cd deploy/composetest && GOWORK=off $gotestsum --jsonfile "$results/compose.json" -- -timeout 2m ./...) || status=1
+	(cd deploy/kubernetestest && GOWORK=off $gotestsum --jsonfile "$results/kubernetes.json" -- -timeout 2m ./...) || status=1
 fi
 
 go build -o "$results/testsummary" ./internal/testsummary || exit 1

@@ -39,7 +39,7 @@ func openStore(ctx context.Context, cfg Config) (database, error) {
 		}
 		return store, nil
 	}
-	if err := os.MkdirAll(cfg.DataDir, 0o750); err != nil {
+	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
 	store, err := sqlite.Open(ctx, sqlite.Config{Path: filepath.Join(cfg.DataDir, "fleetglass.db")})

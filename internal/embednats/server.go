@@ -143,7 +143,10 @@ func (s *Server) shutdown() error {
 
 // lockDir creates the directory and takes its lock.
 func lockDir(dir string) (*os.File, error) {
-	if err := os.MkdirAll(dir, 0o750); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(dir, 0o700); err != nil { // It may have been made more open before.
 		return nil, err
 	}
 	path := filepath.Join(dir, "nats.lock")

@@ -30,6 +30,9 @@ PRAGMA temp_store = memory;
 `
 
 func openWriter(ctx context.Context, path string) (*sqlite.Conn, error) {
+	if err := keepPrivate(path); err != nil {
+		return nil, err
+	}
 	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite|sqlite.OpenCreate)
 	if err != nil {
 		return nil, err
