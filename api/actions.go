@@ -136,7 +136,7 @@ func (a *API) preview(ctx context.Context, r dlqtriage.Request) (*actionReply, e
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	return &actionReply{Status: http.StatusOK, CacheControl: "no-store", Body: PreviewReply{previewOf(v)}}, nil
+	return &actionReply{Status: http.StatusOK, CacheControl: "no-store", Body: PreviewReply{previewOf(v.Masked(a.cfg.Mask))}}, nil
 }
 
 func accepted(o dlqtriage.Operation) *actionReply {

@@ -21,6 +21,7 @@ import (
 	"fleetglass/internal/requestkey"
 	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
+	"fleetglass/masking"
 	"fleetglass/query"
 	"fleetglass/reconcile"
 )
@@ -51,6 +52,8 @@ type Config struct {
 
 	// Doctor looks at the configuration of the broker. Optional; without it the call answers that it is not available.
 	Doctor func(context.Context) (doctor.Report, error)
+
+	Mask *masking.Masker // Optional; what is hidden of what messages say. Questions must be answered from a store that hides the same.
 
 	Now     func() time.Time // Optional; default time.Now.
 	Log     *slog.Logger     // Optional; default slog.Default().

@@ -105,7 +105,7 @@ func (a *API) auditPage(ctx context.Context, f decision.AuditFilter, l listReque
 	if next != nil {
 		page.Next = l.cursor(&query.Cursor{At: next.At, Key: next.ID})
 	}
-	body := List[AuditRow]{Data: auditRows(records), Page: page, AsOf: Instant(l.now), Gaps: []GapRef{}}
+	body := List[AuditRow]{Data: a.auditRows(records), Page: page, AsOf: Instant(l.now), Gaps: []GapRef{}}
 	return &auditReply{Status: 200, Link: l.link(page), CacheControl: "no-store", ContentType: "application/json", Body: body}, nil
 }
 
@@ -121,12 +121,12 @@ func (q *AuditQuery) filter() (f decision.AuditFilter, err error) {
 	return f, err
 }
 
-func auditRows(records []decision.AuditRecord) []AuditRow {
+func (a *API) auditRows(records []decision.AuditRecord) []AuditRow {
 	rows := make([]AuditRow, len(records))
 	for i, r := range records {
 		rows[i] = AuditRow{
 			ID: r.ID, At: Instant(r.At), Actor: r.Actor, Role: Text(r.Role), TokenID: Text(r.TokenID), Via: r.Via, Action: r.Action, Target: Text(r.Target),
-			Outcome: r.Outcome, Reason: Text(r.Reason), Before: asJSON(r.Before), After: asJSON(r.After), RequestID: Text(r.RequestID),
+			Outcome: r.Outcome, Reason: Text(a.cfg.Mask.Text(r.Reason)), Before: asJSON(a.cfg.Mask.Body(r.Before)), After: asJSON(a.cfg.Mask.Body(r.After)), RequestID: Text(r.RequestID),
 		}
 	}
 	return rows

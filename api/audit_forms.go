@@ -39,7 +39,7 @@ func (a *API) wholeAudit(ctx context.Context, f decision.AuditFilter, form *audi
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, auditRows(records)...)
+		rows = append(rows, a.auditRows(records)...)
 		if after = next; next == nil {
 			break
 		}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"reflect"
@@ -54,7 +55,7 @@ func (a *API) humaConfig() huma.Config {
 	cfg.OpenAPIPath, cfg.DocsPath, cfg.SchemasPath = "", "", ""
 	cfg.Info.Description = description
 	cfg.Components.SecuritySchemes = securitySchemes()
-	format := huma.Format{Marshal: writeJSON, Unmarshal: json.Unmarshal}
+	format := huma.Format{Marshal: a.writeMasked, Unmarshal: json.Unmarshal}
 	cfg.Formats = map[string]huma.Format{"application/json": format, "json": format}
 	cfg.Tags = []*huma.Tag{
 		{Name: "tasks", Description: "What happened to tasks."},
@@ -77,6 +78,19 @@ func (a *API) humaConfig() huma.Config {
 // fields, and then the text is not its own.
 type encodedOnce interface {
 	encoded() (whole any, text []byte, err error)
+}
+
+// writeMasked writes an answer without what has the form of a token.
+func (a *API) writeMasked(w io.Writer, v any) error {
+	if _, isNew := v.(NewToken); a.cfg.Mask == nil || isNew { // Its secret is shown this once.
+		return writeJSON(w, v)
+	}
+	var text bytes.Buffer
+	if err := writeJSON(&text, v); err != nil {
+		return err
+	}
+	_, err := (escaping{w}).Write(a.cfg.Mask.Answer(text.Bytes()))
+	return err
 }
 
 // writeJSON keeps the default escaping of <, > and &: answers carry untrusted text.

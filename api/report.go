@@ -50,7 +50,7 @@ func (a *API) getReport(ctx context.Context, in *ReportQuery) (*reportReply, err
 		return nil, err
 	}
 	out := &reportReply{Status: http.StatusOK, NoSniff: "nosniff", CacheControl: "no-cache", Vary: "Accept"}
-	text := reportText(t)
+	text := a.cfg.Mask.Text(reportText(t))
 	if prefers(in.Accept, "application/json", markdown) {
 		out.ContentType = "application/json"
 		out.Body = RecoveryReport{TaskID: t.Summary.TaskID, AsOf: Instant(t.AsOf), Trace: traceOf(t), Recommendation: recommendationOf(t.Recovery, t.Summary.TaskID), Markdown: text}

@@ -1,6 +1,7 @@
 package dlqtriage
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/textproto"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"fleetglass/decision"
 	"fleetglass/fleet"
 	"fleetglass/lifecycle"
+	"fleetglass/masking"
 )
 
 // Request asks for an action on one entry.
@@ -96,12 +98,27 @@ func (r Request) checkParams(p *Policy, now lifecycle.Micros) error {
 	return nil
 }
 
+// masked names the parameter that holds what a page or an answer showed in the place of something hidden; empty for none.
+func (p Params) masked() string {
+	if bytes.Contains(p.payload(), []byte(masking.Placeholder)) {
+		return "payload"
+	}
+	for _, value := range p.Headers {
+		if strings.Contains(value, masking.Placeholder) {
+			return "headers"
+		}
+	}
+	return ""
+}
+
 func (p Params) checkRetry(reassign bool, policy *Policy) error {
 	switch {
 	case p.As != "" && p.As != AsPlan && p.As != AsUnchanged && p.As != AsEdited:
 		return refuseParameter("as", "must be plan, unchanged or edited")
 	case p.As != AsEdited && (p.Payload != nil || p.Headers != nil || p.Modifications != nil):
 		return refuseParameter("as", "payload, headers and modifications count with edited only")
+	case p.As == AsEdited && p.masked() != "":
+		return refuseParameter(p.masked(), "holds "+masking.Placeholder+", which stands for what is hidden: write the value itself, or retry with modifications, which keep the real one")
 	case reassign && p.Agent == "":
 		return &Refusal{Code: RefusedAgent, Pointer: "/params/agent", Why: "A reassignment names its agent."}
 	case p.Agent != "" && (!policy.KnowsAgent(p.Agent) || !fleet.ValidToken(p.Agent)):

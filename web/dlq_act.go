@@ -29,6 +29,7 @@ func (w *Web) actOnEntry(c *gin.Context) error {
 	if err != nil {
 		return w.refuseAction(c, typed, request, err)
 	}
+	preview = preview.Masked(w.cfg.Mask)
 	return w.showAction(c, typed, views.ActionPage{Key: request.Key, Preview: &preview, Until: request.Params.Until}, http.StatusOK)
 }
 
@@ -56,6 +57,7 @@ func (w *Web) refuseAction(c *gin.Context, typed views.ActionTyped, r dlqtriage.
 	p := views.ActionPage{Form: views.ActionForm{Wrong: refused.Why}}
 	if len(refused.Blocked) > 0 { // The preview names all that stands in the way.
 		if preview, err := w.cfg.Actions.Preview(c.Request.Context(), r); err == nil {
+			preview = preview.Masked(w.cfg.Mask)
 			p.Preview, p.Key, p.Until = &preview, newFormKey(), r.Params.Until
 		}
 	}

@@ -50,7 +50,7 @@ func (w *Web) renderDocument(c *gin.Context, status int, document templ.Componen
 	if err := document.Render(views.With(c.Request.Context(), e), &buf); err != nil {
 		return err
 	}
-	page := harmless(buf.Bytes())
+	page := harmless(w.cfg.Mask.HTML(buf.Bytes()))
 	h := c.Writer.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "private, no-cache")

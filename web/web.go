@@ -20,6 +20,7 @@ import (
 	"fleetglass/internal/live"
 	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
+	"fleetglass/masking"
 	"fleetglass/query"
 	"fleetglass/reconcile"
 	"fleetglass/static"
@@ -50,6 +51,8 @@ type Config struct {
 
 	SignIn *SignIn        // Optional; how people sign in. Without it there is no page for it.
 	Limits httperr.Limits // Optional; see there. Live updates have no timeout.
+
+	Mask *masking.Masker // Optional; what is hidden of what messages say. Query must answer from a store that hides the same.
 
 	// TaskJSON writes what the API answers about a task, for its JSON tab. Optional; without it the tab only links.
 	TaskJSON func(ctx context.Context, id string) ([]byte, error)

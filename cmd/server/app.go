@@ -18,6 +18,7 @@ import (
 	"fleetglass/internal/httpguard"
 	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
+	"fleetglass/masking"
 	"fleetglass/reconcile"
 )
 
@@ -35,8 +36,9 @@ type App struct {
 	triage   triage
 	doctor   *doctor.Doctor
 	board    board
-	agents   string        // Where agents connect.
-	sources  recordSources // Where agents may keep their records.
+	mask     *masking.Masker // What is hidden of what messages say; nil for nothing.
+	agents   string          // Where agents connect.
+	sources  recordSources   // Where agents may keep their records.
 	records  func(context.Context) (duplicates.Retention, error)
 	reports  *reconcile.Runner
 	// entriesRead is up to when all dead-letter entries were read.

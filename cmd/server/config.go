@@ -32,6 +32,9 @@ type Config struct {
 	OIDCRolesClaim    string   `name:"oidc-roles-claim" default:"roles" placeholder:"NAME" help:"Claim of the identity token with a person's roles or groups." group:"access"`
 	OIDCRoles         []string `name:"oidc-roles" default:"viewer=viewer,triager=triager,admin=admin" placeholder:"VALUE=ROLE,…" help:"Which role each value of that claim gives: viewer, triager or admin." group:"access"`
 
+	Masking      string `default:"on" placeholder:"on|off" help:"Hide values of fields such as password, and texts that have the form of a token, in everything that is shown of messages. What is stored stays whole, so that retries send the real body." group:"access"`
+	MaskingRules string `name:"masking-rules" type:"path" placeholder:"FILE" help:"YAML file with more to hide: fields, paths in the JSON body, patterns." group:"access"`
+
 	DataDir     string   `default:"./fleetglass-data" type:"path" placeholder:"DIR" help:"Directory for the data of the embedded broker and of SQLite." group:"store"`
 	DatabaseURL URL      `name:"database-url" placeholder:"URL" help:"Postgres database, such as postgres://user:password@host/name. Without it SQLite is used, in the data directory." group:"store"`
 	Retention   Duration `default:"30d" placeholder:"TIME" help:"How long finished tasks and their events are kept." group:"store"`

@@ -75,6 +75,8 @@ func (c *Config) validate(p *problems) {
 			p.add("dlq-per-agent", "%q is not the name of an agent", agent)
 		}
 	}
+	checkChoice(p, "masking", c.Masking, maskingOn, maskingOff)
+	checkFile(p, "masking-rules", c.MaskingRules)
 	checkChoice(p, "log-level", c.LogLevel, "debug", "info", "warn", "error")
 	checkChoice(p, "log-format", c.LogFormat, "text", "json")
 	if c.Demo && !c.Embedded() {

@@ -53,6 +53,9 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 		return nil, err
 	}
 
+	if err := a.openMasking(cfg); err != nil {
+		return nil, err
+	}
 	store, err := openStore(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
@@ -110,7 +113,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 		return nil, err
 	}
 	ask, err := query.New(query.Config{
-		Alerts: a.board.service, Rules: a.board.rules.Value, Store: store, Entries: store, AgentOf: fleet.AgentOfWorker, Health: a.health, Reconcile: a.reports, EntriesRead: a.entriesRead, Now: now, Log: log,
+		Alerts: a.board.service, Rules: a.board.rules.Value, Store: a.shown(store), Entries: a.shown(store), AgentOf: fleet.AgentOfWorker, Health: a.health, Reconcile: a.reports, EntriesRead: a.entriesRead, Now: now, Log: log,
 		Policy:     func() *dlqtriage.Policy { return a.policy.State().Policy },
 		Duplicates: query.DuplicatesConfig{Cost: cfg.duplicateCost(), Records: a.sources.store(), Prices: cfg.recordPrices(), Retention: a.records},
 	})
@@ -118,7 +121,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 		return nil, err
 	}
 	a.onStop("query", ask.Close)
-	if err := a.copyFailures(cfg, store, ask, now); err != nil {
+	if err := a.copyFailures(cfg, a.shown(store), ask, now); err != nil {
 		return nil, err
 	}
 	if err := a.movesBoard(cfg, store, ask, hub, now); err != nil {
@@ -168,8 +171,8 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	calls, err := api.New(api.Config{
 		Query: ask, Appender: appender, Hub: hub, Health: a.health, Reconcile: a.reports, Keys: keys, Audit: store, Policy: a.policy.State, Now: now, Log: a.log,
 		Actions: a.triage.actions, Operations: a.triage.operations, Access: authorizer, Denied: deniedActions(denied), Doctor: a.doctor.Report,
-		Alerts:  a.board.service,
-		Tokens:  issuer,
+		Alerts: a.board.service,
+		Tokens: issuer, Mask: a.mask,
 		Fleet:   api.Fleet{DecodeReport: decodeReport(now)},
 		Options: api.Options{Version: version, Limits: cfg.limits()},
 	})
@@ -184,7 +187,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	tools.Register(a.routes)
 	pages, err := web.New(web.Config{
 		Query: ask, Hub: hub, Health: a.health, TaskJSON: calls.TaskJSON, Now: now, Log: a.log, Environment: cfg.Environment, Access: authorizer,
-		Server: a.agents, Prefix: cfg.Prefix, Reconcile: a.reports, SignIn: signIn, Limits: cfg.limits(), Actions: a.triage.actions, Operations: a.triage.operations, Denied: deniedActions(denied),
+		Server: a.agents, Prefix: cfg.Prefix, Reconcile: a.reports, SignIn: signIn, Limits: cfg.limits(), Mask: a.mask, Actions: a.triage.actions, Operations: a.triage.operations, Denied: deniedActions(denied),
 		Doctor: a.doctor.Report,
 	})
 	if err != nil {

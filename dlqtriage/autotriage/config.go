@@ -49,6 +49,8 @@ type Config struct {
 	// BaseURL says where pages and API are reached, for links. Optional; default the empty text.
 	BaseURL func() string
 
+	Mask func(text string) string // Optional; hides what nobody outside should read in what is told. Default hides nothing.
+
 	Patience time.Duration    // Optional; how long is waited for the dead-letter entry of what died, default 1 min.
 	Every    time.Duration    // Optional; how often is looked, default 1 s.
 	Lease    time.Duration    // Optional; how long a claim holds, default 30 s.
@@ -68,6 +70,9 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Lease, 30*time.Second)
 	if c.BaseURL == nil {
 		c.BaseURL = func() string { return "" }
+	}
+	if c.Mask == nil {
+		c.Mask = func(text string) string { return text }
 	}
 	if c.Now == nil {
 		c.Now = time.Now

@@ -47,14 +47,14 @@ func (d *Desk) notice(k dlqtriage.Known, p dlqtriage.Plan, why string) notice {
 	e := k.Entry
 	n := notice{
 		Title: "Decide about the dead letter " + e.ID, Entry: e.ID, Task: e.TaskID, Agent: e.Agent, Type: e.Type, Path: string(e.Path),
-		Category: string(e.Category), Detail: e.Detail, Reason: e.Reason, Why: why, FailedAt: e.FailedAt.Time().Format(time.RFC3339Nano),
+		Category: string(e.Category), Detail: e.Detail, Reason: d.cfg.Mask(e.Reason), Why: d.cfg.Mask(why), FailedAt: e.FailedAt.Time().Format(time.RFC3339Nano),
 		Plan: plan{
 			Strategy: string(p.Strategy), DelayMS: p.Delay.Milliseconds(), TargetAgent: p.TargetAgent, TargetModel: p.TargetModel, Reasons: p.Reasons,
 			Eligible: p.Eligible, Blocked: []string{},
 		},
 	}
 	for _, o := range p.Blocked {
-		n.Plan.Blocked = append(n.Plan.Blocked, o.Why)
+		n.Plan.Blocked = append(n.Plan.Blocked, d.cfg.Mask(o.Why))
 	}
 	base := strings.TrimSuffix(d.cfg.BaseURL(), "/")
 	api := base + "/api/v1"

@@ -5,7 +5,7 @@ const Module = "fleetglass"
 
 // everything is the row of the program itself, the only place that knows all the others.
 var everything = []string{
-	"access", "alerts", "alerts/*", "api", "client", "collectors", "collectors/*", "decision", "dlqtriage", "dlqtriage/*", "duplicates", "fleet", "fleet/*", "internal/*", "lifecycle", "mcp", "store/sqlite",
+	"access", "alerts", "alerts/*", "api", "client", "collectors", "collectors/*", "decision", "dlqtriage", "dlqtriage/*", "duplicates", "fleet", "fleet/*", "internal/*", "lifecycle", "masking", "mcp", "store/sqlite",
 	"store/postgres", "query", "reconcile", "static", "views", "views/*", "web",
 }
 
@@ -50,6 +50,8 @@ var Table = []Rule{
 	{Package: "collectors/*", Own: []string{"lifecycle", "fleet", "collectors", "internal/health"},
 		Others: []string{"github.com/nats-io", "github.com/cloudevents/sdk-go/v2"}},
 
+	// What is hidden of what messages say: it decides about texts.
+	{Package: "masking", Others: []string{"github.com/goccy/go-yaml"}},
 	// Who may do what: it knows nothing of HTTP.
 	{Package: "access", Own: []string{"lifecycle", "decision"}, Others: []string{"github.com/goccy/go-yaml"}}, // Tokens are audited.
 	// What decides about dead letters without anybody asking, and tells of the others.
@@ -58,7 +60,7 @@ var Table = []Rule{
 	// What makes sure that each dead message is in the dead-letter queue.
 	{Package: "dlqtriage/monitor", Own: []string{"lifecycle", "decision", "dlqtriage", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"},
 		Tests: []string{"collectors", "collectors/deadletters"}},
-	{Package: "dlqtriage", Own: []string{"lifecycle", "decision", "fleet"},
+	{Package: "dlqtriage", Own: []string{"lifecycle", "decision", "fleet", "masking"},
 		Others: []string{"github.com/goccy/go-yaml", "github.com/tiktoken-go/tokenizer"}}, // The policy file; tokens without a network.
 	// What the actions decided, on the broker.
 	{Package: "dlqtriage/pipeline", Own: []string{"lifecycle", "decision", "dlqtriage", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"}},
@@ -81,11 +83,11 @@ var Table = []Rule{
 	{Package: "views/*", Own: []string{"lifecycle", "duplicates", "reconcile", "dlqtriage", "alerts", "static", "views", "views/*"}, Others: []string{"github.com/a-h/templ"}},
 	{Package: "web/webtest", Own: []string{"lifecycle", "reconcile", "store/sqlite", "internal/health"}},
 	{Package: "web",
-		Own: []string{"lifecycle", "decision", "duplicates", "dlqtriage", "alerts", "views", "views/*", "static", "fleet", "fleet/doctor", "internal/live", "internal/httperr", "internal/routes", "access",
+		Own: []string{"lifecycle", "masking", "decision", "duplicates", "dlqtriage", "alerts", "views", "views/*", "static", "fleet", "fleet/doctor", "internal/live", "internal/httperr", "internal/routes", "access",
 			"internal/health", "internal/openid", "internal/sessions", "query", "reconcile"},
 		Others: []string{"github.com/gin-gonic/gin", "github.com/a-h/templ"}, Tests: []string{"web/webtest"}},
 	{Package: "api",
-		Own: []string{"lifecycle", "decision", "internal/requestkey", "duplicates", "dlqtriage", "alerts", "fleet", "fleet/doctor", "collectors/reports", "internal/live", "internal/httperr", "internal/routes", "access", "internal/health",
+		Own: []string{"lifecycle", "masking", "decision", "internal/requestkey", "duplicates", "dlqtriage", "alerts", "fleet", "fleet/doctor", "collectors/reports", "internal/live", "internal/httperr", "internal/routes", "access", "internal/health",
 			"query", "reconcile"},
 		Others: []string{"github.com/gin-gonic/gin", "github.com/danielgtaylor/huma/v2", "github.com/cloudevents/sdk-go/v2"}},
 

@@ -1,0 +1,99 @@
+package masking
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Placeholder stands where something was hidden.
+const Placeholder = "[masked]"
+
+// Rules are what somebody wants hidden beside what is built in.
+type Rules struct {
+	Fields   []string  `yaml:"fields"`   // Optional; names of JSON fields and headers, without regard to case, where * stands for anything.
+	Paths    []string  `yaml:"paths"`    // Optional; places in the JSON body, such as $.payload.customer.email or $.items[*].iban.
+	Patterns []Pattern `yaml:"patterns"` // Optional; forms of texts, hidden wherever they occur.
+	BuiltIn  *bool     `yaml:"built_in"` // Optional; default true. Whether what is built in is hidden too.
+}
+
+// Pattern is the form of a text.
+type Pattern struct {
+	Name   string `yaml:"name"`   // Required. What it is, for errors.
+	Regexp string `yaml:"regexp"` // Required. RE2. It must not match the empty text.
+}
+
+// ParseRules reads YAML. It errors on an unknown key and on a rule that cannot be used.
+func ParseRules(text []byte) (Rules, error) {
+	var r Rules
+	if err := yaml.UnmarshalWithOptions(text, &r, yaml.DisallowUnknownField()); err != nil {
+		return r, errors.New(yaml.FormatError(err, false, false))
+	}
+	_, err := New(r)
+	return r, err
+}
+
+// secretWords are the last words of field names whose values are hidden. "tokens", as in token budgets, is not one of them.
+const secretWords = `password|passwd|passphrase|pwd|secret|token|api[_-]?key|apikey|private[_-]?key|privatekey|secret[_-]?key|access[_-]?key|accesskey|credentials?|authorization|` +
+	`cookie|set-cookie|client[_-]?secret|session[_-]?id|connection[_-]?string`
+
+// secretField is a name that is one of the words or ends in one, behind a separator or as the last word of camelCase.
+var secretField = regexp.MustCompile(`^(?:.*[_\-. ])?(?i:` + secretWords + `)$|[a-z0-9](?:Password|Passphrase|Secret|Token|ApiKey|APIKey|PrivateKey|SecretKey|AccessKey|Credentials?|Authorization|Cookie|ConnectionString)$`)
+
+// tokenForms are texts that are tokens of well-known makers, whatever field they are in.
+var tokenForms = []string{
+	`\bsk-[A-Za-z0-9_-]{20,}`,                                         // OpenAI, Anthropic
+	`\bgh[pousr]_[A-Za-z0-9]{30,}`,                                    // GitHub
+	`\bgithub_pat_[A-Za-z0-9_]{30,}`,                                  //
+	`\bglpat-[A-Za-z0-9_-]{20,}`,                                      // GitLab
+	`\bxox[abeoprs]-[A-Za-z0-9-]{10,}`,                                // Slack
+	`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`,                                   // AWS
+	`\bAIza[0-9A-Za-z_-]{35}`,                                         // Google
+	`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}`, // JWT
+	`-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[A-Za-z0-9+/=\s:,]|\\[nrt]|-[A-Za-z0-9])*(?:-----END [A-Z ]*PRIVATE KEY-----)?`,
+	`(?i:\bbearer\s+)[A-Za-z0-9._~+/-]{20,}=*`,
+	`://[^/\s:@"'<>\\]{1,200}:[^/\s@"'<>\\]{1,200}@`, // user:password@ in an address
+}
+
+// tokenHints are texts without which none of the forms occurs: looking for them is much quicker.
+var tokenHints = []string{"sk-", "gh", "glpat-", "xox", "AKIA", "ASIA", "AIza", "eyJ", "PRIVATE KEY", "earer", "EARER", "://"}
+
+// New compiles rules. It errors, naming the rule, where one cannot be used.
+func New(r Rules) (*Masker, error) {
+	m := &Masker{builtIn: r.BuiltIn == nil || *r.BuiltIn}
+	for _, name := range r.Fields {
+		if strings.TrimSpace(name) == "" {
+			return nil, errors.New("fields: a name is empty")
+		}
+		pattern := strings.ReplaceAll(regexp.QuoteMeta(name), `\*`, `.*`)
+		m.fields = append(m.fields, regexp.MustCompile(`(?is)^`+pattern+`$`)) // A quoted name is always a pattern.
+	}
+	for _, text := range r.Paths {
+		p, err := parsePath(text)
+		if err != nil {
+			return nil, fmt.Errorf("paths: %w", err)
+		}
+		m.paths = append(m.paths, p)
+	}
+	var forms []string
+	if m.builtIn {
+		forms = append(forms, tokenForms...)
+	}
+	for _, p := range r.Patterns {
+		compiled, err := regexp.Compile(p.Regexp)
+		if err != nil {
+			return nil, fmt.Errorf("patterns: %q: %w", p.Name, err)
+		}
+		if p.Regexp == "" || compiled.MatchString("") {
+			return nil, fmt.Errorf("patterns: %q matches the empty text", p.Name)
+		}
+		m.always, forms = true, append(forms, p.Regexp)
+	}
+	if len(forms) > 0 {
+		m.forms = regexp.MustCompile(`(?:` + strings.Join(forms, `)|(?:`) + `)`) // Each compiled by itself.
+	}
+	return m, nil
+}
