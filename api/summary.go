@@ -9,7 +9,7 @@ import (
 
 // summaryOf says in a sentence or two what an event tells. It holds no text of the fleet, which is untrusted; that is in the data.
 func summaryOf(e lifecycle.Event) string {
-	text := e.Kind.Row().Meaning
+	text := e.Meaning()
 	if e.Kind == lifecycle.Nacked && e.Detail.Delay > 0 {
 		text = fmt.Sprintf("The worker handed the message back, to be delivered again after %s.", e.Detail.Delay)
 	}

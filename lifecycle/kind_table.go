@@ -80,6 +80,14 @@ func (k Kind) IsBeat() bool { return k.Row().Lane.On(LaneBeats) }
 // Kinds is the table of event kinds.
 func Kinds() []KindRow { return kindTable[:] }
 
+// Meaning is what the event tells, in a sentence.
+func (e Event) Meaning() string {
+	if e.Kind == Nacked && e.Detail.Action == ActionRelease {
+		return "The line names an action of Fleetglass: the message was handed back in its worker's place."
+	}
+	return e.Kind.Row().Meaning
+}
+
 // Row is the row of k. A kind that is not in the table, as when a newer version wrote the event, gets a row that says so.
 func (k Kind) Row() KindRow {
 	if i, known := kindIndex[k]; known {

@@ -171,3 +171,33 @@ func TestCloseEndsWhatRuns(t *testing.T) {
 		}
 	})
 }
+
+func TestACostlyAnswerIsGivenAgainWhileTheNextIsComputed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := testCache(t)
+		n := 0
+		next := func(context.Context, lifecycle.Micros) (int, error) {
+			time.Sleep(2 * time.Second)
+			n++
+			return n, nil
+		}
+		for _, step := range []struct {
+			after time.Duration
+			want  int
+			waits time.Duration
+		}{
+			{0, 1, 2 * time.Second}, // There is nothing yet.
+			{time.Second, 1, 0},     // The second is computed meanwhile.
+			{3 * time.Second, 2, 0},
+			{time.Minute, 4, 2 * time.Second}, // The third is too old to be shown.
+		} {
+			time.Sleep(step.after)
+			began := time.Now()
+			got, err := askAhead(t.Context(), c, "k", 500*time.Millisecond, next)
+			if waited := time.Since(began); err != nil || got != step.want || waited != step.waits {
+				t.Errorf("after %s: got %d, %v within %s, want %d within %s", step.after, got, err, waited, step.want, step.waits)
+			}
+		}
+	})
+}

@@ -132,7 +132,7 @@ func (p EventPanel) meaning() string {
 	if p.Caught {
 		return "The same message id was published again. The stream dropped it as a duplicate: nothing was stored."
 	}
-	return p.Event.Kind.Row().Meaning
+	return p.Event.Meaning()
 }
 
 func afterText(r EventRow) string {

@@ -47,6 +47,9 @@ func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Ba
 	if b.Kind == lifecycle.Acked || b.Kind == lifecycle.Terminated {
 		e.Detail.SaidAt = s.PublishedAt
 	}
+	if by := line.Headers[fleet.HeaderTriageAction]; len(by) > 0 && b.Kind == lifecycle.Nacked {
+		e.Detail.Action, e.Detail.ActionID = lifecycle.ActionRelease, clip(by[0]) // The line says so; who else sends it speaks for a worker too.
+	}
 	e.Raw = line.Raw()
 	into.Events = append(into.Events, e)
 	return nil
