@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -135,9 +136,10 @@ func (s *Service) changeAlert(ctx context.Context, id, action, reason string, by
 	return out, err
 }
 
-// Silence mutes alerts until a time. With dry it changes nothing. Either way it returns the alerts that are muted now because of it.
+// Silence mutes alerts until a time. Where it has an id it is made once, however often it is asked for. With dry it changes nothing. Either way it returns the alerts that are muted now because of it.
 func (s *Service) Silence(ctx context.Context, want Silence, dry bool, by By) (Silence, []Standing, error) {
-	want.ID, want.By, want.CreatedAt, want.EndedAt, want.EndedBy = "sil-"+strings.ToLower(rand.Text()[:12]), by.Name, s.now(), 0, ""
+	want.ID = cmp.Or(want.ID, "sil-"+strings.ToLower(rand.Text()[:12]))
+	want.By, want.CreatedAt, want.EndedAt, want.EndedBy = by.Name, s.now(), 0, ""
 	want.Comment = strings.TrimSpace(want.Comment)
 	if wrong := want.Validate(s.now()); len(wrong) > 0 {
 		return want, nil, &Refusal{Why: "The silence cannot be made: " + wrong[0].Why, Wrong: wrong}

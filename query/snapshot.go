@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"fleetglass/alerts"
 	"fleetglass/dlqtriage"
 	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
@@ -24,6 +25,7 @@ type FleetSnapshot struct {
 	AgentNames []string        // Agents that have tasks, a consumer, or a lease, sorted.
 	Gaps       []lifecycle.Gap // Of the last day, latest first, repaired ones included.
 	DeadOpen   int64           // Messages that died and wait for somebody to decide.
+	Alerts     alerts.Counts   // On the board.
 	Reconciled *reconcile.Run  // The newest that is done, without rows; nil where there is none or it could not be read.
 }
 
@@ -59,6 +61,9 @@ func (s *Service) Snapshot(ctx context.Context) (FleetSnapshot, error) {
 			return out, err
 		}
 		if out.DeadOpen, err = s.deadOpen(ctx); err != nil {
+			return out, err
+		}
+		if out.Alerts, err = s.AlertCounts(ctx); err != nil {
 			return out, err
 		}
 		out.Reconciled = s.reconciled(ctx)

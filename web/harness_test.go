@@ -114,7 +114,7 @@ func newSite(t testing.TB, batch lifecycle.Batch, edit ...func(*setup)) *site {
 // ask answers from what the pages are configured with.
 func ask(t testing.TB, cfg setup) *query.Service {
 	t.Helper()
-	s, err := query.New(query.Config{Store: cfg.Store, Entries: entriesOf(cfg.Store), AgentOf: fleet.AgentOfWorker, Health: cfg.Health, Reconcile: cfg.Reconcile, Duplicates: cfg.Duplicates, Now: cfg.Now})
+	s, err := query.New(query.Config{Alerts: boardOf(cfg), Store: cfg.Store, Entries: entriesOf(cfg.Store), AgentOf: fleet.AgentOfWorker, Health: cfg.Health, Reconcile: cfg.Reconcile, Duplicates: cfg.Duplicates, Now: cfg.Now})
 	if err != nil {
 		t.Fatal(err)
 	}

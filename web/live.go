@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"fleetglass/alerts"
 	"fleetglass/internal/live"
 	"fleetglass/views"
 )
@@ -48,7 +50,7 @@ func (w *Web) live(c *gin.Context) error {
 		case <-c.Request.Context().Done():
 			return nil
 		case <-pulse.C:
-			if err := w.writeBeat(c.Writer); err != nil {
+			if err := w.writeBeat(c.Request.Context(), c.Writer); err != nil {
 				return nil
 			}
 		case <-s.Ready():
@@ -66,11 +68,17 @@ func (w *Web) live(c *gin.Context) error {
 
 // liveBeat says that the server is there, and what is wrong with what it sees; empty when nothing is.
 type liveBeat struct {
-	Alarm string `json:"alarm"`
+	Alarm  string `json:"alarm"`
+	Firing *int   `json:"firing,omitempty"` // Alerts that fire; nil while that cannot be told.
 }
 
-func (w *Web) writeBeat(to gin.ResponseWriter) error {
-	data, err := json.Marshal(liveBeat{Alarm: alarmOf(w.health()).word})
+func (w *Web) writeBeat(ctx context.Context, to gin.ResponseWriter) error {
+	beat := liveBeat{Alarm: alarmOf(w.health()).word}
+	if counts, err := w.cfg.Query.AlertCounts(ctx); err == nil {
+		firing := counts.Total(alerts.StateFiring)
+		beat.Firing = &firing
+	}
+	data, err := json.Marshal(beat)
 	if err != nil {
 		return err
 	}

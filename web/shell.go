@@ -30,6 +30,9 @@ func (w *Web) shell(c *gin.Context, f frame, r preferences) views.Shell {
 	if w.cfg.Hub != nil && !f.still {
 		s.Live = "/live"
 	}
+	if f.snapshot != nil {
+		s.Firing = f.snapshot.Alerts.Total(alerts.StateFiring)
+	}
 	s.Banners = append(w.banners(f, r.zone), f.banners...)
 	return s
 }
@@ -56,6 +59,7 @@ func navigation(snap *query.FleetSnapshot, operates bool) []views.NavItem {
 		{Section: "tasks", Href: "/tasks", Icon: "tasks", Label: "Tasks"},
 		inFlightItem(snap.InFlight),
 		{Section: "dlq", Href: "/dlq", Icon: "dlq", Label: "DLQ", Count: short(snap.DeadOpen), Said: views.Count(snap.DeadOpen) + " open"},
+		alertsItem(snap.Alerts),
 		{Section: "operations", Href: "/operations", Icon: "operations", Label: "Operations"},
 		{Section: "duplicates", Href: "/duplicates", Icon: "duplicates", Label: "Duplicates"},
 		balance,

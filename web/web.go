@@ -12,6 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"fleetglass/access"
+	"fleetglass/alerts"
 	"fleetglass/dlqtriage"
 	"fleetglass/fleet"
 	"fleetglass/fleet/doctor"
@@ -38,6 +39,9 @@ type Config struct {
 	Access      access.Authorizer // Optional; what readers may do. In read-only mode a banner says that actions are off.
 	Server      string            // Optional; the NATS URL that agents connect to, for the command of the empty page.
 	Prefix      string            // Optional; default fleet.DefaultPrefix. The first token of task subjects, for the same.
+
+	Alerts      *alerts.Service // Optional; what acts on alerts. Without it their page only shows what there is.
+	TellsAlerts bool            // Receivers of alerts are configured.
 
 	Actions *dlqtriage.Actions // Optional; what acts on dead letters. Without it their pages have no forms.
 
@@ -111,6 +115,12 @@ func (w *Web) Register(r *routes.Router) {
 	w.page(r, "/operations/:id", access.Read, w.operation)
 	w.action(r, "/operations", access.TriagePropose, w.startOperation)
 	w.action(r, "/operations/:id/cancel", access.TriageApply, w.cancelOperation)
+	w.page(r, "/alerts", access.Read, w.alertBoard)
+	w.action(r, "/alerts", access.TriageApply, w.actOnAlert)
+	w.page(r, "/alerts/silence", access.Read, w.silenceForm)
+	w.action(r, "/alerts/silence", access.TriageApply, w.silence)
+	w.page(r, "/alerts/rules", access.Read, w.alertRules)
+	w.page(r, "/runbooks/*rule", access.Read, w.runbook)
 	w.page(r, "/duplicates", access.Read, w.duplicates)
 	w.page(r, "/reconciliation", access.Read, w.reconciliation)
 	w.action(r, "/reconciliation", access.Admin, w.reconcileNow)

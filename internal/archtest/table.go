@@ -78,14 +78,15 @@ var Table = []Rule{
 		Tests: []string{"access", "api", "fleet", "internal/live", "internal/routes", "internal/telemetry", "views", "web", "web/webtest"}}, // They hold pages, API and metrics to one answer.
 
 	{Package: "static"},
+	{Package: "docs/runbooks"},
 	{Package: "views", Own: []string{"lifecycle", "duplicates", "reconcile", "dlqtriage", "alerts", "static"},
 		Others: []string{"github.com/a-h/templ", "github.com/aymanbagabas/go-udiff"}},
 	{Package: "views/*", Own: []string{"lifecycle", "duplicates", "reconcile", "dlqtriage", "alerts", "static", "views", "views/*"}, Others: []string{"github.com/a-h/templ"}},
 	{Package: "web/webtest", Own: []string{"lifecycle", "reconcile", "store/sqlite", "internal/health"}},
 	{Package: "web",
 		Own: []string{"lifecycle", "masking", "decision", "duplicates", "dlqtriage", "alerts", "views", "views/*", "static", "fleet", "fleet/doctor", "internal/live", "internal/httperr", "internal/routes", "access",
-			"internal/health", "internal/openid", "internal/sessions", "query", "reconcile"},
-		Others: []string{"github.com/gin-gonic/gin", "github.com/a-h/templ"}, Tests: []string{"web/webtest"}},
+			"docs/runbooks", "internal/health", "internal/openid", "internal/sessions", "query", "reconcile"},
+		Others: []string{"github.com/gin-gonic/gin", "github.com/a-h/templ", "github.com/yuin/goldmark"}, Tests: []string{"web/webtest"}},
 	{Package: "api",
 		Own: []string{"lifecycle", "masking", "decision", "internal/requestkey", "duplicates", "dlqtriage", "alerts", "fleet", "fleet/doctor", "collectors/reports", "internal/live", "internal/httperr", "internal/routes", "access", "internal/health",
 			"query", "reconcile"},

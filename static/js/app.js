@@ -8,8 +8,9 @@ import { savedViews } from "./saved.js";
 import { selection } from "./select.js";
 import { suggestions } from "./suggest.js";
 import { copying } from "./copy.js";
+import { notifications } from "./notify.js";
 
-for (const start of [preferences, ticking, copying, selection, suggestions, savedViews, panels, live, keys]) start();
+for (const start of [preferences, ticking, copying, selection, suggestions, savedViews, panels, live, keys, notifications]) start();
 
 // The way back from a task keeps the list as it was.
 const back = document.querySelector("[data-back]");

@@ -3,7 +3,7 @@ import { clearSelection, selectedCount, toggleRow } from "./select.js";
 import { togglePause } from "./live.js";
 import { toggleTheme } from "./prefs.js";
 
-const places = { o: "/", t: "/tasks", i: "/in-flight", a: "/agents", d: "/dlq", u: "/duplicates", r: "/reconciliation" };
+const places = { o: "/", t: "/tasks", i: "/in-flight", a: "/agents", d: "/dlq", l: "/alerts", u: "/duplicates", r: "/reconciliation" };
 let goUntil = 0;
 
 const rows = () => [...document.querySelectorAll("table[data-rows] tbody tr")].filter((r) => link(r) && r.getClientRects().length > 0);

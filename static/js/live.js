@@ -3,13 +3,14 @@
 // new ones wait behind "12 new: show" (still.js). Nothing is patched while the reader pauses, has ticked rows, or has a menu open.
 import { hear, isLost, lose, nextTry, watch } from "./connection.js";
 import { adoptTime, announce, load, morph } from "./page.js";
+import { takeFiring, titleBadge } from "./notify.js";
 import { selectedCount } from "./select.js";
 import { holdsStill, letGo } from "./still.js";
 
 const least = 150;       // Milliseconds between two looks at the server; more where looking takes long.
 const pulse = 5000;      // Countdowns and bars are looked at again after this time, even without a change.
 const fullPage = 50;     // Rows of a page that is followed by another one.
-const title = document.title;
+const title = document.title.replace(/^▲\d+\+? /, "");
 
 let paused = sessionStorage.getItem("fleetglass.paused") === "1";
 let moved = -Infinity;
@@ -20,7 +21,7 @@ const held = () => paused || selectedCount() > 0 || !!document.querySelector("de
 
 function badge() {
   const n = fresh + (document.hidden || paused ? missed : 0);
-  document.title = n > 0 ? `(${n > 99 ? "99+" : n}) ${title}` : title;
+  document.title = titleBadge() + (n > 0 ? `(${n > 99 ? "99+" : n}) ${title}` : title);
 }
 
 function schedule() {
@@ -172,6 +173,7 @@ function pass(sign) {
     if (alarm !== sign.alarm) schedule();
     alarm = sign.alarm;
   }
+  if (takeFiring(sign.firing)) schedule();
   if (sign.tasks !== undefined) changed(sign.tasks);
   else if (back || sign.open) schedule();
 }

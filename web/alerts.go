@@ -1,0 +1,160 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/gin-gonic/gin"
+
+	"fleetglass/access"
+	"fleetglass/alerts"
+	"fleetglass/decision"
+	"fleetglass/internal/httperr"
+	"fleetglass/query"
+	"fleetglass/views"
+)
+
+// Bounds of the page of alerts.
+const (
+	alertRows      = 100 // Of each state.
+	deliveryRows   = 50
+	maxSilenceForm = 64 << 10
+)
+
+// alertBoard is the page of alerts.
+func (w *Web) alertBoard(c *gin.Context) error {
+	ctx := c.Request.Context()
+	snap, err := w.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	board, err := w.cfg.Query.Alerts(ctx)
+	if err != nil {
+		return err
+	}
+	p := views.AlertsPage{Links: links(c, "/alerts", "/api/v1/alerts", nil), Lede: alertsLede(board), Receivers: w.cfg.TellsAlerts, May: w.mayNot(ctx, access.TriageApply)}
+	p.Deliveries = board.Deliveries[:min(len(board.Deliveries), deliveryRows)]
+	for _, state := range alerts.States() {
+		if s := alertSection(board, state); s.Count > 0 {
+			p.Sections = append(p.Sections, s)
+		}
+	}
+	for _, s := range board.Silences {
+		p.Silences = append(p.Silences, views.SilenceRow{Silence: s, Mutes: muted(board, s)})
+	}
+	if board.Counts.Total(alerts.StateFiring)+board.Counts.Total(alerts.StateAcknowledged)+board.Counts.Total(alerts.StateSilenced) == 0 {
+		p.Empty = w.emptyAlerts(snap)
+	}
+	return w.render(c, frame{title: "Alerts", section: "alerts", search: true, snapshot: snap}, views.Alerts(p))
+}
+
+func (w *Web) emptyAlerts(snap *query.FleetSnapshot) views.EmptyState {
+	if down := downParts(w.health()); down != "" {
+		return views.EmptyState{Kind: "down", Say: "Nothing fires, but " + down + ".", Why: "What needs attention may not be seen now.", Links: []views.Chip{{Href: "/capture", Label: "Capture"}}}
+	}
+	return views.EmptyState{Kind: "healthy", Say: "All healthy: nothing fires.", Why: fmt.Sprintf("%s checked just now; %s", counted(snap.Counts.Total(), "task", "tasks"), captureWords(w.health()))}
+}
+
+func alertsLede(b query.Alerts) string {
+	firing := b.Counts[alerts.StateFiring]
+	return fmt.Sprintf("%d firing (%d critical), %d acknowledged, %d silenced", b.Counts.Total(alerts.StateFiring), firing[alerts.Critical],
+		b.Counts.Total(alerts.StateAcknowledged), b.Counts.Total(alerts.StateSilenced))
+}
+
+// alertSection groups the alerts in a state by rule and agent, in the order of the board.
+func alertSection(b query.Alerts, state alerts.State) views.AlertSection {
+	out := views.AlertSection{State: state, Count: b.Counts.Total(state)}
+	places := map[string]int{}
+	shown := 0
+	for _, s := range b.All {
+		if s.State != state {
+			continue
+		}
+		if shown++; shown > alertRows {
+			out.More++
+			continue
+		}
+		key := string(s.Rule) + "\x00" + s.Labels.Agent
+		at, known := places[key]
+		if !known {
+			at = len(out.Groups)
+			places[key] = at
+			out.Groups = append(out.Groups, views.AlertGroup{Rule: s.Rule, Severity: s.Severity, Title: s.Title, Agent: s.Labels.Agent, Silence: silenceAddress(s)})
+		}
+		out.Groups[at].Rows = append(out.Groups[at].Rows, views.AlertRow{Standing: s, Href: findingAddress(s.TaskID, s.Page)})
+	}
+	return out
+}
+
+// silenceAddress is the form that silences alerts such as this one.
+func silenceAddress(s alerts.Standing) string {
+	return address("/alerts/silence", url.Values{"rule": {string(s.Rule)}, "agent": {s.Labels.Agent}})
+}
+
+func muted(b query.Alerts, s alerts.Silence) int {
+	n := 0
+	for _, a := range b.All {
+		if a.State == alerts.StateSilenced && s.Mutes(a.Alert) {
+			n++
+		}
+	}
+	return n
+}
+
+// actOnAlert acknowledges an alert, takes that back, or ends a silence. Requests of other sites do not come here.
+func (w *Web) actOnAlert(c *gin.Context) error {
+	if w.cfg.Alerts == nil {
+		return httperr.New(httperr.Unavailable, nil).WithDetail("This server keeps no alerts.")
+	}
+	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxSilenceForm)
+	if err := c.Request.ParseForm(); err != nil {
+		return httperr.New(httperr.InvalidBody, err)
+	}
+	ctx, form, by := c.Request.Context(), c.Request.PostForm, pageActor(c)
+	var err error
+	switch form.Get("step") {
+	case "ack":
+		_, err = w.cfg.Alerts.Acknowledge(ctx, form.Get("id"), typedText(form.Get("note")), by)
+	case "unack":
+		_, err = w.cfg.Alerts.Unacknowledge(ctx, form.Get("id"), by)
+	case "end":
+		_, err = w.cfg.Alerts.EndSilence(ctx, form.Get("id"), by)
+	default:
+		err = httperr.New(httperr.InvalidBody, nil).WithDetail("The form names nothing to do. Open the page again.")
+	}
+	if err != nil {
+		return boardRefusal(err)
+	}
+	c.Redirect(http.StatusSeeOther, "/alerts#"+url.PathEscape(form.Get("id")))
+	return nil
+}
+
+// pageActor is who sent a form.
+func pageActor(c *gin.Context) decision.Actor {
+	who := access.From(c.Request.Context())
+	return decision.Actor{Name: who.Name, Role: who.Role(), TokenID: who.TokenID(), Via: decision.ViaPage}
+}
+
+// alertRules lists the rules in force.
+func (w *Web) alertRules(c *gin.Context) error {
+	snap, err := w.snapshot(c.Request.Context())
+	if err != nil {
+		return err
+	}
+	rules := alerts.Defaults()
+	if w.cfg.Alerts != nil {
+		rules = w.cfg.Alerts.Rules()
+	}
+	return w.render(c, frame{title: "Alert rules", section: "alerts", search: true, snapshot: snap, still: true}, views.AlertRules(views.RulesPage{Rules: rules}))
+}
+
+// alertsItem is the entry of the navigation; it is loud while something critical fires.
+func alertsItem(c alerts.Counts) views.NavItem {
+	n := c.Total(alerts.StateFiring)
+	item := views.NavItem{Section: "alerts", Href: "/alerts", Icon: "warn", Label: "Alerts"}
+	if n > 0 {
+		item.Count, item.Said, item.Loud = short(int64(n)), counted(int64(n), "alert fires", "alerts fire"), c[alerts.StateFiring][alerts.Critical] > 0
+	}
+	return item
+}

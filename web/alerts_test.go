@@ -1,0 +1,143 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"fleetglass/access"
+	"fleetglass/alerts"
+	"fleetglass/docs/runbooks"
+	"fleetglass/internal/testkit"
+	"fleetglass/lifecycle"
+	"fleetglass/query"
+	"fleetglass/web/webtest"
+)
+
+// alerting gives the pages a board.
+func alerting(s *setup) {
+	board, err := alerts.NewService(alerts.ServiceConfig{Store: s.Store.(alerts.Store), Now: s.Now})
+	if err != nil {
+		panic(err)
+	}
+	s.Alerts = board
+}
+
+// fires makes alerts of findings, which are all that is so.
+func (s *site) fires(t testing.TB, found ...alerts.Finding) {
+	t.Helper()
+	store, now := s.store.(alerts.Store), lifecycle.MicrosOf(s.clock.Now())
+	b, err := store.Board(t.Context(), now.Add(-time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.CommitBoard(t.Context(), alerts.Step(b, alerts.Observed{At: now, Findings: found}, alerts.Defaults())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func zombie(key, agent string) alerts.Finding {
+	return alerts.Finding{
+		Rule: alerts.RuleZombie, Key: key, Severity: alerts.Critical, What: key + " is <b>zombie</b>", Why: "why", Next: "next", TaskID: key, Count: 1,
+		Labels: alerts.Labels{Agent: agent, Consumer: agent + "-task-worker"}, Deadline: lifecycle.MicrosOf(noon.Add(-90 * time.Second)),
+	}
+}
+
+func TestTheBoardShowsWhatFiresByRuleAndAgentAndTakesForms(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch, alerting)
+	s.fires(t, zombie("a", "cto"), zombie("b", "cto"))
+	s.clock.Advance(time.Second)
+	s.fires(t, zombie("a", "cto"), zombie("b", "cto"), zombie("c", "ceo"), alerts.Finding{Rule: alerts.RuleExpiring, Key: "e", Severity: alerts.Info, What: "e", TaskID: "e"})
+	wants{
+		"#firing .alert-group": "=3", "#firing .alert-group:first-of-type li": "=2", "#firing h2": "Firing 4", "#firing li .what": " is <b>zombie</b>", "#firing li dd[data-over]": "1m 31s",
+		"#firing .alert-group a[href='/runbooks/zombie']": "Runbook", "#nav-alerts": "4 alerts fire", "title": "▲4 Alerts",
+	}.check(t, s.get(t, "/alerts", 200))
+	id := alerts.AlertID(alerts.RuleZombie, "a")
+	answer, _ := s.send(t, "/alerts", url.Values{"step": {"ack"}, "id": {id}, "note": {"I look"}})
+	if answer.StatusCode != http.StatusSeeOther {
+		t.Fatalf("acknowledged: %s", answer.Status)
+	}
+	wants{"#acknowledged li .what": "=1", "#acknowledged li": "I look", "#firing h2": "Firing 3"}.check(t, s.get(t, "/alerts", 200))
+	form := fields(s.get(t, "/alerts/silence?rule=zombie&agent=cto", 200).Find("#change form"))
+	if got := form.Get("matchers"); strings.TrimSpace(got) != "rule=\"zombie\"\r\nagent=\"cto\"" {
+		t.Errorf("the form is filled with %q", got)
+	}
+	form.Set("step", "preview")
+	if answer, doc := s.send(t, "/alerts/silence", form); answer.StatusCode != http.StatusBadRequest || !strings.Contains(text(doc.Find("#refused")), "Say why") {
+		t.Errorf("without a reason: %s %s", answer.Status, text(doc.Find("#refused")))
+	}
+	form.Set("comment", "we deploy")
+	_, preview := s.send(t, "/alerts/silence", form)
+	wants{"#preview h2": "It would mute 2 alerts now", "#preview li": "=2"}.check(t, preview)
+	wants{"#silenced": "=0"}.check(t, s.get(t, "/alerts", 200))
+	do := fields(preview.Find("#preview form"))
+	do.Set("step", "do")
+	for range 2 { // However often it is sent.
+		if answer, doc := s.send(t, "/alerts/silence", do); answer.StatusCode != http.StatusSeeOther {
+			t.Fatalf("silenced: %s %s", answer.Status, text(doc.Find("main")))
+		}
+	}
+	doc := s.get(t, "/alerts", 200)
+	wants{"#silenced h2": "Silenced 2", "#silences li": "=1", "#silences li .why": "we deploy", "#acknowledged": "=0"}.check(t, doc)
+	end := fields(doc.Find("#silences form"))
+	end.Set("step", "end")
+	if answer, _ := s.send(t, "/alerts", end); answer.StatusCode != http.StatusSeeOther {
+		t.Errorf("ended: %s", answer.Status)
+	}
+	wants{"#silenced": "=0", "#acknowledged li": "=1"}.check(t, s.get(t, "/alerts", 200))
+	s.fires(t)
+	wants{"#resolved h2": "Resolved in the last 24 h 4", "#board .empty .say": "All healthy: nothing fires.", "#resolved form": "=0"}.check(t, s.get(t, "/alerts", 200))
+}
+
+func TestReadersMayNotActOnAlerts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch, alerting, func(c *setup) { c.Access = access.Authorizer{ReadOnly: true} })
+	s.fires(t, zombie("a", "cto"))
+	wants{"#actions-off": "read-only mode", "#board form": "=0", "#firing li": "=1"}.check(t, s.get(t, "/alerts", 200))
+}
+
+func TestEveryRuleHasItsRunbook(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch, alerting)
+	files, err := runbooks.Files.ReadDir(".")
+	if err != nil || len(files) != len(alerts.Defaults()) {
+		t.Errorf("%d runbooks for %d rules, %v", len(files), len(alerts.Defaults()), err)
+	}
+	for _, rule := range alerts.Defaults() {
+		doc := s.get(t, rule.ID.Runbook(), 200)
+		wants{"#runbook h1": rule.Title, "#runbook h2": "=4"}.check(t, doc)
+	}
+	s.get(t, "/runbooks/none", 404)
+	wants{"#rules tbody tr": fmt.Sprint("=", len(alerts.Defaults()))}.check(t, s.get(t, "/alerts/rules", 200))
+}
+
+// The number in the title of the tab follows what fires, and an alert is acknowledged by the form.
+func TestAlertsInABrowser(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch, alerting)
+	s.fires(t, zombie("a", "cto"))
+	b := openTab(t, testkit.Browser(t), s)
+	b.open(t, "/alerts")
+	b.until(t, `document.title.startsWith("▲1 Alerts") && !document.getElementById("notify").hidden`)
+	s.clock.Advance(2 * time.Second)
+	s.fires(t, zombie("a", "cto"), zombie("b", "cto"))
+	s.clock.Advance(2 * time.Second)
+	b.until(t, `document.title.startsWith("▲2 ") && document.querySelectorAll("#firing li").length === 2`)
+	b.do(t, "acknowledge", chromedp.SendKeys(chromedp.CSS("#firing li .input"), "I look"), chromedp.Click(chromedp.CSS("#firing li button[value=ack]")))
+	s.clock.Advance(2 * time.Second)
+	b.until(t, `document.querySelectorAll("#acknowledged li").length === 1 && document.querySelector("#acknowledged").textContent.includes("I look")`)
+}
+
+// boardOf is the board that the pages ask, where there is one.
+func boardOf(s setup) query.AlertBoard {
+	if s.Alerts == nil {
+		return nil
+	}
+	return s.Alerts
+}
