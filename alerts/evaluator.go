@@ -151,6 +151,9 @@ func (e *Evaluator) report(ctx context.Context, err error) {
 	e.part = part
 }
 
+// TrapRules reports whether a rule is about the configuration of the broker: while that cannot be read its alerts are not resolved.
+func TrapRules(id RuleID) bool { return id == RuleTrapCritical || id == RuleTrapWarning }
+
 // LeaseRules reports whether a rule is about leases: where leases may be missing its alerts are not resolved.
 func LeaseRules(id RuleID) bool {
 	switch id {

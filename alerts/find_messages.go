@@ -70,8 +70,11 @@ func findUnknown(f *Facts, _ Rule) []Finding {
 func findDLQUntouched(f *Facts, _ Rule) []Finding {
 	var out []Finding
 	for _, e := range f.Open {
-		found := Finding{Key: e.Agent, Count: e.Count, Since: e.Since, Labels: Labels{Agent: e.Agent}, Page: "/dlq?status=open", Why: f.Causes}
+		found := Finding{Key: e.Agent, Count: e.Count, Since: e.Since, Labels: Labels{Agent: e.Agent}, Page: "/dlq?status=open"}
 		of := ""
+		if e.Agent == "" && f.Causes != "" { // They are those of all agents.
+			found.Why = f.Causes + "."
+		}
 		if e.Agent != "" {
 			of, found.Page = " of "+cut(e.Agent, 40), found.Page+"&agent="+url.QueryEscape(e.Agent)
 		}

@@ -94,6 +94,8 @@ var triggers = map[alerts.RuleID]struct{ bad, good func(*alerts.Facts) }{
 		bad:  func(f *alerts.Facts) { f.States[lifecycle.StateExhausted] = 2 },
 		good: func(f *alerts.Facts) { f.States[lifecycle.StateDeadLettered] = 2 },
 	},
+	alerts.RuleTrapCritical: trapTrigger(alerts.Critical, alerts.Warning),
+	alerts.RuleTrapWarning:  trapTrigger(alerts.Warning, alerts.Critical),
 	alerts.RuleUnknown: {
 		bad:  func(f *alerts.Facts) { f.States[lifecycle.StateOutcomeUnknown] = 2 },
 		good: func(*alerts.Facts) {},
@@ -148,6 +150,19 @@ var triggers = map[alerts.RuleID]struct{ bad, good func(*alerts.Facts) }{
 			f.Gaps = []lifecycle.Gap{{Source: "OBS_ACK", From: ago(3 * time.Hour), To: ago(2 * time.Hour)}}
 		},
 	},
+}
+
+// trapTrigger is a trap of that severity, beside one of another and one of which another rule tells.
+func trapTrigger(severity, other alerts.Severity) trigger {
+	trap := func(code string, s alerts.Severity) alerts.Trap {
+		return alerts.Trap{Code: code, Severity: s, Title: "Dead letters expire", Why: "They are deleted.", Fix: "nats stream edit DLQ", On: []string{"stream DLQ"}}
+	}
+	return trigger{
+		bad: func(f *alerts.Facts) { f.Traps = []alerts.Trap{trap("dlq_expires", severity)} },
+		good: func(f *alerts.Facts) {
+			f.Traps = []alerts.Trap{trap("headers_only", alerts.Info), trap("nobody_takes", severity), trap("consumer_paused", other)}
+		},
+	}
 }
 
 type trigger = struct{ bad, good func(*alerts.Facts) }

@@ -19,7 +19,7 @@ func findDiscrepancy(f *Facts, _ Rule) []Finding {
 	}
 	why := "Of every published message it is known what became of it, but records and acknowledgements disagree."
 	if u := report.Total.Unexplained; u != 0 {
-		why = number(int64(u), "message is", "messages are") + " unexplained: nothing says what became of them."
+		why = number(u, "message is", "messages are") + " unexplained: nothing says what became of them."
 	}
 	return []Finding{{
 		Count: n, Since: report.AsOf, What: number(n, "discrepancy", "discrepancies") + " between published and completed work", Why: why, Page: "/reconciliation",

@@ -59,6 +59,7 @@ type Facts struct {
 
 	Reconciled *reconcile.Run // The newest reconciliation that is done; nil for none.
 	Parts      []health.Part
+	Traps      []Trap          // In the configuration of the broker.
 	Gaps       []lifecycle.Gap // Those that were not repaired, the latest first.
 }
 

@@ -28,6 +28,8 @@ const (
 	RuleDiscrepancy   RuleID = "reconciliation_discrepancy"
 	RuleDLQUntouched  RuleID = "dlq_untouched"
 	RuleUnknown       RuleID = "outcome_unknown"
+	RuleTrapCritical  RuleID = "doctor_critical"
+	RuleTrapWarning   RuleID = "doctor_warning"
 	RulePartDown      RuleID = "part_down"
 	RuleFeedSilent    RuleID = "feed_silent"
 	RuleCollectorLag  RuleID = "collector_lag"
@@ -112,6 +114,14 @@ func Defaults() Rules {
 			ID: RuleDLQUntouched, Severity: Warning, For: time.Hour, Title: "Dead letters wait for a decision", find: findDLQUntouched,
 			Why:  "Nobody decided about them within the target time.",
 			Next: "Open the DLQ: each entry has a plan with reasons.",
+		}, {
+			ID: RuleTrapCritical, Severity: Critical, For: time.Minute, Title: "A trap in the broker's configuration", find: trapsThat(Critical),
+			Why:  "The configuration loses work, does it twice, or hides it.",
+			Next: "Open the doctor's page: each finding has the command that mends it.",
+		}, {
+			ID: RuleTrapWarning, Severity: Warning, For: time.Minute, Title: "A weakness of the broker's configuration", find: trapsThat(Warning),
+			Why:  "The configuration goes wrong sooner or later.",
+			Next: "Open the doctor's page: each finding has the command that mends it.",
 		}, {
 			ID: RuleWeakAccept, Severity: Warning, Title: "Claimed, never started", find: leasesThat(lifecycle.StaleWeakAccept),
 			Why:  "A worker claimed it, but the runtime never reported that it started.",

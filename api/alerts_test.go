@@ -160,7 +160,7 @@ func TestTheStreamCarriesAlertsAndTheirCounts(t *testing.T) {
 	f.hub.PublishAlert(live.AlertChange{ID: "zombie-1", Rule: "zombie", Severity: "critical", State: "firing", What: "a is zombie"})
 	var event, id bool
 	var counts bool
-	for !(event && id && counts) && lines.Scan() {
+	for (!event || !id || !counts) && lines.Scan() {
 		counts = counts || strings.Contains(lines.Text(), `"alerts":{"critical":1,"info":0,"warning":0}`)
 		event = event || lines.Text() == "event: alert"
 		id = id || (event && strings.HasPrefix(lines.Text(), "id: "))

@@ -21,6 +21,7 @@ const (
 	untakenAge    = 5 * time.Second        // How long that is shared.
 	ledgerAge     = 5 * time.Second        // How long the tasks of the ledger are.
 	ledgerSample  = 200                    // How many tasks with the same finding of the ledger are looked at, the latest.
+	trapsPatience = time.Second            // How long the doctor is waited for; it goes on without the one who asked.
 	recentTasks   = 24 * time.Hour         // How far back they are looked for.
 )
 
@@ -29,6 +30,7 @@ type Findings struct {
 	AsOf    lifecycle.Micros
 	All     []alerts.Finding // In the order of the rules.
 	Partial bool             // Leases may be missing.
+	Unasked bool             // The doctor did not get an answer, so that its findings are missing.
 }
 
 // Fleet are the findings about the fleet.
@@ -43,16 +45,30 @@ func (s *Service) Findings(ctx context.Context) (Findings, error) {
 		if err != nil {
 			return Findings{}, err
 		}
-		return Findings{AsOf: now, All: alerts.Find(&facts, s.cfg.Rules()), Partial: facts.Partial}, nil
+		var unasked bool
+		if facts.Traps, err = s.traps(ctx); err != nil {
+			unasked = true
+		}
+		return Findings{AsOf: now, All: alerts.Find(&facts, s.cfg.Rules()), Partial: facts.Partial, Unasked: unasked}, nil
 	})
+}
+
+// traps asks the doctor, where there is one.
+func (s *Service) traps(ctx context.Context) ([]alerts.Trap, error) {
+	if s.cfg.Traps == nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, trapsPatience)
+	defer cancel()
+	return s.cfg.Traps(ctx)
 }
 
 // Observed is one look at what needs attention, for who moves the board of alerts.
 func (s *Service) Observed(ctx context.Context) (alerts.Observed, error) {
 	f, err := s.Findings(ctx)
 	out := alerts.Observed{At: f.AsOf, Findings: f.All}
-	if f.Partial {
-		out.Unsure = alerts.LeaseRules
+	out.Unsure = func(id alerts.RuleID) bool {
+		return f.Partial && alerts.LeaseRules(id) || f.Unasked && alerts.TrapRules(id)
 	}
 	return out, err
 }

@@ -56,6 +56,9 @@ type Config struct {
 	// Rules are the rules in force, by which findings are made. Optional; default the built-in ones.
 	Rules func() alerts.Rules
 
+	// Traps are what the doctor finds in the configuration of the broker. Optional; without it no finding is about that.
+	Traps func(context.Context) ([]alerts.Trap, error)
+
 	Now func() time.Time // Optional; default time.Now.
 	Log *slog.Logger     // Optional; default discards.
 }

@@ -9,18 +9,6 @@ import (
 	"fleetglass/views"
 )
 
-// topCauses names the three most frequent causes.
-func topCauses(found []query.Cause) string {
-	text := ""
-	for _, c := range found[:min(len(found), 3)] {
-		if text != "" {
-			text += ", "
-		}
-		text += views.Cut(c.Name, 40) + " " + views.Count(c.Count)
-	}
-	return text + "."
-}
-
 func causes(dead query.Dead, counts query.StateCounts) (out []views.Cause, note string) {
 	found := dead.Causes()
 	for _, c := range found[:min(len(found), causeRows)] {

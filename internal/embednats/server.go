@@ -146,7 +146,7 @@ func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(dir, 0o700); err != nil { // It may have been made more open before.
+	if err := os.Chmod(dir, 0o700); err != nil { //nolint:gosec // A directory; it may have been made more open before.
 		return nil, err
 	}
 	path := filepath.Join(dir, "nats.lock")
