@@ -44,6 +44,7 @@ type AuditQuery struct {
 	Outcome string `query:"outcome" doc:"allowed or denied."`
 	From    string `query:"from" doc:"At or after this time: RFC 3339 or a date."`
 	To      string `query:"to" doc:"Before this time."`
+	Format  string `query:"format" doc:"The whole selection as csv or as lines, for links; the same as asking by Accept."`
 	Accept  string `header:"Accept" hidden:"true"`
 }
 
@@ -57,6 +58,7 @@ func (a *API) describeAudit() {
 		detail: auditDetail, example: exampleAudit(), failures: []httperr.Code{httperr.InvalidCursor}, shape: shapeAudit,
 	}, a.listAudit)
 	enumerate(a, "/audit", "outcome", []string{decision.Allowed, decision.Denied})
+	enumerate(a, "/audit", "format", []string{"csv", "lines"})
 }
 
 func shapeAudit(op *huma.Operation) {
@@ -81,7 +83,11 @@ func (a *API) listAudit(ctx context.Context, in *AuditQuery) (*auditReply, error
 	if err != nil {
 		return nil, err
 	}
-	if write := auditForm(in.Accept); write != nil {
+	write, err := in.form()
+	if err != nil {
+		return nil, err
+	}
+	if write != nil {
 		return a.wholeAudit(ctx, f, write)
 	}
 	l, err := a.listRequest(ctx, in.PageQuery)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 
 	"fleetglass/decision"
+	"fleetglass/internal/httperr"
 )
 
 // linesType is the media type of JSON with one object in each line.
@@ -15,7 +16,20 @@ const linesType = "application/x-ndjson"
 // maxAuditRows bounds what is written in one answer.
 const maxAuditRows = 100_000
 
-// auditForm is how to write the audit where the caller prefers a form other than JSON; nil for JSON.
+// form is how to write the audit where the caller asks for a form other than JSON; nil for JSON.
+func (q *AuditQuery) form() (*auditWriter, error) {
+	switch q.Format {
+	case "":
+		return auditForm(q.Accept), nil
+	case "csv":
+		return &auditWriter{csvType, auditCSV}, nil
+	case "lines":
+		return &auditWriter{linesType, auditLines}, nil
+	}
+	return nil, httperr.Parameter("format", "must be csv or lines")
+}
+
+// auditForm is the form that the caller prefers to JSON; nil for none.
 func auditForm(accept string) *auditWriter {
 	switch {
 	case prefers(accept, csvType, "application/json"):

@@ -86,7 +86,7 @@ func newBoth(t *testing.T) both {
 	if err := webtest.Reports(t.Context(), store, noon); err != nil {
 		t.Fatal(err)
 	}
-	ask, err := query.New(query.Config{Store: store, AgentOf: fleet.AgentOfWorker, Health: parts, Reconcile: reports, Now: now})
+	ask, err := query.New(query.Config{Store: store, Entries: store, AgentOf: fleet.AgentOfWorker, Health: parts, Reconcile: reports, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}

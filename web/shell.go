@@ -66,6 +66,7 @@ func navigation(snap *query.FleetSnapshot, operates bool) []views.NavItem {
 		{Section: "agents", Href: "/agents", Icon: "agents", Label: "Agents", Count: short(agents), Said: counted(agents, "agent", "agents"), Rule: true},
 		{Section: "capture", Href: "/capture", Icon: "settings", Label: "Capture"},
 		{Section: "doctor", Href: "/doctor", Icon: "doctor", Label: "Doctor"},
+		{Section: "audit", Href: "/audit", Icon: "audit", Label: "Audit"},
 	}
 	return slices.DeleteFunc(items, func(i views.NavItem) bool { return i.Section == "operations" && !operates })
 }

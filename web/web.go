@@ -50,6 +50,9 @@ type Config struct {
 	// Denied keeps a record of an action that was refused where its route was allowed. Optional.
 	Denied func(r *http.Request, action string, why error)
 
+	// Audit answers who did what. Optional; without it its page says so.
+	Audit AuditReader
+
 	// Doctor looks at the configuration of the broker. Optional; without it its page says so.
 	Doctor func(context.Context) (doctor.Report, error)
 
@@ -126,6 +129,7 @@ func (w *Web) Register(r *routes.Router) {
 	w.action(r, "/reconciliation", access.Admin, w.reconcileNow)
 	w.page(r, "/capture", access.Read, w.capture)
 	w.page(r, "/doctor", access.Read, w.doctor)
+	w.page(r, "/audit", access.Read, w.audit)
 	w.page(r, "/preferences", access.Read, w.keepPreference)
 	if w.cfg.Hub != nil {
 		w.page(changes, "/live", access.Read, w.live)

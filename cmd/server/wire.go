@@ -190,7 +190,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 		Query: ask, Hub: hub, Health: a.health, TaskJSON: calls.TaskJSON, Now: now, Log: a.log, Environment: cfg.Environment, Access: authorizer,
 		Server: a.agents, Prefix: cfg.Prefix, Reconcile: a.reports, SignIn: signIn, Limits: cfg.limits(), Mask: a.mask, Actions: a.triage.actions, Operations: a.triage.operations, Denied: deniedActions(denied),
 		Alerts: a.board.service, TellsAlerts: cfg.TellsOfAlerts(),
-		Doctor: a.doctor.Report,
+		Doctor: a.doctor.Report, Audit: store,
 	})
 	if err != nil {
 		return err

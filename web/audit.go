@@ -1,0 +1,101 @@
+package web
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"fleetglass/decision"
+	"fleetglass/internal/httperr"
+	"fleetglass/lifecycle"
+	"fleetglass/query"
+	"fleetglass/views"
+)
+
+// AuditReader answers who did what.
+type AuditReader interface {
+	// Audit is that of [decision.Auditor].
+	Audit(ctx context.Context, f decision.AuditFilter, after *decision.AuditCursor, limit int) (records []decision.AuditRecord, next *decision.AuditCursor, err error)
+}
+
+// audit is the list of decisions and refusals. It is read forward only.
+func (w *Web) audit(c *gin.Context) error {
+	ctx := c.Request.Context()
+	if w.cfg.Audit == nil {
+		return httperr.New(httperr.Unavailable, nil).WithDetail("This server keeps no audit.")
+	}
+	snap, err := w.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	asked := auditValues(c)
+	after, err := auditPlace(c.Query("cursor"), asked)
+	if err != nil {
+		return err
+	}
+	f := decision.AuditFilter{Actor: asked.Get("actor"), Action: asked.Get("action"), Outcome: asked.Get("outcome")}
+	records, next, err := w.cfg.Audit.Audit(ctx, f, after, rowsPerPage)
+	if err != nil {
+		return err
+	}
+	p := views.AuditPage{
+		Links: links(c, address("/audit", asked), "/api/v1/audit", asked), Actor: f.Actor, Action: f.Action, Outcome: f.Outcome, CSV: auditFile(asked, "csv"), Lines: auditFile(asked, "lines"),
+	}
+	for _, r := range records {
+		r.Reason = w.cfg.Mask.Text(r.Reason)
+		p.Rows = append(p.Rows, views.AuditRow{AuditRecord: r, Href: auditTarget(r)})
+	}
+	if after != nil {
+		p.First = address("/audit", asked)
+	}
+	if next != nil {
+		v := auditValues(c)
+		v.Set("cursor", query.Cursor{At: next.At, Key: next.ID}.Encode(query.Binding("/audit", asked)))
+		p.Older = address("/audit", v)
+	}
+	if len(records) == 0 {
+		p.Empty = views.EmptyState{Kind: "nomatch", Say: "No record.", Why: "Every decision and every refusal is listed here.", Links: []views.Chip{{Href: "/audit", Label: "All records"}}}
+	}
+	return w.render(c, frame{title: "Audit", section: "audit", search: true, still: true, snapshot: snap}, views.Audit(p))
+}
+
+// auditValues are the parameters of the filter that were given.
+func auditValues(c *gin.Context) url.Values {
+	v := url.Values{}
+	for _, name := range []string{"actor", "action", "outcome"} {
+		if value := strings.TrimSpace(c.Query(name)); value != "" {
+			v.Set(name, value)
+		}
+	}
+	return v
+}
+
+func auditPlace(cursor string, asked url.Values) (*decision.AuditCursor, error) {
+	if cursor == "" {
+		return nil, nil
+	}
+	at, err := query.DecodeCursor(cursor, query.Binding("/audit", asked))
+	if err != nil {
+		return nil, &lifecycle.FilterError{Parameter: "cursor", Detail: "is not of this list; begin again at the first page"}
+	}
+	return &decision.AuditCursor{At: at.At, ID: at.Key}, nil
+}
+
+// auditFile is the address of the whole selection in another form.
+func auditFile(asked url.Values, format string) string {
+	v := url.Values{"format": {format}}
+	for name, values := range asked {
+		v[name] = values
+	}
+	return address("/api/v1/audit", v)
+}
+
+// auditTarget is the page of the operation that a record is about; empty where it is about none. The record of an operation's end has its id too.
+func auditTarget(r decision.AuditRecord) string {
+	if id, _, _ := strings.Cut(r.ID, "/"); strings.HasPrefix(id, "act-") {
+		return operationAddress(id)
+	}
+	return ""
+}
