@@ -71,7 +71,7 @@ func (r *run) losses(js jetstream.JetStream, c client, truth map[string]*told) *
 		}
 		return s
 	}
-	a := &aftermath{made: made, wires: readWires(r.t, js), left: left(r.t, js), gaps: gaps, again: read}
+	a := &aftermath{made: made, wires: readWires(r.t, js, refusedAdvisories(r.t, c)), left: left(r.t, js), gaps: gaps, again: read}
 	lost := map[string]int{}
 	tasks := 0
 	for _, t := range truth {

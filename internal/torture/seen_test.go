@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+
+	"fleetglass/lifecycle"
 )
 
 // seen is what Fleetglass says about one task, as its API gives it.
@@ -153,13 +155,20 @@ func (c client) task(ctx context.Context, id string) (*seen, error) {
 
 // count is how many events of a kind there are.
 func (s *seen) count(kind string) int {
-	n := 0
+	n, concluded := 0, 0
 	for _, e := range s.Events {
-		if e.Kind == kind {
+		switch {
+		case e.Kind != kind:
+		case e.Source == "brokersync":
+			concluded++
+		default:
 			n++
 		}
 	}
-	return n
+	if n > 0 && (kind == string(lifecycle.AckConfirmed) || kind == string(lifecycle.TermConfirmed)) {
+		return n // What was concluded before the broker's own word came says the same.
+	}
+	return n + concluded
 }
 
 // countIn is how many events of a kind there are in one attempt.
