@@ -52,7 +52,7 @@ const (
 	createDetail = "The answer holds the secret, now and never again; the store keeps its hash. Because of the secret no reply is kept: a call that is sent again is told from the first " +
 		"by the name, and answered 409. Needs authentication to be on."
 	revokeDetail = "The token, its sessions and its streams end here at once, and in other replicas within five seconds. The answer is what it was. A token of the settings is revoked there: 409."
-	tokenForm    = `{"name": "…", "role": "viewer" or "scopes": ["read"], "expires_at": "2027-11-20"}`
+	tokenForm    = `{"name": "…", "role": "viewer" or "scopes": ["read"], "expires_at": "2027-11-20"}` //nolint:gosec // A form, no secret.
 )
 
 func (a *API) describeTokens() {
@@ -172,5 +172,5 @@ func exampleToken() TokenRow {
 }
 
 func exampleNewToken() NewToken {
-	return NewToken{TokenRow: exampleToken(), Secret: "fg_kP0vN3p1Zr8Q0m2Yx7w5t4s6u9aBcDeFgHiJkLmNoPq"}
+	return NewToken{TokenRow: exampleToken(), Secret: "fg_kP0vN3p1Zr8Q0m2Yx7w5t4s6u9aBcDeFgHiJkLmNoPq"} //nolint:gosec // An example, made up.
 }
