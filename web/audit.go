@@ -8,7 +8,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"fleetglass/decision"
-	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
 	"fleetglass/views"
@@ -23,9 +22,6 @@ type AuditReader interface {
 // audit is the list of decisions and refusals. It is read forward only.
 func (w *Web) audit(c *gin.Context) error {
 	ctx := c.Request.Context()
-	if w.cfg.Audit == nil {
-		return httperr.New(httperr.Unavailable, nil).WithDetail("This server keeps no audit.")
-	}
 	snap, err := w.snapshot(ctx)
 	if err != nil {
 		return err
@@ -36,16 +32,21 @@ func (w *Web) audit(c *gin.Context) error {
 		return err
 	}
 	f := decision.AuditFilter{Actor: asked.Get("actor"), Action: asked.Get("action"), Outcome: asked.Get("outcome")}
-	records, next, err := w.cfg.Audit.Audit(ctx, f, after, rowsPerPage)
-	if err != nil {
-		return err
+	var records []decision.AuditRecord
+	var next *decision.AuditCursor
+	if w.cfg.Audit != nil {
+		if records, next, err = w.cfg.Audit.Audit(ctx, f, after, rowsPerPage); err != nil {
+			return err
+		}
 	}
 	p := views.AuditPage{
-		Links: links(c, address("/audit", asked), "/api/v1/audit", asked), Actor: f.Actor, Action: f.Action, Outcome: f.Outcome, CSV: auditFile(asked, "csv"), Lines: auditFile(asked, "lines"),
+		Links: links(c, address("/audit", asked), "/api/v1/audit", asked), Actor: f.Actor, Action: f.Action, Outcome: f.Outcome, Outcomes: []string{decision.Allowed, decision.Denied}, CSV: auditFile(asked, "csv"), Lines: auditFile(asked, "lines"),
 	}
 	for _, r := range records {
-		r.Reason = w.cfg.Mask.Text(r.Reason)
-		p.Rows = append(p.Rows, views.AuditRow{AuditRecord: r, Href: auditTarget(r)})
+		p.Rows = append(p.Rows, views.AuditRow{
+			ID: r.ID, At: r.At, Actor: r.Actor, Role: r.Role, Via: r.Via, Action: r.Action, Target: r.Target, Reason: w.cfg.Mask.Text(r.Reason),
+			Denied: r.Outcome == decision.Denied, Href: auditTarget(r),
+		})
 	}
 	if after != nil {
 		p.First = address("/audit", asked)

@@ -50,7 +50,7 @@ type Config struct {
 	// Denied keeps a record of an action that was refused where its route was allowed. Optional.
 	Denied func(r *http.Request, action string, why error)
 
-	// Audit answers who did what. Optional; without it its page says so.
+	// Audit answers who did what. Optional; without it its page has no record.
 	Audit AuditReader
 
 	// Doctor looks at the configuration of the broker. Optional; without it its page says so.

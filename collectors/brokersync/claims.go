@@ -49,9 +49,12 @@ func (st *step) askAboutClaim(m lifecycle.MessageFacts) {
 
 // believed are messages with what answers without proof show of their attempts.
 func believed(messages []lifecycle.MessageFacts) []lifecycle.MessageFacts {
+	if !slices.ContainsFunc(messages, func(m lifecycle.MessageFacts) bool { return len(m.Claims) > 0 }) {
+		return messages
+	}
+	messages = slices.Clone(messages)
 	for i := range messages {
 		if len(messages[i].Claims) > 0 {
-			messages = slices.Clone(messages)
 			messages[i] = messages[i].Believed()
 		}
 	}

@@ -46,7 +46,8 @@ func (st *step) readPage() {
 	if !ok {
 		return
 	}
-	open = slices.SortedFunc(slices.Values(open), bySequence)
+	open = slices.Clone(open)
+	slices.SortFunc(open, bySequence)
 	p := page{read: true, from: n.Sweep.Cursor, to: min(st.view.LastSeq, st.view.Present.To)}
 	whole := len(open) < limit
 	if !whole {
@@ -62,9 +63,12 @@ func (st *step) readPage() {
 // openFrom are open messages of the observed stream.
 func (st *step) openFrom(from uint64, limit int) ([]lifecycle.OpenMessage, bool) {
 	open, ok := answer(st.facts.Open, OpenRange{st.view.Stream, from, limit}, &st.questions.Open)
+	if !slices.ContainsFunc(open, func(o lifecycle.OpenMessage) bool { return len(o.Message.Claims) > 0 }) {
+		return open, ok
+	}
+	open = slices.Clone(open)
 	for i := range open {
 		if len(open[i].Message.Claims) > 0 {
-			open = slices.Clone(open)
 			open[i].Message = open[i].Message.Believed()
 		}
 	}
