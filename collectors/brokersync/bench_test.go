@@ -298,7 +298,17 @@ func (a *agent) publish(id string) uint64 {
 	return ack.Sequence
 }
 
-// take pulls one message; nil when none comes.
+// takes pulls one message. It fails the test when none comes.
+func (a *agent) takes() *nats.Msg {
+	a.t.Helper()
+	m := a.take(patience)
+	if m == nil {
+		a.t.Fatal("nothing was delivered")
+	}
+	return m
+}
+
+// take pulls one message; nil when none comes within that time.
 func (a *agent) take(within time.Duration) *nats.Msg {
 	a.t.Helper()
 	got, err := a.sub.Fetch(1, nats.MaxWait(within))

@@ -36,7 +36,7 @@ func TestAMessageThatOutlivesItsAckIsNotCompleted(t *testing.T) {
 	b.start()
 	a := b.agent(t, "forged").works(nats.ConsumerConfig{AckWait: time.Hour})
 	seq := a.publish("forged")
-	a.take(time.Second)
+	a.takes()
 	backlog := a.publish("backlog")
 	b.expect(t, "forged", "delivered (delivered)\n1 open exact silent")
 	for _, s := range []uint64{seq, backlog} { // Acknowledgements that no consumer ever asked for.
@@ -87,7 +87,7 @@ func TestMessagesThatLeaveTheStreamUnansweredAreGoneForAReason(t *testing.T) {
 		{"deadletter", "exhausted (max deliveries) [vanished silent_attempt]\n1 timed_out silent\ngone: gone after its last attempt: deleted, or answered late", func(t *testing.T, b *bench, a *agent) {
 			a.works(nats.ConsumerConfig{MaxDeliver: 1, AckWait: 200 * time.Millisecond})
 			seq := a.publish("deadletter")
-			a.take(time.Second)
+			a.takes()
 			b.expect(t, "deadletter", "exhausted (max deliveries) [silent_attempt]\n1 timed_out silent")
 			a.must(a.js.DeleteMsg("TASKS", seq))
 		}},
@@ -111,7 +111,7 @@ func TestAnAckLineThatWasLostLeavesTheOutcomeUnknown(t *testing.T) {
 	b := newBench(t)
 	a := b.agent(t, "lost").works(nats.ConsumerConfig{})
 	a.publish("lost")
-	a.must(a.take(time.Second).AckSync())
+	a.must(a.takes().AckSync())
 	b.captured(t, "OBS_ACK", 1)
 	a.must(a.js.PurgeStream("OBS_ACK"))
 	b.start()
@@ -123,7 +123,7 @@ func TestWithoutCaptureNothingFollowsFromSilence(t *testing.T) {
 	b := newBench(t)
 	a := b.agent(t, "blind").works(nats.ConsumerConfig{})
 	a.publish("blind")
-	a.must(a.take(time.Second).AckSync())
+	a.must(a.takes().AckSync())
 	a.must(a.js.DeleteStream("OBS_ACK"))
 	b.start()
 	b.expect(t, "blind", "outcome_unknown (vanished) [vanished]\ngone: unknown: OBS_ACK does not exist")
@@ -169,12 +169,12 @@ func TestAttemptsBeginAgainWithANewConsumer(t *testing.T) {
 	a := b.agent(t, "again").works(nats.ConsumerConfig{MaxDeliver: 2})
 	a.publish("again")
 	for range 2 {
-		a.take(time.Second)
+		a.takes()
 	}
 	b.expect(t, "again", "exhausted (presumed dead) [silent_attempt]\n1 timed_out silent\n2 timed_out silent")
 	a.must(a.js.DeleteConsumer("TASKS", "again-task-worker"))
 	a.works(nats.ConsumerConfig{AckWait: time.Hour})
-	m := a.take(time.Second)
+	m := a.takes()
 	a.must(m.InProgress())
 	testkit.Eventually(t, patience, func() error {
 		r, err := b.store.Task(context.Background(), "again")

@@ -34,7 +34,7 @@ func TestPublishesOfWhichTheLineWasLostAreReadFromTheStreamOrBecomeAGap(t *testi
 		a.publish(fmt.Sprintf("task-%d", i+1))
 	}
 	for range 4 {
-		a.must(a.take(time.Second).AckSync())
+		a.must(a.takes().AckSync())
 	}
 	b.captured(t, "OBS_PUB", 9)
 	b.captured(t, "OBS_ACK", 4)
@@ -100,7 +100,7 @@ func TestWhatWasPublishedBeforeCaptureIsReadInWithoutAGap(t *testing.T) {
 		a.publish(fmt.Sprintf("old-%d", i+1))
 	}
 	for range 10 {
-		a.must(a.take(time.Second).AckSync())
+		a.must(a.takes().AckSync())
 	}
 	testkit.Provision(t, srv, fleet.Streams{Contract: b.cfg.Contract})
 	a.publish("new")
@@ -237,7 +237,7 @@ func (b *bench) phoenix(t *testing.T, taken func()) {
 	t.Helper()
 	a := b.agent(t, "phoenix").works(nats.ConsumerConfig{AckWait: time.Hour})
 	a.publish("first")
-	a.take(time.Second)
+	a.takes()
 	taken()
 	s, err := b.js.Stream(t.Context(), "TASKS")
 	a.must(err)
@@ -246,7 +246,7 @@ func (b *bench) phoenix(t *testing.T, taken func()) {
 	_, err = b.js.CreateStream(t.Context(), cfg)
 	a.must(err)
 	a.works(nats.ConsumerConfig{AckWait: time.Hour}).publish("second")
-	a.take(time.Second)
+	a.takes()
 }
 
 func (b *bench) expectPhoenix(t *testing.T, first string) {

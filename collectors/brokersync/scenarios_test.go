@@ -25,18 +25,18 @@ type scenario struct {
 var scenarios = []scenario{
 	{"plain", func(a *agent) {
 		a.works(nats.ConsumerConfig{}).publish("plain")
-		a.must(a.take(time.Second).AckSync())
+		a.must(a.takes().AckSync())
 	}, "completed (acknowledged)\n1 acked exact"},
 	{"thrice", func(a *agent) {
 		a.works(nats.ConsumerConfig{})
 		for range 3 {
 			a.publish("thrice")
 		}
-		a.must(a.take(time.Second).AckSync())
+		a.must(a.takes().AckSync())
 	}, "completed (acknowledged) caught 2\n1 acked exact"},
 	{"heartbeats", func(a *agent) {
 		a.works(nats.ConsumerConfig{}).publish("heartbeats")
-		m := a.take(time.Second)
+		m := a.takes()
 		for range 3 {
 			busy(200 * time.Millisecond)
 			a.must(m.InProgress())
@@ -46,47 +46,47 @@ var scenarios = []scenario{
 	}, "completed (acknowledged)\n1 acked beats"},
 	{"crash", func(a *agent) {
 		a.works(nats.ConsumerConfig{}).publish("crash")
-		a.take(time.Second)
-		m := a.take(2 * time.Second)
+		a.takes()
+		m := a.takes()
 		busy(100 * time.Millisecond)
 		a.record("crash")
 		a.must(m.AckSync())
 	}, "completed (acknowledged after completion) [silent_attempt]\n1 timed_out silent\n2 acked exact"},
 	{"recorded", func(a *agent) {
 		a.works(nats.ConsumerConfig{}).publish("recorded")
-		a.take(time.Second)
+		a.takes()
 		a.record("recorded")
-		a.must(a.take(2 * time.Second).AckSync()) // It sees the record and does not execute again.
+		a.must(a.takes().AckSync()) // It sees the record and does not execute again.
 	}, "completed (acknowledged after completion) [caught_by_idempotency silent_attempt]\n1 timed_out silent\n2 acked exact"},
 	{"backoff", func(a *agent) {
 		a.works(nats.ConsumerConfig{BackOff: []time.Duration{300 * time.Millisecond, 600 * time.Millisecond, time.Second}}).publish("backoff")
-		a.take(time.Second)
-		m := a.take(2 * time.Second)
+		a.takes()
+		m := a.takes()
 		busy(450 * time.Millisecond) // Longer than the first wait, shorter than the second.
 		a.must(m.AckSync())
 	}, "completed (acknowledged) [silent_attempt]\n1 timed_out silent\n2 acked exact"},
 	{"nak", func(a *agent) {
 		a.works(nats.ConsumerConfig{}).publish("nak")
-		a.must(a.take(time.Second).NakWithDelay(200 * time.Millisecond))
-		a.must(a.take(2 * time.Second).AckSync())
+		a.must(a.takes().NakWithDelay(200 * time.Millisecond))
+		a.must(a.takes().AckSync())
 	}, "completed (acknowledged)\n1 naked\n2 acked exact"},
 	{"term", func(a *agent) {
 		a.works(nats.ConsumerConfig{}).publish("term")
-		m := a.take(time.Second)
+		m := a.takes()
 		busy(100 * time.Millisecond)
 		a.must(m.Respond([]byte("+TERM schema invalid")))
 	}, "terminated (terminated)\n1 terminated exact \"schema invalid\""},
 	{"silent", func(a *agent) {
 		a.works(nats.ConsumerConfig{}).publish("silent")
 		for range 3 {
-			a.take(2 * time.Second)
+			a.takes()
 		}
 	},
 		"exhausted (presumed dead) [silent_attempt]\n1 timed_out silent\n2 timed_out silent\n3 timed_out exact silent \"attempt 3 of 3 was never answered and no attempt is left\""},
 	{"pulled", func(a *agent) {
 		a.works(nats.ConsumerConfig{}).publish("pulled")
 		for range 3 {
-			a.take(2 * time.Second)
+			a.takes()
 		}
 		if m := a.take(time.Second); m != nil {
 			a.t.Errorf("fourth pull of three got %s", m.Subject)
@@ -96,7 +96,7 @@ var scenarios = []scenario{
 	{"handedback", func(a *agent) {
 		a.works(nats.ConsumerConfig{MaxDeliver: 2}).publish("handedback")
 		for range 2 {
-			m := a.take(time.Second)
+			m := a.takes()
 			busy(300 * time.Millisecond)
 			a.must(m.Nak())
 		}
@@ -104,7 +104,7 @@ var scenarios = []scenario{
 	{"orphan", func(a *agent) { a.publish("orphan") }, "published (stored) [orphaned]"},
 	{"held", func(a *agent) {
 		a.works(nats.ConsumerConfig{AckWait: time.Hour}).publish("held")
-		a.take(time.Second)
+		a.takes()
 	}, "delivered (delivered)\n1 open exact silent"},
 	{"waiting", func(a *agent) { a.works(nats.ConsumerConfig{}).publish("waiting") }, "published (stored)"},
 }

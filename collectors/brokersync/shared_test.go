@@ -24,7 +24,7 @@ func TestSeveralMessagesInOneConsumersHands(t *testing.T) {
 			}
 			var got []*nats.Msg
 			for range 4 {
-				got = append(got, a.take(time.Second))
+				got = append(got, a.takes())
 			}
 			a.must(got[1].AckSync())
 			if down {
@@ -54,13 +54,13 @@ func TestASilentMessageBesideAnsweredOnesOfAConsumerThatMayHoldSeveral(t *testin
 	b := newBench(t)
 	a := b.agent(t, "quiet").works(nats.ConsumerConfig{MaxAckPending: 10})
 	a.publish("quiet")
-	a.take(time.Second)
+	a.takes()
 	a.publish("beside-1")
-	a.must(a.take(time.Second).AckSync())
-	a.take(2 * time.Second) // The silent one again.
+	a.must(a.takes().AckSync())
+	a.takes() // The silent one again.
 	a.publish("beside-2")
-	a.must(a.take(time.Second).AckSync())
-	a.take(2 * time.Second) // And for the last time.
+	a.must(a.takes().AckSync())
+	a.takes() // And for the last time.
 	b.start()
 	b.expect(t, "quiet", "exhausted (presumed dead) [silent_attempt]\n1 timed_out silent\n2 timed_out silent\n3 timed_out exact silent \"attempt 3 of 3 was never answered and no attempt is left\"")
 	b.expect(t, "beside-1", "completed (acknowledged)\n1 acked")

@@ -29,7 +29,7 @@ func TestASnapshotWaitsForTheLinesCapturedBeforeIt(t *testing.T) {
 	b := newBench(t)
 	a := b.agent(t, "stock").works(nats.ConsumerConfig{AckWait: time.Hour})
 	a.publish("stock")
-	a.must(a.take(time.Second).AckSync())
+	a.must(a.takes().AckSync())
 	a.publish("left")
 	b.captured(t, "OBS_ACK", 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
