@@ -112,7 +112,7 @@ func Defaults() Rules {
 			Next: "Open the reconciliation: each list says what to do.",
 		}, {
 			ID: RuleDLQUntouched, Severity: Warning, For: time.Hour, Title: "Dead letters wait for a decision", find: findDLQUntouched,
-			Why:  "Nobody decided about them within the target time.",
+			Why:  "Nobody has decided about them yet.",
 			Next: "Open the DLQ: each entry has a plan with reasons.",
 		}, {
 			ID: RuleTrapCritical, Severity: Critical, For: time.Minute, Title: "A trap in the broker's configuration", find: trapsThat(Critical),

@@ -27,7 +27,7 @@ const (
 	PresumedDead      Kind = "presumed_dead"      // The deadline of the last attempt passed without an answer; the broker may never say so.
 	AckRefuted        Kind = "ack_refuted"        // An acknowledgement was seen, yet the message is still in the stream later.
 	Vanished          Kind = "vanished"           // The message left the stream without an answer; Detail.Removal says by what, where that is known.
-	Orphaned          Kind = "orphaned"           // No consumer's filter matches the subject: nobody will take the message.
+	Orphaned          Kind = "orphaned"           // No consumer's filter matches the subject: no worker gets the message until one does.
 	Adopted           Kind = "adopted"            // A consumer's filter now matches a message that was orphaned.
 	NotStored         Kind = "not_stored"         // A publish attempt was seen, and no stored message: none followed, or its line was lost in a gap.
 	PublishSwallowed  Kind = "publish_swallowed"  // A publish attempt stored nothing, because a message of another task had its message id.

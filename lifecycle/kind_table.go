@@ -145,7 +145,7 @@ var kindTable = [...]KindRow{
 	{Vanished, "vanished", "unknown", "wait", Inferred, AboutMessage, AfterAttempts, PhaseGone, LaneMessage,
 		"The message left the stream without an answer."},
 	{Orphaned, "orphaned", "warn", "warn", Broker, AboutMessage, BeforeAttempts, PhaseMatched, LaneMessage,
-		"No consumer's filter matches the subject: nobody will take this message."},
+		"No consumer's filter matches the subject: no worker gets this message until one does."},
 	{Adopted, "adopted", "check", "run", Broker, AboutMessage, BeforeAttempts, PhaseMatched, LaneMessage,
 		"A consumer's filter now matches the subject."},
 	{NotStored, "not stored", "x", "bad", Inferred, AboutPublish, BeforeAttempts, PhaseStored, LaneNone,

@@ -47,7 +47,7 @@ func (w *Web) inFlight(c *gin.Context) error {
 		}
 	}
 	p.Stats = leaseStats(snap, groups)
-	p.Lede = fmt.Sprintf("%s held, %d stale, sorted by time to the deadline", leasesHeld(snap.InFlight), snap.InFlight.Stale())
+	p.Lede = fmt.Sprintf("%s held, %d with something wrong, sorted by time to the deadline", leasesHeld(snap.InFlight), snap.InFlight.Stale())
 	if len(snap.InFlight.Leases) == 0 {
 		p.Lede = "no leases"
 		p.Empty = w.emptyInFlight(snap)

@@ -110,9 +110,6 @@ func (r *running) plainCalls(ctx context.Context) (took []time.Duration, wrong i
 }
 
 func TestAnOnslaughtCostsNoPublishAndNoPlainCall(t *testing.T) {
-	if testing.Short() {
-		t.Skip("an onslaught takes half a minute")
-	}
 	r := start(t, settings(t))
 	a := connectAgent(t, r.AgentsURL())
 	streams := r.opened(onslaughtStreams)

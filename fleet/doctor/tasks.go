@@ -21,8 +21,8 @@ func taskChecks() []check {
 		},
 		{
 			code: "nobody_takes", severity: Critical, find: orphans,
-			title: "Messages that nobody will take",
-			why:   "No consumer's filter matches these messages: nobody will ever get them.",
+			title: "Messages that no consumer takes",
+			why:   "No consumer's filter matches these messages: no worker gets them until one does.",
 		},
 		{
 			code: "copy_empties_queue", severity: Critical, find: copies,
