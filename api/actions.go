@@ -121,6 +121,11 @@ func (a *API) act(ctx context.Context, in *ActionPathInput) (*actionReply, error
 		return a.preview(ctx, r)
 	}
 	done, err := a.cfg.Actions.Act(ctx, r)
+	return a.acted(ctx, done, err)
+}
+
+// acted answers with the operation of an action, or says why there is none.
+func (a *API) acted(ctx context.Context, done dlqtriage.Action, err error) (*actionReply, error) {
 	if err != nil {
 		return nil, problemOf(err)
 	}

@@ -103,14 +103,7 @@ func (a *API) actOnHeld(ctx context.Context, in *HeldActionPath) (*actionReply, 
 		return a.previewHeld(ctx, r)
 	}
 	done, err := a.cfg.Actions.ActHeld(ctx, r)
-	if err != nil {
-		return nil, problemOf(err)
-	}
-	o, err := a.cfg.Operations.Get(ctx, done.ID)
-	if err != nil {
-		return nil, err
-	}
-	return accepted(o), nil
+	return a.acted(ctx, done, err)
 }
 
 func (a *API) previewHeld(ctx context.Context, r dlqtriage.HeldRequest) (*actionReply, error) {

@@ -159,12 +159,17 @@ func (s *Actions) decide(ctx context.Context, r Request, id, operation string) (
 	if err != nil {
 		return Action{}, err
 	}
+	return s.commit(ctx, d, a)
+}
+
+// commit takes a decision, and wakes who has its effects done. It returns the action that was decided, or the one that the same request made before.
+func (s *Actions) commit(ctx context.Context, d decision.Decision, a Action) (Action, error) {
 	made, err := s.Decisions.Decide(ctx, d)
 	if err != nil {
 		return Action{}, err
 	}
 	if made.Repeated {
-		return s.Action(ctx, id)
+		return s.Action(ctx, a.ID)
 	}
 	if len(d.Effects) > 0 {
 		s.Wake()

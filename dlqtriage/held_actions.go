@@ -100,17 +100,7 @@ func (s *Actions) decideHeld(ctx context.Context, r HeldRequest, id string) (Act
 	if err != nil {
 		return Action{}, err
 	}
-	made, err := s.Decisions.Decide(ctx, d)
-	if err != nil {
-		return Action{}, err
-	}
-	if made.Repeated {
-		return s.Action(ctx, id)
-	}
-	if len(d.Effects) > 0 {
-		s.Wake()
-	}
-	return a, nil
+	return s.commit(ctx, d, a)
 }
 
 // decide makes one decision of an eligible request: the action, what is said of the message, who did it, and what follows.

@@ -41,24 +41,21 @@ func (w *Web) examine(ctx context.Context, p *views.DoctorPage) error {
 		p.Failed = "It does not answer, so nothing is known about its configuration."
 		return nil
 	}
-	p.At, p.Traps = lifecycle.MicrosOf(report.At), trapGroups(report.Findings)
+	p.At, p.Traps = lifecycle.MicrosOf(report.At), trapGroups(report.Groups())
 	p.Summary = counted(int64(len(report.Findings)), "finding", "findings") + " on " + counted(int64(report.Streams), "stream", "streams") + " and " +
 		counted(int64(report.Consumers), "consumer", "consumers")
 	return nil
 }
 
-// trapGroups puts what one check found together. Findings come the worst first.
-func trapGroups(findings []doctor.Finding) []views.TrapGroup {
+// trapGroups are the kinds of traps as the page shows them.
+func trapGroups(groups []doctor.Group) []views.TrapGroup {
 	var out []views.TrapGroup
-	at := map[string]int{}
-	for _, f := range findings {
-		i, seen := at[f.Code]
-		if !seen {
-			i = len(out)
-			at[f.Code] = i
-			out = append(out, views.TrapGroup{Code: f.Code, Tone: severityTones[f.Severity], Severity: string(f.Severity), Title: f.Title, Why: f.Why})
+	for _, g := range groups {
+		shown := views.TrapGroup{Code: g.Code, Tone: severityTones[g.Severity], Severity: string(g.Severity), Title: g.Title, Why: g.Why}
+		for _, f := range g.Found {
+			shown.Found = append(shown.Found, views.TrapFound{Resource: f.Resource, What: f.What, Fix: f.Fix, Command: f.Command()})
 		}
-		out[i].Found = append(out[i].Found, views.TrapFound{Resource: f.Resource, What: f.What, Fix: f.Fix, Command: f.Command()})
+		out = append(out, shown)
 	}
 	return out
 }

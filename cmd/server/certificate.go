@@ -55,16 +55,7 @@ func (a *App) secure(cfg Config, l net.Listener) (net.Listener, error) {
 
 // Run looks at the files until ctx is done.
 func (c *certificate) Run(ctx context.Context) error {
-	tick := time.NewTicker(certificateEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			c.say(c.read())
-		}
-	}
+	return again(ctx, certificateEvery, func() { c.say(c.read()) })
 }
 
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {

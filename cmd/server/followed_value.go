@@ -68,16 +68,7 @@ func (f *followedValue[T]) Value() T { return f.State().Value }
 
 // Run looks at the file again and again until ctx is done.
 func (f *followedValue[T]) Run(ctx context.Context) error {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			f.look()
-		}
-	}
+	return again(ctx, lookEvery, func() { f.look() })
 }
 
 // look takes what the file says when it is something else than what is in force.

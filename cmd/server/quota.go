@@ -54,16 +54,7 @@ func (a *App) limitStore(ctx context.Context, cfg Config, store database, now fu
 
 // Run looks at the size again and again until ctx is done.
 func (q *quota) Run(ctx context.Context) error {
-	tick := time.NewTicker(quotaEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			q.look(ctx)
-		}
-	}
+	return again(ctx, quotaEvery, func() { q.look(ctx) })
 }
 
 // Append hands a batch to the store, or errors with [lifecycle.ErrUnable] where the quota is reached.

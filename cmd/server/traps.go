@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"fleetglass/alerts"
-	"fleetglass/fleet/doctor"
 )
 
 // traps are what the doctor found, by kind, for the alerts.
@@ -14,19 +13,12 @@ func (a *App) traps(ctx context.Context) ([]alerts.Trap, error) {
 		return nil, err
 	}
 	var out []alerts.Trap
-	at := map[string]int{}
-	for _, f := range report.Findings {
-		i, seen := at[f.Code]
-		if !seen {
-			i = len(out)
-			at[f.Code] = i
-			out = append(out, trapOf(f))
+	for _, g := range report.Groups() {
+		t := alerts.Trap{Code: g.Code, Severity: alerts.Severity(g.Severity), Title: g.Title, Why: g.Why, Fix: g.Found[0].Fix}
+		for _, f := range g.Found {
+			t.On = append(t.On, f.Resource)
 		}
-		out[i].On = append(out[i].On, f.Resource)
+		out = append(out, t)
 	}
 	return out, nil
-}
-
-func trapOf(f doctor.Finding) alerts.Trap {
-	return alerts.Trap{Code: f.Code, Severity: alerts.Severity(f.Severity), Title: f.Title, Why: f.Why, Fix: f.Fix}
 }

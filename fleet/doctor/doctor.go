@@ -27,6 +27,31 @@ type Report struct {
 	Findings  []Finding // The worst first.
 }
 
+// Group is what one check found, on everything that it found it on.
+type Group struct {
+	Code     string
+	Severity Severity
+	Title    string
+	Why      string
+	Found    []Finding
+}
+
+// Groups are the findings by check, the worst first.
+func (r Report) Groups() []Group {
+	var out []Group
+	at := map[string]int{}
+	for _, f := range r.Findings {
+		i, seen := at[f.Code]
+		if !seen {
+			i = len(out)
+			at[f.Code] = i
+			out = append(out, Group{Code: f.Code, Severity: f.Severity, Title: f.Title, Why: f.Why})
+		}
+		out[i].Found = append(out[i].Found, f)
+	}
+	return out
+}
+
 // Doctor looks at one broker when it is asked, and gives a fresh report to all who ask meanwhile.
 type Doctor struct {
 	cfg   Config
