@@ -29,8 +29,9 @@ type Evaluator struct {
 	last map[string]standingMark
 	wake chan struct{}
 
-	mu   sync.Mutex
-	part health.Part
+	mu      sync.Mutex
+	part    health.Part
+	failing time.Time // Since when looks fail; zero while they do not.
 }
 
 // standingMark is what readers see of an alert at a glance.
@@ -141,15 +142,25 @@ func (e *Evaluator) report(ctx context.Context, err error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	part := health.Part{Name: "alerts", Kind: "alerts", State: health.OK, LastAt: e.cfg.Now()}
-	if err != nil {
-		part.State, part.Detail, part.LastAt = health.Down, "the rules of alerts cannot be evaluated: the store does not answer", e.part.LastAt
-		if e.part.State != health.Down {
-			e.cfg.Log.Error("the rules of alerts cannot be evaluated", "error", err)
-		}
+	now := e.cfg.Now()
+	if err == nil {
+		e.part, e.failing = health.Part{Name: "alerts", Kind: "alerts", State: health.OK, LastAt: now}, time.Time{}
+		return
 	}
-	e.part = part
+	if e.failing.IsZero() {
+		e.failing = now
+		e.cfg.Log.Error("the rules of alerts cannot be evaluated", "error", err)
+	}
+	switch {
+	case now.Sub(e.failing) >= downAfter:
+		e.part.State, e.part.Detail = health.Down, "the rules of alerts cannot be evaluated: the store does not answer"
+	case !e.part.LastAt.IsZero(): // Else they were never evaluated, and it is still starting.
+		e.part.State, e.part.Detail = health.Behind, "the rules of alerts could not be evaluated just now"
+	}
 }
+
+// downAfter is how long looks must fail before nobody is to rely on the alerts: under load a single one may come too late.
+const downAfter = 30 * time.Second
 
 // TrapRules reports whether a rule is about the configuration of the broker: while that cannot be read its alerts are not resolved.
 func TrapRules(id RuleID) bool { return id == RuleTrapCritical || id == RuleTrapWarning }
