@@ -92,7 +92,7 @@ func (s Streams) observerPublishes() []string {
 	c := s.Contract
 	var subjects []string
 	for _, request := range []string{
-		"INFO", "STREAM.NAMES", "STREAM.LIST", "STREAM.INFO." + StreamRetry,
+		"INFO", "STREAM.NAMES", "STREAM.LIST", "STREAM.INFO." + StreamRetry, "CONSUMER.LIST." + StreamRetry,
 		"STREAM.MSG.GET." + CapturePub, "STREAM.MSG.GET." + CaptureRaw, "STREAM.MSG.GET." + CaptureEvt,
 		"DIRECT.GET." + recordsStream + ".>",
 	} {

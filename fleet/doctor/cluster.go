@@ -20,7 +20,7 @@ type Stream struct {
 	State     jetstream.StreamState
 	Servers   int               // Servers that can hold a replica, as far as the stream tells; 1 where it has no cluster.
 	Waiting   map[string]uint64 // Messages by subject; nil where they were not counted.
-	Consumers []Consumer        // Without those by which the broker copies the stream itself.
+	Consumers []Consumer        // Of streams of tasks and of retries, without those by which the broker copies the stream itself.
 }
 
 // Consumer is a consumer with its configuration as the broker keeps it: a backoff has replaced the ack wait.
@@ -54,6 +54,9 @@ func readStream(ctx context.Context, js jetstream.JetStream, contract fleet.Cont
 	out := Stream{Config: info.Config, State: info.State, Servers: 1}
 	if info.Cluster != nil {
 		out.Servers += len(info.Cluster.Replicas)
+	}
+	if !takesTasks(contract, info.Config) && info.Config.Name != fleet.StreamRetry { // Its configuration is enough, and an observer may not ask for more.
+		return out, nil
 	}
 	stream, err := js.Stream(ctx, info.Config.Name)
 	if err != nil {
