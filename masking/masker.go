@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -15,32 +16,34 @@ type Masker struct {
 	builtIn bool
 	fields  []*regexp.Regexp
 	paths   []path
-	forms   *regexp.Regexp // Nil for none.
-	always  bool           // Forms may occur without the hints of those that are built in.
+	forms   []form
 }
 
 // Text hides what has the form of a token in a text.
 func (m *Masker) Text(text string) string {
-	if m == nil || m.forms == nil || !m.mayHold(func(hint string) bool { return strings.Contains(text, hint) }) {
-		return text
+	for _, shape := range m.shapesIn(text) {
+		text = shape.ReplaceAllLiteralString(text, Placeholder)
 	}
-	return m.forms.ReplaceAllLiteralString(text, Placeholder)
+	return text
 }
 
 // Bytes is [Masker.Text] for bytes. It returns the same bytes where nothing is hidden.
 func (m *Masker) Bytes(text []byte) []byte {
-	if m == nil || m.forms == nil || !m.mayHold(func(hint string) bool { return bytes.Contains(text, []byte(hint)) }) || !m.forms.Match(text) {
-		return text
+	for _, shape := range m.shapesIn(string(text)) {
+		if shape.Match(text) {
+			text = shape.ReplaceAllLiteral(text, []byte(Placeholder))
+		}
 	}
-	return m.forms.ReplaceAllLiteral(text, []byte(Placeholder))
+	return text
 }
 
 // Answer hides what has the form of a token in the texts of an answer in JSON, and leaves its fields alone: they are ours.
 func (m *Masker) Answer(answer []byte) []byte {
-	if m == nil || m.forms == nil || !m.mayHold(func(hint string) bool { return bytes.Contains(answer, []byte(hint)) }) || !m.forms.Match(answer) {
+	found := func(shape *regexp.Regexp) bool { return shape.Match(answer) }
+	if !slices.ContainsFunc(m.shapesIn(string(answer)), found) {
 		return answer
 	}
-	w := writer{mask: &Masker{forms: m.forms, always: m.always}, in: json.NewDecoder(bytes.NewReader(answer)), html: true}
+	w := writer{mask: &Masker{forms: m.forms}, in: json.NewDecoder(bytes.NewReader(answer)), html: true}
 	w.in.UseNumber()
 	if err := w.value(false); err != nil {
 		return m.Bytes(answer)
@@ -50,27 +53,29 @@ func (m *Masker) Answer(answer []byte) []byte {
 
 // HTML hides what has the form of a token in a page. What would reach over a tag, an attribute or an entity stays.
 func (m *Masker) HTML(page []byte) []byte {
-	if m == nil || m.forms == nil || !m.mayHold(func(hint string) bool { return bytes.Contains(page, []byte(hint)) }) {
-		return page
+	for _, shape := range m.shapesIn(string(page)) {
+		page = shape.ReplaceAllFunc(page, func(found []byte) []byte {
+			if bytes.ContainsAny(found, `<>"'&`) {
+				return found
+			}
+			return []byte(Placeholder)
+		})
 	}
-	return m.forms.ReplaceAllFunc(page, func(found []byte) []byte {
-		if bytes.ContainsAny(found, `<>"'&`) {
-			return found
-		}
-		return []byte(Placeholder)
-	})
+	return page
 }
 
-func (m *Masker) mayHold(contains func(hint string) bool) bool {
-	if m.always {
-		return true
+// shapesIn are the forms that may occur in a text.
+func (m *Masker) shapesIn(text string) []*regexp.Regexp {
+	if m == nil {
+		return nil
 	}
-	for _, hint := range tokenHints {
-		if contains(hint) {
-			return true
+	var shapes []*regexp.Regexp
+	for _, f := range m.forms {
+		if f.mayOccur(text) {
+			shapes = append(shapes, f.shape)
 		}
 	}
-	return false
+	return shapes
 }
 
 // field reports whether the values of fields and headers of that name are hidden.

@@ -118,3 +118,31 @@ func FuzzBody(f *testing.F) {
 		}
 	})
 }
+
+// FuzzHints holds that a text in which a form occurs has a hint of it.
+func FuzzHints(f *testing.F) {
+	for _, seed := range []string{
+		"task-sk-abcdefghijklmnopqrstuvwx", "é" + "sk-abcdefghijklmnopqrstuvwx", "ghp_abcdefghijklmnopqrstuvwxyz0123456789", "xghp_abc ghs_abcdefghijklmnopqrstuvwxyz0123456789",
+		"github_pat_abcdefghijklmnopqrstuvwxyz0123456789", "glpat-abcdefghijklmnopqrstuvwx", "xoxb-1234567890", "AKIAABCDEFGHIJKLMNOP", "AIzaabcdefghijklmnopqrstuvwxyz012345678",
+		"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl", "-----BEGIN PRIVATE KEY-----", "BeArEr abcdefghijklmnopqrstuvwxyz", "postgres://ada:hunter2@db",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, form := range tokenForms {
+			if !form.mayOccur(text) && form.shape.MatchString(text) {
+				t.Errorf("%q has the form %s and no hint of it", text, form.shape)
+			}
+		}
+	})
+}
+
+// BenchmarkHTML masks a page of a task list, whose task ids hold the beginning of a token's form.
+func BenchmarkHTML(b *testing.B) {
+	m := builtIn(b)
+	page := []byte(strings.Repeat(`<a class="task" href="/tasks/task-4711">task-4711</a><p>a thought for https://example.org</p>`, 1200))
+	b.SetBytes(int64(len(page)))
+	for b.Loop() {
+		m.HTML(page)
+	}
+}

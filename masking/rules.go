@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -43,23 +44,52 @@ const secretWords = `password|passwd|passphrase|pwd|secret|token|api[_-]?key|api
 // secretField is a name that is one of the words or ends in one, behind a separator or as the last word of camelCase.
 var secretField = regexp.MustCompile(`^(?:.*[_\-. ])?(?i:` + secretWords + `)$|[a-z0-9](?:Password|Passphrase|Secret|Token|ApiKey|APIKey|PrivateKey|SecretKey|AccessKey|Credentials?|Authorization|Cookie|ConnectionString)$`)
 
-// tokenForms are texts that are tokens of well-known makers, whatever field they are in.
-var tokenForms = []string{
-	`\bsk-[A-Za-z0-9_-]{20,}`,                                         // OpenAI, Anthropic
-	`\bgh[pousr]_[A-Za-z0-9]{30,}`,                                    // GitHub
-	`\bgithub_pat_[A-Za-z0-9_]{30,}`,                                  //
-	`\bglpat-[A-Za-z0-9_-]{20,}`,                                      // GitLab
-	`\bxox[abeoprs]-[A-Za-z0-9-]{10,}`,                                // Slack
-	`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`,                                   // AWS
-	`\bAIza[0-9A-Za-z_-]{35}`,                                         // Google
-	`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}`, // JWT
-	`-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[A-Za-z0-9+/=\s:,]|\\[nrt]|-[A-Za-z0-9])*(?:-----END [A-Z ]*PRIVATE KEY-----)?`,
-	`(?i:\bbearer\s+)[A-Za-z0-9._~+/-]{20,}=*`,
-	`://[^/\s:@"'<>\\]{1,200}:[^/\s@"'<>\\]{1,200}@`, // user:password@ in an address
+// form is how a text looks that is hidden wherever it stands.
+type form struct {
+	shape *regexp.Regexp
+	hints []string // One of them is in every such text: looking for them is much quicker. None: there is always a look.
+	word  bool     // The hint begins a word.
+	fold  bool     // In any case; the hints are in lower case.
 }
 
-// tokenHints are texts without which none of the forms occurs: looking for them is much quicker.
-var tokenHints = []string{"sk-", "gh", "glpat-", "xox", "AKIA", "ASIA", "AIza", "eyJ", "PRIVATE KEY", "earer", "EARER", "://"}
+// tokenForms are texts that are tokens of well-known makers, whatever field they are in.
+var tokenForms = []form{
+	{shape: regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{20,}`), hints: []string{"sk-"}, word: true}, // OpenAI, Anthropic
+	{shape: regexp.MustCompile(`\bgh[pousr]_[A-Za-z0-9]{30,}`), hints: []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, word: true},
+	{shape: regexp.MustCompile(`\bgithub_pat_[A-Za-z0-9_]{30,}`), hints: []string{"github_pat_"}, word: true},
+	{shape: regexp.MustCompile(`\bglpat-[A-Za-z0-9_-]{20,}`), hints: []string{"glpat-"}, word: true},
+	{shape: regexp.MustCompile(`\bxox[abeoprs]-[A-Za-z0-9-]{10,}`), hints: []string{"xox"}, word: true}, // Slack
+	{shape: regexp.MustCompile(`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`), hints: []string{"AKIA", "ASIA"}, word: true},
+	{shape: regexp.MustCompile(`\bAIza[0-9A-Za-z_-]{35}`), hints: []string{"AIza"}, word: true},                                        // Google
+	{shape: regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}`), hints: []string{"eyJ"}, word: true}, // JWT
+	{shape: regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[A-Za-z0-9+/=\s:,]|\\[nrt]|-[A-Za-z0-9])*(?:-----END [A-Z ]*PRIVATE KEY-----)?`), hints: []string{"PRIVATE KEY"}},
+	{shape: regexp.MustCompile(`(?i:\bbearer\s+)[A-Za-z0-9._~+/-]{20,}=*`), hints: []string{"bearer"}, fold: true},
+	{shape: regexp.MustCompile(`://[^/\s:@"'<>\\]{1,200}:[^/\s@"'<>\\]{1,200}@`), hints: []string{"://"}}, // user:password@ in an address
+}
+
+// mayOccur reports false where no text of the form is in a text.
+func (f form) mayOccur(text string) bool {
+	if f.fold {
+		text = strings.ToLower(text)
+	}
+	for _, hint := range f.hints {
+		for at := 0; ; at++ {
+			found := strings.Index(text[at:], hint)
+			if found < 0 {
+				break
+			}
+			if at += found; !f.word || at == 0 || !wordByte(text[at-1]) {
+				return true
+			}
+		}
+	}
+	return len(f.hints) == 0
+}
+
+// wordByte reports whether RE2 takes a byte for part of a word.
+func wordByte(b byte) bool {
+	return b == '_' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'
+}
 
 // New compiles rules. It errors, naming the rule, where one cannot be used.
 func New(r Rules) (*Masker, error) {
@@ -78,9 +108,8 @@ func New(r Rules) (*Masker, error) {
 		}
 		m.paths = append(m.paths, p)
 	}
-	var forms []string
 	if m.builtIn {
-		forms = append(forms, tokenForms...)
+		m.forms = slices.Clone(tokenForms)
 	}
 	for _, p := range r.Patterns {
 		compiled, err := regexp.Compile(p.Regexp)
@@ -90,10 +119,7 @@ func New(r Rules) (*Masker, error) {
 		if p.Regexp == "" || compiled.MatchString("") {
 			return nil, fmt.Errorf("patterns: %q matches the empty text", p.Name)
 		}
-		m.always, forms = true, append(forms, p.Regexp)
-	}
-	if len(forms) > 0 {
-		m.forms = regexp.MustCompile(`(?:` + strings.Join(forms, `)|(?:`) + `)`) // Each compiled by itself.
+		m.forms = append(m.forms, form{shape: compiled})
 	}
 	return m, nil
 }
