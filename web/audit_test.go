@@ -22,10 +22,11 @@ var everyPage = []string{
 	"/tasks/tsk-7f3a91?tab=related", "/tasks/tsk-7f3a91?tab=json", "/tasks/tsk-91b6c4", "/tasks/tsk-nobody?tab=payload", "/tasks/tsk-refused",
 	"/tasks/orders%2F2026%2F11%20weird%20id%3F&%23%25", "/in-flight", "/agents", "/agents/marketing", "/dlq", "/duplicates", "/duplicates?bucket=hour&layer=idempotency",
 	"/reconciliation", "/reconciliation?id=a", "/reconciliation?id=b", "/capture", "/preferences?tz=local", "/tasks/no-such-task", "/no-such-page", "/refused",
+	"/settings", confirming,
 }
 
 // failing are the pages that answer with an error, on purpose.
-var failing = map[string]bool{"/tasks?state=lost": true, "/tasks/no-such-task": true, "/no-such-page": true, "/refused": true}
+var failing = map[string]bool{"/tasks?state=lost": true, "/tasks/no-such-task": true, "/no-such-page": true, "/refused": true, "/settings": true} // A form may be refused there.
 
 // axe runs the checker in the page and returns what it found, a line each. Only colours depend on the theme, so the dark one is
 // checked for these.
@@ -38,13 +39,13 @@ func TestNoPageHasAnAccessibilityViolation(t *testing.T) {
 		t.Fatal(err)
 	}
 	browser := testkit.Browser(t)
-	sites := map[string]*site{"": newSite(t, webtest.Rich(noon).Batch, reported), "empty": newSite(t, lifecycle.Batch{}, reconciling), "down": newSite(t, webtest.Rich(noon).Batch, broken)}
+	sites := map[string]*site{"": newSite(t, webtest.Rich(noon).Batch, reported, issuing), "empty": newSite(t, lifecycle.Batch{}, reconciling), "down": newSite(t, webtest.Rich(noon).Batch, broken)}
 	for _, theme := range []string{"light", "dark"} {
 		for name, s := range sites {
 			b := openTab(t, browser, s)
 			pages := everyPage
 			if name != "" {
-				pages = []string{"/", "/tasks", "/in-flight", "/agents", "/dlq", "/duplicates", "/reconciliation", "/capture"}
+				pages = []string{"/", "/tasks", "/in-flight", "/agents", "/dlq", "/duplicates", "/reconciliation", "/capture", "/settings"}
 			}
 			for _, path := range pages {
 				b.openTheme(t, path, theme)
@@ -97,7 +98,7 @@ func (b *tab) expect(t testing.TB, what string) {
 func TestNoPageScrollsSideways(t *testing.T) {
 	t.Parallel()
 	browser := testkit.Browser(t)
-	b := openTab(t, browser, newSite(t, webtest.Rich(noon).Batch, reported))
+	b := openTab(t, browser, newSite(t, webtest.Rich(noon).Batch, reported, issuing))
 	for _, path := range everyPage {
 		b.open(t, path)
 		for _, width := range []int64{360, 390, 600, 768, 769, 1024, 1025, 1280, 1440, 1920, 2560} {

@@ -261,7 +261,7 @@ func TestTimesOfFormsAreInTheReadersZone(t *testing.T) {
 
 func TestPagesCarryNoInlineScriptOrStyle(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, webtest.Rich(noon).Batch, reported)
+	s := newSite(t, webtest.Rich(noon).Batch, reported, issuing)
 	for _, path := range everyPage {
 		answer := s.fetch(t, path, nil)
 		doc, err := goquery.NewDocumentFromReader(answer.Body)

@@ -31,6 +31,7 @@ type frame struct {
 	banners []views.Banner
 	ownGaps bool // The page says itself which gaps concern it.
 	still   bool // The page does not follow the fleet.
+	secret  bool // The page shows a secret on purpose: nothing in it is masked, and nothing keeps it.
 
 	snapshot *query.FleetSnapshot
 }
@@ -38,33 +39,54 @@ type frame struct {
 // render writes a page in its frame.
 func (w *Web) render(c *gin.Context, f frame, body templ.Component) error {
 	page := views.Page(w.shell(c, f, preferencesOf(c)))
-	return w.renderDocument(c, f.status, templ.ComponentFunc(func(ctx context.Context, out io.Writer) error {
+	document := templ.ComponentFunc(func(ctx context.Context, out io.Writer) error {
 		return page.Render(templ.WithChildren(ctx, body), out)
-	}))
-}
-
-// renderDocument writes a whole document. It is rendered before anything is sent, so that an error can still become a problem page.
-func (w *Web) renderDocument(c *gin.Context, status int, document templ.Component) error {
-	e := views.Env{Asset: w.assets.URL, Zone: preferencesOf(c).zone, Now: w.now()}
-	var buf bytes.Buffer
-	if err := document.Render(views.With(c.Request.Context(), e), &buf); err != nil {
+	})
+	if !f.secret {
+		return w.renderDocument(c, f.status, document)
+	}
+	shown, err := w.write(c, document)
+	if err != nil {
 		return err
 	}
-	page := harmless(w.cfg.Mask.HTML(buf.Bytes()))
+	w.send(c, f.status, "no-store", shown)
+	return nil
+}
+
+// renderDocument writes a whole document, without what is masked.
+func (w *Web) renderDocument(c *gin.Context, status int, document templ.Component) error {
+	page, err := w.write(c, document)
+	if err != nil {
+		return err
+	}
+	w.send(c, status, "private, no-cache", w.cfg.Mask.HTML(page))
+	return nil
+}
+
+// write renders a document before anything is sent, so that an error can still become a problem page.
+func (w *Web) write(c *gin.Context, document templ.Component) ([]byte, error) {
+	e := views.Env{Asset: w.assets.URL, Zone: preferencesOf(c).zone, Now: w.now()}
+	var buf bytes.Buffer
+	err := document.Render(views.With(c.Request.Context(), e), &buf)
+	return buf.Bytes(), err
+}
+
+// send sends a page, which caches keep as it says.
+func (w *Web) send(c *gin.Context, status int, cache string, page []byte) {
+	page = harmless(page)
 	h := c.Writer.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Cache-Control", "private, no-cache")
+	h.Set("Cache-Control", cache)
 	h.Set("Vary", "Cookie")
 	h.Set("Content-Length", strconv.Itoa(len(page)))
 	c.Status(max(status, http.StatusOK))
 	if c.Request.Method == http.MethodHead {
 		c.Writer.WriteHeaderNow()
-		return nil
+		return
 	}
 	if _, err := c.Writer.Write(page); err != nil {
 		w.cfg.Log.Debug("page not delivered", "error", err)
 	}
-	return nil
 }
 
 // harmless replaces control characters that the fleet's texts may hold, wherever a page shows them: copied into a terminal they would act.

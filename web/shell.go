@@ -64,9 +64,10 @@ func navigation(snap *query.FleetSnapshot, operates bool) []views.NavItem {
 		{Section: "duplicates", Href: "/duplicates", Icon: "duplicates", Label: "Duplicates"},
 		balance,
 		{Section: "agents", Href: "/agents", Icon: "agents", Label: "Agents", Count: short(agents), Said: counted(agents, "agent", "agents"), Rule: true},
-		{Section: "capture", Href: "/capture", Icon: "settings", Label: "Capture"},
+		{Section: "capture", Href: "/capture", Icon: "observed", Label: "Capture"},
 		{Section: "doctor", Href: "/doctor", Icon: "doctor", Label: "Doctor"},
 		{Section: "audit", Href: "/audit", Icon: "audit", Label: "Audit"},
+		{Section: "settings", Href: settingsPath, Icon: "settings", Label: "Settings"},
 	}
 	return slices.DeleteFunc(items, func(i views.NavItem) bool { return i.Section == "operations" && !operates })
 }

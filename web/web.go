@@ -56,6 +56,8 @@ type Config struct {
 	// Doctor looks at the configuration of the broker. Optional; without it its page says so.
 	Doctor func(context.Context) (doctor.Report, error)
 
+	Settings SettingsConfig // Optional; see there.
+
 	SignIn *SignIn        // Optional; how people sign in. Without it there is no page for it.
 	Limits httperr.Limits // Optional; see there. Live updates have no timeout.
 
@@ -130,6 +132,10 @@ func (w *Web) Register(r *routes.Router) {
 	w.page(r, "/capture", access.Read, w.capture)
 	w.page(r, "/doctor", access.Read, w.doctor)
 	w.page(r, "/audit", access.Read, w.audit)
+	w.page(r, settingsPath, access.Read, w.settings)
+	w.action(r, settingsPath, access.Admin, w.makeToken)
+	w.page(r, settingsPath+"/tokens/:id", access.Oversee, w.confirmRevoke)
+	w.action(r, settingsPath+"/tokens/:id", access.Admin, w.revokeToken)
 	w.page(r, "/preferences", access.Read, w.keepPreference)
 	if w.cfg.Hub != nil {
 		w.page(changes, "/live", access.Read, w.live)

@@ -73,7 +73,9 @@ func TestEveryRouteNamesTheScopeThatItNeeds(t *testing.T) {
 		"POST /in-flight/*id":           access.TriagePropose,
 		"POST /alerts":                  access.TriageApply,
 		"POST /alerts/silence":          access.TriageApply,
-		"GET /api/v1/tokens":            access.Oversee, "HEAD /api/v1/tokens": access.Oversee, "POST /api/v1/tokens": access.Admin, "DELETE /api/v1/tokens/:id": access.Admin,
+		"POST /settings":                access.Admin,
+		"GET /settings/tokens/:id":      access.Oversee, "HEAD /settings/tokens/:id": access.Oversee, "POST /settings/tokens/:id": access.Admin,
+		"GET /api/v1/tokens": access.Oversee, "HEAD /api/v1/tokens": access.Oversee, "POST /api/v1/tokens": access.Admin, "DELETE /api/v1/tokens/:id": access.Admin,
 	}
 	asks := map[string]bool{ // They have a body, and change nothing by themselves.
 		"POST /api/v1/preflight": true, "POST /api/v1/risk": true, "POST /mcp": true, "DELETE /mcp": true,

@@ -38,9 +38,11 @@ type App struct {
 	board    board
 	mask     *masking.Masker // What is hidden of what messages say; nil for nothing.
 	agents   string          // Where agents connect.
-	sources  recordSources   // Where agents may keep their records.
-	records  func(context.Context) (duplicates.Retention, error)
-	reports  *reconcile.Runner
+	// brokerName says which broker this is, as it said itself.
+	brokerName func() string
+	sources    recordSources // Where agents may keep their records.
+	records    func(context.Context) (duplicates.Retention, error)
+	reports    *reconcile.Runner
 	// entriesRead is up to when all dead-letter entries were read.
 	entriesRead func() lifecycle.Micros
 	health      health.Group

@@ -63,6 +63,21 @@ func (b *broker) URL() string {
 	return b.conn.ConnectedUrlRedacted()
 }
 
+// name says which server this is, as it said itself when the connection was made.
+func (b *broker) name() string {
+	if !b.conn.IsConnected() {
+		return "not connected"
+	}
+	out := "version " + b.conn.ConnectedServerVersion()
+	if b.embedded != nil {
+		return out + ", embedded"
+	}
+	if cluster := b.conn.ConnectedClusterName(); cluster != "" {
+		out += ", cluster " + cluster
+	}
+	return out + ", server " + b.conn.ConnectedServerName()
+}
+
 // Health says whether the connection is there and where agents connect.
 func (b *broker) Health() []health.Part {
 	p := health.Part{Name: "nats", Kind: "broker", State: health.OK, Detail: "connected to " + b.URL()}

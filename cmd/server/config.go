@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fleetglass/duplicates"
+	"fleetglass/views"
 )
 
 // Config is every setting of the program, typed and complete. A field's tags are its name, default and help: flags, the
@@ -95,6 +96,9 @@ type Config struct {
 
 	LogLevel  string `default:"info" placeholder:"LEVEL" help:"Lowest level that is logged: debug, info, warn or error." group:"log"`
 	LogFormat string `default:"text" placeholder:"FORM" help:"Format of the log: text or json." group:"log"`
+
+	// InForce is every setting above as the page of settings shows it; reading the settings fills it.
+	InForce []views.SettingGroup `kong:"-"`
 }
 
 // Embedded reports whether the broker runs in this process.

@@ -81,6 +81,7 @@ func load(args []string, env environment, out io.Writer) (*loaded, error) {
 		return nil, errHelp
 	}
 	l.cli.validate(problems)
+	l.cli.InForce = l.inForce(&file, env)
 	return &l, problems.err()
 }
 

@@ -71,7 +71,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	}
 	a.onStop("nats", nats.Close)
 	a.watch(nats)
-	a.agents = nats.URL()
+	a.agents, a.brokerName = nats.URL(), nats.name
 	a.sources = newRecordSources(cfg, nats.js)
 	a.records = (&recordRetention{js: nats.js, now: now}).Read
 	if a.doctor, err = newDoctor(cfg, nats.js, now); err != nil {
@@ -191,6 +191,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 		Server: a.agents, Prefix: cfg.Prefix, Reconcile: a.reports, SignIn: signIn, Limits: cfg.limits(), Mask: a.mask, Actions: a.triage.actions, Operations: a.triage.operations, Denied: deniedActions(denied),
 		Alerts: a.board.service, TellsAlerts: cfg.TellsOfAlerts(),
 		Doctor: a.doctor.Report, Audit: store,
+		Settings: web.SettingsConfig{Tokens: issuer, TokensOff: !cfg.Authenticated(), InForce: cfg.InForce, About: a.about(cfg, now)},
 	})
 	if err != nil {
 		return err

@@ -156,6 +156,14 @@ func (s *Sessions) Owner(r *http.Request) (who access.Principal, ok bool) {
 	return found.owner, true
 }
 
+// Until is when the session of a principal ends by itself. ok is false for a principal without one.
+func (s *Sessions) Until(who access.Principal) (until time.Time, ok bool) {
+	if found := s.find(who.Session); found != nil {
+		return found.until, true
+	}
+	return time.Time{}, false
+}
+
 func (s *Sessions) find(id string) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()

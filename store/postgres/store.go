@@ -108,6 +108,15 @@ func (s *Store) migrate(ctx context.Context) error {
 	return err
 }
 
+// SchemaVersion is the number of the newest migration, which every database has that Open opened.
+func SchemaVersion() int {
+	files, err := migrate.Read(migrations, "migrations")
+	if err != nil || len(files) == 0 {
+		return 0
+	}
+	return files[len(files)-1].Number
+}
+
 // querier is the pool, or a transaction.
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)

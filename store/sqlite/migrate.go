@@ -48,3 +48,12 @@ func (m migratable) Records(_ context.Context, query string) ([]migrate.Record, 
 	})
 	return out, err
 }
+
+// SchemaVersion is the number of the newest migration, which every database has that Open opened.
+func SchemaVersion() int {
+	files, err := migrate.Read(migrationFiles, "migrations")
+	if err != nil || len(files) == 0 {
+		return 0
+	}
+	return files[len(files)-1].Number
+}
