@@ -165,9 +165,7 @@ func agentOf(s query.AgentStatistics) Agent {
 	if s.PendingKnown {
 		out.Queue.Pending = &s.Pending
 	}
-	if t := s.Durations; t.Sample > 0 {
-		out.Durations = just(Typical{P50MS: t.P50.Milliseconds(), P95MS: t.P95.Milliseconds(), Sample: t.Sample})
-	}
+	out.Durations = maybeTypical(s.Durations)
 	return out
 }
 

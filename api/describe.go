@@ -25,6 +25,7 @@ func (a *API) describe() {
 	a.describeTasks()
 	a.describeTask()
 	a.describeFleet()
+	a.describeHistory()
 	a.describeDoctor()
 	a.describeDuplicates()
 	a.describeEntries()

@@ -126,8 +126,12 @@ func leaseOf(l lifecycle.Lease, typical map[string]lifecycle.Typical, now lifecy
 }
 
 func typicalOf(typical map[string]lifecycle.Typical, taskType string) Maybe[Typical] {
-	t, known := typical[taskType]
-	if !known || t.Sample == 0 {
+	return maybeTypical(typical[taskType])
+}
+
+// maybeTypical is null where no task is behind the figures.
+func maybeTypical(t lifecycle.Typical) Maybe[Typical] {
+	if t.Sample == 0 {
 		return Maybe[Typical]{}
 	}
 	return just(Typical{P50MS: t.P50.Milliseconds(), P95MS: t.P95.Milliseconds(), Sample: t.Sample})

@@ -58,7 +58,7 @@ func TestTheDocumentDescribesEveryCallCompletely(t *testing.T) {
 		"DELETE /api/v1/silences/{id}",
 		"DELETE /api/v1/tokens/{id}",
 		"GET /api/v1/agents", "GET /api/v1/agents/{agent}", "GET /api/v1/alert-rules", "GET /api/v1/alerts", "GET /api/v1/alerts/{id}", "GET /api/v1/audit", "GET /api/v1/dlq", "GET /api/v1/dlq/groups", "GET /api/v1/dlq/stats", "GET /api/v1/dlq/{id}", "GET /api/v1/doctor", "GET /api/v1/duplicates", "GET /api/v1/duplicates/cases", "GET /api/v1/gaps", "GET /api/v1/in-flight", "GET /api/v1/operations", "GET /api/v1/operations/{id}", "GET /api/v1/operations/{id}/items", "GET /api/v1/quarantine",
-		"GET /api/v1/reconciliations", "GET /api/v1/reconciliations/{id}", "GET /api/v1/silences", "GET /api/v1/stats/fleet", "GET /api/v1/stream", "GET /api/v1/tasks", "GET /api/v1/tasks/counts", "GET /api/v1/tasks/{task_id}",
+		"GET /api/v1/reconciliations", "GET /api/v1/reconciliations/{id}", "GET /api/v1/silences", "GET /api/v1/stats/fleet", "GET /api/v1/stats/history", "GET /api/v1/stream", "GET /api/v1/tasks", "GET /api/v1/tasks/counts", "GET /api/v1/tasks/{task_id}",
 		"GET /api/v1/tasks/{task_id}/events", "GET /api/v1/tasks/{task_id}/payload", "GET /api/v1/tasks/{task_id}/report", "GET /api/v1/tokens", "GET /api/v1/triage/policy", "GET /api/v1/triage/suggested-rules",
 		"GET /healthz", "GET /readyz", "POST /api/v1/alerts/{id}/ack", "POST /api/v1/alerts/{id}/unack", "POST /api/v1/dlq/{id}/actions", "POST /api/v1/in-flight/{stream}/{seq}/actions", "POST /api/v1/operations", "POST /api/v1/operations/{id}/cancel", "POST /api/v1/preflight", "POST /api/v1/reconciliations", "POST /api/v1/reports", "POST /api/v1/risk",
 		"POST /api/v1/silences",

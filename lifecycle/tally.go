@@ -9,7 +9,7 @@ import (
 // Metric names a number kept in the rollups.
 type Metric string
 
-// The rollups. Those marked month (of UTC), hour or minute have buckets of that length; the others count what is so now, in bucket zero.
+// The rollups. Those marked month or day (of UTC), hour or minute have buckets of that length; the others count what is so now, in bucket zero.
 const (
 	MetricState           Metric = "state"           // Now: tasks per agent; label: state.
 	MetricPublished       Metric = "published"       // Hour: stored messages per agent; label: type.
@@ -25,20 +25,26 @@ const (
 	MetricRecordWait      Metric = "record_wait"     // Hour: deliveries that said what they waited for records, over all agents; label: a [WaitBucket].
 	MetricRecordWaitMonth Metric = "record_wait_mo"  // Month: like record_wait.
 	MetricRunning         Metric = "running"         // Hour: running time of completed tasks; label: type + "|" + [DurationBucket].
+	MetricRunningDay      Metric = "running_d"       // Day: like running.
+	MetricQueue           Metric = "queue"           // Hour: by how much the queue grew ([MessageFacts.leftAt]), negative where it shrank; no label.
+	MetricQueueMonth      Metric = "queue_mo"        // Month: like queue, so that the depth at an hour is the sum of the months before and of the hours since.
 	MetricPublishedMin    Metric = "published_m"     // Minute: like published, no label.
 	MetricCompletedMin    Metric = "completed_m"     // Minute: like completed, no label.
-	MetricFailedMin       Metric = "failed_m"        // Minute: like failed_attempts, no label.
+	MetricFailedMin       Metric = "failed_m"        // Minute: like failed_attempts.
+	MetricQueueMin        Metric = "queue_m"         // Minute: like queue.
+	MetricRunningMin      Metric = "running_m"       // Five minutes: like running. A minute holds too few tasks for a distribution.
 )
 
-// Minute reports whether the metric has minute buckets, which are kept for two days only.
-func (m Metric) Minute() bool {
-	return m == MetricPublishedMin || m == MetricCompletedMin || m == MetricFailedMin
-}
+// Minute reports whether the metric has buckets of minutes, which are kept for two days only.
+func (m Metric) Minute() bool { return slices.Contains(MinuteMetrics(), m) }
+
+// RunningMinutes is how long the buckets of [MetricRunningMin] are.
+const RunningMinutes = 5 * time.Minute
 
 // Month reports whether the metric has buckets of a month of UTC, so that a year is a dozen rows.
 func (m Metric) Month() bool {
 	switch m {
-	case MetricTasksMonth, MetricDuplicatesMonth, MetricRecordedMonth, MetricRecordWaitMonth:
+	case MetricTasksMonth, MetricDuplicatesMonth, MetricRecordedMonth, MetricRecordWaitMonth, MetricQueueMonth:
 		return true
 	}
 	return false
@@ -47,6 +53,10 @@ func (m Metric) Month() bool {
 // Bucket is the beginning of the bucket in which something at that time counts.
 func (m Metric) Bucket(at Micros) Micros {
 	switch {
+	case m == MetricRunningMin:
+		return at.Truncate(RunningMinutes)
+	case m == MetricRunningDay:
+		return at.Truncate(24 * time.Hour)
 	case m.Minute():
 		return at.Truncate(time.Minute)
 	case m.Month():
@@ -84,16 +94,42 @@ func (t Tally) countMessage(m *MessageFacts, times int64) {
 		t.count(MetricPublishedMin, m.Stored.At, m.Agent, "", times)
 	}
 	ev := evidenceOf(m, &TaskFacts{})
+	t.countQueue(m, ev.judge(), times)
 	by := m.LastAt // The latest that the attempt can have ended.
 	for _, a := range slices.Backward(ev.attempts()) {
 		at := firstKnown(a.EndedAt, by)
 		switch a.End {
 		case EndNacked, EndTerminated, EndTimedOut:
 			t.count(MetricFailedAttempts, at, m.Agent, string(a.End), times)
-			t.count(MetricFailedMin, at, m.Agent, "", times)
+			t.count(MetricFailedMin, at, m.Agent, string(a.End), times)
 		}
 		by = firstKnown(a.BeganAt, at)
 	}
+}
+
+// countQueue adds that a message came into the queue, and that it left it. Of one that did both in one bucket nothing is left to keep.
+func (t Tally) countQueue(m *MessageFacts, v Verdict, times int64) {
+	if m.Stored == nil {
+		return
+	}
+	left := m.leftAt(v)
+	for _, metric := range []Metric{MetricQueue, MetricQueueMonth, MetricQueueMin} {
+		t.count(metric, m.Stored.At, m.Agent, "", times)
+		t.count(metric, left, m.Agent, "", -times)
+	}
+}
+
+// leftAt is when a stored message left the queue: it was completed, or will not be handed out again. It is zero while the message waits for a worker,
+// is in one's hands, or is due again. A message that ended before it was stored, by another clock, left when it was stored.
+func (m *MessageFacts) leftAt(v Verdict) Micros {
+	state, since := v.State, v.Since
+	if state == StateTriaged {
+		state, since = v.Death.State, v.Death.Since
+	}
+	if state.Open() {
+		return 0
+	}
+	return latest(firstKnown(since, m.LastAt), m.Stored.At)
 }
 
 // countTask adds what a task contributes, likewise. s and cases are its judgement.
@@ -107,7 +143,10 @@ func (t Tally) countTask(f *TaskFacts, s *TaskSummary, cases []Case, times int64
 		t.count(MetricCompleted, s.StateSince, s.Agent, s.Type, times)
 		t.count(MetricCompletedMin, s.StateSince, s.Agent, "", times)
 		if s.Running > 0 {
-			t.count(MetricRunning, s.StateSince, s.Agent, s.Type+"|"+DurationBucket(s.Running), times)
+			label := s.Type + "|" + DurationBucket(s.Running)
+			t.count(MetricRunning, s.StateSince, s.Agent, label, times)
+			t.count(MetricRunningDay, s.StateSince, s.Agent, label, times)
+			t.count(MetricRunningMin, s.StateSince, s.Agent, label, times)
 		}
 	case !s.State.Open():
 		t.count(MetricDied, s.EndedAt, s.Agent, string(s.ended()), times)

@@ -112,6 +112,7 @@ var metrics = []lifecycle.Metric{
 	lifecycle.MetricTasks, lifecycle.MetricDuplicates, lifecycle.MetricRunning,
 	lifecycle.MetricPublishedMin, lifecycle.MetricCompletedMin, lifecycle.MetricFailedMin, lifecycle.MetricTasksMonth, lifecycle.MetricDuplicatesMonth,
 	lifecycle.MetricRecorded, lifecycle.MetricRecordedMonth, lifecycle.MetricRecordWait, lifecycle.MetricRecordWaitMonth,
+	lifecycle.MetricRunningDay, lifecycle.MetricRunningMin, lifecycle.MetricQueue, lifecycle.MetricQueueMonth, lifecycle.MetricQueueMin,
 }
 
 // content is what a store answers, but for events.
@@ -178,7 +179,7 @@ func recount(t *testing.T, store lifecycle.Reader, truth map[string]*told) {
 			if cell.Label == string(lifecycle.LayerStream) {
 				got[string(cell.Metric)+" stream"] += n
 			}
-		case lifecycle.MetricRunning, lifecycle.MetricRecordWait, lifecycle.MetricRecordWaitMonth:
+		case lifecycle.MetricRunning, lifecycle.MetricRunningDay, lifecycle.MetricRunningMin, lifecycle.MetricRecordWait, lifecycle.MetricRecordWaitMonth:
 		case lifecycle.MetricRecorded, lifecycle.MetricRecordedMonth: // The journal does not tell when a record was stored twice.
 		default:
 			got[string(cell.Metric)] += n
@@ -208,6 +209,10 @@ func rollupsOf(truth map[string]*told) map[string]int64 {
 			want["completed_m"]++
 		case lifecycle.StateExhausted, lifecycle.StateTerminated:
 			want["died "+string(state)]++
+		default:
+			want["queue"]++
+			want["queue_mo"]++
+			want["queue_m"]++
 		}
 		for n := range t.Attempts {
 			switch end := endOf(t, n); end {

@@ -99,6 +99,7 @@ func answersOf(t *testing.T, s storetest.Store) answers {
 		lifecycle.MetricTasks, lifecycle.MetricDuplicates, lifecycle.MetricRunning, lifecycle.MetricPublishedMin,
 		lifecycle.MetricCompletedMin, lifecycle.MetricFailedMin, lifecycle.MetricTasksMonth, lifecycle.MetricDuplicatesMonth,
 		lifecycle.MetricRecorded, lifecycle.MetricRecordedMonth, lifecycle.MetricRecordWait, lifecycle.MetricRecordWaitMonth,
+		lifecycle.MetricRunningDay, lifecycle.MetricRunningMin, lifecycle.MetricQueue, lifecycle.MetricQueueMonth, lifecycle.MetricQueueMin,
 	}
 	if out.Tally, err = s.Rollups(t.Context(), metrics, 0, math.MaxInt64, true); err != nil {
 		t.Fatal(err)

@@ -142,6 +142,7 @@ var allMetrics = []lifecycle.Metric{
 	lifecycle.MetricTasks, lifecycle.MetricDuplicates, lifecycle.MetricRunning, lifecycle.MetricPublishedMin, lifecycle.MetricCompletedMin,
 	lifecycle.MetricFailedMin, lifecycle.MetricTasksMonth, lifecycle.MetricDuplicatesMonth, lifecycle.MetricRecorded, lifecycle.MetricRecordedMonth,
 	lifecycle.MetricRecordWait, lifecycle.MetricRecordWaitMonth,
+	lifecycle.MetricRunningDay, lifecycle.MetricRunningMin, lifecycle.MetricQueue, lifecycle.MetricQueueMonth, lifecycle.MetricQueueMin,
 }
 
 func (w expected) checkRollups(t *testing.T, s Store) {

@@ -1,0 +1,121 @@
+package api
+
+import (
+	"context"
+
+	"fleetglass/access"
+	"fleetglass/query"
+)
+
+// History is the fleet over time.
+type History struct {
+	AsOf   Instant       `json:"as_of"`
+	From   Instant       `json:"from" doc:"Beginning of the first step."`
+	To     Instant       `json:"to" doc:"End of the last step, which may be in the future."`
+	StepS  int64         `json:"step_s" doc:"Length of a step in seconds. Steps begin at multiples of it since 1970, UTC." example:"3600"`
+	Agent  Text          `json:"agent" doc:"Null: all of them."`
+	Steps  []HistoryStep `json:"steps" nullable:"false" doc:"Oldest first, without holes."`
+	Runs   RunHistory    `json:"run_times"`
+	Deaths []DeathReason `json:"deaths" doc:"Why messages died, the most frequent reason first; null where dead letters are not read."`
+	Gaps   []GapRef      `json:"gaps" nullable:"false"`
+}
+
+// HistoryStep is what came and went in one step of time.
+type HistoryStep struct {
+	At         Instant          `json:"at" doc:"Its beginning."`
+	Observed   string           `json:"observed" enum:"all,part,none" doc:"part: lines were lost in it, and counts are lower bounds. none: nothing was observed, and every count is null." example:"all"`
+	Published  *int64           `json:"published" doc:"Messages stored." example:"120"`
+	Completed  *int64           `json:"completed" doc:"Tasks acknowledged." example:"118"`
+	Failed     map[string]int64 `json:"failed_attempts" doc:"Attempts that ended without success, by how they ended; null where nothing was observed."`
+	QueueDepth *int64           `json:"queue_depth" doc:"At the end of the step, in the last one now: messages that are stored and have not ended, whether they wait or are in a worker's hands. Computed from the messages that were seen to come and go. Null where nothing was observed at that time." example:"7"`
+}
+
+// RunHistory is how long tasks ran that completed in each step.
+type RunHistory struct {
+	From  Instant      `json:"from" doc:"Beginning of the first step."`
+	StepS int64        `json:"step_s" doc:"Length of a step in seconds, at least 300." example:"3600"`
+	Error float64      `json:"relative_error" doc:"Figures are read from a scale: they are at most so much above the true value." example:"0.19"`
+	All   RunsOfType   `json:"all" doc:"Over all task types."`
+	Types []RunsOfType `json:"types" nullable:"false" doc:"The one with most tasks first."`
+}
+
+// RunsOfType is the running times of one task type.
+type RunsOfType struct {
+	Type  Text             `json:"type" example:"code_review"`
+	Whole Maybe[Typical]   `json:"whole" doc:"Of the whole span; null where no task completed."`
+	Steps []Maybe[RunStep] `json:"steps" nullable:"false" doc:"One for each step; null where no task completed."`
+}
+
+// RunStep is the running times of one step.
+type RunStep struct {
+	Typical
+	UpTo map[string]int64 `json:"up_to_ms" doc:"Tasks by how long they ran: the upper end of a part of the scale, in milliseconds."`
+}
+
+// DeathReason is the messages that died for one reason.
+type DeathReason struct {
+	Category Text    `json:"category" example:"transient"`
+	Detail   Text    `json:"detail" example:"rate_limit"`
+	Others   bool    `json:"others" doc:"It stands for all reasons that are not listed."`
+	Total    int64   `json:"total" example:"12"`
+	Steps    []int64 `json:"steps" nullable:"false" doc:"In the steps of the history, by the time of death."`
+}
+
+// HistoryQuery is the query of the history.
+type HistoryQuery struct {
+	Range string `query:"range" doc:"A span that ends now: 1h, 24h (default), 7d or 30d."`
+	From  string `query:"from" doc:"Beginning of a span of your own: RFC 3339, a date, or a span back from now. At most 92 days before its end."`
+	To    string `query:"to" doc:"Its end, in the same forms. Default: now."`
+	Agent string `query:"agent" doc:"Of this agent only."`
+}
+
+func (a *API) describeHistory() {
+	register(a, call{
+		id: "get-history", needs: access.Read, path: Base + "/stats/history", tag: "fleet", summary: "The fleet over time", example: exampleHistory(),
+		detail: "What was published and completed, how long the queue was, how long tasks ran and why messages died, in steps of a minute to a day that follow from " +
+			"the length of the span. Spans of up to 12 hours in the last two days have steps below an hour.",
+	}, a.history)
+}
+
+func (a *API) history(ctx context.Context, in *HistoryQuery) (*reply[History], error) {
+	span, err := query.ParseHistory(in.Range, in.From, in.To, a.now())
+	if err != nil {
+		return nil, err
+	}
+	found, err := a.cfg.Query.History(ctx, span, in.Agent)
+	if err != nil {
+		return nil, err
+	}
+	body := historyOf(found)
+	stable := body
+	stable.AsOf = 0
+	return tagged(ctx, body, stable), nil
+}
+
+func historyOf(h query.History) History {
+	out := History{
+		AsOf: Instant(h.AsOf), From: Instant(h.Span.From), To: Instant(h.Span.To), StepS: int64(h.Span.Step.Seconds()), Agent: Text(h.Agent),
+		Steps: make([]HistoryStep, len(h.Flow)), Runs: runHistoryOf(h.Runs), Gaps: refsOf(h.Gaps[:min(len(h.Gaps), maxGapRefs)]),
+	}
+	for i, s := range h.Flow {
+		out.Steps[i] = historyStepOf(s)
+	}
+	if h.Died.Known {
+		out.Deaths = []DeathReason{}
+	}
+	for _, r := range h.Died.Reasons {
+		out.Deaths = append(out.Deaths, DeathReason{Category: Text(r.Category), Detail: Text(r.Detail), Others: r.Others, Total: r.Total, Steps: r.Steps})
+	}
+	return out
+}
+
+func historyStepOf(s query.FlowStep) HistoryStep {
+	out := HistoryStep{At: Instant(s.At), Observed: string(s.Observed)}
+	if s.Observed != query.ObservedNone {
+		out.Published, out.Completed, out.Failed = &s.Published, &s.Completed, s.Failed
+	}
+	if s.DepthKnown {
+		out.QueueDepth = &s.Depth
+	}
+	return out
+}

@@ -1,0 +1,117 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// Observed says how much of a step was observed.
+type Observed string
+
+// How much of a step was observed.
+const (
+	ObservedAll  Observed = "all"
+	ObservedPart Observed = "part" // Lines were lost in it: counts are lower bounds.
+	ObservedNone Observed = "none" // All of it lies in a gap, or before the first message that is known: no count means anything.
+)
+
+// observe sets what was observed of each step, and the depth where it is known: at its end, in the last step now.
+func observe(steps []FlowStep, depth []int64, gaps []lifecycle.Gap, seen, now lifecycle.Micros) {
+	blind := blindSpans(gaps, now)
+	for i := range steps {
+		s := &steps[i]
+		end := min(s.End, now)
+		s.Observed = ObservedAll
+		switch {
+		case !seen.Known() || s.End <= seen || s.At > now:
+			s.Observed = ObservedNone
+		case blind.covers(s.At, end) && s.Published+s.Completed+s.FailedAttempts() == 0:
+			s.Observed = ObservedNone
+		case blind.overlaps(s.At, end):
+			s.Observed = ObservedPart
+		}
+		s.DepthKnown = s.Observed != ObservedNone && !blind.overlaps(end-1, end)
+		if s.DepthKnown {
+			s.Depth = depth[i]
+		}
+	}
+}
+
+// blind are spans in which something was not observed. They do not overlap, and ascend.
+type blind []struct{ from, to lifecycle.Micros }
+
+// blindSpans joins gaps. One that is still open ends now.
+func blindSpans(gaps []lifecycle.Gap, now lifecycle.Micros) blind {
+	var all blind
+	for _, g := range gaps {
+		to := g.To
+		if !to.Known() {
+			to = now
+		}
+		all = append(all, struct{ from, to lifecycle.Micros }{g.From, to})
+	}
+	slices.SortFunc(all, func(a, b struct{ from, to lifecycle.Micros }) int { return cmp.Compare(a.from, b.from) })
+	out := all[:0]
+	for _, b := range all {
+		if n := len(out); n > 0 && b.from <= out[n-1].to {
+			out[n-1].to = max(out[n-1].to, b.to)
+			continue
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+func (b blind) covers(from, to lifecycle.Micros) bool {
+	for _, g := range b {
+		if g.from <= from && g.to >= to {
+			return true
+		}
+	}
+	return false
+}
+
+func (b blind) overlaps(from, to lifecycle.Micros) bool {
+	for _, g := range b {
+		if g.from < to && g.to > from {
+			return true
+		}
+	}
+	return false
+}
+
+// openGapsIn are the gaps of the span that were not repaired.
+func (s *Service) openGapsIn(ctx context.Context, span HistorySpan) ([]lifecycle.Gap, error) {
+	gaps, err := s.cfg.Store.Gaps(ctx, span.From, span.To, maxGaps)
+	return OpenGaps(gaps), err
+}
+
+// firstSeen is when the first message that is known was stored, to the minute for two days, then to the hour; zero where none is.
+func (s *Service) firstSeen(ctx context.Context) (lifecycle.Micros, error) {
+	return ask(ctx, s.cache, "first seen", typicalAge, func(ctx context.Context, now lifecycle.Micros) (lifecycle.Micros, error) {
+		month, err := s.firstBucket(ctx, lifecycle.MetricTasksMonth, 1, now+1)
+		if err != nil || !month.Known() {
+			return 0, err
+		}
+		hour, err := s.firstBucket(ctx, lifecycle.MetricTasks, month, month.Add(31*24*time.Hour))
+		if err != nil || now.Sub(hour) > lifecycle.MinutesKept-time.Hour {
+			return hour, err
+		}
+		minute, err := s.firstBucket(ctx, lifecycle.MetricPublishedMin, hour, hour.Add(time.Hour))
+		return max(hour, minute), err
+	})
+}
+
+func (s *Service) firstBucket(ctx context.Context, metric lifecycle.Metric, from, to lifecycle.Micros) (first lifecycle.Micros, err error) {
+	cells, err := s.cfg.Store.Rollups(ctx, []lifecycle.Metric{metric}, from, to, false)
+	for c := range cells {
+		if !first.Known() || c.Bucket < first {
+			first = c.Bucket
+		}
+	}
+	return first, err
+}
