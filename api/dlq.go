@@ -21,7 +21,7 @@ type EntryQuery struct {
 	Type        []string `query:"type,explode" doc:"Task types; (none) for entries without one."`
 	Fingerprint []string `query:"fingerprint,explode" doc:"Fingerprints of reasons, as groups have them."`
 	ID          []string `query:"id,explode" doc:"Ids of entries, tasks or messages."`
-	Q           []string `query:"q,explode" doc:"The search box: field:value pairs and words, which match ids, titles and reasons."`
+	Q           []string `query:"q,explode" doc:"The search box. Words and \"quoted phrases\" match ids, titles and reasons; field:value narrows, the same field twice means either, a minus in front leaves out (-agent:cto, -word). TASKS:255 finds a message by stream and sequence. An unknown field or value is refused."`
 	From        string   `query:"from" doc:"Died at or after: RFC 3339, a date, or a span back from now such as 15m, 24h, 7d."`
 	To          string   `query:"to" doc:"Died before; same forms."`
 }

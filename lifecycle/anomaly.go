@@ -1,6 +1,9 @@
 package lifecycle
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // AnomalyCode names a surprising set of facts. An anomaly is shown, never an error, and nothing is dropped because of it.
 type AnomalyCode string
@@ -79,6 +82,9 @@ var anomalyMeaning = map[AnomalyCode]string{
 
 // Meaning is one sentence for people.
 func (c AnomalyCode) Meaning() string { return anomalyMeaning[c] }
+
+// AnomalyCodes lists all codes, in the order of the alphabet.
+func AnomalyCodes() []AnomalyCode { return slices.Sorted(maps.Keys(anomalyMeaning)) }
 
 // skewTolerance is how far apart two clocks of one fleet may be before it is worth a remark.
 const skewTolerance = Micros(2_000_000)

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
-	"unicode"
 )
 
 // Sort is an order of the task list. Every order is total: the task id breaks ties, in the same direction.
@@ -31,9 +31,28 @@ type Filter struct {
 	IDs        []string      // Task ids, or their beginnings when they end in "*".
 	Anomalies  []AnomalyCode // Tasks that show one of these.
 	Duplicates bool          // Only tasks with publishes caught by the stream.
-	Words      []string      // Each must occur in the task id, the message id or the title, without regard to case.
+	Messages   []string      // Places in streams, as "stream:sequence": tasks that have a message there. A name without its epoch means every stream of that name.
+	Words      []string      // Each must occur in the task id, a message id, the title or the reason, without regard to case.
+	Not        Exclusion     // What no task of the list may have.
+	Attempt    Bounds        // Of the current or last attempt; zero where none is known.
+	Ran        RunTime       // How long workers had the newest message.
+	Published  Bounds        // On the time, in microseconds, at which the newest message was published; tasks without one are left out where there is a bound.
 	From, To   Micros        // On the last event: From <= last event < To.
 	Sort       Sort
+}
+
+// Exclusion names what a task of a list may not have: not one value of all this.
+type Exclusion struct {
+	States     []State
+	Agents     []string
+	Types      []string
+	Streams    []string
+	Categories []string
+	IDs        []string // Also beginnings that end in "*".
+	Anomalies  []AnomalyCode
+	Duplicates bool
+	Messages   []string
+	Words      []string
 }
 
 // FilterError says which parameter is wrong, and how.
@@ -56,10 +75,10 @@ func ParseFilter(v url.Values, now time.Time) (Filter, error) {
 	}
 	for _, field := range filterFields {
 		for _, value := range v[field.Name] {
-			if field.Name == "q" {
+			if !field.parameter() || field.Name == "q" {
 				continue // Read above.
 			}
-			if err := f.set(field.Name, value, now); err != nil {
+			if err := f.set(QueryTerm{Field: field.Name, Value: value}, now); err != nil {
 				return Filter{}, err
 			}
 		}
@@ -71,47 +90,38 @@ func ParseFilter(v url.Values, now time.Time) (Filter, error) {
 	return f, nil
 }
 
-// ParseQuery reads the grammar of the search box: words, and field:value pairs with the fields of [FilterParameters]; a value with
-// spaces stands in double quotes, where a backslash escapes a quote or a backslash.
+// ParseQuery reads the grammar of the search box ([TaskGrammar]). The error is a *FilterError.
 func ParseQuery(q string, now time.Time) (Filter, error) {
-	var f Filter
-	if err := f.parseQuery(q, now); err != nil {
-		return Filter{}, err
-	}
-	f.normalize()
-	if err := f.check(); err != nil {
-		return Filter{}, err
-	}
-	return f, nil
+	return ParseFilter(url.Values{"q": {q}}, now)
 }
 
 func (f *Filter) parseQuery(q string, now time.Time) error {
-	terms, err := SplitQuery(q, isQueryField)
+	terms, err := TaskGrammar().Split(q)
 	if err != nil {
 		return err
 	}
 	for _, t := range terms {
-		if t.Field == "" {
+		switch {
+		case t.Field != "":
+			err = f.set(t, now)
+		case t.Not:
+			f.Not.Words = append(f.Not.Words, t.Value)
+		default:
 			f.Words = append(f.Words, t.Value)
-			continue
 		}
-		if err := f.set(t.Field, t.Value, now); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *Filter) set(name, value string, now time.Time) error {
-	if value == "" {
+func (f *Filter) set(t QueryTerm, now time.Time) error {
+	if t.Value == "" {
 		return nil // An empty form field asks for nothing.
 	}
-	field := fieldOf(name)
-	if field == nil || field.set == nil {
-		return &FilterError{name, "is not a field"}
-	}
-	if err := field.set(f, value, now); err != nil {
-		return &FilterError{name, err.Error()}
+	if err := fieldOf(t.Field).set(f, t, now); err != nil {
+		return &FilterError{t.Field, err.Error()}
 	}
 	return nil
 }
@@ -125,9 +135,18 @@ func (f *Filter) normalize() {
 	f.Categories = sortedUnique(f.Categories)
 	f.IDs = sortedUnique(f.IDs)
 	f.Anomalies = sortedUnique(f.Anomalies)
+	f.Messages = sortedUnique(f.Messages)
 	f.Words = sortedUnique(f.Words)
+	f.Not.normalize()
 	if f.Sort == "" {
 		f.Sort = SortLastEventDesc
+	}
+}
+
+func (x *Exclusion) normalize() {
+	x.States, x.Anomalies = sortedUnique(x.States), sortedUnique(x.Anomalies)
+	for _, list := range []*[]string{&x.Agents, &x.Types, &x.Streams, &x.Categories, &x.IDs, &x.Messages, &x.Words} {
+		*list = sortedUnique(*list)
 	}
 }
 
@@ -136,13 +155,19 @@ func sortedUnique[T ~string](s []T) []T {
 	return slices.Compact(s)
 }
 
-// Values writes the filter as query parameters that [ParseFilter] reads back. Words become one q. The default order is left out.
+// Values writes the filter as query parameters that [ParseFilter] reads back: words, and what only the search box can ask for, become one q.
+// The default order is left out.
 func (f Filter) Values() url.Values {
 	v := url.Values{}
+	var terms []string
 	for _, field := range filterFields {
-		if values := field.values(f); len(values) > 0 {
+		if values := field.written(f); len(values) > 0 && field.parameter() {
 			v[field.Name] = values
 		}
+		terms = append(terms, field.terms(f)...)
+	}
+	if terms = append(terms, f.wordTerms()...); len(terms) > 0 {
+		v["q"] = []string{strings.Join(terms, " ")}
 	}
 	return v
 }
@@ -150,27 +175,25 @@ func (f Filter) Values() url.Values {
 // Query writes the filter in the grammar of the search box.
 func (f Filter) Query() string {
 	var parts []string
-	values := f.Values()
 	for _, field := range filterFields {
-		if field.Name == "q" {
-			continue
+		if field.parameter() {
+			for _, value := range field.written(f) {
+				parts = append(parts, Term(false, field.Name, "", value))
+			}
 		}
-		for _, value := range values[field.Name] {
-			parts = append(parts, field.Name+":"+quoteQuery(value))
-		}
+		parts = append(parts, field.terms(f)...)
 	}
-	if len(f.Words) > 0 {
-		parts = append(parts, f.wordsQuery())
-	}
-	return strings.Join(parts, " ")
+	return strings.Join(append(parts, f.wordTerms()...), " ")
 }
 
-func (f Filter) wordsQuery() string {
-	quoted := make([]string, len(f.Words))
-	for i, w := range f.Words {
-		quoted[i] = quoteWord(w)
+func (f Filter) wordTerms() (out []string) {
+	for _, w := range f.Words {
+		out = append(out, taskGrammar.Word(false, w))
 	}
-	return strings.Join(quoted, " ")
+	for _, w := range f.Not.Words {
+		out = append(out, taskGrammar.Word(true, w))
+	}
+	return out
 }
 
 func texts[T ~string](in []T) []string {
@@ -181,106 +204,31 @@ func texts[T ~string](in []T) []string {
 	return out
 }
 
-// QueryTerm is a word of a query in the grammar of the search box, or a value with its field.
-type QueryTerm struct {
-	Field string // Empty for a word.
-	Value string // Never empty.
-}
-
-// isQueryField reports whether a name before a colon is a field of [Filter].
-func isQueryField(name string) bool { return name != "q" && fieldOf(name) != nil }
-
-// SplitQuery cuts a query in the grammar of the search box ([ParseQuery]) into words and values of the fields that isField knows. The error is a
-// *FilterError.
-func SplitQuery(q string, isField func(name string) bool) ([]QueryTerm, error) {
-	var out []QueryTerm
-	rest := strings.TrimLeftFunc(q, unicode.IsSpace)
-	for rest != "" {
-		var t QueryTerm
-		if field, after, found := strings.Cut(rest, ":"); found && isField(field) {
-			t.Field, rest = field, after
-		}
-		value, after, err := cutValue(rest)
-		if err != nil {
-			return nil, &FilterError{"q", err.Error()}
-		}
-		t.Value = value
-		if t.Value != "" {
-			out = append(out, t)
-		}
-		rest = strings.TrimLeftFunc(after, unicode.IsSpace)
-	}
-	return out, nil
-}
-
-func cutField(s string) (field, rest string, ok bool) {
-	name, after, found := strings.Cut(s, ":")
-	if !found || !isQueryField(name) {
-		return "", s, false
-	}
-	return name, after, true
-}
-
-func cutValue(s string) (value, rest string, err error) {
-	if !strings.HasPrefix(s, `"`) {
-		i := strings.IndexFunc(s, unicode.IsSpace)
-		if i < 0 {
-			i = len(s)
-		}
-		return s[:i], s[i:], nil
-	}
-	var b strings.Builder
-	for i := 1; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '\\' && i+1 < len(s):
-			i++
-			b.WriteByte(s[i])
-		case c == '"':
-			return b.String(), s[i+1:], nil
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return "", "", fmt.Errorf("a quote is not closed")
-}
-
-func quoteQuery(s string) string {
-	if s != "" && !strings.ContainsFunc(s, unicode.IsSpace) && !strings.HasPrefix(s, `"`) {
-		return s
-	}
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
-}
-
-// quoteWord quotes a word also where it would read as a field.
-func quoteWord(s string) string {
-	if _, _, ok := cutField(s); ok {
-		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
-	}
-	return quoteQuery(s)
-}
-
-// QuoteQuery writes a value so that [SplitQuery] reads it back.
-func QuoteQuery(value string) string { return quoteQuery(value) }
-
 // ParseInstant reads an RFC 3339 time, a date, or a span back from now such as 15m, 24h, 7d.
 func ParseInstant(s string, now time.Time) (Micros, error) { return parseInstant(s, now) }
 
 // parseInstant reads an RFC 3339 time, a date, or a span back from now such as 15m, 24h, 7d.
 func parseInstant(s string, now time.Time) (Micros, error) {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04", "2006-01-02"} {
-		if t, err := time.Parse(layout, s); err == nil {
-			return MicrosOf(t), nil
-		}
+	if at, ok := parseTime(s); ok {
+		return at, nil
 	}
 	text := strings.TrimPrefix(s, "-")
 	if days, ok := strings.CutSuffix(text, "d"); ok {
-		var n int
-		if _, err := fmt.Sscanf(days+"\n", "%d\n", &n); err == nil && n > 0 && n <= 36500 {
-			return MicrosOf(now.AddDate(0, 0, -n)), nil
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil && n > 0 && n <= 36500 {
+			return MicrosOf(now.AddDate(0, 0, -int(n))), nil
 		}
 	}
 	if d, err := time.ParseDuration(text); err == nil && d > 0 {
 		return MicrosOf(now.Add(-d)), nil
 	}
 	return 0, fmt.Errorf("%q is not a time; use RFC 3339, a date, or a span such as 15m, 24h, 7d", s)
+}
+
+func parseTime(s string) (Micros, bool) {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04", "2006-01-02"} {
+		if t, err := time.Parse(layout, s); err == nil && t.UTC().Year() > 0 && t.UTC().Year() <= 9999 {
+			return MicrosOf(t), true
+		}
+	}
+	return 0, false
 }

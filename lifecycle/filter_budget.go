@@ -1,6 +1,9 @@
 package lifecycle
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // What one filter may ask for. A database bounds the terms and the depth of a statement, and each word is looked for in every row.
 const (
@@ -37,14 +40,11 @@ func checkTexts(field string, values []string) error {
 
 // check errors when the filter asks for too much.
 func (f Filter) check() error {
-	if err := CheckWords(f.Words); err != nil {
+	if err := CheckWords(slices.Concat(f.Words, f.Not.Words)); err != nil {
 		return err
 	}
 	for _, field := range filterFields {
-		if field.written == nil {
-			continue
-		}
-		if err := CheckAlternatives(field.Name, field.written(f)); err != nil {
+		if err := CheckAlternatives(field.Name, slices.Concat(field.written(f), field.terms(f))); err != nil {
 			return err
 		}
 	}
@@ -53,5 +53,18 @@ func (f Filter) check() error {
 
 // Scans reports whether no index finds what the filter asks for, so that row after row is looked at.
 func (f Filter) Scans() bool {
-	return len(f.Words)+len(f.Types)+len(f.Streams)+len(f.Anomalies) > 0 || f.Duplicates
+	not := f.Not
+	not.States = nil // The others are asked for instead ([Filter.ResolveStates]).
+	return len(f.Words)+len(f.Types)+len(f.Streams)+len(f.Anomalies) > 0 || f.Duplicates || not.Asked() ||
+		f.Attempt.Asked() || f.Ran.Asked() || f.Published.Asked()
+}
+
+// NamesStreams reports whether the filter asks for streams, also by the place of a message.
+func (f Filter) NamesStreams() bool {
+	return len(f.Streams)+len(f.Messages)+len(f.Not.Streams)+len(f.Not.Messages) > 0
+}
+
+// Asked reports whether anything is left out.
+func (x Exclusion) Asked() bool {
+	return len(x.States)+len(x.Agents)+len(x.Types)+len(x.Streams)+len(x.Categories)+len(x.IDs)+len(x.Anomalies)+len(x.Messages)+len(x.Words) > 0 || x.Duplicates
 }

@@ -1,20 +1,22 @@
 package lifecycle
 
 import (
-	"errors"
 	"fmt"
 	"time"
 )
 
 // FilterField is one way in which a list of tasks can be narrowed, or ordered. The table of them is where a new one begins: the parser,
-// the addresses, the search box and both stores read it.
+// the addresses, the search box with its help, and both stores read it.
 type FilterField struct {
 	Name    string // In addresses and in the grammar of the search box.
 	Column  string // The column of tasks that holds the value, where a row is selected by plain equality and nothing else; else empty.
 	Counter bool   // The counters of tasks by state and agent can answer for it.
 
-	set     func(f *Filter, value string, now time.Time) error // Nil for q.
-	written func(f Filter) []string                            // As set reads them back; nil for q.
+	grammar GrammarField                                        // Without a name where it has no place in the search box.
+	set     func(f *Filter, t QueryTerm, now time.Time) error   // Nil for q.
+	values  func(f Filter) []string                             // As set reads them back; nil for q, and where only the search box asks.
+	not     func(f Filter) []string                             // Likewise, of what is left out; nil where nothing can be.
+	bounds  func(f Filter) (b Bounds, value func(int64) string) // Nil where nothing is compared.
 }
 
 // FilterFields lists the fields in the order in which filters are written.
@@ -22,118 +24,59 @@ func FilterFields() []FilterField { return append([]FilterField(nil), filterFiel
 
 // FilterParameters lists the parameters that [ParseFilter] understands.
 func FilterParameters() []string {
-	out := make([]string, len(filterFields))
-	for i, field := range filterFields {
-		out[i] = field.Name
+	var out []string
+	for _, field := range filterFields {
+		if field.parameter() {
+			out = append(out, field.Name)
+		}
 	}
 	return out
 }
 
-var filterFields = []FilterField{
-	{Name: "state", Counter: true, set: setState, written: func(f Filter) []string { return texts(f.States) }},
-	plain("agent", "", true, func(f *Filter) *[]string { return &f.Agents }),
-	plain("type", "type", false, func(f *Filter) *[]string { return &f.Types }),
-	plain("stream", "", false, func(f *Filter) *[]string { return &f.Streams }),
-	plain("category", "category", false, func(f *Filter) *[]string { return &f.Categories }),
-	plain("id", "", false, func(f *Filter) *[]string { return &f.IDs }),
-	{Name: "anomaly", set: setAnomaly, written: func(f Filter) []string { return texts(f.Anomalies) }},
-	{Name: "has", set: setHas, written: hasValues},
-	{Name: "q"}, // Words: read and written by the grammar of the search box, which reads this table.
-	instant("from", func(f *Filter) *Micros { return &f.From }),
-	instant("to", func(f *Filter) *Micros { return &f.To }),
-	{Name: "sort", Counter: true, set: setSort, written: sortValues},
-}
+// TaskGrammar is what the search box of tasks understands.
+func TaskGrammar() Grammar { return taskGrammar }
 
-// plain is a field of alternatives, each any text.
-func plain(name, column string, counter bool, of func(*Filter) *[]string) FilterField {
-	return FilterField{
-		Name: name, Column: column, Counter: counter,
-		set:     func(f *Filter, value string, _ time.Time) error { *of(f) = append(*of(f), value); return nil },
-		written: func(f Filter) []string { return *of(&f) },
+var taskGrammar = func() Grammar {
+	g := Grammar{MessageField: "message"}
+	for _, field := range filterFields {
+		if f := field.grammar; f.About != "" {
+			f.Name = field.Name
+			g.Fields = append(g.Fields, f)
+		}
 	}
-}
+	return g
+}()
 
-// instant is a field of one time; the last one given counts.
-func instant(name string, of func(*Filter) *Micros) FilterField {
-	return FilterField{
-		Name: name,
-		set: func(f *Filter, value string, now time.Time) (err error) {
-			*of(f), err = parseInstant(value, now)
-			return err
-		},
-		written: func(f Filter) []string {
-			if at := *of(&f); at.Known() {
-				return []string{at.Time().Format(time.RFC3339Nano)}
-			}
-			return nil
-		},
-	}
-}
+// parameter reports whether addresses have a parameter of that name. What only the search box can ask for stands in q.
+func (field FilterField) parameter() bool { return field.values != nil || field.Name == "q" }
 
-func setState(f *Filter, value string, _ time.Time) error {
-	if !State(value).Valid() {
-		return fmt.Errorf("%q is not a state", value)
-	}
-	f.States = append(f.States, State(value))
-	return nil
-}
-
-func setAnomaly(f *Filter, value string, _ time.Time) error {
-	if AnomalyCode(value).Meaning() == "" {
-		return fmt.Errorf("%q is not an anomaly", value)
-	}
-	f.Anomalies = append(f.Anomalies, AnomalyCode(value))
-	return nil
-}
-
-func setHas(f *Filter, value string, _ time.Time) error {
-	if value != "duplicate" {
-		return fmt.Errorf("%q is not known; has:duplicate is", value)
-	}
-	f.Duplicates = true
-	return nil
-}
-
-func hasValues(f Filter) []string {
-	if f.Duplicates {
-		return []string{"duplicate"}
-	}
-	return nil
-}
-
-func wordValues(f Filter) []string {
-	if len(f.Words) > 0 {
-		return []string{f.wordsQuery()}
-	}
-	return nil
-}
-
-var errSort = errors.New("is not an order; last_event, published and both with a leading - are")
-
-func setSort(f *Filter, value string, _ time.Time) error {
-	switch Sort(value) {
-	case SortLastEvent, SortLastEventDesc, SortPublished, SortPublishedDesc:
-		f.Sort = Sort(value)
+// written are the values of the field's own parameter.
+func (field FilterField) written(f Filter) []string {
+	if field.values == nil {
 		return nil
 	}
-	return fmt.Errorf("%q %w", value, errSort)
+	return field.values(f)
 }
 
-func sortValues(f Filter) []string {
-	if f.Sort == "" || f.Sort == SortLastEventDesc {
-		return nil
+// terms are what the field asks for and only the grammar of the search box can say.
+func (field FilterField) terms(f Filter) (out []string) {
+	if field.Name == messageField.Name {
+		for _, m := range f.Messages {
+			out = append(out, Term(false, field.Name, "", m))
+		}
 	}
-	return []string{string(f.Sort)}
-}
-
-// InGrammar reports whether people narrow a list by it in the search box; words stand there without a name, and times and orders have
-// controls of their own.
-func (field FilterField) InGrammar() bool {
-	switch field.Name {
-	case "q", "from", "to", "sort":
-		return false
+	if field.bounds != nil {
+		b, value := field.bounds(f)
+		for _, pair := range b.written(value) {
+			out = append(out, Term(false, field.Name, pair[0], pair[1]))
+		}
 	}
-	return true
+	if field.not != nil {
+		for _, v := range field.not(f) {
+			out = append(out, Term(true, field.Name, "", v))
+		}
+	}
+	return out
 }
 
 // fieldOf finds a field by its name; nil where there is none.
@@ -146,16 +89,13 @@ func fieldOf(name string) *FilterField {
 	return nil
 }
 
-// values are how the filter asks for the field; none where it does not.
-func (field FilterField) values(f Filter) []string {
-	if field.written == nil {
-		return wordValues(f)
+// Asks reports whether the filter asks for the field, also by leaving values of it out.
+func (field FilterField) Asks(f Filter) bool {
+	if field.Name == "q" {
+		return len(f.Words)+len(f.Not.Words) > 0
 	}
-	return field.written(f)
+	return len(field.written(f))+len(field.terms(f)) > 0
 }
-
-// Asks reports whether the filter asks for the field.
-func (field FilterField) Asks(f Filter) bool { return len(field.values(f)) > 0 }
 
 // Counted reports whether counters can answer for the filter: it asks for nothing else than what they count by.
 func (f Filter) Counted() bool {
@@ -164,7 +104,7 @@ func (f Filter) Counted() bool {
 			return false
 		}
 	}
-	return true
+	return len(f.Not.Agents)+len(f.Not.States) == 0
 }
 
 // FilterColumns lists the columns of [Filter.Columns].
@@ -178,19 +118,67 @@ func FilterColumns() []string {
 	return out
 }
 
-// ColumnValues is a column of tasks and the values of which a row must have one.
+// ColumnValues is a column of tasks and the values of which a row must have one, or must have none.
 type ColumnValues struct {
 	Column string
 	Values []string
+	Not    bool
 }
 
 // Columns are the columns by which the filter selects with plain equality; all of them must hold.
 func (f Filter) Columns() []ColumnValues {
 	var out []ColumnValues
 	for _, field := range filterFields {
-		if field.Column != "" && field.Asks(f) {
-			out = append(out, ColumnValues{field.Column, field.values(f)})
+		if field.Column == "" {
+			continue
+		}
+		if values := field.values(f); len(values) > 0 {
+			out = append(out, ColumnValues{Column: field.Column, Values: values})
+		}
+		if values := field.not(f); len(values) > 0 {
+			out = append(out, ColumnValues{Column: field.Column, Values: values, Not: true})
 		}
 	}
 	return out
+}
+
+// ResolveStates turns states that are left out into the others, of which the counters and an index know. It is false where no state is left, so
+// that no task can be selected.
+func (f *Filter) ResolveStates() bool {
+	if len(f.Not.States) == 0 {
+		return true
+	}
+	wanted := f.States
+	if len(wanted) == 0 {
+		wanted = States()
+	}
+	f.States = without(wanted, f.Not.States)
+	f.Not.States = nil
+	return len(f.States) > 0
+}
+
+func without[T comparable](values, others []T) (out []T) {
+	for _, v := range values {
+		if !oneOf(others, v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func oneOf[T comparable](values []T, v T) bool {
+	for _, w := range values {
+		if v == w {
+			return true
+		}
+	}
+	return false
+}
+
+// check errors when a value is no message.
+func checkMessage(value string) error {
+	if !isMessage(value) {
+		return fmt.Errorf("%q is no message; write stream:sequence, such as TASKS:255", value)
+	}
+	return nil
 }

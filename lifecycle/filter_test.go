@@ -28,6 +28,18 @@ func TestQueryGrammar(t *testing.T) {
 		{"id:task-* has:duplicate", Filter{IDs: []string{"task-*"}, Duplicates: true}},
 		{"from:1h", Filter{From: MicrosOf(noon.Add(-time.Hour))}},
 		{"from:7d to:2026-11-20", Filter{From: MicrosOf(noon.AddDate(0, 0, -7)), To: MicrosOf(noon.Truncate(24 * time.Hour))}},
+		{"-agent:cto -state:completed -word", Filter{Not: Exclusion{Agents: []string{"cto"}, States: []State{StateCompleted}, Words: []string{"word"}}}},
+		{`-"two words" -has:duplicate`, Filter{Not: Exclusion{Words: []string{"two words"}, Duplicates: true}}},
+		{`"-kept" - "" agent:""`, Filter{Words: []string{"-", "-kept"}}},
+		{"attempt:>1", Filter{Attempt: Bounds{Least: Bound{1, true, true}}}},
+		{"attempt:>=2 attempt:<5", Filter{Attempt: Bounds{Least: Bound{2, true, false}, Most: Bound{5, true, true}}}},
+		{"attempt:3", Filter{Attempt: Bounds{Least: Bound{3, true, false}, Most: Bound{3, true, false}}}},
+		{"-attempt:>1", Filter{Attempt: Bounds{Most: Bound{1, true, false}}}},
+		{"duration:>30s", Filter{Ran: RunTime{Bounds{Least: Bound{30_000_000, true, true}}, MicrosOf(noon)}}},
+		{"published:<2h", Filter{Published: Bounds{Least: Bound{int64(MicrosOf(noon.Add(-2 * time.Hour))), true, true}}}},
+		{"published:<=2026-11-20", Filter{Published: Bounds{Most: Bound{int64(MicrosOf(noon.Truncate(24 * time.Hour))), true, false}}}},
+		{"TASKS:255 -hub/TASKS:7", Filter{Messages: []string{"TASKS:255"}, Not: Exclusion{Messages: []string{"hub/TASKS:7"}}}},
+		{`"TASKS:255" plain:r1 error: x`, Filter{Words: []string{"TASKS:255", "error:", "plain:r1", "x"}}},
 		{"anomaly:late_ack sort:published", Filter{Anomalies: []AnomalyCode{AnomalyLateAck}, Sort: SortPublished}},
 	} {
 		tc.want.normalize()
@@ -44,7 +56,7 @@ func TestQueryGrammar(t *testing.T) {
 func TestBadFiltersNameTheirParameter(t *testing.T) {
 	t.Parallel()
 	for parameter, query := range map[string]string{
-		"state": "state=done", "from": "from=yesterday-ish", "to": "to=-1", "sort": "sort=size", "anomaly": "anomaly=odd", "has": "has=luck", "q": `q="open`,
+		"state": "state=done", "attempt": "q=attempt:many", "duration": "q=duration:30s", "published": "q=published:2h", "message": "q=message:255", "agent": "q=agent:%3Ex", "from": "from=yesterday-ish", "to": "to=-1", "sort": "sort=size", "anomaly": "anomaly=odd", "has": "has=luck", "q": `q="open`,
 	} {
 		v, err := url.ParseQuery(query)
 		if err != nil {
@@ -58,8 +70,34 @@ func TestBadFiltersNameTheirParameter(t *testing.T) {
 	}
 }
 
+func TestAnErrorNamesTheChoicesOnce(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]string{
+		"stat:failed":           `q: has no field "stat"; did you mean state? The fields are agent, anomaly, attempt, category, duration, from, has, id, message, published, sort, state, stream, to, type.`,
+		"flavour:vanilla":       `q: has no field "flavour". The fields are agent,`,
+		"status:429":            `did you mean state?`,
+		"state:complete":        `state: "complete" is not a state; did you mean completed? Choose one of published, delivered,`,
+		"-state:zzz":            `state: "zzz" is not a state. Choose one of`,
+		"agent: x":              `agent: has no value.`,
+		"-from:1h":              `from: cannot be turned around`,
+		"attempt:>5 attempt:<2": `attempt: has two bounds between which nothing lies.`,
+		"duration:>30":          `with a unit`,
+		`state:"failed`:         `q: has a quote that is not closed`,
+	} {
+		_, err := ParseQuery(query, noon)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ParseQuery(%q) = %v, want an error with %q", query, err, want)
+			continue
+		}
+		if strings.Count(err.Error(), "outcome_unknown") > 1 || strings.Count(err.Error(), "category,") > 1 {
+			t.Errorf("ParseQuery(%q) names the choices twice: %v", query, err)
+		}
+	}
+}
+
 func FuzzFilterRoundTrip(f *testing.F) {
-	for _, q := range []string{"", `agent:marketing state:failed type:content_creation id:T1 word`, `"a \" b" type:"x y"`, "from:1h to:2026-01-01", `id:"\\"`, "a:b q:c \u00a0"} {
+	for _, q := range []string{"", `agent:marketing state:failed type:content_creation id:T1 word`, `"a \" b" type:"x y"`, "from:1h to:2026-01-01", `id:"\\"`, "a:b q:c \u00a0",
+		`-agent:cto -"a b" -x attempt:>1 attempt:<=4 -duration:>1h30m published:<2h TASKS:255 -T:1 agent:"<x"`, "published:>=2026-01-01T10:00 -- -\"-x\" a:r1"} {
 		f.Add(q)
 	}
 	f.Fuzz(func(t *testing.T, q string) {

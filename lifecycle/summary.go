@@ -24,7 +24,8 @@ type TaskSummary struct {
 	StateSince  Micros
 	EndedAt     Micros        // When the state stopped being open; zero while it is open.
 	Waiting     time.Duration // Of the newest message: stored but in nobody's hands, as far as is known.
-	Running     time.Duration // Of the newest message: in a worker's hands, as far as is known.
+	Running     time.Duration // Of the newest message: in a worker's hands, as far as is known; without the attempt that goes on.
+	HeldSince   Micros        // When the attempt that goes on began, as far as is known; zero where none does.
 	Duplicates  int           // Publishes caught by the stream.
 	Category    string        // Of the dead-letter entry.
 	Reason      string        // Why it failed or died, in the words of whoever said so; empty where nobody did. Untrusted.
@@ -84,6 +85,7 @@ func (s *TaskSummary) take(t *TaskFacts, ev *evidence, v Verdict, attempts []Att
 	mt := MessageTrace{Facts: *head, Verdict: v, Attempts: attempts}
 	mt.addUp(0)
 	s.Waiting, s.Running = mt.Waiting, mt.Running
+	s.HeldSince = mt.heldSince()
 }
 
 func firstText(texts ...string) string {

@@ -116,6 +116,16 @@ func (mt *MessageTrace) addUp(now Micros) {
 	}
 }
 
+// heldSince is when the attempt that goes on began; zero where none does, or nothing bounds it.
+func (mt *MessageTrace) heldSince() Micros {
+	for _, a := range mt.Attempts {
+		if a.End == EndOpen && mt.Verdict.State.InFlight() {
+			return a.BeganAt
+		}
+	}
+	return 0
+}
+
 func typeOf(m MessageFacts) string {
 	if m.Stored == nil {
 		return ""

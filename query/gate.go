@@ -79,7 +79,7 @@ type gatedEntries struct {
 
 // Entries is that of the store.
 func (s gatedEntries) Entries(ctx context.Context, f dlqtriage.EntryFilter, p dlqtriage.EntryPageRequest) (dlqtriage.EntryPage, error) {
-	if len(f.Words) > 0 {
+	if len(f.Words)+len(f.Not.Words) > 0 {
 		leave, err := s.gate.enter(ctx)
 		if err != nil {
 			return dlqtriage.EntryPage{}, err
@@ -91,7 +91,7 @@ func (s gatedEntries) Entries(ctx context.Context, f dlqtriage.EntryFilter, p dl
 
 // CountEntries is that of the store.
 func (s gatedEntries) CountEntries(ctx context.Context, f dlqtriage.EntryFilter) (int64, error) {
-	if len(f.Words) > 0 {
+	if len(f.Words)+len(f.Not.Words) > 0 {
 		leave, err := s.gate.enter(ctx)
 		if err != nil {
 			return 0, err

@@ -34,7 +34,7 @@ func (w *Web) agents(c *gin.Context) error {
 	if len(p.Rows) == 0 {
 		p.Empty = w.emptyInFlight(snap)
 		if snap.Counts.Total() == 0 {
-			p.Empty = w.emptyList(listQuery{path: "/tasks"}, snap, query.StateCounts{})
+			p.Empty = w.emptyFleet(snap)
 		}
 	}
 	return w.render(c, frame{title: "Agents", section: "agents", search: true, snapshot: snap}, views.Agents(p))

@@ -92,30 +92,24 @@ func (w *Web) deadLetters(c *gin.Context) error {
 	f := frame{title: "DLQ", section: "dlq", snapshot: snap}
 	p := views.DeadLettersPage{Head: "Messages that died, those that died last first", Unread: !w.cfg.Query.EntriesRead().Known()}
 	q, err := readEntries(c.Request.URL.Query(), w.cfg.Now())
-	p.Query, p.Keep = strings.Join(q.values["q"], " "), q.params("q")
+	p.Search = views.SearchBox{
+		Action: "/dlq", What: "Messages that died", Query: strings.Join(q.values["q"], " "), Example: "Text of a reason, an id, or agent:marketing", Keep: q.params("q"),
+		Grammar: dlqtriage.EntryGrammar(), Suggestions: fieldSuggestions(dlqtriage.EntryGrammar()),
+	}
 	var wrong *lifecycle.FilterError
 	if errors.As(err, &wrong) {
-		p.Empty = views.EmptyState{Kind: "nomatch", Say: "The query cannot be read.", Why: wrong.Error() + ".", Links: []views.Chip{{Href: "/dlq", Label: "Clear filters"}}}
+		p.Search.Problem, p.Empty = problemWords(wrong), unreadable("/dlq")
 		f.status = http.StatusBadRequest
 		return w.render(c, f, views.DeadLetters(p))
 	}
 	p.Links = links(c, address("/dlq", q.filter.Values()), "/api/v1/dlq", q.filter.Values())
-	p.Chips = q.chips()
+	p.Chips = understood("/dlq", dlqtriage.EntryGrammar(), q.values, true)
 	for _, fill := range []func(context.Context, *views.DeadLettersPage, entryQuery, *query.FleetSnapshot) error{w.fillEntries, w.fillStatuses, w.fillReasons, w.fillFacets, w.fillOutcomes, w.fillBulk} {
 		if err := fill(ctx, &p, q, snap); err != nil {
 			return err
 		}
 	}
 	return w.render(c, f, views.DeadLetters(p))
-}
-
-func (q entryQuery) chips() []views.Chip {
-	var out []views.Chip
-	for _, param := range q.params() {
-		left := slices.DeleteFunc(slices.Clone(q.values[param.Name]), func(v string) bool { return v == param.Value })
-		out = append(out, views.Chip{Href: q.with(param.Name, left...), Label: param.Name + ": " + views.Cut(param.Value, 60), On: true, Remove: true})
-	}
-	return out
 }
 
 func (w *Web) fillEntries(ctx context.Context, p *views.DeadLettersPage, q entryQuery, snap *query.FleetSnapshot) error {
@@ -133,9 +127,9 @@ func (w *Web) fillEntries(ctx context.Context, p *views.DeadLettersPage, q entry
 	p.First, p.FirstHref = q.from == nil || found.Prev == nil, q.with("cursor")
 	p.Pager = views.Pager{Newer: q.at(found.Prev, true), Older: q.at(found.Next, false), Note: counted(int64(len(found.Rows)), "row", "rows")}
 	if len(p.Rows) == 0 {
-		p.Empty = w.emptyDead(q, snap)
+		p.Empty, err = w.emptyDead(ctx, q, snap)
 	}
-	return nil
+	return err
 }
 
 // nextWords are what should happen next with an entry that waits; for the others their status says enough.
@@ -146,10 +140,28 @@ func nextWords(e query.EntryRow) string {
 	return views.PlanWords(e.Plan)
 }
 
-func (w *Web) emptyDead(q entryQuery, snap *query.FleetSnapshot) views.EmptyState {
+func (w *Web) emptyDead(ctx context.Context, q entryQuery, snap *query.FleetSnapshot) (views.EmptyState, error) {
 	if len(q.values) > 0 || q.from != nil {
-		return views.EmptyState{Kind: "nomatch", Say: "No message that died matches.", Links: []views.Chip{{Href: "/dlq", Label: "Clear filters"}}}
+		links, err := loosened(ctx, "/dlq", conditions(dlqtriage.EntryGrammar(), q.values), true, w.loosenEntries(q))
+		return views.EmptyState{Kind: "nomatch", Say: "No message that died matches.", Links: append(links, views.Chip{Href: "/dlq", Label: "Clear filters"})}, err
 	}
+	return w.noneDead(snap), nil
+}
+
+// loosenEntries counts the messages of the list without a condition.
+func (w *Web) loosenEntries(q entryQuery) func(context.Context, condition) (int64, string, error) {
+	return func(ctx context.Context, c condition) (int64, string, error) {
+		filter, err := dlqtriage.ParseEntryFilter(c.rest, q.now.Time())
+		if err != nil {
+			return 0, "", nil // The rest alone cannot be read: it is no offer.
+		}
+		n, err := w.cfg.Query.CountEntries(ctx, filter)
+		return n, counted(n, "message", "messages"), err
+	}
+}
+
+// noneDead says why no message is dead, without any filter.
+func (w *Web) noneDead(snap *query.FleetSnapshot) views.EmptyState {
 	if down := downParts(w.health()); down != "" {
 		return views.EmptyState{Kind: "down", Say: "No message that died is known, but " + down + ".", Links: []views.Chip{{Href: "/capture", Label: "Capture"}}}
 	}

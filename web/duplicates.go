@@ -48,7 +48,7 @@ func (w *Web) duplicates(c *gin.Context) error {
 		p.Ranges = append(p.Ranges, views.Tab{Href: ledgerAddress(x.Period, layer), Label: x.label, Current: x.Period == k.Period})
 	}
 	if snap.Counts.Total() == 0 {
-		p.Empty = w.emptyList(listQuery{path: "/tasks"}, snap, query.StateCounts{})
+		p.Empty = w.emptyFleet(snap)
 	} else if err := w.fillLedger(c, &p, k, layer, snap); err != nil {
 		return err
 	}

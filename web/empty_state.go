@@ -1,8 +1,11 @@
 package web
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"fleetglass/fleet"
@@ -12,38 +15,86 @@ import (
 	"fleetglass/views"
 )
 
-// emptyList says why a list is empty: four different things.
-func (w *Web) emptyList(q listQuery, snap *query.FleetSnapshot, counts query.StateCounts) views.EmptyState {
-	down := downParts(w.health())
-	switch {
-	case snap.Counts.Total() == 0 && down != "":
+// emptyFleet says why nothing at all is known. Its kind is empty where tasks are.
+func (w *Web) emptyFleet(snap *query.FleetSnapshot) views.EmptyState {
+	switch down := downParts(w.health()); {
+	case snap.Counts.Total() > 0:
+		return views.EmptyState{}
+	case down != "":
 		return views.EmptyState{Kind: "down", Say: "Nothing can be seen: " + down + ".", Why: "What crosses the broker now is read once it is back, as far as the capture streams keep it.",
 			Links: []views.Chip{{Href: "/capture", Label: "Capture"}}}
-	case snap.Counts.Total() == 0:
-		return w.emptyNew()
-	case onlyTrouble(q) && down == "":
+	}
+	return w.emptyNew()
+}
+
+// emptyList says why a list is empty: four different things.
+func (w *Web) emptyList(ctx context.Context, q listQuery, lp listPage, snap *query.FleetSnapshot, counts query.StateCounts, list query.TaskList) (views.EmptyState, error) {
+	if nothing := w.emptyFleet(snap); nothing.Kind != "" {
+		return nothing, nil
+	}
+	switch {
+	case list.Next != nil:
+		return searchOn(q, list), nil
+	case onlyTrouble(q) && downParts(w.health()) == "":
 		return views.EmptyState{Kind: "healthy", Say: "All healthy: no task is " + stateWords(q.filter.States) + ".",
 			Why:   fmt.Sprintf("%s tasks checked just now; %s", views.Count(snap.Counts.Total()), captureWords(w.health())),
-			Links: []views.Chip{{Href: "/tasks", Label: "All tasks"}}}
+			Links: []views.Chip{{Href: "/tasks", Label: "All tasks"}}}, nil
+	case !q.first():
+		return views.EmptyState{Kind: "nomatch", Say: "There are no rows beyond this point.", Links: []views.Chip{{Href: q.with("cursor"), Label: "First page"}}}, nil
 	}
-	out := views.EmptyState{Kind: "nomatch", Say: "No task matches " + views.Cut(q.filter.Query(), 120) + ".", Links: []views.Chip{{Href: q.path, Label: "Clear filters"}}}
+	return w.noMatch(ctx, q, lp, snap, counts)
+}
+
+// searchOn is a page on which nothing was found before as many rows were looked through as one page may cost.
+func searchOn(q listQuery, list query.TaskList) views.EmptyState {
+	return views.EmptyState{
+		Kind: "nomatch", Say: "Nothing found so far. Not all tasks were looked at.",
+		Why:   "The search stopped at " + list.Next.At.Time().Format("2006-01-02 15:04:05 MST") + ", in the order of the list. What comes after was not looked at yet.",
+		Links: []views.Chip{{Href: q.at(list.Next, false), Label: "Search on"}, {Href: q.path, Label: "Clear filters"}},
+	}
+}
+
+// noMatch says what was looked at in vain, and offers the list without what leaves out most.
+func (w *Web) noMatch(ctx context.Context, q listQuery, lp listPage, snap *query.FleetSnapshot, counts query.StateCounts) (views.EmptyState, error) {
+	out := views.EmptyState{Kind: "nomatch", Say: "No task matches " + views.Cut(q.filter.Query(), 120) + ".", Why: lookedAt(q.filter, snap)}
+	offer, err := loosened(ctx, q.path, conditions(lifecycle.TaskGrammar(), q.values), false, w.loosen(q, lp.states))
+	if err != nil {
+		return out, err
+	}
+	var links []views.Chip
 	if other := counts.Total(); other > 0 && len(q.filter.States) > 0 {
 		out.Why = fmt.Sprintf("%s in other states.", views.Count(other)+" "+views.Plural(other, "matches", "match"))
-		out.Links = append([]views.Chip{{Href: q.with("state"), Label: "All states"}}, out.Links...)
+		links = append(links, views.Chip{Href: q.with("state"), Label: "All states"})
 	}
 	if q.values.Get("from") != "" || q.values.Get("to") != "" {
-		v := url.Values{}
-		for name, values := range q.values {
-			if name != "from" && name != "to" {
-				v[name] = values
-			}
+		v := maps.Clone(q.values)
+		delete(v, "from")
+		delete(v, "to")
+		links = append(links, views.Chip{Href: address(q.path, v), Label: "Any time"})
+	}
+	if len(q.filter.Messages) > 0 {
+		v := url.Values{"q": {lifecycle.Filter{Words: q.filter.Messages}.Query()}}
+		links = append(links, views.Chip{Href: address(q.path, v), Label: "Search as text"})
+	}
+	for _, o := range offer {
+		if !slices.ContainsFunc(links, func(l views.Chip) bool { return l.Href == o.Href }) {
+			links = append([]views.Chip{o}, links...)
 		}
-		out.Links = append([]views.Chip{{Href: address(q.path, v), Label: "Any time"}}, out.Links...)
 	}
-	if !q.first() {
-		out.Say, out.Links = "There are no rows beyond this point.", []views.Chip{{Href: q.with("cursor"), Label: "First page"}}
+	out.Links = append(links, views.Chip{Href: q.path, Label: "Clear filters"})
+	return out, nil
+}
+
+// lookedAt says where a search for words looked.
+func lookedAt(f lifecycle.Filter, snap *query.FleetSnapshot) string {
+	stored := views.Count(snap.Counts.Total()) + " stored " + views.Plural(snap.Counts.Total(), "task", "tasks")
+	switch {
+	case len(f.Words) > 0:
+		return "Looked at task ids, message ids, titles and reasons of the " + stored + ". Bodies and events were not searched."
+	case len(f.Messages) > 0:
+		return "Looked at the messages of the " + stored + " by stream and sequence."
 	}
-	return out
+	return ""
 }
 
 func (w *Web) emptyNew() views.EmptyState {

@@ -46,7 +46,7 @@ func (q listQuery) chips(facets lifecycle.Facets) []views.Chip {
 	for _, a := range shown {
 		out = append(out, views.Chip{Href: q.toggle("agent", a), Label: views.Cut(a, 32), Count: short(facets.Agents[a]), On: q.has("agent", a)})
 	}
-	for _, chip := range q.activeChips() {
+	for _, chip := range understood(q.path, lifecycle.TaskGrammar(), q.values, false, ownControl...) {
 		if !slices.ContainsFunc(shown, func(a string) bool { return chip.Href == q.toggle("agent", a) }) {
 			out = append(out, chip)
 		}
@@ -54,22 +54,8 @@ func (q listQuery) chips(facets lifecycle.Facets) []views.Chip {
 	return out
 }
 
-// ownControl are the fields that have a place of their own above a list; the others are shown as chips while they are on.
-var ownControl = []string{"state", "q", "from", "sort"}
-
-// activeChips are the filters that are on, each with the link that takes it off.
-func (q listQuery) activeChips() []views.Chip {
-	var out []views.Chip
-	for _, name := range lifecycle.FilterParameters() {
-		if slices.Contains(ownControl, name) {
-			continue
-		}
-		for _, value := range q.values[name] {
-			out = append(out, views.Chip{Href: q.toggle(name, value), Label: name + ": " + views.Cut(value, 48), On: true, Remove: true})
-		}
-	}
-	return out
-}
+// ownControl are the parameters that have a place of their own above a list; whatever else is asked for is shown as chips.
+var ownControl = []string{"state", "from", "sort"}
 
 // topKeys are the keys with the highest values, at most n.
 func topKeys(m map[string]int64, n int) []string {

@@ -28,7 +28,7 @@ func (w *Web) overview(c *gin.Context) error {
 	}
 	p := views.OverviewPage{Links: links(c, "/", "/api/v1/stats/fleet", nil)}
 	if snap.Counts.Total() == 0 {
-		p.Empty = w.emptyList(listQuery{path: "/tasks"}, snap, query.StateCounts{})
+		p.Empty = w.emptyFleet(snap)
 		return w.render(c, frame{title: "Overview", section: "overview", search: true, snapshot: snap}, views.Overview(p))
 	}
 	found, err := w.cfg.Query.Findings(ctx)

@@ -8,7 +8,7 @@ import (
 
 // suggestions are what can stand in the search box.
 func suggestions(snap *query.FleetSnapshot) []views.Option {
-	var out []views.Option
+	out := fieldSuggestions(lifecycle.TaskGrammar())
 	for _, s := range lifecycle.States() {
 		out = append(out, views.Option{Value: "state:" + string(s), Label: s.Meaning()})
 	}
@@ -24,6 +24,19 @@ func suggestions(snap *query.FleetSnapshot) []views.Option {
 	}
 	for _, r := range ranges[1:] {
 		out = append(out, views.Option{Value: "from:" + r.value, Label: r.label})
+	}
+	return out
+}
+
+// fieldSuggestions are the fields of a search box, and the values of those that have few.
+func fieldSuggestions(g lifecycle.Grammar) (out []views.Option) {
+	for _, f := range g.Fields {
+		out = append(out, views.Option{Value: f.Name + ":", Label: f.About})
+		for _, v := range f.Values {
+			if f.Name != "state" && f.Name != "anomaly" && f.Name != "has" { // Those come with their meaning.
+				out = append(out, views.Option{Value: f.Name + ":" + v})
+			}
+		}
 	}
 	return out
 }

@@ -38,8 +38,8 @@ func (w *Web) list(c *gin.Context, lp listPage) error {
 	f := frame{title: lp.heading, section: lp.section, snapshot: snap}
 	var wrong *lifecycle.FilterError
 	if errors.As(err, &wrong) {
-		p.Problem = wrong.Error() + "."
-		p.Empty = views.EmptyState{Kind: "nomatch", Say: "The query cannot be read.", Why: wrong.Error() + ".", Links: []views.Chip{{Href: lp.path, Label: "Clear filters"}}}
+		p.Search.Problem = problemWords(wrong)
+		p.Empty = unreadable(lp.path)
 		p.States = q.stateTabs(query.StateCounts{}, lp.states)
 		f.status = http.StatusBadRequest
 		return w.render(c, f, views.Tasks(p))
@@ -60,11 +60,15 @@ func listTitle(lp listPage, q listQuery) string {
 
 func (w *Web) listProps(c *gin.Context, lp listPage, q listQuery, snap *query.FleetSnapshot, r preferences) views.TasksPage {
 	p := views.TasksPage{
-		Heading: lp.heading, Action: lp.path, Query: strings.Join(q.values["q"], " "), First: q.first(), FirstHref: q.with("cursor"),
-		Keep: q.params("q", "from"), FacetKeep: q.params("agent", "type", "has", "anomaly", "from", "to"), Ranges: q.ranges(),
-		Chips: q.chips(snap.Facets), Facets: q.facets(snap.Facets), Suggestions: suggestions(snap),
+		Heading: lp.heading, Action: lp.path, First: q.first(), FirstHref: q.with("cursor"),
+		FacetKeep: q.params("agent", "type", "has", "anomaly", "from", "to"), Ranges: q.ranges(),
+		Chips: q.chips(snap.Facets), Facets: q.facets(snap.Facets),
 		ByLast:      q.sortLink(lifecycle.SortLastEvent, lifecycle.SortLastEventDesc),
 		ByPublished: q.sortLink(lifecycle.SortPublished, lifecycle.SortPublishedDesc),
+	}
+	p.Search = views.SearchBox{
+		Action: lp.path, What: lp.heading, Query: strings.Join(q.values["q"], " "), Example: "Task id, text, or agent:marketing", Keep: q.params("q", "from"),
+		Grammar: lifecycle.TaskGrammar(), Suggestions: suggestions(snap),
 	}
 	if q.values.Get("from") != "" {
 		p.From = field(q.filter.From, r.zone)
@@ -102,9 +106,14 @@ func (w *Web) fillList(ctx context.Context, p *views.TasksPage, lp listPage, q l
 	n := counts.Of(shown...)
 	p.Summary = fmt.Sprintf("%s %s, %s", atLeast(n, counts.Capped), views.Plural(n, "task", "tasks"), q.orderWords())
 	if len(p.Rows) == 0 {
-		p.Empty = w.emptyList(q, snap, counts)
+		p.Empty, err = w.emptyList(ctx, q, lp, snap, counts, list)
 	}
-	return nil
+	return err
+}
+
+// unreadable is a list whose query has a mistake; what is wrong stands at the box.
+func unreadable(path string) views.EmptyState {
+	return views.EmptyState{Kind: "nomatch", Say: "The query cannot be read.", Why: "Nothing was looked at. What is wrong stands at the search box.", Links: []views.Chip{{Href: path, Label: "Clear filters"}}}
 }
 
 func rows(tasks []query.TaskRow, snap *query.FleetSnapshot) []views.TaskRow {

@@ -2,12 +2,12 @@
 // list for the whole field.
 
 const most = 9;
-const fields = ["state:", "agent:", "type:", "category:", "stream:", "id:", "anomaly:", "has:duplicate", "from:", "to:"];
 
 export function suggestions() {
   const input = document.getElementById("q"), words = document.getElementById("words");
   if (!input || !words) return;
-  const options = [...words.options].map((o) => ({ value: o.value, label: o.label }));
+  const all = [...words.options].map((o) => ({ value: o.value, label: o.label }));
+  const fields = all.filter((o) => o.value.endsWith(":")), options = all.filter((o) => !o.value.endsWith(":"));
   input.removeAttribute("list");
   const list = document.createElement("ul");
   list.id = "suggestions";
@@ -20,7 +20,9 @@ export function suggestions() {
 
   let at = -1;
   const word = () => {
-    const end = input.selectionStart ?? input.value.length, start = input.value.lastIndexOf(" ", end - 1) + 1;
+    const end = input.selectionStart ?? input.value.length;
+    let start = input.value.lastIndexOf(" ", end - 1) + 1;
+    if (input.value[start] === "-") start++; // A minus leaves out what follows.
     return { start, end, text: input.value.slice(start, end) };
   };
   const close = () => {
@@ -45,8 +47,8 @@ export function suggestions() {
   };
   const matches = (text) => {
     const low = text.toLowerCase();
-    if (low === "") return fields.map((value) => ({ value, label: "" }));
-    const known = fields.filter((f) => f.startsWith(low) && f !== low).map((value) => ({ value, label: "" }));
+    if (low === "") return fields;
+    const known = fields.filter((f) => f.value.startsWith(low) && f.value !== low);
     const first = options.filter((o) => o.value.toLowerCase().startsWith(low) && o.value !== text);
     const inside = low.length > 1 && !low.includes(":") ? options.filter((o) => o.value.toLowerCase().includes(":" + low)) : [];
     return [...known, ...first, ...inside].slice(0, most);

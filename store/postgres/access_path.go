@@ -36,7 +36,7 @@ type accessPath struct{ lists []string }
 func (c *conditions) accessPathOf(f lifecycle.Filter, o columns.Order) accessPath {
 	var p accessPath
 	switch {
-	case !o.ByEvent() || len(f.IDs)+len(f.Categories) > 0:
+	case !o.ByEvent() || len(f.IDs)+len(f.Messages)+len(f.Categories) > 0:
 		c.states(f.States)
 		if len(f.Agents) > 0 {
 			c.oneOf("t.agent", f.Agents)

@@ -13,11 +13,15 @@ import (
 
 // CountTasks implements [lifecycle.TaskReader].
 func (s *Store) CountTasks(ctx context.Context, f lifecycle.Filter) (counts map[lifecycle.State]int64, capped bool, err error) {
-	f.States = nil
+	without := f.Not.States
+	f.States, f.Not.States = nil, nil
 	if f.Counted() {
 		counts, err = countFromRollups(ctx, s.pool.ready, f.Agents)
 	} else {
 		counts, capped, err = s.countRows(ctx, f)
+	}
+	for _, state := range without {
+		delete(counts, state)
 	}
 	return counts, capped, s.wrap("count tasks", err)
 }
@@ -53,11 +57,11 @@ const countedRows = `SELECT state, count(*) FILTER (WHERE n <= %[1]s AND %[2]s),
 FROM (SELECT t.*, row_number() OVER () AS n FROM (%[3]s) t) t GROUP BY state`
 
 // residualColumns are all columns that a residual condition may name, and the state that is counted.
-var residualColumns = "t.state, t.stream, t.anomalies, t.duplicates, t.words, t.last_event, t.task_id, t." + strings.Join(lifecycle.FilterColumns(), ", t.")
+var residualColumns = "t.id, t.key, t.agent, t.state, t.stream, t.published, t.attempt, t.ran, t.held, t.anomalies, t.duplicates, t.words, t.last_event, t.task_id, t." + strings.Join(lifecycle.FilterColumns(), ", t.")
 
 // countRows looks at the latest [lifecycle.CountLimit] rows.
 func (s *Store) countRows(ctx context.Context, f lifecycle.Filter) (map[lifecycle.State]int64, bool, error) {
-	if len(f.Streams) > 0 {
+	if f.NamesStreams() {
 		if err := s.loadStreams(ctx); err != nil {
 			return nil, false, err
 		}

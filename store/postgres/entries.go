@@ -42,17 +42,18 @@ func entryConditions(f dlqtriage.EntryFilter) *conditions {
 	c := &conditions{terms: []string{"TRUE"}}
 	for _, of := range columns.EntryConditions(f) {
 		if entryTextColumns[of.Column] {
-			c.term("e."+of.Column+" = ANY(%s)", of.Values)
+			c.term(not(of.Not)+"e."+of.Column+" = ANY(%s)", of.Values)
 		} else {
-			c.term("e."+of.Column+" = ANY(%s)", byteTexts(of.Values))
+			c.term(not(of.Not)+"e."+of.Column+" = ANY(%s)", byteTexts(of.Values))
 		}
 	}
-	if len(f.IDs) > 0 {
-		ids := c.arg(byteTexts(f.IDs))
-		c.terms = append(c.terms, "(e.id = ANY("+ids+") OR e.task_id = ANY("+ids+") OR e.message_id = ANY("+ids+"))")
-	}
+	c.entryIDs(f.IDs, false)
+	c.entryIDs(f.Not.IDs, true)
 	for _, word := range f.Words {
 		c.term("position(%s::bytea IN e.words) > 0", columns.Word(word))
+	}
+	for _, word := range f.Not.Words {
+		c.term("position(%s::bytea IN e.words) = 0", columns.Word(word))
 	}
 	if f.From.Known() {
 		c.term("e.failed >= %s", int64(f.From))
@@ -61,6 +62,22 @@ func entryConditions(f dlqtriage.EntryFilter) *conditions {
 		c.term("e.failed < %s", int64(f.To))
 	}
 	return c
+}
+
+// entryIDs asks that an entry, its task or its message has one of the ids, or none of them.
+func (c *conditions) entryIDs(values []string, none bool) {
+	if len(values) == 0 {
+		return
+	}
+	ids := c.arg(byteTexts(values))
+	c.terms = append(c.terms, not(none)+"(e.id = ANY("+ids+") OR e.task_id = ANY("+ids+") OR e.message_id = ANY("+ids+"))")
+}
+
+func not(is bool) string {
+	if is {
+		return "NOT "
+	}
+	return ""
 }
 
 // Entries implements [dlqtriage.EntryReader].

@@ -45,32 +45,53 @@ func (c *conditions) all() string { return strings.Join(slices.Concat(c.terms, c
 // streams they must have been loaded.
 func (s *Store) conditionsOf(f lifecycle.Filter) *conditions {
 	c := termsOf(f)
+	if len(f.Messages) > 0 {
+		c.messages(&s.streams, f.Messages)
+	}
 	for _, of := range unindexed(f) {
-		c.residual("t."+of.Column+" = ANY(%s)", byteTexts(of.Values))
+		c.residual(not(of.Not)+"t."+of.Column+" = ANY(%s)", byteTexts(of.Values))
 	}
 	if len(f.Streams) > 0 {
 		c.residual("t.stream = ANY(%s)", s.streams.named(f.Streams))
 	}
-	if len(f.Anomalies) > 0 {
-		c.anomalies(f.Anomalies)
-	}
 	if f.Duplicates {
 		c.residual("t.duplicates > 0")
 	}
+	c.anomalies(f.Anomalies, false)
 	for _, word := range f.Words {
 		c.residual("position(%s::bytea IN t.words) > 0", columns.Word(word))
 	}
+	c.allBounds(f)
+	c.exclude(&s.streams, f.Not)
 	return c
 }
 
-// hasResidual reports whether a filter has conditions that are checked row by row.
-func hasResidual(f lifecycle.Filter) bool {
-	return len(unindexed(f))+len(f.Streams)+len(f.Anomalies)+len(f.Words) > 0 || f.Duplicates
+// exclude leaves out what a task may not have. Columns of plain equality are written with those that it must have.
+func (c *conditions) exclude(streams *streamTable, x lifecycle.Exclusion) {
+	if len(x.Agents) > 0 {
+		c.residual("NOT t.agent = ANY(%s)", byteTexts(x.Agents))
+	}
+	if len(x.Streams) > 0 {
+		c.residual("NOT t.stream = ANY(%s)", streams.named(x.Streams))
+	}
+	if len(x.IDs) > 0 {
+		c.residuals = append(c.residuals, "NOT "+c.idsAre(x.IDs))
+	}
+	if len(x.Messages) > 0 {
+		c.residuals = append(c.residuals, "NOT "+c.hasMessage(streams, x.Messages))
+	}
+	c.anomalies(x.Anomalies, true)
+	if x.Duplicates {
+		c.residual("t.duplicates = 0")
+	}
+	for _, word := range x.Words {
+		c.residual("position(%s::bytea IN t.words) = 0", columns.Word(word))
+	}
 }
 
 // unindexed are the columns that no index finds.
 func unindexed(f lifecycle.Filter) []lifecycle.ColumnValues {
-	return slices.DeleteFunc(f.Columns(), func(of lifecycle.ColumnValues) bool { return of.Column == categoryColumn })
+	return slices.DeleteFunc(f.Columns(), func(of lifecycle.ColumnValues) bool { return of.Column == categoryColumn && !of.Not })
 }
 
 // categoryColumn has an index of its own ([termsOf]).
@@ -80,7 +101,7 @@ const categoryColumn = "category"
 func termsOf(f lifecycle.Filter) *conditions {
 	c := &conditions{terms: []string{"t.listed"}}
 	if len(f.IDs) > 0 {
-		c.ids(f.IDs)
+		c.terms = append(c.terms, c.idsAre(f.IDs))
 	}
 	if len(f.Categories) > 0 {
 		c.oneOf("t.category", f.Categories)
@@ -119,17 +140,20 @@ func (c *conditions) is(column, value string) string {
 	return term
 }
 
-// anomalies asks for one of the codes.
-func (c *conditions) anomalies(codes []lifecycle.AnomalyCode) {
+// anomalies asks for one of the codes, or for none of them.
+func (c *conditions) anomalies(codes []lifecycle.AnomalyCode, none bool) {
+	if len(codes) == 0 {
+		return
+	}
 	terms := make([]string, len(codes))
 	for i, code := range codes {
 		terms[i] = "position(" + c.arg(columns.Anomaly(code)) + "::text IN t.anomalies) > 0"
 	}
-	c.residuals = append(c.residuals, "("+strings.Join(terms, " OR ")+")")
+	c.residuals = append(c.residuals, not(none)+"("+strings.Join(terms, " OR ")+")")
 }
 
-// ids adds the condition that a task has one of the ids, or one of the beginnings that end in "*".
-func (c *conditions) ids(ids []string) {
+// idsAre is the condition that a task has one of the ids, or one of the beginnings that end in "*".
+func (c *conditions) idsAre(ids []string) string {
 	whole, beginnings := columns.SplitIDs(ids)
 	var exact [][]byte
 	for _, id := range whole {
@@ -142,7 +166,7 @@ func (c *conditions) ids(ids []string) {
 	if len(exact) > 0 {
 		terms = append(terms, "t.key = ANY("+c.arg(exact)+")")
 	}
-	c.terms = append(c.terms, "("+strings.Join(terms, " OR ")+")")
+	return "(" + strings.Join(terms, " OR ") + ")"
 }
 
 // hasPrefix is a range of keys, and the name itself where the prefix is longer than what a key keeps of it.

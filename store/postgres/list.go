@@ -27,7 +27,10 @@ type listing struct {
 }
 
 func (s *Store) listTasks(ctx context.Context, f lifecycle.Filter, p lifecycle.Page) (page lifecycle.TaskPage, err error) {
-	if len(f.Streams) > 0 {
+	if !f.ResolveStates() {
+		return page, nil
+	}
+	if f.NamesStreams() {
 		if err := s.loadStreams(ctx); err != nil {
 			return page, err
 		}
@@ -36,7 +39,7 @@ func (s *Store) listTasks(ctx context.Context, f lifecycle.Filter, p lifecycle.P
 	switch {
 	case f.Counted():
 		l, err = s.readPage(ctx, s.pool.ready, f, p)
-	case !hasResidual(f): // One query alone.
+	case !f.Scans(): // One query alone.
 		l, err = s.readPage(ctx, s.pool, f, p)
 	default:
 		err = s.inTransaction(ctx, snapshot, func(tx pgx.Tx) error {
@@ -99,7 +102,7 @@ func (s *Store) readRows(
 
 // scanEnd finds where to stop looking through rows: beyond all rows of a time. It is nil where the rest may be looked through.
 func (s *Store) scanEnd(ctx context.Context, q querier, f lifecycle.Filter, o columns.Order, from *lifecycle.Cursor) (*lifecycle.Cursor, error) {
-	if !hasResidual(f) || len(f.IDs) > 0 {
+	if !f.Scans() || len(f.IDs)+len(f.Messages) > 0 {
 		return nil, nil
 	}
 	counts, err := countFromRollups(ctx, q, f.Agents)

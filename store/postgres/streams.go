@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"fleetglass/lifecycle"
+	"fleetglass/store/internal/columns"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -74,6 +75,19 @@ func (t *streamTable) named(names []string) []int32 {
 			ids = append(ids, id)
 		}
 	}
+	return ids
+}
+
+// meant finds the streams that a place may be in.
+func (t *streamTable) meant(p columns.Place) (ids []int32) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for k, id := range t.ids {
+		if p.In(k) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
 	return ids
 }
 

@@ -23,18 +23,39 @@ const idLimit = 1000
 // give.
 func (s *Store) accessPathOf(conn *sqlite.Conn, f lifecycle.Filter, byEvent bool) (accessPath, error) {
 	var path accessPath
-	if len(f.Streams) > 0 {
-		if err := path.addStreams(conn, f.Streams); err != nil || path.nothing {
-			return path, err
-		}
+	if !f.ResolveStates() {
+		return accessPath{nothing: true}, nil
 	}
-	ids := idBranches(f.IDs)
-	few, err := s.few(conn, ids)
+	names, err := loadStreams(conn)
 	if err != nil {
 		return path, err
 	}
+	if path.addStreams(names, f); path.nothing {
+		return path, nil
+	}
+	if err := s.chooseIndex(conn, &path, names, f, byEvent); err != nil || path.nothing {
+		return path, err
+	}
+	path.addTimes(f, byEvent && path.index != "")
+	path.addResidualIDs(idBranches(f.Not.IDs), true)
+	return path, path.addExcludedMessages(s, conn, names, f)
+}
+
+// chooseIndex finds the rows by the narrowest of what the filter asks for; the rest of that becomes conditions on the row.
+func (s *Store) chooseIndex(conn *sqlite.Conn, path *accessPath, names *streams, f lifecycle.Filter, byEvent bool) error {
+	ids := idBranches(f.IDs)
+	few, err := s.few(conn, ids)
+	if err != nil {
+		return err
+	}
 	byState, byAgent := false, false
 	switch {
+	case len(f.Messages) > 0:
+		found, err := s.tasksAt(conn, names, f.Messages)
+		if path.nothing = len(found) == 0; err != nil || path.nothing {
+			return err
+		}
+		path.branches, few = []sqlText{idsAre(found)}, false
 	case len(ids) > 0 && few:
 		path.branches = ids
 	case !byEvent:
@@ -46,18 +67,18 @@ func (s *Store) accessPathOf(conn *sqlite.Conn, f lifecycle.Filter, byEvent bool
 	default:
 		path.index, path.branches = "tasks_by_event", make([]sqlText, 1)
 	}
-	path.addTimes(f, byEvent && path.index != "")
-	if !byState && len(f.States) > 0 {
-		addResidual(&path.residual, "state", f.States)
+	if !byState {
+		addResidual(&path.residual, "state", f.States, false)
 	}
-	if !byAgent && len(f.Agents) > 0 {
-		addResidual(&path.residual, "agent", f.Agents)
+	if !byAgent {
+		addResidual(&path.residual, "agent", f.Agents, false)
 	}
-	if len(ids) > 0 && !few {
-		path.addResidualIDs(ids)
+	addResidual(&path.residual, "agent", f.Not.Agents, true)
+	if !few {
+		path.addResidualIDs(ids, false)
 	}
 	path.addRest(f)
-	return path, nil
+	return nil
 }
 
 // addBranch adds FROM and WHERE of a branch.

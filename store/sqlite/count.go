@@ -16,7 +16,8 @@ const countStates = `SELECT agent, label, n FROM rollups WHERE metric = 'state' 
 func (s *Store) CountTasks(ctx context.Context, f lifecycle.Filter) (map[lifecycle.State]int64, bool, error) {
 	counts := map[lifecycle.State]int64{}
 	capped := false
-	f.States = nil
+	without := f.Not.States
+	f.States, f.Not.States = nil, nil
 	err := s.read(ctx, "count tasks", func(conn *sqlite.Conn) error {
 		if f.Counted() {
 			return prepare(conn, countStates).each(func(r *statement) error {
@@ -30,6 +31,9 @@ func (s *Store) CountTasks(ctx context.Context, f lifecycle.Filter) (map[lifecyc
 		capped, err = s.countRows(conn, f, counts)
 		return err
 	})
+	for _, state := range without {
+		delete(counts, state)
+	}
 	return counts, capped, err
 }
 
@@ -57,7 +61,7 @@ func (s *Store) countRows(conn *sqlite.Conn, f lifecycle.Filter, counts map[life
 }
 
 // residualColumns are all columns that a residual condition ([accessPath]) may name.
-var residualColumns = strings.Join(append(lifecycle.FilterColumns(), "state, agent, stream, last_event, duplicates, anomalies, words, task_id"), ", ")
+var residualColumns = strings.Join(append(lifecycle.FilterColumns(), "id, state, agent, stream, last_event, published, duplicates, attempt, ran, held, anomalies, words, task_id"), ", ")
 
 // countBranch looks at the newest rows of a branch, at most limit, and returns how many there were.
 func (s *Store) countBranch(conn *sqlite.Conn, path accessPath, i int, limit int64, counts map[lifecycle.State]int64) (int64, error) {

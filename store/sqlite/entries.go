@@ -30,18 +30,16 @@ func (s *Store) entries(conn *sqlite.Conn, q *sqlText) (out []dlqtriage.Entry, e
 // addEntryFilter adds the conditions of a filter to a query of entries e.
 func addEntryFilter(q *sqlText, f dlqtriage.EntryFilter) {
 	for _, c := range columns.EntryConditions(f) {
-		q.add(" AND ")
+		q.add(andNot(c.Not))
 		in(q, "e."+c.Column, c.Values)
 	}
-	if len(f.IDs) > 0 {
-		for i, column := range []string{"e.id", "e.task_id", "e.message_id"} {
-			q.add([]string{" AND (", " OR "}[min(i, 1)])
-			in(q, column, f.IDs)
-		}
-		q.add(")")
-	}
+	addEntryIDs(q, f.IDs, false)
+	addEntryIDs(q, f.Not.IDs, true)
 	for _, word := range f.Words {
 		q.add(" AND instr(e.words, ?) > 0", columns.Word(word))
+	}
+	for _, word := range f.Not.Words {
+		q.add(" AND instr(e.words, ?) = 0", columns.Word(word))
 	}
 	if f.From.Known() {
 		q.add(" AND e.failed >= ?", int64(f.From))
@@ -49,6 +47,26 @@ func addEntryFilter(q *sqlText, f dlqtriage.EntryFilter) {
 	if f.To.Known() {
 		q.add(" AND e.failed < ?", int64(f.To))
 	}
+}
+
+// addEntryIDs asks that an entry, its task or its message has one of the ids, or none of them.
+func addEntryIDs(q *sqlText, ids []string, not bool) {
+	if len(ids) == 0 {
+		return
+	}
+	q.add(andNot(not))
+	for i, column := range []string{"e.id", "e.task_id", "e.message_id"} {
+		q.add([]string{"(", " OR "}[min(i, 1)])
+		in(q, column, ids)
+	}
+	q.add(")")
+}
+
+func andNot(not bool) string {
+	if not {
+		return " AND NOT "
+	}
+	return " AND "
 }
 
 // Entries implements [dlqtriage.EntryReader].

@@ -6,8 +6,6 @@ import (
 
 	"fleetglass/lifecycle"
 	"fleetglass/store/internal/columns"
-
-	"zombiezen.com/go/sqlite"
 )
 
 func equals[T ~string](column string, values []T) []sqlText {
@@ -20,33 +18,37 @@ func equals[T ~string](column string, values []T) []sqlText {
 	return out
 }
 
-func addResidual[T ~string](q *sqlText, column string, values []T) {
-	q.add(" AND ")
+// addResidual asks that a column has one of the values, or none of them; nothing where there are no values.
+func addResidual[T ~string](q *sqlText, column string, values []T, not bool) {
+	if len(values) == 0 {
+		return
+	}
 	texts := make([]string, len(values))
 	for i, v := range values {
 		texts[i] = string(v)
 	}
+	q.add(andNot(not))
 	in(q, column, texts)
 }
 
 // addStreams turns names of streams into their row ids.
-func (path *accessPath) addStreams(conn *sqlite.Conn, wanted []string) error {
-	names, err := loadStreams(conn)
-	if err != nil {
-		return err
-	}
-	var ids []int64
-	for name, id := range names.ids {
-		if slices.Contains(wanted, name.String()) {
-			ids = append(ids, id)
+func (path *accessPath) addStreams(names *streams, f lifecycle.Filter) {
+	add := func(wanted []string, not bool) (found bool) {
+		var ids []int64
+		for name, id := range names.ids {
+			if slices.Contains(wanted, name.String()) {
+				ids = append(ids, id)
+			}
 		}
+		if len(ids) > 0 {
+			slices.Sort(ids)
+			path.residual.add(andNot(not))
+			in(&path.residual, "stream", ids)
+		}
+		return len(ids) > 0
 	}
-	if path.nothing = len(ids) == 0; !path.nothing {
-		slices.Sort(ids)
-		path.residual.add(" AND ")
-		in(&path.residual, "stream", ids)
-	}
-	return nil
+	path.nothing = len(f.Streams) > 0 && !add(f.Streams, false)
+	add(f.Not.Streams, true)
 }
 
 func (path *accessPath) addTimes(f lifecycle.Filter, indexed bool) {
@@ -69,20 +71,46 @@ func (path *accessPath) addTimes(f lifecycle.Filter, indexed bool) {
 func (path *accessPath) addRest(f lifecycle.Filter) {
 	q := &path.residual
 	for _, c := range f.Columns() {
-		addResidual(q, c.Column, c.Values)
+		addResidual(q, c.Column, c.Values, c.Not)
 	}
 	if f.Duplicates {
 		q.add(" AND duplicates > 0")
 	}
-	for i, code := range f.Anomalies {
-		q.add([]string{" AND (", " OR "}[min(i, 1)]+"instr(anomalies, ?) > 0", columns.Anomaly(code))
+	if f.Not.Duplicates {
+		q.add(" AND duplicates = 0")
 	}
-	if len(f.Anomalies) > 0 {
-		q.add(")")
+	path.addAnomalies(f.Anomalies, false)
+	path.addAnomalies(f.Not.Anomalies, true)
+	path.addWords(f.Words, false)
+	path.addWords(f.Not.Words, true)
+	path.addBounds("attempt", f.Attempt)
+	if f.Published.Asked() {
+		q.add(" AND published <> 0")
+		path.addBounds("published", f.Published)
 	}
-	for _, word := range f.Words {
+	path.addBounds("ran + CASE WHEN held = 0 THEN 0 ELSE max(0, ? - held) END", f.Ran.Bounds, int64(f.Ran.AsOf))
+}
+
+func (path *accessPath) addAnomalies(codes []lifecycle.AnomalyCode, not bool) {
+	for i, code := range codes {
+		path.residual.add([]string{andNot(not) + "(", " OR "}[min(i, 1)]+"instr(anomalies, ?) > 0", columns.Anomaly(code))
+	}
+	if len(codes) > 0 {
+		path.residual.add(")")
+	}
+}
+
+func (path *accessPath) addWords(words []string, not bool) {
+	for _, word := range words {
 		part := columns.Word(word)
-		q.add(" AND (instr(words, ?) > 0 OR instr(CAST(task_id AS BLOB), ?) > 0)", part, part)
+		path.residual.add(andNot(not)+"(instr(words, ?) > 0 OR instr(CAST(task_id AS BLOB), ?) > 0)", part, part)
+	}
+}
+
+// addBounds compares a number, whose text has a place for each of args.
+func (path *accessPath) addBounds(number string, b lifecycle.Bounds, args ...any) {
+	for _, end := range columns.Ends(b) {
+		path.residual.add(" AND "+number+" "+end.Op+" ?", append(slices.Clone(args), end.At)...)
 	}
 }
 
@@ -126,11 +154,13 @@ func beginsWithOne(text string, prefixes []string) bool {
 }
 
 // addResidualIDs adds the branches as one condition on the row.
-func (path *accessPath) addResidualIDs(branches []sqlText) {
+func (path *accessPath) addResidualIDs(branches []sqlText, not bool) {
 	for i := range branches {
-		path.residual.add([]string{" AND (", " OR "}[min(i, 1)] + "(TRUE")
+		path.residual.add([]string{andNot(not) + "(", " OR "}[min(i, 1)] + "(TRUE")
 		path.residual.addText(&branches[i])
 		path.residual.add(")")
 	}
-	path.residual.add(")")
+	if len(branches) > 0 {
+		path.residual.add(")")
+	}
 }

@@ -20,11 +20,7 @@ func (w expected) checkCounts(t *testing.T, s Store, f lifecycle.Filter) {
 	if err != nil || capped {
 		t.Fatalf("count %+v: capped %v, %v", f, capped, err)
 	}
-	f.States = nil
-	want := map[lifecycle.State]int64{}
-	for _, row := range w.list(f) {
-		want[row.State]++
-	}
+	want := w.countsOf(f)
 	for state, n := range got {
 		if n == 0 {
 			delete(got, state)

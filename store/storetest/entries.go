@@ -139,6 +139,16 @@ func entriesSelected(t *testing.T, s Store) {
 		"more words":    {dlqtriage.EntryFilter{Words: []string{"straße", "no WAY"}}, func(e dlqtriage.Entry) bool { return e.TaskID == "told" }},
 		"a task":        {dlqtriage.EntryFilter{IDs: []string{"told"}}, func(e dlqtriage.Entry) bool { return e.TaskID == "told" }},
 		"an id":         {dlqtriage.EntryFilter{IDs: []string{all[5].ID}}, func(e dlqtriage.Entry) bool { return e.ID == all[5].ID }},
+		"not an agent":  {dlqtriage.EntryFilter{Not: dlqtriage.EntryExclusion{Agents: []string{"cto"}}}, func(e dlqtriage.Entry) bool { return e.Agent != "cto" }},
+		"not a task":    {dlqtriage.EntryFilter{Not: dlqtriage.EntryExclusion{IDs: []string{"told", all[5].ID}}}, func(e dlqtriage.Entry) bool { return e.TaskID != "told" && e.ID != all[5].ID }},
+		"not a word":    {dlqtriage.EntryFilter{Not: dlqtriage.EntryExclusion{Words: []string{"no WAY"}}}, func(e dlqtriage.Entry) bool { return e.TaskID != "told" }},
+		"some detail":   {dlqtriage.EntryFilter{Not: dlqtriage.EntryExclusion{Details: []string{dlqtriage.Empty}}}, func(e dlqtriage.Entry) bool { return e.Detail != "" }},
+		"neither status nor category": {
+			dlqtriage.EntryFilter{Not: dlqtriage.EntryExclusion{Statuses: []dlqtriage.Status{dlqtriage.StatusDiscarded}, Categories: []dlqtriage.Category{dlqtriage.Permanent}}},
+			func(e dlqtriage.Entry) bool {
+				return e.Status != dlqtriage.StatusDiscarded && e.Category != dlqtriage.Permanent
+			},
+		},
 		"times": {
 			dlqtriage.EntryFilter{From: all[8].FailedAt, To: all[2].FailedAt},
 			func(e dlqtriage.Entry) bool { return e.FailedAt >= all[8].FailedAt && e.FailedAt < all[2].FailedAt },

@@ -6,28 +6,33 @@ import (
 	"fleetglass/dlqtriage"
 )
 
-// EntryValues is a column of entries and the values of which a row must have one.
+// EntryValues is a column of entries and the values of which a row must have one, or must have none.
 type EntryValues struct {
 	Column string
 	Values []string
+	Not    bool
 }
 
 // EntryConditions are the columns by which a filter selects entries with plain equality; all of them must hold.
 func EntryConditions(f dlqtriage.EntryFilter) []EntryValues {
 	var out []EntryValues
-	add := func(column string, values []string) {
-		if len(values) > 0 {
-			out = append(out, EntryValues{column, values})
+	add := func(column string, is, not []string) {
+		if len(is) > 0 {
+			out = append(out, EntryValues{Column: column, Values: is})
+		}
+		if len(not) > 0 {
+			out = append(out, EntryValues{Column: column, Values: not, Not: true})
 		}
 	}
-	add("status", entryTexts(f.Statuses))
-	add("category", entryTexts(f.Categories))
-	add("detail", entryTexts(f.Details))
-	add("kind", entryTexts(f.Kinds))
-	add("path", entryTexts(f.Paths))
-	add("agent", entryTexts(f.Agents))
-	add("type", entryTexts(f.Types))
-	add("fingerprint", entryTexts(f.Fingerprints))
+	n := f.Not
+	add("status", entryTexts(f.Statuses), entryTexts(n.Statuses))
+	add("category", entryTexts(f.Categories), entryTexts(n.Categories))
+	add("detail", entryTexts(f.Details), entryTexts(n.Details))
+	add("kind", entryTexts(f.Kinds), entryTexts(n.Kinds))
+	add("path", entryTexts(f.Paths), entryTexts(n.Paths))
+	add("agent", entryTexts(f.Agents), entryTexts(n.Agents))
+	add("type", entryTexts(f.Types), entryTexts(n.Types))
+	add("fingerprint", entryTexts(f.Fingerprints), entryTexts(n.Fingerprints))
 	return out
 }
 

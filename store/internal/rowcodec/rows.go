@@ -495,6 +495,7 @@ type taskSummaryRow struct {
 	EndedAt     lifecycle.Micros        `msg:"n,omitempty"`
 	Waiting     time.Duration           `msg:"o,omitempty"`
 	Running     time.Duration           `msg:"p,omitempty"`
+	HeldSince   lifecycle.Micros        `msg:"w,omitempty"`
 	Duplicates  int                     `msg:"q,omitempty"`
 	Category    string                  `msg:"r,omitempty"`
 	Reason      string                  `msg:"s,omitempty"`

@@ -8189,8 +8189,8 @@ func (z *taskFactsRow) Msgsize() (s int) {
 func (z *taskSummaryRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(22)
-	var zb0001Mask uint32 /* 22 bits */
+	zb0001Len := uint32(23)
+	var zb0001Mask uint32 /* 23 bits */
 	_ = zb0001Mask
 	if z.Listed == false {
 		zb0001Len--
@@ -8256,29 +8256,33 @@ func (z *taskSummaryRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x8000
 	}
-	if z.Duplicates == 0 {
+	if z.HeldSince == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x10000
 	}
-	if z.Category == "" {
+	if z.Duplicates == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x20000
 	}
-	if z.Reason == "" {
+	if z.Category == "" {
 		zb0001Len--
 		zb0001Mask |= 0x40000
 	}
-	if z.Outcome == "" {
+	if z.Reason == "" {
 		zb0001Len--
 		zb0001Mask |= 0x80000
 	}
-	if z.Died == "" {
+	if z.Outcome == "" {
 		zb0001Len--
 		zb0001Mask |= 0x100000
 	}
-	if z.Anomalies == nil {
+	if z.Died == "" {
 		zb0001Len--
 		zb0001Mask |= 0x200000
+	}
+	if z.Anomalies == nil {
+		zb0001Len--
+		zb0001Mask |= 0x400000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -8366,31 +8370,36 @@ func (z *taskSummaryRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendDuration(o, z.Running)
 		}
 		if (zb0001Mask & 0x10000) == 0 { // if not omitted
+			// string "w"
+			o = append(o, 0xa1, 0x77)
+			o = msgp.AppendInt64(o, int64(z.HeldSince))
+		}
+		if (zb0001Mask & 0x20000) == 0 { // if not omitted
 			// string "q"
 			o = append(o, 0xa1, 0x71)
 			o = msgp.AppendInt(o, z.Duplicates)
 		}
-		if (zb0001Mask & 0x20000) == 0 { // if not omitted
+		if (zb0001Mask & 0x40000) == 0 { // if not omitted
 			// string "r"
 			o = append(o, 0xa1, 0x72)
 			o = msgp.AppendString(o, z.Category)
 		}
-		if (zb0001Mask & 0x40000) == 0 { // if not omitted
+		if (zb0001Mask & 0x80000) == 0 { // if not omitted
 			// string "s"
 			o = append(o, 0xa1, 0x73)
 			o = msgp.AppendString(o, z.Reason)
 		}
-		if (zb0001Mask & 0x80000) == 0 { // if not omitted
+		if (zb0001Mask & 0x100000) == 0 { // if not omitted
 			// string "t"
 			o = append(o, 0xa1, 0x74)
 			o = msgp.AppendString(o, string(z.Outcome))
 		}
-		if (zb0001Mask & 0x100000) == 0 { // if not omitted
+		if (zb0001Mask & 0x200000) == 0 { // if not omitted
 			// string "u"
 			o = append(o, 0xa1, 0x75)
 			o = msgp.AppendString(o, string(z.Died))
 		}
-		if (zb0001Mask & 0x200000) == 0 { // if not omitted
+		if (zb0001Mask & 0x400000) == 0 { // if not omitted
 			// string "v"
 			o = append(o, 0xa1, 0x76)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Anomalies)))
@@ -8540,6 +8549,16 @@ func (z *taskSummaryRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "Running")
 				return
 			}
+		case "w":
+			{
+				var zb0007 int64
+				zb0007, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "HeldSince")
+					return
+				}
+				z.HeldSince = lifecycle.Micros(zb0007)
+			}
 		case "q":
 			z.Duplicates, bts, err = msgp.ReadIntBytes(bts)
 			if err != nil {
@@ -8560,49 +8579,49 @@ func (z *taskSummaryRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "t":
 			{
-				var zb0007 string
-				zb0007, bts, err = msgp.ReadStringBytes(bts)
+				var zb0008 string
+				zb0008, bts, err = msgp.ReadStringBytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "Outcome")
 					return
 				}
-				z.Outcome = lifecycle.Outcome(zb0007)
+				z.Outcome = lifecycle.Outcome(zb0008)
 			}
 		case "u":
 			{
-				var zb0008 string
-				zb0008, bts, err = msgp.ReadStringBytes(bts)
+				var zb0009 string
+				zb0009, bts, err = msgp.ReadStringBytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "Died")
 					return
 				}
-				z.Died = lifecycle.State(zb0008)
+				z.Died = lifecycle.State(zb0009)
 			}
 		case "v":
-			var zb0009 uint32
-			zb0009, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			var zb0010 uint32
+			zb0010, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
 				err = msgp.WrapError(err, "Anomalies")
 				return
 			}
-			if zb0009 > zd41d09belimitArrays {
+			if zb0010 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Anomalies) >= int(zb0009) {
-				z.Anomalies = (z.Anomalies)[:zb0009]
+			if cap(z.Anomalies) >= int(zb0010) {
+				z.Anomalies = (z.Anomalies)[:zb0010]
 			} else {
-				z.Anomalies = make([]lifecycle.AnomalyCode, zb0009)
+				z.Anomalies = make([]lifecycle.AnomalyCode, zb0010)
 			}
 			for za0001 := range z.Anomalies {
 				{
-					var zb0010 string
-					zb0010, bts, err = msgp.ReadStringBytes(bts)
+					var zb0011 string
+					zb0011, bts, err = msgp.ReadStringBytes(bts)
 					if err != nil {
 						err = msgp.WrapError(err, "Anomalies", za0001)
 						return
 					}
-					z.Anomalies[za0001] = lifecycle.AnomalyCode(zb0010)
+					z.Anomalies[za0001] = lifecycle.AnomalyCode(zb0011)
 				}
 			}
 		default:
@@ -8619,7 +8638,7 @@ func (z *taskSummaryRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *taskSummaryRow) Msgsize() (s int) {
-	s = 3 + 2 + msgp.BoolSize + 2 + msgp.StringPrefixSize + len(string(z.State)) + 2 + msgp.StringPrefixSize + len(z.Rule) + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.Type) + 2 + msgp.StringPrefixSize + len(z.Title) + 2 + msgp.StringPrefixSize + len(z.Consumer) + 2 + msgp.IntSize + 2 + msgp.IntSize + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.DurationSize + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.Category) + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + msgp.StringPrefixSize + len(string(z.Outcome)) + 2 + msgp.StringPrefixSize + len(string(z.Died)) + 2 + msgp.ArrayHeaderSize
+	s = 3 + 2 + msgp.BoolSize + 2 + msgp.StringPrefixSize + len(string(z.State)) + 2 + msgp.StringPrefixSize + len(z.Rule) + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.Type) + 2 + msgp.StringPrefixSize + len(z.Title) + 2 + msgp.StringPrefixSize + len(z.Consumer) + 2 + msgp.IntSize + 2 + msgp.IntSize + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.DurationSize + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.Category) + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + msgp.StringPrefixSize + len(string(z.Outcome)) + 2 + msgp.StringPrefixSize + len(string(z.Died)) + 2 + msgp.ArrayHeaderSize
 	for za0001 := range z.Anomalies {
 		s += msgp.StringPrefixSize + len(string(z.Anomalies[za0001]))
 	}
