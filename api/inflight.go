@@ -165,6 +165,7 @@ func (a *API) describeFleet() {
 	register(a, call{
 		id: "list-in-flight", needs: access.Read, path: Base + "/in-flight", tag: "fleet", summary: "Leases held now", example: exampleInFlight(),
 		detail: "Every message that some worker holds, or held until its deadline passed, by the time to its deadline. " +
+			"A message that was handed back and is due again may be in a worker's hands: it is listed as failed, without a deadline. " +
 			"Deadlines move with heartbeats: a walk over several pages is exact only while they do not.",
 		failures: []httperr.Code{httperr.InvalidCursor},
 	}, a.listInFlight)

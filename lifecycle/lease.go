@@ -72,6 +72,7 @@ type Lease struct {
 	Owner        string        // As reported; empty when nobody said.
 	LeaseVersion uint64        // The fencing token, as reported.
 	Next         NextStep
+	Due          bool         // It was handed back and its delay has passed: the next pull gets it, and whether a worker has it again is not known.
 	Resolved     *TriageFacts // Who marked this attempt as resolved, and why; nil where nobody did. Nothing counts as wrong with it then.
 	Acting       string       // The action on the message that has not ended; empty for none.
 	Revision     uint64       // Of the decisions about the message.
@@ -144,7 +145,7 @@ func stuckAfter(t Typical) time.Duration {
 }
 
 // LeaseOf describes the hold on an open message at now. ok is false when nobody holds it and nothing is overdue: it waits in the
-// stream, or between attempts. c is nil when the consumer is not known.
+// stream, or between attempts. One that is due again after a nak may be in a worker's hands, so ok is true, and no deadline is known. c is nil when the consumer is not known.
 func LeaseOf(o OpenMessage, c *ConsumerState, typical Typical, now Micros) (l Lease, ok bool) {
 	m := o.Message
 	ev := evidenceOf(&m, &o.Task)
@@ -166,6 +167,7 @@ func LeaseOf(o OpenMessage, c *ConsumerState, typical Typical, now Micros) (l Le
 		l.Deadline, l.Basis, l.LastBeat, l.Sender = held.deadline, held.basis, held.beat, held.sender
 	}
 	l.Next = nextStep(v, l, ev, c)
+	l.dueAgain(ev, now)
 	l.Revision = m.Revision()
 	if m.Acting() {
 		l.Acting = m.Asked.Action
@@ -173,7 +175,15 @@ func LeaseOf(o OpenMessage, c *ConsumerState, typical Typical, now Micros) (l Le
 	if l.Resolved = m.resolvedIn(ev.n); l.Resolved == nil {
 		l.Stale = staleKind(o, v, l, ev, typical, now)
 	}
-	return l, v.State.InFlight() || l.Stale != ""
+	return l, v.State.InFlight() || l.Stale != "" || l.Due
+}
+
+// dueAgain notes that a message that was handed back waits no more. The deadline of the attempt that handed it back means nothing then.
+func (l *Lease) dueAgain(ev evidence, now Micros) {
+	if l.State != StateFailed || !ev.current.NakAt.Known() || l.Next.What != "redelivery" || now < l.Next.At {
+		return
+	}
+	l.Due, l.Deadline, l.Basis, l.Wait = true, 0, 0, 0
 }
 
 func (l *Lease) setOwner(reports []ReportFacts) {

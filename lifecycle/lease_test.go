@@ -30,6 +30,8 @@ func TestLeaseTellsWhatIsWrongAndWhatFollows(t *testing.T) {
 		{"exhausted by its last nak", "published 0s seq=1 task=T\nnaked 1s seq=1 n=3 cseq=3\npresumed_dead 1s seq=1 n=3 basis=1s deadline=1s", 2 * time.Second, "", false, "dead_letter", 0, 0},
 		{"waiting in the stream", "published 0s seq=1 task=T", time.Minute, "", false, "delivery", 0, 0},
 		{"nak with delay is late under backoff", "published 0s seq=1 task=T\nnaked 5s seq=1 n=2 cseq=2 delay=1s", 6 * time.Second, "", false, "redelivery", 16 * time.Second, 25 * time.Second},
+		{"handed back and due again", "published 0s seq=1 task=T\nnaked 5s seq=1 n=1 cseq=1 delay=1s", 7 * time.Second, "", true, "redelivery", 6 * time.Second, 0},
+		{"handed back, and its delay goes on", "published 0s seq=1 task=T\nnaked 5s seq=1 n=1 cseq=1 delay=3s", 7 * time.Second, "", false, "redelivery", 8 * time.Second, 0},
 		{"zombie", "published 0s seq=1 task=T\ndelivered 12s seq=1 cseq=2 exact\nheartbeat 14s seq=1 n=1 cseq=1\nheartbeat 13s seq=1 n=2 cseq=2", 15 * time.Second, StaleZombie, true, "redelivery", 34 * time.Second, 34 * time.Second},
 		{"a late heartbeat extends nothing", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact\nheartbeat 14s seq=1 n=1 cseq=1", 15 * time.Second, StaleLease, true, "redelivery", 11 * time.Second, 11 * time.Second},
 		{"of two heartbeats the late one extends nothing", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact\nheartbeat 8s seq=1 n=1 cseq=1\nheartbeat 30s seq=1 n=1 cseq=1", 31 * time.Second, StaleLease, true, "redelivery", 18 * time.Second, 18 * time.Second},

@@ -661,9 +661,9 @@ func leaseRow(r LeaseRow) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var34 string
-		templ_7745c5c3_Var34, templ_7745c5c3_Err = templ.JoinStringErrs(nextWords(r.Next))
+		templ_7745c5c3_Var34, templ_7745c5c3_Err = templ.JoinStringErrs(nextOf(r.Lease))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `inflight.templ`, Line: 160, Col: 22}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `inflight.templ`, Line: 160, Col: 20}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var34))
 		if templ_7745c5c3_Err != nil {
@@ -762,6 +762,14 @@ func leaseAttempt(l lifecycle.Lease) string {
 		return fmt.Sprintf("%d/%d", l.Attempt, l.MaxDeliver)
 	}
 	return fmt.Sprint(l.Attempt)
+}
+
+// nextOf says what happens next to a leased message.
+func nextOf(l lifecycle.Lease) string {
+	if l.Due {
+		return "handed back; the next pull gets it, if none has it already. Due"
+	}
+	return nextWords(l.Next)
 }
 
 func nextWords(n lifecycle.NextStep) string {

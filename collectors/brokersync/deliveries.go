@@ -126,9 +126,10 @@ func isDelivery(c Consumer, m lifecycle.MessageFacts, nonDelivery lifecycle.Micr
 	return c.DeliveredAt.Known() && (!nonDelivery.Known() || nonDelivery.Add(captureLagMax) < c.DeliveredAt) && (!line.Known() || c.DeliveredAt <= line)
 }
 
-// unknownDelivery says of a message that the broker has delivered, and of which no delivery is known, that its first one happened.
+// unknownDelivery says of a message that the broker has delivered, and of which no delivery is known, that its first one happened. Lines that
+// tell more may be under way: they are waited for until the next poll, not for as long as a busy consumer delivers.
 func unknownDelivery(v view, c Consumer, m lifecycle.MessageFacts) []lifecycle.Event {
-	if m.CurrentAttempt() > 0 || !linesDrained(v, c) {
+	if m.CurrentAttempt() > 0 || !linesDrained(v, c) && !v.deliveredBefore(c, m.Key.Seq) {
 		return nil
 	}
 	at := c.DeliveredAt

@@ -8,7 +8,7 @@ import (
 
 // sharedInFlight serves consumers that hold several messages. It says nothing unless the lines leave exactly one reading.
 func sharedInFlight(v view, c Consumer, f inFlight) []lifecycle.Event {
-	if !f.complete || len(f.messages) != c.AckPending || v.Drained < c.quietSince().Add(captureLag) || v.Drained < v.ConsumersAt {
+	if !f.complete || len(f.messages) != c.AckPending || !v.quiet(c) || v.Drained < v.ConsumersAt {
 		return nil
 	}
 	a, ok := account(c, f)
@@ -34,12 +34,13 @@ type accounts struct {
 	nonDelivery lifecycle.Micros // As [lastNonDelivery], of all.
 }
 
-// account is not ok when another message owns deliveries of which the sequences are not known.
+// account is not ok when another message owns deliveries of which the sequences are not known, or may: one that was answered late may have been
+// delivered again before.
 func account(c Consumer, f inFlight) (a accounts, ok bool) {
 	a.all = evidence{}
 	for _, m := range f.others {
 		known := evidenceOf(m, c)
-		if n := m.CurrentAttempt(); n > len(known) && firstSign(m) >= c.CreatedAt {
+		if m.CurrentAttempt() > 0 && firstSign(m) >= c.CreatedAt && mostUnseen(c, m, known, lastAnswer(m)) > 0 {
 			return a, false
 		}
 		if m.MaxDeliveriesAt.Known() {
@@ -74,10 +75,10 @@ func (e evidence) join(o evidence) evidence {
 	return e
 }
 
-// ownAll gives every open delivery to the only message in hand.
+// ownAll gives every open delivery to the only message in hand, unless there are more than its waits left room for.
 func ownAll(v view, c Consumer, m lifecycle.MessageFacts, known evidence, open []uint64, nonDelivery lifecycle.Micros) []lifecycle.Event {
 	all, ok := known.with(open)
-	if !ok {
+	if !ok || len(open) > mostUnseen(c, m, known, c.ObservedAt) {
 		return nil
 	}
 	unanswered := slices.DeleteFunc(slices.Clone(open), func(cseq uint64) bool { return cseq == c.DeliveredCSeq })

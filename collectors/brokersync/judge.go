@@ -113,19 +113,27 @@ func (j *judgement) held(m lifecycle.MessageFacts, c Consumer) bool {
 	if c.MaxAckPending == 1 {
 		return c.AckPending == 1 && m.Key.Seq == c.DeliveredSeq
 	}
-	return len(f.messages) == c.AckPending
+	undecided := 0 // The broker may have dropped these: it says that their attempts are used up.
+	for _, x := range f.messages {
+		if undecidedExhaustion(x) {
+			undecided++
+		}
+	}
+	return len(f.messages)-undecided <= c.AckPending && c.AckPending <= len(f.messages)
 }
 
-// patience is how long a message may have been stored while a better moment to attribute its delivery is waited for.
-const patience = 10 * time.Second
+// patience is how long a consumer may be busy while a better moment to attribute its deliveries is waited for. The attribution may still come
+// later; until then the board shows that some worker has the message.
+const patience = time.Second
 
-// tooEarly reports whether a later observation may tell which delivery is that of m.
+// tooEarly reports whether a later observation may tell which delivery is that of m. A consumer that is never quiet is not waited for.
 func (j *judgement) tooEarly(m lifecycle.MessageFacts, c Consumer) bool {
 	if c.MaxAckPending == 1 {
 		return false
 	}
-	young := m.Stored != nil && m.Stored.At.Add(patience) > j.view.ConsumersAt
-	return j.known.early[c.Name] || (young && j.view.Drained < c.quietSince().Add(captureLag))
+	since, busy := j.view.Busy[c.Name]
+	wait := busy && j.view.ConsumersAt < since.Add(patience)
+	return wait || (j.known.early[c.Name] && !j.view.deliveredBefore(c, m.Key.Seq))
 }
 
 // message concludes about one open message.

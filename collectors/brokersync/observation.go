@@ -71,12 +71,14 @@ func (c Consumer) quietSince() lifecycle.Micros { return max(c.DeliveredAt, c.Ac
 // view is an observation together with how far it can be trusted.
 type view struct {
 	Observation
-	Drained    lifecycle.Micros            // All acknowledgements and advisories captured up to then are stored; zero when not known.
-	Verifiable uint64                      // All publishes captured up to that sequence are stored; zero when not known.
-	Blind      string                      // A capture stream that does not exist, so that nothing follows from a missing line.
-	Gone       []lifecycle.ConsumerState   // Consumers that were there before.
-	Replaced   map[string]lifecycle.Micros // By consumer: when it was created in the place of another of its name.
-	Deleted    *Deletions                  // Consumers that were deleted; nil where that was not asked.
+	Drained    lifecycle.Micros                        // All acknowledgements and advisories captured up to then are stored; zero when not known.
+	Verifiable uint64                                  // All publishes captured up to that sequence are stored; zero when not known.
+	Blind      string                                  // A capture stream that does not exist, so that nothing follows from a missing line.
+	Gone       []lifecycle.ConsumerState               // Consumers that were there before.
+	Replaced   map[string]lifecycle.Micros             // By consumer: when it was created in the place of another of its name.
+	Before     map[consumerKey]lifecycle.ConsumerState // As they were at the poll before.
+	Busy       map[string]lifecycle.Micros             // As [State.Busy].
+	Deleted    *Deletions                              // Consumers that were deleted; nil where that was not asked.
 }
 
 // consumerOf is the consumer that a message is delivered by: the one whose filters match its subject, else the one that is named by
@@ -96,4 +98,14 @@ func (v view) consumerOf(m lifecycle.MessageFacts) *Consumer {
 		}
 	}
 	return nil
+}
+
+// quiet reports whether everything that a consumer did last is stored.
+func (v view) quiet(c Consumer) bool { return v.Drained >= c.quietSince().Add(captureLag) }
+
+// deliveredBefore reports whether a consumer that may hold several had delivered so far at an earlier observation that it may have held the message
+// then, and all lines up to that observation are stored.
+func (v view) deliveredBefore(c Consumer, seq uint64) bool {
+	before, known := v.Before[consumerKey{c.Stream, c.Name}]
+	return known && c.MaxAckPending != 1 && before.CreatedAt == c.CreatedAt && seq <= before.DeliveredSeq && v.Drained >= before.ObservedAt
 }

@@ -17,6 +17,7 @@ type State struct {
 	Comparison Comparison
 	Unseen     lifecycle.Micros            // Publishes up to then may be duplicates of messages that were stored before capture began.
 	Replaced   map[string]lifecycle.Micros // By consumer: when it was created in the place of another of its name.
+	Busy       map[string]lifecycle.Micros // By consumer: the first observation since which its deliveries could not be told apart at any, because lines may be under way.
 	Missing    map[uint64]Missed           // Open messages that are not in the stream.
 	Rechecks   map[uint64]lifecycle.Micros // Settled messages that are in the stream, and until when they are not read again.
 	Answered   map[string]uint64           // By consumer: the last delivery of which the exact time was looked for.
@@ -56,4 +57,18 @@ func copied[K comparable, V any](m map[K]V) map[K]V {
 		return map[K]V{}
 	}
 	return maps.Clone(m)
+}
+
+// busyNow is [State.Busy] after one more observation.
+func (s State) busyNow(v view) map[string]lifecycle.Micros {
+	busy := map[string]lifecycle.Micros{}
+	for _, c := range v.Consumers {
+		if v.quiet(c) && v.Drained >= v.ConsumersAt && c.DeliveredSeq <= s.Comparison.Verified {
+			continue
+		}
+		if busy[c.Name] = v.ConsumersAt; s.Busy[c.Name].Known() {
+			busy[c.Name] = s.Busy[c.Name]
+		}
+	}
+	return busy
 }

@@ -81,7 +81,8 @@ func (st *step) observe(o Observation) {
 	n.Comparison = n.Comparison.observe(o, n.Capture.Publishes.UpTo)
 	st.view.Verifiable = n.Comparison.Verifiable
 	st.storeConsumers(o.Consumers, o.At)
-	st.view.Replaced = n.Replaced
+	n.Busy = n.busyNow(st.view)
+	st.view.Replaced, st.view.Before, st.view.Busy = n.Replaced, st.was.Consumers, n.Busy
 	for _, c := range n.Consumers {
 		if c.Gone && c.Stream == o.Stream {
 			st.view.Gone = append(st.view.Gone, c)

@@ -127,6 +127,8 @@ var Table = []Rule{
 	{Package: "internal/screenshots", Others: []string{"github.com/chromedp"}},
 	// Tests only: it runs the program on real brokers and looks at its answers.
 	{Package: "internal/situations", Tests: []string{"fleet"}},
+	// Tests only: it plays the program's part around fleets that are made at random.
+	{Package: "internal/randomfleets", Tests: []string{"fleet", "collectors", "collectors/*", "query"}},
 	{Package: "internal/statedocs", Own: []string{"lifecycle"}},
 	{Package: "internal/telemetry", Own: []string{"lifecycle", "alerts", "reconcile", "internal/health", "internal/routes", "query"}, Others: []string{"github.com/prometheus", "github.com/gin-gonic/gin"}},
 	{Package: "internal/testkit", Own: []string{"fleet", "lifecycle", "internal/embednats"}, Others: []string{"github.com/nats-io", "github.com/jackc/pgx/v5", "github.com/google/go-cmp", "github.com/chromedp"}},

@@ -1,0 +1,40 @@
+package brokersync
+
+import "fleetglass/lifecycle"
+
+// mostUnseen is how many deliveries of a message that no line tells of may have happened up to a time: those that are known to be missing, and those for
+// which its waits left room. What is not known of a wait counts as over early, so the number is never too small.
+func mostUnseen(c Consumer, m lifecycle.MessageFacts, known evidence, until lifecycle.Micros) int {
+	n := max(1, m.CurrentAttempt())
+	unseen := max(0, n-len(known))
+	for next := earliestNext(c, m, n); next.Known() && next <= until; next = next.Add(c.Wait(n)) {
+		if c.Wait(n) <= 0 || (c.MaxDeliver > 0 && n >= c.MaxDeliver) {
+			break
+		}
+		unseen, n = unseen+1, n+1
+	}
+	return unseen
+}
+
+// earliestNext is the earliest time at which the broker may have delivered a message again after an attempt; zero where it was never stored.
+func earliestNext(c Consumer, m lifecycle.MessageFacts, attempt int) lifecycle.Micros {
+	a := attemptOf(m.CurrentLife(), attempt)
+	l, _ := lifecycle.LeaseOf(lifecycle.OpenMessage{Message: m}, &c.ConsumerState, lifecycle.Typical{}, 0)
+	switch {
+	case a.NakAt.Known():
+		return a.NakAt
+	case l.Deadline.Known() && (l.BeganExact || l.LastBeat.Known()):
+		return l.Deadline
+	case m.Stored == nil:
+		return 0
+	}
+	return m.Stored.At.Add(c.Wait(attempt))
+}
+
+// lastAnswer is the latest sign of a message's workers.
+func lastAnswer(m lifecycle.MessageFacts) (at lifecycle.Micros) {
+	for _, a := range m.Attempts {
+		at = max(at, lastSign(a))
+	}
+	return at
+}
