@@ -78,7 +78,7 @@ func (ev *evidence) lease(c *ConsumerState) lease {
 	}
 	wait := c.Wait(ev.n)
 	held := lease{basis: ev.beganAt}
-	for i, b := range ev.life.beatsSince(ev.beganAt) {
+	for i, b := range ev.beats() {
 		certain := i > 0 || ev.deliveredAt.Known() // Without the broker's time of the delivery the first one may have been in time.
 		if certain && b.at > held.basis.Add(max(wait, ev.life.apart())) {
 			break
@@ -90,6 +90,16 @@ func (ev *evidence) lease(c *ConsumerState) lease {
 	}
 	held.deadline = held.basis.Add(wait)
 	return held
+}
+
+// beats are the known heartbeats that may extend the lease of the current attempt. Where no time of the attempt is known, those of earlier attempts may be from
+// before it.
+func (ev *evidence) beats() []beat {
+	all := ev.life.beatsSince(ev.beganAt)
+	if ev.beganAt.Known() {
+		return all
+	}
+	return slices.DeleteFunc(all, func(b beat) bool { return b.n < ev.n })
 }
 
 // passed is [AttemptFacts.passed] of the current attempt.

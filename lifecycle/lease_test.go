@@ -30,6 +30,7 @@ func TestLeaseTellsWhatIsWrongAndWhatFollows(t *testing.T) {
 		{"exhausted by its last nak", "published 0s seq=1 task=T\nnaked 1s seq=1 n=3 cseq=3\npresumed_dead 1s seq=1 n=3 basis=1s deadline=1s", 2 * time.Second, "", false, "dead_letter", 0, 0},
 		{"waiting in the stream", "published 0s seq=1 task=T", time.Minute, "", false, "delivery", 0, 0},
 		{"nak with delay is late under backoff", "published 0s seq=1 task=T\nnaked 5s seq=1 n=2 cseq=2 delay=1s", 6 * time.Second, "", false, "redelivery", 16 * time.Second, 25 * time.Second},
+		{"heartbeats of the attempt before say nothing of one of which no time is known", "published 0s seq=1 task=T\nheartbeat 1s seq=1 n=1 cseq=1\nheartbeat 2s seq=1 n=1 cseq=1\nattempt_unanswered 13s seq=1 n=2 cseq=2", 20 * time.Second, "", true, "redelivery", 0, 0},
 		{"handed back and due again", "published 0s seq=1 task=T\nnaked 5s seq=1 n=1 cseq=1 delay=1s", 7 * time.Second, "", true, "redelivery", 6 * time.Second, 0},
 		{"handed back, and its delay goes on", "published 0s seq=1 task=T\nnaked 5s seq=1 n=1 cseq=1 delay=3s", 7 * time.Second, "", false, "redelivery", 8 * time.Second, 0},
 		{"zombie", "published 0s seq=1 task=T\ndelivered 12s seq=1 cseq=2 exact\nheartbeat 14s seq=1 n=1 cseq=1\nheartbeat 13s seq=1 n=2 cseq=2", 15 * time.Second, StaleZombie, true, "redelivery", 34 * time.Second, 34 * time.Second},
