@@ -85,7 +85,7 @@ func (w *Web) send(c *gin.Context, status int, cache string, page []byte) {
 		return
 	}
 	if _, err := c.Writer.Write(page); err != nil {
-		w.cfg.Log.Debug("page not delivered", "error", err)
+		w.cfg.Log.DebugContext(c.Request.Context(), "page not delivered", "error", err)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"fleetglass/internal/health"
 	"fleetglass/internal/httpguard"
 	"fleetglass/internal/routes"
+	"fleetglass/internal/telemetry"
 	"fleetglass/lifecycle"
 	"fleetglass/masking"
 	"fleetglass/reconcile"
@@ -27,8 +28,10 @@ type App struct {
 	log      *slog.Logger
 	server   *http.Server
 	listener net.Listener
-	secured  bool // The listener speaks TLS.
+	secured  bool   // The listener speaks TLS.
+	admin    string // Where profiles are served; empty for nowhere.
 	streams  *httpguard.Streams
+	traces   *telemetry.Traces
 	routes   *routes.Router // Every address, with the scope that it needs.
 	tokens   *access.Tokens
 	follow   *tokensFile   // Nil without a tokens file.

@@ -50,7 +50,7 @@ type rebuildCmd struct{}
 
 // Run judges all stored events anew.
 func (rebuildCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
-	store, err := openStore(ctx, l.cli.Config)
+	store, err := openStore(ctx, l.cli.Config, &telemetry.Traces{})
 	if err != nil {
 		return err
 	}

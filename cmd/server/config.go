@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fleetglass/duplicates"
+	"fleetglass/internal/telemetry"
 	"fleetglass/views"
 )
 
@@ -93,6 +94,10 @@ type Config struct {
 	AlertWebhook    []URL    `name:"alert-webhook" placeholder:"URL" help:"Where alerts are posted as JSON, each once and in order; repeat it or separate with commas." group:"alerts"`
 	AlertSecret     Secret   `name:"alert-secret" placeholder:"TEXT" help:"Signs what is posted there, as Standard Webhooks has it." group:"alerts"`
 	WebhookAllow    []string `name:"webhook-allow" placeholder:"CIDR" help:"Private networks that webhooks may be posted to, such as 10.1.0.0/16; without it only public addresses are dialled." group:"alerts"`
+
+	OTLP telemetry.OTLP `kong:"-"` // What is sent by OTLP, as the standard variables have it.
+
+	AdminListen string `name:"admin-listen" placeholder:"ADDR" help:"Loopback address at which profiles of this process are served for go tool pprof, such as 127.0.0.1:6060." group:"log"`
 
 	LogLevel  string `default:"info" placeholder:"LEVEL" help:"Lowest level that is logged: debug, info, warn or error." group:"log"`
 	LogFormat string `default:"text" placeholder:"FORM" help:"Format of the log: text or json." group:"log"`

@@ -39,14 +39,14 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 }
 
 // newEngine returns an empty router. Task ids contain slashes, which are escaped in paths, hence UseEscapedPath.
-func newEngine(cfg Config, metrics *telemetry.Registry, now func() time.Time, log *slog.Logger) *gin.Engine {
+func newEngine(cfg Config, metrics *telemetry.Registry, traces *telemetry.Traces, now func() time.Time, log *slog.Logger) *gin.Engine {
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
 	e.UseEscapedPath = true
 	e.HandleMethodNotAllowed = true
 	_ = e.SetTrustedProxies(nil) // Nothing asks for the client's address; errors only for addresses that do not parse.
 	// The bounds hold before anybody is known, for every address.
-	e.Use(telemetry.HTTP(metrics, now), httperr.Recover(log), boundless(cfg.limits()).Middleware(log))
+	e.Use(telemetry.HTTP(metrics, now), telemetry.Spans(traces.Tracer()), httperr.Recover(log), boundless(cfg.limits()).Middleware(log))
 	return e
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"fleetglass/internal/telemetry"
 )
 
 // cli is the grammar of the command line. Every command takes every setting, so that a file or an environment serves them all.
@@ -79,6 +81,9 @@ func load(args []string, env environment, out io.Writer) (*loaded, error) {
 	}
 	if helped {
 		return nil, errHelp
+	}
+	if l.cli.OTLP, err = telemetry.ReadOTLP(env); err != nil {
+		problems.list = append(problems.list, err)
 	}
 	l.cli.validate(problems)
 	l.cli.InForce = l.inForce(&file, env)

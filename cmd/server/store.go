@@ -8,11 +8,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/exaring/otelpgx"
+
 	"fleetglass/access"
 	"fleetglass/alerts"
 	"fleetglass/decision"
 	"fleetglass/dlqtriage"
 	"fleetglass/internal/health"
+	"fleetglass/internal/telemetry"
 	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
 	"fleetglass/store/postgres"
@@ -30,10 +33,14 @@ type database interface {
 	alerts.Store
 }
 
-// openStore opens the configured database and brings its schema up to date.
-func openStore(ctx context.Context, cfg Config) (database, error) {
+// openStore opens the configured database and brings its schema up to date. Its calls are part of the given traces.
+func openStore(ctx context.Context, cfg Config, traces *telemetry.Traces) (database, error) {
 	if cfg.DatabaseURL != "" {
-		store, err := postgres.Open(ctx, postgres.Config{URL: cfg.DatabaseURL.Reveal(), History: time.Duration(cfg.Retention) + 15*24*time.Hour})
+		settings := postgres.Config{URL: cfg.DatabaseURL.Reveal(), History: time.Duration(cfg.Retention) + 15*24*time.Hour}
+		if traces.Sent() {
+			settings.Tracer = otelpgx.NewTracer(otelpgx.WithTracerProvider(traces.Provider()))
+		}
+		store, err := postgres.Open(ctx, settings)
 		if err != nil {
 			return nil, err
 		}
@@ -42,7 +49,11 @@ func openStore(ctx context.Context, cfg Config) (database, error) {
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
-	store, err := sqlite.Open(ctx, sqlite.Config{Path: filepath.Join(cfg.DataDir, "fleetglass.db")})
+	settings := sqlite.Config{Path: filepath.Join(cfg.DataDir, "fleetglass.db")}
+	if traces.Sent() {
+		settings.Calls = telemetry.StoreCalls(traces.Tracer())
+	}
+	store, err := sqlite.Open(ctx, settings)
 	if err != nil {
 		return nil, err
 	}

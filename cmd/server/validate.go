@@ -40,6 +40,9 @@ func (c *Config) validate(p *problems) {
 				envName("token"), "auth-tokens-file")
 		}
 	}
+	if c.AdminListen != "" && !loopback(c.AdminListen) {
+		p.add("admin-listen", "%q is not a loopback address such as 127.0.0.1:6060: whoever asks for profiles sees memory, and slows everything down", c.AdminListen)
+	}
 	c.validateStreams(p)
 	if c.MaxBody < 1000 {
 		p.add("max-body", "%s is less than 1kB", c.MaxBody)

@@ -41,6 +41,9 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	}()
 
 	metrics := telemetry.NewRegistry(version, log)
+	if err := a.openTraces(ctx, cfg, metrics); err != nil {
+		return nil, err
+	}
 	if err := a.openTokens(cfg, now); err != nil {
 		return nil, err
 	}
@@ -56,11 +59,12 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	if err := a.openMasking(cfg); err != nil {
 		return nil, err
 	}
-	store, err := openStore(ctx, cfg)
+	store, err := openStore(ctx, cfg, a.traces)
 	if err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
 	a.onStop("store", store.Close)
+	store = a.tracedEffects(store, now)
 	anew := &upgrade{store: store, now: now, log: log}
 	a.watch(&pinger{store: store, now: now, doing: anew.Detail})
 	a.work("upgrade", anew.Run)
@@ -87,7 +91,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	a.work("streams", setup.Run)
 
 	hub := live.NewHub(hubSize)
-	appender := live.Wrap(telemetry.NewAppender(metrics, a.limitStore(ctx, cfg, store, now), now), hub)
+	appender := live.Wrap(telemetry.NewAppender(metrics, a.tracedBatches(a.limitStore(ctx, cfg, store, now)), now), hub)
 	if err := a.collect(cfg, nats.js, store, appender); err != nil {
 		return nil, fmt.Errorf("prepare the collectors: %w", err)
 	}
@@ -132,6 +136,12 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 		return nil, err
 	}
 	metrics.MustRegister(telemetry.Health{Parts: a.health}, telemetry.NewFleet(ask), telemetry.Reconciliation{Latest: ask.Reconciled}, telemetry.Alerts{Board: ask.Alerts})
+	if err := a.openAdmin(ctx, cfg); err != nil {
+		return nil, err
+	}
+	if err := a.sendMetrics(ctx, cfg, metrics); err != nil {
+		return nil, err
+	}
 	if err := a.serveHTTP(ctx, cfg, metrics, ask, store, appender, hub, now); err != nil {
 		return nil, err
 	}
@@ -147,7 +157,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 ) error {
 	authorizer := access.Authorizer{ReadOnly: cfg.ReadOnly}
 	denied := auditDenials(store, now, a.log)
-	engine := newEngine(cfg, metrics, now, a.log)
+	engine := newEngine(cfg, metrics, a.traces, now, a.log)
 	guarded := routes.Config{
 		Tokens: a.tokens, Authorizer: authorizer, Failed: telemetry.SignIns(metrics), Denied: denied, Now: now, Log: a.log,
 		Limited: telemetry.Limited(metrics), Streams: cfg.streamLimits(descriptors()),

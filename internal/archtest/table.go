@@ -130,8 +130,9 @@ var Table = []Rule{
 	// Tests only: it plays the program's part around fleets that are made at random.
 	{Package: "internal/randomfleets", Tests: []string{"fleet", "collectors", "collectors/*", "query"}},
 	{Package: "internal/statedocs", Own: []string{"lifecycle"}},
-	{Package: "internal/telemetry", Own: []string{"lifecycle", "alerts", "reconcile", "internal/health", "internal/routes", "query"}, Others: []string{"github.com/prometheus", "github.com/gin-gonic/gin"}},
-	{Package: "internal/testkit", Own: []string{"fleet", "lifecycle", "internal/embednats"}, Others: []string{"github.com/nats-io", "github.com/jackc/pgx/v5", "github.com/google/go-cmp", "github.com/chromedp"}},
+	{Package: "internal/telemetry", Own: []string{"lifecycle", "alerts", "decision", "reconcile", "internal/health", "internal/routes", "query"},
+		Others: []string{"github.com/prometheus", "github.com/gin-gonic/gin", "go.opentelemetry.io", "golang.org/x/time/rate"}},
+	{Package: "internal/testkit", Own: []string{"fleet", "lifecycle", "internal/embednats"}, Others: []string{"github.com/nats-io", "github.com/jackc/pgx/v5", "github.com/google/go-cmp", "github.com/chromedp", "go.opentelemetry.io/proto/otlp", "google.golang.org/protobuf"}},
 	{Package: "internal/testsummary"},
 	// Tests only. It plays the program's part around a store that is slow.
 	// Tests of the whole: it runs the program and looks at its answers.
@@ -139,7 +140,7 @@ var Table = []Rule{
 		Tests: []string{"access", "api", "collectors", "collectors/*", "internal/health", "internal/live", "internal/routes", "query", "reconcile"}},
 
 	{Package: "cmd/server", Own: everything,
-		Others: []string{"github.com/alecthomas/kong", "github.com/goccy/go-yaml", "github.com/gin-gonic/gin", "github.com/nats-io", "golang.org/x/sync"}},
+		Others: []string{"github.com/alecthomas/kong", "github.com/exaring/otelpgx", "github.com/goccy/go-yaml", "github.com/gin-gonic/gin", "github.com/nats-io", "golang.org/x/sync"}},
 }
 
 // testOwn and testOthers is what every test may import beside what its package may.
@@ -148,7 +149,7 @@ var (
 	testOthers = []string{
 		"github.com/standard-webhooks/standard-webhooks/libraries",
 		"github.com/PuerkitoBio/goquery", "github.com/chromedp", "github.com/google/go-cmp", "github.com/jackc/pgx/v5", "github.com/nats-io",
-		"github.com/gin-gonic/gin", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/danielgtaylor/huma/v2", "github.com/cloudevents/sdk-go/v2",
+		"github.com/gin-gonic/gin", "go.uber.org/goleak", "pgregory.net/rapid", "go.opentelemetry.io", "google.golang.org/grpc", "google.golang.org/protobuf", "github.com/danielgtaylor/huma/v2", "github.com/cloudevents/sdk-go/v2",
 		"zombiezen.com/go/sqlite", "golang.org/x/sync", "golang.org/x/net", "github.com/modelcontextprotocol/go-sdk", "github.com/zitadel/oidc/v3",
 	}
 )

@@ -100,10 +100,10 @@ func RecoverAnswering(log *slog.Logger, answer Answer) gin.HandlerFunc {
 				return
 			}
 			if err, ok := v.(error); (ok && errors.Is(err, http.ErrAbortHandler)) || c.Writer.Written() {
-				log.Error("handler panicked after it began to answer", "path", c.Request.URL.EscapedPath(), "error", fmt.Sprint(v))
+				log.ErrorContext(c.Request.Context(), "handler panicked after it began to answer", "path", c.Request.URL.EscapedPath(), "error", fmt.Sprint(v))
 				panic(http.ErrAbortHandler)
 			}
-			log.Error("handler panicked", "path", c.Request.URL.EscapedPath(), "error", fmt.Sprint(v), "stack", string(debug.Stack()))
+			log.ErrorContext(c.Request.Context(), "handler panicked", "path", c.Request.URL.EscapedPath(), "error", fmt.Sprint(v), "stack", string(debug.Stack()))
 			answer(c, New(Internal, fmt.Errorf("panic: %v", v)))
 			c.Abort()
 		}()

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 )
 
 // Registry holds the metrics of this process. Nothing is registered globally.
@@ -24,6 +25,18 @@ func NewRegistry(version string, log *slog.Logger) *Registry {
 	build.WithLabelValues(version).Set(1)
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build)
 	return &Registry{Registry: r, log: log}
+}
+
+// readable is the registry for readers that take all or nothing: where a collector fails, they get what the others say. /metrics logs the
+// failure.
+func (r *Registry) readable() prometheus.Gatherer {
+	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		families, err := r.Gather()
+		if len(families) > 0 {
+			err = nil
+		}
+		return families, err
+	})
 }
 
 // Handler answers /metrics. A collector that fails is logged; what the others say is still served.

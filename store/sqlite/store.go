@@ -26,6 +26,9 @@ type Config struct {
 	ScanLimit int              // Optional; default 500,000. Rows that one page of a list may look through; see [Store.ListTasks].
 	Now       func() time.Time // Optional; default time.Now. Says what the last week is.
 	Trace     func()           // Optional. Called before each statement of the writer and after each of its transactions.
+
+	// Optional. Called at the begin of each call but Append, with its name; what it returns is called at its end.
+	Calls func(ctx context.Context, what string) (end func(error))
 }
 
 // Store is every domain's store in an SQLite file. It is safe for concurrent use.
@@ -131,7 +134,9 @@ func (s *Store) readShort(ctx context.Context, what string, f func(*sqlite.Conn)
 	if s.closed.Load() {
 		return lifecycle.ErrClosed
 	}
+	end := s.begin(ctx, what)
 	err := s.readOn(ctx, f)
+	end(err)
 	switch {
 	case err == nil || errors.Is(err, lifecycle.ErrNotFound):
 		return err
@@ -141,6 +146,14 @@ func (s *Store) readShort(ctx context.Context, what string, f func(*sqlite.Conn)
 		return lifecycle.ErrClosed
 	}
 	return fmt.Errorf("%s: %w", what, err)
+}
+
+// begin tells whoever listens of a call, and returns what tells of its end.
+func (s *Store) begin(ctx context.Context, what string) (end func(error)) {
+	if s.cfg.Calls == nil {
+		return func(error) {}
+	}
+	return s.cfg.Calls(ctx, what)
 }
 
 // readOn runs f in a transaction that reads. Its end comes even when f panics.

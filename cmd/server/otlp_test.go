@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"fleetglass/internal/testkit"
+)
+
+const callersTrace = "4bf92f3577b34da6a3ce929d0e0e4736"
+
+// TestTracesAndMetricsOfTheProgramAreSent runs the program with the standard variables, asks for a page as part of somebody's trace, and looks at
+// what a receiver got.
+func TestTracesAndMetricsOfTheProgramAreSent(t *testing.T) {
+	t.Parallel()
+	receiver := testkit.Receiver(t)
+	cmd, out := program(t, []string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT=" + receiver.URL, "OTEL_BSP_SCHEDULE_DELAY=100", "OTEL_RESOURCE_ATTRIBUTES=service.instance.id=one", "FLEETGLASS_LOG_LEVEL=debug",
+	}, "--listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data-dir", t.TempDir(), "--demo", "--demo-rate", "20")
+	pages := servedAt(t, out)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, pages+"/api/v1/tasks?limit=x", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("traceparent", "00-"+callersTrace+"-00f067aa0ba902b7-01")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	request.URL.RawQuery = ""
+	if response, err = http.DefaultClient.Do(request); err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	testkit.Eventually(t, patience, func() error { return gotSpans(receiver, "GET /api/v1/tasks", "list tasks", "commit batch") })
+	if log := out.String(); !strings.Contains(log, "trace_id="+callersTrace) {
+		t.Errorf("no line of the log names the caller's trace:\n%s", log)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("exit: %v\n%s", err, out)
+	}
+	for _, name := range []string{"fleetglass_tasks", "fleetglass_events_appended_total", "fleetglass_http_request_seconds", "go_goroutines", "fleetglass_otlp_failures_total"} {
+		if !receiver.HasMetric(name) {
+			t.Errorf("the receiver has no metric %s", name)
+		}
+	}
+}
+
+// servedAt waits until a process serves, and returns where.
+func servedAt(t *testing.T, out *output) string {
+	t.Helper()
+	pages := regexp.MustCompile(`msg=serving pages=(http://\S+)`)
+	testkit.Eventually(t, patience, func() error {
+		if pages.MatchString(out.String()) {
+			return nil
+		}
+		return errLog(out.String())
+	})
+	return pages.FindStringSubmatch(out.String())[1]
+}
+
+// gotSpans says which spans a receiver lacks. The request and the call of the store are part of the caller's trace.
+func gotSpans(receiver *testkit.OTLP, names ...string) error {
+	found := map[string]bool{}
+	for _, s := range receiver.Spans() {
+		if s.Service != "fleetglass" {
+			return fmt.Errorf("span %q is of service %q", s.GetName(), s.Service)
+		}
+		if s.GetName() == "commit batch" || fmt.Sprintf("%x", s.GetTraceId()) == callersTrace {
+			found[s.GetName()] = true
+		}
+	}
+	for _, name := range names {
+		if !found[name] {
+			return fmt.Errorf("no span %q; there are %v", name, found)
+		}
+	}
+	return nil
+}
+
+func TestAReceiverThatIsAwayDelaysNothing(t *testing.T) {
+	t.Parallel()
+	cmd, out := program(t, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "OTEL_BSP_SCHEDULE_DELAY=100", "OTEL_EXPORTER_OTLP_TIMEOUT=500"},
+		"--listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data-dir", t.TempDir())
+	servedAt(t, out)
+	testkit.Eventually(t, patience, func() error {
+		if strings.Contains(out.String(), "telemetry could not be sent") {
+			return nil
+		}
+		return errLog(out.String())
+	})
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("exit: %v\n%s", err, out)
+	}
+}
