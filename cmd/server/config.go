@@ -97,6 +97,9 @@ type Config struct {
 
 	OTLP telemetry.OTLP `kong:"-"` // What is sent by OTLP, as the standard variables have it.
 
+	TaskTraces      bool     `name:"task-traces" help:"Send each task that has ended as a trace by OTLP, which continues the traceparent of its message. It needs OTEL_EXPORTER_OTLP_ENDPOINT." group:"log"`
+	TaskTracesAfter Duration `name:"task-traces-after" default:"15s" placeholder:"TIME" help:"How long after its end a task is sent. What becomes known later is not." group:"log"`
+
 	AdminListen string `name:"admin-listen" placeholder:"ADDR" help:"Loopback address at which profiles of this process are served for go tool pprof, such as 127.0.0.1:6060." group:"log"`
 
 	LogLevel  string `default:"info" placeholder:"LEVEL" help:"Lowest level that is logged: debug, info, warn or error." group:"log"`

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"syscall"
@@ -19,7 +23,7 @@ func TestTracesAndMetricsOfTheProgramAreSent(t *testing.T) {
 	t.Parallel()
 	receiver := testkit.Receiver(t)
 	cmd, out := program(t, []string{
-		"OTEL_EXPORTER_OTLP_ENDPOINT=" + receiver.URL, "OTEL_BSP_SCHEDULE_DELAY=100", "OTEL_RESOURCE_ATTRIBUTES=service.instance.id=one", "FLEETGLASS_LOG_LEVEL=debug",
+		"OTEL_EXPORTER_OTLP_ENDPOINT=" + receiver.URL, "OTEL_BSP_SCHEDULE_DELAY=100", "OTEL_METRIC_EXPORT_INTERVAL=200", "OTEL_RESOURCE_ATTRIBUTES=service.instance.id=one", "FLEETGLASS_LOG_LEVEL=debug",
 	}, "--listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data-dir", t.TempDir(), "--demo", "--demo-rate", "20")
 	pages := servedAt(t, out)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, pages+"/api/v1/tasks?limit=x", nil)
@@ -41,16 +45,19 @@ func TestTracesAndMetricsOfTheProgramAreSent(t *testing.T) {
 	if log := out.String(); !strings.Contains(log, "trace_id="+callersTrace) {
 		t.Errorf("no line of the log names the caller's trace:\n%s", log)
 	}
+	for _, name := range []string{"fleetglass_tasks", "fleetglass_events_appended_total", "fleetglass_http_request_seconds", "go_goroutines", "fleetglass_otlp_failures_total"} {
+		testkit.Eventually(t, patience, func() error {
+			if !receiver.HasMetric(name) {
+				return fmt.Errorf("the receiver has no metric %s", name)
+			}
+			return nil
+		})
+	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("exit: %v\n%s", err, out)
-	}
-	for _, name := range []string{"fleetglass_tasks", "fleetglass_events_appended_total", "fleetglass_http_request_seconds", "go_goroutines", "fleetglass_otlp_failures_total"} {
-		if !receiver.HasMetric(name) {
-			t.Errorf("the receiver has no metric %s", name)
-		}
 	}
 }
 
@@ -102,5 +109,52 @@ func TestAReceiverThatIsAwayDelaysNothing(t *testing.T) {
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("exit: %v\n%s", err, out)
+	}
+}
+
+func TestATaskOfTheDemonstrationOpensInTheTraceOfItsAgent(t *testing.T) {
+	t.Parallel()
+	receiver := testkit.Receiver(t)
+	_, out := program(t, []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + receiver.URL + "/v1/traces", "OTEL_TRACES_SAMPLER=always_off"},
+		"--listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data-dir", t.TempDir(), "--demo", "--demo-rate", "20", "--task-traces", "--task-traces-after", "100ms")
+	pages := servedAt(t, out)
+	var task testkit.Span
+	testkit.Eventually(t, patience, func() error {
+		for _, s := range receiver.Spans() {
+			if s.GetName() == "task" && s.Attribute("fleetglass.state") == "completed" {
+				task = s
+				return nil
+			}
+		}
+		return errors.New("no task has come")
+	})
+	var shown struct {
+		Messages []struct{ TraceParent string }
+	}
+	response, err := http.Get(pages + "/api/v1/tasks/" + url.PathEscape(task.Attribute("fleetglass.task.id")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if err := json.NewDecoder(response.Body).Decode(&shown); err != nil || len(shown.Messages) == 0 {
+		t.Fatalf("%+v, %v", shown, err)
+	}
+	if want := fmt.Sprintf("00-%x-%x-01", task.GetTraceId(), task.GetParentSpanId()); shown.Messages[0].TraceParent != want {
+		t.Errorf("the message names %q, the span %q", shown.Messages[0].TraceParent, want)
+	}
+	for _, s := range receiver.Spans() {
+		if s.Service != "fleetglass-tasks" {
+			t.Errorf("span %q is of service %q", s.GetName(), s.Service)
+		}
+	}
+}
+
+func TestTracesOfTasksNeedAReceiver(t *testing.T) {
+	t.Parallel()
+	if _, err := load([]string{"--task-traces"}, vars(), io.Discard); err == nil || !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP_ENDPOINT") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := load([]string{"--task-traces"}, vars("OTEL_EXPORTER_OTLP_ENDPOINT", "http://x"), io.Discard); err != nil {
+		t.Error(err)
 	}
 }

@@ -25,6 +25,7 @@ import (
 // database is the ports of all domains, which one store serves.
 type database interface {
 	lifecycle.Store
+	lifecycle.TraceQueue
 	reconcile.RunStore
 	reconcile.BalanceReader
 	decision.Store
@@ -37,6 +38,9 @@ type database interface {
 func openStore(ctx context.Context, cfg Config, traces *telemetry.Traces) (database, error) {
 	if cfg.DatabaseURL != "" {
 		settings := postgres.Config{URL: cfg.DatabaseURL.Reveal(), History: time.Duration(cfg.Retention) + 15*24*time.Hour}
+		if cfg.TaskTraces {
+			settings.TaskTraces = time.Duration(cfg.TaskTracesAfter)
+		}
 		if traces.Sent() {
 			settings.Tracer = otelpgx.NewTracer(otelpgx.WithTracerProvider(traces.Provider()))
 		}
@@ -50,6 +54,9 @@ func openStore(ctx context.Context, cfg Config, traces *telemetry.Traces) (datab
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
 	settings := sqlite.Config{Path: filepath.Join(cfg.DataDir, "fleetglass.db")}
+	if cfg.TaskTraces {
+		settings.TaskTraces = time.Duration(cfg.TaskTracesAfter)
+	}
 	if traces.Sent() {
 		settings.Calls = telemetry.StoreCalls(traces.Tracer())
 	}

@@ -43,6 +43,12 @@ func (c *Config) validate(p *problems) {
 	if c.AdminListen != "" && !loopback(c.AdminListen) {
 		p.add("admin-listen", "%q is not a loopback address such as 127.0.0.1:6060: whoever asks for profiles sees memory, and slows everything down", c.AdminListen)
 	}
+	if c.TaskTraces && c.OTLP.Traces == "" {
+		p.add("task-traces", "needs OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: where to send them")
+	}
+	if after := time.Duration(c.TaskTracesAfter); after <= 0 || after > time.Hour {
+		p.add("task-traces-after", "%s is not more than 0 and at most 1h", c.TaskTracesAfter)
+	}
 	c.validateStreams(p)
 	if c.MaxBody < 1000 {
 		p.add("max-body", "%s is less than 1kB", c.MaxBody)

@@ -136,6 +136,9 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 		return nil, err
 	}
 	metrics.MustRegister(telemetry.Health{Parts: a.health}, telemetry.NewFleet(ask), telemetry.Reconciliation{Latest: ask.Reconciled}, telemetry.Alerts{Board: ask.Alerts})
+	if err := a.tellsOfTasks(ctx, cfg, store, ask, metrics, now); err != nil {
+		return nil, err
+	}
 	if err := a.openAdmin(ctx, cfg); err != nil {
 		return nil, err
 	}

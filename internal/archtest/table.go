@@ -132,6 +132,8 @@ var Table = []Rule{
 	{Package: "internal/statedocs", Own: []string{"lifecycle"}},
 	{Package: "internal/telemetry", Own: []string{"lifecycle", "alerts", "decision", "reconcile", "internal/health", "internal/routes", "query"},
 		Others: []string{"github.com/prometheus", "github.com/gin-gonic/gin", "go.opentelemetry.io", "golang.org/x/time/rate"}},
+	// Sends what became of each task as a trace.
+	{Package: "internal/tasktraces", Own: []string{"lifecycle", "internal/health"}, Others: []string{"go.opentelemetry.io"}},
 	{Package: "internal/testkit", Own: []string{"fleet", "lifecycle", "internal/embednats"}, Others: []string{"github.com/nats-io", "github.com/jackc/pgx/v5", "github.com/google/go-cmp", "github.com/chromedp", "go.opentelemetry.io/proto/otlp", "google.golang.org/protobuf"}},
 	{Package: "internal/testsummary"},
 	// Tests only. It plays the program's part around a store that is slow.

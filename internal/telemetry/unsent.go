@@ -9,6 +9,15 @@ import (
 	"golang.org/x/time/rate"
 )
 
+// DroppedTasks returns what counts the tasks whose traces were given up.
+func DroppedTasks(r *Registry) func(tasks int) {
+	dropped := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "fleetglass_task_traces_dropped_total", Help: "Ended tasks whose trace was given up: the receiver refused it, or failed for a day.",
+	})
+	r.MustRegister(dropped)
+	return func(tasks int) { dropped.Add(float64(tasks)) }
+}
+
 // TellUnsent counts what could not be sent by OTLP, and logs it once a minute. The library has one place for that in the whole process, so
 // the program calls this once.
 func TellUnsent(r *Registry, log *slog.Logger) {

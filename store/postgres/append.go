@@ -99,7 +99,9 @@ func (f *folding) appendEvents(ctx context.Context, jobs []*job, alone bool, wri
 		return lifecycle.Changes{}, err
 	}
 	f.store.giveScratch(scratch)
-	return changes, f.write(ctx, changes, writes)
+	err = f.write(ctx, changes, writes)
+	f.queueTraces(writes, changes.Tasks)
+	return changes, err
 }
 
 // folding is a transaction's events on their way into the tables.

@@ -42,6 +42,7 @@ func (f *folding) writeTasks(ctx context.Context, c lifecycle.Changes, writes *p
 	}
 	if len(gone) > 0 {
 		writes.Queue(deleteTasks, gone)
+		writes.Queue(deleteTracesOf, gone)
 	}
 	stream := f.store.streams.memo()
 	return copyRows(ctx, f.tx, copyTasks, len(added), func(t *tuple, i int) {

@@ -124,6 +124,7 @@ func (s *Store) deleteEnded(ctx context.Context, tx pgx.Tx, tasks []int64, cutof
 	})
 	deletes.Queue(deleteEntriesOf, tasks)
 	deletes.Queue(deleteFollowUpsOf, tasks)
+	deletes.Queue(deleteTracesOf, tasks)
 	deletes.Queue(deleteTheTasks, tasks)
 	if err := tx.SendBatch(ctx, &deletes).Close(); err != nil {
 		return err

@@ -21,6 +21,7 @@ import (
 
 var (
 	_ lifecycle.Store         = (*Store)(nil)
+	_ lifecycle.TraceQueue    = (*Store)(nil)
 	_ reconcile.RunStore      = (*Store)(nil)
 	_ reconcile.BalanceReader = (*Store)(nil)
 	_ decision.Store          = (*Store)(nil)
@@ -32,25 +33,27 @@ var migrations embed.FS
 
 // Config says where the store is.
 type Config struct {
-	URL       string           // Required. A postgres:// URL or key=value words, as pgx reads them.
-	MaxConns  int              // Optional; default 10. Connections at most, and as many for simple questions.
-	History   time.Duration    // Optional; default 45 days. Days further back, and more than one ahead, have no partition of their own.
-	ScanLimit int              // Optional; default 500,000. Rows that one page of a list may look through; see [Store.ListTasks].
-	Now       func() time.Time // Optional; default time.Now.
-	Tracer    pgx.QueryTracer  // Optional. Hears of every statement, as pgx tells it.
+	URL        string           // Required. A postgres:// URL or key=value words, as pgx reads them.
+	MaxConns   int              // Optional; default 10. Connections at most, and as many for simple questions.
+	History    time.Duration    // Optional; default 45 days. Days further back, and more than one ahead, have no partition of their own.
+	ScanLimit  int              // Optional; default 500,000. Rows that one page of a list may look through; see [Store.ListTasks].
+	Now        func() time.Time // Optional; default time.Now.
+	TaskTraces time.Duration    // Optional. How long after a task has ended it is due in the queue of traces; zero notes none.
+	Tracer     pgx.QueryTracer  // Optional. Hears of every statement, as pgx tells it.
 }
 
 // Store is every domain's store in a Postgres database. It is safe for concurrent use.
 type Store struct {
-	pool      pools
-	scanLimit int
-	now       func() time.Time
-	history   time.Duration
-	streams   streamTable
-	scratch   atomic.Pointer[scratch] // Nil while it is used.
-	days      dayTable
-	commits   *commitQueue
-	closed    atomic.Bool
+	pool       pools
+	scanLimit  int
+	now        func() time.Time
+	history    time.Duration
+	streams    streamTable
+	scratch    atomic.Pointer[scratch] // Nil while it is used.
+	days       dayTable
+	commits    *commitQueue
+	taskTraces time.Duration
+	closed     atomic.Bool
 }
 
 // Open connects, brings the schema up to date, and returns the store. It errors when the database does not answer, and with
@@ -60,7 +63,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open postgres: %w", err)
 	}
-	s := &Store{pool: pool, now: cfg.Now, history: cfg.History, scanLimit: cfg.ScanLimit}
+	s := &Store{pool: pool, now: cfg.Now, history: cfg.History, scanLimit: cfg.ScanLimit, taskTraces: cfg.TaskTraces}
 	s.commits = newCommitQueue(s.commit)
 	if s.scanLimit <= 0 {
 		s.scanLimit = 500_000

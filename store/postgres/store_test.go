@@ -13,7 +13,7 @@ import (
 
 func open(t testing.TB, url string) *postgres.Store {
 	t.Helper()
-	s, err := postgres.Open(t.Context(), postgres.Config{URL: url})
+	s, err := postgres.Open(t.Context(), postgres.Config{URL: url, TaskTraces: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,6 +100,9 @@ func (c *commit) run(jobs []*job, events []lifecycle.Event) error {
 	if err := c.write(changes); err != nil {
 		return err
 	}
+	if err := c.noteTraces(changes.Tasks); err != nil {
+		return fmt.Errorf("note the ends of tasks: %w", err)
+	}
 	for i, result := range log.Results(changes.Tasks) {
 		jobs[i].result = result
 	}
@@ -123,6 +126,9 @@ func (c *commit) write(changes lifecycle.Changes) error {
 	}
 	for _, id := range changes.Removed {
 		if err := c.w.statement(deleteTask).int(c.ids[id]).exec(); err != nil {
+			return fmt.Errorf("delete task %q: %w", id, err)
+		}
+		if err := c.w.statement(deleteTraceOf).int(c.ids[id]).exec(); err != nil {
 			return fmt.Errorf("delete task %q: %w", id, err)
 		}
 	}

@@ -121,7 +121,7 @@ func (w *writer) retainTask(t oldTask, gone *endedTasks) (bool, error) {
 	if err := w.end(t, gone); err != nil {
 		return false, err
 	}
-	for _, query := range []string{deletePayloadsOf, deleteMessagesOf, deleteEntriesOf, deleteFollowUpsOf, deleteEventsOf, deleteTask} {
+	for _, query := range []string{deletePayloadsOf, deleteMessagesOf, deleteEntriesOf, deleteFollowUpsOf, deleteEventsOf, deleteTraceOf, deleteTask} {
 		if err := w.statement(query).int(t.id).exec(); err != nil {
 			return false, err
 		}

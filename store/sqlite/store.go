@@ -21,11 +21,12 @@ import (
 
 // Config says where the store is.
 type Config struct {
-	Path      string           // Required. The database file; it is created where it is missing, its directory is not.
-	Readers   int              // Optional; default twice the processors, at least 4. Reads that may run at once.
-	ScanLimit int              // Optional; default 500,000. Rows that one page of a list may look through; see [Store.ListTasks].
-	Now       func() time.Time // Optional; default time.Now. Says what the last week is.
-	Trace     func()           // Optional. Called before each statement of the writer and after each of its transactions.
+	Path       string           // Required. The database file; it is created where it is missing, its directory is not.
+	Readers    int              // Optional; default twice the processors, at least 4. Reads that may run at once.
+	ScanLimit  int              // Optional; default 500,000. Rows that one page of a list may look through; see [Store.ListTasks].
+	Now        func() time.Time // Optional; default time.Now. Says what the last week is.
+	TaskTraces time.Duration    // Optional. How long after a task has ended it is due in the queue of traces; zero notes none.
+	Trace      func()           // Optional. Called before each statement of the writer and after each of its transactions.
 
 	// Optional. Called at the begin of each call but Append, with its name; what it returns is called at its end.
 	Calls func(ctx context.Context, what string) (end func(error))
@@ -45,6 +46,7 @@ type Store struct {
 
 var (
 	_ lifecycle.Store         = (*Store)(nil)
+	_ lifecycle.TraceQueue    = (*Store)(nil)
 	_ reconcile.RunStore      = (*Store)(nil)
 	_ reconcile.BalanceReader = (*Store)(nil)
 	_ decision.Store          = (*Store)(nil)
@@ -67,6 +69,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", cfg.Path, err), conn.Close())
 	}
 	w := newWriter(conn, newCheckpoints(beside), cfg.Trace)
+	if cfg.TaskTraces > 0 {
+		w.traceDue = func() lifecycle.Micros { return lifecycle.MicrosOf(cfg.Now()).Add(cfg.TaskTraces) }
+	}
 	if err := w.beginUpgrade(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", cfg.Path, err), conn.Close(), beside.Close())
 	}

@@ -17,7 +17,7 @@ func open(t testing.TB) storetest.Store { return openAt(t, filepath.Join(t.TempD
 
 func openAt(t testing.TB, path string) *sqlite.Store {
 	t.Helper()
-	s, err := sqlite.Open(t.Context(), sqlite.Config{Path: path})
+	s, err := sqlite.Open(t.Context(), sqlite.Config{Path: path, TaskTraces: 1})
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}

@@ -19,8 +19,9 @@ type writer struct {
 	events      []lifecycle.Event // Of the transaction at hand.
 	bodies      []byte            // Of these events.
 	checkpoints *checkpoints
-	trace       func() // Nil for none.
-	upgrading   bool   // Tasks are being judged anew; see upgrade.go.
+	trace       func()                  // Nil for none.
+	traceDue    func() lifecycle.Micros // When the trace of a task that ends now is due; nil where none is noted.
+	upgrading   bool                    // Tasks are being judged anew; see upgrade.go.
 }
 
 func newWriter(conn *sqlite.Conn, c *checkpoints, trace func()) *writer {

@@ -19,6 +19,7 @@ import (
 // Store is what every store offers: the ports of all domains.
 type Store interface {
 	lifecycle.Store
+	lifecycle.TraceQueue
 	reconcile.RunStore
 	reconcile.BalanceReader
 	decision.Store
@@ -28,12 +29,12 @@ type Store interface {
 }
 
 // Run tests the store that open returns. Each call of open must give an empty store, closed by the test's own cleanup at the
-// latest. The tests run in parallel.
+// latest, that notes ends of tasks to be told at once. The tests run in parallel.
 func Run(t *testing.T, open func(t testing.TB) Store) {
 	t.Helper()
 	for _, group := range [][]conformanceTest{
 		appendTests, orderTests, listTests, countTests, traceTests, openTests, fleetTests, keepTests, hostileTests, historyTests, reconciliationTests,
-		decisionTests, outboxTests, retainDecisionTests, auditTests, accessTests, requestKeyTests, entryTests, alertTests,
+		decisionTests, outboxTests, retainDecisionTests, auditTests, accessTests, requestKeyTests, entryTests, alertTests, traceQueueTests,
 	} {
 		for _, test := range group {
 			t.Run(test.name, func(t *testing.T) {
