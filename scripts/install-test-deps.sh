@@ -1,21 +1,24 @@
 #!/bin/sh
 # Installs what the tests need beside Go: Debian's PostgreSQL (a throw-away cluster per test binary), Chromium (the pages in a
-# real browser) and Prometheus' Alertmanager (which is told of alerts). Does nothing where they are there. Works as root or through sudo.
+# real browser), Prometheus (which reads
+# metrics and rules) and its Alertmanager (which is told of alerts). Does nothing where they are there. Works as root or through sudo.
 set -eu
 
 have_postgres() { ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1; }
 have_chromium() { command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1; }
 
+have_prometheus() { command -v prometheus >/dev/null 2>&1 && command -v promtool >/dev/null 2>&1; }
 have_alertmanager() { command -v prometheus-alertmanager >/dev/null 2>&1; }
 
 packages=""
 have_postgres || packages="$packages postgresql"
 have_chromium || packages="$packages chromium"
+have_prometheus || packages="$packages prometheus"
 have_alertmanager || packages="$packages prometheus-alertmanager"
 [ -n "$packages" ] || exit 0
 
 if ! command -v apt-get >/dev/null 2>&1; then
-	echo "The tests need PostgreSQL, Chromium and prometheus-alertmanager. Missing here:$packages. Install them and run this again." >&2
+	echo "The tests need PostgreSQL, Chromium, prometheus and prometheus-alertmanager. Missing here:$packages. Install them and run this again." >&2
 	exit 1
 fi
 as_root=""

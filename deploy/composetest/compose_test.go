@@ -27,7 +27,7 @@ func load(t *testing.T, env ...string) (*types.Project, error) {
 
 func project(t *testing.T) *types.Project {
 	t.Helper()
-	p, err := load(t, "FLEETGLASS_TOKEN=token", "NATS_PASSWORD=password")
+	p, err := load(t, "FLEETGLASS_TOKEN=token", "NATS_PASSWORD=password", "METRICS_TOKEN=metrics", "METRICS_TOKEN_SHA256=hash")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestTheSetIsComplete(t *testing.T) {
 
 func TestSecretsMustBeGiven(t *testing.T) {
 	t.Parallel()
-	for _, env := range [][]string{nil, {"FLEETGLASS_TOKEN=x"}, {"NATS_PASSWORD=x"}} {
+	for _, env := range [][]string{nil, {"FLEETGLASS_TOKEN=x", "METRICS_TOKEN_SHA256=x"}, {"NATS_PASSWORD=x", "METRICS_TOKEN_SHA256=x"}, {"FLEETGLASS_TOKEN=x", "NATS_PASSWORD=x"}} {
 		if _, err := load(t, env...); err == nil || !strings.Contains(err.Error(), "make up") {
 			t.Errorf("with %v: got %v, want an error that says where the secret comes from", env, err)
 		}
@@ -120,6 +120,9 @@ func TestTheServerGetsNamesOfSettingsThatExist(t *testing.T) {
 	}
 	for _, name := range []string{"fleetglass", "provision"} {
 		for variable := range project(t).Services[name].Environment {
+			if strings.HasPrefix(variable, "OTEL_") {
+				continue // OpenTelemetry's own.
+			}
 			flag := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(variable, "FLEETGLASS_")), "_", "-")
 			if !strings.Contains(string(readme), "`--"+flag+"`") {
 				t.Errorf("%s sets %s, which the table of settings in README.md does not have", name, variable)
