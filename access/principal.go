@@ -40,6 +40,14 @@ func (p Principal) Role() string {
 // TokenID names the token in the audit: the beginning of its hash. It is empty for principals that need no token.
 func (p Principal) TokenID() string { return p.Token[:min(len(p.Token), 12)] }
 
+// Holder names who is held to a limit: a token, however many sessions began with it, else a person by name.
+func (p Principal) Holder() string {
+	if p.Token != "" {
+		return "token " + p.Token
+	}
+	return "name " + p.Name
+}
+
 type principalKey struct{}
 
 // With returns a context that carries who asks.

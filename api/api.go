@@ -24,6 +24,7 @@ import (
 	"fleetglass/masking"
 	"fleetglass/query"
 	"fleetglass/reconcile"
+	"fleetglass/reveal"
 )
 
 // Config says what the API answers from.
@@ -52,6 +53,8 @@ type Config struct {
 
 	// Doctor looks at the configuration of the broker. Optional; without it the call answers that it is not available.
 	Doctor func(context.Context) (doctor.Report, error)
+
+	Reveal *reveal.Revealer // Optional; what shows payloads unmasked. Without it nobody sees them so.
 
 	Mask *masking.Masker // Optional; what is hidden of what messages say. Questions must be answered from a store that hides the same.
 

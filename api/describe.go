@@ -40,6 +40,7 @@ func (a *API) describe() {
 	a.describeAlerts()
 	a.describeAudit()
 	a.describeTokens()
+	a.describeReveal()
 	a.describeStream()
 	a.describeBlindness()
 	a.describeProbes()
@@ -83,7 +84,7 @@ type encodedOnce interface {
 
 // writeMasked writes an answer without what has the form of a token.
 func (a *API) writeMasked(w io.Writer, v any) error {
-	if _, isNew := v.(NewToken); a.cfg.Mask == nil || isNew { // Its secret is shown this once.
+	if a.cfg.Mask == nil || shownWhole(v) {
 		return writeJSON(w, v)
 	}
 	var text bytes.Buffer
@@ -92,6 +93,15 @@ func (a *API) writeMasked(w io.Writer, v any) error {
 	}
 	_, err := (escaping{w}).Write(a.cfg.Mask.Answer(text.Bytes()))
 	return err
+}
+
+// shownWhole reports whether an answer shows on purpose what is hidden elsewhere: the secret of a new token, a payload that somebody revealed.
+func shownWhole(v any) bool {
+	switch v.(type) {
+	case NewToken, RevealedPayload:
+		return true
+	}
+	return false
 }
 
 // writeJSON keeps the default escaping of <, > and &: answers carry untrusted text.

@@ -61,7 +61,7 @@ func TestTheDocumentDescribesEveryCallCompletely(t *testing.T) {
 		"GET /api/v1/reconciliations", "GET /api/v1/reconciliations/{id}", "GET /api/v1/silences", "GET /api/v1/stats/fleet", "GET /api/v1/stats/history", "GET /api/v1/stream", "GET /api/v1/tasks", "GET /api/v1/tasks/counts", "GET /api/v1/tasks/{task_id}",
 		"GET /api/v1/tasks/{task_id}/events", "GET /api/v1/tasks/{task_id}/payload", "GET /api/v1/tasks/{task_id}/report", "GET /api/v1/tokens", "GET /api/v1/triage/policy", "GET /api/v1/triage/suggested-rules",
 		"GET /healthz", "GET /readyz", "POST /api/v1/alerts/{id}/ack", "POST /api/v1/alerts/{id}/unack", "POST /api/v1/dlq/{id}/actions", "POST /api/v1/in-flight/{stream}/{seq}/actions", "POST /api/v1/operations", "POST /api/v1/operations/{id}/cancel", "POST /api/v1/preflight", "POST /api/v1/reconciliations", "POST /api/v1/reports", "POST /api/v1/risk",
-		"POST /api/v1/silences",
+		"POST /api/v1/silences", "POST /api/v1/tasks/{task_id}/payload/reveal",
 		"POST /api/v1/tokens",
 	}
 	if diff := cmp.Diff(want, calls); diff != "" {

@@ -17,10 +17,24 @@ type Masker struct {
 	fields  []*regexp.Regexp
 	paths   []path
 	forms   []form
+
+	follows func() *Masker // Whose rules are in force; nil for its own.
+}
+
+// Following returns a masker that hides what another one hides, which it asks for at every call: rules may change meanwhile.
+func Following(rules func() *Masker) *Masker { return &Masker{follows: rules} }
+
+// inForce is the masker whose rules count now.
+func (m *Masker) inForce() *Masker {
+	if m == nil || m.follows == nil {
+		return m
+	}
+	return m.follows()
 }
 
 // Text hides what has the form of a token in a text.
 func (m *Masker) Text(text string) string {
+	m = m.inForce()
 	for _, shape := range m.shapesIn(text) {
 		text = shape.ReplaceAllLiteralString(text, Placeholder)
 	}
@@ -29,6 +43,7 @@ func (m *Masker) Text(text string) string {
 
 // Bytes is [Masker.Text] for bytes. It returns the same bytes where nothing is hidden.
 func (m *Masker) Bytes(text []byte) []byte {
+	m = m.inForce()
 	for _, shape := range m.shapesIn(string(text)) {
 		if shape.Match(text) {
 			text = shape.ReplaceAllLiteral(text, []byte(Placeholder))
@@ -39,6 +54,7 @@ func (m *Masker) Bytes(text []byte) []byte {
 
 // Answer hides what has the form of a token in the texts of an answer in JSON, and leaves its fields alone: they are ours.
 func (m *Masker) Answer(answer []byte) []byte {
+	m = m.inForce()
 	found := func(shape *regexp.Regexp) bool { return shape.Match(answer) }
 	if !slices.ContainsFunc(m.shapesIn(string(answer)), found) {
 		return answer
@@ -53,6 +69,7 @@ func (m *Masker) Answer(answer []byte) []byte {
 
 // HTML hides what has the form of a token in a page. What would reach over a tag, an attribute or an entity stays.
 func (m *Masker) HTML(page []byte) []byte {
+	m = m.inForce()
 	for _, shape := range m.shapesIn(string(page)) {
 		page = shape.ReplaceAllFunc(page, func(found []byte) []byte {
 			if bytes.ContainsAny(found, `<>"'&`) {
@@ -93,6 +110,7 @@ func (m *Masker) field(name string) bool {
 
 // Header is the value of a header as it may be shown.
 func (m *Masker) Header(name, value string) string {
+	m = m.inForce()
 	switch {
 	case m == nil:
 		return value
@@ -104,6 +122,7 @@ func (m *Masker) Header(name, value string) string {
 
 // Headers are all values of headers as they may be shown, in a map of their own.
 func (m *Masker) Headers(headers map[string][]string) map[string][]string {
+	m = m.inForce()
 	if m == nil || headers == nil {
 		return headers
 	}
@@ -120,10 +139,11 @@ func (m *Masker) Headers(headers map[string][]string) map[string][]string {
 
 // Body is a message's body as it may be shown. JSON keeps its order, and where nothing is hidden its spelling. What is not JSON, or cut off, is masked as
 // text: values behind names of hidden fields, and forms of tokens.
-func (m *Masker) Body(body []byte) []byte { return m.value(nil, body) }
+func (m *Masker) Body(body []byte) []byte { return m.inForce().value(nil, body) }
 
 // At is a value at a place in a body, given as a JSON pointer (RFC 6901), as it may be shown.
 func (m *Masker) At(pointer string, value []byte) []byte {
+	m = m.inForce()
 	if m == nil || len(value) == 0 {
 		return value
 	}

@@ -59,11 +59,7 @@ func TestWhatIsBuiltInHidesSecretsAndNothingElse(t *testing.T) {
 
 func TestRulesAddFieldsPathsAndPatterns(t *testing.T) {
 	t.Parallel()
-	r, err := ParseRules([]byte("fields: [\"*_ssn\", Email]\npaths: [\"$.payload.customer.name\", \"items[*].iban\", \"a[0]\"]\npatterns: [{name: card, regexp: '\\b\\d{4}-\\d{4}\\b'}]\nbuilt_in: false\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := New(r)
+	m, err := Parse([]byte("fields: [\"*_ssn\", Email]\npaths: [\"$.payload.customer.name\", \"items[*].iban\", \"a[0]\"]\npatterns: [{name: card, regexp: '\\b\\d{4}-\\d{4}\\b'}]\nbuilt_in: false\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,10 +73,35 @@ func TestRulesAddFieldsPathsAndPatterns(t *testing.T) {
 			t.Errorf("%s: %s, want %s", pointer, got, want)
 		}
 	}
-	for _, wrong := range []string{"fields: ['']", "paths: ['$..a']", "patterns: [{name: a, regexp: '('}]", "patterns: [{name: a, regexp: 'x*'}]", "unknown: 1", "fields: 7"} {
-		if _, err := ParseRules([]byte(wrong)); err == nil {
+	for _, wrong := range []string{"fields: ['']", "paths: ['$..a']", "patterns: [{name: a, regexp: '('}]", "patterns: [{name: a, regexp: 'x*'}]", "unknown: 1", "fields: 7", "", "# nothing"} {
+		if _, err := Parse([]byte(wrong)); err == nil {
 			t.Errorf("%s is taken", wrong)
 		}
+	}
+}
+
+func TestOneThatFollowsHidesWhatIsHiddenNow(t *testing.T) {
+	t.Parallel()
+	for _, none := range []string{"fields: []", "built_in: true"} {
+		if _, err := Parse([]byte(none)); err != nil {
+			t.Errorf("%s: %v", none, err)
+		}
+	}
+	rules := builtIn(t)
+	m := Following(func() *Masker { return rules })
+	shown := func() string {
+		return string(m.Body([]byte(`{"note":"a"}`))) + m.Header("Note", "a") + m.Headers(map[string][]string{"Note": {"a"}})["Note"][0] + string(m.At("/note", []byte(`"a"`))) + m.Text("1234-5678") +
+			string(m.Bytes([]byte("1234-5678"))) + string(m.HTML([]byte("1234-5678"))) + strings.TrimSpace(string(m.Answer([]byte(`"1234-5678"`))))
+	}
+	if got, want := shown(), `{"note":"a"}aa"a"1234-56781234-56781234-5678"1234-5678"`; got != want {
+		t.Errorf("before: %s, want %s", got, want)
+	}
+	var err error
+	if rules, err = Parse([]byte("fields: [note]\npatterns: [{name: card, regexp: '\\d{4}-\\d{4}'}]")); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := shown(), `{"note":"[masked]"}[masked][masked]"[masked]"[masked][masked][masked]"[masked]"`; got != want {
+		t.Errorf("afterwards: %s, want %s", got, want)
 	}
 }
 

@@ -3,6 +3,7 @@ package masking
 import (
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,14 +28,17 @@ type Pattern struct {
 	Regexp string `yaml:"regexp"` // Required. RE2. It must not match the empty text.
 }
 
-// ParseRules reads YAML. It errors on an unknown key and on a rule that cannot be used.
-func ParseRules(text []byte) (Rules, error) {
+// Parse makes a masker of rules in YAML. It errors on an unknown key, on a rule that cannot be used, and on a text without any rule: a file that was cut off
+// must not show what it hid.
+func Parse(text []byte) (*Masker, error) {
 	var r Rules
-	if err := yaml.UnmarshalWithOptions(text, &r, yaml.DisallowUnknownField()); err != nil {
-		return r, errors.New(yaml.FormatError(err, false, false))
+	if err := yaml.UnmarshalWithOptions(text, &r, yaml.DisallowUnknownField()); err != nil && !errors.Is(err, io.EOF) {
+		return nil, errors.New(yaml.FormatError(err, false, false))
 	}
-	_, err := New(r)
-	return r, err
+	if r.Fields == nil && r.Paths == nil && r.Patterns == nil && r.BuiltIn == nil {
+		return nil, errors.New("no rules; to hide only what is built in, write fields: []")
+	}
+	return New(r)
 }
 
 // secretWords are the last words of field names whose values are hidden. "tokens", as in token budgets, is not one of them.

@@ -59,6 +59,9 @@ type Config struct {
 	// Traps are what the doctor finds in the configuration of the broker. Optional; without it no finding is about that.
 	Traps func(context.Context) ([]alerts.Trap, error)
 
+	// Asker names who asks, so that those who search take turns. Optional; without it all are one.
+	Asker func(context.Context) string
+
 	Now func() time.Time // Optional; default time.Now.
 	Log *slog.Logger     // Optional; default discards.
 }
@@ -103,7 +106,7 @@ func New(cfg Config) (*Service, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	cfg.Duplicates = cfg.Duplicates.withDefaults()
-	heavy := newGate(heavyAtOnce())
+	heavy := newGate(heavyAtOnce(), cfg.Asker)
 	cfg.Store, cfg.Entries = gatedStore{cfg.Store, heavy}, gatedEntries{cfg.Entries, heavy}
 	s := &Service{cfg: cfg}
 	var err error

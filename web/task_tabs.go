@@ -12,8 +12,10 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"fleetglass/access"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
+	"fleetglass/reveal"
 	"fleetglass/views"
 )
 
@@ -48,6 +50,9 @@ func (w *Web) payloadTab(ctx context.Context, v *taskView) (views.PayloadView, e
 		out.Hash = stored.PayloadHash
 	}
 	fillPayload(&out, body)
+	if who := access.From(ctx); w.cfg.Mask != nil && w.cfg.Reveal.May(who) {
+		out.Reveal = &views.RevealForm{Message: key.String(), Task: v.id, Least: reveal.MinReason, Most: reveal.MaxReason}
+	}
 	return out, nil
 }
 

@@ -24,6 +24,7 @@ import (
 	"fleetglass/masking"
 	"fleetglass/query"
 	"fleetglass/reconcile"
+	"fleetglass/reveal"
 	"fleetglass/static"
 )
 
@@ -62,6 +63,8 @@ type Config struct {
 	Limits httperr.Limits // Optional; see there. Live updates have no timeout.
 
 	Mask *masking.Masker // Optional; what is hidden of what messages say. Query must answer from a store that hides the same.
+
+	Reveal *reveal.Revealer // Optional; what shows payloads unmasked. Without it nobody sees them so.
 
 	// TaskJSON writes what the API answers about a task, for its JSON tab. Optional; without it the tab only links.
 	TaskJSON func(ctx context.Context, id string) ([]byte, error)
@@ -107,6 +110,7 @@ func (w *Web) Register(r *routes.Router) {
 	w.page(r, "/tasks/*id", access.Read, w.task)
 	w.page(r, "/task", access.Read, w.task)
 	w.page(r, "/payload", access.Read, w.payload)
+	w.action(r, "/payload", access.Read, w.reveal)
 	w.page(r, "/in-flight", access.Read, w.inFlight)
 	w.page(r, "/in-flight/*id", access.Read, w.held)
 	w.action(r, "/in-flight/*id", access.TriagePropose, w.actOnHeld)

@@ -10,7 +10,9 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,6 +28,11 @@ const patience = 20 * time.Second
 // TestMain lets tests start the whole program: the test binary is the program when it is told so.
 func TestMain(m *testing.M) {
 	if os.Getenv("FLEETGLASS_TEST_BE_THE_PROGRAM") != "" {
+		if n, err := strconv.ParseUint(os.Getenv("FLEETGLASS_TEST_DESCRIPTORS"), 10, 32); err == nil {
+			if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: n, Max: n}); err != nil {
+				panic(err)
+			}
+		}
 		main()
 	}
 	os.Exit(m.Run())

@@ -8,9 +8,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode"
@@ -383,5 +385,48 @@ func TestTheKeyOfAnotherTokenRepeatsNothing(t *testing.T) {
 	}
 	if other := post(second); other.Header.Get("Idempotency-Replayed") != "" {
 		t.Errorf("another administrator gets the reply of the first: %s", other.Status)
+	}
+}
+
+func TestNoAlertIsPostedToAPrivateAddress(t *testing.T) {
+	t.Parallel()
+	var called atomic.Int64
+	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called.Add(1) }))
+	defer inside.Close()
+	named := strings.Replace(inside.URL, "127.0.0.1", "localhost", 1) // What a name resolves to counts.
+	rules := writeFile(t, "rules.yaml", "rules: {orphaned_message: {for: 0s}}\n")
+	r, book := startLogging(t, settings(t, "--alert-rules", rules, "--dlq-monitor", "off", "--alert-webhook", inside.URL+"/a-secret", "--alert-webhook", named+"/a-secret", "--alert-webhook", "http://169.254.169.254/latest"))
+	if _, err := connectAgent(t, r.agents).js.Publish(t.Context(), "genbrain.agents.legal.tasks.review", []byte(`{"taskId":"alone"}`)); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, alertsWithin, func() error {
+		var list struct {
+			Data []struct {
+				Delivered []struct{ To, Status, Detail string }
+			}
+		}
+		if err := r.get("/api/v1/alerts?rule=orphaned_message", &list); err != nil {
+			return err
+		}
+		if len(list.Data) != 1 {
+			return fmt.Errorf("alerts %+v, want one", list.Data)
+		}
+		told := map[string]bool{}
+		for _, d := range list.Data[0].Delivered { // Each is tried again and again.
+			told[d.To] = true
+			if d.Status != "failed" || !strings.Contains(d.Detail, "not public") || strings.Contains(d.Detail, "a-secret") {
+				return fmt.Errorf("%s: %s, %s", d.To, d.Status, d.Detail)
+			}
+		}
+		if len(told) != 3 {
+			return fmt.Errorf("%v were tried, want all three", told)
+		}
+		return nil
+	})
+	if n := called.Load(); n > 0 {
+		t.Errorf("a private address was called %d times", n)
+	}
+	if strings.Contains(book.String(), "a-secret") {
+		t.Error("the log holds the path of a webhook")
 	}
 }

@@ -27,6 +27,7 @@ func openBroker(cfg Config, log *slog.Logger) (*broker, error) {
 	if cfg.Embedded() {
 		b.embedded, err = embednats.Start(embednats.Config{
 			Dir: filepath.Join(cfg.DataDir, "nats"), Contract: contract(cfg), Listen: cfg.NATSListen, Password: cfg.NATSPassword.Reveal(), Logger: log,
+			MaxConnections: brokerConnections(descriptors()),
 		})
 		if err != nil {
 			return nil, fmt.Errorf("start the embedded broker: %w", err)

@@ -35,7 +35,9 @@ type Config struct {
 	OIDCRoles         []string `name:"oidc-roles" default:"viewer=viewer,triager=triager,admin=admin" placeholder:"VALUE=ROLE,…" help:"Which role each value of that claim gives: viewer, triager or admin." group:"access"`
 
 	Masking      string `default:"on" placeholder:"on|off" help:"Hide values of fields such as password, and texts that have the form of a token, in everything that is shown of messages. What is stored stays whole, so that retries send the real body." group:"access"`
-	MaskingRules string `name:"masking-rules" type:"path" placeholder:"FILE" help:"YAML file with more to hide: fields, paths in the JSON body, patterns." group:"access"`
+	MaskingRules string `name:"masking-rules" type:"path" placeholder:"FILE" help:"YAML file with more to hide: fields, paths in the JSON body, patterns. A change takes effect within a second." group:"access"`
+
+	MaskingReveal string `name:"masking-reveal" placeholder:"ROLE" help:"Least role that may see the payload of one message unmasked, for a reason that the audit keeps: viewer, triager or admin. Without it nobody may. It needs authentication." group:"access"`
 
 	DataDir     string   `default:"./fleetglass-data" type:"path" placeholder:"DIR" help:"Directory for the data of the embedded broker and of SQLite." group:"store"`
 	DatabaseURL URL      `name:"database-url" placeholder:"URL" help:"Postgres database, such as postgres://user:password@host/name. Without it SQLite is used, in the data directory." group:"store"`

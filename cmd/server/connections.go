@@ -18,6 +18,10 @@ const (
 // agents, and the store: a broker that cannot open a file stops its streams until it is started again.
 func httpConnections(descriptors int) int { return max(8, min(mostConnections, descriptors/2)) }
 
+// brokerConnections is how many clients the embedded broker takes: at most a quarter of what may be open. What is left is for the files of streams
+// and store.
+func brokerConnections(descriptors int) int { return max(8, min(mostConnections, descriptors/4)) }
+
 // streamLimits leaves half of the connections to everything that is no live stream. Without authentication everybody is one, and may have
 // all of them.
 func (c Config) streamLimits(descriptors int) routes.StreamLimits {

@@ -78,9 +78,9 @@ func TestABaseAddressBeyondThisMachineNeedsAuthentication(t *testing.T) {
 func TestHalfOfTheDescriptorsAreForBrokerAndStore(t *testing.T) {
 	t.Parallel()
 	cfg := settings(t)
-	for descriptors, want := range map[int][2]int{256: {128, 64}, 1024: {512, 256}, 20_000: {8192, 512}, 1 << 20: {8192, 512}} {
-		if got := [2]int{httpConnections(descriptors), cfg.streamLimits(descriptors).Total}; got != want {
-			t.Errorf("%d descriptors: %v connections and streams, want %v", descriptors, got, want)
+	for descriptors, want := range map[int][3]int{256: {128, 64, 64}, 1024: {512, 256, 256}, 20_000: {8192, 512, 5000}, 1 << 20: {8192, 512, 8192}} {
+		if got := [3]int{httpConnections(descriptors), cfg.streamLimits(descriptors).Total, brokerConnections(descriptors)}; got != want {
+			t.Errorf("%d descriptors: %v connections, streams and connections to the broker, want %v", descriptors, got, want)
 		}
 	}
 }

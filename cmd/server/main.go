@@ -24,6 +24,7 @@ func main() {
 
 // run does what the command line says and returns the exit code: 0 in good order, 1 for a failure, 2 for a wrong configuration.
 func run(ctx context.Context, args []string, env environment, stdout, stderr io.Writer) int {
+	stdout, stderr = &plainWriter{to: stdout}, &plainWriter{to: stderr}
 	l, err := load(args, env, stdout)
 	switch {
 	case errors.Is(err, errHelp):

@@ -3,9 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"os"
+	"slices"
+	"time"
 
+	"fleetglass/access"
 	"fleetglass/dlqtriage"
 	"fleetglass/lifecycle"
 	"fleetglass/masking"
@@ -16,24 +17,31 @@ const (
 	maskingOff = "off"
 )
 
-// openMasking reads what is hidden of what messages say.
-func (a *App) openMasking(cfg Config) error {
+// openMasking reads what is hidden of what messages say, and follows the file of its rules from then on.
+func (a *App) openMasking(cfg Config, now func() time.Time) error {
 	if cfg.Masking == maskingOff {
 		return nil
 	}
-	var rules masking.Rules
-	if cfg.MaskingRules != "" {
-		text, err := os.ReadFile(cfg.MaskingRules)
-		if err != nil {
-			return fmt.Errorf("read masking rules: %w", err)
-		}
-		if rules, err = masking.ParseRules(text); err != nil {
-			return fmt.Errorf("read masking rules from %s: %w", cfg.MaskingRules, err)
-		}
+	builtIn, err := masking.New(masking.Rules{})
+	if err != nil {
+		return err
 	}
-	var err error
-	a.mask, err = masking.New(rules)
-	return err
+	rules := &followedValue[*masking.Masker]{name: "masking rules", kind: "access", file: followedFile{name: cfg.MaskingRules}, parse: masking.Parse, now: now}
+	a.mask = masking.Following(rules.Value)
+	return followValue(a, rules, builtIn)
+}
+
+// validateReveal adds what is wrong with who may see payloads unmasked.
+func (c *Config) validateReveal(p *problems) {
+	if c.MaskingReveal == "" {
+		return
+	}
+	if role := access.Role(c.MaskingReveal); !slices.Contains(access.Roles(), role) {
+		p.add("masking-reveal", "%q is not one of viewer, triager, admin", c.MaskingReveal)
+	}
+	if !c.Authenticated() {
+		p.add("masking-reveal", "needs authentication: without it the audit could not say who looked")
+	}
 }
 
 // maskedStore is a store as it is shown: bodies, headers and captured lines without what is hidden. Retries read the store itself.

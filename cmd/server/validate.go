@@ -86,6 +86,7 @@ func (c *Config) validate(p *problems) {
 	}
 	checkChoice(p, "masking", c.Masking, maskingOn, maskingOff)
 	checkFile(p, "masking-rules", c.MaskingRules)
+	c.validateReveal(p)
 	checkChoice(p, "log-level", c.LogLevel, "debug", "info", "warn", "error")
 	checkChoice(p, "log-format", c.LogFormat, "text", "json")
 	if c.Demo && !c.Embedded() {

@@ -23,6 +23,7 @@ import (
 	"fleetglass/lifecycle"
 	"fleetglass/mcp"
 	"fleetglass/query"
+	"fleetglass/reveal"
 	"fleetglass/web"
 )
 
@@ -56,7 +57,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 		return nil, err
 	}
 
-	if err := a.openMasking(cfg); err != nil {
+	if err := a.openMasking(cfg, now); err != nil {
 		return nil, err
 	}
 	store, err := openStore(ctx, cfg, a.traces)
@@ -118,6 +119,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	}
 	ask, err := query.New(query.Config{
 		Alerts: a.board.service, Rules: a.board.rules.Value, Store: a.shown(store), Entries: a.shown(store), AgentOf: fleet.AgentOfWorker, Health: a.health, Reconcile: a.reports, EntriesRead: a.entriesRead, Now: now, Log: log,
+		Asker:      func(ctx context.Context) string { return access.From(ctx).Holder() },
 		Policy:     func() *dlqtriage.Policy { return a.policy.State().Policy },
 		Traps:      a.traps,
 		Duplicates: query.DuplicatesConfig{Cost: cfg.duplicateCost(), Records: a.sources.store(), Prices: cfg.recordPrices(), Retention: a.records},
@@ -182,11 +184,15 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	if err != nil {
 		return err
 	}
+	revealer, err := reveal.New(reveal.Config{Store: store, Least: access.Role(cfg.MaskingReveal), Now: now})
+	if err != nil {
+		return err
+	}
 	calls, err := api.New(api.Config{
 		Query: ask, Appender: appender, Hub: hub, Health: a.health, Reconcile: a.reports, Keys: keys, Audit: store, Policy: a.policy.State, Now: now, Log: a.log,
 		Actions: a.triage.actions, Operations: a.triage.operations, Access: authorizer, Denied: deniedActions(denied), Doctor: a.doctor.Report,
 		Alerts: a.board.service,
-		Tokens: issuer, Mask: a.mask,
+		Tokens: issuer, Mask: a.mask, Reveal: revealer,
 		Fleet:   api.Fleet{DecodeReport: decodeReport(now)},
 		Options: api.Options{Version: version, Limits: cfg.limits()},
 	})
@@ -201,7 +207,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	tools.Register(a.routes)
 	pages, err := web.New(web.Config{
 		Query: ask, Hub: hub, Health: a.health, TaskJSON: calls.TaskJSON, Now: now, Log: a.log, Environment: cfg.Environment, Access: authorizer,
-		Server: a.agents, Prefix: cfg.Prefix, Reconcile: a.reports, SignIn: signIn, Limits: cfg.limits(), Mask: a.mask, Actions: a.triage.actions, Operations: a.triage.operations, Denied: deniedActions(denied),
+		Server: a.agents, Prefix: cfg.Prefix, Reconcile: a.reports, SignIn: signIn, Limits: cfg.limits(), Mask: a.mask, Reveal: revealer, Actions: a.triage.actions, Operations: a.triage.operations, Denied: deniedActions(denied),
 		Alerts: a.board.service, TellsAlerts: cfg.TellsOfAlerts(),
 		Doctor: a.doctor.Report, Audit: store,
 		Settings: web.SettingsConfig{Tokens: issuer, TokensOff: !cfg.Authenticated(), InForce: cfg.InForce, About: a.about(cfg, now)},

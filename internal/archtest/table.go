@@ -6,7 +6,7 @@ const Module = "fleetglass"
 // everything is the row of the program itself, the only place that knows all the others.
 var everything = []string{
 	"access", "alerts", "alerts/*", "api", "client", "collectors", "collectors/*", "decision", "dlqtriage", "dlqtriage/*", "duplicates", "fleet", "fleet/*", "internal/*", "lifecycle", "masking", "mcp", "store/sqlite",
-	"store/postgres", "query", "reconcile", "static", "views", "views/*", "web",
+	"store/postgres", "query", "reconcile", "reveal", "static", "views", "views/*", "web",
 }
 
 // Table is the law: what each package may import. Packages that are not in it may not exist.
@@ -52,6 +52,8 @@ var Table = []Rule{
 
 	// What is hidden of what messages say: it decides about texts.
 	{Package: "masking", Others: []string{"github.com/goccy/go-yaml"}},
+	// Payloads shown unmasked, one at a time, with a record of who looked.
+	{Package: "reveal", Own: []string{"access", "decision", "lifecycle"}},
 	// Who may do what: it knows nothing of HTTP.
 	{Package: "access", Own: []string{"lifecycle", "decision"}, Others: []string{"github.com/goccy/go-yaml"}}, // Tokens are audited.
 	// What decides about dead letters without anybody asking, and tells of the others.
@@ -85,11 +87,11 @@ var Table = []Rule{
 	{Package: "web/webtest", Own: []string{"lifecycle", "reconcile", "store/sqlite", "internal/health"}},
 	{Package: "web",
 		Own: []string{"lifecycle", "masking", "decision", "duplicates", "dlqtriage", "alerts", "views", "views/*", "static", "fleet", "fleet/doctor", "internal/live", "internal/httperr", "internal/routes", "access",
-			"docs/runbooks", "internal/health", "internal/openid", "internal/sessions", "query", "reconcile"},
+			"docs/runbooks", "internal/health", "reveal", "internal/openid", "internal/sessions", "query", "reconcile"},
 		Others: []string{"github.com/gin-gonic/gin", "github.com/a-h/templ", "github.com/yuin/goldmark"}, Tests: []string{"web/webtest"}},
 	{Package: "api",
 		Own: []string{"lifecycle", "masking", "decision", "internal/requestkey", "duplicates", "dlqtriage", "alerts", "fleet", "fleet/doctor", "collectors/reports", "internal/live", "internal/httperr", "internal/routes", "access", "internal/health",
-			"query", "reconcile"},
+			"query", "reconcile", "reveal"},
 		Others: []string{"github.com/gin-gonic/gin", "github.com/danielgtaylor/huma/v2", "github.com/cloudevents/sdk-go/v2"}},
 
 	// Tools for agents: calls of the API, made in the process.
@@ -112,7 +114,7 @@ var Table = []Rule{
 		"cloud.google.com/go/firestore", "google.golang.org/api", "google.golang.org/genproto", "google.golang.org/grpc", "google.golang.org/protobuf",
 	}},
 	{Package: "internal/health"},
-	{Package: "internal/httperr", Own: []string{"lifecycle", "access"}, Others: []string{"github.com/gin-gonic/gin", "github.com/danielgtaylor/huma/v2"}},
+	{Package: "internal/httperr", Own: []string{"lifecycle", "access", "reveal"}, Others: []string{"github.com/gin-gonic/gin", "github.com/danielgtaylor/huma/v2"}},
 	{Package: "internal/httpguard", Own: []string{"internal/httperr"}, Others: []string{"github.com/klauspost/compress"}},
 	{Package: "internal/live", Own: []string{"lifecycle", "decision"}},
 	{Package: "internal/requestkey", Own: []string{"access", "decision", "lifecycle", "internal/httperr"}, Others: []string{"github.com/gin-gonic/gin"}},

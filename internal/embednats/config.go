@@ -40,8 +40,10 @@ type Config struct {
 	// Password is what every client must present, as user "fleet". Optional; without one clients need no credentials, and Listen must be
 	// a loopback address.
 	Password string
-	MaxFile  int64        // Optional; default 10 GB. Bytes that all streams together may take.
-	Logger   *slog.Logger // Optional; default discards. The server's notices are logged at debug level.
+	// MaxConnections is how many clients may be connected, those through memory included. Optional; default that of nats-server.
+	MaxConnections int
+	MaxFile        int64        // Optional; default 10 GB. Bytes that all streams together may take.
+	Logger         *slog.Logger // Optional; default discards. The server's notices are logged at debug level.
 }
 
 func (c Config) validate() (Config, error) {
@@ -96,6 +98,7 @@ func (c Config) options() (*server.Options, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded nats: configuration: %w", err)
 	}
+	opts.MaxConn = c.MaxConnections
 	opts.NoSigs, opts.NoLog, opts.DontListen = true, true, true
 	return opts, nil
 }

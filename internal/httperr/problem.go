@@ -11,6 +11,7 @@ import (
 
 	"fleetglass/access"
 	"fleetglass/lifecycle"
+	"fleetglass/reveal"
 )
 
 // ContentType is the media type of problem documents (RFC 9457).
@@ -122,6 +123,7 @@ func From(err error) *Problem {
 	var filter *lifecycle.FilterError
 	var tooLarge *http.MaxBytesError
 	var denied *access.Denied
+	var unrevealed *reveal.Refusal
 	switch {
 	case errors.As(err, &problem):
 		return problem
@@ -133,6 +135,10 @@ func From(err error) *Problem {
 		return New(BodyTooLarge, err).WithDetail("The body is larger than the %d bytes that are accepted.", tooLarge.Limit)
 	case errors.As(err, &denied):
 		return fromDenied(denied)
+	case errors.As(err, &unrevealed) && unrevealed.Allowed:
+		return New(ReasonRequired, err).WithDetail("%s", unrevealed.Why).WithField("/body/reason", "is needed")
+	case errors.As(err, &unrevealed):
+		return New(ScopeMissing, err).WithDetail("%s", unrevealed.Why)
 	case errors.Is(err, lifecycle.ErrNotFound):
 		return New(NotFound, err)
 	case errors.Is(err, lifecycle.ErrCrowded):

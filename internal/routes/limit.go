@@ -41,7 +41,7 @@ func (a *asked) pass(who access.Principal, now time.Time) error {
 func (a *asked) limiter(who access.Principal, now time.Time) *rate.Limiter {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	name := holder(who)
+	name := who.Holder()
 	if l := a.all[name]; l != nil {
 		return l
 	}

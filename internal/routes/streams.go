@@ -40,7 +40,7 @@ type seats struct {
 
 // take gives a principal a seat, which free gives back. It errors with [httperr.RateLimited] where none is left.
 func (s *seats) take(who access.Principal) (free func(), err error) {
-	name := holder(who)
+	name := who.Holder()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -65,14 +65,6 @@ func (s *seats) free(name string) {
 	if s.by[name]--; s.by[name] == 0 {
 		delete(s.by, name)
 	}
-}
-
-// holder is who is held to a limit: a token, however many sessions began with it, else a person by name.
-func holder(who access.Principal) string {
-	if who.Token != "" {
-		return "token " + who.Token
-	}
-	return "name " + who.Name
 }
 
 // Streams returns a Router for live streams: each request of its routes counts as one for as long as it is answered. Beyond the limits

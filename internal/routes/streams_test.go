@@ -71,10 +71,10 @@ func TestStreamsAreBoundedInTotalAndForEach(t *testing.T) {
 func TestSessionsOfOneTokenShareItsLimits(t *testing.T) {
 	t.Parallel()
 	one, other := access.Principal{Name: "ada", Token: "t", Session: "a"}, access.Principal{Name: "ada", Token: "t", Session: "b"}
-	if holder(one) != holder(other) {
-		t.Errorf("%s and %s are two", holder(one), holder(other))
+	if one.Holder() != other.Holder() {
+		t.Errorf("%s and %s are two", one.Holder(), other.Holder())
 	}
-	if holder(access.Principal{Name: "t"}) == holder(access.Principal{Token: "t"}) {
+	if (access.Principal{Name: "t"}).Holder() == (access.Principal{Token: "t"}).Holder() {
 		t.Error("a person has the limits of a token")
 	}
 }
