@@ -1229,6 +1229,7 @@ type keyHelp struct {
 
 var keyMap = []keyHelp{
 	{[]string{"/"}, "Search"},
+	{[]string{"Ctrl", "K"}, "Search everything: pages, agents, tasks, actions"},
 	{[]string{"?"}, "This list"},
 	{[]string{"g", "t"}, "Go to Tasks"},
 	{[]string{"g", "i"}, "Go to In flight"},

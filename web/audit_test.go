@@ -22,7 +22,7 @@ var everyPage = []string{
 	"/tasks/tsk-7f3a91?tab=related", "/tasks/tsk-7f3a91?tab=json", "/tasks/tsk-91b6c4", "/tasks/tsk-nobody?tab=payload", "/tasks/tsk-refused",
 	"/tasks/orders%2F2026%2F11%20weird%20id%3F&%23%25", "/in-flight", "/agents", "/agents/marketing", "/dlq", "/duplicates", "/duplicates?bucket=hour&layer=idempotency",
 	"/reconciliation", "/reconciliation?id=a", "/reconciliation?id=b", "/capture", "/preferences?tz=local", "/tasks/no-such-task", "/no-such-page", "/refused",
-	"/settings", confirming,
+	"/settings", confirming, "/search?q=review", "/tasks?q=-state%3Acompleted+duration%3A%3E30s+published%3A%3C2h+x", "/dlq?q=-agent%3Acto",
 }
 
 // failing are the pages that answer with an error, on purpose.

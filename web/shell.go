@@ -55,6 +55,7 @@ func navigation(snap *query.FleetSnapshot, operates bool) []views.NavItem {
 		balance.Count, balance.Said, balance.Loud = short(n), counted(n, "discrepancy", "discrepancies"), n > 0
 	}
 	items := []views.NavItem{
+		{Section: "search", Href: "/search", Icon: "search", Label: "Search"},
 		{Section: "overview", Href: "/", Icon: "overview", Label: "Overview"},
 		{Section: "tasks", Href: "/tasks", Icon: "tasks", Label: "Tasks"},
 		inFlightItem(snap.InFlight),

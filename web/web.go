@@ -106,6 +106,7 @@ func (w *Web) Register(r *routes.Router) {
 	r.Get(static.Prefix+"*asset", access.Open, gin.WrapH(w.assets.Handler())) // The page to sign in needs them.
 	w.registerSignIn(r)
 	w.page(r, "/", access.Read, w.overview)
+	w.page(r, "/search", access.Read, w.search)
 	w.page(r, "/tasks", access.Read, w.tasks)
 	w.page(r, "/tasks/*id", access.Read, w.task)
 	w.page(r, "/task", access.Read, w.task)

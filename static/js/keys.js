@@ -37,7 +37,18 @@ function escape() {
   }
 }
 
+/** Fetches the palette, which costs nothing until somebody wants it. */
+async function palette() {
+  const { openPalette } = await import("./palette.js");
+  openPalette();
+}
+
 function press(e) {
+  if (e.key.toLowerCase() === "k" && (e.ctrlKey || e.metaKey) && !e.altKey && !e.shiftKey && !document.querySelector("dialog[open]")) {
+    e.preventDefault();
+    palette();
+    return;
+  }
   const typing = e.target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
   if (e.key === "Escape" && !document.querySelector("dialog[open]")) return escape();
   if (typing || e.ctrlKey || e.metaKey || e.altKey || e.isComposing || document.querySelector("dialog[open]")) return;

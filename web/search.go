@@ -1,0 +1,83 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"fleetglass/lifecycle"
+	"fleetglass/query"
+	"fleetglass/views"
+)
+
+// foundOfAKind is how many agents and tasks the page of everything shows.
+const foundOfAKind = 8
+
+// search looks through pages, agents and tasks at once. The palette reads the same page.
+func (w *Web) search(c *gin.Context) error {
+	ctx := c.Request.Context()
+	snap, err := w.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	text := strings.TrimSpace(c.Query("q"))
+	p := views.SearchPage{Query: text, Groups: []views.FoundGroup{
+		{Name: "Pages", Found: pagesNamed(navigation(snap, w.cfg.Operations != nil), text)}, {Name: "Agents", Found: agentsNamed(snap, text)},
+	}}
+	tasks, err := w.tasksFound(ctx, text)
+	var wrong *lifecycle.FilterError
+	if errors.As(err, &wrong) {
+		p.Problem, err = problemWords(wrong), nil
+	}
+	if err != nil {
+		return err
+	}
+	p.Groups = append(p.Groups, views.FoundGroup{Name: "Tasks", Found: tasks})
+	return w.render(c, frame{title: "Search", section: "search", snapshot: snap, still: true}, views.Search(p))
+}
+
+func mentions(name, text string) bool {
+	return strings.Contains(strings.ToLower(name), strings.ToLower(text))
+}
+
+func pagesNamed(items []views.NavItem, text string) (out []views.Found) {
+	for _, n := range items {
+		if n.Section != "search" && mentions(n.Label, text) {
+			out = append(out, views.Found{Href: n.Href, Label: n.Label})
+		}
+	}
+	return out
+}
+
+func agentsNamed(snap *query.FleetSnapshot, text string) (out []views.Found) {
+	for _, name := range snap.AgentNames {
+		if text != "" && len(out) < foundOfAKind && mentions(name, text) {
+			out = append(out, views.Found{Href: agentAddress(name), Label: name})
+		}
+	}
+	return out
+}
+
+// tasksFound are the tasks with the latest events for which the text stands, and a way to the whole list.
+func (w *Web) tasksFound(ctx context.Context, text string) (out []views.Found, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	filter, err := lifecycle.ParseQuery(text, w.cfg.Now())
+	if err != nil {
+		return nil, err
+	}
+	list, err := w.cfg.Query.Tasks(ctx, filter, lifecycle.Page{Limit: foundOfAKind})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range list.Rows {
+		_, _, state := views.StateLook(t.State)
+		out = append(out, views.Found{Href: taskAddress(t.TaskID), Label: views.TaskName(t.TaskSummary), Note: state + " · " + views.Cut(t.Agent, 32)})
+	}
+	more := views.Found{Href: address("/tasks", url.Values{"q": {text}}), Label: "All tasks with “" + views.Cut(text, 60) + "”"}
+	return append(out, more), nil
+}
