@@ -26,7 +26,7 @@ func loosened(ctx context.Context, path string, all []condition, deadLetters boo
 		}
 		if n > most {
 			most = n
-			best = views.Chip{Href: address(path, c.rest), Label: "Without “" + views.QueryWords(c.QueryTerm, deadLetters) + "”: " + text}
+			best = views.Chip{Href: address(path, c.rest), Label: "Without: " + views.QueryWords(c.QueryTerm, deadLetters) + " (" + text + ")"}
 		}
 	}
 	if most == 0 {

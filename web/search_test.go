@@ -24,7 +24,7 @@ func TestASearchSaysWhatItUnderstood(t *testing.T) {
 	s := newSite(t, webtest.Rich(noon).Batch)
 	for q, want := range map[string][]string{
 		`-state:completed duration:>30s`:           {"state is not completed", "run time over 30 s"},
-		`published:<2h -"blog post" attempt:>=2`:   {"published less than 2h 00m ago", "text without “blog post”", "attempt at least 2"},
+		`published:<2h -"blog post" attempt:>=2`:   {"published less than 2 h ago", "text without “blog post”", "attempt at least 2"},
 		`type:code_review type:content_creation x`: {"type is code_review", "or type is content_creation", "text with “x”"},
 		`TASKS:48601`: {"message is TASKS:48601"},
 		`id:tsk-* -has:duplicate -anomaly:orphaned`: {"id begins with tsk-", "no publish caught as duplicate", "anomaly is not orphaned"},
@@ -53,8 +53,8 @@ func TestASearchFindsMessagesAndReasons(t *testing.T) {
 		"/tasks?q=registry.internal":                           {"#rows tr": ""},
 		"/tasks?q=TASKS%3A9999999":                             {"#rows .say": "No task matches", "#rows a.btn": "Search as text", "#rows p:not(.say)": "Looked at the messages of the 627 stored tasks"},
 		"/tasks?q=zzz-nothing":                                 {"#rows p:not(.say)": "Looked at task ids, message ids, titles and reasons of the 627 stored tasks.", "#rows a.btn": "Clear filters"},
-		"/tasks?q=agent%3Amarketing+zzz-nothing":               {"#rows a.btn": "Without “text with “zzz-nothing””:", "#rows a.btn[href='/tasks?q=agent%3Amarketing']": "tasks"},
-		"/dlq?q=agent%3Amarketing+zzz-nothing":                 {"#rows a.btn[href='/dlq?q=agent%3Amarketing']": "Without “text with “zzz-nothing””:"},
+		"/tasks?q=agent%3Amarketing+zzz-nothing":               {"#rows a.btn": "Without: text with “zzz-nothing” (", "#rows a.btn[href='/tasks?q=agent%3Amarketing']": "tasks"},
+		"/dlq?q=agent%3Amarketing+zzz-nothing":                 {"#rows a.btn[href='/dlq?q=agent%3Amarketing']": "Without: text with “zzz-nothing” ("},
 		"/tasks?q=" + url.QueryEscape(`-state:completed -x y`): {"#grammar code": "two words", "#grammar table tbody tr": "=15"},
 	} {
 		want.check(t, s.get(t, path, 200))
