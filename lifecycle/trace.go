@@ -48,7 +48,8 @@ const (
 // Span is a stretch of a message's time.
 type Span struct {
 	Kind     SpanKind
-	Attempt  int // The attempt that runs, or the one that is waited for.
+	Attempt  int  // The attempt that runs, or the one that is waited for.
+	Former   bool // A former incarnation of the consumer made that attempt.
 	From, To Micros
 	Open     bool // It has not ended; To is the time of looking.
 }
@@ -150,28 +151,30 @@ func spans(mt MessageTrace, now Micros) []Span {
 	if mt.Facts.Stored != nil {
 		free = mt.Facts.Stored.At
 	}
+	former, sure := false, true // Not sure: nobody knows when the attempt before ended.
 	add := func(kind SpanKind, attempt int, from, to Micros, open bool) {
 		if from.Known() && to > from {
-			out = append(out, Span{Kind: kind, Attempt: attempt, From: from, To: to, Open: open})
+			out = append(out, Span{Kind: kind, Attempt: attempt, Former: former, From: from, To: to, Open: open})
 		}
 	}
 	for _, a := range mt.Attempts {
+		former = a.Former
 		before := SpanWaiting
-		if !a.BeganExact && !a.BeganSaid {
+		if !sure || (!a.BeganExact && !a.BeganSaid) {
 			before = SpanUnsplit
 		}
 		switch {
 		case a.End != EndOpen:
 			add(before, a.N, free, firstKnown(a.BeganAt, a.EndedAt), false)
 			add(SpanRunning, a.N, a.BeganAt, a.EndedAt, false)
-			free = latest(a.EndedAt, a.BeganAt)
+			free, sure = latest(free, latest(a.EndedAt, a.BeganAt)), a.EndedAt.Known()
 		case mt.Verdict.State.InFlight():
 			add(before, a.N, free, a.BeganAt, false)
 			add(SpanRunning, a.N, a.BeganAt, now, true)
 			return out
 		}
 	}
-	if mt.Verdict.State == StatePublished || mt.Verdict.State == StateFailed {
+	if former = false; mt.Verdict.State == StatePublished || mt.Verdict.State == StateFailed {
 		add(SpanWaiting, len(mt.Attempts)+1, free, now, true)
 	}
 	return out

@@ -13,7 +13,20 @@ type Placed struct {
 	lifecycle.Event
 	Index int // Of the message in the trace, from 0; -1 when no stored message is known.
 	Turn  int // Attempt, 0 for what comes before the attempts, end for what comes after them.
-	phase lifecycle.Phase
+
+	// Former is whether the attempt is one that a former incarnation of the consumer made.
+	Former bool
+	phase  lifecycle.Phase
+}
+
+func (p Placed) turn() turn { return turn{p.Index, p.Turn, p.Former} }
+
+// order is the place of the attempt among those of the message: former incarnations come first.
+func (p Placed) order() int {
+	if p.Turn == 0 || p.Former {
+		return p.Turn
+	}
+	return p.Turn + 1<<28
 }
 
 // end is the turn of what ends a message without naming an attempt.
@@ -42,10 +55,11 @@ func Arrange(events []lifecycle.Event, t lifecycle.Trace) []Placed {
 			p.Index = messageAt(t, e.At)
 		}
 		p.Turn = turnOf(e, row.Turn, t, p.Index)
+		p.Former = formerTurn(p, t)
 		out = append(out, p)
 	}
 	slices.SortStableFunc(out, func(a, b Placed) int {
-		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.At, b.At), cmp.Compare(a.phase, b.phase), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.order(), b.order()), cmp.Compare(a.At, b.At), cmp.Compare(a.phase, b.phase), cmp.Compare(a.ID, b.ID))
 	})
 	return out
 }
@@ -73,6 +87,15 @@ func turnOf(e lifecycle.Event, turn lifecycle.Turn, t lifecycle.Trace, index int
 		return attemptAt(t, index, e.At)
 	}
 	return end
+}
+
+// formerTurn reports whether an event of a numbered attempt is from before the consumer was created anew.
+func formerTurn(p Placed, t lifecycle.Trace) bool {
+	if p.Index < 0 || p.Turn == 0 || p.Turn == end {
+		return false
+	}
+	since := t.Messages[p.Index].Facts.RecreatedAt
+	return since.Known() && p.At < since
 }
 
 // deliveryTurn is the attempt of a delivery that broker state showed without its number: the one with its consumer sequence.

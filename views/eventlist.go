@@ -82,8 +82,8 @@ func groupOf(e Placed, t lifecycle.Trace) string {
 		return name + " · after its attempts"
 	case e.Turn > 0:
 		for _, a := range m.Attempts {
-			if a.N == e.Turn {
-				return fmt.Sprintf("%s · %s · %s", name, strings.ToLower(attemptName(a.N, m.Consumer)), endLook(a).Word)
+			if a.N == e.Turn && a.Former == e.Former {
+				return fmt.Sprintf("%s · %s · %s", name, strings.ToLower(attemptName(a, m.Consumer)), attemptLook(a, m).Word)
 			}
 		}
 		return fmt.Sprintf("%s · attempt %d", name, e.Turn)

@@ -129,6 +129,12 @@ func numbered(n int64, one, many string) string { return Count(n) + " " + Plural
 // pct writes a coordinate of an SVG as percent of its width.
 func pct(f float64) string { return strconv.FormatFloat(math.Round(f*10000)/100, 'f', -1, 64) + "%" }
 
+// place writes a place on an axis that may be stretched a thousandfold, as percent of its width.
+func place(f float64) string { return strconv.FormatFloat(math.Round(f*1e7)/1e5, 'f', -1, 64) + "%" }
+
+// fraction writes such a place for scripts.
+func fraction(f float64) string { return strconv.FormatFloat(math.Round(f*1e7)/1e7, 'f', -1, 64) }
+
 // px writes a coordinate of an SVG in pixels.
 func px(f float64) string { return strconv.FormatFloat(math.Round(f*10)/10, 'f', -1, 64) }
 

@@ -115,6 +115,14 @@ func endLook(a lifecycle.Attempt) look {
 	return look{"processing", "run", "in hand"}
 }
 
+// attemptLook is how an attempt looks within its message: one without an end is in hand only while the message is.
+func attemptLook(a lifecycle.Attempt, m lifecycle.MessageTrace) look {
+	if a.End == lifecycle.EndOpen && !m.Verdict.State.Open() {
+		return look{"unknown", "wait", "end not known"}
+	}
+	return endLook(a)
+}
+
 // StaleLook gives a stale kind its colour and shape.
 func StaleLook(k lifecycle.StaleKind) (tone, icon string) {
 	l := staleLook(k)

@@ -10,12 +10,13 @@ import (
 // scale places instants between 0 and 1. It is linear, or compresses the stretches in which no worker had the task.
 type scale struct {
 	from, to lifecycle.Micros
-	stops    []stop // Empty: linear.
+	stops    []stop // At least two; between two of them it is linear.
 }
 
 type stop struct {
-	at lifecycle.Micros
-	x  float64
+	at   lifecycle.Micros
+	x    float64
+	idle bool // What lies before it is compressed.
 }
 
 // margin is what stays free at both ends, so that marks are not cut off.
@@ -25,7 +26,7 @@ func linear(from, to lifecycle.Micros) scale {
 	if to <= from {
 		to = from.Add(time.Second)
 	}
-	return scale{from: from, to: to}
+	return scale{from: from, to: to, stops: []stop{{at: from}, {at: to, x: 1}}}
 }
 
 type interval struct{ from, to lifecycle.Micros }
@@ -43,19 +44,19 @@ func squeezed(from, to lifecycle.Micros, busy []interval) scale {
 	}
 	most := max(worked/20, time.Millisecond)
 	weight, at := 0.0, from
-	s.stops = []stop{{from, 0}}
-	add := func(until lifecycle.Micros, d time.Duration) {
+	s.stops = []stop{{at: from}}
+	add := func(until lifecycle.Micros, d time.Duration, idle bool) {
 		if until > at {
 			weight += float64(d)
 			at = until
-			s.stops = append(s.stops, stop{at, weight})
+			s.stops = append(s.stops, stop{at: at, x: weight, idle: idle})
 		}
 	}
 	for _, b := range busy {
-		add(b.from, min(b.from.Sub(at), most))
-		add(b.to, b.to.Sub(max(at, b.from)))
+		add(b.from, min(b.from.Sub(at), most), b.from.Sub(at) > most)
+		add(b.to, b.to.Sub(max(at, b.from)), false)
 	}
-	add(s.to, min(s.to.Sub(at), most))
+	add(s.to, min(s.to.Sub(at), most), s.to.Sub(at) > most)
 	for i := range s.stops {
 		s.stops[i].x /= max(weight, 1)
 	}
@@ -84,9 +85,6 @@ func (s scale) x(at lifecycle.Micros) float64 {
 }
 
 func (s scale) raw(at lifecycle.Micros) float64 {
-	if len(s.stops) < 2 {
-		return float64(at-s.from) / float64(s.to-s.from)
-	}
 	for i := 1; i < len(s.stops); i++ {
 		if a, b := s.stops[i-1], s.stops[i]; at <= b.at {
 			if b.at == a.at {
@@ -96,50 +94,4 @@ func (s scale) raw(at lifecycle.Micros) float64 {
 		}
 	}
 	return 1
-}
-
-var steps = []time.Duration{
-	time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond,
-	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
-	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second,
-	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
-	time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour, 48 * time.Hour, 7 * 24 * time.Hour,
-}
-
-type axisTick struct {
-	X     float64
-	Label string
-}
-
-// ticks are round times along the axis, at most about ten, in the reader's zone.
-func (s scale) ticks(zone *time.Location) []axisTick {
-	length := s.to.Sub(s.from)
-	step := steps[len(steps)-1]
-	for _, c := range steps {
-		if length/c <= 11 {
-			step = c
-			break
-		}
-	}
-	var out []axisTick
-	for at := s.from.Truncate(step).Add(step); at < s.to; at = at.Add(step) {
-		x := s.x(at)
-		if n := len(out); x < 0.03 || x > 0.97 || (n > 0 && x-out[n-1].X < 0.07) {
-			continue
-		}
-		out = append(out, axisTick{x, tickLabel(at.Time().In(zone), step)})
-	}
-	return out
-}
-
-func tickLabel(t time.Time, step time.Duration) string {
-	switch {
-	case step < time.Second:
-		return t.Format("05.000")
-	case step < time.Minute:
-		return t.Format("15:04:05")
-	case step < 12*time.Hour:
-		return t.Format("15:04")
-	}
-	return t.Format("2 Jan 15:04")
 }

@@ -1246,6 +1246,8 @@ var keyMap = []keyHelp{
 	{[]string{"Esc"}, "Close, or clear the selection"},
 	{[]string{"r"}, "Pause or resume live updates"},
 	{[]string{"t"}, "Light or dark"},
+	{[]string{"+", "−", "0"}, "In a timeline: zoom in, zoom out, show all"},
+	{[]string{"←", "→"}, "In a timeline: move"},
 }
 
 var _ = templruntime.GeneratedTemplate

@@ -2,6 +2,7 @@ package views
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,7 +87,7 @@ func TestALaneForEachMessageAndAttempt(t *testing.T) {
 	for _, l := range tl.Lanes {
 		line := l.Name + ":"
 		for _, b := range l.Bars {
-			line += " " + b.Kind
+			line += " " + string(b.Kind)
 		}
 		for _, m := range l.Marks {
 			line += " [" + m.Look.Word + "]"
@@ -159,6 +160,122 @@ func TestAChartReachesARoundNumber(t *testing.T) {
 		c := Chart{Series: []Series{{Name: "n", Tone: "ok"}}, Buckets: []Bucket{{Values: []int64{most}}}}
 		if got := c.top(); got != want {
 			t.Errorf("top for %d: got %d, want %d", most, got, want)
+		}
+	}
+}
+
+func TestTheLegendHasWhatIsUsedAndNothingElse(t *testing.T) {
+	t.Parallel()
+	events, trace := twoMessages()
+	var got []string
+	for _, k := range LayoutTimeline(trace, Arrange(events, trace), time.UTC, false, href).Legend {
+		got = append(got, k.Look.Word)
+	}
+	want := []string{"waiting", "running", "lease", "heartbeat", "published", "duplicate caught", "dead-lettered", "step intent", "nak", "term", "completion recorded", "ack"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("legend (-want +got):\n%s", diff)
+	}
+}
+
+// TestMarksOfALaneDifferInShape: kinds that look alike mean the same.
+func TestMarksOfALaneDifferInShape(t *testing.T) {
+	t.Parallel()
+	same := map[string]bool{"m-pub": true, "m-dup": true, "m-effect": true} // Stored; caught; an effect that happened.
+	for _, lane := range []lifecycle.Lane{lifecycle.LaneMessage, lifecycle.LaneAttempt} {
+		word := map[string]string{}
+		for _, row := range lifecycle.Kinds() {
+			if !row.Lane.On(lane) || same[row.Icon] {
+				continue
+			}
+			if other := word[row.Icon]; other != "" {
+				t.Errorf("%q and %q are both drawn as %s", other, row.Name, row.Icon)
+			}
+			word[row.Icon] = row.Name
+		}
+	}
+}
+
+func TestMarksStandClearOfEachOther(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var marks []Mark
+		for range rapid.IntRange(1, 40).Draw(t, "marks") {
+			marks = append(marks, Mark{X: rapid.Float64Range(0, 1).Draw(t, "x"), Rank: rapid.IntRange(0, 2).Draw(t, "rank")})
+		}
+		counted, last := 0, -1.0
+		for _, m := range spread(marks) {
+			if m.Folded {
+				continue
+			}
+			counted += max(1, m.N)
+			at := m.X*laneWidth + m.Dx
+			if at < markEdge-0.01 || at > laneWidth-markEdge+0.01 || (last >= 0 && at < last+markGap-0.01) {
+				t.Fatalf("a mark at %v, after one at %v", at, last)
+			}
+			last = at
+		}
+		if counted != len(marks) {
+			t.Fatalf("%d marks are drawn or counted, want %d", counted, len(marks))
+		}
+	})
+}
+
+func TestTheAxisSaysTheDayWhereItChanges(t *testing.T) {
+	t.Parallel()
+	zone, err := time.LoadLocation("Asia/Kolkata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := lifecycle.MicrosOf(time.Date(2026, 11, 20, 16, 10, 0, 0, time.UTC))
+	var got []string
+	for _, tick := range linear(from, from.Add(5*time.Hour)).ticks(zone) {
+		got = append(got, tick.Day+" "+tick.Label)
+	}
+	want := []string{"20 Nov 22:00", " 22:30", " 23:00", " 23:30", "21 Nov 00:00", " 00:30", " 01:00", " 01:30", " 02:00", " 02:30"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ticks (-want +got):\n%s", diff)
+	}
+	short := linear(from, from.Add(40*time.Millisecond)).ticks(time.UTC)
+	if len(short) == 0 || len(short[0].Label) != len("16:10:00.005") {
+		t.Errorf("ticks of 40 ms: %+v", short)
+	}
+}
+
+func TestReasonsStandAtTheEndOfAttempts(t *testing.T) {
+	t.Parallel()
+	events, trace := twoMessages()
+	got := map[string]string{}
+	for _, l := range LayoutTimeline(trace, Arrange(events, trace), time.UTC, false, href).Lanes {
+		if l.Label != nil && !l.Message {
+			got[l.Name] = l.Label.Whole
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"Attempt 1": "nak", "Attempt 2": "term: no"}, got); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	long := "term: " + strings.Repeat("word ", 60)
+	for _, x := range []float64{0, 0.3, 0.5, 0.8, 1} {
+		l := placeLabel(x, long)
+		if n := float64(len([]rune(l.Text))) * letter / laneWidth; (l.Left && n > x) || (!l.Left && n > 1-x) {
+			t.Errorf("at %v: a label of %v to the left %v", x, n, l.Left)
+		}
+	}
+}
+
+func TestTimesLeaveOutWhatIsNone(t *testing.T) {
+	t.Parallel()
+	const either = "waiting or running: the delivery was not observed"
+	for _, test := range []struct {
+		running, waiting, unsplit time.Duration
+		want                      []Param
+	}{
+		{0, 0, 84 * time.Second, []Param{{Name: either, Value: "1m 24s"}}},
+		{0, 84 * time.Second, 0, []Param{{Name: "waiting", Value: "1m 24s"}}},
+		{time.Minute, 0, time.Second, []Param{{Name: "in all", Value: "1m 01s"}, {Name: "running", Value: "1m 00s"}, {Name: either, Value: "1.0 s"}}},
+		{0, 0, 0, nil},
+	} {
+		if diff := cmp.Diff(test.want, timesOf(test.running, test.waiting, test.unsplit)); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", test, diff)
 		}
 	}
 }

@@ -16,4 +16,7 @@ for (const start of [preferences, ticking, copying, selection, suggestions, save
 const back = document.querySelector("[data-back]");
 if (back && document.referrer.startsWith(location.origin + "/tasks?")) back.href = document.referrer;
 
+// Only tasks have a timeline.
+if (document.getElementById("timeline")) import("./timeline.js").then((module) => { module.timeline(); document.body.dataset.lanes = ""; });
+
 document.documentElement.dataset.ready = "";

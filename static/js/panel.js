@@ -12,6 +12,7 @@ async function show(href, push) {
     const old = document.getElementById(id), now = page.getElementById(id);
     if (old && now) morph(old, document.adoptNode(now));
   }
+  document.dispatchEvent(new Event("fleetglass:patched"));
   if (push) history.pushState({ panel: true }, "", href);
 }
 

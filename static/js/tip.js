@@ -1,0 +1,37 @@
+// Shows the whole text of what is shortened in the lanes while the pointer or the focus is on it. Its link has the same text for screen readers.
+
+let tip = null, of = null;
+
+function show(e) {
+  of = e.target.closest?.("#timeline [data-tip]");
+  if (!of) return hide();
+  if (!tip) {
+    tip = document.createElement("div");
+    tip.className = "tip";
+    tip.setAttribute("aria-hidden", "true");
+    document.body.append(tip);
+  }
+  of.querySelector(":scope > title")?.remove(); // The browser would show it as well.
+  tip.textContent = of.dataset.tip;
+  tip.hidden = false;
+  place();
+}
+
+function place() {
+  if (!of || !tip) return;
+  const at = of.getBoundingClientRect(), size = tip.getBoundingClientRect();
+  tip.style.left = `${Math.max(8, Math.min(at.left, innerWidth - size.width - 8))}px`;
+  tip.style.top = `${at.bottom + size.height + 8 < innerHeight ? at.bottom + 6 : at.top - size.height - 6}px`;
+}
+
+function hide() {
+  of = null;
+  if (tip) tip.hidden = true;
+}
+
+export function tips() {
+  for (const kind of ["pointerover", "focusin"]) document.addEventListener(kind, show, { passive: true });
+  for (const kind of ["focusout", "pointerdown"]) document.addEventListener(kind, hide, { passive: true });
+  document.addEventListener("scroll", place, { capture: true, passive: true });
+  document.addEventListener("keydown", (e) => { if (e.key === "Escape") hide(); });
+}

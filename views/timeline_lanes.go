@@ -1,0 +1,100 @@
+package views
+
+import (
+	"fmt"
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+func (b *builder) message(i int, m lifecycle.MessageTrace) {
+	if len(b.tl.Lanes) >= maxLanes {
+		b.tl.Left += 1 + len(m.Attempts)
+		return
+	}
+	lane := Lane{Message: true, Y: b.y, H: messageHeight, Name: fmt.Sprintf("Message %d", i+1), Note: Printable(m.Facts.Key.String()), Look: stateLook(m.Verdict.State)}
+	start := m.Facts.FirstAt
+	if m.Facts.Stored != nil {
+		start = m.Facts.Stored.At
+	}
+	end := b.trace.AsOf
+	if !m.Verdict.State.Open() {
+		end = max(m.Verdict.Since, start)
+	}
+	lane.Bars = append(lane.Bars, b.bar(BarLife, start, end))
+	b.messageMarks(&lane, i)
+	b.add(lane)
+	for _, a := range m.Attempts {
+		if len(b.tl.Lanes) >= maxLanes {
+			b.tl.Left++
+			continue
+		}
+		b.attempt(i, m, a)
+	}
+	b.waitingLane(m)
+}
+
+func (b *builder) add(l Lane) {
+	b.y += l.H
+	b.tl.Lanes = append(b.tl.Lanes, l)
+}
+
+// waitingLane shows the time that the message waits now, for an attempt that has not begun.
+func (b *builder) waitingLane(m lifecycle.MessageTrace) {
+	if len(m.Spans) == 0 {
+		return
+	}
+	s := m.Spans[len(m.Spans)-1]
+	if s.Kind != lifecycle.SpanWaiting || !s.Open {
+		return
+	}
+	lane := Lane{Y: b.y, H: b.attemptHeight(), Name: fmt.Sprintf("Attempt %d", s.Attempt), Note: "waiting " + Duration(s.To.Sub(s.From)), Look: look{"published", "wait", "waiting"}}
+	lane.Bars = []Bar{b.bar(BarWaiting, s.From, s.To)}
+	b.add(lane)
+}
+
+func (b *builder) attemptHeight() float64 {
+	if b.tl.Compact {
+		return compactHeight
+	}
+	return attemptHeight
+}
+
+func (b *builder) attempt(i int, m lifecycle.MessageTrace, a lifecycle.Attempt) {
+	lane := Lane{Y: b.y, H: b.attemptHeight(), Name: attemptName(a, m.Consumer), Look: attemptLook(a, m)}
+	if a.End == lifecycle.EndOpen && m.Verdict.State.InFlight() && m.Lease != nil && m.Lease.Stale != "" {
+		lane.Look = staleLook(m.Lease.Stale)
+	}
+	events := b.turns[turn{i, a.N, a.Former}]
+	sign := lastSign(a, events)
+	var held time.Duration
+	for _, s := range m.Spans {
+		if s.Attempt != a.N || s.Former != a.Former {
+			continue
+		}
+		if s.Kind == lifecycle.SpanRunning {
+			held += s.To.Sub(s.From)
+		}
+		b.spanBars(&lane, s, a, sign)
+	}
+	lane.Note = lane.Look.Word
+	if held > 0 {
+		lane.Note += ", " + Duration(held)
+	}
+	b.attemptLease(&lane, m, a)
+	b.attemptMarks(&lane, events)
+	lane.fitTexts()
+	b.endLabel(&lane, a, events)
+	b.add(lane)
+}
+
+func attemptName(a lifecycle.Attempt, c *lifecycle.ConsumerState) string {
+	name := fmt.Sprintf("Attempt %d", a.N)
+	switch {
+	case a.Former:
+		return name + ", former consumer"
+	case c != nil && c.MaxDeliver > 0:
+		return fmt.Sprintf("%s of %d", name, c.MaxDeliver)
+	}
+	return name
+}
