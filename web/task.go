@@ -19,7 +19,7 @@ const (
 	relatedRows    = 12
 )
 
-var taskTabs = []string{"timeline", "events", "payload", "idempotency", "related", "json"}
+var taskTabs = []string{"timeline", "compare", "events", "payload", "idempotency", "related", "json"}
 
 // taskView is one request for a task's page.
 type taskView struct {
@@ -54,7 +54,7 @@ func (w *Web) task(c *gin.Context) error {
 		return err
 	}
 	p := views.TaskPage{
-		Trace: v.trace.Trace, View: v.tab, Back: "/tasks", Tabs: v.tabs(), Report: "/api/v1/tasks/" + url.PathEscape(v.id) + "/report",
+		Trace: v.trace.Trace, View: v.tab, Address: taskAddress(v.id), Back: "/tasks", Tabs: v.tabs(), Report: "/api/v1/tasks/" + url.PathEscape(v.id) + "/report",
 		Links: links(c, v.address(nil), "/api/v1/tasks/"+url.PathEscape(v.id), nil),
 	}
 	if r := v.trace.Recovery; r != nil {
@@ -126,9 +126,12 @@ func (v taskView) address(q url.Values) string {
 }
 
 func (v taskView) tabs() []views.Tab {
-	labels := map[string]string{"timeline": "Timeline", "events": "Events", "payload": "Payload", "idempotency": "Idempotency", "related": "Related", "json": "JSON"}
+	labels := map[string]string{"timeline": "Timeline", "compare": "Compare", "events": "Events", "payload": "Payload", "idempotency": "Idempotency", "related": "Related", "json": "JSON"}
 	var out []views.Tab
 	for _, t := range taskTabs {
+		if t == "compare" && v.tab != t && v.attempts() < 2 {
+			continue
+		}
 		tab := views.Tab{Href: v.address(url.Values{"tab": {t}}), Label: labels[t], Current: t == v.tab}
 		if t == "related" && v.trace.Summary.Messages > 1 {
 			tab.Count = views.Count(int64(v.trace.Summary.Messages))
@@ -142,6 +145,8 @@ func (w *Web) fillTask(ctx context.Context, p *views.TaskPage, v *taskView) (err
 	switch v.tab {
 	case "events":
 		p.Events, err = w.eventsTab(ctx, v)
+	case "compare":
+		p.Compare, err = w.compareTab(ctx, v)
 	case "payload":
 		p.Payload, err = w.payloadTab(ctx, v)
 	case "idempotency":

@@ -24,6 +24,9 @@ func (w *Web) timelineTab(ctx context.Context, p *views.TaskPage, v *taskView) e
 	href := func(id lifecycle.EventID) string { return v.eventAddress(id, squeeze) }
 	p.Timeline = views.LayoutTimeline(v.trace.Trace, story, v.prefers.zone, squeeze, href)
 	p.Timeline.Other = v.scaleAddress(!squeeze)
+	if v.attempts() > 1 {
+		p.CompareHref = v.address(url.Values{"tab": {"compare"}})
+	}
 	selected := v.selected(events)
 	all := views.EventRows(story, v.trace.Trace, selected, true, href)
 	p.Events = views.EventsView{Rows: around(all, eventRows), Note: eventsNote(len(events), len(all), min(len(all), eventRows))}

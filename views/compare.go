@@ -1,0 +1,234 @@
+package views
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// AttemptChoice is an attempt that can be compared with another one.
+type AttemptChoice struct {
+	Value string // What addresses call it.
+	Label string
+	On    bool
+}
+
+// CompareView is two attempts of a task side by side.
+type CompareView struct {
+	Choices     []AttemptChoice
+	Left, Right string // Their names; empty while fewer than two are chosen.
+	Rows        []CompareRow
+	Note        string // What should be known about the figures; empty for nothing.
+}
+
+// CompareRow is one thing that is known of two attempts. It contains untrusted text.
+type CompareRow struct {
+	Name        string
+	Left, Right string // Empty where nobody said.
+	Difference  string // In words: same, differs, or by how much. Empty where nothing can be said.
+	Differs     bool
+}
+
+// chosen is an attempt with what belongs to it.
+type chosen struct {
+	index   int
+	message lifecycle.MessageTrace
+	attempt lifecycle.Attempt
+	events  []lifecycle.Event
+}
+
+// AttemptAddress is what addresses call an attempt: its message, its number, and whether a former incarnation of the consumer made it.
+func AttemptAddress(m lifecycle.MessageTrace, a lifecycle.Attempt) string {
+	s := fmt.Sprintf("%s/%d", m.Facts.Key, a.N)
+	if a.Former {
+		s += "/former"
+	}
+	return s
+}
+
+// Compare puts the two attempts that are named side by side; without two names the last two. Names that fit no attempt are left out.
+func Compare(t lifecycle.Trace, story []Placed, names []string) CompareView {
+	var all, taken []chosen
+	for i, m := range t.Messages {
+		for _, a := range m.Attempts {
+			c := chosen{index: i, message: m, attempt: a}
+			for _, e := range story {
+				if e.turn() == (turn{i, a.N, a.Former}) {
+					c.events = append(c.events, e.Event)
+				}
+			}
+			all = append(all, c)
+			if slices.Contains(names, AttemptAddress(m, a)) {
+				taken = append(taken, c)
+			}
+		}
+	}
+	if len(names) == 0 && len(all) > 1 {
+		taken = all[len(all)-2:]
+	}
+	v := CompareView{}
+	for _, c := range all {
+		on := slices.ContainsFunc(taken[:min(2, len(taken))], func(o chosen) bool {
+			return o.index == c.index && o.attempt.N == c.attempt.N && o.attempt.Former == c.attempt.Former
+		})
+		v.Choices = append(v.Choices, AttemptChoice{Value: AttemptAddress(c.message, c.attempt), Label: c.name(len(t.Messages) > 1) + ", " + attemptLook(c.attempt, c.message).Word, On: on})
+	}
+	if len(taken) > 2 {
+		v.Note = "More than two attempts were chosen: these are the first two."
+	}
+	if len(taken) > 1 {
+		v.Left, v.Right = taken[0].name(len(t.Messages) > 1), taken[1].name(len(t.Messages) > 1)
+		v.Rows = rowsOf(taken[0], taken[1])
+	}
+	return v
+}
+
+func (c chosen) name(several bool) string {
+	if several {
+		return fmt.Sprintf("Message %d, %s", c.index+1, strings.ToLower(attemptName(c.attempt, c.message.Consumer)))
+	}
+	return attemptName(c.attempt, c.message.Consumer)
+}
+
+func rowsOf(a, b chosen) []CompareRow {
+	said := func(name string, of func(chosen) string) CompareRow { return comparedText(name, of(a), of(b)) }
+	use := [2]lifecycle.ModelUse{a.use(), b.use()}
+	return []CompareRow{
+		said("Message", func(c chosen) string { return Printable(c.message.Facts.Key.String()) }),
+		said("Input", chosen.input),
+		said("Agent", chosen.agent),
+		said("Worker", chosen.worker),
+		said("End", func(c chosen) string { return attemptLook(c.attempt, c.message).Word }),
+		said("Failure", func(c chosen) string { return strings.Join(endReasons(c.attempt, c.events), " · ") }),
+		said("Result", chosen.result),
+		said("Side effects", chosen.effects),
+		said("Model", func(c chosen) string { return Cut(c.use().Model, 120) }),
+		comparedNumber("Input tokens", float64(use[0].InputTokens), float64(use[1].InputTokens), countWords),
+		comparedNumber("Output tokens", float64(use[0].OutputTokens), float64(use[1].OutputTokens), countWords),
+		comparedNumber("Cost", use[0].CostUSD, use[1].CostUSD, func(f float64) string { return fmt.Sprintf("$%.2f", f) }),
+		comparedNumber("Waited", float64(a.lasted(lifecycle.SpanWaiting)), float64(b.lasted(lifecycle.SpanWaiting)), durationWords),
+		comparedNumber("Running", float64(a.lasted(lifecycle.SpanRunning)), float64(b.lasted(lifecycle.SpanRunning)), durationWords),
+		comparedNumber("Heartbeats", a.beats(), b.beats(), countWords),
+	}
+}
+
+func comparedText(name, a, b string) CompareRow {
+	r := CompareRow{Name: name, Left: a, Right: b}
+	switch {
+	case a == "" && b == "":
+	case a == b:
+		r.Difference = "same"
+	case a == "" || b == "":
+		r.Difference, r.Differs = "one only", true
+	default:
+		r.Difference, r.Differs = "differs", true
+	}
+	return r
+}
+
+// comparedNumber compares figures, of which zero is one that nobody gave.
+func comparedNumber(name string, a, b float64, words func(float64) string) CompareRow {
+	text := func(f float64) string {
+		if f <= 0 {
+			return ""
+		}
+		return words(f)
+	}
+	r := comparedText(name, text(a), text(b))
+	if r.Difference == "differs" {
+		sign := "+"
+		if b < a {
+			sign = "−"
+		}
+		r.Difference = sign + words(max(a, b)-min(a, b))
+	}
+	return r
+}
+
+func countWords(f float64) string    { return Count(int64(f)) }
+func durationWords(f float64) string { return Duration(time.Duration(f)) }
+
+func (c chosen) input() string {
+	s := c.message.Facts.Stored
+	if s == nil || s.PayloadHash == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s, fingerprint %s", Bytes(s.Size), Cut(s.PayloadHash, 13))
+}
+
+// last is what the last event says that says something.
+func (c chosen) last(of func(lifecycle.Event) string) string {
+	for _, e := range slices.Backward(c.events) {
+		if s := of(e); s != "" {
+			return Cut(s, 400)
+		}
+	}
+	return ""
+}
+
+func (c chosen) agent() string {
+	return c.last(func(e lifecycle.Event) string { return e.Agent })
+}
+
+// worker is who holds the lease, as reported, with the fencing token.
+func (c chosen) worker() string {
+	return c.last(func(e lifecycle.Event) string {
+		if e.Detail.LeaseOwner == "" || e.Detail.LeaseVersion == 0 {
+			return e.Detail.LeaseOwner
+		}
+		return fmt.Sprintf("%s, fencing token %d", e.Detail.LeaseOwner, e.Detail.LeaseVersion)
+	})
+}
+
+func (c chosen) result() string {
+	return c.last(func(e lifecycle.Event) string {
+		if e.Kind == lifecycle.ReportCompleted || e.Kind == lifecycle.CompletionRecorded {
+			return e.Detail.ResultRef
+		}
+		return ""
+	})
+}
+
+// effects are the side effects that happened, as far as receipts and the log say.
+func (c chosen) effects() string {
+	var out []string
+	for _, e := range c.events {
+		if e.Kind == lifecycle.ReportStepReceipt || e.Kind == lifecycle.EffectLogged {
+			out = append(out, strings.TrimSuffix(e.Detail.Tool+" → "+e.Detail.ResultRef, " → "))
+		}
+	}
+	return Cut(strings.Join(out, ", "), 400)
+}
+
+// use is what the worker last said of the model that it used.
+func (c chosen) use() lifecycle.ModelUse {
+	for _, e := range slices.Backward(c.events) {
+		if e.Provenance == lifecycle.Reported && e.Detail.ModelUse != (lifecycle.ModelUse{}) {
+			return e.Detail.ModelUse
+		}
+	}
+	return lifecycle.ModelUse{}
+}
+
+func (c chosen) lasted(kind lifecycle.SpanKind) time.Duration {
+	var sum time.Duration
+	for _, s := range c.message.Spans {
+		if s.Kind == kind && s.Attempt == c.attempt.N && s.Former == c.attempt.Former {
+			sum += s.To.Sub(s.From)
+		}
+	}
+	return sum
+}
+
+func (c chosen) beats() float64 {
+	n := 0.0
+	for _, e := range c.events {
+		if e.Kind.IsBeat() {
+			n++
+		}
+	}
+	return n
+}
