@@ -18,6 +18,14 @@ type EndLabel struct {
 	Href  string // Address of the event that says so; empty where none does.
 }
 
+// name is what screen readers say: what is seen, and all of it where that is cut.
+func (e EndLabel) name() string {
+	if e.Text == e.Whole {
+		return e.Whole
+	}
+	return e.Text + " In full: " + e.Whole
+}
+
 // endLabel says why an attempt ended, at the mark of its end. A lane of many has no room; its marks say it.
 func (b *builder) endLabel(lane *Lane, a lifecycle.Attempt, events []lifecycle.Event) {
 	if b.tl.Compact || !a.EndedAt.Known() || a.End == lifecycle.EndOpen || a.End == lifecycle.EndAcked {

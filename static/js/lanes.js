@@ -57,6 +57,7 @@ function drawLabel(text, pixels) {
   text.setAttribute("text-anchor", toLeft ? "end" : "start");
   text.setAttribute("dx", toLeft ? 6 : -6);
   text.textContent = whole.length > most ? whole.slice(0, most - 1) + "…" : whole;
+  text.closest("a")?.setAttribute("aria-label", text.textContent === whole ? whole : `${text.textContent} In full: ${whole}`);
 }
 
 function fits(text, pixels) {
