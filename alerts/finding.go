@@ -43,6 +43,7 @@ type Facts struct {
 	AgentOf func(consumer string) string // Required. The agent that a consumer works for; empty where its name does not say.
 
 	Leases        []lifecycle.Lease
+	LeasesAt      lifecycle.Micros            // When they were looked for.
 	Partial       bool                        // Leases may be missing.
 	OldestWaiting map[string]lifecycle.Micros // By agent: when the oldest message was stored that no worker has taken.
 	Consumers     []lifecycle.ConsumerState

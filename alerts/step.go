@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -10,6 +11,7 @@ import (
 // Observed is what one look at the fleet found.
 type Observed struct {
 	At       lifecycle.Micros
+	DataAt   lifecycle.Micros // Optional; default At. All that it draws on is at least as new: replicas look at different times, and share what they read for a while.
 	Findings []Finding
 	Unsure   func(RuleID) bool // Optional. Findings of these rules may be missing: their alerts are not resolved.
 }
@@ -51,7 +53,7 @@ func (n Notice) ID() string { return "alert." + strconv.FormatUint(n.Seq, 10) }
 // Step says how a look at the fleet changes the board. It is pure: the same look at the same board gives the same change, and a second time
 // none.
 func Step(b Board, seen Observed, rules Rules) Change {
-	s := step{board: b, now: seen.At, rules: rules, change: Change{Expected: b.Version}}
+	s := step{board: b, now: seen.At, data: cmp.Or(seen.DataAt, seen.At), rules: rules, change: Change{Expected: b.Version}}
 	known := map[string]int{}
 	for i, a := range b.Alerts {
 		known[a.ID] = i
@@ -82,6 +84,7 @@ func Step(b Board, seen Observed, rules Rules) Change {
 type step struct {
 	board  Board
 	now    lifecycle.Micros
+	data   lifecycle.Micros // As [Observed.DataAt].
 	rules  Rules
 	change Change
 }
@@ -89,6 +92,9 @@ type step struct {
 // found moves an alert whose finding is there.
 func (s *step) found(a Alert, f Finding, known bool) {
 	before, rule := a, s.ruleOf(f.Rule)
+	if a.ResolvedAt.Known() && s.data <= a.ResolvedAt {
+		return // A newer look has not found it any more.
+	}
 	if !a.Active() {
 		s.begin(&a, f, rule)
 	}
@@ -135,6 +141,8 @@ func (s *step) keep(a *Alert, f Finding, rule Rule) {
 // missing resolves an alert whose finding is gone.
 func (s *step) missing(a Alert) {
 	switch {
+	case s.data <= max(a.PendingAt, a.StartedAt): // A newer look has found it.
+		return
 	case a.Active():
 		told := a.Told
 		a.ResolvedAt, a.Told = s.now, false

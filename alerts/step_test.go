@@ -248,3 +248,32 @@ func TestASilenceIsRefusedWithEverythingThatIsWrongWithIt(t *testing.T) {
 		t.Errorf("one that mutes everything: %+v", wrong)
 	}
 }
+
+// TestAnOlderLookOfAnotherReplicaChangesNothing has two replicas that look in turns, one of them at what it read a second before.
+func TestAnOlderLookOfAnotherReplicaChangesNothing(t *testing.T) {
+	t.Parallel()
+	at := func(s int64) lifecycle.Micros { return lifecycle.Micros(s * 1_000_000) }
+	found := []alerts.Finding{{Rule: alerts.RuleStale, Key: "one"}}
+	b := alerts.Board{}
+	look := func(o alerts.Observed, want int) {
+		t.Helper()
+		c := alerts.Step(b, o, alerts.Defaults())
+		if len(c.Alerts) != want || len(c.Forget) > 0 {
+			t.Errorf("at %d: got %+v, forget %v, want %d changes", o.At, c.Alerts, c.Forget, want)
+		}
+		if len(c.Alerts) > 0 {
+			b.Alerts = c.Alerts
+		}
+	}
+	look(alerts.Observed{At: at(10), Findings: found}, 1)
+	look(alerts.Observed{At: at(11), DataAt: at(9)}, 0)
+	look(alerts.Observed{At: at(20)}, 1)
+	look(alerts.Observed{At: at(21), DataAt: at(19), Findings: found}, 0)
+	if a := b.Alerts[0]; !a.ResolvedAt.Known() || a.Recurrence != 0 {
+		t.Errorf("got %+v, want it to be resolved, once", a)
+	}
+	look(alerts.Observed{At: at(22), Findings: found}, 1)
+	if a := b.Alerts[0]; a.Recurrence != 1 {
+		t.Errorf("got %+v, want a recurrence", a)
+	}
+}

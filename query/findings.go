@@ -28,6 +28,7 @@ const (
 // Findings is what needs attention now (SPEC 6): one set, from which pages, banners, badges, metrics and the board of alerts are drawn.
 type Findings struct {
 	AsOf    lifecycle.Micros
+	DataAt  lifecycle.Micros // What they follow from is at least as new.
 	All     []alerts.Finding // In the order of the rules.
 	Partial bool             // Leases may be missing.
 	Unasked bool             // The doctor did not get an answer, so that its findings are missing.
@@ -49,7 +50,7 @@ func (s *Service) Findings(ctx context.Context) (Findings, error) {
 		if facts.Traps, err = s.traps(ctx); err != nil {
 			unasked = true
 		}
-		return Findings{AsOf: now, All: alerts.Find(&facts, s.cfg.Rules()), Partial: facts.Partial, Unasked: unasked}, nil
+		return Findings{AsOf: now, DataAt: min(facts.LeasesAt, now.Add(-max(ledgerAge, untakenAge))), All: alerts.Find(&facts, s.cfg.Rules()), Partial: facts.Partial, Unasked: unasked}, nil
 	})
 }
 
@@ -66,7 +67,7 @@ func (s *Service) traps(ctx context.Context) ([]alerts.Trap, error) {
 // Observed is one look at what needs attention, for who moves the board of alerts.
 func (s *Service) Observed(ctx context.Context) (alerts.Observed, error) {
 	f, err := s.Findings(ctx)
-	out := alerts.Observed{At: f.AsOf, Findings: f.All}
+	out := alerts.Observed{At: f.AsOf, DataAt: f.DataAt, Findings: f.All}
 	out.Unsure = func(id alerts.RuleID) bool {
 		return f.Partial && alerts.LeaseRules(id) || f.Unasked && alerts.TrapRules(id)
 	}
@@ -87,7 +88,7 @@ func (s *Service) facts(ctx context.Context, now lifecycle.Micros) (alerts.Facts
 		return alerts.Facts{}, err
 	}
 	f := alerts.Facts{
-		AsOf: now, AgentOf: s.cfg.AgentOf, Leases: snapshot.InFlight.Leases, Partial: snapshot.InFlight.Partial, OldestWaiting: snapshot.InFlight.OldestWaiting,
+		AsOf: now, AgentOf: s.cfg.AgentOf, Leases: snapshot.InFlight.Leases, LeasesAt: min(snapshot.AsOf, snapshot.InFlight.AsOf), Partial: snapshot.InFlight.Partial, OldestWaiting: snapshot.InFlight.OldestWaiting,
 		Consumers: snapshot.Consumers.All, EntriesKnown: s.EntriesRead().Known(), Reconciled: snapshot.Reconciled, Parts: s.Parts(), Gaps: OpenGaps(snapshot.Gaps),
 		Published: map[string]int64{}, States: map[lifecycle.State]int64{}, Oldest: map[lifecycle.State]lifecycle.Micros{},
 	}
