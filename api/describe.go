@@ -26,6 +26,7 @@ func (a *API) describe() {
 	a.describeTask()
 	a.describeFleet()
 	a.describeHistory()
+	a.describeMap()
 	a.describeDoctor()
 	a.describeDuplicates()
 	a.describeEntries()

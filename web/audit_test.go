@@ -21,12 +21,12 @@ var everyPage = []string{
 	"/tasks/tsk-7f3a91", "/tasks/tsk-7f3a91?tab=events", "/tasks/tsk-7f3a91?tab=payload", "/tasks/tsk-7f3a91?tab=idempotency",
 	"/tasks/tsk-7f3a91?tab=related", "/tasks/tsk-7f3a91?tab=json", "/tasks/tsk-91b6c4", "/tasks/tsk-nobody?tab=payload", "/tasks/tsk-refused",
 	"/tasks/orders%2F2026%2F11%20weird%20id%3F&%23%25", "/in-flight", "/agents", "/agents/marketing", "/dlq", "/duplicates", "/duplicates?bucket=hour&layer=idempotency",
-	"/reconciliation", "/reconciliation?id=a", "/reconciliation?id=b", "/capture", "/preferences?tz=local", "/tasks/no-such-task", "/no-such-page", "/refused",
+	"/reconciliation", "/reconciliation?id=a", "/reconciliation?id=b", "/capture", "/statistics?range=1h", "/statistics?range=7d&agent=marketing", "/statistics?from=93d", "/map", "/preferences?tz=local", "/tasks/no-such-task", "/no-such-page", "/refused",
 	"/settings", confirming, "/search?q=review", "/tasks?q=-state%3Acompleted+duration%3A%3E30s+published%3A%3C2h+x", "/dlq?q=-agent%3Acto",
 }
 
 // failing are the pages that answer with an error, on purpose.
-var failing = map[string]bool{"/tasks?state=lost": true, "/tasks/no-such-task": true, "/no-such-page": true, "/refused": true, "/settings": true} // A form may be refused there.
+var failing = map[string]bool{"/statistics?from=93d": true, "/tasks?state=lost": true, "/tasks/no-such-task": true, "/no-such-page": true, "/refused": true, "/settings": true} // A form may be refused there.
 
 // axe runs the checker in the page and returns what it found, a line each. Only colours depend on the theme, so the dark one is
 // checked for these.

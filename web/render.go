@@ -31,7 +31,9 @@ type frame struct {
 	banners []views.Banner
 	ownGaps bool // The page says itself which gaps concern it.
 	still   bool // The page does not follow the fleet.
-	secret  bool // The page shows a secret on purpose: nothing in it is masked, and nothing keeps it.
+
+	every  time.Duration // The page follows the fleet no more often than that; zero for as fast as it can.
+	secret bool          // The page shows a secret on purpose: nothing in it is masked, and nothing keeps it.
 
 	snapshot *query.FleetSnapshot
 }

@@ -19,7 +19,7 @@ func (w *Web) shell(c *gin.Context, f frame, r preferences) views.Shell {
 	parts := w.health()
 	s := views.Shell{
 		Title: f.title, Section: f.section, Environment: w.cfg.Environment, Theme: r.theme, UTC: r.utc, Here: c.Request.URL.RequestURI(),
-		Search: f.search, Nav: navigation(f.snapshot, w.cfg.Operations != nil), Freshness: freshness(parts, w.now()),
+		Search: f.search, Nav: navigation(f.snapshot, w.cfg.Operations != nil), Freshness: freshness(parts, w.now()), LiveEvery: f.every,
 	}
 	if who := access.From(c.Request.Context()); who.Session != "" {
 		s.Reader = who.Name
@@ -65,6 +65,8 @@ func navigation(snap *query.FleetSnapshot, operates bool) []views.NavItem {
 		{Section: "duplicates", Href: "/duplicates", Icon: "duplicates", Label: "Duplicates"},
 		balance,
 		{Section: "agents", Href: "/agents", Icon: "agents", Label: "Agents", Count: short(agents), Said: counted(agents, "agent", "agents"), Rule: true},
+		{Section: "map", Href: "/map", Icon: "map", Label: "Map"},
+		{Section: "statistics", Href: statisticsPath, Icon: "statistics", Label: "Statistics"},
 		{Section: "capture", Href: "/capture", Icon: "observed", Label: "Capture"},
 		{Section: "doctor", Href: "/doctor", Icon: "doctor", Label: "Doctor"},
 		{Section: "audit", Href: "/audit", Icon: "audit", Label: "Audit"},

@@ -134,6 +134,8 @@ func (w *Web) Register(r *routes.Router) {
 	w.page(r, "/duplicates", access.Read, w.duplicates)
 	w.page(r, "/reconciliation", access.Read, w.reconciliation)
 	w.action(r, "/reconciliation", access.Admin, w.reconcileNow)
+	w.page(r, statisticsPath, access.Read, w.statistics)
+	w.page(r, "/map", access.Read, w.fleetMap)
 	w.page(r, "/capture", access.Read, w.capture)
 	w.page(r, "/doctor", access.Read, w.doctor)
 	w.page(r, "/audit", access.Read, w.audit)

@@ -8,7 +8,7 @@ import (
 )
 
 // wordedPages are pages whose words are read by these tests.
-var wordedPages = []string{"/", "/tasks", "/tasks/tsk-7f3a91", "/in-flight", "/agents", "/agents/marketing", "/dlq", "/duplicates", "/reconciliation", "/capture", "/search?q=review"}
+var wordedPages = []string{"/", "/tasks", "/tasks/tsk-7f3a91", "/in-flight", "/agents", "/agents/marketing", "/dlq", "/duplicates", "/reconciliation", "/capture", "/search?q=review", "/statistics", "/map"}
 
 func TestPagesUseTheUsualTerms(t *testing.T) {
 	t.Parallel()

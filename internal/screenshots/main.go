@@ -79,7 +79,7 @@ func pagesOf(ctx context.Context, base string) ([]page, error) {
 	}
 	return []page{
 		{"overview", "/"}, {"tasks", "/tasks"}, {"task", "/tasks/" + url.PathEscape(id)}, {"in-flight", "/in-flight"}, {"agents", "/agents"},
-		{"dlq", "/dlq"}, {"search", "/search?q=review"}, {"duplicates", "/duplicates"}, {"reconciliation", "/reconciliation"}, {"capture", "/capture"}, {"settings", "/settings"},
+		{"dlq", "/dlq"}, {"search", "/search?q=review"}, {"duplicates", "/duplicates"}, {"reconciliation", "/reconciliation"}, {"capture", "/capture"}, {"statistics", "/statistics?range=1h"}, {"map", "/map"}, {"settings", "/settings"},
 	}, nil
 }
 

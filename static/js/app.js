@@ -9,8 +9,9 @@ import { selection } from "./select.js";
 import { suggestions } from "./suggest.js";
 import { copying } from "./copy.js";
 import { notifications } from "./notify.js";
+import { plots } from "./plot.js";
 
-for (const start of [preferences, ticking, copying, selection, suggestions, savedViews, panels, live, keys, notifications]) start();
+for (const start of [preferences, ticking, copying, selection, suggestions, savedViews, panels, live, keys, notifications, plots]) start();
 
 // The way back from a task keeps the list as it was.
 const back = document.querySelector("[data-back]");

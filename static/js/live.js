@@ -7,7 +7,7 @@ import { takeFiring, titleBadge } from "./notify.js";
 import { selectedCount } from "./select.js";
 import { holdsStill, letGo } from "./still.js";
 
-const least = 150;       // Milliseconds between two looks at the server; more where looking takes long.
+const least = Math.max(150, Number(document.body.dataset.liveEvery)); // Milliseconds between two looks at the server; more where looking takes long.
 const pulse = 5000;      // Countdowns and bars are looked at again after this time, even without a change.
 const fullPage = 50;     // Rows of a page that is followed by another one.
 const title = document.title.replace(/^▲\d+\+? /, "");

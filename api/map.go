@@ -1,0 +1,82 @@
+package api
+
+import (
+	"context"
+
+	"fleetglass/access"
+	"fleetglass/query"
+)
+
+// FleetMap says who gives work to whom.
+type FleetMap struct {
+	AsOf      Instant    `json:"as_of"`
+	Publisher Text       `json:"publisher" doc:"Null: nothing on the wire names who published a message."`
+	Agents    []MapAgent `json:"agents" nullable:"false" doc:"Sorted by name. With more than 16 the last one stands for those with least to do."`
+	Truncated bool       `json:"truncated" doc:"More messages are open than are checked one by one: in_flight and stale are lower bounds."`
+}
+
+// MapAgent is an agent, or several that have one place.
+type MapAgent struct {
+	Agent         Text      `json:"agent" doc:"Null where it stands for several." example:"marketing"`
+	Several       int       `json:"stands_for" doc:"How many agents it stands for." example:"1"`
+	Activity      string    `json:"activity" enum:"busy,idle,silent,paused,gone" doc:"busy: a message is in its workers' hands. silent: work waits, none is in its hands, and nothing was seen of it for five minutes. paused, gone: a consumer of it is." example:"busy"`
+	InFlight      int       `json:"in_flight" example:"1"`
+	Stale         int       `json:"stale" example:"0"`
+	Waiting       int64     `json:"waiting" doc:"Tasks that no worker has taken." example:"4"`
+	HourPublished int64     `json:"published_last_hour" example:"12"`
+	HourCompleted int64     `json:"completed_last_hour" example:"11"`
+	Published     int64     `json:"published_last_day" example:"240"`
+	Completed     int64     `json:"completed_last_day" example:"233"`
+	Failed        int64     `json:"failed_attempts_last_day" doc:"Each led to a retry, or to the death of the message." example:"9"`
+	Died          int64     `json:"died_last_day" example:"2"`
+	LastSeenAt    Instant   `json:"last_seen_at"`
+	Types         []MapType `json:"types" nullable:"false" doc:"The one with most messages first. The last one may stand for several."`
+}
+
+// MapType is the tasks of one type at an agent.
+type MapType struct {
+	Type      Text  `json:"type" doc:"Null where it stands for several, or where messages name none." example:"code_review"`
+	Several   int   `json:"stands_for" doc:"How many types it stands for." example:"1"`
+	Published int64 `json:"published_last_day" example:"120"`
+	Completed int64 `json:"completed_last_day" example:"118"`
+}
+
+func (a *API) describeMap() {
+	register(a, call{
+		id: "get-map", needs: access.Read, path: Base + "/stats/map", tag: "fleet", summary: "Who gives work to whom", example: exampleMap(),
+		detail: "Which task types go to which agents, what these have in hand, and what became of it in the last 24 hours.",
+	}, a.fleetMap)
+}
+
+func (a *API) fleetMap(ctx context.Context, _ *struct{}) (*reply[FleetMap], error) {
+	found, err := a.cfg.Query.Map(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &reply[FleetMap]{Status: 200, CacheControl: "no-cache", Body: mapOf(found)}, nil
+}
+
+func mapOf(m query.FleetMap) FleetMap {
+	out := FleetMap{AsOf: Instant(m.AsOf), Agents: []MapAgent{}, Truncated: m.Partial}
+	for _, a := range m.Agents {
+		agent := MapAgent{
+			Agent: Text(a.Name), Several: max(1, a.Several), Activity: string(a.Activity), InFlight: a.Held, Stale: a.Stale, Waiting: a.Waiting, HourPublished: a.HourPublished,
+			HourCompleted: a.HourCompleted, Published: a.Published, Completed: a.Completed, Failed: a.Failed, Died: a.Died, LastSeenAt: Instant(a.LastSeen), Types: []MapType{},
+		}
+		if a.Several > 0 {
+			agent.Agent = ""
+		}
+		for _, t := range a.Types {
+			agent.Types = append(agent.Types, MapType{Type: Text(t.Name), Several: max(1, t.Several), Published: t.Published, Completed: t.Completed})
+		}
+		out.Agents = append(out.Agents, agent)
+	}
+	return out
+}
+
+func exampleMap() FleetMap {
+	return mapOf(query.FleetMap{AsOf: exampleTime(0), Agents: []query.MapAgent{{
+		Name: "marketing", Activity: query.ActivityBusy, Held: 1, Waiting: 4, HourPublished: 12, HourCompleted: 11, Published: 240, Completed: 233, Failed: 9, Died: 2,
+		LastSeen: exampleTime(0), Types: []query.MapType{{Name: "content_creation", Published: 240, Completed: 233}},
+	}}})
+}

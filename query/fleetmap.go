@@ -1,0 +1,156 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fleetglass/lifecycle"
+)
+
+// Activity is what an agent does now.
+type Activity string
+
+// The activities.
+const (
+	ActivityBusy   Activity = "busy"   // A message is in its workers' hands.
+	ActivityIdle   Activity = "idle"   // None is, and nothing waits, or it was seen just now.
+	ActivitySilent Activity = "silent" // Work waits, none is in its hands, and nothing was seen of it for five minutes.
+	ActivityPaused Activity = "paused" // A consumer of it is paused.
+	ActivityGone   Activity = "gone"   // A consumer of it existed and no longer does.
+)
+
+// silentAfter is how long an agent with waiting work may be quiet.
+const silentAfter = 5 * time.Minute
+
+// Activity is what the agent does now.
+func (a AgentStatistics) Activity(now lifecycle.Micros) Activity {
+	switch {
+	case a.Held() > 0:
+		return ActivityBusy
+	case a.Paused():
+		return ActivityPaused
+	case a.Gone():
+		return ActivityGone
+	case a.Waiting() > 0 && (!a.LastSeen.Known() || now.Sub(a.LastSeen) > silentAfter):
+		return ActivitySilent
+	}
+	return ActivityIdle
+}
+
+// Bounds of the map: what one can still read.
+const (
+	maxMapAgents = 16 // Agents with a place of their own; the others have one together.
+	maxMapTypes  = 40 // Places of task types, over all agents.
+)
+
+// FleetMap says who gives work to whom. Who published a message is not known: nothing on the wire says it.
+type FleetMap struct {
+	AsOf    lifecycle.Micros
+	Agents  []MapAgent // Sorted by name; the others, if there are any, are the last.
+	Partial bool       // Leases may be missing: counts of what is in hand are lower bounds.
+}
+
+// MapAgent is an agent on the map, or several that have one place. Counts without a span are of the last 24 hours.
+type MapAgent struct {
+	Name                               string // Of several: "45 other agents".
+	Several                            int    // How many agents it stands for, where it is not one.
+	Activity                           Activity
+	Held, Stale                        int
+	Waiting                            int64
+	HourPublished, HourCompleted       int64 // In the last hour.
+	Published, Completed, Failed, Died int64 // Failed attempts lead to a retry, or to the death of the message.
+	LastSeen                           lifecycle.Micros
+	Types                              []MapType // The one with most messages first; the last may stand for several.
+}
+
+// MapType is the tasks of one type at an agent, in the last 24 hours.
+type MapType struct {
+	Name                 string // Empty where messages name none.
+	Several              int    // How many types it stands for, where it is not one.
+	Published, Completed int64
+}
+
+// Map returns who gives work to whom.
+func (s *Service) Map(ctx context.Context) (FleetMap, error) {
+	agents, err := s.Agents(ctx)
+	if err != nil {
+		return FleetMap{}, err
+	}
+	return mapOf(agents), nil
+}
+
+// mapOf gives the agents with most to do places of their own.
+func mapOf(agents Agents) FleetMap {
+	out := FleetMap{AsOf: agents.AsOf, Partial: agents.Partial}
+	for _, a := range agents.All {
+		out.Agents = append(out.Agents, mapAgent(a, agents.AsOf))
+	}
+	slices.SortStableFunc(out.Agents, func(a, b MapAgent) int { return cmp.Compare(b.weight(), a.weight()) })
+	var rest []MapAgent
+	if len(out.Agents) > maxMapAgents {
+		rest = out.Agents[maxMapAgents-1:]
+		out.Agents = out.Agents[: maxMapAgents-1 : maxMapAgents-1]
+	}
+	slices.SortFunc(out.Agents, func(a, b MapAgent) int { return strings.Compare(a.Name, b.Name) })
+	if len(rest) > 0 {
+		out.Agents = append(out.Agents, together(rest))
+	}
+	places := max(1, maxMapTypes/max(1, len(out.Agents)))
+	for i := range out.Agents {
+		out.Agents[i].Types = mostTypes(out.Agents[i].Types, min(places, 5))
+	}
+	return out
+}
+
+// weight is how much there is to see of an agent. What is wrong counts most.
+func (a MapAgent) weight() int64 {
+	return a.Published + a.Completed + a.Failed + a.Waiting + 1000*(int64(a.Stale)+a.Died)
+}
+
+func mapAgent(a AgentStatistics, now lifecycle.Micros) MapAgent {
+	out := MapAgent{
+		Name: a.Name, Activity: a.Activity(now), Held: a.Held(), Stale: a.Stale(), Waiting: a.Waiting(), HourPublished: a.Hour.Published, HourCompleted: a.Hour.Completed,
+		Published: a.Day.Published, Completed: a.Day.Completed, Failed: a.Day.Failed, Died: a.DiedDay, LastSeen: a.LastSeen,
+	}
+	for _, t := range a.Types {
+		if t.Published+t.Completed > 0 {
+			out.Types = append(out.Types, MapType{Name: t.Name, Published: t.Published, Completed: t.Completed})
+		}
+	}
+	return out
+}
+
+// together makes one place of several agents. It is silent where one of them is, so that nobody overlooks it.
+func together(agents []MapAgent) MapAgent {
+	out := MapAgent{Name: fmt.Sprintf("%d other agents", len(agents)), Several: len(agents), Activity: ActivityIdle}
+	for _, a := range agents {
+		out.Held, out.Stale, out.Waiting = out.Held+a.Held, out.Stale+a.Stale, out.Waiting+a.Waiting
+		out.HourPublished, out.HourCompleted = out.HourPublished+a.HourPublished, out.HourCompleted+a.HourCompleted
+		out.Published, out.Completed = out.Published+a.Published, out.Completed+a.Completed
+		out.Failed, out.Died, out.LastSeen = out.Failed+a.Failed, out.Died+a.Died, max(out.LastSeen, a.LastSeen)
+		out.Types = append(out.Types, a.Types...)
+		if a.Activity == ActivitySilent || (a.Activity == ActivityBusy && out.Activity != ActivitySilent) {
+			out.Activity = a.Activity
+		}
+	}
+	out.Types = mostTypes(out.Types, 1)
+	return out
+}
+
+// mostTypes keeps the types with most messages, and makes one of the others.
+func mostTypes(types []MapType, most int) []MapType {
+	slices.SortStableFunc(types, func(a, b MapType) int { return cmp.Compare(b.Published+b.Completed, a.Published+a.Completed) })
+	if len(types) <= most {
+		return types
+	}
+	rest := MapType{}
+	for _, t := range types[most-1:] {
+		rest.Several += max(1, t.Several)
+		rest.Published, rest.Completed = rest.Published+t.Published, rest.Completed+t.Completed
+	}
+	return append(types[:most-1:most-1], rest)
+}

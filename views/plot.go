@@ -1,0 +1,203 @@
+package views
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Plot is a chart over time: bars, lines or a heat map. Every step leads to its tasks, says its values on hover and focus, and stands in the table behind
+// the chart.
+type Plot struct {
+	ID      string
+	Title   string // What is shown, for those who do not see it.
+	Desc    string // What it amounts to.
+	Note    string // How the figures are known.
+	Unit    string // Of the steps, such as "Hour".
+	Small   bool
+	Heat    bool // Each series is a row of cells, the lowest first.
+	Series  []PlotSeries
+	Steps   []PlotStep
+	Ticks   []PlotTick  // Along time.
+	Marks   []PlotMark  // Along the values, the lowest first; of a heat map names of rows.
+	Top     float64     // The value at the upper edge.
+	Listing PlotListing // Where a part of the chart leads that was marked.
+}
+
+// PlotSeries is one kind of value.
+type PlotSeries struct {
+	Name   string
+	Tone   string // ok, bad, warn, run, dup, wait or dead.
+	Line   bool   // A line; else bars on top of each other.
+	Dashed bool
+}
+
+// PlotStep is one step of time.
+type PlotStep struct {
+	Label    string // Such as "22 Nov 14:00".
+	Href     string // Its tasks.
+	From, To string // In RFC 3339.
+	Values   []PlotValue
+	Blind    string // Why nothing is shown, such as "not observed"; empty where something is.
+	Partial  bool   // Values are lower bounds.
+}
+
+// PlotValue is one value as it is drawn, and as people read it.
+type PlotValue struct {
+	Y     float64
+	Text  string
+	Known bool
+}
+
+// PlotTick is a time on the axis. X is 0 to 1.
+type PlotTick struct {
+	X     float64
+	Label string
+}
+
+// PlotMark is a value on the axis.
+type PlotMark struct {
+	Y     float64
+	Label string
+}
+
+// PlotListing is where a marked part of a chart leads: addresses to which from and to are added.
+type PlotListing struct {
+	Tasks string // The list of tasks, or of dead letters.
+	Word  string // What is listed.
+	Page  string // The same page, of that part only.
+}
+
+// plotTop and plotLow are the distances of the upper edge and of the axis from the top, in pixels.
+const plotTop = 10.0
+
+func (p Plot) low() float64 {
+	if p.Small {
+		return 96
+	}
+	return 168
+}
+
+func (p Plot) height() string { return px(p.low() + 24) }
+
+// y places a value.
+func (p Plot) y(v float64) float64 {
+	if p.Top <= 0 {
+		return p.low()
+	}
+	return p.low() - (p.low()-plotTop)*min(1, v/p.Top)
+}
+
+func (p Plot) x(i float64) float64 { return i / float64(max(1, len(p.Steps))) }
+
+// spoken is a step in words.
+func (p Plot) spoken(s PlotStep) string {
+	if s.Blind != "" {
+		return s.Label + ": " + s.Blind
+	}
+	var parts []string
+	for i, v := range s.Values {
+		if v.Known && (!p.Heat || v.Y > 0) {
+			parts = append(parts, p.Series[i].Name+" "+tableText(v, s.Partial))
+		}
+	}
+	if len(parts) == 0 {
+		parts = []string{"nothing"}
+	}
+	return s.Label + ": " + strings.Join(parts, ", ")
+}
+
+// CountMarks are round counts up to at least most, with the value of the highest.
+func CountMarks(most float64) ([]PlotMark, float64) {
+	step := roundStep(most / chartGuides)
+	return marksBy(step, func(v float64) string { return Count(int64(v)) })
+}
+
+// roundStep is a whole round number at or above v.
+func roundStep(v float64) float64 {
+	if v <= 1 {
+		return 1
+	}
+	power := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, f := range []float64{1, 2, 2.5, 3, 4, 5, 10} {
+		if s := power * f; s >= v && s == math.Trunc(s) {
+			return s
+		}
+	}
+	return power * 10
+}
+
+// DurationMarks are round durations up to at least most, in seconds.
+func DurationMarks(most time.Duration) ([]PlotMark, float64) {
+	step := steps[len(steps)-1]
+	for _, c := range steps {
+		if chartGuides*c >= most {
+			step = c
+			break
+		}
+	}
+	return marksBy(step.Seconds(), func(v float64) string { return roundDuration(time.Duration(math.Round(v * float64(time.Second)))) })
+}
+
+func marksBy(step float64, label func(float64) string) (marks []PlotMark, top float64) {
+	for i := range chartGuides + 1 {
+		marks = append(marks, PlotMark{Y: float64(i) * step, Label: label(float64(i) * step)})
+	}
+	return marks, chartGuides * step
+}
+
+// roundDuration writes a round span in one unit where it can: 0, 200 ms, 15 s, 2 min, 90 min, 3 h.
+func roundDuration(d time.Duration) string {
+	switch {
+	case d == 0:
+		return "0"
+	case d%time.Hour == 0:
+		return Count(int64(d/time.Hour)) + " h"
+	case d%time.Minute == 0:
+		return Count(int64(d/time.Minute)) + " min"
+	case d%time.Second == 0:
+		return Count(int64(d/time.Second)) + " s"
+	}
+	return Count(d.Milliseconds()) + " ms"
+}
+
+// tickSteps are the distances of ticks along time. From a day on they are counted in days of the reader's zone.
+var tickSteps = []time.Duration{
+	5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
+	24 * time.Hour, 2 * 24 * time.Hour, 5 * 24 * time.Hour, 10 * 24 * time.Hour, 20 * 24 * time.Hour,
+}
+
+// TimeTicks are round times of the zone in [from, to), at most so many.
+func TimeTicks(from, to time.Time, zone *time.Location, most int) []PlotTick {
+	length := to.Sub(from)
+	step := tickSteps[len(tickSteps)-1]
+	for _, s := range tickSteps {
+		if length/s <= time.Duration(most) {
+			step = s
+			break
+		}
+	}
+	layout, day := "15:04", 24*time.Hour
+	if step >= day {
+		layout = "2 Jan"
+	}
+	year, month, date := from.In(zone).Date()
+	at := time.Date(year, month, date, 0, 0, 0, 0, zone)
+	var out []PlotTick
+	for ; at.Before(to); at = nextTick(at, step) {
+		x := float64(at.Sub(from)) / float64(length)
+		if x >= 0 && x <= 0.97 {
+			out = append(out, PlotTick{X: x, Label: at.Format(layout)})
+		}
+	}
+	return slices.Clip(out)
+}
+
+// nextTick keeps midnight where a day has not 24 hours.
+func nextTick(at time.Time, step time.Duration) time.Time {
+	if step >= 24*time.Hour {
+		return at.AddDate(0, 0, int(step/(24*time.Hour)))
+	}
+	return at.Add(step)
+}

@@ -1,0 +1,122 @@
+package views
+
+// plotBar is a bar, or a cell of a heat map. X and W are 0 to 1, Y and H pixels.
+type plotBar struct {
+	X, W, Y, H float64
+	Class      string
+	Opacity    string // Of a cell; empty for a bar.
+}
+
+// plotStroke is a piece of a line.
+type plotStroke struct {
+	X1, X2, Y1, Y2 float64
+	Class          string
+}
+
+// bars are the stacked bars of the series that are no lines.
+func (p Plot) bars() []plotBar {
+	if p.Heat {
+		return p.cells()
+	}
+	var out []plotBar
+	for i, s := range p.Steps {
+		sum := 0.0
+		for n, v := range s.Values {
+			if p.Series[n].Line || !v.Known || v.Y <= 0 || s.Blind != "" {
+				continue
+			}
+			top := p.y(sum + v.Y)
+			out = append(out, plotBar{X: p.x(float64(i) + (1-barShare)/2), W: barShare / float64(len(p.Steps)), Y: top, H: p.y(sum) - top, Class: "f-" + p.Series[n].Tone})
+			sum += v.Y
+		}
+	}
+	return out
+}
+
+// cells are those of a heat map: the more tasks, the fuller.
+func (p Plot) cells() []plotBar {
+	var out []plotBar
+	rows := float64(len(p.Series))
+	height := (p.low() - plotTop) / max(1, rows)
+	for i, s := range p.Steps {
+		for n, v := range s.Values {
+			if v.Y <= 0 || s.Blind != "" {
+				continue
+			}
+			out = append(out, plotBar{X: p.x(float64(i)), W: p.x(1), Y: p.low() - float64(n+1)*height, H: height, Class: "cell f-" + p.Series[n].Tone, Opacity: heat(v.Y / p.Top)})
+		}
+	}
+	return out
+}
+
+// heat is how full a cell is, in steps that the eye tells apart. The least that there is can be seen.
+func heat(share float64) string {
+	for _, level := range []struct {
+		upTo  float64
+		shown string
+	}{{0.05, ".16"}, {0.15, ".3"}, {0.3, ".45"}, {0.5, ".62"}, {0.75, ".8"}} {
+		if share <= level.upTo {
+			return level.shown
+		}
+	}
+	return "1"
+}
+
+// strokes are the lines, from the middle of a step to the middle of the next. A line breaks where a value is not known; a value alone is a short one.
+func (p Plot) strokes() []plotStroke {
+	var out []plotStroke
+	for n, series := range p.Series {
+		if !series.Line {
+			continue
+		}
+		class := "line l-" + series.Tone
+		if series.Dashed {
+			class += " dashed"
+		}
+		for i := range p.Steps {
+			here, next := p.value(i, n), p.value(i+1, n)
+			x := p.x(float64(i) + 0.5)
+			switch {
+			case here != nil && next != nil:
+				out = append(out, plotStroke{x, p.x(float64(i) + 1.5), p.y(here.Y), p.y(next.Y), class})
+			case here != nil && p.value(i-1, n) == nil:
+				out = append(out, plotStroke{p.x(float64(i) + 0.3), p.x(float64(i) + 0.7), p.y(here.Y), p.y(here.Y), class})
+			}
+		}
+	}
+	return out
+}
+
+// value is a value of a step, nil where it is not known or there is no such step.
+func (p Plot) value(step, series int) *PlotValue {
+	if step < 0 || step >= len(p.Steps) || p.Steps[step].Blind != "" || !p.Steps[step].Values[series].Known {
+		return nil
+	}
+	return &p.Steps[step].Values[series]
+}
+
+// blinds are the stretches in which nothing was observed.
+func (p Plot) blinds() []plotBar {
+	var out []plotBar
+	for i, s := range p.Steps {
+		if s.Blind == "" {
+			continue
+		}
+		if n := len(out); n > 0 && i > 0 && p.Steps[i-1].Blind != "" {
+			out[n-1].W += p.x(1)
+			continue
+		}
+		out = append(out, plotBar{X: p.x(float64(i)), W: p.x(1), Y: plotTop, H: p.low() - plotTop})
+	}
+	return out
+}
+
+func (p Plot) blind() bool { return len(p.blinds()) > 0 }
+
+// markY is where a mark of the axis stands: of a heat map in the middle of its row.
+func (p Plot) markY(m PlotMark) float64 {
+	if p.Heat {
+		return p.low() - (m.Y+0.5)*(p.low()-plotTop)/float64(max(1, len(p.Series)))
+	}
+	return p.y(m.Y)
+}

@@ -1,0 +1,127 @@
+package web_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/PuerkitoBio/goquery"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"fleetglass/internal/testkit"
+	"fleetglass/web/webtest"
+)
+
+// A chart is one stop of the Tab key. Arrow keys go through its steps, which say their values; Shift marks several, which lead to their tasks.
+func TestChartsAreReadWithTheKeyboard(t *testing.T) {
+	t.Parallel()
+	b := openTab(t, testkit.Browser(t), newSite(t, webtest.Rich(noon).Batch))
+	b.open(t, "/statistics?range=24h")
+	if n := eval[int](t, b, `document.querySelectorAll("#flow a.pt").length`); n != 24 {
+		t.Errorf("the chart of a day has %d steps", n)
+	}
+	if n := eval[int](t, b, `document.querySelectorAll('#flow a.pt[tabindex="0"]').length`); n != 1 {
+		t.Errorf("the chart is %d stops of the Tab key, want one", n)
+	}
+	says := func(step int) string {
+		return fmt.Sprintf(`document.querySelector("#flow .readout").textContent === document.querySelectorAll("#flow a.pt")[%d].getAttribute("aria-label") && document.activeElement === document.querySelectorAll("#flow a.pt")[%[1]d]`, step)
+	}
+	b.run(t, `document.querySelector('#flow a.pt[tabindex="0"]').focus()`)
+	b.until(t, says(23))
+	b.press(t, kb.ArrowLeft)
+	b.until(t, says(22))
+	b.press(t, kb.Home)
+	b.until(t, says(0))
+	b.press(t, kb.End)
+	b.press(t, kb.ArrowLeft, chromedp.KeyModifiers(8))
+	b.press(t, kb.ArrowLeft, chromedp.KeyModifiers(8))
+	b.until(t, `document.querySelector("#flow .marked-span span").textContent.startsWith("3 steps marked") && document.querySelectorAll("#flow a.on").length === 3`)
+	b.click(t, `#flow [data-brush="page"]`)
+	b.until(t, `location.pathname === "/statistics" && !!document.querySelector("html[data-ready] #flow") && !document.querySelector(".btn-group [aria-current]") && document.querySelector("#span-from").value !== ""`)
+	b.open(t, "/statistics?range=24h&agent=marketing")
+	b.run(t, `document.querySelector('#run-0 a.pt[tabindex="0"]').focus()`)
+	b.press(t, kb.ArrowLeft, chromedp.KeyModifiers(8))
+	b.until(t, `!document.querySelector("#run-0 .marked-span").hidden`)
+	b.click(t, `#run-0 [data-brush="tasks"]`)
+	b.until(t, `location.pathname === "/tasks" && ["state", "type", "agent", "from", "to"].every((p) => new URLSearchParams(location.search).get(p))`)
+}
+
+// Dragging marks steps and is no click; a click leads to the tasks of a step.
+func TestChartsAreMarkedWithThePointer(t *testing.T) {
+	t.Parallel()
+	b := openTab(t, testkit.Browser(t), newSite(t, webtest.Rich(noon).Batch))
+	b.open(t, "/statistics?range=24h")
+	b.run(t, `(() => {
+  const steps = document.querySelectorAll("#queue a.pt");
+  const at = (step) => { const r = step.getBoundingClientRect(); return { bubbles: true, cancelable: true, button: 0, clientX: r.x + r.width / 2, clientY: r.y + r.height / 2 }; };
+  steps[4].scrollIntoView({ block: "center" });
+  steps[4].dispatchEvent(new PointerEvent("pointerdown", at(steps[4])));
+  steps[9].dispatchEvent(new PointerEvent("pointermove", at(steps[9])));
+  steps[9].dispatchEvent(new PointerEvent("pointerup", at(steps[9])));
+  steps[9].dispatchEvent(new MouseEvent("click", at(steps[9])));
+})()`)
+	b.until(t, `document.querySelectorAll("#queue a.on").length === 6 && location.pathname === "/statistics"`)
+	b.click(t, `#queue [data-brush="clear"]`)
+	b.until(t, `document.querySelectorAll("#queue a.on").length === 0 && document.querySelector("#queue .marked-span").hidden`)
+	b.run(t, `document.querySelectorAll("#queue a.pt")[20].dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }))`)
+	b.until(t, `location.pathname === "/tasks" && new URLSearchParams(location.search).get("from") !== null`)
+}
+
+// The charts and the map at the widths of a phone, a tablet and a screen, in both themes.
+func TestChartsAndMapHaveNoAccessibilityViolation(t *testing.T) {
+	t.Parallel()
+	checker, err := os.ReadFile("testdata/axe-4.14.1.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := openTab(t, testkit.Browser(t), newSite(t, webtest.Rich(noon).Batch))
+	for _, path := range []string{"/statistics?range=24h", "/map"} {
+		for _, theme := range []string{"light", "dark"} {
+			b.openTheme(t, path, theme)
+			b.do(t, "load the checker", chromedp.Evaluate[chromedp.Void](string(checker)))
+			for _, width := range []int64{360, 768, 1440} {
+				b.do(t, "resize", chromedp.EmulateViewport(width, 900))
+				b.expect(t, fmt.Sprint(path, " ", theme, " ", width))
+				if over := eval[string](t, b, sideways); over != "" {
+					t.Errorf("%s at %d px: wider than the window: %s", path, width, over)
+				}
+			}
+		}
+	}
+}
+
+// Without scripts every step is a link, and the table says what the chart does.
+func TestChartsWorkWithoutScripts(t *testing.T) {
+	t.Parallel()
+	b := openTab(t, testkit.Browser(t), newSite(t, webtest.Rich(noon).Batch))
+	if err := call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
+		t.Fatal(err)
+	}
+	b.do(t, "open", chromedp.Navigate(b.site.URL+"/statistics?range=1h"), chromedp.WaitReady(chromedp.CSS("#announce")))
+	for _, selector := range []string{"#flow .readout", "#flow .marked-span"} {
+		if b.visible(t, selector) {
+			t.Errorf("%s is offered, although it needs a script", selector)
+		}
+	}
+	doc := b.document(t)
+	links := doc.Find("#flow a.pt")
+	rows := doc.Find("#flow tbody tr")
+	if links.Length() != 60 || rows.Length() != 60 {
+		t.Fatalf("%d links, %d rows, want 60", links.Length(), rows.Length())
+	}
+	links.Each(func(i int, s *goquery.Selection) {
+		row := rows.Eq(i)
+		cells := row.Find("td")
+		want := text(row.Find("th")) + ": published " + text(cells.Eq(0)) + ", completed " + text(cells.Eq(1))
+		if cells.Length() == 1 {
+			want = text(row.Find("th")) + ": " + text(cells)
+		}
+		if got := s.AttrOr("aria-label", ""); got != want || !strings.HasPrefix(s.AttrOr("href", ""), "/tasks?") {
+			t.Errorf("step %d says %q and leads to %q; its row says %q", i, got, s.AttrOr("href", ""), want)
+		}
+	})
+	b.do(t, "a step", chromedp.Click(chromedp.CSS("#flow a.pt:nth-of-type(55)")), chromedp.WaitReady(chromedp.CSS("#rows")))
+}

@@ -1,0 +1,229 @@
+package web
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"time"
+
+	"fleetglass/lifecycle"
+	"fleetglass/query"
+	"fleetglass/views"
+)
+
+// flowPlot is what came and what was completed.
+func (q statisticsQuery) flowPlot(h query.History) views.Plot {
+	p := q.plot("flow", h.Span, "/tasks", nil)
+	p.Title, p.Note = "Published messages and completed tasks", "Messages by when they were stored, tasks by when they were acknowledged."
+	p.Series = []views.PlotSeries{{Name: "published", Tone: "run", Line: true}, {Name: "completed", Tone: "ok", Line: true}}
+	var most, published, completed int64
+	for i, s := range h.Flow {
+		p.Steps[i].Values = []views.PlotValue{countValue(s.Published), countValue(s.Completed)}
+		p.Steps[i].Blind, p.Steps[i].Partial = blindWord(s), s.Observed == query.ObservedPart
+		most, published, completed = max(most, s.Published, s.Completed), published+s.Published, completed+s.Completed
+	}
+	p.Desc = fmt.Sprintf("%s and %s.", counted(published, "message was published", "messages were published"), counted(completed, "task completed", "tasks completed"))
+	p.Marks, p.Top = views.CountMarks(float64(most))
+	return p
+}
+
+// queuePlot is what had not ended at the end of each step.
+func (q statisticsQuery) queuePlot(h query.History) views.Plot {
+	p := q.plot("queue", h.Span, "/tasks", nil)
+	p.Title = "Depth of the queue at the end of each step"
+	p.Note = "Messages that are stored and have not ended: they wait, are in a worker's hands, or are due again. Computed from the messages that were seen to come and go; where nothing was observed it is not known."
+	p.Series = []views.PlotSeries{{Name: "in the queue", Tone: "run"}}
+	var most int64
+	for i, s := range h.Flow {
+		p.Steps[i].Values = []views.PlotValue{{Y: float64(s.Depth), Text: views.Count(s.Depth), Known: s.DepthKnown}}
+		if !s.DepthKnown {
+			p.Steps[i].Blind = "not observed"
+		}
+		most = max(most, s.Depth)
+	}
+	p.Desc = "At most " + counted(most, "message", "messages") + "."
+	p.Marks, p.Top = views.CountMarks(float64(most))
+	return p
+}
+
+// endTones are the colours of the ways in which attempts fail.
+var endTones = map[string]string{string(lifecycle.EndTimedOut): "bad", string(lifecycle.EndNacked): "warn", string(lifecycle.EndTerminated): "dead"}
+
+// failedPlot is the attempts that ended without success, by how they ended.
+func (q statisticsQuery) failedPlot(h query.History) views.Plot {
+	p := q.plot("failed", h.Span, "/tasks", nil)
+	p.Title, p.Note = "Failed attempts by how they ended", "Attempts by when they ended. A task may have several."
+	ends := []string{string(lifecycle.EndTimedOut), string(lifecycle.EndNacked), string(lifecycle.EndTerminated)}
+	for _, end := range ends {
+		p.Series = append(p.Series, views.PlotSeries{Name: endWord(end), Tone: endTones[end]})
+	}
+	var most, total int64
+	for i, s := range h.Flow {
+		for _, end := range ends {
+			p.Steps[i].Values = append(p.Steps[i].Values, countValue(s.Failed[end]))
+		}
+		p.Steps[i].Blind, p.Steps[i].Partial = blindWord(s), s.Observed == query.ObservedPart
+		most, total = max(most, s.FailedAttempts()), total+s.FailedAttempts()
+	}
+	p.Desc = counted(total, "attempt", "attempts") + " failed."
+	p.Marks, p.Top = views.CountMarks(float64(most))
+	return p
+}
+
+func endWord(end string) string {
+	switch lifecycle.AttemptEnd(end) {
+	case lifecycle.EndTimedOut:
+		return "timed out"
+	case lifecycle.EndNacked:
+		return "handed back"
+	}
+	return "terminated"
+}
+
+// deathTones tell reasons apart; what is left of them is grey.
+var deathTones = []string{"bad", "warn", "dead", "run", "dup", "wait"}
+
+// diedPlot is why messages died.
+func (q statisticsQuery) diedPlot(h query.History) views.Plot {
+	p := q.plot("died", h.Span, "/dlq", nil)
+	p.Title, p.Note = "Messages that died, by reason", "By the time of death."
+	sums := make([]int64, h.Span.Steps())
+	var most, total int64
+	for n, r := range h.Died.Reasons {
+		p.Series = append(p.Series, views.PlotSeries{Name: views.Cut(reasonWord(r), 60), Tone: deathTones[n%len(deathTones)]})
+		for i, died := range r.Steps {
+			p.Steps[i].Values = append(p.Steps[i].Values, countValue(died))
+			sums[i] += died
+			most = max(most, sums[i])
+		}
+		total += r.Total
+	}
+	for i, s := range h.Flow {
+		if sums[i] == 0 {
+			p.Steps[i].Blind = blindWord(s)
+		}
+	}
+	p.Desc = counted(total, "message", "messages") + " died."
+	p.Marks, p.Top = views.CountMarks(float64(most))
+	return p
+}
+
+// runPlot is how long tasks of one type ran.
+func (q statisticsQuery) runPlot(id string, h query.History, r query.RunsOfType) views.TypePlot {
+	listed := url.Values{"state": {string(lifecycle.StateCompleted)}, "type": {r.Type}}
+	p := q.plot(id, h.Runs.Span, "/tasks", listed)
+	p.Ticks = views.TimeTicks(h.Runs.Span.From.Time(), h.Runs.Span.To.Time(), q.zone, 4)
+	p.Title, p.Small, p.Note = "Run time of "+views.Cut(r.Type, 60), true, "≈ read from a scale: at most 19 % above the true value."
+	p.Series = []views.PlotSeries{{Name: "median", Tone: "run", Line: true}, {Name: "95th percentile", Tone: "warn", Line: true, Dashed: true}}
+	var most time.Duration
+	for i, s := range r.Steps {
+		p.Steps[i].Values = []views.PlotValue{durationValue(s.Typical.P50, s.Typical.Sample), durationValue(s.Typical.P95, s.Typical.Sample)}
+		p.Steps[i].Blind = blindRun(h, i)
+		most = max(most, s.Typical.P95)
+	}
+	p.Marks, p.Top = views.DurationMarks(most)
+	p.Desc = fmt.Sprintf("%s, median ≈ %s, 95th percentile ≈ %s.", counted(r.Whole.Sample, "task", "tasks"), views.Duration(r.Whole.P50), views.Duration(r.Whole.P95))
+	return views.TypePlot{Plot: p, Type: r.Type, Href: p.Listing.Tasks, Whole: p.Desc}
+}
+
+func durationValue(d time.Duration, sample int64) views.PlotValue {
+	return views.PlotValue{Y: d.Seconds(), Text: "≈ " + views.Duration(d), Known: sample > 0}
+}
+
+// addHeat adds the heat map, of all types or of one.
+func (q statisticsQuery) addHeat(p *views.StatisticsPage, h query.History) {
+	runs, listed := h.Runs.All, url.Values{"state": {string(lifecycle.StateCompleted)}}
+	p.HeatOf = []views.Tab{{Href: q.with("type", "") + "#heat", Label: "all types", Current: true}}
+	for _, r := range h.Runs.Types[:min(len(h.Runs.Types), maxHeatTypes)] {
+		p.HeatOf = append(p.HeatOf, views.Tab{Href: q.with("type", r.Type) + "#heat", Label: views.Cut(r.Type, 40), Current: r.Type == q.typ})
+	}
+	if one := h.Runs.OfType(q.typ); q.typ != "" && one != nil {
+		runs, p.HeatOf[0].Current = *one, false
+		listed.Set("type", q.typ)
+	}
+	p.Heat = q.heatPlot(h, runs, listed)
+}
+
+// heatPlot is a row for each doubling of the run time.
+func (q statisticsQuery) heatPlot(h query.History, runs query.RunsOfType, listed url.Values) views.Plot {
+	p := q.plot("heat", h.Runs.Span, "/tasks", listed)
+	p.Title, p.Heat, p.Note = "Tasks by how long they ran", true, "Tasks by when they completed. Rows are doublings of the run time."
+	cells, used := make([]map[int]int64, len(runs.Steps)), map[int]bool{}
+	for i, s := range runs.Steps {
+		cells[i] = map[int]int64{}
+		p.Steps[i].Blind = blindRun(h, i)
+		for bucket, n := range s.Buckets {
+			row := doubling(lifecycle.BucketDuration(bucket))
+			cells[i][row] += n
+			used[row] = true
+			p.Top = max(p.Top, float64(cells[i][row]))
+		}
+	}
+	rows := slices.Sorted(maps.Keys(used))
+	if len(rows) == 0 {
+		return p
+	}
+	low, high := rows[0], rows[len(rows)-1]
+	for row := low; row <= high; row++ {
+		p.Series = append(p.Series, views.PlotSeries{Name: "up to " + views.Duration(doubled(row)), Tone: "run"})
+		if (row-low)%2 == 0 {
+			p.Marks = append(p.Marks, views.PlotMark{Y: float64(row - low), Label: views.Duration(doubled(row))})
+		}
+		for i := range p.Steps {
+			p.Steps[i].Values = append(p.Steps[i].Values, countValue(cells[i][row]))
+		}
+	}
+	p.Desc = counted(runs.Whole.Sample, "task", "tasks") + " by when they completed and how long they ran."
+	return p
+}
+
+// doubling is the row of a run time: it ran for at most [doubled] of the row.
+func doubling(d time.Duration) int {
+	row := 0
+	for doubled(row) < d-time.Millisecond/2 {
+		row++
+	}
+	return row
+}
+
+func doubled(row int) time.Duration { return time.Millisecond << row }
+
+// figures are the sums of the span.
+func (q statisticsQuery) figures(h query.History) []views.Stat {
+	var published, completed, failed int64
+	for _, s := range h.Flow {
+		published, completed, failed = published+s.Published, completed+s.Completed, failed+s.FailedAttempts()
+	}
+	unseen := ""
+	if len(h.Gaps) > 0 {
+		unseen = "; at least, lines were lost"
+	}
+	last := h.Flow[len(h.Flow)-1]
+	queue, detail := "not known", "at the end of the span"
+	if last.DepthKnown {
+		queue = views.Count(last.Depth)
+	}
+	if last.End > h.AsOf {
+		detail = "now"
+	}
+	listed := url.Values{"from": {instant(h.Span.From)}, "to": {instant(h.Span.To)}, "agent": {q.agent}}
+	tasks := address("/tasks", listed)
+	listed.Set("state", string(lifecycle.StateCompleted))
+	done := address("/tasks", listed)
+	return []views.Stat{
+		{Href: tasks, Icon: "published", Tone: "run", Label: "Published", Value: views.Count(published), Detail: "messages" + unseen},
+		{Href: done, Icon: "completed", Tone: "ok", Label: "Completed", Value: views.Count(completed), Detail: "tasks" + unseen},
+		{Href: tasks, Icon: "failed", Tone: "bad", Label: "Failed attempts", Value: views.Count(failed), Detail: "attempts" + unseen},
+		{Href: "/in-flight", Icon: "inflight", Tone: "run", Label: "Queue", Value: queue, Detail: detail},
+		{Href: done, Icon: "clock", Tone: "wait", Label: "Median run time", Value: typicalWord(h.Runs.All.Whole.P50), Detail: "all types"},
+		{Href: done, Icon: "clock", Tone: "wait", Label: "95th percentile", Value: typicalWord(h.Runs.All.Whole.P95), Detail: "all types"},
+	}
+}
+
+func typicalWord(d time.Duration) string {
+	if d == 0 {
+		return "–"
+	}
+	return "≈ " + views.Duration(d)
+}
