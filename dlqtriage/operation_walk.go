@@ -1,11 +1,14 @@
 package dlqtriage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
 
 	"fleetglass/lifecycle"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // walk is the work of one slice.
@@ -31,30 +34,53 @@ type target struct {
 // noSuchEntry is why an entry that somebody named is not acted on.
 const noSuchEntry = "There is no such entry."
 
-// run acts on the entries of the slice, one after the other.
+// actsAtOnce is how many entries of a slice are decided at once: a store commits them together.
+const actsAtOnce = 8
+
+// run acts on the entries of the slice. They begin in their order; all that began have ended when it returns.
 func (w *walk) run(ctx context.Context) error {
-	w.next, w.looked = slice{Index: w.at.Index, After: w.at.After, Undone: w.at.Undone}, w.began
+	w.looked = w.began
 	targets, err := w.targets(ctx)
 	if err != nil {
 		return err
 	}
-	for i, t := range targets {
-		over, err := w.interrupted(ctx)
-		if over || err != nil {
-			return err
+	w.items = make([]Item, len(targets))
+	acts, acting := errgroup.WithContext(ctx)
+	acts.SetLimit(actsAtOnce)
+	begun, stop := 0, error(nil)
+	for n, t := range targets {
+		var over bool
+		if over, stop = w.begin(acting, n); over || stop != nil {
+			break
 		}
-		if err := w.pace(ctx, i); err != nil {
+		begun = n + 1
+		acts.Go(func() (err error) {
+			w.items[n], err = w.act(acting, t)
 			return err
-		}
-		item, err := w.act(ctx, t)
-		if err != nil {
-			return err
-		}
-		w.items = append(w.items, item)
-		w.next = slice{Index: w.next.Index + 1, After: t.place, Undone: t.undoes}
+		})
 	}
-	w.end = len(targets) < sliceSize
+	if err := acts.Wait(); err != nil || stop != nil {
+		return cmp.Or(err, stop)
+	}
+	w.reached(targets, begun)
 	return nil
+}
+
+// begin waits until the n-th entry may begin. It reports that the slice ends before it.
+func (w *walk) begin(ctx context.Context, n int) (over bool, err error) {
+	if over, err = w.interrupted(ctx, n); over || err != nil {
+		return over, err
+	}
+	return false, w.pace(ctx, n)
+}
+
+// reached notes that the first n entries were acted on, and where the next slice begins.
+func (w *walk) reached(targets []target, n int) {
+	w.items, w.end = w.items[:n], n == len(targets) && n < sliceSize
+	w.next = slice{Index: w.at.Index + n, After: w.at.After, Undone: w.at.Undone}
+	if n > 0 {
+		w.next.After, w.next.Undone = targets[n-1].place, targets[n-1].undoes
+	}
 }
 
 // targets lists the entries of the slice.
@@ -82,13 +108,13 @@ func (w *walk) filtered(ctx context.Context) ([]target, error) {
 	return out, err
 }
 
-// interrupted reports whether the slice ends here: its time is over, or the operation was cancelled.
-func (w *walk) interrupted(ctx context.Context) (bool, error) {
+// interrupted reports whether the slice ends before its n-th entry: its time is over, or the operation was cancelled.
+func (w *walk) interrupted(ctx context.Context, n int) (bool, error) {
 	now := w.service.Actions.Now()
 	switch {
 	case ctx.Err() != nil:
 		return true, ctx.Err()
-	case w.service.stopped(w.operation.ID), now.Sub(w.began) > sliceTime && len(w.items) > 0:
+	case w.service.stopped(w.operation.ID), now.Sub(w.began) > sliceTime && n > 0:
 		return true, nil
 	case now.Sub(w.looked) < lookEvery:
 		return false, nil

@@ -63,7 +63,7 @@ var Table = []Rule{
 	{Package: "dlqtriage/monitor", Own: []string{"lifecycle", "decision", "dlqtriage", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"},
 		Tests: []string{"collectors", "collectors/deadletters"}},
 	{Package: "dlqtriage", Own: []string{"lifecycle", "decision", "fleet", "masking"},
-		Others: []string{"github.com/goccy/go-yaml", "github.com/tiktoken-go/tokenizer"}}, // The policy file; tokens without a network.
+		Others: []string{"github.com/goccy/go-yaml", "github.com/tiktoken-go/tokenizer", "golang.org/x/sync"}}, // The policy file; tokens without a network; entries at once.
 	// What the actions decided, on the broker.
 	{Package: "dlqtriage/pipeline", Own: []string{"lifecycle", "decision", "dlqtriage", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"}},
 	// What hands messages in flight back to the broker.
