@@ -125,26 +125,26 @@ func (m *remembered) page() views.TasksPage {
 			icon, tone, word := views.StateLook(s)
 			p.States = append(p.States, views.Tab{Href: "/tasks?state=" + string(s), Label: word, Icon: icon, Tone: tone, Count: views.Count(m.Counts[s])})
 		}
-		p.Suggestions = append(p.Suggestions, views.Option{Value: "state:" + string(s), Label: s.Meaning()})
+		p.Search.Suggestions = append(p.Search.Suggestions, views.Option{Value: "state:" + string(s), Label: s.Meaning()})
 	}
 	for _, label := range []string{"Any time", "Last 15 minutes", "Last hour", "Last 6 hours", "Last 24 hours", "Last 7 days", "Last 30 days"} {
 		p.Ranges = append(p.Ranges, views.Option{Value: "24h", Label: label})
-		p.Suggestions = append(p.Suggestions, views.Option{Value: "from:24h", Label: label})
+		p.Search.Suggestions = append(p.Search.Suggestions, views.Option{Value: "from:24h", Label: label})
 	}
 	p.Facets = []views.Facet{{Name: "agent", Legend: "Agent"}, {Name: "type", Legend: "Type (of the last week)"}, {Name: "anomaly", Legend: "Anomaly"}}
 	for _, a := range slices.Sorted(maps.Keys(m.Facets.Agents)) {
 		p.Chips = append(p.Chips, views.Chip{Href: "/tasks?agent=" + a, Label: a, Count: "4k"})
 		p.Facets[0].Choices = append(p.Facets[0].Choices, views.FacetChoice{Value: a, Label: a, Count: "4k"})
-		p.Suggestions = append(p.Suggestions, views.Option{Value: "agent:" + a, Label: "4,081 tasks"})
+		p.Search.Suggestions = append(p.Search.Suggestions, views.Option{Value: "agent:" + a, Label: "4,081 tasks"})
 	}
 	for _, t := range slices.Sorted(maps.Keys(m.Facets.Types)) {
 		p.Facets[1].Choices = append(p.Facets[1].Choices, views.FacetChoice{Value: t, Label: t, Count: "4k"})
-		p.Suggestions = append(p.Suggestions, views.Option{Value: "type:" + t, Label: "4,081 in the last week"})
+		p.Search.Suggestions = append(p.Search.Suggestions, views.Option{Value: "type:" + t, Label: "4,081 in the last week"})
 	}
 	for _, code := range []lifecycle.AnomalyCode{lifecycle.AnomalyLateAck, lifecycle.AnomalyOrphaned, lifecycle.AnomalySilentAttempt, lifecycle.AnomalyCompletedAndDead,
 		lifecycle.AnomalyPublishUnseen, lifecycle.AnomalyNotStored, lifecycle.AnomalyClockSkew, lifecycle.AnomalyVanished} {
 		p.Facets[2].Choices = append(p.Facets[2].Choices, views.FacetChoice{Value: string(code), Label: views.AnomalyWord(code)})
-		p.Suggestions = append(p.Suggestions, views.Option{Value: "anomaly:" + string(code), Label: code.Meaning()})
+		p.Search.Suggestions = append(p.Search.Suggestions, views.Option{Value: "anomaly:" + string(code), Label: code.Meaning()})
 	}
 	for _, t := range m.Tasks {
 		p.Rows = append(p.Rows, views.TaskRow{TaskSummary: t, Href: "/tasks/" + url.PathEscape(t.TaskID), Ran: t.Running})
