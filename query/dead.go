@@ -22,17 +22,10 @@ type Dead struct {
 
 // Cause is why tasks died.
 type Cause struct {
-	Name     string // The category of the dead-letter entry; without one the row of the table of verdicts.
-	Category string // Empty where the entry has none, or there is no entry.
+	Name     string          // The category of the dead-letter entry; without one the state.
+	Category string          // Empty where the entry has none, or there is no entry.
+	State    lifecycle.State // Of tasks without a category; empty for others.
 	Count    int64
-}
-
-// DeadGroup is dead tasks of one cause and agent.
-type DeadGroup struct {
-	Cause
-	Agent       string
-	State       lifecycle.State // Of one of them.
-	First, Last lifecycle.Micros
 }
 
 // Dead returns the newest dead tasks.
@@ -45,7 +38,10 @@ func (s *Service) Dead(ctx context.Context) (Dead, error) {
 }
 
 func causeOf(t lifecycle.TaskSummary) Cause {
-	return Cause{Name: cmp.Or(t.Category, t.Rule), Category: t.Category}
+	if t.Category != "" {
+		return Cause{Name: t.Category, Category: t.Category}
+	}
+	return Cause{Name: string(t.State), State: t.State}
 }
 
 // Causes counts the causes, the most frequent first.
@@ -65,31 +61,18 @@ func (d Dead) Causes() []Cause {
 	return out
 }
 
-// Groups counts by cause and agent, the largest group first.
-func (d Dead) Groups() []DeadGroup {
-	type key struct {
-		cause Cause
-		agent string
+// Filter selects the dead tasks of a cause, and no others.
+func (d Dead) Filter(of Cause) lifecycle.Filter {
+	if of.Category != "" {
+		return lifecycle.Filter{States: lifecycle.StatesThat(lifecycle.State.Dead), Categories: []string{of.Category}}
 	}
-	groups := map[key]*DeadGroup{}
-	for _, t := range d.Newest {
-		k := key{causeOf(t), t.Agent}
-		g := groups[k]
-		if g == nil {
-			g = &DeadGroup{Cause: k.cause, Agent: t.Agent, State: t.State, First: t.StateSince, Last: t.StateSince}
-			groups[k] = g
+	f := lifecycle.Filter{States: []lifecycle.State{of.State}}
+	for _, c := range d.Causes() {
+		if c.Category != "" {
+			f.Not.Categories = append(f.Not.Categories, c.Category)
 		}
-		g.Count++
-		g.First, g.Last = min(g.First, t.StateSince), max(g.Last, t.StateSince)
 	}
-	out := make([]DeadGroup, 0, len(groups))
-	for _, g := range groups {
-		out = append(out, *g)
-	}
-	slices.SortFunc(out, func(a, b DeadGroup) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Category, b.Category))
-	})
-	return out
+	return f
 }
 
 // With counts the dead tasks that show an anomaly.

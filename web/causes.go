@@ -12,21 +12,12 @@ import (
 func causes(dead query.Dead, counts query.StateCounts) (out []views.Cause, note string) {
 	found := dead.Causes()
 	for _, c := range found[:min(len(found), causeRows)] {
-		out = append(out, views.Cause{Name: c.Name, Href: causeAddress(c), Count: c.Count, Share: float64(c.Count) / float64(found[0].Count)})
+		out = append(out, views.Cause{Name: c.Name, Href: address("/tasks", dead.Filter(c).Values()), Count: c.Count, Share: float64(c.Count) / float64(found[0].Count)})
 	}
 	if dead.More {
 		return out, fmt.Sprintf("the newest %s of %s dead tasks", views.Count(int64(len(dead.Newest))), views.Count(counts.That(lifecycle.State.Dead)))
 	}
 	return out, "dead tasks, now"
-}
-
-// causeAddress leads to the entries of a cause. Only categories can be filtered by; a row of the table of verdicts leads to the states
-// that have no entry.
-func causeAddress(c query.Cause) string {
-	if c.Category != "" {
-		return address("/tasks", lifecycle.Filter{Categories: []string{c.Category}}.Values())
-	}
-	return address("/tasks", lifecycle.Filter{States: lifecycle.StatesThat(lifecycle.State.Abandoned)}.Values())
 }
 
 func stateCounts(counts query.StateCounts, base url.Values) []views.StateCount {
