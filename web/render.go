@@ -32,7 +32,8 @@ type frame struct {
 	ownGaps bool // The page says itself which gaps concern it.
 	still   bool // The page does not follow the fleet.
 
-	every  time.Duration // The page follows the fleet no more often than that; zero for as fast as it can.
+	every  time.Duration // The page follows the fleet no more often than that; zero for once a second.
+	ended  string        // The page is about this task, which has ended: others that change are no reason to look at once; empty for other pages.
 	secret bool          // The page shows a secret on purpose: nothing in it is masked, and nothing keeps it.
 
 	snapshot *query.FleetSnapshot

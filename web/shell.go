@@ -30,6 +30,9 @@ func (w *Web) shell(c *gin.Context, f frame, r preferences) views.Shell {
 	if w.cfg.Hub != nil && !f.still {
 		s.Live = "/live"
 	}
+	if f.ended != "" {
+		s.LiveRow = views.Key("t", f.ended)
+	}
 	if f.snapshot != nil {
 		s.Firing = f.snapshot.Alerts.Total(alerts.StateFiring)
 	}

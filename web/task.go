@@ -73,7 +73,11 @@ func (w *Web) task(c *gin.Context) error {
 	if p.Actions, err = w.taskActions(ctx, v.id); err != nil {
 		return err
 	}
-	return w.render(c, frame{title: taskTitle(v.trace.Summary), section: "tasks", search: true, snapshot: v.snapshot, banners: v.banners(), ownGaps: true}, views.Task(p))
+	f := frame{title: taskTitle(v.trace.Summary), section: "tasks", search: true, snapshot: v.snapshot, banners: v.banners(), ownGaps: true}
+	if !v.trace.Summary.State.Open() {
+		f.ended = v.id
+	}
+	return w.render(c, f, views.Task(p))
 }
 
 func taskTitle(s lifecycle.TaskSummary) string {

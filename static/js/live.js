@@ -7,7 +7,9 @@ import { takeFiring, titleBadge } from "./notify.js";
 import { selectedCount } from "./select.js";
 import { holdsStill, letGo } from "./still.js";
 
-const least = Math.max(150, Number(document.body.dataset.liveEvery)); // Milliseconds between two looks at the server; more where looking takes long.
+const least = Math.max(1000, Number(document.body.dataset.liveEvery)); // Milliseconds between two looks at the server; more where looking takes long.
+const about = document.body.dataset.liveRow; // The row of the ended task that the page is about; empty for other pages.
+const others = 60000;    // The page of an ended task looks this long after others changed: its navigation counts them.
 const pulse = 5000;      // Countdowns and bars are looked at again after this time, even without a change.
 const fullPage = 50;     // Rows of a page that is followed by another one.
 const title = document.title.replace(/^▲\d+\+? /, "");
@@ -15,7 +17,7 @@ const title = document.title.replace(/^▲\d+\+? /, "");
 let paused = sessionStorage.getItem("fleetglass.paused") === "1";
 let moved = -Infinity;
 let alarm = document.body.dataset.alarm || "", failures = 0;
-let dirty = false, running = false, next = 0, timer = 0, missed = 0, fresh = 0, waiting = null;
+let dirty = false, running = false, next = 0, timer = 0, later = 0, missed = 0, fresh = 0, waiting = null;
 
 const held = () => paused || selectedCount() > 0 || !!document.querySelector("details.menu[open], [popover]:popover-open, dialog[open]");
 
@@ -144,7 +146,11 @@ function showPause() {
   badge();
 }
 
-function changed(tasks) {
+function changed(tasks, rows) {
+  if (about && rows && !rows.includes(about)) {
+    later ||= setTimeout(() => { later = 0; schedule(); }, others);
+    return;
+  }
   missed += tasks;
   if (paused) showPause();
   schedule();
@@ -174,7 +180,7 @@ function pass(sign) {
     alarm = sign.alarm;
   }
   if (takeFiring(sign.firing)) schedule();
-  if (sign.tasks !== undefined) changed(sign.tasks);
+  if (sign.tasks !== undefined) changed(sign.tasks, sign.rows);
   else if (back || sign.open) schedule();
 }
 
@@ -196,7 +202,7 @@ function connect(url, tell) {
       again = setTimeout(open, nextTry());
     });
     stream.addEventListener("beat", (e) => both(JSON.parse(e.data)));
-    stream.addEventListener("change", (e) => both({ tasks: JSON.parse(e.data).tasks || 0 }));
+    stream.addEventListener("change", (e) => both(JSON.parse(e.data)));
     stream.addEventListener("reset", () => both({ tasks: 0 }));
   };
   open();
