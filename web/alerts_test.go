@@ -91,6 +91,7 @@ func TestTheBoardShowsWhatFiresByRuleAndAgentAndTakesForms(t *testing.T) {
 		t.Errorf("ended: %s", answer.Status)
 	}
 	wants{"#silenced": "=0", "#acknowledged li": "=1"}.check(t, s.get(t, "/alerts", 200))
+	s.clock.Advance(time.Second)
 	s.fires(t)
 	wants{"#resolved h2": "Resolved in the last 24 h 4", "#board .empty .say": "All healthy: nothing fires.", "#resolved form": "=0"}.check(t, s.get(t, "/alerts", 200))
 }
