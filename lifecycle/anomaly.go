@@ -139,13 +139,31 @@ func anomalies(t *TaskFacts, cases []Case, ev *evidence, attempts []Attempt, sta
 	return out
 }
 
+// consumerRecreated reports whether an attempt was delivered under two consumer sequences. One that is another attempt's too proves nothing: the advisory of a
+// deleted message names its first delivery beside a later attempt.
 func (m *MessageFacts) consumerRecreated() bool {
-	for _, a := range m.Attempts {
-		if len(a.CSeqs) > 1 {
+	for i, a := range m.Attempts {
+		own := len(a.CSeqs)
+		for _, cseq := range a.CSeqs {
+			if own > 1 && m.deliveredElse(i, cseq) {
+				own--
+			}
+		}
+		if own > 1 {
 			return true
 		}
 	}
 	return m.RecreatedAt.Known()
+}
+
+// deliveredElse reports whether another than the i-th attempt has a consumer sequence.
+func (m *MessageFacts) deliveredElse(i int, cseq uint64) bool {
+	for j, a := range m.Attempts {
+		if j != i && slices.Contains(a.CSeqs, cseq) {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *MessageFacts) skewed() bool {

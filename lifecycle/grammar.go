@@ -128,7 +128,7 @@ func (g Grammar) readBare(t *QueryTerm) error {
 	switch {
 	case !found || value == "" || strings.HasPrefix(value, "//"):
 		return nil
-	case isMessage(t.Value) && !(near != "" && fieldLike.MatchString(name)):
+	case isMessage(t.Value) && (near == "" || !fieldLike.MatchString(name)):
 		t.Field = g.MessageField
 		return nil
 	case !fieldLike.MatchString(name) || retryLike.MatchString(value):
