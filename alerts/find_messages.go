@@ -89,7 +89,7 @@ func findQueueAge(f *Facts, r Rule) []Finding {
 	for agent, since := range f.OldestWaiting {
 		if age := f.AsOf.Sub(since); age > r.Threshold {
 			out = append(out, Finding{
-				Key: agent, Since: since, Labels: Labels{Agent: agent}, What: "A task of " + cut(cmp.Or(agent, "no agent"), 40) + " waits for " + span(age),
+				Key: agent, Since: since, Labels: Labels{Agent: agent}, What: "A task of " + cut(cmp.Or(agent, "no agent"), 40) + " waits for " + lifecycle.Lasting(age),
 				Page: listOf(lifecycle.Filter{States: []lifecycle.State{lifecycle.StatePublished}, Agents: some(agent), Sort: lifecycle.SortPublished}),
 			})
 		}

@@ -45,7 +45,7 @@ func findCollectorLag(f *Facts, r Rule) []Finding {
 	return parts(f, func(p health.Part) bool { return p.State == health.Behind && p.Kind == "collector" }, func(p health.Part) Finding {
 		why := r.Why
 		if p.Lag > 0 {
-			why = fmt.Sprintf("It is %s behind its source. %s", span(p.Lag), why)
+			why = fmt.Sprintf("It is %s behind its source. %s", lifecycle.Lasting(p.Lag), why)
 		}
 		return Finding{What: "Collector " + cut(p.Name, 40) + " is behind", Why: why}
 	})
@@ -81,7 +81,7 @@ func findFeedSilent(f *Facts, r Rule) []Finding {
 	if !some || !last.Known() || f.AsOf.Sub(last) <= r.Threshold {
 		return nil
 	}
-	return []Finding{{What: "Our own feed is silent: no collector was heard of for " + span(f.AsOf.Sub(last)), Since: last, Page: capturePage}}
+	return []Finding{{What: "Our own feed is silent: no collector was heard of for " + lifecycle.Lasting(f.AsOf.Sub(last)), Since: last, Page: capturePage}}
 }
 
 func findCaptureGap(f *Facts, r Rule) []Finding {

@@ -3,7 +3,6 @@ package alerts
 import (
 	"net/url"
 	"strconv"
-	"time"
 	"unicode/utf8"
 )
 
@@ -14,9 +13,6 @@ func number(n int64, one, many string) string {
 	}
 	return strconv.FormatInt(n, 10) + " " + many
 }
-
-// span writes how long something lasts, in whole seconds: 42s, 3m5s.
-func span(d time.Duration) string { return d.Truncate(time.Second).String() }
 
 // agentPage is the page of an agent; without a name that of all.
 func agentPage(agent string) string {

@@ -90,8 +90,8 @@ func clock(m Micros) string { return m.Time().Format("2006-01-02 15:04:05.000 UT
 // span is how durations read in reports.
 func span(d time.Duration) string { return d.Round(time.Millisecond).String() }
 
-// lasting is how durations read in headlines: "14.5 s", "3 m 10 s", "2 h 5 m".
-func lasting(d time.Duration) string {
+// Lasting is how durations read in headlines and alerts: "14.5 s", "3 m 10 s", "2 h 5 m".
+func Lasting(d time.Duration) string {
 	switch {
 	case d < time.Minute:
 		return fmt.Sprintf("%.1f s", d.Seconds())

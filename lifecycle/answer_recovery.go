@@ -109,13 +109,13 @@ func inHand(m MessageTrace, in TraceInput) Answer {
 	case c == nil || next.What == "":
 		return say("Not known", "The consumer's configuration is not known, so the next step cannot be told.")
 	case next.What == "exhaustion" && past:
-		return say("Due since "+lasting(in.Now.Sub(next.At)), "Its last attempt had no answer in time.")
+		return say("Due since "+Lasting(in.Now.Sub(next.At)), "Its last attempt had no answer in time.")
 	case next.What == "exhaustion":
 		return say("This is the last attempt", "Without an answer it is exhausted.")
 	case c.Paused:
 		return say("Its consumer is paused", fmt.Sprintf("Without an answer it waits until consumer %s resumes.", c.Name))
 	case past:
-		return say("Due since "+lasting(in.Now.Sub(next.At)), "It goes to the worker that pulls next.")
+		return say("Due since "+Lasting(in.Now.Sub(next.At)), "It goes to the worker that pulls next.")
 	case m.Verdict.State == StateFailed:
 		return say("It is due again", "The broker delivers it again when its delay has passed.")
 	}

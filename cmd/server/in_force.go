@@ -51,7 +51,7 @@ func (l *loaded) origin(flag *kong.Flag, file *fileSource, env environment) stri
 	return fromDefault
 }
 
-// shownValue is a value as a page may show it. Of an address only scheme and host are shown: paths and parameters of webhooks are secrets too.
+// shownValue is a value as a page and the log may show it. Of an address only scheme and host are shown: paths and parameters of webhooks are secrets too.
 func shownValue(v reflect.Value) string {
 	switch value := v.Interface().(type) {
 	case Secret:

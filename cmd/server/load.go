@@ -191,12 +191,12 @@ func helpText(v *kong.Value) string {
 	return text + " ($" + envName(v.Flag.Name) + ")"
 }
 
-// effective lists every setting with its value, secrets redacted, for the log.
+// effective lists every setting with its value for the log, with nothing that may be a secret.
 func (l *loaded) effective() slog.Attr {
 	var attrs []any
 	for _, flag := range l.context.Model.Flags {
 		if isSetting(flag) {
-			attrs = append(attrs, slog.String(flag.Name, fmt.Sprint(flag.Target.Interface())))
+			attrs = append(attrs, slog.String(flag.Name, shownValue(flag.Target)))
 		}
 	}
 	return slog.Group("settings", attrs...)

@@ -149,7 +149,7 @@ func TestSecretsDoNotShowThemselves(t *testing.T) {
 
 func TestTheEffectiveConfigurationListsEverySetting(t *testing.T) {
 	t.Parallel()
-	l, err := load([]string{"--prefix", "acme", "--token", "9f2c41d87be05a36c1e47f08d25bb61e"}, vars(), io.Discard)
+	l, err := load([]string{"--prefix", "acme", "--token", "9f2c41d87be05a36c1e47f08d25bb61e", "--alert-webhook", "https://hooks.example.org/services/secret"}, vars(), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestTheEffectiveConfigurationListsEverySetting(t *testing.T) {
 			t.Errorf("%s is not in the effective configuration", flag.Name)
 		}
 	}
-	if shown["prefix"] != "acme" || shown["token"] != "[redacted]" || shown["retention"] != "30d" || shown["max-body"] != "4MB" {
+	if shown["prefix"] != "acme" || shown["token"] != "set, not shown" || shown["alert-webhook"] != "https://hooks.example.org (the rest is not shown)" || shown["retention"] != "30d" || shown["max-body"] != "4MB" {
 		t.Errorf("effective configuration: %v", shown)
 	}
 }
