@@ -2,10 +2,7 @@ package web
 
 import (
 	"fmt"
-	"maps"
 	"net/url"
-	"slices"
-	"time"
 
 	"fleetglass/lifecycle"
 	"fleetglass/query"
@@ -109,86 +106,6 @@ func (q statisticsQuery) diedPlot(h query.History) views.Plot {
 	return p
 }
 
-// runPlot is how long tasks of one type ran.
-func (q statisticsQuery) runPlot(id string, h query.History, r query.RunsOfType) views.TypePlot {
-	listed := url.Values{"state": {string(lifecycle.StateCompleted)}, "type": {r.Type}}
-	p := q.plot(id, h.Runs.Span, "/tasks", listed)
-	p.Ticks = views.TimeTicks(h.Runs.Span.From.Time(), h.Runs.Span.To.Time(), q.zone, 4)
-	p.Title, p.Small, p.Note = "Run time of "+views.Cut(r.Type, 60), true, "≈ read from a scale: at most 19 % above the true value."
-	p.Series = []views.PlotSeries{{Name: "median", Tone: "run", Line: true}, {Name: "95th percentile", Tone: "warn", Line: true, Dashed: true}}
-	var most time.Duration
-	for i, s := range r.Steps {
-		p.Steps[i].Values = []views.PlotValue{durationValue(s.Typical.P50, s.Typical.Sample), durationValue(s.Typical.P95, s.Typical.Sample)}
-		p.Steps[i].Blind = blindRun(h, i)
-		most = max(most, s.Typical.P95)
-	}
-	p.Marks, p.Top = views.DurationMarks(most)
-	p.Desc = fmt.Sprintf("%s, median ≈ %s, 95th percentile ≈ %s.", counted(r.Whole.Sample, "task", "tasks"), views.Duration(r.Whole.P50), views.Duration(r.Whole.P95))
-	return views.TypePlot{Plot: p, Type: r.Type, Href: p.Listing.Tasks, Whole: p.Desc}
-}
-
-func durationValue(d time.Duration, sample int64) views.PlotValue {
-	return views.PlotValue{Y: d.Seconds(), Text: "≈ " + views.Duration(d), Known: sample > 0}
-}
-
-// addHeat adds the heat map, of all types or of one.
-func (q statisticsQuery) addHeat(p *views.StatisticsPage, h query.History) {
-	runs, listed := h.Runs.All, url.Values{"state": {string(lifecycle.StateCompleted)}}
-	p.HeatOf = []views.Tab{{Href: q.with("type", "") + "#heat", Label: "all types", Current: true}}
-	for _, r := range h.Runs.Types[:min(len(h.Runs.Types), maxHeatTypes)] {
-		p.HeatOf = append(p.HeatOf, views.Tab{Href: q.with("type", r.Type) + "#heat", Label: views.Cut(r.Type, 40), Current: r.Type == q.typ})
-	}
-	if one := h.Runs.OfType(q.typ); q.typ != "" && one != nil {
-		runs, p.HeatOf[0].Current = *one, false
-		listed.Set("type", q.typ)
-	}
-	p.Heat = q.heatPlot(h, runs, listed)
-}
-
-// heatPlot is a row for each doubling of the run time.
-func (q statisticsQuery) heatPlot(h query.History, runs query.RunsOfType, listed url.Values) views.Plot {
-	p := q.plot("heat", h.Runs.Span, "/tasks", listed)
-	p.Title, p.Heat, p.Note = "Tasks by how long they ran", true, "Tasks by when they completed. Rows are doublings of the run time."
-	cells, used := make([]map[int]int64, len(runs.Steps)), map[int]bool{}
-	for i, s := range runs.Steps {
-		cells[i] = map[int]int64{}
-		p.Steps[i].Blind = blindRun(h, i)
-		for bucket, n := range s.Buckets {
-			row := doubling(lifecycle.BucketDuration(bucket))
-			cells[i][row] += n
-			used[row] = true
-			p.Top = max(p.Top, float64(cells[i][row]))
-		}
-	}
-	rows := slices.Sorted(maps.Keys(used))
-	if len(rows) == 0 {
-		return p
-	}
-	low, high := rows[0], rows[len(rows)-1]
-	for row := low; row <= high; row++ {
-		p.Series = append(p.Series, views.PlotSeries{Name: "up to " + views.Duration(doubled(row)), Tone: "run"})
-		if (row-low)%2 == 0 {
-			p.Marks = append(p.Marks, views.PlotMark{Y: float64(row - low), Label: views.Duration(doubled(row))})
-		}
-		for i := range p.Steps {
-			p.Steps[i].Values = append(p.Steps[i].Values, countValue(cells[i][row]))
-		}
-	}
-	p.Desc = counted(runs.Whole.Sample, "task", "tasks") + " by when they completed and how long they ran."
-	return p
-}
-
-// doubling is the row of a run time: it ran for at most [doubled] of the row.
-func doubling(d time.Duration) int {
-	row := 0
-	for doubled(row) < d-time.Millisecond/2 {
-		row++
-	}
-	return row
-}
-
-func doubled(row int) time.Duration { return time.Millisecond << row }
-
 // figures are the sums of the span.
 func (q statisticsQuery) figures(h query.History) []views.Stat {
 	var published, completed, failed int64
@@ -219,11 +136,4 @@ func (q statisticsQuery) figures(h query.History) []views.Stat {
 		{Href: done, Icon: "clock", Tone: "wait", Label: "Median run time", Value: typicalWord(h.Runs.All.Whole.P50), Detail: "all types"},
 		{Href: done, Icon: "clock", Tone: "wait", Label: "95th percentile", Value: typicalWord(h.Runs.All.Whole.P95), Detail: "all types"},
 	}
-}
-
-func typicalWord(d time.Duration) string {
-	if d == 0 {
-		return "–"
-	}
-	return "≈ " + views.Duration(d)
 }
