@@ -82,7 +82,7 @@ func TestSomebodyMarksWorkAsResolvedInABrowser(t *testing.T) {
 	if got := text(b.document(t).Find("#preview")); !strings.Contains(got, "It is no completion") {
 		t.Errorf("the preview says %q", got)
 	}
-	b.do(t, "do it", chromedp.Click(chromedp.CSS("#do button")), chromedp.WaitReady(chromedp.CSS("#task-id")))
+	b.do(t, "do it", chromedp.Click(chromedp.CSS("#do button")), chromedp.WaitReady(chromedp.CSS("#task-id")), chromedp.WaitReady(chromedp.CSS("#events")))
 	doc := b.document(t)
 	wants{"#answers": "Somebody marked it as resolved", "#task-state": "processing"}.check(t, doc)
 	s.clock.Advance(time.Second) // Leases are shared for half a second.
