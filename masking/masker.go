@@ -193,34 +193,6 @@ func (m *Masker) value(place []string, body []byte) []byte {
 	return m.plain(body)
 }
 
-// namedValue is a field with its value in text that is no whole JSON. The value may be cut off.
-var namedValue = regexp.MustCompile(`"([^"\\]{1,200})"(\s*:\s*)("(?:[^"\\]|\\.)*"?|[^\s,}\]"{\[]+)|(?m)^([A-Za-z0-9_.-]{1,200})(\s*[:=]\s*)(\S.*)$`)
-
-// namedContainer is a field whose value is a list or an object, in text that is no whole JSON.
-var namedContainer = regexp.MustCompile(`"([^"\\]{1,200})"\s*:\s*([{\[])`)
-
-// plain masks text that is no JSON. What stands behind a hidden field with a list or an object is left out, because nobody knows where that ends.
-func (m *Masker) plain(text []byte) []byte {
-	for _, at := range namedContainer.FindAllSubmatchIndex(text, -1) {
-		if m.field(string(text[at[2]:at[3]])) {
-			text = append(bytes.Clone(text[:at[4]]), `"`+Placeholder+`"`...)
-			break
-		}
-	}
-	out := namedValue.ReplaceAllFunc(text, func(found []byte) []byte {
-		part := namedValue.FindSubmatch(found)
-		name, between, quote := part[1], part[2], `"`
-		if len(part[4]) > 0 {
-			name, between, quote = part[4], part[5], ""
-		}
-		if !m.field(string(name)) {
-			return found
-		}
-		return []byte(quote + string(name) + quote + string(between) + quote + Placeholder + quote)
-	})
-	return m.Bytes(out)
-}
-
 // writer copies a JSON value, token by token, and hides parts of it.
 type writer struct {
 	mask  *Masker

@@ -31,6 +31,10 @@ func TestWhatIsBuiltInHidesSecretsAndNothingElse(t *testing.T) {
 		`["eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl", "eyJub3QiOiJ0aGF0In0"]`:                                   `["[masked]","eyJub3QiOiJ0aGF0In0"]`,
 		`{"password":"cut off in the midd`:                                                                                   `{"password":"[masked]"`,
 		"Authorization: Bearer abcdefghijklmnopqrstuvwxyz\nTopic: news":                                                      "Authorization: [masked]\nTopic: news",
+		`user = "ada", "password" : [1, "hunter2"`:                                                                           `user = "ada", "password" : "[masked]"`,
+		`said: {"password": "hun\"ter2", "n": 1}`:                                                                            `said: {"password": "[masked]", "n": 1}`,
+		"API_KEY=hunter2 hunter3\r\nTopic = news":                                                                            "API_KEY=[masked]\nTopic = news",
+		`"password":`: `"password":`, `{"password":}`: `{"password":}`,
 		"plain words":                           "plain words",
 		`"sk-abcdefghijklmnopqrstuvwx"`:         `"[masked]"`,
 		`{"n":12345678901234567890.10,"pwd":1}`: `{"n":12345678901234567890.10,"pwd":"[masked]"}`,
@@ -165,5 +169,21 @@ func BenchmarkHTML(b *testing.B) {
 	b.SetBytes(int64(len(page)))
 	for b.Loop() {
 		m.HTML(page)
+	}
+}
+
+// BenchmarkPlainText masks a long text, and JSON whose one long text is cut off.
+func BenchmarkPlainText(b *testing.B) {
+	m := builtIn(b)
+	for name, text := range map[string]string{
+		"log": strings.Repeat("21:04:11 level=info msg=\"frame done\" url=https://example.org/a:b n: 12\n", 10_000),
+		"cut": `{"payload":{"title":"A film","frames":"` + strings.Repeat("frame ", 100_000),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				m.Body([]byte(text))
+			}
+		})
 	}
 }
