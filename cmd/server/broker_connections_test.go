@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"regexp"
@@ -75,9 +76,15 @@ func TestConnectionsToTheBrokerLeaveDescriptorsToEverythingElse(t *testing.T) {
 		}
 		return nil
 	})
-	ready, err := client.Get(pages + "/readyz")
-	if err != nil || ready.StatusCode != http.StatusOK {
-		t.Errorf("readyz: %v, %v", ready, err)
-	}
-	_ = ready.Body.Close()
+	testkit.Eventually(t, patience, func() error {
+		ready, err := client.Get(pages + "/readyz")
+		if err != nil {
+			return err
+		}
+		defer ready.Body.Close() //nolint:errcheck // Only read from.
+		if said, err := io.ReadAll(ready.Body); err != nil || ready.StatusCode != http.StatusOK {
+			return fmt.Errorf("readyz: %s: %s, %w", ready.Status, said, err)
+		}
+		return nil
+	})
 }
