@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"time"
 
 	"fleetglass/lifecycle"
@@ -28,6 +29,7 @@ type Message struct {
 	RunningMS   int64             `json:"running_ms" doc:"In a worker's hands, up to now."`
 	UnsplitMS   int64             `json:"unsplit_ms" doc:"Waiting, then running. The time of delivery was not observed, so the span cannot be split."`
 	Attempts    []Attempt         `json:"attempts" nullable:"false"`
+	Others      []OtherConsumer   `json:"other_consumers" nullable:"false" doc:"Where several workers' consumers take it: those beside the one by which it is told. Each numbers its own attempts."`
 	Watchers    []Watcher         `json:"watchers" nullable:"false" doc:"Consumers that take it and are not the workers': nothing of them judges it."`
 	Spans       []Span            `json:"spans" nullable:"false" doc:"Its time, cut into waiting and running."`
 	DeadLetter  Maybe[DeadLetter] `json:"dead_letter" doc:"Its dead-letter entry; null when none is known."`
@@ -49,6 +51,16 @@ type Attempt struct {
 	AckedAt          Instant  `json:"acked_at" doc:"A late acknowledgement may follow another end."`
 	AckConfirmed     bool     `json:"ack_confirmed" doc:"The broker confirmed the acknowledgement."`
 	NakDelayMS       *int64   `json:"nak_delay_ms"`
+}
+
+// OtherConsumer is what a workers' consumer did with a message, beside the one that decides about the state of the message.
+type OtherConsumer struct {
+	Consumer   string       `json:"consumer" example:"marketing-second-task-worker"`
+	State      string       `json:"state" example:"completed" doc:"What the state of the message would be if no other consumer took it."`
+	StateSince Instant      `json:"state_since"`
+	Rule       string       `json:"rule" example:"acknowledged"`
+	Attempts   []Attempt    `json:"attempts" nullable:"false"`
+	Lease      Maybe[Lease] `json:"lease"`
 }
 
 // Watcher is a consumer that takes a message and is not the workers'.
@@ -82,7 +94,7 @@ func messageOf(m lifecycle.MessageTrace, typical map[string]lifecycle.Typical, n
 		Stream: m.Facts.Key.Stream.String(), Seq: Sequence(m.Facts.Key.Seq), State: string(m.Verdict.State), StateSince: Instant(m.Verdict.Since),
 		Rule: m.Verdict.Rule, Consumer: Text(m.Facts.Consumer), WaitingMS: m.Waiting.Milliseconds(), RunningMS: m.Running.Milliseconds(),
 		UnsplitMS: m.Unsplit.Milliseconds(),
-		Attempts:  []Attempt{}, Watchers: []Watcher{}, Spans: []Span{},
+		Attempts:  []Attempt{}, Others: []OtherConsumer{}, Watchers: []Watcher{}, Spans: []Span{},
 	}
 	if s := m.Facts.Stored; s != nil {
 		out.MessageID, out.Subject, out.Generation, out.RetryOf = Text(s.MsgID), Text(s.Subject), s.Generation, Text(s.RetryOf)
@@ -95,6 +107,9 @@ func messageOf(m lifecycle.MessageTrace, typical map[string]lifecycle.Typical, n
 	for _, a := range m.Attempts {
 		out.Attempts = append(out.Attempts, attemptOf(a))
 	}
+	for _, o := range m.Others {
+		out.Others = append(out.Others, otherOf(o, typical, now))
+	}
 	for _, w := range m.Facts.Watchers {
 		out.Watchers = append(out.Watchers, Watcher{Consumer: w.Consumer, Attempts: Count(w.N), AckedAt: Instant(w.AckAt), LastAt: Instant(w.LastAt)})
 	}
@@ -105,6 +120,19 @@ func messageOf(m lifecycle.MessageTrace, typical map[string]lifecycle.Typical, n
 		out.DeadLetter = just(DeadLetter{
 			At: Instant(d.At), Entry: Text(d.Entry), Category: Text(d.Category), Path: Text(d.Path), Reason: Text(d.Reason),
 		})
+	}
+	if m.Lease != nil {
+		out.Lease = just(leaseOf(*m.Lease, typical, now))
+	}
+	return out
+}
+
+func otherOf(m lifecycle.MessageTrace, typical map[string]lifecycle.Typical, now lifecycle.Micros) OtherConsumer {
+	out := OtherConsumer{
+		Consumer: m.Facts.Consumer, State: string(m.Verdict.State), StateSince: Instant(m.Verdict.Since), Rule: m.Verdict.Rule, Attempts: []Attempt{},
+	}
+	for _, a := range m.Attempts {
+		out.Attempts = append(out.Attempts, attemptOf(a))
 	}
 	if m.Lease != nil {
 		out.Lease = just(leaseOf(*m.Lease, typical, now))
@@ -125,6 +153,11 @@ func attemptOf(a lifecycle.Attempt) Attempt {
 func (m Message) withoutClock() Message {
 	m.WaitingMS, m.RunningMS, m.UnsplitMS = 0, 0, 0
 	m.Lease = leaseWithoutClock(m.Lease)
+	others := slices.Clone(m.Others)
+	for i := range others {
+		others[i].Lease = leaseWithoutClock(others[i].Lease)
+	}
+	m.Others = others
 	spans := make([]Span, len(m.Spans))
 	for i, s := range m.Spans {
 		if s.Open {

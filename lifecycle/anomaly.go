@@ -28,6 +28,7 @@ const (
 	AnomalyEffectAfterFailure AnomalyCode = "completed_not_acked" // Completion recorded, and the message ended without an acknowledgement.
 	AnomalyConflictingReport  AnomalyCode = "conflicting_report"  // Somebody who never held the message reports that it is completed.
 	AnomalyEntryUnproved      AnomalyCode = "entry_unproved"      // A dead-letter entry names the message, and what is known of the message contradicts it.
+	AnomalyDiedBesideAck      AnomalyCode = "died_beside_ack"     // One workers' consumer acknowledged the message, and it died in the hands of another.
 	AnomalyOlderAtWork        AnomalyCode = "older_at_work"       // An older message of the task is in a worker's hands after the newest ended.
 
 	// The findings of the duplicate ledger, so that lists can be narrowed to them.
@@ -71,6 +72,7 @@ var anomalyMeaning = map[AnomalyCode]string{
 	AnomalyEffectAfterFailure: "Completion is recorded, and the message left without an acknowledgement.",
 	AnomalyConflictingReport:  "An agent that never held the message reports that it is completed: the report does not count.",
 	AnomalyEntryUnproved:      "A dead-letter entry names this message, but the message lives, or it is of another task or subject: the entry does not count.",
+	AnomalyDiedBesideAck:      "It died in the hands of one consumer's workers, and those of another acknowledged it. Published again, both get it again.",
 	AnomalyOlderAtWork:        "The newest message has ended, and an older one of the task is in a worker's hands.",
 
 	AnomalyCaughtByIdempotency: "It was delivered again after completion, and the worker did not run it again.",
@@ -119,6 +121,7 @@ func anomalies(t *TaskFacts, cases []Case, ev *evidence, attempts []Attempt, sta
 	note(AnomalyAckUnproved, unproved && !ev.ackedAt.Known())
 	note(AnomalyAckAfterTerm, acked && termed)
 	note(AnomalyAckedAndDead, acked && head.Dead != nil)
+	note(AnomalyDiedBesideAck, ev.ackedByOther && (state.Dead() || state == StateTriaged))
 	note(AnomalyEntryUnproved, len(head.Entries) > 0 && ev.entry() == nil)
 	note(AnomalyCompletedAndDead, (completed || ev.bound.coveredAt.Known()) && (state.Dead() || state == StateTriaged))
 	note(AnomalyEffectAfterFailure, completed && head.VanishedAt.Known() && !acked)

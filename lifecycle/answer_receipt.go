@@ -14,10 +14,10 @@ func lastReceipt(t Trace, m MessageTrace) Answer {
 		consider(s.At, Observed, "The stream stored it", fmt.Sprintf("Stored as %s; nothing later is durable.", m.Facts.Key))
 	}
 	for _, r := range m.bound.reports {
-		consider(r.CheckpointAt, Reported, "A checkpoint", "The agent reports that work up to it can be resumed.")
-		consider(r.ReceiptAt, Reported, "A step receipt", "The agent reports that the effect is confirmed.")
-		consider(r.CompletedAt, Reported, "A reported completion", "The agent reports a recoverable result.")
-		consider(r.SentAt, Reported, "Reported as sent", "The agent reports that the outside accepted the outgoing message.")
+		consider(r.CheckpointAt, Reported, "A checkpoint", r.speaker()+" reports that work up to it can be resumed.")
+		consider(r.ReceiptAt, Reported, "A step receipt", r.speaker()+" reports that the effect is confirmed.")
+		consider(r.CompletedAt, Reported, "A reported completion", r.speaker()+" reports a recoverable result.")
+		consider(r.SentAt, Reported, "Reported as sent", r.speaker()+" reports that the outside accepted the outgoing message.")
 	}
 	consider(m.bound.recordedAt, Recorded, "A completion record", "The idempotency store has a completion record of this message.")
 	for _, a := range m.Attempts {

@@ -52,6 +52,18 @@ func TestWhatComesNextDependsOnTheConsumer(t *testing.T) {
 	}
 }
 
+func TestAReportStandsInTheNameOfWhoSentIt(t *testing.T) {
+	t.Parallel()
+	const stored = "published 0s seq=1 task=T msgid=T\nheartbeat 1s seq=1 n=1 cseq=1\ncheckpoint 2s task=T msgid=T n=1 agent=marketing"
+	for by, want := range map[string]string{"": "The agent reports", " by=relay": `"relay", in the agent's name, reports`} {
+		rows := foldAll([][]Event{parseScenario(t, stored+by)})
+		got := AssembleTrace(TraceInput{Record: rows.record("T"), Now: base.Add(3 * time.Second)}).Answers.LastReceipt.said()
+		if !strings.Contains(got, want) {
+			t.Errorf("reported by %q: got %q, want %q", by, got, want)
+		}
+	}
+}
+
 func TestHeadlinesAreShort(t *testing.T) {
 	t.Parallel()
 	for _, given := range []string{

@@ -17,6 +17,7 @@ const (
 type Attempt struct {
 	N           int
 	Former      bool   // A former incarnation of the consumer made it; the numbers of the living one start again.
+	Consumer    string // Whose attempt it is, where several consumers take the message and each numbers its own; empty where one does.
 	ConsumerSeq uint64 // Zero when not known.
 	BeganAt     Micros // Zero when nothing bounds it.
 	BeganExact  bool   // BeganAt is the broker's own time.

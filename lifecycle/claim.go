@@ -120,7 +120,7 @@ func (m MessageFacts) Believed() MessageFacts {
 			m.believe(c)
 		}
 	}
-	m.Agent = firstText(m.Stored.Agent, m.Worker)
+	m.nameAgent()
 	return m
 }
 

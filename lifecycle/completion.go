@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -108,7 +109,20 @@ func (c *DeliveryCopy) heldAt(at Micros) bool {
 
 // by reports whether the report's agent is the one that the message is for. A report that names no agent contradicts none.
 func (r *ReportFacts) by(c DeliveryCopy) bool {
-	return r.Agent == "" || c.Agent == "" || r.Agent == c.Agent
+	return r.Agent == "" || c.Agent == "" || r.Agent == c.Agent || slices.Contains(c.Workers, r.Agent)
+}
+
+// sameAttempt reports whether two reports are about one attempt, whoever sent them.
+func (r *ReportFacts) sameAttempt(o *ReportFacts) bool {
+	return r.MsgID == o.MsgID && r.Attempt == o.Attempt && r.Agent == o.Agent
+}
+
+// speaker is who reports, at the beginning of a sentence.
+func (r *ReportFacts) speaker() string {
+	if r.By == "" {
+		return "The agent"
+	}
+	return fmt.Sprintf("%q, in the agent's name,", r.By)
 }
 
 // firstAt is the earliest time that the report speaks of.

@@ -56,6 +56,7 @@ type Ending struct {
 type Standing struct {
 	Unproved bool   `json:"unproved,omitempty"` // The consumer had not delivered the message, or is not the one that existed then.
 	Watches  bool   `json:"watches,omitempty"`  // Of a consumer that only watches: it takes the same messages, and is not the workers'. Advisories carry it too.
+	Apart    bool   `json:"apart,omitempty"`    // Of one of the workers' consumers of a stream that keeps its messages, each of which gets every message. Advisories and what is concluded carry it too.
 	SaidAt   Micros `json:"said_at,omitempty"`  // When the message was stored, as an unproved line or one that would end it says: who was never given the message cannot know it.
 }
 
@@ -109,11 +110,12 @@ type StepReport struct {
 	InputHash string `json:"input_hash,omitempty"` // Canonical hash of the step's input, else the hash of the message's input.
 }
 
-// OutcomeReport is what came of the work: reports, records.
+// OutcomeReport is what came of the work, and who says so: reports, records.
 type OutcomeReport struct {
 	ResultRef   string        `json:"result_ref,omitempty"`
 	Status      string        `json:"status,omitempty"`
 	ExpiresAt   Micros        `json:"expires_at,omitempty"`   // When the record's retention ends: completion_recorded.
+	ReportedBy  string        `json:"reported_by,omitempty"`  // Who sent the report, where nothing proves that to be the agent; empty where it is proved.
 	RecordsWait time.Duration `json:"records_wait,omitempty"` // How long the delivery waited for the idempotency records: completed, duplicate_caught.
 }
 

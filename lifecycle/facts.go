@@ -22,6 +22,8 @@ type MessageFacts struct {
 	Claims   []Claim   `json:"claims,omitempty"`   // Answers without proof of their effect, sorted by time.
 	Watchers []Watcher `json:"watchers,omitempty"` // Consumers that only watch, by name.
 
+	Consumers []ConsumerFacts `json:"consumers,omitempty"` // Workers' consumers each of which gets the message, by name. What they did is not in the fields above.
+
 	MaxDeliveriesAt Micros       `json:"max_deliveries,omitempty"`
 	ExhaustedSaid   Micros       `json:"exhausted_said,omitempty"`   // Latest advisory that says so, whoever sent it.
 	ExhaustedSaidN  int          `json:"exhausted_said_n,omitempty"` // The deliveries that the advisories speak of.
@@ -118,6 +120,9 @@ func (m *MessageFacts) Join(e Event) {
 	case e.Detail.Watches:
 		m.joinWatcher(e)
 		return
+	case e.Detail.Apart:
+		m.joinApart(e)
+		return
 	case e.Detail.Unproved, m.byStranger(e):
 		m.joinClaim(e)
 		return
@@ -138,6 +143,7 @@ func (m *MessageFacts) Join(e Event) {
 		m.joinStored(storedFacts(e))
 		m.Repaired = m.Repaired || e.Kind == Repaired
 		m.settleClaims()
+		m.settleApart()
 	case Delivered:
 		m.joinDelivery(e)
 	case MaxDeliveries:
@@ -160,10 +166,7 @@ func (m *MessageFacts) Join(e Event) {
 	if r, removed := removalOf(e); removed {
 		m.joinRemoval(e, r)
 	}
-	m.Agent = m.Worker
-	if m.Stored != nil {
-		m.Agent = firstText(m.Stored.Agent, m.Worker)
-	}
+	m.nameAgent()
 	m.chooseEntry()
 }
 
@@ -261,14 +264,24 @@ func joinExpiry(old *Expiry, e Event) *Expiry {
 
 // Clone returns a copy that shares nothing.
 func (m MessageFacts) Clone() MessageFacts {
-	m.Attempts = slices.Clone(m.Attempts)
-	for i := range m.Attempts {
-		a := &m.Attempts[i]
-		a.CSeqs, a.CSeqAt, a.Beats = slices.Clone(a.CSeqs), slices.Clone(a.CSeqAt), slices.Clone(a.Beats)
+	m.Attempts = cloneAttempts(m.Attempts)
+	m.Consumers = slices.Clone(m.Consumers)
+	for i := range m.Consumers {
+		c := &m.Consumers[i]
+		c.Attempts, c.Deliveries, c.Claims = cloneAttempts(c.Attempts), slices.Clone(c.Deliveries), slices.Clone(c.Claims)
 	}
 	m.Deliveries, m.Entries, m.Claims = slices.Clone(m.Deliveries), slices.Clone(m.Entries), slices.Clone(m.Claims)
 	m.Watchers = slices.Clone(m.Watchers)
 	return m
+}
+
+func cloneAttempts(attempts []AttemptFacts) []AttemptFacts {
+	out := slices.Clone(attempts)
+	for i := range out {
+		a := &out[i]
+		a.CSeqs, a.CSeqAt, a.Beats = slices.Clone(a.CSeqs), slices.Clone(a.CSeqAt), slices.Clone(a.Beats)
+	}
+	return out
 }
 
 // leastText is the join of texts that should agree: the empty text is neutral, else the least wins.

@@ -137,14 +137,33 @@ type evidence struct {
 	termAt      Micros       // First termination that was not refuted.
 	completedAt Micros       // Completion of this very message, by record or report.
 	bound       bound        // What records and reports say of it.
+
+	ackedByOther bool // Another of its consumers acknowledged it.
 }
 
+// evidenceOf is the evidence by which a message is judged: what the consumer did with it that decides, where several take it.
 func evidenceOf(m *MessageFacts, t *TaskFacts) evidence {
-	if len(m.Claims) > 0 {
-		believed := m.Believed()
-		m = &believed
+	if len(m.Consumers) > 0 {
+		parts := evidenceOfParts(m.Parts(), t)
+		i := deciding(parts)
+		parts[i].ackedByOther = slices.ContainsFunc(parts, func(ev evidence) bool { return ev.ackedAt.Known() && ev.m.Consumer != parts[i].m.Consumer })
+		return parts[i]
 	}
-	b := t.boundTo(m)
+	m = m.withClaims()
+	return evidenceAlone(m, t.boundTo(m))
+}
+
+// withClaims is the message with what its claims show, itself where it has none.
+func (m *MessageFacts) withClaims() *MessageFacts {
+	if len(m.Claims) == 0 {
+		return m
+	}
+	believed := m.Believed()
+	return &believed
+}
+
+// evidenceAlone is the evidence about a message that one consumer takes, with its claims believed.
+func evidenceAlone(m *MessageFacts, b bound) evidence {
 	ev := evidence{m: m, reports: b.reports, bound: b, life: m}
 	if m.RecreatedAt.Known() {
 		life := m.CurrentLife()
@@ -233,8 +252,13 @@ func reportedAttempt(reports []ReportFacts) int {
 // CurrentAttempt is the number of the latest delivery that is proved, zero when none is. Consumer sequences rise by one per
 // delivery, so deliveries shown by broker state after a numbered one count on from it.
 func (m *MessageFacts) CurrentAttempt() int {
+	n := 0
+	for i := range m.Consumers {
+		part := m.Of(m.Consumers[i].Consumer)
+		n = max(n, part.CurrentAttempt())
+	}
 	life := m.Believed().CurrentLife()
-	return life.currentAttempt(life.numbered())
+	return max(n, life.currentAttempt(life.numbered()))
 }
 
 func (m *MessageFacts) currentAttempt(deliveries []NumberedDelivery) int {

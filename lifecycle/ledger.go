@@ -212,12 +212,16 @@ func (t *TaskFacts) firstRun() time.Duration {
 
 // executions counts the completions of one key, by records or by reports of different attempts, and makes cases of those beyond the first.
 func (t *TaskFacts) executions() (n int, cases []Case) {
-	reported, last := 0, Micros(0)
-	for _, r := range t.Reports {
-		if r.CompletedAt.Known() {
-			reported++
-			last = latest(last, r.CompletedAt)
+	reported, last, counted := 0, Micros(0), (*ReportFacts)(nil)
+	for i := range t.Reports {
+		r := &t.Reports[i]
+		if !r.CompletedAt.Known() {
+			continue
 		}
+		if counted == nil || !counted.sameAttempt(r) {
+			reported++
+		}
+		counted, last = r, latest(last, r.CompletedAt)
 	}
 	n, cases = t.recorded()
 	if reported > max(n, 1) {
@@ -366,6 +370,9 @@ func shortHash(hash string) string { return hash[:min(len(hash), 16)] }
 
 // copiesOf is what a task needs of a message: once for each attempt that acknowledged it, else once. v is its verdict by the wire.
 func copiesOf(m *MessageFacts, v Verdict) []DeliveryCopy {
+	if len(m.Consumers) > 0 {
+		return m.copiesApart(v)
+	}
 	if m.Stored == nil && len(m.Claims) > 0 {
 		believed := m.Believed()
 		m = &believed

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -301,6 +302,80 @@ func (n naive) firstTerm(attempt int) Micros {
 	return at
 }
 
+// consumers are the workers' consumers each of which got the message, as their lines say.
+func (n naive) consumers() []string {
+	var out []string
+	for _, e := range n.events {
+		if e.Detail.Apart && !e.Detail.Watches && e.Consumer != "" && !slices.Contains(out, e.Consumer) {
+			out = append(out, e.Consumer)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// of leaves out what other consumers did. That the broker dropped the message is true for all.
+func (n naive) of(consumer string) naive {
+	return naive{n.all(func(e Event) bool { return !e.Detail.Apart || e.Consumer == consumer || brokersOwn(e) })}.without(func(e Event) bool {
+		return e.Detail.Apart && e.Consumer != consumer
+	})
+}
+
+// without takes the numbers of attempts and deliveries from some events.
+func (n naive) without(which func(Event) bool) naive {
+	out := naive{slices.Clone(n.events)}
+	for i := range out.events {
+		if which(out.events[i]) {
+			out.events[i].Attempt, out.events[i].ConsumerSeq = 0, 0
+		}
+	}
+	return out
+}
+
+// took reports whether a consumer had the message at any time. An answer that nobody proved says nothing of that.
+func (n naive) took(consumer string) bool {
+	return n.any(func(e Event) bool {
+		return e.Detail.Apart && e.Consumer == consumer && !e.Detail.Unproved && (e.Attempt > 0 || e.ConsumerSeq > 0 || e.Kind == MaxDeliveries)
+	})
+}
+
+// deciding is the history of the consumer that is furthest from done with the message, among those that had it; where none is proved to have had it, among all.
+func (n naive) deciding() naive {
+	all := n.consumers()
+	if len(all) == 0 {
+		return n
+	}
+	none := !slices.ContainsFunc(all, n.took)
+	var took []naive
+	for _, c := range all {
+		if none || n.took(c) {
+			took = append(took, n.of(c))
+		}
+	}
+	if len(took) > 1 { // The reports of these histories name no agent: nobody can tell which consumer's worker began.
+		for i := range took {
+			took[i] = naive{took[i].all(func(e Event) bool { return !is(ReportClaimed, ReportAccepted)(e) })}
+		}
+	}
+	best := took[0]
+	for _, p := range took[1:] {
+		if a, b := p.left(), best.left(); a < b || (a == b && p.current() > best.current()) {
+			best = p
+		}
+	}
+	return best
+}
+
+// left is small where much is left to do. A worker that has the message comes before one that waits for it, before a death, before what nobody knows,
+// before what is done.
+func (n naive) left() int {
+	order := strings.Fields("redelivered processing delivered completing failed published exhausted terminated dead_lettered outcome_unknown removed completed")
+	return slices.Index(order, string(n.observed()))
+}
+
+// current is the attempt that counts.
+func (n naive) current() int { return n.since(n.last(is(ConsumerRecreated))).attempt() }
+
 // lastExactDelivery finds the broker's time of the delivery with the given number.
 func (n naive) lastExactDelivery(attempt int) Micros {
 	return n.last(func(e Event) bool {
@@ -420,7 +495,8 @@ func compareHistory(t *testing.T, r *rand.Rand, i int) {
 	if !n.any(is(Published)) {
 		got = m.tasks["TASKS:1"].Summary
 	}
-	want := fmt.Sprint(n.state(), n.since(n.last(is(ConsumerRecreated))).attempt(), n.duplicates())
+	part := n.deciding()
+	want := fmt.Sprint(part.state(), part.current(), n.duplicates())
 	if have := fmt.Sprint(got.State, got.Attempt, got.Duplicates); have != want {
 		t.Errorf("history %d %v: got %s (%s), want %s", i, describe(history), have, got.Rule, want)
 	}
@@ -469,7 +545,7 @@ func believable(events []Event) []Event {
 func describe(events []Event) []string {
 	var out []string
 	for _, e := range events {
-		out = append(out, fmt.Sprintf("%s+%s/n%d/c%d/b%s", e.Kind, offset(e.At), e.Attempt, e.ConsumerSeq, offset(e.Detail.Basis)))
+		out = append(out, fmt.Sprintf("%s+%s/n%d/c%d/b%s/%s", e.Kind, offset(e.At), e.Attempt, e.ConsumerSeq, offset(e.Detail.Basis), e.Consumer))
 	}
 	return out
 }
@@ -543,7 +619,21 @@ func randomHistory(r *rand.Rand) []Event {
 		return randomHistory(r)
 	}
 	doubt(r, out)
+	if r.IntN(3) == 0 {
+		share(r, out)
+	}
 	return out
+}
+
+// share gives what was done with the message to several workers' consumers of a stream that keeps its messages.
+func share(r *rand.Rand, events []Event) {
+	for i := range events {
+		e := &events[i]
+		delivery := e.Attempt > 0 || is(Delivered, ConsumerRecreated, ExhaustionSaid, ExhaustionDenied)(*e)
+		if !e.Message.IsZero() && delivery {
+			e.Detail.Apart, e.Consumer = true, []string{"a", "b", "b", "c"}[r.IntN(4)]
+		}
+	}
 }
 
 // doubt leaves some answers without proof.

@@ -81,13 +81,15 @@ func (p *picture) problems() []string {
 	for i, m := range p.trace.Messages {
 		p.life(p.Lanes[next], m)
 		next++
-		for _, a := range m.Attempts {
-			p.attempt(p.Lanes[next], i, m, a)
-			next++
-		}
-		if next < len(p.Lanes) && !p.Lanes[next].Message {
-			p.waiting(p.Lanes[next], m)
-			next++
+		for _, part := range m.Parts() {
+			for _, a := range part.Attempts {
+				p.attempt(p.Lanes[next], i, part, a)
+				next++
+			}
+			if waits(part) {
+				p.waiting(p.Lanes[next], part)
+				next++
+			}
 		}
 	}
 	if next != len(p.Lanes) {
@@ -124,7 +126,7 @@ func (p *picture) covered() {
 		return
 	}
 	m := p.trace.Messages[0]
-	if n := len(m.Attempts); m.Facts.Stored != nil && !m.Facts.RecreatedAt.Known() && n > 0 && m.Attempts[n-1].EndedAt.Known() {
+	if n := len(m.Attempts); len(m.Others) == 0 && m.Facts.Stored != nil && !m.Facts.RecreatedAt.Known() && n > 0 && m.Attempts[n-1].EndedAt.Known() {
 		want := m.Attempts[n-1].EndedAt.Sub(m.Facts.Stored.At)
 		if got := p.trace.Running + p.trace.Waiting + p.trace.Unsplit; got < want {
 			p.wrong("%v are accounted for, of %v from the publish to the last end", got, want)
@@ -184,7 +186,7 @@ func (p *picture) silent(l views.Lane, index int, a lifecycle.Attempt, b views.B
 		p.wrong("%s: no sign of life, but it ended as %s", l.Name, a.End)
 	}
 	for _, e := range p.events {
-		own := e.Index == index && e.Turn == a.N && e.Former == a.Former
+		own := e.Index == index && e.Turn == a.N && e.Former == a.Former && e.Consumer == a.Consumer
 		if says := e.Provenance == lifecycle.Recorded || e.Provenance == lifecycle.Reported || e.Kind.IsBeat(); own && says && e.At > b.From && e.At <= b.To {
 			p.wrong("%s: no sign of life from %v to %v, but %s at %v", l.Name, b.From.Time(), b.To.Time(), e.Kind, e.At.Time())
 		}
@@ -200,6 +202,11 @@ func (p *picture) label(l views.Lane, a lifecycle.Attempt) {
 	if said && a.Reason != "" && !strings.Contains(l.Label.Whole, views.Printable(a.Reason)) {
 		p.wrong("%s: the label %q leaves out %q", l.Name, l.Label.Whole, a.Reason)
 	}
+}
+
+// waits reports whether there is a lane for the time that the message waits now.
+func waits(m lifecycle.MessageTrace) bool {
+	return len(m.Spans) > 0 && m.Spans[len(m.Spans)-1].Kind == lifecycle.SpanWaiting && m.Spans[len(m.Spans)-1].Open
 }
 
 func (p *picture) waiting(l views.Lane, m lifecycle.MessageTrace) {
@@ -258,8 +265,8 @@ func (p *picture) marked() {
 
 // has reports whether there is a lane for the attempt of an event.
 func (p *picture) has(e views.Placed) bool {
-	for _, a := range p.trace.Messages[e.Index].Attempts {
-		if a.N == e.Turn && a.Former == e.Former {
+	for _, a := range p.trace.Messages[e.Index].Part(e.Consumer).Attempts {
+		if a.N == e.Turn && a.Former == e.Former && a.Consumer == e.Consumer {
 			return true
 		}
 	}

@@ -50,14 +50,22 @@ func reportMessages(b *strings.Builder, t Trace) {
 			fmt.Fprintf(b, " Stored %s on %s.", clock(m.Facts.Stored.At), code(m.Facts.Stored.Subject))
 		}
 		fmt.Fprintf(b, "\n\n")
-		if len(m.Attempts) == 0 {
-			fmt.Fprintf(b, "No delivery is known.\n")
-			continue
+		reportAttempts(b, m)
+		for _, o := range m.Others {
+			fmt.Fprintf(b, "\n%s takes it too: %s (%s).\n\n", code(o.Facts.Consumer), o.Verdict.State, o.Verdict.Rule)
+			reportAttempts(b, o)
 		}
-		fmt.Fprintf(b, "| attempt | began | ended | how |\n|---|---|---|---|\n")
-		for _, a := range m.Attempts {
-			fmt.Fprintf(b, "| %d | %s | %s | %s |\n", a.N, instantText(a.BeganAt, !a.BeganExact && !a.BeganSaid), instantText(a.EndedAt, false), endText(a))
-		}
+	}
+}
+
+func reportAttempts(b *strings.Builder, m MessageTrace) {
+	if len(m.Attempts) == 0 {
+		fmt.Fprintf(b, "No delivery is known.\n")
+		return
+	}
+	fmt.Fprintf(b, "| attempt | began | ended | how |\n|---|---|---|---|\n")
+	for _, a := range m.Attempts {
+		fmt.Fprintf(b, "| %d | %s | %s | %s |\n", a.N, instantText(a.BeganAt, !a.BeganExact && !a.BeganSaid), instantText(a.EndedAt, false), endText(a))
 	}
 }
 

@@ -17,8 +17,8 @@ var update = flag.Bool("update", false, "write the expected parts of the scenari
 
 // A scenario file has lines of events, a line of dashes, and what they prove. Times are offsets from base.
 //
-//	<kind> <offset> [seq=N] [n=ATTEMPT] [cseq=N] [task=ID] [gen=N] [msgid=ID] [basis=OFFSET] [deadline=OFFSET] [judged=OFFSET] [delay=D] [wait=D] [created=OFFSET] [reason=WORD+WORD] [record=SEQ] [agent=NAME] [removal=BY] [undelivered] [watches] [unproved] [said=OFFSET] [exact] [inferred]
-//	    [subject=SUBJECT] [of=TASK] [rev=N] [outcome=OUTCOME] [actor=NAME] [until=OFFSET]
+//	<kind> <offset> [seq=N] [n=ATTEMPT] [cseq=N] [task=ID] [gen=N] [msgid=ID] [basis=OFFSET] [deadline=OFFSET] [judged=OFFSET] [delay=D] [wait=D] [created=OFFSET] [reason=WORD+WORD] [record=SEQ] [agent=NAME] [by=NAME] [removal=BY] [undelivered] [watches] [unproved] [said=OFFSET] [exact] [inferred]
+//	    [subject=SUBJECT] [of=TASK] [worker=NAME] [rev=N] [outcome=OUTCOME] [actor=NAME] [until=OFFSET]
 var base = MicrosOf(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
 
 func TestScenariosProveTheirState(t *testing.T) {
@@ -137,7 +137,10 @@ func parseEventLine(line string) (Event, error) {
 		}
 	}
 	if !e.Message.IsZero() {
-		e.Message.Stream.Name, e.Agent, e.Consumer = "TASKS", "marketing", "marketing-task-worker"
+		e.Message.Stream.Name = "TASKS"
+		if !e.Detail.Apart {
+			e.Agent, e.Consumer = "marketing", "marketing-task-worker"
+		}
 		if e.Kind == Published {
 			e.Consumer = ""
 			e.Detail.Type, e.Detail.Subject = "blog", "genbrain.agents.marketing.tasks.blog"
@@ -176,6 +179,8 @@ func setField(e *Event, name, value string) error {
 		e.Detail.RecordSeq = uint64(number())
 	case "agent":
 		e.Agent = value
+	case "by":
+		e.Detail.ReportedBy = value
 	case "removal":
 		e.Detail.Removal = Removal(value)
 	case "watches":
@@ -184,6 +189,8 @@ func setField(e *Event, name, value string) error {
 		e.Detail.Unproved = true
 	case "said":
 		e.Detail.SaidAt = instant()
+	case "worker":
+		e.Agent, e.Consumer, e.Detail.Apart = value, value+"-task-worker", true
 	case "undelivered":
 		e.Detail.Undelivered = true
 	case "category":

@@ -97,9 +97,10 @@ func (s State) Died() bool { return s.Dead() || s == StateTriaged }
 // Trouble reports whether a message in that state is a problem.
 func (s State) Trouble() bool { return s.Dead() || s == StateFailed || s == StateOutcomeUnknown }
 
-// Recoverable reports whether a worker had the message and its work may have to be recovered: it is in hand, failed, dead, or nobody knows.
+// Recoverable reports whether a worker had the message and its work may have to be recovered: it is in hand, failed, or nobody knows. Of one that died no
+// worker may come back to it; what should happen next is the plan of its dead letter.
 func (s State) Recoverable() bool {
-	return s.InFlight() || s == StateFailed || s.Dead() || s == StateOutcomeUnknown
+	return s.InFlight() || s == StateFailed || s == StateOutcomeUnknown
 }
 
 func (s State) has(t traits) bool {

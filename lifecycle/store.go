@@ -92,9 +92,9 @@ type QuarantinedLine struct {
 // Gap is a span in which lines may have been missed. Whatever is shown of that span shows the gap too.
 type Gap struct {
 	Source   string // Capture stream or collector.
-	From, To Micros // To is zero while the gap is open. Source and From identify the gap; later values replace the others.
+	From, To Micros // To is zero while the gap is open. Source and From identify the gap; later values replace the others, but its sequences only grow.
 	FromSeq  uint64 // First sequence that was lost, where the source has sequences.
-	ToSeq    uint64 // Last one.
+	ToSeq    uint64 // Last one. What is said of a smaller one comes too late.
 	Reason   string
 	Repaired bool // The lost lines were read again from elsewhere.
 }

@@ -95,6 +95,18 @@ func (t Tally) countMessage(m *MessageFacts, times int64) {
 	}
 	ev := evidenceOf(m, &TaskFacts{})
 	t.countQueue(m, ev.judge(), times)
+	if len(m.Consumers) == 0 {
+		t.countFailed(m, &ev, times)
+		return
+	}
+	parts := evidenceOfParts(m.Parts(), &TaskFacts{})
+	for i := range parts {
+		t.countFailed(m, &parts[i], times)
+	}
+}
+
+// countFailed adds the attempts of a message that failed.
+func (t Tally) countFailed(m *MessageFacts, ev *evidence, times int64) {
 	by := m.LastAt // The latest that the attempt can have ended.
 	for _, a := range slices.Backward(ev.attempts()) {
 		at := firstKnown(a.EndedAt, by)

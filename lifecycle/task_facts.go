@@ -13,7 +13,7 @@ type TaskFacts struct {
 	Head      Head                    `json:"head"`                // The newest message.
 	Messages  int                     `json:"messages,omitempty"`  // Distinct stored messages; kept by [Fold].
 	Publishes map[string]PublishFacts `json:"publishes,omitempty"` // By Nats-Msg-Id.
-	Reports   []ReportFacts           `json:"reports,omitempty"`   // Sorted by message id, attempt and agent.
+	Reports   []ReportFacts           `json:"reports,omitempty"`   // Sorted by message id, attempt, agent and who sent them.
 
 	Copies    []DeliveryCopy `json:"copies,omitempty"`    // Messages of the task, as the ledger needs them; kept by [Fold], sorted by key and attempt.
 	Completed []Completed    `json:"completed,omitempty"` // The distinct completions that records state, sorted.
@@ -102,6 +102,8 @@ type DeliveryCopy struct {
 	To       Micros `json:"to,omitempty"`    // When it was over (answered, dead or removed), by the wire or the broker; zero while it is not.
 	Gone     Micros `json:"gone,omitempty"`  // It had left the stream unanswered by then.
 	InHand   bool   `json:"hand,omitempty"`  // A worker has it, by the wire or the broker.
+
+	Workers []string `json:"workers,omitempty"` // The agents whose consumers each got it, where there are several; nil where there are not.
 }
 
 // Completed is one completion that an idempotency record states. A record that is written again with the same stated time is the
@@ -149,7 +151,8 @@ type CompletionFacts struct {
 type ReportFacts struct {
 	MsgID          string `json:"msg_id,omitempty"` // Empty when the report does not say which message.
 	Attempt        int    `json:"n,omitempty"`
-	Agent          string `json:"agent,omitempty"` // Who reports.
+	Agent          string `json:"agent,omitempty"` // Whose attempt it is, as the report says.
+	By             string `json:"by,omitempty"`    // Who sent it, where nothing proves that to be the agent.
 	ClaimedAt      Micros `json:"claimed,omitempty"`
 	AcceptedAt     Micros `json:"accepted,omitempty"`
 	BeatAt         Micros `json:"beat,omitempty"`
@@ -275,9 +278,9 @@ func (t *TaskFacts) keepMessage(m *MessageFacts, v Verdict) {
 }
 
 func (t *TaskFacts) joinReport(e Event) {
-	probe := ReportFacts{MsgID: e.Detail.MsgID, Attempt: e.Attempt, Agent: e.Agent}
+	probe := ReportFacts{MsgID: e.Detail.MsgID, Attempt: e.Attempt, Agent: e.Agent, By: e.Detail.ReportedBy}
 	i, found := slices.BinarySearchFunc(t.Reports, probe, func(a, b ReportFacts) int {
-		return cmp.Or(cmp.Compare(a.MsgID, b.MsgID), cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Agent, b.Agent))
+		return cmp.Or(cmp.Compare(a.MsgID, b.MsgID), cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.By, b.By))
 	})
 	if !found {
 		t.Reports = slices.Insert(t.Reports, i, probe)

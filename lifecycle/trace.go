@@ -33,6 +33,10 @@ type MessageTrace struct {
 	Running  time.Duration
 	Unsplit  time.Duration
 	bound    bound // What records and reports say of it.
+
+	// Others is the message as each other of its consumers has it, by their names, where several take it. The fields above tell of the one that decides
+	// about its state.
+	Others []MessageTrace
 }
 
 // SpanKind tells waiting and running apart.
@@ -76,9 +80,11 @@ func AssembleTrace(in TraceInput) Trace {
 	t := Trace{Summary: in.Record.Summary, Facts: in.Record.Facts, Gaps: in.Gaps, AsOf: in.Now}
 	for _, m := range in.Record.Messages {
 		mt := traceMessage(m, in)
-		t.Waiting += mt.Waiting
-		t.Running += mt.Running
-		t.Unsplit += mt.Unsplit
+		for _, p := range mt.Parts() {
+			t.Waiting += p.Waiting
+			t.Running += p.Running
+			t.Unsplit += p.Unsplit
+		}
 		if m.Key == in.Record.Facts.shown() {
 			t.Lease = mt.Lease
 		}
@@ -92,7 +98,49 @@ func AssembleTrace(in TraceInput) Trace {
 }
 
 func traceMessage(m MessageFacts, in TraceInput) MessageTrace {
-	ev := evidenceOf(&m, &in.Record.Facts)
+	if len(m.Consumers) == 0 {
+		ev := evidenceOf(&m, &in.Record.Facts)
+		return tracePart(m, &ev, in)
+	}
+	parts := m.Parts()
+	evs := evidenceOfParts(parts, &in.Record.Facts)
+	first := deciding(evs)
+	mt := tracePart(parts[first], &evs[first], in)
+	for i := range parts {
+		if i != first {
+			mt.Others = append(mt.Others, tracePart(parts[i], &evs[i], in))
+		}
+	}
+	if len(parts) > 1 {
+		mt.nameConsumers()
+	}
+	return mt
+}
+
+// nameConsumers says of each attempt whose it is.
+func (mt *MessageTrace) nameConsumers() {
+	for _, p := range mt.Parts() {
+		for i := range p.Attempts {
+			p.Attempts[i].Consumer = p.Facts.Consumer
+		}
+	}
+}
+
+// Parts is the message as each of its consumers has it, the one first that decides about its state.
+func (mt *MessageTrace) Parts() []MessageTrace { return append([]MessageTrace{*mt}, mt.Others...) }
+
+// Part is the message as one of its consumers has it: the one that decides where the name is empty or no other's.
+func (mt *MessageTrace) Part(consumer string) *MessageTrace {
+	for i := range mt.Others {
+		if mt.Others[i].Facts.Consumer == consumer {
+			return &mt.Others[i]
+		}
+	}
+	return mt
+}
+
+// tracePart tells of a message as one consumer has it.
+func tracePart(m MessageFacts, ev *evidence, in TraceInput) MessageTrace {
 	mt := MessageTrace{Facts: *ev.m, Verdict: ev.judge(), Attempts: ev.attempts(), Consumer: consumerOf(*ev.m, in.Consumers), bound: ev.bound}
 	open := OpenMessage{Message: m, Task: in.Record.Facts}
 	if l, ok := LeaseOf(open, mt.Consumer, in.Typical[typeOf(m)], in.Now); ok {

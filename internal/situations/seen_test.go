@@ -46,8 +46,17 @@ type seenMessage struct {
 	Subject     string        `json:"subject"`
 	PayloadHash string        `json:"payload_hash"`
 	PublishedAt time.Time     `json:"published_at"`
+	Consumer    string        `json:"consumer"`
 	Attempts    []seenAttempt `json:"attempts"`
+	Others      []seenTaker   `json:"other_consumers"`
 	Watchers    []seenWatcher `json:"watchers"`
+}
+
+// seenTaker is a workers' consumer that takes the message beside the one by which it is told.
+type seenTaker struct {
+	Consumer string        `json:"consumer"`
+	State    string        `json:"state"`
+	Attempts []seenAttempt `json:"attempts"`
 }
 
 type seenWatcher struct {
@@ -108,7 +117,10 @@ func (s *seen) String() string {
 		for _, a := range m.Attempts {
 			fmt.Fprintf(&b, " %d %s %s", a.N, a.End, a.Reason)
 		}
-		b.WriteString(" ]")
+		fmt.Fprintf(&b, " ] by %s", m.Consumer)
+		for _, o := range m.Others {
+			fmt.Fprintf(&b, ", by %s %s %+v", o.Consumer, o.State, o.Attempts)
+		}
 	}
 	for _, a := range s.Anomalies {
 		fmt.Fprintf(&b, "; anomaly %s", a.Code)

@@ -34,6 +34,7 @@ import (
 //msgp:replace lifecycle.Claim with:claimRow
 //msgp:replace lifecycle.Completed with:completedRow
 //msgp:replace lifecycle.CompletionFacts with:completionFactsRow
+//msgp:replace lifecycle.ConsumerFacts with:consumerFactsRow
 //msgp:replace lifecycle.DeliveryCopy with:deliveryCopyRow
 //msgp:replace lifecycle.DeadFacts with:deadFactsRow
 //msgp:replace lifecycle.DeadLetter with:deadLetterRow
@@ -173,6 +174,7 @@ type outcomeReportRow struct {
 	ResultRef   string           `msg:"a,omitempty"`
 	Status      string           `msg:"b,omitempty"`
 	ExpiresAt   lifecycle.Micros `msg:"c,omitempty"`
+	ReportedBy  string           `msg:"e,omitempty"`
 	RecordsWait time.Duration    `msg:"d,omitempty"`
 }
 
@@ -208,6 +210,7 @@ type evidenceRow struct {
 type standingRow struct {
 	Unproved bool             `msg:"a,omitempty"`
 	Watches  bool             `msg:"c,omitempty"`
+	Apart    bool             `msg:"d,omitempty"`
 	SaidAt   lifecycle.Micros `msg:"b,omitempty"`
 }
 
@@ -222,6 +225,7 @@ type messageFactsRow struct {
 	Deliveries      []lifecycle.DeliveryFacts `msg:"g,omitempty"`
 	Claims          []lifecycle.Claim         `msg:"D,omitempty"`
 	Watchers        []lifecycle.Watcher       `msg:"E,omitempty"`
+	Consumers       []lifecycle.ConsumerFacts `msg:"F,omitempty"`
 	MaxDeliveriesAt lifecycle.Micros          `msg:"h,omitempty"`
 	ExhaustedSaid   lifecycle.Micros          `msg:"A,omitempty"`
 	ExhaustedSaidN  int                       `msg:"B,omitempty"`
@@ -243,6 +247,19 @@ type messageFactsRow struct {
 	Forged          bool                      `msg:"t,omitempty"`
 	FirstAt         lifecycle.Micros          `msg:"u,omitempty"`
 	LastAt          lifecycle.Micros          `msg:"v,omitempty"`
+}
+
+type consumerFactsRow struct {
+	Consumer        string                    `msg:"a,omitempty"`
+	Worker          string                    `msg:"b,omitempty"`
+	Attempts        []lifecycle.AttemptFacts  `msg:"c,omitempty"`
+	Deliveries      []lifecycle.DeliveryFacts `msg:"d,omitempty"`
+	Claims          []lifecycle.Claim         `msg:"e,omitempty"`
+	MaxDeliveriesAt lifecycle.Micros          `msg:"f,omitempty"`
+	ExhaustedSaid   lifecycle.Micros          `msg:"g,omitempty"`
+	ExhaustedSaidN  int                       `msg:"h,omitempty"`
+	ExhaustedDenied lifecycle.Micros          `msg:"i,omitempty"`
+	RecreatedAt     lifecycle.Micros          `msg:"j,omitempty"`
 }
 
 type storedFactsRow struct {
@@ -416,6 +433,7 @@ type reportFactsRow struct {
 	MsgID          string           `msg:"a,omitempty"`
 	Attempt        int              `msg:"b,omitempty"`
 	Agent          string           `msg:"c,omitempty"`
+	By             string           `msg:"r,omitempty"`
 	ClaimedAt      lifecycle.Micros `msg:"d,omitempty"`
 	AcceptedAt     lifecycle.Micros `msg:"e,omitempty"`
 	BeatAt         lifecycle.Micros `msg:"f,omitempty"`
@@ -450,6 +468,7 @@ type deliveryCopyRow struct {
 	To       lifecycle.Micros     `msg:"n,omitempty"`
 	Gone     lifecycle.Micros     `msg:"o,omitempty"`
 	InHand   bool                 `msg:"p,omitempty"`
+	Workers  []string             `msg:"r,omitempty"`
 }
 
 type completedRow struct {

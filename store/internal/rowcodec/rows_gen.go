@@ -1578,6 +1578,312 @@ func (z *completionFactsRow) Msgsize() (s int) {
 }
 
 // MarshalMsg implements msgp.Marshaler
+func (z *consumerFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// check for omitted fields
+	zb0001Len := uint32(10)
+	var zb0001Mask uint16 /* 10 bits */
+	_ = zb0001Mask
+	if z.Consumer == "" {
+		zb0001Len--
+		zb0001Mask |= 0x1
+	}
+	if z.Worker == "" {
+		zb0001Len--
+		zb0001Mask |= 0x2
+	}
+	if z.Attempts == nil {
+		zb0001Len--
+		zb0001Mask |= 0x4
+	}
+	if z.Deliveries == nil {
+		zb0001Len--
+		zb0001Mask |= 0x8
+	}
+	if z.Claims == nil {
+		zb0001Len--
+		zb0001Mask |= 0x10
+	}
+	if z.MaxDeliveriesAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x20
+	}
+	if z.ExhaustedSaid == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x40
+	}
+	if z.ExhaustedSaidN == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x80
+	}
+	if z.ExhaustedDenied == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x100
+	}
+	if z.RecreatedAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x200
+	}
+	// variable map header, size zb0001Len
+	o = append(o, 0x80|uint8(zb0001Len))
+
+	// skip if no fields are to be emitted
+	if zb0001Len != 0 {
+		if (zb0001Mask & 0x1) == 0 { // if not omitted
+			// string "a"
+			o = append(o, 0xa1, 0x61)
+			o = msgp.AppendString(o, z.Consumer)
+		}
+		if (zb0001Mask & 0x2) == 0 { // if not omitted
+			// string "b"
+			o = append(o, 0xa1, 0x62)
+			o = msgp.AppendString(o, z.Worker)
+		}
+		if (zb0001Mask & 0x4) == 0 { // if not omitted
+			// string "c"
+			o = append(o, 0xa1, 0x63)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Attempts)))
+			for za0001 := range z.Attempts {
+				o, err = (*attemptFactsRow)(&z.Attempts[za0001]).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Attempts", za0001)
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x8) == 0 { // if not omitted
+			// string "d"
+			o = append(o, 0xa1, 0x64)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Deliveries)))
+			for za0002 := range z.Deliveries {
+				o, err = (*deliveryFactsRow)(&z.Deliveries[za0002]).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Deliveries", za0002)
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x10) == 0 { // if not omitted
+			// string "e"
+			o = append(o, 0xa1, 0x65)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Claims)))
+			for za0003 := range z.Claims {
+				o, err = (*claimRow)(&z.Claims[za0003]).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Claims", za0003)
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x20) == 0 { // if not omitted
+			// string "f"
+			o = append(o, 0xa1, 0x66)
+			o = msgp.AppendInt64(o, int64(z.MaxDeliveriesAt))
+		}
+		if (zb0001Mask & 0x40) == 0 { // if not omitted
+			// string "g"
+			o = append(o, 0xa1, 0x67)
+			o = msgp.AppendInt64(o, int64(z.ExhaustedSaid))
+		}
+		if (zb0001Mask & 0x80) == 0 { // if not omitted
+			// string "h"
+			o = append(o, 0xa1, 0x68)
+			o = msgp.AppendInt(o, z.ExhaustedSaidN)
+		}
+		if (zb0001Mask & 0x100) == 0 { // if not omitted
+			// string "i"
+			o = append(o, 0xa1, 0x69)
+			o = msgp.AppendInt64(o, int64(z.ExhaustedDenied))
+		}
+		if (zb0001Mask & 0x200) == 0 { // if not omitted
+			// string "j"
+			o = append(o, 0xa1, 0x6a)
+			o = msgp.AppendInt64(o, int64(z.RecreatedAt))
+		}
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *consumerFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zd41d09belimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "a":
+			z.Consumer, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Consumer")
+				return
+			}
+		case "b":
+			z.Worker, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Worker")
+				return
+			}
+		case "c":
+			var zb0002 uint32
+			zb0002, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Attempts")
+				return
+			}
+			if zb0002 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Attempts) >= int(zb0002) {
+				z.Attempts = (z.Attempts)[:zb0002]
+			} else {
+				z.Attempts = make([]lifecycle.AttemptFacts, zb0002)
+			}
+			for za0001 := range z.Attempts {
+				bts, err = (*attemptFactsRow)(&z.Attempts[za0001]).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Attempts", za0001)
+					return
+				}
+			}
+		case "d":
+			var zb0003 uint32
+			zb0003, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Deliveries")
+				return
+			}
+			if zb0003 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Deliveries) >= int(zb0003) {
+				z.Deliveries = (z.Deliveries)[:zb0003]
+			} else {
+				z.Deliveries = make([]lifecycle.DeliveryFacts, zb0003)
+			}
+			for za0002 := range z.Deliveries {
+				bts, err = (*deliveryFactsRow)(&z.Deliveries[za0002]).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Deliveries", za0002)
+					return
+				}
+			}
+		case "e":
+			var zb0004 uint32
+			zb0004, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Claims")
+				return
+			}
+			if zb0004 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Claims) >= int(zb0004) {
+				z.Claims = (z.Claims)[:zb0004]
+			} else {
+				z.Claims = make([]lifecycle.Claim, zb0004)
+			}
+			for za0003 := range z.Claims {
+				bts, err = (*claimRow)(&z.Claims[za0003]).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Claims", za0003)
+					return
+				}
+			}
+		case "f":
+			{
+				var zb0005 int64
+				zb0005, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "MaxDeliveriesAt")
+					return
+				}
+				z.MaxDeliveriesAt = lifecycle.Micros(zb0005)
+			}
+		case "g":
+			{
+				var zb0006 int64
+				zb0006, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "ExhaustedSaid")
+					return
+				}
+				z.ExhaustedSaid = lifecycle.Micros(zb0006)
+			}
+		case "h":
+			z.ExhaustedSaidN, bts, err = msgp.ReadIntBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "ExhaustedSaidN")
+				return
+			}
+		case "i":
+			{
+				var zb0007 int64
+				zb0007, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "ExhaustedDenied")
+					return
+				}
+				z.ExhaustedDenied = lifecycle.Micros(zb0007)
+			}
+		case "j":
+			{
+				var zb0008 int64
+				zb0008, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "RecreatedAt")
+					return
+				}
+				z.RecreatedAt = lifecycle.Micros(zb0008)
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z *consumerFactsRow) Msgsize() (s int) {
+	s = 1 + 2 + msgp.StringPrefixSize + len(z.Consumer) + 2 + msgp.StringPrefixSize + len(z.Worker) + 2 + msgp.ArrayHeaderSize
+	for za0001 := range z.Attempts {
+		s += (*attemptFactsRow)(&z.Attempts[za0001]).Msgsize()
+	}
+	s += 2 + msgp.ArrayHeaderSize
+	for za0002 := range z.Deliveries {
+		s += (*deliveryFactsRow)(&z.Deliveries[za0002]).Msgsize()
+	}
+	s += 2 + msgp.ArrayHeaderSize
+	for za0003 := range z.Claims {
+		s += (*claimRow)(&z.Claims[za0003]).Msgsize()
+	}
+	s += 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
 func (z *deadFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
@@ -1975,8 +2281,8 @@ func (z *deadLetterRow) Msgsize() (s int) {
 func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(17)
-	var zb0001Mask uint32 /* 17 bits */
+	zb0001Len := uint32(18)
+	var zb0001Mask uint32 /* 18 bits */
 	_ = zb0001Mask
 	if z.IdemKey == "" {
 		zb0001Len--
@@ -2041,6 +2347,10 @@ func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 	if z.InHand == false {
 		zb0001Len--
 		zb0001Mask |= 0x10000
+	}
+	if z.Workers == nil {
+		zb0001Len--
+		zb0001Mask |= 0x20000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -2133,6 +2443,14 @@ func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 			// string "p"
 			o = append(o, 0xa1, 0x70)
 			o = msgp.AppendBool(o, z.InHand)
+		}
+		if (zb0001Mask & 0x20000) == 0 { // if not omitted
+			// string "r"
+			o = append(o, 0xa1, 0x72)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Workers)))
+			for za0001 := range z.Workers {
+				o = msgp.AppendString(o, z.Workers[za0001])
+			}
 		}
 	}
 	return
@@ -2290,6 +2608,29 @@ func (z *deliveryCopyRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "InHand")
 				return
 			}
+		case "r":
+			var zb0009 uint32
+			zb0009, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Workers")
+				return
+			}
+			if zb0009 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Workers) >= int(zb0009) {
+				z.Workers = (z.Workers)[:zb0009]
+			} else {
+				z.Workers = make([]string, zb0009)
+			}
+			for za0001 := range z.Workers {
+				z.Workers[za0001], bts, err = msgp.ReadStringBytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Workers", za0001)
+					return
+				}
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -2304,7 +2645,10 @@ func (z *deliveryCopyRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *deliveryCopyRow) Msgsize() (s int) {
-	s = 3 + 2 + (*messageKeyRow)(&z.Key).Msgsize() + 2 + msgp.StringPrefixSize + len(z.IdemKey) + 2 + msgp.StringPrefixSize + len(z.Hash) + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.BoolSize
+	s = 3 + 2 + (*messageKeyRow)(&z.Key).Msgsize() + 2 + msgp.StringPrefixSize + len(z.IdemKey) + 2 + msgp.StringPrefixSize + len(z.Hash) + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.ArrayHeaderSize
+	for za0001 := range z.Workers {
+		s += msgp.StringPrefixSize + len(z.Workers[za0001])
+	}
 	return
 }
 
@@ -4619,8 +4963,8 @@ func (z loggedEffectRow) Msgsize() (s int) {
 func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(30)
-	var zb0001Mask uint32 /* 30 bits */
+	zb0001Len := uint32(31)
+	var zb0001Mask uint32 /* 31 bits */
 	_ = zb0001Mask
 	if z.TaskID == "" {
 		zb0001Len--
@@ -4658,89 +5002,93 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x100
 	}
-	if z.MaxDeliveriesAt == 0 {
+	if z.Consumers == nil {
 		zb0001Len--
 		zb0001Mask |= 0x200
 	}
-	if z.ExhaustedSaid == 0 {
+	if z.MaxDeliveriesAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x400
 	}
-	if z.ExhaustedSaidN == 0 {
+	if z.ExhaustedSaid == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x800
 	}
-	if z.ExhaustedDenied == 0 {
+	if z.ExhaustedSaidN == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x1000
 	}
-	if z.RecreatedAt == 0 {
+	if z.ExhaustedDenied == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x2000
 	}
-	if z.RefutedAt == 0 {
+	if z.RecreatedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x4000
 	}
-	if z.VanishedAt == 0 {
+	if z.RefutedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x8000
 	}
-	if z.VanishedWhy == "" {
+	if z.VanishedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x10000
 	}
-	if z.Removal == "" {
+	if z.VanishedWhy == "" {
 		zb0001Len--
 		zb0001Mask |= 0x20000
 	}
-	if z.Undelivered == false {
+	if z.Removal == "" {
 		zb0001Len--
 		zb0001Mask |= 0x40000
 	}
-	if z.OrphanedAt == 0 {
+	if z.Undelivered == false {
 		zb0001Len--
 		zb0001Mask |= 0x80000
 	}
-	if z.AdoptedAt == 0 {
+	if z.OrphanedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x100000
 	}
-	if z.Entries == nil {
+	if z.AdoptedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x200000
 	}
-	if z.Dead == nil {
+	if z.Entries == nil {
 		zb0001Len--
 		zb0001Mask |= 0x400000
 	}
-	if z.Triage == nil {
+	if z.Dead == nil {
 		zb0001Len--
 		zb0001Mask |= 0x800000
 	}
-	if z.Asked == nil {
+	if z.Triage == nil {
 		zb0001Len--
 		zb0001Mask |= 0x1000000
 	}
-	if z.Classified == nil {
+	if z.Asked == nil {
 		zb0001Len--
 		zb0001Mask |= 0x2000000
 	}
-	if z.Repaired == false {
+	if z.Classified == nil {
 		zb0001Len--
 		zb0001Mask |= 0x4000000
 	}
-	if z.Forged == false {
+	if z.Repaired == false {
 		zb0001Len--
 		zb0001Mask |= 0x8000000
 	}
-	if z.FirstAt == 0 {
+	if z.Forged == false {
 		zb0001Len--
 		zb0001Mask |= 0x10000000
 	}
-	if z.LastAt == 0 {
+	if z.FirstAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x20000000
+	}
+	if z.LastAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x40000000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -4829,78 +5177,90 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			}
 		}
 		if (zb0001Mask & 0x200) == 0 { // if not omitted
-			// string "h"
-			o = append(o, 0xa1, 0x68)
-			o = msgp.AppendInt64(o, int64(z.MaxDeliveriesAt))
-		}
-		if (zb0001Mask & 0x400) == 0 { // if not omitted
-			// string "A"
-			o = append(o, 0xa1, 0x41)
-			o = msgp.AppendInt64(o, int64(z.ExhaustedSaid))
-		}
-		if (zb0001Mask & 0x800) == 0 { // if not omitted
-			// string "B"
-			o = append(o, 0xa1, 0x42)
-			o = msgp.AppendInt(o, z.ExhaustedSaidN)
-		}
-		if (zb0001Mask & 0x1000) == 0 { // if not omitted
-			// string "C"
-			o = append(o, 0xa1, 0x43)
-			o = msgp.AppendInt64(o, int64(z.ExhaustedDenied))
-		}
-		if (zb0001Mask & 0x2000) == 0 { // if not omitted
-			// string "i"
-			o = append(o, 0xa1, 0x69)
-			o = msgp.AppendInt64(o, int64(z.RecreatedAt))
-		}
-		if (zb0001Mask & 0x4000) == 0 { // if not omitted
-			// string "j"
-			o = append(o, 0xa1, 0x6a)
-			o = msgp.AppendInt64(o, int64(z.RefutedAt))
-		}
-		if (zb0001Mask & 0x8000) == 0 { // if not omitted
-			// string "k"
-			o = append(o, 0xa1, 0x6b)
-			o = msgp.AppendInt64(o, int64(z.VanishedAt))
-		}
-		if (zb0001Mask & 0x10000) == 0 { // if not omitted
-			// string "l"
-			o = append(o, 0xa1, 0x6c)
-			o = msgp.AppendString(o, z.VanishedWhy)
-		}
-		if (zb0001Mask & 0x20000) == 0 { // if not omitted
-			// string "m"
-			o = append(o, 0xa1, 0x6d)
-			o = msgp.AppendString(o, string(z.Removal))
-		}
-		if (zb0001Mask & 0x40000) == 0 { // if not omitted
-			// string "n"
-			o = append(o, 0xa1, 0x6e)
-			o = msgp.AppendBool(o, z.Undelivered)
-		}
-		if (zb0001Mask & 0x80000) == 0 { // if not omitted
-			// string "o"
-			o = append(o, 0xa1, 0x6f)
-			o = msgp.AppendInt64(o, int64(z.OrphanedAt))
-		}
-		if (zb0001Mask & 0x100000) == 0 { // if not omitted
-			// string "p"
-			o = append(o, 0xa1, 0x70)
-			o = msgp.AppendInt64(o, int64(z.AdoptedAt))
-		}
-		if (zb0001Mask & 0x200000) == 0 { // if not omitted
-			// string "w"
-			o = append(o, 0xa1, 0x77)
-			o = msgp.AppendArrayHeader(o, uint32(len(z.Entries)))
-			for za0005 := range z.Entries {
-				o, err = (*deadFactsRow)(&z.Entries[za0005]).MarshalMsg(o)
+			// string "F"
+			o = append(o, 0xa1, 0x46)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Consumers)))
+			for za0005 := range z.Consumers {
+				o, err = (*consumerFactsRow)(&z.Consumers[za0005]).MarshalMsg(o)
 				if err != nil {
-					err = msgp.WrapError(err, "Entries", za0005)
+					err = msgp.WrapError(err, "Consumers", za0005)
 					return
 				}
 			}
 		}
+		if (zb0001Mask & 0x400) == 0 { // if not omitted
+			// string "h"
+			o = append(o, 0xa1, 0x68)
+			o = msgp.AppendInt64(o, int64(z.MaxDeliveriesAt))
+		}
+		if (zb0001Mask & 0x800) == 0 { // if not omitted
+			// string "A"
+			o = append(o, 0xa1, 0x41)
+			o = msgp.AppendInt64(o, int64(z.ExhaustedSaid))
+		}
+		if (zb0001Mask & 0x1000) == 0 { // if not omitted
+			// string "B"
+			o = append(o, 0xa1, 0x42)
+			o = msgp.AppendInt(o, z.ExhaustedSaidN)
+		}
+		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+			// string "C"
+			o = append(o, 0xa1, 0x43)
+			o = msgp.AppendInt64(o, int64(z.ExhaustedDenied))
+		}
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+			// string "i"
+			o = append(o, 0xa1, 0x69)
+			o = msgp.AppendInt64(o, int64(z.RecreatedAt))
+		}
+		if (zb0001Mask & 0x8000) == 0 { // if not omitted
+			// string "j"
+			o = append(o, 0xa1, 0x6a)
+			o = msgp.AppendInt64(o, int64(z.RefutedAt))
+		}
+		if (zb0001Mask & 0x10000) == 0 { // if not omitted
+			// string "k"
+			o = append(o, 0xa1, 0x6b)
+			o = msgp.AppendInt64(o, int64(z.VanishedAt))
+		}
+		if (zb0001Mask & 0x20000) == 0 { // if not omitted
+			// string "l"
+			o = append(o, 0xa1, 0x6c)
+			o = msgp.AppendString(o, z.VanishedWhy)
+		}
+		if (zb0001Mask & 0x40000) == 0 { // if not omitted
+			// string "m"
+			o = append(o, 0xa1, 0x6d)
+			o = msgp.AppendString(o, string(z.Removal))
+		}
+		if (zb0001Mask & 0x80000) == 0 { // if not omitted
+			// string "n"
+			o = append(o, 0xa1, 0x6e)
+			o = msgp.AppendBool(o, z.Undelivered)
+		}
+		if (zb0001Mask & 0x100000) == 0 { // if not omitted
+			// string "o"
+			o = append(o, 0xa1, 0x6f)
+			o = msgp.AppendInt64(o, int64(z.OrphanedAt))
+		}
+		if (zb0001Mask & 0x200000) == 0 { // if not omitted
+			// string "p"
+			o = append(o, 0xa1, 0x70)
+			o = msgp.AppendInt64(o, int64(z.AdoptedAt))
+		}
 		if (zb0001Mask & 0x400000) == 0 { // if not omitted
+			// string "w"
+			o = append(o, 0xa1, 0x77)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Entries)))
+			for za0006 := range z.Entries {
+				o, err = (*deadFactsRow)(&z.Entries[za0006]).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Entries", za0006)
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x800000) == 0 { // if not omitted
 			// string "q"
 			o = append(o, 0xa1, 0x71)
 			if z.Dead == nil {
@@ -4913,7 +5273,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x800000) == 0 { // if not omitted
+		if (zb0001Mask & 0x1000000) == 0 { // if not omitted
 			// string "r"
 			o = append(o, 0xa1, 0x72)
 			if z.Triage == nil {
@@ -4926,7 +5286,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x1000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x2000000) == 0 { // if not omitted
 			// string "y"
 			o = append(o, 0xa1, 0x79)
 			if z.Asked == nil {
@@ -4939,7 +5299,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x2000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x4000000) == 0 { // if not omitted
 			// string "x"
 			o = append(o, 0xa1, 0x78)
 			if z.Classified == nil {
@@ -4952,22 +5312,22 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x4000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000000) == 0 { // if not omitted
 			// string "s"
 			o = append(o, 0xa1, 0x73)
 			o = msgp.AppendBool(o, z.Repaired)
 		}
-		if (zb0001Mask & 0x8000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x10000000) == 0 { // if not omitted
 			// string "t"
 			o = append(o, 0xa1, 0x74)
 			o = msgp.AppendBool(o, z.Forged)
 		}
-		if (zb0001Mask & 0x10000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x20000000) == 0 { // if not omitted
 			// string "u"
 			o = append(o, 0xa1, 0x75)
 			o = msgp.AppendInt64(o, int64(z.FirstAt))
 		}
-		if (zb0001Mask & 0x20000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x40000000) == 0 { // if not omitted
 			// string "v"
 			o = append(o, 0xa1, 0x76)
 			o = msgp.AppendInt64(o, int64(z.LastAt))
@@ -5131,25 +5491,48 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 					return
 				}
 			}
-		case "h":
-			{
-				var zb0006 int64
-				zb0006, bts, err = msgp.ReadInt64Bytes(bts)
+		case "F":
+			var zb0006 uint32
+			zb0006, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Consumers")
+				return
+			}
+			if zb0006 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Consumers) >= int(zb0006) {
+				z.Consumers = (z.Consumers)[:zb0006]
+			} else {
+				z.Consumers = make([]lifecycle.ConsumerFacts, zb0006)
+			}
+			for za0005 := range z.Consumers {
+				bts, err = (*consumerFactsRow)(&z.Consumers[za0005]).UnmarshalMsg(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "MaxDeliveriesAt")
+					err = msgp.WrapError(err, "Consumers", za0005)
 					return
 				}
-				z.MaxDeliveriesAt = lifecycle.Micros(zb0006)
 			}
-		case "A":
+		case "h":
 			{
 				var zb0007 int64
 				zb0007, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
+					err = msgp.WrapError(err, "MaxDeliveriesAt")
+					return
+				}
+				z.MaxDeliveriesAt = lifecycle.Micros(zb0007)
+			}
+		case "A":
+			{
+				var zb0008 int64
+				zb0008, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
 					err = msgp.WrapError(err, "ExhaustedSaid")
 					return
 				}
-				z.ExhaustedSaid = lifecycle.Micros(zb0007)
+				z.ExhaustedSaid = lifecycle.Micros(zb0008)
 			}
 		case "B":
 			z.ExhaustedSaidN, bts, err = msgp.ReadIntBytes(bts)
@@ -5159,43 +5542,43 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "C":
 			{
-				var zb0008 int64
-				zb0008, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0009 int64
+				zb0009, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "ExhaustedDenied")
 					return
 				}
-				z.ExhaustedDenied = lifecycle.Micros(zb0008)
+				z.ExhaustedDenied = lifecycle.Micros(zb0009)
 			}
 		case "i":
-			{
-				var zb0009 int64
-				zb0009, bts, err = msgp.ReadInt64Bytes(bts)
-				if err != nil {
-					err = msgp.WrapError(err, "RecreatedAt")
-					return
-				}
-				z.RecreatedAt = lifecycle.Micros(zb0009)
-			}
-		case "j":
 			{
 				var zb0010 int64
 				zb0010, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "RefutedAt")
+					err = msgp.WrapError(err, "RecreatedAt")
 					return
 				}
-				z.RefutedAt = lifecycle.Micros(zb0010)
+				z.RecreatedAt = lifecycle.Micros(zb0010)
 			}
-		case "k":
+		case "j":
 			{
 				var zb0011 int64
 				zb0011, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
+					err = msgp.WrapError(err, "RefutedAt")
+					return
+				}
+				z.RefutedAt = lifecycle.Micros(zb0011)
+			}
+		case "k":
+			{
+				var zb0012 int64
+				zb0012, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
 					err = msgp.WrapError(err, "VanishedAt")
 					return
 				}
-				z.VanishedAt = lifecycle.Micros(zb0011)
+				z.VanishedAt = lifecycle.Micros(zb0012)
 			}
 		case "l":
 			z.VanishedWhy, bts, err = msgp.ReadStringBytes(bts)
@@ -5205,13 +5588,13 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "m":
 			{
-				var zb0012 string
-				zb0012, bts, err = msgp.ReadStringBytes(bts)
+				var zb0013 string
+				zb0013, bts, err = msgp.ReadStringBytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "Removal")
 					return
 				}
-				z.Removal = lifecycle.Removal(zb0012)
+				z.Removal = lifecycle.Removal(zb0013)
 			}
 		case "n":
 			z.Undelivered, bts, err = msgp.ReadBoolBytes(bts)
@@ -5221,44 +5604,44 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "o":
 			{
-				var zb0013 int64
-				zb0013, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0014 int64
+				zb0014, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "OrphanedAt")
 					return
 				}
-				z.OrphanedAt = lifecycle.Micros(zb0013)
+				z.OrphanedAt = lifecycle.Micros(zb0014)
 			}
 		case "p":
 			{
-				var zb0014 int64
-				zb0014, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0015 int64
+				zb0015, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "AdoptedAt")
 					return
 				}
-				z.AdoptedAt = lifecycle.Micros(zb0014)
+				z.AdoptedAt = lifecycle.Micros(zb0015)
 			}
 		case "w":
-			var zb0015 uint32
-			zb0015, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			var zb0016 uint32
+			zb0016, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
 				err = msgp.WrapError(err, "Entries")
 				return
 			}
-			if zb0015 > zd41d09belimitArrays {
+			if zb0016 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Entries) >= int(zb0015) {
-				z.Entries = (z.Entries)[:zb0015]
+			if cap(z.Entries) >= int(zb0016) {
+				z.Entries = (z.Entries)[:zb0016]
 			} else {
-				z.Entries = make([]lifecycle.DeadFacts, zb0015)
+				z.Entries = make([]lifecycle.DeadFacts, zb0016)
 			}
-			for za0005 := range z.Entries {
-				bts, err = (*deadFactsRow)(&z.Entries[za0005]).UnmarshalMsg(bts)
+			for za0006 := range z.Entries {
+				bts, err = (*deadFactsRow)(&z.Entries[za0006]).UnmarshalMsg(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "Entries", za0005)
+					err = msgp.WrapError(err, "Entries", za0006)
 					return
 				}
 			}
@@ -5344,23 +5727,23 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "u":
 			{
-				var zb0016 int64
-				zb0016, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0017 int64
+				zb0017, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "FirstAt")
 					return
 				}
-				z.FirstAt = lifecycle.Micros(zb0016)
+				z.FirstAt = lifecycle.Micros(zb0017)
 			}
 		case "v":
 			{
-				var zb0017 int64
-				zb0017, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0018 int64
+				zb0018, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "LastAt")
 					return
 				}
-				z.LastAt = lifecycle.Micros(zb0017)
+				z.LastAt = lifecycle.Micros(zb0018)
 			}
 		default:
 			bts, err = msgp.Skip(bts)
@@ -5398,9 +5781,13 @@ func (z *messageFactsRow) Msgsize() (s int) {
 	for za0004 := range z.Watchers {
 		s += (*watcherRow)(&z.Watchers[za0004]).Msgsize()
 	}
+	s += 2 + msgp.ArrayHeaderSize
+	for za0005 := range z.Consumers {
+		s += (*consumerFactsRow)(&z.Consumers[za0005]).Msgsize()
+	}
 	s += 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.VanishedWhy) + 2 + msgp.StringPrefixSize + len(string(z.Removal)) + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.ArrayHeaderSize
-	for za0005 := range z.Entries {
-		s += (*deadFactsRow)(&z.Entries[za0005]).Msgsize()
+	for za0006 := range z.Entries {
+		s += (*deadFactsRow)(&z.Entries[za0006]).Msgsize()
 	}
 	s += 2
 	if z.Dead == nil {
@@ -5867,8 +6254,8 @@ func (z *nextRow) Msgsize() (s int) {
 func (z *outcomeReportRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(4)
-	var zb0001Mask uint8 /* 4 bits */
+	zb0001Len := uint32(5)
+	var zb0001Mask uint8 /* 5 bits */
 	_ = zb0001Mask
 	if z.ResultRef == "" {
 		zb0001Len--
@@ -5882,9 +6269,13 @@ func (z *outcomeReportRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x4
 	}
-	if z.RecordsWait == 0 {
+	if z.ReportedBy == "" {
 		zb0001Len--
 		zb0001Mask |= 0x8
+	}
+	if z.RecordsWait == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x10
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -5907,6 +6298,11 @@ func (z *outcomeReportRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendInt64(o, int64(z.ExpiresAt))
 		}
 		if (zb0001Mask & 0x8) == 0 { // if not omitted
+			// string "e"
+			o = append(o, 0xa1, 0x65)
+			o = msgp.AppendString(o, z.ReportedBy)
+		}
+		if (zb0001Mask & 0x10) == 0 { // if not omitted
 			// string "d"
 			o = append(o, 0xa1, 0x64)
 			o = msgp.AppendDuration(o, z.RecordsWait)
@@ -5959,6 +6355,12 @@ func (z *outcomeReportRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.ExpiresAt = lifecycle.Micros(zb0002)
 			}
+		case "e":
+			z.ReportedBy, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "ReportedBy")
+				return
+			}
 		case "d":
 			z.RecordsWait, bts, err = msgp.ReadDurationBytes(bts)
 			if err != nil {
@@ -5979,7 +6381,7 @@ func (z *outcomeReportRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *outcomeReportRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.StringPrefixSize + len(z.ResultRef) + 2 + msgp.StringPrefixSize + len(z.Status) + 2 + msgp.Int64Size + 2 + msgp.DurationSize
+	s = 1 + 2 + msgp.StringPrefixSize + len(z.ResultRef) + 2 + msgp.StringPrefixSize + len(z.Status) + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.ReportedBy) + 2 + msgp.DurationSize
 	return
 }
 
@@ -6434,8 +6836,8 @@ func (z *publishFactsRow) Msgsize() (s int) {
 func (z *reportFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(17)
-	var zb0001Mask uint32 /* 17 bits */
+	zb0001Len := uint32(18)
+	var zb0001Mask uint32 /* 18 bits */
 	_ = zb0001Mask
 	if z.MsgID == "" {
 		zb0001Len--
@@ -6449,61 +6851,65 @@ func (z *reportFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x4
 	}
-	if z.ClaimedAt == 0 {
+	if z.By == "" {
 		zb0001Len--
 		zb0001Mask |= 0x8
 	}
-	if z.AcceptedAt == 0 {
+	if z.ClaimedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x10
 	}
-	if z.BeatAt == 0 {
+	if z.AcceptedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x20
 	}
-	if z.CompletedAt == 0 {
+	if z.BeatAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x40
 	}
-	if z.FailedAt == 0 {
+	if z.CompletedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x80
 	}
-	if z.FailedWhy == "" {
+	if z.FailedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x100
 	}
-	if z.SentAt == 0 {
+	if z.FailedWhy == "" {
 		zb0001Len--
 		zb0001Mask |= 0x200
 	}
-	if z.DuplicateAt == 0 {
+	if z.SentAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x400
 	}
-	if z.ReceiptAt == 0 {
+	if z.DuplicateAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x800
 	}
-	if z.CheckpointAt == 0 {
+	if z.ReceiptAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x1000
 	}
-	if z.Owner == "" {
+	if z.CheckpointAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x2000
 	}
-	if z.LeaseVersion == 0 {
+	if z.Owner == "" {
 		zb0001Len--
 		zb0001Mask |= 0x4000
 	}
-	if z.LeaseExpiresAt == 0 {
+	if z.LeaseVersion == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x8000
 	}
-	if z.RecordsWait == 0 {
+	if z.LeaseExpiresAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x10000
+	}
+	if z.RecordsWait == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x20000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -6526,71 +6932,76 @@ func (z *reportFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendString(o, z.Agent)
 		}
 		if (zb0001Mask & 0x8) == 0 { // if not omitted
+			// string "r"
+			o = append(o, 0xa1, 0x72)
+			o = msgp.AppendString(o, z.By)
+		}
+		if (zb0001Mask & 0x10) == 0 { // if not omitted
 			// string "d"
 			o = append(o, 0xa1, 0x64)
 			o = msgp.AppendInt64(o, int64(z.ClaimedAt))
 		}
-		if (zb0001Mask & 0x10) == 0 { // if not omitted
+		if (zb0001Mask & 0x20) == 0 { // if not omitted
 			// string "e"
 			o = append(o, 0xa1, 0x65)
 			o = msgp.AppendInt64(o, int64(z.AcceptedAt))
 		}
-		if (zb0001Mask & 0x20) == 0 { // if not omitted
+		if (zb0001Mask & 0x40) == 0 { // if not omitted
 			// string "f"
 			o = append(o, 0xa1, 0x66)
 			o = msgp.AppendInt64(o, int64(z.BeatAt))
 		}
-		if (zb0001Mask & 0x40) == 0 { // if not omitted
+		if (zb0001Mask & 0x80) == 0 { // if not omitted
 			// string "g"
 			o = append(o, 0xa1, 0x67)
 			o = msgp.AppendInt64(o, int64(z.CompletedAt))
 		}
-		if (zb0001Mask & 0x80) == 0 { // if not omitted
+		if (zb0001Mask & 0x100) == 0 { // if not omitted
 			// string "h"
 			o = append(o, 0xa1, 0x68)
 			o = msgp.AppendInt64(o, int64(z.FailedAt))
 		}
-		if (zb0001Mask & 0x100) == 0 { // if not omitted
+		if (zb0001Mask & 0x200) == 0 { // if not omitted
 			// string "i"
 			o = append(o, 0xa1, 0x69)
 			o = msgp.AppendString(o, z.FailedWhy)
 		}
-		if (zb0001Mask & 0x200) == 0 { // if not omitted
+		if (zb0001Mask & 0x400) == 0 { // if not omitted
 			// string "j"
 			o = append(o, 0xa1, 0x6a)
 			o = msgp.AppendInt64(o, int64(z.SentAt))
 		}
-		if (zb0001Mask & 0x400) == 0 { // if not omitted
+		if (zb0001Mask & 0x800) == 0 { // if not omitted
 			// string "k"
 			o = append(o, 0xa1, 0x6b)
 			o = msgp.AppendInt64(o, int64(z.DuplicateAt))
 		}
-		if (zb0001Mask & 0x800) == 0 { // if not omitted
+		if (zb0001Mask & 0x1000) == 0 { // if not omitted
 			// string "l"
 			o = append(o, 0xa1, 0x6c)
 			o = msgp.AppendInt64(o, int64(z.ReceiptAt))
 		}
-		if (zb0001Mask & 0x1000) == 0 { // if not omitted
+		if (zb0001Mask & 0x2000) == 0 { // if not omitted
 			// string "m"
 			o = append(o, 0xa1, 0x6d)
 			o = msgp.AppendInt64(o, int64(z.CheckpointAt))
 		}
-		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
 			// string "n"
 			o = append(o, 0xa1, 0x6e)
 			o = msgp.AppendString(o, z.Owner)
 		}
-		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000) == 0 { // if not omitted
 			// string "o"
 			o = append(o, 0xa1, 0x6f)
 			o = msgp.AppendUint64(o, z.LeaseVersion)
 		}
-		if (zb0001Mask & 0x8000) == 0 { // if not omitted
+		if (zb0001Mask & 0x10000) == 0 { // if not omitted
 			// string "p"
 			o = append(o, 0xa1, 0x70)
 			o = msgp.AppendInt64(o, int64(z.LeaseExpiresAt))
 		}
-		if (zb0001Mask & 0x10000) == 0 { // if not omitted
+		if (zb0001Mask & 0x20000) == 0 { // if not omitted
 			// string "q"
 			o = append(o, 0xa1, 0x71)
 			o = msgp.AppendDuration(o, z.RecordsWait)
@@ -6637,6 +7048,12 @@ func (z *reportFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			z.Agent, bts, err = msgp.ReadStringBytes(bts)
 			if err != nil {
 				err = msgp.WrapError(err, "Agent")
+				return
+			}
+		case "r":
+			z.By, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "By")
 				return
 			}
 		case "d":
@@ -6777,16 +7194,16 @@ func (z *reportFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *reportFactsRow) Msgsize() (s int) {
-	s = 3 + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.FailedWhy) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Owner) + 2 + msgp.Uint64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize
+	s = 3 + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.By) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.FailedWhy) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Owner) + 2 + msgp.Uint64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize
 	return
 }
 
 // MarshalMsg implements msgp.Marshaler
-func (z standingRow) MarshalMsg(b []byte) (o []byte, err error) {
+func (z *standingRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(3)
-	var zb0001Mask uint8 /* 3 bits */
+	zb0001Len := uint32(4)
+	var zb0001Mask uint8 /* 4 bits */
 	_ = zb0001Mask
 	if z.Unproved == false {
 		zb0001Len--
@@ -6796,9 +7213,13 @@ func (z standingRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x2
 	}
-	if z.SaidAt == 0 {
+	if z.Apart == false {
 		zb0001Len--
 		zb0001Mask |= 0x4
+	}
+	if z.SaidAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x8
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -6816,6 +7237,11 @@ func (z standingRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendBool(o, z.Watches)
 		}
 		if (zb0001Mask & 0x4) == 0 { // if not omitted
+			// string "d"
+			o = append(o, 0xa1, 0x64)
+			o = msgp.AppendBool(o, z.Apart)
+		}
+		if (zb0001Mask & 0x8) == 0 { // if not omitted
 			// string "b"
 			o = append(o, 0xa1, 0x62)
 			o = msgp.AppendInt64(o, int64(z.SaidAt))
@@ -6858,6 +7284,12 @@ func (z *standingRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "Watches")
 				return
 			}
+		case "d":
+			z.Apart, bts, err = msgp.ReadBoolBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Apart")
+				return
+			}
 		case "b":
 			{
 				var zb0002 int64
@@ -6881,8 +7313,8 @@ func (z *standingRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 }
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
-func (z standingRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.Int64Size
+func (z *standingRow) Msgsize() (s int) {
+	s = 1 + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.Int64Size
 	return
 }
 

@@ -1,0 +1,187 @@
+//go:build linux
+
+package situations
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// second is another workers' consumer of an agent: where the stream keeps its messages, each of the two gets every message.
+func second(agent string, change ...func(*jetstream.ConsumerConfig)) jetstream.ConsumerConfig {
+	cfg := worker(agent)
+	cfg.Durable = agent + "-second-task-worker"
+	for _, f := range change {
+		f(&cfg)
+	}
+	return cfg
+}
+
+// takenBy holds when a workers' consumer has so many attempts at the n-th message, the last of which ended so.
+func takenBy(n int, suffix string, count int, end string) claim {
+	return func(s story) error {
+		m := s.message(n)
+		if m == nil {
+			return fmt.Errorf("message %d is not known", n)
+		}
+		taken := append([]seenTaker{{Consumer: m.Consumer, Attempts: m.Attempts}}, m.Others...)
+		for _, t := range taken {
+			if !strings.HasSuffix(t.Consumer, suffix) || (suffix == byFirst && strings.HasSuffix(t.Consumer, bySecond)) {
+				continue
+			}
+			if last := len(t.Attempts) - 1; last+1 != count || (count > 0 && t.Attempts[last].End != end) {
+				return fmt.Errorf("%s has %+v at message %d, want %d, the last one %s", t.Consumer, t.Attempts, n, count, end)
+			}
+			return nil
+		}
+		return fmt.Errorf("no %s is shown to have taken message %d: %+v", suffix, n, taken)
+	}
+}
+
+const (
+	byFirst, bySecond = "-task-worker", "-second-task-worker"
+)
+
+// several are messages that more than one workers' consumer takes: each has attempts, leases and an end of its own.
+var several = []situation{{
+	name: "two workers' consumers take one message: both complete",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{})
+		a, b := c.pull(c.workers()), c.pull(c.consumer(second(c.agent)))
+		c.heartbeat(b)
+		c.ack(a)
+		c.works(time.Second)
+		c.ack(b)
+	},
+	may:   all(is("completed"), findsNo(wrongs...), takenBy(0, bySecond, 1, "acked"), takenBy(0, byFirst, 1, "acked"), counts(layers{})),
+	never: all(findsNo(wrongs...), neverStale("zombie")),
+}, {
+	name: "two workers' consumers take one message: one completes, and the other is at work",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{})
+		a, b := c.pull(c.workers()), c.pull(c.consumer(second(c.agent)))
+		c.heartbeat(b)
+		c.ack(a)
+	},
+	may:   all(is("processing"), findsNo(wrongs...), takenBy(0, bySecond, 1, "open"), takenBy(0, byFirst, 1, "acked"), heldBy(bySecond)),
+	never: all(isNot(done...), findsNo(wrongs...), neverStale("zombie")),
+}, {
+	name: "two workers' consumers take one message: one gives it back and gets it again, and the other completes",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{})
+		first := c.workers()
+		a, b := c.pull(first), c.pull(c.consumer(second(c.agent)))
+		c.heartbeat(b)
+		c.answer(a, "-NAK")
+		a = c.pull(first)
+		c.heartbeat(a)
+		c.works(500 * time.Millisecond)
+		c.heartbeat(b)
+		c.ack(b)
+		c.works(500 * time.Millisecond)
+		c.ack(a)
+	},
+	may:   all(is("completed"), findsNo(wrongs...), takenBy(0, bySecond, 1, "acked"), takenBy(0, byFirst, 2, "acked")),
+	never: all(findsNo(wrongs...), neverStale("zombie")),
+}, {
+	name: "two workers' consumers take one message: one completes, and the other dies",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.heartbeat(c.pull(c.consumer(second(c.agent, wait(2*time.Second), atMost(1)))))
+		c.ack(c.pull(c.workers()))
+	},
+	may:   all(is("exhausted"), findsNo(wrongs...), takenBy(0, bySecond, 1, "timed_out"), takenBy(0, byFirst, 1, "acked"), finds("died_beside_ack")),
+	never: all(isNot("completed"), findsNo(wrongs...)),
+}, {
+	name: "two workers' consumers take one message: one gives it up, and the other completes",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{})
+		a, b := c.pull(c.workers()), c.pull(c.consumer(second(c.agent)))
+		c.term(b, "token_budget_exceeded: 50,000 output tokens")
+		c.works(500 * time.Millisecond)
+		c.ack(a)
+	},
+	may:   all(is("terminated"), findsNo(append(wrongs, "ack_after_term")...), takenBy(0, bySecond, 1, "terminated"), takenBy(0, byFirst, 1, "acked"), finds("died_beside_ack")),
+	never: all(isNot("completed"), findsNo("ack_after_term")),
+}, {
+	name: "two workers' consumers and an auditor take one message",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.heartbeat(c.pull(c.consumer(second(c.agent))))
+		c.ack(c.pull(c.workers()))
+		c.ack(c.pull(c.consumer(auditor(c.agent))))
+	},
+	may:   all(is("processing"), watchedBy(0, "-auditor"), takenBy(0, bySecond, 1, "open"), takenBy(0, byFirst, 1, "acked"), findsNo(wrongs...)),
+	never: all(isNot(done...), findsNo(wrongs...)),
+}, {
+	name: "two workers' consumers take one message: one is created again in the middle",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.heartbeat(c.pull(c.workers()))
+		b := c.pull(c.consumer(second(c.agent)))
+		c.heartbeat(b)
+		c.works(500 * time.Millisecond)
+		c.deleteConsumer()
+		a := c.pull(c.workers())
+		c.heartbeat(a)
+		c.works(500 * time.Millisecond)
+		c.ack(b)
+		c.ack(a)
+	},
+	may:   all(is("completed"), findsNo(wrongs...), takenBy(0, bySecond, 1, "acked"), endsAcked(byFirst), withinLife),
+	never: all(findsNo(wrongs...), neverStale("zombie", "presumed_dead", "stale"), isNot("exhausted"), withinLife),
+}, {
+	name: "interest retention, two workers' consumers: both complete, and the message leaves",
+	on:   interest,
+	act: func(c *clients) {
+		first, other := c.workers(), c.consumer(second(c.agent))
+		l := c.publish(publish{})
+		a, b := c.pull(first), c.pull(other)
+		c.heartbeat(b)
+		c.ack(a)
+		c.works(time.Second)
+		c.ack(b)
+		c.until("the message leaves", func() bool { return !c.there(l) })
+	},
+	may:   all(is("completed"), findsNo(wrongs...), takenBy(0, bySecond, 1, "acked"), takenBy(0, byFirst, 1, "acked")),
+	never: findsNo(wrongs...),
+}, {
+	name: "interest retention, two workers' consumers: one completes, and the other gives up",
+	on:   interest,
+	act: func(c *clients) {
+		first, other := c.workers(), c.consumer(second(c.agent))
+		c.publish(publish{})
+		a, b := c.pull(first), c.pull(other)
+		c.heartbeat(b)
+		c.ack(a)
+		c.works(time.Second)
+		c.term(b, "schema invalid")
+	},
+	may:   all(is("terminated"), findsNo(wrongs...), takenBy(0, bySecond, 1, "terminated"), takenBy(0, byFirst, 1, "acked")),
+	never: all(isNot("completed"), findsNo(wrongs...)),
+}}
+
+// heldBy holds when the lease is that of a consumer.
+func heldBy(suffix string) claim {
+	return func(s story) error {
+		if t := s.told(); t == nil || t.Lease == nil || !strings.HasSuffix(t.Lease.Consumer, suffix) {
+			return fmt.Errorf("there is no lease of %s", suffix)
+		}
+		return nil
+	}
+}
+
+// endsAcked holds when the last attempt of a consumer was acknowledged.
+func endsAcked(suffix string) claim {
+	return either(takenBy(0, suffix, 1, "acked"), takenBy(0, suffix, 2, "acked"))
+}

@@ -1,0 +1,214 @@
+package lifecycle
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A stream that keeps its messages gives each of them to every consumer that takes its subject. Each of several workers' consumers numbers its
+// deliveries from one, has leases of its own and answers for itself alone (SITUATIONS, "Streams and consumers"; ADR 53). So what each of them did is
+// kept apart, and judged apart. The message has the state of the one that is furthest from done.
+
+// ConsumerFacts is what is known of what one of the workers' consumers did with a message. The fields mean what those of [MessageFacts] with the
+// same names mean.
+type ConsumerFacts struct {
+	Consumer        string          `json:"consumer"`
+	Worker          string          `json:"worker,omitempty"`
+	Attempts        []AttemptFacts  `json:"attempts,omitempty"`
+	Deliveries      []DeliveryFacts `json:"deliveries,omitempty"`
+	Claims          []Claim         `json:"claims,omitempty"`
+	MaxDeliveriesAt Micros          `json:"max_deliveries,omitempty"`
+	ExhaustedSaid   Micros          `json:"exhausted_said,omitempty"`
+	ExhaustedSaidN  int             `json:"exhausted_said_n,omitempty"`
+	ExhaustedDenied Micros          `json:"exhausted_denied,omitempty"`
+	RecreatedAt     Micros          `json:"recreated,omitempty"`
+}
+
+// maxConsumersKept bounds the consumers of a message: whose names are the least are kept.
+const maxConsumersKept = 32
+
+// swap exchanges what the message says of its deliveries with what c says.
+func (m *MessageFacts) swap(c *ConsumerFacts) {
+	m.Consumer, c.Consumer = c.Consumer, m.Consumer
+	m.Worker, c.Worker = c.Worker, m.Worker
+	m.Attempts, c.Attempts = c.Attempts, m.Attempts
+	m.Deliveries, c.Deliveries = c.Deliveries, m.Deliveries
+	m.Claims, c.Claims = c.Claims, m.Claims
+	m.MaxDeliveriesAt, c.MaxDeliveriesAt = c.MaxDeliveriesAt, m.MaxDeliveriesAt
+	m.ExhaustedSaid, c.ExhaustedSaid = c.ExhaustedSaid, m.ExhaustedSaid
+	m.ExhaustedSaidN, c.ExhaustedSaidN = c.ExhaustedSaidN, m.ExhaustedSaidN
+	m.ExhaustedDenied, c.ExhaustedDenied = c.ExhaustedDenied, m.ExhaustedDenied
+	m.RecreatedAt, c.RecreatedAt = c.RecreatedAt, m.RecreatedAt
+}
+
+// joinApart joins an event to what is known of its consumer alone.
+func (m *MessageFacts) joinApart(e Event) {
+	e.Detail.Apart = false
+	i, found := m.findConsumer(e.Consumer)
+	if !found {
+		m.Consumers = slices.Insert(slices.Clip(m.Consumers), i, ConsumerFacts{Consumer: e.Consumer})
+	}
+	own := m.Consumers[i]
+	m.swap(&own)
+	m.Join(e)
+	m.swap(&own)
+	m.Consumers[i] = own
+	m.Consumers = m.Consumers[:min(len(m.Consumers), maxConsumersKept)]
+	m.nameAgent()
+}
+
+func (m *MessageFacts) findConsumer(name string) (int, bool) {
+	return slices.BinarySearchFunc(m.Consumers, name, func(c ConsumerFacts, name string) int { return cmp.Compare(c.Consumer, name) })
+}
+
+// settleApart is [MessageFacts.settleClaims] for each consumer.
+func (m *MessageFacts) settleApart() {
+	for i := range m.Consumers {
+		own := m.Consumers[i]
+		m.swap(&own)
+		m.settleClaims()
+		m.swap(&own)
+		m.Consumers[i] = own
+	}
+}
+
+// nameAgent chooses the agent that the message is for.
+func (m *MessageFacts) nameAgent() {
+	m.Agent = m.Worker
+	for i := range m.Consumers {
+		m.Agent = leastText(m.Agent, m.Consumers[i].Worker)
+	}
+	if m.Stored != nil {
+		m.Agent = firstText(m.Stored.Agent, m.Agent)
+	}
+}
+
+// Of is the message as one of its consumers has it: without what others did.
+func (m MessageFacts) Of(consumer string) MessageFacts {
+	own := ConsumerFacts{Consumer: consumer}
+	if i, found := m.findConsumer(consumer); found {
+		own = m.Consumers[i]
+	} else if m.Consumer == consumer || m.Consumer == "" {
+		m.Consumer, m.Consumers = consumer, nil
+		return m
+	}
+	m.swap(&own)
+	m.Consumers = nil
+	m.nameAgent()
+	return m
+}
+
+// Parts is the message as each of the workers' consumers has it that took it, in the order of their names. It is the message alone where it
+// is not one of several. What nobody proves to have happened, such as an answer in the name of a consumer that never had the message, makes no part
+// beside what is proved.
+func (m MessageFacts) Parts() []MessageFacts {
+	if len(m.Consumers) == 0 {
+		return []MessageFacts{m}
+	}
+	all := m.allParts()
+	took := slices.DeleteFunc(slices.Clone(all), func(p MessageFacts) bool { return !p.taken() })
+	if len(took) == 0 {
+		return all
+	}
+	return took
+}
+
+// allParts are the parts of the message, those included of which no delivery is known.
+func (m MessageFacts) allParts() []MessageFacts {
+	var out []MessageFacts
+	for i := range m.Consumers {
+		out = append(out, m.Of(m.Consumers[i].Consumer))
+	}
+	if _, known := m.findConsumer(m.Consumer); !known && m.taken() { // Lines of which it was not noted whose they are.
+		m.Consumers = nil
+		out = append(out, m)
+		slices.SortStableFunc(out, func(a, b MessageFacts) int { return cmp.Compare(a.Consumer, b.Consumer) })
+	}
+	return out
+}
+
+// taken reports whether the consumer has, or had in any of its lives, a delivery of the message.
+func (m *MessageFacts) taken() bool {
+	undoubted := m.Stored == nil && slices.ContainsFunc(m.Claims, func(c Claim) bool { return c.Taken && c.N > 0 })
+	return undoubted || len(m.Attempts) > 0 || len(m.Deliveries) > 0 || m.MaxDeliveriesAt.Known()
+}
+
+// Judged is the message as the consumer has it that decides about its state.
+func (m MessageFacts) Judged(t TaskFacts) MessageFacts {
+	if len(m.Consumers) == 0 {
+		return m
+	}
+	parts := m.Parts()
+	return parts[deciding(evidenceOfParts(parts, &t))]
+}
+
+// evidenceOfParts is the evidence about a message as each of its consumers has it.
+func evidenceOfParts(parts []MessageFacts, t *TaskFacts) []evidence {
+	out := make([]evidence, len(parts))
+	for i := range parts {
+		m := parts[i].withClaims()
+		b := t.boundTo(m)
+		if len(parts) > 1 {
+			b.reports = reportsOfPart(b.reports, parts, i)
+		}
+		out[i] = evidenceAlone(m, b)
+	}
+	return out
+}
+
+// reportsOfPart are those of a message's reports that speak of what one of its consumers did: its worker made them. Which consumer another agent means cannot be told.
+func reportsOfPart(reports []ReportFacts, parts []MessageFacts, i int) (out []ReportFacts) {
+	for _, r := range reports {
+		same := func(p MessageFacts) bool { return r.Agent != "" && p.Worker == r.Agent }
+		if same(parts[i]) && slices.IndexFunc(parts, same) == i {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// furthestFromDone lists the states in the order in which one consumer's counts more than another's: what a worker has, what will be delivered, what
+// died, what nobody can tell, what is done.
+var furthestFromDone = []State{
+	StateRedelivered, StateProcessing, StateDelivered, StateCompleting, StateFailed, StatePublished, StateExhausted, StateTerminated, StateDeadLettered,
+	StateOutcomeUnknown, StateRemoved, StateCompleted,
+}
+
+// deciding is the index of the consumer that decides about the state of the message: the one that is furthest from done, of equal ones the one with
+// the highest attempt, of those the one with the least name.
+func deciding(parts []evidence) int {
+	best, least := 0, 0
+	for i := range parts {
+		v := parts[i].judge()
+		if v.State == StateTriaged {
+			v.State = v.Death.State
+		}
+		switch far := slices.Index(furthestFromDone, v.State); {
+		case i == 0, far < least, far == least && parts[i].n > parts[best].n:
+			best, least = i, far
+		}
+	}
+	return best
+}
+
+// copiesApart is what a task needs of a message that several consumers take: that each of them has it is no repetition, so it is told as the one has it
+// that acknowledged it most often. The agents of all may speak of it.
+func (m *MessageFacts) copiesApart(v Verdict) []DeliveryCopy {
+	var most []DeliveryCopy
+	var workers []string
+	for _, p := range m.Parts() {
+		own := copiesOf(&p, v)
+		if len(own) > len(most) || (len(own) == len(most) && own[0].Attempts > most[0].Attempts) {
+			most = own
+		}
+		if p.Worker != "" && !slices.Contains(workers, p.Worker) {
+			workers = append(workers, p.Worker)
+		}
+	}
+	for i := range most {
+		if most[i].Agent = m.Agent; len(workers) > 1 {
+			most[i].Workers = workers
+		}
+	}
+	return most
+}
