@@ -114,6 +114,19 @@ var triggers = map[alerts.RuleID]struct{ bad, good func(*alerts.Facts) }{
 		bad:  func(f *alerts.Facts) { f.OldestWaiting["cto"] = ago(16 * time.Minute) },
 		good: func(f *alerts.Facts) { f.OldestWaiting["cto"] = ago(14 * time.Minute) },
 	},
+	alerts.RuleBacklogGrows: {
+		bad: func(f *alerts.Facts) {
+			f.Consumers = append(f.Consumers, consumer("cto", func(c *lifecycle.ConsumerState) { c.Pending = 2000 }))
+			f.Flow = map[string]alerts.Flow{"cto": {Grew: 1500, Ended: 300}}
+		},
+		good: func(f *alerts.Facts) {
+			f.Flow = map[string]alerts.Flow{"shrinks": {Grew: -20, Ended: 50}, "quick": {Grew: 1500, Ended: 1500}, "cto": {Grew: 3}}
+			for _, agent := range []string{"shrinks", "quick"} {
+				f.Consumers = append(f.Consumers, consumer(agent, func(c *lifecycle.ConsumerState) { c.Pending = 2000 }))
+			}
+			f.Consumers = append(f.Consumers, consumer("cto", func(c *lifecycle.ConsumerState) { c.Pending = 3 })) // A few behind one long task are no backlog.
+		},
+	},
 	alerts.RuleDiscrepancy: {
 		bad: func(f *alerts.Facts) {
 			f.Reconciled = &reconcile.Run{Report: &reconcile.Report{Lists: []reconcile.DiscrepancyList{{Kind: reconcile.AckedNotRecorded, Total: 4}}}}

@@ -37,8 +37,16 @@ func findPartDown(f *Facts, r Rule) []Finding {
 		if p.Kind == "quota" {
 			what = "The storage quota is reached"
 		}
-		return Finding{What: what, Why: strings.TrimSpace(p.Detail + " " + r.Why)}
+		return Finding{What: what, Why: strings.TrimSpace(sentence(p.Detail) + " " + r.Why)}
 	})
+}
+
+// sentence ends a text with a full stop, where it is not empty and has no end of its own.
+func sentence(text string) string {
+	if text == "" || strings.ContainsAny(text[len(text)-1:], ".!?") {
+		return text
+	}
+	return text + "."
 }
 
 func findCollectorLag(f *Facts, r Rule) []Finding {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
@@ -47,6 +48,7 @@ type Facts struct {
 	Partial       bool                        // Leases may be missing.
 	OldestWaiting map[string]lifecycle.Micros // By agent: when the oldest message was stored that no worker has taken.
 	Consumers     []lifecycle.ConsumerState
+	Flow          map[string]Flow  // By agent: what came and ended in the last [FlowSpan].
 	Untaken       []Untaken        // Agents whose messages wait and that no consumer takes, those with most first.
 	Published     map[string]int64 // Messages of today, by agent.
 
@@ -62,6 +64,15 @@ type Facts struct {
 	Parts      []health.Part
 	Traps      []Trap          // In the configuration of the broker.
 	Gaps       []lifecycle.Gap // Those that were not repaired, the latest first.
+}
+
+// FlowSpan is how far back the pace of an agent is measured.
+const FlowSpan = 15 * time.Minute
+
+// Flow is how the queue of one agent changed in the last [FlowSpan].
+type Flow struct {
+	Grew  int64 // By how many messages; negative where it shrank.
+	Ended int64 // How many messages ended, well or not.
 }
 
 // Untaken is the waiting messages of one agent that no consumer takes.

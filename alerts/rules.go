@@ -25,6 +25,7 @@ const (
 	RuleKeyConflict   RuleID = "key_conflict"
 	RulePaused        RuleID = "consumer_paused"
 	RuleQueueAge      RuleID = "pending_queue_age"
+	RuleBacklogGrows  RuleID = "backlog_grows"
 	RuleDiscrepancy   RuleID = "reconciliation_discrepancy"
 	RuleDLQUntouched  RuleID = "dlq_untouched"
 	RuleUnknown       RuleID = "outcome_unknown"
@@ -49,6 +50,11 @@ func Defaults() Rules {
 			Threshold: time.Minute, Means: "how long messages may wait while nothing is delivered and nobody asks for work",
 			Why:  "Nothing was delivered meanwhile, and nobody asks for work.",
 			Next: "Look whether the agent runs, and whether it can reach the broker.",
+		}, {
+			ID: RuleBacklogGrows, Severity: Critical, For: time.Minute, Title: "Backlog grows", find: findBacklogGrows,
+			Threshold: time.Hour, Means: "how long an agent may need for the messages that wait, at its pace of the last 15 minutes, while more come than end",
+			Why:  "More messages come than end.",
+			Next: "Add workers or raise max_ack_pending, or publish less.",
 		}, {
 			ID: RuleConsumerGone, Severity: Critical, For: 30 * time.Second, Title: "Consumer deleted with work waiting", find: findConsumerGone,
 			Why:  "Messages wait for it, and nobody delivers them until a consumer exists.",

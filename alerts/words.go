@@ -6,12 +6,21 @@ import (
 	"unicode/utf8"
 )
 
-// number writes a count with its noun: "1 message waits", "26147 messages wait".
+// number writes a count with its noun: "1 message waits", "26,147 messages wait".
 func number(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return strconv.FormatInt(n, 10) + " " + many
+	return grouped(n) + " " + many
+}
+
+// grouped writes a number with separators: 26,147.
+func grouped(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for at := len(s) - 3; at > 0 && s[at-1] != '-'; at -= 3 {
+		s = s[:at] + "," + s[at:]
+	}
+	return s
 }
 
 // agentPage is the page of an agent; without a name that of all.

@@ -150,7 +150,27 @@ func (s *Service) gatherWaiting(ctx context.Context, _ FleetSnapshot, f *alerts.
 			f.Published[cell.Agent] += n
 		}
 	}
+	if err != nil {
+		return err
+	}
+	f.Flow, err = ask(ctx, s.cache, "flow", todayAge, s.recentFlow)
 	return err
+}
+
+// recentFlow is what came and ended in the last [alerts.FlowSpan], by agent.
+func (s *Service) recentFlow(ctx context.Context, now lifecycle.Micros) (map[string]alerts.Flow, error) {
+	cells, err := s.cfg.Store.Rollups(ctx, []lifecycle.Metric{lifecycle.MetricPublishedMin, lifecycle.MetricQueueMin}, now.Add(-alerts.FlowSpan), now+1, true)
+	out := map[string]alerts.Flow{}
+	for cell, n := range cells {
+		flow := out[cell.Agent]
+		if cell.Metric == lifecycle.MetricQueueMin {
+			flow.Grew, flow.Ended = flow.Grew+n, flow.Ended-n
+		} else {
+			flow.Ended += n // What came and did not stay ended.
+		}
+		out[cell.Agent] = flow
+	}
+	return out, err
 }
 
 // untaken finds the agents whose messages no consumer takes, those with most messages first.

@@ -99,3 +99,23 @@ func TestTheOverviewNamesWhatNobodyTakes(t *testing.T) {
 		t.Errorf("the overview says %q", items)
 	}
 }
+
+func TestABacklogThatGrowsFasterThanItIsWorkedIsFound(t *testing.T) {
+	t.Parallel()
+	found := findings(t, func(s *webtest.Story) {
+		for i := range 40 {
+			m := s.Publish(fmt.Sprintf("tsk-%d", i), "cto", "review", "Waits", -time.Duration(10+i)*time.Second, "")
+			if i < 2 {
+				s.Deliver(m, 1, -9*time.Second)
+				s.Say(lifecycle.Acked, m, 1, -5*time.Second, lifecycle.Detail{})
+			}
+		}
+		s.Batch.Consumers = append(s.Batch.Consumers, lifecycle.ConsumerState{
+			Stream: lifecycle.StreamID{Name: "TASKS"}, Name: "cto-task-worker", CreatedAt: lifecycle.MicrosOf(noon.Add(-time.Hour)), ObservedAt: lifecycle.MicrosOf(noon), Pending: 38, Waiting: 1,
+			DeliveredAt: lifecycle.MicrosOf(noon.Add(-time.Second)),
+		})
+	})
+	if len(found) != 1 || found[0].Rule != alerts.RuleBacklogGrows || found[0].Count != 38 || found[0].Why != "The backlog grew by 38 in 15 minutes. At its pace the agent needs 4 h 45 m for them." {
+		t.Errorf("got %+v", found)
+	}
+}

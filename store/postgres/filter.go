@@ -109,6 +109,9 @@ func termsOf(f lifecycle.Filter) *conditions {
 			c.term("t.category <> ''")
 		}
 	}
+	if len(f.Anomalies) > 0 {
+		c.term("t.anomalies <> ''")
+	}
 	if f.From.Known() {
 		c.term("t.last_event >= %s", int64(f.From))
 	}

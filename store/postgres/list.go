@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ListTasks implements [lifecycle.TaskReader]. A filter with words, types, streams, anomalies or duplicates is tried on row after row
-// in the order of the list. One call looks through about Config.ScanLimit rows of each state and agent asked for: beyond that the page
+// ListTasks implements [lifecycle.TaskReader]. A filter with words, types, streams or duplicates is tried on row after row in the
+// order of the list, one with anomalies on each row that has any. One call looks through about Config.ScanLimit rows of each state and agent asked for: beyond that the page
 // is shorter than its limit, perhaps empty, and Next (reading backward: Prev) says where to go on.
 func (s *Store) ListTasks(ctx context.Context, f lifecycle.Filter, p lifecycle.Page) (lifecycle.TaskPage, error) {
 	page, err := s.listTasks(ctx, f, p)

@@ -10,8 +10,8 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// ListTasks implements [lifecycle.TaskReader]. A filter with words, types, categories, streams, anomalies or duplicates is matched
-// row by row in the order of the list. One call looks through at most Config.ScanLimit rows: beyond that the page is shorter than
+// ListTasks implements [lifecycle.TaskReader]. A filter with words, types, categories, streams or duplicates is matched row by row
+// in the order of the list, one with anomalies on each row that has any. One call looks through at most Config.ScanLimit rows: beyond that the page is shorter than
 // its limit, perhaps empty, and Next says where to go on.
 func (s *Store) ListTasks(ctx context.Context, f lifecycle.Filter, p lifecycle.Page) (lifecycle.TaskPage, error) {
 	var page lifecycle.TaskPage

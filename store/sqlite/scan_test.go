@@ -74,3 +74,32 @@ func beyondAll(sort lifecycle.Sort) *lifecycle.Cursor {
 	}
 	return &lifecycle.Cursor{At: 2e15}
 }
+
+// TestARareAnomalyIsFoundAmongManyTasks looks for it where one page may look through a tenth of the tasks.
+func TestARareAnomalyIsFoundAmongManyTasks(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "store.db"), ScanLimit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	var b lifecycle.Batch
+	for i := range uint64(1000) {
+		b.Events = append(b.Events, published(fmt.Sprintf("task-%04d", i), i+1).Events...)
+		b.Events[i].At = lifecycle.Micros(1e15 + i)
+	}
+	orphaned := b.Events[3]
+	orphaned.ID, orphaned.Kind, orphaned.Provenance = lifecycle.NewEventID("orphaned"), lifecycle.Orphaned, lifecycle.Broker
+	b.Events = append(b.Events, orphaned)
+	if _, err := s.Append(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	f := lifecycle.Filter{Anomalies: []lifecycle.AnomalyCode{lifecycle.AnomalyOrphaned}, From: 1e15, Sort: lifecycle.SortLastEventDesc}
+	page, err := s.ListTasks(t.Context(), f, lifecycle.Page{Limit: 5})
+	if err != nil || len(page.Tasks) != 1 || page.Tasks[0].TaskID != "task-0003" || page.Next != nil {
+		t.Errorf("got %d tasks, %v, and more at %v; want task-0003 alone", len(page.Tasks), err, page.Next)
+	}
+	if n, capped, err := s.CountTasks(t.Context(), f); err != nil || capped || n[lifecycle.StatePublished] != 1 {
+		t.Errorf("counted %v, %t, %v; want one", n, capped, err)
+	}
+}
