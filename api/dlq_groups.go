@@ -9,6 +9,7 @@ import (
 	"fleetglass/access"
 	"fleetglass/dlqtriage"
 	"fleetglass/internal/httperr"
+	"fleetglass/query"
 )
 
 // EntryGroup is the entries that have the same values.
@@ -27,6 +28,10 @@ type EntryTrend struct {
 	Direction string `json:"direction" enum:"new,rising,steady,falling,quiet" example:"rising" doc:"new: the first of them died in the last 24 hours. quiet: none did."`
 	Last24h   int64  `json:"last_24h" example:"3"`
 	Before24h int64  `json:"previous_24h" example:"1"`
+
+	From   Instant  `json:"from" doc:"When the first of the steps begins; the last one ends now."`
+	StepMS int64    `json:"step_ms" doc:"How long each step is." example:"7200000"`
+	Counts []*int64 `json:"counts" doc:"How many died in each step, the earliest first; null where nothing was observed."`
 }
 
 // EntryGroupLinks leads to the entries of a group, and to no others.
@@ -73,11 +78,18 @@ func (a *API) listEntryGroups(ctx context.Context, in *EntryGroupsQuery) (*reply
 		return nil, err
 	}
 	body := EntryGroups{List: List[EntryGroup]{Data: make([]EntryGroup, len(found)), AsOf: Instant(now), Gaps: gaps}, More: more}
+	trends, err := a.cfg.Query.EntryTrends(ctx, filter, by, found)
+	if err != nil {
+		return nil, err
+	}
 	for i, g := range found {
-		body.Data[i] = entryGroupOf(g, by, filter)
+		body.Data[i] = entryGroupOf(g, trends[i], by, filter)
 	}
 	stable := body
-	stable.AsOf = 0
+	stable.AsOf, stable.Data = 0, slices.Clone(body.Data)
+	for i := range stable.Data {
+		stable.Data[i].Trend.From = 0 // It moves with the clock.
+	}
 	return tagged(ctx, body, stable), nil
 }
 
@@ -99,16 +111,28 @@ func (q *EntryGroupsQuery) fields() ([]dlqtriage.GroupField, error) {
 	return out, nil
 }
 
-func entryGroupOf(g dlqtriage.EntryGroup, by []dlqtriage.GroupField, f dlqtriage.EntryFilter) EntryGroup {
+func entryGroupOf(g dlqtriage.EntryGroup, t query.EntryTrend, by []dlqtriage.GroupField, f dlqtriage.EntryFilter) EntryGroup {
 	values := map[string]Text{}
 	for i, field := range by {
 		values[string(field)] = Text(g.Values[i])
 	}
 	return EntryGroup{
 		Values: values, Count: g.Count, Open: g.Open, FirstAt: Instant(g.FirstAt), LastAt: Instant(g.LastAt),
-		Trend: EntryTrend{Direction: string(g.Trend()), Last24h: g.Recent, Before24h: g.Before},
+		Trend: entryTrendOf(g, t),
 		Links: EntryGroupLinks{Entries: Base + "/dlq?" + entryGroupQuery(g, by, f).Encode()},
 	}
+}
+
+func entryTrendOf(g dlqtriage.EntryGroup, t query.EntryTrend) EntryTrend {
+	out := EntryTrend{
+		Direction: string(g.Trend()), Last24h: g.Recent, Before24h: g.Before, From: Instant(t.From), StepMS: dlqtriage.TrendStep.Milliseconds(), Counts: make([]*int64, len(t.Steps)),
+	}
+	for i, step := range t.Steps {
+		if step.Observed != query.ObservedNone {
+			out.Counts[i] = &step.Count
+		}
+	}
+	return out
 }
 
 // entryGroupQuery selects the entries of a group, within the filter.

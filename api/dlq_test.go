@@ -134,6 +134,16 @@ func TestADeadLetterTellsItsWholeStory(t *testing.T) {
 	})
 }
 
+// sumOf adds what is known.
+func sumOf(counts []*int64) (sum int64) {
+	for _, n := range counts {
+		if n != nil {
+			sum += *n
+		}
+	}
+	return sum
+}
+
 func TestGroupsOfDeadLettersLeadToTheirEntries(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, f *fixture) {
 		for i := range 9 {
@@ -149,6 +159,9 @@ func TestGroupsOfDeadLettersLeadToTheirEntries(t *testing.T) {
 				total += g.Count
 				if got := get[List[Entry]](f, g.Links.Entries); int64(len(got.Data)) != g.Count {
 					t.Errorf("by %s, group %v: %d entries behind the link %s, want %d", by, g.Values, len(got.Data), g.Links.Entries, g.Count)
+				}
+				if n := sumOf(g.Trend.Counts); n != g.Trend.Last24h+g.Trend.Before24h || len(g.Trend.Counts) != 24 || g.Trend.StepMS != 2*3600*1000 {
+					t.Errorf("by %s, group %v: the trend is %+v", by, g.Values, g.Trend)
 				}
 				if g.Trend.Direction != "new" || g.Trend.Last24h != g.Count || g.FirstAt == 0 || g.LastAt < g.FirstAt || g.Open != g.Count {
 					t.Errorf("by %s, group %+v", by, g)

@@ -63,6 +63,7 @@ func (s *Actions) Held(ctx context.Context, key lifecycle.MessageKey) (h Held, e
 }
 
 func (h *Held) examine(m lifecycle.MessageFacts, consumers []lifecycle.ConsumerState, p *Policy, now lifecycle.Micros) {
+	m = m.Judged(h.Task)
 	h.Message = m
 	for i := range consumers {
 		if consumers[i].Stream == m.Key.Stream && consumers[i].Name == m.Consumer {

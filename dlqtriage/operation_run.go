@@ -21,7 +21,8 @@ const queueOperations = "operations"
 const (
 	sliceLease  = 30 * time.Second
 	sliceTime   = 500 * time.Millisecond // After it the progress is committed.
-	sliceSize   = 500                    // Entries of a slice at most: that much is in memory.
+	mostSlice   = 500                    // Entries of a slice at most: that much is in memory.
+	leastSlice  = 64                     // Entries that a slice lists at least, and those of the first one.
 	lookEvery   = 200 * time.Millisecond // How often a slice looks whether it was cancelled elsewhere.
 	idleEvery   = time.Second
 	failedPause = 5 * time.Second
@@ -32,6 +33,7 @@ type slice struct {
 	Operation string       `json:"operation"`
 	Number    int          `json:"number"`
 	Index     int          `json:"index,omitempty"`  // Among the ids.
+	Size      int          `json:"size,omitempty"`   // How many entries it lists; zero for the first slice.
 	After     *EntryCursor `json:"after,omitempty"`  // In the list of the filter.
 	Undone    string       `json:"undone,omitempty"` // Among the actions of the operation that is undone.
 }

@@ -17,6 +17,7 @@ type walk struct {
 	operation Operation // As it was when the slice began.
 	at        slice
 	began     time.Time
+	listed    time.Time // When it was known which entries it is about: a list may take long on a busy machine.
 	looked    time.Time // When it was last looked whether the operation was cancelled.
 
 	items []Item
@@ -39,11 +40,12 @@ const actsAtOnce = 8
 
 // run acts on the entries of the slice. They begin in their order; all that began have ended when it returns.
 func (w *walk) run(ctx context.Context) error {
-	w.looked = w.began
 	targets, err := w.targets(ctx)
 	if err != nil {
 		return err
 	}
+	w.listed = w.service.Actions.Now()
+	w.looked = w.listed
 	w.items = make([]Item, len(targets))
 	acts, acting := errgroup.WithContext(ctx)
 	acts.SetLimit(actsAtOnce)
@@ -76,23 +78,26 @@ func (w *walk) begin(ctx context.Context, n int) (over bool, err error) {
 
 // reached notes that the first n entries were acted on, and where the next slice begins.
 func (w *walk) reached(targets []target, n int) {
-	w.items, w.end = w.items[:n], n == len(targets) && n < sliceSize
-	w.next = slice{Index: w.at.Index + n, After: w.at.After, Undone: w.at.Undone}
+	w.items, w.end = w.items[:n], n == len(targets) && n < w.size()
+	w.next = slice{Index: w.at.Index + n, Size: min(max(2*n, leastSlice), mostSlice), After: w.at.After, Undone: w.at.Undone}
 	if n > 0 {
 		w.next.After, w.next.Undone = targets[n-1].place, targets[n-1].undoes
 	}
 }
 
+// size is how many entries are listed: twice as many as the slice before acted on, so that little is read for nothing.
+func (w *walk) size() int { return cmp.Or(w.at.Size, leastSlice) }
+
 // targets lists the entries of the slice.
 func (w *walk) targets(ctx context.Context) ([]target, error) {
 	switch s := w.operation.Selector; {
 	case s.Operation != "":
-		return w.service.actionsOf(ctx, s.Operation, w.at.Undone, sliceSize)
+		return w.service.actionsOf(ctx, s.Operation, w.at.Undone, w.size())
 	case s.Filter != nil:
 		return w.filtered(ctx)
 	default:
 		var out []target
-		for _, id := range s.IDs[min(w.at.Index, len(s.IDs)):min(w.at.Index+sliceSize, len(s.IDs))] {
+		for _, id := range s.IDs[min(w.at.Index, len(s.IDs)):min(w.at.Index+w.size(), len(s.IDs))] {
 			out = append(out, target{entry: id})
 		}
 		return out, nil
@@ -100,7 +105,7 @@ func (w *walk) targets(ctx context.Context) ([]target, error) {
 }
 
 func (w *walk) filtered(ctx context.Context) ([]target, error) {
-	page, err := w.service.Actions.Entries.Entries(ctx, *w.operation.Selector.Filter, EntryPageRequest{Limit: sliceSize, From: w.at.After})
+	page, err := w.service.Actions.Entries.Entries(ctx, *w.operation.Selector.Filter, EntryPageRequest{Limit: w.size(), From: w.at.After})
 	var out []target
 	for _, e := range page.Entries {
 		out = append(out, target{entry: e.ID, place: e.Cursor()})
@@ -114,7 +119,7 @@ func (w *walk) interrupted(ctx context.Context, n int) (bool, error) {
 	switch {
 	case ctx.Err() != nil:
 		return true, ctx.Err()
-	case w.service.stopped(w.operation.ID), now.Sub(w.began) > sliceTime && n > 0:
+	case w.service.stopped(w.operation.ID), now.Sub(w.listed) > sliceTime && n > 0:
 		return true, nil
 	case now.Sub(w.looked) < lookEvery:
 		return false, nil

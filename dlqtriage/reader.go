@@ -20,6 +20,8 @@ type EntryReader interface {
 	// EntryGroups counts the entries that f selects by the given fields, of which there is at least one: the largest group first, ties
 	// broken by the values. now is the end of the spans of [EntryGroup]. At most limit groups are returned.
 	EntryGroups(ctx context.Context, f EntryFilter, by []GroupField, now lifecycle.Micros, limit int) ([]EntryGroup, error)
+	// EntrySteps counts the deaths of each group in the steps of a trend that ends now, in no order. A group in which none died meanwhile is left out.
+	EntrySteps(ctx context.Context, f EntryFilter, by []GroupField, now lifecycle.Micros) ([]GroupSteps, error)
 	// EachFate calls visit with what became of every entry that died in [from, to), in no order.
 	EachFate(ctx context.Context, from, to lifecycle.Micros, visit func(Fate)) error
 }
@@ -84,6 +86,18 @@ func GroupFields() []GroupField {
 
 // TrendSpan is how far a trend looks back: it compares the last span with the one before.
 const TrendSpan = 24 * time.Hour
+
+// A trend is drawn in steps: two [TrendSpan] that end now.
+const (
+	TrendSteps = 24
+	TrendStep  = 2 * TrendSpan / TrendSteps
+)
+
+// GroupSteps are the deaths of a group in the steps of a trend, the earliest first: the last half adds up to [EntryGroup.Recent], the first to Before.
+type GroupSteps struct {
+	Values []string // As those of the group.
+	Counts [TrendSteps]int64
+}
 
 // EntryGroup is the entries that have the same values.
 type EntryGroup struct {

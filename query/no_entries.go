@@ -34,6 +34,10 @@ func (noEntries) EntryGroups(context.Context, dlqtriage.EntryFilter, []dlqtriage
 	return nil, errNoEntries
 }
 
+func (noEntries) EntrySteps(context.Context, dlqtriage.EntryFilter, []dlqtriage.GroupField, lifecycle.Micros) ([]dlqtriage.GroupSteps, error) {
+	return nil, errNoEntries
+}
+
 func (noEntries) EachFate(context.Context, lifecycle.Micros, lifecycle.Micros, func(dlqtriage.Fate)) error {
 	return errNoEntries
 }

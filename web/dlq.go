@@ -230,9 +230,14 @@ func (w *Web) fillReasons(ctx context.Context, p *views.DeadLettersPage, q entry
 	if more || len(groups) > maxDeadGroups {
 		p.Note = fmt.Sprintf("the largest %d", maxDeadGroups)
 	}
-	for _, g := range groups[:min(len(groups), maxDeadGroups)] {
+	groups = groups[:min(len(groups), maxDeadGroups)]
+	trends, err := w.cfg.Query.EntryTrends(ctx, rest, by, groups)
+	if err != nil {
+		return err
+	}
+	for i, g := range groups {
 		on := slices.Contains(q.filter.Fingerprints, g.Values[0])
-		group := views.DeadGroup{EntryGroup: g, Name: g.Values[0], Href: address("/dlq", g.Filter(by, rest).Values()), On: on}
+		group := views.DeadGroup{EntryGroup: g, Deaths: deathSteps(trends[i]), Name: g.Values[0], Href: address("/dlq", g.Filter(by, rest).Values()), On: on}
 		if open := g.Filter(by, rest); g.Open > 0 && may {
 			open.Statuses = []dlqtriage.Status{dlqtriage.StatusOpen}
 			group.RetryHref = address("/operations/new", url.Values{"select": {"all"}, "filter": {open.Values().Encode()}, "action": {string(dlqtriage.ActionRetry)}})
@@ -240,6 +245,15 @@ func (w *Web) fillReasons(ctx context.Context, p *views.DeadLettersPage, q entry
 		p.Groups = append(p.Groups, group)
 	}
 	return nil
+}
+
+// deathSteps are when the messages of a group died.
+func deathSteps(t query.EntryTrend) []views.DeathStep {
+	out := make([]views.DeathStep, len(t.Steps))
+	for i, s := range t.Steps {
+		out[i] = views.DeathStep{Count: s.Count, Unseen: s.Observed == query.ObservedNone}
+	}
+	return out
 }
 
 // fillBulk offers what can be done with rows that are ticked, or with all that match.

@@ -23,6 +23,10 @@ func TestADeadLetterHasAPageOfItsOwn(t *testing.T) {
 		"#why": "llm provider timeout", "#plan .sub": "retry after 30", "#history": "Nothing yet.", "#timeline tbody tr": "", "#timeline": "published", "#timeline a[href*='#ev-']": "",
 		".lede a[href^='/tasks/']": "", `[data-copy-link]`: "Copy link",
 	}.check(t, page)
+	task, _ := page.Find(".lede a[href^='/tasks/']").Attr("href")
+	if n := s.get(t, task, 200).Find("#recovery").Length(); n != 0 {
+		t.Error("the task of a message that died is shown a recovery, should its worker be gone")
+	}
 }
 
 func TestEachReasonLeadsToItsOwnEntries(t *testing.T) {
@@ -32,6 +36,9 @@ func TestEachReasonLeadsToItsOwnEntries(t *testing.T) {
 	links := page.Find("#groups li a")
 	if links.Length() < 2 {
 		t.Fatalf("%d groups", links.Length())
+	}
+	if bars := page.Find("#groups svg.deaths"); bars.Length() != page.Find("#groups li").Length() || bars.Find("rect.f-dead").Length() < bars.Length() {
+		t.Errorf("%d groups draw %d times when they died, with %d bars", page.Find("#groups li").Length(), bars.Length(), bars.Find("rect.f-dead").Length())
 	}
 	seen := map[string]bool{}
 	for i := range links.Length() {

@@ -25,6 +25,8 @@ type Store interface {
 	// Entries and Entry are those of [dlqtriage.EntryReader].
 	Entries(ctx context.Context, f dlqtriage.EntryFilter, p dlqtriage.EntryPageRequest) (dlqtriage.EntryPage, error)
 	Entry(ctx context.Context, id string) (dlqtriage.Entry, error)
+	// Task is that of [lifecycle.TraceReader].
+	Task(ctx context.Context, id string) (lifecycle.TaskRecord, error)
 }
 
 // Actions is the service that everybody's decisions go through. [dlqtriage.Actions] is it.
@@ -56,6 +58,8 @@ type Config struct {
 	Lease    time.Duration    // Optional; how long a claim holds, default 30 s.
 	Now      func() time.Time // Optional; default time.Now.
 	Logger   *slog.Logger     // Optional; default discards.
+
+	Step func(string) // Optional, for tests: called before and after everything that changes something.
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -80,6 +84,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	if c.Step == nil {
+		c.Step = func(string) {}
+	}
 	return c, nil
 }
 
@@ -91,6 +98,14 @@ func setDefault[T comparable](to *T, value T) {
 }
 
 func (c Config) now() lifecycle.Micros { return lifecycle.MicrosOf(c.Now()) }
+
+// do takes one step that changes something.
+func (c Config) do(name string, f func() error) error {
+	c.Step("before " + name)
+	err := f()
+	c.Step("after " + name)
+	return err
+}
 
 // escalates reports whether anybody is told.
 func (c Config) escalates() bool { return c.Subject != "" || c.Webhook != nil }

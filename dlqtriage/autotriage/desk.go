@@ -104,17 +104,29 @@ func (d *Desk) handle(ctx context.Context, e dlqtriage.Entry) error {
 	if d.seen[e.ID] == e.FailedAt || e.DecidedAt.Known() || !d.ready(e) {
 		return nil
 	}
-	why, err := d.decide(ctx, e)
+	told, err := d.told(ctx, e)
 	if err != nil {
 		return err
 	}
-	if why != "" && d.cfg.escalates() && !d.own(e) {
-		if err := d.escalate(ctx, e, why); err != nil {
+	if !told {
+		if err := d.judge(ctx, e); err != nil {
 			return err
 		}
 	}
 	d.seen[e.ID] = e.FailedAt
 	return nil
+}
+
+// judge decides about an entry, or tells of it.
+func (d *Desk) judge(ctx context.Context, e dlqtriage.Entry) error {
+	why, err := d.decide(ctx, e)
+	if err != nil || why == "" || !d.cfg.escalates() || d.own(e) {
+		return err
+	}
+	if now, err := d.cfg.Store.Entry(ctx, e.ID); err != nil || !now.Open() {
+		return err // Another replica decided since the list was read: that is why the plan is blocked.
+	}
+	return d.escalate(ctx, e, why)
 }
 
 // ready reports whether all is known of an entry that will be soon: its copy in the broker's queue comes with its class.
@@ -146,11 +158,18 @@ func (d *Desk) decide(ctx context.Context, e dlqtriage.Entry) (why string, err e
 	if !plan.Eligible {
 		return plan.Blocked[0].Why, nil
 	}
-	_, err = d.cfg.Actions.Act(ctx, dlqtriage.Request{
-		Entry: e.ID, Action: dlqtriage.ActionRetry, Reason: fmt.Sprintf("the policy allows the plan %s for %s", plan.Strategy, e.Category),
-		Actor: decision.Actor{Name: Actor, Role: "policy", Via: decision.ViaAuto}, Key: fmt.Sprintf("%s %s %d", Actor, e.ID, e.FailedAt),
+	return refused(d.apply(ctx, e, plan))
+}
+
+// apply retries an entry by its plan. It is one action however often it is called.
+func (d *Desk) apply(ctx context.Context, e dlqtriage.Entry, plan dlqtriage.Plan) error {
+	return d.cfg.do("decide", func() error {
+		_, err := d.cfg.Actions.Act(ctx, dlqtriage.Request{
+			Entry: e.ID, Action: dlqtriage.ActionRetry, Reason: fmt.Sprintf("the policy allows the plan %s for %s", plan.Strategy, e.Category),
+			Actor: decision.Actor{Name: Actor, Role: "policy", Via: decision.ViaAuto}, Key: fmt.Sprintf("%s %s %d", Actor, e.ID, e.FailedAt),
+		})
+		return err
 	})
-	return refused(err)
 }
 
 // refused tells a refusal, which is somebody else's matter now, from a failure.

@@ -7,9 +7,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,6 +29,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(envChild) != "" {
+		beTheDesk()
+		return
+	}
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(testkit.BrokerGoroutine))
 }
 
@@ -83,19 +89,23 @@ func (o *office) dies(agent, taskType string, category dlqtriage.Category, detai
 	return dlqtriage.EntryID(key)
 }
 
-// open runs so many desks until the test ends.
-func (o *office) open(desks int, change func(*autotriage.Config)) {
+// config is a desk's, faster than life.
+func config(js jetstream.JetStream, store *sqlite.Store, policy func() *dlqtriage.Policy) (autotriage.Config, error) {
+	actions, err := dlqtriage.NewActions(dlqtriage.ActionsConfig{Entries: store, Tasks: store, Decisions: store, Policy: policy, Contract: contract})
+	return autotriage.Config{
+		JetStream: js, Contract: contract, Store: store, Actions: actions, Policy: policy, Decides: true,
+		Every: 20 * time.Millisecond, BaseURL: func() string { return "http://glass" },
+	}, err
+}
+
+// open runs so many desks until the test, or what it returns, ends them.
+func (o *office) open(desks int, change func(*autotriage.Config)) (end func()) {
 	o.t.Helper()
-	actions, err := dlqtriage.NewActions(dlqtriage.ActionsConfig{
-		Entries: o.store, Tasks: o.store, Decisions: o.store, Policy: func() *dlqtriage.Policy { return o.policy }, Contract: contract,
-	})
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	var ends []func()
 	for range desks {
-		cfg := autotriage.Config{
-			JetStream: o.js, Contract: contract, Store: o.store, Actions: actions, Policy: func() *dlqtriage.Policy { return o.policy }, Decides: true,
-			Every: 20 * time.Millisecond, BaseURL: func() string { return "http://glass" },
+		cfg, err := config(o.js, o.store, func() *dlqtriage.Policy { return o.policy })
+		if err != nil {
+			o.t.Fatal(err)
 		}
 		if change != nil {
 			change(&cfg)
@@ -107,12 +117,18 @@ func (o *office) open(desks int, change func(*autotriage.Config)) {
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		go func() { done <- d.Run(ctx) }()
-		o.t.Cleanup(func() {
+		ends = append(ends, sync.OnceFunc(func() {
 			cancel()
 			if err := <-done; err != nil {
 				o.t.Error(err)
 			}
-		})
+		}))
+		o.t.Cleanup(ends[len(ends)-1])
+	}
+	return func() {
+		for _, end := range ends {
+			end()
+		}
 	}
 }
 
@@ -217,6 +233,39 @@ func TestBudgetsOfAnHourAreKept(t *testing.T) {
 	}
 }
 
+func TestWhatSomebodyWasToldOfIsTheirsAlsoAfterARestart(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.policy.Auto.PerHour = 0
+	told := o.dies("cto", "code_review", dlqtriage.Transient, "network_transient")
+	restart := o.open(1, toCEO)
+	o.told(1)
+	restart()
+	o.policy.Auto.PerHour = 60
+	other := o.dies("cto", "code_review", dlqtriage.Transient, "network_transient")
+	var turns atomic.Int64
+	o.open(1, func(cfg *autotriage.Config) {
+		toCEO(cfg)
+		cfg.Step = func(step string) {
+			if step == "before claim" { // After each look at all entries.
+				turns.Add(1)
+			}
+		}
+	})
+	testkit.Eventually(t, patience, func() error {
+		if n := turns.Load(); n < 3 {
+			return fmt.Errorf("it looked %d times", n)
+		}
+		return nil
+	})
+	if r := o.records("retry", 1)[0]; r.Target != other {
+		t.Errorf("it decided about %s, of which the CEO agent was told; want %s", r.Target, other)
+	}
+	if e, err := o.store.Entry(t.Context(), told); err != nil || !e.Open() {
+		t.Errorf("what was told is %s, %v; want that it waits", e.Status, err)
+	}
+}
+
 func TestNobodyIsToldOfAnEscalationThatDied(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -295,5 +344,46 @@ func TestTheWebhookIsToldUntilItTakesTheNotice(t *testing.T) {
 	o.records("escalate", 1)
 	if ids[0] != ids[1] || !strings.Contains(bodies[1], `"entry_id":"`+id+`"`) {
 		t.Errorf("posted as %v: %s", ids, bodies[1])
+	}
+}
+
+// overtaken has another replica retry an entry just before it is examined.
+type overtaken struct {
+	autotriage.Actions
+	once sync.Once
+	err  error
+}
+
+// Examine implements [autotriage.Actions].
+func (a *overtaken) Examine(ctx context.Context, id string) (dlqtriage.Known, dlqtriage.Plan, error) {
+	a.once.Do(func() {
+		_, a.err = a.Act(ctx, dlqtriage.Request{Entry: id, Action: dlqtriage.ActionRetry, Reason: "the policy allows it", Key: "other", Actor: decision.Actor{Name: autotriage.Actor, Via: decision.ViaAuto}})
+	})
+	return a.Actions.Examine(ctx, id)
+}
+
+func TestNobodyIsToldOfWhatAnotherReplicaHasJustRetried(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.dies("cto", "code_review", dlqtriage.Transient, "network_transient")
+	var turns atomic.Int64
+	o.open(1, func(cfg *autotriage.Config) {
+		toCEO(cfg)
+		cfg.Actions = &overtaken{Actions: cfg.Actions}
+		cfg.Step = func(step string) {
+			if step == "before claim" {
+				turns.Add(1)
+			}
+		}
+	})
+	testkit.Eventually(t, patience, func() error {
+		if n := turns.Load(); n < 3 {
+			return fmt.Errorf("it looked %d times", n)
+		}
+		return nil
+	})
+	o.records("retry", 1)
+	if records, _, err := o.store.Audit(t.Context(), decision.AuditFilter{Action: "escalate"}, nil, 10); err != nil || len(records) != 0 {
+		t.Errorf("somebody was told of it: %+v, %v", records, err)
 	}
 }

@@ -65,9 +65,12 @@ func (d *Desk) notice(k dlqtriage.Known, p dlqtriage.Plan, why string) notice {
 	return n
 }
 
+// task is the id of the task that tells of the entry, and of its message.
+func (n notice) task() string { return "triage:" + n.Entry }
+
 // publish sends the notice as a task. The message id makes a repetition harmless, as long as the stream remembers it.
 func (d *Desk) publish(ctx context.Context, n notice) error {
-	id, now := "triage:"+n.Entry, d.cfg.Now().UTC().Format(time.RFC3339Nano)
+	id, now := n.task(), d.cfg.Now().UTC().Format(time.RFC3339Nano)
 	agent, taskType, ok := d.cfg.Contract.ParseTaskSubject(d.cfg.Subject)
 	if !ok {
 		return fmt.Errorf("%q is not the subject of a task", d.cfg.Subject)

@@ -68,7 +68,9 @@ type done struct {
 	Entry   string `json:"entry,omitempty"`   // Where the entry is.
 	Body    string `json:"body,omitempty"`    // Where its body is from; empty where the entry was there before.
 	Removed bool   `json:"removed,omitempty"` // The message was removed from its stream.
-	Why     string `json:"why,omitempty"`     // Why there was nothing to do.
+	Why     string `json:"why,omitempty"`     // Why there was nothing to do, or why the message was left where it is.
+
+	bodyless bool // The entry does not have the message's body.
 }
 
 // bury makes sure that a dead message has an entry, then that it is not in its stream. Every step may have been taken before, by somebody who
@@ -82,11 +84,18 @@ func (m *Monitor) bury(ctx context.Context, k lifecycle.MessageKey) (done, []lif
 		return done{Why: "it does not count as dead any more"}, nil, nil
 	}
 	out := done{Entry: body.entryAt()}
-	if !body.entry.Copied() {
-		if out, err = m.publish(ctx, body); err != nil {
-			return out, nil, err
-		}
+	if body.entry.Copied() {
+		out.bodyless, err = m.isBodyless(ctx, body)
+	} else if out, err = m.publish(ctx, body); err == nil {
 		m.copied()
+	}
+	if err != nil {
+		return out, nil, err
+	}
+	if out.bodyless && m.kept(body) {
+		out.Why = "its entry could not take its body: the message stays in its stream, with the only whole copy"
+		m.cfg.Logger.WarnContext(ctx, "dead letter: "+out.Why, "message", k.String(), "entry", out.Entry)
+		return out, nil, nil
 	}
 	removed, events, err := m.remove(ctx, body)
 	out.Removed = removed
@@ -129,6 +138,7 @@ func (m *Monitor) known(ctx context.Context, k lifecycle.MessageKey, by *asked) 
 	if c.entry, c.died = dlqtriage.EntryOf(c.facts, c.task); by != nil {
 		c.entry, c.died = dlqtriage.EntryOfHeld(c.facts, c.task, by.at), true
 	}
+	c.facts = c.facts.Judged(c.task)
 	return c, nil
 }
 

@@ -42,6 +42,7 @@ func (m *Monitor) message(c corpse, o found, v dlqtriage.Verdict) *nats.Msg {
 			msg.Header[name] = values
 		}
 	}
+	msg.Header[fleet.HeaderMsgID] = []string{MsgID(c.key)}
 	e := c.entry
 	for name, value := range map[string]string{
 		fleet.HeaderDLQStream: c.key.Stream.Name, fleet.HeaderDLQSeq: strconv.FormatUint(c.key.Seq, 10), fleet.HeaderDLQConsumer: c.facts.Consumer,

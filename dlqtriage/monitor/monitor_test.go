@@ -226,3 +226,39 @@ func TestHeadersThatSpeakToTheBrokerAreLeftOut(t *testing.T) {
 		}
 	}
 }
+
+// TestAMessageThatTheQueueDoesNotTakeWholeKeepsItsBodyWhereItIs holds for a message that is as large as the broker takes, and so larger with the
+// headers of its entry: it has an entry that says so, and stays in its stream.
+func TestAMessageThatTheQueueDoesNotTakeWholeKeepsItsBodyWhereItIs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	large := `{"film":"` + strings.Repeat("frame ", int(w.js.Conn().MaxPayload()-200)/6) + `"}`
+	seq, err := diesWith(t.Context(), w.js, w.store, "cto", "film", large, exhausted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	small := w.dies("cto", "word", exhausted)
+	w.run(1, nil)
+	w.buried("film")
+	w.buried("word")
+	found := w.entries()
+	if entries := found[fmt.Sprint(seq)]; len(entries) != 1 || len(entries[0].Data) > 0 || !strings.Contains(entries[0].Header.Get("X-DLQ-Why-Missing"), "larger than the queue takes") {
+		t.Fatalf("%d entries, %v", len(entries), entries)
+	}
+	if entries := found[fmt.Sprint(small)]; len(entries) != 1 || len(entries[0].Data) == 0 {
+		t.Errorf("the next message has the entries %v", entries)
+	}
+	tasks, err := w.js.Stream(t.Context(), "TASKS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, patience, func() error {
+		if n := w.left(); n != 1 {
+			return fmt.Errorf("%d messages are left among the tasks, want the large one", n)
+		}
+		return nil
+	})
+	if raw, err := tasks.GetMsg(t.Context(), seq); err != nil || string(raw.Data) != large {
+		t.Errorf("the large message is not in its stream any more: %v", err)
+	}
+}

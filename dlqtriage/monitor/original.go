@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"fleetglass/fleet"
 	"fleetglass/lifecycle"
 )
 
@@ -16,6 +17,33 @@ type found struct {
 	body    []byte
 	from    string // "stream", "capture" or "missing".
 	missing string // Why the body is not the original one; empty where it is.
+}
+
+// withoutBody is what an entry has that would be too large for its queue.
+func (f found) withoutBody() found {
+	f.missing = fmt.Sprintf("with its %d bytes the entry is larger than the queue takes", len(f.body))
+	f.body, f.from = nil, "missing"
+	return f
+}
+
+// isBodyless reports whether an entry that is there lacks the message's body.
+func (m *Monitor) isBodyless(ctx context.Context, c corpse) (bool, error) {
+	id, err := lifecycle.ParseStreamID(c.entry.DLQStream)
+	if err != nil {
+		return false, err
+	}
+	stream, err := m.cfg.JetStream.Stream(ctx, id.Name)
+	if err != nil {
+		return false, fmt.Errorf("look at stream %s: %w", id.Name, err)
+	}
+	raw, err := stream.GetMsg(ctx, c.entry.DLQSeq)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, nil // It was triaged and taken away meanwhile.
+	}
+	if err != nil {
+		return false, fmt.Errorf("read entry %s: %w", c.entryAt(), err)
+	}
+	return raw.Header.Get(fleet.HeaderDLQWhyMissing) != "", nil
 }
 
 // original finds headers and body: in the stream where the message still is, else as they were captured when it was published.

@@ -54,8 +54,8 @@ func (m *Monitor) takeAway(ctx context.Context, k lifecycle.MessageKey, by *aske
 		return why, nil, err
 	}
 	if !body.entry.Copied() {
-		if _, err := m.publish(ctx, body); err != nil {
-			return "", nil, err
+		if d, err := m.publish(ctx, body); err != nil || d.Why != "" {
+			return d.Why, nil, err
 		}
 		m.copied()
 	}

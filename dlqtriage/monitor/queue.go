@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -46,7 +47,7 @@ func (m *Monitor) queueOf(ctx context.Context, subject string) (queue, error) {
 	return queue{name: name, last: stream.CachedInfo().State.LastSeq}, nil
 }
 
-// publish writes the entry, on the condition that nothing was added to the queue since it was known to have none.
+// publish writes the entry, without its body where that makes it too large for the queue. What is in flight is not copied then: its Why says so.
 func (m *Monitor) publish(ctx context.Context, c corpse) (done, error) {
 	class := m.classify(c)
 	q, err := m.queueOf(ctx, m.subject(c, class))
@@ -69,17 +70,43 @@ func (m *Monitor) publish(ctx context.Context, c corpse) (done, error) {
 	if err := m.say(ctx, c, class); err != nil {
 		return done{}, err
 	}
-	var ack *jetstream.PubAck
-	err = m.cfg.do("publish", func() (err error) {
-		ack, err = m.cfg.JetStream.PublishMsg(ctx, m.message(c, found, class), jetstream.WithMsgID(MsgID(c.key)),
-			jetstream.WithExpectStream(q.name), jetstream.WithExpectLastSequence(q.last))
-		return err
-	})
+	ack, err := m.write(ctx, m.message(c, found, class), q)
+	if tooLarge(err) {
+		if c.asked != nil {
+			return done{Why: "The dead-letter queue takes no message that large: nothing was copied."}, nil
+		}
+		found = found.withoutBody()
+		ack, err = m.write(ctx, m.message(c, found, class), q)
+	}
 	if refused := (*jetstream.APIError)(nil); errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
 		return done{}, &later{pause: whileReading, quiet: true, why: errors.New("the queue grew meanwhile")}
 	}
 	if err != nil {
 		return done{}, fmt.Errorf("publish the entry: %w", err)
 	}
-	return done{Entry: ack.Stream + ":" + strconv.FormatUint(ack.Sequence, 10), Body: found.from}, nil
+	return done{Entry: ack.Stream + ":" + strconv.FormatUint(ack.Sequence, 10), Body: found.from, bodyless: found.missing != ""}, nil
+}
+
+// write publishes an entry, on the condition that nothing was added to the queue since it was known to have none.
+func (m *Monitor) write(ctx context.Context, entry *nats.Msg, q queue) (ack *jetstream.PubAck, err error) {
+	err = m.cfg.do("publish", func() error {
+		ack, err = m.cfg.JetStream.PublishMsg(ctx, entry, jetstream.WithExpectStream(q.name), jetstream.WithExpectLastSequence(q.last))
+		return err
+	})
+	return ack, err
+}
+
+// What the broker answers where a message is larger than a stream takes (max_msg_size), or than it can keep.
+const (
+	codeOverStreamsLimit = jetstream.ErrorCode(10054)
+	codeNotStored        = jetstream.ErrorCode(10077)
+)
+
+// tooLarge reports whether an entry was refused for its size: with what is said of the death it is larger than the message was.
+func tooLarge(err error) bool {
+	var refused *jetstream.APIError
+	if !errors.As(err, &refused) {
+		return errors.Is(err, nats.ErrMaxPayload)
+	}
+	return refused.ErrorCode == codeOverStreamsLimit || refused.ErrorCode == codeNotStored && refused.Description == "message too large"
 }

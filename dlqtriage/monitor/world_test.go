@@ -129,9 +129,14 @@ func orphaned(e *lifecycle.Event) {
 
 // dies publishes a task and tells the store what capture would: that it was stored, and how it died.
 func dies(ctx context.Context, js jetstream.JetStream, store *sqlite.Store, agent, id string, how death) (uint64, error) {
+	return diesWith(ctx, js, store, agent, id, `{"taskId":"`+id+`"}`, how)
+}
+
+// diesWith is dies for a task of that body.
+func diesWith(ctx context.Context, js jetstream.JetStream, store *sqlite.Store, agent, id, body string, how death) (uint64, error) {
 	subject := contract.TaskSubject(agent, "code_review")
 	m := nats.NewMsg(subject)
-	m.Data = []byte(`{"taskId":"` + id + `"}`)
+	m.Data = []byte(body)
 	m.Header.Set("Nats-Msg-Id", id)
 	m.Header.Set("X-Task-ID", id)
 	ack, err := js.PublishMsg(ctx, m)

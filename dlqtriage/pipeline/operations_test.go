@@ -3,10 +3,13 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"fleetglass/decision"
 	"fleetglass/dlqtriage"
+	"fleetglass/fleet"
 	"fleetglass/internal/testkit"
 )
 
@@ -130,5 +133,52 @@ func TestManyAreRetriedAndEachIsSentOnce(t *testing.T) {
 	}
 	if len(told) < 2 {
 		t.Errorf("progress was told %d times", len(told))
+	}
+}
+
+// slowLists is a store that takes so long for each list, by the clock of the test.
+type slowLists struct {
+	dlqtriage.EntryReader
+	takes time.Duration
+	clock *atomic.Int64 // How far ahead it is, in nanoseconds.
+	lists atomic.Int64
+}
+
+// Entries implements [dlqtriage.EntryReader].
+func (s *slowLists) Entries(ctx context.Context, f dlqtriage.EntryFilter, p dlqtriage.EntryPageRequest) (dlqtriage.EntryPage, error) {
+	s.lists.Add(1)
+	s.clock.Add(int64(s.takes))
+	return s.EntryReader.Entries(ctx, f, p)
+}
+
+// On a busy machine a list of entries may take longer than a slice should. The slice must then act on more than one entry all the same.
+func TestASlowListLeavesASliceItsTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, broker(t), temporary(t), nil)
+	const entries = 100
+	for i := range entries {
+		w.dead(fmt.Sprintf("t%02d", i))
+	}
+	var clock atomic.Int64
+	slow := &slowLists{EntryReader: w.store, takes: 2 * time.Second, clock: &clock}
+	actions, err := dlqtriage.NewActions(dlqtriage.ActionsConfig{
+		Entries: slow, Tasks: w.store, Decisions: w.store, Policy: dlqtriage.DefaultPolicy, Contract: fleet.NewContract(""),
+		Now: func() time.Time { return time.Now().Add(time.Duration(clock.Load())) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.actions = actions
+	s := w.operations(nil)
+	w.works(s)
+	o, err := s.Start(t.Context(), bulk(dlqtriage.ActionDiscard, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o = w.finishedOperation(s, o.ID); o.Counts.Done != entries {
+		t.Errorf("operation %+v, want %d done", o.Counts, entries)
+	}
+	if n := slow.lists.Load(); n > entries/4 {
+		t.Errorf("%d entries took %d lists", entries, n)
 	}
 }

@@ -34,7 +34,11 @@ func (s *sender) observed(ctx context.Context, d dlqtriage.Delivery) (*dlqtriage
 // proved: the stream refuses a repetition. Later, all that was published since must have been read, without a gap. An empty Ended says
 // that it was not published.
 func (s *sender) prove(ctx context.Context, d dlqtriage.Delivery) (dlqtriage.Ended, error) {
-	tasks, err := s.JetStream.Stream(ctx, fleet.StreamTasks)
+	name, err := s.JetStream.StreamNameBySubject(ctx, d.Message.Subject) // Tasks need not be in TASKS.
+	if err != nil {
+		return dlqtriage.Ended{}, fmt.Errorf("find the stream of %s: %w", d.Message.Subject, err)
+	}
+	tasks, err := s.JetStream.Stream(ctx, name)
 	if err != nil {
 		return dlqtriage.Ended{}, err
 	}

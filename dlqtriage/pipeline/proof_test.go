@@ -107,6 +107,22 @@ func TestWhatIsProvedUnpublishedIsPublished(t *testing.T) {
 	w.sentOnce("t1", w.ended(a.ID))
 }
 
+func TestAFleetWhoseTasksAreInOtherStreamsIsRetriedToo(t *testing.T) {
+	t.Parallel()
+	w, a := stale(t, false)
+	if err := w.js.DeleteStream(t.Context(), fleet.StreamTasks); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "TASKS_CTO", Subjects: []string{"genbrain.agents.cto.tasks.>"}, Retention: jetstream.WorkQueuePolicy}); err != nil {
+		t.Fatal(err)
+	}
+	w.allRead()
+	w.runs()
+	if got := w.ended(a.ID); got.Sent == nil || got.Sent.Stream != "TASKS_CTO" {
+		t.Errorf("it ended as %+v, want a message in TASKS_CTO", got.Progress)
+	}
+}
+
 func TestUntilAllIsReadNothingIsPublishedThatMayHaveBeen(t *testing.T) {
 	t.Parallel()
 	w, a := stale(t, true)

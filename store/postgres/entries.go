@@ -151,6 +151,33 @@ func (s *Store) EntryGroups(
 	return out, s.wrap("group entries", err)
 }
 
+// EntrySteps implements [dlqtriage.EntryReader].
+func (s *Store) EntrySteps(ctx context.Context, f dlqtriage.EntryFilter, by []dlqtriage.GroupField, now lifecycle.Micros) ([]dlqtriage.GroupSteps, error) {
+	c, fields := entryConditions(f), columns.GroupColumns(by)
+	from := c.arg(int64(now.Add(-2 * dlqtriage.TrendSpan)))
+	query := "SELECT (e.failed - 1 - " + from + "::bigint) / " + c.arg(dlqtriage.TrendStep.Microseconds()) + "::bigint AS step, count(*), " + fields +
+		" FROM entries e WHERE " + c.all() + " AND e.failed > " + from + " AND e.failed <= " + c.arg(int64(now)) + " GROUP BY step, " + fields
+	rows, err := s.pool.Query(ctx, query, c.args...)
+	if err != nil {
+		return nil, s.wrap("count deaths over time", err)
+	}
+	out, values := columns.StepsByGroup{}, make([][]byte, len(by))
+	var step, n int64
+	targets := []any{&step, &n}
+	for i := range values {
+		targets = append(targets, &values[i])
+	}
+	_, err = pgx.ForEachRow(rows, targets, func() error {
+		texts := make([]string, len(values))
+		for i, v := range values {
+			texts[i] = string(v)
+		}
+		out.Add(texts, step, n)
+		return nil
+	})
+	return out.List(), s.wrap("count deaths over time", err)
+}
+
 // bytewise are the columns by which groups are ordered: texts otherwise compare by the locale.
 func bytewise(by []dlqtriage.GroupField) string {
 	names := make([]string, len(by))

@@ -98,3 +98,28 @@ func TestAListLooksThroughALimitedNumberOfRows(t *testing.T) {
 		}
 	}
 }
+
+// TestARareAnomalyIsFoundAmongManyTasks looks for it where one page may look through a tenth of the tasks.
+func TestARareAnomalyIsFoundAmongManyTasks(t *testing.T) {
+	t.Parallel()
+	s, err := postgres.Open(t.Context(), postgres.Config{URL: testkit.Postgres(t), ScanLimit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	var events []lifecycle.Event
+	for i := range 100 {
+		more, _ := publishedAt(uint64(i+1), fmt.Sprintf("task-%02d", i), noon.Add(time.Duration(i)*time.Second), false)
+		events = append(events, more...)
+	}
+	orphaned := events[3]
+	orphaned.ID, orphaned.Kind, orphaned.Provenance = lifecycle.NewEventID("orphaned"), lifecycle.Orphaned, lifecycle.Broker
+	if _, err := s.Append(t.Context(), lifecycle.Batch{Events: append(events, orphaned)}); err != nil {
+		t.Fatal(err)
+	}
+	f := lifecycle.Filter{Anomalies: []lifecycle.AnomalyCode{lifecycle.AnomalyOrphaned}, Sort: lifecycle.SortLastEventDesc}
+	page, err := s.ListTasks(t.Context(), f, lifecycle.Page{Limit: 5})
+	if err != nil || len(page.Tasks) != 1 || page.Tasks[0].TaskID != "task-03" || page.Next != nil {
+		t.Errorf("got %d tasks, %v, and more at %v; want task-03 alone", len(page.Tasks), err, page.Next)
+	}
+}

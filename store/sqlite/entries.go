@@ -153,6 +153,28 @@ func (s *Store) EntryGroups(
 	return out, err
 }
 
+// EntrySteps implements [dlqtriage.EntryReader].
+func (s *Store) EntrySteps(ctx context.Context, f dlqtriage.EntryFilter, by []dlqtriage.GroupField, now lifecycle.Micros) ([]dlqtriage.GroupSteps, error) {
+	fields, from := columns.GroupColumns(by), int64(now.Add(-2*dlqtriage.TrendSpan))
+	q := sqlText{}
+	q.add("SELECT (e.failed - 1 - ?) / ? AS step, count(*), "+fields+" FROM entries e WHERE e.failed > ? AND e.failed <= ?", from, dlqtriage.TrendStep.Microseconds(), from, int64(now))
+	addEntryFilter(&q, f)
+	q.add(" GROUP BY step, " + fields)
+	out := columns.StepsByGroup{}
+	err := s.read(ctx, "count deaths over time", func(conn *sqlite.Conn) error {
+		return s.each(conn, &q, func(r *statement) error {
+			step, n := r.getInt(), r.getInt()
+			values := make([]string, len(by))
+			for i := range values {
+				values[i] = r.getText()
+			}
+			out.Add(values, step, n)
+			return nil
+		})
+	})
+	return out.List(), err
+}
+
 const selectFates = `SELECT category, detail, kind, path, agent, type, status, outcome, via, due, failed, resolved FROM entries
 WHERE failed >= ? AND failed < ?`
 

@@ -176,9 +176,42 @@ func entriesGrouped(t *testing.T, s Store) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		diff(t, name, got, groupsOf(all, by, now))
+		entryStepsAgree(t, s, name, by, now, got, all)
 	}
 	if got, err := s.EntryGroups(t.Context(), dlqtriage.EntryFilter{}, []dlqtriage.GroupField{dlqtriage.ByAgent}, now, 1); err != nil || len(got) != 1 || got[0].Values[0] != "cto" {
 		t.Errorf("the largest group alone: %+v, %v", got, err)
+	}
+}
+
+// entryStepsAgree holds the deaths over time to the entries themselves, and to the two halves of the groups.
+func entryStepsAgree(t *testing.T, s Store, name string, by []dlqtriage.GroupField, now lifecycle.Micros, groups []dlqtriage.EntryGroup, all []dlqtriage.Entry) {
+	t.Helper()
+	steps, err := s.EntrySteps(t.Context(), dlqtriage.EntryFilter{Agents: []string{"cto", "cso"}}, by, now)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	got := map[string][dlqtriage.TrendSteps]int64{}
+	for _, g := range steps {
+		got[strings.Join(g.Values, "\x00")] = g.Counts
+	}
+	want := map[string][dlqtriage.TrendSteps]int64{}
+	for _, e := range all {
+		if age := now.Sub(e.FailedAt); e.Agent != "devops" && age >= 0 && age < 2*dlqtriage.TrendSpan {
+			key := strings.Join(valuesOf(e, by), "\x00")
+			counts := want[key]
+			counts[dlqtriage.TrendSteps-1-int(age/dlqtriage.TrendStep)]++
+			want[key] = counts
+		}
+	}
+	diff(t, name+", over time", got, want)
+	for _, g := range groups {
+		var halves [2]int64
+		for i, n := range got[strings.Join(g.Values, "\x00")] {
+			halves[2*i/dlqtriage.TrendSteps] += n
+		}
+		if halves != [2]int64{g.Before, g.Recent} {
+			t.Errorf("%s, group %v: %v over time, want %d before and %d recent", name, g.Values, halves, g.Before, g.Recent)
+		}
 	}
 }
 
