@@ -31,7 +31,7 @@ func (e *InvalidToken) Error() string { return e.Field + ": " + e.Detail }
 const (
 	storedEvery = time.Second      // How often the tokens of the store are read.
 	touchEvery  = 20 * time.Second // How often their use is noted.
-	maxName     = 100              // Characters of a token's name.
+	maxName     = 100              // Characters of a token's name; bytes of an agent's.
 	idLength    = 12               // Characters of a hash that name a token in addresses and in the audit.
 )
 
@@ -102,7 +102,7 @@ func (i *Issuer) Create(ctx context.Context, by decision.Actor, wish Token) (tex
 		return "", made, ErrTokenExists
 	}
 	text, entry := NewToken(wish.Name, wish.Scopes, wish.Expires)
-	entry.Role = wish.Role
+	entry.Role, entry.Agents = wish.Role, wish.Agents
 	made = StoredToken{Token: entry, ID: tokenID(entry), CreatedBy: by.Name, CreatedAt: lifecycle.MicrosOf(now)}
 	if err := i.cfg.Store.AddToken(ctx, made, i.record(by, "create-token", made.ID, nil, &made)); err != nil {
 		return "", StoredToken{}, err
@@ -126,6 +126,9 @@ func (t Token) check(now time.Time) error {
 		if !slices.Contains(Scopes(), s) {
 			return &InvalidToken{"scopes", fmt.Sprintf("%q is not a scope", s)}
 		}
+	}
+	if wrong := t.wrongAgents(); wrong != "" {
+		return &InvalidToken{"agents", wrong}
 	}
 	return nil
 }
@@ -164,6 +167,9 @@ func (t *StoredToken) summary() []byte {
 		return nil
 	}
 	out := map[string]any{"id": t.ID, "name": t.Name, "role": t.Role, "scopes": t.Scopes}
+	if len(t.Agents) > 0 {
+		out["agents"] = t.Agents
+	}
 	if !t.Expires.IsZero() {
 		out["expires_at"] = t.Expires.UTC()
 	}

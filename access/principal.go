@@ -11,7 +11,8 @@ type Principal struct {
 	Name    string // Name of the token, or of the person; "local" without authentication.
 	Token   string // Hash of the token that proved it; empty for those that need none.
 	Scopes  []Scope
-	Session string // The session that the request came with (package internal/sessions); empty for none.
+	Agents  []string // The only agents that it may report for; empty for any, in its own name.
+	Session string   // The session that the request came with (package internal/sessions); empty for none.
 }
 
 // Local is everybody while no authentication is configured. It may do everything, which is why the program then listens on loopback

@@ -72,6 +72,17 @@ func JoinScopes(scopes []Scope) string {
 	return strings.Join(out, " ")
 }
 
+// JoinAgents writes names of agents as one text; they hold no spaces.
+func JoinAgents(agents []string) string { return strings.Join(agents, " ") }
+
+// SplitAgents reads what [JoinAgents] wrote.
+func SplitAgents(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Fields(text)
+}
+
 // SplitScopes reads what [JoinScopes] wrote.
 func SplitScopes(text string) []Scope {
 	var out []Scope

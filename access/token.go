@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/goccy/go-yaml"
 )
@@ -20,6 +22,7 @@ type Token struct {
 	SHA256  string    `yaml:"sha256"`            // Required. Hexadecimal hash of the token.
 	Role    Role      `yaml:"role,omitempty"`    // Required, unless there are scopes.
 	Scopes  []Scope   `yaml:"scopes,omitempty"`  // Required, unless there is a role; beside a role they are added to its scopes.
+	Agents  []string  `yaml:"agents,omitempty"`  // Optional; the only agents that it may report for. Without any it reports for whom it likes, in its own name.
 	Expires time.Time `yaml:"expires,omitempty"` // Optional; default never.
 }
 
@@ -91,7 +94,31 @@ func (t Token) Validate() error {
 			return fmt.Errorf("%s: %q is not a scope", t.Name, s)
 		}
 	}
+	if wrong := t.wrongAgents(); wrong != "" {
+		return fmt.Errorf("%s: agents: %s", t.Name, wrong)
+	}
 	return nil
+}
+
+// wrongAgents says what is wrong with the agents that the token is bound to; empty for nothing.
+func (t Token) wrongAgents() string {
+	if len(t.Agents) > 0 && !(Principal{Scopes: t.Granted()}).Can(Report) {
+		return "a token that may not report is bound to none"
+	}
+	for i, agent := range t.Agents {
+		switch {
+		case !validAgent(agent):
+			return fmt.Sprintf("%q is not the name of an agent, one token of a subject", agent)
+		case slices.Contains(t.Agents[:i], agent):
+			return fmt.Sprintf("%q is there twice", agent)
+		}
+	}
+	return ""
+}
+
+// validAgent reports whether a text can be the name of an agent: one token of a subject.
+func validAgent(name string) bool {
+	return name != "" && len(name) <= maxName && !strings.ContainsAny(name, ".*>") && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) || unicode.IsSpace(r) })
 }
 
 // Granted lists what the token may do: the scopes of its role and its own.

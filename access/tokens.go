@@ -127,5 +127,12 @@ func (t *Tokens) Identify(secret string) (Principal, error) {
 		return Principal{}, &Denied{Actor: entry.Name, Why: ErrExpired}
 	}
 	t.used[hash] = t.now()
-	return Principal{Name: entry.Name, Token: hash, Scopes: entry.Granted()}, nil
+	return Principal{Name: entry.Name, Token: hash, Scopes: entry.Granted(), Agents: entry.Agents}, nil
+}
+
+// AgentsOf returns the agents that a token is bound to, by its hash; none for a token that is not valid. A session asks for those of the token that it began with.
+func (t *Tokens) AgentsOf(hash string) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byHash[hash].Agents
 }

@@ -65,9 +65,9 @@ type Config struct {
 
 // Fleet is what the API asks of the wire contract.
 type Fleet struct {
-	// DecodeReport reads one CloudEvent in structured JSON form. Required. Its errors are shown to the sender: they must say what is
-	// wrong with the event and nothing else.
-	DecodeReport func(event json.RawMessage) (lifecycle.Event, error)
+	// DecodeReport reads one CloudEvent in structured JSON form that somebody sent. Required. Its errors are shown to the sender: they must say
+	// what is wrong with the event and nothing else. It errors with a [*fleet.ForeignReport] where the sender may not report for the agent.
+	DecodeReport func(event json.RawMessage, by access.Principal) (lifecycle.Event, error)
 }
 
 // Options are the knobs of the API.

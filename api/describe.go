@@ -28,6 +28,7 @@ func (a *API) describe() {
 	a.describeHistory()
 	a.describeMap()
 	a.describeDoctor()
+	a.describeRestarts()
 	a.describeDuplicates()
 	a.describeEntries()
 	a.describeReconciliations()

@@ -54,6 +54,7 @@ type EventData struct {
 	OutputTokens   int64     `json:"output_tokens,omitempty"`
 	CostUSD        float64   `json:"cost_usd,omitempty"`
 	ExpiresAt      *Instant  `json:"expires_at,omitempty"`
+	ReportedBy     string    `json:"reported_by,omitempty" doc:"Who sent the report over HTTP, where nothing proves that to be the agent: the name of a token that is bound to no agent. It stands in this name, not in the agent's."`
 	RecordsMS      float64   `json:"records_ms,omitempty" doc:"What the delivery waited for the idempotency records, as its agent measured it."`
 }
 
@@ -65,7 +66,7 @@ func dataOf(d lifecycle.Detail) EventData {
 		BasisAt: instant(d.Basis), DeadlineAt: instant(d.Deadline), Exact: d.Exact, Category: d.Category, Path: d.Path, Entry: d.Entry,
 		LeaseOwner: d.LeaseOwner, LeaseExpiresAt: instant(d.LeaseExpiresAt), StepID: d.StepID, StepClass: d.StepClass, Tool: d.Tool,
 		InputHash: d.InputHash, ResultRef: d.ResultRef, Status: d.Status, Model: d.Model, InputTokens: d.InputTokens,
-		OutputTokens: d.OutputTokens, CostUSD: d.CostUSD, ExpiresAt: instant(d.ExpiresAt), RecordsMS: fractional(d.RecordsWait),
+		OutputTokens: d.OutputTokens, CostUSD: d.CostUSD, ExpiresAt: instant(d.ExpiresAt), ReportedBy: d.ReportedBy, RecordsMS: fractional(d.RecordsWait),
 		CategoryDetail: d.CategoryDetail, CauseKind: d.CauseKind, Rule: d.Rule, Deliveries: d.Deliveries, FailedAt: instant(d.FailedAt),
 		Action: d.Action, ActionID: d.ActionID, Actor: d.Actor, Outcome: string(d.Outcome), Until: instant(d.Until),
 	}

@@ -117,7 +117,7 @@ func examplePayload() Payload {
 func exampleReport() RecoveryReport {
 	t := exampleStory()
 	return RecoveryReport{
-		TaskID: t.Summary.TaskID, AsOf: Instant(t.AsOf), Trace: traceOf(t), Markdown: reportText(t),
+		TaskID: t.Summary.TaskID, AsOf: Instant(t.AsOf), Trace: traceOf(t), Restarts: restartsOf(t), Markdown: reportText(t),
 	}
 }
 

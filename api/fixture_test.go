@@ -173,8 +173,8 @@ func (f *fixture) health() []health.Part {
 	return f.parts
 }
 
-func (f *fixture) decode(body json.RawMessage) (lifecycle.Event, error) {
-	events, err := fleet.DecodeReports(body, fleet.ReportOrigin{Source: "http", At: lifecycle.MicrosOf(f.clock())})
+func (f *fixture) decode(body json.RawMessage, by access.Principal) (lifecycle.Event, error) {
+	events, err := fleet.DecodeReports(body, fleet.ReportOrigin{Source: "http", At: lifecycle.MicrosOf(f.clock()), Agents: by.Agents})
 	if err != nil {
 		return lifecycle.Event{}, err
 	}

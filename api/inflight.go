@@ -31,6 +31,7 @@ type Lease struct {
 	LastHeartbeatAt Instant               `json:"last_heartbeat_at"`
 	WaitMS          *int64                `json:"wait_ms" doc:"The wait in force for this attempt; null when it is not known."`
 	DeadlineAt      Instant               `json:"deadline_at" doc:"Last delivery or heartbeat plus the wait."`
+	Due             bool                  `json:"due" doc:"It was handed back, and its delay has passed at next.at: the next pull gets it, and whether a worker has it again is not known. There is no deadline then."`
 	StaleKind       Text                  `json:"stale_kind" doc:"What is wrong with it; null when nothing is." example:"expiring"`
 	StaleMeaning    Text                  `json:"stale_meaning"`
 	Owner           Text                  `json:"owner" doc:"As reported. Untrusted."`
@@ -113,7 +114,7 @@ func leaseOf(l lifecycle.Lease, typical map[string]lifecycle.Typical, now lifecy
 		Title: Text(l.Title), Consumer: Text(l.Consumer), State: string(l.State), Attempt: Count(l.Attempt), MaxDeliver: Count(l.MaxDeliver),
 		BeganAt: Instant(l.BeganAt), BeganExact: l.BeganExact, HeldMS: knownMilliseconds(l.Held(now), l.BeganAt.Known()),
 		LastHeartbeatAt: Instant(l.LastBeat), WaitMS: knownMilliseconds(l.Wait, l.Wait > 0), DeadlineAt: Instant(l.Deadline),
-		StaleKind: Text(l.Stale), StaleMeaning: Text(l.Stale.Meaning()), Owner: Text(l.Owner), LeaseVersion: Sequence(l.LeaseVersion),
+		Due: l.Due, StaleKind: Text(l.Stale), StaleMeaning: Text(l.Stale.Meaning()), Owner: Text(l.Owner), LeaseVersion: Sequence(l.LeaseVersion),
 		Typical: typicalOf(typical, l.Type), Revision: Sequence(l.Revision), Acting: Text(l.Acting),
 	}
 	if r := l.Resolved; r != nil {

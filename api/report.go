@@ -16,6 +16,7 @@ type RecoveryReport struct {
 	AsOf           Instant               `json:"as_of"`
 	Trace          Trace                 `json:"trace"`
 	Recommendation Maybe[Recommendation] `json:"recommendation" doc:"Null while nothing is recommended."`
+	Restarts       []Restart             `json:"restarts" nullable:"false" doc:"Those in which a message of it was in hand, the latest first."`
 	Markdown       string                `json:"markdown" doc:"The same as text. Text from the fleet stands in code blocks and is untrusted."`
 }
 
@@ -53,7 +54,7 @@ func (a *API) getReport(ctx context.Context, in *ReportQuery) (*reportReply, err
 	text := a.cfg.Mask.Text(reportText(t))
 	if prefers(in.Accept, "application/json", markdown) {
 		out.ContentType = "application/json"
-		out.Body = RecoveryReport{TaskID: t.Summary.TaskID, AsOf: Instant(t.AsOf), Trace: traceOf(t), Recommendation: recommendationOf(t.Recovery, t.Summary.TaskID), Markdown: text}
+		out.Body = RecoveryReport{TaskID: t.Summary.TaskID, AsOf: Instant(t.AsOf), Trace: traceOf(t), Recommendation: recommendationOf(t.Recovery, t.Summary.TaskID), Restarts: restartsOf(t), Markdown: text}
 		return out, nil
 	}
 	out.ContentType, out.Body = markdown+"; charset=utf-8", []byte(text)
@@ -62,8 +63,20 @@ func (a *API) getReport(ctx context.Context, in *ReportQuery) (*reportReply, err
 
 // reportText is the recovery report for people.
 func reportText(t query.Trace) string {
-	if t.Recovery == nil {
-		return lifecycle.Report(t.Trace)
+	var sections []string
+	if t.Recovery != nil {
+		sections = append(sections, t.Recovery.Markdown(taskPage(t.Summary.TaskID)))
 	}
-	return lifecycle.Report(t.Trace, t.Recovery.Markdown(taskPage(t.Summary.TaskID)))
+	for i := range t.Restarts {
+		sections = append(sections, t.Restarts[i].Section(t.Summary.TaskID))
+	}
+	return lifecycle.Report(t.Trace, sections...)
+}
+
+func restartsOf(t query.Trace) []Restart {
+	out := []Restart{}
+	for i := range t.Restarts {
+		out = append(out, restartOf(&t.Restarts[i], t.AsOf))
+	}
+	return out
 }

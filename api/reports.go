@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -13,6 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"fleetglass/access"
+	"fleetglass/fleet"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
 )
@@ -34,7 +37,8 @@ type AcceptedEvent struct {
 const reportsDetail = "For runtimes without NATS: a CloudEvents 1.0 event in structured or binary form, or a batch of at most 1,000. All of a " +
 	"request are stored, or none. A report that is sent again, with the same source, id and time, changes nothing and gets the " +
 	"same answer, whatever the Idempotency-Key. A report without a time gets the time of its arrival, so it counts again when it " +
-	"is sent again."
+	"is sent again. A token that is bound to agents reports for these only: another agent in a report is answered 403, with the place that names it, and " +
+	"nothing of the request is stored. What a token reports that is bound to none stands in its name (reported_by of the event)."
 
 // maxReports bounds a batch.
 const maxReports = 1000
@@ -55,7 +59,7 @@ func (a *API) describeReports() {
 	register(a, call{
 		id: "post-reports", needs: access.Report, method: http.MethodPost, path: Base + "/reports", tag: "reports", summary: "Report about tasks",
 		status: http.StatusAccepted, keys: keyOwn, detail: reportsDetail, example: exampleAccepted(), body: reportsBody(),
-		failures: []httperr.Code{httperr.InvalidBody, httperr.InvalidReport, httperr.BodyTooLarge, httperr.UnsupportedMediaType},
+		failures: []httperr.Code{httperr.InvalidBody, httperr.InvalidReport, httperr.Forbidden, httperr.BodyTooLarge, httperr.UnsupportedMediaType},
 	}, a.postReports)
 }
 
@@ -99,18 +103,11 @@ func (a *API) postReports(ctx context.Context, in *ReportsInput) (*reportsReply,
 	}
 	out := &reportsReply{Status: http.StatusAccepted, Body: ReportsAccepted{Accepted: len(reports), Events: []AcceptedEvent{}}}
 	var batch lifecycle.Batch
-	invalid := httperr.New(httperr.InvalidReport, nil)
-	for _, report := range reports {
-		e, err := a.cfg.Fleet.DecodeReport(report.json)
-		if err != nil {
-			invalid.WithField(report.pointer, err.Error())
-			continue
-		}
-		batch.Events = append(batch.Events, e)
-		out.Body.Events = append(out.Body.Events, AcceptedEvent{TaskID: e.TaskID, ID: e.ID.String(), Kind: string(e.Kind)})
+	if batch.Events, err = a.decodeReports(ctx, reports); err != nil {
+		return nil, err
 	}
-	if len(invalid.Errors) > 0 {
-		return nil, invalid
+	for _, e := range batch.Events {
+		out.Body.Events = append(out.Body.Events, AcceptedEvent{TaskID: e.TaskID, ID: e.ID.String(), Kind: string(e.Kind)})
 	}
 	done, err := a.cfg.Appender.Append(ctx, batch)
 	if err != nil {
@@ -118,6 +115,37 @@ func (a *API) postReports(ctx context.Context, in *ReportsInput) (*reportsReply,
 	}
 	out.Body.New = done.New
 	return out, nil
+}
+
+// decodeReports reads all reports of a request. It errors with each that cannot be read, or that its sender may not make; the second goes into
+// the audit.
+func (a *API) decodeReports(ctx context.Context, reports []rawReport) ([]lifecycle.Event, error) {
+	var events []lifecycle.Event
+	who := access.From(ctx)
+	invalid, foreign := httperr.New(httperr.InvalidReport, nil), httperr.New(httperr.Forbidden, nil)
+	for _, report := range reports {
+		e, err := a.cfg.Fleet.DecodeReport(report.json, who)
+		var refused *fleet.ForeignReport
+		switch {
+		case errors.As(err, &refused):
+			foreign.WithField(report.pointer+refused.Field, refused.Error())
+		case err != nil:
+			invalid.WithField(report.pointer, err.Error())
+		default:
+			events = append(events, e)
+		}
+	}
+	if len(foreign.Errors) > 0 {
+		why := fmt.Errorf("%s: %s; it is bound to %s", foreign.Errors[0].Pointer, foreign.Errors[0].Detail, strings.Join(who.Agents, ", "))
+		if a.cfg.Denied != nil {
+			a.cfg.Denied(requestOf(ctx), "report", why)
+		}
+		return nil, foreign.WithDetail("This token may report for %s only. Nothing of the request was stored.", strings.Join(who.Agents, ", "))
+	}
+	if len(invalid.Errors) > 0 {
+		return nil, invalid
+	}
+	return events, nil
 }
 
 // readProblem tells a body that is too large from one that did not arrive.

@@ -58,7 +58,7 @@ type Figures struct {
 	ReceiptMissingRecoveries  Figure `json:"receipt_missing_recoveries"`
 	Quarantined               Figure `json:"quarantined" doc:"Tasks that a decision set aside."`
 	OutboundSendRetries       Figure `json:"outbound_send_retries"`
-	RecoveryTimeAfterRestart  Figure `json:"recovery_time_after_restart"`
+	RecoveryTimeAfterRestart  Figure `json:"recovery_time_after_restart" doc:"After the latest restart that is over: until it was known what became of every message in hand."`
 	MissedMessageIncidents    Figure `json:"missed_message_incidents" doc:"Messages that a user found missing."`
 	Published                 Figure `json:"published" doc:"Messages stored."`
 	Completed                 Figure `json:"completed" doc:"Messages acknowledged."`
@@ -133,7 +133,7 @@ func figuresOf(s query.Statistics) Figures {
 		ReceiptMissingRecoveries:  untold("recoveries", notTriage),
 		Quarantined:               untold("tasks", notTriage),
 		OutboundSendRetries:       untold("messages", "Only agents that report outgoing messages could tell."),
-		RecoveryTimeAfterRestart:  untold("seconds", "No recovery scan has been measured."),
+		RecoveryTimeAfterRestart:  untold("seconds", "No restart with messages in hand is over."),
 		MissedMessageIncidents:    untold("incidents", "This server does not take such reports."),
 		Published:                 daily(s.Day.Published, "messages"),
 		Completed:                 daily(s.Day.Completed, "messages"),
@@ -141,6 +141,9 @@ func figuresOf(s query.Statistics) Figures {
 		DLQRate:                   untold("ratio", "Nothing was published in the last 24 hours."),
 		UndecodableLines:          figure(float64(s.Undecodable), "lines"),
 		OpenGaps:                  daily(int64(len(s.OpenGaps)), "gaps"),
+	}
+	if s.Recovered != nil {
+		f.RecoveryTimeAfterRestart = figure(s.Recovered.RecoveryTime(s.AsOf).Seconds(), "seconds")
 	}
 	if s.Day.Published > 0 {
 		f.DLQRate = figure(float64(s.DeadLettered)/float64(s.Day.Published), "ratio")

@@ -20,6 +20,7 @@ type TokenRow struct {
 	Name       string         `json:"name" doc:"Who uses it: the actor of the audit." example:"grafana"`
 	Role       Text           `json:"role" example:"viewer"`
 	Scopes     []access.Scope `json:"scopes" nullable:"false" doc:"What it may do, those of its role included." example:"[\"read\"]"`
+	Agents     []string       `json:"agents" nullable:"false" doc:"The only agents that it may report for; empty for any, in its own name." example:"[]"`
 	Source     string         `json:"source" enum:"store,settings" doc:"store: made by this call, and revoked by it. settings: in the settings or in the tokens file, where it is revoked." example:"store"`
 	ExpiresAt  Instant        `json:"expires_at" doc:"Null for never."`
 	CreatedAt  Instant        `json:"created_at" doc:"Null for a token of the settings."`
@@ -38,6 +39,7 @@ type TokenRequest struct {
 	Name      string         `json:"name" doc:"1 to 100 printable characters that no other token has for a name." example:"grafana"`
 	Role      access.Role    `json:"role,omitempty" enum:"viewer,triager,admin" doc:"Needed where there are no scopes." example:"viewer"`
 	Scopes    []access.Scope `json:"scopes,omitempty" doc:"Needed where there is no role; beside one they are added." example:"[\"read\"]"`
+	Agents    []string       `json:"agents,omitempty" doc:"The only agents that it may report for; needs the scope report. Default any: what it reports then stands in its own name." example:"[\"cto\"]"`
 	ExpiresAt *string        `json:"expires_at,omitempty" doc:"RFC 3339 or a date; default never." example:"2027-11-20"`
 }
 
@@ -100,7 +102,7 @@ func noTokens() error {
 
 func tokenRow(t access.StoredToken) TokenRow {
 	row := TokenRow{
-		ID: t.ID, Name: t.Name, Role: Text(t.Role), Scopes: t.Granted(), Source: "store", CreatedAt: Instant(t.CreatedAt), CreatedBy: Text(t.CreatedBy), LastUsedAt: Instant(t.LastUsed),
+		ID: t.ID, Name: t.Name, Role: Text(t.Role), Scopes: t.Granted(), Agents: append([]string{}, t.Agents...), Source: "store", CreatedAt: Instant(t.CreatedAt), CreatedBy: Text(t.CreatedBy), LastUsedAt: Instant(t.LastUsed),
 	}
 	if !t.Expires.IsZero() {
 		row.ExpiresAt = Instant(lifecycle.MicrosOf(t.Expires))
@@ -120,7 +122,7 @@ func (a *API) createToken(ctx context.Context, _ *struct{}) (*reply[NewToken], e
 	if err != nil {
 		return nil, err
 	}
-	wish := access.Token{Name: in.Name, Role: in.Role, Scopes: in.Scopes}
+	wish := access.Token{Name: in.Name, Role: in.Role, Scopes: in.Scopes, Agents: in.Agents}
 	if expires.Known() {
 		wish.Expires = expires.Time()
 	}
@@ -166,7 +168,7 @@ func exampleTokens() List[TokenRow] {
 
 func exampleToken() TokenRow {
 	return TokenRow{
-		ID: "5f0c2b1a9d8e", Name: "grafana", Role: "viewer", Scopes: []access.Scope{access.Read}, Source: "store", CreatedAt: Instant(exampleTime(0)), CreatedBy: "ops",
+		ID: "5f0c2b1a9d8e", Name: "grafana", Role: "viewer", Scopes: []access.Scope{access.Read}, Agents: []string{}, Source: "store", CreatedAt: Instant(exampleTime(0)), CreatedBy: "ops",
 		LastUsedAt: Instant(exampleTime(time.Minute)),
 	}
 }

@@ -52,34 +52,56 @@ type decoded struct {
 
 // decode decodes the lines of a batch, unless that was done. It errors when something outside of them has to be asked first and does not
 // answer.
-func (c *Collector) decode(ctx context.Context, b *lineBatch) (err error) {
+func (c *Collector) decode(ctx context.Context, b *lineBatch) error {
 	if b.said != nil {
 		return nil
 	}
-	streams := Streams{Contract: c.cfg.Contract}
-	if c.src.Resolves {
-		if streams, err = c.cfg.Incarnations.Observe(ctx); err != nil {
+	streams, err := c.look(ctx, b.lines)
+	if err != nil {
+		return err
+	}
+	said := c.decodeLines(b.lines, streams)
+	if streams.denials.any() { // Whoever answered may have been cut off from the others meanwhile: a line is not given up for that.
+		c.events.give(said.batch.Events)
+		if err := c.cfg.Incarnations.confirm(ctx, streams.LastSeq, c.consumers(b.lines)); err != nil {
 			return err
 		}
-	}
-	if c.src.Consumer != nil {
-		if streams.Sights, err = c.cfg.Incarnations.sights(ctx, streams.LastSeq, c.consumers(b.lines)); err != nil {
+		if streams, err = c.look(ctx, b.lines); err != nil {
 			return err
+		}
+		said = c.decodeLines(b.lines, streams)
+	}
+	b.said = said
+	b.said.batch.Gaps = append(b.said.batch.Gaps, b.gaps...)
+	return nil
+}
+
+// look asks the broker what has to be known to decode lines.
+func (c *Collector) look(ctx context.Context, lines []Line) (streams Streams, err error) {
+	streams = Streams{Contract: c.cfg.Contract}
+	if c.src.Resolves {
+		if streams, err = c.cfg.Incarnations.Observe(ctx); err != nil {
+			return streams, err
+		}
+	}
+	streams.denials = new(denials)
+	if c.src.Consumer != nil {
+		if streams.Sights, err = c.cfg.Incarnations.sights(ctx, streams.LastSeq, c.consumers(lines)); err != nil {
+			return streams, err
 		}
 	}
 	if c.src.Leaving != nil {
-		if streams.There, err = c.cfg.Incarnations.there(ctx, streams.LastSeq, c.leaving(b.lines)); err != nil {
-			return err
-		}
+		streams.There, err = c.cfg.Incarnations.there(ctx, streams.LastSeq, c.leaving(lines))
 	}
-	b.said = c.decodeLines(b.lines, streams)
-	b.said.batch.Gaps = append(b.said.batch.Gaps, b.gaps...)
-	return nil
+	return streams, err
 }
 
 // consumers are those that lines name.
 func (c *Collector) consumers(lines []Line) map[ConsumerRef]bool {
 	out := map[ConsumerRef]bool{}
+	if c.src.Consumer == nil {
+		return out
+	}
 	for _, line := range lines {
 		if ref, named := c.src.Consumer(line); named {
 			out[ref] = true

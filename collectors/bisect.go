@@ -19,9 +19,21 @@ const (
 	maxSplits = 16
 )
 
-// suspect reports whether a failure looks like that of a line: the store does not say that it is unable, and takes a batch without any.
+// unanswered is the failure of a question that has to be asked before lines can be decoded.
+type unanswered struct{ error }
+
+// Unwrap implements errors.Unwrap.
+func (u unanswered) Unwrap() error { return u.error }
+
+// blameless reports whether a failure says nothing about lines: the broker did not answer, or the store says that it is unable.
+func blameless(err error) bool {
+	var u unanswered
+	return errors.As(err, &u) || errors.Is(err, lifecycle.ErrUnable)
+}
+
+// suspect reports whether a failure looks like that of a line: nobody else is to blame, and the store takes a batch without any.
 func (c *Collector) suspect(ctx context.Context, lines []Line, failures int, failure error) bool {
-	if errors.Is(failure, lifecycle.ErrUnable) || failures < suspectAfter || (len(lines) == 1 && failures < suspectOneAfter) {
+	if blameless(failure) || failures < suspectAfter || (len(lines) == 1 && failures < suspectOneAfter) {
 		return false
 	}
 	return c.probe(ctx) == nil
@@ -38,7 +50,7 @@ type bisection struct {
 	taken    int // Lines committed.
 	failures int
 	refused  []refusal
-	unable   error // Of the store, when it says so or takes no batch without lines either: lines are then not to blame.
+	unable   error // Of the store, when it says so or takes no batch without lines either, or of the broker: lines are then not to blame.
 }
 
 type refusal struct {
@@ -73,7 +85,7 @@ func (c *Collector) split(ctx context.Context, lines []Line, s *bisection) {
 	}
 	s.failures++
 	n := len(lines)
-	if errors.Is(err, lifecycle.ErrUnable) {
+	if blameless(err) {
 		s.unable = err
 	}
 	switch {
@@ -97,7 +109,7 @@ func (c *Collector) retryPoison(ctx context.Context, line Line, err error, s *bi
 			s.taken++
 			return
 		}
-		if errors.Is(err, lifecycle.ErrUnable) {
+		if blameless(err) {
 			s.unable = err
 			return
 		}

@@ -30,7 +30,7 @@ func (c *Collector) commitWithRetry(ctx context.Context, b *lineBatch) error {
 func (c *Collector) commit(ctx context.Context, b *lineBatch) error {
 	if err := c.decode(ctx, b); err != nil {
 		c.withdraw(ctx, b)
-		return err
+		return unanswered{err}
 	}
 	p, d := c.pos, b.said
 	if d.last > p.Seq {

@@ -19,7 +19,7 @@ type MessageRef struct {
 
 // Holds reports whether the stream held a message after a line was read that says it has left.
 func (s Streams) Holds(k lifecycle.MessageKey) bool {
-	return s.lives(k) && s.There[MessageRef{k.Stream.Name, k.Seq}]
+	return s.denied(s.lives(k) && s.There[MessageRef{k.Stream.Name, k.Seq}])
 }
 
 const (

@@ -29,7 +29,7 @@ func (s Sight) canHaveAccepted(seq uint64, at lifecycle.Micros) bool {
 // Standing says how an answer by a consumer stands by what the broker said of that consumer. Where it was not asked, as for streams of another
 // domain or an earlier incarnation, nothing is doubted.
 func (s Streams) Standing(k lifecycle.MessageKey, consumer string, at, publishedAt lifecycle.Micros) lifecycle.Standing {
-	standing := lifecycle.Standing{Watches: s.Watches(k, consumer)}
+	standing := s.Shared(k, consumer)
 	sight, asked := s.Sights[ConsumerRef{k.Stream.Name, consumer}]
 	if asked && s.lives(k) && !sight.canHaveAccepted(k.Seq, at) {
 		standing.Unproved, standing.SaidAt = true, publishedAt
@@ -44,7 +44,13 @@ func (s Streams) NeverDelivered(k lifecycle.MessageKey, consumer string, at life
 	if !asked || !s.lives(k) || !sight.CreatedAt.Known() || sight.CreatedAt > at {
 		return false
 	}
-	return sight.DeliveredSeq < k.Seq || sight.Deliveries < delivery
+	return s.denied(sight.DeliveredSeq < k.Seq || sight.Deliveries < delivery)
+}
+
+// Shared says whether a consumer shares a message with others: the stream is no work queue. It only watches, or what it does is its own.
+func (s Streams) Shared(k lifecycle.MessageKey, consumer string) lifecycle.Standing {
+	watches := s.Watches(k, consumer)
+	return lifecycle.Standing{Watches: watches, Apart: !watches && s.lives(k) && s.LastSeq[k.Stream.Name].Kept}
 }
 
 // Watches reports whether a consumer only watches: the stream is no work queue, and the consumer is not named as a worker's.

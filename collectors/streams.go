@@ -19,6 +19,21 @@ type Streams struct {
 	LastSeq  map[string]LastSeq      // By stream name: the live incarnation's last sequence when looked at.
 	Sights   map[ConsumerRef]Sight   // How the consumers were that the lines name; without those that were not asked for.
 	There    map[MessageRef]bool     // Messages that lines say have left, and that the stream holds all the same.
+
+	denials *denials // Where it is noted that the state contradicts a line; nil for nowhere.
+}
+
+// denials notes whether the broker's state was found to contradict a line.
+type denials bool
+
+func (d *denials) any() bool { return d != nil && bool(*d) }
+
+// denied notes a contradiction, and returns whether there is one.
+func (s Streams) denied(is bool) bool {
+	if is && s.denials != nil {
+		*s.denials = true
+	}
+	return is
 }
 
 // LastSeq is the last sequence of the live incarnation of a stream, and how the stream was configured then.
@@ -86,7 +101,7 @@ func (s Streams) Beyond(k lifecycle.MessageKey) (last uint64, beyond bool) {
 		return 0, false
 	}
 	l, known := s.LastSeq[k.Stream.Name]
-	return l.Seq, known && l.Epoch == k.Stream.Epoch && k.Seq > l.Seq
+	return l.Seq, s.denied(known && l.Epoch == k.Stream.Epoch && k.Seq > l.Seq)
 }
 
 // CheckStream errors when text cannot be the name of a stream.

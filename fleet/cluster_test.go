@@ -2,7 +2,6 @@ package fleet_test
 
 import (
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -10,70 +9,9 @@ import (
 	"fleetglass/fleet"
 	"fleetglass/internal/testkit"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
-
-// cluster is three servers whose account FLEET imports its own tasks.
-func cluster(t *testing.T, c fleet.Contract) []*server.Server {
-	t.Helper()
-	ports := freePorts(t, 3)
-	routes := make([]string, len(ports))
-	for i, port := range ports {
-		routes[i] = fmt.Sprintf("\"nats-route://127.0.0.1:%d\"", port)
-	}
-	var servers []*server.Server
-	for n, port := range ports {
-		o := &server.Options{}
-		conf := fmt.Sprintf(`server_name: n%d
-listen: "127.0.0.1:-1"
-jetstream { store_dir: %q }
-cluster { name: c, listen: "127.0.0.1:%d", routes: [%s] }
-accounts { FLEET { jetstream: enabled, users: [ {user: fleet, password: x} ]
-%s } , SYS { users: [ {user: sys, password: x} ] } }
-system_account: SYS
-no_auth_user: fleet`, n, t.TempDir(), port, strings.Join(routes, ", "), c.SelfImport("FLEET"))
-		if err := o.ProcessConfigString(conf); err != nil {
-			t.Fatal(err)
-		}
-		o.NoSigs, o.NoLog = true, true
-		srv, err := server.NewServer(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		srv.Start()
-		t.Cleanup(func() {
-			srv.Shutdown()
-			srv.WaitForShutdown()
-		})
-		servers = append(servers, srv)
-	}
-	testkit.Eventually(t, 30*time.Second, func() error {
-		for _, srv := range servers {
-			if srv.JetStreamIsLeader() && len(srv.JetStreamClusterPeers()) == len(servers) {
-				return nil
-			}
-		}
-		return fmt.Errorf("no leader of three")
-	})
-	return servers
-}
-
-// freePorts finds ports that were free a moment ago: the routes of a cluster must be known before it starts.
-func freePorts(t *testing.T, n int) []int {
-	t.Helper()
-	var ports []int
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = l.Close() }()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
-}
 
 // On three replicas a capture stream must neither deduplicate nor answer the publisher, just as on one.
 func TestThreeReplicasCaptureEveryAttempt(t *testing.T) {
@@ -82,7 +20,7 @@ func TestThreeReplicasCaptureEveryAttempt(t *testing.T) {
 	}
 	t.Parallel()
 	c := fleet.NewContract("")
-	servers := cluster(t, c)
+	servers := testkit.BrokerCluster(t, c)
 	js := connectTo(t, servers[0])
 	s := fleet.Streams{Contract: c, Replicas: 3}
 	testkit.Eventually(t, 60*time.Second, func() error {

@@ -1,5 +1,7 @@
 package fleet
 
+import "slices"
+
 // Identity is what one part of Fleetglass, or an agent, may do on the broker, and nothing else. Both lists are complete: an identity without
 // a list would be allowed everything.
 type Identity struct {
@@ -29,11 +31,8 @@ func (s Streams) Permissions() []Identity {
 			Publish: s.observerPublishes(), Subscribe: []string{inbox, c.TaskSubjects()},
 		},
 		{
-			Name: "mover", Purpose: "Moves dead messages, and those in flight that somebody quarantines, from TASKS to the DLQ.",
-			Publish: append([]string{
-				c.Prefix + ".dlq.>", c.api("INFO"), c.api("STREAM.INFO." + StreamTasks), c.api("STREAM.MSG.GET." + StreamTasks),
-				c.api("DIRECT.GET." + StreamTasks), c.api("STREAM.MSG.DELETE." + StreamTasks), c.api("STREAM.NAMES"),
-			}, s.looksAtQueues()...),
+			Name: "mover", Purpose: "Moves dead messages, and those in flight that somebody quarantines, from the streams of tasks to the DLQ.",
+			Publish:   slices.Concat([]string{c.Prefix + ".dlq.>", c.api("INFO"), c.api("STREAM.NAMES")}, s.perStream(c.moving), s.looksAtQueues()),
 			Subscribe: []string{inbox},
 		},
 		{
@@ -45,10 +44,7 @@ func (s Streams) Permissions() []Identity {
 		},
 		{
 			Name: "release", Purpose: "Hands messages in flight back where somebody decided so: it answers in the place of any worker, so it could also acknowledge.",
-			Publish: []string{
-				ackSubjects(StreamTasks)[0], c.api("INFO"), c.api("STREAM.INFO." + StreamTasks), c.api("STREAM.MSG.GET." + StreamTasks),
-				c.api("DIRECT.GET." + StreamTasks), c.api("CONSUMER.INFO." + StreamTasks + ".*"), c.api("STREAM.INFO." + CaptureAck), c.api("STREAM.MSG.GET." + CaptureAck),
-			},
+			Publish:   slices.Concat([]string{c.api("INFO"), c.api("STREAM.INFO." + CaptureAck), c.api("STREAM.MSG.GET." + CaptureAck)}, s.perStream(c.releasing)),
 			Subscribe: []string{inbox},
 		},
 		s.AgentPermissions(templateAgent),
@@ -68,14 +64,31 @@ func (s Streams) AgentPermissions(agent string) Identity {
 	worker := WorkerName(agent)
 	return Identity{
 		Name: "agent", Purpose: "An agent, here called " + agent + ": it sends tasks, works through its own consumer, keeps records and reports.",
-		Publish: []string{
-			c.TaskSubjects(), c.Prefix + ".lifecycle." + agent + ".>", "$KV." + BucketIdempotency + ".>",
-			c.api("INFO"), c.api("STREAM.INFO." + StreamTasks), c.api("CONSUMER.INFO." + StreamTasks + "." + worker),
-			c.api("CONSUMER.MSG.NEXT." + StreamTasks + "." + worker),
-			"$JS.ACK." + StreamTasks + "." + worker + ".>", "$JS.ACK.*.*." + StreamTasks + "." + worker + ".>",
+		Publish: append([]string{
+			c.TaskSubjects(), c.Prefix + ".lifecycle." + agent + ".>", "$KV." + BucketIdempotency + ".>", c.api("INFO"),
 			c.api("STREAM.INFO." + recordsStream), c.api("DIRECT.GET." + recordsStream + ".>"), c.api("STREAM.MSG.GET." + recordsStream),
-		},
+		}, s.perStream(func(stream string) []string { return c.working(stream, worker) })...),
 		Subscribe: []string{agentInbox(agent) + ".>"},
+	}
+}
+
+// moving is what it takes to move a message out of a stream of tasks.
+func (c Contract) moving(stream string) []string {
+	return []string{c.api("STREAM.INFO." + stream), c.api("STREAM.MSG.GET." + stream), c.api("DIRECT.GET." + stream), c.api("STREAM.MSG.DELETE." + stream)}
+}
+
+// releasing is what it takes to hand a message of a stream of tasks back in the place of its worker.
+func (c Contract) releasing(stream string) []string {
+	return []string{
+		ackSubjects(stream)[0], c.api("STREAM.INFO." + stream), c.api("STREAM.MSG.GET." + stream), c.api("DIRECT.GET." + stream), c.api("CONSUMER.INFO." + stream + ".*"),
+	}
+}
+
+// working is what a worker needs of a stream of tasks: its own consumer.
+func (c Contract) working(stream, worker string) []string {
+	return []string{
+		c.api("STREAM.INFO." + stream), c.api("CONSUMER.INFO." + stream + "." + worker), c.api("CONSUMER.MSG.NEXT." + stream + "." + worker),
+		"$JS.ACK." + stream + "." + worker + ".>", "$JS.ACK.*.*." + stream + "." + worker + ".>",
 	}
 }
 

@@ -59,9 +59,9 @@ func connectTo(t *testing.T, srv *server.Server, opts ...nats.Option) jetstream.
 	return js
 }
 
-func TestThePrintedPermissionsSufficeAndAreLeast(t *testing.T) {
-	t.Parallel()
-	s := fleet.Streams{Contract: fleet.NewContract(""), Readers: true}
+// identities runs a broker on which every identity may do what is printed for it, and connects as one of them.
+func identities(t *testing.T, s fleet.Streams) (as func(name string) jetstream.JetStream) {
+	t.Helper()
 	var users strings.Builder
 	for _, id := range s.Permissions() {
 		if id.Name == "agent" {
@@ -71,13 +71,19 @@ func TestThePrintedPermissionsSufficeAndAreLeast(t *testing.T) {
 			id.Name, quoted(id.Publish), quoted(id.Subscribe))
 	}
 	srv := runServer(t, fmt.Sprintf("accounts { FLEET { jetstream: enabled, users: [ %s ]\n%s } }", users.String(), s.Contract.SelfImport("FLEET")))
-	as := func(name string) jetstream.JetStream {
+	return func(name string) jetstream.JetStream {
 		inbox := fleet.InboxPrefix
 		if name == "agent" {
 			inbox = "_INBOX_cto"
 		}
 		return connectTo(t, srv, nats.UserInfo(name, "x"), nats.CustomInboxPrefix(inbox), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 	}
+}
+
+func TestThePrintedPermissionsSufficeAndAreLeast(t *testing.T) {
+	t.Parallel()
+	s := fleet.Streams{Contract: fleet.NewContract(""), Readers: true}
+	as := identities(t, s)
 	if _, err := fleet.Provision(t.Context(), as("operator"), s); err != nil {
 		t.Fatalf("provision: %v", err)
 	}
@@ -88,9 +94,9 @@ func TestThePrintedPermissionsSufficeAndAreLeast(t *testing.T) {
 		t.Fatal(err)
 	}
 	observe(t, as("observer"), s.Contract)
-	workAsAgent(t, as("agent"), s.Contract)
-	handBack(t, as("agent"), as("release"), s.Contract)
-	moveDead(t, as("mover"), s.Contract)
+	workAsAgent(t, as("agent"), s.Contract, fleet.StreamTasks)
+	handBack(t, as("agent"), as("release"), s.Contract, fleet.StreamTasks)
+	moveDead(t, as("mover"), s.Contract, fleet.StreamTasks)
 	if _, err := as("retry").Publish(t.Context(), s.Contract.RetrySubject("cto", "x"), nil); err != nil {
 		t.Errorf("retry cannot park a retry: %v", err)
 	}
@@ -102,6 +108,33 @@ func TestThePrintedPermissionsSufficeAndAreLeast(t *testing.T) {
 			deaf(t, as(name), name, subject)
 		}
 	}
+}
+
+// TestThePrintedPermissionsSufficeForEveryStreamOfTasks has the tasks of one agent in a stream of its own.
+func TestThePrintedPermissionsSufficeForEveryStreamOfTasks(t *testing.T) {
+	t.Parallel()
+	s := fleet.Streams{Contract: fleet.NewContract(""), Readers: true, Others: []string{"TASKS_CTO"}}
+	as := identities(t, s)
+	if _, err := as("operator").CreateStream(t.Context(), jetstream.StreamConfig{
+		Name: "TASKS_CTO", Subjects: []string{"genbrain.agents.cto.tasks.>"}, Retention: jetstream.WorkQueuePolicy, AllowDirect: true,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fleet.Provision(t.Context(), as("operator"), s); err != nil {
+		t.Fatalf("provision: %v", err)
+	}
+	if _, err := as("operator").CreateConsumer(t.Context(), "TASKS_CTO", s.Contract.Worker("cto", fleet.Timing{})); err != nil {
+		t.Fatalf("create a worker's consumer: %v", err)
+	}
+	agent := as("agent")
+	if _, err := agent.Publish(t.Context(), s.Contract.TaskSubject("cto", "x"), []byte("1")); err != nil {
+		t.Fatal(err)
+	}
+	workAsAgent(t, agent, s.Contract, "TASKS_CTO")
+	handBack(t, agent, as("release"), s.Contract, "TASKS_CTO")
+	moveDead(t, as("mover"), s.Contract, "TASKS_CTO")
+	refused(t, as("mover"), "mover", "$JS.API.STREAM.PURGE.TASKS_CTO")
+	refused(t, agent, "agent", "$JS.ACK.TASKS_CTO.cmo-task-worker.1.1.1.1.0")
 }
 
 // forbidden is what no identity but the operator may publish, by identity.
@@ -157,9 +190,9 @@ func wantViolation(t *testing.T, nc *nats.Conn, otherwise string) {
 }
 
 // workAsAgent does what an agent does: it takes its task, says that it is at work, looks for a record, writes one, reports and acknowledges.
-func workAsAgent(t *testing.T, js jetstream.JetStream, c fleet.Contract) {
+func workAsAgent(t *testing.T, js jetstream.JetStream, c fleet.Contract, stream string) {
 	t.Helper()
-	consumer, err := js.Consumer(t.Context(), fleet.StreamTasks, fleet.WorkerName("cto"))
+	consumer, err := js.Consumer(t.Context(), stream, fleet.WorkerName("cto"))
 	if err != nil {
 		t.Fatalf("find the consumer: %v", err)
 	}
@@ -190,7 +223,7 @@ func workAsAgent(t *testing.T, js jetstream.JetStream, c fleet.Contract) {
 
 // moveDead does what the monitor of dead letters does: it finds the queue, looks how far it was read, reads the dead message, writes its entry
 // on a condition, and deletes it.
-func moveDead(t *testing.T, js jetstream.JetStream, c fleet.Contract) {
+func moveDead(t *testing.T, js jetstream.JetStream, c fleet.Contract, stream string) {
 	t.Helper()
 	subject := c.DLQSubject("cto", "transient")
 	name, err := js.StreamNameBySubject(t.Context(), subject)
@@ -204,7 +237,7 @@ func moveDead(t *testing.T, js jetstream.JetStream, c fleet.Contract) {
 	if _, err := js.Consumer(t.Context(), name, "fleetglass-deadletters"); err != nil {
 		t.Errorf("look how far the queue was read: %v", err)
 	}
-	tasks, err := js.Stream(t.Context(), fleet.StreamTasks)
+	tasks, err := js.Stream(t.Context(), stream)
 	if err != nil {
 		t.Fatalf("look at the tasks: %v", err)
 	}
@@ -223,12 +256,12 @@ func moveDead(t *testing.T, js jetstream.JetStream, c fleet.Contract) {
 }
 
 // handBack takes a task as an agent and hands it back as whoever releases does.
-func handBack(t *testing.T, agent, js jetstream.JetStream, c fleet.Contract) {
+func handBack(t *testing.T, agent, js jetstream.JetStream, c fleet.Contract, stream string) {
 	t.Helper()
 	if _, err := agent.Publish(t.Context(), c.TaskSubject("cto", "released"), []byte("1")); err != nil {
 		t.Fatal(err)
 	}
-	worker, err := agent.Consumer(t.Context(), fleet.StreamTasks, fleet.WorkerName("cto"))
+	worker, err := agent.Consumer(t.Context(), stream, fleet.WorkerName("cto"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +273,7 @@ func handBack(t *testing.T, agent, js jetstream.JetStream, c fleet.Contract) {
 		return m
 	}
 	subject := take().Reply()
-	tasks, err := js.Stream(t.Context(), fleet.StreamTasks)
+	tasks, err := js.Stream(t.Context(), stream)
 	if err != nil {
 		t.Fatalf("look at the tasks: %v", err)
 	}
@@ -254,9 +287,13 @@ func handBack(t *testing.T, agent, js jetstream.JetStream, c fleet.Contract) {
 	if err != nil {
 		t.Fatalf("look at the captured lines: %v", err)
 	}
-	if line, err := lines.GetLastMsgForSubject(t.Context(), subject); err != nil || string(line.Data) != "-NAK" {
-		t.Errorf("the captured line is %v, %v", line, err)
-	}
+	testkit.Eventually(t, 10*time.Second, func() error { // The broker captures it a moment after it has answered.
+		line, err := lines.GetLastMsgForSubject(t.Context(), subject)
+		if err == nil && string(line.Data) != "-NAK" {
+			err = fmt.Errorf("the captured line is %q", line.Data)
+		}
+		return err
+	})
 	if err := take().DoubleAck(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -20,6 +20,8 @@ type ReportOrigin struct {
 	Seq    uint64           // Sequence in the capture stream; zero for none.
 	At     lifecycle.Micros // Required. When it arrived: the time of a report that carries none.
 	Agent  string           // The agent as the subject names it; empty when nothing names it.
+	Agents []string         // The only agents that its sender may report for; empty for any.
+	By     string           // Who sent it, where nothing proves that to be the agent; empty where the way that it came does.
 	Raw    []byte           // The line, kept with each event; empty keeps the report's own bytes.
 }
 
@@ -41,7 +43,7 @@ var reportKinds = map[string]lifecycle.Kind{
 
 // DecodeReports reads a CloudEvents 1.0 event in JSON, or an array of them. It is strict about what CloudEvents requires and about
 // type and subject, which say the kind and the task, and lenient about data: fields that are missing, unknown or of another type than
-// expected are left out. A time after the arrival cannot be, and counts as the arrival. It errors when any report of an array cannot be
+// expected are left out. A report that speaks for an agent for which its sender may not errors with [*ForeignReport]. A time after the arrival cannot be, and counts as the arrival. It errors when any report of an array cannot be
 // read, and then returns none. The same report, sent twice or by two ways, gives the same event when it carries a time.
 func DecodeReports(body []byte, from ReportOrigin) ([]lifecycle.Event, error) {
 	trimmed := bytes.TrimLeft(body, " \t\r\n")
@@ -96,7 +98,12 @@ func decodeReport(body []byte, from ReportOrigin) (lifecycle.Event, error) {
 	if len(e.Raw) == 0 {
 		e.Raw = bytes.Clone(body[:min(len(body), maxReportRaw)])
 	}
-	readReportData(&e, ce)
+	fields := readFields(make(reportData, 0, 24), ce.Data())
+	if err := nameAgent(&e, from.Agents, claimedAgents(ce, fields)); err != nil {
+		return lifecycle.Event{}, err
+	}
+	readReportData(&e, ce, fields)
+	e.Detail.ReportedBy = from.By
 	if from.At.Known() {
 		e.At = min(e.At, from.At)
 	}
@@ -113,12 +120,7 @@ func readCloudEvent(body []byte) (ce event.Event, err error) {
 }
 
 // readReportData fills what the data of a report says (SPEC 1, report kinds).
-func readReportData(e *lifecycle.Event, ce event.Event) {
-	d := readFields(make(reportData, 0, 24), ce.Data())
-	if e.Agent == "" {
-		extension, _ := ce.Extensions()["agent"].(string)
-		e.Agent = firstNonEmpty(d.id("agent"), d.id("agent_id"), cleanID(extension), agentOfSource(ce.Source()))
-	}
+func readReportData(e *lifecycle.Event, ce event.Event, d reportData) {
 	e.Attempt = int(d.count("attempt", maxRetryNum))
 	e.Detail = lifecycle.Detail{
 		Naming: lifecycle.Naming{MsgID: d.id("message_id"), IdempotencyKey: d.id("idempotency_key")},

@@ -96,7 +96,7 @@ func newBoth(t *testing.T) both {
 
 func serve(t *testing.T, ask *query.Service, appender lifecycle.Appender, reports reconcile.Service, parts health.Reporter, now func() time.Time) http.Handler {
 	t.Helper()
-	decode := func(json.RawMessage) (lifecycle.Event, error) { return lifecycle.Event{}, io.EOF }
+	decode := func(json.RawMessage, access.Principal) (lifecycle.Event, error) { return lifecycle.Event{}, io.EOF }
 	hub := live.NewHub(1)
 	calls, err := api.New(api.Config{Query: ask, Appender: appender, Hub: hub, Health: parts, Reconcile: reports, Now: now, Fleet: api.Fleet{DecodeReport: decode}})
 	if err != nil {

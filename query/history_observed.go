@@ -84,10 +84,10 @@ func (b blind) overlaps(from, to lifecycle.Micros) bool {
 	return false
 }
 
-// openGapsIn are the gaps of the span that were not repaired.
+// openGapsIn are the gaps of the span that were not repaired, and in which nothing was observed of any stream.
 func (s *Service) openGapsIn(ctx context.Context, span HistorySpan) ([]lifecycle.Gap, error) {
 	gaps, err := s.cfg.Store.Gaps(ctx, span.From, span.To, maxGaps)
-	return OpenGaps(gaps), err
+	return slices.DeleteFunc(OpenGaps(gaps), func(g lifecycle.Gap) bool { return !g.Everywhere() }), err
 }
 
 // firstSeen is when the first message that is known was stored, to the minute for two days, then to the hour; zero where none is.

@@ -107,7 +107,7 @@ func (s *Service) InFlight(ctx context.Context) (InFlight, error) {
 // look adds the lease on an open message, with what recovery decides where something is wrong with it, or that it waits.
 func (f *InFlight) look(o lifecycle.OpenMessage, consumers Consumers, typical map[string]lifecycle.Typical, policy *dlqtriage.Policy) {
 	m := o.Message
-	lease, held := lifecycle.LeaseOf(o, consumers.Of(m.Key.Stream, m.Consumer), typical[typeOf(m)], f.AsOf)
+	lease, held := lifecycle.LeaseOf(o, consumers.Of(m.Key.Stream, m.Judged(o.Task).Consumer), typical[typeOf(m)], f.AsOf)
 	switch {
 	case held:
 		f.Leases = append(f.Leases, lease)

@@ -47,6 +47,7 @@ type Config struct {
 	EntriesRead func() lifecycle.Micros
 	Reconcile   reconcile.Service // Optional; without it no reconciliation is known.
 	Duplicates  DuplicatesConfig  // Optional; see there.
+	Restarts    RestartReader     // Optional; without it no restart is known.
 
 	// Policy is the triage policy in force, from which plans follow. Optional; default the built-in one.
 	Policy func() *dlqtriage.Policy

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"fleetglass/lifecycle"
+	"fleetglass/restarts"
 )
 
 // Statistics are the figures about the fleet as a whole (SPEC 7): how it is now, and the last 24 hours.
@@ -20,6 +21,8 @@ type Statistics struct {
 
 	Undecodable int64           // Lines that are kept aside.
 	OpenGaps    []lifecycle.Gap // Of the last day, latest first.
+
+	Recovered *restarts.Restart // The latest restart that is over; nil where none is known.
 }
 
 // Statistics returns the figures about the fleet.
@@ -36,6 +39,11 @@ func (s *Service) Statistics(ctx context.Context) (Statistics, error) {
 	if out.InFlight, err = s.InFlight(ctx); err != nil {
 		return out, err
 	}
+	all, err := s.Restarts(ctx)
+	if err != nil {
+		return out, err
+	}
+	out.Recovered = LastRecovered(all)
 	gaps, err := s.RecentGaps(ctx)
 	if err != nil {
 		return out, err

@@ -6,6 +6,7 @@ import (
 
 	"fleetglass/dlqtriage"
 	"fleetglass/lifecycle"
+	"fleetglass/restarts"
 )
 
 // maxTraceGaps is how many gaps a trace names at most.
@@ -17,6 +18,7 @@ type Trace struct {
 	Record   lifecycle.TaskRecord
 	Typical  map[string]lifecycle.Typical // By task type, over seven days.
 	Recovery *dlqtriage.Recovery          // What recovery decides about the message by which the task is shown; nil where there is nothing to recover.
+	Restarts []restarts.Restart           // The latest ones in which a message of it was in hand, the latest first.
 }
 
 // Trace returns the trace of a task, or an error that wraps [lifecycle.ErrNotFound].
@@ -47,7 +49,8 @@ func (s *Service) Trace(ctx context.Context, id string) (Trace, error) {
 	}
 	out := Trace{Trace: lifecycle.AssembleTrace(in), Record: record, Typical: typical}
 	out.Recovery = s.recoveryOf(out.Trace)
-	return out, nil
+	out.Restarts, err = s.restartsOf(ctx, record.Summary.TaskID)
+	return out, err
 }
 
 // recoveryOf decides about the message by which a task is shown.
@@ -80,10 +83,16 @@ func (s *Service) leasesAhead(ctx context.Context, r lifecycle.TaskRecord) ([]li
 }
 
 // gapsOf finds the gaps that concern a task: those that overlap its time, widened by [lifecycle.CaptureLag] on both sides, because the
-// lines of one publish may be stored that far apart.
+// lines of one publish may be stored that far apart. A gap of one stream concerns the tasks of that stream only.
 func (s *Service) gapsOf(ctx context.Context, r lifecycle.TaskRecord, now lifecycle.Micros) ([]lifecycle.Gap, error) {
 	from, to := spanOf(r, now)
-	return s.cfg.Store.Gaps(ctx, from.Add(-lifecycle.CaptureLag), to.Add(lifecycle.CaptureLag)+1, maxTraceGaps)
+	gaps, err := s.cfg.Store.Gaps(ctx, from.Add(-lifecycle.CaptureLag), to.Add(lifecycle.CaptureLag)+1, maxTraceGaps)
+	return slices.DeleteFunc(gaps, func(g lifecycle.Gap) bool { return !g.Everywhere() && !concerns(g, r.Messages) }), err
+}
+
+// concerns reports whether lines about one of the messages may have been missed in the gap.
+func concerns(g lifecycle.Gap, messages []lifecycle.MessageFacts) bool {
+	return slices.ContainsFunc(messages, func(m lifecycle.MessageFacts) bool { return g.Concerns(m.Key.Stream.Name) })
 }
 
 // spanOf is the time of a task: from its first event to its last, or to now while something may still happen to it.

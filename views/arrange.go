@@ -16,17 +16,31 @@ type Placed struct {
 
 	// Former is whether the attempt is one that a former incarnation of the consumer made.
 	Former bool
-	phase  lifecycle.Phase
+
+	// Consumer is whose attempt it is, where several consumers take the message: as [lifecycle.Attempt] says.
+	Consumer string
+	phase    lifecycle.Phase
 }
 
-func (p Placed) turn() turn { return turn{p.Index, p.Turn, p.Former} }
+func (p Placed) turn() turn { return turn{p.Index, p.Turn, p.Former, p.Consumer} }
 
-// order is the place of the attempt among those of the message: former incarnations come first.
+// order is the place of the attempt among those of its consumer: former incarnations come first.
 func (p Placed) order() int {
 	if p.Turn == 0 || p.Former {
 		return p.Turn
 	}
 	return p.Turn + 1<<28
+}
+
+// stage puts what comes before the attempts and what comes after them around those of all consumers.
+func (p Placed) stage() int {
+	switch p.Turn {
+	case 0:
+		return 0
+	case end:
+		return 2
+	}
+	return 1
 }
 
 // end is the turn of what ends a message without naming an attempt.
@@ -54,12 +68,16 @@ func Arrange(events []lifecycle.Event, t lifecycle.Trace) []Placed {
 		} else if len(t.Messages) > 0 {
 			p.Index = messageAt(t, e.At)
 		}
-		p.Turn = turnOf(e, row.Turn, t, p.Index)
-		p.Former = formerTurn(p, t)
+		m := partOf(t, p.Index, e)
+		p.Turn = turnOf(e, row.Turn, m)
+		p.Former = formerTurn(p, m)
+		if p.stage() == 1 && m != nil {
+			p.Consumer = consumerName(t.Messages[p.Index], m)
+		}
 		out = append(out, p)
 	}
 	slices.SortStableFunc(out, func(a, b Placed) int {
-		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.order(), b.order()), cmp.Compare(a.At, b.At), cmp.Compare(a.phase, b.phase), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.stage(), b.stage()), cmp.Compare(a.Consumer, b.Consumer), cmp.Compare(a.order(), b.order()), cmp.Compare(a.At, b.At), cmp.Compare(a.phase, b.phase), cmp.Compare(a.ID, b.ID))
 	})
 	return out
 }
@@ -75,48 +93,64 @@ func messageAt(t lifecycle.Trace, at lifecycle.Micros) int {
 	return found
 }
 
-func turnOf(e lifecycle.Event, turn lifecycle.Turn, t lifecycle.Trace, index int) int {
+// partOf is the message of an event as the event's consumer has it; nil where no stored message is known.
+func partOf(t lifecycle.Trace, index int, e lifecycle.Event) *lifecycle.MessageTrace {
+	if index < 0 {
+		return nil
+	}
+	return t.Messages[index].Part(e.Consumer)
+}
+
+// consumerName is the name of the consumer whose part of a message it is, where the message has several.
+func consumerName(whole lifecycle.MessageTrace, part *lifecycle.MessageTrace) string {
+	if len(whole.Others) == 0 {
+		return ""
+	}
+	return part.Facts.Consumer
+}
+
+func turnOf(e lifecycle.Event, turn lifecycle.Turn, m *lifecycle.MessageTrace) int {
 	switch {
 	case e.Attempt > 0:
 		return e.Attempt
 	case turn == lifecycle.OfDelivery:
-		return deliveryTurn(e, t, index)
+		return deliveryTurn(e, m)
 	case turn == lifecycle.BeforeAttempts:
 		return 0
 	case turn == lifecycle.AtItsTime:
-		return attemptAt(t, index, e.At)
+		return attemptAt(m, e.At)
 	}
 	return end
 }
 
 // formerTurn reports whether an event of a numbered attempt is from before the consumer was created anew.
-func formerTurn(p Placed, t lifecycle.Trace) bool {
-	if p.Index < 0 || p.Turn == 0 || p.Turn == end {
+func formerTurn(p Placed, m *lifecycle.MessageTrace) bool {
+	if m == nil || p.Turn == 0 || p.Turn == end {
 		return false
 	}
-	since := t.Messages[p.Index].Facts.RecreatedAt
+	since := m.Facts.RecreatedAt
 	return since.Known() && p.At < since
 }
 
 // deliveryTurn is the attempt of a delivery that broker state showed without its number: the one with its consumer sequence.
-func deliveryTurn(e lifecycle.Event, t lifecycle.Trace, index int) int {
-	if index >= 0 && e.ConsumerSeq != 0 {
-		for _, a := range t.Messages[index].Attempts {
+func deliveryTurn(e lifecycle.Event, m *lifecycle.MessageTrace) int {
+	if m != nil && e.ConsumerSeq != 0 {
+		for _, a := range m.Attempts {
 			if a.ConsumerSeq == e.ConsumerSeq {
 				return a.N
 			}
 		}
 	}
-	return attemptAt(t, index, e.At)
+	return attemptAt(m, e.At)
 }
 
 // attemptAt is the attempt of a message that had begun at an instant.
-func attemptAt(t lifecycle.Trace, index int, at lifecycle.Micros) int {
-	if index < 0 {
+func attemptAt(m *lifecycle.MessageTrace, at lifecycle.Micros) int {
+	if m == nil {
 		return end
 	}
 	found := end
-	for _, a := range t.Messages[index].Attempts {
+	for _, a := range m.Attempts {
 		if a.BeganAt.Known() && a.BeganAt <= at {
 			found = a.N
 		}

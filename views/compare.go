@@ -40,11 +40,15 @@ type chosen struct {
 	events  []lifecycle.Event
 }
 
-// AttemptAddress is what addresses call an attempt: its message, its number, and whether a former incarnation of the consumer made it.
+// AttemptAddress is what addresses call an attempt: its message, its number, whether a former incarnation of the consumer made it, and
+// whose it is where several consumers take the message.
 func AttemptAddress(m lifecycle.MessageTrace, a lifecycle.Attempt) string {
 	s := fmt.Sprintf("%s/%d", m.Facts.Key, a.N)
 	if a.Former {
 		s += "/former"
+	}
+	if a.Consumer != "" {
+		s += "/" + a.Consumer
 	}
 	return s
 }
@@ -53,15 +57,9 @@ func AttemptAddress(m lifecycle.MessageTrace, a lifecycle.Attempt) string {
 func Compare(t lifecycle.Trace, story []Placed, names []string) CompareView {
 	var all, taken []chosen
 	for i, m := range t.Messages {
-		for _, a := range m.Attempts {
-			c := chosen{index: i, message: m, attempt: a}
-			for _, e := range story {
-				if e.turn() == (turn{i, a.N, a.Former}) {
-					c.events = append(c.events, e.Event)
-				}
-			}
+		for _, c := range choicesOf(i, m, story) {
 			all = append(all, c)
-			if slices.Contains(names, AttemptAddress(m, a)) {
+			if slices.Contains(names, AttemptAddress(c.message, c.attempt)) {
 				taken = append(taken, c)
 			}
 		}
@@ -72,7 +70,7 @@ func Compare(t lifecycle.Trace, story []Placed, names []string) CompareView {
 	v := CompareView{}
 	for _, c := range all {
 		on := slices.ContainsFunc(taken[:min(2, len(taken))], func(o chosen) bool {
-			return o.index == c.index && o.attempt.N == c.attempt.N && o.attempt.Former == c.attempt.Former
+			return o.index == c.index && o.attempt.N == c.attempt.N && o.attempt.Former == c.attempt.Former && o.attempt.Consumer == c.attempt.Consumer
 		})
 		v.Choices = append(v.Choices, AttemptChoice{Value: AttemptAddress(c.message, c.attempt), Label: c.name(len(t.Messages) > 1) + ", " + attemptLook(c.attempt, c.message).Word, On: on})
 	}
@@ -84,6 +82,22 @@ func Compare(t lifecycle.Trace, story []Placed, names []string) CompareView {
 		v.Rows = rowsOf(taken[0], taken[1])
 	}
 	return v
+}
+
+// choicesOf are the attempts of all consumers of a message.
+func choicesOf(index int, m lifecycle.MessageTrace, story []Placed) (out []chosen) {
+	for _, p := range m.Parts() {
+		for _, a := range p.Attempts {
+			c := chosen{index: index, message: p, attempt: a}
+			for _, e := range story {
+				if e.turn() == (turn{index, a.N, a.Former, a.Consumer}) {
+					c.events = append(c.events, e.Event)
+				}
+			}
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 func (c chosen) name(several bool) string {

@@ -78,6 +78,7 @@ func (t *eventText) decided(d lifecycle.Triage) {
 }
 
 func (t *eventText) reported(d lifecycle.Detail) {
+	t.say("reported by %s, which is bound to no agent", d.ReportedBy)
 	t.say("%s", d.Tool)
 	t.say("class %s", d.StepClass)
 	t.say("owner %s", d.LeaseOwner)

@@ -81,12 +81,13 @@ func groupOf(e Placed, t lifecycle.Trace) string {
 	case e.Turn == end:
 		return name + " · after its attempts"
 	case e.Turn > 0:
-		for _, a := range m.Attempts {
+		part := m.Part(e.Consumer)
+		for _, a := range part.Attempts {
 			if a.N == e.Turn && a.Former == e.Former {
-				return fmt.Sprintf("%s · %s · %s", name, strings.ToLower(attemptName(a, m.Consumer)), attemptLook(a, m).Word)
+				return fmt.Sprintf("%s · %s · %s", name, strings.ToLower(attemptName(a, part.Consumer)), attemptLook(a, *part).Word)
 			}
 		}
-		return fmt.Sprintf("%s · attempt %d", name, e.Turn)
+		return fmt.Sprintf("%s · %s", name, ofConsumer(fmt.Sprintf("attempt %d", e.Turn), e.Consumer))
 	}
 	return name
 }

@@ -92,7 +92,7 @@ func provMeaning(p lifecycle.Provenance) string {
 	case lifecycle.Recorded:
 		return "Read from an idempotency record or a dead-letter entry."
 	case lifecycle.Reported:
-		return "Reported by the agent."
+		return "Reported by the agent, or by somebody in its name."
 	case lifecycle.Inferred:
 		return "Concluded by Fleetglass from other events."
 	}

@@ -62,11 +62,12 @@ type PlotMark struct {
 	Label string
 }
 
-// PlotListing is where a marked part of a chart leads: addresses to which from and to are added.
+// PlotListing is where a marked part of a chart leads: addresses that are narrowed to its times.
 type PlotListing struct {
 	Tasks string // The list of tasks, or of dead letters.
 	Word  string // What is listed.
 	Page  string // The same page, of that part only.
+	By    string // The field of the search grammar whose times narrow the list; empty for from and to.
 }
 
 // plotTop and plotLow are the distances of the upper edge and of the axis from the top, in pixels.

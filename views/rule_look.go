@@ -16,7 +16,7 @@ func RuleLook(id alerts.RuleID, severity alerts.Severity) (tone, icon string) {
 		return SeverityTone(severity), "dlq"
 	case alerts.RuleUnknown:
 		return SeverityTone(severity), "unknown"
-	case alerts.RuleCollectorLag, alerts.RuleQueueAge:
+	case alerts.RuleCollectorLag, alerts.RuleQueueAge, alerts.RuleBacklogGrows:
 		return SeverityTone(severity), "clock"
 	case alerts.RuleCaptureGap:
 		return SeverityTone(severity), "gap"

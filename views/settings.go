@@ -39,18 +39,36 @@ type TokensPanel struct {
 
 // TokenForm is what was typed, and what is wrong with it by field.
 type TokenForm struct {
-	Name, Role, Expires string
-	Scopes              map[string]bool
-	Wrong               map[string]string
+	Name, Role, Agents, Expires string
+	Scopes                      map[string]bool
+	Wrong                       map[string]string
 }
 
 // TokenRow is a token as administrators see it.
 type TokenRow struct {
 	ID, Name, Role, CreatedBy string
 	Scopes                    []string
-	Configured                bool // In the settings or their file, where it is also revoked.
+	Agents                    []string // The only ones that it may report for; empty for any.
+	Configured                bool     // In the settings or their file, where it is also revoked.
 	CreatedAt, LastUsed       lifecycle.Micros
 	Expires                   lifecycle.Micros // Zero for never.
+}
+
+// May is what the token may do, in a few words.
+func (r TokenRow) May() string {
+	may := textOr(r.Role, listed(r.Scopes))
+	if len(r.Agents) > 0 {
+		may += ", reports for " + Cut(listed(r.Agents), 60)
+	}
+	return may
+}
+
+// Details is what the token may do, in full.
+func (r TokenRow) Details() string {
+	if len(r.Agents) == 0 {
+		return listed(r.Scopes)
+	}
+	return listed(r.Scopes) + "; reports only for " + Printable(listed(r.Agents))
 }
 
 // Source says where a token is kept.

@@ -1,6 +1,7 @@
 package views
 
 import (
+	"encoding/base64"
 	"fmt"
 	"hash/fnv"
 	"time"
@@ -63,6 +64,15 @@ func Key(prefix, id string) string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(id))
 	return fmt.Sprintf("%s-%016x", prefix, h.Sum64())
+}
+
+// Sign is a short name by which the stream of changes tells of a task. A page takes one in sixteen million others for its own, and then looks once in vain.
+func Sign(id string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id))
+	sum := h.Sum32()
+	sum ^= sum >> 24 // Fold the bits that are not written into those that are.
+	return base64.RawURLEncoding.EncodeToString([]byte{byte(sum >> 16), byte(sum >> 8), byte(sum)})
 }
 
 func (r TaskRow) noted() bool {

@@ -597,7 +597,7 @@ func taskFacts(t lifecycle.Trace) templ.Component {
 func attemptsOf(t lifecycle.Trace) int {
 	n := 0
 	for _, m := range t.Messages {
-		n += len(m.Attempts)
+		n += attemptsOfAll(m)
 	}
 	return n
 }

@@ -70,7 +70,7 @@ func LayoutTimeline(t lifecycle.Trace, events []Placed, zone *time.Location, squ
 	b.scale = b.chooseScale(squeeze)
 	n := 0
 	for _, m := range t.Messages {
-		n += len(m.Attempts)
+		n += attemptsOfAll(m)
 	}
 	b.tl.Compact = n > manyAttempts
 	b.y = axisHeight
@@ -104,7 +104,8 @@ type builder struct {
 // turn is a message and an attempt of it.
 type turn struct {
 	index, n int
-	former   bool // Of a former incarnation of the consumer.
+	former   bool   // Of a former incarnation of the consumer.
+	consumer string // Whose attempt it is, where several take the message.
 }
 
 func (b *builder) chooseScale(squeeze bool) scale {

@@ -9,7 +9,7 @@ import (
 
 func (b *builder) message(i int, m lifecycle.MessageTrace) {
 	if len(b.tl.Lanes) >= maxLanes {
-		b.tl.Left += 1 + len(m.Attempts)
+		b.tl.Left += 1 + attemptsOfAll(m)
 		return
 	}
 	lane := Lane{Message: true, Y: b.y, H: messageHeight, Name: fmt.Sprintf("Message %d", i+1), Note: Printable(m.Facts.Key.String()), Look: stateLook(m.Verdict.State)}
@@ -24,14 +24,24 @@ func (b *builder) message(i int, m lifecycle.MessageTrace) {
 	lane.Bars = append(lane.Bars, b.bar(BarLife, start, end))
 	b.messageMarks(&lane, i)
 	b.add(lane)
-	for _, a := range m.Attempts {
-		if len(b.tl.Lanes) >= maxLanes {
-			b.tl.Left++
-			continue
+	for _, p := range m.Parts() {
+		for _, a := range p.Attempts {
+			if len(b.tl.Lanes) >= maxLanes {
+				b.tl.Left++
+				continue
+			}
+			b.attempt(i, p, a)
 		}
-		b.attempt(i, m, a)
+		b.waitingLane(p, consumerName(m, &p))
 	}
-	b.waitingLane(m)
+}
+
+// attemptsOfAll counts the attempts of all consumers of a message.
+func attemptsOfAll(m lifecycle.MessageTrace) (n int) {
+	for _, p := range m.Parts() {
+		n += len(p.Attempts)
+	}
+	return n
 }
 
 func (b *builder) add(l Lane) {
@@ -40,7 +50,7 @@ func (b *builder) add(l Lane) {
 }
 
 // waitingLane shows the time that the message waits now, for an attempt that has not begun.
-func (b *builder) waitingLane(m lifecycle.MessageTrace) {
+func (b *builder) waitingLane(m lifecycle.MessageTrace, consumer string) {
 	if len(m.Spans) == 0 {
 		return
 	}
@@ -48,7 +58,7 @@ func (b *builder) waitingLane(m lifecycle.MessageTrace) {
 	if s.Kind != lifecycle.SpanWaiting || !s.Open {
 		return
 	}
-	lane := Lane{Y: b.y, H: b.attemptHeight(), Name: fmt.Sprintf("Attempt %d", s.Attempt), Note: "waiting " + Duration(s.To.Sub(s.From)), Look: look{"published", "wait", "waiting"}}
+	lane := Lane{Y: b.y, H: b.attemptHeight(), Name: ofConsumer(fmt.Sprintf("Attempt %d", s.Attempt), consumer), Note: "waiting " + Duration(s.To.Sub(s.From)), Look: look{"published", "wait", "waiting"}}
 	lane.Bars = []Bar{b.bar(BarWaiting, s.From, s.To)}
 	b.add(lane)
 }
@@ -65,7 +75,7 @@ func (b *builder) attempt(i int, m lifecycle.MessageTrace, a lifecycle.Attempt) 
 	if a.End == lifecycle.EndOpen && m.Verdict.State.InFlight() && m.Lease != nil && m.Lease.Stale != "" {
 		lane.Look = staleLook(m.Lease.Stale)
 	}
-	events := b.turns[turn{i, a.N, a.Former}]
+	events := b.turns[turn{i, a.N, a.Former, a.Consumer}]
 	sign := lastSign(a, events)
 	var held time.Duration
 	for _, s := range m.Spans {
@@ -91,10 +101,20 @@ func (b *builder) attempt(i int, m lifecycle.MessageTrace, a lifecycle.Attempt) 
 func attemptName(a lifecycle.Attempt, c *lifecycle.ConsumerState) string {
 	name := fmt.Sprintf("Attempt %d", a.N)
 	switch {
-	case a.Former:
+	case a.Former && a.Consumer == "":
 		return name + ", former consumer"
+	case a.Former:
+		return ofConsumer(name, "former "+a.Consumer)
 	case c != nil && c.MaxDeliver > 0:
-		return fmt.Sprintf("%s of %d", name, c.MaxDeliver)
+		name = fmt.Sprintf("%s of %d", name, c.MaxDeliver)
 	}
-	return name
+	return ofConsumer(name, a.Consumer)
+}
+
+// ofConsumer says whose attempt it is, where that has to be said.
+func ofConsumer(name, consumer string) string {
+	if consumer == "" {
+		return name
+	}
+	return name + ", " + Printable(consumer)
 }

@@ -41,7 +41,7 @@ func (b *builder) mark(e lifecycle.Event, l look) Mark {
 // messageMarks puts what concerns the message as a whole on its lane.
 func (b *builder) messageMarks(lane *Lane, i int) {
 	caught := 0
-	for _, e := range slices.Concat(b.turns[turn{i, 0, false}], b.turns[turn{i, end, false}]) {
+	for _, e := range slices.Concat(b.turns[turn{index: i}], b.turns[turn{index: i, n: end}]) {
 		switch {
 		case !e.Kind.Row().Lane.On(lifecycle.LaneMessage):
 		case e.Kind != lifecycle.PublishAttempted:

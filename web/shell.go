@@ -31,7 +31,7 @@ func (w *Web) shell(c *gin.Context, f frame, r preferences) views.Shell {
 		s.Live = "/live"
 	}
 	if f.ended != "" {
-		s.LiveRow = views.Key("t", f.ended)
+		s.LiveSign = views.Sign(f.ended)
 	}
 	if f.snapshot != nil {
 		s.Firing = f.snapshot.Alerts.Total(alerts.StateFiring)

@@ -66,6 +66,9 @@ type Config struct {
 
 	Reveal *reveal.Revealer // Optional; what shows payloads unmasked. Without it nobody sees them so.
 
+	// Upgrade says how far tasks are judged anew after a change of the rules. Optional; without it nothing is said of that.
+	Upgrade func() lifecycle.UpgradeProgress
+
 	// TaskJSON writes what the API answers about a task, for its JSON tab. Optional; without it the tab only links.
 	TaskJSON func(ctx context.Context, id string) ([]byte, error)
 }
@@ -115,6 +118,7 @@ func (w *Web) Register(r *routes.Router) {
 	w.page(r, "/in-flight", access.Read, w.inFlight)
 	w.page(r, "/in-flight/*id", access.Read, w.held)
 	w.action(r, "/in-flight/*id", access.TriagePropose, w.actOnHeld)
+	w.page(r, "/restarts", access.Read, w.restarts)
 	w.page(r, "/agents", access.Read, w.agents)
 	w.page(r, "/agents/*agent", access.Read, w.agent)
 	w.page(r, "/dlq", access.Read, w.deadLetters)

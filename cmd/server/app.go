@@ -38,6 +38,7 @@ type App struct {
 	policy   *triagePolicy //
 	triage   triage
 	doctor   *doctor.Doctor
+	upgrade  *upgrade
 	board    board
 	mask     *masking.Masker // What is hidden of what messages say; nil for nothing.
 	agents   string          // Where agents connect.

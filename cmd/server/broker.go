@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -18,11 +19,12 @@ type broker struct {
 	conn     *nats.Conn
 	js       jetstream.JetStream
 	embedded *embednats.Server // Nil for a broker of one's own.
+	presence *presence
 }
 
 // openBroker starts the embedded broker and connects to it through memory, or connects to the given one.
 func openBroker(cfg Config, log *slog.Logger) (*broker, error) {
-	b := &broker{}
+	b := &broker{presence: &presence{}}
 	var err error
 	if cfg.Embedded() {
 		b.embedded, err = embednats.Start(embednats.Config{
@@ -32,9 +34,9 @@ func openBroker(cfg Config, log *slog.Logger) (*broker, error) {
 		if err != nil {
 			return nil, fmt.Errorf("start the embedded broker: %w", err)
 		}
-		b.conn, err = b.embedded.Connect(connectionLog(log)...)
+		b.conn, err = b.embedded.Connect(connectionLog(log, nil)...)
 	} else {
-		b.conn, err = connect(cfg, log)
+		b.conn, err = connect(cfg, log, b.presence)
 	}
 	if err == nil {
 		b.js, err = newJetStream(b.conn, cfg.NATSDomain)
@@ -102,9 +104,10 @@ func (b *broker) Health() []health.Part {
 	return []health.Part{p}
 }
 
-// connect opens a connection to the configured servers and keeps trying when it is lost later. log may be nil.
-func connect(cfg Config, log *slog.Logger) (*nats.Conn, error) {
-	options := append(connectionLog(log), nats.Name("fleetglass"), nats.MaxReconnects(-1), nats.CustomInboxPrefix("_INBOX_obs"))
+// connect opens a connection to the configured servers and keeps trying when it is lost later. log and watch may be nil.
+func connect(cfg Config, log *slog.Logger, watch *presence) (*nats.Conn, error) {
+	options := append(connectionLog(log, watch), nats.Name("fleetglass"), nats.MaxReconnects(-1), nats.CustomInboxPrefix("_INBOX_obs"),
+		nats.PingInterval(serverPing), nats.MaxPingsOutstanding(pingsUnmet))
 	if cfg.NATSCreds != "" {
 		options = append(options, nats.UserCredentials(cfg.NATSCreds))
 	}
@@ -125,10 +128,14 @@ func connect(cfg Config, log *slog.Logger) (*nats.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to %v: %w", cfg.NATSURL, err)
 	}
+	if watch != nil {
+		watch.connected(nc)
+	}
 	return nc, nil
 }
 
-func connectionLog(log *slog.Logger) []nats.Option {
+// connectionLog logs what becomes of a connection; watch, which may be nil, notices restarts of the broker.
+func connectionLog(log *slog.Logger, watch *presence) []nats.Option {
 	if log == nil {
 		return nil
 	}
@@ -137,8 +144,16 @@ func connectionLog(log *slog.Logger) []nats.Option {
 			if err != nil {
 				log.Warn("connection to nats lost", "error", err)
 			}
+			if watch != nil {
+				watch.disconnected(time.Now())
+			}
 		}),
-		nats.ReconnectHandler(func(nc *nats.Conn) { log.Info("connection to nats is back", "url", nc.ConnectedUrlRedacted()) }),
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			log.Info("connection to nats is back", "url", nc.ConnectedUrlRedacted())
+			if watch != nil {
+				watch.returned(nc.ConnectedUrl(), nc.ConnectedServerId(), time.Now())
+			}
+		}),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
 			subject := ""
 			if sub != nil {

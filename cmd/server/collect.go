@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"fleetglass/access"
 	"fleetglass/collectors"
 	"fleetglass/collectors/acks"
 	"fleetglass/collectors/advisories"
@@ -82,10 +83,15 @@ func decodeStored(line collectors.Line, streams collectors.Streams, into *lifecy
 	return publishes.Decode(line, streams, publishes.DefaultBodyLimit, into)
 }
 
-// decodeReport reads one report that came over HTTP.
-func decodeReport(now func() time.Time) func(json.RawMessage) (lifecycle.Event, error) {
-	return func(body json.RawMessage) (lifecycle.Event, error) {
-		events, err := fleet.DecodeReports(body, fleet.ReportOrigin{Source: "http", At: lifecycle.MicrosOf(now())})
+// decodeReport reads one report that came over HTTP. Its agent is proved where the token of its sender is bound to agents, and else it stands
+// in the sender's name.
+func decodeReport(now func() time.Time) func(json.RawMessage, access.Principal) (lifecycle.Event, error) {
+	return func(body json.RawMessage, by access.Principal) (lifecycle.Event, error) {
+		from := fleet.ReportOrigin{Source: "http", At: lifecycle.MicrosOf(now()), Agents: by.Agents}
+		if len(by.Agents) == 0 {
+			from.By = by.Name
+		}
+		events, err := fleet.DecodeReports(body, from)
 		if err != nil {
 			return lifecycle.Event{}, err
 		}

@@ -39,6 +39,10 @@ func (serveCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 	app, err := New(ctx, l.cli.Config, log)
+	if ctx.Err() != nil && err != nil { // Whoever stopped it broke off what failed.
+		log.Info("stopped before it was set up", "cause", context.Cause(ctx), "at", err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

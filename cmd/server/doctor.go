@@ -50,7 +50,7 @@ func examineBroker(ctx context.Context, l *loaded) (doctor.Report, error) {
 	if cfg.Embedded() {
 		cfg.NATSURL = []URL{URL("nats://" + cfg.NATSListen)}
 	}
-	nc, err := connect(cfg, nil)
+	nc, err := connect(cfg, nil, nil)
 	if err != nil {
 		return doctor.Report{}, err
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/fleet"
-	"fleetglass/internal/testkit"
 )
 
 // output gathers what a process writes.
@@ -51,14 +50,7 @@ func program(t *testing.T, env []string, args ...string) (*exec.Cmd, *output) {
 func TestSIGTERMEndsTheProcessInGoodOrder(t *testing.T) {
 	t.Parallel()
 	cmd, out := program(t, []string{"FLEETGLASS_PREFIX=acme"}, "--listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data-dir", t.TempDir())
-	pages := regexp.MustCompile(`msg=serving pages=http://(\S+) agents=nats://`)
-	testkit.Eventually(t, patience, func() error {
-		if pages.MatchString(out.String()) {
-			return nil
-		}
-		return errLog(out.String())
-	})
-	address := pages.FindStringSubmatch(out.String())[1]
+	address := strings.TrimPrefix(servedAt(t, out), "http://")
 	check, checked := program(t, nil, "healthcheck", "--listen", address)
 	if err := check.Wait(); err != nil {
 		t.Errorf("healthcheck: %v: %s", err, checked)

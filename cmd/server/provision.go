@@ -18,7 +18,7 @@ func (c provisionCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 	if l.cli.Embedded() {
 		return errors.New("the embedded broker is set up at every start; give --nats-url for the broker to look at")
 	}
-	nc, err := connect(l.cli.Config, nil)
+	nc, err := connect(l.cli.Config, nil, nil)
 	if err != nil {
 		return err
 	}

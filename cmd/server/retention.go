@@ -16,6 +16,7 @@ type retention struct {
 		Retain(ctx context.Context, cutoff, now lifecycle.Micros) (int64, error)
 		RetainDecisions(ctx context.Context, cutoff lifecycle.Micros) (int64, error)
 		RetainAlerts(ctx context.Context, cutoff lifecycle.Micros) (int64, error)
+		RetainRestarts(ctx context.Context, cutoff lifecycle.Micros) (int64, error)
 		ExpireKeys(ctx context.Context, before lifecycle.Micros) (int64, error)
 	}
 	keep time.Duration
@@ -50,6 +51,8 @@ func (r *retention) once(ctx context.Context) {
 	r.failed(ctx, "old decisions could not be deleted", err)
 	_, err = r.store.RetainAlerts(ctx, now.Add(-r.keep))
 	r.failed(ctx, "old alerts could not be deleted", err)
+	_, err = r.store.RetainRestarts(ctx, now.Add(-r.keep))
+	r.failed(ctx, "old restarts could not be deleted", err)
 	_, err = r.store.ExpireKeys(ctx, now.Add(-requestkey.Retention))
 	r.failed(ctx, "the replies kept under idempotency keys could not be deleted", err)
 }

@@ -16,7 +16,7 @@ type shredder struct {
 	cutoffs []time.Duration // Before the time of the call.
 	marks   []string        // The cutoffs that were stored before.
 
-	decisions, keys, alerts []lifecycle.Micros // Likewise.
+	decisions, keys, alerts, restarts []lifecycle.Micros // Likewise.
 
 	err error
 }
@@ -35,6 +35,12 @@ func (s *shredder) RetainDecisions(_ context.Context, cutoff lifecycle.Micros) (
 // RetainAlerts implements [alerts.BoardStore].
 func (s *shredder) RetainAlerts(_ context.Context, cutoff lifecycle.Micros) (int64, error) {
 	s.alerts = append(s.alerts, cutoff)
+	return 1, s.err
+}
+
+// RetainRestarts implements [restarts.Store].
+func (s *shredder) RetainRestarts(_ context.Context, cutoff lifecycle.Micros) (int64, error) {
+	s.restarts = append(s.restarts, cutoff)
 	return 1, s.err
 }
 
@@ -63,7 +69,7 @@ func TestOldTasksAreDeletedEveryHour(t *testing.T) {
 		if len(s.cutoffs) != 3 {
 			t.Errorf("called %d times in three hours, want 3", len(s.cutoffs))
 		}
-		if len(s.decisions) != 3 || len(s.alerts) != 3 || len(s.keys) != 3 || s.decisions[2].Sub(s.keys[2]) != 24*time.Hour {
+		if len(s.decisions) != 3 || len(s.alerts) != 3 || len(s.restarts) != 3 || len(s.keys) != 3 || s.decisions[2].Sub(s.keys[2]) != 24*time.Hour {
 			t.Errorf("decisions before %v and keys before %v were deleted, want three of each, keys kept for 72 h", s.decisions, s.keys)
 		}
 		if len(s.marks) != 3 || s.marks[0] == "" {

@@ -18,6 +18,7 @@ import (
 	"fleetglass/internal/telemetry"
 	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
+	"fleetglass/restarts"
 	"fleetglass/store/postgres"
 	"fleetglass/store/sqlite"
 )
@@ -32,6 +33,7 @@ type database interface {
 	dlqtriage.EntryStore
 	access.Store
 	alerts.Store
+	restarts.Store
 }
 
 // openStore opens the configured database and brings its schema up to date. Its calls are part of the given traces.

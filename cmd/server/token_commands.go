@@ -23,6 +23,7 @@ type tokenCmd struct {
 type createTokenCmd struct {
 	Name      string         `required:"" placeholder:"NAME" help:"Who uses the token; shown in the audit."`
 	Scopes    []access.Scope `default:"read" placeholder:"SCOPE,…" help:"What it may do: read, metrics, report, triage:propose, triage:apply, triage:discard, admin."`
+	Agent     []string       `placeholder:"AGENT,…" help:"The only agents that it may report for, with scope report. Without any it reports in its own name."`
 	ExpiresIn Duration       `default:"365d" placeholder:"TIME" help:"How long the token is valid; 0s for ever."`
 }
 
@@ -33,6 +34,7 @@ func (c createTokenCmd) Run(l *loaded, t *terminal) error {
 		expires = time.Now().Add(time.Duration(c.ExpiresIn)).UTC().Truncate(time.Second)
 	}
 	text, entry := access.NewToken(c.Name, c.Scopes, expires)
+	entry.Agents = c.Agent
 	if err := entry.Validate(); err != nil {
 		return err
 	}
@@ -90,6 +92,9 @@ func mayDo(t access.Token) string {
 	}
 	for _, s := range t.Scopes {
 		parts = append(parts, string(s))
+	}
+	if len(t.Agents) > 0 {
+		parts = append(parts, "reports for "+strings.Join(t.Agents, ", "))
 	}
 	return strings.Join(parts, ", ")
 }

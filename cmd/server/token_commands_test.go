@@ -37,12 +37,18 @@ func TestTokensAreMadeListedAndRevoked(t *testing.T) {
 	if err != nil || file != "" {
 		t.Fatalf("token create: %v, %q on standard output, want nothing", err, file)
 	}
+	if _, _, err = command(t, "token", "create", "--name", "agents", "--scopes", "report", "--agent", "cto,cfo", "--auth-tokens-file", name); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := command(t, "token", "create", "--name", "mute", "--agent", "cto", "--auth-tokens-file", name); err == nil {
+		t.Error("a token that may not report is bound to an agent")
+	}
 	secret := regexp.MustCompile(`fg_\S+`).FindString(people)
 	if _, _, err := command(t, "token", "create", "--name", "ceo", "--auth-tokens-file", name); err == nil {
 		t.Error("two tokens get one name")
 	}
 	_, table, err := command(t, "token", "list", "--auth-tokens-file", name)
-	if err != nil || strings.Contains(table, secret) || !regexp.MustCompile(`"ceo" +read, triage:apply +20\d\d-`).MatchString(table) || !strings.Contains(table, access.Hash(secret)[:12]) {
+	if err != nil || strings.Contains(table, secret) || !regexp.MustCompile(`"ceo" +read, triage:apply +20\d\d-`).MatchString(table) || !strings.Contains(table, access.Hash(secret)[:12]) || !strings.Contains(table, "report, reports for cto, cfo") {
 		t.Errorf("token list: %v\n%s", err, table)
 	}
 	text, err := os.ReadFile(name)

@@ -61,11 +61,16 @@ func (u *upgrade) note(p lifecycle.UpgradeProgress) {
 	u.progress = p
 }
 
-// Detail says how far it is, for operators; empty when nothing is done.
-func (u *upgrade) Detail() string {
+// Progress is how far it is.
+func (u *upgrade) Progress() lifecycle.UpgradeProgress {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if p := u.progress; !p.Done() {
+	return u.progress
+}
+
+// Detail says how far it is, for operators; empty when nothing is done.
+func (u *upgrade) Detail() string {
+	if p := u.Progress(); !p.Done() {
 		return fmt.Sprintf("tasks are judged anew, because the rules changed from version %d to %d: %d tasks, %d %%", p.From, p.To, p.Judged, p.Percent)
 	}
 	return ""

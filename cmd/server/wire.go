@@ -66,9 +66,9 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	}
 	a.onStop("store", store.Close)
 	store = a.tracedEffects(store, now)
-	anew := &upgrade{store: store, now: now, log: log}
-	a.watch(&pinger{store: store, now: now, doing: anew.Detail})
-	a.work("upgrade", anew.Run)
+	a.upgrade = &upgrade{store: store, now: now, log: log}
+	a.watch(&pinger{store: store, now: now, doing: a.upgrade.Detail})
+	a.work("upgrade", a.upgrade.Run)
 
 	nats, err := openBroker(cfg, log)
 	if err != nil {
@@ -77,6 +77,9 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	a.onStop("nats", nats.Close)
 	a.watch(nats)
 	a.agents, a.brokerName = nats.URL(), nats.name
+	if !cfg.Embedded() {
+		a.work("roam", (&roam{conn: nats.conn, js: nats.js, every: askEvery, log: log}).Run)
+	}
 	a.sources = newRecordSources(cfg, nats.js)
 	a.records = (&recordRetention{js: nats.js, now: now}).Read
 	if a.doctor, err = newDoctor(cfg, nats.js, now); err != nil {
@@ -118,7 +121,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 		return nil, err
 	}
 	ask, err := query.New(query.Config{
-		Alerts: a.board.service, Rules: a.board.rules.Value, Store: a.shown(store), Entries: a.shown(store), AgentOf: fleet.AgentOfWorker, Health: a.health, Reconcile: a.reports, EntriesRead: a.entriesRead, Now: now, Log: log,
+		Alerts: a.board.service, Rules: a.board.rules.Value, Store: a.shown(store), Entries: a.shown(store), AgentOf: fleet.AgentOfWorker, Health: a.health, Reconcile: a.reports, Restarts: store, EntriesRead: a.entriesRead, Now: now, Log: log,
 		Asker:      func(ctx context.Context) string { return access.From(ctx).Holder() },
 		Policy:     func() *dlqtriage.Policy { return a.policy.State().Policy },
 		Traps:      a.traps,
@@ -128,6 +131,9 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 		return nil, err
 	}
 	a.onStop("query", ask.Close)
+	if err := a.scansRestarts(ctx, cfg, nats, store, ask, now); err != nil {
+		return nil, err
+	}
 	if err := a.copyFailures(cfg, a.shown(store), ask, now); err != nil {
 		return nil, err
 	}
@@ -137,7 +143,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	if err := a.tellsOfAlerts(cfg, store, now); err != nil {
 		return nil, err
 	}
-	metrics.MustRegister(telemetry.Health{Parts: a.health}, telemetry.NewFleet(ask), telemetry.Reconciliation{Latest: ask.Reconciled}, telemetry.Alerts{Board: ask.Alerts})
+	metrics.MustRegister(telemetry.Health{Parts: a.health}, telemetry.NewFleet(ask), telemetry.Reconciliation{Latest: ask.Reconciled}, telemetry.Alerts{Board: ask.Alerts}, telemetry.Restarts{Latest: ask.Restarts})
 	if err := a.tellsOfTasks(ctx, cfg, store, ask, metrics, now); err != nil {
 		return nil, err
 	}
@@ -209,7 +215,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 		Query: ask, Hub: hub, Health: a.health, TaskJSON: calls.TaskJSON, Now: now, Log: a.log, Environment: cfg.Environment, Access: authorizer,
 		Server: a.agents, Prefix: cfg.Prefix, Reconcile: a.reports, SignIn: signIn, Limits: cfg.limits(), Mask: a.mask, Reveal: revealer, Actions: a.triage.actions, Operations: a.triage.operations, Denied: deniedActions(denied),
 		Alerts: a.board.service, TellsAlerts: cfg.TellsOfAlerts(),
-		Doctor: a.doctor.Report, Audit: store,
+		Doctor: a.doctor.Report, Audit: store, Upgrade: a.upgrade.Progress,
 		Settings: web.SettingsConfig{Tokens: issuer, TokensOff: !cfg.Authenticated(), InForce: cfg.InForce, About: a.about(cfg, now)},
 	})
 	if err != nil {

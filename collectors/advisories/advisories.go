@@ -101,7 +101,7 @@ func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Ba
 	e := line.Event(kind)
 	e.At, e.Message, e.Consumer, e.Agent = at, key, a.Consumer, fleet.AgentOfWorker(a.Consumer)
 	e.ConsumerSeq, e.Attempt = a.ConsumerSeq, int(a.Deliveries)
-	e.Detail = lifecycle.Detail{Ending: lifecycle.Ending{Reason: a.Reason, AckTime: time.Duration(max(a.AckTime, 0))}, Standing: lifecycle.Standing{Watches: streams.Watches(key, a.Consumer)}}
+	e.Detail = lifecycle.Detail{Ending: lifecycle.Ending{Reason: a.Reason, AckTime: time.Duration(max(a.AckTime, 0))}, Standing: streams.Shared(key, a.Consumer)}
 	e.Raw = line.Raw()
 	into.Events = append(into.Events, e)
 	return nil

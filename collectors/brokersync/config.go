@@ -22,6 +22,8 @@ type Reader interface {
 	ListTasks(ctx context.Context, f lifecycle.Filter, p lifecycle.Page) (lifecycle.TaskPage, error)
 	// Task returns what is known of the task, or ErrNotFound.
 	Task(ctx context.Context, id string) (lifecycle.TaskRecord, error)
+	// Gaps returns the gaps that overlap [from, to), latest first, at most limit.
+	Gaps(ctx context.Context, from, to lifecycle.Micros, limit int) ([]lifecycle.Gap, error)
 	// Watermark returns the position of a source, empty when it has none.
 	Watermark(ctx context.Context, source string) (string, error)
 }

@@ -22,6 +22,9 @@ type evidence map[uint64]int
 // evidenceOf leaves out what earlier incarnations of the consumer delivered: their sequences mean nothing now.
 func evidenceOf(m lifecycle.MessageFacts, c Consumer) evidence {
 	known := evidence{}
+	if len(m.Consumers) > 0 {
+		m = m.Of(c.Name)
+	}
 	for _, d := range m.Deliveries {
 		if at := max(d.At, d.Bound); at >= c.CreatedAt && d.CSeq <= c.DeliveredCSeq {
 			known[d.CSeq] = 0

@@ -84,10 +84,13 @@ func (st *step) readOthers() {
 		if !ok || len(rows) == lookback+inFlightRead {
 			continue
 		}
-		st.known.others[c.Name] = slices.DeleteFunc(slices.Clone(rows), func(m lifecycle.MessageFacts) bool {
-			of := st.view.consumerOf(m)
-			return of == nil || of.Name != c.Name || st.known.isOpen(m.Key.Seq)
+		others := slices.DeleteFunc(slices.Clone(rows), func(m lifecycle.MessageFacts) bool {
+			return !st.view.takes(c, m) || st.known.isOpen(m.Key.Seq)
 		})
+		for i := range others {
+			others[i] = others[i].Of(c.Name)
+		}
+		st.known.others[c.Name] = others
 	}
 }
 
@@ -95,7 +98,7 @@ func (st *step) readOthers() {
 func (st *step) accounted(c Consumer) bool {
 	all := evidence{}
 	for _, o := range st.known.open {
-		if of := st.view.consumerOf(o.Message); of != nil && of.Name == c.Name {
+		if st.view.takes(c, o.Message) {
 			all.join(evidenceOf(o.Message, c))
 		}
 	}

@@ -9,8 +9,8 @@ import (
 
 // judge compares what the broker said with what the store knows of the messages at hand, and returns what follows.
 func judge(v view, k known, missing map[uint64]Missed, w Waits) []lifecycle.Event {
-	j := judgement{view: v, known: k, missed: missing, waits: w, inFlight: map[string]*inFlight{}, said: map[lifecycle.MessageKey][]lifecycle.Event{}}
-	j.known.open = slices.Clone(k.open)
+	j := judgement{view: v, known: k, missed: missing, waits: w, inFlight: map[string]*inFlight{}, said: map[lifecycle.MessageKey][]lifecycle.Event{}, gone: map[lifecycle.MessageKey]bool{}}
+	j.known.open = v.partsOfOpen(k.open)
 	j.sort()
 	j.exhaustions()
 	j.inFlight = map[string]*inFlight{}
@@ -23,10 +23,13 @@ func judge(v view, k known, missing map[uint64]Missed, w Waits) []lifecycle.Even
 		j.say(refuted(v, v.consumerOf(m), m, w.Refute)...)
 	}
 	for _, m := range k.answered {
-		if c := v.consumerOf(m); c != nil {
-			j.say(answeredDelivery(v, *c, m)...)
+		for _, p := range v.partsOf(m) {
+			if c := v.consumerOf(p); c != nil {
+				j.say(answeredDelivery(v, *c, p)...)
+			}
 		}
 	}
+	v.setApart(j.events)
 	return j.events
 }
 
@@ -38,6 +41,7 @@ type judgement struct {
 	waits    Waits
 	inFlight map[string]*inFlight // By consumer.
 	said     map[lifecycle.MessageKey][]lifecycle.Event
+	gone     map[lifecycle.MessageKey]bool // Missing messages that were concluded about.
 	events   []lifecycle.Event
 }
 
@@ -90,6 +94,9 @@ func exhausted(m lifecycle.MessageFacts, c Consumer) bool {
 func (j *judgement) withDeliveries(o lifecycle.OpenMessage) lifecycle.OpenMessage {
 	m := o.Message
 	events := j.said[m.Key]
+	if j.view.shares(m) {
+		events = slices.DeleteFunc(slices.Clone(events), func(e lifecycle.Event) bool { return e.Consumer != m.Consumer })
+	}
 	if c := j.view.consumerOf(m); len(events) == 0 && c != nil && j.held(m, *c) && !j.tooEarly(m, *c) {
 		events = unknownDelivery(j.view, *c, m)
 	}
@@ -145,7 +152,10 @@ func (j *judgement) message(o lifecycle.OpenMessage) {
 	case !known:
 		return
 	case !present:
-		j.absent(c, o)
+		if !j.gone[m.Key] { // Once, where several consumers take it.
+			j.gone[m.Key] = true
+			j.absent(c, o)
+		}
 		return
 	}
 	if len(m.Claims) > 0 {

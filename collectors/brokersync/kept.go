@@ -1,6 +1,10 @@
 package brokersync
 
-import "fleetglass/lifecycle"
+import (
+	"slices"
+
+	"fleetglass/lifecycle"
+)
 
 // A stream that is no work queue keeps its messages after an acknowledgement, and several consumers may take one message. That a message is there says
 // nothing of it then, and only workers' consumers judge it (SITUATIONS, "Streams and consumers"; ADR 23).
@@ -29,6 +33,67 @@ func (v view) shared(m lifecycle.MessageFacts) bool {
 		}
 	}
 	return n > 1
+}
+
+// shares reports whether a message is one as one of several consumers has it: as the one has it that it names.
+func (v view) shares(m lifecycle.MessageFacts) bool {
+	return v.Kept && slices.ContainsFunc(v.Consumers, func(c Consumer) bool {
+		return !c.Watches && c.Name == m.Consumer && (m.Stored == nil || lifecycle.MatchesAny(c.Filters, m.Stored.Subject))
+	})
+}
+
+// takes reports whether a consumer delivers a message: in a work queue the only one does, in another stream each workers' consumer that takes its subject.
+func (v view) takes(c Consumer, m lifecycle.MessageFacts) bool {
+	if v.Kept && m.Stored != nil {
+		return !c.Watches && lifecycle.MatchesAny(c.Filters, m.Stored.Subject)
+	}
+	of := v.consumerOf(m)
+	return of != nil && of.Name == c.Name
+}
+
+// partsOf is a message as each of the workers' consumers that take it has it; itself in a work queue, and where none takes it.
+func (v view) partsOf(m lifecycle.MessageFacts) []lifecycle.MessageFacts {
+	var out []lifecycle.MessageFacts
+	for _, c := range v.Consumers {
+		if v.Kept && v.takes(c, m) {
+			out = append(out, m.Of(c.Name).Believed())
+		}
+	}
+	switch {
+	case out != nil:
+		return out
+	case len(m.Consumers) > 0:
+		return m.Parts()[:1]
+	}
+	return []lifecycle.MessageFacts{m}
+}
+
+// partsOfOpen is [view.partsOf] of open messages.
+func (v view) partsOfOpen(open []lifecycle.OpenMessage) []lifecycle.OpenMessage {
+	if !v.Kept {
+		return slices.Clone(open)
+	}
+	var out []lifecycle.OpenMessage
+	for _, o := range open {
+		for _, p := range v.partsOf(o.Message) {
+			o.Message = p
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// ofOneConsumer are the kinds of events that speak of one consumer's deliveries, whether or not they number them.
+var ofOneConsumer = map[lifecycle.Kind]bool{
+	lifecycle.Delivered: true, lifecycle.ConsumerRecreated: true, lifecycle.MaxDeliveries: true, lifecycle.ExhaustionDenied: true,
+}
+
+// setApart marks what is concluded of one consumer in a stream that keeps its messages.
+func (v view) setApart(events []lifecycle.Event) {
+	for i := range events {
+		e := &events[i]
+		e.Detail.Apart = v.Kept && e.Consumer != "" && (e.Attempt > 0 || ofOneConsumer[e.Kind])
+	}
 }
 
 // unjudged says of a stream that its messages cannot be judged; empty where they can.

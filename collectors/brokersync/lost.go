@@ -41,21 +41,21 @@ func (st *step) gap(run span, there []ReadMessage) bool {
 	if !found {
 		return true
 	}
-	from, known := st.storedAt(hole.from-1, st.view.Created)
+	from, known := st.storedBefore(hole.from, there)
 	to, knownTo := st.storedAt(run.to+1, st.view.At)
 	if !known || !knownTo {
 		return false
 	}
 	st.batch.Gaps = append(st.batch.Gaps, lifecycle.Gap{
 		Source: st.view.sibling(fleet.CapturePub).String(), From: from, To: to, FromSeq: hole.from, ToSeq: hole.to,
-		Reason: st.lostWords(hole),
+		Reason: st.lostWords(),
 	})
 	return true
 }
 
-// lostWords say what is not known of a run, and why that may be. A message's own TTL removes its captured line too.
-func (st *step) lostWords(hole span) string {
-	words := fmt.Sprintf("the publish lines of %s %d to %d were lost, and the messages are gone", st.view.Stream.Name, hole.from, hole.to)
+// lostWords say what is not known, and why that may be. A message's own TTL removes its captured line too.
+func (st *step) lostWords() string {
+	words := fmt.Sprintf("publish lines of %s were lost, and the messages are gone", st.view.Stream.Name)
 	if st.view.Limits.TTL {
 		words += ": their own TTL may have removed both before they were read"
 	}
@@ -87,6 +87,25 @@ func holeIn(run span, there []ReadMessage) (hole span, found bool) {
 	}
 	note(run.to)
 	return hole, found
+}
+
+// storedBefore is when the last message before a sequence was stored, as far as it is known: it is read just now, or the store knows it. Where a page of
+// messages before it was lost too it is when the stream was created. Parts of one run that are found lost one after the other have the same time, so
+// that they are one gap.
+func (st *step) storedBefore(seq uint64, there []ReadMessage) (lifecycle.Micros, bool) {
+	at, from := st.view.Created, seq-min(seq, uint64(st.rules.PageSize))
+	rows, ok := st.rowsIn(max(from, 1), seq-1, st.rules.PageSize)
+	for _, m := range rows {
+		if m.Stored != nil {
+			at, from = m.Stored.At, m.Key.Seq
+		}
+	}
+	for _, m := range there {
+		if m.Seq < seq && m.Seq > from {
+			at, from = m.At, m.Seq
+		}
+	}
+	return at, ok
 }
 
 // storedAt is when a message was stored, or the given time when that is not known.

@@ -79,6 +79,32 @@ func TestPublishesOfWhichTheLineWasLostAreReadFromTheStreamOrBecomeAGap(t *testi
 	b.noTwins(t, "task-6")
 }
 
+// A capture stream without a leader loses publish lines for seconds, over several polls. No part may take the place of the one before, and what was
+// stored long before is not in doubt.
+func TestARunOfLostLinesThatIsFoundInPartsIsOneGap(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	a := b.agent(t, "lossy")
+	a.publish("seen")
+	b.captured(t, "OBS_PUB", 1)
+	b.start()
+	b.expect(t, "seen", "published (stored) [orphaned]")
+	b.tasks(t, func(c *jetstream.StreamConfig) { c.RePublish.Destination = "nowhere.{{wildcard(1)}}.>" })
+	for part := range uint64(2) {
+		for i := range uint64(3) {
+			a.publish(fmt.Sprintf("lost-%d-%d", part, i))
+			a.must(a.js.DeleteMsg("TASKS", 2+3*part+i))
+		}
+		testkit.Eventually(t, patience, func() error {
+			gaps := slices.DeleteFunc(b.gaps(t), func(g lifecycle.Gap) bool { return !strings.Contains(g.Reason, "TASKS") })
+			if len(gaps) != 1 || gaps[0].FromSeq != 2 || gaps[0].ToSeq != 4+3*part || gaps[0].From != b.storedAt(t, "seen") {
+				return fmt.Errorf("want one gap of lines 2 to %d since %d, got %+v", 4+3*part, b.storedAt(t, "seen"), gaps)
+			}
+			return nil
+		})
+	}
+}
+
 func (b *bench) storedAt(t *testing.T, task string) lifecycle.Micros {
 	t.Helper()
 	r, err := b.store.Task(t.Context(), task)

@@ -110,7 +110,7 @@ type first struct{ seq, cseq uint64 }
 func passedBy(v view, c Consumer, rows []lifecycle.MessageFacts) passed {
 	p := passed{all: evidence{}, stored: map[string][]uint64{}}
 	for _, m := range rows {
-		if of := v.consumerOf(m); of == nil || of.Name != c.Name {
+		if !v.takes(c, m) {
 			continue
 		}
 		if m.Stored != nil {

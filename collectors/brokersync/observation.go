@@ -86,7 +86,7 @@ type view struct {
 func (v view) consumerOf(m lifecycle.MessageFacts) *Consumer {
 	for i := range v.Consumers {
 		c := &v.Consumers[i]
-		if c.Watches {
+		if c.Watches || (v.shares(m) && c.Name != m.Consumer) {
 			continue
 		}
 		if m.Stored != nil && m.Stored.Subject != "" {

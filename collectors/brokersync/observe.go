@@ -63,11 +63,7 @@ func (b *observer) observeStream(ctx context.Context, o *Observation, last colle
 	if err := b.find(ctx); err != nil {
 		return err
 	}
-	var err error
-	if o.Consumers, err = listConsumers(ctx, b.stream, o.Stream); err != nil {
-		return err
-	}
-	info, err := b.info(ctx)
+	info, err := b.whole(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -80,6 +76,27 @@ func (b *observer) observeStream(ctx context.Context, o *Observation, last colle
 	return err
 }
 
+// whole lists all consumers, and then asks how the stream is. In a cluster a list lacks the consumers whose leader did not answer in time: who was left
+// out is not gone. A consumer that was made in between is in the second list.
+func (b *observer) whole(ctx context.Context, o *Observation) (*jetstream.StreamInfo, error) {
+	for again := false; ; again = true {
+		consumers, listed, err := listConsumers(ctx, b.stream, o.Stream)
+		if err != nil {
+			return nil, err
+		}
+		info, err := b.info(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if o.Consumers = consumers; listed >= info.State.Consumers {
+			return info, nil
+		}
+		if again {
+			return nil, fmt.Errorf("list consumers: %d of %d answered", listed, info.State.Consumers)
+		}
+	}
+}
+
 func (b *observer) find(ctx context.Context) (err error) {
 	if b.stream != nil {
 		return nil
@@ -90,19 +107,19 @@ func (b *observer) find(ctx context.Context) (err error) {
 	return nil
 }
 
-// listConsumers lists the consumers of the stream, without those by which the broker copies it.
-func listConsumers(ctx context.Context, stream jetstream.Stream, id lifecycle.StreamID) ([]Consumer, error) {
+// listConsumers lists the consumers of the stream, without those by which the broker copies it. listed counts these too.
+func listConsumers(ctx context.Context, stream jetstream.Stream, id lifecycle.StreamID) (out []Consumer, listed int, err error) {
 	lister := stream.ListConsumers(ctx)
-	var out []Consumer
 	for info := range lister.Info() {
+		listed++
 		if !fleet.IsCopier(info.Name) {
 			out = append(out, consumerOf(id, info))
 		}
 	}
 	if err := lister.Err(); err != nil {
-		return nil, fmt.Errorf("list consumers: %w", err)
+		return nil, listed, fmt.Errorf("list consumers: %w", err)
 	}
-	return out, nil
+	return out, listed, nil
 }
 
 // info asks how the stream is. The list of deleted sequences is asked for only when it is affordable and the stream changed since: it
@@ -121,6 +138,9 @@ func (b *observer) info(ctx context.Context) (*jetstream.StreamInfo, error) {
 		if info, err = b.stream.Info(ctx, jetstream.WithDeletedDetails(true)); err != nil {
 			return nil, fmt.Errorf("ask stream: %w", err)
 		}
+	}
+	if !collectors.Backed(info.Cluster, collectors.HeardWithin) {
+		return nil, fmt.Errorf("ask stream: %w", collectors.ErrAlone)
 	}
 	b.last = info.State
 	return info, nil

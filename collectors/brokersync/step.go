@@ -112,7 +112,11 @@ func (st *step) askPresence() {
 	var unknown []uint64
 	for _, o := range st.known.open {
 		seq := o.Message.Key.Seq
-		if c := st.view.consumerOf(o.Message); c == nil || !deliveredBy(*c, seq) {
+		mayHold := func(m lifecycle.MessageFacts) bool {
+			c := st.view.consumerOf(m)
+			return c != nil && deliveredBy(*c, seq)
+		}
+		if !slices.ContainsFunc(st.view.partsOf(o.Message), mayHold) {
 			continue
 		}
 		if _, known := st.view.Present.Has(seq); !known {

@@ -10,8 +10,11 @@ import (
 // polls, or before the first one.
 func (st *step) noteGoneConsumers() {
 	noted := false
+	var parts []lifecycle.MessageFacts
 	for _, o := range st.known.open {
-		m := o.Message
+		parts = append(parts, o.Message.Parts()...)
+	}
+	for _, m := range parts {
 		if m.Consumer == "" || m.Stored == nil || m.CurrentAttempt() == 0 || st.view.lists(m.Consumer) {
 			continue
 		}

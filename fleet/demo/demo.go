@@ -101,10 +101,13 @@ func (d *Demo) Ledger() []Entry { return d.ledger.list() }
 // errors when the streams or the bucket are missing.
 func (d *Demo) Run(ctx context.Context) error {
 	workers, err := d.workers(ctx)
-	if err != nil {
-		return fmt.Errorf("demo: %w", err)
+	if err == nil {
+		d.first, err = d.next(ctx)
 	}
-	if d.first, err = d.next(ctx); err != nil {
+	if err != nil && ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
 	g, ctx := errgroup.WithContext(ctx)

@@ -6,7 +6,7 @@ const Module = "fleetglass"
 // everything is the row of the program itself, the only place that knows all the others.
 var everything = []string{
 	"access", "alerts", "alerts/*", "api", "client", "collectors", "collectors/*", "decision", "dlqtriage", "dlqtriage/*", "duplicates", "fleet", "fleet/*", "internal/*", "lifecycle", "masking", "mcp", "store/sqlite",
-	"store/postgres", "query", "reconcile", "reveal", "static", "views", "views/*", "web",
+	"store/postgres", "query", "reconcile", "restarts", "reveal", "static", "views", "views/*", "web",
 }
 
 // Table is the law: what each package may import. Packages that are not in it may not exist.
@@ -16,6 +16,9 @@ var Table = []Rule{
 	// What the streams and the records hold comes through its own ports.
 	{Package: "reconcile", Own: []string{"lifecycle", "internal/health"}, Tests: []string{"fleet", "collectors", "collectors/*"}},
 
+	// What was in hand when something went away.
+	{Package: "restarts", Own: []string{"lifecycle"}},
+
 	// The transaction for decisions, on which triage, alerts and the audit stand.
 	{Package: "decision", Own: []string{"lifecycle"}},
 
@@ -23,9 +26,9 @@ var Table = []Rule{
 	{Package: "alerts/delivery", Own: []string{"lifecycle", "alerts", "internal/health", "internal/webhook"}},
 
 	// A store knows the types of every domain whose ports it serves, and no rule of any.
-	{Package: "store/storetest", Own: []string{"access", "lifecycle", "alerts", "decision", "dlqtriage", "reconcile", "duplicates", "store/internal/rowcodec"}, Others: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
-	{Package: "store/sqlite", Own: []string{"access", "lifecycle", "alerts", "decision", "dlqtriage", "reconcile", "store/internal/*"}, Others: []string{"zombiezen.com/go/sqlite"}},
-	{Package: "store/postgres", Own: []string{"access", "lifecycle", "alerts", "decision", "dlqtriage", "reconcile", "store/internal/*"}, Others: []string{"github.com/jackc/pgx/v5"},
+	{Package: "store/storetest", Own: []string{"access", "lifecycle", "alerts", "decision", "dlqtriage", "reconcile", "restarts", "duplicates", "store/internal/rowcodec"}, Others: []string{"github.com/google/go-cmp", "pgregory.net/rapid"}},
+	{Package: "store/sqlite", Own: []string{"access", "lifecycle", "alerts", "decision", "dlqtriage", "reconcile", "restarts", "store/internal/*"}, Others: []string{"zombiezen.com/go/sqlite"}},
+	{Package: "store/postgres", Own: []string{"access", "lifecycle", "alerts", "decision", "dlqtriage", "reconcile", "restarts", "store/internal/*"}, Others: []string{"github.com/jackc/pgx/v5"},
 		Tests: []string{"duplicates"}},
 
 	{Package: "fleet", Own: []string{"lifecycle"}, Others: []string{"github.com/nats-io", "github.com/cloudevents/sdk-go/v2"},
@@ -76,22 +79,22 @@ var Table = []Rule{
 	{Package: "alerts", Own: []string{"lifecycle", "decision", "reconcile", "internal/health"}, Others: []string{"github.com/goccy/go-yaml"}},
 
 	// Every question, answered once for all who present.
-	{Package: "query", Own: []string{"lifecycle", "alerts", "decision", "dlqtriage", "duplicates", "reconcile", "internal/health"}, Others: []string{"github.com/hashicorp/golang-lru/v2", "golang.org/x/sync"},
+	{Package: "query", Own: []string{"lifecycle", "alerts", "decision", "dlqtriage", "duplicates", "reconcile", "restarts", "internal/health"}, Others: []string{"github.com/hashicorp/golang-lru/v2", "golang.org/x/sync"},
 		Tests: []string{"access", "api", "fleet", "internal/live", "internal/routes", "internal/telemetry", "views", "web", "web/webtest"}}, // They hold pages, API and metrics to one answer.
 
 	{Package: "static"},
 	{Package: "docs/runbooks"},
-	{Package: "views", Own: []string{"lifecycle", "duplicates", "reconcile", "dlqtriage", "alerts", "static"},
+	{Package: "views", Own: []string{"lifecycle", "duplicates", "reconcile", "restarts", "dlqtriage", "alerts", "static"},
 		Others: []string{"github.com/a-h/templ", "github.com/aymanbagabas/go-udiff"}},
-	{Package: "views/*", Own: []string{"lifecycle", "duplicates", "reconcile", "dlqtriage", "alerts", "static", "views", "views/*"}, Others: []string{"github.com/a-h/templ"}},
+	{Package: "views/*", Own: []string{"lifecycle", "duplicates", "reconcile", "restarts", "dlqtriage", "alerts", "static", "views", "views/*"}, Others: []string{"github.com/a-h/templ"}},
 	{Package: "web/webtest", Own: []string{"lifecycle", "reconcile", "store/sqlite", "internal/health"}},
 	{Package: "web",
 		Own: []string{"lifecycle", "masking", "decision", "duplicates", "dlqtriage", "alerts", "views", "views/*", "static", "fleet", "fleet/doctor", "internal/live", "internal/httperr", "internal/routes", "access",
-			"docs/runbooks", "internal/health", "reveal", "internal/openid", "internal/sessions", "query", "reconcile"},
-		Others: []string{"github.com/gin-gonic/gin", "github.com/a-h/templ", "github.com/yuin/goldmark"}, Tests: []string{"web/webtest"}},
+			"docs/runbooks", "internal/health", "reveal", "internal/openid", "internal/sessions", "query", "reconcile", "restarts"},
+		Others: []string{"github.com/gin-gonic/gin", "github.com/a-h/templ", "github.com/yuin/goldmark"}, Tests: []string{"web/webtest", "internal/httpguard"}},
 	{Package: "api",
 		Own: []string{"lifecycle", "masking", "decision", "internal/requestkey", "duplicates", "dlqtriage", "alerts", "fleet", "fleet/doctor", "collectors/reports", "internal/live", "internal/httperr", "internal/routes", "access", "internal/health",
-			"query", "reconcile", "reveal"},
+			"query", "reconcile", "restarts", "reveal"},
 		Others: []string{"github.com/gin-gonic/gin", "github.com/danielgtaylor/huma/v2", "github.com/cloudevents/sdk-go/v2"}},
 
 	// Tools for agents: calls of the API, made in the process.
@@ -103,7 +106,7 @@ var Table = []Rule{
 	{Package: "internal/archtest"},
 	// Its tests measure the whole: they run the collectors, the program and its pages' templates.
 	{Package: "internal/bench", Others: []string{"github.com/a-h/templ"},
-		Tests: []string{"access", "api", "collectors", "collectors/*", "decision", "dlqtriage", "duplicates", "fleet", "fleet/*", "internal/health", "internal/live", "internal/routes", "internal/telemetry", "query", "static", "views", "web"}},
+		Tests: []string{"access", "alerts", "api", "collectors", "collectors/*", "decision", "dlqtriage", "duplicates", "fleet", "fleet/*", "internal/health", "internal/live", "internal/routes", "internal/telemetry", "query", "restarts", "static", "views", "web"}},
 	// Tests of agents, collectors and a store together.
 	{Package: "internal/crashpoints", Others: []string{"cloud.google.com/go/firestore", "google.golang.org/grpc"},
 		Tests: []string{"fleet", "fleet/firestorekit", "collectors", "collectors/*", "internal/firestoretest", "internal/health"}},
@@ -126,13 +129,13 @@ var Table = []Rule{
 	{Package: "store/internal/migrate"},
 	{Package: "store/internal/rowcodec", Own: []string{"lifecycle", "dlqtriage", "reconcile"},
 		Others: []string{"github.com/klauspost/compress/s2", "github.com/tinylib/msgp/msgp"}},
-	{Package: "internal/screenshots", Others: []string{"github.com/chromedp"}},
+	{Package: "internal/screenshots", Own: []string{"fleet"}, Others: []string{"github.com/chromedp", "github.com/nats-io"}},
 	// Tests only: it runs the program on real brokers and looks at its answers.
 	{Package: "internal/situations", Tests: []string{"fleet"}},
 	// Tests only: it plays the program's part around fleets that are made at random.
 	{Package: "internal/randomfleets", Tests: []string{"fleet", "collectors", "collectors/*", "query"}},
 	{Package: "internal/statedocs", Own: []string{"lifecycle"}},
-	{Package: "internal/telemetry", Own: []string{"lifecycle", "alerts", "decision", "reconcile", "internal/health", "internal/routes", "query"},
+	{Package: "internal/telemetry", Own: []string{"lifecycle", "alerts", "decision", "reconcile", "internal/health", "internal/routes", "query", "restarts"},
 		Others: []string{"github.com/prometheus", "github.com/gin-gonic/gin", "go.opentelemetry.io", "golang.org/x/time/rate"}},
 	// Sends what became of each task as a trace.
 	{Package: "internal/tasktraces", Own: []string{"lifecycle", "internal/health"}, Others: []string{"go.opentelemetry.io"}},

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	insertToken = `INSERT INTO tokens (id, name, sha256, role, scopes, expires, creator, created, last_used) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+	insertToken = `INSERT INTO tokens (id, name, sha256, role, scopes, agents, expires, creator, created, last_used) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 ON CONFLICT DO NOTHING`
 	deleteToken    = `DELETE FROM tokens WHERE id = $1`
-	selectTokens   = `SELECT id, name, sha256, role, scopes, expires, creator, created, last_used FROM tokens ORDER BY name` //nolint:gosec // A statement, no secret.
-	touchToken     = `UPDATE tokens SET last_used = greatest(last_used, $1) WHERE id = $2`                                   //nolint:gosec // Likewise.
+	selectTokens   = `SELECT id, name, sha256, role, scopes, agents, expires, creator, created, last_used FROM tokens ORDER BY name` //nolint:gosec // A statement, no secret.
+	touchToken     = `UPDATE tokens SET last_used = greatest(last_used, $1) WHERE id = $2`                                           //nolint:gosec // Likewise.
 	insertSession  = `INSERT INTO sessions (id, name, token, scopes, until) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`
 	deleteSession  = `DELETE FROM sessions WHERE id = $1`
 	deleteSessions = `DELETE FROM sessions WHERE until <= $1`
@@ -27,7 +27,7 @@ ON CONFLICT DO NOTHING`
 // AddToken implements [access.TokenStore].
 func (s *Store) AddToken(ctx context.Context, t access.StoredToken, r decision.AuditRecord) error {
 	return s.wrap("add token", s.changeToken(ctx, &r, access.ErrTokenExists, insertToken, []byte(t.ID), []byte(t.Name), []byte(t.SHA256), []byte(t.Role),
-		[]byte(access.JoinScopes(t.Scopes)), int64(instantOf(t.Expires)), []byte(t.CreatedBy), int64(t.CreatedAt), int64(t.LastUsed)))
+		[]byte(access.JoinScopes(t.Scopes)), []byte(access.JoinAgents(t.Agents)), int64(instantOf(t.Expires)), []byte(t.CreatedBy), int64(t.CreatedAt), int64(t.LastUsed)))
 }
 
 // RemoveToken implements [access.TokenStore].
@@ -66,11 +66,11 @@ func (s *Store) StoredTokens(ctx context.Context) ([]access.StoredToken, error) 
 }
 
 func scanToken(row pgx.CollectableRow) (t access.StoredToken, err error) {
-	var id, name, hash, role, scopes, creator []byte
+	var id, name, hash, role, scopes, agents, creator []byte
 	var expires int64
-	err = row.Scan(&id, &name, &hash, &role, &scopes, &expires, &creator, &t.CreatedAt, &t.LastUsed)
+	err = row.Scan(&id, &name, &hash, &role, &scopes, &agents, &expires, &creator, &t.CreatedAt, &t.LastUsed)
 	t.ID, t.Name, t.SHA256, t.Role, t.Scopes, t.CreatedBy = string(id), string(name), string(hash), access.Role(role), access.SplitScopes(string(scopes)), string(creator)
-	t.Expires = timeOf(expires)
+	t.Agents, t.Expires = access.SplitAgents(string(agents)), timeOf(expires)
 	return t, err
 }
 

@@ -17,8 +17,10 @@ const (
 	insertQuarantined = `INSERT INTO quarantine (id, at, source, source_seq, subject, headers, body, reason)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`
 	upsertGap = `INSERT INTO gaps (source, since, until, from_seq, to_seq, reason, repaired) VALUES ($1, $2, $3, $4, $5, $6, $7)
-ON CONFLICT (since, source) DO UPDATE SET until = excluded.until, from_seq = excluded.from_seq, to_seq = excluded.to_seq,
-    reason = excluded.reason, repaired = excluded.repaired`
+ON CONFLICT (since, source) DO UPDATE SET until = excluded.until, to_seq = excluded.to_seq,
+    from_seq = CASE WHEN gaps.from_seq > 0 THEN LEAST(gaps.from_seq, excluded.from_seq) ELSE excluded.from_seq END,
+    reason = excluded.reason, repaired = excluded.repaired
+WHERE excluded.to_seq >= gaps.to_seq`
 	upsertConsumer = `INSERT INTO consumers (stream, name, observed, state) VALUES ($1, $2, $3, $4)
 ON CONFLICT (stream, name) DO UPDATE SET observed = excluded.observed, state = excluded.state
 WHERE consumers.observed <= excluded.observed`

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	insertToken = `INSERT INTO tokens (id, name, sha256, role, scopes, expires, creator, created, last_used) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+	insertToken = `INSERT INTO tokens (id, name, sha256, role, scopes, agents, expires, creator, created, last_used) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO NOTHING RETURNING id`
 	deleteToken    = `DELETE FROM tokens WHERE id = ? RETURNING id`
-	selectTokens   = `SELECT id, name, sha256, role, scopes, expires, creator, created, last_used FROM tokens ORDER BY name` //nolint:gosec // A statement, no secret.
-	touchToken     = `UPDATE tokens SET last_used = max(last_used, ?) WHERE id = ?`                                          //nolint:gosec // Likewise.
+	selectTokens   = `SELECT id, name, sha256, role, scopes, agents, expires, creator, created, last_used FROM tokens ORDER BY name` //nolint:gosec // A statement, no secret.
+	touchToken     = `UPDATE tokens SET last_used = max(last_used, ?) WHERE id = ?`                                                  //nolint:gosec // Likewise.
 	insertSession  = `INSERT INTO sessions (id, name, token, scopes, until) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 	deleteSession  = `DELETE FROM sessions WHERE id = ?`
 	deleteSessions = `DELETE FROM sessions WHERE until <= ?`
@@ -26,7 +26,7 @@ ON CONFLICT DO NOTHING RETURNING id`
 // AddToken implements [access.TokenStore].
 func (s *Store) AddToken(ctx context.Context, t access.StoredToken, r decision.AuditRecord) error {
 	return s.write(ctx, "add token", func(w *writer) error {
-		n, err := changed(w.statement(insertToken).text(t.ID).text(t.Name).text(t.SHA256).text(string(t.Role)).text(access.JoinScopes(t.Scopes)).
+		n, err := changed(w.statement(insertToken).text(t.ID).text(t.Name).text(t.SHA256).text(string(t.Role)).text(access.JoinScopes(t.Scopes)).text(access.JoinAgents(t.Agents)).
 			int(int64(instantOf(t.Expires))).text(t.CreatedBy).int(int64(t.CreatedAt)).int(int64(t.LastUsed)))
 		if err == nil && n == 0 {
 			err = access.ErrTokenExists
@@ -57,7 +57,8 @@ func (s *Store) StoredTokens(ctx context.Context) (out []access.StoredToken, err
 	err = s.readShort(ctx, "read tokens", func(conn *sqlite.Conn) error {
 		return prepare(conn, selectTokens).each(func(r *statement) error {
 			t := access.StoredToken{ID: r.getText()}
-			t.Name, t.SHA256, t.Role, t.Scopes, t.Expires = r.getText(), r.getText(), access.Role(r.getText()), access.SplitScopes(r.getText()), timeOf(r.getInt())
+			t.Name, t.SHA256, t.Role, t.Scopes = r.getText(), r.getText(), access.Role(r.getText()), access.SplitScopes(r.getText())
+			t.Agents, t.Expires = access.SplitAgents(r.getText()), timeOf(r.getInt())
 			t.CreatedBy, t.CreatedAt, t.LastUsed = r.getText(), lifecycle.Micros(r.getInt()), lifecycle.Micros(r.getInt())
 			out = append(out, t)
 			return nil

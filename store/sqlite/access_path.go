@@ -60,6 +60,9 @@ func (s *Store) chooseIndex(conn *sqlite.Conn, path *accessPath, names *streams,
 		path.branches = ids
 	case !byEvent:
 		path.index, path.branches = "tasks_by_published", make([]sqlText, 1)
+	case len(f.Anomalies) > 0:
+		path.index, path.branches = "tasks_by_anomaly", []sqlText{{}}
+		path.branches[0].add(" AND anomalies <> ''")
 	case len(f.Agents) == 1 || len(f.States) == 0 && len(f.Agents) > 0:
 		path.index, path.branches, byAgent = "tasks_by_agent", equals("agent", f.Agents), true
 	case len(f.States) > 0:

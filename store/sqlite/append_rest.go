@@ -66,8 +66,10 @@ func (w *writer) putQuarantined(l *lifecycle.QuarantinedLine) error {
 }
 
 const upsertGap = `INSERT INTO gaps (source, since, until, from_seq, to_seq, reason, repaired) VALUES (?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (since, source) DO UPDATE SET until = excluded.until, from_seq = excluded.from_seq, to_seq = excluded.to_seq,
-	reason = excluded.reason, repaired = excluded.repaired`
+ON CONFLICT (since, source) DO UPDATE SET until = excluded.until, to_seq = excluded.to_seq,
+	from_seq = CASE WHEN from_seq > 0 THEN min(from_seq, excluded.from_seq) ELSE excluded.from_seq END,
+	reason = excluded.reason, repaired = excluded.repaired
+WHERE excluded.to_seq >= to_seq`
 
 func (w *writer) putGap(g lifecycle.Gap) error {
 	return w.statement(upsertGap).text(g.Source).int(int64(g.From)).int(int64(g.To)).int(int64(g.FromSeq)).int(int64(g.ToSeq)).

@@ -22,7 +22,7 @@ func accessRecord(id, action string) decision.AuditRecord {
 func accessTokens(t *testing.T, s Store) {
 	_, ada := access.NewToken("ada <b>\xff", []access.Scope{access.Read, access.TriageApply}, time.Date(2027, 1, 2, 3, 4, 5, 6000, time.UTC))
 	_, bob := access.NewToken("bob", nil, time.Time{})
-	bob.Role = access.Viewer
+	bob.Role, ada.Agents = access.Viewer, []string{"cto", "cfo"}
 	first := access.StoredToken{Token: ada, ID: ada.SHA256[:12], CreatedBy: "ops", CreatedAt: 50}
 	second := access.StoredToken{Token: bob, ID: bob.SHA256[:12], CreatedBy: "ada", CreatedAt: 60}
 	for n, token := range []access.StoredToken{second, first} {

@@ -78,6 +78,14 @@ func fleetGaps(t *testing.T, s Store) {
 	}
 	diff(t, "the latest two gaps of three, those of one time by source", got, []lifecycle.Gap{open, twin})
 	check(250, 260, open)
+	first := lifecycle.Gap{Source: "OBS_PUB", From: 500, To: 510, FromSeq: 20, ToSeq: 29, Reason: "first part"}
+	grown := lifecycle.Gap{Source: "OBS_PUB", From: 500, To: 520, FromSeq: 30, ToSeq: 39, Reason: "second part"}
+	late := lifecycle.Gap{Source: "OBS_PUB", From: 500, To: 515, FromSeq: 20, ToSeq: 34, Reason: "as another replica saw it earlier"}
+	for _, part := range []lifecycle.Gap{first, grown, late} {
+		mustStore(t, s, lifecycle.Batch{Gaps: []lifecycle.Gap{part}})
+	}
+	grown.FromSeq = 20
+	check(500, 600, grown)
 }
 
 func fleetConsumers(t *testing.T, s Store) {

@@ -14,6 +14,7 @@ import (
 	"fleetglass/dlqtriage"
 	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
+	"fleetglass/restarts"
 )
 
 // Store is what every store offers: the ports of all domains.
@@ -26,6 +27,7 @@ type Store interface {
 	dlqtriage.EntryStore
 	access.Store
 	alerts.Store
+	restarts.Store
 }
 
 // Run tests the store that open returns. Each call of open must give an empty store, closed by the test's own cleanup at the
@@ -34,7 +36,7 @@ func Run(t *testing.T, open func(t testing.TB) Store) {
 	t.Helper()
 	for _, group := range [][]conformanceTest{
 		appendTests, orderTests, listTests, countTests, traceTests, openTests, fleetTests, keepTests, hostileTests, historyTests, reconciliationTests,
-		decisionTests, outboxTests, retainDecisionTests, auditTests, accessTests, requestKeyTests, entryTests, alertTests, traceQueueTests,
+		decisionTests, outboxTests, retainDecisionTests, auditTests, accessTests, requestKeyTests, entryTests, alertTests, traceQueueTests, restartTests,
 	} {
 		for _, test := range group {
 			t.Run(test.name, func(t *testing.T) {

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	"fleetglass/lifecycle"
+	"fleetglass/query"
+	"fleetglass/restarts"
+)
+
+// scansRestarts prepares what follows the messages that were in hand when something went away. The scan at the start is made here, before any collector
+// runs: what is in hand by the store was in hand when this program went away.
+func (a *App) scansRestarts(ctx context.Context, cfg Config, nats *broker, store database, ask *query.Service, now func() time.Time) error {
+	scanner, err := restarts.New(restarts.Config{Store: store, Leases: ask.RestartLook, Facts: ask.MessageFacts, Every: time.Duration(cfg.Poll), Now: now, Log: a.log})
+	if err != nil {
+		return err
+	}
+	began, err := ownReturn(ctx, cfg, store, now)
+	if err != nil {
+		return err
+	}
+	if err := scanner.Begin(ctx, began); err != nil {
+		return fmt.Errorf("look what is in hand: %w", err)
+	}
+	nats.presence.follow(scanner.Note)
+	a.work("restarts", scanner.Run)
+	return nil
+}
+
+// ownReturn is that this program runs again, and with it the broker that it embeds. It was there at least until it last stored the state of a
+// consumer.
+func ownReturn(ctx context.Context, cfg Config, store database, now func() time.Time) (restarts.Return, error) {
+	out := restarts.Return{ID: "fleetglass-" + strings.ToLower(rand.Text()[:12]), Cause: restarts.CauseFleetglass, To: lifecycle.MicrosOf(now())}
+	if cfg.Embedded() {
+		out.ID, out.Cause = strings.Replace(out.ID, "fleetglass", "broker", 1), restarts.CauseBroker
+	}
+	consumers, err := store.Consumers(ctx)
+	for _, c := range consumers {
+		out.From = max(out.From, min(c.ObservedAt, out.To))
+	}
+	return out, err
+}
