@@ -23,7 +23,7 @@ const (
 )
 
 // roles are the processes that the test binary can be.
-var roles = map[string]func(order []byte) error{"fleet": beTheFleet, "broker": beTheBroker}
+var roles = map[string]func(order []byte) error{"fleet": beTheFleet, "broker": beTheBroker, "node": beTheNode}
 
 func TestMain(m *testing.M) {
 	role := roles[os.Getenv(envRole)]

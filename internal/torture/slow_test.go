@@ -158,7 +158,9 @@ func serve(t *testing.T, store lifecycle.Store, appender lifecycle.Appender) cli
 	t.Cleanup(func() { _ = ask.Close() })
 	calls, err := api.New(api.Config{
 		Query: ask, Appender: appender, Hub: live.NewHub(1000), Health: health.Group{}, Fleet: api.Fleet{
-			DecodeReport: func(json.RawMessage) (lifecycle.Event, error) { return lifecycle.Event{}, errors.New("not here") },
+			DecodeReport: func(json.RawMessage, access.Principal) (lifecycle.Event, error) {
+				return lifecycle.Event{}, errors.New("not here")
+			},
 		},
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"fleetglass/fleet"
+	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -55,18 +56,27 @@ type wires struct {
 	refused map[string]bool
 }
 
+// readWires reads every capture stream whole. A node that has just taken over may not answer yet: then it is read from the beginning again.
 func readWires(t *testing.T, js jetstream.JetStream, refused map[string]bool) *wires {
 	t.Helper()
-	w := &wires{bySeq: map[uint64]wire{}, byTask: map[string]wire{}, ids: map[uint64]string{}, refused: refused}
+	var w *wires
+	testkit.Eventually(t, patience, func() error {
+		w = &wires{bySeq: map[uint64]wire{}, byTask: map[string]wire{}, ids: map[uint64]string{}, refused: refused}
+		return w.readAll(t.Context(), js)
+	})
+	return w
+}
+
+func (w *wires) readAll(ctx context.Context, js jetstream.JetStream) error {
 	for name, read := range map[string]func(jetstream.Msg) error{
 		fleet.CapturePub: w.publish, fleet.CaptureRaw: w.attempt, fleet.CaptureAck: w.answer, fleet.CaptureEvt: w.advisory,
 		fleet.CaptureReport: w.report, "KV_" + fleet.BucketIdempotency: w.record,
 	} {
-		if err := eachLine(t.Context(), js, name, read); err != nil {
-			t.Fatalf("read %s: %v", name, err)
+		if err := eachLine(ctx, js, name, read); err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
 		}
 	}
-	return w
+	return nil
 }
 
 // of is everything that was captured of a task.
