@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 GOFILES = $(shell git ls-files '*.go' | grep -v '_templ\.go$$')
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test verify fmt-check lint generate generate-check tidy-check bench microbench torture fuzz screenshots readme-images up down
+.PHONY: help build run test verify fmt-check lint generate generate-check tidy-check bench microbench pages firefox torture fuzz screenshots readme-images up down
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,20 +53,29 @@ bench: ## Measure against baselines of the same run: a table and bench.json (EVE
 microbench: ## Run the Go benchmarks of every package and print a table of medians
 	./scripts/microbench.sh
 
+pages: ## Check every page with axe at four widths in both schemes, and measure open pages over 1,000,000 tasks (about 30 minutes)
+	FLEETGLASS_PAGES=long $(GO) test ./web -run 'NoPageHasAnAccessibilityViolation|AnOpenPageCostsLittle' -count=1 -timeout 120m -v $(ARGS)
+
+firefox: ## Load the main pages in Firefox (Debian: apt-get install firefox-esr)
+	FLEETGLASS_FIREFOX=$$(command -v firefox-esr || command -v firefox) $(GO) test ./web -run FirefoxDraws -count=1 -v
+
 torture: ## Kill, freeze, cut off and starve everything, then compare with the fleet's own ledger; then 2,000 random worlds (about 20 minutes)
 	FLEETGLASS_TORTURE=long $(GO) test ./internal/torture -count=1 -timeout 60m -v $(ARGS)
 	[ -n "$(ARGS)" ] || FLEETGLASS_TORTURE=long $(GO) test ./internal/situations -run RandomWorlds -count=1 -timeout 60m -v
+	[ -n "$(ARGS)" ] || FLEETGLASS_TORTURE=long $(GO) test ./cmd/server -run BrokerThatIsAwayDuringActions -count=1 -timeout 10m -v
 
 fuzz: ## Run every fuzz target for FUZZTIME (default 10s)
 	./scripts/fuzz.sh
 
-screenshots: build ## Write pictures of every page to screenshots/
-	./scripts/screenshots.sh
+screenshots: build ## Write pictures of every page in five situations to screenshots/ (about 15 minutes; ARGS="-situations busy -pages task" for some)
+	$(GO) run ./internal/screenshots -binary bin/fleetglass -out screenshots $(ARGS)
 
-readme-images: screenshots ## Make the pictures of the README anew from the demonstration
+readme-images: build ## Make the pictures of the README anew
+	$(GO) run ./internal/screenshots -binary bin/fleetglass -out screenshots -situations incident,busy,blind -pages overview,task,in-flight -widths 1440
 	@mkdir -p docs/images
-	@for p in overview task tasks; do cp screenshots/$$p-1440-light.png docs/images/$$p.png; done
-	cp screenshots/task-1440-dark.png docs/images/task-dark.png
+	cp screenshots/incident-overview-1440-light.png docs/images/overview.png
+	cp screenshots/busy-task-1440-light.png docs/images/task.png
+	cp screenshots/blind-in-flight-1440-dark.png docs/images/blind.png
 
 up: ## Start the whole set with docker compose
 	./scripts/up.sh

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"testing"
 
@@ -20,13 +21,25 @@ var everyPage = []string{
 	"/", "/?range=24h", "/tasks", "/tasks?state=completed&agent=cto&from=24h", "/tasks?q=%22no+such+words%22", "/tasks?state=lost",
 	"/tasks/tsk-7f3a91", "/tasks/tsk-7f3a91?tab=events", "/tasks/tsk-7f3a91?tab=payload", "/tasks/tsk-7f3a91?tab=idempotency",
 	"/tasks/tsk-7f3a91?tab=related", "/tasks/tsk-7f3a91?tab=json", "/tasks/tsk-91b6c4", "/tasks/tsk-nobody?tab=payload", "/tasks/tsk-refused",
-	"/tasks/orders%2F2026%2F11%20weird%20id%3F&%23%25", "/in-flight", "/agents", "/agents/marketing", "/dlq", "/duplicates", "/duplicates?bucket=hour&layer=idempotency",
+	"/tasks/orders%2F2026%2F11%20weird%20id%3F&%23%25", "/in-flight", "/restarts", "/agents", "/agents/marketing", "/dlq", "/duplicates", "/duplicates?bucket=hour&layer=idempotency",
 	"/reconciliation", "/reconciliation?id=a", "/reconciliation?id=b", "/capture", "/statistics?range=1h", "/statistics?range=7d&agent=marketing", "/statistics?from=93d", "/map", "/preferences?tz=local", "/tasks/no-such-task", "/no-such-page", "/refused",
 	"/settings", confirming, "/search?q=review", "/tasks?q=-state%3Acompleted+duration%3A%3E30s+published%3A%3C2h+x", "/dlq?q=-agent%3Acto",
+	"/alerts", "/alerts/rules", "/runbooks/backlog_grows", "/operations", "/doctor", "/audit", "/search", "/tasks/tsk-7f3a91?tab=compare", "/dlq/stats",
 }
 
 // failing are the pages that answer with an error, on purpose.
-var failing = map[string]bool{"/statistics?from=93d": true, "/tasks?state=lost": true, "/tasks/no-such-task": true, "/no-such-page": true, "/refused": true, "/settings": true} // A form may be refused there.
+var failing = map[string]bool{"/statistics?from=93d": true, "/tasks?state=lost": true, "/tasks/no-such-task": true, "/no-such-page": true, "/refused": true, "/settings": true, "/operations": true} // A form may be refused there.
+
+// auditWidths are those of a phone, a tablet, a laptop and a large screen.
+var auditWidths = []int64{360, 768, 1280, 2560}
+
+// widthsFor are the widths at which a page is checked: one, another for each page and theme, so that all are; in the long form every one.
+func widthsFor(page, theme int) []int64 {
+	if longForm() {
+		return auditWidths
+	}
+	return []int64{auditWidths[(page+2*theme)%len(auditWidths)]}
+}
 
 // axe runs the checker in the page and returns what it found, a line each. Only colours depend on the theme, so the dark one is
 // checked for these.
@@ -40,17 +53,20 @@ func TestNoPageHasAnAccessibilityViolation(t *testing.T) {
 	}
 	browser := testkit.Browser(t)
 	sites := map[string]*site{"": newSite(t, webtest.Rich(noon).Batch, reported, issuing), "empty": newSite(t, lifecycle.Batch{}, reconciling), "down": newSite(t, webtest.Rich(noon).Batch, broken)}
-	for _, theme := range []string{"light", "dark"} {
+	for n, theme := range []string{"light", "dark"} {
 		for name, s := range sites {
 			b := openTab(t, browser, s)
 			pages := everyPage
 			if name != "" {
 				pages = []string{"/", "/tasks", "/in-flight", "/agents", "/dlq", "/duplicates", "/reconciliation", "/capture", "/settings"}
 			}
-			for _, path := range pages {
+			for i, path := range pages {
 				b.openTheme(t, path, theme)
 				b.do(t, "load the checker", chromedp.Evaluate[chromedp.Void](string(checker)))
-				b.expect(t, name+" "+theme+" "+path)
+				for _, width := range widthsFor(i, n) {
+					b.do(t, "resize", chromedp.EmulateViewport(width, 900))
+					b.expect(t, fmt.Sprint(name, " ", theme, " ", path, " at ", width, " px"))
+				}
 			}
 		}
 	}

@@ -149,6 +149,9 @@ func captureWords(parts []health.Part) string {
 	if len(parts) == 0 {
 		return "but no collector reports to these pages."
 	}
+	if down := downParts(parts); down != "" {
+		return "but " + down + ": what happened since may not be seen."
+	}
 	for _, p := range parts {
 		if p.State == health.Behind || p.State == health.Starting {
 			return "but collector " + p.Name + " has not caught up yet."

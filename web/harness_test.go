@@ -71,6 +71,7 @@ type setup struct {
 	web.Config
 	Store      lifecycle.Store
 	Duplicates query.DuplicatesConfig
+	Around     func() (func(http.Handler) http.Handler, error) // What stands between network and pages; nil for nothing.
 }
 
 func newSite(t testing.TB, batch lifecycle.Batch, edit ...func(*setup)) *site {
@@ -97,7 +98,7 @@ func newSite(t testing.TB, batch lifecycle.Batch, edit ...func(*setup)) *site {
 	pages.Register(router)
 	engine.NoRoute(pages.NotFound)
 	router.Get("/refused", access.Read, func(c *gin.Context) { pages.Refuse(c, httperr.New(httperr.ScopeMissing, nil)) })
-	server := httptest.NewServer(engine)
+	server := httptest.NewServer(around(t, cfg, engine))
 	s.URL, s.drop = server.URL, server.CloseClientConnections
 	s.kill = func() {
 		_ = server.Listener.Close()
@@ -109,6 +110,18 @@ func newSite(t testing.TB, batch lifecycle.Batch, edit ...func(*setup)) *site {
 		_ = store.Close()
 	})
 	return s
+}
+
+func around(t testing.TB, cfg setup, pages http.Handler) http.Handler {
+	t.Helper()
+	if cfg.Around == nil {
+		return pages
+	}
+	wrap, err := cfg.Around()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wrap(pages)
 }
 
 // ask answers from what the pages are configured with.

@@ -46,6 +46,11 @@ func (w *Web) inFlight(c *gin.Context) error {
 			p.Groups = append(p.Groups, w.leaseGroup(snap, k, groups[k], from, leasesAlone))
 		}
 	}
+	all, err := w.cfg.Query.Restarts(c.Request.Context())
+	if err != nil {
+		return err
+	}
+	p.Restart, p.Restarts = openRestart(snap, all), len(all) > 0
 	p.Stats = leaseStats(snap, groups)
 	p.Lede = fmt.Sprintf("%s held, %d with something wrong, sorted by time to the deadline", leasesHeld(snap.InFlight), snap.InFlight.Stale())
 	if len(snap.InFlight.Leases) == 0 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -20,11 +21,10 @@ const (
 	livePulse = 2 * time.Second       // A reader is told this often that the server is there, and how its parts are.
 )
 
-// liveMessage is what a page learns: which of the rows that it may show have changed, and how many tasks in all. It loads the rest
-// from its own address.
+// liveMessage is what a page learns: which tasks have changed, and how many. It loads the rest from its own address.
 type liveMessage struct {
-	Tasks int      `json:"tasks"` // Tasks that changed.
-	Rows  []string `json:"rows"`  // Element names of their rows.
+	Tasks int    `json:"tasks"` // Tasks that changed.
+	Signs string `json:"signs"` // Their signs ([views.Sign]), separated by spaces.
 }
 
 // live is the stream of changes as server-sent events. Many changes within the pace come as one message, or as a few.
@@ -116,11 +116,11 @@ func writeChange(w gin.ResponseWriter, change live.Change) error {
 		_, err := fmt.Fprintf(w, "id: %s\nevent: reset\ndata: {}\n\n", change.ID)
 		return err
 	}
-	m := liveMessage{Tasks: len(change.Tasks), Rows: make([]string, 0, len(change.Tasks))}
+	signs := make([]string, 0, len(change.Tasks))
 	for _, t := range change.Tasks {
-		m.Rows = append(m.Rows, views.Key("t", t.TaskID))
+		signs = append(signs, views.Sign(t.TaskID))
 	}
-	data, err := json.Marshal(m)
+	data, err := json.Marshal(liveMessage{Tasks: len(signs), Signs: strings.Join(signs, " ")})
 	if err != nil {
 		return err
 	}

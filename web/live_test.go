@@ -77,7 +77,7 @@ func TestTheStreamMergesChangesAndResumes(t *testing.T) {
 	events := stream(t, s, "")
 	s.append(t, newTask(s, "tsk-1"))
 	first := next(t, events)
-	if first["event"] != "change" || !strings.Contains(first["data"], views.Key("t", "tsk-1")) {
+	if first["event"] != "change" || !strings.Contains(first["data"], views.Sign("tsk-1")) {
 		t.Errorf("first change: got %v", first)
 	}
 	for range 200 { // Far more than one in the pace: they come as a few.
@@ -85,10 +85,10 @@ func TestTheStreamMergesChangesAndResumes(t *testing.T) {
 		s.append(t, lifecycle.Batch{Events: []lifecycle.Event{beat(s)}})
 	}
 	s.append(t, newTask(s, "tsk-last"))
-	if n := changesUntil(t, events, views.Key("t", "tsk-last")); n > 100 {
+	if n := changesUntil(t, events, views.Sign("tsk-last")); n > 100 {
 		t.Errorf("%d events for 400 commits, want a few", n)
 	}
-	changesUntil(t, stream(t, s, first["id"]), views.Key("t", "tsk-d3380f"))
+	changesUntil(t, stream(t, s, first["id"]), views.Sign("tsk-d3380f"))
 	if got := next(t, stream(t, s, "another-process-7")); got["event"] != "reset" {
 		t.Errorf("a position that is not known: got %v, want a reset", got)
 	}

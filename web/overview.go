@@ -99,5 +99,5 @@ func staleDetail(f query.InFlight) string {
 	case presumed > 0:
 		return views.Count(int64(presumed)) + " presumed dead"
 	}
-	return "past deadline, stuck or weak"
+	return "past deadline, stuck, weak or expiring"
 }

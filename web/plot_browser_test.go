@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/PuerkitoBio/goquery"
 	"github.com/chromedp/cdproto/emulation"
@@ -12,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"fleetglass/internal/testkit"
+	"fleetglass/lifecycle"
 	"fleetglass/web/webtest"
 )
 
@@ -68,6 +70,44 @@ func TestChartsAreMarkedWithThePointer(t *testing.T) {
 	b.until(t, `document.querySelectorAll("#queue a.on").length === 0 && document.querySelector("#queue .marked-span").hidden`)
 	b.run(t, `document.querySelectorAll("#queue a.pt")[20].dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }))`)
 	b.until(t, `location.pathname === "/tasks" && new URLSearchParams(location.search).get("from") !== null`)
+}
+
+// What a step of the chart of published messages counts is what its list has, and a marked part leads to all of its tasks.
+func TestStepsOfTheFlowLeadToExactlyTheTasksPublishedInThem(t *testing.T) {
+	t.Parallel()
+	story := webtest.NewStory(noon)
+	for i := range 30 {
+		ago := -time.Duration(5*i+1) * time.Minute
+		m := story.Publish(fmt.Sprintf("tsk-%02d", i), "cto", "review", "Work", ago, "")
+		story.Deliver(m, 1, ago+time.Second)
+		story.Say(lifecycle.Acked, m, 1, -time.Second, lifecycle.Detail{}) // All of them ended just now.
+	}
+	s := newSite(t, story.Batch)
+	s.get(t, "/statistics?range=1h", 200).Find("#flow a.pt").Each(func(i int, step *goquery.Selection) {
+		_, says, found := strings.Cut(step.AttrOr("aria-label", ""), ": published ")
+		if !found {
+			return
+		}
+		listed := s.get(t, step.AttrOr("href", ""), 200).Find("#rows tr[data-id]").Length()
+		if want, _, _ := strings.Cut(says, ","); fmt.Sprint(listed) != want {
+			t.Errorf("step %d says that %s were published, its list has %d", i, want, listed)
+		}
+	})
+	b := openTab(t, testkit.Browser(t), s)
+	b.open(t, "/statistics?range=1h")
+	b.run(t, `document.querySelectorAll("#flow a.pt")[30].focus()`)
+	for range 11 {
+		b.press(t, kb.ArrowRight, chromedp.KeyModifiers(chromedp.ModifierShift))
+	}
+	b.until(t, `document.querySelectorAll("#flow a.on").length === 12`)
+	b.click(t, `#flow [data-brush="tasks"]`)
+	b.until(t, `location.pathname === "/tasks" && `+ready)
+	if got := eval[int](t, b, `document.querySelectorAll("#rows tr[data-id]").length`); got < 2 || got > 3 { // One every five minutes.
+		t.Errorf("twelve minutes have %d tasks", got)
+	}
+	if got := eval[string](t, b, `document.querySelector("#chips").textContent`); !strings.Contains(got, "published") {
+		t.Errorf("the list says %q was understood", got)
+	}
 }
 
 // The charts and the map at the widths of a phone, a tablet and a screen, in both themes.

@@ -23,10 +23,10 @@ func TestThePageOfAnEndedTaskLooksOnlyWhenItChanged(t *testing.T) {
 	b := openTab(t, testkit.Browser(t), s)
 	b.open(t, "/tasks/"+id)
 	b.until(t, looks+`.length === 1 && performance.now() > `+looks+`[0].responseEnd + 1000`) // It looks once when its stream is open, and then at most once a second.
-	b.run(t, `window.signs = []; new BroadcastChannel("fleetglass.live").addEventListener("message", (e) => signs.push(...(e.data.rows || [])))`)
+	b.run(t, `window.signs = []; new BroadcastChannel("fleetglass.live").addEventListener("message", (e) => signs.push(...(e.data.signs || "").split(" ")))`)
 	s.clock.Advance(time.Second)
 	s.append(t, newTask(s, "tsk-other"))
-	b.until(t, `signs.includes("`+views.Key("t", "tsk-other")+`")`)
+	b.until(t, `signs.includes("`+views.Sign("tsk-other")+`")`)
 	before := eval[int](t, b, `document.querySelectorAll("#events tr").length`)
 	late := acked(t, s, id)
 	late.Events[0].ID, late.Events[0].ConsumerSeq, late.Events[0].Attempt = lifecycle.NewEventID("test late", id), 9_000_001, 2

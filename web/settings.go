@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/gin-gonic/gin"
 
@@ -114,6 +116,7 @@ func tokenRow(t access.ListedToken) views.TokenRow {
 	row := views.TokenRow{
 		ID: t.ID, Name: t.Name, Role: string(t.Role), CreatedBy: t.CreatedBy, Configured: t.Configured, CreatedAt: t.CreatedAt, LastUsed: t.LastUsed,
 	}
+	row.Agents = t.Agents
 	for _, s := range t.Granted() {
 		row.Scopes = append(row.Scopes, string(s))
 	}
@@ -157,8 +160,8 @@ func readTokenForm(c *gin.Context) (views.TokenForm, access.Token, error) {
 		return views.TokenForm{}, access.Token{}, httperr.New(httperr.InvalidBody, err)
 	}
 	form := c.Request.PostForm
-	typed := views.TokenForm{Name: form.Get("name"), Role: form.Get("role"), Expires: form.Get("expires"), Scopes: map[string]bool{}, Wrong: map[string]string{}}
-	wish := access.Token{Name: typed.Name, Role: access.Role(typed.Role)}
+	typed := views.TokenForm{Name: form.Get("name"), Role: form.Get("role"), Agents: form.Get("agents"), Expires: form.Get("expires"), Scopes: map[string]bool{}, Wrong: map[string]string{}}
+	wish := access.Token{Name: typed.Name, Role: access.Role(typed.Role), Agents: strings.FieldsFunc(typed.Agents, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })}
 	for _, s := range form["scopes"] {
 		typed.Scopes[s] = true
 		wish.Scopes = append(wish.Scopes, access.Scope(s))

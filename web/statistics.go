@@ -64,7 +64,7 @@ func (w *Web) statistics(c *gin.Context) error {
 	}
 	q, wrong := w.readStatistics(c)
 	p := w.statisticsForm(c, q, snap)
-	f := frame{title: "Statistics", section: "statistics", search: true, snapshot: snap, ownGaps: true, every: 5 * time.Second}
+	f := frame{title: "Statistics", section: "statistics", search: true, snapshot: snap, ownGaps: true, every: 5 * time.Second, banners: w.counting()}
 	if wrong != nil {
 		var filter *lifecycle.FilterError
 		if !errors.As(wrong, &filter) {

@@ -12,6 +12,7 @@ import (
 // flowPlot is what came and what was completed.
 func (q statisticsQuery) flowPlot(h query.History) views.Plot {
 	p := q.plot("flow", h.Span, "/tasks", nil)
+	listPublished(&p, q.agent)
 	p.Title, p.Note = "Published messages and completed tasks", "Messages by when they were stored, tasks by when they were acknowledged."
 	p.Series = []views.PlotSeries{{Name: "published", Tone: "run", Line: true}, {Name: "completed", Tone: "ok", Line: true}}
 	var most, published, completed int64
@@ -129,7 +130,7 @@ func (q statisticsQuery) figures(h query.History) []views.Stat {
 	listed.Set("state", string(lifecycle.StateCompleted))
 	done := address("/tasks", listed)
 	return []views.Stat{
-		{Href: tasks, Icon: "published", Tone: "run", Label: "Published", Value: views.Count(published), Detail: "messages" + unseen},
+		{Href: publishedIn(instant(h.Span.From), instant(h.Span.To), q.agent), Icon: "published", Tone: "run", Label: "Published", Value: views.Count(published), Detail: "messages" + unseen},
 		{Href: done, Icon: "completed", Tone: "ok", Label: "Completed", Value: views.Count(completed), Detail: "tasks" + unseen},
 		{Href: tasks, Icon: "failed", Tone: "bad", Label: "Failed attempts", Value: views.Count(failed), Detail: "attempts" + unseen},
 		{Href: "/in-flight", Icon: "inflight", Tone: "run", Label: "Queue", Value: queue, Detail: detail},

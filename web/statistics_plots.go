@@ -13,7 +13,7 @@ import (
 
 // fill adds the figures and the charts.
 func (q statisticsQuery) fill(p *views.StatisticsPage, h query.History) {
-	p.Head = fmt.Sprintf("%s to %s, in steps of %s. A step leads to the tasks whose last event is in it.",
+	p.Head = fmt.Sprintf("%s to %s, in steps of %s. A step leads to the tasks that were published in it, or in the other charts to those whose last event is in it.",
 		q.word(h.Span.From), q.word(min(h.Span.To, h.AsOf)), stepWord(h.Span.Step))
 	p.Stats = q.figures(h)
 	p.Flow, p.Queue, p.Failed = q.flowPlot(h), q.queuePlot(h), q.failedPlot(h)
@@ -60,6 +60,19 @@ func (q statisticsQuery) plot(id string, span query.HistorySpan, path string, v 
 		ID: id, Unit: "From (" + q.zone.String() + ")", Steps: q.stepsOf(span, path, v), Ticks: views.TimeTicks(span.From.Time(), span.To.Time(), q.zone, 7),
 		Listing: views.PlotListing{Tasks: address(path, listed), Word: word, Page: address(statisticsPath, own)},
 	}
+}
+
+// listPublished makes the steps of a chart lead to the tasks that were published in them.
+func listPublished(p *views.Plot, agent string) {
+	p.Listing.By = "published"
+	for i, s := range p.Steps {
+		p.Steps[i].Href = publishedIn(s.From, s.To, agent)
+	}
+}
+
+// publishedIn is the list of the tasks whose newest message was published from one time until before another.
+func publishedIn(from, to, agent string) string {
+	return address("/tasks", url.Values{"q": {"published:>=" + from + " published:<" + to}, "agent": {agent}, "sort": {string(lifecycle.SortPublishedDesc)}})
 }
 
 // label names a step by its beginning; one of several hours by its end too.

@@ -25,7 +25,9 @@ func (w *Web) compareTab(ctx context.Context, v *taskView) (views.CompareView, e
 func (v taskView) attempts() int {
 	n := 0
 	for _, m := range v.trace.Messages {
-		n += len(m.Attempts)
+		for _, p := range m.Parts() {
+			n += len(p.Attempts)
+		}
 	}
 	return n
 }

@@ -47,7 +47,7 @@ func (w *Web) list(c *gin.Context, lp listPage) error {
 	if err := w.fillList(ctx, &p, lp, q, snap, r); err != nil {
 		return err
 	}
-	f.title = listTitle(lp, q)
+	f.title, f.banners = listTitle(lp, q), w.upgrading(q.filter)
 	return w.render(c, f, views.Tasks(p))
 }
 

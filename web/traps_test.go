@@ -30,6 +30,7 @@ func TestSmallTrapsInABrowser(t *testing.T) {
 		{"the brand has a name on a narrow screen", brandName},
 		{"a long unbroken title stays in the window", longTitle},
 		{"tables fit a tablet", tabletTables},
+		{"titles and what happens next can be read on a tablet", tabletTexts},
 		{"the filters fit a narrow screen", narrowFilters},
 		{"a short task prints on one page", printTask},
 	} {
@@ -152,6 +153,21 @@ func tabletTables(t *testing.T, browser context.Context) {
 				t.Errorf("%s at %d px: tables are wider than their box: %s", path, width, wide)
 			}
 		}
+	}
+}
+
+func tabletTexts(t *testing.T, browser context.Context) {
+	b := openTab(t, browser, newSite(t, webtest.Rich(noon).Batch))
+	b.do(t, "resize", chromedp.EmulateViewport(768, 900))
+	for _, path := range []string{"/tasks", "/in-flight"} {
+		b.open(t, path)
+		cut := eval[[]string](t, b, `[...document.querySelectorAll(".table a.title")].filter((a) => a.textContent.length < 40 && (a.scrollWidth > a.clientWidth + 1 || a.scrollHeight > a.clientHeight + 3)).map((a) => a.textContent)`)
+		if len(cut) > 0 {
+			t.Errorf("%s cuts titles: %q", path, cut)
+		}
+	}
+	if w := eval[float64](t, b, `document.querySelector('td[data-label="next"]').getBoundingClientRect().width`); w < 140 {
+		t.Errorf("what happens next has %.0f px", w)
 	}
 }
 

@@ -1,136 +1,113 @@
-// Command screenshots writes a picture of every page of a running server, at three widths, light and dark.
+// Command screenshots writes a picture of every page, at three widths, light and dark.
 //
-//	screenshots -url http://127.0.0.1:8080 -out directory
+//	screenshots -binary bin/fleetglass -out directory   # in five situations, on servers that it starts
+//	screenshots -url http://127.0.0.1:8080              # of a server that runs already
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"net/http"
-	"net/url"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"time"
-
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/chromedp"
+	"slices"
+	"strconv"
+	"strings"
 )
 
-// Widths are those of a phone, a tablet and a screen.
-var widths = []int64{360, 768, 1440}
-
-const (
-	height      = 900
-	pageTimeout = 20 * time.Second
-)
+// options are what the flags say.
+type options struct {
+	url, binary, out                   string
+	situations, pages, widths, schemes string
+	whole                              bool
+}
 
 func main() {
-	base := flag.String("url", "http://127.0.0.1:8080", "address of the server")
-	out := flag.String("out", "screenshots", "directory to write to")
+	var o options
+	flag.StringVar(&o.url, "url", "", "address of a server that runs; without it servers are started, one for each situation")
+	flag.StringVar(&o.binary, "binary", "bin/fleetglass", "program to start")
+	flag.StringVar(&o.out, "out", "screenshots", "directory to write to")
+	flag.StringVar(&o.situations, "situations", "", "which situations, separated by commas; default all")
+	flag.StringVar(&o.pages, "pages", "", "which pages, likewise")
+	flag.StringVar(&o.widths, "widths", "360,768,1440", "widths of the window: a phone, a tablet and a screen")
+	flag.StringVar(&o.schemes, "schemes", "light,dark", "colour schemes")
+	flag.BoolVar(&o.whole, "whole", false, "show the whole page, not only the first screen")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *base, *out); err != nil {
+	if err := run(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "screenshots:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, base, out string) error {
-	if err := os.MkdirAll(out, 0o750); err != nil {
+func run(ctx context.Context, o options) error {
+	if err := os.MkdirAll(o.out, 0o750); err != nil {
 		return err
 	}
-	pages, err := pagesOf(ctx, base)
+	widths, err := numbers(o.widths)
 	if err != nil {
 		return err
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.Flag("hide-scrollbars", false))
-	ctx, cancel := chromedp.NewExecAllocator(ctx, options...)
-	defer cancel()
-	ctx, cancel = chromedp.NewContext(ctx)
-	defer cancel()
-	if err := chromedp.Do(ctx); err != nil { // Starts the browser; a deadline here would end it with the first picture.
-		return fmt.Errorf("start the browser: %w", err)
+	c, closeBrowser, err := newCamera(ctx, camera{out: o.out, widths: widths, schemes: split(o.schemes), whole: o.whole})
+	if err != nil {
+		return err
 	}
-	for _, p := range pages {
-		for _, width := range widths {
-			for _, scheme := range []string{"light", "dark"} {
-				name := filepath.Join(out, fmt.Sprintf("%s-%d-%s.png", p.name, width, scheme))
-				if err := picture(ctx, base+p.path, width, scheme, name); err != nil {
-					return fmt.Errorf("%s: %w", name, err)
-				}
+	defer closeBrowser()
+	if o.url != "" {
+		return c.tour(ctx, o.url, "here", split(o.pages))
+	}
+	for _, s := range situations {
+		if chosen(split(o.situations), s.name) {
+			if err := s.show(ctx, o.binary, func(base string) error { return c.tour(ctx, base, s.name, split(o.pages)) }); err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
 			}
 		}
 	}
 	return nil
 }
 
-type page struct{ name, path string }
-
-// pagesOf lists the pages; the task is one with a story.
-func pagesOf(ctx context.Context, base string) ([]page, error) {
-	id, err := taskWithStory(ctx, base)
+// tour takes pictures of the pages of one server. It errors when a page does not fit its window.
+func (c *camera) tour(ctx context.Context, base, situation string, wanted []string) error {
+	pages, err := pagesOf(ctx, base)
 	if err != nil {
-		return nil, fmt.Errorf("find a task to show: %w", err)
+		return err
 	}
-	return []page{
-		{"overview", "/"}, {"tasks", "/tasks"}, {"task", "/tasks/" + url.PathEscape(id)}, {"in-flight", "/in-flight"}, {"agents", "/agents"},
-		{"dlq", "/dlq"}, {"search", "/search?q=review"}, {"duplicates", "/duplicates"}, {"reconciliation", "/reconciliation"}, {"capture", "/capture"}, {"statistics", "/statistics?range=1h"}, {"map", "/map"}, {"settings", "/settings"},
-	}, nil
-}
-
-// taskWithStory is the task that ran longest among those with more than one attempt, or among all when there are none.
-func taskWithStory(ctx context.Context, base string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/api/v1/tasks?limit=200&state=completed", nil)
-	if err != nil {
-		return "", err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = response.Body.Close() }()
-	var list struct {
-		Data []struct {
-			TaskID    string `json:"task_id"`
-			Attempt   int    `json:"attempt"`
-			RunningMS int64  `json:"running_ms"`
-		} `json:"data"`
-	}
-	if err := json.NewDecoder(response.Body).Decode(&list); err != nil {
-		return "", err
-	}
-	if len(list.Data) == 0 {
-		return "", errors.New("there are no tasks yet")
-	}
-	best := list.Data[0]
-	for _, t := range list.Data {
-		again, before := t.Attempt > 1, best.Attempt > 1
-		if (again && !before) || (again == before && t.RunningMS > best.RunningMS) {
-			best = t
+	var wide []string
+	for _, p := range pages {
+		if !chosen(wanted, p.name) {
+			continue
 		}
+		over, err := c.shoot(base, situation, p)
+		if err != nil {
+			return err
+		}
+		wide = append(wide, over...)
 	}
-	return best.TaskID, nil
+	if len(wide) > 0 {
+		return errors.New(strings.Join(wide, "\n"))
+	}
+	return nil
 }
 
-func picture(ctx context.Context, address string, width int64, scheme, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
-	defer cancel()
-	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
-	if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, media); err != nil {
-		return err
+func chosen(among []string, name string) bool { return len(among) == 0 || slices.Contains(among, name) }
+
+func split(list string) []string {
+	if list == "" {
+		return nil
 	}
-	err := chromedp.Do(ctx, chromedp.EmulateViewport(width, height), chromedp.Navigate(address), chromedp.WaitVisible(chromedp.CSS("main")))
-	if err != nil {
-		return err
+	return strings.Split(list, ",")
+}
+
+func numbers(list string) ([]int64, error) {
+	var out []int64
+	for _, s := range split(list) {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("width %q: %w", s, err)
+		}
+		out = append(out, n)
 	}
-	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(name, png, 0o644)
+	return out, nil
 }

@@ -8,7 +8,7 @@ import { selectedCount } from "./select.js";
 import { holdsStill, letGo } from "./still.js";
 
 const least = Math.max(1000, Number(document.body.dataset.liveEvery)); // Milliseconds between two looks at the server; more where looking takes long.
-const about = document.body.dataset.liveRow; // The row of the ended task that the page is about; empty for other pages.
+const about = document.body.dataset.liveSign; // The sign of the ended task that the page is about; empty for other pages.
 const others = 60000;    // The page of an ended task looks this long after others changed: its navigation counts them.
 const pulse = 5000;      // Countdowns and bars are looked at again after this time, even without a change.
 const fullPage = 50;     // Rows of a page that is followed by another one.
@@ -146,8 +146,8 @@ function showPause() {
   badge();
 }
 
-function changed(tasks, rows) {
-  if (about && rows && !rows.includes(about)) {
+function changed(tasks, signs) {
+  if (about && signs !== undefined && !signs.split(" ").includes(about)) {
     later ||= setTimeout(() => { later = 0; schedule(); }, others);
     return;
   }
@@ -180,7 +180,7 @@ function pass(sign) {
     alarm = sign.alarm;
   }
   if (takeFiring(sign.firing)) schedule();
-  if (sign.tasks !== undefined) changed(sign.tasks, sign.rows);
+  if (sign.tasks !== undefined) changed(sign.tasks, sign.signs);
   else if (back || sign.open) schedule();
 }
 

@@ -42,12 +42,16 @@ function show(figure) {
   const words = within.length === 1 ? "1 step" : `${within.length} steps`;
   const begins = (s) => s.getAttribute("aria-label").split(": ")[0];
   bar.querySelector("span").textContent = `${words} marked, from ${begins(within[0])}`;
-  for (const link of bar.querySelectorAll("a[data-brush]")) link.href = narrowed(figure.dataset[link.dataset.brush], span);
+  for (const link of bar.querySelectorAll("a[data-brush]")) link.href = narrowed(figure.dataset[link.dataset.brush], span, link.dataset.brush === "tasks" && figure.dataset.by);
 }
 
-/** An address with the marked span in place of its own. */
-function narrowed(address, span) {
+/** An address with the marked span in place of its own: of the last event, or of another time that a list is narrowed by. */
+function narrowed(address, span, by) {
   const url = new URL(address, location.origin);
+  if (by) {
+    url.searchParams.set("q", `${by}:>=${span.from} ${by}:<${span.to}`);
+    return url.pathname + url.search;
+  }
   url.searchParams.delete("range");
   url.searchParams.set("from", span.from);
   url.searchParams.set("to", span.to);

@@ -26,6 +26,12 @@ type Story struct {
 // NewStory returns a story without events.
 func NewStory(now time.Time) *Story { return &Story{Now: now, seq: 48_000} }
 
+// From makes a story whose messages and lines come after those of an earlier one of n messages, so that both can be stored.
+func (s *Story) From(n uint64) *Story {
+	s.seq, s.line = s.seq+n, s.line+1000*n
+	return s
+}
+
 // Message is a stored message of a story.
 type Message struct {
 	Key   lifecycle.MessageKey
