@@ -3,7 +3,7 @@
 #   EVENTS    events stored where a row speaks of stored events; from a million on it is the long form, which takes longest for 10000000
 #   POSTGRES_EVENTS  the same in Postgres; default that of the form, 200000 or 3000000
 #   FORM      quick (about five minutes) or long; default by EVENTS
-#   ROWS      regular expression of the rows: ingest, saturated, fresh, answers, actions, operations, history, reads, memory, pages, start
+#   ROWS      regular expression of the rows: ingest, saturated, fresh, answers, actions, operations, inflight, history, reads, memory, pages, start
 #   OUT       file of the results; default bench.json
 #   OLD       earlier results to compare with
 #   PROFILES  directory for CPU and heap profiles of ingest

@@ -97,7 +97,7 @@ func newSightings() *sightings {
 func (s *sightings) note(id string, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.byID[id], s.byRow[views.Key("t", id)] = at, at
+	s.byID[id], s.byRow[views.Sign(id)] = at, at
 }
 
 // first takes the time since the publish out of a map, once for each message.
@@ -127,7 +127,7 @@ func (s *sightings) unseen() error {
 
 // page reads the data of an event of /live.
 func (s *sightings) page(event, data string) error {
-	var change struct{ Rows []string }
+	var change struct{ Signs string }
 	if err := json.Unmarshal([]byte(data), &change); err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (s *sightings) page(event, data string) error {
 		s.resets++
 		s.all(s.byRow, &s.onPage)
 	}
-	for _, row := range change.Rows {
+	for row := range strings.FieldsSeq(change.Signs) {
 		s.first(s.byRow, row, &s.onPage)
 	}
 	return nil

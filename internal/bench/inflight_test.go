@@ -8,64 +8,142 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"fleetglass/access"
+	"fleetglass/alerts"
+	"fleetglass/dlqtriage"
 	"fleetglass/fleet"
 	"fleetglass/internal/live"
 	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
-	"fleetglass/store/sqlite"
+	"fleetglass/restarts"
 	"fleetglass/web"
 )
 
 var (
 	scanRuler  = &Ruler{Floor: 2000, Goal: 1000, Lower: true} // Milliseconds of one pass over 50,000 leases.
 	boardRuler = &Ruler{Floor: 200, Goal: 100, Lower: true}   // Milliseconds of the page while they are held.
+
+	evaluateRuler = &Ruler{Floor: 500, Goal: 100, Lower: true} // Milliseconds of what looks at a pass, every second.
 )
 
-// measureInFlight asks what one pass over everything in flight costs, and how long the board takes meanwhile, in SQLite.
+// measureInFlight asks what one pass over everything in flight costs, what the rules of alerts and the scan for restarts cost with it, and how long the board
+// takes meanwhile.
 func measureInFlight(b *bench) {
-	leases, consumers := 50_000, 1000
-	if b.form.name == "smoke" {
-		leases, consumers = 2000, 40
+	for _, d := range []*database{newSQLite(b, b.TempDir()), newPostgres(b, b.shared.cluster())} {
+		leases, consumers := 50_000, 1000
+		if b.form.name == "smoke" {
+			leases, consumers = 2000, 40
+		}
+		if err := manyHeld(b.Context(), d.store, leases, consumers); err != nil {
+			b.Fatal(err)
+		}
+		for _, part := range passParts(b, d, leases) {
+			b.add(Distribution("inflight/"+part.name+"/"+d.name, part.what, "ms", part.wall, 0.5, part.ruler))
+			b.add(Distribution("inflight/"+part.name+"/"+d.name+" (cpu)", "the same, CPU time of this process", "ms", part.cpu, 0.5, nil))
+		}
+		b.add(Distribution("inflight/page/"+d.name, fmt.Sprintf("the in-flight board with %d leases, p95 of 24 in 6 s", leases), "ms", boardTimes(b, d.store), 0.95, boardRuler))
+		d.drop()
 	}
-	store, err := sqlite.Open(b.Context(), sqlite.Config{Path: filepath.Join(b.TempDir(), "store.db")})
+}
+
+// part is one part of the work on everything in flight, and how long it took each time, in milliseconds.
+type part struct {
+	name, what string
+	ruler      *Ruler
+	wall, cpu  []float64
+}
+
+// time does the part once.
+func (p *part) time(b *bench, do func() error) {
+	b.Helper()
+	began, spent := time.Now(), spentCPU(b)
+	if err := do(); err != nil {
+		b.Fatal(err)
+	}
+	p.wall, p.cpu = append(p.wall, since(began)), append(p.cpu, (spentCPU(b)-spent)/1000)
+}
+
+// passParts does passes, each without anything cached, and what looks at the pass afterwards. The first time is not counted: it makes the board of alerts.
+func passParts(b *bench, d *database, leases int) []part {
+	out := []part{
+		{name: "scan", what: fmt.Sprintf("one pass over %d messages in flight, median", leases), ruler: scanRuler},
+		{name: "alerts", what: "the rules of alerts after a pass, median", ruler: evaluateRuler},
+		{name: "restarts", what: fmt.Sprintf("the scan for restarts after a pass, %d messages followed, median", restarts.MaxVictims), ruler: evaluateRuler},
+	}
+	for i := range max(3, b.form.runs) + 1 {
+		ask := askOf(b, d.store)
+		scanner := followed(b, d.store.(restarts.Store), ask, i == 0)
+		_ = ask.Close()
+		ask = askOf(b, d.store)
+		out[0].time(b, func() error {
+			held, err := ask.InFlight(b.Context())
+			if err == nil && (held.Held() != leases || held.Partial) {
+				b.Fatalf("%d leases, partial %t", held.Held(), held.Partial)
+			}
+			return err
+		})
+		out[1].time(b, func() error { return evaluated(b, d.store.(alerts.BoardStore), ask) })
+		out[2].time(b, func() error { return scanner.Turn(b.Context()) })
+		_ = ask.Close()
+		if i == 0 {
+			for k := range out {
+				out[k].wall, out[k].cpu = nil, nil
+			}
+		}
+	}
+	return out
+}
+
+func since(began time.Time) float64 { return float64(time.Since(began).Microseconds()) / 1000 }
+
+// askOf answers questions about a store; nothing is cached yet.
+func askOf(b *bench, store lifecycle.Store) *query.Service {
+	b.Helper()
+	ask, err := query.New(query.Config{Store: store, Entries: store.(dlqtriage.EntryStore).(query.EntryStore), AgentOf: fleet.AgentOfWorker})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer store.Close() //nolint:errcheck // It is thrown away.
-	if err := manyHeld(b.Context(), store, leases, consumers); err != nil {
+	return ask
+}
+
+// evaluated is one look of the evaluator of alerts, which commits what follows.
+func evaluated(b *bench, store alerts.BoardStore, ask *query.Service) error {
+	b.Helper()
+	moves, err := alerts.NewEvaluator(alerts.EvaluatorConfig{Store: store, Look: ask.Observed})
+	if err != nil {
 		b.Fatal(err)
 	}
-	var took []float64
-	for range max(3, b.form.runs) {
-		ask, err := query.New(query.Config{Store: store, Entries: store, AgentOf: fleet.AgentOfWorker}) // Nothing is cached.
-		if err != nil {
-			b.Fatal(err)
-		}
-		began := time.Now()
-		held, err := ask.InFlight(b.Context())
-		if err != nil || held.Held() != leases || held.Partial {
-			b.Fatalf("%d leases, partial %t, %v", held.Held(), held.Partial, err)
-		}
-		took = append(took, float64(time.Since(began).Microseconds())/1000)
-		_ = ask.Close()
+	return moves.Turn(b.Context())
+}
+
+// followed is what scans for restarts. At first everything that is in hand was in hand when Fleetglass went away. It looks at one pass again and again.
+func followed(b *bench, store restarts.Store, ask *query.Service, first bool) *restarts.Scanner {
+	b.Helper()
+	look, err := ask.RestartLook(b.Context())
+	if err != nil {
+		b.Fatal(err)
 	}
-	b.add(Distribution("inflight/scan", fmt.Sprintf("one pass over %d messages in flight of %d consumers, median", leases, consumers), "ms", took, 0.5, scanRuler))
-	b.add(Distribution("inflight/page", fmt.Sprintf("the in-flight board with %d leases, p95 of 24 in 6 s", leases), "ms", boardTimes(b, store), 0.95, boardRuler))
+	scanner, err := restarts.New(restarts.Config{Store: store, Leases: func(context.Context) (restarts.Look, error) { return look, nil }, Facts: ask.MessageFacts})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if first {
+		err = scanner.Begin(b.Context(), restarts.Return{ID: "fleetglass-bench", Cause: restarts.CauseFleetglass, To: lifecycle.MicrosOf(time.Now())})
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return scanner
 }
 
 // boardTimes asks for the board four times a second, so that passes happen in between.
-func boardTimes(b *bench, store *sqlite.Store) []float64 {
-	ask, err := query.New(query.Config{Store: store, Entries: store, AgentOf: fleet.AgentOfWorker})
-	if err != nil {
-		b.Fatal(err)
-	}
+func boardTimes(b *bench, store lifecycle.Store) []float64 {
+	ask := askOf(b, store)
 	defer ask.Close() //nolint:errcheck // Nothing is written.
 	pages, err := web.New(web.Config{Query: ask, Hub: live.NewHub(1)})
 	if err != nil {
@@ -92,7 +170,7 @@ func boardTimes(b *bench, store *sqlite.Store) []float64 {
 			b.Fatalf("status %d", answer.StatusCode)
 		}
 		if i > 0 { // The first one after the start waits for the first pass.
-			took = append(took, float64(time.Since(began).Microseconds())/1000)
+			took = append(took, since(began))
 		}
 		<-time.After(250 * time.Millisecond)
 	}

@@ -72,6 +72,13 @@ type bulk struct {
 	told    time.Time     // When progress was told last.
 	longest time.Duration // Between two times that it was.
 	memory  []float64     // In use at each of them, in MB.
+	way     []milestone   // How far the operation was at each of them.
+}
+
+// milestone is how far an operation was at a time.
+type milestone struct {
+	at   time.Time
+	done int64
 }
 
 func newBulk(b *bench, d *database) *bulk {
@@ -118,7 +125,7 @@ func (w *bulk) dryRuns(b *bench, entries int) {
 }
 
 // progress notes when something was heard of an operation, and how much memory is in use then.
-func (w *bulk) progress(dlqtriage.Operation) {
+func (w *bulk) progress(o dlqtriage.Operation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
@@ -127,6 +134,7 @@ func (w *bulk) progress(dlqtriage.Operation) {
 	}
 	w.told = now
 	w.memory = append(w.memory, resident())
+	w.way = append(w.way, milestone{at: now, done: o.Counts.Done})
 }
 
 // resident is how much memory the process has, in MB; zero where nobody says.
@@ -150,7 +158,7 @@ func (w *bulk) run(b *bench, entries int) {
 	defer working.Wait()
 	defer stop()
 	done := w.cancelled(b, entries)
-	w.told, w.longest, w.memory = time.Time{}, 0, nil
+	w.told, w.longest, w.memory, w.way = time.Time{}, 0, nil, nil
 	began := time.Now()
 	o, err := w.operations.Start(b.Context(), w.request(dlqtriage.ActionDiscard, "to the end", false))
 	if err != nil {
@@ -167,6 +175,7 @@ func (w *bulk) run(b *bench, entries int) {
 	name := "operations/run/" + w.database.name
 	b.add(
 		Value(name+"/rate", "discards a second by one operation", "1/s", []float64{float64(o.Counts.Done) / took.Seconds()}, nil),
+		Value(name+"/steady", "rate of the last fifth of the way, against that of the first", "×", []float64{steady(w.way)}, &Ruler{Floor: 0.5, Goal: 0.8}),
 		Value(name+"/progress", "longest time between two times that progress is told", "ms", []float64{float64(w.longest.Milliseconds())}, &Ruler{Floor: 2000, Goal: 1000, Lower: true}),
 		Value(name+"/memory", "memory of the process at its highest, above that after a tenth of the way", "MB", []float64{growth(w.memory)}, &Ruler{Floor: 64, Goal: 32, Lower: true}),
 	)
@@ -178,6 +187,24 @@ func growth(figures []float64) float64 {
 		return 0
 	}
 	return max(0, slices.Max(figures)-slices.Max(figures[:len(figures)/10+1]))
+}
+
+// steady is the rate of the last fifth of the way, divided by that of the first. What was only looked at, because it was decided before, is no part of it.
+func steady(way []milestone) float64 {
+	for len(way) > 1 && way[1].done == 0 {
+		way = way[1:]
+	}
+	if len(way) < 10 {
+		return 1
+	}
+	fifth := len(way) / 5
+	return rate(way[len(way)-1-fifth:]) / rate(way[:fifth+1])
+}
+
+// rate is how many entries a second were decided about.
+func rate(way []milestone) float64 {
+	first, last := way[0], way[len(way)-1]
+	return float64(last.done-first.done) / last.at.Sub(first.at).Seconds()
 }
 
 // cancelled begins an operation and cancels it on its way. It returns how many entries were decided about.

@@ -67,7 +67,7 @@ func serveStore(t testing.TB, s lifecycle.Store) http.Handler {
 	calls, err := api.New(api.Config{
 		Query: ask, Appender: s, Hub: hub, Health: health.ReporterFunc(func() []health.Part { return nil }),
 		Fleet: api.Fleet{
-			DecodeReport: func(json.RawMessage) (lifecycle.Event, error) {
+			DecodeReport: func(json.RawMessage, access.Principal) (lifecycle.Event, error) {
 				return lifecycle.Event{}, errors.New("nobody reports here")
 			},
 		},

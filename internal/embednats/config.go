@@ -99,6 +99,7 @@ func (c Config) options() (*server.Options, error) {
 		return nil, fmt.Errorf("embedded nats: configuration: %w", err)
 	}
 	opts.MaxConn = c.MaxConnections
+	opts.JetStreamLimits.DefaultMaxConsumers = -1 // Each agent has a consumer on TASKS, and the server's default is 1,000 of a stream.
 	opts.NoSigs, opts.NoLog, opts.DontListen = true, true, true
 	return opts, nil
 }

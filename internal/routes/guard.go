@@ -85,6 +85,7 @@ func (g *guard) identify(r *http.Request) (access.Principal, error) {
 	token := secret(r)
 	if token == "" && g.Sessions != nil {
 		if who, ok := g.Sessions.Owner(r); ok {
+			who.Agents = g.Tokens.AgentsOf(who.Token)
 			return who, nil
 		}
 	}
