@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/a-h/templ"
 	"github.com/gin-gonic/gin"
@@ -91,23 +89,6 @@ func (w *Web) send(c *gin.Context, status int, cache string, page []byte) {
 		w.cfg.Log.DebugContext(c.Request.Context(), "page not delivered", "error", err)
 	}
 }
-
-// harmless replaces control characters that the fleet's texts may hold, wherever a page shows them: copied into a terminal they would act.
-// HTML has no use for them.
-func harmless(page []byte) []byte {
-	if !bytes.ContainsFunc(page, control) {
-		return page
-	}
-	return bytes.Map(func(r rune) rune {
-		if control(r) {
-			return utf8.RuneError
-		}
-		return r
-	}, page)
-}
-
-// control reports whether a character is a control character that does not stand for a space or a new line.
-func control(r rune) bool { return r != '\n' && r != '\t' && r != '\r' && unicode.IsControl(r) }
 
 // fail answers with a problem page. Users read the table's text; operators read the cause in the log.
 func (w *Web) fail(c *gin.Context, err error) {
