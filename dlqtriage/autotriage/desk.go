@@ -166,11 +166,18 @@ func (d *Desk) apply(ctx context.Context, e dlqtriage.Entry, plan dlqtriage.Plan
 	return d.cfg.do("decide", func() error {
 		_, err := d.cfg.Actions.Act(ctx, dlqtriage.Request{
 			Entry: e.ID, Action: dlqtriage.ActionRetry, Reason: fmt.Sprintf("the policy allows the plan %s for %s", plan.Strategy, e.Category),
-			Actor: decision.Actor{Name: Actor, Role: "policy", Via: decision.ViaAuto}, Key: fmt.Sprintf("%s %s %d", Actor, e.ID, e.FailedAt),
+			Actor: decision.Actor{Name: Actor, Role: "policy", Via: decision.ViaAuto}, Key: requestKey(e),
 		})
 		return err
 	})
 }
+
+// requestKey is the key of the request to retry an entry, once for each death.
+func requestKey(e dlqtriage.Entry) string { return fmt.Sprintf("%s %s %d", Actor, e.ID, e.FailedAt) }
+
+// verdictID names what is decided about one death: that it is retried, or that somebody is told. Both have this id, so the store commits one of them,
+// also where two replicas see different budgets.
+func verdictID(e dlqtriage.Entry) string { return dlqtriage.ActionID(requestKey(e), e.ID) }
 
 // refused tells a refusal, which is somebody else's matter now, from a failure.
 func refused(err error) (why string, _ error) {

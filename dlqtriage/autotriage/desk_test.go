@@ -40,11 +40,21 @@ const patience = 60 * time.Second
 
 var contract = fleet.NewContract("")
 
+// entryStore is a store as a desk and its tests need it.
+type entryStore interface {
+	autotriage.Store
+	decision.Reader
+	dlqtriage.EntryReader
+	dlqtriage.TaskReader
+	lifecycle.Appender
+	Close() error
+}
+
 // office is a store with dead letters, a broker, and desks.
 type office struct {
 	t      *testing.T
 	js     jetstream.JetStream
-	store  *sqlite.Store
+	store  entryStore
 	policy *dlqtriage.Policy
 	seq    uint64
 }
@@ -55,6 +65,11 @@ func newOffice(t *testing.T) *office {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newOfficeOf(t, store)
+}
+
+func newOfficeOf(t *testing.T, store entryStore) *office {
+	t.Helper()
 	t.Cleanup(func() {
 		if err := store.Close(); err != nil {
 			t.Error(err)
@@ -90,7 +105,7 @@ func (o *office) dies(agent, taskType string, category dlqtriage.Category, detai
 }
 
 // config is a desk's, faster than life.
-func config(js jetstream.JetStream, store *sqlite.Store, policy func() *dlqtriage.Policy) (autotriage.Config, error) {
+func config(js jetstream.JetStream, store entryStore, policy func() *dlqtriage.Policy) (autotriage.Config, error) {
 	actions, err := dlqtriage.NewActions(dlqtriage.ActionsConfig{Entries: store, Tasks: store, Decisions: store, Policy: policy, Contract: contract})
 	return autotriage.Config{
 		JetStream: js, Contract: contract, Store: store, Actions: actions, Policy: policy, Decides: true,

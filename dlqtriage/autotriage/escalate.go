@@ -29,7 +29,7 @@ type telling struct {
 	To    string `json:"to"`
 }
 
-// escalation names the decision to tell of one death, and is its subject.
+// escalation is the subject of the decision to tell of one death, and names its record and effects.
 func escalation(e dlqtriage.Entry) string {
 	return "escalate " + e.ID + " " + strconv.FormatInt(int64(e.FailedAt), 10)
 }
@@ -61,10 +61,10 @@ func (d *Desk) escalate(ctx context.Context, e dlqtriage.Entry, why string) erro
 		change.Effects = append(change.Effects, decision.Effect{ID: id + " " + to, Queue: Queue, Due: now, Body: body})
 	}
 	err := d.cfg.do("escalate", func() error {
-		_, err := d.cfg.Store.Decide(ctx, decision.Decision{ID: id, Subject: decision.Subject(id), At: now, Change: change})
+		_, err := d.cfg.Store.Decide(ctx, decision.Decision{ID: verdictID(e), Subject: decision.Subject(id), At: now, Change: change})
 		return err
 	})
-	if err != nil && !errors.Is(err, decision.ErrConflict) { // Another replica tells of it.
+	if err != nil && !errors.Is(err, decision.ErrConflict) { // Another replica retried it.
 		return fmt.Errorf("escalate %s: %w", e.ID, err)
 	}
 	return nil
