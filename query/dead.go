@@ -61,20 +61,6 @@ func (d Dead) Causes() []Cause {
 	return out
 }
 
-// Filter selects the dead tasks of a cause, and no others.
-func (d Dead) Filter(of Cause) lifecycle.Filter {
-	if of.Category != "" {
-		return lifecycle.Filter{States: lifecycle.StatesThat(lifecycle.State.Dead), Categories: []string{of.Category}}
-	}
-	f := lifecycle.Filter{States: []lifecycle.State{of.State}}
-	for _, c := range d.Causes() {
-		if c.Category != "" {
-			f.Not.Categories = append(f.Not.Categories, c.Category)
-		}
-	}
-	return f
-}
-
 // With counts the dead tasks that show an anomaly.
 func (d Dead) With(code lifecycle.AnomalyCode) int64 {
 	var n int64

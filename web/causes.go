@@ -1,23 +1,45 @@
 package web
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/url"
+	"time"
 
+	"fleetglass/dlqtriage"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
 	"fleetglass/views"
 )
 
-func causes(dead query.Dead, counts query.StateCounts) (out []views.Cause, note string) {
-	found := dead.Causes()
-	for _, c := range found[:min(len(found), causeRows)] {
-		out = append(out, views.Cause{Name: c.Name, Href: address("/tasks", dead.Filter(c).Values()), Count: c.Count, Share: float64(c.Count) / float64(found[0].Count)})
+// causesSpan is how far back the overview asks why messages died.
+const causesSpan = 24 * time.Hour
+
+// causes are why messages died, by the text of the reason, the most frequent first. Each leads to exactly the dead letters that it counts.
+func (w *Web) causes(ctx context.Context, asOf lifecycle.Micros) (out []views.Cause, note string, err error) {
+	lately := dlqtriage.EntryFilter{From: lifecycle.MicrosOf(asOf.Time().Add(-causesSpan).Truncate(time.Minute))}
+	by := []dlqtriage.GroupField{dlqtriage.ByFingerprint, dlqtriage.ByDetail}
+	groups, more, err := w.cfg.Query.EntryGroups(ctx, lately, by)
+	if errors.Is(err, lifecycle.ErrUnable) { // No dead letters are kept.
+		return nil, "", nil
 	}
-	if dead.More {
-		return out, fmt.Sprintf("the newest %s of %s dead tasks", views.Count(int64(len(dead.Newest))), views.Count(counts.That(lifecycle.State.Dead)))
+	for _, g := range groups[:min(len(groups), causeRows)] {
+		share := float64(g.Count) / float64(groups[0].Count)
+		out = append(out, views.Cause{Name: causeName(g.Values[0], g.Values[1]), Href: address("/dlq", g.Filter(by, lately).Values()), Count: g.Count, Share: share})
 	}
-	return out, "dead tasks, now"
+	if more || len(groups) > causeRows {
+		return out, fmt.Sprintf("24 h, the %d most frequent reasons", causeRows), err
+	}
+	return out, "24 h, by reason", err
+}
+
+// causeName is a reason, or what it was classified as where nobody gave one.
+func causeName(fingerprint, detail string) string {
+	if fingerprint == dlqtriage.NoReason && detail != "" {
+		return detail
+	}
+	return fingerprint
 }
 
 func stateCounts(counts query.StateCounts, base url.Values) []views.StateCount {

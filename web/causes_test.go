@@ -9,7 +9,7 @@ import (
 	"fleetglass/web/webtest"
 )
 
-func TestEachCauseLeadsToExactlyItsTasks(t *testing.T) {
+func TestEachReasonLeadsToExactlyItsDeadLetters(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, webtest.Rich(noon).Batch)
 	links := map[string]string{}
@@ -22,11 +22,11 @@ func TestEachCauseLeadsToExactlyItsTasks(t *testing.T) {
 		}
 		links[href] = name
 		want := strings.TrimSpace(row.Find("td.num").Text())
-		if got := strings.TrimSpace(s.get(t, href, 200).Find("#summary").Text()); !strings.HasPrefix(got, want+" task") {
-			t.Errorf("%s: %s tasks, and its link lists %q", name, want, got)
+		if got := strings.TrimSpace(s.get(t, href, 200).Find("#summary").Text()); !strings.HasPrefix(got, want+" message") {
+			t.Errorf("%s: %s messages, and its link lists %q", name, want, got)
 		}
 	})
 	if rows.Length() < 3 {
-		t.Errorf("%d causes", rows.Length())
+		t.Errorf("%d reasons", rows.Length())
 	}
 }

@@ -43,10 +43,6 @@ func (w *Web) overview(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	dead, err := w.cfg.Query.Dead(ctx)
-	if err != nil {
-		return err
-	}
 	window := windowOf(c.Query("range"))
 	p.Stats, p.Attention = overviewStats(stats, snap.DeadOpen), attentionItems(found.Fleet(), snap.AsOf)
 	p.Checked = fmt.Sprintf("%s and %s checked just now; %s", counted(int64(len(snap.InFlight.Leases)), "lease", "leases"), counted(snap.Counts.Total(), "task", "tasks"), captureWords(w.health())) + balanceWords(snap)
@@ -56,7 +52,9 @@ func (w *Web) overview(c *gin.Context) error {
 		return err
 	}
 	p.Agents, p.MoreAgents = cards(agents, snap)
-	p.Causes, p.CauseNote = causes(dead, snap.Counts)
+	if p.Causes, p.CauseNote, err = w.causes(ctx, snap.AsOf); err != nil {
+		return err
+	}
 	p.Unfinished = stateCounts(snap.Counts, url.Values{})
 	return w.render(c, frame{title: "Overview", section: "overview", search: true, snapshot: snap}, views.Overview(p))
 }
