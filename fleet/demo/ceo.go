@@ -125,8 +125,12 @@ func (c desk) apply(ctx context.Context, api, id string, action map[string]any) 
 	return c.follow(ctx, api, operation.ID, fmt.Sprint(action["action"]))
 }
 
-// followed is how long the CEO waits for the end of an action: a retry may be due later, and ends without it.
-const followed = 20 * time.Second
+// followed is how long the CEO waits for the end of an action, and followEvery how often it looks. A retry may be due later, and ends without it: while
+// the CEO waits, other dead letters wait for the CEO.
+const (
+	followed    = 2 * time.Second
+	followEvery = 500 * time.Millisecond
+)
 
 func (c desk) follow(ctx context.Context, api, operation, action string) (string, error) {
 	status := ""
@@ -140,7 +144,7 @@ func (c desk) follow(ctx context.Context, api, operation, action string) (string
 		if status = got.Status; status != "queued" && status != "running" {
 			break
 		}
-		if !sleep(ctx, c.scale(time.Second)) {
+		if !sleep(ctx, c.scale(followEvery)) {
 			return "", ctx.Err()
 		}
 	}
