@@ -56,13 +56,14 @@ func New(cfg Config) (*Scanner, error) {
 }
 
 // Begin is the scan at the start of the program. It must be made before anything is taken in: what is in hand by then was in hand when the program
-// went away.
+// went away. Its error is that this could not be read. What could only not be stored, such as on a full disk, [Scanner.Run] stores later.
 func (s *Scanner) Begin(ctx context.Context, e Return) (err error) {
 	if s.before, err = s.cfg.Leases(ctx); err != nil {
 		return err
 	}
 	s.Note(e)
-	return s.Turn(ctx)
+	s.tell(s.Turn(ctx))
+	return ctx.Err()
 }
 
 // Note says that something is there again. The next look takes it in.
@@ -82,12 +83,19 @@ func (s *Scanner) Run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		err := s.Turn(ctx)
-		if ctx.Err() == nil && (err != nil) != s.failing {
-			if s.failing = err != nil; s.failing {
-				s.cfg.Log.Error("messages that were in hand during a restart cannot be followed", "error", err)
-			}
+		if err := s.Turn(ctx); ctx.Err() == nil {
+			s.tell(err)
 		}
+	}
+}
+
+// tell logs the first of several failures.
+func (s *Scanner) tell(err error) {
+	if s.failing == (err != nil) {
+		return
+	}
+	if s.failing = err != nil; s.failing {
+		s.cfg.Log.Error("messages that were in hand during a restart cannot be followed", "error", err)
 	}
 }
 

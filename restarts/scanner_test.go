@@ -136,6 +136,39 @@ func TestWhatWasInHandAtTheStartIsFollowedUntilTheLastIsResolved(t *testing.T) {
 	}
 }
 
+// full is a store that takes nothing while it is full.
+type full struct {
+	memory
+	isFull bool
+}
+
+func (f *full) SaveRestart(ctx context.Context, r Restart) error {
+	if f.isFull {
+		return lifecycle.ErrUnable
+	}
+	return f.memory.SaveRestart(ctx, r)
+}
+
+func TestWhatWasInHandAtTheStartIsStoredOnceTheStoreTakesIt(t *testing.T) {
+	f := &fleet{now: 100, leases: []lifecycle.Lease{held(1, "cto", 50, 110)}}
+	store := &full{memory: memory{}, isFull: true}
+	s := f.scanner(t, store)
+	if err := s.Begin(t.Context(), Return{ID: "fleetglass-1", Cause: CauseFleetglass, To: at(100)}); err != nil {
+		t.Fatalf("a full store ends the start: %v", err)
+	}
+	f.now, f.leases = 105, nil // Its worker went on meanwhile.
+	if err := s.Turn(t.Context()); err == nil || len(store.memory) != 0 {
+		t.Fatalf("still full: %v, %v", err, store.memory)
+	}
+	store.isFull = false
+	if err := s.Turn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r := store.memory["fleetglass-1"]; r.Count() != 1 || r.Victims[0].Message != key(1) {
+		t.Errorf("stored: %+v", r)
+	}
+}
+
 func TestNothingInHandIsNoRestart(t *testing.T) {
 	t.Parallel()
 	store, f := memory{}, &fleet{now: 100, leases: []lifecycle.Lease{ranOut(1, "cto", 10, 40)}}
