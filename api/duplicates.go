@@ -28,6 +28,8 @@ type DuplicateCase struct {
 	Seq     Sequence `json:"seq"`
 	Attempt Count    `json:"attempt"`
 	Why     string   `json:"why" example:"Published more often than stored under one message id."`
+
+	OtherTask Text `json:"other_task" doc:"The other task that the finding is about: it has the same idempotency key. Null where the finding is about this task alone."`
 }
 
 // PublishCount compares publishes with what they stored.
@@ -63,7 +65,7 @@ func duplicatesOf(f lifecycle.TaskFacts) Duplicates {
 }
 
 func caseOf(c lifecycle.Case) DuplicateCase {
-	out := DuplicateCase{Layer: string(c.Layer), At: Instant(c.At), Count: c.N, Attempt: Count(c.Attempt), Why: c.Why}
+	out := DuplicateCase{Layer: string(c.Layer), At: Instant(c.At), Count: c.N, Attempt: Count(c.Attempt), Why: c.Why, OtherTask: Text(c.Other)}
 	if !c.Message.IsZero() {
 		out.Stream, out.Seq = Text(c.Message.Stream.String()), Sequence(c.Message.Seq)
 	}

@@ -36,6 +36,7 @@ const (
 	AnomalyReachedExecution    AnomalyCode = "reached_execution"     // Ran again after completion.
 	AnomalyDuplicateUnknown    AnomalyCode = "duplicate_unknown"     // More than one delivery was worked on or answered, and nothing tells whether it ran more than once.
 	AnomalyKeyConflict         AnomalyCode = "key_conflict"          // One idempotency key with different payloads.
+	AnomalySharedKey           AnomalyCode = "shared_key"            // Another task has a message with the same idempotency key.
 	AnomalySemanticDuplicate   AnomalyCode = "semantic_duplicate"    // The same tool call under different step ids.
 )
 
@@ -79,6 +80,7 @@ var anomalyMeaning = map[AnomalyCode]string{
 	AnomalyReachedExecution:    "It ran again after completion: a duplicate reached execution.",
 	AnomalyDuplicateUnknown:    "More than one delivery of it was worked on or answered, and nothing tells whether it ran more than once.",
 	AnomalyKeyConflict:         "One idempotency key stands for different payloads.",
+	AnomalySharedKey:           "Another task has a message with the same idempotency key: one piece of work may be done under both names.",
 	AnomalySemanticDuplicate:   "The same tool was called with the same input under different step ids.",
 }
 
@@ -102,6 +104,7 @@ func anomalies(t *TaskFacts, cases []Case, ev *evidence, attempts []Attempt, sta
 	}
 	note(AnomalyNotStored, t.NotStoredAt.Known() && t.Messages == 0 && t.owner() == "")
 	note(AnomalyPublishRefused, t.refusedPublish())
+	note(AnomalySharedKey, t.sharesAKey())
 	for _, c := range cases {
 		code := layerAnomalies[c.Layer]
 		note(code, code != "" && !slices.Contains(out, code))

@@ -24,10 +24,10 @@ type Naming struct {
 	MsgID          string `json:"msg_id,omitempty"`          // Nats-Msg-Id: published, publish_attempted, reports.
 	Subject        string `json:"subject,omitempty"`         // published, publish_attempted. Of the message that died: dead_lettered.
 	Type           string `json:"type,omitempty"`            // Task type: published, publish_attempted.
-	IdempotencyKey string `json:"idempotency_key,omitempty"` // published, records, reports.
+	IdempotencyKey string `json:"idempotency_key,omitempty"` // published, records, reports, key_shared.
 	RecordSeq      uint64 `json:"record_seq,omitempty"`      // The stream sequence that an idempotency record names: completion_recorded.
 	PayloadHash    string `json:"payload_hash,omitempty"`    // Fingerprint of the body, hex: published, publish_attempted, records.
-	Owner          string `json:"owner,omitempty"`           // The task whose message has the message id: publish_swallowed.
+	Owner          string `json:"owner,omitempty"`           // The other task whose message has the message id: publish_swallowed; or the idempotency key: key_shared.
 }
 
 // Publication is what the publisher of a message said of it.

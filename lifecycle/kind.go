@@ -30,6 +30,7 @@ const (
 	Orphaned          Kind = "orphaned"           // No consumer's filter matches the subject: no worker gets the message until one does.
 	Adopted           Kind = "adopted"            // A consumer's filter now matches a message that was orphaned.
 	NotStored         Kind = "not_stored"         // A publish attempt was seen, and no stored message: none followed, or its line was lost in a gap.
+	KeyShared         Kind = "key_shared"         // A message of another task has an idempotency key of this task, or one that names this task.
 	PublishSwallowed  Kind = "publish_swallowed"  // A publish attempt stored nothing, because a message of another task had its message id.
 	Repaired          Kind = "repaired"           // A message whose publish line was lost was read from the stream itself.
 	ConsumerRecreated Kind = "consumer_recreated" // The consumer that holds the message was created anew; its attempt numbers start again.

@@ -152,6 +152,8 @@ var kindTable = [...]KindRow{
 		"A publish attempt was seen, and no stored message was seen to follow."},
 	{PublishSwallowed, "caught for another task", "m-dup", "dup", Inferred, AboutPublish, BeforeAttempts, PhaseStored, LaneMessage,
 		"A message of another task had this message id, so the stream caught the publish as its duplicate."},
+	{KeyShared, "shared key", "m-dup", "dup", Inferred, AboutTask, AtItsTime, PhaseWork, LaneMessage,
+		"Another task uses an idempotency key of this one, or one that names it; the line says what became of it there."},
 	{Repaired, "read from the stream", "m-pub", "run", Broker, AboutMessage, BeforeAttempts, PhaseStored, LaneMessage,
 		"The publish line was lost; the message was read from the stream itself."},
 	{ConsumerRecreated, "consumer re-created", "redelivered", "warn", Broker, AboutMessage, InAttempt, PhaseDelivered, LaneMessage,

@@ -32,6 +32,9 @@ type Case struct {
 	Message MessageKey // The message that was the duplicate; zero where the case is about the task as a whole.
 	Attempt int        // Its attempt; zero where it is about no attempt.
 	Why     string     // The evidence, in a sentence.
+
+	Other     string // The other task that the finding is about; empty where it is about this one alone.
+	Elsewhere bool   // The numbers of the fleet count it with another task.
 }
 
 // Ledger finds the duplicates of a task. It is a pure function of joined facts, so late records and lines correct it.
@@ -49,6 +52,7 @@ func Ledger(t TaskFacts) []Case {
 	for _, part := range t.byKey() {
 		out = append(out, ledgerRepeats(part)...)
 	}
+	out = append(out, ledgerShared(t)...)
 	out = append(out, ledgerConflicts(t)...)
 	for _, s := range t.Steps {
 		if len(s.Steps) > 1 {
@@ -162,7 +166,9 @@ func ledgerRepeats(t TaskFacts) []Case {
 // repeat judges an acknowledged message: whether it was delivered again after completion, and what came of it. leaked says that the
 // leak is counted already.
 func (t *TaskFacts) repeat(c DeliveryCopy, leaked bool) (Case, bool) {
-	found := func(l Layer, why string) (Case, bool) { return Case{l, c.AckedAt, 1, c.Key, c.Attempt, why}, true }
+	found := func(l Layer, why string) (Case, bool) {
+		return Case{Layer: l, At: c.AckedAt, N: 1, Message: c.Key, Attempt: c.Attempt, Why: why}, true
+	}
 	switch {
 	case c.Attempt == 1 && t.firstCopy(c): // Nothing came before it: a record that seems older tells of a clock that is off.
 	case c.Silent && !t.completedBefore(c.After) && t.completedBefore(c.By):

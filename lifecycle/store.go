@@ -55,6 +55,7 @@ type TaskChange struct {
 	State  State
 	Agent  string
 	At     Micros // Of its latest event.
+	Shares bool   // Other tasks are to be told what becomes of it ([TaskFacts.SharesKey]).
 }
 
 // Appender takes batches in. Append is atomic: it returns only after a durable commit, and a batch that is given again, whole or in

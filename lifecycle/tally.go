@@ -185,6 +185,9 @@ func (t Tally) countDuplicates(f *TaskFacts, s *TaskSummary, cases []Case, times
 	t.count(MetricTasks, first, s.Agent, ended, times)
 	t.count(MetricTasksMonth, first, s.Agent, ended, times)
 	for _, c := range cases {
+		if c.Elsewhere {
+			continue
+		}
 		t.count(MetricDuplicates, c.At, s.Agent, string(c.Layer), times*int64(c.N))
 		t.count(MetricDuplicatesMonth, c.At, s.Agent, string(c.Layer), times*int64(c.N))
 	}

@@ -24,6 +24,8 @@ type TaskFacts struct {
 	Checkpoints []CheckpointFacts `json:"checkpoints,omitempty"` // By message id.
 	Effects     []LoggedEffect    `json:"effects,omitempty"`     // From the side-effect log, by key.
 
+	Shared []SharedKey `json:"shared,omitempty"` // Other tasks that use a key of this one, or a key that names this one; sorted by key and task.
+
 	Fallen []MessageKey `json:"fallen,omitempty"` // Its messages that may have died, or follow one that did; kept by [Fold], sorted.
 
 	Completion     *CompletionFacts `json:"completion,omitempty"`       // The earliest completion record.
@@ -135,6 +137,7 @@ const (
 	maxStepsKept     = 256
 	maxStepIDsKept   = 16
 	maxFallenKept    = 64
+	maxSharedKept    = 64
 )
 
 // CompletionFacts is an idempotency record.
@@ -197,6 +200,8 @@ func (t *TaskFacts) Join(e Event) {
 			t.Completion = &c
 		}
 		t.joinCompleted(Completed{Stated: firstKnown(e.Detail.CreatedAt, e.At), Key: e.Detail.IdempotencyKey, Seq: e.Detail.RecordSeq, At: e.At})
+	case KeyShared:
+		t.joinShared(e)
 	case EffectLogged:
 		t.joinIntent(e)
 	default:
@@ -339,7 +344,7 @@ func (t TaskFacts) Clone() TaskFacts {
 	t.Reports = slices.Clone(t.Reports)
 	t.Copies = slices.Clone(t.Copies)
 	t.Completed = slices.Clone(t.Completed)
-	t.Fallen = slices.Clone(t.Fallen)
+	t.Shared, t.Fallen = slices.Clone(t.Shared), slices.Clone(t.Fallen)
 	t.Intents, t.Checkpoints, t.Effects = slices.Clone(t.Intents), slices.Clone(t.Checkpoints), slices.Clone(t.Effects)
 	t.Steps = slices.Clone(t.Steps)
 	for i := range t.Steps {

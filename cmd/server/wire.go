@@ -12,6 +12,7 @@ import (
 
 	"fleetglass/access"
 	"fleetglass/api"
+	"fleetglass/collectors/sharedkeys"
 	"fleetglass/dlqtriage"
 	"fleetglass/fleet"
 	"fleetglass/internal/health"
@@ -95,7 +96,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	a.work("streams", setup.Run)
 
 	hub := live.NewHub(hubSize)
-	appender := live.Wrap(telemetry.NewAppender(metrics, a.tracedBatches(a.limitStore(ctx, cfg, store, now)), now), hub)
+	appender := sharedkeys.Wrap(live.Wrap(telemetry.NewAppender(metrics, a.tracedBatches(a.limitStore(ctx, cfg, store, now)), now), hub), store, log)
 	if err := a.collect(cfg, nats.js, store, appender); err != nil {
 		return nil, fmt.Errorf("prepare the collectors: %w", err)
 	}

@@ -247,6 +247,21 @@ func countsAtMost(bound layers) claim {
 	}
 }
 
+// namesTask holds when a case of the ledger names another task of the row.
+func namesTask(name string) claim {
+	return func(s story) error {
+		other := s.tasks[name]
+		if t := s.told(); t != nil && other != nil {
+			for _, c := range t.Duplicates.Cases {
+				if c.OtherTask == other.TaskID {
+					return nil
+				}
+			}
+		}
+		return fmt.Errorf("no case names the task %q", name)
+	}
+}
+
 // either holds when one of the claims does.
 func either(claims ...claim) claim {
 	return func(s story) error {

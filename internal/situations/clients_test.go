@@ -192,6 +192,15 @@ func (c *clients) tryPull(consumer jetstream.Consumer, within time.Duration) jet
 	return nil
 }
 
+// work publishes a message, and lets a worker do it, record its completion under a key and acknowledge it.
+func (c *clients) work(p publish, key string) {
+	l := c.publish(p)
+	m := c.pull(c.workers())
+	c.works(300 * time.Millisecond)
+	c.record(p.task, map[string]any{"idempotencyKey": key, "natsStreamSeq": l.seq})
+	c.ack(m)
+}
+
 // Acknowledgements. They return when the broker has them.
 func (c *clients) ack(m jetstream.Msg)               { c.answer(m, "+ACK") }
 func (c *clients) heartbeat(m jetstream.Msg)         { c.answer(m, "+WPI") }

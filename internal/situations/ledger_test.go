@@ -98,4 +98,42 @@ var ledger = []situation{{
 		}
 	},
 	may: all(is("published"), gapSays("Nats-Expected-")),
+}, {
+	name: "one idempotency key on two task ids, and both ran",
+	act: func(c *clients) {
+		key := c.task("") + "-1"
+		c.work(publish{}, key)
+		c.work(publish{task: "twin", key: key}, key)
+	},
+	may: all(is("completed"), counts(layers{execution: 1}), finds("shared_key"), namesTask("twin"), of("twin", all(is("completed"), counts(layers{execution: 1}), namesTask("")))),
+}, {
+	name: "one idempotency key on two task ids, the one that it names comes last",
+	act: func(c *clients) {
+		key := c.task("") + "-1"
+		c.work(publish{task: "twin", key: key}, key)
+		c.work(publish{}, key)
+	},
+	may: all(counts(layers{execution: 1}), of("twin", counts(layers{execution: 1}))),
+}, {
+	name: "one idempotency key that names neither of two tasks, and both were acknowledged",
+	act: func(c *clients) {
+		key := c.task("") + "-order-31337"
+		c.publish(publish{task: "a", key: key})
+		c.publish(publish{task: "b", key: key})
+		worker := c.workers()
+		c.ack(c.pull(worker))
+		c.ack(c.pull(worker))
+	},
+	may:   all(of("a", all(counts(layers{unknown: 1}), namesTask("b"))), of("b", all(counts(layers{unknown: 1}), namesTask("a")))),
+	never: all(of("a", countsAtMost(layers{unknown: 1})), of("b", countsAtMost(layers{unknown: 1}))),
+}, {
+	name: "one idempotency key on two task ids, of which one waits",
+	act: func(c *clients) {
+		key := c.task("") + "-1"
+		c.publish(publish{})
+		c.publish(publish{task: "twin", key: key})
+		c.ack(c.pull(c.workers()))
+	},
+	may:   all(is("completed"), finds("shared_key"), of("twin", all(is("published"), finds("shared_key")))),
+	never: all(countsAtMost(layers{}), of("twin", countsAtMost(layers{}))),
 }}

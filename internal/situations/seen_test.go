@@ -33,7 +33,10 @@ type seen struct {
 		CaughtByIdempotency int `json:"caught_by_idempotency"`
 		ReachedExecution    int `json:"reached_execution"`
 		Unknown             int `json:"unknown"`
-		Cases               []struct{ Why string }
+		Cases               []struct {
+			Why       string
+			OtherTask string `json:"other_task"`
+		}
 	} `json:"duplicates"`
 	Lease   *seenLease `json:"lease"`
 	Answers any        `json:"answers"`

@@ -36,7 +36,7 @@ func (l *ChangeLog) Added(event int, task string) {
 func (l *ChangeLog) Results(rows []lifecycle.TaskRow) []lifecycle.Appended {
 	for k := range rows {
 		s := &rows[k].Summary
-		change := lifecycle.TaskChange{TaskID: s.TaskID, State: s.State, Agent: s.Agent, At: s.LastEventAt}
+		change := lifecycle.TaskChange{TaskID: s.TaskID, State: s.State, Agent: s.Agent, At: s.LastEventAt, Shares: rows[k].Facts.SharesKey()}
 		unclaimed := !slices.ContainsFunc(l.touched, func(tasks map[string]bool) bool { return tasks[s.TaskID] })
 		for i := range l.results {
 			if unclaimed || l.touched[i][s.TaskID] {

@@ -63,6 +63,7 @@ import (
 //msgp:replace lifecycle.PublishFacts with:publishFactsRow
 //msgp:replace lifecycle.Removal with:string
 //msgp:replace lifecycle.ReportFacts with:reportFactsRow
+//msgp:replace lifecycle.SharedKey with:sharedKeyRow
 //msgp:replace lifecycle.Standing with:standingRow
 //msgp:replace lifecycle.State with:string
 //msgp:replace lifecycle.StepFacts with:stepFactsRow
@@ -389,6 +390,7 @@ type taskFactsRow struct {
 	IntentsCut     bool                              `msg:"q,omitempty"`
 	Checkpoints    []lifecycle.CheckpointFacts       `msg:"r,omitempty"`
 	Effects        []lifecycle.LoggedEffect          `msg:"s,omitempty"`
+	Shared         []lifecycle.SharedKey             `msg:"t,omitempty"`
 	Fallen         []lifecycle.MessageKey            `msg:"n,omitempty"`
 	Completion     *lifecycle.CompletionFacts        `msg:"h,omitempty"`
 	NotStoredAt    lifecycle.Micros                  `msg:"i,omitempty"`
@@ -469,6 +471,14 @@ type deliveryCopyRow struct {
 	Gone     lifecycle.Micros     `msg:"o,omitempty"`
 	InHand   bool                 `msg:"p,omitempty"`
 	Workers  []string             `msg:"r,omitempty"`
+}
+
+type sharedKeyRow struct {
+	Key    string           `msg:"a"`
+	Task   string           `msg:"b"`
+	At     lifecycle.Micros `msg:"c,omitempty"`
+	DoneAt lifecycle.Micros `msg:"d,omitempty"`
+	Proved bool             `msg:"e,omitempty"`
 }
 
 type completedRow struct {

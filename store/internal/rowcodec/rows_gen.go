@@ -7199,6 +7199,133 @@ func (z *reportFactsRow) Msgsize() (s int) {
 }
 
 // MarshalMsg implements msgp.Marshaler
+func (z *sharedKeyRow) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// check for omitted fields
+	zb0001Len := uint32(5)
+	var zb0001Mask uint8 /* 5 bits */
+	_ = zb0001Mask
+	if z.At == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x4
+	}
+	if z.DoneAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x8
+	}
+	if z.Proved == false {
+		zb0001Len--
+		zb0001Mask |= 0x10
+	}
+	// variable map header, size zb0001Len
+	o = append(o, 0x80|uint8(zb0001Len))
+
+	// skip if no fields are to be emitted
+	if zb0001Len != 0 {
+		// string "a"
+		o = append(o, 0xa1, 0x61)
+		o = msgp.AppendString(o, z.Key)
+		// string "b"
+		o = append(o, 0xa1, 0x62)
+		o = msgp.AppendString(o, z.Task)
+		if (zb0001Mask & 0x4) == 0 { // if not omitted
+			// string "c"
+			o = append(o, 0xa1, 0x63)
+			o = msgp.AppendInt64(o, int64(z.At))
+		}
+		if (zb0001Mask & 0x8) == 0 { // if not omitted
+			// string "d"
+			o = append(o, 0xa1, 0x64)
+			o = msgp.AppendInt64(o, int64(z.DoneAt))
+		}
+		if (zb0001Mask & 0x10) == 0 { // if not omitted
+			// string "e"
+			o = append(o, 0xa1, 0x65)
+			o = msgp.AppendBool(o, z.Proved)
+		}
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *sharedKeyRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zd41d09belimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "a":
+			z.Key, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Key")
+				return
+			}
+		case "b":
+			z.Task, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Task")
+				return
+			}
+		case "c":
+			{
+				var zb0002 int64
+				zb0002, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "At")
+					return
+				}
+				z.At = lifecycle.Micros(zb0002)
+			}
+		case "d":
+			{
+				var zb0003 int64
+				zb0003, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "DoneAt")
+					return
+				}
+				z.DoneAt = lifecycle.Micros(zb0003)
+			}
+		case "e":
+			z.Proved, bts, err = msgp.ReadBoolBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Proved")
+				return
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z *sharedKeyRow) Msgsize() (s int) {
+	s = 1 + 2 + msgp.StringPrefixSize + len(z.Key) + 2 + msgp.StringPrefixSize + len(z.Task) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.BoolSize
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
 func (z *standingRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
@@ -7980,8 +8107,8 @@ func (z *streamIDRow) Msgsize() (s int) {
 func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(19)
-	var zb0001Mask uint32 /* 19 bits */
+	zb0001Len := uint32(20)
+	var zb0001Mask uint32 /* 20 bits */
 	_ = zb0001Mask
 	if z.Messages == 0 {
 		zb0001Len--
@@ -8023,37 +8150,41 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x400
 	}
-	if z.Fallen == nil {
+	if z.Shared == nil {
 		zb0001Len--
 		zb0001Mask |= 0x800
 	}
-	if z.Completion == nil {
+	if z.Fallen == nil {
 		zb0001Len--
 		zb0001Mask |= 0x1000
 	}
-	if z.NotStoredAt == 0 {
+	if z.Completion == nil {
 		zb0001Len--
 		zb0001Mask |= 0x2000
 	}
-	if z.NotStoredDoubt == "" {
+	if z.NotStoredAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x4000
 	}
-	if z.FirstAt == 0 {
+	if z.NotStoredDoubt == "" {
 		zb0001Len--
 		zb0001Mask |= 0x8000
 	}
-	if z.LastAt == 0 {
+	if z.FirstAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x10000
 	}
-	if z.Agent == "" {
+	if z.LastAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x20000
 	}
-	if z.Type == "" {
+	if z.Agent == "" {
 		zb0001Len--
 		zb0001Mask |= 0x40000
+	}
+	if z.Type == "" {
+		zb0001Len--
+		zb0001Mask |= 0x80000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -8175,18 +8306,30 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			}
 		}
 		if (zb0001Mask & 0x800) == 0 { // if not omitted
-			// string "n"
-			o = append(o, 0xa1, 0x6e)
-			o = msgp.AppendArrayHeader(o, uint32(len(z.Fallen)))
-			for za0010 := range z.Fallen {
-				o, err = (*messageKeyRow)(&z.Fallen[za0010]).MarshalMsg(o)
+			// string "t"
+			o = append(o, 0xa1, 0x74)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Shared)))
+			for za0010 := range z.Shared {
+				o, err = (*sharedKeyRow)(&z.Shared[za0010]).MarshalMsg(o)
 				if err != nil {
-					err = msgp.WrapError(err, "Fallen", za0010)
+					err = msgp.WrapError(err, "Shared", za0010)
 					return
 				}
 			}
 		}
 		if (zb0001Mask & 0x1000) == 0 { // if not omitted
+			// string "n"
+			o = append(o, 0xa1, 0x6e)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Fallen)))
+			for za0011 := range z.Fallen {
+				o, err = (*messageKeyRow)(&z.Fallen[za0011]).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Fallen", za0011)
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x2000) == 0 { // if not omitted
 			// string "h"
 			o = append(o, 0xa1, 0x68)
 			if z.Completion == nil {
@@ -8199,32 +8342,32 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
 			// string "i"
 			o = append(o, 0xa1, 0x69)
 			o = msgp.AppendInt64(o, int64(z.NotStoredAt))
 		}
-		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000) == 0 { // if not omitted
 			// string "o"
 			o = append(o, 0xa1, 0x6f)
 			o = msgp.AppendString(o, z.NotStoredDoubt)
 		}
-		if (zb0001Mask & 0x8000) == 0 { // if not omitted
+		if (zb0001Mask & 0x10000) == 0 { // if not omitted
 			// string "j"
 			o = append(o, 0xa1, 0x6a)
 			o = msgp.AppendInt64(o, int64(z.FirstAt))
 		}
-		if (zb0001Mask & 0x10000) == 0 { // if not omitted
+		if (zb0001Mask & 0x20000) == 0 { // if not omitted
 			// string "k"
 			o = append(o, 0xa1, 0x6b)
 			o = msgp.AppendInt64(o, int64(z.LastAt))
 		}
-		if (zb0001Mask & 0x20000) == 0 { // if not omitted
+		if (zb0001Mask & 0x40000) == 0 { // if not omitted
 			// string "l"
 			o = append(o, 0xa1, 0x6c)
 			o = msgp.AppendString(o, z.Agent)
 		}
-		if (zb0001Mask & 0x40000) == 0 { // if not omitted
+		if (zb0001Mask & 0x80000) == 0 { // if not omitted
 			// string "m"
 			o = append(o, 0xa1, 0x6d)
 			o = msgp.AppendString(o, z.Type)
@@ -8466,26 +8609,49 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 					return
 				}
 			}
-		case "n":
+		case "t":
 			var zb0010 uint32
 			zb0010, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
-				err = msgp.WrapError(err, "Fallen")
+				err = msgp.WrapError(err, "Shared")
 				return
 			}
 			if zb0010 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Fallen) >= int(zb0010) {
-				z.Fallen = (z.Fallen)[:zb0010]
+			if cap(z.Shared) >= int(zb0010) {
+				z.Shared = (z.Shared)[:zb0010]
 			} else {
-				z.Fallen = make([]lifecycle.MessageKey, zb0010)
+				z.Shared = make([]lifecycle.SharedKey, zb0010)
 			}
-			for za0010 := range z.Fallen {
-				bts, err = (*messageKeyRow)(&z.Fallen[za0010]).UnmarshalMsg(bts)
+			for za0010 := range z.Shared {
+				bts, err = (*sharedKeyRow)(&z.Shared[za0010]).UnmarshalMsg(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "Fallen", za0010)
+					err = msgp.WrapError(err, "Shared", za0010)
+					return
+				}
+			}
+		case "n":
+			var zb0011 uint32
+			zb0011, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Fallen")
+				return
+			}
+			if zb0011 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Fallen) >= int(zb0011) {
+				z.Fallen = (z.Fallen)[:zb0011]
+			} else {
+				z.Fallen = make([]lifecycle.MessageKey, zb0011)
+			}
+			for za0011 := range z.Fallen {
+				bts, err = (*messageKeyRow)(&z.Fallen[za0011]).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Fallen", za0011)
 					return
 				}
 			}
@@ -8508,13 +8674,13 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "i":
 			{
-				var zb0011 int64
-				zb0011, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0012 int64
+				zb0012, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "NotStoredAt")
 					return
 				}
-				z.NotStoredAt = lifecycle.Micros(zb0011)
+				z.NotStoredAt = lifecycle.Micros(zb0012)
 			}
 		case "o":
 			z.NotStoredDoubt, bts, err = msgp.ReadStringBytes(bts)
@@ -8524,23 +8690,23 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "j":
 			{
-				var zb0012 int64
-				zb0012, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0013 int64
+				zb0013, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "FirstAt")
 					return
 				}
-				z.FirstAt = lifecycle.Micros(zb0012)
+				z.FirstAt = lifecycle.Micros(zb0013)
 			}
 		case "k":
 			{
-				var zb0013 int64
-				zb0013, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0014 int64
+				zb0014, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "LastAt")
 					return
 				}
-				z.LastAt = lifecycle.Micros(zb0013)
+				z.LastAt = lifecycle.Micros(zb0014)
 			}
 		case "l":
 			z.Agent, bts, err = msgp.ReadStringBytes(bts)
@@ -8604,8 +8770,12 @@ func (z *taskFactsRow) Msgsize() (s int) {
 		s += (*loggedEffectRow)(&z.Effects[za0009]).Msgsize()
 	}
 	s += 2 + msgp.ArrayHeaderSize
-	for za0010 := range z.Fallen {
-		s += (*messageKeyRow)(&z.Fallen[za0010]).Msgsize()
+	for za0010 := range z.Shared {
+		s += (*sharedKeyRow)(&z.Shared[za0010]).Msgsize()
+	}
+	s += 2 + msgp.ArrayHeaderSize
+	for za0011 := range z.Fallen {
+		s += (*messageKeyRow)(&z.Fallen[za0011]).Msgsize()
 	}
 	s += 2
 	if z.Completion == nil {
