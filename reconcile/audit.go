@@ -25,6 +25,7 @@ type AuditConfig struct {
 	Period  Period           // Required.
 	Streams []AuditStream    // Messages of other streams, and outside the sequences named here, do not count.
 	Blind   []lifecycle.Gap  // Spans in which an answer to a message may have been missed.
+	Deaf    []lifecycle.Gap  // Spans in which a reported completion may have been missed.
 }
 
 // AuditStream is what is known of one stream of an audit.
@@ -34,6 +35,7 @@ type AuditStream struct {
 	SeenFrom uint64
 	Present  StreamPresence // Nil where the stream was not asked.
 	MaxAge   time.Duration  // As it is configured now; zero for none.
+	Kept     bool           // It is no work queue: it holds what was acknowledged.
 }
 
 // AuditedMessage is a message with everything that its judgement needs.
@@ -140,6 +142,9 @@ func (a *Audit) recorded(m AuditedMessage, j judgement) {
 		keeping.keeps = true
 	case j.acked && a.settled(lastAt(m.OpenMessage)):
 		j.why = "Acknowledged, and neither a record nor a report says that the task was completed."
+		if overlaps(a.cfg.Deaf, m.Message.Key.Stream.Name, m.Message.FirstAt, a.cfg.AsOf) {
+			j.why = "Acknowledged, and no record says that the task was completed; a report may have been missed, because capture has a gap since."
+		}
 		keeping.acked.add(discrepancyOf(m.OpenMessage, j))
 	}
 	if m.RecordGone {

@@ -198,11 +198,39 @@ func TestAnExpiryIsNotProvedWhereAnAnswerMayHaveBeenMissed(t *testing.T) {
 		{lifecycle.Gap{From: base.Add(time.Minute)}, "unexplained 1; outcome_unexplained: T"},
 		{lifecycle.Gap{From: base.Add(-time.Minute), To: base.Add(-time.Second)}, "expired 1; expired: T"},
 		{lifecycle.Gap{From: base.Add(11 * time.Minute)}, "expired 1; expired: T"},
+		{lifecycle.Gap{Source: lifecycle.Uncaptured("TASKS"), From: base}, "unexplained 1; outcome_unexplained: T"},
+		{lifecycle.Gap{Source: lifecycle.Uncaptured("TASKS_VIP"), From: base}, "expired 1; expired: T"},
 	} {
 		cfg := auditConfig(1, nil)
 		cfg.Blind = []lifecycle.Gap{c.gap}
 		if got := brief(auditOf(cfg, m)); got != c.want {
 			t.Errorf("with a gap from %s to %s: got %q, want %q", c.gap.From.Sub(base), c.gap.To.Sub(base), got, c.want)
+		}
+	}
+}
+
+func TestAGapWeakensWhatIsSaidOfAMissingAnswer(t *testing.T) {
+	t.Parallel()
+	gap := []lifecycle.Gap{{Source: "OBS", From: base.Add(time.Second)}}
+	recorded := foldLines(t, "published 0s seq=1 task=T\ncompletion_recorded 1s task=T")
+	acked := foldLines(t, "published 0s seq=1 task=T\nacked 2s seq=1 n=1\npublished 0s seq=2 task=U\ncompletion_recorded 1s task=U\nacked 2s seq=2 n=1")
+	for _, c := range []struct {
+		of    folded
+		blind AuditConfig
+		kind  DiscrepancyKind
+		weak  bool
+	}{
+		{recorded, AuditConfig{Blind: gap}, CompletedNotAcked, true},
+		{recorded, AuditConfig{Deaf: gap}, CompletedNotAcked, false},
+		{acked, AuditConfig{Deaf: gap}, AckedNotRecorded, true},
+		{acked, AuditConfig{Blind: gap}, AckedNotRecorded, false},
+	} {
+		cfg := auditConfig(2, nil)
+		cfg.Blind, cfg.Deaf = c.blind.Blind, c.blind.Deaf
+		for _, l := range auditOf(cfg, c.of).Lists {
+			if l.Kind == c.kind && (l.Total != 1 || strings.Contains(l.Rows[0].Why, "may have been missed") != c.weak) {
+				t.Errorf("%s, blind %v, deaf %v: %+v, want weak words %v", c.kind, cfg.Blind != nil, cfg.Deaf != nil, l.Rows, c.weak)
+			}
 		}
 	}
 }

@@ -29,6 +29,7 @@ type Stock struct {
 	LastSeq uint64
 	LastAt  lifecycle.Micros // When the last message was stored.
 	MaxAge  time.Duration    // Zero for none.
+	Kept    bool             // It is no work queue: messages stay after an acknowledgement.
 	Present StreamPresence   // What it held.
 	Why     string           // What was not looked at, in a sentence; empty for nothing.
 }
@@ -37,8 +38,8 @@ type Stock struct {
 type Config struct {
 	Store  Store           // Required.
 	Health health.Reporter // Optional. The collectors that a report waits for.
-	// Stock asks what the live stream holds; nil where there is no broker. It may block until the store has caught up with its answer.
-	Stock func(ctx context.Context) (Stock, error)
+	// Stock asks what each live stream holds; nil where there is no broker. It may block until the store has caught up with its answers.
+	Stock func(ctx context.Context) ([]Stock, error)
 	// Records tells which of the records exist now, in the order of the references; nil where no records are kept.
 	Records func(ctx context.Context, refs []lifecycle.RecordRef) ([]lifecycle.RecordAnswer, error)
 	// RecordsKept is how long records are kept that state no end themselves, zero for ever; nil, or not known, leaves those out of the
@@ -47,6 +48,8 @@ type Config struct {
 	// AnswerSources are the capture streams, as gaps name them, without whose lines an answer to a message is not seen. Optional;
 	// default all.
 	AnswerSources []string
+	// ReportSources are those without whose lines a reported completion is not seen. Optional; default all.
+	ReportSources []string
 
 	Every        time.Duration // Optional; zero makes none by itself at set times. Such as 168 h.
 	Retention    time.Duration // Optional; default no limit. How long the store keeps what has ended.

@@ -26,11 +26,11 @@ type job struct {
 
 func (j *job) run(ctx context.Context) (*Report, error) {
 	j.catchUp(ctx)
-	stock := j.takeStock(ctx)
-	if err := j.bound(ctx, stock); err != nil {
+	stocks := j.takeStock(ctx)
+	if err := j.bound(ctx, stocks); err != nil {
 		return nil, err
 	}
-	streams, err := j.spans(ctx, stock)
+	streams, err := j.spans(ctx, stocks)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (j *job) run(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	audit := NewAudit(AuditConfig{
-		AsOf: j.asOf, Grace: j.cfg.Grace, Period: j.period, Streams: streams, Blind: j.blind(gaps),
+		AsOf: j.asOf, Grace: j.cfg.Grace, Period: j.period, Streams: streams, Blind: from(gaps, j.cfg.AnswerSources), Deaf: from(gaps, j.cfg.ReportSources),
 	})
 	j.check.begin(ctx, j)
 	for _, s := range streams {
@@ -129,23 +129,23 @@ func lagging(parts []health.Part) (names []string) {
 	return names
 }
 
-// takeStock asks what the stream holds. A broker that does not answer restricts the report and does not prevent it.
-func (j *job) takeStock(ctx context.Context) *Stock {
+// takeStock asks what the streams hold. A broker that does not answer restricts the report and does not prevent it.
+func (j *job) takeStock(ctx context.Context) []Stock {
 	if j.cfg.Stock == nil {
 		j.remark("No broker is known: what the streams hold now was not compared.")
 		return nil
 	}
-	j.phase(ctx, "asking what the stream holds")
+	j.phase(ctx, "asking what the streams hold")
 	patient, cancel := context.WithTimeout(ctx, max(j.cfg.Patience, time.Second))
 	defer cancel()
 	stop := j.aliveMeanwhile(patient)
-	stock, err := j.cfg.Stock(patient)
+	stocks, err := j.cfg.Stock(patient)
 	stop()
 	if err != nil {
-		j.remark("What the stream holds now was not compared: %v.", err)
+		j.remark("What the streams hold now was not compared: %v.", err)
 		return nil
 	}
-	return &stock
+	return stocks
 }
 
 // aliveMeanwhile shows that we live during something that takes long.
@@ -165,10 +165,12 @@ func (j *job) aliveMeanwhile(ctx context.Context) (stop func()) {
 const WatermarkRetained = "retained"
 
 // bound finds what can be judged of the period: not what may have been deleted, and not what capture may still be bringing.
-func (j *job) bound(ctx context.Context, stock *Stock) error {
+func (j *job) bound(ctx context.Context, stocks []Stock) error {
 	j.asOf = j.cfg.now()
-	if stock != nil {
-		j.asOf = stock.At
+	for i, s := range stocks {
+		if j.asOf = min(j.asOf, s.At); i == 0 {
+			j.asOf = s.At
+		}
 	}
 	var err error
 	if j.kept, err = j.retained(ctx); err != nil {
@@ -226,10 +228,10 @@ func (j *job) gaps(ctx context.Context) ([]lifecycle.Gap, error) {
 	return slices.DeleteFunc(all, func(g lifecycle.Gap) bool { return g.Repaired }), nil
 }
 
-// blind are the gaps in which an answer to a message may have been missed.
-func (j *job) blind(gaps []lifecycle.Gap) []lifecycle.Gap {
-	if len(j.cfg.AnswerSources) == 0 {
+// from are the gaps of some sources, and those that concern one stream alone; all where no source is named.
+func from(gaps []lifecycle.Gap, sources []string) []lifecycle.Gap {
+	if len(sources) == 0 {
 		return gaps
 	}
-	return slices.DeleteFunc(slices.Clone(gaps), func(g lifecycle.Gap) bool { return !slices.Contains(j.cfg.AnswerSources, g.Source) })
+	return slices.DeleteFunc(slices.Clone(gaps), func(g lifecycle.Gap) bool { return g.Everywhere() && !slices.Contains(sources, g.Source) })
 }

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"fleetglass/lifecycle"
@@ -105,11 +106,17 @@ func (a *Audit) judgeOpen(s *auditStream, m lifecycle.OpenMessage, v lifecycle.V
 		j.why = fmt.Sprintf("By what was seen it is %s, but the stream does not hold it any more, and nothing says how it left.", v.State)
 	case v.State == lifecycle.StateCompleting && a.settled(lastAt(m)):
 		j.kind, j.why = CompletedNotAcked, "Completion is recorded and no acknowledgement was seen: the broker will deliver it again."
+		if !known && a.blind(s, m.Message.FirstAt, a.cfg.AsOf) {
+			j.why = "Completion is recorded and no acknowledgement was seen, but capture has a gap since: one may have been missed."
+		}
 	}
 }
 
-// judgeHeld looks whether a message that is over is still in the stream.
+// judgeHeld looks whether a message that is over is still in the stream, where it must not be.
 func (a *Audit) judgeHeld(s *auditStream, m lifecycle.OpenMessage, v lifecycle.Verdict, j *judgement) {
+	if s.Kept {
+		return
+	}
 	if present, _ := s.holds(m.Message.Key.Seq); present && lastAt(m).Add(a.cfg.Grace) <= s.LookedAt {
 		j.kind = HeldThoughSettled
 		j.why = fmt.Sprintf("It is %s by what was seen (%s), and the stream still held it later.", v.State, v.Rule)
@@ -152,7 +159,7 @@ func (a *Audit) judgeGone(s *auditStream, m lifecycle.MessageFacts, j *judgement
 	case !m.VanishedAt.Known():
 		j.why = "Lines name the message, and none proves that the stream stored it."
 	case s.aged(m):
-		if a.blind(m.Stored.At, m.VanishedAt) {
+		if a.blind(s, m.Stored.At, m.VanishedAt) {
 			j.why = "It was older than the stream's max_age, but capture has a gap before that: an answer may have been missed."
 			return
 		}
@@ -166,14 +173,16 @@ func (a *Audit) judgeGone(s *auditStream, m lifecycle.MessageFacts, j *judgement
 	}
 }
 
-// blind reports whether an answer may have been missed between two times.
-func (a *Audit) blind(from, to lifecycle.Micros) bool {
-	for _, g := range a.cfg.Blind {
-		if g.From <= to && (!g.To.Known() || g.To >= from) {
-			return true
-		}
-	}
-	return false
+// blind reports whether an answer to a message of a stream may have been missed between two times.
+func (a *Audit) blind(s *auditStream, from, to lifecycle.Micros) bool {
+	return overlaps(a.cfg.Blind, s.Stream.Name, from, to)
+}
+
+// overlaps reports whether a gap that concerns a stream overlaps a span.
+func overlaps(gaps []lifecycle.Gap, stream string, from, to lifecycle.Micros) bool {
+	return slices.ContainsFunc(gaps, func(g lifecycle.Gap) bool {
+		return g.Concerns(stream) && g.From <= to && (!g.To.Known() || g.To >= from)
+	})
 }
 
 func (s *auditStream) holds(seq uint64) (present, known bool) {

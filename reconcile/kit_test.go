@@ -153,14 +153,21 @@ func (g *glass) config() reconcile.Config {
 	records := idempotency.Sources{idempotency.NewKVSource(g.js)}
 	return reconcile.Config{
 		Store: g.store, Grace: -1, RestartDelay: time.Hour, Records: records.Records, Page: 3,
-		Stock: func(ctx context.Context) (reconcile.Stock, error) {
-			s, err := brokersync.SnapshotStream(ctx, brokersync.StreamSnapshotConfig{JetStream: g.js, Incarnations: g.inc, Settle: 300 * time.Millisecond})
-			if err != nil {
-				return reconcile.Stock{}, err
+		Stock: func(ctx context.Context) (out []reconcile.Stock, err error) {
+			streams, err := brokersync.SnapshotStreams(ctx, brokersync.StreamSnapshotConfig{JetStream: g.js, Incarnations: g.inc, Settle: 300 * time.Millisecond})
+			for _, s := range streams {
+				out = append(out, reconcile.Stock{Stream: s.Stream, At: s.At, LastSeq: s.LastSeq, LastAt: s.LastAt, MaxAge: s.MaxAge, Kept: s.Kept, Present: s.Present})
 			}
-			return reconcile.Stock{Stream: s.Stream, At: s.At, LastSeq: s.LastSeq, LastAt: s.LastAt, MaxAge: s.MaxAge, Present: s.Present}, nil
+			return out, err
 		},
 	}
+}
+
+// stream makes a stream of tasks.
+func (g *glass) stream(name, subject string, retention jetstream.RetentionPolicy) {
+	g.t.Helper()
+	_, err := g.js.CreateStream(g.t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{subject}, Retention: retention, AllowDirect: true})
+	g.must(err)
 }
 
 // publish sends a task and returns its sequence.
@@ -304,6 +311,6 @@ func brief(r reconcile.Report) string {
 }
 
 // stockWith always answers the same.
-func stockWith(s reconcile.Stock) func(context.Context) (reconcile.Stock, error) {
-	return func(context.Context) (reconcile.Stock, error) { return s, nil }
+func stockWith(s reconcile.Stock) func(context.Context) ([]reconcile.Stock, error) {
+	return func(context.Context) ([]reconcile.Stock, error) { return []reconcile.Stock{s}, nil }
 }

@@ -43,6 +43,47 @@ no records: cto 1`
 	}
 }
 
+// TestEveryStreamOfTasksIsCompared has tasks in two streams: what a work queue beside TASKS holds and lost is compared like that of TASKS.
+func TestEveryStreamOfTasksIsCompared(t *testing.T) {
+	t.Parallel()
+	g := newGlass(t, newSQLite(t))
+	g.tasks(func(c *jetstream.StreamConfig) { c.Subjects = []string{"genbrain.agents.cto.tasks.>"} })
+	g.stream("TASKS_VIP", "genbrain.agents.vip.tasks.>", jetstream.WorkQueuePolicy)
+	g.stream("TASKS_LOG", "genbrain.agents.log.tasks.>", jetstream.LimitsPolicy)
+	_, err := fleet.Provision(t.Context(), g.js, fleet.Streams{Contract: contract})
+	g.must(err)
+	g.watchLines()
+	g.publish("cto", "plain")
+	g.publish("vip", "waits")
+	gone := g.publish("vip", "gone")
+	g.publish("log", "kept")
+	g.becomes("gone", lifecycle.StatePublished)
+	vip, err := g.js.Stream(t.Context(), "TASKS_VIP")
+	g.must(err)
+	g.must(vip.DeleteMsg(t.Context(), gone))
+	consumer, err := g.js.CreateConsumer(t.Context(), "TASKS_LOG", jetstream.ConsumerConfig{Durable: "log-task-worker", AckPolicy: jetstream.AckExplicitPolicy})
+	g.must(err)
+	m, err := consumer.Next()
+	g.must(err)
+	g.must(m.DoubleAck(t.Context()))
+	g.becomes("kept", lifecycle.StateCompleted)
+	report := reconciled(t, g.config())
+	want := `4 = 1 completed + 2 in flight + 0 in dlq + 0 exhausted + 0 terminated + 0 expired + 1 unexplained
+outcome_unexplained: gone vip
+no records: log 1`
+	if d := cmp.Diff(want, brief(report)); d != "" {
+		t.Errorf("report (-want +got):\n%s", d)
+	}
+	for _, s := range report.Streams {
+		if !s.Compared || s.Why != "" {
+			t.Errorf("%s is not compared: %s", s.Stream, s.Why)
+		}
+	}
+	if len(report.Streams) != 3 {
+		t.Errorf("streams %+v, want three", report.Streams)
+	}
+}
+
 func TestAMessageThatAgedInAWorkersHandsHasExpired(t *testing.T) {
 	t.Parallel()
 	g := newGlass(t, newSQLite(t))

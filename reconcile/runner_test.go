@@ -118,10 +118,10 @@ func TestOneAfterTheOtherIsMade(t *testing.T) {
 	t.Parallel()
 	var at, most atomic.Int32
 	cfg := quiet(stocked(t, newSQLite(t), 3))
-	cfg.Stock = func(context.Context) (reconcile.Stock, error) {
+	cfg.Stock = func(context.Context) ([]reconcile.Stock, error) {
 		most.Store(max(most.Load(), at.Add(1)))
 		defer at.Add(-1)
-		return reconcile.Stock{}, errors.New("the broker is away")
+		return nil, errors.New("the broker is away")
 	}
 	r := newRunner(t, cfg)
 	var ids []string
@@ -193,10 +193,10 @@ func TestAStopFailsWhatIsBeingMade(t *testing.T) {
 	s := stocked(t, newSQLite(t), 3)
 	cfg := quiet(s)
 	began := make(chan struct{})
-	cfg.Stock = func(ctx context.Context) (reconcile.Stock, error) {
+	cfg.Stock = func(ctx context.Context) ([]reconcile.Stock, error) {
 		close(began)
 		<-ctx.Done()
-		return reconcile.Stock{}, ctx.Err()
+		return nil, ctx.Err()
 	}
 	r := newRunner(t, cfg)
 	stop := run(t, r)

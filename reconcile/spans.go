@@ -13,25 +13,27 @@ import (
 // spans finds which sequences of each stream belong to the period. Streams store in the order of time, so they are one range: from
 // the one after the last that was stored before the period, to the last that was stored in it. Sequences that nothing is known of
 // belong to the period of the next known message.
-func (j *job) spans(ctx context.Context, stock *Stock) ([]AuditStream, error) {
+func (j *job) spans(ctx context.Context, stocks []Stock) ([]AuditStream, error) {
 	names, err := j.cfg.Store.MessageStreams(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list streams: %w", err)
 	}
-	if stock != nil && !slices.Contains(names, stock.Stream) {
-		names = append(names, stock.Stream)
-		slices.SortFunc(names, lifecycle.StreamID.Compare)
+	for _, stock := range stocks {
+		if !slices.Contains(names, stock.Stream) {
+			names = append(names, stock.Stream)
+		}
 	}
+	slices.SortFunc(names, lifecycle.StreamID.Compare)
 	var out []AuditStream
 	for _, name := range names {
 		s := AuditStream{StreamSpan: StreamSpan{Stream: name, Why: "No broker said what it holds."}}
-		live := stock
+		live := stockWith(stocks, name)
 		switch {
-		case stock == nil:
-		case stock.Stream != name:
-			live, s.Why = nil, "It is an earlier stream of that name, or another one, and was not asked."
+		case len(stocks) == 0:
+		case live == nil:
+			s.Why = "It is an earlier stream of that name, or was deleted: no broker says what it held."
 		default:
-			s.Present, s.MaxAge, s.Compared, s.Why, s.LookedAt = stock.Present, stock.MaxAge, stock.Present != nil, stock.Why, stock.At
+			s.Present, s.MaxAge, s.Kept, s.Compared, s.Why, s.LookedAt = live.Present, live.MaxAge, live.Kept, live.Present != nil, live.Why, live.At
 		}
 		if err := j.span(ctx, &s, live); err != nil {
 			return nil, fmt.Errorf("find the period in %s: %w", name, err)
@@ -46,6 +48,15 @@ func (j *job) spans(ctx context.Context, stock *Stock) ([]AuditStream, error) {
 		out = append(out, s)
 	}
 	return out, nil
+}
+
+// stockWith is what a stream holds; nil where it was not asked.
+func stockWith(stocks []Stock, stream lifecycle.StreamID) *Stock {
+	i := slices.IndexFunc(stocks, func(s Stock) bool { return s.Stream == stream })
+	if i < 0 {
+		return nil
+	}
+	return &stocks[i]
 }
 
 // span finds the range of one stream; its FromSeq is zero where there is none.

@@ -29,7 +29,8 @@ func (a *App) reconciles(cfg Config, js jetstream.JetStream, store database, app
 	parts := a.health // The collectors; what is watched later is none.
 	a.reports, err = reconcile.New(reconcile.Config{
 		Store: store, Health: health.ReporterFunc(parts.Health), Stock: stockOf(stock), Records: records.Records, RecordsKept: a.recordsKept,
-		AnswerSources: answerSources(contract(cfg)), Every: time.Duration(cfg.ReconcileEvery), Retention: time.Duration(cfg.Retention),
+		AnswerSources: sourcesOf(contract(cfg), fleet.CaptureAck, fleet.CaptureEvt, fleet.CapturePub), ReportSources: sourcesOf(contract(cfg), fleet.CaptureReport),
+		Every: time.Duration(cfg.ReconcileEvery), Retention: time.Duration(cfg.Retention),
 		Grace: orNone(time.Duration(cfg.ReconcileGrace)), Alone: cfg.DatabaseURL == "", Logger: a.log, Now: now,
 	})
 	if err != nil {
@@ -53,27 +54,27 @@ func orNone(d time.Duration) time.Duration {
 	return d
 }
 
-// answerSources are the capture streams that bring answers, as gaps name them.
-func answerSources(c fleet.Contract) []string {
+// sourcesOf are capture streams as gaps name them.
+func sourcesOf(c fleet.Contract, streams ...string) []string {
 	var names []string
-	for _, stream := range []string{fleet.CaptureAck, fleet.CaptureEvt, fleet.CapturePub} {
+	for _, stream := range streams {
 		names = append(names, c.StreamID(stream).String())
 	}
 	return names
 }
 
-// stockOf asks the broker what the stream of tasks holds.
-func stockOf(cfg brokersync.StreamSnapshotConfig) func(context.Context) (reconcile.Stock, error) {
-	return func(ctx context.Context) (reconcile.Stock, error) {
-		s, err := brokersync.SnapshotStream(ctx, cfg)
-		if err != nil {
-			return reconcile.Stock{}, err
+// stockOf asks the broker what the streams of tasks hold.
+func stockOf(cfg brokersync.StreamSnapshotConfig) func(context.Context) ([]reconcile.Stock, error) {
+	return func(ctx context.Context) ([]reconcile.Stock, error) {
+		snapshots, err := brokersync.SnapshotStreams(ctx, cfg)
+		out := make([]reconcile.Stock, len(snapshots))
+		for i, s := range snapshots {
+			out[i] = reconcile.Stock{Stream: s.Stream, At: s.At, LastSeq: s.LastSeq, LastAt: s.LastAt, MaxAge: s.MaxAge, Kept: s.Kept, Present: s.Present}
+			if !s.Whole() {
+				out[i].Why = fmt.Sprintf("It holds too much to be looked at whole: only messages %d to %d were compared.", s.Present.From, s.Present.To)
+			}
 		}
-		out := reconcile.Stock{Stream: s.Stream, At: s.At, LastSeq: s.LastSeq, LastAt: s.LastAt, MaxAge: s.MaxAge, Present: s.Present}
-		if !s.Whole() {
-			out.Why = fmt.Sprintf("It holds too much to be looked at whole: only messages %d to %d were compared.", s.Present.From, s.Present.To)
-		}
-		return out, nil
+		return out, err
 	}
 }
 

@@ -5,21 +5,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/collectors"
-	"fleetglass/fleet"
 	"fleetglass/lifecycle"
 )
 
-// ErrNoStream says that the stream of tasks does not exist.
-var ErrNoStream = errors.New("stream " + fleet.StreamTasks + " does not exist")
+// ErrNoStream says that no stream of tasks exists.
+var ErrNoStream = errors.New("no stream of tasks exists")
 
-// StreamSnapshotConfig says which stream is looked at.
+// StreamSnapshotConfig says how the streams of tasks are looked at.
 type StreamSnapshotConfig struct {
-	JetStream    jetstream.JetStream             // Required. Reaches the task stream.
+	JetStream    jetstream.JetStream             // Required. Reaches the streams of tasks.
 	Capture      jetstream.JetStream             // Optional; default JetStream. Reaches the capture streams.
 	Incarnations *collectors.IncarnationResolver // Required.
 
@@ -29,7 +30,7 @@ type StreamSnapshotConfig struct {
 	Settle  time.Duration // Optional; default 1 s. How long after something happened its line is captured at the latest.
 }
 
-// StreamSnapshot is what the stream of tasks held at one moment.
+// StreamSnapshot is what a stream of tasks held at one moment.
 type StreamSnapshot struct {
 	Stream  lifecycle.StreamID // The incarnation that lives.
 	At      lifecycle.Micros   // By the broker's clock.
@@ -37,6 +38,7 @@ type StreamSnapshot struct {
 	LastSeq uint64
 	LastAt  lifecycle.Micros // When the last message was stored; zero where there never was one.
 	MaxAge  time.Duration    // Zero for none.
+	Kept    bool             // It is no work queue: messages stay after an acknowledgement.
 	Present Presence
 }
 
@@ -45,28 +47,36 @@ func (s StreamSnapshot) Whole() bool {
 	return s.Msgs == 0 || (s.Present.From <= s.Present.First && s.Present.To >= s.Present.Last)
 }
 
-// SnapshotStream asks what the stream of tasks holds, and returns once everything that was captured about it by then is in the store: what
-// the store says afterwards can be compared. It errors with [ErrNoStream], and when ctx ends before the collectors have caught up.
-func SnapshotStream(ctx context.Context, cfg StreamSnapshotConfig) (StreamSnapshot, error) {
-	s, err := cfg.snapshot(ctx)
-	if err != nil && !errors.Is(err, ErrNoStream) {
-		err = fmt.Errorf("snapshot stream: %w", err)
+// SnapshotStreams asks what every stream of tasks holds, by name, and returns once everything that was captured about them by then is in the
+// store: what the store says afterwards can be compared. It errors with [ErrNoStream], and when ctx ends before the collectors have caught
+// up.
+func SnapshotStreams(ctx context.Context, cfg StreamSnapshotConfig) ([]StreamSnapshot, error) {
+	if cfg.JetStream == nil || cfg.Incarnations == nil {
+		return nil, errors.New("snapshot streams: JetStream and Incarnations are required")
 	}
-	return s, err
+	streams, err := cfg.Incarnations.Observe(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("snapshot streams: %w", err)
+	}
+	var out []StreamSnapshot
+	for _, name := range slices.Sorted(maps.Keys(streams.LastSeq)) {
+		if len(streams.Known[name]) == 0 {
+			continue
+		}
+		s, err := cfg.snapshot(ctx, name, streams)
+		if err != nil {
+			return nil, fmt.Errorf("snapshot stream %s: %w", name, err)
+		}
+		out = append(out, s)
+	}
+	if len(out) == 0 {
+		return nil, ErrNoStream
+	}
+	return out, nil
 }
 
-func (c StreamSnapshotConfig) snapshot(ctx context.Context) (s StreamSnapshot, err error) {
-	if c.JetStream == nil || c.Incarnations == nil {
-		return s, errors.New("JetStream and Incarnations are required")
-	}
-	streams, err := c.Incarnations.Observe(ctx)
-	if err != nil {
-		return s, err
-	}
-	if _, alive := streams.LastSeq[fleet.StreamTasks]; !alive {
-		return s, ErrNoStream
-	}
-	b := observer{name: fleet.StreamTasks, cfg: &Config{
+func (c StreamSnapshotConfig) snapshot(ctx context.Context, name string, streams collectors.Streams) (s StreamSnapshot, err error) {
+	b := observer{name: name, cfg: &Config{
 		JetStream: c.JetStream, Capture: cmp.Or(c.Capture, c.JetStream), Durable: c.Durable,
 		Details: cmp.Or(c.Details, 50_000), PageSize: 4 * cmp.Or(c.Walk, 20_000),
 	}}
@@ -82,7 +92,7 @@ func (c StreamSnapshotConfig) snapshot(ctx context.Context) (s StreamSnapshot, e
 		}
 		until = lifecycle.MicrosOf(info.TimeStamp)
 	}
-	s = StreamSnapshot{Stream: o.Stream, At: o.At, Msgs: o.Msgs, LastSeq: o.LastSeq, MaxAge: o.Limits.MaxAge, Present: o.Present}
+	s = StreamSnapshot{Stream: o.Stream, At: o.At, Msgs: o.Msgs, LastSeq: o.LastSeq, MaxAge: o.Limits.MaxAge, Kept: o.Kept, Present: o.Present}
 	if s.LastSeq > 0 {
 		s.LastAt = lifecycle.MicrosOf(b.last.LastTime)
 	}

@@ -24,6 +24,15 @@ func held(s brokersync.StreamSnapshot) (seqs []uint64) {
 	return seqs
 }
 
+// snapshotOf is a snapshot of the only stream.
+func snapshotOf(ctx context.Context, cfg brokersync.StreamSnapshotConfig) (brokersync.StreamSnapshot, error) {
+	streams, err := brokersync.SnapshotStreams(ctx, cfg)
+	if len(streams) != 1 {
+		return brokersync.StreamSnapshot{}, err
+	}
+	return streams[0], err
+}
+
 func TestASnapshotWaitsForTheLinesCapturedBeforeIt(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -34,11 +43,11 @@ func TestASnapshotWaitsForTheLinesCapturedBeforeIt(t *testing.T) {
 	b.captured(t, "OBS_ACK", 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	if s, err := brokersync.SnapshotStream(ctx, b.snapshot()); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(fmt.Sprint(err), "not stored yet") {
+	if s, err := snapshotOf(ctx, b.snapshot()); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(fmt.Sprint(err), "not stored yet") {
 		t.Errorf("while nobody stores lines: %+v, %v; want that it waits", s, err)
 	}
 	b.startLines()
-	s, err := brokersync.SnapshotStream(t.Context(), b.snapshot())
+	s, err := snapshotOf(t.Context(), b.snapshot())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +79,7 @@ func TestASnapshotOfALargeStreamIsWalked(t *testing.T) {
 		whole bool
 	}{{0, []uint64{1, 3, 6, 7, 8}, true}, {3, []uint64{1, 3, 6}, false}} {
 		cfg.Walk = c.walk
-		s, err := brokersync.SnapshotStream(t.Context(), cfg)
+		s, err := snapshotOf(t.Context(), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +88,7 @@ func TestASnapshotOfALargeStreamIsWalked(t *testing.T) {
 		}
 	}
 	a.must(a.js.DeleteStream("TASKS"))
-	if s, err := brokersync.SnapshotStream(t.Context(), b.snapshot()); !errors.Is(err, brokersync.ErrNoStream) {
+	if s, err := snapshotOf(t.Context(), b.snapshot()); !errors.Is(err, brokersync.ErrNoStream) {
 		t.Errorf("without a stream: %+v, %v; want ErrNoStream", s, err)
 	}
 }
