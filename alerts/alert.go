@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"time"
@@ -34,6 +35,8 @@ type Alert struct {
 	What     string           `json:"what"`
 	Why      string           `json:"why"`
 	Next     string           `json:"next"`
+	Harm     Harm             `json:"harm,omitempty"`
+	Do       Action           `json:"do,omitzero"`
 	Labels   Labels           `json:"labels"`
 	TaskID   string           `json:"task_id,omitempty"`
 	Page     string           `json:"page,omitempty"`
@@ -79,6 +82,7 @@ type Standing struct {
 
 // At says how the alert stands at an instant, among these silences.
 func (a Alert) At(now lifecycle.Micros, silences []Silence) Standing {
+	a.Harm = cmp.Or(a.Harm, responseTo(a.Rule).harm) // One that was stored before alerts had a harm has none.
 	out := Standing{Alert: a, State: StateFiring}
 	switch {
 	case !a.StartedAt.Known():
@@ -98,6 +102,7 @@ func (a Alert) At(now lifecycle.Micros, silences []Silence) Standing {
 // take copies what a finding says now.
 func (a *Alert) take(f Finding, title string) {
 	a.Severity, a.Title, a.What, a.Why, a.Next, a.Labels = f.Severity, title, f.What, f.Why, f.Next, f.Labels
+	a.Harm, a.Do = f.Harm, f.Do
 	a.TaskID, a.Page, a.Count, a.Deadline = f.TaskID, f.Page, f.Count, f.Deadline
 	if f.Since.Known() {
 		a.Since = f.Since

@@ -65,7 +65,9 @@ func findNoConsumer(f *Facts, _ Rule) []Finding {
 		if agent == "" || n == 0 || slices.ContainsFunc(f.Untaken, func(u Untaken) bool { return u.Agent == agent }) || served(f, agent) {
 			continue
 		}
-		out = append(out, Finding{Key: agent, What: "No consumer takes the subjects of " + cut(agent, 40), Labels: Labels{Agent: agent}, Page: agentPage(agent)})
+		out = append(out, Finding{
+			Key: agent, What: "No consumer takes the subjects of " + cut(agent, 40) + ": " + number(n, "message", "messages") + " published today", Labels: Labels{Agent: agent}, Page: agentPage(agent),
+		})
 	}
 	slices.SortFunc(out, func(a, b Finding) int { return cmp.Compare(a.Key, b.Key) })
 	return out

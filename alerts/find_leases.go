@@ -3,6 +3,7 @@ package alerts
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"fleetglass/lifecycle"
@@ -32,6 +33,10 @@ func leaseFinding(l lifecycle.Lease) Finding {
 		f.Why += fmt.Sprintf(" of %d", l.MaxDeliver)
 	}
 	f.Why += ". " + l.Stale.Meaning()
+	f.Do.Page = "/in-flight/" + url.PathEscape(l.Message.PathID())
+	if l.MaxDeliver > 0 && l.Attempt >= l.MaxDeliver && (l.Stale == lifecycle.StaleLease || l.Stale == lifecycle.StaleExpiring) {
+		f.Harm = HarmDying // No attempt is left after this one.
+	}
 	return f
 }
 

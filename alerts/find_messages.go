@@ -49,7 +49,7 @@ func findNotInDLQ(f *Facts, _ Rule) []Finding {
 		}
 		if !f.EntriesKnown {
 			found.What = number(n, "message is ", "messages are ") + string(state)
-			found.Why = "Whether they are in the DLQ is not known: it was not read to its end."
+			found.Why, found.Harm = "Whether they are in the DLQ is not known: it was not read to its end.", HarmDoubt
 		}
 		out = append(out, found)
 	}
@@ -67,10 +67,13 @@ func findUnknown(f *Facts, _ Rule) []Finding {
 	}}
 }
 
+// openEntriesPage lists the dead letters that wait for a decision.
+const openEntriesPage = "/dlq?status=open"
+
 func findDLQUntouched(f *Facts, _ Rule) []Finding {
 	var out []Finding
 	for _, e := range f.Open {
-		found := Finding{Key: e.Agent, Count: e.Count, Since: e.Since, Labels: Labels{Agent: e.Agent}, Page: "/dlq?status=open"}
+		found := Finding{Key: e.Agent, Count: e.Count, Since: e.Since, Labels: Labels{Agent: e.Agent}, Page: openEntriesPage}
 		of := ""
 		if e.Agent == "" && f.Causes != "" { // They are those of all agents.
 			found.Why = f.Causes + "."
@@ -89,13 +92,27 @@ func findQueueAge(f *Facts, r Rule) []Finding {
 	for agent, since := range f.OldestWaiting {
 		if age := f.AsOf.Sub(since); age > r.Threshold {
 			out = append(out, Finding{
-				Key: agent, Since: since, Labels: Labels{Agent: agent}, What: "A task of " + cut(cmp.Or(agent, "no agent"), 40) + " waits for " + lifecycle.Lasting(age),
+				Key: agent, Since: since, Labels: Labels{Agent: agent}, Count: f.Load[agent].Waiting, Harm: f.Load[agent].harm(),
+				What: f.Load[agent].words() + " for " + cut(cmp.Or(agent, "no agent"), 40) + ", the oldest for " + lifecycle.Lasting(age),
 				Page: listOf(lifecycle.Filter{States: []lifecycle.State{lifecycle.StatePublished}, Agents: some(agent), Sort: lifecycle.SortPublished}),
 			})
 		}
 	}
 	slices.SortFunc(out, func(a, b Finding) int { return cmp.Or(cmp.Compare(a.Since, b.Since), cmp.Compare(a.Key, b.Key)) })
 	return out
+}
+
+// words say how many tasks wait. It is at least the oldest.
+func (l Load) words() string {
+	return number(max(l.Waiting, 1), "task waits", "tasks wait")
+}
+
+// harm is what it costs that tasks wait: whether a worker of their agent has anything in hand.
+func (l Load) harm() Harm {
+	if l.Held == 0 {
+		return HarmUntaken
+	}
+	return HarmWaiting
 }
 
 func some(agent string) []string {

@@ -19,6 +19,8 @@ type Finding struct {
 	What     string // What is so, in a sentence without an end.
 	Why      string // What it means.
 	Next     string // What to do about it.
+	Harm     Harm   // What it costs that it is so.
+	Do       Action // The one thing to do next. Its address is empty for the page of the task.
 	Labels   Labels
 	TaskID   string           // Empty where it is not about one task.
 	Count    int64            // How many things it is about; 1 for one thing.
@@ -47,6 +49,7 @@ type Facts struct {
 	LeasesAt      lifecycle.Micros            // When they were looked for.
 	Partial       bool                        // Leases may be missing.
 	OldestWaiting map[string]lifecycle.Micros // By agent: when the oldest message was stored that no worker has taken.
+	Load          map[string]Load             // By agent: its tasks now.
 	Consumers     []lifecycle.ConsumerState
 	Flow          map[string]Flow  // By agent: what came and ended in the last [FlowSpan].
 	Untaken       []Untaken        // Agents whose messages wait and that no consumer takes, those with most first.
@@ -75,6 +78,9 @@ type Flow struct {
 	Ended int64 // How many messages ended, well or not.
 }
 
+// Load is how many tasks of an agent wait, and how many its workers hold.
+type Load struct{ Waiting, Held int64 }
+
 // Untaken is the waiting messages of one agent that no consumer takes.
 type Untaken struct {
 	Agent string
@@ -93,7 +99,7 @@ type OpenEntries struct {
 // MaxFindings is how many findings one rule has at most: those that began first. Beyond it one finding says how many more there are.
 const MaxFindings = 200
 
-// Find applies the rules to the facts. Findings come in the order of the rules, those of one rule as the rule gives them.
+// Find applies the rules to the facts. Findings come in order of harm.
 func Find(f *Facts, rules Rules) []Finding {
 	var out []Finding
 	for _, rule := range rules {
@@ -106,6 +112,7 @@ func Find(f *Facts, rules Rules) []Finding {
 		}
 		out = append(out, bounded(rule, found)...)
 	}
+	slices.SortStableFunc(out, compareFindings(f.AsOf))
 	return out
 }
 
@@ -114,7 +121,8 @@ func (f *Finding) complete(r Rule) {
 	f.Rule, f.Severity, f.Vision = r.ID, r.Severity, r.Vision
 	f.Why, f.Next = cmp.Or(f.Why, r.Why), cmp.Or(f.Next, r.Next)
 	f.Count = max(f.Count, 1)
-	for _, text := range []*string{&f.Key, &f.What, &f.Why, &f.Next, &f.TaskID, &f.Page, &f.Labels.Agent, &f.Labels.Stream, &f.Labels.Consumer, &f.Labels.Category} {
+	f.respond()
+	for _, text := range []*string{&f.Key, &f.What, &f.Why, &f.Next, &f.TaskID, &f.Page, &f.Do.Page, &f.Labels.Agent, &f.Labels.Stream, &f.Labels.Consumer, &f.Labels.Category} {
 		*text = strings.ToValidUTF8(*text, "\uFFFD") // Alerts are stored as JSON.
 	}
 }

@@ -175,6 +175,7 @@ func (s *step) ruleOf(id RuleID) Rule {
 func same(before, after Alert) bool {
 	if before.LastSeenAt == after.LastSeenAt {
 		after.What, after.Why, after.Count, after.Since = before.What, before.Why, before.Count, before.Since
+		after.Harm = before.Harm
 	}
 	return before.equal(after)
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/url"
 
 	"fleetglass/alerts"
@@ -18,6 +19,8 @@ type Alert struct {
 	What         string                 `json:"what" doc:"What is so. It may hold text of the fleet, which is untrusted."`
 	Why          string                 `json:"why" doc:"What it means."`
 	Next         string                 `json:"next" doc:"What to do about it."`
+	Harm         string                 `json:"harm" doc:"What it costs that it is so; alerts stand in this order, the worst first, and within one harm by their number times how long they last." example:"waiting"`
+	Do           AlertAction            `json:"do" doc:"The one thing to do next."`
 	Runbook      string                 `json:"runbook" doc:"Address of the runbook on this server." example:"/runbooks/stale"`
 	Labels       AlertLabels            `json:"labels"`
 	TaskID       Text                   `json:"task_id"`
@@ -32,6 +35,19 @@ type Alert struct {
 	SilenceID    Text                   `json:"silence_id" doc:"The silence that keeps it from receivers."`
 	Delivered    []AlertDelivery        `json:"delivered" nullable:"false" doc:"The latest tries to tell receivers, the newest first."`
 	Links        map[string]string      `json:"links"`
+
+	place string // In the order of the board.
+}
+
+// AlertAction is the one thing to do next about an alert or a finding.
+type AlertAction struct {
+	Label string `json:"label" example:"Open the agent"`
+	Page  string `json:"page" doc:"Address of a page on this server." example:"/agents/marketing"`
+}
+
+// actionOf is an action with the page that it leads to.
+func actionOf(do alerts.Action, task string) AlertAction {
+	return AlertAction{Label: do.Label, Page: cmp.Or(do.Page, alerts.TaskPage(task))}
 }
 
 // AlertLabels say whom an alert concerns.
@@ -77,6 +93,7 @@ func alertOf(s alerts.Standing, delivered []alerts.Delivery) Alert {
 		Labels: AlertLabels{Text(s.Labels.Agent), Text(s.Labels.Stream), Text(s.Labels.Consumer), Text(s.Labels.Category)}, TaskID: Text(s.TaskID),
 		StartedAt: Instant(s.StartedAt), LastSeenAt: Instant(s.LastSeenAt), ResolvedAt: Instant(s.ResolvedAt), Since: Instant(s.Since), DeadlineAt: Instant(s.Deadline),
 		Count: s.Count, Recurrence: s.Recurrence, Delivered: []AlertDelivery{}, Links: map[string]string{"self": alertPath(s.ID), "runbook": s.Rule.Runbook()},
+		Harm: string(s.Harm), Do: actionOf(s.Do, s.TaskID), place: s.Place(),
 	}
 	if s.Acknowledged != nil {
 		a.Acknowledged.Value = &Acknowledgement{By: s.Acknowledged.By, At: Instant(s.Acknowledged.At), Note: s.Acknowledged.Note}

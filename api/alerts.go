@@ -43,7 +43,7 @@ type AckRequest struct {
 }
 
 const (
-	alertsDetail = "The board: what fires, what somebody acknowledged, what is silenced, and what was resolved in the last 24 hours; in this order, the worst severity first, then the oldest. " +
+	alertsDetail = "The board: what fires, what somebody acknowledged, what is silenced, and what was resolved in the last 24 hours; in this order, and in order of harm within each state. " +
 		"An alert is one rule about one thing: when it comes back it is the same one, with a higher recurrence."
 	ackDetail   = "Says that you look after the alert. It stays so until the alert is resolved or the acknowledgement is taken back. Receivers still hear of the alert: to stop that, silence it."
 	unackDetail = "Takes an acknowledgement back."
@@ -114,8 +114,7 @@ func (a *API) listAlerts(ctx context.Context, in *AlertsQuery) (*reply[List[Aler
 
 // alertPlace is the place of an alert in the order of the board.
 func alertPlace(a Alert) query.Cursor {
-	state, severity := slices.Index(alerts.States(), alerts.State(a.State)), alerts.Severity(a.Severity).Rank()
-	return query.Cursor{Key: fmt.Sprintf("%d %d %020d %s", state, severity, int64(a.StartedAt), a.ID)}
+	return query.Cursor{Key: fmt.Sprintf("%d %s", slices.Index(alerts.States(), alerts.State(a.State)), a.place)}
 }
 
 func (q *AlertsQuery) validate(rules alerts.Rules) error {

@@ -18,6 +18,7 @@ type FleetStats struct {
 	Lag       []Lag            `json:"collector_lag" nullable:"false"`
 	Alerts    map[string]int   `json:"alerts" doc:"Alerts that fire, by severity; every severity is present."`
 	Firing    []AlertRef       `json:"firing" nullable:"false" doc:"The worst alerts that fire, at most 20; GET /api/v1/alerts has all."`
+	Attention []Attention      `json:"attention" nullable:"false" doc:"What somebody should look at now, in order of harm, as the overview shows it. Alerts say the same once it lasts; more than four findings of one rule are one."`
 	Truncated bool             `json:"truncated" doc:"More messages are open than are checked one by one: counts of leases are lower bounds."`
 }
 
@@ -29,6 +30,33 @@ type AlertRef struct {
 	What     string `json:"what" doc:"It may hold text of the fleet, which is untrusted."`
 	Agent    Text   `json:"agent"`
 	Self     string `json:"self"`
+}
+
+// Attention is one thing that somebody should look at.
+type Attention struct {
+	Rule     string      `json:"rule" example:"backlog_idle"`
+	Harm     string      `json:"harm" doc:"What it costs that it is so: the worst first." example:"standstill"`
+	Severity string      `json:"severity" example:"critical"`
+	What     string      `json:"what" doc:"What is so. It may hold text of the fleet, which is untrusted."`
+	Why      string      `json:"why" doc:"What it means."`
+	Next     string      `json:"next" doc:"What to do about it."`
+	Count    int64       `json:"count" doc:"How many things it is about."`
+	Since    Instant     `json:"since" doc:"Since when it is so; null where that is not known."`
+	Agent    Text        `json:"agent"`
+	TaskID   Text        `json:"task_id"`
+	Do       AlertAction `json:"do" doc:"The one thing to do next."`
+}
+
+// attentionOf writes what somebody should look at.
+func attentionOf(found []alerts.Finding) []Attention {
+	out := []Attention{}
+	for _, f := range found {
+		out = append(out, Attention{
+			Rule: string(f.Rule), Harm: string(f.Harm), Severity: string(f.Severity), What: f.What, Why: f.Why, Next: f.Next, Count: f.Count, Since: Instant(f.Since),
+			Agent: Text(f.Labels.Agent), TaskID: Text(f.TaskID), Do: actionOf(f.Do, f.TaskID),
+		})
+	}
+	return out
 }
 
 // maxFiring is how many alerts the figures name.
@@ -105,7 +133,12 @@ func (a *API) fleetStats(ctx context.Context, _ *struct{}) (*reply[FleetStats], 
 	if err != nil {
 		return nil, err
 	}
+	found, err := a.cfg.Query.Findings(ctx)
+	if err != nil {
+		return nil, err
+	}
 	body := statsOf(s)
+	body.Attention = attentionOf(found.Attention())
 	body.Alerts, body.Firing = severitiesOf(board.Counts), firingOf(board)
 	body.Lag = lagOf(a.cfg.Health.Health())
 	return &reply[FleetStats]{Status: 200, CacheControl: "no-cache", Body: body}, nil

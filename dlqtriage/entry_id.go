@@ -8,9 +8,9 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// EntryID is the id of the entry of a message: its key, written so that it can stand in the path of an address. [ParseEntryID] reads it back.
+// EntryID is the id of the entry of a message: the [lifecycle.MessageKey.PathID] of its key. [ParseEntryID] reads it back.
 func EntryID(k lifecycle.MessageKey) string {
-	return strings.ReplaceAll(k.String(), "/", ".") // Neither a stream's name nor a domain has a dot.
+	return k.PathID()
 }
 
 // ParseEntryID reads what [EntryID] wrote.

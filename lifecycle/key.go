@@ -74,6 +74,11 @@ func (k MessageKey) IsZero() bool { return k.Seq == 0 }
 // String is <stream>:<seq>, also the task id of a message that carries none (SPEC 1).
 func (k MessageKey) String() string { return k.Stream.String() + ":" + strconv.FormatUint(k.Seq, 10) }
 
+// PathID is the key, written so that it can stand in the path of an address.
+func (k MessageKey) PathID() string {
+	return strings.ReplaceAll(k.String(), "/", ".") // Neither a stream's name nor a domain has a dot.
+}
+
 // Compare orders keys totally: by stream, then sequence.
 func (k MessageKey) Compare(o MessageKey) int {
 	return cmp.Or(k.Stream.Compare(o.Stream), cmp.Compare(k.Seq, o.Seq))

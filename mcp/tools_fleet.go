@@ -53,7 +53,7 @@ func fleetTools() []tool {
 		},
 		toolFor[noInput]{
 			name: "fleet_health", title: "Health of the fleet", needs: access.Read,
-			about: "The alerts that fire, the figures of the fleet now, and what Fleetglass cannot see.",
+			about: "What needs attention in order of harm, the alerts that fire, the figures of the fleet now, and what Fleetglass cannot see.",
 			calls: func(noInput) call { return call{path: "/stats/fleet"} }, text: healthText,
 		},
 	}
@@ -123,6 +123,9 @@ func preflightText(d document, _ preflightInput) string {
 func healthText(d document, _ noInput) string {
 	var p page
 	p.line("Fleet as of %s", d.text("as_of"))
+	for _, a := range d.list("attention") {
+		p.item("**"+a.text("harm")+"** "+a.text("rule"), p.said(a.text("what")), labelled("since", a.text("since")), labelled("task", a.text("task_id")))
+	}
 	for _, a := range d.list("firing") {
 		p.item("**"+a.text("severity")+"** "+a.text("rule"), p.said(a.text("what")), code(a.text("id")))
 	}

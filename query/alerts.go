@@ -25,7 +25,7 @@ type AlertBoard interface {
 // Alerts is the board of alerts.
 type Alerts struct {
 	AsOf       lifecycle.Micros
-	All        []alerts.Standing // By state, the worst severity first, then the oldest.
+	All        []alerts.Standing // By state, then in order of harm.
 	Silences   []alerts.Silence  // Those that mute.
 	Counts     alerts.Counts
 	Deliveries []alerts.Delivery // The newest tries to tell receivers.

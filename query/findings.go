@@ -29,10 +29,13 @@ const (
 type Findings struct {
 	AsOf    lifecycle.Micros
 	DataAt  lifecycle.Micros // What they follow from is at least as new.
-	All     []alerts.Finding // In the order of the rules.
+	All     []alerts.Finding // In order of harm.
 	Partial bool             // Leases may be missing.
 	Unasked bool             // The doctor did not get an answer, so that its findings are missing.
 }
+
+// Attention is what somebody should look at in the fleet: many findings of one rule are one.
+func (f Findings) Attention() []alerts.Finding { return alerts.Attention(f.Fleet(), f.AsOf) }
 
 // Fleet are the findings about the fleet.
 func (f Findings) Fleet() []alerts.Finding {
@@ -153,8 +156,31 @@ func (s *Service) gatherWaiting(ctx context.Context, _ FleetSnapshot, f *alerts.
 	if err != nil {
 		return err
 	}
-	f.Flow, err = ask(ctx, s.cache, "flow", todayAge, s.recentFlow)
+	if f.Flow, err = ask(ctx, s.cache, "flow", todayAge, s.recentFlow); err != nil {
+		return err
+	}
+	f.Load, err = s.loads(ctx)
 	return err
+}
+
+// loads is how many tasks of each agent wait, and how many its workers hold.
+func (s *Service) loads(ctx context.Context) (map[string]alerts.Load, error) {
+	tally, err := s.load(ctx)
+	out := map[string]alerts.Load{}
+	for cell, n := range tally {
+		if cell.Metric != lifecycle.MetricState {
+			continue
+		}
+		load, state := out[cell.Agent], lifecycle.State(cell.Label)
+		if state == lifecycle.StatePublished {
+			load.Waiting += n
+		}
+		if state.InFlight() {
+			load.Held += n
+		}
+		out[cell.Agent] = load
+	}
+	return out, err
 }
 
 // recentFlow is what came and ended in the last [alerts.FlowSpan], by agent.
@@ -217,7 +243,7 @@ func (s *Service) ledgerTasks(ctx context.Context, now lifecycle.Micros) (out le
 	}{
 		{&out.executed, lifecycle.CasesFilter(lifecycle.LayerExecution)},
 		{&out.conflicts, lifecycle.CasesFilter(lifecycle.LayerConflict)},
-		{&out.forged, lifecycle.Filter{Anomalies: []lifecycle.AnomalyCode{lifecycle.AnomalyForged, lifecycle.AnomalyConflictingReport, lifecycle.AnomalyEntryUnproved}, Sort: lifecycle.SortLastEventDesc}},
+		{&out.forged, alerts.ForgedTasks()},
 		{&out.removed, lifecycle.Filter{States: []lifecycle.State{lifecycle.StateRemoved}, Sort: lifecycle.SortLastEventDesc}},
 	} {
 		part.filter.From = now.Add(-recentTasks)

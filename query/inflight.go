@@ -53,6 +53,16 @@ func (f InFlight) OfKind(k lifecycle.StaleKind) []lifecycle.Lease {
 	return f.Leases[from:to:to]
 }
 
+// Healthy returns the leases that a worker holds and with which nothing is wrong, by deadline.
+func (f InFlight) Healthy() []lifecycle.Lease {
+	return slices.DeleteFunc(slices.Clone(f.OfKind("")), func(l lifecycle.Lease) bool { return l.Due })
+}
+
+// HandedBack returns the leases whose message was handed back and is due again, with nothing else wrong.
+func (f InFlight) HandedBack() []lifecycle.Lease {
+	return slices.DeleteFunc(slices.Clone(f.OfKind("")), func(l lifecycle.Lease) bool { return !l.Due })
+}
+
 // OfTask returns the worst lease on a message of the task, or nil.
 func (f InFlight) OfTask(id string) *lifecycle.Lease {
 	if i, found := f.byTask[id]; found {

@@ -18,6 +18,26 @@ func classWords(c dlqtriage.Class) string {
 	return strings.ReplaceAll(cmp.Or(c.Detail, string(c.Category)), "_", " ")
 }
 
+// whyDied says why a message died: its class, and the reason in its words. Until the reason was read nothing is said of its class.
+func whyDied(e dlqtriage.Entry) (class, reason string) {
+	class = classWords(e.Class)
+	switch {
+	case e.Reason != "" || e.Category != dlqtriage.Unclassified:
+		return class, e.Reason
+	case e.Copied():
+		return class, "its entry gives no reason"
+	}
+	return "", "reason not read yet"
+}
+
+// categoryWords is the category, empty until the reason was read.
+func categoryWords(e dlqtriage.Entry) string {
+	if class, _ := whyDied(e); class == "" {
+		return ""
+	}
+	return string(e.Category)
+}
+
 // statusLook is how a status looks, with what became of the message that followed.
 func statusLook(s dlqtriage.Status, o dlqtriage.Outcome) look {
 	switch s {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -82,9 +83,17 @@ func alertSection(b query.Alerts, state alerts.State) views.AlertSection {
 			places[key] = at
 			out.Groups = append(out.Groups, views.AlertGroup{Rule: s.Rule, Severity: s.Severity, Title: s.Title, Agent: s.Labels.Agent, Silence: silenceAddress(s)})
 		}
-		out.Groups[at].Rows = append(out.Groups[at].Rows, views.AlertRow{Standing: s, Href: findingAddress(s.TaskID, s.Page)})
+		out.Groups[at].Rows = append(out.Groups[at].Rows, alertRow(s))
 	}
 	return out
+}
+
+func alertRow(s alerts.Standing) views.AlertRow {
+	row := views.AlertRow{Standing: s, Href: findingAddress(s.TaskID, s.Page)}
+	if s.Do.Label != "" {
+		row.DoHref = cmp.Or(s.Do.Page, taskAddress(s.TaskID))
+	}
+	return row
 }
 
 // silenceAddress is the form that silences alerts such as this one.

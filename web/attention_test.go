@@ -5,7 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
 	"fleetglass/internal/health"
+	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
 	"fleetglass/web/webtest"
 )
@@ -33,4 +37,29 @@ func TestTheOverviewSaysThatACollectorIsDown(t *testing.T) {
 		"#attention footer": "but acks is down: what happened since may not be seen.",
 		".banner.bad":       "We may be blind: acks is down. capture stream does not exist. Pages show the last known state",
 	}.check(t, s.get(t, "/", 200))
+}
+
+// TestTheWorstHarmIsFirstAndItsActionIsOneKeyAway has a large backlog that nobody takes below what the rules find first: two messages without a
+// consumer.
+func TestTheWorstHarmIsFirstAndItsActionIsOneKeyAway(t *testing.T) {
+	t.Parallel()
+	story := webtest.Rich(noon)
+	for i := range 2 {
+		m := story.Publish(fmt.Sprintf("tsk-legal-%d", i), "legal", "review", "Waits", -time.Hour, "")
+		story.Tell(lifecycle.Orphaned, lifecycle.Inferred, m, 0, -time.Hour, lifecycle.Detail{})
+	}
+	for i, pending := range []uint64{10_000, 20_135} {
+		story.Batch.Consumers = append(story.Batch.Consumers, lifecycle.ConsumerState{
+			Stream: lifecycle.StreamID{Name: "TASKS"}, Name: fmt.Sprintf("idle%d-task-worker", i), CreatedAt: story.At(-2 * time.Hour), DeliveredAt: story.At(-time.Hour), ObservedAt: story.At(0), Pending: pending,
+		})
+	}
+	s := newSite(t, story.Batch, acting)
+	wants{
+		"#attention li:nth-child(1) .what": "20,135 messages wait for idle1: no worker pulls", "#attention li:nth-child(1) .when": "for 1 h", "#attention li:nth-child(2) .what": "10,000 messages wait for idle0",
+		"#attention li .do": "=8", "#attention footer a[href='/alerts']": "more finding",
+	}.check(t, s.get(t, "/", 200))
+	b := openTab(t, testkit.Browser(t), s)
+	b.open(t, "/")
+	b.do(t, "press Enter on the action", chromedp.Focus(chromedp.CSS("#attention li:first-child .do")), chromedp.KeyEvent(kb.Enter))
+	b.until(t, `location.pathname === "/agents/idle1" && `+ready)
 }

@@ -5,7 +5,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"fleetglass/lifecycle"
 	"fleetglass/web/webtest"
 )
 
@@ -54,6 +56,24 @@ func TestEachReasonLeadsToItsOwnEntries(t *testing.T) {
 		}
 		if got.Find("#groups a[aria-current]").Length() != 1 {
 			t.Errorf("the group of %q is not marked", href)
+		}
+	}
+}
+
+func TestAFreshDeathDoesNotReadUnclassifiedBeforeItsReasonWasRead(t *testing.T) {
+	t.Parallel()
+	story := webtest.NewStory(noon)
+	m := story.Publish("tsk-fresh", "cto", "review", "Just died", -20*time.Second, "")
+	story.Deliver(m, 1, -10*time.Second)
+	story.Say(lifecycle.Terminated, m, 1, -time.Second, lifecycle.Detail{})
+	s := newSite(t, story.Batch)
+	list := s.get(t, "/dlq", 200)
+	wants{"#rows td.why": "reason not read yet"}.check(t, list)
+	entry := s.get(t, list.Find("#rows a.title").AttrOr("href", ""), 200)
+	wants{"#why .body": "Reason not read yet."}.check(t, entry)
+	for where, words := range map[string]string{"list": text(list.Find("#rows")), "entry": text(entry.Find("#why"))} {
+		if strings.Contains(words, "unclassified") {
+			t.Errorf("the %s says %q", where, words)
 		}
 	}
 }

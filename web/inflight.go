@@ -1,9 +1,9 @@
 package web
 
 import (
-	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/gin-gonic/gin"
@@ -20,9 +20,6 @@ const (
 	leasesAlone    = 100 // Where one kind is shown.
 )
 
-// kindHealthy names the leases with which nothing is wrong, in addresses.
-const kindHealthy = "healthy"
-
 // inFlight is what workers hold: the first leases of each kind, or a part of those of one kind.
 func (w *Web) inFlight(c *gin.Context) error {
 	only, from, err := leasePart(c.Request.URL.Query())
@@ -34,16 +31,13 @@ func (w *Web) inFlight(c *gin.Context) error {
 		return err
 	}
 	p := views.InFlightPage{Links: links(c, "/in-flight", "/api/v1/in-flight", nil), Partial: snap.InFlight.Partial}
-	groups := map[lifecycle.StaleKind][]lifecycle.Lease{}
-	for _, k := range append(lifecycle.StaleKinds(), "") {
-		groups[k] = snap.InFlight.OfKind(k)
-	}
-	for _, k := range append(lifecycle.StaleKinds(), "") {
+	for _, k := range views.LeaseKinds() {
+		leases := leasesOf(snap.InFlight, k)
 		switch {
-		case only == nil && len(groups[k]) > 0:
-			p.Groups = append(p.Groups, w.leaseGroup(snap, k, groups[k], 0, leasesTogether))
-		case only != nil && *only == k:
-			p.Groups = append(p.Groups, w.leaseGroup(snap, k, groups[k], from, leasesAlone))
+		case only == "" && len(leases) > 0:
+			p.Groups = append(p.Groups, w.leaseGroup(snap, k, leases, 0, leasesTogether))
+		case only == k:
+			p.Groups = append(p.Groups, w.leaseGroup(snap, k, leases, from, leasesAlone))
 		}
 	}
 	all, err := w.cfg.Query.Restarts(c.Request.Context())
@@ -51,8 +45,8 @@ func (w *Web) inFlight(c *gin.Context) error {
 		return err
 	}
 	p.Restart, p.Restarts = openRestart(snap, all), len(all) > 0
-	p.Stats = leaseStats(snap, groups)
-	p.Lede = fmt.Sprintf("%s held, %d with something wrong, sorted by time to the deadline", leasesHeld(snap.InFlight), snap.InFlight.Stale())
+	p.Stats = leaseStats(snap)
+	p.Lede = leasesLede(snap.InFlight)
 	if len(snap.InFlight.Leases) == 0 {
 		p.Lede = "no leases"
 		p.Empty = w.emptyInFlight(snap)
@@ -60,32 +54,38 @@ func (w *Web) inFlight(c *gin.Context) error {
 	return w.render(c, frame{title: "In flight", section: "in-flight", search: true, snapshot: snap}, views.InFlight(p))
 }
 
-// leasePart reads which part of the board is asked for: one kind, or all where only is nil.
-func leasePart(q url.Values) (only *lifecycle.StaleKind, from int, err error) {
-	name := q.Get("kind")
-	if name == "" {
-		return nil, 0, nil
+// leasesOf are the leases of one group of the board. The groups have each lease once.
+func leasesOf(f query.InFlight, k views.LeaseKind) []lifecycle.Lease {
+	switch k {
+	case views.LeasesHealthy:
+		return f.Healthy()
+	case views.LeasesHandedBack:
+		return f.HandedBack()
 	}
-	kind := lifecycle.StaleKind(name)
-	if name == kindHealthy {
-		kind = ""
-	} else if kind.Meaning() == "" {
-		return nil, 0, httperr.Parameter("kind", "must be a stale kind, or healthy")
+	return f.OfKind(lifecycle.StaleKind(k))
+}
+
+// leasePart reads which part of the board is asked for: one group, or all where only is empty.
+func leasePart(q url.Values) (only views.LeaseKind, from int, err error) {
+	if only = views.LeaseKind(q.Get("kind")); only == "" {
+		return "", 0, nil
+	}
+	if !slices.Contains(views.LeaseKinds(), only) {
+		return "", 0, httperr.Parameter("kind", "must be a stale kind, handed_back or healthy")
 	}
 	if text := q.Get("from"); text != "" {
 		if from, err = strconv.Atoi(text); err != nil || from < 0 {
-			return nil, 0, httperr.Parameter("from", "must be a number of rows")
+			return "", 0, httperr.Parameter("from", "must be a number of rows")
 		}
 	}
-	return &kind, from, nil
+	return only, from, nil
 }
 
-// leaseGroup is a part of the leases of one kind, with the way to the others.
-func (w *Web) leaseGroup(snap *query.FleetSnapshot, kind lifecycle.StaleKind, all []lifecycle.Lease, from, limit int) views.LeaseGroup {
+// leaseGroup is a part of the leases of one group, with the way to the others.
+func (w *Web) leaseGroup(snap *query.FleetSnapshot, kind views.LeaseKind, all []lifecycle.Lease, from, limit int) views.LeaseGroup {
 	g := views.LeaseGroup{Kind: kind, Total: len(all)}
 	part := func(from int) string {
-		name := cmp.Or(string(kind), kindHealthy)
-		return address("/in-flight", url.Values{"kind": {name}, "from": {strconv.Itoa(from)}})
+		return address("/in-flight", url.Values{"kind": {string(kind)}, "from": {strconv.Itoa(from)}})
 	}
 	from = min(from, len(all))
 	to := min(from+limit, len(all))
@@ -112,13 +112,16 @@ func (w *Web) leaseRow(snap *query.FleetSnapshot, l lifecycle.Lease) views.Lease
 	return row
 }
 
-// leasesHeld counts what is held; "at least" where not all leases were looked for.
-func leasesHeld(f query.InFlight) string {
-	text := counted(int64(f.Held()), "lease is", "leases are")
+// leasesLede says how many leases the board has, in parts that add up to its groups; "at least" where not all leases were looked for.
+func leasesLede(f query.InFlight) string {
+	text := counted(int64(len(f.Leases)), "lease", "leases")
 	if f.Partial {
-		return "at least " + text
+		text = "at least " + text
 	}
-	return text
+	if ended := len(f.Leases) - f.Held(); ended > 0 {
+		text += fmt.Sprintf(" (%s held, %s ended without a next attempt)", views.Count(int64(f.Held())), views.Count(int64(ended)))
+	}
+	return text + fmt.Sprintf(", %s with something wrong; by time to the deadline", views.Count(int64(f.Stale())))
 }
 
 func (w *Web) emptyInFlight(snap *query.FleetSnapshot) views.EmptyState {
@@ -133,23 +136,27 @@ func (w *Web) emptyInFlight(snap *query.FleetSnapshot) views.EmptyState {
 		Links: []views.Chip{{Href: "/tasks?state=published", Label: counted(snap.Counts.Of(lifecycle.StatePublished), "task waits", "tasks wait")}}}
 }
 
-func leaseStats(snap *query.FleetSnapshot, groups map[lifecycle.StaleKind][]lifecycle.Lease) []views.Stat {
+func leaseStats(snap *query.FleetSnapshot) []views.Stat {
 	var out []views.Stat
 	for _, k := range []lifecycle.StaleKind{lifecycle.StalePresumedDead, lifecycle.StaleLease, lifecycle.StaleZombie, lifecycle.StaleStuck, lifecycle.StaleExpiring} {
 		tone, icon := views.StaleLook(k)
-		n := len(groups[k])
+		n := len(snap.InFlight.OfKind(k))
 		if k == lifecycle.StaleStuck {
-			n += len(groups[lifecycle.StaleWeakAccept])
+			n += len(snap.InFlight.OfKind(lifecycle.StaleWeakAccept))
 		}
 		s := views.Stat{Href: "#" + string(k), Icon: icon, Tone: tone, Label: staleHeading(k), Value: views.Count(int64(n)), Loud: n > 0 && tone == "bad", Detail: staleShort(k)}
-		if len(groups[k]) == 0 {
+		if len(snap.InFlight.OfKind(k)) == 0 {
 			s.Href = "#leases"
 		}
 		out = append(out, s)
 	}
-	healthy := views.Stat{Href: "#healthy", Icon: "processing", Tone: "run", Label: "Healthy", Value: views.Count(int64(len(groups[""]))), Detail: "within the ack wait"}
-	if len(groups[""]) > 0 && groups[""][0].Deadline.Known() {
-		healthy.Detail = "next deadline in " + views.Duration(groups[""][0].Left(snap.AsOf))
+	held, back := snap.InFlight.Healthy(), len(snap.InFlight.HandedBack())
+	healthy := views.Stat{Href: "#healthy", Icon: "processing", Tone: "run", Label: "Healthy", Value: views.Count(int64(len(held))), Detail: "within the ack wait"}
+	if len(held) > 0 && held[0].Deadline.Known() {
+		healthy.Detail = "next deadline in " + views.Duration(held[0].Left(snap.AsOf))
+	}
+	if back > 0 {
+		healthy.Detail += "; " + views.Count(int64(back)) + " handed back"
 	}
 	return append(out, healthy)
 }

@@ -3,6 +3,7 @@ package web_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"fleetglass/lifecycle"
 	"fleetglass/web/webtest"
@@ -25,4 +26,20 @@ func TestTheBoardShowsAPartOfManyLeases(t *testing.T) {
 	}
 	s.get(t, "/in-flight?kind=healthy&from=-1", 400)
 	s.get(t, "/in-flight?kind=nothing", 400)
+}
+
+// TestTheLedeCountsWhatTheGroupsShow has a message that was handed back and is due again: no worker holds it, and its group says so.
+func TestTheLedeCountsWhatTheGroupsShow(t *testing.T) {
+	t.Parallel()
+	story := webtest.Rich(noon)
+	m := story.Publish("tsk-back", "cto", "review", "Was handed back", -20*time.Second, "")
+	story.Deliver(m, 1, -10*time.Second)
+	story.Say(lifecycle.Nacked, m, 1, -8*time.Second, lifecycle.Detail{Ending: lifecycle.Ending{Delay: 2 * time.Second}})
+	s := newSite(t, story.Batch, acting)
+	page := s.get(t, "/in-flight", 200)
+	wants{
+		"#lede": "7 leases (6 held, 1 ended without a next attempt), 4 with something wrong", "#handed_back .kind": "Handed back 1", "#handed_back tr[data-id]": "=1", "#healthy .kind": "Healthy 2",
+		"#leases tr[data-id]": "=7", "#stats a:last-child": "1 handed back",
+	}.check(t, page)
+	wants{"tr[data-id]": "=1", "tbody": "=1"}.check(t, s.get(t, "/in-flight?kind=handed_back", 200))
 }

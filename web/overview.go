@@ -44,7 +44,8 @@ func (w *Web) overview(c *gin.Context) error {
 		return err
 	}
 	window := windowOf(c.Query("range"))
-	p.Stats, p.Attention = overviewStats(stats, snap.DeadOpen), attentionItems(found.Fleet(), snap.AsOf)
+	p.Stats = overviewStats(stats, snap.DeadOpen)
+	p.Attention, p.MoreAttention = attentionItems(found.Attention(), snap.AsOf)
 	p.Checked = fmt.Sprintf("%s and %s checked just now; %s", counted(int64(len(snap.InFlight.Leases)), "lease", "leases"), counted(snap.Counts.Total(), "task", "tasks"), captureWords(w.health())) + balanceWords(snap)
 	p.RangeName = window.name + ", " + zoneWord(r)
 	p.Ranges = window.tabs(func(name string) string { return address("/", url.Values{"range": {name}}) })

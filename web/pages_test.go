@@ -47,7 +47,7 @@ func TestPagesOfARichFleet(t *testing.T) {
 	for path, want := range map[string]wants{
 		"/": {
 			"h1": "Overview", "title": "Overview · Fleetglass", `.nav a[aria-current="page"]`: "Overview", ".env": "test", "#freshness summary": "Data as of 2 s ago",
-			"#stats .v": "6", "#attention li:first-child .what": "1 message for legal: no consumer", "#agents li": "=8", "#throughput svg rect": "",
+			"#stats .v": "6", "#attention li:first-child .what": "is presumed dead", "#agents li": "=8", "#throughput svg rect": "",
 			"#causes tbody tr:first-child": "llm_provider_timeout", "#unfinished tbody tr:first-child": "published", ".banner.gap": "Not observed from 11:41:38 to 11:42:28 (50 s).",
 		},
 		"/?range=30d": {"#throughput thead th:first-child": "Day", "#throughput tbody tr": "=30", `.btn-group [aria-current]`: "30 d"},
@@ -64,7 +64,7 @@ func TestPagesOfARichFleet(t *testing.T) {
 		"/tasks?q=blog&state=completed&state=failed":                  {"#rows tr": "=1"},
 		"/tasks?q=blog&state=failed":                                  {"#rows .say": "No task matches", "#rows a.btn": "All states", ".empty.wait": ""},
 		"/tasks?state=failed":                                         {"#rows .say": "All healthy: no task is failed.", "#rows .empty.ok p:not(.say)": "every collector is up to date"},
-		"/in-flight":                                                  {"#presumed_dead tr.kind": "Presumed dead 1", "#stale .kind": "Stale 1", "#stuck": "Architecture note", "#expiring": "Fix focus order", "#healthy .kind": "Healthy 2", "#lede": "6 leases are held, 4 with something wrong", "#presumed_dead .left": "−1m 48s", "#healthy td:nth-child(4) small": "mkt-9f21-4", ".lease[role=img]": "=6"},
+		"/in-flight":                                                  {"#presumed_dead tr.kind": "Presumed dead 1", "#stale .kind": "Stale 1", "#stuck": "Architecture note", "#expiring": "Fix focus order", "#healthy .kind": "Healthy 2", "#lede": "6 leases, 4 with something wrong", "#presumed_dead .left": "−1m 48s", "#healthy td:nth-child(4) small": "mkt-9f21-4", ".lease[role=img]": "=6"},
 		"/agents":                                                     {"#rows tr": "=8", "#summary": "8 agents, 6 working", "#rows a.title[href='/agents/backend']": "backend"},
 		"/agents/marketing":                                           {"h1": "marketing", "#stats .v": "1", "#holds .doing": "Draft launch thread", "#recent tbody tr": "=20", "#consumers td.grow": "genbrain.agents.marketing.tasks.>"},
 		"/dlq":                                                        {"#rows tr": "", "#groups li:first-child .name": "", "#stats a:first-child .k": "Open", ".lede": "Messages that died", "#statistics tbody tr:first-child th": "November 2026", "#rows a.title[href^='/dlq/']": ""},

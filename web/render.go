@@ -14,6 +14,7 @@ import (
 	"github.com/a-h/templ"
 	"github.com/gin-gonic/gin"
 
+	"fleetglass/alerts"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
@@ -149,10 +150,7 @@ func address(path string, v url.Values) string {
 
 // taskAddress is the page of a task. A path cannot end in a dot segment, so those ids travel as a parameter.
 func taskAddress(id string) string {
-	if id == "." || id == ".." {
-		return "/task?id=" + url.QueryEscape(id)
-	}
-	return "/tasks/" + url.PathEscape(id)
+	return alerts.TaskPage(id)
 }
 
 // messageAddress is the body of a message, on the page of its task.
