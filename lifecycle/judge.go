@@ -48,7 +48,7 @@ var rules = []Rule{
 		func(e *evidence) (Micros, bool) { return e.ackedAt, e.ackedAt.Known() }},
 	{"terminated", StateTerminated, "A worker gave it up for good, before anybody acknowledged: it is not delivered again, and what is answered later changes nothing.",
 		func(e *evidence) (Micros, bool) { return e.termAt, e.termAt.Known() }},
-	{"max deliveries", StateExhausted, "The broker said that the attempts are used up, and no delivery followed; what removed the message later changes nothing.",
+	{"max deliveries", StateExhausted, "The broker said that the attempts are used up, or its consumer dropped the message; no delivery followed, and what removed it later changes nothing.",
 		(*evidence).maxedAt},
 	{rulePresumedDead, StateExhausted, "The last attempt ended without success and no attempt is left; the broker says so only at the next pull, and what removed the message later changes nothing.",
 		(*evidence).presumedAt},

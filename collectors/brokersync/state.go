@@ -19,6 +19,7 @@ type State struct {
 	Replaced   map[string]lifecycle.Micros // By consumer: when it was created in the place of another of its name.
 	Busy       map[string]lifecycle.Micros // By consumer: the first observation since which its deliveries could not be told apart at any, because lines may be under way.
 	Missing    map[uint64]Missed           // Open messages that are not in the stream.
+	Dropped    map[uint64]lifecycle.Micros // Open messages in the stream to which their consumer awaits no answer, and since when.
 	Rechecks   map[uint64]lifecycle.Micros // Settled messages that are in the stream, and until when they are not read again.
 	Answered   map[string]uint64           // By consumer: the last delivery of which the exact time was looked for.
 	AskedUpTo  uint64                      // The last message of which the presence was asked, where not all could be.
@@ -48,7 +49,7 @@ func (s State) about(stream lifecycle.StreamID) State {
 		s = State{Stream: stream, Consumers: s.Consumers, Capture: s.Capture, EarlierAt: s.EarlierAt}
 	}
 	s.Missing, s.Rechecks, s.Answered, s.Replaced = copied(s.Missing), copied(s.Rechecks), copied(s.Answered), copied(s.Replaced)
-	s.Unfinished = false
+	s.Dropped, s.Unfinished = copied(s.Dropped), false
 	return s
 }
 

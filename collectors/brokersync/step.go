@@ -58,7 +58,7 @@ func (st *step) stages() []func() {
 	}
 	return []func(){
 		st.readPage, st.readInFlight, st.noteGoneConsumers, st.readAnswered, st.readOthers, st.askPresence, st.miss, st.readPassed,
-		st.compare, st.repairKnown, st.endEarlier, st.judge, st.savePosition,
+		st.compare, st.repairKnown, st.endEarlier, st.drop, st.judge, st.savePosition,
 	}
 }
 
