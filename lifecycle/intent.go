@@ -19,6 +19,9 @@ type IntentFacts struct {
 	Key      string     `json:"key,omitempty"`   // The idempotency key of the effect.
 	Intent   LastReport `json:"intent,omitzero"`
 	Receipt  LastReport `json:"receipt,omitzero"`
+
+	Intents  []LastReport `json:"intents,omitempty"`  // All announcements, sorted; nil where the latest is the only one.
+	Receipts []LastReport `json:"receipts,omitempty"` // All receipts, likewise.
 }
 
 // LastReport is the latest report of a kind: that of the highest attempt, then the latest by its agent's clock.
@@ -40,6 +43,26 @@ func (r *LastReport) join(e Event) {
 	if n := (LastReport{N: e.Attempt, At: e.At, ID: e.ID}); n.Compare(*r) > 0 {
 		*r = n
 	}
+}
+
+// joinReport adds a report to the latest of its kind and to all of them.
+func joinReport(last *LastReport, all *[]LastReport, e Event) {
+	said := reportsOf(*last, *all)
+	n := LastReport{N: e.Attempt, At: e.At, ID: e.ID}
+	if i, found := slices.BinarySearchFunc(said, n, LastReport.Compare); !found {
+		said = slices.Insert(slices.Clip(said), i, n)
+	}
+	if last.join(e); len(said) > 1 {
+		*all = said[:min(len(said), maxSaidKept)]
+	}
+}
+
+// reportsOf are all reports of a kind, where all is nil if the latest is the only one.
+func reportsOf(last LastReport, all []LastReport) []LastReport {
+	if all == nil && last.Known() {
+		return []LastReport{last}
+	}
+	return all
 }
 
 // Confirmed reports whether a receipt came in the attempt of the latest intent, after it, or in a later attempt.
@@ -77,15 +100,16 @@ type LoggedEffect struct {
 const (
 	maxIntentsKept     = 256
 	maxCheckpointsKept = 64
+	maxSaidKept        = 16 // Reports of a kind about one effect.
 )
 
 // joinIntent notes what a report says about effects.
 func (t *TaskFacts) joinIntent(e Event) {
 	switch e.Kind {
 	case ReportStepIntent, ReportOutboundIntent:
-		t.editIntent(e, func(i *IntentFacts) { i.Intent.join(e) })
+		t.editIntent(e, func(i *IntentFacts) { joinReport(&i.Intent, &i.Intents, e) })
 	case ReportStepReceipt, ReportOutboundSent:
-		t.editIntent(e, func(i *IntentFacts) { i.Receipt.join(e) })
+		t.editIntent(e, func(i *IntentFacts) { joinReport(&i.Receipt, &i.Receipts, e) })
 	case ReportCheckpoint:
 		t.joinCheckpoint(e)
 	case EffectLogged:

@@ -213,6 +213,8 @@ func setField(e *Event, name, value string) error {
 		e.Detail.PayloadHash = value
 	case "tool":
 		e.Detail.Tool = value
+	case "class":
+		e.Detail.StepClass = value
 	case "step":
 		e.Detail.StepID = value
 	case "input":

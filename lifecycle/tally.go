@@ -24,6 +24,11 @@ const (
 	MetricRecordedMonth   Metric = "recorded_mo"     // Month: like recorded.
 	MetricRecordWait      Metric = "record_wait"     // Hour: deliveries that said what they waited for records, over all agents; label: a [WaitBucket].
 	MetricRecordWaitMonth Metric = "record_wait_mo"  // Month: like record_wait.
+	MetricRenewalsFailed  Metric = "renewals_failed" // Hour: attempts that had renewed their lease and lost it; label: a [RenewalFailure].
+	MetricKeysReused      Metric = "keys_reused"     // Hour: stored messages with the idempotency key of an earlier one of their task; label: a [KeyReuse].
+	MetricNoReceipt       Metric = "no_receipt"      // Hour: attempts that announced an effect without a receipt, before the work began again; label: class of the effect.
+	MetricSentAgain       Metric = "sent_again"      // Hour: outgoing messages that agents announced again; no label.
+	MetricMissed          Metric = "missed"          // Hour: what somebody outside waits for in vain; label: a [Missed].
 	MetricRunning         Metric = "running"         // Hour: running time of completed tasks; label: type + "|" + [DurationBucket].
 	MetricRunningDay      Metric = "running_d"       // Day: like running.
 	MetricQueue           Metric = "queue"           // Hour: by how much the queue grew ([MessageFacts.leftAt]), negative where it shrank; no label.
@@ -34,6 +39,14 @@ const (
 	MetricQueueMin        Metric = "queue_m"         // Minute: like queue.
 	MetricRunningMin      Metric = "running_m"       // Five minutes: like running. A minute holds too few tasks for a distribution.
 )
+
+// Metrics lists all rollups.
+func Metrics() []Metric {
+	return append(MinuteMetrics(),
+		MetricState, MetricPublished, MetricCompleted, MetricFailedAttempts, MetricDied, MetricTasks, MetricTasksMonth, MetricDuplicates, MetricDuplicatesMonth,
+		MetricRecorded, MetricRecordedMonth, MetricRecordWait, MetricRecordWaitMonth, MetricRenewalsFailed, MetricKeysReused, MetricNoReceipt, MetricSentAgain, MetricMissed,
+		MetricRunning, MetricRunningDay, MetricQueue, MetricQueueMonth)
+}
 
 // Minute reports whether the metric has buckets of minutes, which are kept for two days only.
 func (m Metric) Minute() bool { return slices.Contains(MinuteMetrics(), m) }
@@ -114,6 +127,9 @@ func (t Tally) countFailed(m *MessageFacts, ev *evidence, times int64) {
 		case EndNacked, EndTerminated, EndTimedOut:
 			t.count(MetricFailedAttempts, at, m.Agent, string(a.End), times)
 			t.count(MetricFailedMin, at, m.Agent, string(a.End), times)
+			if how := a.renewalFailure(m.RecreatedAt); how != "" {
+				t.count(MetricRenewalsFailed, at, m.Agent, string(how), times)
+			}
 		}
 		by = firstKnown(a.BeganAt, at)
 	}
@@ -165,6 +181,7 @@ func (t Tally) countTask(f *TaskFacts, s *TaskSummary, cases []Case, times int64
 	}
 	t.countDuplicates(f, s, cases, times)
 	t.countProtection(f, s.Agent, times)
+	t.countEffects(f, s, times)
 }
 
 // ended is the state in which the newest message ended: a decision about it changes nothing in how many died, and when.

@@ -28,6 +28,7 @@ type TaskFacts struct {
 
 	Fallen []MessageKey `json:"fallen,omitempty"` // Its messages that may have died, or follow one that did; kept by [Fold], sorted.
 
+	IngressAt      Micros           `json:"ingress,omitempty"`          // Somebody outside was told that the task is taken, as a report says.
 	Completion     *CompletionFacts `json:"completion,omitempty"`       // The earliest completion record.
 	NotStoredAt    Micros           `json:"not_stored,omitempty"`       // A publish attempt is known to have stored nothing.
 	NotStoredDoubt string           `json:"not_stored_doubt,omitempty"` // Why it may nevertheless be the duplicate of something that was stored.
@@ -293,6 +294,8 @@ func (t *TaskFacts) joinReport(e Event) {
 	defer func() { t.Reports = t.Reports[:min(len(t.Reports), maxReportsKept)] }()
 	r := &t.Reports[i]
 	switch e.Kind {
+	case ReportIngressAcked:
+		t.IngressAt = earliest(t.IngressAt, e.At)
 	case ReportClaimed:
 		r.ClaimedAt = earliest(r.ClaimedAt, e.At)
 	case ReportAccepted:
@@ -346,6 +349,9 @@ func (t TaskFacts) Clone() TaskFacts {
 	t.Completed = slices.Clone(t.Completed)
 	t.Shared, t.Fallen = slices.Clone(t.Shared), slices.Clone(t.Fallen)
 	t.Intents, t.Checkpoints, t.Effects = slices.Clone(t.Intents), slices.Clone(t.Checkpoints), slices.Clone(t.Effects)
+	for i := range t.Intents {
+		t.Intents[i].Intents, t.Intents[i].Receipts = slices.Clone(t.Intents[i].Intents), slices.Clone(t.Intents[i].Receipts)
+	}
 	t.Steps = slices.Clone(t.Steps)
 	for i := range t.Steps {
 		t.Steps[i].Steps = slices.Clone(t.Steps[i].Steps)

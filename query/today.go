@@ -10,7 +10,7 @@ import (
 // Today is what was counted since midnight UTC, by agent.
 type Today struct {
 	Midnight lifecycle.Micros
-	Tally    lifecycle.Tally // Published, completed, failed attempts, died and duplicates.
+	Tally    lifecycle.Tally // Everything that /metrics counts by the day.
 }
 
 // todayAge is how long the counts of today are shared.
@@ -22,6 +22,7 @@ func (s *Service) Today(ctx context.Context) (Today, error) {
 		midnight := now.Truncate(24 * time.Hour)
 		tally, err := s.cfg.Store.Rollups(ctx, []lifecycle.Metric{
 			lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricFailedAttempts, lifecycle.MetricDied, lifecycle.MetricDuplicates,
+			lifecycle.MetricRenewalsFailed, lifecycle.MetricKeysReused, lifecycle.MetricNoReceipt, lifecycle.MetricSentAgain, lifecycle.MetricMissed,
 		}, midnight, midnight.Add(24*time.Hour), true)
 		return Today{Midnight: midnight, Tally: tally}, err
 	})

@@ -219,7 +219,8 @@ func fromPrometheus(address, path string, into any) error {
 }
 
 // seldom are metrics that are there only after something went wrong, or after a while.
-var seldom = []string{"fleetglass_capture_gaps", "fleetglass_stale_in_flight", "fleetglass_duplicates_total", "fleetglass_reconciliation_unexplained", "fleetglass_reconciliation_discrepancies"}
+var seldom = []string{"fleetglass_capture_gaps", "fleetglass_stale_in_flight", "fleetglass_duplicates_total", "fleetglass_lease_renewals_failed_total",
+	"fleetglass_idempotency_keys_reused_total", "fleetglass_receipt_missing_recoveries_total", "fleetglass_outbound_send_retries_total", "fleetglass_missed_messages_total", "fleetglass_reconciliation_unexplained", "fleetglass_reconciliation_discrepancies"}
 
 // exported reports whether the program has a metric of that name.
 func exported(t *testing.T, name string) bool {

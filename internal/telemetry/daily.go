@@ -17,15 +17,29 @@ var dailyDescs = map[lifecycle.Metric]*prometheus.Desc{
 	lifecycle.MetricFailedAttempts: dailyDesc("fleetglass_attempts_failed_total", "Attempts that ended without success, since midnight UTC.", "agent", "how"),
 	lifecycle.MetricDied:           dailyDesc("fleetglass_tasks_died_total", "Tasks that ended without completing, since midnight UTC.", "agent", "state"),
 	lifecycle.MetricDuplicates:     dailyDesc("fleetglass_duplicates_total", "Findings of the duplicate ledger, since midnight UTC.", "agent", "layer"),
+	lifecycle.MetricRenewalsFailed: dailyDesc("fleetglass_lease_renewals_failed_total",
+		"Attempts that had sent heartbeats and lost their lease without an answer, since midnight UTC: the heartbeats stopped, or came late.", "agent", "category"),
+	lifecycle.MetricKeysReused: dailyDesc("fleetglass_idempotency_keys_reused_total",
+		"Stored messages with the idempotency key of an earlier message of their task, by what they hold against it, since midnight UTC.", "agent", "category"),
+	lifecycle.MetricNoReceipt: dailyDesc("fleetglass_receipt_missing_recoveries_total",
+		"Attempts that announced an effect, reported no receipt, and were followed by another, by class of the effect, since midnight UTC.", "agent", "category"),
+	lifecycle.MetricSentAgain: dailyDesc("fleetglass_outbound_send_retries_total",
+		"Outgoing messages that agents report to send again, since midnight UTC.", "agent"),
+	lifecycle.MetricMissed: dailyDesc("fleetglass_missed_messages_total",
+		"What somebody outside waits for in vain: accepted tasks and announced messages of tasks that ended without completing, since midnight UTC.", "agent", "category"),
 }
 
 func dailyDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
 }
 
-// labelled are the metrics whose rollup label is one of a few words; the others' labels are task types, which are not bounded.
+// labelled are the metrics whose rollup label is one of a few words. Others have none, or task types, which are not bounded.
 func labelled(m lifecycle.Metric) bool {
-	return m == lifecycle.MetricFailedAttempts || m == lifecycle.MetricDied || m == lifecycle.MetricDuplicates
+	switch m {
+	case lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricSentAgain:
+		return false
+	}
+	return true
 }
 
 func (f *Fleet) today(ctx context.Context, s *sampler) error {

@@ -94,14 +94,7 @@ func answersOf(t *testing.T, s storetest.Store) answers {
 	if out.Open, err = s.OpenMessages(t.Context(), lifecycle.StreamID{}, 0, math.MaxInt32); err != nil {
 		t.Fatal(err)
 	}
-	metrics := []lifecycle.Metric{
-		lifecycle.MetricState, lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricFailedAttempts, lifecycle.MetricDied,
-		lifecycle.MetricTasks, lifecycle.MetricDuplicates, lifecycle.MetricRunning, lifecycle.MetricPublishedMin,
-		lifecycle.MetricCompletedMin, lifecycle.MetricFailedMin, lifecycle.MetricTasksMonth, lifecycle.MetricDuplicatesMonth,
-		lifecycle.MetricRecorded, lifecycle.MetricRecordedMonth, lifecycle.MetricRecordWait, lifecycle.MetricRecordWaitMonth,
-		lifecycle.MetricRunningDay, lifecycle.MetricRunningMin, lifecycle.MetricQueue, lifecycle.MetricQueueMonth, lifecycle.MetricQueueMin,
-	}
-	if out.Tally, err = s.Rollups(t.Context(), metrics, 0, math.MaxInt64, true); err != nil {
+	if out.Tally, err = s.Rollups(t.Context(), lifecycle.Metrics(), 0, math.MaxInt64, true); err != nil {
 		t.Fatal(err)
 	}
 	return out

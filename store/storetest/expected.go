@@ -136,28 +136,19 @@ func (w expected) openMessages() []lifecycle.OpenMessage {
 	return out
 }
 
-// allMetrics are the metrics that stores keep.
-var allMetrics = []lifecycle.Metric{
-	lifecycle.MetricState, lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricFailedAttempts, lifecycle.MetricDied,
-	lifecycle.MetricTasks, lifecycle.MetricDuplicates, lifecycle.MetricRunning, lifecycle.MetricPublishedMin, lifecycle.MetricCompletedMin,
-	lifecycle.MetricFailedMin, lifecycle.MetricTasksMonth, lifecycle.MetricDuplicatesMonth, lifecycle.MetricRecorded, lifecycle.MetricRecordedMonth,
-	lifecycle.MetricRecordWait, lifecycle.MetricRecordWaitMonth,
-	lifecycle.MetricRunningDay, lifecycle.MetricRunningMin, lifecycle.MetricQueue, lifecycle.MetricQueueMonth, lifecycle.MetricQueueMin,
-}
-
 func (w expected) checkRollups(t *testing.T, s Store) {
 	t.Helper()
-	got, err := s.Rollups(t.Context(), allMetrics, 0, math.MaxInt64, true)
+	got, err := s.Rollups(t.Context(), lifecycle.Metrics(), 0, math.MaxInt64, true)
 	if err != nil {
 		t.Fatalf("rollups: %v", err)
 	}
 	diff(t, "rollups by agent", got, w.tally)
 	for cell := range w.tally {
-		if !slices.Contains(allMetrics, cell.Metric) {
+		if !slices.Contains(lifecycle.Metrics(), cell.Metric) {
 			t.Errorf("metric %s is not among those that the suite asks for", cell.Metric)
 		}
 	}
-	got, err = s.Rollups(t.Context(), allMetrics, 0, math.MaxInt64, false)
+	got, err = s.Rollups(t.Context(), lifecycle.Metrics(), 0, math.MaxInt64, false)
 	if err != nil {
 		t.Fatalf("rollups: %v", err)
 	}

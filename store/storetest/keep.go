@@ -156,7 +156,7 @@ func keepRetainsRest(t *testing.T, s Store) {
 			want[cell] = count
 		}
 	}
-	got, err := s.Rollups(t.Context(), allMetrics, 0, math.MaxInt64, true)
+	got, err := s.Rollups(t.Context(), lifecycle.Metrics(), 0, math.MaxInt64, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -220,7 +220,7 @@ func checkHistory(t *testing.T, s Store, all expected, recent *eventScript) {
 		}
 	}
 	var metrics []lifecycle.Metric
-	for _, m := range allMetrics {
+	for _, m := range lifecycle.Metrics() {
 		if !m.Minute() && m != lifecycle.MetricState {
 			metrics = append(metrics, m)
 		}

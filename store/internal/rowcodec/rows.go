@@ -392,6 +392,7 @@ type taskFactsRow struct {
 	Effects        []lifecycle.LoggedEffect          `msg:"s,omitempty"`
 	Shared         []lifecycle.SharedKey             `msg:"t,omitempty"`
 	Fallen         []lifecycle.MessageKey            `msg:"n,omitempty"`
+	IngressAt      lifecycle.Micros                  `msg:"u,omitempty"`
 	Completion     *lifecycle.CompletionFacts        `msg:"h,omitempty"`
 	NotStoredAt    lifecycle.Micros                  `msg:"i,omitempty"`
 	NotStoredDoubt string                            `msg:"o,omitempty"`
@@ -602,6 +603,9 @@ type intentFactsRow struct {
 	Key      string               `msg:"f,omitempty"`
 	Intent   lifecycle.LastReport `msg:"g"`
 	Receipt  lifecycle.LastReport `msg:"h"`
+
+	Intents  []lifecycle.LastReport `msg:"i,omitempty"`
+	Receipts []lifecycle.LastReport `msg:"j,omitempty"`
 }
 
 type lastReportRow struct {

@@ -4468,8 +4468,8 @@ func (z headersRow) Msgsize() (s int) {
 func (z *intentFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(8)
-	var zb0001Mask uint8 /* 8 bits */
+	zb0001Len := uint32(10)
+	var zb0001Mask uint16 /* 10 bits */
 	_ = zb0001Mask
 	if z.MsgID == "" {
 		zb0001Len--
@@ -4494,6 +4494,14 @@ func (z *intentFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	if z.Key == "" {
 		zb0001Len--
 		zb0001Mask |= 0x20
+	}
+	if z.Intents == nil {
+		zb0001Len--
+		zb0001Mask |= 0x100
+	}
+	if z.Receipts == nil {
+		zb0001Len--
+		zb0001Mask |= 0x200
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -4543,6 +4551,30 @@ func (z *intentFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		if err != nil {
 			err = msgp.WrapError(err, "Receipt")
 			return
+		}
+		if (zb0001Mask & 0x100) == 0 { // if not omitted
+			// string "i"
+			o = append(o, 0xa1, 0x69)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Intents)))
+			for za0001 := range z.Intents {
+				o, err = (*lastReportRow)(&z.Intents[za0001]).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Intents", za0001)
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x200) == 0 { // if not omitted
+			// string "j"
+			o = append(o, 0xa1, 0x6a)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Receipts)))
+			for za0002 := range z.Receipts {
+				o, err = (*lastReportRow)(&z.Receipts[za0002]).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Receipts", za0002)
+					return
+				}
+			}
 		}
 	}
 	return
@@ -4618,6 +4650,52 @@ func (z *intentFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "Receipt")
 				return
 			}
+		case "i":
+			var zb0002 uint32
+			zb0002, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Intents")
+				return
+			}
+			if zb0002 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Intents) >= int(zb0002) {
+				z.Intents = (z.Intents)[:zb0002]
+			} else {
+				z.Intents = make([]lifecycle.LastReport, zb0002)
+			}
+			for za0001 := range z.Intents {
+				bts, err = (*lastReportRow)(&z.Intents[za0001]).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Intents", za0001)
+					return
+				}
+			}
+		case "j":
+			var zb0003 uint32
+			zb0003, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Receipts")
+				return
+			}
+			if zb0003 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Receipts) >= int(zb0003) {
+				z.Receipts = (z.Receipts)[:zb0003]
+			} else {
+				z.Receipts = make([]lifecycle.LastReport, zb0003)
+			}
+			for za0002 := range z.Receipts {
+				bts, err = (*lastReportRow)(&z.Receipts[za0002]).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Receipts", za0002)
+					return
+				}
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -4632,7 +4710,14 @@ func (z *intentFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *intentFactsRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.StringPrefixSize + len(z.Step) + 2 + msgp.BoolSize + 2 + msgp.StringPrefixSize + len(z.Tool) + 2 + msgp.StringPrefixSize + len(z.Class) + 2 + msgp.StringPrefixSize + len(z.Key) + 2 + (*lastReportRow)(&z.Intent).Msgsize() + 2 + (*lastReportRow)(&z.Receipt).Msgsize()
+	s = 1 + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.StringPrefixSize + len(z.Step) + 2 + msgp.BoolSize + 2 + msgp.StringPrefixSize + len(z.Tool) + 2 + msgp.StringPrefixSize + len(z.Class) + 2 + msgp.StringPrefixSize + len(z.Key) + 2 + (*lastReportRow)(&z.Intent).Msgsize() + 2 + (*lastReportRow)(&z.Receipt).Msgsize() + 2 + msgp.ArrayHeaderSize
+	for za0001 := range z.Intents {
+		s += (*lastReportRow)(&z.Intents[za0001]).Msgsize()
+	}
+	s += 2 + msgp.ArrayHeaderSize
+	for za0002 := range z.Receipts {
+		s += (*lastReportRow)(&z.Receipts[za0002]).Msgsize()
+	}
 	return
 }
 
@@ -8107,8 +8192,8 @@ func (z *streamIDRow) Msgsize() (s int) {
 func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(20)
-	var zb0001Mask uint32 /* 20 bits */
+	zb0001Len := uint32(21)
+	var zb0001Mask uint32 /* 21 bits */
 	_ = zb0001Mask
 	if z.Messages == 0 {
 		zb0001Len--
@@ -8158,33 +8243,37 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x1000
 	}
-	if z.Completion == nil {
+	if z.IngressAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x2000
 	}
-	if z.NotStoredAt == 0 {
+	if z.Completion == nil {
 		zb0001Len--
 		zb0001Mask |= 0x4000
 	}
-	if z.NotStoredDoubt == "" {
+	if z.NotStoredAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x8000
 	}
-	if z.FirstAt == 0 {
+	if z.NotStoredDoubt == "" {
 		zb0001Len--
 		zb0001Mask |= 0x10000
 	}
-	if z.LastAt == 0 {
+	if z.FirstAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x20000
 	}
-	if z.Agent == "" {
+	if z.LastAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x40000
 	}
-	if z.Type == "" {
+	if z.Agent == "" {
 		zb0001Len--
 		zb0001Mask |= 0x80000
+	}
+	if z.Type == "" {
+		zb0001Len--
+		zb0001Mask |= 0x100000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -8330,6 +8419,11 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			}
 		}
 		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+			// string "u"
+			o = append(o, 0xa1, 0x75)
+			o = msgp.AppendInt64(o, int64(z.IngressAt))
+		}
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
 			// string "h"
 			o = append(o, 0xa1, 0x68)
 			if z.Completion == nil {
@@ -8342,32 +8436,32 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000) == 0 { // if not omitted
 			// string "i"
 			o = append(o, 0xa1, 0x69)
 			o = msgp.AppendInt64(o, int64(z.NotStoredAt))
 		}
-		if (zb0001Mask & 0x8000) == 0 { // if not omitted
+		if (zb0001Mask & 0x10000) == 0 { // if not omitted
 			// string "o"
 			o = append(o, 0xa1, 0x6f)
 			o = msgp.AppendString(o, z.NotStoredDoubt)
 		}
-		if (zb0001Mask & 0x10000) == 0 { // if not omitted
+		if (zb0001Mask & 0x20000) == 0 { // if not omitted
 			// string "j"
 			o = append(o, 0xa1, 0x6a)
 			o = msgp.AppendInt64(o, int64(z.FirstAt))
 		}
-		if (zb0001Mask & 0x20000) == 0 { // if not omitted
+		if (zb0001Mask & 0x40000) == 0 { // if not omitted
 			// string "k"
 			o = append(o, 0xa1, 0x6b)
 			o = msgp.AppendInt64(o, int64(z.LastAt))
 		}
-		if (zb0001Mask & 0x40000) == 0 { // if not omitted
+		if (zb0001Mask & 0x80000) == 0 { // if not omitted
 			// string "l"
 			o = append(o, 0xa1, 0x6c)
 			o = msgp.AppendString(o, z.Agent)
 		}
-		if (zb0001Mask & 0x80000) == 0 { // if not omitted
+		if (zb0001Mask & 0x100000) == 0 { // if not omitted
 			// string "m"
 			o = append(o, 0xa1, 0x6d)
 			o = msgp.AppendString(o, z.Type)
@@ -8655,6 +8749,16 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 					return
 				}
 			}
+		case "u":
+			{
+				var zb0012 int64
+				zb0012, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "IngressAt")
+					return
+				}
+				z.IngressAt = lifecycle.Micros(zb0012)
+			}
 		case "h":
 			if msgp.IsNil(bts) {
 				bts, err = msgp.ReadNilBytes(bts)
@@ -8674,13 +8778,13 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "i":
 			{
-				var zb0012 int64
-				zb0012, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0013 int64
+				zb0013, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "NotStoredAt")
 					return
 				}
-				z.NotStoredAt = lifecycle.Micros(zb0012)
+				z.NotStoredAt = lifecycle.Micros(zb0013)
 			}
 		case "o":
 			z.NotStoredDoubt, bts, err = msgp.ReadStringBytes(bts)
@@ -8690,23 +8794,23 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "j":
 			{
-				var zb0013 int64
-				zb0013, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0014 int64
+				zb0014, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "FirstAt")
 					return
 				}
-				z.FirstAt = lifecycle.Micros(zb0013)
+				z.FirstAt = lifecycle.Micros(zb0014)
 			}
 		case "k":
 			{
-				var zb0014 int64
-				zb0014, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0015 int64
+				zb0015, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "LastAt")
 					return
 				}
-				z.LastAt = lifecycle.Micros(zb0014)
+				z.LastAt = lifecycle.Micros(zb0015)
 			}
 		case "l":
 			z.Agent, bts, err = msgp.ReadStringBytes(bts)
@@ -8777,7 +8881,7 @@ func (z *taskFactsRow) Msgsize() (s int) {
 	for za0011 := range z.Fallen {
 		s += (*messageKeyRow)(&z.Fallen[za0011]).Msgsize()
 	}
-	s += 2
+	s += 2 + msgp.Int64Size + 2
 	if z.Completion == nil {
 		s += msgp.NilSize
 	} else {
