@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/internal/testkit"
@@ -110,12 +108,7 @@ func startWorker(t *testing.T, js jetstream.JetStream, name string, cfg jetstrea
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := nats.NewMsg("genbrain.agents." + name + ".tasks.work")
-	m.Header.Set("Nats-Msg-Id", name+"-1")
-	m.Data = fmt.Appendf(nil, `{"taskId":"%s-1"}`, name)
-	if _, err := js.PublishMsg(context.Background(), m); err != nil {
-		t.Fatal(err)
-	}
+	publishTask(t, js, name, 1)
 	return plainWorker{t, consumer}
 }
 
