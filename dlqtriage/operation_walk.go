@@ -35,7 +35,7 @@ type target struct {
 // noSuchEntry is why an entry that somebody named is not acted on.
 const noSuchEntry = "There is no such entry."
 
-// actsAtOnce is how many entries of a slice are decided at once: a store commits them together.
+// actsAtOnce is how many entries of a slice are decided at once: a store commits together those that wait.
 const actsAtOnce = 8
 
 // run acts on the entries of the slice. They begin in their order; all that began have ended when it returns.

@@ -16,11 +16,12 @@ type checkpoints struct {
 	pages int           // About how many were logged since the last one was due; the writer's.
 }
 
-// The pages of the log are estimated, because SQLite does not tell their number for nothing: so many for each commit, one more for so many
+// The pages of the log are estimated, because SQLite does not tell their number for nothing: so many for each commit, and for each write in it, one more for so many
 // events, and those of payloads. With batches of 1 to 8,000 events that was between half and twice of what was logged.
 const (
 	checkpointPages = 3000
 	pagesPerCommit  = 10
+	pagesPerWrite   = 10
 	eventsPerPage   = 4
 )
 

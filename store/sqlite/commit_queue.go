@@ -13,7 +13,8 @@ const mergeLimit = 8000
 type job struct {
 	ctx    context.Context
 	batch  *lifecycle.Batch
-	do     func(*writer) error // Instead of a batch.
+	write  func(*writer) error // Instead of a batch: what is committed together with the writes that wait beside it.
+	do     func(*writer) error // Instead of both: anything else.
 	taken  atomic.Bool         // By the writer, or by a caller that gave up.
 	done   chan struct{}
 	result lifecycle.Appended
@@ -44,23 +45,39 @@ func (s *Store) submit(ctx context.Context, j *job) error {
 	return j.err
 }
 
-// gather adds the batches that wait already. A job of another kind ends it and is returned.
+// mostWrites bounds how many writes share a transaction.
+const mostWrites = 64
+
+// gather adds the jobs of the first one's kind that wait already. A job of another kind ends it and is returned.
 func (w *writer) gather(first *job, queue <-chan *job) (jobs []*job, other *job) {
 	jobs = []*job{first}
-	for n := len(first.batch.Events); n < mergeLimit; {
+	for n := first.size(); n < mergeLimit; {
 		select {
 		case j := <-queue:
 			switch {
 			case !j.taken.CompareAndSwap(false, true):
-			case j.do != nil:
+			case !j.joins(first):
 				return jobs, j
 			default:
 				jobs = append(jobs, j)
-				n += len(j.batch.Events)
+				n += j.size()
 			}
 		default:
 			return jobs, nil
 		}
 	}
 	return jobs, nil
+}
+
+// joins reports whether both jobs may be committed together.
+func (j *job) joins(other *job) bool {
+	return j.do == nil && other.do == nil && (j.write == nil) == (other.write == nil)
+}
+
+// size is the share of a transaction that the job takes, in events.
+func (j *job) size() int {
+	if j.batch == nil {
+		return mergeLimit / mostWrites
+	}
+	return len(j.batch.Events)
 }

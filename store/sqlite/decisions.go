@@ -29,9 +29,7 @@ func (s *Store) Decide(ctx context.Context, d decision.Decision) (made decision.
 // write runs f in a transaction of the writer.
 func (s *Store) write(ctx context.Context, what string, f func(*writer) error) error {
 	end := s.begin(ctx, what)
-	err := s.submit(ctx, &job{do: func(w *writer) error {
-		return w.appending(func() error { return f(w) })
-	}})
+	err := s.submit(ctx, &job{write: f})
 	end(err)
 	switch {
 	case err == nil:

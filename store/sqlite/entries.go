@@ -73,7 +73,7 @@ func andNot(not bool) string {
 func (s *Store) Entries(ctx context.Context, f dlqtriage.EntryFilter, p dlqtriage.EntryPageRequest) (page dlqtriage.EntryPage, err error) {
 	q := sqlText{}
 	q.add(selectEntries)
-	addEntryFilter(&q, f)
+	addEntryFilter(&q, behind(f, p))
 	sign, direction := "<", "DESC"
 	if p.Backward {
 		sign, direction = ">", "ASC"
@@ -88,6 +88,19 @@ func (s *Store) Entries(ctx context.Context, f dlqtriage.EntryFilter, p dlqtriag
 		return err
 	})
 	return page, err
+}
+
+// behind narrows the filter's time to what lies behind the page's cursor. SQLite begins at one bound of the index only, and would take the filter's: each page would
+// pass all pages before it.
+func behind(f dlqtriage.EntryFilter, p dlqtriage.EntryPageRequest) dlqtriage.EntryFilter {
+	switch {
+	case p.From == nil:
+	case p.Backward:
+		f.From = max(f.From, p.From.FailedAt)
+	case !f.To.Known() || p.From.FailedAt < f.To:
+		f.To = p.From.FailedAt + 1
+	}
+	return f
 }
 
 // Entry implements [dlqtriage.EntryReader].

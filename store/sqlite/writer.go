@@ -41,19 +41,22 @@ func (w *writer) run(queue <-chan *job, stop <-chan struct{}) {
 	}
 }
 
-// work does one job; where that is a batch, together with the batches that wait behind it.
-func (w *writer) work(first *job, queue <-chan *job) {
-	if !first.taken.CompareAndSwap(false, true) {
+// work does one job, together with those of its kind that wait behind it, and then the job of another kind that it met.
+func (w *writer) work(next *job, queue <-chan *job) {
+	if !next.taken.CompareAndSwap(false, true) {
 		return
 	}
-	if first.do != nil {
-		w.alone(first)
-		return
-	}
-	jobs, other := w.gather(first, queue)
-	w.store(jobs)
-	if other != nil {
-		w.alone(other)
+	for next != nil {
+		if next.do != nil {
+			w.alone(next)
+			return
+		}
+		var jobs []*job
+		if jobs, next = w.gather(next, queue); jobs[0].write != nil {
+			w.together(jobs)
+		} else {
+			w.store(jobs)
+		}
 	}
 }
 
