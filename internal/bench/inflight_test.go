@@ -42,11 +42,13 @@ func measureInFlight(b *bench) {
 		if err := manyHeld(b.Context(), d.store, leases, consumers); err != nil {
 			b.Fatal(err)
 		}
+		end := profile(b, "inflight-"+d.name)
 		for _, part := range passParts(b, d, leases) {
 			b.add(Distribution("inflight/"+part.name+"/"+d.name, part.what, "ms", part.wall, 0.5, part.ruler))
 			b.add(Distribution("inflight/"+part.name+"/"+d.name+" (cpu)", "the same, CPU time of this process", "ms", part.cpu, 0.5, nil))
 		}
 		b.add(Distribution("inflight/page/"+d.name, fmt.Sprintf("the in-flight board with %d leases, p95 of 24 in 6 s", leases), "ms", boardTimes(b, d.store), 0.95, boardRuler))
+		end()
 		d.drop()
 	}
 }

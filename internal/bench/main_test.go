@@ -22,11 +22,12 @@ var (
 	flagForm     = flag.String("form", "smoke", "how much is measured: smoke, quick or long")
 	flagEvents   = flag.Int("events", 0, "events stored where a row speaks of stored events; default that of the form")
 	flagPostgres = flag.Int("postgres-events", 0, "the same in Postgres; default that of the form")
+	flagEntries  = flag.Int("entries", 100_000, "dead letters that operations are measured with")
 	flagRows     = flag.String("rows", "", "regular expression of the rows to measure; default all")
 	flagJSON     = flag.String("json", "", "file that the results are written to")
 	flagCompare  = flag.String("compare", "", "earlier results to compare with")
 	flagProgram  = flag.String("program", "", "Fleetglass to measure; default built from the sources here")
-	flagProfiles = flag.String("profiles", "", "directory that profiles of ingest are written to")
+	flagProfiles = flag.String("profiles", "", "directory that profiles of ingest, operations, inflight and pages are written to")
 )
 
 func TestMain(m *testing.M) {

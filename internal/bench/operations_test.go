@@ -26,7 +26,7 @@ var classRuler = &Ruler{Floor: 1000, Goal: 200, Lower: true}
 
 // measureOperations asks how long a dry run over many dead letters takes in both stores, and what a run over all of them does to the memory.
 func measureOperations(b *bench) {
-	entries := 100_000
+	entries := *flagEntries
 	if b.form.name == "smoke" {
 		entries = 2_000
 	}
@@ -158,6 +158,7 @@ func (w *bulk) run(b *bench, entries int) {
 	defer working.Wait()
 	defer stop()
 	done := w.cancelled(b, entries)
+	defer profile(b, "operations-"+w.database.name)()
 	w.told, w.longest, w.memory, w.way = time.Time{}, 0, nil, nil
 	began := time.Now()
 	o, err := w.operations.Start(b.Context(), w.request(dlqtriage.ActionDiscard, "to the end", false))
@@ -172,6 +173,7 @@ func (w *bulk) run(b *bench, entries int) {
 	w.decidedOnce(b)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	b.Logf("%s, discards a second in each tenth of the way: %.0f", w.database.name, rates(w.way, 10))
 	name := "operations/run/" + w.database.name
 	b.add(
 		Value(name+"/rate", "discards a second by one operation", "1/s", []float64{float64(o.Counts.Done) / took.Seconds()}, nil),
@@ -199,6 +201,16 @@ func steady(way []milestone) float64 {
 	}
 	fifth := len(way) / 5
 	return rate(way[len(way)-1-fifth:]) / rate(way[:fifth+1])
+}
+
+// rates are the rates of so many parts of the way.
+func rates(way []milestone, parts int) (out []float64) {
+	for i := range parts {
+		if part := way[i*(len(way)-1)/parts : (i+1)*(len(way)-1)/parts+1]; len(part) > 1 {
+			out = append(out, rate(part))
+		}
+	}
+	return out
 }
 
 // rate is how many entries a second were decided about.

@@ -17,6 +17,7 @@ const margin = 100 * time.Millisecond
 // tally is what comparisons came to.
 type tally struct {
 	samples, held, attempts, behind int // behind: of messages in the hands of a consumer that holds several, the board knows an earlier attempt.
+	since                           []time.Duration // How long the worker had the later attempt then.
 	wrong                           []string
 	span                            time.Duration // The longest time between an instant and the board that is held to it.
 }
@@ -49,8 +50,11 @@ func (t *tally) shown(m message, h hold, from, to time.Time, l lifecycle.Lease) 
 		t.fail(m, from, to, fmt.Sprintf("the board shows attempt %d, its worker has attempt %d", l.Attempt, h.attempt))
 	case l.Attempt < h.attempt && m.agent.hands == 1:
 		t.fail(m, from, to, fmt.Sprintf("the board shows attempt %d, its worker has attempt %d", l.Attempt, h.attempt))
+	case l.Attempt < h.attempt && !overdue && !l.Due && precise(l):
+		t.fail(m, from, to, fmt.Sprintf("the board shows attempt %d in time until %s, its worker has attempt %d", l.Attempt, clock(l.Deadline.Time()), h.attempt))
 	case l.Attempt < h.attempt:
 		t.behind++
+		t.since = append(t.since, to.Sub(h.from))
 	case overdue && h.deadline().After(to.Add(margin)):
 		t.fail(m, from, to, fmt.Sprintf("the board shows it as %s since %s, its lease ends at %s", l.Stale, clock(l.Deadline.Time()), clock(h.deadline())))
 	case !overdue && l.Deadline.Known() && h.deadline().Before(from.Add(-margin)) && precise(l):

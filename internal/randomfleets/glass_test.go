@@ -98,9 +98,15 @@ const polls = 3
 func (g *glass) looked(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	_, err := brokersync.SnapshotStream(ctx, brokersync.StreamSnapshotConfig{JetStream: g.js, Incarnations: g.incarnations, Settle: 50 * time.Millisecond})
-	if err != nil {
-		return err
+	for { // While consumers are made, their list and their number may differ.
+		_, err := brokersync.SnapshotStream(ctx, brokersync.StreamSnapshotConfig{JetStream: g.js, Incarnations: g.incarnations, Settle: 50 * time.Millisecond})
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return err
+		}
+		pause(ctx, 10*time.Millisecond)
 	}
 	last := g.sync.Health()[0].LastAt
 	for n := 0; n < polls+1; pause(ctx, 10*time.Millisecond) { // One may be under way.

@@ -51,13 +51,15 @@ func TestTheBoardEqualsTheWorkersTruth(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("%d fleets, %d instants, at most %s to look again: %d holds compared, %d with the same attempt, %d with an earlier one, %d wrong",
-		n, all.samples, all.span.Round(time.Millisecond), all.held, all.attempts, all.behind, len(all.wrong))
+	slices.Sort(all.since)
+	t.Logf("%d fleets, %d instants, at most %s to look again: %d holds compared, %d with the same attempt, %d with an earlier one (the later one began before: %s), %d wrong",
+		n, all.samples, all.span.Round(time.Millisecond), all.held, all.attempts, all.behind, spread(all.since), len(all.wrong))
 	punctual(t, again)
 }
 
 func (t *tally) add(o tally) {
 	t.samples, t.held, t.attempts, t.behind = t.samples+o.samples, t.held+o.held, t.attempts+o.attempts, t.behind+o.behind
+	t.since = append(t.since, o.since...)
 	t.wrong, t.span = append(t.wrong, o.wrong...), max(t.span, o.span)
 }
 
