@@ -16,7 +16,7 @@ const margin = 100 * time.Millisecond
 
 // tally is what comparisons came to.
 type tally struct {
-	samples, held, attempts, behind int // behind: of messages in the hands of a consumer that holds several, the board knows an earlier attempt.
+	samples, held, attempts, behind int             // behind: of messages in the hands of a consumer that holds several, the board knows an earlier attempt.
 	since                           []time.Duration // How long the worker had the later attempt then.
 	wrong                           []string
 	span                            time.Duration // The longest time between an instant and the board that is held to it.
