@@ -99,7 +99,7 @@ func (g *glass) looked(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for { // While consumers are made, their list and their number may differ.
-		_, err := brokersync.SnapshotStream(ctx, brokersync.StreamSnapshotConfig{JetStream: g.js, Incarnations: g.incarnations, Settle: 50 * time.Millisecond})
+		_, err := brokersync.SnapshotStreams(ctx, brokersync.StreamSnapshotConfig{JetStream: g.js, Incarnations: g.incarnations, Settle: 50 * time.Millisecond})
 		if err == nil {
 			break
 		}
