@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -20,12 +21,14 @@ type Collector struct {
 	cfg    Config
 	src    Source
 	name   lifecycle.StreamID // The capture stream without epoch.
+	shard  fleet.Shard        // The part of it that is read.
 	status *status
 
 	participant *participant // Of the batch coordinator.
 	loaded      bool         // pos was read.
 	pos         position
-	holes       holes
+	holes       holes  // Of a whole stream.
+	losses      losses // Of a shard.
 
 	deliveries slicePool[delivery]
 	events     slicePool[lifecycle.Event]
@@ -45,7 +48,7 @@ func New(cfg Config, src Source) (*Collector, error) {
 	}
 	cfg.Logger = cfg.Logger.With("source", src.Name)
 	return &Collector{
-		cfg: cfg, src: src, name: cfg.Contract.StreamID(src.Stream), status: newStatus(src.Name), participant: cfg.Coordinator.join(),
+		cfg: cfg, src: src, name: cfg.Contract.StreamID(src.Stream), shard: cfg.reader(src).Shard, status: newStatus(src.Name), participant: cfg.Coordinator.join(),
 	}, nil
 }
 
@@ -112,7 +115,10 @@ func (c *Collector) session(ctx context.Context) error {
 	if err := c.found(ctx, stream); err != nil {
 		return err
 	}
-	r := &reader{cfg: c.cfg, stream: stream, consumer: consumer, pool: &c.deliveries}
+	if err := c.beginLosses(ctx, stream, consumer); err != nil {
+		return err
+	}
+	r := &reader{cfg: c.cfg, stream: stream, consumer: consumer, pool: &c.deliveries, sharded: !c.shard.Whole()}
 	defer r.abandon()
 	watching, stopWatching := context.WithCancel(ctx)
 	watched := make(chan struct{})
@@ -187,7 +193,7 @@ func (c *Collector) open(ctx context.Context) (lifecycle.StreamID, jetstream.Con
 	}
 	id := c.name
 	id.Epoch = lifecycle.MicrosOf(stream.CachedInfo().Created)
-	consumer, err := openDurable(ctx, stream, DurableName(c.cfg.Durable, c.src.Name))
+	consumer, err := c.openDurable(ctx, stream)
 	if err != nil {
 		return id, nil, err
 	}
@@ -198,18 +204,28 @@ func (c *Collector) open(ctx context.Context) (lifecycle.StreamID, jetstream.Con
 	return id, consumer, nil
 }
 
-// openDurable finds a durable, and makes it where it is missing or not as it should be. Whoever observes need not be allowed to make
+// openDurable finds the durable, and makes it where it is missing or not as it should be. Whoever observes need not be allowed to make
 // one: `fleetglass provision` does.
-func openDurable(ctx context.Context, stream jetstream.Stream, name string) (jetstream.Consumer, error) {
+func (c *Collector) openDurable(ctx context.Context, stream jetstream.Stream) (jetstream.Consumer, error) {
+	name := DurableName(c.cfg.Durable, c.src.Name) + c.shard.Suffix()
 	found, err := stream.Consumer(ctx, name)
 	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return nil, fmt.Errorf("find durable %s: %w", name, err)
 	}
-	want := fleet.ReaderConfig(name)
-	if err == nil && readsAlike(found.CachedInfo().Config, want) {
+	want := c.cfg.reader(c.src).Config(c.cfg.Contract)
+	want.Durable = name
+	switch {
+	case err == nil && readsAlike(found.CachedInfo().Config, want):
 		return found, nil
+	case err == nil:
+		want.DeliverPolicy, want.OptStartSeq = found.CachedInfo().Config.DeliverPolicy, found.CachedInfo().Config.OptStartSeq
+	default:
+		want, err = fleet.HandedOver(ctx, c.cfg.JetStream, c.cfg.reader(c.src), want)
 	}
-	made, err := stream.CreateOrUpdateConsumer(ctx, want)
+	var made jetstream.Consumer
+	if err == nil {
+		made, err = stream.CreateOrUpdateConsumer(ctx, want)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("create durable %s on %s, which fleetglass provision does where this is not allowed to: %w",
 			name, stream.CachedInfo().Config.Name, err)
@@ -217,10 +233,23 @@ func openDurable(ctx context.Context, stream jetstream.Stream, name string) (jet
 	return made, nil
 }
 
-// readsAlike reports whether two configurations of a durable deliver the same lines in the same way.
+// readsAlike reports whether two configurations of a durable deliver the same lines in the same way. Where it once began is no part of that.
 func readsAlike(a, b jetstream.ConsumerConfig) bool {
 	return a.AckPolicy == b.AckPolicy && a.AckWait == b.AckWait && a.MaxDeliver == b.MaxDeliver && a.MaxAckPending == b.MaxAckPending &&
-		a.DeliverPolicy == b.DeliverPolicy && a.FilterSubject == "" && len(a.FilterSubjects) == 0
+		startsAlike(a, b) && slices.Equal(filtersOf(a), filtersOf(b)) && a.PriorityPolicy == b.PriorityPolicy
+}
+
+// startsAlike reports whether both begin with the first line, or where others had read to.
+func startsAlike(a, b jetstream.ConsumerConfig) bool {
+	handedOver := a.DeliverPolicy == jetstream.DeliverByStartSequencePolicy
+	return a.DeliverPolicy == b.DeliverPolicy || handedOver
+}
+
+func filtersOf(cfg jetstream.ConsumerConfig) []string {
+	if cfg.FilterSubject != "" {
+		return []string{cfg.FilterSubject}
+	}
+	return cfg.FilterSubjects
 }
 
 // resume sets where the next line is expected: where the durable stands, or where the store says we were when the durable is new.
@@ -231,6 +260,9 @@ func (c *Collector) resume(stream lifecycle.StreamID, info *jetstream.ConsumerIn
 		if info.Delivered.Consumer == 0 {
 			c.holes.stream = c.pos.Seq
 		}
+	}
+	if start := info.Config.OptStartSeq; start > 0 && info.Delivered.Consumer == 0 { // Others had read what is before, shard by shard.
+		c.holes.stream = start - 1
 	}
 }
 
@@ -245,6 +277,7 @@ func (c *Collector) watch(ctx context.Context, consumer jetstream.Consumer) {
 			c.status.unreachable(err.Error())
 		default:
 			c.status.backlog(info.NumPending+uint64(info.NumAckPending), c.cfg.Now())
+			c.findLosses(ctx, consumer)
 		}
 		if !sleep(ctx, c.cfg.Watch) {
 			return

@@ -22,7 +22,9 @@ type Config struct {
 	Barrier      *PublishBarrier      // Optional; nil keeps no line behind publishes.
 	Coordinator  *BatchCoordinator    // Optional; nil lets every collector commit its own batches.
 
-	Durable    string           // Optional; default "fleetglass". The durable of a source is named <Durable>-<source>.
+	Durable    string           // Optional; default "fleetglass". The durable of a source is named <Durable>-<source>, and of a shard <Durable>-<source>_s<shard>of<shards>.
+	Shard      fleet.Shard      // Optional; default the whole stream. The shard that is read, of a stream that is cut into shards.
+	Rank       uint8            // Optional; 0 to 9. Among the replicas that ask for lines of a shard those with the least rank get them.
 	BatchLines int              // Optional; default 1000. Lines committed at once by one source, at most.
 	BatchBytes int              // Optional; default 8 MiB. A batch is committed when its bodies reach this size.
 	Idle       time.Duration    // Optional; default 1 ms. A batch is committed when no line came for this long.
@@ -58,6 +60,15 @@ func DurableName(prefix, source string) string {
 		prefix = defaultDurable
 	}
 	return prefix + "-" + source
+}
+
+// reader is the durable of a source.
+func (c Config) reader(src Source) fleet.Reader {
+	r := fleet.Reader{Stream: src.Stream, Source: src.Name}
+	if fleet.IsSharded(src.Stream) {
+		r.Shard = c.Shard
+	}
+	return r
 }
 
 func (c Config) withDefaults() (Config, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"fleetglass/fleet"
 	"fleetglass/lifecycle"
 )
 
@@ -17,23 +18,59 @@ type position struct {
 	Blind  lifecycle.Micros `json:"blind,omitempty"`  // Since when the capture stream is missing; zero when it is there.
 }
 
-func (c *Collector) mark() string { return "capture:" + c.name.String() }
+func (c *Collector) mark() string { return c.markOf(c.shard) }
+
+// markOf is the mark of one shard.
+func (c *Collector) markOf(s fleet.Shard) string { return "capture:" + c.name.String() + s.Suffix() }
 
 func (c *Collector) loadPosition(ctx context.Context) error {
 	if c.loaded {
 		return nil
 	}
-	text, err := c.cfg.Watermarks.Watermark(ctx, c.mark())
+	pos, err := c.latestPosition(ctx)
 	if err != nil {
-		return fmt.Errorf("read position: %w", err)
+		return err
 	}
-	if text != "" {
-		if err := json.Unmarshal([]byte(text), &c.pos); err != nil {
-			return fmt.Errorf("decode position %q: %w", text, err)
+	c.pos, c.loaded = pos, true
+	return nil
+}
+
+// latestPosition is the position of this shard. That of the first shard also says how the capture stream was, so the latest of the first shards of
+// all numbers of shards counts.
+func (c *Collector) latestPosition(ctx context.Context) (latest position, err error) {
+	if c.shard.Index > 0 {
+		return c.positionOf(ctx, c.shard)
+	}
+	for n := 1; n <= fleet.MaxShards; n *= 2 {
+		p, err := c.positionOf(ctx, fleet.Shards(n)[0])
+		if err != nil {
+			return latest, err
+		}
+		if own := fleet.Shards(n)[0] == c.shard; !own {
+			p.Seq = 0 // It says how far that shard was read.
+		}
+		if max(p.At, p.Blind) >= max(latest.At, latest.Blind) {
+			latest = p
+		}
+		if !fleet.IsSharded(c.src.Stream) {
+			break
 		}
 	}
-	c.loaded = true
-	return nil
+	return latest, nil
+}
+
+// positionOf is the position of one shard; zero where there is none.
+func (c *Collector) positionOf(ctx context.Context, s fleet.Shard) (p position, err error) {
+	text, err := c.cfg.Watermarks.Watermark(ctx, c.markOf(s))
+	if err != nil {
+		return p, fmt.Errorf("read position: %w", err)
+	}
+	if text != "" {
+		if err := json.Unmarshal([]byte(text), &p); err != nil {
+			return p, fmt.Errorf("decode position %q: %w", text, err)
+		}
+	}
+	return p, nil
 }
 
 // watermarks is p as a batch carries it.
@@ -56,7 +93,7 @@ func (c *Collector) save(ctx context.Context, p position, gaps ...lifecycle.Gap)
 
 // blind notes that the capture stream is missing: a gap that is open until it is there again.
 func (c *Collector) blind(ctx context.Context) error {
-	if c.pos.Blind.Known() || c.src.Optional {
+	if c.pos.Blind.Known() || c.src.Optional || c.shard.Index > 0 {
 		return nil
 	}
 	p := c.pos
@@ -77,7 +114,7 @@ func (c *Collector) found(ctx context.Context, stream lifecycle.StreamID) error 
 		p.Seq, p.At = c.pos.Seq, c.pos.At
 	}
 	var gaps []lifecycle.Gap
-	if (c.pos.Blind.Known() || c.pos.Stream != "") && !c.src.Optional {
+	if (c.pos.Blind.Known() || c.pos.Stream != "") && !c.src.Optional && c.shard.Index == 0 {
 		from := c.pos.At
 		if c.pos.Blind.Known() {
 			from = c.pos.Blind

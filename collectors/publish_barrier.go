@@ -3,10 +3,13 @@ package collectors
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/fleet"
 )
 
 // PublishBarrierConfig says whose backlog a barrier watches.
@@ -14,6 +17,7 @@ type PublishBarrierConfig struct {
 	JetStream jetstream.JetStream // Required.
 	Stream    string              // Required. The capture stream of publishes.
 	Durable   string              // Required. The durable that reads it; all replicas share it.
+	Shards    []fleet.Shard       // Optional; default the whole stream. The shards whose lines are waited for.
 	Wait      time.Duration       // Optional; default 2 s. The longest time that a batch is held back.
 }
 
@@ -32,6 +36,9 @@ type PublishBarrier struct {
 func NewPublishBarrier(cfg PublishBarrierConfig) (*PublishBarrier, error) {
 	if cfg.JetStream == nil || cfg.Stream == "" || cfg.Durable == "" {
 		return nil, errors.New("publish barrier: JetStream, Stream and Durable are required")
+	}
+	if len(cfg.Shards) == 0 {
+		cfg.Shards = fleet.Shards(1)
 	}
 	if cfg.Wait <= 0 {
 		cfg.Wait = 2 * time.Second
@@ -83,13 +90,21 @@ func (b *PublishBarrier) last(ctx context.Context) (uint64, bool) {
 	return stream.CachedInfo().State.LastSeq, true
 }
 
-// position is the sequence up to which every line was acknowledged, and so is stored.
+// position is the sequence up to which every line was acknowledged, and so is stored. A shard for which nothing waits holds nobody back: its last
+// line may be long ago.
 func (b *PublishBarrier) position(ctx context.Context) (uint64, bool) {
-	consumer, err := b.cfg.JetStream.Consumer(ctx, b.cfg.Stream, b.cfg.Durable)
-	if err != nil {
-		return 0, false
+	least := uint64(math.MaxUint64)
+	for _, s := range b.cfg.Shards {
+		consumer, err := b.cfg.JetStream.Consumer(ctx, b.cfg.Stream, b.cfg.Durable+s.Suffix())
+		if err != nil {
+			return 0, false
+		}
+		info := consumer.CachedInfo()
+		if s.Whole() || info.NumPending > 0 || info.NumAckPending > 0 {
+			least = min(least, info.AckFloor.Stream)
+		}
 	}
-	return consumer.CachedInfo().AckFloor.Stream, true
+	return least, true
 }
 
 func (b *PublishBarrier) isStuck(position uint64) bool {

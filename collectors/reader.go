@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"fleetglass/fleet"
 	"fleetglass/lifecycle"
 )
 
@@ -43,6 +44,7 @@ type reader struct {
 	held     []delivery // Read, and put back.
 	last     int        // Lines of the batch before.
 	pool     *slicePool[delivery]
+	sharded  bool // A shard is read: the rank counts.
 }
 
 // putBack gives lines to the following next, before those that come.
@@ -168,7 +170,11 @@ func (r *reader) again() error {
 	if r.draining {
 		return io.EOF
 	}
-	pull, err := r.consumer.Fetch(r.cfg.BatchLines, jetstream.FetchMaxWait(pullWait), jetstream.FetchMaxBytes(pullBytes))
+	how := []jetstream.FetchOpt{jetstream.FetchMaxWait(pullWait), jetstream.FetchMaxBytes(pullBytes)}
+	if r.sharded {
+		how = append(how, jetstream.FetchPriorityGroup(fleet.ReaderGroup), jetstream.FetchPrioritized(r.cfg.Rank))
+	}
+	pull, err := r.consumer.Fetch(r.cfg.BatchLines, how...)
 	if err != nil {
 		return fmt.Errorf("pull: %w", err)
 	}
@@ -182,7 +188,7 @@ func (r *reader) delivery(msg jetstream.Msg) (delivery, error) {
 		return delivery{}, fmt.Errorf("read metadata of a line: %w", err)
 	}
 	return delivery{
-		line: Line{Source: r.stream, Seq: meta.Sequence.Stream, At: lifecycle.MicrosOf(meta.Timestamp), Subject: msg.Subject(),
+		line: Line{Source: r.stream, Seq: meta.Sequence.Stream, At: lifecycle.MicrosOf(meta.Timestamp), Subject: fleet.OriginalSubject(msg.Subject()),
 			Headers: msg.Headers(), Body: msg.Data()},
 		msg: msg, consumer: meta.Sequence.Consumer, deliveries: meta.NumDelivered, behind: meta.NumPending,
 	}, nil

@@ -28,6 +28,7 @@ type status struct {
 	part  health.Part
 	stats Stats
 	upTo  lifecycle.Micros // Store time of the last line committed.
+	last  uint64           // Highest sequence committed.
 	gone  string           // Why the broker does not say how the durable is; empty when it does.
 }
 
@@ -60,10 +61,17 @@ func (s *status) committed(d *decoded, newEvents int, now time.Time) {
 	s.stats.New += uint64(newEvents)
 	s.part.Handled, s.part.Quarantine = s.stats.Lines, s.stats.Quarantined
 	s.part.LastAt = now
-	s.upTo = max(s.upTo, d.upTo)
+	s.upTo, s.last = max(s.upTo, d.upTo), max(s.last, d.last)
 	if s.part.State != health.Behind {
 		s.part.State, s.part.Detail = health.OK, ""
 	}
+}
+
+// reached is the last line committed: its sequence and its store time.
+func (s *status) reached() (seq uint64, at lifecycle.Micros) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last, s.upTo
 }
 
 // backlog notes how many lines wait at the source. It leaves a failure standing: only a commit ends that.

@@ -118,7 +118,10 @@ func (s Streams) observerPublishes() []string {
 		subjects = append(subjects, c.api("DIRECT.GET."+r.Stream), c.api("STREAM.MSG.GET."+r.Stream))
 	}
 	for _, r := range s.readers() {
-		subjects = append(subjects, append([]string{c.api("STREAM.INFO." + r.Stream)}, c.reading(r)...)...)
+		if r.Shard.Index == 0 {
+			subjects = append(subjects, c.api("STREAM.INFO."+r.Stream))
+		}
+		subjects = append(subjects, c.reading(r)...)
 	}
 	return subjects
 }

@@ -41,6 +41,7 @@ type FieldChange struct {
 type Plan struct {
 	Changes     []Change
 	Readers     []Reader    // Durables that are to be created.
+	Surplus     []Reader    // Durables of another number of shards, which are deleted once those to be created have taken over.
 	Advice      []Advice    // On consumers of the fleet, which are never touched.
 	SelfImport  SelfImport  // Whether publish attempts reach OBS_RAW.
 	Permissions []Identity  // Least privilege for each part of Fleetglass.
@@ -66,6 +67,9 @@ func NewPlan(ctx context.Context, js jetstream.JetStream, s Streams) (*Plan, err
 	if err := s.Contract.Validate(); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
+	if s.Shards != 0 && !ValidShards(s.Shards) {
+		return nil, fmt.Errorf("plan: %d shards: want a power of two up to %d", s.Shards, MaxShards)
+	}
 	api := newManagerAPI(js)
 	existing, err := api.streams(ctx)
 	if err != nil {
@@ -90,10 +94,8 @@ func NewPlan(ctx context.Context, js jetstream.JetStream, s Streams) (*Plan, err
 		}
 		p.Changes = append(p.Changes, c)
 	}
-	if s.Readers {
-		if p.Readers, err = api.missingReaders(ctx, append(s.readers(), RetryReader()), existing); err != nil {
-			return nil, fmt.Errorf("plan: %w", err)
-		}
+	if err := p.planReaders(ctx, s, existing); err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
 	}
 	if p.Advice, err = api.workerAdvice(ctx, existing); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
@@ -102,9 +104,25 @@ func NewPlan(ctx context.Context, js jetstream.JetStream, s Streams) (*Plan, err
 	return p, nil
 }
 
+// planReaders plans the durables: all, where that is asked for, and else only those that take over from others.
+func (p *Plan) planReaders(ctx context.Context, s Streams, existing map[string]map[string]any) (err error) {
+	if p.Surplus, err = p.api.surplusReaders(ctx, s.Shards, existing); err != nil {
+		return err
+	}
+	var wanted []Reader
+	switch {
+	case s.Readers:
+		wanted = append(s.readers(), RetryReader())
+	case len(p.Surplus) > 0:
+		wanted = captureReaders(s.Shards)
+	}
+	p.Readers, err = p.api.missingReaders(ctx, wanted, existing)
+	return err
+}
+
 // Empty reports whether applying the plan would change nothing.
 func (p *Plan) Empty() bool {
-	return len(p.Readers) == 0 && !slices.ContainsFunc(p.Changes, func(c Change) bool { return c.Action == ActionCreate || c.Action == ActionUpdate })
+	return len(p.Readers) == 0 && len(p.Surplus) == 0 && !slices.ContainsFunc(p.Changes, func(c Change) bool { return c.Action == ActionCreate || c.Action == ActionUpdate })
 }
 
 // Blocked lists what keeps Fleetglass from working until a person decides.
@@ -145,8 +163,21 @@ func (p *Plan) Apply(ctx context.Context) error {
 }
 
 func (p *Plan) applyReaders(ctx context.Context) error {
+	after := map[string]uint64{} // By stream.
 	for _, r := range p.Readers {
-		if err := p.api.createReader(ctx, r); err != nil {
+		if _, asked := after[r.Stream]; !asked {
+			read, err := p.api.handedOver(ctx, r)
+			if err != nil {
+				return err
+			}
+			after[r.Stream] = read
+		}
+		if err := p.api.createReader(ctx, r, p.contract, after[r.Stream]); err != nil {
+			return err
+		}
+	}
+	for _, r := range p.Surplus {
+		if err := p.api.deleteReader(ctx, r); err != nil {
 			return err
 		}
 	}

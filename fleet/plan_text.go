@@ -15,6 +15,9 @@ func (p *Plan) String() string {
 	for _, r := range p.Readers {
 		fmt.Fprintf(&b, "+ create durable %s on %s\n", r.Durable(), r.Stream)
 	}
+	for _, r := range p.Surplus {
+		fmt.Fprintf(&b, "- delete durable %s of %s, once what it did not read is handed over\n", r.Durable(), r.Stream)
+	}
 	p.SelfImport.print(&b, p.contract)
 	for _, a := range p.Advice {
 		fmt.Fprintf(&b, "advice: %s\n  %s\n  %s\n", a.Object, a.Why, a.Command)

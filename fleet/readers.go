@@ -14,30 +14,45 @@ import (
 type Reader struct {
 	Stream string
 	Source string // What is read, as the collector is called.
+	Shard  Shard  // The part of the stream that is read; zero for all of it.
 }
 
 // ReaderPrefix begins the names of the durables.
 const ReaderPrefix = "fleetglass"
 
 // Durable is the name of the consumer.
-func (r Reader) Durable() string { return ReaderPrefix + "-" + r.Source }
+func (r Reader) Durable() string { return ReaderPrefix + "-" + r.Source + r.Shard.Suffix() }
+
+// captureSources are what is read from the capture streams, in their order.
+var captureSources = []Reader{
+	{Stream: CapturePub, Source: "publishes"}, {Stream: CaptureRaw, Source: "attempts"}, {Stream: CaptureAck, Source: "acks"},
+	{Stream: CaptureEvt, Source: "advisories"}, {Stream: CaptureReport, Source: "reports"},
+}
+
+// captureReaders are the durables of the capture streams when these are cut into n shards.
+func captureReaders(n int) []Reader {
+	var out []Reader
+	for _, r := range captureSources {
+		for _, r.Shard = range Shards(n) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
 
 // readers are all durables, in the order of the streams.
 func (s Streams) readers() []Reader {
-	return append([]Reader{
-		{CapturePub, "publishes"}, {CaptureRaw, "attempts"}, {CaptureAck, "acks"}, {CaptureEvt, "advisories"}, {CaptureReport, "reports"},
-		{recordsStream, "idempotency"},
-	}, s.deadLetters()...)
+	return append(append(captureReaders(s.Shards), Reader{Stream: recordsStream, Source: "idempotency"}), s.deadLetters()...)
 }
 
 // RetryReader is the durable through which retries are read that wait until they are due. Who observes need not be allowed to read it.
-func RetryReader() Reader { return Reader{StreamRetry, "retry"} }
+func RetryReader() Reader { return Reader{Stream: StreamRetry, Source: "retry"} }
 
 // deadLetters are those that read dead-letter entries. The mover looks how far they are.
 func (s Streams) deadLetters() []Reader {
 	var out []Reader
 	for _, c := range s.dlqs() {
-		out = append(out, Reader{c.Name, "deadletters"})
+		out = append(out, Reader{Stream: c.Name, Source: "deadletters"})
 	}
 	return out
 }
@@ -53,17 +68,29 @@ func ReaderConfig(durable string) jetstream.ConsumerConfig {
 	}
 }
 
+// ReaderGroup is the priority group of a durable that reads a shard: each replica asks with a priority of its own ([ReaderConfig]).
+const ReaderGroup = "replicas"
+
+// Config is the configuration of the durable. Who reads a shard asks for lines with a priority, so that one replica reads it while it keeps up, and
+// the others as soon as it does not.
+func (r Reader) Config(c Contract) jetstream.ConsumerConfig {
+	cfg := ReaderConfig(r.Durable())
+	if filters := c.shardFilters(r.Stream, r.Shard); len(filters) > 0 {
+		cfg.FilterSubjects, cfg.PriorityPolicy, cfg.PriorityGroups = filters, jetstream.PriorityPolicyPrioritized, []string{ReaderGroup}
+	}
+	return cfg
+}
+
 // missingReaders are the durables that do not exist.
 func (a *managerAPI) missingReaders(ctx context.Context, wanted []Reader, existing map[string]map[string]any) ([]Reader, error) {
 	var out []Reader
 	for _, r := range wanted {
 		if _, there := existing[r.Stream]; there {
 			err := a.call(ctx, "CONSUMER.INFO."+r.Stream+"."+r.Durable(), nil, nil)
-			var refused *jetstream.APIError
 			if err == nil {
 				continue
 			}
-			if !errors.As(err, &refused) || refused.ErrorCode != jetstream.JSErrCodeConsumerNotFound {
+			if !noConsumer(err) {
 				return nil, err
 			}
 		}
@@ -72,8 +99,15 @@ func (a *managerAPI) missingReaders(ctx context.Context, wanted []Reader, existi
 	return out, nil
 }
 
-func (a *managerAPI) createReader(ctx context.Context, r Reader) error {
-	request := map[string]any{"stream_name": r.Stream, "config": ReaderConfig(r.Durable())}
+// noConsumer reports whether the broker refused because a consumer does not exist.
+func noConsumer(err error) bool {
+	var refused *jetstream.APIError
+	return errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeConsumerNotFound
+}
+
+// createReader makes a durable that reads what comes after a sequence; zero for everything.
+func (a *managerAPI) createReader(ctx context.Context, r Reader, c Contract, after uint64) error {
+	request := map[string]any{"stream_name": r.Stream, "config": startAfter(r.Config(c), after)}
 	if err := a.call(ctx, "CONSUMER.CREATE."+r.Stream+"."+r.Durable(), request, nil); err != nil {
 		return fmt.Errorf("create durable %s on %s: %w", r.Durable(), r.Stream, err)
 	}

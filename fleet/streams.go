@@ -34,6 +34,7 @@ type Streams struct {
 	RecordRetention time.Duration // Optional; default [RecordRetention]. How long idempotency records are kept in KV.
 	DLQAgents       []string      // Optional; agents with a dead-letter stream of their own, instead of one stream for all.
 	Others          []string      // Optional; default none. Further streams that take tasks of the fleet; [NewPlan] finds them.
+	Shards          int           // Optional; default 1. Into how many shards the lines of each capture stream are cut; see [ValidShards].
 	Readers         bool          // Optional; default false. Make the durables too, so that the observer need not be allowed to.
 }
 
@@ -81,10 +82,14 @@ func (s Streams) captures() []jetstream.StreamConfig {
 			configs[i].Duplicates = shortWindow
 		}
 	}
-	return append(configs, jetstream.StreamConfig{
+	configs = append(configs, jetstream.StreamConfig{
 		Name: CaptureReport, Subjects: []string{s.Contract.Prefix + ".lifecycle.>"}, MaxAge: 7 * day, MaxBytes: 256 * mib,
 		Duplicates: shortWindow,
 	})
+	for i := range configs {
+		configs[i].SubjectTransform = s.Contract.shardTransform(configs[i].Name, s.Shards)
+	}
+	return configs
 }
 
 // perStream are the subjects that concern TASKS, and then those that concern each of the other streams of tasks.

@@ -4,7 +4,7 @@
 #   POSTGRES_EVENTS  the same in Postgres; default that of the form, 200000 or 3000000
 #   ENTRIES   dead letters that operations are measured with; default 100000
 #   FORM      quick (about five minutes) or long; default by EVENTS
-#   ROWS      regular expression of the rows: ingest, saturated, fresh, answers, actions, operations, inflight, history, reads, memory, pages, start
+#   ROWS      regular expression of the rows: ingest, shards, saturated, fresh, answers, actions, operations, inflight, history, reads, memory, pages, start
 #   OUT       file of the results; default bench.json
 #   OLD       earlier results to compare with
 #   PROFILES  directory for CPU and heap profiles of ingest, operations, inflight and pages

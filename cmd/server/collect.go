@@ -10,12 +10,9 @@ import (
 
 	"fleetglass/access"
 	"fleetglass/collectors"
-	"fleetglass/collectors/acks"
-	"fleetglass/collectors/advisories"
 	"fleetglass/collectors/brokersync"
 	"fleetglass/collectors/deadletters"
 	"fleetglass/collectors/publishes"
-	"fleetglass/collectors/reports"
 	"fleetglass/fleet"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
@@ -29,33 +26,20 @@ type collector interface {
 
 // collect prepares every source. Acknowledgements and advisories wait behind the publish barrier until the publish lines captured before them are
 // stored.
-func (a *App) collect(cfg Config, js jetstream.JetStream, store lifecycle.Store, appender lifecycle.Appender) error {
+func (a *App) collect(ctx context.Context, cfg Config, js jetstream.JetStream, store lifecycle.Store, appender lifecycle.Appender) error {
 	incarnations, err := collectors.NewIncarnationResolver(collectors.IncarnationResolverConfig{
 		JetStream: js, Appender: appender, Watermarks: store, Contract: contract(cfg),
 	})
 	if err != nil {
 		return err
 	}
-	barrier, err := collectors.NewPublishBarrier(collectors.PublishBarrierConfig{
-		JetStream: js, Stream: fleet.CapturePub, Durable: collectors.DurableName("", publishes.SourceStored),
-	})
-	if err != nil {
-		return err
-	}
 	shared := collectors.Config{
-		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract(cfg), Barrier: barrier,
-		Coordinator: collectors.NewBatchCoordinator(appender), Logger: a.log,
+		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract(cfg), Logger: a.log,
 	}
-	var all []collector
-	var errs []error
+	all, shared, errs := captures(ctx, cfg.CaptureShards, shared)
 	add := func(c collector, err error) {
 		all, errs = append(all, c), append(errs, err)
 	}
-	add(publishes.New(publishes.Config{Config: shared}))
-	add(publishes.NewAttempts(publishes.AttemptsConfig{Config: shared}))
-	add(acks.New(shared))
-	add(advisories.New(shared))
-	add(reports.New(shared))
 	entries, err := deadletters.New(deadletters.Config{Config: shared})
 	if err == nil {
 		a.entriesRead = entries.ReadTo
@@ -66,7 +50,7 @@ func (a *App) collect(cfg Config, js jetstream.JetStream, store lifecycle.Store,
 	}
 	add(brokersync.New(brokersync.Config{
 		JetStream: js, Appender: appender, Reader: store, Incarnations: incarnations, Contract: contract(cfg), Stored: decodeStored,
-		Interval: time.Duration(cfg.Poll), Logger: a.log,
+		Shards: cfg.CaptureShards, Interval: time.Duration(cfg.Poll), Logger: a.log,
 	}))
 	if err := errors.Join(errs...); err != nil {
 		return err

@@ -59,6 +59,7 @@ type Config struct {
 	WorkerConsumers string   `name:"worker-consumers" default:"*-task-worker" placeholder:"PATTERNS" help:"Names of the workers' consumers, as patterns separated by commas. Where a stream keeps messages after they are acknowledged, only these judge a task; other consumers watch." group:"broker"`
 	WorkerHeartbeat Duration `name:"worker-heartbeat" default:"2m" placeholder:"TIME" help:"How often workers say that they are still working. The doctor compares it with the waits of their consumers." group:"broker"`
 	Nice            int      `default:"10" placeholder:"N" help:"How much Fleetglass yields the processor to other programs, from 0 to 19. It does not yield while it embeds the broker." group:"broker"`
+	CaptureShards   int      `name:"capture-shards" default:"1" placeholder:"N" help:"Into how many shards the lines of each capture stream are cut, so that replicas read different ones: 1, 2, 4, 8, 16, 32 or 64. All replicas and fleetglass provision need the same." group:"broker"`
 	HeadersOnly     bool     `help:"Capture only the headers of tasks, for privacy. Bodies are then never shown, and a message that has left its stream cannot be sent again." group:"broker"`
 
 	FirestoreProject  string `name:"firestore-project" placeholder:"ID" help:"Firestore project that holds the fleet's idempotency records and side-effect logs. Google's application default credentials are used." group:"broker"`

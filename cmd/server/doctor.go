@@ -102,7 +102,7 @@ func (c doctorCmd) print(w io.Writer, r doctor.Report) error {
 }
 
 func newDoctor(cfg Config, js jetstream.JetStream, now func() time.Time) (*doctor.Doctor, error) {
-	rules := doctor.Rules{Contract: contract(cfg), Heartbeat: time.Duration(cfg.WorkerHeartbeat)}
+	rules := doctor.Rules{Contract: contract(cfg), Shards: cfg.CaptureShards, Heartbeat: time.Duration(cfg.WorkerHeartbeat)}
 	if cfg.Demo {
 		rules.Heartbeat = demo.Heartbeat
 	}

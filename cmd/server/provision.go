@@ -56,7 +56,7 @@ func (c provisionCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 
 // streams says how the streams of the configured fleet are to be set up.
 func streams(cfg Config) fleet.Streams {
-	s := fleet.Streams{Contract: contract(cfg), DLQAgents: cfg.DLQPerAgent}
+	s := fleet.Streams{Contract: contract(cfg), DLQAgents: cfg.DLQPerAgent, Shards: cfg.CaptureShards}
 	if cfg.HeadersOnly {
 		s.Bodies = fleet.HeadersOnly
 	}

@@ -20,6 +20,7 @@ import (
 type setup struct {
 	js       jetstream.JetStream
 	contract fleet.Contract
+	shards   int // Into how many shards the capture streams are read.
 	every    time.Duration
 	log      *slog.Logger
 
@@ -27,8 +28,8 @@ type setup struct {
 	part health.Part
 }
 
-func newSetup(js jetstream.JetStream, contract fleet.Contract, log *slog.Logger) *setup {
-	return &setup{js: js, contract: contract, every: 10 * time.Second, log: log, part: health.Part{Name: "streams", Kind: "broker", State: health.Starting}}
+func newSetup(js jetstream.JetStream, contract fleet.Contract, shards int, log *slog.Logger) *setup {
+	return &setup{js: js, contract: contract, shards: shards, every: 10 * time.Second, log: log, part: health.Part{Name: "streams", Kind: "broker", State: health.Starting}}
 }
 
 // needed are the streams without which nothing is seen.
@@ -50,15 +51,21 @@ func (s *setup) Run(ctx context.Context) error {
 
 func (s *setup) look(ctx context.Context) {
 	part := health.Part{Name: "streams", Kind: "broker", State: health.OK, LastAt: time.Now()}
-	var missing []string
+	var missing, cut []string
 	for _, name := range needed {
-		err := s.find(ctx, name)
+		stream, err := s.find(ctx, name)
 		switch {
+		case err == nil && s.cutOtherwise(stream):
+			cut = append(cut, name)
 		case errors.Is(err, jetstream.ErrStreamNotFound):
 			missing = append(missing, name)
 		case err != nil:
 			part.State, part.Detail = health.Down, fmt.Sprintf("look for stream %s: %v", name, err)
 		}
+	}
+	if len(cut) > 0 && part.State == health.OK {
+		part.Detail = fmt.Sprintf("%s: cut into another number of shards than --capture-shards says, %d: the first shard reads them; run fleetglass provision --apply",
+			strings.Join(cut, ", "), s.shards)
 	}
 	if len(missing) > 0 {
 		part.State, part.Detail = health.Down, missingText(missing)
@@ -69,11 +76,20 @@ func (s *setup) look(ctx context.Context) {
 	s.set(part)
 }
 
+// cutOtherwise reports whether the lines of a capture stream are not in the form of the shards that are read. Nothing is lost by that.
+func (s *setup) cutOtherwise(stream jetstream.Stream) bool {
+	if stream == nil || !fleet.IsSharded(stream.CachedInfo().Config.Name) {
+		return false
+	}
+	n, ok := s.contract.ShardsOf(stream.CachedInfo().Config)
+	return ok && n != max(s.shards, 1)
+}
+
 // find errors when a stream does not exist. Tasks may be stored in other streams than TASKS.
-func (s *setup) find(ctx context.Context, name string) error {
-	_, err := s.js.Stream(ctx, name)
+func (s *setup) find(ctx context.Context, name string) (jetstream.Stream, error) {
+	stream, err := s.js.Stream(ctx, name)
 	if name != fleet.StreamTasks || !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return err
+		return stream, err
 	}
 	names := s.js.StreamNames(ctx, jetstream.WithStreamListSubject(s.contract.TaskSubjects()))
 	other := false
@@ -81,9 +97,9 @@ func (s *setup) find(ctx context.Context, name string) error {
 		other = true
 	}
 	if other {
-		return nil
+		return nil, nil
 	}
-	return errors.Join(err, names.Err())
+	return nil, errors.Join(err, names.Err())
 }
 
 func missingText(missing []string) string {

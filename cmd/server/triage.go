@@ -33,7 +33,7 @@ func (a *App) triages(cfg Config, js jetstream.JetStream, store database, hub *l
 		return err
 	}
 	sent, err = pipeline.New(pipeline.Config{
-		JetStream: js, Contract: contract(cfg), Effects: told, Actions: a.triage.actions, Tasks: store, Now: now, Log: a.log,
+		JetStream: js, Contract: contract(cfg), Effects: told, Actions: a.triage.actions, Tasks: store, Shards: cfg.CaptureShards, Now: now, Log: a.log,
 	})
 	if err != nil {
 		return err

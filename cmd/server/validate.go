@@ -148,6 +148,9 @@ func (c *Config) validateBroker(p *problems) {
 	if err := (fleet.Contract{Prefix: fleet.DefaultPrefix, Workers: c.WorkerConsumers}).Validate(); err != nil {
 		p.add("worker-consumers", "%w", err)
 	}
+	if !fleet.ValidShards(c.CaptureShards) {
+		p.add("capture-shards", "%d is not a power of two from 1 to %d", c.CaptureShards, fleet.MaxShards)
+	}
 	if d := time.Duration(c.Poll); d < 100*time.Millisecond || d > time.Hour {
 		p.add("poll-interval", "%s is not between 100ms and 1h", c.Poll)
 	}

@@ -91,13 +91,13 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 			return nil, fmt.Errorf("set up the embedded broker: %w", err)
 		}
 	}
-	setup := newSetup(nats.js, contract(cfg), log)
+	setup := newSetup(nats.js, contract(cfg), cfg.CaptureShards, log)
 	a.watch(setup)
 	a.work("streams", setup.Run)
 
 	hub := live.NewHub(hubSize)
 	appender := sharedkeys.Wrap(live.Wrap(telemetry.NewAppender(metrics, a.tracedBatches(a.limitStore(ctx, cfg, store, now)), now), hub), store, log)
-	if err := a.collect(cfg, nats.js, store, appender); err != nil {
+	if err := a.collect(ctx, cfg, nats.js, store, appender); err != nil {
 		return nil, fmt.Errorf("prepare the collectors: %w", err)
 	}
 	if err := a.reconciles(cfg, nats.js, store, appender, now); err != nil {

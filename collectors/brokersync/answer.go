@@ -107,12 +107,14 @@ func (a *answerer) begin(ctx context.Context) (b Begin, err error) {
 	b.CaptureCreated = lifecycle.MicrosOf(pub.CachedInfo().Created)
 	b.Discarded = max(pub.CachedInfo().State.FirstSeq, 1) - 1
 	for _, subject := range a.cfg.Contract.CaptureSubjects(a.stream.CachedInfo().Config.Subjects) {
-		first, err := firstCaptured(ctx, pub, subject, a.seen.Stream.Name)
-		if err != nil {
-			return b, err
-		}
-		if first > 0 && (b.FirstCaptured == 0 || first < b.FirstCaptured) {
-			b.FirstCaptured = first
+		for _, captured := range fleet.CapturedSubjects(subject) {
+			first, err := firstCaptured(ctx, pub, captured, a.seen.Stream.Name)
+			if err != nil {
+				return b, err
+			}
+			if first > 0 && (b.FirstCaptured == 0 || first < b.FirstCaptured) {
+				b.FirstCaptured = first
+			}
 		}
 	}
 	return b, nil

@@ -42,6 +42,7 @@ type Config struct {
 
 	Streams  []string      // Optional; default TASKS. The streams to observe; Incarnations must watch them too.
 	Durable  string        // Optional; default as in [collectors.Config]. The prefix of the collectors' durables.
+	Shards   int           // Optional; default 1. Into how many shards the capture streams are cut.
 	Interval time.Duration // Optional; default 1 s. The pause between polls.
 	Waits    Waits         // Optional; default 2 s, 2 s and 5 s.
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -27,19 +29,23 @@ func (a *answerer) deletions(ctx context.Context) (Deletions, error) {
 	if err != nil {
 		return d, fmt.Errorf("find %s: %w", fleet.CaptureEvt, err)
 	}
-	info, err := events.Info(ctx, jetstream.WithSubjectFilter(prefix+"*"))
-	if err != nil {
-		return d, fmt.Errorf("ask %s for deleted consumers: %w", fleet.CaptureEvt, err)
+	var subjects []string
+	for _, captured := range fleet.CapturedSubjects(prefix + "*") {
+		info, err := events.Info(ctx, jetstream.WithSubjectFilter(captured))
+		if err != nil {
+			return d, fmt.Errorf("ask %s for deleted consumers: %w", fleet.CaptureEvt, err)
+		}
+		if d.From = lifecycle.MicrosOf(info.Created); info.State.FirstSeq > 1 { // Earlier lines were discarded.
+			d.From = lifecycle.MicrosOf(info.State.FirstTime)
+		}
+		subjects = slices.AppendSeq(subjects, maps.Keys(info.State.Subjects))
 	}
-	if d.From = lifecycle.MicrosOf(info.Created); info.State.FirstSeq > 1 { // Earlier lines were discarded.
-		d.From = lifecycle.MicrosOf(info.State.FirstTime)
-	}
-	if len(info.State.Subjects) > maxDeletions {
+	if len(subjects) > maxDeletions {
 		d.From = math.MaxInt64
 		return d, nil
 	}
-	for subject := range info.State.Subjects {
-		name := strings.TrimPrefix(subject, prefix)
+	for _, subject := range subjects {
+		name := strings.TrimPrefix(fleet.OriginalSubject(subject), prefix)
 		if fleet.IsCopier(name) || (a.seen.Kept && !a.cfg.Contract.IsWorker(name)) {
 			continue
 		}
@@ -50,7 +56,7 @@ func (a *answerer) deletions(ctx context.Context) (Deletions, error) {
 		if err != nil {
 			return d, fmt.Errorf("read advisory %s: %w", subject, err)
 		}
-		d.Last[name] = lifecycle.MicrosOf(m.Time)
+		d.Last[name] = max(d.Last[name], lifecycle.MicrosOf(m.Time))
 	}
 	return d, nil
 }

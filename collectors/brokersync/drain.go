@@ -2,16 +2,13 @@ package brokersync
 
 import (
 	"slices"
-	"time"
 
+	"fleetglass/fleet"
 	"fleetglass/lifecycle"
 )
 
 // marksKept bounds the moments that are remembered until the collectors have caught up with them.
 const marksKept = 128
-
-// lateCount is how long after a line was stored the broker counts it as pending for the durable, at the latest.
-const lateCount = time.Second
 
 // Drain knows up to when the lines of one capture stream are stored: the latest moment whose lines the durable has acknowledged since.
 // A line is acknowledged after it was committed. The broker's count of pending lines does not serve, because it lags.
@@ -45,11 +42,14 @@ func (d Drain) note(e CaptureEnd) Drain {
 	if d.marks = slices.Clip(d.marks); len(d.marks) < marksKept {
 		d.marks = append(d.marks, mark{at: e.At, seq: e.LastSeq})
 	}
-	for len(d.marks) > 0 && (d.marks[0].seq <= e.Floor || (e.Idle && d.marks[0].at.Add(lateCount) <= e.At)) {
+	for len(d.marks) > 0 && (d.marks[0].seq <= e.Floor || (e.waitsNot(d.marks[0].seq) && d.marks[0].at.Add(fleet.LateCount) <= e.At)) {
 		d.UpTo, d.marks = max(d.UpTo, d.marks[0].at), d.marks[1:]
 	}
 	return d
 }
+
+// waitsNot reports whether no line up to this one waits, as the broker counts them.
+func (e CaptureEnd) waitsNot(seq uint64) bool { return e.Idle || seq <= e.Busy }
 
 // CaptureProgress is how far the lines of the capture streams are stored.
 type CaptureProgress struct{ Acks, Advisories, Publishes Drain }

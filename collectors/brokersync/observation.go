@@ -52,11 +52,12 @@ type CaptureEnd struct {
 	Created   lifecycle.Micros // When it was created.
 	Missing   bool             // The capture stream does not exist, or does not record what concerns the observed stream.
 	Uncovered bool             // It exists, and does not record what concerns the observed stream.
-	Unread    bool             // The durable does not exist yet.
+	Unread    bool             // The durable does not exist yet, or not that of each shard.
 	At        lifecycle.Micros // When the stream was asked.
 	LastSeq   uint64           // Its last line at that time.
 	Floor     uint64           // All lines up to this one were acknowledged, so they are stored.
-	Idle      bool             // The durable has no line left to deliver and none that waits for its acknowledgement.
+	Idle      bool             // The durable has no line left to deliver and none that waits for its acknowledgement; with shards none of them has.
+	Busy      uint64           // All lines up to this one were acknowledged in the shards that are not idle; the last line of an idle one may be long ago.
 }
 
 // Consumer is the state of a durable consumer and what only the synchronizer needs of it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -173,7 +174,7 @@ func (b *observer) capture(ctx context.Context) (c Capture, err error) {
 	}{
 		{&c.Acks, fleet.CaptureAck, "acks"}, {&c.Advisories, fleet.CaptureEvt, "advisories"}, {&c.Publishes, fleet.CapturePub, "publishes"},
 	} {
-		if *s.end, err = captureEnd(ctx, b.cfg.Capture, s.stream, collectors.DurableName(b.cfg.Durable, s.durable), b.records); err != nil {
+		if *s.end, err = b.captureEnd(ctx, s.stream, collectors.DurableName(b.cfg.Durable, s.durable)); err != nil {
 			return c, err
 		}
 	}
@@ -188,9 +189,9 @@ func (b *observer) records(capture jetstream.StreamConfig) bool {
 	return fleet.Captures(capture.Name, b.name, capture.Subjects)
 }
 
-func captureEnd(ctx context.Context, js jetstream.JetStream, name, durable string, records func(jetstream.StreamConfig) bool) (CaptureEnd, error) {
+func (b *observer) captureEnd(ctx context.Context, name, durable string) (CaptureEnd, error) {
 	e := CaptureEnd{Stream: name}
-	stream, err := js.Stream(ctx, name)
+	stream, err := b.cfg.Capture.Stream(ctx, name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		e.Missing = true
 		return e, nil
@@ -199,20 +200,35 @@ func captureEnd(ctx context.Context, js jetstream.JetStream, name, durable strin
 		return e, fmt.Errorf("read end of %s: %w", name, err)
 	}
 	end := stream.CachedInfo()
-	if !records(end.Config) {
+	if !b.records(end.Config) {
 		e.Missing, e.Uncovered = true, true
 		return e, nil
 	}
 	e.At, e.LastSeq, e.Created = lifecycle.MicrosOf(end.TimeStamp), end.State.LastSeq, lifecycle.MicrosOf(end.Created)
-	consumer, err := stream.Consumer(ctx, durable)
-	if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) { // Nobody has read it yet, or it went just now.
-		e.Unread = true
-		return e, nil
+	e.Floor, e.Busy, e.Idle = math.MaxUint64, math.MaxUint64, true
+	for _, shard := range fleet.Shards(b.cfg.Shards) {
+		consumer, err := stream.Consumer(ctx, durable+shard.Suffix())
+		if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) { // Nobody has read it yet, or it went just now.
+			return e.unread(), nil
+		}
+		if err != nil {
+			return e, fmt.Errorf("read position on %s: %w", name, err)
+		}
+		e.read(consumer.CachedInfo())
 	}
-	if err != nil {
-		return e, fmt.Errorf("read position on %s: %w", name, err)
-	}
-	info := consumer.CachedInfo()
-	e.Floor, e.Idle = info.AckFloor.Stream, info.NumPending == 0 && info.NumAckPending == 0
 	return e, nil
+}
+
+// read takes in where a durable stands, one of those that read the stream together.
+func (e *CaptureEnd) read(info *jetstream.ConsumerInfo) {
+	e.Floor = min(e.Floor, info.AckFloor.Stream)
+	if info.NumPending > 0 || info.NumAckPending > 0 {
+		e.Busy, e.Idle = min(e.Busy, info.AckFloor.Stream), false
+	}
+}
+
+// unread is e where not every durable exists.
+func (e CaptureEnd) unread() CaptureEnd {
+	e.Unread, e.Floor, e.Busy, e.Idle = true, 0, 0, false
+	return e
 }

@@ -25,6 +25,7 @@ type StreamSnapshotConfig struct {
 	Incarnations *collectors.IncarnationResolver // Required.
 
 	Durable string        // Optional; default as in [collectors.Config]. The prefix of the collectors' durables.
+	Shards  int           // Optional; default 1. As in [Config].
 	Details int           // Optional; default 50,000. As in [Config].
 	Walk    int           // Optional; default 20,000. Messages read one by one where a list of the deleted ones would be longer than that.
 	Settle  time.Duration // Optional; default 1 s. How long after something happened its line is captured at the latest.
@@ -77,7 +78,7 @@ func SnapshotStreams(ctx context.Context, cfg StreamSnapshotConfig) ([]StreamSna
 
 func (c StreamSnapshotConfig) snapshot(ctx context.Context, name string, streams collectors.Streams) (s StreamSnapshot, err error) {
 	b := observer{name: name, cfg: &Config{
-		JetStream: c.JetStream, Capture: cmp.Or(c.Capture, c.JetStream), Durable: c.Durable,
+		JetStream: c.JetStream, Capture: cmp.Or(c.Capture, c.JetStream), Durable: c.Durable, Shards: c.Shards,
 		Details: cmp.Or(c.Details, 50_000), PageSize: 4 * cmp.Or(c.Walk, 20_000),
 	}}
 	o, err := b.observe(ctx, streams, 0)

@@ -72,7 +72,7 @@ func (c *Collector) Health() []health.Part {
 	for _, r := range c.reading {
 		parts = append(parts, r.Health()...)
 	}
-	return []health.Part{joinParts(parts)}
+	return []health.Part{health.Join(Name, "collector", parts)}
 }
 
 // Run reads until ctx is done, then finishes what it has in hand and returns nil.

@@ -59,7 +59,7 @@ type AttemptsConfig struct {
 // Attempts sees publish attempts: durably through OBS_RAW where the account feeds it, else by listening, which is best effort.
 type Attempts struct {
 	durable *collectors.Collector
-	live    *listener
+	live    *listener // Nil for a shard that is not the first: one listens for all.
 }
 
 // NewAttempts validates the configuration and starts nothing.
@@ -70,11 +70,18 @@ func NewAttempts(cfg AttemptsConfig) (*Attempts, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Attempts{durable: durable, live: newListener(cfg)}, nil
+	a := &Attempts{durable: durable}
+	if cfg.Shard.Index == 0 {
+		a.live = newListener(cfg)
+	}
+	return a, nil
 }
 
 // Run works until ctx is done, then finishes what it has in hand and returns nil.
 func (a *Attempts) Run(ctx context.Context) error {
+	if a.live == nil {
+		return a.durable.Run(ctx)
+	}
 	heard := make(chan error, 1)
 	go func() { heard <- a.live.run(ctx) }()
 	return errors.Join(a.durable.Run(ctx), <-heard)
@@ -82,6 +89,9 @@ func (a *Attempts) Run(ctx context.Context) error {
 
 // Health is one part: that of OBS_RAW, or best effort while attempts are only heard.
 func (a *Attempts) Health() []health.Part {
+	if a.live == nil {
+		return a.durable.Health()
+	}
 	if part, listening := a.live.health(); listening {
 		return []health.Part{part}
 	}

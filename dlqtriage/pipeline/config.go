@@ -24,6 +24,7 @@ type Config struct {
 	Tasks     Tasks               // Required. What was observed: whether a retry was published before.
 	Holder    string              // Optional; who claims, for people. Default the package's name.
 	Durable   string              // Optional; the durable that reads what was published, by which it is known that nothing is missing.
+	Shards    int                 // Optional; default 1. Into how many shards what was published is cut.
 
 	Lease time.Duration    // Optional; how long a claim holds, default 30 s. Who dies is taken for dead after it.
 	Grace time.Duration    // Optional; how late a parked message may come before another one is parked, default 30 s.

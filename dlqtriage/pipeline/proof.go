@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"fleetglass/dlqtriage"
 	"fleetglass/fleet"
 	"fleetglass/lifecycle"
@@ -70,12 +72,48 @@ func (s *sender) allRead(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("look at %s: %w", fleet.CapturePub, err)
 	}
-	reader, err := captured.Consumer(ctx, s.Durable)
-	if err != nil {
-		return fmt.Errorf("look at %s: %w", s.Durable, err)
+	last, late := captured.CachedInfo().State.LastSeq, false
+	for _, shard := range fleet.Shards(s.Shards) {
+		read, idle, err := s.look(ctx, captured, shard)
+		if err != nil {
+			return err
+		}
+		if late = late || read < last; read < last && (shard.Whole() || !idle) {
+			return errNotYet
+		}
 	}
-	if reader.CachedInfo().AckFloor.Stream < captured.CachedInfo().State.LastSeq {
-		return errNotYet
+	if late { // The last lines are of other shards. What nobody waits for a while later was read.
+		return s.stillIdle(ctx, captured, last)
 	}
 	return nil
+}
+
+// stillIdle errors unless, a while later, no line up to the given one waits in any shard.
+func (s *sender) stillIdle(ctx context.Context, captured jetstream.Stream, last uint64) error {
+	select {
+	case <-time.After(fleet.LateCount):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for _, shard := range fleet.Shards(s.Shards) {
+		read, idle, err := s.look(ctx, captured, shard)
+		if err != nil {
+			return err
+		}
+		if read < last && !idle {
+			return errNotYet
+		}
+	}
+	return nil
+}
+
+// look says how far a shard of what was published was read, and whether nothing of it waits.
+func (s *sender) look(ctx context.Context, captured jetstream.Stream, shard fleet.Shard) (read uint64, idle bool, err error) {
+	name := s.Durable + shard.Suffix()
+	reader, err := captured.Consumer(ctx, name)
+	if err != nil {
+		return 0, false, fmt.Errorf("look at %s: %w", name, err)
+	}
+	info := reader.CachedInfo()
+	return info.AckFloor.Stream, info.NumPending == 0 && info.NumAckPending == 0, nil
 }

@@ -54,14 +54,19 @@ func (r *Relay) sent(ctx context.Context, c decision.Claimed, e dlqtriage.HeldEf
 	if err != nil {
 		return false, fmt.Errorf("look whether it was sent: %w", err)
 	}
-	line, err := stream.GetLastMsgForSubject(ctx, e.Subject)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return false, nil
+	for _, captured := range fleet.CapturedSubjects(e.Subject) {
+		line, err := stream.GetLastMsgForSubject(ctx, captured)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			continue
+		}
+		if err != nil {
+			return false, fmt.Errorf("look whether it was sent: %w", err)
+		}
+		if line.Header.Get(fleet.HeaderTriageAction) == c.Action {
+			return true, nil
+		}
 	}
-	if err != nil {
-		return false, fmt.Errorf("look whether it was sent: %w", err)
-	}
-	return line.Header.Get(fleet.HeaderTriageAction) == c.Action, nil
+	return false, nil
 }
 
 // over says why the attempt cannot be the current one any more; empty where it is.

@@ -57,6 +57,16 @@ func captureChecks() []check {
 			why:   "When the one server that holds it is away, what the fleet does is not recorded.",
 		},
 		{
+			code: "capture_rewritten", severity: Critical, find: rewritingCaptures,
+			title: "A capture stream rewrites its lines",
+			why:   "Its lines have other subjects than were published to, and cannot be understood: they end in quarantine.",
+		},
+		{
+			code: "capture_shards", severity: Info, find: othersShards,
+			title: "A capture stream is cut otherwise than it is read",
+			why:   "The first of the shards that are read takes all lines that are cut otherwise. Nothing is lost by it, but replicas do not share the work.",
+		},
+		{
 			code: "captures_own_acks", severity: Critical, find: feedback,
 			title: "A stream records its own readers",
 			why:   "It records the acknowledgements of those who read it: each line makes another one, thousands a second.",
@@ -159,6 +169,37 @@ func fewerReplicas(l look) []trap {
 		}
 		return fmt.Sprintf("It has %d replicas, and the tasks have %d.", max(s.Config.Replicas, 1), most), fmt.Sprintf("nats stream edit %s --replicas %d", s.Config.Name, most)
 	})
+}
+
+// cut are the streams whose lines may be cut into shards.
+func (l look) cut() []Stream {
+	return slices.DeleteFunc(slices.Clone(l.Streams), func(s Stream) bool { return !fleet.IsSharded(s.Config.Name) })
+}
+
+func rewritingCaptures(l look) []trap {
+	return eachStream(l.cut(), func(s Stream) (string, string) {
+		if _, ok := l.Contract.ShardsOf(s.Config); ok {
+			return "", ""
+		}
+		return fmt.Sprintf("Its subject_transform makes %s of %s.", s.Config.SubjectTransform.Destination, s.Config.SubjectTransform.Source), apply
+	})
+}
+
+func othersShards(l look) []trap {
+	return eachStream(l.cut(), func(s Stream) (string, string) {
+		n, ok := l.Contract.ShardsOf(s.Config)
+		if !ok || n == max(l.Shards, 1) { // Of the former there is a finding of its own.
+			return "", ""
+		}
+		return fmt.Sprintf("It is cut into %s, and read in %s.", shards(n), shards(max(l.Shards, 1))), fmt.Sprintf("%s --capture-shards %d", apply, max(l.Shards, 1))
+	})
+}
+
+func shards(n int) string {
+	if n == 1 {
+		return "one piece"
+	}
+	return fmt.Sprintf("%d shards", n)
 }
 
 // feedback finds streams that record acknowledgements of any stream, and so of their own readers.

@@ -12,6 +12,7 @@ import (
 // Rules are what a look is judged by.
 type Rules struct {
 	Contract  fleet.Contract // Required.
+	Shards    int            // Optional; default 1. Into how many shards Fleetglass reads the capture streams.
 	Heartbeat time.Duration  // Optional; default that of [fleet.DefaultTiming]. How often workers say that they are still working.
 }
 

@@ -227,6 +227,17 @@ var planted = []struct {
 		b.remove(fleet.CaptureAck)
 		b.create(jetstream.StreamConfig{Name: fleet.CaptureAck, Subjects: []string{"$JS.ACK.>"}, NoAck: true, MaxBytes: 1 << 20})
 	}, []string{"captures_own_acks: stream OBS_ACK"}},
+	{"a capture stream with other subjects", func(b broker) {
+		b.edit(fleet.CaptureAck, func(c *jetstream.StreamConfig) {
+			c.SubjectTransform = &jetstream.SubjectTransformConfig{Source: "$JS.ACK.>", Destination: "mine.>"}
+		})
+	}, []string{"capture_rewritten: stream OBS_ACK"}},
+	{"shards that nobody reads as such", func(b broker) {
+		cut := fleet.Streams{Contract: contract, Shards: 4}.Configs()
+		b.edit(fleet.CaptureEvt, func(c *jetstream.StreamConfig) {
+			c.SubjectTransform = cut[slices.IndexFunc(cut, func(w jetstream.StreamConfig) bool { return w.Name == c.Name })].SubjectTransform
+		})
+	}, []string{"capture_shards: stream OBS_EVT"}},
 	{"no stream of dead letters", func(b broker) { b.remove(fleet.StreamDLQ) }, []string{"no_dlq: stream DLQ"}},
 	{"dead letters in a work queue", func(b broker) {
 		b.anew(fleet.StreamDLQ, func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy })

@@ -40,22 +40,45 @@ type ingester struct {
 
 func newIngester(t testing.TB, js jetstream.JetStream, store lifecycle.Store) *ingester {
 	t.Helper()
+	return newReplica(t, js, store, 1, 0)
+}
+
+// newReplica is one of two replicas that read a number of shards: each prefers every second one.
+func newReplica(t testing.TB, js jetstream.JetStream, store lifecycle.Store, shards, number int) *ingester {
+	t.Helper()
 	appender := live.Wrap(telemetry.NewAppender(telemetry.NewRegistry("bench", slog.New(slog.DiscardHandler)), store, time.Now), live.NewHub(10_000))
 	incarnations, err := collectors.NewIncarnationResolver(collectors.IncarnationResolverConfig{JetStream: js, Appender: appender, Watermarks: store, Contract: contract})
 	if err != nil {
 		t.Fatal(err)
 	}
-	barrier, err := collectors.NewPublishBarrier(collectors.PublishBarrierConfig{
-		JetStream: js, Stream: fleet.CapturePub, Durable: collectors.DurableName("", publishes.SourceStored),
+	in := &ingester{js: js}
+	shared := collectors.Config{
+		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract, Logger: slog.New(slog.DiscardHandler),
+	}
+	for _, shared.Shard = range fleet.Shards(shards) {
+		shared.Rank = uint8((shared.Shard.Index + number) % 2 * 5)
+		in.addShard(t, shared)
+	}
+	in.synchronizer, err = brokersync.New(brokersync.Config{
+		JetStream: js, Appender: appender, Reader: store, Incarnations: incarnations, Contract: contract, Stored: decodeStored, Shards: shards,
+		Interval: time.Second, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared := collectors.Config{
-		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract, Barrier: barrier,
-		Coordinator: collectors.NewBatchCoordinator(appender), Logger: slog.New(slog.DiscardHandler),
+	return in
+}
+
+// addShard adds the collectors of a shard, which are committed together; the first one brings what is not cut.
+func (in *ingester) addShard(t testing.TB, shared collectors.Config) {
+	t.Helper()
+	barrier, err := collectors.NewPublishBarrier(collectors.PublishBarrierConfig{
+		JetStream: in.js, Stream: fleet.CapturePub, Durable: collectors.DurableName("", publishes.SourceStored), Shards: []fleet.Shard{shared.Shard},
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	in := &ingester{js: js}
+	shared.Barrier, shared.Coordinator = barrier, collectors.NewBatchCoordinator(shared.Appender)
 	add := func(l liner, err error) {
 		if err != nil {
 			t.Fatal(err)
@@ -67,15 +90,9 @@ func newIngester(t testing.TB, js jetstream.JetStream, store lifecycle.Store) *i
 	add(acks.New(shared))
 	add(advisories.New(shared))
 	add(reports.New(shared))
-	add(idempotency.NewKV(shared))
-	in.synchronizer, err = brokersync.New(brokersync.Config{
-		JetStream: js, Appender: appender, Reader: store, Incarnations: incarnations, Contract: contract, Stored: decodeStored,
-		Interval: time.Second, Logger: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
+	if shared.Shard.Index == 0 {
+		add(idempotency.NewKV(shared))
 	}
-	return in
 }
 
 func decodeStored(line collectors.Line, streams collectors.Streams, into *lifecycle.Batch) error {

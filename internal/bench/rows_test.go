@@ -29,6 +29,7 @@ type row struct {
 // rows in the order in which they are measured: what fills the machine's memory and disk comes late.
 var rows = []row{
 	{"ingest", measureIngest},
+	{"shards", measureShards},
 	{"saturated", measureSaturated},
 	{"fresh", measureFreshness},
 	{"answers", measureAnswers},

@@ -15,7 +15,7 @@ import (
 // that is added there is measured here. The program's package cannot be imported.
 func TestIngestIsWiredAsTheProgramIs(t *testing.T) {
 	t.Parallel()
-	program, measured := wiringOf(t, "../../cmd/server/collect.go"), wiringOf(t, "collect_test.go")
+	program, measured := wiringOf(t, "../../cmd/server/collect.go", "../../cmd/server/capture_shards.go"), wiringOf(t, "collect_test.go")
 	delete(program, "idempotency.FirestoreConfig") // There is no Firestore here; without a project the program's collector does nothing either.
 	delete(program, "deadletters.Config")          // Nothing dies in what is measured, and its stream is no captured one.
 	if len(program) < 4 {
@@ -26,14 +26,21 @@ func TestIngestIsWiredAsTheProgramIs(t *testing.T) {
 	}
 }
 
-// wiringOf lists the fields that a source file sets of each configuration of collectors.
-func wiringOf(t *testing.T, path string) map[string][]string {
+// wiringOf lists the fields that source files set of each configuration of collectors.
+func wiringOf(t *testing.T, paths ...string) map[string][]string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	out := map[string][]string{}
+	for _, path := range paths {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		addWiring(file, out)
+	}
+	return out
+}
+
+func addWiring(file *ast.File, out map[string][]string) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		literal, ok := n.(*ast.CompositeLit)
 		if !ok {
@@ -53,5 +60,4 @@ func wiringOf(t *testing.T, path string) map[string][]string {
 		out[name.X.(*ast.Ident).Name+"."+name.Sel.Name] = fields
 		return true
 	})
-	return out
 }

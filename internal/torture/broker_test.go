@@ -50,11 +50,17 @@ type broker struct {
 
 func startBroker(t *testing.T, dir string) *broker {
 	t.Helper()
+	return startShardedBroker(t, dir, 1)
+}
+
+// startShardedBroker cuts the capture streams into shards.
+func startShardedBroker(t *testing.T, dir string, shards int) *broker {
+	t.Helper()
 	b := &broker{t: t, dir: dir, order: brokerOrder{Dir: filepath.Join(dir, "broker"), Listen: freePort(t)}}
 	b.again()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if _, err := fleet.Provision(ctx, dial(t, b.url()), fleet.Streams{Contract: fleet.NewContract("")}); err != nil {
+	if _, err := fleet.Provision(ctx, dial(t, b.url()), fleet.Streams{Contract: fleet.NewContract(""), Shards: shards}); err != nil {
 		t.Fatal(err)
 	}
 	return b

@@ -4,11 +4,13 @@ package torture
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -142,13 +144,25 @@ func marks(ctx context.Context, js jetstream.JetStream) (map[string]uint64, erro
 // reached reports with an error what of the lines up to the marks is not committed and acknowledged yet.
 func reached(ctx context.Context, js jetstream.JetStream, upTo map[string]uint64) error {
 	for name, durable := range captures {
-		c, err := js.Consumer(ctx, name, durable)
+		s, err := js.Stream(ctx, name)
 		if err != nil {
-			return fmt.Errorf("durable %s: %w", durable, err)
+			return fmt.Errorf("stream %s: %w", name, err)
 		}
-		info := c.CachedInfo()
-		if idle := info.NumPending == 0 && info.NumAckPending == 0; !idle && info.AckFloor.Stream < upTo[name] {
-			return fmt.Errorf("%s: %d of %d lines are read", name, info.AckFloor.Stream, upTo[name])
+		found, durables := 0, s.ListConsumers(ctx)
+		for info := range durables.Info() {
+			if !strings.HasPrefix(info.Name, durable) { // With shards it has several.
+				continue
+			}
+			found++
+			if idle := info.NumPending == 0 && info.NumAckPending == 0; !idle && info.AckFloor.Stream < upTo[name] {
+				err = fmt.Errorf("%s: %d of %d lines are read", info.Name, info.AckFloor.Stream, upTo[name])
+			}
+		}
+		if err = errors.Join(err, durables.Err()); err == nil && found == 0 {
+			err = fmt.Errorf("durable %s of %s does not exist", durable, name)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

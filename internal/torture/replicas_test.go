@@ -4,6 +4,7 @@ package torture
 
 import (
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -14,12 +15,23 @@ import (
 // Two replicas share the durables and a Postgres, while one or the other is killed, or frozen and comes back with what it had in hand.
 func TestNothingIsLostOrDoubledBetweenReplicas(t *testing.T) {
 	t.Parallel()
+	betweenReplicas(t, 1)
+}
+
+// The same where the capture streams are cut into shards, which the replicas prefer differently and take over from each other.
+func TestNothingIsLostOrDoubledBetweenReplicasThatReadShards(t *testing.T) {
+	t.Parallel()
+	betweenReplicas(t, 4)
+}
+
+func betweenReplicas(t *testing.T, shards int) {
+	t.Helper()
 	r := newRun(t)
 	database := testkit.Postgres(t)
-	b := startBroker(t, r.dir)
+	b := startShardedBroker(t, r.dir, shards)
 	replicas := make([]*glass, 2)
 	for i := range replicas {
-		replicas[i] = newGlass(t, r.dir, "--nats-url", b.url(), "--data-dir", filepath.Join(r.dir, "data"), "--database-url", database)
+		replicas[i] = newGlass(t, r.dir, "--nats-url", b.url(), "--data-dir", filepath.Join(r.dir, "data"), "--database-url", database, "--capture-shards", strconv.Itoa(shards))
 		replicas[i].again()
 		replicas[i].api()
 	}

@@ -136,7 +136,7 @@ func (w *wires) attempt(msg jetstream.Msg) error {
 }
 
 func (w *wires) answer(msg jetstream.Msg) error {
-	tokens := strings.Split(msg.Subject(), ".") // $JS.ACK.<stream>.<consumer>.<deliveries>.<seq>.<consumer seq>.<time>.<pending>
+	tokens := strings.Split(fleet.OriginalSubject(msg.Subject()), ".") // $JS.ACK.<stream>.<consumer>.<deliveries>.<seq>.<consumer seq>.<time>.<pending>
 	attempt, errAttempt := strconv.Atoi(tokens[4])
 	seq, errSeq := strconv.ParseUint(tokens[5], 10, 64)
 	if errAttempt != nil || errSeq != nil {
@@ -183,7 +183,7 @@ func (w *wires) record(msg jetstream.Msg) error {
 }
 
 func (w *wires) report(msg jetstream.Msg) error {
-	_, kind, _ := fleet.NewContract("").ParseReportSubject(msg.Subject())
+	_, kind, _ := fleet.NewContract("").ParseReportSubject(fleet.OriginalSubject(msg.Subject()))
 	var event struct{ Subject string }
 	err := json.Unmarshal(msg.Data(), &event)
 	add(w.byTask, event.Subject, lifecycle.Kind(kind), 0)

@@ -1,24 +1,22 @@
-package deadletters
+package health
 
 import (
 	"slices"
 	"strings"
-
-	"fleetglass/internal/health"
 )
 
 // worst orders states, the best first.
-var worst = []health.State{health.NotConfigured, health.OK, health.BestEffort, health.Behind, health.Starting, health.Down}
+var worst = []State{NotConfigured, OK, BestEffort, Behind, Starting, Down}
 
-// joinParts is one part of several: the worst state counts, what waits is added up.
-func joinParts(parts []health.Part) health.Part {
-	out := health.Part{Name: Name, Kind: "collector", State: health.NotConfigured}
+// Join is one part of several of one kind: the worst state counts, what waits is added up.
+func Join(name, kind string, parts []Part) Part {
+	out := Part{Name: name, Kind: kind, State: NotConfigured}
 	var details []string
 	for _, p := range parts {
 		if slices.Index(worst, p.State) > slices.Index(worst, out.State) {
 			out.State = p.State
 		}
-		if p.Detail != "" {
+		if p.Detail != "" && !slices.Contains(details, p.Detail) {
 			details = append(details, p.Detail)
 		}
 		if p.LastAt.After(out.LastAt) {
