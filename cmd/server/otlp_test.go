@@ -15,22 +15,38 @@ import (
 	"fleetglass/internal/testkit"
 )
 
-const callersTrace = "4bf92f3577b34da6a3ce929d0e0e4736"
+const (
+	callersTrace = "4bf92f3577b34da6a3ce929d0e0e4736"
+	callersSpan  = "00f067aa0ba902b7"
+)
+
+// eachProtocol runs a test with a receiver of every protocol, and the variable that names it.
+func eachProtocol(t *testing.T, test func(t *testing.T, receiver *testkit.OTLP, protocol string)) {
+	t.Parallel()
+	for protocol, receiver := range map[string]func(testing.TB) *testkit.OTLP{"http/protobuf": testkit.Receiver, "grpc": testkit.ReceiverOverGRPC} {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			test(t, receiver(t), "OTEL_EXPORTER_OTLP_PROTOCOL="+protocol)
+		})
+	}
+}
 
 // TestTracesAndMetricsOfTheProgramAreSent runs the program with the standard variables, asks for a page as part of somebody's trace, and looks at
 // what a receiver got.
 func TestTracesAndMetricsOfTheProgramAreSent(t *testing.T) {
-	t.Parallel()
-	receiver := testkit.Receiver(t)
+	eachProtocol(t, programIsSent)
+}
+
+func programIsSent(t *testing.T, receiver *testkit.OTLP, protocol string) {
 	cmd, out := program(t, []string{
-		"OTEL_EXPORTER_OTLP_ENDPOINT=" + receiver.URL, "OTEL_BSP_SCHEDULE_DELAY=100", "OTEL_METRIC_EXPORT_INTERVAL=200", "OTEL_RESOURCE_ATTRIBUTES=service.instance.id=one", "FLEETGLASS_LOG_LEVEL=debug",
+		protocol, "OTEL_EXPORTER_OTLP_ENDPOINT=" + receiver.URL, "OTEL_BSP_SCHEDULE_DELAY=100", "OTEL_METRIC_EXPORT_INTERVAL=200", "OTEL_RESOURCE_ATTRIBUTES=service.instance.id=one", "FLEETGLASS_LOG_LEVEL=debug",
 	}, "--listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data-dir", t.TempDir(), "--demo", "--demo-rate", "20")
 	pages := servedAt(t, out)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, pages+"/api/v1/tasks?limit=x", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("traceparent", "00-"+callersTrace+"-00f067aa0ba902b7-01")
+	request.Header.Set("traceparent", "00-"+callersTrace+"-"+callersSpan+"-01")
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -81,6 +97,9 @@ func gotSpans(receiver *testkit.OTLP, names ...string) error {
 		if s.Service != "fleetglass" {
 			return fmt.Errorf("span %q is of service %q", s.GetName(), s.Service)
 		}
+		if s.GetName() == "GET /api/v1/tasks" && fmt.Sprintf("%x", s.GetTraceId()) == callersTrace && fmt.Sprintf("%x", s.GetParentSpanId()) != callersSpan {
+			return fmt.Errorf("the request is a span below %x, not below its caller's", s.GetParentSpanId())
+		}
 		if s.GetName() == "commit batch" || fmt.Sprintf("%x", s.GetTraceId()) == callersTrace {
 			found[s.GetName()] = true
 		}
@@ -113,9 +132,11 @@ func TestAReceiverThatIsAwayDelaysNothing(t *testing.T) {
 }
 
 func TestATaskOfTheDemonstrationOpensInTheTraceOfItsAgent(t *testing.T) {
-	t.Parallel()
-	receiver := testkit.Receiver(t)
-	_, out := program(t, []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + receiver.URL + "/v1/traces", "OTEL_TRACES_SAMPLER=always_off"},
+	eachProtocol(t, taskOpens)
+}
+
+func taskOpens(t *testing.T, receiver *testkit.OTLP, protocol string) {
+	_, out := program(t, []string{protocol, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + receiver.URL + "/v1/traces", "OTEL_TRACES_SAMPLER=always_off"},
 		"--listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data-dir", t.TempDir(), "--demo", "--demo-rate", "20", "--task-traces", "--task-traces-after", "100ms")
 	pages := servedAt(t, out)
 	var task testkit.Span

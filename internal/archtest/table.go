@@ -139,7 +139,7 @@ var Table = []Rule{
 		Others: []string{"github.com/prometheus", "github.com/gin-gonic/gin", "go.opentelemetry.io", "golang.org/x/time/rate"}},
 	// Sends what became of each task as a trace.
 	{Package: "internal/tasktraces", Own: []string{"lifecycle", "internal/health"}, Others: []string{"go.opentelemetry.io"}},
-	{Package: "internal/testkit", Own: []string{"fleet", "lifecycle", "internal/embednats"}, Others: []string{"github.com/nats-io", "github.com/jackc/pgx/v5", "github.com/google/go-cmp", "github.com/chromedp", "go.opentelemetry.io/proto/otlp", "google.golang.org/protobuf"}},
+	{Package: "internal/testkit", Own: []string{"fleet", "lifecycle", "internal/embednats"}, Others: []string{"github.com/nats-io", "github.com/jackc/pgx/v5", "github.com/google/go-cmp", "github.com/chromedp", "go.opentelemetry.io/proto/otlp", "google.golang.org/grpc", "google.golang.org/protobuf"}},
 	{Package: "internal/testsummary"},
 	// Tests only. It plays the program's part around a store that is slow.
 	// Tests of the whole: it runs the program and looks at its answers.

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// OTLP is a receiver of OTLP over HTTP, of the protocol's own types.
+// OTLP is a receiver of OTLP, of the protocol's own types.
 type OTLP struct {
 	URL string
 
@@ -24,7 +24,7 @@ type OTLP struct {
 	posts   int
 }
 
-// Receiver starts a receiver that ends with the test.
+// Receiver starts a receiver of OTLP over HTTP that ends with the test.
 func Receiver(t testing.TB) *OTLP {
 	t.Helper()
 	o := &OTLP{metrics: map[string]bool{}}
@@ -32,9 +32,7 @@ func Receiver(t testing.TB) *OTLP {
 	mux.HandleFunc("POST /v1/traces", func(w http.ResponseWriter, r *http.Request) {
 		var all tracepb.ExportTraceServiceRequest
 		if o.take(w, r, &all) {
-			o.mu.Lock()
-			defer o.mu.Unlock()
-			o.traces = append(o.traces, all.GetResourceSpans()...)
+			o.addSpans(&all)
 		}
 	})
 	mux.HandleFunc("POST /v1/metrics", func(w http.ResponseWriter, r *http.Request) {
@@ -66,6 +64,12 @@ func (o *OTLP) take(w http.ResponseWriter, r *http.Request, into proto.Message) 
 		w.WriteHeader(status)
 	}
 	return status == 0
+}
+
+func (o *OTLP) addSpans(all *tracepb.ExportTraceServiceRequest) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.traces = append(o.traces, all.GetResourceSpans()...)
 }
 
 func (o *OTLP) addMetrics(all *metricspb.ExportMetricsServiceRequest) {
