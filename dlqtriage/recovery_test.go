@@ -88,6 +88,7 @@ func TestEachRowOfTheRecoveryTable(t *testing.T) {
 	t.Parallel()
 	const intent, receipt = lifecycle.ReportStepIntent, lifecycle.ReportStepReceipt
 	typed := func(text string) string { return "recovery:\n  types:\n    - {type: content_creation, " + text + "}\n" }
+	withCase := map[string]bool{}
 	for _, c := range []struct {
 		name, policy string
 		tell         func(h *history)
@@ -147,6 +148,7 @@ func TestEachRowOfTheRecoveryTable(t *testing.T) {
 		{"a default of all types", "recovery: {types: [{type: '*', default: retry}]}", func(*history) {}, "default_of_type", dlqtriage.RemedyRetry},
 		{"nothing", "", func(*history) {}, "nothing_known", dlqtriage.RemedyQuarantine},
 	} {
+		withCase[c.rule] = true
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			h := newHistory()
@@ -160,16 +162,21 @@ func TestEachRowOfTheRecoveryTable(t *testing.T) {
 			}
 		})
 	}
+	for _, rule := range dlqtriage.RecoveryRules() {
+		if !withCase[rule] {
+			t.Errorf("no case is decided by the row %s", rule)
+		}
+	}
 }
 
-func TestEveryRowOfTheRecoveryTableHasACase(t *testing.T) {
+func TestTheRowsOfTheRecoveryTableStandInTheirOrder(t *testing.T) {
 	t.Parallel()
 	want := []string{
 		"completion_recorded", "completion_reported", "every_intent_has_receipt", "checkpoint", "repeatable_type", "open_intent_keyed", "open_intent_lookup", "open_intent",
 		"default_of_type", "nothing_known",
 	}
 	if got := dlqtriage.RecoveryRules(); !slices.Equal(got, want) {
-		t.Errorf("the table has the rows %v; the cases above are of %v", got, want)
+		t.Errorf("the table has the rows %v, want %v", got, want)
 	}
 }
 

@@ -74,7 +74,7 @@ type Config struct {
 	EscalateWebhook URL      `name:"escalate-webhook" placeholder:"URL" help:"Where the same is posted as JSON." group:"triage"`
 	EscalateSecret  Secret   `name:"escalate-secret" placeholder:"TEXT" help:"Signs what is posted, as Standard Webhooks has it." group:"triage"`
 
-	DLQPerAgent []string `name:"dlq-per-agent" placeholder:"AGENT" help:"Agents with a dead-letter stream of their own, DLQ_<agent>, instead of one DLQ for all; repeat it or separate with commas." group:"triage"`
+	DLQPerAgent []string `name:"dlq-per-agent" placeholder:"AGENT" help:"Agents with a dead-letter stream of their own, DLQ_<agent>, instead of one DLQ for all; repeat it or separate with commas. Name every agent: what dies of others has no stream then." group:"triage"`
 
 	Demo     bool    `help:"Run a demonstration fleet of seven agents on the embedded broker." group:"demo"`
 	DemoSeed uint64  `default:"1" placeholder:"N" help:"Seed of the demonstration. The same seed gives the same tasks." group:"demo"`

@@ -25,7 +25,7 @@ func (m *Monitor) queueOf(ctx context.Context, subject string) (queue, error) {
 	js := m.cfg.JetStream
 	name, err := js.StreamNameBySubject(ctx, subject)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return queue{}, &later{pause: whileFailing, why: fmt.Errorf("%w on %s; fleetglass provision --apply makes one", errNoQueue, subject)}
+		return queue{}, &later{pause: whileFailing, why: fmt.Errorf("%w on %s; fleetglass provision --apply makes one, where --dlq-per-agent is used for the agents that it names", errNoQueue, subject)}
 	}
 	if err != nil {
 		return queue{}, fmt.Errorf("find the stream of %s: %w", subject, err)
