@@ -10,8 +10,8 @@ import (
 //
 //   - A record that names its stream sequence completes that message. One that names none completes the only message of its key that it can
 //     mean: the only one there is, else the only one that a worker had at that time.
-//   - A record that was stored after a message had been removed from the stream does not complete that message. No slack is given there:
-//     what is in doubt is not completed.
+//   - A record that was stored after a message had been removed from the stream does not complete that message. Nor does one that was stored
+//     up to [bindingSlack] before the removal showed: which of the two came first cannot be told, and what is in doubt is not completed.
 //   - The other messages of the key are covered: a redelivery finds the record and skips the work. Messages of another key are not touched.
 //   - A report is bound by its message id; without one only where a single message fits its agent, attempt and time. Completion is
 //     credited to the agent that holds or held the message.
@@ -35,7 +35,7 @@ func (t *TaskFacts) boundTo(m *MessageFacts) bound {
 	own := copies[slices.IndexFunc(copies, func(c DeliveryCopy) bool { return c.Key == m.Key })]
 	for _, c := range t.Completed {
 		switch i := c.completes(copies); {
-		case i >= 0 && copies[i].Key == m.Key:
+		case i >= 0 && copies[i].Key == m.Key && m.surelyThere(c.At):
 			b.recordedAt = earliest(b.recordedAt, c.At)
 		case c.ofKey(own, copies):
 			b.coveredAt = earliest(b.coveredAt, c.At)
@@ -52,6 +52,12 @@ func (t *TaskFacts) boundTo(m *MessageFacts) bound {
 		}
 	}
 	return b
+}
+
+// surelyThere reports whether a record was stored before the message was removed. The broker says of a removal later than it happens, and the
+// record's store may have another clock.
+func (m *MessageFacts) surelyThere(at Micros) bool {
+	return !m.VanishedAt.Known() || m.goneUnexplained() || at.Add(bindingSlack) <= m.VanishedAt
 }
 
 // copiesWith lists each message of the task once, m included.

@@ -121,8 +121,8 @@ func (n naive) beats(pick func(Event) bool) bool {
 	return n.any(func(e Event) bool { return e.Kind == Heartbeat && pick(e) })
 }
 
-// completed reports whether a record that was stored before the message was removed, or the agent, says that the work was done. A message that
-// was only missed had gone by two seconds later.
+// completed reports whether a record that was stored two seconds before the message was seen to be removed, or the agent, says that the work was
+// done. A message that was only missed had gone by two seconds later.
 func (n naive) completed() bool {
 	var by Micros
 	for _, e := range n.events {
@@ -130,8 +130,11 @@ func (n naive) completed() bool {
 			by = e.At
 		}
 	}
-	if n.missed() {
+	switch {
+	case n.missed():
 		by = by.Add(2 * time.Second)
+	case by != 0:
+		by = by.Add(-2 * time.Second)
 	}
 	return n.any(func(e Event) bool {
 		return e.Kind == ReportCompleted || (e.Kind == CompletionRecorded && (by == 0 || e.At <= by))

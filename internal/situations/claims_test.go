@@ -35,6 +35,15 @@ func of(task string, c claim) claim {
 	}
 }
 
+// eachOf makes a claim about several other tasks of the row.
+func eachOf(tasks []string, c claim) claim {
+	var claims []claim
+	for _, task := range tasks {
+		claims = append(claims, of(task, c))
+	}
+	return all(claims...)
+}
+
 // known makes a claim that counts from when Fleetglass knows the n-th message of the task.
 func known(n int, c claim) claim {
 	return func(s story) error {

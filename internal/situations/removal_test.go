@@ -3,10 +3,14 @@
 package situations
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
 )
+
+// atOnceDeleted are tasks of one row: which of two events of a millisecond comes first differs from one to the next.
+var atOnceDeleted = []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 
 // removal says who removed a message, and that a worker never did what an operator did.
 var removal = []situation{{
@@ -38,6 +42,19 @@ var removal = []situation{{
 	},
 	may:   all(is("outcome_unknown"), attempts(0, 1, 1), silent("gave it up", "given up")),
 	never: all(isNot("completed", "terminated", "exhausted", "removed"), silent("gave it up")),
+}, {
+	name: "records are written at the moment at which their messages are deleted",
+	act: func(c *clients) {
+		worker := c.workers(atOnce(8))
+		for _, task := range atOnceDeleted {
+			l := c.publish(publish{task: task})
+			c.heartbeat(c.pull(worker))
+			c.send(nats.NewMsg("$JS.API.STREAM.MSG.DELETE.TASKS"), fmt.Sprintf(`{"seq":%d}`, l.seq)) // Its answer is not waited for.
+			c.record(task, said(l))
+		}
+	},
+	may:   eachOf(atOnceDeleted, is("outcome_unknown")),
+	never: eachOf(atOnceDeleted, isNot("completed")),
 }, {
 	name: "an exhausted message is deleted and stays exhausted",
 	act: func(c *clients) {
