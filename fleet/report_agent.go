@@ -34,6 +34,16 @@ func claimedAgents(ce event.Event, d reportData) []agentClaim {
 	}
 }
 
+// reportID is the id of a report: its source and id say which report it is. Where it is proved whose report it is, and the source names somebody
+// else or nobody, the agent is part of it, so that nobody takes the id of another's report.
+func reportID(ce event.Event, agent string, from ReportOrigin) lifecycle.EventID {
+	proved := from.Agent != "" || len(from.Agents) > 0
+	if proved && agentOfSource(ce.Source()) != agent {
+		return lifecycle.NewEventID("report", ce.Source(), ce.ID(), agent)
+	}
+	return lifecycle.NewEventID("report", ce.Source(), ce.ID())
+}
+
 // nameAgent gives a report its agent, unless the way that it came did. A sender that may report for some agents only must not name another one
 // anywhere; one that may report for a single agent need not name it.
 func nameAgent(e *lifecycle.Event, may []string, claims []agentClaim) error {

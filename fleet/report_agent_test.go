@@ -52,3 +52,30 @@ func TestWhatASubjectSaysOfTheAgentStays(t *testing.T) {
 		t.Errorf("got %+v, %v; want agent cto", events, err)
 	}
 }
+
+func TestNobodyTakesTheIdOfAnothersReport(t *testing.T) {
+	t.Parallel()
+	id := func(source string, from ReportOrigin) lifecycle.EventID {
+		body := `{"specversion":"1.0","id":"1","source":"` + source + `","type":"fleet.lifecycle.claimed.v1","subject":"T","data":{}}`
+		from.At = 1
+		events, err := DecodeReports([]byte(body), from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return events[0].ID
+	}
+	wire := func(agent string) ReportOrigin { return ReportOrigin{Source: "OBS_REPORT", Agent: agent} }
+	bound := func(agent string) ReportOrigin { return ReportOrigin{Source: "http", Agents: []string{agent}} }
+	relay := ReportOrigin{Source: "http", By: "relay"}
+	for _, source := range []string{"cto", "runtime", "urn:fleet:cto"} {
+		if id(source, bound("cto")) == id(source, bound("cfo")) || id(source, wire("cto")) == id(source, wire("cfo")) {
+			t.Errorf("source %q: reports of two agents are one event", source)
+		}
+		if id(source, bound("cto")) != id(source, wire("cto")) {
+			t.Errorf("source %q: one report that comes by both ways is two events", source)
+		}
+	}
+	if own := id("/agents/cto", wire("cto")); own != id("/agents/cto", bound("cto")) || own != id("/agents/cto", relay) || own == id("/agents/cto", wire("mallory")) {
+		t.Error("want one event of an agent's own source by every way, and another one where somebody else uses it")
+	}
+}

@@ -92,7 +92,7 @@ func decodeReport(body []byte, from ReportOrigin) (lifecycle.Event, error) {
 		return lifecycle.Event{}, fmt.Errorf("report %q has no subject: it names the task", oneLine(ce.ID(), maxTextRunes))
 	}
 	e := lifecycle.Event{
-		ID: lifecycle.NewEventID("report", ce.Source(), ce.ID()), At: firstKnown(lifecycle.MicrosOf(ce.Time()), from.At), Kind: kind,
+		At: firstKnown(lifecycle.MicrosOf(ce.Time()), from.At), Kind: kind,
 		Provenance: lifecycle.Reported, Source: from.Source, SourceSeq: from.Seq, TaskID: task, Agent: from.Agent, Raw: from.Raw,
 	}
 	if len(e.Raw) == 0 {
@@ -102,6 +102,7 @@ func decodeReport(body []byte, from ReportOrigin) (lifecycle.Event, error) {
 	if err := nameAgent(&e, from.Agents, claimedAgents(ce, fields)); err != nil {
 		return lifecycle.Event{}, err
 	}
+	e.ID = reportID(ce, e.Agent, from)
 	readReportData(&e, ce, fields)
 	e.Detail.ReportedBy = from.By
 	if from.At.Known() {
