@@ -18,21 +18,24 @@ func classWords(c dlqtriage.Class) string {
 	return strings.ReplaceAll(cmp.Or(c.Detail, string(c.Category)), "_", " ")
 }
 
-// whyDied says why a message died: its class, and the reason in its words. Until the reason was read nothing is said of its class.
+// whyDied says why a message died: its class, and the reason in its words. Until it has its entry nobody has classified it, and a reason may
+// not have been read.
 func whyDied(e dlqtriage.Entry) (class, reason string) {
 	class = classWords(e.Class)
 	switch {
-	case e.Reason != "" || e.Category != dlqtriage.Unclassified:
+	case e.Category != dlqtriage.Unclassified || (e.Reason != "" && e.Copied()):
 		return class, e.Reason
+	case e.Reason != "":
+		return "not classified yet", e.Reason
 	case e.Copied():
 		return class, "its entry gives no reason"
 	}
 	return "", "reason not read yet"
 }
 
-// categoryWords is the category, empty until the reason was read.
+// categoryWords is the category, empty until somebody could classify.
 func categoryWords(e dlqtriage.Entry) string {
-	if class, _ := whyDied(e); class == "" {
+	if e.Category == dlqtriage.Unclassified && !e.Copied() {
 		return ""
 	}
 	return string(e.Category)

@@ -261,7 +261,7 @@ func attention(p OverviewPage) templ.Component {
 			templ_7745c5c3_Var7 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "<section class=\"panel\" aria-labelledby=\"na\" id=\"attention\" data-live><header><h2 id=\"na\">Needs attention</h2><span class=\"sub\">worst harm first</span></header>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "<section class=\"panel\" aria-labelledby=\"na\" id=\"attention\" data-live><header><h2 id=\"na\">Needs attention</h2><span class=\"sub\">worst harm first</span><a class=\"push\" href=\"/alerts\">All alerts</a></header>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

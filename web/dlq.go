@@ -237,7 +237,7 @@ func (w *Web) fillReasons(ctx context.Context, p *views.DeadLettersPage, q entry
 	}
 	for i, g := range groups {
 		on := slices.Contains(q.filter.Fingerprints, g.Values[0])
-		group := views.DeadGroup{EntryGroup: g, Deaths: deathSteps(trends[i]), Name: g.Values[0], Href: address("/dlq", g.Filter(by, rest).Values()), On: on}
+		group := views.DeadGroup{EntryGroup: g, Deaths: deathSteps(trends[i]), Name: reasonName(g.Values[0]), Href: address("/dlq", g.Filter(by, rest).Values()), On: on}
 		if open := g.Filter(by, rest); g.Open > 0 && may {
 			open.Statuses = []dlqtriage.Status{dlqtriage.StatusOpen}
 			group.RetryHref = address("/operations/new", url.Values{"select": {"all"}, "filter": {open.Values().Encode()}, "action": {string(dlqtriage.ActionRetry)}})
@@ -245,6 +245,14 @@ func (w *Web) fillReasons(ctx context.Context, p *views.DeadLettersPage, q entry
 		p.Groups = append(p.Groups, group)
 	}
 	return nil
+}
+
+// reasonName names a group of reasons. Of those without a reason some may be fresh deaths whose reason was not read yet.
+func reasonName(fingerprint string) string {
+	if fingerprint == dlqtriage.NoReason {
+		return "no reason known"
+	}
+	return fingerprint
 }
 
 // deathSteps are when the messages of a group died.
