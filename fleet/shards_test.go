@@ -156,3 +156,150 @@ func TestTheNumberOfShardsIsAPowerOfTwo(t *testing.T) {
 		}
 	}
 }
+
+// The broker's floor of a shard stays at the shard's own last line, and passes lines that were discarded unread.
+func TestWhatTheFloorOfAShardSays(t *testing.T) {
+	t.Parallel()
+	js := testkit.JetStream(t, testkit.BareBroker(t))
+	c := fleet.NewContract("")
+	if _, err := fleet.Provision(t.Context(), js, fleet.Streams{Contract: c, Shards: 2}); err != nil {
+		t.Fatal(err)
+	}
+	own, others := "$JS.ACK.TASKS.cto-task-worker.1.%d.3.4.5", "$JS.ACK.TASKS.cso-task-worker.1.%d.3.4.5"
+	say := func(form string, lines int) {
+		t.Helper()
+		before := lastOf(t, js)
+		for i := range lines {
+			if err := js.Conn().Publish(fmt.Sprintf(form, i+1), []byte("+ACK")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		testkit.Eventually(t, 10*time.Second, func() error {
+			if got := lastOf(t, js); got != before+uint64(lines) {
+				return fmt.Errorf("%d lines, want %d", got, before+uint64(lines))
+			}
+			return nil
+		})
+	}
+	shard := 0
+	readers := make([]jetstream.Consumer, 2)
+	for i, s := range fleet.Shards(2) {
+		var err error
+		readers[i], err = js.CreateConsumer(t.Context(), fleet.CaptureAck, fleet.Reader{Stream: fleet.CaptureAck, Source: "acks", Shard: s}.Config(c))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	say(own, 3)
+	if pending(t, readers[1]) > 0 {
+		shard = 1
+	}
+	read(t, readers[shard], 3)
+	say(others, 5)
+	if pending(t, readers[shard]) > 0 {
+		t.Fatal("both agents are in one shard: choose other names")
+	}
+	if floor := floorOf(t, readers[shard]); floor != 3 {
+		t.Errorf("the floor is %d after lines of another shard, want that of the own last line, 3", floor)
+	}
+	say(own, 4) // Lines 9 to 12.
+	stream, err := js.Stream(t.Context(), fleet.CaptureAck)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Purge(t.Context(), jetstream.WithPurgeSequence(11)); err != nil { // As a bound does: lines 9 and 10 are gone unread.
+		t.Fatal(err)
+	}
+	read(t, readers[shard], 2)
+	if floor := floorOf(t, readers[shard]); floor != 12 {
+		t.Errorf("the floor is %d after two lines were discarded and two acknowledged, want 12", floor)
+	}
+}
+
+func lastOf(t *testing.T, js jetstream.JetStream) uint64 {
+	t.Helper()
+	stream, err := js.Stream(t.Context(), fleet.CaptureAck)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream.CachedInfo().State.LastSeq
+}
+
+func info(t *testing.T, c jetstream.Consumer) *jetstream.ConsumerInfo {
+	t.Helper()
+	i, err := c.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+func pending(t *testing.T, c jetstream.Consumer) uint64 { t.Helper(); return info(t, c).NumPending }
+func floorOf(t *testing.T, c jetstream.Consumer) uint64 {
+	t.Helper()
+	return info(t, c).AckFloor.Stream
+}
+
+// read reads and acknowledges so many lines.
+func read(t *testing.T, c jetstream.Consumer, lines int) {
+	t.Helper()
+	batch, err := c.Fetch(lines, jetstream.FetchMaxWait(10*time.Second), jetstream.FetchPriorityGroup(fleet.ReaderGroup), jetstream.FetchPrioritized(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for msg := range batch.Messages() {
+		lines--
+		if err := msg.DoubleAck(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if lines != 0 {
+		t.Fatalf("%d lines did not come: %v", lines, batch.Error())
+	}
+}
+
+// A pull of better rank gets the lines while it waits, and the other one as soon as it does not.
+func TestLinesGoToTheReplicaThatWantsTheShardMost(t *testing.T) {
+	t.Parallel()
+	js := testkit.JetStream(t, testkit.BareBroker(t))
+	c := fleet.NewContract("")
+	if _, err := fleet.Provision(t.Context(), js, fleet.Streams{Contract: c, Shards: 2}); err != nil {
+		t.Fatal(err)
+	}
+	r := fleet.Reader{Stream: fleet.CaptureAck, Source: "acks", Shard: fleet.Shards(2)[0]}
+	reader, err := js.CreateConsumer(t.Context(), fleet.CaptureAck, r.Config(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pull := func(rank uint8, lines int) jetstream.MessageBatch {
+		t.Helper()
+		batch, err := reader.Fetch(lines, jetstream.FetchMaxWait(10*time.Second), jetstream.FetchPriorityGroup(fleet.ReaderGroup), jetstream.FetchPrioritized(rank))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return batch
+	}
+	second, first := pull(5, 4), pull(0, 4)
+	testkit.Eventually(t, 10*time.Second, func() error {
+		if n := info(t, reader).NumWaiting; n != 2 {
+			return fmt.Errorf("%d pulls wait", n)
+		}
+		return nil
+	})
+	for i := range 8 { // The uncut form is in the first shard.
+		if err := js.Conn().Publish(fmt.Sprintf("$JS.ACK.hub.hash.TASKS.x.1.%d.3.4.5", i+1), []byte("+ACK")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, batch := range map[string]jetstream.MessageBatch{"first": first, "second": second} {
+		for msg := range batch.Messages() {
+			meta, err := msg.Metadata()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (meta.Sequence.Stream <= 4) != (name == "first") {
+				t.Errorf("line %d went to the %s", meta.Sequence.Stream, name)
+			}
+		}
+	}
+}

@@ -157,6 +157,7 @@ func runTogether(t testing.TB, js jetstream.JetStream, replicas []*ingester, r *
 		})
 	})
 	spent := time.Since(began)
+	t.Logf("%d replicas read %d lines in %s", len(replicas), r.total, spent.Round(time.Millisecond))
 	stop()
 	if err := running.Wait(); err != nil {
 		t.Fatal(err)
