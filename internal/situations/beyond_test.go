@@ -66,6 +66,27 @@ var beyond = []situation{{
 	never:  silent("publish it again"),
 	settle: 14 * time.Second,
 }, {
+	name: "the stream is sealed while a worker has a message",
+	on:   land{name: "a sealed stream", streams: limits.streams},
+	mode: live,
+	act: func(c *clients) {
+		c.publish(publish{})
+		m := c.pull(c.workers())
+		s, err := c.js.Stream(c.ctx, "TASKS")
+		c.must(err)
+		cfg := s.CachedInfo().Config
+		cfg.Sealed = true
+		_, err = c.js.UpdateStream(c.ctx, cfg)
+		c.must(err)
+		c.ack(m)
+		if _, err := c.tryPublish(publish{task: "refused"}); err == nil {
+			c.must(errors.New("a sealed stream takes a message"))
+		}
+	},
+	may:    all(is("completed"), findsNo(wrongs...), of("refused", isNot("published"))),
+	never:  of("refused", isNot("published", "completed")),
+	settle: 14 * time.Second,
+}, {
 	name: "the stream refuses what expects another last sequence",
 	act: func(c *clients) {
 		c.publish(publish{})

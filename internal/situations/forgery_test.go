@@ -199,11 +199,79 @@ var forgery = []situation{{
 	},
 	may:   all(is("outcome_unknown"), attempts(0, 1, 1), finds("ack_unproved")),
 	never: isNot(done...),
+}, {
+	name: "an agent sends a heartbeat and a nak of a message that nobody has",
+	act: func(c *clients) {
+		c.workers()
+		zero := c.publish(publish{})
+		c.works(500 * time.Millisecond)
+		c.forge(zero, time.Now(), "+WPI")
+		c.forge(zero, time.Now(), "-NAK")
+	},
+	may:   all(is("published"), noAttempt(0)),
+	never: all(isNot("processing", "delivered", "failed"), noAttempt(0)),
+}, {
+	name: "an agent gives up a message that nobody has",
+	act: func(c *clients) {
+		c.workers()
+		zero := c.publish(publish{})
+		c.works(500 * time.Millisecond)
+		c.forge(zero, c.storedAt(zero), "+TERM forged")
+	},
+	may:   all(is("published", "delivered"), finds("ack_refuted")), // That an attempt is told is in docs/situations.md.
+	never: isNot("terminated", "completed"),
+}, {
+	name: "an agent gives up a message that another has, and does not know when it was stored",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		c.heartbeat(c.pull(c.workers()))
+		c.works(500 * time.Millisecond)
+		c.forge(zero, time.Now(), "+TERM forged")
+		c.until("the message leaves", func() bool { return !c.there(zero) })
+	},
+	may:   isNot("completed", "published", "processing"),
+	never: isNot("completed"),
+}, {
+	name: "an agent sends a heartbeat of a message that another has",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		c.pull(c.workers())
+		c.works(500 * time.Millisecond)
+		c.forge(zero, time.Now(), "+WPI")
+	},
+	may:   all(is("delivered", "processing"), attempts(0, 1, 1)), // The broker extends the lease: the two cannot be told apart.
+	never: isNot("failed", "terminated", "completed"),
+}, {
+	name: "an agent hands back a message that another has",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		worker := c.workers()
+		c.pull(worker)
+		c.works(500 * time.Millisecond)
+		c.forge(zero, time.Now(), "-NAK")
+		c.heartbeat(c.pull(worker)) // The broker believes it.
+	},
+	may:   all(is("redelivered"), attempts(0, 2, 2)),
+	never: isNot("terminated", "completed"),
 }}
+
+// forge answers a message in the name of the agent's consumer, with the time at which it is said to have been stored.
+func (c *clients) forge(l letter, at time.Time, as string) {
+	c.send(nats.NewMsg(fmt.Sprintf("$JS.ACK.%s.%s-task-worker.1.%d.1.%d.0", l.stream, c.agent, l.seq, at.UnixNano())), as)
+}
+
+// storedAt is when a message was stored, as who may read the stream knows it.
+func (c *clients) storedAt(l letter) time.Time {
+	s, err := c.js.Stream(c.ctx, l.stream)
+	c.must(err)
+	m, err := s.GetMsg(c.ctx, l.seq)
+	c.must(err)
+	return m.Time
+}
 
 // forgeAck acknowledges a message in the name of the agent's consumer, without having been given it.
 func (c *clients) forgeAck(l letter) {
-	c.send(nats.NewMsg(fmt.Sprintf("$JS.ACK.%s.%s-task-worker.1.%d.1.%d.0", l.stream, c.agent, l.seq, time.Now().UnixNano())), "+ACK")
+	c.forge(l, time.Now(), "+ACK")
 }
 
 // deletionSaid is what the broker says when a message leaves its stream that a worker has, sent by somebody else.
