@@ -44,7 +44,7 @@ func (d *Desk) told(ctx context.Context, e dlqtriage.Entry) (bool, error) {
 	return revision > 0, nil
 }
 
-// escalate plans to tell everybody of an entry. It is one decision however often it is called.
+// escalate plans to tell everybody of an entry. It is one decision however often it is called, and none where a replica has retried the entry.
 func (d *Desk) escalate(ctx context.Context, e dlqtriage.Entry, why string) error {
 	id, now := escalation(e), d.cfg.now()
 	change := decision.Change{Audit: []decision.AuditRecord{{
