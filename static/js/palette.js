@@ -106,7 +106,7 @@ function option(f, n) {
   label.textContent = f.label;
   note.className = "sm dim";
   note.textContent = f.note;
-  o.append(label, note);
+  o.append(label, " ", note); // A reader that speaks the option hears two words, not one.
   o.run = f.run;
   o.addEventListener("click", () => choose(o));
   return o;
