@@ -34,8 +34,8 @@ func captures(ctx context.Context, n int, shared collectors.Config) ([]collector
 		own, err := shardConfig(shared, shard)
 		errs = append(errs, err)
 		own.Rank = rank(shard, turn)
-		for i, make := range captureCollectors {
-			c, err := make(own)
+		for i, prepare := range captureCollectors {
+			c, err := prepare(own)
 			parts[i], errs = append(parts[i], c), append(errs, err)
 		}
 		if shard.Index == 0 {
@@ -56,7 +56,7 @@ func captures(ctx context.Context, n int, shared collectors.Config) ([]collector
 	return all, rest, errs
 }
 
-// captureCollectors make what reads the capture streams.
+// captureCollectors prepare what reads the capture streams.
 var captureCollectors = [5]func(collectors.Config) (collector, error){
 	func(c collectors.Config) (collector, error) { return publishes.New(publishes.Config{Config: c}) },
 	func(c collectors.Config) (collector, error) {
