@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 GOFILES = $(shell git ls-files '*.go' | grep -v '_templ\.go$$')
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test verify fmt-check lint generate generate-check tidy-check bench microbench pages firefox torture fuzz screenshots readme-images up down
+.PHONY: help build run test verify fmt-check lint generate generate-check tidy-check bench microbench pages firefox image-test torture fuzz screenshots readme-images up down
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ pages: ## Check every page with axe at four widths in both schemes, and measure 
 
 firefox: ## Load the main pages in Firefox (Debian: apt-get install firefox-esr)
 	FLEETGLASS_FIREFOX=$$(command -v firefox-esr || command -v firefox) $(GO) test ./web -run FirefoxDraws -count=1 -v
+
+image-test: ## Do the steps of the Dockerfile without an engine and run what comes of them (as root; Debian: apt-get install mmdebstrap)
+	FLEETGLASS_IMAGE=1 $(GO) test ./cmd/server -run TheImageRunsWithoutAnEngine -count=1 -v
 
 torture: ## Kill, freeze, cut off and starve everything, then compare with the fleet's own ledger; then 2,000 random worlds (about 20 minutes)
 	FLEETGLASS_TORTURE=long $(GO) test ./internal/torture -count=1 -timeout 60m -v $(ARGS)
