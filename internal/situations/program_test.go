@@ -160,6 +160,24 @@ type readiness struct {
 	} `json:"parts"`
 }
 
+// listening waits until publish attempts are heard: the program serves a moment before, and of a batch that is published meanwhile nothing is
+// captured but what is heard.
+func (g *glass) listening(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); pause(t.Context(), 20*time.Millisecond) {
+		var r readiness
+		if g.ask(t.Context(), "/readyz", &r) != nil {
+			continue
+		}
+		for _, p := range r.Parts {
+			if p.Name == "attempts" && p.State != "starting" && p.State != "ok" {
+				return
+			}
+		}
+	}
+	t.Fatalf("publish attempts are not heard; the log ends with:\n%s", g.tail())
+}
+
 // settled waits until everything that was captured is read, and the reconciler has looked at the broker after a time.
 func (g *glass) settled(ctx context.Context, after time.Time) error {
 	var last error

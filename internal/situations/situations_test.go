@@ -141,6 +141,7 @@ func (s *scene) prepare(t *testing.T) {
 	}
 	if s.mode == live {
 		s.world.look(t)
+		s.world.glass.listening(t)
 	}
 }
 
