@@ -36,11 +36,14 @@ func (w wire) count(kind lifecycle.Kind) int {
 	return n
 }
 
-// last is the highest attempt of which there is a line.
+// last is the highest attempt of which there is a line. That the attempts are used up, of a message that was acknowledged all the same, counts for none:
+// the broker counts a delivery that never reached the worker, because its pull had ended.
 func (w wire) last() int {
 	n := 0
 	for c := range w {
-		n = max(n, c.Attempt)
+		if c.Kind != lifecycle.ExhaustionSaid || w.count(lifecycle.Acked) == 0 {
+			n = max(n, c.Attempt)
+		}
 	}
 	return n
 }
