@@ -80,8 +80,19 @@ func (t *TaskFacts) firstDone() (at Micros, proved bool) {
 	return at, false
 }
 
-// SharesKey reports whether the task must tell other tasks what becomes of it, because messages of theirs have its idempotency key.
-func (t *TaskFacts) SharesKey() bool { return len(t.Shared) > 0 }
+// SharesKey reports whether somebody is to be told when the task changes: two tasks at least that it knows of, itself among them, have messages with
+// one idempotency key. A key under whose name one task alone is kept needs nobody to look.
+func (t *TaskFacts) SharesKey() bool {
+	for i, s := range t.Shared {
+		if i > 0 && t.Shared[i-1].Key == s.Key {
+			return true
+		}
+		if _, used := t.keyUse(s.Key); used {
+			return true
+		}
+	}
+	return false
+}
 
 // joinShared keeps what was said last of another task with the same key.
 func (t *TaskFacts) joinShared(e Event) {

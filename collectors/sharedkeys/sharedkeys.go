@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 
 	"fleetglass/lifecycle"
@@ -47,8 +48,10 @@ func (a *Appender) Append(ctx context.Context, b lifecycle.Batch) (lifecycle.App
 	if err != nil {
 		return done, err
 	}
-	for _, e := range uses { // Also where a crash came between an earlier commit of the same lines and the telling.
-		a.note(e.TaskID)
+	for _, e := range uses { // What changes nothing was there before: a crash may have come between that commit and the telling.
+		if _, changed := slices.BinarySearchFunc(done.Changed, e.TaskID, func(c lifecycle.TaskChange, id string) int { return strings.Compare(c.TaskID, id) }); !changed {
+			a.note(e.TaskID)
+		}
 	}
 	a.noteChanged(done.Changed)
 	if err := a.tell(ctx); err != nil && ctx.Err() == nil {

@@ -150,6 +150,31 @@ func TestAKeyThatNamesItsTaskIsToldToNobody(t *testing.T) {
 	}
 }
 
+// counted counts the tasks that are read.
+type counted struct {
+	sharedkeys.Reader
+	reads int
+}
+
+func (c *counted) Task(ctx context.Context, id string) (lifecycle.TaskRecord, error) {
+	c.reads++
+	return c.Reader.Task(ctx, id)
+}
+
+func TestAKeyOfOneTaskCostsNoRead(t *testing.T) {
+	t.Parallel()
+	s := openStore(t)
+	tasks := &counted{Reader: s}
+	a := sharedkeys.Wrap(s, tasks, slog.New(slog.DiscardHandler))
+	for n := range uint64(20) {
+		task := fmt.Sprint("t", n)
+		add(t, a, published(n+1, task, fmt.Sprint("order-", 4711+n)), recorded(task, fmt.Sprint("order-", 4711+n), time.Minute))
+	}
+	if tasks.reads > 0 {
+		t.Errorf("%d tasks were read for twenty keys of one task each", tasks.reads)
+	}
+}
+
 func TestTheHolderOfAKeyIsTheTaskThatItNames(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]string{
