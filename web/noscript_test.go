@@ -79,7 +79,7 @@ func text(s *goquery.Selection) string { return strings.Join(strings.Fields(s.Te
 // TestEveryLinkLeadsSomewhere follows every link within the site, from page to page.
 func TestEveryLinkLeadsSomewhere(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, webtest.Rich(noon).Batch, reported)
+	s := newSite(t, webtest.Rich(noon).Batch, reported, acting)
 	seen := map[string]bool{}
 	queue := []string{"/", "/tasks", "/tasks/tsk-7f3a91", "/in-flight", "/agents", "/agents/cto", "/dlq", "/duplicates", "/reconciliation", "/reconciliation?id=a", "/capture", "/map"}
 	for _, tab := range []string{"events", "payload", "idempotency", "related", "json"} {

@@ -19,7 +19,7 @@ func TestPagesUseTheUsualTerms(t *testing.T) {
 		"/tasks/tsk-7f3a91": {"#timeline .btn": "Compress waiting"},
 		"/in-flight":        {"#leases thead th:last-child": "What happens next", "#leases tbody tr:nth-child(2) td:last-child": "attempts run out"},
 		"/agents/marketing": {"#cons-h": "Consumer", "#stats a:first-child .k": "In flight", "#holds .state[title]": ""},
-		"/dlq":              {"#stats a:nth-child(5) .k": "No response", ".lede": "Messages that died", "#rows td[title*='registry.internal']": "unclassified dependency"},
+		"/dlq":              {"#stats a:nth-child(5) .k": "No response", ".lede": "Messages that died", "#rows td[title*='registry.internal']": "not classified yet dependency"},
 		"/duplicates":       {"#protection": "Industry figure"},
 	} {
 		want.check(t, s.get(t, path, 200))

@@ -6,8 +6,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"fleetglass/internal/testkit"
 )
 
 // asking is a client's connection that stays open.
@@ -51,7 +54,21 @@ func TestTheConnectionThatAsksForNothingGoesFirst(t *testing.T) {
 			<-busy
 		}
 	}))
-	server.Config.ConnState = NewConnections(3).Track
+	var idle atomic.Int64 // How often a connection has become idle: the server notes that a moment after its answer.
+	track := NewConnections(3).Track
+	server.Config.ConnState = func(c net.Conn, state http.ConnState) {
+		if track(c, state); state == http.StateIdle {
+			idle.Add(1)
+		}
+	}
+	becameIdle := func(times int64) {
+		testkit.Eventually(t, 20*time.Second, func() error {
+			if n := idle.Load(); n != times {
+				return fmt.Errorf("connections became idle %d times, want %d", n, times)
+			}
+			return nil
+		})
+	}
 	server.Start()
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(busy) })
@@ -62,9 +79,11 @@ func TestTheConnectionThatAsksForNothingGoesFirst(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
+	becameIdle(2)
 	if err := first.ask("/"); err != nil { // Now the second has been idle for longer.
 		t.Fatal(err)
 	}
+	becameIdle(3)
 	third := dial(t, server)
 	if err := third.ask("/stream"); err != nil {
 		t.Fatalf("one connection too many: %v", err)
