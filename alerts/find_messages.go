@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"fleetglass/lifecycle"
 )
@@ -36,15 +37,18 @@ func UntakenTasks(agents ...string) lifecycle.Filter {
 	}
 }
 
+// beingCopied is how long a message may be dead before it is missed in the DLQ: a monitor needs a few seconds to copy it.
+const beingCopied = 10 * time.Second
+
 func findNotInDLQ(f *Facts, _ Rule) []Finding {
 	var out []Finding
 	for _, state := range lifecycle.StatesThat(lifecycle.State.Abandoned) {
-		n := f.States[state]
-		if n == 0 {
+		n, since := f.States[state], f.Oldest[state]
+		if n == 0 || (since.Known() && f.AsOf.Sub(since) < beingCopied) {
 			continue
 		}
 		found := Finding{
-			Key: string(state), Count: n, Since: f.Oldest[state], Page: listOf(lifecycle.Filter{States: []lifecycle.State{state}}),
+			Key: string(state), Count: n, Since: since, Page: listOf(lifecycle.Filter{States: []lifecycle.State{state}}),
 			What: number(n, "message is ", "messages are ") + string(state) + " and not in the DLQ",
 		}
 		if !f.EntriesKnown {

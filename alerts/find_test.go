@@ -91,8 +91,12 @@ var triggers = map[alerts.RuleID]struct{ bad, good func(*alerts.Facts) }{
 		},
 	},
 	alerts.RuleNotInDLQ: {
-		bad:  func(f *alerts.Facts) { f.States[lifecycle.StateExhausted] = 2 },
-		good: func(f *alerts.Facts) { f.States[lifecycle.StateDeadLettered] = 2 },
+		bad: func(f *alerts.Facts) {
+			f.States[lifecycle.StateExhausted], f.Oldest[lifecycle.StateExhausted] = 2, ago(11*time.Second)
+		},
+		good: func(f *alerts.Facts) { // A monitor copies one of them just now.
+			f.States[lifecycle.StateDeadLettered], f.States[lifecycle.StateExhausted], f.Oldest[lifecycle.StateExhausted] = 2, 1, ago(9*time.Second)
+		},
 	},
 	alerts.RuleTrapCritical: trapTrigger(alerts.Critical, alerts.Warning),
 	alerts.RuleTrapWarning:  trapTrigger(alerts.Warning, alerts.Critical),
