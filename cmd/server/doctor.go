@@ -59,7 +59,7 @@ func examineBroker(ctx context.Context, l *loaded) (doctor.Report, error) {
 	if err != nil {
 		return doctor.Report{}, err
 	}
-	d, err := newDoctor(cfg, js, time.Now)
+	d, err := newDoctor(l.cli.Config, js, time.Now)
 	if err != nil {
 		return doctor.Report{}, err
 	}
@@ -103,6 +103,9 @@ func (c doctorCmd) print(w io.Writer, r doctor.Report) error {
 
 func newDoctor(cfg Config, js jetstream.JetStream, now func() time.Time) (*doctor.Doctor, error) {
 	rules := doctor.Rules{Contract: contract(cfg), Shards: cfg.CaptureShards, Heartbeat: time.Duration(cfg.WorkerHeartbeat)}
+	if cfg.Embedded() {
+		rules.Consumers = -1 // The embedded broker has no limit.
+	}
 	if cfg.Demo {
 		rules.Heartbeat = demo.Heartbeat
 	}

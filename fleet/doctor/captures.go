@@ -52,6 +52,11 @@ func captureChecks() []check {
 			why:   "It grows until the broker's disk is full, and then the fleet stops.",
 		},
 		{
+			code: "capture_short", severity: Warning, find: shortCaptures,
+			title: "A capture stream holds less than an hour",
+			why:   "When Fleetglass is away longer than that, the stream discards lines that nobody read: what they said is a gap.",
+		},
+		{
 			code: "capture_replicas", severity: Warning, find: fewerReplicas,
 			title: "A capture stream has too few replicas",
 			why:   "When the one server that holds it is away, what the fleet does is not recorded.",

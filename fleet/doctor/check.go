@@ -14,6 +14,7 @@ type Rules struct {
 	Contract  fleet.Contract // Required.
 	Shards    int            // Optional; default 1. Into how many shards Fleetglass reads the capture streams.
 	Heartbeat time.Duration  // Optional; default that of [fleet.DefaultTiming]. How often workers say that they are still working.
+	Consumers int            // Optional; default 1000, that of nats-server 2.15; below zero: no limit. Consumers that the server allows a stream where neither stream nor account says.
 }
 
 // trap is what a check found on one thing.
@@ -30,7 +31,7 @@ type check struct {
 
 // checks are all traps, by what they are about. docs/doctor.md lists them.
 func checks() []check {
-	return slices.Concat(captureChecks(), taskChecks(), workerChecks(), deadLetterChecks())
+	return slices.Concat(captureChecks(), taskChecks(), consumerLimitChecks(), workerChecks(), deadLetterChecks())
 }
 
 // Traps are all that the doctor knows, as findings without a place.
@@ -47,6 +48,7 @@ func (r Rules) Examine(c Cluster) []Finding {
 	if r.Heartbeat <= 0 {
 		r.Heartbeat = fleet.DefaultTiming().Heartbeat
 	}
+	r.Consumers = cmp.Or(r.Consumers, serverConsumers)
 	l := look{Rules: r, Cluster: c}
 	var out []Finding
 	for _, check := range checks() {

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -11,11 +12,13 @@ import (
 
 // Cluster is what a broker said of its streams and consumers at one look.
 type Cluster struct {
-	Streams []Stream // By name.
+	Streams      []Stream // By name.
+	MaxConsumers int      // The account's limit of consumers of one stream; none where it is not above zero.
 }
 
 // Stream is a stream with its consumers.
 type Stream struct {
+	At        time.Time // When the broker said it, by its clock.
 	Config    jetstream.StreamConfig
 	State     jetstream.StreamState
 	Servers   int               // Servers that can hold a replica, as far as the stream tells; 1 where it has no cluster.
@@ -35,7 +38,11 @@ const maxSubjects = 10_000
 
 // Read looks at a broker. The permissions of an observer are enough.
 func Read(ctx context.Context, js jetstream.JetStream, contract fleet.Contract) (Cluster, error) {
-	var c Cluster
+	account, err := js.AccountInfo(ctx)
+	if err != nil {
+		return Cluster{}, fmt.Errorf("ask for the limits of the account: %w", err)
+	}
+	c := Cluster{MaxConsumers: account.Limits.MaxConsumers}
 	list := js.ListStreams(ctx)
 	for info := range list.Info() {
 		s, err := readStream(ctx, js, contract, info)
@@ -51,7 +58,7 @@ func Read(ctx context.Context, js jetstream.JetStream, contract fleet.Contract) 
 }
 
 func readStream(ctx context.Context, js jetstream.JetStream, contract fleet.Contract, info *jetstream.StreamInfo) (Stream, error) {
-	out := Stream{Config: info.Config, State: info.State, Servers: 1}
+	out := Stream{At: info.TimeStamp, Config: info.Config, State: info.State, Servers: 1}
 	if info.Cluster != nil {
 		out.Servers += len(info.Cluster.Replicas)
 	}

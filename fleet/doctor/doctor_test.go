@@ -101,6 +101,40 @@ func (b broker) publish(agent string, n int) {
 	}
 }
 
+// workers creates the consumers of n agents more.
+func (b broker) workers(n int) {
+	b.t.Helper()
+	for i := range n {
+		b.worker(fmt.Sprintf("agent-%d", i), func(*jetstream.ConsumerConfig) {})
+	}
+}
+
+// refused asserts that the broker itself takes no more consumers.
+func (b broker) refused(agent string) {
+	b.t.Helper()
+	if _, err := b.js.CreateConsumer(b.t.Context(), fleet.StreamTasks, contract.Worker(agent, patient)); err == nil || !strings.Contains(err.Error(), "maximum consumers limit reached") {
+		b.t.Fatalf("a consumer at the limit: %v", err)
+	}
+}
+
+// acknowledge claims n acknowledgements of messages that never were, and waits until they were recorded.
+func (b broker) acknowledge(n int) {
+	b.t.Helper()
+	for i := range n {
+		b.must(b.js.Conn().Publish(fmt.Sprintf("$JS.ACK.%s.%s.1.%d.1.1.0", fleet.StreamTasks, fleet.WorkerName("cto"), 1000+i), []byte("+ACK")))
+	}
+	testkit.Eventually(b.t, 10*time.Second, func() error {
+		s, err := b.js.Stream(b.t.Context(), fleet.CaptureAck)
+		if err != nil {
+			return err
+		}
+		if last := s.CachedInfo().State.LastSeq; last < uint64(n) {
+			return fmt.Errorf("%d of %d acknowledgements recorded", last, n)
+		}
+		return nil
+	})
+}
+
 // examine says what the doctor finds, by code and resource.
 func (b broker) examine() []string {
 	b.t.Helper()
@@ -174,6 +208,15 @@ var planted = []struct {
 	{"a duplicate window shorter than all attempts", func(b broker) {
 		b.edit(fleet.StreamTasks, func(c *jetstream.StreamConfig) { c.Duplicates = time.Minute })
 	}, []string{"short_duplicate_window: stream TASKS"}},
+	{"consumers near the stream's limit", func(b broker) {
+		b.edit(fleet.StreamTasks, func(c *jetstream.StreamConfig) { c.MaxConsumers = 10 })
+		b.workers(8)
+	}, []string{"consumers_nearly_full: stream TASKS"}},
+	{"consumers at the stream's limit", func(b broker) {
+		b.edit(fleet.StreamTasks, func(c *jetstream.StreamConfig) { c.MaxConsumers = 10 })
+		b.workers(9)
+		b.refused("one-too-many")
+	}, []string{"consumers_full: stream TASKS"}},
 	{"headers only", func(b broker) {
 		b.edit(fleet.StreamTasks, func(c *jetstream.StreamConfig) { c.RePublish.HeadersOnly = true })
 	}, []string{"headers_only: stream TASKS"}},
@@ -223,6 +266,17 @@ var planted = []struct {
 	{"a capture without a limit", func(b broker) {
 		b.edit(fleet.CaptureAck, func(c *jetstream.StreamConfig) { c.MaxBytes = -1 })
 	}, []string{"capture_unbounded: stream OBS_ACK"}},
+	{"a capture that few lines fill", func(b broker) {
+		b.edit(fleet.CaptureAck, func(c *jetstream.StreamConfig) { c.MaxBytes = 1 << 12 })
+		b.acknowledge(100)
+	}, []string{"capture_short: stream OBS_ACK"}},
+	{"a capture of few lines", func(b broker) {
+		b.edit(fleet.CaptureAck, func(c *jetstream.StreamConfig) { c.MaxMsgs = 20 })
+		b.acknowledge(100)
+	}, []string{"capture_short: stream OBS_ACK"}},
+	{"a capture that forgets within the hour", func(b broker) {
+		b.edit(fleet.CaptureReport, func(c *jetstream.StreamConfig) { c.MaxAge = 59 * time.Minute })
+	}, []string{"capture_short: stream OBS_REPORT"}},
 	{"a stream that records acknowledgements of all", func(b broker) {
 		b.remove(fleet.CaptureAck)
 		b.create(jetstream.StreamConfig{Name: fleet.CaptureAck, Subjects: []string{"$JS.ACK.>"}, NoAck: true, MaxBytes: 1 << 20})

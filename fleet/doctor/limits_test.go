@@ -1,0 +1,143 @@
+package doctor_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/fleet"
+	"fleetglass/fleet/doctor"
+)
+
+// configured is a broker of its own configuration with every stream. The embedded one has no limit of consumers.
+func configured(t *testing.T, lines string) broker {
+	t.Helper()
+	o := &server.Options{}
+	conf := fmt.Sprintf("listen: \"127.0.0.1:-1\"\njetstream { store_dir: %q }\n%s", t.TempDir(), lines)
+	if err := o.ProcessConfigString(conf); err != nil {
+		t.Fatal(err)
+	}
+	o.NoSigs, o.NoLog = true, true
+	srv, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
+	if !srv.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the broker takes no connections")
+	}
+	nc, err := nats.Connect(srv.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fleet.Provision(t.Context(), js, fleet.Streams{Contract: contract, RecordRetention: 9 * 24 * time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	return broker{t, js}
+}
+
+// A broker tells its own limit to nobody: it is not in the configuration of the stream, nor in the limits of the account.
+func TestTheServersOwnLimitOfConsumers(t *testing.T) {
+	t.Parallel()
+	b := configured(t, "")
+	b.workers(899)
+	if got := b.examine(); len(got) > 0 {
+		t.Errorf("899 consumers: %q", got)
+	}
+	b.worker("next", func(*jetstream.ConsumerConfig) {})
+	if got := b.examine(); !slices.Equal(got, []string{"consumers_nearly_full: stream TASKS"}) {
+		t.Errorf("900 consumers: %q", got)
+	}
+	for i := range 100 {
+		b.worker(fmt.Sprintf("last-%d", i), func(*jetstream.ConsumerConfig) {})
+	}
+	b.refused("one-too-many")
+	look, err := doctor.Read(t.Context(), b.js, contract)
+	b.must(err)
+	findings := doctor.Rules{Contract: contract}.Examine(look)
+	tasks := look.Streams[slices.IndexFunc(look.Streams, func(s doctor.Stream) bool { return s.Config.Name == fleet.StreamTasks })]
+	if tasks.Config.MaxConsumers > 0 || look.MaxConsumers > 0 {
+		t.Errorf("the broker tells a limit: %d of the stream, %d of the account", tasks.Config.MaxConsumers, look.MaxConsumers)
+	}
+	if !slices.Equal(codes(findings), []string{"consumers_full: stream TASKS"}) || findings[0].Fix != "nats stream edit TASKS --max-consumers 10000" {
+		t.Errorf("1,000 consumers: %+v", findings)
+	}
+	if got := codes(doctor.Rules{Contract: contract, Consumers: -1}.Examine(look)); len(got) > 0 {
+		t.Errorf("1,000 consumers where it is known that there is no limit: %q", got)
+	}
+	if got := codes(doctor.Rules{Contract: contract, Consumers: 999}.Examine(look)); len(got) > 0 {
+		t.Errorf("more consumers than the limit that was supposed, so it is another: %q", got)
+	}
+	b.edit(fleet.StreamTasks, func(c *jetstream.StreamConfig) { c.MaxConsumers = 10_000 })
+	b.worker("one-more", func(*jetstream.ConsumerConfig) {})
+	if got := b.examine(); len(got) > 0 {
+		t.Errorf("after the fix: %q", got)
+	}
+}
+
+func TestTheAccountsLimitOfConsumers(t *testing.T) {
+	t.Parallel()
+	b := configured(t, "accounts { A { jetstream: { max_consumers: 10 }, users: [ { user: a, password: a } ] } }\nno_auth_user: a")
+	b.workers(9)
+	look, err := doctor.Read(t.Context(), b.js, contract)
+	b.must(err)
+	got := doctor.Rules{Contract: contract}.Examine(look)
+	if !slices.Equal(codes(got), []string{"consumers_nearly_full: stream TASKS"}) || got[0].What != "It has 9 consumers. Its account allows a stream 10." {
+		t.Errorf("nine of ten: %+v", got)
+	}
+	b.worker("next", func(*jetstream.ConsumerConfig) {})
+	b.refused("one-too-many")
+	if got := b.examine(); !slices.Equal(got, []string{"consumers_full: stream TASKS"}) {
+		t.Errorf("ten of ten: %q", got)
+	}
+}
+
+// What a stream holds is dated by the broker: hours cannot pass in a test.
+func TestHowLongACaptureStreamHolds(t *testing.T) {
+	t.Parallel()
+	const mib = 1 << 20
+	now := time.Now()
+	for _, c := range []struct {
+		name  string
+		age   time.Duration
+		bytes uint64
+		what  string // Empty: no finding.
+		fix   string
+	}{
+		{"full within 37 minutes", 37 * time.Minute, 256 * mib, "Its max_bytes of 268435456 holds 37m at the present rate.", "nats stream edit OBS_ACK --max-bytes 1073741824"},
+		{"a third in a third of 37 minutes", 37 * time.Minute / 3, 256 * mib / 3, "Its max_bytes of 268435456 holds 37m at the present rate.", "nats stream edit OBS_ACK --max-bytes 1073741824"},
+		{"full within an hour", time.Hour, 256 * mib, "", ""},
+		{"young, and not full", 9 * time.Minute, 100 * mib, "", ""},
+		{"young and full", 40 * time.Second, 256 * mib, "Its max_bytes of 268435456 holds 40s at the present rate.", "nats stream edit OBS_ACK --max-bytes 4294967296"},
+		{"nearly empty", 20 * time.Minute, mib, "", ""},
+		{"empty", 0, 0, "", ""},
+	} {
+		look := doctor.Cluster{}
+		for _, cfg := range (fleet.Streams{Contract: contract, RecordRetention: 9 * 24 * time.Hour}).Configs() {
+			s := doctor.Stream{At: now, Config: cfg, Servers: 1}
+			if cfg.Name == fleet.CaptureAck {
+				s.State = jetstream.StreamState{Bytes: c.bytes, Msgs: c.bytes / 100, FirstTime: now.Add(-c.age)}
+			}
+			look.Streams = append(look.Streams, s)
+		}
+		var what, fix []string
+		for _, f := range (doctor.Rules{Contract: contract}).Examine(look) {
+			what, fix = append(what, f.What), append(fix, f.Fix)
+		}
+		if strings.Join(what, "; ") != c.what || strings.Join(fix, "; ") != c.fix {
+			t.Errorf("%s: %q, fix %q, want %q, %q", c.name, what, fix, c.what, c.fix)
+		}
+	}
+}
