@@ -159,7 +159,7 @@ func unboundedCaptures(l look) []trap {
 		if s.Config.MaxBytes > 0 {
 			return "", ""
 		}
-		return "It has no max_bytes.", "nats stream edit " + s.Config.Name + " --max-bytes 512MB"
+		return "It has no max_bytes.", editStream(s, "--max-bytes 512MB")
 	})
 }
 
@@ -172,7 +172,7 @@ func fewerReplicas(l look) []trap {
 		if s.Config.Replicas >= most {
 			return "", ""
 		}
-		return fmt.Sprintf("It has %d replicas, and the tasks have %d.", max(s.Config.Replicas, 1), most), fmt.Sprintf("nats stream edit %s --replicas %d", s.Config.Name, most)
+		return fmt.Sprintf("It has %d replicas, and the tasks have %d.", max(s.Config.Replicas, 1), most), editStream(s, fmt.Sprintf("--replicas %d", most))
 	})
 }
 

@@ -109,6 +109,14 @@ func (l look) eachWorker(find func(stream string, c Consumer) (what, fix string)
 	return out
 }
 
+// editStream is the command that changes a stream. It says anew that a stream answers nobody: the nats command turns answers on where it is not told.
+func editStream(s Stream, flags string) string {
+	if s.Config.NoAck {
+		flags += " --no-ack"
+	}
+	return fmt.Sprintf("nats stream edit %s %s", s.Config.Name, flags)
+}
+
 // edit is the command that changes a consumer.
 func edit(stream, consumer, flags string) string {
 	return fmt.Sprintf("nats consumer edit %s %s %s", stream, consumer, flags)

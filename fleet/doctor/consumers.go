@@ -65,5 +65,5 @@ func (l look) consumerLimit(s Stream) (limit int, says, fix string) {
 
 // raise is the command that gives a stream a limit of its own, which counts before that of the server.
 func raise(s Stream, consumers int) string {
-	return fmt.Sprintf("nats stream edit %s --max-consumers %d", s.Config.Name, consumers)
+	return editStream(s, fmt.Sprintf("--max-consumers %d", consumers))
 }

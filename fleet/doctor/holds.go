@@ -23,15 +23,14 @@ func shortCaptures(l look) []trap {
 		streams = append(streams, reports)
 	}
 	return eachStream(streams, func(s Stream) (string, string) {
-		fix := "nats stream edit " + s.Config.Name
 		if age := s.Config.MaxAge; age > 0 && age < leastHold {
-			return fmt.Sprintf("Its max_age is %s.", span(age)), fix + " --max-age " + span(day)
+			return fmt.Sprintf("Its max_age is %s.", span(age)), editStream(s, "--max-age "+span(day))
 		}
 		if what, growth := s.fills("max_bytes", s.State.Bytes, s.Config.MaxBytes); what != "" {
-			return what, fmt.Sprintf("%s --max-bytes %d", fix, growth*s.Config.MaxBytes)
+			return what, editStream(s, fmt.Sprintf("--max-bytes %d", growth*s.Config.MaxBytes))
 		}
 		what, growth := s.fills("max_msgs", s.State.Msgs, s.Config.MaxMsgs)
-		return what, fmt.Sprintf("%s --max-msgs %d", fix, growth*s.Config.MaxMsgs)
+		return what, editStream(s, fmt.Sprintf("--max-msgs %d", growth*s.Config.MaxMsgs))
 	})
 }
 

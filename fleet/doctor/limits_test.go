@@ -116,11 +116,11 @@ func TestHowLongACaptureStreamHolds(t *testing.T) {
 		what  string // Empty: no finding.
 		fix   string
 	}{
-		{"full within 37 minutes", 37 * time.Minute, 256 * mib, "Its max_bytes of 268435456 holds 37m at the present rate.", "nats stream edit OBS_ACK --max-bytes 1073741824"},
-		{"a third in a third of 37 minutes", 37 * time.Minute / 3, 256 * mib / 3, "Its max_bytes of 268435456 holds 37m at the present rate.", "nats stream edit OBS_ACK --max-bytes 1073741824"},
+		{"full within 37 minutes", 37 * time.Minute, 256 * mib, "Its max_bytes of 268435456 holds 37m at the present rate.", "nats stream edit OBS_ACK --max-bytes 1073741824 --no-ack"},
+		{"a third in a third of 37 minutes", 37 * time.Minute / 3, 256 * mib / 3, "Its max_bytes of 268435456 holds 37m at the present rate.", "nats stream edit OBS_ACK --max-bytes 1073741824 --no-ack"},
 		{"full within an hour", time.Hour, 256 * mib, "", ""},
 		{"young, and not full", 9 * time.Minute, 100 * mib, "", ""},
-		{"young and full", 40 * time.Second, 256 * mib, "Its max_bytes of 268435456 holds 40s at the present rate.", "nats stream edit OBS_ACK --max-bytes 4294967296"},
+		{"young and full", 40 * time.Second, 256 * mib, "Its max_bytes of 268435456 holds 40s at the present rate.", "nats stream edit OBS_ACK --max-bytes 4294967296 --no-ack"},
 		{"nearly empty", 20 * time.Minute, mib, "", ""},
 		{"empty", 0, 0, "", ""},
 	} {
@@ -138,6 +138,30 @@ func TestHowLongACaptureStreamHolds(t *testing.T) {
 		}
 		if strings.Join(what, "; ") != c.what || strings.Join(fix, "; ") != c.fix {
 			t.Errorf("%s: %q, fix %q, want %q, %q", c.name, what, fix, c.what, c.fix)
+		}
+	}
+}
+
+// The nats command turns answers on in every stream that it edits, unless it is told not to. A capture of acknowledgements that answers is refused.
+func TestACommandLeavesACaptureStreamSilent(t *testing.T) {
+	t.Parallel()
+	var look doctor.Cluster
+	for _, cfg := range (fleet.Streams{Contract: contract, RecordRetention: 9 * 24 * time.Hour, Replicas: 3}).Configs() {
+		if cfg.NoAck {
+			cfg.Replicas, cfg.MaxBytes, cfg.MaxAge = 1, -1, time.Minute
+		}
+		look.Streams = append(look.Streams, doctor.Stream{Config: cfg, Servers: 3})
+	}
+	seen := map[string]int{}
+	for _, f := range (doctor.Rules{Contract: contract}).Examine(look) {
+		seen[f.Code]++
+		if !strings.HasPrefix(f.Fix, "nats stream edit OBS_") || !strings.HasSuffix(f.Fix, " --no-ack") {
+			t.Errorf("%s: %s", f.Code, f.Fix)
+		}
+	}
+	for _, code := range []string{"capture_unbounded", "capture_replicas", "capture_short"} {
+		if seen[code] == 0 {
+			t.Errorf("%s was not found: %v", code, seen)
 		}
 	}
 }
