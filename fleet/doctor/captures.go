@@ -76,6 +76,11 @@ func captureChecks() []check {
 			title: "A stream records its own readers",
 			why:   "It records the acknowledgements of those who read it: each line makes another one, thousands a second.",
 		},
+		{
+			code: "captures_api_calls", severity: Warning, find: apiCalls,
+			title: "A capture stream records every request",
+			why:   "It records an advisory for each request to the broker, those of Fleetglass included: what concerns tasks is discarded sooner.",
+		},
 	}
 }
 
@@ -218,5 +223,16 @@ func feedback(l look) []trap {
 			return "", ""
 		}
 		return "It records " + s.Config.Subjects[i] + ", where its own readers acknowledge.", "Name the stream in the subject, such as $JS.ACK." + fleet.StreamTasks + ".*.*.*.*.*.*"
+	})
+}
+
+// apiCalls finds capture streams that record the advisory of each request to JetStream.
+func apiCalls(l look) []trap {
+	return eachStream(l.captures(), func(s Stream) (string, string) {
+		i := slices.IndexFunc(s.Config.Subjects, func(subject string) bool { return fleet.SubjectMatches(subject, "$JS.EVENT.ADVISORY.API") })
+		if i < 0 {
+			return "", ""
+		}
+		return "It records " + s.Config.Subjects[i] + ", where the broker tells of every request.", apply
 	})
 }

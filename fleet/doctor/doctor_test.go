@@ -281,6 +281,9 @@ var planted = []struct {
 		b.remove(fleet.CaptureAck)
 		b.create(jetstream.StreamConfig{Name: fleet.CaptureAck, Subjects: []string{"$JS.ACK.>"}, NoAck: true, MaxBytes: 1 << 20})
 	}, []string{"captures_own_acks: stream OBS_ACK"}},
+	{"a capture of every advisory", func(b broker) {
+		b.edit(fleet.CaptureEvt, func(c *jetstream.StreamConfig) { c.Subjects = []string{"$JS.EVENT.>"} })
+	}, []string{"captures_api_calls: stream OBS_EVT"}},
 	{"a capture stream with other subjects", func(b broker) {
 		b.edit(fleet.CaptureAck, func(c *jetstream.StreamConfig) {
 			c.SubjectTransform = &jetstream.SubjectTransformConfig{Source: "$JS.ACK.>", Destination: "mine.>"}
