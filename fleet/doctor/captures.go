@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -20,6 +21,11 @@ func captureChecks() []check {
 			code: "capture_missing", severity: Critical, find: missingCaptures,
 			title: "A capture stream is missing",
 			why:   "What it would record is not seen: Fleetglass is blind there, and says so where it matters.",
+		},
+		{
+			code: "attempts_unseen", severity: Warning, find: unseenAttempts,
+			title: "Publish attempts are not recorded",
+			why:   "A publish that stored nothing leaves no other trace: duplicates that the stream caught are not counted, and of a publish without an answer nobody knows whether it was tried.",
 		},
 		{
 			code: "capture_uncovered", severity: Critical, find: uncovered,
@@ -95,6 +101,26 @@ func missingCaptures(l look) []trap {
 		}
 	}
 	return out
+}
+
+// attemptsDue is how long after a publish its attempt is recorded, also on a busy broker.
+const attemptsDue = 10 * time.Second
+
+// unseenAttempts finds that nothing brings publish attempts to their capture stream: the account's import of its own task subjects is missing.
+func unseenAttempts(l look) []trap {
+	raw, there := l.stream(fleet.CaptureRaw)
+	found := trap{resource: "stream " + fleet.CaptureRaw, what: "It does not exist.", fix: apply}
+	if !there {
+		return []trap{found}
+	}
+	for _, s := range l.taskStreams() {
+		if raw.State.LastSeq == 0 && s.State.LastTime.After(raw.Created) && raw.At.Sub(s.State.LastTime) > attemptsDue {
+			found.what = fmt.Sprintf("It has recorded nothing, and %s stored a message since it was created.", s.Config.Name)
+			found.fix = "fleetglass provision, and add the import that it prints to the configuration of the account"
+			return []trap{found}
+		}
+	}
+	return nil
 }
 
 // captures are the capture streams that exist, reports left out: agents publish those themselves.

@@ -19,6 +19,7 @@ type Cluster struct {
 // Stream is a stream with its consumers.
 type Stream struct {
 	At        time.Time // When the broker said it, by its clock.
+	Created   time.Time
 	Config    jetstream.StreamConfig
 	State     jetstream.StreamState
 	Servers   int               // Servers that can hold a replica, as far as the stream tells; 1 where it has no cluster.
@@ -58,7 +59,7 @@ func Read(ctx context.Context, js jetstream.JetStream, contract fleet.Contract) 
 }
 
 func readStream(ctx context.Context, js jetstream.JetStream, contract fleet.Contract, info *jetstream.StreamInfo) (Stream, error) {
-	out := Stream{At: info.TimeStamp, Config: info.Config, State: info.State, Servers: 1}
+	out := Stream{At: info.TimeStamp, Created: info.Created, Config: info.Config, State: info.State, Servers: 1}
 	if info.Cluster != nil {
 		out.Servers += len(info.Cluster.Replicas)
 	}

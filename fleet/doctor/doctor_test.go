@@ -247,6 +247,7 @@ var planted = []struct {
 		b.worker("cto", func(c *jetstream.ConsumerConfig) { c.FilterSubject = "other.tasks.>" })
 	}, []string{"filter_takes_nothing: consumer TASKS cto-task-worker"}},
 	{"no capture of acknowledgements", func(b broker) { b.remove(fleet.CaptureAck) }, []string{"capture_missing: stream OBS_ACK"}},
+	{"no capture of publish attempts", func(b broker) { b.remove(fleet.CaptureRaw) }, []string{"attempts_unseen: stream OBS_RAW"}},
 	{"a second stream of tasks", func(b broker) {
 		b.edit(fleet.StreamTasks, func(c *jetstream.StreamConfig) { c.Subjects = []string{contract.TaskSubject("cto", ">")} })
 		b.create(jetstream.StreamConfig{Name: "VIP", Subjects: []string{contract.TaskSubject("vip", ">")}, Retention: jetstream.WorkQueuePolicy, Duplicates: time.Hour, MaxAge: time.Hour})
