@@ -138,7 +138,10 @@ func (t *Teller) turn(ctx context.Context) error {
 		alone := t.batch == 1 && len(due) > 1
 		err = t.tellBatch(ctx, token, due[:min(t.batch, len(due))])
 		if err != nil && alone && t.tellBatch(ctx, token, due[1:2]) == nil {
-			err = t.drop(ctx, token, due[:1]) // It takes another one: this one is refused for what it is.
+			// It takes another one: this one is refused for what it is, or the receiver was away until just now.
+			if err = t.tellBatch(ctx, token, due[:1]); err != nil {
+				err = t.drop(ctx, token, due[:1])
+			}
 		}
 		if err != nil {
 			return err

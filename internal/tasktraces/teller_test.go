@@ -2,11 +2,13 @@ package tasktraces
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -251,6 +253,28 @@ func TestLateFactsTellNothingTwiceAndARetryIsTold(t *testing.T) {
 	if all := strings.Join(names, " "); all != "task attempt retry attempt task attempt" && all != "task attempt task attempt retry attempt" {
 		t.Errorf("told: %s", all)
 	}
+}
+
+// back is a receiver that is there again after its first call.
+type back struct {
+	sdktrace.SpanExporter
+	calls atomic.Int64
+}
+
+func (b *back) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	if b.calls.Add(1) == 1 {
+		return errors.New("the receiver is away")
+	}
+	return b.SpanExporter.ExportSpans(ctx, spans)
+}
+
+func TestATaskIsNotGivenUpBecauseTheReceiverCameBack(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.complete("a", 1)
+	f.complete("b", 2)
+	f.run(f.teller(func(c *Config) { c.Batch, c.Exporter = 1, &back{SpanExporter: c.Exporter} }))
+	f.wait(4)
 }
 
 func TestAReceiverThatIsAwayMissesNothing(t *testing.T) {
