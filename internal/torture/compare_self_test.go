@@ -210,3 +210,26 @@ func TestATaskThatNoLineNamesMayBeUnknownByItsName(t *testing.T) {
 		}
 	}
 }
+
+// A cluster may answer a worker's question about a record from a replica that is behind: then the work runs again, and Fleetglass is right to say so.
+func TestExecutionsAfterTheRecordMayBeTold(t *testing.T) {
+	t.Parallel()
+	l := func(what demo.What, attempt int) line { return line{Task: "a", What: string(what), Attempt: attempt} }
+	ran, recorded := l(demo.NoteExecuted, 1), l(demo.NoteRecorded, 0)
+	again := l(demo.NoteExecuted, 2)
+	for _, tt := range []struct {
+		name      string
+		lines     []line
+		low, high int
+	}{
+		{"ran once", []line{ran, recorded}, 0, 0},
+		{"ran again before the record", []line{ran, again, recorded}, 0, 0},
+		{"ran again after the record", []line{ran, recorded, again}, 0, 1},
+		{"was recorded again", []line{ran, recorded, again, recorded}, 1, 1},
+	} {
+		c := comparison{told: tell(tt.lines)["a"]}
+		if low, high := c.leaked(); low != tt.low || high != tt.high {
+			t.Errorf("%s: may be told %d to %d times, want %d to %d", tt.name, low, high, tt.low, tt.high)
+		}
+	}
+}

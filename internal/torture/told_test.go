@@ -16,6 +16,7 @@ type told struct {
 	Duplicates int    // Of them, those that the stream caught.
 	Unanswered int    // Publishes of which nobody knows whether they were stored.
 	Recorded   int
+	RanAgain   int // Attempts that began to work after the completion was recorded: a cluster may answer their question from a replica that is behind.
 	Attempts   map[int]*toldAttempt
 	Reports    map[string]int // By kind.
 	Doubtful   int            // Reports of which nobody knows whether they were stored.
@@ -64,6 +65,9 @@ func (t *told) add(l line) {
 			t.Unanswered++
 		}
 	default:
+		if l.What == string(demo.NoteExecuted) && t.Recorded > 0 {
+			t.RanAgain++
+		}
 		t.attempt(l.Attempt).add(l.What)
 	}
 }
