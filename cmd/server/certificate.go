@@ -28,7 +28,7 @@ type certificate struct {
 
 func (c *Config) validateCertificate(p *problems) {
 	if (c.TLSCert == "") != (c.TLSKey == "") {
-		p.add("tls-cert", "and --tls-key go together")
+		p.add("tls-cert", "must be set together with --tls-key")
 		return
 	}
 	if c.TLSCert == "" {

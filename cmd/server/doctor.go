@@ -16,8 +16,8 @@ import (
 
 type doctorCmd struct {
 	FailOn doctor.Severity `enum:"critical,warning,info" default:"warning" help:"Exit with 1 when a finding is at least this severe: critical, warning or info."`
-	Server string          `also:"FLEETGLASS_SERVER" placeholder:"URL" help:"Ask this server (FLEETGLASS_SERVER) instead of the broker."`
-	Output string          `short:"o" enum:"text,json" default:"text" help:"How to print: text or json."`
+	Server string          `also:"FLEETGLASS_SERVER" placeholder:"URL" help:"Ask the running server at this address instead of the broker. FLEETGLASS_SERVER sets it too."`
+	Output string          `short:"o" enum:"text,json" default:"text" help:"Form of the answer: text or json."`
 }
 
 // errFindings says that the doctor found what --fail-on names.

@@ -18,25 +18,26 @@ import (
 type cli struct {
 	Config
 
-	Serve       serveCmd       `cmd:"" default:"withargs" help:"Observe the fleet and serve the pages and the API. This is what runs without a command."`
+	Serve       serveCmd       `cmd:"" default:"withargs" help:"Observe the fleet and serve the pages and the API. Without a command this one runs."`
 	Provision   provisionCmd   `cmd:"" help:"Show how the streams and consumers of the broker differ from what Fleetglass needs. With --apply, change them."`
-	Tasks       tasksCmd       `cmd:"" help:"List tasks of a running server."`
-	Task        taskCmd        `cmd:"" help:"Say what became of one task."`
-	InFlight    inFlightCmd    `cmd:"" help:"List what workers hold."`
+	Tasks       tasksCmd       `cmd:"" help:"List tasks."`
+	Task        taskCmd        `cmd:"" help:"Say what became of one task, who owns it, and what to do next."`
+	InFlight    inFlightCmd    `cmd:"" help:"List the messages that workers hold."`
 	DLQ         dlqCmd         `cmd:"" name:"dlq" help:"List dead letters."`
 	Retry       retryCmd       `cmd:"" help:"Retry a dead letter, once."`
 	Alerts      alertsCmd      `cmd:"" help:"List alerts."`
-	Doctor      doctorCmd      `cmd:"" help:"Name the traps in the configuration of the broker. Exits 1 when there are any."`
+	Doctor      doctorCmd      `cmd:"" help:"Name the traps in the configuration of the broker. Exits with 1 when there is a critical one or a warning (--fail-on)."`
 	Rebuild     rebuildCmd     `cmd:"" help:"Compute all states and statistics anew from the stored events."`
 	NewToken    tokenCmd       `cmd:"" name:"token" help:"Make, list and revoke bearer tokens."`
-	Healthcheck healthcheckCmd `cmd:"" help:"Ask a running server whether it is alive; exits 1 when it is not."`
-	Completion  completionCmd  `cmd:"" help:"Print a script that completes commands in bash, zsh or fish."`
+	Healthcheck healthcheckCmd `cmd:"" help:"Ask a running server whether it is alive. Exits with 1 when it is not."`
+	Completion  completionCmd  `cmd:"" help:"Print a script that completes commands and flags in bash, zsh or fish."`
 	Version     versionCmd     `cmd:"" help:"Print the version."`
 }
 
 var groups = []kong.Group{
 	{Key: "start", Title: "Start"}, {Key: "http", Title: "Pages and API"}, {Key: "access", Title: "Access"}, {Key: "store", Title: "Store"},
-	{Key: "broker", Title: "Broker"}, {Key: "ledger", Title: "Duplicates"}, {Key: "triage", Title: "Triage"}, {Key: "alerts", Title: "Alerts"}, {Key: "demo", Title: "Demonstration"}, {Key: "log", Title: "Log"},
+	{Key: "broker", Title: "Broker"}, {Key: "firestore", Title: "Firestore"}, {Key: "ledger", Title: "Duplicates and reconciliation"}, {Key: "triage", Title: "Triage"},
+	{Key: "alerts", Title: "Alerts"}, {Key: "demo", Title: "Demonstration"}, {Key: "log", Title: "Log, traces and profiles"},
 }
 
 // environment gives the value of a variable and whether it is set, as os.LookupEnv does.
@@ -60,11 +61,12 @@ func load(args []string, env environment, out io.Writer) (*loaded, error) {
 	file := fileSource{problems: problems}
 	parser, err := kong.New(l.cli,
 		kong.Name("fleetglass"),
-		kong.Description("The looking glass of an AI-agent fleet that exchanges tasks over NATS JetStream."),
+		kong.Description("The looking glass of an AI-agent fleet that exchanges tasks over NATS JetStream.\n\n"+
+			"tasks, task, in-flight, dlq, retry and alerts ask a running server (--server, --token). The other commands work with these settings."),
 		kong.UsageOnError(), kong.Writers(out, out),
 		kong.Exit(func(int) { helped = true }),
 		kong.ExplicitGroups(groups),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 130}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 130}),
 		kong.ValueFormatter(helpText),
 		kong.PostBuild(func(k *kong.Kong) error { collectProblems(k.Model.Flags, problems); return nil }),
 		kong.Resolvers(&file, environmentSource{env}),

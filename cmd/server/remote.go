@@ -16,8 +16,8 @@ import (
 
 // remote is what every command has in common that asks a running server. Its token is that of --token.
 type remote struct {
-	Server string `also:"FLEETGLASS_SERVER" placeholder:"URL" help:"The server to ask (FLEETGLASS_SERVER). Default: the one that listens where these settings say."`
-	Output string `short:"o" enum:"table,json" default:"table" help:"How to print: table or json, which is the API's answer."`
+	Server string `also:"FLEETGLASS_SERVER" placeholder:"URL" help:"Address of the server to ask, such as https://fleetglass.example.org. FLEETGLASS_SERVER sets it too. Without it: the address of --listen."`
+	Output string `short:"o" enum:"table,json" default:"table" help:"Form of the answer: table, or json as the API sends it."`
 }
 
 func (r remote) client(l *loaded) (*client.Client, error) {
@@ -107,12 +107,12 @@ func ago(at *time.Time, now time.Time) string {
 	return now.Sub(*at).Truncate(time.Second).String() + " ago"
 }
 
-// until is when something is due, or since when.
+// until is when something is due, or for how long it has been.
 func until(at, now time.Time) string {
 	if d := at.Sub(now).Truncate(time.Second); d >= 0 {
 		return "in " + d.String()
 	}
-	return "due since " + now.Sub(at).Truncate(time.Second).String()
+	return "overdue for " + now.Sub(at).Truncate(time.Second).String()
 }
 
 // milliseconds is a span of the API, in whole seconds from one second on.

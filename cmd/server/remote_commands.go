@@ -13,10 +13,10 @@ import (
 
 type tasksCmd struct {
 	remote
-	Query []string `arg:"" optional:"" help:"What to look for, as in the search box: agent:marketing state:failed, a task id, words."`
-	State []string `placeholder:"STATE,…" help:"Only tasks in these states."`
-	Agent []string `placeholder:"NAME,…" help:"Only tasks of these agents."`
-	Limit int      `default:"50" help:"How many tasks at most."`
+	Query []string `arg:"" optional:"" help:"What to look for, as in the search box of the pages: agent:marketing state:failed, a task id, words."`
+	State []string `placeholder:"STATE" help:"Only tasks in these states."`
+	Agent []string `placeholder:"NAME" help:"Only tasks of these agents."`
+	Limit int      `default:"50" help:"How many at most, up to 200."`
 }
 
 // Run lists tasks.
@@ -47,7 +47,7 @@ func attempts(n, most *int) string {
 
 type taskCmd struct {
 	remote
-	ID string `arg:"" help:"The task's id."`
+	ID string `arg:"" help:"Id of the task."`
 }
 
 // Run prints what became of one task, with the three answers.
@@ -73,8 +73,8 @@ func (c taskCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 
 type inFlightCmd struct {
 	remote
-	Agent []string `placeholder:"NAME,…" help:"Only what these agents hold."`
-	Limit int      `default:"50" help:"How many at most."`
+	Agent []string `placeholder:"NAME" help:"Only what these agents hold."`
+	Limit int      `default:"50" help:"How many at most, up to 200."`
 }
 
 // Run lists what workers hold.
@@ -103,10 +103,10 @@ func (c inFlightCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 
 type dlqCmd struct {
 	remote
-	Query  []string `arg:"" optional:"" help:"What to look for, as in the search box."`
-	Status []string `placeholder:"STATUS,…" default:"open" help:"Only entries of these statuses."`
-	Agent  []string `placeholder:"NAME,…" help:"Only entries of these agents."`
-	Limit  int      `default:"50" help:"How many at most."`
+	Query  []string `arg:"" optional:"" help:"What to look for, as in the search box of the pages: category:permanent, a task id, words."`
+	Status []string `placeholder:"STATUS" default:"open" help:"Only entries with these statuses: open, acting, deferred, retried, reassigned, discarded, quarantined."`
+	Agent  []string `placeholder:"NAME" help:"Only entries of these agents."`
+	Limit  int      `default:"50" help:"How many at most, up to 200."`
 }
 
 // Run lists dead letters.
@@ -127,8 +127,8 @@ func (c dlqCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 
 type alertsCmd struct {
 	remote
-	State []string `placeholder:"STATE,…" default:"firing" help:"Only alerts in these states: firing, acknowledged, silenced, resolved."`
-	Limit int      `default:"50" help:"How many at most."`
+	State []string `placeholder:"STATE" default:"firing" help:"Only alerts in these states: firing, acknowledged, silenced, resolved."`
+	Limit int      `default:"50" help:"How many at most, up to 200."`
 }
 
 // Run lists alerts.
@@ -144,11 +144,11 @@ func (c alertsCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 
 type retryCmd struct {
 	remote
-	Entry  string        `arg:"" help:"The dead letter's id, as dlq prints it."`
-	Reason string        `required:"" help:"Why, for the audit."`
-	As     string        `enum:"plan,unchanged" default:"plan" help:"As the plan says, or unchanged."`
-	Key    string        `help:"Names the call: the same key again has no second effect. Default: a new one, which is printed where the call fails."`
-	Wait   time.Duration `default:"10s" help:"How long to wait until the message is published; 0s to return at once."`
+	Entry  string        `arg:"" help:"Id of the dead letter, as fleetglass dlq prints it."`
+	Reason string        `required:"" placeholder:"WHY" help:"Why you retry it, in 3 to 2,000 characters. The audit keeps it."`
+	As     string        `enum:"plan,unchanged" default:"plan" help:"What to publish: the message as the plan changes it (plan), or as it was (unchanged)."`
+	Key    string        `placeholder:"KEY" help:"Idempotency key of this call: the same key again has no second effect. Without it a new one is made, and printed if the answer is lost."`
+	Wait   time.Duration `default:"10s" help:"How long to wait until the message is published; 0s returns at once."`
 }
 
 // Run retries one dead letter and waits until its message is on its way.

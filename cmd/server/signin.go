@@ -52,7 +52,7 @@ func (c *Config) validateSignIn(p *problems) {
 	}
 	if c.OIDCIssuer == "" {
 		if c.OIDCClientID != "" || c.OIDCClientSecret != "" {
-			p.add("oidc-client-id", "is for a provider given by --oidc-issuer")
+			p.add("oidc-client-id", "is only for a provider: set --oidc-issuer too")
 		}
 		return
 	}
@@ -61,7 +61,7 @@ func (c *Config) validateSignIn(p *problems) {
 	case err != nil || issuer.Host == "":
 		p.add("oidc-issuer", "%q is not an address such as https://login.example.org", c.OIDCIssuer)
 	case issuer.Scheme != "https" && !loopback(withPort(issuer)):
-		p.add("oidc-issuer", "%q is not https: whoever is on the way could sign in as anybody", c.OIDCIssuer)
+		p.add("oidc-issuer", "%q is not https: whoever sits between could sign in as anybody", c.OIDCIssuer)
 	}
 	if c.OIDCClientID == "" {
 		p.add("oidc-client-id", "is missing: --oidc-issuer needs it")

@@ -15,16 +15,16 @@ import (
 
 // tokenCmd is what is done with tokens by hand. A running server takes the changed file within seconds.
 type tokenCmd struct {
-	Create createTokenCmd `cmd:"" default:"withargs" help:"Make a token; its entry goes into --auth-tokens-file, or to standard output."`
+	Create createTokenCmd `cmd:"" default:"withargs" help:"Make a token and show it once. Its entry goes into --auth-tokens-file, or to standard output."`
 	List   listTokensCmd  `cmd:"" help:"List the tokens of --auth-tokens-file."`
 	Revoke revokeTokenCmd `cmd:"" help:"Remove a token from --auth-tokens-file."`
 }
 
 type createTokenCmd struct {
-	Name      string         `required:"" placeholder:"NAME" help:"Who uses the token; shown in the audit."`
-	Scopes    []access.Scope `default:"read" placeholder:"SCOPE,…" help:"What it may do: read, metrics, report, triage:propose, triage:apply, triage:discard, admin."`
-	Agent     []string       `placeholder:"AGENT,…" help:"The only agents that it may report for, with scope report. Without any it reports in its own name."`
-	ExpiresIn Duration       `default:"365d" placeholder:"TIME" help:"How long the token is valid; 0s for ever."`
+	Name      string         `required:"" placeholder:"NAME" help:"Who uses the token. The audit shows it."`
+	Scopes    []access.Scope `default:"read" placeholder:"SCOPE" help:"What the token may do: read, metrics, report, triage:propose, triage:apply, triage:discard, admin."`
+	Agent     []string       `placeholder:"AGENT" help:"With scope report: the only agents that it may report for. Without any it reports in its own name."`
+	ExpiresIn Duration       `default:"365d" placeholder:"TIME" help:"How long the token is valid; 0s is for ever."`
 }
 
 // Run prints a new token on the terminal and keeps its entry.

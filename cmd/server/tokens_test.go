@@ -193,7 +193,7 @@ func TestATokenThatCanBeGuessedIsRefusedAtStart(t *testing.T) {
 		if code := run(t.Context(), nil, vars("FLEETGLASS_TOKEN", token), &out, &out); code != 2 {
 			t.Errorf("%q: exit code %d, want 2", token, code)
 		}
-		if !strings.Contains(out.String(), "--token (FLEETGLASS_TOKEN): can be guessed") || !strings.Contains(out.String(), "fleetglass token makes a good one") {
+		if !strings.Contains(out.String(), "--token (FLEETGLASS_TOKEN): can be guessed") || !strings.Contains(out.String(), "fleetglass token create makes a good one") {
 			t.Errorf("%q: the message is %s", token, &out)
 		}
 		if strings.TrimSpace(token) != "" && strings.Contains(out.String(), token) {

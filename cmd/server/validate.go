@@ -29,7 +29,7 @@ func (c *Config) validate(p *problems) {
 	c.validateStore(p)
 	if c.Token != "" {
 		if err := access.CheckSecret(c.Token.Reveal()); err != nil {
-			p.add("token", "%w; fleetglass token makes a good one", err)
+			p.add("token", "%w; fleetglass token create makes a good one", err)
 		}
 	}
 	if c.BaseURL != "" {
@@ -41,20 +41,20 @@ func (c *Config) validate(p *problems) {
 		}
 	}
 	if c.AdminListen != "" && !loopback(c.AdminListen) {
-		p.add("admin-listen", "%q is not a loopback address such as 127.0.0.1:6060: whoever asks for profiles sees memory, and slows everything down", c.AdminListen)
+		p.add("admin-listen", "%q is not a loopback address such as 127.0.0.1:6060: whoever reads profiles sees the memory of this process and slows it down", c.AdminListen)
 	}
 	if c.TaskTraces && c.OTLP.Traces == "" {
-		p.add("task-traces", "needs OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: where to send them")
+		p.add("task-traces", "needs OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, the address to send traces to")
 	}
 	if after := time.Duration(c.TaskTracesAfter); after <= 0 || after > time.Hour {
-		p.add("task-traces-after", "%s is not more than 0 and at most 1h", c.TaskTracesAfter)
+		p.add("task-traces-after", "%s must be more than 0 and at most 1h", c.TaskTracesAfter)
 	}
 	c.validateStreams(p)
 	if c.MaxBody < 1000 {
 		p.add("max-body", "%s is less than 1kB", c.MaxBody)
 	}
 	if c.DemoRate <= 0 || c.DemoRate > 1000 {
-		p.add("demo-rate", "%v is not between 0 and 1000", c.DemoRate)
+		p.add("demo-rate", "%v must be more than 0 and at most 1,000", c.DemoRate)
 	}
 	if c.Nice < 0 || c.Nice > 19 {
 		p.add("nice", "%d is not between 0 and 19", c.Nice)
@@ -62,11 +62,11 @@ func (c *Config) validate(p *problems) {
 	c.validateSignIn(p)
 	c.validateCertificate(p)
 	if c.RequestsPerSecond < 0 || math.IsNaN(c.RequestsPerSecond) || c.RequestsPerSecond > 1e6 {
-		p.add("requests-per-second", "%v is not between 0 and 1000000", c.RequestsPerSecond)
+		p.add("requests-per-second", "%v is not between 0 and 1,000,000", c.RequestsPerSecond)
 	}
 	c.validateCost(p)
 	if every := time.Duration(c.ReconcileEvery); every > 0 && every < time.Minute {
-		p.add("reconcile-every", "%s is less than 1m; 0 makes no report by itself", c.ReconcileEvery)
+		p.add("reconcile-every", "%s is less than 1m; 0 is for only the one after a start", c.ReconcileEvery)
 	}
 	checkChoice(p, "dlq-monitor", c.DLQMonitor, dlqMonitorOn, dlqMonitorOff, dlqMonitorAuto)
 	checkChoice(p, "auto-triage", c.AutoTriage, dlqMonitorOn, dlqMonitorOff, dlqMonitorAuto)
@@ -90,14 +90,14 @@ func (c *Config) validate(p *problems) {
 	checkChoice(p, "log-level", c.LogLevel, "debug", "info", "warn", "error")
 	checkChoice(p, "log-format", c.LogFormat, "text", "json")
 	if c.Demo && !c.Embedded() {
-		p.add("demo", "publishes invented tasks and therefore runs on the embedded broker only; leave --nats-url out")
+		p.add("demo", "publishes invented tasks, so it runs on the embedded broker only: leave --nats-url out")
 	}
 }
 
 func (c *Config) validateStreams(p *problems) {
 	for name, n := range map[string]int{"max-streams": c.MaxStreams, "max-streams-each": c.MaxStreamsEach} {
 		if n < 1 || n > 100_000 {
-			p.add(name, "%d is not between 1 and 100000", n)
+			p.add(name, "%d is not between 1 and 100,000", n)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func (c *Config) validateCost(p *problems) {
 		"record-read-price": c.RecordReadPrice, "record-write-price": c.RecordWritePrice,
 	} {
 		if math.IsNaN(value) || value < 0 || value > 1e6 {
-			p.add(name, "%v is not between 0 and 1000000", value)
+			p.add(name, "%v is not between 0 and 1,000,000", value)
 		}
 	}
 	if c.DuplicateCostLow > c.DuplicateCostHigh {
@@ -128,19 +128,19 @@ func (c *Config) validateBroker(p *problems) {
 	}
 	for name, file := range map[string]string{"nats-creds": c.NATSCreds, "nats-ca": c.NATSCA, "nats-cert": c.NATSCert, "nats-key": c.NATSKey} {
 		if file != "" && c.Embedded() {
-			p.add(name, "is for a broker given by --nats-url")
+			p.add(name, "is only for your own broker: set --nats-url too")
 		}
 		checkFile(p, name, file)
 	}
 	if (c.NATSCert == "") != (c.NATSKey == "") {
-		p.add("nats-cert", "and --nats-key go together")
+		p.add("nats-cert", "must be set together with --nats-key")
 	}
 	if c.Embedded() && c.NATSPassword == "" && !loopback(c.NATSListen) {
 		p.add("nats-listen", "%s is not a loopback address, so everybody who reaches it could read and publish tasks: set %s, or listen on 127.0.0.1",
 			c.NATSListen, envName("nats-password"))
 	}
 	if !c.Embedded() && (c.NATSUser == "") != (c.NATSPassword == "") {
-		p.add("nats-user", "and --nats-password go together")
+		p.add("nats-user", "must be set together with --nats-password")
 	}
 	if err := fleet.NewContract(c.Prefix).Validate(); err != nil {
 		p.add("prefix", "%w", err)
@@ -155,7 +155,7 @@ func (c *Config) validateBroker(p *problems) {
 		p.add("poll-interval", "%s is not between 100ms and 1h", c.Poll)
 	}
 	if c.FailureLog && c.FirestoreProject == "" && c.FirestoreEmulator == "" {
-		p.add("failure-log", "needs --firestore-project: where to copy dead letters to")
+		p.add("failure-log", "needs --firestore-project, the project to copy dead letters to")
 	}
 	if strings.ContainsAny(c.FirestoreProject, "/ ") {
 		p.add("firestore-project", "%q is not the id of a project", c.FirestoreProject)
