@@ -114,6 +114,8 @@ func inHand(m MessageTrace, in TraceInput) Answer {
 		return say("This is the last attempt", "Without an answer it is exhausted.")
 	case c.Paused:
 		return say("Its consumer is paused", fmt.Sprintf("Without an answer it waits until consumer %s resumes.", c.Name))
+	case past && c.MaxAckPending != 1:
+		return say("Due since "+Lasting(in.Now.Sub(next.At)), "It goes to the worker that pulls next, if none has it already.")
 	case past:
 		return say("Due since "+Lasting(in.Now.Sub(next.At)), "It goes to the worker that pulls next.")
 	case m.Verdict.State == StateFailed:

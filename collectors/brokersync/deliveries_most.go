@@ -1,6 +1,10 @@
 package brokersync
 
-import "fleetglass/lifecycle"
+import (
+	"time"
+
+	"fleetglass/lifecycle"
+)
 
 // mostUnseen is how many deliveries of a message that no line tells of may have happened up to a time: those that are known to be missing, and those for
 // which its waits left room. What is not known of a wait counts as over early, so the number is never too small.
@@ -21,6 +25,8 @@ func earliestNext(c Consumer, m lifecycle.MessageFacts, attempt int) lifecycle.M
 	a := attemptOf(m.CurrentLife(), attempt)
 	l, _ := lifecycle.LeaseOf(lifecycle.OpenMessage{Message: m}, &c.ConsumerState, lifecycle.Typical{}, 0)
 	switch {
+	case a.NakAt.Known() && a.NakAt >= c.Steady && a.LastNakAt <= a.NakAt.Add(captureLagMax) && a.LastBeat <= a.NakAt && l.Next.What == "redelivery":
+		return max(a.NakAt, l.Next.At.Add(-delaySlack))
 	case a.NakAt.Known():
 		return a.NakAt
 	case l.Deadline.Known() && (l.BeganExact || l.LastBeat.Known()):
@@ -37,4 +43,14 @@ func lastAnswer(m lifecycle.MessageFacts) (at lifecycle.Micros) {
 		at = max(at, lastSign(a))
 	}
 	return at
+}
+
+// delaySlack is how much too early a delay may end: the broker keeps it in whole seconds over a restart.
+const delaySlack = 2 * time.Second
+
+// waitsStill reports whether the broker has surely not delivered a message again: all its deliveries are known, and the wait after the last one, which
+// did not change since, is not over.
+func waitsStill(c Consumer, m lifecycle.MessageFacts, known evidence) bool {
+	a := attemptOf(m.CurrentLife(), m.CurrentAttempt())
+	return c.Steady.Known() && a.SeenAt >= c.Steady && mostUnseen(c, m, known, c.ObservedAt) == 0
 }

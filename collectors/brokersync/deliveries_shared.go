@@ -21,8 +21,27 @@ func sharedInFlight(v view, c Consumer, f inFlight) []lifecycle.Event {
 		return ownAll(v, c, f.messages[0], a.own[0], open, a.nonDelivery)
 	case len(open) == len(a.fresh) && !redelivered:
 		return firstOfEach(v, c, f.messages, a.fresh, open, a.nonDelivery)
+	case redelivered && len(open) > 0:
+		if i := a.dueAlone(c, f); i >= 0 {
+			return ownAll(v, c, f.messages[i], a.own[i], open, a.nonDelivery)
+		}
 	}
 	return nil
+}
+
+// dueAlone is the only message in hand that the broker can have delivered again; negative where several can.
+func (a accounts) dueAlone(c Consumer, f inFlight) int {
+	due := -1
+	for i, m := range f.messages {
+		if waitsStill(c, m, a.own[i]) {
+			continue
+		}
+		if due >= 0 {
+			return -1
+		}
+		due = i
+	}
+	return due
 }
 
 // accounts is what lines say about the deliveries of a consumer that holds several messages.

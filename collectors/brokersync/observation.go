@@ -64,6 +64,7 @@ type CaptureEnd struct {
 type Consumer struct {
 	lifecycle.ConsumerState
 	AckedAt lifecycle.Micros // The broker's time of the last acknowledgement that it processed; zero for none since it started.
+	Steady  lifecycle.Micros // Since when its attempts have had the same time at every observation; zero in observations.
 }
 
 // quietSince is the latest activity of the consumer.

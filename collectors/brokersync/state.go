@@ -2,6 +2,7 @@ package brokersync
 
 import (
 	"maps"
+	"slices"
 
 	"fleetglass/lifecycle"
 )
@@ -18,6 +19,7 @@ type State struct {
 	Unseen     lifecycle.Micros            // Publishes up to then may be duplicates of messages that were stored before capture began.
 	Replaced   map[string]lifecycle.Micros // By consumer: when it was created in the place of another of its name.
 	Busy       map[string]lifecycle.Micros // By consumer: the first observation since which its deliveries could not be told apart at any, because lines may be under way.
+	Steady     map[string]lifecycle.Micros // By consumer: since when its attempts have had the same time at every observation.
 	Missing    map[uint64]Missed           // Open messages that are not in the stream.
 	Dropped    map[uint64]lifecycle.Micros // Open messages in the stream to which their consumer awaits no answer, and since when.
 	Rechecks   map[uint64]lifecycle.Micros // Settled messages that are in the stream, and until when they are not read again.
@@ -72,4 +74,22 @@ func (s State) busyNow(v view) map[string]lifecycle.Micros {
 		}
 	}
 	return busy
+}
+
+// steadyNow is [State.Steady] after one more observation. A consumer that was not there at the one before has had its configuration since it was created.
+func (s State) steadyNow(o Observation) map[string]lifecycle.Micros {
+	steady := map[string]lifecycle.Micros{}
+	for _, c := range o.Consumers {
+		old, known := s.Consumers[consumerKey{c.Stream, c.Name}]
+		since, watched := s.Steady[c.Name]
+		switch {
+		case watched && known && old.CreatedAt == c.CreatedAt && old.AckWait == c.AckWait && slices.Equal(old.Backoff, c.Backoff):
+			steady[c.Name] = since
+		case s.At.Known() && c.CreatedAt > s.At:
+			steady[c.Name] = c.CreatedAt
+		default:
+			steady[c.Name] = o.ConsumersAt
+		}
+	}
+	return steady
 }

@@ -80,6 +80,11 @@ func (st *step) observe(o Observation) {
 	n.Sweep = n.Sweep.observe(o)
 	n.Comparison = n.Comparison.observe(o, n.Capture.Publishes.UpTo)
 	st.view.Verifiable = n.Comparison.Verifiable
+	n.Steady = st.was.steadyNow(o)
+	st.view.Consumers = slices.Clone(o.Consumers)
+	for i := range st.view.Consumers {
+		st.view.Consumers[i].Steady = n.Steady[o.Consumers[i].Name]
+	}
 	st.storeConsumers(o.Consumers, o.At)
 	n.Busy = n.busyNow(st.view)
 	st.view.Replaced, st.view.Before, st.view.Busy = n.Replaced, st.was.Consumers, n.Busy

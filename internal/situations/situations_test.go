@@ -46,7 +46,7 @@ const (
 
 // rows are all situations, by the headings of the specification.
 var rows = map[string][]situation{
-	"completion": completion, "consumers": consumers, "leases": leases, "removal": removal, "ledger": ledger, "gaps": gaps, "forgery": forgery, "beyond": beyond, "several": several,
+	"completion": completion, "consumers": consumers, "leases": leases, "removal": removal, "ledger": ledger, "gaps": gaps, "forgery": forgery, "beyond": beyond, "several": several, "delays": delays,
 }
 
 // only narrows the rows, for whoever works on one.
@@ -90,7 +90,7 @@ func play(t *testing.T, m mode) []result {
 			if row.on.name == "" {
 				row.on = ordinary
 			}
-			if (row.mode != "" && row.mode != m) || !regexp.MustCompile(*only).MatchString(row.name) {
+			if (row.mode != "" && row.mode != m) || !regexp.MustCompile(*only).MatchString(heading+"/"+row.name) {
 				continue
 			}
 			if lands[row.on.name] == nil {
