@@ -66,6 +66,8 @@ func TestAWorkerThatComesLateIsRefusedWhenItWantsToRecord(t *testing.T) {
 	timing := briskTiming()
 	timing.Heartbeat = 0
 	second := make(chan struct{})
+	release := sync.OnceFunc(func() { close(second) })
+	defer release() // A worker that is never released would keep a failed test for ever.
 	handle := func(_ context.Context, d fleet.Delivery) (string, error) {
 		if d.Attempt == 1 {
 			<-second
@@ -78,7 +80,7 @@ func TestAWorkerThatComesLateIsRefusedWhenItWantsToRecord(t *testing.T) {
 	}
 	b.publish(t, fleet.NewTask{ID: "t-1"})
 	b.awaitAnswers(t, "2 +ACK")
-	close(second)
+	release()
 	awaitReports(t, b, "claimed", "claimed", "completed", "failed")
 	b.awaitAnswers(t, "2 +ACK")
 	if r, err := b.records.Find(t.Context(), "t-1", ""); err != nil || r == nil || r.ResultSummary != "in time" {

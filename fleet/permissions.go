@@ -107,7 +107,7 @@ func (s Streams) observerPublishes() []string {
 	for _, request := range []string{
 		"INFO", "STREAM.NAMES", "STREAM.LIST", "STREAM.INFO." + StreamRetry, "CONSUMER.LIST." + StreamRetry,
 		"STREAM.MSG.GET." + CapturePub, "STREAM.MSG.GET." + CaptureRaw, "STREAM.MSG.GET." + CaptureEvt,
-		"DIRECT.GET." + recordsStream + ".>",
+		"DIRECT.GET." + recordsStream + ".>", "STREAM.MSG.GET." + recordsStream,
 	} {
 		subjects = append(subjects, c.api(request))
 	}

@@ -173,11 +173,12 @@ func (s Streams) retry() jetstream.StreamConfig {
 // recordsStream is the stream behind [BucketIdempotency].
 const recordsStream = "KV_" + BucketIdempotency
 
-// records is the KV bucket as the stream that it is. Its markers make the expiry of a record visible to watchers.
+// records is the KV bucket as the stream that it is. Its markers make the expiry of a record visible to watchers. Only its leader is asked: a
+// replica that is behind would deny a record, and the task would run again.
 func (s Streams) records() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: recordsStream, Subjects: []string{"$KV." + BucketIdempotency + ".>"}, MaxMsgsPerSubject: 5, MaxAge: s.RecordRetention,
-		Discard: jetstream.DiscardNew, AllowRollup: true, DenyDelete: true, AllowDirect: true, AllowMsgTTL: true,
+		Discard: jetstream.DiscardNew, AllowRollup: true, DenyDelete: true, AllowMsgTTL: true,
 		SubjectDeleteMarkerTTL: time.Hour, Duplicates: shortWindow,
 	}
 }

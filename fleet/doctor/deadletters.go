@@ -53,6 +53,11 @@ func deadLetterChecks() []check {
 			title: "Records go before their tasks",
 			why:   "A task may be delivered again after its idempotency record has gone: it then runs a second time.",
 		},
+		{
+			code: "records_lag", severity: Warning, find: laggingRecords,
+			title: "A replica that is behind denies records",
+			why:   "A worker that asks such a replica is told that its task is not done, and runs it a second time.",
+		},
 	}
 }
 
@@ -167,5 +172,19 @@ func earlyRecords(l look) []trap {
 		resource: "bucket " + fleet.BucketIdempotency,
 		what:     fmt.Sprintf("It keeps records for %s. A task may come again for %s: %s in its stream, and %s before that as a retry.", span(bucket.Config.MaxAge), span(longest+wait), span(longest), span(wait)),
 		fix:      fmt.Sprintf("nats stream edit KV_%s --max-age %s", fleet.BucketIdempotency, span(longest+wait+day)),
+	}}
+}
+
+// laggingRecords finds a bucket whose replicas answer for its leader: one that is cut off does not know what was recorded meanwhile.
+func laggingRecords(l look) []trap {
+	name := "KV_" + fleet.BucketIdempotency
+	bucket, there := l.stream(name)
+	if !there || !bucket.Config.AllowDirect || bucket.Config.Replicas < 2 {
+		return nil
+	}
+	return []trap{{
+		resource: "bucket " + fleet.BucketIdempotency,
+		what:     fmt.Sprintf("Each of its %d replicas answers a direct get (allow_direct), also one that is behind.", bucket.Config.Replicas),
+		fix:      "nats stream edit " + name + " --no-allow-direct",
 	}}
 }

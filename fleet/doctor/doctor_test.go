@@ -345,21 +345,27 @@ func TestTrapsOfReplicas(t *testing.T) {
 	if got := codes(rules.Examine(c)); len(got) > 0 {
 		t.Errorf("a right cluster: %q", got)
 	}
-	for _, name := range []string{fleet.StreamTasks, fleet.CaptureAck} {
-		i := slices.IndexFunc(c.Streams, func(s doctor.Stream) bool { return s.Config.Name == name })
-		was := c.Streams[i].Config.Replicas
-		c.Streams[i].Config.Replicas = 1
-		want := map[string]string{fleet.StreamTasks: "one_replica: stream TASKS", fleet.CaptureAck: "capture_replicas: stream OBS_ACK"}[name]
-		if got := codes(rules.Examine(c)); !slices.Equal(got, []string{want}) {
-			t.Errorf("one replica of %s: %q, want %s", name, got, want)
+	for _, trap := range []struct {
+		stream, want string
+		set          func(*jetstream.StreamConfig)
+	}{
+		{fleet.StreamTasks, "one_replica: stream TASKS", func(cfg *jetstream.StreamConfig) { cfg.Replicas = 1 }},
+		{fleet.CaptureAck, "capture_replicas: stream OBS_ACK", func(cfg *jetstream.StreamConfig) { cfg.Replicas = 1 }},
+		{"KV_" + fleet.BucketIdempotency, "records_lag: bucket task-idempotency", func(cfg *jetstream.StreamConfig) { cfg.AllowDirect = true }},
+	} {
+		i := slices.IndexFunc(c.Streams, func(s doctor.Stream) bool { return s.Config.Name == trap.stream })
+		was := c.Streams[i].Config
+		trap.set(&c.Streams[i].Config)
+		if got := codes(rules.Examine(c)); !slices.Equal(got, []string{trap.want}) {
+			t.Errorf("%q, want %s", got, trap.want)
 		}
-		c.Streams[i].Config.Replicas = was
+		c.Streams[i].Config = was
 	}
 }
 
 func TestEveryCodeIsPlantedSomewhere(t *testing.T) {
 	t.Parallel()
-	seen := map[string]bool{"one_replica": true, "capture_replicas": true} // TestTrapsOfReplicas.
+	seen := map[string]bool{"one_replica": true, "capture_replicas": true, "records_lag": true} // TestTrapsOfReplicas.
 	for _, trap := range planted {
 		for _, w := range trap.want {
 			code, _, _ := strings.Cut(w, ":")
