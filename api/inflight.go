@@ -94,9 +94,8 @@ func recommendationOf(r *dlqtriage.Recovery, task string) Maybe[Recommendation] 
 		Decision: string(r.Remedy), Rule: r.Rule, Confidence: string(r.Confidence), Reasons: r.Reasons, WouldChange: r.Changes, Evidence: []string{},
 		Facts: []RecoveryEvidence{}, EffectsUnknown: r.Unknown,
 	}
-	page := taskPage(task)
 	for _, e := range r.Evidence {
-		link := e.Link(page)
+		link := e.Link(task, taskPage)
 		out.Facts = append(out.Facts, RecoveryEvidence{Text: e.Text, Provenance: string(e.Provenance), At: Instant(e.At), Link: link})
 		if !slices.Contains(out.Evidence, link) {
 			out.Evidence = append(out.Evidence, link)

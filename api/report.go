@@ -65,7 +65,7 @@ func (a *API) getReport(ctx context.Context, in *ReportQuery) (*reportReply, err
 func reportText(t query.Trace) string {
 	var sections []string
 	if t.Recovery != nil {
-		sections = append(sections, t.Recovery.Markdown(taskPage(t.Summary.TaskID)))
+		sections = append(sections, t.Recovery.Markdown(t.Summary.TaskID, taskPage))
 	}
 	for i := range t.Restarts {
 		sections = append(sections, t.Restarts[i].Section(t.Summary.TaskID))

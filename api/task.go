@@ -34,6 +34,7 @@ type Trace struct {
 	Recommendation Maybe[Recommendation] `json:"recommendation" doc:"What recovery decides about the newest message, should its worker be gone; null where there is nothing to recover."`
 	Idempotency    Maybe[Idempotency]    `json:"idempotency" doc:"The completion record; null when none is known."`
 	Duplicates     Duplicates            `json:"duplicates"`
+	SameKey        []KeySharer           `json:"same_key" nullable:"false" doc:"Other tasks of which a message has an idempotency key of this one, those that did the work first; done or not."`
 	Anomalies      []Anomaly             `json:"anomalies" nullable:"false"`
 	Answers        Answers               `json:"answers"`
 	Gaps           []GapRef              `json:"gaps" nullable:"false" doc:"Spans within the task's time in which lines may have been missed."`
@@ -58,6 +59,23 @@ type Idempotency struct {
 	PayloadHash Text    `json:"payload_hash"`
 	ExpiresAt   Instant `json:"expires_at"`
 	Source      Text    `json:"source" doc:"Where the record was read."`
+}
+
+// KeySharer is another task with an idempotency key of a task.
+type KeySharer struct {
+	TaskID string  `json:"task_id" doc:"The other task." example:"blog-post-118-again"`
+	Key    string  `json:"key" example:"blog-post-118-1"`
+	DoneAt Instant `json:"done_at" doc:"When its completion was first recorded or reported, else when it was acknowledged. Null while neither is known."`
+	Proved bool    `json:"proved" doc:"A record or a report says that it did the work; otherwise it was acknowledged at most."`
+	Link   string  `json:"link" doc:"Its page."`
+}
+
+func sharersOf(t lifecycle.TaskFacts) []KeySharer {
+	out := []KeySharer{}
+	for _, s := range t.AllSharers() {
+		out = append(out, KeySharer{TaskID: s.Task, Key: s.Key, DoneAt: Instant(s.DoneAt), Proved: s.Proved, Link: taskPage(s.Task)})
+	}
+	return out
 }
 
 // Answers are the three questions in words.
@@ -118,7 +136,7 @@ func traceOf(t query.Trace) Trace {
 		Title: Text(s.Title), Reason: Text(s.Reason), Generation: s.Generation, Attempts: s.Attempt, PublishedAt: Instant(s.PublishedAt),
 		LastEventAt: Instant(s.LastEventAt), WaitingMS: t.Waiting.Milliseconds(), RunningMS: t.Running.Milliseconds(),
 		UnsplitMS:  t.Unsplit.Milliseconds(),
-		Boundaries: boundariesOf(t.Trace), Messages: []Message{}, Anomalies: anomaliesOf(s.Anomalies), Duplicates: duplicatesOf(t.Facts),
+		Boundaries: boundariesOf(t.Trace), Messages: []Message{}, Anomalies: anomaliesOf(s.Anomalies), Duplicates: duplicatesOf(t.Facts), SameKey: sharersOf(t.Facts),
 		Answers: answersOf(t.Answers), Recommendation: recommendationOf(t.Recovery, s.TaskID),
 		Gaps: refsOf(t.Gaps), AsOf: Instant(t.AsOf), Links: linksOf(s.TaskID),
 	}

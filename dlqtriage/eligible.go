@@ -63,6 +63,8 @@ func duplicateWarning(c Case) string {
 		return "A completion of this task is recorded: sent again, it is skipped, or the work is done twice."
 	case c.EffectsUnknown != "":
 		return c.EffectsUnknown
+	case len(c.Sharers) > 0:
+		return c.Sharers[0].Words()
 	}
 	return ""
 }

@@ -70,6 +70,7 @@ func (x Examiner) Examine(ctx context.Context, id string) (k Known, err error) {
 	k.Case = CaseOf(k.Entry)
 	k.Case.PayloadMissing = missing
 	k.Case.Completed = k.completed()
+	k.Case.Sharers = k.sharers()
 	k.Case.EffectsUnknown = effectsUnknown(events)
 	k.Case.readPayload(k.Payload.Body)
 	k.Case.Past, err = x.past(ctx, k.Entry)
@@ -116,6 +117,16 @@ func (c *Case) readPayload(body []byte) {
 // completed reports whether a completion of the task's work is known beside the death of its message.
 func (k *Known) completed() bool {
 	return slices.Contains(k.Record.Summary.Anomalies, lifecycle.AnomalyCompletedAndDead) || k.Record.Summary.State == lifecycle.StateCompleted
+}
+
+// sharers are the other tasks with the idempotency key of the message that died.
+func (k *Known) sharers() []lifecycle.SharedKey {
+	for _, m := range k.Record.Messages {
+		if m.Key == k.Entry.Key {
+			return k.Record.Facts.Sharers(m)
+		}
+	}
+	return nil
 }
 
 // superseded reports whether the task has a message that is newer than the one that died.

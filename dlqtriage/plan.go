@@ -54,7 +54,8 @@ type Case struct {
 	Completed      bool   // A completion of the task is recorded.
 	EffectsUnknown string // Why effects of the task may have happened; empty where there is no such sign.
 
-	Past []PastRetry // What was tried before.
+	Past    []PastRetry           // What was tried before.
+	Sharers []lifecycle.SharedKey // Other tasks with the idempotency key of the message, those that did the work first.
 }
 
 // PastRetry is a retry or reassignment that was made of the task before.
@@ -73,6 +74,9 @@ func (p *Policy) PlanFor(c Case, now lifecycle.Micros) Plan {
 	}
 	if row.change != nil {
 		row.change(p, c, &plan)
+	}
+	if len(c.Sharers) > 0 && !c.Sharers[0].DoneAt.Known() {
+		plan.Reasons = append(plan.Reasons, c.Sharers[0].Words())
 	}
 	plan.DueAt = now.Add(plan.Delay)
 	plan.Blocked = c.obstacles(row, tried)
@@ -98,6 +102,10 @@ func (c Case) tried(row strategyRow) int {
 // obstacles are what stands in the way of a retry.
 func (c Case) obstacles(row strategyRow, tried int) []Obstacle {
 	out := []Obstacle{}
+	var elsewhere lifecycle.SharedKey
+	if len(c.Sharers) > 0 {
+		elsewhere = c.Sharers[0]
+	}
 	for _, o := range []struct {
 		is   bool
 		code ObstacleCode
@@ -108,7 +116,9 @@ func (c Case) obstacles(row strategyRow, tried int) []Obstacle {
 		{c.Status != StatusOpen && c.Status != StatusDeferred, BlockedNotOpen, "Somebody decided about it already: it is " + string(c.Status) + "."},
 		{c.PayloadMissing, BlockedNoPayload, "The body of the message is not known, or not whole."},
 		{c.Completed, BlockedCompleted, "A completion of this task is recorded: a retry would be skipped, or do the work twice."},
+		{elsewhere.Proved, BlockedCompleted, elsewhere.Words()},
 		{c.EffectsUnknown != "", BlockedEffectsUnknown, c.EffectsUnknown},
+		{elsewhere.DoneAt.Known() && !elsewhere.Proved, BlockedEffectsUnknown, elsewhere.Words()},
 	} {
 		if o.is {
 			out = append(out, Obstacle{o.code, o.why})

@@ -2,6 +2,7 @@ package dlqtriage
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -98,6 +99,30 @@ func TestRetriesByAnotherStrategyDoNotCount(t *testing.T) {
 	c.Past = nil
 	if p := DefaultPolicy().PlanFor(c, planNow); p.Eligible {
 		t.Errorf("generations of which nothing is known: %+v", p)
+	}
+}
+
+func TestWhatATaskWithTheSameKeyMeansForARetry(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		name    string
+		sharer  lifecycle.SharedKey
+		blocked ObstacleCode
+	}{
+		{"it is not done", lifecycle.SharedKey{Task: "twin"}, ""},
+		{"it was acknowledged", lifecycle.SharedKey{Task: "twin", DoneAt: planNow}, BlockedEffectsUnknown},
+		{"it did the work", lifecycle.SharedKey{Task: "twin", DoneAt: planNow, Proved: true}, BlockedCompleted},
+	} {
+		c := died(Transient, "")
+		c.Sharers = []lifecycle.SharedKey{x.sharer}
+		p := DefaultPolicy().PlanFor(c, planNow)
+		said := fmt.Sprint(p.Reasons, p.Blocked)
+		if p.Eligible != (x.blocked == "") || (x.blocked != "" && p.Blocked[0].Code != x.blocked) || !strings.Contains(said, `"twin"`) {
+			t.Errorf("%s: %+v", x.name, p)
+		}
+		if w := duplicateWarning(c); !strings.Contains(w, `"twin"`) {
+			t.Errorf("%s: the warning of a retry is %q", x.name, w)
+		}
 	}
 }
 

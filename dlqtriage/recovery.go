@@ -1,6 +1,7 @@
 package dlqtriage
 
 import (
+	"cmp"
 	"slices"
 
 	"fleetglass/lifecycle"
@@ -67,22 +68,25 @@ type RecoveryEvidence struct {
 	Provenance lifecycle.Provenance
 	At         lifecycle.Micros  // Zero where it has no time.
 	Event      lifecycle.EventID // Zero where no single event says it.
+	Task       string            // The other task that it is about; empty where it is about the task itself.
 }
 
-// Link is where the evidence can be seen, below the address of its task's page.
-func (e RecoveryEvidence) Link(task string) string {
+// Link is where the evidence about a task can be seen. page gives the address of a task's page.
+func (e RecoveryEvidence) Link(task string, page func(task string) string) string {
+	address := page(cmp.Or(e.Task, task))
 	if e.Event == 0 {
-		return task
+		return address
 	}
-	return task + "#ev-" + e.Event.String()
+	return address + "#ev-" + e.Event.String()
 }
 
 // RecoveryCase is what a decision is made from.
 type RecoveryCase struct {
 	Type       string // Task type.
 	Completion lifecycle.Completeness
-	Intents    []Intent // Every effect that was announced or confirmed.
-	Cut        bool     // More effects were announced than are kept.
+	Sharers    []lifecycle.SharedKey // Other tasks with its idempotency key, those that did the work first.
+	Intents    []Intent              // Every effect that was announced or confirmed.
+	Cut        bool                  // More effects were announced than are kept.
 	Checkpoint lifecycle.LastReport
 	Blind      bool         // Lines of the task's time may have been missed.
 	Policy     RecoveryType // Of the task type.
@@ -99,7 +103,7 @@ type Intent struct {
 
 // RecoveryOf collects what is known of the effects of a message's task. blind says that lines of its time may have been missed.
 func (p *Policy) RecoveryOf(m lifecycle.MessageFacts, t lifecycle.TaskFacts, blind bool) RecoveryCase {
-	c := RecoveryCase{Completion: lifecycle.CompletenessOf(&m, &t), Cut: t.IntentsCut, Blind: blind, Type: t.Type}
+	c := RecoveryCase{Completion: lifecycle.CompletenessOf(&m, &t), Sharers: t.Sharers(m), Cut: t.IntentsCut, Blind: blind, Type: t.Type}
 	if m.Stored != nil {
 		c.Type = m.Stored.Type
 	}

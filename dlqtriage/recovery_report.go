@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Markdown is the decision as a section of the recovery report. task is the address of the task's page, for links.
-func (r Recovery) Markdown(task string) string {
+// Markdown is the decision about a task as a section of its recovery report. page gives the address of a task's page.
+func (r Recovery) Markdown(task string, page func(task string) string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n## Recovery\n\n**%s** (rule `%s`, confidence %s). %s\n\n", r.Remedy, r.Rule, r.Confidence, r.Remedy.Meaning())
 	for _, reason := range r.Reasons {
@@ -22,8 +22,11 @@ func (r Recovery) Markdown(task string) string {
 		} else {
 			fmt.Fprintf(&b, " (%s)", e.Provenance)
 		}
-		if e.Event != 0 {
-			fmt.Fprintf(&b, " [event](%s)", e.Link(task))
+		switch {
+		case e.Event != 0:
+			fmt.Fprintf(&b, " [event](%s)", e.Link(task, page))
+		case e.Task != "":
+			fmt.Fprintf(&b, " [task](%s)", e.Link(task, page))
 		}
 		fmt.Fprintln(&b)
 	}

@@ -29,6 +29,12 @@ var recoveryTable = [...]recoveryRow{
 	{"completion_reported", RemedyReconcile, (*RecoveryCase).reported,
 		"Its agent reports that it is completed, and no record was seen: what it did must be looked at before anything is run again.",
 		[]string{"A completion record would prove it."}},
+	{"completed_by_other_task", RemedyReconcile, (*RecoveryCase).doneElsewhere,
+		"Another task with the same idempotency key completed this work: what it did must be looked at before anything is run again.",
+		[]string{"A look that finds that the other task did other work."}},
+	{"acknowledged_by_other_task", RemedyReconcile, (*RecoveryCase).ackedElsewhere,
+		"Another task with the same idempotency key was acknowledged, so its worker may have done this work: look at it first.",
+		[]string{"A completion record of the other task would prove it.", "A look that finds that the other task did not do the work."}},
 	{"every_intent_has_receipt", RemedyResume, (*RecoveryCase).allConfirmed,
 		"Every effect that was announced is confirmed: the work can go on after the last receipt.",
 		[]string{"An intent without a receipt would make this depend on the class of its step."}},
@@ -69,6 +75,13 @@ func (c *RecoveryCase) recorded() bool {
 }
 
 func (c *RecoveryCase) reported() bool { return c.Completion.ReportedAt.Known() }
+
+// doneElsewhere reports whether another task with its key did the work. Those that did come first.
+func (c *RecoveryCase) doneElsewhere() bool { return len(c.Sharers) > 0 && c.Sharers[0].Proved }
+
+func (c *RecoveryCase) ackedElsewhere() bool {
+	return len(c.Sharers) > 0 && c.Sharers[0].DoneAt.Known()
+}
 
 func (c *RecoveryCase) allConfirmed() bool {
 	return len(c.Intents) > 0 && !c.open()
@@ -118,10 +131,13 @@ func (c *RecoveryCase) decided(row recoveryRow) Recovery {
 	if c.Cut {
 		r.Reasons = append(r.Reasons, "More effects were announced than are kept, so not all of them can be looked at.")
 	}
+	if len(c.Sharers) > 0 && !c.ackedElsewhere() {
+		r.Reasons = append(r.Reasons, "Another task has the same idempotency key, and is not known to be done: the work may be done under both names.")
+	}
 	if c.Blind {
 		r.Reasons = append(r.Reasons, "Part of its time was not observed: reports may have been missed.")
 	}
-	r.Unknown = r.Remedy == RemedyQuarantine || row.rule == "completion_reported" || row.rule == "open_intent_lookup" || (row.rule == "default_of_type" && r.Remedy == RemedyReconcile)
+	r.Unknown = r.Remedy == RemedyQuarantine || row.rule == "completion_reported" || (row.rule != ruleRecorded && c.ackedElsewhere()) || row.rule == "open_intent_lookup" || (row.rule == "default_of_type" && r.Remedy == RemedyReconcile)
 	return r
 }
 
@@ -150,6 +166,9 @@ func (c *RecoveryCase) evidence() []RecoveryEvidence {
 	add(d.RecordedAt.Known(), RecoveryEvidence{Text: "A completion record of this message.", Provenance: lifecycle.Recorded, At: d.RecordedAt})
 	add(d.CoveredAt.Known(), RecoveryEvidence{Text: "A completion record of the same idempotency key, by another message.", Provenance: lifecycle.Recorded, At: d.CoveredAt})
 	add(d.ReportedAt.Known(), RecoveryEvidence{Text: "The agent reports completion.", Provenance: lifecycle.Reported, At: d.ReportedAt})
+	for _, s := range c.Sharers {
+		out = append(out, RecoveryEvidence{Text: s.Words(), Provenance: lifecycle.Inferred, At: s.DoneAt, Task: s.Task})
+	}
 	add(c.Checkpoint.Known(), RecoveryEvidence{Text: "The agent reports a checkpoint.", Provenance: lifecycle.Reported, At: c.Checkpoint.At, Event: c.Checkpoint.ID})
 	intents := slices.Clone(c.Intents)
 	slices.SortStableFunc(intents, func(a, b Intent) int {

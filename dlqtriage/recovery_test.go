@@ -57,6 +57,16 @@ func (h *history) record() {
 	h.add(e)
 }
 
+// shared tells that another task has the key of the first message: it is done where done is set, and proves it where proved is.
+func (h *history) shared(done, proved bool) {
+	e := lifecycle.Event{Kind: lifecycle.KeyShared, Provenance: lifecycle.Inferred}
+	e.Detail.IdempotencyKey, e.Detail.Owner, e.Detail.Unproved = recoveryTask+"-1", "blog-118-again", !proved
+	if done {
+		e.Detail.Basis = h.at
+	}
+	h.add(e)
+}
+
 func (h *history) logged(key string) {
 	e := lifecycle.Event{Kind: lifecycle.EffectLogged, Provenance: lifecycle.Recorded}
 	e.Detail.IdempotencyKey, e.Detail.Status = key, "completed"
@@ -97,6 +107,10 @@ func TestEachRowOfTheRecoveryTable(t *testing.T) {
 	}{
 		{"a record", "", func(h *history) { h.says(intent, 1, 1, "post", "unsafe"); h.record() }, "completion_recorded", dlqtriage.RemedyReconcile},
 		{"the agent says that it is done", "", func(h *history) { h.says(lifecycle.ReportCompleted, 1, 1, "", "") }, "completion_reported", dlqtriage.RemedyReconcile},
+		{"another task with its key completed it", typed("class: keyed, default: retry"), func(h *history) { h.shared(true, true) }, "completed_by_other_task", dlqtriage.RemedyReconcile},
+		{"another task with its key was acknowledged", typed("class: pure"), func(h *history) { h.shared(true, false) }, "acknowledged_by_other_task", dlqtriage.RemedyReconcile},
+		{"a record, and another task with its key completed it", "", func(h *history) { h.shared(true, true); h.record() }, "completion_recorded", dlqtriage.RemedyReconcile},
+		{"another task with its key is not done", typed("class: keyed"), func(h *history) { h.shared(false, false) }, "repeatable_type", dlqtriage.RemedyRetry},
 		{"a receipt of an unsafe step", "", func(h *history) { h.says(intent, 1, 1, "post", "unsafe"); h.says(receipt, 1, 1, "post", "") },
 			"every_intent_has_receipt", dlqtriage.RemedyResume},
 		{"a message that was sent", "", func(h *history) {
@@ -172,11 +186,33 @@ func TestEachRowOfTheRecoveryTable(t *testing.T) {
 func TestTheRowsOfTheRecoveryTableStandInTheirOrder(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		"completion_recorded", "completion_reported", "every_intent_has_receipt", "checkpoint", "repeatable_type", "open_intent_keyed", "open_intent_lookup", "open_intent",
+		"completion_recorded", "completion_reported", "completed_by_other_task", "acknowledged_by_other_task", "every_intent_has_receipt", "checkpoint", "repeatable_type", "open_intent_keyed", "open_intent_lookup", "open_intent",
 		"default_of_type", "nothing_known",
 	}
 	if got := dlqtriage.RecoveryRules(); !slices.Equal(got, want) {
 		t.Errorf("the table has the rows %v, want %v", got, want)
+	}
+}
+
+func TestADecisionNamesTheOtherTaskWithTheKey(t *testing.T) {
+	t.Parallel()
+	page := func(task string) string { return "/tasks/" + task }
+	for _, c := range []struct{ done, proved bool }{{false, false}, {true, false}, {true, true}} {
+		h := newHistory()
+		h.shared(c.done, c.proved)
+		got := decide(recoveryPolicy(t, "recovery: {types: [{type: '*', class: keyed}]}"), h.events)
+		if !strings.Contains(strings.Join(got.Reasons, " "), "same idempotency key") {
+			t.Errorf("%+v: the reasons are %q", c, got.Reasons)
+		}
+		if got.Unknown != c.done {
+			t.Errorf("%+v: that effects are unknown is %t", c, got.Unknown)
+		}
+		if e := got.Evidence[0]; !strings.Contains(e.Text, "blog-118-again") || e.Link(recoveryTask, page) != "/tasks/blog-118-again" {
+			t.Errorf("%+v: the first evidence is %+v", c, e)
+		}
+		if text := got.Markdown(recoveryTask, page); !strings.Contains(text, "[task](/tasks/blog-118-again)") {
+			t.Errorf("%+v: the report says %s", c, text)
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ func answer(t Trace, in TraceInput) Answers {
 		return answersWithoutMessage(t)
 	}
 	head, _ := t.Shown()
-	return Answers{Ownership: ownership(head), LastReceipt: lastReceipt(t, head), Recovery: recovery(head, in)}
+	return Answers{Ownership: ownership(head), LastReceipt: lastReceipt(t, head), Recovery: besideSharers(recovery(head, in), head, t.Facts)}
 }
 
 // answersWithoutMessage speaks of a task of which no stored message was observed.

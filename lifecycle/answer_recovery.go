@@ -31,6 +31,23 @@ func recovery(m MessageTrace, in TraceInput) Answer {
 	return inHand(m, in)
 }
 
+// besideSharers adds what other tasks with the message's key did to what comes next, unless nothing does.
+func besideSharers(a Answer, m MessageTrace, t TaskFacts) Answer {
+	sharers := t.Sharers(m.Facts)
+	if len(sharers) == 0 || m.Verdict.State == StateCompleted || m.Verdict.State == StateCompleting {
+		return a
+	}
+	first := sharers[0]
+	if m.Verdict.State.Recoverable() && first.DoneAt.Known() {
+		a.Headline = "Look at the task with its key"
+	}
+	a.Text += " " + first.Words()
+	if more := len(sharers) - 1; more > 0 {
+		a.Text += fmt.Sprintf(" %d more have that key.", more)
+	}
+	return a
+}
+
 // deadWithoutEntry speaks of a dead message of which no dead-letter entry was seen. read is up to when the dead-letter queue was read: only
 // where that is after the death there is none.
 func deadWithoutEntry(m MessageTrace, read Micros) Answer {

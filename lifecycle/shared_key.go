@@ -59,6 +59,47 @@ func (t *TaskFacts) keyUse(key string) (use SharedKey, used bool) {
 	return use, false
 }
 
+// Sharers are the other tasks of which a message has the idempotency key of m, those that did its work first, then those that were acknowledged.
+func (t *TaskFacts) Sharers(m MessageFacts) []SharedKey {
+	if m.Stored == nil || m.Stored.IdempotencyKey == "" {
+		return nil
+	}
+	out := slices.DeleteFunc(slices.Clone(t.Shared), func(s SharedKey) bool { return s.Key != m.Stored.IdempotencyKey })
+	slices.SortStableFunc(out, func(a, b SharedKey) int { return cmp.Compare(a.undone(), b.undone()) })
+	return out
+}
+
+// AllSharers are the other tasks of which a message has the key of any message of t, those that did the work first.
+func (t *TaskFacts) AllSharers() []SharedKey {
+	out := slices.DeleteFunc(slices.Clone(t.Shared), func(s SharedKey) bool {
+		return !slices.ContainsFunc(t.Copies, func(c DeliveryCopy) bool { return c.IdemKey == s.Key })
+	})
+	slices.SortStableFunc(out, func(a, b SharedKey) int { return cmp.Compare(a.undone(), b.undone()) })
+	return out
+}
+
+// undone is 0 where the other task did the work, 1 where it was acknowledged, 2 where neither is known.
+func (s SharedKey) undone() int {
+	switch {
+	case s.Proved:
+		return 0
+	case s.DoneAt.Known():
+		return 1
+	}
+	return 2
+}
+
+// Words say what became of the key in the other task. They name it, so they are untrusted.
+func (s SharedKey) Words() string {
+	switch s.undone() {
+	case 0:
+		return fmt.Sprintf("Task %q has the same idempotency key, and a record or a report says that it completed this work.", s.Task)
+	case 1:
+		return fmt.Sprintf("Task %q has the same idempotency key and was acknowledged: it may have done this work.", s.Task)
+	}
+	return fmt.Sprintf("Task %q has the same idempotency key, and is not known to be done: the work may be done under both names.", s.Task)
+}
+
 // Tells reports whether a saying brings anything new to a task that was told o before.
 func (s SharedKey) Tells(o SharedKey) bool { return s.DoneAt != o.DoneAt || s.Proved != o.Proved }
 
@@ -153,8 +194,4 @@ func (s SharedKey) after(o SharedKey) bool {
 }
 
 // sharesAKey reports whether another task has a message with a key that a message of t has.
-func (t *TaskFacts) sharesAKey() bool {
-	return slices.ContainsFunc(t.Shared, func(s SharedKey) bool {
-		return slices.ContainsFunc(t.Copies, func(c DeliveryCopy) bool { return c.IdemKey == s.Key })
-	})
-}
+func (t *TaskFacts) sharesAKey() bool { return len(t.AllSharers()) > 0 }

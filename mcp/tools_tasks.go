@@ -107,6 +107,9 @@ func traceText(d document, _ traceInput) string {
 		p.item("message "+code(m.text("stream")+":"+m.text("seq")), labelled("generation", m.text("generation")), "**"+m.text("state")+"**",
 			counted(len(m.list("attempts")), "attempt"))
 	}
+	for _, s := range d.list("same_key") {
+		p.item("same idempotency key: task "+code(s.text("task_id")), labelled("done", s.text("done_at")), s.text("link"))
+	}
 	for _, a := range d.list("anomalies") {
 		p.item("anomaly " + code(a.text("code")) + ": " + a.text("meaning"))
 	}

@@ -9,7 +9,7 @@ import (
 // RecoveryView is what recovery decides about a message, as pages show it.
 type RecoveryView struct {
 	dlqtriage.Recovery
-	Href string // The page of the task, to which evidence links.
+	Links []string // Where each piece of evidence can be seen.
 }
 
 // remedyLook gives a decision its shape, colour and word.

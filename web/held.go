@@ -53,7 +53,7 @@ func (w *Web) showHeld(c *gin.Context, p views.HeldPage, status int) error {
 		return err
 	}
 	p.Task = taskAddress(p.Held.Task.ID)
-	p.Recovery = views.RecoveryView{Recovery: p.Held.Recovery, Href: p.Task}
+	p.Recovery = recoveryView(p.Held.Recovery, p.Held.Task.ID)
 	p.Actions = w.heldPanel(ctx, p.Held, p.Form.Typed)
 	p.May = w.mayNot(ctx, access.TriageApply)
 	f := frame{title: "In flight: " + views.Cut(p.Held.Task.ID, 60), section: "in-flight", status: status, search: true, snapshot: snap, still: true}

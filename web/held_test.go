@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"fleetglass/internal/testkit"
+	"fleetglass/lifecycle"
 	"fleetglass/web/webtest"
 )
 
@@ -89,5 +90,28 @@ func TestSomebodyMarksWorkAsResolvedInABrowser(t *testing.T) {
 	row := s.get(t, "/in-flight", 200).Find(`#healthy tr[data-id="tsk-91b6c4"], tr[data-id="tsk-91b6c4"]`)
 	if got := text(row.First()); !strings.Contains(got, "Marked as resolved by") || !strings.Contains(got, "the note is in the wiki") {
 		t.Errorf("the board says %q", got)
+	}
+}
+
+func TestATaskLeadsToOneWithItsKeyAlsoWhileThatIsNotDone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch, acting)
+	record, err := s.store.Task(t.Context(), "tsk-2be743")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := lifecycle.Event{At: lifecycle.MicrosOf(noon), Kind: lifecycle.KeyShared, Provenance: lifecycle.Inferred, TaskID: "tsk-2be743"}
+	shared.Detail.IdempotencyKey, shared.Detail.Owner, shared.Detail.Unproved = record.Messages[0].Stored.IdempotencyKey, "tsk-a90d27", true
+	for n, said := range []string{"is not known to be done", "was acknowledged"} {
+		done := lifecycle.Micros(n) * shared.At
+		e := shared
+		e.ID, e.At, e.Detail.Basis = lifecycle.NewEventID("test", said), shared.At.Add(time.Duration(n)*time.Second), done
+		if _, err := s.store.Append(t.Context(), lifecycle.Batch{Events: []lifecycle.Event{e}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"/tasks/tsk-2be743", "/tasks/tsk-2be743?tab=events"} {
+			wants{"#banners": said, `#banners a[href="/tasks/tsk-a90d27"]`: "=1"}.check(t, s.get(t, path, 200))
+		}
+		wants{"#answers": said, "#recovery": "idempotency key", `#recovery a[href="/tasks/tsk-a90d27"]`: "=1"}.check(t, s.get(t, "/tasks/tsk-2be743", 200))
 	}
 }

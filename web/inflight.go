@@ -8,6 +8,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"fleetglass/dlqtriage"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
@@ -107,9 +108,19 @@ func (w *Web) leaseRow(snap *query.FleetSnapshot, l lifecycle.Lease) views.Lease
 		row.Act = heldAddress(l.Message)
 	}
 	if r, decided := snap.InFlight.Recovery(l.Message); decided {
-		row.Recovery = &views.RecoveryView{Recovery: r, Href: row.Href}
+		v := recoveryView(r, l.TaskID)
+		row.Recovery = &v
 	}
 	return row
+}
+
+// recoveryView is a decision of recovery about a task, with the pages on which its evidence can be seen.
+func recoveryView(r dlqtriage.Recovery, task string) views.RecoveryView {
+	v := views.RecoveryView{Recovery: r}
+	for _, e := range r.Evidence {
+		v.Links = append(v.Links, e.Link(task, taskAddress))
+	}
+	return v
 }
 
 // leasesLede says how many leases the board has, in parts that add up to its groups; "at least" where not all leases were looked for.

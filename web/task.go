@@ -58,7 +58,8 @@ func (w *Web) task(c *gin.Context) error {
 		Links: links(c, v.address(nil), "/api/v1/tasks/"+url.PathEscape(v.id), nil),
 	}
 	if r := v.trace.Recovery; r != nil {
-		p.Recovery = &views.RecoveryView{Recovery: *r, Href: taskAddress(v.id)}
+		recovery := recoveryView(*r, v.id)
+		p.Recovery = &recovery
 	}
 	p.MessageHref = map[lifecycle.MessageKey]string{}
 	for _, m := range v.trace.Messages {
@@ -101,11 +102,27 @@ func (v taskView) banners() []views.Banner {
 			break
 		}
 	}
+	out = append(out, v.sharers()...)
 	if v.tab != "timeline" {
 		return out
 	}
 	if !v.trace.Summary.Listed {
 		out = append(out, views.Banner{Kind: "warn", Icon: "info", Title: "Not listed.", Text: "Only publish attempts, records or reports are known so far; they may be ahead of the stored message."})
+	}
+	return out
+}
+
+// maxSharersNamed is how many tasks with one of its keys stand at the head of a task.
+const maxSharersNamed = 3
+
+// sharers lead to the other tasks that have an idempotency key of this one, whether they are done or not.
+func (v taskView) sharers() []views.Banner {
+	var out []views.Banner
+	for _, s := range v.trace.Facts.AllSharers() {
+		if len(out) == maxSharersNamed {
+			break
+		}
+		out = append(out, views.Banner{Kind: "warn", Icon: "duplicates", Title: "Another task has its idempotency key.", Text: views.Cut(s.Words(), 300), Href: taskAddress(s.Task), Link: views.Cut(s.Task, 60)})
 	}
 	return out
 }

@@ -271,6 +271,37 @@ func namesTask(name string) claim {
 	}
 }
 
+// decidedBy holds when recovery decides by a rule, and its evidence leads to another task of the row.
+func decidedBy(rule, decision, name string) claim {
+	return func(s story) error {
+		t, other := s.told(), s.tasks[name]
+		if t == nil || t.Recommendation == nil || other == nil {
+			return fmt.Errorf("recovery decides nothing, or the task %q is not known", name)
+		}
+		r := t.Recommendation
+		if r.Rule != rule || r.Decision != decision {
+			return fmt.Errorf("recovery decides %s by %s, want %s by %s", r.Decision, r.Rule, decision, rule)
+		}
+		for _, f := range r.Facts {
+			if strings.Contains(f.Text, other.TaskID) && strings.HasSuffix(f.Link, "/"+other.TaskID) {
+				return nil
+			}
+		}
+		return fmt.Errorf("no evidence leads to %s: %+v", other.TaskID, r.Facts)
+	}
+}
+
+// leadsTo holds when the task names another task of the row as one with its idempotency key, and its answers do so too.
+func leadsTo(name string) claim {
+	return func(s story) error {
+		t, other := s.told(), s.tasks[name]
+		if t == nil || other == nil || len(t.SameKey) != 1 || t.SameKey[0].TaskID != other.TaskID || !strings.Contains(t.words(), strings.ToLower(other.TaskID)) {
+			return fmt.Errorf("it does not lead to the task %q", name)
+		}
+		return nil
+	}
+}
+
 // either holds when one of the claims does.
 func either(claims ...claim) claim {
 	return func(s story) error {

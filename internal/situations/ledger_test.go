@@ -136,4 +136,33 @@ var ledger = []situation{{
 	},
 	may:   all(is("completed"), finds("shared_key"), of("twin", all(is("published"), finds("shared_key")))),
 	never: all(countsAtMost(layers{}), of("twin", countsAtMost(layers{}))),
+}, {
+	name: "one idempotency key on two task ids, of which one is done and the other is in a worker's hands",
+	act: func(c *clients) {
+		key := c.task("") + "-1"
+		c.work(publish{}, key)
+		c.publish(publish{task: "twin", key: key})
+		c.heartbeat(c.pull(c.workers(wait(time.Minute))))
+	},
+	may: all(is("completed"), of("twin", all(is("processing"), leadsTo(""), decidedBy("completed_by_other_task", "reconcile", "")))),
+}, {
+	name: "one idempotency key on two task ids, and both are in workers' hands",
+	act: func(c *clients) {
+		key := c.task("") + "-1"
+		worker := c.workers(wait(time.Minute), atOnce(2))
+		c.publish(publish{})
+		c.publish(publish{task: "twin", key: key})
+		c.heartbeat(c.pull(worker))
+		c.heartbeat(c.pull(worker))
+	},
+	may: all(is("processing"), leadsTo("twin"), decidedBy("nothing_known", "quarantine", "twin"), of("twin", all(leadsTo(""), decidedBy("nothing_known", "quarantine", "")))),
+}, {
+	name: "one idempotency key on two task ids, of which one is done and the other dies",
+	act: func(c *clients) {
+		key := c.task("") + "-1"
+		c.work(publish{}, key)
+		c.publish(publish{task: "twin", key: key})
+		c.term(c.pull(c.workers()), "schema invalid")
+	},
+	may: of("twin", all(is("terminated"), leadsTo(""), says("completed this work"))),
 }}

@@ -38,6 +38,14 @@ type seen struct {
 			OtherTask string `json:"other_task"`
 		}
 	} `json:"duplicates"`
+	SameKey []struct {
+		TaskID string `json:"task_id"`
+	} `json:"same_key"`
+	Recommendation *struct {
+		Decision string
+		Rule     string
+		Facts    []struct{ Text, Link string }
+	} `json:"recommendation"`
 	Lease   *seenLease `json:"lease"`
 	Answers any        `json:"answers"`
 }
