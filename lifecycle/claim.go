@@ -12,6 +12,8 @@ import (
 //   - A claim whose sender knows when the message was stored shows that a worker was given the message: the attempt counts, its end does not.
 //   - An answer that says another time than that of the message is from somebody who was never given it. Whether it ended the message, and who did the
 //     work, cannot be known, so that it ends nothing either (ADR 45). While the message's own line was not seen nothing is doubted.
+//   - Who reads the stream knows that time too. Where the consumer that a claim names has lived since before the message was stored, and has not delivered
+//     it, nobody was given the message: the claim shows nothing at all.
 //   - A claim ends nothing until the broker's state proves it ([AckConfirmed], [TermConfirmed]) or refutes it ([AckRefuted]).
 
 // Claim is an answer of which the broker's state did not prove the effect when its line was read.
@@ -26,6 +28,8 @@ type Claim struct {
 	Delay    time.Duration `json:"delay,omitempty"`
 	Reason   string        `json:"why,omitempty"`
 	Taken    bool          `json:"taken,omitempty"` // The broker can have accepted it: it counts once the message is known to have been stored when it says.
+
+	Undelivered bool `json:"undelivered,omitempty"` // The broker's state proves that its consumer had not delivered the message: it shows no attempt, and is never proved.
 }
 
 // maxClaimsKept bounds the claims of a message, so that nobody can grow a row without end.
@@ -33,7 +37,7 @@ const maxClaimsKept = 64
 
 func (c Claim) compare(o Claim) int {
 	return cmp.Or(cmp.Compare(c.At, o.At), cmp.Compare(c.Kind, o.Kind), cmp.Compare(c.Consumer, o.Consumer), cmp.Compare(c.Worker, o.Worker), cmp.Compare(c.N, o.N),
-		cmp.Compare(c.CSeq, o.CSeq), cmp.Compare(c.SaidAt, o.SaidAt), cmp.Compare(c.Delay, o.Delay), cmp.Compare(c.Reason, o.Reason), compareFlag(c.Taken, o.Taken))
+		cmp.Compare(c.CSeq, o.CSeq), cmp.Compare(c.SaidAt, o.SaidAt), cmp.Compare(c.Delay, o.Delay), cmp.Compare(c.Reason, o.Reason), compareFlag(c.Taken, o.Taken), compareFlag(c.Undelivered, o.Undelivered))
 }
 
 // Ends reports whether the claim would have ended the message.
@@ -42,7 +46,7 @@ func (c Claim) Ends() bool { return c.Kind == Acked || c.Kind == Terminated }
 func (m *MessageFacts) joinClaim(e Event) {
 	c := Claim{
 		At: e.At, Kind: e.Kind, Consumer: e.Consumer, Worker: e.Agent, N: e.Attempt, CSeq: e.ConsumerSeq,
-		SaidAt: e.Detail.SaidAt, Delay: e.Detail.Delay, Reason: e.Detail.Reason, Taken: !e.Detail.Unproved,
+		SaidAt: e.Detail.SaidAt, Delay: e.Detail.Delay, Reason: e.Detail.Reason, Taken: !e.Detail.Unproved, Undelivered: e.Detail.Undelivered,
 	}
 	if i, found := slices.BinarySearchFunc(m.Claims, c, Claim.compare); !found {
 		m.Claims = slices.Insert(m.Claims, i, c)
@@ -89,9 +93,10 @@ func compareFlag(a, b bool) int {
 	return 1
 }
 
-// ByHolder reports whether the sender of a claim was given the message: it knows when the message was stored, to the microsecond.
+// ByHolder reports whether the sender of a claim was given the message: it knows when the message was stored, to the microsecond, and nothing proves that
+// its consumer had not delivered it.
 func (m *MessageFacts) ByHolder(c Claim) bool {
-	return m.Stored != nil && c.SaidAt == m.Stored.At
+	return m.Stored != nil && c.SaidAt == m.Stored.At && !c.Undelivered
 }
 
 // OpenClaim is the latest claim to have ended the message that is neither proved nor refuted; not ok when there is none.

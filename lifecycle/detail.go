@@ -48,7 +48,7 @@ type Ending struct {
 	Delay       time.Duration `json:"delay,omitempty"`       // The delay that a nak asked for: naked.
 	Reason      string        `json:"reason,omitempty"`      // terminated, vanished, presumed_dead, failed, … Untrusted where a worker gave it.
 	Removal     Removal       `json:"removal,omitempty"`     // What took the message out of the stream: vanished.
-	Undelivered bool          `json:"undelivered,omitempty"` // The sequence that its consumer delivered last proves that no worker had the message: vanished.
+	Undelivered bool          `json:"undelivered,omitempty"` // The sequence that its consumer delivered last proves that no worker had the message: vanished; or that none of it had: an answer.
 	AckTime     time.Duration `json:"ack_time,omitempty"`    // From the last delivery or heartbeat to the acknowledgement: ack_confirmed.
 }
 

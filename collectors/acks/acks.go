@@ -47,6 +47,7 @@ func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Ba
 	if b.Kind == lifecycle.Acked || b.Kind == lifecycle.Terminated {
 		e.Detail.SaidAt = s.PublishedAt
 	}
+	e.Detail.Undelivered = e.Detail.Unproved && streams.NeverDelivered(key, s.Consumer, s.PublishedAt, 0)
 	if by := line.Headers[fleet.HeaderTriageAction]; len(by) > 0 && b.Kind == lifecycle.Nacked {
 		e.Detail.Action, e.Detail.ActionID = lifecycle.ActionRelease, clip(by[0]) // The line says so; who else sends it speaks for a worker too.
 	}

@@ -21,22 +21,22 @@ func New(cfg collectors.Config) (*collectors.Collector, error) {
 
 // leaving is the message that a line says has left its stream unanswered.
 func leaving(line collectors.Line) (collectors.MessageRef, bool) {
-	a, said := removal(line)
-	return collectors.MessageRef{Stream: a.Stream, Seq: a.StreamSeq}, said
+	a, said := termination(line)
+	return collectors.MessageRef{Stream: a.Stream, Seq: a.StreamSeq}, said && a.removes()
 }
 
 // consumerOf is the consumer that is said to have delivered a message that has left.
 func consumerOf(line collectors.Line) (collectors.ConsumerRef, bool) {
-	a, said := removal(line)
+	a, said := termination(line)
 	return collectors.ConsumerRef{Stream: a.Stream, Name: a.Consumer}, said
 }
 
-// removal reads a line by which the broker itself speaks of a removal.
-func removal(line collectors.Line) (a advisory, said bool) {
+// termination reads a line by which the broker speaks of a removal, or repeats what a worker said.
+func termination(line collectors.Line) (a advisory, said bool) {
 	if !bytes.Contains(line.Body, []byte(typeTerminated)) || json.Unmarshal(line.Body, &a) != nil || a.Type != typeTerminated {
 		return a, false
 	}
-	return a, a.removes() && a.StreamSeq > 0 && a.StreamSeq <= collectors.MaxSequence && collectors.CheckConsumer(a.Consumer) == nil && collectors.CheckStream(a.Stream) == nil
+	return a, a.StreamSeq > 0 && a.StreamSeq <= collectors.MaxSequence && collectors.CheckConsumer(a.Consumer) == nil && collectors.CheckStream(a.Stream) == nil
 }
 
 // removes reports whether the advisory speaks of a removal: a worker's +TERM carries the worker's own words and its attempt.
@@ -102,6 +102,9 @@ func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Ba
 	e.At, e.Message, e.Consumer, e.Agent = at, key, a.Consumer, fleet.AgentOfWorker(a.Consumer)
 	e.ConsumerSeq, e.Attempt = a.ConsumerSeq, int(a.Deliveries)
 	e.Detail = lifecycle.Detail{Ending: lifecycle.Ending{Reason: a.Reason, AckTime: time.Duration(max(a.AckTime, 0))}, Standing: streams.Shared(key, a.Consumer)}
+	if a.Type == typeTerminated && streams.NeverDelivered(key, a.Consumer, at, a.ConsumerSeq) { // The broker repeats whatever is sent to it.
+		e.Detail.Unproved, e.Detail.Undelivered = true, true
+	}
 	e.Raw = line.Raw()
 	into.Events = append(into.Events, e)
 	return nil

@@ -218,8 +218,55 @@ var forgery = []situation{{
 		c.works(500 * time.Millisecond)
 		c.forge(zero, c.storedAt(zero), "+TERM forged")
 	},
-	may:   all(is("published", "delivered"), finds("ack_refuted")), // That an attempt is told is in docs/situations.md.
-	never: isNot("terminated", "completed"),
+	may:   all(is("published"), noAttempt(0), finds("ack_refuted")),
+	never: all(isNot("terminated", "completed", "delivered"), noAttempt(0)),
+}, {
+	name: "an agent acknowledges a message that nobody has, and knows when it was stored",
+	act: func(c *clients) {
+		c.workers()
+		zero := c.publish(publish{})
+		c.works(500 * time.Millisecond)
+		c.forge(zero, c.storedAt(zero), "+ACK")
+	},
+	may:   all(is("published"), noAttempt(0), finds("ack_refuted")),
+	never: all(isNot(append(done, "delivered")...), noAttempt(0)),
+}, {
+	name: "an agent sends signs of work for a message that nobody has, and knows when it was stored",
+	act: func(c *clients) {
+		c.workers()
+		zero := c.publish(publish{})
+		c.works(500 * time.Millisecond)
+		c.forge(zero, c.storedAt(zero), "+WPI")
+		c.forge(zero, c.storedAt(zero), "-NAK")
+	},
+	may:   all(is("published"), noAttempt(0)),
+	never: all(isNot("processing", "delivered", "failed"), noAttempt(0)),
+}, {
+	name: "an agent acknowledges a message that nobody has, and an operator deletes it at once",
+	act: func(c *clients) {
+		c.workers()
+		zero := c.publish(publish{})
+		c.works(500 * time.Millisecond)
+		c.forge(zero, c.storedAt(zero), "+ACK")
+		c.deleteMessage(zero)
+	},
+	may:   all(is("removed", "outcome_unknown"), noAttempt(0)),
+	never: all(isNot(done...), noAttempt(0)),
+}, {
+	name: "an agent gives up a message that nobody has, and then its worker does it",
+	mode: live, // Who comes later cannot know whether the worker had it when it was given up.
+	act: func(c *clients) {
+		worker := c.workers()
+		zero := c.publish(publish{})
+		c.works(500 * time.Millisecond)
+		c.forge(zero, c.storedAt(zero), "+TERM forged")
+		c.works(3 * time.Second)
+		m := c.pull(worker)
+		c.heartbeat(m)
+		c.ack(m)
+	},
+	may:   all(is("completed"), attempts(0, 1, 1)),
+	never: isNot("terminated"),
 }, {
 	name: "an agent gives up a message that another has, and does not know when it was stored",
 	act: func(c *clients) {

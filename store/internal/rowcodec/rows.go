@@ -324,6 +324,8 @@ type claimRow struct {
 	Delay    time.Duration    `msg:"h,omitempty"`
 	Reason   string           `msg:"i,omitempty"`
 	Taken    bool             `msg:"j,omitempty"`
+
+	Undelivered bool `msg:"k,omitempty"`
 }
 
 type expiryRow struct {

@@ -640,8 +640,8 @@ func (z *checkpointFactsRow) Msgsize() (s int) {
 func (z *claimRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(10)
-	var zb0001Mask uint16 /* 10 bits */
+	zb0001Len := uint32(11)
+	var zb0001Mask uint16 /* 11 bits */
 	_ = zb0001Mask
 	if z.At == 0 {
 		zb0001Len--
@@ -682,6 +682,10 @@ func (z *claimRow) MarshalMsg(b []byte) (o []byte, err error) {
 	if z.Taken == false {
 		zb0001Len--
 		zb0001Mask |= 0x200
+	}
+	if z.Undelivered == false {
+		zb0001Len--
+		zb0001Mask |= 0x400
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -737,6 +741,11 @@ func (z *claimRow) MarshalMsg(b []byte) (o []byte, err error) {
 			// string "j"
 			o = append(o, 0xa1, 0x6a)
 			o = msgp.AppendBool(o, z.Taken)
+		}
+		if (zb0001Mask & 0x400) == 0 { // if not omitted
+			// string "k"
+			o = append(o, 0xa1, 0x6b)
+			o = msgp.AppendBool(o, z.Undelivered)
 		}
 	}
 	return
@@ -836,6 +845,12 @@ func (z *claimRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "Taken")
 				return
 			}
+		case "k":
+			z.Undelivered, bts, err = msgp.ReadBoolBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Undelivered")
+				return
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -850,7 +865,7 @@ func (z *claimRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *claimRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(string(z.Kind)) + 2 + msgp.StringPrefixSize + len(z.Consumer) + 2 + msgp.StringPrefixSize + len(z.Worker) + 2 + msgp.IntSize + 2 + msgp.Uint64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + msgp.BoolSize
+	s = 1 + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(string(z.Kind)) + 2 + msgp.StringPrefixSize + len(z.Consumer) + 2 + msgp.StringPrefixSize + len(z.Worker) + 2 + msgp.IntSize + 2 + msgp.Uint64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + msgp.BoolSize + 2 + msgp.BoolSize
 	return
 }
 
