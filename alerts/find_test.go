@@ -48,6 +48,16 @@ func lease(kind lifecycle.StaleKind) lifecycle.Lease {
 	}
 }
 
+// incident is many dead letters of one cause.
+func incident(change func(*alerts.Deaths)) alerts.Deaths {
+	d := alerts.Deaths{
+		Cause: "llm_provider_timeout", Category: "transient", Agents: []string{"cto"}, Recent: 16, Ended: 20, Usual: -1,
+		Wave: alerts.Wave{Since: ago(40 * time.Minute), Count: 16, Open: 11, Page: "/dlq?detail=llm_provider_timeout"},
+	}
+	change(&d)
+	return d
+}
+
 // triggers has, for each rule, what makes it find exactly one thing, and the same fleet a little better, in which it finds nothing.
 var triggers = map[alerts.RuleID]struct{ bad, good func(*alerts.Facts) }{
 	alerts.RuleOrphaned: {
@@ -136,6 +146,16 @@ var triggers = map[alerts.RuleID]struct{ bad, good func(*alerts.Facts) }{
 			f.Reconciled = &reconcile.Run{Report: &reconcile.Report{Lists: []reconcile.DiscrepancyList{{Kind: reconcile.AckedNotRecorded, Total: 4}}}}
 		},
 		good: func(f *alerts.Facts) { f.Reconciled = &reconcile.Run{Report: &reconcile.Report{}} },
+	},
+	alerts.RuleIncident: {
+		bad: func(f *alerts.Facts) { f.Deaths = []alerts.Deaths{incident(func(*alerts.Deaths) {})} },
+		good: func(f *alerts.Facts) {
+			f.Deaths = []alerts.Deaths{
+				incident(func(d *alerts.Deaths) { d.Recent = 9 }),
+				incident(func(d *alerts.Deaths) { d.Ended = 65 }), // Most messages of these agents are well.
+				incident(func(d *alerts.Deaths) { d.Usual = 4.1 }),
+			}
+		},
 	},
 	alerts.RuleDLQUntouched: {
 		bad:  func(f *alerts.Facts) { f.Open = []alerts.OpenEntries{{Agent: "cto", Count: 2, Since: ago(time.Hour)}} },

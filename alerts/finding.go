@@ -59,6 +59,7 @@ type Facts struct {
 	Oldest       map[lifecycle.State]lifecycle.Micros // When the oldest of them entered that state, where that is known.
 	EntriesKnown bool                                 // The dead-letter queue was read to its end.
 	Open         []OpenEntries                        // Dead-letter entries that wait for a decision, by agent.
+	Deaths       []Deaths                             // What died lately, by cause.
 	Causes       string                               // Why messages died, the most frequent causes first.
 
 	Executed, Conflicts, Forged, Removed []lifecycle.TaskSummary // Of the last day, the latest first.
@@ -72,7 +73,7 @@ type Facts struct {
 // FlowSpan is how far back the pace of an agent is measured.
 const FlowSpan = 15 * time.Minute
 
-// Flow is how the queue of one agent changed in the last [FlowSpan].
+// Flow is how the queue of one agent changed in a span, as that of the last [FlowSpan].
 type Flow struct {
 	Grew  int64 // By how many messages; negative where it shrank.
 	Ended int64 // How many messages ended, well or not.

@@ -18,7 +18,7 @@ const (
 	HarmBlind      Harm = "blind"      // Nobody watches: everything else may be worse than it is said to be.
 	HarmStandstill Harm = "standstill" // Nobody takes a thousand messages or more.
 	HarmEffect     Harm = "effect"     // Work is lost, or its effect may exist twice.
-	HarmDying      Harm = "dying"      // Work is about to die: the last attempt is in danger.
+	HarmDying      Harm = "dying"      // Work is about to die: the last attempt is in danger, or what others died of is still there.
 	HarmUntaken    Harm = "untaken"    // Work waits, and nobody takes it.
 	HarmDoubt      Harm = "doubt"      // What became of work is not known, or what is known contradicts itself.
 	HarmWaiting    Harm = "waiting"    // Work waits, or a worker holds it for long; somebody takes it.
@@ -61,6 +61,7 @@ func responses() []response {
 		{RuleNotInDLQ, HarmEffect, Action{"List the tasks", ""}, Action{"List the tasks", listOf(lifecycle.Filter{States: lifecycle.StatesThat(lifecycle.State.Abandoned)})}},
 		{RuleKeyConflict, HarmEffect, Action{"Open the task", ""}, Action{"List the tasks", listOf(lifecycle.CasesFilter(lifecycle.LayerConflict))}},
 		lease(RulePresumedDead, HarmDying),
+		{RuleIncident, HarmDying, Action{"Show them", ""}, Action{"Open the DLQ", "/dlq"}},
 		{RuleOrphaned, HarmUntaken, Action{"List the tasks", ""}, Action{"List the tasks", listOf(UntakenTasks())}},
 		{RuleBacklogIdle, HarmUntaken, Action{"Open the agent", ""}, Action{"Open Agents", agentPage("")}},
 		{RuleConsumerGone, HarmUntaken, Action{"Create it again", RuleConsumerGone.Runbook()}, Action{"Create them again", RuleConsumerGone.Runbook()}},

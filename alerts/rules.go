@@ -27,6 +27,7 @@ const (
 	RuleQueueAge      RuleID = "pending_queue_age"
 	RuleBacklogGrows  RuleID = "backlog_grows"
 	RuleDiscrepancy   RuleID = "reconciliation_discrepancy"
+	RuleIncident      RuleID = "dlq_incident"
 	RuleDLQUntouched  RuleID = "dlq_untouched"
 	RuleUnknown       RuleID = "outcome_unknown"
 	RuleTrapCritical  RuleID = "doctor_critical"
@@ -116,6 +117,10 @@ func Defaults() Rules {
 			ID: RuleDiscrepancy, Severity: Warning, Title: "Reconciliation found discrepancies", find: findDiscrepancy,
 			Why:  "Published and completed work do not add up.",
 			Next: "Open the reconciliation: each list says what to do.",
+		}, {
+			ID: RuleIncident, Severity: Warning, Title: "Many dead letters of one cause", find: findIncidents,
+			Why:  "Far more messages than usual die of one cause.",
+			Next: "Look for the cause first: what is retried meanwhile dies of it again.",
 		}, {
 			ID: RuleDLQUntouched, Severity: Warning, For: time.Hour, Title: "Dead letters wait for a decision", find: findDLQUntouched,
 			Why:  "Nobody has decided about them yet.",

@@ -95,7 +95,7 @@ func (s *Service) facts(ctx context.Context, now lifecycle.Micros) (alerts.Facts
 		Consumers: snapshot.Consumers.All, EntriesKnown: s.EntriesRead().Known(), Reconciled: snapshot.Reconciled, Parts: s.Parts(), Gaps: OpenGaps(snapshot.Gaps),
 		Published: map[string]int64{}, States: map[lifecycle.State]int64{}, Oldest: map[lifecycle.State]lifecycle.Micros{},
 	}
-	for _, gather := range []func(context.Context, FleetSnapshot, *alerts.Facts) error{s.gatherDead, s.gatherWaiting, s.gatherLedger} {
+	for _, gather := range []func(context.Context, FleetSnapshot, *alerts.Facts) error{s.gatherDead, s.gatherDeaths, s.gatherWaiting, s.gatherLedger} {
 		if err := gather(ctx, snapshot, &f); err != nil {
 			return f, err
 		}
@@ -185,7 +185,12 @@ func (s *Service) loads(ctx context.Context) (map[string]alerts.Load, error) {
 
 // recentFlow is what came and ended in the last [alerts.FlowSpan], by agent.
 func (s *Service) recentFlow(ctx context.Context, now lifecycle.Micros) (map[string]alerts.Flow, error) {
-	cells, err := s.cfg.Store.Rollups(ctx, []lifecycle.Metric{lifecycle.MetricPublishedMin, lifecycle.MetricQueueMin}, now.Add(-alerts.FlowSpan), now+1, true)
+	return s.agentFlow(ctx, now, alerts.FlowSpan)
+}
+
+// agentFlow is what came and ended in a span that ends now, by agent.
+func (s *Service) agentFlow(ctx context.Context, now lifecycle.Micros, span time.Duration) (map[string]alerts.Flow, error) {
+	cells, err := s.cfg.Store.Rollups(ctx, []lifecycle.Metric{lifecycle.MetricPublishedMin, lifecycle.MetricQueueMin}, now.Add(-span), now+1, true)
 	out := map[string]alerts.Flow{}
 	for cell, n := range cells {
 		flow := out[cell.Agent]

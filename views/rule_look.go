@@ -12,7 +12,7 @@ func RuleLook(id alerts.RuleID, severity alerts.Severity) (tone, icon string) {
 		return StaleLook(lifecycle.StaleKind(id))
 	case alerts.RuleDiscrepancy:
 		return SeverityTone(severity), "reconciliation"
-	case alerts.RuleDLQUntouched:
+	case alerts.RuleDLQUntouched, alerts.RuleIncident:
 		return SeverityTone(severity), "dlq"
 	case alerts.RuleUnknown:
 		return SeverityTone(severity), "unknown"

@@ -52,7 +52,7 @@ func TestNoPageHasAnAccessibilityViolation(t *testing.T) {
 		t.Fatal(err)
 	}
 	browser := testkit.Browser(t)
-	sites := map[string]*site{"": newSite(t, webtest.Rich(noon).Batch, reported, issuing), "empty": newSite(t, lifecycle.Batch{}, reconciling), "down": newSite(t, webtest.Rich(noon).Batch, broken)}
+	sites := map[string]*site{"": newSite(t, webtest.Rich(noon).Batch, reported, issuing), "empty": newSite(t, lifecycle.Batch{}, reconciling), "down": newSite(t, webtest.Rich(noon).Batch, broken), "incident": newSite(t, incident(20).Batch)}
 	for n, theme := range []string{"light", "dark"} {
 		for name, s := range sites {
 			b := openTab(t, browser, s)

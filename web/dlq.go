@@ -89,7 +89,11 @@ func (w *Web) deadLetters(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	f := frame{title: "DLQ", section: "dlq", snapshot: snap}
+	found, err := w.cfg.Query.Findings(ctx)
+	if err != nil {
+		return err
+	}
+	f := frame{title: "DLQ", section: "dlq", snapshot: snap, banners: incidentBanner(found, preferencesOf(c).zone)}
 	p := views.DeadLettersPage{Head: "Messages that died, those that died last first", Unread: !w.cfg.Query.EntriesRead().Known()}
 	q, err := readEntries(c.Request.URL.Query(), w.cfg.Now())
 	p.Search = views.SearchBox{

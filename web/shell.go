@@ -232,6 +232,23 @@ func bannerOf(found alerts.Finding, zone *time.Location) views.Banner {
 	return b
 }
 
+// incidentBanner names the worst of the incidents, if there are any: what died of one cause, how much, since when, and where exactly these are listed.
+func incidentBanner(found query.Findings, zone *time.Location) []views.Banner {
+	incidents := slices.DeleteFunc(found.Fleet(), func(f alerts.Finding) bool { return f.Rule != alerts.RuleIncident })
+	if len(incidents) == 0 {
+		return nil
+	}
+	worst, layout := incidents[0], "15:04"
+	if found.AsOf.Sub(worst.Since) > 12*time.Hour {
+		layout = "2 Jan 15:04"
+	}
+	b := views.Banner{Kind: "warn", Icon: "warn", Title: worst.What + ", since " + worst.Since.Time().In(zone).Format(layout) + ".", Text: worst.Why + " " + worst.Next, Href: worst.Page, Link: "Show the " + views.Count(worst.Count)}
+	if n := int64(len(incidents) - 1); n > 0 {
+		b.Text += " " + counted(n, "more cause is an incident too", "more causes are incidents too") + ": see the alerts."
+	}
+	return []views.Banner{b}
+}
+
 // gapBanner names the latest open gap, and how many there are.
 func gapBanner(g lifecycle.Gap, n int64, zone *time.Location) views.Banner {
 	from, to := g.From.Time().In(zone), g.To.Time().In(zone)

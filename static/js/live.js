@@ -74,6 +74,7 @@ function patch(page) {
     if (!now || now.isEqualNode(old)) continue;
     if (old.matches("tbody[data-list]") && now.matches("tbody")) patchRows(old, now);
     else if (old.tagName !== now.tagName) location.reload();
+    else if (pushes(old, now)) dirty = true; // The next look comes soon.
     else if (!underHand(old) && !holdsStill(old, now)) morph(old, document.adoptNode(now));
   }
   document.dispatchEvent(new Event("fleetglass:patched"));
@@ -83,6 +84,11 @@ function patch(page) {
 function keepCursor(page) {
   const row = document.querySelector("tr.cursor[id]");
   if (row) page.getElementById(row.id)?.classList.add("cursor");
+}
+
+// A banner that comes or goes moves all below it, so that it waits while the pointer moves over the page.
+function pushes(old, now) {
+  return old.id === "banners" && old.childElementCount !== now.childElementCount && document.getElementById("main").matches(":hover") && performance.now() - moved < 3000;
 }
 
 // What the pointer is moving over is left as it is; the next look comes soon.

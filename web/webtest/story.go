@@ -145,6 +145,15 @@ func (s *Story) Bury(m Message, category string, seq int, offset time.Duration) 
 	})
 }
 
+// Die publishes a message that its worker gives up at an instant. The reason begins with the detail that it is classified as.
+func (s *Story) Die(task, agent, reason string, offset time.Duration) {
+	m := s.Publish(task, agent, "review", "Dies", offset-10*time.Second, "")
+	s.Deliver(m, 1, offset-5*time.Second)
+	s.Say(lifecycle.Terminated, m, 1, offset, lifecycle.Detail{Ending: lifecycle.Ending{Reason: reason}})
+	detail, _, _ := strings.Cut(reason, ":")
+	s.Tell(lifecycle.Classified, lifecycle.Inferred, m, 0, offset, lifecycle.Detail{DeadLetter: lifecycle.DeadLetter{Category: "transient", CategoryDetail: detail}})
+}
+
 // Record stores a completion record.
 func (s *Story) Record(m Message, offset time.Duration) {
 	s.Event(lifecycle.Event{Kind: lifecycle.CompletionRecorded, At: s.At(offset), Provenance: lifecycle.Recorded, Source: "KV_task-idempotency", TaskID: m.Task, Agent: m.Agent,
