@@ -144,7 +144,9 @@ func TestAnyBytesMayBeATaskID(t *testing.T) {
 		doc := s.get(t, path, 200)
 		for _, tab := range []string{"events", "payload", "idempotency", "related", "json"} {
 			href := doc.Find(fmt.Sprintf(`#views a[href$="tab=%s"]`, tab)).Last().AttrOr("href", "")
-			if got := text(s.get(t, href, 200).Find(`#views a[aria-current="page"]`)); !strings.EqualFold(got, tab) {
+			shown := s.get(t, href, 200).Find(`#views a[aria-current="page"]`)
+			shown.Find(".n").Remove()
+			if got := text(shown); !strings.EqualFold(got, tab) {
 				t.Errorf("%q: link to %s leads to %q", id, tab, got)
 			}
 		}

@@ -16,6 +16,7 @@ const (
 	timelineEvents = 5000 // Events read for the lanes.
 	eventRows      = 300  // Lines beside the lanes.
 	eventPageRows  = 200  // Events on a page of the events tab.
+	countedEvents  = 1000 // Events that the tab of the events counts at most.
 	relatedRows    = 12
 )
 
@@ -29,6 +30,7 @@ type taskView struct {
 	prefers  preferences
 	snapshot *query.FleetSnapshot
 	trace    query.Trace
+	events   string // How many events it has, for its tab.
 }
 
 // task is the story of one task, in tabs.
@@ -54,7 +56,7 @@ func (w *Web) task(c *gin.Context) error {
 		return err
 	}
 	p := views.TaskPage{
-		Trace: v.trace.Trace, View: v.tab, Address: taskAddress(v.id), Back: "/tasks", Tabs: v.tabs(), Report: "/api/v1/tasks/" + url.PathEscape(v.id) + "/report",
+		Trace: v.trace.Trace, View: v.tab, Address: taskAddress(v.id), Back: "/tasks", Report: "/api/v1/tasks/" + url.PathEscape(v.id) + "/report",
 		Links: links(c, v.address(nil), "/api/v1/tasks/"+url.PathEscape(v.id), nil),
 	}
 	if r := v.trace.Recovery; r != nil {
@@ -68,6 +70,10 @@ func (w *Web) task(c *gin.Context) error {
 	if err := w.fillTask(ctx, &p, &v); err != nil {
 		return err
 	}
+	if err := w.countEvents(ctx, &v); err != nil {
+		return err
+	}
+	p.Tabs = v.tabs()
 	if p.Held, err = w.heldInTask(ctx, v.trace.Trace); err != nil {
 		return err
 	}
@@ -154,12 +160,48 @@ func (v taskView) tabs() []views.Tab {
 			continue
 		}
 		tab := views.Tab{Href: v.address(url.Values{"tab": {t}}), Label: labels[t], Current: t == v.tab}
-		if t == "related" && v.trace.Summary.Messages > 1 {
-			tab.Count = views.Count(int64(v.trace.Summary.Messages))
-		}
+		tab.Count = v.countOf(t)
 		out = append(out, tab)
 	}
 	return out
+}
+
+// countOf is how many things a tab has; empty where a number would say nothing.
+func (v taskView) countOf(tab string) string {
+	n := 0
+	switch tab {
+	case "events":
+		return v.events
+	case "compare":
+		n = v.attempts()
+	case "payload", "related":
+		if n = v.trace.Summary.Messages; n == 1 {
+			return ""
+		}
+	case "idempotency":
+		n = len(lifecycle.Ledger(v.trace.Record.Facts))
+	}
+	if n == 0 {
+		return ""
+	}
+	return views.Count(int64(n))
+}
+
+// countEvents counts the events, where the tab that is shown has not done so.
+func (w *Web) countEvents(ctx context.Context, v *taskView) error {
+	if v.events != "" {
+		return nil
+	}
+	events, err := w.cfg.Query.Events(ctx, v.id, lifecycle.EventPosition{}, countedEvents)
+	v.counted(len(events))
+	return err
+}
+
+// counted notes how many events were read.
+func (v *taskView) counted(n int) {
+	if v.events = views.Count(int64(n)); n >= countedEvents {
+		v.events = views.Count(countedEvents) + "+"
+	}
 }
 
 func (w *Web) fillTask(ctx context.Context, p *views.TaskPage, v *taskView) (err error) {

@@ -18,6 +18,7 @@ func (w *Web) timelineTab(ctx context.Context, p *views.TaskPage, v *taskView) e
 	if err != nil {
 		return err
 	}
+	v.counted(len(events))
 	story := views.Arrange(events, v.trace.Trace)
 	events = views.Events(story)
 	squeeze := v.query.Get("scale") == "work"
