@@ -153,7 +153,7 @@ func statsOf(s query.Statistics) FleetStats {
 
 // figuresOf writes the figures that are known, and why the others are not.
 func figuresOf(s query.Statistics) Figures {
-	executed := s.Found[lifecycle.LayerExecution]
+	executed, proved := s.Executed()
 	f := Figures{
 		PendingQueueAge:           figure(s.InFlight.OldestWaitingAge().Seconds(), "seconds"), // Zero when nothing waits: that is known.
 		InFlight:                  figure(float64(s.InFlight.Held()), "messages"),
@@ -174,6 +174,9 @@ func figuresOf(s query.Statistics) Figures {
 		DLQRate:                   untold("ratio", "Nothing was published in the last 24 hours."),
 		UndecodableLines:          figure(float64(s.Undecodable), "lines"),
 		OpenGaps:                  daily(int64(len(s.OpenGaps)), "gaps"),
+	}
+	if !proved {
+		f.DuplicatesExecuted = untold("deliveries", "Not looked at: neither completion records nor reports of agents are read, which alone prove it.")
 	}
 	if s.Recovered != nil {
 		f.RecoveryTimeAfterRestart = figure(s.Recovered.RecoveryTime(s.AsOf).Seconds(), "seconds")

@@ -224,7 +224,7 @@ func TestPageAndAPIShowTheSameFigures(t *testing.T) {
 	t.Parallel()
 	b := newBoth(t)
 	f, doc := answer[api.FleetStats](b, "/stats/fleet"), b.page("/")
-	equal(t, "completed", stat(doc, "Completed"), views.Count(int64(*f.Figures.Completed.Value)))
+	equal(t, "reached execution", stat(doc, "Reached execution"), views.Count(int64(*f.Figures.DuplicatesExecuted.Value)))
 	equal(t, "caught", stat(doc, "Duplicates caught"), views.Count(int64(*f.Figures.DuplicatesCaughtByStream.Value)))
 	open := answer[api.List[api.Entry]](b, "/dlq?status=open&limit=200")
 	equal(t, "open dead letters", stat(doc, "Dead letters open"), views.Count(int64(len(open.Data))))

@@ -2,7 +2,9 @@ package query
 
 import (
 	"context"
+	"slices"
 
+	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
 	"fleetglass/restarts"
 )
@@ -18,6 +20,7 @@ type Statistics struct {
 	Died         int64                     // Tasks that ended without completing.
 	DeadLettered int64                     // Of these, those with a dead-letter entry.
 	Found        map[lifecycle.Layer]int64 // Findings of the duplicate ledger.
+	Proved       bool                      // Records or reports are read, which alone prove that a duplicate ran.
 
 	Undecodable int64           // Lines that are kept aside.
 	OpenGaps    []lifecycle.Gap // Of the last day, latest first.
@@ -31,7 +34,7 @@ func (s *Service) Statistics(ctx context.Context) (Statistics, error) {
 	if err != nil {
 		return Statistics{}, err
 	}
-	out := Statistics{AsOf: s.now(), Found: map[lifecycle.Layer]int64{}}
+	out := Statistics{AsOf: s.now(), Found: map[lifecycle.Layer]int64{}, Proved: executionProved(s.Parts())}
 	out.add(load)
 	if out.States, err = s.AllCounts(ctx); err != nil {
 		return out, err
@@ -51,6 +54,20 @@ func (s *Service) Statistics(ctx context.Context) (Statistics, error) {
 	out.OpenGaps = OpenGaps(gaps)
 	_, out.Undecodable, err = s.Quarantine(ctx, 1)
 	return out, err
+}
+
+// Executed is how many duplicates reached execution in the last 24 hours; known is false where none was found because nothing is read that would prove it.
+func (s Statistics) Executed() (n int64, known bool) {
+	n = s.Found[lifecycle.LayerExecution]
+	return n, n > 0 || s.Proved
+}
+
+// executionProved reports whether completion records or reports of agents are read.
+func executionProved(parts []health.Part) bool {
+	return slices.ContainsFunc(parts, func(p health.Part) bool {
+		proves := p.Name == "idempotency" || p.Name == "firestore" || p.Name == "reports"
+		return p.Kind == "collector" && proves && p.State != health.NotConfigured
+	})
 }
 
 func (s *Statistics) add(load lifecycle.Tally) {

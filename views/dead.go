@@ -41,6 +41,9 @@ func categoryWords(e dlqtriage.Entry) string {
 	return string(e.Category)
 }
 
+// categoryName is a category in words.
+func categoryName(c dlqtriage.Category) string { return strings.ReplaceAll(string(c), "_", " ") }
+
 // statusLook is how a status looks, with what became of the message that followed.
 func statusLook(s dlqtriage.Status, o dlqtriage.Outcome) look {
 	switch s {

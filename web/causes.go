@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"fleetglass/dlqtriage"
@@ -19,14 +20,14 @@ const causesSpan = 24 * time.Hour
 // causes are why messages died, by the text of the reason, the most frequent first. Each leads to exactly the dead letters that it counts.
 func (w *Web) causes(ctx context.Context, asOf lifecycle.Micros) (out []views.Cause, note string, err error) {
 	lately := dlqtriage.EntryFilter{From: lifecycle.MicrosOf(asOf.Time().Add(-causesSpan).Truncate(time.Minute))}
-	by := []dlqtriage.GroupField{dlqtriage.ByFingerprint, dlqtriage.ByDetail}
+	by := []dlqtriage.GroupField{dlqtriage.ByFingerprint, dlqtriage.ByDetail, dlqtriage.ByCategory}
 	groups, more, err := w.cfg.Query.EntryGroups(ctx, lately, by)
 	if errors.Is(err, lifecycle.ErrUnable) { // No dead letters are kept.
 		return nil, "", nil
 	}
 	for _, g := range groups[:min(len(groups), causeRows)] {
 		share := float64(g.Count) / float64(groups[0].Count)
-		out = append(out, views.Cause{Name: causeName(g.Values[0], g.Values[1]), Href: address("/dlq", g.Filter(by, lately).Values()), Count: g.Count, Share: share})
+		out = append(out, views.Cause{Name: causeName(g.Values[0], g.Values[1]), Category: strings.ReplaceAll(g.Values[2], "_", " "), Href: address("/dlq", g.Filter(by, lately).Values()), Count: g.Count, Share: share})
 	}
 	if more || len(groups) > causeRows {
 		return out, fmt.Sprintf("24 h, the %d most frequent reasons", causeRows), err

@@ -47,6 +47,7 @@ func (w *Web) overview(c *gin.Context) error {
 	p.Stats = overviewStats(stats, snap.DeadOpen)
 	p.Attention, p.MoreAttention = attentionItems(found.Attention(), snap.AsOf)
 	p.Checked = fmt.Sprintf("%s and %s checked just now; %s", counted(int64(len(snap.InFlight.Leases)), "lease", "leases"), counted(snap.Counts.Total(), "task", "tasks"), captureWords(w.health())) + balanceWords(snap)
+	p.Day = dayWords(stats.Day)
 	p.RangeName = window.name + ", " + zoneWord(r)
 	p.Ranges = window.tabs(func(name string) string { return address("/", url.Values{"range": {name}}) })
 	if p.Chart, err = w.throughput(ctx, window, r, ""); err != nil {
@@ -81,8 +82,30 @@ func overviewStats(s query.Statistics, open int64) []views.Stat {
 		{Href: address("/tasks", lifecycle.Filter{States: abandoned}.Values()), Icon: "exhausted", Tone: "bad", Label: "Dead, not in DLQ", Value: views.Count(lost), Loud: lost > 0, Detail: stateWords(abandoned)},
 		{Href: "/dlq?status=open", Icon: "dlq", Tone: "dead", Label: "Dead letters open", Value: views.Count(open), Detail: counted(s.States.That(lifecycle.State.Dead), "task is dead", "tasks are dead")},
 		{Href: "/duplicates", Icon: "duplicates", Tone: "dup", Label: "Duplicates caught", Value: views.Count(s.Found[lifecycle.LayerStream]), Detail: "24 h, by the stream"},
-		{Href: "/tasks?state=completed", Icon: "completed", Tone: "ok", Label: "Completed", Value: views.Count(s.Day.Completed), Detail: "24 h, of " + views.Count(s.Day.Published) + " published"},
+		executedStat(s),
 	}
+}
+
+// executedStat is how many duplicates ran again. None is only said where something is read that would prove it.
+func executedStat(s query.Statistics) views.Stat {
+	n, known := s.Executed()
+	out := views.Stat{Href: "/duplicates?layer=" + string(lifecycle.LayerExecution), Icon: "completed", Tone: "ok", Label: "Reached execution", Value: views.Count(n), Detail: "24 h, duplicates that ran again"}
+	switch unknown := s.Found[lifecycle.LayerUnknown]; {
+	case !known:
+		out.Icon, out.Tone, out.Value, out.Detail = "unknown", "wait", "unknown", "not looked at: neither records nor reports are read"
+	case n > 0:
+		out.Icon, out.Tone, out.Loud = "duplicates", "bad", true
+	case unknown > 0:
+		out.Icon, out.Tone, out.Detail = "unknown", "wait", "24 h; "+views.Count(unknown)+" more unknown"
+	case len(s.OpenGaps) > 0:
+		out.Icon, out.Tone, out.Detail = "gap", "wait", "24 h, as far as was observed"
+	}
+	return out
+}
+
+// dayWords are what came, ended well and failed in the last 24 hours.
+func dayWords(t query.Throughput) string {
+	return fmt.Sprintf("24 h: %s published, %s completed, %s failed.", views.Count(t.Published), views.Count(t.Completed), counted(t.Failed, "attempt", "attempts"))
 }
 
 func staleDetail(f query.InFlight) string {
