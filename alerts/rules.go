@@ -54,16 +54,16 @@ func Defaults() Rules {
 		}, {
 			ID: RuleBacklogGrows, Severity: Critical, For: time.Minute, Title: "Backlog grows", find: findBacklogGrows,
 			Threshold: time.Hour, Means: "how long an agent may need for the messages that wait, at its pace of the last 15 minutes, while more come than end",
-			Why:  "More messages come than end.",
+			Why:  "In the last 15 minutes more messages came than ended.",
 			Next: "Add workers or raise max_ack_pending, or publish less.",
 		}, {
 			ID: RuleConsumerGone, Severity: Critical, For: 30 * time.Second, Title: "Consumer deleted with work waiting", find: findConsumerGone,
-			Why:  "Messages wait for it, and nobody delivers them until a consumer exists.",
-			Next: "Create the consumer again; fleetglass provision shows how.",
+			Why:  "Messages wait for it, and nothing delivers them until a consumer exists.",
+			Next: "Start the agent, or create the consumer again with its old configuration.",
 		}, {
 			ID: RuleNotInDLQ, Severity: Critical, For: time.Minute, Title: "Dead and not in the DLQ", find: findNotInDLQ,
 			Why:  "No agent will get them again.",
-			Next: "Decide what to do with each, and look why no monitor copied them to the DLQ.",
+			Next: "Decide about each message, and look why no monitor copied it to the DLQ.",
 		}, {
 			ID: RuleExecutedTwice, Severity: Critical, Title: "A duplicate reached execution", find: findExecutedTwice,
 			Threshold: 24 * time.Hour, Means: "how long after the task's last event it is shown",
@@ -72,7 +72,7 @@ func Defaults() Rules {
 		}, {
 			ID: RulePresumedDead, Severity: Critical, Title: "Presumed dead", find: leasesThat(lifecycle.StalePresumedDead),
 			Why:  "The deadline of the last attempt passed without an answer; the broker may never say so.",
-			Next: "Look at the recommendation in flight: retry only where it says that it is safe.",
+			Next: "Open the page In flight and follow its recommendation: retry only where it says that it is safe.",
 		}, {
 			ID: RuleStale, Severity: Warning, Title: "Lease past its deadline", find: leasesThat(lifecycle.StaleLease),
 			Why:  "The deadline passed without an answer, and no newer attempt is known.",
@@ -106,13 +106,13 @@ func Defaults() Rules {
 			Next: "Resume it, unless somebody paused it on purpose.",
 		}, {
 			ID: RuleNoConsumer, Severity: Warning, For: 5 * time.Minute, Title: "Subject without a consumer", find: findNoConsumer,
-			Why:  "Tasks are published for this agent, and no consumer takes its subjects: the next one waits for nobody.",
+			Why:  "Tasks were published for this agent today, and no consumer takes its subjects now: nobody will get the next one.",
 			Next: "Start the agent, or stop publishing to it.",
 		}, {
 			ID: RuleQueueAge, Severity: Warning, Title: "Tasks wait too long", find: findQueueAge,
 			Threshold: 15 * time.Minute, Means: "how long the oldest waiting message of an agent may wait",
 			Why:  "The oldest message that no worker has taken waits longer than it should.",
-			Next: "Add workers, or raise max_ack_pending, or look what holds the agent up.",
+			Next: "Add workers, raise max_ack_pending, or look what holds the agent up.",
 		}, {
 			ID: RuleDiscrepancy, Severity: Warning, Title: "Reconciliation found discrepancies", find: findDiscrepancy,
 			Why:  "Published and completed work do not add up.",
@@ -157,7 +157,7 @@ func Defaults() Rules {
 		}, {
 			ID: RuleCollectorLag, Severity: Warning, For: time.Minute, Title: "A collector is behind", Vision: true, find: findCollectorLag,
 			Why:  "What is stale or presumed dead may show late.",
-			Next: "Open the page of captures. If the store is slow, look there first.",
+			Next: "Open the page Capture: it says how far behind. If the store is slow, look at the store first.",
 		}, {
 			ID: RuleCaptureGap, Severity: Warning, Title: "Capture gap", Vision: true, find: findCaptureGap,
 			Threshold: time.Hour, Means: "how long after its end an open gap is shown",
