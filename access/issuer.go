@@ -116,15 +116,15 @@ func (t Token) check(now time.Time) error {
 	case n == 0 || n > maxName || strings.ContainsFunc(t.Name, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return &InvalidToken{"name", fmt.Sprintf("must have 1 to %d printable characters", maxName)}
 	case t.Role != "" && !slices.Contains(Roles(), t.Role):
-		return &InvalidToken{"role", fmt.Sprintf("%q is not a role", t.Role)}
+		return &InvalidToken{"role", notARole(t.Role)}
 	case len(t.Granted()) == 0:
 		return &InvalidToken{"scopes", "a role or at least one scope is needed"}
 	case t.expired(now):
-		return &InvalidToken{"expires_at", "is not in the future"}
+		return &InvalidToken{"expires_at", "must be in the future"}
 	}
 	for _, s := range t.Scopes {
 		if !slices.Contains(Scopes(), s) {
-			return &InvalidToken{"scopes", fmt.Sprintf("%q is not a scope", s)}
+			return &InvalidToken{"scopes", notAScope(s)}
 		}
 	}
 	if wrong := t.wrongAgents(); wrong != "" {

@@ -1,6 +1,10 @@
 package access
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Scope is what an operation needs and what a token carries.
 type Scope string
@@ -72,4 +76,17 @@ func (r Role) Scopes() []Scope {
 		return []Scope{Admin}
 	}
 	return nil
+}
+
+func notAScope(s Scope) string { return notOneOf("scope", s, Scopes()) }
+
+func notARole(r Role) string { return notOneOf("role", r, Roles()) }
+
+// notOneOf says that a text is none of the choices, and names them.
+func notOneOf[T ~string](what string, text T, choices []T) string {
+	names := make([]string, len(choices))
+	for i, c := range choices {
+		names[i] = string(c)
+	}
+	return fmt.Sprintf("%q is not a %s: choose from %s", text, what, strings.Join(names, ", "))
 }

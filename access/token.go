@@ -84,14 +84,14 @@ func (t Token) Validate() error {
 		return fmt.Errorf("%s: sha256 is not the hexadecimal hash of a token", t.Name)
 	}
 	if t.Role != "" && !slices.Contains(Roles(), t.Role) {
-		return fmt.Errorf("%s: %q is not a role", t.Name, t.Role)
+		return fmt.Errorf("%s: %s", t.Name, notARole(t.Role))
 	}
 	if len(t.Granted()) == 0 {
-		return fmt.Errorf("%s: scopes are missing", t.Name)
+		return fmt.Errorf("%s: scopes are missing: give some, or a role", t.Name)
 	}
 	for _, s := range t.Scopes {
 		if !slices.Contains(Scopes(), s) {
-			return fmt.Errorf("%s: %q is not a scope", t.Name, s)
+			return fmt.Errorf("%s: %s", t.Name, notAScope(s))
 		}
 	}
 	if wrong := t.wrongAgents(); wrong != "" {

@@ -25,7 +25,7 @@ func leasesThat(kind lifecycle.StaleKind) func(*Facts, Rule) []Finding {
 func leaseFinding(l lifecycle.Lease) Finding {
 	f := Finding{
 		Key: fmt.Sprintf("%s %d", l.Message, l.Attempt), TaskID: l.TaskID, Since: leaseSince(l), Deadline: l.Deadline,
-		What:   cut(cmp.Or(l.Title, l.TaskID), 80) + " is " + strings.ReplaceAll(string(l.Stale), "_", " "),
+		What:   cut(cmp.Or(l.Title, l.TaskID), 80) + " " + staleWords(l.Stale),
 		Labels: Labels{Agent: l.Agent, Stream: streamName(l.Message), Consumer: l.Consumer},
 		Why:    fmt.Sprintf("%s, attempt %d", cut(l.Agent, 40), l.Attempt),
 	}
@@ -38,6 +38,17 @@ func leaseFinding(l lifecycle.Lease) Finding {
 		f.Harm = HarmDying // No attempt is left after this one.
 	}
 	return f
+}
+
+// staleWords say what is wrong with a task's lease, behind its title.
+func staleWords(kind lifecycle.StaleKind) string {
+	switch kind {
+	case lifecycle.StaleZombie:
+		return "has a zombie: an older attempt acts"
+	case lifecycle.StaleWeakAccept:
+		return "was claimed and never started"
+	}
+	return "is " + strings.ReplaceAll(string(kind), "_", " ")
 }
 
 // leaseSince is when the lease became what it is: at its deadline where that has passed. What is wrong before that has no known beginning.

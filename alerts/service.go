@@ -106,7 +106,7 @@ type By = decision.Actor
 // lifecycle.ErrNotFound.
 func (s *Service) Acknowledge(ctx context.Context, id, note string, by By) (Standing, error) {
 	if utf8.RuneCountInString(note) > maxComment {
-		return Standing{}, &Refusal{Why: "The note is too long.", Wrong: []Wrong{{"/note", fmt.Sprintf("At most %d characters.", maxComment)}}}
+		return Standing{}, &Refusal{Why: "The note is too long.", Wrong: []Wrong{{"/note", "At most 2,000 characters are allowed."}}}
 	}
 	return s.changeAlert(ctx, id, "acknowledge", note, by, func(a *Alert, now lifecycle.Micros) {
 		a.Acknowledged = &Acknowledgement{By: by.Name, At: now, Note: note}
@@ -142,7 +142,7 @@ func (s *Service) Silence(ctx context.Context, want Silence, dry bool, by By) (S
 	want.By, want.CreatedAt, want.EndedAt, want.EndedBy = by.Name, s.now(), 0, ""
 	want.Comment = strings.TrimSpace(want.Comment)
 	if wrong := want.Validate(s.now()); len(wrong) > 0 {
-		return want, nil, &Refusal{Why: "The silence cannot be made: " + wrong[0].Why, Wrong: wrong}
+		return want, nil, &Refusal{Why: "The silence was not made. " + wrong[0].Why, Wrong: wrong}
 	}
 	var muted []Standing
 	preview := func(b Board, now lifecycle.Micros) {

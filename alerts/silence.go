@@ -151,21 +151,21 @@ func (s Silence) Validate(now lifecycle.Micros) []Wrong {
 		}
 	}
 	wrong(len(s.Matchers) == 0, "/matchers", "Name at least one matcher: a silence of everything would hide what you do not know of.")
-	wrong(len(s.Matchers) > maxMatchers, "/matchers", fmt.Sprintf("At most %d matchers.", maxMatchers))
+	wrong(len(s.Matchers) > maxMatchers, "/matchers", fmt.Sprintf("Name at most %d matchers.", maxMatchers))
 	for i, m := range s.Matchers[:min(len(s.Matchers), maxMatchers)] {
 		at := fmt.Sprintf("/matchers/%d", i)
-		wrong(!slices.Contains(Fields(), m.Name), at+"/name", "One of "+strings.Join(Fields(), ", ")+".")
-		wrong(!slices.Contains(Ops(), m.Op), at+"/op", "One of =, !=, =~ and !~.")
-		wrong(len(m.Value) > maxValue || !utf8.ValidString(m.Value), at+"/value", fmt.Sprintf("A text of at most %d bytes.", maxValue))
+		wrong(!slices.Contains(Fields(), m.Name), at+"/name", "The name must be one of "+strings.Join(Fields(), ", ")+".")
+		wrong(!slices.Contains(Ops(), m.Op), at+"/op", "The op must be one of =, !=, =~ and !~.")
+		wrong(len(m.Value) > maxValue || !utf8.ValidString(m.Value), at+"/value", "The value must be a text of at most 1,000 bytes.")
 		if m.Op == Matches || m.Op == NotMatches {
 			_, err := m.pattern()
-			wrong(err != nil, at+"/value", "Not a pattern (RE2).")
+			wrong(err != nil, at+"/value", "The value is not a pattern in the syntax RE2.")
 		}
 	}
-	wrong(len(out) == 0 && s.Mutes(Alert{}) && s.hollow(), "/matchers", "These matchers hold for every alert; narrow them.")
-	wrong(s.Until <= now, "/until", "A time in the future.")
+	wrong(len(out) == 0 && s.Mutes(Alert{}) && s.hollow(), "/matchers", "These matchers would mute every alert; narrow them.")
+	wrong(s.Until <= now, "/until", "The end of a silence must be in the future.")
 	n := utf8.RuneCountInString(strings.TrimSpace(s.Comment))
-	wrong(n < 3 || n > maxComment, "/comment", fmt.Sprintf("Say why, in 3 to %d characters.", maxComment))
+	wrong(n < 3 || n > maxComment, "/comment", "Say why, in 3 to 2,000 characters.")
 	return out
 }
 

@@ -133,7 +133,7 @@ func (a *API) getAgent(ctx context.Context, in *AgentPathInput) (*reply[AgentDet
 	}
 	s := agents.Of(in.Agent)
 	if s == nil {
-		return nil, httperr.New(httperr.NotFound, nil).WithDetail("No agent of that name was seen.")
+		return nil, httperr.New(httperr.NotFound, nil).WithDetail("No agent of that name was seen; GET /api/v1/agents lists those that were.")
 	}
 	gaps, err := a.recentGapRefs(ctx)
 	if err != nil {

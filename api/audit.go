@@ -153,7 +153,7 @@ func queryInstant(name, text string) (lifecycle.Micros, error) {
 	}
 	at, ok := parseInstant(text)
 	if !ok {
-		return 0, httperr.Parameter(name, "not a time in RFC 3339 or a date")
+		return 0, httperr.Parameter(name, "not a time in RFC 3339 or a date, such as 2026-11-20")
 	}
 	return at, nil
 }

@@ -102,7 +102,7 @@ func (q *EntryGroupsQuery) fields() ([]dlqtriage.GroupField, error) {
 	for name := range strings.SplitSeq(q.By, ",") {
 		field := dlqtriage.GroupField(strings.TrimSpace(name))
 		if !slices.Contains(dlqtriage.GroupFields(), field) {
-			return nil, httperr.Parameter("by", "takes status, category, detail, kind, path, agent, type and fingerprint, with commas between them")
+			return nil, httperr.Parameter("by", "must be one or more of status, category, detail, kind, path, agent, type and fingerprint, separated by commas")
 		}
 		if !slices.Contains(out, field) {
 			out = append(out, field)

@@ -64,7 +64,7 @@ func casesFilter(l listRequest, layer lifecycle.Layer) (lifecycle.Filter, error)
 	}
 	cases := lifecycle.CasesFilter(layer)
 	if len(cases.Anomalies) > 0 && len(filter.Anomalies) > 0 {
-		return filter, httperr.Parameter("anomaly", "cannot narrow this layer, which is found by an anomaly itself")
+		return filter, httperr.Parameter("anomaly", "cannot be given with this layer, which is found by an anomaly of its own")
 	}
 	filter.Anomalies = append(filter.Anomalies, cases.Anomalies...)
 	filter.Duplicates = filter.Duplicates || cases.Duplicates

@@ -129,9 +129,9 @@ func (q *DuplicatesQuery) bounds(now time.Time) ([]lifecycle.Micros, error) {
 	times, more := period.Bounds(from, to, maxBuckets)
 	switch {
 	case more:
-		return nil, httperr.Parameter("from", "asks for more than 1000 buckets up to the end; take longer buckets or a shorter span")
+		return nil, httperr.Parameter("from", "asks for more than 1,000 buckets; take longer buckets or a later from")
 	case len(times) == 0:
-		return nil, httperr.Parameter("to", "is not after from")
+		return nil, httperr.Parameter("to", "must be after from")
 	}
 	bounds := make([]lifecycle.Micros, len(times))
 	for i, t := range times {

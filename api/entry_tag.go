@@ -21,7 +21,7 @@ func revisionIn(header string) (*uint64, error) {
 	digits, _, cut := strings.Cut(strings.Trim(strings.TrimPrefix(strings.TrimSpace(header), "W/"), `"`), "-")
 	revision, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil || !cut {
-		return nil, httperr.New(httperr.EntryChanged, err).WithDetail("If-Match is not the entity tag of a dead letter.").WithField("/header/If-Match", "is not the entity tag of a dead letter")
+		return nil, httperr.New(httperr.EntryChanged, err).WithDetail("If-Match is not the entity tag of a dead letter. Send the ETag that GET /api/v1/dlq/{id} answers.").WithField("/header/If-Match", "is not the entity tag of a dead letter")
 	}
 	return &revision, nil
 }

@@ -129,7 +129,7 @@ func leaseRevisionIn(header string) (*uint64, error) {
 	}
 	revision, err := strconv.ParseUint(strings.Trim(strings.TrimPrefix(strings.TrimSpace(header), "W/"), `"`), 10, 64)
 	if err != nil {
-		return nil, httperr.New(httperr.EntryChanged, err).WithDetail("If-Match is not the revision of a lease.").WithField("/header/If-Match", "is not the revision of a lease")
+		return nil, httperr.New(httperr.EntryChanged, err).WithDetail("If-Match is not the revision of a lease. Send the revision that GET /api/v1/in-flight lists.").WithField("/header/If-Match", "is not the revision of a lease")
 	}
 	return &revision, nil
 }

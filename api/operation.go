@@ -117,7 +117,7 @@ func (a *API) refuseUnknown(ctx huma.Context, next func(huma.Context)) {
 func checkQuery(op *huma.Operation, raw string) error {
 	query, err := url.ParseQuery(raw)
 	if err != nil {
-		return httperr.New(httperr.BadRequest, err).WithDetail("The query string is not well formed.")
+		return httperr.New(httperr.BadRequest, err).WithDetail("The query string is not well-formed.")
 	}
 	var problem *httperr.Problem
 	for _, name := range slices.Sorted(maps.Keys(query)) {
@@ -129,7 +129,7 @@ func checkQuery(op *huma.Operation, raw string) error {
 		case param == nil:
 			problem.WithField(httperr.QueryPointer(name), "this call has no such parameter")
 		case len(query[name]) > 1 && param.Schema.Type != huma.TypeArray:
-			return httperr.Parameter(name, "stands more than once; one is meant")
+			return httperr.Parameter(name, "is given more than once; give it once")
 		}
 	}
 	if problem == nil {

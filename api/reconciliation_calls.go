@@ -97,9 +97,9 @@ func (a *API) createReconciliation(ctx context.Context, _ *ReconcileInput) (*rec
 	case errors.Is(err, reconcile.ErrKeyReused):
 		return nil, httperr.New(httperr.IdempotencyKeyReused, err).WithField("/header/Idempotency-Key", "was used with another period")
 	case errors.Is(err, reconcile.ErrPeriod):
-		return nil, httperr.New(httperr.InvalidBody, err).WithDetail("The period is empty or lies in the future.").WithField("/body", "from must be before to, and not in the future")
+		return nil, httperr.New(httperr.InvalidBody, err).WithDetail("The period is empty or lies in the future: from must be before to.").WithField("/body", "from must be before to, and not in the future")
 	case errors.Is(err, reconcile.ErrBusy):
-		return nil, httperr.New(httperr.RateLimited, err).WithDetail("Too many reconciliations wait to be made.").WithHeader("Retry-After", retryBusy)
+		return nil, httperr.New(httperr.RateLimited, err).WithDetail("Too many reconciliations wait. Try again in a minute.").WithHeader("Retry-After", retryBusy)
 	case err != nil:
 		return nil, err
 	}

@@ -60,8 +60,8 @@ func bodyInstant(name string, text *string) (lifecycle.Micros, error) {
 	if at, ok := parseInstant(*text); ok {
 		return at, nil
 	}
-	return 0, httperr.New(httperr.InvalidBody, nil).WithDetail("%s: not a time in RFC 3339 or a date.", name).
-		WithField("/body/"+name, "not a time in RFC 3339 or a date")
+	return 0, httperr.New(httperr.InvalidBody, nil).WithDetail("%s: not a time in RFC 3339 or a date, such as 2026-11-20.", name).
+		WithField("/body/"+name, "not a time in RFC 3339 or a date, such as 2026-11-20")
 }
 
 // parseInstant reads a time in RFC 3339, or a date.

@@ -197,14 +197,14 @@ func (s *streaming) counts(ctx context.Context) {
 	counts, err := a.cfg.Query.AllCounts(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			a.cfg.Log.ErrorContext(ctx, "count tasks for a stream", "error", err)
+			a.cfg.Log.ErrorContext(ctx, "tasks could not be counted for a live stream", "error", err)
 		}
 		return
 	}
 	firing, err := a.cfg.Query.AlertCounts(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			a.cfg.Log.ErrorContext(ctx, "count alerts for a stream", "error", err)
+			a.cfg.Log.ErrorContext(ctx, "alerts could not be counted for a live stream", "error", err)
 		}
 		return
 	}

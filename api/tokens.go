@@ -144,9 +144,9 @@ func tokenProblem(err error) error {
 	case errors.Is(err, access.ErrTokenExists):
 		return httperr.New(httperr.Conflict, err).WithDetail("There is a token with that name. Revoke it first, or take another name.").WithField("/body/name", "is taken")
 	case errors.Is(err, access.ErrOff):
-		return httperr.New(httperr.Conflict, err).WithDetail("Authentication is off, so no token is asked for. Configure one first: --token, --auth-tokens-file or --oidc-issuer.")
+		return httperr.New(httperr.Conflict, err).WithDetail("Authentication is off, so nobody is asked for a token. Turn it on first: --token, --auth-tokens-file or --oidc-issuer.")
 	case errors.Is(err, access.ErrConfigured):
-		return httperr.New(httperr.Conflict, err).WithDetail("The token is one of the settings. Take it out of the settings or of the tokens file.")
+		return httperr.New(httperr.Conflict, err).WithDetail("This token comes from the settings, so it cannot be revoked here: take it out of the settings or of the tokens file.")
 	}
 	return err
 }

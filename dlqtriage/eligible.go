@@ -23,7 +23,7 @@ func statusObstacles(e Entry, action ActionKind) []Obstacle {
 	case e.Status == StatusActing:
 		return []Obstacle{{BlockedBusy, "An action on this entry has not ended."}}
 	case !action.AppliesTo(e.Status):
-		return []Obstacle{{BlockedStatus, "The entry is " + string(e.Status) + ": " + string(action) + " does not apply to it."}}
+		return []Obstacle{{BlockedStatus, "The entry is " + string(e.Status) + ": " + string(action) + " is not possible then."}}
 	}
 	return nil
 }

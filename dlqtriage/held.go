@@ -99,7 +99,7 @@ func (h *Held) obstacles(a ActionKind) []Obstacle {
 	case ActionRelease:
 		h.releaseObstacles(add)
 	case ActionQuarantine:
-		add(h.Recovery.Rule == ruleRecorded, BlockedCompleted, "Its completion is recorded: there is nothing to keep apart, and a redelivery is skipped.")
+		add(h.Recovery.Rule == ruleRecorded, BlockedCompleted, "Its completion is recorded: a redelivery is skipped, so there is nothing to quarantine.")
 	}
 	return out
 }
@@ -107,10 +107,10 @@ func (h *Held) obstacles(a ActionKind) []Obstacle {
 func (h *Held) releaseObstacles(add func(is bool, code ObstacleCode, why string)) {
 	l := h.Lease
 	_, known := h.ackSubject()
-	add(!known, BlockedNoConsumer, "Its consumer is gone, or which delivery its worker has is not known: it cannot be handed back.")
+	add(!known, BlockedNoConsumer, "It cannot be handed back: its consumer is gone, or nobody knows which delivery its worker has.")
 	add(l.MaxDeliver > 0 && l.Attempt >= l.MaxDeliver, BlockedLastAttempt, "It is the last attempt: handed back, it is exhausted at once. Quarantine it instead.")
 	add(l.Due, BlockedDue, "It was handed back and is due: it goes to the worker that pulls next, if none has it already.")
 	add(l.Stale == lifecycle.StaleLease || l.Stale == lifecycle.StalePresumedDead, BlockedDue, "Its deadline has passed: it goes to the worker that pulls next anyway.")
-	add(h.Recovery.Unknown, BlockedEffectsUnknown, "Effects of it may have happened of which nothing is known. "+h.Recovery.Reasons[0])
+	add(h.Recovery.Unknown, BlockedEffectsUnknown, "It may have had effects that nobody confirmed. "+h.Recovery.Reasons[0])
 	add(l.Stale == "" && l.Resolved == nil && !l.Due, BlockedWorkerAlive, "Nothing is wrong with its lease: handed back, two workers would have it.")
 }

@@ -24,13 +24,13 @@ type HeldRequest struct {
 // check reports what is wrong with the request itself.
 func (r HeldRequest) check() error {
 	if !slices.Contains(HeldKinds(), r.Action) {
-		return &Refusal{Code: RefusedAction, Pointer: "/action", Why: "There is no such action on a message in flight."}
+		return &Refusal{Code: RefusedAction, Pointer: "/action", Why: "There is no such action on a message in flight. Choose release, quarantine or reconcile."}
 	}
 	if n := utf8.RuneCountInString(strings.TrimSpace(r.Reason)); n < minReason || n > maxReason {
 		return &Refusal{Code: RefusedReason, Pointer: "/reason", Why: "An action needs a reason of 3 to 2,000 characters."}
 	}
 	if n := utf8.RuneCountInString(strings.TrimSpace(r.ForceReason)); r.Force && (n < minReason || n > maxReason) {
-		return &Refusal{Code: RefusedParameter, Pointer: "/params/force_reason", Why: "To force needs a reason of its own."}
+		return &Refusal{Code: RefusedParameter, Pointer: "/params/force_reason", Why: "force_reason: is needed with force: why you force it, in 3 to 2,000 characters."}
 	}
 	return nil
 }

@@ -79,11 +79,11 @@ func (r BulkRequest) check(p *Policy, now lifecycle.Micros) error {
 func (r BulkRequest) checkSelection() error {
 	switch {
 	case r.Selector.ways() != 1:
-		return &Refusal{Code: RefusedParameter, Pointer: "/selector", Why: "Give ids, a filter, or an operation."}
+		return &Refusal{Code: RefusedParameter, Pointer: "/selector", Why: "Give exactly one of ids, filter and operation."}
 	case len(r.Selector.IDs) > maxIDs:
-		return &Refusal{Code: RefusedParameter, Pointer: "/selector/ids", Why: "At most 10,000 ids; use a filter."}
+		return &Refusal{Code: RefusedParameter, Pointer: "/selector/ids", Why: "At most 10,000 ids are allowed; select more by a filter."}
 	case r.Rate < 0 || r.Rate > 10_000:
-		return &Refusal{Code: RefusedParameter, Pointer: "/rate_per_s", Why: "rate_per_s must be from 0 to 10000."}
+		return &Refusal{Code: RefusedParameter, Pointer: "/rate_per_s", Why: "rate_per_s must be from 0 to 10,000."}
 	}
 	return nil
 }
@@ -278,7 +278,7 @@ func (s *Operations) cancel(ctx context.Context, id string, by decision.Actor, r
 		return o, err
 	}
 	if !o.Bulk {
-		return o, &Refusal{Code: RefusedIneligible, Why: "An action on one entry cannot be cancelled.", Blocked: []Obstacle{{BlockedStatus, "An action on one entry cannot be cancelled."}}}
+		return o, &Refusal{Code: RefusedIneligible, Why: "An action on one entry cannot be cancelled, only an operation on many.", Blocked: []Obstacle{{BlockedStatus, "An action on one entry cannot be cancelled, only an operation on many."}}}
 	}
 	at := s.Actions.now()
 	o.Status, o.EndedAt, o.UpdatedAt = ActionCancelled, at, at

@@ -94,7 +94,7 @@ func (k *Known) sendObstacles(what retry, c fleet.Contract) []Obstacle {
 		out = append(out, Obstacle{BlockedSuperseded, "The task has a newer message than the one that died: decide about that one."})
 	}
 	if _, _, ok := c.ParseTaskSubject(k.subject(c, what.agent)); !ok || !fleet.ValidToken(what.agent) {
-		out = append(out, Obstacle{BlockedNoSubject, "The subject or the type of the task is not known: nobody can say where to publish it."})
+		out = append(out, Obstacle{BlockedNoSubject, "The subject or the type of the task is not known, so there is nowhere to publish it."})
 	}
 	return out
 }

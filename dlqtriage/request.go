@@ -77,7 +77,7 @@ func (r Request) check(p *Policy, now lifecycle.Micros) error {
 }
 
 func refuseAction() error {
-	return &Refusal{Code: RefusedAction, Pointer: "/action", Why: "There is no such action on a dead letter."}
+	return &Refusal{Code: RefusedAction, Pointer: "/action", Why: "There is no such action on a dead letter. Choose retry, reassign, defer, discard, quarantine, reclassify or reopen."}
 }
 
 func (r Request) checkParams(p *Policy, now lifecycle.Micros) error {
@@ -116,17 +116,17 @@ func (p Params) checkRetry(reassign bool, policy *Policy) error {
 	case p.As != "" && p.As != AsPlan && p.As != AsUnchanged && p.As != AsEdited:
 		return refuseParameter("as", "must be plan, unchanged or edited")
 	case p.As != AsEdited && (p.Payload != nil || p.Headers != nil || p.Modifications != nil):
-		return refuseParameter("as", "payload, headers and modifications count with edited only")
+		return refuseParameter("as", "must be edited where payload, headers or modifications are given")
 	case p.As == AsEdited && p.masked() != "":
 		return refuseParameter(p.masked(), "holds "+masking.Placeholder+", which stands for what is hidden: write the value itself, or retry with modifications, which keep the real one")
 	case reassign && p.Agent == "":
-		return &Refusal{Code: RefusedAgent, Pointer: "/params/agent", Why: "A reassignment names its agent."}
+		return &Refusal{Code: RefusedAgent, Pointer: "/params/agent", Why: "Name the agent to reassign it to."}
 	case p.Agent != "" && (!policy.KnowsAgent(p.Agent) || !fleet.ValidToken(p.Agent)):
-		return &Refusal{Code: RefusedAgent, Pointer: "/params/agent", Why: "The policy knows no such agent."}
+		return &Refusal{Code: RefusedAgent, Pointer: "/params/agent", Why: "The triage policy has no agent of this name; GET /api/v1/triage/policy lists them."}
 	case p.DelayMS != nil && (*p.DelayMS < 0 || *p.DelayMS > maxDelay.Milliseconds()):
-		return refuseParameter("delay_ms", "must be from 0 to 604800000")
+		return refuseParameter("delay_ms", "must be from 0 to 604,800,000, which is 7 days")
 	case p.Force && utf8.RuneCountInString(strings.TrimSpace(p.ForceReason)) < minReason:
-		return refuseParameter("force_reason", "to force needs a reason of its own")
+		return refuseParameter("force_reason", "is needed with force: why you force it, in 3 characters or more")
 	case len(p.Payload) > maxEdited:
 		return refuseParameter("payload", "is larger than 1 MiB")
 	}
@@ -138,14 +138,14 @@ func (p Params) checkEdits() error {
 	for name, value := range p.Headers {
 		switch lower := strings.ToLower(name); {
 		case name == "" || strings.ContainsAny(name, ": \r\n\t") || strings.ContainsAny(value, "\r\n"):
-			return refuseParameter("headers", "a name or value cannot be part of a header")
+			return refuseParameter("headers", "a name may hold no blank or colon, and a value no line break")
 		case strings.HasPrefix(lower, "nats-") || ours(name):
-			return refuseParameter("headers", textproto.CanonicalMIMEHeaderKey(name)+" is not the sender's to set")
+			return refuseParameter("headers", textproto.CanonicalMIMEHeaderKey(name)+" is not yours to set: Fleetglass or the broker sets it")
 		}
 	}
 	for _, m := range p.Modifications {
 		if m.Type == "" {
-			return refuseParameter("modifications", "each has a type")
+			return refuseParameter("modifications", "each needs a type")
 		}
 	}
 	return nil
@@ -156,7 +156,7 @@ func (p Params) checkDefer(now lifecycle.Micros) error {
 	case p.To != "" && p.To != ToHuman:
 		return refuseParameter("to", "must be human")
 	case (p.To == "") == !p.Until.Known():
-		return refuseParameter("until", "give a time, or to: human")
+		return refuseParameter("until", "give either a time, or to: human")
 	case p.Until.Known() && p.Until <= now:
 		return refuseParameter("until", "must be in the future")
 	}

@@ -40,7 +40,7 @@ func (b *Bounds) narrow(op string, n int64) error {
 		b.Most = end
 	}
 	if b.Least.Set && b.Most.Set && (b.Least.At > b.Most.At || b.Least.At == b.Most.At && (b.Least.Open || b.Most.Open)) {
-		return fmt.Errorf("has two bounds between which nothing lies. Two bounds of one field must both hold, such as attempt:>=2 attempt:<5")
+		return fmt.Errorf("has two bounds that nothing can meet: both must hold, as in attempt:>=2 attempt:<5")
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func setAttempt(f *Filter, t QueryTerm, _ time.Time) error {
 	op := t.Op
 	switch {
 	case op == "" && t.Not:
-		return fmt.Errorf("cannot leave out one number; write attempt:<%d or attempt:>%d", n, n)
+		return fmt.Errorf("cannot exclude one number with a minus; write attempt:<%d or attempt:>%d", n, n)
 	case t.Not:
 		op = opposite(op)
 	}

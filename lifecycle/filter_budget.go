@@ -15,7 +15,7 @@ const (
 // CheckWords errors, with a *[FilterError], when a filter asks for more words than [MaxFilterWords] or for longer ones than [MaxFilterText].
 func CheckWords(words []string) error {
 	if len(words) > MaxFilterWords {
-		return &FilterError{"q", fmt.Sprintf("asks for %d words; at most %d", len(words), MaxFilterWords)}
+		return &FilterError{"q", fmt.Sprintf("has %d words; at most %d are allowed", len(words), MaxFilterWords)}
 	}
 	return checkTexts("q", words)
 }
@@ -24,7 +24,7 @@ func CheckWords(words []string) error {
 // [MaxFilterText].
 func CheckAlternatives(field string, values []string) error {
 	if len(values) > MaxFilterValues {
-		return &FilterError{field, fmt.Sprintf("has %d alternatives; at most %d", len(values), MaxFilterValues)}
+		return &FilterError{field, fmt.Sprintf("has %d alternatives; at most %d are allowed", len(values), MaxFilterValues)}
 	}
 	return checkTexts(field, values)
 }
@@ -32,7 +32,7 @@ func CheckAlternatives(field string, values []string) error {
 func checkTexts(field string, values []string) error {
 	for _, v := range values {
 		if len(v) > MaxFilterText {
-			return &FilterError{field, fmt.Sprintf("has a text of %d bytes; at most %d", len(v), MaxFilterText)}
+			return &FilterError{field, fmt.Sprintf("has a text of %d bytes; at most %d are allowed", len(v), MaxFilterText)}
 		}
 	}
 	return nil

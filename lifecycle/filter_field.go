@@ -178,7 +178,7 @@ func oneOf[T comparable](values []T, v T) bool {
 // check errors when a value is no message.
 func checkMessage(value string) error {
 	if !isMessage(value) {
-		return fmt.Errorf("%q is no message; write stream:sequence, such as TASKS:255", value)
+		return fmt.Errorf("%q is not a message; write stream:sequence, such as TASKS:255", value)
 	}
 	return nil
 }

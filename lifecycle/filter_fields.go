@@ -134,7 +134,7 @@ const hasDuplicate = "duplicate"
 
 func setHas(f *Filter, t QueryTerm, _ time.Time) error {
 	if t.Value != hasDuplicate {
-		return fmt.Errorf("%q is not known; has:duplicate is", t.Value)
+		return fmt.Errorf("%q is not a value of has; write has:duplicate", t.Value)
 	}
 	f.Duplicates, f.Not.Duplicates = f.Duplicates || !t.Not, f.Not.Duplicates || t.Not
 	return nil
@@ -152,7 +152,7 @@ func Sorts() []Sort {
 	return []Sort{SortLastEventDesc, SortLastEvent, SortPublishedDesc, SortPublished}
 }
 
-var errSort = errors.New("is not an order; last_event, published and both with a leading - are")
+var errSort = errors.New("is not an order; choose last_event, -last_event, published or -published")
 
 func setSort(f *Filter, t QueryTerm, _ time.Time) error {
 	if !slices.Contains(Sorts(), Sort(t.Value)) {

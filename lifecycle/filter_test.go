@@ -79,8 +79,8 @@ func TestAnErrorNamesTheChoicesOnce(t *testing.T) {
 		"state:complete":        `state: "complete" is not a state; did you mean completed? Choose one of published, delivered,`,
 		"-state:zzz":            `state: "zzz" is not a state. Choose one of`,
 		"agent: x":              `agent: has no value.`,
-		"-from:1h":              `from: cannot be turned around`,
-		"attempt:>5 attempt:<2": `attempt: has two bounds between which nothing lies.`,
+		"-from:1h":              `from: cannot be excluded`,
+		"attempt:>5 attempt:<2": `attempt: has two bounds that nothing can meet`,
 		"duration:>30":          `with a unit`,
 		`state:"failed`:         `q: has a quote that is not closed`,
 	} {

@@ -111,7 +111,7 @@ func (f *GrammarField) cutPair(t *QueryTerm, s string) (rest string, err error) 
 	case t.Op != "" && !f.Compares:
 		return "", &FilterError{f.Name, "cannot be compared with " + t.Op + ". Put the value in double quotes if it begins so"}
 	case t.Not && f.Once:
-		return "", &FilterError{f.Name, "cannot be turned around with a minus"}
+		return "", &FilterError{f.Name, "cannot be excluded with a minus"}
 	}
 	return rest, nil
 }

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -112,6 +113,15 @@ func labelled(name, value string) string {
 	return name + " " + value
 }
 
+// seconds is a number of milliseconds as seconds, such as "30 s"; empty without a number.
+func seconds(milliseconds string) string {
+	ms, err := strconv.ParseInt(milliseconds, 10, 64)
+	if err != nil {
+		return ""
+	}
+	return strconv.FormatFloat(float64(ms)/1000, 'f', -1, 64) + " s"
+}
+
 // counted is a number with its noun.
 func counted(n int, noun string) string {
 	if n == 1 {
@@ -129,7 +139,7 @@ func refusal(d document) string {
 		p.item(code(e.text("pointer")), e.text("detail"))
 	}
 	if d.text("retryable") == "true" {
-		p.next("the same again may succeed later")
+		p.next("the same call may succeed later")
 	}
 	return p.String()
 }

@@ -76,7 +76,7 @@ func planText(d document, _ entryInput) string {
 // plan tells what should happen with a dead letter.
 func (p *page) plan(d document) {
 	plan := d.at("plan")
-	p.item("plan **"+plan.text("strategy")+"**", labelled("after ms", plan.text("delay_ms")), labelled("to agent", code(plan.text("target_agent"))),
+	p.item("plan **"+plan.text("strategy")+"**", labelled("delay", seconds(plan.text("delay_ms"))), labelled("to agent", code(plan.text("target_agent"))),
 		labelled("with model", plan.text("target_model")), labelled("retries left", plan.text("max_additional_retries")), labelled("eligible", plan.text("eligible")))
 	for _, m := range plan.list("modifications") {
 		p.item("changes "+m.text("type"), labelled("to tokens", m.text("max_tokens")), p.said(m.text("text")))

@@ -11,7 +11,7 @@ import (
 type deadInput struct {
 	Q        string `json:"q,omitempty" jsonschema:"words that match ids, titles and reasons"`
 	Category string `json:"category,omitempty" jsonschema:"transient, conditionally_recoverable, permanent or unclassified"`
-	Agent    string `json:"agent,omitempty"`
+	Agent    string `json:"agent,omitempty" jsonschema:"only dead letters of this agent"`
 	Status   string `json:"status,omitempty" jsonschema:"open, acting, deferred, retried, reassigned, discarded or quarantined"`
 	listInput
 }
@@ -27,13 +27,13 @@ type entryInput struct {
 type actionInput struct {
 	ID     string         `json:"id" jsonschema:"the id of the dead letter"`
 	Action string         `json:"action" jsonschema:"retry, reassign, defer, discard, quarantine, reclassify or reopen"`
-	Reason string         `json:"reason" jsonschema:"why, 3 to 2,000 characters; kept in the audit"`
+	Reason string         `json:"reason" jsonschema:"why you do it, in 3 to 2,000 characters; the audit keeps it"`
 	Params map[string]any `json:"params,omitempty" jsonschema:"retry: as (plan, unchanged or edited), model, delay_ms; reassign: agent; defer: until or to; discard: because; reclassify: category, detail"`
 }
 
 type applyInput struct {
 	actionInput
-	Key string `json:"idempotency_key" jsonschema:"your own name for this call: sent again with the same key it happens once"`
+	Key string `json:"idempotency_key" jsonschema:"a key of your own for this call: sent again with the same key, it happens once"`
 }
 
 type operationInput struct {
@@ -59,7 +59,7 @@ func deadLetterTools() []tool {
 	return []tool{
 		toolFor[deadInput]{
 			name: "list_dlq", title: "Dead letters", needs: access.Read,
-			about: "Messages that died, those that died last first, with why and what is recommended.",
+			about: "Messages that died, the latest first: why each died, and what is recommended.",
 			calls: func(in deadInput) call {
 				return call{path: "/dlq", query: in.query("q", in.Q, "category", in.Category, "agent", in.Agent, "status", in.Status)}
 			},
@@ -67,7 +67,7 @@ func deadLetterTools() []tool {
 		},
 		toolFor[groupsInput]{
 			name: "list_dlq_groups", title: "Dead letters in groups", needs: access.Read,
-			about: "How many messages died of what, with the trend.",
+			about: "Dead letters counted by group, such as category and agent, with the trend of each.",
 			calls: func(in groupsInput) call {
 				return call{path: "/dlq/groups", query: listInput{}.query("by", in.By)}
 			},
@@ -80,7 +80,7 @@ func deadLetterTools() []tool {
 		},
 		toolFor[entryInput]{
 			name: "recommend", title: "What to do about a dead letter", needs: access.Read,
-			about: "The plan of a dead letter: strategy, target, changes, reasons, and what stands in its way.",
+			about: "The plan for a dead letter: strategy, target, changes, reasons, and what blocks it.",
 			calls: entryCall, text: planText,
 		},
 		toolFor[actionInput]{

@@ -13,18 +13,18 @@ import (
 type duplicatesInput struct {
 	Bucket string `json:"bucket,omitempty" jsonschema:"month, day or hour; default month"`
 	From   string `json:"from,omitempty" jsonschema:"RFC 3339, a date, or a span back from now such as 7d"`
-	To     string `json:"to,omitempty" jsonschema:"likewise"`
+	To     string `json:"to,omitempty" jsonschema:"the end, in the same forms as from; default now"`
 }
 
 type reconcileInput struct {
-	ID string `json:"id,omitempty" jsonschema:"of a reconciliation; default the newest one that is done"`
+	ID string `json:"id,omitempty" jsonschema:"id of a reconciliation; default the newest one that is done"`
 }
 
 type preflightInput struct {
-	Agent           string `json:"agent,omitempty" jsonschema:"whose model it is; give this or model"`
-	Model           string `json:"model,omitempty"`
+	Agent           string `json:"agent,omitempty" jsonschema:"the agent that will run it, whose model counts; give this or model"`
+	Model           string `json:"model,omitempty" jsonschema:"the model itself; give this or agent"`
 	Payload         any    `json:"payload,omitempty" jsonschema:"what is to be published, a text or JSON; give this or estimated_tokens"`
-	EstimatedTokens *int64 `json:"estimated_tokens,omitempty" jsonschema:"your own estimate"`
+	EstimatedTokens *int64 `json:"estimated_tokens,omitempty" jsonschema:"how many tokens you estimate; give this or payload"`
 }
 
 type noInput struct{}
@@ -41,7 +41,7 @@ func fleetTools() []tool {
 		},
 		toolFor[reconcileInput]{
 			name: "reconcile_report", title: "Reconciliation", needs: access.Read,
-			about: "Whether what was published adds up with what became of it.", run: reconciliation, text: reconciliationText,
+			about: "Whether published messages and what became of them add up, and which ones do not.", run: reconciliation, text: reconciliationText,
 		},
 		toolFor[preflightInput]{
 			name: "preflight", title: "Does a task fit its model?", needs: access.Read,
@@ -141,7 +141,7 @@ func healthText(d document, _ noInput) string {
 		}
 	}
 	if n := len(d.list("gaps")); n > 0 {
-		p.item("**" + counted(n, "gap") + " in our own observation**")
+		p.item("**" + counted(n, "gap") + " in the observation of Fleetglass**")
 	}
 	p.next("list_stale for leases with something wrong", "search_tasks with q state:exhausted for tasks that died")
 	return p.String()

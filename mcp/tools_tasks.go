@@ -11,7 +11,7 @@ import (
 // listInput is what every list takes.
 type listInput struct {
 	Limit  int    `json:"limit,omitempty" jsonschema:"rows, 1 to 200; default 50"`
-	Cursor string `json:"cursor,omitempty" jsonschema:"where to go on, from the reply before"`
+	Cursor string `json:"cursor,omitempty" jsonschema:"where the list goes on: the cursor of the reply before"`
 }
 
 func (in listInput) query(pairs ...string) url.Values {
@@ -51,7 +51,7 @@ func taskTools() []tool {
 	return []tool{
 		toolFor[searchInput]{
 			name: "search_tasks", title: "Search tasks", needs: access.Read,
-			about: "Tasks by filter, those with the newest event first.",
+			about: "Search tasks. The one with the newest event comes first.",
 			calls: func(in searchInput) call { return call{path: "/tasks", query: in.query("q", in.Q)} }, text: tasksText,
 		},
 		toolFor[traceInput]{
@@ -61,7 +61,7 @@ func taskTools() []tool {
 		},
 		toolFor[inFlightInput]{
 			name: "list_in_flight", title: "Messages in flight", needs: access.Read,
-			about: "Every message that a worker holds, by the time to its deadline.",
+			about: "Every message that a worker holds, the nearest deadline first.",
 			calls: func(in inFlightInput) call {
 				return call{path: "/in-flight", query: in.query("agent", in.Agent, "stale_kind", in.Stale)}
 			},
@@ -69,7 +69,7 @@ func taskTools() []tool {
 		},
 		toolFor[staleInput]{
 			name: "list_stale", title: "Leases with something wrong", needs: access.Read,
-			about: "Messages in flight whose lease is presumed dead, stale, a zombie's, stuck, or about to expire.",
+			about: "Messages in flight whose lease is presumed dead, stale, a zombie's, stuck, claimed but never started, or about to expire.",
 			calls: func(in staleInput) call { return call{path: "/in-flight", query: in.query("stale_kind", "any")} },
 			text:  func(d document, _ staleInput) string { return leasesText(d, "list_stale") },
 		},
@@ -114,7 +114,7 @@ func traceText(d document, _ traceInput) string {
 		p.item("anomaly " + code(a.text("code")) + ": " + a.text("meaning"))
 	}
 	for range d.list("gaps") {
-		p.item("we may have been blind for a part of its time: see gaps")
+		p.item("Fleetglass may not have observed a part of its time: see gaps")
 	}
 	p.next("events one by one: " + fmt.Sprintf("GET %s", d.text("links.events")))
 	return p.String()
@@ -151,7 +151,7 @@ func leasesText(d document, tool string) string {
 		recoveryText(&p, l.at("recommendation"))
 	}
 	if d.text("truncated") == "true" {
-		p.line("More messages are open than were looked at: leases may be missing.")
+		p.line("More messages are open than this list looked at: leases may be missing.")
 	}
 	p.next("get_trace with a task_id for its story", p.more(d, tool))
 	return p.String()

@@ -90,7 +90,7 @@ func (r *Revealer) Reveal(ctx context.Context, q Request) (lifecycle.Payload, er
 		return lifecycle.Payload{}, r.refuse(ctx, q)
 	}
 	if n := utf8.RuneCountInString(q.Reason); n < MinReason || n > MaxReason {
-		return lifecycle.Payload{}, &Refusal{Why: fmt.Sprintf("Say why, in %d to %d characters: the audit keeps it.", MinReason, MaxReason), Allowed: true}
+		return lifecycle.Payload{}, &Refusal{Why: "Say why, in 3 to 2,000 characters: the audit keeps it.", Allowed: true}
 	}
 	p, err := r.cfg.Store.Payload(ctx, q.Message)
 	if err != nil {
@@ -104,7 +104,7 @@ func (r *Revealer) Reveal(ctx context.Context, q Request) (lifecycle.Payload, er
 
 // refuse records a refusal and returns it. A record that cannot be written changes nothing about it.
 func (r *Revealer) refuse(ctx context.Context, q Request) error {
-	refused := &Refusal{Why: "Nobody may see payloads unmasked here: --masking-reveal names no role."}
+	refused := &Refusal{Why: "Nobody may see payloads unmasked on this server: --masking-reveal names no role."}
 	if least := r.Least(); least != "" {
 		refused.Why = fmt.Sprintf("Payloads are shown unmasked to the role %s and above.", least)
 	}

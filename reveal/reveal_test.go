@@ -66,7 +66,7 @@ func TestOnlyTheRoleReveals(t *testing.T) {
 func TestNothingIsShownThatTheAuditDoesNotSay(t *testing.T) {
 	t.Parallel()
 	full := errors.New("the disk is full")
-	const short, needs = "Say why, in 3 to 2000 characters: the audit keeps it.", "Payloads are shown unmasked to the role admin and above."
+	const short, needs = "Say why, in 3 to 2,000 characters: the audit keeps it.", "Payloads are shown unmasked to the role admin and above."
 	for name, tt := range map[string]struct {
 		who    access.Principal
 		key    lifecycle.MessageKey

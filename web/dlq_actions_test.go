@@ -165,7 +165,7 @@ func TestARefusalKeepsWhatWasTyped(t *testing.T) {
 	if answer, page = s.send(t, entry, locked); answer.StatusCode != 400 {
 		t.Errorf("a locked header: got %d", answer.StatusCode)
 	}
-	wants{"#refused": "X-Task-Id is not the sender's to set", "#change textarea[name=headers]": "X-Team: blue X-Task-ID: another"}.check(t, page)
+	wants{"#refused": "X-Task-Id is not yours to set", "#change textarea[name=headers]": "X-Team: blue X-Task-ID: another"}.check(t, page)
 
 	late := s.typed(t, entry, "discard", map[string]string{"reason": "nobody needs it any more", "step": "do", "key": "page-late"})
 	s.take(t, entry, "defer", map[string]string{"reason": "somebody was faster"})

@@ -50,8 +50,8 @@ func TestAPageThatCannotBeHadIsStillAPage(t *testing.T) {
 		{"/tasks?agent=" + strings.Repeat("x", 1000), nil, 414, "Address too long"},
 		{"/live?" + strings.Repeat("x", 1000), nil, 414, "Address too long"},
 		{"/tasks", many, 431, "Header too large"},
-		{"/tasks?q=" + strings.Repeat("w", 10) + "+a+b+c+d+e+f+g+h+i+j+k+l+m+n+o+p", nil, 400, "asks for 17 words; at most 16"},
-		{"/dlq?q=a+b+c+d+e+f+g+h+i+j+k+l+m+n+o+p+q", nil, 400, "asks for 17 words; at most 16"},
+		{"/tasks?q=" + strings.Repeat("w", 10) + "+a+b+c+d+e+f+g+h+i+j+k+l+m+n+o+p", nil, 400, "has 17 words; at most 16 are allowed"},
+		{"/dlq?q=a+b+c+d+e+f+g+h+i+j+k+l+m+n+o+p+q", nil, 400, "has 17 words; at most 16 are allowed"},
 		{"/tasks", nil, 200, "blog"},
 	} {
 		answer := s.fetch(t, tt.path, tt.header)

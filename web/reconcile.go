@@ -40,7 +40,7 @@ func (w *Web) reconcileNow(c *gin.Context) error {
 	case errors.Is(err, reconcile.ErrKeyReused):
 		return httperr.New(httperr.IdempotencyKeyReused, err).WithDetail("This form was sent before with another period. Open the page again.")
 	case errors.Is(err, reconcile.ErrBusy):
-		return httperr.New(httperr.RateLimited, err).WithDetail("Too many reconciliations are waiting. Try again in a minute.")
+		return httperr.New(httperr.RateLimited, err).WithDetail("Too many reconciliations wait. Try again in a minute.")
 	case err != nil:
 		return err
 	}
@@ -59,7 +59,7 @@ func formPeriod(c *gin.Context) (reconcile.Period, error) {
 		}
 		t, err := time.ParseInLocation("2006-01-02T15:04", text, zone)
 		if err != nil || t.Year() < 1971 {
-			return p, httperr.New(httperr.InvalidBody, err).WithDetail("%s: not a time.", name)
+			return p, httperr.New(httperr.InvalidBody, err).WithDetail("%s: not a time, such as 2026-11-20T16:00.", name)
 		}
 		*at = lifecycle.MicrosOf(t)
 	}

@@ -134,7 +134,7 @@ type alertsCmd struct {
 // Run lists alerts.
 func (c alertsCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 	return show(ctx, c.remote, l, t, "/alerts", filterOf(nil, c.Limit, map[string][]string{"state": c.State}), func(p client.Page[client.Alert]) [][]string {
-		rows := [][]string{{"SEVERITY", "RULE", "STATE", "SINCE", "WHAT", "NEXT"}}
+		rows := [][]string{{"SEVERITY", "RULE", "STATE", "BEGAN", "WHAT", "NEXT"}}
 		for _, a := range p.Data {
 			rows = append(rows, []string{a.Severity, a.Rule, a.State, ago(&a.StartedAt, p.AsOf), a.What, a.Next})
 		}

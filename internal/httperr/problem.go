@@ -142,7 +142,7 @@ func From(err error) *Problem {
 	case errors.Is(err, lifecycle.ErrNotFound):
 		return New(NotFound, err)
 	case errors.Is(err, lifecycle.ErrCrowded):
-		return New(RateLimited, err).WithDetail("Too many searches run at once. Try again shortly.").WithHeader("Retry-After", "2")
+		return New(RateLimited, err).WithDetail("Too many searches wait. Try again in a few seconds, or narrow the search.").WithHeader("Retry-After", "2")
 	case errors.Is(err, lifecycle.ErrClosed), errors.Is(err, lifecycle.ErrUnable):
 		return New(Unavailable, err)
 	case errors.Is(err, context.DeadlineExceeded):
@@ -157,11 +157,11 @@ func From(err error) *Problem {
 func fromDenied(d *access.Denied) *Problem {
 	switch {
 	case errors.Is(d, access.ErrExpired):
-		return New(Unauthenticated, d).WithDetail("The token has expired.")
+		return New(Unauthenticated, d).WithDetail("The token has expired. Ask an administrator for a new one.")
 	case errors.Is(d, access.ErrUnauthenticated):
 		return New(Unauthenticated, d)
 	case errors.Is(d, access.ErrScopeMissing):
-		return New(ScopeMissing, d).WithDetail("This call needs a token with scope %s.", d.Needs.Carried())
+		return New(ScopeMissing, d).WithDetail("This call needs the scope %s, which your token or role does not have.", d.Needs.Carried())
 	case errors.Is(d, access.ErrReadOnly):
 		return New(ReadOnly, d)
 	}

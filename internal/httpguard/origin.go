@@ -19,7 +19,7 @@ func Loopback(log *slog.Logger, names ...string) func(http.Handler) http.Handler
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !ours(r.Host, names) {
 				httperr.Write(w, r, log, httperr.New(httperr.Forbidden, nil).
-					WithDetail("This server answers on loopback only; the Host header names another host."))
+					WithDetail("This server answers on loopback only, and the Host header names another host. Use 127.0.0.1 or localhost, or set --base-url."))
 				return
 			}
 			next.ServeHTTP(w, r)
@@ -61,7 +61,7 @@ func CrossOrigin(log *slog.Logger, baseURL string) (func(http.Handler) http.Hand
 		}
 	}
 	p.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		httperr.Write(w, r, log, httperr.New(httperr.Forbidden, nil).WithDetail("The request comes from a page of another site."))
+		httperr.Write(w, r, log, httperr.New(httperr.Forbidden, nil).WithDetail("A page of another site sent this request. If a proxy stands in front of this server, set --base-url."))
 	}))
 	return p.Handler, nil
 }

@@ -32,7 +32,7 @@ func Of(r *http.Request) (string, error) {
 	}
 	switch {
 	case other != "" && other != key:
-		return "", httperr.New(httperr.InvalidParameter, nil).WithDetail("Idempotency-Key and X-Idempotency-Key differ.").
+		return "", httperr.New(httperr.InvalidParameter, nil).WithDetail("Idempotency-Key and X-Idempotency-Key differ. They mean the same: send one.").
 			WithField("/header/X-Idempotency-Key", "differs from Idempotency-Key")
 	case len(key) > maxKey:
 		return "", httperr.New(httperr.InvalidParameter, nil).WithDetail("Idempotency-Key is longer than %d characters.", maxKey).

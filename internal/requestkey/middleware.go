@@ -95,7 +95,7 @@ func fingerprintOf(r *http.Request) (string, error) {
 		if errors.As(err, &tooLarge) {
 			return "", err
 		}
-		return "", httperr.New(httperr.BadRequest, err).WithDetail("The body did not arrive whole.")
+		return "", httperr.New(httperr.BadRequest, err).WithDetail("The body did not arrive whole. Send the request again.")
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	return fingerprint(r.URL.RawQuery, body), nil

@@ -107,7 +107,7 @@ func (g *guard) failed(r *http.Request, err error) error {
 	if wait > 0 {
 		g.Failed(FailedLimited)
 		seconds := strconv.Itoa(int(math.Ceil(wait.Seconds())))
-		return httperr.New(httperr.RateLimited, err).WithDetail("Too many sign-ins from this address failed.").WithHeader("Retry-After", seconds)
+		return httperr.New(httperr.RateLimited, err).WithDetail("Too many sign-ins from this address failed. Wait as many seconds as Retry-After says.").WithHeader("Retry-After", seconds)
 	}
 	why := FailedUnknown
 	if errors.Is(err, access.ErrExpired) {

@@ -45,9 +45,9 @@ func (s *seats) take(who access.Principal) (free func(), err error) {
 	defer s.mu.Unlock()
 	switch {
 	case s.taken >= s.limits.Total:
-		return nil, crowded("%d live streams are open, as many as there may be.", s.taken)
+		return nil, crowded("%d live streams are open, and --max-streams allows no more. Try again later.", s.taken)
 	case s.by[name] >= s.limits.Each:
-		return nil, crowded("You have %d live streams open, as many as one token or person may.", s.by[name])
+		return nil, crowded("You have %d live streams open, and --max-streams-each allows no more. Close one of them.", s.by[name])
 	}
 	s.taken++
 	s.by[name]++
