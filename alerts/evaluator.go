@@ -149,7 +149,7 @@ func (e *Evaluator) report(ctx context.Context, err error) {
 	}
 	if e.failing.IsZero() {
 		e.failing = now
-		e.cfg.Log.Error("the rules of alerts cannot be evaluated", "error", err)
+		e.cfg.Log.Error("the alert rules could not be evaluated", "error", err)
 	}
 	switch {
 	case now.Sub(e.failing) >= downAfter:

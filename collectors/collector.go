@@ -99,7 +99,7 @@ func (c *Collector) report(err error) {
 		c.cfg.Logger.Warn("durable or capture stream was deleted", "stream", c.src.Stream)
 	default:
 		c.status.set(health.Down, err.Error())
-		c.cfg.Logger.Warn("collector interrupted", "err", err)
+		c.cfg.Logger.Warn("the collector was interrupted; it begins again", "error", err)
 	}
 }
 

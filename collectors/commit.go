@@ -15,7 +15,7 @@ func (c *Collector) commitWithRetry(ctx context.Context, b *lineBatch) error {
 			return err
 		}
 		c.status.failed(err)
-		c.cfg.Logger.Warn("batch not stored", "lines", len(b.lines), "failures", failures, "err", err)
+		c.cfg.Logger.Warn("a batch could not be stored; it is tried again", "lines", len(b.lines), "failures", failures, "error", err)
 		if c.suspect(ctx, b.lines, failures, err) && c.bisect(ctx, b) == nil {
 			return nil
 		}

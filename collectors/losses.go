@@ -169,7 +169,7 @@ func (c *Collector) findLosses(ctx context.Context, consumer jetstream.Consumer)
 		return
 	}
 	if err := c.lookForLosses(ctx, consumer); err != nil && ctx.Err() == nil {
-		c.cfg.Logger.Warn("look for lost lines", "err", err)
+		c.cfg.Logger.Warn("lost lines could not be looked for", "error", err)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 func (w *Worker) handle(ctx context.Context, msg jetstream.Msg) {
 	d, err := w.delivery(msg)
 	if err != nil {
-		w.cfg.Logger.Error("read delivery", "agent", w.cfg.Agent, "error", err)
+		w.cfg.Logger.Error("a delivery could not be read", "agent", w.cfg.Agent, "error", err)
 		return
 	}
 	log := w.cfg.Logger.With("agent", w.cfg.Agent, "task", d.Task.ID, "attempt", d.Attempt)
@@ -24,7 +24,7 @@ func (w *Worker) handle(ctx context.Context, msg jetstream.Msg) {
 	switch {
 	case err != nil:
 		if ctx.Err() == nil { // Stopping is no news.
-			log.Warn("idempotency record cannot be asked, not executing", "error", err)
+			log.Warn("the idempotency record could not be read, so the task is not executed", "error", err)
 		}
 		w.answer(log, d, AnswerNak, msg.NakWithDelay(w.cfg.NakDelay))
 	case found != nil:
@@ -164,7 +164,7 @@ func (w *Worker) fail(ctx context.Context, log *slog.Logger, msg jetstream.Msg, 
 
 func (w *Worker) answer(log *slog.Logger, d Delivery, answer Answer, err error) {
 	if err != nil {
-		log.Warn("answer delivery", "answer", answer, "error", err)
+		log.Warn("a delivery could not be answered", "answer", answer, "error", err)
 		return
 	}
 	if w.cfg.Answered != nil {
@@ -175,7 +175,7 @@ func (w *Worker) answer(log *slog.Logger, d Delivery, answer Answer, err error) 
 // report sends what the worker itself has to say; a report that fails changes nothing else.
 func (w *Worker) report(ctx context.Context, log *slog.Logger, d Delivery, kind lifecycle.Kind, data ReportData) {
 	if err := d.Report(ctx, kind, data); err != nil {
-		log.Warn("report", "kind", kind, "error", err)
+		log.Warn("a report could not be sent", "kind", kind, "error", err)
 	}
 }
 

@@ -24,7 +24,7 @@ func (w *Worker) admit(ctx context.Context, log *slog.Logger, msg jetstream.Msg,
 	case errors.Is(err, ErrKeyConflict):
 		w.fail(ctx, log, msg, d, Terminate("key_conflict: this task id was taken up with another payload"))
 	case err != nil:
-		log.Warn("task cannot be reserved, not executing", "error", err)
+		log.Warn("the task could not be reserved, so it is not executed", "error", err)
 		w.answer(log, d, AnswerNak, msg.NakWithDelay(w.cfg.NakDelay))
 	case done != nil:
 		w.repeat(ctx, log, msg, d, *done)
@@ -57,6 +57,6 @@ func (w *Worker) giveBack(ctx context.Context, log *slog.Logger, k *keeper, caus
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	if err := k.release(ctx); err != nil {
-		log.Warn("release reservation", "error", err)
+		log.Warn("a reservation could not be released", "error", err)
 	}
 }

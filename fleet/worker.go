@@ -94,10 +94,10 @@ func (w *Worker) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		w.cfg.Logger.Warn("take tasks", "agent", w.cfg.Agent, "error", err)
+		w.cfg.Logger.Warn("tasks could not be fetched", "agent", w.cfg.Agent, "error", err)
 		pause(ctx, errorPause)
 		if err := w.Open(ctx); err != nil {
-			w.cfg.Logger.Warn("open worker", "agent", w.cfg.Agent, "error", err)
+			w.cfg.Logger.Warn("the consumer of the worker could not be opened", "agent", w.cfg.Agent, "error", err)
 		}
 	}
 	return nil

@@ -82,7 +82,7 @@ func (j *job) save(ctx context.Context) {
 	j.saved = j.rec.UpdatedAt
 	j.note(j.rec)
 	if err := j.store(ctx, j.rec); err != nil && ctx.Err() == nil {
-		j.cfg.Logger.Warn("the progress of a reconciliation could not be stored", "id", j.rec.ID, "err", err)
+		j.cfg.Logger.Warn("the progress of a reconciliation could not be stored", "id", j.rec.ID, "error", err)
 	}
 }
 

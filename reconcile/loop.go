@@ -66,7 +66,7 @@ func (r *Runner) done(ctx context.Context, rec Run, report *Report) {
 	r.cfg.Logger.Info("reconciled", "id", rec.ID, "cause", rec.Cause, "published", report.Total.Published, "unexplained", report.Total.Unexplained,
 		"discrepancies", report.Discrepancies())
 	if _, err := r.cfg.Store.RetainReconciliations(ctx, r.cfg.Keep); err != nil {
-		r.cfg.Logger.Warn("old reconciliations could not be deleted", "err", err)
+		r.cfg.Logger.Warn("old reconciliations could not be deleted", "error", err)
 	}
 }
 
@@ -74,10 +74,10 @@ func (r *Runner) done(ctx context.Context, rec Run, report *Report) {
 func (r *Runner) fail(ctx context.Context, rec Run, why error) {
 	rec.Status, rec.Report, rec.Failure, rec.EndedAt = StatusFailed, nil, why.Error(), r.cfg.now()
 	rec.UpdatedAt, rec.Progress.Phase = rec.EndedAt, ""
-	r.cfg.Logger.Warn("reconciliation failed", "id", rec.ID, "cause", rec.Cause, "err", why)
+	r.cfg.Logger.Warn("reconciliation failed", "id", rec.ID, "cause", rec.Cause, "error", why)
 	if err := r.store(ctx, rec); err != nil {
 		r.note(rec)
-		r.cfg.Logger.Warn("the failure of a reconciliation could not be stored", "id", rec.ID, "err", err)
+		r.cfg.Logger.Warn("the failure of a reconciliation could not be stored", "id", rec.ID, "error", err)
 	}
 }
 
@@ -111,7 +111,7 @@ func (r *Runner) touch(ctx context.Context, id string) {
 	}
 	rec.UpdatedAt = r.cfg.now()
 	if err := r.cfg.Store.SaveReconciliation(ctx, rec); err != nil && ctx.Err() == nil {
-		r.cfg.Logger.Warn("a waiting reconciliation could not be stored", "id", id, "err", err)
+		r.cfg.Logger.Warn("a waiting reconciliation could not be stored", "id", id, "error", err)
 	}
 }
 
@@ -135,7 +135,7 @@ func (r *Runner) sweep(ctx context.Context, newest int, alone bool) {
 	list, err := r.cfg.Store.Reconciliations(ctx, "", newest)
 	if err != nil {
 		if ctx.Err() == nil {
-			r.cfg.Logger.Warn("unfinished reconciliations could not be looked for", "err", err)
+			r.cfg.Logger.Warn("unfinished reconciliations could not be looked for", "error", err)
 		}
 		return
 	}
@@ -206,6 +206,6 @@ func (r *Runner) worthwhile(ctx context.Context) bool {
 
 func (r *Runner) byItself(ctx context.Context, rec Run) {
 	if _, _, err := r.enqueue(ctx, rec); err != nil && ctx.Err() == nil {
-		r.cfg.Logger.Warn("a reconciliation could not be begun", "cause", rec.Cause, "err", err)
+		r.cfg.Logger.Warn("a reconciliation could not be begun", "cause", rec.Cause, "error", err)
 	}
 }

@@ -95,7 +95,7 @@ func (s *Scanner) tell(err error) {
 		return
 	}
 	if s.failing = err != nil; s.failing {
-		s.cfg.Log.Error("messages that were in hand during a restart cannot be followed", "error", err)
+		s.cfg.Log.Error("messages that were in hand during a restart could not be followed", "error", err)
 	}
 }
 

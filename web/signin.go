@@ -105,7 +105,7 @@ func (w *Web) signOut(c *gin.Context) error {
 func (w *Web) askProvider(c *gin.Context) error {
 	next := localPath(c.Query("next"))
 	if err := w.cfg.SignIn.Provider.Begin(c.Writer, c.Request, next); err != nil {
-		w.cfg.Log.ErrorContext(c.Request.Context(), "identity provider", "error", err)
+		w.cfg.Log.ErrorContext(c.Request.Context(), "the identity provider cannot be asked", "error", err)
 		return w.renderSignIn(c, http.StatusBadGateway, next, "The identity provider does not answer. Try again in a minute.")
 	}
 	return nil

@@ -202,7 +202,7 @@ func (w *way) report(ctx context.Context, err error) {
 		return
 	}
 	if w.part.State == health.OK {
-		w.cfg.Log.Warn("a receiver of alerts is not told; it is tried again", "receiver", w.to.Name(), "error", err)
+		w.cfg.Log.Warn("an alert could not be delivered; it is tried again", "receiver", w.to.Name(), "error", err)
 	}
 	w.part.State, w.part.Detail = health.Behind, fmt.Sprintf("it is not told of alerts: %v", err)
 }

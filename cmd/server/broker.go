@@ -142,7 +142,7 @@ func connectionLog(log *slog.Logger, watch *presence) []nats.Option {
 	return []nats.Option{
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
-				log.Warn("connection to nats lost", "error", err)
+				log.Warn("the connection to nats was lost", "error", err)
 			}
 			if watch != nil {
 				watch.disconnected(time.Now())

@@ -32,7 +32,7 @@ func (serveCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 	log.Info("starting", "version", version, l.effective())
 	if c := l.cli.Config; !c.Embedded() && c.Nice > 0 {
 		if err := lowerPriority(c.Nice); err != nil {
-			log.Warn("priority stays as it is", "nice", c.Nice, "err", err)
+			log.Warn("the priority could not be lowered", "nice", c.Nice, "error", err)
 		}
 	}
 	hangup := make(chan os.Signal, 1)

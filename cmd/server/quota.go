@@ -76,7 +76,11 @@ func (q *quota) look(ctx context.Context) {
 	}
 	full := size >= q.most || q.full.Load() && float64(size) > float64(q.most)*(1-quotaRoom)
 	if was := q.full.Swap(full); was != full {
-		q.log.Warn("the storage quota", "reached", full, "bytes", size, "quota", q.most)
+		text := "there is room again below the storage quota"
+		if full {
+			text = "the storage quota is reached; nothing more is taken in"
+		}
+		q.log.Warn(text, "bytes", size, "quota", q.most)
 	}
 	q.set(size, full)
 }

@@ -54,8 +54,8 @@ func (r *roam) ask(ctx context.Context, unmet int) int {
 }
 
 func (r *roam) leave() {
-	r.log.Warn("JetStream does not answer here; another server is asked", "url", r.conn.ConnectedUrlRedacted())
+	r.log.Warn("JetStream does not answer on this server; the connection goes to another", "url", r.conn.ConnectedUrlRedacted())
 	if err := r.conn.ForceReconnect(); err != nil {
-		r.log.Warn("the server cannot be left", "error", err)
+		r.log.Warn("the connection could not go to another server", "error", err)
 	}
 }

@@ -117,7 +117,7 @@ func (s *setup) set(part health.Part) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if part.State == health.Down && part.Detail != s.part.Detail {
-		s.log.Warn("the broker is not set up", "detail", part.Detail)
+		s.log.Warn("the broker is not set up as Fleetglass needs it", "detail", part.Detail)
 	}
 	s.part = part
 }

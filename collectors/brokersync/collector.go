@@ -77,7 +77,7 @@ func (c *Collector) report(err error) {
 	defer c.mu.Unlock()
 	if err != nil {
 		if c.part.Detail != err.Error() {
-			c.cfg.Logger.Warn("poll failed", "err", err)
+			c.cfg.Logger.Warn("the state of the broker could not be observed", "error", err)
 		}
 		c.part.State, c.part.Detail = health.Down, err.Error()
 		return

@@ -106,7 +106,7 @@ func (f *Firestore) persistently(ctx context.Context, what string, do func() err
 			return
 		}
 		f.status.trouble(what, err)
-		f.cfg.Logger.Warn("firestore", "step", what, "err", err)
+		f.cfg.Logger.Warn("firestore could not be read; it is tried again", "step", what, "error", err)
 		if !sleep(ctx, pause) {
 			return
 		}

@@ -31,7 +31,7 @@ func (d *feed) listen(ctx context.Context) {
 		}
 		d.status.count(func(s *FirestoreStats) { s.Recreated++ })
 		d.status.trouble(d.name(), err)
-		d.cfg.Logger.Warn("listener ended", "feed", d.name(), "err", err)
+		d.cfg.Logger.Warn("a listener of firestore ended; it is opened again", "feed", d.name(), "error", err)
 		if told {
 			pause = d.cfg.Retry
 		}

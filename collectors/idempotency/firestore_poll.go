@@ -83,5 +83,5 @@ func (d *feed) stalled(missed int) {
 	}
 	end(errStalled)
 	d.status.count(func(s *FirestoreStats) { s.Stalled++ })
-	d.cfg.Logger.Warn("listener stalled", "feed", d.name(), "documents", missed)
+	d.cfg.Logger.Warn("a listener of firestore stalled; it is opened again", "feed", d.name(), "documents", missed)
 }

@@ -62,7 +62,7 @@ func (l *listener) run(ctx context.Context) error {
 	for {
 		if err := l.round(ctx); err != nil && ctx.Err() == nil {
 			l.note(err.Error())
-			l.logger.Warn("listen for publishes", "err", err)
+			l.logger.Warn("listen for publishes", "error", err)
 		}
 		select {
 		case <-tick.C:

@@ -55,7 +55,7 @@ func (a *Appender) Append(ctx context.Context, b lifecycle.Batch) (lifecycle.App
 	}
 	a.noteChanged(done.Changed)
 	if err := a.tell(ctx); err != nil && ctx.Err() == nil {
-		a.log.Warn("tasks with one idempotency key are not told of each other yet", "err", err)
+		a.log.Warn("tasks with one idempotency key could not be compared yet", "error", err)
 	}
 	return done, nil
 }

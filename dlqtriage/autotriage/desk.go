@@ -64,7 +64,7 @@ func (d *Desk) report(ctx context.Context, err error) {
 	defer d.mu.Unlock()
 	if err != nil {
 		if d.part.Detail != err.Error() {
-			d.cfg.Logger.Warn("dead letters are not triaged", "err", err)
+			d.cfg.Logger.Warn("dead letters are not triaged", "error", err)
 		}
 		d.part.State, d.part.Detail = health.Down, err.Error()
 		return

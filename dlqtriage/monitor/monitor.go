@@ -105,7 +105,7 @@ func (m *Monitor) report(ctx context.Context, err error) {
 	defer m.mu.Unlock()
 	if err != nil {
 		if m.part.Detail != err.Error() {
-			m.cfg.Logger.Warn("dead messages are not copied", "err", err)
+			m.cfg.Logger.Warn("dead messages are not copied", "error", err)
 		}
 		m.part.State, m.part.Detail = health.Down, err.Error()
 		return

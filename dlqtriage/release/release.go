@@ -112,7 +112,7 @@ func (r *Relay) report(ctx context.Context, err error) {
 		return
 	}
 	if r.part.Detail != err.Error() {
-		r.cfg.Log.Warn("messages are not handed back", "err", err)
+		r.cfg.Log.Warn("messages are not handed back", "error", err)
 	}
 	r.part.State, r.part.Detail = health.Down, err.Error()
 }

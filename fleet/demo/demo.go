@@ -154,7 +154,7 @@ func (d *Demo) send(ctx context.Context, s Story) {
 	for sent := 0; sent < s.Publishes; {
 		receipt, err := d.publisher.Publish(ctx, task)
 		if err != nil {
-			d.cfg.Logger.Warn("publish demo task", "task", s.ID, "error", err)
+			d.cfg.Logger.Warn("a task of the demonstration could not be published", "task", s.ID, "error", err)
 			if !sleep(ctx, time.Second) {
 				return
 			}

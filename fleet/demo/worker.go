@@ -126,7 +126,7 @@ func (d *Demo) work(ctx context.Context, del fleet.Delivery, s Story, took time.
 
 func (d *Demo) tell(ctx context.Context, del fleet.Delivery, kind lifecycle.Kind, data fleet.ReportData) {
 	if err := del.Report(ctx, kind, data); err != nil {
-		d.cfg.Logger.Warn("demo report", "kind", kind, "error", err)
+		d.cfg.Logger.Warn("a report of the demonstration could not be sent", "kind", kind, "error", err)
 	}
 }
 

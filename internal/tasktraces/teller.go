@@ -189,7 +189,7 @@ func (t *Teller) drop(ctx context.Context, token uint64, tasks []lifecycle.DueTr
 		told = append(told, lifecycle.ToldTrace{Key: d.Key, Ended: d.Ended})
 	}
 	t.cfg.Dropped(len(tasks))
-	t.cfg.Log.WarnContext(ctx, "tasks are not told to the receiver of traces: it refused them, or failed for too long", "tasks", len(tasks))
+	t.cfg.Log.WarnContext(ctx, "tasks are given up: the receiver of traces refused them, or failed for too long", "tasks", len(tasks))
 	return t.note(ctx, token, told)
 }
 
