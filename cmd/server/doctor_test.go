@@ -31,7 +31,7 @@ func TestTheDoctorSaysTheSameEverywhere(t *testing.T) {
 	if _, err := js.CreateConsumer(t.Context(), fleet.StreamTasks, worker); err != nil {
 		t.Fatal(err)
 	}
-	if code, text := examine(); code != 1 || !strings.Contains(text, "nats consumer edit TASKS cto-task-worker --backoff 5m,5m,5m") {
+	if code, text := examine(); code != 1 || !strings.Contains(text, "nats consumer edit TASKS cto-task-worker --backoff linear --backoff-steps 3 --backoff-min 5m --backoff-max 5m") {
 		t.Errorf("a late heartbeat: exit code %d: %s", code, text)
 	}
 	if code, text := examine("--fail-on", "critical"); code != 0 {

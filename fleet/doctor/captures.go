@@ -40,7 +40,7 @@ func captureChecks() []check {
 		{
 			code: "capture_dedupes", severity: Warning, find: dedupingCaptures,
 			title: "A capture stream deduplicates",
-			why:   "It has no source, so that the broker deduplicates in it: equal message ids of different streams are recorded once.",
+			why:   "It has no source, so the broker deduplicates in it: equal message ids of different streams are recorded once.",
 		},
 		{
 			code: "capture_answers", severity: Warning, find: answeringCaptures,

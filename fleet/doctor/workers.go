@@ -91,17 +91,13 @@ func lateHeartbeats(l look) []trap {
 	})
 }
 
-// longer are the flags that give every attempt more than two heartbeats of time.
+// longer are the flags that give every attempt more than two heartbeats of time. The nats command line makes linear backoffs only.
 func longer(backoff []time.Duration, heartbeat time.Duration) string {
 	least := 2*heartbeat + heartbeat/2
 	if len(backoff) == 0 {
 		return "--wait " + span(least)
 	}
-	steps := make([]string, len(backoff))
-	for i, step := range backoff {
-		steps[i] = span(max(step, least))
-	}
-	return "--backoff " + strings.Join(steps, ",")
+	return fmt.Sprintf("--backoff linear --backoff-steps %d --backoff-min %s --backoff-max %s", len(backoff), span(least), span(max(least, slices.Max(backoff))))
 }
 
 func lateNakDelays(l look) []trap {
@@ -158,7 +154,7 @@ func expiringConsumers(l look) []trap {
 		case c.Config.Durable == "":
 			return "It is not durable.", "Create a durable consumer of a fixed name for the worker."
 		case c.Config.InactiveThreshold > 0:
-			return fmt.Sprintf("The broker deletes it after %s without a pull.", span(c.Config.InactiveThreshold)), edit(stream, c.Name, "--inactive-threshold 0s")
+			return fmt.Sprintf("The broker deletes it after %s without a pull.", span(c.Config.InactiveThreshold)), edit(stream, c.Name, "--interactive") + ", and set inactive_threshold to 0 in the editor."
 		}
 		return "", ""
 	})
