@@ -24,27 +24,46 @@ import (
 	"fleetglass/internal/testkit"
 )
 
-// The stored directory is what an earlier program left behind. Before a release, build the program of the previous one and make it anew:
-// `go test ./cmd/server -run EarlierProgramIsStored -earlier /path/to/fleetglass -earlier-name v1.2.3`.
+// The stored servers are what an earlier program left behind, one on each kind of store. Before a release, build the program of the previous one
+// and make them anew: `go test ./cmd/server -run EarlierProgramAreStored -earlier /path/to/fleetglass -earlier-name v1.2.3`.
+//
+// Those in testdata were made by d353a75 of 2026-11-22, the oldest commit that decides about dead letters by itself as the demonstration does:
+// rules of version 22 and the first six migrations, beside version 35 and 13 migrations when they were made.
 var (
-	earlierProgram = flag.String("earlier", "", "an earlier `program`, whose data directory is stored anew in testdata")
+	earlierProgram = flag.String("earlier", "", "an earlier `program`, whose data is stored anew in testdata")
 	earlierName    = flag.String("earlier-name", "", "release or commit of that program")
 )
 
-const (
-	earlierDirectory = "testdata/earlier.tar.gz"
-	earlierAnswers   = "testdata/earlier.json"
-)
+// earlierStores are the kinds of stores.
+var earlierStores = []string{"sqlite", "postgres"}
+
+const databaseDump = "database.dump" // In the directory of a server on Postgres.
+
+// earlierDirectory is the packed data directory of an earlier server, and earlierAnswers what it answered.
+func earlierDirectory(store string) string { return "testdata/earlier-" + store + ".tar.gz" }
+func earlierAnswers(store string) string   { return "testdata/earlier-" + store + ".json" }
 
 // quietly are settings with which nothing decides about dead letters, and nothing is deleted however old the directory is.
 var quietly = []string{"--dlq-monitor", "off", "--auto-triage", "off", "--retention", "36500d"}
 
-func TestTheDirectoryOfAnEarlierProgramIsStored(t *testing.T) {
+func TestTheServersOfAnEarlierProgramAreStored(t *testing.T) {
 	if *earlierProgram == "" {
 		t.Skip("-earlier names no program")
 	}
+	for _, store := range earlierStores {
+		t.Run(store, func(t *testing.T) { storeEarlier(t, store) })
+	}
+}
+
+func storeEarlier(t *testing.T, store string) {
 	dir := t.TempDir()
-	fleet := startEarlier(t, dir, "--demo", "--demo-rate", "3")
+	args := []string{"--data-dir", dir}
+	var database string
+	if store == "postgres" {
+		database = testkit.Postgres(t)
+		args = append(args, "--database-url", database)
+	}
+	fleet := startEarlier(t, append(args, "--demo", "--demo-rate", "3")...)
 	testkit.Eventually(t, 3*time.Minute, func() error {
 		var got struct{ Counts map[string]int }
 		if err := fleet.get("/api/v1/tasks/counts", &got); err != nil {
@@ -57,17 +76,21 @@ func TestTheDirectoryOfAnEarlierProgramIsStored(t *testing.T) {
 	})
 	fleet.end()
 
-	plain := startEarlier(t, dir, quietly...)
+	plain := startEarlier(t, append(args, quietly...)...)
 	a := connectArchivist(t, plain.broker())
+	a.recordAsRemoved(plain.get)
 	a.everyState(plain.get)
 	answers := asked(t, plain.get)
 	answers.Program = *earlierName
 	a.nc.Close()
 	plain.end()
-	packDirectory(t, dir, earlierDirectory)
+	if database != "" {
+		testkit.DumpPostgres(t, database, filepath.Join(dir, databaseDump))
+	}
+	packDirectory(t, dir, earlierDirectory(store))
 	text, err := json.MarshalIndent(answers, "", " ")
 	if err == nil {
-		err = os.WriteFile(earlierAnswers, append(text, '\n'), 0o644)
+		err = os.WriteFile(earlierAnswers(store), append(text, '\n'), 0o644)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -161,6 +184,25 @@ func (a *archivist) everyState(get func(string, any) error) {
 	}
 }
 
+// recordAsRemoved deletes a message while its worker has it, and right after a record of its completion was written: once that was a completion.
+func (a *archivist) recordAsRemoved(get func(string, any) error) {
+	a.t.Helper()
+	const id = "kept-recorded-as-removed"
+	seq := a.publish(id)
+	a.take()
+	a.until(get, id, "delivered")
+	records, err := a.js.KeyValue(a.t.Context(), "task-idempotency")
+	a.do(err)
+	tasks, err := a.js.Stream(a.t.Context(), "TASKS")
+	a.do(err)
+	now := time.Now()
+	_, err = records.Put(a.t.Context(), id, fmt.Appendf(nil, `{"taskId":%q,"agentId":"archivist","completedAt":%d,"natsStreamSeq":%d,"expiresAt":%d}`,
+		id, now.UnixMilli(), seq, now.AddDate(1, 0, 0).UnixMilli()))
+	a.do(err)
+	a.do(tasks.DeleteMsg(a.t.Context(), seq))
+	a.until(get, id, judgedOtherwise[id].was)
+}
+
 // useUp hands a message back until the broker gives it up, which it says at the next pull.
 func (a *archivist) useUp() {
 	a.t.Helper()
@@ -179,10 +221,10 @@ type process struct {
 	address string
 }
 
-func startEarlier(t *testing.T, dir string, args ...string) *process {
+func startEarlier(t *testing.T, args ...string) *process {
 	t.Helper()
 	out := &output{}
-	cmd := exec.CommandContext(t.Context(), *earlierProgram, append([]string{"--listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data-dir", dir}, args...)...)
+	cmd := exec.CommandContext(t.Context(), *earlierProgram, append([]string{"--listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0"}, args...)...)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -5,6 +5,8 @@ package testkit
 import (
 	"context"
 	"fmt"
+	"os/exec"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -66,6 +68,30 @@ func (c *Cluster) Execute(t testing.TB, statement string) {
 	t.Helper()
 	if err := c.execute(statement); err != nil {
 		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// DumpPostgres writes a database of [Postgres] to a file, and RestorePostgres brings such a file into an empty one.
+func DumpPostgres(t testing.TB, url, file string) {
+	t.Helper()
+	client(t, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", "--file", file, "--dbname", url)
+}
+
+// RestorePostgres fails the test at the first statement that fails.
+func RestorePostgres(t testing.TB, url, file string) {
+	t.Helper()
+	client(t, "pg_restore", "--no-owner", "--exit-on-error", "--dbname", url, file)
+}
+
+// client runs a program that comes with Postgres, as the user of the test: it reads and writes the test's own files.
+func client(t testing.TB, program string, args ...string) {
+	t.Helper()
+	bin, err := findPostgres()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said, err := exec.CommandContext(t.Context(), filepath.Join(bin, program), args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v: %s", program, err, said)
 	}
 }
 
