@@ -5,6 +5,23 @@ import "strings"
 // SubjectMatches reports whether a subject without wildcards falls under a pattern, such as a consumer's filter.
 func SubjectMatches(pattern, subject string) bool { return subjectsOverlap(pattern, subject) }
 
+// SubjectCovers reports whether every subject under one pattern falls under another.
+func SubjectCovers(pattern, other string) bool {
+	for {
+		x, restX, moreX := strings.Cut(pattern, ".")
+		y, restY, moreY := strings.Cut(other, ".")
+		switch {
+		case x == ">":
+			return true
+		case y == ">" || x != y && x != "*":
+			return false
+		case !moreX || !moreY:
+			return moreX == moreY
+		}
+		pattern, other = restX, restY
+	}
+}
+
 // overlap finds the first pair of patterns that some subject matches both of.
 func overlap(a, b []string) (x, y string, found bool) {
 	for _, x := range a {

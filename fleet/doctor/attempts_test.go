@@ -26,7 +26,7 @@ func TestAnAccountWithoutItsImportRecordsNoAttempt(t *testing.T) {
 		{"attempts are recorded", time.Hour, time.Minute, 1, false},
 	} {
 		look := doctor.Cluster{}
-		for _, cfg := range (fleet.Streams{Contract: contract, RecordRetention: 9 * 24 * time.Hour}).Configs() {
+		for _, cfg := range rightly.Configs() {
 			s := doctor.Stream{At: now, Created: now.Add(-c.created), Config: cfg, Servers: 1}
 			switch cfg.Name {
 			case fleet.CaptureRaw:

@@ -63,6 +63,21 @@ func captureChecks() []check {
 			why:   "When Fleetglass is away longer than that, the stream discards lines that nobody read: what they said is a gap.",
 		},
 		{
+			code: "capture_in_memory", severity: Warning, find: capturesInMemory,
+			title: "A capture stream is kept in memory",
+			why:   "A restart of the broker forgets the lines that nobody has read yet: what they said is a gap.",
+		},
+		{
+			code: "capture_consumed", severity: Warning, find: consumedCaptures,
+			title: "A capture stream does not keep what it recorded",
+			why:   "Its lines go when they are read, or are dropped while nobody reads: nothing can be computed anew from them, and a second set of readers misses them.",
+		},
+		{
+			code: "reports_unanswered", severity: Warning, find: unansweredReports,
+			title: "Reports get no answer",
+			why:   "Agents publish reports there and wait for the broker's answer: without one nobody knows whether a report was stored.",
+		},
+		{
 			code: "capture_replicas", severity: Warning, find: fewerReplicas,
 			title: "A capture stream has too few replicas",
 			why:   "When the one server that holds it is away, what the fleet does is not recorded.",
@@ -123,6 +138,15 @@ func unseenAttempts(l look) []trap {
 	return nil
 }
 
+// recorded are the capture streams that exist, with that of reports.
+func (l look) recorded() []Stream {
+	out := l.captures()
+	if reports, there := l.stream(fleet.CaptureReport); there {
+		out = append(out, reports)
+	}
+	return out
+}
+
 // captures are the capture streams that exist, reports left out: agents publish those themselves.
 func (l look) captures() []Stream {
 	var out []Stream
@@ -151,10 +175,17 @@ func notRepublished(l look) []trap {
 		if !there { // That is a finding of its own.
 			return "", ""
 		}
-		if r := s.Config.RePublish; r != nil && anyOverlap([]string{r.Destination}, capture.Config.Subjects) {
-			return "", ""
+		r := s.Config.RePublish
+		if r == nil || !anyOverlap([]string{r.Destination}, capture.Config.Subjects) {
+			return "It does not republish to " + fleet.CapturePub + ".", apply
 		}
-		return "It does not republish to " + fleet.CapturePub + ".", apply
+		for _, subject := range s.Config.Subjects {
+			tasks := l.Contract.TaskSubjects()
+			if r.Source != "" && fleet.SubjectMatches(tasks, subject) && !fleet.SubjectCovers(r.Source, subject) && !fleet.SubjectCovers(r.Source, tasks) {
+				return fmt.Sprintf("It republishes only %s, and takes %s.", r.Source, subject), apply
+			}
+		}
+		return "", ""
 	})
 }
 
@@ -192,6 +223,32 @@ func unboundedCaptures(l look) []trap {
 		}
 		return "It has no max_bytes.", editStream(s, "--max-bytes 512MB")
 	})
+}
+
+func capturesInMemory(l look) []trap {
+	return eachStream(l.recorded(), func(s Stream) (string, string) {
+		if s.Config.Storage != jetstream.MemoryStorage {
+			return "", ""
+		}
+		return "It is kept in memory.", "The storage of a stream cannot be changed: delete it when its lines are read, then " + apply
+	})
+}
+
+func consumedCaptures(l look) []trap {
+	return eachStream(l.recorded(), func(s Stream) (string, string) {
+		if s.Config.Retention == jetstream.LimitsPolicy {
+			return "", ""
+		}
+		return "Its retention is not limits.", "The retention of a stream cannot be changed: delete it when its lines are read, then " + apply
+	})
+}
+
+func unansweredReports(l look) []trap {
+	reports, there := l.stream(fleet.CaptureReport)
+	if !there || !reports.Config.NoAck {
+		return nil
+	}
+	return []trap{{resource: "stream " + fleet.CaptureReport, what: "Its no_ack is on.", fix: apply}}
 }
 
 func fewerReplicas(l look) []trap {

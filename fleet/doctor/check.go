@@ -14,7 +14,7 @@ type Rules struct {
 	Contract  fleet.Contract // Required.
 	Shards    int            // Optional; default 1. Into how many shards Fleetglass reads the capture streams.
 	Heartbeat time.Duration  // Optional; default that of [fleet.DefaultTiming]. How often workers say that they are still working.
-	Consumers int            // Optional; default 1000, that of nats-server 2.15; below zero: no limit. Consumers that the server allows a stream where neither stream nor account says.
+	Consumers int            // Optional; default that of the server's version; below zero: no limit. Consumers that the server allows a stream where neither stream nor account says.
 }
 
 // trap is what a check found on one thing.
@@ -48,7 +48,7 @@ func (r Rules) Examine(c Cluster) []Finding {
 	if r.Heartbeat <= 0 {
 		r.Heartbeat = fleet.DefaultTiming().Heartbeat
 	}
-	r.Consumers = cmp.Or(r.Consumers, serverConsumers)
+	r.Consumers = cmp.Or(r.Consumers, c.defaultConsumers())
 	l := look{Rules: r, Cluster: c}
 	var out []Finding
 	for _, check := range checks() {

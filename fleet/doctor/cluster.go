@@ -14,6 +14,7 @@ import (
 type Cluster struct {
 	Streams      []Stream // By name.
 	MaxConsumers int      // The account's limit of consumers of one stream; none where it is not above zero.
+	Version      string   // Of the server that was asked, such as 2.15.2; empty where it is not known.
 }
 
 // Stream is a stream with its consumers.
@@ -29,9 +30,10 @@ type Stream struct {
 
 // Consumer is a consumer with its configuration as the broker keeps it: a backoff has replaced the ack wait.
 type Consumer struct {
-	Name   string
-	Config jetstream.ConsumerConfig
-	Paused bool
+	Name    string
+	Config  jetstream.ConsumerConfig
+	Paused  bool
+	Waiting uint64 // Messages that it has not delivered, or that were not acknowledged.
 }
 
 // maxSubjects bounds the subjects of which messages are counted: their list grows with the stream.
@@ -43,7 +45,7 @@ func Read(ctx context.Context, js jetstream.JetStream, contract fleet.Contract) 
 	if err != nil {
 		return Cluster{}, fmt.Errorf("ask for the limits of the account: %w", err)
 	}
-	c := Cluster{MaxConsumers: account.Limits.MaxConsumers}
+	c := Cluster{MaxConsumers: account.Limits.MaxConsumers, Version: js.Conn().ConnectedServerVersion()}
 	list := js.ListStreams(ctx)
 	for info := range list.Info() {
 		s, err := readStream(ctx, js, contract, info)
@@ -80,7 +82,7 @@ func readStream(ctx context.Context, js jetstream.JetStream, contract fleet.Cont
 	list := stream.ListConsumers(ctx)
 	for c := range list.Info() {
 		if !fleet.IsCopier(c.Name) {
-			out.Consumers = append(out.Consumers, Consumer{Name: c.Name, Config: c.Config, Paused: c.Paused})
+			out.Consumers = append(out.Consumers, Consumer{Name: c.Name, Config: c.Config, Paused: c.Paused, Waiting: c.NumPending + uint64(max(c.NumAckPending, 0))})
 		}
 	}
 	return out, list.Err()

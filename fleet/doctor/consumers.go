@@ -2,8 +2,18 @@ package doctor
 
 import "fmt"
 
-// serverConsumers is how many consumers nats-server 2.15 allows a stream where nobody says.
+// serverConsumers is how many consumers nats-server allows a stream where nobody says, from 2.15 on.
 const serverConsumers = 1000
+
+// defaultConsumers is how many consumers a stream may have where nobody says: without a limit before nats-server 2.15, and where the version is not
+// known nobody can say that there is one.
+func (c Cluster) defaultConsumers() int {
+	var major, minor int
+	if n, _ := fmt.Sscanf(c.Version, "%d.%d", &major, &minor); n == 2 && (major > 2 || major == 2 && minor >= 15) {
+		return serverConsumers
+	}
+	return -1
+}
 
 // consumersNear is the share of its limit of consumers from which the doctor speaks of a stream.
 const consumersNear = 0.9

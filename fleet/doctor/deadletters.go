@@ -58,6 +58,11 @@ func deadLetterChecks() []check {
 			title: "A replica that is behind denies records",
 			why:   "A worker that asks such a replica is told that its task is not done, and runs it a second time.",
 		},
+		{
+			code: "records_in_memory", severity: Critical, find: forgottenRecords,
+			title: "Records are kept in memory",
+			why:   "A restart of the broker forgets which tasks are done: those that are delivered again run a second time.",
+		},
 	}
 }
 
@@ -147,10 +152,23 @@ func undeletable(l look) []trap {
 	})
 }
 
+// recordsStream is the stream behind the bucket of idempotency records.
+const recordsStream = "KV_" + fleet.BucketIdempotency
+
+func forgottenRecords(l look) []trap {
+	if bucket, there := l.stream(recordsStream); !there || bucket.Config.Storage != jetstream.MemoryStorage {
+		return nil
+	}
+	return []trap{{
+		resource: "bucket " + fleet.BucketIdempotency, what: "It is kept in memory.",
+		fix: "The storage of a bucket cannot be changed: copy its records, then create it anew with storage file.",
+	}}
+}
+
 // earlyRecords finds a bucket that forgets a completion while its task may still come again: a message lives as long as its stream keeps it, and a
 // retry waits before that (SPEC 4).
 func earlyRecords(l look) []trap {
-	bucket, there := l.stream("KV_" + fleet.BucketIdempotency)
+	bucket, there := l.stream(recordsStream)
 	if !there || bucket.Config.MaxAge == 0 {
 		return nil
 	}
@@ -171,20 +189,19 @@ func earlyRecords(l look) []trap {
 	return []trap{{
 		resource: "bucket " + fleet.BucketIdempotency,
 		what:     fmt.Sprintf("It keeps records for %s. A task may come again for %s: %s in its stream, and %s before that as a retry.", span(bucket.Config.MaxAge), span(longest+wait), span(longest), span(wait)),
-		fix:      fmt.Sprintf("nats stream edit KV_%s --max-age %s", fleet.BucketIdempotency, span(longest+wait+day)),
+		fix:      fmt.Sprintf("nats stream edit %s --max-age %s", recordsStream, span(longest+wait+day)),
 	}}
 }
 
 // laggingRecords finds a bucket whose replicas answer for its leader: one that is cut off does not know what was recorded meanwhile.
 func laggingRecords(l look) []trap {
-	name := "KV_" + fleet.BucketIdempotency
-	bucket, there := l.stream(name)
+	bucket, there := l.stream(recordsStream)
 	if !there || !bucket.Config.AllowDirect || bucket.Config.Replicas < 2 {
 		return nil
 	}
 	return []trap{{
 		resource: "bucket " + fleet.BucketIdempotency,
 		what:     fmt.Sprintf("Each of its %d replicas answers a direct get (allow_direct), also one that is behind.", bucket.Config.Replicas),
-		fix:      "nats stream edit " + name + " --no-allow-direct",
+		fix:      "nats stream edit " + recordsStream + " --no-allow-direct",
 	}}
 }

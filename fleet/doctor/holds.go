@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"time"
-
-	"fleetglass/fleet"
 )
 
 // A capture stream shall hold longer than Fleetglass may be away.
@@ -18,11 +16,7 @@ const (
 
 // shortCaptures finds capture streams, and that of reports, whose bounds hold less than an hour.
 func shortCaptures(l look) []trap {
-	streams := l.captures()
-	if reports, there := l.stream(fleet.CaptureReport); there {
-		streams = append(streams, reports)
-	}
-	return eachStream(streams, func(s Stream) (string, string) {
+	return eachStream(l.recorded(), func(s Stream) (string, string) {
 		if age := s.Config.MaxAge; age > 0 && age < leastHold {
 			return fmt.Sprintf("Its max_age is %s.", span(age)), editStream(s, "--max-age "+span(day))
 		}
@@ -35,7 +29,8 @@ func shortCaptures(l look) []trap {
 }
 
 // fills says that a bound holds less than an hour at the rate at which the stream got what it holds, and how many times larger the bound should be;
-// empty where it holds more, there is none, or the stream is young and not full.
+// empty where it holds more, there is none, or the stream is young and not full. The rate is a mean: a burst is told by it only when its lines have
+// driven out those before it.
 func (s Stream) fills(bound string, holds uint64, limit int64) (what string, growth int64) {
 	seen, share := s.At.Sub(s.State.FirstTime), float64(holds)/float64(limit)
 	if s.At.IsZero() || limit <= 0 || holds == 0 || seen < leastSeen && share < nearShare {
@@ -46,7 +41,7 @@ func (s Stream) fills(bound string, holds uint64, limit int64) (what string, gro
 		return "", 0
 	}
 	growth = min(int64(math.Ceil(float64(rightHold)/float64(max(hold, 1)))), mostGrowth)
-	return fmt.Sprintf("Its %s of %d holds %s at the present rate.", bound, limit, span(roughly(hold))), growth
+	return fmt.Sprintf("It got %.0f %% of its %s of %d within %s: at that rate it holds %s.", 100*share, bound, limit, span(roughly(seen)), span(roughly(hold))), growth
 }
 
 // roughly leaves seconds out of minutes, and fractions out of seconds.

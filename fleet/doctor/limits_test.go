@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/fleet"
@@ -33,19 +32,9 @@ func configured(t *testing.T, lines string) broker {
 	if !srv.ReadyForConnections(10 * time.Second) {
 		t.Fatal("the broker takes no connections")
 	}
-	nc, err := nats.Connect(srv.ClientURL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fleet.Provision(t.Context(), js, fleet.Streams{Contract: contract, RecordRetention: 9 * 24 * time.Hour}); err != nil {
-		t.Fatal(err)
-	}
-	return broker{t, js}
+	b := broker{t, connected(t, srv.ClientURL())}
+	b.provision(rightly)
+	return b
 }
 
 // A broker tells its own limit to nobody: it is not in the configuration of the stream, nor in the limits of the account.
@@ -87,6 +76,64 @@ func TestTheServersOwnLimitOfConsumers(t *testing.T) {
 	}
 }
 
+// A server before 2.15 has no limit of its own, and of one whose version is not known nobody can say so. What stream and account say counts always.
+func TestOnlyAServerThatHasALimitOfConsumersIsSaidToHaveOne(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		version  string
+		own      int
+		findings []string
+	}{
+		{"2.15.2", 0, []string{"consumers_full: stream TASKS"}},
+		{"2.15.0-RC.3", 0, []string{"consumers_full: stream TASKS"}},
+		{"3.0.1", 0, []string{"consumers_full: stream TASKS"}},
+		{"2.14.9", 0, nil},
+		{"2.9.25", 0, nil},
+		{"", 0, nil},
+		{"2.14.9", 1000, []string{"consumers_full: stream TASKS"}},
+	} {
+		look := doctor.Cluster{Version: c.version}
+		for _, cfg := range rightly.Configs() {
+			s := doctor.Stream{Config: cfg, Servers: 1}
+			if cfg.Name == fleet.StreamTasks {
+				s.Config.MaxConsumers = c.own
+				for n := range 1000 {
+					worker := contract.Worker(fmt.Sprintf("agent-%d", n), patient)
+					s.Consumers = append(s.Consumers, doctor.Consumer{Name: worker.Durable, Config: worker})
+				}
+			}
+			look.Streams = append(look.Streams, s)
+		}
+		if got := codes(doctor.Rules{Contract: contract}.Examine(look)); !slices.Equal(got, c.findings) {
+			t.Errorf("nats-server %q with max_consumers %d: %q, want %q", c.version, c.own, got, c.findings)
+		}
+	}
+}
+
+// A stream that keeps what was done is full of it, and loses nothing.
+func TestDoneTasksAreNoneThatALimitDrops(t *testing.T) {
+	t.Parallel()
+	b := rightBroker(t)
+	b.anew(fleet.StreamTasks, func(c *jetstream.StreamConfig) {
+		c.Retention, c.MaxMsgs, c.MaxMsgsPerSubject = jetstream.LimitsPolicy, 5, 5
+	})
+	b.worker("cto", func(c *jetstream.ConsumerConfig) { c.MaxAckPending = 5 })
+	b.publish("cto", 5)
+	if got := b.examine(); !slices.Equal(got, []string{"limit_drops_tasks: stream TASKS"}) {
+		t.Errorf("five of five wait: %q", got)
+	}
+	worker, err := b.js.Consumer(t.Context(), fleet.StreamTasks, fleet.WorkerName("cto"))
+	b.must(err)
+	for range 5 {
+		m, err := worker.Next()
+		b.must(err)
+		b.must(m.DoubleAck(t.Context()))
+	}
+	if got := b.examine(); len(got) > 0 {
+		t.Errorf("five of five are done: %q", got)
+	}
+}
+
 func TestTheAccountsLimitOfConsumers(t *testing.T) {
 	t.Parallel()
 	b := configured(t, "accounts { A { jetstream: { max_consumers: 10 }, users: [ { user: a, password: a } ] } }\nno_auth_user: a")
@@ -116,16 +163,16 @@ func TestHowLongACaptureStreamHolds(t *testing.T) {
 		what  string // Empty: no finding.
 		fix   string
 	}{
-		{"full within 37 minutes", 37 * time.Minute, 256 * mib, "Its max_bytes of 268435456 holds 37m at the present rate.", "nats stream edit OBS_ACK --max-bytes 1073741824 --no-ack"},
-		{"a third in a third of 37 minutes", 37 * time.Minute / 3, 256 * mib / 3, "Its max_bytes of 268435456 holds 37m at the present rate.", "nats stream edit OBS_ACK --max-bytes 1073741824 --no-ack"},
+		{"full within 37 minutes", 37 * time.Minute, 256 * mib, "It got 100 % of its max_bytes of 268435456 within 37m: at that rate it holds 37m.", "nats stream edit OBS_ACK --max-bytes 1073741824 --no-ack"},
+		{"a third in a third of 37 minutes", 37 * time.Minute / 3, 256 * mib / 3, "It got 33 % of its max_bytes of 268435456 within 12m: at that rate it holds 37m.", "nats stream edit OBS_ACK --max-bytes 1073741824 --no-ack"},
 		{"full within an hour", time.Hour, 256 * mib, "", ""},
 		{"young, and not full", 9 * time.Minute, 100 * mib, "", ""},
-		{"young and full", 40 * time.Second, 256 * mib, "Its max_bytes of 268435456 holds 40s at the present rate.", "nats stream edit OBS_ACK --max-bytes 4294967296 --no-ack"},
+		{"young and full", 40 * time.Second, 256 * mib, "It got 100 % of its max_bytes of 268435456 within 40s: at that rate it holds 40s.", "nats stream edit OBS_ACK --max-bytes 4294967296 --no-ack"},
 		{"nearly empty", 20 * time.Minute, mib, "", ""},
 		{"empty", 0, 0, "", ""},
 	} {
 		look := doctor.Cluster{}
-		for _, cfg := range (fleet.Streams{Contract: contract, RecordRetention: 9 * 24 * time.Hour}).Configs() {
+		for _, cfg := range rightly.Configs() {
 			s := doctor.Stream{At: now, Config: cfg, Servers: 1}
 			if cfg.Name == fleet.CaptureAck {
 				s.State = jetstream.StreamState{Bytes: c.bytes, Msgs: c.bytes / 100, FirstTime: now.Add(-c.age)}

@@ -45,6 +45,21 @@ func taskChecks() []check {
 			why:   "The stream discards its oldest messages at its limit: tasks leave it that no worker ever had.",
 		},
 		{
+			code: "limit_refuses_tasks", severity: Warning, find: nearRefusal,
+			title: "A limit is about to refuse tasks",
+			why:   "The stream refuses messages at its limit: what is published then is not stored, and only its publisher is told.",
+		},
+		{
+			code: "tasks_expire_early", severity: Warning, find: earlyExpiry,
+			title: "Tasks expire before their attempts are over",
+			why:   "A task leaves the stream by its age while a worker has it, or before its last attempt: nobody knows what became of it.",
+		},
+		{
+			code: "untaken_dropped", severity: Warning, find: droppedUntaken,
+			title: "Tasks without a consumer are dropped",
+			why:   "The stream keeps a task only where a consumer takes it: what is published for another agent is acknowledged to its publisher and gone at once.",
+		},
+		{
 			code: "short_duplicate_window", severity: Warning, find: shortWindow,
 			title: "The duplicate window is too short",
 			why:   "A publisher that repeats a publish later than that is not recognised: the task is stored twice, and only an idempotency record can stop the second run.",
@@ -58,6 +73,16 @@ func taskChecks() []check {
 			code: "headers_only", severity: Info, find: headersOnly,
 			title: "Bodies of tasks are not recorded",
 			why:   "The body of a task is gone once its worker has acknowledged or given it up: it can neither be shown nor sent again.",
+		},
+		{
+			code: "batches_unseen", severity: Info, find: unseenBatches,
+			title: "Atomic batches are not recorded",
+			why:   "Capture streams do not see the publishes of an atomic batch. Tasks are read from their stream while they are there; what is gone before leaves a gap.",
+		},
+		{
+			code: "schedules_undeduplicated", severity: Info, find: schedules,
+			title: "Scheduled tasks have no message id",
+			why:   "The broker strips the message id of a schedule when it fires, so nothing recognises a second publish of the same task.",
 		},
 	}
 }
@@ -168,23 +193,86 @@ func oneReplica(l look) []trap {
 // nearShare is the share of a limit from which the doctor speaks.
 const nearShare = 0.8
 
-func nearLimit(l look) []trap {
+func nearLimit(l look) []trap { return l.nearBounds(false) }
+
+func nearRefusal(l look) []trap { return l.nearBounds(true) }
+
+// nearBounds finds streams of tasks near a limit at which they refuse what is new, or else discard what is old.
+func (l look) nearBounds(refuse bool) []trap {
 	return eachStream(l.taskStreams(), func(s Stream) (string, string) {
-		fix := "nats stream edit " + s.Config.Name
-		if limit := s.Config.MaxMsgsPerSubject; s.Config.Discard == jetstream.DiscardOld && limit > 0 {
+		cfg, waiting := s.Config, l.waiting(s)
+		refuses := cfg.Discard == jetstream.DiscardNew
+		if limit := cfg.MaxMsgsPerSubject; limit > 0 && (refuses && cfg.DiscardNewPerSubject) == refuse {
 			for _, subject := range slices.Sorted(maps.Keys(s.Waiting)) {
-				if n := s.Waiting[subject]; float64(n) >= nearShare*float64(limit) {
-					return fmt.Sprintf("%d of at most %d messages wait under %s.", n, limit, subject), fix + " --max-msgs-per-subject " + fmt.Sprint(10*limit)
+				if n := min(s.Waiting[subject], waiting); isNear(n, limit) {
+					return fmt.Sprintf("%d of at most %d messages wait under %s.", n, limit, subject), editStream(s, fmt.Sprintf("--max-msgs-per-subject %d", 10*limit))
 				}
 			}
 		}
-		if s.Config.Discard == jetstream.DiscardOld && s.Config.MaxMsgs > 0 && float64(s.State.Msgs) >= nearShare*float64(s.Config.MaxMsgs) {
-			return fmt.Sprintf("It holds %d of at most %d messages.", s.State.Msgs, s.Config.MaxMsgs), fix + " --max-msgs " + fmt.Sprint(10*s.Config.MaxMsgs)
-		}
-		if s.Config.Discard == jetstream.DiscardOld && s.Config.MaxBytes > 0 && float64(s.State.Bytes) >= nearShare*float64(s.Config.MaxBytes) {
-			return fmt.Sprintf("It holds %d of at most %d bytes.", s.State.Bytes, s.Config.MaxBytes), fix + " --max-bytes " + fmt.Sprint(2*s.Config.MaxBytes)
+		switch {
+		case refuses != refuse:
+		case isNear(waiting, cfg.MaxMsgs):
+			return fmt.Sprintf("%d of at most %d messages wait in it.", waiting, cfg.MaxMsgs), editStream(s, fmt.Sprintf("--max-msgs %d", 10*cfg.MaxMsgs))
+		case s.State.Msgs > 0 && isNear(uint64(float64(s.State.Bytes)*float64(waiting)/float64(s.State.Msgs)), cfg.MaxBytes):
+			return fmt.Sprintf("It holds %d of at most %d bytes.", s.State.Bytes, cfg.MaxBytes), editStream(s, fmt.Sprintf("--max-bytes %d", 2*cfg.MaxBytes))
 		}
 		return "", ""
+	})
+}
+
+func isNear(n uint64, limit int64) bool { return limit > 0 && float64(n) >= nearShare*float64(limit) }
+
+// waiting is how many messages of a stream are still to be done: all that it holds, but for one that keeps what was done.
+func (l look) waiting(s Stream) uint64 {
+	if s.Config.Retention != jetstream.LimitsPolicy {
+		return s.State.Msgs
+	}
+	var n uint64
+	for _, c := range s.Consumers {
+		if l.works(s, c) {
+			n += c.Waiting
+		}
+	}
+	return min(n, s.State.Msgs)
+}
+
+// earlyExpiry finds streams that keep a task for less time than all its attempts may take.
+func earlyExpiry(l look) []trap {
+	return eachStream(l.taskStreams(), func(s Stream) (string, string) {
+		for _, c := range s.Consumers {
+			if attempts := attemptsTake(c.Config); l.works(s, c) && s.Config.MaxAge > 0 && attempts > s.Config.MaxAge {
+				return fmt.Sprintf("It keeps a task for %s. All attempts of %s take up to %s.", span(s.Config.MaxAge), c.Name, span(attempts)),
+					editStream(s, "--max-age "+span(max(7*day, 2*attempts)))
+			}
+		}
+		return "", ""
+	})
+}
+
+func droppedUntaken(l look) []trap {
+	return eachStream(l.taskStreams(), func(s Stream) (string, string) {
+		if s.Config.Retention != jetstream.InterestPolicy {
+			return "", ""
+		}
+		return "Its retention is interest.", "Create the consumer of each agent before anybody publishes tasks for it, or create the stream anew with retention work queue."
+	})
+}
+
+func unseenBatches(l look) []trap {
+	return eachStream(l.taskStreams(), func(s Stream) (string, string) {
+		if !s.Config.AllowAtomicPublish {
+			return "", ""
+		}
+		return "It takes atomic batches.", "Publish tasks one by one where their publish attempts matter."
+	})
+}
+
+func schedules(l look) []trap {
+	return eachStream(l.taskStreams(), func(s Stream) (string, string) {
+		if !s.Config.AllowMsgSchedules {
+			return "", ""
+		}
+		return "It takes schedules.", "Delay tasks through " + fleet.StreamRetry + ", from which they are published with a message id."
 	})
 }
 
