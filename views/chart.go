@@ -48,17 +48,21 @@ func (c Chart) height() string {
 	return "186"
 }
 
+// sum is how high the stack of a bucket is.
+func (c Chart) sum(b Bucket) (n int64) {
+	for i, v := range b.Values {
+		if !c.Series[i].Bare {
+			n += v
+		}
+	}
+	return n
+}
+
 // top is a round number at or above the highest stack.
 func (c Chart) top() int64 {
 	var most int64
 	for _, b := range c.Buckets {
-		var sum int64
-		for i, v := range b.Values {
-			if !c.Series[i].Bare {
-				sum += v
-			}
-		}
-		most = max(most, sum)
+		most = max(most, c.sum(b))
 	}
 	if most <= chartGuides {
 		return chartGuides
@@ -106,6 +110,24 @@ func (c Chart) columns() []column {
 			y -= h
 			out = append(out, column{X: (float64(i) + (1-barShare)/2) / n, W: barShare / n, Y: y, H: h, Tone: c.Series[s].Tone,
 				Title: fmt.Sprintf("%s: %s %s", b.Label, Count(v), c.Series[s].Name)})
+		}
+	}
+	return out
+}
+
+// labelled is how many stacks have room for their sum above them.
+const labelled = 14
+
+// totals are the sums of stacks, each above its own. One series alone needs none: the axis says it.
+func (c Chart) totals() []column {
+	if len(c.Buckets) > labelled || c.Below != "" {
+		return nil
+	}
+	var out []column
+	for i, b := range c.Buckets {
+		if sum := c.sum(b); sum > 0 {
+			x := (float64(i) + 0.5) / float64(len(c.Buckets))
+			out = append(out, column{X: x, Y: chartBase - (chartBase-chartTop)*float64(sum)/float64(c.top()) - 3, Title: Count(sum)})
 		}
 	}
 	return out

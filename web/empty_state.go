@@ -56,7 +56,7 @@ func searchOn(q listQuery, list query.TaskList) views.EmptyState {
 
 // noMatch says what was looked at in vain, and offers the list without what leaves out most.
 func (w *Web) noMatch(ctx context.Context, q listQuery, lp listPage, snap *query.FleetSnapshot, counts query.StateCounts) (views.EmptyState, error) {
-	out := views.EmptyState{Kind: "nomatch", Say: "No task matches " + views.Cut(q.filter.Query(), 120) + ".", Why: lookedAt(q.filter, snap)}
+	out := views.EmptyState{Kind: "nomatch", Say: "No task matches " + q.words() + ".", Why: lookedAt(q.filter, snap)}
 	offer, err := loosened(ctx, q.path, conditions(lifecycle.TaskGrammar(), q.values), false, w.loosen(q, lp.states))
 	if err != nil {
 		return out, err
@@ -83,6 +83,17 @@ func (w *Web) noMatch(ctx context.Context, q listQuery, lp listPage, snap *query
 	}
 	out.Links = append(links, views.Chip{Href: q.path, Label: "Clear filters"})
 	return out, nil
+}
+
+// words are what the list asks for. A span that the reader chose by its name keeps it.
+func (q listQuery) words() string {
+	f, span := q.filter, ""
+	for _, r := range ranges {
+		if r.value != "" && r.value == q.values.Get("from") && !f.To.Known() {
+			f.From, span = 0, " in the "+strings.ToLower(r.label)
+		}
+	}
+	return strings.TrimSpace(views.Cut(f.Query(), 120) + span)
 }
 
 // lookedAt says where a search for words looked.

@@ -62,6 +62,7 @@ func TestPagesOfARichFleet(t *testing.T) {
 		"/tasks?from=1h":                                              {`#range option[selected]`: "Last hour", `[data-copy-link][href*="from=2026-11-20T11"][href*="to=2026-11-20T12"]`: "Copy link"},
 		"/tasks?anomaly=orphaned":                                     {"#rows tr": "=1", "#rows .badge.warn": "orphaned"},
 		"/tasks?q=blog&state=completed&state=failed":                  {"#rows tr": "=1"},
+		"/tasks?state=failed&agent=ceo&from=1h":                       {"#rows .say": "No task matches state:failed agent:ceo in the last hour."},
 		"/tasks?q=blog&state=failed":                                  {"#rows .say": "No task matches", "#rows a.btn": "All states", ".empty.wait": ""},
 		"/tasks?state=failed":                                         {"#rows .say": "All healthy: no task is failed.", "#rows .empty.ok p:not(.say)": "every collector is up to date"},
 		"/in-flight":                                                  {"#presumed_dead tr.kind": "Presumed dead 1", "#stale .kind": "Stale 1", "#stuck": "Architecture note", "#expiring": "Fix focus order", "#healthy .kind": "Healthy 2", "#lede": "6 leases, 4 with something wrong", "#presumed_dead .left": "−1m 48s", "#healthy td:nth-child(4) small": "mkt-9f21-4", ".lease[role=img]": "=6"},
@@ -73,7 +74,7 @@ func TestPagesOfARichFleet(t *testing.T) {
 		"/duplicates":                                                 {"#ledger tbody tr:first-child th": "November 2026", "#ledger tfoot td:nth-child(4)": "38", "#cases tbody tr": "=10", "#cases small": "Published more often than stored"},
 		"/duplicates?bucket=hour&layer=idempotency":                   {"#ledger thead th:first-child": "Hour", "#cases tbody tr": "=1", "#cases .title": "Charge the card"},
 		"/capture":                                                    {"#parts tbody tr": "=8", "#gaps tbody tr": "=2", "#gaps .state.ok": "read again", "#quarantine tbody tr": "=2", "#consumers tbody tr": "=7"},
-		"/preferences?tz=local&back=%2Ftasks%3Fstate%3Dfailed": {"h1": "Time zone", "#tz option": "UTC", "input[name=back][value='/tasks?state=failed']": ""},
+		"/preferences?tz=local&back=%2Ftasks%3Fstate%3Dfailed":        {"h1": "Time zone", "#tz option": "UTC", "input[name=back][value='/tasks?state=failed']": ""},
 	} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
