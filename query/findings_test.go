@@ -17,6 +17,13 @@ import (
 // findings asks about a fleet of which a story tells.
 func findings(t *testing.T, tell func(*webtest.Story)) []alerts.Finding {
 	t.Helper()
+	found, _ := foundBy(t, tell, func(*query.Config, query.EntryStore) {})
+	return found
+}
+
+// foundBy asks about a fleet of which a story tells, and returns whom it asked. Its dead letters are known where change says so.
+func foundBy(t *testing.T, tell func(*webtest.Story), change func(*query.Config, query.EntryStore)) ([]alerts.Finding, *query.Service) {
+	t.Helper()
 	now := func() time.Time { return noon }
 	s := webtest.NewStory(noon)
 	tell(s)
@@ -24,7 +31,9 @@ func findings(t *testing.T, tell func(*webtest.Story)) []alerts.Finding {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask, err := query.New(query.Config{Store: store, AgentOf: fleet.AgentOfWorker, Now: now})
+	cfg := query.Config{Store: store, AgentOf: fleet.AgentOfWorker, Now: now}
+	change(&cfg, store)
+	ask, err := query.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +42,7 @@ func findings(t *testing.T, tell func(*webtest.Story)) []alerts.Finding {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return found.Fleet()
+	return found.Fleet(), ask
 }
 
 func TestMessagesThatNobodyTakesAreNamedByAgentTheMostFirst(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 
 	"fleetglass/alerts"
 	"fleetglass/dlqtriage"
-	"fleetglass/fleet"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
 	"fleetglass/web/webtest"
@@ -26,23 +25,8 @@ func acked(s *webtest.Story, id, agent string, at time.Duration) {
 // incidents asks for the incidents of a fleet of which a story tells.
 func incidents(t *testing.T, tell func(*webtest.Story)) ([]alerts.Finding, *query.Service) {
 	t.Helper()
-	now := func() time.Time { return noon }
-	s := webtest.NewStory(noon)
-	tell(s)
-	store, err := webtest.Store(t.Context(), t.TempDir(), now, s.Batch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ask, err := query.New(query.Config{Store: store, Entries: store, AgentOf: fleet.AgentOfWorker, Now: now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = ask.Close(); _ = store.Close() })
-	found, err := ask.Findings(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return slices.DeleteFunc(found.Fleet(), func(f alerts.Finding) bool { return f.Rule != alerts.RuleIncident }), ask
+	found, ask := foundBy(t, tell, func(c *query.Config, entries query.EntryStore) { c.Entries = entries })
+	return slices.DeleteFunc(found, func(f alerts.Finding) bool { return f.Rule != alerts.RuleIncident }), ask
 }
 
 const timeout = "llm_provider_timeout: no first token after 60 s"
