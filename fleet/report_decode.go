@@ -105,6 +105,9 @@ func decodeReport(body []byte, from ReportOrigin) (lifecycle.Event, error) {
 	e.ID = reportID(ce, e.Agent, from)
 	readReportData(&e, ce, fields)
 	e.Detail.ReportedBy = from.By
+	if kind == lifecycle.ReportCompleted {
+		e.Detail.HeardAt = from.At
+	}
 	if from.At.Known() {
 		e.At = min(e.At, from.At)
 	}

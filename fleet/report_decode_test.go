@@ -51,7 +51,7 @@ func TestAReportIsRead(t *testing.T) {
 			Ending:        lifecycle.Ending{Reason: "fine"},
 			LeaseReport:   lifecycle.LeaseReport{LeaseOwner: "w-1", LeaseVersion: 7, LeaseExpiresAt: 1767323345000000},
 			StepReport:    lifecycle.StepReport{StepID: "s-1", InputHash: "h2", Tool: "git.push", StepClass: "keyed"},
-			OutcomeReport: lifecycle.OutcomeReport{Status: "completed", ResultRef: "s3://x", RecordsWait: 2500 * time.Microsecond},
+			OutcomeReport: lifecycle.OutcomeReport{Status: "completed", ResultRef: "s3://x", HeardAt: origin.At, RecordsWait: 2500 * time.Microsecond},
 			ModelUse:      lifecycle.ModelUse{Model: "large", InputTokens: 100, OutputTokens: 20, CostUSD: 0.25},
 		},
 	}

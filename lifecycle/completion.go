@@ -12,6 +12,7 @@ import (
 //     mean: the only one there is, else the only one that a worker had at that time.
 //   - A record that was stored after a message had been removed from the stream does not complete that message. Nor does one that was stored
 //     up to [bindingSlack] before the removal showed: which of the two came first cannot be told, and what is in doubt is not completed.
+//     For a report the time at which it came decides: what its agent says of the time may be wrong.
 //   - The other messages of the key are covered: a redelivery finds the record and skips the work. Messages of another key are not touched.
 //   - A report is bound by its message id; without one only where a single message fits its agent, attempt and time. Completion is
 //     credited to the agent that holds or held the message.
@@ -46,7 +47,9 @@ func (t *TaskFacts) boundTo(m *MessageFacts) bound {
 		case i < 0 || copies[i].Key != m.Key:
 		case r.by(own):
 			b.reports = append(b.reports, r)
-			b.reportedAt = earliest(b.reportedAt, r.CompletedAt)
+			if m.surelyThere(r.completedBy()) {
+				b.reportedAt = earliest(b.reportedAt, r.CompletedAt)
+			}
 		default:
 			b.conflict = b.conflict || r.CompletedAt.Known()
 		}
@@ -54,10 +57,10 @@ func (t *TaskFacts) boundTo(m *MessageFacts) bound {
 	return b
 }
 
-// surelyThere reports whether a record was stored before the message was removed. The broker says of a removal later than it happens, and the
-// record's store may have another clock.
+// surelyThere reports whether a record was stored, or a report came, before the message was removed. The broker says of a removal later than it
+// happens, and whoever took the record or the report may have another clock. A message that was only missed may have left by an answer.
 func (m *MessageFacts) surelyThere(at Micros) bool {
-	return !m.VanishedAt.Known() || m.goneUnexplained() || at.Add(bindingSlack) <= m.VanishedAt
+	return !m.VanishedAt.Known() || (m.goneUnexplained() && at <= m.goneBy()) || at.Add(bindingSlack) <= m.VanishedAt
 }
 
 // copiesWith lists each message of the task once, m included.

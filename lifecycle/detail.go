@@ -116,6 +116,7 @@ type OutcomeReport struct {
 	Status      string        `json:"status,omitempty"`
 	ExpiresAt   Micros        `json:"expires_at,omitempty"`   // When the record's retention ends: completion_recorded.
 	ReportedBy  string        `json:"reported_by,omitempty"`  // Who sent the report, where nothing proves that to be the agent; empty where it is proved.
+	HeardAt     Micros        `json:"heard_at,omitempty"`     // When the report came, by the clock of whoever took it in: completed.
 	RecordsWait time.Duration `json:"records_wait,omitempty"` // How long the delivery waited for the idempotency records: completed, duplicate_caught.
 }
 

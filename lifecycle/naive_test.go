@@ -121,8 +121,8 @@ func (n naive) beats(pick func(Event) bool) bool {
 	return n.any(func(e Event) bool { return e.Kind == Heartbeat && pick(e) })
 }
 
-// completed reports whether a record that was stored two seconds before the message was seen to be removed, or the agent, says that the work was
-// done. A message that was only missed had gone by two seconds later.
+// completed reports whether a record that was stored two seconds before the message was seen to be removed, or a report that came by then, says that
+// the work was done. A message that was only missed had gone by two seconds later.
 func (n naive) completed() bool {
 	var by Micros
 	for _, e := range n.events {
@@ -137,7 +137,7 @@ func (n naive) completed() bool {
 		by = by.Add(-2 * time.Second)
 	}
 	return n.any(func(e Event) bool {
-		return e.Kind == ReportCompleted || (e.Kind == CompletionRecorded && (by == 0 || e.At <= by))
+		return is(ReportCompleted, CompletionRecorded)(e) && (by == 0 || max(e.At, e.Detail.HeardAt) <= by)
 	})
 }
 
@@ -584,6 +584,7 @@ func randomHistory(r *rand.Rand) []Event {
 			case ReportCompleted:
 				e.Detail.MsgID = []string{"T", ""}[r.IntN(2)]
 				e.Detail.RecordsWait = time.Duration(r.IntN(4)) * 700 * time.Microsecond
+				e.Detail.HeardAt = base.Add(time.Duration(r.IntN(12)) * time.Second)
 			}
 		case Vanished, Orphaned, ConsumerRecreated, AckRefuted, DeadLettered, ExhaustionSaid, ExhaustionDenied:
 			e.Message = about

@@ -221,6 +221,8 @@ func setField(e *Event, name, value string) error {
 		e.Detail.InputHash = value
 	case "created":
 		e.Detail.CreatedAt = instant()
+	case "heard":
+		e.Detail.HeardAt = instant()
 	case "wait":
 		e.Detail.RecordsWait, _ = time.ParseDuration(value)
 	case "rev":

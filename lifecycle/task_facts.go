@@ -172,7 +172,11 @@ type ReportFacts struct {
 	LeaseExpiresAt Micros `json:"lease_exp,omitempty"`
 
 	RecordsWait time.Duration `json:"records_wait,omitempty"` // What it waited for the idempotency records: the longest that was said; zero when nothing was.
+	HeardAt     Micros        `json:"heard,omitempty"`        // When the report of its completion came: the agent's own clock may be wrong. Zero when not known.
 }
+
+// completedBy is when the completion that is reported had surely happened.
+func (r *ReportFacts) completedBy() Micros { return firstKnown(r.HeardAt, r.CompletedAt) }
 
 // recordsWaited is when the attempt ended that said how long it waited for the idempotency records; zero when it did not say so.
 func (r *ReportFacts) recordsWaited() Micros {
@@ -304,6 +308,9 @@ func (t *TaskFacts) joinReport(e Event) {
 		r.BeatAt = latest(r.BeatAt, e.At)
 	case ReportCompleted:
 		r.CompletedAt = earliest(r.CompletedAt, e.At)
+		if e.Detail.HeardAt.Known() {
+			r.HeardAt = earliest(r.HeardAt, max(e.At, e.Detail.HeardAt))
+		}
 		r.RecordsWait = max(r.RecordsWait, e.Detail.RecordsWait)
 	case ReportFailed:
 		r.FailedAt = earliest(r.FailedAt, e.At)

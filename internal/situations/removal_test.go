@@ -56,6 +56,52 @@ var removal = []situation{{
 	may:   eachOf(atOnceDeleted, is("outcome_unknown")),
 	never: eachOf(atOnceDeleted, isNot("completed")),
 }, {
+	name: "a worker reports completion after its message was deleted",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		c.heartbeat(c.pull(c.workers()))
+		c.deleteMessage(zero)
+		c.works(500 * time.Millisecond)
+		c.report(c.agent, "completed", "", map[string]any{"message_id": c.task(""), "attempt": 1})
+	},
+	may:   is("outcome_unknown"),
+	never: isNot("completed"),
+}, {
+	name: "a worker whose clock is a minute slow reports completion after its message was deleted",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		c.heartbeat(c.pull(c.workers()))
+		c.deleteMessage(zero)
+		c.works(3 * time.Second)
+		m := nats.NewMsg("genbrain.lifecycle." + c.agent + ".completed")
+		c.send(m, c.cloudEvent(c.agent, "completed", "", time.Now().Add(-time.Minute), map[string]any{"message_id": c.task(""), "attempt": 1}))
+	},
+	may:   is("outcome_unknown"),
+	never: isNot("completed"),
+}, {
+	name: "reports of completion come at the moment at which their messages are deleted",
+	act: func(c *clients) {
+		worker := c.workers(atOnce(8))
+		for _, task := range atOnceDeleted {
+			l := c.publish(publish{task: task})
+			c.heartbeat(c.pull(worker))
+			c.send(nats.NewMsg("$JS.API.STREAM.MSG.DELETE.TASKS"), fmt.Sprintf(`{"seq":%d}`, l.seq)) // Its answer is not waited for.
+			c.report(c.agent, "completed", task, map[string]any{"message_id": c.task(task), "attempt": 1})
+		}
+	},
+	may:   eachOf(atOnceDeleted, is("outcome_unknown")),
+	never: eachOf(atOnceDeleted, isNot("completed")),
+}, {
+	name: "a worker reports completion well before its message is deleted",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		c.heartbeat(c.pull(c.workers()))
+		c.report(c.agent, "completed", "", map[string]any{"message_id": c.task(""), "attempt": 1})
+		c.works(3 * time.Second)
+		c.deleteMessage(zero)
+	},
+	may: is("completed"),
+}, {
 	name: "an exhausted message is deleted and stays exhausted",
 	act: func(c *clients) {
 		zero := c.publish(publish{})

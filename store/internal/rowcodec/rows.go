@@ -176,6 +176,7 @@ type outcomeReportRow struct {
 	Status      string           `msg:"b,omitempty"`
 	ExpiresAt   lifecycle.Micros `msg:"c,omitempty"`
 	ReportedBy  string           `msg:"e,omitempty"`
+	HeardAt     lifecycle.Micros `msg:"f,omitempty"`
 	RecordsWait time.Duration    `msg:"d,omitempty"`
 }
 
@@ -453,6 +454,7 @@ type reportFactsRow struct {
 	LeaseVersion   uint64           `msg:"o,omitempty"`
 	LeaseExpiresAt lifecycle.Micros `msg:"p,omitempty"`
 	RecordsWait    time.Duration    `msg:"q,omitempty"`
+	HeardAt        lifecycle.Micros `msg:"s,omitempty"`
 }
 
 type deliveryCopyRow struct {

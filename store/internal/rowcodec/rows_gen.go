@@ -6354,8 +6354,8 @@ func (z *nextRow) Msgsize() (s int) {
 func (z *outcomeReportRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(5)
-	var zb0001Mask uint8 /* 5 bits */
+	zb0001Len := uint32(6)
+	var zb0001Mask uint8 /* 6 bits */
 	_ = zb0001Mask
 	if z.ResultRef == "" {
 		zb0001Len--
@@ -6373,9 +6373,13 @@ func (z *outcomeReportRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x8
 	}
-	if z.RecordsWait == 0 {
+	if z.HeardAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x10
+	}
+	if z.RecordsWait == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x20
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -6403,6 +6407,11 @@ func (z *outcomeReportRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendString(o, z.ReportedBy)
 		}
 		if (zb0001Mask & 0x10) == 0 { // if not omitted
+			// string "f"
+			o = append(o, 0xa1, 0x66)
+			o = msgp.AppendInt64(o, int64(z.HeardAt))
+		}
+		if (zb0001Mask & 0x20) == 0 { // if not omitted
 			// string "d"
 			o = append(o, 0xa1, 0x64)
 			o = msgp.AppendDuration(o, z.RecordsWait)
@@ -6461,6 +6470,16 @@ func (z *outcomeReportRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "ReportedBy")
 				return
 			}
+		case "f":
+			{
+				var zb0003 int64
+				zb0003, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "HeardAt")
+					return
+				}
+				z.HeardAt = lifecycle.Micros(zb0003)
+			}
 		case "d":
 			z.RecordsWait, bts, err = msgp.ReadDurationBytes(bts)
 			if err != nil {
@@ -6481,7 +6500,7 @@ func (z *outcomeReportRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *outcomeReportRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.StringPrefixSize + len(z.ResultRef) + 2 + msgp.StringPrefixSize + len(z.Status) + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.ReportedBy) + 2 + msgp.DurationSize
+	s = 1 + 2 + msgp.StringPrefixSize + len(z.ResultRef) + 2 + msgp.StringPrefixSize + len(z.Status) + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.ReportedBy) + 2 + msgp.Int64Size + 2 + msgp.DurationSize
 	return
 }
 
@@ -6936,8 +6955,8 @@ func (z *publishFactsRow) Msgsize() (s int) {
 func (z *reportFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(18)
-	var zb0001Mask uint32 /* 18 bits */
+	zb0001Len := uint32(19)
+	var zb0001Mask uint32 /* 19 bits */
 	_ = zb0001Mask
 	if z.MsgID == "" {
 		zb0001Len--
@@ -7010,6 +7029,10 @@ func (z *reportFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	if z.RecordsWait == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x20000
+	}
+	if z.HeardAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x40000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -7105,6 +7128,11 @@ func (z *reportFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			// string "q"
 			o = append(o, 0xa1, 0x71)
 			o = msgp.AppendDuration(o, z.RecordsWait)
+		}
+		if (zb0001Mask & 0x40000) == 0 { // if not omitted
+			// string "s"
+			o = append(o, 0xa1, 0x73)
+			o = msgp.AppendInt64(o, int64(z.HeardAt))
 		}
 	}
 	return
@@ -7280,6 +7308,16 @@ func (z *reportFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "RecordsWait")
 				return
 			}
+		case "s":
+			{
+				var zb0012 int64
+				zb0012, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "HeardAt")
+					return
+				}
+				z.HeardAt = lifecycle.Micros(zb0012)
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -7294,7 +7332,7 @@ func (z *reportFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *reportFactsRow) Msgsize() (s int) {
-	s = 3 + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.By) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.FailedWhy) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Owner) + 2 + msgp.Uint64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize
+	s = 3 + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.By) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.FailedWhy) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Owner) + 2 + msgp.Uint64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.Int64Size
 	return
 }
 
