@@ -29,11 +29,18 @@ func leaseFinding(l lifecycle.Lease) Finding {
 		Labels: Labels{Agent: l.Agent, Stream: streamName(l.Message), Consumer: l.Consumer},
 		Why:    fmt.Sprintf("%s, attempt %d", cut(l.Agent, 40), l.Attempt),
 	}
+	if l.Beside {
+		f.Key += " " + l.Consumer
+		f.Why = fmt.Sprintf("%s by %s, attempt %d", cut(l.Agent, 40), cut(l.Consumer, 60), l.Attempt)
+	}
 	if l.MaxDeliver > 0 {
 		f.Why += fmt.Sprintf(" of %d", l.MaxDeliver)
 	}
 	f.Why += ". " + l.Stale.Meaning()
 	f.Do.Page = "/in-flight/" + url.PathEscape(l.Message.PathID())
+	if l.Beside {
+		f.Do.Page = TaskPage(l.TaskID)
+	}
 	if l.MaxDeliver > 0 && l.Attempt >= l.MaxDeliver && (l.Stale == lifecycle.StaleLease || l.Stale == lifecycle.StaleExpiring) {
 		f.Harm = HarmDying // No attempt is left after this one.
 	}

@@ -41,6 +41,7 @@ type Lease struct {
 	Revision        Sequence              `json:"revision" doc:"Of the decisions about the message: If-Match of its actions takes it. Null while nothing was decided."`
 	Acting          Text                  `json:"acting" doc:"The action on it that has not ended; null for none." example:"release"`
 	Resolved        Maybe[Resolution]     `json:"resolved" doc:"Who marked this attempt as resolved. That is a word of that person, and no completion."`
+	Beside          bool                  `json:"beside" doc:"Several consumers have the message, and another one decides about its state: actions on the message are about that one's lease."`
 	Recommendation  Maybe[Recommendation] `json:"recommendation" doc:"What to do, with reasons; null while nothing is recommended."`
 }
 
@@ -114,7 +115,7 @@ func leaseOf(l lifecycle.Lease, typical map[string]lifecycle.Typical, now lifecy
 		BeganAt: Instant(l.BeganAt), BeganExact: l.BeganExact, HeldMS: knownMilliseconds(l.Held(now), l.BeganAt.Known()),
 		LastHeartbeatAt: Instant(l.LastBeat), WaitMS: knownMilliseconds(l.Wait, l.Wait > 0), DeadlineAt: Instant(l.Deadline),
 		Due: l.Due, StaleKind: Text(l.Stale), StaleMeaning: Text(l.Stale.Meaning()), Owner: Text(l.Owner), LeaseVersion: Sequence(l.LeaseVersion),
-		Typical: typicalOf(typical, l.Type), Revision: Sequence(l.Revision), Acting: Text(l.Acting),
+		Typical: typicalOf(typical, l.Type), Revision: Sequence(l.Revision), Acting: Text(l.Acting), Beside: l.Beside,
 	}
 	if r := l.Resolved; r != nil {
 		out.Resolved = just(Resolution{By: r.Actor, Via: r.Via, At: Instant(r.At), Note: Text(r.Reason)})
@@ -164,7 +165,7 @@ type InFlightQuery struct {
 func (a *API) describeFleet() {
 	register(a, call{
 		id: "list-in-flight", needs: access.Read, path: Base + "/in-flight", tag: "fleet", summary: "Leases held now", example: exampleInFlight(),
-		detail: "Every message that some worker holds, or held until its deadline passed, by the time to its deadline. " +
+		detail: "Every message that some worker holds, or held until its deadline passed, by the time to its deadline; where several consumers have a message, the lease of each. " +
 			"A message that was handed back and is due again may be in a worker's hands: it is listed as failed, without a deadline. " +
 			"Deadlines move with heartbeats: a walk over several pages is exact only while they do not.",
 		failures: []httperr.Code{httperr.InvalidCursor},
@@ -211,7 +212,7 @@ func (a *API) listInFlight(ctx context.Context, in *InFlightQuery) (*reply[InFli
 	rows := make([]Lease, len(page))
 	for i, lease := range page {
 		rows[i] = leaseOf(lease, typical, l.now)
-		if r, decided := inFlight.Recovery(lease.Message); decided {
+		if r, decided := inFlight.Recovery(lease); decided {
 			rows[i].Recommendation = recommendationOf(&r, lease.TaskID)
 		}
 	}
@@ -238,5 +239,5 @@ func (q *InFlightQuery) selects(l lifecycle.Lease) bool {
 
 // leasePlace orders leases by the time to their deadline, those without one last.
 func leasePlace(l lifecycle.Lease) query.Cursor {
-	return query.Cursor{At: l.Deadline, Key: l.Message.String()}
+	return query.Cursor{At: l.Deadline, Key: l.Message.String() + " " + l.Consumer}
 }

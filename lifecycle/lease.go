@@ -76,6 +76,7 @@ type Lease struct {
 	Resolved     *TriageFacts // Who marked this attempt as resolved, and why; nil where nobody did. Nothing counts as wrong with it then.
 	Acting       string       // The action on the message that has not ended; empty for none.
 	Revision     uint64       // Of the decisions about the message.
+	Beside       bool         // Another consumer of the message decides about its state, and actions on the message are about that one's lease.
 }
 
 // Held is how long the current attempt has been in hand.
@@ -146,12 +147,43 @@ func stuckAfter(t Typical) time.Duration {
 
 // LeaseOf describes the hold on an open message at now. ok is false when nobody holds it and nothing is overdue: it waits in the
 // stream, or between attempts. One that is due again after a nak may be in a worker's hands, so ok is true, and no deadline is known. c is nil when the consumer is not known.
+// Where several consumers have the message it is the hold of the one that decides about its state; see [LeasesBeside].
 func LeaseOf(o OpenMessage, c *ConsumerState, typical Typical, now Micros) (l Lease, ok bool) {
 	m := o.Message
 	ev := evidenceOf(&m, &o.Task)
+	if l = o.hold(ev, c, now); l.Resolved == nil {
+		l.Stale = staleKind(o, ev.judge(), l, ev, typical, now)
+	}
+	return l, l.holds()
+}
+
+// LeasesBeside describes the holds of the other consumers of an open message, where several have it. That somebody marked an attempt as resolved was
+// said of the consumer that decided, so it says nothing of theirs.
+func LeasesBeside(o OpenMessage, consumer func(name string) *ConsumerState, typical Typical, now Micros) (out []Lease) {
+	if len(o.Message.Consumers) == 0 {
+		return nil
+	}
+	parts := o.Message.Parts()
+	evs := evidenceOfParts(parts, &o.Task)
+	first := deciding(evs)
+	for i, ev := range evs {
+		l := o.hold(ev, consumer(parts[i].Consumer), now)
+		l.Beside, l.Resolved, l.Stale = true, nil, staleKind(o, ev.judge(), l, ev, typical, now)
+		if i != first && l.holds() {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// holds reports whether somebody holds the message, or something is overdue.
+func (l Lease) holds() bool { return l.State.InFlight() || l.Stale != "" || l.Due }
+
+// hold is a consumer's hold on a message, without what is wrong with it.
+func (o OpenMessage) hold(ev evidence, c *ConsumerState, now Micros) Lease {
 	v := ev.judge()
-	m = *ev.m
-	l = Lease{
+	m := *ev.m
+	l := Lease{
 		TaskID: o.Task.ID, Message: m.Key, Agent: m.Agent, Consumer: m.Consumer, State: v.State, Attempt: ev.n,
 		BeganAt: ev.beganAt, LastBeat: ev.current.LastBeat,
 	}
@@ -172,10 +204,8 @@ func LeaseOf(o OpenMessage, c *ConsumerState, typical Typical, now Micros) (l Le
 	if m.Acting() {
 		l.Acting = m.Asked.Action
 	}
-	if l.Resolved = m.resolvedIn(ev.n); l.Resolved == nil {
-		l.Stale = staleKind(o, v, l, ev, typical, now)
-	}
-	return l, v.State.InFlight() || l.Stale != "" || l.Due
+	l.Resolved = m.resolvedIn(ev.n)
+	return l
 }
 
 // dueAgain notes that a message that was handed back waits no more. The deadline of the attempt that handed it back means nothing then.

@@ -28,12 +28,15 @@ type InFlight struct {
 
 	held, stale int
 	byTask      map[string]int
-	recoveries  map[lifecycle.MessageKey]dlqtriage.Recovery // Of leases with something wrong.
+	recoveries  map[lifecycle.MessageKey]dlqtriage.Recovery // Of messages with a lease with which something is wrong.
 }
 
-// Recovery returns what recovery decides about the lease on a message. ok is false where nothing is wrong with it.
-func (f InFlight) Recovery(k lifecycle.MessageKey) (r dlqtriage.Recovery, ok bool) {
-	r, ok = f.recoveries[k]
+// Recovery returns what recovery decides about a lease. ok is false where nothing is wrong with it.
+func (f InFlight) Recovery(l lifecycle.Lease) (r dlqtriage.Recovery, ok bool) {
+	if l.Stale == "" {
+		return r, false
+	}
+	r, ok = f.recoveries[l.Message]
 	return r, ok
 }
 
@@ -114,20 +117,28 @@ func (s *Service) InFlight(ctx context.Context) (InFlight, error) {
 	})
 }
 
-// look adds the lease on an open message, with what recovery decides where something is wrong with it, or that it waits.
+// look adds the leases on an open message, one for each consumer that has it, with what recovery decides where something is wrong with one, or that it waits.
 func (f *InFlight) look(o lifecycle.OpenMessage, consumers Consumers, typical map[string]lifecycle.Typical, policy *dlqtriage.Policy) {
 	m := o.Message
-	lease, held := lifecycle.LeaseOf(o, consumers.Of(m.Key.Stream, m.Judged(o.Task).Consumer), typical[typeOf(m)], f.AsOf)
+	consumer := func(name string) *lifecycle.ConsumerState { return consumers.Of(m.Key.Stream, name) }
+	for _, beside := range lifecycle.LeasesBeside(o, consumer, typical[typeOf(m)], f.AsOf) {
+		f.add(beside, o, policy)
+	}
+	lease, held := lifecycle.LeaseOf(o, consumer(m.Judged(o.Task).Consumer), typical[typeOf(m)], f.AsOf)
 	switch {
 	case held:
-		f.Leases = append(f.Leases, lease)
-		if lease.Stale != "" {
-			f.recoveries[m.Key] = policy.RecoveryOf(m, o.Task, false).Decide()
-		}
+		f.add(lease, o, policy)
 	case m.Stored != nil && lease.State == lifecycle.StatePublished:
 		if at := f.OldestWaiting[m.Agent]; !at.Known() || m.Stored.At < at {
 			f.OldestWaiting[m.Agent] = m.Stored.At
 		}
+	}
+}
+
+func (f *InFlight) add(l lifecycle.Lease, o lifecycle.OpenMessage, policy *dlqtriage.Policy) {
+	f.Leases = append(f.Leases, l)
+	if _, decided := f.recoveries[l.Message]; l.Stale != "" && !decided {
+		f.recoveries[l.Message] = policy.RecoveryOf(o.Message, o.Task, false).Decide()
 	}
 }
 
@@ -144,7 +155,7 @@ func (f *InFlight) sort() {
 		rank[k] = i
 	}
 	slices.SortFunc(f.Leases, func(a, b lifecycle.Lease) int {
-		return cmp.Or(cmp.Compare(rank[a.Stale], rank[b.Stale]), compareDeadlines(a.Deadline, b.Deadline), a.Message.Compare(b.Message))
+		return cmp.Or(cmp.Compare(rank[a.Stale], rank[b.Stale]), compareDeadlines(a.Deadline, b.Deadline), a.Message.Compare(b.Message), cmp.Compare(a.Consumer, b.Consumer))
 	})
 	f.byTask = make(map[string]int, len(f.Leases))
 	for i, l := range f.Leases {

@@ -21,6 +21,9 @@ func (r *Restart) unchanged(v Victim, l lifecycle.Lease) bool {
 
 // resolve notes what the facts of its message say of a victim.
 func (r *Restart) resolve(v *Victim, m lifecycle.MessageFacts) {
+	if len(m.Consumers) > 0 { // Each consumer answers for itself.
+		m = m.Of(v.Consumer)
+	}
 	v.Fate, v.ResolvedAt = fateOf(*v, m, r.alive(*v))
 }
 

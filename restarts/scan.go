@@ -30,8 +30,14 @@ func interrupted(e Return, before Look, now lifecycle.Micros) (r Restart, some b
 
 // attempt is what a victim is told by.
 type attempt struct {
-	message lifecycle.MessageKey
-	n       int
+	hold
+	n int
+}
+
+// hold is that a consumer has a message.
+type hold struct {
+	message  lifecycle.MessageKey
+	consumer string
 }
 
 // explained are the attempts whose silence a known restart explains already: they are not grouped again. That Fleetglass was away explains no
@@ -44,7 +50,7 @@ func explained(open []Restart) map[attempt]bool {
 		}
 		for _, v := range r.Victims {
 			if r.Cause == CauseWorkers || v.Fate == "" {
-				out[attempt{v.Message, v.Attempt}] = true
+				out[attempt{hold{v.Message, v.Consumer}, v.Attempt}] = true
 			}
 		}
 	}
@@ -59,7 +65,7 @@ func regroup(open []Restart, seen Look) (grew map[int]bool, fresh []Restart) {
 	var rest []lifecycle.Lease
 next:
 	for _, l := range silent(seen.Leases) {
-		if known[attempt{l.Message, l.Attempt}] {
+		if known[attempt{hold{l.Message, l.Consumer}, l.Attempt}] {
 			continue
 		}
 		for i := range open {
@@ -78,29 +84,30 @@ next:
 	return grew, fresh
 }
 
-// boardOf are the leases on the messages of victims of which it is not known yet what became of them; nil for a message that nobody holds.
-func boardOf(open []Restart, leases []lifecycle.Lease) map[lifecycle.MessageKey]*lifecycle.Lease {
-	out := map[lifecycle.MessageKey]*lifecycle.Lease{}
+// boardOf are the leases that victims held, of those of which it is not known yet what became of them; nil where they hold none.
+func boardOf(open []Restart, leases []lifecycle.Lease) map[hold]*lifecycle.Lease {
+	out := map[hold]*lifecycle.Lease{}
 	for _, r := range open {
 		for _, v := range r.Victims {
 			if v.Fate == "" {
-				out[v.Message] = nil
+				out[hold{v.Message, v.Consumer}] = nil
 			}
 		}
 	}
 	for i := range leases {
-		if _, wanted := out[leases[i].Message]; wanted {
-			out[leases[i].Message] = &leases[i]
+		h := hold{leases[i].Message, leases[i].Consumer}
+		if _, wanted := out[h]; wanted {
+			out[h] = &leases[i]
 		}
 	}
 	return out
 }
 
 // asked are the victims about which the facts of their messages must be asked, because the board does not show them as they were.
-func (r *Restart) asked(board map[lifecycle.MessageKey]*lifecycle.Lease) (out []*Victim) {
+func (r *Restart) asked(board map[hold]*lifecycle.Lease) (out []*Victim) {
 	for i := range r.Victims {
 		v := &r.Victims[i]
-		l := board[v.Message]
+		l := board[hold{v.Message, v.Consumer}]
 		if v.Fate == "" && (l == nil || !r.unchanged(*v, *l)) {
 			out = append(out, v)
 		}

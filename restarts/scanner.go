@@ -166,7 +166,7 @@ func (s *Scanner) follow(ctx context.Context, open []Restart, changed map[int]bo
 }
 
 // resolve asks for the facts of the victims that are not as they were, at most left of them, and reports whether something is known of one of them now.
-func (s *Scanner) resolve(ctx context.Context, r *Restart, board map[lifecycle.MessageKey]*lifecycle.Lease, left *int) (some bool, err error) {
+func (s *Scanner) resolve(ctx context.Context, r *Restart, board map[hold]*lifecycle.Lease, left *int) (some bool, err error) {
 	asked := r.asked(board)
 	for _, i := range rand.Perm(len(asked)) { // In no order, so that no victim is never asked about.
 		v := asked[i]

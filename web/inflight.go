@@ -104,10 +104,10 @@ func (w *Web) leaseGroup(snap *query.FleetSnapshot, kind views.LeaseKind, all []
 
 func (w *Web) leaseRow(snap *query.FleetSnapshot, l lifecycle.Lease) views.LeaseRow {
 	row := views.LeaseRow{Lease: l, Href: taskAddress(l.TaskID), Typical: snap.Typical[l.Type]}
-	if w.cfg.Actions != nil {
+	if w.cfg.Actions != nil && !l.Beside {
 		row.Act = heldAddress(l.Message)
 	}
-	if r, decided := snap.InFlight.Recovery(l.Message); decided {
+	if r, decided := snap.InFlight.Recovery(l); decided {
 		v := recoveryView(r, l.TaskID)
 		row.Recovery = &v
 	}

@@ -3,7 +3,9 @@
 package situations
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -169,7 +171,47 @@ var several = []situation{{
 	},
 	may:   all(is("terminated"), findsNo(wrongs...), takenBy(0, bySecond, 1, "terminated"), takenBy(0, byFirst, 1, "acked")),
 	never: all(isNot("completed"), findsNo(wrongs...)),
+}, {
+	name: "two workers' consumers have one message: the board has the lease of each",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{})
+		first, other := c.workers(wait(2*time.Second)), c.consumer(second(c.agent, wait(time.Minute)))
+		c.pull(first)
+		c.heartbeat(c.pull(other))
+	},
+	may: all(is("processing"), heldBy(bySecond), onBoard(bySecond, "", false), onBoard(byFirst, "stale", true)),
 }}
+
+// onBoard holds when the in-flight board has a lease of a consumer, stale or not, that stands beside the one that decides about the message, or is it.
+func onBoard(suffix, kind string, beside bool) claim {
+	return func(s story) error {
+		var board struct {
+			Data []struct {
+				Consumer  string `json:"consumer"`
+				StaleKind string `json:"stale_kind"`
+				TaskID    string `json:"task_id"`
+				Beside    bool   `json:"beside"`
+			} `json:"data"`
+		}
+		t := s.told()
+		if t == nil {
+			return errors.New("the task is not known")
+		}
+		if err := s.glass.ask(s.ctx, "/api/v1/in-flight?agent="+url.QueryEscape(t.Agent), &board); err != nil {
+			return err
+		}
+		for _, l := range board.Data {
+			if l.TaskID == t.TaskID && l.Consumer == t.Agent+suffix {
+				if l.StaleKind != kind || l.Beside != beside {
+					return fmt.Errorf("the lease of %s is %q, beside %t", l.Consumer, l.StaleKind, l.Beside)
+				}
+				return nil
+			}
+		}
+		return fmt.Errorf("the board has no lease of %s: %+v", suffix, board.Data)
+	}
+}
 
 // heldBy holds when the lease is that of a consumer.
 func heldBy(suffix string) claim {
