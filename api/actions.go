@@ -66,7 +66,7 @@ const (
 	actionForm   = `{"action": "…", "reason": "…", "params": {…}, "dry_run": false}`
 	actionDetail = "Takes an action on a dead letter, once however often the call is sent with its Idempotency-Key. At most one action is open on an entry. With dry_run nothing " +
 		"is changed, and the answer (200) is what would happen; that needs scope triage:propose only. discard needs triage:discard, every other action triage:apply. " +
-		"A retry publishes a new message that links back; its way is in the operation."
+		"A retry publishes a new message that links back; the operation says what becomes of it."
 )
 
 func (a *API) describeActions() {

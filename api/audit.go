@@ -28,7 +28,7 @@ type AuditRow struct {
 	TokenID   Text            `json:"token_id" doc:"The beginning of the token's SHA-256; null for those that need none." example:"5f0c2b1a9d8e"`
 	Via       string          `json:"via" doc:"page, api, mcp or auto." example:"api"`
 	Action    string          `json:"action" doc:"What: such as retry; of a refusal that named no action, method and path." example:"retry"`
-	Target    Text            `json:"target" doc:"On what."`
+	Target    Text            `json:"target" doc:"What it was done to, such as a dead letter."`
 	Outcome   string          `json:"outcome" doc:"allowed or denied." example:"allowed"`
 	Reason    Text            `json:"reason" doc:"Why the actor wanted it, or why it was refused."`
 	Before    json.RawMessage `json:"before" doc:"What was there before; null where that says nothing."`

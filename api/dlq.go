@@ -40,7 +40,7 @@ type EntryPathInput struct {
 func (a *API) describeEntries() {
 	register(a, call{
 		id: "list-dlq", needs: access.Read, path: Base + "/dlq", tag: "triage", summary: "Messages that died", example: exampleEntries(),
-		detail: "Those that died last first, each with why it died and what should happen next. A message that has no entry in the broker's queue yet is listed " +
+		detail: "The latest death comes first. Each entry says why its message died and what should happen next. A message that has no entry in the broker's queue yet is listed " +
 			"all the same: its dlq_seq is null.",
 		failures: []httperr.Code{httperr.InvalidCursor},
 	}, a.listEntries)

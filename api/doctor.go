@@ -29,7 +29,7 @@ type DoctorFinding struct {
 }
 
 const doctorDetail = "Reads the configuration of the broker's streams and consumers and names each trap in it: what was seen, what it means for the fleet, " +
-	"and the command that mends it. It changes nothing. A report is given again for 15 seconds."
+	"and the command that mends it. It changes nothing. For 15 seconds the same report is given to everybody who asks."
 
 func (a *API) describeDoctor() {
 	register(a, call{

@@ -15,7 +15,7 @@ type Event struct {
 	Kind        string    `json:"kind" example:"heartbeat"`
 	Source      string    `json:"source" doc:"The capture stream, poll or document that it came from." example:"OBS_ACK"`
 	SourceSeq   Sequence  `json:"source_seq"`
-	Provenance  string    `json:"provenance" enum:"observed,broker,recorded,reported,inferred" doc:"How we know."`
+	Provenance  string    `json:"provenance" enum:"observed,broker,recorded,reported,inferred" doc:"How the event is known."`
 	Stream      Text      `json:"stream" example:"TASKS"`
 	Seq         Sequence  `json:"seq" doc:"Null for observations about the task itself." example:"1042"`
 	Consumer    Text      `json:"consumer"`

@@ -75,7 +75,7 @@ type Recommendation struct {
 	Evidence       []string           `json:"evidence" nullable:"false" doc:"Links to what it rests on."`
 	Facts          []RecoveryEvidence `json:"facts" nullable:"false" doc:"The same evidence in words. Names in it are the fleet's, and untrusted."`
 	WouldChange    []string           `json:"would_change" nullable:"false" doc:"What would change the decision."`
-	EffectsUnknown bool               `json:"effects_unknown" doc:"Effects may have happened of which nothing is known: a release needs force."`
+	EffectsUnknown bool               `json:"effects_unknown" doc:"It may have had effects that nobody confirmed: a release needs force."`
 }
 
 // RecoveryEvidence is one thing that a decision rests on.

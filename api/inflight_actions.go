@@ -56,7 +56,7 @@ type HeldPreview struct {
 const (
 	heldForm   = `{"action": "release", "reason": "…", "params": {"force": false}, "dry_run": false}`
 	heldDetail = "release hands the message back to the broker now; quarantine copies it to the dead-letter queue and deletes it from its stream; reconcile marks the attempt as resolved, with the " +
-		"reason as a note, and is no completion. Each acts once however often the call is sent with its Idempotency-Key. Effects of which nothing is known block a release unless it is forced " +
+		"reason as a note, and is no completion. Each acts once however often the call is sent with its Idempotency-Key. Effects that nobody confirmed block a release unless it is forced " +
 		"with a reason. With dry_run nothing is changed, and the answer (200) is what would happen; that needs scope triage:propose only, the action itself triage:apply."
 )
 

@@ -22,7 +22,7 @@ type Message struct {
 	CreatedAt   Instant           `json:"created_at" doc:"By the publisher's clock."`
 	Consumer    Text              `json:"consumer" example:"marketing-task-worker"`
 	MaxDeliver  Count             `json:"max_deliver" example:"3"`
-	SizeBytes   *int64            `json:"size_bytes" doc:"Of the body."`
+	SizeBytes   *int64            `json:"size_bytes" doc:"Bytes of the body."`
 	PayloadHash Text              `json:"payload_hash"`
 	TraceParent Text              `json:"traceparent"`
 	WaitingMS   int64             `json:"waiting_ms" doc:"Stored, in nobody's hands, up to now."`

@@ -12,7 +12,7 @@ type Operation struct {
 	Action    string          `json:"action" example:"retry"`
 	Actor     string          `json:"actor" example:"ceo"`
 	Reason    string          `json:"reason" example:"the provider is back"`
-	DryRun    bool            `json:"dry_run" doc:"It changed nothing."`
+	DryRun    bool            `json:"dry_run" doc:"It was a dry run: it changed nothing."`
 	Status    string          `json:"status" enum:"queued,running,succeeded,failed,cancelled" example:"succeeded"`
 	CreatedAt Instant         `json:"created_at"`
 	StartedAt Instant         `json:"started_at"`

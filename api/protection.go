@@ -18,8 +18,8 @@ type Costs struct {
 type Protection struct {
 	Records     string       `json:"records" enum:"unknown,kv,firestore" doc:"Where agents keep idempotency records." example:"firestore"`
 	Prices      RecordPrices `json:"prices" doc:"Prices of Firestore, as configured. A bucket of the broker has no price per operation."`
-	ReadsBasis  string       `json:"reads_basis" doc:"How the reads come about."`
-	WritesBasis string       `json:"writes_basis" doc:"How the writes come about."`
+	ReadsBasis  string       `json:"reads_basis" doc:"How the number of reads is known."`
+	WritesBasis string       `json:"writes_basis" doc:"How the number of writes is known."`
 	Dedupe      Dedupe       `json:"dedupe_memory"`
 	Latency     Latency      `json:"latency"`
 	Field       FieldFigures `json:"field" doc:"What a fleet of seven agents published about itself. Not measured here."`
@@ -43,8 +43,8 @@ type Dedupe struct {
 type Latency struct {
 	MS     *float64 `json:"ms" doc:"The same as p50_ms." example:"2.38"`
 	P50MS  *float64 `json:"p50_ms" doc:"The median. It is at most 19 % above the true value. Null when sample is 0." example:"2.38"`
-	P95MS  *float64 `json:"p95_ms" doc:"Likewise of 19 in 20." example:"5.656"`
-	Sample int64    `json:"sample" doc:"Deliveries of the span that said what they waited." example:"2848"`
+	P95MS  *float64 `json:"p95_ms" doc:"The 95th percentile, under the same conditions as the median." example:"5.656"`
+	Sample int64    `json:"sample" doc:"Deliveries of the span of which an agent reported the wait." example:"2848"`
 	Why    string   `json:"why" doc:"Where the figures come from, or why they are not known."`
 }
 

@@ -58,7 +58,7 @@ type ReportLinks struct {
 	Self string `json:"self" example:"/api/v1/reconciliations/01K9ZJ3F6Q"`
 	JSON string `json:"json" doc:"The report as a file." example:"/api/v1/reconciliations/01K9ZJ3F6Q?format=json"`
 	CSV  string `json:"csv" doc:"The same as a table." example:"/api/v1/reconciliations/01K9ZJ3F6Q?format=csv"`
-	Page string `json:"page" doc:"For people." example:"/reconciliation?id=01K9ZJ3F6Q"`
+	Page string `json:"page" doc:"Address of the page that shows the same." example:"/reconciliation?id=01K9ZJ3F6Q"`
 }
 
 func reconciliationOf(r reconcile.Run) Reconciliation {

@@ -16,7 +16,7 @@ import (
 // ReconcileRequest is the body of a call for a reconciliation.
 type ReconcileRequest struct {
 	From *string `json:"from,omitempty" doc:"Messages stored at or after this time: RFC 3339 or a date. Default: seven days before to." example:"2026-11-13"`
-	To   *string `json:"to,omitempty" doc:"Messages stored before; likewise. Default now." example:"2026-11-20T16:00:00Z"`
+	To   *string `json:"to,omitempty" doc:"Messages stored before this time, in the same forms. Default: now." example:"2026-11-20T16:00:00Z"`
 }
 
 // readReconcileRequest reads the body. Relative times are not taken: a request that is sent again must mean the same.

@@ -20,13 +20,13 @@ type Restart struct {
 	Provenance     string       `json:"provenance" enum:"recorded,broker,inferred" example:"broker"`
 	What           string       `json:"what" doc:"The same in words." example:"12 messages of 3 agents were in hand when the broker went away"`
 	From           Instant      `json:"from" doc:"It went away after this time; null where that is not known."`
-	To             Instant      `json:"to" doc:"It was there again then, or had gone away by then at the latest."`
+	To             Instant      `json:"to" doc:"When it was back. Where nobody saw that: by when it had gone away at the latest."`
 	Messages       int          `json:"messages" doc:"Messages in hand." example:"12"`
 	Partial        bool         `json:"partial" doc:"There may have been more."`
 	Agents         []Text       `json:"agents" nullable:"false" doc:"Whose messages they are."`
 	Open           int          `json:"open" doc:"Of how many it is not known yet what became of them." example:"0"`
 	EndedAt        Instant      `json:"ended_at" doc:"When the last one was resolved; null until then."`
-	RecoveryTimeMS int64        `json:"recovery_time_ms" doc:"From to until the last one was resolved, until now where one is not." example:"8200"`
+	RecoveryTimeMS int64        `json:"recovery_time_ms" doc:"Milliseconds from the value of to until the last message in hand was resolved, or until now while one is not." example:"8200"`
 	Links          RestartLinks `json:"links"`
 }
 

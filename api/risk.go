@@ -52,7 +52,7 @@ type Calibration struct {
 	Tasks int64            `json:"tasks" example:"6400"`
 	Died  int64            `json:"died" example:"29"`
 	Brier float64          `json:"brier" doc:"Mean squared error: 0 is perfect." example:"0.0043"`
-	Base  float64          `json:"brier_of_base_rate" doc:"That of always saying the fleet's rate: answers are worth something where brier is below it." example:"0.0045"`
+	Base  float64          `json:"brier_of_base_rate" doc:"The brier of always saying the fleet's rate: answers are useful where their brier is below it." example:"0.0045"`
 	Bins  []CalibrationBin `json:"bins" nullable:"false"`
 }
 

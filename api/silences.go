@@ -28,7 +28,7 @@ type Silence struct {
 
 // AlertMatcher compares one field of an alert.
 type AlertMatcher struct {
-	Name  string `json:"name" doc:"The field." enum:"rule,severity,agent,stream,consumer,category,task_id,id" example:"agent"`
+	Name  string `json:"name" doc:"The field of an alert that is compared." enum:"rule,severity,agent,stream,consumer,category,task_id,id" example:"agent"`
 	Op    string `json:"op" doc:"Patterns are RE2 and hold for the whole value." enum:"=,!=,=~,!~" example:"="`
 	Value string `json:"value" example:"marketing"`
 }
