@@ -24,7 +24,7 @@ func measureIngest(b *bench) {
 	srv, js := openBroker(b, r.dir)
 	defer closeBroker(b, srv)
 	pg := b.shared.cluster()
-	var all, each, lite, post, plainCPU, liteCPU, plainRoom, liteRoom []float64
+	var all, each, lite, post, plainCPU, liteCPU, postCPU, plainRoom, liteRoom, postRoom []float64
 	consume(b, js, r, jetstream.AckAllPolicy) // Brings the streams' blocks into memory.
 	for range b.form.runs {
 		before := costSoFar(b)
@@ -34,8 +34,8 @@ func measureIngest(b *bench) {
 		rate, cost := ingest(b, js, r, newSQLite(b, b.TempDir()))
 		lite, liteCPU, liteRoom = append(lite, rate), append(liteCPU, cost.cpu), append(liteRoom, cost.room)
 		each = append(each, consumeQuietly(b, js, r, jetstream.AckExplicitPolicy))
-		rate, _ = ingest(b, js, r, newPostgres(b, pg))
-		post = append(post, rate)
+		rate, cost = ingest(b, js, r, newPostgres(b, pg))
+		post, postCPU, postRoom = append(post, rate), append(postCPU, cost.cpu), append(postRoom, cost.room)
 	}
 	note := fmt.Sprintf("%d lines of %d tasks in %d streams; raw is %s lines/s acknowledging all, %s each", r.total, r.tasks, len(sources),
 		figure(Median(all)), figure(Median(each)))
@@ -45,7 +45,9 @@ func measureIngest(b *bench) {
 		Ratio("ingest/sqlite (ack each)", "the same, against raw consume that acknowledges each line", "lines/s", lite, each, nil),
 		Ratio("ingest/postgres (ack each)", "the same", "lines/s", post, each, nil),
 		Ratio("ingest/sqlite (cpu)", "CPU time of ingest, broker included, against that of raw consume; a busy machine changes it least", "µs/line", liteCPU, plainCPU, nil),
+		Ratio("ingest/postgres (cpu)", "likewise, without that of the database", "µs/line", postCPU, plainCPU, nil),
 		Ratio("ingest/sqlite (allocated)", "what the Go heap gave out, likewise; the machine changes it hardly at all", "B/line", liteRoom, plainRoom, nil),
+		Ratio("ingest/postgres (allocated)", "likewise", "B/line", postRoom, plainRoom, nil),
 	)
 }
 

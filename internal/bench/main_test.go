@@ -22,6 +22,7 @@ var (
 	flagForm     = flag.String("form", "smoke", "how much is measured: smoke, quick or long")
 	flagEvents   = flag.Int("events", 0, "events stored where a row speaks of stored events; default that of the form")
 	flagPostgres = flag.Int("postgres-events", 0, "the same in Postgres; default that of the form")
+	flagTasks    = flag.Int("tasks", 0, "tasks recorded for ingest; default that of the form")
 	flagEntries  = flag.Int("entries", 100_000, "dead letters that operations are measured with")
 	flagRows     = flag.String("rows", "", "regular expression of the rows to measure; default all")
 	flagJSON     = flag.String("json", "", "file that the results are written to")

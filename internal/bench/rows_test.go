@@ -55,6 +55,9 @@ func TestRows(t *testing.T) {
 	if *flagPostgres > 0 {
 		f.postgres = *flagPostgres
 	}
+	if *flagTasks > 0 {
+		f.tasks = *flagTasks
+	}
 	selected, err := regexp.Compile(*flagRows)
 	if err != nil {
 		t.Fatal(err)
