@@ -278,9 +278,8 @@ func (f *Fold) touchedTasks() []string {
 
 // messageRow judges a message, counts it, and tells its task what the task keeps of it.
 func (f *Fold) messageRow(m *foldMessage) MessageRow {
-	v := Judge(m.facts, TaskFacts{}) // Whether the broker is done with it says the wire, not a record.
+	v := f.countMessage(m, 1)
 	f.tasks[m.task].facts.keepMessage(&m.facts, v)
-	f.countMessage(m, 1)
 	return MessageRow{Facts: m.facts, TaskID: m.task, Open: v.unsettled(&m.facts)}
 }
 

@@ -100,16 +100,16 @@ func (t Tally) count(metric Metric, at Micros, agent, label string, n int64) {
 	}
 }
 
-// countMessage adds what a message contributes, times the given number: one, or minus one for what it contributed before.
-func (t Tally) countMessage(m *MessageFacts, times int64) {
+// countMessage adds what a message contributes, times the given number: one, or minus one for what it contributed before. ev and v are its
+// evidence and verdict by the wire.
+func (t Tally) countMessage(m *MessageFacts, ev *evidence, v Verdict, times int64) {
 	if m.Stored != nil {
 		t.count(MetricPublished, m.Stored.At, m.Agent, m.Stored.Type, times)
 		t.count(MetricPublishedMin, m.Stored.At, m.Agent, "", times)
 	}
-	ev := evidenceOf(m, &TaskFacts{})
-	t.countQueue(m, ev.judge(), times)
+	t.countQueue(m, v, times)
 	if len(m.Consumers) == 0 {
-		t.countFailed(m, &ev, times)
+		t.countFailed(m, ev, times)
 		return
 	}
 	parts := evidenceOfParts(m.Parts(), &TaskFacts{})

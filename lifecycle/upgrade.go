@@ -64,12 +64,16 @@ func (f *Fold) Rejudge() {
 	}
 }
 
-// countMessage counts what a message contributes, and notes it where its task is outdated.
-func (f *Fold) countMessage(m *foldMessage, times int64) {
-	f.tally.countMessage(&m.facts, times)
+// countMessage counts what a message contributes, and notes it where its task is outdated. It returns the verdict by which it was counted:
+// whether the broker is done with it says the wire, not a record.
+func (f *Fold) countMessage(m *foldMessage, times int64) Verdict {
+	ev := evidenceOf(&m.facts, &TaskFacts{})
+	v := ev.judge()
+	f.tally.countMessage(&m.facts, &ev, v, times)
 	if t := f.tasks[m.task]; t != nil && t.outdated {
-		f.outdated.countMessage(&m.facts, times)
+		f.outdated.countMessage(&m.facts, &ev, v, times)
 	}
+	return v
 }
 
 func (f *Fold) countTask(t *foldTask, s *TaskSummary, cases []Case, times int64) {
