@@ -18,6 +18,13 @@ const (
 // storable makes untrusted text fit for any store: valid UTF-8 without NUL, at most limit bytes. Text that had to be cut ends in a
 // hash of the whole, so that two different texts stay different.
 func storable(s string, limit int) string {
+	if s == "" { // Most texts of an event are.
+		return s
+	}
+	return repaired(s, limit)
+}
+
+func repaired(s string, limit int) string {
 	if len(s) <= limit && utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
 		return s
 	}
@@ -72,9 +79,10 @@ func MakeStorable(b *lifecycle.Batch) {
 	}
 }
 
-func texts(d *lifecycle.Detail) [24]*string {
+// texts are those of a detail that are no names.
+func texts(d *lifecycle.Detail) [22]*string {
 	return [...]*string{
-		&d.MsgID, &d.Subject, &d.Type, &d.IdempotencyKey, &d.RetryOf, &d.TriageAction, &d.TraceParent, &d.Title, &d.PayloadHash,
+		&d.Subject, &d.IdempotencyKey, &d.RetryOf, &d.TriageAction, &d.TraceParent, &d.Title, &d.PayloadHash,
 		&d.Reason, &d.Category, &d.Path, &d.Entry, &d.LeaseOwner, &d.StepID, &d.StepClass, &d.Tool, &d.InputHash, &d.ResultRef,
 		&d.Status, &d.Model, &d.CategoryDetail, &d.CauseKind, &d.Rule,
 	}
