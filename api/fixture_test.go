@@ -174,7 +174,7 @@ func (f *fixture) health() []health.Part {
 }
 
 func (f *fixture) decode(body json.RawMessage, by access.Principal) (lifecycle.Event, error) {
-	events, err := fleet.DecodeReports(body, fleet.ReportOrigin{Source: "http", At: lifecycle.MicrosOf(f.clock()), Agents: by.Agents})
+	events, err := fleet.DecodeReports(nil, body, fleet.ReportOrigin{Source: "http", At: lifecycle.MicrosOf(f.clock()), Agents: by.Agents})
 	if err != nil {
 		return lifecycle.Event{}, err
 	}

@@ -58,7 +58,7 @@ func awaitWait(t *testing.T, b *bench, kind lifecycle.Kind) time.Duration {
 			if err != nil {
 				return err
 			}
-			events, err := fleet.DecodeReports(msg.Data, fleet.ReportOrigin{Source: "OBS_REPORT", Seq: seq, At: 1})
+			events, err := fleet.DecodeReports(nil, msg.Data, fleet.ReportOrigin{Source: "OBS_REPORT", Seq: seq, At: 1})
 			if err != nil {
 				return err
 			}

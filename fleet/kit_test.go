@@ -197,7 +197,7 @@ func awaitReports(t *testing.T, b *bench, want ...string) {
 				return err
 			}
 			agent, kind, _ := b.contract.ParseReportSubject(msg.Subject)
-			events, err := fleet.DecodeReports(msg.Data, fleet.ReportOrigin{Source: "OBS_REPORT", Seq: seq, At: 1, Agent: agent})
+			events, err := fleet.DecodeReports(nil, msg.Data, fleet.ReportOrigin{Source: "OBS_REPORT", Seq: seq, At: 1, Agent: agent})
 			if err != nil {
 				return err
 			}

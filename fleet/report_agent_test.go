@@ -32,7 +32,7 @@ func TestASenderReportsForItsAgentsOnly(t *testing.T) {
 			if tc.extension != "" {
 				body += `,"agent":"` + tc.extension + `"`
 			}
-			events, err := DecodeReports([]byte(body+"}"), ReportOrigin{Source: "http", At: 1, Agents: tc.may, By: "relay"})
+			events, err := DecodeReports(nil, []byte(body+"}"), ReportOrigin{Source: "http", At: 1, Agents: tc.may, By: "relay"})
 			var foreign *ForeignReport
 			switch {
 			case tc.field != "" && (!errors.As(err, &foreign) || foreign.Field != tc.field):
@@ -47,7 +47,7 @@ func TestASenderReportsForItsAgentsOnly(t *testing.T) {
 func TestWhatASubjectSaysOfTheAgentStays(t *testing.T) {
 	t.Parallel()
 	body := `{"specversion":"1.0","id":"1","source":"/agents/cfo","type":"fleet.lifecycle.claimed.v1","subject":"T","data":{"agent":"ceo"}}`
-	events, err := DecodeReports([]byte(body), ReportOrigin{Source: "OBS_REPORT", At: lifecycle.Micros(1), Agent: "cto"})
+	events, err := DecodeReports(nil, []byte(body), ReportOrigin{Source: "OBS_REPORT", At: lifecycle.Micros(1), Agent: "cto"})
 	if err != nil || events[0].Agent != "cto" {
 		t.Errorf("got %+v, %v; want agent cto", events, err)
 	}
@@ -58,7 +58,7 @@ func TestNobodyTakesTheIdOfAnothersReport(t *testing.T) {
 	id := func(source string, from ReportOrigin) lifecycle.EventID {
 		body := `{"specversion":"1.0","id":"1","source":"` + source + `","type":"fleet.lifecycle.claimed.v1","subject":"T","data":{}}`
 		from.At = 1
-		events, err := DecodeReports([]byte(body), from)
+		events, err := DecodeReports(nil, []byte(body), from)
 		if err != nil {
 			t.Fatal(err)
 		}

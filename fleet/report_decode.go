@@ -41,35 +41,35 @@ var reportKinds = map[string]lifecycle.Kind{
 	"outbound_intent": lifecycle.ReportOutboundIntent, "outbound_sent": lifecycle.ReportOutboundSent,
 }
 
-// DecodeReports reads a CloudEvents 1.0 event in JSON, or an array of them. It is strict about what CloudEvents requires and about
+// DecodeReports reads a CloudEvents 1.0 event in JSON, or an array of them, and appends what they say to events. It is strict about what CloudEvents requires and about
 // type and subject, which say the kind and the task, and lenient about data: fields that are missing, unknown or of another type than
 // expected are left out. A report that speaks for an agent for which its sender may not errors with [*ForeignReport]. A time after the arrival cannot be, and counts as the arrival. It errors when any report of an array cannot be
-// read, and then returns none. The same report, sent twice or by two ways, gives the same event when it carries a time.
-func DecodeReports(body []byte, from ReportOrigin) ([]lifecycle.Event, error) {
+// read, and then appends none. The same report, sent twice or by two ways, gives the same event when it carries a time.
+func DecodeReports(events []lifecycle.Event, body []byte, from ReportOrigin) ([]lifecycle.Event, error) {
 	trimmed := bytes.TrimLeft(body, " \t\r\n")
 	if len(trimmed) == 0 || trimmed[0] != '[' {
 		e, err := decodeReport(body, from)
 		if err != nil {
-			return nil, err
+			return events, err
 		}
-		return []lifecycle.Event{e}, nil
+		return append(events, e), nil
 	}
 	var parts []json.RawMessage
 	if err := json.Unmarshal(body, &parts); err != nil {
-		return nil, fmt.Errorf("decode batch of reports: %w", err)
+		return events, fmt.Errorf("decode batch of reports: %w", err)
 	}
 	if len(parts) > maxReports {
-		return nil, fmt.Errorf("decode batch of reports: %d are more than %d", len(parts), maxReports)
+		return events, fmt.Errorf("decode batch of reports: %d are more than %d", len(parts), maxReports)
 	}
-	events := make([]lifecycle.Event, 0, len(parts))
+	all := events
 	for i, part := range parts {
 		e, err := decodeReport(part, from)
 		if err != nil {
-			return nil, fmt.Errorf("report %d of %d: %w", i+1, len(parts), err)
+			return events, fmt.Errorf("report %d of %d: %w", i+1, len(parts), err)
 		}
-		events = append(events, e)
+		all = append(all, e)
 	}
-	return events, nil
+	return all, nil
 }
 
 func decodeReport(body []byte, from ReportOrigin) (lifecycle.Event, error) {

@@ -38,7 +38,7 @@ func TestAReportIsRead(t *testing.T) {
 	data := `{"message_id":"m-1","step_id":"s-1","attempt":2,"lease_owner":"w-1","lease_version":7,"lease_expires_at":"2026-01-02T03:09:05Z",
 		"input_hash":"h1","canonical_input_hash":"h2","status":"completed","result_ref":"s3://x","tool":"git.push","step_class":"keyed",
 		"idempotency_key":"k-1","model":"large","input_tokens":100,"output_tokens":20,"cost_usd":0.25,"records_ms":2.5,"reason":"fine","more":{"x":[1]}}`
-	events, err := fleet.DecodeReports([]byte(report("data", data)), origin)
+	events, err := fleet.DecodeReports(nil, []byte(report("data", data)), origin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestEveryKindIsReadAsItself(t *testing.T) {
 		"outbound_intent": lifecycle.ReportOutboundIntent, "outbound_sent": lifecycle.ReportOutboundSent,
 	}
 	for name, want := range kinds {
-		events, err := fleet.DecodeReports([]byte(report("type", `"fleet.lifecycle.`+name+`.v1"`)), origin)
+		events, err := fleet.DecodeReports(nil, []byte(report("type", `"fleet.lifecycle.`+name+`.v1"`)), origin)
 		if err != nil || events[0].Kind != want {
 			t.Errorf("%s: %v, error %v, want kind %s", name, events, err, want)
 		}
@@ -101,7 +101,7 @@ func TestWhatCloudEventsRequiresIsRequired(t *testing.T) {
 		{"a batch that breaks off", "[" + report(), "batch"},
 	}
 	for _, tt := range tests {
-		events, err := fleet.DecodeReports([]byte(tt.body), origin)
+		events, err := fleet.DecodeReports(nil, []byte(tt.body), origin)
 		if err == nil || !strings.Contains(err.Error(), tt.why) || len(events) != 0 {
 			t.Errorf("%s: %d events, error %v, want one about %q", tt.name, len(events), err, tt.why)
 		}
@@ -113,7 +113,7 @@ func TestDataIsReadLeniently(t *testing.T) {
 	for _, data := range []string{
 		`""`, `[]`, `7`, `{"attempt":"2","lease_version":-1,"cost_usd":"NaN","lease_expires_at":{},"input_tokens":1.5,"message_id":["x"]}`, "",
 	} {
-		events, err := fleet.DecodeReports([]byte(report("data", data)), origin)
+		events, err := fleet.DecodeReports(nil, []byte(report("data", data)), origin)
 		if err != nil || len(events) != 1 {
 			t.Errorf("data %s: %v", data, err)
 			continue
@@ -130,7 +130,7 @@ func TestAWaitForRecordsIsReadLeniently(t *testing.T) {
 		"0.412": 412 * time.Microsecond, "3600000": time.Hour, `"7"`: 7 * time.Millisecond,
 		"0": 0, "-1": 0, `"NaN"`: 0, `"Inf"`: 0, "3600000.1": 0, "1e300": 0, "null": 0, "true": 0, "[3]": 0, `"3 ms"`: 0, `""`: 0,
 	} {
-		events, err := fleet.DecodeReports([]byte(report("data", `{"records_ms":`+value+`,"attempt":2}`)), origin)
+		events, err := fleet.DecodeReports(nil, []byte(report("data", `{"records_ms":`+value+`,"attempt":2}`)), origin)
 		if err != nil || events[0].Detail.RecordsWait != want || events[0].Attempt != 2 {
 			t.Errorf("%s: read as %s, attempt %d, %v; want %s", value, events[0].Detail.RecordsWait, events[0].Attempt, err, want)
 		}
@@ -158,7 +158,7 @@ func TestTimesAndAgentsOfReports(t *testing.T) {
 		{"nobody names it", report("source", `"https://example.com"`), nobody, 1767323045000006, ""},
 	}
 	for _, tt := range tests {
-		events, err := fleet.DecodeReports([]byte(tt.body), tt.from)
+		events, err := fleet.DecodeReports(nil, []byte(tt.body), tt.from)
 		if err != nil || len(events) != 1 {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -171,8 +171,8 @@ func TestTimesAndAgentsOfReports(t *testing.T) {
 
 func TestTheSameReportByTwoWaysIsOneEvent(t *testing.T) {
 	t.Parallel()
-	a, err1 := fleet.DecodeReports([]byte(report()), origin)
-	b, err2 := fleet.DecodeReports([]byte("["+report("time", `"2026-01-02T04:04:05.000006+01:00"`)+"]"), fleet.ReportOrigin{Source: "http", At: 1_767_400_000_000_001})
+	a, err1 := fleet.DecodeReports(nil, []byte(report()), origin)
+	b, err2 := fleet.DecodeReports(nil, []byte("["+report("time", `"2026-01-02T04:04:05.000006+01:00"`)+"]"), fleet.ReportOrigin{Source: "http", At: 1_767_400_000_000_001})
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
 	}
@@ -187,7 +187,7 @@ func FuzzDecodeReports(f *testing.F) {
 	f.Add([]byte(`{"specversion":"1.0","id":"1","source":"a","type":"fleet.lifecycle.failed.v1","subject":"T","data_base64":"eyJ4IjoxfQ=="}`))
 	f.Add([]byte(`{"specversion":"0.3","id":"1","source":"a","type":"fleet.lifecycle.failed.v1","subject":"T"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		events, err := fleet.DecodeReports(body, origin)
+		events, err := fleet.DecodeReports(nil, body, origin)
 		if err != nil && events != nil {
 			t.Fatalf("events with error %v", err)
 		}

@@ -75,7 +75,7 @@ func decodeReport(now func() time.Time) func(json.RawMessage, access.Principal) 
 		if len(by.Agents) == 0 {
 			from.By = by.Name
 		}
-		events, err := fleet.DecodeReports(body, from)
+		events, err := fleet.DecodeReports(nil, body, from)
 		if err != nil {
 			return lifecycle.Event{}, err
 		}

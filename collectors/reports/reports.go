@@ -20,12 +20,9 @@ func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Ba
 	if !ok {
 		return fmt.Errorf("subject %q is not that of a report", line.Subject)
 	}
-	events, err := fleet.DecodeReports(line.Body, fleet.ReportOrigin{
+	var err error
+	into.Events, err = fleet.DecodeReports(into.Events, line.Body, fleet.ReportOrigin{
 		Source: line.SourceName(), Seq: line.Seq, At: line.At, Agent: agent, Raw: line.Raw(),
 	})
-	if err != nil {
-		return err
-	}
-	into.Events = append(into.Events, events...)
-	return nil
+	return err
 }
