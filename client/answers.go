@@ -91,6 +91,7 @@ type DeadLetter struct {
 	Revision   string    `json:"revision"`
 	TaskID     string    `json:"task_id"`
 	Agent      *string   `json:"agent"`
+	Path       string    `json:"path"` // How it came there, such as "max_deliveries".
 	Category   string    `json:"category"`
 	Detail     *string   `json:"detail"`
 	Reason     *string   `json:"reason"`

@@ -26,6 +26,9 @@ func (p *Problem) Error() string {
 		parts = append(parts, p.Detail)
 	}
 	for _, e := range p.Errors {
+		if strings.Contains(p.Detail, e.Detail) {
+			continue // It is said already.
+		}
 		parts = append(parts, strings.TrimPrefix(e.Pointer+": "+e.Detail, ": "))
 	}
 	return strings.Join(parts, ": ")

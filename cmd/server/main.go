@@ -30,7 +30,7 @@ func run(ctx context.Context, args []string, env environment, stdout, stderr io.
 	case errors.Is(err, errHelp):
 		return 0
 	case err != nil:
-		_, _ = fmt.Fprintf(stderr, "fleetglass: the configuration is not usable:\n%s\n", indent(err.Error()))
+		_, _ = fmt.Fprintf(stderr, "fleetglass: the command line or the settings are wrong:\n%s\n", indent(err.Error()))
 		return 2
 	}
 	l.context.BindTo(ctx, (*context.Context)(nil))

@@ -119,7 +119,11 @@ func (c dlqCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 			if d.Detail != nil {
 				class = *d.Detail
 			}
-			rows = append(rows, []string{d.ID, d.TaskID, known(d.Agent), class, d.Status, ago(&d.FailedAt, p.AsOf), d.Plan.Strategy, known(d.Reason)})
+			why := d.Path // Nobody gave a reason.
+			if d.Reason != nil {
+				why = *d.Reason
+			}
+			rows = append(rows, []string{d.ID, d.TaskID, known(d.Agent), class, d.Status, ago(&d.FailedAt, p.AsOf), d.Plan.Strategy, why})
 		}
 		return rows
 	})

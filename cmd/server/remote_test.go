@@ -47,6 +47,9 @@ func TestAPersonTriagesAtATerminal(t *testing.T) {
 	if code, text := r.command("in-flight"); code != 0 {
 		t.Errorf("in-flight: exit code %d:\n%s", code, text)
 	}
+	if code, text := r.command("tasks", "--limit", "500"); code != 1 || strings.Count(text, "limit") != 1 {
+		t.Errorf("too high a limit: exit code %d, said once is enough:\n%s", code, text)
+	}
 	_, text := r.command("dlq", "-o", "json")
 	var entries client.Page[client.DeadLetter]
 	if err := json.Unmarshal([]byte(text), &entries); err != nil || len(entries.Data) != 1 {
