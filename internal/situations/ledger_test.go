@@ -142,14 +142,14 @@ var ledger = []situation{{
 		key := c.task("") + "-1"
 		c.work(publish{}, key)
 		c.publish(publish{task: "twin", key: key})
-		c.heartbeat(c.pull(c.workers(wait(time.Minute))))
+		c.heartbeat(c.pull(c.workers(wait(10 * time.Minute))))
 	},
 	may: all(is("completed"), of("twin", all(is("processing"), leadsTo(""), decidedBy("completed_by_other_task", "reconcile", "")))),
 }, {
 	name: "one idempotency key on two task ids, and both are in workers' hands",
 	act: func(c *clients) {
 		key := c.task("") + "-1"
-		worker := c.workers(wait(time.Minute), atOnce(2))
+		worker := c.workers(wait(10*time.Minute), atOnce(2))
 		c.publish(publish{})
 		c.publish(publish{task: "twin", key: key})
 		c.heartbeat(c.pull(worker))

@@ -176,7 +176,7 @@ var several = []situation{{
 	on:   limits,
 	act: func(c *clients) {
 		c.publish(publish{})
-		first, other := c.workers(wait(2*time.Second)), c.consumer(second(c.agent, wait(time.Minute)))
+		first, other := c.workers(wait(2*time.Second)), c.consumer(second(c.agent, wait(10*time.Minute)))
 		c.pull(first)
 		c.heartbeat(c.pull(other))
 	},
