@@ -59,7 +59,7 @@ func TestAReleaseOfUnknownEffectsIsBlockedOnThePage(t *testing.T) {
 	if _, off := preview.Find("#do button").Attr("disabled"); answer.StatusCode != 200 || !off {
 		t.Errorf("%d: the release can be sent", answer.StatusCode)
 	}
-	wants{"#preview .blocked": "=1", "#preview": "Effects of it may have happened", "#held-release textarea": "its pod is gone"}.check(t, preview)
+	wants{"#preview .blocked": "=1", "#preview": "It may have had effects that nobody confirmed", "#held-release textarea": "its pod is gone"}.check(t, preview)
 	do := fields(preview.Find("#do"))
 	do.Set("step", "do")
 	if answer, doc := s.send(t, path, do); answer.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(text(doc.Find("#refused")), "Nothing was done") {

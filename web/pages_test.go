@@ -404,5 +404,5 @@ func TestNewChecksItsConfiguration(t *testing.T) {
 func TestAPageThatMayNotBeHad(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, webtest.Rich(noon).Batch)
-	wants{"h1": "Scope missing", ".empty.warn .say": "does not have the scope", ".empty use[href$='#lock']": "", "main .table": "=0"}.check(t, s.get(t, "/refused", 403))
+	wants{"h1": "Scope missing", ".empty.warn .say": "lacks the scope", ".empty use[href$='#lock']": "", "main .table": "=0"}.check(t, s.get(t, "/refused", 403))
 }
