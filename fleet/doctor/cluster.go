@@ -79,9 +79,11 @@ func readStream(ctx context.Context, js jetstream.JetStream, contract fleet.Cont
 		}
 		out.Waiting = counted.State.Subjects
 	}
+	listed := map[string]bool{}
 	list := stream.ListConsumers(ctx)
 	for c := range list.Info() {
-		if !fleet.IsCopier(c.Name) {
+		if !fleet.IsCopier(c.Name) && !listed[c.Name] { // A list that changes meanwhile may name one twice.
+			listed[c.Name] = true
 			out.Consumers = append(out.Consumers, Consumer{Name: c.Name, Config: c.Config, Paused: c.Paused, Waiting: c.NumPending + uint64(max(c.NumAckPending, 0))})
 		}
 	}
