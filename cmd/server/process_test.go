@@ -44,6 +44,10 @@ func program(t *testing.T, env []string, args ...string) (*exec.Cmd, *output) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // Its directory is removed next.
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
 	return cmd, out
 }
 
