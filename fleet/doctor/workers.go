@@ -154,7 +154,7 @@ func expiringConsumers(l look) []trap {
 		case c.Config.Durable == "":
 			return "It is not durable.", "Create a durable consumer of a fixed name for the worker."
 		case c.Config.InactiveThreshold > 0:
-			return fmt.Sprintf("The broker deletes it after %s without a pull.", span(c.Config.InactiveThreshold)), edit(stream, c.Name, "--interactive") + ", and set inactive_threshold to 0 in the editor."
+			return fmt.Sprintf("The broker deletes it after %s without a pull.", span(c.Config.InactiveThreshold)), "Set inactive_threshold to 0 in the editor that this opens: " + edit(stream, c.Name, "--interactive")
 		}
 		return "", ""
 	})
