@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -100,6 +101,18 @@ func (c *cluster) whole(js jetstream.JetStream) {
 		}
 		return errors.Join(append(wrong, streams.Err())...)
 	})
+}
+
+// led names the node that leads a stream, and one that follows.
+func (c *cluster) led(js jetstream.JetStream, stream string) (leader, follower int) {
+	c.t.Helper()
+	s, err := js.Stream(c.t.Context(), stream)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	name := s.CachedInfo().Cluster.Leader
+	leader = slices.IndexFunc(c.nodes[:], func(n *node) bool { return n.order.Name == name })
+	return leader, (leader + 1) % nodes
 }
 
 func current(name string, info *jetstream.ClusterInfo) error {

@@ -5,15 +5,12 @@ package torture
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
 	"fleetglass/fleet"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
-
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // A worker asks whether its task is done before it runs it. A node that is cut off from its cluster does not know what was recorded meanwhile:
@@ -60,16 +57,4 @@ func TestACutOffNodeDoesNotDenyARecord(t *testing.T) {
 		}
 		return err
 	})
-}
-
-// led names the node that leads a stream, and one that follows.
-func (c *cluster) led(js jetstream.JetStream, stream string) (leader, follower int) {
-	c.t.Helper()
-	s, err := js.Stream(c.t.Context(), stream)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	name := s.CachedInfo().Cluster.Leader
-	leader = slices.IndexFunc(c.nodes[:], func(n *node) bool { return n.order.Name == name })
-	return leader, (leader + 1) % nodes
 }
