@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 	"time"
 
 	"fleetglass/dlqtriage"
@@ -27,7 +26,7 @@ func (w *Web) causes(ctx context.Context, asOf lifecycle.Micros) (out []views.Ca
 	}
 	for _, g := range groups[:min(len(groups), causeRows)] {
 		share := float64(g.Count) / float64(groups[0].Count)
-		out = append(out, views.Cause{Name: causeName(g.Values[0], g.Values[1]), Category: strings.ReplaceAll(g.Values[2], "_", " "), Href: address("/dlq", g.Filter(by, lately).Values()), Count: g.Count, Share: share})
+		out = append(out, views.Cause{Name: causeName(g.Values[0], g.Values[1]), Category: dlqtriage.Category(g.Values[2]), Href: address("/dlq", g.Filter(by, lately).Values()), Count: g.Count, Share: share})
 	}
 	if more || len(groups) > causeRows {
 		return out, fmt.Sprintf("24 h, the %d most frequent reasons", causeRows), err

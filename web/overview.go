@@ -96,7 +96,7 @@ func executedStat(s query.Statistics) views.Stat {
 	case n > 0:
 		out.Icon, out.Tone, out.Loud = "duplicates", "bad", true
 	case unknown > 0:
-		out.Icon, out.Tone, out.Detail = "unknown", "wait", "24 h; "+views.Count(unknown)+" more unknown"
+		out.Icon, out.Tone, out.Detail = "unknown", "wait", "24 h; "+views.Count(unknown)+" unknown"
 	case len(s.OpenGaps) > 0:
 		out.Icon, out.Tone, out.Detail = "gap", "wait", "24 h, as far as was observed"
 	}
