@@ -1,6 +1,7 @@
 package autotriage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,9 +70,9 @@ func (c Config) withDefaults() (Config, error) {
 	if err := c.Contract.Validate(); err != nil {
 		return c, fmt.Errorf("auto-triage: %w", err)
 	}
-	setDefault(&c.Patience, time.Minute)
-	setDefault(&c.Every, time.Second)
-	setDefault(&c.Lease, 30*time.Second)
+	c.Patience = cmp.Or(c.Patience, time.Minute)
+	c.Every = cmp.Or(c.Every, time.Second)
+	c.Lease = cmp.Or(c.Lease, 30*time.Second)
 	if c.BaseURL == nil {
 		c.BaseURL = func() string { return "" }
 	}
@@ -88,13 +89,6 @@ func (c Config) withDefaults() (Config, error) {
 		c.Step = func(string) {}
 	}
 	return c, nil
-}
-
-func setDefault[T comparable](to *T, value T) {
-	var zero T
-	if *to == zero {
-		*to = value
-	}
 }
 
 func (c Config) now() lifecycle.Micros { return lifecycle.MicrosOf(c.Now()) }

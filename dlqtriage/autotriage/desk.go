@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"fleetglass/decision"
@@ -21,8 +20,7 @@ type Desk struct {
 	cfg  Config
 	seen map[string]lifecycle.Micros // The entries that were handled, by id, and when they died.
 
-	mu   sync.Mutex
-	part health.Part
+	*health.Turns // How it is.
 }
 
 // New validates the configuration and starts nothing.
@@ -31,14 +29,8 @@ func New(cfg Config) (*Desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Desk{cfg: cfg, seen: map[string]lifecycle.Micros{}, part: health.Part{Name: "auto_triage", Kind: "relay", State: health.OK}}, nil
-}
-
-// Health says how it is.
-func (d *Desk) Health() []health.Part {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return []health.Part{d.part}
+	turns := health.NewTurns(health.Part{Name: "auto_triage", Kind: "relay", State: health.OK}, cfg.Logger, "dead letters are not triaged")
+	return &Desk{cfg: cfg, seen: map[string]lifecycle.Micros{}, Turns: turns}, nil
 }
 
 // Run works until ctx is done and returns nil. What fails is tried again at the next turn.
@@ -47,29 +39,13 @@ func (d *Desk) Run(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		err := errors.Join(d.look(ctx), d.tellAll(ctx))
-		d.report(ctx, err)
+		d.Ended(ctx, err, d.cfg.Now())
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
 	}
-}
-
-func (d *Desk) report(ctx context.Context, err error) {
-	if ctx.Err() != nil {
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err != nil {
-		if d.part.Detail != err.Error() {
-			d.cfg.Logger.Warn("dead letters are not triaged", "error", err)
-		}
-		d.part.State, d.part.Detail = health.Down, err.Error()
-		return
-	}
-	d.part.State, d.part.Detail, d.part.LastAt = health.OK, "", d.cfg.Now()
 }
 
 const (

@@ -1,6 +1,7 @@
 package failurelog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -47,15 +48,15 @@ type Hour struct {
 
 func (c *Config) complete() error {
 	if c.Emulator != "" {
-		setDefault(&c.Project, "fleetglass")
+		c.Project = cmp.Or(c.Project, "fleetglass")
 	}
 	if c.Project == "" || c.Entries == nil || c.Hours == nil {
 		return errors.New("failurelog: Config.Project, Entries and Hours are required")
 	}
-	setDefault(&c.Database, "(default)")
-	setDefault(&c.Every, 15*time.Second)
-	setDefault(&c.Window, 7*24*time.Hour)
-	setDefault(&c.Timeout, 10*time.Second)
+	c.Database = cmp.Or(c.Database, "(default)")
+	c.Every = cmp.Or(c.Every, 15*time.Second)
+	c.Window = cmp.Or(c.Window, 7*24*time.Hour)
+	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -63,11 +64,4 @@ func (c *Config) complete() error {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	return nil
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,11 +68,11 @@ func (c Config) withDefaults() (Config, error) {
 	if err := c.Contract.Validate(); err != nil {
 		return c, fmt.Errorf("dlq monitor: %w", err)
 	}
-	setDefault(&c.Reader, fleet.ReaderPrefix+"-deadletters")
-	setDefault(&c.Holder, "monitor")
-	setDefault(&c.OrphanAfter, 5*time.Minute)
-	setDefault(&c.Lease, 30*time.Second)
-	setDefault(&c.Every, time.Second)
+	c.Reader = cmp.Or(c.Reader, fleet.ReaderPrefix+"-deadletters")
+	c.Holder = cmp.Or(c.Holder, "monitor")
+	c.OrphanAfter = cmp.Or(c.OrphanAfter, 5*time.Minute)
+	c.Lease = cmp.Or(c.Lease, 30*time.Second)
+	c.Every = cmp.Or(c.Every, time.Second)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -82,13 +83,6 @@ func (c Config) withDefaults() (Config, error) {
 		c.Step = func(string) {}
 	}
 	return c, nil
-}
-
-func setDefault[T comparable](to *T, value T) {
-	var zero T
-	if *to == zero {
-		*to = value
-	}
 }
 
 func (c Config) now() lifecycle.Micros { return lifecycle.MicrosOf(c.Now()) }

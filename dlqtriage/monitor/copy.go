@@ -87,7 +87,7 @@ func (m *Monitor) bury(ctx context.Context, k lifecycle.MessageKey) (done, []lif
 	if body.entry.Copied() {
 		out.bodyless, err = m.isBodyless(ctx, body)
 	} else if out, err = m.publish(ctx, body); err == nil {
-		m.copied()
+		m.Handled()
 	}
 	if err != nil {
 		return out, nil, err

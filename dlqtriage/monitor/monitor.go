@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"fleetglass/decision"
@@ -18,8 +17,7 @@ type Monitor struct {
 	cfg     Config
 	planned map[lifecycle.MessageKey]lifecycle.Micros // When the death was that is planned already.
 
-	mu   sync.Mutex
-	part health.Part
+	*health.Turns // How the monitor is.
 }
 
 // New validates the configuration and starts nothing.
@@ -28,14 +26,8 @@ func New(cfg Config) (*Monitor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Monitor{cfg: cfg, planned: map[lifecycle.MessageKey]lifecycle.Micros{}, part: health.Part{Name: "dlq_monitor", Kind: "relay", State: health.OK}}, nil
-}
-
-// Health says how the monitor is.
-func (m *Monitor) Health() []health.Part {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return []health.Part{m.part}
+	turns := health.NewTurns(health.Part{Name: "dlq_monitor", Kind: "relay", State: health.OK}, cfg.Logger, "dead messages are not copied")
+	return &Monitor{cfg: cfg, planned: map[lifecycle.MessageKey]lifecycle.Micros{}, Turns: turns}, nil
 }
 
 // Run works until ctx is done and returns nil. What fails is tried again at the next turn; meanwhile Health says Down and why.
@@ -44,7 +36,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		again, err := m.turn(ctx)
-		m.report(ctx, err)
+		m.Ended(ctx, err, m.cfg.Now())
 		if again && err == nil && ctx.Err() == nil {
 			continue
 		}
@@ -95,26 +87,4 @@ func (m *Monitor) work(ctx context.Context, queue string, do func(context.Contex
 		}
 	}
 	return len(claimed) == atOnce, errors.Join(errs...)
-}
-
-func (m *Monitor) report(ctx context.Context, err error) {
-	if ctx.Err() != nil {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err != nil {
-		if m.part.Detail != err.Error() {
-			m.cfg.Logger.Warn("dead messages are not copied", "error", err)
-		}
-		m.part.State, m.part.Detail = health.Down, err.Error()
-		return
-	}
-	m.part.State, m.part.Detail, m.part.LastAt = health.OK, "", m.cfg.Now()
-}
-
-func (m *Monitor) copied() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.part.Handled++
 }

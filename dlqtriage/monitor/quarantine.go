@@ -57,7 +57,7 @@ func (m *Monitor) takeAway(ctx context.Context, k lifecycle.MessageKey, by *aske
 		if d, err := m.publish(ctx, body); err != nil || d.Why != "" {
 			return d.Why, nil, err
 		}
-		m.copied()
+		m.Handled()
 	}
 	_, events, err = m.remove(ctx, body)
 	return "", events, err

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,11 +61,11 @@ func (c Config) withDefaults() (Config, error) {
 	if err := c.Contract.Validate(); err != nil {
 		return c, fmt.Errorf("pipeline: %w", err)
 	}
-	setDefault(&c.Holder, "pipeline")
-	setDefault(&c.Durable, fleet.ReaderPrefix+"-publishes")
-	setDefault(&c.Lease, 30*time.Second)
-	setDefault(&c.Grace, 30*time.Second)
-	setDefault(&c.Every, time.Second)
+	c.Holder = cmp.Or(c.Holder, "pipeline")
+	c.Durable = cmp.Or(c.Durable, fleet.ReaderPrefix+"-publishes")
+	c.Lease = cmp.Or(c.Lease, 30*time.Second)
+	c.Grace = cmp.Or(c.Grace, 30*time.Second)
+	c.Every = cmp.Or(c.Every, time.Second)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -75,13 +76,6 @@ func (c Config) withDefaults() (Config, error) {
 		c.step = func(string) {}
 	}
 	return c, nil
-}
-
-func setDefault[T comparable](to *T, value T) {
-	var zero T
-	if *to == zero {
-		*to = value
-	}
 }
 
 func (c Config) now() lifecycle.Micros { return lifecycle.MicrosOf(c.Now()) }

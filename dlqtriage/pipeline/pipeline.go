@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -18,8 +17,7 @@ type Pipeline struct {
 	cfg  Config
 	wake chan struct{}
 
-	mu   sync.Mutex
-	part health.Part
+	*health.Turns // Whether retries are sent.
 }
 
 // New checks the configuration. It starts nothing.
@@ -28,7 +26,8 @@ func New(cfg Config) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Pipeline{cfg: cfg, wake: make(chan struct{}, 1), part: health.Part{Name: "retries", Kind: "pipeline", State: health.Starting}}, nil
+	turns := health.NewTurns(health.Part{Name: "retries", Kind: "pipeline", State: health.Starting}, cfg.Log, "retries are not sent")
+	return &Pipeline{cfg: cfg, wake: make(chan struct{}, 1), Turns: turns}, nil
 }
 
 // Wake says that there may be something to do. It never blocks.
@@ -39,27 +38,11 @@ func (p *Pipeline) Wake() {
 	}
 }
 
-// Health says whether retries are sent.
-func (p *Pipeline) Health() []health.Part {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return []health.Part{p.part}
-}
-
-func (p *Pipeline) is(state health.State, detail string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if detail != "" && detail != p.part.Detail {
-		p.cfg.Log.Warn("retries are not sent", "detail", detail)
-	}
-	p.part.State, p.part.Detail, p.part.LastAt = state, detail, p.cfg.Now()
-}
-
 // Run works until ctx is done. What fails is tried again.
 func (p *Pipeline) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		if err := p.session(ctx); err != nil && ctx.Err() == nil {
-			p.is(health.Down, err.Error())
+		if err := p.session(ctx); err != nil {
+			p.Ended(ctx, err, p.cfg.Now())
 		}
 		p.pause(ctx)
 	}
@@ -109,7 +92,7 @@ func (p *Pipeline) park(ctx context.Context, r *relay, consuming jetstream.Consu
 		if err != nil {
 			return err
 		}
-		p.is(health.OK, "")
+		p.Ended(ctx, nil, p.cfg.Now())
 		select {
 		case <-consuming.Closed():
 			return fmt.Errorf("reading %s ended", fleet.StreamRetry)

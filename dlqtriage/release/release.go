@@ -1,11 +1,11 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -41,8 +41,7 @@ type Relay struct {
 	cfg  Config
 	wake chan struct{}
 
-	mu   sync.Mutex
-	part health.Part
+	*health.Turns // Whether messages are handed back.
 }
 
 // New checks the configuration. It starts nothing.
@@ -50,15 +49,9 @@ func New(cfg Config) (*Relay, error) {
 	if cfg.JetStream == nil || cfg.Effects == nil || cfg.Actions == nil {
 		return nil, errors.New("release: Config needs JetStream, Effects and Actions")
 	}
-	if cfg.Holder == "" {
-		cfg.Holder = "release"
-	}
-	if cfg.Lease <= 0 {
-		cfg.Lease = 30 * time.Second
-	}
-	if cfg.Every <= 0 {
-		cfg.Every = time.Second
-	}
+	cfg.Holder = cmp.Or(cfg.Holder, "release")
+	cfg.Lease = cmp.Or(cfg.Lease, 30*time.Second)
+	cfg.Every = cmp.Or(cfg.Every, time.Second)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -68,7 +61,8 @@ func New(cfg Config) (*Relay, error) {
 	if cfg.Step == nil {
 		cfg.Step = func(string) {}
 	}
-	return &Relay{cfg: cfg, wake: make(chan struct{}, 1), part: health.Part{Name: "releases", Kind: "relay", State: health.OK}}, nil
+	turns := health.NewTurns(health.Part{Name: "releases", Kind: "relay", State: health.OK}, cfg.Log, "messages are not handed back")
+	return &Relay{cfg: cfg, wake: make(chan struct{}, 1), Turns: turns}, nil
 }
 
 // Wake says that there may be something to do. It never blocks.
@@ -79,19 +73,12 @@ func (r *Relay) Wake() {
 	}
 }
 
-// Health says whether messages are handed back.
-func (r *Relay) Health() []health.Part {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return []health.Part{r.part}
-}
-
 // Run works until ctx is done and returns nil. What fails is tried again.
 func (r *Relay) Run(ctx context.Context) error {
 	tick := time.NewTicker(r.cfg.Every)
 	defer tick.Stop()
 	for {
-		r.report(ctx, r.turn(ctx))
+		r.Ended(ctx, r.turn(ctx), r.cfg.Now())
 		select {
 		case <-ctx.Done():
 			return nil
@@ -99,22 +86,6 @@ func (r *Relay) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
-}
-
-func (r *Relay) report(ctx context.Context, err error) {
-	if ctx.Err() != nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err == nil {
-		r.part.State, r.part.Detail, r.part.LastAt = health.OK, "", r.cfg.Now()
-		return
-	}
-	if r.part.Detail != err.Error() {
-		r.cfg.Log.Warn("messages are not handed back", "error", err)
-	}
-	r.part.State, r.part.Detail = health.Down, err.Error()
 }
 
 func (r *Relay) now() lifecycle.Micros { return lifecycle.MicrosOf(r.cfg.Now()) }

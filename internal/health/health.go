@@ -28,6 +28,9 @@ type Part struct {
 	LastAt     time.Time     // When it last took something in or verified that nothing waits; zero for never.
 	Quarantine uint64        // Undecodable lines since start.
 	Handled    uint64        // Lines since start.
+
+	Drains      float64 // By how many lines a second Pending shrank lately; negative where it grew. It counts while DrainsKnown.
+	DrainsKnown bool    // That was measured, and the part is still behind.
 }
 
 // Reporter is anything that knows how it is.

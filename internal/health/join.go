@@ -26,7 +26,9 @@ func Join(name, kind string, parts []Part) Part {
 		out.Pending += p.Pending
 		out.Handled += p.Handled
 		out.Quarantine += p.Quarantine
+		out.Drains += p.Drains
 	}
+	out.DrainsKnown = out.State == Behind && !slices.ContainsFunc(parts, func(p Part) bool { return p.State == Behind && !p.DrainsKnown })
 	out.Detail = strings.Join(details, "; ")
 	return out
 }
