@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -32,7 +33,7 @@ type Client struct {
 func New(cfg Config) (*Client, error) {
 	base, err := url.Parse(strings.TrimSuffix(cfg.Server, "/"))
 	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
-		return nil, fmt.Errorf("server %q is no address such as https://fleetglass.example.com", cfg.Server)
+		return nil, fmt.Errorf("server %q is no address: it begins with http:// or https://, such as https://fleetglass.example.com", cfg.Server)
 	}
 	return &Client{base: base, token: cfg.Token, http: cmp.Or(cfg.HTTP, &http.Client{Timeout: 30 * time.Second})}, nil
 }
@@ -61,19 +62,36 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	}
 	answer, err := c.http.Do(r)
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", c.base.Host, err)
+		return nil, c.unanswered(err)
 	}
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read the answer of %s: %w", c.base.Host, err)
+		return nil, fmt.Errorf("the answer of %s broke off: %w", c.base.Redacted(), err)
 	case len(text) > maxAnswer:
-		return nil, errors.New("the answer is too long")
+		return nil, fmt.Errorf("the answer of %s is longer than %d MiB", c.base.Redacted(), maxAnswer>>20)
 	case answer.StatusCode >= http.StatusBadRequest:
 		return nil, problemOf(answer, text)
+	case !json.Valid(text):
+		return nil, fmt.Errorf("%s sent no valid JSON (%s): something else may answer there, such as a proxy or a sign-in page", c.base.Redacted(),
+			cmp.Or(answer.Header.Get("Content-Type"), "of no type"))
 	}
 	return text, nil
+}
+
+// unanswered says why there is no answer, and names the server once: errors of the network repeat its address.
+func (c *Client) unanswered(err error) error {
+	if asked, ok := errors.AsType[*url.Error](err); ok {
+		if asked.Timeout() && c.http.Timeout > 0 {
+			return fmt.Errorf("%s did not answer within %s", c.base.Redacted(), c.http.Timeout)
+		}
+		err = asked.Err
+	}
+	if called, ok := errors.AsType[*net.OpError](err); ok {
+		err = called.Err
+	}
+	return fmt.Errorf("%s does not answer: %w", c.base.Redacted(), err)
 }
 
 func (c *Client) request(ctx context.Context, method, path string, query url.Values, body any) (*http.Request, error) {
@@ -104,12 +122,18 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 
 // asked decodes the answer of a call.
 func asked[T any](raw json.RawMessage, err error) (T, error) {
-	var out T
 	if err != nil {
-		return out, err
+		var none T
+		return none, err
 	}
+	return Decode[T](raw)
+}
+
+// Decode reads an answer that [Client.Get] gave.
+func Decode[T any](raw json.RawMessage) (T, error) {
+	var out T
 	if err := json.Unmarshal(raw, &out); err != nil {
-		return out, fmt.Errorf("read the answer: %w", err)
+		return out, fmt.Errorf("the answer has another form than this program knows, so the server may have another version: %w", err)
 	}
 	return out, nil
 }

@@ -3,7 +3,9 @@ package client
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Problem is why the server refused a call (RFC 9457).
@@ -17,9 +19,11 @@ type Problem struct {
 		Pointer string `json:"pointer"` // The field or parameter.
 		Detail  string `json:"detail"`
 	} `json:"errors"`
+
+	RetryAfter time.Duration `json:"-"` // How long to wait before the next try; zero where nothing says so.
 }
 
-// Error is the title with what stands below it.
+// Error is the title with what stands below it, and when to try again.
 func (p *Problem) Error() string {
 	parts := []string{p.Title}
 	if p.Detail != "" && p.Detail != p.Title {
@@ -31,15 +35,22 @@ func (p *Problem) Error() string {
 		}
 		parts = append(parts, strings.TrimPrefix(e.Pointer+": "+e.Detail, ": "))
 	}
-	return strings.Join(parts, ": ")
+	said := strings.Join(parts, ": ")
+	if p.RetryAfter > 0 {
+		said = strings.TrimSuffix(said, ".") + "; try again in " + p.RetryAfter.String()
+	}
+	return said
 }
 
 // problemOf reads a refusal. What is no problem document comes from something in between, such as a proxy.
 func problemOf(answer *http.Response, text []byte) *Problem {
 	p := &Problem{}
 	if json.Unmarshal(text, p) != nil || p.Title == "" {
-		p.Title = answer.Status
+		p.Title, p.Detail = answer.Status, "something between here and the server said so, such as a proxy"
 	}
 	p.Status = answer.StatusCode
+	if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		p.RetryAfter = time.Duration(seconds) * time.Second
+	}
 	return p
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -29,7 +30,9 @@ func (c completionCmd) Run(l *loaded, t *terminal) error {
 // completion is what may follow a command.
 type completion struct {
 	command, help string
-	words         []string // Flags, and commands below it.
+	words         []string // Commands below it, and the choices of its argument.
+	flags         []*kong.Flag
+	starts        bool // It is what the program does without a command.
 }
 
 // completed are the commands of the program. Settings belong to the one that serves.
@@ -39,60 +42,98 @@ func completed(program *kong.Node) []completion {
 		if node.Hidden {
 			continue
 		}
-		c := completion{command: node.Name, help: node.Help, words: flagsOf(node.Flags)}
+		c := completion{command: node.Name, help: node.Help, flags: node.Flags, starts: node.Tag.Has("default")}
 		for _, below := range node.Children {
 			c.words = append(c.words, below.Name)
 		}
-		if node.Tag.Has("default") {
-			c.words = append(c.words, flagsOf(program.Flags)...)
+		for _, argument := range node.Positional {
+			c.words = append(c.words, choices(argument)...)
 		}
+		if c.starts {
+			c.flags = append(slices.Clip(c.flags), program.Flags...)
+		}
+		c.flags = slices.DeleteFunc(slices.Clone(c.flags), func(f *kong.Flag) bool { return f.Hidden })
 		out = append(out, c)
 	}
 	return out
 }
 
-func flagsOf(flags []*kong.Flag) []string {
-	var out []string
-	for _, flag := range flags {
-		if !flag.Hidden {
-			out = append(out, "--"+flag.Name)
-		}
+// choices are the values that a flag or an argument may have; none where it may have any.
+func choices(v *kong.Value) []string {
+	if v.Enum == "" {
+		return nil
+	}
+	return v.EnumSlice()
+}
+
+// names are a flag as it is written.
+func names(f *kong.Flag) []string {
+	out := []string{"--" + f.Name}
+	if f.Short != 0 {
+		out = append(out, "-"+string(f.Short))
 	}
 	return out
 }
 
 func completeBash(w io.Writer, commands []completion) error {
-	var names, cases strings.Builder
+	var first, follow, values strings.Builder
 	for _, c := range commands {
-		names.WriteString(c.command + " ")
-		fmt.Fprintf(&cases, "\t%s) words=%q ;;\n", c.command, strings.Join(c.words, " "))
+		fmt.Fprintf(&first, "%s ", c.command)
+		words, pattern := slices.Clone(c.words), c.command
+		if c.starts {
+			pattern += "|-*"
+		}
+		for _, f := range c.flags {
+			words = append(words, "--"+f.Name)
+			of := choices(f.Value)
+			if of == nil {
+				continue
+			}
+			for _, name := range names(f) {
+				fmt.Fprintf(&values, "\t%q) words=%q ;;\n", c.command+" "+name, strings.Join(of, " "))
+			}
+		}
+		fmt.Fprintf(&follow, "\t%s) words=%q ;;\n", pattern, strings.Join(words, " "))
 	}
 	_, err := fmt.Fprintf(w, `_fleetglass() {
 	local words=%q
 	[ "$COMP_CWORD" -gt 1 ] && words=""
 	case "${COMP_WORDS[1]}" in
 %s	esac
+	case "${COMP_WORDS[1]} ${COMP_WORDS[COMP_CWORD-1]}" in
+%s	esac
 	COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _fleetglass fleetglass
-`, strings.TrimSpace(names.String()), cases.String())
+`, strings.TrimSpace(first.String()), follow.String(), values.String())
 	return err
 }
 
 func completeFish(w io.Writer, commands []completion) error {
+	var script strings.Builder
 	for _, c := range commands {
-		if _, err := fmt.Fprintf(w, "complete -c fleetglass -n __fish_use_subcommand -f -a %s -d %q\n", c.command, c.help); err != nil {
-			return err
+		fmt.Fprintf(&script, "complete -c fleetglass -n __fish_use_subcommand -f -a %s -d %q\n", c.command, c.help)
+		after := "'__fish_seen_subcommand_from " + c.command + "'"
+		if c.starts {
+			after = "'__fish_use_subcommand; or __fish_seen_subcommand_from " + c.command + "'"
 		}
 		for _, word := range c.words {
-			form := "-f -a " + word
-			if name, flag := strings.CutPrefix(word, "--"); flag {
-				form = "-l " + name
+			fmt.Fprintf(&script, "complete -c fleetglass -n %s -f -a %s\n", after, word)
+		}
+		for _, f := range c.flags {
+			form := " -l " + f.Name
+			if f.Short != 0 {
+				form += " -s " + string(f.Short)
 			}
-			if _, err := fmt.Fprintf(w, "complete -c fleetglass -n '__fish_seen_subcommand_from %s' %s\n", c.command, form); err != nil {
-				return err
+			switch of := choices(f.Value); {
+			case of != nil:
+				form += " -x -a '" + strings.Join(of, " ") + "'"
+			case !f.IsBool():
+				form += " -r"
 			}
+			fmt.Fprintf(&script, "complete -c fleetglass -n %s%s\n", after, form)
 		}
 	}
-	return nil
+	_, err := io.WriteString(w, script.String())
+	return err
 }

@@ -2,9 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"strings"
 	"text/tabwriter"
@@ -18,6 +19,17 @@ import (
 type remote struct {
 	Server string `also:"FLEETGLASS_SERVER" placeholder:"URL" help:"Address of the server to ask, such as https://fleetglass.example.org. FLEETGLASS_SERVER sets it too. Without it: the address of --listen."`
 	Output string `short:"o" enum:"table,json" default:"table" help:"Form of the answer: table, or json as the API sends it."`
+}
+
+// Validate refuses an address that no server can have.
+func (r remote) Validate() error { return checkServer(r.Server) }
+
+func checkServer(address string) error {
+	if address == "" {
+		return nil
+	}
+	_, err := client.New(client.Config{Server: address})
+	return err
 }
 
 func (r remote) client(l *loaded) (*client.Client, error) {
@@ -39,15 +51,15 @@ func show[T any](ctx context.Context, r remote, l *loaded, t *terminal, path str
 	}
 	raw, err := c.Get(ctx, path, query)
 	if err != nil {
-		return err
+		return withToken(err)
 	}
 	if r.Output == "json" {
 		_, err := fmt.Fprintln(t.out, strings.TrimSpace(string(raw)))
 		return err
 	}
-	var answer T
-	if err := json.Unmarshal(raw, &answer); err != nil {
-		return fmt.Errorf("read the answer: %w", err)
+	answer, err := client.Decode[T](raw)
+	if err != nil {
+		return err
 	}
 	rows := table(answer)
 	if len(rows) == 1 { // Only the heading.
@@ -55,6 +67,14 @@ func show[T any](ctx context.Context, r remote, l *loaded, t *terminal, path str
 		return err
 	}
 	return writeTable(t.out, rows)
+}
+
+// withToken adds to a refusal of who asks how to say who that is.
+func withToken(err error) error {
+	if p, refused := errors.AsType[*client.Problem](err); refused && p.Status == http.StatusUnauthorized {
+		return fmt.Errorf("%w Set the token with FLEETGLASS_TOKEN or --token", err)
+	}
+	return err
 }
 
 // writeTable writes rows with aligned columns; the first one is the heading.

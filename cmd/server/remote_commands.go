@@ -5,7 +5,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"net/url"
+	"syscall"
 	"time"
 
 	"fleetglass/client"
@@ -170,7 +173,7 @@ func (c retryCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 		return unsure(err, key)
 	}
 	if o, err = follow(ctx, server, o, c.Wait); err != nil {
-		return err
+		return fmt.Errorf("the retry was taken as operation %s; how far it is could not be asked: %w", o.ID, err)
 	}
 	if err := writeTable(t.out, [][]string{{"operation", o.ID}, {"status", o.Status}}); err != nil {
 		return err
@@ -181,9 +184,12 @@ func (c retryCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 	return nil
 }
 
-// unsure adds to an error how to ask again, unless the server itself refused: it may have taken the call, and its answer was lost.
+// unsure adds to an error how to ask again, unless the call was refused or never sent: the server may have taken it, and its answer was lost.
 func unsure(err error, key string) error {
-	if _, refused := errors.AsType[*client.Problem](err); refused {
+	if p, said := errors.AsType[*client.Problem](err); said && p.Status < http.StatusInternalServerError {
+		return withToken(err)
+	}
+	if _, unknown := errors.AsType[*net.DNSError](err); unknown || errors.Is(err, syscall.ECONNREFUSED) {
 		return err
 	}
 	return fmt.Errorf("%w (the retry may have been taken; to ask again for the same one: --key %s)", err, key)
@@ -202,10 +208,11 @@ func follow(ctx context.Context, server *client.Client, o client.Operation, pati
 			return o, nil
 		case <-tick.C:
 		}
-		var err error
-		if o, err = server.Operation(ctx, o.ID); err != nil {
+		now, err := server.Operation(ctx, o.ID)
+		if err != nil {
 			return o, err
 		}
+		o = now
 	}
 	return o, nil
 }

@@ -3,11 +3,16 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"fleetglass/access"
 	"fleetglass/client"
 	"fleetglass/internal/testkit"
 )
@@ -65,12 +70,77 @@ func TestAPersonTriagesAtATerminal(t *testing.T) {
 	}
 }
 
+// Each failure is one sentence on standard error, whatever form the answer was to have.
 func TestCommandsSayWhyTheServerCannotBeAsked(t *testing.T) {
 	t.Parallel()
-	for server, want := range map[string]string{"nowhere": "is no address", "http://127.0.0.1:1": "ask 127.0.0.1:1"} {
+	odd := httptest.NewServer(http.HandlerFunc(answerOddly))
+	defer odd.Close()
+	wrong := "fleetglass: the command line or the settings are wrong:\n  tasks: server %q is no address: it begins with http:// or https://, such as https://fleetglass.example.com\n"
+	for _, tt := range []struct {
+		server string
+		code   int
+		want   string
+	}{
+		{"nowhere", 2, fmt.Sprintf(wrong, "nowhere")},
+		{"localhost:8080", 2, fmt.Sprintf(wrong, "localhost:8080")},
+		{"http://127.0.0.1:1", 1, "fleetglass: http://127.0.0.1:1 does not answer: connect: connection refused\n"},
+		{odd.URL + "/page", 1, "fleetglass: " + odd.URL + "/page sent no valid JSON (text/html): something else may answer there, such as a proxy or a sign-in page\n"},
+		{odd.URL + "/cut", 1, "fleetglass: the answer of " + odd.URL + "/cut broke off: unexpected EOF\n"},
+		{odd.URL + "/proxy", 1, "fleetglass: 503 Service Unavailable: something between here and the server said so, such as a proxy; try again in 7s\n"},
+		{odd.URL + "/busy", 1, "fleetglass: The store is busy: Nothing was changed; try again in 5s\n"},
+	} {
+		for _, form := range []string{"table", "json"} {
+			var out, failed strings.Builder
+			if code := run(t.Context(), []string{"tasks", "--server", tt.server, "-o", form}, vars(), &out, &failed); code != tt.code || failed.String() != tt.want || out.Len() > 0 {
+				t.Errorf("%s as %s: exit code %d, printed %q, failed with %q; want %d and %q", tt.server, form, code, &out, &failed, tt.code, tt.want)
+			}
+		}
+	}
+}
+
+// answerOddly answers as what may stand in the way of a server, and as one that is busy.
+func answerOddly(w http.ResponseWriter, r *http.Request) {
+	switch place, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/"); place {
+	case "page":
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, "<html>Sign in</html>")
+	case "cut":
+		w.Header().Set("Content-Length", "1000")
+		_, _ = io.WriteString(w, `{"data":[`)
+	case "proxy":
+		w.Header().Set("Retry-After", "7")
+		http.Error(w, "<html>upstream is away</html>", http.StatusServiceUnavailable)
+	case "busy":
+		w.Header().Set("Retry-After", "5")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, `{"status":503,"code":"unavailable","title":"The store is busy","detail":"Nothing was changed.","retryable":true}`)
+	}
+}
+
+// Whoever lost the answer of a retry learns how to ask for the same one; whoever was refused, or reached nobody, does not.
+func TestALostAnswerOfARetrySaysItsKey(t *testing.T) {
+	t.Parallel()
+	odd := httptest.NewServer(http.HandlerFunc(answerOddly))
+	defer odd.Close()
+	for server, lost := range map[string]bool{odd.URL + "/page": true, odd.URL + "/cut": true, odd.URL + "/proxy": true, odd.URL + "/busy": true, "http://127.0.0.1:1": false, "http://no.invalid": false} {
 		var out strings.Builder
-		if code := run(t.Context(), []string{"tasks", "--server", server}, vars(), &out, &out); code != 1 || !strings.Contains(out.String(), want) {
-			t.Errorf("%s: exit code %d: %s", server, code, &out)
+		code := run(t.Context(), []string{"retry", "TASKS:1", "--reason", "it is back", "--key", "k-1", "--server", server}, vars(), &out, &out)
+		if code != 1 || strings.Contains(out.String(), "--key k-1") != lost {
+			t.Errorf("%s: exit code %d, lost %t: %s", server, code, lost, &out)
+		}
+	}
+}
+
+func TestAWrongTokenIsNamed(t *testing.T) {
+	t.Parallel()
+	_, entry := access.NewToken("ada", []access.Scope{access.Read}, time.Time{})
+	stranger, _ := access.NewToken("eve", []access.Scope{access.Read}, time.Time{})
+	r := start(t, settings(t, "--auth-tokens-file", writeTokens(t, entry)))
+	for _, args := range [][]string{{"tasks"}, {"doctor"}, {"retry", "TASKS:1", "--reason", "it is back"}} {
+		for _, token := range [][]string{nil, {"--token", stranger}} {
+			if code, text := r.command(append(args, token...)...); code != 1 || !strings.Contains(text, "valid token") || !strings.HasSuffix(text, "Set the token with FLEETGLASS_TOKEN or --token\n") {
+				t.Errorf("%v with %d words of a token: exit code %d: %s", args, len(token), code, text)
+			}
 		}
 	}
 }
@@ -84,6 +154,7 @@ func TestBashCompletesCommandsAndFlags(t *testing.T) {
 	}
 	for _, tt := range []struct{ words, want string }{
 		{"(fleetglass ta)", "tasks task"}, {"(fleetglass retry --re)", "--reason"}, {"(fleetglass token re)", "revoke"}, {"(fleetglass serve --nats-u)", "--nats-user --nats-url"},
+		{"(fleetglass --nats-u)", "--nats-user --nats-url"}, {"(fleetglass completion '')", "bash zsh fish"}, {"(fleetglass doctor --fail-on '')", "critical warning info"}, {"(fleetglass dlq -o j)", "json"},
 	} {
 		last := strings.Count(tt.words, " ")
 		shell := exec.CommandContext(t.Context(), "bash", "-c", fmt.Sprintf("%s\nCOMP_WORDS=%s COMP_CWORD=%d; _fleetglass; echo ${COMPREPLY[@]}", &script, tt.words, last))
