@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -19,6 +20,9 @@ type doctorCmd struct {
 	Server string          `also:"FLEETGLASS_SERVER" placeholder:"URL" help:"Ask the running server at this address instead of the broker. FLEETGLASS_SERVER sets it too."`
 	Output string          `short:"o" enum:"text,json" default:"text" help:"Form of the answer: text or json."`
 }
+
+// Validate refuses an address that no server can have.
+func (c doctorCmd) Validate() error { return checkServer(c.Server) }
 
 // errFindings says that the doctor found what --fail-on names.
 var errFindings = errors.New("the configuration of the broker has traps")
@@ -74,7 +78,7 @@ func (c doctorCmd) askServer(ctx context.Context, l *loaded) (doctor.Report, err
 	}
 	answer, err := server.Doctor(ctx)
 	if err != nil {
-		return doctor.Report{}, err
+		return doctor.Report{}, withToken(err)
 	}
 	report := doctor.Report{At: answer.AsOf, Streams: answer.Streams, Consumers: answer.Consumers}
 	for _, f := range answer.Data {
@@ -92,13 +96,34 @@ func (c doctorCmd) print(w io.Writer, r doctor.Report) error {
 		e.SetEscapeHTML(false)
 		return e.Encode(append([]doctor.Finding{}, r.Findings...)) // Never null.
 	}
-	for _, f := range r.Findings {
-		if _, err := fmt.Fprintf(w, "%s  %s: %s (%s)\n  seen  %s\n  why   %s\n  fix   %s\n\n", f.Severity, f.Resource, f.Title, f.Code, f.What, f.Why, f.Fix); err != nil {
+	for _, g := range r.Groups() {
+		if _, err := fmt.Fprintln(w, told(g)); err != nil {
 			return err
 		}
 	}
 	_, err := fmt.Fprintf(w, "%d findings on %d streams and %d consumers\n", len(r.Findings), r.Streams, r.Consumers)
 	return err
+}
+
+// told is what was found of one kind: the reason once, then each place.
+func told(g doctor.Group) string {
+	if len(g.Found) == 1 {
+		f := g.Found[0]
+		return fmt.Sprintf("%s  %s: %s (%s)\n  seen  %s\n  why   %s\n  fix   %s\n", f.Severity, f.Resource, f.Title, f.Code, f.What, f.Why, f.Fix)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s (%s), %d times\n  why   %s\n", g.Severity, g.Title, g.Code, len(g.Found), g.Why)
+	fix, one := g.Fix()
+	if one {
+		fmt.Fprintf(&b, "  fix   %s\n", fix)
+	}
+	for _, f := range g.Found {
+		fmt.Fprintf(&b, "  seen  %s: %s\n", f.Resource, f.What)
+		if !one {
+			fmt.Fprintf(&b, "  fix   %s\n", f.Fix)
+		}
+	}
+	return b.String()
 }
 
 func newDoctor(cfg Config, js jetstream.JetStream, now func() time.Time) (*doctor.Doctor, error) {

@@ -11,6 +11,8 @@ import (
 	"fleetglass/fleet"
 	"fleetglass/fleet/doctor"
 	"fleetglass/internal/testkit"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // The command, the API and the page look at one broker and find the same.
@@ -60,5 +62,42 @@ func TestTheDoctorSaysTheSameEverywhere(t *testing.T) {
 	body, err := io.ReadAll(page.Body)
 	if err != nil || page.StatusCode != http.StatusOK || !strings.Contains(string(body), "The first wait is shorter than a heartbeat") {
 		t.Errorf("page: %s, %v: %s", page.Status, err, body)
+	}
+}
+
+// What is found on several consumers has its reason once, and one fix where theirs differ in the name alone.
+func TestTheDoctorSaysAReasonOnce(t *testing.T) {
+	t.Parallel()
+	finding := func(code, consumer, fix string) doctor.Finding {
+		return doctor.Finding{Code: code, Severity: doctor.Warning, Title: "A trap", Resource: "consumer TASKS " + consumer, What: "It is " + consumer + ".", Why: "Because.", Fix: fix}
+	}
+	var out strings.Builder
+	err := doctorCmd{}.print(&out, doctor.Report{Streams: 1, Consumers: 3, Findings: []doctor.Finding{
+		finding("same", "a", "nats consumer edit TASKS a --sample 100"), finding("other", "a", "nats consumer edit TASKS a --max-pending 2"),
+		finding("same", "b", "nats consumer edit TASKS b --sample 100"), finding("other", "b", "nats consumer edit TASKS b --max-pending 4"),
+		finding("alone", "c", "nats consumer resume TASKS c"),
+	}})
+	const want = `warning  A trap (same), 2 times
+  why   Because.
+  fix   nats consumer edit TASKS <consumer> --sample 100
+  seen  consumer TASKS a: It is a.
+  seen  consumer TASKS b: It is b.
+
+warning  A trap (other), 2 times
+  why   Because.
+  seen  consumer TASKS a: It is a.
+  fix   nats consumer edit TASKS a --max-pending 2
+  seen  consumer TASKS b: It is b.
+  fix   nats consumer edit TASKS b --max-pending 4
+
+warning  consumer TASKS c: A trap (alone)
+  seen  It is c.
+  why   Because.
+  fix   nats consumer resume TASKS c
+
+5 findings on 1 streams and 3 consumers
+`
+	if diff := cmp.Diff(want, out.String()); err != nil || diff != "" {
+		t.Errorf("%v, printed (-want +got):\n%s", err, diff)
 	}
 }

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -50,6 +51,31 @@ func (r Report) Groups() []Group {
 		out[i].Found = append(out[i].Found, f)
 	}
 	return out
+}
+
+// Fix is the one fix of all that was found, with <consumer> or <stream> where each names its own. It is not ok where they differ by more.
+func (g Group) Fix() (pattern string, ok bool) {
+	for i, f := range g.Found {
+		named := f.fixPattern()
+		if i > 0 && named != pattern {
+			return "", false
+		}
+		pattern = named
+	}
+	return pattern, true
+}
+
+// fixPattern is the fix with the kind of the resource instead of its name.
+func (f Finding) fixPattern() string {
+	kind, names, _ := strings.Cut(f.Resource, " ")
+	own := names[strings.LastIndexByte(names, ' ')+1:]
+	words := strings.Split(f.Fix, " ")
+	for i, word := range words {
+		if word == own {
+			words[i] = "<" + kind + ">"
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // Doctor looks at one broker when it is asked, and gives a fresh report to all who ask meanwhile.

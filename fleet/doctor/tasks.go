@@ -110,7 +110,11 @@ func orphans(l look) []trap {
 			return "", ""
 		}
 		agent, _, _ := l.Contract.ParseTaskSubject(subjects[0])
-		return fmt.Sprintf("%d messages wait under %s.", messages, few(subjects)),
+		wait := "messages wait"
+		if messages == 1 {
+			wait = "message waits"
+		}
+		return fmt.Sprintf("%d %s under %s.", messages, wait, few(subjects)),
 			fmt.Sprintf("nats consumer add %s %s --filter '%s' --pull --ack explicit --max-deliver 3 --sample 100", s.Config.Name, fleet.WorkerName(agent), l.Contract.TaskSubject(agent, ">"))
 	})
 }
