@@ -50,7 +50,7 @@ func duplicatesOf(f lifecycle.TaskFacts) Duplicates {
 		lifecycle.LayerExecution: &d.ReachedExecution, lifecycle.LayerUnknown: &d.Unknown,
 		lifecycle.LayerConflict: &d.KeyConflicts, lifecycle.LayerSemantic: &d.Semantic,
 	}
-	for _, c := range lifecycle.Ledger(f) {
+	for _, c := range lifecycle.Ledger(&f) {
 		if n := totals[c.Layer]; n != nil {
 			*n += c.N
 		}

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -27,7 +28,7 @@ func answer(t Trace, in TraceInput) Answers {
 		return answersWithoutMessage(t)
 	}
 	head, _ := t.Shown()
-	return Answers{Ownership: ownership(head), LastReceipt: lastReceipt(t, head), Recovery: besideSharers(recovery(head, in), head, t.Facts)}
+	return Answers{Ownership: ownership(head), LastReceipt: lastReceipt(t, head), Recovery: besideOthers(besideSharers(recovery(head, in), head, t.Facts), head, t.Messages)}
 }
 
 // answersWithoutMessage speaks of a task of which no stored message was observed.
@@ -37,6 +38,9 @@ func answersWithoutMessage(t Trace) Answers {
 		LastReceipt: Answer{Headline: "None was observed", Text: "No stored message, completion record or receipt was observed.", Provenance: Inferred},
 		Recovery:    Answer{Headline: "Nothing can be recommended", Text: "No stored message of this task is known.", Provenance: Inferred},
 	}
+	if len(t.Facts.Reports) > 0 {
+		out.LastReceipt = Answer{Headline: "Its agent reported about it", Text: "An agent reported about it, although no stored message was observed.", Provenance: Reported}
+	}
 	if c := t.Facts.Completion; c != nil {
 		out.LastReceipt = Answer{Headline: "A completion record", Text: "A completion is recorded, although no stored message was observed.", At: c.At, Provenance: Recorded}
 	}
@@ -44,7 +48,7 @@ func answersWithoutMessage(t Trace) Answers {
 		return caughtFor(owner, out)
 	}
 	switch blind := slices.ContainsFunc(t.Gaps, func(g Gap) bool { return !g.Repaired }); {
-	case t.Facts.NotStoredAt.Known() && (blind || t.Facts.NotStoredDoubt != "" || t.Facts.Completion != nil):
+	case t.Facts.NotStoredAt.Known() && (blind || t.Facts.NotStoredDoubt != "" || t.Facts.Completion != nil || len(t.Facts.Reports) > 0):
 		out.Recovery.Headline = "Look for its effect first"
 		out.Recovery.Text = "A publish was attempted, and whether it was stored is not known: look for its effect before publishing it again."
 	case t.Facts.NotStoredAt.Known():
@@ -89,6 +93,19 @@ func clock(m Micros) string { return m.Time().Format("2006-01-02 15:04:05.000 UT
 
 // span is how durations read in reports.
 func span(d time.Duration) string { return d.Round(time.Millisecond).String() }
+
+// Grouped is how counts read: 26,147.
+func Grouped(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	sign := ""
+	if n < 0 {
+		sign, s = "−", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
 
 // Lasting is how durations read in headlines and alerts: "14.5 s", "3 m 10 s", "2 h 5 m".
 func Lasting(d time.Duration) string {

@@ -7,6 +7,10 @@ func ownership(m MessageTrace) Answer {
 	if d := m.Facts.Dead; d != nil && m.Verdict.HasEntry() {
 		return Answer{Headline: "The dead-letter queue has it", Text: "The dead-letter queue took it over.", At: d.At, Provenance: Recorded}
 	}
+	if m.Verdict.Rule == ruleStranded {
+		return Answer{Headline: "Nobody: its consumer is past it", At: m.Facts.StrandedAt, Provenance: Broker,
+			Text: fmt.Sprintf("The stream still has it; %s is past it and awaits no answer to it.", firstText(m.Facts.Consumer, "its consumer"))}
+	}
 	if len(m.Attempts) == 0 {
 		return ownershipBeforeDelivery(m)
 	}
@@ -81,6 +85,9 @@ func ownershipBeforeDelivery(m MessageTrace) Answer {
 	case m.Facts.OrphanedAt > m.Facts.AdoptedAt:
 		return Answer{Headline: "The stream has it", Text: "The stream has had it since it was published, and no consumer's filter matches its subject.",
 			At: stored.At, Provenance: Broker}
+	case m.Verdict.State == StateOutcomeUnknown && m.Facts.Removal.Known():
+		return Answer{Headline: "Nobody: it was removed", Text: removedText(m.Facts.Removal) + " Whether a worker had it before is not known.",
+			At: m.Facts.VanishedAt, Provenance: Broker}
 	case m.Verdict.State == StateOutcomeUnknown:
 		return Answer{Headline: "Nobody: it left the stream", Text: "The stream had it; it left without a delivery being seen.", At: m.Facts.VanishedAt, Provenance: Broker}
 	}

@@ -20,6 +20,9 @@ func recovery(m MessageTrace, in TraceInput) Answer {
 	case StateTriaged:
 		return triaged(*m.Facts.Triage)
 	case StateOutcomeUnknown:
+		if m.Verdict.Rule == ruleStranded {
+			return say("Look for its effect first", "It is in the stream and nobody delivers it again; whether a worker had it is not known: look for its effect before it is published again.")
+		}
 		return say("Look for its effect first", "Whether the work was done is not known: look it up before anything is run again.")
 	case StateRemoved:
 		return say("Nothing happens by itself", "It has left the stream, and no worker ever had it.")
@@ -44,6 +47,24 @@ func besideSharers(a Answer, m MessageTrace, t TaskFacts) Answer {
 	a.Text += " " + first.Words()
 	if more := len(sharers) - 1; more > 0 {
 		a.Text += fmt.Sprintf(" %d more have that key.", more)
+	}
+	return a
+}
+
+// besideOthers adds that another message of the task is still to be worked on, where the one by which it is shown is over.
+func besideOthers(a Answer, m MessageTrace, all []MessageTrace) Answer {
+	if m.Verdict.State.Open() {
+		return a
+	}
+	for _, other := range all {
+		if other.Facts.Key == m.Facts.Key || !other.Verdict.State.Open() {
+			continue
+		}
+		if m.Verdict.State == StateCompleted || m.Verdict.State == StateRemoved {
+			a.Headline = "Another message of it waits"
+		}
+		a.Text += fmt.Sprintf(" %s, another message of this task, is %s.", other.Facts.Key, other.Verdict.State)
+		break
 	}
 	return a
 }

@@ -161,6 +161,7 @@ func closeOpen(attempts []Attempt, m *MessageFacts) {
 			a.End, a.EndedAt = EndTimedOut, next
 		case gone.Known():
 			a.End, a.EndedAt = EndRemoved, gone
+			a.doubtBegin()
 		case m.MaxDeliveriesAt.Known() && m.MaxDeliveriesAt >= a.BeganAt:
 			a.End, a.EndedAt = EndTimedOut, m.MaxDeliveriesAt
 		case m.VanishedAt.Known():

@@ -12,8 +12,8 @@ import (
 //   - A claim whose sender knows when the message was stored shows that a worker was given the message: the attempt counts, its end does not.
 //   - An answer that says another time than that of the message is from somebody who was never given it. Whether it ended the message, and who did the
 //     work, cannot be known, so that it ends nothing either (ADR 45). While the message's own line was not seen nothing is doubted.
-//   - Who reads the stream knows that time too. Where the consumer that a claim names has lived since before the message was stored, and has not delivered
-//     it, nobody was given the message: the claim shows nothing at all.
+//   - Who reads the stream knows that time too. Where the consumer that a claim names has not delivered the message, and no other of its name lived since it
+//     was stored, nobody was given the message: the claim shows nothing at all.
 //   - A claim ends nothing until the broker's state proves it ([AckConfirmed], [TermConfirmed]) or refutes it ([AckRefuted]).
 
 // Claim is an answer of which the broker's state did not prove the effect when its line was read.
@@ -94,9 +94,14 @@ func compareFlag(a, b bool) int {
 }
 
 // ByHolder reports whether the sender of a claim was given the message: it knows when the message was stored, to the microsecond, and nothing proves that
-// its consumer had not delivered it.
+// its consumer had not delivered it. What a broker says that was killed and has forgotten a delivery proves nothing: one is known from before.
 func (m *MessageFacts) ByHolder(c Claim) bool {
-	return m.Stored != nil && c.SaidAt == m.Stored.At && !c.Undelivered
+	return m.Stored != nil && c.SaidAt == m.Stored.At && (!c.Undelivered || m.deliveredBefore(c.At))
+}
+
+// deliveredBefore reports whether a line or the broker's state told of a delivery before a time.
+func (m *MessageFacts) deliveredBefore(at Micros) bool {
+	return slices.ContainsFunc(m.Attempts, func(a AttemptFacts) bool { return a.SeenAt.Known() && a.SeenAt < at })
 }
 
 // OpenClaim is the latest claim to have ended the message that is neither proved nor refuted; not ok when there is none.

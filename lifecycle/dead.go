@@ -62,7 +62,7 @@ func (m *MessageFacts) speaks(d DeadFacts) bool {
 func (ev *evidence) ended() bool {
 	m := ev.m
 	_, dead := ev.deadAt()
-	return dead || ev.termAt.Known() || m.VanishedAt.Known() || m.OrphanedAt > m.AdoptedAt || (m.Stored == nil && ev.n == 0 && !ev.ackedAt.Known())
+	return dead || ev.termAt.Known() || m.VanishedAt.Known() || m.OrphanedAt > m.AdoptedAt || m.Stranded() || (m.Stored == nil && ev.n == 0 && !ev.ackedAt.Known())
 }
 
 // entry is the dead-letter entry that counts; nil where there is none.

@@ -80,7 +80,7 @@ func (ev *evidence) lease(c *ConsumerState) lease {
 	held := lease{basis: ev.beganAt}
 	for i, b := range ev.beats() {
 		certain := i > 0 || ev.deliveredAt.Known() // Without the broker's time of the delivery the first one may have been in time.
-		if certain && b.at > held.basis.Add(max(wait, ev.life.apart())) {
+		if certain && b.at > c.Until(held.basis, max(wait, ev.life.apart())) {
 			break
 		}
 		held.basis, held.beat = b.at, b.at
@@ -88,7 +88,7 @@ func (ev *evidence) lease(c *ConsumerState) lease {
 			held.sender = ev.n
 		}
 	}
-	held.deadline = held.basis.Add(wait)
+	held.deadline = c.Until(held.basis, wait)
 	return held
 }
 

@@ -36,16 +36,19 @@ type MessageFacts struct {
 	Undelivered     bool         `json:"undelivered,omitempty"` // The sequence that its consumer delivered last proves that no worker had it.
 	OrphanedAt      Micros       `json:"orphaned,omitempty"`
 	AdoptedAt       Micros       `json:"adopted,omitempty"`
-	Entries         []DeadFacts  `json:"entries,omitempty"`  // Dead-letter entries that name this message, sorted by time.
-	Dead            *DeadFacts   `json:"dead,omitempty"`     // The earliest of them that speaks of what the stream stored; nil when none does.
-	Triage          *TriageFacts `json:"triage,omitempty"`   // The latest decision about the message that took effect, or was taken back; nil when there was none.
-	Asked           *TriageFacts `json:"asked,omitempty"`    // The latest action that somebody asked for; nil when nobody did.
-	Classified      *ClassFacts  `json:"class,omitempty"`    // Why it died, by the latest word of a person, else of the rules; nil when nobody said.
-	Repaired        bool         `json:"repaired,omitempty"` // The publish line was lost; the message was read from the stream.
-	Forged          bool         `json:"forged,omitempty"`   // Publish lines differ: the stream sent one of them at most.
+	StrandedAt      Micros       `json:"stranded,omitempty"`   // Latest time since which its consumer is past it and awaits no answer to it.
+	StrandedN       int          `json:"stranded_n,omitempty"` // The last attempt that was known then; zero where none was.
+	Entries         []DeadFacts  `json:"entries,omitempty"`    // Dead-letter entries that name this message, sorted by time.
+	Dead            *DeadFacts   `json:"dead,omitempty"`       // The earliest of them that speaks of what the stream stored; nil when none does.
+	Triage          *TriageFacts `json:"triage,omitempty"`     // The latest decision about the message that took effect, or was taken back; nil when there was none.
+	Asked           *TriageFacts `json:"asked,omitempty"`      // The latest action that somebody asked for; nil when nobody did.
+	Classified      *ClassFacts  `json:"class,omitempty"`      // Why it died, by the latest word of a person, else of the rules; nil when nobody said.
+	Repaired        bool         `json:"repaired,omitempty"`   // The publish line was lost; the message was read from the stream.
+	Forged          bool         `json:"forged,omitempty"`     // Publish lines differ: the stream sent one of them at most.
 
-	FirstAt Micros `json:"first,omitempty"` // Earliest event.
-	LastAt  Micros `json:"last,omitempty"`  // Latest event.
+	FirstAt  Micros `json:"first,omitempty"`     // Earliest event.
+	LastAt   Micros `json:"last,omitempty"`      // Latest event.
+	LastKind Kind   `json:"last_kind,omitempty"` // What it is.
 }
 
 // StoredFacts is what the publish line of a message says.
@@ -115,7 +118,8 @@ const maxDeliveriesKept = 1000
 // Join adds what e proves. Joining an event twice, or in another order, gives the same facts.
 func (m *MessageFacts) Join(e Event) {
 	m.Key = e.Message
-	m.FirstAt, m.LastAt = earliest(m.FirstAt, e.At), latest(m.LastAt, e.At)
+	m.FirstAt = earliest(m.FirstAt, e.At)
+	m.LastAt, m.LastKind = latestEvent(m.LastAt, m.LastKind, e.At, e.Kind)
 	switch {
 	case e.Detail.Watches:
 		m.joinWatcher(e)
@@ -131,7 +135,7 @@ func (m *MessageFacts) Join(e Event) {
 		m.Worker = leastText(m.Worker, e.Agent)
 	}
 	m.Consumer = leastText(m.Consumer, e.Consumer)
-	if e.Attempt > 0 && e.Kind != ExhaustionSaid && e.Kind != ExhaustionDenied {
+	if e.Attempt > 0 && e.Kind != ExhaustionSaid && e.Kind != ExhaustionDenied && e.Kind != Stranded {
 		m.joinAttempt(e)
 	}
 	switch e.Kind {
@@ -156,6 +160,8 @@ func (m *MessageFacts) Join(e Event) {
 		m.OrphanedAt = latest(m.OrphanedAt, e.At)
 	case Adopted:
 		m.AdoptedAt = latest(m.AdoptedAt, e.At)
+	case Stranded:
+		m.StrandedAt, m.StrandedN = latest(m.StrandedAt, e.At), max(m.StrandedN, e.Attempt)
 	case DeadLettered:
 		m.joinEntry(deadFacts(e))
 	case Decided, Triaged, Reopened, Released, Resolved:
@@ -282,6 +288,20 @@ func cloneAttempts(attempts []AttemptFacts) []AttemptFacts {
 		a.CSeqs, a.CSeqAt, a.Beats = slices.Clone(a.CSeqs), slices.Clone(a.CSeqAt), slices.Clone(a.Beats)
 	}
 	return out
+}
+
+// latestEvent is the join of two latest events. Of two at one instant it is the one that comes later in its turn.
+func latestEvent(at Micros, kind Kind, otherAt Micros, other Kind) (Micros, Kind) {
+	if at != otherAt {
+		if at > otherAt {
+			return at, kind
+		}
+		return otherAt, other
+	}
+	if kind == other || cmp.Or(cmp.Compare(kind.Row().Phase, other.Row().Phase), cmp.Compare(kind, other)) > 0 {
+		return at, kind
+	}
+	return at, other
 }
 
 // leastText is the join of texts that should agree: the empty text is neutral, else the least wins.

@@ -11,6 +11,8 @@ func TestAGapOfOneStreamConcernsNoOther(t *testing.T) {
 		{"OBS_ACK", "TASKS", true, true},
 		{Uncaptured("TASKS_VIP"), "TASKS_VIP", true, false},
 		{Uncaptured("TASKS_VIP"), "TASKS", false, false},
+		{Clock("TASKS"), "TASKS", true, false},
+		{Clock("TASKS"), "TASKS_VIP", false, false},
 	} {
 		g := Gap{Source: tc.source}
 		if g.Concerns(tc.stream) != tc.concerns || g.Everywhere() != tc.everywhere {

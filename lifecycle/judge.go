@@ -31,6 +31,7 @@ func Rules() []Rule { return slices.Concat([]Rule{decided}, rules) }
 const (
 	rulePresumedDead = "presumed dead"
 	ruleLeaseExpired = "lease expired"
+	ruleStranded     = "stranded"
 )
 
 var rules = []Rule{
@@ -70,6 +71,10 @@ var rules = []Rule{
 		}},
 	{"vanished", StateOutcomeUnknown, "The message left the stream and nothing seen explains it.",
 		func(e *evidence) (Micros, bool) { return e.m.VanishedAt, e.m.VanishedAt.Known() }},
+	{ruleStranded, StateOutcomeUnknown, "The message is in the stream, its consumer is past it and awaits no answer to it: nobody delivers it again, and what became of it is not known.",
+		func(e *evidence) (Micros, bool) {
+			return e.m.StrandedAt, e.m.Stranded() && e.life.currentAttempt(e.deliveries) <= e.m.StrandedN
+		}},
 	{"handed back", StateFailed, "The current attempt was handed back by nak.",
 		func(e *evidence) (Micros, bool) { return e.current.LastNakAt, e.current.LastNakAt.Known() }},
 	{ruleLeaseExpired, StateFailed, "The deadline of the current attempt passed without an answer.",
@@ -113,13 +118,14 @@ func (ev *evidence) judge() Verdict {
 }
 
 // unsettled reports whether something may still happen to the message by itself: the broker or a worker has it, or it is exhausted
-// and still in the stream.
+// or stranded and still in the stream.
 func (v Verdict) unsettled(m *MessageFacts) bool {
 	state := v.State
 	if state == StateTriaged {
 		state = v.Death.State
 	}
-	return state.Open() || (state == StateExhausted && !m.VanishedAt.Known())
+	left := state == StateExhausted || v.Rule == ruleStranded
+	return state.Open() || (left && !m.VanishedAt.Known())
 }
 
 // evidence is what the rows of the table ask for, computed once.

@@ -19,18 +19,17 @@ type StreamID struct {
 
 // String is the textual form, [[account/]domain/]name[~epoch]. [ParseStreamID] reads it back.
 func (s StreamID) String() string {
-	var b strings.Builder
-	if s.Account != "" {
-		b.WriteString(s.Account + "/")
+	text := s.Name
+	switch {
+	case s.Account != "":
+		text = s.Account + "/" + s.Domain + "/" + text
+	case s.Domain != "":
+		text = s.Domain + "/" + text
 	}
-	if s.Domain != "" || s.Account != "" {
-		b.WriteString(s.Domain + "/")
-	}
-	b.WriteString(s.Name)
 	if s.Epoch != 0 {
-		b.WriteString("~" + strconv.FormatInt(int64(s.Epoch), 10))
+		text += "~" + strconv.FormatInt(int64(s.Epoch), 10)
 	}
-	return b.String()
+	return text
 }
 
 // ParseStreamID reads the form that [StreamID.String] writes. It errors on an empty name or too many parts.

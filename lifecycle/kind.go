@@ -28,7 +28,8 @@ const (
 	AckRefuted        Kind = "ack_refuted"        // An acknowledgement was seen, yet the message is still in the stream later.
 	Vanished          Kind = "vanished"           // The message left the stream without an answer; Detail.Removal says by what, where that is known.
 	Orphaned          Kind = "orphaned"           // No consumer's filter matches the subject: no worker gets the message until one does.
-	Adopted           Kind = "adopted"            // A consumer's filter now matches a message that was orphaned.
+	Adopted           Kind = "adopted"            // A consumer delivers a message after all that was orphaned or stranded.
+	Stranded          Kind = "stranded"           // Its consumer is past a message in the stream and awaits no answer to it: nobody delivers it again.
 	NotStored         Kind = "not_stored"         // A publish attempt was seen, and no stored message: none followed, or its line was lost in a gap.
 	KeyShared         Kind = "key_shared"         // A message of another task has an idempotency key of this task, or one that names this task.
 	PublishSwallowed  Kind = "publish_swallowed"  // A publish attempt stored nothing, because a message of another task had its message id.

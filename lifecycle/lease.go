@@ -250,11 +250,14 @@ func nextStep(v Verdict, l Lease, ev evidence, c *ConsumerState) NextStep {
 // redeliveryAfterNak is when the broker hands a message out again. A delay together with non-uniform backoff comes late by the
 // difference between this attempt's wait and the first one's.
 func redeliveryAfterNak(a AttemptFacts, c *ConsumerState) Micros {
-	at := a.NakAt.Add(time.Duration(a.NakDelay))
-	if a.NakDelay > 0 && c != nil && len(c.Backoff) > 0 {
-		at = at.Add(c.Wait(a.N) - c.Wait(1))
+	delay := time.Duration(a.NakDelay)
+	if c == nil {
+		return a.NakAt.Add(delay)
 	}
-	return at
+	if delay > 0 && len(c.Backoff) > 0 {
+		delay += c.Wait(a.N) - c.Wait(1)
+	}
+	return c.Until(a.NakAt, delay)
 }
 
 func staleKind(o OpenMessage, v Verdict, l Lease, ev evidence, typical Typical, now Micros) StaleKind {

@@ -38,7 +38,7 @@ type Case struct {
 }
 
 // Ledger finds the duplicates of a task. It is a pure function of joined facts, so late records and lines correct it.
-func Ledger(t TaskFacts) []Case {
+func Ledger(t *TaskFacts) []Case {
 	var out []Case
 	for _, id := range t.swallowed() {
 		p := t.Publishes[id]
@@ -76,9 +76,9 @@ func (t *TaskFacts) swallowed() []string {
 
 // byKey splits what the ledger needs of a task by idempotency key: versions of a task are each to run once. What names no key belongs to
 // the first.
-func (t *TaskFacts) byKey() []TaskFacts {
+func (t *TaskFacts) byKey() []*TaskFacts {
 	if t.oneKey() {
-		return []TaskFacts{*t}
+		return []*TaskFacts{t}
 	}
 	keys := map[string]bool{}
 	for _, c := range t.Copies {
@@ -91,8 +91,9 @@ func (t *TaskFacts) byKey() []TaskFacts {
 		}
 		return names[0]
 	}
-	parts := make([]TaskFacts, len(names))
+	parts := make([]*TaskFacts, len(names))
 	for i, name := range names {
+		parts[i] = &TaskFacts{}
 		for _, c := range t.Copies {
 			if c.IdemKey == name {
 				parts[i].Copies = append(parts[i].Copies, c)
@@ -133,7 +134,7 @@ func (t *TaskFacts) idemKeyOf(msgID string) string {
 }
 
 // ledgerRepeats judges the deliveries of one idempotency key after its completion.
-func ledgerRepeats(t TaskFacts) []Case {
+func ledgerRepeats(t *TaskFacts) []Case {
 	ran, out := t.executions()
 	leaked := len(out) > 0
 	acked, explained := 0, 0
@@ -189,13 +190,22 @@ func (t *TaskFacts) repeat(c DeliveryCopy, leaked bool) (Case, bool) {
 	return Case{}, false
 }
 
-// quickAnswer is how long an attempt may last at most that surely did no work, where nothing says how long the work takes.
-const quickAnswer = 250 * time.Millisecond
+const (
+	// quickAnswer is how long an attempt may last at most that surely did no work, where nothing better says how long the work takes.
+	quickAnswer = 250 * time.Millisecond
+	// shortestRun is how long a first run took at least by which others can be measured.
+	shortestRun = 50 * time.Millisecond
+)
 
 // atOnce reports whether an attempt was acknowledged so soon that it cannot have done the work: within a quarter of what the first run took
-// at least.
+// at least, or within [quickAnswer] if that is longer; in any case within half of the first run, where that can be measured by.
 func (t *TaskFacts) atOnce(c DeliveryCopy) bool {
-	return c.AckedAt.Sub(c.After) <= max(quickAnswer, t.firstRun()/4)
+	run := t.firstRun()
+	limit := max(quickAnswer, run/4)
+	if run >= shortestRun {
+		limit = min(limit, run/2)
+	}
+	return c.AckedAt.Sub(c.After) <= limit
 }
 
 // firstRun is how long the work took at least, from the begin of the first attempt to the first completion; zero when it is not known.
@@ -343,7 +353,7 @@ func (t *TaskFacts) keyOf(msgID string) MessageKey {
 }
 
 // ledgerConflicts finds idempotency keys that stand for more than one payload.
-func ledgerConflicts(t TaskFacts) []Case {
+func ledgerConflicts(t *TaskFacts) []Case {
 	if len(t.Copies) < 2 && t.Completion == nil {
 		return nil
 	}
@@ -411,7 +421,8 @@ func (m *MessageFacts) firstBegan() Micros {
 }
 
 // beginOf bounds the begin of an attempt from both sides. silent says that the end of an earlier attempt is not known, so that it may
-// have lasted up to the begin of this one.
+// have lasted up to the begin of this one. A heartbeat ends no attempt: a worker that lost its lease may go on with them. An answer is
+// dated when it was captured, which can be late: where the bounds contradict each other, only the time of storing is left.
 func (m *MessageFacts) beginOf(a AttemptFacts) (after, by Micros, silent bool) {
 	d := deliveryIn(m.numbered(), a.N)
 	if exact := earliest(a.DeliveredAt, d.At); exact.Known() {
@@ -427,9 +438,13 @@ func (m *MessageFacts) beginOf(a AttemptFacts) (after, by Micros, silent bool) {
 			end = latest(end, p.Expired.Deadline)
 		}
 		silent = silent || !end.Known()
-		after = latest(after, latest(end, p.LastBeat))
+		after = latest(after, end)
 	}
-	return after, earliest(a.SeenAt, d.Bound), silent
+	by = earliest(a.SeenAt, d.Bound)
+	if by.Known() && after > by && m.Stored != nil {
+		after = m.Stored.At
+	}
+	return after, by, silent
 }
 
 // firstStored is when the first message of the task was stored; zero when no publish line was seen.

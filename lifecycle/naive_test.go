@@ -68,7 +68,9 @@ func (n naive) attempt() int {
 		best = max(best, got)
 	}
 	for _, e := range n.events {
-		best = max(best, e.Attempt)
+		if e.Kind != Stranded {
+			best = max(best, e.Attempt)
+		}
 		if e.Kind == ReportClaimed || e.Kind == ReportAccepted {
 			best = max(best, 1)
 		}
@@ -203,7 +205,7 @@ func (n naive) observed() State {
 	switch {
 	case acked && recorded:
 		return StateCompleted
-	case n.entryOfIt() && (termed || exhausted || vanished || n.any(is(Orphaned)) || nothingElse):
+	case n.entryOfIt() && (termed || exhausted || vanished || n.any(is(Orphaned, Stranded)) || nothingElse):
 		return StateDeadLettered
 	case acked:
 		return StateCompleted
@@ -217,7 +219,7 @@ func (n naive) observed() State {
 		return StateCompleted
 	case recorded:
 		return StateCompleting
-	case vanished:
+	case vanished || n.stranded(life):
 		return StateOutcomeUnknown
 	case life.any(current(Nacked, NakConfirmed)):
 		return StateFailed
@@ -233,6 +235,15 @@ func (n naive) observed() State {
 		return StatePublished
 	}
 	return StateOutcomeUnknown
+}
+
+// stranded reports whether its consumer was seen to be past the message, and no later attempt is known.
+func (n naive) stranded(life naive) bool {
+	seen := 0
+	for _, e := range n.all(is(Stranded)) {
+		seen = max(seen, e.Attempt)
+	}
+	return n.any(is(Stranded)) && life.without(is(ReportClaimed, ReportAccepted)).attempt() <= seen
 }
 
 // entryOfIt reports whether a dead-letter entry speaks of this message, and not of another task's. While no publish was seen every entry does.
@@ -556,7 +567,7 @@ func describe(events []Event) []string {
 var historyKinds = []Kind{
 	Published, Published, PublishAttempted, PublishAttempted, Acked, AckConfirmed, Nacked, NakConfirmed, Terminated, TermConfirmed,
 	Heartbeat, Heartbeat, Delivered, Delivered, AttemptUnanswered, MaxDeliveries, ExhaustionSaid, ExhaustionDenied, LeaseExpired, PresumedDead, AckRefuted, Vanished,
-	Orphaned, ConsumerRecreated, DeadLettered, Triaged, Reopened, CompletionRecorded, ReportClaimed, ReportAccepted, ReportCompleted,
+	Orphaned, Stranded, ConsumerRecreated, DeadLettered, Triaged, Reopened, CompletionRecorded, ReportClaimed, ReportAccepted, ReportCompleted,
 }
 
 // randomHistory makes up to twelve events about one message, in no particular order and with no regard for what is likely.
@@ -606,7 +617,7 @@ func randomHistory(r *rand.Rand) []Event {
 			e.Message, e.Attempt = about, 1+r.IntN(3)
 			e.ConsumerSeq = uint64(2 * e.Attempt)
 			switch e.Kind {
-			case MaxDeliveries:
+			case MaxDeliveries, Stranded:
 				e.ConsumerSeq = 0
 			case AckConfirmed:
 				e.Provenance = []Provenance{Broker, Broker, Inferred}[r.IntN(3)]
@@ -633,7 +644,7 @@ func randomHistory(r *rand.Rand) []Event {
 func share(r *rand.Rand, events []Event) {
 	for i := range events {
 		e := &events[i]
-		delivery := e.Attempt > 0 || is(Delivered, ConsumerRecreated, ExhaustionSaid, ExhaustionDenied)(*e)
+		delivery := e.Attempt > 0 && e.Kind != Stranded || is(Delivered, ConsumerRecreated, ExhaustionSaid, ExhaustionDenied)(*e)
 		if !e.Message.IsZero() && delivery {
 			e.Detail.Apart, e.Consumer = true, []string{"a", "b", "b", "c"}[r.IntN(4)]
 		}

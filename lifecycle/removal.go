@@ -12,6 +12,7 @@ const (
 	RemovedByLimit    Removal = "limit"       // A limit of the stream, or of its subject, made room for a newer message.
 	RemovedByOperator Removal = "operator"    // Somebody deleted the message or purged the stream.
 	RemovedWithStream Removal = "stream"      // Its stream was deleted.
+	RemovedByInterest Removal = "consumer"    // Its stream has Interest retention, and the last consumer that took it was deleted.
 	RemovedToQueue    Removal = "dead_letter" // Its dead-letter entry is stored, and Fleetglass's monitor deleted it.
 	RemovedByBroker   Removal = "deleted"     // The broker says that it was deleted unacknowledged; by an operator, a purge or a limit, it does not say.
 	RemovedUnknown    Removal = "unknown"     // It is gone, and nothing seen says how: an acknowledgement may have been missed.
@@ -23,13 +24,14 @@ var removalWords = map[Removal]string{
 	RemovedByLimit:    "by a limit of the stream",
 	RemovedByOperator: "by an operator",
 	RemovedWithStream: "with its stream",
+	RemovedByInterest: "with the last consumer that took it",
 	RemovedToQueue:    "once its dead-letter entry was stored",
 	RemovedByBroker:   "by an operator, a purge or a limit",
 }
 
 // Removals lists the kinds of removal of which the cause is known.
 func Removals() []Removal {
-	return []Removal{RemovedByAge, RemovedByTTL, RemovedByLimit, RemovedByOperator, RemovedWithStream, RemovedToQueue, RemovedByBroker}
+	return []Removal{RemovedByAge, RemovedByTTL, RemovedByLimit, RemovedByOperator, RemovedWithStream, RemovedByInterest, RemovedToQueue, RemovedByBroker}
 }
 
 // Known reports whether the cause is known, which excludes that the message left by an answer that was missed.

@@ -265,7 +265,7 @@ func render(m *memory) string {
 			fmt.Fprintf(&b, " anomalies %v", s.Anomalies)
 		}
 		fmt.Fprintln(&b)
-		for _, c := range Ledger(r.Facts) {
+		for _, c := range Ledger(&r.Facts) {
 			fmt.Fprintf(&b, "  ledger %s %d at %s attempt %d: %s\n", c.Layer, c.N, offset(c.At), c.Attempt, c.Why)
 		}
 		for _, mt := range AssembleTrace(TraceInput{Record: r, Now: base.Add(time.Hour)}).Messages {

@@ -168,7 +168,7 @@ func (s SharedKey) less(o SharedKey) bool {
 
 // ledgerShared finds the other tasks that did the work of an idempotency key of t as well. In the numbers of the fleet the work of several tasks
 // counts once for each that was not the first.
-func ledgerShared(t TaskFacts) []Case {
+func ledgerShared(t *TaskFacts) []Case {
 	var out []Case
 	for _, s := range t.Shared {
 		mine, used := t.keyUse(s.Key)

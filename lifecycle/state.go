@@ -49,7 +49,7 @@ var states = []struct {
 	{StateDeadLettered, "A dead-letter entry exists.", dead},
 	{StateTriaged, "Dead, and somebody decided about it.", 0},
 	{StateRemoved, "Left the stream by an operator, its age, its TTL or a limit; no worker ever had it.", 0},
-	{StateOutcomeUnknown, "Gone from the stream, and nothing seen says how, or removed while a worker had it.", 0},
+	{StateOutcomeUnknown, "Gone from the stream, and nothing seen says how; removed while a worker had it; or still there, and its consumer is past it.", 0},
 }
 
 // States lists all states in the order of the table.

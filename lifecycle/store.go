@@ -121,8 +121,9 @@ type ConsumerState struct {
 	FloorCSeq     uint64
 	FloorSeq      uint64
 	Paused        bool
-	Gone          bool // It was there before and is not now.
-	Watches       bool // It only watches: its stream is no work queue, and it is not named as a worker's.
+	Gone          bool        // It was there before and is not now.
+	Watches       bool        // It only watches: its stream is no work queue, and it is not named as a worker's.
+	Steps         []ClockStep // The jumps of its clock that may still concern what it holds, oldest first.
 }
 
 // Wait is the time a worker has to answer attempt n, counted from its delivery or last heartbeat: backoff overrides ack wait.
@@ -213,7 +214,7 @@ type OpenReader interface {
 	// MessagesIn returns the facts of the stored messages of a stream with from <= sequence <= to, in sequence order, at most limit,
 	// open or not.
 	MessagesIn(ctx context.Context, stream StreamID, from, to uint64, limit int) ([]MessageFacts, error)
-	// UnlistedTasks returns at most limit tasks of which only publish attempts are known ([TaskRow.OnlyAttempted]), whose latest event
+	// UnlistedTasks returns at most limit tasks that await a message ([TaskRow.AwaitsMessage]), whose latest event
 	// is before the given time, ordered by that event's time and the task's id.
 	UnlistedTasks(ctx context.Context, before Micros, limit int) ([]TaskFacts, error)
 }

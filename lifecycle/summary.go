@@ -21,6 +21,7 @@ type TaskSummary struct {
 	Messages    int
 	PublishedAt Micros // Of the newest message.
 	LastEventAt Micros
+	LastEvent   Kind // What happened then: to the newest message, or to the task itself.
 	StateSince  Micros
 	EndedAt     Micros        // When the state stopped being open; zero while it is open.
 	Waiting     time.Duration // Of the newest message: stored but in nobody's hands, as far as is known.
@@ -48,9 +49,9 @@ func Summarize(t TaskFacts, head *MessageFacts) TaskSummary {
 
 // judgeTask judges a task by its newest message and finds its duplicates.
 func judgeTask(t *TaskFacts, head *MessageFacts) (TaskSummary, []Case) {
-	cases := Ledger(*t)
+	cases := Ledger(t)
 	s := TaskSummary{
-		TaskID: t.ID, Agent: t.Agent, Type: t.Type, Messages: t.Messages, LastEventAt: t.LastAt, Duplicates: t.CaughtByStream(),
+		TaskID: t.ID, Agent: t.Agent, Type: t.Type, Messages: t.Messages, LastEventAt: t.LastAt, LastEvent: t.LastKind, Duplicates: t.CaughtByStream(),
 		State: StateOutcomeUnknown, Rule: "nothing proved", StateSince: t.FirstAt, Listed: t.NotStoredAt.Known() || t.owner() != "" || head != nil,
 	}
 	if head == nil {
@@ -70,7 +71,7 @@ func (s *TaskSummary) take(t *TaskFacts, ev *evidence, v Verdict, attempts []Att
 	s.State, s.Rule, s.StateSince = v.State, v.Rule, v.Since
 	s.Message, s.Consumer, s.Generation, s.Attempt = head.Key, head.Consumer, head.Generation(), ev.n
 	s.Agent = firstText(head.Agent, t.Agent)
-	s.LastEventAt = latest(s.LastEventAt, head.LastAt)
+	s.LastEventAt, s.LastEvent = latestEvent(s.LastEventAt, s.LastEvent, head.LastAt, head.LastKind)
 	if head.Stored != nil {
 		s.PublishedAt, s.Title = head.Stored.At, head.Stored.Title
 		s.Type = firstText(head.Stored.Type, t.Type)

@@ -22,6 +22,7 @@ const (
 	MetricDuplicatesMonth Metric = "duplicates_mo"   // Month: like duplicates.
 	MetricRecorded        Metric = "recorded"        // Hour: distinct completions that idempotency records stated, by when the records were stored; no label.
 	MetricRecordedMonth   Metric = "recorded_mo"     // Month: like recorded.
+	MetricReported        Metric = "reported"        // Hour: attempts of which an agent reported the end; no label.
 	MetricRecordWait      Metric = "record_wait"     // Hour: deliveries that said what they waited for records, over all agents; label: a [WaitBucket].
 	MetricRecordWaitMonth Metric = "record_wait_mo"  // Month: like record_wait.
 	MetricRenewalsFailed  Metric = "renewals_failed" // Hour: attempts that had renewed their lease and lost it; label: a [RenewalFailure].
@@ -44,7 +45,7 @@ const (
 func Metrics() []Metric {
 	return append(MinuteMetrics(),
 		MetricState, MetricPublished, MetricCompleted, MetricFailedAttempts, MetricDied, MetricTasks, MetricTasksMonth, MetricDuplicates, MetricDuplicatesMonth,
-		MetricRecorded, MetricRecordedMonth, MetricRecordWait, MetricRecordWaitMonth, MetricRenewalsFailed, MetricKeysReused, MetricNoReceipt, MetricSentAgain, MetricMissed,
+		MetricRecorded, MetricRecordedMonth, MetricReported, MetricRecordWait, MetricRecordWaitMonth, MetricRenewalsFailed, MetricKeysReused, MetricNoReceipt, MetricSentAgain, MetricMissed,
 		MetricRunning, MetricRunningDay, MetricQueue, MetricQueueMonth)
 }
 
@@ -210,13 +211,14 @@ func (t Tally) countDuplicates(f *TaskFacts, s *TaskSummary, cases []Case, times
 	}
 }
 
-// countProtection adds what the protection against duplicates is seen to cost.
+// countProtection adds what is seen of the protection against duplicates: records, reports, and what they cost.
 func (t Tally) countProtection(f *TaskFacts, agent string, times int64) {
 	for i := range f.Completed {
 		t.count(MetricRecorded, f.Completed[i].At, agent, "", times)
 		t.count(MetricRecordedMonth, f.Completed[i].At, agent, "", times)
 	}
 	for i := range f.Reports {
+		t.count(MetricReported, f.Reports[i].ended(), agent, "", times)
 		if at := f.Reports[i].recordsWaited(); at.Known() {
 			bucket := WaitBucket(f.Reports[i].RecordsWait)
 			t.count(MetricRecordWait, at, "", bucket, times)

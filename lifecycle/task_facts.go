@@ -34,6 +34,7 @@ type TaskFacts struct {
 	NotStoredDoubt string           `json:"not_stored_doubt,omitempty"` // Why it may nevertheless be the duplicate of something that was stored.
 	FirstAt        Micros           `json:"first,omitempty"`            // Earliest event about the task itself.
 	LastAt         Micros           `json:"last,omitempty"`             // Latest event about the task itself.
+	LastKind       Kind             `json:"last_kind,omitempty"`        // What it is.
 	Agent          string           `json:"agent,omitempty"`            // As said by events about the task itself.
 	Type           string           `json:"type,omitempty"`             // Likewise.
 }
@@ -178,6 +179,11 @@ type ReportFacts struct {
 // completedBy is when the completion that is reported had surely happened.
 func (r *ReportFacts) completedBy() Micros { return firstKnown(r.HeardAt, r.CompletedAt) }
 
+// ended is when the attempt ended, as its agent says; zero when it did not say so.
+func (r *ReportFacts) ended() Micros {
+	return firstKnown(firstKnown(r.CompletedAt, r.DuplicateAt), r.FailedAt)
+}
+
 // recordsWaited is when the attempt ended that said how long it waited for the idempotency records; zero when it did not say so.
 func (r *ReportFacts) recordsWaited() Micros {
 	if r.RecordsWait <= 0 {
@@ -188,7 +194,8 @@ func (r *ReportFacts) recordsWaited() Micros {
 
 // Join adds what e, an event about the task itself, proves.
 func (t *TaskFacts) Join(e Event) {
-	t.FirstAt, t.LastAt = earliest(t.FirstAt, e.At), latest(t.LastAt, e.At)
+	t.FirstAt = earliest(t.FirstAt, e.At)
+	t.LastAt, t.LastKind = latestEvent(t.LastAt, t.LastKind, e.At, e.Kind)
 	t.Agent = leastText(t.Agent, e.Agent)
 	switch e.Kind {
 	case PublishAttempted:

@@ -6,13 +6,11 @@ import (
 	"strings"
 )
 
-// OnlyAttempted reports whether nothing but publish attempts is known of the task. Publishers need not set a message id: such an attempt
-// is known by its type. These tasks are not listed until a stored message is seen, or until it is known that none was stored
-// ([NotStored]).
-func (r TaskRow) OnlyAttempted() bool {
-	f := &r.Facts
-	attempted := len(f.Publishes) > 0 || f.Type != ""
-	return attempted && !r.Summary.Listed && f.Completion == nil && len(f.Reports) == 0
+// AwaitsMessage reports whether a publish of the task was attempted and no message of it is known, whatever else was reported or recorded. Publishers
+// need not set a message id: such an attempt is known by its type. These tasks are not listed until a stored message is seen, or until it is known that
+// none was stored, or that its line was lost ([NotStored]).
+func (r TaskRow) AwaitsMessage() bool {
+	return !r.Summary.Listed && (len(r.Facts.Publishes) > 0 || r.Facts.Type != "")
 }
 
 // SearchTexts are the texts that the words of a [Filter] are looked for in, in lower case: the task id first, the title, the message

@@ -43,6 +43,8 @@ type Triage struct {
 	ActionID string  `json:"action_id,omitempty"` // The action's id, under which the store keeps it.
 	Via      string  `json:"via,omitempty"`       // How the actor came in, as audit records say it: page, api, mcp or auto.
 	OfN      int     `json:"of_n,omitempty"`      // Of a message in flight: the attempt that it was decided about.
+
+	OfConsumer string `json:"of_consumer,omitempty"` // Whose attempt that is; empty where the event is older than this field.
 }
 
 // TriageFacts is the latest decision about a message. It is a register: the decision with the highest revision counts, in whatever order
@@ -57,14 +59,15 @@ type TriageFacts struct {
 	Until    Micros  `json:"until,omitempty"`
 	ActionID string  `json:"action_id,omitempty"`
 	Via      string  `json:"via,omitempty"`
-	N        int     `json:"n,omitempty"` // The attempt that was decided about; zero where the message was not in flight.
+	N        int     `json:"n,omitempty"`        // The attempt that was decided about; zero where the message was not in flight.
+	Consumer string  `json:"consumer,omitempty"` // Whose attempt that is, where that was said.
 }
 
 // joinTriage keeps the decision with the highest revision, and apart from it the action that was asked for with the highest revision. The
 // store never issues a revision twice; the other fields only make the order total.
 func (m *MessageFacts) joinTriage(e Event) {
 	d := e.Detail
-	t := TriageFacts{Revision: d.Revision, Action: d.Action, Actor: d.Actor, Reason: d.Reason, At: e.At, ActionID: d.ActionID, Via: d.Via, N: d.OfN}
+	t := TriageFacts{Revision: d.Revision, Action: d.Action, Actor: d.Actor, Reason: d.Reason, At: e.At, ActionID: d.ActionID, Via: d.Via, N: d.OfN, Consumer: d.OfConsumer}
 	if e.Kind == Triaged {
 		t.Outcome, t.Until = d.Outcome, d.Until
 	}
@@ -100,7 +103,7 @@ func (m *MessageFacts) Revision() (highest uint64) {
 // attempt or another consumer has it now.
 func (m *MessageFacts) resolvedIn(n int) *TriageFacts {
 	t := m.Triage
-	if t == nil || t.Action != ActionReconcile || t.Outcome != "" || t.N != n || m.RecreatedAt > t.At {
+	if t == nil || t.Action != ActionReconcile || t.Outcome != "" || t.N != n || m.RecreatedAt > t.At || (t.Consumer != "" && t.Consumer != m.Consumer) {
 		return nil
 	}
 	return t
@@ -123,7 +126,7 @@ func (m *MessageFacts) Acting() bool {
 func compareTriage(a, b TriageFacts) int {
 	return cmp.Or(cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.At, b.At), cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Action, b.Action),
 		cmp.Compare(a.Actor, b.Actor), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Until, b.Until), cmp.Compare(a.ActionID, b.ActionID), cmp.Compare(a.Via, b.Via),
-		cmp.Compare(a.N, b.N))
+		cmp.Compare(a.N, b.N), cmp.Compare(a.Consumer, b.Consumer))
 }
 
 // Death is what was proved of a message before somebody decided about it.

@@ -45,7 +45,7 @@ func (s *Service) casesOf(ctx context.Context, id string, layer lifecycle.Layer)
 		return nil, err
 	}
 	var out []lifecycle.Case
-	for _, c := range lifecycle.Ledger(rec.Facts) {
+	for _, c := range lifecycle.Ledger(&rec.Facts) {
 		if c.Layer == layer {
 			out = append(out, c)
 		}

@@ -179,7 +179,7 @@ func (v taskView) countOf(tab string) string {
 			return ""
 		}
 	case "idempotency":
-		n = len(lifecycle.Ledger(v.trace.Record.Facts))
+		n = len(lifecycle.Ledger(&v.trace.Record.Facts))
 	}
 	if n == 0 {
 		return ""

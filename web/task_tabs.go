@@ -99,7 +99,7 @@ func (w *Web) payload(c *gin.Context) error {
 // idempotencyTab is what is known about doing the task once.
 func (w *Web) idempotencyTab(v *taskView) views.IdempotencyView {
 	f := v.trace.Record.Facts
-	out := views.IdempotencyView{Completion: f.Completion, Cases: lifecycle.Ledger(f), Recorded: recordWords(w.health()), Others: map[string]string{}}
+	out := views.IdempotencyView{Completion: f.Completion, Cases: lifecycle.Ledger(&f), Recorded: recordWords(w.health()), Others: map[string]string{}}
 	for _, s := range f.Shared {
 		out.Others[s.Task] = taskAddress(s.Task)
 	}

@@ -158,7 +158,7 @@ func TestARecordWrittenAgainIsTheSameCompletionUnlessItSaysAnotherTime(t *testin
 			t.Fatal(err)
 		}
 		leaked := 0
-		for _, c := range lifecycle.Ledger(rec.Facts) {
+		for _, c := range lifecycle.Ledger(&rec.Facts) {
 			if c.Layer == lifecycle.LayerExecution {
 				leaked += c.N
 			}

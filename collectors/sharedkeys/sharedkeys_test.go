@@ -71,7 +71,7 @@ func findings(t *testing.T, s lifecycle.TraceReader, tasks ...string) map[string
 		if err != nil {
 			t.Fatalf("task %q: %v", id, err)
 		}
-		for _, c := range lifecycle.Ledger(r.Facts) {
+		for _, c := range lifecycle.Ledger(&r.Facts) {
 			out[id] = append(out[id], string(c.Layer)+" "+c.Other)
 		}
 	}

@@ -124,7 +124,7 @@ func (g *glass) row(ctx context.Context, task string) string {
 		return err.Error()
 	}
 	found := map[lifecycle.Layer]int{}
-	for _, c := range lifecycle.Ledger(r.Facts) {
+	for _, c := range lifecycle.Ledger(&r.Facts) {
 		found[c.Layer] += c.N
 	}
 	parts := []string{string(r.Summary.State)}

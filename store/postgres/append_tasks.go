@@ -59,7 +59,7 @@ func (f *folding) addTask(t *tuple, r *lifecycle.TaskRow, stream int32) {
 	t.int64(int64(row.from))
 	t.int64(int64(row.to))
 	t.bool(s.Listed)
-	t.bool(r.OnlyAttempted())
+	t.bool(r.AwaitsMessage())
 	t.text(string(s.State))
 	t.text(s.Agent)
 	t.text(s.Type)
@@ -107,7 +107,7 @@ func (f *folding) queueTasks(writes *pgx.Batch, rows []*lifecycle.TaskRow) {
 func (c *taskColumns) add(row *taskRow, stream int32, r *lifecycle.TaskRow) {
 	s := &r.Summary
 	c.ids, c.from, c.to = append(c.ids, row.id), append(c.from, int64(row.from)), append(c.to, int64(row.to))
-	c.listed, c.attempted = append(c.listed, s.Listed), append(c.attempted, r.OnlyAttempted())
+	c.listed, c.attempted = append(c.listed, s.Listed), append(c.attempted, r.AwaitsMessage())
 	c.states, c.agents, c.types = append(c.states, string(s.State)), append(c.agents, []byte(s.Agent)), append(c.types, []byte(s.Type))
 	c.categories, c.anomalies = append(c.categories, []byte(s.Category)), append(c.anomalies, columns.Anomalies(s.Anomalies))
 	c.streams, c.seqs = append(c.streams, stream), append(c.seqs, int64(s.Message.Seq))

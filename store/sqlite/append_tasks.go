@@ -34,7 +34,7 @@ func (c *commit) writeTask(t *lifecycle.TaskRow) error {
 		q = w.statement(updatePlace)
 	}
 	q.text(string(sum.State)).text(sum.Agent).text(sum.Type).text(sum.Category).int(stream).int(int64(sum.Message.Seq)).
-		int(int64(sum.LastEventAt)).int(int64(sum.Duplicates)).flag(t.OnlyAttempted()).text(columns.Anomalies(sum.Anomalies))
+		int(int64(sum.LastEventAt)).int(int64(sum.Duplicates)).flag(t.AwaitsMessage()).text(columns.Anomalies(sum.Anomalies))
 	q.blob(wordsOf(t))
 	w.buffer = rowcodec.AppendSummary(w.buffer[:0], sum)
 	q.blob(w.buffer)

@@ -127,5 +127,6 @@ func (w *writer) statement(query string) *statement {
 		}
 		w.statements[query] = s
 	}
+	s.arg = 0 // Who had it before may have given it values and not run it.
 	return s
 }

@@ -38,7 +38,7 @@ var (
 	kindsOfMessages = []lifecycle.Kind{
 		lifecycle.Acked, lifecycle.Acked, lifecycle.Nacked, lifecycle.Terminated, lifecycle.Heartbeat, lifecycle.Heartbeat, lifecycle.AckConfirmed,
 		lifecycle.NakConfirmed, lifecycle.TermConfirmed, lifecycle.MaxDeliveries, lifecycle.Delivered, lifecycle.Delivered, lifecycle.AttemptUnanswered,
-		lifecycle.LeaseExpired, lifecycle.PresumedDead, lifecycle.AckRefuted, lifecycle.Vanished, lifecycle.Orphaned, lifecycle.Adopted,
+		lifecycle.LeaseExpired, lifecycle.PresumedDead, lifecycle.AckRefuted, lifecycle.Vanished, lifecycle.Orphaned, lifecycle.Adopted, lifecycle.Stranded,
 		lifecycle.ConsumerRecreated, lifecycle.DeadLettered,
 	}
 	kindsOfTasks = []lifecycle.Kind{

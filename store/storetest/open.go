@@ -122,6 +122,8 @@ func openUnlisted(t *testing.T, s Store) {
 	w.reported(lifecycle.ReportCompleted, "reported", "cto", 1, lifecycle.Detail{Naming: lifecycle.Naming{MsgID: "reported"}})
 	third := w.tried("third", "cto", "third")
 	nameless := w.tried("nameless", "cto", "") // Publishers need not set a message id.
+	w.tried("worked on", "cto", "worked on")   // Its message was stored, and every line that says so was lost.
+	worked := w.reported(lifecycle.ReportClaimed, "worked on", "cto", 1, lifecycle.Detail{Naming: lifecycle.Naming{MsgID: "worked on"}})
 	mustAppend(t, s, w.events)
 	for _, c := range []struct {
 		before lifecycle.Micros
@@ -134,6 +136,7 @@ func openUnlisted(t *testing.T, s Store) {
 		{third.At + 1, 10, []string{"second", "first", "third"}},
 		{third.At + 1, 1, []string{"second"}},
 		{nameless.At + 1, 10, []string{"second", "first", "third", "nameless"}},
+		{worked.At + 1, 10, []string{"second", "first", "third", "nameless", "worked on"}},
 	} {
 		got, err := s.UnlistedTasks(t.Context(), c.before, c.limit)
 		if err != nil {

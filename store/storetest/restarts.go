@@ -38,7 +38,7 @@ func restartKept(t *testing.T, s Store) {
 	want := wentAway("a", 100, 0)
 	mustSave(t, s, want)
 	want.Version, want.EndedAt, want.Victims[0].Fate = 2, 130, restarts.FateAnswered
-	mustSave(t, s, want)
+	mustSave(t, s, want, wentAway("after that", 200, 0))
 	got, err := s.Restart(t.Context(), "a")
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v; stored and read differ (-stored +read):\n%s", err, diff)

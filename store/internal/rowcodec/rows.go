@@ -196,6 +196,8 @@ type triageRow struct {
 	ActionID string            `msg:"f,omitempty"`
 	Via      string            `msg:"g,omitempty"`
 	OfN      int               `msg:"i,omitempty"`
+
+	OfConsumer string `msg:"j,omitempty"`
 }
 
 type classificationRow struct {
@@ -240,6 +242,8 @@ type messageFactsRow struct {
 	Undelivered     bool                      `msg:"n,omitempty"`
 	OrphanedAt      lifecycle.Micros          `msg:"o,omitempty"`
 	AdoptedAt       lifecycle.Micros          `msg:"p,omitempty"`
+	StrandedAt      lifecycle.Micros          `msg:"H,omitempty"`
+	StrandedN       int                       `msg:"I,omitempty"`
 	Entries         []lifecycle.DeadFacts     `msg:"w,omitempty"`
 	Dead            *lifecycle.DeadFacts      `msg:"q,omitempty"`
 	Triage          *lifecycle.TriageFacts    `msg:"r,omitempty"`
@@ -249,6 +253,7 @@ type messageFactsRow struct {
 	Forged          bool                      `msg:"t,omitempty"`
 	FirstAt         lifecycle.Micros          `msg:"u,omitempty"`
 	LastAt          lifecycle.Micros          `msg:"v,omitempty"`
+	LastKind        lifecycle.Kind            `msg:"G,omitempty"`
 }
 
 type consumerFactsRow struct {
@@ -378,6 +383,7 @@ type triageFactsRow struct {
 	ActionID string            `msg:"h,omitempty"`
 	Via      string            `msg:"i,omitempty"`
 	N        int               `msg:"j,omitempty"`
+	Consumer string            `msg:"k,omitempty"`
 }
 
 type taskFactsRow struct {
@@ -401,6 +407,7 @@ type taskFactsRow struct {
 	NotStoredDoubt string                            `msg:"o,omitempty"`
 	FirstAt        lifecycle.Micros                  `msg:"j,omitempty"`
 	LastAt         lifecycle.Micros                  `msg:"k,omitempty"`
+	LastKind       lifecycle.Kind                    `msg:"v,omitempty"`
 	Agent          string                            `msg:"l,omitempty"`
 	Type           string                            `msg:"m,omitempty"`
 }
@@ -525,6 +532,7 @@ type taskSummaryRow struct {
 	Messages    int                     `msg:"j,omitempty"`
 	PublishedAt lifecycle.Micros        `msg:"k,omitempty"`
 	LastEventAt lifecycle.Micros        `msg:"l,omitempty"`
+	LastEvent   lifecycle.Kind          `msg:"x,omitempty"`
 	StateSince  lifecycle.Micros        `msg:"m,omitempty"`
 	EndedAt     lifecycle.Micros        `msg:"n,omitempty"`
 	Waiting     time.Duration           `msg:"o,omitempty"`

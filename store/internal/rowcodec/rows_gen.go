@@ -5063,8 +5063,8 @@ func (z loggedEffectRow) Msgsize() (s int) {
 func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(31)
-	var zb0001Mask uint32 /* 31 bits */
+	zb0001Len := uint32(34)
+	var zb0001Mask uint64 /* 34 bits */
 	_ = zb0001Mask
 	if z.TaskID == "" {
 		zb0001Len--
@@ -5154,41 +5154,53 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x200000
 	}
-	if z.Entries == nil {
+	if z.StrandedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x400000
 	}
-	if z.Dead == nil {
+	if z.StrandedN == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x800000
 	}
-	if z.Triage == nil {
+	if z.Entries == nil {
 		zb0001Len--
 		zb0001Mask |= 0x1000000
 	}
-	if z.Asked == nil {
+	if z.Dead == nil {
 		zb0001Len--
 		zb0001Mask |= 0x2000000
 	}
-	if z.Classified == nil {
+	if z.Triage == nil {
 		zb0001Len--
 		zb0001Mask |= 0x4000000
 	}
-	if z.Repaired == false {
+	if z.Asked == nil {
 		zb0001Len--
 		zb0001Mask |= 0x8000000
 	}
-	if z.Forged == false {
+	if z.Classified == nil {
 		zb0001Len--
 		zb0001Mask |= 0x10000000
 	}
-	if z.FirstAt == 0 {
+	if z.Repaired == false {
 		zb0001Len--
 		zb0001Mask |= 0x20000000
 	}
-	if z.LastAt == 0 {
+	if z.Forged == false {
 		zb0001Len--
 		zb0001Mask |= 0x40000000
+	}
+	if z.FirstAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x80000000
+	}
+	if z.LastAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x100000000
+	}
+	if z.LastKind == "" {
+		zb0001Len--
+		zb0001Mask |= 0x200000000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -5349,6 +5361,16 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendInt64(o, int64(z.AdoptedAt))
 		}
 		if (zb0001Mask & 0x400000) == 0 { // if not omitted
+			// string "H"
+			o = append(o, 0xa1, 0x48)
+			o = msgp.AppendInt64(o, int64(z.StrandedAt))
+		}
+		if (zb0001Mask & 0x800000) == 0 { // if not omitted
+			// string "I"
+			o = append(o, 0xa1, 0x49)
+			o = msgp.AppendInt(o, z.StrandedN)
+		}
+		if (zb0001Mask & 0x1000000) == 0 { // if not omitted
 			// string "w"
 			o = append(o, 0xa1, 0x77)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Entries)))
@@ -5360,7 +5382,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x800000) == 0 { // if not omitted
+		if (zb0001Mask & 0x2000000) == 0 { // if not omitted
 			// string "q"
 			o = append(o, 0xa1, 0x71)
 			if z.Dead == nil {
@@ -5373,7 +5395,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x1000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x4000000) == 0 { // if not omitted
 			// string "r"
 			o = append(o, 0xa1, 0x72)
 			if z.Triage == nil {
@@ -5386,7 +5408,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x2000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000000) == 0 { // if not omitted
 			// string "y"
 			o = append(o, 0xa1, 0x79)
 			if z.Asked == nil {
@@ -5399,7 +5421,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x4000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x10000000) == 0 { // if not omitted
 			// string "x"
 			o = append(o, 0xa1, 0x78)
 			if z.Classified == nil {
@@ -5412,25 +5434,30 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x8000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x20000000) == 0 { // if not omitted
 			// string "s"
 			o = append(o, 0xa1, 0x73)
 			o = msgp.AppendBool(o, z.Repaired)
 		}
-		if (zb0001Mask & 0x10000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x40000000) == 0 { // if not omitted
 			// string "t"
 			o = append(o, 0xa1, 0x74)
 			o = msgp.AppendBool(o, z.Forged)
 		}
-		if (zb0001Mask & 0x20000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x80000000) == 0 { // if not omitted
 			// string "u"
 			o = append(o, 0xa1, 0x75)
 			o = msgp.AppendInt64(o, int64(z.FirstAt))
 		}
-		if (zb0001Mask & 0x40000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x100000000) == 0 { // if not omitted
 			// string "v"
 			o = append(o, 0xa1, 0x76)
 			o = msgp.AppendInt64(o, int64(z.LastAt))
+		}
+		if (zb0001Mask & 0x200000000) == 0 { // if not omitted
+			// string "G"
+			o = append(o, 0xa1, 0x47)
+			o = msgp.AppendString(o, string(z.LastKind))
 		}
 	}
 	return
@@ -5722,21 +5749,37 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.AdoptedAt = lifecycle.Micros(zb0015)
 			}
+		case "H":
+			{
+				var zb0016 int64
+				zb0016, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "StrandedAt")
+					return
+				}
+				z.StrandedAt = lifecycle.Micros(zb0016)
+			}
+		case "I":
+			z.StrandedN, bts, err = msgp.ReadIntBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "StrandedN")
+				return
+			}
 		case "w":
-			var zb0016 uint32
-			zb0016, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			var zb0017 uint32
+			zb0017, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
 				err = msgp.WrapError(err, "Entries")
 				return
 			}
-			if zb0016 > zd41d09belimitArrays {
+			if zb0017 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Entries) >= int(zb0016) {
-				z.Entries = (z.Entries)[:zb0016]
+			if cap(z.Entries) >= int(zb0017) {
+				z.Entries = (z.Entries)[:zb0017]
 			} else {
-				z.Entries = make([]lifecycle.DeadFacts, zb0016)
+				z.Entries = make([]lifecycle.DeadFacts, zb0017)
 			}
 			for za0006 := range z.Entries {
 				bts, err = (*deadFactsRow)(&z.Entries[za0006]).UnmarshalMsg(bts)
@@ -5827,23 +5870,33 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "u":
 			{
-				var zb0017 int64
-				zb0017, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0018 int64
+				zb0018, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "FirstAt")
 					return
 				}
-				z.FirstAt = lifecycle.Micros(zb0017)
+				z.FirstAt = lifecycle.Micros(zb0018)
 			}
 		case "v":
 			{
-				var zb0018 int64
-				zb0018, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0019 int64
+				zb0019, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "LastAt")
 					return
 				}
-				z.LastAt = lifecycle.Micros(zb0018)
+				z.LastAt = lifecycle.Micros(zb0019)
+			}
+		case "G":
+			{
+				var zb0020 string
+				zb0020, bts, err = msgp.ReadStringBytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "LastKind")
+					return
+				}
+				z.LastKind = lifecycle.Kind(zb0020)
 			}
 		default:
 			bts, err = msgp.Skip(bts)
@@ -5885,7 +5938,7 @@ func (z *messageFactsRow) Msgsize() (s int) {
 	for za0005 := range z.Consumers {
 		s += (*consumerFactsRow)(&z.Consumers[za0005]).Msgsize()
 	}
-	s += 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.VanishedWhy) + 2 + msgp.StringPrefixSize + len(string(z.Removal)) + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.ArrayHeaderSize
+	s += 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.VanishedWhy) + 2 + msgp.StringPrefixSize + len(string(z.Removal)) + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.ArrayHeaderSize
 	for za0006 := range z.Entries {
 		s += (*deadFactsRow)(&z.Entries[za0006]).Msgsize()
 	}
@@ -5913,7 +5966,7 @@ func (z *messageFactsRow) Msgsize() (s int) {
 	} else {
 		s += (*classFactsRow)(z.Classified).Msgsize()
 	}
-	s += 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size
+	s += 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(string(z.LastKind))
 	return
 }
 
@@ -8245,8 +8298,8 @@ func (z *streamIDRow) Msgsize() (s int) {
 func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(21)
-	var zb0001Mask uint32 /* 21 bits */
+	zb0001Len := uint32(22)
+	var zb0001Mask uint32 /* 22 bits */
 	_ = zb0001Mask
 	if z.Messages == 0 {
 		zb0001Len--
@@ -8320,13 +8373,17 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x40000
 	}
-	if z.Agent == "" {
+	if z.LastKind == "" {
 		zb0001Len--
 		zb0001Mask |= 0x80000
 	}
-	if z.Type == "" {
+	if z.Agent == "" {
 		zb0001Len--
 		zb0001Mask |= 0x100000
+	}
+	if z.Type == "" {
+		zb0001Len--
+		zb0001Mask |= 0x200000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -8510,11 +8567,16 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendInt64(o, int64(z.LastAt))
 		}
 		if (zb0001Mask & 0x80000) == 0 { // if not omitted
+			// string "v"
+			o = append(o, 0xa1, 0x76)
+			o = msgp.AppendString(o, string(z.LastKind))
+		}
+		if (zb0001Mask & 0x100000) == 0 { // if not omitted
 			// string "l"
 			o = append(o, 0xa1, 0x6c)
 			o = msgp.AppendString(o, z.Agent)
 		}
-		if (zb0001Mask & 0x100000) == 0 { // if not omitted
+		if (zb0001Mask & 0x200000) == 0 { // if not omitted
 			// string "m"
 			o = append(o, 0xa1, 0x6d)
 			o = msgp.AppendString(o, z.Type)
@@ -8865,6 +8927,16 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.LastAt = lifecycle.Micros(zb0015)
 			}
+		case "v":
+			{
+				var zb0016 string
+				zb0016, bts, err = msgp.ReadStringBytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "LastKind")
+					return
+				}
+				z.LastKind = lifecycle.Kind(zb0016)
+			}
 		case "l":
 			z.Agent, bts, err = msgp.ReadStringBytes(bts)
 			if err != nil {
@@ -8940,7 +9012,7 @@ func (z *taskFactsRow) Msgsize() (s int) {
 	} else {
 		s += (*completionFactsRow)(z.Completion).Msgsize()
 	}
-	s += 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.NotStoredDoubt) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.Type)
+	s += 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.NotStoredDoubt) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(string(z.LastKind)) + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.Type)
 	return
 }
 
@@ -8948,8 +9020,8 @@ func (z *taskFactsRow) Msgsize() (s int) {
 func (z *taskSummaryRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(23)
-	var zb0001Mask uint32 /* 23 bits */
+	zb0001Len := uint32(24)
+	var zb0001Mask uint32 /* 24 bits */
 	_ = zb0001Mask
 	if z.Listed == false {
 		zb0001Len--
@@ -8999,49 +9071,53 @@ func (z *taskSummaryRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x800
 	}
-	if z.StateSince == 0 {
+	if z.LastEvent == "" {
 		zb0001Len--
 		zb0001Mask |= 0x1000
 	}
-	if z.EndedAt == 0 {
+	if z.StateSince == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x2000
 	}
-	if z.Waiting == 0 {
+	if z.EndedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x4000
 	}
-	if z.Running == 0 {
+	if z.Waiting == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x8000
 	}
-	if z.HeldSince == 0 {
+	if z.Running == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x10000
 	}
-	if z.Duplicates == 0 {
+	if z.HeldSince == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x20000
 	}
-	if z.Category == "" {
+	if z.Duplicates == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x40000
 	}
-	if z.Reason == "" {
+	if z.Category == "" {
 		zb0001Len--
 		zb0001Mask |= 0x80000
 	}
-	if z.Outcome == "" {
+	if z.Reason == "" {
 		zb0001Len--
 		zb0001Mask |= 0x100000
 	}
-	if z.Died == "" {
+	if z.Outcome == "" {
 		zb0001Len--
 		zb0001Mask |= 0x200000
 	}
-	if z.Anomalies == nil {
+	if z.Died == "" {
 		zb0001Len--
 		zb0001Mask |= 0x400000
+	}
+	if z.Anomalies == nil {
+		zb0001Len--
+		zb0001Mask |= 0x800000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -9109,56 +9185,61 @@ func (z *taskSummaryRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendInt64(o, int64(z.LastEventAt))
 		}
 		if (zb0001Mask & 0x1000) == 0 { // if not omitted
+			// string "x"
+			o = append(o, 0xa1, 0x78)
+			o = msgp.AppendString(o, string(z.LastEvent))
+		}
+		if (zb0001Mask & 0x2000) == 0 { // if not omitted
 			// string "m"
 			o = append(o, 0xa1, 0x6d)
 			o = msgp.AppendInt64(o, int64(z.StateSince))
 		}
-		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
 			// string "n"
 			o = append(o, 0xa1, 0x6e)
 			o = msgp.AppendInt64(o, int64(z.EndedAt))
 		}
-		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000) == 0 { // if not omitted
 			// string "o"
 			o = append(o, 0xa1, 0x6f)
 			o = msgp.AppendDuration(o, z.Waiting)
 		}
-		if (zb0001Mask & 0x8000) == 0 { // if not omitted
+		if (zb0001Mask & 0x10000) == 0 { // if not omitted
 			// string "p"
 			o = append(o, 0xa1, 0x70)
 			o = msgp.AppendDuration(o, z.Running)
 		}
-		if (zb0001Mask & 0x10000) == 0 { // if not omitted
+		if (zb0001Mask & 0x20000) == 0 { // if not omitted
 			// string "w"
 			o = append(o, 0xa1, 0x77)
 			o = msgp.AppendInt64(o, int64(z.HeldSince))
 		}
-		if (zb0001Mask & 0x20000) == 0 { // if not omitted
+		if (zb0001Mask & 0x40000) == 0 { // if not omitted
 			// string "q"
 			o = append(o, 0xa1, 0x71)
 			o = msgp.AppendInt(o, z.Duplicates)
 		}
-		if (zb0001Mask & 0x40000) == 0 { // if not omitted
+		if (zb0001Mask & 0x80000) == 0 { // if not omitted
 			// string "r"
 			o = append(o, 0xa1, 0x72)
 			o = msgp.AppendString(o, z.Category)
 		}
-		if (zb0001Mask & 0x80000) == 0 { // if not omitted
+		if (zb0001Mask & 0x100000) == 0 { // if not omitted
 			// string "s"
 			o = append(o, 0xa1, 0x73)
 			o = msgp.AppendString(o, z.Reason)
 		}
-		if (zb0001Mask & 0x100000) == 0 { // if not omitted
+		if (zb0001Mask & 0x200000) == 0 { // if not omitted
 			// string "t"
 			o = append(o, 0xa1, 0x74)
 			o = msgp.AppendString(o, string(z.Outcome))
 		}
-		if (zb0001Mask & 0x200000) == 0 { // if not omitted
+		if (zb0001Mask & 0x400000) == 0 { // if not omitted
 			// string "u"
 			o = append(o, 0xa1, 0x75)
 			o = msgp.AppendString(o, string(z.Died))
 		}
-		if (zb0001Mask & 0x400000) == 0 { // if not omitted
+		if (zb0001Mask & 0x800000) == 0 { // if not omitted
 			// string "v"
 			o = append(o, 0xa1, 0x76)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Anomalies)))
@@ -9276,25 +9357,35 @@ func (z *taskSummaryRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.LastEventAt = lifecycle.Micros(zb0004)
 			}
-		case "m":
+		case "x":
 			{
-				var zb0005 int64
-				zb0005, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0005 string
+				zb0005, bts, err = msgp.ReadStringBytes(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "StateSince")
+					err = msgp.WrapError(err, "LastEvent")
 					return
 				}
-				z.StateSince = lifecycle.Micros(zb0005)
+				z.LastEvent = lifecycle.Kind(zb0005)
 			}
-		case "n":
+		case "m":
 			{
 				var zb0006 int64
 				zb0006, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
+					err = msgp.WrapError(err, "StateSince")
+					return
+				}
+				z.StateSince = lifecycle.Micros(zb0006)
+			}
+		case "n":
+			{
+				var zb0007 int64
+				zb0007, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
 					err = msgp.WrapError(err, "EndedAt")
 					return
 				}
-				z.EndedAt = lifecycle.Micros(zb0006)
+				z.EndedAt = lifecycle.Micros(zb0007)
 			}
 		case "o":
 			z.Waiting, bts, err = msgp.ReadDurationBytes(bts)
@@ -9310,13 +9401,13 @@ func (z *taskSummaryRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "w":
 			{
-				var zb0007 int64
-				zb0007, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0008 int64
+				zb0008, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "HeldSince")
 					return
 				}
-				z.HeldSince = lifecycle.Micros(zb0007)
+				z.HeldSince = lifecycle.Micros(zb0008)
 			}
 		case "q":
 			z.Duplicates, bts, err = msgp.ReadIntBytes(bts)
@@ -9338,49 +9429,49 @@ func (z *taskSummaryRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "t":
 			{
-				var zb0008 string
-				zb0008, bts, err = msgp.ReadStringBytes(bts)
+				var zb0009 string
+				zb0009, bts, err = msgp.ReadStringBytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "Outcome")
 					return
 				}
-				z.Outcome = lifecycle.Outcome(zb0008)
+				z.Outcome = lifecycle.Outcome(zb0009)
 			}
 		case "u":
 			{
-				var zb0009 string
-				zb0009, bts, err = msgp.ReadStringBytes(bts)
+				var zb0010 string
+				zb0010, bts, err = msgp.ReadStringBytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "Died")
 					return
 				}
-				z.Died = lifecycle.State(zb0009)
+				z.Died = lifecycle.State(zb0010)
 			}
 		case "v":
-			var zb0010 uint32
-			zb0010, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			var zb0011 uint32
+			zb0011, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
 				err = msgp.WrapError(err, "Anomalies")
 				return
 			}
-			if zb0010 > zd41d09belimitArrays {
+			if zb0011 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Anomalies) >= int(zb0010) {
-				z.Anomalies = (z.Anomalies)[:zb0010]
+			if cap(z.Anomalies) >= int(zb0011) {
+				z.Anomalies = (z.Anomalies)[:zb0011]
 			} else {
-				z.Anomalies = make([]lifecycle.AnomalyCode, zb0010)
+				z.Anomalies = make([]lifecycle.AnomalyCode, zb0011)
 			}
 			for za0001 := range z.Anomalies {
 				{
-					var zb0011 string
-					zb0011, bts, err = msgp.ReadStringBytes(bts)
+					var zb0012 string
+					zb0012, bts, err = msgp.ReadStringBytes(bts)
 					if err != nil {
 						err = msgp.WrapError(err, "Anomalies", za0001)
 						return
 					}
-					z.Anomalies[za0001] = lifecycle.AnomalyCode(zb0011)
+					z.Anomalies[za0001] = lifecycle.AnomalyCode(zb0012)
 				}
 			}
 		default:
@@ -9397,7 +9488,7 @@ func (z *taskSummaryRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *taskSummaryRow) Msgsize() (s int) {
-	s = 3 + 2 + msgp.BoolSize + 2 + msgp.StringPrefixSize + len(string(z.State)) + 2 + msgp.StringPrefixSize + len(z.Rule) + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.Type) + 2 + msgp.StringPrefixSize + len(z.Title) + 2 + msgp.StringPrefixSize + len(z.Consumer) + 2 + msgp.IntSize + 2 + msgp.IntSize + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.DurationSize + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.Category) + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + msgp.StringPrefixSize + len(string(z.Outcome)) + 2 + msgp.StringPrefixSize + len(string(z.Died)) + 2 + msgp.ArrayHeaderSize
+	s = 3 + 2 + msgp.BoolSize + 2 + msgp.StringPrefixSize + len(string(z.State)) + 2 + msgp.StringPrefixSize + len(z.Rule) + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.Type) + 2 + msgp.StringPrefixSize + len(z.Title) + 2 + msgp.StringPrefixSize + len(z.Consumer) + 2 + msgp.IntSize + 2 + msgp.IntSize + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(string(z.LastEvent)) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.DurationSize + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.Category) + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + msgp.StringPrefixSize + len(string(z.Outcome)) + 2 + msgp.StringPrefixSize + len(string(z.Died)) + 2 + msgp.ArrayHeaderSize
 	for za0001 := range z.Anomalies {
 		s += msgp.StringPrefixSize + len(string(z.Anomalies[za0001]))
 	}
@@ -9555,8 +9646,8 @@ func (z *timingRow) Msgsize() (s int) {
 func (z *triageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(10)
-	var zb0001Mask uint16 /* 10 bits */
+	zb0001Len := uint32(11)
+	var zb0001Mask uint16 /* 11 bits */
 	_ = zb0001Mask
 	if z.Revision == 0 {
 		zb0001Len--
@@ -9597,6 +9688,10 @@ func (z *triageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	if z.N == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x200
+	}
+	if z.Consumer == "" {
+		zb0001Len--
+		zb0001Mask |= 0x400
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -9652,6 +9747,11 @@ func (z *triageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			// string "j"
 			o = append(o, 0xa1, 0x6a)
 			o = msgp.AppendInt(o, z.N)
+		}
+		if (zb0001Mask & 0x400) == 0 { // if not omitted
+			// string "k"
+			o = append(o, 0xa1, 0x6b)
+			o = msgp.AppendString(o, z.Consumer)
 		}
 	}
 	return
@@ -9751,6 +9851,12 @@ func (z *triageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "N")
 				return
 			}
+		case "k":
+			z.Consumer, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Consumer")
+				return
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -9765,7 +9871,7 @@ func (z *triageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *triageFactsRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.Uint64Size + 2 + msgp.StringPrefixSize + len(string(z.Outcome)) + 2 + msgp.StringPrefixSize + len(z.Action) + 2 + msgp.StringPrefixSize + len(z.Actor) + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.ActionID) + 2 + msgp.StringPrefixSize + len(z.Via) + 2 + msgp.IntSize
+	s = 1 + 2 + msgp.Uint64Size + 2 + msgp.StringPrefixSize + len(string(z.Outcome)) + 2 + msgp.StringPrefixSize + len(z.Action) + 2 + msgp.StringPrefixSize + len(z.Actor) + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.ActionID) + 2 + msgp.StringPrefixSize + len(z.Via) + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.Consumer)
 	return
 }
 
@@ -9773,8 +9879,8 @@ func (z *triageFactsRow) Msgsize() (s int) {
 func (z *triageRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(8)
-	var zb0001Mask uint8 /* 8 bits */
+	zb0001Len := uint32(9)
+	var zb0001Mask uint16 /* 9 bits */
 	_ = zb0001Mask
 	if z.Revision == 0 {
 		zb0001Len--
@@ -9807,6 +9913,10 @@ func (z *triageRow) MarshalMsg(b []byte) (o []byte, err error) {
 	if z.OfN == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x80
+	}
+	if z.OfConsumer == "" {
+		zb0001Len--
+		zb0001Mask |= 0x100
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -9852,6 +9962,11 @@ func (z *triageRow) MarshalMsg(b []byte) (o []byte, err error) {
 			// string "i"
 			o = append(o, 0xa1, 0x69)
 			o = msgp.AppendInt(o, z.OfN)
+		}
+		if (zb0001Mask & 0x100) == 0 { // if not omitted
+			// string "j"
+			o = append(o, 0xa1, 0x6a)
+			o = msgp.AppendString(o, z.OfConsumer)
 		}
 	}
 	return
@@ -9935,6 +10050,12 @@ func (z *triageRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "OfN")
 				return
 			}
+		case "j":
+			z.OfConsumer, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "OfConsumer")
+				return
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -9949,7 +10070,7 @@ func (z *triageRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *triageRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.Uint64Size + 2 + msgp.StringPrefixSize + len(string(z.Outcome)) + 2 + msgp.StringPrefixSize + len(z.Action) + 2 + msgp.StringPrefixSize + len(z.Actor) + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.ActionID) + 2 + msgp.StringPrefixSize + len(z.Via) + 2 + msgp.IntSize
+	s = 1 + 2 + msgp.Uint64Size + 2 + msgp.StringPrefixSize + len(string(z.Outcome)) + 2 + msgp.StringPrefixSize + len(z.Action) + 2 + msgp.StringPrefixSize + len(z.Actor) + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.ActionID) + 2 + msgp.StringPrefixSize + len(z.Via) + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.OfConsumer)
 	return
 }
 

@@ -1,0 +1,35 @@
+package lifecycle
+
+import (
+	"testing"
+	"time"
+)
+
+// Each consumer numbers its attempts from one: that somebody marked attempt 1 of one as resolved says nothing of attempt 1 of another, which decides about
+// the state once the first has its answer.
+func TestAnAttemptIsMarkedAsResolvedForItsConsumerAlone(t *testing.T) {
+	t.Parallel()
+	key := MessageKey{Stream: StreamID{Name: "TASKS"}, Seq: 1}
+	var m MessageFacts
+	says := func(kind Kind, consumer string, n int, at time.Duration) Event {
+		e := Event{Kind: kind, Message: key, Consumer: consumer, Attempt: n, ConsumerSeq: uint64(n), At: base.Add(at), Provenance: kind.Row().Provenance}
+		e.Detail.Apart = consumer != ""
+		return e
+	}
+	resolved := Event{Kind: Resolved, Message: key, At: base.Add(3 * time.Second), Provenance: Recorded}
+	resolved.Detail.Action, resolved.Detail.Revision, resolved.Detail.OfN, resolved.Detail.OfConsumer = ActionReconcile, 1, 1, "a-task-worker"
+	for _, e := range []Event{says(Published, "", 0, 0), says(Heartbeat, "a-task-worker", 1, time.Second), says(Heartbeat, "b-task-worker", 1, 2*time.Second), resolved} {
+		m.Join(e)
+	}
+	marked := func() *TriageFacts {
+		l, _ := LeaseOf(OpenMessage{Message: m}, nil, Typical{}, base.Add(4*time.Second))
+		return l.Resolved
+	}
+	if marked() == nil {
+		t.Error("attempt 1 of the consumer that it was said of is not marked")
+	}
+	m.Join(says(Acked, "a-task-worker", 1, 4*time.Second))
+	if l, _ := LeaseOf(OpenMessage{Message: m}, nil, Typical{}, base.Add(5*time.Second)); l.Consumer != "b-task-worker" || l.Resolved != nil {
+		t.Errorf("attempt 1 of %s is marked: %+v", l.Consumer, l.Resolved)
+	}
+}
