@@ -14,7 +14,7 @@ func findBacklogGrows(f *Facts, r Rule) []Finding {
 		takes := flow.takes(c.Pending)
 		return Finding{
 			What: number(int64(c.Pending), "message waits", "messages wait") + " for " + cut(cmp.Or(agent, c.Name), 40) + ", and more come than end",
-			Why:  "The backlog grew by " + grouped(flow.Grew) + " in 15 minutes. " + flow.paceWords(takes), Page: agentPage(agent), Harm: f.Load[agent].harm(),
+			Why:  "The backlog grew by " + lifecycle.Grouped(flow.Grew) + " in 15 minutes. " + flow.paceWords(takes), Page: agentPage(agent), Harm: f.Load[agent].harm(),
 		}, flow.Grew > 0 && takes > r.Threshold && !c.Gone && !c.Paused
 	})
 }

@@ -188,7 +188,7 @@ func together(many []Finding) Finding {
 	if out.Harm == HarmUntaken && out.Count >= StandstillAt {
 		out.Harm = HarmStandstill
 	}
-	out.What = rule.Title + ": " + grouped(out.Count) + agentWords(agents)
+	out.What = rule.Title + ": " + lifecycle.Grouped(out.Count) + agentWords(agents)
 	r := responseTo(rule.ID)
 	out.Do = Action{Label: r.many.Label, Page: cmp.Or(r.many.Page, out.Page)}
 	return out

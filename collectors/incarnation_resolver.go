@@ -45,7 +45,11 @@ type IncarnationResolver struct {
 	copies map[string]bool             // Streams that hold nothing but copies of other streams' messages.
 	count  int                         // How many streams there were when copies were looked for.
 	seen   map[string]lifecycle.Micros // Creation time at the last look; zero when the stream did not exist.
+	again  map[string]int              // For how many looks advisories are read again: that of a deletion may be captured after the new stream was seen.
 	known  map[string]Incarnations
+
+	aloneMu sync.Mutex
+	alone   map[ConsumerRef]alone
 }
 
 // NewIncarnationResolver validates the configuration.
@@ -59,7 +63,9 @@ func NewIncarnationResolver(cfg IncarnationResolverConfig) (*IncarnationResolver
 	if len(cfg.Streams) == 0 {
 		cfg.Streams = []string{fleet.StreamTasks}
 	}
-	return &IncarnationResolver{cfg: cfg, seen: map[string]lifecycle.Micros{}, known: map[string]Incarnations{}}, nil
+	return &IncarnationResolver{
+		cfg: cfg, seen: map[string]lifecycle.Micros{}, again: map[string]int{}, known: map[string]Incarnations{}, alone: map[ConsumerRef]alone{},
+	}, nil
 }
 
 // Observe asks the broker how the watched streams are and returns what is known now. What is new was stored before it returns. It
@@ -176,11 +182,19 @@ func (n *IncarnationResolver) state(ctx context.Context, name string) (lifecycle
 	}, nil
 }
 
+// latecomers is how many looks after a stream changed its advisories are read once more.
+const latecomers = 3
+
 // notice compares the creation time with what is known, and learns and stores what is new.
 func (n *IncarnationResolver) notice(ctx context.Context, name string, live lifecycle.Micros) error {
-	if before, looked := n.seen[name]; looked && before == live {
+	before, looked := n.seen[name]
+	switch {
+	case !looked || before != live:
+		n.again[name] = latecomers
+	case n.again[name] == 0:
 		return nil
 	}
+	n.again[name]--
 	mark := "incarnations:" + n.cfg.Contract.StreamID(name).String()
 	stored, err := n.read(ctx, mark)
 	if err != nil {

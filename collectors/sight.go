@@ -16,8 +16,9 @@ type ConsumerRef struct{ Stream, Name string }
 // Sight is how the broker said that a consumer was, after lines that name it were read. The zero value says that it does not exist.
 type Sight struct {
 	CreatedAt    lifecycle.Micros
-	DeliveredSeq uint64 // Everything up to this stream sequence that its filters match was delivered.
-	Deliveries   uint64 // How many deliveries it made.
+	AloneSince   lifecycle.Micros // No other consumer of its name lived since then; not after CreatedAt.
+	DeliveredSeq uint64           // Everything up to this stream sequence that its filters match was delivered.
+	Deliveries   uint64           // How many deliveries it made.
 }
 
 // canHaveAccepted reports whether the broker can have accepted an answer to a message that was sent at a time: the consumer that the answer
@@ -37,11 +38,11 @@ func (s Streams) Standing(k lifecycle.MessageKey, consumer string, at, published
 	return standing
 }
 
-// NeverDelivered reports whether the broker's state proves that a consumer which lived at a time and lives still has not delivered a message by then, or made
-// fewer deliveries than one of it is said to be.
+// NeverDelivered reports whether the broker's state proves that a consumer has not delivered a message, or made fewer deliveries than one of it is said to be.
+// No other consumer of its name may have lived since the given time.
 func (s Streams) NeverDelivered(k lifecycle.MessageKey, consumer string, at lifecycle.Micros, delivery uint64) bool {
 	sight, asked := s.Sights[ConsumerRef{k.Stream.Name, consumer}]
-	if !asked || !s.lives(k) || !sight.CreatedAt.Known() || sight.CreatedAt > at {
+	if !asked || !s.lives(k) || !sight.CreatedAt.Known() || sight.AloneSince > at {
 		return false
 	}
 	return s.denied(sight.DeliveredSeq < k.Seq || sight.Deliveries < delivery)
@@ -102,7 +103,9 @@ func (n *IncarnationResolver) sightsOf(ctx context.Context, stream string, asked
 		if err != nil {
 			return err
 		}
-		into[ref] = sightOf(c.CachedInfo())
+		if into[ref], err = n.sightOf(ctx, ref, c.CachedInfo()); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -117,11 +120,20 @@ func (n *IncarnationResolver) listSights(ctx context.Context, stream string, int
 	}
 	lister := s.ListConsumers(ctx)
 	for info := range lister.Info() {
-		into[ConsumerRef{stream, info.Name}] = sightOf(info)
+		ref := ConsumerRef{stream, info.Name}
+		if _, asked := into[ref]; !asked {
+			continue
+		}
+		if into[ref], err = n.sightOf(ctx, ref, info); err != nil {
+			return err
+		}
 	}
 	return lister.Err()
 }
 
-func sightOf(info *jetstream.ConsumerInfo) Sight {
-	return Sight{CreatedAt: lifecycle.MicrosOf(info.Created), DeliveredSeq: info.Delivered.Stream, Deliveries: info.Delivered.Consumer}
+func (n *IncarnationResolver) sightOf(ctx context.Context, ref ConsumerRef, info *jetstream.ConsumerInfo) (Sight, error) {
+	s := Sight{CreatedAt: lifecycle.MicrosOf(info.Created), DeliveredSeq: info.Delivered.Stream, Deliveries: info.Delivered.Consumer}
+	var err error
+	s.AloneSince, err = n.aloneSince(ctx, ref, s.CreatedAt, lifecycle.MicrosOf(info.TimeStamp))
+	return s, err
 }

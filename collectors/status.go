@@ -29,7 +29,8 @@ type status struct {
 	stats Stats
 	upTo  lifecycle.Micros // Store time of the last line committed.
 	last  uint64           // Highest sequence committed.
-	gone  string           // Why the broker does not say how the durable is; empty when it does.
+	drain drain
+	gone  string // Why the broker does not say how the durable is; empty when it does.
 }
 
 func newStatus(name string) *status {
@@ -92,6 +93,35 @@ func (s *status) backlog(pending uint64, now time.Time) {
 	default:
 		s.part.State, s.part.Detail = health.OK, ""
 	}
+	if s.part.State != health.Behind {
+		s.drain = drain{}
+	} else {
+		s.drain.note(pending, now)
+	}
+	s.part.Drains, s.part.DrainsKnown = s.drain.perSecond, s.drain.known
+}
+
+// drainSpan is how long what waits is watched before it is said how fast it shrinks.
+const drainSpan = 10 * time.Second
+
+// drain is how fast what waits shrinks, measured over the last whole [drainSpan].
+type drain struct {
+	from      time.Time
+	pending   uint64 // At that time.
+	perSecond float64
+	known     bool
+}
+
+func (d *drain) note(pending uint64, now time.Time) {
+	span := now.Sub(d.from)
+	switch {
+	case d.from.IsZero():
+	case span < drainSpan:
+		return
+	default:
+		d.perSecond, d.known = (float64(d.pending)-float64(pending))/span.Seconds(), true
+	}
+	d.from, d.pending = now, pending
 }
 
 // unreachable notes that the broker does not say how the durable is.

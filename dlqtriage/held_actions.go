@@ -119,7 +119,9 @@ func (h *Held) decide(r HeldRequest, id string, now lifecycle.Micros) (decision.
 		d.Effects = []decision.Effect{{ID: id, Queue: queue, Action: id, Due: now, Body: body}}
 	}
 	var err error
-	d.Events = []lifecycle.Event{a.heldEvent(0, heldKind(r.Action), r.Reason, now)}
+	e := a.heldEvent(0, heldKind(r.Action), r.Reason, now)
+	e.Detail.OfConsumer = h.Lease.Consumer
+	d.Events = []lifecycle.Event{e}
 	d.Audit = []decision.AuditRecord{h.audit(r, id, now)}
 	d.Action, err = a.stored()
 	return d, a, err

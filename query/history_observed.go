@@ -87,7 +87,7 @@ func (b blind) overlaps(from, to lifecycle.Micros) bool {
 // openGapsIn are the gaps of the span that were not repaired, and in which nothing was observed of any stream.
 func (s *Service) openGapsIn(ctx context.Context, span HistorySpan) ([]lifecycle.Gap, error) {
 	gaps, err := s.cfg.Store.Gaps(ctx, span.From, span.To, maxGaps)
-	return slices.DeleteFunc(OpenGaps(gaps), func(g lifecycle.Gap) bool { return !g.Everywhere() }), err
+	return slices.DeleteFunc(OpenGaps(gaps), func(g lifecycle.Gap) bool { return !g.Everywhere() && !g.OfClock() }), err
 }
 
 // firstSeen is when the first message that is known was stored, to the minute for two days, then to the hour; zero where none is.

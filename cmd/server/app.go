@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"fleetglass/access"
+	"fleetglass/collectors/brokersync"
 	"fleetglass/duplicates"
 	"fleetglass/fleet/doctor"
 	"fleetglass/internal/health"
@@ -38,6 +39,7 @@ type App struct {
 	policy   *triagePolicy //
 	triage   triage
 	doctor   *doctor.Doctor
+	clock    *brokersync.Clock // As the broker's goes.
 	upgrade  *upgrade
 	board    board
 	mask     *masking.Masker // What is hidden of what messages say; nil for nothing.

@@ -167,17 +167,20 @@ func (s *sharded) knows() {
 	})
 	for i := 1; i <= s.number; i++ {
 		id := fmt.Sprintf("task-%05d", i)
-		events, err := s.store.Events(s.t.Context(), id, lifecycle.EventPosition{}, 100)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		kinds := map[lifecycle.Kind]int{}
-		for _, e := range events {
-			kinds[e.Kind]++
-		}
-		if kinds[lifecycle.Published] != 1 || kinds[lifecycle.Acked] != 1 || kinds[lifecycle.AckConfirmed] != 1 || kinds[lifecycle.PublishAttempted] != 1 {
-			s.t.Fatalf("%s has the events %v", id, kinds)
-		}
+		testkit.Eventually(s.t, 20*time.Second, func() error { // A task is completed before every line about it is read.
+			events, err := s.store.Events(s.t.Context(), id, lifecycle.EventPosition{}, 100)
+			if err != nil {
+				return err
+			}
+			kinds := map[lifecycle.Kind]int{}
+			for _, e := range events {
+				kinds[e.Kind]++
+			}
+			if kinds[lifecycle.Published] != 1 || kinds[lifecycle.Acked] != 1 || kinds[lifecycle.AckConfirmed] != 1 || kinds[lifecycle.PublishAttempted] != 1 {
+				return fmt.Errorf("%s has the events %v", id, kinds)
+			}
+			return nil
+		})
 	}
 }
 

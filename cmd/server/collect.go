@@ -34,7 +34,7 @@ func (a *App) collect(ctx context.Context, cfg Config, js jetstream.JetStream, s
 		return err
 	}
 	shared := collectors.Config{
-		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract(cfg), Logger: a.log,
+		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract(cfg), Logger: a.log, Now: a.clock.Now,
 	}
 	all, shared, errs := captures(ctx, cfg.CaptureShards, shared)
 	add := func(c collector, err error) {
@@ -45,12 +45,13 @@ func (a *App) collect(ctx context.Context, cfg Config, js jetstream.JetStream, s
 		a.entriesRead = entries.ReadTo
 	}
 	add(entries, err)
+	shared.Now = nil // Firestore has a clock of its own.
 	for _, s := range a.sources {
 		add(s.source.Collector(shared))
 	}
 	add(brokersync.New(brokersync.Config{
 		JetStream: js, Appender: appender, Reader: store, Incarnations: incarnations, Contract: contract(cfg), Stored: decodeStored,
-		Shards: cfg.CaptureShards, Interval: time.Duration(cfg.Poll), Logger: a.log,
+		Shards: cfg.CaptureShards, Interval: time.Duration(cfg.Poll), Clock: a.clock, Logger: a.log, Now: a.clock.Now,
 	}))
 	if err := errors.Join(errs...); err != nil {
 		return err

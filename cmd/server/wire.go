@@ -12,6 +12,7 @@ import (
 
 	"fleetglass/access"
 	"fleetglass/api"
+	"fleetglass/collectors/brokersync"
 	"fleetglass/collectors/sharedkeys"
 	"fleetglass/dlqtriage"
 	"fleetglass/fleet"
@@ -35,7 +36,8 @@ const hubSize = 10_000
 // opened is closed again. The caller calls [App.Run], or [App.Close] instead.
 func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) {
 	now := time.Now
-	a := &App{log: log}
+	a := &App{log: log, clock: brokersync.NewClock()}
+	fleetNow := a.clock.Now // By this clock go the fleet's times, and by the host's own what people and this program hold, such as tokens.
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Close())
@@ -100,16 +102,16 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	if err := a.collect(ctx, cfg, nats.js, store, appender); err != nil {
 		return nil, fmt.Errorf("prepare the collectors: %w", err)
 	}
-	if err := a.reconciles(cfg, nats.js, store, appender, now); err != nil {
+	if err := a.reconciles(cfg, nats.js, store, appender, fleetNow); err != nil {
 		return nil, err
 	}
-	if err := a.triages(cfg, nats.js, store, hub, now); err != nil {
+	if err := a.triages(cfg, nats.js, store, hub, fleetNow); err != nil {
 		return nil, fmt.Errorf("prepare triage: %w", err)
 	}
-	if err := a.monitorDeadLetters(cfg, nats.js, store, appender, hub, now); err != nil {
+	if err := a.monitorDeadLetters(cfg, nats.js, store, appender, hub, fleetNow); err != nil {
 		return nil, err
 	}
-	if err := a.autoTriages(cfg, nats.js, store, now); err != nil {
+	if err := a.autoTriages(cfg, nats.js, store, fleetNow); err != nil {
 		return nil, err
 	}
 	keep := &retention{store: store, keep: time.Duration(cfg.Retention), now: now, log: log}
@@ -118,11 +120,11 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 		return nil, fmt.Errorf("prepare the demonstration: %w", err)
 	}
 
-	if err := a.keepsBoard(store, now); err != nil {
+	if err := a.keepsBoard(store, fleetNow); err != nil {
 		return nil, err
 	}
 	ask, err := query.New(query.Config{
-		Alerts: a.board.service, Rules: a.board.rules.Value, Store: a.shown(store), Entries: a.shown(store), AgentOf: fleet.AgentOfWorker, Health: a.health, Reconcile: a.reports, Restarts: store, EntriesRead: a.entriesRead, Now: now, Log: log,
+		Alerts: a.board.service, Rules: a.board.rules.Value, Store: a.shown(store), Entries: a.shown(store), AgentOf: fleet.AgentOfWorker, Health: a.health, Reconcile: a.reports, Restarts: store, EntriesRead: a.entriesRead, Now: fleetNow, Log: log,
 		Asker:      func(ctx context.Context) string { return access.From(ctx).Holder() },
 		Policy:     func() *dlqtriage.Policy { return a.policy.State().Policy },
 		Traps:      a.traps,
@@ -132,13 +134,13 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 		return nil, err
 	}
 	a.onStop("query", ask.Close)
-	if err := a.scansRestarts(ctx, cfg, nats, store, ask, now); err != nil {
+	if err := a.scansRestarts(ctx, cfg, nats, store, ask, fleetNow); err != nil {
 		return nil, err
 	}
 	if err := a.copyFailures(cfg, a.shown(store), ask, now); err != nil {
 		return nil, err
 	}
-	if err := a.movesBoard(cfg, store, ask, hub, now); err != nil {
+	if err := a.movesBoard(cfg, store, ask, hub, fleetNow); err != nil {
 		return nil, err
 	}
 	if err := a.tellsOfAlerts(cfg, store, now); err != nil {
@@ -196,7 +198,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 		return err
 	}
 	calls, err := api.New(api.Config{
-		Query: ask, Appender: appender, Hub: hub, Health: a.health, Reconcile: a.reports, Keys: keys, Audit: store, Policy: a.policy.State, Now: now, Log: a.log,
+		Query: ask, Appender: appender, Hub: hub, Health: a.health, Reconcile: a.reports, Keys: keys, Audit: store, Policy: a.policy.State, Now: a.clock.Now, Log: a.log,
 		Actions: a.triage.actions, Operations: a.triage.operations, Access: authorizer, Denied: deniedActions(denied), Doctor: a.doctor.Report,
 		Alerts: a.board.service,
 		Tokens: issuer, Mask: a.mask, Reveal: revealer,
@@ -213,7 +215,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	}
 	tools.Register(a.routes)
 	pages, err := web.New(web.Config{
-		Query: ask, Hub: hub, Health: a.health, TaskJSON: calls.TaskJSON, Now: now, Log: a.log, Environment: cfg.Environment, Access: authorizer,
+		Query: ask, Hub: hub, Health: a.health, TaskJSON: calls.TaskJSON, Now: a.clock.Now, Log: a.log, Environment: cfg.Environment, Access: authorizer,
 		Server: a.agents, Prefix: cfg.Prefix, Reconcile: a.reports, SignIn: signIn, Limits: cfg.limits(), Mask: a.mask, Reveal: revealer, Actions: a.triage.actions, Operations: a.triage.operations, Denied: deniedActions(denied),
 		Alerts: a.board.service, TellsAlerts: cfg.TellsOfAlerts(),
 		Doctor: a.doctor.Report, Audit: store, Upgrade: a.upgrade.Progress,

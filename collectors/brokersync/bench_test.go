@@ -63,7 +63,8 @@ type bench struct {
 	store store
 	cfg   brokersync.Config
 
-	inexact bool // Traces do not tell which times are exact, nor what we presumed before the broker said it.
+	parts   []*brokersync.Collector // That run.
+	inexact bool                    // Traces do not tell which times are exact, nor what we presumed before the broker said it.
 
 	mu    sync.Mutex
 	taken map[string][]time.Time // When agents got a task, attempt by attempt.
@@ -111,6 +112,7 @@ func (b *bench) startState() *brokersync.Collector {
 		b.t.Fatal(err)
 	}
 	b.run(c)
+	b.parts = append(b.parts, c)
 	return c
 }
 

@@ -27,7 +27,7 @@ func tookEffect(v view, m lifecycle.MessageFacts) (lifecycle.Event, bool) {
 // goneBefore reports whether the consumer that an answer names had been deleted when it was sent, and was not created again by then.
 func (v view) goneBefore(claim lifecycle.Claim) bool {
 	for _, c := range v.Consumers {
-		if c.Name == claim.Consumer && c.CreatedAt <= claim.At {
+		if c.Name == claim.Consumer && c.Began() <= claim.At {
 			return false
 		}
 	}

@@ -51,6 +51,7 @@ type Config struct {
 	// Details is the number of deleted sequences up to which the broker is asked to list them. Beyond it the stream is walked a page at a
 	// time; a negative number always walks. Optional; default 50,000, which is about 350 KB and 6 ms.
 	Details int
+	Clock   *Clock           // Optional. Goes as the broker's clock does from the first poll on.
 	Logger  *slog.Logger     // Optional; default discards.
 	Now     func() time.Time // Optional; default time.Now. For health only: all rules use the broker's time.
 }
@@ -80,6 +81,9 @@ func (c Config) withDefaults() (Config, error) {
 		if *n == 0 {
 			*n = standard
 		}
+	}
+	if c.Clock == nil {
+		c.Clock = NewClock()
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

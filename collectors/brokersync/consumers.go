@@ -49,6 +49,7 @@ func changedConsumers(stored map[consumerKey]lifecycle.ConsumerState, stream lif
 		seen[k] = true
 		old, known := stored[k]
 		if !known || differs(old, c.ConsumerState) || c.ObservedAt >= old.ObservedAt.Add(refresh) {
+			c.ObservedAt = max(c.ObservedAt, old.ObservedAt+1) // Also where the clock was set back.
 			out = append(out, c.ConsumerState)
 		}
 	}

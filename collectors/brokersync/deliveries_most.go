@@ -23,6 +23,7 @@ func mostUnseen(c Consumer, m lifecycle.MessageFacts, known evidence, until life
 // earliestNext is the earliest time at which the broker may have delivered a message again after an attempt; zero where it was never stored.
 func earliestNext(c Consumer, m lifecycle.MessageFacts, attempt int) lifecycle.Micros {
 	a := attemptOf(m.CurrentLife(), attempt)
+	c.Steps = nil // A jump ahead ends a wait early where the broker happens to look.
 	l, _ := lifecycle.LeaseOf(lifecycle.OpenMessage{Message: m}, &c.ConsumerState, lifecycle.Typical{}, 0)
 	switch {
 	case a.NakAt.Known() && a.NakAt >= c.Steady && a.LastNakAt <= a.NakAt.Add(captureLagMax) && a.LastBeat <= a.NakAt && l.Next.What == "redelivery":

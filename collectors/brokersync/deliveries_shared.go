@@ -62,6 +62,9 @@ func account(c Consumer, f inFlight) (a accounts, ok bool) {
 		if m.CurrentAttempt() > 0 && firstSign(m) >= c.CreatedAt && mostUnseen(c, m, known, lastAnswer(m)) > 0 {
 			return a, false
 		}
+		if m.Stranded() && m.Key.Seq > c.FloorSeq {
+			return a, false
+		}
 		if m.MaxDeliveriesAt.Known() {
 			a.dead++
 		}

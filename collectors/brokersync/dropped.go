@@ -2,29 +2,41 @@ package brokersync
 
 import (
 	"maps"
+	"slices"
+	"time"
 
 	"fleetglass/lifecycle"
 )
 
 // The broker drops a message whose attempts are used up, and says so once, in an advisory. Where that line is lost, for instance because the capture
-// stream had no leader just then, the broker's state still shows it: the message is in a work queue, its consumer has delivered it and awaits no answer
-// to it. Nobody delivers it again.
+// stream had no leader just then, the broker's state still shows it: the message is in a work queue, its consumer is past it and awaits no answer to it.
+// Nobody delivers it again.
+//
+// The same is to be seen of a message that its consumer never delivered, because it took the subject only later or was reset beyond it, and of one whose
+// answer did not remove it. Which of them it is shows where a delivery is known, or where looks at the consumer prove one; else the message is stranded.
 
-// drop notes since when messages of this page are dropped as far as the broker's state shows, and says so of those that have been for
+// drop notes since when consumers are past messages of this page as far as the broker's state shows, and says what follows of those that have been so for
 // [believeAfter]: a message that was just acknowledged is in the stream for another moment.
 func (st *step) drop() {
 	still := map[uint64]bool{}
 	for _, o := range st.known.open {
-		m, c := o.Message, st.view.consumerOf(o.Message)
-		if c == nil || !st.view.dropped(*c, m) {
+		m := o.Message
+		left := st.view.leftBy(m)
+		if again := readopted(st.view, m); left == nil || len(again) > 0 {
+			st.say(again...)
 			continue
 		}
 		still[m.Key.Seq] = true
 		since, noted := st.next.Dropped[m.Key.Seq]
-		if !noted {
-			st.next.Dropped[m.Key.Seq] = st.view.ConsumersAt
-		} else if st.view.ConsumersAt >= since.Add(believeAfter) {
-			st.batch.Events = append(st.batch.Events, newEvent(lifecycle.MaxDeliveries, m, c, since, uint64(since)))
+		switch {
+		case !noted:
+			st.next.Dropped[m.Key.Seq], st.believing = st.view.ConsumersAt, true
+		case st.view.ConsumersAt < since.Add(believeAfter) || st.view.Drained < since.Add(captureLagMax):
+			st.believing = true
+		case st.dropped(*left, m, since):
+			st.say(newEvent(lifecycle.MaxDeliveries, m, left, since, uint64(since)))
+		case !m.Stranded() || m.CurrentAttempt() > m.StrandedN:
+			st.say(stranded(m, left, since))
 		}
 	}
 	if st.page.read {
@@ -34,16 +46,102 @@ func (st *step) drop() {
 	}
 }
 
-// dropped reports whether a consumer that delivered a message awaits no answer to it, although it is in the stream and no answer is known. A delivery must
-// be known: a consumer whose filter was changed has passed over messages that it never delivered.
-func (v view) dropped(c Consumer, m lifecycle.MessageFacts) bool {
-	present, known := v.Present.Has(m.Key.Seq)
-	if v.Kept || !known || !present || !deliveredBy(c, m.Key.Seq) || exhausted(m, c) || len(evidenceOf(m, c)) == 0 {
-		return false
+// stranded says that nobody delivers a message again, and what was known of its attempts.
+func stranded(m lifecycle.MessageFacts, c *Consumer, since lifecycle.Micros) lifecycle.Event {
+	n := m.CurrentAttempt()
+	e := newEvent(lifecycle.Stranded, m, c, max(since, m.AdoptedAt+1), uint64(m.AdoptedAt), uint64(n))
+	e.Attempt = n
+	return e
+}
+
+func (st *step) say(events ...lifecycle.Event) { st.batch.Events = append(st.batch.Events, events...) }
+
+// leftBy is the consumer that is past a message in the stream and awaits no answer to it, although none is known; nil where there is none. Where several
+// take the message each of them must be past it, or have its answer.
+func (v view) leftBy(m lifecycle.MessageFacts) (left *Consumer) {
+	if present, known := v.Present.Has(m.Key.Seq); !known || !present {
+		return nil
 	}
+	for _, p := range v.partsOf(m) {
+		c := v.consumerOf(p)
+		if c == nil || !c.isPast(m.Key.Seq) || len(p.Claims) > 0 {
+			return nil
+		}
+		if !answered(p) && !exhausted(p, *c) {
+			left = c
+		}
+	}
+	return left
+}
+
+// isPast reports whether a consumer is past a message and surely awaits no answer to it.
+func (c Consumer) isPast(seq uint64) bool {
+	return seq <= c.DeliveredSeq && (c.AckPending == 0 || seq <= c.FloorSeq || (c.MaxAckPending == 1 && seq != c.DeliveredSeq))
+}
+
+// answered reports whether an answer to the current attempt is known that would have ended the message.
+func answered(m lifecycle.MessageFacts) bool {
 	a := attemptOf(m.CurrentLife(), m.CurrentAttempt())
-	if a.LastAckAt.Known() || a.ConfirmedAt.Known() || a.TermAt.Known() || len(m.Claims) > 0 {
+	return a.LastAckAt.Known() || a.ConfirmedAt.Known() || a.TermAt.Known()
+}
+
+// dropped reports whether a consumer that is past a message dropped it because its attempts are used up: it delivered the message, which lines or looks
+// prove. Of a message of which nothing was seen the waits of all its attempts must have been over.
+func (st *step) dropped(c Consumer, m lifecycle.MessageFacts, since lifecycle.Micros) bool {
+	switch {
+	case st.view.Kept || c.MaxDeliver <= 0:
+		return false
+	case m.CurrentAttempt() > 0 || len(evidenceOf(m, c)) > 0:
+		return true
+	}
+	from, watched := st.next.Unbroken[c.Name]
+	if !watched || m.Key.Seq <= from || m.Stored == nil {
 		return false
 	}
-	return c.AckPending == 0 || m.Key.Seq <= c.FloorSeq || (c.MaxAckPending == 1 && m.Key.Seq != c.DeliveredSeq)
+	over := m.Stored.At
+	for n := 1; n <= c.MaxDeliver && over <= since; n++ {
+		over = over.Add(c.Wait(n))
+	}
+	return over <= since
+}
+
+// readopted says of a stranded message that a consumer delivers it after all: one that was created since, or that was reset to it.
+func readopted(v view, m lifecycle.MessageFacts) []lifecycle.Event {
+	if !m.Stranded() {
+		return nil
+	}
+	for _, p := range v.partsOf(m) {
+		c := v.consumerOf(p)
+		if c == nil {
+			continue
+		}
+		holds := c.MaxAckPending == 1 && c.AckPending == 1 && m.Key.Seq == c.DeliveredSeq
+		at := c.CreatedAt
+		if at <= m.StrandedAt { // It was reset.
+			at = max(v.ConsumersAt.Truncate(time.Second), m.StrandedAt+1)
+		}
+		if c.CreatedAt > m.StrandedAt || m.Key.Seq > c.DeliveredSeq || holds {
+			return []lifecycle.Event{newEvent(lifecycle.Adopted, m, c, at, uint64(m.StrandedAt))}
+		}
+	}
+	return nil
+}
+
+// unbrokenNow is [State.Unbroken] after one more observation. A consumer that was not there at the one before has had its filters since it was created.
+func (s State) unbrokenNow(o Observation) map[string]uint64 {
+	unbroken := map[string]uint64{}
+	for _, c := range o.Consumers {
+		old, known := s.Consumers[consumerKey{c.Stream, c.Name}]
+		from, watched := s.Unbroken[c.Name]
+		goesOn := known && old.CreatedAt == c.CreatedAt && old.DeliveredCSeq <= c.DeliveredCSeq && old.DeliveredSeq <= c.DeliveredSeq && slices.Equal(old.Filters, c.Filters)
+		switch {
+		case watched && goesOn:
+			unbroken[c.Name] = from
+		case s.At.Known() && c.CreatedAt > s.At:
+			unbroken[c.Name] = 0
+		default:
+			unbroken[c.Name] = c.DeliveredSeq
+		}
+	}
+	return unbroken
 }

@@ -26,12 +26,12 @@ func evidenceOf(m lifecycle.MessageFacts, c Consumer) evidence {
 		m = m.Of(c.Name)
 	}
 	for _, d := range m.Deliveries {
-		if at := max(d.At, d.Bound); at >= c.CreatedAt && d.CSeq <= c.DeliveredCSeq {
+		if at := max(d.At, d.Bound); at >= c.Began() && d.CSeq <= c.DeliveredCSeq {
 			known[d.CSeq] = 0
 		}
 	}
 	for _, a := range m.Attempts {
-		if at := lastSign(a); at.Known() && at < c.CreatedAt {
+		if at := lastSign(a); at.Known() && at < c.Began() {
 			continue
 		}
 		for _, cseq := range a.CSeqs {

@@ -53,7 +53,7 @@ func (j *judgement) pending(c *Consumer, m lifecycle.MessageFacts) (pending, kno
 	switch {
 	case c == nil:
 		return false, false
-	case c.CreatedAt > m.ExhaustedSaid, !deliveredBy(*c, m.Key.Seq), uint64(m.ExhaustedSaidN) > c.DeliveredCSeq:
+	case c.Began() > m.ExhaustedSaid, !deliveredBy(*c, m.Key.Seq), uint64(m.ExhaustedSaidN) > c.DeliveredCSeq:
 		return true, true
 	case c.AckPending == 0:
 		return false, true

@@ -64,7 +64,7 @@ func (j *judgement) sort() {
 		}
 		switch present, known := j.view.Present.Has(m.Key.Seq); {
 		case !known:
-		case present && !exhausted(m, *c) && j.view.pending(*c, m.Key.Seq):
+		case present && !exhausted(m, *c) && !m.Stranded() && j.view.pending(*c, m.Key.Seq):
 			f.messages = append(f.messages, m)
 		default:
 			f.others = append(f.others, m)
@@ -87,7 +87,7 @@ func (j *judgement) attribute() {
 
 // exhausted reports whether the broker said that no attempt is left, and its consumer is still the one that it spoke of.
 func exhausted(m lifecycle.MessageFacts, c Consumer) bool {
-	return m.MaxDeliveriesAt.Known() && m.MaxDeliveriesAt >= c.CreatedAt
+	return m.MaxDeliveriesAt.Known() && m.MaxDeliveriesAt >= c.Began()
 }
 
 // withDeliveries is the message with what was found out about its deliveries.

@@ -12,7 +12,7 @@ func leases(v view, c Consumer, o lifecycle.OpenMessage) []lifecycle.Event {
 	m := o.Message
 	l, _ := lifecycle.LeaseOf(o, &c.ConsumerState, lifecycle.Typical{}, v.At)
 	basis := l.Basis
-	if !v.pending(c, m.Key.Seq) || l.Attempt == 0 || basis < c.CreatedAt || m.MaxDeliveriesAt > basis {
+	if !v.pending(c, m.Key.Seq) || l.Attempt == 0 || basis < c.Began() || m.MaxDeliveriesAt > basis {
 		return nil
 	}
 	a := attemptOf(m.CurrentLife(), l.Attempt)

@@ -55,6 +55,9 @@ func (st *step) gap(run span, there []ReadMessage) bool {
 
 // lostWords say what is not known, and why that may be. A message's own TTL removes its captured line too.
 func (st *step) lostWords() string {
+	if st.view.Interest { // It numbers what it does not keep.
+		return fmt.Sprintf("%s has no message of these sequences, and no publish line: nobody took what was published then (Interest retention), or lines were lost", st.view.Stream.Name)
+	}
 	words := fmt.Sprintf("publish lines of %s were lost, and the messages are gone", st.view.Stream.Name)
 	if st.view.Limits.TTL {
 		words += ": their own TTL may have removed both before they were read"

@@ -90,7 +90,7 @@ func (st *step) readPassed() {
 
 // askDeletions asks which consumers were deleted, where one that is gone may have delivered the message and nothing shows that one did.
 func (st *step) askDeletions(c *Consumer, m lifecycle.MessageFacts) {
-	if m.Stored == nil || m.CurrentAttempt() > 0 || st.view.alone(c, m.Stored) {
+	if m.Stored == nil || (m.CurrentAttempt() > 0 && !st.view.Interest) || st.view.alone(c, m.Stored) {
 		return
 	}
 	st.view.Deleted = st.facts.Deleted

@@ -23,6 +23,7 @@ type Observation struct {
 	Limits      Limits
 	Window      time.Duration // For how long it swallows duplicates.
 	Kept        bool          // The stream is no work queue: messages stay after an acknowledgement, and others than the workers may take them.
+	Interest    bool          // It keeps a message only while a consumer that takes it did not answer.
 	Full        bool          // The stream holds as many messages or bytes as its limits allow.
 	Consumers   []Consumer
 	Present     Presence
@@ -33,6 +34,7 @@ type Observation struct {
 type Earlier struct {
 	Stream lifecycle.StreamID
 	GoneAt lifecycle.Micros // It ended no later than that.
+	Said   bool             // An advisory told that it was deleted. Else it may live on, under another account.
 }
 
 // Limits are the limits of the stream that make messages leave it unanswered. Zero means none.

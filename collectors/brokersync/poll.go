@@ -51,7 +51,7 @@ func (c *Collector) load(ctx context.Context) error {
 	}
 	c.consumers = consumers
 	for _, b := range c.observers {
-		c.states[b.name] = NewState(consumers)
+		c.begin(b)
 	}
 	return nil
 }
@@ -62,9 +62,16 @@ func (c *Collector) follow(streams collectors.Streams) {
 		if _, known := c.states[name]; known || len(streams.Known[name]) == 0 {
 			continue
 		}
-		c.observers = append(c.observers, &observer{cfg: &c.cfg, name: name})
-		c.states[name] = NewState(c.consumers)
+		b := &observer{cfg: &c.cfg, name: name}
+		c.observers = append(c.observers, b)
+		c.begin(b)
 	}
+}
+
+// begin makes the first state of a stream.
+func (c *Collector) begin(b *observer) {
+	c.states[b.name] = NewState(c.consumers)
+	b.clocks.remember(b.name, c.consumers)
 }
 
 // pollStream observes one stream, steps, and commits.
@@ -83,7 +90,14 @@ func (c *Collector) pollStream(ctx context.Context, b *observer, streams collect
 	if errors.Is(err, errRestless) || errors.Is(err, jetstream.ErrStreamNotFound) {
 		return true, nil
 	}
+	if errors.Is(err, errReturned) {
+		c.note(health.Down, b.name+" "+errReturned.Error())
+		return false, nil
+	}
 	if err != nil {
+		return false, err
+	}
+	if settling, err := c.followClock(ctx, b, o); err != nil || settling {
 		return false, err
 	}
 	if why := o.unjudged(); why != "" {

@@ -55,6 +55,7 @@ var scenarios = []scenario{
 	{"recorded", func(a *agent) {
 		a.works(nats.ConsumerConfig{}).publish("recorded")
 		a.takes()
+		busy(300 * time.Millisecond) // Much longer than it takes to see a record.
 		a.record("recorded")
 		a.must(a.takes().AckSync()) // It sees the record and does not execute again.
 	}, "completed (acknowledged after completion) [caught_by_idempotency silent_attempt]\n1 timed_out silent\n2 acked exact"},

@@ -197,10 +197,14 @@ func (w *world) stream(f *fields) error {
 	if _, kept := f.take("kept"); kept {
 		w.seen.Kept = true
 	}
+	if _, interest := f.take("interest"); interest {
+		w.seen.Kept, w.seen.Interest = true, true
+	}
 	_, w.seen.Absent = f.take("deleted")
 	w.seen.Removed = f.instant("removed")
 	if epoch := f.instant("again"); epoch.Known() {
-		w.seen.Earlier = append(w.seen.Earlier, Earlier{w.seen.Stream, epoch})
+		w.seen.Earlier = append(w.seen.Earlier, Earlier{w.seen.Stream, epoch, w.seen.Removed.Known()})
+		w.seen.Removed = 0
 		w.seen.Stream.Epoch, w.seen.Created = epoch, epoch
 		w.seen.FirstSeq, w.seen.LastSeq = 1, 0
 		clear(w.stored)

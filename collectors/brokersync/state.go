@@ -20,8 +20,9 @@ type State struct {
 	Replaced   map[string]lifecycle.Micros // By consumer: when it was created in the place of another of its name.
 	Busy       map[string]lifecycle.Micros // By consumer: the first observation since which its deliveries could not be told apart at any, because lines may be under way.
 	Steady     map[string]lifecycle.Micros // By consumer: since when its attempts have had the same time at every observation.
+	Unbroken   map[string]uint64           // By consumer: beyond that sequence it delivered everything that its filters take, as every observation shows.
 	Missing    map[uint64]Missed           // Open messages that are not in the stream.
-	Dropped    map[uint64]lifecycle.Micros // Open messages in the stream to which their consumer awaits no answer, and since when.
+	Dropped    map[uint64]lifecycle.Micros // Open messages in the stream that their consumer is past and awaits no answer to, and since when.
 	Rechecks   map[uint64]lifecycle.Micros // Settled messages that are in the stream, and until when they are not read again.
 	Answered   map[string]uint64           // By consumer: the last delivery of which the exact time was looked for.
 	AskedUpTo  uint64                      // The last message of which the presence was asked, where not all could be.

@@ -49,6 +49,8 @@ type step struct {
 	known    known
 	repaired map[uint64]bool // Messages of which the batch already has what the stream says.
 	batch    lifecycle.Batch
+
+	believing bool // A consumer is past a message of this page, for too short a time to say so.
 }
 
 // stages are what a step does, in this order: each relies on what those before it asked. Judging comes last, so that it is done once.
@@ -80,7 +82,7 @@ func (st *step) observe(o Observation) {
 	n.Sweep = n.Sweep.observe(o)
 	n.Comparison = n.Comparison.observe(o, n.Capture.Publishes.UpTo)
 	st.view.Verifiable = n.Comparison.Verifiable
-	n.Steady = st.was.steadyNow(o)
+	n.Steady, n.Unbroken = st.was.steadyNow(o), st.was.unbrokenNow(o)
 	st.view.Consumers = slices.Clone(o.Consumers)
 	for i := range st.view.Consumers {
 		st.view.Consumers[i].Steady = n.Steady[o.Consumers[i].Name]
@@ -158,7 +160,7 @@ func (st *step) judge() {
 // turnPage moves the sweep on to the next page.
 func (st *step) turnPage() {
 	n, last := &st.next, st.page.to >= st.view.LastSeq
-	n.Sweep = n.Sweep.turn(st.view.Observation, len(st.known.open), last, n.Unfinished)
+	n.Sweep = n.Sweep.turn(st.view.Observation, len(st.known.open), last, n.Unfinished || st.believing)
 	if n.Sweep.Cursor = st.page.to + 1; last {
 		n.Sweep.Cursor = 0
 		maps.DeleteFunc(n.Rechecks, func(_ uint64, until lifecycle.Micros) bool { return until < st.view.At })

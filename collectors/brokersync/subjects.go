@@ -16,11 +16,11 @@ func served(v view, c *Consumer, m lifecycle.MessageFacts, grace time.Duration) 
 	case c == nil && v.watched(m): // Whether a worker takes it cannot be told.
 		return nil
 	case c == nil && !orphan:
-		at := max(m.Stored.At, lastServed(v, m)).Add(grace)
+		at := max(m.Stored.At, m.AdoptedAt, lastServed(v, m)).Add(grace)
 		if at > v.ConsumersAt {
 			return nil
 		}
-		return []lifecycle.Event{newEvent(lifecycle.Orphaned, m, nil, max(at, m.AdoptedAt+1), uint64(m.AdoptedAt))}
+		return []lifecycle.Event{newEvent(lifecycle.Orphaned, m, nil, at, uint64(m.AdoptedAt))}
 	case c != nil && orphan:
 		at := c.CreatedAt
 		if at <= m.OrphanedAt { // Its filter was changed.
@@ -31,10 +31,11 @@ func served(v view, c *Consumer, m lifecycle.MessageFacts, grace time.Duration) 
 	return nil
 }
 
-// lastServed is when the last of the consumers that are gone, and that served the subject of m, was seen to be gone.
+// lastServed is when the last of the consumers that are gone, and that served the subject of m, was seen to be gone. That may be later than the
+// observation at hand: nodes of a cluster answer with clocks of their own.
 func lastServed(v view, m lifecycle.MessageFacts) (at lifecycle.Micros) {
 	for _, c := range v.Gone {
-		if c.ObservedAt <= v.ConsumersAt && lifecycle.MatchesAny(c.Filters, m.Stored.Subject) {
+		if lifecycle.MatchesAny(c.Filters, m.Stored.Subject) {
 			at = max(at, c.ObservedAt)
 		}
 	}
@@ -44,7 +45,7 @@ func lastServed(v view, m lifecycle.MessageFacts) (at lifecycle.Micros) {
 // recreated says that the consumer of a message was created anew after the message had been delivered: its attempts start again.
 func recreated(c Consumer, m lifecycle.MessageFacts) []lifecycle.Event {
 	first := firstSign(m)
-	if !first.Known() || first >= c.CreatedAt || m.RecreatedAt >= c.CreatedAt {
+	if !first.Known() || first >= c.Began() || m.RecreatedAt >= c.CreatedAt {
 		return nil
 	}
 	return []lifecycle.Event{newEvent(lifecycle.ConsumerRecreated, m, &c, c.CreatedAt)}

@@ -17,12 +17,12 @@ const (
 	idleFrom = 64
 )
 
-// Sweep knows which page of the stream comes next, and whether pages need to be read at all. Messages that nobody holds change only
-// when the stream or the set of consumers changes, so a large backlog that stands still costs nothing once it was read.
+// Sweep knows which page of the stream comes next, and whether pages need to be read at all. Messages change only when the stream, the set
+// of consumers or what these delivered changes, so a large backlog that stands still costs nothing once it was read.
 type Sweep struct {
 	Cursor  uint64           // The next page begins here.
 	extent  [3]uint64        // Messages, first and last sequence at the last observation.
-	set     string           // The consumers at the last observation: names, creation times and filters.
+	set     string           // The consumers at the last observation: names, creation times, filters and how much they delivered.
 	changed lifecycle.Micros // When extent or set changed last.
 	began   lifecycle.Micros // When the sweep that is under way began.
 	open    int              // Open messages met in it.
@@ -36,7 +36,7 @@ func (s Sweep) idle(now lifecycle.Micros) bool { return s.done.Known() && now < 
 func (s Sweep) observe(o Observation) Sweep {
 	var set strings.Builder
 	for _, c := range sortedConsumers(o.Consumers) {
-		fmt.Fprintln(&set, c.Name, int64(c.CreatedAt), c.Filters)
+		fmt.Fprintln(&set, c.Name, int64(c.CreatedAt), c.Filters, c.DeliveredCSeq)
 	}
 	extent := [3]uint64{o.Msgs, o.FirstSeq, o.LastSeq}
 	if extent != s.extent || set.String() != s.set {

@@ -1,6 +1,7 @@
 package brokersync
 
 import (
+	"strconv"
 	"time"
 
 	"fleetglass/lifecycle"
@@ -14,6 +15,8 @@ const (
 	GoneUndelivered = "stream purged or message deleted: no worker ever had it"
 	GoneDead        = "gone after its last attempt: deleted, or answered late"
 	GoneStream      = "stream deleted"
+	GoneInterest    = "dropped by the stream with the last consumer that took it"
+	GoneReplaced    = "another stream has its stream's name: that one was deleted, or lives under another account"
 	GoneUnknown     = "unknown"
 
 	GoneOrAnswered = ", or an acknowledgement was missed" // Behind an age, where a worker may have had the message.
@@ -33,6 +36,8 @@ func vanished(v view, c *Consumer, o lifecycle.OpenMessage, missed Missed, undel
 		reason, by, at = GoneByTTL, lifecycle.RemovedByTTL, expired
 	case undelivered && missed.Full:
 		reason, by = GoneByLimits, lifecycle.RemovedByLimit
+	case !tooOld && !outlived && v.lostInterest(m, missed.Since):
+		reason, by = GoneInterest, lifecycle.RemovedByInterest
 	case lifecycle.Judge(m, o.Task).State == lifecycle.StateExhausted:
 		reason = GoneDead
 	case tooOld:
@@ -67,13 +72,16 @@ func ttlOf(m lifecycle.MessageFacts) time.Duration {
 }
 
 // streamGone says that a message went with its stream: it belongs to an earlier incarnation, or none lives now.
-func streamGone(m lifecycle.MessageFacts, at lifecycle.Micros) lifecycle.Event {
+func streamGone(m lifecycle.MessageFacts, at lifecycle.Micros, deleted bool) lifecycle.Event {
+	if !deleted {
+		return goneEvent(m, nil, max(at, m.LastAt), GoneReplaced, lifecycle.RemovedUnknown)
+	}
 	return goneEvent(m, nil, max(at, m.LastAt), GoneStream, lifecycle.RemovedWithStream)
 }
 
 func goneEvent(m lifecycle.MessageFacts, c *Consumer, at lifecycle.Micros, reason string, by lifecycle.Removal) lifecycle.Event {
 	e := newEvent(lifecycle.Vanished, m, c, at)
-	e.ID = lifecycle.NewEventID(Name, string(lifecycle.Vanished), m.Key.String())
+	e.ID = lifecycle.NewEventID(Name, string(lifecycle.Vanished), m.Key.String(), strconv.FormatInt(int64(e.At), 10)) // Whatever consumer a replica saw.
 	e.Detail.Reason, e.Detail.Removal = reason, by
 	return e
 }

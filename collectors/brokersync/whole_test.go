@@ -10,17 +10,25 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// forgetful is a stream of three consumers whose list lacks some of them, as that of a cluster does when their leader does not answer in time.
+// forgetful is a stream of three consumers whose list lacks some of them, as that of a cluster does when their leader does not answer in time, or names
+// some twice, as it does while two nodes take themselves for their leader.
 type forgetful struct {
 	jetstream.Stream
 	lacks []int // How many are missing from each list that is asked for.
+	twice []int // How many are named twice in it.
 	lists int
 }
 
 func (f *forgetful) ListConsumers(context.Context) jetstream.ConsumerInfoLister {
-	infos := make(chan *jetstream.ConsumerInfo, 3)
-	for i := range 3 - f.lacks[min(f.lists, len(f.lacks)-1)] {
-		infos <- &jetstream.ConsumerInfo{Name: fmt.Sprintf("a%d-task-worker", i)}
+	infos := make(chan *jetstream.ConsumerInfo, 6)
+	name := func(n int) {
+		for i := range n {
+			infos <- &jetstream.ConsumerInfo{Name: fmt.Sprintf("a%d-task-worker", i)}
+		}
+	}
+	name(3 - f.lacks[min(f.lists, len(f.lacks)-1)])
+	if len(f.twice) > 0 {
+		name(f.twice[min(f.lists, len(f.twice)-1)])
 	}
 	close(infos)
 	f.lists++
@@ -41,16 +49,20 @@ func TestAListOfConsumersThatLacksSomeIsNotJudgedBy(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		lacks []int
+		twice []int
 		fails bool
 	}{
-		"whole":                  {[]int{0}, false},
-		"whole when asked again": {[]int{1, 0}, false},
-		"never whole":            {[]int{1, 2}, true},
-		"empty":                  {[]int{3}, true},
+		"whole":                  {lacks: []int{0}},
+		"whole when asked again": {lacks: []int{1, 0}},
+		"never whole":            {lacks: []int{1, 2}, fails: true},
+		"empty":                  {lacks: []int{3}, fails: true},
+		"one missing, one twice": {lacks: []int{1}, twice: []int{1}, fails: true},
+		"all, one of them twice": {lacks: []int{0}, twice: []int{1}, fails: true},
+		"twice at first":         {lacks: []int{1, 0}, twice: []int{1, 0}},
 	} {
 		var o Observation
 		o.Stream = lifecycle.StreamID{Name: "TASKS"}
-		_, err := (&observer{cfg: &Config{}, stream: &forgetful{lacks: c.lacks}}).whole(t.Context(), &o)
+		_, err := (&observer{cfg: &Config{}, stream: &forgetful{lacks: c.lacks, twice: c.twice}}).whole(t.Context(), &o)
 		if (err != nil) != c.fails {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -253,5 +253,6 @@ func describe(e lifecycle.Event) string {
 // openIn reports whether a store keeps a message as open, as [lifecycle.MessageRow.Open] says.
 func openIn(m lifecycle.MessageFacts, t lifecycle.TaskFacts) bool {
 	v := lifecycle.Judge(m, t)
-	return v.State.Open() || (v.State == lifecycle.StateExhausted && !m.VanishedAt.Known())
+	left := v.State == lifecycle.StateExhausted || v.Rule == "stranded"
+	return v.State.Open() || (left && !m.VanishedAt.Known())
 }

@@ -35,6 +35,7 @@ type listener struct {
 
 	mu      sync.Mutex
 	held    []lifecycle.Event
+	raw     time.Time // When the OBS_RAW was created that may have recorded what is held; zero for none.
 	dropped uint64
 	handled uint64
 	failure string
@@ -91,11 +92,15 @@ func (l *listener) round(ctx context.Context) error {
 // fed reports whether OBS_RAW records attempts: its last line is not much older than the last stored message, nor than the first
 // attempt that was heard and is still held.
 func (l *listener) fed(ctx context.Context) (bool, error) {
-	raw, err := l.state(ctx, fleet.CaptureRaw)
-	if err != nil || raw.LastSeq == 0 {
+	raw, created, err := l.state(ctx, fleet.CaptureRaw)
+	if err != nil {
 		return false, err
 	}
-	pub, err := l.state(ctx, fleet.CapturePub)
+	l.follow(created)
+	if raw.LastSeq == 0 {
+		return false, nil
+	}
+	pub, _, err := l.state(ctx, fleet.CapturePub)
 	if err != nil {
 		return false, err
 	}
@@ -105,16 +110,27 @@ func (l *listener) fed(ctx context.Context) (bool, error) {
 	return pub.LastSeq == 0 || raw.LastTime.Add(feedTolerance).After(pub.LastTime), nil
 }
 
-// state is that of a capture stream; zero when it does not exist.
-func (l *listener) state(ctx context.Context, name string) (jetstream.StreamState, error) {
+// follow forgets what is held where the OBS_RAW that may have recorded it is gone: nobody can tell any more, and an attempt must not count twice.
+func (l *listener) follow(created time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.raw.IsZero() && !created.Equal(l.raw) {
+		l.held = nil
+	}
+	l.raw = created
+}
+
+// state is that of a capture stream, and when it was created; zero when it does not exist.
+func (l *listener) state(ctx context.Context, name string) (jetstream.StreamState, time.Time, error) {
 	stream, err := l.cfg.JetStream.Stream(ctx, name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return jetstream.StreamState{}, nil
+		return jetstream.StreamState{}, time.Time{}, nil
 	}
 	if err != nil {
-		return jetstream.StreamState{}, fmt.Errorf("read stream %s: %w", name, err)
+		return jetstream.StreamState{}, time.Time{}, fmt.Errorf("read stream %s: %w", name, err)
 	}
-	return stream.CachedInfo().State, nil
+	info := stream.CachedInfo()
+	return info.State, info.Created, nil
 }
 
 func (l *listener) listen() error {

@@ -325,3 +325,41 @@ func TestAttemptsThatAreRecordedDoNotCountTwice(t *testing.T) {
 		}
 	}
 }
+
+func TestAnAttemptThatAStreamRecordedBeforeItWentDoesNotCountTwice(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fleet.Streams{})
+	r.start(r.stored())
+	a, err := r.attempts()
+	r.start(a, err)
+	r.eventually(func() error {
+		if p := a.Health()[0]; p.State != health.BestEffort {
+			return fmt.Errorf("health %+v", p)
+		}
+		return nil
+	})
+	r.publish("T-1", "{}")
+	r.eventually(func() error { // It is recorded, and read.
+		if n := a.Stats().Lines; n == 0 {
+			return errors.New("nothing was read from OBS_RAW")
+		}
+		return nil
+	})
+	if err := r.js.DeleteStream(t.Context(), "OBS_RAW"); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually(func() error { // What is heard later is stored, and so would be what was held of the first.
+		r.publish("T-2", "{}")
+		rec, err := r.store.Task(t.Context(), "T-2")
+		if err == nil && rec.Summary.Duplicates == 0 {
+			err = errors.New("none caught")
+		}
+		return err
+	})
+	r.task("T-1", func(rec lifecycle.TaskRecord) error {
+		if rec.Summary.Duplicates != 0 {
+			return fmt.Errorf("%d caught of what was published once", rec.Summary.Duplicates)
+		}
+		return nil
+	})
+}

@@ -52,8 +52,10 @@ func newReplica(t testing.TB, js jetstream.JetStream, store lifecycle.Store, sha
 		t.Fatal(err)
 	}
 	in := &ingester{js: js}
+	clock := brokersync.NewClock()
 	shared := collectors.Config{
 		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract, Logger: slog.New(slog.DiscardHandler),
+		Now: clock.Now,
 	}
 	for _, shared.Shard = range fleet.Shards(shards) {
 		shared.Rank = uint8((shared.Shard.Index + number) % 2 * 5)
@@ -61,7 +63,7 @@ func newReplica(t testing.TB, js jetstream.JetStream, store lifecycle.Store, sha
 	}
 	in.synchronizer, err = brokersync.New(brokersync.Config{
 		JetStream: js, Appender: appender, Reader: store, Incarnations: incarnations, Contract: contract, Stored: decodeStored, Shards: shards,
-		Interval: time.Second, Logger: slog.New(slog.DiscardHandler),
+		Interval: time.Second, Clock: clock, Logger: slog.New(slog.DiscardHandler), Now: clock.Now,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -121,9 +121,7 @@ func (b *bench) storedHistory() *history {
 		dir := b.shared.dir(b, "history")
 		db := newSQLite(b, dir)
 		b.shared.stored = fill(b, db, dir, b.form.events)
-		if err := db.store.Close(); err != nil {
-			b.Fatal(err)
-		}
+		db.close(b)
 	}
 	return b.shared.stored
 }

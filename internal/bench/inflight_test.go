@@ -49,7 +49,7 @@ func measureInFlight(b *bench) {
 		}
 		b.add(Distribution("inflight/page/"+d.name, fmt.Sprintf("the in-flight board with %d leases, p95 of 24 in 6 s", leases), "ms", boardTimes(b, d.store), 0.95, boardRuler))
 		end()
-		d.drop()
+		d.close(b)
 	}
 }
 

@@ -46,7 +46,7 @@ func measureIngest(b *bench) {
 		Ratio("ingest/postgres (ack each)", "the same", "lines/s", post, each, nil),
 		Ratio("ingest/sqlite (cpu)", "CPU time of ingest, broker included, against that of raw consume; a busy machine changes it least", "µs/line", liteCPU, plainCPU, nil),
 		Ratio("ingest/postgres (cpu)", "likewise, without that of the database", "µs/line", postCPU, plainCPU, nil),
-		Ratio("ingest/sqlite (allocated)", "what the Go heap gave out, likewise; the machine changes it hardly at all", "B/line", liteRoom, plainRoom, nil),
+		Ratio("ingest/sqlite (allocated)", "what the Go heap gave out, likewise; more of it on a busy machine", "B/line", liteRoom, plainRoom, nil),
 		Ratio("ingest/postgres (allocated)", "likewise", "B/line", postRoom, plainRoom, nil),
 	)
 }
@@ -110,10 +110,7 @@ func ingest(t testing.TB, js jetstream.JetStream, r *recording, db *database) (r
 	each = costSoFar(t).since(before, r.total)
 	endProfile()
 	checkIngested(t, in, r, db)
-	if err := db.store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	db.drop()
+	db.close(t)
 	return rate, each
 }
 

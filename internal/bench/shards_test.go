@@ -122,9 +122,7 @@ func readBy(t testing.TB, pg *testkit.Cluster, r *recording, replicas, shards in
 	if err != nil || counts[lifecycle.StateCompleted] != int64(r.tasks) {
 		t.Fatalf("tasks by state %v (%v), want %d completed", counts, err, r.tasks)
 	}
-	if err := db.store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	db.close(t)
 	return rate
 }
 

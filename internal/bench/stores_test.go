@@ -21,9 +21,22 @@ const retained = 400 * 24 * time.Hour
 // database is a new store.
 type database struct {
 	name  string
-	store lifecycle.Store
-	url   string // Of a Postgres.
-	drop  func() // Forgets what a closed store leaves behind, so that nothing tidies it up while another is measured.
+	store lifecycle.Store // Nil once it is closed, so that nothing of it stays in the heap of what is measured next.
+	url   string          // Of a Postgres.
+	drop  func()          // Forgets what a closed store leaves behind, so that nothing tidies it up while another is measured.
+}
+
+// close does nothing to a store that is closed.
+func (d *database) close(t testing.TB) {
+	t.Helper()
+	if d.store == nil {
+		return
+	}
+	if err := d.store.Close(); err != nil {
+		t.Error(err)
+	}
+	d.store = nil
+	d.drop()
 }
 
 func newSQLite(t testing.TB, dir string) *database {
@@ -32,20 +45,22 @@ func newSQLite(t testing.TB, dir string) *database {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() })
-	return &database{name: "sqlite", store: s, drop: func() {}}
+	d := &database{name: "sqlite", store: s, drop: func() {}}
+	t.Cleanup(func() { d.close(t) })
+	return d
 }
 
 func newPostgres(t testing.TB, c *testkit.Cluster) *database {
 	t.Helper()
 	url, drop := c.DatabaseToDrop(t)
-	t.Cleanup(drop)
 	s, err := postgres.Open(t.Context(), postgres.Config{URL: url, History: retained + 15*24*time.Hour})
 	if err != nil {
+		drop()
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() })
-	return &database{name: "postgres", store: s, url: url, drop: drop}
+	d := &database{name: "postgres", store: s, url: url, drop: drop}
+	t.Cleanup(func() { d.close(t) })
+	return d
 }
 
 // tasks lists every task of a store.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"fleetglass/fleet"
 	"fleetglass/internal/firestoretest"
@@ -54,6 +55,7 @@ func TestWhereverFirestoreFailsAnAgentTheRowIsRight(t *testing.T) {
 				p.memory.effects = nil
 				p.act = func(ctx context.Context, d fleet.Delivery) error {
 					err := g.knowsAttempt(ctx, d)
+					await(ctx, time.Second) // Within its wait, and long against an attempt that finds a record.
 					if o.atAttempt != nil && a.effects.Load() == 0 {
 						o.atAttempt(g.fire)
 					}

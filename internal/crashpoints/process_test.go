@@ -61,6 +61,9 @@ func (g *glass) agent(t *testing.T, k kind, name string) *agent {
 
 var brisk = fleet.Timing{AckWait: 1500 * time.Millisecond, MaxDeliver: 5, Heartbeat: 150 * time.Millisecond}
 
+// work is how long the work takes: four times as long as an attempt may last that finds the completion recorded, on a slow machine too.
+const work = 2 * time.Second
+
 // process is one life of an agent's worker. To the broker its death looks like that of a program: the connection is gone, and
 // nothing that it wanted to say afterwards is heard.
 type process struct {
@@ -152,6 +155,8 @@ func (p *process) handle(ctx context.Context, d fleet.Delivery) (string, error) 
 		}
 	} else if err := p.g.knowsAttempt(ctx, d); err != nil {
 		p.t.Error(err)
+	} else {
+		await(ctx, work)
 	}
 	step := fleet.ReportData{StepID: "1", Tool: "git.push", CanonicalInputHash: d.Task.PayloadHash}
 	_ = d.Report(ctx, lifecycle.ReportStepIntent, step)
