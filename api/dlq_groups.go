@@ -14,13 +14,15 @@ import (
 
 // EntryGroup is the entries that have the same values.
 type EntryGroup struct {
-	Values  map[string]Text `json:"values" doc:"By field; null where the entries have no value."`
-	Count   int64           `json:"count" example:"31"`
-	Open    int64           `json:"open" doc:"Of these, those that wait for a decision." example:"4"`
-	FirstAt Instant         `json:"first_seen"`
-	LastAt  Instant         `json:"last_seen"`
-	Trend   EntryTrend      `json:"trend"`
-	Links   EntryGroupLinks `json:"links"`
+	Values    map[string]Text `json:"values" doc:"By field; null where the entries have no value."`
+	Count     int64           `json:"count" example:"31"`
+	Open      int64           `json:"open" doc:"Of these, those that wait for a decision." example:"4"`
+	Retried   int64           `json:"retried" doc:"Published again, for the same agent or another." example:"12"`
+	Recovered int64           `json:"recovered" doc:"Of those retried, how many completed." example:"8"`
+	FirstAt   Instant         `json:"first_seen"`
+	LastAt    Instant         `json:"last_seen"`
+	Trend     EntryTrend      `json:"trend"`
+	Links     EntryGroupLinks `json:"links"`
 }
 
 // EntryTrend compares the last 24 hours with those before.
@@ -117,7 +119,7 @@ func entryGroupOf(g dlqtriage.EntryGroup, t query.EntryTrend, by []dlqtriage.Gro
 		values[string(field)] = Text(g.Values[i])
 	}
 	return EntryGroup{
-		Values: values, Count: g.Count, Open: g.Open, FirstAt: Instant(g.FirstAt), LastAt: Instant(g.LastAt),
+		Values: values, Count: g.Count, Open: g.Open, Retried: g.Retried, Recovered: g.Recovered, FirstAt: Instant(g.FirstAt), LastAt: Instant(g.LastAt),
 		Trend: entryTrendOf(g, t),
 		Links: EntryGroupLinks{Entries: Base + "/dlq?" + entryGroupQuery(g, by, f).Encode()},
 	}

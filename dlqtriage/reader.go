@@ -108,6 +108,9 @@ type EntryGroup struct {
 	LastAt  lifecycle.Micros // When the last of them died.
 	Recent  int64            // How many died in the [TrendSpan] before now.
 	Before  int64            // How many died in the [TrendSpan] before that.
+
+	Retried   int64 // How many were published again, for the same agent or another.
+	Recovered int64 // Of these, those that completed.
 }
 
 // Fate is what became of an entry, as statistics need it.

@@ -130,7 +130,9 @@ func (s *Store) EntryGroups(
 	end, recent, before := c.arg(int64(now)), c.arg(int64(now.Add(-dlqtriage.TrendSpan))), c.arg(int64(now.Add(-2*dlqtriage.TrendSpan)))
 	query := "SELECT count(*), count(*) FILTER (WHERE e.status = 'open'), min(e.failed), max(e.failed), " +
 		"count(*) FILTER (WHERE e.failed > " + recent + " AND e.failed <= " + end + "), " +
-		"count(*) FILTER (WHERE e.failed > " + before + " AND e.failed <= " + recent + "), " + fields +
+		"count(*) FILTER (WHERE e.failed > " + before + " AND e.failed <= " + recent + "), " +
+		"count(*) FILTER (WHERE e.status IN ('retried', 'reassigned')), " +
+		"count(*) FILTER (WHERE e.status IN ('retried', 'reassigned') AND e.outcome = 'resolved'), " + fields +
 		" FROM entries e WHERE " + c.all() + " GROUP BY " + fields + " ORDER BY count(*) DESC, " + bytewise(by) + " LIMIT " + c.arg(limit)
 	rows, err := s.pool.Query(ctx, query, c.args...)
 	if err != nil {
@@ -138,7 +140,7 @@ func (s *Store) EntryGroups(
 	}
 	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (g dlqtriage.EntryGroup, err error) {
 		values := make([][]byte, len(by))
-		targets := []any{&g.Count, &g.Open, &g.FirstAt, &g.LastAt, &g.Recent, &g.Before}
+		targets := []any{&g.Count, &g.Open, &g.FirstAt, &g.LastAt, &g.Recent, &g.Before, &g.Retried, &g.Recovered}
 		for i := range values {
 			targets = append(targets, &values[i])
 		}

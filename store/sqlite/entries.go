@@ -146,7 +146,8 @@ func (s *Store) EntryGroups(
 	fields := columns.GroupColumns(by)
 	recent, before := int64(now.Add(-dlqtriage.TrendSpan)), int64(now.Add(-2*dlqtriage.TrendSpan))
 	q := sqlText{}
-	q.add("SELECT count(*), sum(status = 'open'), min(failed), max(failed), sum(failed > ? AND failed <= ?), sum(failed > ? AND failed <= ?), "+fields+
+	q.add("SELECT count(*), sum(status = 'open'), min(failed), max(failed), sum(failed > ? AND failed <= ?), sum(failed > ? AND failed <= ?), "+
+		"sum(status IN ('retried', 'reassigned')), sum(status IN ('retried', 'reassigned') AND outcome = 'resolved'), "+fields+
 		" FROM entries e WHERE TRUE", recent, int64(now), before, recent)
 	addEntryFilter(&q, f)
 	q.add(" GROUP BY "+fields+" ORDER BY count(*) DESC, "+fields+" LIMIT +?", int64(limit))
@@ -154,7 +155,7 @@ func (s *Store) EntryGroups(
 		return s.each(conn, &q, func(r *statement) error {
 			g := dlqtriage.EntryGroup{
 				Count: r.getInt(), Open: r.getInt(), FirstAt: lifecycle.Micros(r.getInt()), LastAt: lifecycle.Micros(r.getInt()),
-				Recent: r.getInt(), Before: r.getInt(),
+				Recent: r.getInt(), Before: r.getInt(), Retried: r.getInt(), Recovered: r.getInt(),
 			}
 			for range by {
 				g.Values = append(g.Values, r.getText())

@@ -164,6 +164,15 @@ func entriesSelected(t *testing.T, s Store) {
 
 func entriesGrouped(t *testing.T, s Store) {
 	w := graveyard(13)
+	for seq, completes := range map[uint64]bool{1: true, 4: false} { // Both are of cto.
+		died := lifecycle.MessageKey{Stream: w.stream, Seq: seq}
+		w.triaged(died, 1, lifecycle.OutcomeRetried)
+		again := w.retries(died, fmt.Sprintf("task-%02d", seq-1), "cto", 1)
+		w.delivered(again, 1)
+		if completes {
+			w.acked(again, 1)
+		}
+	}
 	mustAppend(t, s, w.events)
 	all := expectedOf(w.events).entries()
 	now := all[6].FailedAt.Add(dlqtriage.TrendSpan) // Six died after now's span began, the seventh just not.
@@ -178,8 +187,12 @@ func entriesGrouped(t *testing.T, s Store) {
 		diff(t, name, got, groupsOf(all, by, now))
 		entryStepsAgree(t, s, name, by, now, got, all)
 	}
-	if got, err := s.EntryGroups(t.Context(), dlqtriage.EntryFilter{}, []dlqtriage.GroupField{dlqtriage.ByAgent}, now, 1); err != nil || len(got) != 1 || got[0].Values[0] != "cto" {
-		t.Errorf("the largest group alone: %+v, %v", got, err)
+	got, err := s.EntryGroups(t.Context(), dlqtriage.EntryFilter{}, []dlqtriage.GroupField{dlqtriage.ByAgent}, now, 1)
+	if err != nil || len(got) != 1 || got[0].Values[0] != "cto" {
+		t.Fatalf("the largest group alone: %+v, %v", got, err)
+	}
+	if got[0].Retried != 2 || got[0].Recovered != 1 {
+		t.Errorf("of cto %d were retried and %d recovered, want 2 and 1", got[0].Retried, got[0].Recovered)
 	}
 }
 
@@ -233,6 +246,12 @@ func groupsOf(all []dlqtriage.Entry, by []dlqtriage.GroupField, now lifecycle.Mi
 		g.FirstAt, g.LastAt = min(g.FirstAt, e.FailedAt), max(g.LastAt, e.FailedAt)
 		if e.Open() {
 			g.Open++
+		}
+		if e.Status == dlqtriage.StatusRetried || e.Status == dlqtriage.StatusReassigned {
+			g.Retried++
+			if e.Outcome == dlqtriage.OutcomeResolved {
+				g.Recovered++
+			}
 		}
 		switch age := now.Sub(e.FailedAt); {
 		case age < 0:
