@@ -28,6 +28,7 @@ type clients struct {
 	js    jetstream.JetStream
 	agent string
 	url   string // Of the broker, for who speaks its protocol by hand.
+	clock *clock // Of the broker; nil where it cannot be set.
 
 	mu     sync.Mutex
 	stored map[string][]letter // What the stream stored, by task.

@@ -77,6 +77,17 @@ var completion = []situation{{
 	may:   all(messageIs(0, "delivered", "processing"), messageIs(1, "delivered", "processing")),
 	never: all(messageIsNot(1, done...), messageIsNot(0, done...)),
 }, {
+	name: "a newer message is deleted while an older one waits",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		one := c.publish(publish{id: c.task("") + ":r1", header: retryOf(zero, 1)})
+		c.works(2 * time.Second)
+		c.deleteMessage(one)
+		c.workers()
+	},
+	may:   all(messageIs(0, "published"), messageIs(1, "removed"), says("another message of this task, is published")),
+	never: silent("nothing happens by itself", "nothing to do"),
+}, {
 	name: "an older message is at work after a newer one completed",
 	act: func(c *clients) {
 		zero := c.publish(publish{})

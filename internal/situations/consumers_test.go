@@ -114,6 +114,27 @@ var consumers = []situation{{
 	may:   is("published"),
 	never: isNot(done...),
 }, {
+	name: "interest retention: the last consumer is deleted with work in hand",
+	on:   interest,
+	act: func(c *clients) {
+		worker := c.workers(wait(10 * time.Minute))
+		c.publish(publish{})
+		c.heartbeat(c.pull(worker))
+		c.deleteConsumer()
+	},
+	may:   all(is("outcome_unknown"), attempts(0, 1, 1), says("with the last consumer that took it"), silent("gave it up")),
+	never: isNot(append(done, "removed")...),
+}, {
+	name: "interest retention: the last consumer is deleted before any delivery",
+	on:   interest,
+	act: func(c *clients) {
+		c.workers()
+		c.publish(publish{})
+		c.deleteConsumer()
+	},
+	may:   all(is("outcome_unknown", "removed"), noAttempt(0), says("with the last consumer that took it")),
+	never: all(isNot(done...), noAttempt(0)),
+}, {
 	name: "a consumer is deleted and created again with work in hand",
 	act: func(c *clients) {
 		c.publish(publish{})
@@ -191,6 +212,44 @@ var consumers = []situation{{
 	},
 	may:   all(is("processing"), neverStale("stale", "presumed_dead")),
 	never: all(isNot("failed"), neverStale("stale", "presumed_dead")),
+}, {
+	name: "an attempt gets less time while it is in hand",
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.pull(c.workers(wait(10 * time.Minute)))
+		c.works(time.Second)
+		worker := c.workers(wait(2 * time.Second))
+		again := c.pull(worker)
+		c.workers(wait(10 * time.Minute))
+		c.heartbeat(again)
+	},
+	may:   all(is("redelivered"), attempts(0, 2, 2), bound, findsNo(wrongs...)),
+	never: isNot("exhausted", "completed"),
+}, {
+	name: "the backoff is changed while an attempt is in hand",
+	act: func(c *clients) {
+		c.publish(publish{})
+		backoff := func(steps ...time.Duration) func(*jetstream.ConsumerConfig) {
+			return func(cfg *jetstream.ConsumerConfig) { cfg.BackOff = steps }
+		}
+		c.pull(c.workers(backoff(10*time.Minute, 11*time.Minute)))
+		c.works(time.Second)
+		c.heartbeat(c.pull(c.workers(backoff(2*time.Second, 10*time.Minute))))
+	},
+	may:   all(is("redelivered"), attempts(0, 2, 2), bound, findsNo(wrongs...)),
+	never: isNot("exhausted", "completed"),
+}, {
+	name: "fewer attempts are allowed while the second of five is in hand",
+	act: func(c *clients) {
+		c.publish(publish{})
+		worker := c.workers(wait(2*time.Second), atMost(5))
+		c.pull(worker)
+		c.heartbeat(c.pull(worker))
+		c.workers(wait(2*time.Second), atMost(2))
+		c.works(4 * time.Second)
+	},
+	may:   all(is("exhausted"), attempts(0, 2, 2), silent("of 5", "delivers it again")),
+	never: isNot("completed", "removed"),
 }, {
 	name: "a consumer is paused",
 	act: func(c *clients) {

@@ -32,11 +32,12 @@ var delays = []situation{{
 	act: func(c *clients) {
 		c.publish(publish{})
 		c.answer(c.pull(c.workers(wait(24*time.Hour), atOnce(10))), forADay)
-		c.works(2 * time.Second)
+		c.works(5 * time.Second) // It is looked at meanwhile.
 		c.pull(c.workers(wait(time.Minute), atOnce(10)))
 	},
-	mode: live, // Who comes later cannot know what the wait was, and has the broker's time alone.
-	may:  all(is("redelivered"), attempts(0, 2, 2)),
+	mode:   live, // Who comes later cannot know what the wait was, and has the broker's time alone.
+	may:    all(is("redelivered"), attempts(0, 2, 2)),
+	settle: 30 * time.Second,
 }, {
 	name: "a message is handed back for a day, and its worker sends a heartbeat all the same",
 	act: func(c *clients) {

@@ -242,6 +242,32 @@ var forgery = []situation{{
 	may:   all(is("published"), noAttempt(0)),
 	never: all(isNot("processing", "delivered", "failed"), noAttempt(0)),
 }, {
+	name: "an agent answers messages that nobody has, whose consumer was created after them",
+	act: func(c *clients) {
+		for _, task := range forgedAnswers {
+			c.publish(publish{task: task})
+		}
+		c.workers()
+		c.works(4 * time.Second)
+		for _, task := range forgedAnswers {
+			l := c.stored[c.task(task)][0]
+			c.forge(l, c.storedAt(l), task)
+		}
+	},
+	may:   eachOf(forgedAnswers, all(is("published"), noAttempt(0))),
+	never: eachOf(forgedAnswers, all(isNot("delivered", "processing", "failed", "terminated", "completed"), noAttempt(0))),
+}, {
+	name: "a worker of an earlier consumer answers a message whose consumer was created after it",
+	act: func(c *clients) {
+		c.publish(publish{})
+		m := c.pull(c.workers())
+		c.deleteConsumer()
+		c.workers()
+		c.works(4 * time.Second)
+		c.heartbeat(m)
+	},
+	may: attempts(0, 1, 1),
+}, {
 	name: "an agent acknowledges a message that nobody has, and an operator deletes it at once",
 	act: func(c *clients) {
 		c.workers()
@@ -260,7 +286,7 @@ var forgery = []situation{{
 		zero := c.publish(publish{})
 		c.works(500 * time.Millisecond)
 		c.forge(zero, c.storedAt(zero), "+TERM forged")
-		c.works(3 * time.Second)
+		c.works(8 * time.Second) // The line is read meanwhile, on a busy machine too.
 		m := c.pull(worker)
 		c.heartbeat(m)
 		c.ack(m)
@@ -301,6 +327,9 @@ var forgery = []situation{{
 	may:   all(is("redelivered"), attempts(0, 2, 2)),
 	never: isNot("terminated", "completed"),
 }}
+
+// forgedAnswers are tasks of one row, each named after the answer that is forged for it.
+var forgedAnswers = []string{"+ACK", "+TERM", "-NAK", "+WPI"}
 
 // forge answers a message in the name of the agent's consumer, with the time at which it is said to have been stored.
 func (c *clients) forge(l letter, at time.Time, as string) {

@@ -4,6 +4,8 @@ package situations
 
 import (
 	"errors"
+	"fmt"
+	"net/url"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -25,7 +27,50 @@ var gaps = []situation{{
 		c.works(time.Second)
 	},
 	may: all(is("completed"), noGap, of("lost", isNot("exhausted", "published"))),
+}, {
+	name: "a consumer takes a subject only after it went past a message of it",
+	act: func(c *clients) {
+		narrow := func(cfg *jetstream.ConsumerConfig) { cfg.FilterSubject = "genbrain.agents." + c.agent + ".tasks.other" }
+		worker := c.workers(narrow)
+		c.publish(publish{})
+		c.publish(publish{task: "other", kind: "other"})
+		c.ack(c.pull(worker))
+		c.workers()
+	},
+	may:    all(is("outcome_unknown"), noAttempt(0), says("nobody delivers it again"), silent("next pull"), of("other", is("completed"))),
+	never:  all(isNot("exhausted", "completed"), noAttempt(0)),
+	settle: 30 * time.Second,
+}, {
+	name: "every line about a message is lost, and its agent reported about it",
+	on:   land{name: "every line lost"},
+	mode: afterwards,
+	act: func(c *clients) {
+		worker := c.workers()
+		c.publish(publish{})
+		m := c.pull(worker)
+		c.report(c.agent, "claimed", "", map[string]any{"attempt": 1})
+		c.ack(m)
+		for stream, subject := range map[string]string{"OBS_PUB": "obs.pub." + c.agent + ".>", "OBS_ACK": "$JS.ACK.TASKS." + c.agent + "-task-worker.>"} {
+			c.deleteFrom(stream, c.lastLine(stream, subject))
+		}
+		c.works(time.Second)
+	},
+	may:    all(is("outcome_unknown"), isListed, silent("publish it again")),
+	never:  all(isNot("completed", "published", "removed"), silent("publish it again")),
+	settle: 15 * time.Second,
 }}
+
+// isListed holds where the list of tasks has the task.
+func isListed(s story) error {
+	var page struct{ Data []struct{} }
+	if err := s.glass.ask(s.ctx, "/api/v1/tasks?q="+url.QueryEscape(s.told().TaskID), &page); err != nil {
+		return err
+	}
+	if len(page.Data) != 1 {
+		return fmt.Errorf("the list has it %d times", len(page.Data))
+	}
+	return nil
+}
 
 // noGap holds where the task shows no gap.
 func noGap(s story) error {

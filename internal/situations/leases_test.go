@@ -71,6 +71,21 @@ var leases = []situation{{
 	},
 	may: all(is("redelivered"), attempts(0, 2, 2), bound),
 }, {
+	name: "nobody knows when an attempt began",
+	mode: afterwards, // Of a consumer's deliveries the broker keeps the time of the last.
+	act: func(c *clients) {
+		worker := c.workers(wait(20*time.Second), atOnce(2))
+		c.publish(publish{})
+		c.pull(worker)
+		c.publish(publish{task: "last"})
+		c.works(3 * time.Second)
+		c.pull(worker)
+		c.works(8 * time.Second)
+	},
+	settle: 10 * time.Second, // The last fifth of the wait begins meanwhile.
+	never:  neverStale("expiring"),
+	may:    attempts(0, 1, 1),
+}, {
 	name: "a zombie's heartbeats keep the lease of the next attempt alive",
 	act: func(c *clients) {
 		c.publish(publish{})

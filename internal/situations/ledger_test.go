@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // ledger claims only what is proved.
@@ -87,6 +88,20 @@ var ledger = []situation{{
 	},
 	may:   counts(layers{}),
 	never: countsAtMost(layers{}),
+}, {
+	name: "a publish is refused because the stream is full",
+	on: tasksWith("a full stream", func(c *jetstream.StreamConfig) {
+		c.Discard, c.DiscardNewPerSubject, c.MaxMsgsPerSubject = jetstream.DiscardNew, true, 1
+	}),
+	act: func(c *clients) {
+		c.publish(publish{})
+		if _, err := c.tryPublish(publish{task: "refused"}); err == nil {
+			c.must(errors.New("a full stream takes a message"))
+		}
+	},
+	may:    all(is("published"), counts(layers{}), of("refused", all(isNot("published", "completed"), counts(layers{})))),
+	never:  all(countsAtMost(layers{}), of("refused", all(isNotOnceStored("published", "completed"), countsAtMost(layers{})))),
+	settle: 14 * time.Second,
 }, {
 	name: "a publish that expects something of its stream is not seen by capture",
 	act: func(c *clients) {

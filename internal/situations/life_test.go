@@ -53,6 +53,7 @@ type mail struct {
 	recorded   bool // Its completion was recorded while it was in the stream, or is about to be.
 	reported   bool // Likewise reported.
 	deleted    bool // An operator removed it, or is about to.
+	unclaimed  bool // Its consumer was deleted, so that a stream with Interest retention kept it only for an auditor, if there was one.
 	gone       bool // In the end it is not in the stream.
 	unwanted   bool // Nobody took its subject when it was published, so that a stream with Interest retention did not keep it.
 }
@@ -68,6 +69,8 @@ func (m *mail) whyUnknown() string {
 		return "acknowledged in time"
 	case m.acked:
 		return "acknowledged late"
+	case m.unclaimed && m.gone:
+		return "dropped by its stream with its consumer"
 	}
 	return "other"
 }
@@ -203,6 +206,7 @@ func (w *life) fire() {
 		w.held = nil // What is answered from now on has no effect.
 		for _, m := range w.letters {
 			m.unseen = m.unseen || !m.told && !m.acked && !m.terminated
+			m.unclaimed = m.unclaimed || w.land.streams[0].Retention == jetstream.InterestPolicy
 			m.told = false // The next consumer delivers it as if for the first time.
 			if w.land.streams[0].Retention != jetstream.WorkQueuePolicy {
 				m.timely = false // What it acknowledged is there again for the next one, and nothing is left that proves it.

@@ -63,10 +63,15 @@ func permittedServer(t *testing.T, streams fleet.Streams, agent string) *server.
 		fmt.Fprintf(&users, "{ user: %s, password: x, permissions: { publish: [\"%s\"], subscribe: [\"%s\"] } }\n",
 			id.Name, strings.Join(id.Publish, `", "`), strings.Join(id.Subscribe, `", "`))
 	}
-	o := &server.Options{}
-	err := o.ProcessConfigString(fmt.Sprintf("listen: \"127.0.0.1:-1\"\njetstream { store_dir: %q }\naccounts { FLEET { jetstream: enabled, users: [ %s ]\n%s } }",
+	return configuredServer(t, fmt.Sprintf("listen: \"127.0.0.1:-1\"\njetstream { store_dir: %q }\naccounts { FLEET { jetstream: enabled, users: [ %s ]\n%s } }",
 		t.TempDir(), users.String(), streams.Contract.SelfImport("FLEET")))
-	if err != nil {
+}
+
+// configuredServer is a broker with a configuration in the syntax of nats-server.
+func configuredServer(t *testing.T, configuration string) *server.Server {
+	t.Helper()
+	o := &server.Options{}
+	if err := o.ProcessConfigString(configuration); err != nil {
 		t.Fatal(err)
 	}
 	o.NoSigs, o.NoLog = true, true

@@ -44,6 +44,7 @@ func TestMain(m *testing.M) {
 			_ = os.Remove(path)
 		}
 	}
+	_ = os.RemoveAll(clockedDir())
 	os.Exit(code)
 }
 
@@ -151,7 +152,8 @@ func (g *glass) ask(ctx context.Context, path string, into any) error {
 
 // readiness is the answer of /readyz.
 type readiness struct {
-	Ready bool `json:"ready"`
+	Ready bool      `json:"ready"`
+	AsOf  time.Time `json:"as_of"`
 	Parts []struct {
 		Name, Kind, State, Detail string
 		Pending                   uint64

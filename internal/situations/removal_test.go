@@ -43,6 +43,20 @@ var removal = []situation{{
 	may:   all(is("outcome_unknown"), attempts(0, 1, 1), silent("gave it up", "given up")),
 	never: all(isNot("completed", "terminated", "exhausted", "removed"), silent("gave it up")),
 }, {
+	name: "an operator deletes a message while the second worker has it",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		c.pull(c.workers(wait(time.Second)))
+		c.works(1500 * time.Millisecond)
+		second := c.pull(c.workers(wait(time.Second)))
+		c.workers(wait(10 * time.Minute))
+		c.heartbeat(second)
+		c.works(time.Second)
+		c.deleteMessage(zero)
+	},
+	may:   all(is("outcome_unknown"), attempts(0, 2, 2), silent("gave it up", "given up")),
+	never: all(isNot("completed", "terminated", "exhausted", "removed"), silent("gave it up")),
+}, {
 	name: "records are written at the moment at which their messages are deleted",
 	act: func(c *clients) {
 		worker := c.workers(atOnce(8))

@@ -88,6 +88,7 @@ type seenLease struct {
 	Consumer   string     `json:"consumer"`
 	DeadlineAt *time.Time `json:"deadline_at"`
 	StaleKind  *string    `json:"stale_kind"`
+	HeldMS     *int64     `json:"held_ms"`
 }
 
 // words are the three answers, in lower case.

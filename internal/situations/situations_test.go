@@ -13,8 +13,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"fleetglass/internal/testkit"
 )
 
 // situation is one row: what clients do, and what may be said of it.
@@ -46,7 +44,7 @@ const (
 
 // rows are all situations, by the headings of the specification.
 var rows = map[string][]situation{
-	"completion": completion, "consumers": consumers, "leases": leases, "removal": removal, "ledger": ledger, "gaps": gaps, "forgery": forgery, "beyond": beyond, "several": several, "delays": delays,
+	"completion": completion, "consumers": consumers, "leases": leases, "removal": removal, "ledger": ledger, "gaps": gaps, "forgery": forgery, "beyond": beyond, "several": several, "delays": delays, "clocks": clocks,
 }
 
 // only narrows the rows, for whoever works on one.
@@ -133,9 +131,9 @@ type scene struct {
 func (s *scene) prepare(t *testing.T) {
 	t.Helper()
 	for _, p := range s.players {
-		js := testkit.JetStream(t, s.world.srv)
+		js := s.world.connect(t)
 		p.clients = &clients{
-			ctx: t.Context(), nc: js.Conn(), js: js, agent: p.agent, url: s.world.srv.URL(), stored: map[string][]letter{}, named: map[string]string{},
+			ctx: t.Context(), nc: js.Conn(), js: js, agent: p.agent, url: s.world.url, clock: s.world.clock, stored: map[string][]letter{}, named: map[string]string{},
 		}
 		p.clients.task("")
 	}
@@ -166,7 +164,7 @@ type player struct {
 	mu     sync.Mutex
 	failed error // What went wrong first.
 	last   story
-	ended  time.Time // When the last act was over.
+	ended  time.Time // When the last act was over, by the broker's clock.
 }
 
 func (p *player) fail(err error) {
@@ -180,7 +178,7 @@ func (p *player) fail(err error) {
 // happen lets the clients act.
 func (p *player) happen() {
 	defer func() {
-		p.ended = time.Now()
+		p.ended = p.clients.clock.now()
 		if r := recover(); r != nil {
 			f, ok := r.(failure)
 			if !ok {

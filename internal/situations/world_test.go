@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"fleetglass/fleet"
-	"fleetglass/internal/embednats"
 	"fleetglass/internal/testkit"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -19,6 +19,7 @@ type land struct {
 	name    string
 	streams []jetstream.StreamConfig // What the fleet made itself; without TASKS, the one that Fleetglass recommends is made.
 	flags   []string                 // For Fleetglass.
+	clocked bool                     // The clock of the broker can be set.
 }
 
 const allTasks = "genbrain.agents.*.tasks.>"
@@ -49,15 +50,21 @@ var (
 // world is a broker, its clients' rows and the Fleetglass that looks at it.
 type world struct {
 	land  land
-	srv   *embednats.Server
+	url   string // Of the broker.
+	clock *clock // Of the broker; nil where it is the host's.
 	glass *glass // Nil until Fleetglass has started.
 }
 
 // newWorld starts a broker, makes the fleet's own streams, and then what Fleetglass records from.
 func newWorld(t *testing.T, l land) *world {
 	t.Helper()
-	w := &world{land: l, srv: testkit.BareBroker(t)}
-	js := testkit.JetStream(t, w.srv)
+	w := &world{land: l}
+	if l.clocked {
+		w.url, w.clock = startClocked(t)
+	} else {
+		w.url = testkit.BareBroker(t).URL()
+	}
+	js := w.connect(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for _, cfg := range l.streams {
@@ -71,8 +78,23 @@ func newWorld(t *testing.T, l land) *world {
 	return w
 }
 
+// connect is a plain client of the broker.
+func (w *world) connect(t *testing.T) jetstream.JetStream {
+	t.Helper()
+	nc, err := nats.Connect(w.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
+}
+
 // look starts Fleetglass.
 func (w *world) look(t *testing.T) {
 	t.Helper()
-	w.glass = startGlass(t, w.srv.URL(), w.land.flags...)
+	w.glass = startGlass(t, w.url, w.land.flags...)
 }

@@ -30,12 +30,12 @@ func beTheBroker(text []byte) error {
 	if err := json.Unmarshal(text, &o); err != nil {
 		return err
 	}
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGTERM) // A busy machine may want it to end while it starts.
 	srv, err := embednats.Start(embednats.Config{Dir: o.Dir, Listen: o.Listen, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	if err != nil {
 		return err
 	}
-	ended := make(chan os.Signal, 1)
-	signal.Notify(ended, syscall.SIGTERM)
 	<-ended
 	return srv.Close()
 }

@@ -178,6 +178,8 @@ func (a *aftermath) allowed(t *told, w wire) []lifecycle.State {
 	switch there := a.left[t.Seq]; {
 	case there && t.Fate == demo.FateOrphan:
 		return []lifecycle.State{lifecycle.StatePublished}
+	case there && lossless(t, w) && t.acks()+t.terms() == 0 && w.count(lifecycle.ExhaustionSaid) == 0 && w.last() == 0:
+		return []lifecycle.State{lifecycle.StateExhausted, lifecycle.StateOutcomeUnknown} // Nothing was seen of its attempts: that its consumer is past it may be all that can be known.
 	case there && lossless(t, w) && t.acks()+t.terms() == 0:
 		return []lifecycle.State{lifecycle.StateExhausted}
 	case there: // What a full disk kept an answer from is not known: the consumer may be done with a message that is still in the stream.

@@ -196,6 +196,7 @@ func rollupsOf(truth map[string]*told) map[string]int64 {
 		want["tasks_mo"]++
 		want["duplicates stream"] += int64(t.Duplicates)
 		want["duplicates_mo stream"] += int64(t.Duplicates)
+		want["reported"] += int64(t.Reports["completed"] + t.Reports["failed"] + t.Reports["duplicate_caught"])
 		switch state {
 		case lifecycle.StateCompleted:
 			want["completed"]++
