@@ -2,7 +2,9 @@ package alerts
 
 import (
 	"fmt"
+	"math"
 	"strings"
+	"time"
 
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
@@ -55,8 +57,26 @@ func findCollectorLag(f *Facts, r Rule) []Finding {
 		if p.Lag > 0 {
 			why = fmt.Sprintf("It is %s behind its source. %s", lifecycle.Lasting(p.Lag), why)
 		}
+		if speed := CatchUp(p); speed != "" {
+			why = speed + " " + why
+		}
 		return Finding{What: "Collector " + cut(p.Name, 40) + " is behind", Why: why}
 	})
+}
+
+// CatchUp says how fast a part that is behind catches up; empty where that was not measured.
+func CatchUp(p health.Part) string {
+	if !p.DrainsKnown {
+		return ""
+	}
+	switch perSecond := int64(math.Round(p.Drains)); {
+	case perSecond > 0:
+		left := time.Duration(float64(p.Pending) / p.Drains * float64(time.Second))
+		return "Catches up by " + number(perSecond, "line", "lines") + " a second: about " + lifecycle.Lasting(left.Round(time.Second)) + " left at that speed."
+	case perSecond < 0:
+		return "Falls further behind, by " + number(-perSecond, "line", "lines") + " a second."
+	}
+	return "Does not catch up: as many lines come as are read."
 }
 
 func parts(f *Facts, holds func(health.Part) bool, say func(health.Part) Finding) []Finding {

@@ -2,8 +2,9 @@ package alerts
 
 import (
 	"net/url"
-	"strconv"
 	"unicode/utf8"
+
+	"fleetglass/lifecycle"
 )
 
 // number writes a count with its noun: "1 message waits", "26,147 messages wait".
@@ -11,16 +12,7 @@ func number(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return grouped(n) + " " + many
-}
-
-// grouped writes a number with separators: 26,147.
-func grouped(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for at := len(s) - 3; at > 0 && s[at-1] != '-'; at -= 3 {
-		s = s[:at] + "," + s[at:]
-	}
-	return s
+	return lifecycle.Grouped(n) + " " + many
 }
 
 // agentPage is the page of an agent; without a name that of all.

@@ -176,7 +176,7 @@ func figuresOf(s query.Statistics) Figures {
 		OpenGaps:                  daily(int64(len(s.OpenGaps)), "gaps"),
 	}
 	if !proved {
-		f.DuplicatesExecuted = untold("deliveries", "Not looked at: neither completion records nor reports of agents are read, which alone prove it.")
+		f.DuplicatesExecuted = untold("deliveries", "Only completion records and reports of agents prove it: "+s.NotExecuted()+".")
 	}
 	if s.Recovered != nil {
 		f.RecoveryTimeAfterRestart = figure(s.Recovered.RecoveryTime(s.AsOf).Seconds(), "seconds")

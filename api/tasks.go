@@ -27,6 +27,7 @@ type TaskRow struct {
 	Messages    int       `json:"messages" doc:"Stored messages known." example:"1"`
 	PublishedAt Instant   `json:"published_at" doc:"Of the newest message."`
 	LastEventAt Instant   `json:"last_event_at"`
+	LastEvent   Text      `json:"last_event" doc:"What happened then, as one of the kinds of events." example:"heartbeat"`
 	CompletedAt Instant   `json:"completed_at"`
 	EndedAt     Instant   `json:"ended_at" doc:"When the state stopped being open."`
 	WaitingMS   int64     `json:"waiting_ms" doc:"Of the newest message: time without a worker, without the current wait." example:"1200"`
@@ -61,7 +62,7 @@ func rowOf(s query.TaskRow) TaskRow {
 	row := TaskRow{
 		TaskID: s.TaskID, State: string(s.State), StateSince: Instant(s.StateSince), Rule: s.Rule, Agent: Text(s.Agent),
 		Type: Text(s.Type), Title: Text(s.Title), Consumer: Text(s.Consumer), Generation: s.Generation, Attempt: Count(s.Attempt),
-		Messages: s.Messages, PublishedAt: Instant(s.PublishedAt), LastEventAt: Instant(s.LastEventAt), EndedAt: Instant(s.EndedAt),
+		Messages: s.Messages, PublishedAt: Instant(s.PublishedAt), LastEventAt: Instant(s.LastEventAt), LastEvent: Text(s.LastEvent), EndedAt: Instant(s.EndedAt),
 		WaitingMS: s.Waiting.Milliseconds(), RunningMS: s.Running.Milliseconds(), Duplicates: s.Duplicates, Category: Text(s.Category), Reason: Text(s.Reason),
 		Anomalies: anomaliesOf(s.Anomalies), Links: linksOf(s.TaskID), MaxDeliver: Count(s.MaxDeliver),
 	}

@@ -2,6 +2,8 @@ package query
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 
 	"fleetglass/internal/health"
@@ -21,6 +23,7 @@ type Statistics struct {
 	DeadLettered int64                     // Of these, those with a dead-letter entry.
 	Found        map[lifecycle.Layer]int64 // Findings of the duplicate ledger.
 	Proved       bool                      // Records or reports are read, which alone prove that a duplicate ran.
+	Unproved     []string                  // Agents that completed work, and of which neither a record nor a report was seen; sorted.
 
 	Undecodable int64           // Lines that are kept aside.
 	OpenGaps    []lifecycle.Gap // Of the last day, latest first.
@@ -36,6 +39,7 @@ func (s *Service) Statistics(ctx context.Context) (Statistics, error) {
 	}
 	out := Statistics{AsOf: s.now(), Found: map[lifecycle.Layer]int64{}, Proved: executionProved(s.Parts())}
 	out.add(load)
+	out.Unproved = unproved(load)
 	if out.States, err = s.AllCounts(ctx); err != nil {
 		return out, err
 	}
@@ -56,10 +60,41 @@ func (s *Service) Statistics(ctx context.Context) (Statistics, error) {
 	return out, err
 }
 
-// Executed is how many duplicates reached execution in the last 24 hours; known is false where none was found because nothing is read that would prove it.
+// Executed is how many duplicates reached execution in the last 24 hours; known is false where none was found and nothing was seen that would prove
+// it, be it of one agent only.
 func (s Statistics) Executed() (n int64, known bool) {
 	n = s.Found[lifecycle.LayerExecution]
-	return n, n > 0 || s.Proved
+	return n, n > 0 || (s.Proved && len(s.Unproved) == 0)
+}
+
+// NotExecuted says why it is not known whether a duplicate reached execution; empty where it is known.
+func (s Statistics) NotExecuted() string {
+	switch n := len(s.Unproved); {
+	case !s.Proved:
+		return "not looked at: neither records nor reports are read"
+	case n == 0:
+		return ""
+	case n == 1:
+		return "24 h; no record or report of " + s.Unproved[0]
+	default:
+		return fmt.Sprintf("24 h; no record or report of %s and %d more", s.Unproved[0], n-1)
+	}
+}
+
+// unproved lists the agents that completed work of which no record and no report was seen.
+func unproved(load lifecycle.Tally) []string {
+	completed, seen := map[string]bool{}, map[string]bool{}
+	for c, n := range load {
+		switch {
+		case n <= 0:
+		case c.Metric == lifecycle.MetricCompleted:
+			completed[c.Agent] = true
+		case c.Metric == lifecycle.MetricRecorded || c.Metric == lifecycle.MetricReported:
+			seen[c.Agent] = true
+		}
+	}
+	maps.DeleteFunc(completed, func(agent string, _ bool) bool { return seen[agent] })
+	return slices.Sorted(maps.Keys(completed))
 }
 
 // executionProved reports whether completion records or reports of agents are read.

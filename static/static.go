@@ -99,9 +99,6 @@ func contentType(name string) string {
 // hash.
 func (a *Assets) URL(name string) string { return a.base + name }
 
-// Size is the number of bytes that an asset takes on the wire, compressed; zero for an unknown name.
-func (a *Assets) Size(name string) int { return len(a.files[name].gzipped) }
-
 // Handler serves the assets under [Prefix]. An address with another hash is answered with the current content, but not kept: a page
 // that is older than the program still works.
 func (a *Assets) Handler() http.Handler {

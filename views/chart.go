@@ -21,6 +21,7 @@ type Series struct {
 	Name string
 	Tone string // ok, bad, warn, run, dup or wait.
 	Bare bool   // Only in the table; the lower chart shows it otherwise.
+	Warn bool   // A mark stands above each stack that has some: a thin layer of it is easily overlooked.
 }
 
 // Bucket is one step of time.
@@ -31,7 +32,7 @@ type Bucket struct {
 	Share  float64 // For the lower chart, 0 to 1.
 }
 
-// Sizes of a chart in pixels.
+// Sizes of a chart in pixels at its natural height. Where there is more room all of them grow ([Chart.y]).
 const (
 	chartTop    = 12.0
 	chartBase   = 162.0
@@ -41,12 +42,15 @@ const (
 	chartGuides = 4
 )
 
-func (c Chart) height() string {
+func (c Chart) height() float64 {
 	if c.Below != "" {
-		return "252"
+		return 252
 	}
-	return "186"
+	return 186
 }
+
+// y writes a height in the chart, or a distance, as percent: the box may be higher than its content needs.
+func (c Chart) y(v float64) string { return pct(v / c.height()) }
 
 // sum is how high the stack of a bucket is.
 func (c Chart) sum(b Bucket) (n int64) {
@@ -127,7 +131,21 @@ func (c Chart) totals() []column {
 	for i, b := range c.Buckets {
 		if sum := c.sum(b); sum > 0 {
 			x := (float64(i) + 0.5) / float64(len(c.Buckets))
-			out = append(out, column{X: x, Y: chartBase - (chartBase-chartTop)*float64(sum)/float64(c.top()) - 3, Title: Count(sum)})
+			out = append(out, column{X: x, Y: chartBase - (chartBase-chartTop)*float64(sum)/float64(c.top()), Title: Count(sum)})
+		}
+	}
+	return out
+}
+
+// warnings are the marks above stacks that have something of a series that warns.
+func (c Chart) warnings() []column {
+	var out []column
+	for i, b := range c.Buckets {
+		for s, v := range b.Values {
+			if c.Series[s].Warn && v > 0 {
+				y := chartBase - (chartBase-chartTop)*float64(c.sum(b))/float64(c.top())
+				out = append(out, column{X: (float64(i) + 0.5) / float64(len(c.Buckets)), Y: y, Title: fmt.Sprintf("%s: %s %s", b.Label, Count(v), c.Series[s].Name)})
+			}
 		}
 	}
 	return out

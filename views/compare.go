@@ -122,7 +122,7 @@ func rowsOf(a, b chosen) []CompareRow {
 		said("Model", func(c chosen) string { return Cut(c.use().Model, 120) }),
 		comparedNumber("Input tokens", float64(use[0].InputTokens), float64(use[1].InputTokens), countWords),
 		comparedNumber("Output tokens", float64(use[0].OutputTokens), float64(use[1].OutputTokens), countWords),
-		comparedNumber("Cost", use[0].CostUSD, use[1].CostUSD, func(f float64) string { return fmt.Sprintf("$%.2f", f) }),
+		comparedNumber("Cost", use[0].CostUSD, use[1].CostUSD, USD),
 		comparedNumber("Waited", float64(a.lasted(lifecycle.SpanWaiting)), float64(b.lasted(lifecycle.SpanWaiting)), durationWords),
 		comparedNumber("Running", float64(a.lasted(lifecycle.SpanRunning)), float64(b.lasted(lifecycle.SpanRunning)), durationWords),
 		comparedNumber("Heartbeats", a.beats(), b.beats(), countWords),

@@ -99,6 +99,14 @@ func trendWords(g dlqtriage.EntryGroup) string {
 	return fmt.Sprintf("%s, %s in 24 h", g.Trend(), Count(g.Recent))
 }
 
+// recoveredWords say whether a retry helped the others of a group; empty where none was retried.
+func recoveredWords(g dlqtriage.EntryGroup) string {
+	if g.Retried == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s retried, %s of them completed", Count(g.Retried), Count(g.Recovered))
+}
+
 func rateWords(r dlqtriage.StatisticsRow) string {
 	rate, known := r.Rate()
 	if !known {

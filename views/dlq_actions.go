@@ -10,7 +10,7 @@ import (
 
 // EntryActions is the panel of a message that died: a form for each action that applies to it. off says why the reader can do nothing; it is empty
 // where something can be done.
-func EntryActions(off string, forms []ActionForm) *ActionPanel {
+func EntryActions(off Denial, forms []ActionForm) *ActionPanel {
 	out := &ActionPanel{Off: off}
 	for _, f := range forms {
 		out.Actions = append(out.Actions, OfferedAction{
@@ -66,7 +66,7 @@ type ActionPage struct {
 	Original MessageText        // The message that died.
 	Key      string             // Names the request, so that it acts once.
 	Preview  *dlqtriage.Preview // Nil where the request itself is wrong.
-	May      string             // Why the reader may only preview; empty where the reader may act.
+	May      Denial             // Why the reader may only preview; empty where the reader may act.
 	Until    lifecycle.Micros   // Of defer for a time.
 }
 

@@ -1083,7 +1083,7 @@ func cost(usd float64) string {
 	if usd == 0 {
 		return ""
 	}
-	return fmt.Sprintf("$%.2f", usd)
+	return USD(usd)
 }
 
 var _ = templruntime.GeneratedTemplate

@@ -66,16 +66,12 @@ func Age(d time.Duration) string {
 }
 
 // Count writes a number with thousands separated: 26,147.
-func Count(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	sign := ""
-	if n < 0 {
-		sign, s = "−", s[1:]
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return sign + s
+func Count(n int64) string { return lifecycle.Grouped(n) }
+
+// USD writes an amount of dollars: $0.30, $1,610.00.
+func USD(amount float64) string {
+	cents := int64(math.Round(amount * 100))
+	return fmt.Sprintf("$%s.%02d", Count(cents/100), cents%100)
 }
 
 // Bytes writes a size: 812 B, 4.1 kB, 5.0 MB.

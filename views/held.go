@@ -35,11 +35,11 @@ type HeldPage struct {
 	Form    HeldForm
 	Key     string                 // Names the request, so that it acts once.
 	Preview *dlqtriage.HeldPreview // Nil where none was asked for, or the request itself is wrong.
-	May     string                 // Why the reader may only preview; empty where the reader may act.
+	May     Denial                 // Why the reader may only preview; empty where the reader may act.
 }
 
 // HeldActions is the panel of a message in flight: the forms in their order, or why there are none.
-func HeldActions(off string, forms []HeldForm) ActionPanel {
+func HeldActions(off Denial, forms []HeldForm) ActionPanel {
 	out := ActionPanel{ID: "held", Heading: "In flight: what you can do", Off: off}
 	for _, f := range forms {
 		kind := f.Typed.Kind

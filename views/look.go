@@ -69,9 +69,6 @@ func staleLook(k lifecycle.StaleKind) look {
 	return look{"processing", "run", "healthy"}
 }
 
-// StaleWord names a stale kind for people.
-func StaleWord(k lifecycle.StaleKind) string { return staleLook(k).Word }
-
 // AnomalyWord names an anomaly for people.
 func AnomalyWord(c lifecycle.AnomalyCode) string {
 	switch c {

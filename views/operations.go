@@ -37,9 +37,9 @@ type OperationPage struct {
 	Partly    bool   // Only the first entries are known.
 	First     string // Address of the first page of entries; empty where this is it.
 	Next      string // Address of the following page; empty at the end.
-	CancelOff string // Why the reader cannot cancel it; empty where the reader can.
+	CancelOff Denial // Why the reader cannot cancel it; empty where the reader can.
 	UndoHref  string // Where it is undone; empty where it cannot be.
-	UndoOff   string // Why the reader cannot undo it.
+	UndoOff   Denial // Why the reader cannot undo it.
 }
 
 // ItemRow is one entry of an operation.
@@ -51,7 +51,7 @@ type ItemRow struct {
 
 // BulkBar is what can be done with the rows that are ticked.
 type BulkBar struct {
-	Off    string // Why the reader can do nothing with them; empty where something can be done.
+	Off    Denial // Why the reader can do nothing with them; empty where something can be done.
 	Total  int64  // How many match the filter.
 	Filter string // The filter as query parameters.
 }
@@ -82,8 +82,8 @@ type BulkPage struct {
 	Seen  string               // Stands for what was judged, so that nothing else is done.
 	Dry   *dlqtriage.Operation // Nil where the request is wrong.
 	Items []ItemRow            // The first entries.
-	Off   string               // Why the reader can do nothing; empty where something can be done.
-	May   string               // Why the reader may only look; empty where the reader may act.
+	Off   Denial               // Why the reader can do nothing; empty where something can be done.
+	May   Denial               // Why the reader may only look; empty where the reader may act.
 }
 
 // ForMany is the form without what only one message has.

@@ -256,9 +256,9 @@ func protection(p Protection, span string) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var12 string
-		templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(fmt.Sprintf("$%.2f a month", duplicates.FieldProtectionUSD))
+		templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(USD(duplicates.FieldProtectionUSD) + " a month")
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `protection.templ`, Line: 65, Col: 79}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `protection.templ`, Line: 65, Col: 67}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 		if templ_7745c5c3_Err != nil {
@@ -334,7 +334,7 @@ func dollars(usd float64) string {
 	if usd < 0.01 {
 		return "< 1 ¢"
 	}
-	return fmt.Sprintf("$%.2f", usd)
+	return USD(usd)
 }
 
 var _ = templruntime.GeneratedTemplate

@@ -28,7 +28,7 @@ type You struct {
 // TokensPanel is the list of tokens, and the form that makes one.
 type TokensPanel struct {
 	Rows    []TokenRow
-	Off     string // Why none can be made or revoked here; empty where that can be done.
+	Off     Denial // Why none can be made or revoked here; empty where that can be done.
 	Form    TokenForm
 	Roles   []string // That may be chosen.
 	Scopes  []string // That may be ticked.
@@ -85,7 +85,7 @@ func (r TokenRow) Href() string { return "/settings/tokens/" + r.ID }
 // RevokePage asks whether a token should end.
 type RevokePage struct {
 	Token TokenRow
-	Off   string // Why it cannot; empty where it can.
+	Off   Denial // Why it cannot; empty where it can.
 }
 
 // SettingGroup are settings that belong together.

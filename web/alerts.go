@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 
@@ -19,6 +20,7 @@ import (
 // Bounds of the page of alerts.
 const (
 	alertRows      = 100 // Of each state.
+	resolvedRows   = 30  // The newest; nothing is left to do about them.
 	deliveryRows   = 50
 	maxSilenceForm = 64 << 10
 )
@@ -63,8 +65,25 @@ func alertsLede(b query.Alerts) string {
 		b.Counts.Total(alerts.StateAcknowledged), b.Counts.Total(alerts.StateSilenced))
 }
 
+// resolvedSection lists the alerts that were resolved last.
+func resolvedSection(b query.Alerts) views.AlertSection {
+	out := views.AlertSection{State: alerts.StateResolved, Count: b.Counts.Total(alerts.StateResolved)}
+	for _, s := range b.All {
+		if s.State == alerts.StateResolved {
+			out.Resolved = append(out.Resolved, alertRow(s))
+		}
+	}
+	slices.SortStableFunc(out.Resolved, func(a, b views.AlertRow) int { return cmp.Compare(b.ResolvedAt, a.ResolvedAt) })
+	out.Resolved = out.Resolved[:min(len(out.Resolved), resolvedRows)]
+	out.More = out.Count - len(out.Resolved)
+	return out
+}
+
 // alertSection groups the alerts in a state by rule and agent, in the order of the board.
 func alertSection(b query.Alerts, state alerts.State) views.AlertSection {
+	if state == alerts.StateResolved {
+		return resolvedSection(b)
+	}
 	out := views.AlertSection{State: state, Count: b.Counts.Total(state)}
 	places := map[string]int{}
 	shown := 0

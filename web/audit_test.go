@@ -78,7 +78,7 @@ func broken(c *setup) {
 	c.Health = health.ReporterFunc(func() []health.Part {
 		return []health.Part{
 			{Name: "acks", Kind: "collector", State: health.Down, Detail: "The broker does not answer.", LastAt: c.Now().Add(-100e9)},
-			{Name: "advisories", Kind: "collector", State: health.Behind, Lag: 252e9, Pending: 1204, LastAt: c.Now().Add(-252e9)},
+			{Name: "advisories", Kind: "collector", State: health.Behind, Lag: 252e9, Pending: 1204, Drains: 20, DrainsKnown: true, LastAt: c.Now().Add(-252e9)},
 			{Name: "reports", Kind: "collector", State: health.Starting},
 		}
 	})

@@ -1,11 +1,13 @@
 package web
 
 import (
+	"cmp"
 	"net/url"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
+	"fleetglass/alerts"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
 	"fleetglass/views"
@@ -54,7 +56,7 @@ func upToDate(parts []health.Part) bool {
 }
 
 func partRow(p health.Part) views.PartRow {
-	row := views.PartRow{Name: p.Name, Kind: p.Kind, Word: stateWord(p.State), Tone: partTone(p.State), Detail: p.Detail,
+	row := views.PartRow{Name: p.Name, Kind: p.Kind, Word: stateWord(p.State), Tone: partTone(p.State), Detail: cmp.Or(p.Detail, alerts.CatchUp(p)),
 		Pending: p.Pending, Handled: p.Handled, Quarantined: p.Quarantine, LastAt: lifecycle.MicrosOf(p.LastAt)}
 	if p.Lag > 0 {
 		row.Lag = views.Duration(p.Lag)

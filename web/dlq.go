@@ -229,7 +229,7 @@ func (w *Web) fillReasons(ctx context.Context, p *views.DeadLettersPage, q entry
 	if err != nil {
 		return err
 	}
-	may := w.cfg.Operations != nil && w.mayNot(ctx, access.TriagePropose) == ""
+	may := w.cfg.Operations != nil && w.mayNot(ctx, access.TriagePropose).Say == ""
 	p.Note = "without numbers, ids and quoted texts"
 	if more || len(groups) > maxDeadGroups {
 		p.Note = fmt.Sprintf("the largest %d", maxDeadGroups)
@@ -274,7 +274,7 @@ func (w *Web) fillBulk(ctx context.Context, p *views.DeadLettersPage, q entryQue
 	p.Summary = counted(total, "message", "messages") + ", those that died last first"
 	p.Bulk = views.BulkBar{Off: w.mayNot(ctx, access.TriagePropose), Total: total, Filter: q.filter.Values().Encode()}
 	if w.cfg.Operations == nil {
-		p.Bulk.Off = "This server does not act on dead letters."
+		p.Bulk.Off = views.Denial{Say: "This server does not act on dead letters."}
 	}
 	return err
 }

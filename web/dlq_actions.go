@@ -1,9 +1,11 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -31,9 +33,9 @@ func (w *Web) actionPanel(ctx context.Context, d query.EntryDetail) *views.Actio
 	}
 	off := w.mayNot(ctx, access.TriagePropose)
 	if d.Status == dlqtriage.StatusActing {
-		return views.EntryActions("An action on it has not ended. Load the page again to see how far it is.", nil)
+		return views.EntryActions(views.Denial{Say: "An action on it has not ended. Load the page again to see how far it is."}, nil)
 	}
-	if off != "" {
+	if off.Say != "" {
 		return views.EntryActions(off, nil)
 	}
 	var forms []views.ActionForm
@@ -48,7 +50,7 @@ func (w *Web) actionPanel(ctx context.Context, d query.EntryDetail) *views.Actio
 			forms = append(forms, w.actionForm(ctx, d, edit))
 		}
 	}
-	return views.EntryActions("", forms)
+	return views.EntryActions(views.Denial{}, forms)
 }
 
 // taskActions is the panel of the dead letter of a task: of the newest, where several of its messages died; nil where none did.
@@ -93,7 +95,7 @@ func untyped(kind dlqtriage.ActionKind, d query.EntryDetail) views.ActionTyped {
 
 func (w *Web) actionForm(ctx context.Context, d query.EntryDetail, typed views.ActionTyped) views.ActionForm {
 	out := views.ActionForm{
-		Href: entryAddress(d.ID), Revision: d.Revision, Typed: typed, Uneditable: uneditable(d), Off: w.mayNot(ctx, access.TriagePropose) != "",
+		Href: entryAddress(d.ID), Revision: d.Revision, Typed: typed, Uneditable: uneditable(d), Off: w.mayNot(ctx, access.TriagePropose).Say != "",
 	}
 	policy := w.cfg.Actions.Policy()
 	for _, a := range policy.Agents {
@@ -153,15 +155,39 @@ func uneditable(d query.EntryDetail) string {
 func lostInForms(r rune) bool { return r < ' ' && r != '\n' && r != '\t' }
 
 // mayNot says why the reader may not do what needs the scope; empty where the reader may.
-func (w *Web) mayNot(ctx context.Context, needs access.Scope) string {
-	err := w.cfg.Access.Authorize(access.From(ctx), needs)
+func (w *Web) mayNot(ctx context.Context, needs access.Scope) views.Denial {
+	who := access.From(ctx)
+	err := w.cfg.Access.Authorize(who, needs)
 	switch {
 	case err == nil:
-		return ""
+		return views.Denial{}
 	case errors.Is(err, access.ErrReadOnly):
-		return "This server is in read-only mode: nothing can be done here."
+		return views.Denial{Say: "This server is in read-only mode: nothing can be done here."}
 	}
-	return "You may not do this: it needs the scope " + string(needs) + "."
+	return views.Denial{Say: "You may not do this: it needs the scope " + string(needs) + ".", Ask: w.accessRequest(who, needs.Carried())}
+}
+
+// accessRequest is what to send to whoever gives access.
+func (w *Web) accessRequest(who access.Principal, needs access.Scope) string {
+	return fmt.Sprintf("Request for access: %s needs the scope %s in Fleetglass%s. Now: %s.", cmp.Or(who.Name, "somebody"), needs, within(w.cfg.Environment), scopeWords(who.Scopes))
+}
+
+func within(environment string) string {
+	if environment == "" {
+		return ""
+	}
+	return " (" + environment + ")"
+}
+
+func scopeWords(scopes []access.Scope) string {
+	if len(scopes) == 0 {
+		return "no scope"
+	}
+	var words []string
+	for _, s := range scopes {
+		words = append(words, string(s))
+	}
+	return strings.Join(words, ", ")
 }
 
 // actionNeeds is the scope of an action itself, as the API asks for it.

@@ -165,7 +165,7 @@ func recordAdvice(check duplicates.RetentionCheck) string {
 
 func (k bucketing) chart(rows []views.LedgerRow) views.Chart {
 	c := views.Chart{ID: "duplicates-chart", Title: "Duplicates by layer, " + k.head, Unit: k.unit, Series: []views.Series{
-		{Name: "caught by the stream", Tone: "dup"}, {Name: "caught by record", Tone: "run"}, {Name: "reached execution", Tone: "bad"}, {Name: "unknown", Tone: "wait"}}}
+		{Name: "caught by the stream", Tone: "dup"}, {Name: "caught by record", Tone: "run"}, {Name: "reached execution", Tone: "bad", Warn: true}, {Name: "unknown", Tone: "wait"}}}
 	var caught, ran int64
 	every := max(1, len(rows)/6)
 	for i, r := range rows {

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"fmt"
@@ -71,6 +72,7 @@ type setup struct {
 	web.Config
 	Store      lifecycle.Store
 	Duplicates query.DuplicatesConfig
+	Tokens     *access.Tokens                                  // Who is let in; nil for everybody, with every right.
 	Around     func() (func(http.Handler) http.Handler, error) // What stands between network and pages; nil for nothing.
 }
 
@@ -94,7 +96,7 @@ func newSite(t testing.TB, batch lifecycle.Batch, edit ...func(*setup)) *site {
 	}
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
-	router := routes.New(engine, routes.Config{Tokens: access.Unprotected(), Authorizer: cfg.Access})
+	router := routes.New(engine, routes.Config{Tokens: cmp.Or(cfg.Tokens, access.Unprotected()), Authorizer: cfg.Access})
 	pages.Register(router)
 	engine.NoRoute(pages.NotFound)
 	router.Get("/refused", access.Read, func(c *gin.Context) { pages.Refuse(c, httperr.New(httperr.ScopeMissing, nil)) })

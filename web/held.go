@@ -64,11 +64,11 @@ func (w *Web) showHeld(c *gin.Context, p views.HeldPage, status int) error {
 func (w *Web) heldPanel(ctx context.Context, h dlqtriage.Held, typed views.HeldTyped) views.ActionPanel {
 	off := w.mayNot(ctx, access.TriagePropose)
 	switch {
-	case off != "":
+	case off.Say != "":
 	case !h.InHand:
-		off = "No worker has it now: there is no lease to act on."
+		off.Say = "No worker has it now: there is no lease to act on."
 	case h.Lease.Acting != "":
-		off = "An action on it has not ended. Load the page again to see how far it is."
+		off.Say = "An action on it has not ended. Load the page again to see how far it is."
 	}
 	var forms []views.HeldForm
 	for _, kind := range dlqtriage.HeldKinds() {
@@ -76,7 +76,7 @@ func (w *Web) heldPanel(ctx context.Context, h dlqtriage.Held, typed views.HeldT
 		if typed.Kind == kind {
 			f.Typed = typed
 		}
-		if off == "" {
+		if off.Say == "" {
 			forms = append(forms, f)
 		}
 	}

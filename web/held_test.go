@@ -18,7 +18,7 @@ import (
 // heldPath is the page of the message in flight of a task, as the board links to it.
 func (s *site) heldPath(t *testing.T, task string) string {
 	t.Helper()
-	href, found := s.get(t, "/in-flight", 200).Find(`tr[data-id="` + task + `"] a[href^="/in-flight/"]`).Attr("href")
+	href, found := s.get(t, "/in-flight", 200).Find(`tr[data-id="` + task + `"] a[href^="/in-flight/"], tr[data-id="` + task + `"] + tr.advice a.btn`).Attr("href")
 	if !found {
 		t.Fatalf("the board offers nothing about %s", task)
 	}
@@ -40,9 +40,12 @@ func TestTheBoardSaysWhatRecoveryDecidesAndLeadsToTheActions(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, webtest.Rich(noon).Batch, acting)
 	path := s.heldPath(t, "tsk-a90d27") // An unsafe step was announced and not confirmed.
-	row := s.get(t, "/in-flight", 200).Find(`tr[data-id="tsk-a90d27"]`)
+	row := s.get(t, "/in-flight", 200).Find(`tr[data-id="tsk-a90d27"] + tr.advice`)
 	if got := text(row); !strings.Contains(got, "quarantine") || !strings.Contains(got, "was announced; no receipt is known") {
 		t.Errorf("the row says %q", got)
+	}
+	if act := row.Find("a.btn").AttrOr("href", ""); act != path {
+		t.Errorf("its button leads to %q", act)
 	}
 	if href := row.Find(`details a[href*="#ev-"]`).AttrOr("href", ""); s.get(t, strings.Split(href, "#")[0], 200).Find("#recovery").Length() != 1 {
 		t.Errorf("the evidence links to %q", href)
@@ -76,7 +79,7 @@ func TestSomebodyMarksWorkAsResolvedInABrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.do(t, "open the board", chromedp.Navigate(s.URL+"/in-flight"), chromedp.WaitReady(chromedp.CSS("#announce")))
-	b.do(t, "open the message", chromedp.Click(chromedp.CSS(`tr[data-id="tsk-91b6c4"] a[href^="/in-flight/"]`)), chromedp.WaitVisible(chromedp.CSS("#held-reconcile summary")))
+	b.do(t, "open the message", chromedp.Click(chromedp.CSS(`tr[data-id="tsk-91b6c4"] + tr.advice a.btn`)), chromedp.WaitVisible(chromedp.CSS("#held-reconcile summary")))
 	b.do(t, "open the form", chromedp.Click(chromedp.CSS("#held-reconcile summary")), chromedp.WaitVisible(chromedp.CSS("#held-reconcile-reason")))
 	b.do(t, "type a note", chromedp.SendKeys(chromedp.CSS("#held-reconcile-reason"), "the note is in the wiki"))
 	b.do(t, "preview it", chromedp.Click(chromedp.CSS("#held-reconcile button")), chromedp.WaitVisible(chromedp.CSS("#do button")))

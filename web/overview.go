@@ -92,7 +92,7 @@ func executedStat(s query.Statistics) views.Stat {
 	out := views.Stat{Href: "/duplicates?layer=" + string(lifecycle.LayerExecution), Icon: "completed", Tone: "ok", Label: "Reached execution", Value: views.Count(n), Detail: "24 h, duplicates that ran again"}
 	switch unknown := s.Found[lifecycle.LayerUnknown]; {
 	case !known:
-		out.Icon, out.Tone, out.Value, out.Detail = "unknown", "wait", "unknown", "not looked at: neither records nor reports are read"
+		out.Icon, out.Tone, out.Value, out.Detail = "unknown", "wait", "unknown", s.NotExecuted()
 	case n > 0:
 		out.Icon, out.Tone, out.Loud = "duplicates", "bad", true
 	case unknown > 0:

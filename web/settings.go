@@ -102,12 +102,12 @@ func (w *Web) tokensPanel(ctx context.Context, p views.TokensPanel) (views.Token
 }
 
 // tokensOff says why no token can be made or revoked; empty where that can be done.
-func (w *Web) tokensOff(ctx context.Context) string {
+func (w *Web) tokensOff(ctx context.Context) views.Denial {
 	switch {
 	case w.cfg.Settings.Tokens == nil:
-		return "This server makes no tokens."
+		return views.Denial{Say: "This server makes no tokens."}
 	case w.cfg.Settings.TokensOff:
-		return "Authentication is off, so no token is asked for and none is made. Configure it first: --token, --auth-tokens-file or --oidc-issuer."
+		return views.Denial{Say: "Authentication is off, so no token is asked for and none is made. Configure it first: --token, --auth-tokens-file or --oidc-issuer."}
 	}
 	return w.mayNot(ctx, access.Admin)
 }
@@ -196,7 +196,7 @@ func (w *Web) confirmRevoke(c *gin.Context) error {
 		}
 		p := views.RevokePage{Token: t, Off: panel.Off}
 		if t.Configured {
-			p.Off = "It is one of the settings. Take it out of the settings or of the tokens file."
+			p.Off = views.Denial{Say: "It is one of the settings. Take it out of the settings or of the tokens file."}
 		}
 		return w.render(c, frame{title: "Revoke a token", section: "settings", search: true, snapshot: snap, still: true}, views.RevokeToken(p))
 	}

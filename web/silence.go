@@ -32,7 +32,7 @@ func (w *Web) showSilence(c *gin.Context, p views.SilencePage, status int) error
 	if err != nil {
 		return err
 	}
-	p.Off = w.mayNot(c.Request.Context(), access.TriageApply) != ""
+	p.Off = w.mayNot(c.Request.Context(), access.TriageApply).Say != ""
 	return w.render(c, frame{title: "Silence alerts", section: "alerts", status: status, search: true, snapshot: snap, still: true}, views.Silence(p))
 }
 

@@ -17,7 +17,7 @@ func TestPagesUseTheUsualTerms(t *testing.T) {
 		"/":                 {"#throughput table th:last-child": "failed attempts, % of all", "#agents .foot": "failed attempts"},
 		"/tasks":            {".facets-btn": "Filters", "#facets[aria-label=Filters]": "", `#states a[title="Acknowledged."]`: "Completed"},
 		"/tasks/tsk-7f3a91": {"#timeline .btn": "Compress waiting"},
-		"/in-flight":        {"#leases thead th:last-child": "What happens next", "#leases tbody tr:nth-child(2) td:last-child": "attempts run out"},
+		"/in-flight":        {"#leases thead th:last-child": "What happens next", "#leases tbody tr:nth-child(2) td:last-child": "attempts ran out"},
 		"/agents/marketing": {"#cons-h": "Consumer", "#stats a:first-child .k": "In flight", "#holds .state[title]": ""},
 		"/dlq":              {"#stats a:nth-child(5) .k": "No response", ".lede": "Messages that died", "#rows td[title*='registry.internal']": "not classified yet dependency"},
 		"/duplicates":       {"#protection": "Industry figure"},

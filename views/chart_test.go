@@ -1,0 +1,30 @@
+package views
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/PuerkitoBio/goquery"
+)
+
+// A duplicate that reached execution is one of many: the thin layer it makes is easily overlooked, the mark above it is not.
+func TestAMarkStandsAboveWhatWarns(t *testing.T) {
+	t.Parallel()
+	c := Chart{ID: "c", Series: []Series{{Name: "caught", Tone: "dup"}, {Name: "reached execution", Tone: "bad", Warn: true}},
+		Buckets: []Bucket{{Label: "August", Values: []int64{40, 0}}, {Label: "September", Values: []int64{30, 1}}}}
+	var page strings.Builder
+	if err := ChartFigure(c).Render(With(t.Context(), Env{Asset: func(name string) string { return name }}), &page); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := goquery.NewDocumentFromReader(strings.NewReader(page.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	marks := doc.Find("svg.plot > svg.bad")
+	if got := marks.Find("title").Text(); marks.Length() != 1 || got != "September: 1 reached execution" {
+		t.Errorf("%d marks: %q", marks.Length(), got)
+	}
+	if x := marks.AttrOr("x", ""); x != "75%" {
+		t.Errorf("the mark stands at %s, not above the second stack", x)
+	}
+}
