@@ -122,7 +122,7 @@ var consumers = []situation{{
 		c.heartbeat(c.pull(worker))
 		c.deleteConsumer()
 	},
-	may:   all(is("outcome_unknown"), attempts(0, 1, 1), says("with the last consumer that took it"), silent("gave it up")),
+	may:   all(is("outcome_unknown"), attempts(0, 1, 1), says("with the last consumer that took it", "or lost interest"), silent("gave it up")),
 	never: isNot(append(done, "removed")...),
 }, {
 	name: "interest retention: the last consumer is deleted before any delivery",
