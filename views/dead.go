@@ -73,24 +73,6 @@ func StatusWords(e dlqtriage.Entry) string { return statusLook(e.Status, e.Outco
 // outcomeWords say what became of the message that followed.
 func outcomeWords(o dlqtriage.Outcome) string { return strings.ReplaceAll(string(o), "_", " ") }
 
-// planWords are what should happen next, in a few words.
-func planWords(p dlqtriage.Plan) string {
-	if !p.Eligible {
-		if p.MaxAdditionalRetries == 0 && p.TargetAgent != "" {
-			return "to " + Cut(p.TargetAgent, 40)
-		}
-		return "blocked"
-	}
-	words := "retry after " + Duration(p.Delay)
-	if len(p.Modifications) > 0 {
-		words += ", changed"
-	}
-	return words
-}
-
-// PlanWords are what should happen next, in a few words.
-func PlanWords(p dlqtriage.Plan) string { return planWords(p) }
-
 // trendWords compare the last day with the one before.
 func trendWords(g dlqtriage.EntryGroup) string {
 	if g.Trend() == dlqtriage.TrendQuiet {

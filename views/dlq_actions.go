@@ -49,6 +49,7 @@ type ActionTyped struct {
 	Class       string // Of reclassify: category and detail with a slash between.
 	Force       bool
 	ForceReason string
+	List        string // The query of the list beside which the entry stands, to come back there; empty on its own page.
 }
 
 // How long an entry is deferred.
@@ -62,6 +63,7 @@ const (
 type ActionPage struct {
 	dlqtriage.Entry
 	Href     string // Of the entry.
+	Back     string // Where the reader came from: the entry, or the list with the entry beside it.
 	Form     ActionForm
 	Original MessageText        // The message that died.
 	Key      string             // Names the request, so that it acts once.
@@ -80,7 +82,7 @@ func (t ActionTyped) params() []Param {
 	for _, p := range []Param{
 		{Name: "action", Value: string(t.Kind)}, {Name: "reason", Value: t.Reason}, {Name: "as", Value: string(t.As)}, {Name: "payload", Value: t.Payload},
 		{Name: "headers", Value: t.Headers}, {Name: "model", Value: t.Model}, {Name: "agent", Value: t.Agent}, {Name: "wait", Value: t.Wait}, {Name: "because", Value: t.Because}, {Name: "class", Value: t.Class},
-		{Name: "force", Value: force}, {Name: "force_reason", Value: t.ForceReason},
+		{Name: "force", Value: force}, {Name: "force_reason", Value: t.ForceReason}, {Name: "list", Value: t.List},
 	} {
 		if p.Value != "" {
 			out = append(out, p)

@@ -26,12 +26,14 @@ type entryQuery struct {
 	filter dlqtriage.EntryFilter
 	values url.Values    // Of the filter.
 	from   *query.Cursor // Where the page begins; nil at the beginning.
+	place  string        // The same as the address says it.
+	chosen string        // The id of the entry that is open beside the list; empty for none.
 	now    lifecycle.Micros
 }
 
 // readEntries reads the address. The error is a *lifecycle.FilterError.
 func readEntries(v url.Values, now time.Time) (entryQuery, error) {
-	q := entryQuery{values: url.Values{}, now: lifecycle.MicrosOf(now)}
+	q := entryQuery{values: url.Values{}, place: v.Get("cursor"), chosen: v.Get("entry"), now: lifecycle.MicrosOf(now)}
 	for _, name := range dlqtriage.FilterParameters() {
 		for _, value := range v[name] {
 			if value != "" {
@@ -39,8 +41,8 @@ func readEntries(v url.Values, now time.Time) (entryQuery, error) {
 			}
 		}
 	}
-	if text := v.Get("cursor"); text != "" {
-		c, err := query.DecodeCursor(text, query.Binding("/dlq", q.values))
+	if q.place != "" {
+		c, err := query.DecodeCursor(q.place, query.Binding("/dlq", q.values))
 		if err != nil {
 			return q, &lifecycle.FilterError{Parameter: "cursor", Detail: "is not of this list; begin again at the first page"}
 		}
@@ -69,6 +71,13 @@ func (q entryQuery) with(name string, values ...string) string {
 	return address("/dlq", v)
 }
 
+// beside are the parameters of this page of the list with an entry beside it; without one where id is empty.
+func (q entryQuery) beside(id string) url.Values {
+	v := maps.Clone(q.values)
+	v["cursor"], v["entry"] = []string{q.place}, []string{id}
+	return v
+}
+
 // params are the parameters but for those named, for the hidden fields of a form.
 func (q entryQuery) params(without ...string) []views.Param {
 	var out []views.Param
@@ -82,7 +91,14 @@ func (q entryQuery) params(without ...string) []views.Param {
 	return out
 }
 
-// deadLetters is the list of messages that died, with their reasons in groups.
+// frozen is the address of the list with absolute times, and of the entry beside it.
+func (q entryQuery) frozen() string {
+	v := q.filter.Values()
+	v.Set("entry", q.chosen)
+	return address("/dlq", v)
+}
+
+// deadLetters is the list of messages that died, with their reasons in groups, and with one of them beside it where the address names one.
 func (w *Web) deadLetters(c *gin.Context) error {
 	ctx := c.Request.Context()
 	snap, err := w.snapshot(ctx)
@@ -106,7 +122,12 @@ func (w *Web) deadLetters(c *gin.Context) error {
 		f.status = http.StatusBadRequest
 		return w.render(c, f, views.DeadLetters(p))
 	}
-	p.Links = links(c, address("/dlq", q.filter.Values()), "/api/v1/dlq", q.filter.Values())
+	if q.chosen != "" {
+		if p.Chosen, err = w.chosenEntry(ctx, q); err != nil {
+			return err
+		}
+	}
+	p.Links = links(c, q.frozen(), "/api/v1/dlq", q.filter.Values())
 	p.Chips = understood("/dlq", dlqtriage.EntryGrammar(), q.values, true)
 	for _, fill := range []func(context.Context, *views.DeadLettersPage, entryQuery, *query.FleetSnapshot) error{w.fillEntries, w.fillStatuses, w.fillReasons, w.fillFacets, w.fillOutcomes, w.fillBulk} {
 		if err := fill(ctx, &p, q, snap); err != nil {
@@ -126,7 +147,7 @@ func (w *Web) fillEntries(ctx context.Context, p *views.DeadLettersPage, q entry
 		return err
 	}
 	for _, e := range found.Rows {
-		p.Rows = append(p.Rows, views.DeadRow{Entry: e.Entry, Href: entryAddress(e.ID), TaskHref: taskAddress(e.TaskID), Plan: nextWords(e)})
+		p.Rows = append(p.Rows, views.DeadRow{Entry: e.Entry, Href: entryAddress(e.ID), TaskHref: taskAddress(e.TaskID), Plan: e.Plan, On: e.ID == q.chosen})
 	}
 	p.First, p.FirstHref = q.from == nil || found.Prev == nil, q.with("cursor")
 	p.Pager = views.Pager{Newer: q.at(found.Prev, true), Older: q.at(found.Next, false), Note: counted(int64(len(found.Rows)), "row", "rows")}
@@ -134,14 +155,6 @@ func (w *Web) fillEntries(ctx context.Context, p *views.DeadLettersPage, q entry
 		p.Empty, err = w.emptyDead(ctx, q, snap)
 	}
 	return err
-}
-
-// nextWords are what should happen next with an entry that waits; for the others their status says enough.
-func nextWords(e query.EntryRow) string {
-	if !e.Open() {
-		return ""
-	}
-	return views.PlanWords(e.Plan)
 }
 
 func (w *Web) emptyDead(ctx context.Context, q entryQuery, snap *query.FleetSnapshot) (views.EmptyState, error) {

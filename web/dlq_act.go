@@ -44,7 +44,7 @@ func (w *Web) act(c *gin.Context, typed views.ActionTyped, r dlqtriage.Request) 
 	if _, err := w.cfg.Actions.Act(c.Request.Context(), r); err != nil {
 		return w.refuseAction(c, typed, r, err)
 	}
-	c.Redirect(http.StatusSeeOther, entryAddress(r.Entry)+"#history")
+	c.Redirect(http.StatusSeeOther, entryPlace(typed.List, r.Entry)+"#history")
 	return nil
 }
 
@@ -81,6 +81,7 @@ func (w *Web) showAction(c *gin.Context, typed views.ActionTyped, p views.Action
 	wrong := p.Form.Wrong
 	p.Original = originalText(found)
 	p.Entry, p.Href, p.Form = found.Entry, entryAddress(found.ID), w.actionForm(ctx, found, typed)
+	p.Back = entryPlace(typed.List, found.ID)
 	p.Form.Wrong, p.May = wrong, w.mayNot(ctx, actionNeeds(typed.Kind))
 	f := frame{title: "Action: " + views.Cut(found.ID, 60), section: "dlq", status: status, search: true, snapshot: snap, still: true}
 	return w.render(c, f, views.ActionPreview(p))

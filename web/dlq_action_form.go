@@ -40,7 +40,7 @@ func typedAction(form url.Values) views.ActionTyped {
 	return views.ActionTyped{
 		Kind: dlqtriage.ActionKind(form.Get("action")), Reason: typedText(form.Get("reason")), As: dlqtriage.RetryAs(form.Get("as")), Payload: typedText(form.Get("payload")),
 		Headers: typedText(form.Get("headers")), Model: form.Get("model"), Agent: form.Get("agent"), Wait: form.Get("wait"), Because: form.Get("because"), Class: form.Get("class"),
-		Force: form.Get("force") != "", ForceReason: form.Get("force_reason"),
+		Force: form.Get("force") != "", ForceReason: form.Get("force_reason"), List: form.Get("list"),
 	}
 }
 

@@ -26,14 +26,14 @@ var panelOrder = []dlqtriage.ActionKind{
 	dlqtriage.ActionRetry, dlqtriage.ActionReassign, dlqtriage.ActionDefer, dlqtriage.ActionQuarantine, dlqtriage.ActionReclassify, dlqtriage.ActionReopen, dlqtriage.ActionDiscard,
 }
 
-// actionPanel is what can be done about the entry; nil where this server acts on none.
-func (w *Web) actionPanel(ctx context.Context, d query.EntryDetail) *views.ActionPanel {
+// actionPanel is what can be done about the entry; nil where this server acts on none. List is as in [views.ActionTyped].
+func (w *Web) actionPanel(ctx context.Context, d query.EntryDetail, list string) *views.ActionPanel {
 	if w.cfg.Actions == nil {
 		return nil
 	}
 	off := w.mayNot(ctx, access.TriagePropose)
 	if d.Status == dlqtriage.StatusActing {
-		return views.EntryActions(views.Denial{Say: "An action on it has not ended. Load the page again to see how far it is."}, nil)
+		return views.EntryActions(views.Denial{Say: "An action on it has not ended. The page shows when it has."}, nil)
 	}
 	if off.Say != "" {
 		return views.EntryActions(off, nil)
@@ -43,11 +43,12 @@ func (w *Web) actionPanel(ctx context.Context, d query.EntryDetail) *views.Actio
 		if !kind.AppliesTo(d.Status) {
 			continue
 		}
-		forms = append(forms, w.actionForm(ctx, d, untyped(kind, d)))
+		typed := untyped(kind, d)
+		typed.List = list
+		forms = append(forms, w.actionForm(ctx, d, typed))
 		if kind == dlqtriage.ActionRetry && uneditable(d) == "" {
-			edit := untyped(kind, d)
-			edit.As = dlqtriage.AsEdited
-			forms = append(forms, w.actionForm(ctx, d, edit))
+			typed.As = dlqtriage.AsEdited
+			forms = append(forms, w.actionForm(ctx, d, typed))
 		}
 	}
 	return views.EntryActions(views.Denial{}, forms)
@@ -66,7 +67,7 @@ func (w *Web) taskActions(ctx context.Context, task string) (*views.ActionPanel,
 	if err != nil {
 		return nil, err
 	}
-	out := w.actionPanel(ctx, found)
+	out := w.actionPanel(ctx, found, "")
 	out.Heading, out.Folded = "Dead letter", true
 	out.Href, out.Link = entryAddress(found.ID), "Why it died, the plan, and what was done"
 	out.Note = views.StatusWords(found.Entry) + ": what you can do"

@@ -182,7 +182,7 @@ func TestThePagesOfOperationsAreAccessible(t *testing.T) {
 	s.ended(t, ended)
 	s.run(t, "/operations/new?select=all&action=reopen&filter=category%3Dtransient", map[string]string{"reason": "not these", "rate": ""})
 	entry := s.deadEntry(t)
-	pages := []string{"/dlq", "/dlq/stats", entry, "/operations", ended, "/operations/new?select=all&action=retry", "/operations/new?select=all&action=discard", "/operations/new?of=" + strings.TrimPrefix(ended, "/operations/") + "&action=reopen"}
+	pages := []string{"/dlq", "/dlq?entry=" + strings.TrimPrefix(entry, "/dlq/"), "/dlq/stats", entry, "/operations", ended, "/operations/new?select=all&action=retry", "/operations/new?select=all&action=discard", "/operations/new?of=" + strings.TrimPrefix(ended, "/operations/") + "&action=reopen"}
 	b := openTab(t, testkit.Browser(t), s)
 	for _, theme := range []string{"light", "dark"} {
 		for _, path := range pages {

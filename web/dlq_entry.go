@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/url"
@@ -16,6 +17,16 @@ import (
 // entryAddress is the page of an entry.
 func entryAddress(id string) string { return "/dlq/" + url.PathEscape(id) }
 
+// entryPlace is where an entry is shown: beside the list that a query names, or on its own page where the query is empty or cannot be read.
+func entryPlace(list, id string) string {
+	v, err := url.ParseQuery(list)
+	if list == "" || err != nil {
+		return entryAddress(id)
+	}
+	v.Set("entry", id)
+	return address("/dlq", v)
+}
+
 // deadLetter is all that is known of a message that died.
 func (w *Web) deadLetter(c *gin.Context) error {
 	if c.Request.URL.Path == statsPath {
@@ -30,10 +41,28 @@ func (w *Web) deadLetter(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	p := w.entryPage(ctx, found, "")
+	p.Links = links(c, p.Href, "/api/v1"+p.Href, nil)
+	return w.render(c, frame{title: "DLQ: " + views.Cut(found.ID, 60), section: "dlq", search: true, snapshot: snap}, views.DeadLetter(p))
+}
+
+// chosenEntry is the entry that the address of a list names, for the pane beside it.
+func (w *Web) chosenEntry(ctx context.Context, q entryQuery) (*views.EntryPage, error) {
+	found, err := w.cfg.Query.Entry(ctx, q.chosen)
+	if err != nil {
+		return nil, err
+	}
+	p := w.entryPage(ctx, found, q.beside(found.ID).Encode())
+	p.Close = address("/dlq", q.beside(""))
+	return &p, nil
+}
+
+// entryPage is what is shown of an entry. List is the query of the list beside which it stands; empty on its own page.
+func (w *Web) entryPage(ctx context.Context, found query.EntryDetail, list string) views.EntryPage {
 	p := views.EntryPage{
-		Entry: found.Entry, Links: links(c, entryAddress(found.ID), "/api/v1"+entryAddress(found.ID), nil), TaskHref: taskAddress(found.TaskID), Plan: found.Plan, Diff: found.Diff,
+		Entry: found.Entry, Href: entryAddress(found.ID), TaskHref: taskAddress(found.TaskID), Plan: found.Plan, Diff: found.Diff,
 		Risk: riskWords(found.Risk), Missing: found.Missing, History: found.History, Unread: !w.cfg.Query.EntriesRead().Known(),
-		Actions: w.actionPanel(ctx, found),
+		Actions: w.actionPanel(ctx, found, list),
 	}
 	p.Headers, p.Body = originalOf(found)
 	if !found.Next.Key.IsZero() {
@@ -46,7 +75,7 @@ func (w *Web) deadLetter(c *gin.Context) error {
 		href := taskAddress(found.TaskID) + "#ev-" + e.ID.String()
 		p.Events = append(p.Events, views.EntryEvent{Event: e, Href: href})
 	}
-	return w.render(c, frame{title: "DLQ: " + views.Cut(found.ID, 60), section: "dlq", search: true, snapshot: snap}, views.DeadLetter(p))
+	return p
 }
 
 // shownBody is how much of a body the page of an entry shows, in bytes; the page of the task shows more.

@@ -22,7 +22,7 @@ func TestADeadLetterHasAPageOfItsOwn(t *testing.T) {
 	}
 	page := s.get(t, href, 200)
 	wants{
-		"#why": "llm provider timeout", "#plan .sub": "retry after 30", "#history": "Nothing yet.", "#timeline tbody tr": "", "#timeline": "published", "#timeline a[href*='#ev-']": "",
+		"#why": "llm provider timeout", "#plan .state": "retry after 30", "#history": "Nothing yet.", "#timeline tbody tr": "", "#timeline": "published", "#timeline a[href*='#ev-']": "",
 		".lede a[href^='/tasks/']": "", `[data-copy-link]`: "Copy link",
 	}.check(t, page)
 	task, _ := page.Find(".lede a[href^='/tasks/']").Attr("href")

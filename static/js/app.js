@@ -2,6 +2,7 @@
 import { ticking } from "./clock.js";
 import { keys } from "./keys.js";
 import { live } from "./live.js";
+import { pane } from "./pane.js";
 import { panels } from "./panel.js";
 import { preferences } from "./prefs.js";
 import { savedViews } from "./saved.js";
@@ -11,7 +12,7 @@ import { copying } from "./copy.js";
 import { notifications } from "./notify.js";
 import { plots } from "./plot.js";
 
-for (const start of [preferences, ticking, copying, selection, suggestions, savedViews, panels, live, keys, notifications, plots]) start();
+for (const start of [preferences, ticking, copying, selection, suggestions, savedViews, panels, pane, live, keys, notifications, plots]) start();
 
 // The way back from a task keeps the list as it was.
 const back = document.querySelector("[data-back]");

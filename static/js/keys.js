@@ -1,6 +1,7 @@
 // The keyboard: single keys that find, go and look. None of them changes anything in the fleet.
 import { clearSelection, selectedCount, toggleRow } from "./select.js";
 import { togglePause } from "./live.js";
+import { closePane } from "./pane.js";
 import { toggleTheme } from "./prefs.js";
 
 const places = { o: "/", t: "/tasks", i: "/in-flight", a: "/agents", d: "/dlq", l: "/alerts", u: "/duplicates", r: "/reconciliation" };
@@ -8,7 +9,7 @@ let goUntil = 0;
 
 const rows = () => [...document.querySelectorAll("table[data-rows] tbody tr")].filter((r) => link(r) && r.getClientRects().length > 0);
 const link = (row) => row.querySelector("a.title, a.ev");
-const current = () => document.activeElement?.closest("table[data-rows] tbody tr") || document.querySelector("tr.cursor");
+const current = () => document.activeElement?.closest("table[data-rows] tbody tr") || document.querySelector("tr.cursor") || document.querySelector("table[data-rows] tr.on");
 
 function move(step) {
   const all = rows(), here = all.indexOf(current());
@@ -31,7 +32,7 @@ function escape() {
   const menu = document.querySelector("details.menu[open]");
   if (menu) menu.open = false;
   else if (selectedCount() > 0) clearSelection();
-  else {
+  else if (!closePane()) {
     document.querySelector("tr.cursor")?.classList.remove("cursor");
     document.activeElement?.blur();
   }

@@ -91,8 +91,9 @@ function pushes(old, now) {
   return old.id === "banners" && old.childElementCount !== now.childElementCount && document.getElementById("main").matches(":hover") && performance.now() - moved < 3000;
 }
 
-// What the pointer is moving over is left as it is; the next look comes soon.
+// What the pointer is moving over is left as it is, and so are forms that the reader has opened; the next look comes soon.
 function underHand(element) {
+  if (element.matches(".actions-panel") && element.querySelector(".more[open]")) return true;
   return element.matches("#events, #timeline") && element.matches(":hover") && performance.now() - moved < 3000;
 }
 

@@ -1,0 +1,46 @@
+package views
+
+import "fleetglass/dlqtriage"
+
+// obstacleLooks are how it looks that a retry is blocked, by what stands in its way.
+var obstacleLooks = map[dlqtriage.ObstacleCode]look{
+	dlqtriage.BlockedPermanent:      {"lock", "dead", "no retry cures it"},
+	dlqtriage.BlockedRetriesUsed:    {"exhausted", "bad", "retries used up"},
+	dlqtriage.BlockedNoPayload:      {"unknown", "wait", "no body to retry"},
+	dlqtriage.BlockedCompleted:      {"completed", "warn", "done already"},
+	dlqtriage.BlockedEffectsUnknown: {"search", "warn", "look first"},
+}
+
+// planLook is how it looks what should happen next, and why it should, in a sentence.
+func planLook(p dlqtriage.Plan) (l look, why string) {
+	if p.Eligible {
+		return eligibleLook(p), first(p.Reasons)
+	}
+	why = first(p.Reasons)
+	if len(p.Blocked) > 0 {
+		why = p.Blocked[0].Why
+	}
+	if p.MaxAdditionalRetries == 0 && p.TargetAgent != "" {
+		return look{"reassigned", "warn", "to " + Cut(p.TargetAgent, 40)}, why
+	}
+	l = look{"warn", "warn", "blocked"}
+	if len(p.Blocked) > 0 && obstacleLooks[p.Blocked[0].Code].Word != "" {
+		l = obstacleLooks[p.Blocked[0].Code]
+	}
+	return l, why
+}
+
+func eligibleLook(p dlqtriage.Plan) look {
+	if len(p.Modifications) > 0 {
+		return look{"edit", "dup", "retry after " + Duration(p.Delay) + ", changed"}
+	}
+	return look{"retried", "dup", "retry after " + Duration(p.Delay)}
+}
+
+// first is the first of some sentences; empty for none.
+func first(sentences []string) string {
+	if len(sentences) == 0 {
+		return ""
+	}
+	return sentences[0]
+}
