@@ -34,7 +34,7 @@ type entryQuery struct {
 // readEntries reads the address. The error is a *lifecycle.FilterError.
 func readEntries(v url.Values, now time.Time) (entryQuery, error) {
 	q := entryQuery{values: url.Values{}, place: v.Get("cursor"), chosen: v.Get("entry"), now: lifecycle.MicrosOf(now)}
-	for _, name := range dlqtriage.FilterParameters() {
+	for _, name := range append(dlqtriage.FilterParameters(), "by") {
 		for _, value := range v[name] {
 			if value != "" {
 				q.values.Add(name, value)
@@ -94,7 +94,7 @@ func (q entryQuery) params(without ...string) []views.Param {
 // frozen is the address of the list with absolute times, and of the entry beside it.
 func (q entryQuery) frozen() string {
 	v := q.filter.Values()
-	v.Set("entry", q.chosen)
+	v["by"], v["entry"] = q.values["by"], []string{q.chosen}
 	return address("/dlq", v)
 }
 
@@ -129,7 +129,7 @@ func (w *Web) deadLetters(c *gin.Context) error {
 	}
 	p.Links = links(c, q.frozen(), "/api/v1/dlq", q.filter.Values())
 	p.Chips = understood("/dlq", dlqtriage.EntryGrammar(), q.values, true)
-	for _, fill := range []func(context.Context, *views.DeadLettersPage, entryQuery, *query.FleetSnapshot) error{w.fillEntries, w.fillStatuses, w.fillReasons, w.fillFacets, w.fillOutcomes, w.fillBulk} {
+	for _, fill := range []func(context.Context, *views.DeadLettersPage, entryQuery, *query.FleetSnapshot) error{w.fillEntries, w.fillStatuses, w.fillGroups, w.fillFacets, w.fillOutcomes, w.fillBulk} {
 		if err := fill(ctx, &p, q, snap); err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func (w *Web) fillEntries(ctx context.Context, p *views.DeadLettersPage, q entry
 }
 
 func (w *Web) emptyDead(ctx context.Context, q entryQuery, snap *query.FleetSnapshot) (views.EmptyState, error) {
-	if len(q.values) > 0 || q.from != nil {
+	if len(q.filter.Values()) > 0 || q.from != nil {
 		links, err := loosened(ctx, "/dlq", conditions(dlqtriage.EntryGrammar(), q.values), true, w.loosenEntries(q))
 		return views.EmptyState{Kind: "nomatch", Say: "No message that died matches.", Links: append(links, views.Chip{Href: "/dlq", Label: "Clear filters"})}, err
 	}
@@ -230,57 +230,6 @@ func deadStats(snap *query.FleetSnapshot, dead query.Dead, all, open int64) []vi
 	}
 }
 
-// maxDeadGroups is how many groups stand beside the list.
-const maxDeadGroups = 40
-
-// fillReasons groups by the words of the reason, within the rest of the filter. Each group leads to its own entries and to no others.
-func (w *Web) fillReasons(ctx context.Context, p *views.DeadLettersPage, q entryQuery, _ *query.FleetSnapshot) error {
-	rest := q.filter
-	rest.Fingerprints = nil
-	by := []dlqtriage.GroupField{dlqtriage.ByFingerprint}
-	groups, more, err := w.cfg.Query.EntryGroups(ctx, rest, by)
-	if err != nil {
-		return err
-	}
-	may := w.cfg.Operations != nil && w.mayNot(ctx, access.TriagePropose).Say == ""
-	p.Note = "without numbers, ids and quoted texts"
-	if more || len(groups) > maxDeadGroups {
-		p.Note = fmt.Sprintf("the largest %d", maxDeadGroups)
-	}
-	groups = groups[:min(len(groups), maxDeadGroups)]
-	trends, err := w.cfg.Query.EntryTrends(ctx, rest, by, groups)
-	if err != nil {
-		return err
-	}
-	for i, g := range groups {
-		on := slices.Contains(q.filter.Fingerprints, g.Values[0])
-		group := views.DeadGroup{EntryGroup: g, Deaths: deathSteps(trends[i]), Name: reasonName(g.Values[0]), Href: address("/dlq", g.Filter(by, rest).Values()), On: on}
-		if open := g.Filter(by, rest); g.Open > 0 && may {
-			open.Statuses = []dlqtriage.Status{dlqtriage.StatusOpen}
-			group.RetryHref = address("/operations/new", url.Values{"select": {"all"}, "filter": {open.Values().Encode()}, "action": {string(dlqtriage.ActionRetry)}})
-		}
-		p.Groups = append(p.Groups, group)
-	}
-	return nil
-}
-
-// reasonName names a group of reasons. Of those without a reason some may be fresh deaths whose reason was not read yet.
-func reasonName(fingerprint string) string {
-	if fingerprint == dlqtriage.NoReason {
-		return "no reason known"
-	}
-	return fingerprint
-}
-
-// deathSteps are when the messages of a group died.
-func deathSteps(t query.EntryTrend) []views.DeathStep {
-	out := make([]views.DeathStep, len(t.Steps))
-	for i, s := range t.Steps {
-		out[i] = views.DeathStep{Count: s.Count, Unseen: s.Observed == query.ObservedNone}
-	}
-	return out
-}
-
 // fillBulk offers what can be done with rows that are ticked, or with all that match.
 func (w *Web) fillBulk(ctx context.Context, p *views.DeadLettersPage, q entryQuery, _ *query.FleetSnapshot) error {
 	total, err := w.cfg.Query.CountEntries(ctx, q.filter)
@@ -297,6 +246,7 @@ var facetFields = []dlqtriage.GroupField{dlqtriage.ByCategory, dlqtriage.ByDetai
 
 // fillFacets offers the values that there are.
 func (w *Web) fillFacets(ctx context.Context, p *views.DeadLettersPage, q entryQuery, _ *query.FleetSnapshot) error {
+	p.Keep = q.params(names(facetFields)...)
 	for _, field := range facetFields {
 		groups, _, err := w.cfg.Query.EntryGroups(ctx, dlqtriage.EntryFilter{}, []dlqtriage.GroupField{field})
 		if err != nil {

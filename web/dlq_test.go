@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/PuerkitoBio/goquery"
+
 	"fleetglass/lifecycle"
 	"fleetglass/web/webtest"
 )
@@ -31,30 +33,59 @@ func TestADeadLetterHasAPageOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestEachReasonLeadsToItsOwnEntries(t *testing.T) {
+func TestEachGroupLeadsToItsOwnEntries(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, webtest.Rich(noon).Batch)
-	page := s.get(t, "/dlq", 200)
-	links := page.Find("#groups li a")
+	for by, parameter := range map[string]string{"": "fingerprint", "cause": "category", "agent": "agent"} {
+		eachGroup(t, s, by, parameter)
+	}
+}
+
+func TestCausesStandUnderTheirCategoryAndTheGroupingIsKept(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch)
+	page := s.get(t, "/dlq?by=cause&status=open&agent=cto", 200)
+	wants{
+		"#groups .btn-group a[aria-current]": "Cause", "#groups h3": "", "#query input[name=by][value=cause]": "", "#filters input[name=by][value=cause]": "", "#filters input[name=status][value=open]": "",
+		"#filters input[type=hidden][name=agent]": "=0", `#states a[href*="by=cause"]`: "", `#groups .btn-group a[href="/dlq?agent=cto&by=agent&status=open"]`: "Agent", `[data-copy-link][href*="by=cause"]`: "",
+	}.check(t, page)
+	seen := map[string]bool{}
+	page.Find("#groups h3").Each(func(_ int, h *goquery.Selection) {
+		if seen[h.Text()] {
+			t.Errorf("%q stands above two parts", h.Text())
+		}
+		seen[h.Text()] = true
+	})
+	all := text(page.Find("#groups li").First().Find("b"))
+	if rows := page.Find("#rows tr").Length(); all != strconv.Itoa(rows) {
+		t.Errorf("all groups have %s, the list %d", all, rows)
+	}
+}
+
+// eachGroup looks at the lists of all groups of the list that is grouped in one way.
+func eachGroup(t *testing.T, s *site, by, parameter string) {
+	t.Helper()
+	page := s.get(t, "/dlq?by="+by, 200)
+	links := page.Find("#groups .group a")
 	if links.Length() < 2 {
 		t.Fatalf("%d groups", links.Length())
 	}
-	if bars := page.Find("#groups svg.deaths"); bars.Length() != page.Find("#groups li").Length() || bars.Find("rect.f-dead").Length() < bars.Length() {
-		t.Errorf("%d groups draw %d times when they died, with %d bars", page.Find("#groups li").Length(), bars.Length(), bars.Find("rect.f-dead").Length())
+	if bars := page.Find("#groups svg.deaths"); bars.Length() != page.Find("#groups .group").Length() || bars.Find("rect.f-dead").Length() < bars.Length() {
+		t.Errorf("%d groups draw %d times when they died, with %d bars", page.Find("#groups .group").Length(), bars.Length(), bars.Find("rect.f-dead").Length())
 	}
 	seen := map[string]bool{}
 	for i := range links.Length() {
 		link := links.Eq(i)
 		href, _ := link.Attr("href")
-		if u, err := url.Parse(href); err != nil || u.Query().Get("fingerprint") == "" || seen[href] {
-			t.Errorf("group %d leads to %q, which names no reason, or is that of another group", i, href)
+		if u, err := url.Parse(href); err != nil || u.Query().Get(parameter) == "" || u.Query().Get("by") != by || seen[href] {
+			t.Errorf("group %d leads to %q, which names no such group, or is that of another group", i, href)
 		}
 		seen[href] = true
 		got := s.get(t, href, 200)
 		if rows, want := got.Find("#rows tr").Length(), strings.TrimSpace(link.Find("b").Text()); want != strconv.Itoa(rows) {
 			t.Errorf("group %q says %s, its list has %d", link.Find(".name").Text(), want, rows)
 		}
-		if got.Find("#groups a[aria-current]").Length() != 1 {
+		if got.Find("#groups li a[aria-current]").Length() != 1 {
 			t.Errorf("the group of %q is not marked", href)
 		}
 	}
