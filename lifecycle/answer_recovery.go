@@ -16,7 +16,7 @@ func recovery(m MessageTrace, in TraceInput) Answer {
 	case StateCompleting:
 		return say("Nothing must be run again", "Its completion is known: a redelivery will find it and skip the work.")
 	case StateDeadLettered:
-		return say("It waits for a decision", "It waits in the dead-letter queue.")
+		return deadLettered(m.Facts)
 	case StateTriaged:
 		return triaged(*m.Facts.Triage)
 	case StateOutcomeUnknown:
@@ -32,6 +32,16 @@ func recovery(m MessageTrace, in TraceInput) Answer {
 		return waiting(m, in)
 	}
 	return inHand(m, in)
+}
+
+// deadLettered speaks of a message in the dead-letter queue, about which somebody may have asked for something.
+func deadLettered(m MessageFacts) Answer {
+	if !m.Acting() {
+		return Answer{Headline: "It waits for a decision", Text: "It waits in the dead-letter queue.", Provenance: Inferred}
+	}
+	action := firstText(m.Asked.Action, "an action")
+	return Answer{Headline: "Somebody asked for: " + action, At: m.Asked.At, Provenance: Recorded,
+		Text: fmt.Sprintf("%s asked for: %s. What came of it is not known yet.", firstText(m.Asked.Actor, "Somebody"), action)}
 }
 
 // besideSharers adds what other tasks with the message's key did to what comes next, unless nothing does.

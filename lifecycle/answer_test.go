@@ -35,6 +35,7 @@ func TestWhatComesNextDependsOnTheConsumer(t *testing.T) {
 			[]Lease{{TaskID: "before", Consumer: "marketing-task-worker", Message: MessageKey{Stream: StreamID{Name: "TASKS"}, Seq: 9}}}, "waits behind task before", "next pull"},
 		{"the consumer is gone", stored, time.Second, func(c *ConsumerState) { c.Gone = true }, nil, "until a consumer exists", "next pull"},
 		{"the consumer takes other subjects", stored, time.Second, func(c *ConsumerState) { c.Filters = []string{"other.>"} }, nil, "is not known yet", "next pull"},
+		{"a retry of the dead letter was asked for", stored + "max_deliveries 5s seq=1 n=3\ndead_lettered 6s seq=1 category=transient\ndecided 7s seq=1 actor=ops action=retry rev=1\n", 8 * time.Second, nil, nil, "ops asked for: retry", "waits for a decision"},
 		{"a worker has it", inHand, 2 * time.Second, nil, nil, "Without an answer the broker delivers it again", "Due since"},
 		{"its deadline has passed", inHand, 45500 * time.Millisecond, nil, nil, "Due since 14.5 s", "delivers it again"},
 		{"its consumer is gone while a worker has it", inHand, 2 * time.Second, func(c *ConsumerState) { c.Gone = true }, nil, "until a consumer exists", "delivers it again"},

@@ -229,6 +229,8 @@ func setField(e *Event, name, value string) error {
 		e.Detail.Revision = uint64(number())
 	case "outcome":
 		e.Detail.Outcome = Outcome(value)
+	case "action":
+		e.Detail.Action = value
 	case "actor":
 		e.Detail.Actor = value
 	case "until":

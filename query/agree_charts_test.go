@@ -72,7 +72,7 @@ func TestPageAndAPIShowTheSameMap(t *testing.T) {
 		for label, n := range map[string]int64{"published": a.Published, "completed": a.Completed, "failed attempts": a.Failed, "died": a.Died} {
 			equal(t, string(a.Agent)+" "+label, cell(label), views.Count(n))
 		}
-		equal(t, string(a.Agent)+" now", cell("now"), fmt.Sprintf("%d in hand, %s waiting", a.InFlight, views.Count(a.Waiting)))
+		equal(t, string(a.Agent)+" now", cell("now"), fmt.Sprintf("%d in flight, %s waiting", a.InFlight, views.Count(a.Waiting)))
 		of := agents[string(a.Agent)]
 		equal(t, string(a.Agent)+" of the agents", fmt.Sprint(a.Published, a.Completed, a.Failed, a.Died, a.InFlight),
 			fmt.Sprint(of.Throughput.PublishedDay, of.Throughput.CompletedDay, of.Failures.AttemptsDay, of.Failures.DiedDay, of.InFlight))

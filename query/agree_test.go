@@ -153,15 +153,15 @@ func TestPageAndAPISayTheSameOfAgents(t *testing.T) {
 		row := doc.Find("#rows tr[data-id]").FilterFunction(func(_ int, s *goquery.Selection) bool { return s.AttrOr("data-id", "") == a.Agent })
 		for label, n := range map[string]int64{
 			"waiting": a.States["published"], "published": a.Throughput.PublishedDay, "completed": a.Throughput.CompletedDay,
-			"failed": a.Failures.AttemptsDay, "died": a.Failures.DiedDay,
+			"failed attempts": a.Failures.AttemptsDay, "died": a.Failures.DiedDay,
 		} {
-			equal(t, a.Agent+" "+label, text(row.Find("[data-label="+label+"]")), views.Count(n))
+			equal(t, a.Agent+" "+label, text(row.Find(`[data-label="`+label+`"]`)), views.Count(n))
 		}
 		one := b.page("/agents/" + url.PathEscape(a.Agent))
 		equal(t, a.Agent+" in hand", stat(one, "In flight"), fmt.Sprint(a.InFlight))
 		if d := a.Durations.Value; d != nil {
 			equal(t, a.Agent+" p50", text(row.Find("[data-label=p50]")), views.Duration(time.Duration(d.P50MS)*time.Millisecond))
-			equal(t, a.Agent+" run time", stat(one, "Run time"), "p50 "+views.Duration(time.Duration(d.P50MS)*time.Millisecond))
+			equal(t, a.Agent+" run time", stat(one, "Median run time"), views.Duration(time.Duration(d.P50MS)*time.Millisecond))
 		}
 	}
 	equal(t, "agents", names, want)

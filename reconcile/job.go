@@ -182,7 +182,7 @@ func (j *job) bound(ctx context.Context, stocks []Stock) error {
 		j.remark("What was stored before %s may have been deleted already: the report begins there.", stamp(j.period.From))
 	}
 	if j.period.To < asked.To && asked.To <= j.asOf {
-		j.remark("The report ends %s before it was made: what is younger may not have been captured yet.", j.cfg.Grace)
+		j.remark("The report ends %s before it was made: what is younger may not have been captured yet.", lifecycle.Lasting(j.cfg.Grace))
 	}
 	if j.period.To < j.period.From {
 		j.period.To = j.period.From

@@ -23,7 +23,7 @@ func backoff(c lifecycle.ConsumerState) string {
 	}
 	var parts []string
 	for _, d := range c.Backoff {
-		parts = append(parts, Duration(d))
+		parts = append(parts, strings.ReplaceAll(Duration(d), " ", "\u00a0"))
 	}
 	return strings.Join(parts, ", ")
 }

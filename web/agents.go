@@ -23,14 +23,12 @@ func (w *Web) agents(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	p := views.AgentsPage{Links: links(c, "/agents", "/api/v1/agents", nil), Rows: agentRows(agents)}
-	busy := 0
+	p := views.AgentsPage{Links: links(c, "/agents", "/api/v1/agents", nil), Rows: agentRows(agents, lifecycle.MicrosOf(w.cfg.Now()))}
+	doing := map[string]int{}
 	for _, r := range p.Rows {
-		if r.Lease != nil {
-			busy++
-		}
+		doing[r.Activity]++
 	}
-	p.Summary = fmt.Sprintf("%s, %d working", counted(int64(len(p.Rows)), "agent", "agents"), busy)
+	p.Summary = activitySummary(len(p.Rows), doing)
 	if len(p.Rows) == 0 {
 		p.Empty = w.emptyInFlight(snap)
 		if snap.Counts.Total() == 0 {
@@ -40,11 +38,17 @@ func (w *Web) agents(c *gin.Context) error {
 	return w.render(c, frame{title: "Agents", section: "agents", search: true, snapshot: snap}, views.Agents(p))
 }
 
-func agentRows(agents query.Agents) []views.AgentRow {
+// activitySummary counts agents and what they do; the map says the same.
+func activitySummary(agents int, doing map[string]int) string {
+	return fmt.Sprintf("%s, %d busy, %d silent", counted(int64(agents), "agent", "agents"), doing[string(query.ActivityBusy)], doing[string(query.ActivitySilent)])
+}
+
+func agentRows(agents query.Agents, now lifecycle.Micros) []views.AgentRow {
 	var out []views.AgentRow
 	for _, a := range agents.All {
 		row := views.AgentRow{Name: a.Name, Href: agentAddress(a.Name), Waiting: a.Waiting(), Published: a.Day.Published, Completed: a.Day.Completed,
-			Failed: a.Day.Failed, Died: a.DiedDay, Tasks: a.Tasks, Typical: a.Durations, LastAt: a.LastSeen, Gone: a.Gone(), Paused: a.Paused()}
+			Failed: a.Day.Failed, Died: a.DiedDay, Tasks: a.Tasks, Typical: a.Durations, LastAt: a.LastSeen, Gone: a.Gone(), Paused: a.Paused(),
+			Activity: string(a.Activity(now))}
 		if len(a.Leases) > 0 {
 			row.Lease, row.More, row.TaskHref = &a.Leases[0], len(a.Leases)-1, taskAddress(a.Leases[0].TaskID)
 		}
@@ -113,16 +117,16 @@ func agentStats(a query.AgentStatistics) []views.Stat {
 	}
 	counts := query.StateCounts{ByState: a.States}
 	dead := counts.That(lifecycle.State.Dead)
-	takes, p95 := "none", "no completed task in 7 days"
+	takes, p95 := "none", "no task completed in 7 days"
 	if t := a.Durations; t.Sample > 0 {
-		takes, p95 = "p50 "+views.Duration(t.P50), "p95 "+views.Duration(t.P95)+", 7 days"
+		takes, p95 = views.Duration(t.P50), "p95 "+views.Duration(t.P95)+", 7 days"
 	}
 	return []views.Stat{
 		{Href: list(lifecycle.StatesThat(lifecycle.State.InFlight)...), Icon: "processing", Tone: "run", Label: "In flight", Value: views.Count(int64(a.Held())), Detail: "leases held now"},
 		{Href: list(lifecycle.StatePublished), Icon: "published", Tone: "wait", Label: "Waiting", Value: views.Count(a.Waiting()), Detail: "stored, not delivered"},
 		{Href: list(lifecycle.StateCompleted), Icon: "completed", Tone: "ok", Label: "Completed", Value: views.Count(a.Day.Completed), Detail: "24 h, of " + views.Count(a.Day.Published) + " published"},
 		{Href: list(lifecycle.StateFailed), Icon: "failed", Tone: "warn", Label: "Failed attempts", Value: views.Count(a.Day.Failed), Detail: "24 h"},
-		{Href: list(lifecycle.StatesThat(lifecycle.State.Dead)...), Icon: "dead", Tone: "dead", Label: "Dead", Value: views.Count(dead), Loud: dead > 0, Detail: "ended without completing"},
-		{Href: list(lifecycle.StateCompleted), Icon: "clock", Tone: "wait", Label: "Run time", Value: takes, Detail: p95},
+		{Href: list(lifecycle.StatesThat(lifecycle.State.Dead)...), Icon: "dead", Tone: "dead", Label: "Dead", Value: views.Count(dead), Loud: dead > 0, Detail: "now; " + views.Count(a.DiedDay) + " died in 24 h"},
+		{Href: list(lifecycle.StateCompleted), Icon: "clock", Tone: "wait", Label: "Median run time", Value: takes, Detail: p95},
 	}
 }

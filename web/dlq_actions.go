@@ -68,9 +68,9 @@ func (w *Web) taskActions(ctx context.Context, task string) (*views.ActionPanel,
 		return nil, err
 	}
 	out := w.actionPanel(ctx, found, "")
-	out.Heading, out.Folded = "Dead letter", true
+	out.Heading, out.Folded = "Dead letter: what you can do", true
 	out.Href, out.Link = entryAddress(found.ID), "Why it died, the plan, and what was done"
-	out.Note = views.StatusWords(found.Entry) + ": what you can do"
+	out.Note = views.StatusWords(found.Entry)
 	return out, nil
 }
 

@@ -217,7 +217,7 @@ func TestTheTaskOfADeadLetterOffersTheSameActions(t *testing.T) {
 	entry := s.deadEntry(t)
 	task := s.get(t, entry, 200).Find(".lede a[href^='/tasks/']").AttrOr("href", "")
 	page := s.get(t, task, 200)
-	wants{"#actions summary .sub": "open: what you can do", `#actions a[href="` + entry + `"]`: "Why it died", "#act-edit textarea[name=payload]": "taskId", "#act-edit .locked": "X-Task-ID",
+	wants{"#actions summary h2": "Dead letter: what you can do", "#actions summary .sub": "open", `#actions a[href="` + entry + `"]`: "Why it died", "#act-edit textarea[name=payload]": "taskId", "#act-edit .locked": "X-Task-ID",
 		"#act-edit .preflight": "tokens", "#act-discard.apart": ""}.check(t, page)
 	form := page.Find("#act-defer form")
 	do := fields(form)

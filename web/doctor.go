@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 
@@ -52,6 +53,9 @@ func trapGroups(groups []doctor.Group) []views.TrapGroup {
 	var out []views.TrapGroup
 	for _, g := range groups {
 		shown := views.TrapGroup{Code: g.Code, Tone: severityTones[g.Severity], Severity: string(g.Severity), Title: g.Title, Why: g.Why}
+		if first := g.Found[0]; !first.Command() && !slices.ContainsFunc(g.Found, func(f doctor.Finding) bool { return f.Fix != first.Fix }) && len(g.Found) > 1 {
+			shown.Fix = first.Fix
+		}
 		for _, f := range g.Found {
 			shown.Found = append(shown.Found, views.TrapFound{Resource: f.Resource, What: f.What, Fix: f.Fix, Command: f.Command()})
 		}

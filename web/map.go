@@ -24,16 +24,11 @@ func (w *Web) fleetMap(c *gin.Context) error {
 		return err
 	}
 	p := views.MapPage{Links: links(c, "/map", "/api/v1/stats/map", nil), Agents: mapAgents(m)}
-	busy, silent := 0, 0
+	doing := map[string]int{}
 	for _, a := range m.Agents {
-		switch a.Activity {
-		case query.ActivityBusy:
-			busy++
-		case query.ActivitySilent:
-			silent++
-		}
+		doing[string(a.Activity)]++
 	}
-	p.Head = fmt.Sprintf("%s, %d busy, %d silent", counted(int64(len(snap.AgentNames)), "agent", "agents"), busy, silent)
+	p.Head = activitySummary(len(snap.AgentNames), doing)
 	p.Ends = mapEnds(p.Agents)
 	p.Note = "Who published a message is not known: nothing on the wire names the publisher. Counts are of the last 24 hours, rates of the last hour."
 	if len(p.Agents) == 0 {
@@ -46,7 +41,7 @@ func mapAgents(m query.FleetMap) []views.MapAgent {
 	var out []views.MapAgent
 	for _, a := range m.Agents {
 		row := views.MapAgent{
-			Name: a.Name, Href: agentAddress(a.Name), Activity: string(a.Activity), Held: fmt.Sprintf("%s in hand, %s waiting", atLeast(int64(a.Held), m.Partial), views.Count(a.Waiting)),
+			Name: a.Name, Href: agentAddress(a.Name), Activity: string(a.Activity), Held: fmt.Sprintf("%s in flight, %s waiting", atLeast(int64(a.Held), m.Partial), views.Count(a.Waiting)),
 			Rate: rateWord(a.HourCompleted), Published: a.Published, Completed: a.Completed, Failed: a.Failed, Died: a.Died, LastSeen: a.LastSeen,
 		}
 		if a.Several > 0 {

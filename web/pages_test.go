@@ -68,7 +68,7 @@ func TestPagesOfARichFleet(t *testing.T) {
 		"/tasks?q=blog&state=failed":                                  {"#rows .say": "No task matches", "#rows a.btn": "All states", ".empty.wait": ""},
 		"/tasks?state=failed":                                         {"#rows .say": "All healthy: no task is failed.", "#rows .empty.ok p:not(.say)": "every collector is up to date"},
 		"/in-flight":                                                  {"#presumed_dead tr.kind": "Presumed dead 1", "#stale .kind": "Stale 1", "#stuck": "Architecture note", "#expiring": "Fix focus order", "#healthy .kind": "Healthy 2", "#lede": "6 leases, 4 with something wrong", "#presumed_dead .left": "−1m 48s", "#healthy td:nth-child(4) small": "mkt-9f21-4", ".lease[role=img]": "=6"},
-		"/agents":                                                     {"#rows tr": "=8", "#summary": "8 agents, 6 working", "#rows a.title[href='/agents/backend']": "backend"},
+		"/agents":                                                     {"#rows tr": "=8", "#summary": "8 agents, 6 busy, 1 silent", "#rows a.title[href='/agents/backend']": "backend"},
 		"/agents/marketing":                                           {"h1": "marketing", "#stats .v": "1", "#holds .doing": "Draft launch thread", "#recent tbody tr": "=20", "#consumers td.grow": "genbrain.agents.marketing.tasks.>"},
 		"/dlq":                                                        {"#rows tr": "", "#groups li:first-child .name": "", "#stats a:first-child .k": "Open", ".lede": "Messages that died", "#statistics tbody tr:first-child th": "November 2026", "#rows a.title[href^='/dlq/']": ""},
 		"/dlq?detail=llm_provider_timeout":                            {"#rows tr": "=4", "#chips .chip": "detail is llm_provider_timeout"},

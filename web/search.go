@@ -61,6 +61,12 @@ func agentsNamed(snap *query.FleetSnapshot, text string) (out []views.Found) {
 	return out
 }
 
+// foundNote tells tasks of one title apart.
+func foundNote(t lifecycle.TaskSummary) string {
+	_, _, state := views.StateLook(t.State)
+	return state + " · " + views.Cut(t.Agent, 32) + " · " + views.Cut(t.TaskID, 48)
+}
+
 // tasksFound are the tasks with the latest events for which the text stands, and a way to the whole list.
 func (w *Web) tasksFound(ctx context.Context, text string) (out []views.Found, err error) {
 	if text == "" {
@@ -75,8 +81,7 @@ func (w *Web) tasksFound(ctx context.Context, text string) (out []views.Found, e
 		return nil, err
 	}
 	for _, t := range list.Rows {
-		_, _, state := views.StateLook(t.State)
-		out = append(out, views.Found{Href: taskAddress(t.TaskID), Label: views.TaskName(t.TaskSummary), Note: state + " · " + views.Cut(t.Agent, 32)})
+		out = append(out, views.Found{Href: taskAddress(t.TaskID), Label: views.TaskName(t.TaskSummary), Note: foundNote(t.TaskSummary)})
 	}
 	more := views.Found{Href: address("/tasks", url.Values{"q": {text}}), Label: "All tasks with “" + views.Cut(text, 60) + "”"}
 	return append(out, more), nil

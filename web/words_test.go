@@ -21,6 +21,8 @@ func TestPagesUseTheUsualTerms(t *testing.T) {
 		"/agents/marketing": {"#cons-h": "Consumer", "#stats a:first-child .k": "In flight", "#holds .state[title]": ""},
 		"/dlq":              {"#stats a:nth-child(5) .k": "No response", ".lede": "Messages that died", "#rows td[title*='registry.internal']": "not classified yet dependency"},
 		"/duplicates":       {"#protection": "Industry figure"},
+		"/agents":           {"#summary": "busy, ", `#rows tr[data-id="legal"] .state`: "silent"},
+		"/search?q=review":  {"#found li:first-child span": "tsk-"},
 	} {
 		want.check(t, s.get(t, path, 200))
 	}
@@ -32,7 +34,7 @@ func TestPagesSayNothingTwiceOrInRiddles(t *testing.T) {
 	for _, path := range wordedPages {
 		words := text(s.get(t, path, 200).Find("body"))
 		for _, retired := range []string{"not part of this version", "not offered here yet", "Squeeze", "Facets", "of all ends", "Died in silence", "The field, for", "Next by itself",
-			"Its consumer", "or odd", "in nobody's hands", "This is not silence", "work in hand", " done, "} {
+			"Its consumer", "or odd", "in nobody's hands", "This is not silence", "work in hand", " done, ", " in hand, ", "The same as a table", "beyond the stored"} {
 			if strings.Contains(words, retired) {
 				t.Errorf("%s still says %q", path, retired)
 			}

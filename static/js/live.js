@@ -71,13 +71,19 @@ function patch(page) {
   keepCursor(page);
   for (const old of document.querySelectorAll("[data-live][id]")) {
     const now = page.getElementById(old.id);
-    if (!now || now.isEqualNode(old)) continue;
+    if (!now || now.isEqualNode(old) || sameParts(old, now)) continue;
     if (old.matches("tbody[data-list]") && now.matches("tbody")) patchRows(old, now);
     else if (old.tagName !== now.tagName) location.reload();
     else if (pushes(old, now)) dirty = true; // The next look comes soon.
     else if (!underHand(old) && !holdsStill(old, now)) morph(old, document.adoptNode(now));
   }
   document.dispatchEvent(new Event("fleetglass:patched"));
+}
+
+// Of a slot only its parts come and go: what is in them is live by itself, or a form that somebody fills in.
+function sameParts(old, now) {
+  const ids = (slot) => [...slot.children].map((e) => e.id).filter(Boolean).join(" ");
+  return old.dataset.live === "slot" && ids(old) === ids(now);
 }
 
 // The server does not know which row the keyboard stands on.

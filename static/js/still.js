@@ -4,7 +4,8 @@ import { announce, morph } from "./page.js";
 
 const later = new Map(); // What waits, by the id of the part.
 
-const rows = (part) => [...part.querySelectorAll("tr[id], li[id]")];
+const slot = (part) => part.dataset.live === "slot";
+const rows = (part) => slot(part) ? [...part.children].filter((e) => e.id) : [...part.querySelectorAll("tr[id], li[id]")];
 const ids = (part) => rows(part).map((r) => r.id);
 const inUse = (part) => part.matches(":hover") || part.contains(document.activeElement);
 
@@ -16,7 +17,7 @@ export function holdsStill(part, now) {
   }
   const before = ids(part), after = ids(now);
   if (before.join() === after.join()) return false;
-  for (const row of rows(now)) {
+  for (const row of slot(part) ? [] : rows(now)) {
     const same = document.getElementById(row.id);
     if (same && part.contains(same) && !same.isEqualNode(row)) morph(same, document.adoptNode(row.cloneNode(true)));
   }
