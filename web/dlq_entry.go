@@ -10,6 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"fleetglass/dlqtriage"
+	"fleetglass/lifecycle"
 	"fleetglass/query"
 	"fleetglass/views"
 )
@@ -64,6 +65,13 @@ func (w *Web) entryPage(ctx context.Context, found query.EntryDetail, list strin
 		Risk: riskWords(found.Risk), Missing: found.Missing, History: found.History, Unread: !w.cfg.Query.EntriesRead().Known(),
 		Actions: w.actionPanel(ctx, found, list),
 	}
+	p.Effects = effectWords(&found.Record.Facts)
+	if c := found.Record.Facts.Completion; c != nil {
+		p.Recorded = c.At
+	}
+	if s := found.Record.Summary; s.Message == found.Key {
+		p.Worked = s.Running
+	}
 	p.Headers, p.Body = originalOf(found)
 	if !found.Next.Key.IsZero() {
 		p.NextHref = taskAddress(found.Next.TaskID)
@@ -76,6 +84,32 @@ func (w *Web) entryPage(ctx context.Context, found query.EntryDetail, list strin
 		p.Events = append(p.Events, views.EntryEvent{Event: e, Href: href})
 	}
 	return p
+}
+
+// effectWords say what is known of the effects of a task's work: what agents announced and confirmed, and what the side-effect log has.
+func effectWords(f *lifecycle.TaskFacts) string {
+	if len(f.Intents)+len(f.Effects) == 0 {
+		return "no report and no log names one"
+	}
+	open, more := int64(0), ""
+	for _, i := range f.Intents {
+		if !i.Confirmed() {
+			open++
+		}
+	}
+	if f.IntentsCut {
+		more = "at least "
+	}
+	out := more + counted(int64(len(f.Intents)), "step", "steps") + " announced, "
+	if open > 0 {
+		out += views.Count(open) + " of them not confirmed"
+	} else {
+		out += "all confirmed"
+	}
+	if n := int64(len(f.Effects)); n > 0 {
+		out += "; " + counted(n, "effect", "effects") + " in the log"
+	}
+	return out
 }
 
 // shownBody is how much of a body the page of an entry shows, in bytes; the page of the task shows more.

@@ -108,3 +108,24 @@ func TestAFreshDeathDoesNotReadUnclassifiedBeforeItsReasonWasRead(t *testing.T) 
 		}
 	}
 }
+
+func TestAnEntrySaysWhatIsKnownOfEffects(t *testing.T) {
+	t.Parallel()
+	story := webtest.NewStory(noon)
+	quiet := story.Publish("tsk-quiet", "cto", "review", "Without a word", -30*time.Minute, "")
+	loud := story.Publish("tsk-loud", "cto", "deployment", "With two steps", -30*time.Minute, "")
+	for _, m := range []webtest.Message{quiet, loud} {
+		story.Deliver(m, 1, -29*time.Minute)
+	}
+	for i, kind := range []lifecycle.Kind{lifecycle.ReportStepIntent, lifecycle.ReportStepReceipt, lifecycle.ReportStepIntent} {
+		story.Report(kind, loud, 1, -28*time.Minute+time.Duration(i)*time.Second, lifecycle.Detail{StepReport: lifecycle.StepReport{StepID: []string{"a", "a", "b"}[i], StepClass: "unsafe", Tool: "kubectl"}})
+	}
+	for _, m := range []webtest.Message{quiet, loud} {
+		story.Say(lifecycle.Terminated, m, 1, -20*time.Minute, lifecycle.Detail{Ending: lifecycle.Ending{Reason: "dependency_unavailable: registry"}})
+	}
+	s := newSite(t, story.Batch)
+	for m, want := range map[webtest.Message]string{quiet: "no report and no log names one", loud: "2 steps announced, 1 of them not confirmed"} {
+		page := s.get(t, "/dlq/"+m.Key.String(), 200)
+		wants{"#plan .kv": want, "#entry-state": "after 1 delivery, 9m 00s of work"}.check(t, page)
+	}
+}
