@@ -197,5 +197,6 @@ func exampleReadiness() Readiness {
 func exampleStream() string {
 	return "retry: 2000\n\nevent: counts\ndata: {\"counts\":{\"redelivered\":1},\"total\":1,\"alerts\":{\"critical\":0,\"info\":0,\"warning\":1}}\n\nevent: task\nid: 5f0c2b1a9d8e-42\n" +
 		"data: {\"task_id\":\"blog-post-118\",\"state\":\"redelivered\",\"agent\":\"marketing\",\"at\":\"2026-11-20T16:00:33.123456Z\"," +
-		"\"self\":\"/api/v1/tasks/blog-post-118\"}\n\n"
+		"\"self\":\"/api/v1/tasks/blog-post-118\"}\n\nevent: dlq\nid: 5f0c2b1a9d8e-43\n" +
+		"data: {\"task_id\":\"blog-post-7\",\"agent\":\"cto\",\"at\":\"2026-11-20T16:00:34.123456Z\",\"self\":\"/api/v1/dlq?id=blog-post-7\"}\n\n"
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -13,12 +14,13 @@ import (
 	"fleetglass/access"
 	"fleetglass/internal/httperr"
 	"fleetglass/internal/live"
+	"fleetglass/lifecycle"
 	"fleetglass/query"
 )
 
 const streamOperation = "stream-changes"
 
-const streamDetail = "Server-sent events. task: something about a task changed; several changes may be sent as one. operation: how far an operation on dead letters is. alert: how an alert stands. counts: tasks per " +
+const streamDetail = "Server-sent events. task: something about a task changed; several changes may be sent as one. dlq: something about the dead letters of a task may have changed; its self lists them. operation: how far an operation on dead letters is. alert: how an alert stands. counts: tasks per " +
 	"state, and alerts that fire per severity, when they changed. reset: changes were missed; load again what you show. When nothing happens a comment is sent from time to time. " +
 	"A client that reconnects with Last-Event-ID, as browsers do, continues after that event. After a restart of the server it " +
 	"gets reset."
@@ -41,6 +43,14 @@ type TaskChanged struct {
 	Agent  Text    `json:"agent"`
 	At     Instant `json:"at"`
 	Self   string  `json:"self"`
+}
+
+// EntriesChanged is the data of a dlq event.
+type EntriesChanged struct {
+	TaskID string  `json:"task_id"`
+	Agent  Text    `json:"agent"`
+	At     Instant `json:"at"`
+	Self   string  `json:"self"` // Lists the dead letters of the task.
 }
 
 // OperationChanged is the data of an operation event.
@@ -171,7 +181,8 @@ func (s *streaming) change(change live.Change) {
 		s.event("reset", change.ID, struct{}{})
 		return
 	}
-	left := len(change.Alerts) + len(change.Operations) + len(change.Tasks)
+	fallen := slices.DeleteFunc(slices.Clone(change.Tasks), func(t lifecycle.TaskChange) bool { return !t.Fallen })
+	left := len(change.Alerts) + len(change.Operations) + len(change.Tasks) + len(fallen)
 	id := func() string {
 		if left--; left > 0 {
 			return ""
@@ -188,6 +199,9 @@ func (s *streaming) change(change live.Change) {
 		s.event("task", id(), TaskChanged{
 			TaskID: t.TaskID, State: string(t.State), Agent: Text(t.Agent), At: Instant(t.At), Self: taskPath(t.TaskID),
 		})
+	}
+	for _, t := range fallen {
+		s.event("dlq", id(), EntriesChanged{TaskID: t.TaskID, Agent: Text(t.Agent), At: Instant(t.At), Self: entriesOfTask(t.TaskID)})
 	}
 }
 

@@ -172,3 +172,20 @@ func TestThousandsOfChangesComeAsFewEvents(t *testing.T) {
 		t.Errorf("%d events for %d changes", events, changes)
 	}
 }
+
+func TestAStreamTellsOfDeadLetters(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sqliteStore)
+	r := bufio.NewReader(f.open(f.server(), "/api/v1/stream"))
+	readUntil(t, r, named("counts"))
+	f.completed("fine", "cto", 1)
+	f.deadLetter("a/1 &", 2)
+	e := readUntil(t, r, named("dlq"))
+	var data EntriesChanged
+	if err := json.Unmarshal([]byte(e.data), &data); err != nil || data.TaskID != "a/1 &" || data.Agent != "marketing" || e.id != f.hub.ID() {
+		t.Fatalf("dlq = %+v %v", e, err)
+	}
+	if listed := get[List[Entry]](f, data.Self).Data; len(listed) != 1 || listed[0].TaskID != "a/1 &" {
+		t.Errorf("%s lists %+v", data.Self, listed)
+	}
+}

@@ -33,6 +33,11 @@ func taskPath(id string) string {
 	return Base + "/tasks/" + segment
 }
 
+// entriesOfTask is the address of the dead letters of a task.
+func entriesOfTask(id string) string {
+	return Base + "/dlq?" + url.Values{"id": {id}}.Encode()
+}
+
 // agentPath is the address of an agent.
 func agentPath(agent string) string { return Base + "/agents/" + url.PathEscape(agent) }
 

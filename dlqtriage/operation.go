@@ -145,8 +145,9 @@ func (o Operation) stored() (*decision.Action, error) {
 	}, nil
 }
 
-// readOperation reads what either kind of operation stored.
-func readOperation(d decision.Action) (Operation, error) {
+// ReadOperation reads what either kind of operation stored: a bulk operation, or an action on one entry. It errors where the body
+// is of neither.
+func ReadOperation(d decision.Action) (Operation, error) {
 	if !strings.HasPrefix(d.ID, operationPrefix) {
 		a, err := readAction(d)
 		return operationOf(a), err

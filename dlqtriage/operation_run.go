@@ -102,7 +102,7 @@ func (s *Operations) slice(ctx context.Context, c decision.Claimed) error {
 	if err != nil {
 		return err
 	}
-	o, err := readOperation(d)
+	o, err := ReadOperation(d)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (s *Operations) settle(ctx context.Context, c decision.Claimed, w *walk) er
 	if err != nil {
 		return err
 	}
-	now, err := readOperation(d)
+	now, err := ReadOperation(d)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (s *Operations) bulk(ctx context.Context, id string) (Operation, error) {
 	if err != nil {
 		return Operation{}, fmt.Errorf("read operation: %w", err)
 	}
-	o, err := readOperation(d)
+	o, err := ReadOperation(d)
 	switch {
 	case err != nil:
 		return o, err

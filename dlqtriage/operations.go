@@ -194,7 +194,7 @@ func (s *Operations) Get(ctx context.Context, id string) (Operation, error) {
 	if err != nil {
 		return Operation{}, err
 	}
-	o, err := readOperation(d)
+	o, err := ReadOperation(d)
 	if err != nil {
 		return o, err
 	}
@@ -209,7 +209,7 @@ func (s *Operations) List(ctx context.Context, before *decision.ActionPlace, lim
 	}
 	out := make([]Operation, len(found))
 	for i, d := range found {
-		if out[i], err = readOperation(d); err != nil {
+		if out[i], err = ReadOperation(d); err != nil {
 			return nil, err
 		}
 	}

@@ -56,6 +56,7 @@ type TaskChange struct {
 	Agent  string
 	At     Micros // Of its latest event.
 	Shares bool   // Other tasks are to be told what becomes of it ([TaskFacts.SharesKey]).
+	Fallen bool   // Messages of it died, or follow one that did: what is known of its dead letters may have changed.
 }
 
 // Appender takes batches in. Append is atomic: it returns only after a durable commit, and a batch that is given again, whole or in

@@ -29,7 +29,7 @@ func TestWhatTheMonitorSettlesIsToldToOpenPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	hub := live.NewHub(10)
-	s := monitorStore{store, store, live.WrapDecisions(store, hub)}
+	s := monitorStore{store, store, live.WrapDecisions(store, hub, nil)}
 	open := hub.Subscribe("")
 	defer open.Close()
 

@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/access"
+	"fleetglass/decision"
 	"fleetglass/dlqtriage"
 	"fleetglass/dlqtriage/pipeline"
 	"fleetglass/dlqtriage/release"
@@ -22,7 +23,7 @@ type triage struct {
 
 // triages prepares the actions on dead letters, and what carries them out.
 func (a *App) triages(cfg Config, js jetstream.JetStream, store database, hub *live.Hub, now func() time.Time) (err error) {
-	told := live.WrapDecisions(store, hub)
+	told := live.WrapDecisions(store, hub, tellActions(hub))
 	var sent *pipeline.Pipeline
 	var released *release.Relay
 	a.triage.actions, err = dlqtriage.NewActions(dlqtriage.ActionsConfig{
@@ -58,6 +59,15 @@ func (a *App) triages(cfg Config, js jetstream.JetStream, store database, hub *l
 	return nil
 }
 
+// tellActions tells of actions on one entry, whose operations nobody runs. Those that are part of a bulk operation are told with it.
+func tellActions(hub *live.Hub) func(decision.Action) {
+	return func(a decision.Action) {
+		if o, err := dlqtriage.ReadOperation(a); err == nil && !o.Bulk && a.Operation == "" {
+			hub.PublishOperation(operationChange(o))
+		}
+	}
+}
+
 func operationChange(o dlqtriage.Operation) live.OperationChange {
 	return live.OperationChange{
 		ID: o.ID, Status: string(o.Status), At: o.UpdatedAt, Selected: o.Counts.Selected, Eligible: o.Counts.Eligible, Blocked: o.Counts.Blocked,
@@ -68,6 +78,6 @@ func operationChange(o dlqtriage.Operation) live.OperationChange {
 // deniedActions keeps a record of actions that were refused where the route itself was allowed.
 func deniedActions(denied func(routes.Denial)) func(r *http.Request, action string, why error) {
 	return func(r *http.Request, action string, why error) {
-		denied(routes.Denial{Request: r, Route: action, Who: access.From(r.Context()), Why: why})
+		denied(routes.Denial{Request: r, Action: action, Who: access.From(r.Context()), Why: why})
 	}
 }

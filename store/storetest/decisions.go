@@ -85,7 +85,7 @@ func decideWhole(t *testing.T, s Store) {
 	d := decided("whole-1", k, w.now+1, 0, true)
 	made := mustDecide(t, s, d)
 	diff(t, "made", made, decision.Made{Revision: 1, Changed: []lifecycle.TaskChange{
-		{TaskID: "whole", State: lifecycle.StateDeadLettered, Agent: "cto", At: d.At},
+		{TaskID: "whole", State: lifecycle.StateDeadLettered, Agent: "cto", At: d.At, Fallen: true},
 	}})
 	all := slices.Concat(w.events, stamped(d, 1))
 	expectedOf(all).check(t, s)

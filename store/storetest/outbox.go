@@ -169,7 +169,7 @@ func settleWhole(t *testing.T, s Store) {
 		t.Fatal(err)
 	}
 	diff(t, "made", made, decision.Made{Revision: 2, Changed: []lifecycle.TaskChange{
-		{TaskID: "t00", State: lifecycle.StateTriaged, Agent: "cto", At: d.At},
+		{TaskID: "t00", State: lifecycle.StateTriaged, Agent: "cto", At: d.At, Fallen: true},
 	}})
 	w.events = append(w.events, d.Stamped(2)...)
 	expectedOf(w.events).check(t, s)
