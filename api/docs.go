@@ -72,7 +72,7 @@ func docsOf(spec *huma.OpenAPI) docs {
 	}
 	calls := map[string][]docsCall{}
 	for _, path := range slices.Sorted(maps.Keys(spec.Paths)) {
-		for _, op := range []*huma.Operation{spec.Paths[path].Get, spec.Paths[path].Post} {
+		for _, op := range []*huma.Operation{spec.Paths[path].Get, spec.Paths[path].Post, spec.Paths[path].Delete} {
 			if op != nil {
 				calls[op.Tags[0]] = append(calls[op.Tags[0]], docsCallOf(op))
 			}

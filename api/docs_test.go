@@ -67,7 +67,7 @@ func TestThePageExplainsEveryCallSchemaAndProblem(t *testing.T) {
 			t.Errorf("the type of %s leads nowhere", e.Code)
 		}
 	}
-	for _, call := range []string{"list-tasks", "get-task", "post-reports", "stream-changes", "readyz"} {
+	for _, call := range []string{"list-tasks", "get-task", "post-reports", "stream-changes", "readyz", "end-silence", "revoke-token"} {
 		if page.Find("article#"+call+" h3").Length() != 1 {
 			t.Errorf("no article about %s", call)
 		}

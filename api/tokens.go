@@ -12,6 +12,7 @@ import (
 	"fleetglass/access"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 )
 
 // TokenRow is a token without its secret, which nobody has.
@@ -60,6 +61,7 @@ const (
 func (a *API) describeTokens() {
 	register(a, call{
 		id: "list-tokens", needs: access.Oversee, path: Base + "/tokens", tag: "access", summary: "All tokens", detail: tokensDetail, example: exampleTokens(),
+		failures: []httperr.Code{httperr.InvalidCursor},
 	}, a.listTokens)
 	register(a, call{
 		id: "create-token", needs: access.Admin, method: http.MethodPost, path: Base + "/tokens", tag: "access", summary: "Make a token", detail: createDetail, status: http.StatusCreated,
@@ -78,9 +80,13 @@ func (a *API) tokenBody() *huma.RequestBody {
 	}}}
 }
 
-func (a *API) listTokens(ctx context.Context, _ *struct{}) (*reply[List[TokenRow]], error) {
+func (a *API) listTokens(ctx context.Context, in *PageQuery) (*reply[List[TokenRow]], error) {
 	if a.cfg.Tokens == nil {
 		return nil, noTokens()
+	}
+	l, err := a.listRequest(ctx, *in)
+	if err != nil {
+		return nil, err
 	}
 	listed, err := a.cfg.Tokens.List(ctx)
 	if err != nil {
@@ -93,7 +99,8 @@ func (a *API) listTokens(ctx context.Context, _ *struct{}) (*reply[List[TokenRow
 			rows[i].Source = "settings"
 		}
 	}
-	return uncached(List[TokenRow]{Data: rows, AsOf: Instant(a.now()), Gaps: []GapRef{}}), nil
+	rows, page := window(l, rows, func(t TokenRow) query.Cursor { return query.Cursor{Key: t.Name + " " + t.ID} })
+	return listReply(ctx, l, rows, page, []GapRef{}), nil
 }
 
 func noTokens() error {

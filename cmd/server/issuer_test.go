@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +103,30 @@ func TestATokenOfTheStoreLivesAndEndsInAllReplicas(t *testing.T) {
 		if text := fmt.Sprintf("%+v", row); strings.Contains(text, made.Secret) || strings.Contains(text, access.Hash(made.Secret)) {
 			t.Error("the audit holds a secret or its hash")
 		}
+	}
+}
+
+func TestTokensAreListedByPage(t *testing.T) {
+	t.Parallel()
+	r, secrets := guarded(t)
+	var names []string
+	for cursor := ""; ; {
+		var page api.List[api.TokenRow]
+		if err := r.asks(http.MethodGet, "/api/v1/tokens?limit=1&cursor="+cursor, secrets["admin"], "", 200, &page); err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range page.Data {
+			names = append(names, row.Name)
+		}
+		if cursor = string(page.Page.Next); cursor == "" {
+			break
+		}
+	}
+	if len(names) != len(secrets)-2 || !slices.IsSorted(names) {
+		t.Errorf("listed %q, want one for each of the %d tokens, by name", names, len(secrets)-2)
+	}
+	if err := r.asks(http.MethodGet, "/api/v1/tokens?limit=201", secrets["admin"], "", 400, nil); err != nil {
+		t.Error(err)
 	}
 }
 
