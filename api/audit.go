@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -42,8 +43,8 @@ type AuditQuery struct {
 	Actor   string `query:"actor" doc:"Only rows of this actor."`
 	Action  string `query:"action" doc:"Only rows of this action."`
 	Outcome string `query:"outcome" doc:"allowed or denied."`
-	From    string `query:"from" doc:"At or after this time: RFC 3339 or a date."`
-	To      string `query:"to" doc:"Before this time."`
+	From    string `query:"from" doc:"At or after this time: RFC 3339, a date, or a span back from now such as 15m, 24h, 7d."`
+	To      string `query:"to" doc:"Before this time, in the same forms."`
 	Format  string `query:"format" doc:"The whole selection as csv or as lines, for links; the same as asking by Accept."`
 	Accept  string `header:"Accept" hidden:"true"`
 }
@@ -79,7 +80,11 @@ func (a *API) listAudit(ctx context.Context, in *AuditQuery) (*auditReply, error
 	if a.cfg.Audit == nil {
 		return nil, httperr.New(httperr.Unavailable, nil).WithDetail("This server keeps no audit.")
 	}
-	f, err := in.filter()
+	l, err := a.listRequest(ctx, in.PageQuery)
+	if err != nil {
+		return nil, err
+	}
+	f, err := in.filter(l.base.Time())
 	if err != nil {
 		return nil, err
 	}
@@ -89,10 +94,6 @@ func (a *API) listAudit(ctx context.Context, in *AuditQuery) (*auditReply, error
 	}
 	if write != nil {
 		return a.wholeAudit(ctx, f, write)
-	}
-	l, err := a.listRequest(ctx, in.PageQuery)
-	if err != nil {
-		return nil, err
 	}
 	return a.auditPage(ctx, f, l)
 }
@@ -115,15 +116,15 @@ func (a *API) auditPage(ctx context.Context, f decision.AuditFilter, l listReque
 	return &auditReply{Status: 200, Link: l.link(page), CacheControl: "no-store", ContentType: "application/json", Body: body}, nil
 }
 
-func (q *AuditQuery) filter() (f decision.AuditFilter, err error) {
+func (q *AuditQuery) filter(now time.Time) (f decision.AuditFilter, err error) {
 	f = decision.AuditFilter{Actor: q.Actor, Action: q.Action, Outcome: q.Outcome}
 	if q.Outcome != "" && q.Outcome != decision.Allowed && q.Outcome != decision.Denied {
 		return f, httperr.Parameter("outcome", "must be allowed or denied")
 	}
-	if f.From, err = queryInstant("from", q.From); err != nil {
+	if f.From, err = queryInstant("from", q.From, now); err != nil {
 		return f, err
 	}
-	f.To, err = queryInstant("to", q.To)
+	f.To, err = queryInstant("to", q.To, now)
 	return f, err
 }
 
@@ -146,14 +147,14 @@ func asJSON(b []byte) json.RawMessage {
 	return b
 }
 
-// queryInstant reads a time of the query; empty is not known.
-func queryInstant(name, text string) (lifecycle.Micros, error) {
+// queryInstant reads a time of the query in the forms of the search; empty is not known.
+func queryInstant(name, text string, now time.Time) (lifecycle.Micros, error) {
 	if text == "" {
 		return 0, nil
 	}
-	at, ok := parseInstant(text)
-	if !ok {
-		return 0, httperr.Parameter(name, "not a time in RFC 3339 or a date, such as 2026-11-20")
+	at, err := lifecycle.ParseInstant(text, now)
+	if err != nil {
+		return 0, httperr.Parameter(name, err.Error())
 	}
 	return at, nil
 }

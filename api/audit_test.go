@@ -47,6 +47,9 @@ func TestTheAuditIsListedByPageAndFilter(t *testing.T) {
 		if got := get[List[AuditRow]](f, "/api/v1/audit?outcome=denied&action=retry"); len(got.Data) != 2 || string(got.Data[0].After) != `{"status":"acting"}` || string(got.Data[0].Before) != "null" {
 			t.Errorf("denied retries: %+v", got.Data)
 		}
+		if got := get[List[AuditRow]](f, "/api/v1/audit?from=5s&to="+f.clock().Add(1e9).Format("2006-01-02T15:04:05.999999999Z")); len(got.Data) != 6 {
+			t.Errorf("of the last five seconds: %+v", got.Data)
+		}
 		f.refused(f.do("GET", "/api/v1/audit?outcome=maybe", ""), http.StatusBadRequest, "invalid_parameter")
 		f.refused(f.do("GET", "/api/v1/audit?from=yesterday", ""), http.StatusBadRequest, "invalid_parameter")
 		f.refused(f.do("GET", "/api/v1/audit?who=ceo", ""), http.StatusBadRequest, "unknown_parameter")

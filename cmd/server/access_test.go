@@ -294,6 +294,25 @@ func TestReadOnlyModeRefusesEveryRouteThatChangesSomething(t *testing.T) {
 	}
 }
 
+func TestARefusedActionIsAuditedByTheNameOfTheAction(t *testing.T) {
+	t.Parallel()
+	proposer, entry := access.NewToken("proposer", []access.Scope{access.Read, access.TriagePropose}, time.Time{})
+	r := start(t, settings(t, "--auth-tokens-file", writeTokens(t, entry)))
+	header := with(proposer)
+	header.Set("Idempotency-Key", "k1")
+	body := `{"action":"discard","reason":"not needed","selector":{"ids":["TASKS:1"]}}`
+	if got := r.request(http.MethodPost, "/api/v1/operations", header, strings.NewReader(body)); got.StatusCode != http.StatusForbidden {
+		t.Fatalf("a proposer discards: %s", got.Status)
+	}
+	var page struct{ Data []api.AuditRow }
+	if err := json.Unmarshal(r.ask("GET", "/api/v1/audit?action=discard&outcome=denied", proposer).Body.Bytes(), &page); err != nil {
+		t.Fatal(err)
+	}
+	if len(page.Data) != 1 || page.Data[0].Action != "discard" {
+		t.Errorf("rows %+v, want the one that was refused", page.Data)
+	}
+}
+
 func TestARefusalOfSomebodyKnownIsAudited(t *testing.T) {
 	t.Parallel()
 	r, secrets := guarded(t)

@@ -57,7 +57,7 @@ func (g *guard) admit(c *gin.Context, needs access.Scope) (access.Principal, err
 		return who, nil // What answers for addresses that nobody has.
 	}
 	if err = g.Authorizer.Authorize(who, needs); err != nil && who.Name != "" && needs.Changes() {
-		g.Denied(Denial{c.Request, c.FullPath(), who, err})
+		g.Denied(Denial{c.Request, c.Request.Method + " " + c.FullPath(), who, err})
 	}
 	return who, err
 }

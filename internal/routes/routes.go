@@ -33,7 +33,7 @@ type Config struct {
 // Denial is the refusal of a request whose principal is known.
 type Denial struct {
 	Request *http.Request
-	Route   string // The pattern of its path.
+	Action  string // What was wanted: the method and the pattern of the path, or the action where the route has several.
 	Who     access.Principal
 	Why     error
 }
