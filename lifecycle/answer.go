@@ -81,6 +81,14 @@ func (t *Trace) Shown() (m MessageTrace, ok bool) {
 	return t.Messages[len(t.Messages)-1], true
 }
 
+// allowing is the consumer whose limit the n-th attempt is told with; nil where the message was used up under a lower limit than there is now.
+func (m *MessageTrace) allowing(n int) *ConsumerState {
+	if m.Consumer != nil && m.Verdict.State == StateExhausted && n < m.Consumer.MaxDeliver {
+		return nil
+	}
+	return m.Consumer
+}
+
 func attemptOf(n int, c *ConsumerState) string {
 	if c != nil && c.MaxDeliver > 0 {
 		return fmt.Sprintf("attempt %d of %d", n, c.MaxDeliver)

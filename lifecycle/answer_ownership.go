@@ -15,7 +15,7 @@ func ownership(m MessageTrace) Answer {
 		return ownershipBeforeDelivery(m)
 	}
 	a := lastOwner(m.Attempts)
-	holder, number := firstText(m.Facts.Consumer, "a worker"), attemptOf(a.N, m.Consumer)
+	holder, number := firstText(m.Facts.Consumer, "a worker"), attemptOf(a.N, m.allowing(a.N))
 	switch {
 	case m.Verdict.State == StateOutcomeUnknown:
 		return ownershipLost(m, holder, number)

@@ -57,6 +57,17 @@ func TestAnswersSayWhatIsKnown(t *testing.T) {
 	}
 }
 
+func TestAMessageThatIsUsedUpIsNotToldWithALimitThatWasRaisedSince(t *testing.T) {
+	t.Parallel()
+	m := MessageTrace{Verdict: Verdict{State: StateExhausted}, Attempts: []Attempt{{N: 1, End: EndTimedOut}}, Consumer: &ConsumerState{MaxDeliver: 1}}
+	for limit, want := range map[int]string{1: "on attempt 1 of 1 lapsed", 5: "on attempt 1 lapsed"} {
+		m.Consumer.MaxDeliver = limit
+		if got := ownership(m).Text; !strings.Contains(got, want) {
+			t.Errorf("limit %d: %q, want %q", limit, got, want)
+		}
+	}
+}
+
 func TestCausalOrderIgnoresClocks(t *testing.T) {
 	t.Parallel()
 	given := `published 5h seq=1 task=T msgid=T
