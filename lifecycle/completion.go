@@ -14,8 +14,8 @@ import (
 //     up to [bindingSlack] before the removal showed: which of the two came first cannot be told, and what is in doubt is not completed.
 //     For a report the time at which it came decides: what its agent says of the time may be wrong.
 //   - The other messages of the key are covered: a redelivery finds the record and skips the work. Messages of another key are not touched.
-//   - A report is bound by its message id; without one only where a single message fits its agent, attempt and time. Completion is
-//     credited to the agent that holds or held the message.
+//   - A report is bound by its message id, where several messages have it by its time too; without an id only where a single message fits its agent, attempt
+//     and time. Completion is credited to the agent that holds or held the message.
 
 // bound is what the task's records and reports say of one message.
 type bound struct {
@@ -43,18 +43,32 @@ func (t *TaskFacts) boundTo(m *MessageFacts) bound {
 		}
 	}
 	for _, r := range t.Reports {
-		switch i := r.speaksOf(copies); {
-		case i < 0 || copies[i].Key != m.Key:
-		case r.by(own):
-			b.reports = append(b.reports, r)
-			if m.surelyThere(r.completedBy()) {
-				b.reportedAt = earliest(b.reportedAt, r.CompletedAt)
-			}
-		default:
-			b.conflict = b.conflict || r.CompletedAt.Known()
-		}
+		b.take(&r, m, own, copies)
 	}
 	return b
+}
+
+// take adds what a report says of m.
+func (b *bound) take(r *ReportFacts, m *MessageFacts, own DeliveryCopy, copies []DeliveryCopy) {
+	of := func(at Micros) bool {
+		i := r.speaksOf(copies, at)
+		return i >= 0 && copies[i].Key == m.Key
+	}
+	if r.by(own) && of(r.firstAt()) {
+		b.reports = append(b.reports, *r)
+	}
+	if !r.CompletedAt.Known() {
+		return
+	}
+	for _, c := range []struct{ at, by Micros }{{r.CompletedAt, r.completedBy()}, {r.LastCompletedAt, r.lastCompletedBy()}} {
+		switch {
+		case !of(c.at):
+		case !r.by(own):
+			b.conflict = true
+		case m.surelyThere(c.by):
+			b.reportedAt = earliest(b.reportedAt, c.at)
+		}
+	}
 }
 
 // surelyThere reports whether a record was stored, or a report came, before the message was removed. The broker says of a removal later than it
@@ -97,18 +111,18 @@ func (c *Completed) ofKey(of DeliveryCopy, copies []DeliveryCopy) bool {
 	return of.IdemKey == least.IdemKey
 }
 
-// speaksOf is the index of the message that the report is about; negative when it is about none that is known, or it cannot be told which.
-func (r *ReportFacts) speaksOf(copies []DeliveryCopy) int {
-	if r.MsgID != "" {
-		return slices.IndexFunc(copies, func(c DeliveryCopy) bool { return c.MsgID == r.MsgID })
-	}
+// speaksOf is the index of the message that the report is about with what it says of a time; negative when it is about none that is known, or it cannot be
+// told which. The stream stores a message id again once its duplicate window is over.
+func (r *ReportFacts) speaksOf(copies []DeliveryCopy, at Micros) int {
 	var fits []int
-	for i := range copies {
-		if r.by(copies[i]) && (r.Attempt == 0 || r.Attempt <= max(copies[i].Attempts, 1)) {
+	for i, c := range copies {
+		switch {
+		case r.MsgID != "" && r.MsgID != c.MsgID:
+		case r.MsgID != "" || (r.by(c) && (r.Attempt == 0 || r.Attempt <= max(c.Attempts, 1))):
 			fits = append(fits, i)
 		}
 	}
-	return only(fits, func(i int) bool { return copies[i].heldAt(r.firstAt()) })
+	return only(fits, func(i int) bool { return copies[i].heldAt(at) })
 }
 
 // heldAt reports whether a worker may have had the message at a time: it was stored by then, was delivered at some time, and was not over.

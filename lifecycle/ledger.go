@@ -318,8 +318,19 @@ func (t *TaskFacts) completedWithin(c DeliveryCopy) bool {
 // ranIn reports whether the agent said that it worked in the acknowledged attempt.
 func (t *TaskFacts) ranIn(c DeliveryCopy) bool {
 	return slices.ContainsFunc(t.Reports, func(r ReportFacts) bool {
-		same := r.MsgID == c.MsgID && max(r.Attempt, 1) == c.Attempt
-		return same && !r.DuplicateAt.Known() && (r.AcceptedAt.Known() || r.ReceiptAt.Known() || r.CompletedAt.Known())
+		if r.MsgID != c.MsgID || max(r.Attempt, 1) != c.Attempt || t.tells(c, r.DuplicateAt) {
+			return false
+		}
+		return t.tells(c, r.AcceptedAt, r.LastAcceptedAt, r.ReceiptAt, r.CompletedAt, r.LastCompletedAt)
+	})
+}
+
+// tells reports whether one of the times that reports about the acknowledged attempt state is known. Where another message has the same id it must be a time
+// at which that attempt ran.
+func (t *TaskFacts) tells(c DeliveryCopy, times ...Micros) bool {
+	again := slices.ContainsFunc(t.Copies, func(o DeliveryCopy) bool { return o.Key != c.Key && o.MsgID == c.MsgID })
+	return slices.ContainsFunc(times, func(at Micros) bool {
+		return at.Known() && (!again || (c.After <= at && at <= c.AckedAt.Add(bindingSlack)))
 	})
 }
 
@@ -330,7 +341,7 @@ func (t *TaskFacts) firstCopy(c DeliveryCopy) bool {
 
 func (t *TaskFacts) saidCaught(c DeliveryCopy) bool {
 	return slices.ContainsFunc(t.Reports, func(r ReportFacts) bool {
-		return r.MsgID == c.MsgID && r.DuplicateAt.Known() && (r.Attempt == 0 || r.Attempt == c.Attempt)
+		return r.MsgID == c.MsgID && (r.Attempt == 0 || r.Attempt == c.Attempt) && t.tells(c, r.DuplicateAt)
 	})
 }
 

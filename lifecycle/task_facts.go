@@ -174,10 +174,18 @@ type ReportFacts struct {
 
 	RecordsWait time.Duration `json:"records_wait,omitempty"` // What it waited for the idempotency records: the longest that was said; zero when nothing was.
 	HeardAt     Micros        `json:"heard,omitempty"`        // When the report of its completion came: the agent's own clock may be wrong. Zero when not known.
+
+	// A message id may come again once the stream's duplicate window is over, so that reports about two messages are kept together.
+	LastAcceptedAt  Micros `json:"last_accepted,omitempty"`
+	LastCompletedAt Micros `json:"last_completed,omitempty"`
+	LastHeardAt     Micros `json:"last_heard,omitempty"` // When the last report of a completion came; zero when not known.
 }
 
 // completedBy is when the completion that is reported had surely happened.
 func (r *ReportFacts) completedBy() Micros { return firstKnown(r.HeardAt, r.CompletedAt) }
+
+// lastCompletedBy is when the last completion that is reported had surely happened.
+func (r *ReportFacts) lastCompletedBy() Micros { return firstKnown(r.LastHeardAt, r.LastCompletedAt) }
 
 // ended is when the attempt ended, as its agent says; zero when it did not say so.
 func (r *ReportFacts) ended() Micros {
@@ -310,13 +318,14 @@ func (t *TaskFacts) joinReport(e Event) {
 	case ReportClaimed:
 		r.ClaimedAt = earliest(r.ClaimedAt, e.At)
 	case ReportAccepted:
-		r.AcceptedAt = earliest(r.AcceptedAt, e.At)
+		r.AcceptedAt, r.LastAcceptedAt = earliest(r.AcceptedAt, e.At), latest(r.LastAcceptedAt, e.At)
 	case ReportHeartbeat:
 		r.BeatAt = latest(r.BeatAt, e.At)
 	case ReportCompleted:
-		r.CompletedAt = earliest(r.CompletedAt, e.At)
+		r.CompletedAt, r.LastCompletedAt = earliest(r.CompletedAt, e.At), latest(r.LastCompletedAt, e.At)
 		if e.Detail.HeardAt.Known() {
-			r.HeardAt = earliest(r.HeardAt, max(e.At, e.Detail.HeardAt))
+			heard := max(e.At, e.Detail.HeardAt)
+			r.HeardAt, r.LastHeardAt = earliest(r.HeardAt, heard), latest(r.LastHeardAt, heard)
 		}
 		r.RecordsWait = max(r.RecordsWait, e.Detail.RecordsWait)
 	case ReportFailed:

@@ -261,17 +261,23 @@ func (a causalPlace) compare(b causalPlace) int {
 // ranks orders the messages of a task by generation.
 type ranks struct {
 	byKey   map[MessageKey]int
-	byMsgID map[string]int
+	byMsgID map[string][]rankedID
 	newest  int
 }
 
+// rankedID is the rank of one of the messages that have a message id.
+type rankedID struct {
+	stored Micros
+	rank   int
+}
+
 func rankMessages(messages []MessageFacts) ranks {
-	r := ranks{byKey: map[MessageKey]int{}, byMsgID: map[string]int{}}
+	r := ranks{byKey: map[MessageKey]int{}, byMsgID: map[string][]rankedID{}}
 	for i, m := range messages {
 		rank := m.Generation()<<20 + i
 		r.byKey[m.Key], r.newest = rank, max(r.newest, rank)
 		if m.Stored != nil && m.Stored.MsgID != "" {
-			r.byMsgID[m.Stored.MsgID] = rank
+			r.byMsgID[m.Stored.MsgID] = append(r.byMsgID[m.Stored.MsgID], rankedID{m.Stored.At, rank})
 		}
 	}
 	return r
@@ -282,8 +288,8 @@ func (r ranks) place(e *Event) causalPlace {
 	return causalPlace{rank: r.of(e, row.About), attempt: causalAttempt(e.Attempt, row.Turn), phase: row.Phase, event: e}
 }
 
-// of ranks an event with its message, else with the message whose id it names, else with the newest one; publish attempts, which may
-// have stored nothing, come before everything.
+// of ranks an event with its message, else with the last message that was stored by then of those whose id it names, else with the newest one; publish
+// attempts, which may have stored nothing, come before everything.
 func (r ranks) of(e *Event, about About) int {
 	if rank, ok := r.byKey[e.Message]; ok {
 		return rank
@@ -291,8 +297,11 @@ func (r ranks) of(e *Event, about About) int {
 	if about == AboutPublish {
 		return -1
 	}
-	if rank, ok := r.byMsgID[e.Detail.MsgID]; ok {
-		return rank
+	named := r.byMsgID[e.Detail.MsgID]
+	for i := len(named) - 1; i >= 0; i-- {
+		if i == 0 || named[i].stored <= e.At.Add(bindingSlack) {
+			return named[i].rank
+		}
 	}
 	return r.newest
 }

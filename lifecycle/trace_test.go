@@ -107,6 +107,26 @@ func TestReportsStandWithTheMessageThatTheyName(t *testing.T) {
 	}
 }
 
+func TestReportsStandWithTheMessageThatHadTheIdThen(t *testing.T) {
+	t.Parallel()
+	events := parseScenario(t, `published 0s seq=1 task=T msgid=T
+		claimed 1s task=T msgid=T n=1
+		terminated 2s seq=1 n=1 cseq=1
+		published 300s seq=9 task=T msgid=T
+		claimed 301s task=T msgid=T n=1`)
+	messages := foldAll([][]Event{slices.Clone(events)}).record("T").Messages
+	slices.Reverse(events)
+	SortCausally(events, messages)
+	var got []string
+	for _, e := range events {
+		got = append(got, string(e.Kind)+offset(e.At))
+	}
+	want := "published+0s claimed+1s terminated+2s published+5m0s claimed+5m1s"
+	if strings.Join(got, " ") != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
+
 func TestReportFencesUntrustedText(t *testing.T) {
 	t.Parallel()
 	events := parseScenario(t, "published 0s seq=1 task=T\nterminated 1s seq=1 n=1 cseq=1")

@@ -77,6 +77,23 @@ var ledger = []situation{{
 	may:   all(is("completed"), countsAtMost(layers{unknown: 1})),
 	never: countsAtMost(layers{unknown: 1}),
 }, {
+	name: "a message id comes again after the duplicate window, and the worker skips the work in silence",
+	on:   narrow,
+	act: func(c *clients) {
+		worker := c.workers()
+		zero := c.publish(publish{})
+		m := c.pull(worker)
+		c.works(700 * time.Millisecond)
+		c.record("", said(zero))
+		c.report(c.agent, "completed", "", map[string]any{"message_id": c.task(""), "status": "completed", "attempt": 1})
+		c.ack(m)
+		c.works(time.Second)
+		c.publish(publish{})
+		c.ack(c.pull(worker))
+	},
+	may:   all(is("completed"), counts(layers{idempotency: 1})),
+	never: countsAtMost(layers{idempotency: 1, unknown: 1}),
+}, {
 	name: "a publish is refused for its size after the duplicate window",
 	on:   narrow,
 	act: func(c *clients) {

@@ -462,6 +462,10 @@ type reportFactsRow struct {
 	LeaseExpiresAt lifecycle.Micros `msg:"p,omitempty"`
 	RecordsWait    time.Duration    `msg:"q,omitempty"`
 	HeardAt        lifecycle.Micros `msg:"s,omitempty"`
+
+	LastAcceptedAt  lifecycle.Micros `msg:"t,omitempty"`
+	LastCompletedAt lifecycle.Micros `msg:"u,omitempty"`
+	LastHeardAt     lifecycle.Micros `msg:"v,omitempty"`
 }
 
 type deliveryCopyRow struct {
