@@ -130,7 +130,7 @@ func (a *API) decodeReports(ctx context.Context, reports []rawReport) ([]lifecyc
 		case errors.As(err, &refused):
 			foreign.WithField(report.pointer+refused.Field, refused.Error())
 		case err != nil:
-			invalid.WithField(report.pointer, err.Error())
+			invalid.WithField(report.pointer, strings.TrimSpace(err.Error()))
 		default:
 			events = append(events, e)
 		}

@@ -176,3 +176,12 @@ type failing struct{}
 func (failing) Append(context.Context, lifecycle.Batch) (lifecycle.Appended, error) {
 	return lifecycle.Appended{}, errors.New("append: disk full")
 }
+
+func TestWhatIsWrongWithAReportIsOneLine(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sqliteStore)
+	p := f.refused(f.do("POST", "/api/v1/reports", `{"id":"1"}`), http.StatusUnprocessableEntity, "invalid_report")
+	if detail := fmt.Sprint(p["errors"]); strings.Contains(detail, "\n") {
+		t.Errorf("errors %q", detail)
+	}
+}

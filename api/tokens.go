@@ -100,7 +100,9 @@ func (a *API) listTokens(ctx context.Context, in *PageQuery) (*reply[List[TokenR
 		}
 	}
 	rows, page := window(l, rows, func(t TokenRow) query.Cursor { return query.Cursor{Key: t.Name + " " + t.ID} })
-	return listReply(ctx, l, rows, page, []GapRef{}), nil
+	out := listReply(ctx, l, rows, page, []GapRef{})
+	out.CacheControl = "no-store" // Who may do what stays in no cache.
+	return out, nil
 }
 
 func noTokens() error {
