@@ -274,7 +274,7 @@ func TestTimesLeaveOutWhatIsNone(t *testing.T) {
 		{time.Minute, 0, time.Second, []Param{{Name: "in all", Value: "1m 01s"}, {Name: "running", Value: "1m 00s"}, {Name: either, Value: "1.0 s"}}},
 		{0, 0, 0, nil},
 	} {
-		if diff := cmp.Diff(test.want, timesOf(test.running, test.waiting, test.unsplit)); diff != "" {
+		if diff := cmp.Diff(test.want, timesOf(test.running, test.waiting, test.unsplit, 1)); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", test, diff)
 		}
 	}

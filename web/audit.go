@@ -57,9 +57,17 @@ func (w *Web) audit(c *gin.Context) error {
 		p.Older = address("/audit", v)
 	}
 	if len(records) == 0 {
-		p.Empty = views.EmptyState{Kind: "nomatch", Say: "No record.", Why: "Every decision and every refusal is listed here.", Links: []views.Chip{{Href: "/audit", Label: "All records"}}}
+		p.Empty = noRecords(len(auditValues(c)) > 0)
 	}
 	return w.render(c, frame{title: "Audit", section: "audit", search: true, still: true, snapshot: snap}, views.Audit(p))
+}
+
+// noRecords says whether nothing was recorded yet, or nothing matches what was asked for.
+func noRecords(asked bool) views.EmptyState {
+	if !asked {
+		return views.EmptyState{Kind: "new", Say: "Nothing was decided or refused yet.", Why: "Every decision and every refusal is listed here."}
+	}
+	return views.EmptyState{Kind: "nomatch", Say: "No record matches.", Why: "Every decision and every refusal is listed here.", Links: []views.Chip{{Href: "/audit", Label: "All records"}}}
 }
 
 // auditValues are the parameters of the filter that were given.

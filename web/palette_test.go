@@ -64,6 +64,7 @@ func TestTheSearchPageDoesThePalettesWorkWithoutScripts(t *testing.T) {
 	s := newSite(t, webtest.Rich(noon).Batch)
 	for path, want := range map[string]wants{
 		"/search":                   {"#found section": "=1", "#found a[href='/doctor']": "Doctor"},
+		"/search?q=zzz-nothing":     {"#found section": "=1", "#found li": "none matches"},
 		"/search?q=marketing":       {"#found a[href='/agents/marketing']": "marketing", "#found section[aria-label=Tasks] li:last-child": "All tasks with “marketing”"},
 		"/search?q=TASKS%3A48601":   {"#found a[href='/tasks/tsk-7f3a91']": "Write blog post"},
 		"/search?q=stat%3Afailed":   {"#problem": "did you mean state?"},

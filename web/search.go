@@ -84,5 +84,8 @@ func (w *Web) tasksFound(ctx context.Context, text string) (out []views.Found, e
 		out = append(out, views.Found{Href: taskAddress(t.TaskID), Label: views.TaskName(t.TaskSummary), Note: foundNote(t.TaskSummary)})
 	}
 	more := views.Found{Href: address("/tasks", url.Values{"q": {text}}), Label: "All tasks with “" + views.Cut(text, 60) + "”"}
+	if len(out) == 0 {
+		more.Note = "none matches"
+	}
 	return append(out, more), nil
 }

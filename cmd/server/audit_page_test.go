@@ -34,7 +34,7 @@ func TestTheAuditPageListsDecisionsAndLeadsOn(t *testing.T) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
-	if _, none := page("/audit?actor=nobody"); !strings.Contains(none, "No record.") || strings.Contains(none, ">retry<") {
+	if _, none := page("/audit?actor=nobody"); !strings.Contains(none, "No record matches.") || strings.Contains(none, ">retry<") {
 		t.Error("the filter of actors shows others")
 	}
 	if status, csv := page("/api/v1/audit?format=csv&action=retry"); status != http.StatusOK || !strings.HasPrefix(csv, "id,at,actor,") || strings.Count(csv, "\n") < 2 {
