@@ -135,7 +135,7 @@ func Defaults() Rules {
 			Next: "Open the doctor's page: each finding has the command that mends it.",
 		}, {
 			ID: RuleWeakAccept, Severity: Warning, Title: "Claimed, never started", find: leasesThat(lifecycle.StaleWeakAccept),
-			Why:  "A worker claimed it, but the runtime never reported that it started.",
+			Why:  "A worker claimed it over a minute ago, and nothing shows that the runtime started.",
 			Next: "Look at the agent's runtime.",
 		}, {
 			ID: RuleExpiring, Severity: Info, Title: "Expiring without a heartbeat", find: leasesThat(lifecycle.StaleExpiring),

@@ -16,7 +16,7 @@ const (
 	StaleLease        StaleKind = "stale"         // The deadline passed, no newer attempt, no answer.
 	StaleZombie       StaleKind = "zombie"        // An older attempt acted after a newer one began.
 	StaleStuck        StaleKind = "stuck"         // Heartbeats continue, but it runs far beyond what its type usually takes.
-	StaleWeakAccept   StaleKind = "weak_accept"   // Claimed by a worker, yet the runtime never said that it started.
+	StaleWeakAccept   StaleKind = "weak_accept"   // Claimed by a worker over a minute ago, and neither a report nor a heartbeat shows that the runtime started.
 	StaleExpiring     StaleKind = "expiring"      // Under a fifth of the wait is left and no heartbeat came.
 )
 
@@ -37,7 +37,7 @@ func (k StaleKind) Meaning() string {
 	case StaleStuck:
 		return "Heartbeats continue, but it runs far longer than its type usually takes."
 	case StaleWeakAccept:
-		return "A worker claimed it, but the runtime never reported that it started."
+		return "A worker claimed it over a minute ago, and nothing shows that the runtime started."
 	case StaleExpiring:
 		return "Under a fifth of the wait is left and no heartbeat came."
 	}
