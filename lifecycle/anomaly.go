@@ -105,6 +105,7 @@ func anomalies(t *TaskFacts, cases []Case, ev *evidence, attempts []Attempt, sta
 	note(AnomalyNotStored, t.NotStoredAt.Known() && t.Messages == 0 && t.owner() == "")
 	note(AnomalyPublishRefused, t.refusedPublish())
 	note(AnomalySharedKey, t.sharesAKey())
+	note(AnomalyConflictingReport, t.contradicted())
 	for _, c := range cases {
 		code := layerAnomalies[c.Layer]
 		note(code, code != "" && !slices.Contains(out, code))
@@ -129,7 +130,6 @@ func anomalies(t *TaskFacts, cases []Case, ev *evidence, attempts []Attempt, sta
 	note(AnomalyCompletedAndDead, (completed || ev.bound.coveredAt.Known()) && (state.Dead() || state == StateTriaged))
 	note(AnomalyEffectAfterFailure, completed && head.VanishedAt.Known() && !acked)
 	note(AnomalyOlderAtWork, head.Key != t.Head.Key)
-	note(AnomalyConflictingReport, ev.bound.conflict)
 	note(AnomalyVanished, head.goneUnexplained() && !acked && !termed)
 	note(AnomalyOrphaned, head.OrphanedAt > head.AdoptedAt && state == StatePublished)
 	note(AnomalyPublishUnseen, head.Stored == nil || head.Repaired)

@@ -42,32 +42,25 @@ func (t *TaskFacts) boundTo(m *MessageFacts) bound {
 			b.coveredAt = earliest(b.coveredAt, c.At)
 		}
 	}
-	for _, r := range t.Reports {
-		b.take(&r, m, own, copies)
+	for i := range t.Reports {
+		b.take(&t.Reports[i], m, own, copies)
 	}
 	return b
 }
 
 // take adds what a report says of m.
-func (b *bound) take(r *ReportFacts, m *MessageFacts, own DeliveryCopy, copies []DeliveryCopy) {
-	of := func(at Micros) bool {
-		i := r.speaksOf(copies, at)
-		return i >= 0 && copies[i].Key == m.Key
-	}
-	if r.by(own) && of(r.firstAt()) {
-		b.reports = append(b.reports, *r)
-	}
-	if !r.CompletedAt.Known() {
+func (b *bound) take(said *ReportFacts, m *MessageFacts, own DeliveryCopy, copies []DeliveryCopy) {
+	r, speaks := said.about(copies, func(c DeliveryCopy) bool { return c.Key == m.Key })
+	switch {
+	case !speaks:
+		return
+	case !r.by(own):
+		b.conflict = b.conflict || r.CompletedAt.Known()
 		return
 	}
-	for _, c := range []struct{ at, by Micros }{{r.CompletedAt, r.completedBy()}, {r.LastCompletedAt, r.lastCompletedBy()}} {
-		switch {
-		case !of(c.at):
-		case !r.by(own):
-			b.conflict = true
-		case m.surelyThere(c.by):
-			b.reportedAt = earliest(b.reportedAt, c.at)
-		}
+	b.reports = append(b.reports, r)
+	if m.surelyThere(r.completedBy()) {
+		b.reportedAt = earliest(b.reportedAt, r.CompletedAt)
 	}
 }
 
@@ -94,7 +87,7 @@ func (c *Completed) completes(copies []DeliveryCopy) int {
 			fits = append(fits, i)
 		}
 	}
-	i := only(fits, func(i int) bool { return copies[i].heldAt(c.At) })
+	i := only(fits, func(i int) bool { return copies[i].mayBeHeldAt(c.At) })
 	if i < 0 || (copies[i].Gone.Known() && c.At > copies[i].Gone) {
 		return -1
 	}
@@ -111,33 +104,81 @@ func (c *Completed) ofKey(of DeliveryCopy, copies []DeliveryCopy) bool {
 	return of.IdemKey == least.IdemKey
 }
 
+// about is what the report says of messages: all of it where it can mean one alone. What is said of several under one message id, or without any under one number
+// of an attempt, is kept together: each thing is about the message that it fits at its time.
+func (r *ReportFacts) about(copies []DeliveryCopy, which func(DeliveryCopy) bool) (out ReportFacts, speaks bool) {
+	out = *r
+	if fits := r.fits(copies); len(fits) < 2 {
+		return out, len(fits) == 1 && which(copies[fits[0]])
+	}
+	last := r.lastAt()
+	for _, at := range out.times() {
+		if !at.Known() {
+			continue
+		}
+		if i := r.speaksOf(copies, *at); i >= 0 && which(copies[i]) {
+			speaks = true
+			continue
+		}
+		if *at == last { // Nobody says when the lease was told; the latest one has the highest version.
+			out.Owner, out.LeaseVersion, out.LeaseExpiresAt = "", 0, 0
+		}
+		*at = 0
+	}
+	out.keepLast()
+	return out, speaks
+}
+
+// keepLast takes the last times for the first where those are another message's.
+func (r *ReportFacts) keepLast() {
+	if r.AcceptedAt == 0 {
+		r.AcceptedAt = r.LastAcceptedAt
+	}
+	if r.CompletedAt == 0 {
+		r.CompletedAt, r.HeardAt = r.LastCompletedAt, r.LastHeardAt
+	}
+	if r.CompletedAt == 0 {
+		r.HeardAt, r.LastHeardAt = 0, 0
+	}
+}
+
 // speaksOf is the index of the message that the report is about with what it says of a time; negative when it is about none that is known, or it cannot be
 // told which. The stream stores a message id again once its duplicate window is over.
 func (r *ReportFacts) speaksOf(copies []DeliveryCopy, at Micros) int {
-	var fits []int
+	return only(r.fits(copies), func(i int) bool { return copies[i].mayBeSpokenOf(at) })
+}
+
+// fits are the messages that the report can be about, whatever the time.
+func (r *ReportFacts) fits(copies []DeliveryCopy) (fits []int) {
 	for i, c := range copies {
-		switch {
-		case r.MsgID != "" && r.MsgID != c.MsgID:
-		case r.MsgID != "" || (r.by(c) && (r.Attempt == 0 || r.Attempt <= max(c.Attempts, 1))):
+		named := r.MsgID != "" && r.MsgID == c.MsgID
+		unnamed := r.MsgID == "" && r.by(c) && (r.Attempt == 0 || c.Attempts == 0 || r.Attempt <= c.Attempts)
+		if again := i > 0 && copies[i-1].Key == c.Key; !again && (named || unnamed) {
 			fits = append(fits, i)
 		}
 	}
-	return only(fits, func(i int) bool { return copies[i].heldAt(at) })
+	return fits
 }
 
-// heldAt reports whether a worker may have had the message at a time: it was stored by then, was delivered at some time, and was not over.
-func (c *DeliveryCopy) heldAt(at Micros) bool {
-	return c.Attempts > 0 && c.At <= at.Add(bindingSlack) && (!c.To.Known() || at <= c.To.Add(bindingSlack))
+// mayBeSpokenOf reports whether a worker may have worked on the message at a time: one whose lease ran out, or whose message was removed, may have gone on.
+func (c DeliveryCopy) mayBeSpokenOf(at Micros) bool {
+	if c.Lost {
+		c.To = 0
+	}
+	return c.mayBeHeldAt(at)
+}
+
+// mayBeHeldAt reports whether a worker may have had the message at a time: it was stored by then, was not delivered first after it, and was not over. That no
+// delivery of it was seen proves nothing.
+func (c *DeliveryCopy) mayBeHeldAt(at Micros) bool {
+	until := at.Add(bindingSlack)
+	begun := len(c.Runs) == 0 || c.Runs[0].N > 1 || !c.Runs[0].Exact || c.Runs[0].By <= until
+	return !c.Never && c.At <= until && begun && (!c.To.Known() || at <= c.To.Add(bindingSlack))
 }
 
 // by reports whether the report's agent is the one that the message is for. A report that names no agent contradicts none.
 func (r *ReportFacts) by(c DeliveryCopy) bool {
 	return r.Agent == "" || c.Agent == "" || r.Agent == c.Agent || slices.Contains(c.Workers, r.Agent)
-}
-
-// sameAttempt reports whether two reports are about one attempt, whoever sent them.
-func (r *ReportFacts) sameAttempt(o *ReportFacts) bool {
-	return r.MsgID == o.MsgID && r.Attempt == o.Attempt && r.Agent == o.Agent
 }
 
 // speaker is who reports, at the beginning of a sentence.
@@ -148,13 +189,18 @@ func (r *ReportFacts) speaker() string {
 	return fmt.Sprintf("%q, in the agent's name,", r.By)
 }
 
-// firstAt is the earliest time that the report speaks of.
-func (r *ReportFacts) firstAt() Micros {
-	var at Micros
-	for _, x := range []Micros{r.ClaimedAt, r.AcceptedAt, r.BeatAt, r.ReceiptAt, r.CheckpointAt, r.CompletedAt, r.FailedAt, r.SentAt, r.DuplicateAt} {
-		at = earliest(at, x)
+// times are the times of what the report says.
+func (r *ReportFacts) times() []*Micros {
+	return []*Micros{&r.ClaimedAt, &r.AcceptedAt, &r.BeatAt, &r.ReceiptAt, &r.CheckpointAt, &r.CompletedAt, &r.FailedAt, &r.SentAt, &r.DuplicateAt,
+		&r.LastAcceptedAt, &r.LastCompletedAt}
+}
+
+// lastAt is the latest time that the report speaks of.
+func (r *ReportFacts) lastAt() (last Micros) {
+	for _, at := range r.times() {
+		last = latest(last, *at)
 	}
-	return at
+	return last
 }
 
 // only picks the single one of several, by a further condition where there is more than one; negative when that leaves none or several.

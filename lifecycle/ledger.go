@@ -1,10 +1,6 @@
 package lifecycle
 
-import (
-	"cmp"
-	"slices"
-	"time"
-)
+import "slices"
 
 // Layer is where a duplicate ended (SPEC 4).
 type Layer string
@@ -49,7 +45,7 @@ func Ledger(t *TaskFacts) []Case {
 		}
 		out = append(out, Case{Layer: LayerStream, At: caught[0].At, N: len(caught), Why: why})
 	}
-	for _, part := range t.byKey() {
+	for _, part := range t.believed().byKey() {
 		out = append(out, ledgerRepeats(part)...)
 	}
 	out = append(out, ledgerShared(t)...)
@@ -104,8 +100,8 @@ func (t *TaskFacts) byKey() []*TaskFacts {
 				parts[i].Completed = append(parts[i].Completed, c)
 			}
 		}
-		for _, r := range t.Reports {
-			if keyOf(t.idemKeyOf(r.MsgID)) == name {
+		for j := range t.Reports {
+			if r, speaks := t.Reports[j].about(t.Copies, func(c DeliveryCopy) bool { return c.IdemKey == name }); speaks {
 				parts[i].Reports = append(parts[i].Reports, r)
 			}
 		}
@@ -123,45 +119,50 @@ func (t *TaskFacts) oneKey() bool {
 	return true
 }
 
-// idemKeyOf is the idempotency key of the message with the given id; empty when it is not known.
-func (t *TaskFacts) idemKeyOf(msgID string) string {
-	for _, c := range t.Copies {
-		if c.MsgID == msgID && msgID != "" {
-			return c.IdemKey
-		}
-	}
-	return ""
-}
-
 // ledgerRepeats judges the deliveries of one idempotency key after its completion.
 func ledgerRepeats(t *TaskFacts) []Case {
-	ran, out := t.executions()
+	ran, out, unclear := t.executions()
 	leaked := len(out) > 0
-	acked, explained := 0, 0
+	acked := 0
 	for _, c := range t.Copies {
 		if !c.AckedAt.Known() {
 			continue
 		}
 		acked++
 		if t.saidCaught(c) {
-			explained++ // Counted with the reports below.
-			continue
+			continue // Counted with the reports below.
 		}
 		if found, ok := t.repeat(c, leaked); ok {
-			explained++
 			out = append(out, found)
 			leaked = leaked || found.Layer == LayerExecution
+		}
+	}
+	out = t.reportedCaught(out)
+	explained := 0
+	for _, c := range out {
+		if c.Attempt > 0 || c.Layer == LayerIdempotency {
+			explained++
 		}
 	}
 	if n := acked - max(ran, 1) - explained; n > 0 {
 		out = append(out, Case{Layer: LayerUnknown, At: t.lastAck(), N: n, Why: "More deliveries of one key were acknowledged than completions are known, and nothing tells what became of the others."})
 	}
-	for _, r := range t.Reports {
-		if r.DuplicateAt.Known() {
-			out = append(out, Case{Layer: LayerIdempotency, At: r.DuplicateAt, N: 1, Message: t.keyOf(r.MsgID), Attempt: r.Attempt, Why: "The agent reports that it caught a duplicate."})
+	return t.withUnclear(out, unclear)
+}
+
+// withUnclear adds what records leave in doubt. There are no more doubts than deliveries beyond the first: one of which another finding says that it is not
+// known counts once.
+func (t *TaskFacts) withUnclear(cases []Case, unclear Case) []Case {
+	unclear.N = min(unclear.N, t.delivered()-1)
+	for _, c := range cases {
+		if c.Layer == LayerUnknown {
+			unclear.N -= c.N
 		}
 	}
-	return out
+	if unclear.N > 0 {
+		cases = append(cases, unclear)
+	}
+	return cases
 }
 
 // repeat judges an acknowledged message: whether it was delivered again after completion, and what came of it. leaked says that the
@@ -188,120 +189,6 @@ func (t *TaskFacts) repeat(c DeliveryCopy, leaked bool) (Case, bool) {
 		return found(LayerIdempotency, "Completion was recorded before this attempt began; it was acknowledged without a sign of work.")
 	}
 	return Case{}, false
-}
-
-const (
-	// quickAnswer is how long an attempt may last at most that surely did no work, where nothing better says how long the work takes.
-	quickAnswer = 250 * time.Millisecond
-	// shortestRun is how long a first run took at least by which others can be measured.
-	shortestRun = 50 * time.Millisecond
-)
-
-// atOnce reports whether an attempt was acknowledged so soon that it cannot have done the work: within a quarter of what the first run took
-// at least, or within [quickAnswer] if that is longer; in any case within half of the first run, where that can be measured by.
-func (t *TaskFacts) atOnce(c DeliveryCopy) bool {
-	run := t.firstRun()
-	limit := max(quickAnswer, run/4)
-	if run >= shortestRun {
-		limit = min(limit, run/2)
-	}
-	return c.AckedAt.Sub(c.After) <= limit
-}
-
-// firstRun is how long the work took at least, from the begin of the first attempt to the first completion; zero when it is not known.
-func (t *TaskFacts) firstRun() time.Duration {
-	var began, done Micros
-	for _, c := range t.Copies {
-		began = earliest(began, c.First)
-	}
-	for _, c := range t.Completed {
-		done = earliest(done, c.At)
-	}
-	for _, r := range t.Reports {
-		done = earliest(done, r.CompletedAt)
-	}
-	if !began.Known() || done <= began {
-		return 0
-	}
-	return done.Sub(began)
-}
-
-// executions counts the completions of one key, by records or by reports of different attempts, and makes cases of those beyond the first.
-func (t *TaskFacts) executions() (n int, cases []Case) {
-	reported, last, counted := 0, Micros(0), (*ReportFacts)(nil)
-	for i := range t.Reports {
-		r := &t.Reports[i]
-		if !r.CompletedAt.Known() {
-			continue
-		}
-		if counted == nil || !counted.sameAttempt(r) {
-			reported++
-		}
-		counted, last = r, latest(last, r.CompletedAt)
-	}
-	n, cases = t.recorded()
-	if reported > max(n, 1) {
-		return reported, []Case{{Layer: LayerExecution, At: last, N: reported - 1, Why: "The agent reports completion of more than one attempt."}}
-	}
-	return max(n, reported), cases
-}
-
-// recorded counts the executions that records prove, and makes cases of what was recorded beyond the first. A record that was written again
-// after the task's only delivery was refreshed, and proves nothing.
-func (t *TaskFacts) recorded() (n int, cases []Case) {
-	ran := Case{Layer: LayerExecution, Why: "Completion was recorded more than once, at different times, each in an attempt of its own."}
-	unclear := Case{Layer: LayerUnknown, Why: "Completion was recorded again, and nothing tells whether an attempt did the work again or the record was only refreshed."}
-	taken := make([]bool, len(t.Copies))
-	for i, d := range t.recordsInTime() {
-		own := t.recordedIn(d, taken)
-		switch {
-		case own >= 0 || i == 0: // The first may be that of an attempt that was never acknowledged.
-			n++
-			if own >= 0 {
-				taken[own] = true
-			}
-			if n > 1 {
-				ran.At, ran.N = latest(ran.At, d.At), n-1
-			}
-		case t.delivered() > 1:
-			unclear.At, unclear.N = latest(unclear.At, d.At), unclear.N+1
-		}
-	}
-	for _, c := range []Case{ran, unclear} {
-		if c.N > 0 {
-			cases = append(cases, c)
-		}
-	}
-	return n, cases
-}
-
-// recordsInTime are the completions that records state, in the order in which they were stored.
-func (t *TaskFacts) recordsInTime() []Completed {
-	return slices.SortedStableFunc(slices.Values(t.Completed), func(a, b Completed) int { return cmp.Compare(a.At, b.At) })
-}
-
-// recordedIn is the index of the acknowledged attempt in which a completion was stated and recorded: of those that are not taken the one that
-// ended first; negative when there is none.
-func (t *TaskFacts) recordedIn(d Completed, taken []bool) int {
-	best := -1
-	for i, c := range t.Copies {
-		within := c.AckedAt.Known() && d.At >= c.After && d.Stated.Add(bindingSlack) >= c.After && d.At <= c.AckedAt
-		if within && !taken[i] && (best < 0 || c.AckedAt < t.Copies[best].AckedAt) {
-			best = i
-		}
-	}
-	return best
-}
-
-// delivered is how many deliveries of the key are proved.
-func (t *TaskFacts) delivered() int {
-	n := 0
-	for i, c := range t.Copies {
-		if i == 0 || t.Copies[i-1].Key != c.Key {
-			n += c.Attempts
-		}
-	}
-	return n
 }
 
 // completedBefore reports whether a completion is known strictly before at.
@@ -337,12 +224,6 @@ func (t *TaskFacts) tells(c DeliveryCopy, times ...Micros) bool {
 // firstCopy reports whether no other message of the task was stored before c.
 func (t *TaskFacts) firstCopy(c DeliveryCopy) bool {
 	return !slices.ContainsFunc(t.Copies, func(o DeliveryCopy) bool { return o.Key != c.Key && (o.At < c.At || !o.At.Known()) })
-}
-
-func (t *TaskFacts) saidCaught(c DeliveryCopy) bool {
-	return slices.ContainsFunc(t.Reports, func(r ReportFacts) bool {
-		return r.MsgID == c.MsgID && (r.Attempt == 0 || r.Attempt == c.Attempt) && t.tells(c, r.DuplicateAt)
-	})
 }
 
 func (t *TaskFacts) lastAck() Micros {
@@ -404,9 +285,9 @@ func copiesOf(m *MessageFacts, v Verdict) []DeliveryCopy {
 		believed := m.Believed()
 		m = &believed
 	}
-	c := DeliveryCopy{Key: m.Key, Agent: m.Agent, Attempts: m.CurrentAttempt(), First: m.firstBegan(), Gone: m.goneBy(), InHand: v.State.InFlight()}
+	c := DeliveryCopy{Key: m.Key, Agent: m.Agent, Attempts: m.CurrentAttempt(), Runs: m.runs(), Never: v.State == StateRemoved, Gone: m.goneBy(), InHand: v.State.InFlight()}
 	if v.State != "" && !v.State.Open() {
-		c.To = v.Since
+		c.To, c.Lost = v.Since, c.Attempts > 0 && v.State != StateCompleted && v.State != StateTerminated
 	}
 	if s := m.Stored; s != nil {
 		c.IdemKey, c.Hash, c.MsgID, c.At = s.IdempotencyKey, shortHash(s.PayloadHash), s.MsgID, s.At
@@ -423,12 +304,6 @@ func copiesOf(m *MessageFacts, v Verdict) []DeliveryCopy {
 		out = append(out, c)
 	}
 	return out
-}
-
-// firstBegan is the latest time at which the first attempt can have begun; zero when nothing says so.
-func (m *MessageFacts) firstBegan() Micros {
-	a, d := m.attemptFacts(1), deliveryIn(m.numbered(), 1)
-	return earliest(earliest(a.DeliveredAt, d.At), earliest(a.SeenAt, d.Bound))
 }
 
 // beginOf bounds the begin of an attempt from both sides. silent says that the end of an earlier attempt is not known, so that it may

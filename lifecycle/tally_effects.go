@@ -167,7 +167,7 @@ func (t *TaskFacts) recoveredAt(msgID string, n int) Micros {
 		case c.MsgID == msgID && c.Attempts > n:
 			at = earliest(at, firstKnown(c.began(n), c.To))
 		case c.MsgID != msgID && c.Attempts > 0:
-			at = earliest(at, firstKnown(c.First, c.At))
+			at = earliest(at, firstKnown(c.first(), c.At))
 		}
 	}
 	return at

@@ -99,15 +99,17 @@ type DeliveryCopy struct {
 	By      Micros     `json:"by,omitempty"`     // And no later than this.
 	Silent  bool       `json:"silent,omitempty"` // When an attempt before it ended is not known.
 	Worked  bool       `json:"worked,omitempty"` // That attempt sent heartbeats.
-	First   Micros     `json:"first,omitempty"`  // The first attempt began no later than this; zero when nothing says so.
 
 	Agent    string `json:"agent,omitempty"` // Whom the message is for.
 	Attempts int    `json:"ns,omitempty"`    // Attempts that the wire or the broker proves.
 	To       Micros `json:"to,omitempty"`    // When it was over (answered, dead or removed), by the wire or the broker; zero while it is not.
+	Lost     bool   `json:"lost,omitempty"`  // It was over without an answer of the worker that had it, who may go on, and report.
 	Gone     Micros `json:"gone,omitempty"`  // It had left the stream unanswered by then.
 	InHand   bool   `json:"hand,omitempty"`  // A worker has it, by the wire or the broker.
+	Never    bool   `json:"never,omitempty"` // It was removed, and no worker ever had it.
 
-	Workers []string `json:"workers,omitempty"` // The agents whose consumers each got it, where there are several; nil where there are not.
+	Runs    []AttemptRun `json:"runs,omitempty"`    // The attempts of which the begin is known, by number: the first and the latest ones.
+	Workers []string     `json:"workers,omitempty"` // The agents whose consumers each got it, where there are several; nil where there are not.
 }
 
 // Completed is one completion that an idempotency record states. A record that is written again with the same stated time is the

@@ -29,6 +29,7 @@ import (
 //msgp:replace dlqtriage.Status with:string
 //msgp:replace lifecycle.AnomalyCode with:string
 //msgp:replace lifecycle.AttemptFacts with:attemptFactsRow
+//msgp:replace lifecycle.AttemptRun with:attemptRunRow
 //msgp:replace lifecycle.ClassFacts with:classFactsRow
 //msgp:replace lifecycle.Classification with:classificationRow
 //msgp:replace lifecycle.Claim with:claimRow
@@ -469,24 +470,33 @@ type reportFactsRow struct {
 }
 
 type deliveryCopyRow struct {
-	Key      lifecycle.MessageKey `msg:"a"`
-	IdemKey  string               `msg:"b,omitempty"`
-	Hash     string               `msg:"c,omitempty"`
-	MsgID    string               `msg:"d,omitempty"`
-	At       lifecycle.Micros     `msg:"e,omitempty"`
-	AckedAt  lifecycle.Micros     `msg:"f,omitempty"`
-	Attempt  int                  `msg:"g,omitempty"`
-	After    lifecycle.Micros     `msg:"h,omitempty"`
-	By       lifecycle.Micros     `msg:"i,omitempty"`
-	Silent   bool                 `msg:"j,omitempty"`
-	Worked   bool                 `msg:"k,omitempty"`
-	First    lifecycle.Micros     `msg:"q,omitempty"`
-	Agent    string               `msg:"l,omitempty"`
-	Attempts int                  `msg:"m,omitempty"`
-	To       lifecycle.Micros     `msg:"n,omitempty"`
-	Gone     lifecycle.Micros     `msg:"o,omitempty"`
-	InHand   bool                 `msg:"p,omitempty"`
-	Workers  []string             `msg:"r,omitempty"`
+	Key      lifecycle.MessageKey   `msg:"a"`
+	IdemKey  string                 `msg:"b,omitempty"`
+	Hash     string                 `msg:"c,omitempty"`
+	MsgID    string                 `msg:"d,omitempty"`
+	At       lifecycle.Micros       `msg:"e,omitempty"`
+	AckedAt  lifecycle.Micros       `msg:"f,omitempty"`
+	Attempt  int                    `msg:"g,omitempty"`
+	After    lifecycle.Micros       `msg:"h,omitempty"`
+	By       lifecycle.Micros       `msg:"i,omitempty"`
+	Silent   bool                   `msg:"j,omitempty"`
+	Worked   bool                   `msg:"k,omitempty"`
+	Agent    string                 `msg:"l,omitempty"`
+	Attempts int                    `msg:"m,omitempty"`
+	To       lifecycle.Micros       `msg:"n,omitempty"`
+	Lost     bool                   `msg:"s,omitempty"`
+	Gone     lifecycle.Micros       `msg:"o,omitempty"`
+	InHand   bool                   `msg:"p,omitempty"`
+	Never    bool                   `msg:"t,omitempty"`
+	Runs     []lifecycle.AttemptRun `msg:"u,omitempty"`
+	Workers  []string               `msg:"r,omitempty"`
+}
+
+type attemptRunRow struct {
+	N     int              `msg:"a"`
+	By    lifecycle.Micros `msg:"b"`
+	Exact bool             `msg:"c,omitempty"`
+	End   lifecycle.Micros `msg:"d,omitempty"`
 }
 
 type sharedKeyRow struct {

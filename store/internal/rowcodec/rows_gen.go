@@ -553,6 +553,118 @@ func (z *attemptFactsRow) Msgsize() (s int) {
 }
 
 // MarshalMsg implements msgp.Marshaler
+func (z *attemptRunRow) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// check for omitted fields
+	zb0001Len := uint32(4)
+	var zb0001Mask uint8 /* 4 bits */
+	_ = zb0001Mask
+	if z.Exact == false {
+		zb0001Len--
+		zb0001Mask |= 0x4
+	}
+	if z.End == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x8
+	}
+	// variable map header, size zb0001Len
+	o = append(o, 0x80|uint8(zb0001Len))
+
+	// skip if no fields are to be emitted
+	if zb0001Len != 0 {
+		// string "a"
+		o = append(o, 0xa1, 0x61)
+		o = msgp.AppendInt(o, z.N)
+		// string "b"
+		o = append(o, 0xa1, 0x62)
+		o = msgp.AppendInt64(o, int64(z.By))
+		if (zb0001Mask & 0x4) == 0 { // if not omitted
+			// string "c"
+			o = append(o, 0xa1, 0x63)
+			o = msgp.AppendBool(o, z.Exact)
+		}
+		if (zb0001Mask & 0x8) == 0 { // if not omitted
+			// string "d"
+			o = append(o, 0xa1, 0x64)
+			o = msgp.AppendInt64(o, int64(z.End))
+		}
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *attemptRunRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zd41d09belimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "a":
+			z.N, bts, err = msgp.ReadIntBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "N")
+				return
+			}
+		case "b":
+			{
+				var zb0002 int64
+				zb0002, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "By")
+					return
+				}
+				z.By = lifecycle.Micros(zb0002)
+			}
+		case "c":
+			z.Exact, bts, err = msgp.ReadBoolBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Exact")
+				return
+			}
+		case "d":
+			{
+				var zb0003 int64
+				zb0003, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "End")
+					return
+				}
+				z.End = lifecycle.Micros(zb0003)
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z *attemptRunRow) Msgsize() (s int) {
+	s = 1 + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.Int64Size
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
 func (z *checkpointFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
@@ -2296,8 +2408,8 @@ func (z *deadLetterRow) Msgsize() (s int) {
 func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(18)
-	var zb0001Mask uint32 /* 18 bits */
+	zb0001Len := uint32(20)
+	var zb0001Mask uint32 /* 20 bits */
 	_ = zb0001Mask
 	if z.IdemKey == "" {
 		zb0001Len--
@@ -2339,19 +2451,19 @@ func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x400
 	}
-	if z.First == 0 {
+	if z.Agent == "" {
 		zb0001Len--
 		zb0001Mask |= 0x800
 	}
-	if z.Agent == "" {
+	if z.Attempts == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x1000
 	}
-	if z.Attempts == 0 {
+	if z.To == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x2000
 	}
-	if z.To == 0 {
+	if z.Lost == false {
 		zb0001Len--
 		zb0001Mask |= 0x4000
 	}
@@ -2363,9 +2475,17 @@ func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x10000
 	}
-	if z.Workers == nil {
+	if z.Never == false {
 		zb0001Len--
 		zb0001Mask |= 0x20000
+	}
+	if z.Runs == nil {
+		zb0001Len--
+		zb0001Mask |= 0x40000
+	}
+	if z.Workers == nil {
+		zb0001Len--
+		zb0001Mask |= 0x80000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -2430,24 +2550,24 @@ func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendBool(o, z.Worked)
 		}
 		if (zb0001Mask & 0x800) == 0 { // if not omitted
-			// string "q"
-			o = append(o, 0xa1, 0x71)
-			o = msgp.AppendInt64(o, int64(z.First))
-		}
-		if (zb0001Mask & 0x1000) == 0 { // if not omitted
 			// string "l"
 			o = append(o, 0xa1, 0x6c)
 			o = msgp.AppendString(o, z.Agent)
 		}
-		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+		if (zb0001Mask & 0x1000) == 0 { // if not omitted
 			// string "m"
 			o = append(o, 0xa1, 0x6d)
 			o = msgp.AppendInt(o, z.Attempts)
 		}
-		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+		if (zb0001Mask & 0x2000) == 0 { // if not omitted
 			// string "n"
 			o = append(o, 0xa1, 0x6e)
 			o = msgp.AppendInt64(o, int64(z.To))
+		}
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+			// string "s"
+			o = append(o, 0xa1, 0x73)
+			o = msgp.AppendBool(o, z.Lost)
 		}
 		if (zb0001Mask & 0x8000) == 0 { // if not omitted
 			// string "o"
@@ -2460,11 +2580,28 @@ func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendBool(o, z.InHand)
 		}
 		if (zb0001Mask & 0x20000) == 0 { // if not omitted
+			// string "t"
+			o = append(o, 0xa1, 0x74)
+			o = msgp.AppendBool(o, z.Never)
+		}
+		if (zb0001Mask & 0x40000) == 0 { // if not omitted
+			// string "u"
+			o = append(o, 0xa1, 0x75)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Runs)))
+			for za0001 := range z.Runs {
+				o, err = (*attemptRunRow)(&z.Runs[za0001]).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Runs", za0001)
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x80000) == 0 { // if not omitted
 			// string "r"
 			o = append(o, 0xa1, 0x72)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Workers)))
-			for za0001 := range z.Workers {
-				o = msgp.AppendString(o, z.Workers[za0001])
+			for za0002 := range z.Workers {
+				o = msgp.AppendString(o, z.Workers[za0002])
 			}
 		}
 	}
@@ -2575,16 +2712,6 @@ func (z *deliveryCopyRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "Worked")
 				return
 			}
-		case "q":
-			{
-				var zb0006 int64
-				zb0006, bts, err = msgp.ReadInt64Bytes(bts)
-				if err != nil {
-					err = msgp.WrapError(err, "First")
-					return
-				}
-				z.First = lifecycle.Micros(zb0006)
-			}
 		case "l":
 			z.Agent, bts, err = msgp.ReadStringBytes(bts)
 			if err != nil {
@@ -2599,29 +2726,64 @@ func (z *deliveryCopyRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "n":
 			{
-				var zb0007 int64
-				zb0007, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0006 int64
+				zb0006, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "To")
 					return
 				}
-				z.To = lifecycle.Micros(zb0007)
+				z.To = lifecycle.Micros(zb0006)
+			}
+		case "s":
+			z.Lost, bts, err = msgp.ReadBoolBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Lost")
+				return
 			}
 		case "o":
 			{
-				var zb0008 int64
-				zb0008, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0007 int64
+				zb0007, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "Gone")
 					return
 				}
-				z.Gone = lifecycle.Micros(zb0008)
+				z.Gone = lifecycle.Micros(zb0007)
 			}
 		case "p":
 			z.InHand, bts, err = msgp.ReadBoolBytes(bts)
 			if err != nil {
 				err = msgp.WrapError(err, "InHand")
 				return
+			}
+		case "t":
+			z.Never, bts, err = msgp.ReadBoolBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Never")
+				return
+			}
+		case "u":
+			var zb0008 uint32
+			zb0008, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Runs")
+				return
+			}
+			if zb0008 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Runs) >= int(zb0008) {
+				z.Runs = (z.Runs)[:zb0008]
+			} else {
+				z.Runs = make([]lifecycle.AttemptRun, zb0008)
+			}
+			for za0001 := range z.Runs {
+				bts, err = (*attemptRunRow)(&z.Runs[za0001]).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Runs", za0001)
+					return
+				}
 			}
 		case "r":
 			var zb0009 uint32
@@ -2639,10 +2801,10 @@ func (z *deliveryCopyRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			} else {
 				z.Workers = make([]string, zb0009)
 			}
-			for za0001 := range z.Workers {
-				z.Workers[za0001], bts, err = msgp.ReadStringBytes(bts)
+			for za0002 := range z.Workers {
+				z.Workers[za0002], bts, err = msgp.ReadStringBytes(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "Workers", za0001)
+					err = msgp.WrapError(err, "Workers", za0002)
 					return
 				}
 			}
@@ -2660,9 +2822,13 @@ func (z *deliveryCopyRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *deliveryCopyRow) Msgsize() (s int) {
-	s = 3 + 2 + (*messageKeyRow)(&z.Key).Msgsize() + 2 + msgp.StringPrefixSize + len(z.IdemKey) + 2 + msgp.StringPrefixSize + len(z.Hash) + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.ArrayHeaderSize
-	for za0001 := range z.Workers {
-		s += msgp.StringPrefixSize + len(z.Workers[za0001])
+	s = 3 + 2 + (*messageKeyRow)(&z.Key).Msgsize() + 2 + msgp.StringPrefixSize + len(z.IdemKey) + 2 + msgp.StringPrefixSize + len(z.Hash) + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.ArrayHeaderSize
+	for za0001 := range z.Runs {
+		s += (*attemptRunRow)(&z.Runs[za0001]).Msgsize()
+	}
+	s += 2 + msgp.ArrayHeaderSize
+	for za0002 := range z.Workers {
+		s += msgp.StringPrefixSize + len(z.Workers[za0002])
 	}
 	return
 }

@@ -1,0 +1,123 @@
+package lifecycle
+
+import (
+	"cmp"
+	"slices"
+)
+
+// What reports say to the ledger. One that does not name its message or its attempt may be about one that another finding is about: it counts only where it
+// cannot be.
+
+// believed is the task without the reports of agents that never had the message that they name.
+func (t *TaskFacts) believed() *TaskFacts {
+	stranger := func(r ReportFacts) bool { return r.byStranger(t.Copies) }
+	if !slices.ContainsFunc(t.Reports, stranger) {
+		return t
+	}
+	out := *t
+	out.Reports = slices.DeleteFunc(slices.Clone(t.Reports), stranger)
+	return &out
+}
+
+// contradicted reports whether somebody who never had a message reports that it is completed.
+func (t *TaskFacts) contradicted() bool {
+	return slices.ContainsFunc(t.Reports, func(r ReportFacts) bool { return r.CompletedAt.Known() && r.byStranger(t.Copies) })
+}
+
+// byStranger reports whether the report names a message that is another agent's.
+func (r *ReportFacts) byStranger(copies []DeliveryCopy) bool {
+	if r.MsgID == "" {
+		return false
+	}
+	fits := r.fits(copies)
+	return len(fits) > 0 && !slices.ContainsFunc(fits, func(i int) bool { return r.by(copies[i]) })
+}
+
+// mayBe reports whether two reports can be about one attempt, whoever sent them.
+func (r *ReportFacts) mayBe(o *ReportFacts) bool {
+	message := r.MsgID == o.MsgID || r.MsgID == "" || o.MsgID == ""
+	attempt := r.Attempt == o.Attempt || r.Attempt == 0 || o.Attempt == 0
+	agent := r.Agent == o.Agent || r.Agent == "" || o.Agent == "" || (r.MsgID != "" && r.MsgID == o.MsgID)
+	return message && attempt && agent
+}
+
+// mayBeOf reports whether the report can be about an attempt of a message.
+func (r *ReportFacts) mayBeOf(c DeliveryCopy, attempt int) bool {
+	return (r.MsgID == "" || r.MsgID == c.MsgID) && (r.Attempt == 0 || r.Attempt == attempt)
+}
+
+// reportedCompletions is of how many attempts completion is reported, at least, and when the last report of one was.
+func (t *TaskFacts) reportedCompletions() (n int, last Micros) {
+	var counted []*ReportFacts
+	for _, r := range t.mostExactFirst() {
+		if !r.CompletedAt.Known() {
+			continue
+		}
+		last = latest(last, r.CompletedAt)
+		if !slices.ContainsFunc(counted, r.mayBe) {
+			counted = append(counted, r)
+		}
+	}
+	return len(counted), last
+}
+
+// mostExactFirst are the reports, those first that name both their message and their attempt, then those that name their message.
+func (t *TaskFacts) mostExactFirst() (out []*ReportFacts) {
+	for i := range t.Reports {
+		out = append(out, &t.Reports[i])
+	}
+	vague := func(r *ReportFacts) (n int) {
+		if r.MsgID == "" {
+			n += 2
+		}
+		if r.Attempt == 0 {
+			n++
+		}
+		return n
+	}
+	slices.SortStableFunc(out, func(a, b *ReportFacts) int { return cmp.Compare(vague(a), vague(b)) })
+	return out
+}
+
+// saidCaught reports whether the agent said of this very attempt that it caught a duplicate.
+func (t *TaskFacts) saidCaught(c DeliveryCopy) bool {
+	return slices.ContainsFunc(t.Reports, func(r ReportFacts) bool {
+		return r.MsgID == c.MsgID && r.Attempt == c.Attempt && t.tells(c, r.DuplicateAt)
+	})
+}
+
+// reportedCaught adds the duplicates that agents report to have caught to what was found. One that does not name its attempt is no further one where it may be
+// about an attempt that is among them, and it settles what became of that where no other can be meant.
+func (t *TaskFacts) reportedCaught(found []Case) []Case {
+	var counted []*ReportFacts
+	for _, r := range t.mostExactFirst() {
+		if !r.DuplicateAt.Known() || slices.ContainsFunc(counted, r.mayBe) {
+			continue
+		}
+		counted = append(counted, r)
+		said := Case{Layer: LayerIdempotency, At: r.DuplicateAt, N: 1, Message: t.keyOf(r.MsgID), Attempt: r.Attempt, Why: "The agent reports that it caught a duplicate."}
+		fits := t.sameRepeats(r, found)
+		switch {
+		case len(fits) == 0:
+			found = append(found, said)
+		case len(fits) == 1 && near(found[fits[0]].At, r.DuplicateAt):
+			said.Message, said.Attempt = found[fits[0]].Message, found[fits[0]].Attempt
+			found[fits[0]] = said
+		}
+	}
+	return found
+}
+
+// sameRepeats are the findings that a report may speak of: they are about attempts of which nobody said that they ran.
+func (t *TaskFacts) sameRepeats(r *ReportFacts, found []Case) (fits []int) {
+	for i, c := range found {
+		open := c.Attempt > 0 && (c.Layer == LayerIdempotency || c.Layer == LayerUnknown)
+		if open && slices.ContainsFunc(t.Copies, func(o DeliveryCopy) bool { return o.Key == c.Message && r.mayBeOf(o, c.Attempt) }) {
+			fits = append(fits, i)
+		}
+	}
+	return fits
+}
+
+// near reports whether two times are no further apart than clocks may be.
+func near(a, b Micros) bool { return a <= b.Add(bindingSlack) && b <= a.Add(bindingSlack) }
