@@ -51,18 +51,15 @@ func (s *Service) History(ctx context.Context, span HistorySpan, agent string) (
 		if out.Gaps, err = s.openGapsIn(ctx, span); err != nil {
 			return out, err
 		}
-		if out.Flow, err = s.flow(ctx, span, agent); err != nil {
+		blind := blindSpans(out.Gaps, now)
+		if out.Flow, err = s.flow(ctx, span, agent, blind, now); err != nil {
 			return out, err
 		}
 		depth, err := s.depth(ctx, span, agent)
 		if err != nil {
 			return out, err
 		}
-		seen, err := s.firstSeen(ctx)
-		if err != nil {
-			return out, err
-		}
-		observe(out.Flow, depth, out.Gaps, seen, now)
+		setDepth(out.Flow, depth, blind, now)
 		if out.Runs, err = s.runs(ctx, span, agent); err != nil {
 			return out, err
 		}
@@ -71,8 +68,8 @@ func (s *Service) History(ctx context.Context, span HistorySpan, agent string) (
 	})
 }
 
-// flow counts what came and went in each step.
-func (s *Service) flow(ctx context.Context, span HistorySpan, agent string) ([]FlowStep, error) {
+// flow counts what came and went in each step, and says how much of it was observed.
+func (s *Service) flow(ctx context.Context, span HistorySpan, agent string, blind blind, now lifecycle.Micros) ([]FlowStep, error) {
 	published, completed, failed := lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricFailedAttempts
 	if span.minutes() {
 		published, completed, failed = lifecycle.MetricPublishedMin, lifecycle.MetricCompletedMin, lifecycle.MetricFailedMin
@@ -100,5 +97,7 @@ func (s *Service) flow(ctx context.Context, span HistorySpan, agent string) ([]F
 			out[i].Failed[c.Label] += n
 		}
 	}
-	return out, nil
+	seen, err := s.firstSeen(ctx)
+	observe(out, blind, seen, now)
+	return out, err
 }

@@ -19,9 +19,8 @@ const (
 	ObservedNone Observed = "none" // All of it lies in a gap, or before the first message that is known: no count means anything.
 )
 
-// observe sets what was observed of each step, and the depth where it is known: at its end, in the last step now.
-func observe(steps []FlowStep, depth []int64, gaps []lifecycle.Gap, seen, now lifecycle.Micros) {
-	blind := blindSpans(gaps, now)
+// observe sets how much of each step was observed.
+func observe(steps []FlowStep, blind blind, seen, now lifecycle.Micros) {
 	for i := range steps {
 		s := &steps[i]
 		end := min(s.End, now)
@@ -34,6 +33,14 @@ func observe(steps []FlowStep, depth []int64, gaps []lifecycle.Gap, seen, now li
 		case blind.overlaps(s.At, end):
 			s.Observed = ObservedPart
 		}
+	}
+}
+
+// setDepth sets the depth of the queue where it is known: at the end of a step, in the last one now.
+func setDepth(steps []FlowStep, depth []int64, blind blind, now lifecycle.Micros) {
+	for i := range steps {
+		s := &steps[i]
+		end := min(s.End, now)
 		s.DepthKnown = s.Observed != ObservedNone && !blind.overlaps(end-1, end)
 		if s.DepthKnown {
 			s.Depth = depth[i]

@@ -57,7 +57,12 @@ func TestAStepThatLiesInAGapIsNotZero(t *testing.T) {
 		steps[i] = FlowStep{At: at(float64(i)), End: at(float64(i + 1)), Published: int64(i % 2)}
 	}
 	gaps := []lifecycle.Gap{{From: at(2.5), To: at(2.7)}, {From: at(3.9), To: at(4.5)}, {From: at(4.5), To: at(5)}}
-	observe(steps, []int64{1, 2, 3, 4, 5, 6}, gaps, at(1), now)
+	look := func(steps []FlowStep, depth []int64, gaps ...lifecycle.Gap) {
+		blind := blindSpans(gaps, now)
+		observe(steps, blind, at(1), now)
+		setDepth(steps, depth, blind, now)
+	}
+	look(steps, []int64{1, 2, 3, 4, 5, 6}, gaps...)
 	type seen struct {
 		Observed Observed
 		Known    bool
@@ -78,7 +83,7 @@ func TestAStepThatLiesInAGapIsNotZero(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("steps (-want +got):\n%s", d)
 	}
-	observe(steps[5:], []int64{6}, []lifecycle.Gap{{From: at(5.5)}}, at(1), now)
+	look(steps[5:], []int64{6}, lifecycle.Gap{From: at(5.5)})
 	if steps[5].DepthKnown || steps[5].Observed != ObservedPart {
 		t.Errorf("a gap that is open now leaves %+v", steps[5])
 	}

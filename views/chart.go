@@ -30,6 +30,7 @@ type Bucket struct {
 	Axis   string // The label on the axis; empty where there is none.
 	Values []int64
 	Share  float64 // For the lower chart, 0 to 1.
+	Blind  string  // Why nothing is shown, such as "not observed"; empty where something is.
 }
 
 // Sizes of a chart in pixels at its natural height. Where there is more room all of them grow ([Chart.y]).
@@ -91,6 +92,22 @@ func (c Chart) guides() []guide {
 	for i := range chartGuides + 1 {
 		v := top * int64(i) / chartGuides
 		out = append(out, guide{chartBase - (chartBase-chartTop)*float64(v)/float64(top), Count(v)})
+	}
+	return out
+}
+
+// blinds are the runs of buckets of which nothing is known, each by its first reason.
+func (c Chart) blinds() []column {
+	n := float64(len(c.Buckets))
+	var out []column
+	for i, b := range c.Buckets {
+		switch {
+		case b.Blind == "":
+		case i > 0 && c.Buckets[i-1].Blind == b.Blind:
+			out[len(out)-1].W += 1 / n
+		default:
+			out = append(out, column{X: float64(i) / n, W: 1 / n, Y: chartTop, H: chartBase - chartTop, Title: b.Label + " and on: " + b.Blind})
+		}
 	}
 	return out
 }
@@ -162,6 +179,14 @@ func (c Chart) shares() []column {
 		out = append(out, column{X: (float64(i) + (1-barShare)/2) / n, W: barShare / n, Y: shareBase - h, H: h, Title: fmt.Sprintf("%s: %.0f %%", b.Label, b.Share*100)})
 	}
 	return out
+}
+
+// shareWords are the share of a bucket; empty where nothing is known of it.
+func (c Chart) shareWords(b Bucket) string {
+	if b.Blind != "" {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %%", b.Share*100)
 }
 
 func (c Chart) middle(i int) string { return pct((float64(i) + 0.5) / float64(max(1, len(c.Buckets)))) }

@@ -28,3 +28,20 @@ func TestAMarkStandsAboveWhatWarns(t *testing.T) {
 		t.Errorf("the mark stands at %s, not above the second stack", x)
 	}
 }
+
+func TestChartsHatchWhatWasNotObserved(t *testing.T) {
+	t.Parallel()
+	c := Chart{ID: "c", Unit: "Hour", Series: []Series{{Name: "completed", Tone: "ok"}}, Below: "failed", Buckets: []Bucket{
+		{Label: "01", Values: []int64{0}, Blind: "not observed"}, {Label: "02", Values: []int64{0}, Blind: "not observed"}, {Label: "03", Values: []int64{0}},
+	}}
+	if got := c.blinds(); len(got) != 1 || got[0].X != 0 || got[0].W < 0.66 || got[0].W > 0.67 {
+		t.Errorf("hatched %+v, want the first two steps as one", got)
+	}
+	var page strings.Builder
+	if err := ChartFigure(c).Render(t.Context(), &page); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(page.String(), `class="dim">not observed</td>`); n != 2 {
+		t.Errorf("the table says %d times that nothing was observed, want 2", n)
+	}
+}

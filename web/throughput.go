@@ -9,20 +9,20 @@ import (
 	"fleetglass/views"
 )
 
-// window is a span of time with the step of its chart.
+// window is a span of time with the words for the steps of its chart, those of [query.LastHistory].
 type window struct {
 	key, label, name, unit string
 	per                    string // One step, in words.
-	length, step           time.Duration
+	length                 time.Duration
 	axisEvery              int
 	layout, axisLayout     string
 }
 
 var windows = []window{
-	{"1h", "1 h", "last hour", "Minute", "minute", time.Hour, time.Minute, 10, "15:04", "15:04"},
-	{"24h", "24 h", "last 24 hours", "Hour", "hour", 24 * time.Hour, time.Hour, 4, "2 Jan 15:04", "15:04"},
-	{"7d", "7 d", "last 7 days", "Six hours", "6 hours", 7 * 24 * time.Hour, 6 * time.Hour, 4, "2 Jan 15:04", "2 Jan"},
-	{"30d", "30 d", "last 30 days", "Day", "day", 30 * 24 * time.Hour, 24 * time.Hour, 5, "2 Jan", "2 Jan"},
+	{"1h", "1 h", "last hour", "Minute", "minute", time.Hour, 10, "15:04", "15:04"},
+	{"24h", "24 h", "last 24 hours", "Hour", "hour", 24 * time.Hour, 4, "2 Jan 15:04", "15:04"},
+	{"7d", "7 d", "last 7 days", "Six hours", "6 hours", 7 * 24 * time.Hour, 4, "2 Jan 15:04", "2 Jan"},
+	{"30d", "30 d", "last 30 days", "Day", "day", 30 * 24 * time.Hour, 5, "2 Jan", "2 Jan"},
 }
 
 // windowOf finds a window by its key; the last hour is the default.
@@ -45,7 +45,7 @@ func (wd window) tabs(href func(key string) string) []views.Tab {
 
 // throughput is the chart of completed tasks and failed attempts, of one agent or of all when agent is empty.
 func (w *Web) throughput(ctx context.Context, wd window, r preferences, agent string) (views.Chart, error) {
-	steps, err := w.cfg.Query.Throughput(ctx, wd.length, wd.step, agent)
+	steps, err := w.cfg.Query.Throughput(ctx, wd.length, agent)
 	if err != nil {
 		return views.Chart{}, err
 	}
@@ -54,20 +54,20 @@ func (w *Web) throughput(ctx context.Context, wd window, r preferences, agent st
 	var total, failures int64
 	for i, s := range steps {
 		chart.Buckets = append(chart.Buckets, wd.bucket(i, s, r))
-		total, failures = total+s.Completed, failures+s.Failed
+		total, failures = total+s.Completed, failures+s.FailedAttempts()
 	}
 	chart.Desc = fmt.Sprintf("%s completed and %s failed in the %s.", counted(total, "task", "tasks"), counted(failures, "attempt", "attempts"), wd.name)
 	return chart, nil
 }
 
-func (wd window) bucket(i int, s query.ThroughputStep, r preferences) views.Bucket {
-	at := s.At.Time().In(r.zone)
-	b := views.Bucket{Label: at.Format(wd.layout), Values: []int64{s.Completed, s.Failed}}
+func (wd window) bucket(i int, s query.FlowStep, r preferences) views.Bucket {
+	at, failed := s.At.Time().In(r.zone), s.FailedAttempts()
+	b := views.Bucket{Label: at.Format(wd.layout), Values: []int64{s.Completed, failed}, Blind: blindWord(s)}
 	if i%wd.axisEvery == wd.axisEvery/2 {
 		b.Axis = at.Format(wd.axisLayout)
 	}
-	if s.Completed+s.Failed > 0 {
-		b.Share = float64(s.Failed) / float64(s.Completed+s.Failed)
+	if s.Completed+failed > 0 {
+		b.Share = float64(failed) / float64(s.Completed+failed)
 	}
 	return b
 }
