@@ -33,9 +33,9 @@ func cards(agents query.Agents, snap *query.FleetSnapshot) (out []views.AgentCar
 
 func cardOf(a query.AgentStatistics, snap *query.FleetSnapshot) views.AgentCard {
 	card := views.AgentCard{Name: a.Name, Href: agentAddress(a.Name), Waiting: views.Count(a.Waiting()) + " waiting",
-		Foot: fmt.Sprintf("%s completed, %s", views.Count(a.Day.Completed), counted(a.Day.Failed, "failed attempt", "failed attempts")), Idle: "no task"}
+		Foot: fmt.Sprintf("%s completed, %s", views.Count(a.Day.Completed), counted(a.Day.Failed, "failed attempt", "failed attempts")), Activity: string(a.Activity(snap.AsOf)), Seen: "never seen"}
 	if a.LastSeen.Known() {
-		card.Idle = "last seen " + views.Age(max(0, snap.AsOf.Sub(a.LastSeen))) + " ago"
+		card.Seen = "last seen " + views.Age(max(0, snap.AsOf.Sub(a.LastSeen))) + " ago"
 	}
 	if len(a.Leases) > 0 {
 		card.Lease, card.TaskHref = &a.Leases[0], taskAddress(a.Leases[0].TaskID)

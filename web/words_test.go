@@ -14,7 +14,7 @@ func TestPagesUseTheUsualTerms(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, webtest.Rich(noon).Batch)
 	for path, want := range map[string]wants{
-		"/":                 {"#throughput table th:last-child": "failed attempts, % of all", "#agents .foot": "failed attempts"},
+		"/":                 {"#throughput table th:last-child": "failed attempts, % of all", "#agents .foot": "failed attempts", `#agents li:has([href="/agents/legal"]) .state`: "silent"},
 		"/tasks":            {".facets-btn": "Filters", "#facets[aria-label=Filters]": "", `#states a[title="Acknowledged."]`: "Completed"},
 		"/tasks/tsk-7f3a91": {"#timeline .btn": "Compress waiting"},
 		"/in-flight":        {"#leases thead th:last-child": "What happens next", "#leases tbody tr:nth-child(2) td:last-child": "attempts ran out"},
