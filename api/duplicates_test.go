@@ -237,6 +237,7 @@ func TestCasesShowTheEvidenceOfTheirLayerOnly(t *testing.T) {
 		f.delivered("ran", "ceo", 2, 1)
 		f.recorded("ran", "ceo")
 		f.delivered("ran", "ceo", 2, 2)
+		f.pass(20 * time.Second)
 		f.recorded("ran", "ceo")
 		f.did(lifecycle.Acked, "ran", "ceo", 2, 2)
 		f.completed("plain", "ceo", 3)

@@ -237,25 +237,30 @@ func TestAStreamThatIsCreatedAgainBeginsAnew(t *testing.T) {
 	t.Parallel()
 	t.Run("watched", func(t *testing.T) {
 		t.Parallel()
-		b := newBench(t)
-		b.start()
-		b.phoenix(t, func() { b.expect(t, "first", "delivered (delivered)\n1 open exact silent") })
+		b := deletedAndTold(t, func(b *bench) {
+			b.start()
+			b.phoenix(t, func() { b.expect(t, "first", "delivered (delivered)\n1 open exact silent") })
+		})
 		b.expectPhoenix(t, "outcome_unknown (removed after delivery)\n1 removed exact silent\ngone: stream deleted")
 	})
 	t.Run("not watched", func(t *testing.T) {
 		t.Parallel()
-		b := newBench(t)
-		b.phoenix(t, func() {})
-		for range 5 { // The broker does not always get round to telling of a deletion (docs/broker-facts.md).
-			if b.toldOfDeletion(t) {
-				break
-			}
-			b = newBench(t)
-			b.phoenix(t, func() {})
-		}
+		b := deletedAndTold(t, func(b *bench) { b.phoenix(t, func() {}) })
 		b.start()
 		b.expectPhoenix(t, "outcome_unknown (vanished)\ngone: stream deleted")
 	})
+}
+
+// deletedAndTold deletes a stream until the broker tells of it, which it does not always get round to (docs/broker-facts.md).
+func deletedAndTold(t *testing.T, deletes func(*bench)) (b *bench) {
+	t.Helper()
+	for range 5 {
+		b = newBench(t)
+		if deletes(b); b.toldOfDeletion(t) {
+			break
+		}
+	}
+	return b
 }
 
 // phoenix publishes "first", deletes the stream, creates it again and publishes "second". A worker takes each and is silent.
