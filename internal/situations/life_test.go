@@ -87,6 +87,15 @@ func (w *life) know(change func()) {
 	change()
 }
 
+// left reports whether a message is not in its stream. One that was acknowledged just now is there for another moment.
+func (w *life) left(m *mail) bool {
+	there := w.there(m.letter)
+	for deadline := time.Now().Add(2 * time.Second); there && m.acked && time.Now().Before(deadline); there = w.there(m.letter) {
+		pause(w.ctx, 20*time.Millisecond)
+	}
+	return !there
+}
+
 // live is the life of the world.
 func (w *life) live(c *clients) {
 	w.clients = c
@@ -99,7 +108,7 @@ func (w *life) live(c *clients) {
 	w.note("the end")
 	w.know(func() {
 		for _, m := range w.letters {
-			m.gone = !w.there(m.letter)
+			m.gone = w.left(m)
 		}
 	})
 }
