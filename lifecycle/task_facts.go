@@ -186,9 +186,6 @@ type ReportFacts struct {
 // completedBy is when the completion that is reported had surely happened.
 func (r *ReportFacts) completedBy() Micros { return firstKnown(r.HeardAt, r.CompletedAt) }
 
-// lastCompletedBy is when the last completion that is reported had surely happened.
-func (r *ReportFacts) lastCompletedBy() Micros { return firstKnown(r.LastHeardAt, r.LastCompletedAt) }
-
 // ended is when the attempt ended, as its agent says; zero when it did not say so.
 func (r *ReportFacts) ended() Micros {
 	return firstKnown(firstKnown(r.CompletedAt, r.DuplicateAt), r.FailedAt)
