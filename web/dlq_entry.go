@@ -89,7 +89,7 @@ func (w *Web) entryPage(ctx context.Context, found query.EntryDetail, list strin
 // effectWords say what is known of the effects of a task's work: what agents announced and confirmed, and what the side-effect log has.
 func effectWords(f *lifecycle.TaskFacts) string {
 	if len(f.Intents)+len(f.Effects) == 0 {
-		return "no report and no log names one"
+		return "none was seen in a report or a log"
 	}
 	open, more := int64(0), ""
 	for _, i := range f.Intents {

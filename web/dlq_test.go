@@ -124,7 +124,7 @@ func TestAnEntrySaysWhatIsKnownOfEffects(t *testing.T) {
 		story.Say(lifecycle.Terminated, m, 1, -20*time.Minute, lifecycle.Detail{Ending: lifecycle.Ending{Reason: "dependency_unavailable: registry"}})
 	}
 	s := newSite(t, story.Batch)
-	for m, want := range map[webtest.Message]string{quiet: "no report and no log names one", loud: "2 steps announced, 1 of them not confirmed"} {
+	for m, want := range map[webtest.Message]string{quiet: "none was seen in a report or a log", loud: "2 steps announced, 1 of them not confirmed"} {
 		page := s.get(t, "/dlq/"+m.Key.String(), 200)
 		wants{"#plan .kv": want, "#entry-state": "after 1 delivery, 9m 00s of work"}.check(t, page)
 	}
