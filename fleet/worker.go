@@ -83,11 +83,13 @@ const (
 	settleTimeout = 5 * time.Second
 )
 
-// Run works until the context ends, then returns nil, after the delivery in hand has been answered. It opens the consumer as
-// [Worker.Open] does, again whenever it disappears, and errors only when that fails at first.
+// Run works until the context ends, then returns nil, after the delivery in hand has been answered. It opens the consumer unless
+// [Worker.Open] did, and again whenever it disappears. It errors only where the consumer was never opened and cannot be.
 func (w *Worker) Run(ctx context.Context) error {
-	if err := w.Open(ctx); err != nil {
-		return err
+	if w.consumer == nil {
+		if err := w.Open(ctx); err != nil {
+			return err
+		}
 	}
 	for ctx.Err() == nil {
 		err := w.session(ctx)

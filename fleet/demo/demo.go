@@ -110,11 +110,11 @@ func (d *Demo) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	g, ctx := errgroup.WithContext(ctx)
+	g, working := errgroup.WithContext(ctx)
 	for _, w := range workers {
-		g.Go(func() error { return w.Run(ctx) })
+		g.Go(func() error { return w.Run(working) })
 	}
-	g.Go(func() error { return d.publish(ctx) })
+	g.Go(func() error { return d.publish(working) })
 	if err := g.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("demo: %w", err)
 	}

@@ -25,7 +25,7 @@ func BrokerCluster(t testing.TB, c fleet.Contract) []*server.Server {
 	for n, port := range ports {
 		servers = append(servers, clusterNode(t, c, n, port, strings.Join(routes, ", ")))
 	}
-	Eventually(t, 30*time.Second, func() error {
+	Eventually(t, time.Minute, func() error { // On a busy machine elections are repeated.
 		for _, srv := range servers {
 			if srv.JetStreamIsLeader() && len(srv.JetStreamClusterPeers()) == len(servers) {
 				return nil
