@@ -48,12 +48,10 @@ func storableHeaders(h map[string][]string) map[string][]string {
 	}
 	out := make(map[string][]string, len(h))
 	for name, values := range h {
-		kept := make([]string, len(values))
-		for i, v := range values {
-			kept[i] = storable(v, maxRawBytes)
-		}
 		name = storable(name, maxName)
-		out[name] = append(out[name], kept...)
+		for _, v := range values {
+			out[name] = append(out[name], storable(v, maxRawBytes))
+		}
 	}
 	return out
 }

@@ -82,7 +82,7 @@ func decide(p *dlqtriage.Policy, events []lifecycle.Event) dlqtriage.Recovery {
 		f.Add(e)
 	}
 	c := f.Changes()
-	return p.RecoveryOf(c.Messages[len(c.Messages)-1].Facts, c.Tasks[0].Facts, false).Decide()
+	return p.RecoveryOf(*c.Messages[len(c.Messages)-1].Facts, *c.Tasks[0].Facts, false).Decide()
 }
 
 func recoveryPolicy(t testing.TB, recovery string) *dlqtriage.Policy {

@@ -99,9 +99,6 @@ func attemptOf(n int, c *ConsumerState) string {
 // clock is how instants read in sentences and reports.
 func clock(m Micros) string { return m.Time().Format("2006-01-02 15:04:05.000 UTC") }
 
-// span is how durations read in reports.
-func span(d time.Duration) string { return d.Round(time.Millisecond).String() }
-
 // Grouped is how counts read: 26,147.
 func Grouped(n int64) string {
 	s := strconv.FormatInt(n, 10)
@@ -115,13 +112,32 @@ func Grouped(n int64) string {
 	return sign + s
 }
 
-// Lasting is how durations read in headlines and alerts: "14.5 s", "3 m 10 s", "2 h 5 m".
+const day = 24 * time.Hour
+
+// Lasting is how every duration reads on pages, in events, alerts and sentences: 350 ms, 4.2 s, 42 s, 14m 21s, 3h 05m, 2d 4h. A whole number of one unit
+// has that unit alone: 6 s, 2 m, 12 h, 7 d. A negative one begins with a minus sign. Nothing is rounded up.
 func Lasting(d time.Duration) string {
 	switch {
+	case d < 0:
+		return "−" + Lasting(-d)
+	case d < time.Millisecond:
+		return "0 ms"
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d%day == 0:
+		return Grouped(int64(d/day)) + " d"
+	case d < day && d%time.Hour == 0:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	case d < time.Hour && d%time.Minute == 0:
+		return fmt.Sprintf("%d m", d/time.Minute)
+	case d < 10*time.Second && d%time.Second != 0:
+		return fmt.Sprintf("%d.%d s", d/time.Second, d%time.Second/(100*time.Millisecond))
 	case d < time.Minute:
-		return fmt.Sprintf("%.1f s", d.Seconds())
+		return fmt.Sprintf("%d s", d/time.Second)
 	case d < time.Hour:
-		return fmt.Sprintf("%d m %d s", int(d.Minutes()), int(d.Seconds())%60)
+		return fmt.Sprintf("%dm %02ds", d/time.Minute, d%time.Minute/time.Second)
+	case d < day:
+		return fmt.Sprintf("%dh %02dm", d/time.Hour, d%time.Hour/time.Minute)
 	}
-	return fmt.Sprintf("%d h %d m", int(d.Hours()), int(d.Minutes())%60)
+	return fmt.Sprintf("%dd %dh", d/day, d%day/time.Hour)
 }

@@ -37,7 +37,7 @@ func TestWhatComesNextDependsOnTheConsumer(t *testing.T) {
 		{"the consumer takes other subjects", stored, time.Second, func(c *ConsumerState) { c.Filters = []string{"other.>"} }, nil, "is not known yet", "next pull"},
 		{"a retry of the dead letter was asked for", stored + "max_deliveries 5s seq=1 n=3\ndead_lettered 6s seq=1 category=transient\ndecided 7s seq=1 actor=ops action=retry rev=1\n", 8 * time.Second, nil, nil, "ops asked for: retry", "waits for a decision"},
 		{"a worker has it", inHand, 2 * time.Second, nil, nil, "Without an answer the broker delivers it again", "Due since"},
-		{"its deadline has passed", inHand, 45500 * time.Millisecond, nil, nil, "Due since 14.5 s", "delivers it again"},
+		{"its deadline has passed", inHand, 45500 * time.Millisecond, nil, nil, "Due since 14 s", "delivers it again"},
 		{"its consumer is gone while a worker has it", inHand, 2 * time.Second, func(c *ConsumerState) { c.Gone = true }, nil, "until a consumer exists", "delivers it again"},
 		{"its consumer is paused while a worker has it", inHand, 2 * time.Second, func(c *ConsumerState) { c.Paused = true }, nil, "resumes", "delivers it again"},
 	} {
@@ -77,6 +77,19 @@ func TestHeadlinesAreShort(t *testing.T) {
 			if n := len(strings.Fields(one.Headline)); n == 0 || n > 9 || one.Text == "" {
 				t.Errorf("%q: headline %q has %d words, text %q", given, one.Headline, n, one.Text)
 			}
+		}
+	}
+}
+
+func TestDurationsReadWell(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		0: "0 ms", 999 * time.Microsecond: "0 ms", 350 * time.Millisecond: "350 ms", 4270 * time.Millisecond: "4.2 s", 6 * time.Second: "6 s", 6020 * time.Millisecond: "6.0 s",
+		42 * time.Second: "42 s", 59*time.Second + 999*time.Millisecond: "59 s", 2 * time.Minute: "2 m", 2*time.Minute + time.Millisecond: "2m 00s", 14*time.Minute + 21*time.Second: "14m 21s",
+		12 * time.Hour: "12 h", 3*time.Hour + 5*time.Minute: "3h 05m", 12*time.Hour + time.Second: "12h 00m", 52 * time.Hour: "2d 4h", 7 * 24 * time.Hour: "7 d", -108 * time.Second: "−1m 48s",
+	} {
+		if got := Lasting(d); got != want {
+			t.Errorf("Lasting(%v): got %q, want %q", d, got, want)
 		}
 	}
 }

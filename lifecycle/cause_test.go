@@ -32,7 +32,7 @@ func TestTheCauseIsWhatSomebodySaid(t *testing.T) {
 
 func TestTheCauseIsSearched(t *testing.T) {
 	t.Parallel()
-	row := TaskRow{Facts: TaskFacts{ID: "T1"}, Summary: TaskSummary{TaskID: "T1", Title: "Write", Reason: "Token_budget exceeded"}}
+	row := TaskRow{Facts: &TaskFacts{ID: "T1"}, Summary: TaskSummary{TaskID: "T1", Title: "Write", Reason: "Token_budget exceeded"}}
 	texts := row.SearchTexts()
 	if got := texts[len(texts)-1]; got != "token_budget exceeded" {
 		t.Errorf("SearchTexts() = %q, want the reason in lower case at the end", texts)

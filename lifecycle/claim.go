@@ -99,6 +99,19 @@ func (m *MessageFacts) ByHolder(c Claim) bool {
 	return m.Stored != nil && c.SaidAt == m.Stored.At && (!c.Undelivered || m.deliveredBefore(c.At))
 }
 
+// Contested reports whether somebody who knows when the message was stored answered it, although its consumer had not delivered it by the broker's word.
+// Either the answer is forged, or the broker was killed and has forgotten the delivery: which of them it is cannot be known.
+func (m *MessageFacts) Contested() bool { return m.contested(func(Claim) bool { return true }) }
+
+// ContestedBy is the same of one consumer.
+func (m *MessageFacts) ContestedBy(consumer string) bool {
+	return m.contested(func(c Claim) bool { return c.Consumer == consumer })
+}
+
+func (m *MessageFacts) contested(by func(Claim) bool) bool {
+	return m.Stored != nil && slices.ContainsFunc(m.Claims, func(c Claim) bool { return c.Undelivered && c.SaidAt == m.Stored.At && by(c) })
+}
+
 // deliveredBefore reports whether a line or the broker's state told of a delivery before a time.
 func (m *MessageFacts) deliveredBefore(at Micros) bool {
 	return slices.ContainsFunc(m.Attempts, func(a AttemptFacts) bool { return a.SeenAt.Known() && a.SeenAt < at })

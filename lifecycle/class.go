@@ -29,8 +29,9 @@ func (m *MessageFacts) joinClass(e Event) {
 	}
 }
 
+// compareClass ranks what was said: the later decision of a person, then a rule that matched before rules of which none did.
 func compareClass(a, b ClassFacts) int {
-	return cmp.Or(cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.At, b.At), cmp.Compare(a.Category, b.Category), cmp.Compare(a.Detail, b.Detail),
+	return cmp.Or(cmp.Compare(a.Revision, b.Revision), cmp.Compare(min(len(a.Rule), 1), min(len(b.Rule), 1)), cmp.Compare(a.At, b.At), cmp.Compare(a.Category, b.Category), cmp.Compare(a.Detail, b.Detail),
 		cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.By, b.By), slices.CompareFunc(a.Evidence, b.Evidence, compareEvidence))
 }
 

@@ -20,6 +20,7 @@ import (
 // bound is what the task's records and reports say of one message.
 type bound struct {
 	recordedAt Micros        // The earliest record that completes the message; zero when none does.
+	named      bool          // One that completes it names its sequence.
 	coveredAt  Micros        // The earliest completion of its key by another message; zero when there is none.
 	reportedAt Micros        // When the message's agent reports that it completed; zero when it does not.
 	reports    []ReportFacts // Those of its agent that speak of the message.
@@ -37,7 +38,7 @@ func (t *TaskFacts) boundTo(m *MessageFacts) bound {
 	for _, c := range t.Completed {
 		switch i := c.completes(copies); {
 		case i >= 0 && copies[i].Key == m.Key && m.surelyThere(c.At):
-			b.recordedAt = earliest(b.recordedAt, c.At)
+			b.recordedAt, b.named = earliest(b.recordedAt, c.At), b.named || c.Seq != 0
 		case c.ofKey(own, copies):
 			b.coveredAt = earliest(b.coveredAt, c.At)
 		}
@@ -46,6 +47,12 @@ func (t *TaskFacts) boundTo(m *MessageFacts) bound {
 		b.take(&t.Reports[i], m, own, copies)
 	}
 	return b
+}
+
+// RecordNames reports whether a record completes the message and names its sequence, which only somebody knows that was given the message: a broker that is killed,
+// or whose disk is full, forgets its last deliveries.
+func (t *TaskFacts) RecordNames(m *MessageFacts) bool {
+	return slices.ContainsFunc(t.Completed, func(c Completed) bool { return c.Seq == m.Key.Seq }) && t.boundTo(m).named
 }
 
 // take adds what a report says of m.

@@ -74,12 +74,13 @@ type lease struct {
 // lease judges the lease under the consumer's configuration. Where no time of the attempt is known there is no deadline.
 func (ev *evidence) lease(c *ConsumerState) lease {
 	if x, _ := ev.passed(); x != nil {
-		return lease{deadline: x.Deadline, basis: x.Basis, beat: ev.current.LastBeat, sender: ev.n}
+		return ev.lapsed(x)
 	}
 	wait := c.Wait(ev.n)
 	held := lease{basis: ev.beganAt}
 	for i, b := range ev.beats() {
 		certain := i > 0 || ev.deliveredAt.Known() // Without the broker's time of the delivery the first one may have been in time.
+		certain = certain && b.at >= c.WaitsSince  // So may one that came under a wait that was in force before.
 		if certain && b.at > c.Until(held.basis, max(wait, ev.life.apart())) {
 			break
 		}
@@ -89,6 +90,17 @@ func (ev *evidence) lease(c *ConsumerState) lease {
 		}
 	}
 	held.deadline = c.Until(held.basis, wait)
+	return held
+}
+
+// lapsed is the lease that is known to have run out. A heartbeat that came later changed nothing.
+func (ev *evidence) lapsed(x *Expiry) lease {
+	held := lease{deadline: x.Deadline, basis: x.Basis}
+	for _, b := range ev.beats() {
+		if b.at <= x.Basis {
+			held.beat, held.sender = b.at, b.n
+		}
+	}
 	return held
 }
 

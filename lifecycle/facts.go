@@ -110,6 +110,10 @@ type DeliveryFacts struct {
 	CSeq  uint64 `json:"cseq"`
 	At    Micros `json:"at,omitempty"` // The broker's own time of it; zero when only its existence is proved.
 	Bound Micros `json:"by,omitempty"` // It happened no later than this.
+
+	// A consumer that is created anew numbers its deliveries from one, so that two of one number are kept together. Zero where there is one alone.
+	LastAt    Micros `json:"last,omitempty"`
+	LastBound Micros `json:"last_by,omitempty"`
 }
 
 // maxDeliveriesKept bounds Deliveries, so that a consumer in a redelivery loop cannot grow a row without end.
@@ -251,12 +255,24 @@ func (m *MessageFacts) joinDelivery(e Event) {
 	i, found := slices.BinarySearchFunc(m.Deliveries, d.CSeq, func(x DeliveryFacts, c uint64) int { return cmp.Compare(x.CSeq, c) })
 	if found {
 		old := &m.Deliveries[i]
+		old.LastAt, old.LastBound = latest(latest(old.At, old.LastAt), d.At), latest(latest(old.Bound, old.LastBound), d.Bound)
 		old.At, old.Bound = earliest(old.At, d.At), earliest(old.Bound, d.Bound)
+		old.single()
 		return
 	}
 	m.Deliveries = slices.Insert(m.Deliveries, i, d)
 	if len(m.Deliveries) > maxDeliveriesKept {
 		m.Deliveries = m.Deliveries[:maxDeliveriesKept]
+	}
+}
+
+// single leaves last times out that are the first ones.
+func (d *DeliveryFacts) single() {
+	if d.LastAt == d.At {
+		d.LastAt = 0
+	}
+	if d.LastBound == d.Bound {
+		d.LastBound = 0
 	}
 }
 

@@ -20,6 +20,14 @@ func CheckWords(words []string) error {
 	return checkTexts("q", words)
 }
 
+// CheckSpan errors, with a *[FilterError], when a span ends before it begins. A bound that is not known is none.
+func CheckSpan(from, to Micros) error {
+	if to.Known() && from > to {
+		return &FilterError{"to", "must not be before from"}
+	}
+	return nil
+}
+
 // CheckAlternatives errors, with a *[FilterError], when a filter has more alternatives of one field than [MaxFilterValues] or longer ones than
 // [MaxFilterText].
 func CheckAlternatives(field string, values []string) error {
@@ -48,7 +56,7 @@ func (f Filter) check() error {
 			return err
 		}
 	}
-	return nil
+	return CheckSpan(f.From, f.To)
 }
 
 // Scans reports whether no index finds what the filter asks for, so that row after row is looked at.

@@ -48,16 +48,16 @@ type Move struct {
 	From, To string
 }
 
-// MessageRow is a message as stores keep it.
+// MessageRow is a message as stores keep it. The facts stay the fold's.
 type MessageRow struct {
-	Facts  MessageFacts
+	Facts  *MessageFacts
 	TaskID string // Never empty: the task it is shown under.
 	Open   bool   // Something may still happen to it by itself: it is in somebody's hands, due, or exhausted or stranded and still in the stream.
 }
 
-// TaskRow is a task as stores keep it.
+// TaskRow is a task as stores keep it, likewise.
 type TaskRow struct {
-	Facts   TaskFacts
+	Facts   *TaskFacts
 	Summary TaskSummary
 }
 
@@ -81,18 +81,19 @@ func NewFold() *Fold {
 
 // Keys lists the messages that events speak of, sorted, each once: the rows to load and lock.
 func (f *Fold) Keys(events []Event) []MessageKey {
-	seen := make(map[MessageKey]struct{}, len(events))
+	keys := make([]MessageKey, 0, len(events))
 	for i := range events {
 		if k := events[i].Message; !k.IsZero() {
-			seen[k] = struct{}{}
+			keys = append(keys, k)
 		}
 	}
-	return slices.SortedFunc(maps.Keys(seen), MessageKey.Compare)
+	slices.SortFunc(keys, MessageKey.Compare)
+	return slices.Compact(keys)
 }
 
-// LoadMessage gives the fold a stored row.
-func (f *Fold) LoadMessage(r MessageRow) {
-	f.messages[r.Facts.Key] = &foldMessage{facts: r.Facts, task: r.TaskID, stored: true}
+// LoadMessage gives the fold a stored row: a message and the task that it belongs to.
+func (f *Fold) LoadMessage(facts MessageFacts, task string) {
+	f.messages[facts.Key] = &foldMessage{facts: facts, task: task, stored: true}
 }
 
 // Assign fills TaskID of every event: what the message's publish line (or dead-letter entry) says, else its own key (SPEC 1: the
@@ -161,9 +162,10 @@ func (f *Fold) task(id string) *foldTask {
 // Tasks lists the tasks that the batch touches, sorted: the rows to load and lock after the messages'.
 func (f *Fold) Tasks() []string { return slices.Sorted(maps.Keys(f.tasks)) }
 
-// LoadTask gives the fold a stored row.
+// LoadTask gives the fold a stored row. It may come before the fold asks for it.
 func (f *Fold) LoadTask(facts TaskFacts) {
-	f.tasks[facts.ID] = &foldTask{facts: facts, stored: true}
+	t := f.task(facts.ID)
+	t.facts, t.stored = facts, true
 }
 
 // MissingHeads lists the messages by which the loaded tasks may be shown and that are not loaded yet, sorted. They are needed to judge
@@ -280,14 +282,14 @@ func (f *Fold) touchedTasks() []string {
 func (f *Fold) messageRow(m *foldMessage) MessageRow {
 	v := f.countMessage(m, 1)
 	f.tasks[m.task].facts.keepMessage(&m.facts, v)
-	return MessageRow{Facts: m.facts, TaskID: m.task, Open: v.unsettled(&m.facts)}
+	return MessageRow{Facts: &m.facts, TaskID: m.task, Open: v.unsettled(&m.facts)}
 }
 
 // taskRow judges a task and counts it. Its messages have been judged before.
 func (f *Fold) taskRow(t *foldTask) TaskRow {
 	s, cases := judgeTask(&t.facts, f.head(t))
 	f.countTask(t, &s, cases, 1)
-	return TaskRow{Facts: t.facts, Summary: s}
+	return TaskRow{Facts: &t.facts, Summary: s}
 }
 
 // empty reports whether nothing is known of the task: it was made up for a message that has moved.

@@ -53,9 +53,9 @@ var rules = []Rule{
 		(*evidence).maxedAt},
 	{rulePresumedDead, StateExhausted, "The last attempt ended without success and no attempt is left; the broker says so only at the next pull, and what removed the message later changes nothing.",
 		(*evidence).presumedAt},
-	{"removed before delivery", StateRemoved, "The message left the stream unanswered, and its consumer's delivered sequence proves that no worker had it.",
+	{"removed before delivery", StateRemoved, "The message left the stream unanswered, its consumer's delivered sequence proves that no worker had it, and no record of its completion names it.",
 		func(e *evidence) (Micros, bool) {
-			return e.m.VanishedAt, e.m.VanishedAt.Known() && e.m.Undelivered && e.n == 0
+			return e.m.VanishedAt, e.m.VanishedAt.Known() && e.m.Undelivered && e.n == 0 && !e.bound.named
 		}},
 	{"gone after completion", StateCompleted, "The completion of this message was recorded or reported before it left the stream; its acknowledgement was not seen.",
 		func(e *evidence) (Micros, bool) {

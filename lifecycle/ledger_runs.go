@@ -85,14 +85,15 @@ func (t *TaskFacts) executions() (n int, leaked []Case, unclear Case) {
 func (t *TaskFacts) recorded() (n int, ran, unclear Case) {
 	ran = Case{Layer: LayerExecution, Why: "Completion was recorded more than once, at different times, each in an attempt of its own."}
 	unclear = Case{Layer: LayerUnknown, Why: "Completion was recorded again, and nothing tells whether an attempt did the work again or the record was only refreshed."}
-	taken := make([]bool, len(t.Copies))
-	for i, d := range t.recordsInTime() {
+	taken, all := make([]bool, len(t.Copies)), t.recordsInTime()
+	for i, d := range all {
 		own := t.recordedIn(d, taken)
 		if own >= 0 {
 			taken[own] = true
 		}
+		copied := slices.ContainsFunc(all[:i], d.sameMoment) // Written again beside another message, more likely than done twice in one millisecond.
 		switch {
-		case i == 0 || (own >= 0 && t.workedUntil(t.Copies[own], d.At)): // The first may be that of an attempt that was never acknowledged.
+		case i == 0 || (own >= 0 && !copied && t.workedUntil(t.Copies[own], d.At)): // The first may be that of an attempt that was never acknowledged.
 			n++
 			if n > 1 {
 				ran.At, ran.N = latest(ran.At, d.At), n-1
@@ -111,7 +112,7 @@ func (t *TaskFacts) workedUntil(c DeliveryCopy, at Micros) bool {
 
 // recordsInTime are the completions that records state, in the order in which they were stored.
 func (t *TaskFacts) recordsInTime() []Completed {
-	return slices.SortedStableFunc(slices.Values(t.Completed), func(a, b Completed) int { return cmp.Compare(a.At, b.At) })
+	return slices.SortedStableFunc(slices.Values(t.Completions()), func(a, b Completed) int { return cmp.Compare(a.At, b.At) })
 }
 
 // recordedIn is the index of the acknowledged attempt in which a completion was stated and recorded: of those that are not taken the one that

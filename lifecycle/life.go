@@ -28,7 +28,13 @@ func (m MessageFacts) pastLife() MessageFacts {
 
 // parted is the part of the message's attempts and deliveries that happened at times that belong.
 func (m MessageFacts) parted(belongs func(Micros) bool) MessageFacts {
-	m.Deliveries = slices.DeleteFunc(slices.Clone(m.Deliveries), func(d DeliveryFacts) bool { return !belongs(max(d.At, d.Bound)) })
+	var deliveries []DeliveryFacts
+	for _, d := range m.Deliveries {
+		if d = d.parted(belongs); d.CSeq > 0 {
+			deliveries = append(deliveries, d)
+		}
+	}
+	m.Deliveries = deliveries
 	var attempts []AttemptFacts
 	for _, a := range m.Attempts {
 		if belongs(a.LastAt) || (a.SeenAt.Known() && belongs(a.SeenAt)) {
@@ -37,6 +43,20 @@ func (m MessageFacts) parted(belongs func(Micros) bool) MessageFacts {
 	}
 	m.Attempts = attempts
 	return m
+}
+
+// parted is the delivery where it happened at a time that belongs: of two of one number the first times are those of the former incarnation, the last times those
+// of the latter. It is zero where none did.
+func (d DeliveryFacts) parted(belongs func(Micros) bool) DeliveryFacts {
+	switch last := max(d.LastAt, d.LastBound); {
+	case belongs(max(d.At, d.Bound)):
+		return d
+	case last.Known() && belongs(last):
+		_, at := bothIn(0, d.LastAt, belongs)
+		_, bound := bothIn(0, d.LastBound, belongs)
+		return DeliveryFacts{CSeq: d.CSeq, At: at, Bound: firstKnown(at, bound)}
+	}
+	return DeliveryFacts{}
 }
 
 // parted keeps what happened in the attempt at times that belong. Of two incarnations that used one number the first times are those of the

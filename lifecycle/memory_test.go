@@ -37,7 +37,7 @@ func (m *memory) append(events []Event) {
 	f.Assign(events)
 	for _, id := range f.Tasks() {
 		if r, ok := m.tasks[id]; ok {
-			facts := roundTrip(r.Facts)
+			facts := roundTrip(*r.Facts)
 			facts.ID = id
 			f.LoadTask(facts)
 		}
@@ -60,10 +60,12 @@ func (m *memory) append(events []Event) {
 	}
 	c := f.Changes()
 	for _, r := range c.Messages {
-		m.messages[r.Facts.Key] = MessageRow{Facts: r.Facts.Clone(), TaskID: r.TaskID, Open: r.Open}
+		facts := r.Facts.Clone()
+		m.messages[r.Facts.Key] = MessageRow{Facts: &facts, TaskID: r.TaskID, Open: r.Open}
 	}
 	for _, r := range c.Tasks {
-		m.tasks[r.Facts.ID] = TaskRow{Facts: r.Facts.Clone(), Summary: r.Summary}
+		facts := r.Facts.Clone()
+		m.tasks[r.Facts.ID] = TaskRow{Facts: &facts, Summary: r.Summary}
 	}
 	for _, id := range c.Removed {
 		delete(m.tasks, id)
@@ -78,9 +80,9 @@ func (m *memory) append(events []Event) {
 
 func (m *memory) load(f *Fold, k MessageKey) {
 	if r, ok := m.messages[k]; ok {
-		facts := roundTrip(r.Facts)
+		facts := roundTrip(*r.Facts)
 		facts.Key = k
-		f.LoadMessage(MessageRow{Facts: facts, TaskID: r.TaskID, Open: r.Open})
+		f.LoadMessage(facts, r.TaskID)
 	}
 }
 
@@ -98,10 +100,10 @@ func (m *memory) put(task string, e Event) bool {
 func (m *memory) taskIDs() []string { return slices.Sorted(maps.Keys(m.tasks)) }
 
 func (m *memory) record(id string) TaskRecord {
-	r := TaskRecord{Facts: m.tasks[id].Facts, Summary: m.tasks[id].Summary}
+	r := TaskRecord{Facts: *m.tasks[id].Facts, Summary: m.tasks[id].Summary}
 	for _, row := range m.messages {
 		if row.TaskID == id {
-			r.Messages = append(r.Messages, row.Facts)
+			r.Messages = append(r.Messages, *row.Facts)
 		}
 	}
 	slices.SortFunc(r.Messages, func(a, b MessageFacts) int {

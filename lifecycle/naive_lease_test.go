@@ -33,6 +33,8 @@ type grip struct {
 	claimed  bool          // As reported of the current attempt.
 	accepted bool
 	sent     map[int][]time.Duration // All heartbeats, by attempt.
+	dead     bool                    // It was concluded that no attempt is left.
+	lives    int                     // How often its consumer was created anew.
 }
 
 func randomGrip(r *rand.Rand) *grip {
@@ -55,6 +57,13 @@ func randomGrip(r *rand.Rand) *grip {
 // step is one thing that happens at a time.
 func (g *grip) step(r *rand.Rand, at time.Duration) {
 	switch {
+	case r.IntN(12) == 0:
+		g.recreate(at)
+	case r.IntN(8) == 0 && !g.naked:
+		g.configure(r, at)
+	case g.attempt == 0 && r.IntN(2) == 0:
+		g.deliver(r, at)
+	case g.attempt == 0:
 	case g.naked && at >= g.due && r.IntN(2) == 0, !g.naked && at > g.deadline && g.left() && r.IntN(2) == 0:
 		g.deliver(r, at)
 	case g.naked:
@@ -65,13 +74,53 @@ func (g *grip) step(r *rand.Rand, at time.Duration) {
 	}
 }
 
+// recreate deletes the consumer and creates it again under its name: nobody has the message, and its attempts are numbered from one.
+func (g *grip) recreate(at time.Duration) {
+	g.lives++
+	g.attempt, g.began, g.basis, g.deadline, g.beat, g.sender, g.naked, g.known, g.dated = 0, 0, 0, 0, 0, 0, false, false, false
+	g.own, g.older, g.overtook, g.claimed, g.accepted, g.dead = false, false, false, false, false, false
+	g.consumer.CreatedAt = base.Add(at)
+	g.lines = append(g.lines, fmt.Sprintf("consumer_recreated %s seq=1", at))
+}
+
+// configure changes the consumer while a message may be in hand. What has not run out lasts as long as is in force now, counted from where it began; what has
+// run out stays due.
+func (g *grip) configure(r *rand.Rand, at time.Duration) {
+	due := g.attempt > 0 && at > g.deadline
+	if due && !g.clear {
+		return // What a synchronizer concludes that did not see every line is another matter.
+	}
+	g.conclude(due, at)
+	switch c := &g.consumer; r.IntN(3) {
+	case 0:
+		c.AckWait = pick(r, 30*time.Second, 2*time.Minute, 10*time.Minute)
+	case 1:
+		c.MaxDeliver = pick(r, 0, 2, 3, 5)
+	case 2:
+		c.Backoff = pick(r, nil, []time.Duration{10 * time.Second, 20 * time.Second}, []time.Duration{time.Minute})
+	}
+	g.consumer.WaitsSince = base.Add(at)
+	if g.attempt > 0 && !due {
+		g.deadline = g.basis + g.wait()
+	}
+	g.conclude(due, at+time.Millisecond)
+}
+
+// conclude is what the synchronizer says of a lease that has run out: before and after a change, at which another conclusion takes the place of the first.
+func (g *grip) conclude(due bool, at time.Duration) {
+	if kind := map[bool]string{true: "lease_expired", false: "presumed_dead"}[g.left()]; due {
+		g.dead = !g.left()
+		g.lines = append(g.lines, fmt.Sprintf("%s %s seq=1 n=%d cseq=%d basis=%s deadline=%s judged=%s", kind, g.deadline, g.attempt, g.attempt, g.basis, g.deadline, at))
+	}
+}
+
 // left reports whether the broker delivers it once more.
 func (g *grip) left() bool { return g.consumer.MaxDeliver <= 0 || g.attempt < g.consumer.MaxDeliver }
 
 // wait is how long the current attempt may take: the backoff overrides the ack wait, and its last step is that of all later attempts.
 func (g *grip) wait() time.Duration {
 	if b := g.consumer.Backoff; len(b) > 0 {
-		return b[min(g.attempt, len(b))-1]
+		return b[min(max(g.attempt, 1), len(b))-1]
 	}
 	return g.consumer.AckWait
 }
@@ -88,10 +137,10 @@ func (g *grip) line(r *rand.Rand, format string, args ...any) bool {
 func (g *grip) deliver(r *rand.Rand, at time.Duration) {
 	g.attempt++
 	g.began, g.basis, g.deadline = at, at, at+g.wait()
-	g.beat, g.sender, g.own, g.older, g.naked, g.claimed, g.accepted = 0, 0, false, false, false, false, false
-	g.dated = g.line(r, "delivered %s seq=1 cseq=%d n=%d exact", at, g.attempt, g.attempt)
-	g.known = g.dated
-	if r.IntN(4) == 0 {
+	g.beat, g.sender, g.own, g.older, g.naked, g.claimed, g.accepted, g.dead = 0, 0, false, false, false, false, false, false
+	g.dated = g.line(r, "delivered %s seq=1 cseq=%d exact", at, g.attempt)
+	g.known = false                     // The broker's state numbers no attempt.
+	if g.lives == 0 && r.IntN(4) == 0 { // What agents report of both incarnations under one number is kept together.
 		g.claimed = g.line(r, "claimed %s task=T msgid=T n=%d agent=marketing", at+2*time.Millisecond, g.attempt)
 		g.accepted = r.IntN(2) == 0 && g.line(r, "accepted %s task=T msgid=T n=%d agent=marketing", at+4*time.Millisecond, g.attempt)
 		g.known = g.known || g.claimed || g.accepted
@@ -183,6 +232,12 @@ func slicesHas(all []time.Duration, one time.Duration) bool {
 
 // differs compares where every line was seen: then all that the broker knows is told.
 func (g *grip) differs(l Lease, ok bool) string {
+	if g.attempt == 0 {
+		if ok || l.Stale != "" || l.Next.What != "delivery" {
+			return fmt.Sprintf("nobody has it: held %v, stale %q, next %s", ok, l.Stale, l.Next.What)
+		}
+		return ""
+	}
 	if g.naked {
 		if due := g.now >= g.due; ok != due || l.Stale != "" || l.Next.What != "redelivery" {
 			return fmt.Sprintf("handed back, due at %s: held %v, stale %q, next %s", g.due, ok, l.Stale, l.Next.What)
@@ -190,6 +245,9 @@ func (g *grip) differs(l Lease, ok bool) string {
 		return ""
 	}
 	next := NextStep{What: map[bool]string{true: "redelivery", false: "exhaustion"}[g.left()], At: base.Add(g.deadline)}
+	if g.dead {
+		next = NextStep{What: "dead_letter"}
+	}
 	want := fmt.Sprint(true, g.attempt, g.consumer.MaxDeliver, g.wait(), g.basis, g.deadline, g.beat, g.sender, next, g.stale())
 	beat := time.Duration(0)
 	if l.LastBeat > 0 {

@@ -34,10 +34,10 @@ func (s saga) said(records []testimony) State {
 	switch {
 	case s.acked > 0:
 		return StateCompleted
+	case s.gone > 0 && recorded: // Also where its consumer denies the delivery: the broker may have forgotten it.
+		return StateCompleted
 	case s.gone > 0 && s.delivered == 0:
 		return StateRemoved
-	case s.gone > 0 && recorded:
-		return StateCompleted
 	case s.gone > 0:
 		return StateOutcomeUnknown
 	case recorded:

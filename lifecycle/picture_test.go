@@ -174,7 +174,7 @@ func (p *picture) attempt(l views.Lane, index int, m lifecycle.MessageTrace, a l
 			p.silent(l, index, a, b)
 		}
 	}
-	if held > 0 && !strings.HasSuffix(l.Note, ", "+views.Duration(held)) {
+	if held > 0 && !strings.HasSuffix(l.Note, ", "+lifecycle.Lasting(held)) {
 		p.wrong("%s says %q, its bars run for %v", l.Name, l.Note, held)
 	}
 	p.label(l, a)

@@ -104,11 +104,12 @@ func (t *TaskFacts) editPublish(msgID string, edit func(*PublishFacts)) {
 		return
 	}
 	if t.Publishes == nil {
-		t.Publishes = map[string]PublishFacts{}
+		t.Publishes = map[string]*PublishFacts{}
 	}
-	p := t.Publishes[msgID]
-	edit(&p)
-	t.Publishes[msgID] = p
+	if t.Publishes[msgID] == nil {
+		t.Publishes[msgID] = &PublishFacts{}
+	}
+	edit(t.Publishes[msgID])
 	if len(t.Publishes) > maxPublishesKept {
 		delete(t.Publishes, slices.Max(slices.Collect(maps.Keys(t.Publishes))))
 	}

@@ -23,10 +23,10 @@ func Report(t Trace, sections ...string) string {
 	row("Type", code(s.Type))
 	row("Title (untrusted)", code(s.Title))
 	row("Newest message", code(messageText(s.Message)))
-	row("Waiting", span(t.Waiting))
-	row("Running", span(t.Running))
+	row("Waiting", Lasting(t.Waiting))
+	row("Running", Lasting(t.Running))
 	if t.Unsplit > 0 {
-		row("Waiting or running (delivery not observed)", span(t.Unsplit))
+		row("Waiting or running (delivery not observed)", Lasting(t.Unsplit))
 	}
 	row("Duplicate publishes caught by the stream", fmt.Sprint(s.Duplicates))
 	fmt.Fprintf(&b, "\n## Answers\n\n")

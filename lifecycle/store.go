@@ -124,6 +124,7 @@ type ConsumerState struct {
 	Paused        bool
 	Gone          bool        // It was there before and is not now.
 	Watches       bool        // It only watches: its stream is no work queue, and it is not named as a worker's.
+	WaitsSince    Micros      // When its ack wait or backoff was first seen as it is, where it was seen otherwise before; zero where it was not.
 	Steps         []ClockStep // The jumps of its clock that may still concern what it holds, oldest first.
 }
 

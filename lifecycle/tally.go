@@ -213,9 +213,9 @@ func (t Tally) countDuplicates(f *TaskFacts, s *TaskSummary, cases []Case, times
 
 // countProtection adds what is seen of the protection against duplicates: records, reports, and what they cost.
 func (t Tally) countProtection(f *TaskFacts, agent string, times int64) {
-	for i := range f.Completed {
-		t.count(MetricRecorded, f.Completed[i].At, agent, "", times)
-		t.count(MetricRecordedMonth, f.Completed[i].At, agent, "", times)
+	for _, c := range f.Completions() {
+		t.count(MetricRecorded, c.At, agent, "", times)
+		t.count(MetricRecordedMonth, c.At, agent, "", times)
 	}
 	for i := range f.Reports {
 		t.count(MetricReported, f.Reports[i].ended(), agent, "", times)

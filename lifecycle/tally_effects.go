@@ -39,7 +39,7 @@ const (
 	ReuseUnknown KeyReuse = "unknown"       // The fingerprint of one of them is not known.
 )
 
-func keyReuse(first, later DeliveryCopy) KeyReuse {
+func keyReuse(first, later *DeliveryCopy) KeyReuse {
 	switch {
 	case first.Hash == "" || later.Hash == "":
 		return ReuseUnknown
@@ -73,9 +73,10 @@ func (t Tally) countEffects(f *TaskFacts, s *TaskSummary, times int64) {
 
 // countKeys adds the stored messages that carry an idempotency key of an earlier one of the task.
 func (t Tally) countKeys(f *TaskFacts, agent string, times int64) {
-	first := map[string]DeliveryCopy{}
+	first := map[string]*DeliveryCopy{}
 	var last MessageKey
-	for _, c := range f.Copies {
+	for i := range f.Copies {
+		c := &f.Copies[i]
 		if c.IdemKey == "" || c.Key == last {
 			continue
 		}

@@ -63,7 +63,7 @@ func checkQueue(t *testing.T, m *memory) {
 	t.Helper()
 	var want int64
 	for _, row := range m.messages {
-		v := Judge(row.Facts, TaskFacts{})
+		v := Judge(*row.Facts, TaskFacts{})
 		if v.State == StateTriaged {
 			v.State = v.Death.State
 		}

@@ -9,11 +9,11 @@ import (
 
 // TaskFacts is what a set of events proves about one task beyond its messages.
 type TaskFacts struct {
-	ID        string                  `json:"-"`
-	Head      Head                    `json:"head"`                // The newest message.
-	Messages  int                     `json:"messages,omitempty"`  // Distinct stored messages; kept by [Fold].
-	Publishes map[string]PublishFacts `json:"publishes,omitempty"` // By Nats-Msg-Id.
-	Reports   []ReportFacts           `json:"reports,omitempty"`   // Sorted by message id, attempt, agent and who sent them.
+	ID        string                   `json:"-"`
+	Head      Head                     `json:"head"`                // The newest message.
+	Messages  int                      `json:"messages,omitempty"`  // Distinct stored messages; kept by [Fold].
+	Publishes map[string]*PublishFacts `json:"publishes,omitempty"` // By Nats-Msg-Id; none is nil.
+	Reports   []ReportFacts            `json:"reports,omitempty"`   // Sorted by message id, attempt, agent and who sent them.
 
 	Copies    []DeliveryCopy `json:"copies,omitempty"`    // Messages of the task, as the ledger needs them; kept by [Fold], sorted by key and attempt.
 	Completed []Completed    `json:"completed,omitempty"` // The distinct completions that records state, sorted.
@@ -112,8 +112,8 @@ type DeliveryCopy struct {
 	Workers []string     `json:"workers,omitempty"` // The agents whose consumers each got it, where there are several; nil where there are not.
 }
 
-// Completed is one completion that an idempotency record states. A record that is written again with the same stated time is the
-// same completion.
+// Completed is one completion that an idempotency record states. A record that is written again with the same stated time and message is the
+// same completion: whether two attempts at one message recorded in the same millisecond nobody can tell.
 type Completed struct {
 	Stated Micros `json:"s"`           // By the agent's clock.
 	Key    string `json:"k,omitempty"` // The idempotency key, where the record names one.
@@ -235,14 +235,31 @@ func (t *TaskFacts) Join(e Event) {
 // joinCompleted adds a completion, or corrects the time at which it was recorded.
 func (t *TaskFacts) joinCompleted(c Completed) {
 	i, found := slices.BinarySearchFunc(t.Completed, c, func(x, c Completed) int {
-		return cmp.Or(cmp.Compare(x.Stated, c.Stated), cmp.Compare(x.Key, c.Key))
+		return cmp.Or(cmp.Compare(x.Stated, c.Stated), cmp.Compare(x.Key, c.Key), cmp.Compare(x.Seq, c.Seq))
 	})
 	if found {
-		t.Completed[i].At, t.Completed[i].Seq = earliest(t.Completed[i].At, c.At), max(t.Completed[i].Seq, c.Seq)
+		t.Completed[i].At = earliest(t.Completed[i].At, c.At)
 		return
 	}
 	t.Completed = slices.Insert(t.Completed, i, c)
 	t.Completed = t.Completed[:min(len(t.Completed), maxCompletedKept)]
+}
+
+// sameMoment reports whether two records state the same time and key.
+func (c Completed) sameMoment(o Completed) bool { return c.Stated == o.Stated && c.Key == o.Key }
+
+// Completions are those that records state. One that names no message may be any that the same time and key are stated of, so that it counts for none
+// of its own.
+func (t *TaskFacts) Completions() (out []Completed) {
+	for _, c := range t.Completed {
+		if last := len(out) - 1; last >= 0 && out[last].Seq == 0 && out[last].sameMoment(c) {
+			c.At = earliest(c.At, out[last].At)
+			out[last] = c
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
 }
 
 // joinStep notes which steps called a tool with which canonical input (SPEC 4: semantic duplicates).
@@ -363,8 +380,9 @@ func compareCompletion(a, b CompletionFacts) int {
 func (t TaskFacts) Clone() TaskFacts {
 	t.Publishes = maps.Clone(t.Publishes)
 	for id, p := range t.Publishes {
-		p.Attempts, p.Stored = slices.Clone(p.Attempts), slices.Clone(p.Stored)
-		t.Publishes[id] = p
+		own := *p
+		own.Attempts, own.Stored = slices.Clone(p.Attempts), slices.Clone(p.Stored)
+		t.Publishes[id] = &own
 	}
 	t.Reports = slices.Clone(t.Reports)
 	t.Copies = slices.Clone(t.Copies)

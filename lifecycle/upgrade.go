@@ -10,12 +10,12 @@ import (
 const (
 	// FoldVersion is the version of the rules by which facts are joined, judged and counted. A store keeps it and judges its tasks anew where
 	// they were judged by an older one. It rises when the outcome of a scenario file changes, which a test finds.
-	FoldVersion = 46
+	FoldVersion = 50
 
 	// FactsVersion is the version from which on stored facts mean what they mean now. Tasks that were judged by an older one are folded anew
 	// from their events; of younger ones the stored facts are judged anew. When the facts of a scenario file change, FoldVersion rises by two
 	// and FactsVersion to the one between, which no store has: the suite tests both ways of an upgrade by it.
-	FactsVersion = 45
+	FactsVersion = 49
 )
 
 // ErrNewer says that a newer program judges this store's tasks by rules that this program does not know. Nothing was changed.
@@ -98,7 +98,7 @@ func History(t TaskFacts, messages []MessageFacts) Tally {
 	f := NewFold()
 	f.LoadTask(t)
 	for _, m := range messages {
-		f.LoadMessage(MessageRow{Facts: m, TaskID: t.ID})
+		f.LoadMessage(m, t.ID)
 	}
 	f.Rejudge()
 	out := f.Changes().Tally

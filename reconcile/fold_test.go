@@ -30,13 +30,13 @@ func fold(events []lifecycle.Event) folded {
 	var out folded
 	changes, tasks := f.Changes(), map[string]lifecycle.TaskFacts{}
 	for _, t := range changes.Tasks {
-		tasks[t.Facts.ID] = t.Facts
+		tasks[t.Facts.ID] = *t.Facts
 		if t.Facts.Messages == 0 {
-			out.orphans = append(out.orphans, t.Facts)
+			out.orphans = append(out.orphans, *t.Facts)
 		}
 	}
 	for _, m := range changes.Messages {
-		out.messages = append(out.messages, lifecycle.OpenMessage{Message: m.Facts, Task: tasks[m.TaskID]})
+		out.messages = append(out.messages, lifecycle.OpenMessage{Message: *m.Facts, Task: tasks[m.TaskID]})
 	}
 	return out
 }

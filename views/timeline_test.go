@@ -46,9 +46,9 @@ func twoMessages() ([]lifecycle.Event, lifecycle.Trace) {
 		fold.Add(e)
 	}
 	changes := fold.Changes()
-	record := lifecycle.TaskRecord{Facts: changes.Tasks[0].Facts, Summary: changes.Tasks[0].Summary}
+	record := lifecycle.TaskRecord{Facts: *changes.Tasks[0].Facts, Summary: changes.Tasks[0].Summary}
 	for _, m := range changes.Messages {
-		record.Messages = append(record.Messages, m.Facts)
+		record.Messages = append(record.Messages, *m.Facts)
 	}
 	return events, lifecycle.AssembleTrace(lifecycle.TraceInput{Record: record, Now: at(100)})
 }
@@ -68,11 +68,11 @@ func TestAStoryIsToldByMessageAndAttempt(t *testing.T) {
 	}
 	want := []string{
 		"## Message 1 · TASKS:1", "publish attempt ", "published +0 ms", "duplicate caught +12 s",
-		"## Message 1 · TASKS:1 · attempt 1 · nak", "delivered ", "heartbeat +5.0 s", "step intent +1.0 s", "nak +4.0 s",
+		"## Message 1 · TASKS:1 · attempt 1 · nak", "delivered ", "heartbeat +5 s", "step intent +1 s", "nak +4 s",
 		"## Message 1 · TASKS:1 · attempt 2 · terminated", "delivered +10 s", "term +10 s",
-		"## Message 1 · TASKS:1 · after its attempts", "dead-lettered +1.0 s",
-		"## Message 2 · TASKS:2 · generation 1", "publish attempt +9.0 s", "published +0 ms",
-		"## Message 2 · TASKS:2 · attempt 1 · acked", "delivered +10 s", "completion recorded +19 s", "ack +1.0 s",
+		"## Message 1 · TASKS:1 · after its attempts", "dead-lettered +1 s",
+		"## Message 2 · TASKS:2 · generation 1", "publish attempt +9 s", "published +0 ms",
+		"## Message 2 · TASKS:2 · attempt 1 · acked", "delivered +10 s", "completion recorded +19 s", "ack +1 s",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
@@ -137,10 +137,10 @@ func TestALeaseBarShowsWhatIsLeft(t *testing.T) {
 		left, wait time.Duration
 		want       leaseShape
 	}{
-		{time.Minute, 2 * time.Minute, leaseShape{held: 0.35, words: "1m 00s to the deadline"}},
+		{time.Minute, 2 * time.Minute, leaseShape{held: 0.35, words: "1 m to the deadline"}},
 		{0, 2 * time.Minute, leaseShape{held: 0.7, words: "0 ms to the deadline"}},
-		{-time.Minute, 5 * time.Minute, leaseShape{held: 0.7, over: 0.14, words: "1m 00s past the deadline"}},
-		{-time.Hour, time.Minute, leaseShape{held: 0.7, over: 0.3, words: "1h 00m past the deadline"}},
+		{-time.Minute, 5 * time.Minute, leaseShape{held: 0.7, over: 0.14, words: "1 m past the deadline"}},
+		{-time.Hour, time.Minute, leaseShape{held: 0.7, over: 0.3, words: "1 h past the deadline"}},
 	} {
 		l := lifecycle.Lease{Deadline: now.Add(test.left), Wait: test.wait}
 		got := leaseGeometry(l, now)
@@ -271,7 +271,7 @@ func TestTimesLeaveOutWhatIsNone(t *testing.T) {
 	}{
 		{0, 0, 84 * time.Second, []Param{{Name: either, Value: "1m 24s"}}},
 		{0, 84 * time.Second, 0, []Param{{Name: "waiting", Value: "1m 24s"}}},
-		{time.Minute, 0, time.Second, []Param{{Name: "in all", Value: "1m 01s"}, {Name: "running", Value: "1m 00s"}, {Name: either, Value: "1.0 s"}}},
+		{time.Minute, 0, time.Second, []Param{{Name: "in all", Value: "1m 01s"}, {Name: "running", Value: "1 m"}, {Name: either, Value: "1 s"}}},
 		{0, 0, 0, nil},
 	} {
 		if diff := cmp.Diff(test.want, timesOf(test.running, test.waiting, test.unsplit, 1)); diff != "" {

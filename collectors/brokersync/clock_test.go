@@ -29,10 +29,10 @@ func TestAJumpIsWhatNoDelayExplains(t *testing.T) {
 		{"the answer came late", told(begin, "n1", time.Second, time.Minute, time.Second), false, ""},
 		{"it was asked long before", told(begin, "n1", time.Second, time.Minute, time.Minute), false, ""},
 		{"within the margin", told(begin, "n1", time.Second, 0, time.Second+clockMargin), false, ""},
-		{"ahead", told(begin, "n1", time.Second, 0, time.Hour+time.Second), true, "the broker's clock jumped ahead by 1 h 0 m"},
-		{"back", told(begin, "n1", time.Second, 0, -time.Hour+time.Second), true, "the broker's clock jumped back by 1 h 0 m"},
-		{"ahead during an outage", told(begin, "n1", time.Hour, 0, 3*time.Hour), true, "the broker's clock jumped ahead by 2 h 0 m"},
-		{"another server leads", told(begin, "n2", time.Second, 0, -9*time.Second), true, "its leader was n1 and is n2, whose clock is 10.0 s behind"},
+		{"ahead", told(begin, "n1", time.Second, 0, time.Hour+time.Second), true, "the broker's clock jumped ahead by 1 h"},
+		{"back", told(begin, "n1", time.Second, 0, -time.Hour+time.Second), true, "the broker's clock jumped back by 1 h"},
+		{"ahead during an outage", told(begin, "n1", time.Hour, 0, 3*time.Hour), true, "the broker's clock jumped ahead by 2 h"},
+		{"another server leads", told(begin, "n2", time.Second, 0, -9*time.Second), true, "its leader was n1 and is n2, whose clock is 10 s behind"},
 		{"another server leads whose clock agrees", told(begin, "n2", time.Second, 0, time.Second), false, ""},
 	} {
 		j, jumped := tc.next.since(first)
@@ -77,7 +77,7 @@ func TestClocksOfServersThatDifferAreNoJump(t *testing.T) {
 	if j, jumped := c.jumped(); jumped {
 		t.Errorf("got %s", j.why)
 	}
-	if got, want := c.apart("TASKS"), "the clocks of n1 and n2 differ by 10.0 s, and so may what is said of leases"; got != want {
+	if got, want := c.apart("TASKS"), "the clocks of n1 and n2 differ by 10 s, and so may what is said of leases"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -104,7 +104,7 @@ func lastDelivery(v view, c Consumer, m lifecycle.MessageFacts, nonDelivery life
 }
 
 func knownExactly(m lifecycle.MessageFacts, cseq uint64) bool {
-	return slices.ContainsFunc(m.Deliveries, func(d lifecycle.DeliveryFacts) bool { return d.CSeq == cseq && d.At.Known() })
+	return slices.ContainsFunc(m.CurrentLife().Deliveries, func(d lifecycle.DeliveryFacts) bool { return d.CSeq == cseq && d.At.Known() })
 }
 
 // answeredDelivery gives the exact time of the consumer's last delivery to a message that has been answered already, where a line of

@@ -26,7 +26,7 @@ func evidenceOf(m lifecycle.MessageFacts, c Consumer) evidence {
 		m = m.Of(c.Name)
 	}
 	for _, d := range m.Deliveries {
-		if at := max(d.At, d.Bound); at >= c.Began() && d.CSeq <= c.DeliveredCSeq {
+		if at := max(d.At, d.Bound, d.LastAt, d.LastBound); at >= c.Began() && d.CSeq <= c.DeliveredCSeq {
 			known[d.CSeq] = 0
 		}
 	}

@@ -188,7 +188,7 @@ func (j *judgement) absent(c *Consumer, o lifecycle.OpenMessage) {
 	if j.known.undecided(j.view, c, o.Message, missed) {
 		return
 	}
-	undelivered := j.known.undelivered(j.view, c, o.Message)
+	undelivered := j.known.undelivered(j.view, c, o.Message) && !o.Task.RecordNames(&o.Message)
 	if undecidedExhaustion(o.Message) && !undelivered { // The broker cannot be asked any more.
 		e := exhaustionEvent(lifecycle.MaxDeliveries, c, o.Message)
 		j.say(e)

@@ -58,6 +58,7 @@ const passedRead = 10_000
 // readPassed reads the messages around those that are due to be called gone: what their consumer delivered, and what was stored after them.
 func (st *step) readPassed() {
 	around := map[string]span{}
+	st.known.forgot = map[string]bool{}
 	for _, m := range st.known.missing {
 		c := st.view.consumerOf(m)
 		if st.view.Drained < st.next.Missing[m.Key.Seq].Since.Add(st.rules.Waits.Vanish) {
@@ -65,7 +66,13 @@ func (st *step) readPassed() {
 		}
 		st.askDeletions(c, m)
 		st.askAboutClaim(m)
-		if c == nil || !st.view.sole(c, m) || (m.Key.Seq > c.DeliveredSeq && st.view.Limits.MaxPerSubject <= 0) {
+		if c == nil || !st.view.sole(c, m) {
+			continue
+		}
+		if m.Key.Seq > c.DeliveredSeq {
+			st.readBeyond(*c)
+		}
+		if m.Key.Seq > c.DeliveredSeq && st.view.Limits.MaxPerSubject <= 0 {
 			continue
 		}
 		s, begun := around[c.Name]
@@ -88,6 +95,27 @@ func (st *step) readPassed() {
 	}
 }
 
+// readBeyond reads whether a consumer delivered messages that it has not reached by the broker's word: then the broker has forgotten that, and what it denies
+// of others proves nothing.
+func (st *step) readBeyond(c Consumer) {
+	if st.known.forgot[c.Name] {
+		return
+	}
+	rows, ok := st.rowsIn(c.DeliveredSeq+1, min(c.DeliveredSeq+lookback, st.view.LastSeq), lookback)
+	st.known.forgot[c.Name] = ok && slices.ContainsFunc(rows, func(m lifecycle.MessageFacts) bool { return st.view.denies(c, m) })
+}
+
+// denies reports whether a line tells of a delivery of a message that its consumer has not reached by the broker's word.
+func (v view) denies(c Consumer, m lifecycle.MessageFacts) bool {
+	if len(m.Consumers) > 0 {
+		m = m.Of(c.Name)
+	}
+	reached := func(a lifecycle.AttemptFacts) bool {
+		return a.SeenAt >= c.Began() && a.SeenAt.Add(captureLagMax) <= v.ConsumersAt
+	}
+	return m.ContestedBy(c.Name) || (v.takes(c, m) && slices.ContainsFunc(m.Attempts, reached))
+}
+
 // askDeletions asks which consumers were deleted, where one that is gone may have delivered the message and nothing shows that one did.
 func (st *step) askDeletions(c *Consumer, m lifecycle.MessageFacts) {
 	if m.Stored == nil || (m.CurrentAttempt() > 0 && !st.view.Interest) || st.view.alone(c, m.Stored) {
@@ -101,6 +129,7 @@ func (st *step) askDeletions(c *Consumer, m lifecycle.MessageFacts) {
 type passed struct {
 	firsts []first // In the order of the stream.
 	all    evidence
+	forgot bool                // The broker has forgotten deliveries: their numbers are given to others.
 	stored map[string][]uint64 // By subject: the messages that were stored, in their order.
 }
 
@@ -116,6 +145,7 @@ func passedBy(v view, c Consumer, rows []lifecycle.MessageFacts) passed {
 		if m.Stored != nil {
 			p.stored[m.Stored.Subject] = append(p.stored[m.Stored.Subject], m.Key.Seq)
 		}
+		p.forgot = p.forgot || m.ContestedBy(c.Name)
 		known := evidenceOf(m, c)
 		p.all.join(known)
 		for cseq, n := range known {
@@ -139,8 +169,8 @@ func (p passed) over(c Consumer, seq uint64) bool {
 		}
 	}
 	to = min(to, c.DeliveredCSeq+1)
-	if to <= from {
-		return false // The lines contradict the order.
+	if to <= from || p.forgot {
+		return false // The lines contradict the order, or the broker's word.
 	}
 	for cseq := from + 1; cseq < to; cseq++ {
 		if _, known := p.all[cseq]; !known {
@@ -161,12 +191,13 @@ func (p passed) overflowed(limit int64, m lifecycle.MessageFacts) bool {
 }
 
 // undelivered reports whether it is proved that no worker ever had a missing message: only one consumer can have delivered it, and that one has
-// not come so far, or has passed over it.
+// not come so far, or has passed over it. Nobody may have answered it in the name of a worker, nor another that the consumer denies: a broker that is killed,
+// or whose disk is full, forgets its last deliveries.
 func (k known) undelivered(v view, c *Consumer, m lifecycle.MessageFacts) bool {
-	if m.CurrentAttempt() > 0 || !v.sole(c, m) {
+	if m.CurrentAttempt() > 0 || m.Contested() || !v.sole(c, m) {
 		return false
 	}
-	return c == nil || m.Key.Seq > c.DeliveredSeq || k.passed[c.Name].over(*c, m.Key.Seq)
+	return c == nil || (m.Key.Seq > c.DeliveredSeq && !k.forgot[c.Name]) || k.passed[c.Name].over(*c, m.Key.Seq)
 }
 
 // proofWait is how long a message must have been missed before it is said to be gone although the proof that nobody had it is not complete.

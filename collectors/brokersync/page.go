@@ -24,6 +24,7 @@ type known struct {
 	unknown  []uint64                            // In the stream, and never heard of by the store.
 	missing  []lifecycle.MessageFacts            // Open, not in the stream, and not explained yet.
 	passed   map[string]passed                   // By consumer: what proves that it never delivered missing messages.
+	forgot   map[string]bool                     // By consumer: lines tell of deliveries by it that the broker has forgotten.
 	answered []lifecycle.MessageFacts            // Messages that a consumer delivered last and that are settled.
 	others   map[string][]lifecycle.MessageFacts // By consumer: settled messages that its open deliveries may belong to. Missing where not asked.
 	early    map[string]bool                     // By consumer: it is too early to ask for others.

@@ -158,11 +158,12 @@ func (w *world) line(parts []string) error {
 	f := parseFields(parts[3:])
 	consumer, _ := f.take("consumer")
 	_, unproved := f.values["said"]
+	_, undelivered := f.take("undelivered")
 	apart := w.seen.Kept && consumer != ""
 	w.join(lifecycle.Event{
 		Kind: lifecycle.Kind(parts[0]), At: at(d), Provenance: lifecycle.Observed, Attempt: f.number("n", 0), ConsumerSeq: uint64(f.number("cseq", 0)),
 		Message: lifecycle.MessageKey{Stream: w.seen.Stream, Seq: seq}, Consumer: consumer, Detail: lifecycle.Detail{
-			Ending: lifecycle.Ending{Delay: f.duration("delay", 0)}, Standing: lifecycle.Standing{Unproved: unproved, Apart: apart, SaidAt: f.instant("said")},
+			Ending: lifecycle.Ending{Delay: f.duration("delay", 0), Undelivered: undelivered}, Standing: lifecycle.Standing{Unproved: unproved, Apart: apart, SaidAt: f.instant("said")},
 		},
 	})
 	return f.done()

@@ -94,3 +94,19 @@ func (s State) steadyNow(o Observation) map[string]lifecycle.Micros {
 	}
 	return steady
 }
+
+// withWaits are the consumers of an observation, with since when their waits are known to be in force.
+func (s State) withWaits(o Observation) []Consumer {
+	consumers := slices.Clone(o.Consumers)
+	for i := range consumers {
+		c := &consumers[i]
+		old, known := s.Consumers[consumerKey{c.Stream, c.Name}]
+		if !known || old.CreatedAt != c.CreatedAt {
+			continue
+		}
+		if c.WaitsSince = old.WaitsSince; old.AckWait != c.AckWait || !slices.Equal(old.Backoff, c.Backoff) {
+			c.WaitsSince = o.ConsumersAt
+		}
+	}
+	return consumers
+}

@@ -83,6 +83,7 @@ func (st *step) observe(o Observation) {
 	n.Comparison = n.Comparison.observe(o, n.Capture.Publishes.UpTo)
 	st.view.Verifiable = n.Comparison.Verifiable
 	n.Steady, n.Unbroken = st.was.steadyNow(o), st.was.unbrokenNow(o)
+	o.Consumers = st.was.withWaits(o)
 	st.view.Consumers = slices.Clone(o.Consumers)
 	for i := range st.view.Consumers {
 		st.view.Consumers[i].Steady = n.Steady[o.Consumers[i].Name]

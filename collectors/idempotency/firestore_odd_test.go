@@ -163,8 +163,8 @@ func TestARecordWrittenAgainIsTheSameCompletionUnlessItSaysAnotherTime(t *testin
 				leaked += c.N
 			}
 		}
-		if len(rec.Facts.Completed) != want || leaked != 0 { // A record alone does not tell that anything ran.
-			t.Errorf("%s: %d completions, %d leaked; want %d and none", task, len(rec.Facts.Completed), leaked, want)
+		if len(rec.Facts.Completions()) != want || leaked != 0 { // A record alone does not tell that anything ran.
+			t.Errorf("%s: %d completions, %d leaked; want %d and none", task, len(rec.Facts.Completions()), leaked, want)
 		}
 	}
 }

@@ -135,6 +135,23 @@ var completion = []situation{{
 	may:   all(messageIs(1, "completed"), messageIsNot(0, "completed")),
 	never: messageIsNot(0, "completed"),
 }, {
+	name: "two messages of one key are recorded in one millisecond, the second after it has gone",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		one := c.publish(publish{id: c.task("") + ":again"})
+		worker := c.workers(atOnce(2), wait(10*time.Minute))
+		c.pull(worker)
+		c.pull(worker)
+		moment := time.Now().UnixMilli()
+		c.record("", map[string]any{"natsStreamSeq": zero.seq, "completedAt": moment})
+		c.works(2500 * time.Millisecond) // A record counts that was stored two seconds before a removal.
+		c.deleteMessage(one)
+		c.works(500 * time.Millisecond)
+		c.record("", map[string]any{"natsStreamSeq": one.seq, "completedAt": moment})
+	},
+	may:   all(messageIs(0, "completing", "delivered"), messageIs(1, "outcome_unknown")), // The bucket keeps the last record alone.
+	never: messageIsNot(1, done...),
+}, {
 	name: "a record is written after its message has gone",
 	act: func(c *clients) {
 		zero := c.publish(publish{})

@@ -50,6 +50,23 @@ var ledger = []situation{{
 		return nil
 	}),
 }, {
+	name: "both attempts run at once, and both record in one millisecond",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		worker := c.workers(wait(1500 * time.Millisecond))
+		first := c.pull(worker)
+		c.works(1700 * time.Millisecond)
+		second := c.pull(worker)
+		c.works(500 * time.Millisecond)
+		moment := time.Now().UnixMilli()
+		c.record("", map[string]any{"natsStreamSeq": zero.seq, "completedAt": moment})
+		c.record("", map[string]any{"natsStreamSeq": zero.seq, "completedAt": moment, "resultSummary": "done too"})
+		c.ack(second)
+		c.ack(first)
+	},
+	may:   all(is("completed"), counts(layers{unknown: 1})),
+	never: countsAtMost(layers{unknown: 1}),
+}, {
 	name: "the second attempt takes as long as the first and acknowledges without a heartbeat",
 	act: func(c *clients) {
 		zero := c.publish(publish{})

@@ -178,8 +178,8 @@ func (r *run) balancesHonestly(c client, js jetstream.JetStream, truth map[strin
 	})
 	r.note("reconciled", "%d published, %d unexplained, of them %d never seen; the fleet's journal and the wire: %d lost", got.term("published"),
 		got.term("unexplained"), got.term("never_seen"), len(lost))
-	for _, t := range truth { // What nothing proves to have been stored may be explained by what was seen of it meanwhile, or not.
-		if w := a.wires.of(t); !w.proved() && lost[t.Seq] == "" {
+	for _, t := range truth { // What nothing proves to have been stored or delivered may be explained by what was seen of it meanwhile, or not.
+		if w := a.wires.of(t); (!w.proved() || a.wires.forgot(t.Seq)) && lost[t.Seq] == "" {
 			delete(unexplained, t.Seq)
 		}
 	}

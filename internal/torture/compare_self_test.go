@@ -4,6 +4,7 @@ package torture
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -177,6 +178,88 @@ func TestAfterLossesOnlyHonestAnswersPass(t *testing.T) {
 		s := seenOf()
 		tt.see(s)
 		found := a.compare(truth, s)
+		if tt.found == "" && len(found) > 0 || tt.found != "" && !strings.Contains(fmt.Sprint(found), tt.found) {
+			t.Errorf("%s: found %v, want something about %q", tt.name, found, tt.found)
+		}
+	}
+}
+
+// Seed 803899 of the full disk: two acknowledgements had no effect, the broker said that the attempts are used up, and the line of the third was lost.
+func TestTheBrokersWordStandsOnlyWhereTheLineOfAnAnswerWasLost(t *testing.T) {
+	t.Parallel()
+	truth := &told{ID: "cto-architecture-3", Seq: 4, Publishes: 1, Recorded: 1, Attempts: map[int]*toldAttempt{1: {Executed: 1, Acks: 1}, 2: {Acks: 1}, 3: {Acks: 1}}}
+	a := &aftermath{left: map[uint64]bool{}, wires: &wires{}}
+	line := wire{{lifecycle.Published, 0}: 1, {lifecycle.Acked, 1}: 1, {lifecycle.Acked, 2}: 1, {lifecycle.ExhaustionSaid, 3}: 1}
+	if allowed := a.allowed(truth, line); !slices.Contains(allowed, lifecycle.StateExhausted) || !slices.Contains(allowed, lifecycle.StateCompleted) {
+		t.Errorf("with a lost answer: %v", allowed)
+	}
+	line[wireCount{lifecycle.Acked, 3}] = 1
+	if allowed := a.allowed(truth, line); !slices.Equal(allowed, []lifecycle.State{lifecycle.StateCompleted}) {
+		t.Errorf("with every answer: %v", allowed)
+	}
+}
+
+// Seed 729606 of the full disk: killed, the broker forgot that it had delivered messages, and numbered the deliveries of others from before them.
+func TestTheBrokerForgotWhatItNumbersAgain(t *testing.T) {
+	t.Parallel()
+	first := handed{consumer: "a", cseq: 17, seq: 70, n: 1}
+	for _, tt := range []struct {
+		name  string
+		later handed
+		want  bool
+	}{
+		{"the same delivery", first, false},
+		{"the next message", handed{"a", 18, 75, 1}, false},
+		{"the next message, again", handed{"a", 19, 75, 2}, false},
+		{"its next attempt", handed{"a", 19, 70, 2}, false},
+		{"an older message again", handed{"a", 18, 23, 3}, false},
+		{"another's number", handed{"a", 17, 114, 1}, true},
+		{"a later message came before it", handed{"a", 16, 113, 1}, true},
+		{"the first attempt at a later message must have", handed{"a", 18, 75, 2}, true},
+		{"its own attempt under another number", handed{"a", 18, 70, 1}, true},
+		{"of another consumer", handed{"b", 17, 114, 1}, false},
+	} {
+		w := &wires{handed: []handed{first, tt.later}}
+		if got := w.forgot(70); got != tt.want {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
+		if w.forgot(tt.later.seq) && tt.later.seq != 70 {
+			t.Errorf("%s: the later one is called forgotten", tt.name)
+		}
+	}
+}
+
+// What is denied of a delivery that the broker forgot is honest, and only there.
+func TestOnlyWhatTheBrokerForgotMayBeDenied(t *testing.T) {
+	t.Parallel()
+	truth := &told{ID: "cto-debugging-1", Seq: 70, Publishes: 1, Attempts: map[int]*toldAttempt{1: {Executed: 1}, 2: {Executed: 1}, 3: {Executed: 2, Terms: 1}}}
+	line := wire{{lifecycle.Published, 0}: 1, {lifecycle.Terminated, 3}: 1, {lifecycle.TermConfirmed, 3}: 1}
+	see := func(state lifecycle.State, attempts int) *seen {
+		s := &seen{State: string(state), Attempts: attempts}
+		for i, kind := range []lifecycle.Kind{lifecycle.Published, lifecycle.Terminated, lifecycle.TermConfirmed} {
+			s.Events = append(s.Events, seenEvent{ID: fmt.Sprint(i), Kind: string(kind)})
+		}
+		return s
+	}
+	forgot := []handed{{"cto-task-worker", 17, 70, 3}, {"cto-task-worker", 17, 114, 1}}
+	for _, tt := range []struct {
+		name   string
+		handed []handed
+		seen   *seen
+		found  string // Empty: nothing.
+	}{
+		{"as it was", nil, see(lifecycle.StateTerminated, 3), ""},
+		{"denied without a reason", nil, see(lifecycle.StateOutcomeUnknown, 0), "state"},
+		{"too few attempts without a reason", nil, see(lifecycle.StateTerminated, 0), "attempts"},
+		{"more attempts than numbers without a reason", nil, see(lifecycle.StateTerminated, 4), "attempts"},
+		{"denied", forgot, see(lifecycle.StateOutcomeUnknown, 0), ""},
+		{"called removed", forgot, see(lifecycle.StateRemoved, 0), "state"},
+		{"called completed", forgot, see(lifecycle.StateCompleted, 0), "state"},
+		{"a number given twice", forgot, see(lifecycle.StateTerminated, 4), ""},
+		{"more attempts than deliveries", forgot, see(lifecycle.StateTerminated, 5), "attempts"},
+	} {
+		a := &aftermath{made: func(uint64) *seen { return nil }, wires: &wires{bySeq: map[uint64]wire{70: line}, handed: tt.handed}, left: map[uint64]bool{}, again: func() []seenGap { return nil }}
+		found := a.compare(truth, tt.seen)
 		if tt.found == "" && len(found) > 0 || tt.found != "" && !strings.Contains(fmt.Sprint(found), tt.found) {
 			t.Errorf("%s: found %v, want something about %q", tt.name, found, tt.found)
 		}

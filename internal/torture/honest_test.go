@@ -121,11 +121,14 @@ func (c *comparison) honest(w wire, a *aftermath) {
 	if allowed := a.allowed(t, w); !slices.Contains(allowed, state) {
 		c.found = append(c.found, difference{t.ID, fmt.Sprintf("state (in the stream: %t)", there), allowed, s.State + " by " + s.Rule})
 	}
-	low := w.last()
+	low, high := w.last(), max(t.last(), maxDeliver)
 	if !w.proved() {
 		low = 0
 	}
-	if high := max(t.last(), maxDeliver); s.Attempts < low || s.Attempts > high {
+	if a.wires.forgot(t.Seq) { // Its number is given again, so that there may be more deliveries than numbers.
+		low, high = 0, max(high, t.deliveries())
+	}
+	if s.Attempts < low || s.Attempts > high {
 		c.found = append(c.found, difference{t.ID, "attempts", fmt.Sprintf("%d to %d", low, high), s.Attempts})
 	}
 	if w.count(lifecycle.Published) == 0 && s.count(string(lifecycle.Repaired)) == 0 && !a.covered(t.Seq) {
@@ -184,7 +187,9 @@ func (a *aftermath) allowed(t *told, w wire) []lifecycle.State {
 		return []lifecycle.State{lifecycle.StateExhausted}
 	case there: // What a full disk kept an answer from is not known: the consumer may be done with a message that is still in the stream.
 		return append(unknown, lifecycle.StateExhausted)
-	case t.acks() > 0 && w.count(lifecycle.Acked) > 0 && w.proved():
+	case t.acks()+t.terms() > 0 && a.wires.forgot(t.Seq): // The broker denies what the answer was to.
+		return append(unknown, ended(t))
+	case t.acks() > 0 && w.count(lifecycle.Acked) > 0 && w.proved() && !diedFirst(t, w):
 		return []lifecycle.State{lifecycle.StateCompleted}
 	case t.acks() > 0:
 		return append(unknown, lifecycle.StateCompleted)
@@ -194,6 +199,20 @@ func (a *aftermath) allowed(t *told, w wire) []lifecycle.State {
 		return append(unknown, lifecycle.StateTerminated)
 	}
 	return unknown
+}
+
+// ended is the state in which an answer left a task.
+func ended(t *told) lifecycle.State {
+	if t.acks() > 0 {
+		return lifecycle.StateCompleted
+	}
+	return lifecycle.StateTerminated
+}
+
+// diedFirst reports whether the broker said that the attempts are used up, and the line of an answer was lost. A full disk keeps an answer from its effect:
+// the message stays and is delivered again. Which answer took it out of the stream in the end, one from before that word or the lost one, no line says.
+func diedFirst(t *told, w wire) bool {
+	return w.count(lifecycle.ExhaustionSaid) > 0 && w.count(lifecycle.Acked) < t.acks()
 }
 
 // lossless reports whether everything that the agents did with a task was captured.

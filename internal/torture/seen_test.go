@@ -62,6 +62,8 @@ type seenEvent struct {
 	SourceSeq string `json:"source_seq"`
 	Seq       string `json:"seq"`
 	Attempt   int    `json:"attempt"`
+
+	ConsumerSeq string `json:"consumer_seq"`
 }
 
 type seenGap struct {

@@ -119,6 +119,11 @@ func (t *told) naks() int   { return t.sum(func(a *toldAttempt) int { return a.N
 func (t *told) terms() int  { return t.sum(func(a *toldAttempt) int { return a.Terms }) }
 func (t *told) silent() int { return t.sum(func(a *toldAttempt) int { return a.Silent }) }
 
+// deliveries is how many deliveries reached the worker: a broker that has forgotten one may give its number again.
+func (t *told) deliveries() int {
+	return t.sum(func(a *toldAttempt) int { return max(1, a.Executed) })
+}
+
 // skipped reports whether the task was acknowledged by an attempt that did not run it, because its completion was recorded.
 func (t *told) skipped() bool {
 	for _, a := range t.Attempts {

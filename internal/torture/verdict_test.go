@@ -126,7 +126,7 @@ func stories(ctx context.Context, c client, t *told) string {
 		out += fmt.Sprintf("    message %s: %v\n", m.Seq, m.Attempts)
 	}
 	for _, e := range s.Events {
-		out += fmt.Sprintf("    %s %s attempt %d seq %s from %s:%s\n", e.At, e.Kind, e.Attempt, e.Seq, e.Source, e.SourceSeq)
+		out += fmt.Sprintf("    %s %s attempt %d seq %s delivery %s from %s:%s\n", e.At, e.Kind, e.Attempt, e.Seq, e.ConsumerSeq, e.Source, e.SourceSeq)
 	}
 	return out
 }

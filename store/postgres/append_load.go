@@ -100,7 +100,7 @@ func (f *folding) queueSelects(queries *pgx.Batch, keys []lifecycle.MessageKey) 
 				}
 				key := lifecycle.MessageKey{Stream: stream, Seq: uint64(seq)}
 				message, err := rowcodec.Message(key, facts)
-				f.fold.LoadMessage(lifecycle.MessageRow{Facts: message, TaskID: string(task)})
+				f.fold.LoadMessage(message, string(task))
 				f.stored[key] = version
 				return err
 			})

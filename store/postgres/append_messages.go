@@ -81,7 +81,7 @@ func (f *folding) writeMessages(ctx context.Context, rows []lifecycle.MessageRow
 		t.int64(f.tasks[m.TaskID].id)
 		t.bool(m.Open)
 		t.int64(int64(m.Facts.Generation()))
-		t.value(func(b []byte) []byte { return rowcodec.AppendMessage(b, &m.Facts) })
+		t.value(func(b []byte) []byte { return rowcodec.AppendMessage(b, m.Facts) })
 	})
 }
 
@@ -101,7 +101,7 @@ func (f *folding) queueMessages(writes *pgx.Batch, rows []*lifecycle.MessageRow)
 		streams, seqs = append(streams, stream(m.Facts.Key.Stream)), append(seqs, int64(m.Facts.Key.Seq))
 		versions, tasks = append(versions, f.stored[m.Facts.Key]), append(tasks, f.tasks[m.TaskID].id)
 		open, generations = append(open, m.Open), append(generations, int64(m.Facts.Generation()))
-		facts = append(facts, all.add(func(b []byte) []byte { return rowcodec.AppendMessage(b, &m.Facts) }))
+		facts = append(facts, all.add(func(b []byte) []byte { return rowcodec.AppendMessage(b, m.Facts) }))
 	}
 	writes.Queue(updateMessages, streams, seqs, versions, tasks, open, generations, facts).Exec(func(done pgconn.CommandTag) error {
 		if done.RowsAffected() != int64(len(rows)) {

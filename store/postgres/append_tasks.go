@@ -72,7 +72,7 @@ func (f *folding) addTask(t *tuple, r *lifecycle.TaskRow, stream int32) {
 	t.text(columns.Anomalies(s.Anomalies))
 	t.bytes(columns.Words(r.SearchTexts()))
 	t.value(func(b []byte) []byte { return rowcodec.AppendSummary(b, s) })
-	t.value(func(b []byte) []byte { return rowcodec.AppendTask(b, &r.Facts) })
+	t.value(func(b []byte) []byte { return rowcodec.AppendTask(b, r.Facts) })
 	t.int64(int64(s.Attempt))
 	t.int64(s.Running.Microseconds())
 	t.int64(int64(s.HeldSince))
@@ -115,5 +115,5 @@ func (c *taskColumns) add(row *taskRow, stream int32, r *lifecycle.TaskRow) {
 	c.duplicates, c.words = append(c.duplicates, int64(s.Duplicates)), append(c.words, columns.Words(r.SearchTexts()))
 	c.attempts, c.ran, c.held = append(c.attempts, int64(s.Attempt)), append(c.ran, s.Running.Microseconds()), append(c.held, int64(s.HeldSince))
 	c.summaries = append(c.summaries, c.all.add(func(b []byte) []byte { return rowcodec.AppendSummary(b, s) }))
-	c.facts = append(c.facts, c.all.add(func(b []byte) []byte { return rowcodec.AppendTask(b, &r.Facts) }))
+	c.facts = append(c.facts, c.all.add(func(b []byte) []byte { return rowcodec.AppendTask(b, r.Facts) }))
 }

@@ -86,7 +86,7 @@ func (o *outdatedTasks) loadMessages(ctx context.Context, tasks []int64) error {
 			return nil
 		}
 		m, err := rowcodec.Message(key, facts)
-		o.fold.LoadMessage(lifecycle.MessageRow{Facts: m, TaskID: o.names[task]})
+		o.fold.LoadMessage(m, o.names[task])
 		return err
 	})
 	return err

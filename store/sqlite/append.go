@@ -50,9 +50,8 @@ func (w *writer) append(jobs []*job) error {
 type commit struct {
 	w        *writer
 	fold     *lifecycle.Fold
-	loaded   map[string]lifecycle.TaskFacts // Stored tasks, for the fold to ask for.
-	ids      map[string]int64               // Row ids of the tasks at hand, those of new ones included.
-	rows     map[string]taskPlace           // The stored tasks at hand.
+	ids      map[string]int64     // Row ids of the tasks at hand, those of new ones included.
+	rows     map[string]taskPlace // The stored tasks at hand.
 	messages map[lifecycle.MessageKey]messagePlace
 	moved    map[int64]bool // Tasks that were given the events of a message.
 	oldFacts []string       // Tasks at hand whose stored facts are of an older version.
@@ -61,7 +60,7 @@ type commit struct {
 
 func (w *writer) newCommit() *commit {
 	return &commit{
-		w: w, fold: lifecycle.NewFold(), loaded: map[string]lifecycle.TaskFacts{}, ids: map[string]int64{}, rows: map[string]taskPlace{},
+		w: w, fold: lifecycle.NewFold(), ids: map[string]int64{}, rows: map[string]taskPlace{},
 		messages: map[lifecycle.MessageKey]messagePlace{}, moved: map[int64]bool{},
 	}
 }

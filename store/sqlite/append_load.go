@@ -16,7 +16,7 @@ type messagePlace struct {
 const loadMessage = `SELECT m.task, m.generation, m.open, t.task_id, t.published, t.listed, t.fold, m.facts, t.facts
 FROM messages m JOIN tasks t ON t.id = m.task WHERE m.stream = ? AND m.seq = ?`
 
-// loadMessages gives the stored ones of the messages to the fold, and keeps their tasks, which it will ask for next.
+// loadMessages gives the stored ones of the messages to the fold, and with them their tasks, which it would ask for next.
 func (c *commit) loadMessages(keys []lifecycle.MessageKey) error {
 	load := c.w.statement(loadMessage)
 	for _, k := range keys {
@@ -70,7 +70,7 @@ func (c *commit) loadMessage(k lifecycle.MessageKey, r *statement) error {
 		return err
 	}
 	c.messages[k] = place
-	c.fold.LoadMessage(lifecycle.MessageRow{Facts: facts, TaskID: task, Open: place.open})
+	c.fold.LoadMessage(facts, task)
 	return c.loadTask(place.task, task, at, r)
 }
 
@@ -108,38 +108,39 @@ const selectStoredTask = `SELECT id, published, listed, fold, facts FROM tasks W
 func (c *commit) loadTasks(ids []string) error {
 	load := c.w.statement(selectStoredTask)
 	for _, id := range ids {
-		if _, known := c.loaded[id]; !known {
-			err := load.text(id).each(func(r *statement) error {
-				row := r.getInt()
-				at, readable := c.taskPlace(id, r)
-				if !readable {
-					return nil
-				}
-				return c.loadTask(row, id, at, r)
-			})
-			if err != nil {
-				return err
-			}
+		if _, known := c.rows[id]; known {
+			continue
 		}
-		if facts, stored := c.loaded[id]; stored {
-			c.fold.LoadTask(facts)
-			if c.rows[id].outdated {
-				c.fold.Outdated(id)
+		err := load.text(id).each(func(r *statement) error {
+			row := r.getInt()
+			at, readable := c.taskPlace(id, r)
+			if !readable {
+				return nil
 			}
+			return c.loadTask(row, id, at, r)
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// loadTask reads the column facts of a task, unless it is known.
+// loadTask reads the column facts of a task and gives them to the fold, unless it is known.
 func (c *commit) loadTask(row int64, id string, at taskPlace, r *statement) error {
-	if _, known := c.loaded[id]; known {
+	if _, known := c.rows[id]; known {
 		return nil
 	}
 	c.ids[id], c.rows[id] = row, at
 	facts, err := rowcodec.Task(id, r.getBlob())
-	c.loaded[id] = facts
-	return err
+	if err != nil {
+		return err
+	}
+	c.fold.LoadTask(facts)
+	if at.outdated {
+		c.fold.Outdated(id)
+	}
+	return nil
 }
 
 const lastTask = `SELECT coalesce(max(id), 0) FROM tasks`

@@ -21,7 +21,7 @@ func (c *commit) writeMessage(m *lifecycle.MessageRow) error {
 	place := messagePlace{task: c.taskRow(m.TaskID), generation: int64(m.Facts.Generation()), open: m.Open}
 	old, stored := c.messages[m.Facts.Key]
 	w := c.w
-	w.buffer = rowcodec.AppendMessage(w.buffer[:0], &m.Facts)
+	w.buffer = rowcodec.AppendMessage(w.buffer[:0], m.Facts)
 	var q *statement
 	switch {
 	case !stored:

@@ -38,7 +38,7 @@ func (c *commit) writeTask(t *lifecycle.TaskRow) error {
 	q.blob(wordsOf(t))
 	w.buffer = rowcodec.AppendSummary(w.buffer[:0], sum)
 	q.blob(w.buffer)
-	w.buffer = rowcodec.AppendTask(w.buffer[:0], &t.Facts)
+	w.buffer = rowcodec.AppendTask(w.buffer[:0], t.Facts)
 	q.blob(w.buffer)
 	q.int(int64(sum.Attempt)).int(sum.Running.Microseconds()).int(int64(sum.HeldSince))
 	if !stored || place != old {

@@ -231,7 +231,7 @@ func (u *upgrading) judge(t outdatedTask) error {
 	} else {
 		c.fold.LoadTask(t.facts)
 		for _, m := range messages {
-			c.fold.LoadMessage(m)
+			c.fold.LoadMessage(m, t.facts.ID)
 		}
 		c.fold.Rejudge()
 	}
@@ -239,8 +239,8 @@ func (u *upgrading) judge(t outdatedTask) error {
 }
 
 // load reads the messages of the task, and where they stand in the indexes.
-func (u *upgrading) load(c *commit, t outdatedTask) ([]lifecycle.MessageRow, error) {
-	var out []lifecycle.MessageRow
+func (u *upgrading) load(c *commit, t outdatedTask) ([]lifecycle.MessageFacts, error) {
+	var out []lifecycle.MessageFacts
 	err := u.w.statement(selectRowsOf).int(t.row).each(func(r *statement) error {
 		k := getKey(r, u.names)
 		c.messages[k] = messagePlace{task: t.row, generation: r.getInt(), open: r.getFlag()}
@@ -248,7 +248,7 @@ func (u *upgrading) load(c *commit, t outdatedTask) ([]lifecycle.MessageRow, err
 			return nil
 		}
 		facts, err := rowcodec.Message(k, r.getBlob())
-		out = append(out, lifecycle.MessageRow{Facts: facts, TaskID: t.facts.ID})
+		out = append(out, facts)
 		return err
 	})
 	return out, err

@@ -29,13 +29,13 @@ var entryTests = []conformanceTest{
 func (w expected) entries() []dlqtriage.Entry {
 	by := map[string][]dlqtriage.FollowUp{}
 	for _, m := range w.messages {
-		if f, ok := dlqtriage.FollowUpOf(m.Facts, w.tasks[m.TaskID].Facts); ok {
+		if f, ok := dlqtriage.FollowUpOf(*m.Facts, *w.tasks[m.TaskID].Facts); ok {
 			by[f.Of] = append(by[f.Of], f)
 		}
 	}
 	var out []dlqtriage.Entry
 	for _, m := range w.messages {
-		if e, ok := dlqtriage.EntryOf(m.Facts, w.tasks[m.TaskID].Facts); ok {
+		if e, ok := dlqtriage.EntryOf(*m.Facts, *w.tasks[m.TaskID].Facts); ok {
 			out = append(out, e.Followed(by[e.ID]))
 		}
 	}

@@ -77,7 +77,7 @@ func (w expected) checkTasks(t *testing.T, s Store) {
 			t.Errorf("task %q: %v", id, err)
 			continue
 		}
-		diff(t, "task "+id, got, lifecycle.TaskRecord{Facts: want.Facts, Summary: want.Summary, Messages: w.messagesOf(id)})
+		diff(t, "task "+id, got, lifecycle.TaskRecord{Facts: *want.Facts, Summary: want.Summary, Messages: w.messagesOf(id)})
 		events, err := s.Events(t.Context(), id, lifecycle.EventPosition{}, math.MaxInt32)
 		if err != nil {
 			t.Errorf("events of %q: %v", id, err)
@@ -91,7 +91,7 @@ func (w expected) messagesOf(id string) []lifecycle.MessageFacts {
 	var out []lifecycle.MessageFacts
 	for _, m := range w.messages {
 		if m.TaskID == id {
-			out = append(out, m.Facts)
+			out = append(out, *m.Facts)
 		}
 	}
 	slices.SortFunc(out, func(a, b lifecycle.MessageFacts) int {
@@ -130,7 +130,7 @@ func (w expected) openMessages() []lifecycle.OpenMessage {
 	var out []lifecycle.OpenMessage
 	for _, k := range slices.SortedFunc(maps.Keys(w.messages), lifecycle.MessageKey.Compare) {
 		if m := w.messages[k]; m.Open {
-			out = append(out, lifecycle.OpenMessage{Message: m.Facts, Task: w.tasks[m.TaskID].Facts})
+			out = append(out, lifecycle.OpenMessage{Message: *m.Facts, Task: *w.tasks[m.TaskID].Facts})
 		}
 	}
 	return out

@@ -46,7 +46,7 @@ func (w expected) fold(events []lifecycle.Event, seen map[eventKey]lifecycle.Mes
 	load := func(keys []lifecycle.MessageKey) {
 		for _, k := range keys {
 			if m, ok := w.messages[k]; ok {
-				f.LoadMessage(lifecycle.MessageRow{Facts: m.Facts.Clone(), TaskID: m.TaskID, Open: m.Open})
+				f.LoadMessage(m.Facts.Clone(), m.TaskID)
 			}
 		}
 	}

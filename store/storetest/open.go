@@ -77,7 +77,7 @@ func (w expected) messagesIn(from, to uint64, limit int) []lifecycle.MessageFact
 	var out []lifecycle.MessageFacts
 	for _, k := range slices.SortedFunc(maps.Keys(w.messages), lifecycle.MessageKey.Compare) {
 		if k.Seq >= from && k.Seq <= to && len(out) < limit {
-			out = append(out, w.messages[k].Facts)
+			out = append(out, *w.messages[k].Facts)
 		}
 	}
 	return out
@@ -144,7 +144,7 @@ func openUnlisted(t *testing.T, s Store) {
 		}
 		var want []lifecycle.TaskFacts
 		for _, id := range c.want {
-			want = append(want, expectedOf(w.events).tasks[id].Facts)
+			want = append(want, *expectedOf(w.events).tasks[id].Facts)
 		}
 		diff(t, fmt.Sprintf("unlisted before %d, at most %d, oldest first", c.before, c.limit), got, want)
 	}

@@ -176,7 +176,7 @@ func balanceMessages(t *testing.T, s Store) {
 		}
 		var want []lifecycle.OpenMessage
 		for _, m := range all.messagesIn(c[0], c[1], int(c[2])) {
-			want = append(want, lifecycle.OpenMessage{Message: m, Task: all.tasks[all.messages[m.Key].TaskID].Facts})
+			want = append(want, lifecycle.OpenMessage{Message: m, Task: *all.tasks[all.messages[m.Key].TaskID].Facts})
 		}
 		diff(t, fmt.Sprintf("messages %v with their tasks", c), got, want)
 	}
@@ -233,7 +233,7 @@ func balanceWithoutMessage(t *testing.T, s Store) {
 			}
 			for _, task := range page {
 				got = append(got, task.ID)
-				diff(t, "facts of "+task.ID, task, all.tasks[task.ID].Facts)
+				diff(t, "facts of "+task.ID, task, *all.tasks[task.ID].Facts)
 			}
 			if after = next; next == nil || len(got) > len(want) {
 				break

@@ -35,7 +35,7 @@ func (l *ChangeLog) Added(event int, task string) {
 // to whoever brought the line that said so; every batch is told of it.
 func (l *ChangeLog) Results(rows []lifecycle.TaskRow) []lifecycle.Appended {
 	for k := range rows {
-		s, facts := &rows[k].Summary, &rows[k].Facts
+		s, facts := &rows[k].Summary, rows[k].Facts
 		change := lifecycle.TaskChange{TaskID: s.TaskID, State: s.State, Agent: s.Agent, At: s.LastEventAt, Shares: facts.SharesKey(), Fallen: len(facts.Fallen) > 0}
 		unclaimed := !slices.ContainsFunc(l.touched, func(tasks map[string]bool) bool { return tasks[s.TaskID] })
 		for i := range l.results {

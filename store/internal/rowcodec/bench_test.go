@@ -52,7 +52,7 @@ func benchChanges() (lifecycle.MessageFacts, lifecycle.TaskRow) {
 		f.Add(e)
 	}
 	c := f.Changes()
-	return c.Messages[0].Facts, c.Tasks[0]
+	return *c.Messages[0].Facts, c.Tasks[0]
 }
 
 func BenchmarkFacts(b *testing.B) {
@@ -62,12 +62,12 @@ func BenchmarkFacts(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			room = rowcodec.AppendMessage(room[:0], &message)
-			room = rowcodec.AppendTask(room, &task.Facts)
+			room = rowcodec.AppendTask(room, task.Facts)
 			room = rowcodec.AppendSummary(room, &task.Summary)
 		}
 		b.ReportMetric(float64(len(room)), "B/task")
 	})
-	m, t, sum := rowcodec.AppendMessage(nil, &message), rowcodec.AppendTask(nil, &task.Facts), rowcodec.AppendSummary(nil, &task.Summary)
+	m, t, sum := rowcodec.AppendMessage(nil, &message), rowcodec.AppendTask(nil, task.Facts), rowcodec.AppendSummary(nil, &task.Summary)
 	b.Run("read", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

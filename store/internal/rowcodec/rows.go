@@ -346,6 +346,9 @@ type deliveryFactsRow struct {
 	CSeq  uint64           `msg:"a,omitempty"`
 	At    lifecycle.Micros `msg:"b,omitempty"`
 	Bound lifecycle.Micros `msg:"c,omitempty"`
+
+	LastAt    lifecycle.Micros `msg:"d,omitempty"`
+	LastBound lifecycle.Micros `msg:"e,omitempty"`
 }
 
 type deadFactsRow struct {
@@ -388,29 +391,29 @@ type triageFactsRow struct {
 }
 
 type taskFactsRow struct {
-	ID             string                            `msg:"-"`
-	Head           lifecycle.Head                    `msg:"a"`
-	Messages       int                               `msg:"b,omitempty"`
-	Publishes      map[string]lifecycle.PublishFacts `msg:"c,omitempty"`
-	Reports        []lifecycle.ReportFacts           `msg:"d,omitempty"`
-	Copies         []lifecycle.DeliveryCopy          `msg:"e,omitempty"`
-	Completed      []lifecycle.Completed             `msg:"f,omitempty"`
-	Steps          []lifecycle.StepFacts             `msg:"g,omitempty"`
-	Intents        []lifecycle.IntentFacts           `msg:"p,omitempty"`
-	IntentsCut     bool                              `msg:"q,omitempty"`
-	Checkpoints    []lifecycle.CheckpointFacts       `msg:"r,omitempty"`
-	Effects        []lifecycle.LoggedEffect          `msg:"s,omitempty"`
-	Shared         []lifecycle.SharedKey             `msg:"t,omitempty"`
-	Fallen         []lifecycle.MessageKey            `msg:"n,omitempty"`
-	IngressAt      lifecycle.Micros                  `msg:"u,omitempty"`
-	Completion     *lifecycle.CompletionFacts        `msg:"h,omitempty"`
-	NotStoredAt    lifecycle.Micros                  `msg:"i,omitempty"`
-	NotStoredDoubt string                            `msg:"o,omitempty"`
-	FirstAt        lifecycle.Micros                  `msg:"j,omitempty"`
-	LastAt         lifecycle.Micros                  `msg:"k,omitempty"`
-	LastKind       lifecycle.Kind                    `msg:"v,omitempty"`
-	Agent          string                            `msg:"l,omitempty"`
-	Type           string                            `msg:"m,omitempty"`
+	ID             string                             `msg:"-"`
+	Head           lifecycle.Head                     `msg:"a"`
+	Messages       int                                `msg:"b,omitempty"`
+	Publishes      map[string]*lifecycle.PublishFacts `msg:"c,omitempty"`
+	Reports        []lifecycle.ReportFacts            `msg:"d,omitempty"`
+	Copies         []lifecycle.DeliveryCopy           `msg:"e,omitempty"`
+	Completed      []lifecycle.Completed              `msg:"f,omitempty"`
+	Steps          []lifecycle.StepFacts              `msg:"g,omitempty"`
+	Intents        []lifecycle.IntentFacts            `msg:"p,omitempty"`
+	IntentsCut     bool                               `msg:"q,omitempty"`
+	Checkpoints    []lifecycle.CheckpointFacts        `msg:"r,omitempty"`
+	Effects        []lifecycle.LoggedEffect           `msg:"s,omitempty"`
+	Shared         []lifecycle.SharedKey              `msg:"t,omitempty"`
+	Fallen         []lifecycle.MessageKey             `msg:"n,omitempty"`
+	IngressAt      lifecycle.Micros                   `msg:"u,omitempty"`
+	Completion     *lifecycle.CompletionFacts         `msg:"h,omitempty"`
+	NotStoredAt    lifecycle.Micros                   `msg:"i,omitempty"`
+	NotStoredDoubt string                             `msg:"o,omitempty"`
+	FirstAt        lifecycle.Micros                   `msg:"j,omitempty"`
+	LastAt         lifecycle.Micros                   `msg:"k,omitempty"`
+	LastKind       lifecycle.Kind                     `msg:"v,omitempty"`
+	Agent          string                             `msg:"l,omitempty"`
+	Type           string                             `msg:"m,omitempty"`
 }
 
 type headRow struct {

@@ -2834,11 +2834,11 @@ func (z *deliveryCopyRow) Msgsize() (s int) {
 }
 
 // MarshalMsg implements msgp.Marshaler
-func (z deliveryFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
+func (z *deliveryFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(3)
-	var zb0001Mask uint8 /* 3 bits */
+	zb0001Len := uint32(5)
+	var zb0001Mask uint8 /* 5 bits */
 	_ = zb0001Mask
 	if z.CSeq == 0 {
 		zb0001Len--
@@ -2851,6 +2851,14 @@ func (z deliveryFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	if z.Bound == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x4
+	}
+	if z.LastAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x8
+	}
+	if z.LastBound == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x10
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -2871,6 +2879,16 @@ func (z deliveryFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			// string "c"
 			o = append(o, 0xa1, 0x63)
 			o = msgp.AppendInt64(o, int64(z.Bound))
+		}
+		if (zb0001Mask & 0x8) == 0 { // if not omitted
+			// string "d"
+			o = append(o, 0xa1, 0x64)
+			o = msgp.AppendInt64(o, int64(z.LastAt))
+		}
+		if (zb0001Mask & 0x10) == 0 { // if not omitted
+			// string "e"
+			o = append(o, 0xa1, 0x65)
+			o = msgp.AppendInt64(o, int64(z.LastBound))
 		}
 	}
 	return
@@ -2924,6 +2942,26 @@ func (z *deliveryFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.Bound = lifecycle.Micros(zb0003)
 			}
+		case "d":
+			{
+				var zb0004 int64
+				zb0004, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "LastAt")
+					return
+				}
+				z.LastAt = lifecycle.Micros(zb0004)
+			}
+		case "e":
+			{
+				var zb0005 int64
+				zb0005, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "LastBound")
+					return
+				}
+				z.LastBound = lifecycle.Micros(zb0005)
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -2937,8 +2975,8 @@ func (z *deliveryFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 }
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
-func (z deliveryFactsRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.Uint64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size
+func (z *deliveryFactsRow) Msgsize() (s int) {
+	s = 1 + 2 + msgp.Uint64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size
 	return
 }
 
@@ -8631,10 +8669,14 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendMapHeader(o, uint32(len(z.Publishes)))
 			for za0001, za0002 := range z.Publishes {
 				o = msgp.AppendString(o, za0001)
-				o, err = (*publishFactsRow)(&za0002).MarshalMsg(o)
-				if err != nil {
-					err = msgp.WrapError(err, "Publishes", za0001)
-					return
+				if za0002 == nil {
+					o = msgp.AppendNil(o)
+				} else {
+					o, err = (*publishFactsRow)(za0002).MarshalMsg(o)
+					if err != nil {
+						err = msgp.WrapError(err, "Publishes", za0001)
+						return
+					}
 				}
 			}
 		}
@@ -8854,12 +8896,12 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				return
 			}
 			if z.Publishes == nil {
-				z.Publishes = make(map[string]lifecycle.PublishFacts, zb0002)
+				z.Publishes = make(map[string]*lifecycle.PublishFacts, zb0002)
 			} else if len(z.Publishes) > 0 {
 				clear(z.Publishes)
 			}
 			for zb0002 > 0 {
-				var za0002 lifecycle.PublishFacts
+				var za0002 *lifecycle.PublishFacts
 				zb0002--
 				var za0001 string
 				za0001, bts, err = msgp.ReadStringBytes(bts)
@@ -8867,10 +8909,21 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 					err = msgp.WrapError(err, "Publishes")
 					return
 				}
-				bts, err = (*publishFactsRow)(&za0002).UnmarshalMsg(bts)
-				if err != nil {
-					err = msgp.WrapError(err, "Publishes", za0001)
-					return
+				if msgp.IsNil(bts) {
+					bts, err = msgp.ReadNilBytes(bts)
+					if err != nil {
+						return
+					}
+					za0002 = nil
+				} else {
+					if za0002 == nil {
+						za0002 = new(lifecycle.PublishFacts)
+					}
+					bts, err = (*publishFactsRow)(za0002).UnmarshalMsg(bts)
+					if err != nil {
+						err = msgp.WrapError(err, "Publishes", za0001)
+						return
+					}
 				}
 				z.Publishes[za0001] = za0002
 			}
@@ -9190,7 +9243,12 @@ func (z *taskFactsRow) Msgsize() (s int) {
 	if z.Publishes != nil {
 		for za0001, za0002 := range z.Publishes {
 			_ = za0002
-			s += msgp.StringPrefixSize + len(za0001) + (*publishFactsRow)(&za0002).Msgsize()
+			s += msgp.StringPrefixSize + len(za0001)
+			if za0002 == nil {
+				s += msgp.NilSize
+			} else {
+				s += (*publishFactsRow)(za0002).Msgsize()
+			}
 		}
 	}
 	s += 2 + msgp.ArrayHeaderSize
