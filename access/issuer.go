@@ -80,11 +80,16 @@ func (i *Issuer) List(ctx context.Context) ([]ListedToken, error) {
 		out = append(out, ListedToken{t, false})
 	}
 	for n := range out {
-		if used := i.cfg.Tokens.LastUsed(out[n].SHA256); !used.IsZero() {
-			out[n].LastUsed = max(out[n].LastUsed, lifecycle.MicrosOf(used))
-		}
+		i.addUse(&out[n].StoredToken)
 	}
 	return out, nil
+}
+
+// addUse adds what this process saw of a token since the store was told.
+func (i *Issuer) addUse(t *StoredToken) {
+	if used := i.cfg.Tokens.LastUsed(t.SHA256); !used.IsZero() {
+		t.LastUsed = max(t.LastUsed, lifecycle.MicrosOf(used))
+	}
 }
 
 func tokenID(t Token) string { return strings.ToLower(t.SHA256[:min(len(t.SHA256), idLength)]) }
@@ -147,6 +152,7 @@ func (i *Issuer) Revoke(ctx context.Context, by decision.Actor, id string) (Stor
 	if at < 0 {
 		return StoredToken{}, lifecycle.ErrNotFound
 	}
+	i.addUse(&stored[at])
 	if err := i.cfg.Store.RemoveToken(ctx, id, i.record(by, "revoke-token", id, &stored[at], nil)); err != nil {
 		return StoredToken{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"time"
 
 	"fleetglass/lifecycle"
@@ -52,6 +53,17 @@ type Alert struct {
 	Told       bool             `json:"told"`                  // Receivers heard, or will hear, that it fires, and not yet that it is resolved.
 
 	Acknowledged *Acknowledgement `json:"acknowledged,omitempty"`
+}
+
+// Version names the alert as it fires and is looked after: what a decision about it rests on. What is noted while it goes on, such as a count, leaves
+// it as it is.
+func (a Alert) Version() string {
+	sum := sha256.New()
+	fmt.Fprint(sum, a.StartedAt, a.ResolvedAt)
+	if by := a.Acknowledged; by != nil {
+		fmt.Fprintf(sum, " %q %d %q", by.By, by.At, by.Note)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:6])
 }
 
 // Acknowledgement says who looks after an alert.

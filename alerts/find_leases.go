@@ -39,7 +39,7 @@ func leaseFinding(l lifecycle.Lease) Finding {
 	f.Why += ". " + l.Stale.Meaning()
 	f.Do.Page = "/in-flight/" + url.PathEscape(l.Message.PathID())
 	if l.Beside {
-		f.Do.Page = TaskPage(l.TaskID)
+		f.Do.Page = lifecycle.PageOfTask(l.TaskID)
 	}
 	if l.MaxDeliver > 0 && l.Attempt >= l.MaxDeliver && (l.Stale == lifecycle.StaleLease || l.Stale == lifecycle.StaleExpiring) {
 		f.Harm = HarmDying // No attempt is left after this one.

@@ -15,7 +15,7 @@ func findOrphaned(f *Facts, _ Rule) []Finding {
 	for _, u := range f.Untaken {
 		n := number(u.Count, "message", "messages")
 		if u.More {
-			n = "at least " + n
+			n = "At least " + n
 		}
 		filter := UntakenTasks()
 		if u.Agent != "" {

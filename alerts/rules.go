@@ -123,7 +123,7 @@ func Defaults() Rules {
 			Next: "Look for the cause first: what is retried meanwhile dies of it again.",
 		}, {
 			ID: RuleDLQUntouched, Severity: Warning, For: time.Hour, Title: "Dead letters wait for a decision", find: findDLQUntouched,
-			Why:  "Nobody has decided about them yet.",
+			Why:  "Nobody has decided yet.",
 			Next: "Open the DLQ: each entry has a plan with reasons.",
 		}, {
 			ID: RuleTrapCritical, Severity: Critical, For: time.Minute, Title: "A trap in the broker's configuration", find: trapsThat(Critical),

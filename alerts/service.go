@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -49,9 +50,13 @@ const ShownResolved = 24 * time.Hour
 
 // Refusal says why something that was asked for is not done. Nothing was changed.
 type Refusal struct {
-	Why   string
-	Wrong []Wrong // The places of the request that are wrong.
+	Why     string
+	Wrong   []Wrong // The places of the request that are wrong.
+	Changed bool    // The alert is not as the caller saw it.
 }
+
+// Seen are versions ([Alert.Version]) of which one must be that of the alert now; nil where any will do.
+type Seen []string
 
 // Error implements error.
 func (r *Refusal) Error() string { return r.Why }
@@ -102,27 +107,30 @@ func (s *Service) Deliveries(ctx context.Context, alert string, limit int) ([]De
 // By is who asks.
 type By = decision.Actor
 
-// Acknowledge notes that somebody looks after an alert, until it is resolved. It errors with a *Refusal where the alert is resolved, and with
-// lifecycle.ErrNotFound.
-func (s *Service) Acknowledge(ctx context.Context, id, note string, by By) (Standing, error) {
+// Acknowledge notes that somebody looks after an alert, until it is resolved. It errors with a *Refusal where the alert is resolved, and
+// where it is none of those that were seen, and with lifecycle.ErrNotFound.
+func (s *Service) Acknowledge(ctx context.Context, id, note string, seen Seen, by By) (Standing, error) {
 	if utf8.RuneCountInString(note) > maxComment {
 		return Standing{}, &Refusal{Why: "The note is too long.", Wrong: []Wrong{{"/note", "At most 2,000 characters are allowed."}}}
 	}
-	return s.changeAlert(ctx, id, "acknowledge", note, by, func(a *Alert, now lifecycle.Micros) {
+	return s.changeAlert(ctx, id, "acknowledge", note, seen, by, func(a *Alert, now lifecycle.Micros) {
 		a.Acknowledged = &Acknowledgement{By: by.Name, At: now, Note: note}
 	})
 }
 
 // Unacknowledge takes that back.
-func (s *Service) Unacknowledge(ctx context.Context, id string, by By) (Standing, error) {
-	return s.changeAlert(ctx, id, "unacknowledge", "", by, func(a *Alert, _ lifecycle.Micros) { a.Acknowledged = nil })
+func (s *Service) Unacknowledge(ctx context.Context, id string, seen Seen, by By) (Standing, error) {
+	return s.changeAlert(ctx, id, "unacknowledge", "", seen, by, func(a *Alert, _ lifecycle.Micros) { a.Acknowledged = nil })
 }
 
-func (s *Service) changeAlert(ctx context.Context, id, action, reason string, by By, change func(*Alert, lifecycle.Micros)) (out Standing, err error) {
+func (s *Service) changeAlert(ctx context.Context, id, action, reason string, seen Seen, by By, change func(*Alert, lifecycle.Micros)) (out Standing, err error) {
 	err = s.commit(ctx, func(b Board, now lifecycle.Micros) (Change, error) {
 		a, err := s.cfg.Store.Alert(ctx, id)
 		if err != nil {
 			return Change{}, err
+		}
+		if seen != nil && !slices.Contains(seen, a.Version()) {
+			return Change{}, &Refusal{Why: "The alert was changed since it was loaded. Load it again.", Changed: true}
 		}
 		if !a.Active() {
 			return Change{}, &Refusal{Why: "The alert does not fire any more."}

@@ -12,6 +12,7 @@ import (
 type Observed struct {
 	At       lifecycle.Micros
 	DataAt   lifecycle.Micros // Optional; default At. All that it draws on is at least as new: replicas look at different times, and share what they read for a while.
+	LeasesAt lifecycle.Micros // Optional; default DataAt. Likewise, of what the rules about leases draw on.
 	Findings []Finding
 	Unsure   func(RuleID) bool // Optional. Findings of these rules may be missing: their alerts are not resolved.
 }
@@ -53,7 +54,7 @@ func (n Notice) ID() string { return "alert." + strconv.FormatUint(n.Seq, 10) }
 // Step says how a look at the fleet changes the board. It is pure: the same look at the same board gives the same change, and a second time
 // none.
 func Step(b Board, seen Observed, rules Rules) Change {
-	s := step{board: b, now: seen.At, data: cmp.Or(seen.DataAt, seen.At), rules: rules, change: Change{Expected: b.Version}}
+	s := step{board: b, now: seen.At, data: cmp.Or(seen.DataAt, seen.At), leases: cmp.Or(seen.LeasesAt, seen.DataAt, seen.At), rules: rules, change: Change{Expected: b.Version}}
 	known := map[string]int{}
 	for i, a := range b.Alerts {
 		known[a.ID] = i
@@ -85,14 +86,23 @@ type step struct {
 	board  Board
 	now    lifecycle.Micros
 	data   lifecycle.Micros // As [Observed.DataAt].
+	leases lifecycle.Micros // As [Observed.LeasesAt].
 	rules  Rules
 	change Change
+}
+
+// dataOf is how new at least that is which a rule draws on.
+func (s *step) dataOf(rule RuleID) lifecycle.Micros {
+	if LeaseRules(rule) {
+		return s.leases
+	}
+	return s.data
 }
 
 // found moves an alert whose finding is there.
 func (s *step) found(a Alert, f Finding, known bool) {
 	before, rule := a, s.ruleOf(f.Rule)
-	if a.ResolvedAt.Known() && s.data <= a.ResolvedAt {
+	if a.ResolvedAt.Known() && s.dataOf(a.Rule) <= a.ResolvedAt {
 		return // A newer look has not found it any more.
 	}
 	if !a.Active() {
@@ -141,7 +151,7 @@ func (s *step) keep(a *Alert, f Finding, rule Rule) {
 // missing resolves an alert whose finding is gone.
 func (s *step) missing(a Alert) {
 	switch {
-	case s.data <= max(a.PendingAt, a.StartedAt): // A newer look has found it.
+	case s.dataOf(a.Rule) <= max(a.PendingAt, a.StartedAt): // A newer look has found it.
 		return
 	case a.Active():
 		told := a.Told

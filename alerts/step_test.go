@@ -249,6 +249,19 @@ func TestASilenceIsRefusedWithEverythingThatIsWrongWithIt(t *testing.T) {
 	}
 }
 
+// What is slow to find elsewhere does not keep an alert about a lease: "is expiring" stood for seconds beside "over by 5 s".
+func TestALeaseIsResolvedByANewLookAtLeases(t *testing.T) {
+	t.Parallel()
+	at := func(s int64) lifecycle.Micros { return lifecycle.Micros(s * 1_000_000) }
+	b := alerts.Board{}
+	found := []alerts.Finding{{Rule: alerts.RuleExpiring, Key: "lease"}, {Rule: alerts.RuleTrapCritical, Key: "trap"}}
+	b.Alerts = alerts.Step(b, alerts.Observed{At: at(10), Findings: found}, alerts.Defaults()).Alerts
+	resolved := alerts.Step(b, alerts.Observed{At: at(11), DataAt: at(6), LeasesAt: at(11)}, alerts.Defaults()).Alerts
+	if len(resolved) != 1 || resolved[0].Key != "lease" || !resolved[0].ResolvedAt.Known() {
+		t.Errorf("got %+v, want the lease alone", resolved)
+	}
+}
+
 // TestAnOlderLookOfAnotherReplicaChangesNothing has two replicas that look in turns, one of them at what it read a second before.
 func TestAnOlderLookOfAnotherReplicaChangesNothing(t *testing.T) {
 	t.Parallel()

@@ -26,14 +26,6 @@ func agentPage(agent string) string {
 	return "/agents/" + url.PathEscape(agent)
 }
 
-// TaskPage is the page of a task.
-func TaskPage(id string) string {
-	if id == "." || id == ".." { // A path cannot end in a dot segment.
-		return "/task?id=" + id
-	}
-	return "/tasks/" + url.PathEscape(id)
-}
-
 // cut shortens a text of others to so many characters.
 func cut(s string, most int) string {
 	if utf8.RuneCountInString(s) <= most {

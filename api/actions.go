@@ -33,7 +33,7 @@ type ActionParams struct {
 	Modifications []dlqtriage.Modification `json:"modifications,omitempty" doc:"With edited: as in X-Modifications."`
 	Model         string                   `json:"model,omitempty" doc:"retry, reassign: the model." example:"claude-sonnet-4-5"`
 	DelayMS       *int64                   `json:"delay_ms,omitempty" doc:"retry, reassign: how long to wait; without it as the plan says." example:"30000"`
-	Force         bool                     `json:"force,omitempty" doc:"retry, reassign: in spite of permanent, retries_used_up, already_completed, effects_unknown and does_not_fit."`
+	Force         bool                     `json:"force,omitempty" doc:"retry, reassign: in spite of not_read_yet, permanent, retries_used_up, already_completed, effects_unknown and does_not_fit."`
 	ForceReason   string                   `json:"force_reason,omitempty" doc:"Required with force."`
 	Agent         string                   `json:"agent,omitempty" doc:"reassign: who takes it." example:"frontend"`
 	Until         *string                  `json:"until,omitempty" doc:"defer: until when." example:"2026-11-21T08:00:00Z"`
@@ -47,7 +47,7 @@ type ActionParams struct {
 type ActionPathInput struct {
 	KeyInput
 	ID      string `path:"id" doc:"The id of the entry."`
-	IfMatch string `header:"If-Match" doc:"The entity tag of the entry as the caller saw it: where something was decided since, the answer is 412."`
+	IfMatch string `header:"If-Match" doc:"The entity tag of the entry as the caller saw it, or several of which one must be it; * for any. Weak tags count. Where something was decided since, the answer is 412."`
 }
 
 type actionReply struct {
@@ -113,8 +113,12 @@ func (a *API) act(ctx context.Context, in *ActionPathInput) (*actionReply, error
 	if err := a.mayAct(ctx, r.Action, body.DryRun); err != nil {
 		return nil, err
 	}
+	key, err := dlqtriage.ParseEntryID(in.ID)
+	if err != nil {
+		return nil, httperr.New(httperr.NotFound, err)
+	}
 	r.Entry, r.Actor, r.Key = in.ID, actorOf(ctx), requestkey.ID(ctx)
-	if r.Revision, err = revisionIn(in.IfMatch); err != nil {
+	if r.Revision, err = a.seen(ctx, key, entryTags); err != nil {
 		return nil, err
 	}
 	if body.DryRun {

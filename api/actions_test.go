@@ -161,3 +161,35 @@ func TestAnEntryThatWasChangedSinceIsNotActedOn(t *testing.T) {
 		t.Errorf("with the current tag: %d %s", a.status, a.body)
 	}
 }
+
+// If-Match may name several tags, in one line or more; any of them may be the one that is true now (RFC 9110, 13.1.1).
+func TestIfMatchMayNameSeveralTags(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sqliteStore)
+	entry := f.deadLetter("t1", 1)
+	f.act(entry, "k0", `{"action":"quarantine","reason":"look at it"}`)
+	body := `{"dry_run":true,"action":"reopen","reason":"a mistake"}`
+	for i, tt := range []struct {
+		lines []string
+		want  int
+	}{
+		{[]string{`"0-a", "1-b"`}, http.StatusOK},
+		{[]string{`W/"0-a",W/"1-b"`}, http.StatusOK},
+		{[]string{`"0-a"`, `W/"1-b"`}, http.StatusOK},
+		{[]string{`"of something else", "1-b"`}, http.StatusOK},
+		{[]string{`"a, comma", "1-b"`}, http.StatusOK},
+		{[]string{` * `}, http.StatusOK},
+		{[]string{`"0-a", "2-b"`}, http.StatusPreconditionFailed},
+		{[]string{`"x, 1-b"`}, http.StatusPreconditionFailed},
+		{[]string{`"x", "y"`}, http.StatusPreconditionFailed},
+		{[]string{`"*"`}, http.StatusPreconditionFailed},
+	} {
+		headers := []string{"Idempotency-Key", fmt.Sprint("m", i)}
+		for _, line := range tt.lines {
+			headers = append(headers, "If-Match", line)
+		}
+		if a := f.do("POST", entry+"/actions", body, headers...); a.status != tt.want {
+			t.Errorf("If-Match %q: %d %s, want %d", tt.lines, a.status, a.body, tt.want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	"fleetglass/alerts"
 	"fleetglass/internal/live"
+	"fleetglass/lifecycle"
 	"fleetglass/query"
 )
 
@@ -47,7 +48,7 @@ type AlertAction struct {
 
 // actionOf is an action with the page that it leads to.
 func actionOf(do alerts.Action, task string) AlertAction {
-	return AlertAction{Label: do.Label, Page: cmp.Or(do.Page, alerts.TaskPage(task))}
+	return AlertAction{Label: do.Label, Page: cmp.Or(do.Page, lifecycle.PageOfTask(task))}
 }
 
 // AlertLabels say whom an alert concerns.

@@ -14,6 +14,7 @@ import (
 	"fleetglass/access"
 	"fleetglass/alerts"
 	"fleetglass/internal/httperr"
+	"fleetglass/internal/routes"
 	"fleetglass/query"
 )
 
@@ -35,6 +36,22 @@ type AlertInput struct {
 type AlertActInput struct {
 	KeyInput
 	AlertInput
+	IfMatch string `header:"If-Match" doc:"The entity tag of the alert as the caller saw it, or several of which one must be it; * for any. Weak tags count. Where it began to fire anew, was resolved or somebody else acknowledged it since, the answer is 412."`
+}
+
+// alertTag is the entity tag of an alert: its version, then what else the answer holds. If-Match compares the version alone.
+func alertTag(s alerts.Standing, body Alert) string {
+	return `W/"` + s.Version() + "-" + strings.Trim(entityTag(body), `W/"`) + `"`
+}
+
+// alertsSeen are the versions that If-Match names; nil where it asks for none.
+func alertsSeen(ctx context.Context) alerts.Seen {
+	var seen alerts.Seen
+	for _, tag := range tagsOf(requestOf(ctx).Header) {
+		version, _, _ := strings.Cut(tag, "-")
+		seen = append(seen, version)
+	}
+	return seen
 }
 
 // AckRequest is the body of an acknowledgement; it may be left out.
@@ -60,11 +77,11 @@ func (a *API) describeAlerts() {
 		id: "get-alert", needs: access.Read, path: Base + "/alerts/{id}", tag: "alerts", summary: "An alert", example: exampleAlert(), failures: []httperr.Code{httperr.NotFound},
 	}, a.getAlert)
 	register(a, call{
-		id: "acknowledge-alert", needs: access.TriageApply, method: http.MethodPost, path: Base + "/alerts/{id}/ack", tag: "alerts", summary: "Acknowledge an alert",
+		id: "acknowledge-alert", does: routes.Deed{Action: "acknowledge alert"}, needs: access.TriageApply, method: http.MethodPost, path: Base + "/alerts/{id}/ack", tag: "alerts", summary: "Acknowledge an alert",
 		detail: ackDetail, example: exampleAlert(), body: optionalBody[AckRequest](a, AckRequest{Note: "I restart the worker"}), failures: alertFailures(),
 	}, a.acknowledge)
 	register(a, call{
-		id: "unacknowledge-alert", needs: access.TriageApply, method: http.MethodPost, path: Base + "/alerts/{id}/unack", tag: "alerts", summary: "Take an acknowledgement back",
+		id: "unacknowledge-alert", does: routes.Deed{Action: "unacknowledge alert"}, needs: access.TriageApply, method: http.MethodPost, path: Base + "/alerts/{id}/unack", tag: "alerts", summary: "Take an acknowledgement back",
 		detail: unackDetail, example: exampleAlert(), failures: alertFailures(),
 	}, a.unacknowledge)
 	register(a, call{
@@ -75,7 +92,7 @@ func (a *API) describeAlerts() {
 }
 
 func alertFailures() []httperr.Code {
-	return []httperr.Code{httperr.InvalidBody, httperr.BodyTooLarge, httperr.NotFound, httperr.Conflict}
+	return []httperr.Code{httperr.InvalidBody, httperr.BodyTooLarge, httperr.NotFound, httperr.Conflict, httperr.EntryChanged}
 }
 
 // optionalBody describes a body that may be left out.
@@ -153,15 +170,22 @@ func (a *API) getAlert(ctx context.Context, in *AlertInput) (*reply[Alert], erro
 	if err != nil {
 		return nil, err
 	}
-	return a.alertReply(ctx, found)
+	out, err := a.alertReply(ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	return withTag(ctx, out.Body, out.ETag), nil
 }
 
+// alertReply is an alert as it is now, with its tag.
 func (a *API) alertReply(ctx context.Context, s alerts.Standing) (*reply[Alert], error) {
 	delivered, err := a.cfg.Alerts.Deliveries(ctx, s.ID, defaultLimit)
 	if err != nil {
 		return nil, err
 	}
-	return uncached(alertOf(s, delivered)), nil
+	out := uncached(alertOf(s, delivered))
+	out.ETag = alertTag(s, out.Body)
+	return out, nil
 }
 
 func (a *API) acknowledge(ctx context.Context, in *AlertActInput) (*reply[Alert], error) {
@@ -169,13 +193,11 @@ func (a *API) acknowledge(ctx context.Context, in *AlertActInput) (*reply[Alert]
 	if err != nil {
 		return nil, err
 	}
-	var body AckRequest
-	if requestOf(ctx).ContentLength != 0 {
-		if body, err = readBody[AckRequest](requestOf(ctx), `{"note": "…"}`); err != nil {
-			return nil, err
-		}
+	body, err := readOptionalBody[AckRequest](requestOf(ctx), `{"note": "…"}`)
+	if err != nil {
+		return nil, err
 	}
-	found, err := service.Acknowledge(ctx, in.ID, body.Note, actorOf(ctx))
+	found, err := service.Acknowledge(ctx, in.ID, body.Note, alertsSeen(ctx), actorOf(ctx))
 	if err != nil {
 		return nil, boardProblem(err)
 	}
@@ -187,7 +209,7 @@ func (a *API) unacknowledge(ctx context.Context, in *AlertActInput) (*reply[Aler
 	if err != nil {
 		return nil, err
 	}
-	found, err := service.Unacknowledge(ctx, in.ID, actorOf(ctx))
+	found, err := service.Unacknowledge(ctx, in.ID, alertsSeen(ctx), actorOf(ctx))
 	if err != nil {
 		return nil, boardProblem(err)
 	}
@@ -202,6 +224,8 @@ func boardProblem(err error) error {
 		return httperr.New(httperr.Conflict, err)
 	case !errors.As(err, &r):
 		return err
+	case r.Changed:
+		return httperr.New(httperr.EntryChanged, err).WithDetail("%s", r.Why)
 	case len(r.Wrong) == 0:
 		return httperr.New(httperr.Conflict, err).WithDetail("%s", r.Why)
 	}

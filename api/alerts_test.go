@@ -88,10 +88,14 @@ func TestAlertsAreListedAcknowledgedAndSilenced(t *testing.T) {
 		if list := get[List[Silence]](f, "/api/v1/silences"); len(list.Data) != 1 || list.Data[0].Comment != "we deploy" {
 			t.Errorf("silences: %+v", list.Data)
 		}
+		if got := get[Silence](f, made.header.Get("Location")); got.ID != string(parse[Silenced](t, made.body).ID) || got.Comment != "we deploy" {
+			t.Errorf("the silence where Location says: %+v", got)
+		}
 		if ended := f.do("DELETE", silence.Links["self"], ""); ended.status != http.StatusOK {
 			t.Errorf("ended: %d %s", ended.status, ended.body)
 		}
 		f.refused(f.do("DELETE", silence.Links["self"], ""), http.StatusNotFound, "not_found")
+		f.refused(f.do("GET", silence.Links["self"], ""), http.StatusNotFound, "not_found")
 		f.listed("", "b firing", "e firing", "a acknowledged")
 		if back := f.do("POST", a.Links["self"]+"/unack", ""); back.status != http.StatusOK {
 			t.Errorf("taken back: %d %s", back.status, back.body)
@@ -125,7 +129,7 @@ func TestASilenceIsRefusedWithPointers(t *testing.T) {
 		`{"matchers":[{"name":"agent","op":"=","value":"x"}],"until":"soon","comment":"why not"}`:                             "/body/until",
 		`{"matchers":[{"name":"agent","op":"=~","value":"("}],"until":"2036-01-01T00:00:00Z","comment":"why not"}`:            "/body/matchers/0/value",
 		`{"matchers":[{"name":"agent","op":"=","value":"x"}],"until":"2036-01-01T00:00:00Z"}`:                                 "/body/comment",
-		`{"matchers":[{"name":"agent","op":"=","value":"x"}],"until":"2036-01-01T00:00:00Z","comment":"why not","more":true}`: "/body",
+		`{"matchers":[{"name":"agent","op":"=","value":"x"}],"until":"2036-01-01T00:00:00Z","comment":"why not","more":true}`: "/body/more",
 	} {
 		a := f.do("POST", "/api/v1/silences", body)
 		f.refused(a, http.StatusBadRequest, "invalid_body")
@@ -168,4 +172,28 @@ func TestTheStreamCarriesAlertsAndTheirCounts(t *testing.T) {
 	if err := lines.Err(); err != nil || !counts {
 		t.Errorf("the stream ended: event %v, id %v, counts %v, %v", event, id, counts, err)
 	}
+}
+
+func TestAnAlertThatChangedSinceIsNotAcknowledged(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sqliteStore)
+	f.fires(zombie("a", "cto"))
+	self := get[List[Alert]](f, "/api/v1/alerts").Data[0].Links["self"]
+	tag := func() string { return f.do("GET", self, "").header.Get("ETag") }
+	first := tag()
+	if a := f.do("GET", self, "", "If-None-Match", first); first == "" || a.status != http.StatusNotModified {
+		t.Fatalf("asked again with the tag %q: %d", first, a.status)
+	}
+	f.pass(time.Minute)
+	f.fires(zombie("a", "cto")) // It goes on, and is noted as seen anew.
+	acked := f.do("POST", self+"/ack", `{"note":"I look"}`, "If-Match", `"x", `+first)
+	if acked.status != http.StatusOK || acked.header.Get("ETag") != tag() {
+		t.Fatalf("with the tag of before it went on: %d %s", acked.status, acked.body)
+	}
+	f.refused(f.do("POST", self+"/ack", `{"note":"me too"}`, "If-Match", first), http.StatusPreconditionFailed, "entry_changed")
+	f.refused(f.do("POST", self+"/unack", "", "If-Match", first), http.StatusPreconditionFailed, "entry_changed")
+	if a := f.do("POST", self+"/unack", "", "If-Match", "*"); a.status != http.StatusOK {
+		t.Errorf("with *: %d %s", a.status, a.body)
+	}
+	f.refused(f.do("POST", "/api/v1/alerts/nobody/ack", "", "If-Match", "*"), http.StatusNotFound, "not_found")
 }

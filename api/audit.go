@@ -1,8 +1,12 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -28,7 +32,7 @@ type AuditRow struct {
 	Role      Text            `json:"role" doc:"What the token carries: the name of a role, or its scopes." example:"triager"`
 	TokenID   Text            `json:"token_id" doc:"The beginning of the token's SHA-256; null for those that need none." example:"5f0c2b1a9d8e"`
 	Via       string          `json:"via" doc:"page, api, mcp or auto." example:"api"`
-	Action    string          `json:"action" doc:"What: such as retry; of a refusal that named no action, method and path." example:"retry"`
+	Action    string          `json:"action" doc:"What: such as retry; of a refusal before the body was read, the name of the call, such as act-on-dead-letter." example:"retry"`
 	Target    Text            `json:"target" doc:"What it was done to, such as a dead letter."`
 	Outcome   string          `json:"outcome" doc:"allowed or denied." example:"allowed"`
 	Reason    Text            `json:"reason" doc:"Why the actor wanted it, or why it was refused."`
@@ -124,8 +128,10 @@ func (q *AuditQuery) filter(now time.Time) (f decision.AuditFilter, err error) {
 	if f.From, err = queryInstant("from", q.From, now); err != nil {
 		return f, err
 	}
-	f.To, err = queryInstant("to", q.To, now)
-	return f, err
+	if f.To, err = queryInstant("to", q.To, now); err != nil {
+		return f, err
+	}
+	return f, lifecycle.CheckSpan(f.From, f.To)
 }
 
 func (a *API) auditRows(records []decision.AuditRecord) []AuditRow {
@@ -133,10 +139,27 @@ func (a *API) auditRows(records []decision.AuditRecord) []AuditRow {
 	for i, r := range records {
 		rows[i] = AuditRow{
 			ID: r.ID, At: Instant(r.At), Actor: r.Actor, Role: Text(r.Role), TokenID: Text(r.TokenID), Via: r.Via, Action: r.Action, Target: Text(r.Target),
-			Outcome: r.Outcome, Reason: Text(a.cfg.Mask.Text(r.Reason)), Before: asJSON(a.cfg.Mask.Body(r.Before)), After: asJSON(a.cfg.Mask.Body(r.After)), RequestID: Text(r.RequestID),
+			Outcome: r.Outcome, Reason: Text(a.cfg.Mask.Text(r.Reason)), Before: asJSON(withTimes(a.cfg.Mask.Body(r.Before))), After: asJSON(withTimes(a.cfg.Mask.Body(r.After))), RequestID: Text(r.RequestID),
 		}
 	}
 	return rows
+}
+
+// storedTime is a time as records keep it: a field that is named as times are, with microseconds as its value. A quotation mark within a text is escaped, so
+// no text looks like one.
+var storedTime = regexp.MustCompile(`"(?:[a-z]+_at|at|until)":\s*[0-9]+`)
+
+// withTimes writes the times of what a record kept as the API writes times.
+func withTimes(kept []byte) []byte {
+	return storedTime.ReplaceAllFunc(kept, func(field []byte) []byte {
+		name, value, _ := bytes.Cut(field, []byte(":"))
+		micros, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64)
+		if err != nil {
+			return field
+		}
+		at, _ := Instant(micros).MarshalJSON() // Every number is a time.
+		return slices.Concat(name, []byte(":"), at)
+	})
 }
 
 // asJSON gives what was kept; nothing is null.

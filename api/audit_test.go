@@ -70,3 +70,21 @@ func TestTheAuditIsATableAndLines(t *testing.T) {
 		t.Errorf("lines %q", lines)
 	}
 }
+
+// Records keep times as microseconds, in rows that are never changed.
+func TestTheAuditWritesTimesAsEverywhere(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sqliteStore)
+	r := decision.Actor{Name: "ops", Via: decision.ViaAPI}.Record("r1", lifecycle.MicrosOf(f.clock()), "silence alerts", decision.Allowed)
+	r.Before = []byte(`{"by":"ops","at":1795469659944534,"note":"say \"until\":1795469659944534"}`)
+	r.After = []byte(`{"created_at":1795469659944534,"until":1795469660000000,"attempt":1795469659944534,"due_at":0,"deadline":"2026-11-23T21:34:19Z"}`)
+	if err := f.store.(decision.Store).AddAudit(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	got := get[List[AuditRow]](f, "/api/v1/audit").Data[0]
+	before := `{"by":"ops","at":"2026-11-23T21:34:19.944534Z","note":"say \"until\":1795469659944534"}`
+	after := `{"created_at":"2026-11-23T21:34:19.944534Z","until":"2026-11-23T21:34:20.000000Z","attempt":1795469659944534,"due_at":null,"deadline":"2026-11-23T21:34:19Z"}`
+	if string(got.Before) != before || string(got.After) != after {
+		t.Errorf("before %s\nafter %s\nwant\n%s\n%s", got.Before, got.After, before, after)
+	}
+}

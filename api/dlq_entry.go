@@ -46,7 +46,7 @@ type Entry struct {
 
 // EntryClassification says why the message died, who said so, and what that rests on.
 type EntryClassification struct {
-	Rule     Text            `json:"rule" doc:"Null where a person classified, or nobody did."`
+	Rule     Text            `json:"rule" doc:"Null where a person classified, no rule matched, or nobody did. not_read_yet: nobody has looked yet, somebody will within seconds."`
 	Evidence []EntryEvidence `json:"evidence" nullable:"false"`
 	By       Text            `json:"by" doc:"rules, or the actor; null where nobody classified."`
 	At       Instant         `json:"at"`

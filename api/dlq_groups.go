@@ -9,6 +9,7 @@ import (
 	"fleetglass/access"
 	"fleetglass/dlqtriage"
 	"fleetglass/internal/httperr"
+	"fleetglass/lifecycle"
 	"fleetglass/query"
 )
 
@@ -44,10 +45,11 @@ type EntryGroupLinks struct {
 // EntryGroupsQuery is the query of the groups.
 type EntryGroupsQuery struct {
 	EntryQuery
+	WholeQuery
 	By string `query:"by" doc:"Fields, with commas between them: status, category, detail, kind, path, agent, type, fingerprint. Default category,agent."`
 }
 
-// EntryGroups is the groups of entries, the largest first. All groups are on one page.
+// EntryGroups is the groups of entries, the largest first.
 type EntryGroups struct {
 	List[EntryGroup]
 	More bool `json:"more" doc:"There are more groups than these: narrow the filter."`
@@ -56,7 +58,8 @@ type EntryGroups struct {
 func (a *API) describeEntryGroups() {
 	register(a, call{
 		id: "list-dlq-groups", needs: access.Read, path: Base + "/dlq/groups", tag: "triage", summary: "Messages that died, in groups", example: exampleEntryGroups(),
-		detail: "Counts of the entries that the filter selects, by the fields asked for. Each group has a link to exactly its entries.",
+		detail:   "Counts of the entries that the filter selects, by the fields asked for, the largest group first. Each group has a link to exactly its entries.",
+		failures: []httperr.Code{httperr.InvalidCursor},
 	}, a.listEntryGroups)
 	enumerateEntries(a, "/dlq/groups")
 }
@@ -66,8 +69,11 @@ func (a *API) listEntryGroups(ctx context.Context, in *EntryGroupsQuery) (*reply
 	if err != nil {
 		return nil, err
 	}
-	now := a.now()
-	filter, err := dlqtriage.ParseEntryFilter(requestOf(ctx).URL.Query(), now.Time())
+	l, err := a.wholeRequest(ctx, in.WholeQuery)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := dlqtriage.ParseEntryFilter(requestOf(ctx).URL.Query(), l.base.Time())
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +85,8 @@ func (a *API) listEntryGroups(ctx context.Context, in *EntryGroupsQuery) (*reply
 	if err != nil {
 		return nil, err
 	}
-	body := EntryGroups{List: List[EntryGroup]{Data: make([]EntryGroup, len(found)), AsOf: Instant(now), Gaps: gaps}, More: more}
+	found, page := window(l, found, groupPlace)
+	body := EntryGroups{List: List[EntryGroup]{Data: make([]EntryGroup, len(found)), Page: page, AsOf: Instant(l.now), Gaps: gaps}, More: more}
 	trends, err := a.cfg.Query.EntryTrends(ctx, filter, by, found)
 	if err != nil {
 		return nil, err
@@ -88,11 +95,16 @@ func (a *API) listEntryGroups(ctx context.Context, in *EntryGroupsQuery) (*reply
 		body.Data[i] = entryGroupOf(g, trends[i], by, filter)
 	}
 	stable := body
-	stable.AsOf, stable.Data = 0, slices.Clone(body.Data)
+	stable.AsOf, stable.Page, stable.Data = 0, Page{}, slices.Clone(body.Data)
 	for i := range stable.Data {
 		stable.Data[i].Trend.From = 0 // It moves with the clock.
 	}
-	return tagged(ctx, body, stable), nil
+	return wholeReply(ctx, l, page, body, stable), nil
+}
+
+// groupPlace is the place of a group: the largest first, ties broken by the values.
+func groupPlace(g dlqtriage.EntryGroup) query.Cursor {
+	return query.Cursor{At: -lifecycle.Micros(g.Count), Key: strings.Join(g.Values, "\x00")}
 }
 
 // fields reads the parameter by.

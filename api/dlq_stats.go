@@ -7,6 +7,9 @@ import (
 	"fleetglass/access"
 	"fleetglass/dlqtriage"
 	"fleetglass/duplicates"
+	"fleetglass/internal/httperr"
+	"fleetglass/lifecycle"
+	"fleetglass/query"
 )
 
 // EntryStatisticsRow is the entries that died in one bucket.
@@ -36,7 +39,7 @@ type EntryStatisticsGroup struct {
 	EntrySums
 }
 
-// EntryStatistics is what became of messages that died, oldest row first. All rows are on one page.
+// EntryStatistics is what became of messages that died, oldest row first. Sums are of all rows, also of those on other pages.
 type EntryStatistics struct {
 	List[EntryStatisticsRow]
 	Totals     EntryStatisticsRow     `json:"totals" doc:"Of all rows."`
@@ -53,14 +56,18 @@ type EntryStatisticsQuery struct{ DuplicatesQuery }
 func (a *API) describeEntryStatistics() {
 	register(a, call{
 		id: "dlq-stats", needs: access.Read, path: Base + "/dlq/stats", tag: "triage", summary: "What became of messages that died", example: exampleEntryStatistics(),
-		detail: "By month, day or hour of death, oldest first, buckets without anything included; and over all rows by category, detail, agent, task type and path.",
+		detail:   "By month, day or hour of death, oldest first, buckets without anything included; and over all rows by category, detail, agent, task type and path.",
+		failures: []httperr.Code{httperr.InvalidCursor},
 	}, a.entryStatistics)
 	enumerate(a, "/dlq/stats", "bucket", duplicates.Periods())
 }
 
 func (a *API) entryStatistics(ctx context.Context, in *EntryStatisticsQuery) (*reply[EntryStatistics], error) {
-	now := a.now()
-	bounds, err := in.bounds(now.Time())
+	l, err := a.wholeRequest(ctx, in.WholeQuery)
+	if err != nil {
+		return nil, err
+	}
+	bounds, err := in.bounds(l.base.Time())
 	if err != nil {
 		return nil, err
 	}
@@ -69,13 +76,14 @@ func (a *API) entryStatistics(ctx context.Context, in *EntryStatisticsQuery) (*r
 		return nil, err
 	}
 	body := entryStatisticsOf(found)
-	body.AsOf = Instant(now)
+	body.AsOf = Instant(l.now)
+	body.Data, body.Page = window(l, body.Data, func(r EntryStatisticsRow) query.Cursor { return query.Cursor{At: lifecycle.Micros(r.Bucket)} })
 	if body.Gaps, err = a.entryGapRefs(ctx, bounds[0], bounds[len(bounds)-1]); err != nil {
 		return nil, err
 	}
 	stable := body
-	stable.AsOf = 0
-	return tagged(ctx, body, stable), nil
+	stable.AsOf, stable.Page = 0, Page{}
+	return wholeReply(ctx, l, body.Page, body, stable), nil
 }
 
 func entryStatisticsOf(s dlqtriage.Statistics) EntryStatistics {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -210,4 +211,55 @@ func TestTheStatisticsOfDeadLetters(t *testing.T) {
 			t.Errorf("median %+v", stats.ByDetail)
 		}
 	})
+}
+
+// What nobody has looked at is not to be retried: a program that is told of a death at once would do it without the change that helps, or do what
+// is permanent again.
+func TestWhatNobodyHasLookedAtIsNotRetriedWhileAMonitorLooks(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sqliteStore)
+	f.dies("fresh", "cto", 1, "context_window_overflow: 212431 tokens", "", "")
+	f.commit()
+	f.looks = func() bool { return true }
+	list, one := get[List[Entry]](f, "/api/v1/dlq").Data, get[EntryDetail](f, "/api/v1/dlq/TASKS:1")
+	for _, e := range []Entry{list[0], one.Entry} {
+		if p := e.Plan; p.Eligible || len(p.Blocked) != 1 || p.Blocked[0].Code != "not_read_yet" || !strings.Contains(p.Blocked[0].Why, "has not read this message yet") {
+			t.Errorf("the plan of what nobody looked at: %+v", e.Plan)
+		}
+		if c := e.Classification; e.Category != "unclassified" || c.Rule != "not_read_yet" || c.By != "" || c.At != 0 || len(c.Evidence) != 1 {
+			t.Errorf("its classification: %s %+v", e.Category, c)
+		}
+	}
+	p := f.refused(f.do("POST", "/api/v1/dlq/TASKS:1/actions", retryNow, "Idempotency-Key", "k1"), http.StatusUnprocessableEntity, "not_eligible")
+	if blocked, _ := json.Marshal(p["blocked"]); !strings.Contains(string(blocked), `"code":"not_read_yet"`) {
+		t.Errorf("blocked %s", blocked)
+	}
+	f.looks = nil // The monitor is away: nobody is going to look, and a person decides with what is known.
+	if e := get[EntryDetail](f, "/api/v1/dlq/TASKS:1"); !e.Plan.Eligible || e.Classification.Rule != "" {
+		t.Errorf("without a monitor: %+v %+v", e.Plan, e.Classification)
+	}
+	f.act("/api/v1/dlq/TASKS:1", "k1", retryNow)
+}
+
+// A program that acts as soon as it hears of a death gets the plan that fits: the monitor says why it died while the request waits.
+func TestARetryWaitsUntilTheDeadLetterIsLookedAt(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sqliteStore)
+	f.dies("fresh", "cto", 1, "503 overloaded", "", "")
+	f.commit()
+	asked := 0
+	f.looks = func() bool {
+		if asked++; asked == 1 {
+			f.did(lifecycle.Classified, "fresh", "cto", 1, 0, func(e *lifecycle.Event) {
+				e.ConsumerSeq, e.Provenance = 0, lifecycle.Inferred
+				e.Detail.Category, e.Detail.CategoryDetail, e.Detail.Actor, e.Detail.Rule = "transient", "provider_overloaded", "rules", "overloaded"
+			})
+			f.commit()
+		}
+		return true
+	}
+	f.act("/api/v1/dlq/TASKS:1", "k1", `{"action":"retry","reason":"the provider is back"}`)
+	if asked == 0 {
+		t.Error("nobody asked whether somebody looks")
+	}
 }

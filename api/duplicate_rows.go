@@ -39,7 +39,7 @@ type Saved struct {
 	Minutes float64 `json:"minutes" example:"140"`
 }
 
-// DuplicateTable is the table of duplicates, oldest row first. All rows are on one page.
+// DuplicateTable is the table of duplicates, oldest row first. Sums are of all rows, also of those on other pages.
 type DuplicateTable struct {
 	List[DuplicateRow]
 	Totals       DuplicateSums   `json:"totals" doc:"Of all rows."`
@@ -59,6 +59,7 @@ type DuplicateCost struct {
 
 // DuplicatesQuery is the query of the table of duplicates.
 type DuplicatesQuery struct {
+	WholeQuery
 	Bucket string `query:"bucket" doc:"month (default), day or hour; of UTC."`
 	From   string `query:"from" doc:"Time in the first bucket: RFC 3339, a date, or a span back from now. Default: 12 months, 31 days or 24 hours ago."`
 	To     string `query:"to" doc:"End: buckets that begin before this time, in the same forms. Default: now."`
@@ -73,6 +74,7 @@ func (a *API) describeDuplicates() {
 		detail: "What was published and completed, and where duplicates ended. The oldest bucket comes first; empty buckets are included. Tasks count in the " +
 			"bucket of their first publish: published = completed + in_flight_or_dlq in every row, and a row of the past changes until its last task " +
 			"completes. Duplicates count in the bucket in which they showed. Tasks whose publish was not seen are in no row.",
+		failures: []httperr.Code{httperr.InvalidCursor},
 	}, a.listDuplicates)
 	enumerate(a, "/duplicates", "bucket", duplicates.Periods())
 	register(a, call{
@@ -86,7 +88,11 @@ func (a *API) describeDuplicates() {
 }
 
 func (a *API) listDuplicates(ctx context.Context, in *DuplicatesQuery) (*reply[DuplicateTable], error) {
-	bounds, err := in.bounds(a.now().Time())
+	l, err := a.wholeRequest(ctx, in.WholeQuery)
+	if err != nil {
+		return nil, err
+	}
+	bounds, err := in.bounds(l.base.Time())
 	if err != nil {
 		return nil, err
 	}
@@ -100,9 +106,10 @@ func (a *API) listDuplicates(ctx context.Context, in *DuplicatesQuery) (*reply[D
 	}
 	body := duplicateTableOf(ledger)
 	body.AsOf, body.Gaps = Instant(ledger.AsOf), gaps
+	body.Data, body.Page = window(l, body.Data, func(r DuplicateRow) query.Cursor { return query.Cursor{At: lifecycle.Micros(r.Bucket)} })
 	stable := body
-	stable.AsOf = 0
-	return tagged(ctx, body, stable), nil
+	stable.AsOf, stable.Page = 0, Page{}
+	return wholeReply(ctx, l, body.Page, body, stable), nil
 }
 
 // bounds reads the query: the beginnings of the buckets, and the end of the last.

@@ -3,8 +3,6 @@ package api
 import (
 	"strconv"
 	"strings"
-
-	"fleetglass/internal/httperr"
 )
 
 // entryTag is the entity tag of a dead letter: the revision of what was decided about it, then what else the answer holds. If-Match compares
@@ -13,15 +11,15 @@ func entryTag(revision uint64, content ...any) string {
 	return `W/"` + strconv.FormatUint(revision, 10) + "-" + strings.Trim(entityTag(content...), `W/"`) + `"`
 }
 
-// revisionIn is the revision that If-Match names; nil where it names none. A tag that is not of a dead letter matches nothing.
-func revisionIn(header string) (*uint64, error) {
-	if header == "" || header == "*" {
-		return nil, nil
-	}
-	digits, _, cut := strings.Cut(strings.Trim(strings.TrimPrefix(strings.TrimSpace(header), "W/"), `"`), "-")
+// entryTags are the tags of dead letters.
+var entryTags = ifMatch{what: "the entity tag of a dead letter", from: "Send the ETag that GET /api/v1/dlq/{id} answers.", read: func(tag string) (uint64, bool) {
+	digits, _, cut := strings.Cut(tag, "-")
 	revision, err := strconv.ParseUint(digits, 10, 64)
-	if err != nil || !cut {
-		return nil, httperr.New(httperr.EntryChanged, err).WithDetail("If-Match is not the entity tag of a dead letter. Send the ETag that GET /api/v1/dlq/{id} answers.").WithField("/header/If-Match", "is not the entity tag of a dead letter")
-	}
-	return &revision, nil
-}
+	return revision, cut && err == nil
+}}
+
+// leaseTags are the revisions of leases: a lease has no entity tag of its own.
+var leaseTags = ifMatch{what: "the revision of a lease", from: "Send the revision that GET /api/v1/in-flight lists.", read: func(tag string) (uint64, bool) {
+	revision, err := strconv.ParseUint(tag, 10, 64)
+	return revision, err == nil
+}}

@@ -49,14 +49,14 @@ func (a *API) listEvents(ctx context.Context, in *EventsQuery) (*reply[List[Even
 	if err != nil {
 		return nil, err
 	}
-	events, err := a.cfg.Query.Events(ctx, in.TaskID, lifecycle.EventPosition{}, maxCausal+1)
+	events, err := a.cfg.Query.Events(ctx, record.Summary.TaskID, lifecycle.EventPosition{}, maxCausal+1)
 	if err != nil {
 		return nil, err
 	}
 	var page []lifecycle.Event
 	var p Page
 	if len(events) > maxCausal {
-		page, p, err = a.eventsByTime(ctx, l, in.TaskID)
+		page, p, err = a.eventsByTime(ctx, l, record.Summary.TaskID)
 	} else {
 		page, p, err = causalPage(l, events, record.Messages)
 	}

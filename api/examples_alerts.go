@@ -30,5 +30,5 @@ func exampleSilence() Silence {
 
 func exampleSilenced() Silenced {
 	s := exampleSilence()
-	return Silenced{Silence: Maybe[Silence]{&s}, Mutes: []Alert{exampleAlert()}}
+	return Silenced{ID: Text(s.ID), Silence: Maybe[Silence]{&s}, Mutes: []Alert{exampleAlert()}}
 }

@@ -22,7 +22,7 @@ func exampleDead() query.EntryRow {
 		Reason: "prompt is too long: 214,311 tokens > 200,000", ReasonFingerprint: dlqtriage.Fingerprint("prompt is too long: 214,311 tokens > 200,000"),
 		Deliveries: 2, FailedAt: exampleTime(30 * time.Second), Status: dlqtriage.StatusOpen,
 	}
-	return query.EntryRow{Entry: e, Plan: dlqtriage.DefaultPolicy().PlanFor(dlqtriage.CaseOf(e), exampleTime(40*time.Second))}
+	return query.EntryRow{Entry: e, Plan: dlqtriage.DefaultPolicy().PlanFor(dlqtriage.CaseOf(e, nil), exampleTime(40*time.Second))}
 }
 
 func exampleEntries() List[Entry] {

@@ -55,6 +55,7 @@ type fixture struct {
 	actions    *dlqtriage.Actions
 	operations *dlqtriage.Operations
 
+	looks      func() bool // Reports whether a monitor looks at what dies; nil where none does.
 	duplicates query.DuplicatesConfig
 	reconcile  reconcile.Service // Nil: nobody reconciles.
 
@@ -118,7 +119,7 @@ func (f *fixture) build(o Options) *API {
 		f.t.Fatal(err)
 	}
 	questions, err := query.New(query.Config{
-		Alerts: board, Store: f.store, Entries: f.store.(query.EntryStore), AgentOf: fleet.AgentOfWorker, Health: health.ReporterFunc(f.health), Reconcile: f.reconcile, Duplicates: f.duplicates, Now: f.clock,
+		Alerts: board, Store: f.store, Entries: f.store.(query.EntryStore), AgentOf: fleet.AgentOfWorker, TaskName: fleet.TaskName, Health: health.ReporterFunc(f.health), Reconcile: f.reconcile, Duplicates: f.duplicates, Looks: f.monitored, Now: f.clock,
 	})
 	if err != nil {
 		f.t.Fatal(err)
@@ -153,7 +154,7 @@ func (f *fixture) triage() {
 	})
 	var err error
 	f.actions, err = dlqtriage.NewActions(dlqtriage.ActionsConfig{
-		Entries: store, Tasks: f.store, Decisions: store, Fleet: f.store, Policy: dlqtriage.DefaultPolicy, Contract: fleet.NewContract(""), Now: f.clock,
+		Entries: store, Tasks: f.store, Decisions: store, Fleet: f.store, Policy: dlqtriage.DefaultPolicy, Contract: fleet.NewContract(""), Looks: f.monitored, Now: f.clock,
 	})
 	if err == nil {
 		f.operations, err = dlqtriage.NewOperations(dlqtriage.OperationsConfig{Actions: f.actions, Store: store, Changed: f.operationChanged})
@@ -166,6 +167,9 @@ func (f *fixture) triage() {
 func (f *fixture) operationChanged(o dlqtriage.Operation) {
 	f.hub.PublishOperation(live.OperationChange{ID: o.ID, Status: string(o.Status), Selected: o.Counts.Selected, Done: o.Counts.Done, Blocked: o.Counts.Blocked, At: o.UpdatedAt})
 }
+
+// monitored reports whether there is a monitor of dead letters that looks at what dies.
+func (f *fixture) monitored() bool { return f.looks != nil && f.looks() }
 
 func (f *fixture) health() []health.Part {
 	f.mu.Lock()

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"slices"
 
 	"fleetglass/access"
@@ -96,7 +95,7 @@ func recommendationOf(r *dlqtriage.Recovery, task string) Maybe[Recommendation] 
 		Facts: []RecoveryEvidence{}, EffectsUnknown: r.Unknown,
 	}
 	for _, e := range r.Evidence {
-		link := e.Link(task, taskPage)
+		link := e.Link(task, lifecycle.PageOfTask)
 		out.Facts = append(out.Facts, RecoveryEvidence{Text: e.Text, Provenance: string(e.Provenance), At: Instant(e.At), Link: link})
 		if !slices.Contains(out.Evidence, link) {
 			out.Evidence = append(out.Evidence, link)
@@ -104,9 +103,6 @@ func recommendationOf(r *dlqtriage.Recovery, task string) Maybe[Recommendation] 
 	}
 	return just(out)
 }
-
-// taskPage is the address of the page of a task.
-func taskPage(id string) string { return "/tasks/" + url.PathEscape(id) }
 
 func leaseOf(l lifecycle.Lease, typical map[string]lifecycle.Typical, now lifecycle.Micros) Lease {
 	out := Lease{

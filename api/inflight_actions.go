@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 	"reflect"
-	"strconv"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -35,7 +33,7 @@ type HeldActionPath struct {
 	KeyInput
 	Stream  string `path:"stream" doc:"The stream, as the list has it; a slash is %2F."`
 	Seq     string `path:"seq" doc:"The sequence."`
-	IfMatch string `header:"If-Match" doc:"The revision of the lease as the caller saw it, in quotes; \"0\" where nothing had been decided. Where something was decided since, the answer is 412."`
+	IfMatch string `header:"If-Match" doc:"The revision of the lease as the caller saw it, in quotes; \"0\" where nothing had been decided. Of several one must be it. Where something was decided since, the answer is 412."`
 }
 
 // HeldPreviewReply is the answer to a dry run.
@@ -96,7 +94,7 @@ func (a *API) actOnHeld(ctx context.Context, in *HeldActionPath) (*actionReply, 
 	if err := a.mayAct(ctx, r.Action, body.DryRun); err != nil {
 		return nil, err
 	}
-	if r.Revision, err = leaseRevisionIn(in.IfMatch); err != nil {
+	if r.Revision, err = a.seen(ctx, key, leaseTags); err != nil {
 		return nil, err
 	}
 	if body.DryRun {
@@ -120,18 +118,6 @@ func (a *API) previewHeld(ctx context.Context, r dlqtriage.HeldRequest) (*action
 		Lease: leaseOf(v.Lease, typical, lifecycle.MicrosOf(a.cfg.Now())), Recommendation: recommendationOf(&v.Recovery, v.Task.ID),
 	}
 	return &actionReply{Status: http.StatusOK, CacheControl: "no-store", Body: HeldPreviewReply{body}}, nil
-}
-
-// leaseRevisionIn is the revision that If-Match names; nil where it names none.
-func leaseRevisionIn(header string) (*uint64, error) {
-	if header == "" || header == "*" {
-		return nil, nil
-	}
-	revision, err := strconv.ParseUint(strings.Trim(strings.TrimPrefix(strings.TrimSpace(header), "W/"), `"`), 10, 64)
-	if err != nil {
-		return nil, httperr.New(httperr.EntryChanged, err).WithDetail("If-Match is not the revision of a lease. Send the revision that GET /api/v1/in-flight lists.").WithField("/header/If-Match", "is not the revision of a lease")
-	}
-	return &revision, nil
 }
 
 func exampleHeldPreview() HeldPreviewReply {

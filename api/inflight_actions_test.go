@@ -34,7 +34,7 @@ func TestAnActionInFlightIsTakenOnce(t *testing.T) {
 		var all sync.WaitGroup
 		replies := make([]answer, 10)
 		for i := range replies {
-			all.Go(func() { replies[i] = f.do("POST", path, body, "Idempotency-Key", "k1", "If-Match", `"0"`) })
+			all.Go(func() { replies[i] = f.do("POST", path, body, "Idempotency-Key", "k1", "If-Match", `W/"9", "0"`) })
 		}
 		all.Wait()
 		for _, r := range replies {

@@ -73,6 +73,41 @@ type PageQuery struct {
 	Cursor string     `query:"cursor" doc:"Place in the list, from page.next or page.prev of the same list. Its form is private."`
 }
 
+// WholeQuery is the part of a query that moves within a list that is answered whole unless a limit is asked for.
+type WholeQuery struct {
+	Limit  WholeLimit `query:"limit" doc:"Rows per page. All rows are on one page where it is left out."`
+	Cursor string     `query:"cursor" doc:"Place in the list, from page.next or page.prev of the same list. Its form is private."`
+}
+
+// WholeLimit is the limit parameter of a [WholeQuery].
+type WholeLimit LimitParam
+
+// Schema implements huma.SchemaProvider.
+func (WholeLimit) Schema(r huma.Registry) *huma.Schema {
+	s := LimitParam("").Schema(r)
+	s.Default = nil
+	return s
+}
+
+// wholeRows is more rows than such a list has.
+const wholeRows = 1_000_000
+
+// wholeRequest reads the query of a list that is answered whole.
+func (a *API) wholeRequest(ctx context.Context, q WholeQuery) (listRequest, error) {
+	l, err := a.listRequest(ctx, PageQuery{Limit: LimitParam(q.Limit), Cursor: q.Cursor})
+	if q.Limit == "" {
+		l.limit = wholeRows
+	}
+	return l, err
+}
+
+// wholeReply is the reply with a list that says more than its rows. stable is the body without what the clock alone changes.
+func wholeReply[T any](ctx context.Context, l listRequest, p Page, body, stable T) *reply[T] {
+	out := withTag(ctx, body, entityTag(stable, Page{Next: presence(p.Next), Prev: presence(p.Prev)}))
+	out.Link = l.link(p)
+	return out
+}
+
 // listRequest is a list request after the parts that all lists share were read.
 type listRequest struct {
 	limit   int

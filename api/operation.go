@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 
 	"fleetglass/access"
 	"fleetglass/internal/httperr"
+	"fleetglass/internal/routes"
 )
 
 // call describes one call of the API.
@@ -29,6 +31,7 @@ type call struct {
 	example  any            // Of the answer; its type is the schema where the handler's own does not say.
 	failures []httperr.Code // Beside those that every call has.
 	shape    func(op *huma.Operation)
+	does     routes.Deed       // Of a call that changes something: how the audit names it; by default its id.
 	keys     keyUse            // What a call that changes something does with the caller's key.
 	body     *huma.RequestBody // Documented only: the handler reads the body itself, because it has several forms.
 }
@@ -45,12 +48,21 @@ func commonFailures(needs access.Scope) []httperr.Code {
 	return codes
 }
 
+// mayFail lists what the call may answer in place of success.
+func (c call) mayFail() []httperr.Code {
+	codes := append(commonFailures(c.needs), c.failures...)
+	if c.body != nil {
+		codes = append(codes, httperr.InvalidBody, httperr.BodyTooLarge, httperr.UnsupportedMediaType)
+	}
+	return codes
+}
+
 // register adds a call: its handler returns errors, which become problems here and nowhere else.
 func register[I, O any](a *API, c call, handler func(context.Context, *I) (*O, error)) {
 	op := huma.Operation{
 		OperationID: c.id, Method: c.method, Path: c.path, Summary: c.summary, Description: c.detail, Tags: []string{c.tag},
-		DefaultStatus: c.status, SkipValidateParams: true, SkipValidateBody: true, Responses: a.problemResponses(append(commonFailures(c.needs), c.failures...)),
-		Metadata: map[string]any{scopeKey: c.needs, keyUseKey: c.keys}, Security: securityOf(c.needs),
+		DefaultStatus: c.status, SkipValidateParams: true, SkipValidateBody: true, Responses: a.problemResponses(c.mayFail()),
+		Metadata: map[string]any{scopeKey: c.needs, keyUseKey: c.keys, deedKey: routes.Deed{Action: cmp.Or(c.does.Action, c.id), Kind: c.does.Kind}}, Security: securityOf(c.needs),
 	}
 	if op.Method == "" {
 		op.Method = http.MethodGet

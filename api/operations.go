@@ -14,6 +14,7 @@ import (
 	"fleetglass/dlqtriage"
 	"fleetglass/internal/httperr"
 	"fleetglass/internal/requestkey"
+	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
 )
 
@@ -29,25 +30,25 @@ type BulkRequest struct {
 
 // EntrySelector names dead letters.
 type EntrySelector struct {
-	IDs       []string `json:"ids,omitempty" doc:"At most 10,000 ids of entries."`
+	IDs       []string `json:"ids,omitempty" doc:"At most 10,000 ids of entries; one that is named again counts once."`
 	Operation string   `json:"operation,omitempty" doc:"The id of an operation that has ended: the entries that it acted on, where nothing was decided since. With reopen this undoes it."`
 
-	Filter *EntryChoice `json:"filter,omitempty" doc:"Values of one field are alternatives, different fields must all hold. What dies later is not selected."`
+	Filter *EntryChoice `json:"filter,omitempty" doc:"A field takes one value or a list. Values of one field are alternatives, different fields must all hold. What dies later is not selected."`
 }
 
 // EntryChoice selects dead letters by what they have. Its fields are the parameters of the list.
 type EntryChoice struct {
-	Status   []string `json:"status,omitempty" example:"[\"open\"]"`
-	Category []string `json:"category,omitempty" example:"[\"transient\"]"`
-	Detail   []string `json:"detail,omitempty"`
-	Kind     []string `json:"kind,omitempty"`
-	Path     []string `json:"path,omitempty"`
-	Agent    []string `json:"agent,omitempty"`
-	Type     []string `json:"type,omitempty"`
+	Status   OneOrMore `json:"status,omitempty" example:"[\"open\"]"`
+	Category OneOrMore `json:"category,omitempty" example:"[\"transient\"]"`
+	Detail   OneOrMore `json:"detail,omitempty"`
+	Kind     OneOrMore `json:"kind,omitempty"`
+	Path     OneOrMore `json:"path,omitempty"`
+	Agent    OneOrMore `json:"agent,omitempty"`
+	Type     OneOrMore `json:"type,omitempty"`
 
-	Fingerprint []string `json:"fingerprint,omitempty" doc:"Fingerprints of reasons, as groups have them."`
-	ID          []string `json:"id,omitempty" doc:"Ids of entries, tasks or messages."`
-	Q           string   `json:"q,omitempty" doc:"The search box: field:value pairs and words, which match ids, titles and reasons." example:"agent:marketing timeout"`
+	Fingerprint OneOrMore `json:"fingerprint,omitempty" doc:"Fingerprints of reasons, as groups have them."`
+	ID          OneOrMore `json:"id,omitempty" doc:"Ids of entries, tasks or messages."`
+	Q           string    `json:"q,omitempty" doc:"The search box: field:value pairs and words, which match ids, titles and reasons." example:"agent:marketing timeout"`
 
 	From *string `json:"from,omitempty" doc:"Those that died at this time or later."`
 	To   *string `json:"to,omitempty" doc:"Those that died before this time."`
@@ -94,7 +95,7 @@ func (a *API) describeOperations() {
 	}, a.getOperation)
 	a.describeOperationItems()
 	register(a, call{
-		id: "cancel-operation", needs: access.TriageApply, method: http.MethodPost, path: Base + "/operations/{id}/cancel", tag: "triage", summary: "Cancel an operation",
+		id: "cancel-operation", does: routes.Deed{Action: "cancel"}, needs: access.TriageApply, method: http.MethodPost, path: Base + "/operations/{id}/cancel", tag: "triage", summary: "Cancel an operation",
 		status: http.StatusAccepted, keys: keyRequired, detail: cancelDetail, example: exampleOperation(), body: a.cancelBody(),
 		failures: []httperr.Code{httperr.InvalidBody, httperr.NotFound, httperr.NotEligible, httperr.IdempotencyKeyRequired},
 	}, a.cancelOperation)
@@ -167,7 +168,7 @@ func (c EntryChoice) read(now time.Time) (*dlqtriage.EntryFilter, error) {
 	f, err := dlqtriage.ParseEntryFilter(v, now)
 	var wrong *lifecycle.FilterError
 	if errors.As(err, &wrong) {
-		return nil, httperr.New(httperr.InvalidBody, err).WithDetail("%s", wrong.Error()).WithField("/body/selector/filter/"+httperr.Token(wrong.Parameter), wrong.Detail)
+		return nil, wrongSelection(wrong)
 	}
 	if err != nil {
 		return nil, err
@@ -190,7 +191,16 @@ func (c EntryChoice) readTimes(f *dlqtriage.EntryFilter) error {
 			*bound.at = at
 		}
 	}
+	var wrong *lifecycle.FilterError
+	if err := lifecycle.CheckSpan(f.From, f.To); errors.As(err, &wrong) {
+		return wrongSelection(wrong)
+	}
 	return nil
+}
+
+// wrongSelection is the problem of a filter in a body.
+func wrongSelection(wrong *lifecycle.FilterError) error {
+	return httperr.New(httperr.InvalidBody, wrong).WithDetail("%s", wrong.Error()).WithField("/body/selector/filter/"+httperr.Token(wrong.Parameter), wrong.Detail)
 }
 
 func (a *API) getOperation(ctx context.Context, in *OperationInput) (*reply[Operation], error) {
@@ -210,11 +220,9 @@ func (a *API) cancelOperation(ctx context.Context, in *CancelInput) (*actionRepl
 	if err != nil {
 		return nil, err
 	}
-	var body CancelRequest
-	if requestOf(ctx).ContentLength != 0 {
-		if body, err = readBody[CancelRequest](requestOf(ctx), `{"reason": "…"}`); err != nil {
-			return nil, err
-		}
+	body, err := readOptionalBody[CancelRequest](requestOf(ctx), `{"reason": "…"}`)
+	if err != nil {
+		return nil, err
 	}
 	o, err := service.Cancel(ctx, in.ID, actorOf(ctx), body.Reason)
 	if err != nil {

@@ -47,7 +47,7 @@ func TestAPreflightThatSaysTooLittleIsRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, sqliteStore)
 	for body, pointer := range map[string]string{
-		``: "/body", `[]`: "/body", `{"agent":1}`: "/body", `{"agent":"a","tokens":1}`: "/body", `{"agent":"a","estimated_tokens":1}{}`: "/body",
+		``: "/body", `[]`: "/body", `{"agent":1}`: "/body/agent", `{"agent":"a","tokens":1}`: "/body/tokens", `{"agent":"a","estimated_tokens":1}{}`: "/body",
 		`{"estimated_tokens":1}`: "/body/model", `{"agent":"a"}`: "/body/payload", `{"agent":"a","payload":"x","estimated_tokens":1}`: "/body/payload",
 		`{"agent":"a","estimated_tokens":-1}`: "/body/estimated_tokens",
 	} {

@@ -1,10 +1,6 @@
 package api
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"time"
 
@@ -22,34 +18,15 @@ type ReconcileRequest struct {
 // readReconcileRequest reads the body. Relative times are not taken: a request that is sent again must mean the same.
 func readReconcileRequest(r *http.Request) (reconcile.Period, error) {
 	var period reconcile.Period
-	body, err := io.ReadAll(r.Body)
+	in, err := readOptionalBody[ReconcileRequest](r, `{"from": "…", "to": "…"}`)
 	if err != nil {
-		return period, readProblem(err)
-	}
-	if len(bytes.TrimSpace(body)) == 0 {
-		return period, nil
-	}
-	var in ReconcileRequest
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&in); err == nil {
-		_, err = d.Token()
-		if !errors.Is(err, io.EOF) {
-			return period, invalidReconcileBody()
-		}
-	} else {
-		return period, invalidReconcileBody()
+		return period, err
 	}
 	if period.From, err = bodyInstant("from", in.From); err != nil {
 		return period, err
 	}
 	period.To, err = bodyInstant("to", in.To)
 	return period, err
-}
-
-func invalidReconcileBody() error {
-	return httperr.New(httperr.InvalidBody, nil).WithDetail("The body is not a JSON object with from and to and nothing else.").
-		WithField("/body", `not of the form {"from": "…", "to": "…"}`)
 }
 
 // bodyInstant reads a time of the body; absent and null are not known.

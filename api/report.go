@@ -65,7 +65,7 @@ func (a *API) getReport(ctx context.Context, in *ReportQuery) (*reportReply, err
 func reportText(t query.Trace) string {
 	var sections []string
 	if t.Recovery != nil {
-		sections = append(sections, t.Recovery.Markdown(t.Summary.TaskID, taskPage))
+		sections = append(sections, t.Recovery.Markdown(t.Summary.TaskID, lifecycle.PageOfTask))
 	}
 	for i := range t.Restarts {
 		sections = append(sections, t.Restarts[i].Section(t.Summary.TaskID))

@@ -17,6 +17,7 @@ import (
 	"fleetglass/access"
 	"fleetglass/fleet"
 	"fleetglass/internal/httperr"
+	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
 )
 
@@ -57,7 +58,7 @@ type reportsReply struct {
 
 func (a *API) describeReports() {
 	register(a, call{
-		id: "post-reports", needs: access.Report, method: http.MethodPost, path: Base + "/reports", tag: "reports", summary: "Report about tasks",
+		id: "post-reports", does: routes.Deed{Action: "report"}, needs: access.Report, method: http.MethodPost, path: Base + "/reports", tag: "reports", summary: "Report about tasks",
 		status: http.StatusAccepted, keys: keyOwn, detail: reportsDetail, example: exampleAccepted(), body: reportsBody(),
 		failures: []httperr.Code{httperr.InvalidBody, httperr.InvalidReport, httperr.Forbidden, httperr.BodyTooLarge, httperr.UnsupportedMediaType},
 	}, a.postReports)

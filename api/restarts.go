@@ -10,6 +10,7 @@ import (
 	"fleetglass/access"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
+	"fleetglass/query"
 	"fleetglass/restarts"
 )
 
@@ -57,19 +58,13 @@ type RestartVictim struct {
 	ResolvedAt Instant  `json:"resolved_at" doc:"When that happened."`
 }
 
-// RestartList is the latest restarts.
-type RestartList struct {
-	Data []Restart `json:"data" nullable:"false" doc:"The latest first, at most 20."`
-	AsOf Instant   `json:"as_of"`
-}
-
 const restartsDetail = "The latest times at which Fleetglass, the broker or workers went away with messages in hand, and how long it took until it was known what became of all of them. " +
-	"Nothing is listed of a time at which no message was in hand."
+	"The latest comes first; the 20 latest are known. Nothing is listed of a time at which no message was in hand."
 
 func (a *API) describeRestarts() {
 	register(a, call{
 		id: "list-restarts", needs: access.Read, path: Base + "/restarts", tag: "fleet", summary: "Restarts with messages in hand", detail: restartsDetail,
-		example: RestartList{Data: []Restart{exampleRestart().Restart}, AsOf: Instant(exampleTime(0))},
+		example: exampleList(exampleRestart().Restart), failures: []httperr.Code{httperr.InvalidCursor},
 	}, a.listRestarts)
 	register(a, call{
 		id: "get-restart", needs: access.Read, path: Base + "/restarts/{restart_id}", tag: "fleet", summary: "The recovery report of a restart",
@@ -80,16 +75,21 @@ func (a *API) describeRestarts() {
 	}, a.getRestart)
 }
 
-func (a *API) listRestarts(ctx context.Context, _ *struct{}) (*reply[RestartList], error) {
+func (a *API) listRestarts(ctx context.Context, in *PageQuery) (*reply[List[Restart]], error) {
+	l, err := a.listRequest(ctx, *in)
+	if err != nil {
+		return nil, err
+	}
 	all, err := a.cfg.Query.Restarts(ctx)
 	if err != nil {
 		return nil, err
 	}
-	body := RestartList{Data: []Restart{}, AsOf: Instant(a.now())}
+	rows := make([]Restart, len(all))
 	for i := range all {
-		body.Data = append(body.Data, restartOf(&all[i], a.now()))
+		rows[i] = restartOf(&all[i], l.now)
 	}
-	return &reply[RestartList]{Status: http.StatusOK, CacheControl: "no-cache", Body: body}, nil
+	rows, page := window(l, rows, func(r Restart) query.Cursor { return query.Cursor{At: -lifecycle.Micros(r.To), Key: r.ID} })
+	return listReply(ctx, l, rows, page, []GapRef{}), nil
 }
 
 // RestartQuery names a restart.
@@ -104,7 +104,7 @@ func (a *API) getRestart(ctx context.Context, in *RestartQuery) (*reportReply, e
 		return nil, err
 	}
 	out := &reportReply{Status: http.StatusOK, NoSniff: "nosniff", CacheControl: "no-cache", Vary: "Accept"}
-	text := a.cfg.Mask.Text(r.Markdown(taskPage, a.now()))
+	text := a.cfg.Mask.Text(r.Markdown(lifecycle.PageOfTask, a.now()))
 	if prefers(in.Accept, "application/json", markdown) {
 		out.ContentType = "application/json"
 		out.Body = RestartDetail{Restart: restartOf(&r, a.now()), Victims: victimsOf(&r), Markdown: text}
@@ -146,5 +146,5 @@ func exampleRestart() RestartDetail {
 			LastSign: at.Add(-60e9), Deadline: at.Add(240e9), Fate: restarts.FateAnswered, ResolvedAt: at.Add(82e8),
 		}},
 	}
-	return RestartDetail{Restart: restartOf(&r, at), Victims: victimsOf(&r), Markdown: r.Markdown(taskPage, at)}
+	return RestartDetail{Restart: restartOf(&r, at), Victims: victimsOf(&r), Markdown: r.Markdown(lifecycle.PageOfTask, at)}
 }

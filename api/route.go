@@ -41,7 +41,7 @@ func (r route) mount(g *routes.Router) {
 		g.Get(path, scopeOf(r.op), handler)
 		return
 	}
-	g.Handle(r.op.Method, path, scopeOf(r.op), handler)
+	g.Change(r.op.Method, path, scopeOf(r.op), deedOf(r.op), handler)
 }
 
 // unescapeParams reads path parameters from the path as it was sent. The router's own reading depends on its settings, and takes a

@@ -129,3 +129,22 @@ func knownMilliseconds(d time.Duration, known bool) *int64 {
 	ms := d.Milliseconds()
 	return &ms
 }
+
+// OneOrMore are values of which a body names one as a text, or several as a list.
+type OneOrMore []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *OneOrMore) UnmarshalJSON(b []byte) error {
+	var one string
+	if json.Unmarshal(b, &one) == nil && string(b) != "null" {
+		*o = OneOrMore{one}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]string)(o))
+}
+
+// Schema implements huma.SchemaProvider.
+func (OneOrMore) Schema(huma.Registry) *huma.Schema {
+	text := &huma.Schema{Type: huma.TypeString}
+	return &huma.Schema{OneOf: []*huma.Schema{text, {Type: huma.TypeArray, Items: text}}}
+}

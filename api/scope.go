@@ -4,6 +4,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"fleetglass/access"
+	"fleetglass/internal/routes"
 )
 
 // scopeKey is where an operation carries its scope among its metadata, which the document does not show.
@@ -13,6 +14,14 @@ const scopeKey = "scope"
 func scopeOf(op *huma.Operation) access.Scope {
 	s, _ := op.Metadata[scopeKey].(access.Scope)
 	return s
+}
+
+// deedKey is where an operation carries how the audit names it.
+const deedKey = "deed"
+
+func deedOf(op *huma.Operation) routes.Deed {
+	d, _ := op.Metadata[deedKey].(routes.Deed)
+	return d
 }
 
 // tokenScheme names the way in which programs say who they are.

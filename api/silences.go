@@ -10,6 +10,7 @@ import (
 	"fleetglass/access"
 	"fleetglass/alerts"
 	"fleetglass/internal/httperr"
+	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
 )
@@ -43,14 +44,20 @@ type SilenceRequest struct {
 
 // Silenced is the answer to a call for a silence.
 type Silenced struct {
+	ID      Text           `json:"id" doc:"The id of the silence; null for a dry run." example:"sil-3kq5w7x2m4pz"`
 	Silence Maybe[Silence] `json:"silence" doc:"Null for a dry run."`
 	Mutes   []Alert        `json:"mutes" nullable:"false" doc:"The alerts that it mutes, or would mute, now."`
 }
 
 // SilenceInput names a silence.
 type SilenceInput struct {
-	KeyInput
 	ID string `path:"id" doc:"The id of the silence."`
+}
+
+// EndSilenceInput names a silence that is ended.
+type EndSilenceInput struct {
+	KeyInput
+	SilenceInput
 }
 
 type silenceReply struct {
@@ -71,11 +78,15 @@ func (a *API) describeSilences() {
 		failures: []httperr.Code{httperr.InvalidCursor},
 	}, a.listSilences)
 	register(a, call{
-		id: "create-silence", needs: access.TriageApply, method: http.MethodPost, path: Base + "/silences", tag: "alerts", summary: "Silence alerts", detail: silenceDetail,
+		id: "get-silence", needs: access.Read, path: Base + "/silences/{id}", tag: "alerts", summary: "A silence that mutes", example: exampleSilence(),
+		detail: "One that has ended is not found: it mutes nothing.", failures: []httperr.Code{httperr.NotFound},
+	}, a.getSilence)
+	register(a, call{
+		id: "create-silence", does: routes.Deed{Action: "silence alerts"}, needs: access.TriageApply, method: http.MethodPost, path: Base + "/silences", tag: "alerts", summary: "Silence alerts", detail: silenceDetail,
 		status: http.StatusCreated, example: exampleSilenced(), body: a.silenceBody(), shape: a.shapeSilence, failures: []httperr.Code{httperr.InvalidBody, httperr.BodyTooLarge, httperr.Conflict},
 	}, a.createSilence)
 	register(a, call{
-		id: "end-silence", needs: access.TriageApply, method: http.MethodDelete, path: Base + "/silences/{id}", tag: "alerts", summary: "End a silence", example: exampleSilence(),
+		id: "end-silence", does: routes.Deed{Action: "end silence"}, needs: access.TriageApply, method: http.MethodDelete, path: Base + "/silences/{id}", tag: "alerts", summary: "End a silence", example: exampleSilence(),
 		failures: []httperr.Code{httperr.NotFound, httperr.Conflict},
 	}, a.endSilence)
 }
@@ -126,6 +137,23 @@ func (a *API) listSilences(ctx context.Context, in *PageQuery) (*reply[List[Sile
 	return listReply(ctx, l, rows, page, []GapRef{}), nil
 }
 
+func (a *API) getSilence(ctx context.Context, in *SilenceInput) (*reply[Silence], error) {
+	service, err := a.board()
+	if err != nil {
+		return nil, err
+	}
+	_, active, err := service.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range active {
+		if s.ID == in.ID {
+			return uncached(silenceOf(s)), nil
+		}
+	}
+	return nil, httperr.New(httperr.NotFound, nil)
+}
+
 func (a *API) createSilence(ctx context.Context, _ *KeyInput) (*silenceReply, error) {
 	service, err := a.board()
 	if err != nil {
@@ -156,12 +184,13 @@ func silencedReply(made alerts.Silence, muted []alerts.Standing, dry bool) *sile
 	}
 	if !dry {
 		silence := silenceOf(made)
-		out.Status, out.Location, out.Body.Silence.Value = http.StatusCreated, silencePath(made.ID), &silence
+		out.Status, out.Location = http.StatusCreated, silencePath(made.ID)
+		out.Body.ID, out.Body.Silence.Value = Text(made.ID), &silence
 	}
 	return out
 }
 
-func (a *API) endSilence(ctx context.Context, in *SilenceInput) (*reply[Silence], error) {
+func (a *API) endSilence(ctx context.Context, in *EndSilenceInput) (*reply[Silence], error) {
 	service, err := a.board()
 	if err != nil {
 		return nil, err

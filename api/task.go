@@ -73,7 +73,7 @@ type KeySharer struct {
 func sharersOf(t lifecycle.TaskFacts) []KeySharer {
 	out := []KeySharer{}
 	for _, s := range t.AllSharers() {
-		out = append(out, KeySharer{TaskID: s.Task, Key: s.Key, DoneAt: Instant(s.DoneAt), Proved: s.Proved, Link: taskPage(s.Task)})
+		out = append(out, KeySharer{TaskID: s.Task, Key: s.Key, DoneAt: Instant(s.DoneAt), Proved: s.Proved, Link: lifecycle.PageOfTask(s.Task)})
 	}
 	return out
 }

@@ -4,12 +4,14 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"fleetglass/fleet"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
 )
@@ -298,4 +300,23 @@ func TestACursorWhoseEventIsGoneIsRefused(t *testing.T) {
 	path := "/api/v1/tasks/a/events"
 	gone := query.Cursor{At: 1, Key: fmt.Sprintf("%016x", 1)}.Encode(query.Binding(path, nil))
 	f.refused(f.do("GET", path+"?cursor="+gone, ""), 400, "invalid_cursor")
+}
+
+// A name that cannot be a key is kept in another form; who knows the task by its name finds it all the same.
+func TestATaskIsFoundUnderTheNameThatItsPublisherGaveIt(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sqliteStore)
+	for i, name := range []string{"tab\tin", "\u202eevil", strings.Repeat("x", 300), " blank before", "a/b%2F"} {
+		kept := fleet.TaskName(name)
+		f.published(kept, "cto", uint64(i+1))
+		f.commit()
+		path := "/api/v1/tasks/" + url.PathEscape(name)
+		if got := get[Trace](f, path); got.TaskID != kept {
+			t.Errorf("%.20q: task %q, want %q", name, got.TaskID, kept)
+		}
+		if got := get[List[Event]](f, path+"/events"); len(got.Data) == 0 {
+			t.Errorf("%.20q: no events", name)
+		}
+	}
+	f.refused(f.do("GET", "/api/v1/tasks/tab%09out", ""), http.StatusNotFound, "not_found")
 }

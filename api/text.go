@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"net/url"
 	"unicode/utf8"
+
+	"fleetglass/lifecycle"
 )
 
 // How bytes are written in JSON.
@@ -23,15 +25,8 @@ func bytesAsText(b []byte) (text, encoding string) {
 // Base is where the calls are.
 const Base = "/api/v1"
 
-// taskPath is the address of a task. Any id is one path segment: slashes, percent signs and bytes that are no text are escaped, and
-// the one id that reads like another call is written so that it does not.
-func taskPath(id string) string {
-	segment := url.PathEscape(id)
-	if id == "counts" {
-		segment = "%63ounts"
-	}
-	return Base + "/tasks/" + segment
-}
+// taskPath is the address of a task.
+func taskPath(id string) string { return Base + "/tasks/" + lifecycle.TaskSegment(id) }
 
 // entriesOfTask is the address of the dead letters of a task.
 func entriesOfTask(id string) string {

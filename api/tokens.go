@@ -11,6 +11,7 @@ import (
 
 	"fleetglass/access"
 	"fleetglass/internal/httperr"
+	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
 )
@@ -68,7 +69,7 @@ func (a *API) describeTokens() {
 		keys: keyOwn, example: exampleNewToken(), body: a.tokenBody(), failures: []httperr.Code{httperr.InvalidBody, httperr.Conflict},
 	}, a.createToken)
 	register(a, call{
-		id: "revoke-token", needs: access.Admin, method: http.MethodDelete, path: Base + "/tokens/{id}", tag: "access", summary: "Revoke a token", detail: revokeDetail,
+		id: "revoke-token", does: routes.Deed{Kind: "token"}, needs: access.Admin, method: http.MethodDelete, path: Base + "/tokens/{id}", tag: "access", summary: "Revoke a token", detail: revokeDetail,
 		example: exampleToken(), failures: []httperr.Code{httperr.NotFound, httperr.Conflict},
 	}, a.revokeToken)
 }

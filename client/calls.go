@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"net/url"
+
+	"fleetglass/lifecycle"
 )
 
 // Tasks lists tasks by the filter of the API's list (state, agent, type, q, limit, cursor, …).
@@ -12,7 +14,7 @@ func (c *Client) Tasks(ctx context.Context, filter url.Values) (Page[Task], erro
 
 // Task is the trace of one task.
 func (c *Client) Task(ctx context.Context, id string) (Trace, error) {
-	return asked[Trace](c.Get(ctx, "/tasks"+segment(id), nil))
+	return asked[Trace](c.Get(ctx, "/tasks/"+lifecycle.TaskSegment(id), nil))
 }
 
 // InFlight lists what workers hold now.

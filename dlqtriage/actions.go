@@ -22,8 +22,9 @@ type ActionsConfig struct {
 	Contract  fleet.Contract // Required.
 	Fleet     FleetReader    // Optional; without it nothing can be done about messages in flight.
 
-	Now  func() time.Time // Optional; default time.Now.
-	Wake func()           // Optional; called after a decision from which something follows in the world.
+	Looks Looks            // Optional; without it nobody looks at what dies.
+	Now   func() time.Time // Optional; default time.Now.
+	Wake  func()           // Optional; called after a decision from which something follows in the world.
 }
 
 // DecisionStore is what actions need of the store of decisions.
@@ -53,7 +54,7 @@ func NewActions(cfg ActionsConfig) (*Actions, error) {
 	if cfg.Wake == nil {
 		cfg.Wake = func() {}
 	}
-	return &Actions{cfg, Examiner{cfg.Entries, cfg.Tasks, cfg.Decisions}}, nil
+	return &Actions{cfg, Examiner{cfg.Entries, cfg.Tasks, cfg.Decisions, cfg.Looks}}, nil
 }
 
 func (s *Actions) now() lifecycle.Micros { return lifecycle.MicrosOf(s.Now()) }
@@ -75,7 +76,7 @@ func (s *Actions) Preview(ctx context.Context, r Request) (Preview, error) {
 	if err := r.check(s.Policy(), now); err != nil {
 		return Preview{}, err
 	}
-	k, err := s.examiner.Examine(ctx, r.Entry)
+	k, err := s.lookedAt(ctx, r)
 	if err != nil {
 		return Preview{}, err
 	}
@@ -140,7 +141,7 @@ func (s *Actions) act(ctx context.Context, r Request, operation string) (Action,
 
 // decide decides on the revision that is there now.
 func (s *Actions) decide(ctx context.Context, r Request, id, operation string) (Action, error) {
-	k, err := s.examiner.Examine(ctx, r.Entry)
+	k, err := s.lookedAt(ctx, r)
 	if err != nil {
 		return Action{}, err
 	}

@@ -14,7 +14,7 @@ const (
 
 // Forcible reports whether an operator may take the risk: what stands in the way is a judgement, not a fact that makes the action impossible.
 func (c ObstacleCode) Forcible() bool {
-	return slices.Contains([]ObstacleCode{BlockedPermanent, BlockedRetriesUsed, BlockedCompleted, BlockedEffectsUnknown, BlockedTooLarge, BlockedWorkerAlive}, c)
+	return slices.Contains([]ObstacleCode{BlockedNotRead, BlockedPermanent, BlockedRetriesUsed, BlockedCompleted, BlockedEffectsUnknown, BlockedTooLarge, BlockedWorkerAlive}, c)
 }
 
 // statusObstacles are what the status of the entry puts in the way of an action.

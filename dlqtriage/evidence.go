@@ -19,6 +19,24 @@ func Sources() []Source {
 	return []Source{SourceHeader, SourceTerm, SourceReported, SourceStatus, SourceText}
 }
 
+// ProvenanceOf is how a piece of evidence is known, as its source says; empty where that may be one of several, as with texts and statuses.
+func ProvenanceOf(e lifecycle.Evidence) lifecycle.Provenance {
+	switch Source(e.Source) {
+	case SourceHeader, sourceEntry:
+		return lifecycle.Recorded
+	case SourceTerm:
+		return lifecycle.Observed
+	case SourceReported:
+		return lifecycle.Reported
+	case ByRules:
+		return lifecycle.Inferred
+	}
+	return ""
+}
+
+// sourceEntry is the source of a class that is written in the dead-letter entry.
+const sourceEntry Source = "dead-letter entry"
+
 // Evidence is what is known of why a message died. All of it is optional, and all texts are untrusted.
 type Evidence struct {
 	Headers  map[string][]string // Of the dead-letter entry.

@@ -57,7 +57,7 @@ func (f EntryFilter) check() error {
 			return err
 		}
 	}
-	return nil
+	return lifecycle.CheckSpan(f.From, f.To)
 }
 
 func (f *EntryFilter) term(t lifecycle.QueryTerm, now time.Time) error {

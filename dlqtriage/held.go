@@ -52,26 +52,32 @@ func (s *Actions) Held(ctx context.Context, key lifecycle.MessageKey) (h Held, e
 	if err != nil {
 		return h, fmt.Errorf("read consumers: %w", err)
 	}
-	h.Task = record.Facts
 	for _, m := range record.Messages {
 		if m.Key == key {
-			h.examine(m, consumers, s.Policy(), s.now())
-			return h, nil
+			held := s.Policy().HeldOf(m, record.Facts, consumerOf(m.Judged(record.Facts), consumers), s.now())
+			held.Revision = h.Revision
+			return held, nil
 		}
 	}
 	return h, fmt.Errorf("message %s: %w", key, lifecycle.ErrNotFound)
 }
 
-func (h *Held) examine(m lifecycle.MessageFacts, consumers []lifecycle.ConsumerState, p *Policy, now lifecycle.Micros) {
-	m = m.Judged(h.Task)
-	h.Message = m
-	for i := range consumers {
-		if consumers[i].Stream == m.Key.Stream && consumers[i].Name == m.Consumer {
-			h.Consumer = &consumers[i]
+// HeldOf is a message of a task at an instant; consumer is the one whose answers count, nil where it is not known. The lists of what is in flight and the
+// previews of actions ask here, so that both offer and block the same. Revision is left at zero.
+func (p *Policy) HeldOf(m lifecycle.MessageFacts, t lifecycle.TaskFacts, consumer *lifecycle.ConsumerState, now lifecycle.Micros) Held {
+	m = m.Judged(t)
+	h := Held{Key: m.Key, Task: t, Message: m, Consumer: consumer, Recovery: p.RecoveryOf(m, t, false).Decide()}
+	h.Lease, h.InHand = lifecycle.LeaseOf(lifecycle.OpenMessage{Message: m, Task: t}, consumer, lifecycle.Typical{}, now)
+	return h
+}
+
+func consumerOf(m lifecycle.MessageFacts, all []lifecycle.ConsumerState) *lifecycle.ConsumerState {
+	for i := range all {
+		if all[i].Stream == m.Key.Stream && all[i].Name == m.Consumer {
+			return &all[i]
 		}
 	}
-	h.Lease, h.InHand = lifecycle.LeaseOf(lifecycle.OpenMessage{Message: m, Task: h.Task}, h.Consumer, lifecycle.Typical{}, now)
-	h.Recovery = p.RecoveryOf(m, h.Task, false).Decide()
+	return nil
 }
 
 // The obstacles to actions on messages in flight.
@@ -83,8 +89,8 @@ const (
 	BlockedDue         ObstacleCode = "already_due"           // The broker hands it out with the next pull anyway.
 )
 
-// obstacles are what stands in the way of an action.
-func (h *Held) obstacles(a ActionKind) []Obstacle {
+// Obstacles are what stands in the way of an action.
+func (h *Held) Obstacles(a ActionKind) []Obstacle {
 	out := []Obstacle{}
 	add := func(is bool, code ObstacleCode, why string) {
 		if is {
@@ -112,5 +118,5 @@ func (h *Held) releaseObstacles(add func(is bool, code ObstacleCode, why string)
 	add(l.Due, BlockedDue, "It was handed back and is due: it goes to the worker that pulls next, if none has it already.")
 	add(l.Stale == lifecycle.StaleLease || l.Stale == lifecycle.StalePresumedDead, BlockedDue, "Its deadline has passed: it goes to the worker that pulls next anyway.")
 	add(h.Recovery.Unknown, BlockedEffectsUnknown, "It may have had effects that nobody confirmed. "+h.Recovery.Reasons[0])
-	add(l.Stale == "" && l.Resolved == nil && !l.Due, BlockedWorkerAlive, "Nothing is wrong with its lease: handed back, two workers would have it.")
+	add(l.Stale == "" && l.Resolved == nil && !l.Due, BlockedWorkerAlive, "No deadline of it is known to have passed: handed back, two workers might have it.")
 }

@@ -45,7 +45,7 @@ type HeldPreview struct {
 }
 
 func (h Held) preview(r HeldRequest) HeldPreview {
-	v := HeldPreview{Held: h, Blocked: unforced(h.obstacles(r.Action), r.Force), Effects: heldEffects(r.Action)}
+	v := HeldPreview{Held: h, Blocked: unforced(h.Obstacles(r.Action), r.Force), Effects: heldEffects(r.Action)}
 	v.Eligible = len(v.Blocked) == 0
 	if r.Action == ActionRelease {
 		v.Warning = "Its worker may still be at work. Fleetglass cannot stop it: only a fencing token or an idempotency key keeps two workers from having one effect each."

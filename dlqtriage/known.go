@@ -38,6 +38,7 @@ type Examiner struct {
 	Entries   EntryReader // Required.
 	Tasks     TaskReader  // Required.
 	Decisions Revisions   // Required.
+	Looks     Looks       // Optional; without it nobody looks at what dies.
 }
 
 // maxEvents is how many events of a task are searched for effects that may have happened.
@@ -67,7 +68,7 @@ func (x Examiner) Examine(ctx context.Context, id string) (k Known, err error) {
 	if err != nil {
 		return k, fmt.Errorf("read events: %w", err)
 	}
-	k.Case = CaseOf(k.Entry)
+	k.Case = CaseOf(k.Entry, x.Looks)
 	k.Case.PayloadMissing = missing
 	k.Case.Completed = k.completed()
 	k.Case.Sharers = k.sharers()
@@ -98,9 +99,11 @@ func (x Examiner) past(ctx context.Context, e Entry) ([]PastRetry, error) {
 	return out, nil
 }
 
-// CaseOf is what an entry alone says of its case.
-func CaseOf(e Entry) Case {
-	return Case{Class: e.Class, Agent: e.Agent, Type: e.Type, Reason: e.Reason, Generation: e.Generation, Status: e.Status}
+// CaseOf is what an entry alone says of its case. looks tells whether somebody looks at what dies.
+func CaseOf(e Entry, looks Looks) Case {
+	return Case{
+		Class: e.Class, Agent: e.Agent, Type: e.Type, Reason: e.Reason, Generation: e.Generation, Status: e.Status, Unread: looks.Awaits(e),
+	}
 }
 
 // readPayload takes what the payload says of model and budget.

@@ -29,7 +29,7 @@ func TestWhatWasTriedBeforeIsReadFromTheEntriesOfTheTask(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := CaseOf(e)
+		c := CaseOf(e, nil)
 		c.Past = past
 		if p := DefaultPolicy().PlanFor(c, planNow); p.MaxAdditionalRetries != want.retries || p.Eligible != want.eligible {
 			t.Errorf("generation %d, past %v: %d retries, eligible %v; want %+v", generation, past, p.MaxAdditionalRetries, p.Eligible, want)

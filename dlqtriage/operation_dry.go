@@ -23,7 +23,7 @@ func (s *Operations) DryRun(ctx context.Context, r BulkRequest) (Operation, erro
 	return o, s.dryRun(ctx, &o)
 }
 
-// dryRun judges every selected entry by its status and by why it died. How often it was tried, and what its task, its payload and the reports
+// dryRun judges every selected entry by its status and by why it died. Whether it was looked at, how often it was tried, and what its task, its payload and the reports
 // say, is found out when it is acted on; of the first entries what they themselves say is taken into account.
 func (s *Operations) dryRun(ctx context.Context, o *Operation) error {
 	now := s.Actions.now()
@@ -39,7 +39,7 @@ func (s *Operations) dryRun(ctx context.Context, o *Operation) error {
 		return fmt.Errorf("list the first entries: %w", err)
 	}
 	for _, e := range first.Entries {
-		o.Items = append(o.Items, o.dryItem(e, s.Actions.Policy(), now))
+		o.Items = append(o.Items, o.dryItem(e, s.Actions.Looks, s.Actions.Policy(), now))
 	}
 	return s.dryGroups(ctx, o, now)
 }
@@ -56,7 +56,7 @@ func (s *Operations) dryGroups(ctx context.Context, o *Operation, now lifecycle.
 	}
 	for _, g := range groups {
 		e := Entry{Status: Status(g.Values[0]), Class: Class{Category: Category(g.Values[1]), Detail: g.Values[2], Kind: Kind(g.Values[3])}}
-		o.dry(o.dryItem(e, s.Actions.Policy(), now), g.Count)
+		o.dry(o.dryItem(e, nil, s.Actions.Policy(), now), g.Count)
 	}
 	return nil
 }
@@ -74,10 +74,10 @@ func (s *Operations) dryIDs(ctx context.Context, o *Operation) error {
 }
 
 // dryItem says whether an entry is eligible, by what it says itself.
-func (o *Operation) dryItem(e Entry, p *Policy, now lifecycle.Micros) Item {
+func (o *Operation) dryItem(e Entry, looks Looks, p *Policy, now lifecycle.Micros) Item {
 	blocked := statusObstacles(e, o.Action)
 	if o.Action.Sends() {
-		blocked = append(blocked, retryObstacles(p.PlanFor(CaseOf(e), now), o.Action, o.Params)...)
+		blocked = append(blocked, retryObstacles(p.PlanFor(CaseOf(e, looks), now), o.Action, o.Params)...)
 	}
 	if blocked = unforced(blocked, o.Params.Force); len(blocked) > 0 {
 		return Item{Entry: e.ID, Status: ItemBlocked, Why: blocked[0].Why}

@@ -90,5 +90,5 @@ func (s *Operations) dryTarget(ctx context.Context, o *Operation, t target) (Ite
 	case t.undoes != "" && t.undoes != e.Action:
 		return Item{Entry: t.entry, Status: ItemBlocked, Why: refusedUndo}, nil
 	}
-	return o.dryItem(e, s.Actions.Policy(), s.Actions.now()), nil
+	return o.dryItem(e, s.Actions.Looks, s.Actions.Policy(), s.Actions.now()), nil
 }

@@ -131,16 +131,27 @@ func (s *Operations) Start(ctx context.Context, r BulkRequest) (Operation, error
 	return s.begin(ctx, o, r.Key)
 }
 
-// frozen is the selector without what dies after now.
+// frozen is the selector without what dies after now, and without ids that are named again.
 func (s Selector) frozen(now lifecycle.Micros) Selector {
 	if s.Filter == nil {
-		return s
+		return Selector{IDs: distinct(s.IDs), Operation: s.Operation}
 	}
 	f := *s.Filter
 	if !f.To.Known() || f.To > now {
 		f.To = now
 	}
 	return Selector{Filter: &f}
+}
+
+// distinct gives each id once, in the order in which they are named first.
+func distinct(ids []string) (out []string) {
+	seen := map[string]bool{}
+	for _, id := range ids {
+		if !seen[id] {
+			seen[id], out = true, append(out, id)
+		}
+	}
+	return out
 }
 
 // count finds how many entries are selected; for a dry run it looks at each.

@@ -31,6 +31,7 @@ type ObstacleCode string
 
 // The obstacles.
 const (
+	BlockedNotRead        ObstacleCode = "not_read_yet"      // Nobody has looked yet why it died.
 	BlockedPermanent      ObstacleCode = "permanent"         // No retry cures it.
 	BlockedRetriesUsed    ObstacleCode = "retries_used_up"   // The strategy was tried as often as it may be.
 	BlockedNotOpen        ObstacleCode = "not_open"          // Somebody decided already.
@@ -48,6 +49,7 @@ type Case struct {
 	Reason     string // Why the message died, in the words of whoever said so. Untrusted.
 	Generation int    // How often the task had been published before.
 	Status     Status
+	Unread     bool // Nobody has looked yet why it died; somebody will within seconds.
 
 	TokenBudget    int64  // Of the task's payload; zero for none.
 	PayloadMissing bool   // The body is not known, or not whole.
@@ -111,6 +113,7 @@ func (c Case) obstacles(row strategyRow, tried int) []Obstacle {
 		code ObstacleCode
 		why  string
 	}{
+		{c.Unread, BlockedNotRead, notReadYet},
 		{row.retries == 0, BlockedPermanent, "No retry cures what is permanent."},
 		{row.retries > 0 && tried >= row.retries, BlockedRetriesUsed, retriesUsed(row.retries)},
 		{c.Status != StatusOpen && c.Status != StatusDeferred, BlockedNotOpen, "Somebody decided about it already: it is " + string(c.Status) + "."},

@@ -129,6 +129,7 @@ func TestWhatATaskWithTheSameKeyMeansForARetry(t *testing.T) {
 func TestWhatStandsInTheWayOfARetry(t *testing.T) {
 	t.Parallel()
 	for code, edit := range map[ObstacleCode]func(*Case){
+		BlockedNotRead:        func(c *Case) { c.Unread = true },
 		BlockedPermanent:      func(c *Case) { c.Class = ClassOf("", DataIntegrity) },
 		BlockedRetriesUsed:    func(c *Case) { c.Generation = 3 },
 		BlockedNotOpen:        func(c *Case) { c.Status = StatusActing },

@@ -36,7 +36,7 @@ func dead(edit ...func(*Known)) *Known {
 	for _, f := range edit {
 		f(k)
 	}
-	k.Case = CaseOf(k.Entry)
+	k.Case = CaseOf(k.Entry, nil)
 	k.Case.readPayload(k.Payload.Body)
 	return k
 }

@@ -61,17 +61,20 @@ func retried(by lifecycle.MessageKey, name string) (lifecycle.MessageKey, error)
 	return k, err
 }
 
-// classify takes the word of a person or of the rules, else that of whoever wrote the dead-letter entry.
+// classify takes the word of a person or of the rules, else that of whoever wrote the dead-letter entry: also where no rule matched.
 func (e *Entry) classify(m lifecycle.MessageFacts) {
 	e.Category = Unclassified
-	switch c, d := m.Classified, m.Dead; {
-	case c != nil:
+	c, d := m.Classified, m.Dead
+	said := d != nil && entryClass(*d).Category != Unclassified
+	unruled := c == nil || (c.By == ByRules && c.Rule == "") // Nobody classified it, or no rule matched.
+	switch {
+	case c != nil && (!unruled || !said):
 		e.Class = Class{Category: categoryOf(c.Category), Detail: c.Detail, Kind: Kind(c.Kind)}
 		e.Classification = Classification{Rule: c.Rule, Evidence: c.Evidence, By: c.By, At: c.At}
-	case d != nil && entryClass(*d).Category != Unclassified:
+	case said:
 		e.Class = entryClass(*d)
 		e.Classification = Classification{
-			Rule: ruleEntry, By: ByRules, At: d.At, Evidence: []lifecycle.Evidence{{Source: "dead-letter entry", Text: d.Category}},
+			Rule: ruleEntry, By: ByRules, At: d.At, Evidence: []lifecycle.Evidence{{Source: string(sourceEntry), Text: d.Category}},
 		}
 	}
 }

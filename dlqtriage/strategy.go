@@ -3,6 +3,8 @@ package dlqtriage
 import (
 	"fmt"
 	"time"
+
+	"fleetglass/lifecycle"
 )
 
 // Strategy names a way to recover.
@@ -94,7 +96,7 @@ func compress(p *Policy, c Case, plan *Plan) {
 	switch _, known := p.model(current); {
 	case ok:
 		plan.TargetModel = larger.Name
-		plan.Reasons = append(plan.Reasons, fmt.Sprintf("%s takes %d tokens.", larger.Name, larger.ContextWindow))
+		plan.Reasons = append(plan.Reasons, fmt.Sprintf("%s takes %s tokens.", larger.Name, lifecycle.Grouped(int64(larger.ContextWindow))))
 	case known:
 		plan.Reasons = append(plan.Reasons, "No model of the policy has a larger window than "+current+".")
 	default:

@@ -89,7 +89,7 @@ func (d DedupeMemory) Formula() string {
 	if !d.Known {
 		return "The duplicate window of the task stream could not be read."
 	}
-	return fmt.Sprintf("%s messages stored within the duplicate window of %s, times %d bytes measured for one message id.", lifecycle.Grouped(d.IDs), hours(d.Window), DedupeBytesPerID)
+	return fmt.Sprintf("%s messages stored within the duplicate window of %s, times %d bytes measured for one message id.", lifecycle.Grouped(d.IDs), lifecycle.Lasting(d.Window), DedupeBytesPerID)
 }
 
 // What a fleet of seven agents published about its own protection. It is quoted for comparison; nothing here measured it.

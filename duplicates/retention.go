@@ -3,7 +3,6 @@ package duplicates
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 
 	"fleetglass/lifecycle"
@@ -59,37 +58,36 @@ func CheckRetention(consumers []lifecycle.ConsumerState, r Retention) RetentionC
 		return RetentionCheck{Verdict: RetentionUnknown, Advice: "The configuration of the streams and of the records could not be read."}
 	}
 	c := RetentionCheck{Verdict: RetentionEnough, Records: r.Records, Windows: retentionWindows(consumers, r)}
-	var longest RetentionWindow
 	for i := range c.Windows {
 		w := &c.Windows[i]
 		w.Covered = r.Records == 0 || (!w.Endless && w.Length <= r.Records)
 		if !w.Covered {
 			c.Verdict = RetentionShort
 		}
-		longest.Endless = longest.Endless || w.Endless
-		longest.Length = max(longest.Length, w.Length)
 	}
 	if c.Verdict == RetentionShort {
-		c.Advice = retentionAdvice(r, longest)
+		c.Advice = retentionAdvice(r, c)
 	}
 	return c
 }
 
-func retentionAdvice(r Retention, longest RetentionWindow) string {
-	if longest.Endless {
-		return fmt.Sprintf("Records go after %s, and a task may come again without limit: give the stream a max_age and its consumers a max_deliver, "+
-			"or keep records for ever.", hours(r.Records))
+// Needed is how long records must be kept at least: as long as the longest window. It is endless where a window is, and zero where the
+// configuration is not known.
+func (c RetentionCheck) Needed() (longest time.Duration, endless bool) {
+	for _, w := range c.Windows {
+		longest, endless = max(longest, w.Length), endless || w.Endless
 	}
-	return fmt.Sprintf("Records go after %s, and a task may come again for %s: keep records at least that long, or let tasks and retries age sooner.",
-		hours(r.Records), hours(longest.Length))
+	return longest, endless
 }
 
-// hours is a retention as people say it.
-func hours(d time.Duration) string {
-	if d < time.Hour {
-		return d.String()
+func retentionAdvice(r Retention, c RetentionCheck) string {
+	longest, endless := c.Needed()
+	if endless {
+		return fmt.Sprintf("Records go after %s, and a task may come again without limit: give the stream a max_age and its consumers a max_deliver, "+
+			"or keep records for ever.", lifecycle.Lasting(r.Records))
 	}
-	return strconv.FormatFloat(d.Hours(), 'f', -1, 64) + " h"
+	return fmt.Sprintf("Records go after %s, and a task may come again for %s: keep records at least that long, or let tasks and retries age sooner.",
+		lifecycle.Lasting(r.Records), lifecycle.Lasting(longest))
 }
 
 func retentionWindows(consumers []lifecycle.ConsumerState, r Retention) []RetentionWindow {

@@ -10,6 +10,10 @@ import (
 	"fleetglass/lifecycle"
 )
 
+// TaskName is the id under which a task is kept that its publisher named so: the name itself where it is fit to be a key, else a form of it that ends
+// in a hash of the whole.
+func TaskName(id string) string { return cleanID(id) }
+
 // cleanID makes an untrusted id fit to be a key: valid UTF-8, no control characters, bounded. An id that had to be changed gets a
 // hash of the original, so that two different ones stay different.
 func cleanID(id string) string {

@@ -12,10 +12,18 @@ func deadText(d document, _ deadInput) string {
 	p.line("%s", counted(len(rows), "dead letter"))
 	for _, e := range rows {
 		p.item(code(e.text("id")), "**"+e.text("category")+"**", e.text("detail"), e.text("status"), labelled("outcome", e.text("outcome")), code(e.text("agent")),
-			code(e.text("type")), "died "+e.text("failed_at"), labelled("why:", p.said(e.text("reason"))), labelled("plan:", e.text("plan.strategy")))
+			code(e.text("type")), "died "+e.text("failed_at"), labelled("why:", p.said(e.text("reason"))), labelled("plan:", e.text("plan.strategy")), blockedBy(e))
 	}
 	p.next("recommend with an id", "get_dlq_entry with an id for the evidence", p.more(d, "list_dlq"))
 	return p.String()
+}
+
+// blockedBy is what stands first in the way of the plan of a dead letter; empty where nothing does.
+func blockedBy(e document) string {
+	for _, b := range e.list("plan.blocked") {
+		return labelled("blocked:", b.text("code"))
+	}
+	return ""
 }
 
 func groupsText(d document, _ groupsInput) string {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"fleetglass/access"
+	"fleetglass/lifecycle"
 )
 
 // listInput is what every list takes.
@@ -57,7 +58,7 @@ func taskTools() []tool {
 		toolFor[traceInput]{
 			name: "get_trace", title: "Trace of a task", needs: access.Read,
 			about: "What happened to a task, attempt by attempt, with three answers: who owns it, what its last durable receipt is, and what comes next.",
-			calls: func(in traceInput) call { return call{path: "/tasks/" + url.PathEscape(in.TaskID)} }, text: traceText,
+			calls: func(in traceInput) call { return call{path: "/tasks/" + lifecycle.TaskSegment(in.TaskID)} }, text: traceText,
 		},
 		toolFor[inFlightInput]{
 			name: "list_in_flight", title: "Messages in flight", needs: access.Read,

@@ -80,7 +80,7 @@ func (s *Service) EntriesNamed(ctx context.Context, ids []string) ([]dlqtriage.E
 
 // planned adds the plan to an entry. What else is known of its task is read only where the plan hangs on it.
 func (s *Service) planned(ctx context.Context, e dlqtriage.Entry) (EntryRow, error) {
-	row := EntryRow{Entry: e, Plan: s.cfg.Policy().PlanFor(dlqtriage.CaseOf(e), s.now())}
+	row := s.rowOf(e, dlqtriage.CaseOf(e, s.cfg.Looks))
 	var err error
 	if row.Risk, err = s.entryRisk(ctx, e); err != nil || !row.Plan.Eligible {
 		return row, err
@@ -93,6 +93,14 @@ func (s *Service) planned(ctx context.Context, e dlqtriage.Entry) (EntryRow, err
 	return row, err
 }
 
+// rowOf is an entry with the plan of its case. One that nobody has looked at yet says so.
+func (s *Service) rowOf(e dlqtriage.Entry, c dlqtriage.Case) EntryRow {
+	if c.Unread {
+		e.Classification = dlqtriage.NotReadYet()
+	}
+	return EntryRow{Entry: e, Plan: s.cfg.Policy().PlanFor(c, s.now())}
+}
+
 // entryRisk is how likely a task such as this one is to die, as it was within the last [entryRiskAge].
 func (s *Service) entryRisk(ctx context.Context, e dlqtriage.Entry) (*dlqtriage.Risk, error) {
 	return ask(ctx, s.cache, "entry risk "+e.Agent+" "+e.Type, entryRiskAge, func(ctx context.Context, now lifecycle.Micros) (*dlqtriage.Risk, error) {
@@ -102,7 +110,7 @@ func (s *Service) entryRisk(ctx context.Context, e dlqtriage.Entry) (*dlqtriage.
 }
 
 func (s *Service) examiner() dlqtriage.Examiner {
-	return dlqtriage.Examiner{Entries: s.cfg.Entries, Tasks: s.cfg.Store, Decisions: s.cfg.Entries}
+	return dlqtriage.Examiner{Entries: s.cfg.Entries, Tasks: s.cfg.Store, Decisions: s.cfg.Entries, Looks: s.cfg.Looks}
 }
 
 // Entry returns all that is known of an entry, or an error that wraps [lifecycle.ErrNotFound].
@@ -111,7 +119,7 @@ func (s *Service) Entry(ctx context.Context, id string) (EntryDetail, error) {
 	if err != nil {
 		return EntryDetail{}, err
 	}
-	out := EntryDetail{EntryRow: EntryRow{Entry: k.Entry, Plan: s.cfg.Policy().PlanFor(k.Case, s.now())}, Record: k.Record}
+	out := EntryDetail{EntryRow: s.rowOf(k.Entry, k.Case), Record: k.Record}
 	if out.Risk, err = s.entryRisk(ctx, k.Entry); err != nil {
 		return out, err
 	}

@@ -53,7 +53,7 @@ func (s *Service) entryTrends(ctx context.Context, f dlqtriage.EntryFilter, by [
 	if err != nil {
 		return out, err
 	}
-	seen, err := s.firstSeen(ctx)
+	seen, err := s.FirstSeen(ctx)
 	flow := make([]FlowStep, dlqtriage.TrendSteps)
 	for i := range flow {
 		flow[i].At = out.from.Add(time.Duration(i) * dlqtriage.TrendStep)

@@ -27,11 +27,12 @@ const (
 
 // Findings is what needs attention now (SPEC 6): one set, from which pages, banners, badges, metrics and the board of alerts are drawn.
 type Findings struct {
-	AsOf    lifecycle.Micros
-	DataAt  lifecycle.Micros // What they follow from is at least as new.
-	All     []alerts.Finding // In order of harm.
-	Partial bool             // Leases may be missing.
-	Unasked bool             // The doctor did not get an answer, so that its findings are missing.
+	AsOf     lifecycle.Micros
+	DataAt   lifecycle.Micros // What they follow from is at least as new.
+	LeasesAt lifecycle.Micros // Likewise, of those about leases.
+	All      []alerts.Finding // In order of harm.
+	Partial  bool             // Leases may be missing.
+	Unasked  bool             // The doctor did not get an answer, so that its findings are missing.
 }
 
 // Attention is what somebody should look at in the fleet: many findings of one rule are one.
@@ -53,7 +54,10 @@ func (s *Service) Findings(ctx context.Context) (Findings, error) {
 		if facts.Traps, err = s.traps(ctx); err != nil {
 			unasked = true
 		}
-		return Findings{AsOf: now, DataAt: min(facts.LeasesAt, now.Add(-max(ledgerAge, untakenAge))), All: alerts.Find(&facts, s.cfg.Rules()), Partial: facts.Partial, Unasked: unasked}, nil
+		return Findings{
+			AsOf: now, DataAt: min(facts.LeasesAt, now.Add(-max(ledgerAge, untakenAge))), LeasesAt: facts.LeasesAt,
+			All: alerts.Find(&facts, s.cfg.Rules()), Partial: facts.Partial, Unasked: unasked,
+		}, nil
 	})
 }
 
@@ -70,7 +74,7 @@ func (s *Service) traps(ctx context.Context) ([]alerts.Trap, error) {
 // Observed is one look at what needs attention, for who moves the board of alerts.
 func (s *Service) Observed(ctx context.Context) (alerts.Observed, error) {
 	f, err := s.Findings(ctx)
-	out := alerts.Observed{At: f.AsOf, DataAt: f.DataAt, Findings: f.All}
+	out := alerts.Observed{At: f.AsOf, DataAt: f.DataAt, LeasesAt: f.LeasesAt, Findings: f.All}
 	out.Unsure = func(id alerts.RuleID) bool {
 		return f.Partial && alerts.LeaseRules(id) || f.Unasked && alerts.TrapRules(id)
 	}

@@ -124,7 +124,7 @@ func TestABacklogThatGrowsFasterThanItIsWorkedIsFound(t *testing.T) {
 			DeliveredAt: lifecycle.MicrosOf(noon.Add(-time.Second)),
 		})
 	})
-	if len(found) != 1 || found[0].Rule != alerts.RuleBacklogGrows || found[0].Count != 38 || found[0].Why != "The backlog grew by 38 in 15 minutes. At its pace the agent needs 4 h 45 m for them." {
+	if len(found) != 1 || found[0].Rule != alerts.RuleBacklogGrows || found[0].Count != 38 || found[0].Why != "The backlog grew by 38 in 15 minutes. At its pace the agent needs 4h 45m for them." {
 		t.Errorf("got %+v", found)
 	}
 }

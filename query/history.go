@@ -97,7 +97,7 @@ func (s *Service) flow(ctx context.Context, span HistorySpan, agent string, blin
 			out[i].Failed[c.Label] += n
 		}
 	}
-	seen, err := s.firstSeen(ctx)
+	seen, err := s.FirstSeen(ctx)
 	observe(out, blind, seen, now)
 	return out, err
 }

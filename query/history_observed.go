@@ -97,8 +97,8 @@ func (s *Service) openGapsIn(ctx context.Context, span HistorySpan) ([]lifecycle
 	return slices.DeleteFunc(OpenGaps(gaps), func(g lifecycle.Gap) bool { return !g.Everywhere() && !g.OfClock() }), err
 }
 
-// firstSeen is when the first message that is known was stored, to the minute for two days, then to the hour; zero where none is.
-func (s *Service) firstSeen(ctx context.Context) (lifecycle.Micros, error) {
+// FirstSeen is when the first message that is known was stored, to the minute for two days, then to the hour; zero where none is.
+func (s *Service) FirstSeen(ctx context.Context) (lifecycle.Micros, error) {
 	return ask(ctx, s.cache, "first seen", typicalAge, func(ctx context.Context, now lifecycle.Micros) (lifecycle.Micros, error) {
 		month, err := s.firstBucket(ctx, lifecycle.MetricTasksMonth, 1, now+1)
 		if err != nil || !month.Known() {

@@ -75,7 +75,7 @@ func (s *Service) deathsByCause(ctx context.Context, now lifecycle.Micros) ([]al
 	if err != nil {
 		return nil, err
 	}
-	seen, err := s.firstSeen(ctx)
+	seen, err := s.FirstSeen(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,13 @@ type InFlight struct {
 
 	held, stale int
 	byTask      map[string]int
-	recoveries  map[lifecycle.MessageKey]dlqtriage.Recovery // Of messages with a lease with which something is wrong.
+	decided     map[lifecycle.MessageKey]decided // Of messages with a lease with which something is wrong.
+}
+
+// decided is what recovery decides about a message, and what stands in the way of each action on it.
+type decided struct {
+	recovery dlqtriage.Recovery
+	blocked  map[dlqtriage.ActionKind][]dlqtriage.Obstacle
 }
 
 // Recovery returns what recovery decides about a lease. ok is false where nothing is wrong with it.
@@ -36,8 +42,13 @@ func (f InFlight) Recovery(l lifecycle.Lease) (r dlqtriage.Recovery, ok bool) {
 	if l.Stale == "" {
 		return r, false
 	}
-	r, ok = f.recoveries[l.Message]
-	return r, ok
+	d, ok := f.decided[l.Message]
+	return d.recovery, ok
+}
+
+// Blocked returns what stands in the way of the actions on a lease with which something is wrong, as their previews say it. An action that nothing blocks is absent.
+func (f InFlight) Blocked(l lifecycle.Lease) map[dlqtriage.ActionKind][]dlqtriage.Obstacle {
+	return f.decided[l.Message].blocked
 }
 
 // Held counts the leases of messages that a worker holds.
@@ -106,7 +117,7 @@ func (s *Service) InFlight(ctx context.Context) (InFlight, error) {
 		if err != nil {
 			return InFlight{}, err
 		}
-		out := InFlight{AsOf: now, OldestWaiting: map[string]lifecycle.Micros{}, recoveries: map[lifecycle.MessageKey]dlqtriage.Recovery{}}
+		out := InFlight{AsOf: now, OldestWaiting: map[string]lifecycle.Micros{}, decided: map[lifecycle.MessageKey]decided{}}
 		policy := s.cfg.Policy()
 		out.Partial, err = s.eachOpen(ctx, consumers, func(o lifecycle.OpenMessage) { out.look(o, consumers, typical, policy) })
 		if err != nil {
@@ -121,13 +132,14 @@ func (s *Service) InFlight(ctx context.Context) (InFlight, error) {
 func (f *InFlight) look(o lifecycle.OpenMessage, consumers Consumers, typical map[string]lifecycle.Typical, policy *dlqtriage.Policy) {
 	m := o.Message
 	consumer := func(name string) *lifecycle.ConsumerState { return consumers.Of(m.Key.Stream, name) }
+	decider := consumer(m.Judged(o.Task).Consumer)
 	for _, beside := range lifecycle.LeasesBeside(o, consumer, typical[typeOf(m)], f.AsOf) {
-		f.add(beside, o, policy)
+		f.add(beside, o, decider, policy)
 	}
-	lease, held := lifecycle.LeaseOf(o, consumer(m.Judged(o.Task).Consumer), typical[typeOf(m)], f.AsOf)
+	lease, held := lifecycle.LeaseOf(o, decider, typical[typeOf(m)], f.AsOf)
 	switch {
 	case held:
-		f.add(lease, o, policy)
+		f.add(lease, o, decider, policy)
 	case m.Stored != nil && lease.State == lifecycle.StatePublished:
 		if at := f.OldestWaiting[m.Agent]; !at.Known() || m.Stored.At < at {
 			f.OldestWaiting[m.Agent] = m.Stored.At
@@ -135,11 +147,19 @@ func (f *InFlight) look(o lifecycle.OpenMessage, consumers Consumers, typical ma
 	}
 }
 
-func (f *InFlight) add(l lifecycle.Lease, o lifecycle.OpenMessage, policy *dlqtriage.Policy) {
+func (f *InFlight) add(l lifecycle.Lease, o lifecycle.OpenMessage, decider *lifecycle.ConsumerState, policy *dlqtriage.Policy) {
 	f.Leases = append(f.Leases, l)
-	if _, decided := f.recoveries[l.Message]; l.Stale != "" && !decided {
-		f.recoveries[l.Message] = policy.RecoveryOf(o.Message, o.Task, false).Decide()
+	if _, known := f.decided[l.Message]; l.Stale == "" || known {
+		return
 	}
+	held := policy.HeldOf(o.Message, o.Task, decider, f.AsOf)
+	blocked := map[dlqtriage.ActionKind][]dlqtriage.Obstacle{}
+	for _, kind := range dlqtriage.HeldKinds() {
+		if in := held.Obstacles(kind); len(in) > 0 {
+			blocked[kind] = in
+		}
+	}
+	f.decided[l.Message] = decided{held.Recovery, blocked}
 }
 
 func typeOf(m lifecycle.MessageFacts) string {

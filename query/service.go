@@ -41,7 +41,9 @@ type Config struct {
 	Store   Store                        // Required.
 	Entries EntryStore                   // Optional; without it questions about dead letters error with lifecycle.ErrUnable.
 	AgentOf func(consumer string) string // Required. Names the agent that a durable consumer works for; empty when the name does not say.
-	Health  health.Reporter              // Optional; without it nothing is known of the parts of the program.
+	// TaskName is the id under which a task is kept whose publisher named it so. Optional; without it tasks are found under the id that is kept only.
+	TaskName func(id string) string
+	Health   health.Reporter // Optional; without it nothing is known of the parts of the program.
 	// EntriesRead is up to when all dead-letter entries were read, by the broker's clock; zero while that is not known. Optional; without it that is
 	// never known.
 	EntriesRead func() lifecycle.Micros
@@ -51,6 +53,8 @@ type Config struct {
 
 	// Policy is the triage policy in force, from which plans follow. Optional; default the built-in one.
 	Policy func() *dlqtriage.Policy
+
+	Looks dlqtriage.Looks // Optional; without it nobody looks at what dies.
 
 	Alerts AlertBoard // Optional; without it there are no alerts, only findings.
 

@@ -24,7 +24,7 @@ type Trace struct {
 // Trace returns the trace of a task, or an error that wraps [lifecycle.ErrNotFound].
 func (s *Service) Trace(ctx context.Context, id string) (Trace, error) {
 	now := s.now()
-	record, err := s.cfg.Store.Task(ctx, id)
+	record, err := s.task(ctx, id)
 	if err != nil {
 		return Trace{}, err
 	}

@@ -143,9 +143,9 @@ func (w *Web) actOnAlert(c *gin.Context) error {
 	var err error
 	switch form.Get("step") {
 	case "ack":
-		_, err = w.cfg.Alerts.Acknowledge(ctx, form.Get("id"), typedText(form.Get("note")), by)
+		_, err = w.cfg.Alerts.Acknowledge(ctx, form.Get("id"), typedText(form.Get("note")), nil, by)
 	case "unack":
-		_, err = w.cfg.Alerts.Unacknowledge(ctx, form.Get("id"), by)
+		_, err = w.cfg.Alerts.Unacknowledge(ctx, form.Get("id"), nil, by)
 	case "end":
 		_, err = w.cfg.Alerts.EndSilence(ctx, form.Get("id"), by)
 	default:

@@ -14,7 +14,6 @@ import (
 	"github.com/a-h/templ"
 	"github.com/gin-gonic/gin"
 
-	"fleetglass/alerts"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
@@ -150,7 +149,7 @@ func address(path string, v url.Values) string {
 
 // taskAddress is the page of a task. A path cannot end in a dot segment, so those ids travel as a parameter.
 func taskAddress(id string) string {
-	return alerts.TaskPage(id)
+	return lifecycle.PageOfTask(id)
 }
 
 // messageAddress is the body of a message, on the page of its task.

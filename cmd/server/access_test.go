@@ -308,7 +308,7 @@ func TestARefusedActionIsAuditedByTheNameOfTheAction(t *testing.T) {
 	if err := json.Unmarshal(r.ask("GET", "/api/v1/audit?action=discard&outcome=denied", proposer).Body.Bytes(), &page); err != nil {
 		t.Fatal(err)
 	}
-	if len(page.Data) != 1 || page.Data[0].Action != "discard" {
+	if len(page.Data) != 1 || page.Data[0].Action != "discard" || page.Data[0].Target != "/api/v1/operations" {
 		t.Errorf("rows %+v, want the one that was refused", page.Data)
 	}
 }
@@ -316,18 +316,36 @@ func TestARefusedActionIsAuditedByTheNameOfTheAction(t *testing.T) {
 func TestARefusalOfSomebodyKnownIsAudited(t *testing.T) {
 	t.Parallel()
 	r, secrets := guarded(t)
-	r.ask("POST", "/api/v1/reconciliations", secrets["viewer"])
 	r.ask("POST", "/api/v1/reconciliations", "nobody")
 	r.ask("GET", "/api/v1/nowhere", secrets["viewer"])
+	asked := []struct{ method, path, action, target string }{ // As the records of what is allowed name it.
+		{"POST", "/api/v1/reconciliations", "create-reconciliation", "/api/v1/reconciliations"},
+		{"POST", "/api/v1/dlq/TASKS:7/actions", "act-on-dead-letter", "TASKS:7"},
+		{"POST", "/api/v1/in-flight/TASKS/8/actions", "act-on-message-in-flight", "TASKS:8"},
+		{"POST", "/api/v1/operations/act-1/cancel", "cancel", "act-1"},
+		{"POST", "/api/v1/alerts/a1/ack", "acknowledge alert", "a1"},
+		{"DELETE", "/api/v1/silences/s1", "end silence", "s1"},
+		{"DELETE", "/api/v1/tokens/5f0c", "revoke-token", "token 5f0c"},
+	}
+	for _, a := range asked {
+		r.ask(a.method, a.path, secrets["viewer"])
+	}
 	var page struct{ Data []api.AuditRow }
 	if err := json.Unmarshal(r.ask("GET", "/api/v1/audit", secrets["admin"]).Body.Bytes(), &page); err != nil {
 		t.Fatal(err)
 	}
-	if len(page.Data) != 1 {
-		t.Fatalf("%d rows, want that of the reader who asked to reconcile: %+v", len(page.Data), page.Data)
+	if len(page.Data) != len(asked) {
+		t.Fatalf("%d rows, want those of the reader who asked for changes: %+v", len(page.Data), page.Data)
 	}
-	got := page.Data[0]
-	if got.Actor != "viewer" || got.Role != "viewer" || got.Via != "api" || got.Outcome != "denied" || got.Action != "POST /api/v1/reconciliations" || len(got.TokenID) != 12 {
-		t.Errorf("row %+v", got)
+	for _, a := range asked {
+		i := slices.IndexFunc(page.Data, func(row api.AuditRow) bool { return row.Action == a.action })
+		if i < 0 {
+			t.Errorf("no row of %s: %+v", a.action, page.Data)
+			continue
+		}
+		got := page.Data[i]
+		if got.Actor != "viewer" || got.Role != "viewer" || got.Via != "api" || got.Outcome != "denied" || string(got.Target) != a.target || len(got.TokenID) != 12 {
+			t.Errorf("row of %s: %+v", a.action, got)
+		}
 	}
 }

@@ -38,6 +38,7 @@ func TestADeadTaskIsRetriedFromItsPage(t *testing.T) {
 	worker.do(worker.take().TermWithReason("503 overloaded"))
 	b, entry := newBrowser(t, "http://"+r.Addr()), "/dlq/TASKS:1"
 	b.shows(entry, "open")
+	r.lookedAt("TASKS:1")
 
 	_, _, page := b.open(http.MethodGet, entry, nil)
 	form := sent(page.Find("#act-retry form"), "preview")

@@ -51,9 +51,11 @@ type App struct {
 	reports    *reconcile.Runner
 	// entriesRead is up to when all dead-letter entries were read.
 	entriesRead func() lifecycle.Micros
-	health      health.Group
-	workers     []worker
-	stops       []stop
+	// looks reports whether the monitor looks at what dies; nil where there is none.
+	looks   func() bool
+	health  health.Group
+	workers []worker
+	stops   []stop
 }
 
 // worker runs until its context ends.

@@ -13,7 +13,7 @@ import (
 func TestTheAuditPageListsDecisionsAndLeadsOn(t *testing.T) {
 	t.Parallel()
 	r := start(t, settings(t))
-	r.die("draft-8", "impossible")
+	r.die("draft-8", "503 overloaded")
 	testkit.Eventually(t, patience, func() error {
 		if code, text := r.command("retry", "TASKS:1", "--reason", "<b>again</b>", "--as", "unchanged"); code != 0 && !strings.Contains(text, "in progress") {
 			return fmt.Errorf("retry: exit code %d: %s", code, text)

@@ -35,7 +35,7 @@ func (a *App) autoTriages(cfg Config, js jetstream.JetStream, store database, no
 	}
 	desk, err := autotriage.New(autotriage.Config{
 		JetStream: js, Contract: contract(cfg), Store: store, Actions: a.triage.actions,
-		Policy: a.policy.Policy, Decides: cfg.Decides(), Subject: cfg.escalateSubject(), Webhook: hook,
+		Policy: a.policy.Policy, Decides: cfg.Decides(), Looks: a.looksAtDeaths, Subject: cfg.escalateSubject(), Webhook: hook,
 		Mask: a.mask.Text, BaseURL: func() string { return a.baseURL(cfg) }, Every: time.Duration(cfg.Poll), Now: now, Logger: a.log,
 	})
 	if err != nil {

@@ -31,7 +31,7 @@ func auditDenials(store decision.Auditor, now func() time.Time, log *slog.Logger
 
 func denialRecord(d routes.Denial, at lifecycle.Micros) decision.AuditRecord {
 	r := actorOf(d.Who, viaOf(d.Request)).Record("denied-"+rand.Text(), at, d.Action, decision.Denied)
-	r.Target, r.Reason = d.Request.URL.Path, d.Why.Error()
+	r.Target, r.Reason = d.Target, d.Why.Error()
 	return r
 }
 

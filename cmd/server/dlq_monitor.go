@@ -57,6 +57,9 @@ func (s monitorStore) Settle(ctx context.Context, d decision.Settlement) (decisi
 	return s.told.Settle(ctx, d)
 }
 
+// looksAtDeaths reports whether somebody looks at what dies. It is asked once the program runs.
+func (a *App) looksAtDeaths() bool { return a.looks != nil && a.looks() }
+
 // monitorDeadLetters adds the monitor. Where another one owns the dead-letter queue, it only copies what somebody asked to quarantine.
 func (a *App) monitorDeadLetters(cfg Config, js jetstream.JetStream, store database, appender lifecycle.Appender, hub *live.Hub, now func() time.Time) error {
 	if cfg.ReadOnly && !cfg.MonitorsDLQ() {
@@ -70,6 +73,7 @@ func (a *App) monitorDeadLetters(cfg Config, js jetstream.JetStream, store datab
 	if err != nil {
 		return err
 	}
+	a.looks = m.Looks
 	a.watch(m)
 	a.work("dead-letter monitor", m.Run)
 	return nil

@@ -70,8 +70,9 @@ func TestATokenOfTheStoreLivesAndEndsInAllReplicas(t *testing.T) {
 	if err := one.asks(http.MethodPost, "/api/v1/tokens", admin, `{"name":"grafana","role":"admin"}`, http.StatusConflict, nil); err != nil {
 		t.Error(err)
 	}
-	if err := one.asks(http.MethodDelete, "/api/v1/tokens/"+made.ID, admin, "", http.StatusOK, nil); err != nil {
-		t.Fatal(err)
+	var was api.TokenRow
+	if err := one.asks(http.MethodDelete, "/api/v1/tokens/"+made.ID, admin, "", http.StatusOK, &was); err != nil || was.LastUsedAt == 0 {
+		t.Fatalf("revoked: %v, %+v", err, was)
 	}
 	deadline := time.After(endsWithin)
 	for i, ended := range streams {
@@ -168,7 +169,7 @@ func TestTokensAreListedWithoutTheirSecrets(t *testing.T) {
 	}{
 		{`{"name":"","role":"viewer"}`, "/body/name", 400}, {`{"name":"a\u001bb","role":"viewer"}`, "/body/name", 400}, {`{"name":"x"}`, "/body/scopes", 400},
 		{`{"name":"x","role":"emperor"}`, "/body/role", 400}, {`{"name":"x","scopes":["oversee"]}`, "/body/scopes", 400}, {`{"name":"x","scopes":["read"],"expires_at":"2020-01-01"}`, "/body/expires_at", 400},
-		{`{"name":"x","secret":"mine"}`, "/body", 400}, {`{"name":"viewer","role":"viewer"}`, "/body/name", 409}, {`{"name":"new","role":"viewer"}`, "/body/name", 409},
+		{`{"name":"x","secret":"mine"}`, "/body/secret", 400}, {`{"name":"viewer","role":"viewer"}`, "/body/name", 409}, {`{"name":"new","role":"viewer"}`, "/body/name", 409},
 	} {
 		var problem struct{ Errors []struct{ Pointer string } }
 		if err := r.asks(http.MethodPost, "/api/v1/tokens", secrets["admin"], tt.body, tt.status, &problem); err != nil || len(problem.Errors) != 1 || problem.Errors[0].Pointer != tt.pointer {

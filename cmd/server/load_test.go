@@ -191,7 +191,7 @@ func TestHelpSaysWhatThereIs(t *testing.T) {
 
 func TestValuesReadWhatTheyWrite(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{"30d": "30d", "1d12h": "1d12h0m0s", "90s": "1m30s", "0s": "0s", "36h": "1d12h0m0s"} {
+	for text, want := range map[string]string{"30d": "30d", "1d12h": "1d12h", "90s": "1m30s", "0s": "0s", "36h": "1d12h", "12h": "12h", "300s": "5m", "1h30s": "1h0m30s", "90m": "1h30m"} {
 		var d Duration
 		if err := d.UnmarshalText([]byte(text)); err != nil || d.String() != want {
 			t.Errorf("duration %q: got %q, %v; want %q", text, d, err, want)

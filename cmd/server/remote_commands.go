@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"syscall"
 	"time"
 
 	"fleetglass/client"
+	"fleetglass/lifecycle"
 )
 
 type tasksCmd struct {
@@ -55,7 +55,7 @@ type taskCmd struct {
 
 // Run prints what became of one task, with the three answers.
 func (c taskCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
-	return show(ctx, c.remote, l, t, "/tasks/"+url.PathEscape(c.ID), nil, func(task client.Trace) [][]string {
+	return show(ctx, c.remote, l, t, "/tasks/"+lifecycle.TaskSegment(c.ID), nil, func(task client.Trace) [][]string {
 		rows := [][]string{
 			{"task", task.TaskID}, {"state", task.State}, {"agent", known(task.Agent)}, {"type", known(task.Type)}, {"title", known(task.Title)},
 			{"reason", known(task.Reason)}, {"attempts", attempts(&task.Attempts, task.MaxDeliver)},

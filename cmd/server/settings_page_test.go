@@ -42,7 +42,7 @@ func TestAnAdministratorMakesAndRevokesATokenOnThePage(t *testing.T) {
 		t.Errorf("the session of a revoked token goes on at %s", where)
 	}
 	audit, _ := io.ReadAll(r.request(http.MethodGet, "/api/v1/audit?format=csv", with(secrets["admin"]), nil).Body)
-	for _, want := range []string{",page,create-token,", ",page,revoke-token,", ",page,POST /settings,", ",page,POST /settings/tokens/:id,"} {
+	for _, want := range []string{",page,create-token,", ",page,revoke-token,", ",page,create-token,/settings,denied,", ",page,revoke-token,token "} {
 		if !strings.Contains(string(audit), want) {
 			t.Errorf("the audit lacks %s: %s", want, audit)
 		}
@@ -73,7 +73,7 @@ func TestTheConfigurationIsShownWithItsOriginAndWithoutSecrets(t *testing.T) {
 		rows[row.Find("td:first-child span").Text()] = strings.TrimSpace(cells.Eq(1).Text()) + " | " + strings.TrimSpace(cells.Eq(2).Text())
 	})
 	for name, want := range map[string]string{
-		"--listen": "127.0.0.1:0 | flag", "--environment": "from-the-file | file", "--retention": "40d | variable", "--max-streams": "512 | default", "--token": "set, not shown | variable",
+		"--listen": "127.0.0.1:0 | flag", "--environment": "from-the-file | file", "--retention": "40d | variable", "--session-life": "12h | default", "--max-streams": "512 | default", "--token": "set, not shown | variable",
 		"--alert-secret": "set, not shown | file", "--alert-webhook": "https://hooks.example.org (the rest is not shown) | flag", "--oidc-issuer": "empty | default",
 	} {
 		if rows[name] != want {

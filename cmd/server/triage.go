@@ -27,7 +27,7 @@ func (a *App) triages(cfg Config, js jetstream.JetStream, store database, hub *l
 	var sent *pipeline.Pipeline
 	var released *release.Relay
 	a.triage.actions, err = dlqtriage.NewActions(dlqtriage.ActionsConfig{
-		Entries: store, Tasks: store, Decisions: told, Policy: a.policy.Policy, Contract: contract(cfg), Fleet: store, Now: now,
+		Entries: store, Tasks: store, Decisions: told, Policy: a.policy.Policy, Contract: contract(cfg), Fleet: store, Looks: a.looksAtDeaths, Now: now,
 		Wake: func() { sent.Wake(); released.Wake() },
 	})
 	if err != nil {
@@ -78,6 +78,6 @@ func operationChange(o dlqtriage.Operation) live.OperationChange {
 // deniedActions keeps a record of actions that were refused where the route itself was allowed.
 func deniedActions(denied func(routes.Denial)) func(r *http.Request, action string, why error) {
 	return func(r *http.Request, action string, why error) {
-		denied(routes.Denial{Request: r, Action: action, Who: access.From(r.Context()), Why: why})
+		denied(routes.Denial{Request: r, Action: action, Target: routes.TargetOf(r), Who: access.From(r.Context()), Why: why})
 	}
 }

@@ -40,6 +40,25 @@ func (r *running) followed(id, outcome string) operation {
 	return got
 }
 
+// lookedAt waits until the monitor has said why a message died, as far as it can.
+func (r *running) lookedAt(entry string) {
+	r.t.Helper()
+	testkit.Eventually(r.t, patience, func() error {
+		var got struct {
+			Classification struct {
+				By string `json:"by"`
+			} `json:"classification"`
+		}
+		if err := r.get("/api/v1/dlq/"+entry, &got); err != nil {
+			return err
+		}
+		if got.Classification.By == "" {
+			return fmt.Errorf("nobody has looked at %s", entry)
+		}
+		return nil
+	})
+}
+
 // retry asks for a retry as soon as the message is known to be dead.
 func (r *running) retry(entry, key string) operation {
 	r.t.Helper()

@@ -85,15 +85,24 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String is the span in days and Go's units.
+// String is the span as somebody would set it, in days and Go's units: 30d, 1d12h, 12h, 5m, 1m30s, 0s.
 func (d Duration) String() string {
 	const day = 24 * time.Hour
-	rest := time.Duration(d) % day
-	days := time.Duration(d) / day
+	days, span := time.Duration(d)/day, time.Duration(d)%day
+	if d == 0 {
+		return "0s"
+	}
+	rest := span.String()
+	if span%time.Minute == 0 { // 5m0s, 12h0m0s: what is zero goes.
+		rest = strings.TrimSuffix(rest, "0s")
+	}
+	if span%time.Hour == 0 {
+		rest = strings.TrimSuffix(rest, "0m")
+	}
 	switch {
 	case days == 0:
-		return rest.String()
-	case rest == 0:
+		return rest
+	case span == 0:
 		return fmt.Sprintf("%dd", days)
 	}
 	return fmt.Sprintf("%dd%s", days, rest)

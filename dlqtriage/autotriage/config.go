@@ -54,6 +54,9 @@ type Config struct {
 
 	Mask func(text string) string // Optional; hides what nobody outside should read in what is told. Default hides nothing.
 
+	// Looks says whether somebody is going to say why messages died: that is waited for, however long it takes. Optional; default nobody.
+	Looks dlqtriage.Looks
+
 	Patience time.Duration    // Optional; how long is waited for the dead-letter entry of what died, default 1 min.
 	Every    time.Duration    // Optional; how often is looked, default 1 s.
 	Lease    time.Duration    // Optional; how long a claim holds, default 30 s.

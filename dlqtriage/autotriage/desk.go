@@ -105,8 +105,12 @@ func (d *Desk) judge(ctx context.Context, e dlqtriage.Entry) error {
 	return d.escalate(ctx, e, why)
 }
 
-// ready reports whether all is known of an entry that will be soon: its copy in the broker's queue comes with its class.
+// ready reports whether all is known of an entry that will be soon: its copy in the broker's queue comes with its class. What nobody has looked at
+// waits as long as somebody looks, also behind a backlog that outlasts the patience: nothing says yet that it has no class.
 func (d *Desk) ready(e dlqtriage.Entry) bool {
+	if d.cfg.Looks.Awaits(e) {
+		return false
+	}
 	return e.Copied() || e.FailedAt.Add(d.cfg.Patience) <= d.cfg.now()
 }
 

@@ -79,6 +79,9 @@ func newOfficeOf(t *testing.T, store entryStore) *office {
 	return &office{t: t, js: testkit.JetStream(t, testkit.Broker(t)), store: store, policy: &policy}
 }
 
+// unread is the category of what has no entry in the queue yet: nobody has looked at it.
+const unread dlqtriage.Category = ""
+
 // dies tells of a task that died, and of its entry in the queue with this class. It returns the entry's id.
 func (o *office) dies(agent, taskType string, category dlqtriage.Category, detail string) string {
 	o.t.Helper()
@@ -94,8 +97,12 @@ func (o *office) dies(agent, taskType string, category dlqtriage.Category, detai
 	entry.Detail.Entry, entry.Detail.Category, entry.Detail.CategoryDetail = fmt.Sprint("DLQ:", o.seq), string(category), detail
 	entry.Detail.Path, entry.Detail.Reason = "max_deliveries", detail+": said so"
 	body := `{"taskId":"` + id + `"}`
+	events := []lifecycle.Event{stored, died, entry}
+	if category == unread {
+		events = events[:2]
+	}
 	_, err := o.store.Append(o.t.Context(), lifecycle.Batch{
-		Events:   []lifecycle.Event{stored, died, entry},
+		Events:   events,
 		Payloads: []lifecycle.Payload{{Message: key, Body: []byte(body), Size: int64(len(body)), At: at}},
 	})
 	if err != nil {
@@ -400,5 +407,41 @@ func TestNobodyIsToldOfWhatAnotherReplicaHasJustRetried(t *testing.T) {
 	o.records("retry", 1)
 	if records, _, err := o.store.Audit(t.Context(), decision.AuditFilter{Action: "escalate"}, nil, 10); err != nil || len(records) != 0 {
 		t.Errorf("somebody was told of it: %+v, %v", records, err)
+	}
+}
+
+// Behind a backlog of deaths what nobody has looked at waits, however long ago it died: to tell somebody that it has no class would be invented. Where
+// nobody looks, nobody is waited for.
+func TestWhatNobodyHasLookedAtIsNotToldWhileSomebodyLooks(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	waits := o.dies("cto", "code_review", unread, "")
+	read := o.dies("cto", "code_review", dlqtriage.Permanent, "authority_exceeded")
+	var looks atomic.Bool
+	looks.Store(true)
+	var turns atomic.Int64
+	o.open(1, func(cfg *autotriage.Config) {
+		toCEO(cfg)
+		cfg.Looks = looks.Load
+		cfg.Now = func() time.Time { return time.Now().Add(time.Hour) } // Both died long ago.
+		cfg.Step = func(step string) {
+			if step == "before claim" { // After each look at all entries.
+				turns.Add(1)
+			}
+		}
+	})
+	testkit.Eventually(t, patience, func() error {
+		if n := turns.Load(); n < 2 {
+			return fmt.Errorf("it looked %d times", n)
+		}
+		return nil
+	})
+	told, _, err := o.store.Audit(t.Context(), decision.AuditFilter{Action: "escalate"}, nil, 10)
+	if err != nil || len(told) != 1 || told[0].Target != read {
+		t.Errorf("while somebody looks, it told of %+v, %v; want of %s only", told, err, read)
+	}
+	looks.Store(false)
+	if m := o.told(2)[1]; !strings.Contains(string(m.Data), `"entry_id":"`+waits+`"`) {
+		t.Errorf("told, when nobody looked any more: %s", m.Data)
 	}
 }

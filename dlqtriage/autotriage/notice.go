@@ -14,6 +14,7 @@ import (
 	"fleetglass/dlqtriage"
 	"fleetglass/fleet"
 	"fleetglass/internal/webhook"
+	"fleetglass/lifecycle"
 )
 
 // notice is what somebody is told of an entry. Texts of agents in it are untrusted.
@@ -60,7 +61,7 @@ func (d *Desk) notice(k dlqtriage.Known, p dlqtriage.Plan, why string) notice {
 	api := base + "/api/v1"
 	n.Links = map[string]string{
 		"api": api, "entry": api + "/dlq/" + url.PathEscape(e.ID), "actions": api + "/dlq/" + url.PathEscape(e.ID) + "/actions",
-		"task": api + "/tasks/" + url.PathEscape(e.TaskID), "page": base + "/tasks/" + url.PathEscape(e.TaskID),
+		"task": api + "/tasks/" + lifecycle.TaskSegment(e.TaskID), "page": base + lifecycle.PageOfTask(e.TaskID),
 	}
 	return n
 }

@@ -3,17 +3,50 @@ package monitor
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"fleetglass/dlqtriage"
 	"fleetglass/lifecycle"
 )
 
-// classify says why the message died: a person's word counts, else the rules decide.
+// stalled is how long nobody was looked at before nobody counts as looking: longer than turns take that fail and are tried again.
+const stalled = 30 * time.Second
+
+// Looks reports whether the monitor looks at what dies. It is safe for concurrent use.
+func (m *Monitor) Looks() bool {
+	return !m.cfg.OnlyQuarantine && m.cfg.Now().UnixNano()-m.looked.Load() < int64(stalled)
+}
+
+// look lets the rules say why messages died of which nobody has said it yet, also that no rule matches. It waits neither for the queue nor for a
+// copy: the rules go by what the store has.
+func (m *Monitor) look(ctx context.Context, page []dlqtriage.Entry) error {
+	var said []lifecycle.Event
+	for _, e := range page {
+		if e.LookedAt() {
+			continue
+		}
+		c, err := m.known(ctx, e.Key, nil)
+		if err != nil {
+			return fmt.Errorf("look at %s: %w", e.Key, err)
+		}
+		if c.died && !c.entry.LookedAt() {
+			said = append(said, verdictEvent(c, m.classify(c)))
+		}
+	}
+	if err := m.say(ctx, said...); err != nil {
+		return err
+	}
+	m.looked.Store(m.cfg.Now().UnixNano())
+	return nil
+}
+
+// classify says why the message died: who said so before counts, else the rules decide. Where no rule matched, they are asked again: more may be
+// known by now.
 func (m *Monitor) classify(c corpse) dlqtriage.Verdict {
 	if c.asked != nil {
 		return dlqtriage.Verdict{Class: dlqtriage.Class{Category: dlqtriage.Unclassified}}
 	}
-	if by := c.entry.Classification.By; by != "" && by != dlqtriage.ByRules {
+	if said := c.entry.Classification; said.By != "" && (said.By != dlqtriage.ByRules || said.Rule != "") {
 		return dlqtriage.Verdict{Class: c.entry.Class}
 	}
 	return m.cfg.Policy().Classify(evidence(c))
@@ -36,19 +69,30 @@ func evidence(c corpse) dlqtriage.Evidence {
 	return e
 }
 
-// say keeps the verdict of the rules with what it rests on.
-func (m *Monitor) say(ctx context.Context, c corpse, v dlqtriage.Verdict) error {
-	if v.Rule == "" {
-		return nil
-	}
+// noRule is what a verdict rests on that no rule gave.
+const noRule = "No rule matches what is known of the death."
+
+// verdictEvent is the verdict of the rules with what it rests on.
+func verdictEvent(c corpse, v dlqtriage.Verdict) lifecycle.Event {
 	e := lifecycle.Event{
 		ID: lifecycle.NewEventID("triage rules", c.key.String(), v.Rule, string(v.Category), v.Detail), At: c.entry.FailedAt, Kind: lifecycle.Classified,
 		Provenance: lifecycle.Inferred, Source: Actor, Message: c.key, Agent: c.entry.Agent,
 	}
+	if v.Rule == "" {
+		v.Evidence = []lifecycle.Evidence{{Source: dlqtriage.ByRules, Text: noRule}}
+	}
 	e.Detail.Category, e.Detail.CategoryDetail, e.Detail.CauseKind = string(v.Category), v.Detail, string(v.Kind)
 	e.Detail.Rule, e.Detail.Evidence, e.Detail.Actor = v.Rule, v.Evidence, dlqtriage.ByRules
+	return e
+}
+
+// say keeps what the rules say.
+func (m *Monitor) say(ctx context.Context, verdicts ...lifecycle.Event) error {
+	if len(verdicts) == 0 {
+		return nil
+	}
 	return m.cfg.do("classify", func() error {
-		if _, err := m.cfg.Store.Append(ctx, lifecycle.Batch{Events: []lifecycle.Event{e}}); err != nil {
+		if _, err := m.cfg.Store.Append(ctx, lifecycle.Batch{Events: verdicts}); err != nil {
 			return fmt.Errorf("keep the classification: %w", err)
 		}
 		return nil

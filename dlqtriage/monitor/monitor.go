@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"fleetglass/decision"
@@ -16,6 +17,7 @@ import (
 type Monitor struct {
 	cfg     Config
 	planned map[lifecycle.MessageKey]lifecycle.Micros // When the death was that is planned already.
+	looked  atomic.Int64                              // When it looked last, in nanoseconds since 1970.
 
 	*health.Turns // How the monitor is.
 }
@@ -27,7 +29,9 @@ func New(cfg Config) (*Monitor, error) {
 		return nil, err
 	}
 	turns := health.NewTurns(health.Part{Name: "dlq_monitor", Kind: "relay", State: health.OK}, cfg.Logger, "dead messages are not copied")
-	return &Monitor{cfg: cfg, planned: map[lifecycle.MessageKey]lifecycle.Micros{}, Turns: turns}, nil
+	m := &Monitor{cfg: cfg, planned: map[lifecycle.MessageKey]lifecycle.Micros{}, Turns: turns}
+	m.looked.Store(cfg.Now().UnixNano()) // It is about to.
+	return m, nil
 }
 
 // Run works until ctx is done and returns nil. What fails is tried again at the next turn; meanwhile Health says Down and why.

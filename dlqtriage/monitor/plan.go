@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 
 	"fleetglass/decision"
@@ -18,6 +19,8 @@ const (
 	Actor = "dlq-monitor"
 	// mostPlanned bounds what is remembered of plans. What is forgotten is decided again, which changes nothing.
 	mostPlanned = 10_000
+	// always is after everything that died, by whichever clock.
+	always = lifecycle.Micros(math.MaxInt64)
 )
 
 // job is the body of an effect.
@@ -25,22 +28,25 @@ type job struct {
 	Message lifecycle.MessageKey `json:"message"`
 }
 
-// plan makes an effect of each dead message that has no entry. Only of what died before the moment up to which the queue was read is it known that
-// it has none.
+// plan looks at each dead message that has no entry, and makes an effect of it. Only of what died before the moment up to which the queue was read
+// is it known that it has none.
 func (m *Monitor) plan(ctx context.Context) error {
 	read := m.cfg.ReadTo()
-	if !read.Known() {
-		return nil
-	}
 	if len(m.planned) > mostPlanned {
 		clear(m.planned)
 	}
 	for after := (*dlqtriage.EntryCursor)(nil); ; {
-		page, err := m.cfg.Store.Uncopied(ctx, read, after, pageSize)
+		page, err := m.cfg.Store.Uncopied(ctx, always, after, pageSize)
 		if err != nil {
 			return fmt.Errorf("look for dead messages without an entry: %w", err)
 		}
+		if err := m.look(ctx, page); err != nil {
+			return err
+		}
 		for _, e := range page {
+			if e.FailedAt >= read {
+				continue
+			}
 			if err := m.planOne(ctx, e); err != nil {
 				return err
 			}

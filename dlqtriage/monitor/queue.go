@@ -67,8 +67,10 @@ func (m *Monitor) publish(ctx context.Context, c corpse) (done, error) {
 	if err != nil {
 		return done{}, err
 	}
-	if err := m.say(ctx, c, class); err != nil {
-		return done{}, err
+	if class.Rule != "" {
+		if err := m.say(ctx, verdictEvent(c, class)); err != nil {
+			return done{}, err
+		}
 	}
 	ack, err := m.write(ctx, m.message(c, found, class), q)
 	if tooLarge(err) {

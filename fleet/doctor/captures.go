@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/fleet"
+	"fleetglass/lifecycle"
 )
 
 // apply is the command that makes what Fleetglass needs.
@@ -194,7 +195,7 @@ func dedupingCaptures(l look) []trap {
 		if name := s.Config.Name; name != fleet.CapturePub && name != fleet.CaptureRaw || len(s.Config.Sources) > 0 {
 			return "", ""
 		}
-		return fmt.Sprintf("It drops message ids that it saw within %s.", span(s.Config.Duplicates)), apply
+		return fmt.Sprintf("It drops message ids that it saw within %s.", lifecycle.Lasting(s.Config.Duplicates)), apply
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/fleet"
+	"fleetglass/lifecycle"
 )
 
 // deadLetterChecks are the traps of dead letters, of retries and of records.
@@ -94,7 +95,7 @@ func expiringDLQ(l look) []trap {
 		if s.Config.MaxAge == 0 {
 			return "", ""
 		}
-		return fmt.Sprintf("It deletes what is older than %s.", span(s.Config.MaxAge)), "nats stream edit " + s.Config.Name + " --max-age 0s"
+		return fmt.Sprintf("It deletes what is older than %s.", lifecycle.Lasting(s.Config.MaxAge)), "nats stream edit " + s.Config.Name + " --max-age 0s"
 	})
 }
 
@@ -175,7 +176,7 @@ func earlyRecords(l look) []trap {
 	var longest, wait time.Duration
 	for _, s := range l.taskStreams() {
 		if s.Config.MaxAge == 0 {
-			return []trap{{resource: "bucket " + fleet.BucketIdempotency, what: fmt.Sprintf("It keeps records for %s, and stream %s keeps tasks for ever.", span(bucket.Config.MaxAge), s.Config.Name),
+			return []trap{{resource: "bucket " + fleet.BucketIdempotency, what: fmt.Sprintf("It keeps records for %s, and stream %s keeps tasks for ever.", lifecycle.Lasting(bucket.Config.MaxAge), s.Config.Name),
 				fix: "nats stream edit " + s.Config.Name + " --max-age 7d"}}
 		}
 		longest = max(longest, s.Config.MaxAge)
@@ -188,7 +189,7 @@ func earlyRecords(l look) []trap {
 	}
 	return []trap{{
 		resource: "bucket " + fleet.BucketIdempotency,
-		what:     fmt.Sprintf("It keeps records for %s. A task may come again for %s: %s in its stream, and %s before that as a retry.", span(bucket.Config.MaxAge), span(longest+wait), span(longest), span(wait)),
+		what:     fmt.Sprintf("It keeps records for %s. A task may come again for %s: %s in its stream, and %s before that as a retry.", lifecycle.Lasting(bucket.Config.MaxAge), lifecycle.Lasting(longest+wait), lifecycle.Lasting(longest), lifecycle.Lasting(wait)),
 		fix:      fmt.Sprintf("nats stream edit %s --max-age %s", recordsStream, span(longest+wait+day)),
 	}}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"fleetglass/lifecycle"
 )
 
 // A capture stream shall hold longer than Fleetglass may be away.
@@ -18,7 +20,7 @@ const (
 func shortCaptures(l look) []trap {
 	return eachStream(l.recorded(), func(s Stream) (string, string) {
 		if age := s.Config.MaxAge; age > 0 && age < leastHold {
-			return fmt.Sprintf("Its max_age is %s.", span(age)), editStream(s, "--max-age "+span(day))
+			return fmt.Sprintf("Its max_age is %s.", lifecycle.Lasting(age)), editStream(s, "--max-age "+span(day))
 		}
 		if what, growth := s.fills("max_bytes", s.State.Bytes, s.Config.MaxBytes); what != "" {
 			return what, editStream(s, fmt.Sprintf("--max-bytes %d", growth*s.Config.MaxBytes))
@@ -41,7 +43,7 @@ func (s Stream) fills(bound string, holds uint64, limit int64) (what string, gro
 		return "", 0
 	}
 	growth = min(int64(math.Ceil(float64(rightHold)/float64(max(hold, 1)))), mostGrowth)
-	return fmt.Sprintf("It got %.0f %% of its %s of %d within %s: at that rate it holds %s.", 100*share, bound, limit, span(roughly(seen)), span(roughly(hold))), growth
+	return fmt.Sprintf("It got %.0f %% of its %s of %d within %s: at that rate it holds %s.", 100*share, bound, limit, lifecycle.Lasting(roughly(seen)), lifecycle.Lasting(roughly(hold))), growth
 }
 
 // roughly leaves seconds out of minutes, and fractions out of seconds.

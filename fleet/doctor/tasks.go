@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/fleet"
+	"fleetglass/lifecycle"
 )
 
 // taskChecks are the traps of streams that take tasks.
@@ -245,7 +246,7 @@ func earlyExpiry(l look) []trap {
 	return eachStream(l.taskStreams(), func(s Stream) (string, string) {
 		for _, c := range s.Consumers {
 			if attempts := attemptsTake(c.Config); l.works(s, c) && s.Config.MaxAge > 0 && attempts > s.Config.MaxAge {
-				return fmt.Sprintf("It keeps a task for %s. All attempts of %s take up to %s.", span(s.Config.MaxAge), c.Name, span(attempts)),
+				return fmt.Sprintf("It keeps a task for %s. All attempts of %s take up to %s.", lifecycle.Lasting(s.Config.MaxAge), c.Name, lifecycle.Lasting(attempts)),
 					editStream(s, "--max-age "+span(max(7*day, 2*attempts)))
 			}
 		}
@@ -285,7 +286,7 @@ func shortWindow(l look) []trap {
 	return eachStream(l.taskStreams(), func(s Stream) (string, string) {
 		for _, c := range s.Consumers {
 			if attempts := attemptsTake(c.Config); l.works(s, c) && s.Config.Duplicates > 0 && attempts > s.Config.Duplicates {
-				return fmt.Sprintf("It remembers message ids for %s. All attempts of %s take up to %s.", span(s.Config.Duplicates), c.Name, span(attempts)),
+				return fmt.Sprintf("It remembers message ids for %s. All attempts of %s take up to %s.", lifecycle.Lasting(s.Config.Duplicates), c.Name, lifecycle.Lasting(attempts)),
 					fmt.Sprintf("nats stream edit %s --dupe-window %s", s.Config.Name, span(2*attempts))
 			}
 		}

@@ -10,7 +10,7 @@ import (
 
 const day = 24 * time.Hour
 
-// span writes a duration as people and the nats command both read it: 30s, 5m, 72h, 9d.
+// span writes a duration for a nats command: 30s, 5m, 72h, 9d. Texts for people have [lifecycle.Lasting].
 func span(d time.Duration) string {
 	if d >= day && d%day == 0 {
 		return fmt.Sprintf("%dd", d/day)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/lifecycle"
 )
 
 // works reports whether workers take tasks through a consumer. In a work queue every consumer does.
@@ -87,7 +89,7 @@ func lateHeartbeats(l look) []trap {
 		if first <= 0 || first > l.Heartbeat {
 			return "", ""
 		}
-		return fmt.Sprintf("Attempt 1 has %s, from the %s. Workers send a heartbeat every %s.", span(first), from, span(l.Heartbeat)), edit(stream, c.Name, longer(c.Config.BackOff, l.Heartbeat))
+		return fmt.Sprintf("Attempt 1 has %s, from the %s. Workers send a heartbeat every %s.", lifecycle.Lasting(first), from, lifecycle.Lasting(l.Heartbeat)), edit(stream, c.Name, longer(c.Config.BackOff, l.Heartbeat))
 	})
 }
 
@@ -106,7 +108,7 @@ func lateNakDelays(l look) []trap {
 		if len(b) < 2 || slices.Max(b) == slices.Min(b) {
 			return "", ""
 		}
-		return fmt.Sprintf("Its backoff grows from %s to %s: a nak's delay may be late by %s.", span(b[0]), span(slices.Max(b)), span(slices.Max(b)-b[0])),
+		return fmt.Sprintf("Its backoff grows from %s to %s: a nak's delay may be late by %s.", lifecycle.Lasting(b[0]), lifecycle.Lasting(slices.Max(b)), lifecycle.Lasting(slices.Max(b)-b[0])),
 			"Let workers ask for shorter delays, or give all steps of the backoff the same length."
 	})
 }
@@ -154,7 +156,7 @@ func expiringConsumers(l look) []trap {
 		case c.Config.Durable == "":
 			return "It is not durable.", "Create a durable consumer of a fixed name for the worker."
 		case c.Config.InactiveThreshold > 0:
-			return fmt.Sprintf("The broker deletes it after %s without a pull.", span(c.Config.InactiveThreshold)), "Set inactive_threshold to 0 in the editor that this opens: " + edit(stream, c.Name, "--interactive")
+			return fmt.Sprintf("The broker deletes it after %s without a pull.", lifecycle.Lasting(c.Config.InactiveThreshold)), "Set inactive_threshold to 0 in the editor that this opens: " + edit(stream, c.Name, "--interactive")
 		}
 		return "", ""
 	})

@@ -98,10 +98,10 @@ var Table = []Rule{
 		Others: []string{"github.com/gin-gonic/gin", "github.com/danielgtaylor/huma/v2", "github.com/cloudevents/sdk-go/v2"}},
 
 	// Tools for agents: calls of the API, made in the process.
-	{Package: "mcp", Own: []string{"access", "internal/httperr", "internal/routes"}, Others: []string{"github.com/gin-gonic/gin", "github.com/modelcontextprotocol/go-sdk"}},
+	{Package: "mcp", Own: []string{"access", "lifecycle", "internal/httperr", "internal/routes"}, Others: []string{"github.com/gin-gonic/gin", "github.com/modelcontextprotocol/go-sdk"}},
 
 	// What other programs may import to ask a server.
-	{Package: "client"},
+	{Package: "client", Own: []string{"lifecycle"}},
 
 	{Package: "internal/archtest"},
 	// Its tests measure the whole: they run the collectors, the program and its pages' templates.

@@ -19,6 +19,7 @@ type route struct{ method, pattern string }
 type guard struct {
 	Config
 	needs    map[route]access.Scope
+	deeds    map[route]Deed
 	attempts *attempts
 	asked    asked
 	seats    *seats
@@ -37,7 +38,7 @@ func (g *guard) check(c *gin.Context) {
 		g.refuse(c, err)
 		return
 	}
-	ctx, release := g.hold(access.With(c.Request.Context(), who), who)
+	ctx, release := g.hold(withTarget(access.With(c.Request.Context(), who), g.deed(c).target(c)), who)
 	defer release()
 	c.Request = c.Request.WithContext(ctx)
 	c.Next()
@@ -57,7 +58,8 @@ func (g *guard) admit(c *gin.Context, needs access.Scope) (access.Principal, err
 		return who, nil // What answers for addresses that nobody has.
 	}
 	if err = g.Authorizer.Authorize(who, needs); err != nil && who.Name != "" && needs.Changes() {
-		g.Denied(Denial{c.Request, c.Request.Method + " " + c.FullPath(), who, err})
+		deed := g.deed(c)
+		g.Denied(Denial{Request: c.Request, Action: deed.Action, Target: deed.target(c), Who: who, Why: err})
 	}
 	return who, err
 }

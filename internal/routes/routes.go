@@ -33,7 +33,8 @@ type Config struct {
 // Denial is the refusal of a request whose principal is known.
 type Denial struct {
 	Request *http.Request
-	Action  string // What was wanted: the method and the pattern of the path, or the action where the route has several.
+	Action  string // What was wanted, by the name that the route declares, or by the action where the body said which; see [Deed].
+	Target  string // What it was wanted of.
 	Who     access.Principal
 	Why     error
 }
@@ -72,7 +73,7 @@ func New(engine *gin.Engine, cfg Config) *Router {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	g := &guard{Config: cfg, needs: map[route]access.Scope{}, attempts: newAttempts(), asked: asked{perSecond: cfg.PerSecond}}
+	g := &guard{Config: cfg, needs: map[route]access.Scope{}, deeds: map[route]Deed{}, attempts: newAttempts(), asked: asked{perSecond: cfg.PerSecond}}
 	g.seats = &seats{limits: cfg.Streams.withDefaults(), by: map[string]int{}}
 	engine.RedirectTrailingSlash, engine.RedirectFixedPath = false, false
 	engine.Use(g.check)

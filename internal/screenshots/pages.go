@@ -13,7 +13,7 @@ type page struct{ name, path string }
 // fixed are the pages that every server has.
 var fixed = []page{
 	{"overview", "/"}, {"tasks", "/tasks"}, {"tasks-none", "/tasks?q=agent%3Amarketing+zzz-nothing"}, {"in-flight", "/in-flight"}, {"restarts", "/restarts"}, {"agents", "/agents"}, {"alerts", "/alerts"},
-	{"alert-rules", "/alerts/rules"}, {"runbook", "/runbooks/orphaned"}, {"dlq", "/dlq"}, {"operations", "/operations"}, {"search", "/search?q=review"}, {"duplicates", "/duplicates"},
+	{"alert-rules", "/alerts/rules"}, {"runbook", "/runbooks/orphaned_message"}, {"dlq", "/dlq"}, {"operations", "/operations"}, {"search", "/search?q=review"}, {"duplicates", "/duplicates"},
 	{"reconciliation", "/reconciliation"}, {"statistics", "/statistics?range=1h"}, {"map", "/map"}, {"capture", "/capture"}, {"doctor", "/doctor"}, {"audit", "/audit"},
 	{"settings", "/settings"}, {"not-found", "/tasks/no-such-task"},
 }

@@ -1,0 +1,85 @@
+package monitor_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"fleetglass/dlqtriage"
+	"fleetglass/dlqtriage/monitor"
+	"fleetglass/internal/testkit"
+	"fleetglass/lifecycle"
+)
+
+// looked is the entry of a message once it was looked at.
+func (w *world) looked(seq uint64) (e dlqtriage.Entry) {
+	w.t.Helper()
+	id := dlqtriage.EntryID(lifecycle.MessageKey{Stream: contract.StreamID("TASKS"), Seq: seq})
+	testkit.Eventually(w.t, patience, func() (err error) {
+		if e, err = w.store.Entry(w.t.Context(), id); err == nil && !e.LookedAt() {
+			err = fmt.Errorf("nobody has looked at %s", id)
+		}
+		return err
+	})
+	return e
+}
+
+func TestWhatCannotBeCopiedIsClassifiedAllTheSame(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if err := w.js.DeleteStream(t.Context(), "DLQ"); err != nil {
+		t.Fatal(err)
+	}
+	given, used := w.dies("cto", "given-up", terminated("authority_exceeded: spending $4,200")), w.dies("cto", "used-up", exhausted)
+	w.run(1, nil)
+	if e := w.looked(given); e.Copied() || e.Category != dlqtriage.Permanent || e.Classification.By != dlqtriage.ByRules || e.Classification.Rule == "" {
+		t.Errorf("given up: %+v", e)
+	}
+	e := w.looked(used)
+	if said := e.Classification; e.Copied() || e.Category != dlqtriage.Unclassified || said.By != dlqtriage.ByRules || said.Rule != "" || len(said.Evidence) != 1 {
+		t.Errorf("used up: %+v", e)
+	}
+}
+
+// A report that says why may come after the monitor has looked.
+func TestARuleThatMatchesLaterCountsMoreThanNone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	seq := w.dies("cto", "late", orphaned)
+	w.run(1, func(cfg *monitor.Config) { cfg.OrphanAfter = time.Hour })
+	e := w.looked(seq)
+	said := lifecycle.Event{ID: 77, At: e.FailedAt, Kind: lifecycle.Classified, Provenance: lifecycle.Inferred, Message: e.Key, Agent: "cto"}
+	said.Detail.Category, said.Detail.Rule, said.Detail.Actor = string(dlqtriage.Permanent), "found-later", dlqtriage.ByRules
+	if _, err := w.store.Append(t.Context(), lifecycle.Batch{Events: []lifecycle.Event{said}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.looked(seq); got.Category != dlqtriage.Permanent || got.Classification.Rule != "found-later" {
+		t.Errorf("after a rule matched: %+v", got)
+	}
+}
+
+func TestAMonitorThatTakesNoTurnsDoesNotLook(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	read, err := reader(w.js, w.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	cfg := config(w.js, w.store, read)
+	cfg.Now = func() time.Time { return now }
+	m, err := monitor.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !m.Looks() {
+		t.Error("a monitor that begins does not look")
+	}
+	if now = now.Add(time.Minute); m.Looks() {
+		t.Error("a monitor that took no turn for a minute looks")
+	}
+	cfg.OnlyQuarantine = true
+	if m, err = monitor.New(cfg); err != nil || m.Looks() {
+		t.Errorf("a monitor of quarantines only looks: %v", err)
+	}
+}
