@@ -129,7 +129,7 @@ func TestPageAndAPIAndNavigationShowTheSameLeases(t *testing.T) {
 			deadline = lifecycle.Micros(l.DeadlineAt).Time().Format("2006-01-02T15:04:05.000Z")
 		}
 		if l.Typical.Value != nil {
-			p95 = views.Duration(time.Duration(l.Typical.Value.P95MS) * time.Millisecond)
+			p95 = lifecycle.Lasting(time.Duration(l.Typical.Value.P95MS) * time.Millisecond)
 		}
 		want[l.TaskID] = fmt.Sprintln(kind, attempt, deadline, p95)
 	}
@@ -160,8 +160,8 @@ func TestPageAndAPISayTheSameOfAgents(t *testing.T) {
 		one := b.page("/agents/" + url.PathEscape(a.Agent))
 		equal(t, a.Agent+" in hand", stat(one, "In flight"), fmt.Sprint(a.InFlight))
 		if d := a.Durations.Value; d != nil {
-			equal(t, a.Agent+" p50", text(row.Find("[data-label=p50]")), views.Duration(time.Duration(d.P50MS)*time.Millisecond))
-			equal(t, a.Agent+" run time", stat(one, "Median run time"), views.Duration(time.Duration(d.P50MS)*time.Millisecond))
+			equal(t, a.Agent+" p50", text(row.Find("[data-label=p50]")), views.Approximately(time.Duration(d.P50MS)*time.Millisecond))
+			equal(t, a.Agent+" run time", stat(one, "Median run time"), views.Approximately(time.Duration(d.P50MS)*time.Millisecond))
 		}
 	}
 	equal(t, "agents", names, want)
@@ -188,7 +188,7 @@ func TestPageAndAPIGiveTheSameAnswersAboutATask(t *testing.T) {
 		equal(t, id+": gaps", doc.Find(".banner.gap").Length() > 0, len(trace.Gaps) > 0)
 		facts := text(doc.Find("#facts"))
 		for _, span := range []int64{trace.RunningMS, trace.WaitingMS} { // The page leaves out what is zero.
-			if d := views.Duration(time.Duration(span) * time.Millisecond); span != 0 && !strings.Contains(facts, d) {
+			if d := lifecycle.Lasting(time.Duration(span) * time.Millisecond); span != 0 && !strings.Contains(facts, d) {
 				t.Errorf("%s: the page does not say %s: %s", id, d, facts)
 			}
 		}
@@ -224,7 +224,7 @@ func TestPageAndAPIShowTheSameFigures(t *testing.T) {
 	t.Parallel()
 	b := newBoth(t)
 	f, doc := answer[api.FleetStats](b, "/stats/fleet"), b.page("/")
-	equal(t, "reached execution", stat(doc, "Reached execution"), views.Count(int64(*f.Figures.DuplicatesExecuted.Value)))
+	equal(t, "reached execution", strings.TrimSuffix(stat(doc, "Reached execution"), " seen"), views.Count(int64(*f.Figures.DuplicatesExecuted.Value)))
 	equal(t, "caught", stat(doc, "Duplicates caught"), views.Count(int64(*f.Figures.DuplicatesCaughtByStream.Value)))
 	open := answer[api.List[api.Entry]](b, "/dlq?status=open&limit=200")
 	equal(t, "open dead letters", stat(doc, "Dead letters open"), views.Count(int64(len(open.Data))))

@@ -12,7 +12,7 @@ func typicalText(d time.Duration, sample int64) string {
 	if sample == 0 {
 		return ""
 	}
-	return Duration(d)
+	return Approximately(d)
 }
 
 func joined(s []string) string { return strings.Join(s, ", ") }
@@ -23,7 +23,7 @@ func backoff(c lifecycle.ConsumerState) string {
 	}
 	var parts []string
 	for _, d := range c.Backoff {
-		parts = append(parts, strings.ReplaceAll(Duration(d), " ", "\u00a0"))
+		parts = append(parts, strings.ReplaceAll(lifecycle.Lasting(d), " ", "\u00a0"))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"fleetglass/lifecycle"
 )
 
 // Axis is the axis of a timeline, written for people and for static/js/axis.js, which writes it anew for a stretched picture.
@@ -34,7 +36,7 @@ func (s scale) axis(zone *time.Location) Axis {
 		stops = append(stops, fmt.Sprintf("%d:%.7f", p.at, s.x(p.at)))
 		if p.idle {
 			from := s.stops[i-1].at
-			a.Breaks = append(a.Breaks, AxisBreak{X: s.x(from), W: s.x(p.at) - s.x(from), Title: Duration(p.at.Sub(from)) + " in which no worker had the task, compressed"})
+			a.Breaks = append(a.Breaks, AxisBreak{X: s.x(from), W: s.x(p.at) - s.x(from), Title: lifecycle.Lasting(p.at.Sub(from)) + " in which no worker had the task, compressed"})
 		}
 	}
 	a.Stops = strings.Join(stops, " ")

@@ -3,6 +3,7 @@ package views
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Chart is a stack of bars over time, with the numbers as a table behind it.
@@ -31,6 +32,20 @@ type Bucket struct {
 	Values []int64
 	Share  float64 // For the lower chart, 0 to 1.
 	Blind  string  // Why nothing is shown, such as "not observed"; empty where something is.
+	SoFar  bool    // The step is not over. Its bars are pale: they are low because of the time, not because of the fleet.
+}
+
+// label names the step, and says when it is not over.
+func (b Bucket) label() string {
+	if b.SoFar {
+		return b.Label + ", so far"
+	}
+	return b.Label
+}
+
+// unfinished reports whether a step with something in it is not over.
+func (c Chart) unfinished() bool {
+	return slices.ContainsFunc(c.Buckets, func(b Bucket) bool { return b.SoFar && c.sum(b) > 0 })
 }
 
 // Sizes of a chart in pixels at its natural height. Where there is more room all of them grow ([Chart.y]).
@@ -116,6 +131,7 @@ type column struct {
 	X, W, Y, H float64
 	Tone       string
 	Title      string
+	Pale       bool // See Bucket.SoFar.
 }
 
 func (c Chart) columns() []column {
@@ -129,8 +145,8 @@ func (c Chart) columns() []column {
 			}
 			h := (chartBase - chartTop) * float64(v) / top
 			y -= h
-			out = append(out, column{X: (float64(i) + (1-barShare)/2) / n, W: barShare / n, Y: y, H: h, Tone: c.Series[s].Tone,
-				Title: fmt.Sprintf("%s: %s %s", b.Label, Count(v), c.Series[s].Name)})
+			out = append(out, column{X: (float64(i) + (1-barShare)/2) / n, W: barShare / n, Y: y, H: h, Tone: c.Series[s].Tone, Pale: b.SoFar,
+				Title: fmt.Sprintf("%s: %s %s", b.label(), Count(v), c.Series[s].Name)})
 		}
 	}
 	return out

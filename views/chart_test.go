@@ -45,3 +45,16 @@ func TestChartsHatchWhatWasNotObserved(t *testing.T) {
 		t.Errorf("the table says %d times that nothing was observed, want 2", n)
 	}
 }
+
+func TestALineEndsBeforeTheStepThatIsNotOver(t *testing.T) {
+	t.Parallel()
+	step := func(y float64) PlotStep { return PlotStep{Values: []PlotValue{{Y: y, Known: true}}} }
+	p := Plot{Top: 10, Series: []PlotSeries{{Line: true, Tone: "run"}}, Steps: []PlotStep{step(8), step(8), step(1)}}
+	if got := len(p.strokes()); got != 2 {
+		t.Errorf("three whole steps are joined by %d pieces", got)
+	}
+	p.Steps[2].Open = true
+	if got := len(p.strokes()); got != 1 {
+		t.Errorf("two whole steps are joined by %d pieces", got)
+	}
+}

@@ -163,7 +163,7 @@ func comparedNumber(name string, a, b float64, words func(float64) string) Compa
 }
 
 func countWords(f float64) string    { return Count(int64(f)) }
-func durationWords(f float64) string { return Duration(time.Duration(f)) }
+func durationWords(f float64) string { return lifecycle.Lasting(time.Duration(f)) }
 
 func (c chosen) input() string {
 	s := c.message.Facts.Stored

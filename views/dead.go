@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fleetglass/dlqtriage"
+	"fleetglass/lifecycle"
 )
 
 // entryName is what an entry is called: its title, else its type, else its task.
@@ -15,34 +16,48 @@ func entryName(e dlqtriage.Entry) string { return Cut(cmp.Or(e.Title, e.Type, e.
 
 // classWords are why a message died, in a few words.
 func classWords(c dlqtriage.Class) string {
-	return strings.ReplaceAll(cmp.Or(c.Detail, string(c.Category)), "_", " ")
+	return spaced(cmp.Or(c.Detail, string(c.Category)))
 }
 
-// whyDied says why a message died: its class, and the reason in its words. Until it has its entry nobody has classified it, and a reason may
-// not have been read.
+// spaced writes a name of the API as words: conditionally recoverable.
+func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
+
+// facetWords is a value of a field as people read it. Names of agents and types are theirs, and stay as they are.
+func facetWords(field, value string) string {
+	switch dlqtriage.GroupField(field) {
+	case dlqtriage.ByCategory, dlqtriage.ByDetail, dlqtriage.ByPath:
+		return spaced(value)
+	}
+	return value
+}
+
+// whyDied says why a message died: its class, and the reason in its words. Until it was looked at nobody has classified it, and until it has its
+// entry a reason may not have been read.
 func whyDied(e dlqtriage.Entry) (class, reason string) {
 	class = classWords(e.Class)
 	switch {
-	case e.Category != dlqtriage.Unclassified || (e.Reason != "" && e.Copied()):
+	case e.Category != dlqtriage.Unclassified || (e.Reason != "" && e.LookedAt()):
 		return class, e.Reason
 	case e.Reason != "":
 		return "not classified yet", e.Reason
 	case e.Copied():
 		return class, "its entry gives no reason"
+	case e.LookedAt():
+		return class, "reason not read yet"
 	}
 	return "", "reason not read yet"
 }
 
 // categoryWords is the category, empty until somebody could classify.
 func categoryWords(e dlqtriage.Entry) string {
-	if e.Category == dlqtriage.Unclassified && !e.Copied() {
+	if e.Category == dlqtriage.Unclassified && !e.LookedAt() {
 		return ""
 	}
-	return string(e.Category)
+	return categoryName(e.Category)
 }
 
 // categoryName is a category in words.
-func categoryName(c dlqtriage.Category) string { return strings.ReplaceAll(string(c), "_", " ") }
+func categoryName(c dlqtriage.Category) string { return spaced(string(c)) }
 
 // statusLook is how a status looks, with what became of the message that followed.
 func statusLook(s dlqtriage.Status, o dlqtriage.Outcome) look {
@@ -71,7 +86,7 @@ func statusLook(s dlqtriage.Status, o dlqtriage.Outcome) look {
 func StatusWords(e dlqtriage.Entry) string { return statusLook(e.Status, e.Outcome).Word }
 
 // outcomeWords say what became of the message that followed.
-func outcomeWords(o dlqtriage.Outcome) string { return strings.ReplaceAll(string(o), "_", " ") }
+func outcomeWords(o dlqtriage.Outcome) string { return spaced(string(o)) }
 
 // trendWords compare the last day with the one before.
 func trendWords(g dlqtriage.EntryGroup) string {
@@ -101,7 +116,7 @@ func medianWords(s dlqtriage.Sums) string {
 	if s.Resolved == 0 {
 		return "–"
 	}
-	return Duration(s.Median.Round(time.Millisecond))
+	return lifecycle.Lasting(s.Median.Round(time.Millisecond))
 }
 
 // dlqPlace is where the entry in the broker's queue is. While the queue was not read nothing is said of one that was not seen.

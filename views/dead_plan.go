@@ -1,9 +1,14 @@
 package views
 
-import "fleetglass/dlqtriage"
+import (
+	"fleetglass/dlqtriage"
+
+	"fleetglass/lifecycle"
+)
 
 // obstacleLooks are how it looks that a retry is blocked, by what stands in its way.
 var obstacleLooks = map[dlqtriage.ObstacleCode]look{
+	dlqtriage.BlockedNotRead:        {"clock", "wait", "not read yet"},
 	dlqtriage.BlockedPermanent:      {"lock", "dead", "no retry cures it"},
 	dlqtriage.BlockedRetriesUsed:    {"exhausted", "bad", "retries used up"},
 	dlqtriage.BlockedNoPayload:      {"unknown", "wait", "no body to retry"},
@@ -32,9 +37,9 @@ func planLook(p dlqtriage.Plan) (l look, why string) {
 
 func eligibleLook(p dlqtriage.Plan) look {
 	if len(p.Modifications) > 0 {
-		return look{"edit", "dup", "retry after " + Duration(p.Delay) + ", changed"}
+		return look{"edit", "dup", "retry after " + lifecycle.Lasting(p.Delay) + ", changed"}
 	}
-	return look{"retried", "dup", "retry after " + Duration(p.Delay)}
+	return look{"retried", "dup", "retry after " + lifecycle.Lasting(p.Delay)}
 }
 
 // first is the first of some sentences; empty for none.

@@ -26,17 +26,17 @@ func EventText(e lifecycle.Event) string {
 		t.say("from %s", e.Consumer)
 	}
 	if d.Basis.Known() {
-		t.say("%s after the last sign", Duration(d.Deadline.Sub(d.Basis)))
+		t.say("%s after the last sign", lifecycle.Lasting(d.Deadline.Sub(d.Basis)))
 	}
-	t.say("%s", d.Category)
+	t.say("%s", spaced(d.Category))
 	t.say("entry %s", d.Entry)
 	t.decided(d.Triage)
 	t.reported(d)
 	if d.Delay > 0 {
-		t.say("asked for %s", Duration(d.Delay))
+		t.say("asked for %s", lifecycle.Lasting(d.Delay))
 	}
 	if d.AckTime > 0 {
-		t.say("after %s", Duration(d.AckTime))
+		t.say("after %s", lifecycle.Lasting(d.AckTime))
 	}
 	t.say("%s", d.Reason)
 	return Printable(strings.Join(t, ", "))

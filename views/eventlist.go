@@ -141,9 +141,9 @@ func afterText(r EventRow) string {
 	case r.First:
 		return ""
 	case r.After < 0:
-		return Duration(r.After)
+		return lifecycle.Lasting(r.After)
 	}
-	return "+" + Duration(r.After)
+	return "+" + lifecycle.Lasting(r.After)
 }
 
 // TimeRows writes events in order of time, one line each, without heads.

@@ -11,36 +11,17 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// Duration writes a span for people: 350 ms, 4.2 s, 42 s, 14m 21s, 3h 05m, 2d 4h. A negative one begins with a minus sign.
-func Duration(d time.Duration) string {
-	if d < 0 {
-		return "−" + Duration(-d)
-	}
-	switch {
-	case d < time.Millisecond:
-		return "0 ms"
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1f s", math.Floor(d.Seconds()*10)/10)
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm %02ds", int(d.Minutes()), int(d.Seconds())%60)
-	case d < 24*time.Hour:
-		return fmt.Sprintf("%dh %02dm", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return fmt.Sprintf("%dd %dh", int(d.Hours())/24, int(d.Hours())%24)
-}
+// Approximately writes a duration that was read from a sketch: at most a fifth above the true one.
+func Approximately(d time.Duration) string { return "≈ " + lifecycle.Lasting(d) }
 
-// milliseconds writes a short span with the fractions that tell such spans apart: 0.42 ms, 2.4 ms, 57 ms; from a second like [Duration],
+// milliseconds writes a short span with the fractions that tell such spans apart: 0.42 ms, 2.4 ms, 57 ms; from a second like [lifecycle.Lasting],
 // and nothing for none.
 func milliseconds(d time.Duration) string {
 	switch ms := float64(d) / float64(time.Millisecond); {
 	case d <= 0:
 		return ""
 	case d >= time.Second:
-		return Duration(d)
+		return lifecycle.Lasting(d)
 	case ms >= 10:
 		return fmt.Sprintf("%.0f ms", ms)
 	case ms >= 1:

@@ -82,6 +82,11 @@ func (t HeldTyped) params() []Param {
 
 func (f HeldForm) fieldID(name string) string { return "held-" + string(f.Typed.Kind) + "-" + name }
 
+// heldReason is the id of the field for the reason of an action. An address that ends in it opens the form.
+func heldReason(k dlqtriage.ActionKind) string {
+	return HeldForm{Typed: HeldTyped{Kind: k}}.fieldID("reason")
+}
+
 func (f HeldForm) revision() string { return strconv.FormatUint(f.Revision, 10) }
 
 // heldName is how the message is called in headings.

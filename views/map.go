@@ -20,6 +20,7 @@ type MapPage struct {
 type MapAgent struct {
 	Name, Href   string
 	Activity     string // busy, idle, silent, paused or gone.
+	Waits        bool   // Work waits for it.
 	Held, Rate   string // What is in hand and waits; how much it completes.
 	Retries      string // Attempts that failed; empty for none.
 	Published    int64
@@ -42,7 +43,8 @@ type MapEnd struct {
 	Of                     func(MapAgent) int64 // What of an agent ended so.
 }
 
-func activityLook(activity string) look {
+// activityLook gives what an agent does now its shape, colour and words; waits says that work waits for it.
+func activityLook(activity string, waits bool) look {
 	switch activity {
 	case "busy":
 		return look{Icon: "processing", Tone: "run", Word: "busy"}
@@ -53,11 +55,14 @@ func activityLook(activity string) look {
 	case "gone":
 		return look{Icon: "gap", Tone: "bad", Word: "consumer gone"}
 	}
+	if waits {
+		return look{Icon: "published", Tone: "wait", Word: "idle, work waits"}
+	}
 	return look{Icon: "published", Tone: "wait", Word: "idle"}
 }
 
 // activityMeaning is a sentence for people.
-func activityMeaning(activity string) string {
+func activityMeaning(activity string, waits bool) string {
 	switch activity {
 	case "busy":
 		return "A message is in its workers' hands."
@@ -68,7 +73,10 @@ func activityMeaning(activity string) string {
 	case "gone":
 		return "A consumer of it existed and no longer does."
 	}
-	return "No message is in its workers' hands."
+	if waits {
+		return "Work waits and none is in its workers' hands, but it was seen in the last five minutes."
+	}
+	return "No message is in its workers' hands, and none waits."
 }
 
 // layout places what the page has.

@@ -256,7 +256,7 @@ func fleetMap(p MapPage, l mapLayout) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = mapPlace(l.Agents[i], a.Href, activityLook(a.Activity).Tone, Cut(a.Name, 24), activityLook(a.Activity).Word+" · "+a.Held, a.Rate+a.Retries).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = mapPlace(l.Agents[i], a.Href, activityLook(a.Activity, a.Waits).Tone, Cut(a.Name, 24), activityLook(a.Activity, a.Waits).Word+" · "+a.Held, a.Rate+a.Retries).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -742,7 +742,7 @@ func mapTypePlace(b mapBox, t MapType) templ.Component {
 }
 
 // activityState is what an agent does now.
-func activityState(activity string) templ.Component {
+func activityState(activity string, waits bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -763,7 +763,7 @@ func activityState(activity string) templ.Component {
 			templ_7745c5c3_Var47 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		var templ_7745c5c3_Var48 = []any{"state", activityLook(activity).Tone}
+		var templ_7745c5c3_Var48 = []any{"state", activityLook(activity, waits).Tone}
 		templ_7745c5c3_Err = templ.RenderCSSItems(ctx, templ_7745c5c3_Buffer, templ_7745c5c3_Var48...)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -786,9 +786,9 @@ func activityState(activity string) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var50 string
-		templ_7745c5c3_Var50, templ_7745c5c3_Err = templ.JoinStringErrs(activityMeaning(activity))
+		templ_7745c5c3_Var50, templ_7745c5c3_Err = templ.JoinStringErrs(activityMeaning(activity, waits))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `map.templ`, Line: 71, Col: 87}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `map.templ`, Line: 71, Col: 101}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var50))
 		if templ_7745c5c3_Err != nil {
@@ -798,14 +798,14 @@ func activityState(activity string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = Icon(activityLook(activity).Icon).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = Icon(activityLook(activity, waits).Icon).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var51 string
-		templ_7745c5c3_Var51, templ_7745c5c3_Err = templ.JoinStringErrs(activityLook(activity).Word)
+		templ_7745c5c3_Var51, templ_7745c5c3_Err = templ.JoinStringErrs(activityLook(activity, waits).Word)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `map.templ`, Line: 73, Col: 31}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `map.templ`, Line: 73, Col: 38}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var51))
 		if templ_7745c5c3_Err != nil {
@@ -896,7 +896,7 @@ func mapTable(p MapPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = activityState(a.Activity).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = activityState(a.Activity, a.Waits).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -913,7 +913,7 @@ func mapTable(p MapPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 65, "</td><td role=\"cell\" class=\"grow full below\" data-label=\"task types\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 65, "</td><td role=\"cell\" class=\"grow full below types\" data-label=\"task types\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

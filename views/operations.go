@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fleetglass/dlqtriage"
+	"fleetglass/lifecycle"
 )
 
 // OperationsPage is the list of operations.
@@ -22,8 +23,9 @@ type OperationsPage struct {
 // OperationRow is one operation of the list.
 type OperationRow struct {
 	dlqtriage.Operation
-	Href string
-	On   string // What it is about, in a few words.
+	Href  string
+	On    string // What it is about, in a few words.
+	Entry string // The id of the one entry that it is about; empty where it is about several.
 }
 
 // OperationPage is one operation, as it goes on.
@@ -31,6 +33,7 @@ type OperationPage struct {
 	dlqtriage.Operation
 	Links     ViewLinks
 	On        string // What was selected, in words.
+	Entry     string // The id of the one entry that it is about; empty where it is about several.
 	OnHref    string // Where that is; empty where it cannot be shown.
 	Tabs      []Tab  // Of its entries, by status.
 	Items     []ItemRow
@@ -134,6 +137,8 @@ func farWords(o dlqtriage.Operation) string {
 	}
 	if gone := c.Selected - looked(c); gone > 0 && o.Status == dlqtriage.ActionSucceeded {
 		words += ", " + Count(gone) + " no longer matched"
+	} else if gone > 0 && o.Status == dlqtriage.ActionCancelled {
+		words += ", " + Count(gone) + " left alone"
 	}
 	return words
 }
@@ -144,7 +149,7 @@ func leftWords(o dlqtriage.Operation) string {
 	if o.Status.Ended() || o.Rate <= 0 || left <= 0 {
 		return ""
 	}
-	return "about " + Duration(time.Duration(float64(left)/o.Rate*float64(time.Second)).Round(time.Second)) + " left"
+	return "about " + lifecycle.Lasting(time.Duration(float64(left)/o.Rate*float64(time.Second)).Round(time.Second)) + " left"
 }
 
 // rateOf is the rate of an operation in words.
@@ -169,6 +174,12 @@ func operationLook(o dlqtriage.Operation) look {
 	}
 	if o.DryRun {
 		return look{Icon: "info", Tone: "wait", Word: "dry run"}
+	}
+	switch c := o.Counts; {
+	case o.Bulk && c.Failed > 0:
+		return look{Icon: "warn", Tone: "bad", Word: "ended, some failed"}
+	case o.Bulk && c.Blocked > 0:
+		return look{Icon: "check", Tone: "warn", Word: "ended, some blocked"}
 	}
 	return look{Icon: "check", Tone: "ok", Word: "ended"}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"fleetglass/lifecycle"
 )
 
 // Plot is a chart over time: bars, lines or a heat map. Every step leads to its tasks, says its values on hover and focus, and stands in the table behind
@@ -41,6 +43,7 @@ type PlotStep struct {
 	Values   []PlotValue
 	Blind    string // Why nothing is shown, such as "not observed"; empty where something is.
 	Partial  bool   // Values are lower bounds.
+	Open     bool   // The step is not over: lines end before it, as it would read as a drop.
 }
 
 // PlotValue is one value as it is drawn, and as people read it.
@@ -138,7 +141,7 @@ func DurationMarks(most time.Duration) ([]PlotMark, float64) {
 			break
 		}
 	}
-	return marksBy(step.Seconds(), func(v float64) string { return roundDuration(time.Duration(math.Round(v * float64(time.Second)))) })
+	return marksBy(step.Seconds(), func(v float64) string { return spanMark(time.Duration(math.Round(v * float64(time.Second)))) })
 }
 
 func marksBy(step float64, label func(float64) string) (marks []PlotMark, top float64) {
@@ -148,19 +151,12 @@ func marksBy(step float64, label func(float64) string) (marks []PlotMark, top fl
 	return marks, chartGuides * step
 }
 
-// roundDuration writes a round span in one unit where it can: 0, 200 ms, 15 s, 2 min, 90 min, 3 h.
-func roundDuration(d time.Duration) string {
-	switch {
-	case d == 0:
+// spanMark names a place on an axis of durations.
+func spanMark(d time.Duration) string {
+	if d == 0 {
 		return "0"
-	case d%time.Hour == 0:
-		return Count(int64(d/time.Hour)) + " h"
-	case d%time.Minute == 0:
-		return Count(int64(d/time.Minute)) + " min"
-	case d%time.Second == 0:
-		return Count(int64(d/time.Second)) + " s"
 	}
-	return Count(d.Milliseconds()) + " ms"
+	return lifecycle.Lasting(d)
 }
 
 // tickSteps are the distances of ticks along time. From a day on they are counted in days of the reader's zone.

@@ -2,7 +2,6 @@ package views
 
 import (
 	"strings"
-	"time"
 
 	"fleetglass/lifecycle"
 )
@@ -46,22 +45,9 @@ func either(is bool, yes, no string) string {
 // queryTime writes a span as pages do; anything else as it is.
 func queryTime(t lifecycle.QueryTerm) string {
 	if d, ok := lifecycle.ParseSpan(t.Value); ok {
-		return spanOf(d)
+		return lifecycle.Lasting(d)
 	}
 	return Cut(t.Value, 48)
-}
-
-// spanOf writes whole units as people type them, and anything else as pages do.
-func spanOf(d time.Duration) string {
-	for _, unit := range []struct {
-		of   time.Duration
-		name string
-	}{{24 * time.Hour, " d"}, {time.Hour, " h"}, {time.Minute, " min"}, {time.Second, " s"}} {
-		if d > 0 && d%unit.of == 0 {
-			return Count(int64(d/unit.of)) + unit.name
-		}
-	}
-	return Duration(d)
 }
 
 var comparisons = map[string][2]string{

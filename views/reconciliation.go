@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"fleetglass/lifecycle"
 	"fleetglass/reconcile"
 )
 
@@ -109,6 +110,14 @@ func (r DiscrepancyRow) name() string {
 	return "Task not known"
 }
 
+// periodStart writes when a period begins; a word where it has no beginning.
+func periodStart(e Env, from lifecycle.Micros) string {
+	if !from.Known() {
+		return "The beginning"
+	}
+	return e.local(from).Format("2 Jan 2006 15:04")
+}
+
 // EarlierReconciliation is a row of the list of reconciliations.
 type EarlierReconciliation struct {
 	reconcile.Run
@@ -197,15 +206,18 @@ func progressWords(r reconcile.Run) string {
 	p := r.Progress
 	switch {
 	case r.Status == reconcile.StatusQueued:
-		return "Waiting for another reconciliation."
-	case p.Phase == "" && p.Read == 0:
-		return "Just started."
-	case p.Total > 0:
-		return fmt.Sprintf("%s: %s of about %s messages.", p.Phase, Count(p.Read), Count(p.Total))
-	case p.Read > 0:
-		return fmt.Sprintf("%s: %s so far.", p.Phase, numbered(p.Read, "message", "messages"))
+		return "It waits for the one before it."
+	case p.Phase == "":
+		return "It has just started."
 	}
-	return p.Phase + "."
+	phase := strings.ToUpper(p.Phase[:1]) + p.Phase[1:]
+	switch {
+	case p.Total > 0:
+		return fmt.Sprintf("%s: %s of about %s messages.", phase, Count(p.Read), Count(p.Total))
+	case p.Read > 0:
+		return fmt.Sprintf("%s: %s so far.", phase, numbered(p.Read, "message", "messages"))
+	}
+	return phase + "."
 }
 
 // lower begins a label with a small letter, for the middle of a line.

@@ -1,7 +1,7 @@
 package views
 
 import (
-	"strings"
+	"slices"
 
 	"fleetglass/dlqtriage"
 )
@@ -26,4 +26,25 @@ func remedyLook(r dlqtriage.Remedy) look {
 }
 
 // ruleWords is the id of a row of the recovery table in words.
-func ruleWords(rule string) string { return strings.ReplaceAll(rule, "_", " ") }
+func ruleWords(rule string) string { return spaced(rule) }
+
+// actions are what can be done about a message in flight, what the decision says first.
+func (v RecoveryView) actions() []dlqtriage.ActionKind {
+	says := dlqtriage.ActionRelease // Resume and retry: the work goes back to the broker.
+	switch v.Remedy {
+	case dlqtriage.RemedyReconcile:
+		says = dlqtriage.ActionReconcile
+	case dlqtriage.RemedyQuarantine:
+		says = dlqtriage.ActionQuarantine
+	}
+	others := slices.DeleteFunc(dlqtriage.HeldKinds(), func(k dlqtriage.ActionKind) bool { return k == says })
+	return append([]dlqtriage.ActionKind{says}, others...)
+}
+
+// blocked is why an action on the lease would be blocked by its preview; empty where nothing stands in the way.
+func (r LeaseRow) blocked(k dlqtriage.ActionKind) string {
+	if in := r.Blocked[k]; len(in) > 0 {
+		return in[0].Why
+	}
+	return ""
+}

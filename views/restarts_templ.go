@@ -372,9 +372,9 @@ func restartPanel(r RestartView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var20 string
-				templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs(Duration(max(0, v.ResolvedAt.Sub(r.To))))
+				templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinStringErrs(lifecycle.Lasting(max(0, v.ResolvedAt.Sub(r.To))))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `restarts.templ`, Line: 85, Col: 70}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `restarts.templ`, Line: 85, Col: 79}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var20))
 				if templ_7745c5c3_Err != nil {

@@ -369,7 +369,7 @@ func firingBadge(n int) string {
 }
 
 // modules are the scripts that app.js imports, fetched at once instead of one after the other.
-var modules = []string{"page", "connection", "live", "keys", "select", "suggest", "copy", "prefs", "clock", "panel", "pane", "saved", "still", "notify", "plot"}
+var modules = []string{"page", "connection", "live", "keys", "select", "suggest", "copy", "prefs", "clock", "panel", "pane", "saved", "still", "notify", "drafts"}
 
 func theme(name string) templ.Attributes {
 	if name == "light" || name == "dark" {
@@ -1193,57 +1193,65 @@ func keySheet() templ.Component {
 			return templ_7745c5c3_Err
 		}
 		for _, k := range keyMap {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 91, "<dt>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 91, "<div")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, keyNeeds(k.needs))
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 92, "><dt>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			for _, c := range k.keys {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 92, "<kbd>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 93, "<kbd>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var54 string
 				templ_7745c5c3_Var54, templ_7745c5c3_Err = templ.JoinStringErrs(c)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `shell.templ`, Line: 311, Col: 14}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `shell.templ`, Line: 312, Col: 15}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var54))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 93, "</kbd> ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 94, "</kbd> ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var55 string
 				templ_7745c5c3_Var55, templ_7745c5c3_Err = templ.JoinStringErrs(" ")
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `shell.templ`, Line: 312, Col: 11}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `shell.templ`, Line: 313, Col: 12}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var55))
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 94, "</dt><dd>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 95, "</dt><dd>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var56 string
 			templ_7745c5c3_Var56, templ_7745c5c3_Err = templ.JoinStringErrs(k.what)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `shell.templ`, Line: 315, Col: 16}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `shell.templ`, Line: 316, Col: 17}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var56))
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 95, "</dd>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 96, "</dd></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 96, "</dl></dialog>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 97, "</dl></dialog>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1251,32 +1259,51 @@ func keySheet() templ.Component {
 	})
 }
 
+// keyHelp is a line of the list of keys.
 type keyHelp struct {
-	keys []string
-	what string
+	keys  []string
+	what  string
+	needs string // A selector: the key works on pages that have such a part. Empty: on every page.
 }
 
+func keyNeeds(selector string) templ.Attributes {
+	if selector == "" {
+		return nil
+	}
+	return templ.Attributes{"data-needs": selector}
+}
+
+// Parts that keys work on.
+const (
+	keyRows  = "[data-rows] :is(a.title, a.ev)"
+	keyTicks = "#selection [name=id]"
+	keyLanes = ".lane-scroll"
+	keySteps = ".pts a"
+)
+
+// keyMap lists the keys of static/js/keys.js, timeline.js and plot.js. The script hides the lines of keys that the page has nothing for.
 var keyMap = []keyHelp{
-	{[]string{"/"}, "Search"},
-	{[]string{"Ctrl", "K"}, "Search everything: pages, agents, tasks, actions"},
-	{[]string{"?"}, "This list"},
-	{[]string{"g", "t"}, "Go to Tasks"},
-	{[]string{"g", "i"}, "Go to In flight"},
-	{[]string{"g", "a"}, "Go to Agents"},
-	{[]string{"g", "d"}, "Go to DLQ"},
-	{[]string{"g", "l"}, "Go to Alerts"},
-	{[]string{"g", "u"}, "Go to Duplicates"},
-	{[]string{"g", "r"}, "Go to Reconciliation"},
-	{[]string{"g", "o"}, "Go to Overview"},
-	{[]string{"j"}, "Next row"},
-	{[]string{"k"}, "Previous row"},
-	{[]string{"x"}, "Select the row; with Shift, the range"},
-	{[]string{"Enter"}, "Open the row"},
-	{[]string{"Esc"}, "Close, or clear the selection"},
-	{[]string{"r"}, "Pause or resume live updates"},
-	{[]string{"t"}, "Light or dark"},
-	{[]string{"+", "−", "0"}, "In a timeline: zoom in, zoom out, show all"},
-	{[]string{"←", "→"}, "In a timeline: move"},
+	{[]string{"/"}, "Search", "#q"},
+	{[]string{"Ctrl", "K"}, "Search everything: pages, agents, tasks, actions", ""},
+	{[]string{"?"}, "This list", ""},
+	{[]string{"j"}, "Next row", keyRows},
+	{[]string{"k"}, "Previous row", keyRows},
+	{[]string{"Enter"}, "Open the row", keyRows},
+	{[]string{"x"}, "Select the row; with Shift, the range", keyTicks},
+	{[]string{"+", "−", "0"}, "Timeline: zoom in, zoom out, show all", keyLanes},
+	{[]string{"←", "→"}, "Timeline in focus: move", keyLanes},
+	{[]string{"←", "→"}, "Chart in focus: move; with Shift, mark", keySteps},
+	{[]string{"Esc"}, "Close, or clear what is selected", ""},
+	{[]string{"r"}, "Pause or resume live updates", "#pause"},
+	{[]string{"t"}, "Light or dark", ""},
+	{[]string{"g", "o"}, "Go to Overview", ""},
+	{[]string{"g", "t"}, "Go to Tasks", ""},
+	{[]string{"g", "i"}, "Go to In flight", ""},
+	{[]string{"g", "d"}, "Go to DLQ", ""},
+	{[]string{"g", "l"}, "Go to Alerts", ""},
+	{[]string{"g", "u"}, "Go to Duplicates", ""},
+	{[]string{"g", "r"}, "Go to Reconciliation", ""},
+	{[]string{"g", "a"}, "Go to Agents", ""},
 }
 
 var _ = templruntime.GeneratedTemplate

@@ -1266,9 +1266,9 @@ func compactTasks(rows []TaskRow, label string) templ.Component {
 			}
 			if r.Ran > 0 {
 				var templ_7745c5c3_Var57 string
-				templ_7745c5c3_Var57, templ_7745c5c3_Err = templ.JoinStringErrs(Duration(r.Ran))
+				templ_7745c5c3_Var57, templ_7745c5c3_Err = templ.JoinStringErrs(lifecycle.Lasting(r.Ran))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `tabs.templ`, Line: 340, Col: 25}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `tabs.templ`, Line: 340, Col: 34}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var57))
 				if templ_7745c5c3_Err != nil {

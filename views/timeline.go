@@ -83,7 +83,7 @@ func LayoutTimeline(t lifecycle.Trace, events []Placed, zone *time.Location, squ
 	if t.Summary.State.Open() && len(t.Messages) > 0 {
 		b.tl.NowX = b.scale.x(t.AsOf)
 	}
-	b.tl.Span = Duration(b.scale.to.Sub(b.scale.from))
+	b.tl.Span = lifecycle.Lasting(b.scale.to.Sub(b.scale.from))
 	b.tl.Legend = legendOf(b.tl)
 	b.tl.Caption = fmt.Sprintf("Timeline of %s in %s over %s. The same facts stand in the table of attempts and in the list of events below.",
 		numbered(int64(n), "attempt", "attempts"), numbered(int64(len(t.Messages)), "message", "messages"), b.tl.Span)

@@ -36,7 +36,7 @@ const leastBar = 0.002
 func (b *builder) bar(kind BarKind, from, to lifecycle.Micros) Bar {
 	x1, x2 := b.scale.x(from), b.scale.x(to)
 	x1 = min(x1, 1-margin-leastBar)
-	return Bar{Kind: kind, From: from, To: to, X: x1, W: max(leastBar, x2-x1), Text: Duration(to.Sub(from))}
+	return Bar{Kind: kind, From: from, To: to, X: x1, W: max(leastBar, x2-x1), Text: lifecycle.Lasting(to.Sub(from))}
 }
 
 // spanBars draws a span. A running one is solid as far as there were signs of life, and dashed beyond, where the attempt ended in silence.

@@ -36,7 +36,7 @@ func (b *builder) endLabel(lane *Lane, a lifecycle.Attempt, events []lifecycle.E
 		whole += ": " + strings.Join(words, " · ")
 	}
 	if a.NakDelayNs > 0 {
-		whole += " · asked for " + Duration(time.Duration(a.NakDelayNs))
+		whole += " · asked for " + lifecycle.Lasting(time.Duration(a.NakDelayNs))
 	}
 	for _, bar := range lane.Bars {
 		if bar.Kind == BarSilent {

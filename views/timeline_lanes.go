@@ -58,7 +58,7 @@ func (b *builder) waitingLane(m lifecycle.MessageTrace, consumer string) {
 	if s.Kind != lifecycle.SpanWaiting || !s.Open {
 		return
 	}
-	lane := Lane{Y: b.y, H: b.attemptHeight(), Name: ofConsumer(fmt.Sprintf("Attempt %d", s.Attempt), consumer), Note: "waiting " + Duration(s.To.Sub(s.From)), Look: look{"published", "wait", "waiting"}}
+	lane := Lane{Y: b.y, H: b.attemptHeight(), Name: ofConsumer(fmt.Sprintf("Attempt %d", s.Attempt), consumer), Note: "waiting " + lifecycle.Lasting(s.To.Sub(s.From)), Look: look{"published", "wait", "waiting"}}
 	lane.Bars = []Bar{b.bar(BarWaiting, s.From, s.To)}
 	b.add(lane)
 }
@@ -89,7 +89,7 @@ func (b *builder) attempt(i int, m lifecycle.MessageTrace, a lifecycle.Attempt) 
 	}
 	lane.Note = lane.Look.Word
 	if held > 0 {
-		lane.Note += ", " + Duration(held)
+		lane.Note += ", " + lifecycle.Lasting(held)
 	}
 	b.attemptLease(&lane, m, a)
 	b.attemptMarks(&lane, events)

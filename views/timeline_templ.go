@@ -2726,9 +2726,9 @@ func attemptTable(t lifecycle.Trace, href map[lifecycle.MessageKey]string) templ
 					}
 					if a.EndedAt.Known() && a.BeganAt.Known() {
 						var templ_7745c5c3_Var154 string
-						templ_7745c5c3_Var154, templ_7745c5c3_Err = templ.JoinStringErrs(Duration(a.EndedAt.Sub(a.BeganAt)))
+						templ_7745c5c3_Var154, templ_7745c5c3_Err = templ.JoinStringErrs(lifecycle.Lasting(a.EndedAt.Sub(a.BeganAt)))
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `timeline.templ`, Line: 423, Col: 47}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `timeline.templ`, Line: 423, Col: 56}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var154))
 						if templ_7745c5c3_Err != nil {

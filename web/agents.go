@@ -50,7 +50,7 @@ func agentRows(agents query.Agents, now lifecycle.Micros) []views.AgentRow {
 			Failed: a.Day.Failed, Died: a.DiedDay, Tasks: a.Tasks, Typical: a.Durations, LastAt: a.LastSeen, Gone: a.Gone(), Paused: a.Paused(),
 			Activity: string(a.Activity(now))}
 		if len(a.Leases) > 0 {
-			row.Lease, row.More, row.TaskHref = &a.Leases[0], len(a.Leases)-1, taskAddress(a.Leases[0].TaskID)
+			row.Lease, row.More, row.TaskHref = &a.Leases[0], len(a.Leases)-1, lifecycle.PageOfTask(a.Leases[0].TaskID)
 		}
 		out = append(out, row)
 	}
@@ -87,7 +87,7 @@ func (w *Web) agentProps(ctx context.Context, c *gin.Context, snap *query.FleetS
 		Ranges: window.tabs(func(key string) string { return address(agentAddress(a.Name), url.Values{"range": {key}}) }),
 	}
 	for _, l := range a.Leases {
-		p.Lease = append(p.Lease, views.LeaseRow{Lease: l, Href: taskAddress(l.TaskID), Typical: snap.Typical[l.Type]})
+		p.Lease = append(p.Lease, views.LeaseRow{Lease: l, Href: lifecycle.PageOfTask(l.TaskID), Typical: snap.Typical[l.Type]})
 	}
 	var err error
 	if p.Chart, err = w.throughput(ctx, window, r, a.Name); err != nil {
@@ -119,7 +119,7 @@ func agentStats(a query.AgentStatistics) []views.Stat {
 	dead := counts.That(lifecycle.State.Dead)
 	takes, p95 := "none", "no task completed in 7 days"
 	if t := a.Durations; t.Sample > 0 {
-		takes, p95 = views.Duration(t.P50), "p95 "+views.Duration(t.P95)+", 7 days"
+		takes, p95 = views.Approximately(t.P50), "p95 "+views.Approximately(t.P95)+", 7 days"
 	}
 	return []views.Stat{
 		{Href: list(lifecycle.StatesThat(lifecycle.State.InFlight)...), Icon: "processing", Tone: "run", Label: "In flight", Value: views.Count(int64(a.Held())), Detail: "leases held now"},

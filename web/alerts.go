@@ -13,6 +13,7 @@ import (
 	"fleetglass/alerts"
 	"fleetglass/decision"
 	"fleetglass/internal/httperr"
+	"fleetglass/lifecycle"
 	"fleetglass/query"
 	"fleetglass/views"
 )
@@ -110,7 +111,7 @@ func alertSection(b query.Alerts, state alerts.State) views.AlertSection {
 func alertRow(s alerts.Standing) views.AlertRow {
 	row := views.AlertRow{Standing: s, Href: findingAddress(s.TaskID, s.Page)}
 	if s.Do.Label != "" {
-		row.DoHref = cmp.Or(s.Do.Page, taskAddress(s.TaskID))
+		row.DoHref = cmp.Or(s.Do.Page, lifecycle.PageOfTask(s.TaskID))
 	}
 	return row
 }

@@ -55,7 +55,7 @@ func TestTheBoardShowsWhatFiresByRuleAndAgentAndTakesForms(t *testing.T) {
 	s.clock.Advance(time.Second)
 	s.fires(t, zombie("a", "cto"), zombie("b", "cto"), zombie("c", "ceo"), alerts.Finding{Rule: alerts.RuleExpiring, Key: "e", Severity: alerts.Info, What: "e", TaskID: "e"})
 	wants{
-		"#firing .alert-group": "=3", "#firing .alert-group:first-of-type li": "=2", "#firing h2": "Firing 4", "#firing li .what": " is <b>zombie</b>", "#firing li dd[data-over]": "1m 31s",
+		"#firing .alert-group": "=3", "#firing .alert-group:first-of-type li": "=2", "#firing h2": "Firing 4", "#firing li .what": " is <b>zombie</b>", "#firing li .over": "over by 1m 31s",
 		"#firing .alert-group a[href='/runbooks/zombie']": "Runbook", "#nav-alerts": "4 alerts fire", "title": "▲4 Alerts",
 	}.check(t, s.get(t, "/alerts", 200))
 	id := alerts.AlertID(alerts.RuleZombie, "a")
@@ -124,13 +124,17 @@ func TestAlertsInABrowser(t *testing.T) {
 	s := newSite(t, webtest.Rich(noon).Batch, alerting)
 	s.fires(t, zombie("a", "cto"))
 	b := openTab(t, testkit.Browser(t), s)
+	b.do(t, "resize", chromedp.EmulateViewport(1440, 900))
 	b.open(t, "/alerts")
 	b.until(t, `document.title.startsWith("▲1 Alerts") && !document.getElementById("notify").hidden`)
 	s.clock.Advance(2 * time.Second)
 	s.fires(t, zombie("a", "cto"), zombie("b", "cto"))
 	s.clock.Advance(2 * time.Second)
 	b.until(t, `document.title.startsWith("▲2 ") && document.querySelectorAll("#firing li").length === 2`)
-	b.do(t, "acknowledge", chromedp.SendKeys(chromedp.CSS("#firing li .input"), "I look"), chromedp.Click(chromedp.CSS("#firing li button[value=ack]")))
+	if n := eval[int](t, b, `Math.round(Math.max(...[...document.querySelectorAll("#firing li")].map((l) => l.getBoundingClientRect().height)))`); n > 64 {
+		t.Errorf("a row of two lines is %d px high", n)
+	}
+	b.do(t, "acknowledge with a note", chromedp.Click(chromedp.CSS("#firing li summary")), chromedp.SendKeys(chromedp.CSS("#firing li .input"), "I look"), chromedp.Click(chromedp.CSS("#firing li details button[value=ack]")))
 	s.clock.Advance(2 * time.Second)
 	b.until(t, `document.querySelectorAll("#acknowledged li").length === 1 && document.querySelector("#acknowledged").textContent.includes("I look")`)
 }

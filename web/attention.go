@@ -23,14 +23,14 @@ func attentionItem(f alerts.Finding, now lifecycle.Micros) views.AttentionItem {
 	tone, icon := views.RuleLook(f.Rule, f.Severity)
 	return views.AttentionItem{
 		Tone: tone, Icon: icon, What: f.What, Why: f.Why + " " + f.Next, When: findingWhen(f, now), Href: findingAddress(f.TaskID, f.Page),
-		Do: f.Do.Label, DoHref: cmp.Or(f.Do.Page, taskAddress(f.TaskID)),
+		Do: f.Do.Label, DoHref: cmp.Or(f.Do.Page, lifecycle.PageOfTask(f.TaskID)),
 	}
 }
 
 // findingAddress is the page where a finding is looked at.
 func findingAddress(task, page string) string {
 	if task != "" {
-		return taskAddress(task)
+		return lifecycle.PageOfTask(task)
 	}
 	return page
 }
@@ -43,9 +43,9 @@ func findingWhen(f alerts.Finding, now lifecycle.Micros) string {
 	case !f.Deadline.Known():
 		return spanWords(f.Since, now)
 	case left < 0:
-		return views.Duration(-left) + " over"
+		return lifecycle.Lasting(-left) + " over"
 	default:
-		return views.Duration(left) + " left"
+		return lifecycle.Lasting(left) + " left"
 	}
 }
 

@@ -42,9 +42,17 @@ func (w *Web) audit(c *gin.Context) error {
 	p := views.AuditPage{
 		Links: links(c, address("/audit", asked), "/api/v1/audit", asked), Actor: f.Actor, Action: f.Action, Outcome: f.Outcome, Outcomes: []string{decision.Allowed, decision.Denied}, CSV: auditFile(asked, "csv"), Lines: auditFile(asked, "lines"),
 	}
+	var targets []string
+	for _, r := range records {
+		targets = append(targets, r.Target)
+	}
+	names, err := w.entryNames(ctx, targets)
+	if err != nil {
+		return err
+	}
 	for _, r := range records {
 		p.Rows = append(p.Rows, views.AuditRow{
-			ID: r.ID, At: r.At, Actor: r.Actor, Role: r.Role, Via: r.Via, Action: r.Action, Target: r.Target, Reason: w.cfg.Mask.Text(r.Reason),
+			ID: r.ID, At: r.At, Actor: r.Actor, Role: r.Role, Via: r.Via, Action: r.Action, Target: r.Target, Name: names[r.Target], Reason: w.cfg.Mask.Text(r.Reason),
 			Denied: r.Outcome == decision.Denied, Href: auditTarget(r),
 		})
 	}

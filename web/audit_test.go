@@ -21,14 +21,14 @@ var everyPage = []string{
 	"/", "/?range=24h", "/tasks", "/tasks?state=completed&agent=cto&from=24h", "/tasks?q=%22no+such+words%22", "/tasks?state=lost",
 	"/tasks/tsk-7f3a91", "/tasks/tsk-7f3a91?tab=events", "/tasks/tsk-7f3a91?tab=payload", "/tasks/tsk-7f3a91?tab=idempotency",
 	"/tasks/tsk-7f3a91?tab=related", "/tasks/tsk-7f3a91?tab=json", "/tasks/tsk-91b6c4", "/tasks/tsk-nobody?tab=payload", "/tasks/tsk-refused",
-	"/tasks/orders%2F2026%2F11%20weird%20id%3F&%23%25", "/in-flight", "/restarts", "/agents", "/agents/marketing", "/dlq", "/duplicates", "/duplicates?bucket=hour&layer=idempotency",
+	"/tasks/orders%2F2026%2F11%20weird%20id%3F&%23%25", "/in-flight", "/restarts", "/agents", "/agents/marketing", "/dlq", "/dlq?entry=TASKS%3A1", "/duplicates", "/duplicates?bucket=hour&layer=idempotency",
 	"/reconciliation", "/reconciliation?id=a", "/reconciliation?id=b", "/capture", "/statistics?range=1h", "/statistics?range=7d&agent=marketing", "/statistics?from=93d", "/map", "/preferences?tz=local", "/tasks/no-such-task", "/no-such-page", "/refused",
 	"/settings", confirming, "/search?q=review", "/tasks?q=-state%3Acompleted+duration%3A%3E30s+published%3A%3C2h+x", "/dlq?q=-agent%3Acto",
 	"/alerts", "/alerts/rules", "/runbooks/backlog_grows", "/operations", "/doctor", "/audit", "/search", "/tasks/tsk-7f3a91?tab=compare", "/dlq/stats",
 }
 
 // failing are the pages that answer with an error, on purpose.
-var failing = map[string]bool{"/statistics?from=93d": true, "/tasks?state=lost": true, "/tasks/no-such-task": true, "/no-such-page": true, "/refused": true, "/settings": true, "/operations": true} // A form may be refused there.
+var failing = map[string]bool{"/statistics?from=93d": true, "/tasks?state=lost": true, "/tasks/no-such-task": true, "/no-such-page": true, "/refused": true, "/dlq?entry=TASKS%3A1": true, "/settings": true, "/operations": true} // A form may be refused there.
 
 // auditWidths are those of a phone, a tablet, a laptop and a large screen.
 var auditWidths = []int64{360, 768, 1280, 2560}

@@ -3,6 +3,7 @@ package web_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +27,7 @@ func TestInABrowser(t *testing.T) {
 		{"live updates patch rows and count new ones", followLive},
 		{"nothing moves while the page is paused or rows are selected", holdStill},
 		{"every key of the map", pressKeys},
+		{"the list of keys is that of the page", listKeys},
 		{"rows are selected one by one, in ranges and all at once", selectRows},
 		{"the search box completes words", completeWords},
 		{"views are saved and forgotten", saveViews},
@@ -208,6 +210,48 @@ func pressKeys(t *testing.T, browser context.Context) {
 	want := eval[string](t, b, `document.querySelector("tr.cursor a.title").href`)
 	b.press(t, kb.Enter)
 	b.until(t, `location.href === "`+want+`"`)
+}
+
+// keysListed opens the list of keys on a page and reads what it says.
+func keysListed(t *testing.T, b *tab, path string) string {
+	t.Helper()
+	b.open(t, path)
+	b.press(t, "?")
+	b.until(t, `document.querySelector("#keys").open`)
+	return eval[string](t, b, `document.querySelector("#keys dl").innerText`)
+}
+
+// The list of keys names those that do something on the page, and no others.
+func listKeys(t *testing.T, browser context.Context) {
+	b := openTab(t, browser, newSite(t, webtest.Rich(noon).Batch))
+	const rows, ticks, lanes, charts, pause = "Next row", "Select the row", "Timeline", "Chart", "Pause"
+	for path, works := range map[string][]string{
+		"/tasks":             {rows, ticks, pause},
+		"/tasks/tsk-7f3a91":  {rows, lanes, pause},
+		"/agents":            {rows, pause},
+		"/statistics":        {charts, pause},
+		"/search":            {},
+		"/tasks?id=tsk-none": {pause},
+	} {
+		got := keysListed(t, b, path)
+		for _, key := range []string{rows, ticks, lanes, charts, pause} {
+			if want := slices.Contains(works, key); strings.Contains(got, key) != want {
+				t.Errorf("%s: the list of keys has %q: %v, want %v", path, key, !want, want)
+			}
+		}
+		for _, key := range []string{"Ctrl", "Go to Tasks", "Light or dark"} {
+			if !strings.Contains(got, key) {
+				t.Errorf("%s: the list of keys lacks %q", path, key)
+			}
+		}
+	}
+	b.press(t, kb.Escape)
+	b.open(t, "/search")
+	b.press(t, "r")
+	b.open(t, "/tasks")
+	if eval[bool](t, b, `document.body.dataset.paused === "1"`) {
+		t.Error("r paused on a page that does not update by itself")
+	}
 }
 
 func selectRows(t *testing.T, browser context.Context) {

@@ -55,11 +55,22 @@ func upToDate(parts []health.Part) bool {
 	return found
 }
 
+// counts reports whether a part takes lines or work in, so that none is a number.
+func counts(p health.Part) bool {
+	return p.State != health.NotConfigured && (p.Kind == "collector" || p.Kind == "relay" || p.Kind == "pipeline" || p.Kind == "sink")
+}
+
 func partRow(p health.Part) views.PartRow {
 	row := views.PartRow{Name: p.Name, Kind: p.Kind, Word: stateWord(p.State), Tone: partTone(p.State), Detail: cmp.Or(p.Detail, alerts.CatchUp(p)),
-		Pending: p.Pending, Handled: p.Handled, Quarantined: p.Quarantine, LastAt: lifecycle.MicrosOf(p.LastAt)}
+		LastAt: lifecycle.MicrosOf(p.LastAt), Off: p.State == health.NotConfigured}
+	if counts(p) {
+		row.Waiting, row.Handled, row.Quarantined = views.Count(int64(p.Pending)), views.Count(int64(p.Handled)), views.Count(int64(p.Quarantine))
+	}
+	if p.State == health.Down && row.Waiting != "" && p.Pending == 0 {
+		row.Waiting = "not known" // Nobody could look.
+	}
 	if p.Lag > 0 {
-		row.Lag = views.Duration(p.Lag)
+		row.Lag = lifecycle.Lasting(p.Lag)
 	}
 	return row
 }

@@ -123,7 +123,11 @@ func (w *Web) deadLetters(c *gin.Context) error {
 		return w.render(c, f, views.DeadLetters(p))
 	}
 	if q.chosen != "" {
-		if p.Chosen, err = w.chosenEntry(ctx, q); err != nil {
+		p.Chosen, err = w.chosenEntry(ctx, q)
+		switch {
+		case errors.Is(err, lifecycle.ErrNotFound):
+			p.Absent, f.status = &views.AbsentEntry{ID: q.chosen, Close: address("/dlq", q.beside("")), Search: address("/search", url.Values{"q": {q.chosen}})}, http.StatusNotFound
+		case err != nil:
 			return err
 		}
 	}
@@ -147,7 +151,7 @@ func (w *Web) fillEntries(ctx context.Context, p *views.DeadLettersPage, q entry
 		return err
 	}
 	for _, e := range found.Rows {
-		p.Rows = append(p.Rows, views.DeadRow{Entry: e.Entry, Href: entryAddress(e.ID), TaskHref: taskAddress(e.TaskID), Plan: e.Plan, On: e.ID == q.chosen})
+		p.Rows = append(p.Rows, views.DeadRow{Entry: e.Entry, Href: entryAddress(e.ID), TaskHref: lifecycle.PageOfTask(e.TaskID), Plan: e.Plan, On: e.ID == q.chosen})
 	}
 	p.First, p.FirstHref = q.from == nil || found.Prev == nil, q.with("cursor")
 	p.Pager = views.Pager{Newer: q.at(found.Prev, true), Older: q.at(found.Next, false), Note: counted(int64(len(found.Rows)), "row", "rows")}

@@ -1,11 +1,13 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -17,6 +19,11 @@ import (
 
 // entryAddress is the page of an entry.
 func entryAddress(id string) string { return "/dlq/" + url.PathEscape(id) }
+
+// eventAddress is an event on the page of its task.
+func eventAddress(task string, id lifecycle.EventID) string {
+	return lifecycle.PageOfTask(task) + "#ev-" + id.String()
+}
 
 // entryPlace is where an entry is shown: beside the list that a query names, or on its own page where the query is empty or cannot be read.
 func entryPlace(list, id string) string {
@@ -61,10 +68,11 @@ func (w *Web) chosenEntry(ctx context.Context, q entryQuery) (*views.EntryPage, 
 // entryPage is what is shown of an entry. List is the query of the list beside which it stands; empty on its own page.
 func (w *Web) entryPage(ctx context.Context, found query.EntryDetail, list string) views.EntryPage {
 	p := views.EntryPage{
-		Entry: found.Entry, Href: entryAddress(found.ID), TaskHref: taskAddress(found.TaskID), Plan: found.Plan, Diff: found.Diff,
+		Entry: found.Entry, Href: entryAddress(found.ID), TaskHref: lifecycle.PageOfTask(found.TaskID), Plan: found.Plan, Diff: found.Diff,
 		Risk: riskWords(found.Risk), Missing: found.Missing, History: found.History, Unread: !w.cfg.Query.EntriesRead().Known(),
 		Actions: w.actionPanel(ctx, found, list),
 	}
+	p.Evidence, p.Used = entryEvidence(found), usedFor(found)
 	p.Effects = effectWords(&found.Record.Facts)
 	if c := found.Record.Facts.Completion; c != nil {
 		p.Recorded = c.At
@@ -74,16 +82,65 @@ func (w *Web) entryPage(ctx context.Context, found query.EntryDetail, list strin
 	}
 	p.Headers, p.Body = originalOf(found)
 	if !found.Next.Key.IsZero() {
-		p.NextHref = taskAddress(found.Next.TaskID)
+		p.NextHref = lifecycle.PageOfTask(found.Next.TaskID)
 	}
 	if found.RetryOf != "" {
 		p.OfHref = entryAddress(found.RetryOf)
 	}
 	for _, e := range found.Events {
-		href := taskAddress(found.TaskID) + "#ev-" + e.ID.String()
-		p.Events = append(p.Events, views.EntryEvent{Event: e, Href: href})
+		p.Events = append(p.Events, views.EntryEvent{Event: e, Href: eventAddress(found.TaskID, e.ID)})
 	}
 	return p
+}
+
+// entryEvidence is what the class of an entry rests on, with how that is known: as the event is known that says it, else as its source says.
+func entryEvidence(found query.EntryDetail) []views.EntryEvidence {
+	var out []views.EntryEvidence
+	for _, e := range found.Classification.Evidence {
+		shown := views.EntryEvidence{Evidence: e, Provenance: dlqtriage.ProvenanceOf(e)}
+		text := strings.Trim(e.Text, "…") // It may be an excerpt.
+		for _, event := range found.Events {
+			if speaksOf(found, event) && event.Kind != lifecycle.Classified && text != "" && strings.Contains(event.Detail.Reason, text) && (shown.Provenance == "" || shown.Provenance == event.Provenance) {
+				shown.Provenance, shown.Href = event.Provenance, eventAddress(found.TaskID, event.ID)
+				break
+			}
+		}
+		out = append(out, shown)
+	}
+	return out
+}
+
+// speaksOf reports whether an event is about the message that died. Reports name it by its message id, which proves nothing where the task has
+// several messages of that id.
+func speaksOf(found query.EntryDetail, e lifecycle.Event) bool {
+	if !e.Message.IsZero() {
+		return e.Message == found.Key
+	}
+	named := 0
+	for _, m := range found.Record.Messages {
+		if m.Stored != nil && m.Stored.MsgID == e.Detail.MsgID {
+			named++
+		}
+	}
+	return e.Detail.MsgID != "" && e.Detail.MsgID == found.MessageID && named == 1
+}
+
+// usedFor sums what agents reported to have used for a message. The last report of an attempt counts for it.
+func usedFor(found query.EntryDetail) views.UsedModel {
+	last := map[int]lifecycle.ModelUse{}
+	for _, e := range found.Events {
+		if use := e.Detail.ModelUse; speaksOf(found, e) && e.Provenance == lifecycle.Reported && use != (lifecycle.ModelUse{}) {
+			last[e.Attempt] = use
+		}
+	}
+	out := views.UsedModel{Attempts: len(last)}
+	for _, n := range slices.Sorted(maps.Keys(last)) {
+		out.Model = cmp.Or(last[n].Model, out.Model)
+		out.InputTokens += last[n].InputTokens
+		out.OutputTokens += last[n].OutputTokens
+		out.CostUSD += last[n].CostUSD
+	}
+	return out
 }
 
 // effectWords say what is known of the effects of a task's work: what agents announced and confirmed, and what the side-effect log has.

@@ -147,11 +147,18 @@ func actBeside(t *testing.T, browser context.Context) {
 	b.until(t, beside(ids[0]))
 	preview()
 	b.click(t, "#change .push")
-	b.until(t, beside(ids[0])+` && location.search.includes("detail=llm_provider_timeout") && `+ready)
-	preview()
+	b.until(t, beside(ids[0])+` && location.search.includes("detail=llm_provider_timeout") && document.querySelector("#act-quarantine").open && document.querySelector("#act-quarantine textarea").value === "look at it" && `+ready)
+	b.click(t, "#act-quarantine button[type=submit]")
+	b.until(t, `!!document.querySelector("#do") && `+ready)
 	b.click(t, "#do button")
 	b.until(t, beside(ids[0])+` && location.search.includes("detail=llm_provider_timeout") && document.querySelector("#history tbody th")?.textContent === "quarantine" && `+ready)
+	if kept := eval[string](t, b, drafted); kept != "" {
+		t.Errorf("of what was done a draft is kept: %s", kept)
+	}
 }
+
+// drafted are the forms of which a draft is kept.
+const drafted = `Object.keys(sessionStorage).filter((k) => k.startsWith("fleetglass.draft ")).join()`
 
 func typeBeside(t *testing.T, browser context.Context) {
 	s, _ := newOperating(t)
@@ -172,6 +179,41 @@ func typeBeside(t *testing.T, browser context.Context) {
 	b.until(t, alone)
 	b.click(t, "#rows tr:nth-child(2) a.title")
 	b.until(t, beside(ids[1])+` && document.querySelector("#act-discard textarea").value === ""`)
+	b.click(t, "#act-defer summary")
+	b.do(t, "type", chromedp.Click(chromedp.CSS("#act-defer input[value=human]")), chromedp.SendKeys(chromedp.CSS("#act-defer textarea"), "ask ann"))
+	b.click(t, "#rows tr:nth-child(3) a.title")
+	b.until(t, beside(ids[2])+` && document.querySelector("#act-defer textarea").value === "" && !document.querySelector("#act-defer").open`)
+	b.click(t, "#rows tr:nth-child(2) a.title")
+	const asTyped = `document.querySelector("#act-defer").open && document.querySelector("#act-defer input[value=human]").checked && document.querySelector("#act-defer textarea").value === "ask ann" && document.querySelector("#toast").textContent.includes("still here")`
+	b.until(t, beside(ids[1])+` && `+asTyped)
+	b.open(t, "/dlq/"+ids[1])
+	b.until(t, asTyped)
+	b.run(t, `(() => { const text = document.querySelector("#act-defer textarea"); text.value = ""; text.dispatchEvent(new Event("input", {bubbles: true})); })()`)
+	b.click(t, "#act-defer input[value='1h']")
+	b.until(t, `!`+drafted+`.includes("defer")`) // The form is as it was.
+}
+
+// A message that the address names and that is not there leaves the list as it is.
+func TestAnUnknownEntryLeavesTheList(t *testing.T) {
+	t.Parallel()
+	s, _ := newOperating(t)
+	for _, id := range []string{"TASKS:1", "no such entry", "<b>"} {
+		page := s.get(t, "/dlq?status=open&entry="+url.QueryEscape(id), 404)
+		wants{"#rows tr": "", "#entry-h": "No such dead letter", "#entry p": id, `#entry [data-close][href="/dlq?status=open"]`: "", "#states a[aria-current]": "open", "#rows tr.on": "=0"}.check(t, page)
+	}
+	b := openTab(t, testkit.Browser(t), s)
+	b.do(t, "resize", chromedp.EmulateViewport(360, 900))
+	b.open(t, "/dlq?entry=TASKS%3A1")
+	if !b.visible(t, "#entry") || !b.visible(t, "#rows") {
+		t.Error("on a phone list and message do not both show")
+	}
+	ids := b.wide(t, "/dlq?entry=TASKS%3A1")
+	b.click(t, "#rows tr:nth-child(2) a.title")
+	b.until(t, beside(ids[1]))
+	b.run(t, `history.back()`)
+	b.until(t, `document.querySelector("#entry.absent") !== null`)
+	b.press(t, kb.Escape)
+	b.until(t, alone)
 }
 
 func aloneWhereNarrow(t *testing.T, browser context.Context) {
@@ -237,7 +279,6 @@ func TestTheAddressOfAListNamesTheEntryBesideIt(t *testing.T) {
 		`#entry a[href="` + entry + `"]`: "Own page", `[data-copy-link][href*="entry=` + id + `"]`: "", `#act-retry input[name=list][value*="detail=llm_provider_timeout"]`: "",
 	}.check(t, list)
 	wants{"input[name=list]": "=0", "#entry": "=0"}.check(t, own)
-	s.get(t, "/dlq?entry=TASKS%3A1", 404)
 	for list, want := range map[string]string{"entry=x&status=open": "/dlq?entry=" + id + "&status=open", "": entry, "%zz": entry, "//evil.example": "/dlq?entry=" + id} {
 		_, preview := s.send(t, entry, s.typed(t, entry, "defer", map[string]string{"reason": "wait for it", "list": list}))
 		if got := preview.Find("#change .push").AttrOr("href", ""); got != want {

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,6 +31,36 @@ func TestADeadLetterHasAPageOfItsOwn(t *testing.T) {
 	task, _ := page.Find(".lede a[href^='/tasks/']").Attr("href")
 	if n := s.get(t, task, 200).Find("#recovery").Length(); n != 0 {
 		t.Error("the task of a message that died is shown a recovery, should its worker be gone")
+	}
+}
+
+// The evidence of a class says how it is known, and leads to the event that says it; what agents reported to have used stands beside it.
+func TestAnEntrySaysHowItsEvidenceIsKnownAndWhatWasUsed(t *testing.T) {
+	t.Parallel()
+	story := webtest.Rich(noon)
+	m := story.Publish("tsk-used", "cto", "review", "Review the rollout", -20*time.Minute, "{}")
+	for n, use := range []lifecycle.ModelUse{{Model: "sonnet-180k", InputTokens: 1000, OutputTokens: 50, CostUSD: 0.25}, {Model: "sonnet-180k", InputTokens: 2000, CostUSD: 0.5}} {
+		story.Deliver(m, n+1, time.Duration(-19+5*n)*time.Minute)
+		for range 2 { // A report may come twice.
+			story.Report(lifecycle.ReportFailed, m, n+1, time.Duration(-18+5*n)*time.Minute, lifecycle.Detail{Ending: lifecycle.Ending{Reason: "llm_provider_timeout: 504"}, ModelUse: use})
+		}
+	}
+	story.Say(lifecycle.Terminated, m, 2, -12*time.Minute, lifecycle.Detail{Ending: lifecycle.Ending{Reason: "llm_provider_timeout: no first token"}})
+	story.Tell(lifecycle.Classified, lifecycle.Inferred, m, 2, -11*time.Minute, lifecycle.Detail{DeadLetter: lifecycle.DeadLetter{Category: "transient"}, Classification: lifecycle.Classification{
+		Rule:     "names-its-detail",
+		Evidence: []lifecycle.Evidence{{Source: "term_reason", Text: "llm_provider_timeout"}, {Source: "error_text", Text: "504"}, {Source: "reported_error", Text: "not in any event"}, {Source: "error_text", Text: "nobody said this"}, {Source: "rules", Text: "No rule matches what is known of the death."}},
+	}})
+	s := newSite(t, story.Batch)
+	page := s.get(t, s.get(t, "/dlq?q=tsk-used", 200).Find("#rows a.title").AttrOr("href", ""), 200)
+	got := page.Find("#why .evidence").Map(func(_ int, e *goquery.Selection) string {
+		return text(e.Find(".prov, .dim")) + " " + strconv.Itoa(e.Find("a[href*='/tasks/tsk-used#ev-']").Length())
+	})
+	if want := []string{"observed 1", "reported 1", "reported 0", "who said it is not known 0", "inferred 0"}; !slices.Equal(got, want) {
+		t.Errorf("the evidence is known as %q, want %q", got, want)
+	}
+	wants{"#used": "sonnet-180k, 3,000 tokens in, 50 tokens out, $0.75", "#why .kv dd": "transient"}.check(t, page)
+	if got := text(s.get(t, s.get(t, "/dlq?q=tsk-7f3a91", 200).Find("#rows a.title").AttrOr("href", ""), 200).Find("#used")); !strings.HasPrefix(got, "sonnet-180k, 212,431 tokens in, $1.12") {
+		t.Errorf("what nobody reported is written as a figure: %q", got)
 	}
 }
 
@@ -126,6 +157,6 @@ func TestAnEntrySaysWhatIsKnownOfEffects(t *testing.T) {
 	s := newSite(t, story.Batch)
 	for m, want := range map[webtest.Message]string{quiet: "none was seen in a report or a log", loud: "2 steps announced, 1 of them not confirmed"} {
 		page := s.get(t, "/dlq/"+m.Key.String(), 200)
-		wants{"#plan .kv": want, "#entry-state": "after 1 delivery, 9m 00s of work"}.check(t, page)
+		wants{"#plan .kv": want, "#entry-state": "after 1 delivery, 9 m of work"}.check(t, page)
 	}
 }

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"fleetglass/fleet/doctor"
@@ -22,6 +23,13 @@ func TestTheDoctorSaysAFixOnceAndACommandAsItIs(t *testing.T) {
 	doc := s.get(t, "/doctor", 200)
 	if got := doc.Find("#orphans pre").Text(); got != command {
 		t.Errorf("the command reads %q", got)
+	}
+	wants{"main > p.dim": "Commands change the broker"}.check(t, doc)
+	healthy := newSite(t, webtest.Rich(noon).Batch, func(c *setup) {
+		c.Doctor = func(context.Context) (doctor.Report, error) { return doctor.Report{At: noon}, nil }
+	})
+	if got := text(healthy.get(t, "/doctor", 200).Find("main > p.dim")); !strings.HasPrefix(got, "The broker was asked") {
+		t.Errorf("without a command the page says %q", got)
 	}
 	wants{"#delays .body": fix, "#delays tbody p.soft2": "=0", "#delays tbody tr": "=2"}.check(t, doc)
 }

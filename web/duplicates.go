@@ -81,7 +81,7 @@ func (w *Web) fillLedger(c *gin.Context, p *views.DuplicatesPage, k bucketing, l
 		p.Rows = append(p.Rows, ledgerRow(row, bounds[i].Format(k.layout)))
 	}
 	p.Total = ledgerRow(ledger.Total, "Total")
-	p.Protection = views.Protection{Store: ledger.Records, Prices: ledger.Prices, Cost: p.Total.Cost, Dedupe: ledger.Dedupe, Wait: ledger.Wait}
+	p.Protection = views.Protection{Store: ledger.Records, Prices: ledger.Prices, Cost: p.Total.Cost, Dedupe: ledger.Dedupe, Wait: ledger.Wait, Keep: ledger.Retention}
 	p.Chart = k.chart(p.Rows)
 	slices.Reverse(p.Rows)
 	p.Rows = slices.DeleteFunc(p.Rows, func(r views.LedgerRow) bool { return r.Empty() })

@@ -115,8 +115,8 @@ func (w *Web) emptyNew() views.EmptyState {
 	}
 	return views.EmptyState{
 		Kind: "new", Say: "Listening. Nothing has crossed the task stream yet.",
-		Why:     "Point an agent, or the demo fleet, at this broker. The first message appears here within a second.",
-		Command: "fleetglass --demo\nnats " + server + "pub " + fleet.NewContract(w.cfg.Prefix).TaskSubject("cto", "code_review") + " '{\"taskId\":\"hello-1\",\"type\":\"code_review\"}'",
+		Why:     "Publish a task to this broker, or point your agents at it: it appears here within a second. To look around first, stop this server and start it with the demonstration fleet.",
+		Command: "nats " + server + "pub " + fleet.NewContract(w.cfg.Prefix).TaskSubject("cto", "code_review") + " '{\"taskId\":\"hello-1\",\"type\":\"code_review\"}'\n# or\nfleetglass --demo",
 	}
 }
 

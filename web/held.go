@@ -52,9 +52,12 @@ func (w *Web) showHeld(c *gin.Context, p views.HeldPage, status int) error {
 	if err != nil {
 		return err
 	}
-	p.Task = taskAddress(p.Held.Task.ID)
+	p.Task = lifecycle.PageOfTask(p.Held.Task.ID)
 	p.Recovery = recoveryView(p.Held.Recovery, p.Held.Task.ID)
 	p.Actions = w.heldPanel(ctx, p.Held, p.Form.Typed)
+	if p.Held.Lease.State.Died() {
+		p.Actions.Href, p.Actions.Link = entryAddress(p.Held.Key.String()), "It died: what can be done about the dead letter"
+	}
 	p.May = w.mayNot(ctx, access.TriageApply)
 	f := frame{title: "In flight: " + views.Cut(p.Held.Task.ID, 60), section: "in-flight", status: status, search: true, snapshot: snap, still: true}
 	return w.render(c, f, views.Held(p))
@@ -129,7 +132,7 @@ func (w *Web) takeHeld(c *gin.Context, p views.HeldPage, r dlqtriage.HeldRequest
 	if _, err := w.cfg.Actions.ActHeld(c.Request.Context(), r); err != nil {
 		return w.refuseHeld(c, p, err)
 	}
-	c.Redirect(http.StatusSeeOther, taskAddress(p.Held.Task.ID))
+	c.Redirect(http.StatusSeeOther, lifecycle.PageOfTask(p.Held.Task.ID))
 	return nil
 }
 

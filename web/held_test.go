@@ -3,10 +3,12 @@ package web_test
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/PuerkitoBio/goquery"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
@@ -18,11 +20,12 @@ import (
 // heldPath is the page of the message in flight of a task, as the board links to it.
 func (s *site) heldPath(t *testing.T, task string) string {
 	t.Helper()
-	href, found := s.get(t, "/in-flight", 200).Find(`tr[data-id="` + task + `"] a[href^="/in-flight/"], tr[data-id="` + task + `"] + tr.advice a.btn`).Attr("href")
+	href, found := s.get(t, "/in-flight", 200).Find(`tr[data-id="` + task + `"] a[href^="/in-flight/"], tr[data-id="` + task + `"] + tr.advice a.btn[href]`).Attr("href")
 	if !found {
 		t.Fatalf("the board offers nothing about %s", task)
 	}
-	return href
+	path, _, _ := strings.Cut(href, "#")
+	return path
 }
 
 // heldForm is the form of an action with others typed.
@@ -44,14 +47,59 @@ func TestTheBoardSaysWhatRecoveryDecidesAndLeadsToTheActions(t *testing.T) {
 	if got := text(row); !strings.Contains(got, "quarantine") || !strings.Contains(got, "was announced; no receipt is known") {
 		t.Errorf("the row says %q", got)
 	}
-	if act := row.Find("a.btn").AttrOr("href", ""); act != path {
-		t.Errorf("its button leads to %q", act)
+	if got := text(row.Find("summary")); !strings.Contains(got, "was announced") {
+		t.Errorf("in short it says %q", got)
+	}
+	acts := row.Find("a.btn").Map(func(_ int, a *goquery.Selection) string { return text(a) + " " + a.AttrOr("href", "") })
+	want := []string{"Quarantine… " + path + "#held-quarantine-reason", "Release ", "Reconcile… " + path + "#held-reconcile-reason"}
+	if !slices.Equal(acts, want) {
+		t.Errorf("its buttons are %q", acts)
 	}
 	if href := row.Find(`details a[href*="#ev-"]`).AttrOr("href", ""); s.get(t, strings.Split(href, "#")[0], 200).Find("#recovery").Length() != 1 {
 		t.Errorf("the evidence links to %q", href)
 	}
 	wants{"#held details": "=3", "#recovery": "open intent", ".lede": "attempt 3/3"}.check(t, s.get(t, path, 200))
 	wants{"#held details": "=3", "#recovery": "open intent"}.check(t, s.get(t, "/tasks/tsk-a90d27", 200))
+}
+
+// A link to a message in flight may be followed after it died: its deadline means nothing then, and its dead letter is where somebody can act.
+func TestAMessageThatDiedMeanwhileLeadsToItsDeadLetter(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch, acting)
+	entry := s.get(t, "/dlq", 200).Find("#rows a.title").AttrOr("href", "")
+	page := s.get(t, "/in-flight/"+strings.TrimPrefix(entry, "/dlq/"), 200)
+	wants{"#held .body": "No worker has it now", `#held a[href="` + entry + `"]`: "It died", ".lede [data-deadline]": "=0"}.check(t, page)
+}
+
+// TestTheBoardOffersWhatThePreviewAllows sends the preview of each action of each row.
+func TestTheBoardOffersWhatThePreviewAllows(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch, acting)
+	blocked, free := 0, 0
+	s.get(t, "/in-flight", 200).Find("tr.advice").Each(func(_ int, row *goquery.Selection) {
+		open, found := row.Find("a.btn[href]").Attr("href")
+		if !found {
+			return
+		}
+		path, _, _ := strings.Cut(open, "#")
+		row.Find("a.btn").Each(func(_ int, button *goquery.Selection) {
+			action := strings.ToLower(strings.TrimSuffix(text(button), "…"))
+			_, preview := s.send(t, path, s.heldForm(t, path, action, map[string]string{"reason": "its pod is gone"}))
+			why, said := strings.CutPrefix(button.AttrOr("title", ""), "Blocked: ")
+			_, off := preview.Find("#do button").Attr("disabled")
+			if off != said || said != (button.AttrOr("aria-disabled", "") == "true") || said && !strings.Contains(text(preview.Find("#preview")), why) {
+				t.Errorf("%s of %s: the row says blocked %t (%s), the preview %t", action, path, said, why, off)
+			}
+			if said {
+				blocked++
+			} else {
+				free++
+			}
+		})
+	})
+	if blocked == 0 || free == 0 {
+		t.Errorf("%d actions are blocked and %d are not: nothing was compared", blocked, free)
+	}
 }
 
 func TestAReleaseOfUnknownEffectsIsBlockedOnThePage(t *testing.T) {
@@ -79,8 +127,7 @@ func TestSomebodyMarksWorkAsResolvedInABrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.do(t, "open the board", chromedp.Navigate(s.URL+"/in-flight"), chromedp.WaitReady(chromedp.CSS("#announce")))
-	b.do(t, "open the message", chromedp.Click(chromedp.CSS(`tr[data-id="tsk-91b6c4"] + tr.advice a.btn`)), chromedp.WaitVisible(chromedp.CSS("#held-reconcile summary")))
-	b.do(t, "open the form", chromedp.Click(chromedp.CSS("#held-reconcile summary")), chromedp.WaitVisible(chromedp.CSS("#held-reconcile-reason")))
+	b.do(t, "open the message", chromedp.Click(chromedp.CSS(`tr[data-id="tsk-91b6c4"] + tr.advice a[href$=held-reconcile-reason]`)), chromedp.WaitVisible(chromedp.CSS("#held-reconcile textarea")))
 	b.do(t, "type a note", chromedp.SendKeys(chromedp.CSS("#held-reconcile-reason"), "the note is in the wiki"))
 	b.do(t, "preview it", chromedp.Click(chromedp.CSS("#held-reconcile button")), chromedp.WaitVisible(chromedp.CSS("#do button")))
 	if got := text(b.document(t).Find("#preview")); !strings.Contains(got, "It is no completion") {

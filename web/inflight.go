@@ -8,6 +8,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"fleetglass/access"
 	"fleetglass/dlqtriage"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
@@ -32,13 +33,17 @@ func (w *Web) inFlight(c *gin.Context) error {
 		return err
 	}
 	p := views.InFlightPage{Links: links(c, "/in-flight", "/api/v1/in-flight", nil), Partial: snap.InFlight.Partial}
+	if w.cfg.Actions != nil {
+		p.May = w.mayNot(c.Request.Context(), access.TriagePropose)
+	}
+	acts := w.cfg.Actions != nil && p.May.Say == ""
 	for _, k := range views.LeaseKinds() {
 		leases := leasesOf(snap.InFlight, k)
 		switch {
 		case only == "" && len(leases) > 0:
-			p.Groups = append(p.Groups, w.leaseGroup(snap, k, leases, 0, leasesTogether))
+			p.Groups = append(p.Groups, leaseGroup(snap, k, leases, 0, leasesTogether, acts))
 		case only == k:
-			p.Groups = append(p.Groups, w.leaseGroup(snap, k, leases, from, leasesAlone))
+			p.Groups = append(p.Groups, leaseGroup(snap, k, leases, from, leasesAlone, acts))
 		}
 	}
 	all, err := w.cfg.Query.Restarts(c.Request.Context())
@@ -83,7 +88,7 @@ func leasePart(q url.Values) (only views.LeaseKind, from int, err error) {
 }
 
 // leaseGroup is a part of the leases of one group, with the way to the others.
-func (w *Web) leaseGroup(snap *query.FleetSnapshot, kind views.LeaseKind, all []lifecycle.Lease, from, limit int) views.LeaseGroup {
+func leaseGroup(snap *query.FleetSnapshot, kind views.LeaseKind, all []lifecycle.Lease, from, limit int, acts bool) views.LeaseGroup {
 	g := views.LeaseGroup{Kind: kind, Total: len(all)}
 	part := func(from int) string {
 		return address("/in-flight", url.Values{"kind": {string(kind)}, "from": {strconv.Itoa(from)}})
@@ -97,16 +102,18 @@ func (w *Web) leaseGroup(snap *query.FleetSnapshot, kind views.LeaseKind, all []
 		g.Next = part(to)
 	}
 	for _, l := range all[from:to] {
-		g.Leases = append(g.Leases, w.leaseRow(snap, l))
+		g.Leases = append(g.Leases, leaseRow(snap, l, acts))
 	}
 	return g
 }
 
-func (w *Web) leaseRow(snap *query.FleetSnapshot, l lifecycle.Lease) views.LeaseRow {
-	row := views.LeaseRow{Lease: l, Href: taskAddress(l.TaskID), Typical: snap.Typical[l.Type]}
-	if w.cfg.Actions != nil && !l.Beside {
+// leaseRow is one lease; acts says whether the reader can do something about it.
+func leaseRow(snap *query.FleetSnapshot, l lifecycle.Lease, acts bool) views.LeaseRow {
+	row := views.LeaseRow{Lease: l, Href: lifecycle.PageOfTask(l.TaskID), Typical: snap.Typical[l.Type]}
+	if acts && !l.Beside {
 		row.Act = heldAddress(l.Message)
 	}
+	row.Blocked = snap.InFlight.Blocked(l)
 	if r, decided := snap.InFlight.Recovery(l); decided {
 		v := recoveryView(r, l.TaskID)
 		row.Recovery = &v
@@ -118,7 +125,7 @@ func (w *Web) leaseRow(snap *query.FleetSnapshot, l lifecycle.Lease) views.Lease
 func recoveryView(r dlqtriage.Recovery, task string) views.RecoveryView {
 	v := views.RecoveryView{Recovery: r}
 	for _, e := range r.Evidence {
-		v.Links = append(v.Links, e.Link(task, taskAddress))
+		v.Links = append(v.Links, e.Link(task, lifecycle.PageOfTask))
 	}
 	return v
 }
@@ -164,7 +171,10 @@ func leaseStats(snap *query.FleetSnapshot) []views.Stat {
 	held, back := snap.InFlight.Healthy(), len(snap.InFlight.HandedBack())
 	healthy := views.Stat{Href: "#healthy", Icon: "processing", Tone: "run", Label: "Healthy", Value: views.Count(int64(len(held))), Detail: "within the ack wait"}
 	if len(held) > 0 && held[0].Deadline.Known() {
-		healthy.Detail = "next deadline in " + views.Duration(held[0].Left(snap.AsOf))
+		healthy.Detail = "a deadline passes now"
+		if left := held[0].Left(snap.AsOf); left > 0 {
+			healthy.Detail = "next deadline in " + lifecycle.Lasting(left)
+		}
 	}
 	if back > 0 {
 		healthy.Detail += "; " + views.Count(int64(back)) + " handed back"

@@ -41,7 +41,7 @@ func mapAgents(m query.FleetMap) []views.MapAgent {
 	var out []views.MapAgent
 	for _, a := range m.Agents {
 		row := views.MapAgent{
-			Name: a.Name, Href: agentAddress(a.Name), Activity: string(a.Activity), Held: fmt.Sprintf("%s in flight, %s waiting", atLeast(int64(a.Held), m.Partial), views.Count(a.Waiting)),
+			Name: a.Name, Href: agentAddress(a.Name), Activity: string(a.Activity), Waits: a.Waiting > 0, Held: fmt.Sprintf("%s in flight, %s waiting", atLeast(int64(a.Held), m.Partial), views.Count(a.Waiting)),
 			Rate: rateWord(a.HourCompleted), Published: a.Published, Completed: a.Completed, Failed: a.Failed, Died: a.Died, LastSeen: a.LastSeen,
 		}
 		if a.Several > 0 {

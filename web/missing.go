@@ -23,6 +23,14 @@ func missing(c *gin.Context, p *views.ProblemPage) {
 			"With --headers-only no body is captured.",
 			"The message may have been published while Fleetglass was not observing.",
 		}
+	case "/agents/*agent":
+		p.Title, p.Detail = "No such agent", "No agent of the name "+quoted(rest(c, "/agents/"))+" is known."
+		p.Reasons = []string{
+			"The name may be mistyped. It is the part of a task's subject behind “agents.”.",
+			"Neither a task for it nor a consumer of it was seen.",
+			"What was known of it may be past the retention (--retention).",
+		}
+		p.All = &views.Chip{Href: "/agents", Label: "All agents"}
 	case "/reconciliation":
 		p.Title, p.Detail = "No such reconciliation", "No reconciliation with the id "+quoted(c.Query("id"))+" is stored."
 		p.Reasons = []string{"The link may be cut off or mistyped.", "Only the newest 500 reports are kept."}

@@ -61,8 +61,12 @@ func (w *Web) operations(c *gin.Context) error {
 		cursor := query.Cursor{At: last.CreatedAt, Key: last.ID}
 		p.Older = address("/operations", url.Values{"cursor": {cursor.Encode(binding)}})
 	}
+	names, err := w.operationNames(ctx, found)
+	if err != nil {
+		return err
+	}
 	for _, o := range found {
-		p.Rows = append(p.Rows, views.OperationRow{Operation: o, Href: operationAddress(o.ID), On: operationWords(o)})
+		p.Rows = append(p.Rows, views.OperationRow{Operation: o, Href: operationAddress(o.ID), On: cmp.Or(names[single(o)], operationWords(o)), Entry: single(o)})
 	}
 	if len(found) == 0 {
 		p.Empty = views.EmptyState{Kind: "healthy", Say: "No operation yet.", Why: "What is done about dead letters is listed here, with how far it is.", Links: []views.Chip{{Href: "/dlq", Label: "DLQ"}}}
@@ -70,10 +74,40 @@ func (w *Web) operations(c *gin.Context) error {
 	return w.render(c, frame{title: "Operations", section: "operations", search: true, snapshot: snap}, views.Operations(p))
 }
 
+// single is the id of the one entry that an operation is about; empty where it is about several.
+func single(o dlqtriage.Operation) string {
+	if !o.Bulk && len(o.Selector.IDs) == 1 {
+		return o.Selector.IDs[0]
+	}
+	return ""
+}
+
+// operationNames are what the entries are called that single operations are about, by their ids.
+func (w *Web) operationNames(ctx context.Context, all []dlqtriage.Operation) (map[string]string, error) {
+	var ids []string
+	for _, o := range all {
+		if id := single(o); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	return w.entryNames(ctx, ids)
+}
+
+// entryNames are what entries are called, by their ids. One that is not known, as a message in flight is none, is left out.
+func (w *Web) entryNames(ctx context.Context, ids []string) (map[string]string, error) {
+	slices.Sort(ids)
+	found, err := w.cfg.Query.EntriesNamed(ctx, slices.Compact(ids))
+	names := map[string]string{}
+	for _, e := range found {
+		names[e.ID] = views.EntryName(e)
+	}
+	return names, err
+}
+
 // operationWords say what an operation is about.
 func operationWords(o dlqtriage.Operation) string {
-	if !o.Bulk && len(o.Selector.IDs) == 1 {
-		return views.Cut(o.Selector.IDs[0], 60)
+	if id := single(o); id != "" {
+		return views.Cut(id, 60)
 	}
 	return counted(o.Counts.Selected, "dead letter", "dead letters")
 }
@@ -108,9 +142,13 @@ func (w *Web) operation(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	names, err := w.operationNames(ctx, []dlqtriage.Operation{o})
+	if err != nil {
+		return err
+	}
 	here := operationAddress(o.ID)
 	p := views.OperationPage{
-		Operation: o, Links: links(c, here, "/api/v1"+here, nil), On: operationWords(o), OnHref: selectedHref(o),
+		Operation: o, Links: links(c, here, "/api/v1"+here, nil), On: cmp.Or(names[single(o)], operationWords(o)), Entry: single(o), OnHref: selectedHref(o),
 		Partly: o.DryRun && o.Counts.Selected > dlqtriage.FirstItems, CancelOff: w.mayNot(ctx, access.TriageApply),
 	}
 	if o.Undoable() && o.Status.Ended() {
@@ -161,16 +199,13 @@ func (w *Web) itemRows(ctx context.Context, items []dlqtriage.Item) ([]views.Ite
 	if len(items) == 0 {
 		return nil, nil
 	}
-	ids, names := make([]string, len(items)), map[string]string{}
+	ids := make([]string, len(items))
 	for i, item := range items {
 		ids[i] = item.Entry
 	}
-	found, err := w.cfg.Query.EntriesNamed(ctx, ids)
+	names, err := w.entryNames(ctx, ids)
 	if err != nil {
 		return nil, err
-	}
-	for _, e := range found {
-		names[e.ID] = views.EntryName(e)
 	}
 	out := make([]views.ItemRow, len(items))
 	for i, item := range items {

@@ -9,10 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/PuerkitoBio/goquery"
+
 	"fleetglass/access"
 	"fleetglass/dlqtriage"
 	"fleetglass/internal/live"
 	"fleetglass/internal/testkit"
+	"fleetglass/web"
 	"fleetglass/web/webtest"
 )
 
@@ -151,7 +154,7 @@ func TestAnOperationIsCancelledOnItsPage(t *testing.T) {
 	if answer.StatusCode != http.StatusSeeOther {
 		t.Errorf("got %d", answer.StatusCode)
 	}
-	wants{"#operation-state": "cancelled", "#cancel": "=0", "#rows": "None so far."}.check(t, s.get(t, path, 200))
+	wants{"#operation-state": "cancelled", "#cancel": "=0", "#no-items": "before any entry", "#rows": "=0", "#summary": " left alone"}.check(t, s.get(t, path, 200))
 }
 
 func TestReadersWhoMayNotActAreToldWhy(t *testing.T) {
@@ -161,5 +164,31 @@ func TestReadersWhoMayNotActAreToldWhy(t *testing.T) {
 	wants{"main > .banner.run": "read-only mode", "#bulk fieldset[disabled]": "", "#dry": "Eligible"}.check(t, s.get(t, "/operations/new?select=all&action=retry", 200))
 	if answer, _ := s.send(t, "/operations", url.Values{"select": {"all"}, "action": {"retry"}}); answer.StatusCode != http.StatusForbidden {
 		t.Errorf("got %d, want 403", answer.StatusCode)
+	}
+}
+
+// Operations and the audit name the message by its title, with its id beside it. What is no dead letter keeps its id.
+func TestWhatWasDoneIsNamedByTheTitleOfItsMessage(t *testing.T) {
+	t.Parallel()
+	s, _ := newOperating(t, func(c *setup) { c.Audit = c.Store.(web.AuditReader) })
+	entry := s.deadEntry(t)
+	id, name := strings.TrimPrefix(entry, "/dlq/"), text(s.get(t, entry, 200).Find("h1"))
+	s.take(t, entry, "quarantine", map[string]string{"reason": "look at it"})
+	held := s.heldPath(t, "tsk-91b6c4")
+	_, preview := s.send(t, held, s.heldForm(t, held, "reconcile", map[string]string{"reason": "it is in the wiki"}))
+	do := fields(preview.Find("#do"))
+	do.Set("step", "do")
+	if answer, doc := s.send(t, held, do); answer.StatusCode != http.StatusSeeOther {
+		t.Fatalf("reconcile: %d %s", answer.StatusCode, text(doc.Find("main")))
+	}
+	list := s.get(t, "/operations", 200)
+	row := list.Find("#rows tr").FilterFunction(func(_ int, r *goquery.Selection) bool { return text(r.Find(".id")) == id })
+	wants{"a.title": "Quarantine " + name}.check(t, goquery.NewDocumentFromNode(row.Get(0)))
+	page := s.get(t, row.Find("a.title").AttrOr("href", ""), 200)
+	wants{"h1": "Quarantine " + name, `.lede a[href="` + entry + `"]`: id}.check(t, page)
+	audit := s.get(t, "/audit", 200)
+	wants{"td[data-label=target] a.title": "", "td[data-label=target] .id": id}.check(t, audit)
+	if got := text(audit.Find("td[data-label=target]")); !strings.Contains(got, name) || !strings.Contains(got, strings.TrimPrefix(held, "/in-flight/")) {
+		t.Errorf("the audit names %q", got)
 	}
 }

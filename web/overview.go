@@ -96,9 +96,9 @@ func executedStat(s query.Statistics) views.Stat {
 	case n > 0:
 		out.Icon, out.Tone, out.Loud = "duplicates", "bad", true
 	case unknown > 0:
-		out.Icon, out.Tone, out.Detail = "unknown", "wait", "24 h; "+views.Count(unknown)+" unknown"
+		out.Icon, out.Tone, out.Value, out.Detail = "unknown", "wait", "0 seen", views.Count(unknown)+" unknown; 24 h"
 	case len(s.OpenGaps) > 0:
-		out.Icon, out.Tone, out.Detail = "gap", "wait", "24 h, as far as was observed"
+		out.Icon, out.Tone, out.Value, out.Detail = "gap", "wait", "0 seen", "24 h, as far as was observed"
 	}
 	return out
 }

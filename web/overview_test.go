@@ -34,3 +34,33 @@ func TestNobodySaysThatNothingRanAgainWhereNothingWouldProveIt(t *testing.T) {
 		}
 	}
 }
+
+// A fleet that is minutes old has one step of an hour, which is not over: the page shows its minutes.
+func TestTheStatisticsOfAYoungFleetShowItsLastHour(t *testing.T) {
+	t.Parallel()
+	for ago, want := range map[time.Duration]string{5 * time.Minute: "1 h", 3 * time.Hour: "24 h"} {
+		story := webtest.NewStory(noon)
+		story.Publish("tsk", "cto", "review", "Work", -ago, "")
+		s := newSite(t, story.Batch)
+		wants{".btn-group [aria-current]": want}.check(t, s.get(t, "/statistics", 200))
+	}
+}
+
+// A step of a chart that is not over is low because of the time: it is pale, and says so.
+func TestTheStepThatIsNotOverSaysSo(t *testing.T) {
+	t.Parallel()
+	story := webtest.NewStory(noon)
+	for _, ago := range []time.Duration{-5 * time.Minute, -20 * time.Second} {
+		m := story.Publish("tsk-"+ago.String(), "cto", "review", "Work", ago, "")
+		story.Deliver(m, 1, ago+time.Second)
+		story.Say(lifecycle.Acked, m, 1, ago+2*time.Second, lifecycle.Detail{})
+	}
+	s := newSite(t, story.Batch)
+	s.clock.Advance(-10 * time.Second) // In the middle of a minute.
+	page := s.get(t, "/", 200)
+	wants{"#throughput rect.f-ok.so-far title": ", so far: 1 completed", "#throughput .legend": "step not over", "#throughput tbody tr:last-child th": "11:59, so far"}.check(t, page)
+	if n := page.Find("#throughput svg.plot rect.f-ok:not(.so-far)").Length(); n != 1 {
+		t.Errorf("bars of steps that are over: got %d, want 1", n)
+	}
+	wants{"#flow a.pt:last-of-type[aria-label*='so far']": "", "#throughput": "=0"}.check(t, s.get(t, "/statistics?range=1h", 200))
+}

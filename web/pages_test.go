@@ -162,7 +162,7 @@ func TestAFleetThatWasNeverSeen(t *testing.T) {
 	for path, selector := range map[string]string{"/": "#stats", "/tasks": "#rows", "/in-flight": "#leases", "/agents": "#rows", "/dlq": "#rows", "/duplicates": ".panel"} {
 		wants{selector + " .say": "Listening. Nothing has crossed the task stream yet.", selector + " pre": "nats --server nats://127.0.0.1:4222 pub genbrain.agents.cto.tasks.code_review"}.check(t, s.get(t, path, 200))
 	}
-	wants{"#gaps .say": "No gap is known in the last 30 days.", "#quarantine .say": "Every line could be decoded.", "#consumers .say": "No consumer is known."}.check(t, s.get(t, "/capture", 200))
+	wants{"#gaps .say": "No gap is known in the last 30 days.", "#quarantine .say": "Every line that was read could be decoded.", "#consumers .say": "No consumer is known."}.check(t, s.get(t, "/capture", 200))
 }
 
 func TestAFleetThatIsHealthy(t *testing.T) {
@@ -182,9 +182,29 @@ func TestWhenCaptureIsDown(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, lifecycle.Batch{}, broken)
 	wants{
-		".banner.bad[role=alert]": "We may be blind: acks is down.", ".banner.warn": "Collector advisories is behind. Catches up by 20 lines a second: about 1 m 0 s left at that speed. It is 4 m 12 s behind its source.", ".banner.run": "Read-only mode.",
+		".banner.bad[role=alert]": "We may be blind: acks is down.", ".banner.warn": "Collector advisories is behind. Catches up by 20 lines a second: about 1 m left at that speed. It is 4m 12s behind its source.", ".banner.run": "Read-only mode.",
 		"#freshness summary.bad": "", "#rows .empty.warn .say": "Nothing can be seen: acks is down.",
 	}.check(t, s.get(t, "/tasks", 200))
+	s = newSite(t, lifecycle.Batch{}, func(c *setup) {
+		c.Health = health.ReporterFunc(func() []health.Part {
+			return []health.Part{
+				{Name: "streams", Kind: "broker", State: health.Down, Detail: "capture stream OBS_ACK is missing; run fleetglass provision --apply"},
+				{Name: "acks", Kind: "collector", State: health.Down, Detail: "OBS_ACK: capture stream does not exist"},
+				{Name: "firestore", Kind: "collector", State: health.NotConfigured},
+			}
+		})
+	})
+	capture := s.get(t, "/capture", 200)
+	wants{
+		".banner.bad": "=1", ".banner.bad .msg": "We may be blind: acks, streams are down. acks: OBS_ACK: capture stream does not exist. " +
+			"streams: capture stream OBS_ACK is missing; run fleetglass provision --apply. Pages show the last known state",
+		"#parts tr:nth-child(2) [data-label=waiting]": "not known", "#parts tr:nth-child(2) [data-label=handled]": "0",
+	}.check(t, capture)
+	for row, label := range map[int]string{1: "handled", 3: "waiting"} { // Neither takes anything in: zero would be a count.
+		if got := text(capture.Find(fmt.Sprintf("#parts tr:nth-child(%d) [data-label=%s]", row, label))); got != "" {
+			t.Errorf("%s of part %d: got %q, want nothing", label, row, got)
+		}
+	}
 	s = newSite(t, webtest.Rich(noon).Batch, broken)
 	wants{"#rows .empty.wait": "No task matches"}.check(t, s.get(t, "/tasks?state=failed", 200))
 	s = newSite(t, lifecycle.Batch{}, func(c *setup) { c.Health = nil })
@@ -200,6 +220,7 @@ func TestPagesThatAreNotThere(t *testing.T) {
 			t.Errorf("%s: does not say what is wrong", path)
 		}
 	}
+	wants{"main h1": "No such agent", "main .say": "“none”", "main a.btn[href='/agents']": "All agents"}.check(t, s.get(t, "/agents/none", 404))
 	wants{"#problem": `state: "lost" is not a state.`, "#q[aria-invalid]": ""}.check(t, s.get(t, "/tasks?state=lost", 400))
 }
 
@@ -346,10 +367,12 @@ func TestThePageOfDuplicatesSaysWhenRecordsGoTooEarly(t *testing.T) {
 		}
 	})
 	wants{
+		"#protection dl > div:nth-child(4) .v": "3 d", "#protection dl > div:nth-child(4) .state.warn": "needs 7 d", "#windows li:first-child": "Consumer ", "#windows": "Retry by hand, without a limit",
 		".banner.warn": "keep records at least that long", "main": "$1.00 to $2.00 and 3 minutes", "#ledger thead th:nth-child(8)": "In flight or DLQ",
 	}.check(t, s.get(t, "/duplicates", 200))
 	wants{"#protection .v": "not known", "#protection dl > div:nth-child(2) .v": "0 B"}.check(t, s.get(t, "/duplicates", 200))
 	records = 7 * 24 * time.Hour
+	wants{"#protection dl > div:nth-child(4) .state.ok": "needs 7 d"}.check(t, s.get(t, "/duplicates", 200))
 	if text := s.get(t, "/duplicates", 200).Find("main").Text(); strings.Contains(text, "Records go") {
 		t.Error("records that live as long as messages are said to go too early")
 	}
@@ -366,7 +389,7 @@ func TestThePageOfDuplicatesSaysWhatTheProtectionCosts(t *testing.T) {
 	wants{
 		"#ledger tfoot td:last-child": "$1.2", "#ledger thead th:last-child": "Cost", "#protection .v": "$1.2", "#protection dl > div:first-child": "At $100 for 100,000 reads",
 		"#protection dl > div:nth-child(2)": "messages stored within the duplicate window of 1 h", "#protection dl > div:nth-child(3)": "no report of this span says",
-		"#protection dl > div:nth-child(4)": "$4.20 a month", "#protection details": "A lower bound where every agent",
+		"#protection dl > div:nth-child(4) .v": "for ever", "#protection dl > div:nth-child(4)": "needs no end", "#protection dl > div:nth-child(5)": "$4.20 a month", "#protection details": "A lower bound where every agent",
 	}.check(t, s.get(t, "/duplicates", 200))
 }
 
@@ -382,8 +405,8 @@ func TestThePageOfDuplicatesSaysWhatDeliveriesWaitedForRecords(t *testing.T) {
 		c.Duplicates.Records, c.Duplicates.Prices = duplicates.RecordsFirestore, &duplicates.RecordPrices{WritesUSD: 100}
 	})
 	wants{
-		"#protection dl > div:nth-child(3) .v": "0.72 ms", "#protection dl > div:nth-child(3)": "Median of 20 deliveries. The p95 is 46 ms.",
-		"#protection dl > div:nth-child(1)": "20 writes seen and ", "#protection .v": "$0.02",
+		"#protection dl > div:nth-child(3) .v": "≈ 0.72 ms", "#protection dl > div:nth-child(3)": "Median of 20 deliveries. The p95 is ≈ 46 ms.",
+		"#protection dl > div:nth-child(4) .v": "not known", "#windows": "=0", "#protection dl > div:nth-child(1)": "20 writes seen and ", "#protection .v": "$0.02",
 	}.check(t, s.get(t, "/duplicates", 200))
 }
 

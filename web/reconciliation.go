@@ -121,11 +121,11 @@ func (w *Web) emptyReconciliation(r reconcile.Run, snap *query.FleetSnapshot) vi
 		return views.EmptyState{Kind: "new", Say: "This reconciliation is not done yet.", Why: "Its report appears here once it is.", Links: back}
 	}
 	if down := storeDown(w.health()); down != "" {
-		return views.EmptyState{Kind: "down", Say: "No report can be made: " + down + "."}
+		return views.EmptyState{Kind: "down", Say: "No report can be made: " + down + ".", Why: "One that is queued or running waits until it is back.", Links: []views.Chip{{Href: "/capture", Label: "Capture"}}}
 	}
 	out := views.EmptyState{Kind: "new", Say: "No reconciliation has been made yet.", Why: "One is made after each start, once a week, and when somebody asks."}
 	if snap.Counts.Total() == 0 {
-		out.Why += " Nothing has crossed the task stream yet."
+		out.Why += " No task is stored, so there is nothing to compare."
 	}
 	return out
 }

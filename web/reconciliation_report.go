@@ -5,6 +5,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"fleetglass/lifecycle"
 	"fleetglass/query"
 	"fleetglass/reconcile"
 	"fleetglass/views"
@@ -43,7 +44,7 @@ func discrepancyPanel(l reconcile.DiscrepancyList) views.DiscrepancyPanel {
 	for _, d := range l.Rows[:min(len(l.Rows), discrepancyRows)] {
 		row := views.DiscrepancyRow{Discrepancy: d}
 		if d.TaskID != "" {
-			row.Href = taskAddress(d.TaskID)
+			row.Href = lifecycle.PageOfTask(d.TaskID)
 			if d.N() == 1 && !d.Message.IsZero() {
 				row.MessageHref = messageAddress(d.TaskID, d.Message)
 			}

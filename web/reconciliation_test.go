@@ -98,13 +98,13 @@ func TestWhyThereIsNoReport(t *testing.T) {
 		want  wants
 	}{
 		"none made": {rich, reconciling, wants{"#report .empty.run .say": "No reconciliation has been made yet.", "#earlier": "=0", ".nav a[href='/reconciliation'] .n": "=0"}},
-		"no fleet":  {lifecycle.Batch{}, reconciling, wants{"#report .empty.run": "Nothing has crossed the task stream yet."}},
+		"no fleet":  {lifecycle.Batch{}, reconciling, wants{"#report .empty.run": "No task is stored, so there is nothing to compare."}},
 		"none here": {rich, func(*setup) {}, wants{"#report .empty.warn .say": "This server makes no reconciliations.", "form[method=post]": "=0"}},
 		"read-only": {rich, func(c *setup) { reported(c); c.Access.ReadOnly = true }, wants{"#equation .verdict": "unexplained", "form[method=post]": "=0"}},
 		"the store is down": {rich, func(c *setup) {
 			reconciling(c)
 			c.Health = health.ReporterFunc(func() []health.Part { return []health.Part{{Name: "store", Kind: "store", State: health.Down}} })
-		}, wants{"#report .empty.warn .say": "No report can be made: store is down."}},
+		}, wants{"#report .empty.warn .say": "No report can be made: store is down.", "#report .empty a": "Capture"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

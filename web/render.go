@@ -147,11 +147,6 @@ func address(path string, v url.Values) string {
 	return path + "?" + q.Encode()
 }
 
-// taskAddress is the page of a task. A path cannot end in a dot segment, so those ids travel as a parameter.
-func taskAddress(id string) string {
-	return lifecycle.PageOfTask(id)
-}
-
 // messageAddress is the body of a message, on the page of its task.
 func messageAddress(id string, key lifecycle.MessageKey) string {
 	return taskView{id: id}.address(url.Values{"tab": {"payload"}, "message": {key.String()}})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"fleetglass/lifecycle"
 	"fleetglass/query"
 	"fleetglass/restarts"
 	"fleetglass/views"
@@ -49,7 +50,7 @@ func restartView(r restarts.Restart, rows int) views.RestartView {
 	r.Victims = slices.Clone(r.Victims)
 	slices.SortStableFunc(r.Victims, func(a, b restarts.Victim) int { return boolRank(a.Fate != "") - boolRank(b.Fate != "") })
 	return views.RestartView{
-		Restart: r, Href: restartAddress(r.ID), Report: "/api/v1/restarts/" + url.PathEscape(r.ID), Shown: min(rows, len(r.Victims)), Task: taskAddress,
+		Restart: r, Href: restartAddress(r.ID), Report: "/api/v1/restarts/" + url.PathEscape(r.ID), Shown: min(rows, len(r.Victims)), Task: lifecycle.PageOfTask,
 	}
 }
 

@@ -81,7 +81,7 @@ func (w *Web) tasksFound(ctx context.Context, text string) (out []views.Found, e
 		return nil, err
 	}
 	for _, t := range list.Rows {
-		out = append(out, views.Found{Href: taskAddress(t.TaskID), Label: views.TaskName(t.TaskSummary), Note: foundNote(t.TaskSummary)})
+		out = append(out, views.Found{Href: lifecycle.PageOfTask(t.TaskID), Label: views.TaskName(t.TaskSummary), Note: foundNote(t.TaskSummary)})
 	}
 	more := views.Found{Href: address("/tasks", url.Values{"q": {text}}), Label: "All tasks with “" + views.Cut(text, 60) + "”"}
 	if len(out) == 0 {

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -175,7 +176,7 @@ func partText(p health.Part, now lifecycle.Micros) string {
 	text := stateWord(p.State)
 	switch {
 	case p.Lag > 0:
-		text += ", " + views.Duration(p.Lag) + " behind"
+		text += ", " + lifecycle.Lasting(p.Lag) + " behind"
 	case !p.LastAt.IsZero():
 		text += ", " + views.Age(max(0, now.Sub(lifecycle.MicrosOf(p.LastAt)))) + " ago"
 	}
@@ -207,7 +208,7 @@ func stateWord(s health.State) string {
 func (w *Web) banners(f frame, zone *time.Location) []views.Banner {
 	var out []views.Banner
 	if f.snapshot != nil {
-		for _, found := range w.cfg.Query.Vision(*f.snapshot) {
+		for _, found := range downTogether(w.cfg.Query.Vision(*f.snapshot)) {
 			if found.Rule == alerts.RuleCaptureGap && f.ownGaps {
 				continue
 			}
@@ -218,6 +219,25 @@ func (w *Web) banners(f frame, zone *time.Location) []views.Banner {
 		out = append(out, views.Banner{Kind: "run", Icon: "lock", Title: "Read-only mode.", Text: "Actions are refused until an administrator leaves it."})
 	}
 	return out
+}
+
+// downTogether makes one finding of the parts that are down: one cause often takes several with it, and what is told twice is read by nobody.
+func downTogether(found []alerts.Finding) []alerts.Finding {
+	down := slices.DeleteFunc(slices.Clone(found), func(f alerts.Finding) bool { return f.Rule != alerts.RulePartDown || f.Part == nil })
+	if len(down) < 2 {
+		return found
+	}
+	one, names, details := down[0], []string{}, []string{}
+	for _, f := range down {
+		names, details = append(names, f.Part.Name), append(details, f.Part.Name+": "+strings.TrimSuffix(f.Part.Detail, ".")+".")
+	}
+	one.What = "Down: " + strings.Join(names, ", ")
+	if slices.ContainsFunc(down, func(f alerts.Finding) bool { return f.Part.Kind == "collector" }) {
+		one.What = "We may be blind: " + strings.Join(names, ", ") + " are down"
+	}
+	one.Why = strings.Join(append(details, strings.TrimLeft(strings.TrimPrefix(one.Why, one.Part.Detail), ". ")), " ")
+	rest := slices.DeleteFunc(slices.Clone(found), func(f alerts.Finding) bool { return f.Rule == alerts.RulePartDown && f.Part != nil })
+	return append([]alerts.Finding{one}, rest...)
 }
 
 // bannerOf words a finding about what we see.
@@ -252,7 +272,7 @@ func incidentBanner(found query.Findings, zone *time.Location) []views.Banner {
 // gapBanner names the latest open gap, and how many there are.
 func gapBanner(g lifecycle.Gap, n int64, zone *time.Location) views.Banner {
 	from, to := g.From.Time().In(zone), g.To.Time().In(zone)
-	title := fmt.Sprintf("Not observed from %s to %s (%s).", from.Format("15:04:05"), to.Format("15:04:05"), views.Duration(g.To.Sub(g.From)))
+	title := fmt.Sprintf("Not observed from %s to %s (%s).", from.Format("15:04:05"), to.Format("15:04:05"), lifecycle.Lasting(g.To.Sub(g.From)))
 	if !g.To.Known() {
 		title = "Not observed since " + from.Format("15:04:05") + "."
 	}

@@ -37,8 +37,8 @@ func (w *Web) registerSignIn(r *routes.Router) {
 		return
 	}
 	w.page(r, SignInPath, access.Open, w.signIn)
-	w.action(r, signOutPath, access.Open, w.signOut)
-	w.action(r, SignInPath, access.Open, func(c *gin.Context) error { return w.signInByToken(c, r.Identify) })
+	w.action(r, signOutPath, access.Open, routes.Deed{}, w.signOut)
+	w.action(r, SignInPath, access.Open, routes.Deed{}, func(c *gin.Context) error { return w.signInByToken(c, r.Identify) })
 	if w.cfg.SignIn.Provider != nil {
 		w.page(r, providerPath, access.Open, w.askProvider)
 		w.page(r, CallbackPath, access.Open, w.answerOfProvider)

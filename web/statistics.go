@@ -24,18 +24,23 @@ type statisticsQuery struct {
 	agent, typ    string
 	span          query.HistorySpan
 	zone          *time.Location
+	now           lifecycle.Micros
 }
 
-// readStatistics reads the address. The error is a *lifecycle.FilterError; the query is usable for the forms even then.
-func (w *Web) readStatistics(c *gin.Context) (q statisticsQuery, err error) {
-	q = statisticsQuery{key: c.Query("range"), from: c.Query("from"), to: c.Query("to"), agent: c.Query("agent"), typ: c.Query("type"), zone: preferencesOf(c).zone}
+// readStatistics reads the address. Where it names no span it is the last day, or the last hour while all messages are younger: in steps of an hour they
+// would be one step. The error is a *lifecycle.FilterError; the query is usable for the forms even then.
+func (w *Web) readStatistics(c *gin.Context, firstSeen lifecycle.Micros) (q statisticsQuery, err error) {
+	q = statisticsQuery{key: c.Query("range"), from: c.Query("from"), to: c.Query("to"), agent: c.Query("agent"), typ: c.Query("type"), zone: preferencesOf(c).zone, now: w.now()}
 	from, to := zoned([]string{q.from}, q.zone)[0], zoned([]string{q.to}, q.zone)[0]
-	if from != "" || to != "" {
+	switch {
+	case from != "" || to != "":
 		q.key = ""
-	} else if q.key == "" {
+	case q.key == "" && q.now.Sub(firstSeen) < time.Hour:
+		q.key = "1h"
+	case q.key == "":
 		q.key = "24h"
 	}
-	q.span, err = query.ParseHistory(q.key, from, to, w.now())
+	q.span, err = query.ParseHistory(q.key, from, to, q.now)
 	return q, err
 }
 
@@ -62,7 +67,11 @@ func (w *Web) statistics(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	q, wrong := w.readStatistics(c)
+	seen, err := w.cfg.Query.FirstSeen(ctx)
+	if err != nil {
+		return err
+	}
+	q, wrong := w.readStatistics(c, seen)
 	p := w.statisticsForm(c, q, snap)
 	f := frame{title: "Statistics", section: "statistics", search: true, snapshot: snap, ownGaps: true, every: 5 * time.Second, banners: w.counting()}
 	if wrong != nil {

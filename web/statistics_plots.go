@@ -41,7 +41,12 @@ func (q statisticsQuery) stepsOf(span query.HistorySpan, path string, v url.Valu
 		for name, values := range v {
 			narrowed[name] = values
 		}
-		out[i] = views.PlotStep{Label: q.label(span, i), Href: address(path, narrowed), From: from, To: to}
+		label := q.label(span, i)
+		open := span.At(i+1) > q.now
+		if open {
+			label += ", so far"
+		}
+		out[i] = views.PlotStep{Label: label, Open: open, Href: address(path, narrowed), From: from, To: to}
 	}
 	return out
 }

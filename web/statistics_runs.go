@@ -26,12 +26,12 @@ func (q statisticsQuery) runPlot(id string, h query.History, r query.RunsOfType)
 		most = max(most, s.Typical.P95)
 	}
 	p.Marks, p.Top = views.DurationMarks(most)
-	p.Desc = fmt.Sprintf("%s, median ≈ %s, 95th percentile ≈ %s.", counted(r.Whole.Sample, "task", "tasks"), views.Duration(r.Whole.P50), views.Duration(r.Whole.P95))
+	p.Desc = fmt.Sprintf("%s, median ≈ %s, 95th percentile ≈ %s.", counted(r.Whole.Sample, "task", "tasks"), lifecycle.Lasting(r.Whole.P50), lifecycle.Lasting(r.Whole.P95))
 	return views.TypePlot{Plot: p, Type: r.Type, Href: p.Listing.Tasks, Whole: p.Desc}
 }
 
 func durationValue(d time.Duration, sample int64) views.PlotValue {
-	return views.PlotValue{Y: d.Seconds(), Text: "≈ " + views.Duration(d), Known: sample > 0}
+	return views.PlotValue{Y: d.Seconds(), Text: "≈ " + lifecycle.Lasting(d), Known: sample > 0}
 }
 
 // addHeat adds the heat map, of all types or of one.
@@ -69,9 +69,9 @@ func (q statisticsQuery) heatPlot(h query.History, runs query.RunsOfType, listed
 	}
 	low, high := rows[0], rows[len(rows)-1]
 	for row := low; row <= high; row++ {
-		p.Series = append(p.Series, views.PlotSeries{Name: "up to " + views.Duration(doubled(row)), Tone: "run"})
+		p.Series = append(p.Series, views.PlotSeries{Name: "up to " + lifecycle.Lasting(doubled(row)), Tone: "run"})
 		if (row-low)%2 == 0 {
-			p.Marks = append(p.Marks, views.PlotMark{Y: float64(row - low), Label: views.Duration(doubled(row))})
+			p.Marks = append(p.Marks, views.PlotMark{Y: float64(row - low), Label: lifecycle.Lasting(doubled(row))})
 		}
 		for i := range p.Steps {
 			p.Steps[i].Values = append(p.Steps[i].Values, countValue(cells[i][row]))
@@ -96,5 +96,5 @@ func typicalWord(d time.Duration) string {
 	if d == 0 {
 		return "–"
 	}
-	return "≈ " + views.Duration(d)
+	return views.Approximately(d)
 }

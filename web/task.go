@@ -55,8 +55,9 @@ func (w *Web) task(c *gin.Context) error {
 	if v.trace, err = w.cfg.Query.Trace(ctx, v.id); err != nil {
 		return err
 	}
+	v.id = v.trace.Summary.TaskID // It may be asked for by the name that its publisher gave it.
 	p := views.TaskPage{
-		Trace: v.trace.Trace, View: v.tab, Address: taskAddress(v.id), Back: "/tasks", Report: "/api/v1/tasks/" + url.PathEscape(v.id) + "/report",
+		Trace: v.trace.Trace, View: v.tab, Address: lifecycle.PageOfTask(v.id), Back: "/tasks", Report: "/api/v1/tasks/" + url.PathEscape(v.id) + "/report",
 		Links: links(c, v.address(nil), "/api/v1/tasks/"+url.PathEscape(v.id), nil),
 	}
 	if r := v.trace.Recovery; r != nil {
@@ -128,14 +129,14 @@ func (v taskView) sharers() []views.Banner {
 		if len(out) == maxSharersNamed {
 			break
 		}
-		out = append(out, views.Banner{Kind: "warn", Icon: "duplicates", Title: "Another task has its idempotency key.", Text: views.Cut(s.Words(), 300), Href: taskAddress(s.Task), Link: views.Cut(s.Task, 60)})
+		out = append(out, views.Banner{Kind: "warn", Icon: "duplicates", Title: "Another task has its idempotency key.", Text: views.Cut(s.Words(), 300), Href: lifecycle.PageOfTask(s.Task), Link: views.Cut(s.Task, 60)})
 	}
 	return out
 }
 
 // address is the task's page with parameters.
 func (v taskView) address(q url.Values) string {
-	base := taskAddress(v.id)
+	base := lifecycle.PageOfTask(v.id)
 	if q == nil {
 		q = url.Values{}
 	}

@@ -212,7 +212,7 @@ func (v taskView) position(known lifecycle.Provenance) (lifecycle.EventPosition,
 
 // eventsBinding names the list of events for its cursors.
 func (v taskView) eventsBinding(known lifecycle.Provenance) string {
-	return query.Binding(taskAddress(v.id), withKnown(url.Values{"tab": {"events"}}, known))
+	return query.Binding(lifecycle.PageOfTask(v.id), withKnown(url.Values{"tab": {"events"}}, known))
 }
 
 func (v taskView) provenanceChips(known lifecycle.Provenance) []views.Chip {

@@ -101,7 +101,7 @@ func (w *Web) idempotencyTab(v *taskView) views.IdempotencyView {
 	f := v.trace.Record.Facts
 	out := views.IdempotencyView{Completion: f.Completion, Cases: lifecycle.Ledger(&f), Recorded: recordWords(w.health()), Others: map[string]string{}}
 	for _, s := range f.Shared {
-		out.Others[s.Task] = taskAddress(s.Task)
+		out.Others[s.Task] = lifecycle.PageOfTask(s.Task)
 	}
 	var first string
 	for _, m := range v.trace.Record.Messages {
@@ -123,7 +123,7 @@ func (w *Web) idempotencyTab(v *taskView) views.IdempotencyView {
 		p := f.Publishes[id]
 		row := views.PublishRow{MsgID: id, Attempts: len(p.Attempts), Refused: p.Refused(), Owner: p.Owner, Stored: len(p.Stored), Caught: len(p.Caught()), At: p.FirstAt()}
 		if p.Owner != "" {
-			row.OwnerHref = taskAddress(p.Owner)
+			row.OwnerHref = lifecycle.PageOfTask(p.Owner)
 		}
 		out.Publishes = append(out.Publishes, row)
 	}
@@ -183,7 +183,7 @@ func (w *Web) taskOf(ctx context.Context, message string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return taskAddress(id), nil
+	return lifecycle.PageOfTask(id), nil
 }
 
 // maxJSON is how much of the API's answer a page shows, in bytes.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
+	"fleetglass/internal/health"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
 	"fleetglass/web/webtest"
@@ -42,6 +44,53 @@ func TestTheTabsOfATaskCountWhatTheyHave(t *testing.T) {
 			if got := text(doc.Find("#views " + selector + " .n")); got != want {
 				t.Errorf("%q: %s counts %q, want %q", tab, selector, got, want)
 			}
+		}
+	}
+}
+
+// Where the tabs are wider than a phone, the current one is in sight, and the edge says that there are more.
+func TestTheCurrentTabIsInSightOnAPhone(t *testing.T) {
+	t.Parallel()
+	b := openTab(t, testkit.Browser(t), newSite(t, webtest.Rich(noon).Batch))
+	b.do(t, "make it a phone", chromedp.EmulateViewport(360, 800))
+	b.open(t, "/tasks/tsk-7f3a91?tab=json")
+	b.until(t, `(() => {
+  const row = document.querySelector(".tabs"), r = row.getBoundingClientRect(), tab = row.querySelector("[aria-current]").getBoundingClientRect();
+  return row.scrollWidth > row.clientWidth && tab.left >= r.left && tab.right <= r.right + 1 && getComputedStyle(row).backgroundImage.includes("gradient");
+})()`)
+}
+
+// A tablet shows the titles of tasks, and the agents' note explains only columns that are there.
+func TestListsFitATablet(t *testing.T) {
+	t.Parallel()
+	b := openTab(t, testkit.Browser(t), newSite(t, webtest.Rich(noon).Batch, func(c *setup) {
+		c.Health = health.ReporterFunc(func() []health.Part {
+			return []health.Part{
+				{Name: "nats", Kind: "broker", State: health.OK, Detail: "embedded, agents connect to nats://127.0.0.1:14226"},
+				{Name: "firestore", Kind: "collector", State: health.NotConfigured, Detail: "neither a Firestore project nor an emulator is configured"},
+				{Name: "idempotency", Kind: "collector", State: health.OK, Handled: 278_000, LastAt: noon.Add(-time.Minute)},
+			}
+		})
+	}))
+	b.do(t, "make it a tablet", chromedp.EmulateViewport(768, 1000))
+	b.open(t, "/tasks")
+	if got := eval[float64](t, b, `document.querySelector("#rows .grow").offsetWidth`); got < 200 {
+		t.Errorf("the column of titles is %.0f px wide", got)
+	}
+	if !eval[bool](t, b, `document.querySelector("#rows .by").checkVisibility()`) {
+		t.Error("the agent of a task is not shown")
+	}
+	b.open(t, "/capture")
+	if !eval[bool](t, b, `[...document.querySelectorAll("#parts .table-wrap")].every((w) => w.scrollWidth <= w.clientWidth)`) {
+		t.Error("the table of collectors is cut off at the edge")
+	}
+	for width, shown := range map[int64]bool{768: false, 1440: true} {
+		b.do(t, "resize", chromedp.EmulateViewport(width, 1000))
+		b.open(t, "/agents")
+		column := eval[bool](t, b, `[...document.querySelectorAll("thead th")].some((th) => th.textContent === "p50" && th.checkVisibility())`)
+		note := eval[bool](t, b, `document.querySelector(".under-table").innerText.includes("p50")`)
+		if column != shown || note != shown {
+			t.Errorf("at %d px: column p50 %v, note about it %v; want %v", width, column, note, shown)
 		}
 	}
 }

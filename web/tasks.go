@@ -119,7 +119,7 @@ func unreadable(path string) views.EmptyState {
 func rows(tasks []query.TaskRow, snap *query.FleetSnapshot) []views.TaskRow {
 	out := make([]views.TaskRow, 0, len(tasks))
 	for _, t := range tasks {
-		row := views.TaskRow{TaskSummary: t.TaskSummary, Href: taskAddress(t.TaskID), Ran: t.Running, MaxDeliver: t.MaxDeliver}
+		row := views.TaskRow{TaskSummary: t.TaskSummary, Href: lifecycle.PageOfTask(t.TaskID), Ran: t.Running, MaxDeliver: t.MaxDeliver}
 		if !t.Message.IsZero() {
 			row.MessageHref = messageAddress(t.TaskID, t.Message)
 		}

@@ -53,16 +53,16 @@ func (w *Web) throughput(ctx context.Context, wd window, r preferences, agent st
 		Series: []views.Series{{Name: "completed tasks per " + wd.per, Tone: "ok"}, {Name: "failed attempts", Tone: "bad", Bare: true}}, Below: "failed attempts, % of all"}
 	var total, failures int64
 	for i, s := range steps {
-		chart.Buckets = append(chart.Buckets, wd.bucket(i, s, r))
+		chart.Buckets = append(chart.Buckets, wd.bucket(i, s, r, s.End > w.now()))
 		total, failures = total+s.Completed, failures+s.FailedAttempts()
 	}
 	chart.Desc = fmt.Sprintf("%s completed and %s failed in the %s.", counted(total, "task", "tasks"), counted(failures, "attempt", "attempts"), wd.name)
 	return chart, nil
 }
 
-func (wd window) bucket(i int, s query.FlowStep, r preferences) views.Bucket {
+func (wd window) bucket(i int, s query.FlowStep, r preferences, soFar bool) views.Bucket {
 	at, failed := s.At.Time().In(r.zone), s.FailedAttempts()
-	b := views.Bucket{Label: at.Format(wd.layout), Values: []int64{s.Completed, failed}, Blind: blindWord(s)}
+	b := views.Bucket{Label: at.Format(wd.layout), Values: []int64{s.Completed, failed}, Blind: blindWord(s), SoFar: soFar}
 	if i%wd.axisEvery == wd.axisEvery/2 {
 		b.Axis = at.Format(wd.axisLayout)
 	}

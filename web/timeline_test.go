@@ -65,9 +65,12 @@ func openLanes(t *testing.T, browser context.Context, path string) *tab {
 func zoomByKeys(t *testing.T, browser context.Context) {
 	b := openLanes(t, browser, "/tasks/tsk-7f3a91")
 	width := eval[float64](t, b, lanesWidth)
-	b.run(t, `document.querySelector(".lane-scroll").focus()`)
-	b.press(t, "++")
+	b.press(t, "++") // Nothing has the focus.
 	b.until(t, fmt.Sprintf(`%s > %f && %s > 0`, lanesWidth, 2*width, lanesScroll))
+	wide := eval[float64](t, b, lanesWidth)
+	b.press(t, "/+")
+	b.until(t, fmt.Sprintf(`document.querySelector("#q").value.endsWith("+") && %s === %f`, lanesWidth, wide)) // It was written.
+	b.run(t, `document.querySelector(".lane-scroll").focus()`)
 	b.until(t, `document.querySelector("#announce").textContent.includes(" to ")`)
 	b.press(t, "-")
 	b.until(t, fmt.Sprintf(`%s < %f`, lanesWidth, 2*width))

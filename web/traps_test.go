@@ -148,7 +148,7 @@ func tabletTables(t *testing.T, browser context.Context) {
 		b.open(t, path)
 		for _, width := range []int64{768, 1024} {
 			b.do(t, "resize", chromedp.EmulateViewport(width, 900))
-			wide := eval[string](t, b, `[...document.querySelectorAll(".table-wrap")].filter((e) => !e.closest(".more") && e.scrollWidth > e.clientWidth + 1).map((e) => (e.ariaLabel || e.id || e.className) + " " + e.scrollWidth + " in " + e.clientWidth).join()`)
+			wide := eval[string](t, b, `[...document.querySelectorAll(".table-wrap")].filter((e) => !e.closest(".more") && e.checkVisibility() && e.scrollWidth > e.clientWidth + 1).map((e) => (e.ariaLabel || e.id || e.className) + " " + e.scrollWidth + " in " + e.clientWidth).join()`)
 			if wide != "" {
 				t.Errorf("%s at %d px: tables are wider than their box: %s", path, width, wide)
 			}

@@ -114,39 +114,39 @@ func (w *Web) Register(r *routes.Router) {
 	w.page(r, "/tasks/*id", access.Read, w.task)
 	w.page(r, "/task", access.Read, w.task)
 	w.page(r, "/payload", access.Read, w.payload)
-	w.action(r, "/payload", access.Read, w.reveal)
+	w.action(r, "/payload", access.Read, routes.Deed{Action: "reveal-payload"}, w.reveal)
 	w.page(r, "/in-flight", access.Read, w.inFlight)
 	w.page(r, "/in-flight/*id", access.Read, w.held)
-	w.action(r, "/in-flight/*id", access.TriagePropose, w.actOnHeld)
+	w.action(r, "/in-flight/*id", access.TriagePropose, routes.Deed{Action: "act-on-message-in-flight"}, w.actOnHeld)
 	w.page(r, "/restarts", access.Read, w.restarts)
 	w.page(r, "/agents", access.Read, w.agents)
 	w.page(r, "/agents/*agent", access.Read, w.agent)
 	w.page(r, "/dlq", access.Read, w.deadLetters)
 	w.page(r, "/dlq/*id", access.Read, w.deadLetter)
-	w.action(r, "/dlq/*id", access.TriagePropose, w.actOnEntry)
+	w.action(r, "/dlq/*id", access.TriagePropose, routes.Deed{Action: "act-on-dead-letter"}, w.actOnEntry)
 	w.page(r, "/operations", access.Read, w.operations)
 	w.page(r, "/operations/new", access.Read, w.newOperation)
 	w.page(r, "/operations/:id", access.Read, w.operation)
-	w.action(r, "/operations", access.TriagePropose, w.startOperation)
-	w.action(r, "/operations/:id/cancel", access.TriageApply, w.cancelOperation)
+	w.action(r, "/operations", access.TriagePropose, routes.Deed{Action: "start-operation"}, w.startOperation)
+	w.action(r, "/operations/:id/cancel", access.TriageApply, routes.Deed{Action: "cancel"}, w.cancelOperation)
 	w.page(r, "/alerts", access.Read, w.alertBoard)
-	w.action(r, "/alerts", access.TriageApply, w.actOnAlert)
+	w.action(r, "/alerts", access.TriageApply, routes.Deed{Action: "act-on-alert"}, w.actOnAlert)
 	w.page(r, "/alerts/silence", access.Read, w.silenceForm)
-	w.action(r, "/alerts/silence", access.TriageApply, w.silence)
+	w.action(r, "/alerts/silence", access.TriageApply, routes.Deed{Action: "silence alerts"}, w.silence)
 	w.page(r, "/alerts/rules", access.Read, w.alertRules)
 	w.page(r, "/runbooks/*rule", access.Read, w.runbook)
 	w.page(r, "/duplicates", access.Read, w.duplicates)
 	w.page(r, "/reconciliation", access.Read, w.reconciliation)
-	w.action(r, "/reconciliation", access.Admin, w.reconcileNow)
+	w.action(r, "/reconciliation", access.Admin, routes.Deed{Action: "create-reconciliation"}, w.reconcileNow)
 	w.page(r, statisticsPath, access.Read, w.statistics)
 	w.page(r, "/map", access.Read, w.fleetMap)
 	w.page(r, "/capture", access.Read, w.capture)
 	w.page(r, "/doctor", access.Read, w.doctor)
 	w.page(r, "/audit", access.Read, w.audit)
 	w.page(r, settingsPath, access.Read, w.settings)
-	w.action(r, settingsPath, access.Admin, w.makeToken)
+	w.action(r, settingsPath, access.Admin, routes.Deed{Action: "create-token"}, w.makeToken)
 	w.page(r, settingsPath+"/tokens/:id", access.Oversee, w.confirmRevoke)
-	w.action(r, settingsPath+"/tokens/:id", access.Admin, w.revokeToken)
+	w.action(r, settingsPath+"/tokens/:id", access.Admin, routes.Deed{Action: "revoke-token", Kind: "token"}, w.revokeToken)
 	w.page(r, "/preferences", access.Read, w.keepPreference)
 	if w.cfg.Hub != nil {
 		w.page(changes, "/live", access.Read, w.live)
@@ -191,9 +191,9 @@ func (w *Web) page(r *routes.Router, path string, needs access.Scope, h func(*gi
 	})
 }
 
-// action is what a form sends. The guard around the router lets only our own pages send forms.
-func (w *Web) action(r *routes.Router, path string, needs access.Scope, h func(*gin.Context) error) {
-	r.Handle(http.MethodPost, path, needs, func(c *gin.Context) {
+// action is what a form sends; does says how the audit names it, as the call of the API that does the same. The guard around the router lets only our own pages send forms.
+func (w *Web) action(r *routes.Router, path string, needs access.Scope, does routes.Deed, h func(*gin.Context) error) {
+	r.Change(http.MethodPost, path, needs, does, func(c *gin.Context) {
 		protect(c)
 		if err := h(c); err != nil {
 			w.fail(c, err)

@@ -1,5 +1,6 @@
 // The only script that pages name. Each module adds one thing to pages that work without it.
 import { ticking } from "./clock.js";
+import { drafts } from "./drafts.js";
 import { keys } from "./keys.js";
 import { live } from "./live.js";
 import { pane } from "./pane.js";
@@ -10,15 +11,18 @@ import { selection } from "./select.js";
 import { suggestions } from "./suggest.js";
 import { copying } from "./copy.js";
 import { notifications } from "./notify.js";
-import { plots } from "./plot.js";
 
-for (const start of [preferences, ticking, copying, selection, suggestions, savedViews, panels, pane, live, keys, notifications, plots]) start();
+for (const start of [preferences, ticking, copying, selection, suggestions, savedViews, panels, pane, drafts, live, keys, notifications]) start();
 
 // The way back from a task keeps the list as it was.
 const back = document.querySelector("[data-back]");
 if (back && document.referrer.startsWith(location.origin + "/tasks?")) back.href = document.referrer;
 
-// Only tasks have a timeline.
+// The current tab is in sight.
+for (const tab of document.querySelectorAll(".tabs [aria-current]")) tab.parentElement.scrollLeft = tab.offsetLeft - 99;
+
+// Only some pages have a plot, and only tasks a timeline.
+if (document.querySelector("figure.plotted")) (await import("./plot.js")).plots();
 if (document.getElementById("timeline")) import("./timeline.js").then((module) => { module.timeline(); document.body.dataset.lanes = ""; });
 
 document.documentElement.dataset.ready = "";

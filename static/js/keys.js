@@ -44,15 +44,24 @@ async function palette() {
   openPalette();
 }
 
+/** Lists the keys that this page has something for. */
+function help() {
+  const sheet = document.getElementById("keys");
+  for (const line of sheet.querySelectorAll("[data-needs]")) line.hidden = !document.querySelector(line.dataset.needs);
+  sheet.showModal();
+}
+
+/** Whether a key goes into a field. */
+export const isTyping = (e) => e.target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
+
 function press(e) {
   if (e.key.toLowerCase() === "k" && (e.ctrlKey || e.metaKey) && !e.altKey && !e.shiftKey && !document.querySelector("dialog[open]")) {
     e.preventDefault();
     palette();
     return;
   }
-  const typing = e.target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
   if (e.key === "Escape" && !document.querySelector("dialog[open]")) return escape();
-  if (typing || e.ctrlKey || e.metaKey || e.altKey || e.isComposing || document.querySelector("dialog[open]")) return;
+  if (isTyping(e) || e.ctrlKey || e.metaKey || e.altKey || e.isComposing || document.querySelector("dialog[open]")) return;
   if (goUntil > performance.now() && places[e.key]) {
     goUntil = 0;
     e.preventDefault();
@@ -62,13 +71,13 @@ function press(e) {
   goUntil = 0;
   const act = {
     "/": search,
-    "?": () => document.getElementById("keys").showModal(),
+    "?": help,
     g: () => { goUntil = performance.now() + 1500; },
     j: () => move(1),
     k: () => move(-1),
     x: () => toggleRow(current(), false),
     X: () => toggleRow(current(), true),
-    r: togglePause,
+    r: () => document.getElementById("pause") && togglePause(),
     t: toggleTheme,
     Enter: () => { const row = document.querySelector("tr.cursor"); if (row && document.activeElement === document.body) link(row).click(); },
   }[e.key];
@@ -79,5 +88,5 @@ function press(e) {
 
 export function keys() {
   document.addEventListener("keydown", press);
-  document.getElementById("help").addEventListener("click", () => document.getElementById("keys").showModal());
+  document.getElementById("help").addEventListener("click", help);
 }

@@ -1,5 +1,6 @@
 // A message that died opens beside the list where the page is wide. Without this, and where the page is narrow, its link leads to its own page;
 // the address of a list with an entry beside it works everywhere.
+import { restoreDrafts } from "./drafts.js";
 import { adoptTime, announce, load } from "./page.js";
 
 const beside = document.getElementById("beside");
@@ -49,6 +50,7 @@ async function open(href, push) {
   adoptTime(page);
   fill(rowOf(chosen()), document.adoptNode(now).children);
   announce(`${document.getElementById("entry-h").textContent}: open beside the list`, true);
+  restoreDrafts(beside);
 }
 
 function choose(row) {

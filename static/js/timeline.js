@@ -2,6 +2,7 @@
 // whole. The pointer reads the time. Without this they are a picture that scrolls.
 import { instantAt, stopsOf, writerOf } from "./axis.js";
 import { drawAxis, drawLanes } from "./lanes.js";
+import { isTyping } from "./keys.js";
 import { announce } from "./page.js";
 import { brushing, showBrush } from "./brush.js";
 import { tips } from "./tip.js";
@@ -55,12 +56,14 @@ function say() {
 
 const acts = { in: () => zoomBy(1.6), out: () => zoomBy(1 / 1.6), all: () => zoomTo(1, 0, 0) };
 const move = (share) => { box().scrollLeft += share * box().clientWidth; drawSoon(); };
-const byKey = { "+": acts.in, "=": acts.in, "-": acts.out, "−": acts.out, 0: acts.all, ArrowLeft: () => move(-0.2), ArrowRight: () => move(0.2) };
+const zooming = { "+": acts.in, "=": acts.in, "-": acts.out, "−": acts.out, 0: acts.all };
+const moving = { ArrowLeft: () => move(-0.2), ArrowRight: () => move(0.2) }; // Elsewhere arrows scroll.
 
 function press(e) {
-  if (!e.target.closest?.(".lane-scroll") || e.ctrlKey || e.metaKey || e.altKey || !byKey[e.key]) return;
+  const act = zooming[e.key] || (e.target.closest?.(".lane-scroll") && moving[e.key]);
+  if (!act || isTyping(e) || e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return;
   e.preventDefault();
-  byKey[e.key]();
+  act();
   say();
 }
 
