@@ -29,6 +29,7 @@ type clients struct {
 	agent string
 	url   string // Of the broker, for who speaks its protocol by hand.
 	clock *clock // Of the broker; nil where it cannot be set.
+	glass *glass // Fleetglass, in rows that it watches; nil while it comes later.
 
 	mu     sync.Mutex
 	stored map[string][]letter // What the stream stored, by task.
@@ -318,6 +319,13 @@ func (c *clients) until(what string, holds func() bool) {
 		}
 	}
 	c.must(fmt.Errorf("does not happen: %s", what))
+}
+
+// seen waits until Fleetglass, in rows that it watches, has read what happened and has looked at the broker since.
+func (c *clients) seen() {
+	for range 2 { // The look that counts began after the lines were read.
+		c.must(c.glass.settled(c.ctx, c.clock.now()))
+	}
 }
 
 // there reports whether the stream still has a message.

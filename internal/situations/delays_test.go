@@ -32,7 +32,7 @@ var delays = []situation{{
 	act: func(c *clients) {
 		c.publish(publish{})
 		c.answer(c.pull(c.workers(wait(24*time.Hour), atOnce(10))), forADay)
-		c.works(5 * time.Second) // It is looked at meanwhile.
+		c.seen()
 		c.pull(c.workers(wait(time.Minute), atOnce(10)))
 	},
 	mode:   live, // Who comes later cannot know what the wait was, and has the broker's time alone.

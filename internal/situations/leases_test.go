@@ -108,7 +108,7 @@ var leases = []situation{{
 	act: func(c *clients) {
 		c.publish(publish{})
 		worker := c.workers(func(cfg *jetstream.ConsumerConfig) {
-			cfg.BackOff = []time.Duration{2 * time.Second, 8 * time.Second, time.Minute}
+			cfg.BackOff = []time.Duration{2 * time.Second, 20 * time.Second, time.Minute} // A busy machine is slow to look at the broker afterwards.
 			cfg.MaxDeliver = 4
 		})
 		zombie := c.pull(worker)
@@ -116,7 +116,7 @@ var leases = []situation{{
 		c.heartbeat(zombie)
 		c.works(2200 * time.Millisecond)
 		c.pull(worker)
-		for range 10 { // For longer than the attempt has time, so that only the heartbeats keep it.
+		for range 22 { // For longer than the attempt has time, so that only the heartbeats keep it.
 			c.works(time.Second)
 			c.heartbeat(zombie)
 		}

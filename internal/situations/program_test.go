@@ -199,8 +199,8 @@ func (r readiness) settled(after time.Time) error {
 	for _, p := range r.Parts {
 		switch {
 		case p.Kind != "collector":
-		case p.Name == "brokersync" && !p.LastAt.After(after):
-			return fmt.Errorf("brokersync looked last at %s: %s %s", p.LastAt, p.State, p.Detail)
+		case (p.Name == "brokersync" || p.State == "ok") && !p.LastAt.After(after):
+			return fmt.Errorf("%s looked last at %s: %s %s", p.Name, p.LastAt, p.State, p.Detail)
 		case p.Pending > 0 || p.State == "starting":
 			return fmt.Errorf("%s is %s with %d lines to read: %s", p.Name, p.State, p.Pending, p.Detail)
 		}

@@ -140,6 +140,9 @@ func (s *scene) prepare(t *testing.T) {
 	if s.mode == live {
 		s.world.look(t)
 		s.world.glass.listening(t)
+		for _, p := range s.players {
+			p.clients.glass = s.world.glass
+		}
 	}
 }
 

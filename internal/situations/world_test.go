@@ -86,7 +86,7 @@ func (w *world) connect(t *testing.T) jetstream.JetStream {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(patience)) // All rows begin at once.
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,6 +69,13 @@ func startShardedBroker(t *testing.T, dir string, shards int) *broker {
 // again starts the broker on the streams that it has.
 func (b *broker) again() { b.process = startRole(b.t, b.dir, "broker", b.order) }
 
+// stop asks a broker that answers to end.
+func (b *broker) stop(t *testing.T) {
+	t.Helper()
+	dial(t, b.url()) // Before it listens it may not know yet how to end in good order.
+	b.process.stop(t)
+}
+
 func (b *broker) url() string { return "nats://" + b.order.Listen }
 
 // dial connects the harness itself.
