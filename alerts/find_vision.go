@@ -32,7 +32,7 @@ const capturePage = "/capture"
 
 func findPartDown(f *Facts, r Rule) []Finding {
 	return parts(f, func(p health.Part) bool { return p.State == health.Down }, func(p health.Part) Finding {
-		what := cut(p.Name, 40) + " is down"
+		what := cut(p.Words(), 60) + " is down"
 		if p.Kind == "collector" {
 			what = "We may be blind: " + what
 		}

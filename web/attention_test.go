@@ -34,8 +34,8 @@ func TestTheOverviewSaysThatACollectorIsDown(t *testing.T) {
 		})
 	})
 	wants{
-		"#attention footer": "but acks is down: what happened since may not be seen.",
-		".banner.bad":       "We may be blind: acks is down. capture stream does not exist. Pages show the last known state",
+		"#attention footer": "but collector acks is down: what happened since may not be seen.",
+		".banner.bad":       "We may be blind: collector acks is down. capture stream does not exist. Pages show the last known state",
 	}.check(t, s.get(t, "/", 200))
 }
 

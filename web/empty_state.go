@@ -150,7 +150,7 @@ func stateWords(states []lifecycle.State) string {
 func downParts(parts []health.Part) string {
 	for _, p := range parts {
 		if p.State == health.Down {
-			return p.Name + " is down"
+			return p.Words() + " is down"
 		}
 	}
 	return ""

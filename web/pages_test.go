@@ -162,7 +162,7 @@ func TestAFleetThatWasNeverSeen(t *testing.T) {
 	for path, selector := range map[string]string{"/": "#stats", "/tasks": "#rows", "/in-flight": "#leases", "/agents": "#rows", "/dlq": "#rows", "/duplicates": ".panel"} {
 		wants{selector + " .say": "Listening. Nothing has crossed the task stream yet.", selector + " pre": "nats --server nats://127.0.0.1:4222 pub genbrain.agents.cto.tasks.code_review"}.check(t, s.get(t, path, 200))
 	}
-	wants{"#gaps .say": "No gap is known in the last 30 days.", "#quarantine .say": "Every line that was read could be decoded.", "#consumers .say": "No consumer is known."}.check(t, s.get(t, "/capture", 200))
+	wants{"#gaps .say": "No gap is known in the last 30 days.", "#quarantine .say": "No line is in quarantine.", "#consumers .say": "No consumer is known."}.check(t, s.get(t, "/capture", 200))
 }
 
 func TestAFleetThatIsHealthy(t *testing.T) {
@@ -182,8 +182,8 @@ func TestWhenCaptureIsDown(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, lifecycle.Batch{}, broken)
 	wants{
-		".banner.bad[role=alert]": "We may be blind: acks is down.", ".banner.warn": "Collector advisories is behind. Catches up by 20 lines a second: about 1 m left at that speed. It is 4m 12s behind its source.", ".banner.run": "Read-only mode.",
-		"#freshness summary.bad": "", "#rows .empty.warn .say": "Nothing can be seen: acks is down.",
+		".banner.bad[role=alert]": "We may be blind: collector acks is down.", ".banner.warn": "Collector advisories is behind. Catches up by 20 lines a second: about 1 m left at that speed. It is 4m 12s behind its source.", ".banner.run": "Read-only mode.",
+		"#freshness summary.bad": "", "#rows .empty.warn .say": "Nothing can be seen: collector acks is down.",
 	}.check(t, s.get(t, "/tasks", 200))
 	s = newSite(t, lifecycle.Batch{}, func(c *setup) {
 		c.Health = health.ReporterFunc(func() []health.Part {
@@ -196,7 +196,7 @@ func TestWhenCaptureIsDown(t *testing.T) {
 	})
 	capture := s.get(t, "/capture", 200)
 	wants{
-		".banner.bad": "=1", ".banner.bad .msg": "We may be blind: acks, streams are down. acks: OBS_ACK: capture stream does not exist. " +
+		".banner.bad": "=1", ".banner.bad .msg": "We may be blind: collector acks, broker streams are down. acks: OBS_ACK: capture stream does not exist. " +
 			"streams: capture stream OBS_ACK is missing; run fleetglass provision --apply. Pages show the last known state",
 		"#parts tr:nth-child(2) [data-label=waiting]": "not known", "#parts tr:nth-child(2) [data-label=handled]": "0",
 	}.check(t, capture)
@@ -205,6 +205,16 @@ func TestWhenCaptureIsDown(t *testing.T) {
 			t.Errorf("%s of part %d: got %q, want nothing", label, row, got)
 		}
 	}
+	s = newSite(t, lifecycle.Batch{}, func(c *setup) {
+		c.Health = health.ReporterFunc(func() []health.Part {
+			return []health.Part{
+				{Name: "acks", Kind: "collector", State: health.Down, Detail: "nothing can be stored"},
+				{Name: "quota", Kind: "quota", State: health.Down, Detail: "The store holds 2.1 MB of 2.0 MB. Nothing is taken in until there is room."},
+			}
+		})
+	})
+	wants{".banner.bad": "=1", ".banner.bad .msg": "The storage quota is reached. Down with it: collector acks. quota: The store holds 2.1 MB of 2.0 MB. Nothing is taken in until there is room. " +
+		"acks: nothing can be stored. Pages show the last known state"}.check(t, s.get(t, "/tasks", 200))
 	s = newSite(t, webtest.Rich(noon).Batch, broken)
 	wants{"#rows .empty.wait": "No task matches"}.check(t, s.get(t, "/tasks?state=failed", 200))
 	s = newSite(t, lifecycle.Batch{}, func(c *setup) { c.Health = nil })

@@ -133,7 +133,7 @@ func (w *Web) emptyReconciliation(r reconcile.Run, snap *query.FleetSnapshot) vi
 func storeDown(parts []health.Part) string {
 	for _, p := range parts {
 		if p.State == health.Down && p.Kind != "collector" {
-			return p.Name + " is down"
+			return p.Words() + " is down"
 		}
 	}
 	return ""

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -221,23 +222,49 @@ func (w *Web) banners(f frame, zone *time.Location) []views.Banner {
 	return out
 }
 
-// downTogether makes one finding of the parts that are down: one cause often takes several with it, and what is told twice is read by nobody.
+// downTogether makes one finding of the parts that are down: one cause often takes several with it, and what is told twice is read by nobody. A quota
+// that is reached is such a cause, and is named first.
 func downTogether(found []alerts.Finding) []alerts.Finding {
-	down := slices.DeleteFunc(slices.Clone(found), func(f alerts.Finding) bool { return f.Rule != alerts.RulePartDown || f.Part == nil })
+	isDown := func(f alerts.Finding) bool { return f.Rule == alerts.RulePartDown && f.Part != nil }
+	var down, rest []alerts.Finding
+	for _, f := range found {
+		if isDown(f) {
+			down = append(down, f)
+		} else {
+			rest = append(rest, f)
+		}
+	}
 	if len(down) < 2 {
 		return found
 	}
-	one, names, details := down[0], []string{}, []string{}
+	slices.SortStableFunc(down, func(a, b alerts.Finding) int { return cmp.Compare(downOrder(a.Part), downOrder(b.Part)) })
+	one := down[0]
+	why := strings.TrimLeft(strings.TrimPrefix(one.Why, one.Part.Detail), ". ")
+	var names, details []string
 	for _, f := range down {
-		names, details = append(names, f.Part.Name), append(details, f.Part.Name+": "+strings.TrimSuffix(f.Part.Detail, ".")+".")
+		names, details = append(names, f.Part.Words()), append(details, f.Part.Name+": "+strings.TrimSuffix(f.Part.Detail, ".")+".")
 	}
-	one.What = "Down: " + strings.Join(names, ", ")
-	if slices.ContainsFunc(down, func(f alerts.Finding) bool { return f.Part.Kind == "collector" }) {
+	switch {
+	case one.Part.Kind == "quota":
+		one.What += ". Down with it: " + strings.Join(names[1:], ", ")
+	case one.Part.Kind == "collector":
 		one.What = "We may be blind: " + strings.Join(names, ", ") + " are down"
+	default:
+		one.What = "Down: " + strings.Join(names, ", ")
 	}
-	one.Why = strings.Join(append(details, strings.TrimLeft(strings.TrimPrefix(one.Why, one.Part.Detail), ". ")), " ")
-	rest := slices.DeleteFunc(slices.Clone(found), func(f alerts.Finding) bool { return f.Rule == alerts.RulePartDown && f.Part != nil })
+	one.Why = strings.Join(append(details, why), " ")
 	return append([]alerts.Finding{one}, rest...)
+}
+
+// downOrder puts causes before what they take with them, and collectors, without which we are blind, before other parts.
+func downOrder(p *health.Part) int {
+	switch p.Kind {
+	case "quota":
+		return 0
+	case "collector":
+		return 1
+	}
+	return 2
 }
 
 // bannerOf words a finding about what we see.

@@ -33,6 +33,14 @@ type Part struct {
 	DrainsKnown bool    // That was measured, and the part is still behind.
 }
 
+// Words name the part for people: "collector acks", "store".
+func (p Part) Words() string {
+	if p.Kind == "" || p.Kind == p.Name {
+		return p.Name
+	}
+	return p.Kind + " " + p.Name
+}
+
 // Reporter is anything that knows how it is.
 type Reporter interface {
 	Health() []Part
