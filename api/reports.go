@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -179,6 +180,9 @@ func splitReports(header http.Header, contentType string, body []byte) ([]rawRep
 	case cloudEvent, cloudEventBatch, "application/json":
 	default:
 		return nil, httperr.New(httperr.UnsupportedMediaType, nil).WithDetail("Send %s, %s or application/json.", cloudEvent, cloudEventBatch)
+	}
+	if !utf8.Valid(body) {
+		return nil, httperr.New(httperr.InvalidBody, errNotText).WithDetail("The body is not UTF-8.").WithField("/body", "not UTF-8")
 	}
 	if text := bytes.TrimLeft(body, " \t\r\n"); len(text) == 0 || text[0] != '[' {
 		return []rawReport{{body, "/body"}}, nil

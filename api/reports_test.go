@@ -109,6 +109,7 @@ func TestReportsThatCannotBeRead(t *testing.T) {
 	}{
 		{"no body", "", "application/json", 422, "invalid_report"},
 		{"no JSON", "{", "application/json", 422, "invalid_report"},
+		{"no UTF-8", `{"specversion":"1.0","id":"1","source":"a","type":"fleet.lifecycle.claimed.v1","subject":"x` + "\xff" + `"}`, "application/json", 400, "invalid_body"},
 		{"no array", "[{}", "application/json", 400, "invalid_body"},
 		{"array of numbers", "[1]", "application/json", 422, "invalid_report"},
 		{"array in an array", "[[" + reportJSON("r", "claimed", "a") + "]]", "application/json", 422, "invalid_report"},
