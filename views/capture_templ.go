@@ -452,7 +452,7 @@ func Capture(p CapturePage) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(p.Quarantine) == 0 {
-			templ_7745c5c3_Err = Empty("ok", "completed", "Every line that was read could be decoded.", "").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Empty("ok", "completed", "No line is in quarantine.", "A line that cannot be decoded is kept here for as long as events are.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

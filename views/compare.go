@@ -27,7 +27,8 @@ type CompareView struct {
 // CompareRow is one thing that is known of two attempts. It contains untrusted text.
 type CompareRow struct {
 	Name        string
-	Left, Right string // Empty where nobody said.
+	Left, Right string // Empty where there is nothing.
+	Absent      string // What stands in place of nothing.
 	Difference  string // In words: same, differs, or by how much. Empty where nothing can be said.
 	Differs     bool
 }
@@ -107,30 +108,39 @@ func (c chosen) name(several bool) string {
 	return attemptName(c.attempt, c.message.Consumer)
 }
 
+// What stands in a comparison where an attempt has nothing.
+const (
+	notKnown    = "not known"
+	notReported = "not reported" // Agents alone could have said it.
+	noneSeen    = "none seen"
+)
+
 func rowsOf(a, b chosen) []CompareRow {
-	said := func(name string, of func(chosen) string) CompareRow { return comparedText(name, of(a), of(b)) }
+	said := func(name, absent string, of func(chosen) string) CompareRow {
+		return comparedText(name, absent, of(a), of(b))
+	}
 	use := [2]lifecycle.ModelUse{a.use(), b.use()}
 	return []CompareRow{
-		said("Message", func(c chosen) string { return Printable(c.message.Facts.Key.String()) }),
-		said("Input", chosen.input),
-		said("Agent", chosen.agent),
-		said("Worker", chosen.worker),
-		said("End", func(c chosen) string { return attemptLook(c.attempt, c.message).Word }),
-		said("Failure", func(c chosen) string { return strings.Join(endReasons(c.attempt, c.events), " · ") }),
-		said("Result", chosen.result),
-		said("Side effects", chosen.effects),
-		said("Model", func(c chosen) string { return Cut(c.use().Model, 120) }),
-		comparedNumber("Input tokens", float64(use[0].InputTokens), float64(use[1].InputTokens), countWords),
-		comparedNumber("Output tokens", float64(use[0].OutputTokens), float64(use[1].OutputTokens), countWords),
-		comparedNumber("Cost", use[0].CostUSD, use[1].CostUSD, USD),
-		comparedNumber("Waited", float64(a.lasted(lifecycle.SpanWaiting)), float64(b.lasted(lifecycle.SpanWaiting)), durationWords),
-		comparedNumber("Running", float64(a.lasted(lifecycle.SpanRunning)), float64(b.lasted(lifecycle.SpanRunning)), durationWords),
-		comparedNumber("Heartbeats", a.beats(), b.beats(), countWords),
+		said("Message", notKnown, func(c chosen) string { return Printable(c.message.Facts.Key.String()) }),
+		said("Input", notKnown, chosen.input),
+		said("Agent", notKnown, chosen.agent),
+		said("Worker", notKnown, chosen.worker),
+		said("End", notKnown, func(c chosen) string { return attemptLook(c.attempt, c.message).Word }),
+		said("Failure", noneSeen, func(c chosen) string { return strings.Join(endReasons(c.attempt, c.events), " · ") }),
+		said("Result", notReported, chosen.result),
+		said("Side effects", notReported, chosen.effects),
+		said("Model", notReported, func(c chosen) string { return Cut(c.use().Model, 120) }),
+		comparedNumber("Input tokens", notReported, float64(use[0].InputTokens), float64(use[1].InputTokens), countWords),
+		comparedNumber("Output tokens", notReported, float64(use[0].OutputTokens), float64(use[1].OutputTokens), countWords),
+		comparedNumber("Cost", notReported, use[0].CostUSD, use[1].CostUSD, USD),
+		comparedNumber("Waited", notKnown, float64(a.lasted(lifecycle.SpanWaiting)), float64(b.lasted(lifecycle.SpanWaiting)), durationWords),
+		comparedNumber("Running", notKnown, float64(a.lasted(lifecycle.SpanRunning)), float64(b.lasted(lifecycle.SpanRunning)), durationWords),
+		comparedNumber("Heartbeats", noneSeen, a.beats(), b.beats(), countWords),
 	}
 }
 
-func comparedText(name, a, b string) CompareRow {
-	r := CompareRow{Name: name, Left: a, Right: b}
+func comparedText(name, absent, a, b string) CompareRow {
+	r := CompareRow{Name: name, Left: a, Right: b, Absent: absent}
 	switch {
 	case a == "" && b == "":
 	case a == b:
@@ -144,14 +154,14 @@ func comparedText(name, a, b string) CompareRow {
 }
 
 // comparedNumber compares figures, of which zero is one that nobody gave.
-func comparedNumber(name string, a, b float64, words func(float64) string) CompareRow {
+func comparedNumber(name, absent string, a, b float64, words func(float64) string) CompareRow {
 	text := func(f float64) string {
 		if f <= 0 {
 			return ""
 		}
 		return words(f)
 	}
-	r := comparedText(name, text(a), text(b))
+	r := comparedText(name, absent, text(a), text(b))
 	if r.Difference == "differs" {
 		sign := "+"
 		if b < a {

@@ -20,14 +20,14 @@ func TestTwoAttemptsAreCompared(t *testing.T) {
 		got[r.Name] = r
 	}
 	for _, want := range []CompareRow{
-		{Name: "Message", Left: "TASKS:1", Right: "TASKS:1", Difference: "same"},
-		{Name: "End", Left: "nak", Right: "terminated", Difference: "differs", Differs: true},
-		{Name: "Failure", Right: "no · no, said twice", Difference: "one only", Differs: true},
-		{Name: "Input tokens", Right: "1,200", Difference: "one only", Differs: true},
-		{Name: "Output tokens"},
-		{Name: "Cost", Right: "$0.50", Difference: "one only", Differs: true},
-		{Name: "Waited", Left: "10 s", Right: "10 s", Difference: "same"},
-		{Name: "Running", Left: "10 s", Right: "10 s", Difference: "same"},
+		{Name: "Message", Absent: notKnown, Left: "TASKS:1", Right: "TASKS:1", Difference: "same"},
+		{Name: "End", Absent: notKnown, Left: "nak", Right: "terminated", Difference: "differs", Differs: true},
+		{Name: "Failure", Absent: noneSeen, Right: "no · no, said twice", Difference: "one only", Differs: true},
+		{Name: "Input tokens", Absent: notReported, Right: "1,200", Difference: "one only", Differs: true},
+		{Name: "Output tokens", Absent: notReported},
+		{Name: "Cost", Absent: notReported, Right: "$0.50", Difference: "one only", Differs: true},
+		{Name: "Waited", Absent: notKnown, Left: "10 s", Right: "10 s", Difference: "same"},
+		{Name: "Running", Absent: notKnown, Left: "10 s", Right: "10 s", Difference: "same"},
 	} {
 		if diff := cmp.Diff(want, got[want.Name]); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", want.Name, diff)

@@ -95,7 +95,7 @@ func Doctor(p DoctorPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = Empty("down", "warn", "The broker could not be asked.", p.Failed).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Empty("warn", "warn", "The broker could not be asked.", p.Failed).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -219,7 +219,7 @@ func paramFacts(p dlqtriage.Params) []Param {
 		{Name: "Changed", Value: map[dlqtriage.RetryAs]string{dlqtriage.AsPlan: "as the plan says", dlqtriage.AsUnchanged: "not at all", dlqtriage.AsEdited: "edited"}[p.As]},
 		{Name: "Agent", Value: p.Agent}, {Name: "Model", Value: p.Model}, {Name: "Because it is", Value: p.Because},
 		{Name: "Counts as", Value: strings.ReplaceAll(cmp.Or(p.Detail, string(p.Category)), "_", " ")},
-		{Name: "In spite of what speaks against it", Value: p.ForceReason},
+		{Name: "Even if it is blocked", Value: p.ForceReason},
 	}
 	if p.To == dlqtriage.ToHuman {
 		out = append(out, Param{Name: "Until", Value: "a person decides"})

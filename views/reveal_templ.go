@@ -138,7 +138,7 @@ func Revealed(p RevealedPage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = BannerBox(Banner{Kind: "warn", Icon: "lock", Title: "This holds what is hidden elsewhere.", Text: "The audit says that you looked, and why. Nothing keeps this page.", Href: p.Back, Link: "Back"}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = BannerBox(Banner{Kind: "warn", Icon: "lock", Title: "This holds what is hidden elsewhere.", Text: "The audit says that you looked, and why. This page is not kept anywhere.", Href: p.Back, Link: "Back"}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

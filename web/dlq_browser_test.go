@@ -134,7 +134,7 @@ func editAndRetry(t *testing.T, browser context.Context) {
 	}
 	b.until(t, `document.querySelector("#preflight .badge").textContent === "ok"`)
 	b.click(t, "#do button")
-	b.until(t, `location.pathname === "`+entry+`" && document.querySelector("#history tbody th")?.textContent === "retry" && `+ready)
+	b.until(t, `location.pathname === "`+entry+`" && document.querySelector("#history tbody th")?.textContent === "Retry" && `+ready)
 }
 
 func triageWithoutScripts(t *testing.T, browser context.Context) {

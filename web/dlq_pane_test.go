@@ -151,7 +151,7 @@ func actBeside(t *testing.T, browser context.Context) {
 	b.click(t, "#act-quarantine button[type=submit]")
 	b.until(t, `!!document.querySelector("#do") && `+ready)
 	b.click(t, "#do button")
-	b.until(t, beside(ids[0])+` && location.search.includes("detail=llm_provider_timeout") && document.querySelector("#history tbody th")?.textContent === "quarantine" && `+ready)
+	b.until(t, beside(ids[0])+` && location.search.includes("detail=llm_provider_timeout") && document.querySelector("#history tbody th")?.textContent === "Quarantine" && `+ready)
 	if kept := eval[string](t, b, drafted); kept != "" {
 		t.Errorf("of what was done a draft is kept: %s", kept)
 	}
