@@ -197,7 +197,18 @@ func (k known) undelivered(v view, c *Consumer, m lifecycle.MessageFacts) bool {
 	if m.CurrentAttempt() > 0 || m.Contested() || !v.sole(c, m) {
 		return false
 	}
-	return c == nil || (m.Key.Seq > c.DeliveredSeq && !k.forgot[c.Name]) || k.passed[c.Name].over(*c, m.Key.Seq)
+	if c == nil {
+		return !v.copied(m)
+	}
+	return (m.Key.Seq > c.DeliveredSeq && !k.forgot[c.Name]) || k.passed[c.Name].over(*c, m.Key.Seq)
+}
+
+// copied reports whether the broker copied a message into another stream, a mirror or one with sources. Where no consumer of its own stream takes it, it
+// leaves a work queue, or a stream with Interest retention, with that.
+func (v view) copied(m lifecycle.MessageFacts) bool {
+	return m.Stored != nil && slices.ContainsFunc(v.Copiers, func(c Consumer) bool {
+		return m.Key.Seq <= c.DeliveredSeq && lifecycle.MatchesAny(c.Filters, m.Stored.Subject)
+	})
 }
 
 // proofWait is how long a message must have been missed before it is said to be gone although the proof that nobody had it is not complete.

@@ -26,6 +26,7 @@ type Observation struct {
 	Interest    bool          // It keeps a message only while a consumer that takes it did not answer.
 	Full        bool          // The stream holds as many messages or bytes as its limits allow.
 	Consumers   []Consumer
+	Copiers     []Consumer // By which the broker feeds mirrors of the stream, and streams that have it as a source.
 	Present     Presence
 	Capture     Capture
 }

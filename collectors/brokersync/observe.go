@@ -99,7 +99,7 @@ func (b *observer) observeStream(ctx context.Context, o *Observation, last colle
 // between is in the second list.
 func (b *observer) whole(ctx context.Context, o *Observation) (*jetstream.StreamInfo, error) {
 	for again := false; ; again = true {
-		consumers, listed, err := listConsumers(ctx, b.stream, o.Stream)
+		consumers, copiers, listed, err := listConsumers(ctx, b.stream, o.Stream)
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +107,7 @@ func (b *observer) whole(ctx context.Context, o *Observation) (*jetstream.Stream
 		if err != nil {
 			return nil, err
 		}
-		o.Consumers = consumers
+		o.Consumers, o.Copiers = consumers, copiers
 		answered := slices.Compact(slices.Sorted(slices.Values(listed)))
 		if len(answered) == len(listed) && len(listed) >= info.State.Consumers {
 			return info, nil
@@ -128,19 +128,21 @@ func (b *observer) find(ctx context.Context) (err error) {
 	return nil
 }
 
-// listConsumers lists the consumers of the stream, without those by which the broker copies it. listed names these too.
-func listConsumers(ctx context.Context, stream jetstream.Stream, id lifecycle.StreamID) (out []Consumer, listed []string, err error) {
+// listConsumers lists the consumers of the stream, and apart from them those by which the broker copies it. listed names both.
+func listConsumers(ctx context.Context, stream jetstream.Stream, id lifecycle.StreamID) (out, copiers []Consumer, listed []string, err error) {
 	lister := stream.ListConsumers(ctx)
 	for info := range lister.Info() {
 		listed = append(listed, info.Name)
-		if !fleet.IsCopier(info.Name) {
+		if fleet.IsCopier(info.Name) {
+			copiers = append(copiers, consumerOf(id, info))
+		} else {
 			out = append(out, consumerOf(id, info))
 		}
 	}
 	if err := lister.Err(); err != nil {
-		return nil, listed, fmt.Errorf("list consumers: %w", err)
+		return nil, nil, listed, fmt.Errorf("list consumers: %w", err)
 	}
-	return out, listed, nil
+	return out, copiers, listed, nil
 }
 
 // info asks how the stream is. The list of deleted sequences is asked for only when it is affordable and the stream changed since: it

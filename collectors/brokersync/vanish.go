@@ -17,6 +17,7 @@ const (
 	GoneStream      = "stream deleted"
 	GoneInterest    = "dropped by the stream with the last consumer that took it"
 	GoneReplaced    = "another stream has its stream's name: that one was deleted, or lives under another account"
+	GoneCopied      = "taken over by a stream that copies this one: what becomes of it there is not followed"
 	GoneUnknown     = "unknown"
 
 	GoneOrAnswered = ", or an acknowledgement was missed" // Behind an age, where a worker may have had the message.
@@ -48,6 +49,8 @@ func vanished(v view, c *Consumer, o lifecycle.OpenMessage, missed Missed, undel
 		reason, by = GoneUndelivered, lifecycle.RemovedByBroker
 	case undelivered:
 		reason, by = GoneUndelivered, lifecycle.RemovedByOperator
+	case c == nil && v.copied(m):
+		reason = GoneCopied
 	case v.Blind != "":
 		reason += ": " + v.Blind
 	}

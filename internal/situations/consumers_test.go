@@ -285,8 +285,9 @@ var consumers = []situation{{
 	name: "the task is stored in another stream over the fleet's subjects",
 	on:   vip,
 	act: func(c *clients) {
-		l := c.publish(publish{agent: "vip"})
+		l := c.publish(publish{agent: "vip", kind: "own"})
 		cfg := worker("vip")
+		cfg.FilterSubject = "genbrain.agents.vip.tasks.own" // Other rows publish for the same agent.
 		m := c.pull(c.consumerOn("TASKS_VIP", cfg))
 		c.record("", said(l))
 		c.ack(m)
@@ -302,15 +303,30 @@ var consumers = []situation{{
 			RePublish: &jetstream.RePublish{Source: allTasks, Destination: "obs.pub.{{wildcard(1)}}.>"}}
 		_, err := c.js.CreateStream(c.ctx, cfg)
 		c.must(err)
-		c.publish(publish{agent: "vip"})
+		waits := worker("vip-mirrored")
+		waits.FilterSubject = "genbrain.agents.vip.tasks.mirrored"
+		c.consumerOn("TASKS_VIP", waits) // What nobody else takes leaves a work queue with its copy.
+		l := c.publish(publish{agent: "vip", kind: "mirrored"})
 		c.until("the mirror has the message", func() bool {
 			s, err := c.js.Stream(c.ctx, cfg.Name)
 			c.must(err)
-			return s.CachedInfo().State.LastSeq > 0
+			return s.CachedInfo().State.LastSeq >= l.seq
 		})
 	},
 	may:   all(is("published"), oneMessage),
 	never: oneMessage,
+}, {
+	name: "a mirror of a work queue takes what nobody else takes",
+	on:   vip,
+	act: func(c *clients) {
+		_, err := c.js.CreateStream(c.ctx, jetstream.StreamConfig{Name: "VIP_ARCHIVE", Mirror: &jetstream.StreamSource{Name: "TASKS_VIP"}})
+		c.must(err)
+		l := c.publish(publish{agent: "vip", kind: "archived"})
+		c.until("the message leaves", func() bool { return !c.there(l) })
+	},
+	may:    all(is("outcome_unknown"), noAttempt(0)), // A worker of the mirror may do it.
+	never:  all(isNot("removed"), isNot(done...), silent("by an operator")),
+	settle: 14 * time.Second,
 }, {
 	name: "a stream of tasks appears that nobody captures",
 	on:   vip,
