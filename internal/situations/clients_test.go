@@ -324,7 +324,7 @@ func (c *clients) until(what string, holds func() bool) {
 // seen waits until Fleetglass, in rows that it watches, has read what happened and has looked at the broker since.
 func (c *clients) seen() {
 	for range 2 { // The look that counts began after the lines were read.
-		c.must(c.glass.settled(c.ctx, c.clock.now()))
+		c.must(c.glass.settled(c.ctx, c.clock.moment()))
 	}
 }
 

@@ -95,6 +95,19 @@ func (c *clock) now() time.Time {
 	return time.Now().Add(c.ahead)
 }
 
+// moment is a time by both clocks.
+type moment struct{ broker, host time.Time }
+
+func (c *clock) moment() moment { return moment{c.now(), time.Now()} }
+
+// earlier is the time by the clock that is behind: of the collectors some go by the one, some by the other.
+func (m moment) earlier() time.Time {
+	if m.broker.Before(m.host) {
+		return m.broker
+	}
+	return m.host
+}
+
 // startClocked runs such a broker until the test ends.
 func startClocked(t *testing.T) (url string, c *clock) {
 	t.Helper()

@@ -180,8 +180,8 @@ func (g *glass) listening(t *testing.T) {
 	t.Fatalf("publish attempts are not heard; the log ends with:\n%s", g.tail())
 }
 
-// settled waits until everything that was captured is read, and the reconciler has looked at the broker after a time.
-func (g *glass) settled(ctx context.Context, after time.Time) error {
+// settled waits until everything that was captured before a moment is read, and the reconciler has looked at the broker since.
+func (g *glass) settled(ctx context.Context, after moment) error {
 	var last error
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && ctx.Err() == nil; pause(ctx, 100*time.Millisecond) {
 		var r readiness
@@ -195,11 +195,11 @@ func (g *glass) settled(ctx context.Context, after time.Time) error {
 	return fmt.Errorf("fleetglass does not settle: %w", last)
 }
 
-func (r readiness) settled(after time.Time) error {
+func (r readiness) settled(after moment) error {
 	for _, p := range r.Parts {
 		switch {
 		case p.Kind != "collector":
-		case (p.Name == "brokersync" || p.State == "ok") && !p.LastAt.After(after):
+		case p.Name == "brokersync" && !p.LastAt.After(after.broker), p.State == "ok" && !p.LastAt.After(after.earlier()):
 			return fmt.Errorf("%s looked last at %s: %s %s", p.Name, p.LastAt, p.State, p.Detail)
 		case p.Pending > 0 || p.State == "starting":
 			return fmt.Errorf("%s is %s with %d lines to read: %s", p.Name, p.State, p.Pending, p.Detail)

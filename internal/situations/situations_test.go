@@ -167,7 +167,7 @@ type player struct {
 	mu     sync.Mutex
 	failed error // What went wrong first.
 	last   story
-	ended  time.Time // When the last act was over, by the broker's clock.
+	ended  moment // When the last act was over.
 }
 
 func (p *player) fail(err error) {
@@ -181,7 +181,7 @@ func (p *player) fail(err error) {
 // happen lets the clients act.
 func (p *player) happen() {
 	defer func() {
-		p.ended = p.clients.clock.now()
+		p.ended = p.clients.clock.moment()
 		if r := recover(); r != nil {
 			f, ok := r.(failure)
 			if !ok {
