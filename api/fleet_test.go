@@ -196,7 +196,7 @@ func TestFleetFiguresAreNullWithAReasonWhereNotKnown(t *testing.T) {
 		}{
 			"in_flight": {g.InFlight, 1}, "stale": {g.StaleInFlight, 1}, "published": {g.Published, 3}, "completed": {g.Completed, 1},
 			"died": {g.Died, 1}, "undecodable": {g.UndecodableLines, 1}, "gaps": {g.OpenGaps, 1}, "dlq rate": {g.DLQRate, 1.0 / 3},
-			"caught": {g.DuplicatesCaughtByStream, 0},
+			"caught": {g.DuplicatesCaughtByStream, 0}, "quarantined": {g.Quarantined, 0},
 		} {
 			if c.figure.Value == nil || *c.figure.Value != c.want || c.figure.Unit == "" {
 				t.Errorf("%s = %+v, want %v", name, c.figure, c.want)
@@ -205,8 +205,10 @@ func TestFleetFiguresAreNullWithAReasonWhereNotKnown(t *testing.T) {
 		if age := g.PendingQueueAge.Value; age == nil || *age < 60 || *age > 61 {
 			t.Errorf("pending queue age = %+v", g.PendingQueueAge)
 		}
-		if g.Quarantined.Value != nil || g.Quarantined.Reason == "" {
-			t.Errorf("quarantined = %+v", g.Quarantined)
+		for name, figure := range map[string]Figure{"receipts": g.ReceiptMissingRecoveries, "sent again": g.OutboundSendRetries, "missed": g.MissedMessageIncidents} {
+			if figure.Value != nil || figure.Reason == "" { // No agent reported anything.
+				t.Errorf("%s = %+v", name, figure)
+			}
 		}
 		if len(got.Lag) != 1 || got.Lag[0].LagMS == nil || *got.Lag[0].LagMS != 1500 || got.States["completed"] != 1 {
 			t.Errorf("lag = %+v, states = %v", got.Lag, got.States)

@@ -83,11 +83,11 @@ type Figures struct {
 	DuplicateDeliveryAttempts Figure `json:"duplicate_delivery_attempts" doc:"Deliveries of work that had already had its effect."`
 	DuplicatesExecuted        Figure `json:"duplicates_reached_execution" doc:"How many of these ran again."`
 	IdempotencyKeyReuse       Figure `json:"idempotency_key_reuse" doc:"Further payloads under an idempotency key that was used before."`
-	ReceiptMissingRecoveries  Figure `json:"receipt_missing_recoveries"`
-	Quarantined               Figure `json:"quarantined" doc:"Tasks that a decision set aside."`
-	OutboundSendRetries       Figure `json:"outbound_send_retries"`
+	ReceiptMissingRecoveries  Figure `json:"receipt_missing_recoveries" doc:"Attempts that announced an effect, reported no receipt, and were followed by another. Not known where agents report nothing."`
+	Quarantined               Figure `json:"quarantined" doc:"Dead letters that a decision keeps apart, now."`
+	OutboundSendRetries       Figure `json:"outbound_send_retries" doc:"Outgoing messages that agents announced again. Not known where agents report nothing."`
 	RecoveryTimeAfterRestart  Figure `json:"recovery_time_after_restart" doc:"After the latest restart that is over: until it was known what became of every message in hand."`
-	MissedMessageIncidents    Figure `json:"missed_message_incidents" doc:"Messages that a user found missing."`
+	MissedMessageIncidents    Figure `json:"missed_message_incidents" doc:"What somebody outside waits for in vain: accepted tasks and announced messages of tasks that ended without completing. Not known where agents report nothing."`
 	Published                 Figure `json:"published" doc:"Messages stored."`
 	Completed                 Figure `json:"completed" doc:"Messages acknowledged."`
 	Died                      Figure `json:"died" doc:"Tasks that ended exhausted, dead-lettered or unknown."`
@@ -122,7 +122,13 @@ func daily(n int64, unit string) Figure {
 
 func untold(unit, reason string) Figure { return Figure{Unit: unit, Reason: Text(reason)} }
 
-const notTriage = "Not counted by this server."
+// reported is a count of what agents report. Where none of them reported anything, nothing counted is no zero.
+func reported(s query.Statistics, n int64, unit string) Figure {
+	if n == 0 && s.Reported == 0 {
+		return untold(unit, "No agent reported the end of an attempt in the last 24 hours, and only reports tell.")
+	}
+	return daily(n, unit)
+}
 
 func (a *API) fleetStats(ctx context.Context, _ *struct{}) (*reply[FleetStats], error) {
 	s, err := a.cfg.Query.Statistics(ctx)
@@ -163,11 +169,11 @@ func figuresOf(s query.Statistics) Figures {
 		DuplicateDeliveryAttempts: daily(s.Found[lifecycle.LayerIdempotency]+s.Found[lifecycle.LayerUnknown]+executed, "deliveries"),
 		DuplicatesExecuted:        daily(executed, "deliveries"),
 		IdempotencyKeyReuse:       daily(s.Found[lifecycle.LayerConflict], "payloads"),
-		ReceiptMissingRecoveries:  untold("recoveries", notTriage),
-		Quarantined:               untold("tasks", notTriage),
-		OutboundSendRetries:       untold("messages", "Only agents that report outgoing messages could tell."),
+		ReceiptMissingRecoveries:  reported(s, s.NoReceipt, "recoveries"),
+		Quarantined:               untold("tasks", "This server has no store of dead letters."),
+		OutboundSendRetries:       reported(s, s.SentAgain, "messages"),
 		RecoveryTimeAfterRestart:  untold("seconds", "No restart with messages in hand is over."),
-		MissedMessageIncidents:    untold("incidents", "This server does not take such reports."),
+		MissedMessageIncidents:    reported(s, s.Missed, "incidents"),
 		Published:                 daily(s.Day.Published, "messages"),
 		Completed:                 daily(s.Day.Completed, "messages"),
 		Died:                      daily(s.Died, "tasks"),
@@ -177,6 +183,9 @@ func figuresOf(s query.Statistics) Figures {
 	}
 	if !proved {
 		f.DuplicatesExecuted = untold("deliveries", "Only completion records and reports of agents prove it: "+s.NotExecuted()+".")
+	}
+	if s.DLQRead {
+		f.Quarantined = figure(float64(s.Quarantined), "tasks")
 	}
 	if s.Recovered != nil {
 		f.RecoveryTimeAfterRestart = figure(s.Recovered.RecoveryTime(s.AsOf).Seconds(), "seconds")

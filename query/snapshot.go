@@ -60,7 +60,7 @@ func (s *Service) Snapshot(ctx context.Context) (FleetSnapshot, error) {
 		if out.Gaps, err = s.RecentGaps(ctx); err != nil {
 			return out, err
 		}
-		if out.DeadOpen, err = s.deadOpen(ctx); err != nil {
+		if out.DeadOpen, _, err = s.deadIn(ctx, dlqtriage.StatusOpen); err != nil {
 			return out, err
 		}
 		if out.Alerts, err = s.AlertCounts(ctx); err != nil {
@@ -71,13 +71,13 @@ func (s *Service) Snapshot(ctx context.Context) (FleetSnapshot, error) {
 	})
 }
 
-// deadOpen counts the dead letters that nobody has decided about; none where no store of them is configured.
-func (s *Service) deadOpen(ctx context.Context) (int64, error) {
-	n, err := s.CountEntries(ctx, dlqtriage.EntryFilter{Statuses: []dlqtriage.Status{dlqtriage.StatusOpen}})
+// deadIn counts the dead letters of a status; known is false where no store of them is configured.
+func (s *Service) deadIn(ctx context.Context, status dlqtriage.Status) (n int64, known bool, err error) {
+	n, err = s.CountEntries(ctx, dlqtriage.EntryFilter{Statuses: []dlqtriage.Status{status}})
 	if errors.Is(err, errNoEntries) {
-		err = nil
+		return 0, false, nil
 	}
-	return n, err
+	return n, err == nil, err
 }
 
 // reconciled is the newest report; nil where it cannot be read, so that the rest of the snapshot is still shown.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"fleetglass/dlqtriage"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
 	"fleetglass/restarts"
@@ -25,6 +26,13 @@ type Statistics struct {
 	Proved       bool                      // Records or reports are read, which alone prove that a duplicate ran.
 	Unproved     []string                  // Agents that completed work, and of which neither a record nor a report was seen; sorted.
 
+	Reported  int64 // Attempts of which an agent reported the end.
+	NoReceipt int64 // Attempts that announced an effect without a receipt, before the work began again.
+	SentAgain int64 // Outgoing messages that agents announced again.
+	Missed    int64 // What somebody outside waits for in vain.
+
+	Quarantined int64           // Dead letters that a decision keeps apart, now; it counts where DLQRead.
+	DLQRead     bool            // A store of dead letters is configured.
 	Undecodable int64           // Lines that are kept aside.
 	OpenGaps    []lifecycle.Gap // Of the last day, latest first.
 
@@ -51,6 +59,9 @@ func (s *Service) Statistics(ctx context.Context) (Statistics, error) {
 		return out, err
 	}
 	out.Recovered = LastRecovered(all)
+	if out.Quarantined, out.DLQRead, err = s.deadIn(ctx, dlqtriage.StatusQuarantined); err != nil {
+		return out, err
+	}
 	gaps, err := s.RecentGaps(ctx)
 	if err != nil {
 		return out, err
@@ -124,6 +135,14 @@ func (s *Statistics) add(load lifecycle.Tally) {
 			}
 		case lifecycle.MetricDuplicates:
 			s.Found[lifecycle.Layer(c.Label)] += n
+		case lifecycle.MetricReported:
+			s.Reported += n
+		case lifecycle.MetricNoReceipt:
+			s.NoReceipt += n
+		case lifecycle.MetricSentAgain:
+			s.SentAgain += n
+		case lifecycle.MetricMissed:
+			s.Missed += n
 		}
 	}
 }

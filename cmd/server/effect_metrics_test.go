@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"fleetglass/api"
 	"fleetglass/internal/testkit"
 )
 
@@ -90,6 +91,22 @@ func TestWhatHappensToLeasesKeysAndEffectsIsCounted(t *testing.T) {
 		`fleetglass_idempotency_keys_reused_total{agent="cfo",category="same_payload"} 1`,
 		`fleetglass_idempotency_keys_reused_total{agent="cfo",category="other_payload"} 1`,
 	)
+	testkit.Eventually(t, patience, func() error { // The figures of the API are those of the metrics.
+		var stats api.FleetStats
+		if err := r.get("/api/v1/stats/fleet", &stats); err != nil {
+			return err
+		}
+		f := stats.Figures
+		for name, c := range map[string]struct {
+			got  api.Figure
+			want float64
+		}{"receipts": {f.ReceiptMissingRecoveries, 2}, "sent again": {f.OutboundSendRetries, 1}, "missed": {f.MissedMessageIncidents, 2}} {
+			if c.got.Value == nil || *c.got.Value != c.want {
+				return fmt.Errorf("%s: %+v, want %v", name, c.got, c.want)
+			}
+		}
+		return nil
+	})
 	for _, never := range []string{`fleetglass_missed_messages_total{agent="cto"`, `fleetglass_lease_renewals_failed_total{agent="ceo"`} {
 		if strings.Contains(r.page("/metrics", "text/plain"), never) {
 			t.Errorf("%s… is there: nothing says that it happened", never)
