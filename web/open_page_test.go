@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,6 +35,8 @@ type measured struct {
 	Opened  float64 `json:"opened"`  // Milliseconds until the page was read.
 	Shift   float64 `json:"shift"`   // Cumulative layout shift.
 	Longest float64 `json:"longest"` // The longest task of the page's thread, in milliseconds.
+
+	Moved []string `json:"moved"` // What moved, when, and by how much of the layout shift.
 }
 
 func (m measured) String() string {
@@ -61,7 +64,7 @@ func TestAnOpenPageCostsLittle(t *testing.T) {
 		got, changes := costOf(t, browser, s, p.path, each)
 		t.Logf("%-10s %s; %.0f changes a second", p.name, got, float64(changes)/each.Seconds())
 		if got.perHour > p.perHour || got.Shift > shift || got.Longest > 1000 {
-			t.Errorf("%s: %s; want at most %.0f MB, %.2f, 1,000 ms", p.name, got, p.perHour, shift)
+			t.Errorf("%s: %s; want at most %.0f MB, %.2f, 1,000 ms; moved: %s", p.name, got, p.perHour, shift, strings.Join(got.Moved, "; "))
 		}
 	}
 }
@@ -85,8 +88,13 @@ func costOf(t *testing.T, browser context.Context, s *site, path string, during 
 	}
 	b.open(t, path)
 	b.until(t, `document.body.dataset.stream === "open" && `+looks+`.length > 0 && performance.now() > `+looks+`[0].responseEnd + 1000`)
-	b.run(t, `window.cost = { shift: 0, longest: 0, opened: performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd };
-		new PerformanceObserver((l) => { for (const e of l.getEntries()) if (!e.hadRecentInput) cost.shift += e.value; }).observe({ type: "layout-shift" });
+	b.run(t, `window.cost = { shift: 0, longest: 0, moved: [], opened: performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd };
+		const name = (s) => s.node?.id || s.node?.className || s.node?.nodeName || "?";
+		const from = (s) => name(s) + " from " + Math.round(s.previousRect.top) + " to " + Math.round(s.currentRect.top);
+		new PerformanceObserver((l) => { for (const e of l.getEntries()) if (!e.hadRecentInput) {
+			cost.shift += e.value;
+			cost.moved.push(Math.round(e.startTime) + " ms: " + e.value.toFixed(4) + " " + e.sources.map(from).join(", "));
+		} }).observe({ type: "layout-shift" });
 		new PerformanceObserver((l) => { for (const e of l.getEntries()) cost.longest = Math.max(cost.longest, e.duration); }).observe({ type: "longtask" })`)
 	bytes.Store(0)
 	asked.Store(0)
