@@ -244,10 +244,10 @@ func downTogether(found []alerts.Finding) []alerts.Finding {
 	for _, f := range down {
 		names, details = append(names, f.Part.Words()), append(details, f.Part.Name+": "+strings.TrimSuffix(f.Part.Detail, ".")+".")
 	}
-	switch {
-	case one.Part.Kind == "quota":
+	switch one.Part.Kind {
+	case "quota":
 		one.What += ". Down with it: " + strings.Join(names[1:], ", ")
-	case one.Part.Kind == "collector":
+	case "collector":
 		one.What = "We may be blind: " + strings.Join(names, ", ") + " are down"
 	default:
 		one.What = "Down: " + strings.Join(names, ", ")
