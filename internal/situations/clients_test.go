@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"strconv"
@@ -30,6 +31,7 @@ type clients struct {
 	url   string // Of the broker, for who speaks its protocol by hand.
 	clock *clock // Of the broker; nil where it cannot be set.
 	glass *glass // Fleetglass, in rows that it watches; nil while it comes later.
+	halts bool   // They halt for a random time before each act.
 
 	mu     sync.Mutex
 	stored map[string][]letter // What the stream stored, by task.
@@ -61,6 +63,16 @@ func (c *clients) must(err error) {
 		panic(failure{err})
 	}
 }
+
+// halt waits for a random time in rows that are interrupted, so that each act meets Fleetglass at another moment.
+func (c *clients) halt() {
+	if c.halts {
+		pause(c.ctx, rand.N(longestHalt))
+	}
+}
+
+// longestHalt is short beside the shortest wait for an acknowledgement of the rows, a second.
+const longestHalt = 150 * time.Millisecond
 
 // task is the id of a task of this row. The name "" is its main task.
 func (c *clients) task(name string) string {
@@ -103,6 +115,7 @@ func (c *clients) publish(p publish) letter {
 
 // tryPublish publishes and says what the stream answered.
 func (c *clients) tryPublish(p publish) (*jetstream.PubAck, error) {
+	c.halt()
 	return c.js.PublishMsg(c.ctx, c.message(p))
 }
 
@@ -144,6 +157,7 @@ func (c *clients) consumer(cfg jetstream.ConsumerConfig) jetstream.Consumer {
 }
 
 func (c *clients) consumerOn(stream string, cfg jetstream.ConsumerConfig) jetstream.Consumer {
+	c.halt()
 	consumer, err := c.js.CreateOrUpdateConsumer(c.ctx, stream, cfg)
 	c.must(err)
 	return consumer
@@ -186,6 +200,7 @@ func (c *clients) pull(consumer jetstream.Consumer) jetstream.Msg {
 
 // tryPull asks once; nil when nothing is delivered in the given time.
 func (c *clients) tryPull(consumer jetstream.Consumer, within time.Duration) jetstream.Msg {
+	c.halt()
 	batch, err := consumer.Fetch(1, jetstream.FetchMaxWait(within))
 	c.must(err)
 	for m := range batch.Messages() {
@@ -211,6 +226,7 @@ func (c *clients) answer(m jetstream.Msg, as string) { c.send(nats.NewMsg(m.Repl
 
 // send publishes a plain message and waits until the broker has it.
 func (c *clients) send(m *nats.Msg, body string) {
+	c.halt()
 	m.Data = []byte(body)
 	c.must(c.nc.PublishMsg(m))
 	c.must(c.nc.FlushTimeout(patience))
@@ -241,6 +257,7 @@ func (c *clients) works(d time.Duration) { pause(c.ctx, d) }
 
 // record writes the idempotency record of a task as an agent does. What fields says comes over what is usual; a nil value leaves out.
 func (c *clients) record(task string, fields map[string]any) {
+	c.halt()
 	id := c.task(task)
 	value := map[string]any{
 		"taskId": id, "idempotencyKey": id + "-1", "agentId": c.agent, "completedAt": time.Now().UnixMilli(),
@@ -294,6 +311,7 @@ func (c *clients) cloudEvent(agent, kind, task string, at time.Time, data map[st
 func (c *clients) deleteMessage(l letter) { c.deleteFrom(l.stream, l.seq) }
 
 func (c *clients) deleteFrom(stream string, seq uint64) {
+	c.halt()
 	s, err := c.js.Stream(c.ctx, stream)
 	c.must(err)
 	c.must(s.DeleteMsg(c.ctx, seq))
@@ -301,6 +319,7 @@ func (c *clients) deleteFrom(stream string, seq uint64) {
 
 // purge removes everything that the row published.
 func (c *clients) purge() {
+	c.halt()
 	s, err := c.js.Stream(c.ctx, "TASKS")
 	c.must(err)
 	c.must(s.Purge(c.ctx, jetstream.WithPurgeSubject("genbrain.agents."+c.agent+".tasks.>")))
@@ -308,6 +327,7 @@ func (c *clients) purge() {
 
 // deleteConsumer removes the agent's consumer.
 func (c *clients) deleteConsumer() {
+	c.halt()
 	c.must(c.js.DeleteConsumer(c.ctx, "TASKS", c.agent+"-task-worker"))
 }
 

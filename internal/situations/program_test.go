@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -52,6 +53,12 @@ func TestMain(m *testing.M) {
 type glass struct {
 	base string
 	log  string // File of everything that it writes.
+
+	path  string
+	args  []string
+	ended <-chan struct{} // Closed when its process has ended.
+	kill  func()
+	up    sync.RWMutex // Held for writing while it is away.
 }
 
 var servingLine = regexp.MustCompile(`msg=serving pages=(http://\S+) agents=`)
@@ -64,50 +71,66 @@ func startGlass(t *testing.T, broker string, flags ...string) *glass {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	g := &glass{log: filepath.Join(dir, "fleetglass.log")}
-	ended := g.start(t, path, append([]string{
-		"--listen", "127.0.0.1:0", "--nats-url", broker, "--data-dir", dir, "--poll-interval", "200ms", "--nice", "0",
-		"--reconcile-grace", "0s", "--log-level", "debug",
-	}, flags...)...)
-	for deadline := time.Now().Add(patience); ; pause(t.Context(), 20*time.Millisecond) {
+	g := &glass{log: filepath.Join(dir, "fleetglass.log"), path: path, args: append([]string{
+		"--nats-url", broker, "--data-dir", dir, "--poll-interval", "200ms", "--nice", "0", "--reconcile-grace", "0s", "--log-level", "debug",
+	}, flags...)}
+	t.Cleanup(func() {
+		if g.kill != nil {
+			g.kill()
+		}
+	})
+	if err := g.start(t.Context(), "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// start runs the program at an address, with its output in the log, and waits until it serves. It dies with the test's process.
+func (g *glass) start(ctx context.Context, listen string) error {
+	log, err := os.OpenFile(g.log, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(g.path, append([]string{"--listen", listen}, g.args...)...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait()
+		_ = log.Close()
+	}()
+	g.ended, g.kill = ended, func() { _ = cmd.Process.Kill(); <-ended }
+	for deadline := time.Now().Add(patience); ; pause(ctx, 20*time.Millisecond) {
 		if found := servingLine.FindStringSubmatch(g.output()); found != nil {
 			g.base = found[1]
-			return g
+			return nil
 		}
-		if ended() || time.Now().After(deadline) {
-			t.Fatalf("fleetglass does not serve; its log ends with:\n%s", g.tail())
+		if g.gone() || time.Now().After(deadline) {
+			return fmt.Errorf("fleetglass does not serve; its log ends with:\n%s", g.tail())
 		}
 	}
 }
 
-// start runs the program with its output in the log. It is killed when the test ends, or dies.
-func (g *glass) start(t *testing.T, path string, args ...string) (ended func() bool) {
-	t.Helper()
-	log, err := os.Create(g.log)
-	if err != nil {
-		t.Fatal(err)
+func (g *glass) gone() bool {
+	select {
+	case <-g.ended:
+		return true
+	default:
+		return false
 	}
-	cmd := exec.Command(path, args...)
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = cmd.Wait()
-		_ = log.Close()
-	}()
-	t.Cleanup(func() { _ = cmd.Process.Kill(); <-done })
-	return func() bool {
-		select {
-		case <-done:
-			return true
-		default:
-			return false
-		}
-	}
+}
+
+// interrupt kills it, and starts it again at its address after a while. Whoever asks meanwhile waits.
+func (g *glass) interrupt(ctx context.Context, away time.Duration) error {
+	g.up.Lock()
+	defer g.up.Unlock()
+	g.kill()
+	pause(ctx, away)
+	return g.start(ctx, strings.TrimPrefix(g.base, "http://"))
 }
 
 func (g *glass) output() string {
@@ -128,6 +151,8 @@ var errAbsent = fmt.Errorf("not known")
 
 // ask gets a JSON answer. It errors with [errAbsent] on 404. A body that comes with 503 is read too: /readyz sends it.
 func (g *glass) ask(ctx context.Context, path string, into any) error {
+	g.up.RLock()
+	defer g.up.RUnlock()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, g.base+path, nil)
 	if err != nil {
 		return err

@@ -38,8 +38,9 @@ const (
 type mode string
 
 const (
-	live       mode = "live"       // All along.
-	afterwards mode = "afterwards" // It starts when everything has happened.
+	live        mode = "live"        // All along.
+	afterwards  mode = "afterwards"  // It starts when everything has happened.
+	interrupted mode = "interrupted" // All along, but it is killed and started again; only rows that hold in both other modes are played.
 )
 
 // rows are all situations, by the headings of the specification.
@@ -59,13 +60,18 @@ func TestNothingIsSaidThatMayNotBeSaid(t *testing.T) {
 	for _, m := range []mode{live, afterwards} {
 		t.Run(string(m), func(t *testing.T) {
 			t.Parallel()
-			results := play(t, m)
-			for _, r := range results {
-				t.Run(r.heading+"/"+r.name, func(t *testing.T) {
-					if r.err != nil {
-						t.Errorf("%v\nin the end:\n\t%s", r.err, r.last)
-					}
-				})
+			playAll(t, m)
+		})
+	}
+}
+
+// playAll plays the rows of a mode, and makes each of them a test of its own.
+func playAll(t *testing.T, m mode) {
+	t.Helper()
+	for _, r := range play(t, m) {
+		t.Run(r.heading+"/"+r.name, func(t *testing.T) {
+			if r.err != nil {
+				t.Errorf("%v\nin the end:\n\t%s", r.err, r.last)
 			}
 		})
 	}
@@ -88,7 +94,7 @@ func play(t *testing.T, m mode) []result {
 			if row.on.name == "" {
 				row.on = ordinary
 			}
-			if (row.mode != "" && row.mode != m) || !regexp.MustCompile(*only).MatchString(heading+"/"+row.name) {
+			if !row.in(m) || !regexp.MustCompile(*only).MatchString(heading+"/"+row.name) {
 				continue
 			}
 			if lands[row.on.name] == nil {
@@ -102,9 +108,13 @@ func play(t *testing.T, m mode) []result {
 	for _, s := range scenes {
 		s.prepare(t)
 	}
-	if m == live {
+	switch m {
+	case live:
 		each(scenes, func(p *player, g *glass) { p.watched(g); p.judge(g) })
-	} else {
+	case interrupted:
+		watchInterrupted(t, scenes)
+		each(scenes, func(p *player, g *glass) { p.judge(g) })
+	case afterwards:
 		each(scenes, func(p *player, _ *glass) { p.happen() })
 		for _, s := range scenes {
 			s.world.look(t)
@@ -134,10 +144,11 @@ func (s *scene) prepare(t *testing.T) {
 		js := s.world.connect(t)
 		p.clients = &clients{
 			ctx: t.Context(), nc: js.Conn(), js: js, agent: p.agent, url: s.world.url, clock: s.world.clock, stored: map[string][]letter{}, named: map[string]string{},
+			halts: s.mode == interrupted,
 		}
 		p.clients.task("")
 	}
-	if s.mode == live {
+	if s.mode != afterwards {
 		s.world.look(t)
 		s.world.glass.listening(t)
 		for _, p := range s.players {
