@@ -25,9 +25,18 @@ var varying = []struct {
 	{regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`), "<id>"},
 	{regexp.MustCompile(`\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b`), "<host>"},
 	{regexp.MustCompile(`\b(?:[a-z]+[-_])+[0-9a-f]*\d[0-9a-z_-]*\b`), "<id>"},
-	{regexp.MustCompile(`\b(?:0x[0-9a-f]+|(?:\d+[a-f]|[a-f]+\d)[0-9a-f]{4,})\b`), "<id>"},
-	{regexp.MustCompile(`\d+(?:[.,_]\d+)*`), "#"},
 	{regexp.MustCompile(`\s+`), " "},
+}
+
+// numbers are numbers, and ids of hexadecimal digits: by chance such an id has no letter, so that both get the same mark.
+var numbers = regexp.MustCompile(`\b0x[0-9a-f]+\b|\d+(?:[.,_]\d+)+|\b[0-9a-f]{6,}\b|\d+`)
+
+// withoutNumber puts a mark in the place of a number. A word such as "facade" stays, although it has the form of an id.
+func withoutNumber(found string) string {
+	if strings.ContainsAny(found, "0123456789") {
+		return "#"
+	}
+	return found
 }
 
 // Fingerprint is a reason without what differs between entries of one cause: numbers, ids, times, addresses and quoted texts. It is never
@@ -40,6 +49,7 @@ func Fingerprint(reason string) string {
 	for _, v := range varying {
 		text = v.pattern.ReplaceAllString(text, v.instead)
 	}
+	text = numbers.ReplaceAllStringFunc(text, withoutNumber)
 	runes := []rune(text)
 	if len(runes) <= maxFingerprint {
 		return text

@@ -22,8 +22,13 @@ func TestReasonsOfOneCauseHaveOneFingerprint(t *testing.T) {
 		"task <id> refused at <time>": {
 			"task 7f6c1f0e-3c1b-4b8e-9d0a-0a4b1c2d3e4f refused at 2026-03-01T10:20:30.123Z", "task req_8fe2c91 refused at 2026-03-02 11:00:00",
 		},
-		"no such file <text> in commit <id>": {"no such file \"a.go\" in commit 9f8e7d6c5b4a", "no such file 'b/c.go' in commit 03fb54b"},
-		dlqtriage.NoReason:                   {"", "  \n"},
+		"no such file <text> in commit #": {"no such file \"a.go\" in commit 9f8e7d6c5b4a", "no such file 'b/c.go' in commit 03fb54b"},
+		"no checksum of customer #": {
+			"no checksum of customer de36b2dc", "no checksum of customer 93439402", "no checksum of customer 1234567c", "no checksum of customer abcdef1",
+			"no checksum of customer 0xdeadbeef", "no checksum of customer 0.1234567",
+		},
+		"the facade decoded # of #": {"the facade decoded 3 of 7", "the facade decoded 190001 of 1e94c2"},
+		dlqtriage.NoReason:          {"", "  \n"},
 	} {
 		for _, r := range reasons {
 			if got := dlqtriage.Fingerprint(r); got != want {
