@@ -260,9 +260,17 @@ func (a causalPlace) compare(b causalPlace) int {
 
 // ranks orders the messages of a task by generation.
 type ranks struct {
-	byKey   map[MessageKey]int
-	byMsgID map[string][]rankedID
-	newest  int
+	byKey     map[MessageKey]int
+	byMsgID   map[string][]rankedID
+	numbering map[numbered]int // The attempts that lines number.
+	newest    int
+}
+
+// numbered is a delivery by what broker state tells of it.
+type numbered struct {
+	message     MessageKey
+	consumer    string
+	consumerSeq uint64
 }
 
 // rankedID is the rank of one of the messages that have a message id.
@@ -272,20 +280,30 @@ type rankedID struct {
 }
 
 func rankMessages(messages []MessageFacts) ranks {
-	r := ranks{byKey: map[MessageKey]int{}, byMsgID: map[string][]rankedID{}}
+	r := ranks{byKey: map[MessageKey]int{}, byMsgID: map[string][]rankedID{}, numbering: map[numbered]int{}}
 	for i, m := range messages {
 		rank := m.Generation()<<20 + i
 		r.byKey[m.Key], r.newest = rank, max(r.newest, rank)
 		if m.Stored != nil && m.Stored.MsgID != "" {
 			r.byMsgID[m.Stored.MsgID] = append(r.byMsgID[m.Stored.MsgID], rankedID{m.Stored.At, rank})
 		}
+		for _, part := range m.Parts() {
+			for _, a := range part.Attempts {
+				for _, seq := range a.CSeqs {
+					r.numbering[numbered{m.Key, part.Consumer, seq}] = a.N
+				}
+			}
+		}
 	}
 	return r
 }
 
 func (r ranks) place(e *Event) causalPlace {
-	row := e.Kind.Row()
-	return causalPlace{rank: r.of(e, row.About), attempt: causalAttempt(e.Attempt, row.Turn), phase: row.Phase, event: e}
+	row, n := e.Kind.Row(), e.Attempt
+	if n == 0 && row.Turn == OfDelivery {
+		n = r.numbering[numbered{e.Message, e.Consumer, e.ConsumerSeq}]
+	}
+	return causalPlace{rank: r.of(e, row.About), attempt: causalAttempt(n, row.Turn), phase: row.Phase, event: e}
 }
 
 // of ranks an event with its message, else with the last message that was stored by then of those whose id it names, else with the newest one; publish

@@ -87,6 +87,26 @@ func TestCausalOrderIgnoresClocks(t *testing.T) {
 	}
 }
 
+func TestADeliveryWithoutANumberStandsInItsAttempt(t *testing.T) {
+	t.Parallel()
+	events := parseScenario(t, `published 0s seq=1 task=T msgid=T
+		delivered 1s seq=1 cseq=4
+		naked 3s seq=1 n=1 cseq=4
+		delivered 5s seq=1 cseq=9
+		terminated 7s seq=1 n=2 cseq=9`)
+	messages := foldAll([][]Event{slices.Clone(events)}).record("T").Messages
+	slices.Reverse(events)
+	SortCausally(events, messages)
+	var got []string
+	for _, e := range events {
+		got = append(got, string(e.Kind)+offset(e.At))
+	}
+	want := "published+0s delivered+1s naked+3s delivered+5s terminated+7s"
+	if strings.Join(got, " ") != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
+
 func TestReportsStandWithTheMessageThatTheyName(t *testing.T) {
 	t.Parallel()
 	events := parseScenario(t, `published 0s seq=1 task=T msgid=T
