@@ -74,6 +74,33 @@ func TestPublishesWithAnExpectationEscapeTheCaptureStreams(t *testing.T) {
 	awaitSeq(t, js, fleet.StreamTasks, 2)
 }
 
+// Capture streams refuse rollups: a publish must not remove what was recorded.
+func TestRollupsEscapeTheCaptureStreams(t *testing.T) {
+	t.Parallel()
+	js := testkit.JetStream(t, testkit.Broker(t))
+	tasks, err := js.Stream(t.Context(), fleet.StreamTasks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := tasks.CachedInfo().Config
+	cfg.AllowRollup = true
+	if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	rollup := nats.NewMsg(fleet.NewContract("").TaskSubject("cto", "code_review"))
+	rollup.Header.Set(fleet.HeaderNatsRollup, "all")
+	for _, m := range []*nats.Msg{nats.NewMsg(rollup.Subject), rollup, nats.NewMsg(rollup.Subject)} {
+		if _, err := js.PublishMsg(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !fleet.EscapesCapture(rollup.Header) {
+		t.Error("not recognised by its header")
+	}
+	awaitSeq(t, js, fleet.CapturePub, 2)
+	awaitSeq(t, js, fleet.StreamTasks, 3)
+}
+
 func TestTheProbeIsStoredNowhere(t *testing.T) {
 	t.Parallel()
 	js := testkit.JetStream(t, testkit.Broker(t))

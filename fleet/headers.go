@@ -51,6 +51,7 @@ const (
 	HeaderNatsSubject      = "Nats-Subject"
 	HeaderNatsSequence     = "Nats-Sequence"
 	HeaderNatsTimeStamp    = "Nats-Time-Stamp" // RFC 3339 with nanoseconds.
+	HeaderNatsRollup       = "Nats-Rollup"     // The message removes the older ones of its subject ("sub"), or all of its stream ("all").
 	HeaderNatsTTL          = "Nats-TTL"        // How long the stream keeps the message: a duration, a number of seconds, or "never".
 	HeaderNatsLastSequence = "Nats-Last-Sequence"
 	HeaderNatsMsgSize      = "Nats-Msg-Size" // Bytes of the body that a headers-only republish left out.
@@ -71,12 +72,12 @@ func HeaderValue(headers map[string][]string, name string) string {
 	return value
 }
 
-// EscapesCapture reports whether the publisher attached an expectation that holds for TASKS and not for the capture streams, so that
-// neither OBS_PUB nor OBS_RAW stores its copy although TASKS stored the message. Such a publish is seen by a plain subscription to
+// EscapesCapture reports whether the publisher attached an expectation that holds for TASKS and not for the capture streams, or a rollup, which they
+// refuse, so that neither OBS_PUB nor OBS_RAW stores its copy although TASKS stored the message. Such a publish is seen by a plain subscription to
 // obs.pub.> and obs.raw.>, or later by the gap it leaves in the sequence of OBS_PUB.
 func EscapesCapture(headers map[string][]string) bool {
 	for name := range headers {
-		if len(name) >= len(expectation) && strings.EqualFold(name[:len(expectation)], expectation) {
+		if strings.EqualFold(name, HeaderNatsRollup) || (len(name) >= len(expectation) && strings.EqualFold(name[:len(expectation)], expectation)) {
 			return true
 		}
 	}

@@ -14,7 +14,7 @@ const (
 	RemovedWithStream Removal = "stream"      // Its stream was deleted.
 	RemovedByInterest Removal = "consumer"    // Its stream has Interest retention, and the last consumer that took it was deleted.
 	RemovedToQueue    Removal = "dead_letter" // Its dead-letter entry is stored, and Fleetglass's monitor deleted it.
-	RemovedByBroker   Removal = "deleted"     // The broker says that it was deleted unacknowledged. By an operator, a purge, a limit or because no consumer took it any more (Interest retention), it does not say.
+	RemovedByBroker   Removal = "deleted"     // The broker says that it was deleted unacknowledged. By an operator, a purge, a publish that rolls up, a limit or because no consumer took it any more (Interest retention), it does not say.
 	RemovedUnknown    Removal = "unknown"     // It is gone, and nothing seen says how: an acknowledgement may have been missed.
 )
 
@@ -26,7 +26,7 @@ var removalWords = map[Removal]string{
 	RemovedWithStream: "with its stream",
 	RemovedByInterest: "with the last consumer that took it",
 	RemovedToQueue:    "once its dead-letter entry was stored",
-	RemovedByBroker:   "by an operator, a purge, a limit or lost interest",
+	RemovedByBroker:   "by an operator, a purge, a rollup, a limit or lost interest",
 }
 
 // Removals lists the kinds of removal of which the cause is known.

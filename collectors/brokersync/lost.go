@@ -62,6 +62,9 @@ func (st *step) lostWords() string {
 	if st.view.Limits.TTL {
 		words += ": their own TTL may have removed both before they were read"
 	}
+	if st.view.Limits.Rollup {
+		words += ": capture does not see a publish with Nats-Rollup"
+	}
 	return words
 }
 
@@ -159,7 +162,7 @@ func (st *step) hidden(at lifecycle.Micros) {
 	from := at.Truncate(time.Minute)
 	gap := lifecycle.Gap{
 		Source: st.view.sibling(fleet.CaptureRaw).String(), From: from, To: from.Add(time.Minute),
-		Reason: "publishes that expect something of their stream (Nats-Expected-…) are not captured: what was stored is read from the stream, and repeated publishes are not seen",
+		Reason: "publishes that expect something of their stream (Nats-Expected-…), or roll it up (Nats-Rollup), are not captured: what was stored is read from the stream, and repeated publishes are not seen",
 	}
 	if !slices.Contains(st.batch.Gaps, gap) {
 		st.batch.Gaps = append(st.batch.Gaps, gap)

@@ -44,6 +44,7 @@ type Limits struct {
 	MaxPerSubject int64
 	Others        bool // The number of messages or bytes is limited.
 	TTL           bool // A message may have a time to live of its own.
+	Rollup        bool // A publish may remove the older messages of its subject, or all of them. Capture does not see it.
 }
 
 // Capture says how far the capture streams reached, and how far their lines were stored.

@@ -45,7 +45,7 @@ func vanished(v view, c *Consumer, o lifecycle.OpenMessage, missed Missed, undel
 		reason = GoneByAge + GoneOrAnswered
 	case outlived:
 		reason = GoneByTTL + GoneOrAnswered
-	case undelivered && (v.Limits.MaxPerSubject > 0 || v.Limits.Others): // A limit may have made room, and the room may be taken by now.
+	case undelivered && (v.Limits.MaxPerSubject > 0 || v.Limits.Others || v.Limits.Rollup): // A limit may have made room that is taken by now, or a publish.
 		reason, by = GoneUndelivered, lifecycle.RemovedByBroker
 	case undelivered:
 		reason, by = GoneUndelivered, lifecycle.RemovedByOperator

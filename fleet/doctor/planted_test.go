@@ -69,6 +69,9 @@ var planted = []struct {
 	{"atomic batches", func(b broker) {
 		b.edit(fleet.StreamTasks, func(c *jetstream.StreamConfig) { c.AllowAtomicPublish = true })
 	}, []string{"batches_unseen: stream TASKS"}},
+	{"rollups", func(b broker) {
+		b.edit(fleet.StreamTasks, func(c *jetstream.StreamConfig) { c.AllowRollup = true })
+	}, []string{"rollups_allowed: stream TASKS"}},
 	{"schedules", func(b broker) {
 		b.edit(fleet.StreamTasks, func(c *jetstream.StreamConfig) { c.AllowMsgSchedules = true })
 	}, []string{"schedules_undeduplicated: stream TASKS"}},

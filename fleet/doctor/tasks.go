@@ -81,9 +81,14 @@ func taskChecks() []check {
 			why:   "Capture streams do not see the publishes of an atomic batch. Tasks are read from their stream while they are there; what is gone before leaves a gap.",
 		},
 		{
+			code: "rollups_allowed", severity: Warning, find: rollups,
+			title: "Publishers may delete tasks",
+			why:   "A publish with Nats-Rollup deletes the older tasks of its subject, or all tasks of the stream, those of other agents included. Capture does not see it.",
+		},
+		{
 			code: "schedules_undeduplicated", severity: Info, find: schedules,
 			title: "Scheduled tasks have no message id",
-			why:   "The broker strips the message id of a schedule when it fires, so nothing recognises a second publish of the same task.",
+			why:   "The broker strips the message id of a schedule when it fires, so nothing recognises a second publish of the same task. Such a stream allows rollups too: a publisher may delete older tasks, and capture does not see it.",
 		},
 	}
 }
@@ -269,6 +274,15 @@ func unseenBatches(l look) []trap {
 			return "", ""
 		}
 		return "It takes atomic batches.", "Publish tasks one by one where their publish attempts matter."
+	})
+}
+
+func rollups(l look) []trap {
+	return eachStream(l.taskStreams(), func(s Stream) (string, string) {
+		if !s.Config.AllowRollup || s.Config.DenyPurge || s.Config.AllowMsgSchedules { // Schedules bring rollups with them, and are a finding of their own.
+			return "", ""
+		}
+		return "It allows rollups.", "nats stream edit " + s.Config.Name + " --no-allow-rollup"
 	})
 }
 

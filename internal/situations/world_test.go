@@ -41,7 +41,11 @@ var (
 	briefly  = land{name: "times to live", streams: []jetstream.StreamConfig{{
 		Name: "TASKS", Subjects: []string{allTasks}, Retention: jetstream.WorkQueuePolicy, AllowMsgTTL: true, AllowDirect: true,
 	}}}
-	narrow = land{name: "a narrow stream", streams: []jetstream.StreamConfig{{
+	rolledUp = land{name: "rollups", streams: []jetstream.StreamConfig{{
+		Name: "TASKS", Subjects: []string{allTasks}, Retention: jetstream.WorkQueuePolicy, AllowRollup: true, AllowDirect: true,
+	}}}
+	rolledUpWhole = land{name: "rollups of the whole stream", streams: rolledUp.streams}
+	narrow        = land{name: "a narrow stream", streams: []jetstream.StreamConfig{{
 		Name: "TASKS", Subjects: []string{allTasks}, Retention: jetstream.WorkQueuePolicy, MaxMsgsPerSubject: 2, MaxAge: 8 * time.Second,
 		Duplicates: 500 * time.Millisecond, MaxMsgSize: 4096, AllowDirect: true,
 	}}}
