@@ -30,6 +30,7 @@ func EventText(e lifecycle.Event) string {
 	}
 	t.say("%s", spaced(d.Category))
 	t.say("entry %s", d.Entry)
+	t.say("removed %s", d.Removal.Words())
 	t.decided(d.Triage)
 	t.reported(d)
 	if d.Delay > 0 {
@@ -40,6 +41,12 @@ func EventText(e lifecycle.Event) string {
 	}
 	t.say("%s", d.Reason)
 	return Printable(strings.Join(t, ", "))
+}
+
+// firstSentence is a text up to its first full stop; all of it where it has only one sentence.
+func firstSentence(text string) string {
+	first, _, _ := strings.Cut(text, ". ")
+	return strings.TrimSuffix(first, ".") + "."
 }
 
 // eventText collects what an event says, a few words each.

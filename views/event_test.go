@@ -29,6 +29,8 @@ func TestAnEventSaysWhatItCarries(t *testing.T) {
 		{lifecycle.Event{Kind: lifecycle.DeadLettered, Detail: lifecycle.Detail{Naming: subject, DeadLetter: lifecycle.DeadLetter{Category: "conditionally_recoverable", Entry: "DLQ:5"}}}, "conditionally recoverable, entry DLQ:5"},
 		{lifecycle.Event{Kind: lifecycle.Triaged, Detail: lifecycle.Detail{Triage: lifecycle.Triage{Outcome: lifecycle.OutcomeDiscarded, Action: "discard", Actor: "ann"}}},
 			"discarded, asked for: discard, by ann"},
+		{lifecycle.Event{Kind: lifecycle.Vanished, Detail: lifecycle.Detail{Ending: lifecycle.Ending{Removal: lifecycle.RemovedToQueue}}}, "removed once its dead-letter entry was stored"},
+		{lifecycle.Event{Kind: lifecycle.Vanished, Detail: lifecycle.Detail{Ending: lifecycle.Ending{Removal: lifecycle.RemovedUnknown}}}, ""},
 		{lifecycle.Event{Kind: lifecycle.ReportStepIntent, Detail: lifecycle.Detail{StepReport: lifecycle.StepReport{Tool: "cms", StepClass: "keyed"}}}, "cms, class keyed"},
 	} {
 		if got := EventText(c.event); got != c.want {

@@ -38,11 +38,16 @@ func (b *builder) endLabel(lane *Lane, a lifecycle.Attempt, events []lifecycle.E
 	if a.NakDelayNs > 0 {
 		whole += " · asked for " + lifecycle.Lasting(time.Duration(a.NakDelayNs))
 	}
+	silence := ""
+	if a.Silent {
+		silence = " · nothing was seen of it"
+	}
 	for _, bar := range lane.Bars {
 		if bar.Kind == BarSilent {
-			whole += " · no sign of life for " + bar.Text
+			silence = " · no sign of life for " + bar.Text
 		}
 	}
+	whole += silence
 	lane.Label = placeLabel(b.scale.x(a.EndedAt), whole)
 	lane.Label.Tone = lane.Look.Tone
 	if e := endEvent(a, events); e != nil {
@@ -52,8 +57,6 @@ func (b *builder) endLabel(lane *Lane, a lifecycle.Attempt, events []lifecycle.E
 
 func endWord(a lifecycle.Attempt) string {
 	switch {
-	case a.Silent:
-		return endLook(a).Word + ", no line of it was seen"
 	case a.End == lifecycle.EndTimedOut:
 		return "no answer"
 	case a.End == lifecycle.EndTerminated:

@@ -44,7 +44,7 @@ func (q listQuery) chips(facets lifecycle.Facets) []views.Chip {
 	shown := topKeys(facets.Agents, chipsShown)
 	slices.Sort(shown)
 	for _, a := range shown {
-		out = append(out, views.Chip{Href: q.toggle("agent", a), Label: views.Cut(a, 32), Count: short(facets.Agents[a]), On: q.has("agent", a)})
+		out = append(out, views.Chip{Href: q.toggle("agent", a), Label: views.Cut(a, 32), Count: q.ofAll(facets.Agents[a]), On: q.has("agent", a)})
 	}
 	for _, chip := range understood(q.path, lifecycle.TaskGrammar(), q.values, false, ownControl...) {
 		if !slices.ContainsFunc(shown, func(a string) bool { return chip.Href == q.toggle("agent", a) }) {
@@ -52,6 +52,14 @@ func (q listQuery) chips(facets lifecycle.Facets) []views.Chip {
 		}
 	}
 	return out
+}
+
+// ofAll writes a count of all tasks beside a choice; empty where the list is narrowed, because the choice would then lead to another number of tasks.
+func (q listQuery) ofAll(n int64) string {
+	if n == 0 || q.narrowed() {
+		return ""
+	}
+	return short(n)
 }
 
 // ownControl are the parameters that have a place of their own above a list; whatever else is asked for is shown as chips.
@@ -88,11 +96,7 @@ func (q listQuery) facet(name, legend string, values map[string]int64) views.Fac
 	}
 	slices.Sort(keys)
 	for _, k := range keys {
-		c := views.FacetChoice{Value: k, Label: views.Cut(k, 48), On: q.has(name, k)}
-		if n := values[k]; n > 0 {
-			c.Count = short(n)
-		}
-		f.Choices = append(f.Choices, c)
+		f.Choices = append(f.Choices, views.FacetChoice{Value: k, Label: views.Cut(k, 48), Count: q.ofAll(values[k]), On: q.has(name, k)})
 	}
 	return f
 }

@@ -158,22 +158,3 @@ func (s *site) fill(t *testing.T, n int) {
 	}
 	t.Logf("stored %d tasks", n)
 }
-
-// TestALiveTaskStaysInPlaceWhenItsLeaseRunsOut asks the Layout Instability API what moved. The words of the facts and the answers change then.
-func TestALiveTaskStaysInPlaceWhenItsLeaseRunsOut(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, webtest.Rich(noon).Batch, acting)
-	b := openTab(t, testkit.Browser(t), s)
-	b.open(t, "/tasks/tsk-91b6c4")
-	b.until(t, `document.body.dataset.stream === "open" && document.querySelector("#facts").textContent.includes("stuck")`)
-	b.run(t, `window.moved = { sum: 0, what: [] };
-		const place = (s) => (s.node?.closest?.("[id]")?.id ?? s.node?.nodeName) + " " + s.previousRect.y + "+" + s.previousRect.height + " to " + s.currentRect.y + "+" + s.currentRect.height;
-		new PerformanceObserver((l) => { for (const e of l.getEntries()) if (!e.hadRecentInput) { moved.sum += e.value; moved.what.push(e.value.toFixed(4) + ": " + e.sources.map(place).join(", ")); } }).observe({ type: "layout-shift" })`)
-	s.clock.Advance(2 * time.Minute)
-	s.append(t, newTask(s, "passes-by"))
-	b.until(t, `document.querySelector("#facts").textContent.includes("past the deadline") && document.querySelector("#answers").textContent.includes("Due since")`)
-	b.run(t, `new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted)))`)
-	if moved := eval[float64](t, b, `moved.sum`); moved > 0.01 {
-		t.Errorf("layout shift %.4f:\n%s", moved, eval[string](t, b, `moved.what.join("\n")`))
-	}
-}

@@ -16,8 +16,8 @@ function age(seconds) {
 
 function duration(seconds) {
   const two = (n) => String(Math.floor(n)).padStart(2, "0");
-  if (seconds < 0) return "−" + duration(-seconds);
-  if (seconds < 60) return `${Math.floor(seconds)} s`;
+  if (seconds <= -1) return "−" + duration(-seconds);
+  if (seconds < 60) return `${Math.floor(Math.abs(seconds))} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)}m ${two(seconds % 60)}s`;
   if (seconds < 86400) return `${Math.floor(seconds / 3600)}h ${two((seconds % 3600) / 60)}m`;
   return `${Math.floor(seconds / 86400)}d ${Math.floor((seconds % 86400) / 3600)}h`;
