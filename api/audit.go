@@ -21,7 +21,7 @@ import (
 // AuditReader answers who did what.
 type AuditReader interface {
 	// Audit is that of [decision.Auditor].
-	Audit(ctx context.Context, f decision.AuditFilter, after *decision.AuditCursor, limit int) (records []decision.AuditRecord, next *decision.AuditCursor, err error)
+	Audit(ctx context.Context, f decision.AuditFilter, from *decision.AuditCursor, limit int) (records []decision.AuditRecord, next *decision.AuditCursor, err error)
 }
 
 // AuditRow is who did, or was refused, what.
@@ -74,7 +74,7 @@ func shapeAudit(op *huma.Operation) {
 
 type auditReply struct {
 	Status       int
-	Link         string `header:"Link" doc:"The following page (RFC 8288)."`
+	Link         string `header:"Link" doc:"The following page and the one before (RFC 8288)."`
 	CacheControl string `header:"Cache-Control"`
 	ContentType  string `header:"Content-Type"`
 	Body         any
@@ -104,17 +104,17 @@ func (a *API) listAudit(ctx context.Context, in *AuditQuery) (*auditReply, error
 
 // auditPage is one page as JSON.
 func (a *API) auditPage(ctx context.Context, f decision.AuditFilter, l listRequest) (*auditReply, error) {
-	var after *decision.AuditCursor
+	var from *decision.AuditCursor
 	if l.from != nil {
-		after = &decision.AuditCursor{At: l.from.At, ID: l.from.Key}
+		from = &decision.AuditCursor{At: l.from.At, ID: l.from.Key, Newer: l.from.Backward}
 	}
-	records, next, err := a.cfg.Audit.Audit(ctx, f, after, l.limit)
+	records, next, err := a.cfg.Audit.Audit(ctx, f, from, l.limit)
 	if err != nil {
 		return nil, err
 	}
 	var page Page
-	if next != nil {
-		page.Next = l.cursor(&query.Cursor{At: next.At, Key: next.ID})
+	if n := len(records); n > 0 {
+		page = l.sides(query.Cursor{At: records[0].At, Key: records[0].ID}, query.Cursor{At: records[n-1].At, Key: records[n-1].ID}, next != nil)
 	}
 	body := List[AuditRow]{Data: a.auditRows(records), Page: page, AsOf: Instant(l.now), Gaps: []GapRef{}}
 	return &auditReply{Status: 200, Link: l.link(page), CacheControl: "no-store", ContentType: "application/json", Body: body}, nil

@@ -44,6 +44,14 @@ func TestTheAuditIsListedByPageAndFilter(t *testing.T) {
 		if want := "r018 r016 r014 r012 r010 r008 r006 r004 r002 r000"; strings.Join(ids, " ") != want {
 			t.Errorf("ids %v, want %s", ids, want)
 		}
+		first := get[List[AuditRow]](f, "/api/v1/audit?limit=3&actor=ceo")
+		second := get[List[AuditRow]](f, "/api/v1/audit?limit=3&actor=ceo&cursor="+string(first.Page.Next))
+		third := get[List[AuditRow]](f, "/api/v1/audit?limit=3&actor=ceo&cursor="+string(second.Page.Next))
+		back := get[List[AuditRow]](f, "/api/v1/audit?limit=3&actor=ceo&cursor="+string(third.Page.Prev))
+		begin := get[List[AuditRow]](f, "/api/v1/audit?limit=3&actor=ceo&cursor="+string(back.Page.Prev))
+		if first.Page.Prev != "" || begin.Page.Prev != "" || begin.Page.Next == "" || len(back.Data) != 3 || back.Data[0].ID != "r012" || begin.Data[0].ID != "r018" {
+			t.Errorf("back from the third page: %+v, %+v", back, begin)
+		}
 		if got := get[List[AuditRow]](f, "/api/v1/audit?outcome=denied&action=retry"); len(got.Data) != 2 || string(got.Data[0].After) != `{"status":"acting"}` || string(got.Data[0].Before) != "null" {
 			t.Errorf("denied retries: %+v", got.Data)
 		}

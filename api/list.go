@@ -166,6 +166,20 @@ func (l listRequest) link(p Page) string {
 	return strings.Join(parts, ", ")
 }
 
+// sides are the pages beside one that was read from the list's place: the rows from first to last, behind which more follow in the direction of reading.
+func (l listRequest) sides(first, last query.Cursor, more bool) Page {
+	first.Backward = true
+	backward := l.from != nil && l.from.Backward
+	var p Page
+	if more || backward {
+		p.Next = l.cursor(&last)
+	}
+	if (more && backward) || (l.from != nil && !backward) {
+		p.Prev = l.cursor(&first)
+	}
+	return p
+}
+
 // window cuts one page out of rows that are all at hand, in the order of their places.
 func window[T any](l listRequest, rows []T, place func(T) query.Cursor) ([]T, Page) {
 	slices.SortStableFunc(rows, func(a, b T) int { return place(a).Compare(place(b)) })

@@ -10,15 +10,23 @@ import (
 
 // operationPage reads the page that a cursor asks for. The list goes forward only: what is new is read from its beginning.
 func operationPage(ctx context.Context, service *dlqtriage.Operations, l listRequest) ([]dlqtriage.Operation, Page, error) {
-	var before *decision.ActionPlace
+	var from *decision.ActionPlace
+	backward := false
 	if l.from != nil {
-		before = &decision.ActionPlace{CreatedAt: l.from.At, ID: l.from.Key}
+		backward = l.from.Backward
+		from = &decision.ActionPlace{CreatedAt: l.from.At, ID: l.from.Key, Newer: backward}
 	}
-	found, err := service.List(ctx, before, l.limit+1)
-	if err != nil || len(found) <= l.limit {
-		return found, Page{}, err
+	found, err := service.List(ctx, from, l.limit+1)
+	if err != nil || len(found) == 0 {
+		return nil, Page{}, err
 	}
-	found = found[:l.limit]
-	last := found[l.limit-1]
-	return found, Page{Next: l.cursor(&query.Cursor{At: last.CreatedAt, Key: last.ID})}, nil
+	more := len(found) > l.limit
+	switch {
+	case more && backward:
+		found = found[1:]
+	case more:
+		found = found[:l.limit]
+	}
+	first, last := found[0], found[len(found)-1]
+	return found, l.sides(query.Cursor{At: first.CreatedAt, Key: first.ID}, query.Cursor{At: last.CreatedAt, Key: last.ID}, more), nil
 }

@@ -78,6 +78,12 @@ func TestManyEntriesAreActedOnByFilterAndByID(t *testing.T) {
 			for _, o := range page.Data {
 				list = append(list, o.Action)
 			}
+			if page.Page.Prev != "" {
+				before := get[List[Operation]](f, "/api/v1/operations?limit=2&cursor="+string(page.Page.Prev))
+				if n := len(list) - len(page.Data); len(before.Data) != 2 || before.Data[0].Action != list[n-2] || before.Data[1].Action != list[n-1] || before.Page.Prev != "" {
+					t.Errorf("the page before %v: %+v", list, before)
+				}
+			}
 			if target = ""; page.Page.Next != "" {
 				target = "/api/v1/operations?limit=2&cursor=" + string(page.Page.Next)
 			}

@@ -2,10 +2,11 @@ package decision
 
 import "fleetglass/lifecycle"
 
-// ActionPlace is the place of an action in a list by time.
+// ActionPlace is a place in a list of actions by time, from which it is read on.
 type ActionPlace struct {
 	CreatedAt lifecycle.Micros
 	ID        string
+	Newer     bool // The list is read towards newer actions. They still come newest first.
 }
 
 // Action is something that somebody asked for and that has begun or ended, as the domain that owns it describes it.

@@ -1,6 +1,11 @@
 package decision
 
-import "fleetglass/lifecycle"
+import (
+	"math"
+	"slices"
+
+	"fleetglass/lifecycle"
+)
 
 // The outcomes of an audit record.
 const (
@@ -31,8 +36,39 @@ type AuditFilter struct {
 	From, To               lifecycle.Micros // From ≤ at < to; zero for no bound.
 }
 
-// AuditCursor is the place of a record in the list.
+// Reading is where a list of the records that f selects is read from, and the bound in time where it ends: at or after that time, or before it where it is
+// read towards newer records. A nil place is the beginning of the list.
+func (f AuditFilter) Reading(from *AuditCursor) (begin AuditCursor, end lifecycle.Micros) {
+	to := f.To
+	if !to.Known() {
+		to = math.MaxInt64
+	}
+	switch {
+	case from == nil || (!from.Newer && from.At >= to):
+		return AuditCursor{At: to}, f.From
+	case from.Newer:
+		return *from, to
+	}
+	return *from, f.From
+}
+
+// AuditCursor is a place in the list, from which it is read on.
 type AuditCursor struct {
-	At lifecycle.Micros
-	ID string
+	At    lifecycle.Micros
+	ID    string
+	Newer bool // The list is read towards newer records. They still come newest first.
+}
+
+// Page makes a page of what was read from c, in the order of reading: at most limit records, the newest first, and the place where reading goes on; nil where
+// nothing more was found.
+func (c AuditCursor) Page(found []AuditRecord, limit int) (page []AuditRecord, next *AuditCursor) {
+	if len(found) > limit {
+		found = found[:limit]
+		last := found[limit-1]
+		next = &AuditCursor{At: last.At, ID: last.ID, Newer: c.Newer}
+	}
+	if c.Newer {
+		slices.Reverse(found)
+	}
+	return found, next
 }

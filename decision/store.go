@@ -45,8 +45,9 @@ type Reader interface {
 	ActionsOn(ctx context.Context, s Subject, limit int) ([]Action, error)
 	// ActionsOf returns the actions of an operation in the order of their ids, those behind the given id, at most limit.
 	ActionsOf(ctx context.Context, operation, after string, limit int) ([]Action, error)
-	// Operations returns the actions that are no part of an operation, the newest first, ties broken by id, those behind before, at most limit.
-	Operations(ctx context.Context, before *ActionPlace, limit int) ([]Action, error)
+	// Operations returns the actions that are no part of an operation, the newest first, ties broken by id: those that follow from in the direction in
+	// which it reads, at most limit. Without it they begin with the newest.
+	Operations(ctx context.Context, from *ActionPlace, limit int) ([]Action, error)
 	// Effect returns one effect, or lifecycle.ErrNotFound.
 	Effect(ctx context.Context, id string) (EffectState, error)
 	// EffectsOf returns the effects of an action, ordered by when they are due, ties broken by id.
@@ -65,8 +66,9 @@ type Keeper interface {
 type Auditor interface {
 	// AddAudit adds a record that belongs to no decision, such as a refusal.
 	AddAudit(ctx context.Context, r AuditRecord) error
-	// Audit returns the records that f selects, the newest first, ties broken by id, those behind after, at most limit. next is nil at the end.
-	Audit(ctx context.Context, f AuditFilter, after *AuditCursor, limit int) (records []AuditRecord, next *AuditCursor, err error)
+	// Audit returns the records that f selects, the newest first, ties broken by id: those that follow from in the direction in which it reads, at most limit.
+	// Without it they begin with the newest. next goes on in the same direction; it is nil at the end.
+	Audit(ctx context.Context, f AuditFilter, from *AuditCursor, limit int) (records []AuditRecord, next *AuditCursor, err error)
 }
 
 // RequestKeys keeps the idempotency keys of calls.

@@ -212,9 +212,9 @@ func (s *Operations) Get(ctx context.Context, id string) (Operation, error) {
 	return o, s.follow(ctx, &o)
 }
 
-// List returns operations without their items' outcome, the newest first, those behind before, at most limit.
-func (s *Operations) List(ctx context.Context, before *decision.ActionPlace, limit int) ([]Operation, error) {
-	found, err := s.Store.Operations(ctx, before, limit)
+// List returns operations without their items' outcome, as [decision.Reader] lists actions.
+func (s *Operations) List(ctx context.Context, from *decision.ActionPlace, limit int) ([]Operation, error) {
+	found, err := s.Store.Operations(ctx, from, limit)
 	if err != nil {
 		return nil, err
 	}

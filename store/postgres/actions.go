@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"fleetglass/decision"
 
@@ -20,6 +21,7 @@ ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, operation = excluded.operat
 	selectAction     = selectActions + `WHERE id = $1`
 	selectActionsOn  = selectActions + `WHERE subject = $1 ORDER BY created DESC, id DESC LIMIT $2`
 	selectOperations = selectActions + `WHERE operation = '' AND (created, id) < ($1, $2) ORDER BY created DESC, id DESC LIMIT $3`
+	selectNewer      = selectActions + `WHERE operation = '' AND (created, id) > ($1, $2) ORDER BY created, id LIMIT $3`
 	selectActionsOf  = selectActions + `WHERE operation = $1 AND operation <> '' AND id > $2 ORDER BY id LIMIT $3`
 )
 
@@ -69,12 +71,18 @@ func (s *Store) ActionsOf(ctx context.Context, operation, after string, limit in
 }
 
 // Operations implements [decision.Reader].
-func (s *Store) Operations(ctx context.Context, before *decision.ActionPlace, limit int) ([]decision.Action, error) {
-	place := decision.ActionPlace{CreatedAt: math.MaxInt64}
-	if before != nil {
-		place = *before
+func (s *Store) Operations(ctx context.Context, from *decision.ActionPlace, limit int) ([]decision.Action, error) {
+	place, query := decision.ActionPlace{CreatedAt: math.MaxInt64}, selectOperations
+	if from != nil {
+		place = *from
 	}
-	out, err := s.actions(ctx, selectOperations, int64(place.CreatedAt), []byte(place.ID), limit)
+	if place.Newer {
+		query = selectNewer
+	}
+	out, err := s.actions(ctx, query, int64(place.CreatedAt), []byte(place.ID), limit)
+	if place.Newer {
+		slices.Reverse(out)
+	}
 	return out, s.wrap("read operations", err)
 }
 

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"fleetglass/decision"
 
@@ -16,8 +15,9 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT DO N
 
 	// Conditions that select everything are false for the planner, which plans for the values at hand.
 	selectAudit = `SELECT id, at, actor, role, token, via, action, target, outcome, reason, before, after, request FROM audit
-WHERE (at, id) < ($1, $2) AND at >= $3 AND (actor = $4 OR $4 = ''::bytea) AND (action = $5 OR $5 = ''::bytea) AND (outcome = $6 OR $6 = '')
-ORDER BY at DESC, id DESC LIMIT $7`
+WHERE (actor = $4 OR $4 = ''::bytea) AND (action = $5 OR $5 = ''::bytea) AND (outcome = $6 OR $6 = '') AND `
+	selectOlderAudit = selectAudit + `(at, id) < ($1, $2) AND at >= $3 ORDER BY at DESC, id DESC LIMIT $7`
+	selectNewerAudit = selectAudit + `(at, id) > ($1, $2) AND at < $3 ORDER BY at, id LIMIT $7`
 )
 
 func queueAudit(writes *pgx.Batch, r *decision.AuditRecord) {
@@ -43,24 +43,22 @@ func (s *Store) AddAudit(ctx context.Context, r decision.AuditRecord) error {
 }
 
 // Audit implements [decision.Auditor].
-func (s *Store) Audit(ctx context.Context, f decision.AuditFilter, after *decision.AuditCursor, limit int) ([]decision.AuditRecord, *decision.AuditCursor, error) {
-	place := decision.AuditCursor{At: math.MaxInt64}
-	if f.To.Known() {
-		place.At = f.To
+func (s *Store) Audit(ctx context.Context, f decision.AuditFilter, from *decision.AuditCursor, limit int) ([]decision.AuditRecord, *decision.AuditCursor, error) {
+	begin, end := f.Reading(from)
+	query := selectOlderAudit
+	if begin.Newer {
+		query = selectNewerAudit
 	}
-	if after != nil && after.At < place.At {
-		place = *after
-	}
-	rows, err := s.pool.Query(ctx, selectAudit, int64(place.At), []byte(place.ID), int64(f.From), []byte(f.Actor), []byte(f.Action), f.Outcome, limit+1)
+	rows, err := s.pool.Query(ctx, query, int64(begin.At), []byte(begin.ID), int64(end), []byte(f.Actor), []byte(f.Action), f.Outcome, limit+1)
 	if err != nil {
 		return nil, nil, s.wrap("read audit", err)
 	}
-	out, err := pgx.CollectRows(rows, scanAudit)
-	if err != nil || len(out) <= limit {
-		return out, nil, s.wrap("read audit", err)
+	found, err := pgx.CollectRows(rows, scanAudit)
+	if err != nil {
+		return nil, nil, s.wrap("read audit", err)
 	}
-	last := out[limit-1]
-	return out[:limit], &decision.AuditCursor{At: last.At, ID: last.ID}, nil
+	out, next := begin.Page(found, limit)
+	return out, next, nil
 }
 
 func scanAudit(row pgx.CollectableRow) (r decision.AuditRecord, err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"fleetglass/decision"
 	"fleetglass/lifecycle"
@@ -20,6 +21,7 @@ ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, operation = excluded.operat
 	selectAction        = `SELECT ` + actionColumns + ` FROM actions WHERE id = ?`
 	selectActionsOn     = `SELECT ` + actionColumns + ` FROM actions WHERE subject = ? ORDER BY created DESC, id DESC LIMIT +?`
 	selectOperations    = `SELECT ` + actionColumns + ` FROM actions WHERE operation = '' AND (created, id) < (?, ?) ORDER BY created DESC, id DESC LIMIT +?`
+	selectNewer         = `SELECT ` + actionColumns + ` FROM actions WHERE operation = '' AND (created, id) > (?, ?) ORDER BY created, id LIMIT +?`
 	selectActionsOfMany = `SELECT ` + actionColumns + ` FROM actions WHERE operation = ? AND operation <> '' AND id > ? ORDER BY id LIMIT +?`
 )
 
@@ -67,14 +69,21 @@ func (s *Store) ActionsOf(ctx context.Context, operation, after string, limit in
 }
 
 // Operations implements [decision.Reader].
-func (s *Store) Operations(ctx context.Context, before *decision.ActionPlace, limit int) ([]decision.Action, error) {
-	place := decision.ActionPlace{CreatedAt: math.MaxInt64}
-	if before != nil {
-		place = *before
+func (s *Store) Operations(ctx context.Context, from *decision.ActionPlace, limit int) ([]decision.Action, error) {
+	place, query := decision.ActionPlace{CreatedAt: math.MaxInt64}, selectOperations
+	if from != nil {
+		place = *from
 	}
-	return s.actions(ctx, func(conn *sqlite.Conn) *statement {
-		return prepare(conn, selectOperations).int(int64(place.CreatedAt)).text(place.ID).int(int64(limit))
+	if place.Newer {
+		query = selectNewer
+	}
+	out, err := s.actions(ctx, func(conn *sqlite.Conn) *statement {
+		return prepare(conn, query).int(int64(place.CreatedAt)).text(place.ID).int(int64(limit))
 	})
+	if place.Newer {
+		slices.Reverse(out)
+	}
+	return out, err
 }
 
 // actions reads actions by a query of actionColumns.

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"fleetglass/decision"
 	"fleetglass/lifecycle"
@@ -15,12 +14,15 @@ const (
 	insertAudit = `INSERT INTO audit (id, at, actor, role, token, via, action, target, outcome, reason, before, after, request)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`
 
-	// Each of the three reads its own index from the place where the page begins, and leaves out what the other conditions do not select.
+	// Each of the three reads its own index from the place where the page begins, towards older or newer records, and leaves out what the other conditions do
+	// not select.
 	auditColumns   = `SELECT id, at, actor, role, token, via, action, target, outcome, reason, before, after, request FROM audit INDEXED BY `
-	auditRest      = ` (at, id) < (?, ?) AND at >= ? AND (action = ? OR ? = '') AND (outcome = ? OR ? = '') ORDER BY at DESC, id DESC LIMIT +?`
-	selectAudit    = auditColumns + `audit_by_time WHERE` + auditRest
-	selectByActor  = auditColumns + `audit_by_actor WHERE actor = ? AND` + auditRest
-	selectByAction = auditColumns + `audit_by_action WHERE action = ? AND` + auditRest
+	selectAudit    = auditColumns + `audit_by_time WHERE`
+	selectByActor  = auditColumns + `audit_by_actor WHERE actor = ? AND`
+	selectByAction = auditColumns + `audit_by_action WHERE action = ? AND`
+	auditRest      = ` AND (action = ? OR ? = '') AND (outcome = ? OR ? = '')`
+	olderAudit     = ` (at, id) < (?, ?) AND at >= ?` + auditRest + ` ORDER BY at DESC, id DESC LIMIT +?`
+	newerAudit     = ` (at, id) > (?, ?) AND at < ?` + auditRest + ` ORDER BY at, id LIMIT +?`
 )
 
 func (w *writer) addAudit(r *decision.AuditRecord) error {
@@ -37,38 +39,38 @@ func (s *Store) AddAudit(ctx context.Context, r decision.AuditRecord) error {
 }
 
 // Audit implements [decision.Auditor].
-func (s *Store) Audit(ctx context.Context, f decision.AuditFilter, after *decision.AuditCursor, limit int) ([]decision.AuditRecord, *decision.AuditCursor, error) {
-	var out []decision.AuditRecord
+func (s *Store) Audit(ctx context.Context, f decision.AuditFilter, from *decision.AuditCursor, limit int) ([]decision.AuditRecord, *decision.AuditCursor, error) {
+	begin, end := f.Reading(from)
+	var found []decision.AuditRecord
 	err := s.read(ctx, "read audit", func(conn *sqlite.Conn) error {
-		return auditQuery(conn, f, after, limit+1).each(func(r *statement) error {
-			out = append(out, getAudit(r))
+		return auditQuery(conn, f, begin, end, limit+1).each(func(r *statement) error {
+			found = append(found, getAudit(r))
 			return nil
 		})
 	})
-	if err != nil || len(out) <= limit {
-		return out, nil, err
+	if err != nil {
+		return nil, nil, err
 	}
-	last := out[limit-1]
-	return out[:limit], &decision.AuditCursor{At: last.At, ID: last.ID}, nil
+	out, next := begin.Page(found, limit)
+	return out, next, nil
 }
 
 // auditQuery binds the query that reads the fewest rows.
-func auditQuery(conn *sqlite.Conn, f decision.AuditFilter, after *decision.AuditCursor, limit int) *statement {
-	place := decision.AuditCursor{At: math.MaxInt64}
-	if f.To.Known() {
-		place.At = f.To
+func auditQuery(conn *sqlite.Conn, f decision.AuditFilter, begin decision.AuditCursor, end lifecycle.Micros, limit int) *statement {
+	towards := olderAudit
+	if begin.Newer {
+		towards = newerAudit
 	}
-	if after != nil && after.At < place.At {
-		place = *after
-	}
-	q := prepare(conn, selectAudit)
+	var q *statement
 	switch {
 	case f.Actor != "":
-		q = prepare(conn, selectByActor).text(f.Actor)
+		q = prepare(conn, selectByActor+towards).text(f.Actor)
 	case f.Action != "":
-		q = prepare(conn, selectByAction).text(f.Action)
+		q = prepare(conn, selectByAction+towards).text(f.Action)
+	default:
+		q = prepare(conn, selectAudit+towards)
 	}
-	return q.int(int64(place.At)).text(place.ID).int(int64(f.From)).text(f.Action).text(f.Action).text(f.Outcome).text(f.Outcome).int(int64(limit))
+	return q.int(int64(begin.At)).text(begin.ID).int(int64(end)).text(f.Action).text(f.Action).text(f.Outcome).text(f.Outcome).int(int64(limit))
 }
 
 func getAudit(r *statement) decision.AuditRecord {

@@ -78,7 +78,26 @@ func auditPages(t *testing.T, s decision.Auditor, f decision.AuditFilter, limit 
 			break
 		}
 	}
+	auditBackward(t, s, f, limit, out)
 	return out
+}
+
+// auditBackward reads the list from its end to its beginning.
+func auditBackward(t *testing.T, s decision.Auditor, f decision.AuditFilter, limit int, all []decision.AuditRecord) {
+	t.Helper()
+	if len(all) == 0 {
+		return
+	}
+	var got []decision.AuditRecord
+	last := all[len(all)-1]
+	for from := (&decision.AuditCursor{At: last.At, ID: last.ID, Newer: true}); from != nil; {
+		some, next, err := s.Audit(t.Context(), f, from, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, from = append(some, got...), next
+	}
+	diff(t, "audit read backward", append(got, last), all)
 }
 
 func auditAppendOnly(t *testing.T, s Store) {

@@ -83,6 +83,16 @@ func listOperations(t *testing.T, s Store) {
 		}
 	}
 	diff(t, "operations", got, want)
+
+	back, err := s.Operations(t.Context(), &decision.ActionPlace{CreatedAt: 100, ID: "o0", Newer: true}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = nil
+	for _, a := range back {
+		got = append(got, a.ID)
+	}
+	diff(t, "operations read towards newer ones", got, want[len(want)-4:len(want)-1])
 }
 
 // numberOf is the number in the id of an effect of [withEffects].
