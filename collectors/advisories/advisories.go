@@ -101,6 +101,9 @@ func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Ba
 	e := line.Event(kind)
 	e.At, e.Message, e.Consumer, e.Agent = at, key, a.Consumer, fleet.AgentOfWorker(a.Consumer)
 	e.ConsumerSeq, e.Attempt = a.ConsumerSeq, int(a.Deliveries)
+	if a.removes() && a.Deliveries > 1 { // Of a removal the broker names the sequence of the first delivery, and how often it delivered again.
+		e.ConsumerSeq = 0
+	}
 	e.Detail = lifecycle.Detail{Ending: lifecycle.Ending{Reason: a.Reason, AckTime: time.Duration(max(a.AckTime, 0))}, Standing: streams.Shared(key, a.Consumer)}
 	if a.Type == typeTerminated && streams.NeverDelivered(key, a.Consumer, at, a.ConsumerSeq) { // The broker repeats whatever is sent to it.
 		e.Detail.Unproved, e.Detail.Undelivered = true, true
@@ -124,7 +127,7 @@ func (a advisory) check(at, captured lifecycle.Micros) error {
 		return fmt.Errorf("forged: the advisory is dated %s, after its line was captured", a.Time.Format(time.RFC3339))
 	case a.AckTime > int64(maxAckTime):
 		return fmt.Errorf("forged: an answer is said to have taken %s", time.Duration(a.AckTime))
-	case a.ConsumerSeq > 0 && a.Deliveries > a.ConsumerSeq:
+	case !a.removes() && a.ConsumerSeq > 0 && a.Deliveries > a.ConsumerSeq:
 		return fmt.Errorf("forged: delivery %d of a message cannot be the consumer's delivery %d", a.Deliveries, a.ConsumerSeq)
 	}
 	if a.ConsumerSeq > collectors.MaxSequence {

@@ -129,6 +129,39 @@ func TestGoldenLinesDecode(t *testing.T) {
 	testkit.Golden(t, "events.json", results)
 }
 
+// Of a message that is deleted in its third delivery the broker names the consumer sequence of the first one.
+func TestARemovalDoesNotNumberDeliveries(t *testing.T) {
+	t.Parallel()
+	js := testkit.JetStream(t, testkit.Broker(t))
+	tasks, err := js.Stream(t.Context(), fleet.StreamTasks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker, err := tasks.CreateConsumer(t.Context(), jetstream.ConsumerConfig{
+		Durable: fleet.WorkerName("a1"), AckPolicy: jetstream.AckExplicitPolicy, AckWait: 200 * time.Millisecond, FilterSubject: "genbrain.agents.a1.tasks.>",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish(t.Context(), "genbrain.agents.a1.tasks.t", []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		next(t, worker)
+	}
+	if err := tasks.DeleteMsg(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	said := testkit.Capture(t, js, fleet.CaptureEvt, 3)[2]
+	events, err := decode(said.Seq, said.Subject, []byte(said.Body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(said.Body, `"consumer_seq":1,"stream_seq":1,"deliveries":2`) || events[0].Attempt != 2 || events[0].ConsumerSeq != 0 {
+		t.Errorf("got attempt %d, consumer sequence %d of %s", events[0].Attempt, events[0].ConsumerSeq, said.Body)
+	}
+}
+
 // captured is when the lines of these tests are said to have been captured: after everything that they tell of.
 var captured = lifecycle.MicrosOf(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
 
