@@ -145,8 +145,10 @@ func comparedText(name, absent, a, b string) CompareRow {
 	case a == "" && b == "":
 	case a == b:
 		r.Difference = "same"
-	case a == "" || b == "":
-		r.Difference, r.Differs = "one only", true
+	case a == "":
+		r.Difference, r.Differs = "second only", true
+	case b == "":
+		r.Difference, r.Differs = "first only", true
 	default:
 		r.Difference, r.Differs = "differs", true
 	}

@@ -22,10 +22,10 @@ func TestTwoAttemptsAreCompared(t *testing.T) {
 	for _, want := range []CompareRow{
 		{Name: "Message", Absent: notKnown, Left: "TASKS:1", Right: "TASKS:1", Difference: "same"},
 		{Name: "End", Absent: notKnown, Left: "nak", Right: "terminated", Difference: "differs", Differs: true},
-		{Name: "Failure", Absent: noneSeen, Right: "no · no, said twice", Difference: "one only", Differs: true},
-		{Name: "Input tokens", Absent: notReported, Right: "1,200", Difference: "one only", Differs: true},
+		{Name: "Failure", Absent: noneSeen, Right: "no · no, said twice", Difference: "second only", Differs: true},
+		{Name: "Input tokens", Absent: notReported, Right: "1,200", Difference: "second only", Differs: true},
 		{Name: "Output tokens", Absent: notReported},
-		{Name: "Cost", Absent: notReported, Right: "$0.50", Difference: "one only", Differs: true},
+		{Name: "Cost", Absent: notReported, Right: "$0.50", Difference: "second only", Differs: true},
 		{Name: "Waited", Absent: notKnown, Left: "10 s", Right: "10 s", Difference: "same"},
 		{Name: "Running", Absent: notKnown, Left: "10 s", Right: "10 s", Difference: "same"},
 	} {

@@ -43,6 +43,10 @@ func missing(c *gin.Context, p *views.ProblemPage) {
 }
 
 func missingTask(p *views.ProblemPage, id string) {
+	if id == "" {
+		p.Title, p.Detail, p.Reasons = "No such task", "The address names no task.", []string{"The link may be cut off."}
+		return
+	}
 	p.Title, p.Detail = "No such task", "No task with the id "+quoted(id)+" is stored."
 	p.Reasons = []string{
 		"The id may be cut off or mistyped. A search finds ids by their beginning.",
@@ -50,9 +54,7 @@ func missingTask(p *views.ProblemPage, id string) {
 		"It may have been published while Fleetglass was not observing it: look for a gap at Capture.",
 		"It may belong to another broker, stream or prefix. This server observes only one fleet.",
 	}
-	if id != "" {
-		p.Search = address("/tasks", url.Values{"q": {lifecycle.Filter{Words: []string{id}}.Query()}})
-	}
+	p.Search = address("/tasks", url.Values{"q": {lifecycle.Filter{Words: []string{id}}.Query()}})
 }
 
 // quoted is text of the reader's own address, short enough for a sentence.

@@ -27,6 +27,8 @@ func TestThePageOfAnEndedTaskLooksOnlyWhenItChanged(t *testing.T) {
 	s.clock.Advance(time.Second)
 	s.append(t, newTask(s, "tsk-other"))
 	b.until(t, `signs.includes("`+views.Sign("tsk-other")+`")`)
+	b.run(t, `new BroadcastChannel("fleetglass.live").postMessage({ firing: 7, signs: "fired" })`) // As the tab that holds the stream passes on its beats.
+	b.until(t, `signs.includes("fired")`)
 	before := eval[int](t, b, `document.querySelectorAll("#events tr").length`)
 	late := acked(t, s, id)
 	late.Events[0].ID, late.Events[0].ConsumerSeq, late.Events[0].Attempt = lifecycle.NewEventID("test late", id), 9_000_001, 2

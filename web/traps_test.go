@@ -61,6 +61,10 @@ func copyingFails(t *testing.T, browser context.Context) {
 	b.run(t, noClipboard+`; document.execCommand = () => false; document.querySelector(".actions details").open = true`)
 	b.click(t, "[data-copy]")
 	b.until(t, `document.querySelector("#toast").textContent.startsWith("Not copied") && String(getSelection()).startsWith("curl -sS")`)
+	b.open(t, "/tasks?from=1h")
+	b.run(t, noClipboard+`; document.execCommand = () => false`)
+	b.click(t, "[data-copy-link]")
+	b.until(t, `document.querySelector("#toast").textContent.includes("address of the page is the link") && location.search.includes("from=2026-11-20T11")`)
 }
 
 func zoneKeepsEvent(t *testing.T, browser context.Context) {

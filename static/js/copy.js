@@ -2,9 +2,9 @@
 import { tell } from "./page.js";
 
 /** Copies text, also where the browser keeps the clipboard from pages without TLS, and says what came of it. */
-export async function copyText(text, button, done = "Copied") {
+export async function copyText(text, button, done = "Copied", instead = "Select the text and copy it by hand.") {
   const copied = await write(text) || copySelected(text);
-  tell(copied ? done : "Not copied: this browser does not allow it. Select the text and copy it by hand.");
+  tell(copied ? done : `Not copied: this browser does not allow it. ${instead}`);
   if (copied && button && !button.dataset.copied) {
     button.dataset.copied = "";
     setTimeout(() => delete button.dataset.copied, 1500);
@@ -39,7 +39,7 @@ export function copying() {
     const link = e.target.closest("[data-copy-link]");
     if (link && !e.metaKey && !e.ctrlKey && !e.shiftKey) {
       e.preventDefault();
-      if (!await copyText(link.href, link, "Link copied")) location.href = link.href;
+      if (!await copyText(link.href, link, "Link copied", "The address of the page is the link now.")) history.replaceState(history.state, "", link.href);
       return;
     }
     const button = e.target.closest("[data-copy]");

@@ -159,11 +159,14 @@ function showPause() {
   badge();
 }
 
+// What concerns the page looks at the server at once. On the page of an ended task the rest only changes its navigation, which waits.
+function scheduleFor(concerns) {
+  if (concerns || !about) schedule();
+  else later ||= setTimeout(() => { later = 0; schedule(); }, others);
+}
+
 function changed(tasks, signs) {
-  if (about && signs !== undefined && !signs.split(" ").includes(about)) {
-    later ||= setTimeout(() => { later = 0; schedule(); }, others);
-    return;
-  }
+  if (about && signs !== undefined && !signs.split(" ").includes(about)) return scheduleFor(false);
   missed += tasks;
   if (paused) showPause();
   schedule();
@@ -192,7 +195,7 @@ function pass(sign) {
     if (alarm !== sign.alarm) schedule();
     alarm = sign.alarm;
   }
-  if (takeFiring(sign.firing)) schedule();
+  if (takeFiring(sign.firing)) scheduleFor(false);
   if (sign.tasks !== undefined) changed(sign.tasks, sign.signs);
   else if (back || sign.open) schedule();
 }
