@@ -30,6 +30,12 @@ func waitingFor(f *Facts, say func(c lifecycle.ConsumerState, agent string) (Fin
 	return out
 }
 
+// waitingSince is since when messages wait for a consumer: since its last delivery, or since the oldest of them was stored where that is later. The broker forgets
+// the time of the last delivery when it restarts.
+func (f *Facts) waitingSince(c lifecycle.ConsumerState, agent string) lifecycle.Micros {
+	return max(cmp.Or(c.DeliveredAt, c.CreatedAt), f.OldestWaiting[agent])
+}
+
 func findConsumerGone(f *Facts, _ Rule) []Finding {
 	return waitingFor(f, func(c lifecycle.ConsumerState, _ string) (Finding, bool) {
 		return Finding{
@@ -40,16 +46,16 @@ func findConsumerGone(f *Facts, _ Rule) []Finding {
 }
 
 func findPaused(f *Facts, _ Rule) []Finding {
-	return waitingFor(f, func(c lifecycle.ConsumerState, _ string) (Finding, bool) {
+	return waitingFor(f, func(c lifecycle.ConsumerState, agent string) (Finding, bool) {
 		return Finding{
-			What: number(int64(c.Pending), "message waits", "messages wait") + ": consumer " + cut(c.Name, 40) + " is paused", Since: cmp.Or(c.DeliveredAt, c.CreatedAt), Page: consumersPage,
+			What: number(int64(c.Pending), "message waits", "messages wait") + ": consumer " + cut(c.Name, 40) + " is paused", Since: f.waitingSince(c, agent), Page: consumersPage,
 		}, c.Paused && !c.Gone
 	})
 }
 
 func findBacklogIdle(f *Facts, r Rule) []Finding {
 	return waitingFor(f, func(c lifecycle.ConsumerState, agent string) (Finding, bool) {
-		since := cmp.Or(c.DeliveredAt, c.CreatedAt)
+		since := f.waitingSince(c, agent)
 		idle := !c.Gone && !c.Paused && c.AckPending == 0 && c.Waiting == 0 && since.Known() && c.ObservedAt.Sub(since) >= r.Threshold
 		return Finding{
 			What: number(int64(c.Pending), "message waits", "messages wait") + " for " + cut(cmp.Or(agent, c.Name), 40) + ": no worker pulls", Since: since, Page: agentPage(agent),

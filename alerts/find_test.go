@@ -277,3 +277,29 @@ func TestARuleThatIsOffFindsNothing(t *testing.T) {
 		t.Errorf("found %+v", got)
 	}
 }
+
+// A broker that restarts forgets when it delivered last. Messages wait no longer than the oldest of them.
+func TestWorkWaitsSinceTheOldestMessageThatWaits(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ delivered, oldest, want lifecycle.Micros }{
+		"the oldest came after the last delivery": {ago(10 * time.Minute), ago(2 * time.Minute), ago(2 * time.Minute)},
+		"the last delivery came after the oldest": {ago(10 * time.Minute), ago(30 * time.Minute), ago(10 * time.Minute)},
+		"the last delivery is not known":          {0, ago(20 * time.Minute), ago(20 * time.Minute)},
+		"neither is known":                        {0, 0, ago(time.Hour)},
+		"the oldest came just now":                {ago(10 * time.Minute), ago(time.Second), 0},
+	} {
+		found := find(func(f *alerts.Facts) {
+			f.OldestWaiting["cto"] = tt.oldest
+			f.Consumers = append(f.Consumers, consumer("cto", func(c *lifecycle.ConsumerState) { c.Waiting, c.DeliveredAt = 0, tt.delivered }))
+		})
+		var got lifecycle.Micros
+		for _, x := range found {
+			if x.Rule == alerts.RuleBacklogIdle {
+				got = x.Since
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s: since %s, want %s", name, got.Time(), tt.want.Time())
+		}
+	}
+}
