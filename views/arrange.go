@@ -46,8 +46,11 @@ func (p Placed) stage() int {
 // end is the turn of what ends a message without naming an attempt.
 const end = 1 << 30
 
+// shownAt is an instant as lists show it. Within a millisecond clocks order nothing: the broker's time of a confirmation may be before that of the captured answer.
+func shownAt(at lifecycle.Micros) lifecycle.Micros { return at - at%1000 }
+
 // Arrange puts events into the order of the story: by message, then attempt, then time. Message and attempt decide; clocks only
-// order what happened within one attempt.
+// order what happened within one attempt, and what happened within one millisecond is ordered by its cause.
 func Arrange(events []lifecycle.Event, t lifecycle.Trace) []Placed {
 	index := map[lifecycle.MessageKey]int{}
 	byMsgID := map[string]int{}
@@ -77,7 +80,7 @@ func Arrange(events []lifecycle.Event, t lifecycle.Trace) []Placed {
 		out = append(out, p)
 	}
 	slices.SortStableFunc(out, func(a, b Placed) int {
-		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.stage(), b.stage()), cmp.Compare(a.Consumer, b.Consumer), cmp.Compare(a.order(), b.order()), cmp.Compare(a.At, b.At), cmp.Compare(a.phase, b.phase), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.stage(), b.stage()), cmp.Compare(a.Consumer, b.Consumer), cmp.Compare(a.order(), b.order()), cmp.Compare(shownAt(a.At), shownAt(b.At)), cmp.Compare(a.phase, b.phase), cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID))
 	})
 	return out
 }

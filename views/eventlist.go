@@ -1,6 +1,7 @@
 package views
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ func EventRows(events []Placed, t lifecycle.Trace, selected lifecycle.EventID, f
 			last = e.At
 			continue
 		}
-		row := EventRow{Event: e.Event, Until: e.At, After: e.At.Sub(last), First: !last.Known(), Href: href(e.ID), On: e.ID == selected, Caught: caught[e.ID]}
+		row := EventRow{Event: e.Event, Until: e.At, After: shownAt(e.At).Sub(shownAt(last)), First: !last.Known(), Href: href(e.ID), On: e.ID == selected, Caught: caught[e.ID]}
 		if head && row.After < 0 { // Another message or attempt may begin before the last line of the one before.
 			row.First = true
 		}
@@ -146,17 +147,20 @@ func afterText(r EventRow) string {
 	return "+" + lifecycle.Lasting(r.After)
 }
 
-// TimeRows writes events in order of time, one line each, without heads.
+// TimeRows writes events in order of time, one line each, without heads. Within a millisecond causes come first.
 func TimeRows(events []lifecycle.Event, t lifecycle.Trace, selected lifecycle.EventID, href func(lifecycle.EventID) string) []EventRow {
 	var out []EventRow
 	var last lifecycle.Micros
+	events = slices.SortedStableFunc(slices.Values(events), func(a, b lifecycle.Event) int {
+		return cmp.Or(cmp.Compare(shownAt(a.At), shownAt(b.At)), cmp.Compare(a.Kind.Row().Phase, b.Kind.Row().Phase))
+	})
 	for _, e := range events {
 		for _, g := range t.Gaps {
 			if last.Known() && g.From >= last && g.From < e.At {
 				out = append(out, EventRow{Gap: &g})
 			}
 		}
-		out = append(out, EventRow{Event: e, Until: e.At, After: e.At.Sub(last), First: !last.Known(), Href: href(e.ID), On: e.ID == selected})
+		out = append(out, EventRow{Event: e, Until: e.At, After: shownAt(e.At).Sub(shownAt(last)), First: !last.Known(), Href: href(e.ID), On: e.ID == selected})
 		last = e.At
 	}
 	return out

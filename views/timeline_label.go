@@ -31,7 +31,7 @@ func (b *builder) endLabel(lane *Lane, a lifecycle.Attempt, events []lifecycle.E
 	if b.tl.Compact || !a.EndedAt.Known() || a.End == lifecycle.EndOpen || a.End == lifecycle.EndAcked {
 		return
 	}
-	whole := endWord(a)
+	whole := endWord(a, events)
 	if words := endReasons(a, events); len(words) > 0 {
 		whole += ": " + strings.Join(words, " · ")
 	}
@@ -55,8 +55,11 @@ func (b *builder) endLabel(lane *Lane, a lifecycle.Attempt, events []lifecycle.E
 	}
 }
 
-func endWord(a lifecycle.Attempt) string {
+func endWord(a lifecycle.Attempt, events []lifecycle.Event) string {
+	completed := func(e lifecycle.Event) bool { return e.Kind == lifecycle.CompletionRecorded }
 	switch {
+	case a.End == lifecycle.EndTimedOut && slices.ContainsFunc(events, completed):
+		return "completion recorded, no ack"
 	case a.End == lifecycle.EndTimedOut:
 		return "no answer"
 	case a.End == lifecycle.EndTerminated:
