@@ -54,7 +54,7 @@ microbench: ## Run the Go benchmarks of every package and print a table of media
 	./scripts/microbench.sh
 
 pages: ## Check every page with axe at four widths in both schemes, and measure open pages over 1,000,000 tasks (about 30 minutes)
-	FLEETGLASS_PAGES=long $(GO) test ./web -run 'NoPageHasAnAccessibilityViolation|AnOpenPageCostsLittle' -count=1 -timeout 120m -v $(ARGS)
+	FLEETGLASS_PAGES=long $(GO) test ./web -run 'NoPageHasAnAccessibilityViolation|AnOpenPageCostsLittle' -parallel 1 -count=1 -timeout 120m -v $(ARGS)
 
 firefox: ## Load the main pages in Firefox (Debian: apt-get install firefox-esr)
 	FLEETGLASS_FIREFOX=$$(command -v firefox-esr || command -v firefox) $(GO) test ./web -run FirefoxDraws -count=1 -v

@@ -2,6 +2,7 @@ package dlqtriage
 
 import (
 	"cmp"
+	"strconv"
 
 	"fleetglass/lifecycle"
 )
@@ -17,7 +18,10 @@ func EntryOf(m lifecycle.MessageFacts, t lifecycle.TaskFacts) (Entry, bool) {
 	e.name(m, t)
 	e.classify(m)
 	e.Path = pathOf(m, dead, e.Detail)
-	e.Reason, e.ReasonFingerprint = dead.Reason, Fingerprint(dead.Reason)
+	if e.Reason = dead.Reason; e.Reason == "" && m.Dead == nil {
+		e.Reason = e.reasonOfPath()
+	}
+	e.ReasonFingerprint = Fingerprint(e.Reason)
 	e.decided(m)
 	return e, true
 }
@@ -118,6 +122,19 @@ func pathOf(m lifecycle.MessageFacts, dead lifecycle.DeadMessage, detail string)
 		return PathTerminated
 	case dead.State == lifecycle.StatePublished:
 		return PathFilterRejected
+	}
+	return ""
+}
+
+// reasonOfPath is why it died in our words, where nobody said it in theirs. The dead letter monitor writes the same into the broker's queue.
+func (e *Entry) reasonOfPath() string {
+	switch e.Path {
+	case PathFilterRejected:
+		return "no consumer takes the subject " + e.Subject
+	case PathMaxDeliveries:
+		return "maximum deliveries reached: it was delivered " + strconv.Itoa(e.Deliveries) + " times"
+	case PathTerminated, PathContextOverflow:
+		return "its worker terminated it and said no reason"
 	}
 	return ""
 }

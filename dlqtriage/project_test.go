@@ -100,9 +100,11 @@ func TestAnEntryFollowsFromTheFactsOfItsMessage(t *testing.T) {
 		}},
 		"attempts used up": {[]lifecycle.Event{stored(), delivered, attempt(lifecycle.MaxDeliveries, 3, "")}, dlqtriage.Entry{
 			Path: dlqtriage.PathMaxDeliveries, Status: dlqtriage.StatusOpen, Class: dlqtriage.Class{Category: dlqtriage.Unclassified}, Deliveries: 3,
+			Reason: "maximum deliveries reached: it was delivered 3 times",
 		}},
 		"no consumer takes it": {[]lifecycle.Event{stored(), orphaned}, dlqtriage.Entry{
 			Path: dlqtriage.PathFilterRejected, Status: dlqtriage.StatusOpen, Class: dlqtriage.Class{Category: dlqtriage.Unclassified},
+			Reason: "no consumer takes the subject genbrain.agents.cto.tasks.review",
 		}},
 		"copied to the broker's queue": {[]lifecycle.Event{stored(), delivered, attempt(lifecycle.MaxDeliveries, 2, ""), copied}, dlqtriage.Entry{
 			Path: dlqtriage.PathTerminated, Status: dlqtriage.StatusOpen, Class: dlqtriage.Class{Category: dlqtriage.Transient, Detail: "network_transient", Kind: dlqtriage.KindTransient},

@@ -31,8 +31,7 @@ func facetWords(field, value string) string {
 	return value
 }
 
-// whyDied says why a message died: its class, and the reason in its words. Until it was looked at nobody has classified it, and until it has its
-// entry a reason may not have been read.
+// whyDied says why a message died: its class, and the reason in its words. Until it was looked at nobody has classified it.
 func whyDied(e dlqtriage.Entry) (class, reason string) {
 	class = classWords(e.Class)
 	switch {
@@ -42,8 +41,6 @@ func whyDied(e dlqtriage.Entry) (class, reason string) {
 		return "not classified yet", e.Reason
 	case e.Copied():
 		return class, "its entry gives no reason"
-	case e.LookedAt():
-		return class, "reason not read yet"
 	}
 	return "", "reason not read yet"
 }

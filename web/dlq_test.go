@@ -122,7 +122,7 @@ func eachGroup(t *testing.T, s *site, by, parameter string) {
 	}
 }
 
-func TestAFreshDeathDoesNotReadUnclassifiedBeforeItsReasonWasRead(t *testing.T) {
+func TestAFreshDeathDoesNotReadUnclassifiedBeforeItWasLookedAt(t *testing.T) {
 	t.Parallel()
 	story := webtest.NewStory(noon)
 	m := story.Publish("tsk-fresh", "cto", "review", "Just died", -20*time.Second, "")
@@ -130,9 +130,9 @@ func TestAFreshDeathDoesNotReadUnclassifiedBeforeItsReasonWasRead(t *testing.T) 
 	story.Say(lifecycle.Terminated, m, 1, -time.Second, lifecycle.Detail{})
 	s := newSite(t, story.Batch)
 	list := s.get(t, "/dlq", 200)
-	wants{"#rows td.why": "reason not read yet"}.check(t, list)
+	wants{"#rows td.why": "not classified yet its worker terminated it and said no reason"}.check(t, list)
 	entry := s.get(t, list.Find("#rows a.title").AttrOr("href", ""), 200)
-	wants{"#why .body": "Reason not read yet."}.check(t, entry)
+	wants{"#why .body": "its worker terminated it and said no reason"}.check(t, entry)
 	for where, words := range map[string]string{"list": text(list.Find("#rows")), "entry": text(entry.Find("#why"))} {
 		if strings.Contains(words, "unclassified") {
 			t.Errorf("the %s says %q", where, words)

@@ -68,19 +68,12 @@ func pathOf(e dlqtriage.Entry, v dlqtriage.Verdict) dlqtriage.Path {
 	return e.Path
 }
 
-// reasonOf is why it died in somebody's words; where nobody said why, in ours.
+// reasonOf is why it died.
 func reasonOf(c corpse) string {
-	switch {
-	case c.asked != nil:
+	if c.asked != nil {
 		return "quarantined in flight by " + c.asked.effect.Actor + ": " + c.asked.effect.Reason
-	case c.entry.Reason != "":
-		return c.entry.Reason
-	case c.entry.Path == dlqtriage.PathFilterRejected:
-		return "no consumer takes the subject " + c.entry.Subject
-	case c.entry.Path == dlqtriage.PathMaxDeliveries:
-		return "maximum deliveries reached: it was delivered " + strconv.Itoa(c.entry.Deliveries) + " times"
 	}
-	return "its worker terminated it and said no reason"
+	return c.entry.Reason
 }
 
 // oneLine makes a text fit for a header, which ends with its line.
