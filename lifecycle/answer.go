@@ -28,7 +28,10 @@ func answer(t Trace, in TraceInput) Answers {
 		return answersWithoutMessage(t)
 	}
 	head, _ := t.Shown()
-	return Answers{Ownership: ownership(head), LastReceipt: lastReceipt(t, head), Recovery: besideOthers(besideSharers(recovery(head, in), head, t.Facts), head, t.Messages)}
+	out := Answers{Ownership: ownership(head), LastReceipt: lastReceipt(t, head), Recovery: recovery(head, in)}
+	out = in.besideSilent(out, head)
+	out.Recovery = besideOthers(besideSharers(out.Recovery, head, t.Facts), head, t.Messages)
+	return out
 }
 
 // answersWithoutMessage speaks of a task of which no stored message was observed.

@@ -45,3 +45,39 @@ func TestAttemptsOfSeveralConsumersAreNamed(t *testing.T) {
 		t.Errorf("heads of events (-want +got):\n%s", d)
 	}
 }
+
+// TestACompletedMessageSaysWhoElseTakesIt holds the answers to naming a consumer that takes the message too and gave no sign of it.
+func TestACompletedMessageSaysWhoElseTakesIt(t *testing.T) {
+	t.Parallel()
+	const acked = "published 0s seq=1 task=T\nacked 1s seq=1 n=1 cseq=1"
+	silent := lifecycle.ConsumerState{Stream: lifecycle.StreamID{Name: "TASKS"}, Name: "second-task-worker"}
+	past, gone, elsewhere, watches := silent, silent, silent, silent
+	past.FloorSeq, gone.Gone, elsewhere.Filters, watches.Watches = 1, true, []string{"other.>"}, true
+	for _, tc := range []struct {
+		name, given string
+		other       lifecycle.ConsumerState
+		named       bool
+	}{
+		{"no sign of the other", acked + " worker=marketing", silent, true},
+		{"the other is past it", acked + " worker=marketing", past, false},
+		{"the other is deleted", acked + " worker=marketing", gone, false},
+		{"the other takes other subjects", acked + " worker=marketing", elsewhere, false},
+		{"the other only watches", acked + " worker=marketing", watches, false},
+		{"the other acknowledged too", acked + " worker=marketing\nacked 2s seq=1 n=1 cseq=1 worker=second", silent, false},
+		{"the message has left", acked + " worker=marketing\nvanished 9s seq=1", silent, false},
+		{"a work queue", acked, silent, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s := lifecycle.Stories(lifecycle.ScenarioEvents(t, tc.given))[0]
+			now := s.Record.Summary.LastEventAt
+			got := lifecycle.AssembleTrace(lifecycle.TraceInput{Record: s.Record, Consumers: []lifecycle.ConsumerState{tc.other}, Now: now}).Answers
+			if named := strings.Contains(got.Recovery.Text, tc.other.Name); named != tc.named {
+				t.Errorf("got %+v, want the other consumer named: %t", got.Recovery, tc.named)
+			}
+			if nobody := strings.Contains(got.Ownership.Headline, "Nobody"); nobody == tc.named {
+				t.Errorf("got %+v, want nobody to have it: %t", got.Ownership, !tc.named)
+			}
+		})
+	}
+}

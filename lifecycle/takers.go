@@ -1,6 +1,9 @@
 package lifecycle
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // takers are the consumers that take the subject of a message.
 type takers struct {
@@ -27,6 +30,44 @@ func (in TraceInput) takersOf(m MessageFacts) takers {
 		}
 	}
 	return out
+}
+
+// besideSilent adds to the answers about a completed message that another consumer takes it too, of which no sign is known: its worker may have it.
+func (in TraceInput) besideSilent(out Answers, m MessageTrace) Answers {
+	silent := in.silentTaker(m)
+	if m.Verdict.State != StateCompleted || silent == "" {
+		return out
+	}
+	if lastOwner(m.Attempts).End == EndAcked {
+		out.Ownership.Headline = "One of its workers acknowledged it"
+	}
+	out.Recovery.Headline = "Another consumer may not have done it"
+	out.Recovery.Text += fmt.Sprintf(" %s takes it too, and no answer of its worker is known.", silent)
+	return out
+}
+
+// silentTaker is a consumer that takes a message of which others have parts, is not past it, and gave no sign of it; empty where there is none.
+func (in TraceInput) silentTaker(m MessageTrace) string {
+	facts := in.messageFacts(m.Facts.Key)
+	if len(facts.Consumers) == 0 || facts.VanishedAt.Known() {
+		return ""
+	}
+	for _, c := range in.takersOf(facts).present {
+		if part := m.Part(c.Name); part.Facts.Consumer != c.Name && c.FloorSeq < facts.Key.Seq {
+			return c.Name
+		}
+	}
+	return ""
+}
+
+// messageFacts is what is known of one of the task's messages, of all its consumers.
+func (in TraceInput) messageFacts(k MessageKey) MessageFacts {
+	for _, m := range in.Record.Messages {
+		if m.Key == k {
+			return m
+		}
+	}
+	return MessageFacts{}
 }
 
 // all reports whether there are consumers and something holds of each.

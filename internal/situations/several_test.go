@@ -172,6 +172,28 @@ var several = []situation{{
 	may:   all(is("terminated"), findsNo(wrongs...), takenBy(0, bySecond, 1, "terminated"), takenBy(0, byFirst, 1, "acked")),
 	never: all(isNot("completed"), findsNo(wrongs...)),
 }, {
+	name: "two workers' consumers take one message: one completes, and the other has it without a sign",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{})
+		first, other := c.workers(), c.consumer(second(c.agent))
+		c.pull(other)
+		c.ack(c.pull(first))
+	},
+	may:   says("-second-task-worker takes it too"),
+	never: silent("nothing to do", "nobody:"),
+}, {
+	name: "two workers' consumers take one message: one completes, and the other was not given it yet",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{})
+		first := c.workers()
+		c.consumer(second(c.agent))
+		c.ack(c.pull(first))
+	},
+	may:   says("-second-task-worker takes it too"),
+	never: silent("nothing to do", "nobody:"),
+}, {
 	name: "two workers' consumers have one message: the board has the lease of each",
 	on:   limits,
 	act: func(c *clients) {
