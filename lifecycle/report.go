@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -23,15 +24,18 @@ func Report(t Trace, sections ...string) string {
 	row("Type", code(s.Type))
 	row("Title (untrusted)", code(s.Title))
 	row("Newest message", code(messageText(s.Message)))
-	row("Waiting", Lasting(t.Waiting))
-	row("Running", Lasting(t.Running))
-	if t.Unsplit > 0 {
-		row("Waiting or running (delivery not observed)", Lasting(t.Unsplit))
+	took := func(name string, d time.Duration) {
+		if d > 0 { // Beside a time that could not be split, zero would read as none.
+			row(name, Lasting(d))
+		}
 	}
+	took("Waiting", t.Waiting)
+	took("Running", t.Running)
+	took("Waiting or running (delivery not observed)", t.Unsplit)
 	row("Duplicate publishes caught by the stream", fmt.Sprint(s.Duplicates))
 	fmt.Fprintf(&b, "\n## Answers\n\n")
-	fmt.Fprintf(&b, "- Where did ownership last transfer? %s\n", answerText(t.Answers.Ownership))
-	fmt.Fprintf(&b, "- What is the last durable receipt? %s\n", answerText(t.Answers.LastReceipt))
+	fmt.Fprintf(&b, "- Who owns it? %s\n", answerText(t.Answers.Ownership))
+	fmt.Fprintf(&b, "- Last durable receipt: %s\n", answerText(t.Answers.LastReceipt))
 	fmt.Fprintf(&b, "- What comes next? %s\n", answerText(t.Answers.Recovery))
 	for _, section := range sections {
 		b.WriteString(section)
