@@ -37,13 +37,12 @@ const (
 var rules = []Rule{
 	{"acknowledged after completion", StateCompleted, "The completion of this message is recorded or reported, and the broker got the acknowledgement.",
 		func(e *evidence) (Micros, bool) { return e.ackedAt, e.ackedAt.Known() && e.completedAt.Known() }},
-	{"dead-letter entry", StateDeadLettered, "A dead-letter entry names this message, and something else than the entry says that it ended, or nothing else is known of it.",
+	{"dead-letter entry", StateDeadLettered, "A dead-letter entry names this message, and something else than the entry says that it ended, or nothing else is known of it; or Fleetglass's monitor stored the entry and deleted the message.",
 		func(e *evidence) (Micros, bool) {
-			d := e.entry()
-			if d == nil {
-				return 0, false
+			if d := e.entry(); d != nil {
+				return d.At, true
 			}
-			return d.At, true
+			return e.m.VanishedAt, e.m.Removal == RemovedToQueue
 		}},
 	{"acknowledged", StateCompleted, "A worker acknowledged before anything else ended the message, and it was not seen in the stream afterwards.",
 		func(e *evidence) (Micros, bool) { return e.ackedAt, e.ackedAt.Known() }},
