@@ -855,7 +855,7 @@ func consumersPanel(consumers []lifecycle.ConsumerState, heading string) templ.C
 			return templ_7745c5c3_Err
 		}
 		if len(consumers) == 0 {
-			templ_7745c5c3_Err = Empty("wait", "info", "No consumer is known.", "A worker creates its consumer when it starts. The broker is asked every few seconds.").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Empty("wait", "info", "No worker's consumer is known.", "A worker creates its consumer when it starts. The broker is asked every few seconds.").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

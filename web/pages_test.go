@@ -162,7 +162,7 @@ func TestAFleetThatWasNeverSeen(t *testing.T) {
 	for path, selector := range map[string]string{"/": "#stats", "/tasks": "#rows", "/in-flight": "#leases", "/agents": "#rows", "/dlq": "#rows", "/duplicates": ".panel"} {
 		wants{selector + " .say": "Listening. Nothing has crossed the task stream yet.", selector + " pre": "nats --server nats://127.0.0.1:4222 pub genbrain.agents.cto.tasks.code_review"}.check(t, s.get(t, path, 200))
 	}
-	wants{"#gaps .say": "No gap is known in the last 30 days.", "#quarantine .say": "No line is in quarantine.", "#consumers .say": "No consumer is known."}.check(t, s.get(t, "/capture", 200))
+	wants{"#gaps .say": "No gap is known in the last 30 days.", "#quarantine .say": "No line is in quarantine.", "#consumers .say": "No worker's consumer is known."}.check(t, s.get(t, "/capture", 200))
 }
 
 func TestAFleetThatIsHealthy(t *testing.T) {

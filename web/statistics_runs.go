@@ -27,7 +27,10 @@ func (q statisticsQuery) runPlot(id string, h query.History, r query.RunsOfType)
 	}
 	p.Marks, p.Top = views.DurationMarks(most)
 	p.Desc = fmt.Sprintf("%s, median ≈ %s, 95th percentile ≈ %s.", counted(r.Whole.Sample, "task", "tasks"), lifecycle.Lasting(r.Whole.P50), lifecycle.Lasting(r.Whole.P95))
-	return views.TypePlot{Plot: p, Type: r.Type, Href: p.Listing.Tasks, Whole: p.Desc}
+	listed.Set("from", instant(h.Runs.Span.From))
+	listed.Set("to", instant(h.Runs.Span.To))
+	listed.Set("agent", q.agent)
+	return views.TypePlot{Plot: p, Type: r.Type, Href: address("/tasks", listed), Whole: p.Desc}
 }
 
 func durationValue(d time.Duration, sample int64) views.PlotValue {
