@@ -20,6 +20,8 @@ func JudgeDead(m MessageFacts, t TaskFacts) (DeadMessage, bool) {
 	d.Deliveries = ev.n
 	if entry := ev.entry(); entry != nil {
 		d.At, d.Deliveries = firstKnown(entry.FailedAt, entry.At), max(ev.n, entry.Deliveries)
+	} else {
+		d.At = v.Since
 	}
 	if state, since := ev.diedBefore(); since.Known() {
 		d.State, d.At = state, since

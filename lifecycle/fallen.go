@@ -7,7 +7,7 @@ func (m *MessageFacts) MayHaveDied() bool {
 	if slices.ContainsFunc(m.Consumers, func(c ConsumerFacts) bool { part := m.Of(c.Consumer); return part.MayHaveDied() }) {
 		return true
 	}
-	return len(m.Entries) > 0 || m.MaxDeliveriesAt.Known() || m.OrphanedAt.Known() ||
+	return len(m.Entries) > 0 || m.MaxDeliveriesAt.Known() || m.OrphanedAt.Known() || m.Removal == RemovedToQueue ||
 		slices.ContainsFunc(m.Claims, func(c Claim) bool { return c.Taken && c.Kind == Terminated }) ||
 		slices.ContainsFunc(m.Attempts, func(a AttemptFacts) bool { return a.TermAt.Known() || a.TermSaidAt.Known() || a.Dead != nil })
 }

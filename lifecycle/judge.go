@@ -37,12 +37,13 @@ const (
 var rules = []Rule{
 	{"acknowledged after completion", StateCompleted, "The completion of this message is recorded or reported, and the broker got the acknowledgement.",
 		func(e *evidence) (Micros, bool) { return e.ackedAt, e.ackedAt.Known() && e.completedAt.Known() }},
-	{"dead-letter entry", StateDeadLettered, "A dead-letter entry names this message, and something else than the entry says that it ended, or nothing else is known of it; or Fleetglass's monitor stored the entry and deleted the message.",
+	{"dead-letter entry", StateDeadLettered, "A dead-letter entry names this message, and something else than the entry says that it ended, or nothing else is known of it.",
 		func(e *evidence) (Micros, bool) {
-			if d := e.entry(); d != nil {
-				return d.At, true
+			d := e.entry()
+			if d == nil {
+				return 0, false
 			}
-			return e.m.VanishedAt, e.m.Removal == RemovedToQueue
+			return d.At, true
 		}},
 	{"acknowledged", StateCompleted, "A worker acknowledged before anything else ended the message, and it was not seen in the stream afterwards.",
 		func(e *evidence) (Micros, bool) { return e.ackedAt, e.ackedAt.Known() }},
@@ -52,6 +53,8 @@ var rules = []Rule{
 		(*evidence).maxedAt},
 	{rulePresumedDead, StateExhausted, "The last attempt ended without success and no attempt is left; the broker says so only at the next pull, and what removed the message later changes nothing.",
 		(*evidence).presumedAt},
+	{"copied and deleted", StateDeadLettered, "Fleetglass's monitor stored the message's dead-letter entry and deleted the message; the entry was not read yet.",
+		func(e *evidence) (Micros, bool) { return e.m.VanishedAt, e.m.Removal == RemovedToQueue }},
 	{"removed before delivery", StateRemoved, "The message left the stream unanswered, its consumer's delivered sequence proves that no worker had it, and no record of its completion names it.",
 		func(e *evidence) (Micros, bool) {
 			return e.m.VanishedAt, e.m.VanishedAt.Known() && e.m.Undelivered && e.n == 0 && !e.bound.named

@@ -40,8 +40,8 @@ func (r Removal) Known() bool { return removalWords[r] != "" }
 // Words name the cause so that they follow "removed"; empty where it is not known.
 func (r Removal) Words() string { return removalWords[r] }
 
-// rank orders what is said of one removal: who names the cause knows more than who sees the deletion, and that more than who misses
-// the message.
+// rank orders what is said of one removal: who did it knows more than who names the cause, that more than who sees the deletion, and that more than who misses the
+// message.
 func (r Removal) rank() int {
 	switch r {
 	case "":
@@ -50,6 +50,8 @@ func (r Removal) rank() int {
 		return 1
 	case RemovedByBroker:
 		return 2
+	case RemovedToQueue:
+		return 4
 	}
 	return 3
 }

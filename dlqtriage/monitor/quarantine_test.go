@@ -127,10 +127,13 @@ func TestAMessageInFlightIsQuarantined(t *testing.T) {
 		}
 		return err
 	})
-	e, err := w.store.Entry(t.Context(), dlqtriage.EntryID(key))
-	if err != nil || e.Status != dlqtriage.StatusQuarantined || !e.Copied() || e.Actor != "ann" {
-		t.Errorf("the entry is %+v, %v", e, err)
-	}
+	testkit.Eventually(t, patience, func() error { // Its entry is read from the queue a moment later.
+		e, err := w.store.Entry(t.Context(), dlqtriage.EntryID(key))
+		if err == nil && (e.Status != dlqtriage.StatusQuarantined || !e.Copied() || e.Actor != "ann") {
+			err = fmt.Errorf("the entry is %+v", e)
+		}
+		return err
+	})
 	copies := w.entries()[fmt.Sprint(key.Seq)]
 	if len(copies) != 1 || string(copies[0].Data) != `{"taskId":"t-1"}` || copies[0].Header.Get(fleet.HeaderTriageAction) != asked.ID || w.left() != 0 {
 		t.Errorf("%d messages are left, and the copies are %v", w.left(), copies)

@@ -180,8 +180,8 @@ func (w *world) buried(id string) lifecycle.TaskRecord {
 	w.t.Helper()
 	var r lifecycle.TaskRecord
 	testkit.Eventually(w.t, patience, func() (err error) {
-		if r, err = w.store.Task(w.t.Context(), id); err == nil && r.Summary.State != lifecycle.StateDeadLettered {
-			err = fmt.Errorf("task %s is %s", id, r.Summary.State)
+		if r, err = w.store.Task(w.t.Context(), id); err == nil && (r.Summary.State != lifecycle.StateDeadLettered || r.Summary.Category == "") {
+			err = fmt.Errorf("task %s is %s, and its entry says %q", id, r.Summary.State, r.Summary.Category)
 		}
 		return err
 	})

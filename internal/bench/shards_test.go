@@ -67,7 +67,7 @@ func recordMany(t testing.TB, dir string, shards, tasks int) *recording {
 	if err := agents.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	r := &recording{dir: dir, tasks: tasks, events: 4*tasks + manyAgents} // Of each agent the creation of its consumer too.
+	r := &recording{dir: dir, tasks: tasks, events: 4*tasks + manyAgents + 1} // The creation of each consumer, and of TASKS, too.
 	r.count(t, js)
 	return r
 }
