@@ -87,13 +87,9 @@ func TestCausalOrderIgnoresClocks(t *testing.T) {
 	}
 }
 
-func TestADeliveryWithoutANumberStandsInItsAttempt(t *testing.T) {
-	t.Parallel()
-	events := parseScenario(t, `published 0s seq=1 task=T msgid=T
-		delivered 1s seq=1 cseq=4
-		naked 3s seq=1 n=1 cseq=4
-		delivered 5s seq=1 cseq=9
-		terminated 7s seq=1 n=2 cseq=9`)
+// inOrder checks the causal order of events that come in the reverse order of the scenario.
+func inOrder(t *testing.T, events []Event, want string) {
+	t.Helper()
 	messages := foldAll([][]Event{slices.Clone(events)}).record("T").Messages
 	slices.Reverse(events)
 	SortCausally(events, messages)
@@ -101,10 +97,19 @@ func TestADeliveryWithoutANumberStandsInItsAttempt(t *testing.T) {
 	for _, e := range events {
 		got = append(got, string(e.Kind)+offset(e.At))
 	}
-	want := "published+0s delivered+1s naked+3s delivered+5s terminated+7s"
 	if strings.Join(got, " ") != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
+}
+
+func TestADeliveryWithoutANumberStandsInItsAttempt(t *testing.T) {
+	t.Parallel()
+	events := parseScenario(t, `published 0s seq=1 task=T msgid=T
+		delivered 1s seq=1 cseq=4
+		naked 3s seq=1 n=1 cseq=4
+		delivered 5s seq=1 cseq=9
+		terminated 7s seq=1 n=2 cseq=9`)
+	inOrder(t, events, "published+0s delivered+1s naked+3s delivered+5s terminated+7s")
 }
 
 func TestReportsStandWithTheMessageThatTheyName(t *testing.T) {
@@ -114,17 +119,7 @@ func TestReportsStandWithTheMessageThatTheyName(t *testing.T) {
 		terminated 2s seq=1 n=1 cseq=1
 		published 60s seq=9 task=T msgid=T:r1 gen=1
 		claimed 61s task=T msgid=T:r1 n=1`)
-	messages := foldAll([][]Event{slices.Clone(events)}).record("T").Messages
-	slices.Reverse(events)
-	SortCausally(events, messages)
-	var got []string
-	for _, e := range events {
-		got = append(got, string(e.Kind)+offset(e.At))
-	}
-	want := "published+0s claimed+1s terminated+2s published+1m0s claimed+1m1s"
-	if strings.Join(got, " ") != want {
-		t.Errorf("got %v, want %s", got, want)
-	}
+	inOrder(t, events, "published+0s claimed+1s terminated+2s published+1m0s claimed+1m1s")
 }
 
 func TestReportsStandWithTheMessageThatHadTheIdThen(t *testing.T) {
@@ -134,17 +129,7 @@ func TestReportsStandWithTheMessageThatHadTheIdThen(t *testing.T) {
 		terminated 2s seq=1 n=1 cseq=1
 		published 300s seq=9 task=T msgid=T
 		claimed 301s task=T msgid=T n=1`)
-	messages := foldAll([][]Event{slices.Clone(events)}).record("T").Messages
-	slices.Reverse(events)
-	SortCausally(events, messages)
-	var got []string
-	for _, e := range events {
-		got = append(got, string(e.Kind)+offset(e.At))
-	}
-	want := "published+0s claimed+1s terminated+2s published+5m0s claimed+5m1s"
-	if strings.Join(got, " ") != want {
-		t.Errorf("got %v, want %s", got, want)
-	}
+	inOrder(t, events, "published+0s claimed+1s terminated+2s published+5m0s claimed+5m1s")
 }
 
 func TestReportFencesUntrustedText(t *testing.T) {
