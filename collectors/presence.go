@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"fleetglass/internal/leader"
 	"fleetglass/lifecycle"
 )
 
@@ -55,7 +56,7 @@ func (n *IncarnationResolver) there(ctx context.Context, live map[string]LastSeq
 }
 
 func (n *IncarnationResolver) holds(ctx context.Context, ref MessageRef) (bool, error) {
-	stream, err := n.cfg.JetStream.Stream(ctx, ref.Stream)
+	stream, err := leader.Find(ctx, n.cfg.JetStream, ref.Stream)
 	if err == nil {
 		_, err = stream.GetMsg(ctx, ref.Seq)
 	}

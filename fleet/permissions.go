@@ -74,13 +74,13 @@ func (s Streams) AgentPermissions(agent string) Identity {
 
 // moving is what it takes to move a message out of a stream of tasks.
 func (c Contract) moving(stream string) []string {
-	return []string{c.api("STREAM.INFO." + stream), c.api("STREAM.MSG.GET." + stream), c.api("DIRECT.GET." + stream), c.api("STREAM.MSG.DELETE." + stream)}
+	return []string{c.api("STREAM.INFO." + stream), c.api("STREAM.MSG.GET." + stream), c.api("STREAM.MSG.DELETE." + stream)}
 }
 
 // releasing is what it takes to hand a message of a stream of tasks back in the place of its worker.
 func (c Contract) releasing(stream string) []string {
 	return []string{
-		ackSubjects(stream)[0], c.api("STREAM.INFO." + stream), c.api("STREAM.MSG.GET." + stream), c.api("DIRECT.GET." + stream), c.api("CONSUMER.INFO." + stream + ".*"),
+		ackSubjects(stream)[0], c.api("STREAM.INFO." + stream), c.api("STREAM.MSG.GET." + stream), c.api("CONSUMER.INFO." + stream + ".*"),
 	}
 }
 
@@ -115,7 +115,7 @@ func (s Streams) observerPublishes() []string {
 		subjects = append(subjects, c.api(request))
 	}
 	for _, r := range s.deadLetters() {
-		subjects = append(subjects, c.api("DIRECT.GET."+r.Stream), c.api("STREAM.MSG.GET."+r.Stream))
+		subjects = append(subjects, c.api("STREAM.MSG.GET."+r.Stream))
 	}
 	for _, r := range s.readers() {
 		if r.Shard.Index == 0 {
@@ -130,7 +130,7 @@ func (s Streams) observerPublishes() []string {
 func observing(stream string) []string {
 	return []string{
 		"STREAM.INFO." + stream, "CONSUMER.INFO." + stream + ".*", "CONSUMER.LIST." + stream, "CONSUMER.NAMES." + stream,
-		"DIRECT.GET." + stream, "DIRECT.GET." + stream + ".>", "STREAM.MSG.GET." + stream,
+		"STREAM.MSG.GET." + stream,
 	}
 }
 

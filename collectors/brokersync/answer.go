@@ -10,13 +10,14 @@ import (
 
 	"fleetglass/collectors"
 	"fleetglass/fleet"
+	"fleetglass/internal/leader"
 	"fleetglass/lifecycle"
 )
 
 // answerer finds the answers to the questions of one poll, and adds them to its facts.
 type answerer struct {
 	cfg     *Config
-	stream  jetstream.Stream // Nil when the stream does not exist: then only the store is asked.
+	stream  *leader.Stream // Nil when the stream does not exist: then only the store is asked.
 	streams collectors.Streams
 	seen    Observation
 	facts   Facts
@@ -96,7 +97,7 @@ func (a *answerer) begin(ctx context.Context) (b Begin, err error) {
 		b.Stored = true
 		return b, nil
 	}
-	pub, err := findStream(ctx, a.cfg.Capture, fleet.CapturePub)
+	pub, err := leader.Find(ctx, a.cfg.Capture, fleet.CapturePub)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		b.CaptureMissing = true
 		return b, nil
@@ -125,13 +126,13 @@ const foreignLines = 100
 
 // firstCaptured is the sequence that the first line of a stream names in the capture stream, among those under a subject; zero when there is
 // none.
-func firstCaptured(ctx context.Context, pub jetstream.Stream, subject, stream string) (uint64, error) {
+func firstCaptured(ctx context.Context, pub *leader.Stream, subject, stream string) (uint64, error) {
 	if pub.CachedInfo().State.FirstSeq == 0 { // Nothing was ever captured.
 		return 0, nil
 	}
 	at := uint64(1)
 	for range foreignLines {
-		line, err := pub.GetMsg(ctx, at, jetstream.WithGetMsgSubject(subject))
+		line, err := pub.NextMsg(ctx, at, subject)
 		if isGone(err) {
 			return 0, nil
 		}

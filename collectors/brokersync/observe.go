@@ -12,6 +12,7 @@ import (
 
 	"fleetglass/collectors"
 	"fleetglass/fleet"
+	"fleetglass/internal/leader"
 	"fleetglass/lifecycle"
 )
 
@@ -27,7 +28,7 @@ var errReturned = errors.New("is older than the stream of its name that was seen
 type observer struct {
 	cfg    *Config
 	name   string
-	stream jetstream.Stream      // Nil before it was found.
+	stream *leader.Stream        // Nil before it was found.
 	last   jetstream.StreamState // At the last observation, with the list of deleted sequences where it was asked for.
 	clocks clocks
 }
@@ -99,7 +100,7 @@ func (b *observer) observeStream(ctx context.Context, o *Observation, last colle
 // between is in the second list.
 func (b *observer) whole(ctx context.Context, o *Observation) (*jetstream.StreamInfo, error) {
 	for again := false; ; again = true {
-		consumers, copiers, listed, err := listConsumers(ctx, b.stream, o.Stream)
+		consumers, copiers, listed, err := listConsumers(ctx, b.stream.Stream, o.Stream)
 		if err != nil {
 			return nil, err
 		}
@@ -122,7 +123,7 @@ func (b *observer) find(ctx context.Context) (err error) {
 	if b.stream != nil {
 		return nil
 	}
-	if b.stream, err = findStream(ctx, b.cfg.JetStream, b.name); err != nil {
+	if b.stream, err = leader.Find(ctx, b.cfg.JetStream, b.name); err != nil {
 		return fmt.Errorf("find stream: %w", err)
 	}
 	return nil

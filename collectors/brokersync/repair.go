@@ -54,19 +54,17 @@ func (a *answerer) next(ctx context.Context, at uint64) (*jetstream.RawStreamMsg
 	return messageFrom(ctx, a.stream, at)
 }
 
-// decode reads a message as its publish line would have been read: with the headers of a republished one, which a direct get adds itself.
+// decode reads a message as its publish line would have been read: with the headers of a republished one.
 func (a *answerer) decode(m *jetstream.RawStreamMsg) lifecycle.Batch {
 	headers := map[string][]string{}
 	for name, values := range m.Header {
 		headers[name] = values[:len(values):len(values)]
 	}
-	if !a.stream.CachedInfo().Config.AllowDirect {
-		for name, value := range map[string]string{
-			fleet.HeaderNatsStream: a.seen.Stream.Name, fleet.HeaderNatsSubject: m.Subject,
-			fleet.HeaderNatsSequence: strconv.FormatUint(m.Sequence, 10), fleet.HeaderNatsTimeStamp: m.Time.UTC().Format(time.RFC3339Nano),
-		} {
-			headers[name] = append(headers[name], value)
-		}
+	for name, value := range map[string]string{
+		fleet.HeaderNatsStream: a.seen.Stream.Name, fleet.HeaderNatsSubject: m.Subject,
+		fleet.HeaderNatsSequence: strconv.FormatUint(m.Sequence, 10), fleet.HeaderNatsTimeStamp: m.Time.UTC().Format(time.RFC3339Nano),
+	} {
+		headers[name] = append(headers[name], value)
 	}
 	line := collectors.Line{Source: a.seen.Stream, Seq: m.Sequence, At: lifecycle.MicrosOf(m.Time), Subject: m.Subject, Headers: headers, Body: m.Data}
 	var read lifecycle.Batch

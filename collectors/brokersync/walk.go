@@ -6,11 +6,13 @@ import (
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/internal/leader"
 )
 
 // presenceOf is what a stream's state says about which messages are in it. Where too many are deleted for a list, one page of the stream
 // is walked, from the given sequence.
-func presenceOf(ctx context.Context, stream jetstream.Stream, s jetstream.StreamState, from uint64, page int) (Presence, error) {
+func presenceOf(ctx context.Context, stream *leader.Stream, s jetstream.StreamState, from uint64, page int) (Presence, error) {
 	p := Presence{First: s.FirstSeq, Last: s.LastSeq}
 	if s.Msgs == 0 {
 		p.First = s.LastSeq + 1
@@ -35,8 +37,8 @@ func presenceOf(ctx context.Context, stream jetstream.Stream, s jetstream.Stream
 }
 
 // messageFrom is the first message at or after a sequence; nil when there is none.
-func messageFrom(ctx context.Context, stream jetstream.Stream, seq uint64) (*jetstream.RawStreamMsg, error) {
-	m, err := stream.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(">"))
+func messageFrom(ctx context.Context, stream *leader.Stream, seq uint64) (*jetstream.RawStreamMsg, error) {
+	m, err := stream.NextMsg(ctx, seq, ">")
 	if isGone(err) {
 		return nil, nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"fleetglass/internal/leader"
 	"fleetglass/lifecycle"
 )
 
@@ -62,7 +63,7 @@ func TestAListOfConsumersThatLacksSomeIsNotJudgedBy(t *testing.T) {
 	} {
 		var o Observation
 		o.Stream = lifecycle.StreamID{Name: "TASKS"}
-		_, err := (&observer{cfg: &Config{}, stream: &forgetful{lacks: c.lacks, twice: c.twice}}).whole(t.Context(), &o)
+		_, err := (&observer{cfg: &Config{}, stream: &leader.Stream{Stream: &forgetful{lacks: c.lacks, twice: c.twice}}}).whole(t.Context(), &o)
 		if (err != nil) != c.fails {
 			t.Errorf("%s: %v", name, err)
 		}

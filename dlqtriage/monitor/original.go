@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/fleet"
+	"fleetglass/internal/leader"
 	"fleetglass/lifecycle"
 )
 
@@ -32,7 +33,7 @@ func (m *Monitor) isBodyless(ctx context.Context, c corpse) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	stream, err := m.cfg.JetStream.Stream(ctx, id.Name)
+	stream, err := leader.Find(ctx, m.cfg.JetStream, id.Name)
 	if err != nil {
 		return false, fmt.Errorf("look at stream %s: %w", id.Name, err)
 	}
@@ -79,7 +80,7 @@ func (m *Monitor) expected(c corpse) bool { return m.kept(c) && !c.facts.Vanishe
 // inStream reads the message from its stream; nil where it is not there. A message under its sequence that was stored at another time is
 // another one: the stream was created anew.
 func (m *Monitor) inStream(ctx context.Context, c corpse) (*jetstream.RawStreamMsg, error) {
-	stream, err := m.cfg.JetStream.Stream(ctx, c.key.Stream.Name)
+	stream, err := leader.Find(ctx, m.cfg.JetStream, c.key.Stream.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, nil
 	}

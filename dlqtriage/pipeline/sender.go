@@ -12,6 +12,7 @@ import (
 	"fleetglass/decision"
 	"fleetglass/dlqtriage"
 	"fleetglass/fleet"
+	"fleetglass/internal/leader"
 )
 
 // sender publishes what is due.
@@ -151,7 +152,7 @@ func (s *sender) publish(ctx context.Context, d dlqtriage.Delivery, c decision.C
 
 // duplicate tells whose message the stream has already under the message id: ours of an earlier try, or another one.
 func (s *sender) duplicate(ctx context.Context, d dlqtriage.Delivery, sent *dlqtriage.Sent, tried bool) (dlqtriage.Ended, error) {
-	stream, err := s.JetStream.Stream(ctx, sent.Stream)
+	stream, err := leader.Find(ctx, s.JetStream, sent.Stream)
 	if err != nil {
 		return dlqtriage.Ended{}, err
 	}

@@ -14,6 +14,7 @@ import (
 	"fleetglass/decision"
 	"fleetglass/dlqtriage"
 	"fleetglass/fleet"
+	"fleetglass/internal/leader"
 )
 
 const (
@@ -71,7 +72,7 @@ func (r *Relay) sent(ctx context.Context, c decision.Claimed, e dlqtriage.HeldEf
 
 // over says why the attempt cannot be the current one any more; empty where it is.
 func (r *Relay) over(ctx context.Context, e dlqtriage.HeldEffect) (string, error) {
-	stream, err := r.cfg.JetStream.Stream(ctx, e.Message.Stream.Name)
+	stream, err := leader.Find(ctx, r.cfg.JetStream, e.Message.Stream.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return "Its stream is gone.", nil
 	}

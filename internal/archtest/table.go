@@ -42,9 +42,9 @@ var Table = []Rule{
 	// Looks at the configuration of a broker and names its traps.
 	{Package: "fleet/doctor", Own: []string{"fleet", "lifecycle"}, Others: []string{"github.com/nats-io", "golang.org/x/sync"}},
 
-	{Package: "collectors", Own: []string{"lifecycle", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"}, Tests: []string{"collectors/*"}},
+	{Package: "collectors", Own: []string{"lifecycle", "fleet", "internal/health", "internal/leader"}, Others: []string{"github.com/nats-io"}, Tests: []string{"collectors/*"}},
 	// The synchronizer's tests run the other collectors beside it.
-	{Package: "collectors/brokersync", Own: []string{"lifecycle", "fleet", "collectors", "internal/health"},
+	{Package: "collectors/brokersync", Own: []string{"lifecycle", "fleet", "collectors", "internal/health", "internal/leader"},
 		Others: []string{"github.com/nats-io"}, Tests: []string{"collectors/*"}},
 	// Reads Firestore; its tests run a server of it.
 	{Package: "collectors/idempotency", Own: []string{"lifecycle", "fleet", "collectors", "internal/firestoreclient", "internal/health"},
@@ -63,14 +63,14 @@ var Table = []Rule{
 	{Package: "dlqtriage/autotriage", Own: []string{"internal/webhook", "lifecycle", "decision", "dlqtriage", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"},
 		Tests: []string{"collectors", "collectors/deadletters"}},
 	// What makes sure that each dead message is in the dead-letter queue.
-	{Package: "dlqtriage/monitor", Own: []string{"lifecycle", "decision", "dlqtriage", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"},
+	{Package: "dlqtriage/monitor", Own: []string{"lifecycle", "decision", "dlqtriage", "fleet", "internal/health", "internal/leader"}, Others: []string{"github.com/nats-io"},
 		Tests: []string{"collectors", "collectors/deadletters"}},
 	{Package: "dlqtriage", Own: []string{"lifecycle", "decision", "fleet", "masking"},
 		Others: []string{"github.com/goccy/go-yaml", "github.com/tiktoken-go/tokenizer", "golang.org/x/sync"}}, // The policy file; tokens without a network; entries at once.
 	// What the actions decided, on the broker.
-	{Package: "dlqtriage/pipeline", Own: []string{"lifecycle", "decision", "dlqtriage", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"}},
+	{Package: "dlqtriage/pipeline", Own: []string{"lifecycle", "decision", "dlqtriage", "fleet", "internal/health", "internal/leader"}, Others: []string{"github.com/nats-io"}},
 	// What hands messages in flight back to the broker.
-	{Package: "dlqtriage/release", Own: []string{"lifecycle", "decision", "dlqtriage", "fleet", "internal/health"}, Others: []string{"github.com/nats-io"},
+	{Package: "dlqtriage/release", Own: []string{"lifecycle", "decision", "dlqtriage", "fleet", "internal/health", "internal/leader"}, Others: []string{"github.com/nats-io"},
 		Tests: []string{"collectors", "collectors/*"}},
 	// Copies of dead letters in Firestore, for fleets that query it.
 	{Package: "dlqtriage/failurelog", Own: []string{"lifecycle", "dlqtriage", "internal/firestoreclient", "internal/health"},
@@ -119,6 +119,7 @@ var Table = []Rule{
 	{Package: "internal/health"},
 	{Package: "internal/httperr", Own: []string{"lifecycle", "access", "reveal"}, Others: []string{"github.com/gin-gonic/gin", "github.com/danielgtaylor/huma/v2"}},
 	{Package: "internal/httpguard", Own: []string{"internal/httperr"}, Others: []string{"github.com/klauspost/compress"}},
+	{Package: "internal/leader", Others: []string{"github.com/nats-io"}},
 	{Package: "internal/live", Own: []string{"lifecycle", "decision"}},
 	{Package: "internal/requestkey", Own: []string{"access", "decision", "lifecycle", "internal/httperr"}, Others: []string{"github.com/gin-gonic/gin"}},
 	{Package: "internal/openid", Own: []string{"access"}, Others: []string{"github.com/coreos/go-oidc/v3", "golang.org/x/oauth2"}},
