@@ -94,6 +94,27 @@ func (st *step) readOthers() {
 	}
 }
 
+// readBeside finds, in a stream that keeps its messages, what a consumer may have in hand although the message is settled: another consumer's worker acknowledged it
+// before this one's gave a sign.
+func (st *step) readBeside() {
+	st.known.beside = map[string][]lifecycle.MessageFacts{}
+	for _, c := range st.view.Consumers {
+		if !st.view.Kept || c.Watches || c.AckPending == 0 {
+			continue
+		}
+		rows := st.known.others[c.Name]
+		if c.MaxAckPending == 1 && !st.known.isOpen(c.DeliveredSeq) {
+			rows, _ = st.rowsIn(c.DeliveredSeq, c.DeliveredSeq, 1)
+		}
+		for _, m := range rows {
+			part := m.Of(c.Name)
+			if st.view.takes(c, m) && st.view.pending(c, m.Key.Seq) && deliveredBy(c, m.Key.Seq) && !answered(part) && !exhausted(part, c) {
+				st.known.beside[c.Name] = append(st.known.beside[c.Name], part)
+			}
+		}
+	}
+}
+
 // accounted reports whether lines account for every open delivery of a consumer, so that nothing is to be found out.
 func (st *step) accounted(c Consumer) bool {
 	all := evidence{}

@@ -19,6 +19,11 @@ func judge(v view, k known, missing map[uint64]Missed, w Waits) []lifecycle.Even
 	for _, o := range j.known.open {
 		j.message(j.withDeliveries(o))
 	}
+	for _, c := range v.Consumers {
+		for _, part := range k.beside[c.Name] {
+			j.withDeliveries(lifecycle.OpenMessage{Message: part})
+		}
+	}
 	for _, m := range k.settled {
 		j.say(refuted(v, v.consumerOf(m), m, w.Refute)...)
 	}
@@ -55,20 +60,43 @@ func (j *judgement) sort() {
 		if c == nil || !deliveredBy(*c, m.Key.Seq) {
 			continue
 		}
-		f := j.inFlight[c.Name]
-		if f == nil {
-			f = &inFlight{}
-			others, complete := j.known.others[c.Name]
-			f.others, f.complete = slices.Clone(others), complete
-			j.inFlight[c.Name] = f
-		}
+		f := j.of(*c)
 		switch present, known := j.view.Present.Has(m.Key.Seq); {
 		case !known:
-		case present && !exhausted(m, *c) && !m.Stranded() && j.view.pending(*c, m.Key.Seq):
+		case present && !exhausted(m, *c) && !m.Stranded() && j.view.pending(*c, m.Key.Seq) && !(j.view.Kept && answered(m)):
 			f.messages = append(f.messages, m)
 		default:
 			f.others = append(f.others, m)
 		}
+	}
+	for _, c := range j.view.Consumers {
+		j.addBeside(c)
+	}
+}
+
+// of is what a consumer has in flight.
+func (j *judgement) of(c Consumer) *inFlight {
+	f := j.inFlight[c.Name]
+	if f == nil {
+		others, complete := j.known.others[c.Name]
+		f = &inFlight{others: slices.Clone(others), complete: complete}
+		j.inFlight[c.Name] = f
+	}
+	return f
+}
+
+// addBeside adds to what a consumer has in flight what is settled by what another did.
+func (j *judgement) addBeside(c Consumer) {
+	for _, m := range j.known.beside[c.Name] {
+		if present, known := j.view.Present.Has(m.Key.Seq); !known || !present {
+			continue
+		}
+		f := j.of(c)
+		f.others = slices.DeleteFunc(f.others, func(o lifecycle.MessageFacts) bool { return o.Key == m.Key })
+		f.messages = append(f.messages, m)
+	}
+	if f := j.inFlight[c.Name]; f != nil {
+		slices.SortFunc(f.messages, func(a, b lifecycle.MessageFacts) int { return a.Key.Compare(b.Key) })
 	}
 }
 

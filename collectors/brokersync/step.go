@@ -59,7 +59,7 @@ func (st *step) stages() []func() {
 		return []func(){st.streamAbsent}
 	}
 	return []func(){
-		st.readPage, st.readInFlight, st.noteGoneConsumers, st.readAnswered, st.readOthers, st.askPresence, st.miss, st.readPassed,
+		st.readPage, st.readInFlight, st.noteGoneConsumers, st.readAnswered, st.readOthers, st.readBeside, st.askPresence, st.miss, st.readPassed,
 		st.compare, st.repairKnown, st.endEarlier, st.drop, st.judge, st.savePosition,
 	}
 }
@@ -118,6 +118,13 @@ func (st *step) storeConsumers(now []Consumer, at lifecycle.Micros) {
 // askPresence asks about messages in somebody's hands that the observation did not cover, as many as one poll may.
 func (st *step) askPresence() {
 	var unknown []uint64
+	for _, parts := range st.known.beside {
+		for _, p := range parts {
+			if _, known := st.view.Present.Has(p.Key.Seq); !known && !slices.Contains(unknown, p.Key.Seq) {
+				unknown = append(unknown, p.Key.Seq)
+			}
+		}
+	}
 	for _, o := range st.known.open {
 		seq := o.Message.Key.Seq
 		mayHold := func(m lifecycle.MessageFacts) bool {
@@ -131,6 +138,7 @@ func (st *step) askPresence() {
 			unknown = append(unknown, seq)
 		}
 	}
+	slices.Sort(unknown)
 	for _, seq := range st.inTurn(unknown) {
 		answer(st.facts.Present, seq, &st.questions.Present)
 	}

@@ -180,7 +180,7 @@ var several = []situation{{
 		c.pull(other)
 		c.ack(c.pull(first))
 	},
-	may:   says("-second-task-worker takes it too"),
+	may:   all(is("delivered"), takenBy(0, byFirst, 1, "acked"), takenBy(0, bySecond, 1, "open"), heldBy(bySecond)),
 	never: silent("nothing to do", "nobody:"),
 }, {
 	name: "two workers' consumers take one message: one completes, and the other was not given it yet",
