@@ -348,12 +348,12 @@ func (c *clients) seen() {
 	}
 }
 
-// there reports whether the stream still has a message.
+// there reports whether the stream still has a message. Its leader is asked: a mirror that answers for it may have what was deleted.
 func (c *clients) there(l letter) bool {
-	s, err := c.js.Stream(c.ctx, l.stream)
+	leader, err := c.nc.JetStream(nats.MaxWait(patience))
 	c.must(err)
-	_, err = s.GetMsg(c.ctx, l.seq)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
+	_, err = leader.GetMsg(l.stream, l.seq)
+	if errors.Is(err, nats.ErrMsgNotFound) {
 		return false
 	}
 	c.must(err)

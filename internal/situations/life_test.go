@@ -3,12 +3,15 @@
 package situations
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -20,8 +23,9 @@ type life struct {
 	land   land
 	diary  []string
 
-	worker   jetstream.Consumer // Nil while there is none.
-	wait     time.Duration      // Its ack wait.
+	mode     mode
+	worker   *crew // Nil while there is none.
+	partner  *crew // A second workers' consumer; nil until it comes.
 	auditors map[string]jetstream.Consumer
 	held     []delivery
 
@@ -30,10 +34,18 @@ type life struct {
 	pulls   int // How often a worker asked for a message.
 }
 
+// crew is a workers' consumer.
+type crew struct {
+	jetstream.Consumer
+	name string
+	wait time.Duration // Its ack wait.
+}
+
 // delivery is a message that a worker has and did not answer.
 type delivery struct {
 	jetstream.Msg
 	of *mail
+	by *crew
 	at time.Time
 }
 
@@ -44,18 +56,20 @@ type mail struct {
 	key     int // Version of its idempotency key.
 	retries *mail
 
-	had        int  // How often a worker got it.
-	told       bool // A worker said something about it while its consumer was there.
-	unseen     bool // Its consumer was deleted before anything was said of it: nothing may have shown that a worker had it.
-	acked      bool // A worker acknowledged it, or is about to.
-	timely     bool // The acknowledgement came in time, by the worker that got it last, from a consumer that was there.
-	terminated bool // A worker gave it up, or is about to.
-	recorded   bool // Its completion was recorded while it was in the stream, or is about to be.
-	reported   bool // Likewise reported.
-	deleted    bool // An operator removed it, or is about to.
-	unclaimed  bool // Its consumer was deleted, so that a stream with Interest retention kept it only for an auditor, if there was one.
-	gone       bool // In the end it is not in the stream.
-	unwanted   bool // Nobody took its subject when it was published, so that a stream with Interest retention did not keep it.
+	had        int             // How often a worker got it.
+	open       map[string]bool // Whether the worker that got it last from a consumer owes its answer.
+	expires    time.Time       // When its stream drops it; zero for never.
+	told       bool            // A worker said something about it while its consumer was there.
+	unseen     bool            // Its consumer was deleted before anything was said of it: nothing may have shown that a worker had it.
+	acked      bool            // A worker acknowledged it, or is about to.
+	timely     bool            // The acknowledgement came in time, by the worker that got it last, from a consumer that was there.
+	terminated bool            // A worker gave it up, or is about to.
+	recorded   bool            // Its completion was recorded while it was in the stream, or is about to be.
+	reported   bool            // Likewise reported.
+	deleted    bool            // An operator removed it, or is about to.
+	unclaimed  bool            // Its consumer was deleted, so that a stream with Interest retention kept it only for an auditor, if there was one.
+	gone       bool            // In the end it is not in the stream.
+	unwanted   bool            // Nobody took its subject when it was published, so that a stream with Interest retention did not keep it.
 }
 
 // whyUnknown is what could explain that its outcome is called unknown.
@@ -71,6 +85,10 @@ func (m *mail) whyUnknown() string {
 		return "acknowledged late"
 	case m.unclaimed && m.gone:
 		return "dropped by its stream with its consumer"
+	case !m.expires.IsZero() && m.gone && m.had > 0:
+		return "dropped by its age while a worker had it, or after"
+	case !m.expires.IsZero() && m.gone:
+		return "dropped by its age, and no worker is known to have had it"
 	}
 	return "other"
 }
@@ -105,6 +123,9 @@ func (w *life) live(c *clients) {
 	for range 6 + w.random.IntN(14) {
 		steps[w.random.IntN(len(steps))]()
 	}
+	for _, m := range w.letters { // What is dropped is dropped before anybody looks.
+		w.works(time.Until(m.expires.Add(time.Second)))
+	}
 	w.note("the end")
 	w.know(func() {
 		for _, m := range w.letters {
@@ -118,7 +139,7 @@ func (w *life) steps() []func() {
 	steps := []func(){
 		w.take, w.take, w.take, w.take, w.acknowledge, w.acknowledge, w.acknowledge, w.beat, w.beat, w.handBack, w.giveUp, w.crash,
 		w.complete, w.complete, w.sayCompleted, w.idle, w.idle, w.another, w.again, w.repeat, w.operatorDeletes, w.operatorPurges,
-		w.fire, w.hire, w.hire, w.pauseWorker, w.changeWait, w.audit,
+		w.fire, w.hire, w.hire, w.pauseWorker, w.changeWait, w.changeBackoff, w.audit, w.hirePartner, w.foreign,
 	}
 	if *withForgery {
 		steps = append(steps, w.forge)
@@ -137,16 +158,58 @@ func (w *life) post(task string, of *mail) {
 		}
 		p.version, p.id, p.header = m.key, fmt.Sprintf("%s:r%d", w.task(task), n), retryOf(of.letter, n)
 	}
+	w.store(p, m)
+}
+
+// store publishes a new message.
+func (w *life) store(p publish, m *mail) {
+	w.crowds()
+	w.lives(&p, m)
 	w.know(func() { w.letters = append(w.letters, m) })
 	unwanted := w.nobodyTakes()
 	l := w.publish(p)
 	w.know(func() { m.letter, m.unwanted = l, unwanted })
-	w.note("published %s:%d, task %q, key %d", m.stream, m.seq, task, m.key)
+	w.note("published %s:%d, task %q, key %d", m.stream, m.seq, m.task, m.key)
+}
+
+// crowds notes which message its stream drops for the next one, where it keeps only so many of a subject.
+func (w *life) crowds() {
+	limit := int(w.land.streams[0].MaxMsgsPerSubject)
+	if limit == 0 {
+		return
+	}
+	kept := slices.DeleteFunc(slices.Clone(w.letters), func(m *mail) bool { return m.deleted || !w.there(m.letter) })
+	slices.SortFunc(kept, func(a, b *mail) int { return cmp.Compare(a.seq, b.seq) })
+	if len(kept) >= limit {
+		w.note("the limit drops %d", kept[0].seq)
+		w.know(func() { kept[0].deleted = true })
+	}
+}
+
+// lives notes when the stream drops a message that is about to be published.
+func (w *life) lives(p *publish, m *mail) {
+	cfg := w.land.streams[0]
+	switch {
+	case cfg.MaxAge > 0:
+		m.expires = time.Now().Add(cfg.MaxAge)
+	case cfg.AllowMsgTTL && w.random.IntN(2) == 0:
+		ttl := 2 + w.random.IntN(3)
+		m.expires = time.Now().Add(time.Duration(ttl) * time.Second)
+		if p.header == nil {
+			p.header = nats.Header{}
+		}
+		p.header.Set("Nats-TTL", strconv.Itoa(ttl))
+	}
+}
+
+// expired reports whether the stream may have dropped the message by its age.
+func (m *mail) expired(now time.Time) bool {
+	return !m.expires.IsZero() && now.After(m.expires.Add(-500*time.Millisecond))
 }
 
 // nobodyTakes reports whether the stream keeps nothing that is published now, because no consumer is interested.
 func (w *life) nobodyTakes() bool {
-	return w.land.streams[0].Retention == jetstream.InterestPolicy && w.worker == nil && len(w.auditors) == 0
+	return w.land.streams[0].Retention == jetstream.InterestPolicy && w.worker == nil && w.partner == nil && len(w.auditors) == 0
 }
 
 func (w *life) generations(task string) (n int) {
@@ -174,15 +237,33 @@ func (w *life) again() {
 // repeat publishes a message once more, as a publisher that got no answer.
 func (w *life) repeat() {
 	m := pick(w.random, w.letters)
-	if m == nil || m.retries != nil {
+	if m == nil || m.retries != nil || m.task == "foreign" {
 		return
 	}
+	w.crowds()
 	ack, err := w.tryPublish(publish{task: m.task, version: 1})
 	w.must(err)
 	w.note("published task %q once more: duplicate %v", m.task, ack.Duplicate)
 	if !ack.Duplicate { // The window has passed: it is a message of its own.
-		w.adopt(&mail{task: m.task, key: 1, letter: letter{ack.Stream, ack.Sequence}, unwanted: w.nobodyTakes()})
+		again := &mail{task: m.task, key: 1, letter: letter{ack.Stream, ack.Sequence}, unwanted: w.nobodyTakes()}
+		if age := w.land.streams[0].MaxAge; age > 0 {
+			again.expires = time.Now().Add(age)
+		}
+		w.adopt(again)
 	}
+}
+
+// foreign publishes as somebody does who does not know the contract: without a message id and without an idempotency key, of a task of its own or of one that is there.
+func (w *life) foreign() {
+	if len(w.letters) >= 6 {
+		return
+	}
+	task := "foreign"
+	if w.random.IntN(2) == 0 {
+		task = pick(w.random, w.letters).task
+	}
+	w.note("somebody foreign publishes")
+	w.store(publish{task: task, header: nats.Header{"Nats-Msg-Id": nil, "X-Idempotency-Key": nil}}, &mail{task: task, key: 1})
 }
 
 // adopt takes a message in that was stored already.
@@ -194,183 +275,7 @@ func (w *life) adopt(m *mail) {
 	w.stored[task] = append(w.stored[task], m.letter)
 }
 
-// hire makes the worker's consumer, where there is none.
-func (w *life) hire() {
-	if w.worker != nil {
-		return
-	}
-	w.wait = time.Duration(700+w.random.IntN(2500)) * time.Millisecond
-	w.worker = w.workers(wait(w.wait), atMost(1+w.random.IntN(4)), atOnce(1+w.random.IntN(3)))
-	cfg := w.worker.CachedInfo().Config
-	w.note("consumer: ack wait %s, at most %d, pending %d", cfg.AckWait, cfg.MaxDeliver, cfg.MaxAckPending)
-}
-
-// fire deletes the worker's consumer.
-func (w *life) fire() {
-	if w.worker == nil || w.random.IntN(3) > 0 {
-		return
-	}
-	w.note("consumer deleted")
-	w.know(func() {
-		w.held = nil // What is answered from now on has no effect.
-		for _, m := range w.letters {
-			m.unseen = m.unseen || !m.told && !m.acked && !m.terminated
-			m.unclaimed = m.unclaimed || w.land.streams[0].Retention == jetstream.InterestPolicy
-			m.told = false // The next consumer delivers it as if for the first time.
-			if w.land.streams[0].Retention != jetstream.WorkQueuePolicy {
-				m.timely = false // What it acknowledged is there again for the next one, and nothing is left that proves it.
-			}
-		}
-	})
-	w.deleteConsumer()
-	w.worker = nil
-}
-
-func (w *life) pauseWorker() {
-	if w.worker == nil {
-		return
-	}
-	until := time.Now().Add(time.Duration(w.random.IntN(1500)) * time.Millisecond)
-	w.note("consumer paused until %s", until.Format("05.000"))
-	_, err := w.js.PauseConsumer(w.ctx, "TASKS", w.agent+"-task-worker", until)
-	w.must(err)
-}
-
-func (w *life) changeWait() {
-	if w.worker == nil {
-		return
-	}
-	w.wait = time.Duration(700+w.random.IntN(3000)) * time.Millisecond
-	n := 1 + w.random.IntN(5)
-	w.note("consumer changed: ack wait %s, at most %d", w.wait, n)
-	w.worker = w.workers(wait(w.wait), atMost(n), atOnce(1+w.random.IntN(3)))
-	for i := range w.held { // Which wait holds for them is not known any more.
-		w.held[i].at = time.Time{}
-	}
-}
-
-// take lets a worker ask for a message.
-func (w *life) take() {
-	if w.worker == nil {
-		return
-	}
-	w.know(func() { w.pulls++ })
-	m := w.tryPull(w.worker, 300*time.Millisecond)
-	if m == nil {
-		w.note("nothing to pull")
-		return
-	}
-	meta, err := m.Metadata()
-	w.must(err)
-	of := w.mailAt(meta.Sequence.Stream)
-	if of == nil {
-		w.must(errors.New("the broker delivers what nobody published"))
-	}
-	w.know(func() { of.had++ })
-	w.held = append(w.held, delivery{Msg: m, of: of, at: time.Now()})
-	w.note("delivered %d, attempt %d", meta.Sequence.Stream, meta.NumDelivered)
-}
-
-func (w *life) mailAt(seq uint64) *mail {
-	for _, m := range w.letters {
-		if m.seq == seq {
-			return m
-		}
-	}
-	return nil
-}
-
-// answered takes one of the deliveries out of the workers' hands.
-func (w *life) answered() (d delivery, ok bool) {
-	if len(w.held) == 0 {
-		return d, false
-	}
-	i := w.random.IntN(len(w.held))
-	d = w.held[i]
-	w.held = append(w.held[:i:i], w.held[i+1:]...)
-	return d, true
-}
-
-func (w *life) acknowledge() {
-	d, ok := w.answered()
-	if !ok {
-		return
-	}
-	meta, err := d.Metadata()
-	w.must(err)
-	last := int(meta.NumDelivered) == d.of.had || !w.heldElsewhere(d.of)
-	timely := time.Since(d.at) < w.wait/2 && last && !d.of.deleted && !d.of.terminated
-	w.note("ack of %d, attempt %d, in time: %v", d.of.seq, meta.NumDelivered, timely)
-	w.know(func() { d.of.acked, d.of.timely = true, d.of.timely || timely })
-	w.ack(d)
-}
-
-// heldElsewhere reports whether a worker has a later delivery of the message.
-func (w *life) heldElsewhere(m *mail) bool {
-	for _, d := range w.held {
-		if d.of == m {
-			return true
-		}
-	}
-	return false
-}
-
-func (w *life) beat() {
-	if d := pick(w.random, w.held); d.Msg != nil {
-		w.note("heartbeat of %d", d.of.seq)
-		w.know(func() { d.of.told = true })
-		w.heartbeat(d)
-	}
-}
-
-func (w *life) handBack() {
-	if d, ok := w.answered(); ok {
-		w.note("nak of %d", d.of.seq)
-		w.know(func() { d.of.told = true })
-		w.answer(d, "-NAK")
-	}
-}
-
-func (w *life) giveUp() {
-	if w.random.IntN(3) > 0 {
-		return
-	}
-	if d, ok := w.answered(); ok {
-		w.note("term of %d", d.of.seq)
-		w.know(func() { d.of.terminated = true })
-		w.answer(d, "+TERM impossible_task")
-	}
-}
-
-// crash lets a worker forget what it has.
-func (w *life) crash() {
-	if d, ok := w.answered(); ok {
-		w.note("crash with %d", d.of.seq)
-	}
-}
-
 func (w *life) idle() { w.works(time.Duration(w.random.IntN(1200)) * time.Millisecond) }
-
-// complete writes the idempotency record of a message that a worker has.
-func (w *life) complete() {
-	if d := pick(w.random, w.held); d.Msg != nil {
-		w.note("record of %d", d.of.seq)
-		w.know(func() { d.of.recorded = true })
-		w.record(d.of.task, map[string]any{
-			"idempotencyKey": fmt.Sprintf("%s-%d", w.task(d.of.task), d.of.key), "natsStreamSeq": d.of.seq,
-		})
-	}
-}
-
-// sayCompleted reports the completion of a message that a worker has.
-func (w *life) sayCompleted() {
-	if d := pick(w.random, w.held); d.Msg != nil {
-		w.note("report of %d", d.of.seq)
-		w.know(func() { d.of.reported = true })
-		id := d.Headers().Get("Nats-Msg-Id")
-		w.report(w.agent, "completed", d.of.task, map[string]any{"message_id": id, "status": "completed"})
-	}
-}
 
 func (w *life) operatorDeletes() {
 	m := pick(w.random, w.letters)
@@ -403,36 +308,6 @@ func (w *life) operatorPurges() {
 		}
 	})
 	w.purge()
-}
-
-// audit lets a second consumer take the same subject, where the stream allows that, and acknowledge what it gets.
-func (w *life) audit() {
-	if w.land.streams[0].Retention == jetstream.WorkQueuePolicy {
-		return
-	}
-	name := w.agent + "-auditor"
-	if w.auditors[name] == nil {
-		cfg := worker(w.agent)
-		cfg.Durable = name
-		w.auditors[name] = w.consumer(cfg)
-		w.note("an auditor comes")
-	}
-	if m := w.tryPull(w.auditors[name], 200*time.Millisecond); m != nil {
-		w.note("the auditor acknowledges")
-		w.ack(m)
-	}
-}
-
-// forge publishes what a bad agent may publish: the acknowledgement of a message that nobody gave it. The broker takes it all the same for
-// one that a worker has.
-func (w *life) forge() {
-	if m := pick(w.random, w.letters); m != nil && m.seq != 0 {
-		w.note("forged ack of %d", m.seq)
-		w.know(func() { m.acked = m.acked || m.had > 0 && w.worker != nil && !m.terminated })
-		subject := fmt.Sprintf("$JS.ACK.TASKS.%s-task-worker.1.%d.999999.%d.0", w.agent, m.seq, time.Now().UnixNano())
-		w.must(w.nc.Publish(subject, []byte("+ACK")))
-		w.must(w.nc.FlushTimeout(patience))
-	}
 }
 
 // pick returns one of some; the zero value of none.

@@ -73,7 +73,7 @@ func (w *life) agrees(s story) error {
 	for _, m := range w.letters {
 		s.task = m.task
 		said := s.messageAt(m.letter)
-		if said == nil && m.unwanted {
+		if said == nil && (m.unwanted || m.lineLost(w.mode)) {
 			continue
 		}
 		if said == nil {
@@ -81,6 +81,9 @@ func (w *life) agrees(s story) error {
 		}
 		if err := w.inTheEnd(m, said); err != nil {
 			return fmt.Errorf("%s:%d is %s: %w", m.stream, m.seq, said.State, err)
+		}
+		if told, stored := len(s.told().Messages), w.generations(m.task); told > stored {
+			return fmt.Errorf("task %q has %d messages, and the stream stored %d of it", m.task, told, stored)
 		}
 		if words := s.told().words(); strings.Contains(words, "publish it again") {
 			return fmt.Errorf("%s:%d was stored, and the answers say to publish it again: %s", m.stream, m.seq, words)
@@ -103,8 +106,13 @@ func (w *life) inTheEnd(m *mail, said *seenMessage) error {
 		return errors.New("it is still in the queue: the acknowledgement had no effect")
 	case said.State == "completed" && m.gone && m.deleted && !m.acked && !m.recorded && !m.reported:
 		return errors.New("an operator removed it")
+	case said.State == "completed" && len(m.open) > 0 && !m.gone && !m.recorded && !m.reported:
+		return errors.New("a worker has it, or gets it again")
 	case m.timely && (!queue || m.gone) && !slices.Contains([]string{"completed", "outcome_unknown"}, said.State):
 		return errors.New("a worker acknowledged it in time")
 	}
 	return nil
 }
+
+// lineLost reports whether the message's own TTL may have removed its captured line before Fleetglass read it.
+func (m *mail) lineLost(mode mode) bool { return mode != live && !m.expires.IsZero() }

@@ -217,7 +217,7 @@ func (g *glass) settled(ctx context.Context, after moment) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("fleetglass does not settle: %w", last)
+	return fmt.Errorf("fleetglass does not settle: %w; its log ends with:\n%s", last, g.tail())
 }
 
 func (r readiness) settled(after moment) error {

@@ -108,6 +108,19 @@ func play(t *testing.T, m mode) []result {
 	for _, s := range scenes {
 		s.prepare(t)
 	}
+	playScenes(t, m, scenes)
+	var out []result
+	for _, name := range slices.Sorted(maps.Keys(lands)) {
+		for _, p := range lands[name].players {
+			out = append(out, result{heading: p.heading, name: p.name, err: p.failed, last: p.last})
+		}
+	}
+	return out
+}
+
+// playScenes lets all players act and judges what is said of them.
+func playScenes(t *testing.T, m mode, scenes []*scene) {
+	t.Helper()
 	switch m {
 	case live:
 		each(scenes, func(p *player, g *glass) { p.watched(g); p.judge(g) })
@@ -121,13 +134,6 @@ func play(t *testing.T, m mode) []result {
 		}
 		each(scenes, func(p *player, g *glass) { p.judge(g) })
 	}
-	var out []result
-	for _, name := range slices.Sorted(maps.Keys(lands)) {
-		for _, p := range lands[name].players {
-			out = append(out, result{heading: p.heading, name: p.name, err: p.failed, last: p.last})
-		}
-	}
-	return out
 }
 
 // scene is the rows of one land.

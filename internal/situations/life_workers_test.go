@@ -1,0 +1,274 @@
+//go:build linux
+
+package situations
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// hire makes the worker's consumer, where there is none.
+func (w *life) hire() {
+	if w.worker != nil {
+		return
+	}
+	w.worker = w.recruit(worker(w.agent))
+}
+
+// hirePartner makes a second workers' consumer, where the stream allows that. It gets every message that is there, whoever acknowledged it before.
+func (w *life) hirePartner() {
+	if w.partner != nil || w.land.streams[0].Retention == jetstream.WorkQueuePolicy {
+		return
+	}
+	w.know(func() {
+		for _, m := range w.letters {
+			m.timely = false
+		}
+	})
+	w.partner = w.recruit(second(w.agent))
+}
+
+// recruit makes a workers' consumer with random bounds.
+func (w *life) recruit(cfg jetstream.ConsumerConfig) *crew {
+	cfg.AckWait, cfg.MaxDeliver, cfg.MaxAckPending = time.Duration(700+w.random.IntN(2500))*time.Millisecond, 1+w.random.IntN(4), 1+w.random.IntN(3)
+	w.note("consumer %s: ack wait %s, at most %d, pending %d", cfg.Durable, cfg.AckWait, cfg.MaxDeliver, cfg.MaxAckPending)
+	return &crew{Consumer: w.consumer(cfg), name: cfg.Durable, wait: cfg.AckWait}
+}
+
+// fire deletes the worker's consumer.
+func (w *life) fire() {
+	if w.worker == nil || w.random.IntN(3) > 0 {
+		return
+	}
+	w.note("consumer deleted")
+	w.know(func() {
+		w.drop(w.worker) // What is answered from now on has no effect.
+		for _, m := range w.letters {
+			delete(m.open, w.worker.name)
+			m.unseen = m.unseen || !m.told && !m.acked && !m.terminated
+			m.unclaimed = m.unclaimed || w.land.streams[0].Retention == jetstream.InterestPolicy
+			m.told = false // The next consumer delivers it as if for the first time.
+			if w.land.streams[0].Retention != jetstream.WorkQueuePolicy {
+				m.timely = false // What it acknowledged is there again for the next one, and nothing is left that proves it.
+			}
+		}
+	})
+	w.deleteConsumer()
+	w.worker = nil
+}
+
+// drop forgets what workers have of a consumer.
+func (w *life) drop(by *crew) {
+	w.held = slices.DeleteFunc(w.held, func(d delivery) bool { return d.by == by })
+}
+
+func (w *life) pauseWorker() {
+	if w.worker == nil {
+		return
+	}
+	until := time.Now().Add(time.Duration(w.random.IntN(1500)) * time.Millisecond)
+	w.note("consumer paused until %s", until.Format("05.000"))
+	_, err := w.js.PauseConsumer(w.ctx, "TASKS", w.agent+"-task-worker", until)
+	w.must(err)
+}
+
+func (w *life) changeWait() {
+	if w.worker == nil {
+		return
+	}
+	wait, n := time.Duration(700+w.random.IntN(3000))*time.Millisecond, 1+w.random.IntN(5)
+	w.note("consumer changed: ack wait %s, at most %d", wait, n)
+	w.change(func(cfg *jetstream.ConsumerConfig) {
+		cfg.AckWait, cfg.MaxDeliver, cfg.MaxAckPending, cfg.BackOff = wait, n, 1+w.random.IntN(3), nil
+	})
+	w.worker.wait = wait
+}
+
+// changeBackoff lets each attempt have a wait of its own.
+func (w *life) changeBackoff() {
+	if w.worker == nil {
+		return
+	}
+	backoff := []time.Duration{time.Duration(700+w.random.IntN(1000)) * time.Millisecond, time.Duration(700+w.random.IntN(3000)) * time.Millisecond}
+	w.note("consumer changed: backoff %s", backoff)
+	w.change(func(cfg *jetstream.ConsumerConfig) { cfg.MaxDeliver, cfg.BackOff = 3+w.random.IntN(2), backoff })
+	w.worker.wait = slices.Min(backoff)
+}
+
+// change changes the worker's consumer.
+func (w *life) change(f func(*jetstream.ConsumerConfig)) {
+	cfg := w.worker.CachedInfo().Config
+	f(&cfg)
+	w.worker.Consumer = w.consumer(cfg)
+	for i := range w.held { // Which wait holds for them is not known any more.
+		if w.held[i].by == w.worker {
+			w.held[i].at = time.Time{}
+		}
+	}
+}
+
+// take lets a worker ask for a message.
+func (w *life) take() {
+	by := w.worker
+	if w.partner != nil && (by == nil || w.random.IntN(2) == 0) {
+		by = w.partner
+	}
+	if by == nil {
+		return
+	}
+	w.know(func() { w.pulls++ })
+	m := w.tryPull(by, 300*time.Millisecond)
+	if m == nil {
+		w.note("nothing to pull from %s", by.name)
+		return
+	}
+	meta, err := m.Metadata()
+	w.must(err)
+	of := w.mailAt(meta.Sequence.Stream)
+	if of == nil {
+		w.must(errors.New("the broker delivers what nobody published"))
+	}
+	w.know(func() {
+		of.had++
+		if of.open == nil {
+			of.open = map[string]bool{}
+		}
+		of.open[by.name] = true
+	})
+	w.held = append(w.held, delivery{Msg: m, of: of, by: by, at: time.Now()})
+	w.note("%s delivered %d, attempt %d", by.name, meta.Sequence.Stream, meta.NumDelivered)
+}
+
+func (w *life) mailAt(seq uint64) *mail {
+	for _, m := range w.letters {
+		if m.seq == seq {
+			return m
+		}
+	}
+	return nil
+}
+
+// answered takes one of the deliveries out of the workers' hands.
+func (w *life) answered() (d delivery, ok bool) {
+	if len(w.held) == 0 {
+		return d, false
+	}
+	i := w.random.IntN(len(w.held))
+	d = w.held[i]
+	w.held = append(w.held[:i:i], w.held[i+1:]...)
+	return d, true
+}
+
+func (w *life) acknowledge() {
+	d, ok := w.answered()
+	if !ok {
+		return
+	}
+	meta, err := d.Metadata()
+	w.must(err)
+	last := int(meta.NumDelivered) == d.of.had || !w.heldElsewhere(d)
+	timely := w.partner == nil && time.Since(d.at) < d.by.wait/2 && last && !d.of.deleted && !d.of.terminated && !d.of.expired(time.Now())
+	w.note("ack of %d for %s, attempt %d, in time: %v", d.of.seq, d.by.name, meta.NumDelivered, timely)
+	w.know(func() {
+		d.of.acked, d.of.timely = true, d.of.timely || timely
+		delete(d.of.open, d.by.name)
+	})
+	w.ack(d)
+}
+
+// heldElsewhere reports whether another worker has the message of the same consumer.
+func (w *life) heldElsewhere(one delivery) bool {
+	return slices.ContainsFunc(w.held, func(d delivery) bool { return d.of == one.of && d.by == one.by })
+}
+
+func (w *life) beat() {
+	if d := pick(w.random, w.held); d.Msg != nil {
+		w.note("heartbeat of %d", d.of.seq)
+		w.know(func() { d.of.told = true })
+		w.heartbeat(d)
+	}
+}
+
+func (w *life) handBack() {
+	if d, ok := w.answered(); ok {
+		w.note("nak of %d", d.of.seq)
+		w.know(func() { d.of.told = true })
+		w.answer(d, "-NAK")
+	}
+}
+
+func (w *life) giveUp() {
+	if w.random.IntN(3) > 0 {
+		return
+	}
+	if d, ok := w.answered(); ok {
+		w.note("term of %d", d.of.seq)
+		w.know(func() {
+			d.of.terminated = true
+			delete(d.of.open, d.by.name)
+		})
+		w.answer(d, "+TERM impossible_task")
+	}
+}
+
+// crash lets a worker forget what it has.
+func (w *life) crash() {
+	if d, ok := w.answered(); ok {
+		w.note("crash with %d", d.of.seq)
+	}
+}
+
+// complete writes the idempotency record of a message that a worker has.
+func (w *life) complete() {
+	if d := pick(w.random, w.held); d.Msg != nil {
+		w.note("record of %d", d.of.seq)
+		w.know(func() { d.of.recorded = true })
+		w.record(d.of.task, map[string]any{
+			"idempotencyKey": fmt.Sprintf("%s-%d", w.task(d.of.task), d.of.key), "natsStreamSeq": d.of.seq,
+		})
+	}
+}
+
+// sayCompleted reports the completion of a message that a worker has.
+func (w *life) sayCompleted() {
+	if d := pick(w.random, w.held); d.Msg != nil {
+		w.note("report of %d", d.of.seq)
+		w.know(func() { d.of.reported = true })
+		id := d.Headers().Get("Nats-Msg-Id")
+		w.report(w.agent, "completed", d.of.task, map[string]any{"message_id": id, "status": "completed"})
+	}
+}
+
+// audit lets a second consumer take the same subject, where the stream allows that, and acknowledge what it gets.
+func (w *life) audit() {
+	if w.land.streams[0].Retention == jetstream.WorkQueuePolicy {
+		return
+	}
+	name := w.agent + "-auditor"
+	if w.auditors[name] == nil {
+		cfg := worker(w.agent)
+		cfg.Durable = name
+		w.auditors[name] = w.consumer(cfg)
+		w.note("an auditor comes")
+	}
+	if m := w.tryPull(w.auditors[name], 200*time.Millisecond); m != nil {
+		w.note("the auditor acknowledges")
+		w.ack(m)
+	}
+}
+
+// forge publishes what a bad agent may publish: the acknowledgement of a message that nobody gave it. The broker takes it all the same for
+// one that a worker has.
+func (w *life) forge() {
+	if m := pick(w.random, w.letters); m != nil && m.seq != 0 {
+		w.note("forged ack of %d", m.seq)
+		w.know(func() { m.acked = m.acked || m.had > 0 && w.worker != nil && !m.terminated })
+		subject := fmt.Sprintf("$JS.ACK.TASKS.%s-task-worker.1.%d.999999.%d.0", w.agent, m.seq, time.Now().UnixNano())
+		w.must(w.nc.Publish(subject, []byte("+ACK")))
+		w.must(w.nc.FlushTimeout(patience))
+	}
+}
