@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/fleet"
+	"fleetglass/internal/leader"
 	"fleetglass/lifecycle"
 )
 
@@ -235,7 +236,7 @@ func (n *IncarnationResolver) read(ctx context.Context, mark string) (Incarnatio
 
 // actions reads the advisories about the creation and deletion of a stream that OBS_EVT still keeps. Without OBS_EVT there are none.
 func (n *IncarnationResolver) actions(ctx context.Context, name string) ([]StreamAction, error) {
-	events, err := n.cfg.Capture.Stream(ctx, fleet.CaptureEvt)
+	events, err := leader.Find(ctx, n.cfg.Capture, fleet.CaptureEvt)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, nil
 	}
@@ -258,10 +259,10 @@ func (n *IncarnationResolver) actions(ctx context.Context, name string) ([]Strea
 const maxActions = 1000
 
 // actionsOn reads the advisories of one subject. Each is asked for by itself, which needs no right to create consumers; there are few.
-func (n *IncarnationResolver) actionsOn(ctx context.Context, events jetstream.Stream, subject string) (out []StreamAction, err error) {
+func (n *IncarnationResolver) actionsOn(ctx context.Context, events *leader.Stream, subject string) (out []StreamAction, err error) {
 	seq := uint64(1)
 	for range maxActions {
-		m, err := events.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(subject))
+		m, err := events.NextMsg(ctx, seq, subject)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			break
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/fleet"
@@ -25,7 +26,7 @@ const (
 // delivery is one line with what is needed to acknowledge it.
 type delivery struct {
 	line       Line
-	msg        jetstream.Msg
+	msg        *nats.Msg
 	consumer   uint64 // Consumer sequence.
 	deliveries uint64
 	behind     uint64 // Lines that waited behind it when it was sent.
@@ -38,8 +39,8 @@ type reader struct {
 	cfg      Config
 	stream   lifecycle.StreamID
 	consumer jetstream.Consumer
-	pull     jetstream.MessageBatch // Nil before the first and when draining is over.
-	left     int                    // Lines that the pull may still bring.
+	pull     *pull // Nil before the first.
+	left     int   // Lines that the pull may still bring.
 	draining bool
 	held     []delivery // Read, and put back.
 	last     int        // Lines of the batch before.
@@ -67,7 +68,7 @@ func (r *reader) abandon() {
 	if r.pull == nil {
 		return
 	}
-	for msg := range r.pull.Messages() { // Closed by the client when the pull is filled or over, after pullWait at most.
+	for msg := range r.pull.lines { // Closed by the client when the pull is filled or over, after pullWait at most.
 		_ = msg.Nak()
 	}
 }
@@ -114,7 +115,7 @@ func (r *reader) next(ctx context.Context) (batch []delivery, more bool, err err
 				return batch, more, err
 			}
 		}
-		size += len(msg.Data())
+		size += len(msg.Data)
 		more = d.behind >= backlog
 	}
 	return batch, more, nil
@@ -124,10 +125,10 @@ func (r *reader) next(ctx context.Context) (batch []delivery, more bool, err err
 const forever = time.Hour
 
 // receive returns the next line, or nil when none comes for that long. It pulls again as soon as a pull is filled or over.
-func (r *reader) receive(ctx context.Context, patience time.Duration) (jetstream.Msg, error) {
+func (r *reader) receive(ctx context.Context, patience time.Duration) (*nats.Msg, error) {
 	if r.pull != nil && r.left > 0 {
 		select {
-		case msg, open := <-r.pull.Messages():
+		case msg, open := <-r.pull.lines:
 			if open {
 				r.left--
 				return msg, nil
@@ -139,7 +140,7 @@ func (r *reader) receive(ctx context.Context, patience time.Duration) (jetstream
 }
 
 // wait is receive where no line is there yet.
-func (r *reader) wait(ctx context.Context, patience time.Duration) (jetstream.Msg, error) {
+func (r *reader) wait(ctx context.Context, patience time.Duration) (*nats.Msg, error) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {
@@ -149,13 +150,13 @@ func (r *reader) wait(ctx context.Context, patience time.Duration) (jetstream.Ms
 			}
 		}
 		select {
-		case msg, open := <-r.pull.Messages():
+		case msg, open := <-r.pull.lines:
 			if open {
 				r.left--
 				return msg, nil
 			}
 			r.left = 0
-			if err := r.pull.Error(); err != nil {
+			if err := r.pull.err; err != nil {
 				return nil, err
 			}
 		case <-timer.C:
@@ -170,11 +171,11 @@ func (r *reader) again() error {
 	if r.draining {
 		return io.EOF
 	}
-	how := []jetstream.FetchOpt{jetstream.FetchMaxWait(pullWait), jetstream.FetchMaxBytes(pullBytes)}
+	request := pullRequest{Expires: pullWait, Batch: r.cfg.BatchLines, MaxBytes: pullBytes}
 	if r.sharded {
-		how = append(how, jetstream.FetchPriorityGroup(fleet.ReaderGroup), jetstream.FetchPrioritized(r.cfg.Rank))
+		request.Group, request.Priority = fleet.ReaderGroup, r.cfg.Rank
 	}
-	pull, err := r.consumer.Fetch(r.cfg.BatchLines, how...)
+	pull, err := startPull(r.cfg.JetStream, r.consumer, request)
 	if err != nil {
 		return fmt.Errorf("pull: %w", err)
 	}
@@ -182,14 +183,14 @@ func (r *reader) again() error {
 	return nil
 }
 
-func (r *reader) delivery(msg jetstream.Msg) (delivery, error) {
+func (r *reader) delivery(msg *nats.Msg) (delivery, error) {
 	meta, err := msg.Metadata()
 	if err != nil {
 		return delivery{}, fmt.Errorf("read metadata of a line: %w", err)
 	}
 	return delivery{
-		line: Line{Source: r.stream, Seq: meta.Sequence.Stream, At: lifecycle.MicrosOf(meta.Timestamp), Subject: fleet.OriginalSubject(msg.Subject()),
-			Headers: msg.Headers(), Body: msg.Data()},
+		line: Line{Source: r.stream, Seq: meta.Sequence.Stream, At: lifecycle.MicrosOf(meta.Timestamp), Subject: fleet.OriginalSubject(msg.Subject),
+			Headers: msg.Header, Body: msg.Data},
 		msg: msg, consumer: meta.Sequence.Consumer, deliveries: meta.NumDelivered, behind: meta.NumPending,
 	}, nil
 }

@@ -64,7 +64,7 @@ func (s *Stream) get(ctx context.Context, which map[string]any) (*jetstream.RawS
 		ctx, cancel = context.WithTimeout(ctx, s.js.Options().DefaultTimeout)
 		defer cancel()
 	}
-	reply, err := s.js.Conn().RequestWithContext(ctx, apiPrefix(s.js)+"STREAM.MSG.GET."+s.CachedInfo().Config.Name, body)
+	reply, err := s.js.Conn().RequestWithContext(ctx, APISubject(s.js, "STREAM.MSG.GET."+s.CachedInfo().Config.Name), body)
 	if err != nil {
 		return nil, err
 	}
@@ -96,14 +96,14 @@ func readableHeaders(block []byte) nats.Header {
 	return out
 }
 
-// apiPrefix begins the subjects of the broker's API, in the connection's domain.
-func apiPrefix(js jetstream.JetStream) string {
+// APISubject is the subject of a request to JetStream, in the connection's domain.
+func APISubject(js jetstream.JetStream, request string) string {
 	opts := js.Options()
 	switch {
 	case opts.Domain != "":
-		return "$JS." + opts.Domain + ".API."
+		return "$JS." + opts.Domain + ".API." + request
 	case opts.APIPrefix != "":
-		return strings.TrimSuffix(opts.APIPrefix, ".") + "."
+		return strings.TrimSuffix(opts.APIPrefix, ".") + "." + request
 	}
-	return "$JS.API."
+	return "$JS.API." + request
 }
