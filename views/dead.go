@@ -2,7 +2,6 @@ package views
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -43,6 +42,14 @@ func whyDied(e dlqtriage.Entry) (class, reason string) {
 		return class, "its entry gives no reason"
 	}
 	return "", "reason not read yet"
+}
+
+// whyTitle says on hover how a message that died was classified, and why it died in full.
+func whyTitle(e dlqtriage.Entry) string {
+	if e.Detail == "" {
+		return Printable(e.Reason)
+	}
+	return strings.TrimSuffix(categoryName(e.Category)+": "+Printable(e.Reason), ": ")
 }
 
 // categoryWords is the category, empty until somebody could classify.
@@ -87,8 +94,11 @@ func outcomeWords(o dlqtriage.Outcome) string { return spaced(string(o)) }
 
 // trendWords compare the last day with the one before.
 func trendWords(g dlqtriage.EntryGroup) string {
-	if g.Trend() == dlqtriage.TrendQuiet {
+	switch {
+	case g.Trend() == dlqtriage.TrendQuiet:
 		return "quiet"
+	case g.Recent == g.Count: // Its count stands beside it.
+		return string(g.Trend())
 	}
 	return fmt.Sprintf("%s, %s in 24 h", g.Trend(), Count(g.Recent))
 }
@@ -127,14 +137,18 @@ func dlqPlace(e dlqtriage.Entry, unread bool) string {
 	return "none was seen"
 }
 
-// jsonWords is a value of a payload in one line.
-func jsonWords(v any) string {
-	if v == nil {
-		return "–"
+// beforeWords is what a payload has at the place of a difference; a field that is not there differs from one that is null.
+func beforeWords(d dlqtriage.Difference) string {
+	if d.Op == dlqtriage.OpAdd {
+		return "not there"
 	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return "–"
+	return Cut(string(d.Before), 300)
+}
+
+// afterWords is what a retry has there.
+func afterWords(d dlqtriage.Difference) string {
+	if d.Op == dlqtriage.OpRemove {
+		return "taken away"
 	}
-	return Cut(string(text), 300)
+	return Cut(string(d.After), 300)
 }

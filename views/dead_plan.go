@@ -49,3 +49,31 @@ func first(sentences []string) string {
 	}
 	return sentences[0]
 }
+
+// decidedWords say what comes next of an entry about which somebody decided; empty where its plan says that. A deferred one may still be acted on.
+func decidedWords(e dlqtriage.Entry) string {
+	switch e.Status {
+	case dlqtriage.StatusActing:
+		return "An action is under way. Nothing is to be decided until it ends."
+	case dlqtriage.StatusDiscarded:
+		return "Nothing: it was discarded. Reopen it to decide again."
+	case dlqtriage.StatusQuarantined:
+		return "Nothing happens by itself: it is kept apart until somebody reopens it."
+	case dlqtriage.StatusRetried, dlqtriage.StatusReassigned:
+		return followedWords(e.Outcome)
+	}
+	return ""
+}
+
+// followedWords say what comes next after a message was published again.
+func followedWords(o dlqtriage.Outcome) string {
+	switch o {
+	case dlqtriage.OutcomeResolved:
+		return "Nothing: the message that followed completed."
+	case dlqtriage.OutcomeDiedAgain:
+		return "Nothing here: the message that followed died too. Decide about that one."
+	case dlqtriage.OutcomePickedUp:
+		return "Nothing yet: a worker has the message that followed."
+	}
+	return "Nothing yet: the message that followed waits for a worker."
+}

@@ -70,6 +70,7 @@ type ActionPage struct {
 	Preview  *dlqtriage.Preview // Nil where the request itself is wrong.
 	May      Denial             // Why the reader may only preview; empty where the reader may act.
 	Until    lifecycle.Micros   // Of defer for a time.
+	Broken   string             // Where an edited body is not JSON although the original is; empty where it is.
 }
 
 // params are the fields that were typed, for the hidden fields of the form that acts.

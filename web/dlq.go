@@ -216,16 +216,22 @@ func (w *Web) fillStatuses(ctx context.Context, p *views.DeadLettersPage, q entr
 	if err != nil {
 		return err
 	}
-	p.Stats = deadStats(snap, dead, all, counts[string(dlqtriage.StatusOpen)])
+	open := snap.DeadOpen
+	if len(rest.Values()) == 0 {
+		open = counts[string(dlqtriage.StatusOpen)] // As the tab says: the snapshot may be older.
+		snap.DeadOpen = open
+	}
+	p.Stats = deadStats(snap, dead, open)
 	return nil
 }
 
-func deadStats(snap *query.FleetSnapshot, dead query.Dead, all, open int64) []views.Stat {
+// deadStats count the whole fleet, whatever the filter.
+func deadStats(snap *query.FleetSnapshot, dead query.Dead, open int64) []views.Stat {
 	abandoned := lifecycle.StatesThat(lifecycle.State.Abandoned)
 	silent := lifecycle.Filter{Anomalies: []lifecycle.AnomalyCode{lifecycle.AnomalySilentAttempt}, States: lifecycle.StatesThat(lifecycle.State.Dead)}
 	lost, c := snap.Counts.Of(abandoned...), snap.Counts
 	return []views.Stat{
-		{Href: "/dlq?status=open", Icon: "dlq", Tone: "dead", Label: "Open", Value: views.Count(open), Detail: "of " + views.Count(all) + " that the filter selects"},
+		{Href: "/dlq?status=open", Icon: "dlq", Tone: "dead", Label: "Open", Value: views.Count(open), Detail: "nobody decided yet"},
 		{Href: address("/tasks", lifecycle.Filter{States: abandoned}.Values()), Icon: "exhausted", Tone: "bad", Label: "Dead, not in DLQ", Value: views.Count(lost), Loud: lost > 0, Detail: "no dead-letter entry seen"},
 		{Href: "/tasks?state=outcome_unknown", Icon: "unknown", Tone: "wait", Label: "Outcome unknown", Value: views.Count(c.Of(lifecycle.StateOutcomeUnknown)), Detail: "nothing proves how it ended"},
 		{Href: "/tasks?anomaly=completed_and_dead", Icon: "warn", Tone: "warn", Label: "Completed and dead", Value: views.Count(dead.With(lifecycle.AnomalyCompletedAndDead)), Detail: "a retry may repeat the effect"},

@@ -82,6 +82,7 @@ func (w *Web) showAction(c *gin.Context, typed views.ActionTyped, p views.Action
 	p.Original = originalText(found)
 	p.Entry, p.Href, p.Form = found.Entry, entryAddress(found.ID), w.actionForm(ctx, found, typed)
 	p.Back = entryPlace(typed.List, found.ID)
+	p.Broken = brokenJSON(p.Original.Body, typed)
 	p.Form.Wrong, p.May = wrong, w.mayNot(ctx, actionNeeds(typed.Kind))
 	f := frame{title: "Action: " + views.Cut(found.ID, 60), section: "dlq", status: status, search: true, snapshot: snap, still: true}
 	return w.render(c, f, views.ActionPreview(p))

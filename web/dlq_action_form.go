@@ -2,10 +2,13 @@ package web
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
@@ -100,4 +103,16 @@ func typedHeaders(text string) map[string]string {
 		out[strings.TrimSpace(name)] = strings.TrimSpace(value)
 	}
 	return out
+}
+
+// brokenJSON says where an edited body is not JSON; empty where it is, where nothing was edited, or where the original is not JSON either.
+func brokenJSON(original []byte, t views.ActionTyped) string {
+	var syntax *json.SyntaxError
+	var v any
+	if t.As != dlqtriage.AsEdited || !json.Valid(original) || !errors.As(json.Unmarshal([]byte(t.Payload), &v), &syntax) {
+		return ""
+	}
+	read := t.Payload[:max(0, int(syntax.Offset)-1)]
+	line := strings.LastIndex(read, "\n") + 1
+	return fmt.Sprintf("Line %d, character %d: %s", strings.Count(read, "\n")+1, utf8.RuneCountInString(read[line:])+1, syntax.Error())
 }

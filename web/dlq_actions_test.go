@@ -113,15 +113,16 @@ func TestThePanelOffersWhatAppliesToTheStatus(t *testing.T) {
 		action string
 		with   map[string]string
 		want   string // What is offered before the action.
+		next   string // What should happen next, after it.
 	}{
-		{"reclassify", map[string]string{"reason": "it was the network", "class": "transient/network_transient"}, "retry edit reassign defer quarantine reclassify discard"},
-		{"defer", map[string]string{"reason": "wait", "wait": "human"}, "retry edit reassign defer quarantine reclassify discard"},
-		{"reopen", because, "retry edit reassign defer quarantine reclassify reopen discard"},
-		{"discard", because, "retry edit reassign defer quarantine reclassify discard"},
-		{"reopen", because, "reclassify reopen"},
-		{"quarantine", because, "retry edit reassign defer quarantine reclassify discard"},
-		{"reopen", because, "reclassify reopen"},
-		{"retry", because, "retry edit reassign defer quarantine reclassify discard"},
+		{"reclassify", map[string]string{"reason": "it was the network", "class": "transient/network_transient"}, "retry edit reassign defer quarantine reclassify discard", "retry after 30"},
+		{"defer", map[string]string{"reason": "wait", "wait": "human"}, "retry edit reassign defer quarantine reclassify discard", "It is deferred until a person decides."},
+		{"reopen", because, "retry edit reassign defer quarantine reclassify reopen discard", "retry after 30"},
+		{"discard", because, "retry edit reassign defer quarantine reclassify discard", "What should happen nextNothing: it was discarded."},
+		{"reopen", because, "reclassify reopen", "retry after 30"},
+		{"quarantine", because, "retry edit reassign defer quarantine reclassify discard", "What should happen nextNothing happens by itself: it is kept apart"},
+		{"reopen", because, "reclassify reopen", "retry after 30"},
+		{"retry", because, "retry edit reassign defer quarantine reclassify discard", "What should happen nextAn action is under way."},
 	} {
 		var got []string
 		s.get(t, entry, 200).Find("#actions form").Each(func(_ int, f *goquery.Selection) {
@@ -132,6 +133,7 @@ func TestThePanelOffersWhatAppliesToTheStatus(t *testing.T) {
 		}
 		s.take(t, entry, step.action, step.with)
 		s.clock.Advance(time.Second) // What is decided later stands higher.
+		wants{"#plan": step.next}.check(t, s.get(t, entry, 200))
 	}
 	wants{".lede .state": "acting", "#actions form": "=0", "#actions-off": "has not ended", "#history tbody tr": "=8", "#history tbody tr:first-child": "the provider is back",
 		"#why": "network transient"}.check(t, s.get(t, entry, 200))
@@ -146,7 +148,9 @@ func TestThePreviewShowsWhatWouldBePublished(t *testing.T) {
 		t.Fatalf("got %d: %s", answer.StatusCode, text(preview.Find("main")))
 	}
 	wants{"#preview table": "Edited here", "#diff": "X-Triage-Action", "#preview": "genbrain.agents.", "#diff tbody": "Edited here", "#preflight": "tokens", `#do button[value="do"]:not([disabled])`: "Retry", "#change textarea[name=payload]": "Edited here",
-		"#preview .sub": "nothing was done yet"}.check(t, preview)
+		"#preview .sub": "nothing was done yet", "#broken": "=0"}.check(t, preview)
+	_, preview = s.send(t, entry, s.typed(t, entry, "edit", map[string]string{"reason": "a slip", "payload": "{\"title\":\r\n  oops"}))
+	wants{"#broken": "The edited body is not JSON. The original is. Line 2, character 3: invalid character 'o' looking for beginning of value.", "#do": "Retry"}.check(t, preview)
 	wants{"#history": "Nothing yet.", ".lede .state": "open"}.check(t, s.get(t, entry, 200))
 }
 

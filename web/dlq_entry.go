@@ -83,6 +83,9 @@ func (w *Web) entryPage(ctx context.Context, found query.EntryDetail, list strin
 	p.Headers, p.Body = originalOf(found)
 	if !found.Next.Key.IsZero() {
 		p.NextHref = lifecycle.PageOfTask(found.Next.TaskID)
+		if found.Outcome == dlqtriage.OutcomeDiedAgain {
+			p.NextEntry = entryAddress(dlqtriage.EntryID(found.Next.Key))
+		}
 	}
 	if found.RetryOf != "" {
 		p.OfHref = entryAddress(found.RetryOf)

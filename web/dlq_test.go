@@ -80,6 +80,10 @@ func TestCausesStandUnderTheirCategoryAndTheGroupingIsKept(t *testing.T) {
 		"#groups .btn-group a[aria-current]": "Cause", "#groups h3": "", "#query input[name=by][value=cause]": "", "#filters input[name=by][value=cause]": "", "#filters input[name=status][value=open]": "",
 		"#filters input[type=hidden][name=agent]": "=0", `#states a[href*="by=cause"]`: "", `#groups .btn-group a[href="/dlq?agent=cto&by=agent&status=open"]`: "Agent", `[data-copy-link][href*="by=cause"]`: "",
 	}.check(t, page)
+	open := page.Find("#stats a:first-child")
+	if all := s.get(t, open.AttrOr("href", ""), 200).Find("#rows tr").Length(); text(open.Find(".v")) != strconv.Itoa(all) {
+		t.Errorf("%s are open, and the link leads to %d", text(open.Find(".v")), all)
+	}
 	seen := map[string]bool{}
 	page.Find("#groups h3").Each(func(_ int, h *goquery.Selection) {
 		if seen[h.Text()] {

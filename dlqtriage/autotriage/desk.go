@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"fleetglass/decision"
@@ -126,7 +127,7 @@ func (d *Desk) decide(ctx context.Context, e dlqtriage.Entry) (why string, err e
 	case d.own(e):
 		return "it is an escalation itself", nil
 	case !policy.Allows(e.Category):
-		return fmt.Sprintf("the policy leaves entries of the category %s to somebody else", e.Category), nil
+		return fmt.Sprintf("the policy leaves %s causes to somebody else", spaced(string(e.Category))), nil
 	}
 	if why, err := d.spent(ctx, policy, e.Agent); why != "" || err != nil {
 		return why, err
@@ -145,12 +146,15 @@ func (d *Desk) decide(ctx context.Context, e dlqtriage.Entry) (why string, err e
 func (d *Desk) apply(ctx context.Context, e dlqtriage.Entry, plan dlqtriage.Plan) error {
 	return d.cfg.do("decide", func() error {
 		_, err := d.cfg.Actions.Act(ctx, dlqtriage.Request{
-			Entry: e.ID, Action: dlqtriage.ActionRetry, Reason: fmt.Sprintf("the policy allows the plan %s for %s", plan.Strategy, e.Category),
+			Entry: e.ID, Action: dlqtriage.ActionRetry, Reason: fmt.Sprintf("the policy allows the plan “%s” for %s causes", spaced(string(plan.Strategy)), spaced(string(e.Category))),
 			Actor: decision.Actor{Name: Actor, Role: "policy", Via: decision.ViaAuto}, Key: requestKey(e),
 		})
 		return err
 	})
 }
+
+// spaced writes a name as words.
+func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
 // requestKey is the key of the request to retry an entry, once for each death.
 func requestKey(e dlqtriage.Entry) string { return fmt.Sprintf("%s %s %d", Actor, e.ID, e.FailedAt) }
