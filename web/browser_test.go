@@ -321,13 +321,17 @@ func keepPreferences(t *testing.T, browser context.Context) {
 }
 
 func countDown(t *testing.T, browser context.Context) {
-	b := openTab(t, browser, newSite(t, webtest.Rich(noon).Batch))
+	s := newSite(t, webtest.Rich(noon).Batch, acting)
+	b := openTab(t, browser, s)
 	b.open(t, "/in-flight")
 	left := eval[string](t, b, `document.querySelector("#healthy [data-deadline]").textContent`)
 	b.until(t, `document.querySelector("#healthy [data-deadline]").textContent !== "`+left+`"`)
 	if over := eval[string](t, b, `document.querySelector("#presumed_dead [data-deadline]").textContent`); !strings.HasPrefix(over, "−") {
 		t.Errorf("a deadline that passed counts on below zero: got %q", over)
 	}
+	b.open(t, s.heldPath(t, "tsk-91b6c4")) // This page does not follow the fleet.
+	b.run(t, `document.querySelector(".lede [data-deadline]").dataset.deadline = "2026-11-20T11:58:00Z"`)
+	b.until(t, `/^2m 0\ds past the deadline$/.test(document.querySelector(".lede > :last-child").textContent)`)
 }
 
 func copyThings(t *testing.T, browser context.Context) {

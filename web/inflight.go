@@ -52,6 +52,12 @@ func (w *Web) inFlight(c *gin.Context) error {
 	}
 	p.Restart, p.Restarts = openRestart(snap, all), len(all) > 0
 	p.Stats = leaseStats(snap)
+	if only != "" {
+		p.All = "/in-flight"
+		for i := range p.Stats { // The parts of the board are not on this page.
+			p.Stats[i].Href = p.All + p.Stats[i].Href
+		}
+	}
 	p.Lede = leasesLede(snap.InFlight)
 	if len(snap.InFlight.Leases) == 0 {
 		p.Lede = "no leases"

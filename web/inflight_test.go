@@ -19,11 +19,12 @@ func TestTheBoardShowsAPartOfManyLeases(t *testing.T) {
 	s := newSite(t, story.Batch, acting)
 	wants{"#healthy tr[data-id]": "=25", "#healthy a[rel=next]": "More"}.check(t, s.get(t, "/in-flight", 200))
 	first := s.get(t, "/in-flight?kind=healthy", 200)
-	wants{"tr[data-id]": "=100", "tbody": "=1"}.check(t, first)
+	wants{"tr[data-id]": "=100", "tbody": "=1", `#stats a[href^="/in-flight#"]`: "", `#stats a[href^="#"]`: "=0", `#all a[href="/in-flight"]`: "All leases"}.check(t, first)
 	last := s.get(t, first.Find("a[rel=next]").AttrOr("href", ""), 200)
 	if n := last.Find("tr[data-id]").Length(); n < 30 || n >= 100 || last.Find("a[rel=next]").Length() != 0 {
 		t.Errorf("the last part has %d leases", n)
 	}
+	wants{"#weak_accept tr:last-child": "None now."}.check(t, s.get(t, "/in-flight?kind=weak_accept", 200))
 	s.get(t, "/in-flight?kind=healthy&from=-1", 400)
 	s.get(t, "/in-flight?kind=nothing", 400)
 }
@@ -42,4 +43,17 @@ func TestTheLedeCountsWhatTheGroupsShow(t *testing.T) {
 		"#leases tr[data-id]": "=7", "#stats a:last-child": "1 handed back",
 	}.check(t, page)
 	wants{"tr[data-id]": "=1", "tbody": "=1"}.check(t, s.get(t, "/in-flight?kind=handed_back", 200))
+}
+
+// TestARedBadgeIsNoZero has a lease that is past its last deadline, and no worker holds anything.
+func TestARedBadgeIsNoZero(t *testing.T) {
+	t.Parallel()
+	story := webtest.NewStory(noon)
+	m := story.Publish("tsk-gone", "cto", "review", "Without a worker", -2*time.Hour, "")
+	for n := range 3 {
+		story.Deliver(m, n+1, time.Duration(n-90)*time.Minute)
+		story.Expire(m, n+1, time.Duration(n-90)*time.Minute, time.Duration(n-89)*time.Minute)
+	}
+	page := newSite(t, story.Batch).get(t, "/in-flight", 200)
+	wants{"#lede": "(0 held", "#nav-in-flight [aria-hidden]": "1"}.check(t, page)
 }
