@@ -37,6 +37,7 @@ func (w *Web) alertBoard(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	snap.Alerts = board.Counts // The snapshot may be older: one number has one value on a page.
 	p := views.AlertsPage{Links: links(c, "/alerts", "/api/v1/alerts", nil), Lede: alertsLede(board), Receivers: w.cfg.TellsAlerts, May: w.mayNot(ctx, access.TriageApply)}
 	p.Deliveries = board.Deliveries[:min(len(board.Deliveries), deliveryRows)]
 	for _, state := range alerts.States() {

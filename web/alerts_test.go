@@ -63,7 +63,7 @@ func TestTheBoardShowsWhatFiresByRuleAndAgentAndTakesForms(t *testing.T) {
 	if answer.StatusCode != http.StatusSeeOther {
 		t.Fatalf("acknowledged: %s", answer.Status)
 	}
-	wants{"#acknowledged li .what": "=1", "#acknowledged li": "I look", "#firing h2": "Firing 3"}.check(t, s.get(t, "/alerts", 200))
+	wants{"#acknowledged li .what": "=1", "#acknowledged li": "I look", "#firing h2": "Firing 3", "#nav-alerts": "3 alerts fire", "title": "▲3 Alerts"}.check(t, s.get(t, "/alerts", 200))
 	form := fields(s.get(t, "/alerts/silence?rule=zombie&agent=cto", 200).Find("#change form"))
 	if got := form.Get("matchers"); strings.TrimSpace(got) != "rule=\"zombie\"\r\nagent=\"cto\"" {
 		t.Errorf("the form is filled with %q", got)
@@ -73,8 +73,15 @@ func TestTheBoardShowsWhatFiresByRuleAndAgentAndTakesForms(t *testing.T) {
 		t.Errorf("without a reason: %s %s", answer.Status, text(doc.Find("#refused")))
 	}
 	form.Set("comment", "we deploy")
+	for _, typo := range []struct{ matchers, where, want string }{
+		{"rule=zombi", "#preview .banner", `No rule is called "zombi": this silence mutes nothing.`}, {"rule=stale", "#preview p", "No alert matches now. Those that come until then are muted."},
+		{"agent=cto\nrulez=stale", "#refused", "Matcher 2: The name must be one of rule"},
+	} {
+		_, doc := s.send(t, "/alerts/silence", url.Values{"step": {"preview"}, "hours": {"4"}, "comment": {"we deploy"}, "matchers": {typo.matchers}})
+		wants{typo.where: typo.want}.check(t, doc)
+	}
 	_, preview := s.send(t, "/alerts/silence", form)
-	wants{"#preview h2": "It would mute 2 alerts now", "#preview li": "=2"}.check(t, preview)
+	wants{"#preview h2": "It would mute 2 alerts now", "#preview li": "=2", "#preview .banner": "=0", "#preview button": "UTC"}.check(t, preview)
 	wants{"#silenced": "=0"}.check(t, s.get(t, "/alerts", 200))
 	do := fields(preview.Find("#preview form"))
 	do.Set("step", "do")

@@ -2,7 +2,9 @@ package web
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -60,7 +62,7 @@ func (w *Web) silence(c *gin.Context) error {
 	var refused *alerts.Refusal
 	switch {
 	case errors.As(err, &refused):
-		p.Wrong = refused.Why
+		p.Wrong = whatIsWrong(refused)
 		return w.showSilence(c, p, http.StatusBadRequest)
 	case err != nil:
 		return err
@@ -68,8 +70,40 @@ func (w *Web) silence(c *gin.Context) error {
 		c.Redirect(http.StatusSeeOther, "/alerts#silences")
 		return nil
 	}
+	p.Notes = w.unknownNames(want.Matchers)
 	p.Previews, p.Mutes, p.Until, p.Key = true, mutes, want.Until, newFormKey()
 	return w.showSilence(c, p, http.StatusOK)
+}
+
+// whatIsWrong says why a silence was refused, and which matcher is to blame.
+func whatIsWrong(r *alerts.Refusal) string {
+	if len(r.Wrong) == 0 {
+		return r.Why
+	}
+	place, isMatcher := strings.CutPrefix(r.Wrong[0].Pointer, "/matchers/")
+	number, _, _ := strings.Cut(place, "/")
+	if n, err := strconv.Atoi(number); isMatcher && err == nil {
+		return fmt.Sprintf("Matcher %d: %s", n+1, r.Wrong[0].Why)
+	}
+	return r.Wrong[0].Why
+}
+
+// unknownNames say which matchers match nothing ever, because no rule or severity is called so.
+func (w *Web) unknownNames(all []alerts.Matcher) []string {
+	known := map[string][]string{"severity": {}, "rule": {}}
+	for _, s := range alerts.Severities() {
+		known["severity"] = append(known["severity"], string(s))
+	}
+	for _, r := range w.cfg.Alerts.Rules() {
+		known["rule"] = append(known["rule"], string(r.ID))
+	}
+	var out []string
+	for _, m := range all {
+		if names, fixed := known[m.Name]; fixed && m.Op == alerts.Equal && !slices.Contains(names, m.Value) {
+			out = append(out, fmt.Sprintf("No %s is called %q: this silence mutes nothing.", m.Name, m.Value))
+		}
+	}
+	return out
 }
 
 // silenceOf reads what was typed. The second form names the time that the preview showed.
@@ -87,7 +121,7 @@ func (w *Web) silenceOf(p views.SilencePage, until string) (alerts.Silence, erro
 	}
 	hours, err := strconv.Atoi(p.Hours)
 	if err != nil || hours < 1 {
-		return out, errors.New("say for how long")
+		return out, errors.New("Say for how long.")
 	}
 	out.Until = w.now().Add(time.Duration(hours) * time.Hour)
 	if at, err := strconv.ParseInt(until, 10, 64); err == nil {
