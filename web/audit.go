@@ -2,12 +2,16 @@ package web
 
 import (
 	"context"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"fleetglass/decision"
+	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
 	"fleetglass/views"
@@ -31,7 +35,10 @@ func (w *Web) audit(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	f := decision.AuditFilter{Actor: asked.Get("actor"), Action: asked.Get("action"), Outcome: asked.Get("outcome")}
+	f, err := auditFilter(asked, w.cfg.Now())
+	if err != nil {
+		return err
+	}
 	var records []decision.AuditRecord
 	var next *decision.AuditCursor
 	if w.cfg.Audit != nil {
@@ -40,7 +47,8 @@ func (w *Web) audit(c *gin.Context) error {
 		}
 	}
 	p := views.AuditPage{
-		Links: links(c, address("/audit", asked), "/api/v1/audit", asked), Actor: f.Actor, Action: f.Action, Outcome: f.Outcome, Outcomes: []string{decision.Allowed, decision.Denied}, CSV: auditFile(asked, "csv"), Lines: auditFile(asked, "lines"),
+		Links: links(c, address("/audit", fixedSpan(asked, f)), "/api/v1/audit", asked), Actor: f.Actor, Action: f.Action, Outcome: f.Outcome, Outcomes: []string{decision.Allowed, decision.Denied},
+		Ranges: rangeOptions(asked.Get("from")), To: asked.Get("to"), CSV: auditFile(asked, "csv"), Lines: auditFile(asked, "lines"),
 	}
 	var targets []string
 	for _, r := range records {
@@ -51,10 +59,14 @@ func (w *Web) audit(c *gin.Context) error {
 		return err
 	}
 	for _, r := range records {
-		p.Rows = append(p.Rows, views.AuditRow{
+		row := views.AuditRow{
 			ID: r.ID, At: r.At, Actor: r.Actor, Role: r.Role, Via: r.Via, Action: r.Action, Target: r.Target, Name: names[r.Target], Reason: w.cfg.Mask.Text(r.Reason),
-			Denied: r.Outcome == decision.Denied, Href: auditTarget(r),
-		})
+			Denied: r.Outcome == decision.Denied, Href: auditOperation(r),
+		}
+		if row.Name != "" {
+			row.TargetHref = entryAddress(r.Target)
+		}
+		p.Rows = append(p.Rows, row)
 	}
 	if after != nil {
 		p.First = address("/audit", asked)
@@ -81,12 +93,39 @@ func noRecords(asked bool) views.EmptyState {
 // auditValues are the parameters of the filter that were given.
 func auditValues(c *gin.Context) url.Values {
 	v := url.Values{}
-	for _, name := range []string{"actor", "action", "outcome"} {
+	for _, name := range []string{"actor", "action", "outcome", "from", "to"} {
 		if value := strings.TrimSpace(c.Query(name)); value != "" {
 			v.Set(name, value)
 		}
 	}
 	return v
+}
+
+// auditFilter reads what was asked for.
+func auditFilter(asked url.Values, now time.Time) (f decision.AuditFilter, err error) {
+	f = decision.AuditFilter{Actor: asked.Get("actor"), Action: asked.Get("action"), Outcome: asked.Get("outcome")}
+	if !slices.Contains([]string{"", decision.Allowed, decision.Denied}, f.Outcome) {
+		return f, httperr.Parameter("outcome", "must be allowed or denied")
+	}
+	for name, at := range map[string]*lifecycle.Micros{"from": &f.From, "to": &f.To} {
+		if text := asked.Get(name); text != "" {
+			if *at, err = lifecycle.ParseInstant(text, now); err != nil {
+				return f, httperr.Parameter(name, err.Error())
+			}
+		}
+	}
+	return f, lifecycle.CheckSpan(f.From, f.To)
+}
+
+// fixedSpan is what was asked for with times that do not move, for a link that others open later.
+func fixedSpan(asked url.Values, f decision.AuditFilter) url.Values {
+	out := maps.Clone(asked)
+	for name, at := range map[string]lifecycle.Micros{"from": f.From, "to": f.To} {
+		if at.Known() {
+			out.Set(name, at.Time().UTC().Format(time.RFC3339Nano))
+		}
+	}
+	return out
 }
 
 func auditPlace(cursor string, asked url.Values) (*decision.AuditCursor, error) {
@@ -109,8 +148,8 @@ func auditFile(asked url.Values, format string) string {
 	return address("/api/v1/audit", v)
 }
 
-// auditTarget is the page of the operation that a record is about; empty where it is about none. The record of an operation's end has its id too.
-func auditTarget(r decision.AuditRecord) string {
+// auditOperation is the page of the operation that a record is about; empty where it is about none. The record of an operation's end has its id too.
+func auditOperation(r decision.AuditRecord) string {
 	if id, _, _ := strings.Cut(r.ID, "/"); strings.HasPrefix(id, "act-") {
 		return operationAddress(id)
 	}

@@ -153,8 +153,11 @@ var ranges = []struct{ value, label string }{
 	{"7d", "Last 7 days"}, {"30d", "Last 30 days"},
 }
 
-func (q listQuery) ranges() []views.Option {
-	now, known := q.values.Get("from"), false
+func (q listQuery) ranges() []views.Option { return rangeOptions(q.values.Get("from")) }
+
+// rangeOptions are the beginnings of a time that a form offers, with the one that the address names.
+func rangeOptions(now string) []views.Option {
+	known := false
 	var out []views.Option
 	for _, r := range ranges {
 		known = known || r.value == now

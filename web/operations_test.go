@@ -187,8 +187,13 @@ func TestWhatWasDoneIsNamedByTheTitleOfItsMessage(t *testing.T) {
 	page := s.get(t, row.Find("a.title").AttrOr("href", ""), 200)
 	wants{"h1": "Quarantine " + name, `.lede a[href="` + entry + `"]`: id}.check(t, page)
 	audit := s.get(t, "/audit", 200)
-	wants{"td[data-label=target] a.title": "", "td[data-label=target] .id": id}.check(t, audit)
-	if got := text(audit.Find("td[data-label=target]")); !strings.Contains(got, name) || !strings.Contains(got, strings.TrimPrefix(held, "/in-flight/")) {
+	wants{"td.lead a.title[href=\"" + entry + "\"]": name, "td.lead .id": id, "td a[href^='/operations/']": "quarantine"}.check(t, audit)
+	if got := text(audit.Find("td.lead")); !strings.Contains(got, name) || !strings.Contains(got, strings.TrimPrefix(held, "/in-flight/")) {
 		t.Errorf("the audit names %q", got)
+	}
+	wants{"tbody tr": "=2", `select[name=from] option[selected]`: "Last hour", `[data-copy-link]`: "Copy link"}.check(t, s.get(t, "/audit?from=1h", 200))
+	wants{".empty": "No record matches."}.check(t, s.get(t, "/audit?to=1h", 200))
+	for _, wrong := range []string{"outcome=perhaps", "from=yesterday", "to=x"} {
+		s.get(t, "/audit?"+wrong, 400)
 	}
 }
