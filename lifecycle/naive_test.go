@@ -205,7 +205,7 @@ func (n naive) observed() State {
 	switch {
 	case acked && recorded:
 		return StateCompleted
-	case n.entryOfIt() && (termed || exhausted || vanished || n.any(is(Orphaned, Stranded)) || nothingElse):
+	case n.entryOfIt() && (termed || exhausted || vanished || n.last(is(Orphaned, Stranded)) > n.last(is(Adopted)) || nothingElse):
 		return StateDeadLettered
 	case acked:
 		return StateCompleted
@@ -213,6 +213,8 @@ func (n naive) observed() State {
 		return StateTerminated
 	case exhausted:
 		return StateExhausted
+	case n.any(func(e Event) bool { return e.Kind == Vanished && e.Detail.Removal == RemovedToQueue }): // Who did it knows.
+		return StateDeadLettered
 	case attempt == 0 && n.any(func(e Event) bool { return e.Detail.Undelivered }):
 		return StateRemoved
 	case recorded && vanished:
@@ -243,7 +245,7 @@ func (n naive) stranded(life naive) bool {
 	for _, e := range n.all(is(Stranded)) {
 		seen = max(seen, e.Attempt)
 	}
-	return n.any(is(Stranded)) && life.without(is(ReportClaimed, ReportAccepted)).attempt() <= seen
+	return n.last(is(Stranded)) > n.last(is(Adopted)) && life.without(is(ReportClaimed, ReportAccepted)).attempt() <= seen
 }
 
 // entryOfIt reports whether a dead-letter entry speaks of this message, and not of another task's. While no publish was seen every entry does.
@@ -567,7 +569,7 @@ func describe(events []Event) []string {
 var historyKinds = []Kind{
 	Published, Published, PublishAttempted, PublishAttempted, Acked, AckConfirmed, Nacked, NakConfirmed, Terminated, TermConfirmed,
 	Heartbeat, Heartbeat, Delivered, Delivered, AttemptUnanswered, MaxDeliveries, ExhaustionSaid, ExhaustionDenied, LeaseExpired, PresumedDead, AckRefuted, Vanished,
-	Orphaned, Stranded, ConsumerRecreated, DeadLettered, Triaged, Reopened, CompletionRecorded, ReportClaimed, ReportAccepted, ReportCompleted,
+	Orphaned, Stranded, Adopted, ConsumerRecreated, DeadLettered, Triaged, Reopened, CompletionRecorded, ReportClaimed, ReportAccepted, ReportCompleted,
 }
 
 // randomHistory makes up to twelve events about one message, in no particular order and with no regard for what is likely.
@@ -597,11 +599,11 @@ func randomHistory(r *rand.Rand) []Event {
 				e.Detail.RecordsWait = time.Duration(r.IntN(4)) * 700 * time.Microsecond
 				e.Detail.HeardAt = base.Add(time.Duration(r.IntN(12)) * time.Second)
 			}
-		case Vanished, Orphaned, ConsumerRecreated, AckRefuted, DeadLettered, ExhaustionSaid, ExhaustionDenied:
+		case Vanished, Orphaned, Adopted, ConsumerRecreated, AckRefuted, DeadLettered, ExhaustionSaid, ExhaustionDenied:
 			e.Message = about
 			if e.Kind == Vanished {
 				e.Detail.Reason = []string{VanishedByAge, "unknown", "discarded by limits", ""}[r.IntN(4)]
-				e.Detail.Removal = []Removal{RemovedByLimit, RemovedUnknown, RemovedByOperator, ""}[r.IntN(4)]
+				e.Detail.Removal = []Removal{RemovedByLimit, RemovedUnknown, RemovedByOperator, RemovedToQueue, RemovedByInterest, ""}[r.IntN(6)]
 				e.Detail.Undelivered = r.IntN(2) == 0
 			}
 			if e.Kind == DeadLettered {
