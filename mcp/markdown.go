@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"unicode"
@@ -120,6 +121,18 @@ func seconds(milliseconds string) string {
 		return ""
 	}
 	return strconv.FormatFloat(float64(ms)/1000, 'f', -1, 64) + " s"
+}
+
+// figure is a number with its unit, as it is read: a ratio as a percentage, and no more than a tenth; empty without a number.
+func figure(value, unit string) string {
+	n, err := strconv.ParseFloat(value, 64)
+	if err != nil {
+		return ""
+	}
+	if unit == "ratio" {
+		n, unit = n*100, "%"
+	}
+	return strconv.FormatFloat(math.Round(n*10)/10, 'f', -1, 64) + " " + unit
 }
 
 // counted is a number with its noun.

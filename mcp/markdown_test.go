@@ -57,3 +57,21 @@ func TestWhatAnAnswerLacksReadsAsEmpty(t *testing.T) {
 		t.Errorf("got %v", d)
 	}
 }
+
+func TestFiguresAreReadAtAGlance(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][3]string{{"0.06315789473684211", "ratio", "6.3 %"}, {"35.479867", "seconds", "35.5 seconds"}, {"163", "messages", "163 messages"}, {"", "seconds", ""}} {
+		if got := figure(c[0], c[1]); got != c[2] {
+			t.Errorf("%s %s reads %q, want %q", c[0], c[1], got, c[2])
+		}
+	}
+}
+
+func TestBucketsWithoutAnythingAreCounted(t *testing.T) {
+	t.Parallel()
+	got := duplicatesText(read([]byte(`{"bucket":"day","data":[{"bucket":"2026-11-22","published":0,"completed":0,"caught_by_stream":0,"caught_by_idempotency":0,"reached_execution":0,"unknown":0,"net_rate":0},
+		{"bucket":"2026-11-23","published":4,"completed":3,"caught_by_stream":0,"caught_by_idempotency":0,"reached_execution":1,"unknown":0,"net_rate":0.25}]}`)), duplicatesInput{})
+	if !strings.Contains(got, "- **2026-11-23** · published 4 · completed 3 · reached execution 1 · net rate 25 %\n- 1 bucket without anything left out\n") {
+		t.Errorf("got %s", got)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"fleetglass/access"
 )
@@ -62,10 +63,22 @@ func fleetTools() []tool {
 func duplicatesText(d document, _ duplicatesInput) string {
 	var p page
 	p.line("Duplicates per %s", firstOf(d.text("bucket"), "bucket"))
+	quiet := 0
 	for _, row := range d.list("data") {
-		p.item("**"+row.text("bucket")+"**", labelled("published", row.text("published")), labelled("completed", row.text("completed")),
-			labelled("caught by the stream", row.text("caught_by_stream")), labelled("caught by idempotency", row.text("caught_by_idempotency")),
-			labelled("reached execution", row.text("reached_execution")), labelled("unknown", row.text("unknown")), labelled("net rate", row.text("net_rate")))
+		var parts []string
+		for _, column := range []string{"published", "completed", "caught_by_stream", "caught_by_idempotency", "reached_execution", "unknown"} {
+			if n := row.text(column); n != "0" {
+				parts = append(parts, labelled(strings.ReplaceAll(column, "_", " "), n))
+			}
+		}
+		if len(parts) == 0 {
+			quiet++
+			continue
+		}
+		p.item(append([]string{"**" + row.text("bucket") + "**"}, append(parts, labelled("net rate", figure(row.text("net_rate"), "ratio")))...)...)
+	}
+	if quiet > 0 {
+		p.item(counted(quiet, "bucket") + " without anything left out")
 	}
 	p.next("what reached execution is an alert: search_tasks with q has:duplicate shows the tasks")
 	return p.String()
@@ -132,7 +145,7 @@ func healthText(d document, _ noInput) string {
 	figures := d.fields("figures")
 	for _, name := range slices.Sorted(maps.Keys(figures)) {
 		if f := figures[name]; f.has("value") {
-			p.item(labelled(name, f.text("value")+" "+f.text("unit")), labelled("in", f.text("window")))
+			p.item(labelled(name, figure(f.text("value"), f.text("unit"))), labelled("in", f.text("window")))
 		}
 	}
 	for _, l := range d.list("collector_lag") {
