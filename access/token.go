@@ -103,7 +103,7 @@ func (t Token) Validate() error {
 // wrongAgents says what is wrong with the agents that the token is bound to; empty for nothing.
 func (t Token) wrongAgents() string {
 	if len(t.Agents) > 0 && !(Principal{Scopes: t.Granted()}).Can(Report) {
-		return "a token that may not report is bound to none"
+		return "only a token with scope report is bound to agents"
 	}
 	for i, agent := range t.Agents {
 		switch {

@@ -45,7 +45,7 @@ func TestBadTokensFilesAreRefused(t *testing.T) {
 		"tokens: [{name: a, sha256: " + hash + ", role: boss}]":                                               `"boss" is not a role`,
 		"tokens: [{name: a, sha256: " + hash + ", scopes: [open]}]":                                           `"open" is not a scope`,
 		"tokens: [{name: a, sha256: " + hash + ", scopes: [root]}]":                                           `"root" is not a scope`,
-		"tokens: [{name: a, sha256: " + hash + ", scopes: [read], agents: [cto]}]":                            "may not report",
+		"tokens: [{name: a, sha256: " + hash + ", scopes: [read], agents: [cto]}]":                            "scope report",
 		"tokens: [{name: a, sha256: " + hash + ", scopes: [report], agents: [cto, c.t]}]":                     `"c.t" is not the name`,
 		"tokens: [{name: a, sha256: " + hash + ", scopes: [report], agents: [\"\"]}]":                         `"" is not the name`,
 		"tokens: [{name: a, sha256: " + hash + ", scopes: [report], agents: [cto, cto]}]":                     "there twice",

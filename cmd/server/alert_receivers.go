@@ -37,7 +37,7 @@ func (c *Config) validateReceivers(p *problems) {
 	}
 	for _, u := range c.AlertmanagerURL {
 		if _, err := delivery.NewAlertmanager(u.Reveal(), nil); err != nil {
-			p.add("alertmanager-url", "%s is not an address such as http://alertmanager:9093", u)
+			p.add("alertmanager-url", "%q is not an address such as http://alertmanager:9093", u)
 		}
 	}
 	for _, u := range c.AlertWebhook {

@@ -14,24 +14,25 @@ import (
 	"fleetglass/internal/telemetry"
 )
 
-// cli is the grammar of the command line. Every command takes every setting, so that a file or an environment serves them all.
+// cli is the grammar of the command line. Every command takes every setting, so that a file or an environment serves them all. The tag uses
+// names those that the help of a command lists, by their own names or by those of their groups; without the tag it lists all.
 type cli struct {
 	Config
 
 	Serve       serveCmd       `cmd:"" default:"withargs" help:"Observe the fleet and serve the pages and the API. Without a command this one runs."`
-	Provision   provisionCmd   `cmd:"" help:"Show how the streams and consumers of the broker differ from what Fleetglass needs. With --apply, change them."`
-	Tasks       tasksCmd       `cmd:"" help:"List tasks."`
-	Task        taskCmd        `cmd:"" help:"Say what became of one task, who owns it, and what to do next."`
-	InFlight    inFlightCmd    `cmd:"" help:"List the messages that workers hold."`
-	DLQ         dlqCmd         `cmd:"" name:"dlq" help:"List dead letters."`
-	Retry       retryCmd       `cmd:"" help:"Retry a dead letter, once."`
-	Alerts      alertsCmd      `cmd:"" help:"List alerts."`
-	Doctor      doctorCmd      `cmd:"" help:"Name the traps in the configuration of the broker. Exits with 1 when there is a critical one or a warning (--fail-on)."`
-	Rebuild     rebuildCmd     `cmd:"" help:"Compute all states and statistics anew from the stored events."`
-	NewToken    tokenCmd       `cmd:"" name:"token" help:"Make, list and revoke bearer tokens."`
-	Healthcheck healthcheckCmd `cmd:"" help:"Ask a running server whether it is alive. Exits with 1 when it is not."`
-	Completion  completionCmd  `cmd:"" help:"Print a script that completes commands and flags in bash, zsh or fish."`
-	Version     versionCmd     `cmd:"" help:"Print the version."`
+	Provision   provisionCmd   `cmd:"" uses:"config,broker,dlq-per-agent" help:"Show how the streams and consumers of the broker differ from what Fleetglass needs. With --apply, change them."`
+	Tasks       tasksCmd       `cmd:"" uses:"config,listen,tls-cert,token" help:"List tasks."`
+	Task        taskCmd        `cmd:"" uses:"config,listen,tls-cert,token" help:"Say what became of one task, who owns it, and what to do next."`
+	InFlight    inFlightCmd    `cmd:"" uses:"config,listen,tls-cert,token" help:"List the messages that workers hold."`
+	DLQ         dlqCmd         `cmd:"" uses:"config,listen,tls-cert,token" name:"dlq" help:"List dead letters."`
+	Retry       retryCmd       `cmd:"" uses:"config,listen,tls-cert,token" help:"Retry a dead letter, once."`
+	Alerts      alertsCmd      `cmd:"" uses:"config,listen,tls-cert,token" help:"List alerts."`
+	Doctor      doctorCmd      `cmd:"" uses:"config,broker,dlq-per-agent,token" help:"Name the traps in the configuration of the broker. Exits with 1 when there is a critical one or a warning (--fail-on)."`
+	Rebuild     rebuildCmd     `cmd:"" uses:"config,data-dir,database-url,retention" help:"Compute all states and statistics anew from the stored events. Stop the server first."`
+	NewToken    tokenCmd       `cmd:"" uses:"config,auth-tokens-file" name:"token" help:"Make, list and revoke bearer tokens."`
+	Healthcheck healthcheckCmd `cmd:"" uses:"config,listen,tls-cert" help:"Ask a running server whether it is alive. Exits with 1 when it is not."`
+	Completion  completionCmd  `cmd:"" uses:"" help:"Print a script that completes commands and flags in bash, zsh or fish."`
+	Version     versionCmd     `cmd:"" uses:"" help:"Print the version."`
 }
 
 var groups = []kong.Group{
@@ -62,11 +63,13 @@ func load(args []string, env environment, out io.Writer) (*loaded, error) {
 	parser, err := kong.New(l.cli,
 		kong.Name("fleetglass"),
 		kong.Description("The looking glass of an AI-agent fleet that exchanges tasks over NATS JetStream.\n\n"+
-			"tasks, task, in-flight, dlq, retry and alerts ask a running server (--server, --token). The other commands work with these settings."),
+			"tasks, task, in-flight, dlq, retry and alerts ask a running server (--server, --token). Every command accepts every setting below; "+
+			"the help of a command lists those that it uses."),
 		kong.UsageOnError(), kong.Writers(out, out),
 		kong.Exit(func(int) { helped = true }),
 		kong.ExplicitGroups(groups),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 130}),
+		kong.Help(printHelp),
 		kong.ValueFormatter(helpText),
 		kong.PostBuild(func(k *kong.Kong) error { collectProblems(k.Model.Flags, problems); return nil }),
 		kong.Resolvers(&file, environmentSource{env}),
@@ -130,10 +133,25 @@ func (s environmentSource) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Fla
 }
 
 // problems gathers everything that is wrong with the settings.
-type problems struct{ list []error }
+type problems struct {
+	list   []error
+	unread map[string]bool // Settings whose value cannot be read. What they hold instead was set by nobody.
+}
 
+// add says what is wrong with a setting. Nothing more is said of one that could not be read.
 func (p *problems) add(setting, format string, args ...any) {
-	p.list = append(p.list, fmt.Errorf("--%s (%s): %w", setting, envName(setting), fmt.Errorf(format, args...)))
+	if !p.unread[setting] {
+		p.list = append(p.list, fmt.Errorf("--%s (%s): %w", setting, envName(setting), fmt.Errorf(format, args...)))
+	}
+}
+
+// addUnread says why the value of a setting cannot be read.
+func (p *problems) addUnread(setting string, err error) {
+	p.add(setting, "%w", err)
+	if p.unread == nil {
+		p.unread = map[string]bool{}
+	}
+	p.unread[setting] = true
 }
 
 func (p *problems) err() error {
@@ -166,10 +184,26 @@ type collectingMapper struct {
 
 // Decode decodes as the flag's own mapper does and keeps the error.
 func (m collectingMapper) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
+	given := ctx.Scan.Peek()
 	if err := m.Mapper.Decode(ctx, target); err != nil {
-		m.problems.add(m.setting, "%w", err)
+		m.problems.addUnread(m.setting, m.unreadable(given, target.Kind(), err))
 	}
 	return nil
+}
+
+// unreadable says what is wrong with a value. The errors of kong name types of Go.
+func (m collectingMapper) unreadable(given kong.Token, kind reflect.Kind, err error) error {
+	switch {
+	case given.IsEOL() || !given.IsValue():
+		return fmt.Errorf("has no value; write one that begins with a dash as --%s=VALUE", m.setting)
+	case kind == reflect.Bool:
+		return fmt.Errorf("%q is neither true nor false", given)
+	case kind == reflect.Int:
+		return fmt.Errorf("%q is not a whole number", given)
+	case kind == reflect.Float64:
+		return fmt.Errorf("%q is not a number", given)
+	}
+	return err
 }
 
 // collectingBoolMapper keeps flags without a value possible.
@@ -180,18 +214,6 @@ func (collectingBoolMapper) IsBool() bool { return true }
 
 // isSetting tells the settings from the flags of single commands: every setting belongs to a group.
 func isSetting(flag *kong.Flag) bool { return flag.Group != nil }
-
-// helpText adds the default and the variable to the help of a setting.
-func helpText(v *kong.Value) string {
-	text := v.Help
-	if v.Flag == nil || !isSetting(v.Flag) {
-		return text
-	}
-	if v.HasDefault && v.Default != "" {
-		text += " Default " + v.Default + "."
-	}
-	return text + " ($" + envName(v.Flag.Name) + ")"
-}
 
 // effective lists every setting with its value for the log, with nothing that may be a secret.
 func (l *loaded) effective() slog.Attr {

@@ -104,6 +104,22 @@ func TestEveryWrongSettingIsNamedAtOnce(t *testing.T) {
 	}
 }
 
+func TestAValueThatCannotBeReadIsNamedOnceInPlainWords(t *testing.T) {
+	t.Parallel()
+	_, err := load([]string{"--max-body", "huge", "--demo-rate", "fast", "--nice", "1.5", "--reconcile-every", "-1h", "--retention="}, vars("FLEETGLASS_READ_ONLY", "perhaps"), io.Discard)
+	want := strings.Join([]string{
+		`--demo-rate (FLEETGLASS_DEMO_RATE): "fast" is not a number`,
+		`--max-body (FLEETGLASS_MAX_BODY): "huge" is not a size such as 512kB, 4MB or 1GB`,
+		`--nice (FLEETGLASS_NICE): "1.5" is not a whole number`,
+		`--read-only (FLEETGLASS_READ_ONLY): "perhaps" is neither true nor false`,
+		`--reconcile-every (FLEETGLASS_RECONCILE_EVERY): has no value; write one that begins with a dash as --reconcile-every=VALUE`,
+		`--retention (FLEETGLASS_RETENTION): "" is not a duration such as 30d, 12h or 5s`,
+	}, "\n")
+	if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
 func TestWithoutAuthenticationOnlyLoopbackIsListenedOn(t *testing.T) {
 	t.Parallel()
 	tokens := writeFile(t, "tokens.yaml", "tokens: []")

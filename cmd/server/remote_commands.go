@@ -16,7 +16,7 @@ import (
 
 type tasksCmd struct {
 	remote
-	Query []string `arg:"" optional:"" help:"What to look for, as in the search box of the pages: agent:marketing state:failed, a task id, words."`
+	Query []string `arg:"" optional:"" help:"What to look for, as in the search box of the pages: agent:marketing state:failed, a task id, words. Write -- before a query that begins with a minus: fleetglass tasks -- -state:completed."`
 	State []string `placeholder:"STATE" help:"Only tasks in these states."`
 	Agent []string `placeholder:"NAME" help:"Only tasks of these agents."`
 	Limit int      `default:"50" help:"How many at most, up to 200."`

@@ -24,7 +24,7 @@ type createTokenCmd struct {
 	Name      string         `required:"" placeholder:"NAME" help:"Who uses the token. The audit shows it."`
 	Scopes    []access.Scope `default:"read" placeholder:"SCOPE" help:"What the token may do: read, metrics, report, triage:propose, triage:apply, triage:discard, admin."`
 	Agent     []string       `placeholder:"AGENT" help:"With scope report: the only agents that it may report for. Without any it reports in its own name."`
-	ExpiresIn Duration       `default:"365d" placeholder:"TIME" help:"How long the token is valid; 0s is for ever."`
+	ExpiresIn Duration       `default:"365d" placeholder:"TIME" help:"How long the token is valid; 0s for ever."`
 }
 
 // Run prints a new token on the terminal and keeps its entry.

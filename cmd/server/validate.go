@@ -77,7 +77,7 @@ func (c *Config) validate(p *problems) {
 	}
 	c.validateReceivers(p)
 	if u, err := url.Parse(c.EscalateWebhook.Reveal()); c.EscalateWebhook != "" && (err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "") {
-		p.add("escalate-webhook", "%s is not an address such as https://hooks.example.org/fleet", c.EscalateWebhook)
+		p.add("escalate-webhook", "%q is not an address such as https://hooks.example.org/fleet", c.EscalateWebhook)
 	}
 	for _, agent := range c.DLQPerAgent {
 		if !fleet.ValidToken(agent) {
@@ -121,9 +121,9 @@ func (c *Config) validateBroker(p *problems) {
 		parsed, err := url.Parse(u.Reveal())
 		switch {
 		case err != nil || parsed.Host == "":
-			p.add("nats-url", "%s is not an address such as nats://host:4222", u)
+			p.add("nats-url", "%q is not an address such as nats://host:4222", u)
 		case !strings.Contains(" nats tls ws wss ", " "+parsed.Scheme+" "):
-			p.add("nats-url", "%s: the scheme is not one of nats, tls, ws, wss", u)
+			p.add("nats-url", "%q: the scheme is not one of nats, tls, ws, wss", u)
 		}
 	}
 	for name, file := range map[string]string{"nats-creds": c.NATSCreds, "nats-ca": c.NATSCA, "nats-cert": c.NATSCert, "nats-key": c.NATSKey} {
@@ -172,7 +172,7 @@ func (c *Config) validateStore(p *problems) {
 	if c.DatabaseURL != "" {
 		u, err := url.Parse(c.DatabaseURL.Reveal())
 		if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
-			p.add("database-url", "%s is not an address such as postgres://user:password@host/name", c.DatabaseURL)
+			p.add("database-url", "%q is not an address such as postgres://user:password@host/name", c.DatabaseURL)
 		}
 	}
 	if time.Duration(c.Retention) < time.Hour {
