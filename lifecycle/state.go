@@ -48,7 +48,7 @@ var states = []struct {
 	{StateTerminated, "Given up for good by its worker, and no dead-letter entry was seen.", dead | abandoned},
 	{StateDeadLettered, "A dead-letter entry exists.", dead},
 	{StateTriaged, "Dead, and somebody decided about it.", 0},
-	{StateRemoved, "Left the stream by an operator, its age, its TTL or a limit; no worker ever had it.", 0},
+	{StateRemoved, "Left the stream, and no worker ever had it: an operator, a rollup, a limit, its age, its TTL or lost interest removed it.", 0},
 	{StateOutcomeUnknown, "Gone from the stream, and nothing seen says how; removed while a worker had it; or still there, and its consumer is past it.", 0},
 }
 
