@@ -379,3 +379,28 @@ func TestAForeignBrokerIsNotTouchedUntilToldTo(t *testing.T) {
 		t.Errorf("trace: %+v", got)
 	}
 }
+
+func TestADataDirectoryWithSQLiteIsUsedByOneProcessAtATime(t *testing.T) {
+	t.Parallel()
+	broker := testkit.BareBroker(t)
+	cfg := settings(t, "--nats-url", broker.URL())
+	rebuild := func() (int, string) {
+		var out strings.Builder
+		code := run(t.Context(), []string{"rebuild", "--data-dir", cfg.DataDir}, vars(), &out, &out)
+		return code, out.String()
+	}
+	if code, told := rebuild(); code != 1 || !strings.Contains(told, "there is no database") {
+		t.Errorf("rebuild of an empty directory: exit code %d, %s; want an error that says so", code, told)
+	}
+	first := start(t, cfg)
+	if _, err := New(t.Context(), cfg, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "in use by another process") {
+		t.Errorf("a second server of the directory: got %v, want a refusal", err)
+	}
+	if code, told := rebuild(); code != 1 || !strings.Contains(told, "in use by another process") {
+		t.Errorf("rebuild beside a server: exit code %d, %s; want a refusal", code, told)
+	}
+	first.end()
+	if code, told := rebuild(); code != 0 {
+		t.Errorf("rebuild after the server: exit code %d, %s", code, told)
+	}
+}

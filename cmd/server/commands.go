@@ -52,9 +52,20 @@ func (serveCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 
 type rebuildCmd struct{}
 
-// Run judges all stored events anew.
+// Run judges all stored events anew. It errors where there are none, because the name of the directory may be wrong, and where a server uses SQLite.
 func (rebuildCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
-	store, err := openStore(ctx, l.cli.Config, &telemetry.Traces{})
+	cfg := l.cli.Config
+	if cfg.DatabaseURL == "" {
+		if _, err := os.Stat(sqliteFile(cfg)); err != nil {
+			return fmt.Errorf("there is no database: %w", err)
+		}
+	}
+	lock, err := lockData(cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }()
+	store, err := openStore(ctx, cfg, &telemetry.Traces{})
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"fleetglass/alerts"
 	"fleetglass/decision"
 	"fleetglass/dlqtriage"
+	"fleetglass/internal/dirlock"
 	"fleetglass/internal/health"
 	"fleetglass/internal/telemetry"
 	"fleetglass/lifecycle"
@@ -36,6 +38,21 @@ type database interface {
 	restarts.Store
 }
 
+// lockData keeps other processes from a data directory with SQLite until the result is closed: each would have caches of its own, and judge by
+// what the other has changed since. With Postgres there is nothing to keep: replicas share it.
+func lockData(cfg Config) (io.Closer, error) {
+	if cfg.DatabaseURL != "" {
+		return io.NopCloser(nil), nil
+	}
+	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the data directory: %w", err)
+	}
+	return dirlock.Take(cfg.DataDir, "fleetglass.lock")
+}
+
+// sqliteFile is where the database is without Postgres.
+func sqliteFile(cfg Config) string { return filepath.Join(cfg.DataDir, "fleetglass.db") }
+
 // openStore opens the configured database and brings its schema up to date. Its calls are part of the given traces.
 func openStore(ctx context.Context, cfg Config, traces *telemetry.Traces) (database, error) {
 	if cfg.DatabaseURL != "" {
@@ -52,10 +69,7 @@ func openStore(ctx context.Context, cfg Config, traces *telemetry.Traces) (datab
 		}
 		return store, nil
 	}
-	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the data directory: %w", err)
-	}
-	settings := sqlite.Config{Path: filepath.Join(cfg.DataDir, "fleetglass.db")}
+	settings := sqlite.Config{Path: sqliteFile(cfg)}
 	if cfg.TaskTraces {
 		settings.TaskTraces = time.Duration(cfg.TaskTracesAfter)
 	}

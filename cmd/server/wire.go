@@ -63,6 +63,11 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) 
 	if err := a.openMasking(cfg, now); err != nil {
 		return nil, err
 	}
+	lock, err := lockData(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open the store: %w", err)
+	}
+	a.onStop("lock", lock.Close)
 	store, err := openStore(ctx, cfg, a.traces)
 	if err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)

@@ -110,7 +110,8 @@ var Table = []Rule{
 	// Tests of agents, collectors and a store together.
 	{Package: "internal/crashpoints", Others: []string{"cloud.google.com/go/firestore", "google.golang.org/grpc"},
 		Tests: []string{"fleet", "fleet/firestorekit", "collectors", "collectors/*", "internal/firestoretest", "internal/health"}},
-	{Package: "internal/embednats", Own: []string{"fleet"}, Others: []string{"github.com/nats-io"}},
+	{Package: "internal/dirlock"},
+	{Package: "internal/embednats", Own: []string{"fleet", "internal/dirlock"}, Others: []string{"github.com/nats-io"}},
 	{Package: "internal/webhook", Others: []string{"github.com/standard-webhooks/standard-webhooks/libraries"}},
 	{Package: "internal/firestoreclient", Others: []string{"google.golang.org/api", "google.golang.org/grpc"}},
 	{Package: "internal/firestoretest", Own: []string{"internal/testkit"}, Others: []string{

@@ -3,15 +3,17 @@ package embednats
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"fleetglass/internal/dirlock"
 )
 
 const (
@@ -23,7 +25,7 @@ const (
 type Server struct {
 	srv      *server.Server
 	log      *slog.Logger
-	lock     *os.File
+	lock     io.Closer
 	password string
 	wanted   string
 	closing  sync.Once
@@ -142,20 +144,12 @@ func (s *Server) shutdown() error {
 }
 
 // lockDir creates the directory and takes its lock.
-func lockDir(dir string) (*os.File, error) {
+func lockDir(dir string) (io.Closer, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	if err := os.Chmod(dir, 0o700); err != nil { //nolint:gosec // A directory; it may have been made more open before.
 		return nil, err
 	}
-	path := filepath.Join(dir, "nats.lock")
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := lockFile(f); err != nil {
-		return nil, errors.Join(fmt.Errorf("directory %s is in use by another process: %w", dir, err), f.Close())
-	}
-	return f, nil
+	return dirlock.Take(dir, "nats.lock")
 }

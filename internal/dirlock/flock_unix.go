@@ -1,6 +1,6 @@
 //go:build unix
 
-package embednats
+package dirlock
 
 import (
 	"os"

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package dirlock
+
+import "os"
+
+// lockFile does nothing where the system has no advisory locks: one process per directory is then up to the user.
+func lockFile(*os.File) error { return nil }
