@@ -101,8 +101,16 @@ func (c doctorCmd) print(w io.Writer, r doctor.Report) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "%d findings on %d streams and %d consumers\n", len(r.Findings), r.Streams, r.Consumers)
+	_, err := fmt.Fprintf(w, "%s on %s and %s\n", counted(len(r.Findings), "finding"), counted(r.Streams, "stream"), counted(r.Consumers, "consumer"))
 	return err
+}
+
+// counted is a number with its noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // told is what was found of one kind: the reason once, then each place.

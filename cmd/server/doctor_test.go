@@ -95,7 +95,7 @@ warning  consumer TASKS c: A trap (alone)
   why   Because.
   fix   nats consumer resume TASKS c
 
-5 findings on 1 streams and 3 consumers
+5 findings on 1 stream and 3 consumers
 `
 	if diff := cmp.Diff(want, out.String()); err != nil || diff != "" {
 		t.Errorf("%v, printed (-want +got):\n%s", err, diff)

@@ -265,6 +265,23 @@ func TestEveryPlantedTrapIsFoundAndNothingElse(t *testing.T) {
 	}
 }
 
+func TestTheConsumerThatIsSuggestedTakesWhatWaitsAndHasNoTrap(t *testing.T) {
+	t.Parallel()
+	b := rightBroker(t)
+	b.publish("legal", 1)
+	findings := b.findings()
+	const want = "nats consumer add TASKS legal-task-worker --filter 'genbrain.agents.legal.tasks.>' --pull --ack explicit --wait 5m --max-deliver 3 --max-pending 1 --sample 100 --defaults"
+	if len(findings) != 1 || findings[0].Fix != want {
+		t.Fatalf("findings %+v, want one that is mended by %q", findings, want)
+	}
+	b.worker("legal", func(c *jetstream.ConsumerConfig) {
+		c.AckPolicy, c.AckWait, c.BackOff, c.MaxDeliver, c.MaxAckPending, c.SampleFrequency = jetstream.AckExplicitPolicy, 5*time.Minute, nil, 3, 1, "100"
+	})
+	if left := b.findings(); len(left) > 0 {
+		t.Errorf("the consumer that is suggested has traps: %+v", left)
+	}
+}
+
 func TestATrapBesideAnotherAddsOneFinding(t *testing.T) {
 	t.Parallel()
 	for _, trap := range beside {

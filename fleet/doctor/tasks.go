@@ -121,7 +121,8 @@ func orphans(l look) []trap {
 			wait = "message waits"
 		}
 		return fmt.Sprintf("%d %s under %s.", messages, wait, few(subjects)),
-			fmt.Sprintf("nats consumer add %s %s --filter '%s' --pull --ack explicit --max-deliver 3 --sample 100", s.Config.Name, fleet.WorkerName(agent), l.Contract.TaskSubject(agent, ">"))
+			fmt.Sprintf("nats consumer add %s %s --filter '%s' --pull --ack explicit %s --max-deliver 3 --max-pending 1 --sample 100 --defaults",
+				s.Config.Name, fleet.WorkerName(agent), l.Contract.TaskSubject(agent, ">"), longer(nil, l.Heartbeat))
 	})
 }
 
