@@ -67,7 +67,7 @@ func (p *Pipeline) session(ctx context.Context) error {
 		return fmt.Errorf("stream %s is missing; run fleetglass provision --apply", fleet.StreamRetry)
 	}
 	if err != nil {
-		return fmt.Errorf("find stream %s: %w", fleet.StreamRetry, err)
+		return fmt.Errorf("find stream %s: %w", fleet.StreamRetry, unanswered(err))
 	}
 	consumer, err := openDurable(ctx, stream, min(p.cfg.Lease, redeliver))
 	if err != nil {
@@ -114,8 +114,11 @@ func durable() string { return fleet.RetryReader().Durable() }
 // openDurable finds the durable, and makes it where it is missing. Every parked message that is not due counts as pending, so all of them may.
 func openDurable(ctx context.Context, stream jetstream.Stream, ackWait time.Duration) (jetstream.Consumer, error) {
 	found, err := stream.Consumer(ctx, durable())
-	if err == nil || !errors.Is(err, jetstream.ErrConsumerNotFound) {
-		return found, err
+	if err == nil {
+		return found, nil
+	}
+	if !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return nil, fmt.Errorf("find durable %s on %s: %w", durable(), fleet.StreamRetry, unanswered(err))
 	}
 	want := fleet.ReaderConfig(durable())
 	want.AckWait = ackWait
@@ -124,4 +127,12 @@ func openDurable(ctx context.Context, stream jetstream.Stream, ackWait time.Dura
 		return nil, fmt.Errorf("create durable %s on %s: %w", durable(), fleet.StreamRetry, err)
 	}
 	return made, nil
+}
+
+// unanswered adds to an error that a question had no answer what a user of the broker may lack: it does not answer what a user may not ask.
+func unanswered(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("no answer; does the user of the broker have the permissions of retry (fleetglass provision --permissions)? %w", err)
+	}
+	return err
 }

@@ -3,15 +3,19 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"fleetglass/dlqtriage"
+	"fleetglass/fleet"
 	"fleetglass/internal/embednats"
 	"fleetglass/internal/testkit"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 func TestARetryReachesTheTasksOnceAndItsRecordSaysSo(t *testing.T) {
@@ -183,4 +187,42 @@ func TestABrokerThatIsAwayIsWaitedFor(t *testing.T) {
 	second := start(address)
 	t.Cleanup(func() { _ = second.Close() })
 	w.sentOnce("t1", w.ended(a.ID))
+}
+
+func TestAUserThatMayNotReadRetriesIsNamedAsTheCause(t *testing.T) {
+	t.Parallel()
+	o := &server.Options{}
+	if err := o.ProcessConfigString(fmt.Sprintf(`jetstream { store_dir: %q }
+		authorization { users: [ { user: operator, password: x }, { user: observer, password: x, permissions: { publish: { deny: "$JS.API.CONSUMER.INFO.RETRY.>" } } } ] }`, t.TempDir())); err != nil {
+		t.Fatal(err)
+	}
+	o.NoSigs, o.NoLog, o.DontListen = true, true, true
+	srv, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	t.Cleanup(func() {
+		srv.Shutdown()
+		srv.WaitForShutdown()
+	})
+	as := func(user string) jetstream.JetStream {
+		nc, err := nats.Connect("", nats.InProcessServer(srv), nats.UserInfo(user, "x"), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		return newJetStream(t, nc)
+	}
+	if _, err := fleet.Provision(t.Context(), as("operator"), streams()); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, as("observer"), temporary(t), nil)
+	w.runs()
+	testkit.Eventually(t, patience, func() error {
+		if part := w.pipe.Health()[0]; !strings.Contains(part.Detail, "fleetglass provision --permissions") {
+			return fmt.Errorf("health %+v, want it to name the permissions that are missing", part)
+		}
+		return nil
+	})
 }
