@@ -16,6 +16,7 @@ type EventData struct {
 	RetryOf        string    `json:"retry_of,omitempty"`
 	TriageAction   string    `json:"triage_action,omitempty"`
 	TraceParent    string    `json:"traceparent,omitempty"`
+	Publisher      string    `json:"publisher,omitempty" doc:"Who published it, by its own word."`
 	Title          string    `json:"title,omitempty"`
 	CreatedAt      *Instant  `json:"created_at,omitempty"`
 	SizeBytes      int64     `json:"size_bytes,omitempty"`
@@ -61,7 +62,7 @@ type EventData struct {
 func dataOf(d lifecycle.Detail) EventData {
 	out := EventData{
 		MessageID: d.MsgID, Subject: d.Subject, Type: d.Type, IdempotencyKey: d.IdempotencyKey, Generation: d.Generation, RetryOf: d.RetryOf,
-		TriageAction: d.TriageAction, TraceParent: d.TraceParent, Title: d.Title, CreatedAt: instant(d.CreatedAt), SizeBytes: d.Size,
+		TriageAction: d.TriageAction, TraceParent: d.TraceParent, Publisher: d.Publisher, Title: d.Title, CreatedAt: instant(d.CreatedAt), SizeBytes: d.Size,
 		PayloadHash: d.PayloadHash, BestEffort: d.BestEffort, DelayMS: fractional(d.Delay), Reason: d.Reason, AckTimeMS: fractional(d.AckTime),
 		BasisAt: instant(d.Basis), DeadlineAt: instant(d.Deadline), Exact: d.Exact, Category: d.Category, Path: d.Path, Entry: d.Entry,
 		LeaseOwner: d.LeaseOwner, LeaseExpiresAt: instant(d.LeaseExpiresAt), StepID: d.StepID, StepClass: d.StepClass, Tool: d.Tool,

@@ -25,6 +25,7 @@ type Message struct {
 	SizeBytes   *int64            `json:"size_bytes" doc:"Bytes of the body."`
 	PayloadHash Text              `json:"payload_hash"`
 	TraceParent Text              `json:"traceparent"`
+	Publisher   Text              `json:"publisher" doc:"Who published it, by the header X-Publisher, or Fleetglass for a retry; null where nothing says it." example:"ceo"`
 	WaitingMS   int64             `json:"waiting_ms" doc:"Stored, in nobody's hands, up to now."`
 	RunningMS   int64             `json:"running_ms" doc:"In a worker's hands, up to now."`
 	UnsplitMS   int64             `json:"unsplit_ms" doc:"Waiting, then running. The time of delivery was not observed, so the span cannot be split."`
@@ -99,7 +100,7 @@ func messageOf(m lifecycle.MessageTrace, typical map[string]lifecycle.Typical, n
 	if s := m.Facts.Stored; s != nil {
 		out.MessageID, out.Subject, out.Generation, out.RetryOf = Text(s.MsgID), Text(s.Subject), s.Generation, Text(s.RetryOf)
 		out.PublishedAt, out.CreatedAt, out.SizeBytes = Instant(s.At), Instant(s.CreatedAt), &s.Size
-		out.PayloadHash, out.TraceParent = Text(s.PayloadHash), Text(s.TraceParent)
+		out.PayloadHash, out.TraceParent, out.Publisher = Text(s.PayloadHash), Text(s.TraceParent), Text(s.Publisher)
 	}
 	if m.Consumer != nil {
 		out.MaxDeliver = Count(max(0, m.Consumer.MaxDeliver))

@@ -78,9 +78,9 @@ func MakeStorable(b *lifecycle.Batch) {
 }
 
 // texts are those of a detail that are no names.
-func texts(d *lifecycle.Detail) [22]*string {
+func texts(d *lifecycle.Detail) [23]*string {
 	return [...]*string{
-		&d.Subject, &d.IdempotencyKey, &d.RetryOf, &d.TriageAction, &d.TraceParent, &d.Title, &d.PayloadHash,
+		&d.Subject, &d.IdempotencyKey, &d.RetryOf, &d.TriageAction, &d.TraceParent, &d.Publisher, &d.Title, &d.PayloadHash,
 		&d.Reason, &d.Category, &d.Path, &d.Entry, &d.LeaseOwner, &d.StepID, &d.StepClass, &d.Tool, &d.InputHash, &d.ResultRef,
 		&d.Status, &d.Model, &d.CategoryDetail, &d.CauseKind, &d.Rule,
 	}

@@ -17,6 +17,7 @@ const (
 	HeaderMaxRetries     = "X-Max-Retries"
 	HeaderRetryStrategy  = "X-Retry-Strategy"
 	HeaderTraceParent    = "traceparent"
+	HeaderPublisher      = "X-Publisher" // Optional: who publishes, by its own word.
 )
 
 // Headers that Fleetglass adds to what it sends.

@@ -338,7 +338,7 @@ func TestAPublishedTaskReadsBack(t *testing.T) {
 	b := newBench(t)
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	trace := "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-	b.publish(t, fleet.NewTask{ID: "t-1", Version: 3, CreatedAt: at, TraceParent: trace, Payload: map[string]any{"title": "Review the retry path"}})
+	b.publish(t, fleet.NewTask{ID: "t-1", Version: 3, CreatedAt: at, TraceParent: trace, Publisher: "ceo", Payload: map[string]any{"title": "Review the retry path"}})
 	stream, err := b.js.Stream(t.Context(), fleet.StreamTasks)
 	if err != nil {
 		t.Fatal(err)
@@ -349,7 +349,7 @@ func TestAPublishedTaskReadsBack(t *testing.T) {
 	}
 	got := fleet.ReadTask(msg.Header, msg.Data, key)
 	want := fleet.Task{
-		ID: "t-1", MsgID: "t-1-3", IdempotencyKey: "t-1-3", Type: "code_review", TraceParent: trace, Title: "Review the retry path",
+		ID: "t-1", MsgID: "t-1-3", IdempotencyKey: "t-1-3", Type: "code_review", TraceParent: trace, Publisher: "ceo", Title: "Review the retry path",
 		CreatedAt: lifecycle.MicrosOf(at), Size: int64(len(msg.Data)), PayloadHash: fleet.Fingerprint(msg.Data),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -362,7 +362,7 @@ func TestUnfitTasksAreRefused(t *testing.T) {
 	b := newBench(t)
 	for _, task := range []fleet.NewTask{
 		{}, {ID: "x", Agent: "a.b", Type: "t"}, {ID: "x", Agent: "a", Type: ">"}, {ID: "x", Agent: "a", Type: "t."}, {ID: "a\nb", Agent: "a", Type: "t"},
-		{ID: strings.Repeat("x", 201), Agent: "a", Type: "t"}, {ID: "x", Agent: "a", Type: "t", Payload: func() {}},
+		{ID: strings.Repeat("x", 201), Agent: "a", Type: "t"}, {ID: "x", Agent: "a", Type: "t", Payload: func() {}}, {ID: "x", Agent: "a", Type: "t", Publisher: "a\nb"},
 	} {
 		if _, err := b.publisher.Publish(t.Context(), task); err == nil {
 			t.Errorf("published %+v", task.ID)

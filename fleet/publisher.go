@@ -25,6 +25,7 @@ type NewTask struct {
 	TokenBudget int       // Optional.
 	MaxRetries  int       // Optional; default 0: not said.
 	TraceParent string    // Optional. W3C trace context.
+	Publisher   string    // Optional. Who publishes it, for the map of the fleet. Without it that is not known.
 }
 
 // Receipt says what became of a publish. A duplicate is a success: the task is in the stream, once.
@@ -101,7 +102,7 @@ func (p *Publisher) message(t NewTask) (*nats.Msg, error) {
 	msg.Data = body
 	for name, value := range map[string]string{
 		HeaderMsgID: t.messageID(), HeaderTaskID: t.ID, HeaderIdempotencyKey: IdempotencyKey(t.ID, strconv.Itoa(t.Version)),
-		HeaderTaskType: t.Type, HeaderCreatedAt: created, HeaderTraceParent: t.TraceParent,
+		HeaderTaskType: t.Type, HeaderCreatedAt: created, HeaderTraceParent: t.TraceParent, HeaderPublisher: t.Publisher,
 	} {
 		if value != "" {
 			msg.Header.Set(name, value)
@@ -117,6 +118,8 @@ func (t NewTask) check() error {
 	switch {
 	case t.ID == "" || cleanID(t.ID) != t.ID:
 		return errors.New("the id must be text of 1 to 200 bytes without control characters")
+	case oneLine(t.Publisher, maxPublisher) != t.Publisher:
+		return fmt.Errorf("the publisher must be one line of at most %d characters", maxPublisher)
 	case !ValidToken(t.Agent):
 		return fmt.Errorf("agent %q cannot be part of a subject", t.Agent)
 	}

@@ -21,6 +21,7 @@ type Task struct {
 	RetryOf        string // <stream>:<seq> of the message that this one retries; empty for none.
 	TriageAction   string // The action that sent it; empty for none.
 	TraceParent    string // W3C trace context; empty unless well formed.
+	Publisher      string // Who published it: Fleetglass where an action sent it, else as X-Publisher says; empty where nothing says it.
 	Title          string // A short human name found in the payload, one line of at most 120 runes; empty when there is none.
 	CreatedAt      lifecycle.Micros
 	TTL            time.Duration // Of Nats-TTL; zero for none, and where it is malformed.
@@ -32,8 +33,12 @@ const (
 	maxIDBytes   = 200 // Longer ids are cut and marked with a hash, so that they stay distinct.
 	maxTextRunes = 256
 	maxTitle     = 120
+	maxPublisher = 60
 	maxRetryNum  = 1_000_000
 )
+
+// PublisherFleetglass is the publisher of retries and reassignments.
+const PublisherFleetglass = "Fleetglass"
 
 // ReadTask reads a task message leniently: whatever is missing or malformed is left out, and the id falls back to the message key.
 // It is pure, never panics, and takes time linear in the body.
@@ -54,6 +59,10 @@ func ReadTask(headers map[string][]string, body []byte, key lifecycle.MessageKey
 		CreatedAt:    firstKnown(ParseInstant(get(HeaderCreatedAt)), ParseInstant(p.createdAt)),
 		TTL:          readTTL(get(HeaderNatsTTL)),
 		Size:         int64(len(body)),
+	}
+	t.Publisher = oneLine(get(HeaderPublisher), maxPublisher)
+	if t.TriageAction != "" {
+		t.Publisher = PublisherFleetglass // A retry keeps the headers of the message that died, that of its publisher too.
 	}
 	if digits := get(HeaderRetryGeneration); digits != "" {
 		if n, err := strconv.Atoi(digits); err == nil && n >= 0 && n <= maxRetryNum {

@@ -76,7 +76,7 @@ func TestEverythingATaskSays(t *testing.T) {
 	), body, key)
 	want := fleet.Task{
 		ID: "t-1", MsgID: "t-1:r2", IdempotencyKey: "t-1-2", Type: "code_review", Generation: 2, RetryOf: "TASKS:5", TriageAction: "act-9",
-		TraceParent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", Title: "Review the retry path",
+		TraceParent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", Publisher: fleet.PublisherFleetglass, Title: "Review the retry path",
 		CreatedAt: 1763650000123000, Size: int64(len(body)), PayloadHash: fleet.Fingerprint(body),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -93,6 +93,18 @@ func TestHeadersWinOverThePayload(t *testing.T) {
 	at := lifecycle.MicrosOf(time.Date(2026, 11, 20, 10, 0, 0, 5e8, time.UTC))
 	if got.Type != "deployment" || got.IdempotencyKey != "k" || got.CreatedAt != at || got.Generation != 4 || got.TraceParent != "" || got.Size == 99 {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// A retry has the headers of the message that died, that of its publisher too: who sent the retry is Fleetglass.
+func TestThePublisherIsWhoSentTheMessage(t *testing.T) {
+	t.Parallel()
+	for want, h := range map[string]map[string][]string{
+		"": headers("X-Task-ID", "a"), "ceo": headers("x-publisher", " ceo\n"), fleet.PublisherFleetglass: headers("X-Publisher", "ceo", "X-Triage-Action", "act-1"),
+	} {
+		if got := fleet.ReadTask(h, nil, key).Publisher; got != want {
+			t.Errorf("%v: %q published it, want %q", h, got, want)
+		}
 	}
 }
 
@@ -247,7 +259,7 @@ func FuzzReadTask(f *testing.F) {
 		if task.ID == "" || len(task.ID) > 200 || task.Generation < 0 {
 			t.Fatalf("id %q, generation %d", task.ID, task.Generation)
 		}
-		for _, text := range []string{task.ID, task.MsgID, task.IdempotencyKey, task.Type, task.RetryOf, task.TriageAction, task.TraceParent, task.Title} {
+		for _, text := range []string{task.ID, task.MsgID, task.IdempotencyKey, task.Type, task.RetryOf, task.TriageAction, task.TraceParent, task.Publisher, task.Title} {
 			if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) || utf8.RuneCountInString(text) > 256 {
 				t.Fatalf("unfit text %q", text)
 			}

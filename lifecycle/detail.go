@@ -36,6 +36,7 @@ type Publication struct {
 	RetryOf      string        `json:"retry_of,omitempty"`      // <stream>:<seq>: published.
 	TriageAction string        `json:"triage_action,omitempty"` // published.
 	TraceParent  string        `json:"traceparent,omitempty"`   // published.
+	Publisher    string        `json:"publisher,omitempty"`     // Who published it, as the message says: published. Untrusted.
 	Title        string        `json:"title,omitempty"`         // A short human name found in the payload: published. Untrusted.
 	Size         int64         `json:"size,omitempty"`          // Body bytes: published.
 	TTL          time.Duration `json:"ttl,omitempty"`           // Nats-TTL: the stream removes the message so long after it was stored: published.

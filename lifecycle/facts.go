@@ -63,6 +63,7 @@ type StoredFacts struct {
 	Generation     int           `json:"gen,omitempty"`
 	RetryOf        string        `json:"retry_of,omitempty"`
 	TraceParent    string        `json:"traceparent,omitempty"`
+	Publisher      string        `json:"publisher,omitempty"` // As the message says; empty where it says nothing.
 	CreatedAt      Micros        `json:"created,omitempty"`
 	Size           int64         `json:"size,omitempty"`
 	TTL            time.Duration `json:"ttl,omitempty"`    // Its Nats-TTL; zero for none.

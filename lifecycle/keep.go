@@ -7,7 +7,7 @@ const MinutesKept = 48 * time.Hour
 
 // MinuteMetrics lists the metrics whose buckets are minutes.
 func MinuteMetrics() []Metric {
-	return []Metric{MetricPublishedMin, MetricCompletedMin, MetricFailedMin, MetricQueueMin, MetricRunningMin}
+	return []Metric{MetricGivenMin, MetricDoneMin, MetricDiedMin, MetricPublishedMin, MetricCompletedMin, MetricFailedMin, MetricQueueMin, MetricRunningMin}
 }
 
 // Deleted notes that a task is gone, as it was shown last. What is counted now follows; the hours and months that the task was part of

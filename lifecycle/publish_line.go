@@ -21,7 +21,7 @@ func storedFacts(e Event) StoredFacts {
 	d := e.Detail
 	return StoredFacts{
 		At: e.At, MsgID: d.MsgID, Subject: d.Subject, Type: d.Type, Title: d.Title, IdempotencyKey: d.IdempotencyKey,
-		PayloadHash: d.PayloadHash, Generation: d.Generation, RetryOf: d.RetryOf, TraceParent: d.TraceParent,
+		PayloadHash: d.PayloadHash, Generation: d.Generation, RetryOf: d.RetryOf, TraceParent: d.TraceParent, Publisher: d.Publisher,
 		CreatedAt: d.CreatedAt, Size: d.Size, TTL: d.TTL, Window: d.Window, Agent: e.Agent, Line: publishLine(e),
 	}
 }

@@ -34,6 +34,10 @@ const (
 	MetricRunningDay      Metric = "running_d"       // Day: like running.
 	MetricQueue           Metric = "queue"           // Hour: by how much the queue grew ([MessageFacts.leftAt]), negative where it shrank; no label.
 	MetricQueueMonth      Metric = "queue_mo"        // Month: like queue, so that the depth at an hour is the sum of the months before and of the hours since.
+	MetricGiven           Metric = "given"           // Hour: like published, where a message says who published it; label: [RouteLabel].
+	MetricGivenMin        Metric = "given_m"         // Minute: like published; label: [RouteLabel].
+	MetricDoneMin         Metric = "done_m"          // Minute: like completed.
+	MetricDiedMin         Metric = "died_m"          // Minute: like died, no label.
 	MetricPublishedMin    Metric = "published_m"     // Minute: like published, no label.
 	MetricCompletedMin    Metric = "completed_m"     // Minute: like completed, no label.
 	MetricFailedMin       Metric = "failed_m"        // Minute: like failed_attempts.
@@ -44,7 +48,7 @@ const (
 // Metrics lists all rollups.
 func Metrics() []Metric {
 	return append(MinuteMetrics(),
-		MetricState, MetricPublished, MetricCompleted, MetricFailedAttempts, MetricDied, MetricTasks, MetricTasksMonth, MetricDuplicates, MetricDuplicatesMonth,
+		MetricState, MetricPublished, MetricGiven, MetricCompleted, MetricFailedAttempts, MetricDied, MetricTasks, MetricTasksMonth, MetricDuplicates, MetricDuplicatesMonth,
 		MetricRecorded, MetricRecordedMonth, MetricReported, MetricRecordWait, MetricRecordWaitMonth, MetricRenewalsFailed, MetricKeysReused, MetricNoReceipt, MetricSentAgain, MetricMissed,
 		MetricRunning, MetricRunningDay, MetricQueue, MetricQueueMonth)
 }
@@ -107,6 +111,7 @@ func (t Tally) countMessage(m *MessageFacts, ev *evidence, v Verdict, times int6
 	if m.Stored != nil {
 		t.count(MetricPublished, m.Stored.At, m.Agent, m.Stored.Type, times)
 		t.count(MetricPublishedMin, m.Stored.At, m.Agent, "", times)
+		t.countRoute(m.Stored, m.Agent, times)
 	}
 	t.countQueue(m, v, times)
 	if len(m.Consumers) == 0 {
@@ -171,6 +176,7 @@ func (t Tally) countTask(f *TaskFacts, s *TaskSummary, cases []Case, times int64
 	case s.State == StateCompleted:
 		t.count(MetricCompleted, s.StateSince, s.Agent, s.Type, times)
 		t.count(MetricCompletedMin, s.StateSince, s.Agent, "", times)
+		t.count(MetricDoneMin, s.StateSince, s.Agent, s.Type, times)
 		if s.Running > 0 {
 			label := s.Type + "|" + DurationBucket(s.Running)
 			t.count(MetricRunning, s.StateSince, s.Agent, label, times)
@@ -179,6 +185,7 @@ func (t Tally) countTask(f *TaskFacts, s *TaskSummary, cases []Case, times int64
 		}
 	case !s.State.Open():
 		t.count(MetricDied, s.EndedAt, s.Agent, string(s.ended()), times)
+		t.count(MetricDiedMin, s.EndedAt, s.Agent, "", times)
 	}
 	t.countDuplicates(f, s, cases, times)
 	t.countProtection(f, s.Agent, times)

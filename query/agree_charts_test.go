@@ -69,9 +69,20 @@ func TestPageAndAPIShowTheSameMap(t *testing.T) {
 		row := rows.Eq(i)
 		cell := func(label string) string { return text(row.Find(`[data-label="` + label + `"]`)) }
 		equal(t, "name", text(row.Find("th")), string(a.Agent))
-		for label, n := range map[string]int64{"published": a.Published, "completed": a.Completed, "failed attempts": a.Failed, "died": a.Died} {
-			equal(t, string(a.Agent)+" "+label, cell(label), views.Count(n))
+		for label, n := range map[string][2]int64{
+			"published": {a.Published, a.HourPublished}, "completed": {a.Completed, a.HourCompleted}, "failed attempts": {a.Failed, a.HourFailed}, "died": {a.Died, a.HourDied},
+		} {
+			equal(t, string(a.Agent)+" "+label, cell(label), views.Count(n[0])+" "+views.Count(n[1])+"/h")
 		}
+		var day, hour [2]int64
+		for _, typ := range a.Types {
+			hour[0], hour[1] = hour[0]+typ.HourPublished, hour[1]+typ.HourCompleted
+			for _, from := range typ.From {
+				day[0], day[1] = day[0]+from.Published, day[1]+from.HourPublished
+			}
+		}
+		equal(t, string(a.Agent)+" by publisher", day, [2]int64{a.Published, a.HourPublished})
+		equal(t, string(a.Agent)+" by type", hour, [2]int64{a.HourPublished, a.HourCompleted})
 		equal(t, string(a.Agent)+" now", cell("now"), fmt.Sprintf("%d in flight, %s waiting", a.InFlight, views.Count(a.Waiting)))
 		of := agents[string(a.Agent)]
 		equal(t, string(a.Agent)+" of the agents", fmt.Sprint(a.Published, a.Completed, a.Failed, a.Died, a.InFlight),

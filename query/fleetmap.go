@@ -47,11 +47,13 @@ const (
 	maxMapTypes  = 40 // Places of task types, over all agents.
 )
 
-// FleetMap says who gives work to whom. Who published a message is not known: nothing on the wire says it.
+// FleetMap says who gives work to whom.
 type FleetMap struct {
-	AsOf    lifecycle.Micros
-	Agents  []MapAgent // Sorted by name; the others, if there are any, are the last.
-	Partial bool       // Leases may be missing: counts of what is in hand are lower bounds.
+	AsOf       lifecycle.Micros
+	Since      lifecycle.Micros // Where the last 24 hours begin.
+	Publishers []MapPublisher   // The one with most messages first, then the others together; the unknown, if there is any, is the last.
+	Agents     []MapAgent       // Sorted by name; the others, if there are any, are the last.
+	Partial    bool             // Leases may be missing: counts of what is in hand are lower bounds.
 }
 
 // MapAgent is an agent on the map, or several that have one place. Counts without a span are of the last 24 hours.
@@ -62,6 +64,7 @@ type MapAgent struct {
 	Held, Stale                        int
 	Waiting                            int64
 	HourPublished, HourCompleted       int64 // In the last hour.
+	HourFailed, HourDied               int64
 	Published, Completed, Failed, Died int64 // Failed attempts lead to a retry, or to the death of the message.
 	LastSeen                           lifecycle.Micros
 	Types                              []MapType // The one with most messages first; the last may stand for several.
@@ -69,9 +72,11 @@ type MapAgent struct {
 
 // MapType is the tasks of one type at an agent, in the last 24 hours.
 type MapType struct {
-	Name                 string // Empty where messages name none.
-	Several              int    // How many types it stands for, where it is not one.
-	Published, Completed int64
+	Name                         string // Empty where messages name none.
+	Several                      int    // How many types it stands for, where it is not one.
+	Published, Completed         int64
+	HourPublished, HourCompleted int64      // In the last hour.
+	From                         []MapGiven // Who published them, in the order of the map's publishers.
 }
 
 // Map returns who gives work to whom.
@@ -80,14 +85,18 @@ func (s *Service) Map(ctx context.Context) (FleetMap, error) {
 	if err != nil {
 		return FleetMap{}, err
 	}
-	return mapOf(agents), nil
+	routes, err := s.routes(ctx)
+	if err != nil {
+		return FleetMap{}, err
+	}
+	return mapOf(agents, routes), nil
 }
 
 // mapOf gives the agents with most to do places of their own.
-func mapOf(agents Agents) FleetMap {
-	out := FleetMap{AsOf: agents.AsOf, Partial: agents.Partial}
+func mapOf(agents Agents, r routes) FleetMap {
+	out := FleetMap{AsOf: agents.AsOf, Since: since(agents.AsOf, 24*time.Hour, time.Hour), Partial: agents.Partial}
 	for _, a := range agents.All {
-		out.Agents = append(out.Agents, mapAgent(a, agents.AsOf))
+		out.Agents = append(out.Agents, mapAgent(a, r[a.Name], agents.AsOf))
 	}
 	slices.SortStableFunc(out.Agents, func(a, b MapAgent) int { return cmp.Compare(b.weight(), a.weight()) })
 	var rest []MapAgent
@@ -103,6 +112,7 @@ func mapOf(agents Agents) FleetMap {
 	for i := range out.Agents {
 		out.Agents[i].Types = mostTypes(out.Agents[i].Types, min(places, 5))
 	}
+	out.addPublishers()
 	return out
 }
 
@@ -111,14 +121,14 @@ func (a MapAgent) weight() int64 {
 	return a.Published + a.Completed + a.Failed + a.Waiting + 1000*(int64(a.Stale)+a.Died)
 }
 
-func mapAgent(a AgentStatistics, now lifecycle.Micros) MapAgent {
+func mapAgent(a AgentStatistics, r agentRoutes, now lifecycle.Micros) MapAgent {
 	out := MapAgent{
 		Name: a.Name, Activity: a.Activity(now), Held: a.Held(), Stale: a.Stale(), Waiting: a.Waiting(), HourPublished: a.Hour.Published, HourCompleted: a.Hour.Completed,
-		Published: a.Day.Published, Completed: a.Day.Completed, Failed: a.Day.Failed, Died: a.DiedDay, LastSeen: a.LastSeen,
+		HourFailed: a.Hour.Failed, HourDied: r.died, Published: a.Day.Published, Completed: a.Day.Completed, Failed: a.Day.Failed, Died: a.DiedDay, LastSeen: a.LastSeen,
 	}
 	for _, t := range a.Types {
 		if t.Published+t.Completed > 0 {
-			out.Types = append(out.Types, MapType{Name: t.Name, Published: t.Published, Completed: t.Completed})
+			out.Types = append(out.Types, r.mapType(t))
 		}
 	}
 	return out
@@ -131,6 +141,7 @@ func together(agents []MapAgent) MapAgent {
 		out.Held, out.Stale, out.Waiting = out.Held+a.Held, out.Stale+a.Stale, out.Waiting+a.Waiting
 		out.HourPublished, out.HourCompleted = out.HourPublished+a.HourPublished, out.HourCompleted+a.HourCompleted
 		out.Published, out.Completed = out.Published+a.Published, out.Completed+a.Completed
+		out.HourFailed, out.HourDied = out.HourFailed+a.HourFailed, out.HourDied+a.HourDied
 		out.Failed, out.Died, out.LastSeen = out.Failed+a.Failed, out.Died+a.Died, max(out.LastSeen, a.LastSeen)
 		out.Types = append(out.Types, a.Types...)
 		if a.Activity == ActivitySilent || (a.Activity == ActivityBusy && out.Activity != ActivitySilent) {
@@ -151,6 +162,8 @@ func mostTypes(types []MapType, most int) []MapType {
 	for _, t := range types[most-1:] {
 		rest.Several += max(1, t.Several)
 		rest.Published, rest.Completed = rest.Published+t.Published, rest.Completed+t.Completed
+		rest.HourPublished, rest.HourCompleted = rest.HourPublished+t.HourPublished, rest.HourCompleted+t.HourCompleted
+		rest.From = joinGiven(rest.From, t.From)
 	}
 	return append(types[:most-1:most-1], rest)
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"fleetglass/lifecycle"
 )
 
@@ -28,7 +30,7 @@ func TestTheMapOfManyAgentsKeepsTheSums(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 3, 16, 17, 60} {
 		agents := manyAgents(n)
-		m := mapOf(agents)
+		m := mapOf(agents, nil)
 		var want, got, byType [2]int64
 		for _, a := range agents.All {
 			want[0] += a.Day.Published
@@ -73,6 +75,48 @@ func TestAnAgentIsSilentOnlyWhereWorkWaits(t *testing.T) {
 	} {
 		if got := c.a.Activity(now); got != c.want {
 			t.Errorf("%+v is %s, want %s", c.a, got, c.want)
+		}
+	}
+}
+
+// manyRoutes are what so many publishers published for an agent, each more than the one before, and 100 messages of nobody.
+func manyRoutes(n int) (Agents, routes) {
+	agents := Agents{AsOf: historyNow(), All: []AgentStatistics{{Name: "cto", Types: []TypeStatistics{{Name: "a|b", Published: 100}, {Name: "quiet"}}}}}
+	cells := lifecycle.Tally{{Metric: lifecycle.MetricGivenMin, Agent: "cto", Label: lifecycle.RouteLabel("a|b", "")}: 2}
+	for i := range n {
+		label := lifecycle.RouteLabel("a|b", fmt.Sprintf("p%d", i))
+		cells[lifecycle.Cell{Metric: lifecycle.MetricGiven, Agent: "cto", Label: label}] = int64(10 + i)
+		cells[lifecycle.Cell{Metric: lifecycle.MetricGivenMin, Agent: "cto", Label: label}] = 1
+		agents.All[0].Types[0].Published += int64(10 + i)
+	}
+	agents.All[0].Day.Published = agents.All[0].Types[0].Published
+	return agents, routes{"cto": agentRoutes{}.with(cells)}
+}
+
+// Who is not named is unknown and never guessed, and however many publishers there are, the sums are those of the messages.
+func TestTheMapKnowsOnlyThePublishersThatMessagesName(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int][]MapPublisher{
+		0: {{Published: 100, Hour: 2}},
+		2: {{Name: "p1", Published: 11, Hour: 1}, {Name: "p0", Published: 10, Hour: 1}, {Published: 100, Hour: 2}},
+		8: {
+			{Name: "p7", Published: 17, Hour: 1}, {Name: "p6", Published: 16, Hour: 1}, {Name: "p5", Published: 15, Hour: 1}, {Name: "p4", Published: 14, Hour: 1},
+			{Name: "p3", Published: 13, Hour: 1}, {Name: "3 other publishers", Several: 3, Published: 33, Hour: 3}, {Published: 100, Hour: 2},
+		},
+	} {
+		m := mapOf(manyRoutes(n))
+		if d := cmp.Diff(want, m.Publishers); d != "" {
+			t.Errorf("%d publishers (-want +got):\n%s", n, d)
+		}
+		sum := int64(0)
+		for i, g := range m.Agents[0].Types[0].From {
+			sum += g.Published
+			if g.Publisher != m.Publishers[i].Name {
+				t.Errorf("%d publishers: the type has %q at %d, the map %q", n, g.Publisher, i, m.Publishers[i].Name)
+			}
+		}
+		if typ := m.Agents[0].Types[0]; sum != typ.Published || typ.HourPublished != int64(n+2) {
+			t.Errorf("%d publishers: %d by publisher, %+v", n, sum, typ)
 		}
 	}
 }

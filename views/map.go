@@ -1,46 +1,67 @@
 package views
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"fleetglass/lifecycle"
 )
 
 // MapPage is who gives work to whom.
 type MapPage struct {
-	Links  ViewLinks
-	Head   string
-	Agents []MapAgent
-	Ends   []MapEnd
-	Note   string // What is not known.
-	Empty  EmptyState
+	Links      ViewLinks
+	Head       string
+	Publishers []MapPublisher
+	Agents     []MapAgent
+	Ends       []MapEnd
+	Note       string // What is not known, and of which time the numbers are.
+	Empty      EmptyState
+}
+
+// MapFlow is how much of something there was.
+type MapFlow struct {
+	Day  int64  // In 24 hours.
+	Rate string // In the last hour, such as "12/h".
+}
+
+// MapPublisher is who publishes tasks, or several that have one place.
+type MapPublisher struct {
+	Name    string
+	Unknown bool // No message says who published it.
+	MapFlow
 }
 
 // MapAgent is an agent, or several that have one place.
 type MapAgent struct {
-	Name, Href   string
-	Activity     string // busy, idle, silent, paused or gone.
-	Waits        bool   // Work waits for it.
-	Held, Rate   string // What is in hand and waits; how much it completes.
-	Retries      string // Attempts that failed; empty for none.
-	Published    int64
-	Completed    int64
-	Failed, Died int64
-	LastSeen     lifecycle.Micros
-	Types        []MapType
+	Name, Href                         string
+	Activity                           string // busy, idle, silent, paused or gone.
+	Waits                              bool   // Work waits for it.
+	Held                               string // What is in hand and waits.
+	Published, Completed, Failed, Died MapFlow
+	LastSeen                           lifecycle.Micros
+	Types                              []MapType
+	From                               []MapGiven // Over all its types.
 }
 
 // MapType is the tasks of one type at an agent.
 type MapType struct {
 	Name, Href           string
-	Published, Completed int64
+	Published, Completed MapFlow
+	From                 []MapGiven
+}
+
+// MapGiven is what one publisher gave.
+type MapGiven struct {
+	Publisher int // Of the page's publishers.
+	MapFlow
 }
 
 // MapEnd is what became of work.
 type MapEnd struct {
-	Name, Href, Tone, Icon string
-	Count                  int64
-	Of                     func(MapAgent) int64 // What of an agent ended so.
+	Name, Href, Tone string
+	MapFlow
+	Of func(MapAgent) MapFlow // What of an agent ended so.
 }
 
 // activityLook gives what an agent does now its shape, colour and words; waits says that work waits for it.
@@ -81,33 +102,85 @@ func activityMeaning(activity string, waits bool) string {
 
 // layout places what the page has.
 func (p MapPage) layout() mapLayout {
-	types := make([]int, len(p.Agents))
+	lines := make([][]int, len(p.Agents))
 	for i, a := range p.Agents {
-		types[i] = len(a.Types)
+		for _, t := range a.Types {
+			lines[i] = append(lines[i], len(t.From))
+		}
 	}
-	return layOut(types, len(p.Ends))
+	l := layOut(len(p.Publishers), lines, len(p.Ends))
+	l.Publishers = p.near(l)
+	return l
 }
 
-// edges are all lines. Those of nothing are left out.
+// near gives each publisher the place nearest to what it gives, so that fewer lines cross.
+func (p MapPage) near(l mapLayout) []mapBox {
+	sum, weight := make([]float64, len(p.Publishers)), make([]float64, len(p.Publishers))
+	for i, a := range p.Agents {
+		for k, t := range a.Types {
+			for _, g := range t.From {
+				sum[g.Publisher] += float64(g.Day) * l.Types[i][k].Y
+				weight[g.Publisher] += float64(g.Day)
+			}
+		}
+	}
+	order := make([]int, len(p.Publishers))
+	for i := range order {
+		order[i] = i
+		sum[i] /= max(1, weight[i])
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sum[a], sum[b]) })
+	out := make([]mapBox, len(order))
+	for at, i := range order {
+		out[i] = l.Publishers[at]
+	}
+	return out
+}
+
+// ordered are publishers from the highest place to the lowest.
+func (l mapLayout) ordered(from []MapGiven) []MapGiven {
+	return slices.SortedFunc(slices.Values(from), func(a, b MapGiven) int { return cmp.Compare(l.Publishers[a.Publisher].Y, l.Publishers[b.Publisher].Y) })
+}
+
+// giver is the publisher in words.
+func (p MapPage) giver(g MapGiven) string {
+	if from := p.Publishers[g.Publisher]; !from.Unknown {
+		return from.Name
+	}
+	return "somebody not known"
+}
+
+// edges are all lines. Those of nothing are left out, but work that nobody completes still goes to its agent.
 func (p MapPage) edges(l mapLayout) []mapEdge {
 	most := int64(1)
 	for _, a := range p.Agents {
-		most = max(most, a.Published, a.Completed, a.Died)
+		most = max(most, a.Published.Day, a.Completed.Day, a.Failed.Day, a.Died.Day)
 	}
 	var out []mapEdge
-	add := func(from, to [2]float64, n int64, tone, title string) {
-		if n > 0 {
-			out = append(out, mapEdge{From: from, To: to, Width: edgeWidth(n, most), Tone: tone, Label: Count(n), Title: title + ": " + Count(n) + " in 24 h"})
-		}
+	add := func(e mapEdge, f MapFlow) {
+		e.Width, e.Rate = edgeWidth(f.Day, most), f.Rate
+		e.Title += ": " + f.Rate + " in the last hour, " + Count(f.Day) + " in 24 h"
+		out = append(out, e)
 	}
 	for i, a := range p.Agents {
+		agent := l.Agents[i]
 		for k, t := range a.Types {
 			box := l.Types[i][k]
-			add(l.Publisher.right(), box.left(), t.Published, "run", "published to "+a.Name+", "+t.Name)
-			add(box.right(), l.Agents[i].left(), t.Completed, "ok", t.Name+" completed by "+a.Name)
+			for j, g := range l.ordered(t.From) {
+				from, to := l.Publishers[g.Publisher].right(), apart(box.left(), j, len(t.From))
+				add(mapEdge{From: from, To: to, Tone: "run", RateAtEnd: true, Title: p.giver(g) + " published " + t.Name + " for " + a.Name}, g.MapFlow)
+			}
+			e := mapEdge{From: box.right(), To: agent.left(), Tone: "ok", Title: a.Name + " completed " + t.Name}
+			if t.Completed.Day == 0 {
+				e.Tone = "wait"
+			}
+			add(e, t.Completed)
 		}
 		for k, end := range p.Ends {
-			add(l.Agents[i].right(), l.Ends[k].left(), end.Of(a), end.Tone, end.Name+", "+a.Name)
+			if f := end.Of(a); f.Day > 0 {
+				from := apart(agent.right(), k, len(p.Ends))
+				add(mapEdge{From: from, To: l.Ends[k].left(), Tone: end.Tone, Title: a.Name + ", " + end.Name}, f)
+			}
 		}
 	}
 	return out

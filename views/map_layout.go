@@ -2,75 +2,123 @@ package views
 
 // mapSize and what it is made of, in pixels. The map is wider than a phone: there the table says the same.
 const (
-	mapWidth  = 1080.0
+	mapWidth  = 1140.0
 	mapTop    = 34.0 // Below the names of the layers.
-	mapRow    = 34.0 // From one task type to the next.
 	mapGap    = 14.0 // Between agents.
-	mapAgentH = 62.0 // The least height of an agent.
-	typeH     = 26.0
+	mapBoxH   = 62.0 // The height of an agent, a publisher and an end.
+	typeH     = 26.0 // The least height of a type.
+	typeGap   = 8.0  // Between types.
+	rateW     = 42.0 // Where a rate stands, a line is straight.
+	edgeApart = 15.0 // Between lines that end at one place, so that the rate of each can be read.
 )
 
 // Columns of the layers: where each begins, and how wide it is.
-var mapColumns = [4]struct{ x, w float64 }{{0, 156}, {256, 204}, {560, 236}, {918, 162}}
+var mapColumns = [4]struct{ x, w float64 }{{0, 164}, {276, 196}, {560, 232}, {968, 172}}
 
 // mapBox is the place of something on the map.
 type mapBox struct{ X, Y, W, H float64 }
 
 // mapEdge is a line between two places. It is as wide as there is much on it.
 type mapEdge struct {
-	From, To     [2]float64
-	Width        float64
-	Tone         string
-	Label, Title string
+	From, To    [2]float64
+	Width       float64
+	Tone        string
+	Rate, Title string
+	RateAtEnd   bool // The rate stands where the line ends, else where it begins.
 }
 
-// path is a curve that leaves and arrives level.
+// path is a curve that leaves and arrives level, and straight where its rate stands.
 func (e mapEdge) path() string {
-	half := (e.From[0] + e.To[0]) / 2
-	return "M" + px(e.From[0]) + " " + px(e.From[1]) + " C" + px(half) + " " + px(e.From[1]) + " " + px(half) + " " + px(e.To[1]) + " " + px(e.To[0]) + " " + px(e.To[1])
+	from, to := e.From[0], e.To[0]
+	if e.RateAtEnd {
+		to -= rateW
+	} else {
+		from += rateW
+	}
+	half := (from + to) / 2
+	return "M" + px(e.From[0]) + " " + px(e.From[1]) + " H" + px(from) + " C" + px(half) + " " + px(e.From[1]) + " " + px(half) + " " + px(e.To[1]) + " " + px(to) + " " + px(e.To[1]) + " H" + px(e.To[0])
+}
+
+func (e mapEdge) rateX() float64 {
+	if e.RateAtEnd {
+		return e.To[0] - 6
+	}
+	return e.From[0] + 6
+}
+
+func (e mapEdge) rateY() float64 {
+	if e.RateAtEnd {
+		return e.To[1] + 4
+	}
+	return e.From[1] + 4
+}
+
+func (e mapEdge) anchor() string {
+	if e.RateAtEnd {
+		return "end"
+	}
+	return "start"
 }
 
 // mapLayout places everything: publishers at the left, then task types, agents, and what became of the work.
 type mapLayout struct {
-	Height    float64
-	Publisher mapBox
-	Types     [][]mapBox // Of each agent.
-	Agents    []mapBox
-	Ends      []mapBox
+	Height     float64
+	Publishers []mapBox
+	Types      [][]mapBox // Of each agent.
+	Agents     []mapBox
+	Ends       []mapBox
 }
 
-// layOut gives each agent a band that is high enough for its types. types are how many of them each agent has, ends how many outcomes there are.
-// Types stand in the order of their agents, so no two lines between these layers cross.
-func layOut(types []int, ends int) mapLayout {
+// layOut gives each agent a band that is high enough for its types. lines are how many lines come to each type of each agent; there are so many
+// publishers and outcomes. Types stand in the order of their agents, so no two lines between these layers cross.
+func layOut(publishers int, lines [][]int, ends int) mapLayout {
 	out := mapLayout{}
 	y := mapTop
-	for _, n := range types {
-		band := max(mapAgentH, float64(n)*mapRow-(mapRow-typeH))
+	for _, of := range lines {
+		high := -typeGap
+		for _, n := range of {
+			high += typeHeight(n) + typeGap
+		}
+		band := max(mapBoxH, high)
 		column := mapColumns[2]
-		out.Agents = append(out.Agents, mapBox{column.x, y + (band-mapAgentH)/2, column.w, mapAgentH})
-		out.Types = append(out.Types, typeBoxes(n, y, band))
+		out.Agents = append(out.Agents, mapBox{column.x, y + (band-mapBoxH)/2, column.w, mapBoxH})
+		out.Types = append(out.Types, typeBoxes(of, y+(band-high)/2))
 		y += band + mapGap
 	}
-	out.Height = max(y, mapTop+float64(ends)*(mapAgentH+mapGap))
-	middle := mapTop + (out.Height-mapGap-mapTop)/2
-	out.Publisher = mapBox{mapColumns[0].x, middle - mapAgentH/2, mapColumns[0].w, mapAgentH}
-	first := middle - (float64(ends)*(mapAgentH+mapGap)-mapGap)/2
-	for i := range ends {
-		out.Ends = append(out.Ends, mapBox{mapColumns[3].x, first + float64(i)*(mapAgentH+mapGap), mapColumns[3].w, mapAgentH})
+	out.Height = max(y, mapTop+float64(max(publishers, ends))*(mapBoxH+mapGap))
+	out.Publishers, out.Ends = stacked(0, publishers, out.Height), stacked(3, ends, out.Height)
+	return out
+}
+
+// stacked are n places, spread over the height but not far from each other.
+func stacked(layer, n int, height float64) []mapBox {
+	room := height - mapGap - mapTop
+	step := min(max(room/float64(max(1, n)), mapBoxH+mapGap), 2*(mapBoxH+mapGap))
+	first := mapTop + (room-float64(n-1)*step-mapBoxH)/2
+	var out []mapBox
+	for i := range n {
+		out = append(out, mapBox{mapColumns[layer].x, first + float64(i)*step, mapColumns[layer].w, mapBoxH})
 	}
 	return out
 }
 
-// typeBoxes stand in the middle of the band of their agent.
-func typeBoxes(n int, y, band float64) []mapBox {
-	column := mapColumns[1]
-	at := y + (band-(float64(n)*mapRow-(mapRow-typeH)))/2
+// typeHeight leaves room for the rates of so many lines.
+func typeHeight(lines int) float64 { return max(typeH, float64(lines)*edgeApart) }
+
+// typeBoxes stand below each other, from the given height on.
+func typeBoxes(lines []int, y float64) []mapBox {
 	var out []mapBox
-	for i := range n {
-		out = append(out, mapBox{column.x, at + float64(i)*mapRow, column.w, typeH})
+	for _, n := range lines {
+		out = append(out, mapBox{mapColumns[1].x, y, mapColumns[1].w, typeHeight(n)})
+		y += typeHeight(n) + typeGap
 	}
 	return out
 }
 
 func (b mapBox) left() [2]float64  { return [2]float64{b.X, b.Y + b.H/2} }
 func (b mapBox) right() [2]float64 { return [2]float64{b.X + b.W, b.Y + b.H/2} }
+
+// apart is a point of several, each with room for a rate.
+func apart(at [2]float64, i, n int) [2]float64 {
+	return [2]float64{at[0], at[1] + (float64(i)-float64(n-1)/2)*edgeApart}
+}

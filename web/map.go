@@ -23,54 +23,82 @@ func (w *Web) fleetMap(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	p := views.MapPage{Links: links(c, "/map", "/api/v1/stats/map", nil), Agents: mapAgents(m)}
+	p := views.MapPage{Links: links(c, "/map", "/api/v1/stats/map", nil), Publishers: mapPublishers(m), Agents: mapAgents(m)}
 	doing := map[string]int{}
 	for _, a := range m.Agents {
 		doing[string(a.Activity)]++
 	}
 	p.Head = activitySummary(len(snap.AgentNames), doing)
-	p.Ends = mapEnds(p.Agents)
-	p.Note = "Who published a message is not known: nothing on the wire names the publisher. Counts are of the last 24 hours, rates of the last hour."
+	p.Ends = mapEnds(m)
+	p.Note = "A publisher names itself in the header X-Publisher; nothing proves the name. Publishers of messages without that header are not known."
 	if len(p.Agents) == 0 {
 		p.Empty = w.emptyFleet(snap)
 	}
 	return w.render(c, frame{title: "Map", section: "map", search: true, snapshot: snap, every: time.Second}, views.Map(p))
 }
 
-func mapAgents(m query.FleetMap) []views.MapAgent {
-	var out []views.MapAgent
-	for _, a := range m.Agents {
-		row := views.MapAgent{
-			Name: a.Name, Href: agentAddress(a.Name), Activity: string(a.Activity), Waits: a.Waiting > 0, Held: fmt.Sprintf("%s in flight, %s waiting", atLeast(int64(a.Held), m.Partial), views.Count(a.Waiting)),
-			Rate: rateWord(a.HourCompleted), Published: a.Published, Completed: a.Completed, Failed: a.Failed, Died: a.Died, LastSeen: a.LastSeen,
-		}
-		if a.Several > 0 {
-			row.Href = "/agents"
-		}
-		if a.Failed > 0 {
-			row.Retries = ", " + counted(a.Failed, "failed attempt", "failed attempts")
-		}
-		for _, t := range a.Types {
-			row.Types = append(row.Types, mapType(a, t))
+// mapPublishers are who publishes, as their messages say.
+func mapPublishers(m query.FleetMap) []views.MapPublisher {
+	var out []views.MapPublisher
+	for _, p := range m.Publishers {
+		row := views.MapPublisher{Name: p.Name, MapFlow: flow(p.Published, p.Hour)}
+		if p.Name == "" {
+			row.Name, row.Unknown = "Not known", true
 		}
 		out = append(out, row)
 	}
 	return out
 }
 
-// rateWord is how much was completed in the last hour.
+func mapAgents(m query.FleetMap) []views.MapAgent {
+	place := map[string]int{}
+	for i, p := range m.Publishers {
+		place[p.Name] = i
+	}
+	var out []views.MapAgent
+	for _, a := range m.Agents {
+		row := views.MapAgent{
+			Name: a.Name, Href: agentAddress(a.Name), Activity: string(a.Activity), Waits: a.Waiting > 0, Held: fmt.Sprintf("%s in flight, %s waiting", atLeast(int64(a.Held), m.Partial), views.Count(a.Waiting)),
+			Published: flow(a.Published, a.HourPublished), Completed: flow(a.Completed, a.HourCompleted), Failed: flow(a.Failed, a.HourFailed), Died: flow(a.Died, a.HourDied),
+			LastSeen: a.LastSeen, From: mapGiven(a.From(), place),
+		}
+		if a.Several > 0 {
+			row.Href = "/agents"
+		}
+		for _, t := range a.Types {
+			row.Types = append(row.Types, mapType(m, a, t, place))
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// flow is a count of 24 hours with its rate in the last hour.
+func flow(day, hour int64) views.MapFlow { return views.MapFlow{Day: day, Rate: rateWord(hour)} }
+
+// rateWord is how much there was in the last hour.
 func rateWord(n int64) string {
-	if n >= 120 {
-		return fmt.Sprintf("%.0f/min", float64(n)/60)
+	if n >= 6000 {
+		return views.Count(n/60) + "/min"
 	}
 	return views.Count(n) + "/h"
 }
 
-func mapType(a query.MapAgent, t query.MapType) views.MapType {
-	out := views.MapType{Name: t.Name, Published: t.Published, Completed: t.Completed}
-	f := lifecycle.Filter{}
+func mapGiven(from []query.MapGiven, place map[string]int) []views.MapGiven {
+	var out []views.MapGiven
+	for _, g := range from {
+		out = append(out, views.MapGiven{Publisher: place[g.Publisher], MapFlow: flow(g.Published, g.Hour)})
+	}
+	return out
+}
+
+func mapType(m query.FleetMap, a query.MapAgent, t query.MapType, place map[string]int) views.MapType {
+	out := views.MapType{
+		Name: t.Name, Published: flow(t.Published, t.HourPublished), Completed: flow(t.Completed, t.HourCompleted), From: mapGiven(t.From, place),
+	}
+	list := url.Values{"q": {"published:>=" + instant(m.Since)}}
 	if a.Several == 0 {
-		f.Agents = []string{a.Name}
+		list.Set("agent", a.Name)
 	}
 	switch {
 	case t.Several > 0:
@@ -81,23 +109,27 @@ func mapType(a query.MapAgent, t query.MapType) views.MapType {
 	case t.Name == "":
 		out.Name = "no type"
 	default:
-		f.Types = []string{t.Name}
+		list.Set("type", t.Name)
 	}
-	out.Href = address("/tasks", f.Values())
+	out.Href = address("/tasks", list)
 	return out
 }
 
 // mapEnds are what became of work, with the sums over all agents.
-func mapEnds(agents []views.MapAgent) []views.MapEnd {
-	ends := []views.MapEnd{
-		{Name: "Completed", Tone: "ok", Href: address("/tasks", url.Values{"state": {string(lifecycle.StateCompleted)}, "from": {"24h"}}), Of: func(a views.MapAgent) int64 { return a.Completed }},
-		{Name: "Failed attempts", Tone: "warn", Href: address("/tasks", url.Values{"state": {string(lifecycle.StateFailed)}}), Of: func(a views.MapAgent) int64 { return a.Failed }},
-		{Name: "Died", Tone: "bad", Href: address("/dlq", url.Values{"from": {"24h"}}), Of: func(a views.MapAgent) int64 { return a.Died }},
+func mapEnds(m query.FleetMap) []views.MapEnd {
+	ended := func(states ...lifecycle.State) string {
+		return address("/tasks", lifecycle.Filter{States: states, From: m.Since}.Values())
 	}
-	for i := range ends {
-		for _, a := range agents {
-			ends[i].Count += ends[i].Of(a)
-		}
+	died := lifecycle.StatesThat(func(s lifecycle.State) bool { return !s.Open() && s != lifecycle.StateCompleted })
+	var completed, failed, dead [2]int64
+	for _, a := range m.Agents {
+		completed[0], completed[1] = completed[0]+a.Completed, completed[1]+a.HourCompleted
+		failed[0], failed[1] = failed[0]+a.Failed, failed[1]+a.HourFailed
+		dead[0], dead[1] = dead[0]+a.Died, dead[1]+a.HourDied
 	}
-	return ends
+	return []views.MapEnd{
+		{Name: "Completed", Tone: "ok", Href: ended(lifecycle.StateCompleted), MapFlow: flow(completed[0], completed[1]), Of: func(a views.MapAgent) views.MapFlow { return a.Completed }},
+		{Name: "Failed attempts", Tone: "warn", Href: "/statistics?range=24h#failed", MapFlow: flow(failed[0], failed[1]), Of: func(a views.MapAgent) views.MapFlow { return a.Failed }},
+		{Name: "Died", Tone: "bad", Href: ended(died...), MapFlow: flow(dead[0], dead[1]), Of: func(a views.MapAgent) views.MapFlow { return a.Died }},
+	}
 }

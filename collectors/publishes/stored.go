@@ -65,7 +65,7 @@ func Decode(line collectors.Line, streams collectors.Streams, bodyLimit int, int
 			MsgID: task.MsgID, Subject: o.subject, Type: taskType, IdempotencyKey: task.IdempotencyKey, PayloadHash: task.PayloadHash,
 		},
 		Publication: lifecycle.Publication{
-			Generation: task.Generation, RetryOf: task.RetryOf, TriageAction: task.TriageAction, TraceParent: task.TraceParent,
+			Generation: task.Generation, RetryOf: task.RetryOf, TriageAction: task.TriageAction, TraceParent: task.TraceParent, Publisher: task.Publisher,
 			Title: task.Title, Size: task.Size, TTL: task.TTL, Window: streams.LastSeq[o.stream].Window,
 		},
 		Timing: lifecycle.Timing{CreatedAt: task.CreatedAt},

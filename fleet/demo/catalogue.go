@@ -94,6 +94,19 @@ var missing = agent{name: "legal", kinds: []kind{
 	{"contract_review", []string{"Read the data-processing terms of %s", "Check the licence of %s"}, services, memo},
 }}
 
+// giverOf says who gives an agent such work. What comes from outside names nobody.
+func giverOf(agent, kind string) string {
+	switch {
+	case kind == "debugging" || kind == "monitoring":
+		return "alert-relay"
+	case agent == "ceo" || agent == missing.name:
+		return ""
+	case agent == "cto" || agent == "cso" || agent == "marketing":
+		return "ceo"
+	}
+	return "cto"
+}
+
 func (k kind) write(r *rand.Rand) (title string, payload map[string]any) {
 	subject := k.subjects[r.IntN(len(k.subjects))]
 	title = k.titles[r.IntN(len(k.titles))]

@@ -113,6 +113,6 @@ func trace(seed uint64, n int) string {
 func (s Story) task(createdAt time.Time) fleet.NewTask {
 	return fleet.NewTask{
 		ID: s.ID, Agent: s.Agent, Type: s.Type, Payload: s.Payload, CreatedAt: createdAt, Model: s.Model, TokenBudget: 50_000, MaxRetries: 3,
-		TraceParent: s.Trace,
+		TraceParent: s.Trace, Publisher: giverOf(s.Agent, s.Type),
 	}
 }

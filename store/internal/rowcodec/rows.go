@@ -126,6 +126,7 @@ type publicationRow struct {
 	RetryOf      string        `msg:"b,omitempty"`
 	TriageAction string        `msg:"c,omitempty"`
 	TraceParent  string        `msg:"d,omitempty"`
+	Publisher    string        `msg:"j,omitempty"`
 	Title        string        `msg:"e,omitempty"`
 	Size         int64         `msg:"f,omitempty"`
 	TTL          time.Duration `msg:"g,omitempty"`
@@ -281,6 +282,7 @@ type storedFactsRow struct {
 	Generation     int              `msg:"h,omitempty"`
 	RetryOf        string           `msg:"i,omitempty"`
 	TraceParent    string           `msg:"j,omitempty"`
+	Publisher      string           `msg:"q,omitempty"`
 	CreatedAt      lifecycle.Micros `msg:"k,omitempty"`
 	Size           int64            `msg:"l,omitempty"`
 	TTL            time.Duration    `msg:"m,omitempty"`

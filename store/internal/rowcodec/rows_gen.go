@@ -6765,8 +6765,8 @@ func (z *outcomeReportRow) Msgsize() (s int) {
 func (z *publicationRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(9)
-	var zb0001Mask uint16 /* 9 bits */
+	zb0001Len := uint32(10)
+	var zb0001Mask uint16 /* 10 bits */
 	_ = zb0001Mask
 	if z.Generation == 0 {
 		zb0001Len--
@@ -6784,25 +6784,29 @@ func (z *publicationRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x8
 	}
-	if z.Title == "" {
+	if z.Publisher == "" {
 		zb0001Len--
 		zb0001Mask |= 0x10
 	}
-	if z.Size == 0 {
+	if z.Title == "" {
 		zb0001Len--
 		zb0001Mask |= 0x20
 	}
-	if z.TTL == 0 {
+	if z.Size == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x40
 	}
-	if z.Window == 0 {
+	if z.TTL == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x80
 	}
-	if z.BestEffort == false {
+	if z.Window == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x100
+	}
+	if z.BestEffort == false {
+		zb0001Len--
+		zb0001Mask |= 0x200
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -6830,26 +6834,31 @@ func (z *publicationRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendString(o, z.TraceParent)
 		}
 		if (zb0001Mask & 0x10) == 0 { // if not omitted
+			// string "j"
+			o = append(o, 0xa1, 0x6a)
+			o = msgp.AppendString(o, z.Publisher)
+		}
+		if (zb0001Mask & 0x20) == 0 { // if not omitted
 			// string "e"
 			o = append(o, 0xa1, 0x65)
 			o = msgp.AppendString(o, z.Title)
 		}
-		if (zb0001Mask & 0x20) == 0 { // if not omitted
+		if (zb0001Mask & 0x40) == 0 { // if not omitted
 			// string "f"
 			o = append(o, 0xa1, 0x66)
 			o = msgp.AppendInt64(o, z.Size)
 		}
-		if (zb0001Mask & 0x40) == 0 { // if not omitted
+		if (zb0001Mask & 0x80) == 0 { // if not omitted
 			// string "g"
 			o = append(o, 0xa1, 0x67)
 			o = msgp.AppendDuration(o, z.TTL)
 		}
-		if (zb0001Mask & 0x80) == 0 { // if not omitted
+		if (zb0001Mask & 0x100) == 0 { // if not omitted
 			// string "i"
 			o = append(o, 0xa1, 0x69)
 			o = msgp.AppendDuration(o, z.Window)
 		}
-		if (zb0001Mask & 0x100) == 0 { // if not omitted
+		if (zb0001Mask & 0x200) == 0 { // if not omitted
 			// string "h"
 			o = append(o, 0xa1, 0x68)
 			o = msgp.AppendBool(o, z.BestEffort)
@@ -6904,6 +6913,12 @@ func (z *publicationRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "TraceParent")
 				return
 			}
+		case "j":
+			z.Publisher, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Publisher")
+				return
+			}
 		case "e":
 			z.Title, bts, err = msgp.ReadStringBytes(bts)
 			if err != nil {
@@ -6948,7 +6963,7 @@ func (z *publicationRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *publicationRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.RetryOf) + 2 + msgp.StringPrefixSize + len(z.TriageAction) + 2 + msgp.StringPrefixSize + len(z.TraceParent) + 2 + msgp.StringPrefixSize + len(z.Title) + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.DurationSize + 2 + msgp.BoolSize
+	s = 1 + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.RetryOf) + 2 + msgp.StringPrefixSize + len(z.TriageAction) + 2 + msgp.StringPrefixSize + len(z.TraceParent) + 2 + msgp.StringPrefixSize + len(z.Publisher) + 2 + msgp.StringPrefixSize + len(z.Title) + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.DurationSize + 2 + msgp.BoolSize
 	return
 }
 
@@ -8180,8 +8195,8 @@ func (z *stepReportRow) Msgsize() (s int) {
 func (z *storedFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(16)
-	var zb0001Mask uint16 /* 16 bits */
+	zb0001Len := uint32(17)
+	var zb0001Mask uint32 /* 17 bits */
 	_ = zb0001Mask
 	if z.At == 0 {
 		zb0001Len--
@@ -8223,29 +8238,33 @@ func (z *storedFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x200
 	}
-	if z.CreatedAt == 0 {
+	if z.Publisher == "" {
 		zb0001Len--
 		zb0001Mask |= 0x400
 	}
-	if z.Size == 0 {
+	if z.CreatedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x800
 	}
-	if z.TTL == 0 {
+	if z.Size == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x1000
 	}
-	if z.Window == 0 {
+	if z.TTL == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x2000
 	}
-	if z.Agent == "" {
+	if z.Window == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x4000
 	}
-	if z.Line == 0 {
+	if z.Agent == "" {
 		zb0001Len--
 		zb0001Mask |= 0x8000
+	}
+	if z.Line == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x10000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -8303,31 +8322,36 @@ func (z *storedFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendString(o, z.TraceParent)
 		}
 		if (zb0001Mask & 0x400) == 0 { // if not omitted
+			// string "q"
+			o = append(o, 0xa1, 0x71)
+			o = msgp.AppendString(o, z.Publisher)
+		}
+		if (zb0001Mask & 0x800) == 0 { // if not omitted
 			// string "k"
 			o = append(o, 0xa1, 0x6b)
 			o = msgp.AppendInt64(o, int64(z.CreatedAt))
 		}
-		if (zb0001Mask & 0x800) == 0 { // if not omitted
+		if (zb0001Mask & 0x1000) == 0 { // if not omitted
 			// string "l"
 			o = append(o, 0xa1, 0x6c)
 			o = msgp.AppendInt64(o, z.Size)
 		}
-		if (zb0001Mask & 0x1000) == 0 { // if not omitted
+		if (zb0001Mask & 0x2000) == 0 { // if not omitted
 			// string "m"
 			o = append(o, 0xa1, 0x6d)
 			o = msgp.AppendDuration(o, z.TTL)
 		}
-		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
 			// string "p"
 			o = append(o, 0xa1, 0x70)
 			o = msgp.AppendDuration(o, z.Window)
 		}
-		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000) == 0 { // if not omitted
 			// string "n"
 			o = append(o, 0xa1, 0x6e)
 			o = msgp.AppendString(o, z.Agent)
 		}
-		if (zb0001Mask & 0x8000) == 0 { // if not omitted
+		if (zb0001Mask & 0x10000) == 0 { // if not omitted
 			// string "o"
 			o = append(o, 0xa1, 0x6f)
 			o = msgp.AppendUint64(o, z.Line)
@@ -8422,6 +8446,12 @@ func (z *storedFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "TraceParent")
 				return
 			}
+		case "q":
+			z.Publisher, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Publisher")
+				return
+			}
 		case "k":
 			{
 				var zb0003 int64
@@ -8476,7 +8506,7 @@ func (z *storedFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *storedFactsRow) Msgsize() (s int) {
-	s = 3 + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.StringPrefixSize + len(z.Subject) + 2 + msgp.StringPrefixSize + len(z.Type) + 2 + msgp.StringPrefixSize + len(z.Title) + 2 + msgp.StringPrefixSize + len(z.IdempotencyKey) + 2 + msgp.StringPrefixSize + len(z.PayloadHash) + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.RetryOf) + 2 + msgp.StringPrefixSize + len(z.TraceParent) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.DurationSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.Uint64Size
+	s = 3 + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.StringPrefixSize + len(z.Subject) + 2 + msgp.StringPrefixSize + len(z.Type) + 2 + msgp.StringPrefixSize + len(z.Title) + 2 + msgp.StringPrefixSize + len(z.IdempotencyKey) + 2 + msgp.StringPrefixSize + len(z.PayloadHash) + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.RetryOf) + 2 + msgp.StringPrefixSize + len(z.TraceParent) + 2 + msgp.StringPrefixSize + len(z.Publisher) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.DurationSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.Uint64Size
 	return
 }
 
