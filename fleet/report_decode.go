@@ -78,7 +78,9 @@ func decodeReport(body []byte, from ReportOrigin) (lifecycle.Event, error) {
 		return lifecycle.Event{}, fmt.Errorf("decode CloudEvent: %w", err)
 	}
 	if err := ce.Validate(); err != nil {
-		return lifecycle.Event{}, fmt.Errorf("decode CloudEvent: %s", strings.Join(strings.Fields(err.Error()), " "))
+		lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+		slices.Sort(lines) // The library says them in a random order.
+		return lifecycle.Event{}, fmt.Errorf("decode CloudEvent: %s", strings.Join(lines, "; "))
 	}
 	if ce.SpecVersion() != event.CloudEventsVersionV1 {
 		return lifecycle.Event{}, fmt.Errorf("decode CloudEvent: specversion %q, want %s", ce.SpecVersion(), event.CloudEventsVersionV1)

@@ -94,6 +94,7 @@ func TestWhatCloudEventsRequiresIsRequired(t *testing.T) {
 		{"no subject", report("subject", ""), "subject"},
 		{"blank subject", report("subject", `"  "`), "subject"},
 		{"a time that is none", report("time", `"yesterday"`), "time"},
+		{"nothing but a specversion", `{"specversion":"1.0"}`, "id: MUST be a non-empty string; source: REQUIRED; type: MUST be a non-empty string"},
 		{"not JSON", "hello", "CloudEvent"},
 		{"nothing", "", "CloudEvent"},
 		{"null", "null", "CloudEvent"},
