@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/PuerkitoBio/goquery"
 	"github.com/chromedp/chromedp"
 
 	"fleetglass/access"
@@ -120,6 +121,14 @@ func TestEveryRuleHasItsRunbook(t *testing.T) {
 	for _, rule := range alerts.Defaults() {
 		doc := s.get(t, rule.ID.Runbook(), 200)
 		wants{"#runbook h1": rule.Title, "#runbook h2": "=4"}.check(t, doc)
+		doc.Find("#runbook a").Each(func(_ int, link *goquery.Selection) {
+			address, _, _ := strings.Cut(link.AttrOr("href", ""), "#")
+			if !strings.HasPrefix(address, "/") {
+				t.Errorf("the runbook of %s links to %q, which no server has", rule.ID, address)
+			} else if address != "/readyz" { // The API serves it.
+				s.get(t, address, 200)
+			}
+		})
 	}
 	s.get(t, "/runbooks/none", 404)
 	wants{"#rules tbody tr": fmt.Sprint("=", len(alerts.Defaults()))}.check(t, s.get(t, "/alerts/rules", 200))
