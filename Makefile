@@ -41,8 +41,8 @@ lint: ## Run golangci-lint (the first run builds it)
 
 generate: ## Regenerate templ components, the row codec and documentation
 	@for dir in $$(git ls-files '*.templ' | xargs -n1 dirname | sort -u); do (cd $$dir && $(TOOL) templ generate -log-level warn) || exit 1; done
-	$(GO) generate ./...
-	@$(GO) test ./cmd/server -run TestREADMEListsEverySetting -update -count=1 >/dev/null
+	GOFLAGS=-trimpath $(GO) generate ./...
+	@$(GO) test -trimpath -ldflags=-w -vet=off ./cmd/server -run TestREADMEListsEverySetting -update -count=1 >/dev/null
 
 generate-check: generate ## Fail when generated files differ from the committed ones
 	@git diff --exit-code --stat -- "*_templ.go" "*_gen.go" docs/ README.md || { echo "generated files differ: run make generate and commit"; exit 1; }
