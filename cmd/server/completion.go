@@ -35,7 +35,7 @@ type completion struct {
 	starts        bool // It is what the program does without a command.
 }
 
-// completed are the commands of the program. Settings belong to the one that serves.
+// completed are the commands of the program, with the settings that each uses.
 func completed(program *kong.Node) []completion {
 	var out []completion
 	for _, node := range program.Children {
@@ -49,9 +49,7 @@ func completed(program *kong.Node) []completion {
 		for _, argument := range node.Positional {
 			c.words = append(c.words, choices(argument)...)
 		}
-		if c.starts {
-			c.flags = append(slices.Clip(c.flags), program.Flags...)
-		}
+		c.flags = append(slices.Clip(c.flags), usedSettings(program, node)...)
 		c.flags = slices.DeleteFunc(slices.Clone(c.flags), func(f *kong.Flag) bool { return f.Hidden })
 		out = append(out, c)
 	}

@@ -154,7 +154,7 @@ func TestBashCompletesCommandsAndFlags(t *testing.T) {
 	}
 	for _, tt := range []struct{ words, want string }{
 		{"(fleetglass ta)", "tasks task"}, {"(fleetglass retry --re)", "--reason"}, {"(fleetglass token re)", "revoke"}, {"(fleetglass serve --nats-u)", "--nats-user --nats-url"},
-		{"(fleetglass --nats-u)", "--nats-user --nats-url"}, {"(fleetglass completion '')", "bash zsh fish"}, {"(fleetglass doctor --fail-on '')", "critical warning info"}, {"(fleetglass dlq -o j)", "json"},
+		{"(fleetglass --nats-u)", "--nats-user --nats-url"}, {"(fleetglass provision --nats-u)", "--nats-user --nats-url"}, {"(fleetglass completion '')", "bash zsh fish"}, {"(fleetglass doctor --fail-on '')", "critical warning info"}, {"(fleetglass dlq -o j)", "json"},
 	} {
 		last := strings.Count(tt.words, " ")
 		shell := exec.CommandContext(t.Context(), "bash", "-c", fmt.Sprintf("%s\nCOMP_WORDS=%s COMP_CWORD=%d; _fleetglass; echo ${COMPREPLY[@]}", &script, tt.words, last))
