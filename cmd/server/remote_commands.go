@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"syscall"
 	"time"
 
@@ -172,11 +173,20 @@ func (c retryCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 	if err != nil {
 		return unsure(err, key)
 	}
-	if o, err = follow(ctx, server, o, c.Wait); err != nil {
-		return fmt.Errorf("the retry was taken as operation %s; how far it is could not be asked: %w", o.ID, err)
+	if o, err = follow(ctx, server, o, c.Wait); err == nil {
+		err = show(ctx, c.remote, l, t, "/operations/"+url.PathEscape(o.ID), nil, func(now client.Operation) [][]string {
+			o = now
+			rows := [][]string{{"operation", o.ID}, {"status", o.Status}}
+			for _, item := range o.Items {
+				if item.Why != nil {
+					rows = append(rows, []string{"why", *item.Why})
+				}
+			}
+			return rows
+		})
 	}
-	if err := writeTable(t.out, [][]string{{"operation", o.ID}, {"status", o.Status}}); err != nil {
-		return err
+	if err != nil {
+		return fmt.Errorf("the retry was taken as operation %s; how far it is could not be asked: %w", o.ID, err)
 	}
 	if o.Status == "failed" {
 		return fmt.Errorf("operation %s failed", o.ID)

@@ -65,6 +65,11 @@ func TestAPersonTriagesAtATerminal(t *testing.T) {
 			t.Errorf("retry: exit code %d:\n%s", code, text)
 		}
 	}
+	var operation client.Operation
+	code, text := r.command("retry", entries.Data[0].ID, "--reason", "the provider is back", "--as", "unchanged", "--key", "one", "-o", "json")
+	if err := json.Unmarshal([]byte(text), &operation); err != nil || code != 0 || operation.Status != "succeeded" {
+		t.Errorf("retry as JSON: exit code %d, %v:\n%s", code, err, text)
+	}
 	if code, text := r.command("retry", entries.Data[0].ID, "--reason", "once more"); code != 1 || strings.Contains(text, "--key") {
 		t.Errorf("a second retry: exit code %d:\n%s", code, text)
 	}
