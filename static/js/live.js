@@ -17,7 +17,7 @@ const title = document.title.replace(/^▲\d+\+? /, "");
 let paused = sessionStorage.getItem("fleetglass.paused") === "1";
 let moved = -Infinity;
 let alarm = document.body.dataset.alarm || "", failures = 0;
-let dirty = false, running = false, next = 0, timer = 0, later = 0, missed = 0, fresh = 0, waiting = null;
+let dirty = false, running = false, next = 0, timer = 0, later = 0, missed = 0, fresh = 0, waiting = null, told = false;
 
 const held = () => paused || selectedCount() > 0 || !!document.querySelector("details.menu[open], [popover]:popover-open, dialog[open]");
 
@@ -187,29 +187,30 @@ function listen(url) {
   }));
 }
 
-// A sign of the stream: it is open, it is lost, it beats with how the program is, or tasks changed.
+// A sign of the stream: it is open, it is lost, it beats with how the program is, or tasks changed. What changed before the first sign, or while the stream was
+// lost, nobody tells: the page looks then.
 function pass(sign) {
   if (sign.lost) return lose();
-  const back = hear();
+  const untold = hear() || !told;
+  told = true;
+  if (untold) schedule();
   if (sign.alarm !== undefined) {
     if (alarm !== sign.alarm) schedule();
     alarm = sign.alarm;
   }
   if (takeFiring(sign.firing)) scheduleFor(false);
   if (sign.tasks !== undefined) changed(sign.tasks, sign.signs);
-  else if (back || sign.open) schedule();
 }
 
 // The browser's own way to connect again knows no longer pauses, so that each try is a stream of its own.
 function connect(url, tell) {
-  let opened = document.body.dataset.stream !== "shared", stream, again = 0;
+  let stream, again = 0;
   const both = (sign) => { pass(sign); tell(sign); };
   const open = () => {
     stream = new EventSource(url);
     stream.addEventListener("open", () => {
       document.body.dataset.stream = "open";
-      both({ open: !opened });
-      opened = true;
+      both({ open: true });
     });
     stream.addEventListener("error", () => {
       document.body.dataset.stream = "lost";
