@@ -178,10 +178,16 @@ func (r *run) balancesHonestly(c client, js jetstream.JetStream, truth map[strin
 	})
 	r.note("reconciled", "%d published, %d unexplained, of them %d never seen; the fleet's journal and the wire: %d lost", got.term("published"),
 		got.term("unexplained"), got.term("never_seen"), len(lost))
-	for _, t := range truth { // What nothing proves to have been stored or delivered may be explained by what was seen of it meanwhile, or not.
-		if w := a.wires.of(t); (!w.proved() || a.wires.forgot(t.Seq)) && lost[t.Seq] == "" {
-			delete(unexplained, t.Seq)
+	excuse := func(seq uint64, w wire) { // What nothing proves to have been stored or delivered may be explained by what was seen of it meanwhile, or not.
+		if (!w.proved() || a.wires.forgot(seq)) && lost[seq] == "" {
+			delete(unexplained, seq)
 		}
+	}
+	for _, t := range truth {
+		excuse(t.Seq, a.wires.of(t))
+	}
+	for seq, w := range a.wires.bySeq { // Also of which the fleet does not know that it was stored.
+		excuse(seq, w)
 	}
 	if d := cmp.Diff(slices.Sorted(maps.Keys(lost)), slices.Sorted(maps.Keys(unexplained))); d != "" {
 		r.t.Errorf("unexplained messages (-the fleet and the wire +Fleetglass):\n%s\nthe fleet: %v\nFleetglass: %v", d, lost, unexplained)
