@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"log/slog"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,7 +92,7 @@ func TestAStartWithAlertRulesThatCannotBeUsedIsRefused(t *testing.T) {
 	if err := os.WriteFile(file, []byte("rules:\n  stail: {for: 1s}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := New(t.Context(), settings(t, "--alert-rules", file), slog.New(slog.DiscardHandler))
+	_, err := load([]string{"--alert-rules", file}, vars(), io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("got %v", err)
 	}

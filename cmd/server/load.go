@@ -91,6 +91,9 @@ func load(args []string, env environment, out io.Writer) (*loaded, error) {
 		problems.list = append(problems.list, err)
 	}
 	l.cli.validate(problems)
+	if l.context.Command() == "serve" {
+		l.cli.validateFiles(problems)
+	}
 	l.cli.InForce = l.inForce(&file, env)
 	return &l, problems.err()
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fleetglass/access"
 )
 
 // vars is an environment of its own: tests do not read the process's.
@@ -120,9 +122,29 @@ func TestAValueThatCannotBeReadIsNamedOnceInPlainWords(t *testing.T) {
 	}
 }
 
+func TestWhatIsWrongInFilesIsNamedBesideTheSettings(t *testing.T) {
+	t.Parallel()
+	file := writeFile(t, "wrong.yaml", "nonsense: [1]\n")
+	args := []string{"--auth-tokens-file", file, "--masking-rules", file, "--triage-policy", file, "--alert-rules", file, "--log-level", "loud"}
+	_, err := load(args, vars(), io.Discard)
+	for _, setting := range []string{"--auth-tokens-file", "--masking-rules", "--triage-policy", "--alert-rules", "--log-level"} {
+		if n := strings.Count(fmt.Sprint(err), setting+" ("); n != 1 {
+			t.Errorf("%s is named %d times, want once:\n%v", setting, n, err)
+		}
+	}
+	if _, err := load(append([]string{"doctor"}, args[:8]...), vars(), io.Discard); err != nil {
+		t.Errorf("a command that does not use these files: %v", err)
+	}
+}
+
 func TestWithoutAuthenticationOnlyLoopbackIsListenedOn(t *testing.T) {
 	t.Parallel()
-	tokens := writeFile(t, "tokens.yaml", "tokens: []")
+	_, entry := access.NewToken("ceo", []access.Scope{access.Read}, time.Time{})
+	file, err := access.Marshal(entry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := writeFile(t, "tokens.yaml", string(file))
 	for _, address := range []string{"0.0.0.0:8080", ":8080", "[::]:8080", "192.0.2.1:80", "fleetglass.example.org:80"} {
 		_, err := load([]string{"--listen", address}, vars(), io.Discard)
 		if err == nil || !strings.Contains(err.Error(), "FLEETGLASS_TOKEN") || !strings.Contains(err.Error(), "--auth-tokens-file") {

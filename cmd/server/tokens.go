@@ -60,13 +60,19 @@ func readTokens(name string) (text []byte, tokens []access.Token, err error) {
 	if text, err = os.ReadFile(name); err != nil {
 		return nil, nil, fmt.Errorf("read tokens: %w", err)
 	}
-	if tokens, err = access.ParseTokens(text); err == nil && len(tokens) == 0 {
-		err = errors.New("no tokens")
-	}
-	if err != nil {
+	if tokens, err = parseTokens(text); err != nil {
 		return nil, nil, fmt.Errorf("read tokens from %s: %w", name, err)
 	}
 	return text, tokens, nil
+}
+
+// parseTokens reads the tokens that a server starts with: with none nobody could ask it anything.
+func parseTokens(text []byte) ([]access.Token, error) {
+	tokens, err := access.ParseTokens(text)
+	if err == nil && len(tokens) == 0 {
+		err = errors.New("no tokens")
+	}
+	return tokens, err
 }
 
 // Run looks at the file again and again until ctx is done, and ends what goes on with tokens that have ended.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -85,7 +84,7 @@ func TestAStartWithAPolicyThatCannotBeUsedIsRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "policy.yaml")
 	writePolicy(t, file, "{name: first, category: cosmic, any: ['(']}")
 	for name, want := range map[string]string{file: "line 2", filepath.Join(t.TempDir(), "none.yaml"): os.ErrNotExist.Error()} {
-		_, err := New(t.Context(), settings(t, "--triage-policy", name), slog.New(slog.DiscardHandler))
+		_, err := load([]string{"--triage-policy", name}, vars(), io.Discard)
 		if err == nil || (!strings.Contains(err.Error(), want) && !errors.Is(err, os.ErrNotExist)) {
 			t.Errorf("%s: got %v, want %q", name, err, want)
 		}

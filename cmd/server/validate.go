@@ -12,7 +12,10 @@ import (
 	"time"
 
 	"fleetglass/access"
+	"fleetglass/alerts"
+	"fleetglass/dlqtriage"
 	"fleetglass/fleet"
+	"fleetglass/masking"
 )
 
 // validate adds everything that is wrong with the values themselves or does not go together.
@@ -86,6 +89,8 @@ func (c *Config) validate(p *problems) {
 	}
 	checkChoice(p, "masking", c.Masking, maskingOn, maskingOff)
 	checkFile(p, "masking-rules", c.MaskingRules)
+	checkFile(p, "triage-policy", c.TriagePolicy)
+	checkFile(p, "alert-rules", c.AlertRules)
 	c.validateReveal(p)
 	checkChoice(p, "log-level", c.LogLevel, "debug", "info", "warn", "error")
 	checkChoice(p, "log-format", c.LogFormat, "text", "json")
@@ -198,6 +203,27 @@ func checkFile(p *problems, setting, name string) {
 		p.add(setting, "%w", err)
 	} else {
 		_ = f.Close()
+	}
+}
+
+// validateFiles adds what is wrong with what the server's files say, so that it stands beside what is wrong with the settings.
+func (c *Config) validateFiles(p *problems) {
+	checkContent(p, "auth-tokens-file", c.TokensFile, parseTokens)
+	checkContent(p, "masking-rules", c.MaskingRules, masking.Parse)
+	checkContent(p, "triage-policy", c.TriagePolicy, dlqtriage.ParsePolicy)
+	checkContent(p, "alert-rules", c.AlertRules, alerts.ParseRules)
+}
+
+func checkContent[T any](p *problems, setting, name string, parse func([]byte) (T, error)) {
+	if name == "" {
+		return
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return // checkFile says why.
+	}
+	if _, err := parse(text); err != nil {
+		p.add(setting, "%s: %w", name, err)
 	}
 }
 
