@@ -19,6 +19,7 @@ type Sight struct {
 	AloneSince   lifecycle.Micros // No other consumer of its name lived since then; not after CreatedAt.
 	DeliveredSeq uint64           // Everything up to this stream sequence that its filters match was delivered.
 	Deliveries   uint64           // How many deliveries it made.
+	Measured     bool             // The broker sends metrics of its acknowledgements.
 }
 
 // canHaveAccepted reports whether the broker can have accepted an answer to a message that was sent at a time: the consumer that the answer
@@ -46,6 +47,12 @@ func (s Streams) NeverDelivered(k lifecycle.MessageKey, consumer string, at life
 		return false
 	}
 	return s.denied(sight.DeliveredSeq < k.Seq || sight.Deliveries < delivery)
+}
+
+// Unmeasured reports whether the broker sends no metrics of a consumer's acknowledgements.
+func (s Streams) Unmeasured(k lifecycle.MessageKey, consumer string) bool {
+	sight, asked := s.Sights[ConsumerRef{k.Stream.Name, consumer}]
+	return s.denied(asked && s.lives(k) && sight.CreatedAt.Known() && !sight.Measured)
 }
 
 // Shared says whether a consumer shares a message with others: the stream is no work queue. It only watches, or what it does is its own.
@@ -132,7 +139,7 @@ func (n *IncarnationResolver) listSights(ctx context.Context, stream string, int
 }
 
 func (n *IncarnationResolver) sightOf(ctx context.Context, ref ConsumerRef, info *jetstream.ConsumerInfo) (Sight, error) {
-	s := Sight{CreatedAt: lifecycle.MicrosOf(info.Created), DeliveredSeq: info.Delivered.Stream, Deliveries: info.Delivered.Consumer}
+	s := Sight{CreatedAt: lifecycle.MicrosOf(info.Created), DeliveredSeq: info.Delivered.Stream, Deliveries: info.Delivered.Consumer, Measured: info.Config.SampleFrequency != ""}
 	var err error
 	s.AloneSince, err = n.aloneSince(ctx, ref, s.CreatedAt, lifecycle.MicrosOf(info.TimeStamp))
 	return s, err

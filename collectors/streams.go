@@ -104,6 +104,12 @@ func (s Streams) Beyond(k lifecycle.MessageKey) (last uint64, beyond bool) {
 	return l.Seq, s.denied(known && l.Epoch == k.Stream.Epoch && k.Seq > l.Seq)
 }
 
+// Unheard reports whether a stream of this account takes no tasks of the fleet, and is not known to have done so before.
+func (s Streams) Unheard(k lifecycle.MessageKey) bool {
+	_, known := s.Known[k.Stream.Name]
+	return s.denied(!s.elsewhere(k) && s.Known != nil && !known)
+}
+
 // CheckStream errors when text cannot be the name of a stream.
 func CheckStream(text string) error { return checkPart("stream", text) }
 

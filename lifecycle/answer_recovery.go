@@ -14,6 +14,9 @@ func recovery(m MessageTrace, in TraceInput) Answer {
 		}
 		return say("Nothing to do", "It is acknowledged.")
 	case StateCompleting:
+		if m.Verdict.Rule == ruleReported {
+			return say("Wait for its acknowledgement", "Its agent reports completion; no record of that was seen, so that a redelivery may run it again.")
+		}
 		return say("Nothing must be run again", "Its completion is known: a redelivery will find it and skip the work.")
 	case StateDeadLettered:
 		return deadLettered(m.Facts)

@@ -87,11 +87,11 @@ type AttemptFacts struct {
 	LastNakAt   Micros   `json:"nak_last,omitempty"`  // Latest -NAK.
 	NakDelay    int64    `json:"nak_delay,omitempty"` // Nanoseconds asked for.
 	TermAt      Micros   `json:"term,omitempty"`      // First +TERM of its worker.
-	TermSaidAt  Micros   `json:"term_said,omitempty"` // First advisory of one, which counts beside the worker's line, or when the message has gone.
+	TermSaidAt  Micros   `json:"term_said,omitempty"` // First advisory of one, which counts beside the worker's line, or when the message has gone and nothing says how.
 	TermReason  string   `json:"term_why,omitempty"`
 	AckAt       Micros   `json:"ack,omitempty"`      // First +ACK.
 	LastAckAt   Micros   `json:"ack_last,omitempty"` // Latest +ACK.
-	ConfirmedAt Micros   `json:"ack_ok,omitempty"`   // The broker's ack metric, which counts beside the worker's line, or when the message has gone.
+	ConfirmedAt Micros   `json:"ack_ok,omitempty"`   // The broker's ack metric, which counts beside the worker's line, or when the message has gone and nothing says how.
 	Expired     *Expiry  `json:"expired,omitempty"`
 	Dead        *Expiry  `json:"dead,omitempty"` // Presumed dead: no attempt is left.
 
@@ -197,7 +197,7 @@ func (m *MessageFacts) joinAttempt(e Event) {
 		}
 	case Heartbeat:
 		a.joinBeat(e.At)
-	case Nacked, NakConfirmed:
+	case Nacked: // The broker's advisory of one, which anybody may have sent, only follows it.
 		a.NakAt, a.LastNakAt = earliest(a.NakAt, e.At), latest(a.LastNakAt, e.At)
 		a.NakDelay = max(a.NakDelay, int64(e.Detail.Delay))
 	case Terminated, TermConfirmed:

@@ -136,10 +136,11 @@ func (f *Fold) taskOf(k MessageKey) string {
 	if m == nil {
 		return firstText(f.said[k], f.hinted[k], k.String())
 	}
-	if m.facts.Stored != nil {
+	stored, said := m.facts.Stored, f.said[k]
+	if stored != nil && (said == "" || f.line[k] >= stored.Line) {
 		return m.task
 	}
-	to := firstText(f.said[k], leastText(m.facts.TaskID, f.hinted[k]), m.task)
+	to := firstText(said, leastText(m.facts.TaskID, f.hinted[k]), m.task)
 	if to != m.task && !slices.ContainsFunc(f.moves, func(v Move) bool { return v.Key == k }) {
 		f.moves = append(f.moves, Move{Key: k, From: m.task, To: to})
 		f.task(m.task)

@@ -32,6 +32,7 @@ const (
 	rulePresumedDead = "presumed dead"
 	ruleLeaseExpired = "lease expired"
 	ruleStranded     = "stranded"
+	ruleReported     = "completion reported"
 )
 
 var rules = []Rule{
@@ -65,8 +66,8 @@ var rules = []Rule{
 		}},
 	{"completion recorded", StateCompleting, "The completion of this message is recorded; the acknowledgement was not seen.",
 		func(e *evidence) (Micros, bool) { return e.bound.recordedAt, e.bound.recordedAt.Known() }},
-	{"completion reported", StateCompleting, "The agent that has the message reports its completion; neither a record nor the acknowledgement was seen.",
-		func(e *evidence) (Micros, bool) { return e.bound.reportedAt, e.bound.reportedAt.Known() }},
+	{ruleReported, StateCompleting, "The agent that has the message reports its completion; neither a record nor the acknowledgement was seen.",
+		func(e *evidence) (Micros, bool) { return e.bound.reportedAt, e.bound.reportedAt.Known() && e.n > 0 }},
 	{"removed after delivery", StateOutcomeUnknown, "The message was removed from the stream after a worker had it; whether the work was done is not known.",
 		func(e *evidence) (Micros, bool) {
 			return e.m.VanishedAt, e.m.VanishedAt.Known() && e.m.Removal.Known() && e.n > 0
@@ -210,10 +211,10 @@ func (ev *evidence) over(at Micros) bool {
 }
 
 // ackAfter is the first acknowledgement of the attempt that no look at the stream refuted; zero when there is none. The broker's metric of one, which
-// anybody may have sent, counts beside the worker's own line, and where the message has gone.
+// anybody may have sent, counts beside the worker's own line, and where the message has gone and nothing else says how.
 func (a AttemptFacts) ackAfter(m *MessageFacts) Micros {
 	last := a.LastAckAt
-	if a.AckAt.Known() || m.VanishedAt.Known() {
+	if a.AckAt.Known() || m.goneUnexplained() {
 		last = latest(last, a.ConfirmedAt)
 	}
 	switch {
@@ -227,10 +228,10 @@ func (a AttemptFacts) ackAfter(m *MessageFacts) Micros {
 }
 
 // termAfter is the first termination of the attempt that no look at the stream refuted; zero when there is none. An advisory, which anybody
-// may have sent, counts beside the worker's own line, and where the message has gone.
+// may have sent, counts beside the worker's own line, and where the message has gone and nothing else says how.
 func (a AttemptFacts) termAfter(m *MessageFacts) Micros {
 	at := a.TermAt
-	if at.Known() || m.VanishedAt.Known() {
+	if at.Known() || m.goneUnexplained() {
 		at = earliest(at, a.TermSaidAt)
 	}
 	if at <= m.RefutedAt {

@@ -125,7 +125,7 @@ func (n naive) beats(pick func(Event) bool) bool {
 
 // completed reports whether a record that was stored two seconds before the message was seen to be removed, or a report that came by then, says that
 // the work was done. A message that was only missed had gone by two seconds later.
-func (n naive) completed() bool {
+func (n naive) completed(how ...Kind) bool {
 	var by Micros
 	for _, e := range n.events {
 		if (e.Kind == Vanished || brokersOwn(e)) && (by == 0 || e.At < by) {
@@ -139,7 +139,7 @@ func (n naive) completed() bool {
 		by = by.Add(-2 * time.Second)
 	}
 	return n.any(func(e Event) bool {
-		return is(ReportCompleted, CompletionRecorded)(e) && (by == 0 || max(e.At, e.Detail.HeardAt) <= by)
+		return is(how...)(e) && (by == 0 || max(e.At, e.Detail.HeardAt) <= by)
 	})
 }
 
@@ -169,7 +169,7 @@ func (n naive) state() State {
 func (n naive) observed() State {
 	refuted := n.last(is(AckRefuted))
 	acked := n.ackCounts(refuted)
-	recorded := n.completed()
+	recorded := n.completed(ReportCompleted, CompletionRecorded)
 	recreated := n.last(is(ConsumerRecreated))
 	life := n.since(recreated)
 	attempt := life.attempt()
@@ -219,11 +219,11 @@ func (n naive) observed() State {
 		return StateRemoved
 	case recorded && vanished:
 		return StateCompleted
-	case recorded:
+	case n.completed(CompletionRecorded), recorded && attempt > 0: // Who reports must have been given it.
 		return StateCompleting
 	case vanished || n.stranded(life):
 		return StateOutcomeUnknown
-	case life.any(current(Nacked, NakConfirmed)):
+	case life.any(current(Nacked)): // Anybody may send the advisory of one.
 		return StateFailed
 	case expired && !dead:
 		return StateFailed
@@ -259,10 +259,10 @@ func (n naive) entryOfIt() bool {
 }
 
 // terminates reports whether a line ends its attempt for good: the worker's own, or an advisory that the worker's line or the end of the
-// message bears out.
+// message bears out, where nothing else says how it left.
 func (n naive) terminates(e Event) bool {
 	own := func(o Event) bool { return ownTerm(o) && o.Attempt == e.Attempt }
-	return ownTerm(e) || (e.Kind == TermConfirmed && !brokersOwn(e) && (n.gone() || n.any(own)))
+	return ownTerm(e) || (e.Kind == TermConfirmed && !brokersOwn(e) && (n.missed() || n.any(own)))
 }
 
 // ackCounts reports whether an acknowledgement ended the message: no look at the stream refuted it, and no worker had given the message up
@@ -273,7 +273,7 @@ func (n naive) ackCounts(refuted Micros) bool {
 	for attempt := 1; attempt <= 3; attempt++ {
 		first := n.firstAck(attempt)
 		at := n.last(func(e Event) bool {
-			metric := e.Kind == AckConfirmed && (first > 0 || n.gone()) // Anybody may send it: alone it proves nothing of a message that may be there.
+			metric := e.Kind == AckConfirmed && (first > 0 || n.missed()) // Anybody may send it: alone it proves nothing of a message that may be there.
 			return (ownAck(e) || metric) && e.Attempt == attempt && e.At > refuted
 		})
 		if at > 0 && first > refuted {

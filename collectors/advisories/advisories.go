@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"fleetglass/collectors"
@@ -21,19 +22,20 @@ func New(cfg collectors.Config) (*collectors.Collector, error) {
 
 // leaving is the message that a line says has left its stream unanswered.
 func leaving(line collectors.Line) (collectors.MessageRef, bool) {
-	a, said := termination(line)
+	a, said := answered(line)
 	return collectors.MessageRef{Stream: a.Stream, Seq: a.StreamSeq}, said && a.removes()
 }
 
-// consumerOf is the consumer that is said to have delivered a message that has left.
+// consumerOf is the consumer that is said to have delivered a message that somebody answered, or that has left.
 func consumerOf(line collectors.Line) (collectors.ConsumerRef, bool) {
-	a, said := termination(line)
+	a, said := answered(line)
 	return collectors.ConsumerRef{Stream: a.Stream, Name: a.Consumer}, said
 }
 
-// termination reads a line by which the broker speaks of a removal, or repeats what a worker said.
-func termination(line collectors.Line) (a advisory, said bool) {
-	if !bytes.Contains(line.Body, []byte(typeTerminated)) || json.Unmarshal(line.Body, &a) != nil || a.Type != typeTerminated {
+// answered reads a line by which the broker speaks of a removal, or repeats what a worker said.
+func answered(line collectors.Line) (a advisory, said bool) {
+	speaks := func(of string) bool { return bytes.Contains(line.Body, []byte(of)) }
+	if !slices.ContainsFunc(answers, speaks) || json.Unmarshal(line.Body, &a) != nil || !slices.Contains(answers, a.Type) {
 		return a, false
 	}
 	return a, a.StreamSeq > 0 && a.StreamSeq <= collectors.MaxSequence && collectors.CheckConsumer(a.Consumer) == nil && collectors.CheckStream(a.Stream) == nil
@@ -51,6 +53,9 @@ const (
 	typeTerminated = "io.nats.jetstream.advisory.v1.terminated"
 	typeAckMetric  = "io.nats.jetstream.metric.v1.consumer_ack"
 )
+
+// answers are the types that speak of an answer, or of a removal from a worker's hands.
+var answers = []string{typeTerminated, typeNak, typeAckMetric}
 
 // advisory is the union of the fields of those types.
 type advisory struct {
@@ -139,14 +144,16 @@ func (a advisory) check(at, captured lifecycle.Micros) error {
 	return collectors.CheckConsumer(a.Consumer)
 }
 
-// contradicted errors where the broker's state contradicts that a message was removed from a worker's hands: it is in the stream, or its consumer never
-// delivered it. Such an advisory is nobody's but a forger's.
+// contradicted errors where the broker's state contradicts that a message was removed from a worker's hands, or answered: it is in the stream, or its consumer
+// never delivered it, or is not one whose answers the broker measures. Such an advisory is nobody's but a forger's.
 func (a advisory) contradicted(key lifecycle.MessageKey, at lifecycle.Micros, streams collectors.Streams) error {
 	switch {
-	case !a.removes():
-		return nil
-	case streams.Holds(key):
+	case a.removes() && streams.Holds(key):
 		return fmt.Errorf("forged: message %s is in the stream", key)
+	case a.Type == typeMaxDeliver, a.Type == typeTerminated && !a.removes():
+		return nil
+	case a.Type == typeAckMetric && streams.Unmeasured(key, a.Consumer):
+		return fmt.Errorf("forged: the broker does not measure the acknowledgements of consumer %s", a.Consumer)
 	case streams.NeverDelivered(key, a.Consumer, at, a.ConsumerSeq):
 		return fmt.Errorf("forged: consumer %s never delivered message %s", a.Consumer, key)
 	}

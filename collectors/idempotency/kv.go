@@ -23,7 +23,8 @@ const (
 // DecodeKV turns a revision of the bucket into an event about its task: a completion, or the end of its record. The event's time is
 // the broker's, which can be compared with deliveries; what the agent's clock said is in Detail.CreatedAt. A record without a time
 // of completion is a reservation and says nothing yet; so does whatever becomes of the reservations that stand beside the records, their
-// ends included. It errors on a subject or a value of another form.
+// ends included. It errors on a subject or a value of another form, and on a record under the
+// key of another task: no worker finds it.
 func DecodeKV(line collectors.Line, _ collectors.Streams, into *lifecycle.Batch) error {
 	key, ok := strings.CutPrefix(line.Subject, subjectPrefix)
 	if !ok || key == "" {
@@ -44,6 +45,9 @@ func DecodeKV(line collectors.Line, _ collectors.Streams, into *lifecycle.Batch)
 	}
 	if !r.CompletedAt.Known() {
 		return nil
+	}
+	if r.TaskID != fleet.TaskName(fleet.TaskOfRecordKey(key)) && r.IdempotencyKey != key {
+		return fmt.Errorf("the record of task %s is under the key %.100q, where no worker looks for it", r.TaskID, key)
 	}
 	e := line.Event(lifecycle.CompletionRecorded)
 	e.TaskID, e.Agent, e.Raw = r.TaskID, r.AgentID, line.Raw()

@@ -27,7 +27,8 @@ func TestRevisionsBecomeEvents(t *testing.T) {
 		nothing bool
 		wrong   string
 	}{
-		{name: "completion", line: line("x", record, nil), want: lifecycle.CompletionRecorded, task: "T 1"},
+		{name: "completion under another's key", line: line("x", record, nil), wrong: "no worker looks for it"},
+		{name: "completion", line: line("=VCAx", record, nil), want: lifecycle.CompletionRecorded, task: "T 1"},
 		{name: "expired", line: line("=VCAx", "", map[string][]string{"Nats-Marker-Reason": {"MaxAge"}}), want: lifecycle.RecordExpired, task: "T 1"},
 		{name: "deleted", line: line("T1", "", map[string][]string{"KV-Operation": {"DEL"}}), want: lifecycle.RecordDeleted, task: "T1"},
 		{name: "purged", line: line("T1", "", map[string][]string{"KV-Operation": {"PURGE"}}), want: lifecycle.RecordDeleted, task: "T1"},

@@ -92,11 +92,14 @@ type origin struct {
 // clockLead is how far the clock of the server that stored a message may be ahead of that of the server that captured its line.
 const clockLead = time.Minute
 
-// believable errors when the broker cannot have stored what the line speaks of: later than the line itself was captured, or beyond the end
-// of the stream.
+// believable errors when the broker cannot have stored what the line speaks of: later than the line itself was captured, in a stream that nobody
+// knows, or beyond the end of the stream.
 func (o origin) believable(line collectors.Line, streams collectors.Streams, key lifecycle.MessageKey) error {
 	if line.At.Known() && o.at > line.At.Add(clockLead) {
 		return fmt.Errorf("forged: message %s is said to be stored at %s, after its line was captured", key, o.at.Time().Format(time.RFC3339))
+	}
+	if streams.Unheard(key) {
+		return fmt.Errorf("forged: no stream %s takes tasks or did", key.Stream.Name)
 	}
 	if last, beyond := streams.Beyond(key); beyond {
 		return fmt.Errorf("forged: message %s does not exist: the stream ends at %d", key, last)

@@ -19,6 +19,7 @@ var appendTests = []conformanceTest{
 	{"a batch stored twice changes nothing the second time", appendTwice},
 	{"a batch says which tasks changed", appendSaysWhatChanged},
 	{"a placeholder task disappears when the publish line comes", appendMovesPlaceholder},
+	{"a message goes to the task that its stream says", appendMovesToWhatTheStreamSays},
 	{"reports and records may come before the message", appendReportsFirst},
 	{"duplicate publishes are counted", appendCountsDuplicates},
 	{"records and what they cost in time are counted", appendCountsProtection},
@@ -79,6 +80,28 @@ func appendMovesPlaceholder(t *testing.T, s Store) {
 	}
 	if got := mustAppend(t, s, w.events).New; got != 0 {
 		t.Errorf("events that moved: %d are new again, want 0", got)
+	}
+}
+
+// appendMovesToWhatTheStreamSays has a publish line that somebody sent before the message was stored.
+func appendMovesToWhatTheStreamSays(t *testing.T, s Store) {
+	w := newEventScript("TASKS")
+	k := w.published("forged", "cto", 0)
+	w.delivered(k, 1)
+	w.published("other", "cto", 0)
+	read := w.events[0]
+	read.ID, read.Kind, read.SourceSeq, read.TaskID, read.Detail.MsgID = lifecycle.NewEventID("read"), lifecycle.Repaired, 0, "genuine", "genuine"
+	w.events = append(w.events, read)
+	for i := range w.events {
+		mustAppend(t, s, w.events[i:i+1])
+	}
+	expectedOf(w.events).check(t, s)
+	genuine, err := s.Task(t.Context(), "genuine")
+	if err != nil || len(genuine.Messages) != 1 || genuine.Messages[0].Key != k {
+		t.Errorf("the task that the stream names: %d messages, %v", len(genuine.Messages), err)
+	}
+	if _, err := s.Task(t.Context(), "forged"); !errors.Is(err, lifecycle.ErrNotFound) {
+		t.Errorf("the task that the forged line names: %v, want none", err)
 	}
 }
 
