@@ -24,7 +24,7 @@ var everyPage = []string{
 	"/tasks/orders%2F2026%2F11%20weird%20id%3F&%23%25", "/in-flight", "/restarts", "/agents", "/agents/marketing", "/dlq", "/dlq?entry=TASKS%3A1", "/duplicates", "/duplicates?bucket=hour&layer=idempotency",
 	"/reconciliation", "/reconciliation?id=a", "/reconciliation?id=b", "/capture", "/statistics?range=1h", "/statistics?range=7d&agent=marketing", "/statistics?from=93d", "/map", "/preferences?tz=local", "/tasks/no-such-task", "/no-such-page", "/refused",
 	"/settings", confirming, "/search?q=review", "/tasks?q=-state%3Acompleted+duration%3A%3E30s+published%3A%3C2h+x", "/dlq?q=-agent%3Acto",
-	"/alerts", "/alerts/rules", "/runbooks/backlog_grows", "/operations", "/doctor", "/audit", "/search", "/tasks/tsk-7f3a91?tab=compare", "/dlq/stats",
+	"/alerts", "/alerts/rules", "/runbooks/backlog_grows", "/runbooks/orphaned_message", "/operations", "/doctor", "/audit", "/search", "/tasks/tsk-7f3a91?tab=compare", "/dlq/stats",
 }
 
 // failing are the pages that answer with an error, on purpose.
