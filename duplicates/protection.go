@@ -124,6 +124,5 @@ func (w RecordWait) Basis() string {
 	if w.Sample == 0 {
 		return "Not known: no report of this span says what a delivery waited for its records (records_ms)."
 	}
-	return "As agents measured it by their own clocks and reported (records_ms): the look for a record or the reservation, and recording completion. " +
-		"Agents that do not report are not in it."
+	return "As agents report it by their own clocks (records_ms): to look for the record or reserve it, and to record completion."
 }

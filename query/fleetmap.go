@@ -21,6 +21,7 @@ const (
 	ActivitySilent Activity = "silent" // Work waits, none is in its hands, and nothing was seen of it for five minutes.
 	ActivityPaused Activity = "paused" // A consumer of it is paused.
 	ActivityGone   Activity = "gone"   // A consumer of it existed and no longer does.
+	ActivityUnseen Activity = "unseen" // Nothing waits, no consumer of it is known, and nothing was ever seen of it.
 )
 
 // silentAfter is how long an agent with waiting work may be quiet.
@@ -37,6 +38,8 @@ func (a AgentStatistics) Activity(now lifecycle.Micros) Activity {
 		return ActivityGone
 	case a.Waiting() > 0 && (!a.LastSeen.Known() || now.Sub(a.LastSeen) > silentAfter):
 		return ActivitySilent
+	case len(a.Consumers) == 0 && !a.LastSeen.Known():
+		return ActivityUnseen
 	}
 	return ActivityIdle
 }

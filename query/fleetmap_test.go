@@ -70,6 +70,8 @@ func TestAnAgentIsSilentOnlyWhereWorkWaits(t *testing.T) {
 		{AgentStatistics{States: waits, LastSeen: now.Add(-4 * time.Minute)}, ActivityIdle},
 		{AgentStatistics{LastSeen: now.Add(-time.Hour)}, ActivityIdle},
 		{AgentStatistics{States: waits, Leases: held}, ActivityBusy},
+		{AgentStatistics{}, ActivityUnseen},
+		{AgentStatistics{Consumers: []lifecycle.ConsumerState{{}}}, ActivityIdle},
 		{AgentStatistics{States: waits, Consumers: []lifecycle.ConsumerState{{Paused: true}}}, ActivityPaused},
 		{AgentStatistics{States: waits, Consumers: []lifecycle.ConsumerState{{Gone: true}}}, ActivityGone},
 	} {

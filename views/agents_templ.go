@@ -33,7 +33,7 @@ type AgentRow struct {
 	Tasks                int64
 	Typical              lifecycle.Typical
 	LastAt               lifecycle.Micros // Last sign of life; zero when not known.
-	Activity             string           // What it does now, as the map says it: busy, idle, silent, paused or gone.
+	Activity             string           // What it does now, as the map says it: busy, idle, silent, paused, gone or unseen.
 	Gone                 bool             // Its consumer was there and is not now.
 	Paused               bool
 }
@@ -121,7 +121,7 @@ func Agents(p AgentsPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "p50 and p95: half, or 95 %, of the tasks completed in the last 7 days ran no longer.</span></p></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "p50 and p95 are run times of the tasks completed in the last 7 days: half of them took p50 or less, 95 % took p95 or less.</span></p></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -57,4 +57,12 @@ func TestALineEndsBeforeTheStepThatIsNotOver(t *testing.T) {
 	if got := len(p.strokes()); got != 1 {
 		t.Errorf("two whole steps are joined by %d pieces", got)
 	}
+	p.Steps[2].Open, p.Steps[2].Partial = false, true
+	if got := len(p.strokes()); got != 1 {
+		t.Errorf("a step of which only a part was observed is joined to those before: %d pieces", got)
+	}
+	p.Steps = append(p.Steps, step(8))
+	if got := len(p.strokes()); got != 3 {
+		t.Errorf("a step of which a part was lost breaks the line in its middle: %d pieces", got)
+	}
 }

@@ -35,7 +35,7 @@ type MapPublisher struct {
 // MapAgent is an agent, or several that have one place.
 type MapAgent struct {
 	Name, Href                         string
-	Activity                           string // busy, idle, silent, paused or gone.
+	Activity                           string // busy, idle, silent, paused, gone or unseen.
 	Waits                              bool   // Work waits for it.
 	Held                               string // What is in hand and waits.
 	Published, Completed, Failed, Died MapFlow
@@ -75,6 +75,8 @@ func activityLook(activity string, waits bool) look {
 		return look{Icon: "pause", Tone: "warn", Word: "paused"}
 	case "gone":
 		return look{Icon: "gap", Tone: "bad", Word: "consumer gone"}
+	case "unseen":
+		return look{Icon: "gap", Tone: "warn", Word: "never seen"}
 	}
 	if waits {
 		return look{Icon: "published", Tone: "wait", Word: "idle, work waits"}
@@ -93,6 +95,8 @@ func activityMeaning(activity string, waits bool) string {
 		return "A consumer of it is paused."
 	case "gone":
 		return "A consumer of it existed and no longer does."
+	case "unseen":
+		return "It was given work. No consumer of it is known, and nothing was ever seen of it."
 	}
 	if waits {
 		return "Work waits and none is in its workers' hands, but it was seen in the last five minutes."

@@ -112,6 +112,16 @@ func (p Plot) spoken(s PlotStep) string {
 	return s.Label + ": " + strings.Join(parts, ", ")
 }
 
+// newest is the newest step that is over and was observed, in words.
+func (p Plot) newest() string {
+	for _, s := range slices.Backward(p.Steps) {
+		if !s.Open && s.Blind == "" {
+			return p.spoken(s)
+		}
+	}
+	return ""
+}
+
 // CountMarks are round counts up to at least most, with the value of the highest.
 func CountMarks(most float64) ([]PlotMark, float64) {
 	step := roundStep(most / chartGuides)

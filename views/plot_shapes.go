@@ -62,8 +62,8 @@ func heat(share float64) string {
 	return "1"
 }
 
-// strokes are the lines, from the middle of a step to the middle of the next. A line breaks where a value is not known, and ends before the step that is
-// not over; a value alone is a short one.
+// strokes are the lines, from the middle of a step to the middle of the next. A line breaks where a value is not known, and ends before a step that is
+// not over or was observed in part only: that would read as a drop. A value alone is a short one.
 func (p Plot) strokes() []plotStroke {
 	var out []plotStroke
 	for n, series := range p.Series {
@@ -88,12 +88,20 @@ func (p Plot) strokes() []plotStroke {
 	return out
 }
 
-// value is a value of a step that is over, nil where it is not known or there is no such step.
+// value is a value of a step that a line is drawn to, nil where it is not known or there is no such step.
 func (p Plot) value(step, series int) *PlotValue {
-	if step < 0 || step >= len(p.Steps) || p.Steps[step].Open || p.Steps[step].Blind != "" || !p.Steps[step].Values[series].Known {
+	if !p.seen(step) || !p.Steps[step].Values[series].Known {
+		return nil
+	}
+	if p.Steps[step].Partial && (!p.seen(step-1) || !p.seen(step+1)) {
 		return nil
 	}
 	return &p.Steps[step].Values[series]
+}
+
+// seen reports whether there is such a step, it is over, and something of it was observed.
+func (p Plot) seen(step int) bool {
+	return step >= 0 && step < len(p.Steps) && !p.Steps[step].Open && p.Steps[step].Blind == ""
 }
 
 // blinds are the stretches in which nothing was observed.

@@ -174,7 +174,7 @@ func VerdictOf(r *reconcile.Report) Verdict {
 	case r.Total.Published == 0:
 		return Verdict{"ok", "completed", "Nothing was published in this time, and nothing is wrong.", ""}
 	}
-	return Verdict{"ok", "completed", "Balanced: every message is accounted for.", "Nothing else was found to be wrong."}
+	return Verdict{"ok", "completed", "Balanced: every message is accounted for.", "The other checks found nothing wrong either."}
 }
 
 func causeWord(r reconcile.Run) string {

@@ -163,7 +163,7 @@ func (w *Web) mayNot(ctx context.Context, needs access.Scope) views.Denial {
 	case err == nil:
 		return views.Denial{}
 	case errors.Is(err, access.ErrReadOnly):
-		return views.Denial{Say: "This server is in read-only mode: nothing can be done here."}
+		return views.Denial{Say: "This server is in read-only mode: nothing can be changed here."}
 	}
 	return views.Denial{Say: "You may not do this: it needs the scope " + string(needs) + ".", Ask: w.accessRequest(who, needs.Carried())}
 }

@@ -220,7 +220,7 @@ func (w *Web) banners(f frame, zone *time.Location) []views.Banner {
 		}
 	}
 	if w.cfg.Access.ReadOnly {
-		out = append(out, views.Banner{Kind: "run", Icon: "lock", Title: "Read-only mode.", Text: "Actions are refused until an administrator leaves it."})
+		out = append(out, views.Banner{Kind: "run", Icon: "lock", Title: "Read-only mode.", Text: "Nothing can be changed until the server is started without --read-only."})
 	}
 	return out
 }

@@ -262,7 +262,7 @@ func (l *listener) health() (health.Part, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := health.Part{Name: SourceAttempts, Kind: "collector", State: health.BestEffort, LastAt: l.lastAt, Handled: l.handled,
-		Detail: "nothing feeds " + fleet.CaptureRaw + ": publish attempts are seen only while we listen"}
+		Detail: "nothing feeds " + fleet.CaptureRaw + ": publish attempts are seen only while Fleetglass runs"}
 	if l.dropped > 0 {
 		p.Detail += "; " + strconv.FormatUint(l.dropped, 10) + " were dropped"
 	}
