@@ -75,8 +75,9 @@ type MapAgent struct {
 
 // MapType is the tasks of one type at an agent, in the last 24 hours.
 type MapType struct {
-	Name                         string // Empty where messages name none.
-	Several                      int    // How many types it stands for, where it is not one.
+	Name                         string   // Empty where messages name none.
+	Several                      int      // How many types it stands for, where it is not one.
+	Names                        []string // Those types; nil where it is one.
 	Published, Completed         int64
 	HourPublished, HourCompleted int64      // In the last hour.
 	From                         []MapGiven // Who published them, in the order of the map's publishers.
@@ -155,6 +156,14 @@ func together(agents []MapAgent) MapAgent {
 	return out
 }
 
+// names are the types that it stands for.
+func (t MapType) names() []string {
+	if t.Several > 0 {
+		return t.Names
+	}
+	return []string{t.Name}
+}
+
 // mostTypes keeps the types with most messages, and makes one of the others.
 func mostTypes(types []MapType, most int) []MapType {
 	slices.SortStableFunc(types, func(a, b MapType) int { return cmp.Compare(b.Published+b.Completed, a.Published+a.Completed) })
@@ -164,6 +173,7 @@ func mostTypes(types []MapType, most int) []MapType {
 	rest := MapType{}
 	for _, t := range types[most-1:] {
 		rest.Several += max(1, t.Several)
+		rest.Names = append(rest.Names, t.names()...)
 		rest.Published, rest.Completed = rest.Published+t.Published, rest.Completed+t.Completed
 		rest.HourPublished, rest.HourCompleted = rest.HourPublished+t.HourPublished, rest.HourCompleted+t.HourCompleted
 		rest.From = joinGiven(rest.From, t.From)

@@ -43,6 +43,9 @@ func TestTheMapOfManyAgentsKeepsTheSums(t *testing.T) {
 			got[1] += a.Completed
 			for _, typ := range a.Types {
 				places++
+				if typ.Several != len(typ.Names) {
+					t.Errorf("%d agents: %d types are named %v", n, typ.Several, typ.Names)
+				}
 				byType[0] += typ.Published
 				byType[1] += typ.Completed
 			}

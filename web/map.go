@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -30,7 +31,7 @@ func (w *Web) fleetMap(c *gin.Context) error {
 	}
 	p.Head = activitySummary(len(snap.AgentNames), doing)
 	p.Ends = mapEnds(m)
-	p.Note = "A publisher names itself in the header X-Publisher; nothing proves the name. Publishers of messages without that header are not known."
+	p.Note = "Numbers count messages; a task that was retried has several. A publisher names itself in the header X-Publisher; nothing proves the name. Publishers of messages without that header are not known."
 	if len(p.Agents) == 0 {
 		p.Empty = w.emptyFleet(snap)
 	}
@@ -106,6 +107,7 @@ func mapType(m query.FleetMap, a query.MapAgent, t query.MapType, place map[stri
 		if a.Several > 0 || len(a.Types) == 1 {
 			out.Name = counted(int64(t.Several), "type", "types")
 		}
+		list["type"] = slices.Compact(slices.Sorted(slices.Values(t.Names)))
 	case t.Name == "":
 		out.Name = "no type"
 	default:
