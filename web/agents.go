@@ -83,7 +83,7 @@ func (w *Web) agentProps(ctx context.Context, c *gin.Context, snap *query.FleetS
 	r, f, window := preferencesOf(c), lifecycle.Filter{Agents: []string{a.Name}}, windowOf(c.Query("range"))
 	p := views.AgentPage{
 		Name: a.Name, Links: links(c, agentAddress(a.Name), "/api/v1/agents/"+url.PathEscape(a.Name), nil), AllHref: address("/tasks", f.Values()),
-		RangeName: window.name + ", " + zoneWord(r), Consumers: a.Consumers, Types: typeRows(a), Stats: agentStats(a),
+		Activity: string(a.Activity(snap.AsOf)), Waits: a.Waiting() > 0, RangeName: window.name + ", " + zoneWord(r), Consumers: a.Consumers, Types: typeRows(a), Stats: agentStats(a),
 		Ranges: window.tabs(func(key string) string { return address(agentAddress(a.Name), url.Values{"range": {key}}) }),
 	}
 	for _, l := range a.Leases {
