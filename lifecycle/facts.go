@@ -182,6 +182,9 @@ func (m *MessageFacts) Join(e Event) {
 }
 
 func (m *MessageFacts) joinAttempt(e Event) {
+	if e.Kind == NakConfirmed { // Anybody may have sent it. It follows the worker's own line, and alone it proves no delivery.
+		return
+	}
 	a := m.attempt(e.Attempt)
 	if e.ConsumerSeq != 0 {
 		a.joinCSeq(e.ConsumerSeq, e.At)
@@ -197,7 +200,7 @@ func (m *MessageFacts) joinAttempt(e Event) {
 		}
 	case Heartbeat:
 		a.joinBeat(e.At)
-	case Nacked: // The broker's advisory of one, which anybody may have sent, only follows it.
+	case Nacked:
 		a.NakAt, a.LastNakAt = earliest(a.NakAt, e.At), latest(a.LastNakAt, e.At)
 		a.NakDelay = max(a.NakDelay, int64(e.Detail.Delay))
 	case Terminated, TermConfirmed:

@@ -211,10 +211,10 @@ func (ev *evidence) over(at Micros) bool {
 }
 
 // ackAfter is the first acknowledgement of the attempt that no look at the stream refuted; zero when there is none. The broker's metric of one, which
-// anybody may have sent, counts beside the worker's own line, and where the message has gone and nothing else says how.
+// anybody may have sent, counts beside the worker's own line, and where the message has gone, nothing else says how, and its consumer may have delivered it.
 func (a AttemptFacts) ackAfter(m *MessageFacts) Micros {
 	last := a.LastAckAt
-	if a.AckAt.Known() || m.goneUnexplained() {
+	if a.AckAt.Known() || (m.goneUnexplained() && !m.Undelivered) {
 		last = latest(last, a.ConfirmedAt)
 	}
 	switch {

@@ -273,7 +273,7 @@ func (n naive) ackCounts(refuted Micros) bool {
 	for attempt := 1; attempt <= 3; attempt++ {
 		first := n.firstAck(attempt)
 		at := n.last(func(e Event) bool {
-			metric := e.Kind == AckConfirmed && (first > 0 || n.missed()) // Anybody may send it: alone it proves nothing of a message that may be there.
+			metric := e.Kind == AckConfirmed && (first > 0 || n.missed() && !n.any(func(e Event) bool { return e.Detail.Undelivered })) // Anybody may send it: alone it proves nothing of a message that may be there.
 			return (ownAck(e) || metric) && e.Attempt == attempt && e.At > refuted
 		})
 		if at > 0 && first > refuted {
@@ -543,7 +543,7 @@ func believable(events []Event) []Event {
 	var out []Event
 	for _, e := range events {
 		switch {
-		case e.Detail.Watches:
+		case e.Detail.Watches, e.Kind == NakConfirmed: // The broker's word of a nak, which anybody may send, adds nothing to the worker's.
 			e.Kind, e.Attempt, e.ConsumerSeq = "", 0, 0
 		case !e.Detail.Unproved && is(Acked, Terminated)(e) && e.Detail.SaidAt > 0 && stored > 0 && e.Detail.SaidAt != stored:
 			e.Kind, e.Attempt, e.ConsumerSeq = "", 0, 0 // Of somebody who was never given the message.

@@ -54,8 +54,8 @@ const (
 	typeAckMetric  = "io.nats.jetstream.metric.v1.consumer_ack"
 )
 
-// answers are the types that speak of an answer, or of a removal from a worker's hands.
-var answers = []string{typeTerminated, typeNak, typeAckMetric}
+// answers are the types of which it matters what the broker says of their consumer.
+var answers = []string{typeTerminated, typeAckMetric}
 
 // advisory is the union of the fields of those types.
 type advisory struct {
@@ -144,16 +144,17 @@ func (a advisory) check(at, captured lifecycle.Micros) error {
 	return collectors.CheckConsumer(a.Consumer)
 }
 
-// contradicted errors where the broker's state contradicts that a message was removed from a worker's hands, or answered: it is in the stream, or its consumer
-// never delivered it, or is not one whose answers the broker measures. Such an advisory is nobody's but a forger's.
+// contradicted errors where the broker's state contradicts that a message was removed from a worker's hands: it is in the stream, or its consumer never
+// delivered it. So it does where an acknowledgement was measured of a consumer whose answers the broker does not measure. That a consumer never delivered what was
+// answered proves nothing: a broker that is killed, or whose disk is full, forgets deliveries.
 func (a advisory) contradicted(key lifecycle.MessageKey, at lifecycle.Micros, streams collectors.Streams) error {
 	switch {
-	case a.removes() && streams.Holds(key):
-		return fmt.Errorf("forged: message %s is in the stream", key)
-	case a.Type == typeMaxDeliver, a.Type == typeTerminated && !a.removes():
-		return nil
 	case a.Type == typeAckMetric && streams.Unmeasured(key, a.Consumer):
-		return fmt.Errorf("forged: the broker does not measure the acknowledgements of consumer %s", a.Consumer)
+		return fmt.Errorf("forged, or sent before its consumer was changed: the broker does not measure the acknowledgements of consumer %s", a.Consumer)
+	case !a.removes():
+		return nil
+	case streams.Holds(key):
+		return fmt.Errorf("forged: message %s is in the stream", key)
 	case streams.NeverDelivered(key, a.Consumer, at, a.ConsumerSeq):
 		return fmt.Errorf("forged: consumer %s never delivered message %s", a.Consumer, key)
 	}

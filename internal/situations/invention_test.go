@@ -28,7 +28,7 @@ var inventions = []situation{{
 		c.workers()
 		c.advisory("MSG_NAKED", "nak", c.publish(publish{}))
 	},
-	may:   all(is("published"), noAttempt(0), quarantines),
+	may:   all(is("published"), noAttempt(0)),
 	never: all(isNot("failed"), noAttempt(0)),
 }, {
 	name: "an agent sends the broker's word that a message was acknowledged, and an operator deletes it",
