@@ -103,6 +103,7 @@ func (x Examiner) past(ctx context.Context, e Entry) ([]PastRetry, error) {
 func CaseOf(e Entry, looks Looks) Case {
 	return Case{
 		Class: e.Class, Agent: e.Agent, Type: e.Type, Reason: e.Reason, Generation: e.Generation, Status: e.Status, Unread: looks.Awaits(e),
+		Untaken: e.Path == PathFilterRejected,
 	}
 }
 

@@ -50,6 +50,7 @@ type Case struct {
 	Generation int    // How often the task had been published before.
 	Status     Status
 	Unread     bool // Nobody has looked yet why it died; somebody will within seconds.
+	Untaken    bool // No consumer took its subject.
 
 	TokenBudget    int64  // Of the task's payload; zero for none.
 	PayloadMissing bool   // The body is not known, or not whole.
@@ -76,6 +77,9 @@ func (p *Policy) PlanFor(c Case, now lifecycle.Micros) Plan {
 	}
 	if row.change != nil {
 		row.change(p, c, &plan)
+	}
+	if c.Untaken {
+		plan.Reasons = append([]string{"No consumer took its subject. Until one does, a retry dies the same way."}, plan.Reasons...)
 	}
 	if len(c.Sharers) > 0 && !c.Sharers[0].DoneAt.Known() {
 		plan.Reasons = append(plan.Reasons, c.Sharers[0].Words())

@@ -18,6 +18,16 @@ func died(category Category, detail string) Case {
 	return Case{Class: ClassOf(category, detail), Agent: "marketing", Type: "technical_writing", Status: StatusOpen, Reason: "what went wrong"}
 }
 
+func TestAPlanSaysThatNoConsumerTookTheMessage(t *testing.T) {
+	t.Parallel()
+	c := died(Unclassified, "")
+	c.Untaken = true
+	p := DefaultPolicy().PlanFor(c, planNow)
+	if !p.Eligible || p.Reasons[0] != "No consumer took its subject. Until one does, a retry dies the same way." || len(p.Reasons) != 2 {
+		t.Errorf("got %+v", p)
+	}
+}
+
 func TestEachRowOfTheStrategyTable(t *testing.T) {
 	t.Parallel()
 	type want struct {

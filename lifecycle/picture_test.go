@@ -206,11 +206,16 @@ func (p *picture) label(l views.Lane, a lifecycle.Attempt) {
 
 // waits reports whether there is a lane for the time that the message waits now.
 func waits(m lifecycle.MessageTrace) bool {
-	return len(m.Spans) > 0 && m.Spans[len(m.Spans)-1].Kind == lifecycle.SpanWaiting && m.Spans[len(m.Spans)-1].Open
+	return len(m.Spans) > 0 && m.Spans[len(m.Spans)-1].Kind == lifecycle.SpanWaiting && (m.Spans[len(m.Spans)-1].Open || len(m.Attempts) == 0)
 }
 
 func (p *picture) waiting(l views.Lane, m lifecycle.MessageTrace) {
-	if s := m.Verdict.State; s != lifecycle.StatePublished && s != lifecycle.StateFailed {
+	if s := m.Verdict.State; s.Died() && len(m.Attempts) == 0 {
+		if end := l.Bars[0].To; len(l.Bars) != 1 || end != m.Facts.OrphanedAt {
+			p.wrong("%s: a message that nobody took waited until %v", l.Name, end.Time())
+		}
+		return
+	} else if s != lifecycle.StatePublished && s != lifecycle.StateFailed {
 		p.wrong("%s waits for an attempt, but the message is %s", l.Name, s)
 	}
 	for _, b := range l.Bars {

@@ -222,8 +222,12 @@ func spans(mt MessageTrace, now Micros) []Span {
 			return out
 		}
 	}
-	if former = false; mt.Verdict.State == StatePublished || mt.Verdict.State == StateFailed {
+	former = false
+	switch {
+	case mt.Verdict.State == StatePublished || mt.Verdict.State == StateFailed:
 		add(SpanWaiting, len(mt.Attempts)+1, free, now, true)
+	case len(mt.Attempts) == 0 && mt.Verdict.State.Died() && mt.Facts.untaken(): // It waited until nobody was to take it.
+		add(SpanWaiting, 1, free, mt.Facts.OrphanedAt, false)
 	}
 	return out
 }

@@ -49,16 +49,19 @@ func (b *builder) add(l Lane) {
 	b.tl.Lanes = append(b.tl.Lanes, l)
 }
 
-// waitingLane shows the time that the message waits now, for an attempt that has not begun.
+// waitingLane shows the time that the message waits now, for an attempt that has not begun, or that it waited in vain.
 func (b *builder) waitingLane(m lifecycle.MessageTrace, consumer string) {
 	if len(m.Spans) == 0 {
 		return
 	}
 	s := m.Spans[len(m.Spans)-1]
-	if s.Kind != lifecycle.SpanWaiting || !s.Open {
+	if s.Kind != lifecycle.SpanWaiting || (!s.Open && len(m.Attempts) > 0) {
 		return
 	}
 	lane := Lane{Y: b.y, H: b.attemptHeight(), Name: ofConsumer(fmt.Sprintf("Attempt %d", s.Attempt), consumer), Note: "waiting " + lifecycle.Lasting(s.To.Sub(s.From)), Look: look{"published", "wait", "waiting"}}
+	if !s.Open {
+		lane.Name, lane.Note = "No attempt", "waited "+lifecycle.Lasting(s.To.Sub(s.From))
+	}
 	lane.Bars = []Bar{b.bar(BarWaiting, s.From, s.To)}
 	b.add(lane)
 }

@@ -78,7 +78,7 @@ func (w *Web) entryPage(ctx context.Context, found query.EntryDetail, list strin
 		p.Recorded = c.At
 	}
 	if s := found.Record.Summary; s.Message == found.Key {
-		p.Worked = s.Running
+		p.Worked, p.Waited = s.Running, s.Waiting
 	}
 	p.Headers, p.Body = originalOf(found)
 	if !found.Next.Key.IsZero() {

@@ -64,6 +64,17 @@ func TestAnEntrySaysHowItsEvidenceIsKnownAndWhatWasUsed(t *testing.T) {
 	}
 }
 
+// Nothing was looked at where the query cannot be read: no figure is shown.
+func TestAQueryThatCannotBeReadShowsNoFigures(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch)
+	page := s.get(t, "/dlq?q=foo:bar", 400)
+	wants{".find": `The search has no field "foo"`, "#rows .say": "The query cannot be read.", "#stats": "=0", "#groups": "=0", "#statistics": "=0", "#filters": "=0", "#states": "=0"}.check(t, page)
+	if counts := text(s.get(t, "/dlq?agent=cto", 200).Find("#filters .n")); counts != "" {
+		t.Errorf("beside a filter the choices count %q, and lead to fewer", counts)
+	}
+}
+
 func TestEachGroupLeadsToItsOwnEntries(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, webtest.Rich(noon).Batch)
@@ -158,7 +169,13 @@ func TestAnEntrySaysWhatIsKnownOfEffects(t *testing.T) {
 	for _, m := range []webtest.Message{quiet, loud} {
 		story.Say(lifecycle.Terminated, m, 1, -20*time.Minute, lifecycle.Detail{Ending: lifecycle.Ending{Reason: "dependency_unavailable: registry"}})
 	}
+	untaken := story.Publish("tsk-untaken", "legal", "review", "For nobody", -30*time.Minute, "")
+	story.Tell(lifecycle.Orphaned, lifecycle.Broker, untaken, 0, -25*time.Minute, lifecycle.Detail{})
+	story.Tell(lifecycle.DeadLettered, lifecycle.Recorded, untaken, 0, -24*time.Minute, lifecycle.Detail{DeadLetter: lifecycle.DeadLetter{Category: "unclassified", Path: "filter_rejected", Entry: "DLQ:9"}})
 	s := newSite(t, story.Batch)
+	page := s.get(t, "/dlq/"+untaken.Key.String(), 200)
+	wants{"#entry-state": "after 5 m in which nobody took it", "#plan .body p:first-child": "No consumer took its subject."}.check(t, page)
+	wants{"#facts": "5 m waiting", "#timeline": "No attempt"}.check(t, s.get(t, "/tasks/tsk-untaken", 200))
 	for m, want := range map[webtest.Message]string{quiet: "none was seen in a report or a log", loud: "2 steps announced, 1 of them not confirmed"} {
 		page := s.get(t, "/dlq/"+m.Key.String(), 200)
 		wants{"#plan .kv": want, "#entry-state": "after 1 delivery, 9 m of work"}.check(t, page)
