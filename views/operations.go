@@ -197,7 +197,7 @@ func itemLook(i dlqtriage.Item, dry bool) look {
 		if dry {
 			return look{Icon: "check", Tone: "ok", Word: "eligible"}
 		}
-		return look{Icon: "clock", Tone: "run", Word: "waits until it is due"}
+		return look{Icon: "clock", Tone: "run", Word: "not due yet"}
 	}
 	return look{Icon: "check", Tone: "ok", Word: strings.TrimSpace("done " + outcomeWords(i.Outcome))}
 }

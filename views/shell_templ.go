@@ -1275,7 +1275,7 @@ func keyNeeds(selector string) templ.Attributes {
 
 // Parts that keys work on.
 const (
-	keyRows  = "[data-rows] :is(a.title, a.ev)"
+	keyRows  = "[data-rows] :is(a.title, a.ev, a.what)"
 	keyTicks = "#selection [name=id]"
 	keyLanes = ".lane-scroll"
 	keySteps = ".pts a"

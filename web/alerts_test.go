@@ -150,6 +150,8 @@ func TestAlertsInABrowser(t *testing.T) {
 	if n := eval[int](t, b, `Math.round(Math.max(...[...document.querySelectorAll("#firing li")].map((l) => l.getBoundingClientRect().height)))`); n > 64 {
 		t.Errorf("a row of two lines is %d px high", n)
 	}
+	b.press(t, "jj")
+	b.until(t, `document.activeElement.matches("#firing li.cursor:last-child a.what")`)
 	b.do(t, "acknowledge with a note", chromedp.Click(chromedp.CSS("#firing li summary")), chromedp.SendKeys(chromedp.CSS("#firing li .input"), "I look"), chromedp.Click(chromedp.CSS("#firing li details button[value=ack]")))
 	s.clock.Advance(2 * time.Second)
 	b.until(t, `document.querySelectorAll("#acknowledged li").length === 1 && document.querySelector("#acknowledged").textContent.includes("I look")`)

@@ -329,9 +329,18 @@ func countDown(t *testing.T, browser context.Context) {
 	if over := eval[string](t, b, `document.querySelector("#presumed_dead [data-deadline]").textContent`); !strings.HasPrefix(over, "−") {
 		t.Errorf("a deadline that passed counts on below zero: got %q", over)
 	}
-	b.open(t, s.heldPath(t, "tsk-91b6c4")) // This page does not follow the fleet.
+	held := s.heldPath(t, "tsk-91b6c4")
+	b.open(t, held)
+	b.click(t, "#pause")
 	b.run(t, `document.querySelector(".lede [data-deadline]").dataset.deadline = "2026-11-20T11:58:00Z"`)
 	b.until(t, `/^2m 0\ds past the deadline$/.test(document.querySelector(".lede > :last-child").textContent)`)
+	b.click(t, "#pause")
+	_, preview := s.send(t, held, s.heldForm(t, held, "reconcile", map[string]string{"reason": "it is in the wiki"}))
+	do := fields(preview.Find("#do"))
+	do.Set("step", "do")
+	s.send(t, held, do)
+	s.clock.Advance(2 * time.Second)
+	b.until(t, `document.querySelector("#resolved")?.textContent.includes("it is in the wiki")`)
 }
 
 func copyThings(t *testing.T, browser context.Context) {

@@ -236,7 +236,7 @@ func deadStats(snap *query.FleetSnapshot, dead query.Dead, open int64) []views.S
 		{Href: "/tasks?state=outcome_unknown", Icon: "unknown", Tone: "wait", Label: "Outcome unknown", Value: views.Count(c.Of(lifecycle.StateOutcomeUnknown)), Detail: "nothing proves how it ended"},
 		{Href: "/tasks?anomaly=completed_and_dead", Icon: "warn", Tone: "warn", Label: "Completed and dead", Value: views.Count(dead.With(lifecycle.AnomalyCompletedAndDead)), Detail: "a retry may repeat the effect"},
 		{Href: address("/tasks", silent.Values()), Icon: "stale", Tone: "warn", Label: "No response", Value: views.Count(dead.With(lifecycle.AnomalySilentAttempt)), Detail: "an attempt got no answer"},
-		{Href: "/tasks?state=triaged", Icon: "retried", Tone: "dup", Label: "Triaged", Value: views.Count(c.Of(lifecycle.StateTriaged)), Detail: "a decision was made"},
+		{Href: "/tasks?state=triaged", Icon: "retried", Tone: "dup", Label: "Triaged tasks", Value: views.Count(c.Of(lifecycle.StateTriaged)), Detail: "their newest message is dead, and somebody decided"},
 	}
 }
 
@@ -268,7 +268,11 @@ func (w *Web) fillFacets(ctx context.Context, p *views.DeadLettersPage, q entryQ
 			if value == "" {
 				value = dlqtriage.Empty
 			}
-			facet.Choices = append(facet.Choices, views.FacetChoice{Value: value, Label: value, Count: views.Count(g.Count), On: slices.Contains(q.values[string(field)], value)})
+			choice := views.FacetChoice{Value: value, Label: value, On: slices.Contains(q.values[string(field)], value)}
+			if len(q.filter.Values()) == 0 { // Else the choice leads to another number of messages.
+				choice.Count = views.Count(g.Count)
+			}
+			facet.Choices = append(facet.Choices, choice)
 		}
 		p.Facets = append(p.Facets, facet)
 	}

@@ -59,7 +59,10 @@ func (w *Web) showHeld(c *gin.Context, p views.HeldPage, status int) error {
 		p.Actions.Href, p.Actions.Link = entryAddress(p.Held.Key.String()), "It died: what can be done about the dead letter"
 	}
 	p.May = w.mayNot(ctx, access.TriageApply)
-	f := frame{title: "In flight: " + views.Cut(p.Held.Task.ID, 60), section: "in-flight", status: status, search: true, snapshot: snap, still: true}
+	f := frame{title: "In flight: " + views.Cut(p.Held.Task.ID, 60), section: "in-flight", status: status, search: true, snapshot: snap, still: p.Form.Typed.Kind != ""}
+	if !p.Held.InHand {
+		f.ended = p.Held.Task.ID
+	}
 	return w.render(c, f, views.Held(p))
 }
 
@@ -71,7 +74,7 @@ func (w *Web) heldPanel(ctx context.Context, h dlqtriage.Held, typed views.HeldT
 	case !h.InHand:
 		off.Say = "No worker has it now: there is no lease to act on."
 	case h.Lease.Acting != "":
-		off.Say = "An action on it has not ended. Load the page again to see how far it is."
+		off.Say = "An action on it has not ended. The page shows when it has."
 	}
 	var forms []views.HeldForm
 	for _, kind := range dlqtriage.HeldKinds() {

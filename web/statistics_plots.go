@@ -152,5 +152,5 @@ func reasonWord(r query.DeathReason) string {
 	case r.Detail == "":
 		return strings.ReplaceAll(r.Category, "_", " ")
 	}
-	return strings.ReplaceAll(r.Category+": "+r.Detail, "_", " ")
+	return strings.ReplaceAll(r.Detail, "_", " ")
 }

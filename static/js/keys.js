@@ -7,18 +7,19 @@ import { toggleTheme } from "./prefs.js";
 const places = { o: "/", t: "/tasks", i: "/in-flight", a: "/agents", d: "/dlq", l: "/alerts", u: "/duplicates", r: "/reconciliation" };
 let goUntil = 0;
 
-const rows = () => [...document.querySelectorAll("table[data-rows] tbody tr")].filter((r) => link(r) && r.getClientRects().length > 0);
-const link = (row) => row.querySelector("a.title, a.ev");
-const current = () => document.activeElement?.closest("table[data-rows] tbody tr") || document.querySelector("tr.cursor") || document.querySelector("table[data-rows] tr.on");
+const row = "table[data-rows] tbody tr, ul[data-rows] > li";
+const rows = () => [...document.querySelectorAll(row)].filter((r) => link(r) && r.getClientRects().length > 0);
+const link = (row) => row.querySelector("a.title, a.ev, a.what");
+const current = () => document.activeElement?.closest(row) || document.querySelector(".cursor") || document.querySelector("table[data-rows] tr.on");
 
 function move(step) {
   const all = rows(), here = all.indexOf(current());
-  const row = all[here < 0 ? (step > 0 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, here + step))];
-  if (!row) return;
-  document.querySelector("tr.cursor")?.classList.remove("cursor");
-  row.classList.add("cursor");
-  link(row).focus({ preventScroll: true });
-  row.scrollIntoView({ block: "nearest" });
+  const next = all[here < 0 ? (step > 0 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, here + step))];
+  if (!next) return;
+  document.querySelector(".cursor")?.classList.remove("cursor");
+  next.classList.add("cursor");
+  link(next).focus({ preventScroll: true });
+  next.scrollIntoView({ block: "nearest" });
 }
 
 function search() {
@@ -33,7 +34,7 @@ function escape() {
   if (menu) menu.open = false;
   else if (selectedCount() > 0) clearSelection();
   else if (!closePane()) {
-    document.querySelector("tr.cursor")?.classList.remove("cursor");
+    document.querySelector(".cursor")?.classList.remove("cursor");
     document.activeElement?.blur();
   }
 }

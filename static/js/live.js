@@ -88,7 +88,7 @@ function sameParts(old, now) {
 
 // The server does not know which row the keyboard stands on.
 function keepCursor(page) {
-  const row = document.querySelector("tr.cursor[id]");
+  const row = document.querySelector(".cursor[id]");
   if (row) page.getElementById(row.id)?.classList.add("cursor");
 }
 
