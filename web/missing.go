@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/url"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -34,6 +35,10 @@ func missing(c *gin.Context, p *views.ProblemPage) {
 	case "/reconciliation":
 		p.Title, p.Detail = "No such reconciliation", "No reconciliation with the id "+quoted(c.Query("id"))+" is stored."
 		p.Reasons = []string{"The link may be cut off or mistyped.", "Only the newest 500 reports are kept."}
+	case "/dlq/*id":
+		missingMessage(p, "dead letter", rest(c, "/dlq/"))
+	case "/in-flight/*id":
+		missingMessage(p, "message", rest(c, heldPrefix))
 	case "":
 		p.Title, p.Detail = "No such page", "Fleetglass has no page at this address."
 		p.Reasons = []string{"The link may be cut off or mistyped.", "The link may come from another version of Fleetglass."}
@@ -55,6 +60,30 @@ func missingTask(p *views.ProblemPage, id string) {
 		"It may belong to another broker, stream or prefix. This server observes only one fleet.",
 	}
 	p.Search = address("/tasks", url.Values{"q": {lifecycle.Filter{Words: []string{id}}.Query()}})
+}
+
+func missingMessage(p *views.ProblemPage, what, id string) {
+	p.Title, p.Detail = "No such "+what, "No "+what+" is known as "+quoted(id)+"."
+	p.Reasons = []string{
+		"The id may be cut off or mistyped. It names stream and sequence, such as TASKS:255.",
+		"Its task may be past the retention: finished tasks are deleted then (--retention).",
+	}
+	p.Search = address("/search", url.Values{"q": {id}})
+}
+
+// lists are the pages to which a problem below them leads back.
+var lists = []views.Chip{
+	{Href: "/dlq", Label: "DLQ"}, {Href: "/in-flight", Label: "In flight"}, {Href: "/operations", Label: "Operations"}, {Href: "/alerts", Label: "Alerts"}, {Href: "/audit", Label: "Audit"},
+}
+
+// listAbove is the list to which an address belongs; nil for that of the tasks.
+func listAbove(path string) *views.Chip {
+	for i, l := range lists {
+		if path == l.Href || strings.HasPrefix(path, l.Href+"/") {
+			return &lists[i]
+		}
+	}
+	return nil
 }
 
 // quoted is text of the reader's own address, short enough for a sentence.

@@ -231,6 +231,8 @@ func TestPagesThatAreNotThere(t *testing.T) {
 		}
 	}
 	wants{"main h1": "No such agent", "main .say": "“none”", "main a.btn[href='/agents']": "All agents"}.check(t, s.get(t, "/agents/none", 404))
+	wants{"main h1": "No such dead letter", "main .say": "“TASKS:1”", "main a.btn[href='/dlq']": "DLQ", "main a.btn.primary[href^='/search?q=']": "Search for it"}.check(t, s.get(t, "/dlq/TASKS:1", 404))
+	wants{"main a.btn[href='/in-flight']": "In flight"}.check(t, s.get(t, "/in-flight?kind=nothing", 400))
 	wants{"#problem": `state: "lost" is not a state.`, "#q[aria-invalid]": ""}.check(t, s.get(t, "/tasks?state=lost", 400))
 }
 

@@ -102,7 +102,7 @@ func (w *Web) fail(c *gin.Context, err error) {
 	if unknown != nil {
 		snap = &query.FleetSnapshot{}
 	}
-	page := views.ProblemPage{Title: p.Title, Detail: p.Detail, Status: p.Status, Code: string(p.Code), Retryable: p.Retryable, Here: c.Request.URL.RequestURI()}
+	page := views.ProblemPage{Title: p.Title, Detail: p.Detail, Status: p.Status, Code: string(p.Code), Retryable: p.Retryable, Here: c.Request.URL.RequestURI(), All: listAbove(c.Request.URL.Path)}
 	if p.Status == http.StatusNotFound {
 		missing(c, &page)
 	}
