@@ -108,7 +108,7 @@ func recoveredWords(g dlqtriage.EntryGroup) string {
 	if g.Retried == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s retried, %s of them completed", Count(g.Retried), Count(g.Recovered))
+	return fmt.Sprintf("%s retried, %s completed", Count(g.Retried), Count(g.Recovered))
 }
 
 func rateWords(r dlqtriage.StatisticsRow) string {

@@ -79,14 +79,15 @@ type BulkSelection struct {
 // BulkPage is an operation before it begins: what it would do.
 type BulkPage struct {
 	BulkSelection
-	Form  ActionForm
-	Rate  string               // Entries in a second, as it was typed.
-	Key   string               // Names the request, so that it acts once.
-	Seen  string               // Stands for what was judged, so that nothing else is done.
-	Dry   *dlqtriage.Operation // Nil where the request is wrong.
-	Items []ItemRow            // The first entries.
-	Off   Denial               // Why the reader can do nothing; empty where something can be done.
-	May   Denial               // Why the reader may only look; empty where the reader may act.
+	Form    ActionForm
+	Rate    string               // Entries in a second, as it was typed.
+	Key     string               // Names the request, so that it acts once.
+	Seen    string               // Stands for what was judged, so that nothing else is done.
+	Dry     *dlqtriage.Operation // Nil where the request is wrong.
+	Items   []ItemRow            // The first entries.
+	Untaken int64                // How many of them had no consumer that takes their subject, where the action sends them to it again.
+	Off     Denial               // Why the reader can do nothing; empty where something can be done.
+	May     Denial               // Why the reader may only look; empty where the reader may act.
 }
 
 // ForMany is the form without what only one message has.

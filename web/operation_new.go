@@ -225,6 +225,27 @@ func (w *Web) judge(ctx context.Context, p *views.BulkPage, service *dlqtriage.O
 		return err
 	}
 	p.Dry = &dry
+	if p.Untaken, err = w.untaken(ctx, r); err != nil {
+		return err
+	}
 	p.Items, err = w.itemRows(ctx, dry.Items[:min(len(dry.Items), sampleItems)])
 	return err
+}
+
+// untaken counts the messages that a retry would send where no consumer takes them.
+func (w *Web) untaken(ctx context.Context, r bulkRequest) (int64, error) {
+	f := dlqtriage.EntryFilter{IDs: r.Selector.IDs}
+	if r.Selector.Filter != nil {
+		f = *r.Selector.Filter
+	}
+	waits := []dlqtriage.Status{dlqtriage.StatusOpen, dlqtriage.StatusDeferred}
+	if len(f.Statuses) > 0 {
+		waits = slices.DeleteFunc(waits, func(s dlqtriage.Status) bool { return !slices.Contains(f.Statuses, s) })
+	}
+	others := len(f.Paths) > 0 && !slices.Contains(f.Paths, dlqtriage.PathFilterRejected)
+	if r.Action != dlqtriage.ActionRetry || r.Selector.Operation != "" || others || len(waits) == 0 {
+		return 0, nil
+	}
+	f.Statuses, f.Paths = waits, []dlqtriage.Path{dlqtriage.PathFilterRejected}
+	return w.cfg.Query.CountEntries(ctx, f)
 }

@@ -94,6 +94,10 @@ func TestTheBarOverTheListLeadsToADryRun(t *testing.T) {
 	all := s.get(t, "/operations/new?"+v.Encode(), 200)
 	wants{"h1": "Discard " + open + " dead letters", ".lede": "status: open", "button#run.danger": "Discard " + open, "#bulk input[name=because][checked]": "", "#bulk input[name=id]": "=0"}.check(t, all)
 	wants{".empty": "No operation yet"}.check(t, s.get(t, "/operations", 200))
+	const untaken = "/operations/new?select=all&filter=path%3Dfilter_rejected&action="
+	wants{"#untaken b": "1 message had no consumer."}.check(t, s.get(t, untaken+"retry", 200))
+	wants{"#untaken": "=0"}.check(t, s.get(t, untaken+"reassign", 200))
+	wants{"#untaken": "=0"}.check(t, s.get(t, "/operations/new?select=all&filter=path%3Dterminated&action=retry", 200))
 	if answer := s.fetch(t, "/operations/new?action=retry", nil); answer.StatusCode != http.StatusBadRequest {
 		t.Errorf("nothing ticked: got %d", answer.StatusCode)
 	}
