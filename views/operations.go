@@ -120,6 +120,14 @@ func (s BulkSelection) params() []Param {
 	return append(out, Param{Name: "filter", Value: s.Filter})
 }
 
+// operationTitle names an operation by what it does and on what. A title of a message often begins with a verb itself.
+func operationTitle(o dlqtriage.Operation, on string) string {
+	if o.Bulk {
+		return actionName(o.Action) + " " + on
+	}
+	return actionName(o.Action) + ": " + on
+}
+
 // looked is how many entries were looked at so far.
 func looked(c dlqtriage.Counts) int64 { return c.Done + c.Blocked + c.Failed }
 

@@ -185,13 +185,15 @@ func TestWhatWasDoneIsNamedByTheTitleOfItsMessage(t *testing.T) {
 	if answer, doc := s.send(t, held, do); answer.StatusCode != http.StatusSeeOther {
 		t.Fatalf("reconcile: %d %s", answer.StatusCode, text(doc.Find("main")))
 	}
-	list := s.get(t, "/operations", 200)
-	row := list.Find("#rows tr").FilterFunction(func(_ int, r *goquery.Selection) bool { return text(r.Find(".id")) == id })
-	wants{"a.title": "Quarantine " + name}.check(t, goquery.NewDocumentFromNode(row.Get(0)))
+	of := func(doc *goquery.Document) *goquery.Document {
+		return goquery.NewDocumentFromNode(doc.Find("tbody tr").FilterFunction(func(_ int, r *goquery.Selection) bool { return text(r.Find(".id")) == id }).Get(0))
+	}
+	row := of(s.get(t, "/operations", 200))
+	wants{"a.title": "Quarantine: " + name}.check(t, row)
 	page := s.get(t, row.Find("a.title").AttrOr("href", ""), 200)
-	wants{"h1": "Quarantine " + name, `.lede a[href="` + entry + `"]`: id}.check(t, page)
+	wants{"h1": "Quarantine: " + name, `.lede a[href="` + entry + `"]`: id}.check(t, page)
 	audit := s.get(t, "/audit", 200)
-	wants{"td.lead a.title[href=\"" + entry + "\"]": name, "td.lead .id": id, "td a[href^='/operations/']": "quarantine"}.check(t, audit)
+	wants{"td.lead a.title[href=\"" + entry + "\"]": name, "td a[href^='/operations/']": "quarantine"}.check(t, of(audit))
 	if got := text(audit.Find("td.lead")); !strings.Contains(got, name) || !strings.Contains(got, strings.TrimPrefix(held, "/in-flight/")) {
 		t.Errorf("the audit names %q", got)
 	}
