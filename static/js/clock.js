@@ -34,18 +34,11 @@ function tick() {
   }
   for (const t of document.querySelectorAll("[data-deadline]")) {
     const left = (Date.parse(t.dataset.deadline) - now) / 1000;
-    put(t, "over" in t.dataset ? duration(Math.max(0, -left)) : duration(left));
-    if (left <= -1 && !("over" in t.dataset)) pass(t, duration(-left));
+    const past = left <= -1 && !("over" in t.dataset), words = t.nextElementSibling;
+    t.classList.toggle("bad", past);
+    if (past && words?.dataset.past) put(words, words.dataset.past);
+    put(t, duration(past && !words ? left : Math.abs(left)));
   }
-}
-
-// The deadline of a countdown passed before the server said so: the words beside it say that too.
-function pass(countdown, over) {
-  countdown.classList.add("past");
-  const words = countdown.nextElementSibling;
-  if (!words?.dataset.past) return;
-  put(countdown, over);
-  put(words, words.dataset.past);
 }
 
 export function ticking() {
