@@ -76,7 +76,7 @@ func TestWaitsForRecordsComeBackFromTheirBuckets(t *testing.T) {
 	if w.Sample != 20 || !within(w.P50, 300) || !within(w.P95, 2400) {
 		t.Errorf("got %+v, want the median at 300 µs and 19 of 20 at 2.4 ms", w)
 	}
-	if !strings.Contains(w.Basis(), "As agents measured it") {
+	if !strings.Contains(w.Basis(), "As agents report it") {
 		t.Errorf("basis: %s", w.Basis())
 	}
 	for _, none := range []lifecycle.Tally{nil, {{Metric: lifecycle.MetricRecordWaitMonth, Label: "040"}: -1}} {
