@@ -121,7 +121,7 @@ func (w *Web) silenceOf(p views.SilencePage, until string) (alerts.Silence, erro
 	}
 	hours, err := strconv.Atoi(p.Hours)
 	if err != nil || hours < 1 {
-		return out, errors.New("Say for how long.")
+		return out, errors.New("say for how long")
 	}
 	out.Until = w.now().Add(time.Duration(hours) * time.Hour)
 	if at, err := strconv.ParseInt(until, 10, 64); err == nil {
