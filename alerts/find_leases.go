@@ -22,9 +22,10 @@ func leasesThat(kind lifecycle.StaleKind) func(*Facts, Rule) []Finding {
 	}
 }
 
+// leaseFinding is about the message, not about one attempt: where the next attempt goes the same way, its alert comes back.
 func leaseFinding(l lifecycle.Lease) Finding {
 	f := Finding{
-		Key: fmt.Sprintf("%s %d", l.Message, l.Attempt), TaskID: l.TaskID, Since: leaseSince(l), Deadline: l.Deadline,
+		Key: l.Message.String(), TaskID: l.TaskID, Since: leaseSince(l), Deadline: l.Deadline,
 		What:   cut(cmp.Or(l.Title, l.TaskID), 80) + " " + staleWords(l.Stale),
 		Labels: Labels{Agent: l.Agent, Stream: streamName(l.Message), Consumer: l.Consumer},
 		Why:    fmt.Sprintf("%s, attempt %d", cut(l.Agent, 40), l.Attempt),

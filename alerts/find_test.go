@@ -208,6 +208,20 @@ func tasksTrigger(add func(*alerts.Facts, lifecycle.TaskSummary)) trigger {
 	return trigger{func(f *alerts.Facts) { add(f, task("t1", time.Hour)) }, func(f *alerts.Facts) { add(f, task("t1", 25*time.Hour)) }}
 }
 
+// TestAMessageHasOneAlertHoweverManyAttemptsGoWrong has the second attempt lapse as the first one did.
+func TestAMessageHasOneAlertHoweverManyAttemptsGoWrong(t *testing.T) {
+	t.Parallel()
+	keys := map[string]bool{}
+	for attempt := range 2 {
+		l := lease(lifecycle.StaleLease)
+		l.Attempt = attempt + 1
+		keys[find(func(f *alerts.Facts) { f.Leases = append(f.Leases, l) })[0].Key] = true
+	}
+	if len(keys) != 1 {
+		t.Errorf("two attempts have the keys %v", keys)
+	}
+}
+
 func leaseTrigger(kind lifecycle.StaleKind) trigger {
 	return trigger{func(f *alerts.Facts) { f.Leases = append(f.Leases, lease(kind)) }, func(f *alerts.Facts) { f.Leases = append(f.Leases, lease("")) }}
 }

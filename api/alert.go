@@ -158,13 +158,10 @@ func alertChangedOf(c live.AlertChange) AlertChanged {
 	}
 }
 
-// rowsOf are the alerts that a query selects.
-func (q *AlertsQuery) rowsOf(board query.Alerts) []Alert {
-	var out []Alert
-	for _, s := range board.All {
-		if q.selects(s) {
-			out = append(out, alertOf(s, board.Delivered(s.ID)))
-		}
+func rowsOf(board query.Alerts) []Alert {
+	out := make([]Alert, len(board.All))
+	for i, s := range board.All {
+		out[i] = alertOf(s, board.Delivered(s.ID))
 	}
 	return out
 }

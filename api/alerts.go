@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -118,14 +119,15 @@ func (a *API) listAlerts(ctx context.Context, in *AlertsQuery) (*reply[List[Aler
 	if err != nil {
 		return nil, err
 	}
-	if err := in.validate(a.cfg.Alerts.Rules()); err != nil {
+	f, err := in.filter(a.cfg.Alerts.Rules())
+	if err != nil {
 		return nil, err
 	}
 	found, err := a.cfg.Query.Alerts(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, page := window(l, in.rowsOf(found), alertPlace)
+	rows, page := window(l, rowsOf(found.Only(f)), alertPlace)
 	return listReply(ctx, l, rows, page, []GapRef{}), nil
 }
 
@@ -134,31 +136,9 @@ func alertPlace(a Alert) query.Cursor {
 	return query.Cursor{Key: fmt.Sprintf("%d %s", slices.Index(alerts.States(), alerts.State(a.State)), a.place)}
 }
 
-func (q *AlertsQuery) validate(rules alerts.Rules) error {
-	for _, rule := range q.Rule {
-		if _, known := rules.Of(alerts.RuleID(rule)); !known {
-			return httperr.Parameter("rule", "must be the id of a rule; GET "+Base+"/alert-rules lists them")
-		}
-	}
-	return errors.Join(oneOf("state", q.State, alerts.States()), oneOf("severity", q.Severity, alerts.Severities()))
-}
-
-func oneOf[T ~string](name string, values []string, known []T) error {
-	for _, v := range values {
-		if !slices.Contains(known, T(v)) {
-			var names []string
-			for _, k := range known {
-				names = append(names, string(k))
-			}
-			return httperr.Parameter(name, "must be one of "+strings.Join(names, ", "))
-		}
-	}
-	return nil
-}
-
-func (q *AlertsQuery) selects(s alerts.Standing) bool {
-	has := func(wanted []string, value string) bool { return len(wanted) == 0 || slices.Contains(wanted, value) }
-	return has(q.State, string(s.State)) && has(q.Rule, string(s.Rule)) && has(q.Severity, string(s.Severity)) && has(q.Agent, s.Labels.Agent)
+// filter is what the parameters select. The error is a *lifecycle.FilterError.
+func (q *AlertsQuery) filter(rules alerts.Rules) (alerts.Filter, error) {
+	return alerts.ParseFilter(url.Values{"state": q.State, "rule": q.Rule, "severity": q.Severity, "agent": q.Agent}, rules)
 }
 
 func (a *API) getAlert(ctx context.Context, in *AlertInput) (*reply[Alert], error) {

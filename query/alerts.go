@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"fleetglass/alerts"
@@ -35,6 +36,13 @@ type Alerts struct {
 
 // Delivered is the tries to tell receivers of an alert, the newest first.
 func (a Alerts) Delivered(id string) []alerts.Delivery { return a.delivered[id] }
+
+// Only is the board with the alerts that a filter selects. Silences and deliveries stay.
+func (a Alerts) Only(f alerts.Filter) Alerts {
+	a.All = slices.DeleteFunc(slices.Clone(a.All), func(s alerts.Standing) bool { return !f.Selects(s) })
+	a.Counts = alerts.Count(a.All)
+	return a
+}
 
 // Alerts returns the board as it is now. It is not shared: who acknowledges an alert sees it acknowledged.
 func (s *Service) Alerts(ctx context.Context) (Alerts, error) {

@@ -38,17 +38,30 @@ func (w *Web) alertBoard(c *gin.Context) error {
 		return err
 	}
 	snap.Alerts = board.Counts // The snapshot may be older: one number has one value on a page.
-	p := views.AlertsPage{Links: links(c, "/alerts", "/api/v1/alerts", nil), Lede: alertsLede(board), Receivers: w.cfg.TellsAlerts, May: w.mayNot(ctx, access.TriageApply)}
+	q, err := w.readAlerts(c.Request.URL.Query())
+	if err != nil {
+		return err
+	}
+	here := address("/alerts", q.values)
+	p := views.AlertsPage{Links: links(c, here, "/api/v1/alerts", q.values), Here: here, Lede: alertsLede(board), Receivers: w.cfg.TellsAlerts, May: w.mayNot(ctx, access.TriageApply)}
 	p.Deliveries = board.Deliveries[:min(len(board.Deliveries), deliveryRows)]
+	p.States, p.Choices, p.Narrowed = q.tabs(board), q.choices(board, w.rules()), !q.filter.Empty()
+	found := board.Only(q.filter)
 	for _, state := range alerts.States() {
-		if s := alertSection(board, state); s.Count > 0 {
+		if s := alertSection(found, state); s.Count > 0 {
+			s.JSON = address("/api/v1/alerts", q.in(state))
 			p.Sections = append(p.Sections, s)
 		}
 	}
-	for _, s := range board.Silences {
-		p.Silences = append(p.Silences, views.SilenceRow{Silence: s, Mutes: muted(board, s)})
+	if len(q.filter.States) == 0 || slices.Contains(q.filter.States, alerts.StateSilenced) {
+		for _, s := range board.Silences {
+			p.Silences = append(p.Silences, views.SilenceRow{Silence: s, Mutes: muted(board, s)})
+		}
 	}
-	if board.Counts.Total(alerts.StateFiring)+board.Counts.Total(alerts.StateAcknowledged)+board.Counts.Total(alerts.StateSilenced) == 0 {
+	switch {
+	case p.Narrowed && len(p.Sections) == 0:
+		p.Empty = noAlertMatches()
+	case !p.Narrowed && len(found.All) == found.Counts.Total(alerts.StateResolved):
 		p.Empty = w.emptyAlerts(snap)
 	}
 	return w.render(c, frame{title: "Alerts", section: "alerts", search: true, snapshot: snap}, views.Alerts(p))
@@ -156,7 +169,11 @@ func (w *Web) actOnAlert(c *gin.Context) error {
 	if err != nil {
 		return boardRefusal(err)
 	}
-	c.Redirect(http.StatusSeeOther, "/alerts#"+url.PathEscape(form.Get("id")))
+	q, err := w.readAlerts(c.Request.URL.Query())
+	if err != nil {
+		return err
+	}
+	c.Redirect(http.StatusSeeOther, address("/alerts", q.values)+"#"+url.PathEscape(form.Get("id")))
 	return nil
 }
 
@@ -172,11 +189,7 @@ func (w *Web) alertRules(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	rules := alerts.Defaults()
-	if w.cfg.Alerts != nil {
-		rules = w.cfg.Alerts.Rules()
-	}
-	return w.render(c, frame{title: "Alert rules", section: "alerts", search: true, snapshot: snap, still: true}, views.AlertRules(views.RulesPage{Rules: rules}))
+	return w.render(c, frame{title: "Alert rules", section: "alerts", search: true, snapshot: snap, still: true}, views.AlertRules(views.RulesPage{Rules: w.rules()}))
 }
 
 // alertsItem is the entry of the navigation; it is loud while something critical fires.

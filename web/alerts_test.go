@@ -104,6 +104,28 @@ func TestTheBoardShowsWhatFiresByRuleAndAgentAndTakesForms(t *testing.T) {
 	wants{"#resolved h2": "Resolved in the last 24 h 4", "#board .empty .say": "All healthy: nothing fires.", "#resolved form": "=0", "#resolved tbody tr": "=4", "#resolved [data-label='fired for']": "s"}.check(t, s.get(t, "/alerts", 200))
 }
 
+func TestTheBoardIsNarrowedAsTheAPIIs(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch, alerting)
+	late := alerts.Finding{Rule: alerts.RuleExpiring, Key: "e", Severity: alerts.Info, What: "e", TaskID: "e", Labels: alerts.Labels{Agent: "ceo"}}
+	s.fires(t, zombie("a", "cto"), zombie("b", "ceo"), late)
+	s.clock.Advance(time.Second)
+	s.fires(t, zombie("a", "cto"), zombie("b", "ceo"))
+	wants{"#states a": "=3", "#states a[aria-current]": "All 3", "#narrow select[name=rule] option": "=3", "#narrow select[name=agent] option": "=3"}.check(t, s.get(t, "/alerts", 200))
+	doc := s.get(t, "/alerts?agent=ceo&rule=", 200)
+	wants{
+		"#firing li": "=1", "#resolved tbody tr": "=1", "#states a[aria-current]": "All 2", "#states a[href='/alerts?agent=ceo&state=firing']": "Firing 1", "#narrow option[selected]": "ceo",
+		"#firing form[action='/alerts?agent=ceo']": "=1", "#narrow a[href='/alerts']": "Clear", "a[href='/api/v1/alerts?agent=ceo']": "JSON", "#nav-alerts": "2 alerts fire", "#lede": "2 firing",
+	}.check(t, doc)
+	wants{"#firing li": "=2", "#resolved": "=0", "#narrow input[name=state][value=firing]": "", "#states a": "=3"}.check(t, s.get(t, "/alerts?state=firing", 200))
+	wants{"#board .say": "No alert matches.", "#board .empty a[href='/alerts']": "All alerts", "#firing": "=0"}.check(t, s.get(t, "/alerts?severity=info&state=firing", 200))
+	wants{"main": "must be one of critical, warning, info"}.check(t, s.get(t, "/alerts?severity=bad", 400))
+	answer, _ := s.send(t, "/alerts?agent=ceo", url.Values{"step": {"ack"}, "id": {alerts.AlertID(alerts.RuleZombie, "b")}})
+	if to := answer.Header.Get("Location"); !strings.HasPrefix(to, "/alerts?agent=ceo#zombie-") {
+		t.Errorf("after the acknowledgement the page is %q", to)
+	}
+}
+
 func TestReadersMayNotActOnAlerts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, webtest.Rich(noon).Batch, alerting, func(c *setup) { c.Access = access.Authorizer{ReadOnly: true} })

@@ -94,7 +94,7 @@ func (w *Web) unknownNames(all []alerts.Matcher) []string {
 	for _, s := range alerts.Severities() {
 		known["severity"] = append(known["severity"], string(s))
 	}
-	for _, r := range w.cfg.Alerts.Rules() {
+	for _, r := range w.rules() {
 		known["rule"] = append(known["rule"], string(r.ID))
 	}
 	var out []string
