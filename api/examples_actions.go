@@ -12,7 +12,7 @@ func exampleOperation() Operation {
 		CreatedAt: Instant(exampleTime(0)), StartedAt: Instant(exampleTime(30e9)), EndedAt: Instant(exampleTime(31e9)),
 		Counts: OperationCounts{Selected: 1, Eligible: 1, Done: 1},
 		Items: []OperationItem{{
-			EntryID: "TASKS:1042", Status: "done", Outcome: "picked_up",
+			EntryID: "TASKS:1042", Status: "done", Outcome: "picked_up", DueAt: Instant(exampleTime(30e9)),
 			Message: just(SentMessage{Stream: "TASKS", Seq: 1187, MessageID: "blog-post-118:r1"}),
 		}},
 		Refusals: []RefusalCount{},

@@ -47,6 +47,7 @@ type OperationItem struct {
 	Why     Text               `json:"why" doc:"Why it is blocked, or failed."`
 	Message Maybe[SentMessage] `json:"message" doc:"The message that was published; null while there is none."`
 	Outcome Text               `json:"outcome" doc:"What became of that message: waiting, picked_up, resolved or died_again."`
+	DueAt   Instant            `json:"due_at" doc:"When the message is, or was, to be published; null where none is."`
 }
 
 // SentMessage is where a message was stored.
@@ -96,7 +97,7 @@ func operationOf(o dlqtriage.Operation) Operation {
 }
 
 func itemOf(i dlqtriage.Item) OperationItem {
-	out := OperationItem{EntryID: i.Entry, Status: string(i.Status), Why: Text(i.Why), Outcome: Text(i.Outcome)}
+	out := OperationItem{EntryID: i.Entry, Status: string(i.Status), Why: Text(i.Why), Outcome: Text(i.Outcome), DueAt: Instant(i.DueAt)}
 	if i.Message != nil {
 		out.Message = just(SentMessage{Stream: i.Message.Stream, Seq: Sequence(i.Message.Seq), MessageID: i.ID})
 	}

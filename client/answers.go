@@ -118,10 +118,11 @@ type Operation struct {
 		Failed   int64 `json:"failed"`
 	} `json:"counts"`
 	Items []struct {
-		EntryID string  `json:"entry_id"`
-		Status  string  `json:"status"`
-		Why     *string `json:"why"`
-		Outcome *string `json:"outcome"`
+		EntryID string     `json:"entry_id"`
+		Status  string     `json:"status"`
+		Why     *string    `json:"why"`
+		Outcome *string    `json:"outcome"`
+		DueAt   *time.Time `json:"due_at"`
 	} `json:"items"`
 }
 

@@ -76,6 +76,8 @@ type Item struct {
 	Message *Sent      `json:"message,omitempty"`
 	ID      string     `json:"message_id,omitempty"` // Of that message.
 	Outcome Outcome    `json:"outcome,omitempty"`
+	// DueAt is when its message is, or was, to be published; zero where none is.
+	DueAt lifecycle.Micros `json:"due_at,omitempty"`
 }
 
 // ItemStatus is how far an item is.
@@ -121,7 +123,7 @@ func operationOf(a Action) Operation {
 }
 
 func itemOf(a Action) Item {
-	i := Item{Entry: a.Entry, Status: ItemQueued, Why: a.Why, Action: a.ID, Message: a.Sent, ID: a.MessageID}
+	i := Item{Entry: a.Entry, Status: ItemQueued, Why: a.Why, Action: a.ID, Message: a.Sent, ID: a.MessageID, DueAt: a.DueAt}
 	switch a.Status {
 	case ActionSucceeded:
 		i.Status = ItemDone

@@ -131,12 +131,9 @@ func operationTitle(o dlqtriage.Operation, on string) string {
 // looked is how many entries were looked at so far.
 func looked(c dlqtriage.Counts) int64 { return c.Done + c.Blocked + c.Failed }
 
-// farWords say how far an operation is.
+// farWords say how far an operation on many entries is.
 func farWords(o dlqtriage.Operation) string {
 	c := o.Counts
-	if !o.Bulk && len(o.Items) == 1 {
-		return itemLook(o.Items[0], false).Word
-	}
 	if o.DryRun {
 		return fmt.Sprintf("%s selected: %s eligible, %s blocked", Count(c.Selected), Count(c.Eligible), Count(c.Blocked))
 	}
@@ -186,11 +183,19 @@ func operationLook(o dlqtriage.Operation) look {
 	}
 	switch c := o.Counts; {
 	case o.Bulk && c.Failed > 0:
-		return look{Icon: "warn", Tone: "bad", Word: "ended, some failed"}
+		return look{Icon: "warn", Tone: "bad", Word: "ended, " + someOf(c.Failed, c) + " failed"}
 	case o.Bulk && c.Blocked > 0:
-		return look{Icon: "check", Tone: "warn", Word: "ended, some blocked"}
+		return look{Icon: "check", Tone: "warn", Word: "ended, " + someOf(c.Blocked, c) + " blocked"}
 	}
-	return look{Icon: "check", Tone: "ok", Word: "ended"}
+	return look{Icon: "check", Tone: "ok", Word: "succeeded"}
+}
+
+// someOf says whether some of the entries are so, or all.
+func someOf(n int64, c dlqtriage.Counts) string {
+	if n == looked(c) {
+		return "all"
+	}
+	return "some"
 }
 
 // itemLook is how the status of an entry of an operation looks. Of a dry run nothing was done.
@@ -206,7 +211,10 @@ func itemLook(i dlqtriage.Item, dry bool) look {
 		if dry {
 			return look{Icon: "check", Tone: "ok", Word: "eligible"}
 		}
-		return look{Icon: "clock", Tone: "run", Word: "not due yet"}
+		if i.DueAt.Known() {
+			return look{Icon: "clock", Tone: "run", Word: "to be published"}
+		}
+		return look{Icon: "clock", Tone: "run", Word: "queued"}
 	}
 	return look{Icon: "check", Tone: "ok", Word: strings.TrimSpace("done " + outcomeWords(i.Outcome))}
 }

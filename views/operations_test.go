@@ -13,8 +13,9 @@ func TestAnOperationThatEndedSaysWhatIsLeft(t *testing.T) {
 		counts    dlqtriage.Counts
 		look, far string
 	}{
-		{dlqtriage.ActionSucceeded, dlqtriage.Counts{Selected: 3, Done: 3}, "ended", "3 of 3: 3 done, 0 blocked"},
+		{dlqtriage.ActionSucceeded, dlqtriage.Counts{Selected: 3, Done: 3}, "succeeded", "3 of 3: 3 done, 0 blocked"},
 		{dlqtriage.ActionSucceeded, dlqtriage.Counts{Selected: 3, Done: 2, Blocked: 1}, "ended, some blocked", "3 of 3: 2 done, 1 blocked"},
+		{dlqtriage.ActionSucceeded, dlqtriage.Counts{Selected: 3, Blocked: 3}, "ended, all blocked", "3 of 3: 0 done, 3 blocked"},
 		{dlqtriage.ActionSucceeded, dlqtriage.Counts{Selected: 3, Done: 1, Blocked: 1, Failed: 1}, "ended, some failed", "3 of 3: 1 done, 1 blocked, 1 failed"},
 		{dlqtriage.ActionCancelled, dlqtriage.Counts{Selected: 3, Done: 1}, "cancelled", "1 of 3: 1 done, 0 blocked, 2 left alone"},
 	} {

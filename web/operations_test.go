@@ -69,7 +69,7 @@ func (s *site) ended(t *testing.T, path string) {
 	t.Helper()
 	testkit.Eventually(t, 20*time.Second, func() error {
 		s.clock.Advance(time.Second)
-		if got := text(s.get(t, path, 200).Find("#operation-state")); !strings.HasPrefix(got, "ended") {
+		if got := text(s.get(t, path, 200).Find("#operation-state")); !strings.HasPrefix(got, "ended") && !strings.HasPrefix(got, "succeeded") {
 			return fmt.Errorf("the operation is %q", got)
 		}
 		return nil

@@ -181,6 +181,9 @@ func (c retryCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 				if item.Why != nil {
 					rows = append(rows, []string{"why", *item.Why})
 				}
+				if item.DueAt != nil && !o.Ended() {
+					rows = append(rows, []string{"published", until(*item.DueAt, time.Now()) + ", at " + item.DueAt.UTC().Format("15:04:05 UTC")})
+				}
 			}
 			return rows
 		})

@@ -75,6 +75,25 @@ func TestAPersonTriagesAtATerminal(t *testing.T) {
 	}
 }
 
+// A retry that the plan delays says when its message is published.
+func TestARetryThatWaitsSaysUntilWhen(t *testing.T) {
+	t.Parallel()
+	r := start(t, settings(t))
+	r.die("draft-8", "provider timeout after 30 s")
+	var entries client.Page[client.DeadLetter]
+	testkit.Eventually(t, patience, func() error {
+		_, text := r.command("dlq", "-o", "json")
+		if err := json.Unmarshal([]byte(text), &entries); err != nil || len(entries.Data) != 1 || entries.Data[0].Plan.Strategy != "back_off" {
+			return fmt.Errorf("entries: %w: %s", err, text)
+		}
+		return nil
+	})
+	code, text := r.command("retry", entries.Data[0].ID, "--reason", "the provider is back", "--wait", "0s")
+	if code != 0 || !strings.Contains(text, "published") || !strings.Contains(text, "in ") || !strings.Contains(text, "UTC") {
+		t.Errorf("exit code %d:\n%s", code, text)
+	}
+}
+
 // Each failure is one sentence on standard error, whatever form the answer was to have.
 func TestCommandsSayWhyTheServerCannotBeAsked(t *testing.T) {
 	t.Parallel()
