@@ -233,7 +233,7 @@ func spans(mt MessageTrace, now Micros) []Span {
 }
 
 // SortCausally orders events as they caused each other: by generation of their message, attempt, phase within the attempt, then
-// time. Clocks only decide among events that nothing else orders.
+// time. Clocks only decide among events that nothing else orders: a dead message may be classified before or after its copy is kept.
 func SortCausally(events []Event, messages []MessageFacts) {
 	r := rankMessages(messages)
 	placed := make([]causalPlace, len(events))
@@ -307,7 +307,7 @@ func (r ranks) place(e *Event) causalPlace {
 	if n == 0 && row.Turn == OfDelivery {
 		n = r.numbering[numbered{e.Message, e.Consumer, e.ConsumerSeq}]
 	}
-	return causalPlace{rank: r.of(e, row.About), attempt: causalAttempt(n, row.Turn), phase: row.Phase, event: e}
+	return causalPlace{rank: r.of(e, row.About), attempt: causalAttempt(n, row.Turn), phase: min(row.Phase, PhaseKept), event: e}
 }
 
 // of ranks an event with its message, else with the last message that was stored by then of those whose id it names, else with the newest one; publish
