@@ -329,6 +329,11 @@ func countDown(t *testing.T, browser context.Context) {
 	if over := eval[string](t, b, `document.querySelector("#presumed_dead [data-deadline]").textContent`); !strings.HasPrefix(over, "−") {
 		t.Errorf("a deadline that passed counts on below zero: got %q", over)
 	}
+	b.click(t, "#pause")
+	b.run(t, `document.querySelector("#healthy [data-deadline]").dataset.deadline = "2026-11-20T11:58:00Z"`)
+	b.until(t, `document.querySelector("#healthy .kind small").textContent === "A deadline has passed since the last look."`)
+	b.click(t, "#pause") // The page looks at once.
+	b.until(t, `document.querySelector("#healthy .kind small").textContent.startsWith("Within the ack wait")`)
 	held := s.heldPath(t, "tsk-91b6c4")
 	b.open(t, held)
 	b.click(t, "#pause")

@@ -39,6 +39,11 @@ function tick() {
     if (past && words?.dataset.past) put(words, words.dataset.past);
     put(t, duration(past && !words ? left : Math.abs(left)));
   }
+  for (const t of document.querySelectorAll("tbody small[data-past]")) {
+    if (t.textContent === t.dataset.past || !t.closest("tbody").querySelector("[data-deadline].bad")) continue;
+    put(t, t.dataset.past);
+    document.dispatchEvent(new Event("fleetglass:past"));
+  }
 }
 
 export function ticking() {

@@ -243,6 +243,7 @@ export function live() {
   });
   document.addEventListener("visibilitychange", () => { if (!document.hidden) { missed = 0; badge(); if (dirty) schedule(); } });
   document.addEventListener("fleetglass:hold", release);
+  document.addEventListener("fleetglass:past", schedule); // What a lease is once its deadline has passed, the server says.
   document.addEventListener("toggle", release, true);
   document.addEventListener("close", release, true);
   addEventListener("pointermove", () => { moved = performance.now(); }, { passive: true });
