@@ -59,7 +59,7 @@ func (s *Service) entryTrends(ctx context.Context, f dlqtriage.EntryFilter, by [
 		flow[i].At = out.from.Add(time.Duration(i) * dlqtriage.TrendStep)
 		flow[i].End = flow[i].At.Add(dlqtriage.TrendStep)
 	}
-	observe(flow, blindSpans(gaps, now), seen, now)
+	observe(flow, s.blindNow(gaps, now), seen, now)
 	for _, step := range flow {
 		out.observed = append(out.observed, step.Observed)
 	}

@@ -51,7 +51,7 @@ func (s *Service) History(ctx context.Context, span HistorySpan, agent string) (
 		if out.Gaps, err = s.openGapsIn(ctx, span); err != nil {
 			return out, err
 		}
-		blind := blindSpans(out.Gaps, now)
+		blind := s.blindNow(out.Gaps, now)
 		if out.Flow, err = s.flow(ctx, span, agent, blind, now); err != nil {
 			return out, err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
 )
 
@@ -43,6 +44,38 @@ func TestASpanHasStepsThatCountersHave(t *testing.T) {
 	for _, c := range [][3]string{{"2h", "", ""}, {"", "2026-11-20T12:00:00Z", "2026-11-20T11:00:00Z"}, {"", "2026-11-21T12:00:00Z", ""}, {"", "93d", ""}, {"", "", "1h"}, {"", "soon", ""}} {
 		if span, err := ParseHistory(c[0], c[1], c[2], now); err == nil {
 			t.Errorf("%v was read as %+v", c, span)
+		}
+	}
+}
+
+func TestWhatNobodyHasReadYetIsNotZero(t *testing.T) {
+	t.Parallel()
+	now := historyNow()
+	part := func(name string, state health.State, ago time.Duration) health.Part {
+		return health.Part{Name: name, Kind: "collector", State: state, LastAt: now.Add(-ago).Time()}
+	}
+	behind := part("acks", health.Behind, 2*time.Second)
+	behind.Lag = 4 * time.Minute
+	for _, c := range []struct {
+		name  string
+		parts []health.Part
+		want  []Observed
+	}{
+		{"all is read", []health.Part{part("publishes", health.OK, 5*time.Minute), part("acks", health.OK, time.Second)}, []Observed{ObservedAll, ObservedAll, ObservedAll}},
+		{"the broker is away", []health.Part{part("publishes", health.Down, 3*time.Minute), part("acks", health.Down, 3*time.Minute)}, []Observed{ObservedPart, ObservedNone, ObservedNone}},
+		{"acknowledgements are behind", []health.Part{part("publishes", health.OK, 0), behind}, []Observed{ObservedPart, ObservedNone, ObservedNone}},
+		{"nobody counts by these", []health.Part{part("reports", health.Down, time.Hour)}, []Observed{ObservedAll, ObservedAll, ObservedAll}},
+	} {
+		s := &Service{cfg: Config{Health: health.ReporterFunc(func() []health.Part { return c.parts })}}
+		begin := now.Truncate(time.Minute).Add(-4 * time.Minute)
+		steps := []FlowStep{{At: begin, End: begin.Add(2 * time.Minute), Published: 1}, {At: begin.Add(2 * time.Minute), End: begin.Add(4 * time.Minute)}, {At: begin.Add(4 * time.Minute), End: begin.Add(6 * time.Minute)}}
+		observe(steps, s.blindNow(nil, now), begin, now)
+		var got []Observed
+		for _, step := range steps {
+			got = append(got, step.Observed)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
 		}
 	}
 }

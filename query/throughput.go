@@ -20,6 +20,6 @@ func (s *Service) Throughput(ctx context.Context, length time.Duration, agent st
 		if err != nil {
 			return nil, err
 		}
-		return s.flow(ctx, span, agent, blindSpans(gaps, now), now)
+		return s.flow(ctx, span, agent, s.blindNow(gaps, now), now)
 	})
 }

@@ -1,0 +1,28 @@
+package query
+
+import (
+	"slices"
+
+	"fleetglass/internal/health"
+	"fleetglass/lifecycle"
+)
+
+// flowSources are the collectors whose lines say what came and went.
+var flowSources = []string{"publishes", "acks"}
+
+// blindNow joins gaps with the span of which lines are not read yet.
+func (s *Service) blindNow(gaps []lifecycle.Gap, now lifecycle.Micros) blind {
+	return blindSpans(append(slices.Clip(gaps), unread(s.Parts(), now)...), now)
+}
+
+// unread is the time since the last sign of the collectors that are down or behind, one span for each. What happened in it is counted once they have read it;
+// until then nobody knows that it is nothing.
+func unread(parts []health.Part, now lifecycle.Micros) (out []lifecycle.Gap) {
+	for _, p := range parts {
+		late := p.State == health.Down || p.State == health.Behind || p.State == health.Starting
+		if from := lifecycle.MicrosOf(p.LastAt).Add(-p.Lag); late && slices.Contains(flowSources, p.Name) && !p.LastAt.IsZero() && from < now {
+			out = append(out, lifecycle.Gap{From: from})
+		}
+	}
+	return out
+}
