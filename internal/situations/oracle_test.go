@@ -73,11 +73,14 @@ func (w *life) agrees(s story) error {
 	for _, m := range w.letters {
 		s.task = m.task
 		said := s.messageAt(m.letter)
-		if said == nil && (m.unwanted || m.lineLost(w.mode)) {
+		if said == nil && m.unwanted {
 			continue
 		}
 		if said == nil {
-			return fmt.Errorf("%s:%d is not known, and the stream stored it", m.stream, m.seq)
+			if err := m.lossTold(s); err != nil {
+				return fmt.Errorf("%s:%d is not known, and the stream stored it: %w", m.stream, m.seq, err)
+			}
+			continue
 		}
 		if err := w.inTheEnd(m, said); err != nil {
 			return fmt.Errorf("%s:%d is %s: %w", m.stream, m.seq, said.State, err)
@@ -114,5 +117,33 @@ func (w *life) inTheEnd(m *mail, said *seenMessage) error {
 	return nil
 }
 
-// lineLost reports whether the message's own TTL may have removed its captured line before Fleetglass read it.
-func (m *mail) lineLost(mode mode) bool { return mode != live && !m.expires.IsZero() }
+// lossTold holds where the message's own TTL may have removed its captured line before Fleetglass read it, and a gap says so.
+func (m *mail) lossTold(s story) error {
+	if m.expires.IsZero() {
+		return errors.New("it has no TTL")
+	}
+	var page struct {
+		Data []struct {
+			FromSeq *string `json:"from_seq"`
+			ToSeq   *string `json:"to_seq"`
+			Reason  string
+		}
+	}
+	if err := s.glass.ask(s.ctx, "/api/v1/gaps?limit=200&from=1h", &page); err != nil {
+		return err
+	}
+	for _, g := range page.Data {
+		if g.FromSeq == nil || g.ToSeq == nil || !strings.Contains(g.Reason, "publish lines of "+m.stream+" were lost") || !strings.Contains(g.Reason, "their own TTL") {
+			continue
+		}
+		from, err := strconv.ParseUint(*g.FromSeq, 10, 64)
+		to, errTo := strconv.ParseUint(*g.ToSeq, 10, 64)
+		if err := errors.Join(err, errTo); err != nil {
+			return err
+		}
+		if from <= m.seq && m.seq <= to {
+			return nil
+		}
+	}
+	return errors.New("no gap says that its line went with its TTL")
+}

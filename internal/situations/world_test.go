@@ -85,7 +85,7 @@ func newWorld(t *testing.T, l land) *world {
 // connect is a plain client of the broker.
 func (w *world) connect(t *testing.T) jetstream.JetStream {
 	t.Helper()
-	nc, err := nats.Connect(w.url)
+	nc, err := nats.Connect(w.url, nats.Timeout(patience))
 	if err != nil {
 		t.Fatal(err)
 	}
