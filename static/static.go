@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -23,6 +24,13 @@ const Prefix = "/static/"
 
 // stylesheet is the name of the joined stylesheet.
 const stylesheet = "fleetglass.css"
+
+// Comments are for who reads the source: browsers need not fetch them. A comment of a script stands on lines of its own; these stay, empty, so
+// that a browser names the lines of the source.
+var (
+	styleComment  = regexp.MustCompile(`(?s)/\*.*?\*/`)
+	scriptComment = regexp.MustCompile(`(?m)^[ \t]*(//.*|/\*\*.*\*/)$`)
+)
 
 // Assets are the embedded files, hashed and compressed once.
 type Assets struct {
@@ -55,12 +63,15 @@ func New() (*Assets, error) {
 			_, _ = css.Write(body)
 			return nil
 		}
+		if strings.HasPrefix(name, "js/") {
+			body = scriptComment.ReplaceAll(body, nil)
+		}
 		return a.add(name, body)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read embedded assets: %w", err)
 	}
-	if err := a.add(stylesheet, css.Bytes()); err != nil {
+	if err := a.add(stylesheet, styleComment.ReplaceAll(css.Bytes(), nil)); err != nil {
 		return nil, err
 	}
 	a.base = Prefix + hex.EncodeToString(sum.Sum(nil))[:12] + "/"

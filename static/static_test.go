@@ -42,6 +42,26 @@ func TestAssetsAreKeptForEverUnderTheirHash(t *testing.T) {
 	}
 }
 
+// Comments are an eighth of what a page fetches. Lines keep their numbers.
+func TestCommentsAreNotServed(t *testing.T) {
+	t.Parallel()
+	a := assets(t)
+	source, err := os.ReadFile("js/keys.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, style := string(a.files["js/keys.js"].plain), string(a.files[stylesheet].plain)
+	for i, line := range strings.Split(string(source), "\n") {
+		got := strings.Split(script, "\n")[i]
+		if comment := strings.HasPrefix(line, "//") || strings.HasPrefix(line, "/**"); comment && got != "" || !comment && got != line {
+			t.Errorf("line %d is served as %q, want it from %q", i+1, got, line)
+		}
+	}
+	if strings.Contains(style, "/*") || !strings.Contains(style, ".topbar {") {
+		t.Error("the stylesheet has comments, or lacks its rules")
+	}
+}
+
 func TestAnOlderAddressStillWorksButIsNotKept(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]int{"/static/000000000000/fleetglass.css": 200, "/static/000000000000/nothing.css": 404, "/static/css/1-reset.css": 404, "/static/": 404, "/static/x/../static.go": 404} {
