@@ -128,7 +128,7 @@ func (a MapAgent) weight() int64 {
 func mapAgent(a AgentStatistics, r agentRoutes, now lifecycle.Micros) MapAgent {
 	out := MapAgent{
 		Name: a.Name, Activity: a.Activity(now), Held: a.Held(), Stale: a.Stale(), Waiting: a.Waiting(), HourPublished: a.Hour.Published, HourCompleted: a.Hour.Completed,
-		HourFailed: a.Hour.Failed, HourDied: r.died, Published: a.Day.Published, Completed: a.Day.Completed, Failed: a.Day.Failed, Died: a.DiedDay, LastSeen: a.LastSeen,
+		HourFailed: a.Hour.Failed, HourDied: r.died, Published: a.Day.Published, Completed: a.Day.Completed, Failed: a.Day.Failed, Died: max(a.DiedDay, r.died), LastSeen: a.LastSeen,
 	}
 	for _, t := range a.Types {
 		if t.Published+t.Completed > 0 {

@@ -87,22 +87,25 @@ func (r agentRoutes) typed(name string) *MapType {
 	return r.types[name]
 }
 
-// mapType is the type with its routes. What no publisher says is theirs is of the unknown one.
+// mapType is the type with its routes. What no publisher says is theirs is of the unknown one. Counts of the hour are read at another moment than
+// those of the day, which are at least as high: nothing may read as if the last hour had more than the last 24.
 func (r agentRoutes) mapType(t TypeStatistics) MapType {
 	out := MapType{Name: t.Name, Published: t.Published, Completed: t.Completed}
 	unknown := MapGiven{Published: t.Published}
 	if found := r.types[t.Name]; found != nil {
 		out.HourPublished, out.HourCompleted = found.HourPublished, found.HourCompleted
+		out.Published, out.Completed = max(out.Published, out.HourPublished), max(out.Completed, out.HourCompleted)
 		for _, g := range found.From {
 			if g.Publisher == "" {
 				unknown.Hour = g.Hour
 				continue
 			}
+			g.Published = max(g.Published, g.Hour)
 			out.From = append(out.From, g)
 			unknown.Published -= g.Published
 		}
 	}
-	if unknown.Published = max(0, unknown.Published); unknown.Published+unknown.Hour > 0 {
+	if unknown.Published = max(unknown.Hour, unknown.Published); unknown.Published+unknown.Hour > 0 {
 		out.From = append(out.From, unknown)
 	}
 	return out

@@ -125,3 +125,28 @@ func TestTheMapKnowsOnlyThePublishersThatMessagesName(t *testing.T) {
 		}
 	}
 }
+
+// The counts of the hour are read later than those of the day. What came in between must not make the last hour longer than the last 24.
+func TestTheMapHasNoHourWithMoreThanItsDay(t *testing.T) {
+	t.Parallel()
+	agents := Agents{AsOf: historyNow(), All: []AgentStatistics{{Name: "cto", Types: []TypeStatistics{{Name: "review", Published: 5, Completed: 2}}}}}
+	read := routes{"cto": {died: 1, types: map[string]*MapType{"review": {
+		HourPublished: 8, HourCompleted: 3, From: []MapGiven{{Publisher: "ceo", Published: 3, Hour: 4}, {Publisher: "", Hour: 4}},
+	}}}}
+	m := mapOf(agents, read)
+	for _, a := range m.Agents {
+		if a.Died < a.HourDied {
+			t.Errorf("%s: %d died in the hour, %d in 24 h", a.Name, a.HourDied, a.Died)
+		}
+		for _, typ := range a.Types {
+			if typ.Published < typ.HourPublished || typ.Completed < typ.HourCompleted {
+				t.Errorf("%s: the hour has more than the day: %+v", typ.Name, typ)
+			}
+		}
+	}
+	for _, p := range m.Publishers {
+		if p.Published < p.Hour {
+			t.Errorf("publisher %q: %d in the hour, %d in 24 h", p.Name, p.Hour, p.Published)
+		}
+	}
+}

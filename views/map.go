@@ -171,10 +171,10 @@ func (p MapPage) edges(l mapLayout) []mapEdge {
 		for k, t := range a.Types {
 			box := l.Types[i][k]
 			for j, g := range l.ordered(t.From) {
-				from, to := l.Publishers[g.Publisher].right(), apart(box.left(), j, len(t.From))
-				add(mapEdge{From: from, To: to, Tone: "run", RateAtEnd: true, Title: p.giver(g) + " published " + t.Name + " for " + a.Name}, g.MapFlow)
+				from, to := l.Publishers[g.Publisher].middle(), apart(box.middle(), j, len(t.From))
+				add(mapEdge{Layer: 0, From: from, To: to, Tone: "run", RateAtEnd: true, Title: p.giver(g) + " published " + t.Name + " for " + a.Name}, g.MapFlow)
 			}
-			e := mapEdge{From: box.right(), To: agent.left(), Tone: "ok", Title: a.Name + " completed " + t.Name}
+			e := mapEdge{Layer: 1, From: box.middle(), To: agent.middle(), Tone: "ok", Title: a.Name + " completed " + t.Name}
 			if t.Completed.Day == 0 {
 				e.Tone = "wait"
 			}
@@ -182,8 +182,8 @@ func (p MapPage) edges(l mapLayout) []mapEdge {
 		}
 		for k, end := range p.Ends {
 			if f := end.Of(a); f.Day > 0 {
-				from := apart(agent.right(), k, len(p.Ends))
-				add(mapEdge{From: from, To: l.Ends[k].left(), Tone: end.Tone, Title: a.Name + ", " + end.Name}, f)
+				from := apart(agent.middle(), k, len(p.Ends))
+				add(mapEdge{Layer: 2, From: from, To: l.Ends[k].middle(), Tone: end.Tone, Title: a.Name + ", " + end.Name}, f)
 			}
 		}
 	}

@@ -1,56 +1,60 @@
 package views
 
-// mapSize and what it is made of, in pixels. The map is wider than a phone: there the table says the same.
+// What the map is made of: heights are in pixels, widths are shares of the width that the map has. On a phone the table says the same.
 const (
-	mapWidth  = 1140.0
 	mapTop    = 34.0 // Below the names of the layers.
 	mapGap    = 14.0 // Between agents.
 	mapBoxH   = 62.0 // The height of an agent, a publisher and an end.
 	typeH     = 26.0 // The least height of a type.
 	typeGap   = 8.0  // Between types.
-	rateW     = 42.0 // Where a rate stands, a line is straight.
 	edgeApart = 15.0 // Between lines that end at one place, so that the rate of each can be read.
 )
 
 // Columns of the layers: where each begins, and how wide it is.
-var mapColumns = [4]struct{ x, w float64 }{{0, 164}, {276, 196}, {560, 232}, {968, 172}}
+var mapColumns = [4]struct{ x, w float64 }{{0, 0.15}, {0.223, 0.22}, {0.516, 0.21}, {0.81, 0.19}}
 
 // mapBox is the place of something on the map.
 type mapBox struct{ X, Y, W, H float64 }
 
-// mapEdge is a line between two places. It is as wide as there is much on it.
+// mapEdge is a line from one layer to the next. It is as wide as there is much on it.
 type mapEdge struct {
-	From, To    [2]float64
+	Layer       int     // From which layer it comes.
+	From, To    float64 // The heights at which it begins and ends.
 	Width       float64
 	Tone        string
 	Rate, Title string
 	RateAtEnd   bool // The rate stands where the line ends, else where it begins.
 }
 
-// path is a curve that leaves and arrives level, and straight where its rate stands.
+// path is a curve over a width of 100, which leaves and arrives level. It is straight where its rate stands.
 func (e mapEdge) path() string {
-	from, to := e.From[0], e.To[0]
+	from, to := px(e.From), px(e.To)
 	if e.RateAtEnd {
-		to -= rateW
-	} else {
-		from += rateW
+		return "M0 " + from + " C30 " + from + " 30 " + to + " 60 " + to + " H100"
 	}
-	half := (from + to) / 2
-	return "M" + px(e.From[0]) + " " + px(e.From[1]) + " H" + px(from) + " C" + px(half) + " " + px(e.From[1]) + " " + px(half) + " " + px(e.To[1]) + " " + px(to) + " " + px(e.To[1]) + " H" + px(e.To[0])
+	return "M0 " + from + " H40 C70 " + from + " 70 " + to + " 100 " + to
 }
 
 func (e mapEdge) rateX() float64 {
 	if e.RateAtEnd {
-		return e.To[0] - 6
+		return mapColumns[e.Layer+1].x
 	}
-	return e.From[0] + 6
+	return mapColumns[e.Layer].x + mapColumns[e.Layer].w
+}
+
+// rateShift keeps the rate off the place that it stands at, in pixels.
+func (e mapEdge) rateShift() float64 {
+	if e.RateAtEnd {
+		return -6
+	}
+	return 6
 }
 
 func (e mapEdge) rateY() float64 {
 	if e.RateAtEnd {
-		return e.To[1] + 4
+		return e.To + 4
 	}
-	return e.From[1] + 4
+	return e.From + 4
 }
 
 func (e mapEdge) anchor() string {
@@ -58,6 +62,12 @@ func (e mapEdge) anchor() string {
 		return "end"
 	}
 	return "start"
+}
+
+// mapBetween is the room between a layer and the next.
+func mapBetween(layer int) mapBox {
+	x := mapColumns[layer].x + mapColumns[layer].w
+	return mapBox{X: x, W: mapColumns[layer+1].x - x}
 }
 
 // mapLayout places everything: publishers at the left, then task types, agents, and what became of the work.
@@ -115,10 +125,7 @@ func typeBoxes(lines []int, y float64) []mapBox {
 	return out
 }
 
-func (b mapBox) left() [2]float64  { return [2]float64{b.X, b.Y + b.H/2} }
-func (b mapBox) right() [2]float64 { return [2]float64{b.X + b.W, b.Y + b.H/2} }
+func (b mapBox) middle() float64 { return b.Y + b.H/2 }
 
-// apart is a point of several, each with room for a rate.
-func apart(at [2]float64, i, n int) [2]float64 {
-	return [2]float64{at[0], at[1] + (float64(i)-float64(n-1)/2)*edgeApart}
-}
+// apart is the height of one of several lines, each with room for a rate.
+func apart(at float64, i, n int) float64 { return at + (float64(i)-float64(n-1)/2)*edgeApart }

@@ -16,7 +16,7 @@ func TestNothingOnTheMapOverlaps(t *testing.T) {
 				boxes = append(boxes, of...)
 			}
 			for i, a := range boxes {
-				if a.X < 0 || a.X+a.W > mapWidth || a.Y < mapTop-1 || a.Y+a.H > l.Height {
+				if a.X < 0 || a.X+a.W > 1.0001 || a.Y < mapTop-1 || a.Y+a.H > l.Height {
 					t.Errorf("%v: %+v is not on a map of height %v", lines, a, l.Height)
 				}
 				for _, b := range boxes[:i] {
