@@ -140,7 +140,7 @@ func Defaults() Rules {
 		}, {
 			ID: RuleExpiring, Severity: Info, Title: "Expiring without a heartbeat", find: leasesThat(lifecycle.StaleExpiring),
 			Why:  "Under a fifth of the wait is left and no heartbeat came.",
-			Next: "Nothing yet. If it happens often, the worker should send heartbeats sooner.",
+			Next: "Nothing to do yet. If it happens often, the worker should send heartbeats sooner.",
 		}, {
 			ID: RuleUnknown, Severity: Warning, Title: "Unknown outcome", find: findUnknown,
 			Why:  "Nothing proves how they ended.",

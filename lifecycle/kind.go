@@ -24,7 +24,7 @@ const (
 	Delivered         Kind = "delivered"          // Consumer state shows a delivery of this message.
 	AttemptUnanswered Kind = "attempt_unanswered" // A delivery is proved by consumer sequences but no line of it was seen (yet).
 	LeaseExpired      Kind = "lease_expired"      // The deadline of an attempt passed without an answer; a redelivery is due.
-	PresumedDead      Kind = "presumed_dead"      // The deadline of the last attempt passed without an answer; the broker may never say so.
+	PresumedDead      Kind = "presumed_dead"      // No attempt is left: the last one passed its deadline or was handed back; the broker may never say so.
 	AckRefuted        Kind = "ack_refuted"        // An acknowledgement was seen, yet the message is still in the stream later.
 	Vanished          Kind = "vanished"           // The message left the stream without an answer; Detail.Removal says by what, where that is known.
 	Orphaned          Kind = "orphaned"           // No consumer's filter matches the subject: no worker gets the message until one does.

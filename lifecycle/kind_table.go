@@ -139,7 +139,7 @@ var kindTable = [...]KindRow{
 	{LeaseExpired, "lease expired", "m-deadline", "bad", Inferred, AboutAttempt, InAttempt, PhaseExpired, LaneAttempt,
 		"The deadline of the attempt passed without an answer. A redelivery is due."},
 	{PresumedDead, "presumed dead", "m-crash", "bad", Inferred, AboutAttempt, InAttempt, PhaseExpired, LaneAttempt,
-		"The deadline of the last attempt passed without an answer. The broker may never say so."},
+		"No attempt of the message is left: the last one passed its deadline without an answer, or was handed back. The broker may never say so."},
 	{AckRefuted, "ack refuted", "critical", "bad", Broker, AboutMessage, InAttempt, PhaseExpired, LaneMessage,
 		"An acknowledgement was seen, yet the message was still in the stream later: it had no effect."},
 	{Vanished, "vanished", "unknown", "wait", Inferred, AboutMessage, AfterAttempts, PhaseGone, LaneMessage,

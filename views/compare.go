@@ -229,9 +229,11 @@ func (c chosen) effects() string {
 	return Cut(strings.Join(out, ", "), 400)
 }
 
-// use is what the worker last said of the model that it used.
-func (c chosen) use() lifecycle.ModelUse {
-	for _, e := range slices.Backward(c.events) {
+func (c chosen) use() lifecycle.ModelUse { return usedModel(c.events) }
+
+// usedModel is what the worker of an attempt last said of the model that it used.
+func usedModel(events []lifecycle.Event) lifecycle.ModelUse {
+	for _, e := range slices.Backward(events) {
 		if e.Provenance == lifecycle.Reported && e.Detail.ModelUse != (lifecycle.ModelUse{}) {
 			return e.Detail.ModelUse
 		}

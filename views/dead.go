@@ -87,7 +87,12 @@ func statusLook(s dlqtriage.Status, o dlqtriage.Outcome) look {
 }
 
 // StatusWords are what was decided about an entry, with what became of the message that followed.
-func StatusWords(e dlqtriage.Entry) string { return statusLook(e.Status, e.Outcome).Word }
+func StatusWords(e dlqtriage.Entry) string {
+	if e.Status == dlqtriage.StatusActing {
+		return "decided; what comes of it is not known yet"
+	}
+	return statusLook(e.Status, e.Outcome).Word
+}
 
 // outcomeWords say what became of the message that followed.
 func outcomeWords(o dlqtriage.Outcome) string { return spaced(string(o)) }

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"time"
 
+	"fleetglass/dlqtriage"
 	"fleetglass/lifecycle"
 )
 
@@ -76,7 +77,16 @@ func Sign(id string) string {
 }
 
 func (r TaskRow) noted() bool {
-	return r.Stale != "" || r.Duplicates > 0 || r.Category != "" || len(r.shownAnomalies()) > 0
+	return r.Stale != "" || r.Duplicates > 0 || r.Category != "" || r.Reason != "" || len(r.shownAnomalies()) > 0
+}
+
+// reasonText is the whole reason, with its category.
+func (r TaskRow) reasonText() string {
+	text := "Why it failed or died: " + Cut(r.Reason, 600)
+	if r.Category != "" {
+		text += " (" + Cut(categoryName(dlqtriage.Category(r.Category)), 60) + ")"
+	}
+	return text
 }
 
 // idValue is the task id as a value of the id filter. An id that ends in a star would read as a beginning, which still finds it.

@@ -94,6 +94,9 @@ func (b *builder) attempt(i int, m lifecycle.MessageTrace, a lifecycle.Attempt) 
 	if held > 0 {
 		lane.Note += ", " + lifecycle.Lasting(held)
 	}
+	if use := usedModel(events); use.CostUSD > 0 {
+		lane.Note += ", " + USD(use.CostUSD)
+	}
 	b.attemptLease(&lane, m, a)
 	b.attemptMarks(&lane, events)
 	lane.fitTexts()

@@ -55,7 +55,7 @@ func TestPagesOfARichFleet(t *testing.T) {
 			"#rows tr": "=50", "#states a:first-child": "All 627", "#summary": "627 tasks, newest first by last event", `th[aria-sort="descending"]`: "Last event",
 			`.pager a[rel="next"]`: "Older", `.pager a[rel="prev"]`: "=0", `#facets input[name="agent"]`: "=8", "#words option": "",
 		},
-		"/tasks?state=dead_lettered&state=exhausted&state=terminated": {"#rows tr": "=11", `#states a[aria-current="page"]`: "Exhausted"},
+		"/tasks?state=dead_lettered&state=exhausted&state=terminated": {"#rows tr": "=11", "#rows .notes .reason": "dependency_unavailable", `#states a[aria-current="page"]`: "Exhausted"},
 		"/tasks?q=" + url.QueryEscape(`agent:cto review`):             {"#q[value='agent:cto review']": "", "#rows tr td:nth-child(3)": "Review"},
 		"/tasks?sort=published":                                       {`th[aria-sort="ascending"]`: "Published"},
 		"/tasks?has=duplicate":                                        {"#chips [aria-current]": "a publish caught as duplicate", "#rows .badge.dup": "1"},
@@ -91,7 +91,7 @@ func TestPagesOfATask(t *testing.T) {
 	weird := "/tasks/" + url.PathEscape("orders/2026/11 weird id?&#%")
 	for path, want := range map[string]wants{
 		"/tasks/tsk-7f3a91": {
-			"h1": "Write blog post on retry semantics", "#task-state": "completed", "#facts": "4 attempts in 2 messages", "#answers .say": "Nobody: its worker acknowledged it",
+			"h1": "Write blog post on retry semantics", "#task-state": "completed", "#facts": "4 attempts in 2 messages", "#answers .say": "Nobody: its worker acknowledged it", "#timeline .lane-names": "terminated, 4m 18s, $1.12",
 			".lane-names .msg": "=2", ".lane-names > div:not(.msg, .axis-row)": "=4", ".lanes .running": "", ".lanes .silent": "=1", ".lanes .waiting": "", ".lanes .tick": "",
 			"#timeline details tbody tr": "=4", "#events tr.group": "Message 1 · TASKS:48601", "#events tr[id^=ev-] a.ev": "publish attempt", "#event h2": "ack confirmed",
 			".banner.gap b": "Part of this task's time was not observed.", `#views a[aria-current="page"]`: "Timeline",

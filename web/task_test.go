@@ -3,6 +3,7 @@ package web_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -92,5 +93,30 @@ func TestListsFitATablet(t *testing.T) {
 		if column != shown || note != shown {
 			t.Errorf("at %d px: column p50 %v, note about it %v; want %v", width, column, note, shown)
 		}
+	}
+}
+
+// A task says who published it, as far as its message does.
+func TestATaskNamesItsPublisher(t *testing.T) {
+	t.Parallel()
+	story := webtest.NewStory(noon)
+	story.Publish("tsk-named", "cto", "code_review", "Review", 0, "")
+	for i := range story.Batch.Events {
+		story.Batch.Events[i].Detail.Publisher = "alert-relay"
+	}
+	story.Publish("tsk-nameless", "cto", "code_review", "Review", 0, "")
+	s := newSite(t, story.Batch)
+	wants{"#facts": "from alert-relay"}.check(t, s.get(t, "/tasks/tsk-named", 200))
+	if got := text(s.get(t, "/tasks/tsk-nameless", 200).Find("#facts")); strings.Contains(got, "from") {
+		t.Errorf("a task without a publisher says %q", got)
+	}
+}
+
+// Where a query cannot be read nothing was counted.
+func TestAListThatCannotBeReadCountsNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch)
+	if got := text(s.get(t, "/tasks?q=agent:", 400).Find("#states")); got != "All" {
+		t.Errorf("the tabs say %q, want no count", got)
 	}
 }

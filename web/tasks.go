@@ -40,7 +40,7 @@ func (w *Web) list(c *gin.Context, lp listPage) error {
 	if errors.As(err, &wrong) {
 		p.Search.Problem = problemWords(wrong)
 		p.Empty = unreadable(lp.path)
-		p.States = q.stateTabs(query.StateCounts{}, lp.states)
+		p.States = uncounted(q.stateTabs(query.StateCounts{}, lp.states))
 		f.status = http.StatusBadRequest
 		return w.render(c, f, views.Tasks(p))
 	}
@@ -65,6 +65,9 @@ func (w *Web) listProps(c *gin.Context, lp listPage, q listQuery, snap *query.Fl
 		Chips: q.chips(snap.Facets), Facets: q.facets(snap.Facets),
 		ByLast:      q.sortLink(lifecycle.SortLastEvent, lifecycle.SortLastEventDesc),
 		ByPublished: q.sortLink(lifecycle.SortPublished, lifecycle.SortPublishedDesc),
+	}
+	if len(snap.Facets.Agents) > 0 {
+		p.ChipLegend = "Agent"
 	}
 	p.Search = views.SearchBox{
 		Action: lp.path, What: lp.heading, Query: strings.Join(q.values["q"], " "), Example: "Task id, text, or agent:marketing", Keep: q.params("q", "from"),
@@ -109,6 +112,14 @@ func (w *Web) fillList(ctx context.Context, p *views.TasksPage, lp listPage, q l
 		p.Empty, err = w.emptyList(ctx, q, lp, snap, counts, list)
 	}
 	return err
+}
+
+// uncounted are tabs of a list of which nothing was counted.
+func uncounted(tabs []views.Tab) []views.Tab {
+	for i := range tabs {
+		tabs[i].Count = ""
+	}
+	return tabs
 }
 
 // unreadable is a list whose query has a mistake; what is wrong stands at the box.
