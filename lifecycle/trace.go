@@ -233,7 +233,7 @@ func spans(mt MessageTrace, now Micros) []Span {
 }
 
 // SortCausally orders events as they caused each other: by generation of their message, attempt, phase within the attempt, then
-// time. Clocks only decide among events that nothing else orders: a dead message may be classified before or after its copy is kept.
+// time. Clocks only decide among events that nothing else orders, such as what ends a message, what is kept of it and what is decided about it.
 func SortCausally(events []Event, messages []MessageFacts) {
 	r := rankMessages(messages)
 	placed := make([]causalPlace, len(events))
@@ -253,13 +253,14 @@ type causalPlace struct {
 	rank, attempt int
 	phase         Phase
 	event         *Event
+	last          Phase // Decides between equal times.
 }
 
 func (a causalPlace) compare(b causalPlace) int {
 	if c := cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.attempt, b.attempt), cmp.Compare(a.phase, b.phase)); c != 0 {
 		return c
 	}
-	return cmp.Or(cmp.Compare(a.event.At, b.event.At), cmp.Compare(a.event.ID, b.event.ID))
+	return cmp.Or(cmp.Compare(a.event.At, b.event.At), cmp.Compare(a.last, b.last), cmp.Compare(a.event.ID, b.event.ID))
 }
 
 // ranks orders the messages of a task by generation.
@@ -307,7 +308,7 @@ func (r ranks) place(e *Event) causalPlace {
 	if n == 0 && row.Turn == OfDelivery {
 		n = r.numbering[numbered{e.Message, e.Consumer, e.ConsumerSeq}]
 	}
-	return causalPlace{rank: r.of(e, row.About), attempt: causalAttempt(n, row.Turn), phase: min(row.Phase, PhaseKept), event: e}
+	return causalPlace{rank: r.of(e, row.About), attempt: causalAttempt(n, row.Turn), phase: min(row.Phase, PhaseGone), last: row.Phase, event: e}
 }
 
 // of ranks an event with its message, else with the last message that was stored by then of those whose id it names, else with the newest one; publish

@@ -112,9 +112,11 @@ func TestADeliveryWithoutANumberStandsInItsAttempt(t *testing.T) {
 	inOrder(t, events, "published+0s delivered+1s naked+3s delivered+5s terminated+7s")
 }
 
-func TestADeadMessageIsClassifiedWhenItWas(t *testing.T) {
+func TestWhatFollowsADeathStandsByItsTime(t *testing.T) {
 	t.Parallel()
-	for _, order := range []string{"classified+2s dead_lettered+3s triaged+4s", "dead_lettered+2s classified+3s triaged+4s"} {
+	for _, order := range []string{
+		"classified+2s dead_lettered+3s triaged+4s", "dead_lettered+2s classified+3s triaged+4s", "classified+2s dead_lettered+3s vanished+4s triaged+5s",
+	} {
 		given := "published 0s seq=1 task=T msgid=T\nterminated 1s seq=1 n=1 cseq=1"
 		for _, event := range strings.Fields(order) {
 			kind, at, _ := strings.Cut(event, "+")

@@ -207,3 +207,16 @@ func printTask(t *testing.T, browser context.Context) {
 		}
 	}
 }
+
+// TestTheCurrentTabIsInSight has more tabs than there is room for.
+func TestTheCurrentTabIsInSight(t *testing.T) {
+	t.Parallel()
+	b := openTab(t, testkit.Browser(t), newSite(t, webtest.Rich(noon).Batch))
+	b.do(t, "resize", chromedp.EmulateViewport(800, 900))
+	for _, path := range []string{"/tasks", "/tasks?state=triaged"} {
+		b.open(t, path)
+		if !eval[bool](t, b, `(() => { const n = document.querySelector("#states"), box = n.getBoundingClientRect(), tab = n.querySelector("[aria-current]").getBoundingClientRect(); return n.scrollWidth > n.clientWidth && tab.left >= box.left && tab.right <= box.right; })()`) {
+			t.Errorf("%s: the current tab is scrolled away, or all are in sight", path)
+		}
+	}
+}

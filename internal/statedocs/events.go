@@ -17,7 +17,7 @@ changes a state by itself: events are joined into facts, and facts are judged ([
 "Known" says how an event of the kind is known: **observed** on the wire; said by the **broker** in an advisory, a metric or its state;
 **recorded** in an idempotency record, a dead-letter entry or a decision; **reported** by an agent; **inferred** by Fleetglass from the others.
 A trace lists events by message, attempt and phase, in the order of "place"; clocks only decide between events that nothing else orders.
-What is kept of a message (11) and what is decided about it (12) stand by their times.
+What ends a message, what is kept of it and what is decided about it (10 to 12) stand by their times.
 
 | kind | on pages | about | known | place | meaning |
 |---|---|---|---|---|---|
