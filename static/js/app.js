@@ -19,7 +19,7 @@ const back = document.querySelector("[data-back]");
 if (back && document.referrer.startsWith(location.origin + "/tasks?")) back.href = document.referrer;
 
 // The current tab is in sight.
-for (const tab of document.querySelectorAll(".tabs [aria-current]")) tab.parentElement.scrollLeft = tab.offsetLeft - 99;
+for (const tab of document.querySelectorAll(".tabs [aria-current]")) tab.parentElement.scrollLeft = tab.offsetLeft - tab.parentElement.offsetLeft - 99;
 
 // Only some pages have a plot, and only tasks a timeline.
 if (document.querySelector("figure.plotted")) (await import("./plot.js")).plots();
