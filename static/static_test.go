@@ -42,7 +42,7 @@ func TestAssetsAreKeptForEverUnderTheirHash(t *testing.T) {
 	}
 }
 
-// Comments are an eighth of what a page fetches. Lines keep their numbers.
+// Comments are a tenth of what a first view fetches. Lines keep their numbers.
 func TestCommentsAreNotServed(t *testing.T) {
 	t.Parallel()
 	a := assets(t)

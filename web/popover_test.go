@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"fleetglass/internal/testkit"
 	"fleetglass/web/webtest"
@@ -50,6 +51,37 @@ func TestLongNamesStayInTheirPlace(t *testing.T) {
 		}).map((e) => e.textContent.slice(0, 60)).join("; ")`)
 		if over != "" {
 			t.Errorf("at %d px a name lies over what stands beside it: %s", width, over)
+		}
+	}
+}
+
+func TestEscapeGivesTheFocusBack(t *testing.T) {
+	t.Parallel()
+	b := openTab(t, testkit.Browser(t), newSite(t, webtest.Rich(noon).Batch))
+	b.open(t, "/tasks")
+	b.click(t, ".facets-btn")
+	b.run(t, `document.querySelector("#facets input[type=checkbox]").focus()`)
+	b.press(t, kb.Escape)
+	b.until(t, `!document.querySelector("#facets").matches(":popover-open") && document.activeElement.matches(".facets-btn")`)
+	b.click(t, ".actions details summary")
+	b.run(t, `document.querySelector("#curl").focus()`)
+	b.press(t, kb.Escape)
+	b.until(t, `!document.querySelector(".actions details").open && document.activeElement.matches(".actions details summary")`)
+}
+
+func TestNothingInTheTopBarLiesOverAnotherThing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch, func(c *setup) { c.Environment = "production" })
+	b := openTab(t, testkit.Browser(t), s)
+	b.open(t, "/")
+	for _, width := range []int64{360, 768, 800, 1024, 1280} {
+		b.do(t, "resize", chromedp.EmulateViewport(width, 900))
+		over := eval[string](t, b, `(() => {
+			const boxes = [...document.querySelectorAll(".topbar > *, .brand > *")].filter((e) => e.checkVisibility() && !e.matches(".brand")).map((e) => [e.textContent.trim().slice(0, 20), e.getBoundingClientRect()]).filter(([, r]) => r.width > 2);
+			return boxes.flatMap(([a, r], i) => boxes.slice(i + 1).filter(([, q]) => r.left < q.right - 1 && q.left < r.right - 1 && r.top < q.bottom && q.top < r.bottom).map(([c]) => a + " over " + c)).join();
+		})()`)
+		if over != "" {
+			t.Errorf("at %d px: %s", width, over)
 		}
 	}
 }

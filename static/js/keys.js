@@ -29,9 +29,14 @@ function search() {
   box.select();
 }
 
+// What was opened is closed first, and the focus goes back to what opened it. A browser does so for a popover.
 function escape() {
+  if (document.querySelector(":popover-open")) return;
   const menu = document.querySelector("details.menu[open]");
-  if (menu) menu.open = false;
+  if (menu) {
+    if (menu.contains(document.activeElement)) menu.querySelector("summary").focus();
+    menu.open = false;
+  }
   else if (selectedCount() > 0) clearSelection();
   else if (!closePane()) {
     document.querySelector(".cursor")?.classList.remove("cursor");
