@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/fleet"
+	"fleetglass/internal/pull"
 	"fleetglass/lifecycle"
 )
 
@@ -39,8 +40,8 @@ type reader struct {
 	cfg      Config
 	stream   lifecycle.StreamID
 	consumer jetstream.Consumer
-	pull     *pull // Nil before the first.
-	left     int   // Lines that the pull may still bring.
+	pull     *pull.Pull // Nil before the first.
+	left     int        // Lines that the pull may still bring.
 	draining bool
 	held     []delivery // Read, and put back.
 	last     int        // Lines of the batch before.
@@ -68,7 +69,7 @@ func (r *reader) abandon() {
 	if r.pull == nil {
 		return
 	}
-	for msg := range r.pull.lines { // Closed by the client when the pull is filled or over, after pullWait at most.
+	for msg := range r.pull.Messages { // Closed by the client when the pull is filled or over, after pullWait at most.
 		_ = msg.Nak()
 	}
 }
@@ -128,7 +129,7 @@ const forever = time.Hour
 func (r *reader) receive(ctx context.Context, patience time.Duration) (*nats.Msg, error) {
 	if r.pull != nil && r.left > 0 {
 		select {
-		case msg, open := <-r.pull.lines:
+		case msg, open := <-r.pull.Messages:
 			if open {
 				r.left--
 				return msg, nil
@@ -150,13 +151,13 @@ func (r *reader) wait(ctx context.Context, patience time.Duration) (*nats.Msg, e
 			}
 		}
 		select {
-		case msg, open := <-r.pull.lines:
+		case msg, open := <-r.pull.Messages:
 			if open {
 				r.left--
 				return msg, nil
 			}
 			r.left = 0
-			if err := r.pull.err; err != nil {
+			if err := r.pull.Err(); err != nil {
 				return nil, err
 			}
 		case <-timer.C:
@@ -171,15 +172,15 @@ func (r *reader) again() error {
 	if r.draining {
 		return io.EOF
 	}
-	request := pullRequest{Expires: pullWait, Batch: r.cfg.BatchLines, MaxBytes: pullBytes}
+	request := pull.Request{Expires: pullWait, Batch: r.cfg.BatchLines, MaxBytes: pullBytes}
 	if r.sharded {
 		request.Group, request.Priority = fleet.ReaderGroup, r.cfg.Rank
 	}
-	pull, err := startPull(r.cfg.JetStream, r.consumer, request)
+	next, err := pull.Start(r.cfg.JetStream, r.consumer, request)
 	if err != nil {
 		return fmt.Errorf("pull: %w", err)
 	}
-	r.pull, r.left = pull, r.cfg.BatchLines
+	r.pull, r.left = next, r.cfg.BatchLines
 	return nil
 }
 

@@ -7,11 +7,9 @@ import (
 	"time"
 
 	"fleetglass/lifecycle"
-
-	"github.com/nats-io/nats.go/jetstream"
 )
 
-func (w *Worker) handle(ctx context.Context, msg jetstream.Msg) {
+func (w *Worker) handle(ctx context.Context, msg taken) {
 	d, err := w.delivery(msg)
 	if err != nil {
 		w.cfg.Logger.Error("a delivery could not be read", "agent", w.cfg.Agent, "error", err)
@@ -36,7 +34,7 @@ func (w *Worker) handle(ctx context.Context, msg jetstream.Msg) {
 	}
 }
 
-func (w *Worker) delivery(msg jetstream.Msg) (Delivery, error) {
+func (w *Worker) delivery(msg taken) (Delivery, error) {
 	meta, err := msg.Metadata()
 	if err != nil {
 		return Delivery{}, err
@@ -45,7 +43,7 @@ func (w *Worker) delivery(msg jetstream.Msg) (Delivery, error) {
 	stream.Domain = firstNonEmpty(meta.Domain, stream.Domain)
 	key := lifecycle.MessageKey{Stream: stream, Seq: meta.Sequence.Stream}
 	d := Delivery{
-		Task: ReadTask(msg.Headers(), msg.Data(), key), Key: key, Subject: msg.Subject(), Body: msg.Data(), Attempt: int(meta.NumDelivered),
+		Task: ReadTask(msg.Header, msg.Data, key), Key: key, Subject: msg.Subject, Body: msg.Data, Attempt: int(meta.NumDelivered),
 	}
 	d.Token = uint64(d.Attempt)
 	d.report = w.leased(d)
@@ -53,7 +51,7 @@ func (w *Worker) delivery(msg jetstream.Msg) (Delivery, error) {
 }
 
 // repeat ends a task that completed before: nothing is executed. The same task with another payload is refused, never merged.
-func (w *Worker) repeat(ctx context.Context, log *slog.Logger, msg jetstream.Msg, d Delivery, r Record) {
+func (w *Worker) repeat(ctx context.Context, log *slog.Logger, msg taken, d Delivery, r Record) {
 	if r.PayloadHash != "" && r.PayloadHash != d.Task.PayloadHash {
 		w.fail(ctx, log, msg, d, Terminate("key_conflict: this task id completed with another payload"))
 		return
@@ -65,7 +63,7 @@ func (w *Worker) repeat(ctx context.Context, log *slog.Logger, msg jetstream.Msg
 }
 
 // execute does a task and records that, before it acknowledges. k is nil where nothing is reserved.
-func (w *Worker) execute(ctx context.Context, log *slog.Logger, msg jetstream.Msg, d Delivery, k *keeper) {
+func (w *Worker) execute(ctx context.Context, log *slog.Logger, msg taken, d Delivery, k *keeper) {
 	claimed := ReportData{Status: "in_flight", LeaseExpiresAt: Instant(lifecycle.MicrosOf(w.cfg.Now().Add(w.cfg.Timing.waitOf(d.Attempt))))}
 	if k != nil {
 		claimed.LeaseExpiresAt = Instant(k.held.ExpiresAt)
@@ -109,7 +107,7 @@ func (w *Worker) record(ctx context.Context, k *keeper, r Record) error {
 }
 
 // work runs the handler and heartbeats meanwhile.
-func (w *Worker) work(ctx context.Context, log *slog.Logger, msg jetstream.Msg, d Delivery, k *keeper) (string, error) {
+func (w *Worker) work(ctx context.Context, log *slog.Logger, msg taken, d Delivery, k *keeper) (string, error) {
 	if k != nil {
 		return w.workReserved(ctx, log, msg, d, k)
 	}
@@ -125,7 +123,7 @@ func (w *Worker) work(ctx context.Context, log *slog.Logger, msg jetstream.Msg, 
 	return summary, err
 }
 
-func (w *Worker) heartbeat(ctx context.Context, log *slog.Logger, msg jetstream.Msg, d Delivery) {
+func (w *Worker) heartbeat(ctx context.Context, log *slog.Logger, msg taken, d Delivery) {
 	if w.cfg.Timing.Heartbeat <= 0 {
 		return
 	}
@@ -141,7 +139,7 @@ func (w *Worker) heartbeat(ctx context.Context, log *slog.Logger, msg jetstream.
 	}
 }
 
-func (w *Worker) fail(ctx context.Context, log *slog.Logger, msg jetstream.Msg, d Delivery, err error) {
+func (w *Worker) fail(ctx context.Context, log *slog.Logger, msg taken, d Delivery, err error) {
 	var end *terminate
 	var later *delay
 	switch {
@@ -150,7 +148,7 @@ func (w *Worker) fail(ctx context.Context, log *slog.Logger, msg jetstream.Msg, 
 		w.report(ctx, log, d, lifecycle.ReportFailed, ReportData{Status: "failed", Reason: err.Error()})
 	case errors.As(err, &end):
 		w.report(ctx, log, d, lifecycle.ReportFailed, ReportData{Status: "failed", Reason: end.reason})
-		w.answer(log, d, AnswerTerm, msg.TermWithReason(end.reason))
+		w.answer(log, d, AnswerTerm, msg.giveUp(end.reason))
 	case ctx.Err() != nil: // Stopping: another worker may take it at once.
 		w.answer(log, d, AnswerNak, msg.Nak())
 	case errors.As(err, &later):

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"log/slog"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // admit reserves the task before it is executed. What another holds is handed back until that one's lease ends.
-func (w *Worker) admit(ctx context.Context, log *slog.Logger, msg jetstream.Msg, d Delivery) {
+func (w *Worker) admit(ctx context.Context, log *slog.Logger, msg taken, d Delivery) {
 	began := time.Now()
 	held, done, err := w.cfg.Reserve.Reserve(ctx, Claim{
 		TaskID: d.Task.ID, IdempotencyKey: d.Task.IdempotencyKey, PayloadHash: d.Task.PayloadHash, Owner: w.lease, Lease: w.leaseOf(d),
@@ -43,7 +41,7 @@ func (w *Worker) leaseOf(d Delivery) time.Duration {
 
 // workReserved runs the handler; meanwhile it renews the reservation and heartbeats, in that order, so that neither outlives the
 // other by more than what leaseOf allows. Where heartbeats are on, there are at least three to a lease.
-func (w *Worker) workReserved(ctx context.Context, log *slog.Logger, msg jetstream.Msg, d Delivery, k *keeper) (string, error) {
+func (w *Worker) workReserved(ctx context.Context, log *slog.Logger, msg taken, d Delivery, k *keeper) (string, error) {
 	every := min(w.cfg.Timing.Heartbeat, w.leaseOf(d)/3)
 	beat := func() { w.answer(log, d, AnswerHeartbeat, msg.InProgress()) }
 	return k.during(ctx, every, beat, func(ctx context.Context) (string, error) { return w.cfg.Handle(ctx, d) })

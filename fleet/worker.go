@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/internal/pull"
 )
 
 // WorkerConfig is what a [Worker] needs.
@@ -78,7 +80,7 @@ func NewWorker(cfg WorkerConfig) (*Worker, error) {
 }
 
 const (
-	pullExpiry    = 30 * time.Second
+	pullExpiry    = 5 * time.Second // Also how long a worker waits that lost its connection while it asked.
 	errorPause    = time.Second
 	settleTimeout = 5 * time.Second
 )
@@ -122,22 +124,21 @@ func (w *Worker) Open(ctx context.Context) error {
 // session takes tasks until the consumer fails or the context ends. A task that arrives while it ends is still handled, so that
 // stopping never looks like a crash.
 func (w *Worker) session(ctx context.Context) error {
-	tasks, err := w.consumer.Messages(jetstream.PullMaxMessages(1), jetstream.PullExpiry(pullExpiry))
-	if err != nil {
-		return err
-	}
-	defer tasks.Stop()
-	defer context.AfterFunc(ctx, tasks.Drain)()
-	for {
-		msg, err := tasks.Next()
-		if errors.Is(err, jetstream.ErrNoHeartbeat) {
-			continue // The broker is away; the client reconnects and asks again.
-		}
+	for ctx.Err() == nil {
+		tasks, err := pull.Start(w.cfg.JetStream, w.consumer, pull.Request{Batch: 1, Expires: pullExpiry})
 		if err != nil {
 			return err
 		}
-		w.handle(ctx, msg)
+		ended := context.AfterFunc(ctx, tasks.End)
+		for msg := range tasks.Messages {
+			w.handle(ctx, taken{msg})
+		}
+		ended()
+		if err := tasks.Err(); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 func pause(ctx context.Context, d time.Duration) {

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -21,6 +22,10 @@ const (
 	headerWillID = "X-Retry-Message-ID"
 )
 
+// headerStatus is by what the client knows the broker's own word in a message without a body: who reads RETRY would not be given it, or would be told that the
+// consumer is gone.
+const headerStatus = "Status"
+
 // parked is what a parked message says.
 type parked struct {
 	effect string
@@ -38,7 +43,9 @@ func park(c fleet.Contract, e decision.Claimed, d dlqtriage.Delivery, again bool
 	m := nats.NewMsg(c.RetrySubject(agent, taskType))
 	m.Data = d.Message.Payload
 	for name, value := range d.Message.Headers {
-		m.Header.Set(name, value)
+		if !strings.EqualFold(name, headerStatus) {
+			m.Header.Set(name, value)
+		}
 	}
 	m.Header.Set(headerWillID, d.Message.MessageID())
 	m.Header.Set(fleet.HeaderMsgID, parkedID(e, again))

@@ -110,6 +110,18 @@ func TestARetryWaitsUntilItIsDue(t *testing.T) {
 	}
 }
 
+// A message without a body may have the headers by which the broker itself speaks to clients.
+func TestAMessageWithTheBrokersStatusIsRetriedLikeAnyOther(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, broker(t), temporary(t), nil)
+	w.runs()
+	for i, status := range []string{"100", "404", "408", "409", "503"} {
+		task := fmt.Sprint("t", i)
+		a := w.act(retryOf(w.deadWith(task, nil, map[string][]string{"X-Task-ID": {task}, "Status": {status}, "Description": {"Consumer Deleted"}}), task))
+		w.sentOnce(task, w.ended(a.ID))
+	}
+}
+
 func TestAParkedMessageThatWasLostIsParkedAgain(t *testing.T) {
 	t.Parallel()
 	js := broker(t)

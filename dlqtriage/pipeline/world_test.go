@@ -16,6 +16,7 @@ import (
 	"fleetglass/decision"
 	"fleetglass/dlqtriage"
 	"fleetglass/fleet"
+	"fleetglass/internal/leader"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
 	"fleetglass/store/sqlite"
@@ -88,6 +89,12 @@ func temporary(t testing.TB) string { return filepath.Join(t.TempDir(), "store.d
 // dead stores a message that died, and returns the id of its entry.
 func (w *world) dead(task string) string {
 	w.t.Helper()
+	return w.deadWith(task, []byte(`{"taskId":"`+task+`"}`), map[string][]string{"X-Task-ID": {task}})
+}
+
+// deadWith is dead with a body and headers.
+func (w *world) deadWith(task string, body []byte, headers map[string][]string) string {
+	w.t.Helper()
 	w.seq++
 	key := lifecycle.MessageKey{Stream: lifecycle.StreamID{Name: "TASKS"}, Seq: 100_000 + w.seq}
 	now := lifecycle.MicrosOf(time.Now().Add(-time.Second)) // A filter selects what died before it.
@@ -102,7 +109,7 @@ func (w *world) dead(task string) string {
 	gone.Detail.Reason = "503 overloaded"
 	_, err := w.store.Append(w.t.Context(), lifecycle.Batch{
 		Events:   []lifecycle.Event{published, gone},
-		Payloads: []lifecycle.Payload{{Message: key, Body: []byte(`{"taskId":"` + task + `"}`), Headers: map[string][]string{"X-Task-ID": {task}}, Size: 10, At: now}},
+		Payloads: []lifecycle.Payload{{Message: key, Body: body, Headers: headers, Size: int64(len(body)), At: now}},
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -158,7 +165,7 @@ func (w *world) ended(id string) dlqtriage.Action {
 // sent lists the messages of a task that are in TASKS.
 func (w *world) sent(task string) (out []*jetstream.RawStreamMsg) {
 	w.t.Helper()
-	stream, err := w.js.Stream(context.Background(), fleet.StreamTasks)
+	stream, err := leader.Find(context.Background(), w.js, fleet.StreamTasks)
 	if err != nil {
 		w.t.Fatal(err)
 	}

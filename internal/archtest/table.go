@@ -31,7 +31,7 @@ var Table = []Rule{
 	{Package: "store/postgres", Own: []string{"access", "lifecycle", "alerts", "decision", "dlqtriage", "reconcile", "restarts", "store/internal/*"}, Others: []string{"github.com/jackc/pgx/v5"},
 		Tests: []string{"duplicates"}},
 
-	{Package: "fleet", Own: []string{"lifecycle"}, Others: []string{"github.com/nats-io", "github.com/cloudevents/sdk-go/v2"},
+	{Package: "fleet", Own: []string{"lifecycle", "internal/pull"}, Others: []string{"github.com/nats-io", "github.com/cloudevents/sdk-go/v2"},
 		Tests: []string{"fleet/reservetest"}},
 	{Package: "fleet/reservetest", Own: []string{"lifecycle", "fleet"}},
 	// The kit on Firestore: who keeps records in the broker's bucket need not have it.
@@ -42,7 +42,7 @@ var Table = []Rule{
 	// Looks at the configuration of a broker and names its traps.
 	{Package: "fleet/doctor", Own: []string{"fleet", "lifecycle"}, Others: []string{"github.com/nats-io", "golang.org/x/sync"}},
 
-	{Package: "collectors", Own: []string{"lifecycle", "fleet", "internal/health", "internal/leader"}, Others: []string{"github.com/nats-io"}, Tests: []string{"collectors/*"}},
+	{Package: "collectors", Own: []string{"lifecycle", "fleet", "internal/health", "internal/leader", "internal/pull"}, Others: []string{"github.com/nats-io"}, Tests: []string{"collectors/*"}},
 	// The synchronizer's tests run the other collectors beside it.
 	{Package: "collectors/brokersync", Own: []string{"lifecycle", "fleet", "collectors", "internal/health", "internal/leader"},
 		Others: []string{"github.com/nats-io"}, Tests: []string{"collectors/*"}},
@@ -121,6 +121,7 @@ var Table = []Rule{
 	{Package: "internal/httperr", Own: []string{"lifecycle", "access", "reveal"}, Others: []string{"github.com/gin-gonic/gin", "github.com/danielgtaylor/huma/v2"}},
 	{Package: "internal/httpguard", Own: []string{"internal/httperr"}, Others: []string{"github.com/klauspost/compress"}},
 	{Package: "internal/leader", Others: []string{"github.com/nats-io"}},
+	{Package: "internal/pull", Own: []string{"internal/leader"}, Others: []string{"github.com/nats-io"}},
 	{Package: "internal/live", Own: []string{"lifecycle", "decision"}},
 	{Package: "internal/requestkey", Own: []string{"access", "decision", "lifecycle", "internal/httperr"}, Others: []string{"github.com/gin-gonic/gin"}},
 	{Package: "internal/openid", Own: []string{"access"}, Others: []string{"github.com/coreos/go-oidc/v3", "golang.org/x/oauth2"}},
