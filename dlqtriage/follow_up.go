@@ -56,7 +56,8 @@ func (f FollowUp) Compare(o FollowUp) int {
 	return cmp.Or(cmp.Compare(f.Generation, o.Generation), cmp.Compare(f.Message.Key.Stream.Epoch, o.Message.Key.Stream.Epoch), f.Message.Key.Compare(o.Message.Key))
 }
 
-// Followed is the entry with what became of the message that followed it: the newest of those given, none of which may be there.
+// Followed is the entry with what became of the message that followed it: the newest of those given, none of which may be there. A message of another task
+// follows none: whoever publishes tasks can name any message as the one that it retries.
 func (e Entry) Followed(by []FollowUp) Entry {
 	e.Outcome, e.Next = "", Next{}
 	e.ResolvedAt = 0
@@ -65,7 +66,7 @@ func (e Entry) Followed(by []FollowUp) Entry {
 	}
 	var newest *FollowUp
 	for i := range by {
-		if newest == nil || newest.Compare(by[i]) < 0 {
+		if by[i].Message.TaskID == e.TaskID && (newest == nil || newest.Compare(by[i]) < 0) {
 			newest = &by[i]
 		}
 	}

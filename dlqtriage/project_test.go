@@ -185,7 +185,7 @@ func TestTheOutcomeFollowsTheNewestMessage(t *testing.T) {
 					by = append(by, u)
 				}
 			}
-			e := dlqtriage.Entry{ID: "TASKS:7"}.Followed(by)
+			e := dlqtriage.Entry{ID: "TASKS:7", TaskID: stored().TaskID}.Followed(by)
 			resolved := want == dlqtriage.OutcomeResolved
 			if e.Outcome != want || e.Next.Key != next || e.Next.MessageID != "m-1:r1" || e.ResolvedAt.Known() != resolved {
 				t.Fatalf("outcome %q of %+v, resolved at %d; want %q", e.Outcome, e.Next, e.ResolvedAt, want)
