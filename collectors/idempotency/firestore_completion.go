@@ -13,7 +13,7 @@ import (
 // decodeCompletion turns a record into a completion. The event's time is Firestore's, which can be compared with the broker's; what the
 // agent's clock said is in Detail.CreatedAt. Numbers written as text, timestamps and missing task ids are read leniently. A record with
 // a result but without a time of completion counts as completed when it was created, so that writing it again does not complete it again.
-// A reservation says nothing yet. It errors when nothing tells whether the task completed.
+// A reservation says nothing yet. It errors when nothing tells whether the task completed, and on a record in the document of another task.
 func decodeCompletion(d document, into *lifecycle.Batch) error {
 	r, err := readRecord(d)
 	if err != nil {
@@ -31,6 +31,9 @@ func decodeCompletion(d document, into *lifecycle.Batch) error {
 			return errors.New("it has no completedAt, no result and no sign of a reservation")
 		}
 	}
+	if id := d.id(); r.TaskID != fleet.TaskName(taskOfDocument(id)) && r.IdempotencyKey != id {
+		return fmt.Errorf("the record of task %s is in the document %.100q, where no worker looks for it", r.TaskID, id)
+	}
 	e := d.event(lifecycle.CompletionRecorded)
 	e.TaskID, e.Agent = r.TaskID, r.AgentID
 	e.Detail = lifecycle.Detail{
@@ -40,6 +43,12 @@ func decodeCompletion(d document, into *lifecycle.Batch) error {
 	}
 	into.Events = append(into.Events, e)
 	return nil
+}
+
+// taskOfDocument is the task whose record belongs into a document of that id: versions after the first have their number behind it.
+func taskOfDocument(id string) string {
+	id, _, _ = strings.Cut(id, "~=")
+	return fleet.TaskOfRecordKey(id)
 }
 
 // readRecord reads the document as a record. Where the document does not name its task, its id does.

@@ -79,11 +79,15 @@ func TestOddDocumentsAreReadWhereItIsSafeAndQuarantinedElsewhere(t *testing.T) {
 		"nothing":      {"taskId": "nothing"},
 		"empty":        {},
 		"not-a-number": {"taskId": "nan", "completedAt": "NaN"},
+		"elsewhere":    {"taskId": "victim", "completedAt": now.UnixMilli()},
+		"later~=2":     {"taskId": "later", "idempotencyKey": "later-2", "completedAt": now.UnixMilli()},
+		"=YS9i":        {"taskId": "a/b", "completedAt": now.UnixMilli()},
+		"by-key-3":     {"taskId": "by-key", "idempotencyKey": "by-key-3", "completedAt": now.UnixMilli()},
 	} {
 		b.put("task-idempotency/"+id, r)
 	}
 	c, _ := b.start()
-	read := []string{"number", "real", "text", "rfc3339", "timestamp", "no-task", "number-task"}
+	read := []string{"number", "real", "text", "rfc3339", "timestamp", "no-task", "number-task", "later", "a/b", "by-key"}
 	b.wantOnce(append(read, "result-only")...)
 	for _, task := range read {
 		e := b.wantKinds(task, lifecycle.CompletionRecorded)[0]
@@ -91,15 +95,15 @@ func TestOddDocumentsAreReadWhereItIsSafeAndQuarantinedElsewhere(t *testing.T) {
 			t.Errorf("%s: completed at %v, want %v", task, e.Detail.CreatedAt.Time(), now)
 		}
 	}
-	reasons := b.quarantine(5)
+	reasons := b.quarantine(6)
 	for id, want := range map[string]string{
-		"truth": "cannot be read as a time", "word": "yesterday", "nothing": "no completedAt", "empty": "no completedAt", "not-a-number": "NaN",
+		"truth": "cannot be read as a time", "word": "yesterday", "elsewhere": "no worker looks", "nothing": "no completedAt", "empty": "no completedAt", "not-a-number": "NaN",
 	} {
 		if got := reasons["task-idempotency/"+id]; !strings.Contains(got, want) {
 			t.Errorf("%s is quarantined because %q, want %q", id, got, want)
 		}
 	}
-	b.wantStats(c, "8 new events, and 2 documents ignored at least once", func(s idempotency.FirestoreStats) bool { return s.New == 8 && s.Ignored >= 2 })
+	b.wantStats(c, "11 new events, and 2 documents ignored at least once", func(s idempotency.FirestoreStats) bool { return s.New == 11 && s.Ignored >= 2 })
 }
 
 func TestTheSweepFindsWhatIsNotInTheOrderOfTime(t *testing.T) {
