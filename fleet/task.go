@@ -60,7 +60,7 @@ func ReadTask(headers map[string][]string, body []byte, key lifecycle.MessageKey
 		TTL:          readTTL(get(HeaderNatsTTL)),
 		Size:         int64(len(body)),
 	}
-	t.Publisher = oneLine(get(HeaderPublisher), maxPublisher)
+	t.Publisher = publisherOf(get(HeaderPublisher))
 	if t.TriageAction != "" {
 		t.Publisher = PublisherFleetglass // A retry keeps the headers of the message that died, that of its publisher too.
 	}
@@ -81,6 +81,20 @@ func ReadTask(headers map[string][]string, body []byte, key lifecycle.MessageKey
 	}
 	t.PayloadHash = Fingerprint(body)
 	return t
+}
+
+// publisherOf is who publishes, by its own word: empty where that is the name by which Fleetglass's own messages are known.
+func publisherOf(name string) string {
+	seen := strings.Map(func(r rune) rune {
+		if unseenRune(r) {
+			return -1
+		}
+		return r
+	}, name)
+	if said := oneLine(seen, maxPublisher); !strings.EqualFold(said, PublisherFleetglass) {
+		return said
+	}
+	return ""
 }
 
 // readTTL reads a Nats-TTL as the broker does: a duration of at least a second, or a number of seconds. Anything else keeps the message.

@@ -14,11 +14,11 @@ import (
 // in a hash of the whole.
 func TaskName(id string) string { return cleanID(id) }
 
-// cleanID makes an untrusted id fit to be a key: valid UTF-8, no control characters, bounded. An id that had to be changed gets a
-// hash of the original, so that two different ones stay different.
+// cleanID makes an untrusted id fit to be a key: valid UTF-8, no control characters, bounded. An id that had to be changed, or that has characters that nobody
+// sees, gets a hash of the original, so that two different ones stay different, and look it.
 func cleanID(id string) string {
 	id = strings.TrimSpace(id)
-	if len(id) <= maxIDBytes && (isPlain(id) || (utf8.ValidString(id) && !strings.ContainsFunc(id, unsafeRune))) {
+	if len(id) <= maxIDBytes && (isPlain(id) || (utf8.ValidString(id) && !strings.ContainsFunc(id, unsafeRune) && !strings.ContainsFunc(id, unseenRune))) {
 		return id
 	}
 	mark := "~" + Fingerprint([]byte(id))[:12]
@@ -78,6 +78,11 @@ func cutRunes(s string, n int) string {
 		n--
 	}
 	return s
+}
+
+// unseenRune reports whether a character shows as nothing.
+func unseenRune(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 func unsafeRune(r rune) bool {
