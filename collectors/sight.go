@@ -22,18 +22,19 @@ type Sight struct {
 	Measured     bool             // The broker sends metrics of its acknowledgements.
 }
 
-// canHaveAccepted reports whether the broker can have accepted an answer to a message that was sent at a time: the consumer that the answer
-// names existed, and had delivered the message. The broker looks at nothing else.
-func (s Sight) canHaveAccepted(seq uint64, at lifecycle.Micros) bool {
-	return s.CreatedAt.Known() && s.CreatedAt <= at && s.DeliveredSeq >= seq
+// canHaveMade reports whether the broker can have accepted an answer to a delivery of a message that was sent at a time: the consumer that the answer
+// names existed, had delivered the message, and had made as many deliveries. Of the last the broker takes no notice, but only somebody who was not given
+// the message, or who writes what is not so, names a later one.
+func (s Sight) canHaveMade(seq, delivery uint64, at lifecycle.Micros) bool {
+	return s.CreatedAt.Known() && s.CreatedAt <= at && s.DeliveredSeq >= seq && s.Deliveries >= delivery
 }
 
-// Standing says how an answer by a consumer stands by what the broker said of that consumer. Where it was not asked, as for streams of another
+// Standing says how an answer to a delivery of a consumer stands by what the broker said of that consumer. Where it was not asked, as for streams of another
 // domain or an earlier incarnation, nothing is doubted.
-func (s Streams) Standing(k lifecycle.MessageKey, consumer string, at, publishedAt lifecycle.Micros) lifecycle.Standing {
+func (s Streams) Standing(k lifecycle.MessageKey, consumer string, delivery uint64, at, publishedAt lifecycle.Micros) lifecycle.Standing {
 	standing := s.Shared(k, consumer)
 	sight, asked := s.Sights[ConsumerRef{k.Stream.Name, consumer}]
-	if asked && s.lives(k) && !sight.canHaveAccepted(k.Seq, at) {
+	if asked && s.lives(k) && !sight.canHaveMade(k.Seq, delivery, at) {
 		standing.Unproved, standing.SaidAt = true, publishedAt
 	}
 	return standing
@@ -69,11 +70,11 @@ func (s Streams) Watches(k lifecycle.MessageKey, consumer string) bool {
 // lives reports whether a message is of the incarnation of its stream that was looked at.
 func (s Streams) lives(k lifecycle.MessageKey) bool {
 	live, known := s.LastSeq[k.Stream.Name]
-	return known && !s.elsewhere(k) && live.Epoch == k.Stream.Epoch
+	return known && !s.Elsewhere(k) && live.Epoch == k.Stream.Epoch
 }
 
-// elsewhere reports whether a message is of another account or domain.
-func (s Streams) elsewhere(k lifecycle.MessageKey) bool {
+// Elsewhere reports whether a message is of another account or domain.
+func (s Streams) Elsewhere(k lifecycle.MessageKey) bool {
 	return k.Stream.Account != s.Contract.Account || k.Stream.Domain != s.Contract.Domain
 }
 

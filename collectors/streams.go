@@ -97,7 +97,7 @@ func (s Streams) Message(domain, name string, at lifecycle.Micros, seq uint64) (
 // Beyond reports whether the stream had not reached that sequence when it was looked at, after the line was read: such a message
 // cannot have been delivered to anybody.
 func (s Streams) Beyond(k lifecycle.MessageKey) (last uint64, beyond bool) {
-	if s.elsewhere(k) {
+	if s.Elsewhere(k) {
 		return 0, false
 	}
 	l, known := s.LastSeq[k.Stream.Name]
@@ -107,7 +107,7 @@ func (s Streams) Beyond(k lifecycle.MessageKey) (last uint64, beyond bool) {
 // Unheard reports whether a stream of this account takes no tasks of the fleet, and is not known to have done so before.
 func (s Streams) Unheard(k lifecycle.MessageKey) bool {
 	_, known := s.Known[k.Stream.Name]
-	return s.denied(!s.elsewhere(k) && s.Known != nil && !known)
+	return s.denied(!s.Elsewhere(k) && s.Known != nil && !known)
 }
 
 // CheckStream errors when text cannot be the name of a stream.

@@ -1,5 +1,10 @@
 package lifecycle
 
+import (
+	"iter"
+	"slices"
+)
+
 // AttemptEnd is how an attempt ended.
 type AttemptEnd string
 
@@ -33,10 +38,15 @@ type Attempt struct {
 	NakDelayNs  int64
 }
 
-// maxAttemptsTold is how many attempts of a message are assembled: the latest ones. Whoever may send acknowledgements can claim any number.
-const maxAttemptsTold = 1000
+const (
+	// maxAttemptsTold is how many attempts of a message are assembled: the latest ones.
+	maxAttemptsTold = 1000
+	// maxSilentTold is how many attempts in a row may be without any sign. Whoever may send acknowledgements can write any number, and more than so many
+	// that nobody saw are not told of: the number of a later one alone does not prove them.
+	maxSilentTold = 100
+)
 
-// Attempts assembles the attempts of a message, 1 to the current one, silent ones included; of very many the latest.
+// Attempts assembles the attempts of a message, 1 to the current one, silent ones included where there are not very many; of very many the latest.
 func Attempts(m MessageFacts, t TaskFacts) []Attempt {
 	ev := evidenceOf(&m, &t)
 	return ev.attempts()
@@ -49,7 +59,7 @@ func (ev *evidence) attempts() []Attempt {
 		out = pastAttempts(ev.m)
 	}
 	past := len(out)
-	for i := max(1, ev.n-maxAttemptsTold+1); i <= ev.n; i++ {
+	for i := range ev.told() {
 		f := m.attemptFacts(i)
 		a := Attempt{N: i, FirstBeat: f.FirstBeat, LastBeat: f.LastBeat, AckAt: f.AckAt, Confirmed: f.ConfirmedAt.Known(), NakDelayNs: f.NakDelay, End: EndOpen}
 		a.Silent = f.SeenAt == 0
@@ -61,6 +71,47 @@ func (ev *evidence) attempts() []Attempt {
 	}
 	closeOpen(out[past:], m)
 	return out
+}
+
+// told are the numbers of the attempts that are assembled.
+func (ev *evidence) told() iter.Seq[int] {
+	if ev.n > maxSilentTold {
+		return slices.Values(ev.toldOfMany())
+	}
+	return func(yield func(int) bool) {
+		for n := 1; n <= ev.n && yield(n); n++ {
+		}
+	}
+}
+
+// toldOfMany leaves out what is silent for too long.
+func (ev *evidence) toldOfMany() []int {
+	signs := []int{ev.n}
+	for _, a := range ev.life.Attempts {
+		signs = append(signs, a.N)
+	}
+	for _, d := range ev.deliveries {
+		signs = append(signs, d.N)
+	}
+	for _, r := range ev.reports {
+		signs = append(signs, max(r.Attempt, 1))
+	}
+	slices.Sort(signs)
+	var out []int
+	last := 0
+	for _, n := range slices.Compact(signs) {
+		if n > ev.n {
+			break
+		}
+		if n-last > maxSilentTold+1 {
+			last = n - 1
+		}
+		for last < n {
+			last++
+			out = append(out, last)
+		}
+	}
+	return out[max(0, len(out)-maxAttemptsTold):]
 }
 
 // pastAttempts are the attempts that former incarnations of the consumer made. What was open when the consumer was created anew ended

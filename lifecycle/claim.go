@@ -29,7 +29,7 @@ type Claim struct {
 	Reason   string        `json:"why,omitempty"`
 	Taken    bool          `json:"taken,omitempty"` // The broker can have accepted it: it counts once the message is known to have been stored when it says.
 
-	Undelivered bool `json:"undelivered,omitempty"` // The broker's state proves that its consumer had not delivered the message: it shows no attempt, and is never proved.
+	Undelivered bool `json:"undelivered,omitempty"` // The broker's state proves that its consumer did not make the delivery that it answers: it shows no attempt, and is never proved.
 }
 
 // maxClaimsKept bounds the claims of a message, so that nobody can grow a row without end.
@@ -96,7 +96,7 @@ func compareFlag(a, b bool) int {
 // ByHolder reports whether the sender of a claim was given the message: it knows when the message was stored, to the microsecond, and nothing proves that
 // its consumer had not delivered it. What a broker says that was killed and has forgotten a delivery proves nothing: one is known from before.
 func (m *MessageFacts) ByHolder(c Claim) bool {
-	return m.Stored != nil && c.SaidAt == m.Stored.At && (!c.Undelivered || m.deliveredBefore(c.At))
+	return m.Stored != nil && c.SaidAt == m.Stored.At && (!c.Undelivered || m.deliveredBefore(c))
 }
 
 // Contested reports whether somebody who knows when the message was stored answered it, although its consumer had not delivered it by the broker's word.
@@ -112,9 +112,12 @@ func (m *MessageFacts) contested(by func(Claim) bool) bool {
 	return m.Stored != nil && slices.ContainsFunc(m.Claims, func(c Claim) bool { return c.Undelivered && c.SaidAt == m.Stored.At && by(c) })
 }
 
-// deliveredBefore reports whether a line or the broker's state told of a delivery before a time.
-func (m *MessageFacts) deliveredBefore(at Micros) bool {
-	return slices.ContainsFunc(m.Attempts, func(a AttemptFacts) bool { return a.SeenAt.Known() && a.SeenAt < at })
+// deliveredBefore reports whether a line or the broker's state told of a delivery before a claim, which the claim's own can have followed: somebody who
+// has a message may still write any number.
+func (m *MessageFacts) deliveredBefore(c Claim) bool {
+	return slices.ContainsFunc(m.Attempts, func(a AttemptFacts) bool {
+		return a.SeenAt.Known() && a.SeenAt < c.At && c.N <= a.N+1+maxSilentBetween
+	})
 }
 
 // OpenClaim is the latest claim to have ended the message that is neither proved nor refuted; not ok when there is none.

@@ -180,7 +180,7 @@ func evidenceAlone(m *MessageFacts, b bound) evidence {
 		ev.reports = slices.DeleteFunc(slices.Clone(ev.reports), func(r ReportFacts) bool { return r.lastBegin() < m.RecreatedAt })
 	}
 	ev.deliveries = ev.life.numbered()
-	ev.n = max(ev.life.currentAttempt(ev.deliveries), reportedAttempt(ev.reports))
+	ev.n = reportedAttempt(ev.reports, ev.life.currentAttempt(ev.deliveries))
 	ev.current = ev.life.attemptFacts(ev.n)
 	delivered := deliveryIn(ev.deliveries, ev.n)
 	ev.beganAt = earliest(earliest(ev.current.DeliveredAt, delivered.At), earliest(ev.current.SeenAt, delivered.Bound))
@@ -246,13 +246,18 @@ func (r ReportFacts) lastBegin() Micros { return latest(latest(r.ClaimedAt, r.Ac
 // beganAt is when the agent says that it took the attempt.
 func (r ReportFacts) beganAt() Micros { return earliest(r.ClaimedAt, r.AcceptedAt) }
 
-// reportedAttempt is the highest attempt that an agent reports to have begun, zero when none. A report that names no attempt
-// speaks of the first.
-func reportedAttempt(reports []ReportFacts) int {
-	n := 0
+// maxSilentBetween is how many attempts without any sign may lie before one that is only reported. Each delivery shows in the broker's state a few
+// seconds later, so that there is seldom more than one.
+const maxSilentBetween = 1
+
+// reportedAttempt is the highest attempt that is known or that an agent reports to have begun; known is the highest that anything else proves. A report that
+// names no attempt speaks of the first. One that names an attempt counts where at most [maxSilentBetween] before it is shown by reports alone or by nothing:
+// an agent can write any number, and a number proves no deliveries.
+func reportedAttempt(reports []ReportFacts, known int) int {
+	n := known
 	for _, r := range reports {
-		if r.beganAt().Known() {
-			n = max(n, r.Attempt, 1)
+		if said := max(r.Attempt, 1); r.beganAt().Known() && said <= known+1+maxSilentBetween {
+			n = max(n, said)
 		}
 	}
 	return n

@@ -8,15 +8,29 @@ import (
 // What reports say to the ledger. One that does not name its message or its attempt may be about one that another finding is about: it counts only where it
 // cannot be.
 
-// believed is the task without the reports of agents that never had the message that they name.
+// believed is the task without the reports of agents that never had the message that they name, and without those of attempts that nothing but reports
+// shows: whoever reports can write any number, and each would be one more run, or one more that was saved.
 func (t *TaskFacts) believed() *TaskFacts {
-	stranger := func(r ReportFacts) bool { return r.byStranger(t.Copies) }
-	if !slices.ContainsFunc(t.Reports, stranger) {
+	doubtful := func(r ReportFacts) bool { return r.byStranger(t.Copies) || r.ofUnseen(t.Copies) }
+	if !slices.ContainsFunc(t.Reports, doubtful) {
 		return t
 	}
 	out := *t
-	out.Reports = slices.DeleteFunc(slices.Clone(t.Reports), stranger)
+	out.Reports = slices.DeleteFunc(slices.Clone(t.Reports), doubtful)
 	return &out
+}
+
+// concerns reports whether one of the task's messages is the agent's. Where no message is known it may be.
+func (t *TaskFacts) concerns(agent string) bool {
+	r := ReportFacts{Agent: agent}
+	return len(t.Copies) == 0 || slices.ContainsFunc(t.Copies, r.by)
+}
+
+// ofUnseen reports whether the report names an attempt beyond the first that neither the wire nor the broker shows of any message that it can be about.
+func (r *ReportFacts) ofUnseen(copies []DeliveryCopy) bool {
+	return r.Attempt > 1 && !slices.ContainsFunc(copies, func(c DeliveryCopy) bool {
+		return (r.MsgID == "" || r.MsgID == c.MsgID) && r.Attempt <= c.Attempts
+	})
 }
 
 // contradicted reports whether somebody who never had a message reports that it is completed.

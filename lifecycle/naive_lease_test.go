@@ -35,10 +35,35 @@ type grip struct {
 	sent     map[int][]time.Duration // All heartbeats, by attempt.
 	dead     bool                    // It was concluded that no attempt is left.
 	lives    int                     // How often its consumer was created anew.
+
+	signs  map[int]bool // Attempts of the living consumer that left a sign; true where it says the number.
+	claims map[int]bool // Attempts that only its agent reports to have begun.
 }
 
+// told is the number that the signs of attempts give the last of them. What an agent reports counts where at most one attempt before it left no sign but reports.
+func (g *grip) told() int {
+	n := 0
+	for a := 1; a <= g.attempt; a++ {
+		if numbered, seen := g.signs[a]; numbered {
+			n = a
+		} else if seen {
+			n++
+		}
+	}
+	told := n
+	for a := range g.claims {
+		if g.claims[a] && a <= n+2 {
+			told = max(told, a)
+		}
+	}
+	return told
+}
+
+// sign notes a sign of an attempt.
+func (g *grip) sign(attempt int, numbered bool) { g.signs[attempt] = g.signs[attempt] || numbered }
+
 func randomGrip(r *rand.Rand) *grip {
-	g := &grip{clear: r.IntN(2) == 0, sent: map[int][]time.Duration{}, typical: Typical{P95: pick(r, time.Second, 10*time.Minute), Sample: 100}}
+	g := &grip{clear: r.IntN(2) == 0, sent: map[int][]time.Duration{}, signs: map[int]bool{}, claims: map[int]bool{}, typical: Typical{P95: pick(r, time.Second, 10*time.Minute), Sample: 100}}
 	g.consumer = ConsumerState{Stream: StreamID{Name: "TASKS"}, Name: "marketing-task-worker", AckWait: pick(r, 30*time.Second, 10*time.Minute), MaxDeliver: pick(r, 0, 2, 3, 5)}
 	if g.consumer.AckWait < time.Minute && r.IntN(2) == 0 {
 		g.consumer.Backoff = []time.Duration{10 * time.Second, 20 * time.Second}
@@ -79,6 +104,7 @@ func (g *grip) recreate(at time.Duration) {
 	g.lives++
 	g.attempt, g.began, g.basis, g.deadline, g.beat, g.sender, g.naked, g.known, g.dated = 0, 0, 0, 0, 0, 0, false, false, false
 	g.own, g.older, g.overtook, g.claimed, g.accepted, g.dead = false, false, false, false, false, false
+	g.signs, g.claims = map[int]bool{}, map[int]bool{}
 	g.consumer.CreatedAt = base.Add(at)
 	g.lines = append(g.lines, fmt.Sprintf("consumer_recreated %s seq=1", at))
 }
@@ -110,6 +136,7 @@ func (g *grip) configure(r *rand.Rand, at time.Duration) {
 func (g *grip) conclude(due bool, at time.Duration) {
 	if kind := map[bool]string{true: "lease_expired", false: "presumed_dead"}[g.left()]; due {
 		g.dead = !g.left()
+		g.sign(g.attempt, true)
 		g.lines = append(g.lines, fmt.Sprintf("%s %s seq=1 n=%d cseq=%d basis=%s deadline=%s judged=%s", kind, g.deadline, g.attempt, g.attempt, g.basis, g.deadline, at))
 	}
 }
@@ -138,12 +165,14 @@ func (g *grip) deliver(r *rand.Rand, at time.Duration) {
 	g.attempt++
 	g.began, g.basis, g.deadline = at, at, at+g.wait()
 	g.beat, g.sender, g.own, g.older, g.naked, g.claimed, g.accepted, g.dead = 0, 0, false, false, false, false, false, false
-	g.dated = g.line(r, "delivered %s seq=1 cseq=%d exact", at, g.attempt)
+	if g.dated = g.line(r, "delivered %s seq=1 cseq=%d exact", at, g.attempt); g.dated {
+		g.sign(g.attempt, false)
+	}
 	g.known = false                     // The broker's state numbers no attempt.
 	if g.lives == 0 && r.IntN(4) == 0 { // What agents report of both incarnations under one number is kept together.
 		g.claimed = g.line(r, "claimed %s task=T msgid=T n=%d agent=marketing", at+2*time.Millisecond, g.attempt)
 		g.accepted = r.IntN(2) == 0 && g.line(r, "accepted %s task=T msgid=T n=%d agent=marketing", at+4*time.Millisecond, g.attempt)
-		g.known = g.known || g.claimed || g.accepted
+		g.claims[g.attempt] = g.claimed || g.accepted
 	}
 }
 
@@ -158,6 +187,7 @@ func (g *grip) heartbeat(r *rand.Rand, of int, at time.Duration) {
 	g.overtook = g.overtook || of < g.attempt
 	if g.line(r, "heartbeat %s seq=1 n=%d cseq=%d", at, of, of) {
 		g.known = g.known || of == g.attempt
+		g.sign(of, true)
 	}
 }
 
@@ -170,6 +200,7 @@ func (g *grip) handBack(r *rand.Rand, at time.Duration) {
 	}
 	g.lines = append(g.lines, fmt.Sprintf("naked %s seq=1 n=%d cseq=%d delay=%s", at, g.attempt, g.attempt, delay))
 	g.known = true
+	g.sign(g.attempt, true)
 }
 
 // stale are the kinds that may be said, the worst that must be said first.
@@ -200,6 +231,7 @@ func (g *grip) wrong(l Lease, ok bool) string {
 		return g.differs(l, ok)
 	}
 	beat := l.LastBeat.Sub(base)
+	g.known = g.known || (g.claims[g.attempt] && g.told() == g.attempt)
 	switch {
 	case g.known && (l.Attempt != g.attempt):
 		return fmt.Sprintf("attempt %d is said, and lines of %d were seen", l.Attempt, g.attempt)

@@ -17,7 +17,7 @@ type TaskFacts struct {
 
 	Copies    []DeliveryCopy `json:"copies,omitempty"`    // Messages of the task, as the ledger needs them; kept by [Fold], sorted by key and attempt.
 	Completed []Completed    `json:"completed,omitempty"` // The distinct completions that records state, sorted.
-	Steps     []StepFacts    `json:"steps,omitempty"`     // Tool calls, sorted by tool and input.
+	Steps     []StepFacts    `json:"steps,omitempty"`     // Tool calls, sorted by tool, input and agent.
 
 	Intents     []IntentFacts     `json:"intents,omitempty"`     // Effects that agents announced or confirmed, sorted.
 	IntentsCut  bool              `json:"intents_cut,omitempty"` // There were more than are kept.
@@ -121,10 +121,11 @@ type Completed struct {
 	At     Micros `json:"t"`           // When the record store took it, by that store's clock: this one is compared with the broker's times.
 }
 
-// StepFacts is one tool call with one canonical input, and the steps that made it.
+// StepFacts is one tool call with one canonical input, and the steps that made it, as one agent reports them.
 type StepFacts struct {
 	Tool  string   `json:"tool"`
 	Input string   `json:"input"`
+	Agent string   `json:"agent,omitempty"`
 	Steps []string `json:"steps"`        // Distinct step ids, sorted.
 	At    Micros   `json:"at,omitempty"` // The earliest.
 	Last  Micros   `json:"last,omitempty"`
@@ -135,7 +136,8 @@ type StepFacts struct {
 const (
 	maxAttemptsKept  = 1000
 	maxPublishesKept = 256
-	maxReportsKept   = 256
+	maxReportsKept   = 512
+	maxReportsOfOne  = 128 // Of one agent, or of who reports in agents' names: nobody takes the place of another's.
 	maxCopiesKept    = 64
 	maxCompletedKept = 64
 	maxStepsKept     = 256
@@ -268,11 +270,12 @@ func (t *TaskFacts) joinStep(e Event) {
 	if e.Kind != ReportStepIntent || d.Tool == "" || d.InputHash == "" || d.StepID == "" {
 		return
 	}
-	i, found := slices.BinarySearchFunc(t.Steps, d, func(s StepFacts, d Detail) int {
-		return cmp.Or(cmp.Compare(s.Tool, d.Tool), cmp.Compare(s.Input, d.InputHash))
+	probe := StepFacts{Tool: d.Tool, Input: d.InputHash, Agent: e.Agent}
+	i, found := slices.BinarySearchFunc(t.Steps, probe, func(a, b StepFacts) int {
+		return cmp.Or(cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Input, b.Input), cmp.Compare(a.Agent, b.Agent))
 	})
 	if !found {
-		t.Steps = slices.Insert(t.Steps, i, StepFacts{Tool: d.Tool, Input: d.InputHash})
+		t.Steps = slices.Insert(t.Steps, i, probe)
 	}
 	s := &t.Steps[i]
 	s.At, s.Last = earliest(s.At, e.At), latest(s.Last, e.At)
@@ -318,6 +321,20 @@ func (t *TaskFacts) keepMessage(m *MessageFacts, v Verdict) {
 	t.keepFallen(m)
 }
 
+// boundReports drops the last report of whoever has too many, and the last ones of a task that does.
+func (t *TaskFacts) boundReports(of ReportFacts) {
+	n, last := 0, 0
+	for i, r := range t.Reports {
+		if r.By == of.By && (r.By != "" || r.Agent == of.Agent) {
+			n, last = n+1, i
+		}
+	}
+	if n > maxReportsOfOne {
+		t.Reports = slices.Delete(t.Reports, last, last+1)
+	}
+	t.Reports = t.Reports[:min(len(t.Reports), maxReportsKept)]
+}
+
 func (t *TaskFacts) joinReport(e Event) {
 	probe := ReportFacts{MsgID: e.Detail.MsgID, Attempt: e.Attempt, Agent: e.Agent, By: e.Detail.ReportedBy}
 	i, found := slices.BinarySearchFunc(t.Reports, probe, func(a, b ReportFacts) int {
@@ -326,7 +343,7 @@ func (t *TaskFacts) joinReport(e Event) {
 	if !found {
 		t.Reports = slices.Insert(t.Reports, i, probe)
 	}
-	defer func() { t.Reports = t.Reports[:min(len(t.Reports), maxReportsKept)] }()
+	defer t.boundReports(probe)
 	r := &t.Reports[i]
 	switch e.Kind {
 	case ReportIngressAcked:

@@ -23,7 +23,8 @@ func consumerOf(line collectors.Line) (collectors.ConsumerRef, bool) {
 
 // Decode turns a captured acknowledgement into an Acked, Nacked, Terminated or Heartbeat event. An event that the broker's state does not prove to
 // have had effect says so ([lifecycle.Standing]). It errors where the line cannot have had
-// an effect: an odd subject, a body that the broker ignores, or a message that the stream does not have yet.
+// an effect: an odd subject, a body that the broker ignores, or a message that the stream does not have yet. It errors too where the line names another domain:
+// whoever answers writes that name, and nobody looks at that domain's streams.
 func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Batch) error {
 	s, err := ParseSubject(line.Subject)
 	if err != nil {
@@ -37,17 +38,20 @@ func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Ba
 	if err != nil {
 		return err
 	}
+	if streams.Elsewhere(key) {
+		return fmt.Errorf("message %s is of a domain that is not observed", key)
+	}
 	if last, beyond := streams.Beyond(key); beyond {
 		return fmt.Errorf("message %s does not exist: the stream ends at %d", key, last)
 	}
 	e := line.Event(b.Kind)
 	e.Message, e.Consumer, e.Agent = key, s.Consumer, fleet.AgentOfWorker(s.Consumer)
 	e.ConsumerSeq, e.Attempt = s.ConsumerSeq, s.Deliveries
-	e.Detail = lifecycle.Detail{Ending: lifecycle.Ending{Delay: b.Delay, Reason: b.Reason}, Standing: streams.Standing(key, s.Consumer, line.At, s.PublishedAt)}
+	e.Detail = lifecycle.Detail{Ending: lifecycle.Ending{Delay: b.Delay, Reason: b.Reason}, Standing: streams.Standing(key, s.Consumer, s.ConsumerSeq, line.At, s.PublishedAt)}
 	if b.Kind == lifecycle.Acked || b.Kind == lifecycle.Terminated {
 		e.Detail.SaidAt = s.PublishedAt
 	}
-	e.Detail.Undelivered = e.Detail.Unproved && streams.NeverDelivered(key, s.Consumer, s.PublishedAt, 0)
+	e.Detail.Undelivered = e.Detail.Unproved && streams.NeverDelivered(key, s.Consumer, s.PublishedAt, s.ConsumerSeq)
 	if by := line.Headers[fleet.HeaderTriageAction]; len(by) > 0 && b.Kind == lifecycle.Nacked {
 		e.Detail.Action, e.Detail.ActionID = lifecycle.ActionRelease, clip(by[0]) // The line says so; who else sends it speaks for a worker too.
 	}

@@ -45,11 +45,13 @@ func TestGoldenLinesDecode(t *testing.T) {
 			Events        []lifecycle.Event `json:",omitempty"`
 			Error         string            `json:",omitempty"`
 		}
+		contract := fleet.NewContract("")
+		contract.Domain = map[string]string{"long": "hub"}[form]
 		var results []result
 		for _, c := range lines {
 			var b lifecycle.Batch
 			r := result{Subject: c.Subject, Body: c.Body}
-			if err := acks.Decode(line(c), collectors.Streams{Contract: fleet.NewContract("")}, &b); err != nil {
+			if err := acks.Decode(line(c), collectors.Streams{Contract: contract}, &b); err != nil {
 				r.Error = err.Error()
 			}
 			r.Events = b.Events

@@ -109,6 +109,16 @@ var inventions = []situation{{
 	},
 	may:   all(is("published"), noAttempt(0)),
 	never: all(isNot("completing"), isNot(done...), silent("nothing must be run again", "find it and skip")),
+}, {
+	name: "an agent reports attempts that the broker never made",
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.heartbeat(c.pull(c.workers()))
+		c.report(c.agent, "claimed", "", map[string]any{"message_id": c.task(""), "attempt": 1_000_000, "lease_expires_at": "9999-01-01T00:00:00Z", "cost_usd": 1e300, "input_tokens": -1})
+		c.report(c.agent, "claimed", "", map[string]any{"message_id": c.task(""), "attempt": 7})
+	},
+	may:   all(is("processing"), attempts(0, 1, 1)),
+	never: isNot("redelivered"),
 }}
 
 // sampled makes the broker send a metric of each acknowledgement.

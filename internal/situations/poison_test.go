@@ -4,6 +4,7 @@ package situations
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -64,6 +65,31 @@ var poison = []situation{{
 			}
 			return nil
 		})),
+	never: everReady(),
+}, {
+	name: "bodies, headers and subjects are odd",
+	on:   land{name: "odd texts"},
+	act: func(c *clients) {
+		for i, body := range []string{strings.Repeat("[", 10_000), strings.Repeat(`{"taskId":`, 10_000), `{"taskId":"a","taskId":"b"}`, "\xff\xfe\x00{}", `{"taskId":1e999}`} {
+			m := c.message(publish{task: fmt.Sprint("body", i)})
+			for _, subject := range []string{
+				m.Subject, "genbrain.lifecycle." + c.agent + ".completed", "$KV.task-idempotency." + c.task(""), "genbrain.dlq." + c.agent + ".permanent",
+				"$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.TASKS.x", "$JS.EVENT.ADVISORY.STREAM.CREATED.TASKS",
+			} {
+				c.send(&nats.Msg{Subject: subject, Header: m.Header}, body)
+			}
+		}
+		c.send(c.message(publish{task: "header0", header: nats.Header{"X-Big": {strings.Repeat("x", 60<<10)}}}), "{}")
+		c.send(c.message(publish{task: "header1", header: nats.Header{"X-Task-Type": {"\xff\xfe\x01"}, "traceparent": {"\xff"}}}), "{}")
+		for i, subject := range []string{"genbrain.agents.a\xffb.tasks.\xff", "genbrain.agents.<b>.tasks.'\"", "genbrain.agents." + strings.Repeat("x", 300) + ".tasks." + strings.Repeat("y", 900)} {
+			m := c.message(publish{task: fmt.Sprint("subject", i)})
+			m.Subject = subject
+			c.send(m, "{}")
+		}
+		c.publish(publish{})
+	},
+	may: all(is("published"), eachOf([]string{"body0", "body1", "body2", "body3", "body4", "header0", "header1", "subject0", "subject1", "subject2"}, is("published")),
+		ready, quarantines),
 	never: everReady(),
 }, {
 	name: "an advisory about the stream has a malformed header",

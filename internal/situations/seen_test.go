@@ -57,6 +57,7 @@ type seenMessage struct {
 	Subject     string        `json:"subject"`
 	PayloadHash string        `json:"payload_hash"`
 	PublishedAt time.Time     `json:"published_at"`
+	Publisher   string        `json:"publisher"`
 	Consumer    string        `json:"consumer"`
 	Attempts    []seenAttempt `json:"attempts"`
 	Others      []seenTaker   `json:"other_consumers"`

@@ -522,6 +522,7 @@ type completedRow struct {
 type stepFactsRow struct {
 	Tool  string           `msg:"a,omitempty"`
 	Input string           `msg:"b,omitempty"`
+	Agent string           `msg:"f,omitempty"`
 	Steps []string         `msg:"c,omitempty"`
 	At    lifecycle.Micros `msg:"d,omitempty"`
 	Last  lifecycle.Micros `msg:"e,omitempty"`

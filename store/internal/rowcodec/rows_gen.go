@@ -7916,8 +7916,8 @@ func (z *standingRow) Msgsize() (s int) {
 func (z *stepFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(5)
-	var zb0001Mask uint8 /* 5 bits */
+	zb0001Len := uint32(6)
+	var zb0001Mask uint8 /* 6 bits */
 	_ = zb0001Mask
 	if z.Tool == "" {
 		zb0001Len--
@@ -7927,17 +7927,21 @@ func (z *stepFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x2
 	}
-	if z.Steps == nil {
+	if z.Agent == "" {
 		zb0001Len--
 		zb0001Mask |= 0x4
 	}
-	if z.At == 0 {
+	if z.Steps == nil {
 		zb0001Len--
 		zb0001Mask |= 0x8
 	}
-	if z.Last == 0 {
+	if z.At == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x10
+	}
+	if z.Last == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x20
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -7955,6 +7959,11 @@ func (z *stepFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendString(o, z.Input)
 		}
 		if (zb0001Mask & 0x4) == 0 { // if not omitted
+			// string "f"
+			o = append(o, 0xa1, 0x66)
+			o = msgp.AppendString(o, z.Agent)
+		}
+		if (zb0001Mask & 0x8) == 0 { // if not omitted
 			// string "c"
 			o = append(o, 0xa1, 0x63)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Steps)))
@@ -7962,12 +7971,12 @@ func (z *stepFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				o = msgp.AppendString(o, z.Steps[za0001])
 			}
 		}
-		if (zb0001Mask & 0x8) == 0 { // if not omitted
+		if (zb0001Mask & 0x10) == 0 { // if not omitted
 			// string "d"
 			o = append(o, 0xa1, 0x64)
 			o = msgp.AppendInt64(o, int64(z.At))
 		}
-		if (zb0001Mask & 0x10) == 0 { // if not omitted
+		if (zb0001Mask & 0x20) == 0 { // if not omitted
 			// string "e"
 			o = append(o, 0xa1, 0x65)
 			o = msgp.AppendInt64(o, int64(z.Last))
@@ -8008,6 +8017,12 @@ func (z *stepFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			z.Input, bts, err = msgp.ReadStringBytes(bts)
 			if err != nil {
 				err = msgp.WrapError(err, "Input")
+				return
+			}
+		case "f":
+			z.Agent, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Agent")
 				return
 			}
 		case "c":
@@ -8067,7 +8082,7 @@ func (z *stepFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *stepFactsRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.StringPrefixSize + len(z.Tool) + 2 + msgp.StringPrefixSize + len(z.Input) + 2 + msgp.ArrayHeaderSize
+	s = 1 + 2 + msgp.StringPrefixSize + len(z.Tool) + 2 + msgp.StringPrefixSize + len(z.Input) + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.ArrayHeaderSize
 	for za0001 := range z.Steps {
 		s += msgp.StringPrefixSize + len(z.Steps[za0001])
 	}
