@@ -21,6 +21,8 @@ import (
 const (
 	// feedTolerance is how far the latest attempt may lie behind the latest stored message while OBS_RAW is believed to be fed.
 	feedTolerance = 5 * time.Second
+	// feedLag is how far it lies behind where both are recorded at once. Beyond that attempts are heard already, for the case that nothing records them.
+	feedLag = 250 * time.Millisecond
 	// maxHeld bounds the attempts that wait to be stored.
 	maxHeld = 20_000
 )
@@ -39,9 +41,18 @@ type listener struct {
 	dropped uint64
 	handled uint64
 	failure string
-	on      bool
+	on      bool // It listens because OBS_RAW is not fed, not only because it may not be.
 	lastAt  time.Time
 }
+
+// feed says whether OBS_RAW records attempts.
+type feed int
+
+const (
+	fed feed = iota
+	doubtful
+	unfed
+)
 
 func newListener(cfg AttemptsConfig) *listener {
 	if cfg.Check <= 0 {
@@ -75,39 +86,54 @@ func (l *listener) run(ctx context.Context) error {
 
 // round decides whether to listen, and stores or drops what was heard since the last round.
 func (l *listener) round(ctx context.Context) error {
-	fed, err := l.fed(ctx)
+	state, err := l.feed(ctx)
 	if err != nil {
 		return err
 	}
-	if fed {
+	if state == fed {
 		defer l.drop()
 		return l.silence()
 	}
 	if err := l.listen(); err != nil {
 		return err
 	}
+	if l.sure(state == unfed); state == doubtful {
+		return nil
+	}
 	return l.flush(ctx, lifecycle.MicrosOf(l.now().Add(-l.cfg.Check/2)))
 }
 
-// fed reports whether OBS_RAW records attempts: its last line is not much older than the last stored message, nor than the first
+// feed looks whether OBS_RAW records attempts: its last line is not much older than the last stored message, nor than the first
 // attempt that was heard and is still held.
-func (l *listener) fed(ctx context.Context) (bool, error) {
+func (l *listener) feed(ctx context.Context) (feed, error) {
 	raw, created, err := l.state(ctx, fleet.CaptureRaw)
 	if err != nil {
-		return false, err
+		return unfed, err
 	}
 	l.follow(created)
 	if raw.LastSeq == 0 {
-		return false, nil
+		return unfed, nil
 	}
 	pub, _, err := l.state(ctx, fleet.CapturePub)
 	if err != nil {
-		return false, err
+		return unfed, err
 	}
-	if first := l.firstHeld(); first.Known() {
-		return !raw.LastTime.Before(first.Time().Add(-feedTolerance / 5)), nil
+	behind := pub.LastTime.Sub(raw.LastTime)
+	first := l.firstHeld()
+	switch {
+	case first.Known() && raw.LastTime.Before(first.Time().Add(-feedTolerance/5)), !first.Known() && pub.LastSeq > 0 && behind > feedTolerance:
+		return unfed, nil
+	case !first.Known() && pub.LastSeq > 0 && behind > feedLag:
+		return doubtful, nil
 	}
-	return pub.LastSeq == 0 || raw.LastTime.Add(feedTolerance).After(pub.LastTime), nil
+	return fed, nil
+}
+
+// sure notes whether it is known that nothing records attempts.
+func (l *listener) sure(on bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.on = on
 }
 
 // follow forgets what is held where the OBS_RAW that may have recorded it is gone: nobody can tell any more, and an attempt must not count twice.
@@ -142,9 +168,7 @@ func (l *listener) listen() error {
 		return fmt.Errorf("subscribe to tasks: %w", err)
 	}
 	l.sub = sub
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.on, l.failure = true, ""
+	l.note("")
 	return nil
 }
 
@@ -236,7 +260,7 @@ func (l *listener) finish(ctx context.Context) error {
 	if err := l.silence(); err != nil {
 		return err
 	}
-	if fed, err := l.fed(ctx); err != nil || fed {
+	if state, err := l.feed(ctx); err != nil || state == fed {
 		return err
 	}
 	return l.flush(ctx, lifecycle.MicrosOf(l.now()))

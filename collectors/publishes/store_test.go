@@ -326,6 +326,41 @@ func TestAttemptsThatAreRecordedDoNotCountTwice(t *testing.T) {
 	}
 }
 
+func TestAttemptsAreHeardSoonAfterTheirCaptureWasRemoved(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fleet.Streams{})
+	r.start(r.stored())
+	a, err := r.attempts()
+	r.start(a, err)
+	r.eventually(func() error { // Each may still be heard, until it shows that OBS_RAW is fed.
+		r.publish("T-1", "{}")
+		if p := a.Health()[0]; p.State != health.OK {
+			return fmt.Errorf("health %+v", p)
+		}
+		return nil
+	})
+	raw, err := r.js.Stream(t.Context(), fleet.CaptureRaw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := raw.CachedInfo().Config
+	cfg.Subjects = []string{"nothing.comes.here"}
+	if _, err := r.js.UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	other := 0
+	testkit.Eventually(t, 4*time.Second, func() error { // Only later are stored messages so far ahead that nothing else can be the cause.
+		r.publish("T-2", "{}")
+		other++
+		r.publish(fmt.Sprint("other", other), "{}")
+		rec, err := r.store.Task(t.Context(), "T-2")
+		if err == nil && rec.Summary.Duplicates == 0 {
+			err = errors.New("none caught")
+		}
+		return err
+	})
+}
+
 func TestAnAttemptThatAStreamRecordedBeforeItWentDoesNotCountTwice(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, fleet.Streams{})
