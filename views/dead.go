@@ -81,7 +81,7 @@ func statusLook(s dlqtriage.Status, o dlqtriage.Outcome) look {
 		case dlqtriage.OutcomeDiedAgain:
 			return look{Icon: "dead", Tone: "bad", Word: "died again"}
 		}
-		return look{Icon: "retried", Tone: "dup", Word: strings.TrimSpace(string(s) + " " + outcomeWords(o))}
+		return look{Icon: "retried", Tone: "dup", Word: withOutcome(string(s), o)}
 	}
 	return look{Icon: "dlq", Tone: "dead", Word: "open"}
 }
@@ -92,6 +92,14 @@ func StatusWords(e dlqtriage.Entry) string {
 		return "decided; what comes of it is not known yet"
 	}
 	return statusLook(e.Status, e.Outcome).Word
+}
+
+// withOutcome adds to a word what became of the message that followed, where that is known.
+func withOutcome(word string, o dlqtriage.Outcome) string {
+	if o == "" {
+		return word
+	}
+	return word + ", " + outcomeWords(o)
 }
 
 // outcomeWords say what became of the message that followed.

@@ -216,7 +216,10 @@ func itemLook(i dlqtriage.Item, dry bool) look {
 		}
 		return look{Icon: "clock", Tone: "run", Word: "queued"}
 	}
-	return look{Icon: "check", Tone: "ok", Word: strings.TrimSpace("done " + outcomeWords(i.Outcome))}
+	if i.Outcome == dlqtriage.OutcomeDiedAgain {
+		return look{Icon: "dead", Tone: "bad", Word: withOutcome("done", i.Outcome)}
+	}
+	return look{Icon: "check", Tone: "ok", Word: withOutcome("done", i.Outcome)}
 }
 
 // EntryName is what an entry is called: its title, else its type, else its task.
