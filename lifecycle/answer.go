@@ -92,8 +92,9 @@ func (m *MessageTrace) allowing(n int) *ConsumerState {
 	return m.Consumer
 }
 
+// attemptOf names an attempt and how many there are. Where fewer are allowed by now than there were, only the attempt.
 func attemptOf(n int, c *ConsumerState) string {
-	if c != nil && c.MaxDeliver > 0 {
+	if c != nil && c.MaxDeliver >= max(n, 1) {
 		return fmt.Sprintf("attempt %d of %d", n, c.MaxDeliver)
 	}
 	return fmt.Sprintf("attempt %d", n)

@@ -89,7 +89,9 @@ func (ev *evidence) lease(c *ConsumerState) lease {
 			held.sender = ev.n
 		}
 	}
-	held.deadline = c.Until(held.basis, wait)
+	if held.deadline = c.Until(held.basis, wait); held.deadline.Known() && held.basis < c.WaitsSince {
+		held.deadline = latest(held.deadline, c.WaitsSince) // The broker did not look by the new wait before.
+	}
 	return held
 }
 

@@ -85,7 +85,7 @@ type AttemptFacts struct {
 	Beats       []Micros `json:"beats,omitempty"`     // All heartbeats, sorted; nil where the first and the last are all.
 	NakAt       Micros   `json:"nak,omitempty"`       // First -NAK.
 	LastNakAt   Micros   `json:"nak_last,omitempty"`  // Latest -NAK.
-	NakDelay    int64    `json:"nak_delay,omitempty"` // Nanoseconds asked for.
+	NakDelay    int64    `json:"nak_delay,omitempty"` // Nanoseconds that the latest one asked for.
 	TermAt      Micros   `json:"term,omitempty"`      // First +TERM of its worker.
 	TermSaidAt  Micros   `json:"term_said,omitempty"` // First advisory of one, which counts beside the worker's line, or when the message has gone and nothing says how.
 	TermReason  string   `json:"term_why,omitempty"`
@@ -201,8 +201,7 @@ func (m *MessageFacts) joinAttempt(e Event) {
 	case Heartbeat:
 		a.joinBeat(e.At)
 	case Nacked:
-		a.NakAt, a.LastNakAt = earliest(a.NakAt, e.At), latest(a.LastNakAt, e.At)
-		a.NakDelay = max(a.NakDelay, int64(e.Detail.Delay))
+		a.joinNak(e.At, int64(e.Detail.Delay))
 	case Terminated, TermConfirmed:
 		if _, removed := removalOf(e); !removed {
 			a.TermReason = leastText(a.TermReason, e.Detail.Reason)
@@ -227,6 +226,17 @@ func (m *MessageFacts) joinAttempt(e Event) {
 	case PresumedDead:
 		a.Dead = joinExpiry(a.Dead, e)
 	}
+}
+
+// joinNak adds a -NAK. The latest one says when the message is due.
+func (a *AttemptFacts) joinNak(at Micros, delay int64) {
+	switch {
+	case at > a.LastNakAt:
+		a.NakDelay = delay
+	case at == a.LastNakAt:
+		a.NakDelay = max(a.NakDelay, delay)
+	}
+	a.NakAt, a.LastNakAt = earliest(a.NakAt, at), latest(a.LastNakAt, at)
 }
 
 // joinCSeq adds a consumer sequence that was seen with the number of the attempt.

@@ -210,7 +210,7 @@ func (o OpenMessage) hold(ev evidence, c *ConsumerState, now Micros) Lease {
 
 // dueAgain notes that a message that was handed back waits no more. The deadline of the attempt that handed it back means nothing then.
 func (l *Lease) dueAgain(ev evidence, now Micros) {
-	if l.State != StateFailed || !ev.current.NakAt.Known() || l.Next.What != "redelivery" || now < l.Next.At {
+	if l.State != StateFailed || !ev.current.NakAt.Known() || l.Next.What != "redelivery" || !l.Next.At.Known() || now < l.Next.At {
 		return
 	}
 	l.Due, l.Deadline, l.Basis, l.Wait = true, 0, 0, 0
@@ -247,17 +247,20 @@ func nextStep(v Verdict, l Lease, ev evidence, c *ConsumerState) NextStep {
 	return NextStep{}
 }
 
-// redeliveryAfterNak is when the broker hands a message out again. A delay together with non-uniform backoff comes late by the
+// redeliveryAfterNak is when the broker hands a message out again; zero where that is not known. A delay together with non-uniform backoff comes late by the
 // difference between this attempt's wait and the first one's.
 func redeliveryAfterNak(a AttemptFacts, c *ConsumerState) Micros {
 	delay := time.Duration(a.NakDelay)
 	if c == nil {
-		return a.NakAt.Add(delay)
+		return a.LastNakAt.Add(delay)
+	}
+	if delay > 0 && a.LastNakAt < c.WaitsSince {
+		return 0 // The broker counts a delay by the wait that was in force then, and by the one that is now.
 	}
 	if delay > 0 && len(c.Backoff) > 0 {
 		delay += c.Wait(a.N) - c.Wait(1)
 	}
-	return c.Until(a.NakAt, delay)
+	return c.Until(a.LastNakAt, delay)
 }
 
 func staleKind(o OpenMessage, v Verdict, l Lease, ev evidence, typical Typical, now Micros) StaleKind {

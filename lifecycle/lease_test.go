@@ -32,6 +32,7 @@ func TestLeaseTellsWhatIsWrongAndWhatFollows(t *testing.T) {
 		{"nak with delay is late under backoff", "published 0s seq=1 task=T\nnaked 5s seq=1 n=2 cseq=2 delay=1s", 6 * time.Second, "", false, "redelivery", 16 * time.Second, 25 * time.Second},
 		{"heartbeats of the attempt before say nothing of one of which no time is known", "published 0s seq=1 task=T\nheartbeat 1s seq=1 n=1 cseq=1\nheartbeat 2s seq=1 n=1 cseq=1\nattempt_unanswered 13s seq=1 n=2 cseq=2", 20 * time.Second, "", true, "redelivery", 0, 0},
 		{"handed back and due again", "published 0s seq=1 task=T\nnaked 5s seq=1 n=1 cseq=1 delay=1s", 7 * time.Second, "", true, "redelivery", 6 * time.Second, 0},
+		{"the delay of an earlier consumer's nak is not that of this one's", "published 0s seq=1 task=T\nnaked 2s seq=1 n=1 cseq=1 delay=8s\nconsumer_recreated 10s seq=1\ndelivered 11s seq=1 cseq=1 exact\nnaked 12s seq=1 n=1 cseq=1", 13 * time.Second, "", true, "redelivery", 12 * time.Second, 0},
 		{"handed back, and its delay goes on", "published 0s seq=1 task=T\nnaked 5s seq=1 n=1 cseq=1 delay=3s", 7 * time.Second, "", false, "redelivery", 8 * time.Second, 0},
 		{"zombie", "published 0s seq=1 task=T\ndelivered 12s seq=1 cseq=2 exact\nheartbeat 14s seq=1 n=1 cseq=1\nheartbeat 13s seq=1 n=2 cseq=2", 15 * time.Second, StaleZombie, true, "redelivery", 34 * time.Second, 34 * time.Second},
 		{"a late heartbeat extends nothing", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact\nheartbeat 14s seq=1 n=1 cseq=1", 15 * time.Second, StaleLease, true, "redelivery", 11 * time.Second, 11 * time.Second},
@@ -87,4 +88,29 @@ func beating(period, until time.Duration) string {
 		fmt.Fprintf(&out, "heartbeat %s seq=1 n=1 cseq=1\n", at)
 	}
 	return out.String()
+}
+
+// The broker counts a delay by the wait that was in force when the message was handed back, and by the one that is in force when it looks.
+func TestNobodyKnowsWhenADelayIsOverWhoseWaitWasChanged(t *testing.T) {
+	t.Parallel()
+	r := foldAll([][]Event{parseScenario(t, "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact\nnaked 5s seq=1 n=1 cseq=1 delay=3s")}).record("T")
+	o := OpenMessage{Message: r.Messages[0], Task: r.Facts}
+	c := ConsumerState{Stream: StreamID{Name: "TASKS"}, Name: "marketing-task-worker", AckWait: 10 * time.Minute, MaxDeliver: 3, WaitsSince: base.Add(6 * time.Second)}
+	l, held := LeaseOf(o, &c, Typical{}, base.Add(20*time.Second))
+	if held || l.Due || l.Next.What != "redelivery" || l.Next.At.Known() {
+		t.Errorf("held %v, due %v, next %s at %s", held, l.Due, l.Next.What, offset(l.Next.At))
+	}
+	if a := AssembleTrace(TraceInput{Record: r, Consumers: []ConsumerState{c}, Now: base.Add(20 * time.Second)}).Answers.Recovery; strings.Contains(a.Headline, "Due since") {
+		t.Errorf("it is said to be due: %+v", a)
+	}
+}
+
+// Where fewer attempts are allowed by now than there were, nobody says "attempt 4 of 2".
+func TestAnAttemptBeyondTheLimitIsToldWithoutIt(t *testing.T) {
+	t.Parallel()
+	for most, want := range map[int]string{0: "attempt 4", 2: "attempt 4", 4: "attempt 4 of 4", 5: "attempt 4 of 5"} {
+		if got := attemptOf(4, &ConsumerState{MaxDeliver: most}); got != want {
+			t.Errorf("of %d: got %q, want %q", most, got, want)
+		}
+	}
 }

@@ -68,6 +68,9 @@ func (a AttemptFacts) parted(belongs func(Micros) bool) AttemptFacts {
 		}
 	}
 	a.keepBeats(slices.DeleteFunc(slices.Clone(a.beats()), func(at Micros) bool { return !belongs(at) }))
+	if !belongs(a.LastNakAt) {
+		a.NakDelay = 0
+	}
 	a.NakAt, a.LastNakAt = bothIn(a.NakAt, a.LastNakAt, belongs)
 	a.AckAt, a.LastAckAt = bothIn(a.AckAt, a.LastAckAt, belongs)
 	if a.SeenAt.Known() && !belongs(a.SeenAt) {

@@ -16,7 +16,7 @@ type grip struct {
 	now      time.Duration
 	clear    bool // Every line was seen, and the broker's time of every delivery.
 	lines    []string
-	dated    bool // The broker's time of the current delivery was seen.
+	dated    bool // The broker's time of the current delivery was seen, and of those before it.
 	known    bool // Any line of the current attempt was seen.
 
 	attempt  int
@@ -30,7 +30,9 @@ type grip struct {
 	overtook bool          // An older attempt sent one after any newer began.
 	naked    bool
 	due      time.Duration // When it is to be delivered again after it was handed back.
-	claimed  bool          // As reported of the current attempt.
+	nak      nak
+	dropped  bool // The broker dropped it: its attempts were used up when somebody asked.
+	claimed  bool // As reported of the current attempt.
 	accepted bool
 	sent     map[int][]time.Duration // All heartbeats, by attempt.
 	dead     bool                    // It was concluded that no attempt is left.
@@ -84,15 +86,14 @@ func (g *grip) step(r *rand.Rand, at time.Duration) {
 	switch {
 	case r.IntN(12) == 0:
 		g.recreate(at)
-	case r.IntN(8) == 0 && !g.naked:
+	case r.IntN(8) == 0:
 		g.configure(r, at)
-	case g.attempt == 0 && r.IntN(2) == 0:
-		g.deliver(r, at)
-	case g.attempt == 0:
-	case g.naked && at >= g.due && r.IntN(2) == 0, !g.naked && at > g.deadline && g.left() && r.IntN(2) == 0:
-		g.deliver(r, at)
-	case g.naked:
-	case at < g.deadline && g.left() && r.IntN(8) == 0:
+	case r.IntN(12) == 0:
+		g.consumer.Paused = !g.consumer.Paused
+	case (g.attempt == 0 || g.waits(at)) && r.IntN(2) == 0:
+		g.pull(r, at)
+	case g.attempt == 0, g.naked, g.dropped:
+	case at < g.deadline && r.IntN(8) == 0:
 		g.handBack(r, at)
 	case r.IntN(4) > 0:
 		g.heartbeat(r, 1+r.IntN(g.attempt), at)
@@ -103,42 +104,11 @@ func (g *grip) step(r *rand.Rand, at time.Duration) {
 func (g *grip) recreate(at time.Duration) {
 	g.lives++
 	g.attempt, g.began, g.basis, g.deadline, g.beat, g.sender, g.naked, g.known, g.dated = 0, 0, 0, 0, 0, 0, false, false, false
+	g.dropped, g.consumer.Paused, g.consumer.WaitsSince = false, false, 0
 	g.own, g.older, g.overtook, g.claimed, g.accepted, g.dead = false, false, false, false, false, false
 	g.signs, g.claims = map[int]bool{}, map[int]bool{}
 	g.consumer.CreatedAt = base.Add(at)
 	g.lines = append(g.lines, fmt.Sprintf("consumer_recreated %s seq=1", at))
-}
-
-// configure changes the consumer while a message may be in hand. What has not run out lasts as long as is in force now, counted from where it began; what has
-// run out stays due.
-func (g *grip) configure(r *rand.Rand, at time.Duration) {
-	due := g.attempt > 0 && at > g.deadline
-	if due && !g.clear {
-		return // What a synchronizer concludes that did not see every line is another matter.
-	}
-	g.conclude(due, at)
-	switch c := &g.consumer; r.IntN(3) {
-	case 0:
-		c.AckWait = pick(r, 30*time.Second, 2*time.Minute, 10*time.Minute)
-	case 1:
-		c.MaxDeliver = pick(r, 0, 2, 3, 5)
-	case 2:
-		c.Backoff = pick(r, nil, []time.Duration{10 * time.Second, 20 * time.Second}, []time.Duration{time.Minute})
-	}
-	g.consumer.WaitsSince = base.Add(at)
-	if g.attempt > 0 && !due {
-		g.deadline = g.basis + g.wait()
-	}
-	g.conclude(due, at+time.Millisecond)
-}
-
-// conclude is what the synchronizer says of a lease that has run out: before and after a change, at which another conclusion takes the place of the first.
-func (g *grip) conclude(due bool, at time.Duration) {
-	if kind := map[bool]string{true: "lease_expired", false: "presumed_dead"}[g.left()]; due {
-		g.dead = !g.left()
-		g.sign(g.attempt, true)
-		g.lines = append(g.lines, fmt.Sprintf("%s %s seq=1 n=%d cseq=%d basis=%s deadline=%s judged=%s", kind, g.deadline, g.attempt, g.attempt, g.basis, g.deadline, at))
-	}
 }
 
 // left reports whether the broker delivers it once more.
@@ -165,11 +135,13 @@ func (g *grip) deliver(r *rand.Rand, at time.Duration) {
 	g.attempt++
 	g.began, g.basis, g.deadline = at, at, at+g.wait()
 	g.beat, g.sender, g.own, g.older, g.naked, g.claimed, g.accepted, g.dead = 0, 0, false, false, false, false, false, false
-	if g.dated = g.line(r, "delivered %s seq=1 cseq=%d exact", at, g.attempt); g.dated {
+	seen := g.line(r, "delivered %s seq=1 cseq=%d exact", at, g.attempt)
+	if seen {
 		g.sign(g.attempt, false)
 	}
-	g.known = false                     // The broker's state numbers no attempt.
-	if g.lives == 0 && r.IntN(4) == 0 { // What agents report of both incarnations under one number is kept together.
+	g.dated = seen && (g.attempt == 1 || g.dated) // It has a number where those before it have.
+	g.known = false                               // The broker's state numbers no attempt.
+	if g.lives == 0 && r.IntN(4) == 0 {           // What agents report of both incarnations under one number is kept together.
 		g.claimed = g.line(r, "claimed %s task=T msgid=T n=%d agent=marketing", at+2*time.Millisecond, g.attempt)
 		g.accepted = r.IntN(2) == 0 && g.line(r, "accepted %s task=T msgid=T n=%d agent=marketing", at+4*time.Millisecond, g.attempt)
 		g.claims[g.attempt] = g.claimed || g.accepted
@@ -191,23 +163,11 @@ func (g *grip) heartbeat(r *rand.Rand, of int, at time.Duration) {
 	}
 }
 
-// handBack ends the attempt. A delay is late by what the backoff of the attempt is longer than the first.
-func (g *grip) handBack(r *rand.Rand, at time.Duration) {
-	delay := time.Duration(r.IntN(3)) * 4 * time.Second
-	g.naked, g.due = true, at+delay
-	if b := g.consumer.Backoff; delay > 0 && len(b) > 0 {
-		g.due += g.wait() - b[0]
-	}
-	g.lines = append(g.lines, fmt.Sprintf("naked %s seq=1 n=%d cseq=%d delay=%s", at, g.attempt, g.attempt, delay))
-	g.known = true
-	g.sign(g.attempt, true)
-}
-
 // stale are the kinds that may be said, the worst that must be said first.
 func (g *grip) stale() StaleKind {
 	held := g.now - g.began
 	switch {
-	case g.naked:
+	case g.naked, g.dropped:
 		return ""
 	case g.now > g.deadline && !g.left():
 		return StalePresumedDead
@@ -235,7 +195,7 @@ func (g *grip) wrong(l Lease, ok bool) string {
 	switch {
 	case g.known && (l.Attempt != g.attempt):
 		return fmt.Sprintf("attempt %d is said, and lines of %d were seen", l.Attempt, g.attempt)
-	case g.known && !g.naked && !ok:
+	case g.known && !g.naked && !g.dropped && !ok:
 		return "nobody is said to hold it"
 	case l.Attempt > g.attempt:
 		return fmt.Sprintf("attempt %d is said, and there were %d", l.Attempt, g.attempt)
@@ -270,11 +230,8 @@ func (g *grip) differs(l Lease, ok bool) string {
 		}
 		return ""
 	}
-	if g.naked {
-		if due := g.now >= g.due; ok != due || l.Stale != "" || l.Next.What != "redelivery" {
-			return fmt.Sprintf("handed back, due at %s: held %v, stale %q, next %s", g.due, ok, l.Stale, l.Next.What)
-		}
-		return ""
+	if g.naked || g.dropped {
+		return g.returned(l, ok)
 	}
 	next := NextStep{What: map[bool]string{true: "redelivery", false: "exhaustion"}[g.left()], At: base.Add(g.deadline)}
 	if g.dead {
@@ -303,8 +260,11 @@ func TestTheLeaseToldAgainFromTheSpecification(t *testing.T) {
 		events := parseScenario(t, strings.Join(g.lines, "\n"))
 		task := foldAll(batches(events, 1+r.IntN(len(events)))).record("T")
 		l, ok := LeaseOf(OpenMessage{Message: task.Messages[0], Task: task.Facts}, &g.consumer, g.typical, base.Add(g.now))
-		if wrong := g.wrong(l, ok); wrong != "" {
-			t.Fatalf("seed %d: at %s: %s\n%s\nby the broker: %+v", seed, g.now, wrong, strings.Join(g.lines, "\n"), *g)
+		said := AssembleTrace(TraceInput{Record: task, Consumers: []ConsumerState{g.consumer}, Now: base.Add(g.now)})
+		for _, wrong := range []string{g.wrong(l, ok), g.misled(said)} {
+			if wrong != "" {
+				t.Fatalf("seed %d: at %s: %s\n%s\nby the broker: %+v", seed, g.now, wrong, strings.Join(g.lines, "\n"), *g)
+			}
 		}
 	}
 }

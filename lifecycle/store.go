@@ -124,7 +124,7 @@ type ConsumerState struct {
 	Paused        bool
 	Gone          bool        // It was there before and is not now.
 	Watches       bool        // It only watches: its stream is no work queue, and it is not named as a worker's.
-	WaitsSince    Micros      // When its ack wait or backoff was first seen as it is, where it was seen otherwise before; zero where it was not.
+	WaitsSince    Micros      // Since when the broker goes by its ack wait and backoff as they are, where they were seen otherwise before; zero where they were not.
 	Steps         []ClockStep // The jumps of its clock that may still concern what it holds, oldest first.
 }
 

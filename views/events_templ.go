@@ -1121,7 +1121,7 @@ func attemptWords(e lifecycle.Event, most int) string {
 	switch {
 	case e.Attempt == 0:
 		return ""
-	case most > 0:
+	case most >= e.Attempt:
 		return fmt.Sprintf("%d of %d", e.Attempt, most)
 	}
 	return fmt.Sprint(e.Attempt)

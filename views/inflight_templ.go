@@ -925,7 +925,7 @@ func (r LeaseRow) rowID() string {
 }
 
 func leaseAttempt(l lifecycle.Lease) string {
-	if l.MaxDeliver > 0 {
+	if l.MaxDeliver >= max(l.Attempt, 1) {
 		return fmt.Sprintf("%d/%d", l.Attempt, l.MaxDeliver)
 	}
 	return fmt.Sprint(l.Attempt)

@@ -32,7 +32,7 @@ func (r TaskRow) attemptText() string {
 	switch {
 	case r.Attempt == 0 && r.MaxDeliver == 0:
 		return "0"
-	case r.MaxDeliver > 0:
+	case r.MaxDeliver >= max(r.Attempt, 1):
 		return fmt.Sprintf("%d/%d", r.Attempt, r.MaxDeliver)
 	}
 	return fmt.Sprint(r.Attempt)

@@ -111,7 +111,7 @@ func attemptName(a lifecycle.Attempt, c *lifecycle.ConsumerState) string {
 		return name + ", former consumer"
 	case a.Former:
 		return ofConsumer(name, "former "+a.Consumer)
-	case c != nil && c.MaxDeliver > 0:
+	case c != nil && c.MaxDeliver >= a.N:
 		name = fmt.Sprintf("%s of %d", name, c.MaxDeliver)
 	}
 	return ofConsumer(name, a.Consumer)
