@@ -74,6 +74,19 @@ func TestPublishesWithAnExpectationEscapeTheCaptureStreams(t *testing.T) {
 	awaitSeq(t, js, fleet.StreamTasks, 2)
 }
 
+// What asks something of its own stream that capture streams do not do is known by its headers, however they are spelled.
+func TestHeadersThatCaptureStreamsRefuse(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"Nats-Expected-Last-Sequence": true, "nats-rollup": true, "Nats-Batch-Id": true, "Nats-Incr": true, "Nats-Schedule": true, "Nats-Schedule-Target": true,
+		"Nats-Scheduler": true, "Nats-Stream-Source": true, "Nats-Msg-Id": false, "Nats-TTL": false, "Nats-Sequence": false, "X-Task-ID": false,
+	} {
+		if got := fleet.EscapesCapture(map[string][]string{name: {"1"}}); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // Capture streams refuse rollups: a publish must not remove what was recorded.
 func TestRollupsEscapeTheCaptureStreams(t *testing.T) {
 	t.Parallel()

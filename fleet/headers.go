@@ -73,20 +73,23 @@ func HeaderValue(headers map[string][]string, name string) string {
 	return value
 }
 
-// EscapesCapture reports whether the publisher attached an expectation that holds for TASKS and not for the capture streams, or a rollup, which they
-// refuse, so that neither OBS_PUB nor OBS_RAW stores its copy although TASKS stored the message. Such a publish is seen by a plain subscription to
+// EscapesCapture reports whether a message has a header by which its own stream was asked for something that the capture streams do not do, or do not have. They refuse
+// it, so that neither OBS_PUB nor OBS_RAW stores its copy although TASKS stored the message. Such a publish is seen by a plain subscription to
 // obs.pub.> and obs.raw.>, or later by the gap it leaves in the sequence of OBS_PUB.
 func EscapesCapture(headers map[string][]string) bool {
 	for name := range headers {
-		if strings.EqualFold(name, HeaderNatsRollup) || (len(name) >= len(expectation) && strings.EqualFold(name[:len(expectation)], expectation)) {
+		if slices.ContainsFunc(demanding, func(begins string) bool {
+			return len(name) >= len(begins) && strings.EqualFold(name[:len(begins)], begins)
+		}) {
 			return true
 		}
 	}
 	return false
 }
 
-// expectation begins the headers with which a publisher makes storing conditional.
-const expectation = "Nats-Expected-"
+// demanding are the beginnings of the names of such headers: expectations of the stream, rollups, atomic batches, counters, schedules and what they
+// published, and what a stream gathered from another.
+var demanding = []string{"Nats-Expected-", HeaderNatsRollup, "Nats-Batch-Id", "Nats-Incr", "Nats-Schedule", "Nats-Stream-Source"}
 
 // Bounds of the headers that Fleetglass keeps of one message. The broker itself allows megabytes.
 const (

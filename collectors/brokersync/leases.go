@@ -21,6 +21,8 @@ func leases(v view, c Consumer, o lifecycle.OpenMessage) []lifecycle.Event {
 	case a.NakAt.Known() && last:
 		return expiry(v, c, m, a, lifecycle.PresumedDead, max(a.NakAt, basis), a.NakAt,
 			fmt.Sprintf("attempt %d of %d was handed back and no attempt is left", l.Attempt, c.MaxDeliver))
+	case a.NakAt.Known() && a.Dead != nil && (a.Expired == nil || a.Expired.Judged <= a.Dead.Judged): // It was said that no attempt is left, and one is.
+		return expiry(v, c, m, a, lifecycle.LeaseExpired, a.Dead.Basis, a.Dead.Deadline, "")
 	case a.NakAt.Known() || !l.Deadline.Known():
 		return nil
 	case last:

@@ -3,6 +3,7 @@ package brokersync
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"fleetglass/fleet"
@@ -62,8 +63,8 @@ func (st *step) lostWords() string {
 	if st.view.Limits.TTL {
 		words += ": their own TTL may have removed both before they were read"
 	}
-	if st.view.Limits.Rollup {
-		words += ": capture does not see a publish with Nats-Rollup"
+	if unseen := st.view.Limits.Uncaptured; len(unseen) > 0 {
+		words += ": capture does not see " + strings.Join(unseen, ", ")
 	}
 	return words
 }
@@ -127,11 +128,16 @@ func (st *step) storedAt(seq uint64, otherwise lifecycle.Micros) (lifecycle.Micr
 // other lines.
 func (st *step) repairKnown() {
 	seqs := append([]uint64(nil), st.known.unknown...)
-	for _, o := range st.known.open {
-		m := o.Message
+	unread := func(m lifecycle.MessageFacts) {
 		if present, _ := st.view.Present.Has(m.Key.Seq); present && m.Unread() && m.Key.Seq <= st.view.Verifiable {
 			seqs = append(seqs, m.Key.Seq)
 		}
+	}
+	for _, o := range st.known.open {
+		unread(o.Message)
+	}
+	for _, m := range st.known.settled { // A stream that keeps its messages has what was answered before anybody read it.
+		unread(m)
 	}
 	for _, seq := range seqs {
 		reading, _ := answer(st.facts.Read, ReadRange{seq, seq, 1}, &st.questions.Read)
@@ -162,7 +168,7 @@ func (st *step) hidden(at lifecycle.Micros) {
 	from := at.Truncate(time.Minute)
 	gap := lifecycle.Gap{
 		Source: st.view.sibling(fleet.CaptureRaw).String(), From: from, To: from.Add(time.Minute),
-		Reason: "publishes that expect something of their stream (Nats-Expected-…), or roll it up (Nats-Rollup), are not captured: what was stored is read from the stream, and repeated publishes are not seen",
+		Reason: "publishes that ask something of their own stream (Nats-Expected-…, Nats-Rollup, Nats-Batch-Id, Nats-Incr, Nats-Schedule), and what a stream publishes or gathers by itself, are not captured: what was stored is read from the stream, and repeated publishes are not seen",
 	}
 	if !slices.Contains(st.batch.Gaps, gap) {
 		st.batch.Gaps = append(st.batch.Gaps, gap)

@@ -44,7 +44,9 @@ type Limits struct {
 	MaxPerSubject int64
 	Others        bool // The number of messages or bytes is limited.
 	TTL           bool // A message may have a time to live of its own.
-	Rollup        bool // A publish may remove the older messages of its subject, or all of them. Capture does not see it.
+	Rollup        bool // A publish may remove the older messages of its subject, or all of them.
+
+	Uncaptured []string // What the stream allows or does that no capture stream records.
 }
 
 // Capture says how far the capture streams reached, and how far their lines were stored.

@@ -178,7 +178,7 @@ func (o *Observation) describe(info *jetstream.StreamInfo, contract fleet.Contra
 	cfg, s, at := info.Config, info.State, lifecycle.MicrosOf(info.TimeStamp)
 	o.Created, o.ConsumersAt, o.At = lifecycle.MicrosOf(info.Created), at, at
 	o.Msgs, o.FirstSeq, o.LastSeq = s.Msgs, s.FirstSeq, s.LastSeq
-	o.Limits = Limits{MaxAge: cfg.MaxAge, MaxPerSubject: cfg.MaxMsgsPerSubject, Others: cfg.MaxMsgs > 0 || cfg.MaxBytes > 0, TTL: cfg.AllowMsgTTL, Rollup: cfg.AllowRollup}
+	o.Limits = Limits{MaxAge: cfg.MaxAge, MaxPerSubject: cfg.MaxMsgsPerSubject, Others: cfg.MaxMsgs > 0 || cfg.MaxBytes > 0, TTL: cfg.AllowMsgTTL, Rollup: cfg.AllowRollup, Uncaptured: uncapturedOf(cfg)}
 	o.Window = cfg.Duplicates
 	o.Full = (cfg.MaxMsgs > 0 && s.Msgs >= uint64(cfg.MaxMsgs)) || (cfg.MaxBytes > 0 && s.Bytes >= uint64(cfg.MaxBytes)/20*19)
 	o.Kept, o.Interest = cfg.Retention != jetstream.WorkQueuePolicy, cfg.Retention == jetstream.InterestPolicy
@@ -259,4 +259,18 @@ func (e *CaptureEnd) read(info *jetstream.ConsumerInfo) {
 func (e CaptureEnd) unread() CaptureEnd {
 	e.Unread, e.Floor, e.Busy, e.Idle = true, 0, 0, false
 	return e
+}
+
+// uncapturedOf are what a stream allows or does that no capture stream records: they refuse the headers by which it is asked for.
+func uncapturedOf(cfg jetstream.StreamConfig) (out []string) {
+	for words, holds := range map[string]bool{
+		"a publish with Nats-Rollup": cfg.AllowRollup, "schedules and what they publish": cfg.AllowMsgSchedules, "atomic batches": cfg.AllowAtomicPublish,
+		"counters": cfg.AllowMsgCounter, "what the stream gathers from others": len(cfg.Sources) > 0,
+	} {
+		if holds {
+			out = append(out, words)
+		}
+	}
+	slices.Sort(out)
+	return out
 }

@@ -139,7 +139,10 @@ func (st *step) readRun(seqs []uint64) {
 		switch {
 		case found:
 			st.known.settled = append(st.known.settled, rows[i])
-			if !answerPending(rows[i]) {
+			switch {
+			case rows[i].Unread() && seq > st.view.Verifiable: // Its line may still come; where it does not the stream is asked.
+				st.next.Unfinished = true
+			case !answerPending(rows[i]):
 				st.next.Rechecks[seq] = st.view.At.Add(recheckAfter)
 			}
 		case seq <= st.view.Verifiable:

@@ -106,6 +106,9 @@ func (s State) withWaits(o Observation) []Consumer {
 		}
 		if c.WaitsSince = old.WaitsSince; old.AckWait != c.AckWait || !slices.Equal(old.Backoff, c.Backoff) {
 			c.WaitsSince = o.ConsumersAt
+			if old.AckWait == c.AckWait { // The broker does not look earlier for a later step of the backoff: its timer is set for the former waits.
+				c.WaitsSince = o.ConsumersAt.Add(max(old.AckWait, slices.Max(append(old.Backoff[:len(old.Backoff):len(old.Backoff)], 0))))
+			}
 		}
 	}
 	return consumers
