@@ -96,6 +96,7 @@ type publish struct {
 	key     string // Idempotency key; default <task id>-<version>.
 	header  nats.Header
 	body    string
+	bare    bool // Without a body.
 }
 
 // publish stores a message and returns where.
@@ -131,7 +132,9 @@ func (c *clients) message(p publish) *nats.Msg {
 	}
 	body, err := json.Marshal(map[string]any{"taskId": task, "assignee": agent, "type": kind, "payload": p.body})
 	c.must(err)
-	m.Data = body
+	if m.Data = body; p.bare {
+		m.Data = nil
+	}
 	return m
 }
 

@@ -45,7 +45,7 @@ const (
 
 // rows are all situations, by the headings of the specification.
 var rows = map[string][]situation{
-	"completion": completion, "consumers": consumers, "leases": leases, "removal": removal, "ledger": ledger, "gaps": gaps, "forgery": forgery, "beyond": beyond, "several": several, "delays": delays, "clocks": clocks, "rollups": rollups, "poison": poison, "inventions": inventions, "agents": agents,
+	"completion": completion, "consumers": consumers, "leases": leases, "removal": removal, "ledger": ledger, "gaps": gaps, "forgery": forgery, "beyond": beyond, "several": several, "delays": delays, "clocks": clocks, "rollups": rollups, "poison": poison, "inventions": inventions, "agents": agents, "settings": settings, "features": features,
 }
 
 // only narrows the rows, for whoever works on one.
@@ -238,10 +238,11 @@ func (p *player) look(ctx context.Context, g *glass) (story, bool) {
 	p.mu.Lock()
 	p.last = s
 	p.mu.Unlock()
-	if p.never == nil {
-		return s, true
+	never := []claim{eachOf(slices.Collect(maps.Keys(named)), sound)}
+	if p.never != nil {
+		never = append(never, p.never)
 	}
-	if err := p.never(s); err != nil && (ctx.Err() == nil || !errors.Is(err, context.Canceled)) { // Who stops looking has heard nothing.
+	if err := all(never...)(s); err != nil && (ctx.Err() == nil || !errors.Is(err, context.Canceled)) { // Who stops looking has heard nothing.
 		p.fail(fmt.Errorf("it must never be said: %w\n\t%s", err, s))
 	}
 	return s, true

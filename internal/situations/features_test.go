@@ -1,0 +1,213 @@
+//go:build linux
+
+package situations
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// letterOf is where the broker says that a delivered message is stored.
+func (c *clients) letterOf(m jetstream.Msg) letter {
+	meta, err := m.Metadata()
+	c.must(err)
+	return letter{stream: meta.Stream, seq: meta.Sequence.Stream}
+}
+
+// batchQuickly publishes tasks in a fast batch: the reply subjects say which message of it each one is.
+func (c *clients) batchQuickly(tasks ...string) {
+	inbox := c.nc.NewInbox()
+	answers, err := c.nc.SubscribeSync(inbox + ".>")
+	c.must(err)
+	for i, task := range tasks {
+		op := 1
+		switch i {
+		case 0:
+			op = 0
+		case len(tasks) - 1:
+			op = 2
+		}
+		m := c.message(publish{task: task})
+		m.Reply = fmt.Sprintf("%s.batch.10.fail.%d.%d.$FI", inbox, i+1, op)
+		c.must(c.nc.PublishMsg(m))
+	}
+	for {
+		m, err := answers.NextMsg(patience)
+		c.must(err)
+		if text := string(m.Data); strings.Contains(text, `"error"`) {
+			c.must(errors.New(text))
+		} else if strings.Contains(text, `"seq"`) && strings.Contains(text, `"stream"`) {
+			return
+		}
+	}
+}
+
+// features are what newer brokers do for a stream or a consumer, and the contract does not speak of.
+var features = []situation{{
+	name: "a task is a counter",
+	on: tasksWith("counters", func(c *jetstream.StreamConfig) {
+		c.Retention, c.AllowMsgCounter = jetstream.LimitsPolicy, true
+	}),
+	act: func(c *clients) {
+		c.publish(publish{bare: true, header: nats.Header{"Nats-Incr": {"1"}}})
+		c.ack(c.pull(c.workers()))
+		c.publish(publish{task: "waits", kind: "other", bare: true, header: nats.Header{"Nats-Incr": {"1"}}})
+	},
+	may:   all(is("completed"), findsNo(wrongs...), gapSays("are not captured"), of("waits", all(is("published"), gapSays("are not captured")))),
+	never: silent("publish it again"),
+}, {
+	name: "a task is scheduled, and done when it is due",
+	on: land{name: "schedules", streams: []jetstream.StreamConfig{{
+		Name: "TASKS", Subjects: []string{allTasks, "genbrain.schedules.>"}, Retention: jetstream.WorkQueuePolicy, AllowMsgSchedules: true, AllowDirect: true,
+	}}},
+	act: func(c *clients) {
+		worker := c.workers()
+		m := c.message(publish{header: nats.Header{
+			"Nats-Schedule": {"@at " + time.Now().Add(3*time.Second).UTC().Format(time.RFC3339)}, "Nats-Schedule-Target": {"genbrain.agents." + c.agent + ".tasks.work"},
+		}})
+		m.Subject = "genbrain.schedules." + c.agent
+		_, err := c.js.PublishMsg(c.ctx, m)
+		c.must(err)
+		c.ack(c.pull(worker))
+	},
+	mode:   live, // Afterwards nothing is left of either, but a gap.
+	may:    all(is("completed", "removed", "outcome_unknown"), gapSays("schedules and what they publish")),
+	never:  silent("publish it again", "by an operator."),
+	settle: 14 * time.Second,
+}, {
+	name: "a task that is scheduled is not due yet",
+	on: land{name: "schedules that wait", streams: []jetstream.StreamConfig{{
+		Name: "TASKS", Subjects: []string{allTasks, "genbrain.schedules.>"}, Retention: jetstream.WorkQueuePolicy, AllowMsgSchedules: true, AllowDirect: true,
+	}}},
+	act: func(c *clients) {
+		c.workers()
+		m := c.message(publish{header: nats.Header{
+			"Nats-Schedule": {"@at " + time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}, "Nats-Schedule-Target": {"genbrain.agents." + c.agent + ".tasks.work"},
+		}})
+		m.Subject = "genbrain.schedules." + c.agent
+		_, err := c.js.PublishMsg(c.ctx, m)
+		c.must(err)
+	},
+	may:    isNot("completed", "removed", "exhausted"),
+	never:  all(silent("publish it again", "nothing was stored"), isNot("completed", "removed", "exhausted")),
+	settle: 14 * time.Second,
+}, {
+	name: "the broker leaves a marker where a task was too old",
+	on: tasksWith("markers", func(c *jetstream.StreamConfig) {
+		c.MaxAge, c.Duplicates, c.AllowMsgTTL, c.SubjectDeleteMarkerTTL = 3*time.Second, time.Second, true, time.Hour
+	}),
+	act: func(c *clients) {
+		worker := c.workers()
+		zero := c.publish(publish{})
+		c.until("the message leaves", func() bool { return !c.there(zero) })
+		c.ack(c.pull(worker)) // The marker is a message like another.
+	},
+	may:    all(is("removed"), noAttempt(0)),
+	never:  all(isNot("completed", "exhausted"), silent("by an operator.")),
+	settle: 14 * time.Second,
+}, {
+	name: "the client to which a consumer is pinned dies",
+	act: func(c *clients) {
+		c.publish(publish{})
+		consumer := c.workers(wait(2*time.Second), func(cfg *jetstream.ConsumerConfig) {
+			cfg.PriorityPolicy, cfg.PriorityGroups, cfg.PinnedTTL = jetstream.PriorityPolicyPinned, []string{"g"}, time.Second
+		})
+		c.heartbeat(c.pullIn("g", consumer))
+		c.works(4 * time.Second)
+		other, err := c.js.Consumer(c.ctx, "TASKS", c.agent+"-task-worker")
+		c.must(err)
+		c.ack(c.pullIn("g", other))
+	},
+	may:   all(is("completed"), attempts(0, 2, 2), findsNo(wrongs...)),
+	never: isNot("exhausted"),
+}, {
+	name: "a consumer prefers some of its clients",
+	act: func(c *clients) {
+		c.publish(publish{})
+		consumer := c.workers(func(cfg *jetstream.ConsumerConfig) {
+			cfg.PriorityPolicy, cfg.PriorityGroups = jetstream.PriorityPolicyPrioritized, []string{"g"}
+		})
+		c.ack(c.pullIn("g", consumer))
+	},
+	may: all(is("completed"), attempts(0, 1, 1), findsNo(wrongs...)),
+}, {
+	name: "two tasks are published in one fast batch",
+	on:   tasksWith("fast batches", func(c *jetstream.StreamConfig) { c.AllowBatchPublish = true }),
+	act: func(c *clients) {
+		c.batchQuickly("", "b")
+		c.ack(c.pull(c.workers()))
+	},
+	may:    all(is("completed"), of("b", is("published"))),
+	never:  silent("publish it again"),
+	settle: 14 * time.Second,
+}, {
+	name: "an acknowledgement is one of all before it",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.publish(publish{task: "b"})
+		consumer := c.workers(atOnce(2), wait(2*time.Second), func(cfg *jetstream.ConsumerConfig) { cfg.AckPolicy = jetstream.AckAllPolicy })
+		c.pull(consumer)
+		c.ack(c.pull(consumer))
+		c.works(3 * time.Second)
+	},
+	may:    all(isNot("exhausted", "failed"), silent("due since", "pulls next"), of("b", is("completed"))),
+	settle: 14 * time.Second,
+}, {
+	name: "a consumer asks for no answers",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{})
+		consumer := c.workers(func(cfg *jetstream.ConsumerConfig) {
+			cfg.AckPolicy, cfg.AckWait, cfg.MaxAckPending, cfg.MaxDeliver = jetstream.AckNonePolicy, 0, 0, -1
+		})
+		c.pull(consumer)
+	},
+	may:    all(isNot("exhausted", "failed", "published"), silent("due since", "pulls next")),
+	never:  isNot("exhausted", "failed"),
+	settle: 14 * time.Second,
+}, {
+	name: "a stream of tasks gathers from another stream too",
+	on: land{name: "a stream with sources", streams: []jetstream.StreamConfig{
+		{Name: "INBOX", Subjects: []string{"inbox.>"}, AllowDirect: true},
+		{Name: "TASKS", Subjects: []string{allTasks}, Retention: jetstream.WorkQueuePolicy, AllowDirect: true, Sources: []*jetstream.StreamSource{{
+			Name: "INBOX", SubjectTransforms: []jetstream.SubjectTransformConfig{{Source: "inbox.*", Destination: "genbrain.agents.{{wildcard(1)}}.tasks.work"}},
+		}}},
+	}},
+	act: func(c *clients) {
+		worker := c.workers()
+		m := c.message(publish{})
+		m.Subject = "inbox." + c.agent
+		_, err := c.js.PublishMsg(c.ctx, m)
+		c.must(err)
+		first := c.pull(worker)
+		c.works(3 * time.Second) // For as long as it is there it is read from the stream.
+		c.ack(first)
+		m = c.message(publish{task: "waits"})
+		m.Subject = "inbox." + c.agent
+		_, err = c.js.PublishMsg(c.ctx, m)
+		c.must(err)
+	},
+	mode:   live,
+	may:    all(is("completed"), findsNo(wrongs...), gapSays("gathers"), of("waits", is("published"))),
+	never:  silent("publish it again"),
+	settle: 14 * time.Second,
+}}
+
+// pullIn waits until the broker delivers a message to a client of a priority group.
+func (c *clients) pullIn(group string, consumer jetstream.Consumer) jetstream.Msg {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		batch, err := consumer.Fetch(1, jetstream.FetchMaxWait(time.Second), jetstream.FetchPriorityGroup(group))
+		c.must(err)
+		for m := range batch.Messages() {
+			return m
+		}
+	}
+	c.must(errors.New("the broker delivers nothing"))
+	return nil
+}

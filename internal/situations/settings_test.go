@@ -1,0 +1,172 @@
+//go:build linux
+
+package situations
+
+import (
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// backoff gives each attempt a wait of its own.
+func backoff(steps ...time.Duration) func(*jetstream.ConsumerConfig) {
+	return func(c *jetstream.ConsumerConfig) { c.BackOff = steps }
+}
+
+// pause keeps the agent's consumer from delivering for an hour.
+func (c *clients) pauseWorkers() {
+	c.halt()
+	_, err := c.js.PauseConsumer(c.ctx, "TASKS", c.agent+"-task-worker", time.Now().Add(time.Hour))
+	c.must(err)
+}
+
+// nothing makes sure that the broker delivers nothing.
+func (c *clients) nothing(consumer jetstream.Consumer) {
+	if c.tryPull(consumer, 500*time.Millisecond) != nil {
+		c.must(errors.New("the broker delivers it"))
+	}
+}
+
+// settings are changes of a consumer while its messages are in somebody's hands, and what a worker of an earlier consumer does to the next one's.
+var settings = []situation{{
+	name: "a later step of the backoff is shortened while its attempt is in hand",
+	mode: live, // Who comes later does not know what it was.
+	act: func(c *clients) {
+		c.publish(publish{})
+		worker := c.workers(backoff(time.Second, 10*time.Minute))
+		c.pull(worker)
+		c.works(1200 * time.Millisecond)
+		m := c.pull(worker)
+		c.seen()
+		worker = c.workers(backoff(time.Second, 3*time.Second))
+		c.works(4 * time.Second)
+		c.nothing(worker) // The broker looks when its timer fires, which it set for the longer wait.
+		c.heartbeat(m)
+		c.nothing(worker)
+	},
+	may:   all(isNot("completed"), attempts(0, 2, 2)),
+	never: neverOfAttempt(2, isNot("failed", "exhausted"), neverStale("stale", "presumed_dead"), silent("due since")),
+}, {
+	name: "the broker dropped a message, and more attempts are allowed after that",
+	act: func(c *clients) {
+		c.publish(publish{})
+		worker := c.workers(wait(time.Second), atMost(2))
+		c.pull(worker)
+		c.works(1200 * time.Millisecond)
+		c.pull(worker)
+		c.works(1200 * time.Millisecond)
+		c.nothing(worker)
+		c.nothing(c.workers(wait(time.Second), atMost(5)))
+	},
+	may:   all(is("exhausted"), attempts(0, 2, 2), silent("of 5", "pulls next", "delivers it again")),
+	never: isNot("completed", "removed"),
+}, {
+	name: "the only attempt runs out, and more are allowed after that",
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.pull(c.workers(wait(time.Second), atMost(1)))
+		c.works(3 * time.Second)
+		c.nothing(c.workers(wait(time.Second), atMost(5)))
+	},
+	may:   all(is("exhausted"), attempts(0, 1, 1), silent("of 5", "pulls next", "delivers it again")),
+	never: isNot("completed", "removed"),
+}, {
+	name: "a consumer is paused while a worker has a message, and its deadline passes",
+	act: func(c *clients) {
+		c.publish(publish{})
+		worker := c.workers(wait(2 * time.Second))
+		c.heartbeat(c.pull(worker))
+		c.pauseWorkers()
+		c.works(3 * time.Second)
+		c.nothing(worker)
+	},
+	may:   all(is("failed"), attempts(0, 1, 1), says("paused"), silent("pulls next", "next pull", "delivers it again")),
+	never: isNot("completed", "exhausted"),
+}, {
+	name: "a consumer is paused after its last attempt ran out",
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.heartbeat(c.pull(c.workers(wait(time.Second), atMost(1))))
+		c.pauseWorkers()
+		c.works(2 * time.Second)
+	},
+	may:   all(is("exhausted"), attempts(0, 1, 1), silent("pulls next", "delivers it again")),
+	never: isNot("completed"),
+}, {
+	name: "a message is handed back, and its consumer is paused",
+	act: func(c *clients) {
+		c.publish(publish{})
+		worker := c.workers()
+		m := c.pull(worker)
+		c.pauseWorkers()
+		c.answer(m, "-NAK")
+		c.nothing(worker)
+	},
+	may:   all(is("failed"), attempts(0, 1, 1), says("paused"), silent("pulls next", "next pull", "due since", "if none has it already")),
+	never: isNot("completed", "exhausted", "redelivered"),
+}, {
+	name: "the last attempt is handed back, and more are allowed after that",
+	act: func(c *clients) {
+		c.publish(publish{})
+		m := c.pull(c.workers(atMost(1)))
+		c.answer(m, "-NAK")
+		c.works(3 * time.Second)
+		c.workers(atMost(5))
+	},
+	may: all(is("failed"), attempts(0, 1, 1), silent("no attempt is left", "last attempt")),
+}, {
+	name: "the last attempt is handed back, more are allowed, and the next one runs",
+	act: func(c *clients) {
+		c.publish(publish{})
+		m := c.pull(c.workers(atMost(1)))
+		c.answer(m, "-NAK")
+		c.works(3 * time.Second)
+		c.heartbeat(c.pull(c.workers(atMost(5))))
+	},
+	may: all(is("redelivered"), attempts(0, 2, 2), silent("no attempt is left")),
+}, {
+	name: "a paused consumer goes on",
+	act: func(c *clients) {
+		worker := c.workers()
+		c.pauseWorkers()
+		c.publish(publish{})
+		c.works(2 * time.Second)
+		_, err := c.js.ResumeConsumer(c.ctx, "TASKS", c.agent+"-task-worker")
+		c.must(err)
+		c.ack(c.pull(worker))
+	},
+	may: all(is("completed"), attempts(0, 1, 1), findsNo(wrongs...)),
+}, {
+	name: "a message is handed back for five seconds, and its consumer is given more time",
+	mode: live, // Who comes later does not know what the wait was.
+	act: func(c *clients) {
+		c.publish(publish{})
+		m := c.pull(c.workers(wait(10 * time.Second)))
+		c.seen()
+		c.answer(m, `-NAK {"delay": 5000000000}`)
+		c.works(time.Second) // The broker takes answers and changes in queues of their own.
+		worker := c.workers(wait(10 * time.Minute))
+		c.works(6 * time.Second)
+		c.nothing(worker) // The broker counts the delay and the wait together.
+	},
+	may: all(is("failed"), attempts(0, 1, 1), silent("due since", "pulls next", "if none has it already")),
+}, {
+	name: "the worker of a consumer that was created again acknowledges what the next one's worker has",
+	act: func(c *clients) {
+		c.publish(publish{task: "before"})
+		worker := c.workers(wait(10 * time.Minute))
+		c.ack(c.pull(worker))
+		zero := c.publish(publish{})
+		old := c.pull(worker)
+		c.deleteConsumer()
+		m := c.pull(c.workers(wait(10 * time.Minute)))
+		c.works(time.Second)
+		c.ack(old)
+		c.until("the message leaves", func() bool { return !c.there(zero) })
+		c.works(time.Second)
+		c.ack(m)
+	},
+	may:   all(is("completed"), either(attempts(0, 2, 1), attempts(0, 1, 1)), withinLife, findsNo(wrongs...)), // Of the first delivery no line tells.
+	never: all(isNot("exhausted", "failed", "terminated", "removed"), withinLife, findsNo(wrongs...)),
+}}

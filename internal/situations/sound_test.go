@@ -1,0 +1,55 @@
+//go:build linux
+
+package situations
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// closed are states of a message that nobody delivers again.
+var closed = []string{"completed", "terminated", "exhausted", "removed", "dead_lettered", "outcome_unknown"}
+
+// again are ways to say that the broker delivers a message once more.
+var again = []string{"delivers it again", "pulls next", "next pull", "waits for a worker"}
+
+// sound holds while what is said of a task does not contradict itself, whatever the row is about, nor what its clients know: that its messages were stored.
+func sound(s story) error {
+	t := s.told()
+	if t == nil {
+		return nil
+	}
+	words := t.words()
+	if len(s.stored[s.task]) > 0 && strings.Contains(words, "publish it again") {
+		return errors.New("it was stored, and the answers say to publish it again")
+	}
+	for _, h := range headlines(t.Answers) {
+		if n := len(strings.Fields(h)); n > 9 {
+			return fmt.Errorf("a headline of %d words: %q", n, h)
+		}
+	}
+	if !slices.Contains(closed, t.State) || slices.ContainsFunc(t.Messages, func(m seenMessage) bool { return !slices.Contains(closed, m.State) }) {
+		return nil
+	}
+	for _, phrase := range again {
+		if strings.Contains(strings.ReplaceAll(words, "nobody delivers it again", ""), phrase) {
+			return fmt.Errorf("it is %s, and the answers say %q", t.State, phrase)
+		}
+	}
+	return nil
+}
+
+// headlines are those of the three answers.
+func headlines(answers any) (out []string) {
+	all, _ := answers.(map[string]any)
+	for _, a := range all {
+		if one, ok := a.(map[string]any); ok {
+			if h, ok := one["headline"].(string); ok {
+				out = append(out, h)
+			}
+		}
+	}
+	return out
+}
