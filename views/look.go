@@ -126,6 +126,14 @@ func StaleLook(k lifecycle.StaleKind) (tone, icon string) {
 	return l.Tone, l.Icon
 }
 
+// StaleWord names what is wrong with a lease for people.
+func StaleWord(k lifecycle.StaleKind) string {
+	if k == lifecycle.StaleLease {
+		return "past deadline"
+	}
+	return staleLook(k).Word
+}
+
 // LayerWord names a layer of the duplicate ledger for people.
 func LayerWord(l lifecycle.Layer) string { return layerLook(l).Word }
 

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/url"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -108,18 +109,20 @@ func dayWords(t query.Throughput) string {
 	return fmt.Sprintf("24 h: %s published, %s completed, %s failed.", views.Count(t.Published), views.Count(t.Completed), counted(t.Failed, "attempt", "attempts"))
 }
 
+// staleDetail counts the leases with something wrong by what is wrong.
 func staleDetail(f query.InFlight) string {
-	presumed := 0
+	of := map[lifecycle.StaleKind]int64{}
 	for _, l := range f.Leases {
-		if l.Stale == lifecycle.StalePresumedDead {
-			presumed++
+		of[l.Stale]++
+	}
+	var out []string
+	for _, kind := range lifecycle.StaleKinds() {
+		if of[kind] > 0 {
+			out = append(out, views.Count(of[kind])+" "+views.StaleWord(kind))
 		}
 	}
-	switch {
-	case f.Stale() == 0:
+	if len(out) == 0 {
 		return "no lease is past its deadline"
-	case presumed > 0:
-		return views.Count(int64(presumed)) + " presumed dead"
 	}
-	return "past deadline, stuck, weak or expiring"
+	return strings.Join(out, ", ")
 }
