@@ -194,6 +194,17 @@ func TestWhenCaptureIsDown(t *testing.T) {
 			}
 		})
 	})
+	away := newSite(t, lifecycle.Batch{}, func(c *setup) {
+		c.Health = health.ReporterFunc(func() []health.Part {
+			return []health.Part{
+				{Name: "store", Kind: "store", State: health.OK}, {Name: "nats", Kind: "broker", State: health.Down, Detail: "not connected to the broker"}, {Name: "acks", Kind: "collector", State: health.Down, Detail: "context deadline exceeded"},
+				{Name: "retries", Kind: "pipeline", State: health.Down, Detail: "context deadline exceeded"}, {Name: "firestore", Kind: "collector", State: health.Down, Detail: "no credentials"},
+			}
+		})
+	}).get(t, "/", 200)
+	wants{
+		".banner.bad": "=2", ".banner.bad:nth-child(1) .msg": "We are blind: the broker does not answer. What waits for it goes on by itself once it is back. Pages show the last known state", ".banner.bad:nth-child(2) .msg": "We may be blind: collector firestore is down. no credentials.",
+	}.check(t, away)
 	capture := s.get(t, "/capture", 200)
 	wants{
 		".banner.bad": "=1", ".banner.bad .msg": "We may be blind: collector acks, broker streams are down. acks: OBS_ACK: capture stream does not exist. " +
@@ -442,4 +453,20 @@ func TestAPageThatMayNotBeHad(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, webtest.Rich(noon).Batch)
 	wants{"h1": "Scope missing", ".empty.warn .say": "lacks the scope", ".empty use[href$='#lock']": "", "main .table": "=0"}.check(t, s.get(t, "/refused", 403))
+}
+
+// TestTasksWithoutATypeHaveAName has a task without a type complete: its chart says so, and no chip chooses it.
+func TestTasksWithoutATypeHaveAName(t *testing.T) {
+	t.Parallel()
+	story := webtest.NewStory(noon)
+	m := story.Publish("tsk-plain", "cto", "", "Without a type", -10*time.Minute, "")
+	story.Deliver(m, 1, -9*time.Minute)
+	story.Say(lifecycle.Acked, m, 1, -8*time.Minute, lifecycle.Detail{})
+	page := newSite(t, story.Batch).get(t, "/statistics?range=1h", 200)
+	wants{".multiples h3": "no type 1 task", ".multiples h3 a": "=0"}.check(t, page)
+	page.Find("nav.chips a").Each(func(_ int, chip *goquery.Selection) {
+		if text(chip) == "" {
+			t.Error("a chip has no name")
+		}
+	})
 }

@@ -240,6 +240,9 @@ func downTogether(found []alerts.Finding) []alerts.Finding {
 	if len(down) < 2 {
 		return found
 	}
+	if i := slices.IndexFunc(down, func(f alerts.Finding) bool { return isBroker(f.Part) }); i >= 0 {
+		return append([]alerts.Finding{brokerAway(down[i])}, append(slices.DeleteFunc(down, func(f alerts.Finding) bool { return needsBroker(f.Part) }), rest...)...)
+	}
 	slices.SortStableFunc(down, func(a, b alerts.Finding) int { return cmp.Compare(downOrder(a.Part), downOrder(b.Part)) })
 	one := down[0]
 	why := strings.TrimLeft(strings.TrimPrefix(one.Why, one.Part.Detail), ". ")
@@ -257,6 +260,25 @@ func downTogether(found []alerts.Finding) []alerts.Finding {
 	}
 	one.Why = strings.Join(append(details, why), " ")
 	return append([]alerts.Finding{one}, rest...)
+}
+
+// isBroker reports whether a part is the connection to the broker.
+func isBroker(p *health.Part) bool { return p.Kind == "broker" && p.Name == "nats" }
+
+// needsBroker reports whether a part is down where the broker is away: what the parts say of it then tells nothing more.
+func needsBroker(p *health.Part) bool {
+	switch p.Kind {
+	case "broker", "relay", "pipeline":
+		return true
+	}
+	return p.Kind == "collector" && p.Name != "firestore"
+}
+
+// brokerAway is the one finding that says that the broker is away.
+func brokerAway(f alerts.Finding) alerts.Finding {
+	why := strings.TrimLeft(strings.TrimPrefix(f.Why, f.Part.Detail), ". ")
+	f.What, f.Why = "We are blind: the broker does not answer", "What waits for it goes on by itself once it is back. "+why
+	return f
 }
 
 // downOrder puts causes before what they take with them, and collectors, without which we are blind, before other parts.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
@@ -17,7 +18,7 @@ func (q statisticsQuery) runPlot(id string, h query.History, r query.RunsOfType)
 	listed := url.Values{"state": {string(lifecycle.StateCompleted)}, "type": {r.Type}}
 	p := q.plot(id, h.Runs.Span, "/tasks", listed)
 	p.Ticks = views.TimeTicks(h.Runs.Span.From.Time(), h.Runs.Span.To.Time(), q.zone, 4)
-	p.Title, p.Small, p.Note = "Run time of "+views.Cut(r.Type, 60), true, "≈ read from a scale: at most 19 % above the true value."
+	p.Title, p.Small, p.Note = "Run time of "+cmp.Or(views.Cut(r.Type, 60), noType), true, "≈ read from a scale: at most 19 % above the true value."
 	p.Series = []views.PlotSeries{{Name: "median", Tone: "run", Line: true}, {Name: "95th percentile", Tone: "warn", Line: true, Dashed: true}}
 	var most time.Duration
 	for i, s := range r.Steps {
@@ -30,8 +31,15 @@ func (q statisticsQuery) runPlot(id string, h query.History, r query.RunsOfType)
 	listed.Set("from", instant(h.Runs.Span.From))
 	listed.Set("to", instant(h.Runs.Span.To))
 	listed.Set("agent", q.agent)
-	return views.TypePlot{Plot: p, Type: r.Type, Href: address("/tasks", listed), Whole: p.Desc}
+	out := views.TypePlot{Plot: p, Type: cmp.Or(r.Type, noType), Whole: p.Desc}
+	if r.Type != "" { // No list has only the tasks without a type.
+		out.Href = address("/tasks", listed)
+	}
+	return out
 }
+
+// noType stands where a type is, of tasks that have none.
+const noType = "no type"
 
 func durationValue(d time.Duration, sample int64) views.PlotValue {
 	return views.PlotValue{Y: d.Seconds(), Text: "≈ " + lifecycle.Lasting(d), Known: sample > 0}
@@ -42,6 +50,9 @@ func (q statisticsQuery) addHeat(p *views.StatisticsPage, h query.History) {
 	runs, listed := h.Runs.All, url.Values{"state": {string(lifecycle.StateCompleted)}}
 	p.HeatOf = []views.Tab{{Href: q.with("type", "") + "#heat", Label: "all types", Current: true}}
 	for _, r := range h.Runs.Types[:min(len(h.Runs.Types), maxHeatTypes)] {
+		if r.Type == "" {
+			continue
+		}
 		p.HeatOf = append(p.HeatOf, views.Tab{Href: q.with("type", r.Type) + "#heat", Label: views.Cut(r.Type, 40), Current: r.Type == q.typ})
 	}
 	if one := h.Runs.OfType(q.typ); q.typ != "" && one != nil {
