@@ -77,6 +77,9 @@ func (r agentRoutes) with(cells lifecycle.Tally) agentRoutes {
 			r.died += n
 		}
 	}
+	for _, t := range r.types {
+		t.From = joinGiven(nil, t.From)
+	}
 	return r
 }
 
@@ -111,19 +114,23 @@ func (r agentRoutes) mapType(t TypeStatistics) MapType {
 	return out
 }
 
-// give adds what a publisher published.
-func (t *MapType) give(g MapGiven) { t.From = joinGiven(t.From, []MapGiven{g}) }
+// give adds what a publisher published, which is not joined with what else it did.
+func (t *MapType) give(g MapGiven) { t.From = append(t.From, g) }
 
-// joinGiven adds up what each publisher published.
+// joinGiven adds up what each publisher published. There may be very many: whoever publishes can make names up.
 func joinGiven(all, more []MapGiven) []MapGiven {
-	out := slices.Clone(all)
-	for _, g := range more {
-		i := slices.IndexFunc(out, func(o MapGiven) bool { return o.Publisher == g.Publisher })
-		if i < 0 {
-			out = append(out, g)
-			continue
+	out := make([]MapGiven, 0, len(all)+len(more))
+	place := make(map[string]int, len(all)+len(more))
+	for _, given := range [][]MapGiven{all, more} {
+		for _, g := range given {
+			i, known := place[g.Publisher]
+			if !known {
+				place[g.Publisher] = len(out)
+				out = append(out, g)
+				continue
+			}
+			out[i].Published, out[i].Hour = out[i].Published+g.Published, out[i].Hour+g.Hour
 		}
-		out[i].Published, out[i].Hour = out[i].Published+g.Published, out[i].Hour+g.Hour
 	}
 	return out
 }
@@ -180,9 +187,13 @@ func (g MapGiven) rank() int {
 // rename makes one publisher of these.
 func (m *FleetMap) rename(few []MapGiven) {
 	name := fmt.Sprintf("%d other publishers", len(few))
+	named := make(map[string]bool, len(few))
+	for _, g := range few {
+		named[g.Publisher] = true
+	}
 	for t := range m.types() {
 		for i, g := range t.From {
-			if slices.ContainsFunc(few, func(o MapGiven) bool { return o.Publisher == g.Publisher }) {
+			if named[g.Publisher] {
 				t.From[i].Publisher, t.From[i].Several = name, true
 			}
 		}

@@ -150,3 +150,23 @@ func TestTheMapHasNoHourWithMoreThanItsDay(t *testing.T) {
 		}
 	}
 }
+
+// Whoever publishes can make publishers up.
+func TestVeryManyPublishersAreJoinedAtOnce(t *testing.T) {
+	t.Parallel()
+	const many = 50_000
+	cells := lifecycle.Tally{}
+	for i := range many {
+		cells[lifecycle.Cell{Metric: lifecycle.MetricGiven, Bucket: 1, Agent: "cto", Label: lifecycle.RouteLabel("blog", fmt.Sprint("p", i))}] = 1
+	}
+	began := time.Now()
+	r := agentRoutes{}.with(cells)
+	m := FleetMap{Agents: []MapAgent{{Types: []MapType{r.mapType(TypeStatistics{Name: "blog", Published: many})}}}}
+	m.addPublishers()
+	if n := len(m.Publishers); n != maxMapPublishers || m.Publishers[n-1].Several != many-maxMapPublishers+1 {
+		t.Errorf("%d publishers, the last of them %+v", n, m.Publishers[n-1])
+	}
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("took %s", took)
+	}
+}
