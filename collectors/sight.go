@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"fleetglass/fleet"
 	"fleetglass/lifecycle"
 )
 
@@ -20,6 +22,7 @@ type Sight struct {
 	DeliveredSeq uint64           // Everything up to this stream sequence that its filters match was delivered.
 	Deliveries   uint64           // How many deliveries it made.
 	Measured     bool             // The broker sends metrics of its acknowledgements.
+	Filters      []string         // The subjects that it takes; nil for all.
 }
 
 // canHaveMade reports whether the broker can have accepted an answer to a delivery of a message that was sent at a time: the consumer that the answer
@@ -37,7 +40,18 @@ func (s Streams) Standing(k lifecycle.MessageKey, consumer string, delivery uint
 	if asked && s.lives(k) && !sight.canHaveMade(k.Seq, delivery, at) {
 		standing.Unproved, standing.SaidAt = true, publishedAt
 	}
+	standing.Own = s.TakesOwn(k, consumer)
 	return standing
+}
+
+// TakesOwn reports whether a consumer takes the tasks of its agent alone, so that it says nothing about a message for another.
+func (s Streams) TakesOwn(k lifecycle.MessageKey, consumer string) bool {
+	sight := s.Sights[ConsumerRef{k.Stream.Name, consumer}]
+	agent := fleet.AgentOfWorker(consumer)
+	if agent == "" || len(sight.Filters) == 0 || !s.lives(k) {
+		return false
+	}
+	return !slices.ContainsFunc(sight.Filters, func(filter string) bool { return !fleet.SubjectCovers(s.Contract.TaskSubject(agent, ">"), filter) })
 }
 
 // NeverDelivered reports whether the broker's state proves that a consumer has not delivered a message, or made fewer deliveries than one of it is said to be.
@@ -140,7 +154,7 @@ func (n *IncarnationResolver) listSights(ctx context.Context, stream string, int
 }
 
 func (n *IncarnationResolver) sightOf(ctx context.Context, ref ConsumerRef, info *jetstream.ConsumerInfo) (Sight, error) {
-	s := Sight{CreatedAt: lifecycle.MicrosOf(info.Created), DeliveredSeq: info.Delivered.Stream, Deliveries: info.Delivered.Consumer, Measured: info.Config.SampleFrequency != ""}
+	s := Sight{CreatedAt: lifecycle.MicrosOf(info.Created), DeliveredSeq: info.Delivered.Stream, Deliveries: info.Delivered.Consumer, Measured: info.Config.SampleFrequency != "", Filters: filtersOf(info.Config)}
 	var err error
 	s.AloneSince, err = n.aloneSince(ctx, ref, s.CreatedAt, lifecycle.MicrosOf(info.TimeStamp))
 	return s, err

@@ -14,6 +14,7 @@ import (
 //     work, cannot be known, so that it ends nothing either (ADR 45). While the message's own line was not seen nothing is doubted.
 //   - Who reads the stream knows that time too. Where the consumer that a claim names has not delivered the message, and no other of its name lived since it
 //     was stored, nobody was given the message: the claim shows nothing at all.
+//   - The worker of one agent was never given the message for another. What it answers in the name of a consumer that takes its own tasks alone shows nothing.
 //   - A claim ends nothing until the broker's state proves it ([AckConfirmed], [TermConfirmed]) or refutes it ([AckRefuted]).
 
 // Claim is an answer of which the broker's state did not prove the effect when its line was read.
@@ -29,6 +30,7 @@ type Claim struct {
 	Reason   string        `json:"why,omitempty"`
 	Taken    bool          `json:"taken,omitempty"` // The broker can have accepted it: it counts once the message is known to have been stored when it says.
 
+	Own         bool `json:"own,omitempty"`         // Its consumer takes the tasks of its agent alone.
 	Undelivered bool `json:"undelivered,omitempty"` // The broker's state proves that its consumer did not make the delivery that it answers: it shows no attempt, and is never proved.
 }
 
@@ -37,7 +39,7 @@ const maxClaimsKept = 64
 
 func (c Claim) compare(o Claim) int {
 	return cmp.Or(cmp.Compare(c.At, o.At), cmp.Compare(c.Kind, o.Kind), cmp.Compare(c.Consumer, o.Consumer), cmp.Compare(c.Worker, o.Worker), cmp.Compare(c.N, o.N),
-		cmp.Compare(c.CSeq, o.CSeq), cmp.Compare(c.SaidAt, o.SaidAt), cmp.Compare(c.Delay, o.Delay), cmp.Compare(c.Reason, o.Reason), compareFlag(c.Taken, o.Taken), compareFlag(c.Undelivered, o.Undelivered))
+		cmp.Compare(c.CSeq, o.CSeq), cmp.Compare(c.SaidAt, o.SaidAt), cmp.Compare(c.Delay, o.Delay), cmp.Compare(c.Reason, o.Reason), compareFlag(c.Taken, o.Taken), compareFlag(c.Undelivered, o.Undelivered), compareFlag(c.Own, o.Own))
 }
 
 // Ends reports whether the claim would have ended the message.
@@ -46,7 +48,7 @@ func (c Claim) Ends() bool { return c.Kind == Acked || c.Kind == Terminated }
 func (m *MessageFacts) joinClaim(e Event) {
 	c := Claim{
 		At: e.At, Kind: e.Kind, Consumer: e.Consumer, Worker: e.Agent, N: e.Attempt, CSeq: e.ConsumerSeq,
-		SaidAt: e.Detail.SaidAt, Delay: e.Detail.Delay, Reason: e.Detail.Reason, Taken: !e.Detail.Unproved, Undelivered: e.Detail.Undelivered,
+		SaidAt: e.Detail.SaidAt, Delay: e.Detail.Delay, Reason: e.Detail.Reason, Taken: !e.Detail.Unproved, Undelivered: e.Detail.Undelivered, Own: e.Detail.Own,
 	}
 	if i, found := slices.BinarySearchFunc(m.Claims, c, Claim.compare); !found {
 		m.Claims = slices.Insert(m.Claims, i, c)
@@ -54,15 +56,24 @@ func (m *MessageFacts) joinClaim(e Event) {
 	}
 }
 
-// byStranger reports whether an answer is kept as a claim because its sender does not know when the message was stored, or because that is not known.
+// byStranger reports whether an answer is kept as a claim because its sender does not know when the message was stored, or is the worker of another agent than
+// the message is for, or because nothing of that is known.
 func (m *MessageFacts) byStranger(e Event) bool {
+	if e.Detail.Own && (m.Stored == nil || m.forAnother(e.Agent)) {
+		return true
+	}
 	ends := e.Kind == Acked || e.Kind == Terminated
 	return ends && e.Detail.SaidAt.Known() && (m.Stored == nil || e.Detail.SaidAt != m.Stored.At)
 }
 
+// forAnother reports whether the stored message is for another agent.
+func (m *MessageFacts) forAnother(agent string) bool {
+	return m.Stored.Agent != "" && m.Stored.Agent != agent
+}
+
 // settleClaims joins the answers of those who turn out to know when the message was stored.
 func (m *MessageFacts) settleClaims() {
-	holds := func(c Claim) bool { return c.Taken && m.ByHolder(c) }
+	holds := func(c Claim) bool { return c.Taken && (m.ByHolder(c) || c.Own && !c.Ends() && !m.forAnother(c.Worker)) }
 	if !slices.ContainsFunc(m.Claims, holds) {
 		return
 	}
@@ -78,7 +89,7 @@ func (m *MessageFacts) settleClaims() {
 // event is the answer that the claim was made of.
 func (c Claim) event(k MessageKey) Event {
 	e := Event{Kind: c.Kind, At: c.At, Message: k, Consumer: c.Consumer, Agent: c.Worker, Attempt: c.N, ConsumerSeq: c.CSeq, Provenance: Observed}
-	e.Detail.Delay, e.Detail.Reason = c.Delay, c.Reason
+	e.Detail.Delay, e.Detail.Reason, e.Detail.Own = c.Delay, c.Reason, c.Own
 	return e
 }
 
@@ -96,7 +107,7 @@ func compareFlag(a, b bool) int {
 // ByHolder reports whether the sender of a claim was given the message: it knows when the message was stored, to the microsecond, and nothing proves that
 // its consumer had not delivered it. What a broker says that was killed and has forgotten a delivery proves nothing: one is known from before.
 func (m *MessageFacts) ByHolder(c Claim) bool {
-	return m.Stored != nil && c.SaidAt == m.Stored.At && (!c.Undelivered || m.deliveredBefore(c))
+	return m.Stored != nil && c.SaidAt == m.Stored.At && !(c.Own && m.forAnother(c.Worker)) && (!c.Undelivered || m.deliveredBefore(c))
 }
 
 // Contested reports whether somebody who knows when the message was stored answered it, although its consumer had not delivered it by the broker's word.
@@ -161,7 +172,9 @@ func (m MessageFacts) undoubted() MessageFacts {
 	m.Claims = slices.DeleteFunc(slices.Clone(claims), taken)
 	for _, c := range claims {
 		if c.Taken {
-			m.Join(c.event(m.Key))
+			e := c.event(m.Key)
+			e.Detail.Own = false // For whom the message is is not known.
+			m.Join(e)
 		}
 	}
 	return m

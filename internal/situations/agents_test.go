@@ -17,8 +17,10 @@ import (
 var agents = []situation{{
 	name: "an agent answers for its own consumer a delivery that it never made",
 	act: func(c *clients) {
+		worker := c.workers()
 		zero := c.publish(publish{})
-		c.heartbeat(c.pull(c.workers()))
+		c.heartbeat(c.pull(worker))
+		c.works(3 * time.Second) // Before that another consumer of its name may have lived.
 		c.answerAs(c.agent+"-task-worker", zero, 1_000_000, c.storedAt(zero), "+WPI")
 	},
 	may:   all(is("processing"), attempts(0, 1, 1)),
@@ -26,13 +28,29 @@ var agents = []situation{{
 }, {
 	name: "an agent acknowledges its own message as a delivery that its consumer never made",
 	act: func(c *clients) {
+		worker := c.workers()
 		zero := c.publish(publish{})
-		c.heartbeat(c.pull(c.workers()))
+		c.heartbeat(c.pull(worker))
+		c.works(3 * time.Second) // Before that another consumer of its name may have lived.
 		c.answerAs(c.agent+"-task-worker", zero, 1_000_000, c.storedAt(zero), "+ACK")
 		c.until("the message leaves", func() bool { return !c.there(zero) })
 	},
 	may:   all(is("completed", "outcome_unknown"), fewAttempts(0, 2)),
 	never: fewAttempts(0, 2),
+}, {
+	name: "an agent answers for its own consumer a message of another agent that waits",
+	act: func(c *clients) {
+		c.workers()
+		zero := c.publish(publish{})
+		c.publish(publish{task: "own", agent: c.agent + "mallory"})
+		c.heartbeat(c.pull(c.consumer(worker(c.agent + "mallory")))) // Its consumer is past the other's message.
+		c.works(500 * time.Millisecond)
+		for _, as := range []string{"+WPI", "-NAK", "+ACK", "+TERM forged"} {
+			c.answerAs(c.agent+"mallory-task-worker", zero, 1, time.Now(), as)
+		}
+	},
+	may:   all(is("published"), noAttempt(0), of("own", is("processing"))),
+	never: all(isNot("processing", "failed", "delivered", "terminated", "completed"), noAttempt(0)),
 }, {
 	name: "an agent answers for its own consumer in a domain that does not exist",
 	act: func(c *clients) {

@@ -217,6 +217,7 @@ type standingRow struct {
 	Unproved bool             `msg:"a,omitempty"`
 	Watches  bool             `msg:"c,omitempty"`
 	Apart    bool             `msg:"d,omitempty"`
+	Own      bool             `msg:"e,omitempty"`
 	SaidAt   lifecycle.Micros `msg:"b,omitempty"`
 }
 
@@ -334,6 +335,7 @@ type claimRow struct {
 	Reason   string           `msg:"i,omitempty"`
 	Taken    bool             `msg:"j,omitempty"`
 
+	Own         bool `msg:"l,omitempty"`
 	Undelivered bool `msg:"k,omitempty"`
 }
 

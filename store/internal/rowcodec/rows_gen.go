@@ -752,8 +752,8 @@ func (z *checkpointFactsRow) Msgsize() (s int) {
 func (z *claimRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(11)
-	var zb0001Mask uint16 /* 11 bits */
+	zb0001Len := uint32(12)
+	var zb0001Mask uint16 /* 12 bits */
 	_ = zb0001Mask
 	if z.At == 0 {
 		zb0001Len--
@@ -795,9 +795,13 @@ func (z *claimRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x200
 	}
-	if z.Undelivered == false {
+	if z.Own == false {
 		zb0001Len--
 		zb0001Mask |= 0x400
+	}
+	if z.Undelivered == false {
+		zb0001Len--
+		zb0001Mask |= 0x800
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -855,6 +859,11 @@ func (z *claimRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendBool(o, z.Taken)
 		}
 		if (zb0001Mask & 0x400) == 0 { // if not omitted
+			// string "l"
+			o = append(o, 0xa1, 0x6c)
+			o = msgp.AppendBool(o, z.Own)
+		}
+		if (zb0001Mask & 0x800) == 0 { // if not omitted
 			// string "k"
 			o = append(o, 0xa1, 0x6b)
 			o = msgp.AppendBool(o, z.Undelivered)
@@ -957,6 +966,12 @@ func (z *claimRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "Taken")
 				return
 			}
+		case "l":
+			z.Own, bts, err = msgp.ReadBoolBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Own")
+				return
+			}
 		case "k":
 			z.Undelivered, bts, err = msgp.ReadBoolBytes(bts)
 			if err != nil {
@@ -977,7 +992,7 @@ func (z *claimRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *claimRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(string(z.Kind)) + 2 + msgp.StringPrefixSize + len(z.Consumer) + 2 + msgp.StringPrefixSize + len(z.Worker) + 2 + msgp.IntSize + 2 + msgp.Uint64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + msgp.BoolSize + 2 + msgp.BoolSize
+	s = 1 + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(string(z.Kind)) + 2 + msgp.StringPrefixSize + len(z.Consumer) + 2 + msgp.StringPrefixSize + len(z.Worker) + 2 + msgp.IntSize + 2 + msgp.Uint64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.BoolSize
 	return
 }
 
@@ -7796,8 +7811,8 @@ func (z *sharedKeyRow) Msgsize() (s int) {
 func (z *standingRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(4)
-	var zb0001Mask uint8 /* 4 bits */
+	zb0001Len := uint32(5)
+	var zb0001Mask uint8 /* 5 bits */
 	_ = zb0001Mask
 	if z.Unproved == false {
 		zb0001Len--
@@ -7811,9 +7826,13 @@ func (z *standingRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x4
 	}
-	if z.SaidAt == 0 {
+	if z.Own == false {
 		zb0001Len--
 		zb0001Mask |= 0x8
+	}
+	if z.SaidAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x10
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -7836,6 +7855,11 @@ func (z *standingRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendBool(o, z.Apart)
 		}
 		if (zb0001Mask & 0x8) == 0 { // if not omitted
+			// string "e"
+			o = append(o, 0xa1, 0x65)
+			o = msgp.AppendBool(o, z.Own)
+		}
+		if (zb0001Mask & 0x10) == 0 { // if not omitted
 			// string "b"
 			o = append(o, 0xa1, 0x62)
 			o = msgp.AppendInt64(o, int64(z.SaidAt))
@@ -7884,6 +7908,12 @@ func (z *standingRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "Apart")
 				return
 			}
+		case "e":
+			z.Own, bts, err = msgp.ReadBoolBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Own")
+				return
+			}
 		case "b":
 			{
 				var zb0002 int64
@@ -7908,7 +7938,7 @@ func (z *standingRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *standingRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.Int64Size
+	s = 1 + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.Int64Size
 	return
 }
 
