@@ -107,7 +107,7 @@ func compareFlag(a, b bool) int {
 // ByHolder reports whether the sender of a claim was given the message: it knows when the message was stored, to the microsecond, and nothing proves that
 // its consumer had not delivered it. What a broker says that was killed and has forgotten a delivery proves nothing: one is known from before.
 func (m *MessageFacts) ByHolder(c Claim) bool {
-	return m.Stored != nil && c.SaidAt == m.Stored.At && !(c.Own && m.forAnother(c.Worker)) && (!c.Undelivered || m.deliveredBefore(c))
+	return m.Stored != nil && c.SaidAt == m.Stored.At && (!c.Own || !m.forAnother(c.Worker)) && (!c.Undelivered || m.deliveredBefore(c))
 }
 
 // Contested reports whether somebody who knows when the message was stored answered it, although its consumer had not delivered it by the broker's word.

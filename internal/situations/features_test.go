@@ -12,13 +12,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// letterOf is where the broker says that a delivered message is stored.
-func (c *clients) letterOf(m jetstream.Msg) letter {
-	meta, err := m.Metadata()
-	c.must(err)
-	return letter{stream: meta.Stream, seq: meta.Sequence.Stream}
-}
-
 // batchQuickly publishes tasks in a fast batch: the reply subjects say which message of it each one is.
 func (c *clients) batchQuickly(tasks ...string) {
 	inbox := c.nc.NewInbox()
