@@ -61,15 +61,17 @@ var features = []situation{{
 	act: func(c *clients) {
 		worker := c.workers()
 		m := c.message(publish{header: nats.Header{
-			"Nats-Schedule": {"@at " + time.Now().Add(3*time.Second).UTC().Format(time.RFC3339)}, "Nats-Schedule-Target": {"genbrain.agents." + c.agent + ".tasks.work"},
+			"Nats-Schedule": {"@at " + time.Now().Add(8*time.Second).UTC().Format(time.RFC3339)}, "Nats-Schedule-Target": {"genbrain.agents." + c.agent + ".tasks.work"},
 		}})
 		m.Subject = "genbrain.schedules." + c.agent
 		_, err := c.js.PublishMsg(c.ctx, m)
 		c.must(err)
-		c.ack(c.pull(worker))
+		fired := c.pull(worker)
+		c.works(3 * time.Second) // What capture does not see is read while it is in the stream.
+		c.ack(fired)
 	},
 	mode:   live, // Afterwards nothing is left of either, but a gap.
-	may:    all(is("completed", "removed", "outcome_unknown"), gapSays("schedules and what they publish")),
+	may:    all(is("completed", "removed", "outcome_unknown"), either(gapSays("schedules and what they publish"), gapSays("Nats-Schedule"))),
 	never:  silent("publish it again", "by an operator."),
 	settle: 14 * time.Second,
 }, {

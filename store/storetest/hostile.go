@@ -61,8 +61,8 @@ func hostileTexts(t *testing.T, s Store) {
 	stream.Account, stream.Domain, stream.Name = "A"+hostileText, "D"+hostileText, "N"+hostileText
 	published.Source, published.Agent, published.Consumer = hostileText, hostileText, hostileText
 	fill(reflect.ValueOf(&published.Detail).Elem(), hostileText)
-	published.Detail.OfTask = published.TaskID                         // An entry that names another task does not count.
-	published.Detail.Watches, published.Detail.Unproved = false, false // Nor do lines of who only watches, and answers without proof.
+	published.Detail.OfTask = published.TaskID                                                      // An entry that names another task does not count.
+	published.Detail.Watches, published.Detail.Unproved, published.Detail.Own = false, false, false // Nor do lines of who only watches, and answers without proof.
 	events := []lifecycle.Event{published}
 	for _, kind := range []lifecycle.Kind{
 		lifecycle.PublishAttempted, lifecycle.DeadLettered, lifecycle.Terminated, lifecycle.Vanished, lifecycle.PresumedDead,
