@@ -11,6 +11,9 @@ gotestsum="go tool -modfile=$PWD/tools/go.mod gotestsum --format pkgname --hide-
 flags="-count=1 -timeout 10m -trimpath -ldflags=-w -vet=off ${TESTFLAGS:-}"
 together="-p $(($(nproc) + 1))"
 
+# The slow packages begin first, so that none of them is alone at the end.
+slow="cmd/server web lifecycle internal/bench store/postgres"
+
 # These run a hundred stories against the clock at once: beside other packages a small machine is late for their deadlines.
 alone="internal/situations internal/torture"
 
@@ -20,7 +23,7 @@ if [ -n "${PACKAGES:-}" ]; then
 	$gotestsum --jsonfile "$results/main.json" -- $flags $together $PACKAGES || status=1
 else
 	packages=$(go list ./...) || exit 1
-	$gotestsum --jsonfile "$results/main.json" -- $flags $together $(echo "$packages" | grep -v -F "$(printf '/%s\n' $alone)") || status=1
+	$gotestsum --jsonfile "$results/main.json" -- $flags $together $(printf './%s ' $slow) $(echo "$packages" | grep -v -F "$(printf '/%s\n' $alone)") || status=1
 	for package in $alone; do
 		$gotestsum --jsonfile "$results/$(basename "$package").json" -- $flags "./$package" || status=1
 	done
