@@ -3,7 +3,6 @@
 package situations
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -63,7 +62,7 @@ var removal = []situation{{
 		for _, task := range atOnceDeleted {
 			l := c.publish(publish{task: task})
 			c.heartbeat(c.pull(worker))
-			c.send(nats.NewMsg("$JS.API.STREAM.MSG.DELETE.TASKS"), fmt.Sprintf(`{"seq":%d}`, l.seq)) // Its answer is not waited for.
+			c.deleteUnawaited(l)
 			c.record(task, said(l))
 		}
 	},
@@ -99,7 +98,7 @@ var removal = []situation{{
 		for _, task := range atOnceDeleted {
 			l := c.publish(publish{task: task})
 			c.heartbeat(c.pull(worker))
-			c.send(nats.NewMsg("$JS.API.STREAM.MSG.DELETE.TASKS"), fmt.Sprintf(`{"seq":%d}`, l.seq)) // Its answer is not waited for.
+			c.deleteUnawaited(l)
 			c.report(c.agent, "completed", task, map[string]any{"message_id": c.task(task), "attempt": 1})
 		}
 	},
