@@ -16,6 +16,7 @@ type Plan struct {
 	MaxAdditionalRetries int    // How often this strategy may still be tried, this time included.
 	Modifications        []Modification
 	Reasons              []string // Sentences for people.
+	Untaken              bool     // No consumer takes its subject: a retry to the same agent dies the same way until one does.
 	Eligible             bool     // Nothing below stands in the way of a retry by this plan.
 	Blocked              []Obstacle
 }
@@ -78,8 +79,11 @@ func (p *Policy) PlanFor(c Case, now lifecycle.Micros) Plan {
 	if row.change != nil {
 		row.change(p, c, &plan)
 	}
-	if c.Untaken {
-		plan.Reasons = append([]string{"No consumer took its subject. Until one does, a retry dies the same way."}, plan.Reasons...)
+	if plan.Untaken = c.Untaken; c.Untaken {
+		plan.Reasons = append([]string{untakenFirst}, plan.Reasons...)
+		if row.strategy == StrategyRetryOnce {
+			plan.Reasons[1] = untakenThen
+		}
 	}
 	if len(c.Sharers) > 0 && !c.Sharers[0].DoneAt.Known() {
 		plan.Reasons = append(plan.Reasons, c.Sharers[0].Words())
@@ -89,6 +93,12 @@ func (p *Policy) PlanFor(c Case, now lifecycle.Micros) Plan {
 	plan.Eligible = len(plan.Blocked) == 0
 	return plan
 }
+
+// What is said of a message that no consumer took: what helps first, and what then.
+const (
+	untakenFirst = "No consumer took its subject. Until one does, a retry dies the same way: start the agent, or reassign it."
+	untakenThen  = "Once one does, the same work is tried once more."
+)
 
 // tried is how often the strategy was tried for this task. Generations of which nothing else is known count for it.
 func (c Case) tried(row strategyRow) int {

@@ -36,6 +36,9 @@ func planLook(p dlqtriage.Plan) (l look, why string) {
 }
 
 func eligibleLook(p dlqtriage.Plan) look {
+	if p.Untaken {
+		return look{"agents", "warn", "start the agent first"}
+	}
 	if len(p.Modifications) > 0 {
 		return look{"edit", "dup", "retry after " + lifecycle.Lasting(p.Delay) + ", changed"}
 	}
