@@ -50,6 +50,7 @@ type ItemRow struct {
 	dlqtriage.Item
 	Name string // What the message is called; its id where that is not known.
 	Href string
+	Plan *dlqtriage.Plan // What a retry as planned does with it; nil where that is not asked.
 }
 
 // BulkBar is what can be done with the rows that are ticked.
@@ -156,14 +157,6 @@ func leftWords(o dlqtriage.Operation) string {
 		return ""
 	}
 	return "about " + lifecycle.Lasting(time.Duration(float64(left)/o.Rate*float64(time.Second)).Round(time.Second)) + " left"
-}
-
-// rateOf is the rate of an operation in words.
-func rateOf(o dlqtriage.Operation) string {
-	if o.Rate <= 0 {
-		return "as fast as possible"
-	}
-	return fmt.Sprintf("at most %g a second", o.Rate)
 }
 
 // operationLook is how the status of an operation looks.

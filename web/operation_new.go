@@ -228,7 +228,29 @@ func (w *Web) judge(ctx context.Context, p *views.BulkPage, service *dlqtriage.O
 	if p.Untaken, err = w.untaken(ctx, r); err != nil {
 		return err
 	}
-	p.Items, err = w.itemRows(ctx, dry.Items[:min(len(dry.Items), sampleItems)])
+	if p.Items, err = w.itemRows(ctx, dry.Items[:min(len(dry.Items), sampleItems)]); err != nil || r.Action != dlqtriage.ActionRetry || r.typed.As != dlqtriage.AsPlan {
+		return err
+	}
+	return w.addPlans(ctx, p.Items)
+}
+
+// addPlans adds to entries that are eligible what a retry as planned does with them.
+func (w *Web) addPlans(ctx context.Context, rows []views.ItemRow) error {
+	f, places := dlqtriage.EntryFilter{}, map[string]int{}
+	for i, row := range rows {
+		if row.Status == dlqtriage.ItemQueued {
+			f.IDs, places[row.Entry] = append(f.IDs, row.Entry), i
+		}
+	}
+	if len(f.IDs) == 0 {
+		return nil
+	}
+	found, err := w.cfg.Query.Entries(ctx, f, dlqtriage.EntryPageRequest{Limit: len(f.IDs)})
+	for _, e := range found.Rows {
+		if at, asked := places[e.ID]; asked {
+			rows[at].Plan = &e.Plan
+		}
+	}
 	return err
 }
 

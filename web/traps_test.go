@@ -147,13 +147,13 @@ func longTitle(t *testing.T, browser context.Context) {
 
 // The table of duplicates has thirteen columns: it scrolls, and a shadow at its edge says so.
 func tabletTables(t *testing.T, browser context.Context) {
-	b := openTab(t, browser, newSite(t, webtest.Rich(noon).Batch, reported))
-	for _, path := range []string{"/", "/tasks", "/tasks?state=dead_lettered", "/in-flight", "/agents", "/agents/marketing", "/dlq", "/reconciliation", "/capture", "/map", "/tasks/tsk-7f3a91", "/tasks/tsk-7f3a91?tab=related"} {
+	s, work := newOperating(t, reported)
+	work()
+	s.run(t, "/operations/new?select=all&filter=status%3Dopen&action=retry", map[string]string{"reason": strings.Repeat("the provider is back ", 8)})
+	b := openTab(t, browser, s)
+	for _, path := range []string{"/", "/tasks", "/tasks?state=dead_lettered", "/in-flight", "/operations", "/agents", "/agents/marketing", "/dlq", "/reconciliation", "/capture", "/map", "/tasks/tsk-7f3a91", "/tasks/tsk-7f3a91?tab=related"} {
 		b.open(t, path)
 		for _, width := range []int64{768, 1024, 1280} {
-			if width == 1280 && (path == "/in-flight" || path == "/dlq") {
-				continue // There they scroll by some pixels.
-			}
 			b.do(t, "resize", chromedp.EmulateViewport(width, 900))
 			wide := eval[string](t, b, `[...document.querySelectorAll(".table-wrap, .map-scroll")].filter((e) => !e.closest(".more") && e.checkVisibility() && e.scrollWidth > e.clientWidth + 1).map((e) => (e.ariaLabel || e.id || e.className) + " " + e.scrollWidth + " in " + e.clientWidth).join()`)
 			if wide != "" {

@@ -1,0 +1,45 @@
+package web_test
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"fleetglass/internal/testkit"
+)
+
+// bare names the columns of tables that have a heading and nothing in any row.
+const bare = `[...document.querySelectorAll("main table:not(.cards.resolved)")].filter((t) => t.checkVisibility()).flatMap((t) => [...t.querySelectorAll("thead th")]
+  .filter((h) => h.checkVisibility() && ![...t.querySelectorAll("tbody tr")].some((r) => r.cells[h.cellIndex]?.textContent.trim())).map((h) => h.textContent)).join()`
+
+func TestNoOperationHasAnEmptyColumn(t *testing.T) {
+	t.Parallel()
+	s, work := newOperating(t)
+	work()
+	const dry = "/operations/new?select=all&filter=category%3Dtransient%26status%3Dopen&action="
+	b := openTab(t, testkit.Browser(t), s)
+	b.do(t, "resize", chromedp.EmulateViewport(1440, 900))
+	done := s.run(t, dry+"discard", map[string]string{"reason": "an outage that is over", "rate": ""})
+	s.ended(t, done)
+	for _, path := range []string{"/operations/new?select=all&filter=status%3Dopen&action=retry", "/operations/new?select=all&filter=status%3Dopen&action=defer", done} {
+		b.open(t, path)
+		b.until(t, `!!document.querySelector("#rows a.title")`)
+		if found := eval[string](t, b, bare); found != "" {
+			t.Errorf("%s: empty columns: %s", path, found)
+		}
+	}
+}
+
+func TestStatisticsOfDeadLettersFillBothColumns(t *testing.T) {
+	t.Parallel()
+	s, _ := newOperating(t)
+	b := openTab(t, testkit.Browser(t), s)
+	b.do(t, "resize", chromedp.EmulateViewport(1440, 900))
+	b.open(t, "/dlq/stats")
+	const uneven = `(() => { const all = [...document.querySelectorAll("main section[id^=by-]")], ends = {};
+	  for (const p of all) { const r = p.getBoundingClientRect(); ends[r.left] = Math.max(ends[r.left] ?? 0, r.bottom); }
+	  const [a, b, ...more] = Object.values(ends); return b === undefined || more.length > 0 || Math.abs(a - b) > Math.max(...all.map((p) => p.offsetHeight)) / 2; })()`
+	if eval[bool](t, b, uneven) {
+		t.Error("one column of the statistics is much longer than the other")
+	}
+}
