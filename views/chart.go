@@ -111,8 +111,16 @@ func (c Chart) guides() []guide {
 	return out
 }
 
-// blinds are the runs of buckets of which nothing is known, each by its first reason.
+// blinds are the runs of buckets of which nothing is known, each by its first reason: in the chart, and in the lower one where there is one.
 func (c Chart) blinds() []column {
+	out := c.blindsBetween(chartTop, chartBase)
+	if c.Below != "" {
+		out = append(out, c.blindsBetween(shareTop, shareBase)...)
+	}
+	return out
+}
+
+func (c Chart) blindsBetween(top, base float64) []column {
 	n := float64(len(c.Buckets))
 	var out []column
 	for i, b := range c.Buckets {
@@ -121,7 +129,7 @@ func (c Chart) blinds() []column {
 		case i > 0 && c.Buckets[i-1].Blind == b.Blind:
 			out[len(out)-1].W += 1 / n
 		default:
-			out = append(out, column{X: float64(i) / n, W: 1 / n, Y: chartTop, H: chartBase - chartTop, Title: b.Label + " and on: " + b.Blind})
+			out = append(out, column{X: float64(i) / n, W: 1 / n, Y: top, H: base - top, Title: b.Label + " and on: " + b.Blind})
 		}
 	}
 	return out

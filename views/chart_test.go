@@ -34,8 +34,14 @@ func TestChartsHatchWhatWasNotObserved(t *testing.T) {
 	c := Chart{ID: "c", Unit: "Hour", Series: []Series{{Name: "completed", Tone: "ok"}}, Below: "failed", Buckets: []Bucket{
 		{Label: "01", Values: []int64{0}, Blind: "not observed"}, {Label: "02", Values: []int64{0}, Blind: "not observed"}, {Label: "03", Values: []int64{0}},
 	}}
-	if got := c.blinds(); len(got) != 1 || got[0].X != 0 || got[0].W < 0.66 || got[0].W > 0.67 {
-		t.Errorf("hatched %+v, want the first two steps as one", got)
+	got := c.blinds()
+	if len(got) != 2 || got[0].Y != chartTop || got[1].Y != shareTop || got[1].H != shareBase-shareTop {
+		t.Errorf("hatched %+v, want a span of the chart and one of the lower chart", got)
+	}
+	for _, b := range got {
+		if b.X != 0 || b.W < 0.66 || b.W > 0.67 {
+			t.Errorf("hatched %+v, want the first two steps as one", b)
+		}
 	}
 	var page strings.Builder
 	if err := ChartFigure(c).Render(t.Context(), &page); err != nil {
