@@ -78,7 +78,7 @@ const facetsShown = 20
 func (q listQuery) facets(f lifecycle.Facets) []views.Facet {
 	return []views.Facet{
 		q.facet("agent", "Agent", f.Agents),
-		q.facet("type", "Type (of the last week)", f.Types),
+		withoutCounts(q.facet("type", "Type (of the last week)", f.Types)),
 		{Name: "has", Legend: "Duplicates", Choices: []views.FacetChoice{
 			{Value: "duplicate", Label: "caught by the stream", On: q.has("has", "duplicate")}}},
 		q.anomalyFacet(),
@@ -97,6 +97,14 @@ func (q listQuery) facet(name, legend string, values map[string]int64) views.Fac
 	slices.Sort(keys)
 	for _, k := range keys {
 		f.Choices = append(f.Choices, views.FacetChoice{Value: k, Label: views.Cut(k, 48), Count: q.ofAll(values[k]), On: q.has(name, k)})
+	}
+	return f
+}
+
+// withoutCounts is a facet whose numbers do not say how many tasks its choices lead to: types are counted by messages.
+func withoutCounts(f views.Facet) views.Facet {
+	for i := range f.Choices {
+		f.Choices[i].Count = ""
 	}
 	return f
 }

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 
@@ -26,6 +27,13 @@ func TestChoicesLeadToAsManyTasksAsTheySay(t *testing.T) {
 			href, _ := n.Closest("a").Attr("href")
 			if summary := s.get(t, href, 200).Find("#summary").Text(); !strings.HasPrefix(summary, n.Text()+" task") {
 				t.Errorf("%s: %q leads to %q", path, strings.TrimSpace(n.Closest("a").Text()), summary)
+			}
+		})
+		page.Find("#facets label:has(.n)").Each(func(_ int, choice *goquery.Selection) {
+			box := choice.Find("input")
+			list := "/tasks?" + url.Values{box.AttrOr("name", ""): {box.AttrOr("value", "")}}.Encode()
+			if n, summary := choice.Find(".n").Text(), s.get(t, list, 200).Find("#summary").Text(); !strings.HasPrefix(summary, n+" task") {
+				t.Errorf("%s says %s, and lists %q", list, n, summary)
 			}
 		})
 	}
