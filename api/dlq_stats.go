@@ -15,6 +15,7 @@ import (
 // EntryStatisticsRow is the entries that died in one bucket.
 type EntryStatisticsRow struct {
 	Bucket   Instant  `json:"bucket" doc:"Beginning of the month, day or hour, in UTC." example:"2026-11-01T00:00:00.000000Z"`
+	Observed string   `json:"observed" enum:"all,part,none" doc:"part: lines were lost in it, and counts are lower bounds. none: nothing was observed, and its zeros say nothing." example:"all"`
 	Messages int64    `json:"messages" doc:"Tasks whose first message was stored in the bucket. What is published again does not count again." example:"2411"`
 	Rate     *float64 `json:"rate" doc:"Entries for each message; null where no message is known." example:"0.0045"`
 	EntrySums
@@ -86,9 +87,9 @@ func (a *API) entryStatistics(ctx context.Context, in *EntryStatisticsQuery) (*r
 	return wholeReply(ctx, l, body.Page, body, stable), nil
 }
 
-func entryStatisticsOf(s dlqtriage.Statistics) EntryStatistics {
+func entryStatisticsOf(s query.EntryStatistics) EntryStatistics {
 	out := EntryStatistics{
-		Totals:     entryStatisticsRowOf(s.Total),
+		Totals:     entryStatisticsRowOf(s.Total, query.ObservedTogether(s.Observed)),
 		ByCategory: statisticsGroups(s.Category, func(g *EntryStatisticsGroup, v []string) { g.Category = Text(v[0]) }),
 		ByDetail:   statisticsGroups(s.Detail, func(g *EntryStatisticsGroup, v []string) { g.Category, g.Detail = Text(v[0]), Text(v[1]) }),
 		ByAgent:    statisticsGroups(s.Agent, func(g *EntryStatisticsGroup, v []string) { g.Agent = Text(v[0]) }),
@@ -97,13 +98,13 @@ func entryStatisticsOf(s dlqtriage.Statistics) EntryStatistics {
 	}
 	out.Data = make([]EntryStatisticsRow, len(s.Rows))
 	for i, r := range s.Rows {
-		out.Data[i] = entryStatisticsRowOf(r)
+		out.Data[i] = entryStatisticsRowOf(r, s.Observed[i])
 	}
 	return out
 }
 
-func entryStatisticsRowOf(r dlqtriage.StatisticsRow) EntryStatisticsRow {
-	out := EntryStatisticsRow{Bucket: Instant(r.From), Messages: r.Messages, EntrySums: entrySumsOf(r.Sums)}
+func entryStatisticsRowOf(r dlqtriage.StatisticsRow, o query.Observed) EntryStatisticsRow {
+	out := EntryStatisticsRow{Bucket: Instant(r.From), Observed: string(o), Messages: r.Messages, EntrySums: entrySumsOf(r.Sums)}
 	if rate, known := r.Rate(); known {
 		out.Rate = &rate
 	}

@@ -14,7 +14,8 @@ import (
 // DuplicateRow is a bucket of the table of duplicates. Every task is in one row, that of its first publish, so that
 // published = completed + in_flight_or_dlq in each.
 type DuplicateRow struct {
-	Bucket Instant `json:"bucket" doc:"Beginning of the month, day or hour, in UTC." example:"2026-11-01T00:00:00.000000Z"`
+	Bucket   Instant `json:"bucket" doc:"Beginning of the month, day or hour, in UTC." example:"2026-11-01T00:00:00.000000Z"`
+	Observed string  `json:"observed" enum:"all,part,none" doc:"part: lines were lost in it, and counts are lower bounds. none: nothing was observed, and its zeros say nothing." example:"all"`
 	DuplicateSums
 }
 
@@ -155,7 +156,7 @@ func duplicateTableOf(l query.Ledger) DuplicateTable {
 	}
 	out.Data = make([]DuplicateRow, len(l.Rows))
 	for i, r := range l.Rows {
-		out.Data[i] = DuplicateRow{Bucket: Instant(r.From), DuplicateSums: sumsOf(r)}
+		out.Data[i] = DuplicateRow{Bucket: Instant(r.From), Observed: string(r.Observed), DuplicateSums: sumsOf(r)}
 	}
 	return out
 }

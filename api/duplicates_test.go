@@ -124,7 +124,7 @@ func TestTheFiguresOfARealFleet(t *testing.T) {
 		want := []DuplicateRow{}
 		for _, s := range seasons() {
 			s.live(f, &seq)
-			want = append(want, DuplicateRow{Bucket: Instant(lifecycle.MicrosOf(s.month)), DuplicateSums: s.sums()})
+			want = append(want, DuplicateRow{Bucket: Instant(lifecycle.MicrosOf(s.month)), Observed: "all", DuplicateSums: s.sums()})
 		}
 		table := get[DuplicateTable](f, "/api/v1/duplicates?from=2025-10-01&to=2026-02-01")
 		if diff := cmp.Diff(want, table.Data); diff != "" {
@@ -160,6 +160,32 @@ func (s season) sums() DuplicateSums {
 		CaughtByStream: int64(s.stream), CaughtByIdempotency: int64(s.idempotency), NetRate: new(float64),
 		Saved: Saved{LowUSD: float64(caught*30) / 100, HighUSD: float64(caught*350) / 100, Minutes: float64(caught * 14)},
 	}
+}
+
+func TestAMonthBeforeAnythingWasSeenIsNotAMonthOfNothing(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, f *fixture) {
+		f.set(time.Date(2026, 3, 10, 12, 30, 0, 0, time.UTC))
+		f.completed("done", "cto", 1)
+		f.commit()
+		f.set(time.Date(2026, 5, 20, 12, 30, 0, 0, time.UTC))
+		gap := lifecycle.Gap{Source: "acks", From: lifecycle.MicrosOf(time.Date(2026, 5, 3, 0, 0, 0, 0, time.UTC)), To: lifecycle.MicrosOf(time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)), Reason: "test"}
+		f.batch.Gaps = append(f.batch.Gaps, gap)
+		f.commit()
+		want := map[string]string{"2026-01": "none", "2026-02": "none", "2026-03": "all", "2026-04": "all", "2026-05": "part"}
+		duplicates, dead := get[DuplicateTable](f, "/api/v1/duplicates?from=2026-01-01"), get[EntryStatistics](f, "/api/v1/dlq/stats?from=2026-01-01")
+		month := func(at Instant) string { return lifecycle.Micros(at).Time().Format("2006-01") }
+		got, gotDead := map[string]string{}, map[string]string{}
+		for i, r := range duplicates.Data {
+			got[month(r.Bucket)] = r.Observed
+			gotDead[month(dead.Data[i].Bucket)] = dead.Data[i].Observed
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("duplicates (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(want, gotDead); diff != "" || dead.Totals.Observed != "part" {
+			t.Errorf("dead letters, %s in all (-want +got):\n%s", dead.Totals.Observed, diff)
+		}
+	})
 }
 
 func checkBalance(t *testing.T, table DuplicateTable) {

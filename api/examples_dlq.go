@@ -52,12 +52,12 @@ func exampleEntryGroups() EntryGroups {
 func exampleEntryStatistics() EntryStatistics {
 	sums := dlqtriage.Sums{Entries: 11, AutoResolved: 9, HumanRequired: 2, Resolved: 10, Median: 45 * time.Second}
 	row := dlqtriage.StatisticsRow{From: lifecycle.MicrosOf(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)), Messages: 2411, Sums: sums}
-	out := entryStatisticsOf(dlqtriage.Statistics{
+	out := entryStatisticsOf(query.EntryStatistics{Observed: []query.Observed{query.ObservedAll}, Statistics: dlqtriage.Statistics{
 		Rows: []dlqtriage.StatisticsRow{row}, Total: row, Category: []dlqtriage.StatisticsGroup{{Values: []string{"transient"}, Sums: sums}},
 		Detail: []dlqtriage.StatisticsGroup{{Values: []string{"transient", "llm_provider_timeout"}, Sums: sums}},
 		Agent:  []dlqtriage.StatisticsGroup{{Values: []string{"marketing"}, Sums: sums}}, Type: []dlqtriage.StatisticsGroup{{Values: []string{"content_creation"}, Sums: sums}},
 		Path: []dlqtriage.StatisticsGroup{{Values: []string{"max_deliveries"}, Sums: sums}},
-	})
+	}})
 	out.List = exampleList(out.Data...)
 	out.Page = Page{}
 	return out

@@ -14,7 +14,7 @@ func exampleDuplicates() DuplicateTable {
 		Found: map[lifecycle.Layer]int64{lifecycle.LayerStream: 3, lifecycle.LayerIdempotency: 7}, Recorded: 2841,
 	}
 	cost, prices := duplicates.DefaultCost(), duplicates.DefaultRecordPrices()
-	filled := query.LedgerRow{Row: row, Saved: cost.Saved(row.Caught()), Records: row.RecordCost(duplicates.RecordsFirestore, prices)}
+	filled := query.LedgerRow{Row: row, Saved: cost.Saved(row.Caught()), Records: row.RecordCost(duplicates.RecordsFirestore, prices), Observed: query.ObservedAll}
 	t := duplicateTableOf(query.Ledger{
 		Rows: []query.LedgerRow{filled}, Total: filled, Cost: cost, Records: duplicates.RecordsFirestore, Prices: prices,
 		Dedupe: duplicates.DedupeMemory{Known: true, Window: time.Hour, IDs: 12, Bytes: 12 * duplicates.DedupeBytesPerID},

@@ -39,8 +39,9 @@ type Ledger struct {
 // LedgerRow is one bucket, or all of them.
 type LedgerRow struct {
 	duplicates.Row
-	Saved   duplicates.Savings
-	Records duplicates.RecordCost // What the idempotency records of its tasks cost.
+	Saved    duplicates.Savings
+	Records  duplicates.RecordCost // What the idempotency records of its tasks cost.
+	Observed Observed
 }
 
 // Ledger returns the table of duplicates between the bounds, which ascend: the beginnings of the buckets and the end of the last.
@@ -61,15 +62,16 @@ func (s *Service) Ledger(ctx context.Context, bounds []lifecycle.Micros) (Ledger
 	}
 	out.Records, out.Wait, out.Retention = d.Records.Found(live), duplicates.RecordWaits(cells), duplicates.CheckRetention(consumers.All, live)
 	rows := duplicates.Rows(cells, bounds)
-	for _, r := range rows {
-		out.Rows = append(out.Rows, out.row(r))
+	observed, err := s.observedBuckets(ctx, bounds, func(i int) bool { return !rows[i].Empty() })
+	for i, r := range rows {
+		out.Rows = append(out.Rows, out.row(r, observed[i]))
 	}
-	out.Total = out.row(duplicates.Sum(rows))
-	return out, nil
+	out.Total = out.row(duplicates.Sum(rows), ObservedTogether(observed))
+	return out, err
 }
 
-func (l Ledger) row(r duplicates.Row) LedgerRow {
-	return LedgerRow{Row: r, Saved: l.Cost.Saved(r.Caught()), Records: r.RecordCost(l.Records, l.Prices)}
+func (l Ledger) row(r duplicates.Row, o Observed) LedgerRow {
+	return LedgerRow{Row: r, Saved: l.Cost.Saved(r.Caught()), Records: r.RecordCost(l.Records, l.Prices), Observed: o}
 }
 
 // retention reads the live configuration. If that fails, the check is not known and the other numbers are returned all the same.

@@ -182,25 +182,35 @@ func (s *Service) EntryGroups(ctx context.Context, f dlqtriage.EntryFilter, by [
 	return groups[:min(len(groups), maxGroups)], len(groups) > maxGroups, err
 }
 
+// EntryStatistics is what became of entries, by span and over all of them.
+type EntryStatistics struct {
+	dlqtriage.Statistics
+	Observed []Observed // Of each row.
+}
+
 // EntryStatistics counts what became of the entries that died between the bounds, which ascend: the beginnings of the spans and the end of the
 // last.
-func (s *Service) EntryStatistics(ctx context.Context, bounds []lifecycle.Micros) (dlqtriage.Statistics, error) {
+func (s *Service) EntryStatistics(ctx context.Context, bounds []lifecycle.Micros) (EntryStatistics, error) {
 	from, to := bounds[0], bounds[len(bounds)-1]
 	key := "entry statistics"
 	for _, at := range bounds {
 		key += " " + at.Time().Format(time.RFC3339)
 	}
-	return ask(ctx, s.cache, key, fatesAge, func(ctx context.Context, _ lifecycle.Micros) (dlqtriage.Statistics, error) {
+	return ask(ctx, s.cache, key, fatesAge, func(ctx context.Context, _ lifecycle.Micros) (out EntryStatistics, err error) {
 		cells, err := s.cfg.Store.Rollups(ctx, duplicates.Metrics(bounds), from, to, false)
 		if err != nil {
-			return dlqtriage.Statistics{}, err
+			return out, err
 		}
 		messages := make([]int64, len(bounds)-1)
 		for i, row := range duplicates.Rows(cells, bounds) {
 			messages[i] = row.Published
 		}
 		counter := dlqtriage.NewCounter(bounds)
-		err = s.cfg.Entries.EachFate(ctx, from, to, counter.Add)
-		return counter.Statistics(messages), err
+		if err = s.cfg.Entries.EachFate(ctx, from, to, counter.Add); err != nil {
+			return out, err
+		}
+		out.Statistics = counter.Statistics(messages)
+		out.Observed, err = s.observedBuckets(ctx, bounds, func(i int) bool { return out.Rows[i].Messages+out.Rows[i].Entries > 0 })
+		return out, err
 	})
 }

@@ -39,9 +39,9 @@ func (s *Service) EntryTrends(ctx context.Context, f dlqtriage.EntryFilter, by [
 
 // entryTrends are those of all groups.
 type entryTrends struct {
-	from     lifecycle.Micros
-	counts   []dlqtriage.GroupSteps
-	observed []Observed // By step.
+	from   lifecycle.Micros
+	counts []dlqtriage.GroupSteps
+	seen   observation
 }
 
 func (s *Service) entryTrends(ctx context.Context, f dlqtriage.EntryFilter, by []dlqtriage.GroupField, now lifecycle.Micros) (out entryTrends, err error) {
@@ -49,35 +49,20 @@ func (s *Service) entryTrends(ctx context.Context, f dlqtriage.EntryFilter, by [
 	if out.counts, err = s.cfg.Entries.EntrySteps(ctx, f, by, now); err != nil {
 		return out, err
 	}
-	gaps, err := s.openGapsIn(ctx, HistorySpan{From: out.from, To: now})
-	if err != nil {
-		return out, err
-	}
-	seen, err := s.FirstSeen(ctx)
-	flow := make([]FlowStep, dlqtriage.TrendSteps)
-	for i := range flow {
-		flow[i].At = out.from.Add(time.Duration(i) * dlqtriage.TrendStep)
-		flow[i].End = flow[i].At.Add(dlqtriage.TrendStep)
-	}
-	observe(flow, s.blindNow(gaps, now), seen, now)
-	for _, step := range flow {
-		out.observed = append(out.observed, step.Observed)
-	}
+	out.seen, _, err = s.observation(ctx, out.from, now)
 	return out, err
 }
 
-// of is the trend of one group. A step in which it died was observed, at least in part.
+// of is the trend of one group.
 func (t entryTrends) of(g dlqtriage.EntryGroup) EntryTrend {
-	out := EntryTrend{From: t.from, Steps: make([]TrendStep, len(t.observed))}
-	at := slices.IndexFunc(t.counts, func(c dlqtriage.GroupSteps) bool { return slices.Equal(c.Values, g.Values) })
+	out := EntryTrend{From: t.from, Steps: make([]TrendStep, dlqtriage.TrendSteps)}
+	group := slices.IndexFunc(t.counts, func(c dlqtriage.GroupSteps) bool { return slices.Equal(c.Values, g.Values) })
 	for i := range out.Steps {
-		out.Steps[i].Observed = t.observed[i]
-		if at >= 0 && t.counts[at].Counts[i] > 0 {
-			out.Steps[i].Count = t.counts[at].Counts[i]
-			if t.observed[i] == ObservedNone {
-				out.Steps[i].Observed = ObservedPart
-			}
+		step, at := &out.Steps[i], t.from.Add(time.Duration(i)*dlqtriage.TrendStep)
+		if group >= 0 {
+			step.Count = t.counts[group].Counts[i]
 		}
+		step.Observed = t.seen.of(at, at.Add(dlqtriage.TrendStep), step.Count > 0)
 	}
 	return out
 }

@@ -48,18 +48,19 @@ func (s *Service) History(ctx context.Context, span HistorySpan, agent string) (
 	key := fmt.Sprintf("history %d %d %v %s", span.From, span.To, span.Step, agent)
 	return ask(ctx, s.cache, key, historyAge(span), func(ctx context.Context, now lifecycle.Micros) (out History, err error) {
 		out = History{AsOf: now, Span: span, Agent: agent}
-		if out.Gaps, err = s.openGapsIn(ctx, span); err != nil {
+		seen, gaps, err := s.observation(ctx, span.From, span.To)
+		if err != nil {
 			return out, err
 		}
-		blind := s.blindNow(out.Gaps, now)
-		if out.Flow, err = s.flow(ctx, span, agent, blind, now); err != nil {
+		out.Gaps = gaps
+		if out.Flow, err = s.flow(ctx, span, agent, seen); err != nil {
 			return out, err
 		}
 		depth, err := s.depth(ctx, span, agent)
 		if err != nil {
 			return out, err
 		}
-		setDepth(out.Flow, depth, blind, now)
+		setDepth(out.Flow, depth, seen)
 		if out.Runs, err = s.runs(ctx, span, agent); err != nil {
 			return out, err
 		}
@@ -69,7 +70,7 @@ func (s *Service) History(ctx context.Context, span HistorySpan, agent string) (
 }
 
 // flow counts what came and went in each step, and says how much of it was observed.
-func (s *Service) flow(ctx context.Context, span HistorySpan, agent string, blind blind, now lifecycle.Micros) ([]FlowStep, error) {
+func (s *Service) flow(ctx context.Context, span HistorySpan, agent string, seen observation) ([]FlowStep, error) {
 	published, completed, failed := lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricFailedAttempts
 	if span.minutes() {
 		published, completed, failed = lifecycle.MetricPublishedMin, lifecycle.MetricCompletedMin, lifecycle.MetricFailedMin
@@ -97,7 +98,9 @@ func (s *Service) flow(ctx context.Context, span HistorySpan, agent string, blin
 			out[i].Failed[c.Label] += n
 		}
 	}
-	seen, err := s.FirstSeen(ctx)
-	observe(out, blind, seen, now)
-	return out, err
+	for i := range out {
+		f := &out[i]
+		f.Observed = seen.of(f.At, f.End, f.Published+f.Completed+f.FailedAttempts() > 0)
+	}
+	return out, nil
 }

@@ -19,33 +19,71 @@ const (
 	ObservedNone Observed = "none" // All of it lies in a gap, or before the first message that is known: no count means anything.
 )
 
-// observe sets how much of each step was observed.
-func observe(steps []FlowStep, blind blind, seen, now lifecycle.Micros) {
-	for i := range steps {
-		s := &steps[i]
-		end := min(s.End, now)
-		s.Observed = ObservedAll
-		switch {
-		case !seen.Known() || s.End <= seen || s.At > now:
-			s.Observed = ObservedNone
-		case blind.covers(s.At, end) && s.Published+s.Completed+s.FailedAttempts() == 0:
-			s.Observed = ObservedNone
-		case blind.overlaps(s.At, end):
-			s.Observed = ObservedPart
+// ObservedTogether says how much of several steps was observed.
+func ObservedTogether(steps []Observed) Observed {
+	for _, s := range steps {
+		if s != steps[0] {
+			return ObservedPart
 		}
 	}
+	if len(steps) == 0 {
+		return ObservedNone
+	}
+	return steps[0]
+}
+
+// observation is what can be said of steps of time: when lines were lost or are not read yet, and when the first known message was stored.
+type observation struct {
+	blind     blind
+	seen, now lifecycle.Micros
+}
+
+// observation returns it for a span, with the gaps of that span.
+func (s *Service) observation(ctx context.Context, from, to lifecycle.Micros) (out observation, gaps []lifecycle.Gap, err error) {
+	out.now = s.now()
+	if gaps, err = s.openGapsIn(ctx, from, to); err != nil {
+		return out, gaps, err
+	}
+	out.blind = s.blindNow(gaps, out.now)
+	out.seen, err = s.FirstSeen(ctx)
+	return out, gaps, err
+}
+
+// of says how much of a step was observed. Of one in which something was counted that is a part at least.
+func (o observation) of(at, end lifecycle.Micros, counted bool) Observed {
+	to := min(end, o.now)
+	switch {
+	case !o.seen.Known(), end <= o.seen, at > o.now, o.blind.covers(at, to):
+		if counted {
+			return ObservedPart
+		}
+		return ObservedNone
+	case o.blind.overlaps(at, to):
+		return ObservedPart
+	}
+	return ObservedAll
 }
 
 // setDepth sets the depth of the queue where it is known: at the end of a step, in the last one now.
-func setDepth(steps []FlowStep, depth []int64, blind blind, now lifecycle.Micros) {
+func setDepth(steps []FlowStep, depth []int64, o observation) {
 	for i := range steps {
 		s := &steps[i]
-		end := min(s.End, now)
-		s.DepthKnown = s.Observed != ObservedNone && !blind.overlaps(end-1, end)
+		end := min(s.End, o.now)
+		s.DepthKnown = s.Observed != ObservedNone && !o.blind.overlaps(end-1, end)
 		if s.DepthKnown {
 			s.Depth = depth[i]
 		}
 	}
+}
+
+// observedBuckets says how much of each bucket between the bounds was observed. counted says that something was counted in one.
+func (s *Service) observedBuckets(ctx context.Context, bounds []lifecycle.Micros, counted func(i int) bool) ([]Observed, error) {
+	seen, _, err := s.observation(ctx, bounds[0], bounds[len(bounds)-1])
+	out := make([]Observed, len(bounds)-1)
+	for i := range out {
+		out[i] = seen.of(bounds[i], bounds[i+1], counted(i))
+	}
+	return out, err
 }
 
 // blind are spans in which something was not observed. They do not overlap, and ascend.
@@ -92,8 +130,8 @@ func (b blind) overlaps(from, to lifecycle.Micros) bool {
 }
 
 // openGapsIn are the gaps of the span that were not repaired, and in which nothing was observed of any stream.
-func (s *Service) openGapsIn(ctx context.Context, span HistorySpan) ([]lifecycle.Gap, error) {
-	gaps, err := s.cfg.Store.Gaps(ctx, span.From, span.To, maxGaps)
+func (s *Service) openGapsIn(ctx context.Context, from, to lifecycle.Micros) ([]lifecycle.Gap, error) {
+	gaps, err := s.cfg.Store.Gaps(ctx, from, to, maxGaps)
 	return slices.DeleteFunc(OpenGaps(gaps), func(g lifecycle.Gap) bool { return !g.Everywhere() && !g.OfClock() }), err
 }
 

@@ -16,10 +16,10 @@ const throughputAge = 500 * time.Millisecond
 func (s *Service) Throughput(ctx context.Context, length time.Duration, agent string) ([]FlowStep, error) {
 	return ask(ctx, s.cache, fmt.Sprintf("throughput %v %s", length, agent), throughputAge, func(ctx context.Context, now lifecycle.Micros) ([]FlowStep, error) {
 		span := LastHistory(now, length)
-		gaps, err := s.openGapsIn(ctx, span)
+		seen, _, err := s.observation(ctx, span.From, span.To)
 		if err != nil {
 			return nil, err
 		}
-		return s.flow(ctx, span, agent, s.blindNow(gaps, now), now)
+		return s.flow(ctx, span, agent, seen)
 	})
 }

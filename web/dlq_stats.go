@@ -10,6 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"fleetglass/dlqtriage"
+	"fleetglass/query"
 	"fleetglass/views"
 )
 
@@ -39,17 +40,29 @@ func (w *Web) deadStatistics(c *gin.Context) error {
 		return err
 	}
 	for i, r := range found.Rows {
-		p.Rows = append(p.Rows, views.EntryOutcomeRow{StatisticsRow: r, Label: bounds[i].Format(k.layout)})
+		p.Rows = append(p.Rows, views.EntryOutcomeRow{StatisticsRow: r, Label: bounds[i].Format(k.layout), Observed: found.Observed[i] != query.ObservedNone})
 	}
 	p.Total = views.EntryOutcomeRow{StatisticsRow: found.Total, Label: "Total"}
 	p.Chart = k.deathChart(p.Rows)
 	slices.Reverse(p.Rows)
 	p.Rows = slices.DeleteFunc(p.Rows, func(r views.EntryOutcomeRow) bool { return r.Entries == 0 && r.Messages == 0 })
-	p.Groups = statGroups(found, bounds[0])
+	p.Groups = statGroups(found.Statistics, bounds[0])
 	if found.Total.Entries == 0 {
-		p.Empty = views.EmptyState{Kind: "healthy", Say: "No message died in " + k.head + ".", Links: []views.Chip{{Href: "/dlq", Label: "DLQ"}}}
+		p.Empty = k.noDeaths(query.ObservedTogether(found.Observed))
 	}
 	return w.render(c, frame{title: "DLQ statistics", section: "dlq", search: true, snapshot: snap}, views.DeadStatistics(p))
+}
+
+// noDeaths says that no message died, as far as that was observed.
+func (k bucketing) noDeaths(o query.Observed) views.EmptyState {
+	out := views.EmptyState{Kind: "healthy", Say: "No message died in " + k.head + ".", Links: []views.Chip{{Href: "/dlq", Label: "DLQ"}}}
+	switch o {
+	case query.ObservedNone:
+		out.Kind, out.Say = "new", "Nothing was observed in "+k.head+"."
+	case query.ObservedPart:
+		out.Say, out.Why = "No message is known to have died in "+k.head+".", "Part of that time was not observed."
+	}
+	return out
 }
 
 // statGroups are the groups of each field. Each leads to its messages.
@@ -95,6 +108,9 @@ func (k bucketing) deathChart(rows []views.EntryOutcomeRow) views.Chart {
 	every := max(1, len(rows)/6)
 	for i, r := range rows {
 		b := views.Bucket{Label: r.Label, Values: []int64{r.AutoResolved, r.HumanRequired, max(0, r.Entries-r.AutoResolved-r.HumanRequired)}}
+		if !r.Observed {
+			b.Blind = notObserved
+		}
 		if i%every == every/2 {
 			b.Axis = axisLabel(r.Label)
 		}

@@ -4,7 +4,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"fleetglass/lifecycle"
 	"fleetglass/web/webtest"
 )
 
@@ -35,4 +37,32 @@ func TestTheStatisticsOfDeadLettersLeadToTheMessages(t *testing.T) {
 	if href := s.get(t, "/dlq", 200).Find("#statistics header a").AttrOr("href", ""); !strings.HasPrefix(href, "/dlq/stats") {
 		t.Errorf("the list leads to %q", href)
 	}
+}
+
+// The story began in November. Of the months before nothing is known.
+func TestChartsOfMonthsHatchWhatWasNotObserved(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch)
+	for path, chart := range map[string]string{"/dlq/stats": "#deaths-chart", "/duplicates": "#duplicates-chart"} {
+		rows := s.get(t, path, 200).Find(chart + " tbody tr")
+		if n := rows.Length(); n != 12 {
+			t.Fatalf("%s: %d rows behind the chart", path, n)
+		}
+		if got := text(rows.First()); !strings.Contains(got, "not observed") {
+			t.Errorf("%s: a month before anything was seen reads %q", path, got)
+		}
+		if got := text(rows.Last()); strings.Contains(got, "not observed") {
+			t.Errorf("%s: this month reads %q", path, got)
+		}
+	}
+}
+
+func TestNoDeathIsDeniedOfTimeThatNobodyObserved(t *testing.T) {
+	t.Parallel()
+	story := webtest.NewStory(noon)
+	story.Deliver(story.Publish("tsk-fine", "cto", "review", "Fine", -30*time.Hour, ""), 1, -29*time.Hour)
+	s := newSite(t, story.Batch)
+	wants{".say": "No message is known to have died in the last 12 months of UTC.", ".empty p:not(.say)": "Part of that time was not observed."}.check(t, s.get(t, "/dlq/stats", 200))
+	wants{".say": "No message died in the last 24 hours."}.check(t, s.get(t, "/dlq/stats?bucket=hour", 200))
+	wants{".say": "Nothing was observed in the last 24 hours."}.check(t, newSite(t, lifecycle.Batch{}).get(t, "/dlq/stats?bucket=hour", 200))
 }

@@ -146,7 +146,7 @@ func instants(times []time.Time) []lifecycle.Micros {
 // ledgerRow links the numbers to the tasks behind them. The list goes by last event, which is never before the duplicate, so it has
 // no upper bound.
 func ledgerRow(r query.LedgerRow, label string) views.LedgerRow {
-	out := views.LedgerRow{Row: r.Row, Label: label, Saved: r.Saved, Cost: r.Records, Cases: map[lifecycle.Layer]string{}}
+	out := views.LedgerRow{Row: r.Row, Label: label, Saved: r.Saved, Cost: r.Records, Observed: r.Observed != query.ObservedNone, Cases: map[lifecycle.Layer]string{}}
 	for _, l := range lifecycle.Layers() {
 		f := lifecycle.CasesFilter(l)
 		f.From = r.From
@@ -172,6 +172,9 @@ func (k bucketing) chart(rows []views.LedgerRow) views.Chart {
 		b := views.Bucket{Label: r.Label, Values: []int64{
 			r.Found[lifecycle.LayerStream], r.Found[lifecycle.LayerIdempotency], r.Found[lifecycle.LayerExecution], r.Found[lifecycle.LayerUnknown],
 		}}
+		if !r.Observed {
+			b.Blind = notObserved
+		}
 		if i%every == every/2 {
 			b.Axis = axisLabel(r.Label)
 		}

@@ -36,7 +36,7 @@ func (q statisticsQuery) queuePlot(h query.History) views.Plot {
 	for i, s := range h.Flow {
 		p.Steps[i].Values = []views.PlotValue{{Y: float64(s.Depth), Text: views.Count(s.Depth), Known: s.DepthKnown}}
 		if !s.DepthKnown {
-			p.Steps[i].Blind = "not observed"
+			p.Steps[i].Blind = notObserved
 		}
 		most = max(most, s.Depth)
 	}

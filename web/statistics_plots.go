@@ -112,10 +112,13 @@ func stepWord(step time.Duration) string {
 	return "a day (UTC)"
 }
 
+// notObserved is why a step shows nothing where nothing was observed.
+const notObserved = "not observed"
+
 // blindWord is why a step shows nothing; empty where it shows something.
 func blindWord(s query.FlowStep) string {
 	if s.Observed == query.ObservedNone {
-		return "not observed"
+		return notObserved
 	}
 	return ""
 }
@@ -135,7 +138,7 @@ func blindRun(h query.History, i int) string {
 		}
 	}
 	if none {
-		return "not observed"
+		return notObserved
 	}
 	return ""
 }
