@@ -191,6 +191,11 @@ func (r *run) balancesHonestly(c client, js jetstream.JetStream, truth map[strin
 	}
 	if d := cmp.Diff(slices.Sorted(maps.Keys(lost)), slices.Sorted(maps.Keys(unexplained))); d != "" {
 		r.t.Errorf("unexplained messages (-the fleet and the wire +Fleetglass):\n%s\nthe fleet: %v\nFleetglass: %v", d, lost, unexplained)
+		for _, t := range truth { // Of what only Fleetglass does not explain the lines tell what it could have known.
+			if _, only := unexplained[t.Seq]; only && lost[t.Seq] == "" {
+				r.t.Logf("%d, %s: %s; lines by task %v, by message %v", t.Seq, t.ID, t.Fate, a.wires.byTask[t.ID], a.wires.bySeq[t.Seq])
+			}
+		}
 	}
 }
 
