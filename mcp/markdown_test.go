@@ -69,9 +69,12 @@ func TestFiguresAreReadAtAGlance(t *testing.T) {
 
 func TestBucketsWithoutAnythingAreCounted(t *testing.T) {
 	t.Parallel()
-	got := duplicatesText(read([]byte(`{"bucket":"day","data":[{"bucket":"2026-11-22","published":0,"completed":0,"caught_by_stream":0,"caught_by_idempotency":0,"reached_execution":0,"unknown":0,"net_rate":0},
+	got := duplicatesText(read([]byte(`{"bucket":"day","data":[{"bucket":"2026-11-20","observed":"none","published":0,"completed":0,"caught_by_stream":0,"caught_by_idempotency":0,"reached_execution":0,"unknown":0,"net_rate":0},
+		{"bucket":"2026-11-21","observed":"all","published":9,"completed":9,"caught_by_stream":0,"caught_by_idempotency":0,"reached_execution":0,"unknown":1,"net_rate":0},
+		{"bucket":"2026-11-22","published":0,"completed":0,"caught_by_stream":0,"caught_by_idempotency":0,"reached_execution":0,"unknown":0,"net_rate":0},
 		{"bucket":"2026-11-23","published":4,"completed":3,"caught_by_stream":0,"caught_by_idempotency":0,"reached_execution":1,"unknown":0,"net_rate":0.25}]}`)), duplicatesInput{})
-	if !strings.Contains(got, "- **2026-11-23** · published 4 · completed 3 · reached execution 1 · net rate 25 %\n- 1 bucket without anything left out\n") {
+	if !strings.Contains(got, "- **2026-11-21** · published 9 · completed 9 · unknown 1 · net rate at least 0 %\n"+
+		"- **2026-11-23** · published 4 · completed 3 · reached execution 1 · net rate 25 %\n- 1 bucket without anything left out\n- 1 bucket in which nothing was observed\n") {
 		t.Errorf("got %s", got)
 	}
 }

@@ -63,7 +63,7 @@ func fleetTools() []tool {
 func duplicatesText(d document, _ duplicatesInput) string {
 	var p page
 	p.line("Duplicates per %s", firstOf(d.text("bucket"), "bucket"))
-	quiet := 0
+	quiet, unseen := 0, 0
 	for _, row := range d.list("data") {
 		var parts []string
 		for _, column := range []string{"published", "completed", "caught_by_stream", "caught_by_idempotency", "reached_execution", "unknown"} {
@@ -71,14 +71,25 @@ func duplicatesText(d document, _ duplicatesInput) string {
 				parts = append(parts, labelled(strings.ReplaceAll(column, "_", " "), n))
 			}
 		}
-		if len(parts) == 0 {
+		switch {
+		case row.text("observed") == "none":
+			unseen++
+			continue
+		case len(parts) == 0:
 			quiet++
 			continue
 		}
-		p.item(append([]string{"**" + row.text("bucket") + "**"}, append(parts, labelled("net rate", figure(row.text("net_rate"), "ratio")))...)...)
+		rate := figure(row.text("net_rate"), "ratio")
+		if rate != "" && row.text("unknown") != "0" {
+			rate = "at least " + rate
+		}
+		p.item(append([]string{"**" + row.text("bucket") + "**"}, append(parts, labelled("net rate", rate))...)...)
 	}
 	if quiet > 0 {
 		p.item(counted(quiet, "bucket") + " without anything left out")
+	}
+	if unseen > 0 {
+		p.item(counted(unseen, "bucket") + " in which nothing was observed")
 	}
 	p.next("what reached execution is an alert: search_tasks with q has:duplicate shows the tasks")
 	return p.String()

@@ -935,6 +935,8 @@ func leaseAttempt(l lifecycle.Lease) string {
 func nextOf(l lifecycle.Lease, now lifecycle.Micros) string {
 	past := l.Next.At.Known() && l.Next.At < now
 	switch {
+	case past && l.Next.What == "redelivery" && l.Stale == "" && !l.Due: // The board was judged a moment ago, when there was time left.
+		return "redelivered unless it answers"
 	case l.Due, past && l.Next.What == "redelivery":
 		return "redelivered at the next pull; due"
 	case past && l.Next.What == "exhaustion":
