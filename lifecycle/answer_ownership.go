@@ -1,6 +1,9 @@
 package lifecycle
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // ownership says where the message last changed hands.
 func ownership(m MessageTrace) Answer {
@@ -17,16 +20,16 @@ func ownership(m MessageTrace) Answer {
 	a := lastOwner(m.Attempts)
 	holder, number := firstText(m.Facts.Consumer, "a worker"), attemptOf(a.N, m.allowing(a.N))
 	switch {
-	case m.Verdict.State == StateOutcomeUnknown:
-		return ownershipLost(m, holder, number)
 	case a.End == EndAcked:
 		return Answer{Headline: "Nobody: its worker acknowledged it", Text: fmt.Sprintf("%s ended its ownership by acknowledging %s.", holder, number),
 			At: a.EndedAt, Provenance: Observed}
-	case a.End == EndNacked:
-		return Answer{Headline: "The stream has it again", Text: fmt.Sprintf("%s handed it back: %s ended by nak.", holder, number), At: a.EndedAt, Provenance: Observed}
 	case a.End == EndTerminated:
 		return Answer{Headline: "Nobody: its worker gave it up", Text: fmt.Sprintf("%s gave it up for good: %s was terminated.", holder, number),
 			At: a.EndedAt, Provenance: Observed}
+	case m.Facts.VanishedAt.Known():
+		return ownershipLost(m, a, holder, number)
+	case a.End == EndNacked:
+		return Answer{Headline: "The stream has it again", Text: fmt.Sprintf("%s handed it back: %s ended by nak.", holder, number), At: a.EndedAt, Provenance: Observed}
 	case a.End == EndTimedOut:
 		return Answer{Headline: "The stream has it again", Text: fmt.Sprintf("The lease of %s on %s lapsed without an answer.", holder, number),
 			At: a.EndedAt, Provenance: Inferred}
@@ -42,21 +45,42 @@ func ownershipInHand(m MessageTrace, a Attempt, holder, number string) Answer {
 	if a.BeganExact {
 		out.Provenance = Broker
 	}
-	if claim, open := m.Facts.OpenClaim(); open && claim.N == a.N {
+	claim, open := m.Facts.OpenClaim()
+	switch {
+	case open && claim.N == a.N:
 		out.Headline = "Answered, without proof of an effect"
 		out.Text = fmt.Sprintf("%s answered %s, and the broker's state does not prove that this had effect.", holder, number)
 		out.At, out.Provenance = claim.At, Observed
+	case m.Consumer != nil && m.Consumer.Gone && m.answered(a):
+		out.Headline = "Answered, without effect"
+		out.Text = fmt.Sprintf("%s took %s, and was deleted since: an answer that was seen had no effect.", holder, number)
+	case m.Consumer != nil && m.Consumer.Gone:
+		out.Headline = "A worker had " + number
+		out.Text = fmt.Sprintf("%s took %s, and was deleted since.", holder, number)
 	}
 	return out
 }
 
-// ownershipLost speaks of a message that left a worker's hands without an answer.
-func ownershipLost(m MessageTrace, holder, number string) Answer {
-	out := Answer{Headline: "Nobody: it left without an answer", At: m.Facts.VanishedAt, Provenance: Broker,
-		Text: fmt.Sprintf("%s had %s; then the message left the stream without an answer.", holder, number)}
-	if m.Facts.Removal.Known() {
-		out.Headline = "Nobody: it was removed in hand"
-		out.Text = fmt.Sprintf("%s had %s when the message was removed %s.", holder, number, m.Facts.Removal.Words())
+// answered reports whether an answer of the attempt's worker was seen that would have ended the message.
+func (m *MessageTrace) answered(a Attempt) bool {
+	return a.AckAt.Known() || slices.ContainsFunc(m.Facts.Claims, func(c Claim) bool { return c.Ends() && c.N == a.N && m.Facts.ByHolder(c) })
+}
+
+// ownershipLost speaks of a message that left the stream, after it was in a worker's hands, without an answer that ended it.
+func ownershipLost(m MessageTrace, a Attempt, holder, number string) Answer {
+	before := fmt.Sprintf("%s had %s", holder, number)
+	switch a.End {
+	case EndNacked:
+		before = fmt.Sprintf("%s had handed %s back", holder, number)
+	case EndTimedOut:
+		before = fmt.Sprintf("The lease of %s on %s had lapsed", holder, number)
+	}
+	out := Answer{Headline: "Nobody: it left the stream", Text: before + "; then the message left the stream, and no answer was seen.", At: m.Facts.VanishedAt, Provenance: Broker}
+	switch by := m.Facts.Removal; {
+	case by.Known() && a.End == EndRemoved:
+		out.Headline, out.Text = "Nobody: it was removed in hand", fmt.Sprintf("%s when the message was removed %s.", before, by.Words())
+	case by.Known():
+		out.Headline, out.Text = "Nobody: it was removed", fmt.Sprintf("%s; then the message was removed %s.", before, by.Words())
 	}
 	return out
 }
@@ -81,23 +105,23 @@ func ownershipBeforeDelivery(m MessageTrace) Answer {
 		return Answer{Headline: "Nobody is known to have it", Text: "The publish line was not captured and no delivery is known.",
 			At: m.Facts.FirstAt, Provenance: Inferred}
 	case m.Verdict.State == StateRemoved:
-		return Answer{Headline: "Nobody: it was removed", Text: removedText(m.Facts.Removal) + " No worker ever had it.", At: m.Facts.VanishedAt, Provenance: Broker}
+		return Answer{Headline: "Nobody: it was removed", Text: removedText(m.Facts.Removal) + ", and no worker ever had it.", At: m.Facts.VanishedAt, Provenance: Broker}
+	case m.Facts.VanishedAt.Known() && m.Facts.Removal.Known():
+		return Answer{Headline: "Nobody: it was removed", Text: removedText(m.Facts.Removal) + ", and whether a worker had it before is not known.",
+			At: m.Facts.VanishedAt, Provenance: Broker}
+	case m.Facts.VanishedAt.Known():
+		return Answer{Headline: "Nobody: it left the stream", Text: "The stream had it; it left without a delivery being seen.", At: m.Facts.VanishedAt, Provenance: Broker}
 	case m.Facts.OrphanedAt > m.Facts.AdoptedAt:
 		return Answer{Headline: "The stream has it", Text: "The stream has had it since it was published, and no consumer's filter matches its subject.",
 			At: stored.At, Provenance: Broker}
-	case m.Verdict.State == StateOutcomeUnknown && m.Facts.Removal.Known():
-		return Answer{Headline: "Nobody: it was removed", Text: removedText(m.Facts.Removal) + " Whether a worker had it before is not known.",
-			At: m.Facts.VanishedAt, Provenance: Broker}
-	case m.Verdict.State == StateOutcomeUnknown:
-		return Answer{Headline: "Nobody: it left the stream", Text: "The stream had it; it left without a delivery being seen.", At: m.Facts.VanishedAt, Provenance: Broker}
 	}
 	return Answer{Headline: "The stream has it", Text: "The stream has had it since it was published; no delivery is known.", At: stored.At, Provenance: Observed}
 }
 
-// removedText says what took a message out of its stream.
+// removedText says what took a message out of its stream, at the beginning of a sentence.
 func removedText(r Removal) string {
 	if !r.Known() {
-		return "It was removed from the stream."
+		return "It was removed from the stream"
 	}
-	return "It was removed from the stream " + r.Words() + "."
+	return "It was removed from the stream " + r.Words()
 }

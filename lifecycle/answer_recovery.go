@@ -21,7 +21,7 @@ func recovery(m MessageTrace, in TraceInput) Answer {
 	case StateDeadLettered:
 		return deadLettered(m.Facts)
 	case StateTriaged:
-		return triaged(*m.Facts.Triage)
+		return triaged(*m.Facts.Triage, in.Now)
 	case StateOutcomeUnknown:
 		if m.Verdict.Rule == ruleStranded {
 			return say("Look for its effect first", "It is in the stream and nobody delivers it again; whether a worker had it is not known: look for its effect before it is published again.")
@@ -44,7 +44,7 @@ func deadLettered(m MessageFacts) Answer {
 	}
 	action := firstText(m.Asked.Action, "an action")
 	return Answer{Headline: "Somebody asked for: " + action, At: m.Asked.At, Provenance: Recorded,
-		Text: fmt.Sprintf("%s asked for: %s. What came of it is not known yet.", firstText(m.Asked.Actor, "Somebody"), action)}
+		Text: fmt.Sprintf("%s asked for: %s; what came of it is not known yet.", firstText(m.Asked.Actor, "Somebody"), action)}
 }
 
 // besideSharers adds what other tasks with the message's key did to what comes next, unless nothing does.
@@ -105,9 +105,12 @@ func deadWithoutEntry(m MessageTrace, read Micros) Answer {
 }
 
 // triaged says what was decided, by whom, and what follows.
-func triaged(t TriageFacts) Answer {
+func triaged(t TriageFacts, now Micros) Answer {
 	text := fmt.Sprintf("%s decided: %s. %s", firstText(t.Actor, "Somebody"), t.Outcome, t.Outcome.Meaning())
-	if t.Outcome == OutcomeDeferred && t.Until.Known() {
+	switch due := t.Outcome == OutcomeDeferred && t.Until.Known(); {
+	case due && t.Until <= now:
+		text += " It is due since " + Lasting(now.Sub(t.Until)) + "."
+	case due:
 		text += " It is due at " + clock(t.Until) + "."
 	}
 	return Answer{Headline: fmt.Sprintf("Somebody decided: %s", t.Outcome), Text: text, At: t.At, Provenance: Recorded}
@@ -153,7 +156,7 @@ func inHand(m MessageTrace, in TraceInput) Answer {
 	say := func(headline, text string) Answer {
 		return Answer{Headline: headline, Text: text, At: next.At, Provenance: Inferred}
 	}
-	past := next.At.Known() && next.At <= in.Now
+	past, back := next.At.Known() && next.At <= in.Now, m.Verdict.State == StateFailed // Back in the stream: nobody has it.
 	switch c := m.Consumer; {
 	case c != nil && c.Gone:
 		return say("Its consumer is gone", fmt.Sprintf("Consumer %s was deleted: nobody delivers it until a consumer exists, and an answer has no effect now.", c.Name))
@@ -161,16 +164,20 @@ func inHand(m MessageTrace, in TraceInput) Answer {
 		return say("Not known", "The consumer's configuration is not known, so the next step cannot be told.")
 	case next.What == "exhaustion" && past:
 		return say("Due since "+Lasting(in.Now.Sub(next.At)), "Its last attempt had no answer in time.")
+	case next.What == "exhaustion" && back:
+		return say("No attempt is left", "The broker gives it up when a worker asks for it.")
 	case next.What == "exhaustion":
 		return say("This is the last attempt", "Without an answer it is exhausted.")
+	case c.Paused && back:
+		return say("Its consumer is paused", fmt.Sprintf("Nothing is delivered until consumer %s resumes.", c.Name))
 	case c.Paused:
 		return say("Its consumer is paused", fmt.Sprintf("Without an answer it waits until consumer %s resumes.", c.Name))
 	case past && c.MaxAckPending != 1:
 		return say("Due since "+Lasting(in.Now.Sub(next.At)), "It goes to the worker that pulls next, if none has it already.")
 	case past:
 		return say("Due since "+Lasting(in.Now.Sub(next.At)), "It goes to the worker that pulls next.")
-	case m.Verdict.State == StateFailed:
-		return say("It is due again", "The broker delivers it again when its delay has passed.")
+	case back:
+		return say("It was handed back", "The broker delivers it again when its delay has passed.")
 	}
 	return say("A worker has it", "Without an answer the broker delivers it again.")
 }

@@ -22,6 +22,7 @@ func TestWhatComesNextDependsOnTheConsumer(t *testing.T) {
 	t.Parallel()
 	const stored = "published 0s seq=1 task=T\n"
 	const inHand = stored + "heartbeat 1s seq=1 n=1 cseq=1\n"
+	const deferred = "max_deliveries 5s seq=1 n=3\ndead_lettered 6s seq=1 category=transient\ntriaged 7s seq=1 actor=ops outcome=deferred until=20s rev=1\n"
 	for _, tc := range []struct {
 		name, given string
 		now         time.Duration
@@ -39,6 +40,12 @@ func TestWhatComesNextDependsOnTheConsumer(t *testing.T) {
 		{"a worker has it", inHand, 2 * time.Second, nil, nil, "Without an answer the broker delivers it again", "Due since"},
 		{"its deadline has passed", inHand, 45500 * time.Millisecond, nil, nil, "Due since 14 s", "delivers it again"},
 		{"its consumer is gone while a worker has it", inHand, 2 * time.Second, func(c *ConsumerState) { c.Gone = true }, nil, "until a consumer exists", "delivers it again"},
+		{"it was handed back, and its consumer is paused", inHand + "naked 2s seq=1 n=1 cseq=1\n", 3 * time.Second, func(c *ConsumerState) { c.Paused = true }, nil,
+			"Nothing is delivered until consumer marketing-task-worker resumes", "Without an answer"},
+		{"it was handed back for ten seconds", inHand + "naked 2s seq=1 n=1 cseq=1 delay=10s\n", 3 * time.Second, nil, nil, "It was handed back. The broker delivers it again when its delay has passed", "due again"},
+		{"its last attempt was handed back", inHand + "naked 2s seq=1 n=3 cseq=3\n", 3 * time.Second, nil, nil, "No attempt is left", "Without an answer"},
+		{"it was deferred", stored + deferred, 8 * time.Second, nil, nil, "It is due at 2026-11-01 12:00:20.000 UTC", "due since"},
+		{"it was deferred, and that is over", stored + deferred, 25 * time.Second, nil, nil, "It is due since 5 s", "due at"},
 		{"its consumer is paused while a worker has it", inHand, 2 * time.Second, func(c *ConsumerState) { c.Paused = true }, nil, "resumes", "delivers it again"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -50,6 +57,52 @@ func TestWhatComesNextDependsOnTheConsumer(t *testing.T) {
 				t.Errorf("got %q, want %q and not %q", got, tc.want, tc.never)
 			}
 		})
+	}
+}
+
+// Who has a message that left its stream, however it was left: nobody.
+func TestNobodyHasWhatLeftItsStream(t *testing.T) {
+	t.Parallel()
+	const stored = "published 0s seq=1 task=T msgid=T\n"
+	const inHand = stored + "heartbeat 1s seq=1 n=1 cseq=1\n"
+	for _, tc := range []struct{ name, given, want string }{
+		{"removed in hand", inHand + "vanished 9s seq=1 removal=deleted", "marketing-task-worker had attempt 1 when the message was removed by an operator"},
+		{"removed in hand after its completion was reported", inHand + "completed 2s task=T msgid=T n=1 agent=marketing\nvanished 9s seq=1 removal=deleted",
+			"marketing-task-worker had attempt 1 when the message was removed by an operator"},
+		{"missed after its completion was recorded", inHand + "completion_recorded 2s task=T\nvanished 9s seq=1 removal=unknown", "no answer was seen"},
+		{"missed after its completion was recorded, and no delivery was seen", stored + "completion_recorded 2s task=T record=1\nvanished 9s seq=1 removal=unknown",
+			"without a delivery being seen"},
+		{"missed in hand", inHand + "vanished 9s seq=1 removal=unknown", "marketing-task-worker had attempt 1; then the message left the stream, and no answer was seen"},
+		{"removed after it was handed back", inHand + "naked 2s seq=1 n=1 cseq=1\nvanished 9s seq=1 removal=deleted", "had handed attempt 1 back; then the message was removed by an operator"},
+		{"removed after its lease lapsed", inHand + "lease_expired 4s seq=1 n=1 basis=1s deadline=4s\nvanished 9s seq=1 removal=age",
+			"The lease of marketing-task-worker on attempt 1 had lapsed; then the message was removed by the max_age of the stream"},
+		{"removed after its attempts were used up", inHand + "max_deliveries 5s seq=1 n=1\nvanished 9s seq=1 removal=unknown", "had lapsed; then the message left the stream, and no answer was seen"},
+		{"removed before any delivery", stored + "vanished 9s seq=1 removal=limit undelivered", "by a limit of the stream, and no worker ever had it."},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			got := traceOf(t, "T", tc.given, time.Minute).Answers.Ownership.said()
+			if !strings.HasPrefix(got, "Nobody: ") || !strings.Contains(got, tc.want) {
+				t.Errorf("got %q, want nobody, and %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// A consumer that is gone keeps no lease: who had the message may be at work, and its answer has no effect.
+func TestAWorkerOfADeletedConsumerOnlyHadTheMessage(t *testing.T) {
+	t.Parallel()
+	const inHand = "published 0s seq=1 task=T\nheartbeat 1s seq=1 n=1 cseq=1\n"
+	for given, want := range map[string]string{
+		inHand: "A worker had attempt 1 of 3. marketing-task-worker took attempt 1 of 3, and was deleted since.",
+		inHand + "acked 3s seq=1 n=1 cseq=1\nack_refuted 9s seq=1\n":                  "Answered, without effect. marketing-task-worker took attempt 1 of 3, and was deleted since: an answer that was seen had no effect.",
+		inHand + "acked 3s seq=1 n=1 cseq=1 unproved said=0s\nack_refuted 9s seq=1\n": "Answered, without effect. marketing-task-worker took attempt 1 of 3, and was deleted since: an answer that was seen had no effect.",
+	} {
+		rows := foldAll([][]Event{parseScenario(t, given)})
+		in := TraceInput{Record: rows.record("T"), Consumers: []ConsumerState{worker(func(c *ConsumerState) { c.Gone = true })}, Now: base.Add(time.Minute)}
+		if got := AssembleTrace(in).Answers.Ownership.said(); got != want {
+			t.Errorf("%q: got %q, want %q", given, got, want)
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ const (
 	RemovedWithStream Removal = "stream"      // Its stream was deleted.
 	RemovedByInterest Removal = "consumer"    // Its stream has Interest retention, and the last consumer that took it was deleted.
 	RemovedToQueue    Removal = "dead_letter" // Its dead-letter entry is stored, and Fleetglass's monitor deleted it.
+	RemovedUnwatched  Removal = "unwatched"   // It reached its age or its TTL while nobody observed its stream: an operator or a limit may have removed it before.
 	RemovedByBroker   Removal = "deleted"     // The broker says that it was deleted unacknowledged. By an operator, a purge, a publish that rolls up, a limit or because no consumer took it any more (Interest retention), it does not say.
 	RemovedUnknown    Removal = "unknown"     // It is gone, and nothing seen says how: an acknowledgement may have been missed.
 )
@@ -26,12 +27,13 @@ var removalWords = map[Removal]string{
 	RemovedWithStream: "with its stream",
 	RemovedByInterest: "with the last consumer that took it",
 	RemovedToQueue:    "once its dead-letter entry was stored",
+	RemovedUnwatched:  "by its age, its TTL or, before that, an operator or a limit",
 	RemovedByBroker:   "by an operator, a purge, a rollup, a limit or lost interest",
 }
 
 // Removals lists the kinds of removal of which the cause is known.
 func Removals() []Removal {
-	return []Removal{RemovedByAge, RemovedByTTL, RemovedByLimit, RemovedByOperator, RemovedWithStream, RemovedByInterest, RemovedToQueue, RemovedByBroker}
+	return []Removal{RemovedByAge, RemovedByTTL, RemovedByLimit, RemovedByOperator, RemovedWithStream, RemovedByInterest, RemovedToQueue, RemovedUnwatched, RemovedByBroker}
 }
 
 // Known reports whether the cause is known, which excludes that the message left by an answer that was missed.
@@ -48,7 +50,7 @@ func (r Removal) rank() int {
 		return 0
 	case RemovedUnknown:
 		return 1
-	case RemovedByBroker:
+	case RemovedByBroker, RemovedUnwatched:
 		return 2
 	case RemovedToQueue:
 		return 4

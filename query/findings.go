@@ -266,7 +266,7 @@ func (s *Service) ledgerTasks(ctx context.Context, now lifecycle.Micros) (out le
 	return out, err
 }
 
-// removedByTheStream keeps the tasks whose newest message the stream itself dropped: what an operator deletes is a decision.
+// removedByTheStream keeps the tasks whose newest message the stream itself dropped, or would have by now: what an operator deletes is a decision.
 func (s *Service) removedByTheStream(ctx context.Context, tasks []lifecycle.TaskSummary) ([]lifecycle.TaskSummary, error) {
 	var out []lifecycle.TaskSummary
 	for _, t := range tasks {
@@ -274,7 +274,8 @@ func (s *Service) removedByTheStream(ctx context.Context, tasks []lifecycle.Task
 		if err != nil {
 			return nil, err
 		}
-		if removal == lifecycle.RemovedByAge || removal == lifecycle.RemovedByTTL || removal == lifecycle.RemovedByLimit {
+		switch removal {
+		case lifecycle.RemovedByAge, lifecycle.RemovedByTTL, lifecycle.RemovedByLimit, lifecycle.RemovedUnwatched:
 			out = append(out, t)
 		}
 	}

@@ -204,7 +204,8 @@ func (j *judgement) message(o lifecycle.OpenMessage) {
 func (j *judgement) absent(c *Consumer, o lifecycle.OpenMessage) {
 	missed, ok := j.missed[o.Message.Key.Seq]
 	if c != nil {
-		missed.Full = missed.Full || j.known.passed[c.Name].overflowed(j.view.Limits.MaxPerSubject, o.Message)
+		missed.Over = j.known.passed[c.Name].overflowed(j.view.Limits.MaxPerSubject, o.Message)
+		missed.Full = missed.Full || missed.Over.Known()
 	}
 	if !ok || o.Message.VanishedAt.Known() || j.view.Drained < missed.Since.Add(j.waits.Vanish) {
 		return

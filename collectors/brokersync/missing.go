@@ -1,6 +1,7 @@
 package brokersync
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -130,20 +131,26 @@ type passed struct {
 	firsts []first // In the order of the stream.
 	all    evidence
 	forgot bool                // The broker has forgotten deliveries: their numbers are given to others.
-	stored map[string][]uint64 // By subject: the messages that were stored, in their order.
+	stored map[string][]stored // By subject: the messages that were stored, in their order.
+}
+
+// stored is a message that was stored.
+type stored struct {
+	seq uint64
+	at  lifecycle.Micros
 }
 
 // first is the first delivery of a message.
 type first struct{ seq, cseq uint64 }
 
 func passedBy(v view, c Consumer, rows []lifecycle.MessageFacts) passed {
-	p := passed{all: evidence{}, stored: map[string][]uint64{}}
+	p := passed{all: evidence{}, stored: map[string][]stored{}}
 	for _, m := range rows {
 		if !v.takes(c, m) {
 			continue
 		}
 		if m.Stored != nil {
-			p.stored[m.Stored.Subject] = append(p.stored[m.Stored.Subject], m.Key.Seq)
+			p.stored[m.Stored.Subject] = append(p.stored[m.Stored.Subject], stored{m.Key.Seq, m.Stored.At})
 		}
 		p.forgot = p.forgot || m.ContestedBy(c.Name)
 		known := evidenceOf(m, c)
@@ -180,14 +187,17 @@ func (p passed) over(c Consumer, seq uint64) bool {
 	return true
 }
 
-// overflowed reports whether so many messages of its subject were stored after a message that its limit must have removed it.
-func (p passed) overflowed(limit int64, m lifecycle.MessageFacts) bool {
+// overflowed is when so many messages of its subject had been stored after a message that its limit must have removed it; zero where it need not have.
+func (p passed) overflowed(limit int64, m lifecycle.MessageFacts) lifecycle.Micros {
 	if limit <= 0 || m.Stored == nil {
-		return false
+		return 0
 	}
-	stored := p.stored[m.Stored.Subject]
-	at, _ := slices.BinarySearch(stored, m.Key.Seq+1)
-	return int64(len(stored)-at) >= limit
+	all := p.stored[m.Stored.Subject]
+	at, _ := slices.BinarySearchFunc(all, m.Key.Seq+1, func(s stored, seq uint64) int { return cmp.Compare(s.seq, seq) })
+	if last := int64(at) + limit - 1; last < int64(len(all)) {
+		return all[last].at
+	}
+	return 0
 }
 
 // undelivered reports whether it is proved that no worker ever had a missing message: only one consumer can have delivered it, and that one has
@@ -220,7 +230,7 @@ func (k known) undecided(v view, c *Consumer, m lifecycle.MessageFacts, missed M
 		return false
 	}
 	limit := v.Limits.MaxPerSubject
-	overflow := limit > 0 && c != nil && !missed.Full && !k.passed[c.Name].overflowed(limit, m)
+	overflow := limit > 0 && c != nil && !missed.Full && !k.passed[c.Name].overflowed(limit, m).Known()
 	return (overflow && v.Verifiable < missed.Last) || (!k.undelivered(v, c, m) && c.expectsLines(v))
 }
 

@@ -86,6 +86,8 @@ type view struct {
 	Replaced   map[string]lifecycle.Micros             // By consumer: when it was created in the place of another of its name.
 	Before     map[consumerKey]lifecycle.ConsumerState // As they were at the poll before.
 	Busy       map[string]lifecycle.Micros             // As [State.Busy].
+	Watched    lifecycle.Micros                        // As [State.Watched].
+	MaxAgeAt   lifecycle.Micros                        // As [State.MaxAgeAt].
 	Deleted    *Deletions                              // Consumers that were deleted; nil where that was not asked.
 }
 

@@ -3,6 +3,7 @@ package brokersync
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"fleetglass/lifecycle"
 )
@@ -12,6 +13,9 @@ import (
 type State struct {
 	Stream     lifecycle.StreamID                      // The incarnation that all but Consumers and Capture are about.
 	At         lifecycle.Micros                        // When the stream was observed last.
+	Watched    lifecycle.Micros                        // Since when it is observed without a long break.
+	MaxAge     time.Duration                           // Its max_age at the last observation.
+	MaxAgeAt   lifecycle.Micros                        // When another one was observed before it; zero where none was.
 	Consumers  map[consumerKey]lifecycle.ConsumerState // As they were stored last.
 	Capture    CaptureProgress
 	Sweep      Sweep
@@ -35,6 +39,7 @@ type Missed struct {
 	Since lifecycle.Micros // Its time.
 	Last  uint64           // The last sequence of the stream at that time.
 	Full  bool             // The stream, or the message's subject, held as much as its limit allows, and nothing older.
+	Over  lifecycle.Micros // When so many messages of its subject had been stored after it that its limit must have removed it; zero where that is not known.
 }
 
 // NewState is the state of a stream of which only the consumers that the store knows are remembered.
@@ -61,6 +66,19 @@ func copied[K comparable, V any](m map[K]V) map[K]V {
 		return map[K]V{}
 	}
 	return maps.Clone(m)
+}
+
+// longBreak is how long nobody may have observed a stream whose messages are known to have left it when they reached their age.
+const longBreak = 30 * time.Second
+
+// watch notes an observation of the stream, and which max_age it has.
+func (s *State) watch(o Observation) {
+	if !s.At.Known() || o.At.Sub(s.At) > longBreak {
+		s.Watched, s.MaxAge = o.At, o.Limits.MaxAge
+	}
+	if s.MaxAge != o.Limits.MaxAge {
+		s.MaxAge, s.MaxAgeAt = o.Limits.MaxAge, o.At
+	}
 }
 
 // busyNow is [State.Busy] after one more observation.

@@ -71,6 +71,9 @@ func (st *step) observe(o Observation) {
 		now = o.Removed.Add(st.rules.Waits.Vanish)
 	}
 	n := &st.next
+	if !o.Absent {
+		n.watch(o)
+	}
 	n.At, n.Capture = now, n.Capture.advance(o.Capture, now)
 	st.view = view{Observation: o, Drained: n.Capture.answers(), Blind: o.Capture.missing()}
 	if o.Absent {
@@ -81,7 +84,7 @@ func (st *step) observe(o Observation) {
 	}
 	n.Sweep = n.Sweep.observe(o)
 	n.Comparison = n.Comparison.observe(o, n.Capture.Publishes.UpTo)
-	st.view.Verifiable = n.Comparison.Verifiable
+	st.view.Verifiable, st.view.Watched, st.view.MaxAgeAt = n.Comparison.Verifiable, n.Watched, n.MaxAgeAt
 	n.Steady, n.Unbroken = st.was.steadyNow(o), st.was.unbrokenNow(o)
 	o.Consumers = st.was.withWaits(o)
 	st.view.Consumers = slices.Clone(o.Consumers)

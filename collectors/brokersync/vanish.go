@@ -11,6 +11,7 @@ import (
 const (
 	GoneByAge       = lifecycle.VanishedByAge
 	GoneByTTL       = "older than its Nats-TTL"
+	GoneUnwatched   = "gone when it was looked for, and older than its max_age or its Nats-TTL"
 	GoneByLimits    = "discarded by limits"
 	GoneUndelivered = "stream purged or message deleted: no worker ever had it"
 	GoneDead        = "gone after its last attempt: deleted, or answered late"
@@ -24,20 +25,33 @@ const (
 )
 
 // vanished says that an open message left the stream without a line that explains it. undelivered says that no worker ever had it: only
-// then are its age, its TTL or a full stream the reason, for else an acknowledgement may have been missed.
+// then are its age, its TTL or a full stream the reason, for else an acknowledgement may have been missed. Where the stream was not observed when the
+// message reached its age, something else may have removed it before.
 func vanished(v view, c *Consumer, o lifecycle.OpenMessage, missed Missed, undelivered bool) lifecycle.Event {
 	m := o.Message
 	reason, by, at := GoneUnknown, lifecycle.RemovedUnknown, missed.Since.Truncate(time.Second)
 	aged, expired := endOf(m, v.Limits.MaxAge), endOf(m, ttlOf(m))
+	if aged.Known() {
+		aged = max(aged, v.MaxAgeAt)
+	}
 	tooOld, outlived := aged.Known() && aged <= missed.Since, expired.Known() && expired <= missed.Since
+	end := aged
+	if outlived && (!tooOld || expired < aged) {
+		end = expired
+	}
+	ended := tooOld || outlived
 	switch {
-	case undelivered && tooOld:
-		reason, by, at = GoneByAge, lifecycle.RemovedByAge, aged
-	case undelivered && outlived:
-		reason, by, at = GoneByTTL, lifecycle.RemovedByTTL, expired
+	case undelivered && missed.Over.Known() && (!ended || missed.Over < end):
+		reason, by, at = GoneByLimits, lifecycle.RemovedByLimit, missed.Over
+	case undelivered && ended && end < v.Watched:
+		reason, by, at = GoneUnwatched, lifecycle.RemovedUnwatched, end
+	case undelivered && ended && end == aged:
+		reason, by, at = GoneByAge, lifecycle.RemovedByAge, end
+	case undelivered && ended:
+		reason, by, at = GoneByTTL, lifecycle.RemovedByTTL, end
 	case undelivered && missed.Full:
 		reason, by = GoneByLimits, lifecycle.RemovedByLimit
-	case !tooOld && !outlived && v.lostInterest(m, missed.Since):
+	case !ended && v.lostInterest(m, missed.Since):
 		reason, by = GoneInterest, lifecycle.RemovedByInterest
 	case lifecycle.Judge(m, o.Task).State == lifecycle.StateExhausted:
 		reason = GoneDead

@@ -119,7 +119,7 @@ var completion = []situation{{
 		c.deleteConsumer()
 		c.ack(m)
 	},
-	may:   isNot(done...),
+	may:   all(isNot(done...), says("answered, without effect"), silent("still has it")),
 	never: all(isNot(done...), messageIsNot(0, done...), silent("nothing to do")),
 }, {
 	name: "a record names one of two messages of its key",

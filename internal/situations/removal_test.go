@@ -20,7 +20,7 @@ var removal = []situation{{
 		c.works(time.Second)
 		c.deleteMessage(zero)
 	},
-	may:   all(is("removed"), noAttempt(0)),
+	may:   all(is("removed"), noAttempt(0), says("by an operator")),
 	never: all(isNot("completed", "terminated", "exhausted"), noAttempt(0), silent("gave it up")),
 }, {
 	name: "an operator purges the subject before any delivery",
@@ -113,7 +113,7 @@ var removal = []situation{{
 		c.works(3 * time.Second)
 		c.deleteMessage(zero)
 	},
-	may: is("completed"),
+	may: all(is("completed"), says("removed by an operator")),
 }, {
 	name: "an exhausted message is deleted and stays exhausted",
 	act: func(c *clients) {
@@ -125,7 +125,7 @@ var removal = []situation{{
 		c.works(2 * time.Second)
 		c.deleteMessage(zero)
 	},
-	may:   is("exhausted"),
+	may:   all(is("exhausted"), silent("the stream has it")),
 	never: isNot("completed", "removed"),
 }, {
 	name: "the limit for a subject removes the oldest",
@@ -137,7 +137,7 @@ var removal = []situation{{
 		}
 		c.publish(publish{})
 	},
-	may:   all(of("a", is("removed")), of("b", is("removed")), of("c", is("removed"))),
+	may:   eachOf([]string{"a", "b", "c"}, all(is("removed"), says("by a limit of the stream"))), // Of the others, too, when they are looked for afterwards: they aged.
 	never: all(of("a", all(isNot("exhausted", "completed"), noAttempt(0))), of("b", noAttempt(0))),
 }, {
 	name: "a message's own time to live removes it",
@@ -148,7 +148,7 @@ var removal = []situation{{
 		zero := c.publish(publish{header: nats.Header{"Nats-TTL": {"1s"}}})
 		c.until("the message leaves", func() bool { return !c.there(zero) })
 	},
-	may:   all(is("removed"), noAttempt(0)),
+	may:   all(is("removed"), noAttempt(0), says("by its own TTL")),
 	never: isNot("completed", "exhausted"),
 }, {
 	name: "a message's own time to live removed it before anybody looked",
@@ -170,8 +170,19 @@ var removal = []situation{{
 		zero := c.publish(publish{kind: "aged"})
 		c.until("the message leaves", func() bool { return !c.there(zero) })
 	},
-	may:   all(is("removed"), noAttempt(0)),
+	may:   all(is("removed"), noAttempt(0), says("by the max_age of the stream", "by its age, its TTL or, before that, an operator or a limit")),
 	never: isNot("completed", "exhausted"),
+}, {
+	name: "an operator deletes a message, and it would have become too old before anybody looked",
+	on:   narrow,
+	mode: afterwards,
+	act: func(c *clients) {
+		c.workers()
+		c.deleteMessage(c.publish(publish{}))
+		c.works(9 * time.Second)
+	},
+	may:   all(is("removed"), says("or, before that, an operator or a limit")),
+	never: silent("by the max_age"),
 }, {
 	name: "a consumer lives and dies between two looks, and then the message goes",
 	act: func(c *clients) {

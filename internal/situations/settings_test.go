@@ -103,7 +103,7 @@ var settings = []situation{{
 		c.answer(m, "-NAK")
 		c.nothing(worker)
 	},
-	may:   all(is("failed"), attempts(0, 1, 1), says("paused"), silent("pulls next", "next pull", "due since", "if none has it already")),
+	may:   all(is("failed"), attempts(0, 1, 1), says("paused"), silent("pulls next", "next pull", "due since", "if none has it already", "without an answer")),
 	never: isNot("completed", "exhausted", "redelivered"),
 }, {
 	name: "the last attempt is handed back, and more are allowed after that",

@@ -12,6 +12,12 @@ import (
 // closed are states of a message that nobody delivers again.
 var closed = []string{"completed", "terminated", "exhausted", "removed", "dead_lettered", "outcome_unknown"}
 
+// held are ways to say that somebody, or the stream, has a message, and over the states in which neither does.
+var (
+	held = []string{"and still has it", "the stream has it", "the stream has had it", "a worker has"}
+	over = []string{"completed", "terminated", "removed", "outcome_unknown"}
+)
+
 // again are ways to say that the broker delivers a message once more.
 var again = []string{"delivers it again", "pulls next", "next pull", "waits for a worker"}
 
@@ -28,6 +34,11 @@ func sound(s story) error {
 	for _, h := range headlines(t.Answers) {
 		if n := len(strings.Fields(h)); n > 9 {
 			return fmt.Errorf("a headline of %d words: %q", n, h)
+		}
+	}
+	for _, phrase := range held {
+		if slices.Contains(over, t.State) && strings.Contains(words, phrase) {
+			return fmt.Errorf("it is %s, and the answers say %q", t.State, phrase)
 		}
 	}
 	if !slices.Contains(closed, t.State) || slices.ContainsFunc(t.Messages, func(m seenMessage) bool { return !slices.Contains(closed, m.State) }) {
