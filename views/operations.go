@@ -60,6 +60,13 @@ type BulkBar struct {
 	Filter string // The filter as query parameters.
 }
 
+// RetryBar is what can be done with the dead letters of the tasks that are ticked.
+type RetryBar struct {
+	Off    Denial // Why the reader can do nothing about them; empty where something can be done.
+	All    string // How many tasks match the filter, as it is counted; empty where they are too many to be selected at once.
+	Filter string // The filter as query parameters.
+}
+
 // BulkActions are the actions that can be taken on many entries, in the order in which they are offered.
 func BulkActions() []dlqtriage.ActionKind {
 	return []dlqtriage.ActionKind{
@@ -69,12 +76,16 @@ func BulkActions() []dlqtriage.ActionKind {
 
 // BulkSelection is what an operation is to act on, as a form carries it.
 type BulkSelection struct {
-	IDs    []string // Entries that were ticked.
+	IDs    []string // What was ticked.
 	All    bool     // Everything that the filter selects, instead.
 	Filter string   // As query parameters.
 	Of     string   // What this operation did, instead.
-	Words  string   // What that is, for people.
-	Href   string   // The list that the reader came from.
+
+	OfTasks bool   // The ids and the filter are of tasks: what is selected are their open dead letters.
+	Before  string // Of tasks, when they were selected: what dies later is not.
+
+	Words string // What that is, for people.
+	Href  string // The list that the reader came from.
 }
 
 // BulkPage is an operation before it begins: what it would do.
@@ -99,6 +110,9 @@ func (f ActionForm) ForMany(wrong string) ActionForm {
 
 func (p BulkPage) heading() string {
 	n := int64(len(p.IDs))
+	if p.OfTasks {
+		n = 0
+	}
 	if p.Dry != nil {
 		n = p.Dry.Counts.Selected
 	}
@@ -108,17 +122,21 @@ func (p BulkPage) heading() string {
 // params are the fields of the selection, for the hidden fields of the form.
 func (s BulkSelection) params() []Param {
 	var out []Param
+	all, filter := "select", "filter"
+	if s.OfTasks {
+		all, filter, out = "matching", "tasks", []Param{{Name: "before", Value: s.Before}}
+	}
 	switch {
 	case s.Of != "":
 		return []Param{{Name: "of", Value: s.Of}}
 	case s.All:
-		out = append(out, Param{Name: "select", Value: "all"})
+		out = append(out, Param{Name: all, Value: "all"})
 	default:
 		for _, id := range s.IDs {
 			out = append(out, Param{Name: "id", Value: id})
 		}
 	}
-	return append(out, Param{Name: "filter", Value: s.Filter})
+	return append(out, Param{Name: filter, Value: s.Filter})
 }
 
 // operationTitle names an operation by what it does and on what. A title of a message often begins with a verb itself.

@@ -75,7 +75,7 @@ func (w *Web) startOperation(c *gin.Context) error {
 	case r.wrong != "":
 		return w.showBulk(c, service, r, r.wrong, http.StatusBadRequest)
 	case r.Key == "" || form.Get("seen") != r.seen():
-		return w.showBulk(c, service, r, "You changed it after the dry run. Below is what it would do now.", http.StatusConflict)
+		return w.showBulk(c, service, r, "It changed after the dry run. Below is what it would do now.", http.StatusConflict)
 	}
 	o, err := service.Start(c.Request.Context(), r.BulkRequest)
 	var refused *dlqtriage.Refusal
@@ -102,6 +102,9 @@ func (w *Web) readBulk(c *gin.Context, v url.Values) (r bulkRequest, err error) 
 		if r.Rate, err = strconv.ParseFloat(r.rate, 64); err != nil {
 			r.wrong = "The number of entries a second is not a number."
 		}
+	}
+	if v.Has("tasks") {
+		return r, w.readTasks(c.Request.Context(), &r, v)
 	}
 	return r, w.readSelection(&r, v)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"fleetglass/access"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
 	"fleetglass/views"
@@ -107,11 +108,24 @@ func (w *Web) fillList(ctx context.Context, p *views.TasksPage, lp listPage, q l
 		shown = lp.states
 	}
 	n := counts.Of(shown...)
+	p.Retry = w.retryBar(ctx, q, n, counts.Capped)
 	p.Summary = fmt.Sprintf("%s %s, %s", atLeast(n, counts.Capped), views.Plural(n, "task", "tasks"), q.orderWords())
 	if len(p.Rows) == 0 {
 		p.Empty, err = w.emptyList(ctx, q, lp, snap, counts, list)
 	}
 	return err
+}
+
+// retryBar is what can be done about what died of the tasks of a list; n of them match. Nil where nothing acts on dead letters.
+func (w *Web) retryBar(ctx context.Context, q listQuery, n int64, capped bool) *views.RetryBar {
+	if w.cfg.Operations == nil {
+		return nil
+	}
+	b := views.RetryBar{Off: w.mayNot(ctx, access.TriagePropose), Filter: q.filter.Values().Encode()}
+	if !capped && n <= maxTasksSelected {
+		b.All = views.Count(n)
+	}
+	return &b
 }
 
 // uncounted are tabs of a list of which nothing was counted.
