@@ -158,7 +158,7 @@ func TestThePublishedDistributionComesOutToTheDigit(t *testing.T) {
 		target := "/api/v1/dlq/stats?bucket=month&from=" + w.begin.Time().Format(time.DateOnly) + "&to=" + w.begin.Time().AddDate(0, publishedMonths, 0).Format(time.DateOnly)
 		got := get[EntryStatistics](f, target)
 		minutes := int64(12 * 60_000)
-		total := EntryStatisticsRow{Bucket: Instant(w.begin), Messages: publishedMessages, EntrySums: EntrySums{
+		total := EntryStatisticsRow{Bucket: Instant(w.begin), Observed: "all", Messages: publishedMessages, EntrySums: EntrySums{
 			Entries: 118, AutoResolved: 96, HumanRequired: 22, Resolved: 118, MedianResolutionMS: &minutes,
 		}}
 		rate := 118.0 / publishedMessages
