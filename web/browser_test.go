@@ -32,6 +32,7 @@ func TestInABrowser(t *testing.T) {
 		{"the search box completes words", completeWords},
 		{"views are saved and forgotten", saveViews},
 		{"theme and zone are kept", keepPreferences},
+		{"local time in UTC says that it is the same", sayThatLocalIsUTC},
 		{"a countdown runs", countDown},
 		{"links and commands are copied", copyThings},
 		{"tabs share one stream", shareStream},
@@ -318,6 +319,15 @@ func keepPreferences(t *testing.T, browser context.Context) {
 	b.click(t, `.prefs button[name=tz]:last-of-type`)
 	b.until(t, ready+` && document.querySelector(".prefs button[name=tz]:last-of-type").getAttribute("aria-pressed") === "true"`)
 	b.until(t, `location.search === "?state=completed" && document.documentElement.dataset.theme === "dark" && document.querySelector("#rows time").title.endsWith("IST")`)
+}
+
+// Whose zone is UTC sees nothing change, and is told why.
+func sayThatLocalIsUTC(t *testing.T, browser context.Context) {
+	b := openTab(t, browser, newSite(t, webtest.Rich(noon).Batch))
+	b.setZone(t, "UTC")
+	b.open(t, "/tasks")
+	b.click(t, `.prefs button[name=tz]:last-of-type`)
+	b.until(t, `!document.querySelector("#toast").hidden && document.querySelector("#toast").textContent.includes("time zone is UTC")`)
 }
 
 func countDown(t *testing.T, browser context.Context) {

@@ -1,4 +1,5 @@
 // Theme and time zone without a detour over the server. Both live in cookies, so that the next page is written right at once.
+import { tell } from "./page.js";
 
 const keep = (name, value) => {
   document.cookie = `${name}=${encodeURIComponent(value)}; Path=/; Max-Age=34560000; SameSite=Lax${location.protocol === "https:" ? "; Secure" : ""}`;
@@ -18,4 +19,10 @@ export function preferences() {
   const local = document.querySelector('.prefs button[value="local"]');
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   if (local && zone) local.value = zone;
+  const utc = document.querySelector('.prefs button[value="UTC"]');
+  local?.addEventListener("click", (e) => {
+    if (zone !== "UTC" || utc.getAttribute("aria-pressed") !== "true") return;
+    e.preventDefault(); // Nothing would change, and a button that does nothing looks broken.
+    tell("Your browser's time zone is UTC: the times are the same.");
+  });
 }
