@@ -169,7 +169,7 @@ func (t *TaskFacts) joinCheckpoint(e Event) {
 
 // joinEffect notes an entry of the side-effect log, unless it says that the effect has not taken place yet.
 func (t *TaskFacts) joinEffect(e Event) {
-	if e.Detail.IdempotencyKey == "" || !slices.Contains(doneStatuses, strings.ToLower(e.Detail.Status)) {
+	if e.Detail.IdempotencyKey == "" || !EffectTookPlace(e.Detail.Status) {
 		return
 	}
 	l := LoggedEffect{Key: e.Detail.IdempotencyKey, At: e.At, ID: e.ID}
@@ -185,6 +185,11 @@ func (t *TaskFacts) joinEffect(e Event) {
 
 // doneStatuses are what entries of side-effect logs write of an effect that took place.
 var doneStatuses = []string{"", "complete", "completed", "confirmed", "done", "sent", "succeeded", "success"}
+
+// EffectTookPlace reports whether an entry of a side-effect log with this status says that its effect took place.
+func EffectTookPlace(status string) bool {
+	return slices.Contains(doneStatuses, strings.ToLower(status))
+}
 
 // Completeness is what is known of the completion of a message's work. Times that are zero are not known.
 type Completeness struct {

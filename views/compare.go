@@ -1,6 +1,7 @@
 package views
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -218,15 +219,48 @@ func (c chosen) result() string {
 	})
 }
 
-// effects are the side effects that happened, as far as receipts and the log say.
+// effects are the effects of the attempt on the outside, each with who says so: its agent, or the side-effect log, whose entries name no attempt and stand with the one in
+// whose time they lie. What was announced and never confirmed may have happened or not.
 func (c chosen) effects() string {
 	var out []string
-	for _, e := range c.events {
-		if e.Kind == lifecycle.ReportStepReceipt || e.Kind == lifecycle.EffectLogged {
-			out = append(out, strings.TrimSuffix(e.Detail.Tool+" → "+e.Detail.ResultRef, " → "))
+	for i, e := range c.events {
+		name := strings.TrimSuffix(cmp.Or(e.Detail.Tool, e.Detail.StepID)+" → "+e.Detail.ResultRef, " → ")
+		switch e.Kind {
+		case lifecycle.ReportStepReceipt:
+			out = append(out, name+" (reported)")
+		case lifecycle.ReportOutboundSent:
+			out = append(out, strings.TrimSpace("sent "+name)+" (reported)")
+		case lifecycle.EffectLogged:
+			if lifecycle.EffectTookPlace(e.Detail.Status) {
+				out = append(out, name+" (recorded)")
+			} else {
+				out = append(out, name+" (recorded as "+e.Detail.Status+")")
+			}
+		case lifecycle.ReportStepIntent, lifecycle.ReportOutboundIntent:
+			if !confirmed(e, c.events[i+1:]) {
+				out = append(out, cmp.Or(e.Detail.Tool, e.Detail.StepID, "an effect")+" (announced, not confirmed in this attempt)")
+			}
 		}
 	}
 	return Cut(strings.Join(out, ", "), 400)
+}
+
+// confirmed reports whether one of the events after an announcement says that its effect took place.
+func confirmed(announced lifecycle.Event, later []lifecycle.Event) bool {
+	receipt := lifecycle.ReportStepReceipt
+	if announced.Kind == lifecycle.ReportOutboundIntent {
+		receipt = lifecycle.ReportOutboundSent
+	}
+	d := announced.Detail
+	return slices.ContainsFunc(later, func(e lifecycle.Event) bool {
+		switch e.Kind {
+		case receipt:
+			return e.Detail.StepID == d.StepID && (d.StepID != "" || e.Detail.IdempotencyKey == d.IdempotencyKey && e.Detail.Tool == d.Tool)
+		case lifecycle.EffectLogged:
+			return d.IdempotencyKey != "" && e.Detail.IdempotencyKey == d.IdempotencyKey && lifecycle.EffectTookPlace(e.Detail.Status)
+		}
+		return false
+	})
 }
 
 func (c chosen) use() lifecycle.ModelUse { return usedModel(c.events) }

@@ -44,3 +44,35 @@ func TestTwoAttemptsAreCompared(t *testing.T) {
 		t.Errorf("with one that is not there: %+v", one)
 	}
 }
+
+// Who compares attempts after a failure asks what may have happened already, and who says so.
+func TestEffectsSayWhoKnowsOfThem(t *testing.T) {
+	t.Parallel()
+	effect := func(kind lifecycle.Kind, id, tool, ref, key string) lifecycle.Event {
+		return lifecycle.Event{Kind: kind, Detail: lifecycle.Detail{
+			Naming: lifecycle.Naming{IdempotencyKey: key}, StepReport: lifecycle.StepReport{StepID: id, Tool: tool}, OutcomeReport: lifecycle.OutcomeReport{ResultRef: ref},
+		}}
+	}
+	begun := effect(lifecycle.EffectLogged, "", "pay", "", "k")
+	begun.Detail.Status = "pending"
+	for name, test := range map[string]struct {
+		events []lifecycle.Event
+		want   string
+	}{
+		"nothing":                     {nil, ""},
+		"an announcement alone":       {[]lifecycle.Event{effect(lifecycle.ReportStepIntent, "1", "pay", "", "")}, "pay (announced, not confirmed in this attempt)"},
+		"a receipt":                   {[]lifecycle.Event{effect(lifecycle.ReportStepIntent, "1", "pay", "", ""), effect(lifecycle.ReportStepReceipt, "1", "pay", "ch_1", "")}, "pay → ch_1 (reported)"},
+		"a receipt of another step":   {[]lifecycle.Event{effect(lifecycle.ReportStepIntent, "1", "pay", "", ""), effect(lifecycle.ReportStepReceipt, "2", "mail", "", "")}, "pay (announced, not confirmed in this attempt), mail (reported)"},
+		"a log entry":                 {[]lifecycle.Event{effect(lifecycle.EffectLogged, "", "mail", "m-1", "k")}, "mail → m-1 (recorded)"},
+		"the log confirms a step":     {[]lifecycle.Event{effect(lifecycle.ReportStepIntent, "1", "pay", "", "k"), effect(lifecycle.EffectLogged, "", "pay", "ch_1", "k")}, "pay → ch_1 (recorded)"},
+		"the log has another key":     {[]lifecycle.Event{effect(lifecycle.ReportStepIntent, "1", "pay", "", "k"), effect(lifecycle.EffectLogged, "", "pay", "", "l")}, "pay (announced, not confirmed in this attempt), pay (recorded)"},
+		"the log has it as begun":     {[]lifecycle.Event{effect(lifecycle.ReportStepIntent, "1", "pay", "", "k"), begun}, "pay (announced, not confirmed in this attempt), pay (recorded as pending)"},
+		"a message that was sent":     {[]lifecycle.Event{effect(lifecycle.ReportOutboundIntent, "o", "", "", ""), effect(lifecycle.ReportOutboundSent, "o", "", "", "")}, "sent o (reported)"},
+		"a message about to be sent":  {[]lifecycle.Event{effect(lifecycle.ReportOutboundIntent, "o", "", "", "")}, "o (announced, not confirmed in this attempt)"},
+		"a receipt is not a delivery": {[]lifecycle.Event{effect(lifecycle.ReportOutboundIntent, "o", "", "", ""), effect(lifecycle.ReportStepReceipt, "o", "", "", "")}, "o (announced, not confirmed in this attempt), o (reported)"},
+	} {
+		if got := (chosen{events: test.events}).effects(); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}
