@@ -64,6 +64,7 @@ type BulkBar struct {
 type RetryBar struct {
 	Off    Denial // Why the reader can do nothing about them; empty where something can be done.
 	All    string // How many tasks match the filter, as it is counted; empty where they are too many to be selected at once.
+	Most   int64  // How many can be selected at once.
 	Filter string // The filter as query parameters.
 }
 

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"fleetglass/dlqtriage"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
+	"fleetglass/web/webtest"
 )
 
 // deadTask is a task with an open dead letter, and its entry.
@@ -80,6 +82,18 @@ func TestAllTasksThatMatchAreSelectedByTheirFilter(t *testing.T) {
 	wants{"#bulk-off": "read-only mode", "#retry-tasks": "=0", "#matching": "=0", "#only-these": "Show only these"}.check(t, readOnly.get(t, "/tasks?state=dead_lettered", 200))
 	plain := newSite(t, lifecycle.Batch{})
 	wants{"#retry-tasks": "=0", "#bulk-off": "=0"}.check(t, plain.get(t, "/tasks", 200))
+}
+
+// Nobody wonders why a long list has no box for all that match.
+func TestMoreTasksThanCanBeSelectedAtOnceAreRefusedInWords(t *testing.T) {
+	t.Parallel()
+	many := webtest.NewStory(noon)
+	for i := range 1001 {
+		many.Publish(fmt.Sprintf("tsk-%04d", i), "cto", "code_review", "Review", -time.Hour, "")
+	}
+	s := newSite(t, many.Batch, operating)
+	wants{"#too-many": "Narrow the list to select all: over 1,000 match.", "#matching": "=0", "#retry-tasks": ""}.check(t, s.get(t, "/tasks", 200))
+	wants{"main": "more than 1,000 tasks are selected"}.check(t, s.get(t, "/operations/new?tasks=&matching=all", http.StatusBadRequest))
 }
 
 func TestTasksAreTickedAndRetriedInABrowser(t *testing.T) {

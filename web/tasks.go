@@ -121,7 +121,7 @@ func (w *Web) retryBar(ctx context.Context, q listQuery, n int64, capped bool) *
 	if w.cfg.Operations == nil {
 		return nil
 	}
-	b := views.RetryBar{Off: w.mayNot(ctx, access.TriagePropose), Filter: q.filter.Values().Encode()}
+	b := views.RetryBar{Off: w.mayNot(ctx, access.TriagePropose), Most: maxTasksSelected, Filter: q.filter.Values().Encode()}
 	if !capped && n <= maxTasksSelected {
 		b.All = views.Count(n)
 	}
