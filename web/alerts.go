@@ -12,6 +12,7 @@ import (
 	"fleetglass/access"
 	"fleetglass/alerts"
 	"fleetglass/decision"
+	"fleetglass/internal/health"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
@@ -44,6 +45,7 @@ func (w *Web) alertBoard(c *gin.Context) error {
 	}
 	here := address("/alerts", q.values)
 	p := views.AlertsPage{Links: links(c, here, "/api/v1/alerts", q.values), Here: here, Lede: alertsLede(board), Receivers: w.cfg.TellsAlerts, May: w.mayNot(ctx, access.TriageApply)}
+	p.Checked, p.Overdue = w.rulesChecked(), overdue(board)
 	p.Deliveries = board.Deliveries[:min(len(board.Deliveries), deliveryRows)]
 	p.States, p.Choices, p.Narrowed = q.tabs(board), q.choices(board, w.rules()), !q.filter.Empty()
 	found := board.Only(q.filter)
@@ -72,6 +74,32 @@ func (w *Web) emptyAlerts(snap *query.FleetSnapshot) views.EmptyState {
 		return views.EmptyState{Kind: "down", Say: "Nothing fires, but " + down + ".", Why: "What needs attention may not be seen now.", Links: []views.Chip{{Href: "/capture", Label: "Capture"}}}
 	}
 	return views.EmptyState{Kind: "healthy", Say: "All healthy: nothing fires.", Why: fmt.Sprintf("%s checked just now; %s", counted(snap.Counts.Total(), "task", "tasks"), captureWords(w.health()))}
+}
+
+// rulesChecked asks the evaluator when it last looked.
+func (w *Web) rulesChecked() views.RulesChecked {
+	for _, p := range w.health() {
+		if p.Kind != "alerts" {
+			continue
+		}
+		out := views.RulesChecked{At: lifecycle.MicrosOf(p.LastAt)}
+		if p.State == health.Down || p.State == health.Behind {
+			out.Failing = p.Detail
+		}
+		return out
+	}
+	return views.RulesChecked{Unknown: true}
+}
+
+// overdue is the deadline that a lease passed first, of the alerts that still stand.
+func overdue(b query.Alerts) lifecycle.Micros {
+	var first lifecycle.Micros
+	for _, s := range b.All {
+		if s.State != alerts.StateResolved && alerts.LeaseRules(s.Rule) && s.Deadline.Known() && s.Deadline < b.AsOf && (!first.Known() || s.Deadline < first) {
+			first = s.Deadline
+		}
+	}
+	return first
 }
 
 func alertsLede(b query.Alerts) string {

@@ -14,6 +14,7 @@ import (
 	"fleetglass/access"
 	"fleetglass/alerts"
 	"fleetglass/docs/runbooks"
+	"fleetglass/internal/health"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
@@ -123,6 +124,60 @@ func TestTheBoardIsNarrowedAsTheAPIIs(t *testing.T) {
 	answer, _ := s.send(t, "/alerts?agent=ceo", url.Values{"step": {"ack"}, "id": {alerts.AlertID(alerts.RuleZombie, "b")}})
 	if to := answer.Header.Get("Location"); !strings.HasPrefix(to, "/alerts?agent=ceo#zombie-") {
 		t.Errorf("after the acknowledgement the page is %q", to)
+	}
+}
+
+// checkedBy makes the evaluator of the rules report.
+func checkedBy(state health.State, at time.Time, detail string) func(*setup) {
+	return func(s *setup) {
+		s.Health = health.ReporterFunc(func() []health.Part {
+			return []health.Part{{Name: "alerts", Kind: "alerts", State: state, LastAt: at, Detail: detail}}
+		})
+	}
+}
+
+func TestTheBoardSaysWhenTheRulesWereChecked(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		with func(*setup)
+		want string
+	}{
+		{"lately", checkedBy(health.OK, noon.Add(-4*time.Second), ""), "rules checked 4 s ago"},
+		{"failing", checkedBy(health.Behind, noon.Add(-20*time.Second), "the store does not answer"), "rules checked 20 s ago checks fail"},
+		{"never", checkedBy(health.Starting, time.Time{}, ""), "rules not checked yet"},
+		{"nobody tells", func(*setup) {}, "not known when the rules were checked"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			wants{"#checked": c.want}.check(t, newSite(t, webtest.Rich(noon).Batch, alerting, c.with).get(t, "/alerts", 200))
+		})
+	}
+	s := newSite(t, webtest.Rich(noon).Batch, alerting, checkedBy(health.OK, noon.Add(-4*time.Second), ""))
+	s.fires(t, zombie("a", "cto"), alerts.Finding{Rule: alerts.RuleStale, Key: "b", Severity: alerts.Warning, What: "b is stale", TaskID: "b", Deadline: lifecycle.MicrosOf(noon.Add(-4 * time.Minute))},
+		alerts.Finding{Rule: alerts.RuleExpiring, Key: "c", Severity: alerts.Info, What: "c is expiring", TaskID: "c", Deadline: lifecycle.MicrosOf(noon.Add(time.Minute))})
+	wants{"#checked": "oldest lease past its deadline: over by 4 m"}.check(t, s.get(t, "/alerts", 200))
+	s.clock.Advance(time.Minute)
+	s.fires(t)
+	if got := text(s.get(t, "/alerts", 200).Find("#checked")); strings.Contains(got, "oldest") {
+		t.Errorf("nothing is past its deadline any more, and the board says %q", got)
+	}
+}
+
+// TestTheMarkOfTheRulesGoesStale takes the server away: how long ago the rules were checked goes on, and stands out.
+func TestTheMarkOfTheRulesGoesStale(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch, alerting, checkedBy(health.OK, noon.Add(-4*time.Second), ""))
+	s.fires(t, zombie("a", "cto"))
+	b := &tab{ctx: testkit.Tab(t, testkit.Browser(t)), site: s}
+	b.open(t, "/alerts")
+	b.until(t, `document.body.dataset.stream === "open"`)
+	s.kill()
+	b.until(t, `"lost" in document.body.dataset`)
+	over := eval[string](t, b, `document.querySelector("#firing [data-deadline]").textContent`)
+	b.until(t, `Number.parseInt(document.querySelector("#checked time").textContent) >= 10 && getComputedStyle(document.querySelector("#checked time")).textDecorationStyle === "wavy"`)
+	if got := eval[string](t, b, `document.querySelector("#firing [data-deadline]").textContent`); got != over {
+		t.Errorf("a countdown went on from %s to %s", over, got)
 	}
 }
 

@@ -26,12 +26,13 @@ function duration(seconds) {
 const put = (element, text) => { if (element.textContent !== text) element.textContent = text; };
 
 function tick() {
-  if (document.hidden || isLost()) return;
-  const now = serverNow();
-  for (const t of document.querySelectorAll("time[data-ago]")) {
+  if (document.hidden) return;
+  const now = serverNow(), lost = isLost();
+  for (const t of document.querySelectorAll(lost ? "time[data-ago=always]" : "time[data-ago]")) {
     const seconds = (now - Date.parse(t.dateTime)) / 1000;
     put(t, seconds >= 1 ? `${age(seconds)} ago` : seconds >= -1 ? "now" : `in ${age(-seconds)}`);
   }
+  if (lost) return; // What counts down is not known any more; how long ago the last sign was still is.
   for (const t of document.querySelectorAll("[data-deadline]")) {
     const left = (Date.parse(t.dataset.deadline) - now) / 1000;
     const past = left <= -1 && !("over" in t.dataset), words = t.nextElementSibling;
