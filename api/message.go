@@ -40,6 +40,7 @@ type Message struct {
 // Attempt is one delivery.
 type Attempt struct {
 	N                int      `json:"n" example:"1"`
+	Former           bool     `json:"former" doc:"A consumer of the same name made it that is no more: the one that lives counts its deliveries from one again."`
 	ConsumerSeq      Sequence `json:"consumer_seq"`
 	BeganAt          Instant  `json:"began_at"`
 	BeganExact       bool     `json:"began_exact" doc:"The broker's own time; otherwise a bound."`
@@ -143,7 +144,7 @@ func otherOf(m lifecycle.MessageTrace, typical map[string]lifecycle.Typical, now
 
 func attemptOf(a lifecycle.Attempt) Attempt {
 	return Attempt{
-		N: a.N, ConsumerSeq: Sequence(a.ConsumerSeq), BeganAt: Instant(a.BeganAt), BeganExact: a.BeganExact,
+		N: a.N, Former: a.Former, ConsumerSeq: Sequence(a.ConsumerSeq), BeganAt: Instant(a.BeganAt), BeganExact: a.BeganExact,
 		FirstHeartbeatAt: Instant(a.FirstBeat), LastHeartbeatAt: Instant(a.LastBeat), EndedAt: Instant(a.EndedAt), End: string(a.End),
 		Reason: Text(a.Reason), Silent: a.Silent, AckedAt: Instant(a.AckAt), AckConfirmed: a.Confirmed,
 		NakDelayMS: knownMilliseconds(time.Duration(a.NakDelayNs), a.NakDelayNs > 0),

@@ -21,6 +21,8 @@ type Sight struct {
 	AloneSince   lifecycle.Micros // No other consumer of its name lived since then; not after CreatedAt.
 	DeliveredSeq uint64           // Everything up to this stream sequence that its filters match was delivered.
 	Deliveries   uint64           // How many deliveries it made.
+	Answered     uint64           // All its deliveries up to this one were answered.
+	Sole         bool             // It hands out one message at a time, and awaits an answer.
 	Measured     bool             // The broker sends metrics of its acknowledgements.
 	Filters      []string         // The subjects that it takes; nil for all.
 }
@@ -29,7 +31,14 @@ type Sight struct {
 // names existed, had delivered the message, and had made as many deliveries. Of the last the broker takes no notice, but only somebody who was not given
 // the message, or who writes what is not so, names a later one.
 func (s Sight) canHaveMade(seq, delivery uint64, at lifecycle.Micros) bool {
-	return s.CreatedAt.Known() && s.CreatedAt <= at && s.DeliveredSeq >= seq && s.Deliveries >= delivery
+	return s.CreatedAt.Known() && s.CreatedAt <= at && s.made(seq, delivery)
+}
+
+// made reports whether one of its deliveries can have been that one of a message. Where it hands out one message at a time, those that are not answered are
+// all of the message that it delivered last.
+func (s Sight) made(seq, delivery uint64) bool {
+	answered := s.Sole && s.DeliveredSeq == seq && delivery <= s.Answered
+	return s.DeliveredSeq >= seq && s.Deliveries >= delivery && !answered
 }
 
 // Standing says how an answer to a delivery of a consumer stands by what the broker said of that consumer. Where it was not asked, as for streams of another
@@ -41,7 +50,15 @@ func (s Streams) Standing(k lifecycle.MessageKey, consumer string, delivery uint
 		standing.Unproved, standing.SaidAt = true, publishedAt
 	}
 	standing.Own = s.TakesOwn(k, consumer)
+	standing.Former = s.OfFormer(k, consumer, delivery, at, publishedAt)
 	return standing
+}
+
+// OfFormer reports whether an answer that was sent at a time can only be one to a delivery of a consumer that lived before the one of its name that lives now,
+// when the message was stored already: the living one was there, and did not make that delivery.
+func (s Streams) OfFormer(k lifecycle.MessageKey, consumer string, delivery uint64, at, publishedAt lifecycle.Micros) bool {
+	sight, asked := s.Sights[ConsumerRef{k.Stream.Name, consumer}]
+	return s.denied(asked && s.lives(k) && sight.CreatedAt.Known() && sight.CreatedAt <= at && sight.AloneSince > publishedAt && !sight.made(k.Seq, delivery))
 }
 
 // TakesOwn reports whether a consumer takes the tasks of its agent alone, so that it says nothing about a message for another.
@@ -61,7 +78,7 @@ func (s Streams) NeverDelivered(k lifecycle.MessageKey, consumer string, at life
 	if !asked || !s.lives(k) || !sight.CreatedAt.Known() || sight.AloneSince > at {
 		return false
 	}
-	return s.denied(sight.DeliveredSeq < k.Seq || sight.Deliveries < delivery)
+	return s.denied(!sight.made(k.Seq, delivery))
 }
 
 // Unmeasured reports whether the broker sends no metrics of a consumer's acknowledgements.
@@ -154,7 +171,10 @@ func (n *IncarnationResolver) listSights(ctx context.Context, stream string, int
 }
 
 func (n *IncarnationResolver) sightOf(ctx context.Context, ref ConsumerRef, info *jetstream.ConsumerInfo) (Sight, error) {
-	s := Sight{CreatedAt: lifecycle.MicrosOf(info.Created), DeliveredSeq: info.Delivered.Stream, Deliveries: info.Delivered.Consumer, Measured: info.Config.SampleFrequency != "", Filters: filtersOf(info.Config)}
+	s := Sight{
+		CreatedAt: lifecycle.MicrosOf(info.Created), DeliveredSeq: info.Delivered.Stream, Deliveries: info.Delivered.Consumer, Answered: info.AckFloor.Consumer,
+		Sole: info.Config.MaxAckPending == 1 && info.NumAckPending == 1, Measured: info.Config.SampleFrequency != "", Filters: filtersOf(info.Config),
+	}
 	var err error
 	s.AloneSince, err = n.aloneSince(ctx, ref, s.CreatedAt, lifecycle.MicrosOf(info.TimeStamp))
 	return s, err

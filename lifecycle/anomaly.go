@@ -159,7 +159,7 @@ func (m *MessageFacts) consumerRecreated() bool {
 			return true
 		}
 	}
-	return m.RecreatedAt.Known()
+	return m.RecreatedAt.Known() || len(m.Former) > 0
 }
 
 // deliveredElse reports whether another than the i-th attempt has a consumer sequence.

@@ -92,6 +92,14 @@ func (m *MessageTrace) allowing(n int) *ConsumerState {
 	return m.Consumer
 }
 
+// named names an attempt of the message.
+func (m *MessageTrace) named(a Attempt) string {
+	if a.Former {
+		return fmt.Sprintf("attempt %d of its former consumer", a.N)
+	}
+	return attemptOf(a.N, m.allowing(a.N))
+}
+
 // attemptOf names an attempt and how many there are. Where fewer are allowed by now than there were, only the attempt.
 func attemptOf(n int, c *ConsumerState) string {
 	if c != nil && c.MaxDeliver >= max(n, 1) {

@@ -17,8 +17,8 @@ func ownership(m MessageTrace) Answer {
 	if len(m.Attempts) == 0 {
 		return ownershipBeforeDelivery(m)
 	}
-	a := lastOwner(m.Attempts)
-	holder, number := firstText(m.Facts.Consumer, "a worker"), attemptOf(a.N, m.allowing(a.N))
+	a := lastOwner(m.Attempts, m.Verdict)
+	holder, number := firstText(m.Facts.Consumer, "a worker"), m.named(a)
 	switch {
 	case a.End == EndAcked:
 		return Answer{Headline: "Nobody: its worker acknowledged it", Text: fmt.Sprintf("%s ended its ownership by acknowledging %s.", holder, number),
@@ -47,7 +47,7 @@ func ownershipInHand(m MessageTrace, a Attempt, holder, number string) Answer {
 	}
 	claim, open := m.Facts.OpenClaim()
 	switch {
-	case open && claim.N == a.N:
+	case open && claim.N == a.N && claim.Former == a.Former:
 		out.Headline = "Answered, without proof of an effect"
 		out.Text = fmt.Sprintf("%s answered %s, and the broker's state does not prove that this had effect.", holder, number)
 		out.At, out.Provenance = claim.At, Observed
@@ -85,13 +85,14 @@ func ownershipLost(m MessageTrace, a Attempt, holder, number string) Answer {
 	return out
 }
 
-// lastOwner is the attempt that decided: the one that was acknowledged, else the last; the zero attempt when there is none.
-func lastOwner(attempts []Attempt) Attempt {
+// lastOwner is the attempt that decided: the one that was acknowledged, or that was given up where that ended the message, else the last; the zero attempt when
+// there is none.
+func lastOwner(attempts []Attempt, v Verdict) Attempt {
 	if len(attempts) == 0 {
 		return Attempt{}
 	}
 	for _, a := range attempts {
-		if a.End == EndAcked {
+		if a.End == EndAcked || (a.End == EndTerminated && v.State == StateTerminated) {
 			return a
 		}
 	}

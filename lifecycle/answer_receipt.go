@@ -22,7 +22,7 @@ func lastReceipt(t Trace, m MessageTrace) Answer {
 	consider(m.bound.recordedAt, Recorded, "A completion record", "The idempotency store has a completion record of this message.")
 	for _, a := range m.Attempts {
 		if a.End == EndAcked {
-			consider(a.AckAt, Observed, "The acknowledgement", acknowledgedText(a, m.Consumer))
+			consider(a.AckAt, Observed, "The acknowledgement", acknowledgedText(a, m.named(a)))
 		}
 	}
 	if d := m.Facts.Dead; d != nil && m.Verdict.HasEntry() {
@@ -31,8 +31,8 @@ func lastReceipt(t Trace, m MessageTrace) Answer {
 	return best
 }
 
-func acknowledgedText(a Attempt, c *ConsumerState) string {
-	text := "The acknowledgement of " + attemptOf(a.N, c)
+func acknowledgedText(a Attempt, name string) string {
+	text := "The acknowledgement of " + name
 	if a.Confirmed {
 		text += ", confirmed by the broker"
 	}

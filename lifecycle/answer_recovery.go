@@ -9,7 +9,7 @@ func recovery(m MessageTrace, in TraceInput) Answer {
 	}
 	switch m.Verdict.State {
 	case StateCompleted:
-		if m.Facts.VanishedAt.Known() && lastOwner(m.Attempts).End != EndAcked {
+		if m.Facts.VanishedAt.Known() && lastOwner(m.Attempts, m.Verdict).End != EndAcked {
 			return say("Nothing to do", "Its completion was known before the message left the stream.")
 		}
 		return say("Nothing to do", "It is acknowledged.")

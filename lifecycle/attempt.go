@@ -55,10 +55,10 @@ func Attempts(m MessageFacts, t TaskFacts) []Attempt {
 func (ev *evidence) attempts() []Attempt {
 	m := ev.life
 	var out []Attempt
-	if ev.m.RecreatedAt.Known() {
+	if ev.m.RecreatedAt.Known() || len(ev.m.Former) > 0 {
 		out = pastAttempts(ev.m)
 	}
-	past := len(out)
+	past, gone := len(out), goneSince(out, ev.m.RecreatedAt)
 	for i := range ev.told() {
 		f := m.attemptFacts(i)
 		a := Attempt{N: i, FirstBeat: f.FirstBeat, LastBeat: f.LastBeat, AckAt: f.AckAt, Confirmed: f.ConfirmedAt.Known(), NakDelayNs: f.NakDelay, End: EndOpen}
@@ -69,7 +69,7 @@ func (ev *evidence) attempts() []Attempt {
 		a.doubtBegin()
 		out = append(out, a)
 	}
-	closeOpen(out[past:], m)
+	closeOpen(out[past:], m, gone)
 	return out
 }
 
@@ -115,7 +115,7 @@ func (ev *evidence) toldOfMany() []int {
 }
 
 // pastAttempts are the attempts that former incarnations of the consumer made. What was open when the consumer was created anew ended
-// there: its worker lost it.
+// there: its worker lost it. None began later, whenever its first answer came.
 func pastAttempts(m *MessageFacts) []Attempt {
 	past := m.pastLife()
 	if past.currentAttempt(past.numbered()) == 0 {
@@ -123,12 +123,29 @@ func pastAttempts(m *MessageFacts) []Attempt {
 	}
 	out := Attempts(past, TaskFacts{})
 	for i := range out {
-		out[i].Former = true
-		if out[i].End == EndOpen {
-			out[i].End, out[i].EndedAt, out[i].Reason = EndTimedOut, m.RecreatedAt, "its consumer was created anew"
+		a := &out[i]
+		a.Former = true
+		if a.End == EndOpen {
+			a.End, a.EndedAt, a.Reason = EndTimedOut, m.RecreatedAt, "its consumer was created anew"
+		}
+		if a.BeganAt > m.RecreatedAt {
+			a.BeganAt = m.RecreatedAt
+		}
+		if a.End == EndTimedOut && (!a.EndedAt.Known() || a.EndedAt > m.RecreatedAt) {
+			a.EndedAt = m.RecreatedAt
 		}
 	}
 	return out
+}
+
+// goneSince is when an answer ended the message that came after its consumer was created anew, of a worker that had lost it by that; zero when none did.
+func goneSince(past []Attempt, recreated Micros) (gone Micros) {
+	for _, a := range past {
+		if (a.End == EndAcked || a.End == EndTerminated) && a.EndedAt >= recreated {
+			gone = earliest(gone, a.EndedAt)
+		}
+	}
+	return gone
 }
 
 // doubtBegin forgets a begin of which the attempt's end is the only sign: that says nothing about it.
@@ -195,9 +212,8 @@ func (a *Attempt) end(f AttemptFacts, ev *evidence) {
 }
 
 // closeOpen ends attempts that something else ended: the next delivery, the broker's word that no attempt is left, or the end of the
-// message itself. An end given by a later attempt is the latest possible one.
-func closeOpen(attempts []Attempt, m *MessageFacts) {
-	var gone Micros // When the message left the stream by the answer of some attempt.
+// message itself. An end given by a later attempt is the latest possible one. gone is when an answer to a former consumer ended the message.
+func closeOpen(attempts []Attempt, m *MessageFacts, gone Micros) {
 	for _, a := range attempts {
 		if a.End == EndAcked || a.End == EndTerminated {
 			gone = earliest(gone, a.EndedAt)

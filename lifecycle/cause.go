@@ -21,7 +21,7 @@ func (ev *evidence) cause(v Verdict) string {
 
 // termReason is the text of the worker's +TERM.
 func (ev *evidence) termReason() string {
-	for _, a := range ev.m.Attempts {
+	for a := range ev.m.everyAttempt() {
 		if at := a.termAfter(ev.m); at.Known() && at == ev.termAt {
 			return a.TermReason
 		}

@@ -15,6 +15,7 @@ import (
 //   - Who reads the stream knows that time too. Where the consumer that a claim names has not delivered the message, and no other of its name lived since it
 //     was stored, nobody was given the message: the claim shows nothing at all.
 //   - The worker of one agent was never given the message for another. What it answers in the name of a consumer that takes its own tasks alone shows nothing.
+//   - Where an earlier consumer of its name made the delivery that is answered, the attempt is that one's ([MessageFacts.Former]).
 //   - A claim ends nothing until the broker's state proves it ([AckConfirmed], [TermConfirmed]) or refutes it ([AckRefuted]).
 
 // Claim is an answer of which the broker's state did not prove the effect when its line was read.
@@ -31,6 +32,7 @@ type Claim struct {
 	Taken    bool          `json:"taken,omitempty"` // The broker can have accepted it: it counts once the message is known to have been stored when it says.
 
 	Own         bool `json:"own,omitempty"`         // Its consumer takes the tasks of its agent alone.
+	Former      bool `json:"former,omitempty"`      // The consumer of its name that lived before made the delivery that it answers.
 	Undelivered bool `json:"undelivered,omitempty"` // The broker's state proves that its consumer did not make the delivery that it answers: it shows no attempt, and is never proved.
 }
 
@@ -39,7 +41,7 @@ const maxClaimsKept = 64
 
 func (c Claim) compare(o Claim) int {
 	return cmp.Or(cmp.Compare(c.At, o.At), cmp.Compare(c.Kind, o.Kind), cmp.Compare(c.Consumer, o.Consumer), cmp.Compare(c.Worker, o.Worker), cmp.Compare(c.N, o.N),
-		cmp.Compare(c.CSeq, o.CSeq), cmp.Compare(c.SaidAt, o.SaidAt), cmp.Compare(c.Delay, o.Delay), cmp.Compare(c.Reason, o.Reason), compareFlag(c.Taken, o.Taken), compareFlag(c.Undelivered, o.Undelivered), compareFlag(c.Own, o.Own))
+		cmp.Compare(c.CSeq, o.CSeq), cmp.Compare(c.SaidAt, o.SaidAt), cmp.Compare(c.Delay, o.Delay), cmp.Compare(c.Reason, o.Reason), compareFlag(c.Taken, o.Taken), compareFlag(c.Undelivered, o.Undelivered), compareFlag(c.Own, o.Own), compareFlag(c.Former, o.Former))
 }
 
 // Ends reports whether the claim would have ended the message.
@@ -48,7 +50,7 @@ func (c Claim) Ends() bool { return c.Kind == Acked || c.Kind == Terminated }
 func (m *MessageFacts) joinClaim(e Event) {
 	c := Claim{
 		At: e.At, Kind: e.Kind, Consumer: e.Consumer, Worker: e.Agent, N: e.Attempt, CSeq: e.ConsumerSeq,
-		SaidAt: e.Detail.SaidAt, Delay: e.Detail.Delay, Reason: e.Detail.Reason, Taken: !e.Detail.Unproved, Undelivered: e.Detail.Undelivered, Own: e.Detail.Own,
+		SaidAt: e.Detail.SaidAt, Delay: e.Detail.Delay, Reason: e.Detail.Reason, Taken: !e.Detail.Unproved, Undelivered: e.Detail.Undelivered, Own: e.Detail.Own, Former: e.Detail.Former,
 	}
 	if i, found := slices.BinarySearchFunc(m.Claims, c, Claim.compare); !found {
 		m.Claims = slices.Insert(m.Claims, i, c)
@@ -135,6 +137,9 @@ func (m *MessageFacts) deliveredBefore(c Claim) bool {
 func (m *MessageFacts) OpenClaim() (last Claim, ok bool) {
 	for _, c := range m.Claims {
 		a := m.attemptFacts(c.N)
+		if c.Former {
+			a = numberedFacts(m.Former, c.N)
+		}
 		if proved := a.ConfirmedAt >= c.At || a.TermAt > m.RefutedAt; c.Ends() && c.At > m.RefutedAt && !proved {
 			last, ok = c, true
 		}
@@ -182,7 +187,7 @@ func (m MessageFacts) undoubted() MessageFacts {
 
 func (m *MessageFacts) believe(c Claim) {
 	m.Consumer, m.Worker = leastText(m.Consumer, c.Consumer), leastText(m.Worker, c.Worker)
-	e := Event{Kind: c.Kind, At: c.At, Attempt: c.N, ConsumerSeq: c.CSeq, Provenance: Observed}
+	e := Event{Kind: c.Kind, At: c.At, Attempt: c.N, ConsumerSeq: c.CSeq, Provenance: Observed, Detail: Detail{Standing: Standing{Former: c.Former}}}
 	if e.Detail.Delay = c.Delay; c.Ends() {
 		e.Kind = Delivered // Of its end only the broker's state tells.
 	}

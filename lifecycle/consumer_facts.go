@@ -15,6 +15,7 @@ type ConsumerFacts struct {
 	Consumer        string          `json:"consumer"`
 	Worker          string          `json:"worker,omitempty"`
 	Attempts        []AttemptFacts  `json:"attempts,omitempty"`
+	Former          []AttemptFacts  `json:"former,omitempty"`
 	Deliveries      []DeliveryFacts `json:"deliveries,omitempty"`
 	Claims          []Claim         `json:"claims,omitempty"`
 	MaxDeliveriesAt Micros          `json:"max_deliveries,omitempty"`
@@ -32,6 +33,7 @@ func (m *MessageFacts) swap(c *ConsumerFacts) {
 	m.Consumer, c.Consumer = c.Consumer, m.Consumer
 	m.Worker, c.Worker = c.Worker, m.Worker
 	m.Attempts, c.Attempts = c.Attempts, m.Attempts
+	m.Former, c.Former = c.Former, m.Former
 	m.Deliveries, c.Deliveries = c.Deliveries, m.Deliveries
 	m.Claims, c.Claims = c.Claims, m.Claims
 	m.MaxDeliveriesAt, c.MaxDeliveriesAt = c.MaxDeliveriesAt, m.MaxDeliveriesAt
@@ -130,7 +132,7 @@ func (m MessageFacts) allParts() []MessageFacts {
 // taken reports whether the consumer has, or had in any of its lives, a delivery of the message.
 func (m *MessageFacts) taken() bool {
 	undoubted := m.Stored == nil && slices.ContainsFunc(m.Claims, func(c Claim) bool { return c.Taken && c.N > 0 })
-	return undoubted || len(m.Attempts) > 0 || len(m.Deliveries) > 0 || m.MaxDeliveriesAt.Known()
+	return undoubted || len(m.Attempts) > 0 || len(m.Former) > 0 || len(m.Deliveries) > 0 || m.MaxDeliveriesAt.Known()
 }
 
 // Judged is the message as the consumer has it that decides about its state.

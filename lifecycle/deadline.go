@@ -12,12 +12,15 @@ import (
 
 // beatIn reports whether a heartbeat of any attempt is known after one time and no later than another.
 func (m *MessageFacts) beatIn(after, until Micros) bool {
-	return slices.ContainsFunc(m.Attempts, func(a AttemptFacts) bool {
-		return slices.ContainsFunc(a.beats(), func(beat Micros) bool { return beat > after && beat <= until })
-	})
+	for a := range m.everyAttempt() {
+		if slices.ContainsFunc(a.beats(), func(beat Micros) bool { return beat > after && beat <= until }) {
+			return true
+		}
+	}
+	return false
 }
 
-// beat is a heartbeat and the attempt that sent it.
+// beat is a heartbeat and the attempt that sent it, zero for one of a former incarnation of the consumer.
 type beat struct {
 	at Micros
 	n  int
@@ -25,12 +28,18 @@ type beat struct {
 
 // beatsSince are the known heartbeats of all attempts from a time on, sorted.
 func (m *MessageFacts) beatsSince(from Micros) (out []beat) {
-	for i := range m.Attempts {
-		for _, at := range m.Attempts[i].beats() {
+	note := func(a *AttemptFacts, n int) {
+		for _, at := range a.beats() {
 			if at >= from {
-				out = append(out, beat{at, m.Attempts[i].N})
+				out = append(out, beat{at, n})
 			}
 		}
+	}
+	for i := range m.Attempts {
+		note(&m.Attempts[i], m.Attempts[i].N)
+	}
+	for i := range m.Former {
+		note(&m.Former[i], 0)
 	}
 	slices.SortFunc(out, func(a, b beat) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.n, b.n)) })
 	return out
@@ -38,8 +47,8 @@ func (m *MessageFacts) beatsSince(from Micros) (out []beat) {
 
 // apart is how far two heartbeats that are kept may be apart although others came between them.
 func (m *MessageFacts) apart() (span time.Duration) {
-	for i := range m.Attempts {
-		span = max(span, m.Attempts[i].BeatsApart)
+	for a := range m.everyAttempt() {
+		span = max(span, a.BeatsApart)
 	}
 	return span
 }
@@ -68,7 +77,7 @@ type lease struct {
 	deadline Micros
 	basis    Micros // The delivery or heartbeat that the deadline counts from.
 	beat     Micros // The latest heartbeat that counts, of whichever attempt.
-	sender   int    // The attempt that sent it.
+	sender   int    // The attempt that sent it; zero for one of a former incarnation of the consumer.
 }
 
 // lease judges the lease under the consumer's configuration. Where no time of the attempt is known there is no deadline.

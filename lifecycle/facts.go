@@ -16,6 +16,7 @@ type MessageFacts struct {
 	Consumer string         `json:"consumer,omitempty"` // The durable that delivers it.
 	Stored   *StoredFacts   `json:"stored,omitempty"`   // Nil while the publish line was not seen.
 	Attempts []AttemptFacts `json:"attempts,omitempty"` // Sorted by number.
+	Former   []AttemptFacts `json:"former,omitempty"`   // Attempts that a former incarnation of the consumer made, as answers tell that came while the living one was there; sorted by number.
 
 	Deliveries []DeliveryFacts `json:"deliveries,omitempty"` // Sorted by consumer sequence; from broker state, numbers not known.
 
@@ -185,6 +186,13 @@ func (m *MessageFacts) joinAttempt(e Event) {
 	if e.Kind == NakConfirmed { // Anybody may have sent it. It follows the worker's own line, and alone it proves no delivery.
 		return
 	}
+	if e.Detail.Former {
+		e.Detail.Former = false
+		m.Attempts, m.Former = m.Former, m.Attempts
+		m.joinAttempt(e)
+		m.Attempts, m.Former = m.Former, m.Attempts
+		return
+	}
 	a := m.attempt(e.Attempt)
 	if e.ConsumerSeq != 0 {
 		a.joinCSeq(e.ConsumerSeq, e.At)
@@ -300,11 +308,11 @@ func joinExpiry(old *Expiry, e Event) *Expiry {
 
 // Clone returns a copy that shares nothing.
 func (m MessageFacts) Clone() MessageFacts {
-	m.Attempts = cloneAttempts(m.Attempts)
+	m.Attempts, m.Former = cloneAttempts(m.Attempts), cloneAttempts(m.Former)
 	m.Consumers = slices.Clone(m.Consumers)
 	for i := range m.Consumers {
 		c := &m.Consumers[i]
-		c.Attempts, c.Deliveries, c.Claims = cloneAttempts(c.Attempts), slices.Clone(c.Deliveries), slices.Clone(c.Claims)
+		c.Attempts, c.Former, c.Deliveries, c.Claims = cloneAttempts(c.Attempts), cloneAttempts(c.Former), slices.Clone(c.Deliveries), slices.Clone(c.Claims)
 	}
 	m.Deliveries, m.Entries, m.Claims = slices.Clone(m.Deliveries), slices.Clone(m.Entries), slices.Clone(m.Claims)
 	m.Watchers = slices.Clone(m.Watchers)

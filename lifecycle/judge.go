@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 )
 
@@ -186,7 +187,7 @@ func evidenceAlone(m *MessageFacts, b bound) evidence {
 	ev.beganAt = earliest(earliest(ev.current.DeliveredAt, delivered.At), earliest(ev.current.SeenAt, delivered.Bound))
 	ev.deliveredAt = latest(ev.current.DeliveredAt, delivered.At)
 	ev.workAt = ev.current.FirstBeat
-	for _, a := range m.Attempts {
+	for a := range m.everyAttempt() {
 		ev.ackedAt = earliest(ev.ackedAt, a.ackAfter(m))
 		ev.termAt = earliest(ev.termAt, a.termAfter(m))
 	}
@@ -345,11 +346,26 @@ func deliveryIn(deliveries []NumberedDelivery, n int) DeliveryFacts {
 	return out
 }
 
-func (m *MessageFacts) attemptFacts(n int) AttemptFacts {
-	for _, a := range m.Attempts {
+func (m *MessageFacts) attemptFacts(n int) AttemptFacts { return numberedFacts(m.Attempts, n) }
+
+func numberedFacts(attempts []AttemptFacts, n int) AttemptFacts {
+	for _, a := range attempts {
 		if a.N == n {
 			return a
 		}
 	}
 	return AttemptFacts{N: n}
+}
+
+// everyAttempt are the attempts of the living consumer and of those before it.
+func (m *MessageFacts) everyAttempt() iter.Seq[AttemptFacts] {
+	return func(yield func(AttemptFacts) bool) {
+		for _, of := range [][]AttemptFacts{m.Attempts, m.Former} {
+			for _, a := range of {
+				if !yield(a) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -64,7 +64,7 @@ type Lease struct {
 	BeganAt      Micros
 	BeganExact   bool
 	LastBeat     Micros        // The latest heartbeat that counts, of whichever attempt. Zero: none seen.
-	Sender       int           // The attempt that sent it; not the current one where a zombie keeps the lease alive.
+	Sender       int           // The attempt that sent it; not the current one where a zombie keeps the lease alive, zero for one of a former incarnation of the consumer.
 	Wait         time.Duration // In force for this attempt; zero when the consumer's configuration is not known.
 	Deadline     Micros        // Last delivery or heartbeat in time plus Wait; zero when not known.
 	Basis        Micros        // The delivery or heartbeat that the deadline counts from; zero when not known.
@@ -291,12 +291,15 @@ func staleKind(o OpenMessage, v Verdict, l Lease, ev evidence, typical Typical, 
 
 // zombie reports whether an attempt before the current one gave a sign of life after the current one began.
 func zombie(ev evidence) bool {
+	later := func(a AttemptFacts) bool {
+		return ev.beganAt.Known() && latest(a.LastBeat, latest(a.LastAckAt, a.NakAt)) > ev.beganAt
+	}
 	for _, a := range ev.life.Attempts {
-		if a.N < ev.n && ev.beganAt.Known() && latest(a.LastBeat, latest(a.LastAckAt, a.NakAt)) > ev.beganAt {
+		if a.N < ev.n && later(a) {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(ev.life.Former, later)
 }
 
 // weakAcceptAfter is how long a claim may go without a sign that the runtime started.

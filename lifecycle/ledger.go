@@ -293,7 +293,7 @@ func copiesOf(m *MessageFacts, v Verdict) []DeliveryCopy {
 		c.IdemKey, c.Hash, c.MsgID, c.At = s.IdempotencyKey, shortHash(s.PayloadHash), s.MsgID, s.At
 	}
 	var out []DeliveryCopy
-	for _, a := range m.Attempts {
+	for a := range m.everyAttempt() {
 		if at := a.ackAfter(m); at.Known() {
 			c.AckedAt, c.Attempt, c.Worked = at, a.N, a.LastBeat.Known()
 			c.After, c.By, c.Silent = m.beginOf(a)

@@ -4,7 +4,7 @@ import "slices"
 
 // A consumer that is deleted and created again under its name starts anew (SITUATIONS, "Streams and consumers"): its deliveries are numbered
 // from one, and what its former incarnation delivered is over. The lines of both name the same consumer, so they are told apart by
-// their times.
+// their times, and an answer that comes later by what the broker says that the living one delivered ([MessageFacts.Former]).
 
 // CurrentLife is what is known of the message since its consumer was created anew: the attempts and deliveries of the living incarnation.
 // It is the message itself where the consumer was not.
@@ -19,11 +19,33 @@ func (m MessageFacts) CurrentLife() MessageFacts {
 	return m.parted(func(at Micros) bool { return at >= since })
 }
 
-// pastLife is what is known of the message from before: the attempts and deliveries of former incarnations of its consumer.
+// pastLife is what is known of the message from before: the attempts and deliveries of former incarnations of its consumer, with what their workers answered
+// later.
 func (m MessageFacts) pastLife() MessageFacts {
-	until := m.RecreatedAt
-	m.MaxDeliveriesAt, m.RecreatedAt, m.VanishedAt = 0, 0, 0
-	return m.parted(func(at Micros) bool { return at < until })
+	until, former := m.RecreatedAt, m.Former
+	m.MaxDeliveriesAt, m.RecreatedAt, m.VanishedAt, m.Former, m.Claims = 0, 0, 0, nil, nil // What claims show was joined.
+	m = m.parted(func(at Micros) bool { return at < until })
+	for _, f := range former {
+		m.attempt(f.N).join(f)
+	}
+	return m
+}
+
+// join adds what answers tell of the same attempt.
+func (a *AttemptFacts) join(o AttemptFacts) {
+	for i, cseq := range o.CSeqs {
+		a.joinCSeq(cseq, o.CSeqAt[i])
+	}
+	for _, beat := range o.beats() {
+		a.joinBeat(beat)
+	}
+	if o.LastNakAt.Known() {
+		a.joinNak(o.NakAt, 0)
+		a.joinNak(o.LastNakAt, o.NakDelay)
+	}
+	a.SeenAt, a.LastAt, a.TermReason = earliest(a.SeenAt, o.SeenAt), latest(a.LastAt, o.LastAt), leastText(a.TermReason, o.TermReason)
+	a.TermAt, a.TermSaidAt = earliest(a.TermAt, o.TermAt), earliest(a.TermSaidAt, o.TermSaidAt)
+	a.AckAt, a.LastAckAt, a.ConfirmedAt = earliest(a.AckAt, o.AckAt), latest(a.LastAckAt, o.LastAckAt), latest(a.ConfirmedAt, o.ConfirmedAt)
 }
 
 // parted is the part of the message's attempts and deliveries that happened at times that belong.
@@ -35,14 +57,17 @@ func (m MessageFacts) parted(belongs func(Micros) bool) MessageFacts {
 		}
 	}
 	m.Deliveries = deliveries
-	var attempts []AttemptFacts
-	for _, a := range m.Attempts {
+	m.Attempts, m.Former = partedAttempts(m.Attempts, belongs), partedAttempts(m.Former, belongs)
+	return m
+}
+
+func partedAttempts(attempts []AttemptFacts, belongs func(Micros) bool) (out []AttemptFacts) {
+	for _, a := range attempts {
 		if belongs(a.LastAt) || (a.SeenAt.Known() && belongs(a.SeenAt)) {
-			attempts = append(attempts, a.parted(belongs))
+			out = append(out, a.parted(belongs))
 		}
 	}
-	m.Attempts = attempts
-	return m
+	return out
 }
 
 // parted is the delivery where it happened at a time that belongs: of two of one number the first times are those of the former incarnation, the last times those

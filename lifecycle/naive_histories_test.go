@@ -72,7 +72,7 @@ func compareHistory(t *testing.T, r *rand.Rand, i int) {
 }
 
 // believable leaves out what consumers did that only watch, and the answers without proof of their senders who do not know when the message was stored. Of the others an attempt is proved,
-// and what it did, but not that it ended the message.
+// and what it did, but not that it ended the message. Attempts of a consumer that lived before count on from those of the living one, of which there are three.
 func believable(events []Event) []Event {
 	var stored Micros
 	for _, e := range (naive{events}).all(is(Published)) {
@@ -85,8 +85,14 @@ func believable(events []Event) []Event {
 			e.Kind, e.Attempt, e.ConsumerSeq = "", 0, 0
 		case !e.Detail.Unproved && is(Acked, Terminated)(e) && e.Detail.SaidAt > 0 && stored > 0 && e.Detail.SaidAt != stored:
 			e.Kind, e.Attempt, e.ConsumerSeq = "", 0, 0 // Of somebody who was never given the message.
+		case !e.Detail.Unproved && e.Detail.Former:
+			e.Attempt, e.ConsumerSeq = e.Attempt+3, 0
 		case !e.Detail.Unproved:
 		case stored == 0 || e.Detail.SaidAt != stored:
+			e.Kind, e.Attempt, e.ConsumerSeq = "", 0, 0
+		case e.Detail.Former && e.Kind == Heartbeat: // The broker extends the lease, whoever asks for it.
+			e.Attempt, e.ConsumerSeq = 0, 0
+		case e.Detail.Former:
 			e.Kind, e.Attempt, e.ConsumerSeq = "", 0, 0
 		case e.Kind == Acked || e.Kind == Terminated:
 			e.Kind = AttemptUnanswered
@@ -199,7 +205,10 @@ func doubt(r *rand.Rand, events []Event) {
 	}
 	for i := range events {
 		if e := &events[i]; is(Acked, Nacked, Terminated, Heartbeat)(*e) && r.IntN(4) == 0 {
-			e.Detail.Unproved, e.Detail.SaidAt = true, stored.Add(time.Duration(r.IntN(2))*time.Millisecond)
+			e.Detail.Unproved, e.Detail.SaidAt, e.Detail.Former = true, stored.Add(time.Duration(r.IntN(2))*time.Millisecond), r.IntN(3) == 0
+		}
+		if e := &events[i]; is(AckConfirmed, TermConfirmed)(*e) && (e.Kind == AckConfirmed || ownTerm(*e)) {
+			e.Detail.Former = r.IntN(3) == 0
 		}
 		if e := &events[i]; is(Acked, Terminated)(*e) && !e.Detail.Unproved && r.IntN(3) == 0 {
 			e.Detail.SaidAt = stored.Add(time.Duration(r.IntN(2)) * time.Millisecond)

@@ -67,7 +67,7 @@ func (n naive) attempt() int {
 		best = max(best, got)
 	}
 	for _, e := range n.events {
-		if e.Kind != Stranded {
+		if e.Kind != Stranded && !e.Detail.Former {
 			best = max(best, e.Attempt)
 		}
 		if e.Kind == ReportClaimed || e.Kind == ReportAccepted {
@@ -269,7 +269,7 @@ func (n naive) terminates(e Event) bool {
 // look that refuted, the last counts.
 func (n naive) ackCounts(refuted Micros) bool {
 	var ack, term Micros
-	for attempt := 1; attempt <= 3; attempt++ {
+	for attempt := 1; attempt <= 6; attempt++ { // Three of the living consumer, three of those before it.
 		first := n.firstAck(attempt)
 		at := n.last(func(e Event) bool {
 			metric := e.Kind == AckConfirmed && (first > 0 || n.missed() && !n.any(func(e Event) bool { return e.Detail.Undelivered })) // Anybody may send it: alone it proves nothing of a message that may be there.

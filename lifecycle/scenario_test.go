@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write the expected parts of the scenari
 
 // A scenario file has lines of events, a line of dashes, and what they prove. Times are offsets from base.
 //
-//	<kind> <offset> [seq=N] [n=ATTEMPT] [cseq=N] [task=ID] [gen=N] [msgid=ID] [basis=OFFSET] [deadline=OFFSET] [judged=OFFSET] [delay=D] [wait=D] [created=OFFSET] [reason=WORD+WORD] [record=SEQ] [agent=NAME] [by=NAME] [removal=BY] [undelivered] [watches] [unproved] [said=OFFSET] [exact] [inferred]
+//	<kind> <offset> [seq=N] [n=ATTEMPT] [cseq=N] [task=ID] [gen=N] [msgid=ID] [basis=OFFSET] [deadline=OFFSET] [judged=OFFSET] [delay=D] [wait=D] [created=OFFSET] [reason=WORD+WORD] [record=SEQ] [agent=NAME] [by=NAME] [removal=BY] [undelivered] [watches] [unproved] [former] [said=OFFSET] [exact] [inferred]
 //	    [subject=SUBJECT] [of=TASK] [worker=NAME] [rev=N] [outcome=OUTCOME] [actor=NAME] [until=OFFSET]
 var base = MicrosOf(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
 
@@ -187,6 +187,8 @@ func setField(e *Event, name, value string) error {
 		e.Detail.Watches = true
 	case "unproved":
 		e.Detail.Unproved = true
+	case "former":
+		e.Detail.Former = true
 	case "said":
 		e.Detail.SaidAt = instant()
 	case "worker":

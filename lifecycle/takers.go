@@ -38,7 +38,7 @@ func (in TraceInput) besideSilent(out Answers, m MessageTrace) Answers {
 	if m.Verdict.State != StateCompleted || silent == "" {
 		return out
 	}
-	if lastOwner(m.Attempts).End == EndAcked {
+	if lastOwner(m.Attempts, m.Verdict).End == EndAcked {
 		out.Ownership.Headline = "One of its workers acknowledged it"
 	}
 	out.Recovery.Headline = "Another consumer may not have done it"

@@ -213,9 +213,13 @@ func spans(mt MessageTrace, now Micros) []Span {
 		}
 		switch {
 		case a.End != EndOpen:
-			add(before, a.N, free, firstKnown(a.BeganAt, a.EndedAt), false)
-			add(SpanRunning, a.N, a.BeganAt, a.EndedAt, false)
-			free, sure = latest(free, latest(a.EndedAt, a.BeganAt)), a.EndedAt.Known()
+			ended := a.EndedAt
+			if a.Former { // What its worker answers later it does not have.
+				ended = earliest(ended, mt.Facts.RecreatedAt)
+			}
+			add(before, a.N, free, firstKnown(a.BeganAt, ended), false)
+			add(SpanRunning, a.N, a.BeganAt, ended, false)
+			free, sure = latest(free, latest(ended, a.BeganAt)), ended.Known()
 		case mt.Verdict.State.InFlight():
 			add(before, a.N, free, a.BeganAt, false)
 			add(SpanRunning, a.N, a.BeganAt, now, true)

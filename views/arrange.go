@@ -126,13 +126,13 @@ func turnOf(e lifecycle.Event, turn lifecycle.Turn, m *lifecycle.MessageTrace) i
 	return end
 }
 
-// formerTurn reports whether an event of a numbered attempt is from before the consumer was created anew.
+// formerTurn reports whether an event of a numbered attempt is from before the consumer was created anew, or speaks of one that was made before.
 func formerTurn(p Placed, m *lifecycle.MessageTrace) bool {
 	if m == nil || p.Turn == 0 || p.Turn == end {
 		return false
 	}
 	since := m.Facts.RecreatedAt
-	return since.Known() && p.At < since
+	return p.Detail.Former || (since.Known() && p.At < since)
 }
 
 // deliveryTurn is the attempt of a delivery that broker state showed without its number: the one with its consumer sequence.

@@ -113,6 +113,7 @@ func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Ba
 	if a.Type == typeTerminated && streams.NeverDelivered(key, a.Consumer, at, a.ConsumerSeq) { // The broker repeats whatever is sent to it.
 		e.Detail.Unproved, e.Detail.Undelivered = true, true
 	}
+	e.Detail.Former = a.Type == typeAckMetric && streams.OfFormer(key, a.Consumer, a.ConsumerSeq, at, 0) // When the message was stored it does not say.
 	e.Detail.Own = a.Type == typeTerminated && !a.removes() && e.Attempt > 0 && streams.TakesOwn(key, a.Consumer)
 	e.Raw = line.Raw()
 	into.Events = append(into.Events, e)

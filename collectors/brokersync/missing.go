@@ -204,7 +204,7 @@ func (p passed) overflowed(limit int64, m lifecycle.MessageFacts) lifecycle.Micr
 // not come so far, or has passed over it. Nobody may have answered it in the name of a worker, nor another that the consumer denies: a broker that is killed,
 // or whose disk is full, forgets its last deliveries.
 func (k known) undelivered(v view, c *Consumer, m lifecycle.MessageFacts) bool {
-	if m.CurrentAttempt() > 0 || m.Contested() || !v.sole(c, m) {
+	if m.CurrentAttempt() > 0 || len(m.Former) > 0 || m.Contested() || !v.sole(c, m) {
 		return false
 	}
 	if c == nil {

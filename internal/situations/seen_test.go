@@ -78,6 +78,7 @@ type seenWatcher struct {
 
 type seenAttempt struct {
 	N       int       `json:"n"`
+	Former  bool      `json:"former"`
 	End     string    `json:"end"`
 	Reason  string    `json:"reason"`
 	BeganAt time.Time `json:"began_at"`

@@ -218,6 +218,7 @@ type standingRow struct {
 	Watches  bool             `msg:"c,omitempty"`
 	Apart    bool             `msg:"d,omitempty"`
 	Own      bool             `msg:"e,omitempty"`
+	Former   bool             `msg:"f,omitempty"`
 	SaidAt   lifecycle.Micros `msg:"b,omitempty"`
 }
 
@@ -229,6 +230,7 @@ type messageFactsRow struct {
 	Consumer        string                    `msg:"d,omitempty"`
 	Stored          *lifecycle.StoredFacts    `msg:"e,omitempty"`
 	Attempts        []lifecycle.AttemptFacts  `msg:"f,omitempty"`
+	Former          []lifecycle.AttemptFacts  `msg:"J,omitempty"`
 	Deliveries      []lifecycle.DeliveryFacts `msg:"g,omitempty"`
 	Claims          []lifecycle.Claim         `msg:"D,omitempty"`
 	Watchers        []lifecycle.Watcher       `msg:"E,omitempty"`
@@ -263,6 +265,7 @@ type consumerFactsRow struct {
 	Consumer        string                    `msg:"a,omitempty"`
 	Worker          string                    `msg:"b,omitempty"`
 	Attempts        []lifecycle.AttemptFacts  `msg:"c,omitempty"`
+	Former          []lifecycle.AttemptFacts  `msg:"k,omitempty"`
 	Deliveries      []lifecycle.DeliveryFacts `msg:"d,omitempty"`
 	Claims          []lifecycle.Claim         `msg:"e,omitempty"`
 	MaxDeliveriesAt lifecycle.Micros          `msg:"f,omitempty"`
@@ -336,6 +339,7 @@ type claimRow struct {
 	Taken    bool             `msg:"j,omitempty"`
 
 	Own         bool `msg:"l,omitempty"`
+	Former      bool `msg:"m,omitempty"`
 	Undelivered bool `msg:"k,omitempty"`
 }
 

@@ -752,8 +752,8 @@ func (z *checkpointFactsRow) Msgsize() (s int) {
 func (z *claimRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(12)
-	var zb0001Mask uint16 /* 12 bits */
+	zb0001Len := uint32(13)
+	var zb0001Mask uint16 /* 13 bits */
 	_ = zb0001Mask
 	if z.At == 0 {
 		zb0001Len--
@@ -799,9 +799,13 @@ func (z *claimRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x400
 	}
-	if z.Undelivered == false {
+	if z.Former == false {
 		zb0001Len--
 		zb0001Mask |= 0x800
+	}
+	if z.Undelivered == false {
+		zb0001Len--
+		zb0001Mask |= 0x1000
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -864,6 +868,11 @@ func (z *claimRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendBool(o, z.Own)
 		}
 		if (zb0001Mask & 0x800) == 0 { // if not omitted
+			// string "m"
+			o = append(o, 0xa1, 0x6d)
+			o = msgp.AppendBool(o, z.Former)
+		}
+		if (zb0001Mask & 0x1000) == 0 { // if not omitted
 			// string "k"
 			o = append(o, 0xa1, 0x6b)
 			o = msgp.AppendBool(o, z.Undelivered)
@@ -972,6 +981,12 @@ func (z *claimRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "Own")
 				return
 			}
+		case "m":
+			z.Former, bts, err = msgp.ReadBoolBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Former")
+				return
+			}
 		case "k":
 			z.Undelivered, bts, err = msgp.ReadBoolBytes(bts)
 			if err != nil {
@@ -992,7 +1007,7 @@ func (z *claimRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *claimRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(string(z.Kind)) + 2 + msgp.StringPrefixSize + len(z.Consumer) + 2 + msgp.StringPrefixSize + len(z.Worker) + 2 + msgp.IntSize + 2 + msgp.Uint64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.BoolSize
+	s = 1 + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(string(z.Kind)) + 2 + msgp.StringPrefixSize + len(z.Consumer) + 2 + msgp.StringPrefixSize + len(z.Worker) + 2 + msgp.IntSize + 2 + msgp.Uint64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.BoolSize
 	return
 }
 
@@ -1723,8 +1738,8 @@ func (z *completionFactsRow) Msgsize() (s int) {
 func (z *consumerFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(10)
-	var zb0001Mask uint16 /* 10 bits */
+	zb0001Len := uint32(11)
+	var zb0001Mask uint16 /* 11 bits */
 	_ = zb0001Mask
 	if z.Consumer == "" {
 		zb0001Len--
@@ -1738,33 +1753,37 @@ func (z *consumerFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x4
 	}
-	if z.Deliveries == nil {
+	if z.Former == nil {
 		zb0001Len--
 		zb0001Mask |= 0x8
 	}
-	if z.Claims == nil {
+	if z.Deliveries == nil {
 		zb0001Len--
 		zb0001Mask |= 0x10
 	}
-	if z.MaxDeliveriesAt == 0 {
+	if z.Claims == nil {
 		zb0001Len--
 		zb0001Mask |= 0x20
 	}
-	if z.ExhaustedSaid == 0 {
+	if z.MaxDeliveriesAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x40
 	}
-	if z.ExhaustedSaidN == 0 {
+	if z.ExhaustedSaid == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x80
 	}
-	if z.ExhaustedDenied == 0 {
+	if z.ExhaustedSaidN == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x100
 	}
-	if z.RecreatedAt == 0 {
+	if z.ExhaustedDenied == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x200
+	}
+	if z.RecreatedAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x400
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -1794,50 +1813,62 @@ func (z *consumerFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			}
 		}
 		if (zb0001Mask & 0x8) == 0 { // if not omitted
-			// string "d"
-			o = append(o, 0xa1, 0x64)
-			o = msgp.AppendArrayHeader(o, uint32(len(z.Deliveries)))
-			for za0002 := range z.Deliveries {
-				o, err = (*deliveryFactsRow)(&z.Deliveries[za0002]).MarshalMsg(o)
+			// string "k"
+			o = append(o, 0xa1, 0x6b)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Former)))
+			for za0002 := range z.Former {
+				o, err = (*attemptFactsRow)(&z.Former[za0002]).MarshalMsg(o)
 				if err != nil {
-					err = msgp.WrapError(err, "Deliveries", za0002)
+					err = msgp.WrapError(err, "Former", za0002)
 					return
 				}
 			}
 		}
 		if (zb0001Mask & 0x10) == 0 { // if not omitted
-			// string "e"
-			o = append(o, 0xa1, 0x65)
-			o = msgp.AppendArrayHeader(o, uint32(len(z.Claims)))
-			for za0003 := range z.Claims {
-				o, err = (*claimRow)(&z.Claims[za0003]).MarshalMsg(o)
+			// string "d"
+			o = append(o, 0xa1, 0x64)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Deliveries)))
+			for za0003 := range z.Deliveries {
+				o, err = (*deliveryFactsRow)(&z.Deliveries[za0003]).MarshalMsg(o)
 				if err != nil {
-					err = msgp.WrapError(err, "Claims", za0003)
+					err = msgp.WrapError(err, "Deliveries", za0003)
 					return
 				}
 			}
 		}
 		if (zb0001Mask & 0x20) == 0 { // if not omitted
+			// string "e"
+			o = append(o, 0xa1, 0x65)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Claims)))
+			for za0004 := range z.Claims {
+				o, err = (*claimRow)(&z.Claims[za0004]).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Claims", za0004)
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x40) == 0 { // if not omitted
 			// string "f"
 			o = append(o, 0xa1, 0x66)
 			o = msgp.AppendInt64(o, int64(z.MaxDeliveriesAt))
 		}
-		if (zb0001Mask & 0x40) == 0 { // if not omitted
+		if (zb0001Mask & 0x80) == 0 { // if not omitted
 			// string "g"
 			o = append(o, 0xa1, 0x67)
 			o = msgp.AppendInt64(o, int64(z.ExhaustedSaid))
 		}
-		if (zb0001Mask & 0x80) == 0 { // if not omitted
+		if (zb0001Mask & 0x100) == 0 { // if not omitted
 			// string "h"
 			o = append(o, 0xa1, 0x68)
 			o = msgp.AppendInt(o, z.ExhaustedSaidN)
 		}
-		if (zb0001Mask & 0x100) == 0 { // if not omitted
+		if (zb0001Mask & 0x200) == 0 { // if not omitted
 			// string "i"
 			o = append(o, 0xa1, 0x69)
 			o = msgp.AppendInt64(o, int64(z.ExhaustedDenied))
 		}
-		if (zb0001Mask & 0x200) == 0 { // if not omitted
+		if (zb0001Mask & 0x400) == 0 { // if not omitted
 			// string "j"
 			o = append(o, 0xa1, 0x6a)
 			o = msgp.AppendInt64(o, int64(z.RecreatedAt))
@@ -1903,71 +1934,94 @@ func (z *consumerFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 					return
 				}
 			}
-		case "d":
+		case "k":
 			var zb0003 uint32
 			zb0003, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
-				err = msgp.WrapError(err, "Deliveries")
+				err = msgp.WrapError(err, "Former")
 				return
 			}
 			if zb0003 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Deliveries) >= int(zb0003) {
-				z.Deliveries = (z.Deliveries)[:zb0003]
+			if cap(z.Former) >= int(zb0003) {
+				z.Former = (z.Former)[:zb0003]
 			} else {
-				z.Deliveries = make([]lifecycle.DeliveryFacts, zb0003)
+				z.Former = make([]lifecycle.AttemptFacts, zb0003)
 			}
-			for za0002 := range z.Deliveries {
-				bts, err = (*deliveryFactsRow)(&z.Deliveries[za0002]).UnmarshalMsg(bts)
+			for za0002 := range z.Former {
+				bts, err = (*attemptFactsRow)(&z.Former[za0002]).UnmarshalMsg(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "Deliveries", za0002)
+					err = msgp.WrapError(err, "Former", za0002)
 					return
 				}
 			}
-		case "e":
+		case "d":
 			var zb0004 uint32
 			zb0004, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
-				err = msgp.WrapError(err, "Claims")
+				err = msgp.WrapError(err, "Deliveries")
 				return
 			}
 			if zb0004 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Claims) >= int(zb0004) {
-				z.Claims = (z.Claims)[:zb0004]
+			if cap(z.Deliveries) >= int(zb0004) {
+				z.Deliveries = (z.Deliveries)[:zb0004]
 			} else {
-				z.Claims = make([]lifecycle.Claim, zb0004)
+				z.Deliveries = make([]lifecycle.DeliveryFacts, zb0004)
 			}
-			for za0003 := range z.Claims {
-				bts, err = (*claimRow)(&z.Claims[za0003]).UnmarshalMsg(bts)
+			for za0003 := range z.Deliveries {
+				bts, err = (*deliveryFactsRow)(&z.Deliveries[za0003]).UnmarshalMsg(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "Claims", za0003)
+					err = msgp.WrapError(err, "Deliveries", za0003)
+					return
+				}
+			}
+		case "e":
+			var zb0005 uint32
+			zb0005, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Claims")
+				return
+			}
+			if zb0005 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Claims) >= int(zb0005) {
+				z.Claims = (z.Claims)[:zb0005]
+			} else {
+				z.Claims = make([]lifecycle.Claim, zb0005)
+			}
+			for za0004 := range z.Claims {
+				bts, err = (*claimRow)(&z.Claims[za0004]).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Claims", za0004)
 					return
 				}
 			}
 		case "f":
 			{
-				var zb0005 int64
-				zb0005, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0006 int64
+				zb0006, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "MaxDeliveriesAt")
 					return
 				}
-				z.MaxDeliveriesAt = lifecycle.Micros(zb0005)
+				z.MaxDeliveriesAt = lifecycle.Micros(zb0006)
 			}
 		case "g":
 			{
-				var zb0006 int64
-				zb0006, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0007 int64
+				zb0007, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "ExhaustedSaid")
 					return
 				}
-				z.ExhaustedSaid = lifecycle.Micros(zb0006)
+				z.ExhaustedSaid = lifecycle.Micros(zb0007)
 			}
 		case "h":
 			z.ExhaustedSaidN, bts, err = msgp.ReadIntBytes(bts)
@@ -1977,23 +2031,23 @@ func (z *consumerFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "i":
 			{
-				var zb0007 int64
-				zb0007, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0008 int64
+				zb0008, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "ExhaustedDenied")
 					return
 				}
-				z.ExhaustedDenied = lifecycle.Micros(zb0007)
+				z.ExhaustedDenied = lifecycle.Micros(zb0008)
 			}
 		case "j":
 			{
-				var zb0008 int64
-				zb0008, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0009 int64
+				zb0009, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "RecreatedAt")
 					return
 				}
-				z.RecreatedAt = lifecycle.Micros(zb0008)
+				z.RecreatedAt = lifecycle.Micros(zb0009)
 			}
 		default:
 			bts, err = msgp.Skip(bts)
@@ -2014,12 +2068,16 @@ func (z *consumerFactsRow) Msgsize() (s int) {
 		s += (*attemptFactsRow)(&z.Attempts[za0001]).Msgsize()
 	}
 	s += 2 + msgp.ArrayHeaderSize
-	for za0002 := range z.Deliveries {
-		s += (*deliveryFactsRow)(&z.Deliveries[za0002]).Msgsize()
+	for za0002 := range z.Former {
+		s += (*attemptFactsRow)(&z.Former[za0002]).Msgsize()
 	}
 	s += 2 + msgp.ArrayHeaderSize
-	for za0003 := range z.Claims {
-		s += (*claimRow)(&z.Claims[za0003]).Msgsize()
+	for za0003 := range z.Deliveries {
+		s += (*deliveryFactsRow)(&z.Deliveries[za0003]).Msgsize()
+	}
+	s += 2 + msgp.ArrayHeaderSize
+	for za0004 := range z.Claims {
+		s += (*claimRow)(&z.Claims[za0004]).Msgsize()
 	}
 	s += 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size
 	return
@@ -5282,8 +5340,8 @@ func (z loggedEffectRow) Msgsize() (s int) {
 func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(34)
-	var zb0001Mask uint64 /* 34 bits */
+	zb0001Len := uint32(35)
+	var zb0001Mask uint64 /* 35 bits */
 	_ = zb0001Mask
 	if z.TaskID == "" {
 		zb0001Len--
@@ -5309,117 +5367,121 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x20
 	}
-	if z.Deliveries == nil {
+	if z.Former == nil {
 		zb0001Len--
 		zb0001Mask |= 0x40
 	}
-	if z.Claims == nil {
+	if z.Deliveries == nil {
 		zb0001Len--
 		zb0001Mask |= 0x80
 	}
-	if z.Watchers == nil {
+	if z.Claims == nil {
 		zb0001Len--
 		zb0001Mask |= 0x100
 	}
-	if z.Consumers == nil {
+	if z.Watchers == nil {
 		zb0001Len--
 		zb0001Mask |= 0x200
 	}
-	if z.MaxDeliveriesAt == 0 {
+	if z.Consumers == nil {
 		zb0001Len--
 		zb0001Mask |= 0x400
 	}
-	if z.ExhaustedSaid == 0 {
+	if z.MaxDeliveriesAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x800
 	}
-	if z.ExhaustedSaidN == 0 {
+	if z.ExhaustedSaid == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x1000
 	}
-	if z.ExhaustedDenied == 0 {
+	if z.ExhaustedSaidN == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x2000
 	}
-	if z.RecreatedAt == 0 {
+	if z.ExhaustedDenied == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x4000
 	}
-	if z.RefutedAt == 0 {
+	if z.RecreatedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x8000
 	}
-	if z.VanishedAt == 0 {
+	if z.RefutedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x10000
 	}
-	if z.VanishedWhy == "" {
+	if z.VanishedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x20000
 	}
-	if z.Removal == "" {
+	if z.VanishedWhy == "" {
 		zb0001Len--
 		zb0001Mask |= 0x40000
 	}
-	if z.Undelivered == false {
+	if z.Removal == "" {
 		zb0001Len--
 		zb0001Mask |= 0x80000
 	}
-	if z.OrphanedAt == 0 {
+	if z.Undelivered == false {
 		zb0001Len--
 		zb0001Mask |= 0x100000
 	}
-	if z.AdoptedAt == 0 {
+	if z.OrphanedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x200000
 	}
-	if z.StrandedAt == 0 {
+	if z.AdoptedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x400000
 	}
-	if z.StrandedN == 0 {
+	if z.StrandedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x800000
 	}
-	if z.Entries == nil {
+	if z.StrandedN == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x1000000
 	}
-	if z.Dead == nil {
+	if z.Entries == nil {
 		zb0001Len--
 		zb0001Mask |= 0x2000000
 	}
-	if z.Triage == nil {
+	if z.Dead == nil {
 		zb0001Len--
 		zb0001Mask |= 0x4000000
 	}
-	if z.Asked == nil {
+	if z.Triage == nil {
 		zb0001Len--
 		zb0001Mask |= 0x8000000
 	}
-	if z.Classified == nil {
+	if z.Asked == nil {
 		zb0001Len--
 		zb0001Mask |= 0x10000000
 	}
-	if z.Repaired == false {
+	if z.Classified == nil {
 		zb0001Len--
 		zb0001Mask |= 0x20000000
 	}
-	if z.Forged == false {
+	if z.Repaired == false {
 		zb0001Len--
 		zb0001Mask |= 0x40000000
 	}
-	if z.FirstAt == 0 {
+	if z.Forged == false {
 		zb0001Len--
 		zb0001Mask |= 0x80000000
 	}
-	if z.LastAt == 0 {
+	if z.FirstAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x100000000
 	}
-	if z.LastKind == "" {
+	if z.LastAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x200000000
+	}
+	if z.LastKind == "" {
+		zb0001Len--
+		zb0001Mask |= 0x400000000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -5472,136 +5534,148 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			}
 		}
 		if (zb0001Mask & 0x40) == 0 { // if not omitted
-			// string "g"
-			o = append(o, 0xa1, 0x67)
-			o = msgp.AppendArrayHeader(o, uint32(len(z.Deliveries)))
-			for za0002 := range z.Deliveries {
-				o, err = (*deliveryFactsRow)(&z.Deliveries[za0002]).MarshalMsg(o)
+			// string "J"
+			o = append(o, 0xa1, 0x4a)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Former)))
+			for za0002 := range z.Former {
+				o, err = (*attemptFactsRow)(&z.Former[za0002]).MarshalMsg(o)
 				if err != nil {
-					err = msgp.WrapError(err, "Deliveries", za0002)
+					err = msgp.WrapError(err, "Former", za0002)
 					return
 				}
 			}
 		}
 		if (zb0001Mask & 0x80) == 0 { // if not omitted
-			// string "D"
-			o = append(o, 0xa1, 0x44)
-			o = msgp.AppendArrayHeader(o, uint32(len(z.Claims)))
-			for za0003 := range z.Claims {
-				o, err = (*claimRow)(&z.Claims[za0003]).MarshalMsg(o)
+			// string "g"
+			o = append(o, 0xa1, 0x67)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Deliveries)))
+			for za0003 := range z.Deliveries {
+				o, err = (*deliveryFactsRow)(&z.Deliveries[za0003]).MarshalMsg(o)
 				if err != nil {
-					err = msgp.WrapError(err, "Claims", za0003)
+					err = msgp.WrapError(err, "Deliveries", za0003)
 					return
 				}
 			}
 		}
 		if (zb0001Mask & 0x100) == 0 { // if not omitted
-			// string "E"
-			o = append(o, 0xa1, 0x45)
-			o = msgp.AppendArrayHeader(o, uint32(len(z.Watchers)))
-			for za0004 := range z.Watchers {
-				o, err = (*watcherRow)(&z.Watchers[za0004]).MarshalMsg(o)
+			// string "D"
+			o = append(o, 0xa1, 0x44)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Claims)))
+			for za0004 := range z.Claims {
+				o, err = (*claimRow)(&z.Claims[za0004]).MarshalMsg(o)
 				if err != nil {
-					err = msgp.WrapError(err, "Watchers", za0004)
+					err = msgp.WrapError(err, "Claims", za0004)
 					return
 				}
 			}
 		}
 		if (zb0001Mask & 0x200) == 0 { // if not omitted
-			// string "F"
-			o = append(o, 0xa1, 0x46)
-			o = msgp.AppendArrayHeader(o, uint32(len(z.Consumers)))
-			for za0005 := range z.Consumers {
-				o, err = (*consumerFactsRow)(&z.Consumers[za0005]).MarshalMsg(o)
+			// string "E"
+			o = append(o, 0xa1, 0x45)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Watchers)))
+			for za0005 := range z.Watchers {
+				o, err = (*watcherRow)(&z.Watchers[za0005]).MarshalMsg(o)
 				if err != nil {
-					err = msgp.WrapError(err, "Consumers", za0005)
+					err = msgp.WrapError(err, "Watchers", za0005)
 					return
 				}
 			}
 		}
 		if (zb0001Mask & 0x400) == 0 { // if not omitted
-			// string "h"
-			o = append(o, 0xa1, 0x68)
-			o = msgp.AppendInt64(o, int64(z.MaxDeliveriesAt))
-		}
-		if (zb0001Mask & 0x800) == 0 { // if not omitted
-			// string "A"
-			o = append(o, 0xa1, 0x41)
-			o = msgp.AppendInt64(o, int64(z.ExhaustedSaid))
-		}
-		if (zb0001Mask & 0x1000) == 0 { // if not omitted
-			// string "B"
-			o = append(o, 0xa1, 0x42)
-			o = msgp.AppendInt(o, z.ExhaustedSaidN)
-		}
-		if (zb0001Mask & 0x2000) == 0 { // if not omitted
-			// string "C"
-			o = append(o, 0xa1, 0x43)
-			o = msgp.AppendInt64(o, int64(z.ExhaustedDenied))
-		}
-		if (zb0001Mask & 0x4000) == 0 { // if not omitted
-			// string "i"
-			o = append(o, 0xa1, 0x69)
-			o = msgp.AppendInt64(o, int64(z.RecreatedAt))
-		}
-		if (zb0001Mask & 0x8000) == 0 { // if not omitted
-			// string "j"
-			o = append(o, 0xa1, 0x6a)
-			o = msgp.AppendInt64(o, int64(z.RefutedAt))
-		}
-		if (zb0001Mask & 0x10000) == 0 { // if not omitted
-			// string "k"
-			o = append(o, 0xa1, 0x6b)
-			o = msgp.AppendInt64(o, int64(z.VanishedAt))
-		}
-		if (zb0001Mask & 0x20000) == 0 { // if not omitted
-			// string "l"
-			o = append(o, 0xa1, 0x6c)
-			o = msgp.AppendString(o, z.VanishedWhy)
-		}
-		if (zb0001Mask & 0x40000) == 0 { // if not omitted
-			// string "m"
-			o = append(o, 0xa1, 0x6d)
-			o = msgp.AppendString(o, string(z.Removal))
-		}
-		if (zb0001Mask & 0x80000) == 0 { // if not omitted
-			// string "n"
-			o = append(o, 0xa1, 0x6e)
-			o = msgp.AppendBool(o, z.Undelivered)
-		}
-		if (zb0001Mask & 0x100000) == 0 { // if not omitted
-			// string "o"
-			o = append(o, 0xa1, 0x6f)
-			o = msgp.AppendInt64(o, int64(z.OrphanedAt))
-		}
-		if (zb0001Mask & 0x200000) == 0 { // if not omitted
-			// string "p"
-			o = append(o, 0xa1, 0x70)
-			o = msgp.AppendInt64(o, int64(z.AdoptedAt))
-		}
-		if (zb0001Mask & 0x400000) == 0 { // if not omitted
-			// string "H"
-			o = append(o, 0xa1, 0x48)
-			o = msgp.AppendInt64(o, int64(z.StrandedAt))
-		}
-		if (zb0001Mask & 0x800000) == 0 { // if not omitted
-			// string "I"
-			o = append(o, 0xa1, 0x49)
-			o = msgp.AppendInt(o, z.StrandedN)
-		}
-		if (zb0001Mask & 0x1000000) == 0 { // if not omitted
-			// string "w"
-			o = append(o, 0xa1, 0x77)
-			o = msgp.AppendArrayHeader(o, uint32(len(z.Entries)))
-			for za0006 := range z.Entries {
-				o, err = (*deadFactsRow)(&z.Entries[za0006]).MarshalMsg(o)
+			// string "F"
+			o = append(o, 0xa1, 0x46)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Consumers)))
+			for za0006 := range z.Consumers {
+				o, err = (*consumerFactsRow)(&z.Consumers[za0006]).MarshalMsg(o)
 				if err != nil {
-					err = msgp.WrapError(err, "Entries", za0006)
+					err = msgp.WrapError(err, "Consumers", za0006)
 					return
 				}
 			}
 		}
+		if (zb0001Mask & 0x800) == 0 { // if not omitted
+			// string "h"
+			o = append(o, 0xa1, 0x68)
+			o = msgp.AppendInt64(o, int64(z.MaxDeliveriesAt))
+		}
+		if (zb0001Mask & 0x1000) == 0 { // if not omitted
+			// string "A"
+			o = append(o, 0xa1, 0x41)
+			o = msgp.AppendInt64(o, int64(z.ExhaustedSaid))
+		}
+		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+			// string "B"
+			o = append(o, 0xa1, 0x42)
+			o = msgp.AppendInt(o, z.ExhaustedSaidN)
+		}
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+			// string "C"
+			o = append(o, 0xa1, 0x43)
+			o = msgp.AppendInt64(o, int64(z.ExhaustedDenied))
+		}
+		if (zb0001Mask & 0x8000) == 0 { // if not omitted
+			// string "i"
+			o = append(o, 0xa1, 0x69)
+			o = msgp.AppendInt64(o, int64(z.RecreatedAt))
+		}
+		if (zb0001Mask & 0x10000) == 0 { // if not omitted
+			// string "j"
+			o = append(o, 0xa1, 0x6a)
+			o = msgp.AppendInt64(o, int64(z.RefutedAt))
+		}
+		if (zb0001Mask & 0x20000) == 0 { // if not omitted
+			// string "k"
+			o = append(o, 0xa1, 0x6b)
+			o = msgp.AppendInt64(o, int64(z.VanishedAt))
+		}
+		if (zb0001Mask & 0x40000) == 0 { // if not omitted
+			// string "l"
+			o = append(o, 0xa1, 0x6c)
+			o = msgp.AppendString(o, z.VanishedWhy)
+		}
+		if (zb0001Mask & 0x80000) == 0 { // if not omitted
+			// string "m"
+			o = append(o, 0xa1, 0x6d)
+			o = msgp.AppendString(o, string(z.Removal))
+		}
+		if (zb0001Mask & 0x100000) == 0 { // if not omitted
+			// string "n"
+			o = append(o, 0xa1, 0x6e)
+			o = msgp.AppendBool(o, z.Undelivered)
+		}
+		if (zb0001Mask & 0x200000) == 0 { // if not omitted
+			// string "o"
+			o = append(o, 0xa1, 0x6f)
+			o = msgp.AppendInt64(o, int64(z.OrphanedAt))
+		}
+		if (zb0001Mask & 0x400000) == 0 { // if not omitted
+			// string "p"
+			o = append(o, 0xa1, 0x70)
+			o = msgp.AppendInt64(o, int64(z.AdoptedAt))
+		}
+		if (zb0001Mask & 0x800000) == 0 { // if not omitted
+			// string "H"
+			o = append(o, 0xa1, 0x48)
+			o = msgp.AppendInt64(o, int64(z.StrandedAt))
+		}
+		if (zb0001Mask & 0x1000000) == 0 { // if not omitted
+			// string "I"
+			o = append(o, 0xa1, 0x49)
+			o = msgp.AppendInt(o, z.StrandedN)
+		}
 		if (zb0001Mask & 0x2000000) == 0 { // if not omitted
+			// string "w"
+			o = append(o, 0xa1, 0x77)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Entries)))
+			for za0007 := range z.Entries {
+				o, err = (*deadFactsRow)(&z.Entries[za0007]).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Entries", za0007)
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x4000000) == 0 { // if not omitted
 			// string "q"
 			o = append(o, 0xa1, 0x71)
 			if z.Dead == nil {
@@ -5614,7 +5688,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x4000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000000) == 0 { // if not omitted
 			// string "r"
 			o = append(o, 0xa1, 0x72)
 			if z.Triage == nil {
@@ -5627,7 +5701,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x8000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x10000000) == 0 { // if not omitted
 			// string "y"
 			o = append(o, 0xa1, 0x79)
 			if z.Asked == nil {
@@ -5640,7 +5714,7 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x10000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x20000000) == 0 { // if not omitted
 			// string "x"
 			o = append(o, 0xa1, 0x78)
 			if z.Classified == nil {
@@ -5653,27 +5727,27 @@ func (z *messageFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x20000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x40000000) == 0 { // if not omitted
 			// string "s"
 			o = append(o, 0xa1, 0x73)
 			o = msgp.AppendBool(o, z.Repaired)
 		}
-		if (zb0001Mask & 0x40000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x80000000) == 0 { // if not omitted
 			// string "t"
 			o = append(o, 0xa1, 0x74)
 			o = msgp.AppendBool(o, z.Forged)
 		}
-		if (zb0001Mask & 0x80000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x100000000) == 0 { // if not omitted
 			// string "u"
 			o = append(o, 0xa1, 0x75)
 			o = msgp.AppendInt64(o, int64(z.FirstAt))
 		}
-		if (zb0001Mask & 0x100000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x200000000) == 0 { // if not omitted
 			// string "v"
 			o = append(o, 0xa1, 0x76)
 			o = msgp.AppendInt64(o, int64(z.LastAt))
 		}
-		if (zb0001Mask & 0x200000000) == 0 { // if not omitted
+		if (zb0001Mask & 0x400000000) == 0 { // if not omitted
 			// string "G"
 			o = append(o, 0xa1, 0x47)
 			o = msgp.AppendString(o, string(z.LastKind))
@@ -5768,117 +5842,140 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 					return
 				}
 			}
-		case "g":
+		case "J":
 			var zb0003 uint32
 			zb0003, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
-				err = msgp.WrapError(err, "Deliveries")
+				err = msgp.WrapError(err, "Former")
 				return
 			}
 			if zb0003 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Deliveries) >= int(zb0003) {
-				z.Deliveries = (z.Deliveries)[:zb0003]
+			if cap(z.Former) >= int(zb0003) {
+				z.Former = (z.Former)[:zb0003]
 			} else {
-				z.Deliveries = make([]lifecycle.DeliveryFacts, zb0003)
+				z.Former = make([]lifecycle.AttemptFacts, zb0003)
 			}
-			for za0002 := range z.Deliveries {
-				bts, err = (*deliveryFactsRow)(&z.Deliveries[za0002]).UnmarshalMsg(bts)
+			for za0002 := range z.Former {
+				bts, err = (*attemptFactsRow)(&z.Former[za0002]).UnmarshalMsg(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "Deliveries", za0002)
+					err = msgp.WrapError(err, "Former", za0002)
 					return
 				}
 			}
-		case "D":
+		case "g":
 			var zb0004 uint32
 			zb0004, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
-				err = msgp.WrapError(err, "Claims")
+				err = msgp.WrapError(err, "Deliveries")
 				return
 			}
 			if zb0004 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Claims) >= int(zb0004) {
-				z.Claims = (z.Claims)[:zb0004]
+			if cap(z.Deliveries) >= int(zb0004) {
+				z.Deliveries = (z.Deliveries)[:zb0004]
 			} else {
-				z.Claims = make([]lifecycle.Claim, zb0004)
+				z.Deliveries = make([]lifecycle.DeliveryFacts, zb0004)
 			}
-			for za0003 := range z.Claims {
-				bts, err = (*claimRow)(&z.Claims[za0003]).UnmarshalMsg(bts)
+			for za0003 := range z.Deliveries {
+				bts, err = (*deliveryFactsRow)(&z.Deliveries[za0003]).UnmarshalMsg(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "Claims", za0003)
+					err = msgp.WrapError(err, "Deliveries", za0003)
 					return
 				}
 			}
-		case "E":
+		case "D":
 			var zb0005 uint32
 			zb0005, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
-				err = msgp.WrapError(err, "Watchers")
+				err = msgp.WrapError(err, "Claims")
 				return
 			}
 			if zb0005 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Watchers) >= int(zb0005) {
-				z.Watchers = (z.Watchers)[:zb0005]
+			if cap(z.Claims) >= int(zb0005) {
+				z.Claims = (z.Claims)[:zb0005]
 			} else {
-				z.Watchers = make([]lifecycle.Watcher, zb0005)
+				z.Claims = make([]lifecycle.Claim, zb0005)
 			}
-			for za0004 := range z.Watchers {
-				bts, err = (*watcherRow)(&z.Watchers[za0004]).UnmarshalMsg(bts)
+			for za0004 := range z.Claims {
+				bts, err = (*claimRow)(&z.Claims[za0004]).UnmarshalMsg(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "Watchers", za0004)
+					err = msgp.WrapError(err, "Claims", za0004)
 					return
 				}
 			}
-		case "F":
+		case "E":
 			var zb0006 uint32
 			zb0006, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
-				err = msgp.WrapError(err, "Consumers")
+				err = msgp.WrapError(err, "Watchers")
 				return
 			}
 			if zb0006 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Consumers) >= int(zb0006) {
-				z.Consumers = (z.Consumers)[:zb0006]
+			if cap(z.Watchers) >= int(zb0006) {
+				z.Watchers = (z.Watchers)[:zb0006]
 			} else {
-				z.Consumers = make([]lifecycle.ConsumerFacts, zb0006)
+				z.Watchers = make([]lifecycle.Watcher, zb0006)
 			}
-			for za0005 := range z.Consumers {
-				bts, err = (*consumerFactsRow)(&z.Consumers[za0005]).UnmarshalMsg(bts)
+			for za0005 := range z.Watchers {
+				bts, err = (*watcherRow)(&z.Watchers[za0005]).UnmarshalMsg(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "Consumers", za0005)
+					err = msgp.WrapError(err, "Watchers", za0005)
+					return
+				}
+			}
+		case "F":
+			var zb0007 uint32
+			zb0007, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Consumers")
+				return
+			}
+			if zb0007 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Consumers) >= int(zb0007) {
+				z.Consumers = (z.Consumers)[:zb0007]
+			} else {
+				z.Consumers = make([]lifecycle.ConsumerFacts, zb0007)
+			}
+			for za0006 := range z.Consumers {
+				bts, err = (*consumerFactsRow)(&z.Consumers[za0006]).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Consumers", za0006)
 					return
 				}
 			}
 		case "h":
 			{
-				var zb0007 int64
-				zb0007, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0008 int64
+				zb0008, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "MaxDeliveriesAt")
 					return
 				}
-				z.MaxDeliveriesAt = lifecycle.Micros(zb0007)
+				z.MaxDeliveriesAt = lifecycle.Micros(zb0008)
 			}
 		case "A":
 			{
-				var zb0008 int64
-				zb0008, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0009 int64
+				zb0009, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "ExhaustedSaid")
 					return
 				}
-				z.ExhaustedSaid = lifecycle.Micros(zb0008)
+				z.ExhaustedSaid = lifecycle.Micros(zb0009)
 			}
 		case "B":
 			z.ExhaustedSaidN, bts, err = msgp.ReadIntBytes(bts)
@@ -5888,43 +5985,43 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "C":
 			{
-				var zb0009 int64
-				zb0009, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0010 int64
+				zb0010, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "ExhaustedDenied")
 					return
 				}
-				z.ExhaustedDenied = lifecycle.Micros(zb0009)
+				z.ExhaustedDenied = lifecycle.Micros(zb0010)
 			}
 		case "i":
-			{
-				var zb0010 int64
-				zb0010, bts, err = msgp.ReadInt64Bytes(bts)
-				if err != nil {
-					err = msgp.WrapError(err, "RecreatedAt")
-					return
-				}
-				z.RecreatedAt = lifecycle.Micros(zb0010)
-			}
-		case "j":
 			{
 				var zb0011 int64
 				zb0011, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "RefutedAt")
+					err = msgp.WrapError(err, "RecreatedAt")
 					return
 				}
-				z.RefutedAt = lifecycle.Micros(zb0011)
+				z.RecreatedAt = lifecycle.Micros(zb0011)
 			}
-		case "k":
+		case "j":
 			{
 				var zb0012 int64
 				zb0012, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
+					err = msgp.WrapError(err, "RefutedAt")
+					return
+				}
+				z.RefutedAt = lifecycle.Micros(zb0012)
+			}
+		case "k":
+			{
+				var zb0013 int64
+				zb0013, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
 					err = msgp.WrapError(err, "VanishedAt")
 					return
 				}
-				z.VanishedAt = lifecycle.Micros(zb0012)
+				z.VanishedAt = lifecycle.Micros(zb0013)
 			}
 		case "l":
 			z.VanishedWhy, bts, err = msgp.ReadStringBytes(bts)
@@ -5934,13 +6031,13 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "m":
 			{
-				var zb0013 string
-				zb0013, bts, err = msgp.ReadStringBytes(bts)
+				var zb0014 string
+				zb0014, bts, err = msgp.ReadStringBytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "Removal")
 					return
 				}
-				z.Removal = lifecycle.Removal(zb0013)
+				z.Removal = lifecycle.Removal(zb0014)
 			}
 		case "n":
 			z.Undelivered, bts, err = msgp.ReadBoolBytes(bts)
@@ -5950,33 +6047,33 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "o":
 			{
-				var zb0014 int64
-				zb0014, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0015 int64
+				zb0015, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "OrphanedAt")
 					return
 				}
-				z.OrphanedAt = lifecycle.Micros(zb0014)
+				z.OrphanedAt = lifecycle.Micros(zb0015)
 			}
 		case "p":
-			{
-				var zb0015 int64
-				zb0015, bts, err = msgp.ReadInt64Bytes(bts)
-				if err != nil {
-					err = msgp.WrapError(err, "AdoptedAt")
-					return
-				}
-				z.AdoptedAt = lifecycle.Micros(zb0015)
-			}
-		case "H":
 			{
 				var zb0016 int64
 				zb0016, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
+					err = msgp.WrapError(err, "AdoptedAt")
+					return
+				}
+				z.AdoptedAt = lifecycle.Micros(zb0016)
+			}
+		case "H":
+			{
+				var zb0017 int64
+				zb0017, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
 					err = msgp.WrapError(err, "StrandedAt")
 					return
 				}
-				z.StrandedAt = lifecycle.Micros(zb0016)
+				z.StrandedAt = lifecycle.Micros(zb0017)
 			}
 		case "I":
 			z.StrandedN, bts, err = msgp.ReadIntBytes(bts)
@@ -5985,25 +6082,25 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				return
 			}
 		case "w":
-			var zb0017 uint32
-			zb0017, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			var zb0018 uint32
+			zb0018, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
 				err = msgp.WrapError(err, "Entries")
 				return
 			}
-			if zb0017 > zd41d09belimitArrays {
+			if zb0018 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Entries) >= int(zb0017) {
-				z.Entries = (z.Entries)[:zb0017]
+			if cap(z.Entries) >= int(zb0018) {
+				z.Entries = (z.Entries)[:zb0018]
 			} else {
-				z.Entries = make([]lifecycle.DeadFacts, zb0017)
+				z.Entries = make([]lifecycle.DeadFacts, zb0018)
 			}
-			for za0006 := range z.Entries {
-				bts, err = (*deadFactsRow)(&z.Entries[za0006]).UnmarshalMsg(bts)
+			for za0007 := range z.Entries {
+				bts, err = (*deadFactsRow)(&z.Entries[za0007]).UnmarshalMsg(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "Entries", za0006)
+					err = msgp.WrapError(err, "Entries", za0007)
 					return
 				}
 			}
@@ -6089,33 +6186,33 @@ func (z *messageFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "u":
 			{
-				var zb0018 int64
-				zb0018, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0019 int64
+				zb0019, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "FirstAt")
 					return
 				}
-				z.FirstAt = lifecycle.Micros(zb0018)
+				z.FirstAt = lifecycle.Micros(zb0019)
 			}
 		case "v":
 			{
-				var zb0019 int64
-				zb0019, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0020 int64
+				zb0020, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "LastAt")
 					return
 				}
-				z.LastAt = lifecycle.Micros(zb0019)
+				z.LastAt = lifecycle.Micros(zb0020)
 			}
 		case "G":
 			{
-				var zb0020 string
-				zb0020, bts, err = msgp.ReadStringBytes(bts)
+				var zb0021 string
+				zb0021, bts, err = msgp.ReadStringBytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "LastKind")
 					return
 				}
-				z.LastKind = lifecycle.Kind(zb0020)
+				z.LastKind = lifecycle.Kind(zb0021)
 			}
 		default:
 			bts, err = msgp.Skip(bts)
@@ -6142,24 +6239,28 @@ func (z *messageFactsRow) Msgsize() (s int) {
 		s += (*attemptFactsRow)(&z.Attempts[za0001]).Msgsize()
 	}
 	s += 2 + msgp.ArrayHeaderSize
-	for za0002 := range z.Deliveries {
-		s += (*deliveryFactsRow)(&z.Deliveries[za0002]).Msgsize()
+	for za0002 := range z.Former {
+		s += (*attemptFactsRow)(&z.Former[za0002]).Msgsize()
 	}
 	s += 2 + msgp.ArrayHeaderSize
-	for za0003 := range z.Claims {
-		s += (*claimRow)(&z.Claims[za0003]).Msgsize()
+	for za0003 := range z.Deliveries {
+		s += (*deliveryFactsRow)(&z.Deliveries[za0003]).Msgsize()
 	}
 	s += 2 + msgp.ArrayHeaderSize
-	for za0004 := range z.Watchers {
-		s += (*watcherRow)(&z.Watchers[za0004]).Msgsize()
+	for za0004 := range z.Claims {
+		s += (*claimRow)(&z.Claims[za0004]).Msgsize()
 	}
 	s += 2 + msgp.ArrayHeaderSize
-	for za0005 := range z.Consumers {
-		s += (*consumerFactsRow)(&z.Consumers[za0005]).Msgsize()
+	for za0005 := range z.Watchers {
+		s += (*watcherRow)(&z.Watchers[za0005]).Msgsize()
+	}
+	s += 2 + msgp.ArrayHeaderSize
+	for za0006 := range z.Consumers {
+		s += (*consumerFactsRow)(&z.Consumers[za0006]).Msgsize()
 	}
 	s += 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.VanishedWhy) + 2 + msgp.StringPrefixSize + len(string(z.Removal)) + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.ArrayHeaderSize
-	for za0006 := range z.Entries {
-		s += (*deadFactsRow)(&z.Entries[za0006]).Msgsize()
+	for za0007 := range z.Entries {
+		s += (*deadFactsRow)(&z.Entries[za0007]).Msgsize()
 	}
 	s += 2
 	if z.Dead == nil {
@@ -7811,8 +7912,8 @@ func (z *sharedKeyRow) Msgsize() (s int) {
 func (z *standingRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(5)
-	var zb0001Mask uint8 /* 5 bits */
+	zb0001Len := uint32(6)
+	var zb0001Mask uint8 /* 6 bits */
 	_ = zb0001Mask
 	if z.Unproved == false {
 		zb0001Len--
@@ -7830,9 +7931,13 @@ func (z *standingRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x8
 	}
-	if z.SaidAt == 0 {
+	if z.Former == false {
 		zb0001Len--
 		zb0001Mask |= 0x10
+	}
+	if z.SaidAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x20
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -7860,6 +7965,11 @@ func (z *standingRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendBool(o, z.Own)
 		}
 		if (zb0001Mask & 0x10) == 0 { // if not omitted
+			// string "f"
+			o = append(o, 0xa1, 0x66)
+			o = msgp.AppendBool(o, z.Former)
+		}
+		if (zb0001Mask & 0x20) == 0 { // if not omitted
 			// string "b"
 			o = append(o, 0xa1, 0x62)
 			o = msgp.AppendInt64(o, int64(z.SaidAt))
@@ -7914,6 +8024,12 @@ func (z *standingRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "Own")
 				return
 			}
+		case "f":
+			z.Former, bts, err = msgp.ReadBoolBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Former")
+				return
+			}
 		case "b":
 			{
 				var zb0002 int64
@@ -7938,7 +8054,7 @@ func (z *standingRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *standingRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.Int64Size
+	s = 1 + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.Int64Size
 	return
 }
 

@@ -1,0 +1,124 @@
+//go:build linux
+
+package situations
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// thirdTime gives a worker a message for the third time, deletes its consumer, and lets the next one of its name deliver the message for the first time.
+func (c *clients) thirdTime() (earlier, next jetstream.Msg) {
+	c.publish(publish{})
+	worker := c.workers(wait(time.Second), atMost(5))
+	c.pull(worker)
+	c.pull(worker)
+	earlier = c.pull(worker)
+	c.deleteConsumer()
+	next = c.pull(c.workers(wait(10 * time.Minute)))
+	c.works(time.Second)
+	return earlier, next
+}
+
+// earlier are answers of workers whose consumer was deleted: the next one of its name counts its deliveries from one again.
+var earlier = []situation{{
+	name: "the worker of a deleted consumer sends a heartbeat for its third delivery, and the next one's worker has its first",
+	act: func(c *clients) {
+		old, _ := c.thirdTime()
+		c.heartbeat(old)
+	},
+	may:   all(is("delivered", "processing"), current(1), bound, findsNo(wrongs...)),
+	never: all(isNot("failed", "exhausted", "completed"), findsNo(wrongs...)),
+}, {
+	name: "the worker of a deleted consumer hands its third delivery back, and the next one's worker has its first",
+	act: func(c *clients) {
+		old, next := c.thirdTime()
+		c.answer(old, "-NAK")
+		c.works(time.Second)
+		c.heartbeat(next)
+		if c.tryPull(c.workers(wait(10*time.Minute)), time.Second) != nil {
+			c.must(errors.New("the broker took the nak"))
+		}
+	},
+	may:   all(is("processing"), current(1), bound, findsNo(wrongs...)),
+	never: all(isNot("exhausted", "completed"), findsNo(wrongs...)),
+}, {
+	name: "the worker of a deleted consumer acknowledges its third delivery, and the next one's worker has its first",
+	act: func(c *clients) {
+		old, _ := c.thirdTime()
+		c.ack(old)
+	},
+	may:   all(is("completed"), says("attempt 3 of its former consumer"), findsNo(wrongs...)),
+	never: all(isNot("failed", "exhausted", "terminated", "removed"), findsNo(wrongs...)),
+}, {
+	name: "the worker of a deleted consumer gives its third delivery up, and the next one's worker has its first",
+	act: func(c *clients) {
+		old, _ := c.thirdTime()
+		c.term(old, "impossible_task")
+	},
+	may:   all(is("terminated"), says("attempt 3 of its former consumer"), findsNo(wrongs...)),
+	never: all(isNot("failed", "completed", "removed"), findsNo(wrongs...)),
+}, {
+	name: "the worker of a deleted consumer sends a heartbeat for its second delivery, and the next one's worker has what others were delivered before",
+	act: func(c *clients) {
+		for i := range 3 {
+			c.publish(publish{task: fmt.Sprint("before", i)})
+		}
+		zero := c.publish(publish{})
+		worker := c.workers(atOnce(4))
+		old := c.pull(worker)
+		for range 3 {
+			old = c.pull(worker)
+		}
+		c.answer(old, "-NAK")
+		old = c.pull(worker)
+		if meta, err := old.Metadata(); err != nil || meta.Sequence.Stream != zero.seq || meta.Sequence.Consumer != 5 {
+			c.must(errors.Join(err, errors.New("the broker delivers another message")))
+		}
+		c.deleteConsumer()
+		worker = c.workers()
+		for range 2 {
+			c.answer(c.pull(worker), "-NAK")
+		}
+		for range 3 {
+			c.ack(c.pull(worker))
+		}
+		c.pull(worker)
+		c.works(time.Second)
+		c.heartbeat(old)
+	},
+	may:   all(is("delivered", "processing"), current(1), bound, findsNo(wrongs...)),
+	never: all(isNot("exhausted", "completed"), findsNo(wrongs...)),
+}, {
+	name: "the worker of a deleted consumer answers its third delivery, and the next one has not delivered the message",
+	act: func(c *clients) {
+		c.publish(publish{})
+		worker := c.workers(wait(time.Second), atMost(5))
+		c.pull(worker)
+		c.pull(worker)
+		old := c.pull(worker)
+		c.deleteConsumer()
+		c.workers(wait(10 * time.Minute))
+		c.works(time.Second)
+		c.heartbeat(old)
+	},
+	may:   all(is("published"), findsNo(wrongs...)),
+	never: all(isNot("exhausted", "completed"), findsNo(wrongs...)),
+}}
+
+// current holds when the last attempt that is told of the message is one of the living consumer and has a number.
+func current(n int) claim {
+	return func(s story) error {
+		m := s.message(0)
+		if m == nil || len(m.Attempts) == 0 {
+			return errors.New("no attempt is told")
+		}
+		if last := m.Attempts[len(m.Attempts)-1]; last.N != n || last.Former {
+			return fmt.Errorf("the last attempt is number %d, not %d of the living consumer", last.N, n)
+		}
+		return nil
+	}
+}
