@@ -106,6 +106,22 @@ func TestAWorkerOfADeletedConsumerOnlyHadTheMessage(t *testing.T) {
 	}
 }
 
+// The broker takes an answer of any attempt for the message: that of a later one is over too.
+func TestAnOlderAttemptThatEndedTheMessageIsNamed(t *testing.T) {
+	t.Parallel()
+	const given = "published 0s seq=1 task=T\nheartbeat 1s seq=1 n=1 cseq=1\nheartbeat 3s seq=1 n=2 cseq=2\nheartbeat 5s seq=1 n=3 cseq=3\n"
+	for said, want := range map[string]string{
+		"terminated 7s seq=1 n=2 cseq=2\nterm_confirmed 7s seq=1 n=2 cseq=2": "attempt 2 of 3 was terminated",
+		"acked 7s seq=1 n=2 cseq=2": "acknowledging attempt 2 of 3",
+	} {
+		rows := foldAll([][]Event{parseScenario(t, given+said)})
+		in := TraceInput{Record: rows.record("T"), Consumers: []ConsumerState{worker(nil)}, Now: base.Add(9 * time.Second)}
+		if got := AssembleTrace(in).Answers.Ownership.said(); !strings.Contains(got, want) {
+			t.Errorf("after %q: got %q, want %q", said, got, want)
+		}
+	}
+}
+
 func TestAReportStandsInTheNameOfWhoSentIt(t *testing.T) {
 	t.Parallel()
 	const stored = "published 0s seq=1 task=T msgid=T\nheartbeat 1s seq=1 n=1 cseq=1\ncheckpoint 2s task=T msgid=T n=1 agent=marketing"

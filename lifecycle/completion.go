@@ -138,6 +138,9 @@ func (r *ReportFacts) about(copies []DeliveryCopy, which func(DeliveryCopy) bool
 
 // keepLast takes the last times for the first where those are another message's.
 func (r *ReportFacts) keepLast() {
+	if r.ClaimedAt == 0 {
+		r.ClaimedAt, r.LastClaimedAt = r.LastClaimedAt, 0
+	}
 	if r.AcceptedAt == 0 {
 		r.AcceptedAt = r.LastAcceptedAt
 	}
@@ -199,7 +202,7 @@ func (r *ReportFacts) speaker() string {
 // times are the times of what the report says.
 func (r *ReportFacts) times() []*Micros {
 	return []*Micros{&r.ClaimedAt, &r.AcceptedAt, &r.BeatAt, &r.ReceiptAt, &r.CheckpointAt, &r.CompletedAt, &r.FailedAt, &r.SentAt, &r.DuplicateAt,
-		&r.LastAcceptedAt, &r.LastCompletedAt}
+		&r.LastClaimedAt, &r.LastAcceptedAt, &r.LastCompletedAt}
 }
 
 // lastAt is the latest time that the report speaks of.

@@ -178,7 +178,7 @@ func evidenceAlone(m *MessageFacts, b bound) evidence {
 	if m.RecreatedAt.Known() {
 		life := m.CurrentLife()
 		ev.life = &life
-		ev.reports = slices.DeleteFunc(slices.Clone(ev.reports), func(r ReportFacts) bool { return r.lastBegin() < m.RecreatedAt })
+		ev.reports = reportsSince(m.RecreatedAt, ev.reports)
 	}
 	ev.deliveries = ev.life.numbered()
 	ev.n = reportedAttempt(ev.reports, ev.life.currentAttempt(ev.deliveries))
@@ -242,7 +242,26 @@ func (a AttemptFacts) termAfter(m *MessageFacts) Micros {
 }
 
 // lastBegin is the latest time at which the agent says that it took or began the attempt, or did something in it.
-func (r ReportFacts) lastBegin() Micros { return latest(latest(r.ClaimedAt, r.AcceptedAt), r.BeatAt) }
+func (r ReportFacts) lastBegin() Micros {
+	return max(r.ClaimedAt, r.LastClaimedAt, r.AcceptedAt, r.LastAcceptedAt, r.BeatAt)
+}
+
+// reportsSince are the reports of attempts that were begun since the consumer was created anew, without what was said of those before.
+func reportsSince(recreated Micros, reports []ReportFacts) (out []ReportFacts) {
+	for _, r := range reports {
+		if r.lastBegin() < recreated {
+			continue
+		}
+		for _, begin := range []*Micros{&r.ClaimedAt, &r.LastClaimedAt, &r.AcceptedAt, &r.LastAcceptedAt, &r.BeatAt} {
+			if *begin < recreated {
+				*begin = 0
+			}
+		}
+		r.keepLast()
+		out = append(out, r)
+	}
+	return out
+}
 
 // beganAt is when the agent says that it took the attempt.
 func (r ReportFacts) beganAt() Micros { return earliest(r.ClaimedAt, r.AcceptedAt) }

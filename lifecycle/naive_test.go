@@ -97,11 +97,10 @@ func (n naive) missed() bool {
 
 // since leaves out what happened to attempts before the consumer was created anew: its numbers start again.
 func (n naive) since(recreated Micros) naive {
-	began := max(n.first(ReportClaimed), n.first(ReportAccepted))
 	return naive{n.all(func(e Event) bool {
 		switch {
 		case is(ReportClaimed, ReportAccepted)(e):
-			return began >= recreated
+			return e.At >= recreated
 		case e.Attempt > 0 || e.ConsumerSeq > 0:
 			return e.At >= recreated
 		}

@@ -179,7 +179,9 @@ type ReportFacts struct {
 	RecordsWait time.Duration `json:"records_wait,omitempty"` // What it waited for the idempotency records: the longest that was said; zero when nothing was.
 	HeardAt     Micros        `json:"heard,omitempty"`        // When the report of its completion came: the agent's own clock may be wrong. Zero when not known.
 
-	// A message id may come again once the stream's duplicate window is over, so that reports about two messages are kept together.
+	// A message id may come again once the stream's duplicate window is over, and a consumer that is created anew numbers its attempts from one, so that
+	// reports about two are kept together.
+	LastClaimedAt   Micros `json:"last_claimed,omitempty"` // Zero where there is one claim alone.
 	LastAcceptedAt  Micros `json:"last_accepted,omitempty"`
 	LastCompletedAt Micros `json:"last_completed,omitempty"`
 	LastHeardAt     Micros `json:"last_heard,omitempty"` // When the last report of a completion came; zero when not known.
@@ -349,7 +351,10 @@ func (t *TaskFacts) joinReport(e Event) {
 	case ReportIngressAcked:
 		t.IngressAt = earliest(t.IngressAt, e.At)
 	case ReportClaimed:
-		r.ClaimedAt = earliest(r.ClaimedAt, e.At)
+		last := latest(latest(r.ClaimedAt, r.LastClaimedAt), e.At)
+		if r.ClaimedAt, r.LastClaimedAt = earliest(r.ClaimedAt, e.At), last; r.ClaimedAt == last {
+			r.LastClaimedAt = 0
+		}
 	case ReportAccepted:
 		r.AcceptedAt, r.LastAcceptedAt = earliest(r.AcceptedAt, e.At), latest(r.LastAcceptedAt, e.At)
 	case ReportHeartbeat:

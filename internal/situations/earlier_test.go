@@ -5,6 +5,7 @@ package situations
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -107,7 +108,57 @@ var earlier = []situation{{
 	},
 	may:   all(is("published"), findsNo(wrongs...)),
 	never: all(isNot("exhausted", "completed"), findsNo(wrongs...)),
+}, {
+	name: "the worker of the second attempt gives up what the third has",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		worker := c.workers(wait(time.Second))
+		c.pull(worker)
+		older := c.pull(worker)
+		c.heartbeat(c.pull(worker))
+		c.works(300 * time.Millisecond)
+		c.term(older, "impossible_task")
+		c.until("the message leaves", func() bool { return !c.there(zero) })
+	},
+	may:   all(is("terminated"), ended("timed_out", "terminated", "removed"), says("attempt 2 of 3 was terminated"), silent("still has it", "a worker has")),
+	never: isNot("completed", "exhausted", "removed"),
+}, {
+	name: "an agent reports that it took the first attempt, before its consumer was created again and after that",
+	act: func(c *clients) {
+		c.publish(publish{})
+		claim := func(m jetstream.Msg) {
+			c.report(c.agent, "claimed", "", map[string]any{"message_id": m.Headers().Get("Nats-Msg-Id"), "attempt": 1})
+		}
+		m := c.pull(c.workers())
+		c.heartbeat(m)
+		claim(m)
+		c.works(time.Second)
+		c.deleteConsumer()
+		m = c.pull(c.workers())
+		c.works(500 * time.Millisecond)
+		claim(m)
+	},
+	may:   all(is("processing"), current(1), findsNo(wrongs...)),
+	never: all(isNot("failed", "exhausted", "completed"), findsNo(wrongs...)),
 }}
+
+// ended holds when the attempts of the message ended in these ways, in their order.
+func ended(ways ...string) claim {
+	return func(s story) error {
+		m := s.message(0)
+		if m == nil {
+			return errors.New("the message is not known")
+		}
+		var got []string
+		for _, a := range m.Attempts {
+			got = append(got, a.End)
+		}
+		if !slices.Equal(got, ways) {
+			return fmt.Errorf("the attempts ended %v, not %v", got, ways)
+		}
+		return nil
+	}
+}
 
 // current holds when the last attempt that is told of the message is one of the living consumer and has a number.
 func current(n int) claim {

@@ -475,6 +475,7 @@ type reportFactsRow struct {
 	RecordsWait    time.Duration    `msg:"q,omitempty"`
 	HeardAt        lifecycle.Micros `msg:"s,omitempty"`
 
+	LastClaimedAt   lifecycle.Micros `msg:"w,omitempty"`
 	LastAcceptedAt  lifecycle.Micros `msg:"t,omitempty"`
 	LastCompletedAt lifecycle.Micros `msg:"u,omitempty"`
 	LastHeardAt     lifecycle.Micros `msg:"v,omitempty"`

@@ -7343,8 +7343,8 @@ func (z *publishFactsRow) Msgsize() (s int) {
 func (z *reportFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(22)
-	var zb0001Mask uint32 /* 22 bits */
+	zb0001Len := uint32(23)
+	var zb0001Mask uint32 /* 23 bits */
 	_ = zb0001Mask
 	if z.MsgID == "" {
 		zb0001Len--
@@ -7422,17 +7422,21 @@ func (z *reportFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x40000
 	}
-	if z.LastAcceptedAt == 0 {
+	if z.LastClaimedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x80000
 	}
-	if z.LastCompletedAt == 0 {
+	if z.LastAcceptedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x100000
 	}
-	if z.LastHeardAt == 0 {
+	if z.LastCompletedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x200000
+	}
+	if z.LastHeardAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x400000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -7535,16 +7539,21 @@ func (z *reportFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendInt64(o, int64(z.HeardAt))
 		}
 		if (zb0001Mask & 0x80000) == 0 { // if not omitted
+			// string "w"
+			o = append(o, 0xa1, 0x77)
+			o = msgp.AppendInt64(o, int64(z.LastClaimedAt))
+		}
+		if (zb0001Mask & 0x100000) == 0 { // if not omitted
 			// string "t"
 			o = append(o, 0xa1, 0x74)
 			o = msgp.AppendInt64(o, int64(z.LastAcceptedAt))
 		}
-		if (zb0001Mask & 0x100000) == 0 { // if not omitted
+		if (zb0001Mask & 0x200000) == 0 { // if not omitted
 			// string "u"
 			o = append(o, 0xa1, 0x75)
 			o = msgp.AppendInt64(o, int64(z.LastCompletedAt))
 		}
-		if (zb0001Mask & 0x200000) == 0 { // if not omitted
+		if (zb0001Mask & 0x400000) == 0 { // if not omitted
 			// string "v"
 			o = append(o, 0xa1, 0x76)
 			o = msgp.AppendInt64(o, int64(z.LastHeardAt))
@@ -7733,35 +7742,45 @@ func (z *reportFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.HeardAt = lifecycle.Micros(zb0012)
 			}
-		case "t":
+		case "w":
 			{
 				var zb0013 int64
 				zb0013, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "LastAcceptedAt")
+					err = msgp.WrapError(err, "LastClaimedAt")
 					return
 				}
-				z.LastAcceptedAt = lifecycle.Micros(zb0013)
+				z.LastClaimedAt = lifecycle.Micros(zb0013)
 			}
-		case "u":
+		case "t":
 			{
 				var zb0014 int64
 				zb0014, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "LastCompletedAt")
+					err = msgp.WrapError(err, "LastAcceptedAt")
 					return
 				}
-				z.LastCompletedAt = lifecycle.Micros(zb0014)
+				z.LastAcceptedAt = lifecycle.Micros(zb0014)
 			}
-		case "v":
+		case "u":
 			{
 				var zb0015 int64
 				zb0015, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
+					err = msgp.WrapError(err, "LastCompletedAt")
+					return
+				}
+				z.LastCompletedAt = lifecycle.Micros(zb0015)
+			}
+		case "v":
+			{
+				var zb0016 int64
+				zb0016, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
 					err = msgp.WrapError(err, "LastHeardAt")
 					return
 				}
-				z.LastHeardAt = lifecycle.Micros(zb0015)
+				z.LastHeardAt = lifecycle.Micros(zb0016)
 			}
 		default:
 			bts, err = msgp.Skip(bts)
@@ -7777,7 +7796,7 @@ func (z *reportFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *reportFactsRow) Msgsize() (s int) {
-	s = 3 + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.By) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.FailedWhy) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Owner) + 2 + msgp.Uint64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size
+	s = 3 + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.By) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.FailedWhy) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Owner) + 2 + msgp.Uint64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size
 	return
 }
 
