@@ -28,6 +28,7 @@ type Lease struct {
 	BeganExact      bool                  `json:"began_exact" doc:"The broker's own time; otherwise a bound."`
 	HeldMS          *int64                `json:"held_ms" doc:"Since the current attempt began; null when that is not known." example:"4200"`
 	LastHeartbeatAt Instant               `json:"last_heartbeat_at"`
+	LastHeartbeatOf Count                 `json:"last_heartbeat_attempt" doc:"The attempt that sent it: not the current one where the worker of an older one keeps the lease alive. Null when no heartbeat counts." example:"2"`
 	WaitMS          *int64                `json:"wait_ms" doc:"The wait in force for this attempt; null when it is not known."`
 	DeadlineAt      Instant               `json:"deadline_at" doc:"Last delivery or heartbeat plus the wait."`
 	Due             bool                  `json:"due" doc:"It was handed back, and its delay has passed at next.at: the next pull gets it, and whether a worker has it again is not known. There is no deadline then."`
@@ -109,7 +110,7 @@ func leaseOf(l lifecycle.Lease, typical map[string]lifecycle.Typical, now lifecy
 		TaskID: l.TaskID, Stream: l.Message.Stream.String(), Seq: Sequence(l.Message.Seq), Agent: Text(l.Agent), Type: Text(l.Type),
 		Title: Text(l.Title), Consumer: Text(l.Consumer), State: string(l.State), Attempt: Count(l.Attempt), MaxDeliver: Count(l.MaxDeliver),
 		BeganAt: Instant(l.BeganAt), BeganExact: l.BeganExact, HeldMS: knownMilliseconds(l.Held(now), l.BeganAt.Known()),
-		LastHeartbeatAt: Instant(l.LastBeat), WaitMS: knownMilliseconds(l.Wait, l.Wait > 0), DeadlineAt: Instant(l.Deadline),
+		LastHeartbeatAt: Instant(l.LastBeat), LastHeartbeatOf: Count(l.Sender), WaitMS: knownMilliseconds(l.Wait, l.Wait > 0), DeadlineAt: Instant(l.Deadline),
 		Due: l.Due, StaleKind: Text(l.Stale), StaleMeaning: Text(l.Stale.Meaning()), Owner: Text(l.Owner), LeaseVersion: Sequence(l.LeaseVersion),
 		Typical: typicalOf(typical, l.Type), Revision: Sequence(l.Revision), Acting: Text(l.Acting), Beside: l.Beside,
 	}

@@ -179,6 +179,9 @@ func inHand(m MessageTrace, in TraceInput) Answer {
 	case back:
 		return say("It was handed back", "The broker delivers it again when its delay has passed.")
 	}
+	if l := m.Lease; l != nil && l.Sender > 0 && l.Sender < l.Attempt {
+		return say("An older attempt keeps its lease", fmt.Sprintf("The worker of attempt %d, which lost it, sends heartbeats; without them and an answer the broker delivers it again.", l.Sender))
+	}
 	return say("A worker has it", "Without an answer the broker delivers it again.")
 }
 

@@ -38,6 +38,7 @@ func TestWhatComesNextDependsOnTheConsumer(t *testing.T) {
 		{"the consumer takes other subjects", stored, time.Second, func(c *ConsumerState) { c.Filters = []string{"other.>"} }, nil, "is not known yet", "next pull"},
 		{"a retry of the dead letter was asked for", stored + "max_deliveries 5s seq=1 n=3\ndead_lettered 6s seq=1 category=transient\ndecided 7s seq=1 actor=ops action=retry rev=1\n", 8 * time.Second, nil, nil, "ops asked for: retry", "waits for a decision"},
 		{"a worker has it", inHand, 2 * time.Second, nil, nil, "Without an answer the broker delivers it again", "Due since"},
+		{"an older attempt keeps the lease", inHand + "heartbeat 40s seq=1 n=2 cseq=2\nheartbeat 45s seq=1 n=1 cseq=1\n", 46 * time.Second, nil, nil, "The worker of attempt 1, which lost it, sends heartbeats", "A worker has it"},
 		{"its deadline has passed", inHand, 45500 * time.Millisecond, nil, nil, "Due since 14 s", "delivers it again"},
 		{"its consumer is gone while a worker has it", inHand, 2 * time.Second, func(c *ConsumerState) { c.Gone = true }, nil, "until a consumer exists", "delivers it again"},
 		{"it was handed back, and its consumer is paused", inHand + "naked 2s seq=1 n=1 cseq=1\n", 3 * time.Second, func(c *ConsumerState) { c.Paused = true }, nil,

@@ -1,8 +1,11 @@
 package brokersync
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
+	"fleetglass/fleet"
 	"fleetglass/lifecycle"
 )
 
@@ -96,15 +99,34 @@ func (v view) setApart(events []lifecycle.Event) {
 	}
 }
 
-// unjudged says of a stream that its messages cannot be judged; empty where they can.
+// unjudged says of a stream which of its messages cannot be judged; empty where all can: those that only consumers take which are not named as a worker's.
 func (o Observation) unjudged() string {
-	if !o.Kept || len(o.Consumers) == 0 {
+	if !o.Kept {
 		return ""
 	}
+	var alone []string
 	for _, c := range o.Consumers {
-		if !c.Watches {
-			return ""
+		if c.Watches && !slices.ContainsFunc(o.Consumers, func(w Consumer) bool { return !w.Watches && w.meets(c) }) {
+			alone = append(alone, c.Name)
 		}
 	}
-	return o.Stream.Name + " keeps messages after they are acknowledged, and none of its consumers is named as a worker's (--worker-consumers): its tasks cannot be judged"
+	if len(alone) == 0 {
+		return ""
+	}
+	slices.Sort(alone)
+	names := strings.Join(alone[:min(len(alone), unjudgedNamed)], ", ")
+	if more := len(alone) - unjudgedNamed; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("%s keeps messages after they are acknowledged, and nobody who is named as a worker (--worker-consumers) takes what %s takes: those tasks cannot be judged", o.Stream.Name, names)
+}
+
+// unjudgedNamed is how many consumers are named that nobody works beside.
+const unjudgedNamed = 3
+
+// meets reports whether two consumers may take one message. One without filters takes all.
+func (c Consumer) meets(o Consumer) bool {
+	return len(c.Filters) == 0 || len(o.Filters) == 0 || slices.ContainsFunc(c.Filters, func(a string) bool {
+		return slices.ContainsFunc(o.Filters, func(b string) bool { return fleet.SubjectMatches(a, b) })
+	})
 }

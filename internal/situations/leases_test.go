@@ -27,6 +27,16 @@ func bound(s story) error {
 	return nil
 }
 
+// heartbeatOf holds when the lease says which attempt sent its last heartbeat.
+func heartbeatOf(n int) claim {
+	return func(s story) error {
+		if t := s.told(); t == nil || t.Lease == nil || t.Lease.Sender == nil || *t.Lease.Sender != n {
+			return fmt.Errorf("the lease does not say that attempt %d sent the last heartbeat", n)
+		}
+		return nil
+	}
+}
+
 // neverOfAttempt makes claims that count from when Fleetglass knows an attempt of the message.
 func neverOfAttempt(n int, claims ...claim) claim {
 	return func(s story) error {
@@ -123,5 +133,5 @@ var leases = []situation{{
 	},
 	mode:  live, // Afterwards the lease has run out.
 	never: neverOfAttempt(2, neverStale("presumed_dead", "stale", "expiring"), isNot("failed", "exhausted")),
-	may:   all(is("redelivered", "processing"), attempts(0, 2, 2), bound),
+	may:   all(is("redelivered", "processing"), attempts(0, 2, 2), bound, says("the worker of attempt 1, which lost it, sends heartbeats"), heartbeatOf(1)),
 }}

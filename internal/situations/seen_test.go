@@ -91,6 +91,7 @@ type seenLease struct {
 	DeadlineAt *time.Time `json:"deadline_at"`
 	StaleKind  *string    `json:"stale_kind"`
 	HeldMS     *int64     `json:"held_ms"`
+	Sender     *int       `json:"last_heartbeat_attempt"`
 }
 
 // words are the three answers, in lower case.
