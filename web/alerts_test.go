@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -164,12 +165,27 @@ func TestTheBoardSaysWhenTheRulesWereChecked(t *testing.T) {
 	}
 }
 
-// TestTheMarkOfTheRulesGoesStale takes the server away: how long ago the rules were checked goes on, and stands out.
+// TestTheMarkOfTheRulesGoesStale looks on while nothing changes, where the mark follows the server, and then takes the server away: how long ago the rules were checked goes on, and stands out.
 func TestTheMarkOfTheRulesGoesStale(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, webtest.Rich(noon).Batch, alerting, checkedBy(health.OK, noon.Add(-4*time.Second), ""))
-	s.fires(t, zombie("a", "cto"))
+	var at atomic.Pointer[time.Time]
+	checked := func(ago time.Duration) {
+		instant := noon.Add(-ago)
+		at.Store(&instant)
+	}
+	checked(4 * time.Second)
+	s := newSite(t, webtest.Rich(noon).Batch, alerting, func(s *setup) {
+		s.Health = health.ReporterFunc(func() []health.Part {
+			return []health.Part{{Name: "alerts", Kind: "alerts", State: health.OK, LastAt: *at.Load()}}
+		})
+	})
 	b := &tab{ctx: testkit.Tab(t, testkit.Browser(t)), site: s}
+	b.open(t, "/alerts")
+	b.until(t, `document.body.dataset.stream === "open"`)
+	b.run(t, `window.fetch = () => new Promise(() => {})`) // The page is not asked for again, as where nothing changes.
+	checked(0)
+	b.until(t, `document.querySelector("#checked time").dateTime.startsWith("2026-11-20T12:00:00")`)
+	s.fires(t, zombie("a", "cto"))
 	b.open(t, "/alerts")
 	b.until(t, `document.body.dataset.stream === "open"`)
 	s.kill()

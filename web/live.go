@@ -70,10 +70,15 @@ func (w *Web) live(c *gin.Context) error {
 type liveBeat struct {
 	Alarm  string `json:"alarm"`
 	Firing *int   `json:"firing,omitempty"` // Alerts that fire; nil while that cannot be told.
+
+	Checked time.Time `json:"checked,omitzero"` // When the rules of alerts were last evaluated; zero while that is not known.
 }
 
 func (w *Web) writeBeat(ctx context.Context, to gin.ResponseWriter) error {
 	beat := liveBeat{Alarm: alarmOf(w.health()).word}
+	if c := w.rulesChecked(); c.At.Known() {
+		beat.Checked = c.At.Time()
+	}
 	if counts, err := w.cfg.Query.AlertCounts(ctx); err == nil {
 		firing := counts.Total(alerts.StateFiring)
 		beat.Firing = &firing

@@ -47,6 +47,12 @@ function tick() {
   }
 }
 
+/** Takes from the server when it last checked the rules of alerts: a page on which nothing changes is not asked for again. */
+export function checked(at) {
+  const mark = document.querySelector("#checked time");
+  if (mark && Date.parse(at) > Date.parse(mark.dateTime)) mark.dateTime = at;
+}
+
 export function ticking() {
   const adopt = () => { const now = Date.parse(document.body.dataset.now); if (now) offset = now - Date.now(); };
   adopt();

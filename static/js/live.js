@@ -3,6 +3,7 @@
 // new ones wait behind "12 new: show" (still.js). Nothing is patched while the reader pauses, has ticked rows, or has a menu open.
 import { hear, isLost, lose, nextTry, watch } from "./connection.js";
 import { adoptTime, announce, load, morph } from "./page.js";
+import { checked } from "./clock.js";
 import { takeFiring, titleBadge } from "./notify.js";
 import { selectedCount } from "./select.js";
 import { holdsStill, letGo } from "./still.js";
@@ -198,6 +199,7 @@ function pass(sign) {
     if (alarm !== sign.alarm) schedule();
     alarm = sign.alarm;
   }
+  if (sign.checked && !paused) checked(sign.checked);
   if (takeFiring(sign.firing)) scheduleFor(false);
   if (sign.tasks !== undefined) changed(sign.tasks, sign.signs);
 }
