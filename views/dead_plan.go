@@ -35,6 +35,14 @@ func planLook(p dlqtriage.Plan) (l look, why string) {
 	return l, why
 }
 
+// strategyWords are what the plan does. Where no consumer takes the message, it does nothing until one does.
+func strategyWords(p dlqtriage.Plan) string {
+	if p.Untaken {
+		return "start the agent, then " + spaced(string(p.Strategy))
+	}
+	return spaced(string(p.Strategy))
+}
+
 func eligibleLook(p dlqtriage.Plan) look {
 	if p.Untaken {
 		return look{"agents", "warn", "start the agent first"}

@@ -1351,7 +1351,7 @@ func planFacts(p EntryPage) templ.Component {
 			templ_7745c5c3_Var54 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = said("Strategy", spaced(string(p.Plan.Strategy))).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = said("Strategy", strategyWords(p.Plan)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
