@@ -15,7 +15,7 @@ import (
 // reservations and records open those of a client.
 func reservations(t testing.TB, c *firestore.Client) *firestorekit.Reservations {
 	t.Helper()
-	r, err := firestorekit.NewReservations(firestorekit.Config{Client: c})
+	r, err := firestorekit.NewReservations(firestorekit.Config{Client: c, Timeout: 30 * time.Second}) // Google's emulator takes seconds on a busy machine.
 	if err != nil {
 		t.Fatal(err)
 	}
