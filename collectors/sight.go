@@ -157,17 +157,23 @@ func (n *IncarnationResolver) listSights(ctx context.Context, stream string, int
 	if err != nil {
 		return err
 	}
+	found := map[ConsumerRef]*jetstream.ConsumerInfo{}
 	lister := s.ListConsumers(ctx)
-	for info := range lister.Info() {
+	for info := range lister.Info() { // The list has five seconds for all of it, so that nothing else is asked meanwhile.
 		ref := ConsumerRef{stream, info.Name}
-		if _, asked := into[ref]; !asked {
-			continue
+		if _, asked := into[ref]; asked {
+			found[ref] = info
 		}
+	}
+	if err := lister.Err(); err != nil {
+		return err
+	}
+	for ref, info := range found {
 		if into[ref], err = n.sightOf(ctx, ref, info); err != nil {
 			return err
 		}
 	}
-	return lister.Err()
+	return nil
 }
 
 func (n *IncarnationResolver) sightOf(ctx context.Context, ref ConsumerRef, info *jetstream.ConsumerInfo) (Sight, error) {
