@@ -21,8 +21,9 @@ const settledAfter = 2 * time.Second
 // aloneSince is since when no other consumer of the name lived than the one that was created then and seen at a later time.
 func (n *IncarnationResolver) aloneSince(ctx context.Context, ref ConsumerRef, created, seen lifecycle.Micros) (lifecycle.Micros, error) {
 	n.aloneMu.Lock()
-	defer n.aloneMu.Unlock()
-	if known := n.alone[ref]; known.created == created {
+	known := n.alone[ref]
+	n.aloneMu.Unlock()
+	if known.created == created {
 		return known.since, nil
 	}
 	if seen < created.Add(settledAfter) {
@@ -32,6 +33,8 @@ func (n *IncarnationResolver) aloneSince(ctx context.Context, ref ConsumerRef, c
 	if err != nil {
 		return 0, fmt.Errorf("read deletions of consumer %s: %w", ref.Name, err)
 	}
+	n.aloneMu.Lock()
+	defer n.aloneMu.Unlock()
 	n.alone[ref] = alone{created: created, since: since}
 	return since, nil
 }

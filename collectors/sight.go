@@ -1,10 +1,12 @@
 package collectors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -168,12 +170,26 @@ func (n *IncarnationResolver) listSights(ctx context.Context, stream string, int
 	if err := lister.Err(); err != nil {
 		return err
 	}
+	return n.askAll(ctx, found, into)
+}
+
+// askAll makes sights of what is known of consumers, several at a time: each answer of a busy broker takes its time, and there may be hundreds.
+func (n *IncarnationResolver) askAll(ctx context.Context, found map[ConsumerRef]*jetstream.ConsumerInfo, into map[ConsumerRef]Sight) (failed error) {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	free := make(chan struct{}, fewConsumers)
 	for ref, info := range found {
-		if into[ref], err = n.sightOf(ctx, ref, info); err != nil {
-			return err
-		}
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			s, err := n.sightOf(ctx, ref, info)
+			mu.Lock()
+			defer mu.Unlock()
+			into[ref], failed = s, cmp.Or(failed, err)
+		})
 	}
-	return nil
+	all.Wait()
+	return failed
 }
 
 func (n *IncarnationResolver) sightOf(ctx context.Context, ref ConsumerRef, info *jetstream.ConsumerInfo) (Sight, error) {
