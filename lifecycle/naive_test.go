@@ -108,14 +108,6 @@ func (n naive) since(recreated Micros) naive {
 	})}
 }
 
-func (n naive) first(kind Kind) Micros {
-	var at Micros
-	for _, e := range n.all(is(kind)) {
-		at = earliest(at, e.At)
-	}
-	return at
-}
-
 // beats reports whether there is such a heartbeat.
 func (n naive) beats(pick func(Event) bool) bool {
 	return n.any(func(e Event) bool { return e.Kind == Heartbeat && pick(e) })
