@@ -1,6 +1,7 @@
 package dlqtriage
 
 import (
+	"fmt"
 	"time"
 
 	"fleetglass/lifecycle"
@@ -50,8 +51,9 @@ type Case struct {
 	Reason     string // Why the message died, in the words of whoever said so. Untrusted.
 	Generation int    // How often the task had been published before.
 	Status     Status
-	Unread     bool // Nobody has looked yet why it died; somebody will within seconds.
-	Untaken    bool // No consumer took its subject.
+	Unread     bool   // Nobody has looked yet why it died; somebody will within seconds.
+	Untaken    bool   // No consumer took its subject.
+	Taker      string // Of one that no consumer took: a consumer that takes its subject by now; empty for none, or where nobody looked.
 
 	TokenBudget    int64  // Of the task's payload; zero for none.
 	PayloadMissing bool   // The body is not known, or not whole.
@@ -79,11 +81,8 @@ func (p *Policy) PlanFor(c Case, now lifecycle.Micros) Plan {
 	if row.change != nil {
 		row.change(p, c, &plan)
 	}
-	if plan.Untaken = c.Untaken; c.Untaken {
-		plan.Reasons = append([]string{untakenFirst}, plan.Reasons...)
-		if row.strategy == StrategyRetryOnce {
-			plan.Reasons[1] = untakenThen
-		}
+	if c.Untaken {
+		plan.nobodyTook(c.Taker)
 	}
 	if len(c.Sharers) > 0 && !c.Sharers[0].DoneAt.Known() {
 		plan.Reasons = append(plan.Reasons, c.Sharers[0].Words())
@@ -98,7 +97,38 @@ func (p *Policy) PlanFor(c Case, now lifecycle.Micros) Plan {
 const (
 	untakenFirst = "No consumer took its subject. Until one does, a retry dies the same way: start the agent, or reassign it."
 	untakenThen  = "Once one does, the same work is tried once more."
+	takenFirst   = "No consumer took its subject when it died. %s takes it now."
+	takenThen    = "The same work is tried once more."
 )
+
+// nobodyTook says of a message that no consumer took it, and which one takes its subject now.
+func (p *Plan) nobodyTook(taker string) {
+	first, then := untakenFirst, untakenThen
+	if p.Untaken = taker == ""; taker != "" {
+		first, then = fmt.Sprintf(takenFirst, taker), takenThen
+	}
+	if p.Strategy == StrategyRetryOnce {
+		p.Reasons[0] = then
+	}
+	p.Reasons = append([]string{first}, p.Reasons...)
+}
+
+// untakenStill is why a retry is not what to do first.
+const untakenStill = "It dies the same way until a consumer takes its subject."
+
+// Against says why an action that sends the message again is not what to do first; empty where nothing speaks against it.
+func (p Plan) Against(action ActionKind, as RetryAs) string {
+	if !action.Sends() {
+		return ""
+	}
+	if all := retryObstacles(p, action, Params{As: as}); len(all) > 0 {
+		return all[0].Why
+	}
+	if p.Untaken && action == ActionRetry {
+		return untakenStill
+	}
+	return ""
+}
 
 // tried is how often the strategy was tried for this task. Generations of which nothing else is known count for it.
 func (c Case) tried(row strategyRow) int {

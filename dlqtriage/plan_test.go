@@ -27,6 +27,14 @@ func TestAPlanSaysThatNoConsumerTookTheMessage(t *testing.T) {
 	if want := []string{untakenFirst, untakenThen}; !p.Eligible || !p.Untaken || !slices.Equal(p.Reasons, want) {
 		t.Errorf("got %+v", p)
 	}
+	if retry, reassign := p.Against(ActionRetry, AsPlan), p.Against(ActionReassign, AsPlan); retry != untakenStill || reassign != "" {
+		t.Errorf("against a retry speaks %q, against another agent %q", retry, reassign)
+	}
+	c.Taker = "legal-task-worker"
+	p = DefaultPolicy().PlanFor(c, planNow)
+	if want := []string{"No consumer took its subject when it died. legal-task-worker takes it now.", takenThen}; !p.Eligible || p.Untaken || !slices.Equal(p.Reasons, want) || p.Against(ActionRetry, AsPlan) != "" {
+		t.Errorf("once a consumer takes it: got %+v", p)
+	}
 }
 
 func TestEachRowOfTheStrategyTable(t *testing.T) {

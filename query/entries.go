@@ -80,8 +80,11 @@ func (s *Service) EntriesNamed(ctx context.Context, ids []string) ([]dlqtriage.E
 
 // planned adds the plan to an entry. What else is known of its task is read only where the plan hangs on it.
 func (s *Service) planned(ctx context.Context, e dlqtriage.Entry) (EntryRow, error) {
-	row := s.rowOf(e, dlqtriage.CaseOf(e, s.cfg.Looks))
-	var err error
+	c, err := s.withTaker(ctx, dlqtriage.CaseOf(e, s.cfg.Looks), e.Subject)
+	if err != nil {
+		return EntryRow{}, err
+	}
+	row := s.rowOf(e, c)
 	if row.Risk, err = s.entryRisk(ctx, e); err != nil || !row.Plan.Eligible {
 		return row, err
 	}
@@ -89,6 +92,7 @@ func (s *Service) planned(ctx context.Context, e dlqtriage.Entry) (EntryRow, err
 	if errors.Is(err, lifecycle.ErrNotFound) { // It went meanwhile.
 		return row, nil
 	}
+	k.Case.Taker = c.Taker
 	row.Plan = s.cfg.Policy().PlanFor(k.Case, s.now())
 	return row, err
 }
@@ -117,6 +121,9 @@ func (s *Service) examiner() dlqtriage.Examiner {
 func (s *Service) Entry(ctx context.Context, id string) (EntryDetail, error) {
 	k, err := s.examiner().Examine(ctx, id)
 	if err != nil {
+		return EntryDetail{}, err
+	}
+	if k.Case, err = s.withTaker(ctx, k.Case, k.Entry.Subject); err != nil {
 		return EntryDetail{}, err
 	}
 	out := EntryDetail{EntryRow: s.rowOf(k.Entry, k.Case), Record: k.Record}

@@ -53,6 +53,30 @@ func eligibleLook(p dlqtriage.Plan) look {
 	return look{"retried", "dup", "retry after " + lifecycle.Lasting(p.Delay)}
 }
 
+// ObstacleWords say in a few words what stands in the way of a plan; empty where nothing does.
+func ObstacleWords(p dlqtriage.Plan) string {
+	if len(p.Blocked) == 0 {
+		return ""
+	}
+	return obstacleLooks[p.Blocked[0].Code].Word
+}
+
+// offerTitle says where an offer leads.
+func offerTitle(o GroupOffer) string {
+	if o.Dry {
+		return "A dry run comes first"
+	}
+	return "Opens the page of the agent: Fleetglass starts none"
+}
+
+// ofGroup tells the offers of groups apart for those who hear them.
+func ofGroup(o GroupOffer, g DeadGroup) string {
+	if o.Dry {
+		return "of " + Cut(g.Name, 80)
+	}
+	return "for " + Cut(g.Name, 80)
+}
+
 // first is the first of some sentences; empty for none.
 func first(sentences []string) string {
 	if len(sentences) == 0 {

@@ -31,6 +31,7 @@ type ActionForm struct {
 	Locked     []Param  // Headers that Fleetglass sets itself, with what they are now.
 	Off        bool     // The reader may not even preview.
 	Wrong      string   // Why it was refused; empty where it was not.
+	Against    string   // Why it is not what to do first; empty where nothing speaks against it.
 
 	Preflight *dlqtriage.Preflight // Whether the body fits as it is now; nil where nobody looked.
 }
@@ -92,8 +93,8 @@ func (t ActionTyped) params() []Param {
 	return out
 }
 
-// actionIcon is the icon of an action.
-func actionIcon(k dlqtriage.ActionKind) string {
+// ActionIcon is the icon of an action.
+func ActionIcon(k dlqtriage.ActionKind) string {
 	switch k {
 	case dlqtriage.ActionRetry:
 		return "retried"
@@ -130,8 +131,8 @@ func actionMeans(k dlqtriage.ActionKind) string {
 	return "Take back what was decided: it is open again."
 }
 
-// actionName is the name of an action as a button shows it.
-func actionName(k dlqtriage.ActionKind) string {
+// ActionName is the name of an action as a button shows it.
+func ActionName(k dlqtriage.ActionKind) string {
 	if k == "" {
 		return "Action"
 	}
@@ -186,15 +187,16 @@ func (t ActionTyped) title() string {
 	if t.edits() {
 		return "Edit and retry"
 	}
-	return actionName(t.Kind)
+	return ActionName(t.Kind)
 }
 
-// means is what the form is for, in one sentence.
+// means is what the form is for, and what speaks against it.
 func (f ActionForm) means() string {
+	means := actionMeans(f.Typed.Kind)
 	if f.edits() {
-		return "Change the message, then publish it again."
+		means = "Change the message, then publish it again."
 	}
-	return actionMeans(f.Typed.Kind)
+	return strings.TrimSpace(means + " " + f.Against)
 }
 
 // icon is the icon of the form.
@@ -202,7 +204,7 @@ func (f ActionForm) icon() string {
 	if f.edits() {
 		return "edit"
 	}
-	return actionIcon(f.Typed.Kind)
+	return ActionIcon(f.Typed.Kind)
 }
 
 // fieldID is the id of a field in the form of an action.

@@ -44,7 +44,7 @@ func HeldActions(off Denial, forms []HeldForm) ActionPanel {
 	for _, f := range forms {
 		kind := f.Typed.Kind
 		out.Actions = append(out.Actions, OfferedAction{
-			ID: "held-" + string(kind), Icon: heldIcon(kind), Name: actionName(kind), Means: heldMeans(kind), Form: heldForm(f),
+			ID: "held-" + string(kind), Icon: heldIcon(kind), Name: ActionName(kind), Means: heldMeans(kind), Form: heldForm(f),
 		})
 	}
 	return out

@@ -49,7 +49,7 @@ func heldForm(f HeldForm) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var3 string
-		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(actionName(f.Typed.Kind))
+		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(ActionName(f.Typed.Kind))
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `held.templ`, Line: 6, Col: 103}
 		}
@@ -98,7 +98,7 @@ func heldForm(f HeldForm) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var6 string
-		templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(actionName(f.Typed.Kind))
+		templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(ActionName(f.Typed.Kind))
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `held.templ`, Line: 10, Col: 48}
 		}
@@ -255,7 +255,7 @@ func Held(p HeldPage) templ.Component {
 		}
 		if p.Form.Typed.Kind != "" {
 			var templ_7745c5c3_Var14 string
-			templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(actionName(p.Form.Typed.Kind))
+			templ_7745c5c3_Var14, templ_7745c5c3_Err = templ.JoinStringErrs(ActionName(p.Form.Typed.Kind))
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `held.templ`, Line: 39, Col: 35}
 			}
@@ -633,7 +633,7 @@ func heldPreview(p HeldPage) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var30 string
-		templ_7745c5c3_Var30, templ_7745c5c3_Err = templ.JoinStringErrs(actionName(p.Form.Typed.Kind))
+		templ_7745c5c3_Var30, templ_7745c5c3_Err = templ.JoinStringErrs(ActionName(p.Form.Typed.Kind))
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `held.templ`, Line: 112, Col: 36}
 		}

@@ -117,7 +117,7 @@ func (p BulkPage) heading() string {
 	if p.Dry != nil {
 		n = p.Dry.Counts.Selected
 	}
-	return actionName(p.Form.Typed.Kind) + " " + numbered(n, "dead letter", "dead letters")
+	return ActionName(p.Form.Typed.Kind) + " " + numbered(n, "dead letter", "dead letters")
 }
 
 // params are the fields of the selection, for the hidden fields of the form.
@@ -143,9 +143,9 @@ func (s BulkSelection) params() []Param {
 // operationTitle names an operation by what it does and on what. A title of a message often begins with a verb itself.
 func operationTitle(o dlqtriage.Operation, on string) string {
 	if o.Bulk {
-		return actionName(o.Action) + " " + on
+		return ActionName(o.Action) + " " + on
 	}
-	return actionName(o.Action) + ": " + on
+	return ActionName(o.Action) + ": " + on
 }
 
 // looked is how many entries were looked at so far.

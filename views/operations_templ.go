@@ -1383,7 +1383,7 @@ func bulkBar(b BulkBar) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var66 string
-				templ_7745c5c3_Var66, templ_7745c5c3_Err = templ.JoinStringErrs(actionName(k))
+				templ_7745c5c3_Var66, templ_7745c5c3_Err = templ.JoinStringErrs(ActionName(k))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `operations.templ`, Line: 279, Col: 49}
 				}
@@ -1773,7 +1773,7 @@ func bulkForm(p BulkPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var81 string
-			templ_7745c5c3_Var81, templ_7745c5c3_Err = templ.JoinStringErrs(actionName(k))
+			templ_7745c5c3_Var81, templ_7745c5c3_Err = templ.JoinStringErrs(ActionName(k))
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operations.templ`, Line: 366, Col: 86}
 			}
@@ -1896,12 +1896,12 @@ func bulkForm(p BulkPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = Icon(actionIcon(p.Form.Typed.Kind)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Icon(ActionIcon(p.Form.Typed.Kind)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var85 string
-			templ_7745c5c3_Var85, templ_7745c5c3_Err = templ.JoinStringErrs(actionName(p.Form.Typed.Kind))
+			templ_7745c5c3_Var85, templ_7745c5c3_Err = templ.JoinStringErrs(ActionName(p.Form.Typed.Kind))
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operations.templ`, Line: 396, Col: 37}
 			}

@@ -473,7 +473,7 @@ func recoveryInRow(r LeaseRow) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var23 string
-					templ_7745c5c3_Var23, templ_7745c5c3_Err = templ.JoinStringErrs(actionName(kind))
+					templ_7745c5c3_Var23, templ_7745c5c3_Err = templ.JoinStringErrs(ActionName(kind))
 					if templ_7745c5c3_Err != nil {
 						return templ.Error{Err: templ_7745c5c3_Err, FileName: `recovery.templ`, Line: 77, Col: 42}
 					}
@@ -530,7 +530,7 @@ func recoveryInRow(r LeaseRow) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var26 string
-					templ_7745c5c3_Var26, templ_7745c5c3_Err = templ.JoinStringErrs(actionName(kind) + ": " + leaseName(r.Lease) + ". Blocked: " + why)
+					templ_7745c5c3_Var26, templ_7745c5c3_Err = templ.JoinStringErrs(ActionName(kind) + ": " + leaseName(r.Lease) + ". Blocked: " + why)
 					if templ_7745c5c3_Err != nil {
 						return templ.Error{Err: templ_7745c5c3_Err, FileName: `recovery.templ`, Line: 87, Col: 180}
 					}
@@ -547,7 +547,7 @@ func recoveryInRow(r LeaseRow) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var27 string
-					templ_7745c5c3_Var27, templ_7745c5c3_Err = templ.JoinStringErrs(actionName(kind))
+					templ_7745c5c3_Var27, templ_7745c5c3_Err = templ.JoinStringErrs(ActionName(kind))
 					if templ_7745c5c3_Err != nil {
 						return templ.Error{Err: templ_7745c5c3_Err, FileName: `recovery.templ`, Line: 89, Col: 25}
 					}
@@ -609,7 +609,7 @@ func recoveryInRow(r LeaseRow) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var32 string
-					templ_7745c5c3_Var32, templ_7745c5c3_Err = templ.JoinStringErrs(actionName(kind) + ": " + leaseName(r.Lease))
+					templ_7745c5c3_Var32, templ_7745c5c3_Err = templ.JoinStringErrs(ActionName(kind) + ": " + leaseName(r.Lease))
 					if templ_7745c5c3_Err != nil {
 						return templ.Error{Err: templ_7745c5c3_Err, FileName: `recovery.templ`, Line: 92, Col: 189}
 					}
@@ -626,7 +626,7 @@ func recoveryInRow(r LeaseRow) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var33 string
-					templ_7745c5c3_Var33, templ_7745c5c3_Err = templ.JoinStringErrs(actionName(kind))
+					templ_7745c5c3_Var33, templ_7745c5c3_Err = templ.JoinStringErrs(ActionName(kind))
 					if templ_7745c5c3_Err != nil {
 						return templ.Error{Err: templ_7745c5c3_Err, FileName: `recovery.templ`, Line: 94, Col: 25}
 					}

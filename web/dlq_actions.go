@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -51,7 +52,22 @@ func (w *Web) actionPanel(ctx context.Context, d query.EntryDetail, list string)
 			forms = append(forms, w.actionForm(ctx, d, typed))
 		}
 	}
+	advised := d.Plan.Against(dlqtriage.ActionRetry, dlqtriage.AsPlan) == ""
+	slices.SortStableFunc(forms, func(a, b views.ActionForm) int { return cmp.Compare(panelRank(a, advised), panelRank(b, advised)) })
 	return views.EntryActions(views.Denial{}, forms)
+}
+
+// panelRank puts the retries behind the other decisions where none is advised: one that is edited first, then those against which something speaks.
+func panelRank(f views.ActionForm, advised bool) int {
+	switch k := f.Typed.Kind; {
+	case k == dlqtriage.ActionReclassify || k == dlqtriage.ActionReopen || k == dlqtriage.ActionDiscard:
+		return 3
+	case f.Against != "":
+		return 2
+	case k == dlqtriage.ActionRetry && !advised:
+		return 1
+	}
+	return 0
 }
 
 // taskActions is the panel of the dead letter of a task: of the newest, where several of its messages died; nil where none did.
@@ -97,6 +113,7 @@ func untyped(kind dlqtriage.ActionKind, d query.EntryDetail) views.ActionTyped {
 func (w *Web) actionForm(ctx context.Context, d query.EntryDetail, typed views.ActionTyped) views.ActionForm {
 	out := views.ActionForm{
 		Href: entryAddress(d.ID), Revision: d.Revision, Typed: typed, Uneditable: uneditable(d), Off: w.mayNot(ctx, access.TriagePropose).Say != "",
+		Against: d.Plan.Against(typed.Kind, typed.As),
 	}
 	policy := w.cfg.Actions.Policy()
 	for _, a := range policy.Agents {

@@ -72,6 +72,9 @@ func (w *Web) entryPage(ctx context.Context, found query.EntryDetail, list strin
 		Risk: riskWords(found.Risk), Missing: found.Missing, History: found.History, Unread: !w.cfg.Query.EntriesRead().Known(),
 		Actions: w.actionPanel(ctx, found, list),
 	}
+	if found.Agent != "" {
+		p.AgentHref = agentAddress(found.Agent)
+	}
 	p.Evidence, p.Used = entryEvidence(found), usedFor(found)
 	p.Effects = effectWords(&found.Record.Facts)
 	if c := found.Record.Facts.Completion; c != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -97,11 +96,18 @@ func (w *Web) fillGroups(ctx context.Context, p *views.DeadLettersPage, q entryQ
 	if err != nil {
 		return err
 	}
+	advices, err := w.cfg.Query.EntryAdvices(ctx, rest, way.by, groups)
+	if err != nil {
+		return err
+	}
 	may := w.cfg.Operations != nil && w.mayNot(ctx, access.TriagePropose).Say == ""
 	last := ""
 	for i, g := range groups {
-		group := q.group(g, way, rest, may)
+		group := q.group(g, way, rest)
 		group.Deaths = deathSteps(trends[i])
+		if may {
+			group.Advice, group.Offers = offers(g.Filter(way.by, rest), advices[i])
+		}
 		if group.Heading == last {
 			group.Heading = ""
 		} else {
@@ -132,14 +138,10 @@ func underHeadings(groups []dlqtriage.EntryGroup, way grouping) []dlqtriage.Entr
 	return out
 }
 
-func (q entryQuery) group(g dlqtriage.EntryGroup, way grouping, rest dlqtriage.EntryFilter, may bool) views.DeadGroup {
+func (q entryQuery) group(g dlqtriage.EntryGroup, way grouping, rest dlqtriage.EntryFilter) views.DeadGroup {
 	open := g.Filter(way.by, rest)
 	out := views.DeadGroup{EntryGroup: g, Href: q.of(open), On: open.Values().Encode() == q.filter.Values().Encode()}
 	out.Heading, out.Name = way.name(g.Values)
-	if g.Open > 0 && may {
-		open.Statuses = []dlqtriage.Status{dlqtriage.StatusOpen}
-		out.RetryHref = address("/operations/new", url.Values{"select": {"all"}, "filter": {open.Values().Encode()}, "action": {string(dlqtriage.ActionRetry)}})
-	}
 	return out
 }
 
