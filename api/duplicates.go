@@ -58,7 +58,7 @@ func duplicatesOf(f lifecycle.TaskFacts) Duplicates {
 	}
 	for _, id := range slices.Sorted(maps.Keys(f.Publishes)) {
 		p := f.Publishes[id]
-		counted := PublishCount{MessageID: id, Attempts: len(p.Attempts), TooEarly: p.TooEarly(), Refused: p.Refused(), Owner: Text(p.Owner), Stored: len(p.Stored), FirstAt: Instant(p.FirstAt())}
+		counted := PublishCount{MessageID: id, Attempts: len(p.Attempts()), TooEarly: p.TooEarly(), Refused: p.Refused(), Owner: Text(p.Owner), Stored: len(p.Stored), FirstAt: Instant(p.FirstAt())}
 		d.Publishes = append(d.Publishes, counted)
 	}
 	return d

@@ -63,7 +63,7 @@ func exampleStory() query.Trace {
 	t := lifecycle.TaskFacts{
 		ID: "blog-post-118", Agent: "marketing", Messages: 1, Head: lifecycle.Head{Key: exampleKey()},
 		Publishes: map[string]*lifecycle.PublishFacts{
-			"blog-post-118": {Attempts: []lifecycle.PublishAttempt{{At: exampleTime(0), ID: 1}, {At: exampleTime(time.Second), ID: 2}}, Stored: []lifecycle.MessageKey{exampleKey()}, StoredAt: exampleTime(0)},
+			"blog-post-118": {Recorded: []lifecycle.PublishAttempt{{At: exampleTime(0), ID: 1}, {At: exampleTime(time.Second), ID: 2}}, Stored: []lifecycle.MessageKey{exampleKey()}, StoredAt: exampleTime(0)},
 		},
 	}
 	return query.Trace{Typical: exampleTypical(), Trace: lifecycle.AssembleTrace(lifecycle.TraceInput{

@@ -136,6 +136,8 @@ func randomHistory(r *rand.Rand) []Event {
 		case PublishAttempted, CompletionRecorded, ReportClaimed, ReportAccepted, ReportCompleted:
 			e.TaskID, e.Detail.MsgID = "T", "T"
 			switch e.Kind {
+			case PublishAttempted:
+				e.Detail.BestEffort = r.IntN(3) == 0
 			case CompletionRecorded:
 				e.Detail.CreatedAt = base.Add(time.Duration(r.IntN(4)) * time.Second)
 			case ReportCompleted:

@@ -71,7 +71,7 @@ func (p *piece) line(r *rand.Rand, format string, args ...any) bool {
 
 // publish stores the message, and tries again: within the window the stream drops that, and what is beyond its limits it refuses.
 func (p *piece) publish(r *rand.Rand, seq int, at time.Duration) {
-	p.line(r, "publish_attempted %s task=T msgid=T:%d", at+time.Millisecond, seq)
+	p.attempt(r, seq, at+time.Millisecond)
 	p.lines = append(p.lines, fmt.Sprintf("published %s seq=%d task=T msgid=T:%d key=T-1 hash=aa window=%s", at, seq, seq, p.window))
 	for n := range r.IntN(4) {
 		again := at + time.Duration(r.IntN(50))*time.Minute + time.Duration(2+n)*time.Millisecond
@@ -83,8 +83,18 @@ func (p *piece) publish(r *rand.Rand, seq int, at time.Duration) {
 		default:
 			p.caught++
 		}
-		p.line(r, "publish_attempted %s task=T msgid=T:%d", again, seq)
+		p.attempt(r, seq, again)
 	}
+}
+
+// attempt is one publish. It is recorded, perhaps late, because a capture stream has no majority; meanwhile it may have been heard.
+func (p *piece) attempt(r *rand.Rand, seq int, at time.Duration) {
+	late := time.Duration(0)
+	if r.IntN(4) == 0 {
+		p.lines = append(p.lines, fmt.Sprintf("publish_attempted %s task=T msgid=T:%d besteffort", at, seq))
+		late = time.Duration(r.IntN(900)) * time.Millisecond
+	}
+	p.line(r, "publish_attempted %s task=T msgid=T:%d", at+late, seq)
 }
 
 // deliver gives the message to workers until one acknowledges it, or the broker's three attempts are used up. A worker that takes longer than the broker waits is

@@ -412,11 +412,24 @@ func (n naive) duplicates() int {
 	if len(stored) == 0 {
 		return 0
 	}
-	attempts := n.all(func(e Event) bool {
-		window := stored[0].Detail.Window
-		return is(PublishAttempted)(e) && stored[0].At.Sub(e.At) <= 2*time.Second && (window == 0 || e.At.Sub(stored[0].At) <= window)
+	window, caught := stored[0].Detail.Window, -1
+	for _, a := range n.attemptsMade() {
+		if stored[0].At.Sub(a.At) <= 2*time.Second && (window == 0 || a.At.Sub(stored[0].At) <= window) {
+			caught++
+		}
+	}
+	return max(0, caught)
+}
+
+// attemptsMade are the publish attempts without those that were heard and may be one that was recorded.
+func (n naive) attemptsMade() []Event {
+	attempts := n.all(is(PublishAttempted))
+	return slices.DeleteFunc(slices.Clone(attempts), func(heard Event) bool {
+		return heard.Detail.BestEffort && slices.ContainsFunc(attempts, func(recorded Event) bool {
+			late := recorded.At.Sub(heard.At)
+			return !recorded.Detail.BestEffort && late >= -2*time.Second && late <= 2*time.Minute
+		})
 	})
-	return max(0, len(attempts)-1)
 }
 
 // protection counts distinct completions of records, and what was waited for records, by the steps of the scale.

@@ -9,7 +9,8 @@ import (
 
 // PublishFacts is what is known of the publishes of one message id, as two sets.
 type PublishFacts struct {
-	Attempts []PublishAttempt `json:"a,omitempty"` // The attempts seen, the earliest first.
+	Recorded []PublishAttempt `json:"a,omitempty"` // The attempts that a capture stream recorded, the earliest first.
+	Heard    []PublishAttempt `json:"h,omitempty"` // Those that Fleetglass heard while none seemed to record them, likewise.
 	Stored   []MessageKey     `json:"s,omitempty"` // Stored messages, sorted.
 	StoredAt Micros           `json:"t,omitempty"` // When the first of them was stored; zero when that is not known.
 	Until    Micros           `json:"u,omitempty"` // When the duplicate window of the last of them ended; zero when that is not known.
@@ -30,6 +31,27 @@ func (a PublishAttempt) compare(o PublishAttempt) int {
 // other, perhaps on two servers.
 const captureLead = 2 * time.Second
 
+// recordedLate is how much later than it was heard an attempt may have been recorded: by a capture stream that waited for its majority, or for a
+// server that stood still.
+const recordedLate = 2 * time.Minute
+
+// Attempts are publishes that were certainly made, the earliest first: those recorded, and those heard that no recorded one can be. Others were made
+// perhaps, and a publish is missed rather than invented (ADR 65).
+func (p *PublishFacts) Attempts() []PublishAttempt {
+	if len(p.Heard) == 0 {
+		return p.Recorded
+	}
+	all := slices.Clone(p.Recorded)
+	for _, heard := range p.Heard {
+		first, last := heard.At.Add(-captureLead), heard.At.Add(recordedLate)
+		if !slices.ContainsFunc(p.Recorded, func(r PublishAttempt) bool { return first <= r.At && r.At <= last }) {
+			all = append(all, heard)
+		}
+	}
+	slices.SortFunc(all, PublishAttempt.compare)
+	return all
+}
+
 // Caught are the attempts that the stream swallowed as duplicates, the earliest first: those beyond the stored messages (SPEC 4, layer 1).
 // What was attempted when there was no message to be the duplicate of is not among them (ADR 24), and none are while no stored message
 // is known: the stream may have refused them, and says so to the publisher alone.
@@ -37,44 +59,56 @@ func (p *PublishFacts) Caught() []PublishAttempt {
 	if len(p.Stored) == 0 && p.Owner == "" {
 		return nil
 	}
-	could := p.Attempts[p.TooEarly() : len(p.Attempts)-p.TooLate()]
+	attempts := p.Attempts()
+	could := attempts[p.tooEarly(attempts) : len(attempts)-p.tooLate(attempts)]
 	return could[min(len(p.Stored), len(could)):]
 }
 
 // Refused is how many attempts stored nothing although no message could swallow them: those made too early, and too late.
-func (p *PublishFacts) Refused() int { return p.TooEarly() + p.TooLate() }
-
-// TooLate is how many attempts were made after the duplicate window of the last message had ended: nothing was stored for them.
-func (p *PublishFacts) TooLate() int {
-	if !p.Until.Known() {
-		return 0
-	}
-	n, _ := slices.BinarySearchFunc(p.Attempts, p.Until+1, func(a PublishAttempt, at Micros) int { return cmp.Compare(a.At, at) })
-	return len(p.Attempts) - n
+func (p *PublishFacts) Refused() int {
+	attempts := p.Attempts()
+	return p.tooEarly(attempts) + p.tooLate(attempts)
 }
 
 // TooEarly is how many attempts were made before the first message was stored, and not shortly before. No message of theirs is known.
-func (p *PublishFacts) TooEarly() int {
+func (p *PublishFacts) TooEarly() int { return p.tooEarly(p.Attempts()) }
+
+func (p *PublishFacts) tooEarly(attempts []PublishAttempt) int {
 	if len(p.Stored) == 0 && p.Owner == "" {
 		return 0
 	}
 	since := p.StoredAt.Add(-captureLead)
-	n, _ := slices.BinarySearchFunc(p.Attempts, since, func(a PublishAttempt, since Micros) int { return cmp.Compare(a.At, since) })
+	n, _ := slices.BinarySearchFunc(attempts, since, func(a PublishAttempt, since Micros) int { return cmp.Compare(a.At, since) })
 	return n
+}
+
+// tooLate is how many of the attempts were made after the duplicate window of the last message had ended: nothing was stored for them.
+func (p *PublishFacts) tooLate(attempts []PublishAttempt) int {
+	if !p.Until.Known() {
+		return 0
+	}
+	n, _ := slices.BinarySearchFunc(attempts, p.Until+1, func(a PublishAttempt, at Micros) int { return cmp.Compare(a.At, at) })
+	return len(attempts) - n
 }
 
 // FirstAt is the time of the earliest attempt; zero when none was seen.
 func (p *PublishFacts) FirstAt() Micros {
-	if len(p.Attempts) == 0 {
-		return 0
+	if attempts := p.Attempts(); len(attempts) > 0 {
+		return attempts[0].At
 	}
-	return p.Attempts[0].At
+	return 0
 }
 
-func (p *PublishFacts) attempted(a PublishAttempt) {
-	if i, found := slices.BinarySearchFunc(p.Attempts, a, PublishAttempt.compare); !found {
-		p.Attempts = slices.Insert(p.Attempts, i, a)
-		p.Attempts = p.Attempts[:min(len(p.Attempts), maxAttemptsKept)]
+// attempted notes the attempt that an event tells of.
+func (p *PublishFacts) attempted(e Event) {
+	into := &p.Recorded
+	if e.Detail.BestEffort {
+		into = &p.Heard
+	}
+	a := PublishAttempt{At: e.At, ID: e.ID}
+	if i, found := slices.BinarySearchFunc(*into, a, PublishAttempt.compare); !found {
+		*into = slices.Insert(*into, i, a)
+		*into = (*into)[:min(len(*into), maxAttemptsKept)]
 	}
 }
 

@@ -187,6 +187,8 @@ func setField(e *Event, name, value string) error {
 		e.Detail.Watches = true
 	case "unproved":
 		e.Detail.Unproved = true
+	case "besteffort":
+		e.Detail.BestEffort = true
 	case "former":
 		e.Detail.Former = true
 	case "said":

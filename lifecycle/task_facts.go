@@ -211,7 +211,7 @@ func (t *TaskFacts) Join(e Event) {
 	switch e.Kind {
 	case PublishAttempted:
 		t.Type = leastText(t.Type, e.Detail.Type)
-		t.editPublish(e.Detail.MsgID, func(p *PublishFacts) { p.attempted(PublishAttempt{At: e.At, ID: e.ID}) })
+		t.editPublish(e.Detail.MsgID, func(p *PublishFacts) { p.attempted(e) })
 	case PublishSwallowed:
 		t.editPublish(e.Detail.MsgID, func(p *PublishFacts) { p.swallowed(e.Detail) })
 	case NotStored:
@@ -403,7 +403,7 @@ func (t TaskFacts) Clone() TaskFacts {
 	t.Publishes = maps.Clone(t.Publishes)
 	for id, p := range t.Publishes {
 		own := *p
-		own.Attempts, own.Stored = slices.Clone(p.Attempts), slices.Clone(p.Stored)
+		own.Recorded, own.Heard, own.Stored = slices.Clone(p.Recorded), slices.Clone(p.Heard), slices.Clone(p.Stored)
 		t.Publishes[id] = &own
 	}
 	t.Reports = slices.Clone(t.Reports)

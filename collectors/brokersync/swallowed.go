@@ -53,7 +53,7 @@ func (c *Collector) owner(ctx context.Context, id string, t lifecycle.TaskFacts)
 			return lifecycle.MessageFacts{}, "", err
 		}
 		for _, m := range record.Messages {
-			if m.Stored != nil && m.Stored.MsgID == id && swallows(m.Stored, t.Publishes[id].Attempts) {
+			if m.Stored != nil && m.Stored.MsgID == id && swallows(m.Stored, t.Publishes[id].Attempts()) {
 				return m, s.TaskID, nil
 			}
 		}

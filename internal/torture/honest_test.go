@@ -49,7 +49,7 @@ func (a *aftermath) compare(t *told, s *seen) []difference {
 		}
 		check(&c, string(kind)+" events", w.count(kind), n)
 	}
-	if most := t.Publishes + t.Unanswered - w.count(lifecycle.PublishAttempted); s.heard() > max(0, most) {
+	if most := t.Publishes + t.Unanswered; s.heard() > most {
 		c.found = append(c.found, difference{t.ID, "publish attempts that were only heard", fmt.Sprintf("at most %d", most), s.heard()})
 	}
 	for n := 1; n <= maxDeliver; n++ {
@@ -156,8 +156,12 @@ func (c *comparison) caught(w wire) (low, high int) {
 	if w.count(lifecycle.Published)+s.count(string(lifecycle.Repaired)) == 0 {
 		return 0, 0 // Where no stored message is known an attempt may as well have been refused.
 	}
-	beyond := max(0, w.count(lifecycle.PublishAttempted)+s.heard()-1)
-	return max(0, beyond-t.Unanswered), min(beyond, t.Duplicates+t.Unanswered)
+	recorded := w.count(lifecycle.PublishAttempted)
+	sure, perhaps := recorded, recorded+s.heard() // What was heard may have been recorded too, late.
+	if recorded == 0 {
+		sure = s.heard()
+	}
+	return max(0, sure-1-t.Unanswered), min(max(0, perhaps-1), t.Duplicates+t.Unanswered)
 }
 
 // leaked is what may be said of executions that ran again: no fewer than completions recorded beyond the first, and no more than attempts that

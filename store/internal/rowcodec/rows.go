@@ -442,7 +442,8 @@ type streamIDRow struct {
 }
 
 type publishFactsRow struct {
-	Attempts []lifecycle.PublishAttempt `msg:"a,omitempty"`
+	Recorded []lifecycle.PublishAttempt `msg:"a,omitempty"`
+	Heard    []lifecycle.PublishAttempt `msg:"f,omitempty"`
 	Stored   []lifecycle.MessageKey     `msg:"b,omitempty"`
 	StoredAt lifecycle.Micros           `msg:"c,omitempty"`
 	Until    lifecycle.Micros           `msg:"d,omitempty"`

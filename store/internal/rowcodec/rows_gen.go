@@ -7148,28 +7148,32 @@ func (z publishAttemptRow) Msgsize() (s int) {
 func (z *publishFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(5)
-	var zb0001Mask uint8 /* 5 bits */
+	zb0001Len := uint32(6)
+	var zb0001Mask uint8 /* 6 bits */
 	_ = zb0001Mask
-	if z.Attempts == nil {
+	if z.Recorded == nil {
 		zb0001Len--
 		zb0001Mask |= 0x1
 	}
-	if z.Stored == nil {
+	if z.Heard == nil {
 		zb0001Len--
 		zb0001Mask |= 0x2
 	}
-	if z.StoredAt == 0 {
+	if z.Stored == nil {
 		zb0001Len--
 		zb0001Mask |= 0x4
 	}
-	if z.Until == 0 {
+	if z.StoredAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x8
 	}
-	if z.Owner == "" {
+	if z.Until == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x10
+	}
+	if z.Owner == "" {
+		zb0001Len--
+		zb0001Mask |= 0x20
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -7179,38 +7183,50 @@ func (z *publishFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		if (zb0001Mask & 0x1) == 0 { // if not omitted
 			// string "a"
 			o = append(o, 0xa1, 0x61)
-			o = msgp.AppendArrayHeader(o, uint32(len(z.Attempts)))
-			for za0001 := range z.Attempts {
-				o, err = (*publishAttemptRow)(&z.Attempts[za0001]).MarshalMsg(o)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Recorded)))
+			for za0001 := range z.Recorded {
+				o, err = (*publishAttemptRow)(&z.Recorded[za0001]).MarshalMsg(o)
 				if err != nil {
-					err = msgp.WrapError(err, "Attempts", za0001)
+					err = msgp.WrapError(err, "Recorded", za0001)
 					return
 				}
 			}
 		}
 		if (zb0001Mask & 0x2) == 0 { // if not omitted
-			// string "b"
-			o = append(o, 0xa1, 0x62)
-			o = msgp.AppendArrayHeader(o, uint32(len(z.Stored)))
-			for za0002 := range z.Stored {
-				o, err = (*messageKeyRow)(&z.Stored[za0002]).MarshalMsg(o)
+			// string "f"
+			o = append(o, 0xa1, 0x66)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Heard)))
+			for za0002 := range z.Heard {
+				o, err = (*publishAttemptRow)(&z.Heard[za0002]).MarshalMsg(o)
 				if err != nil {
-					err = msgp.WrapError(err, "Stored", za0002)
+					err = msgp.WrapError(err, "Heard", za0002)
 					return
 				}
 			}
 		}
 		if (zb0001Mask & 0x4) == 0 { // if not omitted
+			// string "b"
+			o = append(o, 0xa1, 0x62)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Stored)))
+			for za0003 := range z.Stored {
+				o, err = (*messageKeyRow)(&z.Stored[za0003]).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Stored", za0003)
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x8) == 0 { // if not omitted
 			// string "c"
 			o = append(o, 0xa1, 0x63)
 			o = msgp.AppendInt64(o, int64(z.StoredAt))
 		}
-		if (zb0001Mask & 0x8) == 0 { // if not omitted
+		if (zb0001Mask & 0x10) == 0 { // if not omitted
 			// string "d"
 			o = append(o, 0xa1, 0x64)
 			o = msgp.AppendInt64(o, int64(z.Until))
 		}
-		if (zb0001Mask & 0x10) == 0 { // if not omitted
+		if (zb0001Mask & 0x20) == 0 { // if not omitted
 			// string "e"
 			o = append(o, 0xa1, 0x65)
 			o = msgp.AppendString(o, z.Owner)
@@ -7245,67 +7261,90 @@ func (z *publishFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			var zb0002 uint32
 			zb0002, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
-				err = msgp.WrapError(err, "Attempts")
+				err = msgp.WrapError(err, "Recorded")
 				return
 			}
 			if zb0002 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Attempts) >= int(zb0002) {
-				z.Attempts = (z.Attempts)[:zb0002]
+			if cap(z.Recorded) >= int(zb0002) {
+				z.Recorded = (z.Recorded)[:zb0002]
 			} else {
-				z.Attempts = make([]lifecycle.PublishAttempt, zb0002)
+				z.Recorded = make([]lifecycle.PublishAttempt, zb0002)
 			}
-			for za0001 := range z.Attempts {
-				bts, err = (*publishAttemptRow)(&z.Attempts[za0001]).UnmarshalMsg(bts)
+			for za0001 := range z.Recorded {
+				bts, err = (*publishAttemptRow)(&z.Recorded[za0001]).UnmarshalMsg(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "Attempts", za0001)
+					err = msgp.WrapError(err, "Recorded", za0001)
 					return
 				}
 			}
-		case "b":
+		case "f":
 			var zb0003 uint32
 			zb0003, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
-				err = msgp.WrapError(err, "Stored")
+				err = msgp.WrapError(err, "Heard")
 				return
 			}
 			if zb0003 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Stored) >= int(zb0003) {
-				z.Stored = (z.Stored)[:zb0003]
+			if cap(z.Heard) >= int(zb0003) {
+				z.Heard = (z.Heard)[:zb0003]
 			} else {
-				z.Stored = make([]lifecycle.MessageKey, zb0003)
+				z.Heard = make([]lifecycle.PublishAttempt, zb0003)
 			}
-			for za0002 := range z.Stored {
-				bts, err = (*messageKeyRow)(&z.Stored[za0002]).UnmarshalMsg(bts)
+			for za0002 := range z.Heard {
+				bts, err = (*publishAttemptRow)(&z.Heard[za0002]).UnmarshalMsg(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "Stored", za0002)
+					err = msgp.WrapError(err, "Heard", za0002)
+					return
+				}
+			}
+		case "b":
+			var zb0004 uint32
+			zb0004, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Stored")
+				return
+			}
+			if zb0004 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Stored) >= int(zb0004) {
+				z.Stored = (z.Stored)[:zb0004]
+			} else {
+				z.Stored = make([]lifecycle.MessageKey, zb0004)
+			}
+			for za0003 := range z.Stored {
+				bts, err = (*messageKeyRow)(&z.Stored[za0003]).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Stored", za0003)
 					return
 				}
 			}
 		case "c":
 			{
-				var zb0004 int64
-				zb0004, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0005 int64
+				zb0005, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "StoredAt")
 					return
 				}
-				z.StoredAt = lifecycle.Micros(zb0004)
+				z.StoredAt = lifecycle.Micros(zb0005)
 			}
 		case "d":
 			{
-				var zb0005 int64
-				zb0005, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0006 int64
+				zb0006, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "Until")
 					return
 				}
-				z.Until = lifecycle.Micros(zb0005)
+				z.Until = lifecycle.Micros(zb0006)
 			}
 		case "e":
 			z.Owner, bts, err = msgp.ReadStringBytes(bts)
@@ -7328,12 +7367,16 @@ func (z *publishFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *publishFactsRow) Msgsize() (s int) {
 	s = 1 + 2 + msgp.ArrayHeaderSize
-	for za0001 := range z.Attempts {
-		s += (*publishAttemptRow)(&z.Attempts[za0001]).Msgsize()
+	for za0001 := range z.Recorded {
+		s += (*publishAttemptRow)(&z.Recorded[za0001]).Msgsize()
 	}
 	s += 2 + msgp.ArrayHeaderSize
-	for za0002 := range z.Stored {
-		s += (*messageKeyRow)(&z.Stored[za0002]).Msgsize()
+	for za0002 := range z.Heard {
+		s += (*publishAttemptRow)(&z.Heard[za0002]).Msgsize()
+	}
+	s += 2 + msgp.ArrayHeaderSize
+	for za0003 := range z.Stored {
+		s += (*messageKeyRow)(&z.Stored[za0003]).Msgsize()
 	}
 	s += 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Owner)
 	return
