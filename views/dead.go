@@ -30,18 +30,32 @@ func facetWords(field, value string) string {
 	return value
 }
 
-// whyDied says why a message died: its class, and the reason in its words. Until it was looked at nobody has classified it.
-func whyDied(e dlqtriage.Entry) (class, reason string) {
-	class = classWords(e.Class)
+// whyDied says why a message died: the reason in its words, and its class, which is empty where no rule knows one. Until it was looked at nobody has
+// classified it.
+func whyDied(e dlqtriage.Entry) (reason, class string) {
+	if e.Detail != "" || e.Category != dlqtriage.Unclassified {
+		class = classWords(e.Class)
+	}
 	switch {
 	case e.Category != dlqtriage.Unclassified || (e.Reason != "" && e.LookedAt()):
-		return class, e.Reason
+		return e.Reason, class
 	case e.Reason != "":
-		return "not classified yet", e.Reason
+		return e.Reason, "not classified yet"
 	case e.Copied():
-		return class, "its entry gives no reason"
+		return "its entry gives no reason", class
 	}
-	return "", "reason not read yet"
+	return "reason not read yet", ""
+}
+
+// shownReason is how much of a reason a row shows before it is unfolded, in letters.
+const shownReason = 240
+
+// listedReason is a reason as a row of the list has it: without the name of its class, which stands behind it.
+func listedReason(e dlqtriage.Entry, reason string) string {
+	if e.Detail == "" {
+		return reason
+	}
+	return strings.TrimPrefix(reason, e.Detail+": ")
 }
 
 // whyTitle says on hover how a message that died was classified, and why it died in full.

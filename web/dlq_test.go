@@ -145,7 +145,7 @@ func TestAFreshDeathDoesNotReadUnclassifiedBeforeItWasLookedAt(t *testing.T) {
 	story.Say(lifecycle.Terminated, m, 1, -time.Second, lifecycle.Detail{})
 	s := newSite(t, story.Batch)
 	list := s.get(t, "/dlq", 200)
-	wants{"#rows td.why": "not classified yet its worker terminated it and said no reason"}.check(t, list)
+	wants{"#rows td.why": "its worker terminated it and said no reason not classified yet"}.check(t, list)
 	entry := s.get(t, list.Find("#rows a.title").AttrOr("href", ""), 200)
 	wants{"#why .body": "its worker terminated it and said no reason"}.check(t, entry)
 	for where, words := range map[string]string{"list": text(list.Find("#rows")), "entry": text(entry.Find("#why"))} {

@@ -43,11 +43,16 @@ export async function load(href) {
 /** Changes an element into another one, touching only what differs. What the reader opened stays open, and focus stays. */
 export function morph(from, to) {
   for (const d of from.querySelectorAll("details[open]")) {
-    const at = path(d, from), same = at && at.reduce((e, i) => e && e.children[i], to);
+    const same = d.id ? to.querySelector(`#${CSS.escape(d.id)}`) : there(path(d, from), to);
     if (same && same.tagName === "DETAILS") same.open = true;
   }
   if (from.tagName === "DETAILS" && from.open) to.open = true;
   window.Idiomorph.morph(from, to, { morphStyle: "outerHTML", ignoreActiveValue: true });
+}
+
+/** The element at a path; nothing where there is none. */
+function there(at, root) {
+  return at && at.reduce((e, i) => e && e.children[i], root);
 }
 
 function path(element, root) {
