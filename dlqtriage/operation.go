@@ -17,7 +17,8 @@ type Operation struct {
 	Actor     decision.Actor
 	CreatedAt lifecycle.Micros
 	UpdatedAt lifecycle.Micros
-	Bulk      bool // It has a selector; otherwise it is one action on one entry.
+	Bulk      bool   // It has a selector; otherwise it is one action on one entry.
+	Delays    Delays // Of a dry run that was just made, as far as it sends by plans. How often a message was tried is not known there: it counts as any that may be tried again.
 	OperationBody
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"fleetglass/lifecycle"
 )
@@ -56,7 +57,11 @@ func (s *Operations) dryGroups(ctx context.Context, o *Operation, now lifecycle.
 	}
 	for _, g := range groups {
 		e := Entry{Status: Status(g.Values[0]), Class: Class{Category: Category(g.Values[1]), Detail: g.Values[2], Kind: Kind(g.Values[3])}}
-		o.dry(o.dryItem(e, nil, s.Actions.Policy(), now), g.Count)
+		item := o.dryItem(e, nil, s.Actions.Policy(), now)
+		if item.Status != ItemBlocked && o.byPlan() {
+			o.Delays.add(strategyFor(e.Class).delays())
+		}
+		o.dry(item, g.Count)
 	}
 	return nil
 }
@@ -76,13 +81,36 @@ func (s *Operations) dryIDs(ctx context.Context, o *Operation) error {
 // dryItem says whether an entry is eligible, by what it says itself.
 func (o *Operation) dryItem(e Entry, looks Looks, p *Policy, now lifecycle.Micros) Item {
 	blocked := statusObstacles(e, o.Action)
+	plan := p.PlanFor(CaseOf(e, looks), now)
 	if o.Action.Sends() {
-		blocked = append(blocked, retryObstacles(p.PlanFor(CaseOf(e, looks), now), o.Action, o.Params)...)
+		blocked = append(blocked, retryObstacles(plan, o.Action, o.Params)...)
 	}
 	if blocked = unforced(blocked, o.Params.Force); len(blocked) > 0 {
 		return Item{Entry: e.ID, Status: ItemBlocked, Why: blocked[0].Why}
 	}
+	if o.byPlan() {
+		o.Delays.add(plan.Delay, plan.Delay)
+	}
 	return Item{Entry: e.ID, Status: ItemQueued}
+}
+
+// byPlan reports whether each message is sent as its own plan says.
+func (o *Operation) byPlan() bool {
+	return o.Action.Sends() && (o.Params.As == "" || o.Params.As == AsPlan)
+}
+
+// Delays are how long after its turn the message of an entry is sent, from the shortest to the longest. The zero value says that none is sent by a plan.
+type Delays struct {
+	Known       bool
+	Least, Most time.Duration
+}
+
+// add takes in the delays of other entries.
+func (d *Delays) add(least, most time.Duration) {
+	if d.Known {
+		least, most = min(least, d.Least), max(most, d.Most)
+	}
+	*d = Delays{true, least, most}
 }
 
 // dryOne counts one entry that was looked at only, and keeps it where it is one of the first.

@@ -81,6 +81,11 @@ func (r strategyRow) delay(tried int) time.Duration {
 	return wait
 }
 
+// delays are the shortest and the longest wait of those that may still be tried.
+func (r strategyRow) delays() (least, most time.Duration) {
+	return r.wait, r.delay(max(0, r.retries-1))
+}
+
 func retriesUsed(retries int) string {
 	if retries == 1 {
 		return "This was tried once, and may be tried only once."

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fleetglass/dlqtriage"
+	"fleetglass/lifecycle"
 )
 
 // paceWords say how fast an operation goes.
@@ -21,7 +22,7 @@ func (p BulkPage) sent() string {
 	typed := p.Form.Typed
 	switch typed.Kind {
 	case dlqtriage.ActionRetry, dlqtriage.ActionReassign:
-		return "Each eligible message is sent once, " + sendWords(typed) + ", " + paceWords(p.Dry.Rate) + "."
+		return "Each eligible message is sent once, " + sendWords(typed, p.Dry.Delays) + ", " + paceWords(p.Dry.Rate) + "."
 	case dlqtriage.ActionDefer:
 		return "Nothing is sent. Each eligible message waits " + waitWords(typed.Wait) + "."
 	case dlqtriage.ActionDiscard:
@@ -35,16 +36,31 @@ func (p BulkPage) sent() string {
 	return "Nothing is sent. What was decided is taken back: each eligible message is open again."
 }
 
-// sendWords say how messages are sent, and to whom.
-func sendWords(t ActionTyped) string {
+// delayWords say how long the delays of plans are.
+func delayWords(d dlqtriage.Delays) string {
+	switch {
+	case !d.Known:
+		return ""
+	case d.Most == 0:
+		return " (none)"
+	case d.Least == d.Most:
+		return " (" + lifecycle.Lasting(d.Least) + ")"
+	case d.Least == 0:
+		return " (0 s to " + lifecycle.Lasting(d.Most) + ")"
+	}
+	return " (" + lifecycle.Lasting(d.Least) + " to " + lifecycle.Lasting(d.Most) + ")"
+}
+
+// sendWords say how messages are sent, when, and to whom.
+func sendWords(t ActionTyped, d dlqtriage.Delays) string {
 	planned := t.As != dlqtriage.AsUnchanged
 	switch {
 	case t.Kind == dlqtriage.ActionReassign && planned:
-		return "with the changes and the delay of its own plan, to " + Cut(t.Agent, 60)
+		return "with the changes and the delay of its own plan" + delayWords(d) + ", to " + Cut(t.Agent, 60)
 	case t.Kind == dlqtriage.ActionReassign:
 		return "unchanged, without delay, to " + Cut(t.Agent, 60)
 	case planned:
-		return "with the agent, the changes and the delay of its own plan"
+		return "with the agent, the changes and the delay of its own plan" + delayWords(d)
 	}
 	return "unchanged, to its own agent, without delay"
 }

@@ -99,17 +99,24 @@ func TestTheBarOverTheListLeadsToADryRun(t *testing.T) {
 	wants{"#untaken": "=0"}.check(t, s.get(t, untaken+"reassign", 200))
 	wants{"#untaken": "=0"}.check(t, s.get(t, "/operations/new?select=all&filter=path%3Dterminated&action=retry", 200))
 	for action, sent := range map[string]string{
-		"retry":                       "Each eligible message is sent once, with the agent, the changes and the delay of its own plan, at most 10 a second.",
-		"retry&as=unchanged":          "Each eligible message is sent once, unchanged, to its own agent, without delay, at most 10 a second.",
-		"reassign&agent=cto&rate=":    "Each eligible message is sent once, with the changes and the delay of its own plan, to cto, as fast as possible.",
-		"defer":                       "Nothing is sent. Each eligible message waits for an hour, then it is open again.",
-		"defer&wait=human":            "Nothing is sent. Each eligible message waits until a person decides.",
-		"discard":                     "Nothing is sent. Each eligible message counts as done with. It can be opened again.",
-		"quarantine":                  "Nothing is sent. Each eligible message is kept apart until somebody opens it again.",
-		"reclassify&class=transient/": "Nothing is sent. Each eligible message counts as transient.",
-		"reopen":                      "Nothing is sent. What was decided is taken back: each eligible message is open again.",
+		"retry":                               "Each eligible message is sent once, with the agent, the changes and the delay of its own plan (10 s to 2 m), at most 10 a second.",
+		"retry&force=on&force_reason=because": "the delay of its own plan (0 s to 2 m), at most 10 a second.",
+		"retry&as=unchanged":                  "Each eligible message is sent once, unchanged, to its own agent, without delay, at most 10 a second.",
+		"reassign&agent=cto&rate=":            "Each eligible message is sent once, with the changes and the delay of its own plan (0 s to 2 m), to cto, as fast as possible.",
+		"defer":                               "Nothing is sent. Each eligible message waits for an hour, then it is open again.",
+		"defer&wait=human":                    "Nothing is sent. Each eligible message waits until a person decides.",
+		"discard":                             "Nothing is sent. Each eligible message counts as done with. It can be opened again.",
+		"quarantine":                          "Nothing is sent. Each eligible message is kept apart until somebody opens it again.",
+		"reclassify&class=transient/":         "Nothing is sent. Each eligible message counts as transient.",
+		"reopen":                              "Nothing is sent. What was decided is taken back: each eligible message is open again.",
 	} {
 		wants{"#sent": sent}.check(t, s.get(t, "/operations/new?select=all&filter=&action="+action, 200))
+	}
+	const one = "/operations/new?action=retry&id="
+	timeout := strings.TrimPrefix(s.get(t, "/dlq?detail=llm_provider_timeout", 200).Find("#rows a.title").AttrOr("href", ""), "/dlq/")
+	wants{"#sent": "the delay of its own plan (30 s), at most"}.check(t, s.get(t, one+timeout, 200))
+	if sent := text(s.get(t, "/operations/new?select=all&filter=category%3Dpermanent&action=retry", 200).Find("#sent")); strings.Contains(sent, "(") {
+		t.Errorf("where nothing is sent, %q", sent)
 	}
 	plans := s.get(t, "/operations/new?select=all&filter=detail%3Dllm_provider_timeout%26status%3Dopen&action=retry", 200)
 	wants{"#rows tr:first-child .plan": "retry after 30 s"}.check(t, plans)
