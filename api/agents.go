@@ -94,6 +94,7 @@ type Minute struct {
 // Kind is how long an agent takes for a task type.
 type Kind struct {
 	Type    string  `json:"type" example:"content_creation"`
+	Others  bool    `json:"others" doc:"It stands for all types beyond the first 200 of the agent, which are counted together; type is empty."`
 	Typical Typical `json:"typical"`
 }
 
@@ -176,7 +177,11 @@ func agentDetailOf(s query.AgentStatistics) AgentDetail {
 	}
 	for _, t := range s.Types {
 		if d := t.Durations; d.Sample > 0 {
-			out.Types = append(out.Types, Kind{Type: t.Name, Typical: Typical{P50MS: d.P50.Milliseconds(), P95MS: d.P95.Milliseconds(), Sample: d.Sample}})
+			kind := Kind{Type: t.Name, Others: t.Others(), Typical: Typical{P50MS: d.P50.Milliseconds(), P95MS: d.P95.Milliseconds(), Sample: d.Sample}}
+			if kind.Others {
+				kind.Type = ""
+			}
+			out.Types = append(out.Types, kind)
 		}
 	}
 	return out

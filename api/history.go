@@ -41,9 +41,10 @@ type RunHistory struct {
 
 // RunsOfType is the running times of one task type.
 type RunsOfType struct {
-	Type  Text             `json:"type" example:"code_review"`
-	Whole Maybe[Typical]   `json:"whole" doc:"Of the whole span; null where no task completed."`
-	Steps []Maybe[RunStep] `json:"steps" nullable:"false" doc:"One for each step; null where no task completed."`
+	Type   Text             `json:"type" example:"code_review"`
+	Others bool             `json:"others" doc:"It stands for all types beyond the first 200 of each agent, which are counted together; type is null."`
+	Whole  Maybe[Typical]   `json:"whole" doc:"Of the whole span; null where no task completed."`
+	Steps  []Maybe[RunStep] `json:"steps" nullable:"false" doc:"One for each step; null where no task completed."`
 }
 
 // RunStep is the running times of one step.

@@ -19,7 +19,10 @@ func runHistoryOf(h query.RunHistory) RunHistory {
 }
 
 func runsOfType(r query.RunsOfType) RunsOfType {
-	out := RunsOfType{Type: Text(r.Type), Whole: maybeTypical(r.Whole), Steps: make([]Maybe[RunStep], len(r.Steps))}
+	out := RunsOfType{Type: Text(r.Type), Others: r.Others(), Whole: maybeTypical(r.Whole), Steps: make([]Maybe[RunStep], len(r.Steps))}
+	if r.Others() {
+		out.Type = ""
+	}
 	for i, s := range r.Steps {
 		typical := maybeTypical(s.Typical)
 		if typical.Value == nil {

@@ -18,7 +18,7 @@ type FleetMap struct {
 // MapPublisher is who publishes messages, by the header X-Publisher. Nothing proves it.
 type MapPublisher struct {
 	Publisher     Text  `json:"publisher" doc:"Null where messages do not say who published them, and where it stands for several." example:"ceo"`
-	Several       int   `json:"stands_for" doc:"How many publishers it stands for; 0 where that is not known." example:"1"`
+	Several       int   `json:"stands_for" doc:"How many publishers it stands for at least: those beyond the first 200 of an agent are counted together, as one. 0 for messages that do not say who published them." example:"1"`
 	Published     int64 `json:"published_last_day" example:"240"`
 	HourPublished int64 `json:"published_last_hour" example:"12"`
 }
@@ -46,7 +46,7 @@ type MapAgent struct {
 // MapType is the tasks of one type at an agent.
 type MapType struct {
 	Type          Text           `json:"type" doc:"Null where it stands for several, or where messages name none." example:"code_review"`
-	Several       int            `json:"stands_for" doc:"How many types it stands for." example:"1"`
+	Several       int            `json:"stands_for" doc:"How many types it stands for; 0 where that is not known, because types beyond the first 200 of an agent are counted together." example:"1"`
 	HourPublished int64          `json:"published_last_hour" example:"6"`
 	HourCompleted int64          `json:"completed_last_hour" example:"5"`
 	Published     int64          `json:"published_last_day" example:"120"`
@@ -88,6 +88,9 @@ func mapOf(m query.FleetMap) FleetMap {
 			typ := MapType{
 				Type: Text(t.Name), Several: max(1, t.Several), HourPublished: t.HourPublished, HourCompleted: t.HourCompleted, Published: t.Published, Completed: t.Completed,
 				From: []MapPublisher{},
+			}
+			if t.Others {
+				typ.Type, typ.Several = "", 0
 			}
 			for _, g := range t.From {
 				typ.From = append(typ.From, mapPublisher(g, several[g.Publisher]))

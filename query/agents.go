@@ -51,6 +51,9 @@ type TypeStatistics struct {
 	Durations            lifecycle.Typical // Of seven days.
 }
 
+// Others reports whether it stands for the types that are not counted apart ([lifecycle.OtherNames]).
+func (t TypeStatistics) Others() bool { return t.Name == lifecycle.OtherNames }
+
 // Held counts the messages in its workers' hands.
 func (a AgentStatistics) Held() int {
 	n := 0

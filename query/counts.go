@@ -49,6 +49,8 @@ func (s *Service) AllCounts(ctx context.Context) (StateCounts, error) {
 // Facets returns the values that the filters of lists offer.
 func (s *Service) Facets(ctx context.Context) (lifecycle.Facets, error) {
 	return ask(ctx, s.cache, "facets", CountsAge, func(ctx context.Context, _ lifecycle.Micros) (lifecycle.Facets, error) {
-		return s.cfg.Store.Facets(ctx)
+		facets, err := s.cfg.Store.Facets(ctx)
+		delete(facets.Types, lifecycle.OtherNames) // No task has that type.
+		return facets, err
 	})
 }

@@ -78,6 +78,7 @@ type MapType struct {
 	Name                         string   // Empty where messages name none.
 	Several                      int      // How many types it stands for, where it is not one.
 	Names                        []string // Those types; nil where it is one.
+	Others                       bool     // It stands for types that are not counted apart ([lifecycle.OtherNames]); nothing tells how many.
 	Published, Completed         int64
 	HourPublished, HourCompleted int64      // In the last hour.
 	From                         []MapGiven // Who published them, in the order of the map's publishers.
@@ -173,6 +174,7 @@ func mostTypes(types []MapType, most int) []MapType {
 	rest := MapType{}
 	for _, t := range types[most-1:] {
 		rest.Several += max(1, t.Several)
+		rest.Others = rest.Others || t.Others
 		rest.Names = append(rest.Names, t.names()...)
 		rest.Published, rest.Completed = rest.Published+t.Published, rest.Completed+t.Completed
 		rest.HourPublished, rest.HourCompleted = rest.HourPublished+t.HourPublished, rest.HourCompleted+t.HourCompleted

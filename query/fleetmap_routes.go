@@ -17,7 +17,7 @@ const maxMapPublishers = 6
 // MapPublisher is who publishes tasks, as their messages say. Nothing on the wire proves it.
 type MapPublisher struct {
 	Name            string // Empty where messages do not say it. Of several: "3 other publishers".
-	Several         int    // How many publishers it stands for, where it is not one.
+	Several         int    // How many publishers it stands for at least, where it is not one.
 	Published, Hour int64  // Messages of the last 24 hours, and of the last hour.
 }
 
@@ -93,7 +93,7 @@ func (r agentRoutes) typed(name string) *MapType {
 // mapType is the type with its routes. What no publisher says is theirs is of the unknown one. Counts of the hour are read at another moment than
 // those of the day, which are at least as high: nothing may read as if the last hour had more than the last 24.
 func (r agentRoutes) mapType(t TypeStatistics) MapType {
-	out := MapType{Name: t.Name, Published: t.Published, Completed: t.Completed}
+	out := MapType{Name: t.Name, Others: t.Others(), Published: t.Published, Completed: t.Completed}
 	unknown := MapGiven{Published: t.Published}
 	if found := r.types[t.Name]; found != nil {
 		out.HourPublished, out.HourCompleted = found.HourPublished, found.HourCompleted
@@ -141,20 +141,30 @@ func (m *FleetMap) addPublishers() {
 	if n := len(all) - 1; n >= 0 && all[n].Publisher == "" {
 		all = all[:n]
 	}
-	if len(all) > maxMapPublishers {
-		m.rename(all[maxMapPublishers-1:])
-	}
+	few := fewest(all)
+	m.rename(few)
 	place := map[string]int{}
 	for i, g := range m.given() {
 		place[g.Publisher] = i
 		m.Publishers = append(m.Publishers, MapPublisher{Name: g.Publisher, Published: g.Published, Hour: g.Hour})
 	}
-	if len(all) > maxMapPublishers {
-		m.Publishers[maxMapPublishers-1].Several = len(all) - maxMapPublishers + 1
+	if len(few) > 0 {
+		m.Publishers[len(all)-len(few)].Several = len(few)
 	}
 	for t := range m.types() {
 		slices.SortFunc(t.From, func(a, b MapGiven) int { return cmp.Compare(place[a.Publisher], place[b.Publisher]) })
 	}
+}
+
+// fewest are those that have one place together: what is not counted apart ([lifecycle.OtherNames]) always is among them.
+func fewest(all []MapGiven) []MapGiven {
+	switch n := len(all); {
+	case n > maxMapPublishers:
+		return all[maxMapPublishers-1:]
+	case n > 0 && all[n-1].Publisher == lifecycle.OtherNames:
+		return all[n-1:]
+	}
+	return nil
 }
 
 // given is what each publisher published.
@@ -178,7 +188,7 @@ func (g MapGiven) rank() int {
 	switch {
 	case g.Publisher == "":
 		return 2
-	case g.Several:
+	case g.Several, g.Publisher == lifecycle.OtherNames:
 		return 1
 	}
 	return 0
@@ -186,7 +196,13 @@ func (g MapGiven) rank() int {
 
 // rename makes one publisher of these.
 func (m *FleetMap) rename(few []MapGiven) {
+	if len(few) == 0 {
+		return
+	}
 	name := fmt.Sprintf("%d other publishers", len(few))
+	if few[len(few)-1].Publisher == lifecycle.OtherNames {
+		name = "other publishers" // Nobody knows how many.
+	}
 	named := make(map[string]bool, len(few))
 	for _, g := range few {
 		named[g.Publisher] = true

@@ -24,6 +24,9 @@ type RunsOfType struct {
 	Steps []RunStep
 }
 
+// Others reports whether it stands for the types that are not counted apart ([lifecycle.OtherNames]).
+func (r RunsOfType) Others() bool { return r.Type == lifecycle.OtherNames }
+
 // RunStep is the distribution of one step. The figures are read from a scale: they are at most 19 % above the true value.
 type RunStep struct {
 	At      lifecycle.Micros

@@ -71,8 +71,16 @@ func (s *Service) pastRisk(ctx context.Context, now lifecycle.Micros) (pastRisk,
 	for c, n := range published {
 		cell(c.Agent, c.Label, c.Bucket).Tasks += n
 	}
+	apart := map[[2]string]bool{}
+	for c := range published {
+		apart[[2]string{c.Agent, c.Label}] = true
+	}
 	err = s.cfg.Entries.EachFate(ctx, from, to, func(f dlqtriage.Fate) {
-		cell(f.Agent, f.Type, f.FailedAt.Truncate(time.Hour)).Died++
+		typ := f.Type
+		if !apart[[2]string{f.Agent, typ}] && apart[[2]string{f.Agent, lifecycle.OtherNames}] {
+			typ = lifecycle.OtherNames // Where its tasks are counted.
+		}
+		cell(f.Agent, typ, f.FailedAt.Truncate(time.Hour)).Died++
 	})
 	if err != nil {
 		return pastRisk{}, err

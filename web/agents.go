@@ -103,8 +103,11 @@ func typeRows(a query.AgentStatistics) []views.TypeRow {
 	for _, t := range a.Types {
 		row := views.TypeRow{Type: t.Name, Href: address("/tasks", url.Values{"agent": {a.Name}, "type": {t.Name}}), Published: t.Published,
 			Completed: t.Completed, Typical: t.Durations}
-		if t.Name == "" {
-			row.Type = "no type"
+		switch {
+		case t.Name == "":
+			row.Type = noType
+		case t.Others():
+			row.Type, row.Href = otherTypes, ""
 		}
 		out = append(out, row)
 	}

@@ -102,6 +102,12 @@ func mapType(m query.FleetMap, a query.MapAgent, t query.MapType, place map[stri
 		list.Set("agent", a.Name)
 	}
 	switch {
+	case t.Others: // No list has them alone.
+		out.Name, out.Href = otherTypes, agentAddress(a.Name)
+		if a.Several > 0 {
+			out.Href = "/agents"
+		}
+		return out
 	case t.Several > 0:
 		out.Name = counted(int64(t.Several), "more type", "more types")
 		if a.Several > 0 || len(a.Types) == 1 {
@@ -109,7 +115,7 @@ func mapType(m query.FleetMap, a query.MapAgent, t query.MapType, place map[stri
 		}
 		list["type"] = slices.Compact(slices.Sorted(slices.Values(t.Names)))
 	case t.Name == "":
-		out.Name = "no type"
+		out.Name = noType
 	default:
 		list.Set("type", t.Name)
 	}

@@ -15,10 +15,13 @@ import (
 
 // runPlot is how long tasks of one type ran.
 func (q statisticsQuery) runPlot(id string, h query.History, r query.RunsOfType) views.TypePlot {
-	listed := url.Values{"state": {string(lifecycle.StateCompleted)}, "type": {r.Type}}
+	listed := url.Values{"state": {string(lifecycle.StateCompleted)}}
+	if !r.Others() {
+		listed.Set("type", r.Type)
+	}
 	p := q.plot(id, h.Runs.Span, "/tasks", listed)
 	p.Ticks = views.TimeTicks(h.Runs.Span.From.Time(), h.Runs.Span.To.Time(), q.zone, 4)
-	p.Title, p.Small, p.Note = "Run time of "+cmp.Or(views.Cut(r.Type, 60), noType), true, "≈ read from a scale: at most 19 % above the true value."
+	p.Title, p.Small, p.Note = "Run time of "+views.Cut(typeName(r), 60), true, "≈ read from a scale: at most 19 % above the true value."
 	p.Series = []views.PlotSeries{{Name: "median", Tone: "run", Line: true}, {Name: "95th percentile", Tone: "warn", Line: true, Dashed: true}}
 	var most time.Duration
 	for i, s := range r.Steps {
@@ -31,15 +34,24 @@ func (q statisticsQuery) runPlot(id string, h query.History, r query.RunsOfType)
 	listed.Set("from", instant(h.Runs.Span.From))
 	listed.Set("to", instant(h.Runs.Span.To))
 	listed.Set("agent", q.agent)
-	out := views.TypePlot{Plot: p, Type: cmp.Or(r.Type, noType), Whole: p.Desc}
-	if r.Type != "" { // No list has only the tasks without a type.
+	out := views.TypePlot{Plot: p, Type: typeName(r), Whole: p.Desc}
+	if r.Type != "" && !r.Others() { // No list has only the tasks without a type, or only those of types that are not counted apart.
 		out.Href = address("/tasks", listed)
 	}
 	return out
 }
 
-// noType stands where a type is, of tasks that have none.
-const noType = "no type"
+const (
+	noType     = "no type"     // Stands where a type is, of tasks that have none.
+	otherTypes = "other types" // Of the types that are not counted apart.
+)
+
+func typeName(r query.RunsOfType) string {
+	if r.Others() {
+		return otherTypes
+	}
+	return cmp.Or(r.Type, noType)
+}
 
 func durationValue(d time.Duration, sample int64) views.PlotValue {
 	return views.PlotValue{Y: d.Seconds(), Text: "≈ " + lifecycle.Lasting(d), Known: sample > 0}
@@ -50,7 +62,7 @@ func (q statisticsQuery) addHeat(p *views.StatisticsPage, h query.History) {
 	runs, listed := h.Runs.All, url.Values{"state": {string(lifecycle.StateCompleted)}}
 	p.HeatOf = []views.Tab{{Href: q.with("type", "") + "#heat", Label: "all types", Current: true}}
 	for _, r := range h.Runs.Types[:min(len(h.Runs.Types), maxHeatTypes)] {
-		if r.Type == "" {
+		if r.Type == "" || r.Others() {
 			continue
 		}
 		p.HeatOf = append(p.HeatOf, views.Tab{Href: q.with("type", r.Type) + "#heat", Label: views.Cut(r.Type, 40), Current: r.Type == q.typ})

@@ -57,7 +57,9 @@ func (s *Store) appendIn(ctx context.Context, tx pgx.Tx, jobs []*job, alone bool
 			return err
 		}
 	}
-	f.queueCounts(&writes, counts) // Last: all batches meet at these rows, which should be held for as short as possible.
+	if err := f.queueCounts(ctx, &writes, counts); err != nil { // Last: all batches meet at these rows, which should be held for as short as possible.
+		return err
+	}
 	return send(ctx, tx, &writes)
 }
 

@@ -39,7 +39,11 @@ func (s *Store) Rebuild(ctx context.Context) (int64, error) {
 			total, after, more = total+n, last, len(f.tasks) > 0
 		}
 		var writes pgx.Batch
-		queueTally(&writes, rollups, tally)
+		bounded, err := s.bounded(ctx, tx, &writes, tally)
+		if err != nil {
+			return err
+		}
+		queueTally(&writes, rollups, bounded[0])
 		writes.Queue(setFoldOfAll, lifecycle.FoldVersion)
 		queueFoldState(&writes, foldState{version: lifecycle.FoldVersion, target: lifecycle.FoldVersion})
 		return tx.SendBatch(ctx, &writes).Close()

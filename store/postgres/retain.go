@@ -132,6 +132,11 @@ func (s *Store) deleteEnded(ctx context.Context, tx pgx.Tx, tasks []int64, cutof
 	var rest pgx.Batch
 	rest.Queue(deletePayloads, streams, seqs, floor)
 	rest.Queue(deleteStrayPayloads, streams, seqs)
+	history, err := s.bounded(ctx, tx, &rest, gone.history)
+	if err != nil {
+		return err
+	}
+	gone.history = history[0]
 	gone.queue(&rest)
 	return tx.SendBatch(ctx, &rest).Close()
 }

@@ -77,7 +77,7 @@ func (s *Store) factsOf(ctx context.Context, tx pgx.Tx, tasks []int64) (map[int6
 	return out, err
 }
 
-// queue adds to the tables of counts, in the order of everybody.
+// queue adds to the tables of counts, in the order of everybody. The history has the labels of [Store.bounded]; what is so now names nothing.
 func (e *endedTasks) queue(writes *pgx.Batch) {
 	queueTally(writes, rollups, e.now)
 	if e.upgrading {

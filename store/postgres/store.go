@@ -49,6 +49,7 @@ type Store struct {
 	now        func() time.Time
 	history    time.Duration
 	streams    streamTable
+	names      labelNames
 	scratch    atomic.Pointer[scratch] // Nil while it is used.
 	days       dayTable
 	commits    *commitQueue

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 
@@ -26,15 +27,20 @@ ON CONFLICT (metric, bucket, digest) DO UPDATE SET n = r.n + excluded.n`)
 }
 
 // queueCounts adds what changed to the rollups, and to those that an upgrade prepares.
-func (f *folding) queueCounts(writes *pgx.Batch, c lifecycle.Changes) {
-	queueTally(writes, rollups, c.Tally)
+func (f *folding) queueCounts(ctx context.Context, writes *pgx.Batch, c lifecycle.Changes) error {
+	tallies := []lifecycle.Tally{c.Tally}
 	if f.upgrading {
-		queueTally(writes, rollupsNext, c.Current())
+		tallies = append(tallies, c.Current())
 	}
+	tallies, err := f.store.bounded(ctx, f.tx, writes, tallies...)
+	for i, t := range tallies {
+		queueTally(writes, []rollupTable{rollups, rollupsNext}[i], t)
+	}
+	return err
 }
 
 // queueTally adds to a table of counts, in an order that is the same for everybody, so that batches wait for each other in one direction
-// only.
+// only. The tally has the labels of [Store.bounded].
 func queueTally(writes *pgx.Batch, table rollupTable, tally lifecycle.Tally) {
 	if len(tally) == 0 {
 		return

@@ -125,7 +125,11 @@ func (o *outdatedTasks) writeJudged(ctx context.Context, tasks []int64) error {
 		return err
 	}
 	writes.Queue(setFold, tasks, lifecycle.FoldVersion)
-	queueTally(&writes, rollupsNext, changes.Tally)
+	bounded, err := o.store.bounded(ctx, o.tx, &writes, changes.Tally)
+	if err != nil {
+		return err
+	}
+	queueTally(&writes, rollupsNext, bounded[0])
 	return send(ctx, o.tx, &writes)
 }
 

@@ -34,8 +34,12 @@ func (w *writer) count(c lifecycle.Changes) error {
 	return w.addTo(rollups, c.Tally)
 }
 
-// addTo adds a tally to a table of counts. Cells that reach zero go.
+// addTo adds a tally to a table of counts, with the labels of the names that have places. Cells that reach zero go.
 func (w *writer) addTo(table rollupTable, t lifecycle.Tally) error {
+	t, err := w.bounded(t)
+	if err != nil {
+		return fmt.Errorf("name labels: %w", err)
+	}
 	for cell, n := range t {
 		if err := bindCell(w.statement(table.upsert), cell).int(n).exec(); err != nil {
 			return fmt.Errorf("add to rollups: %w", err)

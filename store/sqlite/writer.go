@@ -14,10 +14,11 @@ type writer struct {
 	conn        *sqlite.Conn
 	statements  map[string]*statement
 	streams     *streams
-	highest     map[int64]int64   // Sequence of the messages of a stream, by its row id; none or more than there is, never less.
-	buffer      []byte            // Of the row at hand.
-	events      []lifecycle.Event // Of the transaction at hand.
-	bodies      []byte            // Of these events.
+	names       lifecycle.NamePlaces // Of labels in the rollups.
+	highest     map[int64]int64      // Sequence of the messages of a stream, by its row id; none or more than there is, never less.
+	buffer      []byte               // Of the row at hand.
+	events      []lifecycle.Event    // Of the transaction at hand.
+	bodies      []byte               // Of these events.
 	checkpoints *checkpoints
 	trace       func()                  // Nil for none.
 	traceDue    func() lifecycle.Micros // When the trace of a task that ends now is due; nil where none is noted.
@@ -103,6 +104,7 @@ func (w *writer) transaction(f func() error) error {
 		err = fmt.Errorf("commit: %w", err)
 	}
 	w.streams.forget()
+	w.names.ForgetAll()
 	clear(w.highest)
 	if !w.conn.AutocommitEnabled() {
 		err = errors.Join(err, w.statement(`ROLLBACK`).exec())

@@ -304,6 +304,11 @@ func Share(t *testing.T, create func(t testing.TB) (open func() Store)) {
 		a, b := open(), open()
 		raceForEffects(t, a, b)
 	})
+	t.Run("two handles give each place once", func(t *testing.T) {
+		t.Parallel()
+		open := create(t)
+		raceForPlaces(t, open(), open(), open)
+	})
 }
 
 // raceForEffects lets four relays on each handle claim, die, and settle, until nothing is left.

@@ -36,7 +36,7 @@ func Run(t *testing.T, open func(t testing.TB) Store) {
 	t.Helper()
 	for _, group := range [][]conformanceTest{
 		appendTests, orderTests, listTests, countTests, traceTests, openTests, fleetTests, keepTests, hostileTests, historyTests, reconciliationTests,
-		decisionTests, outboxTests, retainDecisionTests, auditTests, accessTests, requestKeyTests, entryTests, alertTests, traceQueueTests, restartTests,
+		decisionTests, outboxTests, retainDecisionTests, auditTests, accessTests, requestKeyTests, entryTests, alertTests, traceQueueTests, restartTests, labelTests,
 	} {
 		for _, test := range group {
 			t.Run(test.name, func(t *testing.T) {

@@ -35,6 +35,7 @@ func Upgrade(t *testing.T, a Aging) {
 		"two programs upgrade at once while events come in": upgradeTogether,
 		"what deleted tasks contributed stays":              upgradeAfterRetention,
 		"a rebuild ends an upgrade":                         upgradeRebuilt,
+		"an upgrade counts names by their places":           upgradeNames,
 	} {
 		for _, version := range versions() {
 			t.Run(fmt.Sprintf("%s, from version %d", name, version), func(t *testing.T) {
