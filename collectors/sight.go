@@ -1,7 +1,6 @@
 package collectors
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,85 +110,48 @@ func (s Streams) Elsewhere(k lifecycle.MessageKey) bool {
 	return k.Stream.Account != s.Contract.Account || k.Stream.Domain != s.Contract.Domain
 }
 
-// fewConsumers is up to how many consumers are asked for one by one. More of them are listed, each page of which costs more.
-const fewConsumers = 16
+// askedAtOnce is about how many consumers the broker is asked at a time: each answer of a busy one takes its time, and there may be hundreds. A list of them would
+// have five seconds for all its pages.
+const askedAtOnce = 16
 
 // sights asks the broker about consumers of the streams that live. It errors when the broker does not answer.
 func (n *IncarnationResolver) sights(ctx context.Context, live map[string]LastSeq, refs map[ConsumerRef]bool) (map[ConsumerRef]Sight, error) {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
 	out := make(map[ConsumerRef]Sight, len(refs))
-	for name := range live {
-		var asked []ConsumerRef
-		for ref := range refs {
-			if ref.Stream == name {
-				asked = append(asked, ref)
-				out[ref] = Sight{}
-			}
-		}
-		if err := n.sightsOf(ctx, name, asked, out); err != nil {
-			return nil, fmt.Errorf("ask for consumers of %s: %w", name, err)
-		}
-	}
-	return out, nil
-}
-
-func (n *IncarnationResolver) sightsOf(ctx context.Context, stream string, asked []ConsumerRef, into map[ConsumerRef]Sight) error {
-	if len(asked) > fewConsumers {
-		return n.listSights(ctx, stream, into)
-	}
-	for _, ref := range asked {
-		c, err := n.cfg.JetStream.Consumer(ctx, stream, ref.Name)
-		if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrInvalidConsumerName) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if into[ref], err = n.sightOf(ctx, ref, c.CachedInfo()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (n *IncarnationResolver) listSights(ctx context.Context, stream string, into map[ConsumerRef]Sight) error {
-	s, err := n.cfg.JetStream.Stream(ctx, stream)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	found := map[ConsumerRef]*jetstream.ConsumerInfo{}
-	lister := s.ListConsumers(ctx)
-	for info := range lister.Info() { // The list has five seconds for all of it, so that nothing else is asked meanwhile.
-		ref := ConsumerRef{stream, info.Name}
-		if _, asked := into[ref]; asked {
-			found[ref] = info
-		}
-	}
-	if err := lister.Err(); err != nil {
-		return err
-	}
-	return n.askAll(ctx, found, into)
-}
-
-// askAll makes sights of what is known of consumers, several at a time: each answer of a busy broker takes its time, and there may be hundreds.
-func (n *IncarnationResolver) askAll(ctx context.Context, found map[ConsumerRef]*jetstream.ConsumerInfo, into map[ConsumerRef]Sight) (failed error) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	free := make(chan struct{}, fewConsumers)
-	for ref, info := range found {
+	free := make(chan struct{}, askedAtOnce)
+	for ref := range refs {
+		if _, lives := live[ref.Stream]; !lives {
+			continue
+		}
 		free <- struct{}{}
 		all.Go(func() {
 			defer func() { <-free }()
-			s, err := n.sightOf(ctx, ref, info)
+			s, err := n.sight(ctx, ref)
+			if err != nil {
+				fail(fmt.Errorf("ask for consumer %s of %s: %w", ref.Name, ref.Stream, err))
+			}
 			mu.Lock()
 			defer mu.Unlock()
-			into[ref], failed = s, cmp.Or(failed, err)
+			out[ref] = s
 		})
 	}
 	all.Wait()
-	return failed
+	return out, context.Cause(ctx)
+}
+
+// sight asks about one consumer.
+func (n *IncarnationResolver) sight(ctx context.Context, ref ConsumerRef) (Sight, error) {
+	c, err := n.cfg.JetStream.Consumer(ctx, ref.Stream, ref.Name)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrInvalidConsumerName) {
+		return Sight{}, nil
+	}
+	if err != nil {
+		return Sight{}, err
+	}
+	return n.sightOf(ctx, ref, c.CachedInfo())
 }
 
 func (n *IncarnationResolver) sightOf(ctx context.Context, ref ConsumerRef, info *jetstream.ConsumerInfo) (Sight, error) {

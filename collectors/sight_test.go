@@ -2,7 +2,9 @@ package collectors
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,56 +12,63 @@ import (
 
 	"fleetglass/fleet"
 	"fleetglass/internal/testkit"
-	"fleetglass/lifecycle"
 )
 
-// slowCapture takes its time to find a stream, as a busy broker does.
-type slowCapture struct{ jetstream.JetStream }
-
-func (s slowCapture) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
-	<-time.After(50 * time.Millisecond)
-	return s.JetStream.Stream(ctx, name)
+// crowd answers for a consumer when as many are asked for at once as may be.
+type crowd struct {
+	jetstream.JetStream
+	waiting atomic.Int32
+	full    chan struct{}
 }
 
-// What is asked for each of many consumers takes longer than the client gives a list of them.
-func TestManyConsumersAreAskedAboutOnABusyBroker(t *testing.T) {
+func (c *crowd) Consumer(ctx context.Context, stream, name string) (jetstream.Consumer, error) {
+	if c.waiting.Add(1) == askedAtOnce {
+		close(c.full)
+	}
+	select {
+	case <-c.full:
+		return c.JetStream.Consumer(ctx, stream, name)
+	case <-time.After(10 * time.Second):
+		return nil, errors.New("consumers are asked for one after the other")
+	}
+}
+
+// A busy broker takes its time for each answer, so that consumers are asked for several at a time, few as well as many.
+func TestConsumersAreAskedForSeveralAtATime(t *testing.T) {
 	t.Parallel()
-	broker := testkit.Broker(t)
-	js := testkit.JetStream(t, broker)
-	refs := map[ConsumerRef]bool{}
-	for i := range 2 * fewConsumers {
+	js := testkit.JetStream(t, testkit.Broker(t))
+	refs := map[ConsumerRef]bool{{fleet.StreamTasks, "gone"}: true, {"ELSEWHERE", "c0"}: true}
+	for i := range askedAtOnce + 1 {
 		ref := ConsumerRef{fleet.StreamTasks, fmt.Sprint("c", i)}
 		refs[ref] = true
 		if _, err := js.CreateConsumer(t.Context(), ref.Stream, jetstream.ConsumerConfig{Durable: ref.Name, AckPolicy: jetstream.AckExplicitPolicy, FilterSubject: fmt.Sprintf("genbrain.agents.%s.tasks.>", ref.Name)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	last := fmt.Sprint("c", 2*fewConsumers-1)
-	testkit.Eventually(t, time.Minute, func() error { // Of one that was created just now nothing more is asked.
-		c, err := js.Consumer(t.Context(), fleet.StreamTasks, last)
-		if err != nil {
-			return err
-		}
-		if info := c.CachedInfo(); info.TimeStamp.Sub(info.Created) < settledAfter {
-			return fmt.Errorf("%s is %v old", last, info.TimeStamp.Sub(info.Created))
-		}
-		return nil
-	})
-	hurried, err := jetstream.New(js.Conn(), jetstream.WithDefaultTimeout(time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := &IncarnationResolver{cfg: IncarnationResolverConfig{JetStream: hurried, Capture: slowCapture{js}}, alone: map[ConsumerRef]alone{}}
+	asked := &crowd{JetStream: js, full: make(chan struct{})}
+	n := &IncarnationResolver{cfg: IncarnationResolverConfig{JetStream: asked, Capture: js}, alone: map[ConsumerRef]alone{}}
 	found, err := n.sights(t.Context(), map[string]LastSeq{fleet.StreamTasks: {}}, refs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for ref, sight := range found {
-		if !sight.CreatedAt.Known() || sight.AloneSince == lifecycle.Micros(0) {
+		if there := ref.Name != "gone"; sight.CreatedAt.Known() != there || ref.Stream != fleet.StreamTasks {
 			t.Errorf("%v: %+v", ref, sight)
 		}
 	}
-	if len(found) != len(refs) || len(n.alone) != len(refs) {
-		t.Errorf("asked about %d of %d consumers, and since when %d are alone", len(found), len(refs), len(n.alone))
+	if len(found) != len(refs)-1 {
+		t.Errorf("asked about %d of %d consumers", len(found), len(refs)-1)
+	}
+}
+
+// One consumer of which the broker says nothing leaves nothing of the answers.
+func TestABrokerThatDoesNotAnswerIsAnError(t *testing.T) {
+	t.Parallel()
+	js := testkit.JetStream(t, testkit.Broker(t))
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	n := &IncarnationResolver{cfg: IncarnationResolverConfig{JetStream: js, Capture: js}, alone: map[ConsumerRef]alone{}}
+	if _, err := n.sights(gone, map[string]LastSeq{fleet.StreamTasks: {}}, map[ConsumerRef]bool{{fleet.StreamTasks, "c"}: true}); err == nil {
+		t.Error("nobody answered, and nobody said so")
 	}
 }
