@@ -227,6 +227,15 @@ func (c *clients) heartbeat(m jetstream.Msg)         { c.answer(m, "+WPI") }
 func (c *clients) term(m jetstream.Msg, why string)  { c.answer(m, "+TERM "+why) }
 func (c *clients) answer(m jetstream.Msg, as string) { c.send(nats.NewMsg(m.Reply()), as) }
 
+// keepsBeating sends a heartbeat every second until the row is judged.
+func (c *clients) keepsBeating(m jetstream.Msg) {
+	go func() {
+		for c.ctx.Err() == nil && c.nc.Publish(m.Reply(), []byte("+WPI")) == nil {
+			pause(c.ctx, time.Second)
+		}
+	}()
+}
+
 // send publishes a plain message and waits until the broker has it.
 func (c *clients) send(m *nats.Msg, body string) {
 	c.halt()

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -141,9 +142,10 @@ func (g *glass) output() string {
 	return string(text)
 }
 
+// tail is the end of its log, without the requests that it refused: rows ask for tasks that nobody knows.
 func (g *glass) tail() string {
-	text := g.output()
-	return text[max(0, len(text)-4000):]
+	lines := slices.DeleteFunc(strings.Split(g.output(), "\n"), func(line string) bool { return strings.Contains(line, "request failed") })
+	return strings.Join(lines[max(0, len(lines)-30):], "\n")
 }
 
 // errAbsent says that Fleetglass knows no such thing.
