@@ -102,7 +102,8 @@ func anomalies(t *TaskFacts, cases []Case, ev *evidence, attempts []Attempt, sta
 			out = append(out, c)
 		}
 	}
-	note(AnomalyNotStored, t.NotStoredAt.Known() && t.Messages == 0 && t.owner() == "")
+	owner, _ := t.owner()
+	note(AnomalyNotStored, t.NotStoredAt.Known() && t.Messages == 0 && owner == "")
 	note(AnomalyPublishRefused, t.refusedPublish())
 	note(AnomalySharedKey, t.sharesAKey())
 	note(AnomalyConflictingReport, t.contradicted())

@@ -47,8 +47,8 @@ func answersWithoutMessage(t Trace) Answers {
 	if c := t.Facts.Completion; c != nil {
 		out.LastReceipt = Answer{Headline: "A completion record", Text: "A completion is recorded, although no stored message was observed.", At: c.At, Provenance: Recorded}
 	}
-	if owner := t.Facts.owner(); owner != "" {
-		return caughtFor(owner, out)
+	if owner, proved := t.Facts.owner(); owner != "" {
+		return caughtFor(owner, proved, out)
 	}
 	switch blind := slices.ContainsFunc(t.Gaps, func(g Gap) bool { return !g.Repaired }); {
 	case t.Facts.NotStoredAt.Known() && (blind || t.Facts.NotStoredDoubt != "" || t.Facts.Completion != nil || len(t.Facts.Reports) > 0):
@@ -61,10 +61,14 @@ func answersWithoutMessage(t Trace) Answers {
 	return out
 }
 
-// caughtFor speaks of a task whose publish the stream caught as a duplicate of another task's message.
-func caughtFor(owner string, out Answers) Answers {
+// caughtFor speaks of a task whose publish the stream caught as a duplicate of another task's message, or may have refused just before that was stored.
+func caughtFor(owner string, proved bool, out Answers) Answers {
 	out.Ownership = Answer{Headline: "Nobody: the stream caught its publish", Provenance: Inferred,
 		Text: fmt.Sprintf("The stream had its message id from task %s, and caught the publish as a duplicate of that.", owner)}
+	if !proved {
+		out.Ownership = Answer{Headline: "Nobody: nothing was stored for it", Provenance: Inferred,
+			Text: fmt.Sprintf("The stream stored its message id for task %s, and caught this publish or had refused it before.", owner)}
+	}
 	out.Recovery = Answer{Headline: "Look at the task that has its id", Provenance: Inferred,
 		Text: fmt.Sprintf("Nothing was stored for this task: only the message of task %s is worked on.", owner)}
 	return out

@@ -88,12 +88,12 @@ func (t *TaskFacts) recorded() (n int, ran, unclear Case) {
 	taken, all := make([]bool, len(t.Copies)), t.recordsInTime()
 	for i, d := range all {
 		own := t.recordedIn(d, taken)
-		if own >= 0 {
-			taken[own] = true
-		}
 		copied := slices.ContainsFunc(all[:i], d.sameMoment) // Written again beside another message, more likely than done twice in one millisecond.
 		switch {
 		case i == 0 || (own >= 0 && !copied && t.workedUntil(t.Copies[own], d.At)): // The first may be that of an attempt that was never acknowledged.
+			if own >= 0 {
+				taken[own] = true // What another attempt wrote meanwhile takes it from no later record.
+			}
 			n++
 			if n > 1 {
 				ran.At, ran.N = latest(ran.At, d.At), n-1

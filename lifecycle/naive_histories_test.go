@@ -137,7 +137,7 @@ func randomHistory(r *rand.Rand) []Event {
 			e.TaskID, e.Detail.MsgID = "T", "T"
 			switch e.Kind {
 			case PublishAttempted:
-				e.Detail.BestEffort = r.IntN(3) == 0
+				e.At, e.Detail.BestEffort = e.At.Add(time.Duration(r.IntN(5)-2)*20*time.Millisecond), r.IntN(3) == 0
 			case CompletionRecorded:
 				e.Detail.CreatedAt = base.Add(time.Duration(r.IntN(4)) * time.Second)
 			case ReportCompleted:

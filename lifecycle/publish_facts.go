@@ -27,9 +27,17 @@ func (a PublishAttempt) compare(o PublishAttempt) int {
 	return cmp.Or(cmp.Compare(a.At, o.At), cmp.Compare(a.ID, o.ID))
 }
 
+// maybeRecorded reports whether an attempt that was recorded can be this one, which was heard.
+func (a PublishAttempt) maybeRecorded(r PublishAttempt) bool {
+	return a.At.Add(-captureLead) <= r.At && r.At <= a.At.Add(recordedLate)
+}
+
 // captureLead is how much earlier an attempt may have been captured than its message was stored: by two streams that do not wait for each
 // other, perhaps on two servers.
 const captureLead = 2 * time.Second
+
+// captureSkew is how much earlier that usually is, at most.
+const captureSkew = 50 * time.Millisecond
 
 // recordedLate is how much later than it was heard an attempt may have been recorded: by a capture stream that waited for its majority, or for a
 // server that stood still.
@@ -43,8 +51,7 @@ func (p *PublishFacts) Attempts() []PublishAttempt {
 	}
 	all := slices.Clone(p.Recorded)
 	for _, heard := range p.Heard {
-		first, last := heard.At.Add(-captureLead), heard.At.Add(recordedLate)
-		if !slices.ContainsFunc(p.Recorded, func(r PublishAttempt) bool { return first <= r.At && r.At <= last }) {
+		if !slices.ContainsFunc(p.Recorded, heard.maybeRecorded) {
 			all = append(all, heard)
 		}
 	}
@@ -52,16 +59,73 @@ func (p *PublishFacts) Attempts() []PublishAttempt {
 	return all
 }
 
-// Caught are the attempts that the stream swallowed as duplicates, the earliest first: those beyond the stored messages (SPEC 4, layer 1).
-// What was attempted when there was no message to be the duplicate of is not among them (ADR 24), and none are while no stored message
+// Caught are the attempts that the stream swallowed as duplicates, the earliest first: those captured after the first message was stored that did not store
+// another (SPEC 4, layer 1; ADR 66). What was attempted when there was no message to be the duplicate of is not among them, and none are while no stored message
 // is known: the stream may have refused them, and says so to the publisher alone.
 func (p *PublishFacts) Caught() []PublishAttempt {
-	if len(p.Stored) == 0 && p.Owner == "" {
+	if !p.known() {
 		return nil
 	}
+	before, after := p.around()
+	others := p.late()
+	if len(p.Stored) > 0 {
+		others += len(p.Stored) - 1
+		if p.storedFirst(before, after) {
+			others++
+		}
+	}
+	return after[min(others, len(after)):]
+}
+
+// late is how many attempts that were recorded after the first message was stored may have been made before: each that was heard by then may be one.
+func (p *PublishFacts) late() (n int) {
+	for _, heard := range p.Heard {
+		late := func(r PublishAttempt) bool { return r.At > p.StoredAt && heard.maybeRecorded(r) }
+		if heard.At <= p.StoredAt && slices.ContainsFunc(p.Recorded, late) {
+			n++
+		}
+	}
+	return n
+}
+
+// Unclear is how many attempts were captured shortly before the first message was stored and did not store it: the stream may have refused them before, or
+// caught them after, and nothing tells which.
+func (p *PublishFacts) Unclear() int {
+	if !p.known() {
+		return 0
+	}
+	before, after := p.around()
+	if len(p.Stored) == 0 || p.storedFirst(before, after) {
+		return len(before)
+	}
+	return max(0, len(before)-1)
+}
+
+// known reports whether a stored message is known that has the id.
+func (p *PublishFacts) known() bool { return len(p.Stored) > 0 || p.Owner != "" }
+
+// around are the attempts that a message may have caught: those captured shortly before the first one was stored, and those captured after that.
+func (p *PublishFacts) around() (before, after []PublishAttempt) {
 	attempts := p.Attempts()
 	could := attempts[p.tooEarly(attempts) : len(attempts)-p.tooLate(attempts)]
-	return could[min(len(p.Stored), len(could)):]
+	n, _ := slices.BinarySearchFunc(could, p.StoredAt+1, func(a PublishAttempt, at Micros) int { return cmp.Compare(a.At, at) })
+	return could[:n], could[n:]
+}
+
+// storedFirst reports whether the first of the later attempts is the one that stored the message. The only one that was captured just before that is it, else
+// the nearest: whom the stream refuses may try again and again. Where some were only heard others were recorded late, and their times tell nothing.
+func (p *PublishFacts) storedFirst(before, after []PublishAttempt) bool {
+	switch {
+	case len(after) == 0:
+		return false
+	case len(before) == 0, len(p.Heard) > 0 && len(p.Recorded) > 0:
+		return true
+	}
+	just := func(i int) bool { return i >= 0 && p.StoredAt.Sub(before[i].At) <= captureSkew }
+	if last := len(before) - 1; just(last) && !just(last-1) {
+		return false
+	}
+	return after[0].At.Sub(p.StoredAt) < p.StoredAt.Sub(before[len(before)-1].At)
 }
 
 // Refused is how many attempts stored nothing although no message could swallow them: those made too early, and too late.
@@ -74,7 +138,7 @@ func (p *PublishFacts) Refused() int {
 func (p *PublishFacts) TooEarly() int { return p.tooEarly(p.Attempts()) }
 
 func (p *PublishFacts) tooEarly(attempts []PublishAttempt) int {
-	if len(p.Stored) == 0 && p.Owner == "" {
+	if !p.known() {
 		return 0
 	}
 	since := p.StoredAt.Add(-captureLead)
@@ -149,15 +213,15 @@ func (t *TaskFacts) editPublish(msgID string, edit func(*PublishFacts)) {
 	}
 }
 
-// owner is a task whose message caught a publish of this one; empty when there is none.
-func (t *TaskFacts) owner() string {
-	owner := ""
+// owner is a task whose message has the id of a publish of this one, and whether that is proved to have caught it; empty when there is none.
+func (t *TaskFacts) owner() (owner string, proved bool) {
 	for _, p := range t.Publishes {
-		if p.Owner != "" && len(p.Caught()) > 0 {
-			owner = leastText(owner, p.Owner)
+		if p.Owner == "" || len(p.Caught())+p.Unclear() == 0 {
+			continue
 		}
+		owner, proved = leastText(owner, p.Owner), proved || len(p.Caught()) > 0
 	}
-	return owner
+	return owner, proved
 }
 
 // refusedPublish reports whether a publish of the task stored nothing, and no message could have swallowed it.

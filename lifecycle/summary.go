@@ -50,9 +50,10 @@ func Summarize(t TaskFacts, head *MessageFacts) TaskSummary {
 // judgeTask judges a task by its newest message and finds its duplicates.
 func judgeTask(t *TaskFacts, head *MessageFacts) (TaskSummary, []Case) {
 	cases := Ledger(t)
+	owner, _ := t.owner()
 	s := TaskSummary{
 		TaskID: t.ID, Agent: t.Agent, Type: t.Type, Messages: t.Messages, LastEventAt: t.LastAt, LastEvent: t.LastKind, Duplicates: t.CaughtByStream(),
-		State: StateOutcomeUnknown, Rule: "nothing proved", StateSince: t.FirstAt, Listed: t.NotStoredAt.Known() || t.owner() != "" || head != nil,
+		State: StateOutcomeUnknown, Rule: "nothing proved", StateSince: t.FirstAt, Listed: t.NotStoredAt.Known() || owner != "" || head != nil,
 	}
 	if head == nil {
 		s.Anomalies = anomalies(t, cases, nil, nil, s.State)

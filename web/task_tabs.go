@@ -121,7 +121,7 @@ func (w *Web) idempotencyTab(v *taskView) views.IdempotencyView {
 	}
 	for _, id := range slices.Sorted(maps.Keys(f.Publishes)) {
 		p := f.Publishes[id]
-		row := views.PublishRow{MsgID: id, Attempts: len(p.Attempts()), Refused: p.Refused(), Owner: p.Owner, Stored: len(p.Stored), Caught: len(p.Caught()), At: p.FirstAt()}
+		row := views.PublishRow{MsgID: id, Attempts: len(p.Attempts()), Refused: p.Refused(), Unclear: p.Unclear(), Owner: p.Owner, Stored: len(p.Stored), Caught: len(p.Caught()), At: p.FirstAt()}
 		if p.Owner != "" {
 			row.OwnerHref = lifecycle.PageOfTask(p.Owner)
 		}

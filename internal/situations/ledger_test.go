@@ -137,6 +137,25 @@ var ledger = []situation{{
 	never:  all(countsAtMost(layers{}), of("refused", all(isNotOnceStored("published", "completed"), countsAtMost(layers{})))),
 	settle: 14 * time.Second,
 }, {
+	name: "a publish is refused because the stream is full, and stored a moment later",
+	on: tasksWith("a full stream", func(c *jetstream.StreamConfig) {
+		c.Discard, c.DiscardNewPerSubject, c.MaxMsgsPerSubject = jetstream.DiscardNew, true, 1
+	}),
+	act: func(c *clients) {
+		before := c.publish(publish{task: "before"})
+		worker := c.workers()
+		first := c.pull(worker)
+		if _, err := c.tryPublish(publish{}); err == nil {
+			c.must(errors.New("a full stream takes a message"))
+		}
+		c.ack(first)
+		c.until("the message before leaves", func() bool { return !c.there(before) })
+		c.works(300 * time.Millisecond)
+		c.publish(publish{})
+	},
+	may:   all(is("published"), counts(layers{}), of("before", is("completed"))),
+	never: countsAtMost(layers{}),
+}, {
 	name: "a publish that expects something of its stream is not seen by capture",
 	act: func(c *clients) {
 		c.publish(publish{header: nats.Header{"Nats-Expected-Stream": {"TASKS"}}})

@@ -177,7 +177,7 @@ func (c *comparison) duplicates() {
 	if c.told.overruns() > 0 && d.CaughtByIdempotency+d.Unknown <= 1 { // Acknowledged twice: one of them may be all that counts.
 		caught, unknown = d.CaughtByIdempotency, d.Unknown
 	}
-	check(c, "caught by the stream", c.told.Duplicates, d.CaughtByStream)
+	check(c, "caught by the stream", c.told.Duplicates, d.CaughtByStream+c.seen.unclear())
 	check(c, "caught by idempotency", caught, d.CaughtByIdempotency)
 	check(c, "unknown duplicates", unknown, d.Unknown)
 	check(c, "reached execution", 0, d.ReachedExecution)

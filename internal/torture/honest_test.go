@@ -161,7 +161,7 @@ func (c *comparison) caught(w wire) (low, high int) {
 	if recorded == 0 {
 		sure = s.heard()
 	}
-	return max(0, sure-1-t.Unanswered), min(max(0, perhaps-1), t.Duplicates+t.Unanswered)
+	return max(0, sure-1-t.Unanswered-s.unclear()), min(max(0, perhaps-1), t.Duplicates+t.Unanswered)
 }
 
 // leaked is what may be said of executions that ran again: no fewer than completions recorded beyond the first, and no more than attempts that

@@ -31,11 +31,22 @@ type seen struct {
 		ReachedExecution    int `json:"reached_execution"`
 		Unknown             int `json:"unknown"`
 		KeyConflicts        int `json:"key_conflicts"`
+		Publishes           []struct {
+			Unclear int `json:"unclear"`
+		} `json:"publishes"`
 	} `json:"duplicates"`
 	Answers struct {
 		Recovery struct{ Text string }
 	}
 	Events []seenEvent `json:"-"`
+}
+
+// unclear is how many publishes were refused or caught, and nothing tells which.
+func (s *seen) unclear() (n int) {
+	for _, p := range s.Duplicates.Publishes {
+		n += p.Unclear
+	}
+	return n
 }
 
 type seenMessage struct {
