@@ -75,6 +75,19 @@ func Cut(s string, n int) string {
 	return string([]rune(s)[:n-1]) + "…"
 }
 
+// breaks cuts a text where a line may be broken within a name: behind its underscores and dots.
+func breaks(text string) []string {
+	var out []string
+	for from := 0; ; {
+		at := strings.IndexAny(text[from:], "_.")
+		if at < 0 || from+at+1 == len(text) {
+			return append(out, text[from:])
+		}
+		out = append(out, text[from:from+at+1])
+		from += at + 1
+	}
+}
+
 // Printable replaces what is not valid UTF-8 and makes control and direction-changing characters visible or harmless, so that
 // untrusted text cannot rearrange the line it stands in.
 func Printable(s string) string {

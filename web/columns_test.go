@@ -6,6 +6,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"fleetglass/internal/testkit"
+	"fleetglass/web/webtest"
 )
 
 // bare names the columns of tables that have a heading and nothing in any row.
@@ -41,5 +42,23 @@ func TestStatisticsOfDeadLettersFillBothColumns(t *testing.T) {
 	  const [a, b, ...more] = Object.values(ends); return b === undefined || more.length > 0 || Math.abs(a - b) > Math.max(...all.map((p) => p.offsetHeight)) / 2; })()`
 	if eval[bool](t, b, uneven) {
 		t.Error("one column of the statistics is much longer than the other")
+	}
+}
+
+// wideTables names the tables that scroll sideways, with how much of each is out of sight. Those of text that is not broken, such as a log, are none.
+const wideTables = `[...document.querySelectorAll("main .table-wrap")].filter((w) => w.checkVisibility() && w.scrollWidth > w.clientWidth)
+  .map((w) => (w.getAttribute("aria-label") || w.id) + " by " + (w.scrollWidth - w.clientWidth) + " px").join(", ")`
+
+func TestTablesFitALaptop(t *testing.T) {
+	t.Parallel()
+	b := openTab(t, testkit.Browser(t), newSite(t, webtest.Rich(noon).Batch, operating, reported, issuing))
+	for _, path := range everyPage {
+		b.open(t, path)
+		for _, width := range []int64{1280, 1366, 1440, 1920} {
+			b.do(t, "resize", chromedp.EmulateViewport(width, 900))
+			if wide := eval[string](t, b, wideTables); wide != "" {
+				t.Errorf("%s at %d px: %s", path, width, wide)
+			}
+		}
 	}
 }
