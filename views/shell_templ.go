@@ -369,7 +369,7 @@ func firingBadge(n int) string {
 }
 
 // modules are the scripts that app.js imports, fetched at once instead of one after the other.
-var modules = []string{"page", "connection", "live", "keys", "select", "suggest", "copy", "prefs", "clock", "panel", "pane", "saved", "still", "notify", "drafts"}
+var modules = []string{"page", "connection", "live", "keys", "select", "suggest", "copy", "prefs", "clock", "panel", "pane", "saved", "still", "notify", "drafts", "tip"}
 
 func theme(name string) templ.Attributes {
 	if name == "light" || name == "dark" {

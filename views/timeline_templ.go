@@ -302,7 +302,7 @@ func timelinePanel(p TaskPage) templ.Component {
 }
 
 // laneModules are the scripts that only a timeline needs.
-var laneModules = []string{"timeline", "axis", "lanes", "spread", "brush", "tip"}
+var laneModules = []string{"timeline", "axis", "lanes", "spread", "brush"}
 
 func zoomButtons() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

@@ -149,8 +149,25 @@ func TestALeaseBarShowsWhatIsLeft(t *testing.T) {
 			t.Errorf("%v left of %v: got %+v, want %+v", test.left, test.wait, got, test.want)
 		}
 	}
-	if got := leaseGeometry(lifecycle.Lease{}, now).words; got != "The wait of the consumer is not known" {
-		t.Errorf("without a deadline: got %q", got)
+}
+
+func TestAMissingDeadlineSaysWhy(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		lease       lifecycle.Lease
+		words, part string
+	}{
+		{lifecycle.Lease{Due: true}, "none", "handed back"},
+		{lifecycle.Lease{Consumer: "cto-task-worker"}, "not known", "the wait of the consumer cto-task-worker. That wait is not known"},
+		{lifecycle.Lease{Wait: time.Minute}, "not known", "plus 1 m. When that sign was is not known"},
+	} {
+		words, why := noDeadline(test.lease)
+		if words != test.words || !strings.Contains(why, test.part) {
+			t.Errorf("%+v reads %q, %q", test.lease, words, why)
+		}
+		if got := leaseGeometry(test.lease, 1).words; got != why {
+			t.Errorf("its bar reads %q, want %q", got, why)
+		}
 	}
 }
 

@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp/kb"
+
+	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
 	"fleetglass/web/webtest"
 )
@@ -56,4 +59,20 @@ func TestARedBadgeIsNoZero(t *testing.T) {
 	}
 	page := newSite(t, story.Batch).get(t, "/in-flight", 200)
 	wants{"#lede": "(0 held", "#nav-in-flight [aria-hidden]": "1"}.check(t, page)
+}
+
+// TestAMissingDeadlineSaysWhyOnHoverAndFocus has a lease whose consumer nobody has told of, and one that was handed back.
+func TestAMissingDeadlineSaysWhyOnHoverAndFocus(t *testing.T) {
+	t.Parallel()
+	story := webtest.Rich(noon)
+	m := story.Publish("tsk-strange", "legal", "review", "Of a consumer that nobody knows", -time.Minute, "")
+	story.Deliver(m, 1, -50*time.Second)
+	s := newSite(t, story.Batch)
+	wants{"tr[data-id=tsk-strange] td.left": "not known. The deadline is the last sign of the worker plus the wait of the consumer legal-task-worker."}.check(t, s.get(t, "/in-flight", 200))
+	b := openTab(t, testkit.Browser(t), s)
+	b.open(t, "/in-flight")
+	b.run(t, `document.querySelector("tr[data-id=tsk-strange] td.left [tabindex]").focus()`)
+	b.until(t, `document.querySelector(".tip")?.textContent.startsWith("The deadline is") && document.querySelector(".tip").checkVisibility()`)
+	b.press(t, kb.Escape)
+	b.until(t, `document.querySelector(".tip").hidden`)
 }

@@ -11,8 +11,9 @@ import { selection } from "./select.js";
 import { suggestions } from "./suggest.js";
 import { copying } from "./copy.js";
 import { notifications } from "./notify.js";
+import { tips } from "./tip.js";
 
-for (const start of [preferences, ticking, copying, selection, suggestions, savedViews, panels, pane, drafts, live, keys, notifications]) start();
+for (const start of [preferences, ticking, copying, selection, suggestions, savedViews, panels, pane, drafts, live, keys, notifications, tips]) start();
 
 // The way back from a task keeps the list as it was.
 const back = document.querySelector("[data-back]");

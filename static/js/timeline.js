@@ -5,7 +5,6 @@ import { drawAxis, drawLanes } from "./lanes.js";
 import { isTyping } from "./keys.js";
 import { announce } from "./page.js";
 import { brushing, showBrush } from "./brush.js";
-import { tips } from "./tip.js";
 
 const most = 4000;
 let zoom = 1, drawn = "", asked = 0;
@@ -97,6 +96,5 @@ export function timeline() {
   document.addEventListener("fleetglass:patched", () => draw(true));
   addEventListener("resize", drawSoon);
   brushing(view, show);
-  tips();
   draw(true);
 }

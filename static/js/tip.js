@@ -1,9 +1,10 @@
-// Shows the whole text of what is shortened in the lanes while the pointer or the focus is on it. Its link has the same text for screen readers.
+// Shows a text about something while the pointer or the focus is on it: the whole of what is shortened in the lanes, or why a figure is missing. Screen
+// readers get the same text from the thing itself.
 
 let tip = null, of = null;
 
 function show(e) {
-  of = e.target.closest?.("#timeline [data-tip]");
+  of = e.target.closest?.("[data-tip]");
   if (!of) return hide();
   if (!tip) {
     tip = document.createElement("div");
@@ -12,6 +13,7 @@ function show(e) {
     document.body.append(tip);
   }
   of.querySelector(":scope > title")?.remove(); // The browser would show it as well.
+  of.removeAttribute("title");
   tip.textContent = of.dataset.tip;
   tip.hidden = false;
   place();
