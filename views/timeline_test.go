@@ -159,7 +159,8 @@ func TestAMissingDeadlineSaysWhy(t *testing.T) {
 	}{
 		{lifecycle.Lease{Due: true}, "none", "handed back"},
 		{lifecycle.Lease{Consumer: "cto-task-worker"}, "not known", "the wait of the consumer cto-task-worker. That wait is not known"},
-		{lifecycle.Lease{Wait: time.Minute}, "not known", "plus 1 m. When that sign was is not known"},
+		{lifecycle.Lease{}, "not known", "which consumer gave it out"},
+		{lifecycle.Lease{Consumer: "cto-task-worker", Wait: time.Minute}, "not known", "plus 1 m. When that sign was is not known"},
 	} {
 		words, why := noDeadline(test.lease)
 		if words != test.words || !strings.Contains(why, test.part) {
