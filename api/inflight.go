@@ -33,6 +33,7 @@ type Lease struct {
 	DeadlineAt      Instant               `json:"deadline_at" doc:"Last delivery or heartbeat plus the wait."`
 	Due             bool                  `json:"due" doc:"It was handed back, and its delay has passed at next.at: the next pull gets it, and whether a worker has it again is not known. There is no deadline then."`
 	StaleKind       Text                  `json:"stale_kind" doc:"What is wrong with it; null when nothing is." example:"expiring"`
+	Unread          bool                  `json:"unread" doc:"Its deadline has passed, and what workers answered since answers_read_at is not read yet: whether anything is wrong with it is not known."`
 	StaleMeaning    Text                  `json:"stale_meaning"`
 	Owner           Text                  `json:"owner" doc:"As reported. Untrusted."`
 	LeaseVersion    Sequence              `json:"lease_version" doc:"The fencing token, as reported."`
@@ -111,7 +112,7 @@ func leaseOf(l lifecycle.Lease, typical map[string]lifecycle.Typical, now lifecy
 		Title: Text(l.Title), Consumer: Text(l.Consumer), State: string(l.State), Attempt: Count(l.Attempt), MaxDeliver: Count(l.MaxDeliver),
 		BeganAt: Instant(l.BeganAt), BeganExact: l.BeganExact, HeldMS: knownMilliseconds(l.Held(now), l.BeganAt.Known()),
 		LastHeartbeatAt: Instant(l.LastBeat), LastHeartbeatOf: Count(l.Sender), WaitMS: knownMilliseconds(l.Wait, l.Wait > 0), DeadlineAt: Instant(l.Deadline),
-		Due: l.Due, StaleKind: Text(l.Stale), StaleMeaning: Text(l.Stale.Meaning()), Owner: Text(l.Owner), LeaseVersion: Sequence(l.LeaseVersion),
+		Due: l.Due, StaleKind: Text(l.Stale), StaleMeaning: Text(l.Stale.Meaning()), Unread: l.Unread, Owner: Text(l.Owner), LeaseVersion: Sequence(l.LeaseVersion),
 		Typical: typicalOf(typical, l.Type), Revision: Sequence(l.Revision), Acting: Text(l.Acting), Beside: l.Beside,
 	}
 	if r := l.Resolved; r != nil {
@@ -147,7 +148,8 @@ func leaseWithoutClock(m Maybe[Lease]) Maybe[Lease] {
 // InFlightList is the in-flight board.
 type InFlightList struct {
 	List[Lease]
-	Truncated bool `json:"truncated" doc:"More messages are open than are checked one by one: leases may be missing."`
+	Truncated     bool    `json:"truncated" doc:"More messages are open than are checked one by one: leases may be missing."`
+	AnswersReadAt Instant `json:"answers_read_at" doc:"Up to when what workers answered was read: no lease is judged by a later time. It lags while the collector of acknowledgements is behind or down."`
 }
 
 // InFlightQuery is the query of the in-flight board.
@@ -214,7 +216,7 @@ func (a *API) listInFlight(ctx context.Context, in *InFlightQuery) (*reply[InFli
 		}
 	}
 	list := listReply(ctx, l, rows, p, gaps)
-	body := InFlightList{List: list.Body, Truncated: inFlight.Partial}
+	body := InFlightList{List: list.Body, Truncated: inFlight.Partial, AnswersReadAt: Instant(inFlight.Read)}
 	// No entity tag: held_ms always moves.
 	return &reply[InFlightList]{Status: http.StatusOK, Link: list.Link, CacheControl: "no-cache", Body: body}, nil
 }

@@ -18,7 +18,7 @@ func TestALeaseThatWasHandedBackSaysThatItIsDue(t *testing.T) {
 		now lifecycle.Micros
 		due bool
 	}{{now - 3e6, false}, {now, true}} {
-		l, _ := lifecycle.LeaseOf(o, consumer, lifecycle.Typical{}, at.now)
+		l, _ := lifecycle.LeaseOf(o, consumer, lifecycle.Typical{}, lifecycle.At(at.now))
 		if got := leaseOf(l, nil, at.now); got.Due != at.due {
 			t.Errorf("%d µs before now: due %t, want %t", now-at.now, got.Due, at.due)
 		}

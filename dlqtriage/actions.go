@@ -22,9 +22,10 @@ type ActionsConfig struct {
 	Contract  fleet.Contract // Required.
 	Fleet     FleetReader    // Optional; without it nothing can be done about messages in flight.
 
-	Looks Looks            // Optional; without it nobody looks at what dies.
-	Now   func() time.Time // Optional; default time.Now.
-	Wake  func()           // Optional; called after a decision from which something follows in the world.
+	Looks       Looks                                   // Optional; without it nobody looks at what dies.
+	Now         func() time.Time                        // Optional; default time.Now.
+	AnswersRead func(lifecycle.Micros) lifecycle.Micros // Optional. Up to when what workers answered is read at a time; by default all is.
+	Wake        func()                                  // Optional; called after a decision from which something follows in the world.
 }
 
 // DecisionStore is what actions need of the store of decisions.
@@ -58,6 +59,15 @@ func NewActions(cfg ActionsConfig) (*Actions, error) {
 }
 
 func (s *Actions) now() lifecycle.Micros { return lifecycle.MicrosOf(s.Now()) }
+
+// moment is now, and up to when what workers answered is read.
+func (s *Actions) moment() lifecycle.Moment {
+	at := lifecycle.At(s.now())
+	if s.AnswersRead != nil {
+		at.Read = s.AnswersRead(at.Now)
+	}
+	return at
+}
 
 // Examine reads an entry with all that its plan is made from, and the plan itself. It errors with lifecycle.ErrNotFound where there is no such
 // entry.

@@ -158,6 +158,8 @@ func inHand(m MessageTrace, in TraceInput) Answer {
 	}
 	past, back := next.At.Known() && next.At <= in.Now, m.Verdict.State == StateFailed // Back in the stream: nobody has it.
 	switch c := m.Consumer; {
+	case m.Lease != nil && m.Lease.Unread:
+		return say("Not known yet", fmt.Sprintf("Its deadline passed %s ago, and what workers answered in the last %s is not read yet.", Lasting(in.Now.Sub(m.Lease.Deadline)), Lasting(in.Now.Sub(in.AnswersRead))))
 	case c != nil && c.Gone:
 		return say("Its consumer is gone", fmt.Sprintf("Consumer %s was deleted: nobody delivers it until a consumer exists, and an answer has no effect now.", c.Name))
 	case c == nil || next.What == "":
@@ -196,6 +198,6 @@ func (m *MessageTrace) next() NextStep {
 	if m.Lease != nil {
 		return m.Lease.Next
 	}
-	l, _ := LeaseOf(OpenMessage{Message: m.Facts}, m.Consumer, Typical{}, 0)
+	l, _ := LeaseOf(OpenMessage{Message: m.Facts}, m.Consumer, Typical{}, Moment{})
 	return l.Next
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Labels of rollups hold words that agents choose: types of tasks and names of publishers. A word that is made up must not cost a row in every hour for
-// ever. So the first words of an agent have a place, and keep it; whatever comes later is counted under [OtherNames], and sums stay exact (ADR 65).
+// ever. So the first words of an agent have a place, and keep it; whatever comes later is counted under [OtherNames], and sums stay exact (ADR 67).
 
 // MaxNames is how many types, and how many publishers, are counted apart at one agent.
 const MaxNames = 200

@@ -69,6 +69,7 @@ type Lease struct {
 	Deadline     Micros        // Last delivery or heartbeat in time plus Wait; zero when not known.
 	Basis        Micros        // The delivery or heartbeat that the deadline counts from; zero when not known.
 	Stale        StaleKind     // Empty: nothing is wrong.
+	Unread       bool          // Its deadline has passed, and of what workers answered later nothing was read: whether anything is wrong is not known.
 	Owner        string        // As reported; empty when nobody said.
 	LeaseVersion uint64        // The fencing token, as reported.
 	Next         NextStep
@@ -145,21 +146,31 @@ func stuckAfter(t Typical) time.Duration {
 	return max(3*t.P95, 15*time.Minute)
 }
 
-// LeaseOf describes the hold on an open message at now. ok is false when nobody holds it and nothing is overdue: it waits in the
+// Moment is when a lease is looked at, and up to when what workers answered was read by then. What nobody has read yet proves nothing: no lease is judged later
+// than Read.
+type Moment struct {
+	Now  Micros
+	Read Micros // Not after Now.
+}
+
+// At is the moment of somebody who has read everything.
+func At(now Micros) Moment { return Moment{Now: now, Read: now} }
+
+// LeaseOf describes the hold on an open message. ok is false when nobody holds it and nothing is overdue: it waits in the
 // stream, or between attempts. One that is due again after a nak may be in a worker's hands, so ok is true, and no deadline is known. c is nil when the consumer is not known.
 // Where several consumers have the message it is the hold of the one that decides about its state; see [LeasesBeside].
-func LeaseOf(o OpenMessage, c *ConsumerState, typical Typical, now Micros) (l Lease, ok bool) {
+func LeaseOf(o OpenMessage, c *ConsumerState, typical Typical, at Moment) (l Lease, ok bool) {
 	m := o.Message
 	ev := evidenceOf(&m, &o.Task)
-	if l = o.hold(ev, c, now); l.Resolved == nil {
-		l.Stale = staleKind(o, ev.judge(), l, ev, typical, now)
+	if l = o.hold(ev, c, at.Now); l.Resolved == nil {
+		l.judge(ev, typical, at)
 	}
 	return l, l.holds()
 }
 
 // LeasesBeside describes the holds of the other consumers of an open message, where several have it. That somebody marked an attempt as resolved was
 // said of the consumer that decided, so it says nothing of theirs.
-func LeasesBeside(o OpenMessage, consumer func(name string) *ConsumerState, typical Typical, now Micros) (out []Lease) {
+func LeasesBeside(o OpenMessage, consumer func(name string) *ConsumerState, typical Typical, at Moment) (out []Lease) {
 	if len(o.Message.Consumers) == 0 {
 		return nil
 	}
@@ -167,8 +178,9 @@ func LeasesBeside(o OpenMessage, consumer func(name string) *ConsumerState, typi
 	evs := evidenceOfParts(parts, &o.Task)
 	first := deciding(evs)
 	for i, ev := range evs {
-		l := o.hold(ev, consumer(parts[i].Consumer), now)
-		l.Beside, l.Resolved, l.Stale = true, nil, staleKind(o, ev.judge(), l, ev, typical, now)
+		l := o.hold(ev, consumer(parts[i].Consumer), at.Now)
+		l.Beside, l.Resolved = true, nil
+		l.judge(ev, typical, at)
 		if i != first && l.holds() {
 			out = append(out, l)
 		}
@@ -263,7 +275,16 @@ func redeliveryAfterNak(a AttemptFacts, c *ConsumerState) Micros {
 	return c.Until(a.LastNakAt, delay)
 }
 
-func staleKind(o OpenMessage, v Verdict, l Lease, ev evidence, typical Typical, now Micros) StaleKind {
+// judge says what is wrong with the lease, as far as answers were read.
+func (l *Lease) judge(ev evidence, typical Typical, at Moment) {
+	l.Stale = staleKind(ev.judge(), *l, ev, typical, at.Read)
+	past := l.State.InFlight() && l.Deadline.Known() && at.Read <= l.Deadline && l.Deadline < at.Now
+	if past && (l.Stale == "" || l.Stale == StaleExpiring) {
+		l.Stale, l.Unread = "", true
+	}
+}
+
+func staleKind(v Verdict, l Lease, ev evidence, typical Typical, now Micros) StaleKind {
 	overdue := l.Deadline.Known() && now > l.Deadline
 	lastAttempt := l.MaxDeliver > 0 && l.Attempt >= l.MaxDeliver
 	switch {

@@ -45,7 +45,7 @@ func TestLeaseTellsWhatIsWrongAndWhatFollows(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			r := foldAll([][]Event{parseScenario(t, tc.given)}).record("T")
-			l, held := LeaseOf(OpenMessage{Message: r.Messages[0], Task: r.Facts}, &consumer, Typical{}, base.Add(tc.at))
+			l, held := LeaseOf(OpenMessage{Message: r.Messages[0], Task: r.Facts}, &consumer, Typical{}, At(base.Add(tc.at)))
 			if held != tc.held || l.Stale != tc.stale {
 				t.Errorf("got held %v stale %q, want %v %q", held, l.Stale, tc.held, tc.stale)
 			}
@@ -90,13 +90,44 @@ func beating(period, until time.Duration) string {
 	return out.String()
 }
 
+// Heartbeats may lie unread: while what workers answered is read up to before the deadline only, nobody says that it passed without one.
+func TestALeaseIsJudgedAsFarAsAnswersWereRead(t *testing.T) {
+	t.Parallel()
+	r := foldAll([][]Event{parseScenario(t, "published 0s seq=1 task=T msgid=T\ndelivered 1s seq=1 cseq=1 exact")}).record("T")
+	o := OpenMessage{Message: r.Messages[0], Task: r.Facts}
+	c := ConsumerState{Stream: StreamID{Name: "TASKS"}, Name: "marketing-task-worker", AckWait: 10 * time.Second, MaxDeliver: 3}
+	for _, tc := range []struct {
+		read, now time.Duration
+		stale     StaleKind
+		unread    bool
+		next      string
+	}{
+		{5 * time.Second, 8 * time.Second, "", false, "A worker has it"},
+		{8 * time.Second, 20 * time.Second, "", true, "Not known yet"},
+		{10 * time.Second, 10 * time.Second, StaleExpiring, false, "A worker has it"},
+		{10 * time.Second, 20 * time.Second, "", true, "Not known yet"},
+		{12 * time.Second, 20 * time.Second, StaleLease, false, "Due since 9 s"},
+		{20 * time.Second, 20 * time.Second, StaleLease, false, "Due since 9 s"},
+	} {
+		at := Moment{Now: base.Add(tc.now), Read: base.Add(tc.read)}
+		l, held := LeaseOf(o, &c, Typical{}, at)
+		if !held || l.Stale != tc.stale || l.Unread != tc.unread {
+			t.Errorf("read until %v at %v: held %v, stale %q, unread %v", tc.read, tc.now, held, l.Stale, l.Unread)
+		}
+		in := TraceInput{Record: r, Consumers: []ConsumerState{c}, Now: at.Now, AnswersRead: at.Read}
+		if a := AssembleTrace(in).Answers.Recovery; a.Headline != tc.next {
+			t.Errorf("read until %v at %v: %+v", tc.read, tc.now, a)
+		}
+	}
+}
+
 // The broker counts a delay by the wait that was in force when the message was handed back, and by the one that is in force when it looks.
 func TestNobodyKnowsWhenADelayIsOverWhoseWaitWasChanged(t *testing.T) {
 	t.Parallel()
 	r := foldAll([][]Event{parseScenario(t, "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact\nnaked 5s seq=1 n=1 cseq=1 delay=3s")}).record("T")
 	o := OpenMessage{Message: r.Messages[0], Task: r.Facts}
 	c := ConsumerState{Stream: StreamID{Name: "TASKS"}, Name: "marketing-task-worker", AckWait: 10 * time.Minute, MaxDeliver: 3, WaitsSince: base.Add(6 * time.Second)}
-	l, held := LeaseOf(o, &c, Typical{}, base.Add(20*time.Second))
+	l, held := LeaseOf(o, &c, Typical{}, At(base.Add(20*time.Second)))
 	if held || l.Due || l.Next.What != "redelivery" || l.Next.At.Known() {
 		t.Errorf("held %v, due %v, next %s at %s", held, l.Due, l.Next.What, offset(l.Next.At))
 	}

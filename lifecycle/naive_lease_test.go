@@ -259,7 +259,7 @@ func TestTheLeaseToldAgainFromTheSpecification(t *testing.T) {
 		r.Shuffle(len(g.lines), func(a, b int) { g.lines[a], g.lines[b] = g.lines[b], g.lines[a] })
 		events := parseScenario(t, strings.Join(g.lines, "\n"))
 		task := foldAll(batches(events, 1+r.IntN(len(events)))).record("T")
-		l, ok := LeaseOf(OpenMessage{Message: task.Messages[0], Task: task.Facts}, &g.consumer, g.typical, base.Add(g.now))
+		l, ok := LeaseOf(OpenMessage{Message: task.Messages[0], Task: task.Facts}, &g.consumer, g.typical, At(base.Add(g.now)))
 		said := AssembleTrace(TraceInput{Record: task, Consumers: []ConsumerState{g.consumer}, Now: base.Add(g.now)})
 		for _, wrong := range []string{g.wrong(l, ok), g.misled(said)} {
 			if wrong != "" {

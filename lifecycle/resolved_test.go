@@ -22,14 +22,14 @@ func TestAnAttemptIsMarkedAsResolvedForItsConsumerAlone(t *testing.T) {
 		m.Join(e)
 	}
 	marked := func() *TriageFacts {
-		l, _ := LeaseOf(OpenMessage{Message: m}, nil, Typical{}, base.Add(4*time.Second))
+		l, _ := LeaseOf(OpenMessage{Message: m}, nil, Typical{}, At(base.Add(4*time.Second)))
 		return l.Resolved
 	}
 	if marked() == nil {
 		t.Error("attempt 1 of the consumer that it was said of is not marked")
 	}
 	m.Join(says(Acked, "a-task-worker", 1, 4*time.Second))
-	if l, _ := LeaseOf(OpenMessage{Message: m}, nil, Typical{}, base.Add(5*time.Second)); l.Consumer != "b-task-worker" || l.Resolved != nil {
+	if l, _ := LeaseOf(OpenMessage{Message: m}, nil, Typical{}, At(base.Add(5*time.Second))); l.Consumer != "b-task-worker" || l.Resolved != nil {
 		t.Errorf("attempt 1 of %s is marked: %+v", l.Consumer, l.Resolved)
 	}
 }

@@ -71,12 +71,18 @@ type TraceInput struct {
 	Leases    []Lease            // What workers hold now, of any task; so that a waiting message can name the task it waits behind.
 	Now       Micros
 
+	// AnswersRead is up to when what workers answered was read; Now where it is zero.
+	AnswersRead Micros
+
 	// EntriesRead is up to when all dead-letter entries were read, by the broker's clock; zero when that is not known.
 	EntriesRead Micros
 }
 
 // AssembleTrace puts the story together. It is a pure function.
 func AssembleTrace(in TraceInput) Trace {
+	if !in.AnswersRead.Known() {
+		in.AnswersRead = in.Now
+	}
 	t := Trace{Summary: in.Record.Summary, Facts: in.Record.Facts, Gaps: in.Gaps, AsOf: in.Now}
 	for _, m := range in.Record.Messages {
 		mt := traceMessage(m, in)
@@ -143,7 +149,7 @@ func (mt *MessageTrace) Part(consumer string) *MessageTrace {
 func tracePart(m MessageFacts, ev *evidence, in TraceInput) MessageTrace {
 	mt := MessageTrace{Facts: *ev.m, Verdict: ev.judge(), Attempts: ev.attempts(), Consumer: consumerOf(*ev.m, in.Consumers), bound: ev.bound}
 	open := OpenMessage{Message: m, Task: in.Record.Facts}
-	if l, ok := LeaseOf(open, mt.Consumer, in.Typical[typeOf(m)], in.Now); ok {
+	if l, ok := LeaseOf(open, mt.Consumer, in.Typical[typeOf(m)], Moment{in.Now, in.AnswersRead}); ok {
 		mt.Lease = &l
 	}
 	mt.addUp(in.Now)

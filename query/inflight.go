@@ -17,6 +17,7 @@ const inFlightAge = 500 * time.Millisecond
 // InFlight is what workers hold now, and what is overdue.
 type InFlight struct {
 	AsOf   lifecycle.Micros
+	Read   lifecycle.Micros  // Up to when what workers answered was read; AsOf while nothing waits to be read.
 	Leases []lifecycle.Lease // Worst stale kind first, then by deadline, those without one last.
 
 	// OldestWaiting says for each agent when the oldest message that no worker has taken was stored. An agent without such a message
@@ -69,7 +70,12 @@ func (f InFlight) OfKind(k lifecycle.StaleKind) []lifecycle.Lease {
 
 // Healthy returns the leases that a worker holds and with which nothing is wrong, by deadline.
 func (f InFlight) Healthy() []lifecycle.Lease {
-	return slices.DeleteFunc(slices.Clone(f.OfKind("")), func(l lifecycle.Lease) bool { return l.Due })
+	return slices.DeleteFunc(slices.Clone(f.OfKind("")), func(l lifecycle.Lease) bool { return l.Due || l.Unread })
+}
+
+// Unread returns the leases whose deadline has passed, while what workers answered later is not read yet.
+func (f InFlight) Unread() []lifecycle.Lease {
+	return slices.DeleteFunc(slices.Clone(f.OfKind("")), func(l lifecycle.Lease) bool { return !l.Unread })
 }
 
 // HandedBack returns the leases whose message was handed back and is due again, with nothing else wrong.
@@ -117,7 +123,7 @@ func (s *Service) InFlight(ctx context.Context) (InFlight, error) {
 		if err != nil {
 			return InFlight{}, err
 		}
-		out := InFlight{AsOf: now, OldestWaiting: map[string]lifecycle.Micros{}, decided: map[lifecycle.MessageKey]decided{}}
+		out := InFlight{AsOf: now, Read: AnswersRead(s.Parts(), now), OldestWaiting: map[string]lifecycle.Micros{}, decided: map[lifecycle.MessageKey]decided{}}
 		policy := s.cfg.Policy()
 		out.Partial, err = s.eachOpen(ctx, consumers, func(o lifecycle.OpenMessage) { out.look(o, consumers, typical, policy) })
 		if err != nil {
@@ -133,10 +139,10 @@ func (f *InFlight) look(o lifecycle.OpenMessage, consumers Consumers, typical ma
 	m := o.Message
 	consumer := func(name string) *lifecycle.ConsumerState { return consumers.Of(m.Key.Stream, name) }
 	decider := consumer(m.Judged(o.Task).Consumer)
-	for _, beside := range lifecycle.LeasesBeside(o, consumer, typical[typeOf(m)], f.AsOf) {
+	for _, beside := range lifecycle.LeasesBeside(o, consumer, typical[typeOf(m)], f.moment()) {
 		f.add(beside, o, decider, policy)
 	}
-	lease, held := lifecycle.LeaseOf(o, decider, typical[typeOf(m)], f.AsOf)
+	lease, held := lifecycle.LeaseOf(o, decider, typical[typeOf(m)], f.moment())
 	switch {
 	case held:
 		f.add(lease, o, decider, policy)
@@ -147,12 +153,14 @@ func (f *InFlight) look(o lifecycle.OpenMessage, consumers Consumers, typical ma
 	}
 }
 
+func (f *InFlight) moment() lifecycle.Moment { return lifecycle.Moment{Now: f.AsOf, Read: f.Read} }
+
 func (f *InFlight) add(l lifecycle.Lease, o lifecycle.OpenMessage, decider *lifecycle.ConsumerState, policy *dlqtriage.Policy) {
 	f.Leases = append(f.Leases, l)
 	if _, known := f.decided[l.Message]; l.Stale == "" || known {
 		return
 	}
-	held := policy.HeldOf(o.Message, o.Task, decider, f.AsOf)
+	held := policy.HeldOf(o.Message, o.Task, decider, f.moment())
 	blocked := map[dlqtriage.ActionKind][]dlqtriage.Obstacle{}
 	for _, kind := range dlqtriage.HeldKinds() {
 		if in := held.Obstacles(kind); len(in) > 0 {

@@ -44,8 +44,9 @@ func (s *Service) Trace(ctx context.Context, id string) (Trace, error) {
 	if err != nil {
 		return Trace{}, err
 	}
+	now = max(now, record.Summary.StateSince)
 	in := lifecycle.TraceInput{
-		Record: record, Consumers: consumers.All, Gaps: gaps, Typical: typical, Leases: leases, Now: max(now, record.Summary.StateSince), EntriesRead: s.EntriesRead(),
+		Record: record, Consumers: consumers.All, Gaps: gaps, Typical: typical, Leases: leases, Now: now, AnswersRead: AnswersRead(s.Parts(), now), EntriesRead: s.EntriesRead(),
 	}
 	out := Trace{Trace: lifecycle.AssembleTrace(in), Record: record, Typical: typical}
 	out.Recovery = s.recoveryOf(out.Trace)

@@ -12,15 +12,23 @@ var flowSources = []string{"publishes", "acks"}
 
 // blindNow joins gaps with the span of which lines are not read yet.
 func (s *Service) blindNow(gaps []lifecycle.Gap, now lifecycle.Micros) blind {
-	return blindSpans(append(slices.Clip(gaps), unread(s.Parts(), now)...), now)
+	return blindSpans(append(slices.Clip(gaps), unread(s.Parts(), now, flowSources...)...), now)
 }
 
-// unread is the time since the last sign of the collectors that are down or behind, one span for each. What happened in it is counted once they have read it;
+// AnswersRead is up to when what workers answered was read at now: up to the last sign of its collector where that is down or behind, else now.
+func AnswersRead(parts []health.Part, now lifecycle.Micros) lifecycle.Micros {
+	for _, g := range unread(parts, now, "acks") {
+		now = min(now, g.From)
+	}
+	return now
+}
+
+// unread is the time since the last sign of the given collectors that are down or behind, one span for each. What happened in it is counted once they have read it;
 // until then nobody knows that it is nothing.
-func unread(parts []health.Part, now lifecycle.Micros) (out []lifecycle.Gap) {
+func unread(parts []health.Part, now lifecycle.Micros, sources ...string) (out []lifecycle.Gap) {
 	for _, p := range parts {
 		late := p.State == health.Down || p.State == health.Behind || p.State == health.Starting
-		if from := lifecycle.MicrosOf(p.LastAt).Add(-p.Lag); late && slices.Contains(flowSources, p.Name) && !p.LastAt.IsZero() && from < now {
+		if from := lifecycle.MicrosOf(p.LastAt).Add(-p.Lag); late && slices.Contains(sources, p.Name) && !p.LastAt.IsZero() && from < now {
 			out = append(out, lifecycle.Gap{From: from})
 		}
 	}

@@ -71,6 +71,8 @@ func leasesOf(f query.InFlight, k views.LeaseKind) []lifecycle.Lease {
 	switch k {
 	case views.LeasesHealthy:
 		return f.Healthy()
+	case views.LeasesUnread:
+		return f.Unread()
 	case views.LeasesHandedBack:
 		return f.HandedBack()
 	}
@@ -83,7 +85,7 @@ func leasePart(q url.Values) (only views.LeaseKind, from int, err error) {
 		return "", 0, nil
 	}
 	if !slices.Contains(views.LeaseKinds(), only) {
-		return "", 0, httperr.Parameter("kind", "must be a stale kind, handed_back or healthy")
+		return "", 0, httperr.Parameter("kind", "must be a stale kind, not_read, handed_back or healthy")
 	}
 	if text := q.Get("from"); text != "" {
 		if from, err = strconv.Atoi(text); err != nil || from < 0 {
@@ -181,6 +183,9 @@ func leaseStats(snap *query.FleetSnapshot) []views.Stat {
 		if left := held[0].Left(snap.AsOf); left > 0 {
 			healthy.Detail = "next deadline in " + lifecycle.Lasting(left)
 		}
+	}
+	if unread := len(snap.InFlight.Unread()); unread > 0 {
+		healthy.Detail += "; " + views.Count(int64(unread)) + " not read yet"
 	}
 	if back > 0 {
 		healthy.Detail += "; " + views.Count(int64(back)) + " handed back"

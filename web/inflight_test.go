@@ -7,6 +7,7 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
+	"fleetglass/internal/health"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
 	"fleetglass/web/webtest"
@@ -46,6 +47,26 @@ func TestTheLedeCountsWhatTheGroupsShow(t *testing.T) {
 		"#leases tr[data-id]": "=7", "#stats a:last-child": "1 handed back",
 	}.check(t, page)
 	wants{"tr[data-id]": "=1", "tbody": "=1"}.check(t, s.get(t, "/in-flight?kind=handed_back", 200))
+}
+
+// TestNoLeaseIsStaleOverUnreadAnswers has a collector of acknowledgements that is two hours behind: the heartbeats of the leases may wait to be read.
+func TestNoLeaseIsStaleOverUnreadAnswers(t *testing.T) {
+	t.Parallel()
+	story := webtest.NewStory(noon)
+	m := story.Publish("tsk-unread", "cto", "review", "Its heartbeats wait", -time.Hour, "")
+	story.Deliver(m, 1, -50*time.Minute)
+	story.Consumer("cto", 0, -50*time.Minute)
+	behind := func(c *setup) {
+		c.Health = health.ReporterFunc(func() []health.Part {
+			return []health.Part{{Name: "acks", Kind: "collector", State: health.Behind, Lag: 2 * time.Hour, LastAt: noon}}
+		})
+	}
+	s := newSite(t, story.Batch, behind)
+	wants{
+		"#not_read .kind": "Not read yet 1", "#not_read tr[data-id]": "not known: answers are not read yet", "#lede": "0 with something wrong", "#stats a:last-child .d": "1 not read yet",
+	}.check(t, s.get(t, "/in-flight", 200))
+	wants{"#main": "Not known yet"}.check(t, s.get(t, "/tasks/tsk-unread", 200))
+	wants{"#stale .kind": "Stale 1"}.check(t, newSite(t, story.Batch).get(t, "/in-flight", 200))
 }
 
 // TestARedBadgeIsNoZero has a lease that is past its last deadline, and no worker holds anything.

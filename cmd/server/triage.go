@@ -13,6 +13,8 @@ import (
 	"fleetglass/dlqtriage/release"
 	"fleetglass/internal/live"
 	"fleetglass/internal/routes"
+	"fleetglass/lifecycle"
+	"fleetglass/query"
 )
 
 // triage is what acts on dead letters.
@@ -28,7 +30,8 @@ func (a *App) triages(cfg Config, js jetstream.JetStream, store database, hub *l
 	var released *release.Relay
 	a.triage.actions, err = dlqtriage.NewActions(dlqtriage.ActionsConfig{
 		Entries: store, Tasks: store, Decisions: told, Policy: a.policy.Policy, Contract: contract(cfg), Fleet: store, Looks: a.looksAtDeaths, Now: now,
-		Wake: func() { sent.Wake(); released.Wake() },
+		AnswersRead: func(now lifecycle.Micros) lifecycle.Micros { return query.AnswersRead(a.health.Health(), now) },
+		Wake:        func() { sent.Wake(); released.Wake() },
 	})
 	if err != nil {
 		return err

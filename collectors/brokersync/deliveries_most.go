@@ -24,7 +24,7 @@ func mostUnseen(c Consumer, m lifecycle.MessageFacts, known evidence, until life
 func earliestNext(c Consumer, m lifecycle.MessageFacts, attempt int) lifecycle.Micros {
 	a := attemptOf(m.CurrentLife(), attempt)
 	c.Steps = nil // A jump ahead ends a wait early where the broker happens to look.
-	l, _ := lifecycle.LeaseOf(lifecycle.OpenMessage{Message: m}, &c.ConsumerState, lifecycle.Typical{}, 0)
+	l, _ := lifecycle.LeaseOf(lifecycle.OpenMessage{Message: m}, &c.ConsumerState, lifecycle.Typical{}, lifecycle.Moment{})
 	switch {
 	case a.NakAt.Known() && a.NakAt >= c.Steady && a.LastNakAt <= a.NakAt.Add(captureLagMax) && a.LastBeat <= a.NakAt && l.Next.What == "redelivery":
 		return max(a.NakAt, l.Next.At.Add(-delaySlack))

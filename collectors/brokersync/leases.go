@@ -10,7 +10,7 @@ import (
 // has ended it. Attempts that the broker itself declared over are left to it.
 func leases(v view, c Consumer, o lifecycle.OpenMessage) []lifecycle.Event {
 	m := o.Message
-	l, _ := lifecycle.LeaseOf(o, &c.ConsumerState, lifecycle.Typical{}, v.At)
+	l, _ := lifecycle.LeaseOf(o, &c.ConsumerState, lifecycle.Typical{}, lifecycle.At(v.At))
 	basis := l.Basis
 	if !v.pending(c, m.Key.Seq) || l.Attempt == 0 || basis < c.Began() || m.MaxDeliveriesAt > basis {
 		return nil

@@ -143,7 +143,7 @@ func (g *glass) handedBack(ctx context.Context) ([]lifecycle.Lease, error) {
 			if c.Name != o.Message.Consumer {
 				continue
 			}
-			if l, held := lifecycle.LeaseOf(o, &consumers[i], lifecycle.Typical{}, lifecycle.MicrosOf(time.Now())); !held && l.State == lifecycle.StateFailed {
+			if l, held := lifecycle.LeaseOf(o, &consumers[i], lifecycle.Typical{}, lifecycle.At(lifecycle.MicrosOf(time.Now()))); !held && l.State == lifecycle.StateFailed {
 				out = append(out, l)
 			}
 		}
