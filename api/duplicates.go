@@ -38,6 +38,7 @@ type PublishCount struct {
 	Attempts  int     `json:"attempts" doc:"Publishes seen."`
 	TooEarly  int     `json:"before_stored" doc:"Publish attempts made more than two seconds before the first message was stored. The stream refused them."`
 	Refused   int     `json:"refused" doc:"Publish attempts that no stored message of the id can have caught: made too early, or after the duplicate window."`
+	Reported  int     `json:"reported" doc:"Publishes of which the publisher, or the agent that the message is for, reports that the stream answered: duplicate. They count as caught where fewer were captured."`
 	Unclear   int     `json:"unclear" doc:"Publish attempts captured up to two seconds before the message was stored: the stream refused them before, or caught them after. They do not count as caught."`
 	Owner     Text    `json:"owner" doc:"The task whose message has this id and caught the publishes; null where that is not another task."`
 	Stored    int     `json:"stored" doc:"Messages stored."`
@@ -59,7 +60,7 @@ func duplicatesOf(f lifecycle.TaskFacts) Duplicates {
 	}
 	for _, id := range slices.Sorted(maps.Keys(f.Publishes)) {
 		p := f.Publishes[id]
-		counted := PublishCount{MessageID: id, Attempts: len(p.Attempts()), TooEarly: p.TooEarly(), Refused: p.Refused(), Unclear: p.Unclear(), Owner: Text(p.Owner), Stored: len(p.Stored), FirstAt: Instant(p.FirstAt())}
+		counted := PublishCount{MessageID: id, Attempts: len(p.Attempts()), TooEarly: p.TooEarly(), Refused: p.Refused(), Reported: len(f.ReportedCaught(id)), Unclear: p.Unclear(), Owner: Text(p.Owner), Stored: len(p.Stored), FirstAt: Instant(p.FirstAt())}
 		d.Publishes = append(d.Publishes, counted)
 	}
 	return d

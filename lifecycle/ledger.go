@@ -38,7 +38,13 @@ func Ledger(t *TaskFacts) []Case {
 	var out []Case
 	for _, id := range t.swallowed() {
 		p := t.Publishes[id]
+		if only := t.onlyReported(id); len(only) > 0 {
+			out = append(out, Case{Layer: LayerStream, At: only[0], N: len(only), Why: "Its publisher reports that the stream answered: duplicate."})
+		}
 		caught := p.Caught()
+		if len(caught) == 0 {
+			continue
+		}
 		why := "Published more often than stored under one message id."
 		if p.Owner != "" && len(p.Stored) == 0 {
 			why = "Published under the message id of another task's message."
@@ -62,7 +68,7 @@ func Ledger(t *TaskFacts) []Case {
 func (t *TaskFacts) swallowed() []string {
 	var out []string
 	for id, p := range t.Publishes {
-		if len(p.Caught()) > 0 {
+		if len(p.Caught()) > 0 || len(t.onlyReported(id)) > 0 {
 			out = append(out, id)
 		}
 	}
@@ -290,7 +296,7 @@ func copiesOf(m *MessageFacts, v Verdict) []DeliveryCopy {
 		c.To, c.Lost = v.Since, c.Attempts > 0 && v.State != StateCompleted && v.State != StateTerminated
 	}
 	if s := m.Stored; s != nil {
-		c.IdemKey, c.Hash, c.MsgID, c.At = s.IdempotencyKey, shortHash(s.PayloadHash), s.MsgID, s.At
+		c.IdemKey, c.Hash, c.MsgID, c.At, c.Publisher = s.IdempotencyKey, shortHash(s.PayloadHash), s.MsgID, s.At, s.Publisher
 	}
 	var out []DeliveryCopy
 	for a := range m.everyAttempt() {

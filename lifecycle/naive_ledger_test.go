@@ -85,8 +85,24 @@ func (p *piece) publish(r *rand.Rand, seq int, at time.Duration) {
 			again = at - time.Duration(3+r.IntN(60))*time.Second // The disk was full.
 		default:
 			p.caught++
+			p.told(r, seq, again)
 		}
 		p.attempt(r, seq, again)
+	}
+}
+
+// told is what a publisher reports whom the stream answered that its publish is a duplicate; a relay may repeat it, and another agent say the same.
+func (p *piece) told(r *rand.Rand, seq int, at time.Duration) {
+	if !p.reports {
+		return
+	}
+	said := fmt.Sprintf("publish_duplicate %s task=T msgid=T:%d agent=", at+time.Millisecond, seq)
+	p.line(r, "%s", said+"marketing")
+	if r.IntN(4) == 0 {
+		p.line(r, "%s", said+"marketing by=relay")
+	}
+	if r.IntN(4) == 0 {
+		p.line(r, "%s", said+"cso")
 	}
 }
 

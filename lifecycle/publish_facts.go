@@ -234,11 +234,11 @@ func (t *TaskFacts) refusedPublish() bool {
 	return false
 }
 
-// CaughtByStream is the number of publishes of this task that the stream swallowed as duplicates (SPEC 4, layer 1).
+// CaughtByStream is the number of publishes of this task that the stream swallowed as duplicates (SPEC 4, layer 1), as captured or reported.
 func (t *TaskFacts) CaughtByStream() int {
 	n := 0
-	for _, p := range t.Publishes {
-		n += len(p.Caught())
+	for id, p := range t.Publishes {
+		n += len(p.Caught()) + len(t.onlyReported(id))
 	}
 	return n
 }

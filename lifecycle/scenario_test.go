@@ -205,6 +205,8 @@ func setField(e *Event, name, value string) error {
 		e.Detail.OfTask = value
 	case "owner":
 		e.Detail.LeaseOwner = value
+	case "publisher":
+		e.Detail.Publisher = value
 	case "namesake":
 		e.Detail.Owner = value
 	case "window":

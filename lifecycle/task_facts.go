@@ -110,6 +110,8 @@ type DeliveryCopy struct {
 
 	Runs    []AttemptRun `json:"runs,omitempty"`    // The attempts of which the begin is known, by number: the first and the latest ones.
 	Workers []string     `json:"workers,omitempty"` // The agents whose consumers each got it, where there are several; nil where there are not.
+
+	Publisher string `json:"pub,omitempty"` // Who published it, by the word of its headers.
 }
 
 // Completed is one completion that an idempotency record states. A record that is written again with the same stated time and message is the
@@ -185,6 +187,8 @@ type ReportFacts struct {
 	LastAcceptedAt  Micros `json:"last_accepted,omitempty"`
 	LastCompletedAt Micros `json:"last_completed,omitempty"`
 	LastHeardAt     Micros `json:"last_heard,omitempty"` // When the last report of a completion came; zero when not known.
+
+	PublishDuplicates []Micros `json:"pub_dup,omitempty"` // When the stream answered publishes of the agent that they are duplicates.
 }
 
 // completedBy is when the completion that is reported had surely happened.
@@ -372,6 +376,8 @@ func (t *TaskFacts) joinReport(e Event) {
 	case ReportDuplicateCaught:
 		r.DuplicateAt = earliest(r.DuplicateAt, e.At)
 		r.RecordsWait = max(r.RecordsWait, e.Detail.RecordsWait)
+	case ReportPublishDuplicate:
+		r.saidDuplicate(e.At)
 	case ReportOutboundSent:
 		r.SentAt = earliest(r.SentAt, e.At)
 	case ReportStepReceipt:
@@ -407,6 +413,9 @@ func (t TaskFacts) Clone() TaskFacts {
 		t.Publishes[id] = &own
 	}
 	t.Reports = slices.Clone(t.Reports)
+	for i := range t.Reports {
+		t.Reports[i].PublishDuplicates = slices.Clone(t.Reports[i].PublishDuplicates)
+	}
 	t.Copies = slices.Clone(t.Copies)
 	t.Completed = slices.Clone(t.Completed)
 	t.Shared, t.Fallen = slices.Clone(t.Shared), slices.Clone(t.Fallen)

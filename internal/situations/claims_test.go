@@ -256,6 +256,20 @@ func countsAtMost(bound layers) claim {
 	}
 }
 
+// caughtBecause holds when a case of the ledger gives a reason with this text in it.
+func caughtBecause(text string) claim {
+	return func(s story) error {
+		if t := s.told(); t != nil {
+			for _, c := range t.Duplicates.Cases {
+				if strings.Contains(c.Why, text) {
+					return nil
+				}
+			}
+		}
+		return fmt.Errorf("no case says %q", text)
+	}
+}
+
 // namesTask holds when a case of the ledger names another task of the row.
 func namesTask(name string) claim {
 	return func(s story) error {

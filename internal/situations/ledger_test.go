@@ -167,6 +167,30 @@ var ledger = []situation{{
 	},
 	may: all(is("published"), gapSays("Nats-Expected-")),
 }, {
+	name: "a publisher reports the duplicate that capture saw too",
+	act: func(c *clients) {
+		c.publish(publish{})
+		ack, err := c.tryPublish(publish{})
+		c.must(err)
+		c.report(c.agent, "publish_duplicate", "", map[string]any{"message_id": c.task(""), "duplicate": ack.Duplicate})
+	},
+	may:   all(is("published"), counts(layers{stream: 1})),
+	never: countsAtMost(layers{stream: 1}),
+}, {
+	name: "a publisher reports a duplicate that capture does not see",
+	act: func(c *clients) {
+		unseen := publish{header: nats.Header{"Nats-Expected-Stream": {"TASKS"}, "X-Publisher": {"planner-" + c.agent}}}
+		c.publish(unseen)
+		_, err := c.tryPublish(unseen)
+		c.must(err)
+		said := map[string]any{"message_id": c.task("")}
+		c.report("planner-"+c.agent, "publish_duplicate", "", said)
+		c.report("stranger-"+c.agent, "publish_duplicate", "", said)
+		c.report(c.agent, "publish_duplicate", "never", map[string]any{"message_id": c.task("never")})
+	},
+	may:   all(is("published"), counts(layers{stream: 1}), caughtBecause("publisher reports"), of("never", countsAtMost(layers{}))),
+	never: all(countsAtMost(layers{stream: 1}), of("never", countsAtMost(layers{}))),
+}, {
 	name: "one idempotency key on two task ids, and both ran",
 	act: func(c *clients) {
 		key := c.task("") + "-1"

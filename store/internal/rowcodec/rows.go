@@ -480,6 +480,8 @@ type reportFactsRow struct {
 	LastAcceptedAt  lifecycle.Micros `msg:"t,omitempty"`
 	LastCompletedAt lifecycle.Micros `msg:"u,omitempty"`
 	LastHeardAt     lifecycle.Micros `msg:"v,omitempty"`
+
+	PublishDuplicates []lifecycle.Micros `msg:"x,omitempty"`
 }
 
 type deliveryCopyRow struct {
@@ -503,6 +505,8 @@ type deliveryCopyRow struct {
 	Never    bool                   `msg:"t,omitempty"`
 	Runs     []lifecycle.AttemptRun `msg:"u,omitempty"`
 	Workers  []string               `msg:"r,omitempty"`
+
+	Publisher string `msg:"v,omitempty"`
 }
 
 type attemptRunRow struct {

@@ -2481,8 +2481,8 @@ func (z *deadLetterRow) Msgsize() (s int) {
 func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(20)
-	var zb0001Mask uint32 /* 20 bits */
+	zb0001Len := uint32(21)
+	var zb0001Mask uint32 /* 21 bits */
 	_ = zb0001Mask
 	if z.IdemKey == "" {
 		zb0001Len--
@@ -2559,6 +2559,10 @@ func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 	if z.Workers == nil {
 		zb0001Len--
 		zb0001Mask |= 0x80000
+	}
+	if z.Publisher == "" {
+		zb0001Len--
+		zb0001Mask |= 0x100000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -2676,6 +2680,11 @@ func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 			for za0002 := range z.Workers {
 				o = msgp.AppendString(o, z.Workers[za0002])
 			}
+		}
+		if (zb0001Mask & 0x100000) == 0 { // if not omitted
+			// string "v"
+			o = append(o, 0xa1, 0x76)
+			o = msgp.AppendString(o, z.Publisher)
 		}
 	}
 	return
@@ -2881,6 +2890,12 @@ func (z *deliveryCopyRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 					return
 				}
 			}
+		case "v":
+			z.Publisher, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Publisher")
+				return
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -2903,6 +2918,7 @@ func (z *deliveryCopyRow) Msgsize() (s int) {
 	for za0002 := range z.Workers {
 		s += msgp.StringPrefixSize + len(z.Workers[za0002])
 	}
+	s += 2 + msgp.StringPrefixSize + len(z.Publisher)
 	return
 }
 
@@ -7386,8 +7402,8 @@ func (z *publishFactsRow) Msgsize() (s int) {
 func (z *reportFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(23)
-	var zb0001Mask uint32 /* 23 bits */
+	zb0001Len := uint32(24)
+	var zb0001Mask uint32 /* 24 bits */
 	_ = zb0001Mask
 	if z.MsgID == "" {
 		zb0001Len--
@@ -7480,6 +7496,10 @@ func (z *reportFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	if z.LastHeardAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x400000
+	}
+	if z.PublishDuplicates == nil {
+		zb0001Len--
+		zb0001Mask |= 0x800000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -7600,6 +7620,14 @@ func (z *reportFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			// string "v"
 			o = append(o, 0xa1, 0x76)
 			o = msgp.AppendInt64(o, int64(z.LastHeardAt))
+		}
+		if (zb0001Mask & 0x800000) == 0 { // if not omitted
+			// string "x"
+			o = append(o, 0xa1, 0x78)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.PublishDuplicates)))
+			for za0001 := range z.PublishDuplicates {
+				o = msgp.AppendInt64(o, int64(z.PublishDuplicates[za0001]))
+			}
 		}
 	}
 	return
@@ -7825,6 +7853,33 @@ func (z *reportFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.LastHeardAt = lifecycle.Micros(zb0016)
 			}
+		case "x":
+			var zb0017 uint32
+			zb0017, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "PublishDuplicates")
+				return
+			}
+			if zb0017 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.PublishDuplicates) >= int(zb0017) {
+				z.PublishDuplicates = (z.PublishDuplicates)[:zb0017]
+			} else {
+				z.PublishDuplicates = make([]lifecycle.Micros, zb0017)
+			}
+			for za0001 := range z.PublishDuplicates {
+				{
+					var zb0018 int64
+					zb0018, bts, err = msgp.ReadInt64Bytes(bts)
+					if err != nil {
+						err = msgp.WrapError(err, "PublishDuplicates", za0001)
+						return
+					}
+					z.PublishDuplicates[za0001] = lifecycle.Micros(zb0018)
+				}
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -7839,7 +7894,7 @@ func (z *reportFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *reportFactsRow) Msgsize() (s int) {
-	s = 3 + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.By) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.FailedWhy) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Owner) + 2 + msgp.Uint64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size
+	s = 3 + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.By) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.FailedWhy) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Owner) + 2 + msgp.Uint64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.ArrayHeaderSize + (len(z.PublishDuplicates) * (msgp.Int64Size))
 	return
 }
 
