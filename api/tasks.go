@@ -85,17 +85,18 @@ func anomaliesOf(codes []lifecycle.AnomalyCode) []Anomaly {
 
 // FilterQuery declares the parameters of [lifecycle.ParseFilter], which reads them: the same filter as the pages and the search box.
 type FilterQuery struct {
-	State    []string `query:"state,explode" doc:"States of the newest message."`
-	Agent    []string `query:"agent,explode" doc:"Agents."`
-	Type     []string `query:"type,explode" doc:"Task types."`
-	Stream   []string `query:"stream,explode" doc:"Streams, as stream fields write them."`
-	Category []string `query:"category,explode" doc:"Categories of the dead-letter entry."`
-	ID       []string `query:"id,explode" doc:"Task ids, or their beginnings when they end in an asterisk."`
-	Anomaly  []string `query:"anomaly,explode" doc:"Tasks that show one of these anomalies."`
-	Has      []string `query:"has,explode" doc:"duplicate: only tasks with publishes that the stream caught."`
-	Q        []string `query:"q,explode" doc:"The search box. Words and \"quoted phrases\" match task and message ids, titles and reasons; field:value narrows, the same field twice means either, a minus in front leaves out (-state:completed, -word). attempt:>1, duration:>30s (time in the hands of workers) and published:<2h (younger than two hours) compare, also with >=, < and <=. TASKS:255 finds a message by stream and sequence. An unknown field or value is refused."`
-	From     string   `query:"from" doc:"Tasks whose last event is at or after this time: RFC 3339, a date, or a span back from now such as 15m, 24h, 7d."`
-	To       string   `query:"to" doc:"Tasks whose last event is before this time, in the same forms."`
+	State     []string `query:"state,explode" doc:"States of the newest message."`
+	Agent     []string `query:"agent,explode" doc:"Agents."`
+	Type      []string `query:"type,explode" doc:"Task types."`
+	Publisher []string `query:"publisher,explode" doc:"Who published a message of the task, by the header X-Publisher, which nothing proves, or Fleetglass for a retry. Tasks whose messages do not say it are never found by it. A bound on published in q then holds for the messages of these publishers."`
+	Stream    []string `query:"stream,explode" doc:"Streams, as stream fields write them."`
+	Category  []string `query:"category,explode" doc:"Categories of the dead-letter entry."`
+	ID        []string `query:"id,explode" doc:"Task ids, or their beginnings when they end in an asterisk."`
+	Anomaly   []string `query:"anomaly,explode" doc:"Tasks that show one of these anomalies."`
+	Has       []string `query:"has,explode" doc:"duplicate: only tasks with publishes that the stream caught."`
+	Q         []string `query:"q,explode" doc:"The search box. Words and \"quoted phrases\" match task and message ids, titles and reasons; field:value narrows, the same field twice means either, a minus in front leaves out (-state:completed, -word). attempt:>1, duration:>30s (time in the hands of workers) and published:<2h (younger than two hours) compare, also with >=, < and <=. TASKS:255 finds a message by stream and sequence. An unknown field or value is refused."`
+	From      string   `query:"from" doc:"Tasks whose last event is at or after this time: RFC 3339, a date, or a span back from now such as 15m, 24h, 7d."`
+	To        string   `query:"to" doc:"Tasks whose last event is before this time, in the same forms."`
 }
 
 // TasksQuery is the query of the task list.

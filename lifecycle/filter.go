@@ -26,6 +26,7 @@ type Filter struct {
 	States     []State
 	Agents     []string
 	Types      []string
+	Publishers []string // Names as [PublisherName] writes them: tasks of which one of them published a message, by its own word.
 	Streams    []string // Stream names as [StreamID.String] writes them.
 	Categories []string
 	IDs        []string      // Task ids, or their beginnings when they end in "*".
@@ -36,7 +37,7 @@ type Filter struct {
 	Not        Exclusion     // What no task of the list may have.
 	Attempt    Bounds        // Of the current or last attempt; zero where none is known.
 	Ran        RunTime       // How long workers had the newest message.
-	Published  Bounds        // On the time, in microseconds, at which the newest message was published; tasks without one are left out where there is a bound.
+	Published  Bounds        // On the time, in microseconds, at which the newest message was published, or one of Publishers published its message; tasks without one are left out where there is a bound.
 	From, To   Micros        // On the last event: From <= last event < To.
 	Sort       Sort
 }
@@ -46,6 +47,7 @@ type Exclusion struct {
 	States     []State
 	Agents     []string
 	Types      []string
+	Publishers []string // Not one message of the task is theirs.
 	Streams    []string
 	Categories []string
 	IDs        []string // Also beginnings that end in "*".
@@ -131,6 +133,7 @@ func (f *Filter) normalize() {
 	f.States = sortedUnique(f.States)
 	f.Agents = sortedUnique(f.Agents)
 	f.Types = sortedUnique(f.Types)
+	f.Publishers = publisherNames(f.Publishers)
 	f.Streams = sortedUnique(f.Streams)
 	f.Categories = sortedUnique(f.Categories)
 	f.IDs = sortedUnique(f.IDs)
@@ -144,10 +147,17 @@ func (f *Filter) normalize() {
 }
 
 func (x *Exclusion) normalize() {
-	x.States, x.Anomalies = sortedUnique(x.States), sortedUnique(x.Anomalies)
+	x.States, x.Anomalies, x.Publishers = sortedUnique(x.States), sortedUnique(x.Anomalies), publisherNames(x.Publishers)
 	for _, list := range []*[]string{&x.Agents, &x.Types, &x.Streams, &x.Categories, &x.IDs, &x.Messages, &x.Words} {
 		*list = sortedUnique(*list)
 	}
+}
+
+func publisherNames(names []string) []string {
+	for i, name := range names {
+		names[i] = PublisherName(name)
+	}
+	return sortedUnique(names)
 }
 
 func sortedUnique[T ~string](s []T) []T {

@@ -63,7 +63,7 @@ func (f Filter) check() error {
 func (f Filter) Scans() bool {
 	not := f.Not
 	not.States = nil // The others are asked for instead ([Filter.ResolveStates]).
-	return len(f.Words)+len(f.Types)+len(f.Streams)+len(f.Anomalies) > 0 || f.Duplicates || not.Asked() ||
+	return len(f.Words)+len(f.Types)+len(f.Publishers)+len(f.Streams)+len(f.Anomalies) > 0 || f.Duplicates || not.Asked() ||
 		f.Attempt.Asked() || f.Ran.Asked() || f.Published.Asked()
 }
 
@@ -74,5 +74,5 @@ func (f Filter) NamesStreams() bool {
 
 // Asked reports whether anything is left out.
 func (x Exclusion) Asked() bool {
-	return len(x.States)+len(x.Agents)+len(x.Types)+len(x.Streams)+len(x.Categories)+len(x.IDs)+len(x.Anomalies)+len(x.Messages)+len(x.Words) > 0 || x.Duplicates
+	return len(x.States)+len(x.Agents)+len(x.Types)+len(x.Publishers)+len(x.Streams)+len(x.Categories)+len(x.IDs)+len(x.Anomalies)+len(x.Messages)+len(x.Words) > 0 || x.Duplicates
 }

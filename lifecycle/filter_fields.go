@@ -16,6 +16,7 @@ var filterFields = []FilterField{
 	},
 	plain("agent", "", "whose queue it is in", "agent:marketing", func(f *Filter) (is, not *[]string) { return &f.Agents, &f.Not.Agents }).counted(),
 	plain("type", "type", "type of the task", "type:content_creation", func(f *Filter) (is, not *[]string) { return &f.Types, &f.Not.Types }),
+	plain("publisher", "", "who published one of its messages, by its own word", "publisher:ceo", func(f *Filter) (is, not *[]string) { return &f.Publishers, &f.Not.Publishers }),
 	plain("stream", "", "stream of the newest message", "stream:TASKS", func(f *Filter) (is, not *[]string) { return &f.Streams, &f.Not.Streams }),
 	plain("category", "category", "category of the dead-letter entry", "category:transient", func(f *Filter) (is, not *[]string) { return &f.Categories, &f.Not.Categories }),
 	plain("id", "", "task id, or its beginning", "id:blog-post-*", func(f *Filter) (is, not *[]string) { return &f.IDs, &f.Not.IDs }),
@@ -44,7 +45,7 @@ var filterFields = []FilterField{
 	},
 	{
 		Name: "published", set: setPublished,
-		grammar: GrammarField{About: "age of the newest message, or the time at which it was published", Example: "published:<2h", Compares: true},
+		grammar: GrammarField{About: "age of the newest message, or of what a publisher published, or the time at which that was", Example: "published:<2h", Compares: true},
 		bounds:  func(f Filter) (Bounds, func(int64) string) { return f.Published, instantOf },
 	},
 	{Name: "q"}, // Words, and what has no parameter of its own.

@@ -4,7 +4,18 @@ import "strings"
 
 // RouteLabel is the label of [MetricGiven]: the type of a message, and who published it. [Route] reads it.
 func RouteLabel(typ, publisher string) string {
-	return typ + "|" + strings.ReplaceAll(publisher, "|", "/")
+	return typ + "|" + PublisherName(publisher)
+}
+
+// PublisherName is the name under which a publisher is counted and found. It has no "|", which parts names in labels.
+func PublisherName(publisher string) string { return strings.ReplaceAll(publisher, "|", "/") }
+
+// Given is who published the message, by its own word as [PublisherName] writes it, and when it was stored. Both are empty where the message does not say who.
+func (m *MessageFacts) Given() (publisher string, at Micros) {
+	if m.Stored == nil || m.Stored.Publisher == "" {
+		return "", 0
+	}
+	return PublisherName(m.Stored.Publisher), m.Stored.At
 }
 
 // Route reads a [RouteLabel]. The publisher is empty where the message does not say it.

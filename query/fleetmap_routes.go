@@ -16,9 +16,10 @@ const maxMapPublishers = 6
 
 // MapPublisher is who publishes tasks, as their messages say. Nothing on the wire proves it.
 type MapPublisher struct {
-	Name            string // Empty where messages do not say it. Of several: "3 other publishers".
-	Several         int    // How many publishers it stands for at least, where it is not one.
-	Published, Hour int64  // Messages of the last 24 hours, and of the last hour.
+	Name            string   // Empty where messages do not say it. Of several: "3 other publishers".
+	Several         int      // How many publishers it stands for at least, where it is not one.
+	Names           []string // Those publishers; nil where it is one, and where nothing tells who they are.
+	Published, Hour int64    // Messages of the last 24 hours, and of the last hour.
 }
 
 // MapGiven is what one publisher published of one type for an agent.
@@ -142,6 +143,7 @@ func (m *FleetMap) addPublishers() {
 		all = all[:n]
 	}
 	few := fewest(all)
+	names := namesOf(few)
 	m.rename(few)
 	place := map[string]int{}
 	for i, g := range m.given() {
@@ -150,6 +152,7 @@ func (m *FleetMap) addPublishers() {
 	}
 	if len(few) > 0 {
 		m.Publishers[len(all)-len(few)].Several = len(few)
+		m.Publishers[len(all)-len(few)].Names = names
 	}
 	for t := range m.types() {
 		slices.SortFunc(t.From, func(a, b MapGiven) int { return cmp.Compare(place[a.Publisher], place[b.Publisher]) })
@@ -165,6 +168,17 @@ func fewest(all []MapGiven) []MapGiven {
 		return all[n-1:]
 	}
 	return nil
+}
+
+// namesOf are the names of publishers; nil where it is not known who they are.
+func namesOf(few []MapGiven) (names []string) {
+	for _, g := range few {
+		if g.Publisher == lifecycle.OtherNames {
+			return nil
+		}
+		names = append(names, g.Publisher)
+	}
+	return names
 }
 
 // given is what each publisher published.

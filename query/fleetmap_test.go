@@ -106,7 +106,7 @@ func TestTheMapKnowsOnlyThePublishersThatMessagesName(t *testing.T) {
 		2: {{Name: "p1", Published: 11, Hour: 1}, {Name: "p0", Published: 10, Hour: 1}, {Published: 100, Hour: 2}},
 		8: {
 			{Name: "p7", Published: 17, Hour: 1}, {Name: "p6", Published: 16, Hour: 1}, {Name: "p5", Published: 15, Hour: 1}, {Name: "p4", Published: 14, Hour: 1},
-			{Name: "p3", Published: 13, Hour: 1}, {Name: "3 other publishers", Several: 3, Published: 33, Hour: 3}, {Published: 100, Hour: 2},
+			{Name: "p3", Published: 13, Hour: 1}, {Name: "3 other publishers", Several: 3, Names: []string{"p2", "p1", "p0"}, Published: 33, Hour: 3}, {Published: 100, Hour: 2},
 		},
 	} {
 		m := mapOf(manyRoutes(n))

@@ -28,7 +28,8 @@ type MapFlow struct {
 // MapPublisher is who publishes tasks, or several that have one place.
 type MapPublisher struct {
 	Name    string
-	Unknown bool // No message says who published it.
+	Href    string // Its tasks; empty where no list has exactly them.
+	Unknown bool   // No message says who published it.
 	MapFlow
 }
 

@@ -42,13 +42,26 @@ func (w *Web) fleetMap(c *gin.Context) error {
 func mapPublishers(m query.FleetMap) []views.MapPublisher {
 	var out []views.MapPublisher
 	for _, p := range m.Publishers {
-		row := views.MapPublisher{Name: p.Name, MapFlow: flow(p.Published, p.Hour)}
+		row := views.MapPublisher{Name: p.Name, Href: givenAddress(m, p), MapFlow: flow(p.Published, p.Hour)}
 		if p.Name == "" {
 			row.Name, row.Unknown = "Not known", true
 		}
 		out = append(out, row)
 	}
 	return out
+}
+
+// givenAddress is the list of the tasks of which the publishers published a message in the last 24 hours; empty where no list has exactly them: what names no publisher
+// can be found by none, and of those that are counted together nobody knows the names.
+func givenAddress(m query.FleetMap, p query.MapPublisher) string {
+	names := p.Names
+	if p.Several == 0 && p.Name != "" {
+		names = []string{p.Name}
+	}
+	if len(names) == 0 || len(names) > lifecycle.MaxFilterValues {
+		return ""
+	}
+	return address("/tasks", url.Values{"publisher": names, "q": {"published:>=" + instant(m.Since)}})
 }
 
 func mapAgents(m query.FleetMap) []views.MapAgent {

@@ -55,10 +55,11 @@ func (f *folding) queueHeads(writes *pgx.Batch, c lifecycle.Changes) {
 }
 
 const (
-	copyMessages   = `COPY messages (stream, seq, task, open, generation, facts) FROM STDIN BINARY`
-	updateMessages = `UPDATE messages m SET task = u.task, open = u.open, generation = u.generation, facts = u.facts, version = m.version + 1
-FROM unnest($1::integer[], $2::bigint[], $3::integer[], $4::bigint[], $5::boolean[], $6::bigint[], $7::bytea[])
-AS u (stream, seq, version, task, open, generation, facts)
+	copyMessages   = `COPY messages (stream, seq, task, open, generation, facts, publisher, given) FROM STDIN BINARY`
+	updateMessages = `UPDATE messages m SET task = u.task, open = u.open, generation = u.generation, facts = u.facts,
+    publisher = u.publisher, given = u.given, version = m.version + 1
+FROM unnest($1::integer[], $2::bigint[], $3::integer[], $4::bigint[], $5::boolean[], $6::bigint[], $7::bytea[], $8::bytea[], $9::bigint[])
+AS u (stream, seq, version, task, open, generation, facts, publisher, given)
 WHERE m.stream = u.stream AND m.seq = u.seq AND m.version = u.version`
 )
 
@@ -75,13 +76,16 @@ func (f *folding) writeMessages(ctx context.Context, rows []lifecycle.MessageRow
 	stream := f.store.streams.memo()
 	return copyRows(ctx, f.tx, copyMessages, len(added), func(t *tuple, i int) {
 		m := added[i]
-		t.columns(6)
+		publisher, given := m.Facts.Given()
+		t.columns(8)
 		t.int32(stream(m.Facts.Key.Stream))
 		t.int64(int64(m.Facts.Key.Seq))
 		t.int64(f.tasks[m.TaskID].id)
 		t.bool(m.Open)
 		t.int64(int64(m.Facts.Generation()))
 		t.value(func(b []byte) []byte { return rowcodec.AppendMessage(b, m.Facts) })
+		t.text(publisher)
+		t.int64(int64(given))
 	})
 }
 
@@ -92,6 +96,8 @@ func (f *folding) queueMessages(writes *pgx.Batch, rows []*lifecycle.MessageRow)
 	var (
 		streams, versions        []int32
 		seqs, tasks, generations []int64
+		times                    []int64
+		publishers               [][]byte
 		open                     []bool
 		facts                    [][]byte
 		all                      byteArena
@@ -101,9 +107,11 @@ func (f *folding) queueMessages(writes *pgx.Batch, rows []*lifecycle.MessageRow)
 		streams, seqs = append(streams, stream(m.Facts.Key.Stream)), append(seqs, int64(m.Facts.Key.Seq))
 		versions, tasks = append(versions, f.stored[m.Facts.Key]), append(tasks, f.tasks[m.TaskID].id)
 		open, generations = append(open, m.Open), append(generations, int64(m.Facts.Generation()))
+		publisher, given := m.Facts.Given()
+		publishers, times = append(publishers, []byte(publisher)), append(times, int64(given))
 		facts = append(facts, all.add(func(b []byte) []byte { return rowcodec.AppendMessage(b, m.Facts) }))
 	}
-	writes.Queue(updateMessages, streams, seqs, versions, tasks, open, generations, facts).Exec(func(done pgconn.CommandTag) error {
+	writes.Queue(updateMessages, streams, seqs, versions, tasks, open, generations, facts, publishers, times).Exec(func(done pgconn.CommandTag) error {
 		if done.RowsAffected() != int64(len(rows)) {
 			return errOvertaken
 		}

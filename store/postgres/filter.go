@@ -54,6 +54,9 @@ func (s *Store) conditionsOf(f lifecycle.Filter) *conditions {
 	if len(f.Streams) > 0 {
 		c.residual("t.stream = ANY(%s)", s.streams.named(f.Streams))
 	}
+	if len(f.Publishers) > 0 {
+		c.residuals = append(c.residuals, c.givenBy(f.Publishers, f.Published))
+	}
 	if f.Duplicates {
 		c.residual("t.duplicates > 0")
 	}
@@ -79,6 +82,9 @@ func (c *conditions) exclude(streams *streamTable, x lifecycle.Exclusion) {
 	}
 	if len(x.Messages) > 0 {
 		c.residuals = append(c.residuals, "NOT "+c.hasMessage(streams, x.Messages))
+	}
+	if len(x.Publishers) > 0 {
+		c.residuals = append(c.residuals, "NOT "+c.givenBy(x.Publishers, lifecycle.Bounds{}))
 	}
 	c.anomalies(x.Anomalies, true)
 	if x.Duplicates {

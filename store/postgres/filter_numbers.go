@@ -11,7 +11,7 @@ import (
 // allBounds asks for what is compared.
 func (c *conditions) allBounds(f lifecycle.Filter) {
 	c.bounds("t.attempt", f.Attempt)
-	if f.Published.Asked() {
+	if f.Published.Asked() && len(f.Publishers) == 0 {
 		c.residual("t.published <> 0")
 		c.bounds("t.published", f.Published)
 	}

@@ -105,6 +105,9 @@ func (s *Store) scanEnd(ctx context.Context, q querier, f lifecycle.Filter, o co
 	if !f.Scans() || len(f.IDs)+len(f.Messages) > 0 {
 		return nil, nil
 	}
+	if few, err := foundByPublisher(ctx, q, f); err != nil || few {
+		return nil, err
+	}
 	counts, err := countFromRollups(ctx, q, f.Agents)
 	if err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ func age(t testing.TB, url string, version int) {
 	script := fmt.Sprintf(`UPDATE fold_version SET version = %[1]d, target = %[1]d, last_task = 0, end_task = 0, judged = 0;
 DELETE FROM rollups_next;
 UPDATE tasks SET fold = %[1]d, state = 'exhausted', agent = 'nobody', anomalies = '', summary = '', duplicates = 9;
-UPDATE messages SET open = false;
+UPDATE messages SET open = false, publisher = '', given = 0;
 DELETE FROM entries;
 DELETE FROM follow_ups;
 UPDATE rollups SET n = n + 7;

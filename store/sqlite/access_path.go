@@ -48,7 +48,13 @@ func (s *Store) chooseIndex(conn *sqlite.Conn, path *accessPath, names *streams,
 	if err != nil {
 		return err
 	}
-	byState, byAgent := false, false
+	given := false
+	if len(f.Publishers) > 0 {
+		if given, err = s.fewGiven(conn, f); err != nil {
+			return err
+		}
+	}
+	byState, byAgent, byPublisher := false, false, false
 	switch {
 	case len(f.Messages) > 0:
 		found, err := s.tasksAt(conn, names, f.Messages)
@@ -58,6 +64,8 @@ func (s *Store) chooseIndex(conn *sqlite.Conn, path *accessPath, names *streams,
 		path.branches, few = []sqlText{idsAre(found)}, false
 	case len(ids) > 0 && few:
 		path.branches = ids
+	case given:
+		path.branches, byPublisher = []sqlText{givenTo(f)}, true
 	case !byEvent:
 		path.index, path.branches = "tasks_by_published", make([]sqlText, 1)
 	case len(f.Anomalies) > 0:
@@ -77,6 +85,9 @@ func (s *Store) chooseIndex(conn *sqlite.Conn, path *accessPath, names *streams,
 		addResidual(&path.residual, "agent", f.Agents, false)
 	}
 	addResidual(&path.residual, "agent", f.Not.Agents, true)
+	if !byPublisher {
+		path.addPublishers(f.Publishers, f.Published, false)
+	}
 	if !few {
 		path.addResidualIDs(ids, false)
 	}

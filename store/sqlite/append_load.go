@@ -11,6 +11,8 @@ type messagePlace struct {
 	task       int64
 	generation int64
 	open       bool
+	publisher  string // Who published it, by its own word, and when it was stored.
+	given      lifecycle.Micros
 }
 
 const loadMessage = `SELECT m.task, m.generation, m.open, t.task_id, t.published, t.listed, t.fold, m.facts, t.facts
@@ -69,6 +71,7 @@ func (c *commit) loadMessage(k lifecycle.MessageKey, r *statement) error {
 	if err != nil {
 		return err
 	}
+	place.publisher, place.given = facts.Given() // What the columns have too, once the task is judged by the present rules.
 	c.messages[k] = place
 	c.fold.LoadMessage(facts, task)
 	return c.loadTask(place.task, task, at, r)

@@ -84,7 +84,8 @@ func (path *accessPath) addRest(f lifecycle.Filter) {
 	path.addWords(f.Words, false)
 	path.addWords(f.Not.Words, true)
 	path.addBounds("attempt", f.Attempt)
-	if f.Published.Asked() {
+	path.addPublishers(f.Not.Publishers, lifecycle.Bounds{}, true)
+	if f.Published.Asked() && len(f.Publishers) == 0 {
 		q.add(" AND published <> 0")
 		path.addBounds("published", f.Published)
 	}

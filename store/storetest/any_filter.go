@@ -46,11 +46,12 @@ func filterGenerator(events []lifecycle.Event, w expected) *rapid.Generator[life
 		ids, agents, types, streams = append(ids, s.TaskID), append(agents, s.Agent), append(types, s.Type), append(streams, s.Message.Stream.String())
 		messages, instants = append(messages, s.Message.String()), append(instants, s.LastEventAt, s.PublishedAt)
 	}
+	publishers := []string{"", "ceo", "a/b", "a|b", "Fleetglass", "nobody"}
 	words, categories := []string{"write", "cras", "1", "re", "%", ":r", "authority"}, []string{"", "permanent", "transient"}
 	return rapid.Custom(func(r *rapid.T) (f lifecycle.Filter) {
 		f.Sort = pick(r, sorts)
 		for range rapid.IntRange(1, 3).Draw(r, "conditions") {
-			switch x := &f.Not; rapid.IntRange(0, 20).Draw(r, "field") {
+			switch x := &f.Not; rapid.IntRange(0, 22).Draw(r, "field") {
 			case 0:
 				f.States = some(r, lifecycle.States())
 			case 1:
@@ -93,6 +94,10 @@ func filterGenerator(events []lifecycle.Event, w expected) *rapid.Generator[life
 				f.Ran = lifecycle.RunTime{Bounds: anyBounds(r, []int64{0, 1_000, 50_000, 2_000_000, 60_000_000}), AsOf: events[len(events)-1].At.Add(pick(r, []time.Duration{0, time.Minute}))}
 			case 20:
 				f.Published = anyBounds(r, []int64{int64(pick(r, instants)), int64(pick(r, instants))})
+			case 21:
+				f.Publishers = some(r, publishers)
+			case 22:
+				x.Publishers = some(r, publishers)
 			}
 		}
 		return f

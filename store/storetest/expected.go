@@ -66,6 +66,7 @@ func (w expected) check(t *testing.T, s Store) {
 	w.checkEntries(t, s)
 	w.checkRollups(t, s)
 	w.checkList(t, s, lifecycle.Filter{})
+	w.checkList(t, s, lifecycle.Filter{Publishers: []string{"ceo"}})
 	w.checkCounts(t, s, lifecycle.Filter{})
 }
 

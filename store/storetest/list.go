@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,65 +15,88 @@ var listTests = []conformanceTest{
 	{"any filter selects what its meaning says", listAnyFilter},
 	{"pages forward and backward over ties", listPages},
 	{"a page beyond the end", listBeyond},
+	{"a publisher of many tasks", listManyGiven},
 }
 
 // filterCases has every field alone, alternatives, and combinations; they are read against everyScenario.
 func filterCases(events []lifecycle.Event) map[string]lifecycle.Filter {
 	middle := events[len(events)/2].At
 	return map[string]lifecycle.Filter{
-		"everything":          {},
-		"one state":           {States: []lifecycle.State{lifecycle.StateCompleted}},
-		"two states":          {States: []lifecycle.State{lifecycle.StateCompleted, lifecycle.StatePublished}},
-		"agent":               {Agents: []string{"cto"}},
-		"two agents":          {Agents: []string{"cto", "backend"}},
-		"unknown agent":       {Agents: []string{"nobody else"}},
-		"type":                {Types: []string{"api_design"}},
-		"stream":              {Streams: []string{"plain", "crash"}},
-		"unknown stream":      {Streams: []string{"nowhere"}},
-		"category":            {Categories: []string{"permanent"}},
-		"id":                  {IDs: []string{"crash"}},
-		"id and prefix":       {IDs: []string{"plain", "re*"}},
-		"nested prefixes":     {IDs: []string{"re*", "retr*", "retried", "r*", "re*", "plain", "plain"}},
-		"prefix is no LIKE":   {IDs: []string{"%*", "_*"}},
-		"every id":            {IDs: []string{"*"}},
-		"anomaly":             {Anomalies: []lifecycle.AnomalyCode{lifecycle.AnomalyPublishUnseen, lifecycle.AnomalyOrphaned}},
-		"duplicates":          {Duplicates: true},
-		"word":                {Words: []string{"write"}},
-		"word in upper case":  {Words: []string{"WRITE"}},
-		"two words":           {Words: []string{"about", "cras"}},
-		"word of message id":  {Words: []string{":R1"}},
-		"word of refused id":  {Words: []string{"refused-1"}},
-		"word of a reason":    {Words: []string{"Authority_exceeded"}},
-		"word is no LIKE":     {Words: []string{"%"}},
-		"word with quotes":    {Words: []string{`'"`}},
-		"not a state":         {Not: lifecycle.Exclusion{States: []lifecycle.State{lifecycle.StateCompleted}}},
-		"no state at all":     {States: []lifecycle.State{lifecycle.StateCompleted}, Not: lifecycle.Exclusion{States: []lifecycle.State{lifecycle.StateCompleted}}},
-		"not an agent":        {Not: lifecycle.Exclusion{Agents: []string{"cto", "nobody else"}}},
-		"neither id":          {Not: lifecycle.Exclusion{IDs: []string{"plain", "re*"}}},
-		"not a word":          {Not: lifecycle.Exclusion{Words: []string{"WRITE"}}},
-		"not duplicates":      {Not: lifecycle.Exclusion{Duplicates: true}},
-		"not the stream":      {Not: lifecycle.Exclusion{Streams: []string{"plain", "nowhere"}}},
-		"not the type":        {Not: lifecycle.Exclusion{Types: []string{"content_creation"}}},
-		"not the category":    {Not: lifecycle.Exclusion{Categories: []string{"permanent"}}},
-		"not the anomaly":     {Not: lifecycle.Exclusion{Anomalies: []lifecycle.AnomalyCode{lifecycle.AnomalyPublishUnseen}}},
-		"message":             {Messages: []string{"plain:1"}},
-		"earlier message":     {Messages: []string{"retried:1", "retried:2"}},
-		"unknown message":     {Messages: []string{"plain:99", "nowhere:1"}},
-		"message and id":      {Messages: []string{"plain:1", "crash:1"}, IDs: []string{"pl*"}},
-		"not the message":     {Not: lifecycle.Exclusion{Messages: []string{"plain:1"}}},
-		"attempt":             {Attempt: bounds(2, 0)},
-		"run time":            {Ran: lifecycle.RunTime{Bounds: bounds(1_000, 0), AsOf: events[len(events)-1].At}},
-		"run time later":      {Ran: lifecycle.RunTime{Bounds: bounds(0, 60_000_000), AsOf: events[len(events)-1].At.Add(time.Minute)}},
-		"published":           {Published: bounds(int64(middle), 0)},
-		"published before":    {Published: bounds(0, int64(middle))},
-		"from":                {From: middle},
-		"to":                  {To: middle},
-		"from to":             {From: middle.Add(-20 * time.Second), To: middle.Add(20 * time.Second)},
-		"agent and state":     {Agents: []string{"cto", "ceo"}, States: []lifecycle.State{lifecycle.StateCompleted}},
-		"agent, type, word":   {Agents: []string{"cto"}, Types: []string{"content_creation"}, Words: []string{"retried"}},
-		"stream and anomaly":  {Streams: []string{"headless"}, Anomalies: []lifecycle.AnomalyCode{lifecycle.AnomalyPublishUnseen}},
-		"duplicates of agent": {Duplicates: true, Agents: []string{"marketing"}, From: middle.Add(-time.Hour)},
+		"everything":           {},
+		"one state":            {States: []lifecycle.State{lifecycle.StateCompleted}},
+		"two states":           {States: []lifecycle.State{lifecycle.StateCompleted, lifecycle.StatePublished}},
+		"agent":                {Agents: []string{"cto"}},
+		"two agents":           {Agents: []string{"cto", "backend"}},
+		"unknown agent":        {Agents: []string{"nobody else"}},
+		"type":                 {Types: []string{"api_design"}},
+		"publisher":            {Publishers: []string{"ceo"}},
+		"publisher of several": {Publishers: []string{"Fleetglass", "a/b"}},
+		"unknown publisher":    {Publishers: []string{"nobody", ""}},
+		"publisher lately":     {Publishers: []string{"ceo"}, Published: bounds(int64(secondGiven(events)), 0)},
+		"publisher before":     {Publishers: []string{"ceo", "Fleetglass"}, Published: bounds(0, int64(secondGiven(events)))},
+		"publisher and agent":  {Publishers: []string{"ceo"}, Agents: []string{"cto"}, States: []lifecycle.State{lifecycle.StatePublished, lifecycle.StateCompleted}},
+		"not the publisher":    {Not: lifecycle.Exclusion{Publishers: []string{"Fleetglass", "nobody"}}},
+		"neither publisher":    {Publishers: []string{"ceo"}, Not: lifecycle.Exclusion{Publishers: []string{"Fleetglass"}}},
+		"stream":               {Streams: []string{"plain", "crash"}},
+		"unknown stream":       {Streams: []string{"nowhere"}},
+		"category":             {Categories: []string{"permanent"}},
+		"id":                   {IDs: []string{"crash"}},
+		"id and prefix":        {IDs: []string{"plain", "re*"}},
+		"nested prefixes":      {IDs: []string{"re*", "retr*", "retried", "r*", "re*", "plain", "plain"}},
+		"prefix is no LIKE":    {IDs: []string{"%*", "_*"}},
+		"every id":             {IDs: []string{"*"}},
+		"anomaly":              {Anomalies: []lifecycle.AnomalyCode{lifecycle.AnomalyPublishUnseen, lifecycle.AnomalyOrphaned}},
+		"duplicates":           {Duplicates: true},
+		"word":                 {Words: []string{"write"}},
+		"word in upper case":   {Words: []string{"WRITE"}},
+		"two words":            {Words: []string{"about", "cras"}},
+		"word of message id":   {Words: []string{":R1"}},
+		"word of refused id":   {Words: []string{"refused-1"}},
+		"word of a reason":     {Words: []string{"Authority_exceeded"}},
+		"word is no LIKE":      {Words: []string{"%"}},
+		"word with quotes":     {Words: []string{`'"`}},
+		"not a state":          {Not: lifecycle.Exclusion{States: []lifecycle.State{lifecycle.StateCompleted}}},
+		"no state at all":      {States: []lifecycle.State{lifecycle.StateCompleted}, Not: lifecycle.Exclusion{States: []lifecycle.State{lifecycle.StateCompleted}}},
+		"not an agent":         {Not: lifecycle.Exclusion{Agents: []string{"cto", "nobody else"}}},
+		"neither id":           {Not: lifecycle.Exclusion{IDs: []string{"plain", "re*"}}},
+		"not a word":           {Not: lifecycle.Exclusion{Words: []string{"WRITE"}}},
+		"not duplicates":       {Not: lifecycle.Exclusion{Duplicates: true}},
+		"not the stream":       {Not: lifecycle.Exclusion{Streams: []string{"plain", "nowhere"}}},
+		"not the type":         {Not: lifecycle.Exclusion{Types: []string{"content_creation"}}},
+		"not the category":     {Not: lifecycle.Exclusion{Categories: []string{"permanent"}}},
+		"not the anomaly":      {Not: lifecycle.Exclusion{Anomalies: []lifecycle.AnomalyCode{lifecycle.AnomalyPublishUnseen}}},
+		"message":              {Messages: []string{"plain:1"}},
+		"earlier message":      {Messages: []string{"retried:1", "retried:2"}},
+		"unknown message":      {Messages: []string{"plain:99", "nowhere:1"}},
+		"message and id":       {Messages: []string{"plain:1", "crash:1"}, IDs: []string{"pl*"}},
+		"not the message":      {Not: lifecycle.Exclusion{Messages: []string{"plain:1"}}},
+		"attempt":              {Attempt: bounds(2, 0)},
+		"run time":             {Ran: lifecycle.RunTime{Bounds: bounds(1_000, 0), AsOf: events[len(events)-1].At}},
+		"run time later":       {Ran: lifecycle.RunTime{Bounds: bounds(0, 60_000_000), AsOf: events[len(events)-1].At.Add(time.Minute)}},
+		"published":            {Published: bounds(int64(middle), 0)},
+		"published before":     {Published: bounds(0, int64(middle))},
+		"from":                 {From: middle},
+		"to":                   {To: middle},
+		"from to":              {From: middle.Add(-20 * time.Second), To: middle.Add(20 * time.Second)},
+		"agent and state":      {Agents: []string{"cto", "ceo"}, States: []lifecycle.State{lifecycle.StateCompleted}},
+		"agent, type, word":    {Agents: []string{"cto"}, Types: []string{"content_creation"}, Words: []string{"retried"}},
+		"stream and anomaly":   {Streams: []string{"headless"}, Anomalies: []lifecycle.AnomalyCode{lifecycle.AnomalyPublishUnseen}},
+		"duplicates of agent":  {Duplicates: true, Agents: []string{"marketing"}, From: middle.Add(-time.Hour)},
 	}
+}
+
+// secondGiven is when the second message was stored that says who published it.
+func secondGiven(events []lifecycle.Event) lifecycle.Micros {
+	n := 0
+	for _, e := range events {
+		if e.Detail.Publisher == "" {
+			continue
+		}
+		if n++; n == 2 {
+			return e.At
+		}
+	}
+	return 0
 }
 
 func listFilters(t *testing.T, s Store) {
@@ -215,6 +239,36 @@ func mustList(t *testing.T, s Store, f lifecycle.Filter, p lifecycle.Page) lifec
 		t.Fatalf("list %+v: %v", f, err)
 	}
 	return page
+}
+
+// listManyGiven lists what a publisher gave that gave more than an index is asked for, beside one that gave little.
+func listManyGiven(t *testing.T, s Store) {
+	w := newEventScript("TASKS")
+	for i := range 1300 {
+		d := lifecycle.Detail{Naming: lifecycle.Naming{MsgID: fmt.Sprintf("task-%04d", i), Type: "review"}}
+		if d.Publisher = "ceo"; i%100 == 0 {
+			d.Publisher = "marketing"
+		}
+		k := w.store(d.MsgID, []string{"cto", "backend"}[i%2], d)
+		if i%3 == 0 {
+			w.acked(k, 1)
+		}
+	}
+	for batch := range slices.Chunk(w.events, 500) {
+		mustAppend(t, s, batch)
+	}
+	all, half := expectedOf(w.events), bounds(int64(w.events[len(w.events)/2].At), 0)
+	for _, f := range []lifecycle.Filter{
+		{Publishers: []string{"ceo"}}, {Publishers: []string{"marketing"}}, {Publishers: []string{"ceo"}, Published: half},
+		{Publishers: []string{"ceo"}, Agents: []string{"cto"}, States: []lifecycle.State{lifecycle.StateCompleted}},
+		{Not: lifecycle.Exclusion{Publishers: []string{"ceo"}}}, {Publishers: []string{"marketing", "ceo"}, Not: lifecycle.Exclusion{Publishers: []string{"marketing"}}},
+	} {
+		for _, order := range []lifecycle.Sort{"", lifecycle.SortPublished} {
+			f.Sort = order
+			all.checkWalk(t, s, f, 200)
+		}
+		all.checkCounts(t, s, f)
+	}
 }
 
 func listBeyond(t *testing.T, s Store) {

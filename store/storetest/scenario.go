@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -15,6 +16,20 @@ var scenarios = map[string]func(w *eventScript){
 		w.delivered(k, 1)
 		w.said(lifecycle.Heartbeat, k, 1, lifecycle.Detail{})
 		w.acked(k, 1)
+	},
+	"given": func(w *eventScript) {
+		give := func(task, agent, publisher string, generation int) lifecycle.MessageKey {
+			d := lifecycle.Detail{Naming: lifecycle.Naming{MsgID: fmt.Sprintf("%s:r%d", task, generation), Type: "content_creation"}, Publication: lifecycle.Publication{Generation: generation, Publisher: publisher}}
+			return w.wait(time.Second).store(task, agent, d)
+		}
+		w.dies(give("given-1", "cto", "ceo", 0), "authority_exceeded")
+		give("given-2", "marketing", "a|b", 0)
+		give("given-1", "cto", "Fleetglass", 1)
+		w.acked(give("given-3", "cto", "ceo", 0), 1)
+		late := lifecycle.MessageKey{Stream: w.stream, Seq: w.seq + 1}
+		w.delivered(late, 1) // Before its publish line is known.
+		give("given-4", "cto", "ceo", 0)
+		give("given-5", "cto", "", 0)
 	},
 	"thrice": func(w *eventScript) {
 		for range 3 {

@@ -14,7 +14,7 @@ func (w expected) selects(f lifecycle.Filter, r lifecycle.TaskRow) bool {
 	s := r.Summary
 	at := s.LastEventAt
 	return s.Listed &&
-		oneOf(f.States, s.State) && oneOf(f.Agents, s.Agent) && oneOf(f.Types, s.Type) && oneOf(f.Categories, s.Category) &&
+		oneOf(f.States, s.State) && oneOf(f.Agents, s.Agent) && oneOf(f.Types, s.Type) && (len(f.Publishers) == 0 || w.given(f.Publishers, f.Published, s.TaskID)) && oneOf(f.Categories, s.Category) &&
 		(len(f.Streams) == 0 || inStream(f.Streams, s)) &&
 		(len(f.IDs) == 0 || slices.ContainsFunc(f.IDs, func(id string) bool { return matchesID(id, s.TaskID) })) &&
 		(len(f.Messages) == 0 || w.hasMessage(f.Messages, s.TaskID)) &&
@@ -22,14 +22,14 @@ func (w expected) selects(f lifecycle.Filter, r lifecycle.TaskRow) bool {
 		(!f.Duplicates || s.Duplicates > 0) &&
 		!slices.ContainsFunc(f.Words, func(word string) bool { return !mentions(r, word) }) &&
 		f.Attempt.Holds(int64(s.Attempt)) && f.Ran.Holds(f.Ran.Of(s).Microseconds()) &&
-		(!f.Published.Asked() || s.PublishedAt.Known() && f.Published.Holds(int64(s.PublishedAt))) &&
+		(!f.Published.Asked() || len(f.Publishers) > 0 || s.PublishedAt.Known() && f.Published.Holds(int64(s.PublishedAt))) &&
 		(!f.From.Known() || at >= f.From) && (!f.To.Known() || at < f.To) && !w.excluded(f.Not, r)
 }
 
 // excluded says whether a task has one of the values that it may not have.
 func (w expected) excluded(x lifecycle.Exclusion, r lifecycle.TaskRow) bool {
 	s := r.Summary
-	return slices.Contains(x.States, s.State) || slices.Contains(x.Agents, s.Agent) || slices.Contains(x.Types, s.Type) ||
+	return slices.Contains(x.States, s.State) || slices.Contains(x.Agents, s.Agent) || slices.Contains(x.Types, s.Type) || w.given(x.Publishers, lifecycle.Bounds{}, s.TaskID) ||
 		slices.Contains(x.Categories, s.Category) || inStream(x.Streams, s) || w.hasMessage(x.Messages, s.TaskID) ||
 		slices.ContainsFunc(x.IDs, func(id string) bool { return matchesID(id, s.TaskID) }) ||
 		slices.ContainsFunc(x.Anomalies, func(c lifecycle.AnomalyCode) bool { return slices.Contains(s.Anomalies, c) }) ||
@@ -47,6 +47,17 @@ func (w expected) hasMessage(places []string, task string) bool {
 		k := m.Facts.Key
 		seq := ":" + strconv.FormatUint(k.Seq, 10)
 		if m.TaskID == task && (slices.Contains(places, k.String()) || slices.Contains(places, k.Stream.Name+seq)) {
+			return true
+		}
+	}
+	return false
+}
+
+// given says whether one of the publishers published a message of the task, within the bounds.
+func (w expected) given(publishers []string, within lifecycle.Bounds, task string) bool {
+	for _, m := range w.messages {
+		publisher, at := m.Facts.Given()
+		if m.TaskID == task && publisher != "" && slices.Contains(publishers, publisher) && within.Holds(int64(at)) {
 			return true
 		}
 	}
