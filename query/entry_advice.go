@@ -44,6 +44,18 @@ func (s *Service) EntryAdvices(ctx context.Context, f dlqtriage.EntryFilter, by 
 	return out, err
 }
 
+// CountUntaken counts the entries that a filter selects and that no consumer took, as long as none takes their subject.
+func (s *Service) CountUntaken(ctx context.Context, f dlqtriage.EntryFilter) (n int64, err error) {
+	f.Paths = []dlqtriage.Path{dlqtriage.PathFilterRejected}
+	parts, err := s.adviceParts(ctx, f, nil, s.now())
+	for _, p := range parts {
+		if p.plan.Untaken {
+			n += p.count
+		}
+	}
+	return n, err
+}
+
 // advicePart is entries of one group for which the same is advised.
 type advicePart struct {
 	values []string // Of the group.

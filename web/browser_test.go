@@ -122,6 +122,9 @@ func followLive(t *testing.T, browser context.Context) {
 	b.click(t, "#fresh")
 	b.until(t, row("tsk-new-2", `!!r`)+` && document.querySelector("#fresh").hidden && !document.title.startsWith("(")`)
 	b.until(t, `document.querySelector("#summary").textContent.includes("630 tasks")`)
+	if !eval[bool](t, b, `document.activeElement === document.querySelector("#rows tr:first-child a")`) {
+		t.Error("the focus is lost with the link that showed the new rows")
+	}
 }
 
 func holdStill(t *testing.T, browser context.Context) {

@@ -50,6 +50,8 @@ func TestAGroupOffersWhatItsAdviceSays(t *testing.T) {
 
 	s.append(t, takenNow())
 	s.clock.Advance(2 * time.Second) // Answers are shared for a while.
+	const dry = "/operations/new?select=all&filter=path%3Dfilter_rejected&action=retry"
+	wants{"#dry": "Dry run", "#untaken": "=0"}.check(t, s.get(t, dry, 200))
 	if got, want := buttons(t, s.get(t, "/dlq", 200), "no consumer takes"), []string{"Retry 1 open… /operations/new"}; !slices.Equal(got, want) {
 		t.Errorf("once a consumer takes them, the group offers %q, want %q", got, want)
 	}

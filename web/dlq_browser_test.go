@@ -168,6 +168,11 @@ func offerNothing(t *testing.T, browser context.Context) {
 	b.until(t, `document.querySelector("#selected").textContent === "1 selected" && document.querySelector("#bulk-off").textContent.includes("read-only") && !document.querySelector("#selbar button[type=submit]")`)
 	b.open(t, s.deadEntry(t))
 	b.until(t, `document.querySelector("#actions-off").textContent.includes("read-only") && !document.querySelector("#actions form")`)
+	b.open(t, "/operations/new?select=all&filter=&action=retry")
+	const colour = `(s) => getComputedStyle(document.querySelector(s)).color`
+	if !eval[bool](t, b, `((c) => c("#bulk button[formmethod]") === c("#run") && c("#bulk textarea") === c("#run"))(`+colour+`)`) {
+		t.Error("a button or field that does nothing looks as if it did")
+	}
 }
 
 func TestThePagesOfOperationsAreAccessible(t *testing.T) {

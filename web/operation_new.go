@@ -257,7 +257,7 @@ func (w *Web) addPlans(ctx context.Context, rows []views.ItemRow) error {
 	return err
 }
 
-// untaken counts the messages that a retry would send where no consumer takes them.
+// untaken counts the messages that a retry would send where no consumer takes them now.
 func (w *Web) untaken(ctx context.Context, r bulkRequest) (int64, error) {
 	f := dlqtriage.EntryFilter{IDs: r.Selector.IDs}
 	if r.Selector.Filter != nil {
@@ -271,6 +271,6 @@ func (w *Web) untaken(ctx context.Context, r bulkRequest) (int64, error) {
 	if r.Action != dlqtriage.ActionRetry || r.Selector.Operation != "" || others || len(waits) == 0 {
 		return 0, nil
 	}
-	f.Statuses, f.Paths = waits, []dlqtriage.Path{dlqtriage.PathFilterRejected}
-	return w.cfg.Query.CountEntries(ctx, f)
+	f.Statuses = waits
+	return w.cfg.Query.CountUntaken(ctx, f)
 }

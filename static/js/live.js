@@ -130,12 +130,14 @@ function countFresh(page) {
 async function showFresh(e) {
   const page = await load(document.getElementById("fresh").href);
   const list = document.getElementById("rows"), now = page && page.getElementById("rows");
-  if (!now || now.tagName !== list.tagName) return;
-  e.preventDefault();
+  if (!now) return announce("Not shown: the server does not answer.");
+  if (now.tagName !== list.tagName) return;
+  const here = document.activeElement === e.target.closest("#fresh");
   keepCursor(page);
   list.replaceChildren(...document.adoptNode(now).children);
   fresh = 0;
   document.getElementById("fresh").hidden = true;
+  if (here) list.querySelector("a")?.focus({ preventScroll: true }); // What had the focus is gone.
   badge();
   document.dispatchEvent(new Event("fleetglass:patched"));
 }
