@@ -80,13 +80,15 @@ func TestTheStreamMergesChangesAndResumes(t *testing.T) {
 	if first["event"] != "change" || !strings.Contains(first["data"], views.Sign("tsk-1")) {
 		t.Errorf("first change: got %v", first)
 	}
-	for range 200 { // Far more than one in the pace: they come as a few.
+	began := time.Now()
+	for range 200 { // More than one in the pace, unless the machine is very busy: they come as a few.
 		s.append(t, acked(t, s, "tsk-77d0ab"))
 		s.append(t, lifecycle.Batch{Events: []lifecycle.Event{beat(s)}})
 	}
 	s.append(t, newTask(s, "tsk-last"))
-	if n := changesUntil(t, events, views.Sign("tsk-last")); n > 100 {
-		t.Errorf("%d events for 400 commits, want a few", n)
+	n, took := changesUntil(t, events, views.Sign("tsk-last")), time.Since(began)
+	if most := 4 + int(took/(50*time.Millisecond)); n > most { // The pace; what is there at once comes together.
+		t.Errorf("%d events for 400 commits in %v, want at most %d", n, took, most)
 	}
 	changesUntil(t, stream(t, s, first["id"]), views.Sign("tsk-d3380f"))
 	if got := next(t, stream(t, s, "another-process-7")); got["event"] != "reset" {
