@@ -85,6 +85,8 @@ func TestTheActionsOfADeadLetterFitItsAdvice(t *testing.T) {
 	}
 	page := s.get(t, untaken, 200)
 	wants{"#act-retry summary": "It dies the same way until a consumer takes its subject.", "#plan dl": "2 m after a retry is decided; start the agent first", "#plan .body a[href='/agents/legal']": "legal"}.check(t, page)
+	wants{"#against b": "No consumer takes it."}.check(t, s.preview(t, untaken))
+	wants{"#preview": "What would happen", "#against": "=0"}.check(t, s.preview(t, usual))
 	wants{"#act-retry summary": "No retry cures what is permanent."}.check(t, s.get(t, permanent, 200))
 	if words := text(s.get(t, usual, 200).Find("#act-retry summary")); words != "Retry Publish the message again." {
 		t.Errorf("a retry that is advised reads %q", words)
@@ -97,4 +99,15 @@ func TestTheActionsOfADeadLetterFitItsAdvice(t *testing.T) {
 	if got := order(taken); !strings.HasPrefix(got, "retry ") {
 		t.Errorf("once a consumer takes it, the page offers %s", got)
 	}
+}
+
+// preview is what the page between the form of a retry and the retry says.
+func (s *site) preview(t *testing.T, entry string) *goquery.Document {
+	t.Helper()
+	form := fields(s.get(t, entry, 200).Find("#act-retry form"))
+	form.Set("as", "unchanged")
+	form.Set("reason", "try it")
+	form.Set("step", "preview")
+	_, page := s.send(t, entry, form)
+	return page
 }
