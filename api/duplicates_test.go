@@ -312,8 +312,8 @@ func TestCasesArePagedLikeTasks(t *testing.T) {
 	for i := range uint64(5) {
 		id := fmt.Sprint("task-", i)
 		f.tried(id, "cto")
-		f.tried(id, "cto")
 		f.published(id, "cto", i+1)
+		f.tried(id, "cto")
 	}
 	f.commit()
 	var got []string
@@ -369,8 +369,8 @@ func TestTheCostOfADuplicateIsConfigured(t *testing.T) {
 	f.duplicates.Cost = &duplicates.Cost{LowUSD: 1, HighUSD: 2.5}
 	f.build(Options{})
 	f.tried("twice", "cto")
-	f.tried("twice", "cto")
 	f.published("twice", "cto", 1)
+	f.tried("twice", "cto")
 	f.commit()
 	table := get[DuplicateTable](f, "/api/v1/duplicates")
 	if want := (Saved{LowUSD: 1, HighUSD: 2.5}); table.Totals.Saved != want || table.Cost != (DuplicateCost{LowUSD: 1, HighUSD: 2.5}) {

@@ -19,10 +19,11 @@ import (
 // tellRetry tells of a task whose first attempt fell silent and whose second was acknowledged, published three times.
 func tellRetry(f *fixture) {
 	f.worker("marketing")
-	for range 3 {
-		f.tell(lifecycle.Event{Kind: lifecycle.PublishAttempted, TaskID: "blog", Agent: "marketing", Detail: lifecycle.Detail{Naming: lifecycle.Naming{MsgID: "blog"}}})
-	}
+	tried := lifecycle.Event{Kind: lifecycle.PublishAttempted, TaskID: "blog", Agent: "marketing", Detail: lifecycle.Detail{Naming: lifecycle.Naming{MsgID: "blog"}}}
+	f.tell(tried)
 	f.published("blog", "marketing", 7)
+	f.tell(tried)
+	f.tell(tried)
 	f.pass(10 * time.Second)
 	f.delivered("blog", "marketing", 7, 1)
 	f.pass(30 * time.Second)

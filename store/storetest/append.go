@@ -124,8 +124,8 @@ func appendReportsFirst(t *testing.T, s Store) {
 func appendCountsDuplicates(t *testing.T, s Store) {
 	w := newEventScript("TASKS")
 	w.tried("dup", "ceo", "dup")
-	w.tried("dup", "ceo", "dup")
 	w.published("dup", "ceo", 0)
+	w.tried("dup", "ceo", "dup")
 	w.tried("dup", "ceo", "dup")
 	for i := range w.events {
 		mustAppend(t, s, w.events[:i+1])
