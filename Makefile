@@ -4,6 +4,8 @@ GO ?= go
 TOOL := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
+# One set of flags for all commands: what one of them has compiled serves the others.
+export GOFLAGS := -trimpath $(filter-out -trimpath,$(GOFLAGS))
 GOFILES = $(shell git ls-files '*.go' | grep -v '_templ\.go$$')
 
 .DEFAULT_GOAL := help
@@ -13,7 +15,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Build bin/fleetglass
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/fleetglass ./cmd/server
+	CGO_ENABLED=0 $(GO) build -ldflags '$(LDFLAGS)' -o bin/fleetglass ./cmd/server
 
 run: build ## Build and start the embedded demo on http://127.0.0.1:8080
 	./bin/fleetglass --demo $(ARGS)
@@ -41,8 +43,8 @@ lint: ## Run golangci-lint (the first run builds it)
 
 generate: ## Regenerate templ components, the row codec and documentation
 	@for dir in $$(git ls-files '*.templ' | xargs -n1 dirname | sort -u); do (cd $$dir && $(TOOL) templ generate -log-level warn) || exit 1; done
-	GOFLAGS=-trimpath $(GO) generate ./...
-	@$(GO) test -trimpath -ldflags=-w -vet=off ./cmd/server -run TestREADMEListsEverySetting -update -count=1 >/dev/null
+	$(GO) generate ./...
+	@$(GO) test -ldflags=-w -vet=off ./cmd/server -run TestREADMEListsEverySetting -update -count=1 >/dev/null
 
 generate-check: generate ## Fail when generated files differ from the committed ones
 	@git diff --exit-code --stat -- "*_templ.go" "*_gen.go" docs/ README.md || { echo "generated files differ: run make generate and commit"; exit 1; }
