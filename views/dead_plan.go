@@ -1,8 +1,9 @@
 package views
 
 import (
-	"fleetglass/dlqtriage"
+	"strings"
 
+	"fleetglass/dlqtriage"
 	"fleetglass/lifecycle"
 )
 
@@ -48,10 +49,13 @@ func eligibleLook(p dlqtriage.Plan) look {
 		return look{"agents", "warn", "start the agent first"}
 	}
 	if len(p.Modifications) > 0 {
-		return look{"edit", "dup", "retry after " + lifecycle.Lasting(p.Delay) + ", changed"}
+		return look{"edit", "dup", "retry after " + inOneLine(lifecycle.Lasting(p.Delay)) + ", changed"}
 	}
-	return look{"retried", "dup", "retry after " + lifecycle.Lasting(p.Delay)}
+	return look{"retried", "dup", "retry after " + inOneLine(lifecycle.Lasting(p.Delay))}
 }
+
+// inOneLine keeps a number and its unit together where words wrap.
+func inOneLine(s string) string { return strings.ReplaceAll(s, " ", "\u00a0") }
 
 // ObstacleWords say in a few words what stands in the way of a plan; empty where nothing does.
 func ObstacleWords(p dlqtriage.Plan) string {

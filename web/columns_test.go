@@ -1,8 +1,10 @@
 package web_test
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/PuerkitoBio/goquery"
 	"github.com/chromedp/chromedp"
 
 	"fleetglass/internal/testkit"
@@ -60,5 +62,15 @@ func TestTablesFitALaptop(t *testing.T) {
 				t.Errorf("%s at %d px: %s", path, width, wide)
 			}
 		}
+	}
+}
+
+// The page of duplicates begins with the months, then their chart and cases; what the protection costs comes last.
+func TestDuplicatesComeBeforeWhatTheProtectionCosts(t *testing.T) {
+	t.Parallel()
+	page := newSite(t, webtest.Rich(noon).Batch).get(t, "/duplicates", 200)
+	got := page.Find("#ledger, #cases, #protection").Map(func(_ int, e *goquery.Selection) string { return e.AttrOr("id", "") })
+	if want := []string{"ledger", "cases", "protection"}; !slices.Equal(got, want) {
+		t.Errorf("the page has %q, want %q", got, want)
 	}
 }

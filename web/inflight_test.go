@@ -89,6 +89,7 @@ func TestAMissingDeadlineSaysWhyOnHoverAndFocus(t *testing.T) {
 	m := story.Publish("tsk-strange", "legal", "review", "Of a consumer that nobody knows", -time.Minute, "")
 	story.Deliver(m, 1, -50*time.Second)
 	s := newSite(t, story.Batch)
+	wants{"#healthy .kind": "Within the ack wait, where the deadline is known. Nothing wrong was seen."}.check(t, s.get(t, "/in-flight", 200))
 	wants{"tr[data-id=tsk-strange] td.left": "not known. The deadline is the last sign of the worker plus the wait of the consumer legal-task-worker."}.check(t, s.get(t, "/in-flight", 200))
 	b := openTab(t, testkit.Browser(t), s)
 	b.open(t, "/in-flight")
