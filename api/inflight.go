@@ -149,7 +149,7 @@ func leaseWithoutClock(m Maybe[Lease]) Maybe[Lease] {
 type InFlightList struct {
 	List[Lease]
 	Truncated     bool    `json:"truncated" doc:"More messages are open than are checked one by one: leases may be missing."`
-	AnswersReadAt Instant `json:"answers_read_at" doc:"Up to when what workers answered was read: no lease is judged by a later time. It lags while the collector of acknowledgements is behind or down."`
+	AnswersReadAt Instant `json:"answers_read_at" doc:"Up to when what workers answered was read: no lease is judged by a later time. It lags while the collector of acknowledgements is behind or down, and is null while that has read nothing since the program began."`
 }
 
 // InFlightQuery is the query of the in-flight board.
@@ -216,7 +216,7 @@ func (a *API) listInFlight(ctx context.Context, in *InFlightQuery) (*reply[InFli
 		}
 	}
 	list := listReply(ctx, l, rows, p, gaps)
-	body := InFlightList{List: list.Body, Truncated: inFlight.Partial, AnswersReadAt: Instant(inFlight.Read)}
+	body := InFlightList{List: list.Body, Truncated: inFlight.Partial, AnswersReadAt: Instant(inFlight.AnswersRead())}
 	// No entity tag: held_ms always moves.
 	return &reply[InFlightList]{Status: http.StatusOK, Link: list.Link, CacheControl: "no-cache", Body: body}, nil
 }

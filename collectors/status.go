@@ -66,6 +66,9 @@ func (s *status) committed(d *decoded, newEvents int, now time.Time) {
 	if s.part.State != health.Behind {
 		s.part.State, s.part.Detail = health.OK, ""
 	}
+	if lag := now.Sub(s.upTo.Time()); s.part.Pending > 0 && lag > behindAfter { // Of a backlog, before it is measured again.
+		s.part.State, s.part.Lag = health.Behind, lag
+	}
 }
 
 // reached is the last line committed: its sequence and its store time.

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
 )
 
@@ -31,4 +32,19 @@ func TestACollectorThatIsBehindMeasuresHowFastItCatchesUp(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A program that starts on a backlog says so with the first lines of it: nobody may take what it has read for all there is.
+func TestACollectorIsBehindWithTheFirstLinesOfABacklog(t *testing.T) {
+	t.Parallel()
+	s, now := newStatus("acks"), time.Now()
+	s.set(health.OK, "")
+	s.backlog(10_000, now)
+	if p, _ := s.snapshot(); !p.LastAt.IsZero() {
+		t.Errorf("it has read nothing, and its last sign is at %v", p.LastAt)
+	}
+	s.committed(&decoded{upTo: lifecycle.MicrosOf(now.Add(-time.Minute))}, 1, now)
+	if p, _ := s.snapshot(); p.State != health.Behind || p.Lag < time.Minute {
+		t.Errorf("it is %s, with a lag of %v", p.State, p.Lag)
+	}
 }

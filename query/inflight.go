@@ -153,6 +153,14 @@ func (f *InFlight) look(o lifecycle.OpenMessage, consumers Consumers, typical ma
 	}
 }
 
+// AnswersRead is up to when what workers answered was read; zero where nothing was.
+func (f InFlight) AnswersRead() lifecycle.Micros {
+	if f.Read == longAgo {
+		return 0
+	}
+	return f.Read
+}
+
 func (f *InFlight) moment() lifecycle.Moment { return lifecycle.Moment{Now: f.AsOf, Read: f.Read} }
 
 func (f *InFlight) add(l lifecycle.Lease, o lifecycle.OpenMessage, decider *lifecycle.ConsumerState, policy *dlqtriage.Policy) {

@@ -8,16 +8,26 @@ import (
 )
 
 // flowSources are the collectors whose lines say what came and went.
-var flowSources = []string{"publishes", "acks"}
+var flowSources = []string{"publishes", answerSource}
 
 // blindNow joins gaps with the span of which lines are not read yet.
 func (s *Service) blindNow(gaps []lifecycle.Gap, now lifecycle.Micros) blind {
 	return blindSpans(append(slices.Clip(gaps), unread(s.Parts(), now, flowSources...)...), now)
 }
 
-// AnswersRead is up to when what workers answered was read at now: up to the last sign of its collector where that is down or behind, else now.
+// answerSource is the collector of what workers answer.
+const answerSource = "acks"
+
+// longAgo is before everything that a message can tell of.
+const longAgo lifecycle.Micros = 1
+
+// AnswersRead is up to when what workers answered was read at now: up to the last sign of its collector where that is down or behind, else now. It is long ago
+// while the collector has read nothing since the program began: what came before that may lie unread.
 func AnswersRead(parts []health.Part, now lifecycle.Micros) lifecycle.Micros {
-	for _, g := range unread(parts, now, "acks") {
+	if slices.ContainsFunc(parts, func(p health.Part) bool { return p.Name == answerSource && p.LastAt.IsZero() }) {
+		return longAgo
+	}
+	for _, g := range unread(parts, now, answerSource) {
 		now = min(now, g.From)
 	}
 	return now

@@ -1,0 +1,31 @@
+package query
+
+import (
+	"testing"
+	"time"
+
+	"fleetglass/internal/health"
+	"fleetglass/lifecycle"
+)
+
+func TestAnswersAreReadUpToTheLastSignOfTheirCollector(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	now := lifecycle.MicrosOf(at)
+	for name, tc := range map[string]struct {
+		part health.Part
+		want lifecycle.Micros
+	}{
+		"up to date":                    {health.Part{Name: "acks", State: health.OK, LastAt: at.Add(-time.Second)}, now},
+		"behind":                        {health.Part{Name: "acks", State: health.Behind, LastAt: at, Lag: time.Minute}, now.Add(-time.Minute)},
+		"down since a while":            {health.Part{Name: "acks", State: health.Down, LastAt: at.Add(-time.Hour)}, now.Add(-time.Hour)},
+		"down while it was behind":      {health.Part{Name: "acks", State: health.Down, LastAt: at.Add(-time.Hour), Lag: time.Minute}, now.Add(-time.Hour - time.Minute)},
+		"has read nothing yet":          {health.Part{Name: "acks", State: health.Starting}, longAgo},
+		"has opened its stream only":    {health.Part{Name: "acks", State: health.OK}, longAgo},
+		"another collector that is not": {health.Part{Name: "publishes", State: health.Down}, now},
+	} {
+		if got := AnswersRead([]health.Part{tc.part}, now); got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got.Time(), tc.want.Time())
+		}
+	}
+}
