@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -110,4 +111,22 @@ func (s *site) preview(t *testing.T, entry string) *goquery.Document {
 	form.Set("step", "preview")
 	_, page := s.send(t, entry, form)
 	return page
+}
+
+// The groups with most to decide come first, however many were decided in another.
+func TestGroupsWithOpenDeadLettersComeFirst(t *testing.T) {
+	t.Parallel()
+	story := webtest.NewStory(noon)
+	for i, reason := range []string{"aaa was decided", "aaa was decided", "bbb waits"} {
+		died(story, "tsk-"+strconv.Itoa(i), time.Duration(i+1)*time.Minute, reason, "unclassified", "")
+	}
+	s := newSite(t, story.Batch, operating)
+	s.get(t, "/dlq", 200).Find("#rows tr:contains('aaa') a.title").Each(func(_ int, a *goquery.Selection) {
+		s.take(t, a.AttrOr("href", ""), "quarantine", map[string]string{"reason": "decided"})
+	})
+	s.clock.Advance(2 * time.Second) // Answers are shared for a while.
+	got := s.get(t, "/dlq", 200).Find("#groups .group .name").Map(func(_ int, n *goquery.Selection) string { return text(n) })
+	if want := []string{"bbb waits", "aaa was decided"}; !slices.Equal(got, want) {
+		t.Errorf("the groups are %q, want %q", got, want)
+	}
 }

@@ -89,8 +89,9 @@ func (w *Web) fillGroups(ctx context.Context, p *views.DeadLettersPage, q entryQ
 		p.AllCount = views.Count(countOf(groups))
 	}
 	if more || len(groups) > maxDeadGroups {
-		p.Note = fmt.Sprintf("the largest %d", maxDeadGroups)
+		p.Note = fmt.Sprintf("the first %d: most open, then the largest", maxDeadGroups)
 	}
+	groups = openFirst(groups)
 	groups = underHeadings(groups[:min(len(groups), maxDeadGroups)], way)
 	trends, err := w.cfg.Query.EntryTrends(ctx, rest, way.by, groups)
 	if err != nil {
@@ -123,6 +124,13 @@ func countOf(groups []dlqtriage.EntryGroup) (n int64) {
 		n += g.Count
 	}
 	return n
+}
+
+// openFirst puts the groups with most to decide first; those in which nothing is open follow, the largest first.
+func openFirst(groups []dlqtriage.EntryGroup) []dlqtriage.EntryGroup {
+	out := slices.Clone(groups) // The answer is shared.
+	slices.SortStableFunc(out, func(a, b dlqtriage.EntryGroup) int { return cmp.Compare(b.Open, a.Open) })
+	return out
 }
 
 // underHeadings puts groups with headings beside each other: the category of the first cause comes first.
