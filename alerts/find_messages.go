@@ -153,9 +153,55 @@ func findForged(f *Facts, r Rule) []Finding {
 	return tasksFound(f, r, f.Forged, "has evidence that contradicts itself")
 }
 
+// findRemoved tells of a flood in one sentence for each cause, and of few tasks one by one.
 func findRemoved(f *Facts, r Rule) []Finding {
-	return tasksFound(f, r, f.Removed, "left its stream before any worker had it")
+	of := map[lifecycle.Removal][]lifecycle.TaskSummary{}
+	for _, t := range f.Removed {
+		for _, cause := range RemovedByItself() {
+			if t.Reason == removedWords(cause) && f.AsOf.Sub(t.LastEventAt) <= r.Threshold {
+				of[cause] = append(of[cause], t)
+			}
+		}
+	}
+	var out []Finding
+	for _, cause := range RemovedByItself() {
+		if tasks := of[cause]; len(tasks) > shownAlone {
+			out = append(out, removedTogether(f, cause, tasks))
+		} else {
+			out = append(out, tasksFound(f, r, tasks, "left its stream before any worker had it")...)
+		}
+	}
+	return out
 }
+
+// removedTogether is one finding about many tasks that were removed by one cause.
+func removedTogether(f *Facts, cause lifecycle.Removal, tasks []lifecycle.TaskSummary) Finding {
+	page := listOf(RemovedTasks(cause, f.RemovedFrom))
+	out := Finding{Key: string(cause), Count: max(f.RemovedCounts[cause], int64(len(tasks))), Page: page, Do: Action{Label: "List the tasks", Page: page}, Labels: Labels{Agent: tasks[0].Agent}}
+	for _, t := range tasks {
+		if out.Since = earlier(out.Since, t.LastEventAt); t.Agent != out.Labels.Agent {
+			out.Labels.Agent = ""
+		}
+	}
+	out.What = number(out.Count, "task was ", "tasks were ") + removedWords(cause) + " before any worker had them"
+	if out.Count >= lifecycle.CountLimit {
+		out.What = "at least " + out.What
+	}
+	return out
+}
+
+// RemovedByItself are the causes by which a stream itself drops messages. What may have been an operator is none of them.
+func RemovedByItself() []lifecycle.Removal {
+	return []lifecycle.Removal{lifecycle.RemovedByLimit, lifecycle.RemovedByAge, lifecycle.RemovedByTTL}
+}
+
+// RemovedTasks selects the tasks that a stream removed by a cause since an instant, before any worker had them.
+func RemovedTasks(cause lifecycle.Removal, from lifecycle.Micros) lifecycle.Filter {
+	return lifecycle.Filter{States: []lifecycle.State{lifecycle.StateRemoved}, Words: []string{removedWords(cause)}, From: from, Sort: lifecycle.SortLastEventDesc}
+}
+
+// removedWords is the reason of a task that was removed by a cause.
+func removedWords(cause lifecycle.Removal) string { return "removed " + cause.Words() }
 
 func streamName(k lifecycle.MessageKey) string { return k.Stream.Name }
 

@@ -117,13 +117,16 @@ var triggers = map[alerts.RuleID]struct{ bad, good func(*alerts.Facts) }{
 	alerts.RuleExecutedTwice: tasksTrigger(func(f *alerts.Facts, t lifecycle.TaskSummary) { f.Executed = append(f.Executed, t) }),
 	alerts.RuleKeyConflict:   tasksTrigger(func(f *alerts.Facts, t lifecycle.TaskSummary) { f.Conflicts = append(f.Conflicts, t) }),
 	alerts.RuleForged:        tasksTrigger(func(f *alerts.Facts, t lifecycle.TaskSummary) { f.Forged = append(f.Forged, t) }),
-	alerts.RuleRemoved:       tasksTrigger(func(f *alerts.Facts, t lifecycle.TaskSummary) { f.Removed = append(f.Removed, t) }),
-	alerts.RulePresumedDead:  leaseTrigger(lifecycle.StalePresumedDead),
-	alerts.RuleStale:         leaseTrigger(lifecycle.StaleLease),
-	alerts.RuleZombie:        leaseTrigger(lifecycle.StaleZombie),
-	alerts.RuleStuck:         leaseTrigger(lifecycle.StaleStuck),
-	alerts.RuleWeakAccept:    leaseTrigger(lifecycle.StaleWeakAccept),
-	alerts.RuleExpiring:      leaseTrigger(lifecycle.StaleExpiring),
+	alerts.RuleRemoved: tasksTrigger(func(f *alerts.Facts, t lifecycle.TaskSummary) {
+		t.Reason = "removed " + lifecycle.RemovedByLimit.Words()
+		f.Removed = append(f.Removed, t)
+	}),
+	alerts.RulePresumedDead: leaseTrigger(lifecycle.StalePresumedDead),
+	alerts.RuleStale:        leaseTrigger(lifecycle.StaleLease),
+	alerts.RuleZombie:       leaseTrigger(lifecycle.StaleZombie),
+	alerts.RuleStuck:        leaseTrigger(lifecycle.StaleStuck),
+	alerts.RuleWeakAccept:   leaseTrigger(lifecycle.StaleWeakAccept),
+	alerts.RuleExpiring:     leaseTrigger(lifecycle.StaleExpiring),
 	alerts.RuleQueueAge: {
 		bad:  func(f *alerts.Facts) { f.OldestWaiting["cto"] = ago(16 * time.Minute) },
 		good: func(f *alerts.Facts) { f.OldestWaiting["cto"] = ago(14 * time.Minute) },

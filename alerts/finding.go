@@ -62,7 +62,9 @@ type Facts struct {
 	Deaths       []Deaths                             // What died lately, by cause.
 	Causes       string                               // Why messages died, the most frequent causes first.
 
-	Executed, Conflicts, Forged, Removed []lifecycle.TaskSummary // Of the last day, the latest first.
+	Executed, Conflicts, Forged, Removed []lifecycle.TaskSummary     // Of the last day, the latest first.
+	RemovedFrom                          lifecycle.Micros            // Since when Removed are told.
+	RemovedCounts                        map[lifecycle.Removal]int64 // How many they are by cause, where Removed are the latest of more. At most [lifecycle.CountLimit] are counted.
 
 	Reconciled *reconcile.Run // The newest reconciliation that is done; nil for none.
 	Parts      []health.Part

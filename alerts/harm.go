@@ -106,7 +106,7 @@ func (f *Finding) respond() {
 	if f.Harm == HarmUntaken && f.Count >= StandstillAt {
 		f.Harm = HarmStandstill
 	}
-	f.Do = Action{Label: r.one.Label, Page: cmp.Or(f.Do.Page, r.one.Page, f.Page)}
+	f.Do = Action{Label: cmp.Or(f.Do.Label, r.one.Label), Page: cmp.Or(f.Do.Page, r.one.Page, f.Page)}
 }
 
 // weight is how much a finding weighs among those with the same harm: so many things for so long, in thing-milliseconds. What has no known

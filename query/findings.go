@@ -236,16 +236,23 @@ func (s *Service) untaken(ctx context.Context) ([]alerts.Untaken, error) {
 }
 
 // ledgerTasks are tasks of the last day with something surprising, the latest first.
-type ledgerTasks struct{ executed, conflicts, forged, removed []lifecycle.TaskSummary }
+type ledgerTasks struct {
+	executed, conflicts, forged, removed []lifecycle.TaskSummary
+
+	removedFrom   lifecycle.Micros
+	removedCounts map[lifecycle.Removal]int64 // Nil where removed are all.
+}
 
 // gatherLedger adds the tasks whose story contradicts what a fleet promises.
 func (s *Service) gatherLedger(ctx context.Context, _ FleetSnapshot, f *alerts.Facts) error {
 	found, err := ask(ctx, s.cache, "ledger tasks", ledgerAge, s.ledgerTasks)
 	f.Executed, f.Conflicts, f.Forged, f.Removed = found.executed, found.conflicts, found.forged, found.removed
+	f.RemovedFrom, f.RemovedCounts = found.removedFrom, found.removedCounts
 	return err
 }
 
 func (s *Service) ledgerTasks(ctx context.Context, now lifecycle.Micros) (out ledgerTasks, err error) {
+	out.removedFrom = now.Add(-recentTasks).Truncate(time.Hour) // A list of them has the same address for a while.
 	for _, part := range []struct {
 		to     *[]lifecycle.TaskSummary
 		filter lifecycle.Filter
@@ -255,45 +262,30 @@ func (s *Service) ledgerTasks(ctx context.Context, now lifecycle.Micros) (out le
 		{&out.forged, alerts.ForgedTasks()},
 		{&out.removed, lifecycle.Filter{States: []lifecycle.State{lifecycle.StateRemoved}, Sort: lifecycle.SortLastEventDesc}},
 	} {
-		part.filter.From = now.Add(-recentTasks)
+		part.filter.From = out.removedFrom
 		page, err := s.cfg.Store.ListTasks(ctx, part.filter, lifecycle.Page{Limit: ledgerSample})
 		if err != nil {
 			return out, err
 		}
 		*part.to = page.Tasks
 	}
-	out.removed, err = s.removedByTheStream(ctx, out.removed)
+	if len(out.removed) == ledgerSample {
+		out.removedCounts, err = s.removedCounts(ctx, out.removedFrom)
+	}
 	return out, err
 }
 
-// removedByTheStream keeps the tasks whose newest message the stream itself dropped, or would have by now: what an operator deletes is a decision.
-func (s *Service) removedByTheStream(ctx context.Context, tasks []lifecycle.TaskSummary) ([]lifecycle.TaskSummary, error) {
-	var out []lifecycle.TaskSummary
-	for _, t := range tasks {
-		removal, err := s.removalOf(ctx, t)
+// removedCounts counts by cause what the stream itself dropped: what an operator deletes is a decision.
+func (s *Service) removedCounts(ctx context.Context, from lifecycle.Micros) (map[lifecycle.Removal]int64, error) {
+	out := map[lifecycle.Removal]int64{}
+	for _, cause := range alerts.RemovedByItself() {
+		counts, _, err := s.cfg.Store.CountTasks(ctx, alerts.RemovedTasks(cause, from))
 		if err != nil {
 			return nil, err
 		}
-		switch removal {
-		case lifecycle.RemovedByAge, lifecycle.RemovedByTTL, lifecycle.RemovedByLimit, lifecycle.RemovedUnwatched:
-			out = append(out, t)
-		}
+		out[cause] = counts[lifecycle.StateRemoved]
 	}
 	return out, nil
-}
-
-// removalOf is what took the newest message of a task out of its stream; empty where that is not known.
-func (s *Service) removalOf(ctx context.Context, t lifecycle.TaskSummary) (lifecycle.Removal, error) {
-	rec, err := s.cfg.Store.Task(ctx, t.TaskID)
-	if errors.Is(err, lifecycle.ErrNotFound) { // Deleted meanwhile.
-		return "", nil
-	}
-	for _, m := range rec.Messages {
-		if m.Key == t.Message {
-			return m.Removal, err
-		}
-	}
-	return "", err
 }
 
 // Parts says how the parts of the program are.

@@ -366,3 +366,30 @@ func blindTo(stream string) claim {
 		return fmt.Errorf("/readyz does not name %s", stream)
 	}
 }
+
+// alertSays holds when an alert of a rule says a text, and the list to which it leads has so many tasks.
+func alertSays(rule, text string, tasks int) claim {
+	return func(s story) error {
+		var board struct {
+			Data []struct {
+				What string
+				Do   struct{ Page string }
+			}
+		}
+		if err := s.glass.ask(s.ctx, "/api/v1/alerts?rule="+rule, &board); err != nil {
+			return err
+		}
+		for _, a := range board.Data {
+			if !strings.Contains(a.What, text) {
+				continue
+			}
+			var list struct{ Counts map[string]int }
+			err := s.glass.ask(s.ctx, strings.Replace(a.Do.Page, "/tasks?", "/api/v1/tasks/counts?", 1), &list)
+			if err == nil && list.Counts["removed"] != tasks {
+				err = fmt.Errorf("%s has %+v", a.Do.Page, list.Counts)
+			}
+			return err
+		}
+		return fmt.Errorf("no alert of %s says %q: %+v", rule, text, board.Data)
+	}
+}

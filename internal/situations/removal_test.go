@@ -3,9 +3,11 @@
 package situations
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // atOnceDeleted are tasks of one row: which of two events of a millisecond comes first differs from one to the next.
@@ -139,6 +141,21 @@ var removal = []situation{{
 	},
 	may:   eachOf([]string{"a", "b", "c"}, all(is("removed"), says("by a limit of the stream"))), // Of the others, too, when they are looked for afterwards: they aged.
 	never: all(of("a", all(isNot("exhausted", "completed"), noAttempt(0))), of("b", noAttempt(0))),
+}, {
+	name: "a flood overflows the limit for a subject",
+	on:   tasksWith("a flood", func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 3 }),
+	mode: live, // Looked for afterwards, an operator may have done it.
+	act: func(c *clients) {
+		c.workers()
+		c.publish(publish{})
+		for n := range 250 {
+			m := nats.NewMsg("genbrain.agents." + c.agent + ".tasks.work")
+			m.Header.Set("Nats-Msg-Id", fmt.Sprintf("%s-flood-%d", c.agent, n))
+			_, err := c.js.PublishMsg(c.ctx, m)
+			c.must(err)
+		}
+	},
+	may: all(is("removed"), says("by a limit of the stream"), alertSays("removed_by_limit", "248 tasks were removed by a limit of the stream before any worker had them", 248)),
 }, {
 	name: "a message's own time to live removes it",
 	on:   briefly,
