@@ -13,7 +13,7 @@ type Trace struct {
 	Facts    TaskFacts
 	Messages []MessageTrace // In generation order.
 	Waiting  time.Duration  // Certainly in nobody's hands: over all messages, up to now.
-	Running  time.Duration  // Certainly in a worker's hands: likewise.
+	Running  time.Duration  // Certainly in the hands of a worker, or of several at once: likewise.
 	Unsplit  time.Duration  // Either of both: the moment of delivery was not observed.
 	Lease    *Lease         // Of the message that the task is shown by; nil when nobody holds it.
 	Gaps     []Gap          // Spans within the task's time in which we may have been blind.
@@ -86,11 +86,7 @@ func AssembleTrace(in TraceInput) Trace {
 	t := Trace{Summary: in.Record.Summary, Facts: in.Record.Facts, Gaps: in.Gaps, AsOf: in.Now}
 	for _, m := range in.Record.Messages {
 		mt := traceMessage(m, in)
-		for _, p := range mt.Parts() {
-			t.Waiting += p.Waiting
-			t.Running += p.Running
-			t.Unsplit += p.Unsplit
-		}
+		t.addTimes(mt.Parts())
 		if m.Key == in.Record.Facts.shown() {
 			t.Lease = mt.Lease
 		}
@@ -101,6 +97,36 @@ func AssembleTrace(in TraceInput) Trace {
 	})
 	t.Answers = answer(t, in)
 	return t
+}
+
+// addTimes adds the time of a message, of which each consumer has a part. What several have at once is one time: it runs where any of them runs, and waits where
+// all wait.
+func (t *Trace) addTimes(parts []MessageTrace) {
+	type edge struct {
+		at   Micros
+		kind SpanKind
+		open int // One more from then on, or one less.
+	}
+	var edges []edge
+	for _, p := range parts {
+		for _, s := range p.Spans {
+			edges = append(edges, edge{s.From, s.Kind, 1}, edge{s.To, s.Kind, -1})
+		}
+	}
+	slices.SortFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
+	open, before := map[SpanKind]int{}, Micros(0)
+	for _, e := range edges {
+		switch lasted := e.at.Sub(before); {
+		case open[SpanRunning] > 0:
+			t.Running += lasted
+		case open[SpanUnsplit] > 0:
+			t.Unsplit += lasted
+		case open[SpanWaiting] > 0:
+			t.Waiting += lasted
+		}
+		open[e.kind] += e.open
+		before = e.at
+	}
 }
 
 func traceMessage(m MessageFacts, in TraceInput) MessageTrace {

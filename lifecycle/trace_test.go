@@ -33,6 +33,28 @@ func TestAnOpenAttemptRunsUntilNow(t *testing.T) {
 	}
 }
 
+// The time in which two workers have a message is one time, of one consumer and of two.
+func TestWhatTwoWorkersDoAtOnceIsOneTime(t *testing.T) {
+	t.Parallel()
+	for name, given := range map[string]string{
+		"two consumers": `published 0s seq=1 task=T
+			delivered 1s seq=1 cseq=1 exact
+			acked 5s seq=1 n=1 cseq=1
+			delivered 2s seq=1 cseq=1 exact worker=sales
+			acked 7s seq=1 n=1 cseq=1 worker=sales`,
+		"a zombie": `published 0s seq=1 task=T
+			delivered 1s seq=1 cseq=1 exact
+			delivered 3s seq=1 cseq=2 exact
+			heartbeat 6s seq=1 n=1 cseq=1
+			acked 7s seq=1 n=2 cseq=2`,
+	} {
+		tr := traceOf(t, "T", given, time.Minute)
+		if tr.Waiting != time.Second || tr.Running != 6*time.Second || tr.Unsplit != 0 {
+			t.Errorf("%s: got waiting %s running %s unsplit %s, want 1s 6s 0s", name, tr.Waiting, tr.Running, tr.Unsplit)
+		}
+	}
+}
+
 func TestAnswersSayWhatIsKnown(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, given, ownership, receipt, recovery string }{
