@@ -80,7 +80,7 @@ func (s *Service) EntriesNamed(ctx context.Context, ids []string) ([]dlqtriage.E
 
 // planned adds the plan to an entry. What else is known of its task is read only where the plan hangs on it.
 func (s *Service) planned(ctx context.Context, e dlqtriage.Entry) (EntryRow, error) {
-	c, err := s.withTaker(ctx, dlqtriage.CaseOf(e, s.cfg.Looks), e.Subject)
+	c, err := s.withTaker(ctx, dlqtriage.CaseOf(e, s.cfg.Looks), e)
 	if err != nil {
 		return EntryRow{}, err
 	}
@@ -123,7 +123,7 @@ func (s *Service) Entry(ctx context.Context, id string) (EntryDetail, error) {
 	if err != nil {
 		return EntryDetail{}, err
 	}
-	if k.Case, err = s.withTaker(ctx, k.Case, k.Entry.Subject); err != nil {
+	if k.Case, err = s.withTaker(ctx, k.Case, k.Entry); err != nil {
 		return EntryDetail{}, err
 	}
 	out := EntryDetail{EntryRow: s.rowOf(k.Entry, k.Case), Record: k.Record}

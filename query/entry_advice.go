@@ -70,16 +70,17 @@ func (s *Service) adviceParts(ctx context.Context, f dlqtriage.EntryFilter, by [
 	if err != nil {
 		return nil, err
 	}
-	subjects, err := s.untakenSubjects(ctx, f, found, len(by))
+	samples, err := s.untakenSamples(ctx, f, found, len(by))
 	if err != nil {
 		return nil, err
 	}
 	out := make([]advicePart, len(found))
 	for i, g := range found {
 		v := g.Values[len(by):]
-		e := dlqtriage.Entry{Status: dlqtriage.StatusOpen, Path: dlqtriage.Path(v[0]), Agent: v[4], Type: v[5], Subject: subjects[[2]string{v[4], v[5]}]}
+		sample := samples[[2]string{v[4], v[5]}]
+		e := dlqtriage.Entry{Status: dlqtriage.StatusOpen, Path: dlqtriage.Path(v[0]), Agent: v[4], Type: v[5], Key: sample.Key, Subject: sample.Subject}
 		e.Class = dlqtriage.Class{Category: dlqtriage.Category(v[1]), Detail: v[2], Kind: dlqtriage.Kind(v[3])}
-		c, err := s.withTaker(ctx, dlqtriage.CaseOf(e, nil), e.Subject)
+		c, err := s.withTaker(ctx, dlqtriage.CaseOf(e, nil), e)
 		if err != nil {
 			return nil, err
 		}
@@ -88,16 +89,16 @@ func (s *Service) adviceParts(ctx context.Context, f dlqtriage.EntryFilter, by [
 	return out, nil
 }
 
-// untakenSubjects are the subjects of entries that no consumer took, by agent and type.
-func (s *Service) untakenSubjects(ctx context.Context, f dlqtriage.EntryFilter, groups []dlqtriage.EntryGroup, path int) (map[[2]string]string, error) {
+// untakenSamples are entries that no consumer took, one for each agent and type: those have one subject.
+func (s *Service) untakenSamples(ctx context.Context, f dlqtriage.EntryFilter, groups []dlqtriage.EntryGroup, path int) (map[[2]string]dlqtriage.Entry, error) {
 	if !slices.ContainsFunc(groups, func(g dlqtriage.EntryGroup) bool { return g.Values[path] == string(dlqtriage.PathFilterRejected) }) {
 		return nil, nil
 	}
 	f.Paths = []dlqtriage.Path{dlqtriage.PathFilterRejected}
 	page, err := s.cfg.Entries.Entries(ctx, f, dlqtriage.EntryPageRequest{Limit: maxUntakenLooked})
-	out := map[[2]string]string{}
+	out := map[[2]string]dlqtriage.Entry{}
 	for _, e := range page.Entries {
-		out[[2]string{e.Agent, e.Type}] = e.Subject
+		out[[2]string{e.Agent, e.Type}] = e
 	}
 	return out, err
 }
@@ -126,17 +127,23 @@ func adviceOf(g dlqtriage.EntryGroup, parts []advicePart) (out EntryAdvice) {
 	return out
 }
 
-// withTaker adds to the case of an entry that no consumer took the one that takes its subject by now.
-func (s *Service) withTaker(ctx context.Context, c dlqtriage.Case, subject string) (dlqtriage.Case, error) {
-	if !c.Untaken || subject == "" {
+// withTaker adds to the case of an entry that no consumer took the one of its stream that takes its subject by now.
+func (s *Service) withTaker(ctx context.Context, c dlqtriage.Case, e dlqtriage.Entry) (dlqtriage.Case, error) {
+	if !c.Untaken || e.Subject == "" {
 		return c, nil
 	}
 	consumers, err := s.Consumers(ctx)
 	for _, k := range consumers.All {
-		if !k.Gone && !k.Watches && lifecycle.MatchesAny(k.Filters, subject) {
+		if sameName(k.Stream, e.Key.Stream) && !k.Gone && !k.Watches && lifecycle.MatchesAny(k.Filters, e.Subject) {
 			c.Taker = k.Name
 			break
 		}
 	}
 	return c, err
+}
+
+// sameName reports whether two streams are one, or one that was created again: what is published again goes to the newest.
+func sameName(a, b lifecycle.StreamID) bool {
+	a.Epoch, b.Epoch = 0, 0
+	return a == b
 }

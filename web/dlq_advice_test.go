@@ -65,6 +65,24 @@ func takenNow() lifecycle.Batch {
 	return lifecycle.Batch{Consumers: story.Batch.Consumers}
 }
 
+// elsewhere is a consumer of another stream, which takes all of that.
+func elsewhere() lifecycle.Batch {
+	b := takenNow()
+	b.Consumers[0].Stream.Name, b.Consumers[0].Name, b.Consumers[0].Filters = "DLQ", "clerk", nil
+	return b
+}
+
+func TestAConsumerOfAnotherStreamTakesNothing(t *testing.T) {
+	t.Parallel()
+	s, _ := newOperating(t)
+	s.append(t, elsewhere())
+	list := s.get(t, "/dlq?path=filter_rejected", 200)
+	if got := buttons(t, list, "no consumer takes"); len(got) == 0 || !strings.HasPrefix(got[0], "Start legal first") {
+		t.Errorf("the group offers %q", got)
+	}
+	wants{"#rows .next .state": "start the agent first"}.check(t, list)
+}
+
 // The page of a dead letter offers first what its advice says, and says of a retry that it dies the same way.
 func TestTheActionsOfADeadLetterFitItsAdvice(t *testing.T) {
 	t.Parallel()
