@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -21,6 +22,12 @@ type Answer struct {
 	Text       string // One sentence.
 	At         Micros // Zero when the answer has no time.
 	Provenance Provenance
+}
+
+// and adds a clause to the sentence.
+func (a Answer) and(clause string) Answer {
+	a.Text = strings.TrimSuffix(a.Text, ".") + "; " + clause + "."
+	return a
 }
 
 func answer(t Trace, in TraceInput) Answers {

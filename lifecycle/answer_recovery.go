@@ -1,6 +1,9 @@
 package lifecycle
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // recovery says what happens next by itself, or that nothing will.
 func recovery(m MessageTrace, in TraceInput) Answer {
@@ -57,11 +60,11 @@ func besideSharers(a Answer, m MessageTrace, t TaskFacts) Answer {
 	if m.Verdict.State.Recoverable() && first.DoneAt.Known() {
 		a.Headline = "Look at the task with its key"
 	}
-	a.Text += " " + first.Words()
+	words := strings.TrimSuffix(first.Words(), ".")
 	if more := len(sharers) - 1; more > 0 {
-		a.Text += fmt.Sprintf(" %d more have that key.", more)
+		words += fmt.Sprintf(", and %d more have that key", more)
 	}
-	return a
+	return a.and(words)
 }
 
 // besideOthers adds that another message of the task is still to be worked on, where the one by which it is shown is over.
@@ -76,8 +79,7 @@ func besideOthers(a Answer, m MessageTrace, all []MessageTrace) Answer {
 		if m.Verdict.State == StateCompleted || m.Verdict.State == StateRemoved {
 			a.Headline = "Another message of it waits"
 		}
-		a.Text += fmt.Sprintf(" %s, another message of this task, is %s.", other.Facts.Key, other.Verdict.State)
-		break
+		return a.and(fmt.Sprintf("%s, another message of this task, is %s", other.Facts.Key, other.Verdict.State))
 	}
 	return a
 }
@@ -106,14 +108,15 @@ func deadWithoutEntry(m MessageTrace, read Micros) Answer {
 
 // triaged says what was decided, by whom, and what follows.
 func triaged(t TriageFacts, now Micros) Answer {
-	text := fmt.Sprintf("%s decided: %s. %s", firstText(t.Actor, "Somebody"), t.Outcome, t.Outcome.Meaning())
+	meaning := strings.TrimSuffix(t.Outcome.Meaning(), ".")
+	text := fmt.Sprintf("%s decided: %s; %s%s", firstText(t.Actor, "Somebody"), t.Outcome, strings.ToLower(meaning[:1]), meaning[1:])
 	switch due := t.Outcome == OutcomeDeferred && t.Until.Known(); {
 	case due && t.Until <= now:
-		text += " It is due since " + Lasting(now.Sub(t.Until)) + "."
+		text += ", and is due since " + Lasting(now.Sub(t.Until))
 	case due:
-		text += " It is due at " + clock(t.Until) + "."
+		text += ", and is due at " + clock(t.Until)
 	}
-	return Answer{Headline: fmt.Sprintf("Somebody decided: %s", t.Outcome), Text: text, At: t.At, Provenance: Recorded}
+	return Answer{Headline: fmt.Sprintf("Somebody decided: %s", t.Outcome), Text: text + ".", At: t.At, Provenance: Recorded}
 }
 
 // waiting speaks of a message that nobody has: what its consumers do decides what comes next.
@@ -190,7 +193,7 @@ func inHand(m MessageTrace, in TraceInput) Answer {
 // markedResolved says who marked the message as resolved. That is no completion: the broker goes on as before.
 func markedResolved(t TriageFacts) Answer {
 	return Answer{Headline: "Somebody marked it as resolved", At: t.At, Provenance: Recorded,
-		Text: fmt.Sprintf("%s marked attempt %d as resolved. It is no completion: without an answer the broker goes on as before.", firstText(t.Actor, "Somebody"), t.N)}
+		Text: fmt.Sprintf("%s marked attempt %d as resolved, which is no completion: without an answer the broker goes on as before.", firstText(t.Actor, "Somebody"), t.N)}
 }
 
 // next is the next step of the lease, also where nobody holds the message.

@@ -1,6 +1,9 @@
 package lifecycle
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -135,17 +138,32 @@ func TestAReportStandsInTheNameOfWhoSentIt(t *testing.T) {
 	}
 }
 
-func TestHeadlinesAreShort(t *testing.T) {
+// Whatever a scenario comes to, at whatever time, an answer is a headline of nine words at most and one sentence.
+func TestAnAnswerIsAHeadlineAndASentence(t *testing.T) {
 	t.Parallel()
-	for _, given := range []string{
-		"published 0s seq=1 task=T", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact", "published 0s seq=1 task=T\nacked 1s seq=1 n=1 cseq=1",
-		"published 0s seq=1 task=T\nvanished 9s seq=1", "published 0s seq=1 task=T\nterminated 1s seq=1 n=1 cseq=1 reason=no+budget",
-		"publish_attempted 0s task=T msgid=T\nnot_stored 9s task=T", "published 0s seq=1 task=T\nvanished 9s seq=1 removal=limit undelivered",
-	} {
-		a := traceOf(t, "T", given, time.Minute).Answers
-		for _, one := range []Answer{a.Ownership, a.LastReceipt, a.Recovery} {
-			if n := len(strings.Fields(one.Headline)); n == 0 || n > 9 || one.Text == "" {
-				t.Errorf("%q: headline %q has %d words, text %q", given, one.Headline, n, one.Text)
+	files, err := filepath.Glob("testdata/scenarios/*.txt")
+	if err != nil || len(files) < 100 {
+		t.Fatalf("%d scenario files: %v", len(files), err)
+	}
+	another := regexp.MustCompile(`[.!?] +["A-Z0-9]`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		given, _, _ := strings.Cut(string(text), "\n---\n")
+		m := foldAll([][]Event{parseScenario(t, given)})
+		for _, id := range m.taskIDs() {
+			for _, after := range []time.Duration{time.Second, 40 * time.Second, time.Hour} {
+				a := AssembleTrace(TraceInput{Record: m.record(id), Now: base.Add(after)}).Answers
+				for _, one := range []Answer{a.Ownership, a.LastReceipt, a.Recovery} {
+					if n := len(strings.Fields(one.Headline)); n == 0 || n > 9 {
+						t.Errorf("%s, task %s: headline %q has %d words", file, id, one.Headline, n)
+					}
+					if another.MatchString(one.Text) || !strings.HasSuffix(one.Text, ".") {
+						t.Errorf("%s, task %s: %q is not one sentence", file, id, one.Text)
+					}
+				}
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func (in TraceInput) besideSilent(out Answers, m MessageTrace) Answers {
 		out.Ownership.Headline = "One of its workers acknowledged it"
 	}
 	out.Recovery.Headline = "Another consumer may not have done it"
-	out.Recovery.Text += fmt.Sprintf(" %s takes it too, and no answer of its worker is known.", silent)
+	out.Recovery = out.Recovery.and(fmt.Sprintf("%s takes it too, and no answer of its worker is known", silent))
 	return out
 }
 

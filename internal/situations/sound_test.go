@@ -5,6 +5,7 @@ package situations
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -31,9 +32,14 @@ func sound(s story) error {
 	if len(s.stored[s.task]) > 0 && strings.Contains(words, "publish it again") {
 		return errors.New("it was stored, and the answers say to publish it again")
 	}
-	for _, h := range headlines(t.Answers) {
+	for _, h := range inAnswers(t.Answers, "headline") {
 		if n := len(strings.Fields(h)); n > 9 {
 			return fmt.Errorf("a headline of %d words: %q", n, h)
+		}
+	}
+	for _, text := range inAnswers(t.Answers, "text") {
+		if secondSentence.MatchString(text) {
+			return fmt.Errorf("more than one sentence: %q", text)
 		}
 	}
 	for _, phrase := range held {
@@ -52,12 +58,15 @@ func sound(s story) error {
 	return nil
 }
 
-// headlines are those of the three answers.
-func headlines(answers any) (out []string) {
+// secondSentence is where another sentence begins.
+var secondSentence = regexp.MustCompile(`[.!?] +["A-Z0-9]`)
+
+// inAnswers is what a field of the three answers says.
+func inAnswers(answers any, field string) (out []string) {
 	all, _ := answers.(map[string]any)
 	for _, a := range all {
 		if one, ok := a.(map[string]any); ok {
-			if h, ok := one["headline"].(string); ok {
+			if h, ok := one[field].(string); ok {
 				out = append(out, h)
 			}
 		}
