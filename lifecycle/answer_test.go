@@ -48,8 +48,8 @@ func TestWhatComesNextDependsOnTheConsumer(t *testing.T) {
 			"Nothing is delivered until consumer marketing-task-worker resumes", "Without an answer"},
 		{"it was handed back for ten seconds", inHand + "naked 2s seq=1 n=1 cseq=1 delay=10s\n", 3 * time.Second, nil, nil, "It was handed back. The broker delivers it again when its delay has passed", "due again"},
 		{"its last attempt was handed back", inHand + "naked 2s seq=1 n=3 cseq=3\n", 3 * time.Second, nil, nil, "No attempt is left", "Without an answer"},
-		{"it was deferred", stored + deferred, 8 * time.Second, nil, nil, "It is due at 2026-11-01 12:00:20.000 UTC", "due since"},
-		{"it was deferred, and that is over", stored + deferred, 25 * time.Second, nil, nil, "It is due since 5 s", "due at"},
+		{"it was deferred", stored + deferred, 8 * time.Second, nil, nil, "is due at 2026-11-01 12:00:20.000 UTC", "due since"},
+		{"it was deferred, and that is over", stored + deferred, 25 * time.Second, nil, nil, "is due since 5 s", "due at"},
 		{"its consumer is paused while a worker has it", inHand, 2 * time.Second, func(c *ConsumerState) { c.Paused = true }, nil, "resumes", "delivers it again"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
