@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,14 +101,33 @@ func (p *picture) problems() []string {
 	return p.found
 }
 
-// sums holds the bars to the figures of the header.
+// sums holds the bars to the figures of the header. What the lanes of one message do at once is one time: it runs where any of them runs.
 func (p *picture) sums() {
 	sum := map[views.BarKind]time.Duration{}
-	for _, l := range p.Lanes {
-		for _, b := range l.Bars {
-			sum[b.Kind] += b.To.Sub(b.From)
+	var bars []views.Bar
+	add := func() {
+		var ends []lifecycle.Micros
+		for _, b := range bars {
+			ends = append(ends, b.From, b.To)
 		}
+		slices.Sort(ends)
+		for i := 1; i < len(ends); i++ {
+			for _, kind := range []views.BarKind{views.BarRunning, views.BarSilent, views.BarUnsplit, views.BarWaiting} {
+				if slices.ContainsFunc(bars, func(b views.Bar) bool { return b.Kind == kind && b.From <= ends[i-1] && ends[i] <= b.To }) {
+					sum[kind] += ends[i].Sub(ends[i-1])
+					break
+				}
+			}
+		}
+		bars = nil
 	}
+	for _, l := range p.Lanes {
+		if l.Message {
+			add()
+		}
+		bars = append(bars, l.Bars...)
+	}
+	add()
 	if got := sum[views.BarRunning] + sum[views.BarSilent]; got != p.trace.Running {
 		p.wrong("bars run for %v, the figure says %v", got, p.trace.Running)
 	}
