@@ -135,6 +135,12 @@ func (m *MessageFacts) taken() bool {
 	return undoubted || len(m.Attempts) > 0 || len(m.Former) > 0 || len(m.Deliveries) > 0 || m.MaxDeliveriesAt.Known()
 }
 
+// undecidedBeside reports whether an advisory says of one of several consumers that its attempts are used up, and the broker's state was not compared with it
+// yet. Until that is done the message is looked at, although another consumer's worker acknowledged it.
+func (m *MessageFacts) undecidedBeside() bool {
+	return !m.VanishedAt.Known() && slices.ContainsFunc(m.Consumers, func(c ConsumerFacts) bool { return c.ExhaustedSaid > max(c.MaxDeliveriesAt, c.ExhaustedDenied) })
+}
+
 // Judged is the message as the consumer has it that decides about its state.
 func (m MessageFacts) Judged(t TaskFacts) MessageFacts {
 	if len(m.Consumers) == 0 {

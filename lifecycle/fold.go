@@ -283,7 +283,7 @@ func (f *Fold) touchedTasks() []string {
 func (f *Fold) messageRow(m *foldMessage) MessageRow {
 	v := f.countMessage(m, 1)
 	f.tasks[m.task].facts.keepMessage(&m.facts, v)
-	return MessageRow{Facts: &m.facts, TaskID: m.task, Open: v.unsettled(&m.facts)}
+	return MessageRow{Facts: &m.facts, TaskID: m.task, Open: v.unsettled(&m.facts) || m.facts.undecidedBeside()}
 }
 
 // taskRow judges a task and counts it. Its messages have been judged before.

@@ -194,6 +194,19 @@ var several = []situation{{
 	may:   says("-second-task-worker takes it too"),
 	never: silent("nothing to do", "nobody:"),
 }, {
+	name: "interest retention, two workers' consumers: one completes, and the other uses up its only attempt without a sign",
+	on:   interest,
+	act: func(c *clients) {
+		first, other := c.workers(), c.consumer(second(c.agent, atOnce(2), atMost(1), wait(2*time.Second)))
+		c.works(2 * time.Second) // The consumers are known by then.
+		c.publish(publish{})
+		c.ack(c.pull(first))
+		c.pull(other)
+		c.works(3 * time.Second) // The broker says so by itself, once.
+	},
+	may:   all(is("exhausted"), takenBy(0, byFirst, 1, "acked"), takenBy(0, bySecond, 1, "timed_out")),
+	never: silent("nothing to do", "nobody:"),
+}, {
 	name: "two workers' consumers have one message: the board has the lease of each",
 	on:   limits,
 	act: func(c *clients) {
