@@ -75,12 +75,23 @@ func (f InFlight) Healthy() []lifecycle.Lease {
 
 // Unread returns the leases whose deadline has passed, while what workers answered later is not read yet.
 func (f InFlight) Unread() []lifecycle.Lease {
-	return slices.DeleteFunc(slices.Clone(f.OfKind("")), func(l lifecycle.Lease) bool { return !l.Unread })
+	return f.few(func(l *lifecycle.Lease) bool { return l.Unread })
 }
 
 // HandedBack returns the leases whose message was handed back and is due again, with nothing else wrong.
 func (f InFlight) HandedBack() []lifecycle.Lease {
-	return slices.DeleteFunc(slices.Clone(f.OfKind("")), func(l lifecycle.Lease) bool { return !l.Due })
+	return f.few(func(l *lifecycle.Lease) bool { return l.Due })
+}
+
+// few returns those of the leases with which nothing is wrong that are one in many, without a copy of all.
+func (f InFlight) few(is func(*lifecycle.Lease) bool) (out []lifecycle.Lease) {
+	all := f.OfKind("")
+	for i := range all {
+		if is(&all[i]) {
+			out = append(out, all[i])
+		}
+	}
+	return out
 }
 
 // OfTask returns the worst lease on a message of the task, or nil.
