@@ -49,10 +49,14 @@ func (a *App) collect(ctx context.Context, cfg Config, js jetstream.JetStream, s
 	for _, s := range a.sources {
 		add(s.source.Collector(shared))
 	}
-	add(brokersync.New(brokersync.Config{
+	synchronizer, err := brokersync.New(brokersync.Config{
 		JetStream: js, Appender: appender, Reader: store, Incarnations: incarnations, Contract: contract(cfg), Stored: decodeStored,
 		Shards: cfg.CaptureShards, Interval: time.Duration(cfg.Poll), Clock: a.clock, Logger: a.log, Now: a.clock.Now,
-	}))
+	})
+	if err == nil {
+		a.publishesRead = synchronizer.PublishesRead
+	}
+	add(synchronizer, err)
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

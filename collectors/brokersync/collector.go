@@ -26,7 +26,8 @@ type Collector struct {
 
 	mu    sync.Mutex
 	part  health.Part
-	found health.State // As the poll at hand found things.
+	read  map[string]lifecycle.Micros // By stream name: up to when the publish lines of its messages are stored.
+	found health.State                // As the poll at hand found things.
 	why   string
 }
 
@@ -38,7 +39,7 @@ func New(cfg Config) (*Collector, error) {
 	}
 	cfg.Logger = cfg.Logger.With("source", Name)
 	c := &Collector{
-		cfg: cfg, states: map[string]State{}, absent: map[string]bool{}, uncaptured: map[string]uncaptured{}, part: health.Part{Name: Name, Kind: "collector", State: health.Starting},
+		cfg: cfg, states: map[string]State{}, absent: map[string]bool{}, uncaptured: map[string]uncaptured{}, read: map[string]lifecycle.Micros{}, part: health.Part{Name: Name, Kind: "collector", State: health.Starting},
 		rules: Rules{Waits: cfg.Waits, PageSize: cfg.PageSize, Earlier: 10 * cfg.Interval},
 	}
 	for _, name := range cfg.Streams {
@@ -70,6 +71,20 @@ func (c *Collector) Health() []health.Part {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return []health.Part{c.part}
+}
+
+// PublishesRead is up to when, by the broker's clock, every publish line of the messages of a stream is stored that was captured; zero while that is not known.
+func (c *Collector) PublishesRead(stream string) lifecycle.Micros {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.read[stream]
+}
+
+// publishesRead notes how far that is.
+func (c *Collector) publishesRead(stream string, upTo lifecycle.Micros) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.read[stream] = upTo
 }
 
 func (c *Collector) report(err error) {

@@ -121,6 +121,7 @@ func (c *Collector) pollStream(ctx context.Context, b *observer, streams collect
 		return false, err
 	}
 	c.states[b.name] = next
+	c.publishesRead(b.name, next.Capture.Publishes.UpTo)
 	return next.Unfinished && !next.behind(), nil
 }
 

@@ -47,6 +47,9 @@ type Config struct {
 	ReadTo    func() lifecycle.Micros  // Required. Up to when all entries were read; zero while that is not known.
 	Policy    func() *dlqtriage.Policy // Required. The rules of classification that hold now.
 
+	// Optional; by default all are. Up to when the publish lines of the messages of a stream are stored; zero while that is not known.
+	PublishesRead func(stream string) lifecycle.Micros
+
 	Actions        Settler // Optional; without it messages in flight are not quarantined.
 	OnlyQuarantine bool    // Optional; default false. Dead messages are another monitor's.
 
@@ -73,6 +76,9 @@ func (c Config) withDefaults() (Config, error) {
 	c.OrphanAfter = cmp.Or(c.OrphanAfter, 5*time.Minute)
 	c.Lease = cmp.Or(c.Lease, 30*time.Second)
 	c.Every = cmp.Or(c.Every, time.Second)
+	if c.PublishesRead == nil {
+		c.PublishesRead = func(string) lifecycle.Micros { return always }
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -46,9 +46,9 @@ func (m *Monitor) message(c corpse, o found, v dlqtriage.Verdict) *nats.Msg {
 	e := c.entry
 	for name, value := range map[string]string{
 		fleet.HeaderDLQStream: c.key.Stream.Name, fleet.HeaderDLQSeq: strconv.FormatUint(c.key.Seq, 10), fleet.HeaderDLQConsumer: c.facts.Consumer,
-		fleet.HeaderDLQSubject: e.Subject, fleet.HeaderDLQPath: string(pathOf(e, v)), fleet.HeaderDLQCategory: string(v.Category),
+		fleet.HeaderDLQSubject: cmp.Or(e.Subject, o.subject), fleet.HeaderDLQPath: string(pathOf(e, v)), fleet.HeaderDLQCategory: string(v.Category),
 		fleet.HeaderDLQDetail: v.Detail, fleet.HeaderDLQReason: oneLine(reasonOf(c)), fleet.HeaderDLQDeliveries: strconv.Itoa(e.Deliveries),
-		fleet.HeaderDLQFailedAt: e.FailedAt.Time().Format(time.RFC3339Nano), fleet.HeaderDLQMsgID: e.MessageID, fleet.HeaderDLQWhyMissing: o.missing,
+		fleet.HeaderDLQFailedAt: e.FailedAt.Time().Format(time.RFC3339Nano), fleet.HeaderDLQMsgID: cmp.Or(e.MessageID, nats.Header(o.headers).Get(fleet.HeaderMsgID)), fleet.HeaderDLQWhyMissing: o.missing,
 	} {
 		if value != "" {
 			msg.Header[name] = []string{value}

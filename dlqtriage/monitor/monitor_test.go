@@ -2,8 +2,10 @@ package monitor_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -158,31 +160,75 @@ func TestNothingIsDeletedWhileNoEntryIsStored(t *testing.T) {
 	w.buried("kept")
 }
 
+// leaves publishes a message that leaves its stream. The store does not know it.
+func (w *world) leaves() lifecycle.MessageKey {
+	w.t.Helper()
+	ack, err := w.js.Publish(w.t.Context(), contract.TaskSubject("cto", "code_review"), []byte("{}"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	tasks, err := w.js.Stream(w.t.Context(), "TASKS")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := tasks.DeleteMsg(w.t.Context(), ack.Sequence); err != nil {
+		w.t.Fatal(err)
+	}
+	return lifecycle.MessageKey{Stream: contract.StreamID("TASKS"), Seq: ack.Sequence}
+}
+
 func TestABodyThatNobodyHasIsSaidToBeMissing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	ack, err := w.js.Publish(t.Context(), contract.TaskSubject("cto", "code_review"), []byte("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tasks, err := w.js.Stream(t.Context(), "TASKS")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := tasks.DeleteMsg(t.Context(), ack.Sequence); err != nil {
-		t.Fatal(err)
-	}
-	key := lifecycle.MessageKey{Stream: contract.StreamID("TASKS"), Seq: ack.Sequence}
+	key := w.leaves()
 	died := lifecycle.Event{ID: 1, Kind: lifecycle.Terminated, Provenance: lifecycle.Observed, At: lifecycle.MicrosOf(time.Now().Add(-time.Second)), Message: key, Agent: "cto",
 		Consumer: "cto-task-worker", Attempt: 1}
-	if _, err := w.store.Append(t.Context(), lifecycle.Batch{Events: []lifecycle.Event{died}}); err != nil {
-		t.Fatal(err)
-	}
+	w.append(lifecycle.Batch{Events: []lifecycle.Event{died}})
 	w.run(1, nil)
 	w.buried(key.String())
-	found := w.entries()[fmt.Sprint(ack.Sequence)]
+	found := w.entries()[fmt.Sprint(key.Seq)]
 	if len(found) != 1 || len(found[0].Data) > 0 || !strings.Contains(found[0].Header.Get("X-DLQ-Why-Missing"), "not captured") {
 		t.Errorf("%d entries of it, want one that says why its body is missing", len(found))
+	}
+}
+
+// TestAPublishLineThatIsReadLateIsWaitedFor has a worker terminate a message, and its publish line be read after the line of that.
+func TestAPublishLineThatIsReadLateIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var read atomic.Bool
+	asked := make(chan struct{}, 100)
+	w.run(1, func(cfg *monitor.Config) {
+		cfg.PublishesRead = func(string) lifecycle.Micros {
+			select {
+			case asked <- struct{}{}:
+			default:
+			}
+			if read.Load() {
+				return math.MaxInt64
+			}
+			return 0
+		}
+	})
+	key := w.leaves()
+	at := lifecycle.MicrosOf(time.Now())
+	died := lifecycle.Event{ID: 1, Kind: lifecycle.Terminated, Provenance: lifecycle.Observed, At: at, Message: key, Agent: "cto", Consumer: "cto-task-worker", Attempt: 1}
+	w.append(lifecycle.Batch{Events: []lifecycle.Event{died}})
+	select {
+	case <-asked:
+	case <-time.After(patience):
+		t.Fatal("nobody asked whether its publish line is read")
+	}
+	stored := lifecycle.Event{ID: 2, Kind: lifecycle.Published, Provenance: lifecycle.Observed, At: at - 1000, TaskID: "late", Message: key, Agent: "cto"}
+	stored.Detail.Subject, stored.Detail.MsgID = contract.TaskSubject("cto", "code_review"), "late"
+	w.append(lifecycle.Batch{Events: []lifecycle.Event{stored}, Payloads: []lifecycle.Payload{{
+		Message: key, Headers: map[string][]string{"X-Task-ID": {"late"}}, Body: []byte("body"), Size: 4, At: stored.At,
+	}}})
+	read.Store(true)
+	w.buried("late")
+	found := w.entries()[fmt.Sprint(key.Seq)]
+	if len(found) != 1 || string(found[0].Data) != "body" || found[0].Header.Get("X-Task-ID") != "late" {
+		t.Errorf("the entries of it are %+v, want one with its task and body", found)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -16,6 +17,7 @@ import (
 type found struct {
 	headers map[string][]string
 	body    []byte
+	subject string // Empty where it is not known.
 	from    string // "stream", "capture" or "missing".
 	missing string // Why the body is not the original one; empty where it is.
 }
@@ -54,7 +56,7 @@ func (m *Monitor) original(ctx context.Context, c corpse) (found, error) {
 		return found{}, err
 	}
 	if raw != nil {
-		return found{headers: raw.Header, body: raw.Data, from: "stream"}, nil
+		return found{headers: raw.Header, body: raw.Data, subject: raw.Subject, from: "stream"}, nil
 	}
 	if m.expected(c) {
 		return found{}, &later{pause: whileLeaving, quiet: true, why: errors.New("it left its stream, and it is not known yet how")}
@@ -62,7 +64,7 @@ func (m *Monitor) original(ctx context.Context, c corpse) (found, error) {
 	p, err := m.cfg.Store.Payload(ctx, c.key)
 	switch {
 	case errors.Is(err, lifecycle.ErrNotFound):
-		return found{from: "missing", missing: "it left its stream, and its publish was not captured"}, nil
+		return m.unpublished(c)
 	case err != nil:
 		return found{}, fmt.Errorf("read the captured message: %w", err)
 	case p.Truncated && len(p.Body) == 0:
@@ -71,6 +73,23 @@ func (m *Monitor) original(ctx context.Context, c corpse) (found, error) {
 		return found{headers: p.Headers, from: "missing", missing: fmt.Sprintf("of its %d bytes only %d were kept", p.Size, len(p.Body))}, nil
 	}
 	return found{headers: p.Headers, body: p.Body, from: "capture"}, nil
+}
+
+// unreadAtMost is how long after its death the publish line of a message is waited for. An entry without agent, task and body is better than none.
+const unreadAtMost = time.Minute
+
+// unpublished is what is known of a message that left its stream and whose publish line the store does not have. It may not be read yet: after a failure of
+// the broker the lines of deaths are often read before those of publishes.
+func (m *Monitor) unpublished(c corpse) (found, error) {
+	o := found{from: "missing", missing: "it left its stream, and its publish was not captured"}
+	switch {
+	case m.cfg.PublishesRead(c.key.Stream.Name) >= c.entry.FailedAt.Add(lifecycle.CaptureLag):
+		return o, nil
+	case m.cfg.now() < c.entry.FailedAt.Add(unreadAtMost):
+		return found{}, &later{pause: whileLeaving, quiet: true, why: errors.New("it left its stream, and the line of its publish may not be read yet")}
+	}
+	o.missing = fmt.Sprintf("it left its stream, and the line of its publish was not read within %s", unreadAtMost)
+	return o, nil
 }
 
 // expected reports whether the message should be in its stream, as far as is known: its attempts are used up or nobody takes it, and nothing

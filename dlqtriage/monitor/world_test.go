@@ -175,6 +175,14 @@ func (w *world) dies(agent, id string, how death) uint64 {
 	return seq
 }
 
+// append stores lines as their collectors would.
+func (w *world) append(b lifecycle.Batch) {
+	w.t.Helper()
+	if _, err := w.store.Append(w.t.Context(), b); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // buried waits until the task is dead-lettered and what was planned is settled.
 func (w *world) buried(id string) lifecycle.TaskRecord {
 	w.t.Helper()
