@@ -97,8 +97,6 @@ type API struct {
 	cfg   Config
 	calls calls
 	huma  huma.API
-
-	documents map[string]document // By path.
 }
 
 // New checks the configuration and builds the calls and their description. It starts nothing.
@@ -129,9 +127,6 @@ func New(cfg Config) (*API, error) {
 	cfg.Options = cfg.Options.withDefaults()
 	a := &API{cfg: cfg}
 	a.describe()
-	if err := a.renderDocuments(); err != nil {
-		return nil, err
-	}
 	return a, nil
 }
 

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"sync"
 
 	"github.com/gin-gonic/gin"
 
 	"fleetglass/access"
+	"fleetglass/internal/httperr"
 	"fleetglass/internal/routes"
 )
 
@@ -27,26 +29,34 @@ type document struct {
 }
 
 // renderDocuments writes the OpenAPI document and its page.
-func (a *API) renderDocuments() error {
+func (a *API) renderDocuments() (map[string]document, error) {
 	spec, err := json.Marshal(a.huma.OpenAPI())
 	if err != nil {
-		return fmt.Errorf("write OpenAPI document: %w", err)
+		return nil, fmt.Errorf("write OpenAPI document: %w", err)
 	}
 	var page bytes.Buffer
 	if err := docsTemplate().Execute(&page, docsOf(a.huma.OpenAPI())); err != nil {
-		return fmt.Errorf("write page of the API: %w", err)
+		return nil, fmt.Errorf("write page of the API: %w", err)
 	}
-	a.documents = map[string]document{
+	return map[string]document{
 		openAPIPath: {"application/json", entityTag(spec), spec},
 		docsPath:    {"text/html; charset=utf-8", entityTag(page.Bytes()), page.Bytes()},
 		stylePath:   {"text/css; charset=utf-8", entityTag(docsStyle), []byte(docsStyle)},
-	}
-	return nil
+	}, nil
 }
 
+// registerDocuments mounts the descriptions. They are written when somebody first asks, because a start without them does a third less.
 func (a *API) registerDocuments(r *routes.Router) {
-	for path, d := range a.documents {
-		r.Get(path, access.Read, d.serve)
+	documents := sync.OnceValues(a.renderDocuments)
+	for _, path := range []string{openAPIPath, docsPath, stylePath} {
+		r.Get(path, access.Read, func(c *gin.Context) {
+			all, err := documents()
+			if err != nil {
+				httperr.Write(c.Writer, c.Request, a.cfg.Log, err)
+				return
+			}
+			all[path].serve(c)
+		})
 	}
 }
 

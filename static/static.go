@@ -47,9 +47,13 @@ type asset struct {
 // New joins, hashes and compresses the embedded files. It errors only when the program was built wrongly.
 func New() (*Assets, error) {
 	a := &Assets{files: map[string]asset{}}
+	packer, err := gzip.NewWriterLevel(nil, gzip.BestCompression) // One for all files, because it has 800 kB.
+	if err != nil {
+		return nil, err
+	}
 	var css bytes.Buffer
 	sum := sha256.New()
-	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -66,24 +70,21 @@ func New() (*Assets, error) {
 		if strings.HasPrefix(name, "js/") {
 			body = scriptComment.ReplaceAll(body, nil)
 		}
-		return a.add(name, body)
+		return a.add(packer, name, body)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read embedded assets: %w", err)
 	}
-	if err := a.add(stylesheet, styleComment.ReplaceAll(css.Bytes(), nil)); err != nil {
+	if err := a.add(packer, stylesheet, styleComment.ReplaceAll(css.Bytes(), nil)); err != nil {
 		return nil, err
 	}
 	a.base = Prefix + hex.EncodeToString(sum.Sum(nil))[:12] + "/"
 	return a, nil
 }
 
-func (a *Assets) add(name string, body []byte) error {
+func (a *Assets) add(w *gzip.Writer, name string, body []byte) error {
 	var packed bytes.Buffer
-	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
+	w.Reset(&packed)
 	if _, err := w.Write(body); err != nil {
 		return fmt.Errorf("compress %s: %w", name, err)
 	}
