@@ -61,7 +61,7 @@ func responses() []response {
 		{RuleNotInDLQ, HarmEffect, Action{"List the tasks", ""}, Action{"List the tasks", listOf(lifecycle.Filter{States: lifecycle.StatesThat(lifecycle.State.Abandoned)})}},
 		{RuleKeyConflict, HarmEffect, Action{"Open the task", ""}, Action{"List the tasks", listOf(lifecycle.CasesFilter(lifecycle.LayerConflict))}},
 		lease(RulePresumedDead, HarmDying),
-		{RuleIncident, HarmDying, Action{"Show them", ""}, Action{"Open the DLQ", "/dlq"}},
+		{RuleIncident, HarmDying, Action{"Show them", ""}, Action{"Open the DLQ", "/dlq?status=open"}},
 		{RuleOrphaned, HarmUntaken, Action{"List the tasks", ""}, Action{"List the tasks", listOf(UntakenTasks())}},
 		{RuleBacklogIdle, HarmUntaken, Action{"Open the agent", ""}, Action{"Open Agents", agentPage("")}},
 		{RuleConsumerGone, HarmUntaken, Action{"Create it again", RuleConsumerGone.Runbook()}, Action{"Create them again", RuleConsumerGone.Runbook()}},

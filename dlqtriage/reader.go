@@ -111,6 +111,7 @@ type EntryGroup struct {
 
 	Retried   int64 // How many were published again, for the same agent or another.
 	Recovered int64 // Of these, those that completed.
+	DiedAgain int64 // Of those retried, those that died again. What became of the others is not known yet.
 }
 
 // Fate is what became of an entry, as statistics need it.

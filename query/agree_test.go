@@ -101,7 +101,7 @@ func TestPageAndAPICountTheSameTasks(t *testing.T) {
 		equal(t, "tasks that are "+string(s), text(doc.Find(`#states a[href$="state=`+string(s)+`"] .n`)), views.Count(counts.Counts[string(s)]))
 	}
 	open := answer[api.List[api.Entry]](b, "/dlq?status=open&limit=200")
-	equal(t, "open dead letters in the navigation", badge(doc, "/dlq"), fmt.Sprint(len(open.Data)))
+	equal(t, "open dead letters in the navigation", badge(doc, "/dlq?status=open"), fmt.Sprint(len(open.Data)))
 }
 
 func TestPageAndAPIAndNavigationShowTheSameLeases(t *testing.T) {

@@ -130,12 +130,23 @@ func trendWords(g dlqtriage.EntryGroup) string {
 	return fmt.Sprintf("%s, %s in 24 h", g.Trend(), Count(g.Recent))
 }
 
-// recoveredWords say whether a retry helped the others of a group; empty where none was retried.
-func recoveredWords(g dlqtriage.EntryGroup) string {
-	if g.Retried == 0 {
+// Retries are how the retries of a group ended, as far as they were seen to.
+type Retries struct{ Tried, Completed, DiedAgain int64 }
+
+// words say it with the number of cases; empty where none was tried.
+func (r Retries) words() string {
+	if r.Tried == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s retried, %s completed", Count(g.Retried), Count(g.Recovered))
+	noun := "retries"
+	if r.Tried == 1 {
+		noun = "retry"
+	}
+	out := fmt.Sprintf("%s of %s %s completed", Count(r.Completed), Count(r.Tried), noun)
+	if r.DiedAgain > 0 {
+		out += ", " + Count(r.DiedAgain) + " died again"
+	}
+	return out
 }
 
 func rateWords(r dlqtriage.StatisticsRow) string {

@@ -21,7 +21,7 @@ var everyPage = []string{
 	"/", "/?range=24h", "/tasks", "/tasks?state=completed&agent=cto&from=24h", "/tasks?q=%22no+such+words%22", "/tasks?state=lost",
 	"/tasks/tsk-7f3a91", "/tasks/tsk-7f3a91?tab=events", "/tasks/tsk-7f3a91?tab=payload", "/tasks/tsk-7f3a91?tab=idempotency",
 	"/tasks/tsk-7f3a91?tab=related", "/tasks/tsk-7f3a91?tab=json", "/tasks/tsk-91b6c4", "/tasks/tsk-nobody?tab=payload", "/tasks/tsk-refused",
-	"/tasks/orders%2F2026%2F11%20weird%20id%3F&%23%25", "/in-flight", "/restarts", "/agents", "/agents/marketing", "/dlq", "/dlq?entry=TASKS%3A1", "/duplicates", "/duplicates?bucket=hour&layer=idempotency",
+	"/tasks/orders%2F2026%2F11%20weird%20id%3F&%23%25", "/in-flight", "/restarts", "/agents", "/agents/marketing", "/dlq", "/dlq?status=all", "/dlq?entry=TASKS%3A1", "/duplicates", "/duplicates?bucket=hour&layer=idempotency",
 	"/reconciliation", "/reconciliation?id=a", "/reconciliation?id=b", "/capture", "/statistics?range=1h", "/statistics?range=7d&agent=marketing", "/statistics?from=93d", "/map", "/preferences?tz=local", "/tasks/no-such-task", "/no-such-page", "/refused",
 	"/settings", confirming, "/search?q=review", "/tasks?q=-state%3Acompleted+duration%3A%3E30s+published%3A%3C2h+x", "/dlq?q=-agent%3Acto",
 	"/alerts", "/alerts/rules", "/runbooks/backlog_grows", "/runbooks/orphaned_message", "/operations", "/doctor", "/audit", "/search", "/tasks/tsk-7f3a91?tab=compare", "/dlq/stats",

@@ -21,6 +21,19 @@ import (
 	"fleetglass/views"
 )
 
+const (
+	openDead    = "/dlq?status=open" // Where the bare address leads: to what waits for a decision.
+	everyStatus = "all"              // The status of an address that names none, which tells the list of all from the bare address. Pages alone know it.
+)
+
+// whole is the address of a list without any condition.
+func whole(path string) string {
+	if path == "/dlq" {
+		return path + "?status=" + everyStatus
+	}
+	return path
+}
+
 // entryQuery is what the address of the list of dead letters says.
 type entryQuery struct {
 	filter dlqtriage.EntryFilter
@@ -35,6 +48,9 @@ type entryQuery struct {
 func readEntries(v url.Values, now time.Time) (entryQuery, error) {
 	q := entryQuery{values: url.Values{}, place: v.Get("cursor"), chosen: v.Get("entry"), now: lifecycle.MicrosOf(now)}
 	for _, name := range append(dlqtriage.FilterParameters(), "by") {
+		if name == "status" && slices.Contains(v[name], everyStatus) {
+			continue
+		}
 		for _, value := range v[name] {
 			if value != "" {
 				q.values.Add(name, value)
@@ -78,9 +94,12 @@ func (q entryQuery) beside(id string) url.Values {
 	return v
 }
 
-// params are the parameters but for those named, for the hidden fields of a form.
+// params are the parameters but for those named, for the hidden fields of a form. A form of the list of all stays there when it is sent empty.
 func (q entryQuery) params(without ...string) []views.Param {
 	var out []views.Param
+	if len(q.values["status"]) == 0 {
+		out = append(out, views.Param{Name: "status", Value: everyStatus})
+	}
 	for _, name := range slices.Sorted(maps.Keys(q.values)) {
 		if !slices.Contains(without, name) {
 			for _, value := range q.values[name] {
@@ -100,6 +119,10 @@ func (q entryQuery) frozen() string {
 
 // deadLetters is the list of messages that died, with their reasons in groups, and with one of them beside it where the address names one.
 func (w *Web) deadLetters(c *gin.Context) error {
+	if c.Request.URL.RawQuery == "" {
+		c.Redirect(http.StatusFound, openDead)
+		return nil
+	}
 	ctx := c.Request.Context()
 	snap, err := w.snapshot(ctx)
 	if err != nil {
@@ -118,7 +141,7 @@ func (w *Web) deadLetters(c *gin.Context) error {
 	}
 	var wrong *lifecycle.FilterError
 	if errors.As(err, &wrong) {
-		p.Search.Problem, p.Empty = problemWords(wrong), unreadable("/dlq")
+		p.Search.Problem, p.Empty = problemWords(wrong), unreadable(openDead)
 		f.status = http.StatusBadRequest
 		return w.render(c, f, views.DeadLetters(p))
 	}
@@ -132,7 +155,7 @@ func (w *Web) deadLetters(c *gin.Context) error {
 		}
 	}
 	p.Links = links(c, q.frozen(), "/api/v1/dlq", q.filter.Values())
-	p.Chips = understood("/dlq", dlqtriage.EntryGrammar(), q.values, true)
+	p.Chips = understood("/dlq", dlqtriage.EntryGrammar(), q.values, true, "status")
 	for _, fill := range []func(context.Context, *views.DeadLettersPage, entryQuery, *query.FleetSnapshot) error{w.fillEntries, w.fillStatuses, w.fillGroups, w.fillFacets, w.fillOutcomes, w.fillBulk} {
 		if err := fill(ctx, &p, q, snap); err != nil {
 			return err
@@ -162,11 +185,34 @@ func (w *Web) fillEntries(ctx context.Context, p *views.DeadLettersPage, q entry
 }
 
 func (w *Web) emptyDead(ctx context.Context, q entryQuery, snap *query.FleetSnapshot) (views.EmptyState, error) {
+	if q.onlyOpen() {
+		return w.noneOpen(ctx, snap)
+	}
 	if len(q.filter.Values()) > 0 || q.from != nil {
 		links, err := loosened(ctx, "/dlq", conditions(dlqtriage.EntryGrammar(), q.values), true, w.loosenEntries(q))
-		return views.EmptyState{Kind: "nomatch", Say: "No message that died matches.", Links: append(links, views.Chip{Href: "/dlq", Label: "Clear filters"})}, err
+		return views.EmptyState{Kind: "nomatch", Say: "No message that died matches.", Links: append(links, views.Chip{Href: openDead, Label: "Clear filters"})}, err
 	}
 	return w.noneDead(snap), nil
+}
+
+// onlyOpen reports whether the list is that of all that is open, from its beginning.
+func (q entryQuery) onlyOpen() bool {
+	f := q.filter
+	f.Statuses = nil
+	return q.from == nil && len(f.Values()) == 0 && slices.Equal(q.filter.Statuses, []dlqtriage.Status{dlqtriage.StatusOpen})
+}
+
+// noneOpen says that nothing waits for a decision, as far as is known.
+func (w *Web) noneOpen(ctx context.Context, snap *query.FleetSnapshot) (views.EmptyState, error) {
+	all, err := w.cfg.Query.CountEntries(ctx, dlqtriage.EntryFilter{})
+	out := w.noneDead(snap)
+	if out.Kind == "healthy" && all > 0 {
+		out.Say, out.Why = "Nothing waits for a decision.", counted(all, "message", "messages")+" died, and each was decided about; "+captureWords(w.health())
+	}
+	if all > 0 {
+		out.Links = append(out.Links, views.Chip{Href: whole("/dlq"), Label: "All " + views.Count(all)})
+	}
+	return out, err
 }
 
 // loosenEntries counts the messages of the list without a condition.
@@ -257,8 +303,10 @@ var facetFields = []dlqtriage.GroupField{dlqtriage.ByCategory, dlqtriage.ByDetai
 // fillFacets offers the values that there are.
 func (w *Web) fillFacets(ctx context.Context, p *views.DeadLettersPage, q entryQuery, _ *query.FleetSnapshot) error {
 	p.Keep = q.params(names(facetFields)...)
+	rest := q.filter
+	rest.Statuses = nil
 	for _, field := range facetFields {
-		groups, _, err := w.cfg.Query.EntryGroups(ctx, dlqtriage.EntryFilter{}, []dlqtriage.GroupField{field})
+		groups, _, err := w.cfg.Query.EntryGroups(ctx, dlqtriage.EntryFilter{Statuses: q.filter.Statuses}, []dlqtriage.GroupField{field})
 		if err != nil {
 			return err
 		}
@@ -269,7 +317,7 @@ func (w *Web) fillFacets(ctx context.Context, p *views.DeadLettersPage, q entryQ
 				value = dlqtriage.Empty
 			}
 			choice := views.FacetChoice{Value: value, Label: value, On: slices.Contains(q.values[string(field)], value)}
-			if len(q.filter.Values()) == 0 { // Else the choice leads to another number of messages.
+			if len(rest.Values()) == 0 { // Else the choice leads to another number of messages.
 				choice.Count = views.Count(g.Count)
 			}
 			facet.Choices = append(facet.Choices, choice)

@@ -35,7 +35,7 @@ func TestAGroupOffersWhatItsAdviceSays(t *testing.T) {
 		list, group, advice string
 		want                []string
 	}{
-		{"/dlq", "no consumer takes", "until a consumer takes them, a retry dies the same way", []string{"Start legal first /agents/legal", "Reassign 1 open… /operations/new"}},
+		{"/dlq?status=all", "no consumer takes", "until a consumer takes them, a retry dies the same way", []string{"Start legal first /agents/legal", "Reassign 1 open… /operations/new"}},
 		{"/dlq?by=cause", "authority exceeded", "no retry cures it", []string{"Reassign 1 open… /operations/new"}},
 		{"/dlq?by=cause", "llm provider timeout", "", []string{"Retry 4 open… /operations/new"}},
 		{"/dlq?by=agent", "marketing", "", []string{"Retry 1 of 2 open… /operations/new"}},
@@ -53,7 +53,7 @@ func TestAGroupOffersWhatItsAdviceSays(t *testing.T) {
 	s.clock.Advance(2 * time.Second) // Answers are shared for a while.
 	const dry = "/operations/new?select=all&filter=path%3Dfilter_rejected&action=retry"
 	wants{"#dry": "Dry run", "#untaken": "=0"}.check(t, s.get(t, dry, 200))
-	if got, want := buttons(t, s.get(t, "/dlq", 200), "no consumer takes"), []string{"Retry 1 open… /operations/new"}; !slices.Equal(got, want) {
+	if got, want := buttons(t, s.get(t, "/dlq?status=all", 200), "no consumer takes"), []string{"Retry 1 open… /operations/new"}; !slices.Equal(got, want) {
 		t.Errorf("once a consumer takes them, the group offers %q, want %q", got, want)
 	}
 }
@@ -139,11 +139,11 @@ func TestGroupsWithOpenDeadLettersComeFirst(t *testing.T) {
 		died(story, "tsk-"+strconv.Itoa(i), time.Duration(i+1)*time.Minute, reason, "unclassified", "")
 	}
 	s := newSite(t, story.Batch, operating)
-	s.get(t, "/dlq", 200).Find("#rows tr:contains('aaa') a.title").Each(func(_ int, a *goquery.Selection) {
+	s.get(t, "/dlq?status=all", 200).Find("#rows tr:contains('aaa') a.title").Each(func(_ int, a *goquery.Selection) {
 		s.take(t, a.AttrOr("href", ""), "quarantine", map[string]string{"reason": "decided"})
 	})
 	s.clock.Advance(2 * time.Second) // Answers are shared for a while.
-	got := s.get(t, "/dlq", 200).Find("#groups .group .name").Map(func(_ int, n *goquery.Selection) string { return text(n) })
+	got := s.get(t, "/dlq?status=all", 200).Find("#groups .group .name").Map(func(_ int, n *goquery.Selection) string { return text(n) })
 	if want := []string{"bbb waits", "aaa was decided"}; !slices.Equal(got, want) {
 		t.Errorf("the groups are %q, want %q", got, want)
 	}

@@ -91,7 +91,7 @@ func (b *tab) watch(t *testing.T, s *site, all int) {
 func selectByKeys(t *testing.T, browser context.Context) {
 	s, _ := newOperating(t)
 	b := openTab(t, browser, s)
-	b.open(t, "/dlq")
+	b.open(t, "/dlq?status=all")
 	b.press(t, "jx")
 	b.until(t, `document.querySelector("#selected").textContent === "1 selected"`)
 	b.press(t, "jj")
@@ -163,7 +163,7 @@ func triageWithoutScripts(t *testing.T, browser context.Context) {
 func offerNothing(t *testing.T, browser context.Context) {
 	s, _ := newOperating(t, func(c *setup) { c.Access = access.Authorizer{ReadOnly: true} })
 	b := openTab(t, browser, s)
-	b.open(t, "/dlq")
+	b.open(t, "/dlq?status=all")
 	b.click(t, "#rows tr:nth-child(1) input")
 	b.until(t, `document.querySelector("#selected").textContent === "1 selected" && document.querySelector("#bulk-off").textContent.includes("read-only") && !document.querySelector("#selbar button[type=submit]")`)
 	b.open(t, s.deadEntry(t))

@@ -85,6 +85,7 @@ func (w *Web) fillGroups(ctx context.Context, p *views.DeadLettersPage, q entryQ
 		return err
 	}
 	p.Note, p.AllHref, p.AllOn = way.note, q.of(rest), rest.Values().Encode() == q.filter.Values().Encode()
+	p.AllName = strings.TrimSpace("All " + strings.Join(q.values["status"], " or "))
 	if !more {
 		p.AllCount = views.Count(countOf(groups))
 	}
@@ -101,11 +102,15 @@ func (w *Web) fillGroups(ctx context.Context, p *views.DeadLettersPage, q entryQ
 	if err != nil {
 		return err
 	}
+	retries, err := w.retries(ctx, rest, way.by)
+	if err != nil {
+		return err
+	}
 	may := w.cfg.Operations != nil && w.mayNot(ctx, access.TriagePropose).Say == ""
 	last := ""
 	for i, g := range groups {
 		group := q.group(g, way, rest)
-		group.Deaths = deathSteps(trends[i])
+		group.Deaths, group.Retries = deathSteps(trends[i]), retries[valueKey(g)]
 		if may {
 			group.Advice, group.Offers = offers(g.Filter(way.by, rest), advices[i])
 		}
@@ -118,6 +123,19 @@ func (w *Web) fillGroups(ctx context.Context, p *views.DeadLettersPage, q entryQ
 	}
 	return nil
 }
+
+// retries are how the retries of groups ended, whatever status is listed: what is open was not retried itself.
+func (w *Web) retries(ctx context.Context, f dlqtriage.EntryFilter, by []dlqtriage.GroupField) (map[string]views.Retries, error) {
+	f.Statuses, f.Not.Statuses = []dlqtriage.Status{dlqtriage.StatusRetried, dlqtriage.StatusReassigned}, nil
+	groups, _, err := w.cfg.Query.EntryGroups(ctx, f, by)
+	out := map[string]views.Retries{}
+	for _, g := range groups {
+		out[valueKey(g)] = views.Retries{Tried: g.Retried, Completed: g.Recovered, DiedAgain: g.DiedAgain}
+	}
+	return out, err
+}
+
+func valueKey(g dlqtriage.EntryGroup) string { return strings.Join(g.Values, "\x00") }
 
 func countOf(groups []dlqtriage.EntryGroup) (n int64) {
 	for _, g := range groups {

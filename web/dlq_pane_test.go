@@ -86,7 +86,7 @@ func openBesideByKeys(t *testing.T, browser context.Context) {
 func openBesideByClick(t *testing.T, browser context.Context) {
 	s, _ := newOperating(t)
 	b := openTab(t, browser, s)
-	ids := b.wide(t, "/dlq")
+	ids := b.wide(t, "/dlq?status=all")
 	const top = `Math.round(document.querySelector("#rows tr:nth-child(6)").getBoundingClientRect().top)`
 	b.run(t, `document.querySelector("#rows tr:nth-child(6)").scrollIntoView({block: "center"})`)
 	before := eval[int](t, b, top)
@@ -109,7 +109,7 @@ func openBesideByClick(t *testing.T, browser context.Context) {
 func besideWhileLive(t *testing.T, browser context.Context) {
 	s, _ := newOperating(t)
 	b := openTab(t, browser, s)
-	ids := b.wide(t, "/dlq")
+	ids := b.wide(t, "/dlq?status=all")
 	b.until(t, `document.body.dataset.stream === "open"`)
 	b.click(t, "#rows tr:nth-child(2) a.title")
 	b.until(t, beside(ids[1]))
@@ -163,7 +163,7 @@ const drafted = `Object.keys(sessionStorage).filter((k) => k.startsWith("fleetgl
 func typeBeside(t *testing.T, browser context.Context) {
 	s, _ := newOperating(t)
 	b := openTab(t, browser, s)
-	ids := b.wide(t, "/dlq")
+	ids := b.wide(t, "/dlq?status=all")
 	b.until(t, `document.body.dataset.stream === "open"`)
 	b.click(t, "#rows a.title")
 	b.until(t, beside(ids[0]))
@@ -219,14 +219,14 @@ func TestAnUnknownEntryLeavesTheList(t *testing.T) {
 func aloneWhereNarrow(t *testing.T, browser context.Context) {
 	s, _ := newOperating(t)
 	b := openTab(t, browser, s)
-	ids := b.wide(t, "/dlq")
+	ids := b.wide(t, "/dlq?status=all")
 	for _, width := range []int64{1024, 768, 360} {
 		b.do(t, "resize", chromedp.EmulateViewport(width, 900))
-		b.open(t, "/dlq")
+		b.open(t, "/dlq?status=all")
 		b.click(t, "#rows a.title")
 		b.until(t, `location.pathname === "/dlq/`+ids[0]+`" && !document.querySelector("#entry") && `+ready)
 		b.run(t, `history.back()`)
-		b.until(t, `location.pathname === "/dlq" && location.search === "" && `+ready)
+		b.until(t, `location.pathname === "/dlq" && location.search === "?status=all" && `+ready)
 		b.open(t, "/dlq?entry="+url.QueryEscape(ids[0]))
 		if !b.visible(t, "#entry") || b.visible(t, "#rows") || b.visible(t, "#groups") {
 			t.Errorf("at %d px the list does not make room for the entry", width)

@@ -14,11 +14,12 @@ import (
 )
 
 // died adds to a story a message that its worker gave up with a reason.
-func died(story *webtest.Story, id string, ago time.Duration, reason, category, detail string) {
+func died(story *webtest.Story, id string, ago time.Duration, reason, category, detail string) webtest.Message {
 	m := story.Publish(id, "cto", "review", "The death of "+id, -ago-10*time.Minute, "{}")
 	story.Deliver(m, 1, -ago-9*time.Minute)
 	story.Say(lifecycle.Terminated, m, 1, -ago, lifecycle.Detail{Ending: lifecycle.Ending{Reason: reason}})
 	story.Tell(lifecycle.DeadLettered, lifecycle.Recorded, m, 1, -ago+time.Second, lifecycle.Detail{DeadLetter: lifecycle.DeadLetter{Category: category, CategoryDetail: detail, Path: "terminated", Entry: "DLQ:" + strconv.Itoa(int(ago/time.Minute))}})
+	return m
 }
 
 // reasons is a fleet in which messages died for reasons of all lengths.
@@ -35,7 +36,7 @@ func reasons() lifecycle.Batch {
 func TestTheListSaysTheReasonFirst(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, reasons())
-	list := s.get(t, "/dlq", 200)
+	list := s.get(t, "/dlq?status=all", 200)
 	for id, want := range map[string]string{
 		"tsk-short": "no first token llm provider timeout",
 		"tsk-plain": "the partner feed has the field amount twice in line 7,214 of orders-2026-11-19.csv, and the second one is empty: nothing was imported",
@@ -58,7 +59,7 @@ func TestReasonsAreReadInFullInTheList(t *testing.T) {
 	b := openTab(t, testkit.Browser(t), s)
 	for _, width := range []int64{360, 768, 1024, 1280, 1440} {
 		b.do(t, "resize", chromedp.EmulateViewport(width, 900))
-		b.open(t, "/dlq")
+		b.open(t, "/dlq?status=all")
 		cut := eval[string](t, b, `[...document.querySelectorAll("#rows td.why, #rows td.why *")].filter((e) => e.clientWidth && getComputedStyle(e).overflow !== "visible" && (e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight)).map((e) => e.textContent.slice(0, 40)).join("; ")`)
 		if cut != "" {
 			t.Errorf("at %d px these reasons are cut: %s", width, cut)

@@ -55,7 +55,7 @@ func (w *Web) deadStatistics(c *gin.Context) error {
 
 // noDeaths says that no message died, as far as that was observed.
 func (k bucketing) noDeaths(o query.Observed) views.EmptyState {
-	out := views.EmptyState{Kind: "healthy", Say: "No message died in " + k.head + ".", Links: []views.Chip{{Href: "/dlq", Label: "DLQ"}}}
+	out := views.EmptyState{Kind: "healthy", Say: "No message died in " + k.head + ".", Links: []views.Chip{{Href: whole("/dlq"), Label: "All dead letters"}}}
 	switch o {
 	case query.ObservedNone:
 		out.Kind, out.Say = "new", "Nothing was observed in "+k.head+"."

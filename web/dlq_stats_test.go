@@ -34,7 +34,7 @@ func TestTheStatisticsOfDeadLettersLeadToTheMessages(t *testing.T) {
 		t.Errorf("details sum up to %d, the total is %s", total, died)
 	}
 	wants{".btn-group [aria-current]": "Hours", "#statistics thead th": "Hour"}.check(t, s.get(t, "/dlq/stats?bucket=hour", 200))
-	if href := s.get(t, "/dlq", 200).Find("#statistics header a").AttrOr("href", ""); !strings.HasPrefix(href, "/dlq/stats") {
+	if href := s.get(t, "/dlq?status=all", 200).Find("#statistics header a").AttrOr("href", ""); !strings.HasPrefix(href, "/dlq/stats") {
 		t.Errorf("the list leads to %q", href)
 	}
 }

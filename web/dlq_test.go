@@ -144,7 +144,7 @@ func TestAFreshDeathDoesNotReadUnclassifiedBeforeItWasLookedAt(t *testing.T) {
 	story.Deliver(m, 1, -10*time.Second)
 	story.Say(lifecycle.Terminated, m, 1, -time.Second, lifecycle.Detail{})
 	s := newSite(t, story.Batch)
-	list := s.get(t, "/dlq", 200)
+	list := s.get(t, "/dlq?status=all", 200)
 	wants{"#rows td.why": "its worker terminated it and said no reason not classified yet"}.check(t, list)
 	entry := s.get(t, list.Find("#rows a.title").AttrOr("href", ""), 200)
 	wants{"#why .body": "its worker terminated it and said no reason"}.check(t, entry)

@@ -34,7 +34,7 @@ func TestHeavyDataIsServed(t *testing.T) {
 	for _, path := range []string{
 		"/", "/?range=30d", "/tasks", "/tasks?agent=crowd", "/tasks?q=many&agent=crowd", "/tasks?q=agent-299", "/tasks?state=completed&sort=published", "/tasks/tsk-heavy",
 		"/tasks/tsk-heavy?tab=events", "/tasks/tsk-heavy?scale=work", "/tasks/tsk-large?tab=payload", "/in-flight", "/agents", "/agents/crowd",
-		"/agents/agent-123?range=7d", "/dlq", "/duplicates", "/capture",
+		"/agents/agent-123?range=7d", "/dlq?status=all", "/duplicates", "/capture",
 	} {
 		times := []time.Duration{}
 		for range 7 {
@@ -75,7 +75,7 @@ func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 func TestTheFirstViewIsLight(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, webtest.Rich(noon).Batch)
-	for _, path := range []string{"/", "/tasks", "/tasks/tsk-7f3a91", "/in-flight", "/agents", "/dlq", "/duplicates", "/capture"} {
+	for _, path := range []string{"/", "/tasks", "/tasks/tsk-7f3a91", "/in-flight", "/agents", "/dlq?status=all", "/duplicates", "/capture"} {
 		total := packed(t, s, path)
 		var parts []string
 		s.get(t, path, 200).Find("link[rel=stylesheet], link[rel=modulepreload], link[rel=icon], script[src]").Each(func(_ int, e *goquery.Selection) {

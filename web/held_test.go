@@ -66,7 +66,7 @@ func TestTheBoardSaysWhatRecoveryDecidesAndLeadsToTheActions(t *testing.T) {
 func TestAMessageThatDiedMeanwhileLeadsToItsDeadLetter(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, webtest.Rich(noon).Batch, acting)
-	entry := s.get(t, "/dlq", 200).Find("#rows a.title").AttrOr("href", "")
+	entry := s.get(t, "/dlq?status=all", 200).Find("#rows a.title").AttrOr("href", "")
 	page := s.get(t, "/in-flight/"+strings.TrimPrefix(entry, "/dlq/"), 200)
 	wants{"#held .body": "No worker has it now", `#held a[href="` + entry + `"]`: "It died", ".lede [data-deadline]": "=0"}.check(t, page)
 }

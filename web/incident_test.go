@@ -26,7 +26,7 @@ func TestAnIncidentIsOneBannerThatLeadsToExactlyItsDeadLetters(t *testing.T) {
 	story := incident(20)
 	story.Die("tsk-other", "cto", "context_window_overflow: the prompt is 214,000 tokens", -6*time.Minute)
 	s := newSite(t, story.Batch)
-	doc := s.get(t, "/dlq", 200)
+	doc := s.get(t, "/dlq?status=all", 200)
 	banner := doc.Find("#banners .banner.warn")
 	if banner.Length() != 1 || !strings.HasPrefix(text(banner.Find("b")), "20 dead letters of one cause: llm provider timeout, since 10:40.") {
 		t.Fatalf("the page has %d banners: %s", banner.Length(), text(banner))
@@ -41,7 +41,7 @@ func TestAnIncidentIsOneBannerThatLeadsToExactlyItsDeadLetters(t *testing.T) {
 	if got := text(s.get(t, "/", 200).Find("#attention li").First()); !strings.HasPrefix(got, "20 dead letters of one cause: llm provider timeout") || !strings.Contains(got, "Show them") {
 		t.Errorf("the overview begins with %q", got)
 	}
-	if n := newSite(t, webtest.Rich(noon).Batch).get(t, "/dlq", 200).Find("#banners .banner.warn").Length(); n != 0 {
+	if n := newSite(t, webtest.Rich(noon).Batch).get(t, "/dlq?status=all", 200).Find("#banners .banner.warn").Length(); n != 0 {
 		t.Errorf("%d banners about a trickle", n)
 	}
 }
@@ -50,7 +50,7 @@ func TestTheBannerOfAnIncidentMovesNothingUnderThePointer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, incident(12).Batch)
 	b := openTab(t, testkit.Browser(t), s)
-	b.open(t, "/dlq")
+	b.open(t, "/dlq?status=all")
 	b.until(t, `document.body.dataset.stream === "open"`)
 	s.clock.Advance(10 * time.Second)
 	more := webtest.NewStory(s.clock.Now()).From(900_000)

@@ -81,7 +81,7 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, webtest.Rich(noon).Batch, reported, acting)
 	seen := map[string]bool{}
-	queue := []string{"/", "/tasks", "/tasks/tsk-7f3a91", "/in-flight", "/agents", "/agents/cto", "/dlq", "/duplicates", "/reconciliation", "/reconciliation?id=a", "/capture", "/map"}
+	queue := []string{"/", "/tasks", "/tasks/tsk-7f3a91", "/in-flight", "/agents", "/agents/cto", "/dlq?status=open", "/duplicates", "/reconciliation", "/reconciliation?id=a", "/capture", "/map"}
 	for _, tab := range []string{"events", "payload", "idempotency", "related", "json"} {
 		queue = append(queue, "/tasks/tsk-7f3a91?tab="+tab)
 	}

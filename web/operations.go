@@ -69,7 +69,7 @@ func (w *Web) operations(c *gin.Context) error {
 		p.Rows = append(p.Rows, views.OperationRow{Operation: o, Href: operationAddress(o.ID), On: cmp.Or(names[single(o)], operationWords(o)), Entry: single(o)})
 	}
 	if len(found) == 0 {
-		p.Empty = views.EmptyState{Kind: "healthy", Say: "No operation yet.", Why: "What is done about dead letters is listed here, with how far it is.", Links: []views.Chip{{Href: "/dlq", Label: "DLQ"}}}
+		p.Empty = views.EmptyState{Kind: "healthy", Say: "No operation yet.", Why: "What is done about dead letters is listed here, with how far it is.", Links: []views.Chip{{Href: openDead, Label: "DLQ"}}}
 	}
 	return w.render(c, frame{title: "Operations", section: "operations", search: true, snapshot: snap}, views.Operations(p))
 }

@@ -187,7 +187,7 @@ func TestAnOperationIsCancelledOnItsPage(t *testing.T) {
 func TestReadersWhoMayNotActAreToldWhy(t *testing.T) {
 	t.Parallel()
 	s, _ := newOperating(t, func(c *setup) { c.Access = access.Authorizer{ReadOnly: true} })
-	wants{"#bulk-off": "read-only mode", "#selbar button[type=submit]": "=0", "#matching": "=0", ".group .btn": "=0"}.check(t, s.get(t, "/dlq", 200))
+	wants{"#bulk-off": "read-only mode", "#selbar button[type=submit]": "=0", "#matching": "=0", ".group .btn": "=0"}.check(t, s.get(t, "/dlq?status=all", 200))
 	wants{"main > .banner.run": "read-only mode", "#bulk fieldset[disabled]": "", "#dry": "Eligible"}.check(t, s.get(t, "/operations/new?select=all&action=retry", 200))
 	if answer, _ := s.send(t, "/operations", url.Values{"select": {"all"}, "action": {"retry"}}); answer.StatusCode != http.StatusForbidden {
 		t.Errorf("got %d, want 403", answer.StatusCode)

@@ -70,7 +70,7 @@ func TestPagesOfARichFleet(t *testing.T) {
 		"/in-flight":                                                  {"#presumed_dead tr.kind": "Presumed dead 1", "#stale .kind": "Stale 1", "#stuck": "Architecture note", "#expiring": "Fix focus order", "#healthy .kind": "Healthy 2", "#lede": "6 leases, 4 with something wrong", "#presumed_dead .left": "−1m 48s", "#healthy td:nth-child(4) small": "mkt-9f21-4", ".lease[role=img]": "=6"},
 		"/agents":                                                     {"#rows tr": "=8", "#summary": "8 agents, 6 busy, 1 silent", "#rows a.title[href='/agents/backend']": "backend"},
 		"/agents/marketing":                                           {"h1": "marketing", "#stats .v": "1", "#holds .doing": "Draft launch thread", "#recent tbody tr": "=20", "#consumers td.grow": "genbrain.agents.marketing.tasks.>"},
-		"/dlq":                                                        {"#rows tr": "", "#groups li:first-child .name": "", "#stats a:first-child .k": "Open", ".lede": "Messages that died", "#statistics tbody tr:first-child th": "November 2026", "#rows a.title[href^='/dlq/']": ""},
+		"/dlq?status=all":                                             {"#rows tr": "", "#groups li:first-child .name": "", "#stats a:first-child .k": "Open", ".lede": "Messages that died", "#statistics tbody tr:first-child th": "November 2026", "#rows a.title[href^='/dlq/']": ""},
 		"/dlq?detail=llm_provider_timeout":                            {"#rows tr": "=4", "#chips .chip": "detail is llm_provider_timeout"},
 		"/dlq?q=agent:marketing":                                      {"#rows td:nth-child(4)": "marketing", "#states a": "All"},
 		"/duplicates":                                                 {"#ledger tbody tr:first-child th": "November 2026", "#ledger tfoot td:nth-child(4)": "38", "#cases tbody tr": "=10", "#cases small": "Published more often than stored"},
@@ -159,7 +159,7 @@ func TestAnyBytesMayBeATaskID(t *testing.T) {
 func TestAFleetThatWasNeverSeen(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, lifecycle.Batch{}, func(c *setup) { c.Server = "nats://127.0.0.1:4222" })
-	for path, selector := range map[string]string{"/": "#stats", "/tasks": "#rows", "/in-flight": "#leases", "/agents": "#rows", "/dlq": "#rows", "/duplicates": ".panel"} {
+	for path, selector := range map[string]string{"/": "#stats", "/tasks": "#rows", "/in-flight": "#leases", "/agents": "#rows", "/dlq?status=open": "#rows", "/duplicates": ".panel"} {
 		wants{selector + " .say": "Listening. Nothing has crossed the task stream yet.", selector + " pre": "nats --server nats://127.0.0.1:4222 pub genbrain.agents.cto.tasks.code_review"}.check(t, s.get(t, path, 200))
 	}
 	wants{"#gaps .say": "No gap is known in the last 30 days.", "#quarantine .say": "No line is in quarantine.", "#consumers .say": "No worker's consumer is known."}.check(t, s.get(t, "/capture", 200))
@@ -175,7 +175,7 @@ func TestAFleetThatIsHealthy(t *testing.T) {
 	wants{"#attention .say": "All healthy: nothing needs attention.", ".banner": "=0"}.check(t, s.get(t, "/", 200))
 	wants{"#leases .say": "All healthy: no task is in flight"}.check(t, s.get(t, "/in-flight", 200))
 	wants{"#restarts .say": "No restart with messages in hand is known."}.check(t, s.get(t, "/restarts", 200))
-	wants{"#rows .say": "All healthy: no message is dead."}.check(t, s.get(t, "/dlq", 200))
+	wants{"#rows .say": "All healthy: no message is dead."}.check(t, s.get(t, "/dlq?status=all", 200))
 }
 
 func TestWhenCaptureIsDown(t *testing.T) {

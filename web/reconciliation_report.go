@@ -71,7 +71,7 @@ func balanceTerms(r *reconcile.Report) []views.BalanceTerm {
 		{Label: "Published", Icon: "published", N: b.Published, Why: "Stored by the stream, counted by sequence numbers"},
 		{Sign: "=", Label: "Completed", Icon: "completed", N: b.Completed, Why: "Acknowledged, or gone after completion was recorded"},
 		{Sign: "+", Label: "In flight", Icon: "inflight", N: b.InFlight, Href: "/in-flight", Why: "Waiting, held by a worker, or due again"},
-		{Sign: "+", Label: "In DLQ", Icon: "dlq", N: b.InDLQ, Href: "/dlq", Why: "A dead-letter entry exists"},
+		{Sign: "+", Label: "In DLQ", Icon: "dlq", N: b.InDLQ, Href: whole("/dlq"), Why: "A dead-letter entry exists"},
 		{Sign: "+", Label: "Terminated", Icon: "dead", N: b.Terminated, Why: "Ended by a worker or an operator, without a dead-letter entry"},
 		{Sign: "+", Label: "Expired", Icon: "clock", Tone: toneOf(expired, "warn"), N: b.Expired, Href: expired, Why: "Left the stream by its max_age"},
 		{Sign: "+", Label: "Exhausted", Icon: "exhausted", Tone: toneOf(exhausted, "bad"), N: b.Exhausted, Href: exhausted, Why: "Attempts used up, without a dead-letter entry"},

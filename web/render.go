@@ -142,7 +142,7 @@ func address(path string, v url.Values) string {
 		}
 	}
 	if len(q) == 0 {
-		return path
+		return whole(path)
 	}
 	return path + "?" + q.Encode()
 }

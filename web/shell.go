@@ -64,7 +64,7 @@ func navigation(snap *query.FleetSnapshot, operates bool) []views.NavItem {
 		{Section: "overview", Href: "/", Icon: "overview", Label: "Overview"},
 		{Section: "tasks", Href: "/tasks", Icon: "tasks", Label: "Tasks"},
 		inFlightItem(snap.InFlight),
-		{Section: "dlq", Href: "/dlq", Icon: "dlq", Label: "DLQ", Count: short(snap.DeadOpen), Said: views.Count(snap.DeadOpen) + " open"},
+		{Section: "dlq", Href: openDead, Icon: "dlq", Label: "DLQ", Count: short(snap.DeadOpen), Said: views.Count(snap.DeadOpen) + " open"},
 		alertsItem(snap.Alerts),
 		{Section: "operations", Href: "/operations", Icon: "operations", Label: "Operations"},
 		{Section: "duplicates", Href: "/duplicates", Icon: "duplicates", Label: "Duplicates"},

@@ -80,7 +80,7 @@ func (b *tab) point(t *testing.T, selector string) {
 func newOnesWait(t *testing.T, browser context.Context) {
 	s, _ := newOperating(t)
 	b := openTab(t, browser, s)
-	b.open(t, "/dlq")
+	b.open(t, "/dlq?status=all")
 	b.until(t, `document.body.dataset.stream === "open"`)
 	before := b.order(t, "#rows")
 	s.clock.Advance(time.Second)

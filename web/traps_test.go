@@ -151,7 +151,7 @@ func tabletTables(t *testing.T, browser context.Context) {
 	work()
 	s.run(t, "/operations/new?select=all&filter=status%3Dopen&action=retry", map[string]string{"reason": strings.Repeat("the provider is back ", 8)})
 	b := openTab(t, browser, s)
-	for _, path := range []string{"/", "/tasks", "/tasks?state=dead_lettered", "/in-flight", "/alerts/rules", "/operations", "/agents", "/agents/marketing", "/dlq", "/reconciliation", "/capture", "/map", "/tasks/tsk-7f3a91", "/tasks/tsk-7f3a91?tab=related"} {
+	for _, path := range []string{"/", "/tasks", "/tasks?state=dead_lettered", "/in-flight", "/alerts/rules", "/operations", "/agents", "/agents/marketing", "/dlq?status=all", "/reconciliation", "/capture", "/map", "/tasks/tsk-7f3a91", "/tasks/tsk-7f3a91?tab=related"} {
 		b.open(t, path)
 		for _, width := range []int64{768, 1024, 1280} {
 			b.do(t, "resize", chromedp.EmulateViewport(width, 900))

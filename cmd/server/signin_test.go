@@ -194,7 +194,7 @@ func TestPeopleSignInThroughAProvider(t *testing.T) {
 		t.Fatalf("the provider's page: %d, %s", status, page.Text())
 	}
 	where, status, page := b.signInThere(issuer, page)
-	if where != "/dlq" || status != 200 || !strings.Contains(page.Find(".reader").Text(), "test-user2") {
+	if where != "/dlq?status=open" || status != 200 || !strings.Contains(page.Find(".reader").Text(), "test-user2") {
 		t.Fatalf("signed in: at %s, %d, %s", where, status, page.Text())
 	}
 	if _, status, _ = b.open(http.MethodPost, "/reconciliation", url.Values{}); status != 403 {

@@ -4,7 +4,7 @@ import { togglePause } from "./live.js";
 import { closePane } from "./pane.js";
 import { toggleTheme } from "./prefs.js";
 
-const places = { o: "/", t: "/tasks", i: "/in-flight", a: "/agents", d: "/dlq", l: "/alerts", u: "/duplicates", r: "/reconciliation" };
+const places = { o: "/", t: "/tasks", i: "/in-flight", a: "/agents", d: "/dlq?status=open", l: "/alerts", u: "/duplicates", r: "/reconciliation" };
 let goUntil = 0;
 
 const row = "table[data-rows] tbody tr, ul[data-rows] > li";

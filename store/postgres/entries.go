@@ -132,7 +132,8 @@ func (s *Store) EntryGroups(
 		"count(*) FILTER (WHERE e.failed > " + recent + " AND e.failed <= " + end + "), " +
 		"count(*) FILTER (WHERE e.failed > " + before + " AND e.failed <= " + recent + "), " +
 		"count(*) FILTER (WHERE e.status IN ('retried', 'reassigned')), " +
-		"count(*) FILTER (WHERE e.status IN ('retried', 'reassigned') AND e.outcome = 'resolved'), " + fields +
+		"count(*) FILTER (WHERE e.status IN ('retried', 'reassigned') AND e.outcome = 'resolved'), " +
+		"count(*) FILTER (WHERE e.status IN ('retried', 'reassigned') AND e.outcome = 'died_again'), " + fields +
 		" FROM entries e WHERE " + c.all() + " GROUP BY " + fields + " ORDER BY count(*) DESC, " + bytewise(by) + " LIMIT " + c.arg(limit)
 	rows, err := s.pool.Query(ctx, query, c.args...)
 	if err != nil {
@@ -140,7 +141,7 @@ func (s *Store) EntryGroups(
 	}
 	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (g dlqtriage.EntryGroup, err error) {
 		values := make([][]byte, len(by))
-		targets := []any{&g.Count, &g.Open, &g.FirstAt, &g.LastAt, &g.Recent, &g.Before, &g.Retried, &g.Recovered}
+		targets := []any{&g.Count, &g.Open, &g.FirstAt, &g.LastAt, &g.Recent, &g.Before, &g.Retried, &g.Recovered, &g.DiedAgain}
 		for i := range values {
 			targets = append(targets, &values[i])
 		}

@@ -147,7 +147,8 @@ func (s *Store) EntryGroups(
 	recent, before := int64(now.Add(-dlqtriage.TrendSpan)), int64(now.Add(-2*dlqtriage.TrendSpan))
 	q := sqlText{}
 	q.add("SELECT count(*), sum(status = 'open'), min(failed), max(failed), sum(failed > ? AND failed <= ?), sum(failed > ? AND failed <= ?), "+
-		"sum(status IN ('retried', 'reassigned')), sum(status IN ('retried', 'reassigned') AND outcome = 'resolved'), "+fields+
+		"sum(status IN ('retried', 'reassigned')), sum(status IN ('retried', 'reassigned') AND outcome = 'resolved'), "+
+		"sum(status IN ('retried', 'reassigned') AND outcome = 'died_again'), "+fields+
 		" FROM entries e WHERE TRUE", recent, int64(now), before, recent)
 	addEntryFilter(&q, f)
 	q.add(" GROUP BY "+fields+" ORDER BY count(*) DESC, "+fields+" LIMIT +?", int64(limit))
@@ -155,7 +156,7 @@ func (s *Store) EntryGroups(
 		return s.each(conn, &q, func(r *statement) error {
 			g := dlqtriage.EntryGroup{
 				Count: r.getInt(), Open: r.getInt(), FirstAt: lifecycle.Micros(r.getInt()), LastAt: lifecycle.Micros(r.getInt()),
-				Recent: r.getInt(), Before: r.getInt(), Retried: r.getInt(), Recovered: r.getInt(),
+				Recent: r.getInt(), Before: r.getInt(), Retried: r.getInt(), Recovered: r.getInt(), DiedAgain: r.getInt(),
 			}
 			for range by {
 				g.Values = append(g.Values, r.getText())

@@ -249,8 +249,11 @@ func groupsOf(all []dlqtriage.Entry, by []dlqtriage.GroupField, now lifecycle.Mi
 		}
 		if e.Status == dlqtriage.StatusRetried || e.Status == dlqtriage.StatusReassigned {
 			g.Retried++
-			if e.Outcome == dlqtriage.OutcomeResolved {
+			switch e.Outcome {
+			case dlqtriage.OutcomeResolved:
 				g.Recovered++
+			case dlqtriage.OutcomeDiedAgain:
+				g.DiedAgain++
 			}
 		}
 		switch age := now.Sub(e.FailedAt); {

@@ -1,0 +1,95 @@
+package web_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/PuerkitoBio/goquery"
+
+	"fleetglass/lifecycle"
+	"fleetglass/web/webtest"
+)
+
+// threeDead is a fleet of which two dead letters of one cause were retried: one completed, the other died again, which is open, as is a third.
+func threeDead() lifecycle.Batch {
+	story := webtest.NewStory(noon)
+	const reason = "llm_provider_timeout: no first token"
+	dead := map[string]webtest.Message{}
+	for i, id := range []string{"tsk-good", "tsk-bad", "tsk-new"} {
+		dead[id] = died(story, id, time.Duration(60-10*i)*time.Minute, reason, "transient", "llm_provider_timeout")
+	}
+	for i, id := range []string{"tsk-good", "tsk-bad"} {
+		ago := time.Duration(i-30) * time.Minute
+		decided := lifecycle.Detail{Triage: lifecycle.Triage{Revision: 1, Outcome: lifecycle.OutcomeRetried, Actor: "ann"}}
+		story.Tell(lifecycle.Triaged, lifecycle.Recorded, dead[id], 0, ago, decided)
+		again := story.PublishAgain(id, "cto", "review", "The death of "+id, ago, "", 1, dead[id].Key.String())
+		story.Deliver(again, 1, ago+time.Minute)
+		if id == "tsk-good" {
+			story.Say(lifecycle.Acked, again, 1, ago+2*time.Minute, lifecycle.Detail{})
+			continue
+		}
+		story.Say(lifecycle.Terminated, again, 1, ago+2*time.Minute, lifecycle.Detail{Ending: lifecycle.Ending{Reason: reason}})
+		story.Bury(again, "transient", 9, ago+3*time.Minute)
+	}
+	return story.Batch
+}
+
+// The bare address leads to what waits for a decision, and says so; all of them have an address of their own.
+func TestTheDLQOpensOnWhatIsOpen(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, threeDead(), operating)
+	answer := s.fetch(t, "/dlq", http.Header{})
+	_ = answer.Body.Close()
+	if at := answer.Header.Get("Location"); answer.StatusCode != http.StatusFound || at != "/dlq?status=open" {
+		t.Fatalf("/dlq answers %d to %q, want 302 to /dlq?status=open", answer.StatusCode, at)
+	}
+	open := s.get(t, "/dlq?status=open", 200)
+	wants{"#states a[aria-current]": "open 2", "#rows tr:nth-child(2)": "The death of tsk-new", "#rows tr:nth-child(3)": "=0", "#chips a": "=0", "#groups li:first-child .name": "All open"}.check(t, open)
+	all := open.Find("#states a:contains('All')").AttrOr("href", "")
+	if all != "/dlq?status=all" {
+		t.Errorf("All leads to %q", all)
+	}
+	list := s.get(t, all, 200)
+	wants{"#states a[aria-current]": "All 4", "#groups li:first-child a[aria-current]": "All4"}.check(t, list)
+	if n := list.Find("#rows tr").Length(); n != 4 {
+		t.Errorf("All lists %d messages, want 4", n)
+	}
+	if json := list.Find("a[href^='/api/v1/dlq']").AttrOr("href", ""); json != "/api/v1/dlq" {
+		t.Errorf("the JSON of All is %q: the API knows no status \"all\"", json)
+	}
+	for _, form := range []string{"#filters form", "#query"} {
+		if v := list.Find(form+" input[name=status]").AttrOr("value", ""); v != "all" {
+			t.Errorf("%s keeps status %q of All: sent empty it would open on open ones", form, v)
+		}
+	}
+	for _, kept := range []string{"/dlq?agent=cto", "/dlq?by=agent", "/dlq?q=token"} {
+		wants{"#states a[aria-current]": "All 4"}.check(t, s.get(t, kept, 200))
+	}
+	if n := s.get(t, "/dlq?agent=cto&status=all", 200).Find("#states a[aria-current]").Text(); !strings.Contains(n, "4") {
+		t.Errorf("with another condition status=all reads %q", n)
+	}
+}
+
+// Where nothing is open the page says so, and does not claim that nothing died.
+func TestTheDLQWithNothingOpenLeadsToAll(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, threeDead(), operating)
+	s.get(t, "/dlq?status=open", 200).Find("#rows a.title").Each(func(_ int, a *goquery.Selection) {
+		s.take(t, a.AttrOr("href", ""), "quarantine", map[string]string{"reason": "decided"})
+	})
+	s.clock.Advance(2 * time.Second) // Answers are shared for a while.
+	empty := s.get(t, "/dlq?status=open", 200)
+	wants{"#rows": "Nothing waits for a decision.", "#rows a[href='/dlq?status=all']": "All 4"}.check(t, empty)
+}
+
+// A group says how its retries ended, whatever is listed, and nothing where none was tried.
+func TestAGroupSaysHowItsRetriesEnded(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, threeDead(), operating)
+	for _, list := range []string{"/dlq?status=open", "/dlq?status=all", "/dlq?by=agent&status=open"} {
+		wants{"#groups .group .recovered": "1 of 2 retries completed, 1 died again"}.check(t, s.get(t, list, 200))
+	}
+	wants{"#groups .recovered": "=0"}.check(t, newSite(t, reasons()).get(t, "/dlq?status=open", 200))
+}
