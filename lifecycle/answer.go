@@ -37,7 +37,7 @@ func answer(t Trace, in TraceInput) Answers {
 	head, _ := t.Shown()
 	out := Answers{Ownership: ownership(head), LastReceipt: lastReceipt(t, head), Recovery: recovery(head, in)}
 	out = in.besideSilent(out, head)
-	out.Recovery = besideOthers(besideSharers(out.Recovery, head, t.Facts), head, t.Messages)
+	out.Recovery = besideOthers(besideSharers(besideRecord(out.Recovery, head), head, t.Facts), head, t.Messages)
 	return out
 }
 

@@ -67,6 +67,20 @@ func besideSharers(a Answer, m MessageTrace, t TaskFacts) Answer {
 	return a.and(words)
 }
 
+// besideRecord adds that the completion of its idempotency key is recorded, where the record does not complete the message itself: it covers the message.
+func besideRecord(a Answer, m MessageTrace) Answer {
+	if s := m.Facts.Stored; !m.bound.coveredAt.Known() || m.bound.recordedAt.Known() || m.bound.reportedAt.Known() || s == nil || s.IdempotencyKey == "" {
+		return a
+	}
+	switch state := m.Verdict.State; {
+	case state == StateOutcomeUnknown || state == StateRemoved:
+		return a.and("a completion of its key is recorded")
+	case state.Open():
+		return a.and("a completion of its key is recorded, so that a later delivery will find it and skip the work")
+	}
+	return a
+}
+
 // besideOthers adds that another message of the task is still to be worked on, where the one by which it is shown is over.
 func besideOthers(a Answer, m MessageTrace, all []MessageTrace) Answer {
 	if m.Verdict.State.Open() {
@@ -131,13 +145,21 @@ func waiting(m MessageTrace, in TraceInput) Answer {
 	case takers.gone != "" && len(takers.present) == 0:
 		return say("Its consumer is gone", fmt.Sprintf("Consumer %s was deleted: nobody delivers it until a consumer exists.", takers.gone))
 	case takers.all(func(c ConsumerState) bool { return c.Paused }):
-		return say("Its consumer is paused", fmt.Sprintf("Nothing is delivered until consumer %s resumes.", takers.present[0].Name))
+		return say("Its consumer is paused", fmt.Sprintf("Nothing is delivered until %s.", takers.present[0].resumes()))
 	case takers.all(ConsumerState.busy):
 		return say("Its worker is busy", in.behind(takers.present[0]))
 	case len(takers.present) > 0:
 		return say("It waits for a worker", fmt.Sprintf("The broker delivers it with the next pull of %s.", takers.present[0].Name))
 	}
 	return Answer{Headline: "It waits for a worker", Text: "The broker delivers it when a worker pulls; which consumer takes it is not known yet.", Provenance: Inferred}
+}
+
+// resumes says when a paused consumer goes on.
+func (c ConsumerState) resumes() string {
+	if !c.PausedUntil.Known() {
+		return fmt.Sprintf("consumer %s resumes", c.Name)
+	}
+	return fmt.Sprintf("consumer %s resumes, at %s unless somebody changes that", c.Name, clock(c.PausedUntil))
 }
 
 // behind says which task a busy consumer works on, where that is known.
@@ -174,9 +196,9 @@ func inHand(m MessageTrace, in TraceInput) Answer {
 	case next.What == "exhaustion":
 		return say("This is the last attempt", "Without an answer it is exhausted.")
 	case c.Paused && back:
-		return say("Its consumer is paused", fmt.Sprintf("Nothing is delivered until consumer %s resumes.", c.Name))
+		return say("Its consumer is paused", fmt.Sprintf("Nothing is delivered until %s.", c.resumes()))
 	case c.Paused:
-		return say("Its consumer is paused", fmt.Sprintf("Without an answer it waits until consumer %s resumes.", c.Name))
+		return say("Its consumer is paused", fmt.Sprintf("Without an answer it waits until %s.", c.resumes()))
 	case past && c.MaxAckPending != 1:
 		return say("Due since "+Lasting(in.Now.Sub(next.At)), "It goes to the worker that pulls next, if none has it already.")
 	case past:

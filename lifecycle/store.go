@@ -122,6 +122,7 @@ type ConsumerState struct {
 	FloorCSeq     uint64
 	FloorSeq      uint64
 	Paused        bool
+	PausedUntil   Micros      // When it goes on by itself; zero where that is not known, or it is not paused.
 	Gone          bool        // It was there before and is not now.
 	Watches       bool        // It only watches: its stream is no work queue, and it is not named as a worker's.
 	WaitsSince    Micros      // Since when the broker goes by its ack wait and backoff as they are, where they were seen otherwise before; zero where they were not.

@@ -23,6 +23,9 @@ func consumerOf(stream lifecycle.StreamID, info *jetstream.ConsumerInfo) Consume
 		DeliveredCSeq: info.Delivered.Consumer, DeliveredSeq: info.Delivered.Stream, DeliveredAt: instant(info.Delivered.Last),
 		FloorCSeq: info.AckFloor.Consumer, FloorSeq: info.AckFloor.Stream, Paused: info.Paused,
 	}, AckedAt: instant(info.AckFloor.Last)}
+	if info.Paused {
+		c.PausedUntil = instant(cfg.PauseUntil)
+	}
 	switch {
 	case len(cfg.FilterSubjects) > 0:
 		c.Filters = cfg.FilterSubjects

@@ -62,8 +62,28 @@ var completion = []situation{{
 		c.consumer(worker(c.agent + "other"))
 		c.report(c.agent, "completed", "", nil)
 	},
-	may:   all(messageIs(1, "published")),
+	may:   all(messageIs(0, "completing"), messageIs(1, "published")),
 	never: all(messageIsNot(1, done...), messageIsNot(0, "completed")),
+}, {
+	name: "a report without a message id fits one of two messages by its attempt, and another by its time",
+	act: func(c *clients) {
+		worker := c.workers(wait(time.Second), atOnce(3), atMost(5))
+		c.publish(publish{})
+		c.pull(worker)
+		again := c.pull(worker)
+		worker = c.workers(wait(10*time.Minute), atOnce(3), atMost(5))
+		c.heartbeat(again)
+		c.publish(publish{id: c.task("") + ":b"})
+		c.heartbeat(c.pull(worker))
+		c.publish(publish{task: "early"})
+		c.heartbeat(c.pull(worker))
+		c.report(c.agent, "completed", "", map[string]any{"attempt": 2})
+		c.report(c.agent, "completed", "early", nil)
+		c.works(3 * time.Second)
+		c.publish(publish{task: "early", id: c.task("early") + ":b"})
+	},
+	may:   all(messageIs(0, "completing"), messageIs(1, "processing"), of("early", all(messageIs(0, "completing"), messageIs(1, "published")))),
+	never: all(messageIsNot(0, "completed"), messageIsNot(1, done...), of("early", all(messageIsNot(0, "completed"), messageIsNot(1, done...)))),
 }, {
 	name: "a report without a message id fits two messages and stays with the task",
 	act: func(c *clients) {
@@ -99,8 +119,8 @@ var completion = []situation{{
 		c.ack(m)
 		c.heartbeat(old)
 	},
-	may:   all(messageIs(1, "completed"), messageIs(0, "delivered", "processing"), silent("nothing to do"), isNot("completed")),
-	never: messageIsNot(0, "completed"),
+	may:   all(messageIs(1, "completed"), messageIs(0, "delivered", "processing"), onBoard(byFirst, "", false), finds("older_at_work"), isNot("completed")),
+	never: all(messageIsNot(0, "completed"), known(0, silent("nothing to do", "nobody: its worker acknowledged it"))),
 }, {
 	name: "an acknowledgement of a message that was never delivered",
 	act: func(c *clients) {
@@ -110,7 +130,7 @@ var completion = []situation{{
 		c.send(nats.NewMsg("$JS.ACK.TASKS."+c.agent+"-task-worker.1."+strconv.FormatUint(zero.seq, 10)+".1."+stamp+".0"), "+ACK")
 	},
 	may:   all(is("published"), noAttempt(0)),
-	never: all(isNot(done...), messageIsNot(0, done...)),
+	never: all(isNot(done...), messageIsNot(0, done...), noAttempt(0), silent("a worker has", "nothing to do")),
 }, {
 	name: "an acknowledgement by a consumer that no longer exists",
 	act: func(c *clients) {
@@ -132,8 +152,8 @@ var completion = []situation{{
 		c.record("", said(one))
 		c.ack(m)
 	},
-	may:   all(messageIs(1, "completed"), messageIsNot(0, "completed")),
-	never: messageIsNot(0, "completed"),
+	may:   all(messageIs(1, "completed"), messageIs(0, "delivered"), says("a completion of its key is recorded"), onBoard(byFirst, "", false)),
+	never: all(messageIsNot(0, done...), silent("the work is done")),
 }, {
 	name: "two messages of one key are recorded in one millisecond, the second after it has gone",
 	act: func(c *clients) {
@@ -160,8 +180,8 @@ var completion = []situation{{
 		c.works(500 * time.Millisecond) // The broker dates what it says of the deletion some milliseconds after it.
 		c.record("", nil)
 	},
-	may:   messageIs(0, "outcome_unknown"),
-	never: messageIsNot(0, "completed"),
+	may:   all(is("outcome_unknown"), ended("removed"), says("look for its effect first", "a completion of its key is recorded")),
+	never: all(messageIsNot(0, "completed"), silent("nothing to do", "the work is done")),
 }, {
 	name: "a zombie acknowledges after the next attempt gave the message up",
 	act: func(c *clients) {

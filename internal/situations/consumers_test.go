@@ -68,8 +68,8 @@ var consumers = []situation{{
 		c.ack(c.pull(c.consumer(auditor(c.agent))))
 		c.term(c.pull(c.workers()), "token_budget_exceeded: 50,000 output tokens")
 	},
-	may:   all(is("terminated", "exhausted"), isNot(done...)),
-	never: isNot("completed"),
+	may:   all(is("terminated"), ended("terminated"), watchedBy(0, "-auditor"), pageSays("token_budget_exceeded: 50,000 output tokens")),
+	never: isNot(append(done, "exhausted", "outcome_unknown")...),
 }, {
 	name: "limits retention: no consumer is named as a worker's",
 	on:   limits,
@@ -138,7 +138,7 @@ var consumers = []situation{{
 	name: "a consumer is deleted and created again with work in hand",
 	act: func(c *clients) {
 		c.publish(publish{})
-		c.pull(c.workers())
+		c.heartbeat(c.pull(c.workers()))
 		c.works(500 * time.Millisecond)
 		c.deleteConsumer()
 		m := c.pull(c.workers())
@@ -146,18 +146,18 @@ var consumers = []situation{{
 		c.works(500 * time.Millisecond)
 		c.ack(m)
 	},
-	may:   all(is("completed"), findsNo(wrongs...), withinLife),
+	may:   all(is("completed"), findsNo(wrongs...), withinLife, either(attempts(0, 2, 1), attempts(0, 1, 1)), current(1)), // Nobody looked between its second delivery and its end.
 	never: all(findsNo(wrongs...), neverStale("zombie", "presumed_dead", "stale"), isNot("exhausted"), withinLife),
 }, {
 	name: "a consumer is created again and its worker takes as long as before",
 	act: func(c *clients) {
 		c.publish(publish{})
-		c.pull(c.workers(atMost(1)))
+		c.heartbeat(c.pull(c.workers(atMost(1))))
 		c.works(300 * time.Millisecond)
 		c.deleteConsumer()
 		c.heartbeat(c.pull(c.workers(atMost(1))))
 	},
-	may:   all(is("delivered", "processing", "redelivered"), findsNo(wrongs...), withinLife),
+	may:   all(is("delivered", "processing"), findsNo(wrongs...), withinLife, attempts(0, 2, 1), current(1), ended("timed_out", "open")),
 	never: all(findsNo(wrongs...), neverStale("zombie", "presumed_dead", "stale"), isNot("exhausted"), withinLife),
 }, {
 	name: "a consumer is deleted with work in hand, and its worker acknowledges later",
@@ -254,19 +254,23 @@ var consumers = []situation{{
 	name: "a consumer is paused",
 	act: func(c *clients) {
 		c.workers()
-		_, err := c.js.PauseConsumer(c.ctx, "TASKS", c.agent+"-task-worker", time.Now().Add(time.Hour))
+		_, err := c.js.PauseConsumer(c.ctx, "TASKS", c.agent+"-task-worker", time.Date(2099, 12, 31, 8, 0, 0, 0, time.UTC))
 		c.must(err)
+		c.seen()
 		c.publish(publish{})
 	},
-	may: all(is("published"), says("paused"), silent("next pull")),
+	may:   all(is("published"), says("its consumer is paused"), says("2099-12-31 08:00:00")),
+	never: known(0, silent("next pull", "it waits for a worker")),
 }, {
 	name: "a worker is busy with all that it may hold",
 	act: func(c *clients) {
 		c.publish(publish{task: "before"})
 		c.heartbeat(c.pull(c.workers()))
+		c.seen()
 		c.publish(publish{})
 	},
-	may: all(is("published"), silent("next pull"), func(s story) error { return says(s.tasks["before"].TaskID)(s) }),
+	may:   all(is("published"), says("its worker is busy"), func(s story) error { return says(s.tasks["before"].TaskID)(s) }),
+	never: known(0, silent("next pull", "it waits for a worker")),
 }, {
 	name: "a publish is swallowed because another task used its message id",
 	act: func(c *clients) {

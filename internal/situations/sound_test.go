@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // closed are states of a message that nobody delivers again.
@@ -42,6 +44,18 @@ func sound(s story) error {
 			return fmt.Errorf("more than one sentence: %q", text)
 		}
 	}
+	if strings.Contains(words, "will be delivered") {
+		return errors.New("the answers promise a delivery")
+	}
+	if err := attemptsLeft(words); err != nil {
+		return err
+	}
+	if strings.Contains(words, "nothing to do") && slices.ContainsFunc(t.Messages, func(m seenMessage) bool { return !slices.Contains(closed, m.State) }) {
+		return errors.New("a message of it is not over, and the answers say that there is nothing to do")
+	}
+	if l := t.Lease; l != nil && l.StaleKind != nil && *l.StaleKind == "expiring" && (l.DeadlineAt == nil || l.DeadlineAt.Before(time.Now().Add(-time.Second))) {
+		return fmt.Errorf("a lease whose deadline is %v is expiring", l.DeadlineAt)
+	}
 	for _, phrase := range held {
 		if slices.Contains(over, t.State) && strings.Contains(words, phrase) {
 			return fmt.Errorf("it is %s, and the answers say %q", t.State, phrase)
@@ -57,6 +71,21 @@ func sound(s story) error {
 	}
 	return nil
 }
+
+// attemptsLeft holds where answers that say that no attempt is left name none of several of which one is.
+func attemptsLeft(words string) error {
+	if !strings.Contains(words, "no attempt is left") && !strings.Contains(words, "last attempt") {
+		return nil
+	}
+	for _, named := range attemptOf.FindAllStringSubmatch(words, -1) {
+		if n, _ := strconv.Atoi(named[1]); named[2] != strconv.Itoa(n) {
+			return fmt.Errorf("no attempt is left, beside %q", named[0])
+		}
+	}
+	return nil
+}
+
+var attemptOf = regexp.MustCompile(`attempt (\d+) of (\d+)`)
 
 // secondSentence is where another sentence begins.
 var secondSentence = regexp.MustCompile(`[.!?] +["A-Z0-9]`)

@@ -93,7 +93,7 @@ func fleetConsumers(t *testing.T, s Store) {
 		Stream: lifecycle.StreamID{Account: "A", Domain: "hub", Name: "TASKS", Epoch: 5}, Name: "cto-task-worker", CreatedAt: 10, ObservedAt: 200,
 		Filters: []string{"genbrain.agents.cto.tasks.>"}, AckWait: 5 * time.Minute, Backoff: []time.Duration{30 * time.Second, 2 * time.Minute},
 		MaxDeliver: -1, MaxAckPending: 1, AckPending: 1, Redelivered: 2, Pending: math.MaxUint64, Waiting: 3, DeliveredCSeq: math.MaxUint64 - 1,
-		DeliveredSeq: math.MaxUint64 - 2, DeliveredAt: 190, FloorCSeq: 4, FloorSeq: 5, Paused: true, Gone: true,
+		DeliveredSeq: math.MaxUint64 - 2, DeliveredAt: 190, FloorCSeq: 4, FloorSeq: 5, Paused: true, PausedUntil: 900, Gone: true,
 	}
 	older, other, third := newer, newer, newer
 	older.ObservedAt, older.AckPending, older.Gone = 100, 0, false
