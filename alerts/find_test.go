@@ -172,6 +172,14 @@ var triggers = map[alerts.RuleID]struct{ bad, good func(*alerts.Facts) }{
 			f.Parts = append(f.Parts, health.Part{Name: "firestore", State: health.NotConfigured})
 		},
 	},
+	alerts.RuleUnjudged: {
+		bad: func(f *alerts.Facts) {
+			f.Parts = append(f.Parts, health.Part{Name: "brokersync", Kind: "collector", State: health.BestEffort, Unjudged: "nobody is named as a worker"})
+		},
+		good: func(f *alerts.Facts) {
+			f.Parts = append(f.Parts, health.Part{Name: "attempts", Kind: "collector", State: health.BestEffort, Detail: "attempts are only heard"})
+		},
+	},
 	alerts.RuleFeedSilent: {
 		bad:  func(f *alerts.Facts) { f.Parts[0].LastAt = noon.Add(-3 * time.Minute) },
 		good: func(f *alerts.Facts) { f.Parts[0].LastAt = noon.Add(-time.Minute) },

@@ -112,6 +112,13 @@ func findFeedSilent(f *Facts, r Rule) []Finding {
 	return []Finding{{What: "Our own feed is silent: no collector was heard of for " + lifecycle.Lasting(f.AsOf.Sub(last)), Since: last, Page: capturePage}}
 }
 
+// findUnjudged finds tasks whose stream keeps messages after an answer, and that nobody takes who is named as a worker.
+func findUnjudged(f *Facts, r Rule) []Finding {
+	return parts(f, func(p health.Part) bool { return p.Unjudged != "" }, func(p health.Part) Finding {
+		return Finding{What: "Some tasks cannot be judged", Why: sentence(p.Unjudged) + " " + r.Next}
+	})
+}
+
 func findCaptureGap(f *Facts, r Rule) []Finding {
 	var recent []lifecycle.Gap
 	for _, g := range f.Gaps {

@@ -55,6 +55,7 @@ func responses() []response {
 	return []response{
 		{RulePartDown, HarmBlind, captures, captures},
 		{RuleFeedSilent, HarmBlind, captures, captures},
+		{RuleUnjudged, HarmBlind, captures, captures},
 		{RuleExecutedTwice, HarmEffect, Action{"Open the task", ""}, Action{"List the tasks", listOf(lifecycle.CasesFilter(lifecycle.LayerExecution))}},
 		lease(RuleZombie, HarmEffect),
 		{RuleRemoved, HarmEffect, Action{"Open the task", ""}, Action{"List the tasks", listOf(lifecycle.Filter{States: []lifecycle.State{lifecycle.StateRemoved}})}},

@@ -36,6 +36,7 @@ const (
 	RuleFeedSilent    RuleID = "feed_silent"
 	RuleCollectorLag  RuleID = "collector_lag"
 	RuleCaptureGap    RuleID = "capture_gap"
+	RuleUnjudged      RuleID = "tasks_unjudged"
 )
 
 // Defaults are the built-in rules (SPEC 6), the worst first; those about our own observation come last. A file may change severities and
@@ -163,6 +164,10 @@ func Defaults() Rules {
 			Threshold: time.Hour, Means: "how long after its end an open gap is shown",
 			Why:  "Counts in this span are lower bounds.",
 			Next: "Look at the gap: it names its source and its reason.",
+		}, {
+			ID: RuleUnjudged, Severity: Warning, Title: "Tasks cannot be judged", Vision: true, find: findUnjudged,
+			Why:  "Whether an answer ended such a task is not known.",
+			Next: "Name the workers' consumers with --worker-consumers.",
 		},
 	}
 }

@@ -3,6 +3,7 @@ package brokersync
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +30,8 @@ type Collector struct {
 	read  map[string]lifecycle.Micros // By stream name: up to when the publish lines of its messages are stored.
 	found health.State                // As the poll at hand found things.
 	why   string
+
+	unjudged []string // What the poll at hand found that cannot be judged.
 }
 
 // New validates the configuration and starts nothing.
@@ -98,13 +101,30 @@ func (c *Collector) report(err error) {
 		return
 	}
 	c.part.State, c.part.Detail, c.part.LastAt = c.found, c.why, c.cfg.Now()
+	c.part.Unjudged = strings.Join(c.unjudged, "; ")
 }
 
-// note keeps how the poll at hand found things, which counts once it has succeeded.
+// note keeps how the poll at hand found things, which counts once it has succeeded. What it says of several streams in one state is told together, and
+// what is down is told first.
 func (c *Collector) note(state health.State, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.found, c.why = state, why
+	switch {
+	case state == health.OK:
+		c.found, c.why, c.unjudged = state, why, nil
+	case state == c.found:
+		c.why += "; " + why
+	case c.found != health.Down:
+		c.found, c.why = state, why
+	}
+}
+
+// noteUnjudged notes what the poll at hand sees and cannot judge.
+func (c *Collector) noteUnjudged(why string) {
+	c.note(health.BestEffort, why)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unjudged = append(c.unjudged, why)
 }
 
 func (c *Collector) handled(n int) {

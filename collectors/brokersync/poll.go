@@ -101,7 +101,7 @@ func (c *Collector) pollStream(ctx context.Context, b *observer, streams collect
 		return false, err
 	}
 	if why := o.unjudged(); why != "" {
-		c.note(health.BestEffort, why)
+		c.noteUnjudged(why)
 	}
 	next, batch, err := c.steps(ctx, was, &answerer{cfg: &c.cfg, stream: b.stream, streams: streams, seen: o, facts: NewFacts()})
 	if err != nil {

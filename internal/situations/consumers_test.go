@@ -77,7 +77,7 @@ var consumers = []situation{{
 		c.publish(publish{})
 		c.ack(c.pull(c.consumer(handler(c.agent))))
 	},
-	may:   all(is("published"), says("cannot be judged"), readyzSays("-handler takes: those tasks cannot be judged")),
+	may:   all(is("published"), says("cannot be judged"), readyzSays("-handler takes: those tasks cannot be judged"), pageSays("Some tasks cannot be judged.")),
 	never: all(isNot(done...), findsNo("ack_refuted", "orphaned")),
 }, {
 	name: "limits retention: the workers' consumers have another name",
