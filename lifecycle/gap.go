@@ -14,6 +14,18 @@ func Uncaptured(stream string) string { return uncaptured + stream }
 // Clock is the source of the gap that says that the clock by which a stream is kept jumped.
 func Clock(stream string) string { return clockOf + stream }
 
+// away is the source of the gap that says that the broker was away.
+const away = "broker"
+
+// BrokerAway is the gap in which the broker was away. It lost no line, and so it counts as repaired: nothing crossed the broker, and what happened elsewhere was not
+// seen.
+func BrokerAway(from, to Micros) Gap {
+	return Gap{Source: away, From: from, To: to, Reason: "the broker was away: nothing crossed it, and what agents did meanwhile was not seen", Repaired: true}
+}
+
+// OfBroker reports whether the gap says that the broker was away.
+func (g Gap) OfBroker() bool { return g.Source == away }
+
 // Concerns reports whether lines about the messages of a stream may have been missed in the gap.
 func (g Gap) Concerns(stream string) bool {
 	only, bound := g.only()

@@ -25,7 +25,8 @@ const (
 type EntryRow struct {
 	dlqtriage.Entry
 	Plan dlqtriage.Plan
-	Risk *dlqtriage.Risk // That a task of this type and agent dies, now.
+	Risk *dlqtriage.Risk      // That a task of this type and agent dies, now.
+	Task *lifecycle.TaskFacts // What is known of its task, of one that is open; nil where that was not looked at.
 }
 
 // EntryList is one page of entries.
@@ -85,16 +86,34 @@ func (s *Service) planned(ctx context.Context, e dlqtriage.Entry) (EntryRow, err
 		return EntryRow{}, err
 	}
 	row := s.rowOf(e, c)
-	if row.Risk, err = s.entryRisk(ctx, e); err != nil || !row.Plan.Eligible {
+	if row.Risk, err = s.entryRisk(ctx, e); err != nil {
+		return row, err
+	}
+	if !row.Plan.Eligible {
+		if e.Open() {
+			row.Task, err = s.taskOf(ctx, e)
+		}
 		return row, err
 	}
 	k, err := s.examiner().Examine(ctx, e.ID)
 	if errors.Is(err, lifecycle.ErrNotFound) { // It went meanwhile.
 		return row, nil
 	}
-	k.Case.Taker = c.Taker
+	if err != nil {
+		return row, err
+	}
+	k.Case.Taker, row.Task = c.Taker, &k.Record.Facts
 	row.Plan = s.cfg.Policy().PlanFor(k.Case, s.now())
-	return row, err
+	return row, nil
+}
+
+// taskOf is what is known of the task of an entry; nil where nothing is kept of it.
+func (s *Service) taskOf(ctx context.Context, e dlqtriage.Entry) (*lifecycle.TaskFacts, error) {
+	r, err := s.cfg.Store.Task(ctx, e.TaskID)
+	if errors.Is(err, lifecycle.ErrNotFound) {
+		return nil, nil
+	}
+	return &r.Facts, err
 }
 
 // rowOf is an entry with the plan of its case. One that nobody has looked at yet says so.

@@ -35,25 +35,34 @@ func ObservedTogether(steps []Observed) Observed {
 // observation is what can be said of steps of time: when lines were lost or are not read yet, and when the first known message was stored.
 type observation struct {
 	blind     blind
+	away      blind // Blind, and when the broker was away. No line was lost then: a step that is in it only in part is counted in full.
 	seen, now lifecycle.Micros
 }
 
-// observation returns it for a span, with the gaps of that span.
+// observation returns it for a span, with the gaps of that span that were not repaired, and in which nothing was observed of any stream.
 func (s *Service) observation(ctx context.Context, from, to lifecycle.Micros) (out observation, gaps []lifecycle.Gap, err error) {
-	out.now = s.now()
-	if gaps, err = s.openGapsIn(ctx, from, to); err != nil {
-		return out, gaps, err
+	now := s.now()
+	all, err := s.cfg.Store.Gaps(ctx, from, to, maxGaps)
+	if err != nil {
+		return out, nil, err
 	}
-	out.blind = s.blindNow(gaps, out.now)
+	out = s.observed(all, now)
 	out.seen, err = s.FirstSeen(ctx)
-	return out, gaps, err
+	return out, blinding(all), err
+}
+
+// observed is what gaps leave of the time before now.
+func (s *Service) observed(gaps []lifecycle.Gap, now lifecycle.Micros) observation {
+	lost := blinding(gaps)
+	away := append(slices.Clone(lost), ofBroker(gaps)...)
+	return observation{blind: s.blindNow(lost, now), away: s.blindNow(away, now), now: now}
 }
 
 // of says how much of a step was observed. Of one in which something was counted that is a part at least.
 func (o observation) of(at, end lifecycle.Micros, counted bool) Observed {
 	to := min(end, o.now)
 	switch {
-	case !o.seen.Known(), end <= o.seen, at > o.now, o.blind.covers(at, to):
+	case !o.seen.Known(), end <= o.seen, at > o.now, o.away.covers(at, to):
 		if counted {
 			return ObservedPart
 		}
@@ -129,10 +138,14 @@ func (b blind) overlaps(from, to lifecycle.Micros) bool {
 	return false
 }
 
-// openGapsIn are the gaps of the span that were not repaired, and in which nothing was observed of any stream.
-func (s *Service) openGapsIn(ctx context.Context, from, to lifecycle.Micros) ([]lifecycle.Gap, error) {
-	gaps, err := s.cfg.Store.Gaps(ctx, from, to, maxGaps)
-	return slices.DeleteFunc(OpenGaps(gaps), func(g lifecycle.Gap) bool { return !g.Everywhere() && !g.OfClock() }), err
+// blinding are the gaps that were not repaired, and in which nothing was observed of any stream.
+func blinding(gaps []lifecycle.Gap) []lifecycle.Gap {
+	return slices.DeleteFunc(OpenGaps(gaps), func(g lifecycle.Gap) bool { return !g.Everywhere() && !g.OfClock() })
+}
+
+// ofBroker are the gaps in which the broker was away.
+func ofBroker(gaps []lifecycle.Gap) []lifecycle.Gap {
+	return slices.DeleteFunc(slices.Clone(gaps), func(g lifecycle.Gap) bool { return !g.OfBroker() })
 }
 
 // FirstSeen is when the first message that is known was stored, to the minute for two days, then to the hour; zero where none is.

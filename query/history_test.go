@@ -69,7 +69,8 @@ func TestWhatNobodyHasReadYetIsNotZero(t *testing.T) {
 		s := &Service{cfg: Config{Health: health.ReporterFunc(func() []health.Part { return c.parts })}}
 		begin := now.Truncate(time.Minute).Add(-4 * time.Minute)
 		steps := []FlowStep{{At: begin, End: begin.Add(2 * time.Minute), Published: 1}, {At: begin.Add(2 * time.Minute), End: begin.Add(4 * time.Minute)}, {At: begin.Add(4 * time.Minute), End: begin.Add(6 * time.Minute)}}
-		seen := observation{blind: s.blindNow(nil, now), seen: begin, now: now}
+		seen := s.observed(nil, now)
+		seen.seen = begin
 		var got []Observed
 		for _, step := range steps {
 			got = append(got, seen.of(step.At, step.End, step.Published > 0))
@@ -91,7 +92,8 @@ func TestAStepThatLiesInAGapIsNotZero(t *testing.T) {
 	}
 	gaps := []lifecycle.Gap{{From: at(2.5), To: at(2.7)}, {From: at(3.9), To: at(4.5)}, {From: at(4.5), To: at(5)}}
 	look := func(steps []FlowStep, depth []int64, gaps ...lifecycle.Gap) {
-		o := observation{blind: blindSpans(gaps, now), seen: at(1), now: now}
+		o := (&Service{}).observed(gaps, now)
+		o.seen = at(1)
 		for i := range steps {
 			steps[i].Observed = o.of(steps[i].At, steps[i].End, steps[i].Published > 0)
 		}

@@ -17,6 +17,8 @@ type Config struct {
 	Leases func(context.Context) (Look, error) // Required. What is in hand now.
 	// Facts are those of a message. Required. found is false where nothing is kept of it.
 	Facts func(ctx context.Context, k lifecycle.MessageKey) (m lifecycle.MessageFacts, found bool, err error)
+	// Away stores that the broker was away, with messages in hand or without. Optional; default nobody does.
+	Away  func(ctx context.Context, from, to lifecycle.Micros) error
 	Every time.Duration    // Optional; how often is looked, default 1 s.
 	Now   func() time.Time // Optional; default time.Now.
 	Log   *slog.Logger     // Optional; default discards.
@@ -127,6 +129,9 @@ func (s *Scanner) takeReturns(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.returns) > 0 {
+		if err := s.noteAway(ctx, s.returns[0]); err != nil {
+			return err
+		}
 		if r, some := interrupted(s.returns[0], s.before, lifecycle.MicrosOf(s.cfg.Now())); some {
 			if err := s.save(ctx, r); err != nil {
 				return err
@@ -136,6 +141,14 @@ func (s *Scanner) takeReturns(ctx context.Context) error {
 		s.returns = s.returns[1:]
 	}
 	return nil
+}
+
+// noteAway stores when the broker was away, where that is known.
+func (s *Scanner) noteAway(ctx context.Context, e Return) error {
+	if s.cfg.Away == nil || e.Cause != CauseBroker || !e.From.Known() || e.From >= e.To {
+		return nil
+	}
+	return s.cfg.Away(ctx, e.From, e.To)
 }
 
 // follow looks what became of the victims, and stores the restarts that changed.

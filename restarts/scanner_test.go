@@ -3,6 +3,7 @@ package restarts
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -190,6 +191,39 @@ func TestTheBrokersVictimsAreThoseBeforeItCameBack(t *testing.T) {
 	turn(t, s)
 	if r := only(t, store); r.Count() != 1 || r.Victims[0].Message.Seq != 1 || r.Victims[0].Fate != FateAnswered || r.RecoveryTime(0) != time.Second {
 		t.Errorf("got %+v; want message 1, answered a second after", r)
+	}
+}
+
+// That the broker was away is kept, whether a message was in hand or not, and until it is stored.
+func TestTheTimeWithoutABrokerIsKept(t *testing.T) {
+	t.Parallel()
+	f, fails := &fleet{now: 100}, true
+	var got [][2]lifecycle.Micros
+	cfg := f.scanner(t, memory{}).cfg
+	cfg.Away = func(_ context.Context, from, to lifecycle.Micros) error {
+		if fails {
+			return errors.New("the disk is full")
+		}
+		got = append(got, [2]lifecycle.Micros{from, to})
+		return nil
+	}
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []Return{
+		{ID: "fleetglass-1", Cause: CauseFleetglass, From: at(10), To: at(20)}, {ID: "broker-1", Cause: CauseBroker, To: at(40)}, {ID: "broker-2", Cause: CauseBroker, From: at(50), To: at(60)},
+	} {
+		s.Note(e)
+	}
+	if err := s.Turn(t.Context()); err == nil {
+		t.Fatal("what could not be stored was not said")
+	}
+	fails = false
+	turn(t, s)
+	turn(t, s)
+	if want := [][2]lifecycle.Micros{{at(50), at(60)}}; !slices.Equal(got, want) {
+		t.Errorf("kept %v, want %v", got, want)
 	}
 }
 

@@ -130,6 +130,21 @@ func trendWords(g dlqtriage.EntryGroup) string {
 	return fmt.Sprintf("%s, %s in 24 h", g.Trend(), Count(g.Recent))
 }
 
+// deliveryWords say of what type a message is, and how often it was delivered, as far as is known.
+func deliveryWords(e dlqtriage.Entry) string {
+	out := "no delivery seen"
+	switch {
+	case e.Deliveries == 1:
+		out = "1 delivery"
+	case e.Deliveries > 1:
+		out = Count(int64(e.Deliveries)) + " deliveries"
+	}
+	if e.Type != "" {
+		out = Cut(e.Type, 40) + " · " + out
+	}
+	return out
+}
+
 // Retries are how the retries of a group ended, as far as they were seen to.
 type Retries struct{ Tried, Completed, DiedAgain int64 }
 

@@ -156,7 +156,10 @@ func (b *builder) gaps() {
 		}
 		x1, x2 := b.scale.x(max(g.From, b.scale.from)), b.scale.x(min(to, b.scale.to))
 		text := "not observed"
-		if g.Repaired {
+		switch {
+		case g.OfBroker():
+			text = "the broker was away"
+		case g.Repaired:
 			text = "read again later"
 		}
 		b.tl.Gaps = append(b.tl.Gaps, GapMark{X: x1, W: max(0.004, x2-x1), Text: text, Title: g.Source + ": " + Cut(g.Reason, 120)})

@@ -174,7 +174,11 @@ func (w *Web) fillEntries(ctx context.Context, p *views.DeadLettersPage, q entry
 		return err
 	}
 	for _, e := range found.Rows {
-		p.Rows = append(p.Rows, views.DeadRow{Entry: e.Entry, Href: entryAddress(e.ID), TaskHref: lifecycle.PageOfTask(e.TaskID), Plan: e.Plan, On: e.ID == q.chosen})
+		row := views.DeadRow{Entry: e.Entry, Href: entryAddress(e.ID), TaskHref: lifecycle.PageOfTask(e.TaskID), Plan: e.Plan, On: e.ID == q.chosen}
+		if e.Task != nil && e.Deliveries > 0 {
+			row.Effects, row.Doubt = effectsInShort(e.Task)
+		}
+		p.Rows = append(p.Rows, row)
 	}
 	p.First, p.FirstHref = q.from == nil || found.Prev == nil, q.with("cursor")
 	p.Pager = views.Pager{Newer: q.at(found.Prev, true), Older: q.at(found.Next, false), Note: counted(int64(len(found.Rows)), "row", "rows")}

@@ -154,12 +154,7 @@ func effectWords(f *lifecycle.TaskFacts) string {
 	if len(f.Intents)+len(f.Effects) == 0 {
 		return "none was seen in a report or a log"
 	}
-	open, more := int64(0), ""
-	for _, i := range f.Intents {
-		if !i.Confirmed() {
-			open++
-		}
-	}
+	open, more := unconfirmed(f), ""
 	if f.IntentsCut {
 		more = "at least "
 	}
@@ -173,6 +168,29 @@ func effectWords(f *lifecycle.TaskFacts) string {
 		out += "; " + counted(n, "effect", "effects") + " in the log"
 	}
 	return out
+}
+
+func unconfirmed(f *lifecycle.TaskFacts) (n int64) {
+	for _, i := range f.Intents {
+		if !i.Confirmed() {
+			n++
+		}
+	}
+	return n
+}
+
+// effectsInShort say the same in a list; doubt is that a step was announced and nobody confirmed it.
+func effectsInShort(f *lifecycle.TaskFacts) (say string, doubt bool) {
+	if n := unconfirmed(f); n > 0 {
+		return counted(n, "step", "steps") + " not confirmed", true
+	}
+	if n := int64(len(f.Intents)); n > 0 {
+		return counted(n, "step", "steps") + " confirmed", false
+	}
+	if n := int64(len(f.Effects)); n > 0 {
+		return counted(n, "effect", "effects") + " in the log", false
+	}
+	return "no effect seen", false
 }
 
 // shownBody is how much of a body the page of an entry shows, in bytes; the page of the task shows more.

@@ -93,3 +93,44 @@ func TestAGroupSaysHowItsRetriesEnded(t *testing.T) {
 	}
 	wants{"#groups .recovered": "=0"}.check(t, newSite(t, reasons()).get(t, "/dlq?status=open", 200))
 }
+
+// A row says how often its message was delivered, and of one that waits for a decision what is known of its effects.
+func TestARowSaysDeliveriesAndEffects(t *testing.T) {
+	t.Parallel()
+	story := webtest.NewStory(noon)
+	for i, row := range []struct{ id, announced, confirmed string }{{"tsk-quiet", "", ""}, {"tsk-done", "ab", "ab"}, {"tsk-doubt", "a", ""}} {
+		m := story.Publish(row.id, "cto", "deployment", "The death of "+row.id, -time.Hour, "")
+		story.Deliver(m, 1, -40*time.Minute)
+		report := func(kind lifecycle.Kind, steps string) {
+			for _, step := range steps {
+				story.Report(kind, m, 1, -38*time.Minute, lifecycle.Detail{StepReport: lifecycle.StepReport{StepID: string(step), StepClass: "unsafe", Tool: "kubectl"}})
+			}
+		}
+		report(lifecycle.ReportStepIntent, row.announced)
+		report(lifecycle.ReportStepReceipt, row.confirmed)
+		story.Deliver(m, 2, -30*time.Minute)
+		story.Say(lifecycle.Terminated, m, 2, -time.Duration(20-i)*time.Minute, lifecycle.Detail{Ending: lifecycle.Ending{Reason: "dependency_unavailable: registry"}})
+	}
+	untaken := story.Publish("tsk-untaken", "legal", "review", "The death of tsk-untaken", -30*time.Minute, "")
+	story.Tell(lifecycle.Orphaned, lifecycle.Broker, untaken, 0, -25*time.Minute, lifecycle.Detail{})
+	story.Tell(lifecycle.DeadLettered, lifecycle.Recorded, untaken, 0, -24*time.Minute, lifecycle.Detail{DeadLetter: lifecycle.DeadLetter{Category: "unclassified", Path: "filter_rejected", Entry: "DLQ:9"}})
+	s := newSite(t, story.Batch, operating)
+	list := s.get(t, "/dlq?status=open", 200)
+	for id, want := range map[string]string{
+		"tsk-quiet": "deployment · 2 deliveries · no effect seen", "tsk-done": "deployment · 2 deliveries · 2 steps confirmed",
+		"tsk-doubt": "deployment · 2 deliveries · 1 step not confirmed", "tsk-untaken": "review · no delivery seen",
+	} {
+		row := list.Find("#rows tr:contains('The death of " + id + "')")
+		if got := text(row.Find(".handled")); got != want {
+			t.Errorf("%s: %q, want %q", id, got, want)
+		}
+	}
+	wants{"#rows .handled .warn": "1 step not confirmed"}.check(t, list)
+	entry := list.Find("#rows tr:contains('tsk-quiet') a.title").AttrOr("href", "")
+	s.take(t, entry, "quarantine", map[string]string{"reason": "decided"})
+	s.clock.Advance(2 * time.Second) // Answers are shared for a while.
+	wants{"#rows .handled": "deployment · 2 deliveries"}.check(t, s.get(t, "/dlq?status=quarantined", 200))
+	if say := text(s.get(t, "/dlq?status=quarantined", 200).Find("#rows .handled")); say != "deployment · 2 deliveries" {
+		t.Errorf("of one that was decided about effects were not looked at, and the row says %q", say)
+	}
+}

@@ -15,7 +15,13 @@ import (
 // scansRestarts prepares what follows the messages that were in hand when something went away. The scan at the start is made here, before any collector
 // runs: what is in hand by the store was in hand when this program went away.
 func (a *App) scansRestarts(ctx context.Context, cfg Config, nats *broker, store database, ask *query.Service, now func() time.Time) error {
-	scanner, err := restarts.New(restarts.Config{Store: store, Leases: ask.RestartLook, Facts: ask.MessageFacts, Every: time.Duration(cfg.Poll), Now: now, Log: a.log})
+	away := func(ctx context.Context, from, to lifecycle.Micros) error {
+		_, err := store.Append(ctx, lifecycle.Batch{Gaps: []lifecycle.Gap{lifecycle.BrokerAway(from, to)}})
+		return err
+	}
+	scanner, err := restarts.New(restarts.Config{
+		Store: store, Leases: ask.RestartLook, Facts: ask.MessageFacts, Away: away, Every: time.Duration(cfg.Poll), Now: now, Log: a.log,
+	})
 	if err != nil {
 		return err
 	}
