@@ -3,6 +3,7 @@ package masking
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"encoding/json"
 )
@@ -149,7 +150,8 @@ func FuzzHints(f *testing.F) {
 	for _, seed := range []string{
 		"task-sk-abcdefghijklmnopqrstuvwx", "é" + "sk-abcdefghijklmnopqrstuvwx", "ghp_abcdefghijklmnopqrstuvwxyz0123456789", "xghp_abc ghs_abcdefghijklmnopqrstuvwxyz0123456789",
 		"github_pat_abcdefghijklmnopqrstuvwxyz0123456789", "glpat-abcdefghijklmnopqrstuvwx", "xoxb-1234567890", "AKIAABCDEFGHIJKLMNOP", "AIzaabcdefghijklmnopqrstuvwxyz012345678",
-		"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl", "-----BEGIN PRIVATE KEY-----", "BeArEr abcdefghijklmnopqrstuvwxyz", "postgres://ada:hunter2@db",
+		"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl", "-----BEGIN PRIVATE KEY-----", "BeArEr abcdefghijklmnopqrstuvwxyz", "İ bearer bearer abcdefghijklmnopqrstuvwxyz",
+		strings.Repeat("sk-not ", maxTries+1) + "sk-abcdefghijklmnopqrstuvwx", "xoxsk-abcdefghijklmnopqrstuvwx-sk-abcdefghijklmnopqrstuvwx", "postgres://ada:hunter2@db",
 	} {
 		f.Add(seed)
 	}
@@ -162,10 +164,23 @@ func FuzzHints(f *testing.F) {
 	})
 }
 
-// BenchmarkHTML masks a page of a task list, whose task ids hold the beginning of a token's form.
+func TestNoTextIsCostlyToSearch(t *testing.T) {
+	t.Parallel()
+	m := builtIn(t)
+	for _, hint := range []string{"eyJ-", "eyJ", "sk-", "-sk-", "Bearer ", "bearer\n\t", "AKIA ", "://a", "PRIVATE KEY"} {
+		began := time.Now()
+		m.HTML([]byte(strings.Repeat(hint, 1<<20/len(hint))))
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("%q: %s for a megabyte", hint, took)
+		}
+	}
+}
+
+// BenchmarkHTML masks a page of a task list, whose task ids hold the beginning of a token's form and which says how to call the API.
 func BenchmarkHTML(b *testing.B) {
 	m := builtIn(b)
-	page := []byte(strings.Repeat(`<a class="task" href="/tasks/task-4711">task-4711</a><p>a thought for https://example.org</p>`, 1200))
+	page := []byte(`<code>curl -H "Authorization: Bearer $FLEETGLASS_TOKEN"</code>` +
+		strings.Repeat(`<a class="task" href="/tasks/task-4711">task-4711</a><p>a thought for https://example.org</p>`, 1200))
 	b.SetBytes(int64(len(page)))
 	for b.Loop() {
 		m.HTML(page)

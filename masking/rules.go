@@ -52,42 +52,77 @@ var secretField = regexp.MustCompile(`^(?:.*[_\-. ])?(?i:` + secretWords + `)$|[
 type form struct {
 	shape *regexp.Regexp
 	hints []string // One of them is in every such text: looking for them is much quicker. None: there is always a look.
-	word  bool     // The hint begins a word.
 	fold  bool     // In any case; the hints are in lower case.
+
+	begin *regexp.Regexp // The shape at the beginning of a text, which is a hint that begins a word; nil where the hints stand anywhere.
+}
+
+// beginning is the form of texts that begin a word and begin with one of the hints. There it is tried, because a look through a whole page takes
+// milliseconds.
+func beginning(shape string, hints ...string) form {
+	return form{shape: regexp.MustCompile(`\b` + shape), begin: regexp.MustCompile(`^` + shape), hints: hints}
+}
+
+// inAnyCase is the form whose hints, in lower case, may stand in any case.
+func (f form) inAnyCase() form {
+	f.fold = true
+	return f
 }
 
 // tokenForms are texts that are tokens of well-known makers, whatever field they are in.
 var tokenForms = []form{
-	{shape: regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{20,}`), hints: []string{"sk-"}, word: true}, // OpenAI, Anthropic
-	{shape: regexp.MustCompile(`\bgh[pousr]_[A-Za-z0-9]{30,}`), hints: []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, word: true},
-	{shape: regexp.MustCompile(`\bgithub_pat_[A-Za-z0-9_]{30,}`), hints: []string{"github_pat_"}, word: true},
-	{shape: regexp.MustCompile(`\bglpat-[A-Za-z0-9_-]{20,}`), hints: []string{"glpat-"}, word: true},
-	{shape: regexp.MustCompile(`\bxox[abeoprs]-[A-Za-z0-9-]{10,}`), hints: []string{"xox"}, word: true}, // Slack
-	{shape: regexp.MustCompile(`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`), hints: []string{"AKIA", "ASIA"}, word: true},
-	{shape: regexp.MustCompile(`\bAIza[0-9A-Za-z_-]{35}`), hints: []string{"AIza"}, word: true},                                        // Google
-	{shape: regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}`), hints: []string{"eyJ"}, word: true}, // JWT
+	beginning(`sk-[A-Za-z0-9_-]{20,}`, "sk-"), // OpenAI, Anthropic
+	beginning(`gh[pousr]_[A-Za-z0-9]{30,}`, "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
+	beginning(`github_pat_[A-Za-z0-9_]{30,}`, "github_pat_"),
+	beginning(`glpat-[A-Za-z0-9_-]{20,}`, "glpat-"),
+	beginning(`xox[abeoprs]-[A-Za-z0-9-]{10,}`, "xox"), // Slack
+	beginning(`(?:AKIA|ASIA)[0-9A-Z]{16}\b`, "AKIA", "ASIA"),
+	beginning(`AIza[0-9A-Za-z_-]{35}`, "AIza"),                                        // Google
+	beginning(`eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}`, "eyJ"), // JWT
 	{shape: regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[A-Za-z0-9+/=\s:,]|\\[nrt]|-[A-Za-z0-9])*(?:-----END [A-Z ]*PRIVATE KEY-----)?`), hints: []string{"PRIVATE KEY"}},
-	{shape: regexp.MustCompile(`(?i:\bbearer\s+)[A-Za-z0-9._~+/-]{20,}=*`), hints: []string{"bearer"}, fold: true},
+	beginning(`(?i:bearer\s+)[A-Za-z0-9._~+/-]{20,}=*`, "bearer").inAnyCase(),
 	{shape: regexp.MustCompile(`://[^/\s:@"'<>\\]{1,200}:[^/\s@"'<>\\]{1,200}@`), hints: []string{"://"}}, // user:password@ in an address
 }
 
+// maxTries is how often the beginning of a form is tried in a text before the whole is looked through: a text of nothing but hints costs no more than a few looks.
+const maxTries = 8
+
 // mayOccur reports false where no text of the form is in a text.
 func (f form) mayOccur(text string) bool {
+	index := strings.Index
 	if f.fold {
-		text = strings.ToLower(text)
+		index = indexFold
 	}
+	tries := 0
 	for _, hint := range f.hints {
 		for at := 0; ; at++ {
-			found := strings.Index(text[at:], hint)
+			found := index(text[at:], hint)
 			if found < 0 {
 				break
 			}
-			if at += found; !f.word || at == 0 || !wordByte(text[at-1]) {
+			at += found
+			if f.begin == nil {
+				return true
+			}
+			if at > 0 && wordByte(text[at-1]) {
+				continue
+			}
+			if tries++; tries > maxTries || f.begin.MatchString(text[at:]) {
 				return true
 			}
 		}
 	}
 	return len(f.hints) == 0
+}
+
+// indexFold is where a word of lower-case ASCII letters stands first in a text, in any case; -1 where it does not.
+func indexFold(text, word string) int {
+	for at := range len(text) - len(word) + 1 {
+		if text[at]|0x20 == word[0] && strings.EqualFold(text[at:at+len(word)], word) {
+			return at
+		}
+	}
+	return -1
 }
 
 // wordByte reports whether RE2 takes a byte for part of a word.

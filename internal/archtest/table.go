@@ -106,7 +106,7 @@ var Table = []Rule{
 	{Package: "internal/archtest"},
 	// Its tests measure the whole: they run the collectors, the program and its pages' templates.
 	{Package: "internal/bench", Others: []string{"github.com/a-h/templ"},
-		Tests: []string{"access", "alerts", "api", "collectors", "collectors/*", "decision", "dlqtriage", "duplicates", "fleet", "fleet/*", "internal/health", "internal/live", "internal/routes", "internal/telemetry", "query", "restarts", "static", "views", "web"}},
+		Tests: []string{"access", "alerts", "api", "collectors", "collectors/*", "decision", "dlqtriage", "duplicates", "fleet", "fleet/*", "internal/health", "internal/live", "internal/routes", "internal/telemetry", "masking", "query", "restarts", "static", "views", "web"}},
 	// Tests of agents, collectors and a store together.
 	{Package: "internal/crashpoints", Others: []string{"cloud.google.com/go/firestore", "google.golang.org/grpc"},
 		Tests: []string{"fleet", "fleet/firestorekit", "collectors", "collectors/*", "internal/firestoretest", "internal/health"}},

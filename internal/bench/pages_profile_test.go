@@ -18,6 +18,7 @@ import (
 	"fleetglass/internal/live"
 	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
+	"fleetglass/masking"
 	"fleetglass/query"
 	"fleetglass/store/sqlite"
 	"fleetglass/web"
@@ -77,7 +78,11 @@ func serveStore(t testing.TB, s lifecycle.Store) http.Handler {
 	}
 	router := routes.New(engine, routes.Config{Tokens: access.Unprotected()})
 	calls.Register(router)
-	pages, err := web.New(web.Config{Query: ask, Hub: hub})
+	mask, err := masking.New(masking.Rules{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := web.New(web.Config{Query: ask, Hub: hub, Mask: mask})
 	if err != nil {
 		t.Fatal(err)
 	}
