@@ -153,7 +153,27 @@ func ledgerRepeats(t *TaskFacts) []Case {
 	if n := acked - max(ran, 1) - explained; n > 0 {
 		out = append(out, Case{Layer: LayerUnknown, At: t.lastAck(), N: n, Why: "More deliveries of one key were acknowledged than completions are known, and nothing tells what became of the others."})
 	}
-	return t.withUnclear(out, unclear)
+	return t.withUnclear(t.withAtOnce(out), unclear)
+}
+
+// withAtOnce adds what was at work beside an attempt that acknowledged, where nothing else is found about that.
+func (t *TaskFacts) withAtOnce(cases []Case) []Case {
+	beside := Case{Layer: LayerUnknown, Why: "Two attempts were at work at once, and nothing tells whether both did the work."}
+	told, left := map[MessageKey]bool{}, t.delivered()-1
+	for _, c := range cases {
+		told[c.Message] = true
+		left -= c.N
+	}
+	for _, c := range t.Copies {
+		if c.Beside && !told[c.Key] && beside.N < left {
+			beside.At, beside.N = latest(beside.At, c.AckedAt), beside.N+1
+			beside.Message, beside.Attempt = c.Key, c.Attempt
+		}
+	}
+	if beside.N > 0 {
+		cases = append(cases, beside)
+	}
+	return cases
 }
 
 // withUnclear adds what records leave in doubt. There are no more doubts than deliveries beyond the first: one of which another finding says that it is not
@@ -303,6 +323,7 @@ func copiesOf(m *MessageFacts, v Verdict) []DeliveryCopy {
 		if at := a.ackAfter(m); at.Known() {
 			c.AckedAt, c.Attempt, c.Worked = at, a.N, a.LastBeat.Known()
 			c.After, c.By, c.Silent = m.beginOf(a)
+			c.Beside = m.workedBeside(a, c.By)
 			out = append(out, c)
 		}
 	}
@@ -310,6 +331,21 @@ func copiesOf(m *MessageFacts, v Verdict) []DeliveryCopy {
 		out = append(out, c)
 	}
 	return out
+}
+
+// workedBeside reports whether another attempt, which did not acknowledge, sent heartbeats while an attempt was in hand that began no later than by and
+// acknowledged. Attempts of several incarnations of a consumer are not compared: their numbers say nothing of their order.
+func (m *MessageFacts) workedBeside(a AttemptFacts, by Micros) bool {
+	if m.RecreatedAt.Known() || len(m.Former) > 0 {
+		return false
+	}
+	until := a.ackAfter(m)
+	return slices.ContainsFunc(m.Attempts, func(o AttemptFacts) bool {
+		if o.N == a.N || o.ackAfter(m).Known() {
+			return false
+		}
+		return slices.ContainsFunc(o.beats(), func(beat Micros) bool { return beat <= until && (o.N > a.N || (by.Known() && beat > by)) })
+	})
 }
 
 // beginOf bounds the begin of an attempt from both sides. silent says that the end of an earlier attempt is not known, so that it may

@@ -268,6 +268,23 @@ func (p *piece) leaks() (n int) {
 	return n
 }
 
+// atOnce reports whether one sent heartbeats while another was at work that acknowledged.
+func (p *piece) atOnce() bool {
+	for _, a := range p.works {
+		for _, b := range p.works {
+			if a.seq != b.seq || a.n == b.n || a.acked == 0 || b.acked > 0 {
+				continue
+			}
+			for _, beat := range b.beats {
+				if a.began < beat && beat < a.acked {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 // acksSeen are the deliveries whose acknowledgement is among the lines.
 func (p *piece) acksSeen() int {
 	n := 0
@@ -311,6 +328,8 @@ func (p *piece) wrong(cases []Case) string {
 		return fmt.Sprintf("%d runs are called too many, and %d were", said[LayerExecution], p.leaks())
 	case p.provedLeaks() && said[LayerExecution] == 0:
 		return "a run after another's completion is not told"
+	case p.lossless && p.atOnce() && repeats == 0:
+		return "two were at work at once, and no repeat is told"
 	case repeats < p.acksSeen()-1:
 		return fmt.Sprintf("%d deliveries were acknowledged, and %d are told as repeats", p.acksSeen(), repeats)
 	case said[LayerUnknown] > len(p.works)-1+len(p.refreshed):

@@ -99,6 +99,7 @@ type DeliveryCopy struct {
 	By      Micros     `json:"by,omitempty"`     // And no later than this.
 	Silent  bool       `json:"silent,omitempty"` // When an attempt before it ended is not known.
 	Worked  bool       `json:"worked,omitempty"` // That attempt sent heartbeats.
+	Beside  bool       `json:"beside,omitempty"` // Another one, which did not acknowledge, sent heartbeats while that attempt was in hand.
 
 	Agent    string `json:"agent,omitempty"` // Whom the message is for.
 	Attempts int    `json:"ns,omitempty"`    // Attempts that the wire or the broker proves.

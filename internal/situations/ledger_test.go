@@ -29,16 +29,17 @@ var ledger = []situation{{
 	act: func(c *clients) {
 		zero := c.publish(publish{})
 		worker := c.workers(wait(1500 * time.Millisecond))
-		c.pull(worker)
+		zombie := c.pull(worker)
 		c.works(1700 * time.Millisecond)
 		m := c.pull(worker)
 		c.heartbeat(m)
+		c.heartbeat(zombie)
 		c.works(500 * time.Millisecond)
 		c.record("", said(zero))
 		c.works(300 * time.Millisecond)
 		c.ack(m)
 	},
-	may: all(is("completed"), countsAtMost(layers{unknown: 1})),
+	may: all(is("completed"), counts(layers{unknown: 1}), caughtBecause("at work at once")),
 	never: all(countsAtMost(layers{unknown: 1}), func(s story) error {
 		if t := s.told(); t != nil {
 			for _, a := range t.Anomalies {
@@ -49,6 +50,20 @@ var ledger = []situation{{
 		}
 		return nil
 	}),
+}, {
+	name: "both attempts run at once, and the first one acknowledges",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		worker := c.workers(wait(1500 * time.Millisecond))
+		zombie := c.pull(worker)
+		c.works(1700 * time.Millisecond)
+		c.heartbeat(c.pull(worker))
+		c.works(500 * time.Millisecond)
+		c.record("", said(zero))
+		c.ack(zombie)
+	},
+	may:   all(is("completed"), counts(layers{unknown: 1}), caughtBecause("at work at once")),
+	never: countsAtMost(layers{unknown: 1}),
 }, {
 	name: "both attempts run at once, and both record in one millisecond",
 	act: func(c *clients) {

@@ -496,6 +496,7 @@ type deliveryCopyRow struct {
 	By       lifecycle.Micros       `msg:"i,omitempty"`
 	Silent   bool                   `msg:"j,omitempty"`
 	Worked   bool                   `msg:"k,omitempty"`
+	Beside   bool                   `msg:"w,omitempty"`
 	Agent    string                 `msg:"l,omitempty"`
 	Attempts int                    `msg:"m,omitempty"`
 	To       lifecycle.Micros       `msg:"n,omitempty"`

@@ -2481,8 +2481,8 @@ func (z *deadLetterRow) Msgsize() (s int) {
 func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(21)
-	var zb0001Mask uint32 /* 21 bits */
+	zb0001Len := uint32(22)
+	var zb0001Mask uint32 /* 22 bits */
 	_ = zb0001Mask
 	if z.IdemKey == "" {
 		zb0001Len--
@@ -2524,45 +2524,49 @@ func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x400
 	}
-	if z.Agent == "" {
+	if z.Beside == false {
 		zb0001Len--
 		zb0001Mask |= 0x800
 	}
-	if z.Attempts == 0 {
+	if z.Agent == "" {
 		zb0001Len--
 		zb0001Mask |= 0x1000
 	}
-	if z.To == 0 {
+	if z.Attempts == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x2000
 	}
-	if z.Lost == false {
+	if z.To == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x4000
 	}
-	if z.Gone == 0 {
+	if z.Lost == false {
 		zb0001Len--
 		zb0001Mask |= 0x8000
 	}
-	if z.InHand == false {
+	if z.Gone == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x10000
 	}
-	if z.Never == false {
+	if z.InHand == false {
 		zb0001Len--
 		zb0001Mask |= 0x20000
 	}
-	if z.Runs == nil {
+	if z.Never == false {
 		zb0001Len--
 		zb0001Mask |= 0x40000
 	}
-	if z.Workers == nil {
+	if z.Runs == nil {
 		zb0001Len--
 		zb0001Mask |= 0x80000
 	}
-	if z.Publisher == "" {
+	if z.Workers == nil {
 		zb0001Len--
 		zb0001Mask |= 0x100000
+	}
+	if z.Publisher == "" {
+		zb0001Len--
+		zb0001Mask |= 0x200000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -2627,41 +2631,46 @@ func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendBool(o, z.Worked)
 		}
 		if (zb0001Mask & 0x800) == 0 { // if not omitted
+			// string "w"
+			o = append(o, 0xa1, 0x77)
+			o = msgp.AppendBool(o, z.Beside)
+		}
+		if (zb0001Mask & 0x1000) == 0 { // if not omitted
 			// string "l"
 			o = append(o, 0xa1, 0x6c)
 			o = msgp.AppendString(o, z.Agent)
 		}
-		if (zb0001Mask & 0x1000) == 0 { // if not omitted
+		if (zb0001Mask & 0x2000) == 0 { // if not omitted
 			// string "m"
 			o = append(o, 0xa1, 0x6d)
 			o = msgp.AppendInt(o, z.Attempts)
 		}
-		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
 			// string "n"
 			o = append(o, 0xa1, 0x6e)
 			o = msgp.AppendInt64(o, int64(z.To))
 		}
-		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000) == 0 { // if not omitted
 			// string "s"
 			o = append(o, 0xa1, 0x73)
 			o = msgp.AppendBool(o, z.Lost)
 		}
-		if (zb0001Mask & 0x8000) == 0 { // if not omitted
+		if (zb0001Mask & 0x10000) == 0 { // if not omitted
 			// string "o"
 			o = append(o, 0xa1, 0x6f)
 			o = msgp.AppendInt64(o, int64(z.Gone))
 		}
-		if (zb0001Mask & 0x10000) == 0 { // if not omitted
+		if (zb0001Mask & 0x20000) == 0 { // if not omitted
 			// string "p"
 			o = append(o, 0xa1, 0x70)
 			o = msgp.AppendBool(o, z.InHand)
 		}
-		if (zb0001Mask & 0x20000) == 0 { // if not omitted
+		if (zb0001Mask & 0x40000) == 0 { // if not omitted
 			// string "t"
 			o = append(o, 0xa1, 0x74)
 			o = msgp.AppendBool(o, z.Never)
 		}
-		if (zb0001Mask & 0x40000) == 0 { // if not omitted
+		if (zb0001Mask & 0x80000) == 0 { // if not omitted
 			// string "u"
 			o = append(o, 0xa1, 0x75)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Runs)))
@@ -2673,7 +2682,7 @@ func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x80000) == 0 { // if not omitted
+		if (zb0001Mask & 0x100000) == 0 { // if not omitted
 			// string "r"
 			o = append(o, 0xa1, 0x72)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Workers)))
@@ -2681,7 +2690,7 @@ func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 				o = msgp.AppendString(o, z.Workers[za0002])
 			}
 		}
-		if (zb0001Mask & 0x100000) == 0 { // if not omitted
+		if (zb0001Mask & 0x200000) == 0 { // if not omitted
 			// string "v"
 			o = append(o, 0xa1, 0x76)
 			o = msgp.AppendString(o, z.Publisher)
@@ -2792,6 +2801,12 @@ func (z *deliveryCopyRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			z.Worked, bts, err = msgp.ReadBoolBytes(bts)
 			if err != nil {
 				err = msgp.WrapError(err, "Worked")
+				return
+			}
+		case "w":
+			z.Beside, bts, err = msgp.ReadBoolBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Beside")
 				return
 			}
 		case "l":
@@ -2910,7 +2925,7 @@ func (z *deliveryCopyRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *deliveryCopyRow) Msgsize() (s int) {
-	s = 3 + 2 + (*messageKeyRow)(&z.Key).Msgsize() + 2 + msgp.StringPrefixSize + len(z.IdemKey) + 2 + msgp.StringPrefixSize + len(z.Hash) + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.ArrayHeaderSize
+	s = 3 + 2 + (*messageKeyRow)(&z.Key).Msgsize() + 2 + msgp.StringPrefixSize + len(z.IdemKey) + 2 + msgp.StringPrefixSize + len(z.Hash) + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.ArrayHeaderSize
 	for za0001 := range z.Runs {
 		s += (*attemptRunRow)(&z.Runs[za0001]).Msgsize()
 	}
