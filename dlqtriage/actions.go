@@ -60,13 +60,21 @@ func NewActions(cfg ActionsConfig) (*Actions, error) {
 
 func (s *Actions) now() lifecycle.Micros { return lifecycle.MicrosOf(s.Now()) }
 
-// moment is now, and up to when what workers answered is read.
-func (s *Actions) moment() lifecycle.Moment {
+// gapsLookedAt is how many gaps are looked at, the latest.
+const gapsLookedAt = 1000
+
+// moment is now, and what is seen of what workers answered.
+func (s *Actions) moment(ctx context.Context) (lifecycle.Moment, error) {
 	at := lifecycle.At(s.now())
 	if s.AnswersRead != nil {
 		at.Read = s.AnswersRead(at.Now)
 	}
-	return at
+	gaps, err := s.Fleet.Gaps(ctx, 0, at.Now+1, gapsLookedAt)
+	if err != nil {
+		return at, fmt.Errorf("read gaps: %w", err)
+	}
+	at.Unseen = lifecycle.UnseenAnswers(gaps)
+	return at, nil
 }
 
 // Examine reads an entry with all that its plan is made from, and the plan itself. It errors with lifecycle.ErrNotFound where there is no such

@@ -13,6 +13,8 @@ import (
 type FleetReader interface {
 	TaskOf(ctx context.Context, k lifecycle.MessageKey) (string, error)
 	Consumers(ctx context.Context) ([]lifecycle.ConsumerState, error)
+	// Gaps is that of [lifecycle.FleetReader].
+	Gaps(ctx context.Context, from, to lifecycle.Micros, limit int) ([]lifecycle.Gap, error)
 }
 
 // Held is a message that a worker has, or had until its deadline passed, as it is when somebody decides about it.
@@ -52,9 +54,13 @@ func (s *Actions) Held(ctx context.Context, key lifecycle.MessageKey) (h Held, e
 	if err != nil {
 		return h, fmt.Errorf("read consumers: %w", err)
 	}
+	at, err := s.moment(ctx)
+	if err != nil {
+		return h, err
+	}
 	for _, m := range record.Messages {
 		if m.Key == key {
-			held := s.Policy().HeldOf(m, record.Facts, consumerOf(m.Judged(record.Facts), consumers), s.moment())
+			held := s.Policy().HeldOf(m, record.Facts, consumerOf(m.Judged(record.Facts), consumers), at)
 			held.Revision = h.Revision
 			return held, nil
 		}

@@ -75,13 +75,14 @@ func (a *AttemptFacts) passed(m *MessageFacts, delivered Micros) (x *Expiry, las
 // lease is the deadline of the current attempt and what it counts from.
 type lease struct {
 	deadline Micros
+	latest   Micros // When it runs out at the latest: later where heartbeats may not have been captured.
 	basis    Micros // The delivery or heartbeat that the deadline counts from.
 	beat     Micros // The latest heartbeat that counts, of whichever attempt.
 	sender   int    // The attempt that sent it; zero for one of a former incarnation of the consumer.
 }
 
 // lease judges the lease under the consumer's configuration. Where no time of the attempt is known there is no deadline.
-func (ev *evidence) lease(c *ConsumerState) lease {
+func (ev *evidence) lease(c *ConsumerState, unseen []Gap) lease {
 	if x, _ := ev.passed(); x != nil {
 		return ev.lapsed(x)
 	}
@@ -90,7 +91,7 @@ func (ev *evidence) lease(c *ConsumerState) lease {
 	for i, b := range ev.beats() {
 		certain := i > 0 || ev.deliveredAt.Known() // Without the broker's time of the delivery the first one may have been in time.
 		certain = certain && b.at >= c.WaitsSince  // So may one that came under a wait that was in force before.
-		if certain && b.at > c.Until(held.basis, max(wait, ev.life.apart())) {
+		if until := c.Until(held.basis, max(wait, ev.life.apart())); certain && b.at > latestDeadline(unseen, ev.m.Key.Stream.Name, held.basis, until) {
 			break
 		}
 		held.basis, held.beat = b.at, b.at
@@ -101,12 +102,15 @@ func (ev *evidence) lease(c *ConsumerState) lease {
 	if held.deadline = c.Until(held.basis, wait); held.deadline.Known() && held.basis < c.WaitsSince {
 		held.deadline = latest(held.deadline, c.WaitsSince) // The broker did not look by the new wait before.
 	}
+	if held.latest = held.deadline; held.deadline.Known() {
+		held.latest = latestDeadline(unseen, ev.m.Key.Stream.Name, held.basis, held.deadline)
+	}
 	return held
 }
 
 // lapsed is the lease that is known to have run out. A heartbeat that came later changed nothing.
 func (ev *evidence) lapsed(x *Expiry) lease {
-	held := lease{deadline: x.Deadline, basis: x.Basis}
+	held := lease{deadline: x.Deadline, latest: x.Deadline, basis: x.Basis}
 	for _, b := range ev.beats() {
 		if b.at <= x.Basis {
 			held.beat, held.sender = b.at, b.n

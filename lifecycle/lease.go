@@ -67,9 +67,10 @@ type Lease struct {
 	Sender       int           // The attempt that sent it; not the current one where a zombie keeps the lease alive, zero for one of a former incarnation of the consumer.
 	Wait         time.Duration // In force for this attempt; zero when the consumer's configuration is not known.
 	Deadline     Micros        // Last delivery or heartbeat in time plus Wait; zero when not known.
+	Latest       Micros        // When it runs out at the latest: after Deadline where answers were not captured for a while, and maybe heartbeats among them.
 	Basis        Micros        // The delivery or heartbeat that the deadline counts from; zero when not known.
 	Stale        StaleKind     // Empty: nothing is wrong.
-	Unread       bool          // Its deadline has passed, and of what workers answered later nothing was read: whether anything is wrong is not known.
+	Unread       bool          // Its deadline has passed, and of what workers answered later not all was read, or captured: whether anything is wrong is not known.
 	Owner        string        // As reported; empty when nobody said.
 	LeaseVersion uint64        // The fencing token, as reported.
 	Next         NextStep
@@ -146,11 +147,12 @@ func stuckAfter(t Typical) time.Duration {
 	return max(3*t.P95, 15*time.Minute)
 }
 
-// Moment is when a lease is looked at, and up to when what workers answered was read by then. What nobody has read yet proves nothing: no lease is judged later
-// than Read.
+// Moment is when a lease is looked at, and what was seen by then of what workers answered. What nobody has read yet, or captured, proves nothing: no lease is
+// judged later than Read, nor for want of heartbeats in a gap.
 type Moment struct {
-	Now  Micros
-	Read Micros // Not after Now.
+	Now    Micros
+	Read   Micros // Up to when answers were read; not after Now.
+	Unseen []Gap  // In which they may not have been captured; see [UnseenAnswers].
 }
 
 // At is the moment of somebody who has read everything.
@@ -162,7 +164,7 @@ func At(now Micros) Moment { return Moment{Now: now, Read: now} }
 func LeaseOf(o OpenMessage, c *ConsumerState, typical Typical, at Moment) (l Lease, ok bool) {
 	m := o.Message
 	ev := evidenceOf(&m, &o.Task)
-	if l = o.hold(ev, c, at.Now); l.Resolved == nil {
+	if l = o.hold(ev, c, at); l.Resolved == nil {
 		l.judge(ev, typical, at)
 	}
 	return l, l.holds()
@@ -178,7 +180,7 @@ func LeasesBeside(o OpenMessage, consumer func(name string) *ConsumerState, typi
 	evs := evidenceOfParts(parts, &o.Task)
 	first := deciding(evs)
 	for i, ev := range evs {
-		l := o.hold(ev, consumer(parts[i].Consumer), at.Now)
+		l := o.hold(ev, consumer(parts[i].Consumer), at)
 		l.Beside, l.Resolved = true, nil
 		l.judge(ev, typical, at)
 		if i != first && l.holds() {
@@ -192,7 +194,7 @@ func LeasesBeside(o OpenMessage, consumer func(name string) *ConsumerState, typi
 func (l Lease) holds() bool { return l.State.InFlight() || l.Stale != "" || l.Due }
 
 // hold is a consumer's hold on a message, without what is wrong with it.
-func (o OpenMessage) hold(ev evidence, c *ConsumerState, now Micros) Lease {
+func (o OpenMessage) hold(ev evidence, c *ConsumerState, at Moment) Lease {
 	v := ev.judge()
 	m := *ev.m
 	l := Lease{
@@ -207,11 +209,11 @@ func (o OpenMessage) hold(ev evidence, c *ConsumerState, now Micros) Lease {
 	if c != nil && !c.Gone { // Nobody keeps the lease of a consumer that is gone.
 		l.MaxDeliver = max(0, c.MaxDeliver)
 		l.Wait = c.Wait(ev.n)
-		held := ev.lease(c)
-		l.Deadline, l.Basis, l.LastBeat, l.Sender = held.deadline, held.basis, held.beat, held.sender
+		held := ev.lease(c, at.Unseen)
+		l.Deadline, l.Latest, l.Basis, l.LastBeat, l.Sender = held.deadline, held.latest, held.basis, held.beat, held.sender
 	}
 	l.Next = nextStep(v, l, ev, c)
-	l.dueAgain(ev, now)
+	l.dueAgain(ev, at.Now)
 	l.Revision = m.Revision()
 	if m.Acting() {
 		l.Acting = m.Asked.Action
@@ -225,7 +227,7 @@ func (l *Lease) dueAgain(ev evidence, now Micros) {
 	if l.State != StateFailed || !ev.current.NakAt.Known() || l.Next.What != "redelivery" || !l.Next.At.Known() || now < l.Next.At {
 		return
 	}
-	l.Due, l.Deadline, l.Basis, l.Wait = true, 0, 0, 0
+	l.Due, l.Deadline, l.Latest, l.Basis, l.Wait = true, 0, 0, 0, 0
 }
 
 func (l *Lease) setOwner(reports []ReportFacts) {
@@ -275,17 +277,17 @@ func redeliveryAfterNak(a AttemptFacts, c *ConsumerState) Micros {
 	return c.Until(a.LastNakAt, delay)
 }
 
-// judge says what is wrong with the lease, as far as answers were read.
+// judge says what is wrong with the lease, as far as answers were seen.
 func (l *Lease) judge(ev evidence, typical Typical, at Moment) {
 	l.Stale = staleKind(ev.judge(), *l, ev, typical, at.Read)
-	past := l.State.InFlight() && l.Deadline.Known() && at.Read <= l.Deadline && l.Deadline < at.Now
+	past := l.State.InFlight() && l.Deadline.Known() && at.Read <= l.Latest && l.Deadline < at.Now
 	if past && (l.Stale == "" || l.Stale == StaleExpiring) {
 		l.Stale, l.Unread = "", true
 	}
 }
 
 func staleKind(v Verdict, l Lease, ev evidence, typical Typical, now Micros) StaleKind {
-	overdue := l.Deadline.Known() && now > l.Deadline
+	overdue := l.Deadline.Known() && now > l.Latest
 	lastAttempt := l.MaxDeliver > 0 && l.Attempt >= l.MaxDeliver
 	switch {
 	case v.State == StateExhausted && v.Rule == rulePresumedDead && !ev.current.LastNakAt.Known():

@@ -121,6 +121,55 @@ func TestALeaseIsJudgedAsFarAsAnswersWereRead(t *testing.T) {
 	}
 }
 
+// TestAHeartbeatInAGapMayHaveCome has an attempt begin at 1 s, with a wait of 10 s, and answers not be captured for a while.
+func TestAHeartbeatInAGapMayHaveCome(t *testing.T) {
+	t.Parallel()
+	gap := func(from, to time.Duration) Gap {
+		g := Gap{Source: "OBS_ACK", From: base.Add(from)}
+		if to > 0 {
+			g.To = base.Add(to)
+		}
+		return g
+	}
+	elsewhere, mended, other := gap(5*time.Second, 0), gap(5*time.Second, 0), gap(5*time.Second, 0)
+	elsewhere.Source, mended.Repaired, other.Source = Uncaptured("TASKS_VIP"), true, "OBS_EVT"
+	for name, tc := range map[string]struct {
+		gaps  []Gap
+		beat  time.Duration // A heartbeat that was captured; zero for none.
+		stale StaleKind     // At 20 s.
+		until time.Duration // The last moment at which the lease may last.
+	}{
+		"none":                                   {nil, 0, StaleLease, 11 * time.Second},
+		"one that ended before the attempt":      {[]Gap{gap(0, time.Second)}, 0, StaleLease, 11 * time.Second},
+		"one that ended long ago":                {[]Gap{gap(0, 5*time.Second)}, 0, StaleLease, 15 * time.Second},
+		"one that ended lately":                  {[]Gap{gap(5*time.Second, 12*time.Second)}, 0, "", 22 * time.Second},
+		"one that is open":                       {[]Gap{gap(5*time.Second, 0)}, 0, "", 0},
+		"one that began after the deadline":      {[]Gap{gap(12*time.Second, 0)}, 0, StaleLease, 11 * time.Second},
+		"two":                                    {[]Gap{gap(14*time.Second, 15*time.Second), gap(2*time.Second, 6*time.Second)}, 0, "", 25 * time.Second},
+		"a heartbeat after it":                   {[]Gap{gap(5*time.Second, 12*time.Second)}, 13 * time.Second, "", 23 * time.Second},
+		"a heartbeat that comes too late":        {[]Gap{gap(2*time.Second, 3*time.Second)}, 14 * time.Second, StaleLease, 13 * time.Second},
+		"one of another stream's answers":        {[]Gap{elsewhere}, 0, StaleLease, 11 * time.Second},
+		"one of which the lines were read later": {[]Gap{mended}, 0, StaleLease, 11 * time.Second},
+		"one of another source":                  {[]Gap{other}, 0, StaleLease, 11 * time.Second},
+	} {
+		lines := "published 0s seq=1 task=T msgid=T\ndelivered 1s seq=1 cseq=1 exact"
+		if tc.beat > 0 {
+			lines += fmt.Sprintf("\nheartbeat %s seq=1 n=1 cseq=1", tc.beat)
+		}
+		r := foldAll([][]Event{parseScenario(t, lines)}).record("T")
+		c := ConsumerState{Stream: StreamID{Name: "TASKS"}, Name: "marketing-task-worker", AckWait: 10 * time.Second, MaxDeliver: 3}
+		now := base.Add(20 * time.Second)
+		l, _ := LeaseOf(OpenMessage{Message: r.Messages[0], Task: r.Facts}, &c, Typical{}, Moment{Now: now, Read: now, Unseen: UnseenAnswers(tc.gaps)})
+		want := forever
+		if tc.until > 0 {
+			want = base.Add(tc.until)
+		}
+		if l.Stale != tc.stale || l.Latest != want || l.Unread != (tc.stale == "" && l.Deadline < now) {
+			t.Errorf("%s: stale %q, unread %v, until %v; want %q, until %v", name, l.Stale, l.Unread, offset(l.Latest), tc.stale, offset(want))
+		}
+	}
+}
+
 // The broker counts a delay by the wait that was in force when the message was handed back, and by the one that is in force when it looks.
 func TestNobodyKnowsWhenADelayIsOverWhoseWaitWasChanged(t *testing.T) {
 	t.Parallel()

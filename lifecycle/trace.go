@@ -175,7 +175,7 @@ func (mt *MessageTrace) Part(consumer string) *MessageTrace {
 func tracePart(m MessageFacts, ev *evidence, in TraceInput) MessageTrace {
 	mt := MessageTrace{Facts: *ev.m, Verdict: ev.judge(), Attempts: ev.attempts(), Consumer: consumerOf(*ev.m, in.Consumers), bound: ev.bound}
 	open := OpenMessage{Message: m, Task: in.Record.Facts}
-	if l, ok := LeaseOf(open, mt.Consumer, in.Typical[typeOf(m)], Moment{in.Now, in.AnswersRead}); ok {
+	if l, ok := LeaseOf(open, mt.Consumer, in.Typical[typeOf(m)], Moment{in.Now, in.AnswersRead, UnseenAnswers(in.Gaps)}); ok {
 		mt.Lease = &l
 	}
 	mt.addUp(in.Now)

@@ -29,6 +29,7 @@ type InFlight struct {
 
 	held, stale int
 	byTask      map[string]int
+	unseen      []lifecycle.Gap                  // In which answers may not have been captured.
 	decided     map[lifecycle.MessageKey]decided // Of messages with a lease with which something is wrong.
 }
 
@@ -134,7 +135,11 @@ func (s *Service) InFlight(ctx context.Context) (InFlight, error) {
 		if err != nil {
 			return InFlight{}, err
 		}
-		out := InFlight{AsOf: now, Read: AnswersRead(s.Parts(), now), OldestWaiting: map[string]lifecycle.Micros{}, decided: map[lifecycle.MessageKey]decided{}}
+		gaps, err := s.cfg.Store.Gaps(ctx, now.Add(-recentSpan), now+1, maxGaps) // Those of half a second ago would not do: a new one undoes a lease that ran out.
+		if err != nil {
+			return InFlight{}, err
+		}
+		out := InFlight{AsOf: now, Read: AnswersRead(s.Parts(), now), unseen: lifecycle.UnseenAnswers(gaps), OldestWaiting: map[string]lifecycle.Micros{}, decided: map[lifecycle.MessageKey]decided{}}
 		policy := s.cfg.Policy()
 		out.Partial, err = s.eachOpen(ctx, consumers, func(o lifecycle.OpenMessage) { out.look(o, consumers, typical, policy) })
 		if err != nil {
@@ -172,7 +177,9 @@ func (f InFlight) AnswersRead() lifecycle.Micros {
 	return f.Read
 }
 
-func (f *InFlight) moment() lifecycle.Moment { return lifecycle.Moment{Now: f.AsOf, Read: f.Read} }
+func (f *InFlight) moment() lifecycle.Moment {
+	return lifecycle.Moment{Now: f.AsOf, Read: f.Read, Unseen: f.unseen}
+}
 
 func (f *InFlight) add(l lifecycle.Lease, o lifecycle.OpenMessage, decider *lifecycle.ConsumerState, policy *dlqtriage.Policy) {
 	f.Leases = append(f.Leases, l)

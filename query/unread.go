@@ -2,6 +2,7 @@ package query
 
 import (
 	"slices"
+	"time"
 
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
@@ -21,16 +22,25 @@ const answerSource = "acks"
 // longAgo is before everything that a message can tell of.
 const longAgo lifecycle.Micros = 1
 
-// AnswersRead is up to when what workers answered was read at now: up to the last sign of its collector where that is down or behind, else now. It is long ago
-// while the collector has read nothing since the program began: what came before that may lie unread.
+// lookedWithin is how long ago a collector that is up to date looked at its stream last, at most.
+const lookedWithin = 5 * time.Second
+
+// AnswersRead is up to when what workers answered was read at now: up to the last sign of its collector, less what that is behind. It is long ago while the
+// collector has read nothing since the program began: what came before that may lie unread.
 func AnswersRead(parts []health.Part, now lifecycle.Micros) lifecycle.Micros {
 	if slices.ContainsFunc(parts, func(p health.Part) bool { return p.Name == answerSource && p.LastAt.IsZero() }) {
 		return longAgo
 	}
-	for _, g := range unread(parts, now, answerSource) {
-		now = min(now, g.From)
+	read := now
+	for _, p := range parts {
+		if p.Name == answerSource {
+			read = min(read, max(lifecycle.MicrosOf(p.LastAt), now.Add(-lookedWithin)))
+		}
 	}
-	return now
+	for _, g := range unread(parts, now, answerSource) {
+		read = min(read, g.From)
+	}
+	return read
 }
 
 // unread is the time since the last sign of the given collectors that are down or behind, one span for each. What happened in it is counted once they have read it;

@@ -36,7 +36,7 @@ type LeaseKind string
 
 // The groups with which nothing is wrong.
 const (
-	LeasesUnread     LeaseKind = "not_read"    // Its deadline has passed; what workers answered later is not read yet.
+	LeasesUnread     LeaseKind = "not_read"    // Its deadline has passed; what workers answered later is not read yet, or was not captured.
 	LeasesHandedBack LeaseKind = "handed_back" // Due again; whether a worker has it was not seen.
 	LeasesHealthy    LeaseKind = "healthy"     // Held.
 )
@@ -74,7 +74,7 @@ func (g LeaseGroup) meaning() string {
 	case LeasesHealthy:
 		return g.healthyWords()
 	case LeasesUnread:
-		return "The deadline has passed, and what workers answered later is not read yet."
+		return "The deadline has passed, and answers of that time are not read yet, or were not captured."
 	case LeasesHandedBack:
 		return "Handed back, and due again: the next pull gets it. Whether a worker has it again was not seen."
 	}
@@ -112,7 +112,7 @@ func (g LeaseGroup) look() look {
 	case LeasesHealthy:
 		return staleLook("")
 	case LeasesUnread:
-		return look{"unknown", "unk", "not read yet"}
+		return look{"unknown", "unk", "answers not seen"}
 	case LeasesHandedBack:
 		return look{"redelivered", "wait", "handed back"}
 	}
@@ -987,7 +987,7 @@ func nextOf(l lifecycle.Lease, now lifecycle.Micros) string {
 	past := l.Next.At.Known() && l.Next.At < now
 	switch {
 	case l.Unread:
-		return "not known: answers are not read yet"
+		return "not known: answers were not seen"
 	case past && l.Next.What == "redelivery" && l.Stale == "" && !l.Due: // The board was judged a moment ago, when there was time left.
 		return "redelivered unless it answers"
 	case l.Due, past && l.Next.What == "redelivery":

@@ -185,7 +185,7 @@ func leaseStats(snap *query.FleetSnapshot) []views.Stat {
 		}
 	}
 	if unread := len(snap.InFlight.Unread()); unread > 0 {
-		healthy.Detail += "; " + views.Count(int64(unread)) + " not read yet"
+		healthy.Detail += "; " + views.Count(int64(unread)) + " not seen"
 	}
 	if back > 0 {
 		healthy.Detail += "; " + views.Count(int64(back)) + " handed back"

@@ -63,7 +63,7 @@ func TestNoLeaseIsStaleOverUnreadAnswers(t *testing.T) {
 	}
 	s := newSite(t, story.Batch, behind)
 	wants{
-		"#not_read .kind": "Not read yet 1", "#not_read tr[data-id]": "not known: answers are not read yet", "#lede": "0 with something wrong", "#stats a:last-child .d": "1 not read yet",
+		"#not_read .kind": "Answers not seen 1", "#not_read tr[data-id]": "not known: answers were not seen", "#lede": "0 with something wrong", "#stats a:last-child .d": "1 not seen",
 	}.check(t, s.get(t, "/in-flight", 200))
 	wants{"#main": "Not known yet"}.check(t, s.get(t, "/tasks/tsk-unread", 200))
 	wants{"#stale .kind": "Stale 1"}.check(t, newSite(t, story.Batch).get(t, "/in-flight", 200))

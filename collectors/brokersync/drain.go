@@ -51,6 +51,17 @@ func (d Drain) note(e CaptureEnd) Drain {
 // waitsNot reports whether no line up to this one waits, as the broker counts them.
 func (e CaptureEnd) waitsNot(seq uint64) bool { return e.Idle || seq <= e.Busy }
 
+// unseen is when nothing was captured, as far as is seen: before the capture stream was created, and while it is missing.
+func (e CaptureEnd) unseen() []lifecycle.Gap {
+	switch {
+	case e.Missing:
+		return []lifecycle.Gap{{Source: e.Stream}}
+	case e.Created.Known():
+		return []lifecycle.Gap{{Source: e.Stream, To: e.Created}}
+	}
+	return nil
+}
+
 // CaptureProgress is how far the lines of the capture streams are stored.
 type CaptureProgress struct{ Acks, Advisories, Publishes Drain }
 

@@ -10,7 +10,7 @@ import (
 // has ended it. Attempts that the broker itself declared over are left to it.
 func leases(v view, c Consumer, o lifecycle.OpenMessage) []lifecycle.Event {
 	m := o.Message
-	l, _ := lifecycle.LeaseOf(o, &c.ConsumerState, lifecycle.Typical{}, lifecycle.At(v.At))
+	l, _ := lifecycle.LeaseOf(o, &c.ConsumerState, lifecycle.Typical{}, lifecycle.Moment{Now: v.At, Read: v.At, Unseen: v.Capture.Acks.unseen()})
 	basis := l.Basis
 	if !v.pending(c, m.Key.Seq) || l.Attempt == 0 || basis < c.Began() || m.MaxDeliveriesAt > basis {
 		return nil
@@ -23,7 +23,7 @@ func leases(v view, c Consumer, o lifecycle.OpenMessage) []lifecycle.Event {
 			fmt.Sprintf("attempt %d of %d was handed back and no attempt is left", l.Attempt, c.MaxDeliver))
 	case a.NakAt.Known() && a.Dead != nil && (a.Expired == nil || a.Expired.Judged <= a.Dead.Judged): // It was said that no attempt is left, and one is.
 		return expiry(v, c, m, a, lifecycle.LeaseExpired, a.Dead.Basis, a.Dead.Deadline, "")
-	case a.NakAt.Known() || !l.Deadline.Known():
+	case a.NakAt.Known() || !l.Deadline.Known() || v.At < l.Latest:
 		return nil
 	case last:
 		return expiry(v, c, m, a, lifecycle.PresumedDead, basis, l.Deadline,

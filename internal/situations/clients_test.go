@@ -342,6 +342,18 @@ func (c *clients) deleteFrom(stream string, seq uint64) {
 	c.must(s.DeleteMsg(c.ctx, seq))
 }
 
+// uncapture removes a capture stream, and returns how it is made again.
+func (c *clients) uncapture(name string) (again func()) {
+	c.halt()
+	stream, err := c.js.Stream(c.ctx, name)
+	c.must(err)
+	c.must(c.js.DeleteStream(c.ctx, name))
+	return func() {
+		_, err := c.js.CreateStream(c.ctx, stream.CachedInfo().Config)
+		c.must(err)
+	}
+}
+
 // purge removes everything that the row published.
 func (c *clients) purge() {
 	c.halt()

@@ -135,4 +135,38 @@ var leases = []situation{{
 	mode:  live, // Afterwards the lease has run out.
 	never: neverOfAttempt(2, neverStale("presumed_dead", "stale", "expiring"), isNot("failed", "exhausted")),
 	may:   all(is("redelivered", "processing"), attempts(0, 2, 2), bound, says("the worker of attempt 1, which lost it, sends heartbeats"), heartbeatOf(1)),
+}, {
+	name: "a worker sends heartbeats, and nobody captures them",
+	on:   land{name: "answers that nobody captures"},
+	act: func(c *clients) {
+		c.publish(publish{})
+		m := c.pull(c.workers(wait(2 * time.Second)))
+		c.uncapture("OBS_ACK")
+		c.keepsBeating(m)
+		c.works(5 * time.Second)
+	},
+	never: all(isNot("failed", "exhausted"), neverStale("stale", "presumed_dead", "stuck"), silent("due since")),
+	may:   all(isNot("failed", "exhausted", "completed"), neverStale("stale", "presumed_dead", "expiring")),
+}, {
+	name: "a worker's heartbeats are captured again after a while",
+	on:   land{name: "answers that nobody captured for a while"},
+	mode: live,
+	act: func(c *clients) {
+		c.publish(publish{})
+		m := c.pull(c.workers(wait(5 * time.Second)))
+		c.heartbeat(m)
+		c.seen()
+		c.heartbeat(m)
+		again := c.uncapture("OBS_ACK")
+		for range 7 {
+			c.works(time.Second)
+			c.heartbeat(m)
+		}
+		again()
+		c.works(2 * time.Second)
+		c.keepsBeating(m)
+		c.works(5 * time.Second)
+	},
+	never: all(isNot("failed", "exhausted"), neverStale("stale", "presumed_dead", "stuck"), silent("due since")),
+	may:   all(is("processing"), bound),
 }}

@@ -44,7 +44,7 @@ func parts(b lifecycle.Batch) []lifecycle.Batch {
 // Healthy reports collectors that are up to date.
 func Healthy(now func() time.Time) health.Reporter {
 	return health.ReporterFunc(func() []health.Part {
-		at := now().Add(-2 * time.Second)
+		at := now().Add(-time.Second)
 		part := func(name, kind string, handled uint64) health.Part {
 			return health.Part{Name: name, Kind: kind, State: health.OK, LastAt: at, Handled: handled}
 		}
