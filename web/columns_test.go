@@ -65,6 +65,19 @@ func TestTablesFitALaptop(t *testing.T) {
 	}
 }
 
+// The ledger of duplicates is never wider than its box: its last columns would be out of sight.
+func TestTheLedgerFitsEveryWindow(t *testing.T) {
+	t.Parallel()
+	b := openTab(t, testkit.Browser(t), newSite(t, webtest.Rich(noon).Batch))
+	b.open(t, "/duplicates")
+	for _, width := range []int64{360, 600, 700, 768, 900, 1024, 1100, 1180, 1279} {
+		b.do(t, "resize", chromedp.EmulateViewport(width, 900))
+		if wide := eval[string](t, b, wideTables); wide != "" {
+			t.Errorf("at %d px: %s", width, wide)
+		}
+	}
+}
+
 // The page of duplicates begins with the months, then their chart and cases; what the protection costs comes last.
 func TestDuplicatesComeBeforeWhatTheProtectionCosts(t *testing.T) {
 	t.Parallel()

@@ -73,7 +73,7 @@ func TestPagesOfARichFleet(t *testing.T) {
 		"/dlq?status=all":                                             {"#rows tr": "", "#groups li:first-child .name": "", "#stats a:first-child .k": "Open", ".lede": "Messages that died", "#statistics tbody tr:first-child th": "November 2026", "#rows a.title[href^='/dlq/']": ""},
 		"/dlq?detail=llm_provider_timeout":                            {"#rows tr": "=4", "#chips .chip": "detail is llm_provider_timeout"},
 		"/dlq?q=agent:marketing":                                      {"#rows td:nth-child(4)": "marketing", "#states a": "All"},
-		"/duplicates":                                                 {"#ledger tbody tr:first-child th": "November 2026", "#ledger tfoot td:nth-child(4)": "38", "#cases tbody tr": "=10", "#cases small": "Published more often than stored"},
+		"/duplicates":                                                 {"#ledger tbody tr:first-child th": "November 2026", "#ledger .sum td:nth-child(4)": "38", "#cases tbody tr": "=10", "#cases small": "Published more often than stored"},
 		"/duplicates?bucket=hour&layer=idempotency":                   {"#ledger thead th:first-child": "Hour", "#cases tbody tr": "=1", "#cases .title": "Charge the card"},
 		"/capture":                                                    {"#parts tbody tr": "=8", "#gaps tbody tr": "=2", "#gaps .state.ok": "read again", "#quarantine tbody tr": "=2", "#consumers tbody tr": "=7"},
 		"/preferences?tz=local&back=%2Ftasks%3Fstate%3Dfailed":        {"h1": "Time zone", "#tz option": "UTC", "input[name=back][value='/tasks?state=failed']": ""},
@@ -410,7 +410,7 @@ func TestThePageOfDuplicatesSaysWhatTheProtectionCosts(t *testing.T) {
 		}
 	})
 	wants{
-		"#ledger tfoot td:last-child": "$1.2", "#ledger thead th:last-child": "Cost", "#protection .v": "$1.2", "#protection dl > div:first-child": "At $100 for 100,000 reads",
+		"#ledger .sum td:last-child": "$1.2", "#ledger thead th:last-child": "Cost", "#protection .v": "$1.2", "#protection dl > div:first-child": "At $100 for 100,000 reads",
 		"#protection dl > div:nth-child(2)": "messages stored within the duplicate window of 1 h", "#protection dl > div:nth-child(3)": "no report of this span says",
 		"#protection dl > div:nth-child(4) .v": "for ever", "#protection dl > div:nth-child(4)": "needs no end", "#protection dl > div:nth-child(5)": "$4.20 a month", "#protection details": "A lower bound where every agent",
 	}.check(t, s.get(t, "/duplicates", 200))
