@@ -211,7 +211,7 @@ func TestAPublishLineThatIsReadLateIsWaitedFor(t *testing.T) {
 		}
 	})
 	key := w.leaves()
-	at := lifecycle.MicrosOf(time.Now())
+	at := lifecycle.MicrosOf(time.Now().Add(-time.Hour)) // Long ago: Fleetglass was away.
 	died := lifecycle.Event{ID: 1, Kind: lifecycle.Terminated, Provenance: lifecycle.Observed, At: at, Message: key, Agent: "cto", Consumer: "cto-task-worker", Attempt: 1}
 	w.append(lifecycle.Batch{Events: []lifecycle.Event{died}})
 	select {

@@ -75,21 +75,17 @@ func (m *Monitor) original(ctx context.Context, c corpse) (found, error) {
 	return found{headers: p.Headers, body: p.Body, from: "capture"}, nil
 }
 
-// unreadAtMost is how long after its death the publish line of a message is waited for. An entry without agent, task and body is better than none.
-const unreadAtMost = time.Minute
+// unreadQuietly is for how long after its death the publish line of a message may stay unread before the monitor complains.
+const unreadQuietly = time.Minute
 
-// unpublished is what is known of a message that left its stream and whose publish line the store does not have. It may not be read yet: after a failure of
-// the broker the lines of deaths are often read before those of publishes.
+// unpublished is what is known of a message that left its stream and whose publish line the store does not have. While that may not be read yet there is no
+// entry: it would lack agent, task and body for good. After a failure of the broker the lines of deaths are often read before those of publishes.
 func (m *Monitor) unpublished(c corpse) (found, error) {
-	o := found{from: "missing", missing: "it left its stream, and its publish was not captured"}
-	switch {
-	case m.cfg.PublishesRead(c.key.Stream.Name) >= c.entry.FailedAt.Add(lifecycle.CaptureLag):
-		return o, nil
-	case m.cfg.now() < c.entry.FailedAt.Add(unreadAtMost):
-		return found{}, &later{pause: whileLeaving, quiet: true, why: errors.New("it left its stream, and the line of its publish may not be read yet")}
+	if m.cfg.PublishesRead(c.key.Stream.Name) < c.entry.FailedAt.Add(lifecycle.CaptureLag) {
+		why := errors.New("it left its stream, and the line of its publish may not be read yet")
+		return found{}, &later{pause: whileLeaving, quiet: m.cfg.now() < c.entry.FailedAt.Add(unreadQuietly), why: why}
 	}
-	o.missing = fmt.Sprintf("it left its stream, and the line of its publish was not read within %s", unreadAtMost)
-	return o, nil
+	return found{from: "missing", missing: "it left its stream, and its publish was not captured"}, nil
 }
 
 // expected reports whether the message should be in its stream, as far as is known: its attempts are used up or nobody takes it, and nothing
