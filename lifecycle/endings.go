@@ -1,5 +1,20 @@
 package lifecycle
 
+// Answered reports whether a worker's own line shows how each delivery of the message ended, and the last of them ended the message: no other answer to it can
+// have been lost. Where several consumers take it, or one was created anew, that cannot be told.
+func (m *MessageFacts) Answered() bool {
+	n := len(m.Attempts)
+	if n == 0 || n != m.CurrentAttempt() || len(m.Consumers)+len(m.Former)+len(m.Claims) > 0 || m.RecreatedAt.Known() || m.RefutedAt.Known() {
+		return false
+	}
+	for _, a := range m.Attempts[:n-1] {
+		if !a.NakAt.Known() {
+			return false
+		}
+	}
+	return m.Attempts[n-1].AckAt.Known() || m.Attempts[n-1].TermAt.Known()
+}
+
 // Endings says when each way in which a message may end is proved, whichever of them its verdict follows. Zero where it is not proved.
 type Endings struct {
 	CompletedAt Micros // Completion by record or report.

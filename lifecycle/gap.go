@@ -13,6 +13,9 @@ const (
 	clockOf    = "clock of "
 )
 
+// captured is the stream that captures acknowledgements.
+const captured = "OBS_ACK"
+
 // Uncaptured is the source of the gap that says that nobody captures the acknowledgements of a stream.
 func Uncaptured(stream string) string { return uncaptured + stream }
 
@@ -45,6 +48,12 @@ func (g Gap) only() (stream string, bound bool) {
 		}
 	}
 	return "", false
+}
+
+// OfAnswers reports whether lines were lost in the gap that tell what workers answered, and no others.
+func (g Gap) OfAnswers() bool {
+	source, err := ParseStreamID(g.Source)
+	return err == nil && source.Name == captured
 }
 
 // Everywhere reports whether the gap concerns every stream.

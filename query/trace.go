@@ -84,11 +84,19 @@ func (s *Service) leasesAhead(ctx context.Context, r lifecycle.TaskRecord) ([]li
 }
 
 // gapsOf finds the gaps that concern a task: those that overlap its time, widened by [lifecycle.CaptureLag] on both sides, because the
-// lines of one publish may be stored that far apart. A gap of one stream concerns the tasks of that stream only.
+// lines of one publish may be stored that far apart. A gap of one stream concerns the tasks of that stream only, and one of answers no task of which every
+// delivery's answer was seen.
 func (s *Service) gapsOf(ctx context.Context, r lifecycle.TaskRecord, now lifecycle.Micros) ([]lifecycle.Gap, error) {
 	from, to := spanOf(r, now)
 	gaps, err := s.cfg.Store.Gaps(ctx, from.Add(-lifecycle.CaptureLag), to.Add(lifecycle.CaptureLag)+1, maxTraceGaps)
-	return slices.DeleteFunc(gaps, func(g lifecycle.Gap) bool { return !g.Everywhere() && !concerns(g, r.Messages) }), err
+	return slices.DeleteFunc(gaps, func(g lifecycle.Gap) bool {
+		return (!g.Everywhere() && !concerns(g, r.Messages)) || (g.OfAnswers() && allAnswered(r.Messages))
+	}), err
+}
+
+// allAnswered reports whether the answer to every delivery of every message was seen.
+func allAnswered(messages []lifecycle.MessageFacts) bool {
+	return len(messages) > 0 && !slices.ContainsFunc(messages, func(m lifecycle.MessageFacts) bool { return !m.Answered() })
 }
 
 // concerns reports whether lines about one of the messages may have been missed in the gap.

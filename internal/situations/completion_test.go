@@ -151,9 +151,16 @@ var completion = []situation{{
 		m := c.pull(worker)
 		c.record("", said(one))
 		c.ack(m)
+		c.publish(publish{task: "unanswered"})
+		two := c.publish(publish{task: "unanswered", id: c.task("unanswered") + ":again"})
+		worker = c.workers(atOnce(3))
+		c.heartbeat(c.pull(worker))
+		c.heartbeat(c.pull(worker))
+		c.record("unanswered", said(two))
 	},
-	may:   all(messageIs(1, "completed"), messageIs(0, "delivered"), says("a completion of its key is recorded"), onBoard(byFirst, "", false)),
-	never: all(messageIsNot(0, done...), silent("the work is done")),
+	may: all(messageIs(1, "completed"), messageIs(0, "delivered"), says("a completion of its key is recorded"), onBoard(byFirst, "", false),
+		of("unanswered", all(messageIs(0, "processing"), messageIs(1, "completing")))),
+	never: all(messageIsNot(0, done...), silent("the work is done"), of("unanswered", messageIsNot(0, done...))),
 }, {
 	name: "two messages of one key are recorded in one millisecond, the second after it has gone",
 	act: func(c *clients) {

@@ -24,9 +24,11 @@ var gaps = []situation{{
 		}
 		line := c.lastLine("OBS_ACK", "$JS.ACK.TASKS."+c.agent+"-task-worker.>")
 		c.deleteFrom("OBS_ACK", line)
+		c.publish(publish{task: "later"})
+		c.ack(c.pull(worker))
 		c.works(time.Second)
 	},
-	may: all(is("completed"), noGap, of("lost", isNot("exhausted", "published"))),
+	may: all(is("completed"), noGap, of("later", all(is("completed"), noGap)), of("lost", all(is("outcome_unknown"), gapNamesOne("OBS_ACK")))),
 }, {
 	name: "a consumer takes a subject only after it went past a message of it",
 	act: func(c *clients) {
@@ -70,6 +72,29 @@ func isListed(s story) error {
 		return fmt.Errorf("the list has it %d times", len(page.Data))
 	}
 	return nil
+}
+
+// gapNamesOne holds where the task shows a gap of a source, and the list of gaps names one sequence as lost there.
+func gapNamesOne(source string) claim {
+	return func(s story) error {
+		if t := s.told(); len(t.Gaps) != 1 || t.Gaps[0].Source != source {
+			return fmt.Errorf("it shows not one gap of %s: %+v", source, t.Gaps)
+		}
+		var list struct {
+			Data []struct {
+				Source  string
+				FromSeq string `json:"from_seq"`
+				ToSeq   string `json:"to_seq"`
+			}
+		}
+		if err := s.glass.ask(s.ctx, "/api/v1/gaps", &list); err != nil {
+			return err
+		}
+		if len(list.Data) != 1 || list.Data[0].Source != source || list.Data[0].FromSeq == "" || list.Data[0].FromSeq != list.Data[0].ToSeq {
+			return fmt.Errorf("the gap of %s does not name what was lost: %+v", source, list.Data)
+		}
+		return nil
+	}
 }
 
 // noGap holds where the task shows no gap.
