@@ -50,6 +50,12 @@ func TestTheBoardSaysWhatRecoveryDecidesAndLeadsToTheActions(t *testing.T) {
 	if got := text(row.Find("summary")); !strings.Contains(got, "was announced") {
 		t.Errorf("in short it says %q", got)
 	}
+	wants{".also .proof": `reported Step "rollout" ("kubectl.rollout") of class unsafe was announced; no receipt is known.`, ".also .blocked": "Release is blocked: It is the last attempt", `.also a[href*="#ev-"]`: ""}.
+		check(t, goquery.NewDocumentFromNode(row.Nodes[0]))
+	expiring := s.get(t, "/in-flight", 200).Find("#expiring")
+	if expiring.Find("tr.advice").Length() == 0 || expiring.Find(".also").Length() != 0 {
+		t.Errorf("a lease that is only about to expire says %q", text(expiring))
+	}
 	acts := row.Find("a.btn").Map(func(_ int, a *goquery.Selection) string { return text(a) + " " + a.AttrOr("href", "") })
 	want := []string{"Quarantine… " + path + "#held-quarantine-reason", "Release ", "Reconcile… " + path + "#held-reconcile-reason"}
 	if !slices.Equal(acts, want) {
