@@ -39,20 +39,26 @@ var completion = []situation{{
 		c.record("", said(one))
 		c.ack(m)
 	},
-	may:   all(messageIs(0, "exhausted"), messageIs(1, "completed"), is("completed")),
-	never: messageIsNot(0, done...),
+	may:   all(messageIs(0, "exhausted"), messageIs(1, "completed"), is("completed"), counts(layers{})),
+	never: messageIsNot(0, append([]string{"removed", "outcome_unknown"}, done...)...),
 }, {
 	name: "version 2 is queued while a record exists for version 1",
 	act: func(c *clients) {
+		worker := c.workers(atOnce(3))
+		c.publish(publish{task: "begun"})
+		c.ack(c.pull(worker))
+		c.publish(publish{task: "begun", version: 2, id: c.task("begun") + ":v2"})
+		c.heartbeat(c.pull(worker))
+		c.record("begun", nil) // It names no message.
 		one := c.publish(publish{})
-		worker := c.workers()
 		m := c.pull(worker)
 		c.record("", said(one))
 		c.ack(m)
 		c.publish(publish{version: 2, id: c.task("") + ":v2"})
 	},
-	may:   all(messageIs(0, "completed"), messageIs(1, "published")),
-	never: known(1, all(messageIsNot(1, done...), isNot(done...), silent("the work is done", "nothing to do", "nothing must be run again"))),
+	may: all(messageIs(0, "completed"), messageIs(1, "published"), of("begun", all(messageIs(0, "completed"), messageIs(1, "processing")))),
+	never: all(known(1, all(messageIsNot(1, done...), isNot(done...), silent("the work is done", "nothing to do", "nothing must be run again", "a completion of its key"))),
+		of("begun", known(1, all(messageIsNot(1, done...), isNot(done...), silent("the work is done", "nothing must be run again", "a completion of its key"))))),
 }, {
 	name: "a report without a message id fits only the message that its agent has",
 	act: func(c *clients) {
