@@ -46,7 +46,7 @@ func TestPagesOfARichFleet(t *testing.T) {
 	s := newSite(t, webtest.Rich(noon).Batch)
 	for path, want := range map[string]wants{
 		"/": {
-			"h1": "Overview", "title": "Overview · Fleetglass", `.nav a[aria-current="page"]`: "Overview", ".env": "test", "#freshness summary": "Data as of 2 s ago",
+			"h1": "Overview", "title": "Overview · Fleetglass", `.nav a[aria-current="page"]`: "Overview", ".env": "test", "#freshness summary": "Data as of 1 s ago",
 			"#stats .v": "6", "#stats a:nth-child(2) .d": "1 presumed dead, 1 past deadline, 1 stuck, 1 expiring", "#attention li:first-child .what": "is presumed dead", "#agents li": "=8", "#throughput svg rect": "",
 			"#causes tbody tr:first-child": "llm_provider_timeout", "#unfinished tbody tr:first-child": "published", ".banner.gap": "Not observed from 11:41:38 to 11:42:28 (50 s).",
 		},
