@@ -14,6 +14,7 @@ import (
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
+	"fleetglass/reconcile"
 	"fleetglass/views"
 )
 
@@ -52,7 +53,21 @@ func (w *Web) duplicates(c *gin.Context) error {
 	} else if err := w.fillLedger(c, &p, k, layer, snap); err != nil {
 		return err
 	}
+	if snap.Reconciled != nil && p.Empty.Kind == "" {
+		p.Balance = ledgerBalance(snap.Reconciled.Report)
+	}
 	return w.render(c, frame{title: "Duplicates", section: "duplicates", search: true, snapshot: snap}, views.Duplicates(p))
+}
+
+// ledgerBalance is the balance of a report; what its terms list stands on the page of the reconciliation.
+func ledgerBalance(r *reconcile.Report) *views.LedgerBalance {
+	out := &views.LedgerBalance{Report: r, Terms: balanceTerms(r)}
+	for i, t := range out.Terms {
+		if strings.HasPrefix(t.Href, "#") {
+			out.Terms[i].Href = "/reconciliation" + t.Href
+		}
+	}
+	return out
 }
 
 func bucketingOf(period string) bucketing {
