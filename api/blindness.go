@@ -18,7 +18,7 @@ type Gap struct {
 	FromSeq  Sequence `json:"from_seq" doc:"First sequence that was lost; null where the source has none."`
 	ToSeq    Sequence `json:"to_seq"`
 	Reason   Text     `json:"reason"`
-	Repaired bool     `json:"repaired" doc:"The lost lines were read again from elsewhere."`
+	Repaired bool     `json:"repaired" doc:"The lost lines were read again from elsewhere, or none was lost, because the broker was away."`
 }
 
 // Quarantined is a line that could not be decoded.

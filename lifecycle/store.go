@@ -98,7 +98,7 @@ type Gap struct {
 	FromSeq  uint64 // First sequence that was lost, where the source has sequences.
 	ToSeq    uint64 // Last one. What is said of a smaller one comes too late.
 	Reason   string
-	Repaired bool // The lost lines were read again from elsewhere.
+	Repaired bool // The lost lines were read again from elsewhere, or none was lost ([BrokerAway]).
 }
 
 // ConsumerState is what the broker says about a durable consumer, at one time.

@@ -122,6 +122,15 @@ func TestARestartOfTheBrokerIsNoticed(t *testing.T) {
 	}
 	srv = openBrokerOf(t, &at)
 	r.restart("broker", func(s shownRestart) bool { return s.Messages == 1 && s.Open == 1 })
+	var gaps struct {
+		Data []struct {
+			Source   string
+			Repaired bool
+		}
+	}
+	if err := r.get("/api/v1/gaps", &gaps); err != nil || len(gaps.Data) != 1 || gaps.Data[0].Source != "broker" || !gaps.Data[0].Repaired {
+		t.Errorf("the time without the broker is told as %+v, %v", gaps.Data, err)
+	}
 	answer := testkit.JetStream(t, srv).Conn()
 	if _, err := answer.Request(m.Reply(), []byte("+ACK"), patience); err != nil {
 		t.Fatal(err)
