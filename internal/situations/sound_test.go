@@ -56,6 +56,9 @@ func sound(s story) error {
 	if l := t.Lease; l != nil && l.StaleKind != nil && *l.StaleKind == "expiring" && (l.DeadlineAt == nil || l.DeadlineAt.Before(time.Now().Add(-time.Second))) {
 		return fmt.Errorf("a lease whose deadline is %v is expiring", l.DeadlineAt)
 	}
+	if t.Lease != nil && slices.Contains(over, t.State) {
+		return fmt.Errorf("it is %s, and there is a lease", t.State)
+	}
 	for _, phrase := range held {
 		if slices.Contains(over, t.State) && strings.Contains(words, phrase) {
 			return fmt.Errorf("it is %s, and the answers say %q", t.State, phrase)
