@@ -201,7 +201,27 @@ func evidenceAlone(m *MessageFacts, b bound) evidence {
 		ev.ackedAt = 0
 	}
 	ev.completedAt = earliest(b.recordedAt, b.reportedAt)
+	if ev.givenAgain() {
+		ev.ackedAt = 0
+	}
 	return ev
+}
+
+// givenAgain reports whether a worker has the message, or gets it again, after one of its consumer's former incarnation acknowledged it: in a stream that keeps
+// its messages a consumer that is created anew begins anew. Once that has ended without a completion too, what the former one's worker acknowledged stands.
+func (ev *evidence) givenAgain() bool {
+	since := ev.m.RecreatedAt
+	if ev.life == ev.m || ev.n == 0 || ev.completedAt.Known() || ev.termAt.Known() || ev.m.VanishedAt.Known() || !ev.ackedAt.Known() || ev.ackedAt >= since {
+		return false
+	}
+	for _, a := range ev.life.Attempts {
+		if a.ackAfter(ev.m) >= since {
+			return false
+		}
+	}
+	_, maxed := ev.maxedAt()
+	_, presumed := ev.presumedAt()
+	return !maxed && !presumed
 }
 
 // over reports whether a termination had ended the message before an answer came: the broker takes the first end, whoever gives it, and ignores what

@@ -191,6 +191,9 @@ func (n naive) observed() State {
 	vanished := n.gone()
 	termed := n.any(func(e Event) bool { return n.terminates(e) && n.firstTerm(e.Attempt) > refuted })
 	exhausted := dead || (maxed > 0 && delivered <= maxed)
+	// A stream that keeps its messages gives them again once their consumer was created anew.
+	again := recreated > 0 && attempt > 0 && !recorded && !vanished && !termed && !exhausted && !life.ackCounts(refuted)
+	acked = acked && !again
 	nothingElse := attempt == 0 && !acked && !n.any(is(Published))
 	switch {
 	case acked && recorded:

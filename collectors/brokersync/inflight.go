@@ -95,9 +95,9 @@ func (st *step) readOthers() {
 }
 
 // readBeside finds, in a stream that keeps its messages, what a consumer may have in hand although the message is settled: another consumer's worker acknowledged it
-// before this one's gave a sign.
+// before this one's gave a sign, or one of this consumer's former incarnation did.
 func (st *step) readBeside() {
-	st.known.beside = map[string][]lifecycle.MessageFacts{}
+	st.known.beside, st.known.anew = map[string][]lifecycle.MessageFacts{}, nil
 	for _, c := range st.view.Consumers {
 		if !st.view.Kept || c.Watches || c.AckPending == 0 {
 			continue
@@ -108,8 +108,14 @@ func (st *step) readBeside() {
 		}
 		for _, m := range rows {
 			part := m.Of(c.Name)
+			anew := recreated(c, part)
+			for _, e := range anew {
+				part = part.Clone()
+				part.Join(e)
+			}
 			if st.view.takes(c, m) && st.view.pending(c, m.Key.Seq) && deliveredBy(c, m.Key.Seq) && !answered(part) && !exhausted(part, c) {
 				st.known.beside[c.Name] = append(st.known.beside[c.Name], part)
+				st.known.anew = append(st.known.anew, anew...)
 			}
 		}
 	}

@@ -28,6 +28,7 @@ type known struct {
 	answered []lifecycle.MessageFacts            // Messages that a consumer delivered last and that are settled.
 	others   map[string][]lifecycle.MessageFacts // By consumer: settled messages that its open deliveries may belong to. Missing where not asked.
 	early    map[string]bool                     // By consumer: it is too early to ask for others.
+	anew     []lifecycle.Event                   // That the consumers of some of those beside were created anew since.
 	beside   map[string][]lifecycle.MessageFacts // By consumer: messages that it may have in hand, as it has them, and that are settled by what another did.
 }
 

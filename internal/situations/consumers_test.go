@@ -69,7 +69,7 @@ var consumers = []situation{{
 		c.term(c.pull(c.workers()), "token_budget_exceeded: 50,000 output tokens")
 	},
 	may:   all(is("terminated"), ended("terminated"), watchedBy(0, "-auditor"), pageSays("token_budget_exceeded: 50,000 output tokens")),
-	never: isNot(append(done, "exhausted", "outcome_unknown")...),
+	never: all(isNot(append(done, "exhausted")...), isNotOnceStored("outcome_unknown")),
 }, {
 	name: "limits retention: no consumer is named as a worker's",
 	on:   limits,
@@ -148,6 +148,31 @@ var consumers = []situation{{
 	},
 	may:   all(is("completed"), findsNo(wrongs...), withinLife, either(attempts(0, 2, 1), attempts(0, 1, 1)), current(1)), // Nobody looked between its second delivery and its end.
 	never: all(findsNo(wrongs...), neverStale("zombie", "presumed_dead", "stale"), isNot("exhausted"), withinLife),
+}, {
+	name: "limits retention: an acknowledged message is given again by its consumer, which was created again",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.ack(c.pull(c.workers()))
+		c.works(500 * time.Millisecond)
+		c.deleteConsumer()
+		c.heartbeat(c.pull(c.workers(wait(10 * time.Minute))))
+	},
+	may: all(is("processing"), attempts(0, 2, 1), either(ended("acked", "open"), ended("timed_out", "open"))), // Afterwards nothing proves that the first answer had effect.
+}, {
+	name: "limits retention: an acknowledged message is given again, and nobody answers the last attempt",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.ack(c.pull(c.workers()))
+		c.seen() // Of the first answer, that it had effect.
+		c.deleteConsumer()
+		c.pull(c.workers(wait(time.Second), atMost(1)))
+		c.works(2 * time.Second)
+	},
+	mode:  live, // Afterwards nothing proves that the first answer had effect.
+	may:   all(is("completed"), ended("acked", "timed_out")),
+	never: isNot("exhausted", "failed"),
 }, {
 	name: "a consumer is created again and its worker takes as long as before",
 	act: func(c *clients) {

@@ -62,6 +62,7 @@ type mail struct {
 	told       bool            // A worker said something about it while its consumer was there.
 	unseen     bool            // Its consumer was deleted before anything was said of it: nothing may have shown that a worker had it.
 	acked      bool            // A worker acknowledged it, or is about to.
+	done       bool            // A worker acknowledged it in time, whatever came later.
 	timely     bool            // The acknowledgement came in time, by the worker that got it last, from a consumer that was there.
 	terminated bool            // A worker gave it up, or is about to.
 	recorded   bool            // Its completion was recorded while it was in the stream, or is about to be.

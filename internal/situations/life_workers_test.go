@@ -174,7 +174,7 @@ func (w *life) acknowledge() {
 	timely := w.partner == nil && time.Since(d.at) < d.by.wait/2 && last && !d.of.deleted && !d.of.terminated && !d.of.expired(time.Now())
 	w.note("ack of %d for %s, attempt %d, in time: %v", d.of.seq, d.by.name, meta.NumDelivered, timely)
 	w.know(func() {
-		d.of.acked, d.of.timely = true, d.of.timely || timely
+		d.of.acked, d.of.timely, d.of.done = true, d.of.timely || timely, d.of.done || timely
 		delete(d.of.open, d.by.name)
 	})
 	w.ack(d)

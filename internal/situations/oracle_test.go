@@ -109,7 +109,7 @@ func (w *life) inTheEnd(m *mail, said *seenMessage) error {
 		return errors.New("it is still in the queue: the acknowledgement had no effect")
 	case said.State == "completed" && m.gone && m.deleted && !m.acked && !m.recorded && !m.reported:
 		return errors.New("an operator removed it")
-	case said.State == "completed" && len(m.open) > 0 && !m.gone && !m.recorded && !m.reported:
+	case said.State == "completed" && len(m.open) > 0 && !m.gone && !m.recorded && !m.reported && !m.done: // A next consumer may have had in vain what was done before.
 		return errors.New("a worker has it, or gets it again")
 	case m.timely && (!queue || m.gone) && !slices.Contains([]string{"completed", "outcome_unknown"}, said.State):
 		return errors.New("a worker acknowledged it in time")

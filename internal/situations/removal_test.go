@@ -129,7 +129,7 @@ var removal = []situation{{
 		c.deleteMessage(zero)
 	},
 	may:   all(is("exhausted"), attempts(0, 1, 1), ended("timed_out"), says("look for its effect first"), silent("the stream has it", "gave it up")),
-	never: isNot("completed", "removed", "outcome_unknown"),
+	never: all(isNot("completed", "removed"), isNotOnceStored("outcome_unknown")),
 }, {
 	name: "the limit for a subject removes the oldest",
 	on:   narrow,
