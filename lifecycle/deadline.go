@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 )
@@ -106,6 +107,25 @@ func (ev *evidence) lease(c *ConsumerState, unseen []Gap) lease {
 		held.latest = latestDeadline(unseen, ev.m.Key.Stream.Name, held.basis, held.deadline)
 	}
 	return held
+}
+
+// forever is after everything.
+const forever = Micros(math.MaxInt64)
+
+// latestDeadline is when a lease that is known to last from basis to deadline ran out at the latest: heartbeats in a gap may have extended it. It is [forever] where the
+// gap is open.
+func latestDeadline(unseen []Gap, stream string, basis, deadline Micros) Micros {
+	wait := deadline.Sub(basis)
+	for _, g := range unseen {
+		switch {
+		case !g.Concerns(stream), g.From > deadline, g.To.Known() && g.To <= basis:
+		case !g.To.Known():
+			return forever
+		default:
+			deadline = max(deadline, g.To.Add(wait))
+		}
+	}
+	return deadline
 }
 
 // lapsed is the lease that is known to have run out. A heartbeat that came later changed nothing.

@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 )
@@ -62,37 +61,15 @@ func (g Gap) Everywhere() bool {
 	return !bound
 }
 
-// captureOfAnswers is the capture stream of what workers answer, as the source of gaps (NATS 2).
-const captureOfAnswers = "OBS_ACK"
-
 // UnseenAnswers are the gaps in which answers of workers may not have been captured, the earliest first.
 func UnseenAnswers(gaps []Gap) (out []Gap) {
 	for _, g := range gaps {
-		if !g.Repaired && (g.Source == captureOfAnswers || strings.HasPrefix(g.Source, uncaptured)) {
+		if !g.Repaired && (g.OfAnswers() || strings.HasPrefix(g.Source, uncaptured)) {
 			out = append(out, g)
 		}
 	}
 	slices.SortFunc(out, func(a, b Gap) int { return cmp.Compare(a.From, b.From) })
 	return out
-}
-
-// forever is after everything.
-const forever = Micros(math.MaxInt64)
-
-// latestDeadline is when a lease that is known to last from basis to deadline ran out at the latest: heartbeats in a gap may have extended it. It is [forever] where the
-// gap is open.
-func latestDeadline(unseen []Gap, stream string, basis, deadline Micros) Micros {
-	wait := deadline.Sub(basis)
-	for _, g := range unseen {
-		switch {
-		case !g.Concerns(stream), g.From > deadline, g.To.Known() && g.To <= basis:
-		case !g.To.Known():
-			return forever
-		default:
-			deadline = max(deadline, g.To.Add(wait))
-		}
-	}
-	return deadline
 }
 
 // OfClock reports whether the gap says that a clock jumped: its times were left out, or come twice.
