@@ -186,7 +186,7 @@ func TestFleetFiguresAreNullWithAReasonWhereNotKnown(t *testing.T) {
 		f.published("c", "cto", 3)
 		f.did(lifecycle.DeadLettered, "d", "cto", 4, 0, func(e *lifecycle.Event) { e.ConsumerSeq, e.Raw = 0, nil })
 		f.batch.Quarantined = append(f.batch.Quarantined, lifecycle.QuarantinedLine{ID: 5, Source: "OBS_ACK", At: f.now, Reason: "odd"})
-		f.batch.Gaps = append(f.batch.Gaps, lifecycle.Gap{Source: "OBS_ACK", From: f.now})
+		f.batch.Gaps = append(f.batch.Gaps, lifecycle.Gap{Source: "OBS_EVT", From: f.now})
 		f.commit()
 		got := get[FleetStats](f, "/api/v1/stats/fleet")
 		g := got.Figures

@@ -127,7 +127,7 @@ func TestFleetMetrics(t *testing.T) {
 		consumers: []lifecycle.ConsumerState{{
 			Stream: lifecycle.StreamID{Name: "TASKS"}, Name: "backend-task-worker", AckWait: 30 * time.Second, MaxDeliver: 3,
 		}},
-		gaps: []lifecycle.Gap{{Source: "OBS_ACK"}, {Source: "OBS_ACK"}, {Source: "OBS_PUB", Repaired: true}},
+		gaps: []lifecycle.Gap{{Source: "OBS_EVT"}, {Source: "OBS_EVT"}, {Source: "OBS_PUB", Repaired: true}},
 	}
 	r := NewRegistry("test", slog.New(slog.DiscardHandler))
 	r.MustRegister(fleetOf(t, s, func() time.Time { return noon }))
@@ -139,7 +139,7 @@ func TestFleetMetrics(t *testing.T) {
 		`fleetglass_stale_in_flight{agent="backend",kind="stale"} 1`,
 		`fleetglass_messages_published_total{agent="backend"} 11`,
 		`fleetglass_attempts_failed_total{agent="backend",how="timed_out"} 2`,
-		`fleetglass_capture_gaps{source="OBS_ACK"} 2`, `fleetglass_quarantined_lines 3`, "fleetglass_in_flight_partial 0", `fleetglass_fleet_metrics_ok 1`,
+		`fleetglass_capture_gaps{source="OBS_EVT"} 2`, `fleetglass_quarantined_lines 3`, "fleetglass_in_flight_partial 0", `fleetglass_fleet_metrics_ok 1`,
 		`fleetglass_build_info{version="test"} 1`,
 	)
 	if strings.Contains(got, "code.review") || strings.Contains(got, `source="OBS_PUB"`) {
