@@ -29,3 +29,24 @@ func TestALeaseAtItsDeadlineReadsAsItWasJudged(t *testing.T) {
 		}
 	}
 }
+
+// TestHealthyIsAsMuchAsWasSeen has heartbeats in a gap: that nothing is wrong is more than anybody knows.
+func TestHealthyIsAsMuchAsWasSeen(t *testing.T) {
+	t.Parallel()
+	at := lifecycle.MicrosOf(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+	seen, unseen := lifecycle.Lease{Deadline: at, Latest: at}, lifecycle.Lease{Deadline: at, Latest: at.Add(time.Minute)}
+	for want, leases := range map[string][]lifecycle.Lease{
+		"Within the ack wait. Nothing is wrong.":                                          {seen},
+		"Within the ack wait. Nothing wrong was seen, and not every answer was captured.": {seen, unseen},
+		"Within the ack wait, where the deadline is known. Nothing wrong was seen.":       {seen, {}},
+		"The deadline is not known. Nothing wrong was seen.":                              {{}},
+	} {
+		g := LeaseGroup{Kind: LeasesHealthy}
+		for _, l := range leases {
+			g.Leases = append(g.Leases, LeaseRow{Lease: l})
+		}
+		if got := g.meaning(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
