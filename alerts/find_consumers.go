@@ -55,10 +55,13 @@ func findPaused(f *Facts, _ Rule) []Finding {
 
 func findBacklogIdle(f *Facts, r Rule) []Finding {
 	return waitingFor(f, func(c lifecycle.ConsumerState, agent string) (Finding, bool) {
-		since := f.waitingSince(c, agent)
-		idle := !c.Gone && !c.Paused && c.AckPending == 0 && c.Waiting == 0 && since.Known() && c.ObservedAt.Sub(since) >= r.Threshold
+		since, missing := f.waitingSince(c, agent), "no worker pulls"
+		idle := !c.Gone && !c.Paused && c.AckPending == 0 && !c.Attended() && since.Known() && c.ObservedAt.Sub(since) >= r.Threshold
+		if c.Push {
+			missing = "no worker is subscribed"
+		}
 		return Finding{
-			What: number(int64(c.Pending), "message waits", "messages wait") + " for " + cut(cmp.Or(agent, c.Name), 40) + ": no worker pulls", Since: since, Page: agentPage(agent),
+			What: number(int64(c.Pending), "message waits", "messages wait") + " for " + cut(cmp.Or(agent, c.Name), 40) + ": " + missing, Since: since, Page: agentPage(agent),
 		}, idle
 	})
 }

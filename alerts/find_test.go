@@ -303,6 +303,24 @@ func TestARuleThatIsOffFindsNothing(t *testing.T) {
 	}
 }
 
+// A consumer to which the broker sends has no requests that wait.
+func TestWorkersThatAreSentToNeedNotAsk(t *testing.T) {
+	t.Parallel()
+	for bound, want := range map[bool]string{true: "", false: "2 messages wait for cto: no worker is subscribed"} {
+		var got string
+		for _, x := range find(func(f *alerts.Facts) {
+			f.Consumers = append(f.Consumers, consumer("cto", func(c *lifecycle.ConsumerState) { c.Waiting, c.Push, c.Bound = 0, true, bound }))
+		}) {
+			if x.Rule == alerts.RuleBacklogIdle {
+				got = x.What
+			}
+		}
+		if got != want {
+			t.Errorf("a worker is subscribed: %v; found %q, want %q", bound, got, want)
+		}
+	}
+}
+
 // A broker that restarts forgets when it delivered last. Messages wait no longer than the oldest of them.
 func TestWorkWaitsSinceTheOldestMessageThatWaits(t *testing.T) {
 	t.Parallel()

@@ -60,7 +60,9 @@ type Consumer struct {
 	AckPending    int      `json:"ack_pending" example:"1"`
 	Redelivered   int      `json:"redelivered" example:"0"`
 	Pending       uint64   `json:"pending" example:"4"`
-	Waiting       int      `json:"waiting_pulls" example:"1"`
+	Waiting       int      `json:"waiting_pulls" doc:"Pull requests that wait. Zero where the broker sends (push)." example:"1"`
+	Push          bool     `json:"push" doc:"The broker sends to whoever is subscribed; nobody pulls."`
+	PushBound     bool     `json:"push_bound" doc:"Somebody is subscribed to what the broker sends."`
 	DeliveredSeq  Sequence `json:"delivered_seq"`
 	DeliveredAt   Instant  `json:"delivered_at"`
 	ObservedAt    Instant  `json:"observed_at"`
@@ -191,7 +193,7 @@ func consumerOf(c lifecycle.ConsumerState) Consumer {
 	out := Consumer{
 		Stream: c.Stream.String(), Name: c.Name, Filters: append([]string{}, c.Filters...), AckWaitMS: c.AckWait.Milliseconds(), BackoffMS: []int64{},
 		MaxDeliver: Count(max(0, c.MaxDeliver)), MaxAckPending: c.MaxAckPending, AckPending: c.AckPending, Redelivered: c.Redelivered,
-		Pending: c.Pending, Waiting: c.Waiting, DeliveredSeq: Sequence(c.DeliveredSeq), DeliveredAt: Instant(c.DeliveredAt),
+		Pending: c.Pending, Waiting: c.Waiting, Push: c.Push, PushBound: c.Bound, DeliveredSeq: Sequence(c.DeliveredSeq), DeliveredAt: Instant(c.DeliveredAt),
 		ObservedAt: Instant(c.ObservedAt), Paused: c.Paused, Gone: c.Gone,
 	}
 	for _, d := range c.Backoff {

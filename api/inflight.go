@@ -31,7 +31,7 @@ type Lease struct {
 	LastHeartbeatOf Count                 `json:"last_heartbeat_attempt" doc:"The attempt that sent it: not the current one where the worker of an older one keeps the lease alive. Null when no heartbeat counts." example:"2"`
 	WaitMS          *int64                `json:"wait_ms" doc:"The wait in force for this attempt; null when it is not known."`
 	DeadlineAt      Instant               `json:"deadline_at" doc:"Last delivery or heartbeat plus the wait."`
-	Due             bool                  `json:"due" doc:"It was handed back, and its delay has passed at next.at: the next pull gets it, and whether a worker has it again is not known. There is no deadline then."`
+	Due             bool                  `json:"due" doc:"It was handed back, and its delay has passed at next.at: the next free worker gets it, and whether a worker has it again is not known. There is no deadline then."`
 	StaleKind       Text                  `json:"stale_kind" doc:"What is wrong with it; null when nothing is." example:"expiring"`
 	Unread          bool                  `json:"unread" doc:"Its deadline has passed, and what workers answered since answers_read_at is not read yet, or a gap says that answers were not captured: whether anything is wrong with it is not known."`
 	StaleMeaning    Text                  `json:"stale_meaning"`

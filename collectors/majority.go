@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"fleetglass/internal/leader"
+
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -55,11 +57,11 @@ func (n *IncarnationResolver) confirm(ctx context.Context, live map[string]LastS
 			continue
 		}
 		err := n.await(ctx, began, func() (*jetstream.ClusterInfo, error) {
-			c, err := n.cfg.JetStream.Consumer(ctx, ref.Stream, ref.Name)
+			info, err := leader.Consumer(ctx, n.cfg.JetStream, ref.Stream, ref.Name)
 			if err != nil {
 				return nil, err
 			}
-			return c.CachedInfo().Cluster, nil
+			return info.Cluster, nil
 		})
 		if err != nil {
 			return fmt.Errorf("confirm consumer %s of %s: %w", ref.Name, ref.Stream, err)

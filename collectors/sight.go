@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/fleet"
+	"fleetglass/internal/leader"
 	"fleetglass/lifecycle"
 )
 
@@ -144,14 +145,14 @@ func (n *IncarnationResolver) sights(ctx context.Context, live map[string]LastSe
 
 // sight asks about one consumer.
 func (n *IncarnationResolver) sight(ctx context.Context, ref ConsumerRef) (Sight, error) {
-	c, err := n.cfg.JetStream.Consumer(ctx, ref.Stream, ref.Name)
+	info, err := leader.Consumer(ctx, n.cfg.JetStream, ref.Stream, ref.Name)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrInvalidConsumerName) {
 		return Sight{}, nil
 	}
 	if err != nil {
 		return Sight{}, err
 	}
-	return n.sightOf(ctx, ref, c.CachedInfo())
+	return n.sightOf(ctx, ref, info)
 }
 
 func (n *IncarnationResolver) sightOf(ctx context.Context, ref ConsumerRef, info *jetstream.ConsumerInfo) (Sight, error) {

@@ -92,7 +92,7 @@ const (
 	BlockedNoConsumer  ObstacleCode = "consumer_unknown"      // Its consumer is gone or not known: nobody can hand it back.
 	BlockedLastAttempt ObstacleCode = "no_attempt_left"       // Handed back, it is exhausted at once.
 	BlockedWorkerAlive ObstacleCode = "worker_may_be_at_work" // Its lease is in order: handed back, two would work on it.
-	BlockedDue         ObstacleCode = "already_due"           // The broker hands it out with the next pull anyway.
+	BlockedDue         ObstacleCode = "already_due"           // The broker hands it to the next free worker anyway.
 )
 
 // Obstacles are what stands in the way of an action.
@@ -121,8 +121,8 @@ func (h *Held) releaseObstacles(add func(is bool, code ObstacleCode, why string)
 	_, known := h.ackSubject()
 	add(!known, BlockedNoConsumer, "It cannot be handed back: its consumer is gone, or nobody knows which delivery its worker has.")
 	add(l.MaxDeliver > 0 && l.Attempt >= l.MaxDeliver, BlockedLastAttempt, "It is the last attempt: handed back, it is exhausted at once. Quarantine it instead.")
-	add(l.Due, BlockedDue, "It was handed back and is due: it goes to the worker that pulls next, if none has it already.")
-	add(l.Stale == lifecycle.StaleLease || l.Stale == lifecycle.StalePresumedDead, BlockedDue, "Its deadline has passed: it goes to the worker that pulls next anyway.")
+	add(l.Due, BlockedDue, "It was handed back and is due: it goes to the next free worker, if none has it already.")
+	add(l.Stale == lifecycle.StaleLease || l.Stale == lifecycle.StalePresumedDead, BlockedDue, "Its deadline has passed: it goes to the next free worker anyway.")
 	add(h.Recovery.Unknown, BlockedEffectsUnknown, "It may have had effects that nobody confirmed. "+h.Recovery.Reasons[0])
 	add(l.Stale == "" && l.Resolved == nil && !l.Due, BlockedWorkerAlive, "No deadline of it is known to have passed: handed back, two workers might have it.")
 }

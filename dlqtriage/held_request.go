@@ -57,7 +57,7 @@ func (h Held) preview(r HeldRequest) HeldPreview {
 func heldEffects(a ActionKind) []string {
 	switch a {
 	case ActionRelease:
-		return []string{"The broker is told, in the worker's place, that the attempt is handed back.", "The message goes to the worker that pulls next, as the following attempt."}
+		return []string{"The broker is told, in the worker's place, that the attempt is handed back.", "The message goes to the next free worker, as the following attempt."}
 	case ActionQuarantine:
 		return []string{"The message is copied to the dead-letter queue, as quarantined.", "Then it is deleted from its stream: the broker frees the slot, and an answer of its worker has no effect."}
 	}

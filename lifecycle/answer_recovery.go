@@ -146,12 +146,16 @@ func waiting(m MessageTrace, in TraceInput) Answer {
 		return say("Its consumer is gone", fmt.Sprintf("Consumer %s was deleted: nobody delivers it until a consumer exists.", takers.gone))
 	case takers.all(func(c ConsumerState) bool { return c.Paused }):
 		return say("Its consumer is paused", fmt.Sprintf("Nothing is delivered until %s.", takers.present[0].resumes()))
+	case takers.all(func(c ConsumerState) bool { return c.DeliveredSeq >= m.Facts.Key.Seq }):
+		return say("Not known yet", fmt.Sprintf("Consumer %s is past it; whether a worker has it is not known yet.", takers.present[0].Name))
+	case takers.all(ConsumerState.unheard):
+		return say("No worker is subscribed", fmt.Sprintf("The broker sends it once a worker subscribes to what consumer %s delivers.", takers.present[0].Name))
 	case takers.all(ConsumerState.busy):
 		return say("Its worker is busy", in.behind(takers.present[0]))
 	case len(takers.present) > 0:
-		return say("It waits for a worker", fmt.Sprintf("The broker delivers it with the next pull of %s.", takers.present[0].Name))
+		return say("It waits for a worker", fmt.Sprintf("The broker delivers it to the next free worker of %s.", takers.present[0].Name))
 	}
-	return Answer{Headline: "It waits for a worker", Text: "The broker delivers it when a worker pulls; which consumer takes it is not known yet.", Provenance: Inferred}
+	return Answer{Headline: "It waits for a worker", Text: "Which consumer takes it is not known yet.", Provenance: Inferred}
 }
 
 // resumes says when a paused consumer goes on.
@@ -192,7 +196,7 @@ func inHand(m MessageTrace, in TraceInput) Answer {
 	case next.What == "exhaustion" && past:
 		return say("Due since "+Lasting(in.Now.Sub(next.At)), "Its last attempt had no answer in time.")
 	case next.What == "exhaustion" && back:
-		return say("No attempt is left", "The broker gives it up when a worker asks for it.")
+		return say("No attempt is left", "The broker gives it up when its turn comes again.")
 	case next.What == "exhaustion":
 		return say("This is the last attempt", "Without an answer it is exhausted.")
 	case c.Paused && back:
@@ -200,9 +204,9 @@ func inHand(m MessageTrace, in TraceInput) Answer {
 	case c.Paused:
 		return say("Its consumer is paused", fmt.Sprintf("Without an answer it waits until %s.", c.resumes()))
 	case past && c.MaxAckPending != 1:
-		return say("Due since "+Lasting(in.Now.Sub(next.At)), "It goes to the worker that pulls next, if none has it already.")
+		return say("Due since "+Lasting(in.Now.Sub(next.At)), "It goes to the next free worker, if none has it already.")
 	case past:
-		return say("Due since "+Lasting(in.Now.Sub(next.At)), "It goes to the worker that pulls next.")
+		return say("Due since "+Lasting(in.Now.Sub(next.At)), "It goes to the next free worker.")
 	case back:
 		return say("It was handed back", "The broker delivers it again when its delay has passed.")
 	}

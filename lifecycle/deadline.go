@@ -9,7 +9,7 @@ import (
 
 // The broker keeps one lease for each message (SITUATIONS, "Leases"). A heartbeat of any attempt that is still pending extends it, also one of
 // a worker that has lost the message to a later attempt. A heartbeat after the deadline does not: the message is due since its deadline
-// and goes with the next pull.
+// and goes to the next free worker.
 
 // beatIn reports whether a heartbeat of any attempt is known after one time and no later than another.
 func (m *MessageFacts) beatIn(after, until Micros) bool {

@@ -47,7 +47,7 @@ func (k StaleKind) Meaning() string {
 // NextStep is what will happen by itself.
 type NextStep struct {
 	What string // "redelivery", "exhaustion", "delivery", "dead_letter" or empty when nothing is known to follow.
-	At   Micros // Zero when it waits for something that has no time, such as a worker's next pull.
+	At   Micros // Zero when it waits for something that has no time, such as a free worker.
 }
 
 // Lease is a message in a worker's hands, or lately so: who has it, until when, and what follows.
@@ -74,7 +74,7 @@ type Lease struct {
 	Owner        string        // As reported; empty when nobody said.
 	LeaseVersion uint64        // The fencing token, as reported.
 	Next         NextStep
-	Due          bool         // It was handed back and its delay has passed: the next pull gets it, and whether a worker has it again is not known.
+	Due          bool         // It was handed back and its delay has passed: the next free worker gets it, and whether a worker has it again is not known.
 	Resolved     *TriageFacts // Who marked this attempt as resolved, and why; nil where nobody did. Nothing counts as wrong with it then.
 	Acting       string       // The action on the message that has not ended; empty for none.
 	Revision     uint64       // Of the decisions about the message.

@@ -11,7 +11,7 @@ import (
 // nak is how the current attempt was handed back.
 type nak struct {
 	at    time.Duration
-	delay time.Duration // Zero: the next pull gets it.
+	delay time.Duration // Zero: the next free worker gets it.
 	under time.Duration // The consumer's first wait at that time, with which the broker counts a delay.
 	doubt bool          // The consumer's waits were changed since, so that nobody who does not know the former ones can tell when the delay is over.
 }
@@ -163,8 +163,8 @@ func (g *grip) unsayable() map[string]string {
 			}
 		}
 	}
-	because(g.consumer.Paused, "and its consumer is paused", "next pull", "pulls next", "broker delivers it again")
-	because(g.clear && g.dropped, "and the broker dropped it", "next pull", "pulls next", "delivers it again", "waits until consumer")
+	because(g.consumer.Paused, "and its consumer is paused", "next free worker", "broker delivers it again")
+	because(g.clear && g.dropped, "and the broker dropped it", "next free worker", "delivers it again", "waits until consumer")
 	because(g.clear && g.left() && !g.dropped, "and an attempt is left", "No attempt is left", "last attempt")
 	because(g.clear && g.naked && !g.dropped && g.now < g.due, "and its delay is not over", "Due since")
 	because(g.clear && !g.naked && g.attempt > 0 && g.now <= g.deadline, "and its deadline is to come", "Due since")

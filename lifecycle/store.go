@@ -116,6 +116,8 @@ type ConsumerState struct {
 	Redelivered   int    // Messages delivered more than once and still pending.
 	Pending       uint64 // Stored messages not yet delivered.
 	Waiting       int    // Pull requests waiting.
+	Push          bool   // The broker sends to whoever is subscribed; nobody pulls.
+	Bound         bool   // Of one to which the broker sends: somebody is subscribed.
 	DeliveredCSeq uint64
 	DeliveredSeq  uint64
 	DeliveredAt   Micros // The broker's time of the last delivery.

@@ -83,6 +83,12 @@ func (t takers) all(holds func(ConsumerState) bool) bool {
 // busy reports whether the broker gives the consumer nothing more until it answers.
 func (c ConsumerState) busy() bool { return c.MaxAckPending > 0 && c.AckPending >= c.MaxAckPending }
 
+// unheard reports whether the broker would send to the consumer's workers, and none of them is subscribed.
+func (c ConsumerState) unheard() bool { return c.Push && !c.Bound }
+
+// Attended reports whether a worker asked for messages when the consumer was looked at, or was subscribed to what the broker sends.
+func (c ConsumerState) Attended() bool { return c.Bound || c.Waiting > 0 }
+
 // MatchesAny reports whether a subject is matched by one of a consumer's filters. No filter matches everything.
 func MatchesAny(filters []string, subject string) bool {
 	for _, f := range filters {

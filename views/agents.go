@@ -28,6 +28,14 @@ func backoff(c lifecycle.ConsumerState) string {
 	return strings.Join(parts, ", ")
 }
 
+// waitingPulls is how many requests of workers wait; a dash where the broker sends by itself.
+func waitingPulls(c lifecycle.ConsumerState) string {
+	if c.Push {
+		return "–"
+	}
+	return Count(int64(c.Waiting))
+}
+
 func maxDeliver(c lifecycle.ConsumerState) string {
 	if c.MaxDeliver <= 0 {
 		return "no limit"

@@ -20,8 +20,8 @@ func TestALeaseAtItsDeadlineReadsAsItWasJudged(t *testing.T) {
 		want  string
 	}{
 		{"", false, 0, "redelivered unless it answers"},
-		{lifecycle.StaleLease, false, -time.Millisecond, "redelivered at the next pull; due"},
-		{"", true, 0, "redelivered at the next pull; due"},
+		{lifecycle.StaleLease, false, -time.Millisecond, "redelivered to the next free worker; due"},
+		{"", true, 0, "redelivered to the next free worker; due"},
 	} {
 		l := lifecycle.Lease{Deadline: passed, Next: next, Stale: c.stale, Due: c.due}
 		if left, what := leftNow(l, now), nextOf(l, now); left != c.left || what != c.want {

@@ -6,7 +6,7 @@ import "fleetglass/lifecycle"
 func noDeadline(l lifecycle.Lease) (words, why string) {
 	switch {
 	case l.Due:
-		return "none", "It was handed back, and its delay is over: the next pull gets it. No lease runs until then."
+		return "none", "It was handed back, and its delay is over: the next free worker gets it. No lease runs until then."
 	case l.Consumer == "":
 		return "not known", "Its delivery was not seen, so which consumer gave it out, and when, is not known. Both make the deadline."
 	case l.Wait <= 0:

@@ -79,7 +79,7 @@ func (r *Relay) over(ctx context.Context, e dlqtriage.HeldEffect) (string, error
 	if err != nil {
 		return "", fmt.Errorf("look at the stream: %w", err)
 	}
-	consumer, err := stream.Consumer(ctx, e.Consumer)
+	info, err := leader.Consumer(ctx, r.cfg.JetStream, e.Message.Stream.Name, e.Consumer)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return "Its consumer is gone: nobody delivers it.", nil
 	}
@@ -91,7 +91,7 @@ func (r *Relay) over(ctx context.Context, e dlqtriage.HeldEffect) (string, error
 	} else if err != nil {
 		return "", fmt.Errorf("look at the message: %w", err)
 	}
-	info, cseq := consumer.CachedInfo(), consumerSeq(e.Subject)
+	cseq := consumerSeq(e.Subject)
 	switch moved := info.Delivered.Consumer != cseq; {
 	case cseq <= info.AckFloor.Consumer || cseq > info.Delivered.Consumer:
 		return "Its attempt was answered meanwhile, or the consumer is another one.", nil

@@ -203,7 +203,7 @@ var consumers = []situation{{
 		c.heartbeat(c.pull(c.workers()))
 		c.deleteConsumer()
 	},
-	may:   all(silent("the broker delivers it again", "next pull"), says(noConsumer...)),
+	may:   all(silent("the broker delivers it again", "next free worker"), says(noConsumer...)),
 	never: neverStale("expiring"),
 }, {
 	name: "more attempts are allowed after the last one ran out",
@@ -285,7 +285,7 @@ var consumers = []situation{{
 		c.publish(publish{})
 	},
 	may:   all(is("published"), says("its consumer is paused"), says("2099-12-31 08:00:00")),
-	never: known(0, silent("next pull", "it waits for a worker")),
+	never: known(0, silent("next free worker", "it waits for a worker")),
 }, {
 	name: "a worker is busy with all that it may hold",
 	act: func(c *clients) {
@@ -295,7 +295,7 @@ var consumers = []situation{{
 		c.publish(publish{})
 	},
 	may:   all(is("published"), says("its worker is busy"), func(s story) error { return says(s.tasks["before"].TaskID)(s) }),
-	never: known(0, silent("next pull", "it waits for a worker")),
+	never: known(0, silent("next free worker", "it waits for a worker")),
 }, {
 	name: "a publish is swallowed because another task used its message id",
 	act: func(c *clients) {

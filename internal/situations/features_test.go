@@ -151,7 +151,7 @@ var features = []situation{{
 		c.ack(c.pull(consumer))
 		c.works(3 * time.Second)
 	},
-	may:    all(isNot("exhausted", "failed"), silent("due since", "pulls next"), of("b", is("completed"))),
+	may:    all(isNot("exhausted", "failed"), silent("due since", "next free worker"), of("b", is("completed"))),
 	settle: 14 * time.Second,
 }, {
 	name: "a consumer asks for no answers",
@@ -163,7 +163,7 @@ var features = []situation{{
 		})
 		c.pull(consumer)
 	},
-	may:    all(isNot("exhausted", "failed", "published"), silent("due since", "pulls next")),
+	may:    all(isNot("exhausted", "failed", "published"), silent("due since", "next free worker")),
 	never:  isNot("exhausted", "failed"),
 	settle: 14 * time.Second,
 }, {

@@ -39,7 +39,7 @@ var gaps = []situation{{
 		c.ack(c.pull(worker))
 		c.workers()
 	},
-	may:    all(is("outcome_unknown"), noAttempt(0), says("nobody delivers it again"), silent("next pull"), of("other", is("completed"))),
+	may:    all(is("outcome_unknown"), noAttempt(0), says("nobody delivers it again"), silent("next free worker"), of("other", is("completed"))),
 	never:  all(isNot("exhausted", "completed"), noAttempt(0)),
 	settle: 30 * time.Second,
 }, {

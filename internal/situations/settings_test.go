@@ -59,7 +59,7 @@ var settings = []situation{{
 		c.nothing(worker)
 		c.nothing(c.workers(wait(time.Second), atMost(5)))
 	},
-	may:   all(is("exhausted"), attempts(0, 2, 2), silent("of 5", "pulls next", "delivers it again")),
+	may:   all(is("exhausted"), attempts(0, 2, 2), silent("of 5", "next free worker", "delivers it again")),
 	never: isNot("completed", "removed"),
 }, {
 	name: "the only attempt runs out, and more are allowed after that",
@@ -69,7 +69,7 @@ var settings = []situation{{
 		c.works(3 * time.Second)
 		c.nothing(c.workers(wait(time.Second), atMost(5)))
 	},
-	may:   all(is("exhausted"), attempts(0, 1, 1), silent("of 5", "pulls next", "delivers it again")),
+	may:   all(is("exhausted"), attempts(0, 1, 1), silent("of 5", "next free worker", "delivers it again")),
 	never: isNot("completed", "removed"),
 }, {
 	name: "a consumer is paused while a worker has a message, and its deadline passes",
@@ -81,7 +81,7 @@ var settings = []situation{{
 		c.works(3 * time.Second)
 		c.nothing(worker)
 	},
-	may:   all(is("failed"), attempts(0, 1, 1), says("paused"), silent("pulls next", "next pull", "delivers it again")),
+	may:   all(is("failed"), attempts(0, 1, 1), says("paused"), silent("next free worker", "delivers it again")),
 	never: isNot("completed", "exhausted"),
 }, {
 	name: "a consumer is paused after its last attempt ran out",
@@ -91,7 +91,7 @@ var settings = []situation{{
 		c.pauseWorkers()
 		c.works(2 * time.Second)
 	},
-	may:   all(is("exhausted"), attempts(0, 1, 1), silent("pulls next", "delivers it again")),
+	may:   all(is("exhausted"), attempts(0, 1, 1), silent("next free worker", "delivers it again")),
 	never: isNot("completed"),
 }, {
 	name: "a message is handed back, and its consumer is paused",
@@ -103,7 +103,7 @@ var settings = []situation{{
 		c.answer(m, "-NAK")
 		c.nothing(worker)
 	},
-	may:   all(is("failed"), attempts(0, 1, 1), says("paused"), silent("pulls next", "next pull", "due since", "if none has it already", "without an answer")),
+	may:   all(is("failed"), attempts(0, 1, 1), says("paused"), silent("next free worker", "due since", "if none has it already", "without an answer")),
 	never: isNot("completed", "exhausted", "redelivered"),
 }, {
 	name: "the last attempt is handed back, and more are allowed after that",
@@ -150,7 +150,7 @@ var settings = []situation{{
 		c.works(6 * time.Second)
 		c.nothing(worker) // The broker counts the delay and the wait together.
 	},
-	may: all(is("failed"), attempts(0, 1, 1), silent("due since", "pulls next", "if none has it already")),
+	may: all(is("failed"), attempts(0, 1, 1), silent("due since", "next free worker", "if none has it already")),
 }, {
 	name: "the worker of a consumer that was created again acknowledges what the next one's worker has",
 	act: func(c *clients) {

@@ -22,7 +22,7 @@ var (
 )
 
 // again are ways to say that the broker delivers a message once more.
-var again = []string{"delivers it again", "pulls next", "next pull", "waits for a worker"}
+var again = []string{"delivers it again", "next free worker", "waits for a worker"}
 
 // sound holds while what is said of a task does not contradict itself, whatever the row is about, nor what its clients know: that its messages were stored.
 func sound(s story) error {
