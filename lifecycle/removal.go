@@ -15,7 +15,7 @@ const (
 	RemovedByInterest Removal = "consumer"    // Its stream has Interest retention, and the last consumer that took it was deleted.
 	RemovedToQueue    Removal = "dead_letter" // Its dead-letter entry is stored, and Fleetglass's monitor deleted it.
 	RemovedUnwatched  Removal = "unwatched"   // It reached its age or its TTL while nobody observed its stream: an operator or a limit may have removed it before.
-	RemovedByBroker   Removal = "deleted"     // The broker says that it was deleted unacknowledged. By an operator, a purge, a publish that rolls up, a limit or because no consumer took it any more (Interest retention), it does not say.
+	RemovedByBroker   Removal = "deleted"     // The broker says that it was deleted unacknowledged. By an operator, a purge, a publish that rolls up, a limit, its age, its TTL or because no consumer took it any more (Interest retention), it does not say.
 	RemovedUnknown    Removal = "unknown"     // It is gone, and nothing seen says how: an acknowledgement may have been missed.
 )
 
@@ -28,7 +28,7 @@ var removalWords = map[Removal]string{
 	RemovedByInterest: "with the last consumer that took it",
 	RemovedToQueue:    "once its dead-letter entry was stored",
 	RemovedUnwatched:  "by its age, its TTL or, before that, an operator or a limit",
-	RemovedByBroker:   "by an operator, a purge, a rollup, a limit or lost interest",
+	RemovedByBroker:   "by an operator, a purge, a rollup, a limit, its age, its TTL or lost interest",
 }
 
 // Removals lists the kinds of removal of which the cause is known.

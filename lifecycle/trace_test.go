@@ -58,7 +58,7 @@ func TestWhatTwoWorkersDoAtOnceIsOneTime(t *testing.T) {
 func TestAnswersSayWhatIsKnown(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, given, ownership, receipt, recovery string }{
-		{"waiting", "published 0s seq=1 task=T", "no delivery is known", "Stored as TASKS:1", "which consumer takes it is not known"},
+		{"waiting", "published 0s seq=1 task=T", "no delivery is known", "Stored as TASKS:1", "Which consumer takes it is not known"},
 		{"in hand", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact", "took attempt 1 and still has it", "Stored as", "configuration is not known"},
 		{"acked", "published 0s seq=1 task=T\nacked 1s seq=1 n=1 cseq=1\nack_confirmed 1s seq=1 n=1 cseq=1", "acknowledging attempt 1", "confirmed by the broker", "Nothing to do"},
 		{"vanished", "published 0s seq=1 task=T\nheartbeat 1s seq=1 n=1 cseq=1\nvanished 9s seq=1", "left the stream, and no answer was seen", "Stored as", "look it up before anything is run again"},
