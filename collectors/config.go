@@ -41,6 +41,7 @@ type Source struct {
 	Name           string  // Required. Such as "acks": part of the durable's name, and the name of the health part.
 	Stream         string  // Required. The capture stream.
 	Decode         Decoder // Required.
+	Subject        string  // What is read of a stream that takes other subjects too; empty for all of it.
 	AfterPublishes bool    // Its lines are held back until the publishes captured before them are stored.
 	Resolves       bool    // Its decoder asks [Streams] for incarnations.
 	Optional       bool    // The stream may be missing without that being a failure.
@@ -64,7 +65,7 @@ func DurableName(prefix, source string) string {
 
 // reader is the durable of a source.
 func (c Config) reader(src Source) fleet.Reader {
-	r := fleet.Reader{Stream: src.Stream, Source: src.Name}
+	r := fleet.Reader{Stream: src.Stream, Source: src.Name, Subject: src.Subject}
 	if fleet.IsSharded(src.Stream) {
 		r.Shard = c.Shard
 	}

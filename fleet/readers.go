@@ -12,9 +12,10 @@ import (
 // Reader is a durable consumer through which Fleetglass reads a stream. Who makes it need not be who reads: whoever may create consumers can
 // have the broker push a stream to any subject, also into the tasks.
 type Reader struct {
-	Stream string
-	Source string // What is read, as the collector is called.
-	Shard  Shard  // The part of the stream that is read; zero for all of it.
+	Stream  string
+	Source  string // What is read, as the collector is called.
+	Shard   Shard  // The part of the stream that is read; zero for all of it.
+	Subject string // What is read of a stream that takes other subjects too; empty for all of it.
 }
 
 // ReaderPrefix begins the names of the durables.
@@ -22,6 +23,12 @@ const ReaderPrefix = "fleetglass"
 
 // Durable is the name of the consumer.
 func (r Reader) Durable() string { return ReaderPrefix + "-" + r.Source + r.Shard.Suffix() }
+
+// deadLetterSource is what is read from streams of the fleet's own, which may take tasks too.
+const deadLetterSource = "deadletters"
+
+// IsReader reports whether a consumer of this name is the one by which Fleetglass reads from streams of the fleet's own: no worker's, and nobody who watches.
+func IsReader(consumer string) bool { return consumer == Reader{Source: deadLetterSource}.Durable() }
 
 // captureSources are what is read from the capture streams, in their order.
 var captureSources = []Reader{
@@ -52,7 +59,7 @@ func RetryReader() Reader { return Reader{Stream: StreamRetry, Source: "retry"} 
 func (s Streams) deadLetters() []Reader {
 	var out []Reader
 	for _, c := range s.dlqs() {
-		out = append(out, Reader{Stream: c.Name, Source: "deadletters"})
+		out = append(out, Reader{Stream: c.Name, Source: deadLetterSource})
 	}
 	return out
 }
@@ -77,6 +84,9 @@ func (r Reader) Config(c Contract) jetstream.ConsumerConfig {
 	cfg := ReaderConfig(r.Durable())
 	if filters := c.shardFilters(r.Stream, r.Shard); len(filters) > 0 {
 		cfg.FilterSubjects, cfg.PriorityPolicy, cfg.PriorityGroups = filters, jetstream.PriorityPolicyPrioritized, []string{ReaderGroup}
+	}
+	if r.Subject != "" {
+		cfg.FilterSubjects = []string{r.Subject}
 	}
 	return cfg
 }

@@ -30,6 +30,9 @@ func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Ba
 	if err != nil {
 		return err
 	}
+	if fleet.IsReader(s.Consumer) {
+		return nil
+	}
 	b, ok := ParseBody(line.Body)
 	if !ok {
 		return fmt.Errorf("the broker ignores the body %q", clip(string(line.Body)))

@@ -129,14 +129,16 @@ func (b *observer) find(ctx context.Context) (err error) {
 	return nil
 }
 
-// listConsumers lists the consumers of the stream, and apart from them those by which the broker copies it. listed names both.
+// listConsumers lists the consumers of the stream, and apart from them those by which the broker copies it. listed names all, also the one by which Fleetglass reads.
 func listConsumers(ctx context.Context, stream jetstream.Stream, id lifecycle.StreamID) (out, copiers []Consumer, listed []string, err error) {
 	lister := stream.ListConsumers(ctx)
 	for info := range lister.Info() {
 		listed = append(listed, info.Name)
-		if fleet.IsCopier(info.Name) {
+		switch {
+		case fleet.IsReader(info.Name):
+		case fleet.IsCopier(info.Name):
 			copiers = append(copiers, consumerOf(id, info))
-		} else {
+		default:
 			out = append(out, consumerOf(id, info))
 		}
 	}

@@ -165,6 +165,26 @@ func TestStreamsOfSingleAgentsAreFoundWhileItRuns(t *testing.T) {
 	}
 }
 
+func TestOfAStreamThatTakesTasksTooOnlyEntriesAreRead(t *testing.T) {
+	t.Parallel()
+	js := testkit.JetStream(t, testkit.BareBroker(t))
+	stream, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "TASKS", Subjects: []string{"genbrain.>"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, js)
+	w.publish("genbrain.agents.cto.tasks.review", "{}", "X-Task-ID", "T-2")
+	w.publish("genbrain.dlq.cto.permanent", "{}", "X-Task-ID", "T-1", "X-DLQ-Reason", "no budget")
+	w.eventually("T-1", lifecycle.StateDeadLettered)
+	durable, err := stream.Consumer(t.Context(), "fleetglass-deadletters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info := durable.CachedInfo(); info.Delivered.Consumer != 1 || w.read.Health()[0].Quarantine != 0 {
+		t.Errorf("%d messages were delivered, %d are in quarantine; want the entry alone", info.Delivered.Consumer, w.read.Health()[0].Quarantine)
+	}
+}
+
 func TestAStreamThatForgetsWhatIsReadIsNotRead(t *testing.T) {
 	t.Parallel()
 	js := testkit.JetStream(t, testkit.BareBroker(t))

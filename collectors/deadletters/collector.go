@@ -106,7 +106,7 @@ func (c *Collector) turn(ctx context.Context) {
 	}
 	for _, name := range found.readable {
 		if c.readers[name] == nil {
-			r, err := c.start(ctx, found.readable, name)
+			r, err := c.start(ctx, found, name)
 			if err != nil {
 				parts = append(parts, health.Part{State: health.Down, Detail: err.Error()})
 				continue
@@ -146,17 +146,21 @@ func (c *Collector) note(ctx context.Context, parts []health.Part, reading []*co
 
 // start begins to read a stream. A resolver of its own tells the incarnations of the streams of entries apart: the other collectors need not ask
 // for them.
-func (c *Collector) start(ctx context.Context, streams []string, name string) (*reader, error) {
+func (c *Collector) start(ctx context.Context, found streams, name string) (*reader, error) {
 	cfg := c.cfg.Config
 	resolver, err := collectors.NewIncarnationResolver(collectors.IncarnationResolverConfig{
-		JetStream: cfg.JetStream, Appender: cfg.Appender, Watermarks: cfg.Watermarks, Contract: cfg.Contract, Streams: append(observed(), streams...),
+		JetStream: cfg.JetStream, Appender: cfg.Appender, Watermarks: cfg.Watermarks, Contract: cfg.Contract, Streams: append(observed(), found.readable...),
 	})
 	if err != nil {
 		return nil, err
 	}
 	cfg.Incarnations = resolver
+	subject := ""
+	if slices.Contains(found.mixed, name) {
+		subject = c.subjects()
+	}
 	reading, err := collectors.New(cfg, collectors.Source{
-		Name: Name, Stream: name, Decode: Decode, AfterPublishes: true, Resolves: true, Optional: true,
+		Name: Name, Stream: name, Subject: subject, Decode: Decode, AfterPublishes: true, Resolves: true, Optional: true,
 	})
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -15,6 +16,7 @@ import (
 // streams are those that take dead-letter entries.
 type streams struct {
 	readable []string
+	mixed    []string         // Of the readable ones, those that take other subjects too.
 	emptied  []string         // They drop a line once it is acknowledged: reading would destroy what others need.
 	at       lifecycle.Micros // When they were looked for, by the broker's clock; zero when not known.
 }
@@ -39,23 +41,46 @@ func (c *Collector) find(ctx context.Context) (streams, error) {
 		return out, fmt.Errorf("list streams of dead letters: %w", err)
 	}
 	slices.Sort(names)
-	for _, name := range append(names, observed()...) {
-		stream, err := c.cfg.JetStream.Stream(ctx, name)
-		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			continue
-		}
-		if err != nil {
-			return out, fmt.Errorf("look at stream %s: %w", name, err)
-		}
-		info := stream.CachedInfo()
-		switch at := lifecycle.MicrosOf(info.TimeStamp); {
-		case slices.Contains(observed(), name):
-			out.at = at
+	for _, name := range names {
+		info, err := c.look(ctx, name)
+		switch {
+		case err != nil:
+			return out, err
+		case info == nil:
 		case info.Config.Retention != jetstream.LimitsPolicy:
 			out.emptied = append(out.emptied, name)
 		default:
 			out.readable = append(out.readable, name)
+			if slices.ContainsFunc(info.Config.Subjects, c.isForeign) {
+				out.mixed = append(out.mixed, name)
+			}
+		}
+	}
+	for _, name := range observed() {
+		info, err := c.look(ctx, name)
+		if err != nil {
+			return out, err
+		}
+		if info != nil {
+			out.at = lifecycle.MicrosOf(info.TimeStamp)
 		}
 	}
 	return out, nil
+}
+
+// look asks for a stream; nil where there is none.
+func (c *Collector) look(ctx context.Context, name string) (*jetstream.StreamInfo, error) {
+	stream, err := c.cfg.JetStream.Stream(ctx, name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look at stream %s: %w", name, err)
+	}
+	return stream.CachedInfo(), nil
+}
+
+// isForeign reports whether a stream takes by this subject what is no entry.
+func (c *Collector) isForeign(subject string) bool {
+	return !strings.HasPrefix(subject, strings.TrimSuffix(c.subjects(), ">"))
 }

@@ -184,6 +184,16 @@ func watchedBy(n int, suffix string) claim {
 	}
 }
 
+// unwatched holds while nobody is shown to have acknowledged the n-th message beside its workers.
+func unwatched(n int) claim {
+	return func(s story) error {
+		if m := s.message(n); m != nil && len(m.Watchers) > 0 {
+			return fmt.Errorf("%s is shown beside the workers of message %d", m.Watchers[0].Consumer, n)
+		}
+		return nil
+	}
+}
+
 // noAttempt holds while no attempt of the n-th message is told.
 func noAttempt(n int) claim {
 	return func(s story) error {

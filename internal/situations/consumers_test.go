@@ -80,6 +80,18 @@ var consumers = []situation{{
 	may:   all(is("published"), says("cannot be judged"), readyzSays("-handler takes: those tasks cannot be judged"), pageSays("Some tasks cannot be judged.")),
 	never: all(isNot(done...), findsNo("ack_refuted", "orphaned")),
 }, {
+	name: "limits retention: the stream of tasks takes dead-letter entries too",
+	on: land{name: "tasks and entries", partly: true, streams: []jetstream.StreamConfig{{
+		Name: "TASKS", Subjects: []string{allTasks, "genbrain.dlq.>"}, Retention: jetstream.LimitsPolicy, AllowDirect: true,
+	}}},
+	act: func(c *clients) {
+		c.publish(publish{task: "done"})
+		c.publish(publish{})
+		c.ack(c.pull(c.workers()))
+	},
+	may:   all(is("published"), of("done", is("completed"))),
+	never: all(unwatched(0), noAttempt(0), of("done", unwatched(0))),
+}, {
 	name: "limits retention: the workers' consumers have another name",
 	on:   handlers,
 	act: func(c *clients) {

@@ -20,6 +20,7 @@ type land struct {
 	streams []jetstream.StreamConfig // What the fleet made itself; without TASKS, the one that Fleetglass recommends is made.
 	flags   []string                 // For Fleetglass.
 	clocked bool                     // The clock of the broker can be set.
+	partly  bool                     // Its streams are in the way of some that Fleetglass needs: provisioning makes the others.
 }
 
 const allTasks = "genbrain.agents.*.tasks.>"
@@ -76,7 +77,7 @@ func newWorld(t *testing.T, l land) *world {
 			t.Fatal(err)
 		}
 	}
-	if _, err := fleet.Provision(ctx, js, fleet.Streams{Contract: fleet.NewContract("")}); err != nil {
+	if _, err := fleet.Provision(ctx, js, fleet.Streams{Contract: fleet.NewContract("")}); err != nil && !l.partly {
 		t.Fatal(err)
 	}
 	return w
