@@ -28,6 +28,9 @@ type Trace struct {
 	WaitingMS      int64                 `json:"waiting_ms" doc:"Over all messages, up to now: stored, in nobody's hands."`
 	RunningMS      int64                 `json:"running_ms" doc:"Over all messages, up to now: in a worker's hands."`
 	UnsplitMS      int64                 `json:"unsplit_ms" doc:"Waiting, then running. The time of delivery was not observed, so the span cannot be split."`
+	CostUSD        *float64              `json:"cost_usd" doc:"What agents reported that it cost, over all attempts; null when nothing was reported." example:"1.12"`
+	TokensIn       Count                 `json:"input_tokens" doc:"Likewise: tokens that models read."`
+	TokensOut      Count                 `json:"output_tokens" doc:"Likewise: tokens that models wrote."`
 	Boundaries     Boundaries            `json:"boundaries" doc:"When ownership crossed each boundary, where that is known."`
 	Messages       []Message             `json:"messages" nullable:"false" doc:"In generation order; at most the newest 200."`
 	Lease          Maybe[Lease]          `json:"lease" doc:"Who holds the newest message; null when nobody does."`
@@ -135,7 +138,7 @@ func traceOf(t query.Trace) Trace {
 		TaskID: s.TaskID, State: string(s.State), StateSince: Instant(s.StateSince), Rule: s.Rule, Agent: Text(s.Agent), Type: Text(s.Type),
 		Title: Text(s.Title), Reason: Text(s.Reason), Generation: s.Generation, Attempts: s.Attempt, PublishedAt: Instant(s.PublishedAt),
 		LastEventAt: Instant(s.LastEventAt), WaitingMS: t.Waiting.Milliseconds(), RunningMS: t.Running.Milliseconds(),
-		UnsplitMS:  t.Unsplit.Milliseconds(),
+		UnsplitMS: t.Unsplit.Milliseconds(), CostUSD: costOf(s.Used), TokensIn: Count(s.Used.InputTokens), TokensOut: Count(s.Used.OutputTokens),
 		Boundaries: boundariesOf(t.Trace), Messages: []Message{}, Anomalies: anomaliesOf(s.Anomalies), Duplicates: duplicatesOf(t.Facts), SameKey: sharersOf(t.Facts),
 		Answers: answersOf(t.Answers), Recommendation: recommendationOf(t.Recovery, s.TaskID),
 		Gaps: refsOf(t.Gaps), AsOf: Instant(t.AsOf), Links: linksOf(s.TaskID),

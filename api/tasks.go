@@ -33,6 +33,9 @@ type TaskRow struct {
 	WaitingMS   int64     `json:"waiting_ms" doc:"Of the newest message: time without a worker, without the current wait." example:"1200"`
 	RunningMS   int64     `json:"running_ms" doc:"Of the newest message: time in the hands of workers, without the current attempt." example:"300000"`
 	Duplicates  int       `json:"duplicates" doc:"Publishes that the stream caught as duplicates." example:"0"`
+	CostUSD     *float64  `json:"cost_usd" doc:"What agents reported that it cost, over all attempts; null when nothing was reported." example:"1.12"`
+	TokensIn    Count     `json:"input_tokens" doc:"Likewise: tokens that a model read." example:"212431"`
+	TokensOut   Count     `json:"output_tokens" doc:"Likewise: tokens that a model wrote." example:"1800"`
 	Category    Text      `json:"category" doc:"Of the dead-letter entry."`
 	Reason      Text      `json:"reason" doc:"Why it failed or died, as its worker, its agent, its dead-letter entry or the broker said. Untrusted." example:"token_budget_exceeded: 50,000 output tokens"`
 	Anomalies   []Anomaly `json:"anomalies" nullable:"false" doc:"What is surprising about it."`
@@ -58,6 +61,15 @@ func linksOf(id string) TaskLinks {
 	return TaskLinks{Self: self, Events: self + "/events", Payload: self + "/payload", Report: self + "/report"}
 }
 
+// costOf is the cost that agents reported; nil where none did.
+func costOf(used lifecycle.ModelTotal) *float64 {
+	if used.Cost == 0 {
+		return nil
+	}
+	usd := used.CostUSD()
+	return &usd
+}
+
 func rowOf(s query.TaskRow) TaskRow {
 	row := TaskRow{
 		TaskID: s.TaskID, State: string(s.State), StateSince: Instant(s.StateSince), Rule: s.Rule, Agent: Text(s.Agent),
@@ -65,6 +77,7 @@ func rowOf(s query.TaskRow) TaskRow {
 		Messages: s.Messages, PublishedAt: Instant(s.PublishedAt), LastEventAt: Instant(s.LastEventAt), LastEvent: Text(s.LastEvent), EndedAt: Instant(s.EndedAt),
 		WaitingMS: s.Waiting.Milliseconds(), RunningMS: s.Running.Milliseconds(), Duplicates: s.Duplicates, Category: Text(s.Category), Reason: Text(s.Reason),
 		Anomalies: anomaliesOf(s.Anomalies), Links: linksOf(s.TaskID), MaxDeliver: Count(s.MaxDeliver),
+		CostUSD: costOf(s.Used), TokensIn: Count(s.Used.InputTokens), TokensOut: Count(s.Used.OutputTokens),
 	}
 	if !s.Message.IsZero() {
 		row.Stream, row.Seq = Text(s.Message.Stream.String()), Sequence(s.Message.Seq)

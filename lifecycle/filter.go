@@ -35,6 +35,7 @@ type Filter struct {
 	Messages   []string      // Places in streams, as "stream:sequence": tasks that have a message there. A name without its epoch means every stream of that name.
 	Words      []string      // Each must occur in the task id, a message id, the title or the reason, without regard to case.
 	Not        Exclusion     // What no task of the list may have.
+	Cost       Bounds        // What agents reported that it cost, in millionths of a USD; zero where nothing was.
 	Attempt    Bounds        // Of the current or last attempt; zero where none is known.
 	Ran        RunTime       // How long workers had the newest message.
 	Published  Bounds        // On the time, in microseconds, at which the newest message was published, or one of Publishers published its message; tasks without one are left out where there is a bound.

@@ -44,6 +44,11 @@ var filterFields = []FilterField{
 		bounds:  func(f Filter) (Bounds, func(int64) string) { return f.Ran.Bounds, spanText },
 	},
 	{
+		Name: "cost", set: setCost,
+		grammar: GrammarField{About: "cost in USD, over all attempts, as agents reported it", Example: "cost:>0.5", Compares: true},
+		bounds:  func(f Filter) (Bounds, func(int64) string) { return f.Cost, usdText },
+	},
+	{
 		Name: "published", set: setPublished,
 		grammar: GrammarField{About: "age of the newest message, or of what a publisher published, or the time at which that was", Example: "published:<2h", Compares: true},
 		bounds:  func(f Filter) (Bounds, func(int64) string) { return f.Published, instantOf },

@@ -36,6 +36,8 @@ func TestQueryGrammar(t *testing.T) {
 		{"attempt:3", Filter{Attempt: Bounds{Least: Bound{3, true, false}, Most: Bound{3, true, false}}}},
 		{"-attempt:>1", Filter{Attempt: Bounds{Most: Bound{1, true, false}}}},
 		{"duration:>30s", Filter{Ran: RunTime{Bounds{Least: Bound{30_000_000, true, true}}, MicrosOf(noon)}}},
+		{"cost:>0.5", Filter{Cost: Bounds{Least: Bound{500_000, true, true}}}},
+		{"-cost:>=0.25", Filter{Cost: Bounds{Most: Bound{250_000, true, true}}}},
 		{"published:<2h", Filter{Published: Bounds{Least: Bound{int64(MicrosOf(noon.Add(-2 * time.Hour))), true, true}}}},
 		{"published:<=2026-11-20", Filter{Published: Bounds{Most: Bound{int64(MicrosOf(noon.Truncate(24 * time.Hour))), true, false}}}},
 		{"TASKS:255 -hub/TASKS:7", Filter{Messages: []string{"TASKS:255"}, Not: Exclusion{Messages: []string{"hub/TASKS:7"}}}},
@@ -56,7 +58,7 @@ func TestQueryGrammar(t *testing.T) {
 func TestBadFiltersNameTheirParameter(t *testing.T) {
 	t.Parallel()
 	for parameter, query := range map[string]string{
-		"state": "state=done", "attempt": "q=attempt:many", "duration": "q=duration:30s", "published": "q=published:2h", "message": "q=message:255", "agent": "q=agent:%3Ex", "from": "from=yesterday-ish", "to": "to=-1", "sort": "sort=size", "anomaly": "anomaly=odd", "has": "has=luck", "q": `q="open`,
+		"state": "state=done", "attempt": "q=attempt:many", "cost": "q=cost:-1", "duration": "q=duration:30s", "published": "q=published:2h", "message": "q=message:255", "agent": "q=agent:%3Ex", "from": "from=yesterday-ish", "to": "to=-1", "sort": "sort=size", "anomaly": "anomaly=odd", "has": "has=luck", "q": `q="open`,
 	} {
 		v, err := url.ParseQuery(query)
 		if err != nil {
@@ -73,7 +75,7 @@ func TestBadFiltersNameTheirParameter(t *testing.T) {
 func TestAnErrorNamesTheChoicesOnce(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{
-		"stat:failed":           `q: has no field "stat"; did you mean state? The fields are agent, anomaly, attempt, category, duration, from, has, id, message, published, publisher, sort, state, stream, to, type.`,
+		"stat:failed":           `q: has no field "stat"; did you mean state? The fields are agent, anomaly, attempt, category, cost, duration, from, has, id, message, published, publisher, sort, state, stream, to, type.`,
 		"flavour:vanilla":       `q: has no field "flavour". The fields are agent,`,
 		"status:429":            `did you mean state?`,
 		"state:complete":        `state: "complete" is not a state; did you mean completed? Choose one of published, delivered,`,
@@ -81,6 +83,8 @@ func TestAnErrorNamesTheChoicesOnce(t *testing.T) {
 		"agent: x":              `agent: has no value.`,
 		"-from:1h":              `from: cannot be excluded`,
 		"attempt:>5 attempt:<2": `attempt: has two bounds that nothing can meet`,
+		"-cost:1":               `cannot exclude one amount`,
+		"cost:>NaN":             `"NaN" is not an amount in USD; write cost:>0.5`,
 		"duration:>30":          `with a unit`,
 		`state:"failed`:         `q: has a quote that is not closed`,
 	} {
@@ -97,7 +101,7 @@ func TestAnErrorNamesTheChoicesOnce(t *testing.T) {
 
 func FuzzFilterRoundTrip(f *testing.F) {
 	for _, q := range []string{"", `agent:marketing state:failed type:content_creation id:T1 word`, `"a \" b" type:"x y"`, "from:1h to:2026-01-01", `id:"\\"`, "a:b q:c \u00a0",
-		`-agent:cto -"a b" -x attempt:>1 attempt:<=4 -duration:>1h30m published:<2h TASKS:255 -T:1 agent:"<x"`, "published:>=2026-01-01T10:00 -- -\"-x\" a:r1"} {
+		`-agent:cto -"a b" -x attempt:>1 attempt:<=4 cost:>0.5 cost:<=2 -duration:>1h30m published:<2h TASKS:255 -T:1 agent:"<x"`, "published:>=2026-01-01T10:00 -- -\"-x\" a:r1"} {
 		f.Add(q)
 	}
 	f.Fuzz(func(t *testing.T, q string) {

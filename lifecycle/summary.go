@@ -30,6 +30,7 @@ type TaskSummary struct {
 	Duplicates  int           // Publishes caught by the stream.
 	Category    string        // Of the dead-letter entry.
 	Reason      string        // Why it failed or died, in the words of whoever said so; empty where nobody did. Untrusted.
+	Used        ModelTotal    // What agents reported to have used of language models, over all attempts.
 	Outcome     Outcome       // What somebody decided about the newest message; empty unless the state is triaged.
 	Died        State         // The state in which the newest message died; empty unless the state is triaged.
 	Anomalies   []AnomalyCode
@@ -52,7 +53,7 @@ func judgeTask(t *TaskFacts, head *MessageFacts) (TaskSummary, []Case) {
 	cases := Ledger(t)
 	owner, _ := t.owner()
 	s := TaskSummary{
-		TaskID: t.ID, Agent: t.Agent, Type: t.Type, Messages: t.Messages, LastEventAt: t.LastAt, LastEvent: t.LastKind, Duplicates: t.CaughtByStream(),
+		TaskID: t.ID, Agent: t.Agent, Type: t.Type, Messages: t.Messages, LastEventAt: t.LastAt, LastEvent: t.LastKind, Duplicates: t.CaughtByStream(), Used: t.ModelTotal(),
 		State: StateOutcomeUnknown, Rule: "nothing proved", StateSince: t.FirstAt, Listed: t.NotStoredAt.Known() || owner != "" || head != nil,
 	}
 	if head == nil {

@@ -32,6 +32,8 @@ const (
 	MetricMissed          Metric = "missed"          // Hour: what somebody outside waits for in vain; label: a [Missed].
 	MetricRunning         Metric = "running"         // Hour: running time of completed tasks; label: type + "|" + [DurationBucket].
 	MetricRunningDay      Metric = "running_d"       // Day: like running.
+	MetricCost            Metric = "cost"            // Hour: what agents reported that tasks cost, in millionths of a USD, by their first stored message; label: type.
+	MetricCosted          Metric = "costed"          // Hour: tasks of which a cost was reported, likewise; label: type.
 	MetricQueue           Metric = "queue"           // Hour: by how much the queue grew ([MessageFacts.leftAt]), negative where it shrank; no label.
 	MetricQueueMonth      Metric = "queue_mo"        // Month: like queue, so that the depth at an hour is the sum of the months before and of the hours since.
 	MetricGiven           Metric = "given"           // Hour: like published, where a message says who published it; label: [RouteLabel].
@@ -50,7 +52,7 @@ func Metrics() []Metric {
 	return append(MinuteMetrics(),
 		MetricState, MetricPublished, MetricGiven, MetricCompleted, MetricFailedAttempts, MetricDied, MetricTasks, MetricTasksMonth, MetricDuplicates, MetricDuplicatesMonth,
 		MetricRecorded, MetricRecordedMonth, MetricReported, MetricRecordWait, MetricRecordWaitMonth, MetricRenewalsFailed, MetricKeysReused, MetricNoReceipt, MetricSentAgain, MetricMissed,
-		MetricRunning, MetricRunningDay, MetricQueue, MetricQueueMonth)
+		MetricRunning, MetricRunningDay, MetricCost, MetricCosted, MetricQueue, MetricQueueMonth)
 }
 
 // Minute reports whether the metric has buckets of minutes, which are kept for two days only.
@@ -186,6 +188,10 @@ func (t Tally) countTask(f *TaskFacts, s *TaskSummary, cases []Case, times int64
 	case !s.State.Open():
 		t.count(MetricDied, s.EndedAt, s.Agent, string(s.ended()), times)
 		t.count(MetricDiedMin, s.EndedAt, s.Agent, "", times)
+	}
+	if s.Used.Cost > 0 {
+		t.count(MetricCost, f.firstStored(), s.Agent, s.Type, times*s.Used.Cost)
+		t.count(MetricCosted, f.firstStored(), s.Agent, s.Type, times)
 	}
 	t.countDuplicates(f, s, cases, times)
 	t.countProtection(f, s.Agent, times)

@@ -189,6 +189,10 @@ type ReportFacts struct {
 	LastCompletedAt Micros `json:"last_completed,omitempty"`
 	LastHeardAt     Micros `json:"last_heard,omitempty"` // When the last report of a completion came; zero when not known.
 
+	InputTokens  int64 `json:"tokens_in,omitempty"` // The most that was said of each; zero where nothing was.
+	OutputTokens int64 `json:"tokens_out,omitempty"`
+	Cost         int64 `json:"cost,omitempty"` // In millionths of a USD.
+
 	PublishDuplicates []Micros `json:"pub_dup,omitempty"` // When the stream answered publishes of the agent that they are duplicates.
 }
 
@@ -387,6 +391,7 @@ func (t *TaskFacts) joinReport(e Event) {
 		r.CheckpointAt = latest(r.CheckpointAt, e.At)
 	}
 	r.joinLease(e.Detail)
+	r.joinUse(e.Detail.ModelUse)
 }
 
 // joinLease keeps the lease with the highest fencing token; among equals the latest expiry, then the least owner.

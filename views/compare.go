@@ -265,14 +265,14 @@ func confirmed(announced lifecycle.Event, later []lifecycle.Event) bool {
 
 func (c chosen) use() lifecycle.ModelUse { return usedModel(c.events) }
 
-// usedModel is what the worker of an attempt last said of the model that it used.
-func usedModel(events []lifecycle.Event) lifecycle.ModelUse {
-	for _, e := range slices.Backward(events) {
-		if e.Provenance == lifecycle.Reported && e.Detail.ModelUse != (lifecycle.ModelUse{}) {
-			return e.Detail.ModelUse
+// usedModel is what was reported of the model that an attempt used: of several reports the most.
+func usedModel(events []lifecycle.Event) (use lifecycle.ModelUse) {
+	for _, e := range events {
+		if e.Provenance == lifecycle.Reported {
+			use = use.Most(e.Detail.ModelUse)
 		}
 	}
-	return lifecycle.ModelUse{}
+	return use
 }
 
 func (c chosen) lasted(kind lifecycle.SpanKind) time.Duration {

@@ -51,6 +51,9 @@ func Count(n int64) string { return lifecycle.Grouped(n) }
 
 // USD writes an amount of dollars: $0.30, $1,610.00.
 func USD(amount float64) string {
+	if amount > 0 && amount < 0.005 {
+		return "under $0.01"
+	}
 	cents := int64(math.Round(amount * 100))
 	return fmt.Sprintf("$%s.%02d", Count(cents/100), cents%100)
 }

@@ -19,6 +19,8 @@ func QueryWords(t lifecycle.QueryTerm, deadLetters bool) string {
 		return publishedWords(t)
 	case "attempt":
 		return "attempt " + compareWords(t, value)
+	case "cost":
+		return "cost in USD " + compareWords(t, value) + ", as reported"
 	case "duration":
 		return "run time " + compareWords(t, queryTime(t))
 	case "from", "to":

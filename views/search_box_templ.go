@@ -319,7 +319,7 @@ func fieldValues(f lifecycle.GrammarField) string {
 	switch {
 	case len(f.Values) > 0:
 		return strings.Join(f.Values, ", ")
-	case f.Compares && f.Name != "attempt":
+	case f.Compares && f.Name != "attempt" && f.Name != "cost":
 		return ">, >=, < or <= before the value"
 	case f.Compares:
 		return "a number, or >, >=, < or <= before it"

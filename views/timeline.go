@@ -17,11 +17,10 @@ type Timeline struct {
 	Gaps    []GapMark
 	NowX    float64 // Zero: the story is over.
 	Caption string
-	Span    string  // Length of the axis, in words.
-	CostUSD float64 // What agents reported of all attempts that are drawn; zero where none said anything.
-	Squeeze bool    // Waiting is compressed.
-	Other   string  // Address of the other scale.
-	Left    int     // Messages or attempts that are not drawn.
+	Span    string // Length of the axis, in words.
+	Squeeze bool   // Waiting is compressed.
+	Other   string // Address of the other scale.
+	Left    int    // Messages or attempts that are not drawn.
 	Legend  []LegendItem
 }
 

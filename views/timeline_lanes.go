@@ -96,7 +96,6 @@ func (b *builder) attempt(i int, m lifecycle.MessageTrace, a lifecycle.Attempt) 
 	}
 	if use := usedModel(events); use.CostUSD > 0 {
 		lane.Note += ", " + USD(use.CostUSD)
-		b.tl.CostUSD += use.CostUSD
 	}
 	b.attemptLease(&lane, m, a)
 	b.attemptMarks(&lane, events)

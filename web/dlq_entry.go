@@ -131,12 +131,12 @@ func speaksOf(found query.EntryDetail, e lifecycle.Event) bool {
 	return e.Detail.MsgID != "" && e.Detail.MsgID == found.MessageID && named == 1
 }
 
-// usedFor sums what agents reported to have used for a message. The last report of an attempt counts for it.
+// usedFor sums what agents reported to have used for a message. Of several reports of an attempt the most counts.
 func usedFor(found query.EntryDetail) views.UsedModel {
 	last := map[int]lifecycle.ModelUse{}
 	for _, e := range found.Events {
 		if use := e.Detail.ModelUse; speaksOf(found, e) && e.Provenance == lifecycle.Reported && use != (lifecycle.ModelUse{}) {
-			last[e.Attempt] = use
+			last[e.Attempt] = last[e.Attempt].Most(use)
 		}
 	}
 	out := views.UsedModel{Attempts: len(last)}

@@ -91,7 +91,7 @@ func TestPagesOfATask(t *testing.T) {
 	weird := "/tasks/" + url.PathEscape("orders/2026/11 weird id?&#%")
 	for path, want := range map[string]wants{
 		"/tasks/tsk-7f3a91": {
-			"h1": "Write blog post on retry semantics", "#task-state": "completed", "#facts": "4 attempts in 2 messages", "#answers .say": "Nobody: its worker acknowledged it", "#timeline .lane-names": "terminated, 4m 18s, $1.12", "#cost": "$1.12 reported",
+			"h1": "Write blog post on retry semantics", "#task-state": "completed", "#facts": "4 attempts in 2 messages", "#answers .say": "Nobody: its worker acknowledged it", "#timeline .lane-names": "terminated, 4m 18s, $1.12", "#cost": "$1.12 reported for 1 of 4 attempts, 212,431 tokens in",
 			".lane-names .msg": "=2", ".lane-names > div:not(.msg, .axis-row)": "=4", ".lanes .running": "", ".lanes .silent": "=1", ".lanes .waiting": "", ".lanes .tick": "",
 			"#timeline details tbody tr": "=4", "#events tr.group": "Message 1 · TASKS:48601", "#events tr[id^=ev-] a.ev": "publish attempt", "#event h2": "ack confirmed",
 			".banner.gap b": "Part of this task's time was not observed.", `#views a[aria-current="page"]`: "Timeline",

@@ -7,13 +7,13 @@ import (
 	"fleetglass/views"
 )
 
-// upgrading says that a list may lack older tasks: they have no attempts and no run time until they are judged by the rules that know them.
+// upgrading says that a list may lack older tasks: they have no attempts, no run time and no cost until they are judged by the rules that know them.
 func (w *Web) upgrading(f lifecycle.Filter) []views.Banner {
 	p, running := w.upgrade()
-	if !running || !f.Attempt.Asked() && !f.Ran.Asked() {
+	if !running || !f.Attempt.Asked() && !f.Ran.Asked() && !f.Cost.Asked() {
 		return nil
 	}
-	return []views.Banner{upgradeBanner(p, "attempt: and duration: may miss some of them until then.")}
+	return []views.Banner{upgradeBanner(p, "attempt:, duration: and cost: may miss some of them until then.")}
 }
 
 // counting says that counts are still those of the older rules.

@@ -15,7 +15,7 @@ func TestPagesSayThatOlderTasksAreJudgedAnew(t *testing.T) {
 	})
 	const banner = ".banner.run"
 	for path, says := range map[string]string{
-		"/tasks?q=attempt%3A%3E1":         "Older tasks are being judged anew (40 %). attempt: and duration: may miss some of them until then.",
+		"/tasks?q=attempt%3A%3E1":         "Older tasks are being judged anew (40 %). attempt:, duration: and cost: may miss some of them until then.",
 		"/tasks?q=-duration%3A%3E30s":     "may miss some of them",
 		"/statistics?range=24h":           "Counts are those of the older rules until then.",
 		"/tasks?q=agent%3Acto":            "=0",

@@ -12,16 +12,16 @@ import (
 
 const (
 	copyTasks = `COPY tasks (id, key, task_id, events_from, events_to, listed, attempted, state, agent, type, category, stream, seq, last_event,
-    published, duplicates, anomalies, words, summary, facts, attempt, ran, held, fold) FROM STDIN BINARY`
+    published, duplicates, anomalies, words, summary, facts, attempt, ran, held, cost, fold) FROM STDIN BINARY`
 	updateTasks = `UPDATE tasks t SET events_from = u.events_from, events_to = u.events_to, listed = u.listed, attempted = u.attempted,
     state = u.state, agent = u.agent, type = u.type, category = u.category, stream = u.stream, seq = u.seq, last_event = u.last_event,
     published = u.published, duplicates = u.duplicates, anomalies = u.anomalies, words = u.words, summary = u.summary, facts = u.facts,
-    attempt = u.attempt, ran = u.ran, held = u.held
+    attempt = u.attempt, ran = u.ran, held = u.held, cost = u.cost
 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::boolean[], $5::boolean[], $6::text[], $7::bytea[], $8::bytea[], $9::bytea[],
     $10::integer[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::text[], $16::bytea[], $17::bytea[], $18::bytea[],
-    $19::bigint[], $20::bigint[], $21::bigint[])
+    $19::bigint[], $20::bigint[], $21::bigint[], $22::bigint[])
 AS u (id, events_from, events_to, listed, attempted, state, agent, type, category, stream, seq, last_event, published, duplicates,
-    anomalies, words, summary, facts, attempt, ran, held)
+    anomalies, words, summary, facts, attempt, ran, held, cost)
 WHERE t.id = u.id`
 	deleteTasks = `DELETE FROM tasks WHERE id = ANY($1)`
 )
@@ -52,7 +52,7 @@ func (f *folding) writeTasks(ctx context.Context, c lifecycle.Changes, writes *p
 
 func (f *folding) addTask(t *tuple, r *lifecycle.TaskRow, stream int32) {
 	s, row := &r.Summary, f.tasks[r.Facts.ID]
-	t.columns(24)
+	t.columns(25)
 	t.int64(row.id)
 	t.bytes(taskKey(r.Facts.ID))
 	t.text(r.Facts.ID)
@@ -76,13 +76,14 @@ func (f *folding) addTask(t *tuple, r *lifecycle.TaskRow, stream int32) {
 	t.int64(int64(s.Attempt))
 	t.int64(s.Running.Microseconds())
 	t.int64(int64(s.HeldSince))
+	t.int64(s.Used.Cost)
 	t.int32(lifecycle.FoldVersion)
 }
 
 // taskColumns collects rows of tasks column by column.
 type taskColumns struct {
 	ids, from, to, seqs, last, published, duplicates []int64
-	attempts, ran, held                              []int64
+	attempts, ran, held, costs                       []int64
 	agents, types, categories                        [][]byte
 	words, summaries, facts                          [][]byte
 	listed, attempted                                []bool
@@ -101,7 +102,7 @@ func (f *folding) queueTasks(writes *pgx.Batch, rows []*lifecycle.TaskRow) {
 		c.add(f.tasks[r.Facts.ID], stream(r.Summary.Message.Stream), r)
 	}
 	writes.Queue(updateTasks, c.ids, c.from, c.to, c.listed, c.attempted, c.states, c.agents, c.types, c.categories, c.streams, c.seqs,
-		c.last, c.published, c.duplicates, c.anomalies, c.words, c.summaries, c.facts, c.attempts, c.ran, c.held)
+		c.last, c.published, c.duplicates, c.anomalies, c.words, c.summaries, c.facts, c.attempts, c.ran, c.held, c.costs)
 }
 
 func (c *taskColumns) add(row *taskRow, stream int32, r *lifecycle.TaskRow) {
@@ -114,6 +115,7 @@ func (c *taskColumns) add(row *taskRow, stream int32, r *lifecycle.TaskRow) {
 	c.last, c.published = append(c.last, int64(s.LastEventAt)), append(c.published, int64(s.PublishedAt))
 	c.duplicates, c.words = append(c.duplicates, int64(s.Duplicates)), append(c.words, columns.Words(r.SearchTexts()))
 	c.attempts, c.ran, c.held = append(c.attempts, int64(s.Attempt)), append(c.ran, s.Running.Microseconds()), append(c.held, int64(s.HeldSince))
+	c.costs = append(c.costs, s.Used.Cost)
 	c.summaries = append(c.summaries, c.all.add(func(b []byte) []byte { return rowcodec.AppendSummary(b, s) }))
 	c.facts = append(c.facts, c.all.add(func(b []byte) []byte { return rowcodec.AppendTask(b, r.Facts) }))
 }

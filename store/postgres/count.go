@@ -57,7 +57,7 @@ const countedRows = `SELECT state, count(*) FILTER (WHERE n <= %[1]s AND %[2]s),
 FROM (SELECT t.*, row_number() OVER () AS n FROM (%[3]s) t) t GROUP BY state`
 
 // residualColumns are all columns that a residual condition may name, and the state that is counted.
-var residualColumns = "t.id, t.key, t.agent, t.state, t.stream, t.published, t.attempt, t.ran, t.held, t.anomalies, t.duplicates, t.words, t.last_event, t.task_id, t." + strings.Join(lifecycle.FilterColumns(), ", t.")
+var residualColumns = "t.id, t.key, t.agent, t.state, t.stream, t.published, t.attempt, t.ran, t.held, t.cost, t.anomalies, t.duplicates, t.words, t.last_event, t.task_id, t." + strings.Join(lifecycle.FilterColumns(), ", t.")
 
 // countRows looks at the latest [lifecycle.CountLimit] rows.
 func (s *Store) countRows(ctx context.Context, f lifecycle.Filter) (map[lifecycle.State]int64, bool, error) {

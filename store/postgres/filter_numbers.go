@@ -11,6 +11,10 @@ import (
 // allBounds asks for what is compared.
 func (c *conditions) allBounds(f lifecycle.Filter) {
 	c.bounds("t.attempt", f.Attempt)
+	if f.Cost.Asked() { // What was not reported is not zero.
+		c.residual("t.cost > 0")
+		c.bounds("t.cost", f.Cost)
+	}
 	if f.Published.Asked() && len(f.Publishers) == 0 {
 		c.residual("t.published <> 0")
 		c.bounds("t.published", f.Published)

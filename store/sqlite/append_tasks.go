@@ -7,14 +7,14 @@ import (
 )
 
 const insertTask = `INSERT INTO tasks (state, agent, type, category, stream, seq, last_event, duplicates, attempted, anomalies, words, summary, facts,
-	attempt, ran, held, listed, published, id, task_id, fold) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	attempt, ran, held, cost, listed, published, id, task_id, fold) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // updateTask leaves listed and published as they are, and with them an index; updatePlace does not.
 const (
 	updateTask = `UPDATE tasks SET state = ?, agent = ?, type = ?, category = ?, stream = ?, seq = ?, last_event = ?, duplicates = ?, attempted = ?,
-	anomalies = ?, words = ?, summary = ?, facts = ?, attempt = ?, ran = ?, held = ? WHERE id = ?`
+	anomalies = ?, words = ?, summary = ?, facts = ?, attempt = ?, ran = ?, held = ?, cost = ? WHERE id = ?`
 	updatePlace = `UPDATE tasks SET state = ?, agent = ?, type = ?, category = ?, stream = ?, seq = ?, last_event = ?, duplicates = ?, attempted = ?,
-	anomalies = ?, words = ?, summary = ?, facts = ?, attempt = ?, ran = ?, held = ?, listed = ?, published = ? WHERE id = ?`
+	anomalies = ?, words = ?, summary = ?, facts = ?, attempt = ?, ran = ?, held = ?, cost = ?, listed = ?, published = ? WHERE id = ?`
 	deleteTask = `DELETE FROM tasks WHERE id = ?`
 )
 
@@ -40,7 +40,7 @@ func (c *commit) writeTask(t *lifecycle.TaskRow) error {
 	q.blob(w.buffer)
 	w.buffer = rowcodec.AppendTask(w.buffer[:0], t.Facts)
 	q.blob(w.buffer)
-	q.int(int64(sum.Attempt)).int(sum.Running.Microseconds()).int(int64(sum.HeldSince))
+	q.int(int64(sum.Attempt)).int(sum.Running.Microseconds()).int(int64(sum.HeldSince)).int(sum.Used.Cost)
 	if !stored || place != old {
 		q.flag(place.listed).int(int64(place.published))
 	}

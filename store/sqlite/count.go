@@ -61,7 +61,7 @@ func (s *Store) countRows(conn *sqlite.Conn, f lifecycle.Filter, counts map[life
 }
 
 // residualColumns are all columns that a residual condition ([accessPath]) may name.
-var residualColumns = strings.Join(append(lifecycle.FilterColumns(), "id, state, agent, stream, last_event, published, duplicates, attempt, ran, held, anomalies, words, task_id"), ", ")
+var residualColumns = strings.Join(append(lifecycle.FilterColumns(), "id, state, agent, stream, last_event, published, duplicates, attempt, ran, held, cost, anomalies, words, task_id"), ", ")
 
 // countBranch looks at the newest rows of a branch, at most limit, and returns how many there were.
 func (s *Store) countBranch(conn *sqlite.Conn, path accessPath, i int, limit int64, counts map[lifecycle.State]int64) (int64, error) {

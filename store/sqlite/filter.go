@@ -84,6 +84,10 @@ func (path *accessPath) addRest(f lifecycle.Filter) {
 	path.addWords(f.Words, false)
 	path.addWords(f.Not.Words, true)
 	path.addBounds("attempt", f.Attempt)
+	if f.Cost.Asked() { // What was not reported is not zero.
+		q.add(" AND cost > 0")
+		path.addBounds("cost", f.Cost)
+	}
 	path.addPublishers(f.Not.Publishers, lifecycle.Bounds{}, true)
 	if f.Published.Asked() && len(f.Publishers) == 0 {
 		q.add(" AND published <> 0")

@@ -51,7 +51,7 @@ func filterGenerator(events []lifecycle.Event, w expected) *rapid.Generator[life
 	return rapid.Custom(func(r *rapid.T) (f lifecycle.Filter) {
 		f.Sort = pick(r, sorts)
 		for range rapid.IntRange(1, 3).Draw(r, "conditions") {
-			switch x := &f.Not; rapid.IntRange(0, 22).Draw(r, "field") {
+			switch x := &f.Not; rapid.IntRange(0, 23).Draw(r, "field") {
 			case 0:
 				f.States = some(r, lifecycle.States())
 			case 1:
@@ -98,6 +98,8 @@ func filterGenerator(events []lifecycle.Event, w expected) *rapid.Generator[life
 				f.Publishers = some(r, publishers)
 			case 22:
 				x.Publishers = some(r, publishers)
+			case 23:
+				f.Cost = anyBounds(r, []int64{0, 1, 250_000, 500_000, 1_000_000})
 			}
 		}
 		return f

@@ -109,6 +109,7 @@ func taskEvent(r *rand.Rand, task string, generation int, now lifecycle.Micros) 
 		LeaseReport:   lifecycle.LeaseReport{LeaseOwner: fmt.Sprint(r.IntN(3)), LeaseVersion: r.Uint64N(3)},
 		StepReport:    lifecycle.StepReport{Tool: "git", InputHash: "bb", StepID: fmt.Sprint(r.IntN(3))},
 		OutcomeReport: lifecycle.OutcomeReport{RecordsWait: time.Duration(r.IntN(4)) * 700 * time.Microsecond},
+		ModelUse:      lifecycle.ModelUse{InputTokens: r.Int64N(3) * 1000, CostUSD: float64(r.IntN(4)) / 4},
 	}
 	if r.IntN(3) == 0 {
 		e.Detail.MsgID = ""

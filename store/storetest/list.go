@@ -73,6 +73,8 @@ func filterCases(events []lifecycle.Event) map[string]lifecycle.Filter {
 		"attempt":              {Attempt: bounds(2, 0)},
 		"run time":             {Ran: lifecycle.RunTime{Bounds: bounds(1_000, 0), AsOf: events[len(events)-1].At}},
 		"run time later":       {Ran: lifecycle.RunTime{Bounds: bounds(0, 60_000_000), AsOf: events[len(events)-1].At.Add(time.Minute)}},
+		"cost":                 {Cost: bounds(400_000, 0)},
+		"cost below":           {Cost: bounds(0, 400_000)},
 		"published":            {Published: bounds(int64(middle), 0)},
 		"published before":     {Published: bounds(0, int64(middle))},
 		"from":                 {From: middle},

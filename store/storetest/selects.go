@@ -22,6 +22,7 @@ func (w expected) selects(f lifecycle.Filter, r lifecycle.TaskRow) bool {
 		(!f.Duplicates || s.Duplicates > 0) &&
 		!slices.ContainsFunc(f.Words, func(word string) bool { return !mentions(r, word) }) &&
 		f.Attempt.Holds(int64(s.Attempt)) && f.Ran.Holds(f.Ran.Of(s).Microseconds()) &&
+		(!f.Cost.Asked() || s.Used.Cost > 0 && f.Cost.Holds(s.Used.Cost)) &&
 		(!f.Published.Asked() || len(f.Publishers) > 0 || s.PublishedAt.Known() && f.Published.Holds(int64(s.PublishedAt))) &&
 		(!f.From.Known() || at >= f.From) && (!f.To.Known() || at < f.To) && !w.excluded(f.Not, r)
 }

@@ -54,6 +54,7 @@ import (
 //msgp:replace lifecycle.LeaseReport with:leaseReportRow
 //msgp:replace lifecycle.MessageKey with:messageKeyRow
 //msgp:replace lifecycle.Micros with:int64
+//msgp:replace lifecycle.ModelTotal with:modelTotalRow
 //msgp:replace lifecycle.ModelUse with:modelUseRow
 //msgp:replace lifecycle.Naming with:namingRow
 //msgp:replace lifecycle.Outcome with:string
@@ -481,6 +482,10 @@ type reportFactsRow struct {
 	LastCompletedAt lifecycle.Micros `msg:"u,omitempty"`
 	LastHeardAt     lifecycle.Micros `msg:"v,omitempty"`
 
+	InputTokens  int64 `msg:"y,omitempty"`
+	OutputTokens int64 `msg:"z,omitempty"`
+	Cost         int64 `msg:"aa,omitempty"`
+
 	PublishDuplicates []lifecycle.Micros `msg:"x,omitempty"`
 }
 
@@ -550,6 +555,13 @@ type completionFactsRow struct {
 	Source      string           `msg:"f,omitempty"`
 }
 
+type modelTotalRow struct {
+	Attempts     int   `msg:"a,omitempty"`
+	InputTokens  int64 `msg:"b,omitempty"`
+	OutputTokens int64 `msg:"c,omitempty"`
+	Cost         int64 `msg:"d,omitempty"`
+}
+
 type taskSummaryRow struct {
 	TaskID      string                  `msg:"-"`
 	Listed      bool                    `msg:"a,omitempty"`
@@ -574,6 +586,7 @@ type taskSummaryRow struct {
 	Duplicates  int                     `msg:"q,omitempty"`
 	Category    string                  `msg:"r,omitempty"`
 	Reason      string                  `msg:"s,omitempty"`
+	Used        lifecycle.ModelTotal    `msg:"y,omitempty"`
 	Outcome     lifecycle.Outcome       `msg:"t,omitempty"`
 	Died        lifecycle.State         `msg:"u,omitempty"`
 	Anomalies   []lifecycle.AnomalyCode `msg:"v,omitempty"`

@@ -6379,6 +6379,122 @@ func (z *messageKeyRow) Msgsize() (s int) {
 }
 
 // MarshalMsg implements msgp.Marshaler
+func (z *modelTotalRow) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// check for omitted fields
+	zb0001Len := uint32(4)
+	var zb0001Mask uint8 /* 4 bits */
+	_ = zb0001Mask
+	if z.Attempts == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x1
+	}
+	if z.InputTokens == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x2
+	}
+	if z.OutputTokens == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x4
+	}
+	if z.Cost == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x8
+	}
+	// variable map header, size zb0001Len
+	o = append(o, 0x80|uint8(zb0001Len))
+
+	// skip if no fields are to be emitted
+	if zb0001Len != 0 {
+		if (zb0001Mask & 0x1) == 0 { // if not omitted
+			// string "a"
+			o = append(o, 0xa1, 0x61)
+			o = msgp.AppendInt(o, z.Attempts)
+		}
+		if (zb0001Mask & 0x2) == 0 { // if not omitted
+			// string "b"
+			o = append(o, 0xa1, 0x62)
+			o = msgp.AppendInt64(o, z.InputTokens)
+		}
+		if (zb0001Mask & 0x4) == 0 { // if not omitted
+			// string "c"
+			o = append(o, 0xa1, 0x63)
+			o = msgp.AppendInt64(o, z.OutputTokens)
+		}
+		if (zb0001Mask & 0x8) == 0 { // if not omitted
+			// string "d"
+			o = append(o, 0xa1, 0x64)
+			o = msgp.AppendInt64(o, z.Cost)
+		}
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *modelTotalRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zd41d09belimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "a":
+			z.Attempts, bts, err = msgp.ReadIntBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Attempts")
+				return
+			}
+		case "b":
+			z.InputTokens, bts, err = msgp.ReadInt64Bytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "InputTokens")
+				return
+			}
+		case "c":
+			z.OutputTokens, bts, err = msgp.ReadInt64Bytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "OutputTokens")
+				return
+			}
+		case "d":
+			z.Cost, bts, err = msgp.ReadInt64Bytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Cost")
+				return
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z *modelTotalRow) Msgsize() (s int) {
+	s = 1 + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
 func (z *modelUseRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
@@ -7417,8 +7533,8 @@ func (z *publishFactsRow) Msgsize() (s int) {
 func (z *reportFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(24)
-	var zb0001Mask uint32 /* 24 bits */
+	zb0001Len := uint32(27)
+	var zb0001Mask uint32 /* 27 bits */
 	_ = zb0001Mask
 	if z.MsgID == "" {
 		zb0001Len--
@@ -7512,9 +7628,21 @@ func (z *reportFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x400000
 	}
-	if z.PublishDuplicates == nil {
+	if z.InputTokens == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x800000
+	}
+	if z.OutputTokens == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x1000000
+	}
+	if z.Cost == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x2000000
+	}
+	if z.PublishDuplicates == nil {
+		zb0001Len--
+		zb0001Mask |= 0x4000000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -7637,6 +7765,21 @@ func (z *reportFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendInt64(o, int64(z.LastHeardAt))
 		}
 		if (zb0001Mask & 0x800000) == 0 { // if not omitted
+			// string "y"
+			o = append(o, 0xa1, 0x79)
+			o = msgp.AppendInt64(o, z.InputTokens)
+		}
+		if (zb0001Mask & 0x1000000) == 0 { // if not omitted
+			// string "z"
+			o = append(o, 0xa1, 0x7a)
+			o = msgp.AppendInt64(o, z.OutputTokens)
+		}
+		if (zb0001Mask & 0x2000000) == 0 { // if not omitted
+			// string "aa"
+			o = append(o, 0xa2, 0x61, 0x61)
+			o = msgp.AppendInt64(o, z.Cost)
+		}
+		if (zb0001Mask & 0x4000000) == 0 { // if not omitted
 			// string "x"
 			o = append(o, 0xa1, 0x78)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.PublishDuplicates)))
@@ -7868,6 +8011,24 @@ func (z *reportFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.LastHeardAt = lifecycle.Micros(zb0016)
 			}
+		case "y":
+			z.InputTokens, bts, err = msgp.ReadInt64Bytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "InputTokens")
+				return
+			}
+		case "z":
+			z.OutputTokens, bts, err = msgp.ReadInt64Bytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "OutputTokens")
+				return
+			}
+		case "aa":
+			z.Cost, bts, err = msgp.ReadInt64Bytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Cost")
+				return
+			}
 		case "x":
 			var zb0017 uint32
 			zb0017, bts, err = msgp.ReadArrayHeaderBytes(bts)
@@ -7909,7 +8070,7 @@ func (z *reportFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *reportFactsRow) Msgsize() (s int) {
-	s = 3 + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.By) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.FailedWhy) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Owner) + 2 + msgp.Uint64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.ArrayHeaderSize + (len(z.PublishDuplicates) * (msgp.Int64Size))
+	s = 3 + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.By) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.FailedWhy) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Owner) + 2 + msgp.Uint64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 3 + msgp.Int64Size + 2 + msgp.ArrayHeaderSize + (len(z.PublishDuplicates) * (msgp.Int64Size))
 	return
 }
 
@@ -9624,8 +9785,8 @@ func (z *taskFactsRow) Msgsize() (s int) {
 func (z *taskSummaryRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(24)
-	var zb0001Mask uint32 /* 24 bits */
+	zb0001Len := uint32(25)
+	var zb0001Mask uint32 /* 25 bits */
 	_ = zb0001Mask
 	if z.Listed == false {
 		zb0001Len--
@@ -9713,15 +9874,15 @@ func (z *taskSummaryRow) MarshalMsg(b []byte) (o []byte, err error) {
 	}
 	if z.Outcome == "" {
 		zb0001Len--
-		zb0001Mask |= 0x200000
+		zb0001Mask |= 0x400000
 	}
 	if z.Died == "" {
 		zb0001Len--
-		zb0001Mask |= 0x400000
+		zb0001Mask |= 0x800000
 	}
 	if z.Anomalies == nil {
 		zb0001Len--
-		zb0001Mask |= 0x800000
+		zb0001Mask |= 0x1000000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -9833,17 +9994,24 @@ func (z *taskSummaryRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = append(o, 0xa1, 0x73)
 			o = msgp.AppendString(o, z.Reason)
 		}
-		if (zb0001Mask & 0x200000) == 0 { // if not omitted
+		// string "y"
+		o = append(o, 0xa1, 0x79)
+		o, err = (*modelTotalRow)(&z.Used).MarshalMsg(o)
+		if err != nil {
+			err = msgp.WrapError(err, "Used")
+			return
+		}
+		if (zb0001Mask & 0x400000) == 0 { // if not omitted
 			// string "t"
 			o = append(o, 0xa1, 0x74)
 			o = msgp.AppendString(o, string(z.Outcome))
 		}
-		if (zb0001Mask & 0x400000) == 0 { // if not omitted
+		if (zb0001Mask & 0x800000) == 0 { // if not omitted
 			// string "u"
 			o = append(o, 0xa1, 0x75)
 			o = msgp.AppendString(o, string(z.Died))
 		}
-		if (zb0001Mask & 0x800000) == 0 { // if not omitted
+		if (zb0001Mask & 0x1000000) == 0 { // if not omitted
 			// string "v"
 			o = append(o, 0xa1, 0x76)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Anomalies)))
@@ -10031,6 +10199,12 @@ func (z *taskSummaryRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "Reason")
 				return
 			}
+		case "y":
+			bts, err = (*modelTotalRow)(&z.Used).UnmarshalMsg(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Used")
+				return
+			}
 		case "t":
 			{
 				var zb0009 string
@@ -10092,7 +10266,7 @@ func (z *taskSummaryRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *taskSummaryRow) Msgsize() (s int) {
-	s = 3 + 2 + msgp.BoolSize + 2 + msgp.StringPrefixSize + len(string(z.State)) + 2 + msgp.StringPrefixSize + len(z.Rule) + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.Type) + 2 + msgp.StringPrefixSize + len(z.Title) + 2 + msgp.StringPrefixSize + len(z.Consumer) + 2 + msgp.IntSize + 2 + msgp.IntSize + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(string(z.LastEvent)) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.DurationSize + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.Category) + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + msgp.StringPrefixSize + len(string(z.Outcome)) + 2 + msgp.StringPrefixSize + len(string(z.Died)) + 2 + msgp.ArrayHeaderSize
+	s = 3 + 2 + msgp.BoolSize + 2 + msgp.StringPrefixSize + len(string(z.State)) + 2 + msgp.StringPrefixSize + len(z.Rule) + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.Type) + 2 + msgp.StringPrefixSize + len(z.Title) + 2 + msgp.StringPrefixSize + len(z.Consumer) + 2 + msgp.IntSize + 2 + msgp.IntSize + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(string(z.LastEvent)) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.DurationSize + 2 + msgp.DurationSize + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.StringPrefixSize + len(z.Category) + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + (*modelTotalRow)(&z.Used).Msgsize() + 2 + msgp.StringPrefixSize + len(string(z.Outcome)) + 2 + msgp.StringPrefixSize + len(string(z.Died)) + 2 + msgp.ArrayHeaderSize
 	for za0001 := range z.Anomalies {
 		s += msgp.StringPrefixSize + len(string(z.Anomalies[za0001]))
 	}
