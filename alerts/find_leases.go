@@ -1,7 +1,6 @@
 package alerts
 
 import (
-	"cmp"
 	"fmt"
 	"net/url"
 	"strings"
@@ -26,7 +25,7 @@ func leasesThat(kind lifecycle.StaleKind) func(*Facts, Rule) []Finding {
 func leaseFinding(l lifecycle.Lease) Finding {
 	f := Finding{
 		Key: l.Message.String(), TaskID: l.TaskID, Since: leaseSince(l), Deadline: l.Deadline,
-		What:   cut(cmp.Or(l.Title, l.TaskID), 80) + " " + staleWords(l.Stale),
+		What:   taskName(l.Title, l.TaskID) + " " + staleWords(l.Stale),
 		Labels: Labels{Agent: l.Agent, Stream: streamName(l.Message), Consumer: l.Consumer},
 		Why:    fmt.Sprintf("%s, attempt %d", cut(l.Agent, 40), l.Attempt),
 	}
@@ -48,7 +47,7 @@ func leaseFinding(l lifecycle.Lease) Finding {
 	return f
 }
 
-// staleWords say what is wrong with a task's lease, behind its title.
+// staleWords say what is wrong with a task's lease, behind its name.
 func staleWords(kind lifecycle.StaleKind) string {
 	switch kind {
 	case lifecycle.StaleZombie:

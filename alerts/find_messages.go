@@ -134,7 +134,7 @@ func tasksFound(f *Facts, r Rule, tasks []lifecycle.TaskSummary, what string) []
 			continue
 		}
 		out = append(out, Finding{
-			Key: t.TaskID, TaskID: t.TaskID, Since: t.LastEventAt, What: cut(cmp.Or(t.Title, t.TaskID), 80) + " " + what,
+			Key: t.TaskID, TaskID: t.TaskID, Since: t.LastEventAt, What: taskName(t.Title, t.TaskID) + " " + what,
 			Labels: Labels{Agent: t.Agent, Stream: streamName(t.Message), Consumer: t.Consumer, Category: t.Category},
 		})
 	}

@@ -346,3 +346,15 @@ func TestWorkWaitsSinceTheOldestMessageThatWaits(t *testing.T) {
 		}
 	}
 }
+
+func TestATitleIsQuotedAndAnIDIsNot(t *testing.T) {
+	t.Parallel()
+	for title, want := range map[string]string{"": "T-1 is expiring", "Find the cause of a shift": "“Find the cause of a shift” is expiring"} {
+		found := find(func(f *alerts.Facts) {
+			f.Leases = append(f.Leases, lifecycle.Lease{TaskID: "T-1", Title: title, Stale: lifecycle.StaleExpiring})
+		})
+		if len(found) != 1 || found[0].What != want {
+			t.Errorf("titled %q: found %+v, want %q", title, found, want)
+		}
+	}
+}

@@ -26,6 +26,14 @@ func agentPage(agent string) string {
 	return "/agents/" + url.PathEscape(agent)
 }
 
+// taskName is how a sentence names a task: its title in quotation marks, or its id.
+func taskName(title, id string) string {
+	if title == "" {
+		return cut(id, 80)
+	}
+	return "“" + cut(title, 80) + "”"
+}
+
 // cut shortens a text of others to so many characters.
 func cut(s string, most int) string {
 	if utf8.RuneCountInString(s) <= most {

@@ -123,7 +123,7 @@ func (w *Web) emptyReconciliation(r reconcile.Run, snap *query.FleetSnapshot) vi
 	if down := storeDown(w.health()); down != "" {
 		return views.EmptyState{Kind: "down", Say: "No report can be made: " + down + ".", Why: "One that is queued or running waits until it is back.", Links: []views.Chip{{Href: "/capture", Label: "Capture"}}}
 	}
-	out := views.EmptyState{Kind: "new", Say: "No reconciliation has been made yet.", Why: "One is made after each start, once a week, and when somebody asks."}
+	out := views.EmptyState{Kind: "new", Say: "No reconciliation has been made yet.", Why: "One is made after each start that finds tasks stored, once a week, and when somebody asks."}
 	if snap.Counts.Total() == 0 {
 		out.Why += " No task is stored, so there is nothing to compare."
 	}
