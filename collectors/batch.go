@@ -93,6 +93,11 @@ func (c *Collector) look(ctx context.Context, lines []Line) (streams Streams, er
 			return streams, err
 		}
 	}
+	if c.src.Answers {
+		if streams.Workers, err = c.cfg.Incarnations.workersOf(ctx, streams.LastSeq, c.consumers(lines)); err != nil {
+			return streams, err
+		}
+	}
 	if c.src.Leaving != nil {
 		streams.There, err = c.cfg.Incarnations.there(ctx, streams.LastSeq, c.leaving(lines))
 	}

@@ -44,6 +44,7 @@ type Source struct {
 	Subject        string  // What is read of a stream that takes other subjects too; empty for all of it.
 	AfterPublishes bool    // Its lines are held back until the publishes captured before them are stored.
 	Resolves       bool    // Its decoder asks [Streams] for incarnations.
+	Answers        bool    // Its lines are answers: its decoder asks [Streams] who else takes the message.
 	Optional       bool    // The stream may be missing without that being a failure.
 
 	Consumer func(Line) (ConsumerRef, bool) // Optional. The consumer that a line names: the broker is asked for it, and the decoder for its [Sight].

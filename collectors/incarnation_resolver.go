@@ -51,6 +51,9 @@ type IncarnationResolver struct {
 
 	aloneMu sync.Mutex
 	alone   map[ConsumerRef]alone
+
+	workersMu sync.Mutex
+	workers   map[string]listedWorkers // By stream name.
 }
 
 // NewIncarnationResolver validates the configuration.
@@ -65,7 +68,7 @@ func NewIncarnationResolver(cfg IncarnationResolverConfig) (*IncarnationResolver
 		cfg.Streams = []string{fleet.StreamTasks}
 	}
 	return &IncarnationResolver{
-		cfg: cfg, seen: map[string]lifecycle.Micros{}, again: map[string]int{}, known: map[string]Incarnations{}, alone: map[ConsumerRef]alone{},
+		cfg: cfg, seen: map[string]lifecycle.Micros{}, again: map[string]int{}, known: map[string]Incarnations{}, alone: map[ConsumerRef]alone{}, workers: map[string]listedWorkers{},
 	}, nil
 }
 
@@ -180,6 +183,7 @@ func (n *IncarnationResolver) state(ctx context.Context, name string) (lifecycle
 	cfg := info.Config
 	return lifecycle.MicrosOf(info.Created), LastSeq{
 		Seq: info.State.LastSeq, Window: cfg.Duplicates, Copies: len(cfg.Sources) > 0 || cfg.Mirror != nil, Kept: cfg.Retention != jetstream.WorkQueuePolicy,
+		Consumers: info.State.Consumers,
 	}, nil
 }
 

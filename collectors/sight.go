@@ -44,14 +44,17 @@ func (s Sight) made(seq, delivery uint64) bool {
 }
 
 // Standing says how an answer to a delivery of a consumer stands by what the broker said of that consumer. Where it was not asked, as for streams of another
-// domain or an earlier incarnation, nothing is doubted.
-func (s Streams) Standing(k lifecycle.MessageKey, consumer string, delivery uint64, at, publishedAt lifecycle.Micros) lifecycle.Standing {
+// domain or an earlier incarnation, nothing is doubted. An answer that ends the message for its consumer tells who else is still to answer it.
+func (s Streams) Standing(k lifecycle.MessageKey, consumer string, delivery uint64, at, publishedAt lifecycle.Micros, ends bool) lifecycle.Standing {
 	standing := s.Shared(k, consumer)
 	sight, asked := s.Sights[ConsumerRef{k.Stream.Name, consumer}]
 	if asked && s.lives(k) && !sight.canHaveMade(k.Seq, delivery, at) {
 		standing.Unproved, standing.SaidAt = true, publishedAt
 	}
 	standing.Own = s.TakesOwn(k, consumer)
+	if standing.Apart && ends {
+		standing.Beside = s.beside(k, consumer)
+	}
 	standing.Former = s.OfFormer(k, consumer, delivery, at, publishedAt)
 	return standing
 }

@@ -18,6 +18,7 @@ type Streams struct {
 	Copies   map[string]bool         // Streams that hold nothing but copies of other streams' messages: mirrors, and those that only have sources.
 	LastSeq  map[string]LastSeq      // By stream name: the live incarnation's last sequence when looked at.
 	Sights   map[ConsumerRef]Sight   // How the consumers were that the lines name; without those that were not asked for.
+	Workers  map[string][]Worker     // By stream name, of streams that keep their messages: the workers' consumers. Only for lines that are answers.
 	There    map[MessageRef]bool     // Messages that lines say have left, and that the stream holds all the same.
 
 	denials *denials // Where it is noted that the state contradicts a line; nil for nowhere.
@@ -43,6 +44,8 @@ type LastSeq struct {
 	Window time.Duration
 	Copies bool // It holds copies of messages that other streams have.
 	Kept   bool // It is no work queue: messages stay after an acknowledgement.
+
+	Consumers int // How many it has.
 }
 
 // At is the incarnation of the stream that lived at the given time. Domain is what the line says: empty or "_" where it says none.

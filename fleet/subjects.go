@@ -1,9 +1,19 @@
 package fleet
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // SubjectMatches reports whether a subject without wildcards falls under a pattern, such as a consumer's filter.
 func SubjectMatches(pattern, subject string) bool { return subjectsOverlap(pattern, subject) }
+
+// FiltersMeet reports whether two consumers may take one message. One without filters takes all.
+func FiltersMeet(a, b []string) bool {
+	return len(a) == 0 || len(b) == 0 || slices.ContainsFunc(a, func(x string) bool {
+		return slices.ContainsFunc(b, func(y string) bool { return subjectsOverlap(x, y) })
+	})
+}
 
 // SubjectCovers reports whether every subject under one pattern falls under another.
 func SubjectCovers(pattern, other string) bool {

@@ -36,7 +36,7 @@ func answer(t Trace, in TraceInput) Answers {
 	}
 	head, _ := t.Shown()
 	out := Answers{Ownership: ownership(head), LastReceipt: lastReceipt(t, head), Recovery: recovery(head, in)}
-	out = in.besideSilent(out, head)
+	out = besideAnswered(in.besideSilent(out, head), head)
 	out.Recovery = besideOthers(besideSharers(besideRecord(out.Recovery, head), head, t.Facts), head, t.Messages)
 	return out
 }

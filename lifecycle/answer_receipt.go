@@ -25,6 +25,11 @@ func lastReceipt(t Trace, m MessageTrace) Answer {
 			consider(a.AckAt, Observed, "The acknowledgement", acknowledgedText(a, m.named(a)))
 		}
 	}
+	for _, p := range m.Others {
+		if a := lastOwner(p.Attempts, p.Verdict); a.End == EndAcked {
+			consider(a.AckAt, Observed, "Another consumer's acknowledgement", acknowledgedText(a, p.Facts.Consumer))
+		}
+	}
 	if d := m.Facts.Dead; d != nil && m.Verdict.HasEntry() {
 		consider(d.At, Recorded, "The dead-letter entry", "The dead-letter queue has an entry of this message.")
 	}

@@ -137,6 +137,9 @@ func triaged(t TriageFacts, now Micros) Answer {
 func waiting(m MessageTrace, in TraceInput) Answer {
 	say := func(headline, text string) Answer { return Answer{Headline: headline, Text: text, Provenance: Broker} }
 	takers := in.takersOf(m.Facts)
+	if len(m.Others) > 0 { // Those have it, or had it.
+		takers = takers.only(m.Facts.Consumer)
+	}
 	switch {
 	case m.Facts.OrphanedAt > m.Facts.AdoptedAt:
 		return say("No consumer takes it", "Nothing will happen until a consumer's filter matches the subject.")

@@ -23,7 +23,14 @@ type ConsumerFacts struct {
 	ExhaustedSaidN  int             `json:"exhausted_said_n,omitempty"`
 	ExhaustedDenied Micros          `json:"exhausted_denied,omitempty"`
 	RecreatedAt     Micros          `json:"recreated,omitempty"`
+
+	// Another's worker ended the message for itself while this one was still to deliver or answer it, and it was seen later that it does not take it.
+	OwesAt     Micros `json:"owes,omitempty"`      // Latest of the first.
+	NotTakenAt Micros `json:"not_taken,omitempty"` // Latest of the second.
 }
+
+// owes reports whether an answer of the consumer's worker is waited for, although no delivery to it is known.
+func (c ConsumerFacts) owes() bool { return c.OwesAt > c.NotTakenAt }
 
 // maxConsumersKept bounds the consumers of a message: whose names are the least are kept.
 const maxConsumersKept = 32
@@ -45,18 +52,31 @@ func (m *MessageFacts) swap(c *ConsumerFacts) {
 
 // joinApart joins an event to what is known of its consumer alone.
 func (m *MessageFacts) joinApart(e Event) {
-	e.Detail.Apart = false
-	i, found := m.findConsumer(e.Consumer)
-	if !found {
-		m.Consumers = slices.Insert(slices.Clip(m.Consumers), i, ConsumerFacts{Consumer: e.Consumer})
+	for _, beside := range e.Detail.Beside {
+		m.joinConsumer(beside, func(c *ConsumerFacts) { c.OwesAt = latest(c.OwesAt, e.At) })
 	}
-	own := m.Consumers[i]
-	m.swap(&own)
-	m.Join(e)
-	m.swap(&own)
-	m.Consumers[i] = own
+	e.Detail.Apart, e.Detail.Beside = false, nil
+	m.joinConsumer(e.Consumer, func(c *ConsumerFacts) {
+		if e.Kind == NotTaken {
+			c.NotTakenAt = latest(c.NotTakenAt, e.At)
+		}
+		m.swap(c)
+		m.Join(e)
+		m.swap(c)
+	})
 	m.Consumers = m.Consumers[:min(len(m.Consumers), maxConsumersKept)]
 	m.nameAgent()
+}
+
+// joinConsumer changes what is known of one consumer, which is told of from then on.
+func (m *MessageFacts) joinConsumer(name string, join func(*ConsumerFacts)) {
+	i, found := m.findConsumer(name)
+	if !found {
+		m.Consumers = slices.Insert(slices.Clip(m.Consumers), i, ConsumerFacts{Consumer: name})
+	}
+	own := m.Consumers[i]
+	join(&own)
+	m.Consumers[i] = own
 }
 
 func (m *MessageFacts) findConsumer(name string) (int, bool) {
@@ -100,7 +120,7 @@ func (m MessageFacts) Of(consumer string) MessageFacts {
 	return m
 }
 
-// Parts is the message as each of the workers' consumers has it that took it, in the order of their names. It is the message alone where it
+// Parts is the message as each of the workers' consumers has it that took it or is to take it, in the order of their names. It is the message alone where it
 // is not one of several. What nobody proves to have happened, such as an answer in the name of a consumer that never had the message, makes no part
 // beside what is proved.
 func (m MessageFacts) Parts() []MessageFacts {
@@ -108,7 +128,7 @@ func (m MessageFacts) Parts() []MessageFacts {
 		return []MessageFacts{m}
 	}
 	all := m.allParts()
-	took := slices.DeleteFunc(slices.Clone(all), func(p MessageFacts) bool { return !p.taken() })
+	took := slices.DeleteFunc(slices.Clone(all), func(p MessageFacts) bool { return !p.taken() && !m.owed(p.Consumer) })
 	if len(took) == 0 {
 		return all
 	}
@@ -133,6 +153,24 @@ func (m MessageFacts) allParts() []MessageFacts {
 func (m *MessageFacts) taken() bool {
 	undoubted := m.Stored == nil && slices.ContainsFunc(m.Claims, func(c Claim) bool { return c.Taken && c.N > 0 })
 	return undoubted || len(m.Attempts) > 0 || len(m.Former) > 0 || len(m.Deliveries) > 0 || m.MaxDeliveriesAt.Known()
+}
+
+// owed reports whether an answer of a consumer's worker is waited for, although no delivery to it is known. Nobody is given what has left the stream.
+func (m *MessageFacts) owed(consumer string) bool {
+	i, found := m.findConsumer(consumer)
+	return found && m.Consumers[i].owes() && !m.VanishedAt.Known()
+}
+
+// NotOwed are the consumers whose answer is waited for although no delivery to them is known, and that a look at the broker's consumers at a time shows not to
+// take the message.
+func (m MessageFacts) NotOwed(takes func(consumer string) bool, at Micros) (out []string) {
+	for _, c := range m.Consumers {
+		part := m.Of(c.Consumer)
+		if m.owed(c.Consumer) && !part.taken() && at > c.OwesAt && !takes(c.Consumer) {
+			out = append(out, c.Consumer)
+		}
+	}
+	return out
 }
 
 // undecidedBeside reports whether an advisory says of one of several consumers that its attempts are used up, and the broker's state was not compared with it

@@ -55,12 +55,13 @@ type Ending struct {
 
 // Standing is how an answer stands by what the broker said of its consumer when the line was read: acked, naked, terminated, heartbeat.
 type Standing struct {
-	Unproved bool   `json:"unproved,omitempty"` // The consumer had not delivered the message, or is not the one that existed then.
-	Watches  bool   `json:"watches,omitempty"`  // Of a consumer that only watches: it takes the same messages, and is not the workers'. Advisories carry it too.
-	Apart    bool   `json:"apart,omitempty"`    // Of one of the workers' consumers of a stream that keeps its messages, each of which gets every message. Advisories and what is concluded carry it too.
-	Own      bool   `json:"own,omitempty"`      // Of a consumer that takes the tasks of its agent alone: to a message for another agent it says nothing.
-	Former   bool   `json:"former,omitempty"`   // To a delivery that the living consumer of that name did not make: one that lived before did. Confirmations of it carry it too.
-	SaidAt   Micros `json:"said_at,omitempty"`  // When the message was stored, as an unproved line or one that would end it says: who was never given the message cannot know it.
+	Unproved bool     `json:"unproved,omitempty"` // The consumer had not delivered the message, or is not the one that existed then.
+	Watches  bool     `json:"watches,omitempty"`  // Of a consumer that only watches: it takes the same messages, and is not the workers'. Advisories carry it too.
+	Apart    bool     `json:"apart,omitempty"`    // Of one of the workers' consumers of a stream that keeps its messages, each of which gets every message. Advisories and what is concluded carry it too.
+	Own      bool     `json:"own,omitempty"`      // Of a consumer that takes the tasks of its agent alone: to a message for another agent it says nothing.
+	Former   bool     `json:"former,omitempty"`   // To a delivery that the living consumer of that name did not make: one that lived before did. Confirmations of it carry it too.
+	Beside   []string `json:"beside,omitempty"`   // Other workers' consumers that may take the message too and had not answered it, sorted: acked, terminated.
+	SaidAt   Micros   `json:"said_at,omitempty"`  // When the message was stored, as an unproved line or one that would end it says: who was never given the message cannot know it.
 }
 
 // Timing is what the line itself says about time.

@@ -30,6 +30,7 @@ const (
 	Orphaned          Kind = "orphaned"           // No consumer's filter matches the subject: no worker gets the message until one does.
 	Adopted           Kind = "adopted"            // A consumer delivers a message after all that was orphaned or stranded.
 	Stranded          Kind = "stranded"           // Its consumer is past a message in the stream and awaits no answer to it: nobody delivers it again.
+	NotTaken          Kind = "not_taken"          // One of several workers' consumers that were to take a message does not: it is deleted, or takes other subjects.
 	NotStored         Kind = "not_stored"         // A publish attempt was seen, and no stored message: none followed, or its line was lost in a gap.
 	KeyShared         Kind = "key_shared"         // A message of another task has an idempotency key of this task, or one that names this task.
 	PublishSwallowed  Kind = "publish_swallowed"  // A publish attempt stored nothing, because a message of another task had its message id.

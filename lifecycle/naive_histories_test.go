@@ -113,7 +113,7 @@ func describe(events []Event) []string {
 var historyKinds = []Kind{
 	Published, Published, PublishAttempted, PublishAttempted, Acked, AckConfirmed, Nacked, NakConfirmed, Terminated, TermConfirmed,
 	Heartbeat, Heartbeat, Delivered, Delivered, AttemptUnanswered, MaxDeliveries, ExhaustionSaid, ExhaustionDenied, LeaseExpired, PresumedDead, AckRefuted, Vanished,
-	Orphaned, Stranded, Adopted, ConsumerRecreated, DeadLettered, Triaged, Reopened, CompletionRecorded, ReportClaimed, ReportAccepted, ReportCompleted,
+	Orphaned, Stranded, Adopted, NotTaken, ConsumerRecreated, DeadLettered, Triaged, Reopened, CompletionRecorded, ReportClaimed, ReportAccepted, ReportCompleted,
 }
 
 // randomHistory makes up to twelve events about one message, in no particular order and with no regard for what is likely.
@@ -145,7 +145,7 @@ func randomHistory(r *rand.Rand) []Event {
 				e.Detail.RecordsWait = time.Duration(r.IntN(4)) * 700 * time.Microsecond
 				e.Detail.HeardAt = base.Add(time.Duration(r.IntN(12)) * time.Second)
 			}
-		case Vanished, Orphaned, Adopted, ConsumerRecreated, AckRefuted, DeadLettered, ExhaustionSaid, ExhaustionDenied:
+		case Vanished, Orphaned, Adopted, NotTaken, ConsumerRecreated, AckRefuted, DeadLettered, ExhaustionSaid, ExhaustionDenied:
 			e.Message = about
 			if e.Kind == Vanished {
 				e.Detail.Reason = []string{VanishedByAge, "unknown", "discarded by limits", ""}[r.IntN(4)]
@@ -192,9 +192,12 @@ func randomHistory(r *rand.Rand) []Event {
 func share(r *rand.Rand, events []Event) {
 	for i := range events {
 		e := &events[i]
-		delivery := e.Attempt > 0 && e.Kind != Stranded || is(Delivered, ConsumerRecreated, ExhaustionSaid, ExhaustionDenied)(*e)
+		delivery := e.Attempt > 0 && e.Kind != Stranded || is(Delivered, NotTaken, ConsumerRecreated, ExhaustionSaid, ExhaustionDenied)(*e)
 		if !e.Message.IsZero() && delivery {
 			e.Detail.Apart, e.Consumer = true, []string{"a", "b", "b", "c"}[r.IntN(4)]
+		}
+		if is(Acked, Terminated)(*e) && r.IntN(3) == 0 {
+			e.Detail.Beside = [][]string{{"b"}, {"c"}, {"b", "d"}}[r.IntN(3)]
 		}
 	}
 }

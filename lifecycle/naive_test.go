@@ -315,8 +315,13 @@ func (n naive) firstTerm(attempt int) Micros {
 func (n naive) consumers() []string {
 	var out []string
 	for _, e := range n.events {
-		if e.Detail.Apart && !e.Detail.Watches && e.Consumer != "" && !slices.Contains(out, e.Consumer) {
-			out = append(out, e.Consumer)
+		if !e.Detail.Apart || e.Detail.Watches || e.Consumer == "" {
+			continue
+		}
+		for _, name := range append([]string{e.Consumer}, e.Detail.Beside...) {
+			if !slices.Contains(out, name) {
+				out = append(out, name)
+			}
 		}
 	}
 	slices.Sort(out)
@@ -343,6 +348,12 @@ func (n naive) without(which func(Event) bool) naive {
 
 // took reports whether a consumer had the message at any time. An answer that nobody proved says nothing of that.
 func (n naive) took(consumer string) bool {
+	beside := n.last(func(e Event) bool {
+		return e.Detail.Apart && !e.Detail.Watches && slices.Contains(e.Detail.Beside, consumer)
+	})
+	if beside > n.last(func(e Event) bool { return e.Kind == NotTaken && e.Detail.Apart && e.Consumer == consumer }) && !n.gone() {
+		return true // It is to take it.
+	}
 	return n.any(func(e Event) bool {
 		return e.Detail.Apart && e.Consumer == consumer && !e.Detail.Unproved && (e.Attempt > 0 || e.ConsumerSeq > 0 || e.Kind == MaxDeliveries)
 	})

@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the expected parts of the scenari
 // A scenario file has lines of events, a line of dashes, and what they prove. Times are offsets from base.
 //
 //	<kind> <offset> [seq=N] [n=ATTEMPT] [cseq=N] [task=ID] [gen=N] [msgid=ID] [basis=OFFSET] [deadline=OFFSET] [judged=OFFSET] [delay=D] [wait=D] [created=OFFSET] [reason=WORD+WORD] [record=SEQ] [agent=NAME] [by=NAME] [removal=BY] [undelivered] [watches] [unproved] [former] [said=OFFSET] [exact] [inferred]
-//	    [subject=SUBJECT] [of=TASK] [worker=NAME] [rev=N] [outcome=OUTCOME] [actor=NAME] [until=OFFSET]
+//	    [subject=SUBJECT] [of=TASK] [worker=NAME] [rev=N] [beside=NAME] [outcome=OUTCOME] [actor=NAME] [until=OFFSET]
 var base = MicrosOf(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
 
 func TestScenariosProveTheirState(t *testing.T) {
@@ -195,6 +195,8 @@ func setField(e *Event, name, value string) error {
 		e.Detail.SaidAt = instant()
 	case "worker":
 		e.Agent, e.Consumer, e.Detail.Apart = value, value+"-task-worker", true
+	case "beside":
+		e.Detail.Beside = []string{value + "-task-worker"}
 	case "undelivered":
 		e.Detail.Undelivered = true
 	case "category":

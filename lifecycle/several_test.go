@@ -46,6 +46,29 @@ func TestAttemptsOfSeveralConsumersAreNamed(t *testing.T) {
 	}
 }
 
+// TestAMessageThatAnotherConsumerIsStillToDeliverSaysWhatIsKnown holds the answers to naming who answered, and whose worker comes next.
+func TestAMessageThatAnotherConsumerIsStillToDeliverSaysWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	consumer := func(name string) lifecycle.ConsumerState {
+		return lifecycle.ConsumerState{Stream: lifecycle.StreamID{Name: "TASKS"}, Name: name + "-task-worker"}
+	}
+	for _, tc := range []struct{ answer, did, receipt string }{
+		{"acked", "A worker of marketing-task-worker acknowledged it; second-task-worker takes it too", "The acknowledgement of marketing-task-worker."},
+		{"terminated", "A worker of marketing-task-worker gave it up; second-task-worker takes it too", "Stored as TASKS:1"},
+	} {
+		s := lifecycle.Stories(lifecycle.ScenarioEvents(t, "published 0s seq=1 task=T\n"+tc.answer+" 1s seq=1 n=1 cseq=1 worker=marketing beside=second"))[0]
+		got := lifecycle.AssembleTrace(lifecycle.TraceInput{
+			Record: s.Record, Consumers: []lifecycle.ConsumerState{consumer("marketing"), consumer("second")}, Now: s.Record.Summary.LastEventAt,
+		}).Answers
+		if !strings.Contains(got.Ownership.Text, tc.did) || !strings.Contains(got.LastReceipt.Text, tc.receipt) {
+			t.Errorf("%s: got %+v and %+v", tc.answer, got.Ownership, got.LastReceipt)
+		}
+		if !strings.Contains(got.Recovery.Text, "second-task-worker") || strings.Contains(got.Recovery.Text, "marketing") {
+			t.Errorf("%s: got %+v", tc.answer, got.Recovery)
+		}
+	}
+}
+
 // TestACompletedMessageSaysWhoElseTakesIt holds the answers to naming a consumer that takes the message too and gave no sign of it.
 func TestACompletedMessageSaysWhoElseTakesIt(t *testing.T) {
 	t.Parallel()

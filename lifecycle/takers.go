@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -46,6 +47,28 @@ func (in TraceInput) besideSilent(out Answers, m MessageTrace) Answers {
 	return out
 }
 
+// besideAnswered adds to the answers about a message that one consumer is still to deliver what the worker of another answered.
+func besideAnswered(out Answers, m MessageTrace) Answers {
+	if m.Verdict.State != StatePublished {
+		return out
+	}
+	for _, p := range m.Others {
+		did := "acknowledged it"
+		switch p.Verdict.State {
+		case StateCompleted:
+		case StateTerminated:
+			did = "gave it up"
+		default:
+			continue
+		}
+		out.Ownership.Headline = "The stream has it for another consumer"
+		out.Ownership.Text = fmt.Sprintf("A worker of %s %s; %s takes it too, and no delivery to its worker is known.", p.Facts.Consumer, did, m.Facts.Consumer)
+		out.Ownership.At, out.Ownership.Provenance = p.Verdict.Since, Observed
+		return out
+	}
+	return out
+}
+
 // silentTaker is a consumer that takes a message of which others have parts, is not past it, and gave no sign of it; empty where there is none.
 func (in TraceInput) silentTaker(m MessageTrace) string {
 	facts := in.messageFacts(m.Facts.Key)
@@ -68,6 +91,12 @@ func (in TraceInput) messageFacts(k MessageKey) MessageFacts {
 		}
 	}
 	return MessageFacts{}
+}
+
+// only are the takers without other consumers than one.
+func (t takers) only(consumer string) takers {
+	t.present = slices.DeleteFunc(t.present, func(c ConsumerState) bool { return c.Name != consumer })
+	return t
 }
 
 // all reports whether there are consumers and something holds of each.

@@ -11,7 +11,7 @@ import (
 // New returns the collector of OBS_ACK.
 func New(cfg collectors.Config) (*collectors.Collector, error) {
 	return collectors.New(cfg, collectors.Source{
-		Name: "acks", Stream: fleet.CaptureAck, Decode: Decode, AfterPublishes: true, Resolves: true, Consumer: consumerOf,
+		Name: "acks", Stream: fleet.CaptureAck, Decode: Decode, AfterPublishes: true, Resolves: true, Answers: true, Consumer: consumerOf,
 	})
 }
 
@@ -50,8 +50,9 @@ func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Ba
 	e := line.Event(b.Kind)
 	e.Message, e.Consumer, e.Agent = key, s.Consumer, fleet.AgentOfWorker(s.Consumer)
 	e.ConsumerSeq, e.Attempt = s.ConsumerSeq, s.Deliveries
-	e.Detail = lifecycle.Detail{Ending: lifecycle.Ending{Delay: b.Delay, Reason: b.Reason}, Standing: streams.Standing(key, s.Consumer, s.ConsumerSeq, line.At, s.PublishedAt)}
-	if b.Kind == lifecycle.Acked || b.Kind == lifecycle.Terminated {
+	ends := b.Kind == lifecycle.Acked || b.Kind == lifecycle.Terminated
+	e.Detail = lifecycle.Detail{Ending: lifecycle.Ending{Delay: b.Delay, Reason: b.Reason}, Standing: streams.Standing(key, s.Consumer, s.ConsumerSeq, line.At, s.PublishedAt, ends)}
+	if ends {
 		e.Detail.SaidAt = s.PublishedAt
 	}
 	e.Detail.Undelivered = e.Detail.Unproved && streams.NeverDelivered(key, s.Consumer, s.PublishedAt, s.ConsumerSeq)

@@ -19,6 +19,9 @@ func judge(v view, k known, missing map[uint64]Missed, w Waits) []lifecycle.Even
 	for _, o := range j.known.open {
 		j.message(j.withDeliveries(o))
 	}
+	for _, o := range k.open {
+		j.say(v.notTaken(o.Message)...)
+	}
 	j.say(k.anew...)
 	for _, c := range v.Consumers {
 		for _, part := range k.beside[c.Name] {

@@ -71,6 +71,20 @@ func (v view) partsOf(m lifecycle.MessageFacts) []lifecycle.MessageFacts {
 	return []lifecycle.MessageFacts{m}
 }
 
+// notTaken says of consumers whose answer to a message is waited for that they do not take it: they are deleted, or take other subjects.
+func (v view) notTaken(m lifecycle.MessageFacts) (out []lifecycle.Event) {
+	if !v.Kept || m.Stored == nil {
+		return nil
+	}
+	takes := func(name string) bool {
+		return slices.ContainsFunc(v.Consumers, func(c Consumer) bool { return c.Name == name && v.takes(c, m) })
+	}
+	for _, name := range m.NotOwed(takes, v.ConsumersAt) {
+		out = append(out, newEvent(lifecycle.NotTaken, m, &Consumer{ConsumerState: lifecycle.ConsumerState{Name: name}}, v.ConsumersAt))
+	}
+	return out
+}
+
 // partsOfOpen is [view.partsOf] of open messages.
 func (v view) partsOfOpen(open []lifecycle.OpenMessage) []lifecycle.OpenMessage {
 	if !v.Kept {
@@ -89,6 +103,7 @@ func (v view) partsOfOpen(open []lifecycle.OpenMessage) []lifecycle.OpenMessage 
 // ofOneConsumer are the kinds of events that speak of one consumer's deliveries, whether or not they number them.
 var ofOneConsumer = map[lifecycle.Kind]bool{
 	lifecycle.Delivered: true, lifecycle.ConsumerRecreated: true, lifecycle.MaxDeliveries: true, lifecycle.ExhaustionDenied: true,
+	lifecycle.NotTaken: true,
 }
 
 // setApart marks what is concluded of one consumer in a stream that keeps its messages.
@@ -126,7 +141,5 @@ const unjudgedNamed = 3
 
 // meets reports whether two consumers may take one message. One without filters takes all.
 func (c Consumer) meets(o Consumer) bool {
-	return len(c.Filters) == 0 || len(o.Filters) == 0 || slices.ContainsFunc(c.Filters, func(a string) bool {
-		return slices.ContainsFunc(o.Filters, func(b string) bool { return fleet.SubjectMatches(a, b) })
-	})
+	return fleet.FiltersMeet(c.Filters, o.Filters)
 }

@@ -191,8 +191,43 @@ var several = []situation{{
 		c.consumer(second(c.agent))
 		c.ack(c.pull(first))
 	},
-	may:   says("-second-task-worker takes it too"),
-	never: silent("nothing to do", "nobody:"),
+	may:   all(is("published"), says("-second-task-worker takes it too"), takenBy(0, byFirst, 1, "acked"), findsNo(wrongs...)),
+	never: all(isNot("completed"), silent("nothing to do", "nobody:")),
+}, {
+	name: "two workers' consumers take one message: one completes, and the other is given it later",
+	on:   limits,
+	act: func(c *clients) {
+		first, other := c.workers(), c.consumer(second(c.agent))
+		c.publish(publish{})
+		c.ack(c.pull(first))
+		c.works(3 * time.Second)
+		c.ack(c.pull(other))
+	},
+	may:   all(is("completed"), takenBy(0, byFirst, 1, "acked"), takenBy(0, bySecond, 1, "acked"), findsNo(wrongs...)),
+	never: all(findsNo(wrongs...), either(isNot("completed"), takenBy(0, bySecond, 1, "acked"))),
+}, {
+	name: "two workers' consumers take one message: one completes, and the other is deleted before it was given it",
+	on:   limits,
+	act: func(c *clients) {
+		first, other := c.workers(), c.consumer(second(c.agent))
+		c.publish(publish{})
+		c.ack(c.pull(first))
+		c.works(time.Second)
+		c.must(c.js.DeleteConsumer(c.ctx, "TASKS", other.CachedInfo().Name))
+	},
+	may:   all(is("completed"), says("nothing to do"), takenBy(0, byFirst, 1, "acked")),
+	never: findsNo(wrongs...),
+}, {
+	name: "two workers' consumers take one message: one gives it up, and the other was not given it yet",
+	on:   limits,
+	act: func(c *clients) {
+		c.publish(publish{})
+		first := c.workers()
+		c.consumer(second(c.agent))
+		c.term(c.pull(first), "schema invalid")
+	},
+	may:   all(is("published"), takenBy(0, byFirst, 1, "terminated")),
+	never: isNot("terminated", "completed"),
 }, {
 	name: "interest retention, two workers' consumers: one completes, and the other uses up its only attempt without a sign",
 	on:   interest,

@@ -220,6 +220,7 @@ type standingRow struct {
 	Apart    bool             `msg:"d,omitempty"`
 	Own      bool             `msg:"e,omitempty"`
 	Former   bool             `msg:"f,omitempty"`
+	Beside   []string         `msg:"g,omitempty"`
 	SaidAt   lifecycle.Micros `msg:"b,omitempty"`
 }
 
@@ -274,6 +275,8 @@ type consumerFactsRow struct {
 	ExhaustedSaidN  int                       `msg:"h,omitempty"`
 	ExhaustedDenied lifecycle.Micros          `msg:"i,omitempty"`
 	RecreatedAt     lifecycle.Micros          `msg:"j,omitempty"`
+	OwesAt          lifecycle.Micros          `msg:"l,omitempty"`
+	NotTakenAt      lifecycle.Micros          `msg:"m,omitempty"`
 }
 
 type storedFactsRow struct {

@@ -1738,8 +1738,8 @@ func (z *completionFactsRow) Msgsize() (s int) {
 func (z *consumerFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(11)
-	var zb0001Mask uint16 /* 11 bits */
+	zb0001Len := uint32(13)
+	var zb0001Mask uint16 /* 13 bits */
 	_ = zb0001Mask
 	if z.Consumer == "" {
 		zb0001Len--
@@ -1784,6 +1784,14 @@ func (z *consumerFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	if z.RecreatedAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x400
+	}
+	if z.OwesAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x800
+	}
+	if z.NotTakenAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x1000
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -1872,6 +1880,16 @@ func (z *consumerFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			// string "j"
 			o = append(o, 0xa1, 0x6a)
 			o = msgp.AppendInt64(o, int64(z.RecreatedAt))
+		}
+		if (zb0001Mask & 0x800) == 0 { // if not omitted
+			// string "l"
+			o = append(o, 0xa1, 0x6c)
+			o = msgp.AppendInt64(o, int64(z.OwesAt))
+		}
+		if (zb0001Mask & 0x1000) == 0 { // if not omitted
+			// string "m"
+			o = append(o, 0xa1, 0x6d)
+			o = msgp.AppendInt64(o, int64(z.NotTakenAt))
 		}
 	}
 	return
@@ -2049,6 +2067,26 @@ func (z *consumerFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.RecreatedAt = lifecycle.Micros(zb0009)
 			}
+		case "l":
+			{
+				var zb0010 int64
+				zb0010, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "OwesAt")
+					return
+				}
+				z.OwesAt = lifecycle.Micros(zb0010)
+			}
+		case "m":
+			{
+				var zb0011 int64
+				zb0011, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "NotTakenAt")
+					return
+				}
+				z.NotTakenAt = lifecycle.Micros(zb0011)
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -2079,7 +2117,7 @@ func (z *consumerFactsRow) Msgsize() (s int) {
 	for za0004 := range z.Claims {
 		s += (*claimRow)(&z.Claims[za0004]).Msgsize()
 	}
-	s += 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size
+	s += 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size
 	return
 }
 
@@ -8205,8 +8243,8 @@ func (z *sharedKeyRow) Msgsize() (s int) {
 func (z *standingRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(6)
-	var zb0001Mask uint8 /* 6 bits */
+	zb0001Len := uint32(7)
+	var zb0001Mask uint8 /* 7 bits */
 	_ = zb0001Mask
 	if z.Unproved == false {
 		zb0001Len--
@@ -8228,9 +8266,13 @@ func (z *standingRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x10
 	}
-	if z.SaidAt == 0 {
+	if z.Beside == nil {
 		zb0001Len--
 		zb0001Mask |= 0x20
+	}
+	if z.SaidAt == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x40
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -8263,6 +8305,14 @@ func (z *standingRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendBool(o, z.Former)
 		}
 		if (zb0001Mask & 0x20) == 0 { // if not omitted
+			// string "g"
+			o = append(o, 0xa1, 0x67)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Beside)))
+			for za0001 := range z.Beside {
+				o = msgp.AppendString(o, z.Beside[za0001])
+			}
+		}
+		if (zb0001Mask & 0x40) == 0 { // if not omitted
 			// string "b"
 			o = append(o, 0xa1, 0x62)
 			o = msgp.AppendInt64(o, int64(z.SaidAt))
@@ -8323,15 +8373,38 @@ func (z *standingRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "Former")
 				return
 			}
+		case "g":
+			var zb0002 uint32
+			zb0002, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Beside")
+				return
+			}
+			if zb0002 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Beside) >= int(zb0002) {
+				z.Beside = (z.Beside)[:zb0002]
+			} else {
+				z.Beside = make([]string, zb0002)
+			}
+			for za0001 := range z.Beside {
+				z.Beside[za0001], bts, err = msgp.ReadStringBytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Beside", za0001)
+					return
+				}
+			}
 		case "b":
 			{
-				var zb0002 int64
-				zb0002, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0003 int64
+				zb0003, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "SaidAt")
 					return
 				}
-				z.SaidAt = lifecycle.Micros(zb0002)
+				z.SaidAt = lifecycle.Micros(zb0003)
 			}
 		default:
 			bts, err = msgp.Skip(bts)
@@ -8347,7 +8420,11 @@ func (z *standingRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *standingRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.Int64Size
+	s = 1 + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.ArrayHeaderSize
+	for za0001 := range z.Beside {
+		s += msgp.StringPrefixSize + len(z.Beside[za0001])
+	}
+	s += 2 + msgp.Int64Size
 	return
 }
 
