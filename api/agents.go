@@ -20,6 +20,7 @@ type Agent struct {
 	Throughput Throughput       `json:"throughput"`
 	Failures   Failures         `json:"failures"`
 	Durations  Maybe[Typical]   `json:"durations" doc:"Running time of the tasks it completed in the last 7 days; null when there are none."`
+	CostDay    *float64         `json:"cost_usd_last_day" doc:"What was reported that its tasks cost which were published in the last 24 hours; null when nothing was." example:"4.2"`
 	LastSeenAt Instant          `json:"last_seen_at" doc:"When it last took a delivery, sent a heartbeat or answered, to the minute."`
 	Consumers  []Consumer       `json:"consumers" nullable:"false"`
 	Links      AgentLinks       `json:"links"`
@@ -156,8 +157,8 @@ func agentOf(s query.AgentStatistics) Agent {
 			PublishedHour: s.Hour.Published, CompletedHour: s.Hour.Completed, PublishedDay: s.Day.Published, CompletedDay: s.Day.Completed,
 			PerMinute: float64(s.Hour.Completed) / 60,
 		},
-		Failures:   Failures{AttemptsHour: s.Hour.Failed, AttemptsDay: s.Day.Failed, HowDay: s.FailedHow, DiedDay: s.DiedDay},
-		LastSeenAt: Instant(s.LastSeen), Consumers: []Consumer{}, Links: AgentLinks{Self: agentPath(s.Name), Tasks: tasksOfAgent(s.Name)},
+		Failures: Failures{AttemptsHour: s.Hour.Failed, AttemptsDay: s.Day.Failed, HowDay: s.FailedHow, DiedDay: s.DiedDay},
+		CostDay:  reportedCost(s.CostDay.Cost), LastSeenAt: Instant(s.LastSeen), Consumers: []Consumer{}, Links: AgentLinks{Self: agentPath(s.Name), Tasks: tasksOfAgent(s.Name)},
 	}
 	for state, n := range s.States {
 		out.States[string(state)] = n

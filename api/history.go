@@ -17,7 +17,25 @@ type History struct {
 	Steps  []HistoryStep `json:"steps" nullable:"false" doc:"Oldest first, without holes."`
 	Runs   RunHistory    `json:"run_times"`
 	Deaths []DeathReason `json:"deaths" doc:"Why messages died, the most frequent reason first; null where dead letters are not read."`
+	Costs  CostHistory   `json:"costs" doc:"What agents reported that tasks cost."`
 	Gaps   []GapRef      `json:"gaps" nullable:"false"`
+}
+
+// CostHistory is what agents reported that the tasks cost which were published in the span, in whole hours.
+type CostHistory struct {
+	From    Instant  `json:"from" doc:"Beginning of the first hour."`
+	CostUSD *float64 `json:"cost_usd" doc:"Null where no report of these tasks names a cost." example:"12.5"`
+	Tasks   int64    `json:"tasks" doc:"Of which a cost was reported." example:"40"`
+	ByAgent []CostOf `json:"by_agent" nullable:"false" doc:"The most expensive first."`
+	ByType  []CostOf `json:"by_type" nullable:"false" doc:"Likewise."`
+}
+
+// CostOf is what the tasks of one agent, or of one type, cost.
+type CostOf struct {
+	Name    Text    `json:"name" doc:"Null for tasks that name none." example:"marketing"`
+	Others  bool    `json:"others" doc:"It stands for all types beyond the first 200 of each agent, which are counted together; name is null."`
+	Tasks   int64   `json:"tasks" doc:"Of which a cost was reported." example:"12"`
+	CostUSD float64 `json:"cost_usd" example:"4.2"`
 }
 
 // HistoryStep is what came and went in one step of time.
@@ -98,6 +116,7 @@ func historyOf(h query.History) History {
 		AsOf: Instant(h.AsOf), From: Instant(h.Span.From), To: Instant(h.Span.To), StepS: int64(h.Span.Step.Seconds()), Agent: Text(h.Agent),
 		Steps: make([]HistoryStep, len(h.Flow)), Runs: runHistoryOf(h.Runs), Gaps: refsOf(h.Gaps[:min(len(h.Gaps), maxGapRefs)]),
 	}
+	out.Costs = costHistoryOf(h.Costs)
 	for i, s := range h.Flow {
 		out.Steps[i] = historyStepOf(s)
 	}
@@ -108,6 +127,20 @@ func historyOf(h query.History) History {
 		out.Deaths = append(out.Deaths, DeathReason{Category: Text(r.Category), Detail: Text(r.Detail), Others: r.Others, Total: r.Total, Steps: r.Steps})
 	}
 	return out
+}
+
+func costHistoryOf(h query.CostHistory) CostHistory {
+	list := func(of []query.CostOf) []CostOf {
+		out := make([]CostOf, len(of))
+		for i, c := range of {
+			out[i] = CostOf{Name: Text(c.Name), Others: c.Others(), Tasks: c.Tasks, CostUSD: c.CostUSD()}
+			if c.Others() {
+				out[i].Name = ""
+			}
+		}
+		return out
+	}
+	return CostHistory{From: Instant(h.From), CostUSD: reportedCost(h.Whole.Cost), Tasks: h.Whole.Tasks, ByAgent: list(h.ByAgent), ByType: list(h.ByType)}
 }
 
 func historyStepOf(s query.FlowStep) HistoryStep {

@@ -138,7 +138,7 @@ func traceOf(t query.Trace) Trace {
 		TaskID: s.TaskID, State: string(s.State), StateSince: Instant(s.StateSince), Rule: s.Rule, Agent: Text(s.Agent), Type: Text(s.Type),
 		Title: Text(s.Title), Reason: Text(s.Reason), Generation: s.Generation, Attempts: s.Attempt, PublishedAt: Instant(s.PublishedAt),
 		LastEventAt: Instant(s.LastEventAt), WaitingMS: t.Waiting.Milliseconds(), RunningMS: t.Running.Milliseconds(),
-		UnsplitMS: t.Unsplit.Milliseconds(), CostUSD: costOf(s.Used), TokensIn: Count(s.Used.InputTokens), TokensOut: Count(s.Used.OutputTokens),
+		UnsplitMS: t.Unsplit.Milliseconds(), CostUSD: reportedCost(s.Used.Cost), TokensIn: Count(s.Used.InputTokens), TokensOut: Count(s.Used.OutputTokens),
 		Boundaries: boundariesOf(t.Trace), Messages: []Message{}, Anomalies: anomaliesOf(s.Anomalies), Duplicates: duplicatesOf(t.Facts), SameKey: sharersOf(t.Facts),
 		Answers: answersOf(t.Answers), Recommendation: recommendationOf(t.Recovery, s.TaskID),
 		Gaps: refsOf(t.Gaps), AsOf: Instant(t.AsOf), Links: linksOf(s.TaskID),

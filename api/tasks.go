@@ -61,12 +61,12 @@ func linksOf(id string) TaskLinks {
 	return TaskLinks{Self: self, Events: self + "/events", Payload: self + "/payload", Report: self + "/report"}
 }
 
-// costOf is the cost that agents reported; nil where none did.
-func costOf(used lifecycle.ModelTotal) *float64 {
-	if used.Cost == 0 {
+// reportedCost is the cost that agents reported, in USD; nil where none did.
+func reportedCost(millionths int64) *float64 {
+	if millionths == 0 {
 		return nil
 	}
-	usd := used.CostUSD()
+	usd := lifecycle.ModelTotal{Cost: millionths}.CostUSD()
 	return &usd
 }
 
@@ -77,7 +77,7 @@ func rowOf(s query.TaskRow) TaskRow {
 		Messages: s.Messages, PublishedAt: Instant(s.PublishedAt), LastEventAt: Instant(s.LastEventAt), LastEvent: Text(s.LastEvent), EndedAt: Instant(s.EndedAt),
 		WaitingMS: s.Waiting.Milliseconds(), RunningMS: s.Running.Milliseconds(), Duplicates: s.Duplicates, Category: Text(s.Category), Reason: Text(s.Reason),
 		Anomalies: anomaliesOf(s.Anomalies), Links: linksOf(s.TaskID), MaxDeliver: Count(s.MaxDeliver),
-		CostUSD: costOf(s.Used), TokensIn: Count(s.Used.InputTokens), TokensOut: Count(s.Used.OutputTokens),
+		CostUSD: reportedCost(s.Used.Cost), TokensIn: Count(s.Used.InputTokens), TokensOut: Count(s.Used.OutputTokens),
 	}
 	if !s.Message.IsZero() {
 		row.Stream, row.Seq = Text(s.Message.Stream.String()), Sequence(s.Message.Seq)

@@ -173,7 +173,7 @@ func (p *NamePlaces) whole(route NamePlace) bool {
 // names are the names in the cell's label that agents choose.
 func (c Cell) names() []NamePlace {
 	switch c.Metric {
-	case MetricPublished, MetricCompleted, MetricDoneMin:
+	case MetricPublished, MetricCompleted, MetricDoneMin, MetricCost, MetricCosted:
 		return []NamePlace{{NameGroup{NameOfType, c.Agent}, c.Label}}
 	case MetricRunning, MetricRunningDay, MetricRunningMin:
 		return []NamePlace{{NameGroup{NameOfType, c.Agent}, c.Label[:max(0, strings.LastIndexByte(c.Label, '|'))]}}
@@ -211,7 +211,7 @@ func (p *NamePlaces) Bound(t Tally) Tally {
 // label is the label under which the cell is counted. open says that a name in it could still get a place.
 func (p *NamePlaces) label(c Cell) (label string, open bool) {
 	switch c.Metric {
-	case MetricPublished, MetricCompleted, MetricDoneMin:
+	case MetricPublished, MetricCompleted, MetricDoneMin, MetricCost, MetricCosted:
 		return p.named(NameOfType, c.Agent, c.Label)
 	case MetricRunning, MetricRunningDay, MetricRunningMin:
 		i := max(0, strings.LastIndexByte(c.Label, '|'))

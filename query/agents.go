@@ -25,6 +25,7 @@ type AgentStatistics struct {
 	Hour, Day Throughput
 	FailedHow map[string]int64  // The failed attempts of the day by how they ended.
 	DiedDay   int64             // Tasks that ended in the day without completing.
+	CostDay   CostOf            // What was reported of its tasks that were published in the day.
 	Durations lifecycle.Typical // Running times of the tasks that it completed in the last seven days.
 	Minutes   []Minute          // The last hour, oldest first; minutes in which nothing happened are absent.
 	Types     []TypeStatistics  // Sorted by name.
@@ -48,6 +49,7 @@ type Minute struct {
 type TypeStatistics struct {
 	Name                 string
 	Published, Completed int64             // Of the last day.
+	Cost                 CostOf            // What was reported of its tasks that were published in the last day.
 	Durations            lifecycle.Typical // Of seven days.
 }
 
@@ -189,6 +191,7 @@ func (a *AgentStatistics) add(c lifecycle.Cell, n int64) {
 	case lifecycle.MetricDied:
 		a.DiedDay += n
 	}
+	a.CostDay.add(c, n)
 }
 
 func (a *AgentStatistics) addMinute(minutes map[lifecycle.Micros]*Minute, c lifecycle.Cell, n int64) {
@@ -215,7 +218,9 @@ func (a *AgentStatistics) addMinute(minutes map[lifecycle.Micros]*Minute, c life
 }
 
 func (a *AgentStatistics) addType(types map[string]*TypeStatistics, c lifecycle.Cell, n int64) {
-	if c.Metric != lifecycle.MetricPublished && c.Metric != lifecycle.MetricCompleted {
+	switch c.Metric {
+	case lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricCost, lifecycle.MetricCosted:
+	default:
 		return
 	}
 	t := types[c.Label]
@@ -223,9 +228,11 @@ func (a *AgentStatistics) addType(types map[string]*TypeStatistics, c lifecycle.
 		t = &TypeStatistics{Name: c.Label}
 		types[c.Label] = t
 	}
-	if c.Metric == lifecycle.MetricPublished {
+	t.Cost.add(c, n)
+	switch c.Metric {
+	case lifecycle.MetricPublished:
 		t.Published += n
-	} else {
+	case lifecycle.MetricCompleted:
 		t.Completed += n
 	}
 }

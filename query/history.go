@@ -16,6 +16,7 @@ type History struct {
 	Flow  []FlowStep // Oldest first, without holes.
 	Runs  RunHistory
 	Died  DeathHistory
+	Costs CostHistory
 	Gaps  []lifecycle.Gap // Those in the span that were not repaired, latest first.
 }
 
@@ -62,6 +63,9 @@ func (s *Service) History(ctx context.Context, span HistorySpan, agent string) (
 		}
 		setDepth(out.Flow, depth, seen)
 		if out.Runs, err = s.runs(ctx, span, agent); err != nil {
+			return out, err
+		}
+		if out.Costs, err = s.costs(ctx, span, agent); err != nil {
 			return out, err
 		}
 		out.Died, err = s.deaths(ctx, span, agent)

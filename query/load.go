@@ -23,7 +23,7 @@ func (s *Service) load(ctx context.Context) (lifecycle.Tally, error) {
 		day, err := s.cfg.Store.Rollups(ctx, []lifecycle.Metric{
 			lifecycle.MetricState, lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricFailedAttempts, lifecycle.MetricDied,
 			lifecycle.MetricDuplicates, lifecycle.MetricRecorded, lifecycle.MetricReported,
-			lifecycle.MetricNoReceipt, lifecycle.MetricSentAgain, lifecycle.MetricMissed,
+			lifecycle.MetricNoReceipt, lifecycle.MetricSentAgain, lifecycle.MetricMissed, lifecycle.MetricCost, lifecycle.MetricCosted,
 		}, since(now, 24*time.Hour, time.Hour), now+1, true)
 		if err != nil {
 			return nil, err

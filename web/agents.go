@@ -48,7 +48,7 @@ func agentRows(agents query.Agents, now lifecycle.Micros) []views.AgentRow {
 	for _, a := range agents.All {
 		row := views.AgentRow{Name: a.Name, Href: agentAddress(a.Name), Waiting: a.Waiting(), Published: a.Day.Published, Completed: a.Day.Completed,
 			Failed: a.Day.Failed, Died: a.DiedDay, Tasks: a.Tasks, Typical: a.Durations, LastAt: a.LastSeen, Gone: a.Gone(), Paused: a.Paused(),
-			Activity: string(a.Activity(now))}
+			Activity: string(a.Activity(now)), Cost: a.CostDay.CostUSD()}
 		if len(a.Leases) > 0 {
 			row.Lease, row.More, row.TaskHref = &a.Leases[0], len(a.Leases)-1, lifecycle.PageOfTask(a.Leases[0].TaskID)
 		}
@@ -83,7 +83,7 @@ func (w *Web) agentProps(ctx context.Context, c *gin.Context, snap *query.FleetS
 	r, f, window := preferencesOf(c), lifecycle.Filter{Agents: []string{a.Name}}, windowOf(c.Query("range"))
 	p := views.AgentPage{
 		Name: a.Name, Links: links(c, agentAddress(a.Name), "/api/v1/agents/"+url.PathEscape(a.Name), nil), AllHref: address("/tasks", f.Values()),
-		Activity: string(a.Activity(snap.AsOf)), Waits: a.Waiting() > 0, RangeName: window.name + ", " + zoneWord(r), Consumers: a.Consumers, Types: typeRows(a), Stats: agentStats(a),
+		Activity: string(a.Activity(snap.AsOf)), Waits: a.Waiting() > 0, RangeName: window.name + ", " + zoneWord(r), Consumers: a.Consumers, Types: typeRows(a), Stats: agentStats(a), Cost: costWords(a.CostDay),
 		Ranges: window.tabs(func(key string) string { return address(agentAddress(a.Name), url.Values{"range": {key}}) }),
 	}
 	for _, l := range a.Leases {
@@ -98,11 +98,19 @@ func (w *Web) agentProps(ctx context.Context, c *gin.Context, snap *query.FleetS
 	return p, err
 }
 
+// costWords say what was reported that tasks cost.
+func costWords(c query.CostOf) string {
+	if c.Tasks == 0 {
+		return "cost not reported"
+	}
+	return views.USD(c.CostUSD()) + " reported for " + counted(c.Tasks, "task", "tasks")
+}
+
 func typeRows(a query.AgentStatistics) []views.TypeRow {
 	var out []views.TypeRow
 	for _, t := range a.Types {
 		row := views.TypeRow{Type: t.Name, Href: address("/tasks", url.Values{"agent": {a.Name}, "type": {t.Name}}), Published: t.Published,
-			Completed: t.Completed, Typical: t.Durations}
+			Completed: t.Completed, Typical: t.Durations, Cost: t.Cost.CostUSD()}
 		switch {
 		case t.Name == "":
 			row.Type = noType

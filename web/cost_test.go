@@ -13,11 +13,16 @@ func TestWhatAgentsReportedAsCostIsSaidAndFound(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, webtest.Rich(noon).Batch)
 	for path, want := range map[string]wants{
-		"/tasks/tsk-7f3a91":            {"#facts #cost": "$1.12 reported for 1 of 4 attempts, 212,431 tokens in", "#timeline #cost": "=0"},
-		"/tasks/tsk-7f3a91?tab=events": {"#facts #cost": "$1.12 reported for 1 of 4 attempts"},
-		"/tasks/tsk-91b6c4":            {"#facts #cost": "cost not reported"},
-		"/tasks?q=cost%3A%3E1":         {"#rows tr": "=1", "#rows a.title[href='/tasks/tsk-7f3a91']": "", "#rows td.cost": "$1.12", "#chips": "cost in USD over 1, as reported"},
-		"/tasks?q=cost%3A%3C1":         {"#rows tr": "=0"}, // What was not reported is not zero.
+		"/tasks/tsk-7f3a91":              {"#facts #cost": "$1.12 reported for 1 of 4 attempts, 212,431 tokens in", "#timeline #cost": "=0"},
+		"/tasks/tsk-7f3a91?tab=events":   {"#facts #cost": "$1.12 reported for 1 of 4 attempts"},
+		"/tasks/tsk-91b6c4":              {"#facts #cost": "cost not reported"},
+		"/tasks?q=cost%3A%3E1":           {"#rows tr": "=1", "#rows a.title[href='/tasks/tsk-7f3a91']": "", "#rows td.cost": "$1.12", "#chips": "cost in USD over 1, as reported"},
+		"/agents":                        {"#rows tr:has(a[href='/agents/marketing']) td.cost": "$1.12", "#rows td.cost span": "=1"},
+		"/agents/marketing":              {"section[aria-labelledby=types-h] td.cost span": "$1.12", "section[aria-labelledby=types-h] .sub": "$1.12 reported for 1 task"},
+		"/agents/cso":                    {"section[aria-labelledby=types-h] .sub": "cost not reported"},
+		"/statistics?range=24h":          {"#costs": "$1.12", "#costs a.title": "=2", "#costs a[href='/tasks?q=cost%3A%3E0&type=content_creation']": ""},
+		"/statistics?range=1h&agent=cso": {"#costs": "Not reported."},
+		"/tasks?q=cost%3A%3C1":           {"#rows tr": "=0"}, // What was not reported is not zero.
 	} {
 		want.check(t, s.get(t, path, 200))
 	}

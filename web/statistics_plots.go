@@ -21,6 +21,7 @@ func (q statisticsQuery) fill(p *views.StatisticsPage, h query.History) {
 		died := q.diedPlot(h)
 		p.Died = &died
 	}
+	p.Costs = q.costPanel(h)
 	p.RunStep = stepWord(h.Runs.Span.Step)
 	for i, r := range h.Runs.Types[:min(len(h.Runs.Types), maxRunPlots)] {
 		p.Runs = append(p.Runs, q.runPlot(fmt.Sprintf("run-%d", i), h, r))

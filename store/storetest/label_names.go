@@ -254,7 +254,8 @@ func overNames(t lifecycle.Tally) lifecycle.Tally {
 	out := lifecycle.Tally{}
 	for c, n := range t {
 		switch c.Metric {
-		case lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricDoneMin, lifecycle.MetricGiven, lifecycle.MetricGivenMin:
+		case lifecycle.MetricPublished, lifecycle.MetricCompleted, lifecycle.MetricDoneMin, lifecycle.MetricGiven, lifecycle.MetricGivenMin,
+			lifecycle.MetricCost, lifecycle.MetricCosted:
 			c.Label = ""
 		default:
 			if how := suffix(c); how != "" {
