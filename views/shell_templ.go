@@ -1277,7 +1277,7 @@ func keyNeeds(selector string) templ.Attributes {
 const (
 	keyRows  = "[data-rows] :is(a.title, a.ev, a.what)"
 	keyTicks = "#selection [name=id]"
-	keyLanes = ".lane-scroll"
+	keyLanes = "#timeline .lane-scroll"
 	keySteps = ".pts a"
 )
 
