@@ -37,7 +37,23 @@ func answer(t Trace, in TraceInput) Answers {
 	head, _ := t.Shown()
 	out := Answers{Ownership: ownership(head), LastReceipt: lastReceipt(t, head), Recovery: recovery(head, in)}
 	out = besideAnswered(in.besideSilent(out, head), head)
+	out = in.whileAbsent(out, head)
 	out.Recovery = besideOthers(besideSharers(besideRecord(out.Recovery, head), head, t.Facts), head, t.Messages)
+	return out
+}
+
+// whileAbsent speaks of an open message whose stream does not exist: what was known of its consumers holds no longer.
+func (in TraceInput) whileAbsent(out Answers, m MessageTrace) Answers {
+	stream := m.Facts.Key.Stream.Name
+	gone := slices.ContainsFunc(in.Gaps, func(g Gap) bool { return g.Source == Absent(stream) && !g.To.Known() })
+	if !gone || !m.Verdict.State.Open() {
+		return out
+	}
+	why := fmt.Sprintf("Stream %s does not exist: it was deleted, or lives under another account", stream)
+	if m.Lease == nil {
+		out.Ownership = Answer{Headline: "Its stream does not exist", Text: why + ".", Provenance: Broker}
+	}
+	out.Recovery = Answer{Headline: "Its stream does not exist", Text: why + "; nothing is delivered from it, and no answer has effect.", Provenance: Broker}
 	return out
 }
 

@@ -21,6 +21,22 @@ func worker(change func(*ConsumerState)) ConsumerState {
 	return c
 }
 
+// What the broker said of a stream's consumers holds no longer while the stream does not exist.
+func TestNothingIsPromisedOfAStreamThatDoesNotExist(t *testing.T) {
+	t.Parallel()
+	const stored = "published 0s seq=1 task=T\n"
+	for given, owner := range map[string]string{stored: "Its stream does not exist", stored + "heartbeat 1s seq=1 n=1 cseq=1\n": "A worker has attempt 1"} {
+		for ended, want := range map[Micros]string{0: "Its stream does not exist", base.Add(time.Second): ""} {
+			in := TraceInput{Record: foldAll([][]Event{parseScenario(t, given)}).record("T"), Consumers: []ConsumerState{worker(nil)}, Now: base.Add(2 * time.Second)}
+			in.Gaps = []Gap{{Source: Absent("TASKS"), From: base, To: ended}}
+			got := AssembleTrace(in).Answers
+			if want != "" && (got.Recovery.Headline != want || !strings.HasPrefix(got.Ownership.Headline, owner)) || want == "" && got.Recovery.Headline == "Its stream does not exist" {
+				t.Errorf("%q, absent until %d: %q, then %q", given, ended, got.Ownership.Headline, got.Recovery.Headline)
+			}
+		}
+	}
+}
+
 func TestWhatComesNextDependsOnTheConsumer(t *testing.T) {
 	t.Parallel()
 	const stored = "published 0s seq=1 task=T\n"

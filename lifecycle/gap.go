@@ -9,6 +9,7 @@ import (
 // What the sources of gaps begin with that concern one stream only.
 const (
 	uncaptured = "acknowledgements of "
+	absent     = "stream "
 	clockOf    = "clock of "
 )
 
@@ -17,6 +18,9 @@ const captured = "OBS_ACK"
 
 // Uncaptured is the source of the gap that says that nobody captures the acknowledgements of a stream.
 func Uncaptured(stream string) string { return uncaptured + stream }
+
+// Absent is the source of the gap that says that a stream does not exist: it was deleted, or lives under another account.
+func Absent(stream string) string { return absent + stream }
 
 // Clock is the source of the gap that says that the clock by which a stream is kept jumped.
 func Clock(stream string) string { return clockOf + stream }
@@ -41,7 +45,7 @@ func (g Gap) Concerns(stream string) bool {
 
 // only is the stream that the gap is bound to.
 func (g Gap) only() (stream string, bound bool) {
-	for _, kind := range []string{uncaptured, clockOf} {
+	for _, kind := range []string{uncaptured, absent, clockOf} {
 		if stream, bound = strings.CutPrefix(g.Source, kind); bound {
 			return stream, true
 		}

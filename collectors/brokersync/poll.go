@@ -113,11 +113,10 @@ func (c *Collector) pollStream(ctx context.Context, b *observer, streams collect
 	if missing := o.Capture.missing(); alive && missing != "" {
 		c.note(health.BestEffort, b.name+" is seen in part only: "+missing+"; run fleetglass provision --apply")
 	}
-	since := o.Created
-	if c.uncaptured[b.name].seen {
-		since = was.At
+	if err := c.sayAbsent(ctx, b.name, !alive, was.At); err != nil {
+		return false, err
 	}
-	if err := c.sayUncaptured(ctx, b.name, alive && o.Capture.Acks.Uncovered, since, o.At); err != nil {
+	if err := c.sayUncaptured(ctx, b.name, o, alive && o.Capture.Acks.Uncovered, was.At); err != nil {
 		return false, err
 	}
 	c.states[b.name] = next

@@ -61,9 +61,10 @@ func TestAnAccountIsRenamed(t *testing.T) {
 
 	rename("GUILD")
 	once := counts(layers{})
-	awaitStory(t, g, c, all(held, readyzSays("streams TASKS, OBS_PUB, OBS_ACK, OBS_EVT are missing"), gapSays("does not exist"), of("waits", gapSays("does not exist"))))
+	awaitStory(t, g, c, all(held, readyzSays("streams TASKS, OBS_PUB, OBS_ACK, OBS_EVT are missing"), gapSays("does not exist"), says("its stream does not exist"),
+		of("waits", all(gapSays("does not exist"), says("its stream does not exist"), silent("the stream has it", "next free worker")))))
 	rename("FLEET")
-	awaitStory(t, g, c, all(held, once, of("waits", once)))
+	awaitStory(t, g, c, all(held, once, silent("does not exist"), of("waits", all(once, silent("does not exist")))))
 	c.ack(m)
 	awaitStory(t, g, c, all(is("completed"), once, of("waits", all(is("published"), once))))
 
