@@ -31,6 +31,7 @@ type Lease struct {
 	LastHeartbeatOf Count                 `json:"last_heartbeat_attempt" doc:"The attempt that sent it: not the current one where the worker of an older one keeps the lease alive. Null when no heartbeat counts." example:"2"`
 	WaitMS          *int64                `json:"wait_ms" doc:"The wait in force for this attempt; null when it is not known."`
 	DeadlineAt      Instant               `json:"deadline_at" doc:"Last delivery or heartbeat plus the wait."`
+	DeadlineLatest  bool                  `json:"deadline_at_latest" doc:"It may have run out before deadline_at: when the attempt was delivered is not known, and no heartbeat surely came in time."`
 	Due             bool                  `json:"due" doc:"It was handed back, and its delay has passed at next.at: the next free worker gets it, and whether a worker has it again is not known. There is no deadline then."`
 	StaleKind       Text                  `json:"stale_kind" doc:"What is wrong with it; null when nothing is." example:"expiring"`
 	Unread          bool                  `json:"unread" doc:"Its deadline has passed, and what workers answered since answers_read_at is not read yet, or a gap says that answers were not captured: whether anything is wrong with it is not known."`
@@ -111,7 +112,7 @@ func leaseOf(l lifecycle.Lease, typical map[string]lifecycle.Typical, now lifecy
 		TaskID: l.TaskID, Stream: l.Message.Stream.String(), Seq: Sequence(l.Message.Seq), Agent: Text(l.Agent), Type: Text(l.Type),
 		Title: Text(l.Title), Consumer: Text(l.Consumer), State: string(l.State), Attempt: Count(l.Attempt), MaxDeliver: Count(l.MaxDeliver),
 		BeganAt: Instant(l.BeganAt), BeganExact: l.BeganExact, HeldMS: knownMilliseconds(l.Held(now), l.BeganAt.Known()),
-		LastHeartbeatAt: Instant(l.LastBeat), LastHeartbeatOf: Count(l.Sender), WaitMS: knownMilliseconds(l.Wait, l.Wait > 0), DeadlineAt: Instant(l.Deadline),
+		LastHeartbeatAt: Instant(l.LastBeat), LastHeartbeatOf: Count(l.Sender), WaitMS: knownMilliseconds(l.Wait, l.Wait > 0), DeadlineAt: Instant(l.Deadline), DeadlineLatest: l.AtLatest,
 		Due: l.Due, StaleKind: Text(l.Stale), StaleMeaning: Text(l.Stale.Meaning()), Unread: l.Unread, Owner: Text(l.Owner), LeaseVersion: Sequence(l.LeaseVersion),
 		Typical: typicalOf(typical, l.Type), Revision: Sequence(l.Revision), Acting: Text(l.Acting), Beside: l.Beside,
 	}

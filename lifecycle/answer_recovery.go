@@ -197,7 +197,7 @@ func inHand(m MessageTrace, in TraceInput) Answer {
 	case c == nil || next.What == "":
 		return say("Not known", "The consumer's configuration is not known, so the next step cannot be told.")
 	case next.What == "exhaustion" && past:
-		return say("Due since "+Lasting(in.Now.Sub(next.At)), "Its last attempt had no answer in time.")
+		return say(dueSince(m, next, in.Now), "Its last attempt had no answer in time.")
 	case next.What == "exhaustion" && back:
 		return say("No attempt is left", "The broker gives it up when its turn comes again.")
 	case next.What == "exhaustion":
@@ -207,9 +207,9 @@ func inHand(m MessageTrace, in TraceInput) Answer {
 	case c.Paused:
 		return say("Its consumer is paused", fmt.Sprintf("Without an answer it waits until %s.", c.resumes()))
 	case past && c.MaxAckPending != 1:
-		return say("Due since "+Lasting(in.Now.Sub(next.At)), "It goes to the next free worker, if none has it already.")
+		return say(dueSince(m, next, in.Now), "It goes to the next free worker, if none has it already.")
 	case past:
-		return say("Due since "+Lasting(in.Now.Sub(next.At)), "It goes to the next free worker.")
+		return say(dueSince(m, next, in.Now), "It goes to the next free worker.")
 	case back:
 		return say("It was handed back", "The broker delivers it again when its delay has passed.")
 	}
@@ -217,6 +217,15 @@ func inHand(m MessageTrace, in TraceInput) Answer {
 		return say("An older attempt keeps its lease", fmt.Sprintf("The worker of attempt %d, which lost it, sends heartbeats; without them and an answer the broker delivers it again.", l.Sender))
 	}
 	return say("A worker has it", "Without an answer the broker delivers it again.")
+}
+
+// dueSince is how long a message has been due that no answer came for in time.
+func dueSince(m MessageTrace, next NextStep, now Micros) string {
+	since := "Due since " + Lasting(now.Sub(next.At))
+	if m.Lease != nil && m.Lease.AtLatest {
+		return since + ", or longer"
+	}
+	return since
 }
 
 // markedResolved says who marked the message as resolved. That is no completion: the broker goes on as before.

@@ -80,12 +80,15 @@ type lease struct {
 	basis    Micros // The delivery or heartbeat that the deadline counts from.
 	beat     Micros // The latest heartbeat that counts, of whichever attempt.
 	sender   int    // The attempt that sent it; zero for one of a former incarnation of the consumer.
+	atLatest bool   // It may have run out before the deadline; see [evidence.mayEndEarlier].
 }
 
 // lease judges the lease under the consumer's configuration. Where no time of the attempt is known there is no deadline.
 func (ev *evidence) lease(c *ConsumerState, unseen []Gap) lease {
 	if x, _ := ev.passed(); x != nil {
-		return ev.lapsed(x)
+		held := ev.lapsed(x)
+		held.atLatest = ev.mayEndEarlier(c, x.Basis)
+		return held
 	}
 	wait := c.Wait(ev.n)
 	held := lease{basis: ev.beganAt}
@@ -106,7 +109,39 @@ func (ev *evidence) lease(c *ConsumerState, unseen []Gap) lease {
 	if held.latest = held.deadline; held.deadline.Known() {
 		held.latest = latestDeadline(unseen, ev.m.Key.Stream.Name, held.basis, held.deadline)
 	}
+	held.atLatest = ev.mayEndEarlier(c, held.basis)
 	return held
+}
+
+// mayEndEarlier reports whether a lease that counts from basis may have run out before: the broker's own time of the delivery is not known, and no heartbeat came in
+// time whenever the delivery was.
+func (ev *evidence) mayEndEarlier(c *ConsumerState, basis Micros) bool {
+	if !basis.Known() || ev.deliveredAt.Known() {
+		return false
+	}
+	inTime := c.Until(ev.notBefore(), c.Wait(ev.n))
+	return !slices.ContainsFunc(ev.beats(), func(b beat) bool { return b.at <= basis && b.at <= inTime })
+}
+
+// notBefore is a time before which the current attempt was not delivered.
+func (ev *evidence) notBefore() (at Micros) {
+	if ev.m.Stored != nil {
+		at = ev.m.Stored.At
+	}
+	if ev.life != ev.m {
+		at = latest(at, ev.m.RecreatedAt)
+	}
+	for _, a := range ev.life.Attempts {
+		if a.N < ev.n {
+			at = latest(at, latest(a.DeliveredAt, a.NakAt))
+		}
+	}
+	for _, d := range ev.deliveries {
+		if d.N < ev.n {
+			at = latest(at, d.At)
+		}
+	}
+	return at
 }
 
 // forever is after everything.

@@ -68,6 +68,7 @@ type Lease struct {
 	Wait         time.Duration // In force for this attempt; zero when the consumer's configuration is not known.
 	Deadline     Micros        // Last delivery or heartbeat in time plus Wait; zero when not known.
 	Latest       Micros        // When it runs out at the latest: after Deadline where answers were not captured for a while, and maybe heartbeats among them.
+	AtLatest     bool          // It may have run out before Deadline: when the attempt was delivered is not known, and its first heartbeat may have come late.
 	Basis        Micros        // The delivery or heartbeat that the deadline counts from; zero when not known.
 	Stale        StaleKind     // Empty: nothing is wrong.
 	Unread       bool          // Its deadline has passed, and of what workers answered later not all was read, or captured: whether anything is wrong is not known.
@@ -210,7 +211,7 @@ func (o OpenMessage) hold(ev evidence, c *ConsumerState, at Moment) Lease {
 		l.MaxDeliver = max(0, c.MaxDeliver)
 		l.Wait = c.Wait(ev.n)
 		held := ev.lease(c, at.Unseen)
-		l.Deadline, l.Latest, l.Basis, l.LastBeat, l.Sender = held.deadline, held.latest, held.basis, held.beat, held.sender
+		l.Deadline, l.Latest, l.AtLatest, l.Basis, l.LastBeat, l.Sender = held.deadline, held.latest, held.atLatest, held.basis, held.beat, held.sender
 	}
 	l.Next = nextStep(v, l, ev, c)
 	l.dueAgain(ev, at.Now)
@@ -227,7 +228,7 @@ func (l *Lease) dueAgain(ev evidence, now Micros) {
 	if l.State != StateFailed || !ev.current.NakAt.Known() || l.Next.What != "redelivery" || !l.Next.At.Known() || now < l.Next.At {
 		return
 	}
-	l.Due, l.Deadline, l.Latest, l.Basis, l.Wait = true, 0, 0, 0, 0
+	l.Due, l.Deadline, l.Latest, l.AtLatest, l.Basis, l.Wait = true, 0, 0, false, 0, 0
 }
 
 func (l *Lease) setOwner(reports []ReportFacts) {

@@ -194,3 +194,35 @@ func TestAnAttemptBeyondTheLimitIsToldWithoutIt(t *testing.T) {
 		}
 	}
 }
+
+// Where the broker's own time of a delivery is not known, the lease may have run out before the deadline that the first sign gives, unless that came in time whenever the
+// delivery was.
+func TestADeadlineIsTheLatestWhereTheDeliveryIsNotKnown(t *testing.T) {
+	t.Parallel()
+	c := ConsumerState{Stream: StreamID{Name: "TASKS"}, Name: "marketing-task-worker", AckWait: 10 * time.Second, MaxDeliver: 3}
+	const expired = "\nlease_expired 40s seq=1 n=1 basis=30s deadline=40s judged=41s"
+	for _, tc := range []struct {
+		name, given string
+		atLatest    bool
+		due         string
+	}{
+		{"its time is known", "delivered 28s seq=1 cseq=1 exact\nheartbeat 30s seq=1 n=1 cseq=1", false, "Due since 5 s"},
+		{"a heartbeat long after it was stored", "heartbeat 30s seq=1 n=1 cseq=1", true, "Due since 5 s, or longer"},
+		{"the same, and it was concluded that it ran out", "heartbeat 30s seq=1 n=1 cseq=1" + expired, true, "Due since 5 s, or longer"},
+		{"a poll saw the delivery at some time", "delivered 30s seq=1 cseq=1", true, "Due since 5 s, or longer"},
+		{"a heartbeat within the wait since it was stored, and others in time", "heartbeat 9s seq=1 n=1 cseq=1\nheartbeat 17s seq=1 n=1 cseq=1\nheartbeat 24s seq=1 n=1 cseq=1\nheartbeat 30s seq=1 n=1 cseq=1", false, "Due since 5 s"},
+		{"within the wait since the attempt before was handed back", "naked 21s seq=1 n=1 cseq=1\nheartbeat 30s seq=1 n=2 cseq=2", false, "Due since 5 s"},
+		{"longer after that", "naked 12s seq=1 n=1 cseq=1\nheartbeat 30s seq=1 n=2 cseq=2", true, "Due since 5 s, or longer"},
+	} {
+		r := foldAll([][]Event{parseScenario(t, "published 0s seq=1 task=T\n"+tc.given)}).record("T")
+		now := base.Add(45 * time.Second)
+		l, _ := LeaseOf(OpenMessage{Message: r.Messages[0], Task: r.Facts}, &c, Typical{}, At(now))
+		if l.Deadline != base.Add(40*time.Second) || l.AtLatest != tc.atLatest {
+			t.Errorf("%s: deadline %s, the latest: %v; want +40s, %v", tc.name, offset(l.Deadline), l.AtLatest, tc.atLatest)
+		}
+		got := AssembleTrace(TraceInput{Record: r, Consumers: []ConsumerState{c}, Now: now}).Answers.Recovery.Headline
+		if got != tc.due {
+			t.Errorf("%s: got %q, want %q", tc.name, got, tc.due)
+		}
+	}
+}

@@ -909,9 +909,9 @@ func leaseGeometry(l lifecycle.Lease, now lifecycle.Micros) leaseShape {
 	left := l.Left(now)
 	used := 1 - float64(left)/float64(l.Wait)
 	if left >= 0 {
-		return leaseShape{held: dueAt * min(1, max(0, used)), words: lifecycle.Lasting(left) + " to the deadline"}
+		return leaseShape{held: dueAt * min(1, max(0, used)), words: lifecycle.Lasting(left) + " " + toDeadline(l)}
 	}
-	return leaseShape{held: dueAt, over: min(1-dueAt, dueAt*(used-1)), words: lifecycle.Lasting(-left) + " past the deadline"}
+	return leaseShape{held: dueAt, over: min(1-dueAt, dueAt*(used-1)), words: lifecycle.Lasting(-left) + " " + pastDeadline(l)}
 }
 
 func causes(p OverviewPage) templ.Component {

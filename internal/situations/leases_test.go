@@ -47,6 +47,14 @@ func neverOfAttempt(n int, claims ...claim) claim {
 	}
 }
 
+// noExact holds while no deadline of the task is said to be the time at which its lease runs out.
+func noExact(s story) error {
+	if t := s.told(); t != nil && t.Lease != nil && t.Lease.DeadlineAt != nil && !t.Lease.AtLatest {
+		return fmt.Errorf("the lease is said to end at %s, and not before", t.Lease.DeadlineAt)
+	}
+	return nil
+}
+
 // leases are kept by the broker for each stream sequence.
 var leases = []situation{{
 	name: "a deadline has passed, and nobody asks for the message",
@@ -80,6 +88,20 @@ var leases = []situation{{
 		c.heartbeat(c.pull(worker))
 	},
 	may: all(is("redelivered"), attempts(0, 2, 2), bound),
+}, {
+	name: "nobody knows when an attempt began, and its first heartbeat comes late",
+	mode: afterwards, // Of a consumer's deliveries the broker keeps the time of the last.
+	act: func(c *clients) {
+		worker := c.workers(wait(3*time.Second), atOnce(2))
+		c.publish(publish{})
+		first := c.pull(worker)
+		c.publish(publish{task: "last"})
+		c.pull(worker)
+		c.works(4 * time.Second)
+		c.heartbeat(first)
+	},
+	never: noExact,
+	may:   all(is("failed"), attempts(0, 1, 1), says("or longer")),
 }, {
 	name: "nobody knows when an attempt began",
 	mode: afterwards, // Of a consumer's deliveries the broker keeps the time of the last.

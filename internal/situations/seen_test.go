@@ -89,6 +89,7 @@ type seenLease struct {
 	Attempt    *int       `json:"attempt"`
 	Consumer   string     `json:"consumer"`
 	DeadlineAt *time.Time `json:"deadline_at"`
+	AtLatest   bool       `json:"deadline_at_latest"`
 	StaleKind  *string    `json:"stale_kind"`
 	HeldMS     *int64     `json:"held_ms"`
 	Sender     *int       `json:"last_heartbeat_attempt"`
