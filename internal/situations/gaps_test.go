@@ -30,6 +30,19 @@ var gaps = []situation{{
 	},
 	may: all(is("completed"), noGap, of("later", all(is("completed"), noGap)), of("lost", all(is("outcome_unknown"), gapNamesOne("OBS_ACK")))),
 }, {
+	name: "the line by which a worker gave a message up is lost, and the broker's word of it is not",
+	on:   land{name: "a lost termination"},
+	mode: afterwards,
+	act: func(c *clients) {
+		worker := c.workers()
+		c.publish(publish{})
+		c.term(c.pull(worker), "impossible_task")
+		c.deleteFrom("OBS_ACK", c.lastLine("OBS_ACK", "$JS.ACK.TASKS."+c.agent+"-task-worker.>"))
+		c.works(time.Second)
+	},
+	may:   all(is("terminated"), causeIs("impossible_task"), silent("removed")),
+	never: isNotOnceStored("completed", "removed", "exhausted"),
+}, {
 	name: "a consumer takes a subject only after it went past a message of it",
 	act: func(c *clients) {
 		narrow := func(cfg *jetstream.ConsumerConfig) { cfg.FilterSubject = "genbrain.agents." + c.agent + ".tasks.other" }

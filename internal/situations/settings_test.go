@@ -72,6 +72,15 @@ var settings = []situation{{
 	may:   all(is("exhausted"), attempts(0, 1, 1), silent("of 5", "next free worker", "delivers it again")),
 	never: isNot("completed", "removed"),
 }, {
+	name: "a consumer is paused while a worker has a message, and its deadline is to come",
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.heartbeat(c.pull(c.workers(wait(5 * time.Minute))))
+		c.pauseWorkers()
+	},
+	may:   all(is("processing"), attempts(0, 1, 1), says("without an answer it waits until consumer"), silent("delivers it again", "due since")),
+	never: isNot("completed", "failed", "exhausted"),
+}, {
 	name: "a consumer is paused while a worker has a message, and its deadline passes",
 	act: func(c *clients) {
 		c.publish(publish{})
