@@ -53,10 +53,10 @@ func ownershipInHand(m MessageTrace, a Attempt, holder, number string) Answer {
 		out.At, out.Provenance = claim.At, Observed
 	case m.Consumer != nil && m.Consumer.Gone && m.answered(a):
 		out.Headline = "Answered, without effect"
-		out.Text = fmt.Sprintf("%s took %s, and was deleted since: an answer that was seen had no effect.", holder, number)
+		out.Text = fmt.Sprintf("%s took %s, and does not exist now: an answer that was seen had no effect.", holder, number)
 	case m.Consumer != nil && m.Consumer.Gone:
 		out.Headline = "A worker had " + number
-		out.Text = fmt.Sprintf("%s took %s, and was deleted since.", holder, number)
+		out.Text = fmt.Sprintf("%s took %s, and does not exist now.", holder, number)
 	}
 	return out
 }

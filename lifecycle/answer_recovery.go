@@ -146,7 +146,7 @@ func waiting(m MessageTrace, in TraceInput) Answer {
 	case takers.watch && len(takers.present) == 0:
 		return say("It cannot be judged", "Its stream keeps messages after an answer, and no consumer that takes it is named as a worker's (--worker-consumers).")
 	case takers.gone != "" && len(takers.present) == 0:
-		return say("Its consumer is gone", fmt.Sprintf("Consumer %s was deleted: nobody delivers it until a consumer exists.", takers.gone))
+		return say("Its consumer is gone", fmt.Sprintf("Consumer %s does not exist now: nobody delivers it until a consumer exists.", takers.gone))
 	case takers.all(func(c ConsumerState) bool { return c.Paused }):
 		return say("Its consumer is paused", fmt.Sprintf("Nothing is delivered until %s.", takers.present[0].resumes()))
 	case takers.all(func(c ConsumerState) bool { return c.DeliveredSeq >= m.Facts.Key.Seq }):
@@ -193,7 +193,7 @@ func inHand(m MessageTrace, in TraceInput) Answer {
 	case m.Lease != nil && m.Lease.Unread:
 		return say("Not known yet", fmt.Sprintf("Its deadline passed %s ago, and not every answer that came by then was seen.", Lasting(in.Now.Sub(m.Lease.Deadline))))
 	case c != nil && c.Gone:
-		return say("Its consumer is gone", fmt.Sprintf("Consumer %s was deleted: nobody delivers it until a consumer exists, and an answer has no effect now.", c.Name))
+		return say("Its consumer is gone", fmt.Sprintf("Consumer %s does not exist now: nobody delivers it until a consumer exists, and an answer has no effect now.", c.Name))
 	case c == nil || next.What == "":
 		return say("Not known", "The consumer's configuration is not known, so the next step cannot be told.")
 	case next.What == "exhaustion" && past:

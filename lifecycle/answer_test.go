@@ -122,9 +122,9 @@ func TestAWorkerOfADeletedConsumerOnlyHadTheMessage(t *testing.T) {
 	t.Parallel()
 	const inHand = "published 0s seq=1 task=T\nheartbeat 1s seq=1 n=1 cseq=1\n"
 	for given, want := range map[string]string{
-		inHand: "A worker had attempt 1 of 3. marketing-task-worker took attempt 1 of 3, and was deleted since.",
-		inHand + "acked 3s seq=1 n=1 cseq=1\nack_refuted 9s seq=1\n":                  "Answered, without effect. marketing-task-worker took attempt 1 of 3, and was deleted since: an answer that was seen had no effect.",
-		inHand + "acked 3s seq=1 n=1 cseq=1 unproved said=0s\nack_refuted 9s seq=1\n": "Answered, without effect. marketing-task-worker took attempt 1 of 3, and was deleted since: an answer that was seen had no effect.",
+		inHand: "A worker had attempt 1 of 3. marketing-task-worker took attempt 1 of 3, and does not exist now.",
+		inHand + "acked 3s seq=1 n=1 cseq=1\nack_refuted 9s seq=1\n":                  "Answered, without effect. marketing-task-worker took attempt 1 of 3, and does not exist now: an answer that was seen had no effect.",
+		inHand + "acked 3s seq=1 n=1 cseq=1 unproved said=0s\nack_refuted 9s seq=1\n": "Answered, without effect. marketing-task-worker took attempt 1 of 3, and does not exist now: an answer that was seen had no effect.",
 	} {
 		rows := foldAll([][]Event{parseScenario(t, given)})
 		in := TraceInput{Record: rows.record("T"), Consumers: []ConsumerState{worker(func(c *ConsumerState) { c.Gone = true })}, Now: base.Add(time.Minute)}

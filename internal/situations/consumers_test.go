@@ -26,7 +26,7 @@ func handler(agent string) jetstream.ConsumerConfig {
 var wrongs = []string{"late_ack", "ack_refuted", "clock_skew", "vanished"}
 
 // noConsumer are ways to say that nobody delivers it until a consumer exists.
-var noConsumer = []string{"no consumer", "until a consumer", "consumer is gone", "consumer was deleted", "consumer exists"}
+var noConsumer = []string{"no consumer", "until a consumer", "consumer is gone", "consumer exists"}
 
 // consumers are streams of every retention, several consumers of one subject, and consumers that come, go and change.
 var consumers = []situation{{
