@@ -183,11 +183,19 @@ func removedTogether(f *Facts, cause lifecycle.Removal, tasks []lifecycle.TaskSu
 			out.Labels.Agent = ""
 		}
 	}
+	out.Why = whyRemoved[cause]
 	out.What = number(out.Count, "task was ", "tasks were ") + removedWords(cause) + " before any worker had them"
 	if out.Count >= lifecycle.CountLimit {
 		out.What = "at least " + out.What
 	}
 	return out
+}
+
+// whyRemoved say what happened, where the cause is known.
+var whyRemoved = map[lifecycle.Removal]string{
+	lifecycle.RemovedByLimit: "The stream was full, or had its most messages of one subject. It dropped the oldest to make room.",
+	lifecycle.RemovedByAge:   "They reached the max_age of the stream while they waited.",
+	lifecycle.RemovedByTTL:   "They reached their own TTL while they waited.",
 }
 
 // RemovedByItself are the causes by which a stream itself drops messages. What may have been an operator is none of them.

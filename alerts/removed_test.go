@@ -33,6 +33,9 @@ func TestAFloodThatALimitRemovedIsToldTogether(t *testing.T) {
 			continue
 		}
 		said = append(said, found.What)
+		if limit := found.Key == string(lifecycle.RemovedByLimit); limit != strings.Contains(found.Why, "had its most messages of one subject") {
+			t.Errorf("%q: why %q", found.What, found.Why)
+		}
 		if found.Key != string(lifecycle.RemovedByLimit) {
 			continue
 		}

@@ -22,10 +22,11 @@ type stop struct {
 // margin is what stays free at both ends, so that marks are not cut off.
 const margin = 0.012
 
+// shortest is the shortest axis: one of microseconds would have no round time on it, and its last mark at the far end.
+const shortest = 10 * time.Millisecond
+
 func linear(from, to lifecycle.Micros) scale {
-	if to <= from {
-		to = from.Add(time.Second)
-	}
+	to = max(to, from.Add(shortest))
 	return scale{from: from, to: to, stops: []stop{{at: from}, {at: to, x: 1}}}
 }
 
