@@ -25,6 +25,30 @@ var removal = []situation{{
 	may:   all(is("removed"), noAttempt(0), says("by an operator")),
 	never: all(isNot("completed", "terminated", "exhausted"), noAttempt(0), silent("gave it up")),
 }, {
+	name: "an operator deletes a message that no worker had, of a stream in which nothing else removes any",
+	on:   limits,
+	act: func(c *clients) {
+		c.workers()
+		zero := c.publish(publish{})
+		c.works(time.Second)
+		c.deleteMessage(zero)
+	},
+	may:   all(is("removed"), noAttempt(0), says("by an operator, and no worker ever had it")),
+	never: all(isNot("completed", "terminated", "exhausted"), noAttempt(0), silent("by a limit", "with its stream")),
+}, {
+	name: "an operator deletes a stream while a message waits in it",
+	on:   land{name: "a deleted stream", streams: limits.streams},
+	act: func(c *clients) {
+		c.workers()
+		c.publish(publish{})
+		c.works(time.Second)
+		c.seen()
+		c.must(c.js.DeleteStream(c.ctx, "TASKS"))
+	},
+	may:   says("with its stream"),
+	never: all(isNot("completed", "terminated", "exhausted"), silent("by a limit", "by an operator")),
+	mode:  live,
+}, {
 	name: "an operator purges the subject before any delivery",
 	act: func(c *clients) {
 		c.workers()
