@@ -39,6 +39,9 @@ func (j *judgement) exhaustion(c *Consumer, m lifecycle.MessageFacts) (lifecycle
 	if j.view.ConsumersAt < m.ExhaustedSaid.Add(captureLagMax) {
 		return lifecycle.Event{}, false // The state may be older than the advisory.
 	}
+	if c == nil && m.CurrentAttempt() == 0 {
+		return lifecycle.Event{}, false // Its consumer cannot be asked, and nothing tells of a delivery. One that is made anew delivers the message in either case.
+	}
 	switch pending, known := j.pending(c, m); {
 	case known && pending:
 		return exhaustionEvent(lifecycle.ExhaustionDenied, c, m), true

@@ -131,6 +131,31 @@ var forgery = []situation{{
 	may:   all(is("completed"), of("later", is("completed")), ready, quarantines),
 	never: everReady(),
 }, {
+	name: "somebody says that the attempts of a message are used up, in the name of a consumer that is deleted and never had it",
+	act: func(c *clients) {
+		c.workers()
+		c.deleteConsumer()
+		l := c.publish(publish{})
+		c.send(nats.NewMsg("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.TASKS."+c.agent+"-task-worker"), fmt.Sprintf(
+			`{"type":"io.nats.jetstream.advisory.v1.max_deliver","id":"x","timestamp":%q,"stream":"TASKS","consumer":%q,"stream_seq":%d,"deliveries":3}`,
+			time.Now().UTC().Format(time.RFC3339Nano), c.agent+"-task-worker", l.seq))
+		c.works(12 * time.Second) // It would be believed after ten.
+	},
+	may:   all(is("published"), noAttempt(0)),
+	never: all(isNot("exhausted"), noAttempt(0)),
+}, {
+	name: "the attempts of a message are used up, and its consumer is deleted after that",
+	act: func(c *clients) {
+		c.publish(publish{})
+		worker := c.workers(wait(time.Second), atMost(1))
+		c.heartbeat(c.pull(worker))
+		c.works(1500 * time.Millisecond)
+		c.tryPull(worker, 100*time.Millisecond) // The broker says so with it.
+		c.deleteConsumer()
+		c.works(12 * time.Second)
+	},
+	may: all(is("exhausted"), attempts(0, 1, 1)),
+}, {
 	name: "an agent sends the broker's word that attempts are used up",
 	act: func(c *clients) {
 		zero := c.publish(publish{})
