@@ -150,7 +150,7 @@ var kindTable = [...]KindRow{
 		"A consumer delivers the message after all: its filter matches the subject now, or it begins again before the message."},
 	{Stranded, "stranded", "stuck", "wait", Broker, AboutMessage, AfterAttempts, PhaseGone, LaneMessage,
 		"The message is in the stream, its consumer is past it and awaits no answer to it: nobody delivers it again, and what became of it is not known."},
-	{NotTaken, "not taken", "info", "wait", Broker, AboutMessage, BeforeAttempts, PhaseMatched, LaneMessage,
+	{NotTaken, "not taken", "minus", "wait", Broker, AboutMessage, BeforeAttempts, PhaseMatched, LaneMessage,
 		"One of several workers' consumers was to take the message, and does not: it is deleted, or takes other subjects."},
 	{NotStored, "not stored", "x", "bad", Inferred, AboutPublish, BeforeAttempts, PhaseStored, LaneNone,
 		"A publish attempt was seen, and no stored message was seen to follow."},

@@ -74,7 +74,7 @@ type Config struct {
 	AutoTriage      string   `name:"auto-triage" default:"auto" placeholder:"on|off|auto" help:"Whether Fleetglass itself applies the plans that the policy allows, within its budgets. on, off, or auto: on in the demonstration, else off." group:"triage"`
 	EscalateSubject string   `name:"escalate-subject" placeholder:"SUBJECT" help:"Subject to which Fleetglass publishes one task for each dead letter that auto-triage does not decide about, so that an agent knows of it; off for none. The demonstration uses genbrain.agents.ceo.tasks.triage." group:"triage"`
 	EscalateWebhook URL      `name:"escalate-webhook" placeholder:"URL" help:"Address to which the same is posted as JSON." group:"triage"`
-	EscalateSecret  Secret   `name:"escalate-secret" placeholder:"TEXT" help:"Secret that signs these posts, by the rules of Standard Webhooks." group:"triage"`
+	EscalateSecret  Secret   `name:"escalate-secret" placeholder:"TEXT" help:"Secret that signs the posts to --escalate-webhook, by the rules of Standard Webhooks." group:"triage"`
 
 	DLQPerAgent []string `name:"dlq-per-agent" placeholder:"AGENT" help:"Agents with a dead-letter stream of their own, DLQ_<agent>, instead of one DLQ for all; repeat it or separate with commas. Name every agent: the dead messages of others then have no stream." group:"triage"`
 
@@ -88,14 +88,14 @@ type Config struct {
 	RecordReadPrice   float64 `name:"record-read-price" default:"0.03" placeholder:"USD" help:"Price of 100,000 reads from Firestore, in USD. Records in a bucket of the broker cost nothing." group:"ledger"`
 	RecordWritePrice  float64 `name:"record-write-price" default:"0.09" placeholder:"USD" help:"Price of 100,000 writes to Firestore, in USD." group:"ledger"`
 
-	ReconcileEvery Duration `name:"reconcile-every" default:"168h" placeholder:"TIME" help:"How often Fleetglass makes a reconciliation by itself, besides the one after every start; 0 for only that one." group:"ledger"`
+	ReconcileEvery Duration `name:"reconcile-every" default:"168h" placeholder:"TIME" help:"How often Fleetglass reconciles. It also does so after every start; with 0 only then." group:"ledger"`
 	ReconcileGrace Duration `name:"reconcile-grace" default:"1m" placeholder:"TIME" help:"How old a message must be to count in a reconciliation. Younger ones count in the next, because capture may lag behind." group:"ledger"`
 
 	AlertRules string `name:"alert-rules" type:"path" placeholder:"FILE" help:"YAML file that changes the built-in alert rules: their severities, how long something must last, their thresholds, which rules are off. A changed file takes effect within a second." group:"alerts"`
 
 	AlertmanagerURL []URL    `name:"alertmanager-url" placeholder:"URL" help:"Prometheus Alertmanager that Fleetglass sends alerts to, such as http://alertmanager:9093; repeat it or separate with commas." group:"alerts"`
 	AlertWebhook    []URL    `name:"alert-webhook" placeholder:"URL" help:"Address to which alerts are posted as JSON, each once and in order; repeat it or separate with commas." group:"alerts"`
-	AlertSecret     Secret   `name:"alert-secret" placeholder:"TEXT" help:"Secret that signs these posts, by the rules of Standard Webhooks." group:"alerts"`
+	AlertSecret     Secret   `name:"alert-secret" placeholder:"TEXT" help:"Secret that signs the posts to --alert-webhook, by the rules of Standard Webhooks." group:"alerts"`
 	WebhookAllow    []string `name:"webhook-allow" placeholder:"CIDR" help:"Private networks that webhooks may be posted to, such as 10.1.0.0/16; repeat it or separate with commas. Without it only public addresses are dialled." group:"alerts"`
 
 	OTLP telemetry.OTLP `kong:"-"` // What is sent by OTLP, as the standard variables have it.
