@@ -73,7 +73,7 @@ type Config struct {
 	DLQOrphanAfter  Duration `name:"dlq-orphan-after" default:"5m" placeholder:"TIME" help:"How long a task must have been without a consumer before the monitor counts it as dead, because workers may start later. At most 20s in the demonstration." group:"triage"`
 	AutoTriage      string   `name:"auto-triage" default:"auto" placeholder:"on|off|auto" help:"Whether Fleetglass itself applies the plans that the policy allows, within its budgets. on, off, or auto: on in the demonstration, else off." group:"triage"`
 	EscalateSubject string   `name:"escalate-subject" placeholder:"SUBJECT" help:"Subject to which Fleetglass publishes one task for each dead letter that auto-triage does not decide about, so that an agent knows of it; off for none. The demonstration uses genbrain.agents.ceo.tasks.triage." group:"triage"`
-	EscalateWebhook URL      `name:"escalate-webhook" placeholder:"URL" help:"Address to which the same is posted as JSON." group:"triage"`
+	EscalateWebhook URL      `name:"escalate-webhook" placeholder:"URL" help:"Address to which each dead letter that auto-triage does not decide about is posted as JSON." group:"triage"`
 	EscalateSecret  Secret   `name:"escalate-secret" placeholder:"TEXT" help:"Secret that signs the posts to --escalate-webhook, by the rules of Standard Webhooks." group:"triage"`
 
 	DLQPerAgent []string `name:"dlq-per-agent" placeholder:"AGENT" help:"Agents with a dead-letter stream of their own, DLQ_<agent>, instead of one DLQ for all; repeat it or separate with commas. Name every agent: the dead messages of others then have no stream." group:"triage"`
