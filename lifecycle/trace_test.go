@@ -221,3 +221,19 @@ func TestATaskThatMayHaveBeenStoredUnseenIsNotToBePublishedAgain(t *testing.T) {
 		}
 	}
 }
+
+func TestATaskWithASignThatItWasStoredIsNotToBePublishedAgain(t *testing.T) {
+	t.Parallel()
+	for name, sign := range map[string]func(*TaskFacts){
+		"it may be a duplicate": func(t *TaskFacts) { t.NotStoredDoubt = "another stream may have it" },
+		"a record exists":       func(t *TaskFacts) { t.Completion = &CompletionFacts{At: base} },
+		"its agent reported":    func(t *TaskFacts) { t.Reports = []ReportFacts{{Agent: "marketing", AcceptedAt: base}} },
+	} {
+		facts := TaskFacts{ID: "T", FirstAt: base, LastAt: base, NotStoredAt: base.Add(10 * time.Second)}
+		sign(&facts)
+		got := AssembleTrace(TraceInput{Record: TaskRecord{Facts: facts}, Now: base.Add(time.Minute)}).Answers.Recovery.Text
+		if want := "whether it was stored is not known"; !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
