@@ -33,25 +33,30 @@ func everyField(task string) lifecycle.Event {
 // fill gives every field of a struct, and of the structs in it, a value other than zero; texts begin with prefix.
 func fill(v reflect.Value, prefix string) {
 	for i := range v.NumField() {
-		switch f := v.Field(i); f.Kind() {
-		case reflect.Struct:
-			fill(f, prefix)
-		case reflect.Slice:
-			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
-			fill(f.Index(0), prefix)
-		case reflect.String:
-			f.SetString(prefix + v.Type().Field(i).Name)
-		case reflect.Bool:
-			f.SetBool(true)
-		case reflect.Float64:
-			f.SetFloat(1.0 / 3)
-		case reflect.Uint64:
-			f.SetUint(math.MaxUint64 - uint64(i))
-		case reflect.Int, reflect.Int64:
-			f.SetInt(math.MaxInt32 + int64(i))
-		default:
-			panic("fill: " + f.Kind().String())
-		}
+		fillOne(v.Field(i), i, prefix, v.Type().Field(i).Name)
+	}
+}
+
+// fillOne gives a value to the i-th field of a struct.
+func fillOne(f reflect.Value, i int, prefix, name string) {
+	switch f.Kind() {
+	case reflect.Struct:
+		fill(f, prefix)
+	case reflect.Slice:
+		f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+		fillOne(f.Index(0), i, prefix, name)
+	case reflect.String:
+		f.SetString(prefix + name)
+	case reflect.Bool:
+		f.SetBool(true)
+	case reflect.Float64:
+		f.SetFloat(1.0 / 3)
+	case reflect.Uint64:
+		f.SetUint(math.MaxUint64 - uint64(i))
+	case reflect.Int, reflect.Int64:
+		f.SetInt(math.MaxInt32 + int64(i))
+	default:
+		panic("fill: " + f.Kind().String())
 	}
 }
 
