@@ -101,6 +101,7 @@ func (w *life) inTheEnd(m *mail, said *seenMessage) error {
 	switch {
 	case said.State == "removed" && m.had > 0 && !m.unseen:
 		return errors.New("a worker had it")
+	case said.State == "published" && said.toldBeside() && !m.gone: // It is still to be given to another consumer.
 	case said.State == "published" && m.told:
 		return errors.New("a worker had it, and said so")
 	case slices.Contains(waits, said.State) && m.gone:
@@ -115,6 +116,11 @@ func (w *life) inTheEnd(m *mail, said *seenMessage) error {
 		return errors.New("a worker acknowledged it in time")
 	}
 	return nil
+}
+
+// toldBeside reports whether attempts of a consumer are told beside the one by which the message is judged.
+func (m *seenMessage) toldBeside() bool {
+	return slices.ContainsFunc(m.Others, func(o seenTaker) bool { return len(o.Attempts) > 0 })
 }
 
 // lossTold holds where the message's own TTL may have removed its captured line before Fleetglass read it, and a gap says so.

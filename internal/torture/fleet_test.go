@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"slices"
 	"testing"
@@ -111,9 +112,12 @@ func (w *witness) PublishMsg(ctx context.Context, msg *nats.Msg, opts ...jetstre
 	ack, err := w.JetStream.PublishMsg(ctx, msg, opts...)
 	contract := fleet.NewContract("")
 	if agent, kind, ok := contract.ParseReportSubject(msg.Subject); ok {
-		var event struct{ Subject string }
+		var event struct {
+			Subject string
+			Data    fleet.ReportData
+		}
 		err := errors.Join(err, json.Unmarshal(msg.Data, &event))
-		w.tell(line{Task: event.Subject, Agent: agent, What: whatReported, Kind: kind}, err)
+		w.tell(line{Task: event.Subject, Agent: agent, What: whatReported, Kind: kind, Attempt: event.Data.Attempt, Cost: int64(math.Round(event.Data.CostUSD * 1e6))}, err)
 	} else if agent, _, ok := contract.ParseTaskSubject(msg.Subject); ok && err != nil {
 		w.tell(line{Task: msg.Header.Get(fleet.HeaderTaskID), Agent: agent}, err)
 	}

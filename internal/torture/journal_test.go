@@ -23,6 +23,7 @@ type line struct {
 	Attempt int    `json:",omitempty"`
 	Seq     uint64 `json:",omitempty"`
 	Kind    string `json:",omitempty"` // Of a report.
+	Cost    int64  `json:",omitempty"` // That a report names, in millionths of a USD.
 	Error   string `json:",omitempty"`
 }
 

@@ -19,6 +19,7 @@ type told struct {
 	RanAgain   int // Attempts that began to work after the completion was recorded: a cluster may answer their question from a replica that is behind.
 	Attempts   map[int]*toldAttempt
 	Reports    map[string]int // By kind.
+	Costs      map[int]int64  // By attempt: the most that was reported, in millionths of a USD.
 	Doubtful   int            // Reports of which nobody knows whether they were stored.
 }
 
@@ -34,7 +35,7 @@ func tell(lines []line) map[string]*told {
 		}
 		t := all[l.Task]
 		if t == nil {
-			t = &told{ID: l.Task, Attempts: map[int]*toldAttempt{}, Reports: map[string]int{}}
+			t = &told{ID: l.Task, Attempts: map[int]*toldAttempt{}, Reports: map[string]int{}, Costs: map[int]int64{}}
 			all[l.Task] = t
 		}
 		t.add(l)
@@ -58,6 +59,7 @@ func (t *told) add(l line) {
 		t.Recorded++
 	case whatReported:
 		t.Reports[l.Kind]++
+		t.Costs[l.Attempt] = max(t.Costs[l.Attempt], l.Cost)
 	case whatFailed:
 		if l.Kind != "" {
 			t.Doubtful++

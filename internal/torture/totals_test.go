@@ -209,6 +209,14 @@ func rollupsOf(truth map[string]*told) map[string]int64 {
 		want["duplicates stream"] += int64(t.Duplicates)
 		want["duplicates_mo stream"] += int64(t.Duplicates)
 		want["reported"] += int64(t.Reports["completed"] + t.Reports["failed"] + t.Reports["duplicate_caught"])
+		cost := int64(0)
+		for _, c := range t.Costs {
+			cost += c
+		}
+		if cost > 0 {
+			want["cost"] += cost
+			want["costed"]++
+		}
 		switch state {
 		case lifecycle.StateCompleted:
 			want["completed"]++
