@@ -7,7 +7,10 @@ import "time"
 // forADay hands a message back, not to be delivered again before a day has passed.
 const forADay = `-NAK {"delay": 86400000000000}`
 
-// takenAgain is true of a message that a worker took again, and of one whose minute has run out too: on a busy machine the answers are asked for later.
+// shortly is how long the broker keeps a message that was handed back for a day, once its consumer waits no longer. All rows that come afterwards wait for it.
+const shortly = 30 * time.Second
+
+// takenAgain is true of a message that a worker took again, and of one whose wait has run out too: on a busy machine the answers are asked for later.
 var takenAgain = all(is("redelivered", "failed"), attempts(0, 2, 2))
 
 // delays are messages that were handed back for a while: what the broker delivers all the same is seen.
@@ -27,7 +30,7 @@ var delays = []situation{{
 		c.publish(publish{})
 		c.answer(c.pull(c.workers(wait(24*time.Hour))), forADay)
 		c.works(2 * time.Second)
-		c.pull(c.workers(wait(time.Minute)))
+		c.pull(c.workers(wait(shortly)))
 	},
 	may: takenAgain,
 }, {
@@ -36,11 +39,11 @@ var delays = []situation{{
 		c.publish(publish{})
 		c.answer(c.pull(c.workers(wait(24*time.Hour), atOnce(10))), forADay)
 		c.seen()
-		c.pull(c.workers(wait(time.Minute), atOnce(10)))
+		c.pull(c.workers(wait(shortly), atOnce(10)))
 	},
 	mode:   live, // Who comes later cannot know what the wait was, and has the broker's time alone.
 	may:    all(is("redelivered"), attempts(0, 2, 2)),
-	settle: 30 * time.Second,
+	settle: 15 * time.Second,
 }, {
 	name: "a message is handed back for a day, and its worker sends a heartbeat all the same",
 	act: func(c *clients) {
@@ -50,7 +53,7 @@ var delays = []situation{{
 		c.answer(m, forADay)
 		c.works(time.Second)
 		c.heartbeat(m) // The broker forgets the delay.
-		c.pull(c.workers(wait(time.Minute)))
+		c.pull(c.workers(wait(shortly)))
 	},
 	may: takenAgain,
 }, {
