@@ -44,12 +44,12 @@ func answer(t Trace, in TraceInput) Answers {
 
 // whileAbsent speaks of an open message whose stream does not exist: what was known of its consumers holds no longer.
 func (in TraceInput) whileAbsent(out Answers, m MessageTrace) Answers {
-	stream := m.Facts.Key.Stream.Name
-	gone := slices.ContainsFunc(in.Gaps, func(g Gap) bool { return g.Source == Absent(stream) && !g.To.Known() })
-	if !gone || !m.Verdict.State.Open() {
+	source := Absent(m.Facts.Key.Stream.Name)
+	i := slices.IndexFunc(in.Gaps, func(g Gap) bool { return g.Source == source && !g.To.Known() })
+	if i < 0 || !m.Verdict.State.Open() {
 		return out
 	}
-	why := fmt.Sprintf("Stream %s does not exist: it was deleted, or lives under another account", stream)
+	why := "S" + strings.TrimPrefix(in.Gaps[i].Reason, "s")
 	if m.Lease == nil {
 		out.Ownership = Answer{Headline: "Its stream does not exist", Text: why + ".", Provenance: Broker}
 	}

@@ -28,7 +28,8 @@ func TestNothingIsPromisedOfAStreamThatDoesNotExist(t *testing.T) {
 	for given, owner := range map[string]string{stored: "Its stream does not exist", stored + "heartbeat 1s seq=1 n=1 cseq=1\n": "A worker has attempt 1"} {
 		for ended, want := range map[Micros]string{0: "Its stream does not exist", base.Add(time.Second): ""} {
 			in := TraceInput{Record: foldAll([][]Event{parseScenario(t, given)}).record("T"), Consumers: []ConsumerState{worker(nil)}, Now: base.Add(2 * time.Second)}
-			in.Gaps = []Gap{{Source: Absent("TASKS"), From: base, To: ended}}
+			in.Gaps = []Gap{StreamAbsent("TASKS", base)}
+			in.Gaps[0].To = ended
 			got := AssembleTrace(in).Answers
 			if want != "" && (got.Recovery.Headline != want || !strings.HasPrefix(got.Ownership.Headline, owner)) || want == "" && got.Recovery.Headline == "Its stream does not exist" {
 				t.Errorf("%q, absent until %d: %q, then %q", given, ended, got.Ownership.Headline, got.Recovery.Headline)

@@ -19,8 +19,14 @@ const captured = "OBS_ACK"
 // Uncaptured is the source of the gap that says that nobody captures the acknowledgements of a stream.
 func Uncaptured(stream string) string { return uncaptured + stream }
 
-// Absent is the source of the gap that says that a stream does not exist: it was deleted, or lives under another account.
+// Absent is the source of the gap in which a stream does not exist ([StreamAbsent]).
 func Absent(stream string) string { return absent + stream }
+
+// StreamAbsent is the open gap in which a stream does not exist. Nothing says which of the causes it is.
+func StreamAbsent(stream string, from Micros) Gap {
+	return Gap{Source: Absent(stream), From: from,
+		Reason: "stream " + stream + " does not exist: it was deleted, went with a broker that kept it in memory, or lives under another account"}
+}
 
 // Clock is the source of the gap that says that the clock by which a stream is kept jumped.
 func Clock(stream string) string { return clockOf + stream }

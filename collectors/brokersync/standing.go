@@ -34,8 +34,7 @@ func (c *Collector) sayAbsent(ctx context.Context, name string, gone bool, last 
 	if last.Known() {
 		since = min(last, now)
 	}
-	return c.sayWhile(ctx, gone, now, lifecycle.Gap{Source: lifecycle.Absent(name), From: since,
-		Reason: "stream " + name + " does not exist: it was deleted, or lives under another account"})
+	return c.sayWhile(ctx, gone, now, lifecycle.StreamAbsent(name, since))
 }
 
 // sayWhile stores a gap when something begins to hold, and its end when it holds no longer.

@@ -17,7 +17,7 @@ const (
 	GoneDead        = "gone after its last attempt: deleted, or answered late"
 	GoneStream      = "stream deleted"
 	GoneInterest    = "dropped by the stream with the last consumer that took it"
-	GoneReplaced    = "another stream has its stream's name: that one was deleted, or lives under another account"
+	GoneReplaced    = "another stream has its stream's name: that one is gone, or lives under another account"
 	GoneCopied      = "taken over by a stream that copies this one: what becomes of it there is not followed"
 	GoneUnknown     = "unknown"
 
