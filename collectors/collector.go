@@ -227,8 +227,7 @@ func (c *Collector) openDurable(ctx context.Context, stream jetstream.Stream) (j
 		made, err = stream.CreateOrUpdateConsumer(ctx, want)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("create durable %s on %s, which fleetglass provision does where this is not allowed to: %w",
-			name, stream.CachedInfo().Config.Name, err)
+		return nil, fmt.Errorf("create durable %s on %s, %s: %w", name, stream.CachedInfo().Config.Name, c.src.whoMayMakeIt(), err)
 	}
 	return made, nil
 }

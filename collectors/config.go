@@ -51,6 +51,14 @@ type Source struct {
 	Leaving  func(Line) (MessageRef, bool)  // Optional. The message that a line says has left its stream: the broker is asked whether it is there.
 }
 
+// whoMayMakeIt says who else makes the durable where the observer is not allowed to.
+func (s Source) whoMayMakeIt() string {
+	if s.Subject != "" { // A stream that provisioning does not make has no durable from it either.
+		return "for which the observer needs the permission"
+	}
+	return "which fleetglass provision does where this is not allowed to"
+}
+
 const (
 	defaultDurable = fleet.ReaderPrefix
 	batchesInHand  = 4 // One committed, one decoded, one read, one on its way.

@@ -88,7 +88,7 @@ type Config struct {
 	RecordReadPrice   float64 `name:"record-read-price" default:"0.03" placeholder:"USD" help:"Price of 100,000 reads from Firestore, in USD. Records in a bucket of the broker cost nothing." group:"ledger"`
 	RecordWritePrice  float64 `name:"record-write-price" default:"0.09" placeholder:"USD" help:"Price of 100,000 writes to Firestore, in USD." group:"ledger"`
 
-	ReconcileEvery Duration `name:"reconcile-every" default:"168h" placeholder:"TIME" help:"How often Fleetglass reconciles. It also does so after every start; with 0 only then." group:"ledger"`
+	ReconcileEvery Duration `name:"reconcile-every" default:"168h" placeholder:"TIME" help:"How often Fleetglass reconciles. It also does so after every start that finds tasks; with 0 only then." group:"ledger"`
 	ReconcileGrace Duration `name:"reconcile-grace" default:"1m" placeholder:"TIME" help:"How old a message must be to count in a reconciliation. Younger ones count in the next, because capture may lag behind." group:"ledger"`
 
 	AlertRules string `name:"alert-rules" type:"path" placeholder:"FILE" help:"YAML file that changes the built-in alert rules: their severities, how long something must last, their thresholds, which rules are off. A changed file takes effect within a second." group:"alerts"`

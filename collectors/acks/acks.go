@@ -30,7 +30,7 @@ func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Ba
 	if err != nil {
 		return err
 	}
-	if fleet.IsReader(s.Consumer) {
+	if fleet.IsReader(s.Consumer) { // Fleetglass took an entry over: no worker's answer.
 		return nil
 	}
 	b, ok := ParseBody(line.Body)
