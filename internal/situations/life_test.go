@@ -69,9 +69,13 @@ type mail struct {
 	reported   bool            // Likewise reported.
 	deleted    bool            // An operator removed it, or is about to.
 	unclaimed  bool            // Its consumer was deleted, so that a stream with Interest retention kept it only for an auditor, if there was one.
+	watched    bool            // Only auditors took it when it was published, so that a stream with Interest retention dropped it with their answer.
 	gone       bool            // In the end it is not in the stream.
 	unwanted   bool            // Nobody took its subject when it was published, so that a stream with Interest retention did not keep it.
 }
+
+// unnamed is the cause of which the clients know nothing.
+const unnamed = "other"
 
 // whyUnknown is what could explain that its outcome is called unknown.
 func (m *mail) whyUnknown() string {
@@ -86,12 +90,14 @@ func (m *mail) whyUnknown() string {
 		return "acknowledged late"
 	case m.unclaimed && m.gone:
 		return "dropped by its stream with its consumer"
+	case m.watched && m.gone:
+		return "dropped by its stream with the answer of who only watches: no workers' consumer was there"
 	case !m.expires.IsZero() && m.gone && m.had > 0:
 		return "dropped by its age while a worker had it, or after"
 	case !m.expires.IsZero() && m.gone:
 		return "dropped by its age, and no worker is known to have had it"
 	}
-	return "other"
+	return unnamed
 }
 
 // note writes the diary.
@@ -166,10 +172,10 @@ func (w *life) post(task string, of *mail) {
 func (w *life) store(p publish, m *mail) {
 	w.crowds()
 	w.lives(&p, m)
+	m.unwanted, m.watched = w.nobodyTakes(), w.nobodyWorks()
 	w.know(func() { w.letters = append(w.letters, m) })
-	unwanted := w.nobodyTakes()
 	l := w.publish(p)
-	w.know(func() { m.letter, m.unwanted = l, unwanted })
+	w.know(func() { m.letter = l })
 	w.note("published %s:%d, task %q, key %d", m.stream, m.seq, m.task, m.key)
 }
 
@@ -209,8 +215,11 @@ func (m *mail) expired(now time.Time) bool {
 }
 
 // nobodyTakes reports whether the stream keeps nothing that is published now, because no consumer is interested.
-func (w *life) nobodyTakes() bool {
-	return w.land.streams[0].Retention == jetstream.InterestPolicy && w.worker == nil && w.partner == nil && len(w.auditors) == 0
+func (w *life) nobodyTakes() bool { return w.nobodyWorks() && len(w.auditors) == 0 }
+
+// nobodyWorks reports whether the stream keeps what is published now for nobody but auditors.
+func (w *life) nobodyWorks() bool {
+	return w.land.streams[0].Retention == jetstream.InterestPolicy && w.worker == nil && w.partner == nil
 }
 
 func (w *life) generations(task string) (n int) {
@@ -246,7 +255,7 @@ func (w *life) repeat() {
 	w.must(err)
 	w.note("published task %q once more: duplicate %v", m.task, ack.Duplicate)
 	if !ack.Duplicate { // The window has passed: it is a message of its own.
-		again := &mail{task: m.task, key: 1, letter: letter{ack.Stream, ack.Sequence}, unwanted: w.nobodyTakes()}
+		again := &mail{task: m.task, key: 1, letter: letter{ack.Stream, ack.Sequence}, unwanted: w.nobodyTakes(), watched: w.nobodyWorks()}
 		if age := w.land.streams[0].MaxAge; age > 0 {
 			again.expires = time.Now().Add(age)
 		}

@@ -113,7 +113,7 @@ func playWorlds(t *testing.T, from, to int, seed uint64, census *census) {
 		if p.failed != nil {
 			t.Errorf("%s: %v\nwhat happened:\n\t%s\nin the end:\n\t%s", p.name, p.failed, strings.Join(w.diary, "\n\t"), p.last)
 		}
-		census.take(w, p.last)
+		census.take(p.name, w, p.last)
 	}
 }
 
@@ -121,9 +121,10 @@ func playWorlds(t *testing.T, from, to int, seed uint64, census *census) {
 type census struct {
 	messages int
 	verdicts map[string]int // By state, or for those that are unknown by their reason.
+	unnamed  []string       // The worlds of which a message is unknown for no reason that the clients can name.
 }
 
-func (c *census) take(w *life, s story) {
+func (c *census) take(name string, w *life, s story) {
 	for _, m := range w.letters {
 		c.messages++
 		s.task = m.task
@@ -136,7 +137,11 @@ func (c *census) take(w *life, s story) {
 		case said == nil:
 			c.verdicts["not known"]++
 		case said.State == "outcome_unknown":
-			c.verdicts["outcome_unknown: "+m.whyUnknown()]++
+			why := m.whyUnknown()
+			c.verdicts["outcome_unknown: "+why]++
+			if why == unnamed {
+				c.unnamed = append(c.unnamed, fmt.Sprintf("%s, %s:%d: what happened:\n\t%s\nin the end:\n\t%s", name, m.stream, m.seq, strings.Join(w.diary, "\n\t"), s))
+			}
 		default:
 			c.verdicts[said.State]++
 		}
@@ -153,4 +158,7 @@ func (c *census) log(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d messages are called unknown", unknown, c.messages)
+	for _, world := range c.unnamed {
+		t.Logf("unknown, and no client knows why: %s", world)
+	}
 }
