@@ -75,7 +75,7 @@ func ownershipLost(m MessageTrace, a Attempt, holder, number string) Answer {
 	case EndTimedOut:
 		before = fmt.Sprintf("The lease of %s on %s had lapsed", holder, number)
 	}
-	out := Answer{Headline: "Nobody: it left the stream", Text: before + "; then the message left the stream, and no answer was seen.", At: m.Facts.VanishedAt, Provenance: Broker}
+	out := Answer{Headline: "Nobody: it left the stream", Text: before + "; then the message left the stream, and no answer was seen.", At: m.Facts.VanishedAt, Provenance: m.Facts.Removal.Provenance()}
 	switch by := m.Facts.Removal; {
 	case by.Known() && a.End == EndRemoved:
 		out.Headline, out.Text = "Nobody: it was removed in hand", fmt.Sprintf("%s when the message was removed %s.", before, by.Words())
@@ -106,12 +106,12 @@ func ownershipBeforeDelivery(m MessageTrace) Answer {
 		return Answer{Headline: "Nobody is known to have it", Text: "The publish line was not captured and no delivery is known.",
 			At: m.Facts.FirstAt, Provenance: Inferred}
 	case m.Verdict.State == StateRemoved:
-		return Answer{Headline: "Nobody: it was removed", Text: removedText(m.Facts.Removal) + ", and no worker ever had it.", At: m.Facts.VanishedAt, Provenance: Broker}
+		return Answer{Headline: "Nobody: it was removed", Text: removedText(m.Facts.Removal) + ", and no worker ever had it.", At: m.Facts.VanishedAt, Provenance: m.Facts.Removal.Provenance()}
 	case m.Facts.VanishedAt.Known() && m.Facts.Removal.Known():
 		return Answer{Headline: "Nobody: it was removed", Text: removedText(m.Facts.Removal) + ", and whether a worker had it before is not known.",
 			At: m.Facts.VanishedAt, Provenance: Broker}
 	case m.Facts.VanishedAt.Known():
-		return Answer{Headline: "Nobody: it left the stream", Text: "The stream had it; it left without a delivery being seen.", At: m.Facts.VanishedAt, Provenance: Broker}
+		return Answer{Headline: "Nobody: it left the stream", Text: "The stream had it; it left without a delivery being seen.", At: m.Facts.VanishedAt, Provenance: Inferred}
 	case m.Facts.OrphanedAt > m.Facts.AdoptedAt:
 		return Answer{Headline: "The stream has it", Text: "The stream has had it since it was published, and no consumer's filter matches its subject.",
 			At: stored.At, Provenance: Broker}

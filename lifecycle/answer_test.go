@@ -110,9 +110,16 @@ func TestNobodyHasWhatLeftItsStream(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			got := traceOf(t, "T", tc.given, time.Minute).Answers.Ownership.said()
-			if !strings.HasPrefix(got, "Nobody: ") || !strings.Contains(got, tc.want) {
+			answer := traceOf(t, "T", tc.given, time.Minute).Answers.Ownership
+			if got := answer.said(); !strings.HasPrefix(got, "Nobody: ") || !strings.Contains(got, tc.want) {
 				t.Errorf("got %q, want nobody, and %q", got, tc.want)
+			}
+			want := Broker // Its state says what removed the message.
+			if strings.Contains(tc.given, "removal=unknown") {
+				want = Inferred // That no answer was seen says only that none was captured.
+			}
+			if answer.Provenance != want {
+				t.Errorf("the answer is known from %q, want %q", answer.Provenance, want)
 			}
 		})
 	}

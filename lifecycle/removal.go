@@ -42,6 +42,15 @@ func (r Removal) Known() bool { return removalWords[r] != "" }
 // Words name the cause so that they follow "removed"; empty where it is not known.
 func (r Removal) Words() string { return removalWords[r] }
 
+// Provenance is how it is known that the message left without an answer: by the broker's own state or word where that says what removed it, else only because
+// the message was missed and no answer to it was seen.
+func (r Removal) Provenance() Provenance {
+	if r.Known() {
+		return Broker
+	}
+	return Inferred
+}
+
 // rank orders what is said of one removal: who did it knows more than who names the cause, that more than who sees the deletion, and that more than who misses the
 // message.
 func (r Removal) rank() int {

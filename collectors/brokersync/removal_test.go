@@ -24,8 +24,30 @@ func (b *bench) removed(t *testing.T, task string, by lifecycle.Removal) {
 		if err == nil && (r.Summary.State != lifecycle.StateRemoved || r.Messages[0].Removal != by) {
 			err = fmt.Errorf("%s by %q, want removed by %q\n%s\n%s", r.Summary.State, r.Messages[0].Removal, by, b.trace(task), b.events(task))
 		}
+		if err == nil {
+			err = b.toldAlike(task)
+		}
 		return err
 	})
+}
+
+// toldAlike errors where the events of a removal are known from something else than the answer at the top of the task.
+func (b *bench) toldAlike(task string) error {
+	events, err := b.store.Events(b.t.Context(), task, lifecycle.EventPosition{}, 1000)
+	if err != nil {
+		return err
+	}
+	r, err := b.store.Task(b.t.Context(), task)
+	if err != nil {
+		return err
+	}
+	answer := lifecycle.AssembleTrace(lifecycle.TraceInput{Record: r, Now: lifecycle.MicrosOf(time.Now())}).Answers.Ownership
+	for _, e := range events {
+		if e.Kind == lifecycle.Vanished && e.Provenance != answer.Provenance {
+			return fmt.Errorf("the event is known from %q, the answer %q from %q", e.Provenance, answer.Headline, answer.Provenance)
+		}
+	}
+	return nil
 }
 
 // A worker goes on while and after a flood overflows the limit of its subject: what it never had was removed, and that it never had it is proved

@@ -99,6 +99,6 @@ func streamGone(m lifecycle.MessageFacts, at lifecycle.Micros, deleted bool) lif
 func goneEvent(m lifecycle.MessageFacts, c *Consumer, at lifecycle.Micros, reason string, by lifecycle.Removal) lifecycle.Event {
 	e := newEvent(lifecycle.Vanished, m, c, at)
 	e.ID = lifecycle.NewEventID(Name, string(lifecycle.Vanished), m.Key.String(), strconv.FormatInt(int64(e.At), 10)) // Whatever consumer a replica saw.
-	e.Detail.Reason, e.Detail.Removal = reason, by
+	e.Detail.Reason, e.Detail.Removal, e.Provenance = reason, by, by.Provenance()
 	return e
 }

@@ -16,6 +16,7 @@ changes a state by itself: events are joined into facts, and facts are judged ([
 
 "Known" says how an event of the kind is known: **observed** on the wire; said by the **broker** in an advisory, a metric or its state;
 **recorded** in an idempotency record, a dead-letter entry or a decision; **reported** by an agent; **inferred** by Fleetglass from the others.
+An event "vanished" is known from the **broker** where its state says what removed the message, and is inferred where the message was only missed.
 A trace lists events by message, attempt and phase, in the order of "place"; clocks only decide between events that nothing else orders.
 What ends a message, what is kept of it and what is decided about it (10 to 12) stand by their times.
 
