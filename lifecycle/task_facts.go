@@ -31,7 +31,7 @@ type TaskFacts struct {
 	IngressAt      Micros           `json:"ingress,omitempty"`          // Somebody outside was told that the task is taken, as a report says.
 	Completion     *CompletionFacts `json:"completion,omitempty"`       // The earliest completion record.
 	NotStoredAt    Micros           `json:"not_stored,omitempty"`       // A publish attempt is known to have stored nothing.
-	NotStoredDoubt string           `json:"not_stored_doubt,omitempty"` // Why it may nevertheless be the duplicate of something that was stored.
+	NotStoredDoubt string           `json:"not_stored_doubt,omitempty"` // Why it may nevertheless have been stored, or be the duplicate of something that was.
 	FirstAt        Micros           `json:"first,omitempty"`            // Earliest event about the task itself.
 	LastAt         Micros           `json:"last,omitempty"`             // Latest event about the task itself.
 	LastKind       Kind             `json:"last_kind,omitempty"`        // What it is.

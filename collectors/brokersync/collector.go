@@ -21,9 +21,8 @@ type Collector struct {
 	absent     map[string]bool           // Streams that do not exist any more.
 	unlistedAt lifecycle.Micros          // Up to when tasks without a stored message were asked for.
 
-	standing    map[string]standing // By the source of the gap.
-	unobserved  []string            // Streams that take tasks too.
-	unknownUpTo lifecycle.Micros    // Until then there was such a stream.
+	standing map[string]standing // By the source of the gap.
+	taking   map[string]taking   // By stream name, of those that exist.
 
 	mu    sync.Mutex
 	part  health.Part
@@ -42,7 +41,7 @@ func New(cfg Config) (*Collector, error) {
 	}
 	cfg.Logger = cfg.Logger.With("source", Name)
 	c := &Collector{
-		cfg: cfg, states: map[string]State{}, absent: map[string]bool{}, standing: map[string]standing{}, read: map[string]lifecycle.Micros{}, part: health.Part{Name: Name, Kind: "collector", State: health.Starting},
+		cfg: cfg, states: map[string]State{}, absent: map[string]bool{}, taking: map[string]taking{}, standing: map[string]standing{}, read: map[string]lifecycle.Micros{}, part: health.Part{Name: Name, Kind: "collector", State: health.Starting},
 		rules: Rules{Waits: cfg.Waits, PageSize: cfg.PageSize, Earlier: 10 * cfg.Interval},
 	}
 	for _, name := range cfg.Streams {

@@ -21,6 +21,7 @@ type Observation struct {
 	FirstSeq    uint64
 	LastSeq     uint64
 	Limits      Limits
+	Subjects    []string      // That it takes.
 	Window      time.Duration // For how long it swallows duplicates.
 	Kept        bool          // The stream is no work queue: messages stay after an acknowledgement, and others than the workers may take them.
 	Interest    bool          // It keeps a message only while a consumer that takes it did not answer.

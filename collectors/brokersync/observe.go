@@ -181,7 +181,7 @@ func (o *Observation) describe(info *jetstream.StreamInfo, contract fleet.Contra
 	o.Created, o.ConsumersAt, o.At = lifecycle.MicrosOf(info.Created), at, at
 	o.Msgs, o.FirstSeq, o.LastSeq = s.Msgs, s.FirstSeq, s.LastSeq
 	o.Limits = Limits{MaxAge: cfg.MaxAge, MaxPerSubject: cfg.MaxMsgsPerSubject, Others: cfg.MaxMsgs > 0 || cfg.MaxBytes > 0, TTL: cfg.AllowMsgTTL, Rollup: cfg.AllowRollup, Uncaptured: uncapturedOf(cfg)}
-	o.Window = cfg.Duplicates
+	o.Subjects, o.Window = cfg.Subjects, cfg.Duplicates
 	o.Full = (cfg.MaxMsgs > 0 && s.Msgs >= uint64(cfg.MaxMsgs)) || (cfg.MaxBytes > 0 && s.Bytes >= uint64(cfg.MaxBytes)/20*19)
 	o.Kept, o.Interest = cfg.Retention != jetstream.WorkQueuePolicy, cfg.Retention == jetstream.InterestPolicy
 	for i := range o.Consumers {

@@ -34,9 +34,6 @@ func (c *Collector) Poll(ctx context.Context) (more bool, err error) {
 		}
 		more = more || left
 	}
-	if err := c.findUnobserved(ctx); err != nil {
-		return false, err
-	}
 	return more, c.sayNotStored(ctx)
 }
 
@@ -120,6 +117,7 @@ func (c *Collector) pollStream(ctx context.Context, b *observer, streams collect
 		return false, err
 	}
 	c.states[b.name] = next
+	c.noteTaking(b.name, o)
 	c.publishesRead(b.name, next.Capture.Publishes.UpTo)
 	return next.Unfinished && !next.behind(), nil
 }

@@ -41,7 +41,6 @@ func (c *Collector) sayNotStored(ctx context.Context) error {
 		return fmt.Errorf("read unlisted tasks: %w", err)
 	}
 	c.unlistedAt = checked
-	tasks = slices.DeleteFunc(tasks, c.mayBeElsewhere)
 	var b lifecycle.Batch
 	for _, t := range tasks {
 		caught, err := c.caughtFor(ctx, t)
@@ -63,8 +62,11 @@ func (c *Collector) notStored(t lifecycle.TaskFacts) lifecycle.Event {
 		ID: lifecycle.NewEventID(Name, string(lifecycle.NotStored), t.ID, fmt.Sprint(int64(at))), At: at, Kind: lifecycle.NotStored,
 		Provenance: lifecycle.Inferred, Source: Name, TaskID: t.ID, Agent: t.Agent,
 	}
-	if c.mayBeOlder(t) {
+	switch {
+	case c.mayBeOlder(t):
 		e.Detail.Reason = "a message that was stored before capture began may have its message id"
+	case !c.tookAllAlong(t):
+		e.Detail.Reason = "no stream is known to have taken its subject all along: one that is gone may have stored it"
 	}
 	return e
 }

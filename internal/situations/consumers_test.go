@@ -382,4 +382,21 @@ var consumers = []situation{{
 	may:    all(is("published"), blindTo("TASKS_LATE"), gapSays("nobody captures acknowledgements of stream TASKS_LATE"), of("elsewhere", noGap)),
 	never:  all(silent("publish it again", "nothing was stored"), findsNo("not_stored")),
 	settle: 14 * time.Second,
+}, {
+	name: "a stream takes a task, and is deleted before anybody looks",
+	on: tasksWith("one agent's tasks", func(c *jetstream.StreamConfig) {
+		c.Subjects, c.Duplicates = []string{"genbrain.agents.plain.tasks.>"}, 200*time.Millisecond // No message of before the capture can have its id.
+	}),
+	act: func(c *clients) {
+		c.works(time.Second)
+		_, err := c.js.CreateStream(c.ctx, jetstream.StreamConfig{
+			Name: "TASKS_BRIEF", Subjects: []string{"genbrain.agents." + c.agent + ".tasks.>"}, Retention: jetstream.WorkQueuePolicy,
+		})
+		c.must(err)
+		c.publish(publish{})
+		c.must(c.js.DeleteStream(c.ctx, "TASKS_BRIEF"))
+	},
+	may:    is("outcome_unknown"),
+	never:  silent("publish it again", "nothing was stored"),
+	settle: 14 * time.Second,
 }}

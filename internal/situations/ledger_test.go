@@ -4,6 +4,7 @@ package situations
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -170,6 +171,41 @@ var ledger = []situation{{
 	},
 	may:   all(is("published"), counts(layers{}), of("before", is("completed"))),
 	never: countsAtMost(layers{}),
+}, {
+	name: "a publish is refused because the stream is full, and stored three seconds later",
+	on: tasksWith("a full stream", func(c *jetstream.StreamConfig) {
+		c.Discard, c.DiscardNewPerSubject, c.MaxMsgsPerSubject = jetstream.DiscardNew, true, 1
+	}),
+	act: func(c *clients) {
+		c.publish(publish{task: "before"})
+		first := c.pull(c.workers())
+		if _, err := c.tryPublish(publish{}); err == nil {
+			c.must(errors.New("a full stream takes a message"))
+		}
+		c.works(3 * time.Second) // More than the captures of one publish may lie apart.
+		c.ack(first)
+		c.publish(publish{kind: "again"})
+		if ack, err := c.tryPublish(publish{kind: "again"}); err != nil || !ack.Duplicate {
+			c.must(fmt.Errorf("the stream does not catch the repetition: %v", err))
+		}
+	},
+	may:   all(is("published"), counts(layers{stream: 1}), finds("publish_refused")),
+	never: countsAtMost(layers{stream: 1}),
+}, {
+	name: "a publish is refused, and no other stream can have taken it",
+	on: tasksWith("a full stream with a short window", func(c *jetstream.StreamConfig) {
+		c.Discard, c.DiscardNewPerSubject, c.MaxMsgsPerSubject, c.Duplicates = jetstream.DiscardNew, true, 1, 200*time.Millisecond
+	}),
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.works(time.Second)
+		if _, err := c.tryPublish(publish{task: "refused"}); err == nil {
+			c.must(errors.New("a full stream takes a message"))
+		}
+	},
+	may:    all(is("published"), of("refused", says("publish it again"))),
+	never:  silent("publish it again"),
+	settle: 14 * time.Second,
 }, {
 	name: "a publish that expects something of its stream is not seen by capture",
 	act: func(c *clients) {
