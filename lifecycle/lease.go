@@ -17,7 +17,7 @@ const (
 	StaleZombie       StaleKind = "zombie"        // An older attempt acted after a newer one began.
 	StaleStuck        StaleKind = "stuck"         // Heartbeats continue, but it runs far beyond what its type usually takes.
 	StaleWeakAccept   StaleKind = "weak_accept"   // Claimed by a worker over a minute ago, and neither a report nor a heartbeat shows that the runtime started.
-	StaleExpiring     StaleKind = "expiring"      // Under a fifth of the wait is left and no heartbeat came.
+	StaleExpiring     StaleKind = "expiring"      // Under a fifth of the wait is left: no heartbeat has renewed it.
 )
 
 // StaleKinds lists the kinds, worst first.
@@ -39,7 +39,7 @@ func (k StaleKind) Meaning() string {
 	case StaleWeakAccept:
 		return "A worker claimed it over a minute ago, and nothing shows that the runtime started."
 	case StaleExpiring:
-		return "Under a fifth of the wait is left and no heartbeat came."
+		return "Under a fifth of the wait is left, and no heartbeat has renewed it."
 	}
 	return ""
 }
@@ -307,7 +307,7 @@ func staleKind(v Verdict, l Lease, ev evidence, typical Typical, now Micros) Sta
 		return StaleStuck
 	case weakAccept(ev, now):
 		return StaleWeakAccept
-	case l.Deadline.Known() && l.Left(now) < l.Wait/5 && !ev.current.LastBeat.Known():
+	case l.Deadline.Known() && l.Left(now) < l.Wait/5: // The wait counts from the last heartbeat: none has come since.
 		return StaleExpiring
 	}
 	return ""

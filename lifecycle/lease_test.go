@@ -24,6 +24,7 @@ func TestLeaseTellsWhatIsWrongAndWhatFollows(t *testing.T) {
 		{"in hand", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact", 2 * time.Second, "", true, "redelivery", 11 * time.Second, 11 * time.Second},
 		{"a heartbeat extends", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact\nheartbeat 8s seq=1 n=1 cseq=1", 12 * time.Second, "", true, "redelivery", 18 * time.Second, 18 * time.Second},
 		{"expiring without heartbeat", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact", 10 * time.Second, StaleExpiring, true, "redelivery", 11 * time.Second, 11 * time.Second},
+		{"expiring, and a heartbeat came before", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact\nheartbeat 8s seq=1 n=1 cseq=1", 17 * time.Second, StaleExpiring, true, "redelivery", 18 * time.Second, 18 * time.Second},
 		{"stale", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact", 12 * time.Second, StaleLease, true, "redelivery", 11 * time.Second, 11 * time.Second},
 		{"the second attempt has the second wait", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact\ndelivered 12s seq=1 cseq=2 exact", 13 * time.Second, "", true, "redelivery", 32 * time.Second, 32 * time.Second},
 		{"last attempt overdue", "published 0s seq=1 task=T\nheartbeat 1s seq=1 n=3 cseq=3", 32 * time.Second, StalePresumedDead, true, "exhaustion", 31 * time.Second, 31 * time.Second},

@@ -179,7 +179,7 @@ func (g *grip) stale() StaleKind {
 		return StaleStuck
 	case g.claimed && !g.accepted && !g.own && held > time.Minute:
 		return StaleWeakAccept
-	case !g.own && g.deadline-g.now < g.wait()/5:
+	case g.deadline-g.now < g.wait()/5:
 		return StaleExpiring
 	}
 	return ""

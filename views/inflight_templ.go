@@ -1032,6 +1032,8 @@ func nextOf(l lifecycle.Lease, now lifecycle.Micros) string {
 		return "redelivered to the next free worker; due"
 	case past && l.Next.What == "exhaustion":
 		return "nothing: attempts ran out"
+	case l.Next.At.Known() && l.State.InFlight(): // Until then a heartbeat or an answer changes it.
+		return "unless it answers: " + nextWords(l.Next)
 	}
 	return nextWords(l.Next)
 }

@@ -30,6 +30,18 @@ func TestALeaseAtItsDeadlineReadsAsItWasJudged(t *testing.T) {
 	}
 }
 
+// What follows of a lease that runs is no promise: a worker that answers in time, or sends a heartbeat, changes it.
+func TestWhatFollowsOfARunningLeaseDependsOnItsWorker(t *testing.T) {
+	t.Parallel()
+	now := lifecycle.MicrosOf(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+	for what, want := range map[string]string{"redelivery": "unless it answers: redelivered", "exhaustion": "unless it answers: attempts run out"} {
+		l := lifecycle.Lease{State: lifecycle.StateProcessing, Next: lifecycle.NextStep{What: what, At: now.Add(time.Minute)}}
+		if got := nextOf(l, now); got != want {
+			t.Errorf("%s a minute from now reads %q, want %q", what, got, want)
+		}
+	}
+}
+
 // TestHealthyIsAsMuchAsWasSeen has heartbeats in a gap: that nothing is wrong is more than anybody knows.
 func TestHealthyIsAsMuchAsWasSeen(t *testing.T) {
 	t.Parallel()

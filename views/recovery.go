@@ -62,7 +62,7 @@ func (r LeaseRow) firstBlocked() string {
 	}
 	for _, kind := range r.Recovery.actions() {
 		if why := r.blocked(kind); why != "" {
-			return ActionName(kind) + " is blocked: " + why
+			return ActionName(kind) + " is blocked. " + why
 		}
 	}
 	return ""

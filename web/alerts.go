@@ -103,9 +103,16 @@ func overdue(b query.Alerts) lifecycle.Micros {
 }
 
 func alertsLede(b query.Alerts) string {
-	firing := b.Counts[alerts.StateFiring]
-	return fmt.Sprintf("%d firing (%d critical), %d acknowledged, %d silenced", b.Counts.Total(alerts.StateFiring), firing[alerts.Critical],
-		b.Counts.Total(alerts.StateAcknowledged), b.Counts.Total(alerts.StateSilenced))
+	out := fmt.Sprintf("%d firing", b.Counts.Total(alerts.StateFiring))
+	if n := b.Counts[alerts.StateFiring][alerts.Critical]; n > 0 {
+		out += fmt.Sprintf(" (%d critical)", n)
+	}
+	for _, state := range []alerts.State{alerts.StateAcknowledged, alerts.StateSilenced} {
+		if n := b.Counts.Total(state); n > 0 {
+			out += fmt.Sprintf(", %d %s", n, state)
+		}
+	}
+	return out
 }
 
 // resolvedSection lists the alerts that were resolved last.

@@ -44,13 +44,13 @@ func TestTheBoardSaysWhatRecoveryDecidesAndLeadsToTheActions(t *testing.T) {
 	s := newSite(t, webtest.Rich(noon).Batch, acting)
 	path := s.heldPath(t, "tsk-a90d27") // An unsafe step was announced and not confirmed.
 	row := s.get(t, "/in-flight", 200).Find(`tr[data-id="tsk-a90d27"] + tr.advice`)
-	if got := text(row); !strings.Contains(got, "quarantine") || !strings.Contains(got, "was announced; no receipt is known") {
+	if got := text(row); !strings.Contains(got, "Quarantine rule: open intent") || !strings.Contains(got, "was announced; no receipt is known") {
 		t.Errorf("the row says %q", got)
 	}
 	if got := text(row.Find("summary")); !strings.Contains(got, "was announced") {
 		t.Errorf("in short it says %q", got)
 	}
-	wants{".also .proof": `reported Step "rollout" ("kubectl.rollout") of class unsafe was announced; no receipt is known.`, ".also .blocked": "Release is blocked: It is the last attempt", `.also a[href*="#ev-"]`: ""}.
+	wants{".also .proof": `reported Step "rollout" ("kubectl.rollout") of class unsafe was announced; no receipt is known.`, ".also .blocked": "Release is blocked. It is the last attempt", `.also a[href*="#ev-"]`: ""}.
 		check(t, goquery.NewDocumentFromNode(row.Nodes[0]))
 	expiring := s.get(t, "/in-flight", 200).Find("#expiring")
 	if expiring.Find("tr.advice").Length() == 0 || expiring.Find(".also").Length() != 0 {
