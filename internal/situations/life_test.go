@@ -28,17 +28,13 @@ type life struct {
 	partner  *crew // A second workers' consumer; nil until it comes.
 	auditors map[string]jetstream.Consumer
 	held     []delivery
+	unpaused time.Time // When the consumers that were paused go on.
 
 	mu      sync.Mutex
 	letters []*mail
-	pulls   int // How often a worker asked for a message.
-}
-
-// crew is a workers' consumer.
-type crew struct {
-	jetstream.Consumer
-	name string
-	wait time.Duration // Its ack wait.
+	pulls   int  // How often a worker asked for a message, or was sent one without asking.
+	empty   int  // How often one who asked got nothing, or may not have got what was sent.
+	sends   bool // The broker sends to workers who do not ask, at times of its own.
 }
 
 // delivery is a message that a worker has and did not answer.
@@ -53,6 +49,7 @@ type delivery struct {
 type mail struct {
 	letter
 	task    string
+	kind    string
 	key     int // Version of its idempotency key.
 	retries *mail
 
@@ -70,6 +67,9 @@ type mail struct {
 	deleted    bool            // An operator removed it, or is about to.
 	unclaimed  bool            // Its consumer was deleted, so that a stream with Interest retention kept it only for an auditor, if there was one.
 	watched    bool            // Only auditors took it when it was published, so that a stream with Interest retention dropped it with their answer.
+	unasked    bool            // It was given to a worker from whom its consumer awaits no answer.
+	swept      bool            // A worker acknowledged a later one, of a consumer for which that acknowledges all before it.
+	passed     bool            // A workers' consumer came that begins after it.
 	gone       bool            // In the end it is not in the stream.
 	unwanted   bool            // Nobody took its subject when it was published, so that a stream with Interest retention did not keep it.
 }
@@ -86,8 +86,14 @@ func (m *mail) whyUnknown() string {
 		return "removed, and no worker is known to have had it"
 	case m.timely:
 		return "acknowledged in time"
+	case m.swept:
+		return "acknowledged with a later one"
 	case m.acked:
 		return "acknowledged late"
+	case m.unasked:
+		return "its consumer awaits no answer"
+	case m.passed:
+		return "its consumer began after it"
 	case m.unclaimed && m.gone:
 		return "dropped by its stream with its consumer"
 	case m.watched && m.gone:
@@ -129,8 +135,10 @@ func (w *life) live(c *clients) {
 	steps := w.steps()
 	for range 6 + w.random.IntN(14) {
 		steps[w.random.IntN(len(steps))]()
+		w.receive()
 	}
-	for _, m := range w.letters { // What is dropped is dropped before anybody looks.
+	w.works(time.Until(w.unpaused)) // A consumer that awaits no answers would let go of more.
+	for _, m := range w.letters {   // What is dropped is dropped before anybody looks.
 		w.works(time.Until(m.expires.Add(time.Second)))
 	}
 	w.note("the end")
@@ -144,9 +152,9 @@ func (w *life) live(c *clients) {
 // steps are what may happen next; what is there more than once happens more often.
 func (w *life) steps() []func() {
 	steps := []func(){
-		w.take, w.take, w.take, w.take, w.acknowledge, w.acknowledge, w.acknowledge, w.beat, w.beat, w.handBack, w.giveUp, w.crash,
+		w.take, w.take, w.take, w.takeSome, w.acknowledge, w.acknowledge, w.acknowledge, w.beat, w.beat, w.handBack, w.giveUp, w.crash,
 		w.complete, w.complete, w.sayCompleted, w.idle, w.idle, w.another, w.again, w.repeat, w.operatorDeletes, w.operatorPurges,
-		w.fire, w.hire, w.hire, w.pauseWorker, w.changeWait, w.changeBackoff, w.audit, w.hirePartner, w.foreign,
+		w.fire, w.hire, w.hire, w.pauseWorker, w.changeWait, w.changeBackoff, w.audit, w.hirePartner, w.foreign, w.leave, w.comeBack,
 	}
 	if *withForgery {
 		steps = append(steps, w.forge)
@@ -157,8 +165,9 @@ func (w *life) steps() []func() {
 // post publishes a message of a task.
 func (w *life) post(task string, of *mail) {
 	p := publish{task: task, version: 1}
-	m := &mail{task: task, key: 1, retries: of}
+	m := &mail{task: task, kind: w.kind(), key: 1, retries: of}
 	if of != nil {
+		m.kind = of.kind
 		n := w.generations(task)
 		if m.key = of.key; w.random.IntN(2) == 0 {
 			m.key++
@@ -170,22 +179,23 @@ func (w *life) post(task string, of *mail) {
 
 // store publishes a new message.
 func (w *life) store(p publish, m *mail) {
-	w.crowds()
+	p.kind = m.kind
+	w.crowds(m.kind)
 	w.lives(&p, m)
-	m.unwanted, m.watched = w.nobodyTakes(), w.nobodyWorks()
+	m.unwanted, m.watched = w.nobodyTakes(m.kind), w.nobodyWorks(m.kind)
 	w.know(func() { w.letters = append(w.letters, m) })
 	l := w.publish(p)
 	w.know(func() { m.letter = l })
-	w.note("published %s:%d, task %q, key %d", m.stream, m.seq, m.task, m.key)
+	w.note("published %s:%d, task %q, %s, key %d", m.stream, m.seq, m.task, m.kind, m.key)
 }
 
 // crowds notes which message its stream drops for the next one, where it keeps only so many of a subject.
-func (w *life) crowds() {
+func (w *life) crowds(kind string) {
 	limit := int(w.land.streams[0].MaxMsgsPerSubject)
 	if limit == 0 {
 		return
 	}
-	kept := slices.DeleteFunc(slices.Clone(w.letters), func(m *mail) bool { return m.deleted || !w.there(m.letter) })
+	kept := slices.DeleteFunc(slices.Clone(w.letters), func(m *mail) bool { return m.kind != kind || m.deleted || !w.there(m.letter) })
 	slices.SortFunc(kept, func(a, b *mail) int { return cmp.Compare(a.seq, b.seq) })
 	if len(kept) >= limit {
 		w.note("the limit drops %d", kept[0].seq)
@@ -215,11 +225,11 @@ func (m *mail) expired(now time.Time) bool {
 }
 
 // nobodyTakes reports whether the stream keeps nothing that is published now, because no consumer is interested.
-func (w *life) nobodyTakes() bool { return w.nobodyWorks() && len(w.auditors) == 0 }
+func (w *life) nobodyTakes(kind string) bool { return w.nobodyWorks(kind) && len(w.auditors) == 0 }
 
 // nobodyWorks reports whether the stream keeps what is published now for nobody but auditors.
-func (w *life) nobodyWorks() bool {
-	return w.land.streams[0].Retention == jetstream.InterestPolicy && w.worker == nil && w.partner == nil
+func (w *life) nobodyWorks(kind string) bool {
+	return w.land.streams[0].Retention == jetstream.InterestPolicy && !w.worker.takes(kind) && !w.partner.takes(kind)
 }
 
 func (w *life) generations(task string) (n int) {
@@ -250,12 +260,12 @@ func (w *life) repeat() {
 	if m == nil || m.retries != nil || m.task == "foreign" {
 		return
 	}
-	w.crowds()
-	ack, err := w.tryPublish(publish{task: m.task, version: 1})
+	w.crowds(m.kind)
+	ack, err := w.tryPublish(publish{task: m.task, kind: m.kind, version: 1})
 	w.must(err)
 	w.note("published task %q once more: duplicate %v", m.task, ack.Duplicate)
 	if !ack.Duplicate { // The window has passed: it is a message of its own.
-		again := &mail{task: m.task, key: 1, letter: letter{ack.Stream, ack.Sequence}, unwanted: w.nobodyTakes(), watched: w.nobodyWorks()}
+		again := &mail{task: m.task, kind: m.kind, key: 1, letter: letter{ack.Stream, ack.Sequence}, unwanted: w.nobodyTakes(m.kind), watched: w.nobodyWorks(m.kind)}
 		if age := w.land.streams[0].MaxAge; age > 0 {
 			again.expires = time.Now().Add(age)
 		}
@@ -273,7 +283,7 @@ func (w *life) foreign() {
 		task = pick(w.random, w.letters).task
 	}
 	w.note("somebody foreign publishes")
-	w.store(publish{task: task, header: nats.Header{"Nats-Msg-Id": nil, "X-Idempotency-Key": nil}}, &mail{task: task, key: 1})
+	w.store(publish{task: task, header: nats.Header{"Nats-Msg-Id": nil, "X-Idempotency-Key": nil}}, &mail{task: task, kind: w.kind(), key: 1})
 }
 
 // adopt takes a message in that was stored already.

@@ -32,19 +32,13 @@ func (w *life) hirePartner() {
 	w.partner = w.recruit(second(w.agent))
 }
 
-// recruit makes a workers' consumer with random bounds.
-func (w *life) recruit(cfg jetstream.ConsumerConfig) *crew {
-	cfg.AckWait, cfg.MaxDeliver, cfg.MaxAckPending = time.Duration(700+w.random.IntN(2500))*time.Millisecond, 1+w.random.IntN(4), 1+w.random.IntN(3)
-	w.note("consumer %s: ack wait %s, at most %d, pending %d", cfg.Durable, cfg.AckWait, cfg.MaxDeliver, cfg.MaxAckPending)
-	return &crew{Consumer: w.consumer(cfg), name: cfg.Durable, wait: cfg.AckWait}
-}
-
 // fire deletes the worker's consumer.
 func (w *life) fire() {
 	if w.worker == nil || w.random.IntN(3) > 0 {
 		return
 	}
 	w.note("consumer deleted")
+	w.unsubscribe(w.worker)
 	w.know(func() {
 		w.drop(w.worker) // What is answered from now on has no effect.
 		for _, m := range w.letters {
@@ -72,12 +66,13 @@ func (w *life) pauseWorker() {
 	}
 	until := time.Now().Add(time.Duration(w.random.IntN(1500)) * time.Millisecond)
 	w.note("consumer paused until %s", until.Format("05.000"))
+	w.unpaused = until
 	_, err := w.js.PauseConsumer(w.ctx, "TASKS", w.agent+"-task-worker", until)
 	w.must(err)
 }
 
 func (w *life) changeWait() {
-	if w.worker == nil {
+	if !w.worker.awaits() {
 		return
 	}
 	wait, n := time.Duration(700+w.random.IntN(3000))*time.Millisecond, 1+w.random.IntN(5)
@@ -90,7 +85,7 @@ func (w *life) changeWait() {
 
 // changeBackoff lets each attempt have a wait of its own.
 func (w *life) changeBackoff() {
-	if w.worker == nil {
+	if !w.worker.awaits() {
 		return
 	}
 	backoff := []time.Duration{time.Duration(700+w.random.IntN(1000)) * time.Millisecond, time.Duration(700+w.random.IntN(3000)) * time.Millisecond}
@@ -101,9 +96,8 @@ func (w *life) changeBackoff() {
 
 // change changes the worker's consumer.
 func (w *life) change(f func(*jetstream.ConsumerConfig)) {
-	cfg := w.worker.CachedInfo().Config
-	f(&cfg)
-	w.worker.Consumer = w.consumer(cfg)
+	f(&w.worker.cfg)
+	w.make(w.worker)
 	for i := range w.held { // Which wait holds for them is not known any more.
 		if w.held[i].by == w.worker {
 			w.held[i].at = time.Time{}
@@ -117,12 +111,17 @@ func (w *life) take() {
 	if w.partner != nil && (by == nil || w.random.IntN(2) == 0) {
 		by = w.partner
 	}
-	if by == nil {
+	switch {
+	case by == nil:
+		return
+	case by.sent():
+		w.works(time.Duration(w.random.IntN(300)) * time.Millisecond) // Its workers are given what they are sent.
 		return
 	}
 	w.know(func() { w.pulls++ })
 	m := w.tryPull(by, 300*time.Millisecond)
 	if m == nil {
+		w.know(func() { w.empty++ })
 		w.note("nothing to pull from %s", by.name)
 		return
 	}
@@ -132,15 +131,30 @@ func (w *life) take() {
 	if of == nil {
 		w.must(errors.New("the broker delivers what nobody published"))
 	}
-	w.know(func() {
-		of.had++
-		if of.open == nil {
-			of.open = map[string]bool{}
+	w.know(func() { w.given(delivery{Msg: m, of: of, by: by, at: time.Now()}) })
+}
+
+// takeSome lets workers ask for several messages at once.
+func (w *life) takeSome() {
+	for range 2 + w.random.IntN(2) {
+		w.take()
+	}
+}
+
+// given notes that a worker has a message.
+func (w *life) given(d delivery) {
+	meta, err := d.Metadata()
+	w.must(err)
+	d.of.had++
+	if d.by.awaits() {
+		if d.of.open == nil {
+			d.of.open = map[string]bool{}
 		}
-		of.open[by.name] = true
-	})
-	w.held = append(w.held, delivery{Msg: m, of: of, by: by, at: time.Now()})
-	w.note("%s delivered %d, attempt %d", by.name, meta.Sequence.Stream, meta.NumDelivered)
+		d.of.open[d.by.name] = true
+	}
+	d.of.unasked = d.of.unasked || !d.by.awaits()
+	w.held = append(w.held, d)
+	w.note("%s delivered %d, attempt %d", d.by.name, meta.Sequence.Stream, meta.NumDelivered)
 }
 
 func (w *life) mailAt(seq uint64) *mail {
@@ -176,6 +190,7 @@ func (w *life) acknowledge() {
 	w.know(func() {
 		d.of.acked, d.of.timely, d.of.done = true, d.of.timely || timely, d.of.done || timely
 		delete(d.of.open, d.by.name)
+		w.sweeps(d)
 	})
 	w.ack(d)
 }

@@ -52,10 +52,29 @@ func (w *life) never(m *mail, said *seenMessage) error {
 		return errors.New("nobody recorded or reported its completion")
 	case said.State == "terminated" && !m.terminated:
 		return errors.New("no worker gave it up")
+	case w.sends: // When the broker sends is not known before.
+		return nil
 	case slices.Contains(inHand, said.State) && w.pulls == 0:
 		return errors.New("no worker asked for anything")
 	case len(said.Attempts) > w.pulls:
 		return fmt.Errorf("it has %d attempts, and workers asked %d times", len(said.Attempts), w.pulls)
+	}
+	return nil
+}
+
+// attempted holds when a message has no more attempts than workers got it. What came too late for the one who asked nobody got.
+func (w *life) attempted(m *mail, said *seenMessage) error {
+	told := len(said.Attempts)
+	for _, o := range said.Others {
+		told += len(o.Attempts)
+	}
+	switch {
+	case *withForgery:
+		return nil
+	case slices.Contains(inHand, said.State) && m.had+w.empty == 0:
+		return errors.New("no worker had it")
+	case told > m.had+w.empty:
+		return fmt.Errorf("it has %d attempts, and workers had it %d times, or %d times more", told, m.had, w.empty)
 	}
 	return nil
 }
@@ -68,6 +87,7 @@ var waits = append([]string{"published", "completing"}, "delivered", "processing
 
 // agrees holds when everything that is said in the end agrees with what the clients know.
 func (w *life) agrees(s story) error {
+	w.receive() // What the broker sent since.
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, m := range w.letters {
@@ -115,7 +135,7 @@ func (w *life) inTheEnd(m *mail, said *seenMessage) error {
 	case m.timely && (!queue || m.gone) && !slices.Contains([]string{"completed", "outcome_unknown"}, said.State):
 		return errors.New("a worker acknowledged it in time")
 	}
-	return nil
+	return w.attempted(m, said)
 }
 
 // toldBeside reports whether attempts of a consumer are told beside the one by which the message is judged.
