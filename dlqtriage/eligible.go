@@ -1,6 +1,10 @@
 package dlqtriage
 
-import "slices"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // The obstacles that stand in the way of actions, beside those of a plan.
 const (
@@ -29,18 +33,38 @@ func statusObstacles(e Entry, action ActionKind) []Obstacle {
 }
 
 // retryObstacles are what a plan puts in the way of a retry that is done as the request says. That no retry cures it, and how often it was
-// tried, says nothing against one that is edited or goes to another agent.
-func retryObstacles(plan Plan, action ActionKind, p Params) []Obstacle {
+// tried, says nothing against one that is edited or goes to another agent: other says so.
+func retryObstacles(plan Plan, p Params, other bool) []Obstacle {
 	var out []Obstacle
 	judged := []ObstacleCode{BlockedPermanent, BlockedRetriesUsed}
 	for _, o := range plan.Blocked {
 		switch {
 		case o.Code == BlockedNotOpen: // The status was looked at before.
 		case o.Code == BlockedNoPayload && p.As == AsEdited && p.payload() != nil:
-		case slices.Contains(judged, o.Code) && (p.As == AsEdited || action == ActionReassign):
+		case other && slices.Contains(judged, o.Code):
 		default:
 			out = append(out, o)
 		}
+	}
+	return out
+}
+
+// edits reports whether the request itself names something that the message that died did not have.
+func (p Params) edits(action ActionKind) bool {
+	return action == ActionReassign || p.As == AsEdited && (p.Payload != nil || len(p.Headers) > 0 || len(p.Modifications) > 0 || p.Model != "")
+}
+
+// differs reports whether what is sent is other work than what died. An edit that ends where it began is the same work.
+func (k *Known) differs(what retry, diff []Difference) bool {
+	return len(diff) > 0 || !maps.Equal(lowered(k.headers(what)), lowered(k.headers(retry{}))) || len(what.modifications) > 0 ||
+		what.agent != k.Entry.Agent || what.model != "" && what.model != k.Case.Model
+}
+
+// lowered has the names of headers in lower case: they are the same in any.
+func lowered(headers map[string]string) map[string]string {
+	out := make(map[string]string, len(headers))
+	for name, value := range headers {
+		out[strings.ToLower(name)] = value
 	}
 	return out
 }

@@ -83,7 +83,7 @@ func (o *Operation) dryItem(e Entry, looks Looks, p *Policy, now lifecycle.Micro
 	blocked := statusObstacles(e, o.Action)
 	plan := p.PlanFor(CaseOf(e, looks), now)
 	if o.Action.Sends() {
-		blocked = append(blocked, retryObstacles(plan, o.Action, o.Params)...)
+		blocked = append(blocked, retryObstacles(plan, o.Params, o.Params.edits(o.Action))...)
 	}
 	if blocked = unforced(blocked, o.Params.Force); len(blocked) > 0 {
 		return Item{Entry: e.ID, Status: ItemBlocked, Why: blocked[0].Why}

@@ -121,7 +121,7 @@ func (p Plan) Against(action ActionKind, as RetryAs) string {
 	if !action.Sends() {
 		return ""
 	}
-	if all := retryObstacles(p, action, Params{As: as}); len(all) > 0 {
+	if all := retryObstacles(p, Params{As: as}, as == AsEdited || action == ActionReassign); len(all) > 0 {
 		return all[0].Why
 	}
 	if p.Untaken && action == ActionRetry {

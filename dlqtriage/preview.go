@@ -37,14 +37,14 @@ func (k *Known) preview(r Request, id string, p *Policy, c fleet.Contract, now l
 func (k *Known) previewRetry(out *Preview, r Request, id string, p *Policy, c fleet.Contract, now lifecycle.Micros) error {
 	out.plan = p.PlanFor(k.Case, now)
 	what := k.retryOf(r, out.plan, id)
-	out.Blocked = append(out.Blocked, retryObstacles(out.plan, r.Action, r.Params)...)
-	out.Blocked = append(out.Blocked, k.sendObstacles(what, c)...)
 	out.DueAt = now.Add(r.Params.delay(out.plan))
 	out.DuplicateWarning = duplicateWarning(k.Case)
 	m, diff, err := k.message(c, what)
 	if err != nil {
 		return fmt.Errorf("build the message: %w", err)
 	}
+	out.Blocked = append(out.Blocked, retryObstacles(out.plan, r.Params, r.Params.edits(r.Action) && k.differs(what, diff))...)
+	out.Blocked = append(out.Blocked, k.sendObstacles(what, c)...)
 	out.Message, out.Diff = &m, diff
 	return k.preflight(out, p, what)
 }
