@@ -42,8 +42,15 @@ type listener struct {
 	handled uint64
 	failure string
 	on      bool // It listens because OBS_RAW is not fed, not only because it may not be.
+	waits   bool // No publish was seen yet, so nobody knows whether OBS_RAW is fed.
 	lastAt  time.Time
 }
+
+// What is said while attempts are only heard.
+const (
+	saysUnfed = "nothing feeds " + fleet.CaptureRaw + ": publish attempts are seen only while Fleetglass runs; fleetglass provision prints the import that is missing"
+	saysWaits = "no publish was seen yet, so it is not known whether " + fleet.CaptureRaw + " records them; until it does, Fleetglass listens for them itself"
+)
 
 // feed says whether OBS_RAW records attempts.
 type feed int
@@ -111,13 +118,15 @@ func (l *listener) feed(ctx context.Context) (feed, error) {
 		return unfed, err
 	}
 	l.follow(created)
-	if raw.LastSeq == 0 {
-		return unfed, nil
-	}
 	pub, _, err := l.state(ctx, fleet.CapturePub)
 	if err != nil {
 		return unfed, err
 	}
+	if raw.LastSeq == 0 {
+		l.wait(!created.IsZero() && pub.LastSeq == 0 && !l.firstHeld().Known())
+		return unfed, nil
+	}
+	l.wait(false)
 	behind := pub.LastTime.Sub(raw.LastTime)
 	first := l.firstHeld()
 	switch {
@@ -134,6 +143,13 @@ func (l *listener) sure(on bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.on = on
+}
+
+// wait notes whether OBS_RAW has had nothing to record yet.
+func (l *listener) wait(on bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waits = on
 }
 
 // follow forgets what is held where the OBS_RAW that may have recorded it is gone: nobody can tell any more, and an attempt must not count twice.
@@ -286,7 +302,10 @@ func (l *listener) health() (health.Part, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := health.Part{Name: SourceAttempts, Kind: "collector", State: health.BestEffort, LastAt: l.lastAt, Handled: l.handled,
-		Detail: "nothing feeds " + fleet.CaptureRaw + ": publish attempts are seen only while Fleetglass runs"}
+		Detail: saysUnfed}
+	if l.waits && l.handled == 0 {
+		p.Detail = saysWaits
+	}
 	if l.dropped > 0 {
 		p.Detail += "; " + strconv.FormatUint(l.dropped, 10) + " were dropped"
 	}

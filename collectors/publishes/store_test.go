@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -277,6 +278,12 @@ func TestAttemptsAreHeardWhereNothingRecordsThem(t *testing.T) {
 		}
 		return nil
 	})
+	r.eventually(func() error {
+		if p := a.Health()[0]; !strings.HasPrefix(p.Detail, "nothing feeds OBS_RAW") || !strings.Contains(p.Detail, "fleetglass provision") {
+			return fmt.Errorf("health %+v, want what is missing and what to do", p)
+		}
+		return nil
+	})
 	events, err := r.store.Events(t.Context(), "T-1", lifecycle.EventPosition{}, 100)
 	if err != nil {
 		t.Fatal(err)
@@ -295,7 +302,7 @@ func TestAttemptsThatAreRecordedDoNotCountTwice(t *testing.T) {
 	a, err := r.attempts()
 	r.start(a, err)
 	r.eventually(func() error { // Nothing was published yet: whether OBS_RAW is fed is not known, so it listens too.
-		if p := a.Health()[0]; p.State != health.BestEffort {
+		if p := a.Health()[0]; p.State != health.BestEffort || !strings.HasPrefix(p.Detail, "no publish was seen yet") {
 			return fmt.Errorf("health %+v", p)
 		}
 		return nil
