@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -94,6 +95,18 @@ func TestEveryAnswerIsWhatTheDocumentSays(t *testing.T) {
 		for _, query := range []string{"/stats/history?range=30d", "/stats/history?agent=cto&from=80d", "/duplicates?bucket=hour", "/dlq/groups?by=detail", "/dlq/stats?bucket=day"} {
 			path, _, _ := strings.Cut(query, "?")
 			f.asDescribed(Base+query, f.api.huma.OpenAPI().Paths[Base+path].Get, "application/json")
+		}
+	})
+}
+
+func TestACallWithoutParametersIsRefusedOnlyWhereTheDocumentRequiresOne(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sqliteStore)
+	parameters := f.pathParameters()
+	f.describedReads(func(path string, op *huma.Operation) {
+		required := slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool { return p.In == "query" && p.Required })
+		if status := f.do("GET", parameters.Replace(path), "").status; required != (status == http.StatusBadRequest) {
+			t.Errorf("GET %s without parameters: %d, and the document requires a parameter: %t", path, status, required)
 		}
 	})
 }

@@ -17,7 +17,7 @@ type CaseTask struct {
 // CasesQuery is the query of the tasks behind a number of the ledger.
 type CasesQuery struct {
 	TasksQuery
-	Layer string `query:"layer" doc:"Where the duplicates ended. Required."`
+	Layer string `query:"layer" doc:"Where the duplicates ended."`
 }
 
 func (a *API) listCases(ctx context.Context, in *CasesQuery) (*reply[List[CaseTask]], error) {

@@ -85,6 +85,7 @@ func (a *API) describeDuplicates() {
 		failures: []httperr.Code{httperr.InvalidCursor},
 	}, a.listCases)
 	enumerate(a, "/duplicates/cases", "layer", lifecycle.Layers())
+	queryParameter(a.huma.OpenAPI().Paths[Base+"/duplicates/cases"].Get, "layer").Required = true
 	enumerateTasks(a, "/duplicates/cases")
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -126,12 +127,23 @@ func connect(cfg Config, log *slog.Logger, watch *presence) (*nats.Conn, error) 
 	}
 	nc, err := nats.Connect(strings.Join(servers, ","), options...)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %v: %w", cfg.NATSURL, err)
+		return nil, fmt.Errorf("connect to %v: %w%s", cfg.NATSURL, err, adviceOn(err))
 	}
 	if watch != nil {
 		watch.connected(nc)
 	}
 	return nc, nil
+}
+
+// adviceOn says what to look at when no server of the broker takes the connection; empty where the error says it itself.
+func adviceOn(err error) string {
+	switch {
+	case errors.Is(err, nats.ErrNoServers):
+		return ": no server answers there; is the address right, does the broker run, and may this machine reach it?"
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
+		return ": the broker does not take these credentials; look at --nats-user and --nats-password, or --nats-creds, or --nats-cert"
+	}
+	return ""
 }
 
 // connectionLog logs what becomes of a connection; watch, which may be nil, notices restarts of the broker.

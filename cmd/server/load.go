@@ -82,7 +82,7 @@ func load(args []string, env environment, out io.Writer) (*loaded, error) {
 		return nil, fmt.Errorf("build the command line: %w", err)
 	}
 	if l.context, err = parser.Parse(args); err != nil && !helped {
-		return nil, errors.Join(problems.err(), err)
+		return nil, errors.Join(problems.err(), explainParse(err))
 	}
 	if helped {
 		return nil, errHelp
@@ -96,6 +96,20 @@ func load(args []string, env environment, out io.Writer) (*loaded, error) {
 	}
 	l.cli.InForce = l.inForce(&file, env)
 	return &l, problems.err()
+}
+
+// explainParse adds to what the command line lacks, or has too much, where to read what it takes.
+func explainParse(err error) error {
+	var wrong *kong.ParseError
+	lacks := strings.HasPrefix(err.Error(), "expected ") || strings.HasPrefix(err.Error(), "missing flags: ")
+	if !errors.As(err, &wrong) || wrong.Context == nil || !lacks && !strings.HasPrefix(err.Error(), "unexpected argument ") {
+		return err
+	}
+	command, _, _ := strings.Cut(wrong.Context.Command(), " <")
+	if word, found := strings.CutPrefix(err.Error(), "unexpected argument "); found && !slices.Contains(wrong.Context.Args, command) {
+		return fmt.Errorf("there is no command %s; fleetglass --help lists the commands", word)
+	}
+	return fmt.Errorf("%w; fleetglass %s --help says what it takes", err, command)
 }
 
 // configFile finds the name of the configuration file, which must be known before the others can be resolved.

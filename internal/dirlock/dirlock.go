@@ -16,8 +16,11 @@ func Take(dir, name string) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lockFile(f); err != nil {
-		return nil, errors.Join(fmt.Errorf("directory %s is in use by another process: %w", dir, err), f.Close())
+	switch taken, err := lockFile(f); {
+	case taken:
+		return nil, errors.Join(fmt.Errorf("directory %s is in use by another process; stop that one first, or name another directory", dir), f.Close())
+	case err != nil:
+		return nil, errors.Join(fmt.Errorf("lock directory %s: %w", dir, err), f.Close())
 	}
 	return f, nil
 }

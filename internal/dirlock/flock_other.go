@@ -5,4 +5,4 @@ package dirlock
 import "os"
 
 // lockFile does nothing where the system has no advisory locks: one process per directory is then up to the user.
-func lockFile(*os.File) error { return nil }
+func lockFile(*os.File) (taken bool, err error) { return false, nil }

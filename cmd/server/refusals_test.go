@@ -1,0 +1,48 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fleetglass/internal/dirlock"
+	"fleetglass/internal/embednats"
+)
+
+// Whoever starts the program for the first time reads from the error what to change.
+func TestACommandThatCannotBeginSaysWhatToChange(t *testing.T) {
+	t.Parallel()
+	guarded, err := embednats.Start(embednats.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0", Password: "kept-away"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = guarded.Close() })
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "fleetglass.db"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	holder, err := dirlock.Take(dir, "fleetglass.lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = holder.Close() })
+	for _, tt := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"provision --nats-url nats://127.0.0.1:1", 1, "no server answers there"},
+		{"provision --nats-url " + guarded.URL(), 1, "--nats-user and --nats-password, or --nats-creds"},
+		{"rebuild --data-dir " + dir, 1, "is in use by another process; stop that one first, or name another directory"},
+		{"taks", 2, "there is no command taks; fleetglass --help lists the commands"},
+		{"alerts what", 2, "unexpected argument what; fleetglass alerts --help says what it takes"},
+		{"task", 2, "expected \"<id>\"; fleetglass task --help says what it takes"},
+	} {
+		var out bytes.Buffer
+		if code := run(t.Context(), strings.Fields(tt.args), vars(), &out, &out); code != tt.code || !strings.Contains(out.String(), tt.want) {
+			t.Errorf("%s: exit code %d, %q; want %d and %q", tt.args, code, out.String(), tt.code, tt.want)
+		}
+	}
+}
