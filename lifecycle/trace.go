@@ -348,15 +348,15 @@ func (r ranks) place(e *Event) causalPlace {
 }
 
 // of ranks an event with its message, else with the last message that was stored by then of those whose id it names, else with the newest one; publish
-// attempts, which may have stored nothing, come before everything.
+// attempts of an id that nothing is stored under come before everything.
 func (r ranks) of(e *Event, about About) int {
 	if rank, ok := r.byKey[e.Message]; ok {
 		return rank
 	}
-	if about == AboutPublish {
+	named := r.byMsgID[e.Detail.MsgID]
+	if about == AboutPublish && len(named) == 0 {
 		return -1
 	}
-	named := r.byMsgID[e.Detail.MsgID]
 	for i := len(named) - 1; i >= 0; i-- {
 		if i == 0 || named[i].stored <= e.At.Add(bindingSlack) {
 			return named[i].rank

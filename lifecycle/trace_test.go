@@ -109,6 +109,16 @@ func TestCausalOrderIgnoresClocks(t *testing.T) {
 	}
 }
 
+// What publishes a retry stands with the retry's message, behind the death of the one before.
+func TestThePublishOfARetryStandsWithItsMessage(t *testing.T) {
+	t.Parallel()
+	inOrder(t, parseScenario(t, `publish_attempted 0s task=T msgid=T
+		published 0s seq=1 task=T msgid=T
+		terminated 2s seq=1 n=1 cseq=1
+		publish_attempted 9s task=T msgid=T:r1
+		published 9s seq=2 task=T msgid=T:r1`), "publish_attempted+0s published+0s terminated+2s publish_attempted+9s published+9s")
+}
+
 // inOrder checks the causal order of events that come in the reverse order of the scenario.
 func inOrder(t *testing.T, events []Event, want string) {
 	t.Helper()

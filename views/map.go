@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"fleetglass/lifecycle"
 )
@@ -194,4 +195,13 @@ func (p MapPage) edges(l mapLayout) []mapEdge {
 // edgeWidth grows with the logarithm, so that little is seen beside much.
 func edgeWidth(n, most int64) float64 {
 	return 1 + 5*math.Log1p(float64(n))/math.Log1p(float64(most))
+}
+
+// heldInLines keeps each number with its word where the cell is too narrow for all.
+func heldInLines(held string) string {
+	parts := strings.Split(held, ", ")
+	for i := range parts {
+		parts[i] = inOneLine(parts[i])
+	}
+	return strings.Join(parts, ", ")
 }
