@@ -42,6 +42,7 @@ func (c *Collector) gaps(batch []delivery) []lifecycle.Gap {
 		gaps = append(gaps, lifecycle.Gap{Source: c.name.String(), From: h.from, To: h.to, FromSeq: h.fromSeq, ToSeq: h.toSeq,
 			Reason: fmt.Sprintf("%d lines were discarded before they were read", h.lost)})
 	}
+	c.status.others(c.holes.others)
 	return gaps
 }
 

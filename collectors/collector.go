@@ -30,6 +30,9 @@ type Collector struct {
 	holes       holes  // Of a whole stream.
 	losses      losses // Of a shard.
 
+	stored uint64        // Up to here lines are stored, or are in the gap below.
+	shared lifecycle.Gap // Of the time in which another Fleetglass reads the same durable.
+
 	deliveries slicePool[delivery]
 	events     slicePool[lifecycle.Event]
 }
@@ -124,7 +127,7 @@ func (c *Collector) session(ctx context.Context) error {
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		c.watch(watching, consumer)
+		c.watch(watching, stream, consumer)
 	}()
 	defer func() { stopWatching(); <-watched }()
 	c.status.set(health.OK, "")
@@ -191,10 +194,12 @@ func (c *Collector) open(ctx context.Context) (lifecycle.StreamID, jetstream.Con
 	if err != nil {
 		return lifecycle.StreamID{}, nil, fmt.Errorf("find stream %s: %w", c.src.Stream, err)
 	}
-	id := c.name
-	id.Epoch = lifecycle.MicrosOf(stream.CachedInfo().Created)
+	id := c.incarnation(stream)
 	consumer, err := c.openDurable(ctx, stream)
 	if err != nil {
+		return id, nil, err
+	}
+	if consumer, err = c.catchUp(ctx, stream, consumer); err != nil {
 		return id, nil, err
 	}
 	c.resume(id, consumer.CachedInfo())
@@ -202,6 +207,13 @@ func (c *Collector) open(ctx context.Context) (lifecycle.StreamID, jetstream.Con
 		c.participant.idle()
 	}
 	return id, consumer, nil
+}
+
+// incarnation is the capture stream with its epoch.
+func (c *Collector) incarnation(stream jetstream.Stream) lifecycle.StreamID {
+	id := c.name
+	id.Epoch = lifecycle.MicrosOf(stream.CachedInfo().Created)
+	return id
 }
 
 // openDurable finds the durable, and makes it where it is missing or not as it should be. Whoever observes need not be allowed to make
@@ -266,7 +278,7 @@ func (c *Collector) resume(stream lifecycle.StreamID, info *jetstream.ConsumerIn
 }
 
 // watch measures the backlog until ctx is done.
-func (c *Collector) watch(ctx context.Context, consumer jetstream.Consumer) {
+func (c *Collector) watch(ctx context.Context, stream lifecycle.StreamID, consumer jetstream.Consumer) {
 	for {
 		info, err := consumer.Info(ctx)
 		switch {
@@ -277,6 +289,7 @@ func (c *Collector) watch(ctx context.Context, consumer jetstream.Consumer) {
 		default:
 			c.status.backlog(info.NumPending+uint64(info.NumAckPending), c.cfg.Now())
 			c.findLosses(ctx, consumer)
+			c.findElsewhere(ctx, stream, info)
 		}
 		if !sleep(ctx, c.cfg.Watch) {
 			return

@@ -71,6 +71,13 @@ func keep(line collectors.Line, _ collectors.Streams, into *lifecycle.Batch) err
 	return nil
 }
 
+// useStore lets the collectors that are started from now on write into another store.
+func (b *bench) useStore(rec *recorder) {
+	b.t.Helper()
+	b.rec, b.cfg.Appender, b.cfg.Watermarks = rec, rec, rec
+	b.cfg.Incarnations = incarnations(b.t, b.js, rec)
+}
+
 func (b *bench) createStream(cfg jetstream.StreamConfig) {
 	b.t.Helper()
 	cfg.Name, cfg.Subjects = "LINES", []string{"lines.>"}

@@ -37,6 +37,7 @@ func (c *Collector) commit(ctx context.Context, b *lineBatch) error {
 		p.Seq, p.At = d.last, d.upTo
 	}
 	d.batch.Watermarks = c.watermarks(p)
+	d.batch.Reached = map[string]uint64{c.storedMark(p.Stream): d.last}
 	added, err := c.append(ctx, b)
 	if err != nil {
 		return fmt.Errorf("store batch: %w", err)

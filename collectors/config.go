@@ -46,6 +46,7 @@ type Source struct {
 	Resolves       bool    // Its decoder asks [Streams] for incarnations.
 	Answers        bool    // Its lines are answers: its decoder asks [Streams] who else takes the message.
 	Optional       bool    // The stream may be missing without that being a failure.
+	Edited         bool    // Others remove single lines from the stream.
 
 	Consumer func(Line) (ConsumerRef, bool) // Optional. The consumer that a line names: the broker is asked for it, and the decoder for its [Sight].
 	Leaving  func(Line) (MessageRef, bool)  // Optional. The message that a line says has left its stream: the broker is asked whether it is there.

@@ -1,6 +1,10 @@
 package collectors
 
-import "fleetglass/lifecycle"
+import (
+	"cmp"
+
+	"fleetglass/lifecycle"
+)
 
 // hole is a span of a capture stream that was discarded before anybody read it.
 type hole struct {
@@ -17,12 +21,16 @@ type holes struct {
 	stream    uint64           // Highest stream sequence seen delivered for the first time.
 	at        lifecycle.Micros // Store time of that line.
 	elsewhere uint64           // Deliveries since that line that others got.
+	others    lifecycle.Micros // Store time of the last line before others got the first one; zero for never.
 }
 
 // next takes one delivery in and returns the hole before it, if there is one.
 func (h *holes) next(consumer, stream, deliveries uint64, at lifecycle.Micros) (hole, bool) {
 	if consumer > h.consumer {
-		h.elsewhere += consumer - h.consumer - 1
+		if skipped := consumer - h.consumer - 1; skipped > 0 {
+			h.elsewhere += skipped
+			h.others = cmp.Or(h.others, h.at, at)
+		}
 		h.consumer = consumer
 	}
 	if deliveries > 1 || stream <= h.stream {

@@ -61,6 +61,9 @@ func (r *recorder) Append(ctx context.Context, b lifecycle.Batch) (lifecycle.App
 		r.sizes = append(r.sizes, len(b.Events))
 	}
 	maps.Copy(r.watermarks, b.Watermarks)
+	for source, seq := range b.Reached {
+		r.watermarks[source] = max(r.watermarks[source], lifecycle.ReachedText(seq))
+	}
 	return done, nil
 }
 
@@ -68,6 +71,17 @@ func (r *recorder) Watermark(_ context.Context, source string) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.watermarks[source], nil
+}
+
+// copy is a backup.
+func (r *recorder) copy() *recorder {
+	out := newRecorder()
+	r.look(func(r *recorder) {
+		maps.Copy(out.events, r.events)
+		maps.Copy(out.gaps, r.gaps)
+		maps.Copy(out.watermarks, r.watermarks)
+	})
+	return out
 }
 
 func (r *recorder) setRefuse(refuse func(lifecycle.Batch) error) {

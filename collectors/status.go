@@ -1,6 +1,7 @@
 package collectors
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -30,8 +31,20 @@ type status struct {
 	upTo  lifecycle.Micros // Store time of the last line committed.
 	last  uint64           // Highest sequence committed.
 	drain drain
-	gone  string // Why the broker does not say how the durable is; empty when it does.
+	gone  string           // Why the broker does not say how the durable is; empty when it does.
+	since lifecycle.Micros // Store time of the last line before others got the first one; zero for never.
+	share share
 }
+
+// share says that another Fleetglass with a store of its own reads the same durable.
+type share struct {
+	durable string    // Empty when nobody does.
+	seq     uint64    // The last line that was acknowledged for the other store.
+	at      time.Time // When that was found.
+}
+
+// shareOver is how long no line is acknowledged for another store until nobody else is said to read.
+const shareOver = time.Minute
 
 func newStatus(name string) *status {
 	return &status{part: health.Part{Name: name, Kind: "collector", State: health.Starting}}
@@ -63,6 +76,9 @@ func (s *status) committed(d *decoded, newEvents int, now time.Time) {
 	s.part.Handled, s.part.Quarantine = s.stats.Lines, s.stats.Quarantined
 	s.part.LastAt = now
 	s.upTo, s.last = max(s.upTo, d.upTo), max(s.last, d.last)
+	if d.last > s.share.seq && now.Sub(s.share.at) > shareOver {
+		s.share = share{}
+	}
 	if s.part.State != health.Behind {
 		s.part.State, s.part.Detail = health.OK, ""
 	}
@@ -127,6 +143,32 @@ func (d *drain) note(pending uint64, now time.Time) {
 	d.from, d.pending = now, pending
 }
 
+// others notes since when others get lines too: replicas, or another Fleetglass.
+func (s *status) others(since lifecycle.Micros) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.since = cmp.Or(s.since, since)
+}
+
+func (s *status) othersSince() lifecycle.Micros {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.since
+}
+
+// shares notes that a line of the durable was acknowledged for another store.
+func (s *status) shares(durable string, seq uint64, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.share = share{durable: durable, seq: seq, at: now}
+}
+
+func (s *status) sharing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.share.durable != ""
+}
+
 // unreachable notes that the broker does not say how the durable is.
 func (s *status) unreachable(why string) {
 	s.mu.Lock()
@@ -138,8 +180,12 @@ func (s *status) snapshot() (health.Part, Stats) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	part := s.part
-	if s.gone != "" && part.State != health.Down {
+	switch {
+	case part.State == health.Down:
+	case s.gone != "":
 		part.State, part.Detail = health.Down, s.gone
+	case s.share.durable != "":
+		part.State, part.Detail = health.Down, errShared(s.share.durable).Error()+", then restart the other"
 	}
 	return part, s.stats
 }

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"time"
 )
@@ -22,12 +23,13 @@ type Batch struct {
 	Quarantined []QuarantinedLine
 	Gaps        []Gap
 	Consumers   []ConsumerState
-	Watermarks  map[string]string // Positions of sources that have no durable consumer, by source name.
+	Watermarks  map[string]string // Positions of sources, by source name. The last one counts.
+	Reached     map[string]uint64 // Up to which sequence sources are stored, by source name. The highest counts, whatever the order in which replicas store.
 }
 
 // Empty reports whether the batch has nothing to store.
 func (b Batch) Empty() bool {
-	return len(b.Events)+len(b.Payloads)+len(b.Quarantined)+len(b.Gaps)+len(b.Consumers)+len(b.Watermarks) == 0
+	return len(b.Events)+len(b.Payloads)+len(b.Quarantined)+len(b.Gaps)+len(b.Consumers)+len(b.Watermarks)+len(b.Reached) == 0
 }
 
 // Add adds another batch. If both name a watermark, that of the other counts.
@@ -41,7 +43,16 @@ func (b *Batch) Add(o Batch) {
 		b.Watermarks = map[string]string{}
 	}
 	maps.Copy(b.Watermarks, o.Watermarks)
+	if b.Reached == nil {
+		b.Reached = map[string]uint64{}
+	}
+	for source, seq := range o.Reached {
+		b.Reached[source] = max(b.Reached[source], seq)
+	}
 }
+
+// ReachedText is how [Batch.Reached] is kept among the watermarks: with so many digits that texts have the order of the numbers.
+func ReachedText(seq uint64) string { return fmt.Sprintf("%020d", seq) }
 
 // Appended is what a batch did.
 type Appended struct {
@@ -241,7 +252,7 @@ type FleetReader interface {
 	Gaps(ctx context.Context, from, to Micros, limit int) ([]Gap, error)
 	// Quarantine returns the quarantined lines, latest first, at most limit, and how many there are.
 	Quarantine(ctx context.Context, limit int) ([]QuarantinedLine, int64, error)
-	// Watermark returns the position of a source, empty when it has none.
+	// Watermark returns the position of a source, empty when it has none. Up to where a source is stored it returns as [ReachedText].
 	Watermark(ctx context.Context, source string) (string, error)
 }
 

@@ -160,7 +160,7 @@ func (c *Collector) start(ctx context.Context, found streams, name string) (*rea
 		subject = c.subjects()
 	}
 	reading, err := collectors.New(cfg, collectors.Source{
-		Name: Name, Stream: name, Subject: subject, Decode: Decode, AfterPublishes: true, Resolves: true, Optional: true,
+		Name: Name, Stream: name, Subject: subject, Decode: Decode, AfterPublishes: true, Resolves: true, Optional: true, Edited: true,
 	})
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 // NewKV returns the collector of the NATS KV bucket task-idempotency. It reads the stream behind the bucket, so that revisions written
 // while nobody looked are read later, as far as the bucket's history reaches. A fleet without the bucket is not a failure.
 func NewKV(cfg collectors.Config) (*collectors.Collector, error) {
-	return collectors.New(cfg, collectors.Source{Name: "idempotency", Stream: bucketStream, Decode: DecodeKV, AfterPublishes: true, Optional: true})
+	return collectors.New(cfg, collectors.Source{Name: "idempotency", Stream: bucketStream, Decode: DecodeKV, AfterPublishes: true, Optional: true, Edited: true})
 }
 
 const (

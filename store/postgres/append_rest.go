@@ -26,6 +26,8 @@ ON CONFLICT (stream, name) DO UPDATE SET observed = excluded.observed, state = e
 WHERE consumers.observed <= excluded.observed`
 	upsertWatermark = `INSERT INTO watermarks (source, position) VALUES ($1, $2)
 ON CONFLICT (source) DO UPDATE SET position = excluded.position`
+	upsertReached = `INSERT INTO watermarks (source, position) VALUES ($1, $2)
+ON CONFLICT (source) DO UPDATE SET position = greatest(watermarks.position, excluded.position)`
 )
 
 // queueRest queues all of a batch but its events and payloads, each table in the order of its keys.
@@ -37,6 +39,9 @@ func (s *Store) queueRest(writes *pgx.Batch, b lifecycle.Batch) error {
 	}
 	for _, source := range slices.Sorted(maps.Keys(b.Watermarks)) {
 		writes.Queue(upsertWatermark, []byte(source), []byte(b.Watermarks[source]))
+	}
+	for _, source := range slices.Sorted(maps.Keys(b.Reached)) {
+		writes.Queue(upsertReached, []byte(source), []byte(lifecycle.ReachedText(b.Reached[source])))
 	}
 	return nil
 }

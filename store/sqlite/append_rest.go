@@ -53,6 +53,11 @@ func (w *writer) putRest(b *lifecycle.Batch) error {
 			return fmt.Errorf("store watermark of %s: %w", source, err)
 		}
 	}
+	for source, seq := range b.Reached {
+		if err := w.statement(upsertReached).text(source).text(lifecycle.ReachedText(seq)).exec(); err != nil {
+			return fmt.Errorf("store how far %s is stored: %w", source, err)
+		}
+	}
 	return nil
 }
 
@@ -90,5 +95,7 @@ func (w *writer) putConsumer(c lifecycle.ConsumerState) error {
 	}
 	return w.statement(upsertConsumer).int(stream).text(c.Name).int(int64(c.ObservedAt)).blob(state).exec()
 }
+
+const upsertReached = `INSERT INTO watermarks (source, position) VALUES (?, ?) ON CONFLICT (source) DO UPDATE SET position = max(position, excluded.position)`
 
 const upsertWatermark = `INSERT INTO watermarks (source, position) VALUES (?, ?) ON CONFLICT (source) DO UPDATE SET position = excluded.position`

@@ -126,6 +126,10 @@ func fleetWatermarks(t *testing.T, s Store) {
 	mustStore(t, s, lifecycle.Batch{Watermarks: map[string]string{"firestore": "2\x00\xff"}})
 	check("firestore", "2\x00\xff")
 	check("kv", "9")
+	mustStore(t, s, lifecycle.Batch{Reached: map[string]uint64{"acks": 10, "reports": 1 << 53}})
+	mustStore(t, s, lifecycle.Batch{Reached: map[string]uint64{"acks": 9, "reports": 0}}) // Of a replica that was slower.
+	check("acks", lifecycle.ReachedText(10))
+	check("reports", lifecycle.ReachedText(1<<53))
 }
 
 func fleetRollups(t *testing.T, s Store) {
