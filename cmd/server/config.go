@@ -115,6 +115,14 @@ type Config struct {
 // Embedded reports whether the broker runs in this process.
 func (c Config) Embedded() bool { return len(c.NATSURL) == 0 }
 
+// shownName is what every page says this installation is: a demonstration says so itself, unless it has a name.
+func (c Config) shownName() string {
+	if c.Environment == "" && c.Demo {
+		return "demo"
+	}
+	return c.Environment
+}
+
 // Authenticated reports whether people and programs must say who they are.
 func (c Config) Authenticated() bool { return c.hasTokens() || c.OIDCIssuer != "" }
 

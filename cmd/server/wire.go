@@ -221,7 +221,7 @@ func (a *App) serveHTTP(ctx context.Context, cfg Config, metrics *telemetry.Regi
 	}
 	tools.Register(a.routes)
 	pages, err := web.New(web.Config{
-		Query: ask, Hub: hub, Health: a.health, TaskJSON: calls.TaskJSON, Now: a.clock.Now, Log: a.log, Environment: cfg.Environment, Access: authorizer,
+		Query: ask, Hub: hub, Health: a.health, TaskJSON: calls.TaskJSON, Now: a.clock.Now, Log: a.log, Environment: cfg.shownName(), Access: authorizer,
 		Server: a.agents, Prefix: cfg.Prefix, Reconcile: a.reports, SignIn: signIn, Limits: cfg.limits(), Mask: a.mask, Reveal: revealer, Actions: a.triage.actions, Operations: a.triage.operations, Denied: deniedActions(denied),
 		Alerts: a.board.service, TellsAlerts: cfg.TellsOfAlerts(),
 		Doctor: a.doctor.Report, Audit: store, Upgrade: a.upgrade.Progress,
