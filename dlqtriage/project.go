@@ -65,15 +65,17 @@ func retried(by lifecycle.MessageKey, name string) (lifecycle.MessageKey, error)
 	return k, err
 }
 
-// classify takes the word of a person or of the rules, else that of whoever wrote the dead-letter entry: also where no rule matched.
+// classify takes the word of a person, else that of whoever wrote the dead-letter entry, else that of the rules. An entry that says what the rules said is
+// ours, or agrees: then the rule and its evidence say more.
 func (e *Entry) classify(m lifecycle.MessageFacts) {
 	e.Category = Unclassified
 	c, d := m.Classified, m.Dead
 	said := d != nil && entryClass(*d).Category != Unclassified
-	unruled := c == nil || (c.By == ByRules && c.Rule == "") // Nobody classified it, or no rule matched.
+	ruled := c != nil && c.By == ByRules
+	overruled := said && (c == nil || (ruled && (c.Rule == "" || entryClass(*d).Category != categoryOf(c.Category) || entryClass(*d).Detail != c.Detail)))
 	switch {
-	case c != nil && (!unruled || !said):
-		e.Class = Class{Category: categoryOf(c.Category), Detail: c.Detail, Kind: Kind(c.Kind)}
+	case c != nil && !overruled:
+		e.Class = classSaid(*c)
 		e.Classification = Classification{Rule: c.Rule, Evidence: c.Evidence, By: c.By, At: c.At}
 	case said:
 		e.Class = entryClass(*d)
@@ -81,6 +83,10 @@ func (e *Entry) classify(m lifecycle.MessageFacts) {
 			Rule: ruleEntry, By: ByRules, At: d.At, Evidence: []lifecycle.Evidence{{Source: string(sourceEntry), Text: d.Category}},
 		}
 	}
+}
+
+func classSaid(c lifecycle.ClassFacts) Class {
+	return Class{Category: categoryOf(c.Category), Detail: c.Detail, Kind: Kind(c.Kind)}
 }
 
 // entryClass is what the writer of a dead-letter entry says of why. Some write the detail in the place of the category.

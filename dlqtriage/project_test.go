@@ -102,6 +102,13 @@ func TestAnEntryFollowsFromTheFactsOfItsMessage(t *testing.T) {
 			Path: dlqtriage.PathMaxDeliveries, Status: dlqtriage.StatusOpen, Class: dlqtriage.Class{Category: dlqtriage.Unclassified}, Deliveries: 3,
 			Reason: "maximum deliveries reached: it was delivered 3 times",
 		}},
+		"what its entry says beats what the rules found": {[]lifecycle.Event{stored(), delivered, attempt(lifecycle.MaxDeliveries, 2, ""), overflow, copied}, dlqtriage.Entry{
+			Path: dlqtriage.PathTerminated, Status: dlqtriage.StatusOpen, Class: dlqtriage.Class{Category: dlqtriage.Transient, Detail: "network_transient", Kind: dlqtriage.KindTransient},
+			Deliveries: 3, DLQStream: "DLQ", DLQSeq: 5,
+		}},
+		"a person's word beats what its entry says": {[]lifecycle.Event{stored(), delivered, attempt(lifecycle.MaxDeliveries, 2, ""), person, copied}, dlqtriage.Entry{
+			Path: dlqtriage.PathTerminated, Status: dlqtriage.StatusOpen, Class: dlqtriage.Class{Category: dlqtriage.Permanent}, Deliveries: 3, DLQStream: "DLQ", DLQSeq: 5,
+		}},
 		"no consumer takes it": {[]lifecycle.Event{stored(), orphaned}, dlqtriage.Entry{
 			Path: dlqtriage.PathFilterRejected, Status: dlqtriage.StatusOpen, Class: dlqtriage.Class{Category: dlqtriage.Unclassified},
 			Reason: "no consumer takes the subject genbrain.agents.cto.tasks.review",

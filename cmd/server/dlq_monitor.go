@@ -67,7 +67,7 @@ func (a *App) monitorDeadLetters(cfg Config, js jetstream.JetStream, store datab
 	}
 	m, err := monitor.New(monitor.Config{
 		JetStream: js, Contract: contract(cfg), Store: monitorStore{store, appender, live.WrapDecisions(store, hub, nil)}, ReadTo: a.entriesRead, PublishesRead: a.publishesRead, Policy: a.policy.Policy,
-		Actions: a.triage.actions, OnlyQuarantine: !cfg.MonitorsDLQ(),
+		Actions: a.triage.actions, OnlyLook: !cfg.MonitorsDLQ(),
 		OrphanAfter: cfg.orphanAfter(), Every: time.Duration(cfg.Poll), Now: now, Logger: a.log,
 	})
 	if err != nil {

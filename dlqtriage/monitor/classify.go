@@ -14,7 +14,40 @@ const stalled = 30 * time.Second
 
 // Looks reports whether the monitor looks at what dies. It is safe for concurrent use.
 func (m *Monitor) Looks() bool {
-	return !m.cfg.OnlyQuarantine && m.cfg.Now().UnixNano()-m.looked.Load() < int64(stalled)
+	return m.cfg.Now().UnixNano()-m.looked.Load() < int64(stalled)
+}
+
+// What another monitor is to copy may wait for it for ever, so that a turn looks only at what died lately, by whichever clock.
+const (
+	lately     = 5 * time.Minute
+	everything = time.Minute // How often all of it is looked at: a death may be found out long after it.
+)
+
+// lookAgain looks at what died and has no entry in the queue of another monitor.
+func (m *Monitor) lookAgain(ctx context.Context) error {
+	now, after := m.cfg.Now(), &dlqtriage.EntryCursor{FailedAt: m.cfg.now().Add(-lately)}
+	whole := now.Sub(m.all) >= everything
+	if whole {
+		after = nil
+	}
+	for {
+		page, err := m.cfg.Store.Uncopied(ctx, always, after, pageSize)
+		if err != nil {
+			return fmt.Errorf("look for dead messages without an entry: %w", err)
+		}
+		if err := m.look(ctx, page); err != nil {
+			return err
+		}
+		if len(page) < pageSize {
+			break
+		}
+		last := page[len(page)-1]
+		after = &dlqtriage.EntryCursor{FailedAt: last.FailedAt, ID: last.ID}
+	}
+	if whole {
+		m.all = now
+	}
+	return nil
 }
 
 // look lets the rules say why messages died of which nobody has said it yet, also that no rule matches. It waits neither for the queue nor for a

@@ -50,8 +50,8 @@ type Config struct {
 	// Optional; by default all are. Up to when the publish lines of the messages of a stream are stored; zero while that is not known.
 	PublishesRead func(stream string) lifecycle.Micros
 
-	Actions        Settler // Optional; without it messages in flight are not quarantined.
-	OnlyQuarantine bool    // Optional; default false. Dead messages are another monitor's.
+	Actions  Settler // Optional; without it messages in flight are not quarantined.
+	OnlyLook bool    // Optional; default false. Dead messages are another monitor's to copy: this one says why they died.
 
 	Reader      string           // Optional; the durable through which entries are read, default that of the collector.
 	Holder      string           // Optional; who claims, for people. Default the package's name.

@@ -7,6 +7,7 @@ import (
 
 	"fleetglass/dlqtriage"
 	"fleetglass/dlqtriage/monitor"
+	"fleetglass/fleet"
 	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
 )
@@ -78,8 +79,21 @@ func TestAMonitorThatTakesNoTurnsDoesNotLook(t *testing.T) {
 	if now = now.Add(time.Minute); m.Looks() {
 		t.Error("a monitor that took no turn for a minute looks")
 	}
-	cfg.OnlyQuarantine = true
-	if m, err = monitor.New(cfg); err != nil || m.Looks() {
-		t.Errorf("a monitor of quarantines only looks: %v", err)
+}
+
+func TestWhatAnotherMonitorIsToCopyIsClassifiedAndLeftToIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	given := w.dies("cto", "given-up", terminated("authority_exceeded: spending $4,200"))
+	w.run(2, func(c *monitor.Config) { c.OnlyLook = true })
+	later := w.dies("cto", "later", terminated("impossible_task: nobody can"))
+	for seq, want := range map[uint64]string{given: "authority_exceeded", later: "impossible_task"} {
+		if e := w.looked(seq); e.Category != dlqtriage.Permanent || e.Detail != want || e.Classification.By != dlqtriage.ByRules {
+			t.Errorf("%d: %+v", seq, e)
+		}
+	}
+	queue, err := w.js.Stream(t.Context(), fleet.StreamDLQ)
+	if err != nil || queue.CachedInfo().State.Msgs != 0 {
+		t.Errorf("the queue of another monitor is %+v, %v", queue.CachedInfo().State, err)
 	}
 }

@@ -18,6 +18,7 @@ type Monitor struct {
 	cfg     Config
 	planned map[lifecycle.MessageKey]lifecycle.Micros // When the death was that is planned already.
 	looked  atomic.Int64                              // When it looked last, in nanoseconds since 1970.
+	all     time.Time                                 // When it looked at everything that died, where it copies nothing.
 
 	*health.Turns // How the monitor is.
 }
@@ -62,7 +63,9 @@ func (m *Monitor) turn(ctx context.Context) (again bool, err error) {
 		more, err := m.work(ctx, dlqtriage.QueueQuarantine, m.quarantine)
 		again, errs = again || more, append(errs, err)
 	}
-	if !m.cfg.OnlyQuarantine {
+	if m.cfg.OnlyLook {
+		errs = append(errs, m.lookAgain(ctx))
+	} else {
 		if err := m.plan(ctx); err != nil {
 			return false, errors.Join(append(errs, err)...)
 		}

@@ -111,7 +111,7 @@ func TestAMessageInFlightIsQuarantined(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.run(2, func(c *monitor.Config) { c.Actions, c.OnlyQuarantine = actions, true })
+	w.run(2, func(c *monitor.Config) { c.Actions, c.OnlyLook = actions, true })
 	asked := quarantine(t, w.store, key)
 	testkit.Eventually(t, patience, func() error {
 		a, err := actions.Action(t.Context(), asked.ID)
@@ -160,7 +160,7 @@ func TestAMessageThatIsAnsweredMeanwhileIsNotQuarantined(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.run(1, func(c *monitor.Config) { c.Actions, c.OnlyQuarantine = actions, true })
+	w.run(1, func(c *monitor.Config) { c.Actions, c.OnlyLook = actions, true })
 	testkit.Eventually(t, patience, func() error {
 		a, err := actions.Action(t.Context(), asked.ID)
 		if err == nil && (a.Status != dlqtriage.ActionFailed || a.Why == "") {
