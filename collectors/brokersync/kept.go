@@ -40,9 +40,13 @@ func (v view) shared(m lifecycle.MessageFacts) bool {
 
 // shares reports whether a message is one as one of several consumers has it: as the one has it that it names.
 func (v view) shares(m lifecycle.MessageFacts) bool {
-	return v.Kept && slices.ContainsFunc(v.Consumers, func(c Consumer) bool {
-		return !c.Watches && c.Name == m.Consumer && (m.Stored == nil || lifecycle.MatchesAny(c.Filters, m.Stored.Subject))
-	})
+	for i := range v.Consumers { // There may be a thousand: none is copied.
+		c := &v.Consumers[i]
+		if v.Kept && !c.Watches && c.Name == m.Consumer && (m.Stored == nil || lifecycle.MatchesAny(c.Filters, m.Stored.Subject)) {
+			return true
+		}
+	}
+	return false
 }
 
 // takes reports whether a consumer delivers a message: in a work queue the only one does, in another stream each workers' consumer that takes its subject.

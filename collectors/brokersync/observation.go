@@ -95,9 +95,10 @@ type view struct {
 // consumerOf is the consumer that a message is delivered by: the one whose filters match its subject, else the one that is named by
 // its lines. Filters of a work queue do not overlap.
 func (v view) consumerOf(m lifecycle.MessageFacts) *Consumer {
+	shared := v.shares(m)
 	for i := range v.Consumers {
 		c := &v.Consumers[i]
-		if c.Watches || (v.shares(m) && c.Name != m.Consumer) {
+		if c.Watches || (shared && c.Name != m.Consumer) {
 			continue
 		}
 		if m.Stored != nil && m.Stored.Subject != "" {
