@@ -433,13 +433,32 @@ func TestThePageOfDuplicatesSaysWhatDeliveriesWaitedForRecords(t *testing.T) {
 	}.check(t, s.get(t, "/duplicates", 200))
 }
 
+func TestAStoreThatIsAwayIsToldOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch, func(c *setup) {
+		c.Health = health.ReporterFunc(func() []health.Part {
+			return []health.Part{
+				{Name: "store", Kind: "store", State: health.Down, Detail: "the database does not answer"},
+				{Name: "nats", Kind: "broker", State: health.OK},
+				{Name: "brokersync", Kind: "collector", State: health.Down, Detail: "read open messages: the store is unable"},
+				{Name: "retries", Kind: "pipeline", State: health.Down, Detail: "claim effects: the store is unable"},
+			}
+		})
+	})
+	page := s.get(t, "/tasks", 200)
+	wants{".banner.bad": "=1", ".banner.bad .msg": "We are blind: the store is down (the database does not answer). Nothing is taken in, and most pages cannot answer. Fleetglass goes on by itself once the store is back."}.check(t, page)
+	if said := page.Find(".banner.bad").Text(); strings.Contains(said, "claim effects") {
+		t.Errorf("the banner repeats what follows from the store: %s", said)
+	}
+}
+
 func TestAStoreThatFailsGivesAProblemPage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, webtest.Rich(noon).Batch, func(c *setup) { c.Health = health.ReporterFunc(func() []health.Part { return nil }) })
 	if err := s.store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	wants{"h1": "Not available", ".say": "Fleetglass cannot answer this now.", "a.btn.primary": "Try again"}.check(t, s.get(t, "/tasks", 503))
+	wants{"h1": "Not available", ".say": "Fleetglass cannot answer this now.", "a.btn.primary": "Try again", "#nav": "Overview", "#nav .n": "=0"}.check(t, s.get(t, "/tasks", 503))
 }
 
 func TestNewChecksItsConfiguration(t *testing.T) {

@@ -34,7 +34,8 @@ type frame struct {
 	ended  string        // The page is about this task, which has ended: others that change are no reason to look at once; empty for other pages.
 	secret bool          // The page shows a secret on purpose: nothing in it is masked, and nothing keeps it.
 
-	snapshot *query.FleetSnapshot
+	snapshot  *query.FleetSnapshot
+	uncounted bool // The snapshot could not be had: it counts nothing.
 }
 
 // render writes a page in its frame.
@@ -106,7 +107,7 @@ func (w *Web) fail(c *gin.Context, err error) {
 	if p.Status == http.StatusNotFound {
 		missing(c, &page)
 	}
-	if err := w.render(c, frame{title: page.Title, status: p.Status, search: true, snapshot: snap, still: true}, views.Problem(page)); err != nil {
+	if err := w.render(c, frame{title: page.Title, status: p.Status, search: true, snapshot: snap, uncounted: unknown != nil, still: true}, views.Problem(page)); err != nil {
 		httperr.Write(c.Writer, c.Request, w.cfg.Log, err)
 	}
 }

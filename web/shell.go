@@ -35,6 +35,11 @@ func (w *Web) shell(c *gin.Context, f frame, r preferences) views.Shell {
 	if f.ended != "" {
 		s.LiveSign = views.Sign(f.ended)
 	}
+	if f.uncounted {
+		for i := range s.Nav {
+			s.Nav[i].Count, s.Nav[i].Said = "", ""
+		}
+	}
 	if f.snapshot != nil {
 		s.Firing = f.snapshot.Alerts.Total(alerts.StateFiring)
 	}
@@ -49,7 +54,7 @@ func (w *Web) health() []health.Part {
 	return w.cfg.Health.Health()
 }
 
-// navigation draws its badges from the snapshot; nil shows none of them.
+// navigation draws its badges from the snapshot; nil is an empty one.
 func navigation(snap *query.FleetSnapshot, operates bool) []views.NavItem {
 	if snap == nil {
 		snap = &query.FleetSnapshot{}
@@ -240,6 +245,10 @@ func downTogether(found []alerts.Finding) []alerts.Finding {
 	if len(down) < 2 {
 		return found
 	}
+	if i := slices.IndexFunc(down, func(f alerts.Finding) bool { return f.Part.Kind == "store" }); i >= 0 {
+		rest = append(slices.DeleteFunc(slices.Clone(down), func(f alerts.Finding) bool { return !isBroker(f.Part) }), rest...)
+		return append([]alerts.Finding{storeAway(down[i])}, rest...)
+	}
 	if i := slices.IndexFunc(down, func(f alerts.Finding) bool { return isBroker(f.Part) }); i >= 0 {
 		return append([]alerts.Finding{brokerAway(down[i])}, append(slices.DeleteFunc(down, func(f alerts.Finding) bool { return needsBroker(f.Part) }), rest...)...)
 	}
@@ -278,6 +287,13 @@ func needsBroker(p *health.Part) bool {
 func brokerAway(f alerts.Finding) alerts.Finding {
 	why := strings.TrimLeft(strings.TrimPrefix(f.Why, f.Part.Detail), ". ")
 	f.What, f.Why = "We are blind: the broker does not answer", "What waits for it goes on by itself once it is back. "+why
+	return f
+}
+
+// storeAway is the one finding that says that the store is down, and with it whatever reads or writes.
+func storeAway(f alerts.Finding) alerts.Finding {
+	f.What = "We are blind: the store is down (" + strings.TrimSuffix(f.Part.Detail, ".") + ")"
+	f.Why = "Nothing is taken in, and most pages cannot answer. Fleetglass goes on by itself once the store is back."
 	return f
 }
 
