@@ -49,7 +49,7 @@ func (s Streams) Permissions() []Identity {
 		},
 		s.AgentPermissions(templateAgent),
 		{
-			Name: "operator", Purpose: "Creates and updates streams, durables and workers' consumers. Powerful: use it for provisioning only, not to run.",
+			Name: "operator", Purpose: "Creates and updates streams, durables and workers' consumers. Powerful: use it for provisioning only, not to run. Other clients of this user, such as nats, connect with the inbox prefix " + InboxPrefix + ".",
 			Publish:   []string{c.api(">"), c.TaskSubject(probeAgent, "probe")},
 			Subscribe: []string{inbox, rawPrefix + "." + probeAgent + ".probe"},
 		},

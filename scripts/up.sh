@@ -12,5 +12,5 @@ if ! grep -q '^METRICS_TOKEN=' .env; then
 	printf 'METRICS_TOKEN=%s\nMETRICS_TOKEN_SHA256=%s\n' "$metrics" "$(printf %s "$metrics" | sha256sum | cut -d' ' -f1)" >>.env
 fi
 docker compose up --build --detach --wait
-echo "Pages: http://localhost:8080 (any user name; the password is FLEETGLASS_TOKEN in .env)"
+echo "Pages: http://localhost:8080 (sign in with the token: FLEETGLASS_TOKEN in .env)"
 echo "Broker for agents: nats://fleet:<NATS_PASSWORD in .env>@localhost:4222"
