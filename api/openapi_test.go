@@ -243,7 +243,7 @@ func TestTheFiltersOfTheContractAreDescribed(t *testing.T) {
 	if states := queryParameter(op, "state").Schema.Items.Enum; len(states) != len(lifecycle.States()) {
 		t.Errorf("states = %v", states)
 	}
-	if orders := queryParameter(op, "sort").Schema.Enum; len(orders) != 4 {
+	if orders := queryParameter(op, "sort").Schema.Enum; len(orders) != len(lifecycle.Sorts()) {
 		t.Errorf("orders = %v", orders)
 	}
 }

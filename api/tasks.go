@@ -116,7 +116,7 @@ type FilterQuery struct {
 type TasksQuery struct {
 	FilterQuery
 	PageQuery
-	Sort string `query:"sort" doc:"-last_event (default), last_event, -published or published."`
+	Sort string `query:"sort" doc:"-last_event (default), last_event, -published, published, -cost or cost. By cost only tasks are listed of which agents reported one."`
 }
 
 func (a *API) describeTasks() {
@@ -141,9 +141,7 @@ func enumerateFilter(a *API, path string) {
 // enumerateTasks is for calls with the whole query of the task list.
 func enumerateTasks(a *API, path string) {
 	enumerateFilter(a, path)
-	enumerate(a, path, "sort", []lifecycle.Sort{
-		lifecycle.SortLastEventDesc, lifecycle.SortLastEvent, lifecycle.SortPublishedDesc, lifecycle.SortPublished,
-	})
+	enumerate(a, path, "sort", lifecycle.Sorts())
 }
 
 func (a *API) listTasks(ctx context.Context, in *TasksQuery) (*reply[List[TaskRow]], error) {

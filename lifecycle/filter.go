@@ -18,6 +18,8 @@ const (
 	SortLastEvent     Sort = "last_event"
 	SortPublishedDesc Sort = "-published"
 	SortPublished     Sort = "published"
+	SortCostDesc      Sort = "-cost" // Only of tasks of which a cost was reported.
+	SortCost          Sort = "cost"
 )
 
 // Filter selects tasks. Values of one field are alternatives; different fields must all hold. The zero value selects everything.

@@ -64,7 +64,7 @@ func (f Filter) Scans() bool {
 	not := f.Not
 	not.States = nil // The others are asked for instead ([Filter.ResolveStates]).
 	return len(f.Words)+len(f.Types)+len(f.Publishers)+len(f.Streams)+len(f.Anomalies) > 0 || f.Duplicates || not.Asked() ||
-		f.Attempt.Asked() || f.Cost.Asked() || f.Ran.Asked() || f.Published.Asked()
+		f.Attempt.Asked() || f.AsksCost() || f.Ran.Asked() || f.Published.Asked()
 }
 
 // NamesStreams reports whether the filter asks for streams, also by the place of a message.

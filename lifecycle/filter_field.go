@@ -104,7 +104,7 @@ func (f Filter) Counted() bool {
 			return false
 		}
 	}
-	return len(f.Not.Agents)+len(f.Not.States) == 0
+	return len(f.Not.Agents)+len(f.Not.States) == 0 && !f.Sort.ByCost()
 }
 
 // FilterColumns lists the columns of [Filter.Columns].

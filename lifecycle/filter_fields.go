@@ -155,10 +155,10 @@ func hasValues(is bool) []string {
 
 // Sorts lists the orders.
 func Sorts() []Sort {
-	return []Sort{SortLastEventDesc, SortLastEvent, SortPublishedDesc, SortPublished}
+	return []Sort{SortLastEventDesc, SortLastEvent, SortPublishedDesc, SortPublished, SortCostDesc, SortCost}
 }
 
-var errSort = errors.New("is not an order; choose last_event, -last_event, published or -published")
+var errSort = errors.New("is not an order; choose last_event, -last_event, published, -published, cost or -cost")
 
 func setSort(f *Filter, t QueryTerm, _ time.Time) error {
 	if !slices.Contains(Sorts(), Sort(t.Value)) {

@@ -42,6 +42,8 @@ func TestQueryGrammar(t *testing.T) {
 		{"published:<=2026-11-20", Filter{Published: Bounds{Most: Bound{int64(MicrosOf(noon.Truncate(24 * time.Hour))), true, false}}}},
 		{"TASKS:255 -hub/TASKS:7", Filter{Messages: []string{"TASKS:255"}, Not: Exclusion{Messages: []string{"hub/TASKS:7"}}}},
 		{`"TASKS:255" plain:r1 error: x`, Filter{Words: []string{"TASKS:255", "error:", "plain:r1", "x"}}},
+		{"sort:-cost", Filter{Sort: SortCostDesc}},
+		{"cost:<2 sort:cost", Filter{Cost: Bounds{Most: Bound{2_000_000, true, true}}, Sort: SortCost}},
 		{"anomaly:late_ack sort:published", Filter{Anomalies: []AnomalyCode{AnomalyLateAck}, Sort: SortPublished}},
 	} {
 		tc.want.normalize()

@@ -22,6 +22,8 @@ func TestWhatAgentsReportedAsCostIsSaidAndFound(t *testing.T) {
 		"/agents/cso":                    {"section[aria-labelledby=types-h] .sub": "cost not reported"},
 		"/statistics?range=24h":          {"#costs": "$1.12", "#costs a.title": "=2", "#costs a[href='/tasks?q=cost%3A%3E0&type=content_creation']": ""},
 		"/statistics?range=1h&agent=cso": {"#costs": "Not reported."},
+		"/tasks?sort=-cost":              {"#rows tr": "=1", "th.cost[aria-sort=descending] a[href='/tasks?sort=cost']": "Cost", "#summary": "1 task, those with a cost, the dearest first"},
+		"/tasks?sort=cost":               {"#rows tr": "=1", "th.cost[aria-sort=ascending] a[href='/tasks?sort=-cost']": "Cost", "#summary": "the cheapest first"},
 		"/tasks?q=cost%3A%3C1":           {"#rows tr": "=0"}, // What was not reported is not zero.
 	} {
 		want.check(t, s.get(t, path, 200))

@@ -188,6 +188,10 @@ func (q listQuery) orderWords() string {
 		return "oldest first by publishing"
 	case lifecycle.SortPublishedDesc:
 		return "newest first by publishing"
+	case lifecycle.SortCostDesc:
+		return "those with a cost, the dearest first"
+	case lifecycle.SortCost:
+		return "those with a cost, the cheapest first"
 	}
 	return "newest first by last event"
 }

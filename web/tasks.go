@@ -66,6 +66,7 @@ func (w *Web) listProps(c *gin.Context, lp listPage, q listQuery, snap *query.Fl
 		Chips: q.chips(snap.Facets), Facets: q.facets(snap.Facets),
 		ByLast:      q.sortLink(lifecycle.SortLastEvent, lifecycle.SortLastEventDesc),
 		ByPublished: q.sortLink(lifecycle.SortPublished, lifecycle.SortPublishedDesc),
+		ByCost:      q.sortLink(lifecycle.SortCost, lifecycle.SortCostDesc),
 	}
 	if len(snap.Facets.Agents) > 0 {
 		p.ChipLegend = "Agent"

@@ -118,6 +118,9 @@ func termsOf(f lifecycle.Filter) *conditions {
 	if len(f.Anomalies) > 0 {
 		c.term("t.anomalies <> ''")
 	}
+	if f.Sort.ByCost() {
+		c.term("t.cost > 0") // What the index of this order has.
+	}
 	if f.From.Known() {
 		c.term("t.last_event >= %s", int64(f.From))
 	}

@@ -11,7 +11,7 @@ import (
 // allBounds asks for what is compared.
 func (c *conditions) allBounds(f lifecycle.Filter) {
 	c.bounds("t.attempt", f.Attempt)
-	if f.Cost.Asked() { // What was not reported is not zero.
+	if f.AsksCost() { // What was not reported is not zero.
 		c.residual("t.cost > 0")
 		c.bounds("t.cost", f.Cost)
 	}

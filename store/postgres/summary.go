@@ -9,24 +9,24 @@ import (
 )
 
 // summaryList are the columns of a task in a list, in the order of summaryRow.targets.
-const summaryList = `t.task_id, t.last_event, t.published, t.stream, t.seq, t.summary`
+const summaryList = `t.task_id, t.last_event, t.published, t.cost, t.stream, t.seq, t.summary`
 
 // summaryRow is a task in a list as it was read.
 type summaryRow struct {
-	task                      []byte
-	lastEvent, published, seq int64
-	stream                    int32
-	summary                   []byte
+	task                            []byte
+	lastEvent, published, cost, seq int64
+	stream                          int32
+	summary                         []byte
 }
 
 func (r *summaryRow) targets() []any {
-	return []any{&r.task, &r.lastEvent, &r.published, &r.stream, &r.seq, &r.summary}
+	return []any{&r.task, &r.lastEvent, &r.published, &r.cost, &r.stream, &r.seq, &r.summary}
 }
 
 // cursor is the place of the task in an order.
 func (r *summaryRow) cursor(o columns.Order) *lifecycle.Cursor {
 	return o.Cursor(lifecycle.TaskSummary{
-		TaskID: string(r.task), LastEventAt: lifecycle.Micros(r.lastEvent), PublishedAt: lifecycle.Micros(r.published),
+		TaskID: string(r.task), LastEventAt: lifecycle.Micros(r.lastEvent), PublishedAt: lifecycle.Micros(r.published), Used: lifecycle.ModelTotal{Cost: r.cost},
 	})
 }
 

@@ -66,6 +66,9 @@ func (s *Store) chooseIndex(conn *sqlite.Conn, path *accessPath, names *streams,
 		path.branches = ids
 	case given:
 		path.branches, byPublisher = []sqlText{givenTo(f)}, true
+	case !byEvent && f.Sort.ByCost():
+		path.index, path.branches = "tasks_by_cost", []sqlText{{}}
+		path.branches[0].add(" AND cost > 0")
 	case !byEvent:
 		path.index, path.branches = "tasks_by_published", make([]sqlText, 1)
 	case len(f.Anomalies) > 0:

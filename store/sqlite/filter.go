@@ -84,7 +84,7 @@ func (path *accessPath) addRest(f lifecycle.Filter) {
 	path.addWords(f.Words, false)
 	path.addWords(f.Not.Words, true)
 	path.addBounds("attempt", f.Attempt)
-	if f.Cost.Asked() { // What was not reported is not zero.
+	if f.AsksCost() { // What was not reported is not zero.
 		q.add(" AND cost > 0")
 		path.addBounds("cost", f.Cost)
 	}

@@ -226,7 +226,8 @@ func TestListsAreReadInIndexOrder(t *testing.T) {
 		{}, {States: []lifecycle.State{"a"}}, {States: []lifecycle.State{"a", "b"}}, {Agents: []string{"x"}}, {Agents: []string{"x", "y"}},
 		{Agents: []string{"x"}, States: []lifecycle.State{"a", "b"}}, {Words: []string{"w"}}, {From: 1, To: 2}, {Types: []string{"t"}, Duplicates: true},
 	} {
-		for _, sort := range []lifecycle.Sort{lifecycle.SortLastEvent, lifecycle.SortLastEventDesc, lifecycle.SortPublished, lifecycle.SortPublishedDesc} {
+		for _, sort := range []lifecycle.Sort{lifecycle.SortLastEvent, lifecycle.SortLastEventDesc, lifecycle.SortPublished, lifecycle.SortPublishedDesc, lifecycle.SortCost, lifecycle.SortCostDesc} {
+			f.Sort = sort
 			plan := planOf(t, s, f, columns.OrderOf(sort, false))
 			if strings.Contains(plan, "FOR ORDER BY") || strings.Contains(plan, "SCAN tasks\n") {
 				t.Errorf("list %+v by %s:\n%s", f, sort, plan)

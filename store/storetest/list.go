@@ -156,7 +156,7 @@ func bounds(least, most int64) lifecycle.Bounds {
 	}
 }
 
-var sorts = []lifecycle.Sort{"", lifecycle.SortLastEventDesc, lifecycle.SortLastEvent, lifecycle.SortPublishedDesc, lifecycle.SortPublished}
+var sorts = []lifecycle.Sort{"", lifecycle.SortLastEventDesc, lifecycle.SortLastEvent, lifecycle.SortPublishedDesc, lifecycle.SortPublished, lifecycle.SortCostDesc, lifecycle.SortCost}
 
 // checkList reads all pages of a list, in one page and in small ones, and compares.
 func (w expected) checkList(t *testing.T, s Store, f lifecycle.Filter) {
@@ -179,6 +179,9 @@ func listPages(t *testing.T, s Store) {
 		k := w.published(fmt.Sprintf("task-%02d", i), []string{"cto", "ceo"}[i%2], 0)
 		if i%3 == 0 {
 			w.acked(k, 1)
+		}
+		if i%4 > 0 { // Some cost as much as others, and of some no cost is reported.
+			w.reported(lifecycle.ReportCheckpoint, fmt.Sprintf("task-%02d", i), []string{"cto", "ceo"}[i%2], 1, lifecycle.Detail{ModelUse: lifecycle.ModelUse{CostUSD: float64(i%4) / 4}})
 		}
 	}
 	for i := range w.events { // Four instants for all.

@@ -22,7 +22,7 @@ func (w expected) selects(f lifecycle.Filter, r lifecycle.TaskRow) bool {
 		(!f.Duplicates || s.Duplicates > 0) &&
 		!slices.ContainsFunc(f.Words, func(word string) bool { return !mentions(r, word) }) &&
 		f.Attempt.Holds(int64(s.Attempt)) && f.Ran.Holds(f.Ran.Of(s).Microseconds()) &&
-		(!f.Cost.Asked() || s.Used.Cost > 0 && f.Cost.Holds(s.Used.Cost)) &&
+		(!f.AsksCost() || s.Used.Cost > 0 && f.Cost.Holds(s.Used.Cost)) &&
 		(!f.Published.Asked() || len(f.Publishers) > 0 || s.PublishedAt.Known() && f.Published.Holds(int64(s.PublishedAt))) &&
 		(!f.From.Known() || at >= f.From) && (!f.To.Known() || at < f.To) && !w.excluded(f.Not, r)
 }
@@ -99,7 +99,7 @@ func (w expected) list(f lifecycle.Filter) []lifecycle.TaskSummary {
 	}
 	slices.SortFunc(out, func(a, b lifecycle.TaskSummary) int {
 		c := cmp.Or(cmp.Compare(sortKey(f.Sort, a), sortKey(f.Sort, b)), strings.Compare(a.TaskID, b.TaskID))
-		if f.Sort == lifecycle.SortLastEvent || f.Sort == lifecycle.SortPublished {
+		if f.Sort == lifecycle.SortLastEvent || f.Sort == lifecycle.SortPublished || f.Sort == lifecycle.SortCost {
 			return c
 		}
 		return -c
@@ -110,6 +110,9 @@ func (w expected) list(f lifecycle.Filter) []lifecycle.TaskSummary {
 func sortKey(s lifecycle.Sort, t lifecycle.TaskSummary) lifecycle.Micros {
 	if s == lifecycle.SortPublished || s == lifecycle.SortPublishedDesc {
 		return t.PublishedAt
+	}
+	if s == lifecycle.SortCost || s == lifecycle.SortCostDesc {
+		return lifecycle.Micros(t.Used.Cost)
 	}
 	return t.LastEventAt
 }

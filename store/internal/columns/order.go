@@ -8,7 +8,7 @@ import (
 
 // Order is the order in which a page of a list is read: that of the list, or against it.
 type Order struct {
-	Column     string // The column of the time: last_event or published.
+	Column     string // The column of the time, last_event or published, or cost.
 	Descending bool
 	sort       lifecycle.Sort
 }
@@ -16,14 +16,17 @@ type Order struct {
 // OrderOf is the order in which a page is read.
 func OrderOf(s lifecycle.Sort, backward bool) Order {
 	o := Order{Column: "last_event", Descending: s.Descending() != backward, sort: s}
-	if s.ByPublished() {
+	switch {
+	case s.ByPublished():
 		o.Column = "published"
+	case s.ByCost():
+		o.Column = "cost"
 	}
 	return o
 }
 
 // ByEvent reports whether rows are read in the order of last events.
-func (o Order) ByEvent() bool { return !o.sort.ByPublished() }
+func (o Order) ByEvent() bool { return !o.sort.ByPublished() && !o.sort.ByCost() }
 
 // Reverse is the other direction.
 func (o Order) Reverse() Order { o.Descending = !o.Descending; return o }
