@@ -138,6 +138,10 @@ func (c *Collector) decodeLines(lines []Line, streams Streams) *decoded {
 			d.last, d.upTo = line.Seq, line.At
 		}
 		before := extentOf(b)
+		if c.cameBack(line) {
+			d.ignored++
+			continue
+		}
 		if err := c.try(line, streams, b); err != nil {
 			before.restore(b)
 			b.Quarantined = append(b.Quarantined, line.Quarantined(err.Error()))

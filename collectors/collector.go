@@ -30,6 +30,8 @@ type Collector struct {
 	holes       holes  // Of a whole stream.
 	losses      losses // Of a shard.
 
+	restored uint64 // As [position.Restored].
+
 	stored uint64        // Up to here lines are stored, or are in the gap below.
 	shared lifecycle.Gap // Of the time in which another Fleetglass reads the same durable.
 
@@ -118,6 +120,7 @@ func (c *Collector) session(ctx context.Context) error {
 	if err := c.found(ctx, stream); err != nil {
 		return err
 	}
+	c.restored = c.pos.Restored
 	if err := c.beginLosses(ctx, stream, consumer); err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func (n *IncarnationResolver) Observe(ctx context.Context) (Streams, error) {
 		if err != nil {
 			return Streams{}, err
 		}
-		if err := n.notice(ctx, name, live); err != nil {
+		if err := n.notice(ctx, name, live, last.First); err != nil {
 			return Streams{}, err
 		}
 		out.Known[name] = slices.Clone(n.known[name])
@@ -183,15 +183,23 @@ func (n *IncarnationResolver) state(ctx context.Context, name string) (lifecycle
 	cfg := info.Config
 	return lifecycle.MicrosOf(info.Created), LastSeq{
 		Seq: info.State.LastSeq, Window: cfg.Duplicates, Copies: len(cfg.Sources) > 0 || cfg.Mirror != nil, Kept: cfg.Retention != jetstream.WorkQueuePolicy,
-		Consumers: info.State.Consumers,
+		Consumers: info.State.Consumers, First: firstOf(info.State),
 	}, nil
+}
+
+// firstOf is when the first message that a stream holds was stored; zero for none.
+func firstOf(s jetstream.StreamState) lifecycle.Micros {
+	if s.Msgs == 0 {
+		return 0
+	}
+	return lifecycle.MicrosOf(s.FirstTime)
 }
 
 // latecomers is how many looks after a stream changed its advisories are read once more.
 const latecomers = 3
 
 // notice compares the creation time with what is known, and learns and stores what is new.
-func (n *IncarnationResolver) notice(ctx context.Context, name string, live lifecycle.Micros) error {
+func (n *IncarnationResolver) notice(ctx context.Context, name string, live, first lifecycle.Micros) error {
 	before, looked := n.seen[name]
 	switch {
 	case !looked || before != live:
@@ -210,17 +218,48 @@ func (n *IncarnationResolver) notice(ctx context.Context, name string, live life
 		return err
 	}
 	incarnations := stored.Learn(actions, live)
+	if last := len(incarnations) - 1; last > 0 && first.Known() && first < live && incarnations[last].Restored == 0 {
+		if incarnations[last].Restored, err = n.restored(ctx, name, live); err != nil {
+			return err
+		}
+	}
 	if !slices.Equal(incarnations, stored) {
 		text, err := json.Marshal(incarnations)
 		if err != nil {
 			return fmt.Errorf("encode incarnations of %s: %w", name, err)
 		}
-		if _, err := n.cfg.Appender.Append(ctx, lifecycle.Batch{Watermarks: map[string]string{mark: string(text)}}); err != nil {
+		b := lifecycle.Batch{Watermarks: map[string]string{mark: string(text)}, Gaps: incarnations.CameBack(name)}
+		if _, err := n.cfg.Appender.Append(ctx, b); err != nil {
 			return fmt.Errorf("store incarnations of %s: %w", name, err)
 		}
 	}
 	n.known[name], n.seen[name] = incarnations, live
 	return nil
+}
+
+// restored is the last sequence of a stream whose message is older than the stream: a backup brought it. Messages are looked at by halves.
+func (n *IncarnationResolver) restored(ctx context.Context, name string, created lifecycle.Micros) (uint64, error) {
+	stream, err := leader.Find(ctx, n.cfg.JetStream, name)
+	if err != nil {
+		return 0, fmt.Errorf("read stream %s: %w", name, err)
+	}
+	state := stream.CachedInfo().State
+	old, young := state.FirstSeq-min(state.FirstSeq, 1), state.LastSeq+1
+	for young-old > 1 {
+		at := old + (young-old)/2
+		m, err := stream.NextMsg(ctx, at, ">")
+		switch {
+		case errors.Is(err, jetstream.ErrMsgNotFound):
+			young = at
+		case err != nil:
+			return 0, fmt.Errorf("read message %d of %s: %w", at, name, err)
+		case lifecycle.MicrosOf(m.Time) < created:
+			old = m.Sequence
+		default:
+			young = at
+		}
+	}
+	return old, nil
 }
 
 func (n *IncarnationResolver) read(ctx context.Context, mark string) (Incarnations, error) {

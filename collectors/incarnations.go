@@ -1,6 +1,7 @@
 package collectors
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -13,6 +14,8 @@ type Incarnation struct {
 	From    lifecycle.Micros `json:"from,omitempty"`    // Messages stored at or after this time belong to it; zero for the first.
 	Created lifecycle.Micros `json:"created,omitempty"` // As the stream's own state said; zero when it was never seen alive.
 	Deleted lifecycle.Micros `json:"deleted,omitempty"` // As an advisory said; zero when none did.
+
+	Restored uint64 `json:"restored,omitempty"` // Up to this sequence its messages are older than itself: it was restored from a backup.
 }
 
 // Incarnations are the incarnations of one stream, oldest first.
@@ -26,6 +29,32 @@ func (l Incarnations) EpochAt(at lifecycle.Micros) lifecycle.Micros {
 		}
 	}
 	return 0
+}
+
+// EpochOfAnswer is the epoch of the incarnation that an answer is about which was sent at a time: it is about the message with a sequence that was stored at
+// another time. A restored incarnation has messages of the one before it, and whoever lives when the answer is sent takes it.
+func (l Incarnations) EpochOfAnswer(seq uint64, stored, sent lifecycle.Micros) lifecycle.Micros {
+	for i := len(l) - 1; i > 0; i-- {
+		if l[i].From <= sent && seq <= l[i].Restored {
+			return l[i].Epoch
+		}
+		if l[i].From <= stored {
+			return l[i].Epoch
+		}
+	}
+	return 0
+}
+
+// CameBack says, where the living incarnation was restored from a backup, which messages are given to workers again. Nothing is missing because of that.
+func (l Incarnations) CameBack(name string) []lifecycle.Gap {
+	if len(l) == 0 || l[len(l)-1].Restored == 0 {
+		return nil
+	}
+	last := l[len(l)-1]
+	return []lifecycle.Gap{{
+		Source: "backup of " + name, From: min(last.From, last.Created-1), To: last.Created, Repaired: true,
+		Reason: fmt.Sprintf("%s was restored from a backup: workers are given what it holds up to %d, also what was done since the backup", name, last.Restored),
+	}}
 }
 
 // advisoryLag is how much later than the creation of a stream the advisories of that creation, and of the deletion before it, may be

@@ -116,3 +116,38 @@ func TestEveryMessageStaysWithItsIncarnation(t *testing.T) {
 		}
 	}
 }
+
+func TestAnAnswerIsAboutTheIncarnationThatLivedWhenItWasSent(t *testing.T) {
+	t.Parallel()
+	l := collectors.Incarnations{{Created: 100, Deleted: 200}, {Epoch: 300, From: 201, Created: 300, Restored: 5}}
+	tests := []struct {
+		name         string
+		seq          uint64
+		stored, sent lifecycle.Micros
+		want         lifecycle.Micros
+	}{
+		{"sent before the stream was deleted", 3, 150, 190, 0},
+		{"of a message that the backup brought", 3, 150, 310, 300},
+		{"of a message that the backup does not have", 6, 160, 310, 0},
+		{"of a message that was stored after it", 6, 320, 330, 300},
+	}
+	for _, tt := range tests {
+		if got := l.EpochOfAnswer(tt.seq, tt.stored, tt.sent); got != tt.want {
+			t.Errorf("%s: epoch %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestWhatABackupBroughtIsTold(t *testing.T) {
+	t.Parallel()
+	l := collectors.Incarnations{{Created: 100, Deleted: 200}, {Epoch: 300, From: 201, Created: 300}}
+	if got := l.CameBack("TASKS"); len(got) != 0 {
+		t.Errorf("of a stream that was made anew it says %+v", got)
+	}
+	l[1].Restored = 5
+	want := []lifecycle.Gap{{Source: "backup of TASKS", From: 201, To: 300, Repaired: true,
+		Reason: "TASKS was restored from a backup: workers are given what it holds up to 5, also what was done since the backup"}}
+	if diff := cmp.Diff(want, l.CameBack("TASKS")); diff != "" {
+		t.Error(diff)
+	}
+}

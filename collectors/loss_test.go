@@ -186,3 +186,37 @@ func TestABatchThatIsDeliveredAgainChangesNothing(t *testing.T) {
 		}
 	})
 }
+
+// What comes back with a capture stream that is restored from a backup was read before.
+func TestLinesThatComeBackWithABackupCountOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.createStream(jetstream.StreamConfig{})
+	_, stop := b.start()
+	b.publish(numbered(1, 20)...)
+	b.waitFor(20)
+	b.waitAcked()
+	backup, err := testkit.BackUp(t.Context(), b.js, "LINES")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.publish(numbered(21, 30)...)
+	b.waitFor(30)
+	stop()
+	if err := b.js.DeleteStream(t.Context(), "LINES"); err != nil {
+		t.Fatal(err)
+	}
+	if err := backup.Restore(t.Context(), b.js); err != nil {
+		t.Fatal(err)
+	}
+	b.start()
+	b.publish(numbered(31, 45)...) // Their sequences begin with 21 again.
+	b.waitFor(45)
+	b.waitAcked()
+	b.rec.look(func(r *recorder) {
+		if n := len(r.events); n != 45 {
+			t.Errorf("%d events of 45 lines", n)
+		}
+	})
+	b.gap(func(g lifecycle.Gap) bool { return g.To.Known() })
+}

@@ -16,6 +16,13 @@ type position struct {
 	Seq    uint64           `json:"seq,omitempty"`    // Highest line committed.
 	At     lifecycle.Micros `json:"at,omitempty"`     // Its store time.
 	Blind  lifecycle.Micros `json:"blind,omitempty"`  // Since when the capture stream is missing; zero when it is there.
+
+	Restored uint64 `json:"restored,omitempty"` // Lines up to this one that are older than the stream came from a backup, and were read before.
+}
+
+// cameBack reports whether a line was read from the incarnation of the capture stream before, and came with a backup.
+func (c *Collector) cameBack(line Line) bool {
+	return line.Seq <= c.restored && line.At < line.Source.Epoch
 }
 
 func (c *Collector) mark() string { return c.markOf(c.shard) }
@@ -111,7 +118,9 @@ func (c *Collector) found(ctx context.Context, stream lifecycle.StreamID) error 
 	}
 	p := position{Stream: id, At: stream.Epoch}
 	if c.pos.Stream == id {
-		p.Seq, p.At = c.pos.Seq, c.pos.At
+		p.Seq, p.At, p.Restored = c.pos.Seq, c.pos.At, c.pos.Restored
+	} else {
+		p.Restored = c.pos.Seq
 	}
 	var gaps []lifecycle.Gap
 	if (c.pos.Blind.Known() || c.pos.Stream != "") && !c.src.Optional && c.shard.Index == 0 {

@@ -21,7 +21,8 @@ type Streams struct {
 	Workers  map[string][]Worker     // By stream name, of streams that keep their messages: the workers' consumers. Only for lines that are answers.
 	There    map[MessageRef]bool     // Messages that lines say have left, and that the stream holds all the same.
 
-	denials *denials // Where it is noted that the state contradicts a line; nil for nowhere.
+	within  lifecycle.StreamID // The incarnation that messages of its name are of, whatever their time; without a name for none.
+	denials *denials           // Where it is noted that the state contradicts a line; nil for nowhere.
 }
 
 // denials notes whether the broker's state was found to contradict a line.
@@ -45,7 +46,8 @@ type LastSeq struct {
 	Copies bool // It holds copies of messages that other streams have.
 	Kept   bool // It is no work queue: messages stay after an acknowledgement.
 
-	Consumers int // How many it has.
+	Consumers int              // How many it has.
+	First     lifecycle.Micros // When the first message that it holds was stored; zero for none.
 }
 
 // At is the incarnation of the stream that lived at the given time. Domain is what the line says: empty or "_" where it says none.
@@ -55,8 +57,16 @@ func (s Streams) At(domain, name string, at lifecycle.Micros) lifecycle.StreamID
 		id.Domain = domain
 		return id
 	}
-	id.Epoch = s.Known[name].EpochAt(at)
+	if id.Epoch = s.Known[name].EpochAt(at); name == s.within.Name {
+		id.Epoch = s.within.Epoch
+	}
 	return id
+}
+
+// Within is s for lines that were read from a stream itself: their messages are of that incarnation, also where it was restored and they are older.
+func (s Streams) Within(id lifecycle.StreamID) Streams {
+	s.within = id
+	return s
 }
 
 // IsCopy reports whether a message of a stream is the copy of one that another stream has: all messages of a mirror are, and of a stream that
@@ -95,6 +105,15 @@ func (s Streams) Message(domain, name string, at lifecycle.Micros, seq uint64) (
 		return lifecycle.MessageKey{}, fmt.Errorf("stream sequence %d is not between 1 and 2^53", seq)
 	}
 	return lifecycle.MessageKey{Stream: s.At(domain, name, at), Seq: seq}, nil
+}
+
+// Answered is the key of the message that an answer names by its sequence and the time at which it was stored. The error is as that of [Streams.Message].
+func (s Streams) Answered(domain, name string, stored lifecycle.Micros, seq uint64, sent lifecycle.Micros) (lifecycle.MessageKey, error) {
+	key, err := s.Message(domain, name, stored, seq)
+	if err == nil && !s.Elsewhere(key) {
+		key.Stream.Epoch = s.Known[name].EpochOfAnswer(seq, stored, sent)
+	}
+	return key, err
 }
 
 // Beyond reports whether the stream had not reached that sequence when it was looked at, after the line was read: such a message

@@ -37,7 +37,7 @@ func Decode(line collectors.Line, streams collectors.Streams, into *lifecycle.Ba
 	if !ok {
 		return fmt.Errorf("the broker ignores the body %q", clip(string(line.Body)))
 	}
-	key, err := streams.Message(s.Domain, s.Stream, s.PublishedAt, s.Seq)
+	key, err := streams.Answered(s.Domain, s.Stream, s.PublishedAt, s.Seq, line.At)
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,9 @@ func (st *step) recover(lost []span, end uint64) (reached uint64, ok bool) {
 
 // gap says that the lines of a run were lost for good, as far as the stream does not hold their messages any more.
 func (st *step) gap(run span, there []ReadMessage) bool {
+	if run.from = max(run.from, st.view.Restored+1); run.from > run.to { // The lines of what a backup brought are those of the incarnation before.
+		return true
+	}
 	hole, found := holeIn(run, there)
 	if !found {
 		return true

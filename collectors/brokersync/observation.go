@@ -9,10 +9,11 @@ import (
 // Observation is what the broker said about one stream at one instant. Whoever fills it asks for the consumers first, then for the
 // stream, then for the capture streams, because [Rules.Step] relies on that order. All times are the broker's.
 type Observation struct {
-	Stream  lifecycle.StreamID // The incarnation that lives; the last one that lived where Absent.
-	Absent  bool               // The stream does not exist. Only Removed and Capture are set then.
-	Removed lifecycle.Micros   // When it was deleted, where an advisory said so.
-	Earlier []Earlier          // The incarnations before it.
+	Stream   lifecycle.StreamID // The incarnation that lives; the last one that lived where Absent.
+	Absent   bool               // The stream does not exist. Only Removed and Capture are set then.
+	Removed  lifecycle.Micros   // When it was deleted, where an advisory said so.
+	Earlier  []Earlier          // The incarnations before it.
+	Restored uint64             // Up to this sequence its messages are older than itself: they came from a backup.
 
 	Created     lifecycle.Micros
 	ConsumersAt lifecycle.Micros // When the consumers were listed.

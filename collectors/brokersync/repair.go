@@ -68,7 +68,7 @@ func (a *answerer) decode(m *jetstream.RawStreamMsg) lifecycle.Batch {
 	}
 	line := collectors.Line{Source: a.seen.Stream, Seq: m.Sequence, At: lifecycle.MicrosOf(m.Time), Subject: m.Subject, Headers: headers, Body: m.Data}
 	var read lifecycle.Batch
-	if err := a.cfg.Stored(line, a.streams, &read); err != nil {
+	if err := a.cfg.Stored(line, a.streams.Within(a.seen.Stream), &read); err != nil {
 		return lifecycle.Batch{Quarantined: []lifecycle.QuarantinedLine{line.Quarantined(err.Error())}}
 	}
 	for i := range read.Events {

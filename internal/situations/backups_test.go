@@ -1,0 +1,98 @@
+//go:build linux
+
+package situations
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"fleetglass/internal/testkit"
+)
+
+// restored is for a row that deletes its stream: nobody else has it.
+func restored(of string) land { return land{name: "a restored stream: " + of} }
+
+// backups are of streams that an operator restores: what was done since is waiting again, and what was published since is gone.
+var backups = []situation{{
+	name: "a stream is restored from a backup, and its messages are done again",
+	on:   restored("done again"),
+	act: func(c *clients) {
+		worker := c.workers()
+		for _, task := range []string{"done", "since", "waiting"} {
+			c.publish(publish{task: task})
+		}
+		c.ack(c.pull(worker)) // "done"
+		c.works(time.Second)
+		backup := c.backUp()
+		c.ack(c.pull(worker)) // "since"
+		c.publish(publish{task: "lost"})
+		c.works(time.Second)
+		c.must(c.js.DeleteStream(c.ctx, "TASKS"))
+		c.works(2 * time.Second)
+		c.restore(backup)
+		c.publish(publish{task: "after"})
+		c.seen()
+		worker, err := c.js.Consumer(c.ctx, "TASKS", c.agent+"-task-worker")
+		c.must(err)
+		c.ack(c.pull(worker)) // "since", once more
+	},
+	may: all(
+		of("done", all(is("completed"), holds("completed"))),
+		of("since", all(is("completed"), holds("completed", "completed"))),
+		of("waiting", all(is("published"), holds("outcome_unknown", "published"), says("It waits for a worker"))),
+		of("lost", is("outcome_unknown", "removed")),
+		of("after", all(is("published"), says("It waits for a worker"))),
+	),
+	never: all(
+		of("waiting", isNot("completed", "terminated", "exhausted")),
+		of("lost", isNot("completed", "terminated", "exhausted")),
+		of("after", isNot("completed", "terminated", "exhausted", "removed", "outcome_unknown")),
+	),
+	mode: live,
+}, {
+	name: "a stream is restored from a backup before anybody looks, and messages wait in it",
+	on:   restored("seen afterwards"),
+	act: func(c *clients) {
+		worker := c.workers()
+		c.publish(publish{task: "done"})
+		c.publish(publish{task: "waiting"})
+		backup := c.backUp()
+		c.ack(c.pull(worker))
+		c.works(time.Second)
+		c.must(c.js.DeleteStream(c.ctx, "TASKS"))
+		c.works(2 * time.Second)
+		c.restore(backup)
+	},
+	may: all(
+		of("done", all(is("published"), holds("completed", "published"))),
+		of("waiting", all(is("published"), holds("outcome_unknown", "published"))),
+	),
+	never: of("waiting", isNot("completed", "terminated", "exhausted")),
+}}
+
+// holds says how all messages of the task are, the oldest first: a message that a backup brought is another one than it was.
+func holds(states ...string) claim {
+	return func(s story) error {
+		var got []string
+		if t := s.told(); t != nil {
+			for _, m := range t.Messages {
+				got = append(got, m.State)
+			}
+		}
+		if !slices.Equal(got, states) {
+			return fmt.Errorf("its messages are %v, not %v", got, states)
+		}
+		return nil
+	}
+}
+
+// backUp saves the stream of tasks with its consumers.
+func (c *clients) backUp() testkit.Backup {
+	b, err := testkit.BackUp(c.ctx, c.js, "TASKS")
+	c.must(err)
+	return b
+}
+
+// restore makes the stream of tasks again, as it was saved.
+func (c *clients) restore(b testkit.Backup) { c.must(b.Restore(c.ctx, c.js)) }
