@@ -20,6 +20,15 @@ type TaskRow struct {
 	Ran         time.Duration       // In a worker's hands, up to now.
 }
 
+// shownLast is the last event as the row names it. The line of a publish may be captured after the broker stored its message: what is published
+// does not read like an attempt at it, unless the stream caught one more.
+func (r TaskRow) shownLast() lifecycle.Kind {
+	if r.LastEvent == lifecycle.PublishAttempted && r.State == lifecycle.StatePublished && r.Duplicates == 0 {
+		return lifecycle.Published
+	}
+	return r.LastEvent
+}
+
 // name is the title, or the id where there is no title.
 func (r TaskRow) name() string {
 	if r.Title != "" {
