@@ -51,7 +51,7 @@ func Defaults() Rules {
 			ID: RuleBacklogIdle, Severity: Critical, For: 0, Title: "Backlog while the agent is idle", find: findBacklogIdle,
 			Threshold: time.Minute, Means: "how long messages may wait while nothing is delivered and nobody asks for work",
 			Why:  "Nothing was delivered meanwhile, and nobody asks for work.",
-			Next: "Look whether the agent runs, and whether it can reach the broker.",
+			Next: "Check that the agent runs, and that it can reach the broker.",
 		}, {
 			ID: RuleBacklogGrows, Severity: Critical, For: time.Minute, Title: "Backlog grows", find: findBacklogGrows,
 			Threshold: time.Hour, Means: "how long an agent may need for the messages that wait, at its pace of the last 15 minutes, while more come than end",
@@ -64,7 +64,7 @@ func Defaults() Rules {
 		}, {
 			ID: RuleNotInDLQ, Severity: Critical, For: time.Minute, Title: "Dead and not in the DLQ", find: findNotInDLQ,
 			Why:  "No agent will get them again.",
-			Next: "Decide about each message, and look why no monitor copied it to the DLQ.",
+			Next: "Decide about each message, and find out why no monitor copied it to the DLQ.",
 		}, {
 			ID: RuleExecutedTwice, Severity: Critical, Title: "A duplicate reached execution", find: findExecutedTwice,
 			Threshold: 24 * time.Hour, Means: "how long after the task's last event it is shown",
@@ -77,7 +77,7 @@ func Defaults() Rules {
 		}, {
 			ID: RuleStale, Severity: Warning, Title: "Lease past its deadline", find: leasesThat(lifecycle.StaleLease),
 			Why:  "The deadline passed without an answer, and no newer attempt is known.",
-			Next: "Look whether the worker lives. The broker delivers the message again, to the next free worker.",
+			Next: "Check whether the worker is alive. The broker delivers the message again, to the next free worker.",
 		}, {
 			ID: RuleZombie, Severity: Critical, Title: "Zombie: an older attempt acts", find: leasesThat(lifecycle.StaleZombie),
 			Why:  "An older attempt acted after a newer one began: both may have effects.",
@@ -85,12 +85,12 @@ func Defaults() Rules {
 		}, {
 			ID: RuleStuck, Severity: Warning, Title: "Stuck", find: leasesThat(lifecycle.StaleStuck),
 			Why:  "Heartbeats continue, but it runs far longer than its type usually takes.",
-			Next: "Look what the worker does. It holds its slot until it answers or stops its heartbeats.",
+			Next: "Check what the worker is doing. It holds its slot until it answers, or its heartbeats stop.",
 		}, {
 			ID: RuleForged, Severity: Critical, Title: "Forged or conflicting evidence", find: findForged,
 			Threshold: 24 * time.Hour, Means: "how long after the task's last event it is shown",
 			Why:  "Lines about the message contradict each other or the broker's own state. What contradicts does not count.",
-			Next: "Look who may publish to the broker's own subjects; fleetglass provision --permissions shows what each part needs.",
+			Next: "Check who may publish to the broker's own subjects; fleetglass provision --permissions shows what each part needs.",
 		}, {
 			ID: RuleRemoved, Severity: Critical, Title: "Messages removed by a limit", find: findRemoved,
 			Threshold: 24 * time.Hour, Means: "how long after their removal they are shown",
@@ -100,7 +100,7 @@ func Defaults() Rules {
 			ID: RuleKeyConflict, Severity: Warning, Title: "Idempotency key conflict", find: findKeyConflict,
 			Threshold: 24 * time.Hour, Means: "how long after the task's last event it is shown",
 			Why:  "One idempotency key stands for different payloads: one of them will never run, or both did.",
-			Next: "Look which payload is meant, and give the other a key of its own.",
+			Next: "Decide which payload is meant, and give the other a key of its own.",
 		}, {
 			ID: RulePaused, Severity: Warning, For: time.Minute, Title: "Consumer paused with work waiting", find: findPaused,
 			Why:  "It delivers nothing until somebody resumes it, or until its pause ends.",
@@ -113,7 +113,7 @@ func Defaults() Rules {
 			ID: RuleQueueAge, Severity: Warning, Title: "Tasks wait too long", find: findQueueAge,
 			Threshold: 15 * time.Minute, Means: "how long the oldest waiting message of an agent may wait",
 			Why:  "The oldest message that no worker has taken waits longer than it should.",
-			Next: "Add workers, raise max_ack_pending, or look what holds the agent up.",
+			Next: "Add workers, raise max_ack_pending, or find out what holds the agent up.",
 		}, {
 			ID: RuleDiscrepancy, Severity: Warning, Title: "Reconciliation found discrepancies", find: findDiscrepancy,
 			Why:  "Published and completed work do not add up.",
@@ -154,7 +154,7 @@ func Defaults() Rules {
 			ID: RuleFeedSilent, Severity: Critical, Title: "Our own feed is silent", Vision: true, find: findFeedSilent,
 			Threshold: 2 * time.Minute, Means: "how long every collector may be silent",
 			Why:  "No collector took anything in or could verify that nothing waits: what happens now is not seen.",
-			Next: "Look whether the broker is reachable, and restart Fleetglass if it is.",
+			Next: "Check whether the broker is reachable, and restart Fleetglass if it is.",
 		}, {
 			ID: RuleCollectorLag, Severity: Warning, For: time.Minute, Title: "A collector is behind", Vision: true, find: findCollectorLag,
 			Why:  "What is stale or presumed dead may show late.",

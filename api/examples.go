@@ -156,7 +156,7 @@ func exampleFleet() FleetStats {
 	s.Firing = []AlertRef{{ID: "stale-5f0c2b1a9d8e", Rule: "stale", Severity: "warning", What: "“Blog post 118” is stale", Agent: "marketing", Self: alertPath("stale-5f0c2b1a9d8e")}}
 	s.Attention = []Attention{{
 		Rule: "backlog_idle", Harm: "standstill", Severity: "critical", What: "30,135 messages wait for marketing: no worker pulls", Why: "Nothing was delivered meanwhile, and nobody asks for work.",
-		Next: "Look whether the agent runs, and whether it can reach the broker.", Count: 30135, Since: Instant(exampleTime(-time.Minute)), Agent: "marketing",
+		Next: "Check that the agent runs, and that it can reach the broker.", Count: 30135, Since: Instant(exampleTime(-time.Minute)), Agent: "marketing",
 		Do: AlertAction{Label: "Open the agent", Page: "/agents/marketing"},
 	}}
 	s.Lag = []Lag{{Source: "publishes", State: "ok", LagMS: new(int64)}}

@@ -9,7 +9,7 @@ import (
 func exampleStanding() alerts.Standing {
 	f := alerts.Alert{
 		ID: "stale-5f0c2b1a9d8e", Rule: alerts.RuleStale, Severity: alerts.Warning, Title: "Lease past its deadline", What: "“Blog post 118” is stale",
-		Why: "marketing, attempt 2 of 3. The deadline passed without an answer, and no newer attempt is known.", Next: "Look whether the worker lives.",
+		Why: "marketing, attempt 2 of 3. The deadline passed without an answer, and no newer attempt is known.", Next: "Check whether the worker is alive.",
 		Labels: alerts.Labels{Agent: "marketing", Stream: "TASKS", Consumer: "marketing-task-worker"}, TaskID: "blog-post-118", Count: 1,
 		Since: exampleTime(0), Deadline: exampleTime(0), StartedAt: exampleTime(time.Second), LastSeenAt: exampleTime(30 * time.Second),
 		Acknowledged: &alerts.Acknowledgement{By: "ann", At: exampleTime(20 * time.Second), Note: "I restart the worker"},

@@ -30,7 +30,7 @@ func (r Remedy) Known() bool { return slices.Contains(Remedies(), r) }
 func (r Remedy) Meaning() string {
 	switch r {
 	case RemedyReconcile:
-		return "Run nothing: look what was done, and note it."
+		return "Run nothing: check what was done, and note it."
 	case RemedyResume:
 		return "Let the work go on where it was."
 	case RemedyRetry:

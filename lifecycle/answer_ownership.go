@@ -78,7 +78,7 @@ func ownershipLost(m MessageTrace, a Attempt, holder, number string) Answer {
 	out := Answer{Headline: "Nobody: it left the stream", Text: before + "; then the message left the stream, and no answer was seen.", At: m.Facts.VanishedAt, Provenance: m.Facts.Removal.Provenance()}
 	switch by := m.Facts.Removal; {
 	case by.Known() && a.End == EndRemoved:
-		out.Headline, out.Text = "Nobody: it was removed in hand", fmt.Sprintf("%s when the message was removed %s.", before, by.Words())
+		out.Headline, out.Text = "Nobody: it was removed while a worker had it", fmt.Sprintf("%s when the message was removed %s.", before, by.Words())
 	case by.Known():
 		out.Headline, out.Text = "Nobody: it was removed", fmt.Sprintf("%s; then the message was removed %s.", before, by.Words())
 	}

@@ -18,9 +18,9 @@ func recovery(m MessageTrace, in TraceInput) Answer {
 		return say("Nothing to do", "It is acknowledged.")
 	case StateCompleting:
 		if m.Verdict.Rule == ruleReported {
-			return say("Wait for its acknowledgement", "Its agent reports completion; no record of that was seen, so that a redelivery may run it again.")
+			return say("Wait for its acknowledgement", "Its agent reports completion; no record of that was seen, so a redelivery may run it again.")
 		}
-		return say("Nothing must be run again", "Its completion is known: a redelivery will find it and skip the work.")
+		return say("Do not run it again", "Its completion is known: a redelivery will find it and skip the work.")
 	case StateDeadLettered:
 		return deadLettered(m.Facts)
 	case StateTriaged:
@@ -106,7 +106,7 @@ func deadWithoutEntry(m MessageTrace, read Micros) Answer {
 		why = "Its worker gave it up for good"
 	}
 	if m.bound.recordedAt.Known() || m.bound.reportedAt.Known() || m.bound.coveredAt.Known() {
-		return Answer{Headline: "Nothing must be run again", Text: why + ", but completion is known: the work is done.", At: m.Verdict.Since, Provenance: Inferred}
+		return Answer{Headline: "Do not run it again", Text: why + ", but completion is known: the work is done.", At: m.Verdict.Since, Provenance: Inferred}
 	}
 	if m.Facts.goneUnexplained() {
 		return Answer{Headline: "Look for its effect first", At: m.Facts.VanishedAt, Provenance: Inferred,
@@ -116,7 +116,7 @@ func deadWithoutEntry(m MessageTrace, read Micros) Answer {
 		return Answer{Headline: "Somebody must decide", Text: why + "; whether it has a dead-letter entry is not known, because the queue was not read up to then.",
 			At: m.Verdict.Since, Provenance: Inferred}
 	}
-	return Answer{Headline: "Somebody must decide", Text: why + ", and no dead-letter entry was seen: nobody will touch it by itself.",
+	return Answer{Headline: "Somebody must decide", Text: why + ", and no dead-letter entry was seen: nothing happens to it by itself.",
 		At: m.Verdict.Since, Provenance: Inferred}
 }
 

@@ -15,7 +15,7 @@ func TestNobodySaysThatThereIsNoEntryBeforeTheQueueWasReadUpToTheDeath(t *testin
 	}{
 		{"never read", 0, "is not known", "no dead-letter entry was seen"},
 		{"read up to before the death", base.Add(8 * time.Second), "is not known", "no dead-letter entry was seen"},
-		{"read up to after the death", base.Add(10 * time.Second), "no dead-letter entry was seen: nobody will touch it", "is not known"},
+		{"read up to after the death", base.Add(10 * time.Second), "no dead-letter entry was seen: nothing happens to it by itself", "is not known"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

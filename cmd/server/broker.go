@@ -142,6 +142,8 @@ func adviceOn(err error) string {
 		return ": no server answers there; is the address right, does the broker run, and may this machine reach it?"
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
 		return ": the broker does not take these credentials; look at --nats-user and --nats-password, or --nats-creds, or --nats-cert"
+	case strings.Contains(err.Error(), "certificate signed by unknown authority"):
+		return ": name the file of that authority with --nats-ca"
 	}
 	return ""
 }

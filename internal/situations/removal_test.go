@@ -66,7 +66,7 @@ var removal = []situation{{
 		c.works(time.Second)
 		c.deleteMessage(zero)
 	},
-	may:   all(is("outcome_unknown"), attempts(0, 1, 1), ended("removed"), says("it was removed in hand"), silent("gave it up", "given up")),
+	may:   all(is("outcome_unknown"), attempts(0, 1, 1), ended("removed"), says("it was removed while a worker had it"), silent("gave it up", "given up")),
 	never: all(isNot("completed", "terminated", "exhausted", "removed"), silent("gave it up")),
 }, {
 	name: "an operator deletes a message while the second worker has it",
@@ -80,7 +80,7 @@ var removal = []situation{{
 		c.works(time.Second)
 		c.deleteMessage(zero)
 	},
-	may:   all(is("outcome_unknown"), attempts(0, 2, 2), ended("timed_out", "removed"), says("it was removed in hand"), silent("gave it up", "given up")),
+	may:   all(is("outcome_unknown"), attempts(0, 2, 2), ended("timed_out", "removed"), says("it was removed while a worker had it"), silent("gave it up", "given up")),
 	never: all(isNot("completed", "terminated", "exhausted", "removed"), silent("gave it up")),
 }, {
 	name: "records are written at the moment at which their messages are deleted",
