@@ -44,13 +44,13 @@ type AuditRow struct {
 // AuditQuery selects rows of the audit.
 type AuditQuery struct {
 	PageQuery
-	Actor   string `query:"actor" doc:"Only rows of this actor."`
-	Action  string `query:"action" doc:"Only rows of this action."`
-	Outcome string `query:"outcome" doc:"allowed or denied."`
-	From    string `query:"from" doc:"At or after this time: RFC 3339, a date, or a span back from now such as 15m, 24h, 7d."`
-	To      string `query:"to" doc:"Before this time, in the same forms."`
-	Format  string `query:"format" doc:"The whole selection as csv or as lines, for links; the same as asking by Accept."`
-	Accept  string `header:"Accept" hidden:"true"`
+	Actor   []string `query:"actor,explode" doc:"Only rows of one of these actors."`
+	Action  []string `query:"action,explode" doc:"Only rows of one of these actions."`
+	Outcome []string `query:"outcome,explode" doc:"allowed or denied."`
+	From    string   `query:"from" doc:"At or after this time: RFC 3339, a date, or a span back from now such as 15m, 24h, 7d."`
+	To      string   `query:"to" doc:"Before this time, in the same forms."`
+	Format  string   `query:"format" doc:"The whole selection as csv or as lines, for links; the same as asking by Accept."`
+	Accept  string   `header:"Accept" hidden:"true"`
 }
 
 const auditDetail = "The newest rows come first. As JSON the answer is paged. With Accept: text/csv it is a table, and with application/x-ndjson " +
@@ -103,12 +103,12 @@ func (a *API) listAudit(ctx context.Context, in *AuditQuery) (*auditReply, error
 }
 
 // auditPage is one page as JSON.
-func (a *API) auditPage(ctx context.Context, f decision.AuditFilter, l listRequest) (*auditReply, error) {
+func (a *API) auditPage(ctx context.Context, f []decision.AuditFilter, l listRequest) (*auditReply, error) {
 	var from *decision.AuditCursor
 	if l.from != nil {
 		from = &decision.AuditCursor{At: l.from.At, ID: l.from.Key, Newer: l.from.Backward}
 	}
-	records, next, err := a.cfg.Audit.Audit(ctx, f, from, l.limit)
+	records, next, err := a.auditAny(ctx, f, from, l.limit)
 	if err != nil {
 		return nil, err
 	}
@@ -120,18 +120,23 @@ func (a *API) auditPage(ctx context.Context, f decision.AuditFilter, l listReque
 	return &auditReply{Status: 200, Link: l.link(page), CacheControl: "no-store", ContentType: "application/json", Body: body}, nil
 }
 
-func (q *AuditQuery) filter(now time.Time) (f decision.AuditFilter, err error) {
-	f = decision.AuditFilter{Actor: q.Actor, Action: q.Action, Outcome: q.Outcome}
-	if q.Outcome != "" && q.Outcome != decision.Allowed && q.Outcome != decision.Denied {
-		return f, httperr.Parameter("outcome", "must be allowed or denied")
+func (q *AuditQuery) filter(now time.Time) (all []decision.AuditFilter, err error) {
+	var f decision.AuditFilter
+	for _, outcome := range q.Outcome {
+		if !slices.Contains([]string{"", decision.Allowed, decision.Denied}, outcome) {
+			return nil, httperr.Parameter("outcome", "must be allowed or denied")
+		}
 	}
 	if f.From, err = queryInstant("from", q.From, now); err != nil {
-		return f, err
+		return nil, err
 	}
 	if f.To, err = queryInstant("to", q.To, now); err != nil {
-		return f, err
+		return nil, err
 	}
-	return f, lifecycle.CheckSpan(f.From, f.To)
+	if err = lifecycle.CheckSpan(f.From, f.To); err != nil {
+		return nil, err
+	}
+	return alternatives(f, q.Actor, q.Action, q.Outcome)
 }
 
 func (a *API) auditRows(records []decision.AuditRecord) []AuditRow {

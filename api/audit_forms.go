@@ -46,10 +46,10 @@ type auditWriter struct {
 }
 
 // wholeAudit is everything that the filter selects, in one answer.
-func (a *API) wholeAudit(ctx context.Context, f decision.AuditFilter, form *auditWriter) (*auditReply, error) {
+func (a *API) wholeAudit(ctx context.Context, f []decision.AuditFilter, form *auditWriter) (*auditReply, error) {
 	var rows []AuditRow
 	for after := (*decision.AuditCursor)(nil); len(rows) < maxAuditRows; {
-		records, next, err := a.cfg.Audit.Audit(ctx, f, after, 1000)
+		records, next, err := a.auditAny(ctx, f, after, 1000)
 		if err != nil {
 			return nil, err
 		}

@@ -64,6 +64,48 @@ func TestTheAuditIsListedByPageAndFilter(t *testing.T) {
 	})
 }
 
+// The filters of every list are alternatives where they are given more than once.
+func TestTheAuditTakesAlternatives(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, f *fixture) {
+		f.audited(20)
+		const target = "/api/v1/audit?limit=3&actor=ceo&actor=ops&actor=ceo&action=discard&outcome=allowed&outcome=denied"
+		var ids []string
+		var pages []List[AuditRow]
+		for cursor := ""; len(pages) == 0 || cursor != ""; {
+			at := target
+			if cursor != "" {
+				at += "&cursor=" + cursor
+			}
+			page := get[List[AuditRow]](f, at)
+			for _, r := range page.Data {
+				ids = append(ids, r.ID)
+			}
+			pages, cursor = append(pages, page), string(page.Page.Next)
+		}
+		if want := "r019 r018 r015 r014 r011 r010 r007 r006 r003 r002"; strings.Join(ids, " ") != want {
+			t.Fatalf("ids %v, want %s", ids, want)
+		}
+		back := get[List[AuditRow]](f, target+"&cursor="+string(pages[2].Page.Prev))
+		if len(back.Data) != 3 || back.Data[0].ID != "r014" || back.Data[2].ID != "r010" || back.Page.Prev == "" || back.Page.Next == "" {
+			t.Errorf("back from the third page: %+v", back)
+		}
+		if lines := f.do("GET", "/api/v1/audit?format=lines&action=retry&action=discard", ""); strings.Count(string(lines.body), "\n") != 20 {
+			t.Errorf("as lines: %s", lines.body)
+		}
+		f.refused(f.do("GET", "/api/v1/audit?outcome=allowed&outcome=maybe", ""), http.StatusBadRequest, "invalid_parameter")
+		f.refused(f.do("GET", "/api/v1/audit?limit=3"+many("actor", 65), ""), http.StatusBadRequest, "invalid_parameter")
+	})
+}
+
+// many gives a parameter n different values.
+func many(name string, n int) string {
+	var out strings.Builder
+	for i := range n {
+		fmt.Fprintf(&out, "&%s=%d", name, i)
+	}
+	return out.String()
+}
+
 func TestTheAuditIsATableAndLines(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, sqliteStore)
