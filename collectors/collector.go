@@ -120,7 +120,7 @@ func (c *Collector) session(ctx context.Context) error {
 	if err := c.found(ctx, stream); err != nil {
 		return err
 	}
-	c.restored = c.pos.Restored
+	c.restored, c.stored = c.pos.Restored, 0
 	if err := c.beginLosses(ctx, stream, consumer); err != nil {
 		return err
 	}

@@ -101,15 +101,15 @@ func (c *Collector) catchUp(ctx context.Context, stream jetstream.Stream, consum
 	switch {
 	case err != nil:
 		return nil, err
-	case found.Source != "":
-		err = c.alone(ctx, consumer)
-	case lacking.Source == "":
+	case found.Source == "" && lacking.Source == "":
 		return consumer, nil
-	case info.Delivered.Consumer == 0 && info.Config.OptStartSeq == 0:
+	case info.Delivered.Consumer == 0 && info.Config.OptStartSeq == 0: // Somebody made it anew.
 		return consumer, c.mend(ctx, stream, lacking.ToSeq, lacking)
 	}
-	if err != nil {
-		return nil, err
+	if found.Source != "" {
+		if err := c.alone(ctx, consumer); err != nil {
+			return nil, err
+		}
 	}
 	upTo := max(found.ToSeq, lacking.ToSeq)
 	made, err := c.readAnew(ctx, stream, info.Name)
