@@ -110,9 +110,9 @@ func (r DiscrepancyRow) name() string {
 	return "Task not known"
 }
 
-// periodStart writes when a period begins; a word where it has no beginning.
+// periodStart writes when a period begins; a word where it has no beginning, as that of a first scheduled report, which is asked from one microsecond on.
 func periodStart(e Env, from lifecycle.Micros) string {
-	if !from.Known() {
+	if from <= 1 {
 		return "The beginning"
 	}
 	return e.local(from).Format("2 Jan 2006 15:04")
