@@ -59,6 +59,9 @@ func (f InFlight) Held() int { return f.held }
 // Stale counts the leases with something wrong.
 func (f InFlight) Stale() int { return f.stale }
 
+// Urgent counts those among them that have something wrong already: that a lease is about to expire is no alarm.
+func (f InFlight) Urgent() int { return f.stale - len(f.OfKind(lifecycle.StaleExpiring)) }
+
 // OfKind returns the leases of one stale kind, by deadline; those with which nothing is wrong for the empty kind. They belong to the answer.
 func (f InFlight) OfKind(k lifecycle.StaleKind) []lifecycle.Lease {
 	from := slices.IndexFunc(f.Leases, func(l lifecycle.Lease) bool { return l.Stale == k })

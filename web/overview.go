@@ -79,7 +79,7 @@ func overviewStats(s query.Statistics, open int64) []views.Stat {
 	lost := s.States.Of(abandoned...)
 	return []views.Stat{
 		{Href: "/in-flight", Icon: "processing", Tone: "run", Label: "In flight", Value: held, Detail: counted(s.States.Of(lifecycle.StatePublished), "task waits", "tasks wait")},
-		{Href: "/in-flight", Icon: "stale", Tone: "bad", Label: "Stale", Value: atLeast(int64(stale), s.InFlight.Partial), Loud: stale > 0, Detail: staleDetail(s.InFlight)},
+		{Href: "/in-flight", Icon: "stale", Tone: "bad", Label: "Stale", Value: atLeast(int64(stale), s.InFlight.Partial), Loud: s.InFlight.Urgent() > 0, Detail: staleDetail(s.InFlight)},
 		{Href: address("/tasks", lifecycle.Filter{States: abandoned}.Values()), Icon: "exhausted", Tone: "bad", Label: "Dead, not in DLQ", Value: views.Count(lost), Loud: lost > 0, Detail: stateWords(abandoned)},
 		{Href: "/dlq?status=open", Icon: "dlq", Tone: "dead", Label: "Dead letters open", Value: views.Count(open), Detail: counted(s.States.That(lifecycle.State.Dead), "task is dead", "tasks are dead")},
 		{Href: "/duplicates", Icon: "duplicates", Tone: "dup", Label: "Duplicates caught", Value: views.Count(s.Found[lifecycle.LayerStream]), Detail: "24 h, by the stream"},

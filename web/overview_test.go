@@ -64,3 +64,14 @@ func TestTheStepThatIsNotOverSaysSo(t *testing.T) {
 	}
 	wants{"#flow a.pt:last-of-type[aria-label*='so far']": "", "#throughput": "=0"}.check(t, s.get(t, "/statistics?range=1h", 200))
 }
+
+// A lease that is about to expire is counted, and is no alarm: nothing is wrong yet.
+func TestALeaseAboutToExpireIsNoAlarm(t *testing.T) {
+	t.Parallel()
+	story := webtest.NewStory(noon)
+	m := story.Publish("tsk", "cto", "review", "Work", -5*time.Minute, "")
+	story.Consumer("cto", 0, -27*time.Second)
+	story.Deliver(m, 1, -27*time.Second)
+	page := newSite(t, story.Batch).get(t, "/", 200)
+	wants{"#stats a:nth-child(2) .v": "1", "#stats a:nth-child(2) .d": "1 expiring", "#stats a:nth-child(2) .v.tone": "=0", "#nav-in-flight.bad": "=0"}.check(t, page)
+}

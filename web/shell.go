@@ -89,7 +89,7 @@ func navigation(snap *query.FleetSnapshot, operates bool) []views.NavItem {
 func inFlightItem(f query.InFlight) views.NavItem {
 	item := views.NavItem{Section: "in-flight", Href: "/in-flight", Icon: "inflight", Label: "In flight", Said: " in flight"}
 	item.Count = atLeast(int64(f.Held()), f.Partial)
-	if n := f.Stale(); n > 0 {
+	if n := f.Urgent(); n > 0 {
 		if f.Held() == 0 { // A red zero says nothing.
 			item.Count = atLeast(int64(n), f.Partial)
 		}
