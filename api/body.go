@@ -41,11 +41,11 @@ func decodeBody[T any](r *http.Request, body []byte, form string) (in T, err err
 		return in, err
 	}
 	if err := decodeWhole(body, &in); err != nil {
-		p := httperr.New(httperr.InvalidBody, err).WithDetail("The body is not a JSON object of the form %s.", form)
+		p := httperr.New(httperr.InvalidBody, err)
 		if pointer, detail := wrongField(err, body, reflect.TypeFor[T]()); pointer != "" {
-			return in, p.WithField("/body"+pointer, detail)
+			return in, p.WithDetail("%s: %s. The body is a JSON object of the form %s.", strings.TrimPrefix(pointer, "/"), detail, form).WithField("/body"+pointer, detail)
 		}
-		return in, p.WithField("/body", "not of the form "+form)
+		return in, p.WithDetail("The body is not a JSON object of the form %s.", form).WithField("/body", "not of the form "+form)
 	}
 	return in, nil
 }

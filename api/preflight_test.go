@@ -67,3 +67,17 @@ func TestThePolicyInForceIsShown(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// Whoever reads the detail alone learns which field is wrong.
+func TestTheDetailOfAWrongBodyNamesTheField(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sqliteStore)
+	for body, want := range map[string]string{
+		`{"agent":"a","tokens":1}`: "tokens: is not a field of this call. ", `{"agent":1}`: "agent: must not be a JSON number. ", `[]`: "The body is not a JSON object of the form ",
+	} {
+		a := f.do("POST", Base+"/preflight", body)
+		if got := f.refused(a, http.StatusBadRequest, "invalid_body")["detail"].(string); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, want it to begin with %q", body, got, want)
+		}
+	}
+}
