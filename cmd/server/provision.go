@@ -31,7 +31,7 @@ func (c provisionCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 	wanted.Readers = true
 	plan, err := fleet.NewPlan(ctx, js, wanted)
 	if err != nil {
-		return err
+		return unanswered(err)
 	}
 	text := plan.String()
 	if c.Permissions {
@@ -48,10 +48,18 @@ func (c provisionCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 		return err
 	}
 	if err := plan.Apply(ctx); err != nil {
-		return err
+		return unanswered(err)
 	}
 	_, err = fmt.Fprintln(t.out, "applied")
 	return err
+}
+
+// unanswered adds to a question that the broker did not answer why that may be: whoever may not ask gets no answer.
+func unanswered(err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("%w: the broker did not answer; perhaps this user may not ask: provision needs the permissions of operator, which --permissions prints", err)
 }
 
 // streams says how the streams of the configured fleet are to be set up.

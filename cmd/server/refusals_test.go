@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,5 +47,16 @@ func TestACommandThatCannotBeginSaysWhatToChange(t *testing.T) {
 		if code := run(t.Context(), strings.Fields(tt.args), vars(), &out, &out); code != tt.code || !strings.Contains(out.String(), tt.want) {
 			t.Errorf("%s: exit code %d, %q; want %d and %q", tt.args, code, out.String(), tt.code, tt.want)
 		}
+	}
+}
+
+func TestAQuestionWithoutAnAnswerNamesThePermissions(t *testing.T) {
+	t.Parallel()
+	asked := fmt.Errorf("plan: CONSUMER.NAMES.OBS_PUB: %w", context.DeadlineExceeded)
+	if err := unanswered(asked); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "permissions of operator") {
+		t.Errorf("got %v", err)
+	}
+	if err := errors.New("plan: it differs"); !errors.Is(unanswered(err), err) || strings.Contains(unanswered(err).Error(), "operator") {
+		t.Errorf("got %v", unanswered(err))
 	}
 }
