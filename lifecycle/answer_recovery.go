@@ -206,6 +206,8 @@ func inHand(m MessageTrace, in TraceInput) Answer {
 		return say("Its consumer is paused", fmt.Sprintf("Nothing is delivered until %s.", c.resumes()))
 	case c.Paused:
 		return say("Its consumer is paused", fmt.Sprintf("Without an answer it waits until %s.", c.resumes()))
+	case past && c.unheard():
+		return say(dueSince(m, next, in.Now), fmt.Sprintf("No worker is subscribed: the broker sends it once one subscribes to what consumer %s delivers.", c.Name))
 	case past && c.MaxAckPending != 1:
 		return say(dueSince(m, next, in.Now), "It goes to the next free worker, if none has it already.")
 	case past:

@@ -9,7 +9,7 @@ import (
 // inFlight is what a consumer has handed to its workers, as far as store and broker agree.
 type inFlight struct {
 	messages []lifecycle.MessageFacts // Delivered, in the stream and not exhausted, in sequence order.
-	others   []lifecycle.MessageFacts // All other messages that its open deliveries may belong to; only asked where several may be in hand.
+	others   []lifecycle.MessageFacts // All other messages that its open deliveries may belong to; only asked where several may be in hand, or may have been.
 	complete bool                     // others is complete.
 }
 
@@ -54,6 +54,9 @@ func soleInFlight(v view, c Consumer, f inFlight) []lifecycle.Event {
 		}
 		first = c.DeliveredCSeq - n + 1
 	}
+	if f.heldOthers(c, max(first, c.FloorCSeq+1)) {
+		return sharedInFlight(v, c, f)
+	}
 	var unanswered []uint64
 	for cseq := max(first, c.FloorCSeq+1); cseq < c.DeliveredCSeq; cseq++ {
 		if _, seen := known[cseq]; !seen {
@@ -62,6 +65,19 @@ func soleInFlight(v view, c Consumer, f inFlight) []lifecycle.Event {
 	}
 	events := attempts(m, c, unanswered, func(cseq uint64) int { return int(cseq-first) + 1 })
 	return append(events, lastDelivery(v, c, m, lastNonDelivery(m))...)
+}
+
+// heldOthers reports whether a line tells of another message that it was one of the consumer's deliveries from one on: what is set to hold one message at a
+// time held several before.
+func (f inFlight) heldOthers(c Consumer, from uint64) bool {
+	return slices.ContainsFunc(f.others, func(m lifecycle.MessageFacts) bool {
+		for cseq := range evidenceOf(m, c) {
+			if cseq >= from {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // attempts says that deliveries happened of which no line was seen, no later than the consumer's last delivery.

@@ -68,14 +68,14 @@ func hasLastDelivery(rows []lifecycle.MessageFacts, c Consumer) bool {
 	return len(rows) > 0 && evidenceOf(rows[0], c)[c.DeliveredCSeq] > 0
 }
 
-// readOthers reads, for consumers that may hold several messages, the settled ones that their open deliveries may belong to.
+// readOthers reads, for consumers that may hold several messages, or may have done so just before, the settled ones that their open deliveries may belong to.
 func (st *step) readOthers() {
 	st.known.others, st.known.early = map[string][]lifecycle.MessageFacts{}, map[string]bool{}
 	for _, c := range st.view.Consumers {
-		if c.MaxAckPending == 1 || c.AckPending == 0 || st.accounted(c) {
+		if c.AckPending == 0 || c.openSpan() < 2 && c.MaxAckPending == 1 || st.accounted(c) {
 			continue
 		}
-		if c.DeliveredSeq > st.next.Comparison.Verified {
+		if c.MaxAckPending != 1 && c.DeliveredSeq > st.next.Comparison.Verified {
 			st.known.early[c.Name] = true
 			continue
 		}
@@ -134,8 +134,11 @@ func (st *step) accounted(c Consumer) bool {
 			delete(all, cseq)
 		}
 	}
-	return uint64(len(all)) >= c.DeliveredCSeq-min(c.FloorCSeq, c.DeliveredCSeq)
+	return uint64(len(all)) >= c.openSpan()
 }
+
+// openSpan is how many deliveries it made after the last one up to which all were answered.
+func (c Consumer) openSpan() uint64 { return c.DeliveredCSeq - min(c.FloorCSeq, c.DeliveredCSeq) }
 
 // deliveredBy reports whether a consumer has delivered so far that it may hold the message.
 func deliveredBy(c Consumer, seq uint64) bool { return c.DeliveredCSeq > 0 && seq <= c.DeliveredSeq }

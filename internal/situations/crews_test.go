@@ -3,6 +3,7 @@
 package situations
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ type crew struct {
 	cfg   jetstream.ConsumerConfig
 	name  string
 	wait  time.Duration // Its ack wait.
+	after uint64        // It begins after that message.
 	queue []jetstream.ConsumeContext
 
 	mu   sync.Mutex
@@ -32,6 +34,7 @@ func (w *life) kind() string { return pick(w.random, kinds) }
 // recruit makes a workers' consumer with random bounds.
 func (w *life) recruit(cfg jetstream.ConsumerConfig) *crew {
 	cfg.AckWait, cfg.MaxDeliver, cfg.MaxAckPending = time.Duration(700+w.random.IntN(2500))*time.Millisecond, 1+w.random.IntN(4), 1+w.random.IntN(4)
+	w.bounded(cfg.MaxDeliver)
 	if w.random.IntN(2) == 0 {
 		w.unusual(&cfg)
 	}
@@ -42,7 +45,9 @@ func (w *life) recruit(cfg jetstream.ConsumerConfig) *crew {
 	w.know(func() {
 		w.sends = w.sends || by.sent()
 		for _, m := range w.letters {
-			m.passed = m.passed || cfg.DeliverPolicy == jetstream.DeliverNewPolicy
+			if cfg.DeliverPolicy == jetstream.DeliverNewPolicy {
+				m.passed, by.after = true, max(by.after, m.seq)
+			}
 		}
 	})
 	w.subscribe(by)
@@ -76,6 +81,33 @@ func (w *life) unusual(cfg *jetstream.ConsumerConfig) {
 	case 1:
 		cfg.AckPolicy, cfg.AckWait, cfg.MaxAckPending, cfg.MaxDeliver = jetstream.AckNonePolicy, 0, 0, -1
 	}
+}
+
+// noteState writes into the diary how the broker says that a consumer is.
+func (w *life) noteState(by *crew) {
+	answer, err := w.nc.RequestWithContext(w.ctx, "$JS.API.CONSUMER.INFO.TASKS."+by.name, nil)
+	w.must(err)
+	var info jetstream.ConsumerInfo
+	w.must(json.Unmarshal(answer.Data, &info))
+	w.note("the broker says of %s: delivered %d of %d, floor %d of %d, %d not answered, %d delivered again", by.name, info.Delivered.Consumer, info.Delivered.Stream,
+		info.AckFloor.Consumer, info.AckFloor.Stream, info.NumAckPending, info.NumRedelivered)
+}
+
+// bounded notes how many attempts a consumer allows.
+func (w *life) bounded(most int) {
+	w.know(func() {
+		if w.fewest == 0 || most < w.fewest {
+			w.fewest = most
+		}
+	})
+}
+
+// waitsForNobody reports whether no worker will be given the message, whatever is free, as things are: none takes it, or to those who do the broker sends,
+// and they are not there.
+func (w *life) waitsForNobody(m *mail) bool {
+	return !slices.ContainsFunc(w.crews(), func(c *crew) bool {
+		return c.takes(m.kind) && m.seq > c.after && (!c.sent() || len(c.queue) > 0)
+	})
 }
 
 // make makes the consumer of a crew, or changes it.

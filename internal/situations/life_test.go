@@ -34,6 +34,7 @@ type life struct {
 	letters []*mail
 	pulls   int  // How often a worker asked for a message, or was sent one without asking.
 	empty   int  // How often one who asked got nothing, or may not have got what was sent.
+	fewest  int  // The fewest attempts that a consumer ever allowed.
 	sends   bool // The broker sends to workers who do not ask, at times of its own.
 }
 
@@ -140,6 +141,9 @@ func (w *life) live(c *clients) {
 	w.works(time.Until(w.unpaused)) // A consumer that awaits no answers would let go of more.
 	for _, m := range w.letters {   // What is dropped is dropped before anybody looks.
 		w.works(time.Until(m.expires.Add(time.Second)))
+	}
+	for _, by := range w.crews() {
+		w.noteState(by)
 	}
 	w.note("the end")
 	w.know(func() {

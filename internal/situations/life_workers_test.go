@@ -77,6 +77,7 @@ func (w *life) changeWait() {
 	}
 	wait, n := time.Duration(700+w.random.IntN(3000))*time.Millisecond, 1+w.random.IntN(5)
 	w.note("consumer changed: ack wait %s, at most %d", wait, n)
+	w.bounded(n)
 	w.change(func(cfg *jetstream.ConsumerConfig) {
 		cfg.AckWait, cfg.MaxDeliver, cfg.MaxAckPending, cfg.BackOff = wait, n, 1+w.random.IntN(3), nil
 	})
@@ -90,7 +91,9 @@ func (w *life) changeBackoff() {
 	}
 	backoff := []time.Duration{time.Duration(700+w.random.IntN(1000)) * time.Millisecond, time.Duration(700+w.random.IntN(3000)) * time.Millisecond}
 	w.note("consumer changed: backoff %s", backoff)
-	w.change(func(cfg *jetstream.ConsumerConfig) { cfg.MaxDeliver, cfg.BackOff = 3+w.random.IntN(2), backoff })
+	n := 3 + w.random.IntN(2)
+	w.bounded(n)
+	w.change(func(cfg *jetstream.ConsumerConfig) { cfg.MaxDeliver, cfg.BackOff = n, backoff })
 	w.worker.wait = slices.Min(backoff)
 }
 

@@ -108,8 +108,12 @@ func (w *life) agrees(s story) error {
 		if told, stored := len(s.told().Messages), w.generations(m.task); told > stored {
 			return fmt.Errorf("task %q has %d messages, and the stream stored %d of it", m.task, told, stored)
 		}
-		if words := s.told().words(); strings.Contains(words, "publish it again") {
+		words := s.told().words()
+		if strings.Contains(words, "publish it again") {
 			return fmt.Errorf("%s:%d was stored, and the answers say to publish it again: %s", m.stream, m.seq, words)
+		}
+		if strings.Contains(words, "next free worker") && w.generations(m.task) == 1 && w.waitsForNobody(m) {
+			return fmt.Errorf("no worker can be given %s:%d as things are, and the answers say that the next free one is: %s", m.stream, m.seq, words)
 		}
 	}
 	return nil
@@ -119,6 +123,8 @@ func (w *life) agrees(s story) error {
 func (w *life) inTheEnd(m *mail, said *seenMessage) error {
 	queue := w.land.streams[0].Retention == jetstream.WorkQueuePolicy
 	switch {
+	case said.State == "exhausted" && m.had+w.empty < w.fewest:
+		return fmt.Errorf("workers had it %d times, or %d times more, and no consumer allows fewer attempts than %d", m.had, w.empty, w.fewest)
 	case said.State == "removed" && m.had > 0 && !m.unseen:
 		return errors.New("a worker had it")
 	case said.State == "published" && said.toldBeside() && !m.gone: // It is still to be given to another consumer.

@@ -30,6 +30,20 @@ func (c *clients) nothing(consumer jetstream.Consumer) {
 
 // settings are changes of a consumer while its messages are in somebody's hands, and what a worker of an earlier consumer does to the next one's.
 var settings = []situation{{
+	name: "a consumer that held two messages may hold one, and the last delivery was another's",
+	act: func(c *clients) {
+		c.publish(publish{task: "back"})
+		c.publish(publish{})
+		worker := c.workers(atOnce(2), wait(2*time.Second))
+		back := c.pull(worker)
+		c.pull(worker)
+		c.answer(back, "-NAK")
+		c.ack(c.pull(worker))
+		c.workers(atOnce(1), atMost(2), wait(2*time.Second))
+	},
+	may:   all(is("delivered", "failed"), attempts(0, 1, 1), of("back", is("completed"))),
+	never: all(isNot("exhausted", "completed"), fewAttempts(0, 1)),
+}, {
 	name: "a later step of the backoff is shortened while its attempt is in hand",
 	mode: live, // Who comes later does not know what it was.
 	act: func(c *clients) {

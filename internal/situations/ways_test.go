@@ -69,6 +69,18 @@ var ways = []situation{{
 	may:   all(is("published"), noAttempt(0), says("no worker is subscribed")),
 	never: all(isNot(done...), silent("pull")),
 }, {
+	name: "a worker hands back what the broker sent, and nobody is subscribed any more",
+	act: func(c *clients) {
+		sub := c.pushed(atOnce(2))
+		c.publish(publish{})
+		m := c.sent(sub)
+		c.must(sub.Unsubscribe())
+		c.works(time.Second)
+		c.send(nats.NewMsg(m.Reply), "-NAK")
+	},
+	may:   all(is("failed"), attempts(0, 1, 1), says("no worker is subscribed"), silent("next free worker")),
+	never: isNot(append(done, "removed")...),
+}, {
 	name: "the worker acknowledges and asks for the next in one line",
 	act: func(c *clients) {
 		c.publish(publish{})
