@@ -227,6 +227,12 @@ func TestTheBrokerForgotWhatItNumbersAgain(t *testing.T) {
 			t.Errorf("%s: the later one is called forgotten", tt.name)
 		}
 	}
+	for consumer, want := range map[string]bool{"a": true, "b": false} { // One of which the broker counts fewer deliveries than its workers got.
+		w := &wires{handed: []handed{first}, forgetful: map[string]bool{consumer: true}}
+		if got := w.forgot(70); got != want {
+			t.Errorf("deliveries of %s are forgotten: got %v, want %v", consumer, got, want)
+		}
+	}
 }
 
 // What is denied of a delivery that the broker forgot is honest, and only there.

@@ -4,7 +4,9 @@ package torture
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -72,6 +74,8 @@ func (r *run) losses(js jetstream.JetStream, c client, truth map[string]*told) *
 		return s
 	}
 	a := &aftermath{made: made, wires: readWires(r.t, js, refusedAdvisories(r.t, c)), left: left(r.t, js), gaps: gaps, again: read}
+	a.wires.forgetful = forgetful(r.t, js, truth)
+	r.note("forgot deliveries", "%v", slices.Sorted(maps.Keys(a.wires.forgetful)))
 	lost := map[string]int{}
 	tasks := 0
 	for _, t := range truth {

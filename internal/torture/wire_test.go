@@ -55,6 +55,8 @@ type wires struct {
 	ids    map[uint64]string
 	handed []handed // In the order of the lines.
 
+	forgetful map[string]bool // Consumers of which the broker has forgotten deliveries that their workers got.
+
 	// refused are the advisories of a deletion that the broker contradicts, by their sequence: when it dies it forgets deliveries and deletions of which
 	// it told before. Fleetglass keeps such a line in quarantine, since it cannot tell it from a forged one.
 	refused map[string]bool
