@@ -38,7 +38,8 @@ func answer(t Trace, in TraceInput) Answers {
 	out := Answers{Ownership: ownership(head), LastReceipt: lastReceipt(t, head), Recovery: recovery(head, in)}
 	out = besideAnswered(in.besideSilent(out, head), head)
 	out = in.whileAbsent(out, head)
-	out.Recovery = besideOthers(besideSharers(besideRecord(out.Recovery, head), head, t.Facts), head, t.Messages)
+	out.Recovery = besideDone(besideSharers(besideRecord(out.Recovery, head), head, t.Facts), head, t.Messages)
+	out.Recovery = besideOthers(out.Recovery, head, t.Messages)
 	return out
 }
 

@@ -81,6 +81,29 @@ func besideRecord(a Answer, m MessageTrace) Answer {
 	return a
 }
 
+// besideDone adds to what comes next for an open message that another one of the same work is completed, and no record is known by which a worker would find that.
+func besideDone(a Answer, m MessageTrace, all []MessageTrace) Answer {
+	if !m.Verdict.State.Open() || m.bound.coveredAt.Known() || m.bound.recordedAt.Known() {
+		return a
+	}
+	for _, other := range all {
+		if other.Verdict.State == StateCompleted && other.Facts.sameWork(m.Facts) {
+			return a.and(fmt.Sprintf("%s is the same work and is completed, so it may be done twice", other.Facts.Key))
+		}
+	}
+	return a
+}
+
+// sameWork reports whether two messages of a task have one idempotency key, or are one message that came back with a backup.
+func (m MessageFacts) sameWork(o MessageFacts) bool {
+	s, t := m.Stored, o.Stored
+	if m.Key == o.Key || s == nil || t == nil {
+		return false
+	}
+	cameBack := m.Key.Stream.Name == o.Key.Stream.Name && m.Key.Stream.Epoch != o.Key.Stream.Epoch && m.Key.Seq == o.Key.Seq && s.At == t.At
+	return cameBack || (s.IdempotencyKey != "" && s.IdempotencyKey == t.IdempotencyKey)
+}
+
 // besideOthers adds that another message of the task is still to be worked on, where the one by which it is shown is over.
 func besideOthers(a Answer, m MessageTrace, all []MessageTrace) Answer {
 	if m.Verdict.State.Open() {

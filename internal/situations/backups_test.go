@@ -65,7 +65,7 @@ var backups = []situation{{
 		c.restore(backup)
 	},
 	may: all(
-		of("done", all(is("published"), holds("completed", "published"))),
+		of("done", all(is("published"), holds("completed", "published"), says("is the same work and is completed, so it may be done twice"))),
 		of("waiting", all(is("published"), holds("outcome_unknown", "published"))),
 	),
 	never: of("waiting", isNot("completed", "terminated", "exhausted")),
