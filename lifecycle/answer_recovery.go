@@ -163,6 +163,7 @@ func waiting(m MessageTrace, in TraceInput) Answer {
 	if len(m.Others) > 0 { // Those have it, or had it.
 		takers = takers.only(m.Facts.Consumer)
 	}
+	takers = takers.before(m.Facts.Key.Seq)
 	switch {
 	case m.Facts.OrphanedAt > m.Facts.AdoptedAt:
 		return say("No consumer takes it", "Nothing will happen until a consumer's filter matches the subject.")

@@ -95,6 +95,19 @@ func TestWhatComesNextDependsOnTheConsumer(t *testing.T) {
 	}
 }
 
+// One consumer sends to nobody. Another began with new messages: it is past this one, and does not deliver it.
+func TestAConsumerThatIsPastAMessageIsNotToDeliverIt(t *testing.T) {
+	t.Parallel()
+	unheard, past := worker(func(c *ConsumerState) { c.Push = true }), worker(func(c *ConsumerState) { c.Name, c.DeliveredSeq = "b-task-worker", 9 })
+	for _, consumers := range [][]ConsumerState{{unheard, past}, {past, unheard}} {
+		rows := foldAll([][]Event{parseScenario(t, "published 0s seq=1 task=T\n")})
+		got := AssembleTrace(TraceInput{Record: rows.record("T"), Consumers: consumers, Now: base.Add(time.Second)}).Answers.Recovery
+		if got.Headline != "No worker is subscribed" {
+			t.Errorf("got %q", got.said())
+		}
+	}
+}
+
 // Who has a message that left its stream, however it was left: nobody.
 func TestNobodyHasWhatLeftItsStream(t *testing.T) {
 	t.Parallel()

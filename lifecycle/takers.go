@@ -99,6 +99,15 @@ func (t takers) only(consumer string) takers {
 	return t
 }
 
+// before are the takers without the consumers that are past a sequence, unless all are: what a consumer is past it does not deliver.
+func (t takers) before(seq uint64) takers {
+	past := func(c ConsumerState) bool { return c.DeliveredSeq >= seq }
+	if !t.all(past) {
+		t.present = slices.DeleteFunc(slices.Clone(t.present), past)
+	}
+	return t
+}
+
 // all reports whether there are consumers and something holds of each.
 func (t takers) all(holds func(ConsumerState) bool) bool {
 	for _, c := range t.present {
