@@ -33,7 +33,7 @@ type Collector struct {
 	restored uint64 // As [position.Restored].
 
 	stored uint64        // Up to here lines are stored, or are in the gap below.
-	shared lifecycle.Gap // Of the time in which another Fleetglass reads the same durable.
+	shared lifecycle.Gap // Of the time in which somebody else reads the same durable.
 
 	deliveries slicePool[delivery]
 	events     slicePool[lifecycle.Event]

@@ -84,7 +84,7 @@ func (c *Collector) acknowledgedElsewhere(ctx context.Context, id lifecycle.Stre
 
 // because is the gap with its reason.
 func because(gap lifecycle.Gap, why string) lifecycle.Gap {
-	gap.Reason = fmt.Sprintf("lines up to %d were acknowledged for another store: %s", gap.ToSeq, why)
+	gap.Reason = fmt.Sprintf("lines up to %d were acknowledged and are not in this store: %s", gap.ToSeq, why)
 	return gap
 }
 
@@ -115,22 +115,22 @@ func (c *Collector) catchUp(ctx context.Context, stream jetstream.Stream, consum
 	made, err := c.readAnew(ctx, stream, info.Name)
 	switch {
 	case err == nil:
-		c.cfg.Logger.Warn("the store lacks lines that were acknowledged for another one: the stream is read anew", "up_to", upTo)
+		c.cfg.Logger.Warn("the store lacks lines that were acknowledged: the stream is read anew", "up_to", upTo)
 		return made, c.mend(ctx, stream, upTo, lacking)
 	case !isRefused(err):
 		return nil, err
 	}
-	c.cfg.Logger.Warn("the store lacks lines that were acknowledged for another one; delete the durable and run fleetglass provision --apply to have them read again",
+	c.cfg.Logger.Warn("the store lacks lines that were acknowledged; delete the durable and run fleetglass provision --apply to have them read again",
 		"durable", info.Name, "up_to", upTo, "error", err)
 	if found.Source == "" || c.src.Edited { // Whoever removes single lines moves the durable past lines that nobody read.
 		return consumer, nil
 	}
-	return consumer, c.saveLacking(ctx, id, because(found, "this one was made anew, or restored from a backup"))
+	return consumer, c.saveLacking(ctx, id, because(found, "it was made anew or restored from a backup, or somebody else took them"))
 }
 
-// errShared says that another Fleetglass reads.
+// errShared says that somebody reads whose lines the store does not get. Who that is the broker does not tell.
 func errShared(durable string) error {
-	return fmt.Errorf("another Fleetglass with a store of its own reads %s, and each would get a part of the lines: stop one of the two", durable)
+	return fmt.Errorf("somebody else reads %s, most likely a second Fleetglass with a store of its own, and each would get a part of the lines: stop one of the two", durable)
 }
 
 // alone errors where anybody asks for lines of the durable. Whoever reads asks for the next ones while it stores those that it has, so a few looks
@@ -207,14 +207,14 @@ func (c *Collector) lookElsewhere(ctx context.Context, id lifecycle.StreamID, in
 	if found.Source == "" {
 		return nil
 	}
-	found = because(found, "another Fleetglass reads the same durable")
+	found = because(found, "somebody else reads the same durable, most likely a second Fleetglass")
 	if c.status.sharing() {
 		found.From, found.FromSeq = c.shared.From, c.shared.FromSeq
 	} else {
 		if since := c.status.othersSince(); since.Known() {
 			found.From = min(found.From, since)
 		}
-		c.cfg.Logger.Error("another Fleetglass with a store of its own reads the same durable: each gets a part of the lines", "durable", info.Name)
+		c.cfg.Logger.Error("somebody else reads the same durable, most likely a second Fleetglass with a store of its own: each gets a part of the lines", "durable", info.Name)
 	}
 	c.shared = found
 	c.status.shares(info.Name, found.ToSeq, c.cfg.Now())

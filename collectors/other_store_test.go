@@ -109,11 +109,11 @@ func TestASecondStoreWaitsUntilTheFirstIsStopped(t *testing.T) {
 	b.waitFor(50)
 }
 
-// waitShared waits until a collector says that another Fleetglass reads.
+// waitShared waits until a collector says that somebody else reads.
 func (b *bench) waitShared(c health.Reporter) {
 	b.t.Helper()
 	testkit.Eventually(b.t, patience, func() error {
-		if p := c.Health()[0]; p.State != health.Down || !strings.Contains(p.Detail, "another Fleetglass with a store of its own reads fleetglass-lines") {
+		if p := c.Health()[0]; p.State != health.Down || !strings.Contains(p.Detail, "somebody else reads fleetglass-lines, most likely a second Fleetglass") {
 			return fmt.Errorf("health %+v", p)
 		}
 		return nil
@@ -136,7 +136,7 @@ func TestTwoStoresThatBothReadAreNoticedAndMended(t *testing.T) {
 	testkit.Eventually(t, patience, func() error {
 		lines++
 		b.publish(fmt.Sprintf("line %06d", lines))
-		if p := c.Health()[0]; p.State != health.Down || !strings.Contains(p.Detail, "another Fleetglass") {
+		if p := c.Health()[0]; p.State != health.Down || !strings.Contains(p.Detail, "somebody else reads") {
 			return fmt.Errorf("health after %d lines: %+v", lines, p)
 		}
 		return nil
@@ -148,7 +148,7 @@ func TestTwoStoresThatBothReadAreNoticedAndMended(t *testing.T) {
 		t.Fatalf("the first store has all %d lines: nothing was shared", lines)
 	}
 	b.gap(func(g lifecycle.Gap) bool {
-		return !g.Repaired && g.ToSeq > 1 && strings.HasSuffix(g.Reason, "for another store: another Fleetglass reads the same durable")
+		return !g.Repaired && g.ToSeq > 1 && strings.HasSuffix(g.Reason, "are not in this store: somebody else reads the same durable, most likely a second Fleetglass")
 	})
 	c, _ = b.start()
 	b.waitFor(lines)
@@ -179,7 +179,7 @@ func TestWhatAnObserverMayNotReadAgainIsAGap(t *testing.T) {
 		c, stop := b.start()
 		g := b.gap(func(g lifecycle.Gap) bool { return true })
 		if g.FromSeq != 1 || g.ToSeq != 20 || !g.From.Known() || g.To <= g.From ||
-			g.Reason != "lines up to 20 were acknowledged for another store: this one was made anew, or restored from a backup" {
+			g.Reason != "lines up to 20 were acknowledged and are not in this store: it was made anew or restored from a backup, or somebody else took them" {
 			t.Errorf("gap %+v", g)
 		}
 		testkit.Eventually(t, patience, func() error {

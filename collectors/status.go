@@ -36,7 +36,7 @@ type status struct {
 	share share
 }
 
-// share says that another Fleetglass with a store of its own reads the same durable.
+// share says that somebody reads the same durable whose lines the store does not get.
 type share struct {
 	durable string    // Empty when nobody does.
 	seq     uint64    // The last line that was acknowledged for the other store.
@@ -143,7 +143,7 @@ func (d *drain) note(pending uint64, now time.Time) {
 	d.from, d.pending = now, pending
 }
 
-// others notes since when others get lines too: replicas, or another Fleetglass.
+// others notes since when others get lines too: replicas, or somebody with another store.
 func (s *status) others(since lifecycle.Micros) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
