@@ -77,7 +77,7 @@ func Defaults() Rules {
 		}, {
 			ID: RuleStale, Severity: Warning, Title: "Lease past its deadline", find: leasesThat(lifecycle.StaleLease),
 			Why:  "The deadline passed without an answer, and no newer attempt is known.",
-			Next: "Check whether the worker is alive. The broker delivers the message again, to the next free worker.",
+			Next: "Check whether the worker is alive. The broker delivers the message again once a worker can take it.",
 		}, {
 			ID: RuleZombie, Severity: Critical, Title: "Zombie: an older attempt acts", find: leasesThat(lifecycle.StaleZombie),
 			Why:  "An older attempt acted after a newer one began: both may have effects.",

@@ -32,7 +32,7 @@ type Lease struct {
 	WaitMS          *int64                `json:"wait_ms" doc:"The wait in force for this attempt; null when it is not known."`
 	DeadlineAt      Instant               `json:"deadline_at" doc:"Last delivery or heartbeat plus the wait."`
 	DeadlineLatest  bool                  `json:"deadline_at_latest" doc:"It may have run out before deadline_at: when the attempt was delivered is not known, and no heartbeat surely came in time."`
-	Due             bool                  `json:"due" doc:"It was handed back, and its delay has passed at next.at: the next free worker gets it, and whether a worker has it again is not known. There is no deadline then."`
+	Due             bool                  `json:"due" doc:"It was handed back, and its delay has passed at next.at: whether a worker has it again is not known. There is no deadline then."`
 	StaleKind       Text                  `json:"stale_kind" doc:"What is wrong with it; null when nothing is." example:"expiring"`
 	Unread          bool                  `json:"unread" doc:"Its deadline has passed, and what workers answered since answers_read_at is not read yet, or a gap says that answers were not captured: whether anything is wrong with it is not known."`
 	StaleMeaning    Text                  `json:"stale_meaning"`

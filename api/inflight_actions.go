@@ -125,7 +125,7 @@ func exampleHeldPreview() HeldPreviewReply {
 	r := dlqtriage.Recovery{Remedy: dlqtriage.RemedyQuarantine, Rule: "open_intent", Confidence: dlqtriage.ConfidenceMedium, Reasons: []string{"An effect was announced and not confirmed."},
 		Changes: []string{"A receipt or an entry of the side-effect log."}, Unknown: true}
 	return HeldPreviewReply{HeldPreview{
-		Blocked: []Obstacle{{Code: "effects_unknown", Why: "Effects of it may have happened of which nothing is known."}}, Effects: []string{"The message goes to the next free worker."},
+		Blocked: []Obstacle{{Code: "effects_unknown", Why: "Effects of it may have happened of which nothing is known."}}, Effects: []string{"As the following attempt, it goes to the next free worker."},
 		Lease: leaseOf(*t.Lease, t.Typical, t.AsOf), Recommendation: recommendationOf(&r, t.Summary.TaskID),
 	}}
 }

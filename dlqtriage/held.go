@@ -121,8 +121,16 @@ func (h *Held) releaseObstacles(add func(is bool, code ObstacleCode, why string)
 	_, known := h.ackSubject()
 	add(!known, BlockedNoConsumer, "It cannot be handed back: its consumer is gone, or nobody knows which delivery its worker has.")
 	add(l.MaxDeliver > 0 && l.Attempt >= l.MaxDeliver, BlockedLastAttempt, "It is the last attempt: handed back, it is exhausted at once. Quarantine it instead.")
-	add(l.Due, BlockedDue, "It was handed back and is due: it goes to the next free worker, if none has it already.")
-	add(l.Stale == lifecycle.StaleLease || l.Stale == lifecycle.StalePresumedDead, BlockedDue, "Its deadline has passed: it goes to the next free worker anyway.")
+	add(l.Due, BlockedDue, "It was handed back and is due: "+h.givenOut("")+", if none has it already.")
+	add(l.Stale == lifecycle.StaleLease || l.Stale == lifecycle.StalePresumedDead, BlockedDue, "Its deadline has passed: "+h.givenOut(" anyway")+".")
 	add(h.Recovery.Unknown, BlockedEffectsUnknown, "It may have had effects that nobody confirmed. "+h.Recovery.Reasons[0])
 	add(l.Stale == "" && l.Resolved == nil && !l.Due, BlockedWorkerAlive, "No deadline of it is known to have passed: handed back, two workers might have it.")
+}
+
+// givenOut says to whom the broker gives the message next.
+func (h *Held) givenOut(word string) string {
+	if h.Lease.Awaits != "" {
+		return "the broker gives it out" + word + " once " + h.Lease.Awaits
+	}
+	return "it goes to the next free worker" + word
 }

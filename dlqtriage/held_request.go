@@ -45,7 +45,7 @@ type HeldPreview struct {
 }
 
 func (h Held) preview(r HeldRequest) HeldPreview {
-	v := HeldPreview{Held: h, Blocked: unforced(h.Obstacles(r.Action), r.Force), Effects: heldEffects(r.Action)}
+	v := HeldPreview{Held: h, Blocked: unforced(h.Obstacles(r.Action), r.Force), Effects: h.effects(r.Action)}
 	v.Eligible = len(v.Blocked) == 0
 	if r.Action == ActionRelease {
 		v.Warning = "Its worker may still be at work. Fleetglass cannot stop it: only a fencing token or an idempotency key keeps two workers from having one effect each."
@@ -53,11 +53,11 @@ func (h Held) preview(r HeldRequest) HeldPreview {
 	return v
 }
 
-// heldEffects says what an action does, in sentences.
-func heldEffects(a ActionKind) []string {
+// effects says what an action does, in sentences.
+func (h Held) effects(a ActionKind) []string {
 	switch a {
 	case ActionRelease:
-		return []string{"The broker is told, in the worker's place, that the attempt is handed back.", "The message goes to the next free worker, as the following attempt."}
+		return []string{"The broker is told, in the worker's place, that the attempt is handed back.", "As the following attempt, " + h.givenOut("") + "."}
 	case ActionQuarantine:
 		return []string{"The message is copied to the dead-letter queue, as quarantined.", "Then it is deleted from its stream: the broker frees the slot, and an answer of its worker has no effect."}
 	}

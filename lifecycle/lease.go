@@ -75,7 +75,8 @@ type Lease struct {
 	Owner        string        // As reported; empty when nobody said.
 	LeaseVersion uint64        // The fencing token, as reported.
 	Next         NextStep
-	Due          bool         // It was handed back and its delay has passed: the next free worker gets it, and whether a worker has it again is not known.
+	Due          bool         // It was handed back and its delay has passed: whether a worker has it again is not known.
+	Awaits       string       // What the broker waits for before it can give the message out again, behind "once"; empty where a free worker is enough.
 	Resolved     *TriageFacts // Who marked this attempt as resolved, and why; nil where nobody did. Nothing counts as wrong with it then.
 	Acting       string       // The action on the message that has not ended; empty for none.
 	Revision     uint64       // Of the decisions about the message.
@@ -214,6 +215,7 @@ func (o OpenMessage) hold(ev evidence, c *ConsumerState, at Moment) Lease {
 		l.Deadline, l.Latest, l.AtLatest, l.Basis, l.LastBeat, l.Sender = held.deadline, held.latest, held.atLatest, held.basis, held.beat, held.sender
 	}
 	l.Next = nextStep(v, l, ev, c)
+	l.Awaits = c.awaits()
 	l.dueAgain(ev, at.Now)
 	l.Revision = m.Revision()
 	if m.Acting() {

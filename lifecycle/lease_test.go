@@ -64,6 +64,22 @@ func TestLeaseTellsWhatIsWrongAndWhatFollows(t *testing.T) {
 	}
 }
 
+func TestALeaseTellsWhatItsConsumerWaitsFor(t *testing.T) {
+	t.Parallel()
+	r := foldAll([][]Event{parseScenario(t, "published 0s seq=1 task=T\nnaked 5s seq=1 n=1 cseq=1")}).record("T")
+	for want, c := range map[string]*ConsumerState{
+		"": {Push: true, Bound: true}, "a worker subscribes": {Push: true}, "its consumer resumes": {Push: true, Bound: true, Paused: true},
+	} {
+		l, held := LeaseOf(OpenMessage{Message: r.Messages[0], Task: r.Facts}, c, Typical{}, At(base.Add(time.Minute)))
+		if !held || !l.Due || l.Awaits != want {
+			t.Errorf("%+v: held %v, due %v, awaits %q, want %q", c, held, l.Due, l.Awaits, want)
+		}
+	}
+	if l, _ := LeaseOf(OpenMessage{Message: r.Messages[0], Task: r.Facts}, nil, Typical{}, At(base)); l.Awaits != "" {
+		t.Errorf("of an unknown consumer it awaits %q", l.Awaits)
+	}
+}
+
 func TestTypicalDurationsBoundTheTruth(t *testing.T) {
 	t.Parallel()
 	tally := Tally{}

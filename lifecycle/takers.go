@@ -124,6 +124,19 @@ func (c ConsumerState) busy() bool { return c.MaxAckPending > 0 && c.AckPending 
 // unheard reports whether the broker would send to the consumer's workers, and none of them is subscribed.
 func (c ConsumerState) unheard() bool { return c.Push && !c.Bound }
 
+// awaits is what must happen before the broker can give out anything of a consumer, behind "once"; empty where a free worker is enough. c may be nil.
+func (c *ConsumerState) awaits() string {
+	switch {
+	case c == nil || c.Gone:
+		return ""
+	case c.Paused:
+		return "its consumer resumes"
+	case c.unheard():
+		return "a worker subscribes"
+	}
+	return ""
+}
+
 // Attended reports whether a worker asked for messages when the consumer was looked at, or was subscribed to what the broker sends.
 func (c ConsumerState) Attended() bool { return c.Bound || c.Waiting > 0 }
 

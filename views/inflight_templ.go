@@ -76,7 +76,7 @@ func (g LeaseGroup) meaning() string {
 	case LeasesUnread:
 		return "The deadline has passed, and answers of that time are not read yet, or were not captured."
 	case LeasesHandedBack:
-		return "Handed back, and due again: the next free worker gets it. Whether a worker has it again was not seen."
+		return "Handed back, and due again. Whether a worker has it again was not seen."
 	}
 	return lifecycle.StaleKind(g.Kind).Meaning()
 }
@@ -1028,6 +1028,8 @@ func nextOf(l lifecycle.Lease, now lifecycle.Micros) string {
 		return "not known: answers were not seen"
 	case past && l.Next.What == "redelivery" && l.Stale == "" && !l.Due: // The board was judged a moment ago, when there was time left.
 		return "redelivered unless it answers"
+	case (l.Due || past && l.Next.What == "redelivery") && l.Awaits != "":
+		return "redelivered once " + l.Awaits + "; due"
 	case l.Due, past && l.Next.What == "redelivery":
 		return "redelivered to the next free worker; due"
 	case past && l.Next.What == "exhaustion":

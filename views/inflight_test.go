@@ -14,16 +14,19 @@ func TestALeaseAtItsDeadlineReadsAsItWasJudged(t *testing.T) {
 	passed := now.Add(-time.Millisecond)
 	next := lifecycle.NextStep{What: "redelivery", At: passed}
 	for _, c := range []struct {
-		stale lifecycle.StaleKind
-		due   bool
-		left  time.Duration
-		want  string
+		stale  lifecycle.StaleKind
+		due    bool
+		awaits string
+		left   time.Duration
+		want   string
 	}{
-		{"", false, 0, "redelivered unless it answers"},
-		{lifecycle.StaleLease, false, -time.Millisecond, "redelivered to the next free worker; due"},
-		{"", true, 0, "redelivered to the next free worker; due"},
+		{"", false, "", 0, "redelivered unless it answers"},
+		{lifecycle.StaleLease, false, "", -time.Millisecond, "redelivered to the next free worker; due"},
+		{"", true, "", 0, "redelivered to the next free worker; due"},
+		{lifecycle.StaleLease, false, "a worker subscribes", -time.Millisecond, "redelivered once a worker subscribes; due"},
+		{"", true, "its consumer resumes", 0, "redelivered once its consumer resumes; due"},
 	} {
-		l := lifecycle.Lease{Deadline: passed, Next: next, Stale: c.stale, Due: c.due}
+		l := lifecycle.Lease{Deadline: passed, Next: next, Stale: c.stale, Due: c.due, Awaits: c.awaits}
 		if left, what := leftNow(l, now), nextOf(l, now); left != c.left || what != c.want {
 			t.Errorf("%+v: %v left, %q", c, left, what)
 		}

@@ -5,6 +5,8 @@ import "fleetglass/lifecycle"
 // noDeadline says what stands in the place of the time to the deadline where a lease has none, and why.
 func noDeadline(l lifecycle.Lease) (words, why string) {
 	switch {
+	case l.Due && l.Awaits != "":
+		return "none", "It was handed back, and its delay is over: the broker gives it out once " + l.Awaits + ". No lease runs until then."
 	case l.Due:
 		return "none", "It was handed back, and its delay is over: the next free worker gets it. No lease runs until then."
 	case l.Consumer == "":

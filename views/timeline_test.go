@@ -157,7 +157,8 @@ func TestAMissingDeadlineSaysWhy(t *testing.T) {
 		lease       lifecycle.Lease
 		words, part string
 	}{
-		{lifecycle.Lease{Due: true}, "none", "handed back"},
+		{lifecycle.Lease{Due: true}, "none", "the next free worker gets it"},
+		{lifecycle.Lease{Due: true, Awaits: "a worker subscribes"}, "none", "the broker gives it out once a worker subscribes"},
 		{lifecycle.Lease{Consumer: "cto-task-worker"}, "not known", "the wait of the consumer cto-task-worker. That wait is not known"},
 		{lifecycle.Lease{}, "not known", "which consumer gave it out"},
 		{lifecycle.Lease{Consumer: "cto-task-worker", Wait: time.Minute}, "not known", "plus 1 m. When that sign was is not known"},

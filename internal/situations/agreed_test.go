@@ -77,6 +77,9 @@ func boarded(s story, t *seen) error {
 	if err := s.glass.ask(s.ctx, "/api/v1/in-flight?agent="+url.QueryEscape(t.Agent), &board); err != nil {
 		return err
 	}
+	if err := boardWaits(s, t); err != nil {
+		return err
+	}
 	free := !slices.ContainsFunc(t.Messages, func(m seenMessage) bool { return m.State != "published" && !slices.Contains(over, m.State) })
 	has := false
 	for _, l := range board.Data {
@@ -87,6 +90,22 @@ func boarded(s story, t *seen) error {
 		return fmt.Errorf("it is %s, and the board has it", t.State)
 	case !has && slices.Contains(inHands, t.State):
 		return fmt.Errorf("it is %s, and the board does not have it", t.State)
+	}
+	return nil
+}
+
+// boardWaits holds when the board says of no task that a free worker gets it of which the answers say that no worker is subscribed.
+func boardWaits(s story, t *seen) error {
+	if !strings.Contains(t.words(), "no worker is subscribed") || len(t.Messages) != 1 {
+		return nil
+	}
+	page, err := s.glass.page(s, "/in-flight?agent="+url.QueryEscape(t.Agent))
+	if err != nil {
+		return err
+	}
+	_, row, _ := strings.Cut(page, `data-id="`+html.EscapeString(t.TaskID)+`"`)
+	if row, _, _ = strings.Cut(row, "</tr>"); strings.Contains(row, "free worker") {
+		return errors.New("no worker is subscribed, and the board says that the next free worker gets it")
 	}
 	return nil
 }
