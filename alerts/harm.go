@@ -78,7 +78,7 @@ func responses() []response {
 		lease(RuleStale, HarmWaiting),
 		lease(RuleStuck, HarmWaiting),
 		lease(RuleWeakAccept, HarmWaiting),
-		lease(RuleExpiring, HarmWaiting),
+		{RuleExpiring, HarmWaiting, Action{"See its lease", ""}, inFlight},
 		{RuleDLQUntouched, HarmWaiting, Action{"Triage", ""}, Action{"Triage", openEntriesPage}},
 		{RuleTrapCritical, HarmRisk, doctor, Action{"See the fixes", "/doctor"}},
 		{RuleTrapWarning, HarmRisk, doctor, Action{"See the fixes", "/doctor"}},
@@ -142,10 +142,14 @@ func compareFindings(now lifecycle.Micros) func(a, b Finding) int {
 const shownAlone = 4
 
 // Attention is what somebody should look at: the findings in order of harm. More than four of one rule are one, with their number and that
-// since the oldest; that a task waits long is left out where another finding says why its agent's tasks wait.
+// since the oldest; that a task waits long is left out where another finding says why its agent's tasks wait. So is what is only good to know:
+// nobody can do anything about it, and the board has it.
 func Attention(found []Finding, now lifecycle.Micros) []Finding {
 	of := map[RuleID][]Finding{}
 	for _, f := range explained(found) {
+		if f.Severity == Info {
+			continue
+		}
 		of[f.Rule] = append(of[f.Rule], f)
 	}
 	var out []Finding

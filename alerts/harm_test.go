@@ -103,6 +103,12 @@ func TestWhatHarmsMostIsFirst(t *testing.T) {
 				"untaken | 10 messages for many: no consumer | List the tasks -> /tasks?agent=many&anomaly=orphaned&sort=published&state=published",
 			},
 		},
+		"a lease that is about to expire asks nothing of anybody, whatever attempt it is": {
+			func(f *alerts.Facts) {
+				f.Leases = []lifecycle.Lease{last(lifecycle.StaleExpiring, 1), last(lifecycle.StaleExpiring, 3), last(lifecycle.StalePresumedDead, 3)}
+			},
+			[]string{"dying | t1 is presumed dead | Decide -> /in-flight/TASKS:7"},
+		},
 		"that tasks wait is not said twice": {
 			func(f *alerts.Facts) {
 				f.OldestWaiting["cto"] = ago(time.Hour)
@@ -134,7 +140,7 @@ func TestEveryRuleHasItsHarmAndAnActionForOneAndForMany(t *testing.T) {
 		var five []alerts.Finding
 		for i := range 5 {
 			f := one
-			f.Key = fmt.Sprint(i)
+			f.Key, f.Severity = fmt.Sprint(i), alerts.Warning // What is only good to know has no row.
 			five = append(five, f)
 		}
 		many := alerts.Attention(five, ago(0))

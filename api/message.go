@@ -94,7 +94,7 @@ type DeadLetter struct {
 func messageOf(m lifecycle.MessageTrace, typical map[string]lifecycle.Typical, now lifecycle.Micros) Message {
 	out := Message{
 		Stream: m.Facts.Key.Stream.String(), Seq: Sequence(m.Facts.Key.Seq), State: string(m.Verdict.State), StateSince: Instant(m.Verdict.Since),
-		Rule: m.Verdict.Rule, Consumer: Text(m.Facts.Consumer), WaitingMS: m.Waiting.Milliseconds(), RunningMS: m.Running.Milliseconds(),
+		Rule: m.Verdict.Rule, Consumer: Text(m.Facts.Consumer), WaitingMS: m.Waiting.Milliseconds(), RunningMS: m.Running.Milliseconds(), MaxDeliver: Count(m.Allowed),
 		UnsplitMS: m.Unsplit.Milliseconds(),
 		Attempts:  []Attempt{}, Others: []OtherConsumer{}, Watchers: []Watcher{}, Spans: []Span{},
 	}
@@ -102,9 +102,6 @@ func messageOf(m lifecycle.MessageTrace, typical map[string]lifecycle.Typical, n
 		out.MessageID, out.Subject, out.Generation, out.RetryOf = Text(s.MsgID), Text(s.Subject), s.Generation, Text(s.RetryOf)
 		out.PublishedAt, out.CreatedAt, out.SizeBytes = Instant(s.At), Instant(s.CreatedAt), &s.Size
 		out.PayloadHash, out.TraceParent, out.Publisher = Text(s.PayloadHash), Text(s.TraceParent), Text(s.Publisher)
-	}
-	if m.Consumer != nil {
-		out.MaxDeliver = Count(max(0, m.Consumer.MaxDeliver))
 	}
 	for _, a := range m.Attempts {
 		out.Attempts = append(out.Attempts, attemptOf(a))

@@ -140,6 +140,33 @@ func (c *ConsumerState) awaits() string {
 // Attended reports whether a worker asked for messages when the consumer was looked at, or was subscribed to what the broker sends.
 func (c ConsumerState) Attended() bool { return c.Bound || c.Waiting > 0 }
 
+// Allowed is how many attempts the consumers that take a message allow: those of its stream of whose filters takes says so. It is zero where that is not
+// known, without limit, or not the same for all of them.
+func Allowed(consumers []ConsumerState, stream StreamID, takes func(filters []string) bool) int {
+	allowed := 0
+	for _, c := range consumers {
+		if c.Stream != stream || c.Gone || c.Watches || !takes(c.Filters) {
+			continue
+		}
+		if c.MaxDeliver <= 0 || (allowed > 0 && allowed != c.MaxDeliver) {
+			return 0
+		}
+		allowed = c.MaxDeliver
+	}
+	return allowed
+}
+
+// allowed is how many attempts a message's consumer allows, or those that take it while it is not known to have one.
+func (in TraceInput) allowed(m MessageFacts, c *ConsumerState) int {
+	switch {
+	case c != nil:
+		return max(0, c.MaxDeliver)
+	case m.Consumer != "" || m.Stored == nil:
+		return 0
+	}
+	return Allowed(in.Consumers, m.Key.Stream, func(filters []string) bool { return MatchesAny(filters, m.Stored.Subject) })
+}
+
 // MatchesAny reports whether a subject is matched by one of a consumer's filters. No filter matches everything.
 func MatchesAny(filters []string, subject string) bool {
 	for _, f := range filters {

@@ -28,6 +28,7 @@ type MessageTrace struct {
 	Attempts []Attempt
 	Spans    []Span // In time order, without overlap within one attempt.
 	Consumer *ConsumerState
+	Allowed  int // How many attempts its consumer allows, or those that take it while it has none; zero where that is not known or without limit.
 	Lease    *Lease
 	Waiting  time.Duration
 	Running  time.Duration
@@ -174,6 +175,7 @@ func (mt *MessageTrace) Part(consumer string) *MessageTrace {
 // tracePart tells of a message as one consumer has it.
 func tracePart(m MessageFacts, ev *evidence, in TraceInput) MessageTrace {
 	mt := MessageTrace{Facts: *ev.m, Verdict: ev.judge(), Attempts: ev.attempts(), Consumer: consumerOf(*ev.m, in.Consumers), bound: ev.bound}
+	mt.Allowed = in.allowed(mt.Facts, mt.Consumer)
 	open := OpenMessage{Message: m, Task: in.Record.Facts}
 	if l, ok := LeaseOf(open, mt.Consumer, in.Typical[typeOf(m)], Moment{in.Now, in.AnswersRead, UnseenAnswers(in.Gaps)}); ok {
 		mt.Lease = &l

@@ -2,6 +2,8 @@ package query
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"fleetglass/lifecycle"
@@ -32,6 +34,29 @@ func (c Consumers) MaxDeliver(stream lifecycle.StreamID, name string) int {
 		return max(0, found.MaxDeliver)
 	}
 	return 0
+}
+
+// Allowed is how many attempts a task's newest message may have: by its consumer, or by those that take its subject while it has none. It is zero where that
+// is not known or without limit.
+func (c Consumers) Allowed(t lifecycle.TaskSummary) int {
+	if t.Consumer != "" {
+		return c.MaxDeliver(t.Message.Stream, t.Consumer)
+	}
+	if t.Agent == "" || t.Type == "" || t.Message.IsZero() {
+		return 0
+	}
+	return lifecycle.Allowed(c.All, t.Message.Stream, func(filters []string) bool {
+		return len(filters) == 0 || slices.ContainsFunc(filters, func(f string) bool { return lifecycle.MatchesAny([]string{f}, subjectBeside(f, t)) })
+	})
+}
+
+// subjectBeside is the subject of a task's message under the prefix of a filter: of a summary only agent and type are known.
+func subjectBeside(filter string, t lifecycle.TaskSummary) string {
+	prefix, _, found := strings.Cut(filter, ".agents.")
+	if !found {
+		prefix, _, _ = strings.Cut(filter, ".")
+	}
+	return prefix + ".agents." + t.Agent + ".tasks." + t.Type
 }
 
 // Consumers returns the last known state of every consumer.

@@ -9,7 +9,7 @@ import (
 // TaskRow is a task of a list.
 type TaskRow struct {
 	lifecycle.TaskSummary
-	MaxDeliver int // Of the newest message; zero when that is not known or without limit.
+	MaxDeliver int // Of the newest message ([Consumers.Allowed]).
 }
 
 // TaskList is one page of tasks.
@@ -31,7 +31,7 @@ func (s *Service) Tasks(ctx context.Context, f lifecycle.Filter, p lifecycle.Pag
 	}
 	out := TaskList{Rows: make([]TaskRow, len(page.Tasks)), Next: page.Next, Prev: page.Prev}
 	for i, t := range page.Tasks {
-		out.Rows[i] = TaskRow{TaskSummary: t, MaxDeliver: consumers.MaxDeliver(t.Message.Stream, t.Consumer)}
+		out.Rows[i] = TaskRow{TaskSummary: t, MaxDeliver: consumers.Allowed(t)}
 	}
 	return out, nil
 }

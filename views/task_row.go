@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"hash/fnv"
+	"strings"
 	"time"
 
 	"fleetglass/dlqtriage"
@@ -37,14 +38,28 @@ func (r TaskRow) name() string {
 	return Cut(r.TaskID, 160)
 }
 
+// attemptText is the attempt and how many there may be. Where no attempt is known there was none only while nobody had the message.
 func (r TaskRow) attemptText() string {
 	switch {
-	case r.Attempt == 0 && r.MaxDeliver == 0:
-		return "0"
+	case r.Attempt == 0 && r.State != lifecycle.StatePublished && r.State != lifecycle.StateRemoved:
+		return "–"
 	case r.MaxDeliver >= max(r.Attempt, 1):
 		return fmt.Sprintf("%d/%d", r.Attempt, r.MaxDeliver)
 	}
 	return fmt.Sprint(r.Attempt)
+}
+
+// attemptMeaning says what the text leaves open; empty where it says all.
+func (r TaskRow) attemptMeaning() string {
+	switch text := r.attemptText(); {
+	case text == "–":
+		return "No attempt is known."
+	case strings.Contains(text, "/"):
+		return ""
+	case r.Attempt == 0:
+		return "Nobody had it yet. How many attempts are allowed is not known, or there is no limit."
+	}
+	return "How many attempts are allowed is not known, or there is no limit."
 }
 
 func (r TaskRow) messageText() string {
