@@ -80,11 +80,10 @@ func (a *API) describeDuplicates() {
 	enumerate(a, "/duplicates", "bucket", duplicates.Periods())
 	register(a, call{
 		id: "list-duplicate-cases", needs: access.Read, path: Base + "/duplicates/cases", tag: "duplicates", summary: "The tasks behind the numbers of duplicates", example: exampleCases(),
-		detail: "Tasks with a finding of one layer, each with those findings. Filters, order and cursors are those of the task list; from and to are on the " +
+		detail: "Tasks with a finding of one of the layers, each with those findings. Filters, order and cursors are those of the task list; from and to are on the " +
 			"last event of a task, which is never before its finding.",
 		failures: []httperr.Code{httperr.InvalidCursor},
 	}, a.listCases)
-	enumerate(a, "/duplicates/cases", "layer", lifecycle.Layers())
 	queryParameter(a.huma.OpenAPI().Paths[Base+"/duplicates/cases"].Get, "layer").Required = true
 	enumerateTasks(a, "/duplicates/cases")
 }

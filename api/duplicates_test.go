@@ -235,19 +235,20 @@ func TestDuplicatesRefuseWhatTheyCannotAnswer(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, sqliteStore)
 	for target, code := range map[string]string{
-		"/duplicates?bucket=week":                              "invalid_parameter",
-		"/duplicates?from=soon":                                "invalid_parameter",
-		"/duplicates?from=2026-02-01&to=2026-01-01":            "invalid_parameter",
-		"/duplicates?bucket=hour&from=90d":                     "invalid_parameter",
-		"/duplicates?from=0002-01-01":                          "invalid_parameter",
-		"/duplicates?layer=stream":                             "unknown_parameter",
-		"/duplicates/cases":                                    "invalid_parameter",
-		"/duplicates/cases?layer=all":                          "invalid_parameter",
-		"/duplicates/cases?layer=execution&anomaly=late_ack":   "invalid_parameter",
-		"/duplicates/cases?layer=execution&q=anomaly:late_ack": "invalid_parameter",
-		"/duplicates/cases?layer=execution&bucket=month":       "unknown_parameter",
-		"/duplicates/cases?layer=execution&limit=0":            "invalid_parameter",
-		"/duplicates/cases?layer=execution&cursor=x":           "invalid_cursor",
+		"/duplicates?bucket=week":                        "invalid_parameter",
+		"/duplicates?from=soon":                          "invalid_parameter",
+		"/duplicates?from=2026-02-01&to=2026-01-01":      "invalid_parameter",
+		"/duplicates?bucket=hour&from=90d":               "invalid_parameter",
+		"/duplicates?from=0002-01-01":                    "invalid_parameter",
+		"/duplicates?layer=stream":                       "unknown_parameter",
+		"/duplicates/cases":                              "invalid_parameter",
+		"/duplicates/cases?layer=all":                    "invalid_parameter",
+		"/duplicates/cases?layer=":                       "invalid_parameter",
+		"/tasks?layer=all":                               "invalid_parameter",
+		"/duplicates/cases?layer=stream&layer=all":       "invalid_parameter",
+		"/duplicates/cases?layer=execution&bucket=month": "unknown_parameter",
+		"/duplicates/cases?layer=execution&limit=0":      "invalid_parameter",
+		"/duplicates/cases?layer=execution&cursor=x":     "invalid_cursor",
 	} {
 		f.refused(f.do("GET", Base+target, ""), http.StatusBadRequest, code)
 	}
@@ -293,12 +294,38 @@ func TestCasesShowTheEvidenceOfTheirLayerOnly(t *testing.T) {
 		if both := get[List[CaseTask]](f, "/api/v1/duplicates/cases?layer=idempotency&has=duplicate").Data; len(both) != 1 {
 			t.Errorf("caught twice: %+v", both)
 		}
+		for query, want := range map[string]string{
+			"layer=idempotency&layer=execution":                           "ran twice",
+			"layer=stream&layer=execution&sort=published":                 "twice ran",
+			"layer=stream&layer=idempotency&layer=stream":                 "twice",
+			"layer=stream&layer=execution&agent=ceo":                      "ran",
+			"layer=execution&anomaly=reached_execution":                   "ran",
+			"layer=stream&layer=execution&q=-anomaly:reached_execution":   "twice",
+			"layer=stream&layer=execution&anomaly=caught_by_idempotency":  "twice",
+			"layer=semantic&layer=conflict&anomaly=caught_by_idempotency": "",
+		} {
+			if got := strings.Join(caseTasks(f, query), " "); got != want {
+				t.Errorf("%s: tasks %q, want %q", query, got, want)
+			}
+		}
+		both := get[List[CaseTask]](f, "/api/v1/duplicates/cases?layer=stream&layer=idempotency").Data
+		if len(both) != 1 || len(both[0].Cases) != 2 {
+			t.Errorf("cases of both layers: %+v, want the two of the task", both)
+		}
 		row := lastRow(f)
 		one := 1 / float64(3)
 		if row.ReachedExecution != 1 || row.NetRate == nil || *row.NetRate != one || row.CaughtByStream != 1 || row.CaughtByIdempotency != 1 {
 			t.Errorf("row = %+v", row)
 		}
 	})
+}
+
+func caseTasks(f *fixture, query string) []string {
+	var ids []string
+	for _, c := range get[List[CaseTask]](f, "/api/v1/duplicates/cases?"+query).Data {
+		ids = append(ids, c.TaskID)
+	}
+	return ids
 }
 
 func lastRow(f *fixture) DuplicateRow {

@@ -107,6 +107,7 @@ type FilterQuery struct {
 	ID        []string `query:"id,explode" doc:"Task ids, or their beginnings when they end in an asterisk."`
 	Anomaly   []string `query:"anomaly,explode" doc:"Tasks that show one of these anomalies."`
 	Has       []string `query:"has,explode" doc:"duplicate: only tasks with publishes that the stream caught."`
+	Layer     []string `query:"layer,explode" doc:"Where duplicates ended: tasks with a finding of one of these layers of the duplicate ledger."`
 	Q         []string `query:"q,explode" doc:"The search box. Words and \"quoted phrases\" match task and message ids, titles and reasons; field:value narrows, the same field twice means either, a minus in front leaves out (-state:completed, -word). attempt:>1, cost:>0.5 (USD, as agents reported it), duration:>30s (time in the hands of workers) and published:<2h (younger than two hours) compare, also with >=, < and <=. TASKS:255 finds a message by stream and sequence. An unknown field or value is refused."`
 	From      string   `query:"from" doc:"Tasks whose last event is at or after this time: RFC 3339, a date, or a span back from now such as 15m, 24h, 7d."`
 	To        string   `query:"to" doc:"Tasks whose last event is before this time, in the same forms."`
@@ -136,6 +137,7 @@ func (a *API) describeTasks() {
 func enumerateFilter(a *API, path string) {
 	enumerate(a, path, "state", lifecycle.States())
 	enumerate(a, path, "has", []string{"duplicate"})
+	enumerate(a, path, "layer", lifecycle.Layers())
 }
 
 // enumerateTasks is for calls with the whole query of the task list.

@@ -46,6 +46,10 @@ var layerAnomalies = map[Layer]AnomalyCode{
 	LayerConflict: AnomalyKeyConflict, LayerSemantic: AnomalySemanticDuplicate,
 }
 
+// Anomaly is the code that a task with a finding of the layer has; "" for the layer of the stream, whose findings are counted in
+// [TaskSummary.Duplicates].
+func (l Layer) Anomaly() AnomalyCode { return layerAnomalies[l] }
+
 // CasesFilter selects the tasks behind a number of the ledger.
 func CasesFilter(l Layer) Filter {
 	if l == LayerStream {

@@ -34,6 +34,7 @@ type Filter struct {
 	IDs        []string      // Task ids, or their beginnings when they end in "*".
 	Anomalies  []AnomalyCode // Tasks that show one of these.
 	Duplicates bool          // Only tasks with publishes caught by the stream.
+	Layers     []Layer       // Tasks with a finding of one of these layers of the duplicate ledger.
 	Messages   []string      // Places in streams, as "stream:sequence": tasks that have a message there. A name without its epoch means every stream of that name.
 	Words      []string      // Each must occur in the task id, a message id, the title or the reason, without regard to case.
 	Not        Exclusion     // What no task of the list may have.
@@ -56,6 +57,7 @@ type Exclusion struct {
 	IDs        []string // Also beginnings that end in "*".
 	Anomalies  []AnomalyCode
 	Duplicates bool
+	Layers     []Layer
 	Messages   []string
 	Words      []string
 }
@@ -141,6 +143,7 @@ func (f *Filter) normalize() {
 	f.Categories = sortedUnique(f.Categories)
 	f.IDs = sortedUnique(f.IDs)
 	f.Anomalies = sortedUnique(f.Anomalies)
+	f.Layers = sortedUnique(f.Layers)
 	f.Messages = sortedUnique(f.Messages)
 	f.Words = sortedUnique(f.Words)
 	f.Not.normalize()
@@ -151,6 +154,7 @@ func (f *Filter) normalize() {
 
 func (x *Exclusion) normalize() {
 	x.States, x.Anomalies, x.Publishers = sortedUnique(x.States), sortedUnique(x.Anomalies), publisherNames(x.Publishers)
+	x.Layers = sortedUnique(x.Layers)
 	for _, list := range []*[]string{&x.Agents, &x.Types, &x.Streams, &x.Categories, &x.IDs, &x.Messages, &x.Words} {
 		*list = sortedUnique(*list)
 	}

@@ -63,8 +63,13 @@ func (f Filter) check() error {
 func (f Filter) Scans() bool {
 	not := f.Not
 	not.States = nil // The others are asked for instead ([Filter.ResolveStates]).
-	return len(f.Words)+len(f.Types)+len(f.Publishers)+len(f.Streams)+len(f.Anomalies) > 0 || f.Duplicates || not.Asked() ||
+	return len(f.Words)+len(f.Types)+len(f.Publishers)+len(f.Streams)+len(f.Anomalies)+len(f.Layers) > 0 || f.Duplicates || not.Asked() ||
 		f.Attempt.Asked() || f.AsksCost() || f.Ran.Asked() || f.Published.Asked()
+}
+
+// NeedsAnomaly reports whether only tasks with some anomaly can be meant.
+func (f Filter) NeedsAnomaly() bool {
+	return len(f.Anomalies) > 0 || len(f.Layers) > 0 && !slices.Contains(f.Layers, LayerStream)
 }
 
 // NamesStreams reports whether the filter asks for streams, also by the place of a message.
@@ -74,5 +79,5 @@ func (f Filter) NamesStreams() bool {
 
 // Asked reports whether anything is left out.
 func (x Exclusion) Asked() bool {
-	return len(x.States)+len(x.Agents)+len(x.Types)+len(x.Publishers)+len(x.Streams)+len(x.Categories)+len(x.IDs)+len(x.Anomalies)+len(x.Messages)+len(x.Words) > 0 || x.Duplicates
+	return len(x.States)+len(x.Agents)+len(x.Types)+len(x.Publishers)+len(x.Streams)+len(x.Categories)+len(x.IDs)+len(x.Anomalies)+len(x.Layers)+len(x.Messages)+len(x.Words) > 0 || x.Duplicates
 }

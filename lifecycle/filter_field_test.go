@@ -17,6 +17,8 @@ func filled(t *testing.T, i int) Filter {
 		f.States = []State{StateFailed}
 	case []AnomalyCode:
 		f.Anomalies = []AnomalyCode{AnomalyLateAck}
+	case []Layer:
+		f.Layers = []Layer{LayerExecution}
 	case []string:
 		v.Set(reflect.ValueOf([]string{"some text"}))
 	case bool:

@@ -34,6 +34,12 @@ var filterFields = []FilterField{
 		not:     func(f Filter) []string { return hasValues(f.Not.Duplicates) },
 	},
 	{
+		Name: "layer", set: setLayer,
+		grammar: GrammarField{About: "where its duplicates ended", Example: "layer:execution", Values: texts(Layers())},
+		values:  func(f Filter) []string { return texts(f.Layers) },
+		not:     func(f Filter) []string { return texts(f.Not.Layers) },
+	},
+	{
 		Name: "attempt", set: setAttempt,
 		grammar: GrammarField{About: "number of the current or last attempt", Example: "attempt:>1", Compares: true},
 		bounds:  func(f Filter) (Bounds, func(int64) string) { return f.Attempt, numberText },
@@ -125,6 +131,15 @@ func setAnomaly(f *Filter, t QueryTerm, _ time.Time) error {
 	}
 	*list = append(*list, AnomalyCode(t.Value))
 	return CheckChoice(t.Value, "an anomaly", texts(AnomalyCodes()))
+}
+
+func setLayer(f *Filter, t QueryTerm, _ time.Time) error {
+	list := &f.Layers
+	if t.Not {
+		list = &f.Not.Layers
+	}
+	*list = append(*list, Layer(t.Value))
+	return CheckChoice(t.Value, "a layer", texts(Layers()))
 }
 
 func setMessage(f *Filter, t QueryTerm, _ time.Time) error {

@@ -91,7 +91,7 @@ func duplicatesText(d document, _ duplicatesInput) string {
 	if unseen > 0 {
 		p.item(counted(unseen, "bucket") + " in which nothing was observed")
 	}
-	p.next("what reached execution is an alert: search_tasks with q has:duplicate shows the tasks")
+	p.next("what reached execution is an alert: search_tasks with q layer:execution shows the tasks")
 	return p.String()
 }
 

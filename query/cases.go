@@ -3,11 +3,12 @@ package query
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"fleetglass/lifecycle"
 )
 
-// CaseTask is a task with its findings of one layer of the ledger.
+// CaseTask is a task with its findings of some layers of the ledger.
 type CaseTask struct {
 	TaskRow
 	Cases []lifecycle.Case
@@ -19,9 +20,9 @@ type CaseList struct {
 	Tasks []CaseTask
 }
 
-// Cases returns the tasks that a filter selects with their findings of a layer. The filter is that of [lifecycle.CasesFilter], narrowed
-// or not. A task that was removed, or judged anew, since it was listed has no findings.
-func (s *Service) Cases(ctx context.Context, layer lifecycle.Layer, f lifecycle.Filter, p lifecycle.Page) (CaseList, error) {
+// Cases returns the tasks that a filter selects with their findings of the filter's layers. A task that was removed, or judged anew,
+// since it was listed has no findings.
+func (s *Service) Cases(ctx context.Context, f lifecycle.Filter, p lifecycle.Page) (CaseList, error) {
 	list, err := s.Tasks(ctx, f, p)
 	if err != nil {
 		return CaseList{}, err
@@ -29,14 +30,14 @@ func (s *Service) Cases(ctx context.Context, layer lifecycle.Layer, f lifecycle.
 	out := CaseList{TaskList: list, Tasks: make([]CaseTask, len(list.Rows))}
 	for i, row := range list.Rows {
 		out.Tasks[i].TaskRow = row
-		if out.Tasks[i].Cases, err = s.casesOf(ctx, row.TaskID, layer); err != nil {
+		if out.Tasks[i].Cases, err = s.casesOf(ctx, row.TaskID, f.Layers); err != nil {
 			return out, err
 		}
 	}
 	return out, nil
 }
 
-func (s *Service) casesOf(ctx context.Context, id string, layer lifecycle.Layer) ([]lifecycle.Case, error) {
+func (s *Service) casesOf(ctx context.Context, id string, layers []lifecycle.Layer) ([]lifecycle.Case, error) {
 	rec, err := s.cfg.Store.Task(ctx, id)
 	if errors.Is(err, lifecycle.ErrNotFound) {
 		return nil, nil
@@ -46,7 +47,7 @@ func (s *Service) casesOf(ctx context.Context, id string, layer lifecycle.Layer)
 	}
 	var out []lifecycle.Case
 	for _, c := range lifecycle.Ledger(&rec.Facts) {
-		if c.Layer == layer {
+		if slices.Contains(layers, c.Layer) {
 			out = append(out, c)
 		}
 	}

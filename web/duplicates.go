@@ -127,7 +127,7 @@ func recordNote(parts []health.Part) string {
 
 // cases are the tasks behind a number, with the evidence.
 func (w *Web) cases(ctx context.Context, snap *query.FleetSnapshot, layer lifecycle.Layer) ([]views.CaseRow, error) {
-	found, err := w.cfg.Query.Cases(ctx, layer, lifecycle.CasesFilter(layer), lifecycle.Page{Limit: caseRows})
+	found, err := w.cfg.Query.Cases(ctx, lifecycle.Filter{Layers: []lifecycle.Layer{layer}, Sort: lifecycle.SortLastEventDesc}, lifecycle.Page{Limit: caseRows})
 	if err != nil {
 		return nil, err
 	}

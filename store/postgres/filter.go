@@ -60,6 +60,7 @@ func (s *Store) conditionsOf(f lifecycle.Filter) *conditions {
 	if f.Duplicates {
 		c.residual("t.duplicates > 0")
 	}
+	c.layers(f.Layers, false)
 	c.anomalies(f.Anomalies, false)
 	for _, word := range f.Words {
 		c.residual("position(%s::bytea IN t.words) > 0", columns.Word(word))
@@ -86,6 +87,7 @@ func (c *conditions) exclude(streams *streamTable, x lifecycle.Exclusion) {
 	if len(x.Publishers) > 0 {
 		c.residuals = append(c.residuals, "NOT "+c.givenBy(x.Publishers, lifecycle.Bounds{}))
 	}
+	c.layers(x.Layers, true)
 	c.anomalies(x.Anomalies, true)
 	if x.Duplicates {
 		c.residual("t.duplicates = 0")
@@ -115,7 +117,7 @@ func termsOf(f lifecycle.Filter) *conditions {
 			c.term("t.category <> ''")
 		}
 	}
-	if len(f.Anomalies) > 0 {
+	if f.NeedsAnomaly() {
 		c.term("t.anomalies <> ''")
 	}
 	if f.Sort.ByCost() {
@@ -160,6 +162,20 @@ func (c *conditions) anomalies(codes []lifecycle.AnomalyCode, none bool) {
 	terms := make([]string, len(codes))
 	for i, code := range codes {
 		terms[i] = "position(" + c.arg(columns.Anomaly(code)) + "::text IN t.anomalies) > 0"
+	}
+	c.residuals = append(c.residuals, not(none)+"("+strings.Join(terms, " OR ")+")")
+}
+
+// layers asks for a finding of one of the layers of the ledger, or for none.
+func (c *conditions) layers(layers []lifecycle.Layer, none bool) {
+	if len(layers) == 0 {
+		return
+	}
+	terms := make([]string, len(layers))
+	for i, layer := range layers {
+		if terms[i] = "t.duplicates > 0"; layer != lifecycle.LayerStream {
+			terms[i] = "position(" + c.arg(columns.Anomaly(layer.Anomaly())) + "::text IN t.anomalies) > 0"
+		}
 	}
 	c.residuals = append(c.residuals, not(none)+"("+strings.Join(terms, " OR ")+")")
 }

@@ -71,7 +71,7 @@ func (s *Store) chooseIndex(conn *sqlite.Conn, path *accessPath, names *streams,
 		path.branches[0].add(" AND cost > 0")
 	case !byEvent:
 		path.index, path.branches = "tasks_by_published", make([]sqlText, 1)
-	case len(f.Anomalies) > 0:
+	case f.NeedsAnomaly():
 		path.index, path.branches = "tasks_by_anomaly", []sqlText{{}}
 		path.branches[0].add(" AND anomalies <> ''")
 	case len(f.Agents) == 1 || len(f.States) == 0 && len(f.Agents) > 0:

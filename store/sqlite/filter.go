@@ -79,6 +79,8 @@ func (path *accessPath) addRest(f lifecycle.Filter) {
 	if f.Not.Duplicates {
 		q.add(" AND duplicates = 0")
 	}
+	path.addLayers(f.Layers, false)
+	path.addLayers(f.Not.Layers, true)
 	path.addAnomalies(f.Anomalies, false)
 	path.addAnomalies(f.Not.Anomalies, true)
 	path.addWords(f.Words, false)
@@ -101,6 +103,21 @@ func (path *accessPath) addAnomalies(codes []lifecycle.AnomalyCode, not bool) {
 		path.residual.add([]string{andNot(not) + "(", " OR "}[min(i, 1)]+"instr(anomalies, ?) > 0", columns.Anomaly(code))
 	}
 	if len(codes) > 0 {
+		path.residual.add(")")
+	}
+}
+
+// addLayers asks for a finding of one of the layers of the ledger, or for none.
+func (path *accessPath) addLayers(layers []lifecycle.Layer, not bool) {
+	for i, layer := range layers {
+		path.residual.add([]string{andNot(not) + "(", " OR "}[min(i, 1)])
+		if layer == lifecycle.LayerStream {
+			path.residual.add("duplicates > 0")
+			continue
+		}
+		path.residual.add("instr(anomalies, ?) > 0", columns.Anomaly(layer.Anomaly()))
+	}
+	if len(layers) > 0 {
 		path.residual.add(")")
 	}
 }

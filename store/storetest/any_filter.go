@@ -51,7 +51,7 @@ func filterGenerator(events []lifecycle.Event, w expected) *rapid.Generator[life
 	return rapid.Custom(func(r *rapid.T) (f lifecycle.Filter) {
 		f.Sort = pick(r, sorts)
 		for range rapid.IntRange(1, 3).Draw(r, "conditions") {
-			switch x := &f.Not; rapid.IntRange(0, 23).Draw(r, "field") {
+			switch x := &f.Not; rapid.IntRange(0, 25).Draw(r, "field") {
 			case 0:
 				f.States = some(r, lifecycle.States())
 			case 1:
@@ -100,6 +100,10 @@ func filterGenerator(events []lifecycle.Event, w expected) *rapid.Generator[life
 				x.Publishers = some(r, publishers)
 			case 23:
 				f.Cost = anyBounds(r, []int64{0, 1, 250_000, 500_000, 1_000_000})
+			case 24:
+				f.Layers = some(r, lifecycle.Layers())
+			case 25:
+				x.Layers = some(r, lifecycle.Layers())
 			}
 		}
 		return f

@@ -19,7 +19,7 @@ func (w expected) selects(f lifecycle.Filter, r lifecycle.TaskRow) bool {
 		(len(f.IDs) == 0 || slices.ContainsFunc(f.IDs, func(id string) bool { return matchesID(id, s.TaskID) })) &&
 		(len(f.Messages) == 0 || w.hasMessage(f.Messages, s.TaskID)) &&
 		(len(f.Anomalies) == 0 || slices.ContainsFunc(f.Anomalies, func(c lifecycle.AnomalyCode) bool { return slices.Contains(s.Anomalies, c) })) &&
-		(!f.Duplicates || s.Duplicates > 0) &&
+		(!f.Duplicates || s.Duplicates > 0) && (len(f.Layers) == 0 || slices.ContainsFunc(f.Layers, func(l lifecycle.Layer) bool { return hasCase(s, l) })) &&
 		!slices.ContainsFunc(f.Words, func(word string) bool { return !mentions(r, word) }) &&
 		f.Attempt.Holds(int64(s.Attempt)) && f.Ran.Holds(f.Ran.Of(s).Microseconds()) &&
 		(!f.AsksCost() || s.Used.Cost > 0 && f.Cost.Holds(s.Used.Cost)) &&
@@ -34,8 +34,15 @@ func (w expected) excluded(x lifecycle.Exclusion, r lifecycle.TaskRow) bool {
 		slices.Contains(x.Categories, s.Category) || inStream(x.Streams, s) || w.hasMessage(x.Messages, s.TaskID) ||
 		slices.ContainsFunc(x.IDs, func(id string) bool { return matchesID(id, s.TaskID) }) ||
 		slices.ContainsFunc(x.Anomalies, func(c lifecycle.AnomalyCode) bool { return slices.Contains(s.Anomalies, c) }) ||
-		x.Duplicates && s.Duplicates > 0 ||
+		x.Duplicates && s.Duplicates > 0 || slices.ContainsFunc(x.Layers, func(l lifecycle.Layer) bool { return hasCase(s, l) }) ||
 		slices.ContainsFunc(x.Words, func(word string) bool { return mentions(r, word) })
+}
+
+func hasCase(s lifecycle.TaskSummary, l lifecycle.Layer) bool {
+	if l == lifecycle.LayerStream {
+		return s.Duplicates > 0
+	}
+	return slices.Contains(s.Anomalies, l.Anomaly())
 }
 
 func inStream(streams []string, s lifecycle.TaskSummary) bool {
