@@ -19,7 +19,7 @@ func deliveries(v view, c Consumer, f inFlight) []lifecycle.Event {
 	if len(f.messages) == 0 || c.DeliveredCSeq <= c.FloorCSeq || !linesDrained(v, c) {
 		return nil
 	}
-	if c.MaxAckPending == 1 {
+	if c.single() {
 		return soleInFlight(v, c, f)
 	}
 	return sharedInFlight(v, c, f)

@@ -76,7 +76,7 @@ func (v view) leftBy(m lifecycle.MessageFacts) (left *Consumer) {
 
 // isPast reports whether a consumer is past a message and surely awaits no answer to it.
 func (c Consumer) isPast(seq uint64) bool {
-	return seq <= c.DeliveredSeq && (c.AckPending == 0 || seq <= c.FloorSeq || (c.MaxAckPending == 1 && seq != c.DeliveredSeq))
+	return seq <= c.DeliveredSeq && (c.AckPending == 0 || seq <= c.FloorSeq || (c.surelySingle() && seq != c.DeliveredSeq))
 }
 
 // answered reports whether an answer to the current attempt is known that would have ended the message.
@@ -115,7 +115,7 @@ func readopted(v view, m lifecycle.MessageFacts) []lifecycle.Event {
 		if c == nil {
 			continue
 		}
-		holds := c.MaxAckPending == 1 && c.AckPending == 1 && m.Key.Seq == c.DeliveredSeq
+		holds := c.surelySingle() && c.AckPending == 1 && m.Key.Seq == c.DeliveredSeq
 		at := c.CreatedAt
 		if at <= m.StrandedAt { // It was reset.
 			at = max(v.ConsumersAt.Truncate(time.Second), m.StrandedAt+1)

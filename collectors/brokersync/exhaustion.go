@@ -60,7 +60,7 @@ func (j *judgement) pending(c *Consumer, m lifecycle.MessageFacts) (pending, kno
 		return true, true
 	case c.AckPending == 0:
 		return false, true
-	case c.MaxAckPending == 1:
+	case c.surelySingle():
 		return m.Key.Seq == c.DeliveredSeq, true
 	}
 	all, undecided := 0, 0

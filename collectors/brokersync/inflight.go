@@ -32,7 +32,7 @@ func (st *step) readInFlight() {
 			continue
 		}
 		from, limit := c.FloorSeq+1, min(inFlightRead, 4*c.AckPending)
-		if c.MaxAckPending == 1 {
+		if c.single() {
 			from, limit = c.DeliveredSeq, 1
 		}
 		open, _ := st.openFrom(from, limit)
@@ -72,10 +72,10 @@ func hasLastDelivery(rows []lifecycle.MessageFacts, c Consumer) bool {
 func (st *step) readOthers() {
 	st.known.others, st.known.early = map[string][]lifecycle.MessageFacts{}, map[string]bool{}
 	for _, c := range st.view.Consumers {
-		if c.AckPending == 0 || c.openSpan() < 2 && c.MaxAckPending == 1 || st.accounted(c) {
+		if c.AckPending == 0 || c.openSpan() < 2 && c.single() || st.accounted(c) {
 			continue
 		}
-		if c.MaxAckPending != 1 && c.DeliveredSeq > st.next.Comparison.Verified {
+		if !c.single() && c.DeliveredSeq > st.next.Comparison.Verified {
 			st.known.early[c.Name] = true
 			continue
 		}
@@ -103,7 +103,7 @@ func (st *step) readBeside() {
 			continue
 		}
 		rows := st.known.others[c.Name]
-		if c.MaxAckPending == 1 && !st.known.isOpen(c.DeliveredSeq) {
+		if c.single() && !st.known.isOpen(c.DeliveredSeq) {
 			rows, _ = st.rowsIn(c.DeliveredSeq, c.DeliveredSeq, 1)
 		}
 		for _, m := range rows {

@@ -149,7 +149,7 @@ func (j *judgement) held(m lifecycle.MessageFacts, c Consumer) bool {
 	if f == nil || !slices.ContainsFunc(f.messages, func(x lifecycle.MessageFacts) bool { return x.Key == m.Key }) {
 		return false
 	}
-	if c.MaxAckPending == 1 {
+	if c.single() {
 		return c.AckPending == 1 && m.Key.Seq == c.DeliveredSeq
 	}
 	undecided := 0 // The broker may have dropped these: it says that their attempts are used up.
@@ -167,7 +167,7 @@ const patience = time.Second
 
 // tooEarly reports whether a later observation may tell which delivery is that of m. A consumer that is never quiet is not waited for.
 func (j *judgement) tooEarly(m lifecycle.MessageFacts, c Consumer) bool {
-	if c.MaxAckPending == 1 {
+	if c.single() {
 		return false
 	}
 	since, busy := j.view.Busy[c.Name]

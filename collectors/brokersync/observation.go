@@ -73,6 +73,8 @@ type Consumer struct {
 	lifecycle.ConsumerState
 	AckedAt lifecycle.Micros // The broker's time of the last acknowledgement that it processed; zero for none since it started.
 	Steady  lifecycle.Micros // Since when its attempts have had the same time at every observation; zero in observations.
+	Single  bool             // It holds no other message than the one that it delivered last; false in observations.
+	Several bool             // It may hold one message, held several before, and may hold them still; false in observations.
 }
 
 // quietSince is the latest activity of the consumer.
@@ -120,5 +122,5 @@ func (v view) quiet(c Consumer) bool { return v.Drained >= c.quietSince().Add(ca
 // then, and all lines up to that observation are stored.
 func (v view) deliveredBefore(c Consumer, seq uint64) bool {
 	before, known := v.Before[consumerKey{c.Stream, c.Name}]
-	return known && c.MaxAckPending != 1 && before.CreatedAt == c.CreatedAt && seq <= before.DeliveredSeq && v.Drained >= before.ObservedAt
+	return known && !c.single() && before.CreatedAt == c.CreatedAt && seq <= before.DeliveredSeq && v.Drained >= before.ObservedAt
 }

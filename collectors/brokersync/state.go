@@ -24,6 +24,8 @@ type State struct {
 	Replaced   map[string]lifecycle.Micros // By consumer: when it was created in the place of another of its name.
 	Busy       map[string]lifecycle.Micros // By consumer: the first observation since which its deliveries could not be told apart at any, because lines may be under way.
 	Steady     map[string]lifecycle.Micros // By consumer: since when its attempts have had the same time at every observation.
+	Single     map[string]bool             // By consumer that may hold one message: observations show that it holds no other than the one that it delivered last.
+	Several    map[string]bool             // Likewise: observations show that it held several before, and may hold them still.
 	Unbroken   map[string]uint64           // By consumer: beyond that sequence it delivered everything that its filters take, as every observation shows.
 	Missing    map[uint64]Missed           // Open messages that are not in the stream.
 	Dropped    map[uint64]lifecycle.Micros // Open messages in the stream that their consumer is past and awaits no answer to, and since when.

@@ -86,10 +86,12 @@ func (st *step) observe(o Observation) {
 	n.Comparison = n.Comparison.observe(o, n.Capture.Publishes.UpTo)
 	st.view.Verifiable, st.view.Watched, st.view.MaxAgeAt = n.Comparison.Verifiable, n.Watched, n.MaxAgeAt
 	n.Steady, n.Unbroken = st.was.steadyNow(o), st.was.unbrokenNow(o)
+	n.Single, n.Several = st.was.holdingNow(o)
 	o.Consumers = st.was.withWaits(o)
 	st.view.Consumers = slices.Clone(o.Consumers)
 	for i := range st.view.Consumers {
-		st.view.Consumers[i].Steady = n.Steady[o.Consumers[i].Name]
+		c := &st.view.Consumers[i]
+		c.Steady, c.Single, c.Several = n.Steady[c.Name], n.Single[c.Name], n.Several[c.Name]
 	}
 	st.storeConsumers(o.Consumers, o.At)
 	n.Busy = n.busyNow(st.view)

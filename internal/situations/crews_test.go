@@ -160,7 +160,12 @@ func (w *life) subscribe(by *crew) {
 // unsubscribe lets the workers of a crew go, with what they were sent. What is on its way to them when they go is delivered by the broker's word.
 func (w *life) unsubscribe(by *crew) {
 	if len(by.queue) > 0 {
-		w.know(func() { w.empty += max(1, by.cfg.MaxAckPending) })
+		w.know(func() {
+			w.empty += max(1, by.cfg.MaxAckPending)
+			for _, m := range w.letters {
+				m.unasked = m.unasked || !by.awaits() && m.seq > by.after && by.takes(m.kind) // It may be on its way to nobody.
+			}
+		})
 	}
 	for _, one := range by.queue {
 		one.Drain()

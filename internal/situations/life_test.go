@@ -68,7 +68,7 @@ type mail struct {
 	deleted    bool            // An operator removed it, or is about to.
 	unclaimed  bool            // Its consumer was deleted, so that a stream with Interest retention kept it only for an auditor, if there was one.
 	watched    bool            // Only auditors took it when it was published, so that a stream with Interest retention dropped it with their answer.
-	unasked    bool            // It was given to a worker from whom its consumer awaits no answer.
+	unasked    bool            // It was given to a worker from whom its consumer awaits no answer, or may have been.
 	swept      bool            // A worker acknowledged a later one, of a consumer for which that acknowledges all before it.
 	passed     bool            // A workers' consumer came that begins after it.
 	gone       bool            // In the end it is not in the stream.

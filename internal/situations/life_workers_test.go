@@ -99,11 +99,7 @@ func (w *life) changeBackoff() {
 
 // change changes the worker's consumer.
 func (w *life) change(f func(*jetstream.ConsumerConfig)) {
-	before := w.worker.cfg.MaxAckPending
 	f(&w.worker.cfg)
-	if before > 1 && w.worker.cfg.MaxAckPending == 1 { // What does not hold yet: a delivery without a line may be told as another message's (docs/situations.md).
-		w.know(func() { w.empty++ })
-	}
 	w.make(w.worker)
 	for i := range w.held { // Which wait holds for them is not known any more.
 		if w.held[i].by == w.worker {

@@ -138,6 +138,8 @@ func (w *life) inTheEnd(m *mail, said *seenMessage) error {
 		return errors.New("an operator removed it")
 	case said.State == "completed" && len(m.open) > 0 && !m.gone && !m.recorded && !m.reported && !m.done: // A next consumer may have had in vain what was done before.
 		return errors.New("a worker has it, or gets it again")
+	case said.State == "outcome_unknown" && len(m.open) > 0 && !m.gone && m.had+w.empty < w.fewest:
+		return errors.New("a worker has it, or gets it again: attempts are left")
 	case m.timely && (!queue || m.gone) && !slices.Contains([]string{"completed", "outcome_unknown"}, said.State):
 		return errors.New("a worker acknowledged it in time")
 	}

@@ -44,6 +44,51 @@ var settings = []situation{{
 	may:   all(is("delivered", "failed"), attempts(0, 1, 1), of("back", is("completed"))),
 	never: all(isNot("exhausted", "completed"), fewAttempts(0, 1)),
 }, {
+	name: "a consumer that held two messages may hold one, and the last delivery was one of another that no line tells of",
+	act: func(c *clients) {
+		c.publish(publish{task: "late"})
+		c.publish(publish{})
+		worker := c.workers(atOnce(2), wait(3*time.Second))
+		late := c.pull(worker)
+		c.works(2 * time.Second)
+		c.pull(worker)
+		c.works(1200 * time.Millisecond)
+		c.pull(worker)
+		c.ack(late)
+		c.workers(atOnce(1), atMost(2), wait(3*time.Second))
+	},
+	may:   all(is("delivered", "failed"), attempts(0, 1, 1), of("late", is("completed"))),
+	never: all(isNot("exhausted", "completed"), fewAttempts(0, 1)),
+}, {
+	name: "a consumer that holds two messages may hold one, and they stay in hand",
+	act: func(c *clients) {
+		c.publish(publish{task: "first"})
+		c.publish(publish{})
+		worker := c.workers(atOnce(2), wait(time.Hour))
+		c.pull(worker)
+		c.pull(worker)
+		c.workers(atOnce(1), wait(time.Hour))
+	},
+	may:    all(is("published", "delivered"), of("first", is("published", "delivered"))),
+	never:  all(isNot(append(done, "removed", "outcome_unknown")...), of("first", isNot(append(done, "removed", "outcome_unknown")...))),
+	settle: 14 * time.Second,
+}, {
+	name: "a consumer that held two messages may hold one, and the older one stays in hand",
+	act: func(c *clients) {
+		c.publish(publish{task: "newer"})
+		c.publish(publish{task: "first"})
+		c.publish(publish{})
+		worker := c.workers(atOnce(2), wait(time.Hour))
+		newer := c.pull(worker)
+		c.pull(worker)
+		c.ack(newer)
+		c.ack(c.pull(worker))
+		c.workers(atOnce(1), wait(time.Hour))
+	},
+	may:    all(is("completed"), of("first", is("published", "delivered")), of("newer", is("completed"))),
+	never:  of("first", isNot(append(done, "removed", "outcome_unknown")...)),
+	settle: 14 * time.Second,
+}, {
 	name: "a later step of the backoff is shortened while its attempt is in hand",
 	mode: live, // Who comes later does not know what it was.
 	act: func(c *clients) {
