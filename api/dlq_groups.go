@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"fleetglass/access"
 	"fleetglass/dlqtriage"
@@ -21,6 +22,7 @@ type EntryGroup struct {
 	Retried   int64           `json:"retried" doc:"Published again, for the same agent or another." example:"12"`
 	Recovered int64           `json:"recovered" doc:"Of those retried, how many completed." example:"8"`
 	DiedAgain int64           `json:"died_again" doc:"Of those retried, how many died again; what became of the others is not known yet." example:"3"`
+	MedianMS  *int64          `json:"median_resolution_ms" doc:"From death to completion, of those that completed; null where none did." example:"45000"`
 	FirstAt   Instant         `json:"first_seen"`
 	LastAt    Instant         `json:"last_seen"`
 	Trend     EntryTrend      `json:"trend"`
@@ -132,7 +134,7 @@ func entryGroupOf(g dlqtriage.EntryGroup, t query.EntryTrend, by []dlqtriage.Gro
 		values[string(field)] = Text(g.Values[i])
 	}
 	return EntryGroup{
-		Values: values, Count: g.Count, Open: g.Open, Retried: g.Retried, Recovered: g.Recovered, DiedAgain: g.DiedAgain, FirstAt: Instant(g.FirstAt), LastAt: Instant(g.LastAt),
+		Values: values, Count: g.Count, Open: g.Open, Retried: g.Retried, Recovered: g.Recovered, DiedAgain: g.DiedAgain, MedianMS: knownMilliseconds(g.Median.Round(time.Millisecond), g.Recovered > 0), FirstAt: Instant(g.FirstAt), LastAt: Instant(g.LastAt),
 		Trend: entryTrendOf(g, t),
 		Links: EntryGroupLinks{Entries: Base + "/dlq?" + entryGroupQuery(g, by, f).Encode()},
 	}

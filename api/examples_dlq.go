@@ -41,7 +41,7 @@ func exampleEntry() EntryDetail {
 }
 
 func exampleEntryGroups() EntryGroups {
-	group := dlqtriage.EntryGroup{Values: []string{"transient", "marketing"}, Count: 31, Open: 4, FirstAt: exampleTime(-720 * time.Hour), LastAt: exampleTime(0), Recent: 3, Before: 1, Retried: 12, Recovered: 8, DiedAgain: 3}
+	group := dlqtriage.EntryGroup{Values: []string{"transient", "marketing"}, Count: 31, Open: 4, FirstAt: exampleTime(-720 * time.Hour), LastAt: exampleTime(0), Recent: 3, Before: 1, Retried: 12, Recovered: 8, DiedAgain: 3, Median: 45 * time.Second}
 	trend := query.EntryTrend{From: exampleTime(-48 * time.Hour), Steps: make([]query.TrendStep, dlqtriage.TrendSteps)}
 	trend.Steps[0].Observed, trend.Steps[3].Count, trend.Steps[15].Count, trend.Steps[23].Count = query.ObservedNone, 1, 2, 1
 	out := EntryGroups{List: exampleList(entryGroupOf(group, trend, []dlqtriage.GroupField{dlqtriage.ByCategory, dlqtriage.ByAgent}, dlqtriage.EntryFilter{}))}

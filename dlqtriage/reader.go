@@ -112,6 +112,8 @@ type EntryGroup struct {
 	Retried   int64 // How many were published again, for the same agent or another.
 	Recovered int64 // Of these, those that completed.
 	DiedAgain int64 // Of those retried, those that died again. What became of the others is not known yet.
+
+	Median time.Duration // From death to completion, of those that completed; of an even number the lower one of the middle. Zero where none did.
 }
 
 // Fate is what became of an entry, as statistics need it.

@@ -108,6 +108,34 @@ func StatusWords(e dlqtriage.Entry) string {
 	return statusLook(e.Status, e.Outcome).Word
 }
 
+// retryTook is the time from the death of a message to the completion of the one that followed it. ok is false where none completed, or the times contradict
+// each other.
+func retryTook(e dlqtriage.Entry) (took time.Duration, ok bool) {
+	again := e.Status == dlqtriage.StatusRetried || e.Status == dlqtriage.StatusReassigned
+	return e.ResolvedAt.Sub(e.FailedAt), again && e.FailedAt.Known() && e.ResolvedAt >= e.FailedAt
+}
+
+// tookWords say how long a retry took, from the death and from when it was sent; empty where that is not known.
+func tookWords(e dlqtriage.Entry) string {
+	took, ok := retryTook(e)
+	if !ok {
+		return ""
+	}
+	out := lifecycle.Lasting(took.Round(time.Millisecond)) + " from the death to the completion"
+	if e.DecidedAt >= e.FailedAt && e.DecidedAt <= e.ResolvedAt {
+		out += ", " + lifecycle.Lasting(e.ResolvedAt.Sub(e.DecidedAt).Round(time.Millisecond)) + " of it after the retry"
+	}
+	return out
+}
+
+// StatusAndTime are [StatusWords], with how long a retry took that completed.
+func StatusAndTime(e dlqtriage.Entry) string {
+	if took, ok := retryTook(e); ok {
+		return StatusWords(e) + " " + lifecycle.Lasting(took.Round(time.Millisecond)) + " after it died"
+	}
+	return StatusWords(e)
+}
+
 // withOutcome adds to a word what became of the message that followed, where that is known.
 func withOutcome(word string, o dlqtriage.Outcome) string {
 	if o == "" {
@@ -146,7 +174,10 @@ func deliveryWords(e dlqtriage.Entry) string {
 }
 
 // Retries are how the retries of a group ended, as far as they were seen to.
-type Retries struct{ Tried, Completed, DiedAgain int64 }
+type Retries struct {
+	Tried, Completed, DiedAgain int64
+	Median                      time.Duration // From death to completion, of those that completed.
+}
 
 // words say it with the number of cases; empty where none was tried.
 func (r Retries) words() string {
@@ -158,6 +189,12 @@ func (r Retries) words() string {
 		noun = "retry"
 	}
 	out := fmt.Sprintf("%s of %s %s completed", Count(r.Completed), Count(r.Tried), noun)
+	switch took := lifecycle.Lasting(r.Median.Round(time.Millisecond)); {
+	case r.Completed == 1:
+		out += ", after " + took
+	case r.Completed > 1:
+		out += ", median " + took
+	}
 	if r.DiedAgain > 0 {
 		out += ", " + Count(r.DiedAgain) + " died again"
 	}

@@ -686,14 +686,14 @@ func deadGroups(p DeadLettersPage) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				if words := g.Retries.words(); words != "" {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 54, "<small class=\"recovered\" title=\"All retries of this group, whatever is listed. Those that neither completed nor died again are not over, or their end was not seen.\">")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 54, "<small class=\"recovered\" title=\"All retries of this group, whatever is listed. The time is from the death to the completion of the retry. Those that neither completed nor died again are not over, or their end was not seen.\">")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var27 string
 					templ_7745c5c3_Var27, templ_7745c5c3_Err = templ.JoinStringErrs(words)
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `dlq.templ`, Line: 205, Col: 180}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `dlq.templ`, Line: 205, Col: 239}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var27))
 					if templ_7745c5c3_Err != nil {

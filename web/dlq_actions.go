@@ -86,7 +86,7 @@ func (w *Web) taskActions(ctx context.Context, task string) (*views.ActionPanel,
 	out := w.actionPanel(ctx, found, "")
 	out.Heading, out.Folded = "Dead letter: what you can do", true
 	out.Href, out.Link = entryAddress(found.ID), "Why it died, the plan, and what was done"
-	out.Note = views.StatusWords(found.Entry)
+	out.Note = views.StatusAndTime(found.Entry)
 	return out, nil
 }
 

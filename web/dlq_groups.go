@@ -130,7 +130,7 @@ func (w *Web) retries(ctx context.Context, f dlqtriage.EntryFilter, by []dlqtria
 	groups, _, err := w.cfg.Query.EntryGroups(ctx, f, by)
 	out := map[string]views.Retries{}
 	for _, g := range groups {
-		out[valueKey(g)] = views.Retries{Tried: g.Retried, Completed: g.Recovered, DiedAgain: g.DiedAgain}
+		out[valueKey(g)] = views.Retries{Tried: g.Retried, Completed: g.Recovered, DiedAgain: g.DiedAgain, Median: g.Median}
 	}
 	return out, err
 }

@@ -89,9 +89,24 @@ func TestAGroupSaysHowItsRetriesEnded(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, threeDead(), operating)
 	for _, list := range []string{"/dlq?status=open", "/dlq?status=all", "/dlq?by=agent&status=open"} {
-		wants{"#groups .group .recovered": "1 of 2 retries completed, 1 died again"}.check(t, s.get(t, list, 200))
+		wants{"#groups .group .recovered": "1 of 2 retries completed, after 32 m, 1 died again"}.check(t, s.get(t, list, 200))
 	}
 	wants{"#groups .recovered": "=0"}.check(t, newSite(t, reasons()).get(t, "/dlq?status=open", 200))
+}
+
+// What was retried and completed says how long that took, from the death and from the retry, on its own page and on that of its task.
+func TestARetrySaysHowLongItTook(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, threeDead(), operating)
+	wants{"#actions summary .sub": "resolved 32 m after it died"}.check(t, s.get(t, "/tasks/tsk-good", 200))
+	list := s.get(t, "/dlq?status=retried", 200)
+	for title, want := range map[string]string{"The death of tsk-good": "32 m from the death to the completion, 2 m of it after the retry", "The death of tsk-bad": ""} {
+		row := list.Find("#rows a.title").FilterFunction(func(_ int, a *goquery.Selection) bool { return text(a) == title })
+		plan := s.get(t, row.AttrOr("href", ""), 200).Find("#plan")
+		if got := text(plan.Find("#took")); got != want {
+			t.Errorf("%s: the retry took %q, want %q", title, got, want)
+		}
+	}
 }
 
 // A row says how often its message was delivered, and of one that waits for a decision what is known of its effects.

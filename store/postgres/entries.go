@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"fleetglass/dlqtriage"
 	"fleetglass/lifecycle"
@@ -133,7 +134,8 @@ func (s *Store) EntryGroups(
 		"count(*) FILTER (WHERE e.failed > " + before + " AND e.failed <= " + recent + "), " +
 		"count(*) FILTER (WHERE e.status IN ('retried', 'reassigned')), " +
 		"count(*) FILTER (WHERE e.status IN ('retried', 'reassigned') AND e.outcome = 'resolved'), " +
-		"count(*) FILTER (WHERE e.status IN ('retried', 'reassigned') AND e.outcome = 'died_again'), " + fields +
+		"count(*) FILTER (WHERE e.status IN ('retried', 'reassigned') AND e.outcome = 'died_again'), " +
+		"coalesce(percentile_disc(0.5) WITHIN GROUP (ORDER BY e.resolved - e.failed) FILTER (WHERE e.status IN ('retried', 'reassigned') AND e.outcome = 'resolved'), 0), " + fields +
 		" FROM entries e WHERE " + c.all() + " GROUP BY " + fields + " ORDER BY count(*) DESC, " + bytewise(by) + " LIMIT " + c.arg(limit)
 	rows, err := s.pool.Query(ctx, query, c.args...)
 	if err != nil {
@@ -141,11 +143,13 @@ func (s *Store) EntryGroups(
 	}
 	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (g dlqtriage.EntryGroup, err error) {
 		values := make([][]byte, len(by))
-		targets := []any{&g.Count, &g.Open, &g.FirstAt, &g.LastAt, &g.Recent, &g.Before, &g.Retried, &g.Recovered, &g.DiedAgain}
+		var median int64
+		targets := []any{&g.Count, &g.Open, &g.FirstAt, &g.LastAt, &g.Recent, &g.Before, &g.Retried, &g.Recovered, &g.DiedAgain, &median}
 		for i := range values {
 			targets = append(targets, &values[i])
 		}
 		err = row.Scan(targets...)
+		g.Median = time.Duration(max(0, median)) * time.Microsecond
 		for _, v := range values {
 			g.Values = append(g.Values, string(v))
 		}

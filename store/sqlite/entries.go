@@ -3,6 +3,9 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"fleetglass/dlqtriage"
 	"fleetglass/lifecycle"
@@ -153,7 +156,7 @@ func (s *Store) EntryGroups(
 	addEntryFilter(&q, f)
 	q.add(" GROUP BY "+fields+" ORDER BY count(*) DESC, "+fields+" LIMIT +?", int64(limit))
 	err = s.read(ctx, "group entries", func(conn *sqlite.Conn) error {
-		return s.each(conn, &q, func(r *statement) error {
+		err := s.each(conn, &q, func(r *statement) error {
 			g := dlqtriage.EntryGroup{
 				Count: r.getInt(), Open: r.getInt(), FirstAt: lifecycle.Micros(r.getInt()), LastAt: lifecycle.Micros(r.getInt()),
 				Recent: r.getInt(), Before: r.getInt(), Retried: r.getInt(), Recovered: r.getInt(), DiedAgain: r.getInt(),
@@ -164,8 +167,36 @@ func (s *Store) EntryGroups(
 			out = append(out, g)
 			return nil
 		})
+		if err != nil || !slices.ContainsFunc(out, func(g dlqtriage.EntryGroup) bool { return g.Recovered > 0 }) {
+			return err
+		}
+		return s.addMedians(conn, out, f, fields)
 	})
 	return out, err
+}
+
+// addMedians adds to groups the median from death to completion of their retries that completed.
+func (s *Store) addMedians(conn *sqlite.Conn, groups []dlqtriage.EntryGroup, f dlqtriage.EntryFilter, fields string) error {
+	of := make(map[string]*dlqtriage.EntryGroup, len(groups))
+	for i := range groups {
+		of[strings.Join(groups[i].Values, "\x00")] = &groups[i]
+	}
+	q := sqlText{}
+	q.add("SELECT took, " + fields + " FROM (SELECT " + fields + ", resolved - failed AS took, count(*) OVER (PARTITION BY " + fields + ") AS n, " +
+		"row_number() OVER (PARTITION BY " + fields + " ORDER BY resolved - failed) AS place FROM entries e WHERE status IN ('retried', 'reassigned') AND outcome = 'resolved'")
+	addEntryFilter(&q, f)
+	q.add(") e WHERE place = (n + 1) / 2")
+	return s.each(conn, &q, func(r *statement) error {
+		took := time.Duration(max(0, r.getInt())) * time.Microsecond
+		var values []string
+		for range strings.Count(fields, ",") + 1 {
+			values = append(values, r.getText())
+		}
+		if g := of[strings.Join(values, "\x00")]; g != nil {
+			g.Median = took
+		}
+		return nil
+	})
 }
 
 // EntrySteps implements [dlqtriage.EntryReader].

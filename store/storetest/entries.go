@@ -164,7 +164,7 @@ func entriesSelected(t *testing.T, s Store) {
 
 func entriesGrouped(t *testing.T, s Store) {
 	w := graveyard(13)
-	for seq, completes := range map[uint64]bool{1: true, 4: false} { // Both are of cto.
+	for seq, completes := range map[uint64]bool{1: true, 4: false, 7: true} { // All are of cto.
 		died := lifecycle.MessageKey{Stream: w.stream, Seq: seq}
 		w.triaged(died, 1, lifecycle.OutcomeRetried)
 		again := w.retries(died, fmt.Sprintf("task-%02d", seq-1), "cto", 1)
@@ -191,8 +191,8 @@ func entriesGrouped(t *testing.T, s Store) {
 	if err != nil || len(got) != 1 || got[0].Values[0] != "cto" {
 		t.Fatalf("the largest group alone: %+v, %v", got, err)
 	}
-	if got[0].Retried != 2 || got[0].Recovered != 1 {
-		t.Errorf("of cto %d were retried and %d recovered, want 2 and 1", got[0].Retried, got[0].Recovered)
+	if got[0].Retried != 3 || got[0].Recovered != 2 || got[0].Median <= 0 {
+		t.Errorf("of cto %d were retried and %d recovered, half of them within %s; want 3 and 2, and some time", got[0].Retried, got[0].Recovered, got[0].Median)
 	}
 }
 
@@ -230,7 +230,7 @@ func entryStepsAgree(t *testing.T, s Store, name string, by []dlqtriage.GroupFie
 
 // groupsOf groups the entries of cto and cso by hand.
 func groupsOf(all []dlqtriage.Entry, by []dlqtriage.GroupField, now lifecycle.Micros) []dlqtriage.EntryGroup {
-	groups := map[string]*dlqtriage.EntryGroup{}
+	groups, took := map[string]*dlqtriage.EntryGroup{}, map[string][]time.Duration{}
 	for _, e := range all {
 		if e.Agent == "devops" {
 			continue
@@ -252,6 +252,7 @@ func groupsOf(all []dlqtriage.Entry, by []dlqtriage.GroupField, now lifecycle.Mi
 			switch e.Outcome {
 			case dlqtriage.OutcomeResolved:
 				g.Recovered++
+				took[key] = append(took[key], max(0, e.ResolvedAt.Sub(e.FailedAt)))
 			case dlqtriage.OutcomeDiedAgain:
 				g.DiedAgain++
 			}
@@ -265,7 +266,11 @@ func groupsOf(all []dlqtriage.Entry, by []dlqtriage.GroupField, now lifecycle.Mi
 		}
 	}
 	var out []dlqtriage.EntryGroup
-	for _, g := range groups {
+	for key, g := range groups {
+		if times := took[key]; len(times) > 0 {
+			slices.Sort(times)
+			g.Median = times[(len(times)-1)/2]
+		}
 		out = append(out, *g)
 	}
 	slices.SortFunc(out, func(a, b dlqtriage.EntryGroup) int {
