@@ -60,7 +60,7 @@ func (st *step) stages() []func() {
 	}
 	return []func(){
 		st.readPage, st.readInFlight, st.noteGoneConsumers, st.readAnswered, st.readOthers, st.readBeside, st.askPresence, st.miss, st.readPassed,
-		st.compare, st.repairKnown, st.endEarlier, st.drop, st.judge, st.savePosition,
+		st.compare, st.repairKnown, st.endEarlier, st.sayAnew, st.drop, st.judge, st.savePosition,
 	}
 }
 
@@ -87,6 +87,7 @@ func (st *step) observe(o Observation) {
 	st.view.Verifiable, st.view.Watched, st.view.MaxAgeAt = n.Comparison.Verifiable, n.Watched, n.MaxAgeAt
 	n.Steady, n.Unbroken = st.was.steadyNow(o), st.was.unbrokenNow(o)
 	n.Single, n.Several = st.was.holdingNow(o)
+	n.Fresh = st.was.freshNow(o)
 	o.Consumers = st.was.withWaits(o)
 	st.view.Consumers = slices.Clone(o.Consumers)
 	for i := range st.view.Consumers {

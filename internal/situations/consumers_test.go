@@ -158,8 +158,30 @@ var consumers = []situation{{
 		c.works(500 * time.Millisecond)
 		c.ack(m)
 	},
-	may:   all(is("completed"), findsNo(wrongs...), withinLife, either(attempts(0, 2, 1), attempts(0, 1, 1)), current(1)), // Nobody looked between its second delivery and its end.
+	may:   all(is("completed"), findsNo(wrongs...), withinLife, attempts(0, 2, 1), current(1)),
 	never: all(findsNo(wrongs...), neverStale("zombie", "presumed_dead", "stale"), isNot("exhausted"), withinLife),
+}, {
+	name: "a consumer is created again, and the next one's worker ends the message before anybody looks",
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.heartbeat(c.pull(c.workers()))
+		c.works(500 * time.Millisecond)
+		c.deleteConsumer()
+		c.ack(c.pull(c.workers()))
+	},
+	may:   all(is("completed"), findsNo(wrongs...), withinLife, attempts(0, 2, 1), ended("timed_out", "acked"), current(1)),
+	never: all(findsNo(wrongs...), isNot("exhausted", "failed"), withinLife),
+}, {
+	name: "a consumer is created again, and the next one's worker gives the message up before anybody looks",
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.heartbeat(c.pull(c.workers()))
+		c.works(500 * time.Millisecond)
+		c.deleteConsumer()
+		c.term(c.pull(c.workers()), "impossible_task")
+	},
+	may:   all(is("terminated", "dead_lettered"), findsNo(wrongs...), attempts(0, 2, 1), ended("timed_out", "terminated"), current(1)),
+	never: all(isNot("completed", "exhausted", "failed")),
 }, {
 	name: "limits retention: an acknowledged message is given again by its consumer, which was created again",
 	on:   limits,
