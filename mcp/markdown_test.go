@@ -67,6 +67,50 @@ func TestFiguresAreReadAtAGlance(t *testing.T) {
 	}
 }
 
+func TestAReconciliationIsToldWithItsBalance(t *testing.T) {
+	t.Parallel()
+	text := reconciliationText(read([]byte(`{"id":"r1","status":"done","failure":null,"period":{"from":"2026-01-01T00:00:00Z","to":"2026-01-08T00:00:00Z"},
+		"balance":{"published":12,"completed":7,"in_flight":2,"in_dlq":1,"terminated":0,"expired":0,"exhausted":0,"unexplained":2,"never_seen":1,"balanced":true},
+		"unexplained":2,"counts":{"expired":0,"acked_not_recorded":3}}`)), reconcileInput{})
+	for _, want := range []string{"from 2026-01-01T00:00:00Z · to 2026-01-08T00:00:00Z", "published 12 = completed 7 + in flight 2 + in dlq 1", "+ unexplained 2; of the unexplained 1 were never seen\n", "**acked not recorded** · 3"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s\nlacks %q", text, want)
+		}
+	}
+	if strings.Contains(text, "expired") {
+		t.Errorf("%s\ntells a zero", text)
+	}
+	failed := reconciliationText(read([]byte(`{"id":"r2","status":"failed","failure":"the store went away","balance":null,"counts":{}}`)), reconcileInput{})
+	if !strings.Contains(failed, "the store went away") || strings.Contains(failed, "published") {
+		t.Errorf("a failed one: %s", failed)
+	}
+}
+
+func TestAnOperationIsFollowedAsLongAsSomethingComes(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"id":"o","action":"defer","status":"succeeded","items":[{"entry_id":"e","status":"done","message":null,"outcome":null}]}`:                              "",
+		`{"id":"o","action":"defer","status":"running","items":[]}`:                                                                                              "until it has ended",
+		`{"id":"o","action":"retry","status":"queued","items":[{"entry_id":"e","status":"queued","message":null,"outcome":null}]}`:                               "until the outcome is resolved or died_again",
+		`{"id":"o","action":"retry","status":"succeeded","items":[{"entry_id":"e","status":"done","message":{"message_id":"m:r1"},"outcome":"waiting"}]}`:        "until the outcome is resolved or died_again",
+		`{"id":"o","action":"retry","status":"succeeded","items":[{"entry_id":"e","status":"done","message":{"message_id":"m:r1"},"outcome":"resolved"}]}`:       "",
+		`{"id":"o","action":"retry","status":"failed","items":[{"entry_id":"e","status":"failed","why":"refused by the broker","message":null,"outcome":null}]}`: "",
+	} {
+		text := operationText(read([]byte(body)))
+		if got := strings.Contains(text, "get_operation"); got != (want != "") || !strings.Contains(text, want) {
+			t.Errorf("%s: want %q in\n%s", body, want, text)
+		}
+	}
+}
+
+func TestALimitOfZeroIsNotTheDefault(t *testing.T) {
+	t.Parallel()
+	none, zero := listInput{}, listInput{Limit: new(int)}
+	if got := none.query().Encode() + " " + zero.query().Encode(); got != " limit=0" {
+		t.Errorf("without and with a limit of 0 the call asks %q", got)
+	}
+}
+
 func TestBucketsWithoutAnythingAreCounted(t *testing.T) {
 	t.Parallel()
 	got := duplicatesText(read([]byte(`{"bucket":"day","data":[{"bucket":"2026-11-20","observed":"none","published":0,"completed":0,"caught_by_stream":0,"caught_by_idempotency":0,"reached_execution":0,"unknown":0,"net_rate":0},

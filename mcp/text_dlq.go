@@ -141,6 +141,24 @@ func operationText(d document) string {
 	for _, i := range d.list("items") {
 		p.item(code(i.text("entry_id")), i.text("status"), p.said(i.text("why")), labelled("published as", code(i.text("message.message_id"))), labelled("outcome", i.text("outcome")))
 	}
-	p.next("get_operation with this id until the outcome is resolved or died_again")
+	if until := followed(d); until != "" {
+		p.next("get_operation with this id until " + until)
+	}
 	return p.String()
+}
+
+// followed says until when an operation is worth asking for; empty where nothing more comes.
+func followed(d document) string {
+	open := d.text("status") == "queued" || d.text("status") == "running"
+	coming := slices.ContainsFunc(d.list("items"), func(i document) bool {
+		return i.has("message") && i.text("outcome") != "resolved" && i.text("outcome") != "died_again"
+	})
+	sends := d.text("action") == "retry" || d.text("action") == "reassign"
+	switch {
+	case coming || open && sends:
+		return "the outcome is resolved or died_again"
+	case open:
+		return "it has ended"
+	}
+	return ""
 }

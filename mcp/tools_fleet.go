@@ -121,18 +121,38 @@ func reconciliationText(d document, _ reconcileInput) string {
 		return p.String()
 	}
 	p.line("# Reconciliation %s: %s", code(d.text("id")), d.text("status"))
-	p.item(labelled("from", d.text("from")), labelled("to", d.text("to")))
-	totals := d.fields("total")
-	for _, name := range slices.Sorted(maps.Keys(totals)) {
-		p.item(labelled(name, totals[name].text("")))
-	}
-	for _, list := range d.list("lists") {
-		if n := list.text("total"); n != "0" && n != "" {
-			p.item("**"+list.text("kind")+"**", n)
+	p.item(labelled("from", d.text("period.from")), labelled("to", d.text("period.to")))
+	p.item(p.said(d.text("failure")))
+	p.item(balanceLine(d))
+	counts := d.fields("counts")
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if n := counts[name].text(""); n != "0" {
+			p.item("**"+strings.ReplaceAll(name, "_", " ")+"**", n)
 		}
 	}
 	p.next("get_trace with the task_id of a discrepancy in the structured content")
 	return p.String()
+}
+
+// balanceLine is the balance as an equation, without its zeros; empty where there is none yet.
+func balanceLine(d document) string {
+	if !d.has("balance") {
+		return ""
+	}
+	var parts []string
+	for _, column := range []string{"completed", "in_flight", "in_dlq", "terminated", "expired", "exhausted", "unexplained"} {
+		if n := d.text("balance." + column); n != "0" {
+			parts = append(parts, labelled(strings.ReplaceAll(column, "_", " "), n))
+		}
+	}
+	line := "published " + d.text("balance.published") + " = " + firstOf(strings.Join(parts, " + "), "0")
+	if n := d.text("balance.never_seen"); n != "0" {
+		line += "; of the unexplained " + n + " were never seen"
+	}
+	if d.text("balance.balanced") != "true" {
+		line += " **does not balance**"
+	}
+	return line
 }
 
 func preflightText(d document, _ preflightInput) string {

@@ -11,14 +11,14 @@ import (
 
 // listInput is what every list takes.
 type listInput struct {
-	Limit  int    `json:"limit,omitempty" jsonschema:"rows, 1 to 200; default 50"`
+	Limit  *int   `json:"limit,omitempty" jsonschema:"rows, 1 to 200; default 50"`
 	Cursor string `json:"cursor,omitempty" jsonschema:"where the list goes on: the cursor of the reply before"`
 }
 
 func (in listInput) query(pairs ...string) url.Values {
 	q := url.Values{}
-	if in.Limit != 0 {
-		q.Set("limit", strconv.Itoa(in.Limit))
+	if in.Limit != nil {
+		q.Set("limit", strconv.Itoa(*in.Limit))
 	}
 	pairs = append(pairs, "cursor", in.Cursor)
 	for i := 0; i+1 < len(pairs); i += 2 {
