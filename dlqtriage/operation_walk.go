@@ -169,7 +169,7 @@ func (w *walk) act(ctx context.Context, t target) (Item, error) {
 // progress is the operation with what the slice did.
 func (w *walk) progress(o Operation, at lifecycle.Micros) Operation {
 	o.UpdatedAt = at
-	if !o.StartedAt.Known() {
+	if acted := len(w.items) > 0 || !o.Status.Ended(); acted && !o.StartedAt.Known() {
 		o.StartedAt = lifecycle.MicrosOf(w.began)
 	}
 	for _, i := range w.items {
