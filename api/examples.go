@@ -159,7 +159,7 @@ func exampleFleet() FleetStats {
 		Next: "Check that the agent runs, and that it can reach the broker.", Count: 30135, Since: Instant(exampleTime(-time.Minute)), Agent: "marketing",
 		Do: AlertAction{Label: "Open the agent", Page: "/agents/marketing"},
 	}}
-	s.Lag = []Lag{{Source: "publishes", State: "ok", LagMS: new(int64)}}
+	s.Lag = []Lag{{Source: "publishes", State: "ok", LagMS: new(int64), Pending: new(uint64)}}
 	return s
 }
 
@@ -190,7 +190,7 @@ func exampleReportEvent() map[string]any {
 
 func exampleReadiness() Readiness {
 	return Readiness{Ready: true, AsOf: Instant(exampleTime(0)), Parts: []Part{{
-		Name: "publishes", Kind: "collector", State: "ok", LastAt: Instant(exampleTime(0)), Handled: 7001,
+		Name: "publishes", Kind: "collector", State: "ok", LagMS: new(int64), Pending: new(uint64), LastAt: Instant(exampleTime(0)), Handled: 7001,
 	}}}
 }
 

@@ -239,14 +239,14 @@ func TestQuarantineKeepsTheBytes(t *testing.T) {
 func TestReadinessTellsEveryPart(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, sqliteStore)
-	if got := get[Readiness](f, "/readyz"); !got.Ready || len(got.Parts) != 1 || got.Parts[0].LagMS != 1500 || got.Parts[0].LastAt != 0 {
+	if got := get[Readiness](f, "/readyz"); !got.Ready || len(got.Parts) != 1 || *got.Parts[0].LagMS != 1500 || got.Parts[0].LastAt != 0 {
 		t.Errorf("ready = %+v", got)
 	}
 	f.mu.Lock()
 	f.parts = append(f.parts, health.Part{Name: "nats", Kind: "broker", State: health.Down, Detail: "connection refused"})
 	f.mu.Unlock()
 	a := f.do("GET", "/readyz", "")
-	if got := parse[Readiness](t, a.body); a.status != 503 || got.Ready || got.Parts[1].Detail != "connection refused" {
+	if got := parse[Readiness](t, a.body); a.status != 503 || got.Ready || got.Parts[1].Detail != "connection refused" || got.Parts[1].LagMS != nil || got.Parts[1].Pending != nil {
 		t.Errorf("not ready = %d %+v", a.status, got)
 	}
 	if got := get[Alive](f, "/healthz"); !got.Alive || got.Version != "dev" {

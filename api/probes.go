@@ -30,8 +30,8 @@ type Part struct {
 	Kind       string  `json:"kind" example:"collector"`
 	State      string  `json:"state" enum:"ok,best_effort,behind,starting,not_configured,down" example:"ok"`
 	Detail     Text    `json:"detail" doc:"A sentence for operators."`
-	LagMS      int64   `json:"lag_ms" doc:"How far behind its source it is."`
-	Pending    uint64  `json:"pending" doc:"Lines that wait at its source."`
+	LagMS      *int64  `json:"lag_ms" doc:"How far behind its source it is; null while it looks at nothing: down, starting or not configured." example:"0"`
+	Pending    *uint64 `json:"pending" doc:"Lines that wait at its source; null likewise." example:"0"`
 	LastAt     Instant `json:"last_at" doc:"When it last committed lines, or found that none wait."`
 	Quarantine uint64  `json:"quarantined" doc:"Undecodable lines since start."`
 	Handled    uint64  `json:"handled" doc:"Lines since start."`
@@ -63,9 +63,17 @@ func (a *API) readiness(context.Context, *struct{}) (*reply[Readiness], error) {
 	}
 	for _, p := range parts {
 		out.Body.Parts = append(out.Body.Parts, Part{
-			Name: p.Name, Kind: p.Kind, State: string(p.State), Detail: Text(p.Detail), LagMS: p.Lag.Milliseconds(), Pending: p.Pending,
+			Name: p.Name, Kind: p.Kind, State: string(p.State), Detail: Text(p.Detail), LagMS: knownMilliseconds(p.Lag, p.Measured()), Pending: pendingOf(p),
 			LastAt: Instant(lifecycle.MicrosOf(p.LastAt)), Quarantine: p.Quarantine, Handled: p.Handled,
 		})
 	}
 	return out, nil
+}
+
+// pendingOf is how many lines wait for a part; nil where it looks at nothing.
+func pendingOf(p health.Part) *uint64 {
+	if !p.Measured() {
+		return nil
+	}
+	return &p.Pending
 }

@@ -106,10 +106,10 @@ type Figure struct {
 
 // Lag is how far a collector is behind its source.
 type Lag struct {
-	Source  string `json:"source" example:"publishes"`
-	State   string `json:"state" example:"ok"`
-	LagMS   *int64 `json:"lag_ms" doc:"Null while it has not reported."`
-	Pending uint64 `json:"pending" doc:"Lines that wait at its source."`
+	Source  string  `json:"source" example:"publishes"`
+	State   string  `json:"state" example:"ok"`
+	LagMS   *int64  `json:"lag_ms" doc:"Null while it looks at nothing: down, starting or not configured."`
+	Pending *uint64 `json:"pending" doc:"Lines that wait at its source; null likewise."`
 }
 
 func figure(value float64, unit string) Figure { return Figure{Value: &value, Unit: unit} }
@@ -201,8 +201,7 @@ func lagOf(parts []health.Part) []Lag {
 	out := []Lag{}
 	for _, p := range parts {
 		if p.Kind == "collector" {
-			lag := knownMilliseconds(p.Lag, p.State != health.Starting)
-			out = append(out, Lag{Source: p.Name, State: string(p.State), LagMS: lag, Pending: p.Pending})
+			out = append(out, Lag{Source: p.Name, State: string(p.State), LagMS: knownMilliseconds(p.Lag, p.Measured()), Pending: pendingOf(p)})
 		}
 	}
 	return out

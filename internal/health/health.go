@@ -34,6 +34,10 @@ type Part struct {
 	DrainsKnown bool    // That was measured, and the part is still behind.
 }
 
+// Measured reports whether Lag and Pending tell something. A part that is down or starting, or was never asked to work, looks at nothing:
+// its zeros do not say that nothing waits.
+func (p Part) Measured() bool { return p.State == OK || p.State == BestEffort || p.State == Behind }
+
 // Words name the part for people: "collector acks", "store".
 func (p Part) Words() string {
 	if p.Kind == "" || p.Kind == p.Name {

@@ -9,7 +9,7 @@ import (
 var (
 	partUp = prometheus.NewDesc("fleetglass_part_up", "1 while the part does its work, 0 while it is down or starting.",
 		[]string{"part", "kind", "state"}, nil)
-	partLag        = prometheus.NewDesc("fleetglass_collector_lag_seconds", "How far the part is behind its source.", []string{"part"}, nil)
+	partLag        = prometheus.NewDesc("fleetglass_collector_lag_seconds", "How far the part is behind its source; not told while it looks at nothing.", []string{"part"}, nil)
 	partPending    = prometheus.NewDesc("fleetglass_collector_pending_lines", "Lines that wait at the source.", []string{"part"}, nil)
 	partHandled    = prometheus.NewDesc("fleetglass_collector_lines_total", "Lines taken in since start.", []string{"part"}, nil)
 	partQuarantine = prometheus.NewDesc("fleetglass_collector_quarantined_total", "Undecodable lines since start.", []string{"part"}, nil)
@@ -36,8 +36,10 @@ func (h Health) Collect(out chan<- prometheus.Metric) {
 		if p.Kind != "collector" {
 			continue
 		}
-		out <- prometheus.MustNewConstMetric(partLag, prometheus.GaugeValue, p.Lag.Seconds(), p.Name)
-		out <- prometheus.MustNewConstMetric(partPending, prometheus.GaugeValue, float64(p.Pending), p.Name)
+		if p.Measured() {
+			out <- prometheus.MustNewConstMetric(partLag, prometheus.GaugeValue, p.Lag.Seconds(), p.Name)
+			out <- prometheus.MustNewConstMetric(partPending, prometheus.GaugeValue, float64(p.Pending), p.Name)
+		}
 		out <- prometheus.MustNewConstMetric(partHandled, prometheus.CounterValue, float64(p.Handled), p.Name)
 		out <- prometheus.MustNewConstMetric(partQuarantine, prometheus.CounterValue, float64(p.Quarantine), p.Name)
 	}

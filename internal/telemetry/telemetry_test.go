@@ -242,9 +242,17 @@ func TestHealthMetrics(t *testing.T) {
 		return []health.Part{
 			{Name: "acks", Kind: "collector", State: health.Behind, Lag: 3 * time.Second, Pending: 40, Handled: 1000, Quarantine: 2},
 			{Name: "nats", Kind: "broker", State: health.Down},
+			{Name: "reports", Kind: "collector", State: health.Down, Handled: 7},
+			{Name: "firestore", Kind: "collector", State: health.NotConfigured},
 		}
 	})})
-	wantLines(t, scrape(t, r),
+	text := scrape(t, r)
+	for _, blind := range []string{`lag_seconds{part="reports"}`, `pending_lines{part="reports"}`, `lag_seconds{part="firestore"}`} {
+		if strings.Contains(text, blind) {
+			t.Errorf("%s is told of a part that looks at nothing", blind)
+		}
+	}
+	wantLines(t, text, `fleetglass_collector_lines_total{part="reports"} 7`,
 		`fleetglass_part_up{kind="collector",part="acks",state="behind"} 1`, `fleetglass_part_up{kind="broker",part="nats",state="down"} 0`,
 		`fleetglass_collector_lag_seconds{part="acks"} 3`, `fleetglass_collector_pending_lines{part="acks"} 40`,
 		`fleetglass_collector_lines_total{part="acks"} 1000`, `fleetglass_collector_quarantined_total{part="acks"} 2`,
