@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -55,6 +56,7 @@ func (l Limits) Answering(answer Answer) gin.HandlerFunc {
 	l = l.WithDefaults()
 	return func(c *gin.Context) {
 		if err := l.check(c.Request); err != nil {
+			readOut(c)
 			answer(c, err)
 			c.Abort()
 			return
@@ -69,6 +71,22 @@ func (l Limits) Answering(answer Answer) gin.HandlerFunc {
 		}
 		c.Next()
 	}
+}
+
+// Bounds of what is read of a body that is refused.
+const (
+	mostReadOut     = 64 << 20
+	readOutPatience = 5 * time.Second
+)
+
+// readOut reads the body of a request that is refused: many clients send all of it before they read the answer, which a connection that is
+// closed before takes away. A client that waits to be told to send it is not told.
+func readOut(c *gin.Context) {
+	if c.Request.Body == nil || c.Request.ContentLength > mostReadOut || c.GetHeader("Expect") != "" {
+		return
+	}
+	_ = http.NewResponseController(c.Writer).SetReadDeadline(time.Now().Add(readOutPatience)) // Where that cannot be set the server's own holds.
+	_, _ = io.CopyN(io.Discard, c.Request.Body, mostReadOut)
 }
 
 func (l Limits) check(r *http.Request) error {
