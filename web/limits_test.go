@@ -28,6 +28,41 @@ func (s oddStore) ListTasks(ctx context.Context, f lifecycle.Filter, p lifecycle
 	return s.Store.ListTasks(ctx, f, p)
 }
 
+// hangingStore answers nobody until nobody asks any more.
+type hangingStore struct{ lifecycle.Store }
+
+func (hangingStore) ListTasks(ctx context.Context, _ lifecycle.Filter, _ lifecycle.Page) (lifecycle.TaskPage, error) {
+	<-ctx.Done()
+	return lifecycle.TaskPage{}, ctx.Err()
+}
+
+func (hangingStore) CountTasks(ctx context.Context, _ lifecycle.Filter) (map[lifecycle.State]int64, bool, error) {
+	<-ctx.Done()
+	return nil, false, ctx.Err()
+}
+
+func TestAPageOfAStoreThatHangsIsAPageInTime(t *testing.T) {
+	t.Parallel()
+	const limit = 3 * time.Second
+	s := newSite(t, webtest.Rich(noon).Batch, func(c *setup) {
+		c.Limits = httperr.Limits{Timeout: limit}
+		c.Store = hangingStore{c.Store}
+	})
+	began := time.Now()
+	answer := s.fetch(t, "/tasks", nil)
+	text, err := io.ReadAll(answer.Body)
+	_ = answer.Body.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer.StatusCode != 503 || !strings.Contains(string(text), "Took too long") || !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
+		t.Errorf("got %s, %s: %.200s", answer.Status, answer.Header.Get("Content-Type"), text)
+	}
+	if took := time.Since(began); took > limit {
+		t.Errorf("it took %s; an answer may take %s", took, limit)
+	}
+}
+
 func TestAPageThatCannotBeHadIsStillAPage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, webtest.Rich(noon).Batch, func(c *setup) {

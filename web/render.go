@@ -98,11 +98,7 @@ func (w *Web) fail(c *gin.Context, err error) {
 	if c.Writer.Written() {
 		return
 	}
-	defer outlive(c)()
-	snap, unknown := w.snapshot(c.Request.Context())
-	if unknown != nil {
-		snap = &query.FleetSnapshot{}
-	}
+	snap, unknown := w.snapshotOfFailure(c)
 	page := views.ProblemPage{Title: p.Title, Detail: p.Detail, Status: p.Status, Code: string(p.Code), Retryable: p.Retryable, Here: c.Request.URL.RequestURI(), All: listAbove(c.Request.URL.Path)}
 	if p.Status == http.StatusNotFound {
 		missing(c, &page)
@@ -112,18 +108,21 @@ func (w *Web) fail(c *gin.Context, err error) {
 	}
 }
 
-// failurePatience is how long a problem page may take whose request has run out of time, or panicked.
-const failurePatience = 2 * time.Second
+// failurePatience is how long a problem page waits for what stands on every page.
+const failurePatience = 500 * time.Millisecond
 
-// outlive gives the request a context for its problem page where its own is over.
-func outlive(c *gin.Context) (release context.CancelFunc) {
-	ctx := c.Request.Context()
-	if ctx.Err() == nil {
-		return func() {}
+// snapshotOfFailure is what stands on a problem page, an empty one with an error where that cannot be had soon. The request may have run
+// out of time: from here on its context has no end, because nothing is left but to write the page.
+func (w *Web) snapshotOfFailure(c *gin.Context) (*query.FleetSnapshot, error) {
+	endless := context.WithoutCancel(c.Request.Context())
+	c.Request = c.Request.WithContext(endless)
+	ctx, release := context.WithTimeout(endless, failurePatience)
+	defer release()
+	snap, err := w.snapshot(ctx)
+	if err != nil {
+		return &query.FleetSnapshot{}, err
 	}
-	ctx, release = context.WithTimeout(context.WithoutCancel(ctx), failurePatience)
-	c.Request = c.Request.WithContext(ctx)
-	return release
+	return snap, nil
 }
 
 func unescape(s string) string {

@@ -105,7 +105,7 @@ func (w *Web) Register(r *routes.Router) {
 	endless := w.cfg.Limits
 	endless.Timeout = -1
 	changes := w.bounded(r, endless).Streams()
-	r = w.bounded(r, w.cfg.Limits)
+	r = w.bounded(r, withTimeToFail(w.cfg.Limits))
 	r.Get(static.Prefix+"*asset", access.Open, gin.WrapH(w.assets.Handler())) // The page to sign in needs them.
 	w.registerSignIn(r)
 	w.page(r, "/", access.Read, w.overview)
@@ -151,6 +151,15 @@ func (w *Web) Register(r *routes.Router) {
 	if w.cfg.Hub != nil {
 		w.page(changes, "/live", access.Read, w.live)
 	}
+}
+
+// withTimeToFail ends the work on a page a fifth before the limit, so that a problem page comes within it: that waits for
+// [failurePatience], and for the store to say how it is.
+func withTimeToFail(l httperr.Limits) httperr.Limits {
+	if l = l.WithDefaults(); l.Timeout > 0 {
+		l.Timeout -= l.Timeout / 5
+	}
+	return l
 }
 
 // bounded holds requests to the limits, and answers what is beyond them, and a panic, by a page.

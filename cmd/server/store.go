@@ -110,7 +110,7 @@ func (p *pinger) Health() []health.Part {
 		if err := p.store.Ping(ctx); err != nil {
 			p.part.State, p.part.Detail = health.Down, "the database does not answer"
 		}
-		p.next = now.Add(pingEvery)
+		p.next = p.now().Add(pingEvery) // A store that does not answer is not asked again at once.
 	}
 	return []health.Part{p.part}
 }

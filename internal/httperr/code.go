@@ -100,7 +100,7 @@ func Table() []Entry {
 		{Internal, http.StatusInternalServerError, "Internal error", "Something went wrong in Fleetglass. Its log has the cause.", true},
 		{Unavailable, http.StatusServiceUnavailable, "Not available", "Fleetglass cannot answer this now. Try again shortly.", true},
 		{Timeout, http.StatusServiceUnavailable, "Took too long",
-			"The answer took too long. Narrow the filter or the time range.", true},
+			"The answer took too long. Narrow the filter or the time range, or try again: the store may not answer now.", true},
 	}
 }
 
