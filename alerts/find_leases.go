@@ -41,7 +41,7 @@ func leaseFinding(l lifecycle.Lease) Finding {
 	if l.Beside {
 		f.Do.Page = lifecycle.PageOfTask(l.TaskID)
 	}
-	if l.MaxDeliver > 0 && l.Attempt >= l.MaxDeliver && (l.Stale == lifecycle.StaleLease || l.Stale == lifecycle.StaleExpiring) {
+	if l.MaxDeliver > 0 && l.Attempt >= l.MaxDeliver && l.Stale == lifecycle.StaleLease {
 		f.Harm = HarmDying // No attempt is left after this one.
 	}
 	return f

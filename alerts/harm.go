@@ -78,8 +78,8 @@ func responses() []response {
 		lease(RuleStale, HarmWaiting),
 		lease(RuleStuck, HarmWaiting),
 		lease(RuleWeakAccept, HarmWaiting),
-		{RuleExpiring, HarmWaiting, Action{"See its lease", ""}, inFlight},
 		{RuleDLQUntouched, HarmWaiting, Action{"Triage", ""}, Action{"Triage", openEntriesPage}},
+		{RuleExpiring, HarmRisk, Action{"See its lease", ""}, inFlight},
 		{RuleTrapCritical, HarmRisk, doctor, Action{"See the fixes", "/doctor"}},
 		{RuleTrapWarning, HarmRisk, doctor, Action{"See the fixes", "/doctor"}},
 	}

@@ -158,6 +158,9 @@ func TestTheBoardStandsInOrderOfHarm(t *testing.T) {
 		f.Open = []alerts.OpenEntries{{Agent: "cto", Count: 900, Since: ago(24 * time.Hour)}}
 		f.Consumers = []lifecycle.ConsumerState{consumer("cto", func(c *lifecycle.ConsumerState) { c.Waiting, c.Pending = 0, 30_135 })}
 		f.Executed = []lifecycle.TaskSummary{task("twice", time.Minute)}
+		last := lease(lifecycle.StaleExpiring) // Of its last attempt: nothing is harmed yet.
+		last.Attempt = last.MaxDeliver
+		f.Leases = []lifecycle.Lease{last}
 	})
 	slices.Reverse(found)
 	m.at(t, ago(0), found...)
@@ -165,7 +168,7 @@ func TestTheBoardStandsInOrderOfHarm(t *testing.T) {
 	for _, s := range m.board.Standings(ago(0)) {
 		got = append(got, s.Harm)
 	}
-	if want := []alerts.Harm{alerts.HarmStandstill, alerts.HarmEffect, alerts.HarmUntaken, alerts.HarmWaiting}; !slices.Equal(got, want) {
+	if want := []alerts.Harm{alerts.HarmStandstill, alerts.HarmEffect, alerts.HarmUntaken, alerts.HarmWaiting, alerts.HarmRisk}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

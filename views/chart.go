@@ -2,7 +2,6 @@ package views
 
 import (
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -84,16 +83,8 @@ func (c Chart) top() int64 {
 	for _, b := range c.Buckets {
 		most = max(most, c.sum(b))
 	}
-	if most <= chartGuides {
-		return chartGuides
-	}
-	step := math.Pow(10, math.Floor(math.Log10(float64(most)/chartGuides)))
-	for _, f := range []float64{1, 2, 2.5, 3, 4, 5, 10} {
-		if s := step * f; s*chartGuides >= float64(most) && s == math.Trunc(s) {
-			return int64(s) * chartGuides
-		}
-	}
-	return most
+	step, n := countSteps(float64(most))
+	return int64(step) * int64(n)
 }
 
 type guide struct {
@@ -103,9 +94,10 @@ type guide struct {
 
 func (c Chart) guides() []guide {
 	top := c.top()
+	step, n := countSteps(float64(top))
 	var out []guide
-	for i := range chartGuides + 1 {
-		v := top * int64(i) / chartGuides
+	for i := range n + 1 {
+		v := int64(step) * int64(i)
 		out = append(out, guide{chartBase - (chartBase-chartTop)*float64(v)/float64(top), Count(v)})
 	}
 	return out

@@ -124,22 +124,25 @@ func (p Plot) newest() string {
 
 // CountMarks are round counts up to at least most, with the value of the highest.
 func CountMarks(most float64) ([]PlotMark, float64) {
-	step := roundStep(most / chartGuides)
-	return marksBy(step, func(v float64) string { return Count(int64(v)) })
+	step, n := countSteps(most)
+	return marksBy(step, n, func(v float64) string { return Count(int64(v)) })
 }
 
-// roundStep is a whole round number at or above v.
-func roundStep(v float64) float64 {
-	if v <= 1 {
-		return 1
+// countSteps are the steps of an axis of counts: whole round numbers, three to five of them, which end as little above most as they can.
+func countSteps(most float64) (step float64, n int) {
+	if most <= chartGuides {
+		return 1, chartGuides
 	}
-	power := math.Pow(10, math.Floor(math.Log10(v)))
-	for _, f := range []float64{1, 2, 2.5, 3, 4, 5, 10} {
-		if s := power * f; s >= v && s == math.Trunc(s) {
-			return s
+	step, n = math.Inf(1), 1
+	power := math.Pow(10, math.Floor(math.Log10(most))-1)
+	for _, f := range []float64{1, 2, 5, 10, 20, 50, 2.5, 25, 4, 40, 3, 30} { // The roundest first.
+		for k := chartGuides - 1; k <= chartGuides+1; k++ {
+			if s := power * f; s == math.Trunc(s) && s*float64(k) >= most && s*float64(k) < step*float64(n) {
+				step, n = s, k
+			}
 		}
 	}
-	return power * 10
+	return step, n
 }
 
 // DurationMarks are round durations up to at least most, in seconds.
@@ -151,14 +154,14 @@ func DurationMarks(most time.Duration) ([]PlotMark, float64) {
 			break
 		}
 	}
-	return marksBy(step.Seconds(), func(v float64) string { return spanMark(time.Duration(math.Round(v * float64(time.Second)))) })
+	return marksBy(step.Seconds(), chartGuides, func(v float64) string { return spanMark(time.Duration(math.Round(v * float64(time.Second)))) })
 }
 
-func marksBy(step float64, label func(float64) string) (marks []PlotMark, top float64) {
-	for i := range chartGuides + 1 {
+func marksBy(step float64, n int, label func(float64) string) (marks []PlotMark, top float64) {
+	for i := range n + 1 {
 		marks = append(marks, PlotMark{Y: float64(i) * step, Label: label(float64(i) * step)})
 	}
-	return marks, chartGuides * step
+	return marks, float64(n) * step
 }
 
 // spanMark names a place on an axis of durations.

@@ -175,10 +175,14 @@ func TestAMissingDeadlineSaysWhy(t *testing.T) {
 
 func TestAChartReachesARoundNumber(t *testing.T) {
 	t.Parallel()
-	for most, want := range map[int64]int64{0: 4, 3: 4, 5: 8, 12: 12, 13: 16, 74: 80, 999: 1000, 1001: 1200} {
+	for most, want := range map[int64]int64{0: 4, 3: 4, 5: 5, 12: 12, 13: 15, 74: 75, 257: 300, 420: 500, 999: 1000, 1001: 1200} {
 		c := Chart{Series: []Series{{Name: "n", Tone: "ok"}}, Buckets: []Bucket{{Values: []int64{most}}}}
 		if got := c.top(); got != want {
 			t.Errorf("top for %d: got %d, want %d", most, got, want)
+		}
+		guides := c.guides()
+		if last := guides[len(guides)-1]; last.Label != Count(want) || last.Y != chartTop || guides[0].Label != "0" || len(guides) < 4 || len(guides) > 6 {
+			t.Errorf("guides for %d: %v", most, guides)
 		}
 	}
 }

@@ -259,7 +259,7 @@ func (w *Web) fillStatuses(ctx context.Context, p *views.DeadLettersPage, q entr
 	for _, s := range dlqtriage.Statuses() {
 		current := slices.Contains(q.filter.Statuses, s)
 		if n := counts[string(s)]; n > 0 || current {
-			p.Statuses = append(p.Statuses, views.Tab{Href: q.with("status", string(s)), Label: string(s), Count: views.Count(n), Current: current})
+			p.Statuses = append(p.Statuses, views.Tab{Href: q.with("status", string(s)), Label: views.Capital(string(s)), Value: string(s), Count: views.Count(n), Current: current})
 		}
 	}
 	dead, err := w.cfg.Query.Dead(ctx)

@@ -46,7 +46,7 @@ func TestTheDLQOpensOnWhatIsOpen(t *testing.T) {
 		t.Fatalf("/dlq answers %d to %q, want 302 to /dlq?status=open", answer.StatusCode, at)
 	}
 	open := s.get(t, "/dlq?status=open", 200)
-	wants{"#states a[aria-current]": "open 2", "#rows tr:nth-child(2)": "The death of tsk-new", "#rows tr:nth-child(3)": "=0", "#chips a": "=0", "#groups li:first-child .name": "All open"}.check(t, open)
+	wants{"#states a[aria-current]": "Open 2", "#rows tr:nth-child(2)": "The death of tsk-new", "#rows tr:nth-child(3)": "=0", "#chips a": "=0", "#groups li:first-child .name": "All open"}.check(t, open)
 	all := open.Find("#states a:contains('All')").AttrOr("href", "")
 	if all != "/dlq?status=all" {
 		t.Errorf("All leads to %q", all)

@@ -199,7 +199,7 @@ func TestAnUnknownEntryLeavesTheList(t *testing.T) {
 	s, _ := newOperating(t)
 	for _, id := range []string{"TASKS:1", "no such entry", "<b>"} {
 		page := s.get(t, "/dlq?status=open&entry="+url.QueryEscape(id), 404)
-		wants{"#rows tr": "", "#entry-h": "No such dead letter", "#entry p": id, `#entry [data-close][href="/dlq?status=open"]`: "", "#states a[aria-current]": "open", "#rows tr.on": "=0"}.check(t, page)
+		wants{"#rows tr": "", "#entry-h": "No such dead letter", "#entry p": id, `#entry [data-close][href="/dlq?status=open"]`: "", "#states a[aria-current]": "Open", "#rows tr.on": "=0"}.check(t, page)
 	}
 	b := openTab(t, testkit.Browser(t), s)
 	b.do(t, "resize", chromedp.EmulateViewport(360, 900))

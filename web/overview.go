@@ -49,7 +49,7 @@ func (w *Web) overview(c *gin.Context) error {
 	p.Attention, p.MoreAttention = attentionItems(found.Attention(), snap.AsOf)
 	p.Checked = fmt.Sprintf("%s and %s checked just now; %s", counted(int64(len(snap.InFlight.Leases)), "lease", "leases"), counted(snap.Counts.Total(), "task", "tasks"), captureWords(w.health())) + balanceWords(snap)
 	p.Day = dayWords(stats.Day)
-	p.RangeName = window.name + ", " + zoneWord(r)
+	p.ZoneName = zoneWord(r)
 	p.Ranges = window.tabs(func(name string) string { return address("/", url.Values{"range": {name}}) })
 	if p.Chart, err = w.throughput(ctx, window, r, ""); err != nil {
 		return err

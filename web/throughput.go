@@ -60,10 +60,23 @@ func (w *Web) throughput(ctx context.Context, wd window, r preferences, agent st
 	return chart, nil
 }
 
+// marked reports whether a step that begins at that time, in the reader's zone, has its time on the axis: round times do.
+func (wd window) marked(i int, at time.Time, step time.Duration) bool {
+	switch {
+	case step < time.Hour:
+		return at.Minute()%wd.axisEvery == 0
+	case step == time.Hour:
+		return at.Hour()%wd.axisEvery == 0
+	case step < 24*time.Hour:
+		return at.Hour() < int(step.Hours()) // The first of a day.
+	}
+	return i%wd.axisEvery == wd.axisEvery/2
+}
+
 func (wd window) bucket(i int, s query.FlowStep, r preferences, soFar bool) views.Bucket {
 	at, failed := s.At.Time().In(r.zone), s.FailedAttempts()
 	b := views.Bucket{Label: at.Format(wd.layout), Values: []int64{s.Completed, failed}, Blind: blindWord(s), SoFar: soFar}
-	if i%wd.axisEvery == wd.axisEvery/2 {
+	if wd.marked(i, at, s.End.Sub(s.At)) {
 		b.Axis = at.Format(wd.axisLayout)
 	}
 	if s.Completed+failed > 0 {
