@@ -9,7 +9,7 @@ export GOFLAGS := -trimpath $(filter-out -trimpath,$(GOFLAGS))
 GOFILES = $(shell git ls-files '*.go' | grep -v '_templ\.go$$')
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test verify fmt-check lint generate generate-check tidy-check bench microbench pages firefox image-test torture fuzz screenshots readme-images up down
+.PHONY: help build run test verify fmt-check lint generate generate-check tidy-check bench microbench pages firefox image-test torture brokers fuzz screenshots readme-images up down
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ torture: ## Kill, freeze, cut off and starve everything, then compare with the f
 	FLEETGLASS_TORTURE=long $(GO) test ./internal/torture -count=1 -timeout 60m -v $(ARGS)
 	[ -n "$(ARGS)" ] || FLEETGLASS_TORTURE=long $(GO) test ./internal/situations -run 'RandomWorlds|KilledProgram' -count=1 -timeout 60m -v
 	[ -n "$(ARGS)" ] || FLEETGLASS_TORTURE=long $(GO) test ./cmd/server -run BrokerThatIsAwayDuringActions -count=1 -timeout 10m -v
+
+brokers: ## Play the situations on older versions of nats-server (about 10 minutes; ARGS="2.12.15" for one)
+	./scripts/brokers.sh $(ARGS)
 
 fuzz: ## Run every fuzz target for FUZZTIME (default 10s)
 	./scripts/fuzz.sh

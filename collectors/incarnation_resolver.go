@@ -44,6 +44,7 @@ type IncarnationResolver struct {
 	loaded bool
 	home   string
 	copies map[string]bool             // Streams that hold nothing but copies of other streams' messages.
+	copied map[string]bool             // Streams that others of the account copy.
 	count  int                         // How many streams there were when copies were looked for.
 	seen   map[string]lifecycle.Micros // Creation time at the last look; zero when the stream did not exist.
 	again  map[string]int              // For how many looks advisories are read again: that of a deletion may be captured after the new stream was seen.
@@ -88,7 +89,7 @@ func (n *IncarnationResolver) Observe(ctx context.Context) (Streams, error) {
 	if err := n.findCopies(ctx); err != nil {
 		return Streams{}, err
 	}
-	out.Copies = n.copies
+	out.Copies, out.Copied = n.copies, n.copied
 	for _, name := range names {
 		live, last, err := n.state(ctx, name)
 		if err != nil {
@@ -120,7 +121,7 @@ func (n *IncarnationResolver) names(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// findCopies finds the mirrors and the streams that only have sources, whenever the number of streams has changed.
+// findCopies finds the mirrors and the streams that only have sources, and what they copy, whenever the number of streams has changed.
 func (n *IncarnationResolver) findCopies(ctx context.Context) error {
 	account, err := n.cfg.JetStream.AccountInfo(ctx)
 	if err != nil {
@@ -129,18 +130,24 @@ func (n *IncarnationResolver) findCopies(ctx context.Context) error {
 	if n.copies != nil && n.count == account.Streams {
 		return nil
 	}
-	copies := map[string]bool{}
+	copies, copied := map[string]bool{}, map[string]bool{}
 	lister := n.cfg.JetStream.ListStreams(ctx)
 	for info := range lister.Info() {
 		cfg := info.Config
 		if cfg.Mirror != nil || (len(cfg.Sources) > 0 && len(n.cfg.Contract.TaskStreams([]jetstream.StreamConfig{cfg})) == 0) {
 			copies[cfg.Name] = true
 		}
+		if cfg.Mirror != nil {
+			copied[cfg.Mirror.Name] = true
+		}
+		for _, source := range cfg.Sources {
+			copied[source.Name] = true
+		}
 	}
 	if err := lister.Err(); err != nil {
 		return fmt.Errorf("list streams: %w", err)
 	}
-	n.copies, n.count = copies, account.Streams
+	n.copies, n.copied, n.count = copies, copied, account.Streams
 	return nil
 }
 

@@ -16,6 +16,7 @@ type Streams struct {
 	Home     string                  // The broker's own JetStream domain, which lines may name although none is configured.
 	Known    map[string]Incarnations // By stream name, streams of the configured domain only.
 	Copies   map[string]bool         // Streams that hold nothing but copies of other streams' messages: mirrors, and those that only have sources.
+	Copied   map[string]bool         // Streams whose messages another stream of the account copies.
 	LastSeq  map[string]LastSeq      // By stream name: the live incarnation's last sequence when looked at.
 	Sights   map[ConsumerRef]Sight   // How the consumers were that the lines name; without those that were not asked for.
 	Workers  map[string][]Worker     // By stream name, of streams that keep their messages: the workers' consumers. Only for lines that are answers.

@@ -66,6 +66,17 @@ func (a *managerAPI) call(ctx context.Context, subject string, request, reply an
 	return nil
 }
 
+// level is the API level of the broker, which counts what its JetStream can do. Versions before 2.11 have none: zero.
+func (a *managerAPI) level(ctx context.Context) (int, error) {
+	var account struct {
+		API struct {
+			Level int `json:"level"`
+		} `json:"api"`
+	}
+	err := a.call(ctx, "INFO", nil, &account)
+	return account.API.Level, err
+}
+
 // streams reads the configuration of every stream, by name.
 func (a *managerAPI) streams(ctx context.Context) (map[string]map[string]any, error) {
 	all := map[string]map[string]any{}

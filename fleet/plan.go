@@ -42,7 +42,7 @@ type Plan struct {
 	Changes     []Change
 	Readers     []Reader    // Durables that are to be created.
 	Surplus     []Reader    // Durables of another number of shards, which are deleted once those to be created have taken over.
-	Advice      []Advice    // On consumers of the fleet, which are never touched.
+	Advice      []Advice    // On the broker's version, and on consumers of the fleet, which are never touched.
 	SelfImport  SelfImport  // Whether publish attempts reach OBS_RAW.
 	Permissions []Identity  // Least privilege for each part of Fleetglass.
 	contract    Contract    //
@@ -78,6 +78,11 @@ func NewPlan(ctx context.Context, js jetstream.JetStream, s Streams) (*Plan, err
 	if tasks, found := existing[StreamTasks]; found && s.Replicas == 0 {
 		s.Replicas = asInt(tasks["num_replicas"])
 	}
+	level, err := api.level(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	s.deduping = level < levelUndeduped
 	s.Others = s.Contract.others(existing)
 	p := &Plan{contract: s.Contract, api: api, Permissions: s.Permissions()}
 	for _, wanted := range s.Configs() {
@@ -97,9 +102,11 @@ func NewPlan(ctx context.Context, js jetstream.JetStream, s Streams) (*Plan, err
 	if err := p.planReaders(ctx, s, existing); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
-	if p.Advice, err = api.workerAdvice(ctx, existing); err != nil {
+	workers, err := api.workerAdvice(ctx, existing)
+	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
+	p.Advice = append(brokerAdvice(level), workers...)
 	p.SelfImport = probeSelfImport(ctx, js.Conn(), s.Contract)
 	return p, nil
 }

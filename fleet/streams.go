@@ -23,6 +23,8 @@ const (
 	mib = 1 << 20
 	// shortWindow is the broker's default for deduplication, stated so that a plan can compare it.
 	shortWindow = 2 * time.Minute
+	// LeastWindow is the shortest window for deduplication that a broker accepts.
+	LeastWindow = 100 * time.Millisecond
 )
 
 // Streams says how the streams of a fleet are to be set up.
@@ -36,6 +38,10 @@ type Streams struct {
 	Others          []string      // Optional; default none. Further streams that take tasks of the fleet; [NewPlan] finds them.
 	Shards          int           // Optional; default 1. Into how many shards the lines of each capture stream are cut; see [ValidShards].
 	Readers         bool          // Optional; default false. Make the durables too, so that the observer need not be allowed to.
+
+	// deduping says that the broker drops repeated publishes from every stream, as one before nats-server 2.14 does; [NewPlan] asks it. From a stream
+	// that has a source a later one drops none.
+	deduping bool
 }
 
 func (s Streams) withDefaults() Streams {
@@ -64,10 +70,14 @@ func (s Streams) Configs() []jetstream.StreamConfig {
 
 func (s Streams) captures() []jetstream.StreamConfig {
 	undeduped := []*jetstream.StreamSource{{Name: CaptureNone}}
+	var window time.Duration
+	if s.deduping {
+		window = LeastWindow
+	}
 	configs := []jetstream.StreamConfig{
 		{Name: CaptureNone, Subjects: []string{"obs.none"}, MaxMsgs: 1, MaxBytes: mib},
-		{Name: CapturePub, Subjects: []string{pubPrefix + ".>"}, Sources: undeduped, AllowMsgTTL: true, MaxAge: day, MaxBytes: 512 * mib},
-		{Name: CaptureRaw, Subjects: []string{rawPrefix + ".>"}, Sources: undeduped, AllowMsgTTL: true, MaxAge: day, MaxBytes: 256 * mib},
+		{Name: CapturePub, Subjects: []string{pubPrefix + ".>"}, Sources: undeduped, Duplicates: window, AllowMsgTTL: true, MaxAge: day, MaxBytes: 512 * mib},
+		{Name: CaptureRaw, Subjects: []string{rawPrefix + ".>"}, Sources: undeduped, Duplicates: window, AllowMsgTTL: true, MaxAge: day, MaxBytes: 256 * mib},
 		{Name: CaptureAck, Subjects: s.perStream(ackSubjects), MaxAge: day, MaxBytes: 256 * mib},
 		{Name: CaptureEvt, Subjects: s.perStream(eventSubjects), MaxAge: day, MaxBytes: 256 * mib},
 	}

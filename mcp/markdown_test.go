@@ -103,20 +103,6 @@ func TestAnOperationIsFollowedAsLongAsSomethingComes(t *testing.T) {
 	}
 }
 
-func TestLeasesAreToldWithHowFarAnswersWereRead(t *testing.T) {
-	t.Parallel()
-	for readAt, want := range map[string]string{
-		`"2026-01-02T03:03:05.5Z"`: "Answers of workers were read up to 2026-01-02T03:03:05.5Z only",
-		`"2026-01-02T03:04:03Z"`:   "",
-		`null`:                     "No answer of a worker was read yet",
-	} {
-		text := leasesText(read([]byte(`{"data":[],"as_of":"2026-01-02T03:04:05.000000Z","answers_read_at":`+readAt+`}`)), "list_in_flight")
-		if got := strings.Contains(text, "nswer"); got != (want != "") || !strings.Contains(text, want) {
-			t.Errorf("read at %s: want %q in\n%s", readAt, want, text)
-		}
-	}
-}
-
 func TestALimitOfZeroIsNotTheDefault(t *testing.T) {
 	t.Parallel()
 	none, zero := listInput{}, listInput{Limit: new(int)}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
-	"time"
 
 	"fleetglass/access"
 	"fleetglass/lifecycle"
@@ -139,23 +138,6 @@ func recoveryText(p *page, d document) {
 	}
 }
 
-// readLate is how old the newest answer of a worker that was read may be without a word: the collector looks every few seconds.
-const readLate = 10 * time.Second
-
-// unreadAnswers says how far the answers of workers were read where that is long ago; else it is empty. A list of leases, also an empty one,
-// says nothing of a later time.
-func unreadAnswers(d document) string {
-	if !d.has("answers_read_at") {
-		return "No answer of a worker was read yet: what is in flight is not known."
-	}
-	asOf, err1 := time.Parse(time.RFC3339Nano, d.text("as_of"))
-	read, err2 := time.Parse(time.RFC3339Nano, d.text("answers_read_at"))
-	if err1 != nil || err2 != nil || asOf.Sub(read) <= readLate {
-		return ""
-	}
-	return "Answers of workers were read up to " + d.text("answers_read_at") + " only: what is in flight since is not known."
-}
-
 func leasesText(d document, tool string) string {
 	var p page
 	rows := d.list("data")
@@ -168,9 +150,6 @@ func leasesText(d document, tool string) string {
 		p.item(code(l.text("task_id")), code(l.text("stream")+":"+l.text("seq")), code(l.text("agent")), attempt, labelled("deadline", l.text("deadline_at")),
 			labelled("**"+l.text("stale_kind")+"**", l.text("stale_meaning")), labelled("then", l.text("next.what")))
 		recoveryText(&p, l.at("recommendation"))
-	}
-	if unread := unreadAnswers(d); unread != "" {
-		p.line("%s", unread)
 	}
 	if d.text("truncated") == "true" {
 		p.line("More messages are open than this list looked at: leases may be missing.")

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"fleetglass/fleet"
 	"fleetglass/internal/embednats"
 	"fleetglass/internal/health"
 )
@@ -90,6 +91,10 @@ func (b *broker) Health() []health.Part {
 		if moved, wanted := b.embedded.Moved(); moved {
 			p.Detail += ", because " + wanted + " was taken"
 		}
+	}
+	if version := b.conn.ConnectedServerVersion(); fleet.TooOld(version) {
+		p.State = health.BestEffort
+		p.Detail += "; its version " + version + " is older than nats-server " + fleet.OldestBroker + ", the oldest that Fleetglass supports"
 	}
 	if b.embedded != nil {
 		if why := b.embedded.Sick(); why != "" {

@@ -214,8 +214,12 @@ func (k known) undelivered(v view, c *Consumer, m lifecycle.MessageFacts) bool {
 }
 
 // copied reports whether the broker copied a message into another stream, a mirror or one with sources. Where no consumer of its own stream takes it, it
-// leaves a work queue, or a stream with Interest retention, with that.
+// leaves a work queue, or a stream with Interest retention, with that. A broker before nats-server 2.14 does not list the consumers by which it copies:
+// there it may have copied every message.
 func (v view) copied(m lifecycle.MessageFacts) bool {
+	if v.Copied && len(v.Copiers) == 0 {
+		return true
+	}
 	return m.Stored != nil && slices.ContainsFunc(v.Copiers, func(c Consumer) bool {
 		return m.Key.Seq <= c.DeliveredSeq && lifecycle.MatchesAny(c.Filters, m.Stored.Subject)
 	})

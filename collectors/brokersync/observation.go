@@ -29,6 +29,7 @@ type Observation struct {
 	Full        bool          // The stream holds as many messages or bytes as its limits allow.
 	Consumers   []Consumer
 	Copiers     []Consumer // By which the broker feeds mirrors of the stream, and streams that have it as a source.
+	Copied      bool       // Another stream of the account copies it.
 	Present     Presence
 	Capture     Capture
 }

@@ -38,7 +38,7 @@ type observer struct {
 func (b *observer) observe(ctx context.Context, streams collectors.Streams, cursor uint64) (Observation, error) {
 	known := streams.Known[b.name]
 	last := known[len(known)-1]
-	o := Observation{Stream: incarnationID(streams, b.name, last), Earlier: earlierOf(streams, b.name), Restored: last.Restored}
+	o := Observation{Stream: incarnationID(streams, b.name, last), Earlier: earlierOf(streams, b.name), Restored: last.Restored, Copied: streams.Copied[b.name]}
 	if _, alive := streams.LastSeq[b.name]; !alive {
 		b.stream, b.last = nil, jetstream.StreamState{}
 		o.Absent, o.Removed = true, last.Deleted

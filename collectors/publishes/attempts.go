@@ -87,7 +87,7 @@ func (a *Attempts) Run(ctx context.Context) error {
 	return errors.Join(a.durable.Run(ctx), <-heard)
 }
 
-// Health is one part: that of OBS_RAW, or best effort while attempts are only heard.
+// Health is one part: that of OBS_RAW, or best effort while attempts are only heard, or while OBS_RAW leaves some out.
 func (a *Attempts) Health() []health.Part {
 	if a.live == nil {
 		return a.durable.Health()
@@ -95,7 +95,13 @@ func (a *Attempts) Health() []health.Part {
 	if part, listening := a.live.health(); listening {
 		return []health.Part{part}
 	}
-	return a.durable.Health()
+	parts := a.durable.Health()
+	for i := range parts {
+		if left := a.live.leavesOut(); left != "" && parts[i].State == health.OK {
+			parts[i].State, parts[i].Detail = health.BestEffort, left
+		}
+	}
+	return parts
 }
 
 // Stats counts what was read from OBS_RAW.

@@ -41,8 +41,9 @@ type listener struct {
 	dropped uint64
 	handled uint64
 	failure string
-	on      bool // It listens because OBS_RAW is not fed, not only because it may not be.
-	waits   bool // No publish was seen yet, so nobody knows whether OBS_RAW is fed.
+	on      bool          // It listens because OBS_RAW is not fed, not only because it may not be.
+	waits   bool          // No publish was seen yet, so nobody knows whether OBS_RAW is fed.
+	window  time.Duration // Within which OBS_RAW leaves out what is published again under its message id; zero for never.
 	lastAt  time.Time
 }
 
@@ -113,17 +114,18 @@ func (l *listener) round(ctx context.Context) error {
 // feed looks whether OBS_RAW records attempts: its last line is not much older than the last stored message, nor than the first
 // attempt that was heard and is still held.
 func (l *listener) feed(ctx context.Context) (feed, error) {
-	raw, created, err := l.state(ctx, fleet.CaptureRaw)
+	capture, err := l.state(ctx, fleet.CaptureRaw)
 	if err != nil {
 		return unfed, err
 	}
-	l.follow(created)
-	pub, _, err := l.state(ctx, fleet.CapturePub)
+	l.follow(capture)
+	stored, err := l.state(ctx, fleet.CapturePub)
 	if err != nil {
 		return unfed, err
 	}
+	raw, pub := capture.State, stored.State
 	if raw.LastSeq == 0 {
-		l.wait(!created.IsZero() && pub.LastSeq == 0 && !l.firstHeld().Known())
+		l.wait(!capture.Created.IsZero() && pub.LastSeq == 0 && !l.firstHeld().Known())
 		return unfed, nil
 	}
 	l.wait(false)
@@ -152,27 +154,27 @@ func (l *listener) wait(on bool) {
 	l.waits = on
 }
 
-// follow forgets what is held where the OBS_RAW that may have recorded it is gone: nobody can tell any more, and an attempt must not count twice.
-func (l *listener) follow(created time.Time) {
+// follow takes over how OBS_RAW is. What is held is forgotten where the OBS_RAW that may have recorded it is gone: nobody can tell any more, and an
+// attempt must not count twice.
+func (l *listener) follow(raw jetstream.StreamInfo) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.raw.IsZero() && !created.Equal(l.raw) {
+	if !l.raw.IsZero() && !raw.Created.Equal(l.raw) {
 		l.held = nil
 	}
-	l.raw = created
+	l.raw, l.window = raw.Created, raw.Config.Duplicates
 }
 
-// state is that of a capture stream, and when it was created; zero when it does not exist.
-func (l *listener) state(ctx context.Context, name string) (jetstream.StreamState, time.Time, error) {
+// state is that of a capture stream; zero when it does not exist.
+func (l *listener) state(ctx context.Context, name string) (jetstream.StreamInfo, error) {
 	stream, err := l.cfg.JetStream.Stream(ctx, name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return jetstream.StreamState{}, time.Time{}, nil
+		return jetstream.StreamInfo{}, nil
 	}
 	if err != nil {
-		return jetstream.StreamState{}, time.Time{}, fmt.Errorf("read stream %s: %w", name, err)
+		return jetstream.StreamInfo{}, fmt.Errorf("read stream %s: %w", name, err)
 	}
-	info := stream.CachedInfo()
-	return info.State, info.Created, nil
+	return *stream.CachedInfo(), nil
 }
 
 func (l *listener) listen() error {
@@ -313,4 +315,15 @@ func (l *listener) health() (health.Part, bool) {
 		p.State, p.Detail = health.Down, l.failure
 	}
 	return p, l.on
+}
+
+// leavesOut says which attempts OBS_RAW does not record although it is fed; empty for none.
+func (l *listener) leavesOut() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.window == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s leaves out what is published again under its message id within %s: duplicates that the stream caught then are not counted; "+
+		"a nats-server from 2.14 on records them once fleetglass provision --apply was run", fleet.CaptureRaw, lifecycle.Lasting(l.window))
 }

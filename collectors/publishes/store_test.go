@@ -295,6 +295,36 @@ func TestAttemptsAreHeardWhereNothingRecordsThem(t *testing.T) {
 	}
 }
 
+// A broker before nats-server 2.14 gives OBS_RAW a window for duplicates, although it has a source.
+func TestItIsSaidWhichAttemptsTheirCaptureLeavesOut(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, fleet.Streams{})
+	r.start(r.stored())
+	a, err := r.attempts()
+	r.start(a, err)
+	r.publish("T-1", "{}")
+	said := func(state health.State, detail string) {
+		t.Helper()
+		r.eventually(func() error {
+			if p := a.Health()[0]; p.State != state || !strings.Contains(p.Detail, detail) {
+				return fmt.Errorf("health %+v, want %s with %q", p, state, detail)
+			}
+			return nil
+		})
+	}
+	said(health.OK, "")
+	raw, err := r.js.Stream(t.Context(), fleet.CaptureRaw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := raw.CachedInfo().Config
+	cfg.Duplicates = fleet.LeastWindow
+	if _, err := r.js.UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	said(health.BestEffort, "leaves out what is published again under its message id within 100 ms")
+}
+
 func TestAttemptsThatAreRecordedDoNotCountTwice(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, fleet.Streams{})

@@ -41,7 +41,7 @@ func captureChecks() []check {
 		{
 			code: "capture_dedupes", severity: Warning, find: dedupingCaptures,
 			title: "A capture stream deduplicates",
-			why:   "It has no source, so the broker deduplicates in it: equal message ids of different streams are recorded once.",
+			why:   "A message id that comes again is recorded once: duplicates that a stream caught are not counted, nor is a message of another stream that has the id of the first. A broker before 2.14 deduplicates in every stream, a later one in those without a source.",
 		},
 		{
 			code: "capture_answers", severity: Warning, find: answeringCaptures,
@@ -192,10 +192,15 @@ func notRepublished(l look) []trap {
 
 func dedupingCaptures(l look) []trap {
 	return eachStream(l.captures(), func(s Stream) (string, string) {
-		if name := s.Config.Name; name != fleet.CapturePub && name != fleet.CaptureRaw || len(s.Config.Sources) > 0 {
+		window := s.Config.Duplicates
+		if name := s.Config.Name; name != fleet.CapturePub && name != fleet.CaptureRaw || window == 0 {
 			return "", ""
 		}
-		return fmt.Sprintf("It drops message ids that it saw within %s.", lifecycle.Lasting(s.Config.Duplicates)), apply
+		fix := apply
+		if window == fleet.LeastWindow && len(s.Config.Sources) > 0 {
+			fix = "upgrade the broker to nats-server 2.14 or later, then " + apply
+		}
+		return fmt.Sprintf("It drops message ids that it saw within %s.", lifecycle.Lasting(window)), fix
 	})
 }
 

@@ -140,6 +140,9 @@ var planted = []struct {
 	{"a capture that deduplicates", func(b broker) {
 		b.anew(fleet.CapturePub, func(c *jetstream.StreamConfig) { c.Sources = nil })
 	}, []string{"capture_dedupes: stream OBS_PUB"}},
+	{"a capture with a window, as on a broker before 2.14", func(b broker) {
+		b.edit(fleet.CaptureRaw, func(c *jetstream.StreamConfig) { c.Duplicates = fleet.LeastWindow })
+	}, []string{"capture_dedupes: stream OBS_RAW"}},
 	{"a capture that answers", func(b broker) {
 		b.edit(fleet.CaptureEvt, func(c *jetstream.StreamConfig) { c.NoAck = false })
 	}, []string{"capture_answers: stream OBS_EVT"}},

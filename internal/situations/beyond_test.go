@@ -45,9 +45,10 @@ var beyond = []situation{{
 	},
 	may: all(is("completed"), findsNo(wrongs...)),
 }, {
-	name: "two tasks are published in one atomic batch",
-	on:   tasksWith("atomic batches", func(c *jetstream.StreamConfig) { c.AllowAtomicPublish = true }),
-	mode: live,
+	name:  "two tasks are published in one atomic batch",
+	since: 12,
+	on:    tasksWith("atomic batches", func(c *jetstream.StreamConfig) { c.AllowAtomicPublish = true }),
+	mode:  live,
 	act: func(c *clients) {
 		for i, task := range []string{"", "b"} {
 			m := c.message(publish{task: task})

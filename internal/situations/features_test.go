@@ -42,7 +42,8 @@ func (c *clients) batchQuickly(tasks ...string) {
 
 // features are what newer brokers do for a stream or a consumer, and the contract does not speak of.
 var features = []situation{{
-	name: "a task is a counter",
+	name:  "a task is a counter",
+	since: 12,
 	on: tasksWith("counters", func(c *jetstream.StreamConfig) {
 		c.Retention, c.AllowMsgCounter = jetstream.LimitsPolicy, true
 	}),
@@ -54,7 +55,8 @@ var features = []situation{{
 	may:   all(is("completed"), findsNo(wrongs...), gapSays("are not captured"), of("waits", all(is("published"), gapSays("are not captured")))),
 	never: silent("publish it again"),
 }, {
-	name: "a task is scheduled, and done when it is due",
+	name:  "a task is scheduled, and done when it is due",
+	since: 12,
 	on: land{name: "schedules", streams: []jetstream.StreamConfig{{
 		Name: "TASKS", Subjects: []string{allTasks, "genbrain.schedules.>"}, Retention: jetstream.WorkQueuePolicy, AllowMsgSchedules: true, AllowDirect: true,
 	}}},
@@ -75,7 +77,8 @@ var features = []situation{{
 	never:  silent("publish it again", "by an operator."),
 	settle: 14 * time.Second,
 }, {
-	name: "a task that is scheduled is not due yet",
+	name:  "a task that is scheduled is not due yet",
+	since: 12,
 	on: land{name: "schedules that wait", streams: []jetstream.StreamConfig{{
 		Name: "TASKS", Subjects: []string{allTasks, "genbrain.schedules.>"}, Retention: jetstream.WorkQueuePolicy, AllowMsgSchedules: true, AllowDirect: true,
 	}}},
@@ -121,7 +124,8 @@ var features = []situation{{
 	may:   all(is("completed"), attempts(0, 2, 2), findsNo(wrongs...)),
 	never: isNot("exhausted"),
 }, {
-	name: "a consumer prefers some of its clients",
+	name:  "a consumer prefers some of its clients",
+	since: 12,
 	act: func(c *clients) {
 		c.publish(publish{})
 		consumer := c.workers(func(cfg *jetstream.ConsumerConfig) {
@@ -167,7 +171,8 @@ var features = []situation{{
 	never:  isNot("exhausted", "failed"),
 	settle: 14 * time.Second,
 }, {
-	name: "a stream of tasks gathers from another stream too",
+	name:  "a stream of tasks gathers from another stream too",
+	since: 15, // Before, what it gathers is captured.
 	on: land{name: "a stream with sources", streams: []jetstream.StreamConfig{
 		{Name: "INBOX", Subjects: []string{"inbox.>"}, AllowDirect: true},
 		{Name: "TASKS", Subjects: []string{allTasks}, Retention: jetstream.WorkQueuePolicy, AllowDirect: true, Sources: []*jetstream.StreamSource{{

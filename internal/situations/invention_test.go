@@ -57,8 +57,9 @@ var inventions = []situation{{
 	may:   is("outcome_unknown"),
 	never: isNot("terminated"),
 }, {
-	name: "an agent sends the publish lines of messages that are stored next",
-	on:   land{name: "lines sent before"},
+	name:  "an agent sends the publish lines of messages that are stored next",
+	since: 14, // Before, OBS_PUB leaves out what comes at once under the message id of a forged line.
+	on:    land{name: "lines sent before"},
 	act: func(c *clients) {
 		c.workers()
 		for i := range 3 {

@@ -26,6 +26,7 @@ type situation struct {
 	// from waiting, and a wrong conclusion must have had the time to show.
 	settle time.Duration
 	mode   mode // Default both.
+	since  int  // The least minor version of nats-server 2 on which it holds; zero for each that is supported.
 }
 
 const (
@@ -96,16 +97,24 @@ func play(t *testing.T, m mode) []result {
 			if row.on.name == "" {
 				row.on = ordinary
 			}
+			if !row.holdsHere() {
+				t.Logf("not played: %s/%s holds from nats-server 2.%d on", heading, row.name, row.since)
+				continue
+			}
 			if !row.in(m) || !regexp.MustCompile(*only).MatchString(heading+"/"+row.name) {
 				continue
 			}
 			if lands[row.on.name] == nil {
 				lands[row.on.name] = &scene{mode: m, world: newWorld(t, row.on)}
 			}
+			if lands[row.on.name].world == nil {
+				continue
+			}
 			s := lands[row.on.name]
 			s.players = append(s.players, &player{heading: heading, situation: row, agent: fmt.Sprintf("%s%d", heading, i)})
 		}
 	}
+	maps.DeleteFunc(lands, func(_ string, s *scene) bool { return s.world == nil })
 	scenes := slices.Collect(maps.Values(lands))
 	for _, s := range scenes {
 		s.prepare(t)
