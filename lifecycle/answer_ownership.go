@@ -110,6 +110,9 @@ func ownershipBeforeDelivery(m MessageTrace) Answer {
 	case m.Facts.VanishedAt.Known() && m.Facts.Removal.Known():
 		return Answer{Headline: "Nobody: it was removed", Text: removedText(m.Facts.Removal) + ", and whether a worker had it before is not known.",
 			At: m.Facts.VanishedAt, Provenance: Broker}
+	case m.Facts.VanishedAt.Known() && m.Consumer.letsGo(m.Facts.Key.Seq):
+		return Answer{Headline: "Nobody: it left the stream", Text: "Consumer " + m.Consumer.Name + " awaits no answers and is past it: its stream may have dropped it when a worker was sent it.",
+			At: m.Facts.VanishedAt, Provenance: Inferred}
 	case m.Facts.VanishedAt.Known():
 		return Answer{Headline: "Nobody: it left the stream", Text: "The stream had it; it left without a delivery being seen.", At: m.Facts.VanishedAt, Provenance: Inferred}
 	case m.Facts.OrphanedAt > m.Facts.AdoptedAt:

@@ -127,6 +127,7 @@ type ConsumerState struct {
 	Redelivered   int    // Messages delivered more than once and still pending.
 	Pending       uint64 // Stored messages not yet delivered.
 	Waiting       int    // Pull requests waiting.
+	Unanswered    bool   // It awaits no answers: what it delivered is over for it.
 	Push          bool   // The broker sends to whoever is subscribed; nobody pulls.
 	Bound         bool   // Of one to which the broker sends: somebody is subscribed.
 	DeliveredCSeq uint64

@@ -124,6 +124,11 @@ func (c ConsumerState) busy() bool { return c.MaxAckPending > 0 && c.AckPending 
 // unheard reports whether the broker would send to the consumer's workers, and none of them is subscribed.
 func (c ConsumerState) unheard() bool { return c.Push && !c.Bound }
 
+// letsGo reports whether a consumer that awaits no answers is past a message, so that it may have delivered it and holds it no more. c may be nil.
+func (c *ConsumerState) letsGo(seq uint64) bool {
+	return c != nil && !c.Gone && c.Unanswered && c.DeliveredSeq >= seq
+}
+
 // awaits is what must happen before the broker can give out anything of a consumer, behind "once"; empty where a free worker is enough. c may be nil.
 func (c *ConsumerState) awaits() string {
 	switch {

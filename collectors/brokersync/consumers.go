@@ -20,7 +20,7 @@ func consumerOf(stream lifecycle.StreamID, info *jetstream.ConsumerInfo) Consume
 		Stream: stream, Name: info.Name, CreatedAt: lifecycle.MicrosOf(info.Created), ObservedAt: lifecycle.MicrosOf(info.TimeStamp),
 		AckWait: cfg.AckWait, Backoff: cfg.BackOff, MaxDeliver: cfg.MaxDeliver, MaxAckPending: cfg.MaxAckPending,
 		AckPending: info.NumAckPending, Redelivered: info.NumRedelivered, Pending: info.NumPending, Waiting: info.NumWaiting,
-		Push: cfg.DeliverSubject != "", Bound: info.PushBound,
+		Unanswered: cfg.AckPolicy == jetstream.AckNonePolicy, Push: cfg.DeliverSubject != "", Bound: info.PushBound,
 		DeliveredCSeq: info.Delivered.Consumer, DeliveredSeq: info.Delivered.Stream, DeliveredAt: instant(info.Delivered.Last),
 		FloorCSeq: info.AckFloor.Consumer, FloorSeq: info.AckFloor.Stream, Paused: info.Paused,
 	}, AckedAt: instant(info.AckFloor.Last)}

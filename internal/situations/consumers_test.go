@@ -137,6 +137,19 @@ var consumers = []situation{{
 	may:   all(is("outcome_unknown"), attempts(0, 1, 1), says("with the last consumer that took it", "or lost interest"), silent("gave it up")),
 	never: isNot(append(done, "removed")...),
 }, {
+	name: "interest retention: the only consumer awaits no answers",
+	on:   interest,
+	act: func(c *clients) {
+		worker := c.workers(func(cfg *jetstream.ConsumerConfig) {
+			cfg.AckPolicy, cfg.AckWait, cfg.MaxAckPending, cfg.MaxDeliver = jetstream.AckNonePolicy, 0, 0, -1
+		})
+		l := c.publish(publish{})
+		c.pull(worker)
+		c.until("the message leaves", func() bool { return !c.there(l) })
+	},
+	may:   all(is("outcome_unknown"), says("awaits no answers"), silent("without a delivery being seen")),
+	never: isNot(append(done, "removed", "exhausted", "failed")...),
+}, {
 	name: "interest retention: the last consumer is deleted before any delivery",
 	on:   interest,
 	act: func(c *clients) {
