@@ -189,7 +189,7 @@ func (r Retries) words() string {
 		noun = "retry"
 	}
 	out := fmt.Sprintf("%s of %s %s completed", Count(r.Completed), Count(r.Tried), noun)
-	switch took := lifecycle.Lasting(r.Median.Round(time.Millisecond)); {
+	switch took := strings.ReplaceAll(lifecycle.Lasting(r.Median.Round(time.Millisecond)), " ", "\u00a0"); {
 	case r.Completed == 1:
 		out += ", after " + took
 	case r.Completed > 1:
