@@ -69,7 +69,7 @@ torture: ## Kill, freeze, cut off and starve everything, then compare with the f
 	[ -n "$(ARGS)" ] || FLEETGLASS_TORTURE=long $(GO) test ./internal/situations -run 'RandomWorlds|KilledProgram' -count=1 -timeout 60m -v
 	[ -n "$(ARGS)" ] || FLEETGLASS_TORTURE=long $(GO) test ./cmd/server -run BrokerThatIsAwayDuringActions -count=1 -timeout 10m -v
 
-brokers: ## Play the situations on older versions of nats-server (about 10 minutes; ARGS="2.12.15" for one)
+brokers: ## Play the situations on older versions of nats-server (about 20 minutes on a quiet machine; ARGS=2.12.15 for one)
 	./scripts/brokers.sh $(ARGS)
 
 fuzz: ## Run every fuzz target for FUZZTIME (default 10s)
