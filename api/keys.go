@@ -12,7 +12,7 @@ type keyUse int
 const (
 	keyTaken    keyUse = iota // It may have one; then a repetition is answered with the reply that was kept.
 	keyRequired               // It must have one.
-	keyOwn                    // What it brings names itself: a repetition is told without a key.
+	keySecret                 // It may have one; the reply shows a secret, and is kept locked.
 )
 
 // keyUseKey is where an operation carries its use of keys among its metadata.
@@ -21,8 +21,11 @@ const keyUseKey = "key-use"
 // keyed is the router for an operation: where it changes something, a repetition is answered before the handler.
 func (a *API) keyed(r *routes.Router, op *huma.Operation) *routes.Router {
 	use, _ := op.Metadata[keyUseKey].(keyUse)
-	if a.cfg.Keys == nil || !scopeOf(op).Changes() || use == keyOwn {
+	if a.cfg.Keys == nil || !scopeOf(op).Changes() {
 		return r
+	}
+	if use == keySecret {
+		return r.With(a.cfg.Keys.Sealed())
 	}
 	return r.With(a.cfg.Keys.Middleware(use == keyRequired))
 }

@@ -37,8 +37,8 @@ type AcceptedEvent struct {
 }
 
 const reportsDetail = "For runtimes without NATS: a CloudEvents 1.0 event in structured or binary form, or a batch of at most 1,000. All of a " +
-	"request are stored, or none. A report that is sent again, with the same source, id and time, changes nothing and gets the " +
-	"same answer, whatever the Idempotency-Key. A report without a time, or with one that is ahead of this " +
+	"request are stored, or none. A report that is sent again, with the same source, id and time, changes nothing, " +
+	"whatever the Idempotency-Key; with the same key it gets the reply of the first. A report without a time, or with one that is ahead of this " +
 	"server's clock, gets the time of its arrival, so it counts again when it is sent again. A token that is bound to agents reports for these only: another agent in a report is answered 403, with the place that names it, and " +
 	"nothing of the request is stored. What a token reports that is bound to none stands in its name (reported_by of the event)."
 
@@ -47,9 +47,8 @@ const maxReports = 1000
 
 // ReportsInput declares the headers of the call. Its body is read in the handler, because it has several forms.
 type ReportsInput struct {
-	IdempotencyKey  string `header:"Idempotency-Key" doc:"Optional here: the events' own ids make the call idempotent."`
-	XIdempotencyKey string `header:"X-Idempotency-Key" doc:"Alias of Idempotency-Key."`
-	ContentType     string `header:"Content-Type" hidden:"true"`
+	KeyInput
+	ContentType string `header:"Content-Type" hidden:"true"`
 }
 
 type reportsReply struct {
@@ -60,7 +59,7 @@ type reportsReply struct {
 func (a *API) describeReports() {
 	register(a, call{
 		id: "post-reports", does: routes.Deed{Action: "report"}, needs: access.Report, method: http.MethodPost, path: Base + "/reports", tag: "reports", summary: "Report about tasks",
-		status: http.StatusAccepted, keys: keyOwn, detail: reportsDetail, example: exampleAccepted(), body: reportsBody(),
+		status: http.StatusAccepted, detail: reportsDetail, example: exampleAccepted(), body: reportsBody(),
 		failures: []httperr.Code{httperr.InvalidBody, httperr.InvalidReport, httperr.Forbidden, httperr.BodyTooLarge, httperr.UnsupportedMediaType},
 	}, a.postReports)
 }

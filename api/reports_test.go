@@ -38,12 +38,22 @@ func (f *fixture) accepted(a answer) ReportsAccepted {
 func TestAReportIsStoredAndSentAgainChangesNothing(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, f *fixture) {
 		body := reportJSON("r-1", "accepted", "blog/1")
-		for i, header := range [][]string{{"Idempotency-Key", "k1"}, {"Idempotency-Key", "k2"}, {"X-Idempotency-Key", "k1"}, {}} {
-			got := f.accepted(f.do("POST", "/api/v1/reports", body, append(header, "Content-Type", "application/cloudevents+json")...))
+		send := func(header ...string) answer {
+			return f.do("POST", "/api/v1/reports", body, append(header, "Content-Type", "application/cloudevents+json")...)
+		}
+		first := send("Idempotency-Key", "k1")
+		for i, a := range []answer{first, send("Idempotency-Key", "k2"), send()} {
+			got := f.accepted(a)
 			if got.Accepted != 1 || got.Events[0].TaskID != "blog/1" || got.Events[0].Kind != "accepted" || (got.New == 1) != (i == 0) {
 				t.Errorf("submission %d: %+v", i, got)
 			}
 		}
+		for name, again := range map[string]answer{"key": send("Idempotency-Key", "k1"), "alias": send("X-Idempotency-Key", "k1")} {
+			if string(again.body) != string(first.body) || again.header.Get("Idempotency-Replayed") != "true" {
+				t.Errorf("with the same %s: %s %v, want the first answer: %s", name, again.body, again.header, first.body)
+			}
+		}
+		f.refused(f.do("POST", "/api/v1/reports", reportJSON("r-2", "checkpoint", "blog/1"), "Idempotency-Key", "k1"), http.StatusUnprocessableEntity, "idempotency_key_reused")
 		f.published("blog/1", "cto", 1)
 		f.commit()
 		trace := get[Trace](f, "/api/v1/tasks/blog%2F1")

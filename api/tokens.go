@@ -53,8 +53,8 @@ type TokenInput struct {
 
 const (
 	tokensDetail = "Those of the settings and of the tokens file, and those that were made by this API. Secrets are never shown."
-	createDetail = "The answer holds the secret, now and never again; the store keeps its hash. Because of the secret no reply is kept: a call that is sent again is told from the first " +
-		"by the name, and answered 409. Needs authentication to be on."
+	createDetail = "The answer holds the secret, now and to no other caller; the store keeps its hash. A call that is sent again with its Idempotency-Key, by the same token or session, gets the same " +
+		"reply: it is kept for 72 hours, locked with that token or session and the key, of which the store has no text. Without a key a second call for a name is answered 409. Needs authentication to be on."
 	revokeDetail = "The token, its sessions and its streams end here at once, and in other replicas within five seconds. The answer is what it was. A token of the settings is revoked there: 409."
 	tokenForm    = `{"name": "…", "role": "viewer" or "scopes": ["read"], "expires_at": "2027-11-20"}` //nolint:gosec // A form, no secret.
 )
@@ -66,7 +66,7 @@ func (a *API) describeTokens() {
 	}, a.listTokens)
 	register(a, call{
 		id: "create-token", needs: access.Admin, method: http.MethodPost, path: Base + "/tokens", tag: "access", summary: "Make a token", detail: createDetail, status: http.StatusCreated,
-		keys: keyOwn, example: exampleNewToken(), body: a.tokenBody(), failures: []httperr.Code{httperr.InvalidBody, httperr.Conflict},
+		keys: keySecret, example: exampleNewToken(), body: a.tokenBody(), failures: []httperr.Code{httperr.InvalidBody, httperr.Conflict},
 	}, a.createToken)
 	register(a, call{
 		id: "revoke-token", does: routes.Deed{Kind: "token"}, needs: access.Admin, method: http.MethodDelete, path: Base + "/tokens/{id}", tag: "access", summary: "Revoke a token", detail: revokeDetail,
@@ -120,7 +120,7 @@ func tokenRow(t access.StoredToken) TokenRow {
 	return row
 }
 
-func (a *API) createToken(ctx context.Context, _ *struct{}) (*reply[NewToken], error) {
+func (a *API) createToken(ctx context.Context, _ *KeyInput) (*reply[NewToken], error) {
 	if a.cfg.Tokens == nil {
 		return nil, noTokens()
 	}

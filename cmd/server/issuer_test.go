@@ -239,3 +239,30 @@ func TestASessionOutlastsARestart(t *testing.T) {
 		}
 	})
 }
+
+func TestASecretIsShownAgainToTheSameCallOfTheSameCaller(t *testing.T) {
+	t.Parallel()
+	admin, entry := access.NewToken("root", []access.Scope{access.Admin}, time.Time{})
+	r := start(t, settings(t, "--auth-tokens-file", writeTokens(t, entry)))
+	ask := func(key, body string) (status int, made api.NewToken) {
+		header := with(admin)
+		header.Set("Content-Type", "application/json")
+		header.Set("Idempotency-Key", key)
+		response := r.request(http.MethodPost, "/api/v1/tokens", header, strings.NewReader(body))
+		if err := json.NewDecoder(response.Body).Decode(&made); err != nil {
+			t.Error(err)
+		}
+		return response.StatusCode, made
+	}
+	_, first := ask("k1", `{"name":"grafana","role":"viewer"}`)
+	status, again := ask("k1", `{"role":"viewer","name":"grafana"}`)
+	if status != http.StatusCreated || again.Secret == "" || again.Secret != first.Secret {
+		t.Errorf("the same call again: %d %+v, want %+v", status, again, first)
+	}
+	if status, _ := ask("k1", `{"name":"other","role":"viewer"}`); status != http.StatusUnprocessableEntity {
+		t.Errorf("another call with the key: %d", status)
+	}
+	if status, _ := ask("k2", `{"name":"grafana","role":"viewer"}`); status != http.StatusConflict {
+		t.Errorf("the name with another key: %d", status)
+	}
+}

@@ -4,12 +4,26 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
 )
 
 // fingerprint tells one request from another under the same key. White space and the order of members of a JSON body make no difference;
 // numbers keep their digits.
-func fingerprint(query string, body []byte) string {
-	return digest("fingerprint", query, string(canonical(body)))
+func fingerprint(r *http.Request, body []byte) string {
+	return digest(append([]string{"fingerprint", r.URL.RawQuery, string(canonical(body))}, attributes(r.Header)...)...)
+}
+
+// attributes are the headers that are part of what a request brings: those of a CloudEvent in binary form.
+func attributes(header http.Header) (out []string) {
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		if strings.HasPrefix(name, "Ce-") {
+			out = append(out, name, strings.Join(header[name], ","))
+		}
+	}
+	return out
 }
 
 // canonical is a JSON body with sorted member names and without white space, and any other body as it is.

@@ -3,6 +3,7 @@ package requestkey
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -54,40 +55,61 @@ const (
 
 // Middleware stands before a call that changes something. A call without a key is refused where it is required, and else runs as it is.
 func (k *Keys) Middleware(required bool) gin.HandlerFunc {
+	return k.handler(call{required: required})
+}
+
+// Sealed stands before a call whose reply shows a secret. The reply is kept locked with the token or the session of its caller, and nobody else
+// gets it.
+func (k *Keys) Sealed() gin.HandlerFunc { return k.handler(call{sealed: true}) }
+
+func (k *Keys) handler(of call) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		if err := k.handle(c, required); err != nil {
+		if err := k.handle(c, of); err != nil {
 			httperr.Write(c.Writer, c.Request, k.cfg.Log, err)
 			c.Abort()
 		}
 	}
 }
 
-func (k *Keys) handle(c *gin.Context, required bool) error {
+// call is a request under a key, and what its route does with keys.
+type call struct {
+	required bool   // A request without a key is refused.
+	sealed   bool   // The reply shows a secret.
+	name     string // Of the key, its caller and its address.
+	seal     *seal  // Of a sealed call; nil where its request proves nothing.
+}
+
+func (k *Keys) handle(c *gin.Context, of call) error {
 	key, err := Of(c.Request)
 	switch {
 	case err != nil:
 		return err
-	case key == "" && required:
+	case key == "" && of.required:
 		return httperr.New(httperr.IdempotencyKeyRequired, nil).WithField("/header/Idempotency-Key", "is missing")
 	case key == "":
 		return nil // gin goes on.
 	}
-	name := scoped(access.From(c.Request.Context()), c.Request, key)
+	of.name = scoped(access.From(c.Request.Context()), c.Request, key)
+	if of.sealed {
+		if of.seal, err = sealOf(c.Request, key); err != nil {
+			return err
+		}
+	}
 	print, err := fingerprintOf(c.Request)
 	if err != nil {
 		return err
 	}
-	state, err := k.reserve(c.Request.Context(), name, print)
+	state, err := k.reserve(c.Request.Context(), of.name, print)
 	if err != nil {
 		return err
 	}
-	return k.answer(c, name, state)
+	return k.answer(c, of, state)
 }
 
 // fingerprintOf reads the body and puts it back.
 func fingerprintOf(r *http.Request) (string, error) {
 	if r.Body == nil {
-		return fingerprint(r.URL.RawQuery, nil), nil
+		return fingerprint(r, nil), nil
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -98,7 +120,7 @@ func fingerprintOf(r *http.Request) (string, error) {
 		return "", httperr.New(httperr.BadRequest, err).WithDetail("The body did not arrive whole. Send the request again.")
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	return fingerprint(r.URL.RawQuery, body), nil
+	return fingerprint(r, body), nil
 }
 
 // reserve reserves the key. While another call runs under it, it waits for that call's reply.
@@ -121,14 +143,14 @@ func (k *Keys) reserve(ctx context.Context, name, print string) (decision.KeySta
 	}
 }
 
-func (k *Keys) answer(c *gin.Context, name string, state decision.KeyState) error {
+func (k *Keys) answer(c *gin.Context, of call, state decision.KeyState) error {
 	switch state.Status {
 	case decision.KeyReused:
 		return httperr.New(httperr.IdempotencyKeyReused, nil).WithField("/header/Idempotency-Key", "was used with another request")
 	case decision.KeyRunning:
 		return httperr.New(httperr.IdempotencyInProgress, nil).WithHeader("Retry-After", "1")
 	case decision.KeyCompleted:
-		kept, err := readReply(state.Reply)
+		kept, err := of.open(state.Reply)
 		if err != nil {
 			return err
 		}
@@ -136,20 +158,40 @@ func (k *Keys) answer(c *gin.Context, name string, state decision.KeyState) erro
 		c.Abort()
 		return nil
 	case decision.KeyReserved:
-		k.run(c, name, state.Token)
+		k.run(c, of, state.Token)
 	}
 	return nil
 }
 
+// open reads a reply that was kept.
+func (of call) open(kept []byte) (reply, error) {
+	r, err := readReply(kept)
+	if err != nil || !of.sealed {
+		return r, err
+	}
+	if of.seal == nil {
+		return r, errSealed(nil)
+	}
+	if r.Body, err = of.seal.open(of.name, r.Body); err != nil {
+		return r, errSealed(err)
+	}
+	return r, nil
+}
+
+func errSealed(cause error) error {
+	return httperr.New(httperr.Conflict, cause).WithDetail("This call was made, and its secret was shown to the token or session that made it. Nobody else is shown it: " +
+		"revoke what was made, and make another with a new key.")
+}
+
 // run lets the call happen, and keeps its reply before anybody sees it. A panic frees the key and goes on.
-func (k *Keys) run(c *gin.Context, name string, token uint64) {
+func (k *Keys) run(c *gin.Context, of call, token uint64) {
 	answer := &recorder{ResponseWriter: c.Writer}
 	c.Writer = answer
-	c.Request = c.Request.WithContext(WithID(c.Request.Context(), name))
+	c.Request = c.Request.WithContext(WithID(c.Request.Context(), of.name))
 	ended := false
 	defer func() {
 		c.Writer = answer.ResponseWriter
-		k.end(c.Request.Context(), name, token, answer, ended)
+		k.end(c.Request.Context(), of, token, answer, ended)
 		if ended {
 			answer.release()
 		}
@@ -160,22 +202,26 @@ func (k *Keys) run(c *gin.Context, name string, token uint64) {
 
 // end keeps the reply of a call that succeeded and frees the key of any other. Where that fails the reservation ends by itself, and the call
 // runs anew; what it decided is not decided again.
-func (k *Keys) end(ctx context.Context, name string, token uint64, answer *recorder, ended bool) {
+func (k *Keys) end(ctx context.Context, of call, token uint64, answer *recorder, ended bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	err := k.keep(ctx, name, token, answer, ended)
+	err := k.keep(ctx, of, token, answer, ended)
 	if err != nil {
 		k.cfg.Log.ErrorContext(ctx, "the reply to a call could not be kept under its key", "error", err)
 	}
 }
 
-func (k *Keys) keep(ctx context.Context, name string, token uint64, answer *recorder, ended bool) error {
-	if !ended || !answer.succeeded() {
-		return k.cfg.Store.ReleaseKey(ctx, name, token)
+func (k *Keys) keep(ctx context.Context, of call, token uint64, answer *recorder, ended bool) error {
+	if !ended || !answer.succeeded() || of.sealed && of.seal == nil {
+		return k.cfg.Store.ReleaseKey(ctx, of.name, token)
 	}
-	kept, err := answer.reply()
+	kept := answer.reply()
+	if of.sealed {
+		kept.Body = of.seal.close(of.name, kept.Body)
+	}
+	text, err := json.Marshal(kept)
 	if err != nil {
 		return err
 	}
-	return k.cfg.Store.CompleteKey(ctx, name, token, kept)
+	return k.cfg.Store.CompleteKey(ctx, of.name, token, text)
 }

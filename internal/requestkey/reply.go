@@ -69,14 +69,14 @@ func (r *recorder) Flush() {}
 func (r *recorder) succeeded() bool { return r.status >= 200 && r.status < 300 }
 
 // reply is what to keep.
-func (r *recorder) reply() ([]byte, error) {
+func (r *recorder) reply() reply {
 	kept := reply{Status: r.status, Header: map[string]string{}, Body: r.body.Bytes()}
 	for _, name := range keptHeaders {
 		if v := r.Header().Get(name); v != "" {
 			kept.Header[name] = v
 		}
 	}
-	return json.Marshal(kept)
+	return kept
 }
 
 // release lets the answer out.
