@@ -47,10 +47,10 @@ func New(cfg Config) (*Server, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{cfg: cfg, schemas: sdk.NewSchemaCache()}
-	s.handler = sdk.NewStreamableHTTPHandler(s.serve, &sdk.StreamableHTTPOptions{
+	s.handler = speakJSONRPC(sdk.NewStreamableHTTPHandler(s.serve, &sdk.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: -1, // The limits of the route bound the body.
 		DisableLocalhostProtection: true, // The program checks hosts itself, for all addresses alike.
-	})
+	}))
 	return s, nil
 }
 
