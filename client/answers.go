@@ -85,6 +85,12 @@ type Lease struct {
 	} `json:"recommendation"`
 }
 
+// Leases is a list of messages that workers hold.
+type Leases struct {
+	Page[Lease]
+	AnswersReadAt *time.Time `json:"answers_read_at"` // Up to when workers' answers were read; nil while none was.
+}
+
 // DeadLetter is an entry of the dead-letter queue.
 type DeadLetter struct {
 	ID         string    `json:"id"`

@@ -91,6 +91,9 @@ func load(args []string, env environment, out io.Writer) (*loaded, error) {
 		problems.list = append(problems.list, err)
 	}
 	l.cli.validate(problems)
+	if l.context.Command() != "token create" { // It makes the file.
+		checkFile(problems, "auth-tokens-file", l.cli.TokensFile)
+	}
 	if l.context.Command() == "serve" {
 		l.cli.validateFiles(problems)
 	}

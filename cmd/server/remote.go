@@ -43,8 +43,9 @@ func (r remote) client(l *loaded) (*client.Client, error) {
 	return client.New(client.Config{Server: server, Token: l.cli.Token.Reveal()})
 }
 
-// show asks for a path and prints the answer: as it came, or as the table that is made of it.
-func show[T any](ctx context.Context, r remote, l *loaded, t *terminal, path string, query url.Values, table func(T) [][]string) error {
+// show asks for a path and prints the answer: as it came, or as the table that is made of it. Where the answer says nothing of some time, unseen says so below the
+// table; an empty table then does not mean that there is nothing.
+func show[T any](ctx context.Context, r remote, l *loaded, t *terminal, path string, query url.Values, table func(T) [][]string, unseen ...func(T) string) error {
 	c, err := r.client(l)
 	if err != nil {
 		return err
@@ -61,12 +62,26 @@ func show[T any](ctx context.Context, r remote, l *loaded, t *terminal, path str
 	if err != nil {
 		return err
 	}
-	rows := table(answer)
-	if len(rows) == 1 { // Only the heading.
-		_, err := fmt.Fprintln(t.out, "nothing found")
-		return err
+	var notes []string
+	for _, say := range unseen {
+		if note := say(answer); note != "" {
+			notes = append(notes, note)
+		}
 	}
-	return writeTable(t.out, rows)
+	switch rows := table(answer); {
+	case len(rows) > 1:
+		if err := writeTable(t.out, rows); err != nil {
+			return err
+		}
+	case len(notes) == 0: // There is only the heading.
+		notes = []string{"nothing found"}
+	}
+	for _, note := range notes {
+		if _, err := fmt.Fprintln(t.out, note); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // withToken adds to a refusal of who asks how to say who that is.

@@ -84,7 +84,7 @@ type inFlightCmd struct {
 // Run lists what workers hold.
 func (c inFlightCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 	filter := filterOf(nil, c.Limit, map[string][]string{"agent": c.Agent})
-	return show(ctx, c.remote, l, t, "/in-flight", filter, func(p client.Page[client.Lease]) [][]string {
+	return show(ctx, c.remote, l, t, "/in-flight", filter, func(p client.Leases) [][]string {
 		rows := [][]string{{"TASK", "MESSAGE", "AGENT", "ATTEMPT", "HELD", "DEADLINE", "STALE", "RECOMMENDED"}}
 		for _, lease := range p.Data {
 			held, deadline, advice := "–", "–", "–"
@@ -102,7 +102,22 @@ func (c inFlightCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 			})
 		}
 		return rows
-	})
+	}, unreadAnswers)
+}
+
+// readLate is how old the newest answer of a worker that was read may be without a word: the collector looks every few seconds.
+const readLate = 10 * time.Second
+
+// unreadAnswers says how far workers' answers were read where that is long ago; else it is empty.
+func unreadAnswers(l client.Leases) string {
+	switch read := l.AnswersReadAt; {
+	case read == nil:
+		return "No answer of a worker was read yet: what is in flight is not known."
+	case l.AsOf.Sub(*read) <= readLate:
+		return ""
+	default:
+		return fmt.Sprintf("Workers' answers were read up to %s only (%s): what is in flight since is not known.", ago(read, l.AsOf), read.UTC().Format("15:04:05 UTC"))
+	}
 }
 
 type dlqCmd struct {

@@ -122,6 +122,31 @@ func TestCommandsSayWhyTheServerCannotBeAsked(t *testing.T) {
 	}
 }
 
+// A list of leases, also an empty one, says how far workers' answers were read where that is long ago: what nobody looked at is not "nothing".
+func TestLeasesSayHowFarAnswersWereRead(t *testing.T) {
+	t.Parallel()
+	const lease = `{"task_id":"draft-7","stream":"TASKS","seq":"7"}`
+	for _, tt := range []struct{ data, read, want, not string }{
+		{"", `"2026-01-02T03:04:03Z"`, "nothing found\n", "nswers"},
+		{lease, `"2026-01-02T03:04:03Z"`, "draft-7", "nswers"},
+		{"", `"2026-01-02T03:03:00Z"`, "answers were read up to 1m5s ago only (03:03:00 UTC)", "nothing found"},
+		{lease, `"2026-01-02T03:03:00Z"`, "answers were read up to 1m5s ago only (03:03:00 UTC)", "nothing found"},
+		{"", `null`, "No answer of a worker was read yet", "nothing found"},
+		{lease, `null`, "No answer of a worker was read yet", "nothing found"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"data":[`+tt.data+`],"page":{"next":null},"as_of":"2026-01-02T03:04:05Z","gaps":[],"answers_read_at":`+tt.read+`}`)
+		}))
+		var out strings.Builder
+		code := run(t.Context(), []string{"in-flight", "--server", server.URL}, vars(), &out, &out)
+		server.Close()
+		if code != 0 || !strings.Contains(out.String(), tt.want) || strings.Contains(out.String(), tt.not) || strings.Contains(out.String(), "draft-7") != (tt.data != "") {
+			t.Errorf("leases %q, read at %s: exit code %d, want %q and not %q:\n%s", tt.data, tt.read, code, tt.want, tt.not, &out)
+		}
+	}
+}
+
 // answerOddly answers as what may stand in the way of a server, and as one that is busy.
 func answerOddly(w http.ResponseWriter, r *http.Request) {
 	switch place, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/"); place {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +16,7 @@ import (
 
 // tokenCmd is what is done with tokens by hand. A running server takes the changed file within seconds.
 type tokenCmd struct {
-	Create createTokenCmd `cmd:"" default:"withargs" help:"Make a token and show it once. Its entry goes into --auth-tokens-file, or to standard output."`
+	Create createTokenCmd `cmd:"" default:"withargs" help:"Make a token and show it once. Its entry goes into --auth-tokens-file, which is made where it is missing, or to standard output."`
 	List   listTokensCmd  `cmd:"" help:"List the tokens of --auth-tokens-file."`
 	Revoke revokeTokenCmd `cmd:"" help:"Remove a token from --auth-tokens-file."`
 }
@@ -40,10 +41,15 @@ func (c createTokenCmd) Run(l *loaded, t *terminal) error {
 	}
 	name := l.cli.TokensFile
 	if name != "" {
-		if err := changeTokens(name, func(file []byte) ([]byte, error) { return access.AddToken(file, entry) }); err != nil {
+		made, err := changeTokens(name, func(file []byte) ([]byte, error) { return access.AddToken(file, entry) })
+		if err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(t.err, "The token, shown only now: %s\n\nIts entry is in %s.\n", text, name)
+		where := name
+		if made { // A name that was mistyped shows.
+			where += ", a new file"
+		}
+		_, err = fmt.Fprintf(t.err, "The token, shown only now: %s\n\nIts entry is in %s.\n", text, where)
 		return err
 	}
 	file, err := access.Marshal(entry)
@@ -108,7 +114,7 @@ func (c revokeTokenCmd) Run(l *loaded, t *terminal) error {
 	if _, err := tokensText(l); err != nil {
 		return err
 	}
-	if err := changeTokens(l.cli.TokensFile, func(file []byte) ([]byte, error) { return access.RemoveToken(file, c.Name) }); err != nil {
+	if _, err := changeTokens(l.cli.TokensFile, func(file []byte) ([]byte, error) { return access.RemoveToken(file, c.Name) }); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(t.err, "%q is revoked. A server that uses %s ends it within seconds.\n", c.Name, l.cli.TokensFile)
@@ -122,19 +128,20 @@ func tokensText(l *loaded) ([]byte, error) {
 	return os.ReadFile(l.cli.TokensFile)
 }
 
-// changeTokens writes a tokens file anew, whole or not at all. Comments in it are not kept.
-func changeTokens(name string, change func([]byte) ([]byte, error)) (err error) {
+// changeTokens writes a tokens file anew, whole or not at all, and reports whether there was none before: to change, that is an empty one. Comments in it are
+// not kept.
+func changeTokens(name string, change func([]byte) ([]byte, error)) (made bool, err error) {
 	before, err := os.ReadFile(name)
-	if err != nil {
-		return err
+	if made = errors.Is(err, fs.ErrNotExist); err != nil && !made {
+		return false, err
 	}
 	after, err := change(before)
 	if err != nil {
-		return err
+		return false, err
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*") // With mode 0600.
 	if err != nil {
-		return err
+		return false, err
 	}
 	_, err = f.Write(after)
 	if err = cmp.Or(err, f.Sync(), f.Close()); err == nil {
@@ -143,5 +150,5 @@ func changeTokens(name string, change func([]byte) ([]byte, error)) (err error) 
 	if err != nil {
 		_ = os.Remove(f.Name())
 	}
-	return err
+	return made, err
 }

@@ -70,3 +70,36 @@ func TestTokensAreMadeListedAndRevoked(t *testing.T) {
 		}
 	}
 }
+
+// A person who names a file that is not there yet gets it, and is told that it is new: the name may be a slip. Only the command that makes a token makes the file.
+func TestTheFirstTokenMakesItsFile(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "tokens.yaml")
+	for _, args := range [][]string{{"token", "list"}, {"token", "revoke", "ceo"}, {"tasks"}, {"serve"}} {
+		if _, _, err := command(t, append(args, "--auth-tokens-file", name)...); err == nil || !strings.Contains(err.Error(), "no such file") {
+			t.Errorf("%v: %v, want that there is no such file", args, err)
+		}
+	}
+	for i, args := range [][]string{{"token", "create", "--name", "ceo"}, {"token", "--name", "cto"}} {
+		if i == 1 {
+			name = filepath.Join(t.TempDir(), "tokens.yaml")
+		}
+		people, file, err := command(t, append(args, "--auth-tokens-file", name)...)
+		if err != nil || file != "" || !strings.Contains(people, name+", a new file") {
+			t.Fatalf("%v: %v, %q, %q on standard output; want that the file is new", args, err, people, file)
+		}
+		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%v: the file: %v, %v; want one that only its owner reads", args, info, err)
+		}
+	}
+	people, _, err := command(t, "token", "create", "--name", "cfo", "--auth-tokens-file", name)
+	if err != nil || strings.Contains(people, "new file") {
+		t.Errorf("a second token: %v, %q; the file is not new", err, people)
+	}
+	if _, table, err := command(t, "token", "list", "--auth-tokens-file", name); err != nil || !strings.Contains(table, `"cto"`) || !strings.Contains(table, `"cfo"`) {
+		t.Errorf("token list: %v\n%s", err, table)
+	}
+	if _, _, err := command(t, "token", "create", "--name", "ceo", "--auth-tokens-file", filepath.Join(t.TempDir(), "no", "tokens.yaml")); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("in a directory that is not there: %v, want that there is no such file", err)
+	}
+}

@@ -186,7 +186,6 @@ func (c *Config) validateStore(p *problems) {
 	if c.DataDir == "" {
 		p.add("data-dir", "is empty")
 	}
-	checkFile(p, "auth-tokens-file", c.TokensFile)
 }
 
 func checkChoice(p *problems, setting, value string, choices ...string) {
