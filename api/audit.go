@@ -38,7 +38,7 @@ type AuditRow struct {
 	Reason    Text            `json:"reason" doc:"Why the actor wanted it, or why it was refused."`
 	Before    json.RawMessage `json:"before" doc:"What was there before; null where that says nothing."`
 	After     json.RawMessage `json:"after" doc:"What is there now; null where that says nothing."`
-	RequestID Text            `json:"request_id"`
+	RequestID Text            `json:"request_id" doc:"Names the call: the same for each repetition under one Idempotency-Key, refused or not. Null for a call without one."`
 }
 
 // AuditQuery selects rows of the audit.
@@ -49,12 +49,12 @@ type AuditQuery struct {
 	Outcome []string `query:"outcome,explode" doc:"allowed or denied."`
 	From    string   `query:"from" doc:"At or after this time: RFC 3339, a date, or a span back from now such as 15m, 24h, 7d."`
 	To      string   `query:"to" doc:"Before this time, in the same forms."`
-	Format  string   `query:"format" doc:"The whole selection as csv or as lines, for links; the same as asking by Accept."`
+	Format  string   `query:"format" doc:"A file: csv, or lines with a JSON object each; the same as asking by Accept. Without limit and cursor it has the whole selection."`
 	Accept  string   `header:"Accept" hidden:"true"`
 }
 
 const auditDetail = "The newest rows come first. As JSON the answer is paged. With Accept: text/csv it is a table, and with application/x-ndjson " +
-	"one JSON object in each line, of the whole selection, at most 100,000 rows. Cells that a spreadsheet would take for a formula " +
+	"one JSON object in each line, of the whole selection, at most 100,000 rows; with limit, or where there are more, the header Link leads on. Cells that a spreadsheet would take for a formula " +
 	"begin with an apostrophe. Rows are never changed or deleted."
 
 func (a *API) describeAudit() {
@@ -77,6 +77,7 @@ type auditReply struct {
 	Link         string `header:"Link" doc:"The following page and the one before (RFC 8288)."`
 	CacheControl string `header:"Cache-Control"`
 	ContentType  string `header:"Content-Type"`
+	Disposition  string `header:"Content-Disposition" doc:"The name of the file, where the answer is one."`
 	Body         any
 }
 
@@ -96,25 +97,30 @@ func (a *API) listAudit(ctx context.Context, in *AuditQuery) (*auditReply, error
 	if err != nil {
 		return nil, err
 	}
-	if write != nil {
-		return a.wholeAudit(ctx, f, write)
+	if write != nil && in.Limit == "" && in.Cursor == "" {
+		l.limit = maxAuditRows
 	}
-	return a.auditPage(ctx, f, l)
+	return a.auditPage(ctx, f, l, write)
 }
 
-// auditPage is one page as JSON.
-func (a *API) auditPage(ctx context.Context, f []decision.AuditFilter, l listRequest) (*auditReply, error) {
+// auditPage is one page, as JSON where write is nil.
+func (a *API) auditPage(ctx context.Context, f []decision.AuditFilter, l listRequest, write *auditWriter) (*auditReply, error) {
 	var from *decision.AuditCursor
 	if l.from != nil {
 		from = &decision.AuditCursor{At: l.from.At, ID: l.from.Key, Newer: l.from.Backward}
 	}
-	records, next, err := a.auditAny(ctx, f, from, l.limit)
+	records, next, err := a.auditUpTo(ctx, f, from, l.limit)
 	if err != nil {
 		return nil, err
 	}
 	var page Page
 	if n := len(records); n > 0 {
 		page = l.sides(query.Cursor{At: records[0].At, Key: records[0].ID}, query.Cursor{At: records[n-1].At, Key: records[n-1].ID}, next != nil)
+	}
+	if write != nil {
+		return &auditReply{
+			Status: 200, Link: l.link(page), CacheControl: "no-store", ContentType: write.contentType, Disposition: write.attachment(l.now), Body: write.write(a.auditRows(records)),
+		}, nil
 	}
 	body := List[AuditRow]{Data: a.auditRows(records), Page: page, AsOf: Instant(l.now), Gaps: []GapRef{}}
 	return &auditReply{Status: 200, Link: l.link(page), CacheControl: "no-store", ContentType: "application/json", Body: body}, nil

@@ -63,3 +63,17 @@ func (a *API) auditAny(ctx context.Context, filters []decision.AuditFilter, from
 	page, next := begin.Page(found, limit)
 	return page, next, nil
 }
+
+// auditUpTo is as many records as are asked for, however many that are, and the place where it goes on.
+func (a *API) auditUpTo(ctx context.Context, filters []decision.AuditFilter, from *decision.AuditCursor, limit int) (found []decision.AuditRecord, next *decision.AuditCursor, err error) {
+	const atOnce = 1000
+	for {
+		var records []decision.AuditRecord
+		if records, next, err = a.auditAny(ctx, filters, from, min(limit-len(found), atOnce)); err != nil {
+			return nil, nil, err
+		}
+		if found, from = append(found, records...), next; next == nil || len(found) >= limit {
+			return found, next, nil
+		}
+	}
+}

@@ -2,12 +2,11 @@ package api
 
 import (
 	"bytes"
-	"context"
 	"encoding/csv"
 	"encoding/json"
 
-	"fleetglass/decision"
 	"fleetglass/internal/httperr"
+	"fleetglass/lifecycle"
 )
 
 // linesType is the media type of JSON with one object in each line.
@@ -22,9 +21,9 @@ func (q *AuditQuery) form() (*auditWriter, error) {
 	case "":
 		return auditForm(q.Accept), nil
 	case "csv":
-		return &auditWriter{csvType, auditCSV}, nil
+		return auditTable(), nil
 	case "lines":
-		return &auditWriter{linesType, auditLines}, nil
+		return auditObjects(), nil
 	}
 	return nil, httperr.Parameter("format", "must be csv or lines")
 }
@@ -33,32 +32,26 @@ func (q *AuditQuery) form() (*auditWriter, error) {
 func auditForm(accept string) *auditWriter {
 	switch {
 	case prefers(accept, csvType, "application/json"):
-		return &auditWriter{csvType, auditCSV}
+		return auditTable()
 	case prefers(accept, linesType, "application/json"):
-		return &auditWriter{linesType, auditLines}
+		return auditObjects()
 	}
 	return nil
 }
 
+// auditWriter writes rows as a file.
 type auditWriter struct {
-	contentType string
-	write       func([]AuditRow) []byte
+	contentType, extension string
+	write                  func([]AuditRow) []byte
 }
 
-// wholeAudit is everything that the filter selects, in one answer.
-func (a *API) wholeAudit(ctx context.Context, f []decision.AuditFilter, form *auditWriter) (*auditReply, error) {
-	var rows []AuditRow
-	for after := (*decision.AuditCursor)(nil); len(rows) < maxAuditRows; {
-		records, next, err := a.auditAny(ctx, f, after, 1000)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, a.auditRows(records)...)
-		if after = next; next == nil {
-			break
-		}
-	}
-	return &auditReply{Status: 200, CacheControl: "no-store", ContentType: form.contentType, Body: form.write(rows)}, nil
+func auditTable() *auditWriter { return &auditWriter{csvWithHeader, "csv", auditCSV} }
+
+func auditObjects() *auditWriter { return &auditWriter{linesType, "ndjson", auditLines} }
+
+// attachment names the file after the time of asking.
+func (w *auditWriter) attachment(now lifecycle.Micros) string {
+	return `attachment; filename="fleetglass-audit-` + now.Time().Format("20060102T150405Z") + "." + w.extension + `"`
 }
 
 // auditCSV is the audit as a table (RFC 4180).

@@ -121,6 +121,44 @@ func TestTheAuditIsATableAndLines(t *testing.T) {
 	}
 }
 
+func TestAFileOfTheAuditHasANameAndTheRowsThatWereAskedFor(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sqliteStore)
+	f.audited(5)
+	const rfc8288 = `>; rel="next"`
+	for format, want := range map[string]struct{ media, extension string }{"csv": {"text/csv; charset=utf-8; header=present", "csv"}, "lines": {"application/x-ndjson", "ndjson"}} {
+		whole := f.do("GET", "/api/v1/audit?format="+format, "")
+		name := `attachment; filename="fleetglass-audit-` + f.clock().UTC().Format("20060102T150405Z") + "." + want.extension + `"`
+		if got := whole.header.Get("Content-Disposition"); got != name {
+			t.Errorf("%s: Content-Disposition %s, want %s", format, got, name)
+		}
+		if got := whole.header.Get("Content-Type"); got != want.media || whole.header.Get("Link") != "" {
+			t.Errorf("%s: Content-Type %s, Link %s", format, got, whole.header.Get("Link"))
+		}
+		var rows []string
+		for target := "/api/v1/audit?limit=2&format=" + format; target != ""; {
+			part := f.do("GET", target, "")
+			lines := strings.Split(strings.TrimSpace(string(part.body)), "\n")
+			if format == "csv" {
+				lines = lines[1:] // The names of the columns.
+			}
+			if rows = append(rows, lines...); len(lines) > 2 {
+				t.Fatalf("%s: %d rows with limit=2", format, len(lines))
+			}
+			target = ""
+			for link := range strings.SplitSeq(part.header.Get("Link"), ", ") {
+				if at, ok := strings.CutSuffix(link, rfc8288); ok {
+					target = strings.TrimPrefix(at, "<")
+				}
+			}
+		}
+		if len(rows) != 5 || !strings.Contains(rows[0], "r004") || !strings.Contains(rows[4], "r000") {
+			t.Errorf("%s: rows %q", format, rows)
+		}
+		f.refused(f.do("GET", "/api/v1/audit?limit=0&format="+format, ""), http.StatusBadRequest, "invalid_parameter")
+	}
+}
+
 // Records keep times as microseconds, in rows that are never changed.
 func TestTheAuditWritesTimesAsEverywhere(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,10 @@ import (
 	"fleetglass/reconcile"
 )
 
-const csvType = "text/csv"
+const (
+	csvType       = "text/csv"
+	csvWithHeader = csvType + "; charset=utf-8; header=present"
+)
 
 type reportFormat string
 
@@ -47,7 +50,7 @@ func (a *API) getReconciliation(ctx context.Context, in *ReconciliationPathInput
 			return nil, noTableYet(r)
 		}
 		table := reconciliationCSV(r)
-		out.ContentType, out.Body, out.ETag = csvType+"; charset=utf-8; header=present", table, entityTag(string(table))
+		out.ContentType, out.Body, out.ETag = csvWithHeader, table, entityTag(string(table))
 		out.Disposition = attachment(r, "csv")
 	} else {
 		body := detailOf(r)

@@ -183,10 +183,14 @@ func splitReports(header http.Header, contentType string, body []byte) ([]rawRep
 	if !utf8.Valid(body) {
 		return nil, httperr.New(httperr.InvalidBody, errNotText).WithDetail("The body is not UTF-8.").WithField("/body", "not UTF-8")
 	}
-	if text := bytes.TrimLeft(body, " \t\r\n"); len(text) == 0 || text[0] != '[' {
-		return []rawReport{{body, "/body"}}, nil
+	text := bytes.TrimLeft(body, " \t\r\n")
+	switch {
+	case len(text) > 0 && text[0] == '[':
+		return splitBatch(body)
+	case len(text) == 0 || text[0] != '{' || !json.Valid(body):
+		return nil, httperr.New(httperr.InvalidBody, nil).WithDetail("The body is neither a CloudEvent as a JSON object nor an array of them.").WithField("/body", "not a JSON object")
 	}
-	return splitBatch(body)
+	return []rawReport{{body, "/body"}}, nil
 }
 
 func splitBatch(body []byte) ([]rawReport, error) {

@@ -117,8 +117,10 @@ func TestReportsThatCannotBeRead(t *testing.T) {
 		status                  int
 		code                    string
 	}{
-		{"no body", "", "application/json", 422, "invalid_report"},
-		{"no JSON", "{", "application/json", 422, "invalid_report"},
+		{"no body", "", "application/json", 400, "invalid_body"},
+		{"no JSON", "{", "application/json", 400, "invalid_body"},
+		{"no JSON in a CloudEvent", "{", "application/cloudevents+json", 400, "invalid_body"},
+		{"a number", "17", "application/json", 400, "invalid_body"},
 		{"no UTF-8", `{"specversion":"1.0","id":"1","source":"a","type":"fleet.lifecycle.claimed.v1","subject":"x` + "\xff" + `"}`, "application/json", 400, "invalid_body"},
 		{"no array", "[{}", "application/json", 400, "invalid_body"},
 		{"array of numbers", "[1]", "application/json", 422, "invalid_report"},

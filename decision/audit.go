@@ -27,7 +27,7 @@ type AuditRecord struct {
 	Reason    string           // Why the actor wanted it, or why it was refused.
 	Before    []byte           // JSON of what was there before; empty where that says nothing.
 	After     []byte           // JSON of what is there now.
-	RequestID string           //
+	RequestID string           // Names the call among its repetitions; empty for a call without a key.
 }
 
 // AuditFilter selects audit records. The zero value selects all.

@@ -304,12 +304,18 @@ func TestARefusedActionIsAuditedByTheNameOfTheAction(t *testing.T) {
 	if got := r.request(http.MethodPost, "/api/v1/operations", header, strings.NewReader(body)); got.StatusCode != http.StatusForbidden {
 		t.Fatalf("a proposer discards: %s", got.Status)
 	}
+	if got := r.request(http.MethodPost, "/api/v1/reconciliations", header, strings.NewReader("{}")); got.StatusCode != http.StatusForbidden {
+		t.Fatalf("a proposer reconciles: %s", got.Status)
+	}
 	var page struct{ Data []api.AuditRow }
-	if err := json.Unmarshal(r.ask("GET", "/api/v1/audit?action=discard&outcome=denied", proposer).Body.Bytes(), &page); err != nil {
+	if err := json.Unmarshal(r.ask("GET", "/api/v1/audit?outcome=denied", proposer).Body.Bytes(), &page); err != nil {
 		t.Fatal(err)
 	}
-	if len(page.Data) != 1 || page.Data[0].Action != "discard" || page.Data[0].Target != "/api/v1/operations" {
-		t.Errorf("rows %+v, want the one that was refused", page.Data)
+	if len(page.Data) != 2 || page.Data[1].Action != "discard" || page.Data[1].Target != "/api/v1/operations" {
+		t.Fatalf("rows %+v, want those that were refused", page.Data)
+	}
+	if page.Data[0].RequestID == "" || page.Data[1].RequestID == "" || page.Data[0].RequestID == page.Data[1].RequestID {
+		t.Errorf("request_id %q and %q, want those of two calls with a key", page.Data[0].RequestID, page.Data[1].RequestID)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"fleetglass/access"
 	"fleetglass/decision"
+	"fleetglass/internal/requestkey"
 	"fleetglass/internal/routes"
 	"fleetglass/lifecycle"
 	"fleetglass/mcp"
@@ -31,7 +32,7 @@ func auditDenials(store decision.Auditor, now func() time.Time, log *slog.Logger
 
 func denialRecord(d routes.Denial, at lifecycle.Micros) decision.AuditRecord {
 	r := actorOf(d.Who, viaOf(d.Request)).Record("denied-"+rand.Text(), at, d.Action, decision.Denied)
-	r.Target, r.Reason = d.Target, d.Why.Error()
+	r.Target, r.Reason, r.RequestID = d.Target, d.Why.Error(), requestkey.NameOf(d.Request, d.Who)
 	return r
 }
 

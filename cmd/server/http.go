@@ -99,7 +99,7 @@ func closeQuietly(l net.Listener) func() error {
 // stands on every page.
 func answerOthers(engine *gin.Engine, page gin.HandlerFunc, log *slog.Logger) {
 	engine.NoRoute(func(c *gin.Context) {
-		if strings.HasPrefix(c.Request.URL.Path, "/api/") || !access.From(c.Request.Context()).Can(access.Read) {
+		if strings.HasPrefix(c.Request.URL.Path+"/", "/api/") || !access.From(c.Request.Context()).Can(access.Read) {
 			httperr.Write(c.Writer, c.Request, log, httperr.New(httperr.NotFound, nil).WithDetail("There is no such call; /api/docs lists them all."))
 			return
 		}

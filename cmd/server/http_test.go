@@ -95,7 +95,9 @@ func TestReadOnlyTakesNoReports(t *testing.T) {
 func TestAnUnknownCallIsAProblemAndAnUnknownPageIsAPage(t *testing.T) {
 	t.Parallel()
 	r := start(t, settings(t))
-	for path, want := range map[string]string{"/api/v1/nowhere": "application/problem+json", "/nowhere": "text/html"} {
+	for path, want := range map[string]string{
+		"/api/v1/nowhere": "application/problem+json", "/api/v1": "application/problem+json", "/api": "application/problem+json", "/nowhere": "text/html", "/apiary": "text/html",
+	} {
 		got := r.request(http.MethodGet, path, nil, nil)
 		if got.StatusCode != http.StatusNotFound || !strings.HasPrefix(got.Header.Get("Content-Type"), want) {
 			t.Errorf("GET %s: %s, %s; want 404, %s", path, got.Status, got.Header.Get("Content-Type"), want)

@@ -55,6 +55,15 @@ func digest(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
+// NameOf is the [ID] that a request of who has once it is let in: empty where it has no key, or one that is refused.
+func NameOf(r *http.Request, who access.Principal) string {
+	key, err := Of(r)
+	if err != nil || key == "" {
+		return ""
+	}
+	return scoped(who, r, key)
+}
+
 type idKey struct{}
 
 // ID names the request that ctx belongs to: the same for every repetition of a call under its key, and empty for a call without a key. What a
