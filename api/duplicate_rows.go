@@ -28,7 +28,7 @@ type DuplicateSums struct {
 	ReachedExecution    int64    `json:"reached_execution" doc:"Runs after completion." example:"0"`
 	Unknown             int64    `json:"unknown" doc:"Deliveries after completion, where nothing says whether they ran." example:"0"`
 	InFlightOrDLQ       int64    `json:"in_flight_or_dlq" doc:"Of the published, the ones that are not completed now." example:"6"`
-	NetRate             *float64 `json:"net_rate" doc:"Duplicates that reached execution, divided by published tasks; a lower bound where unknown is not 0. Null when nothing was published and duplicates reached execution." example:"0"`
+	NetRate             *float64 `json:"net_rate" doc:"Duplicates that reached execution, divided by published tasks; a lower bound where unknown is not 0. Null when nothing was published and duplicates reached execution, and where nothing was observed." example:"0"`
 	Saved               Saved    `json:"saved"`
 	Costs               Costs    `json:"costs"`
 }
@@ -167,7 +167,7 @@ func sumsOf(r query.LedgerRow) DuplicateSums {
 		CaughtByIdempotency: r.Found[lifecycle.LayerIdempotency], ReachedExecution: r.Found[lifecycle.LayerExecution],
 		Unknown: r.Found[lifecycle.LayerUnknown], Saved: Saved(r.Saved), Costs: costsOf(r.Records),
 	}
-	if rate, known := r.NetRate(); known {
+	if rate, known := r.NetRate(); known && r.Observed != query.ObservedNone {
 		out.NetRate = &rate
 	}
 	return out

@@ -177,6 +177,9 @@ func TestAMonthBeforeAnythingWasSeenIsNotAMonthOfNothing(t *testing.T) {
 		got, gotDead := map[string]string{}, map[string]string{}
 		for i, r := range duplicates.Data {
 			got[month(r.Bucket)] = r.Observed
+			if unknown := r.Observed == "none"; unknown != (r.NetRate == nil) {
+				t.Errorf("%s, of which %s was observed: net rate %v", month(r.Bucket), r.Observed, r.NetRate)
+			}
 			gotDead[month(dead.Data[i].Bucket)] = dead.Data[i].Observed
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
