@@ -197,7 +197,7 @@ func (c retryCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 					rows = append(rows, []string{"why", *item.Why})
 				}
 				if item.DueAt != nil && !o.Ended() {
-					rows = append(rows, []string{"published", until(*item.DueAt, time.Now()) + ", at " + item.DueAt.UTC().Format("15:04:05 UTC")})
+					rows = append(rows, []string{"to be published", until(*item.DueAt, time.Now()) + ", at " + item.DueAt.UTC().Format("15:04:05 UTC")})
 				}
 			}
 			return rows

@@ -89,7 +89,7 @@ func TestARetryThatWaitsSaysUntilWhen(t *testing.T) {
 		return nil
 	})
 	code, text := r.command("retry", entries.Data[0].ID, "--reason", "the provider is back", "--wait", "0s")
-	if code != 0 || !strings.Contains(text, "published") || !strings.Contains(text, "in ") || !strings.Contains(text, "UTC") {
+	if code != 0 || !strings.Contains(text, "to be published") || !strings.Contains(text, "in ") || !strings.Contains(text, "UTC") {
 		t.Errorf("exit code %d:\n%s", code, text)
 	}
 }
