@@ -367,6 +367,9 @@ func TestTheWebhookIsToldUntilItTakesTheNotice(t *testing.T) {
 	if ids[0] != ids[1] || !strings.Contains(bodies[1], `"entry_id":"`+id+`"`) {
 		t.Errorf("posted as %v: %s", ids, bodies[1])
 	}
+	if bodies[0] != bodies[1] {
+		t.Errorf("the second time it says something else:\n%s\n%s", bodies[0], bodies[1])
+	}
 }
 
 // overtaken has another replica retry an entry just before it is examined.

@@ -1,6 +1,7 @@
 package autotriage
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,9 +25,10 @@ const (
 
 // telling is the body of an effect.
 type telling struct {
-	Entry string `json:"entry"`
-	Why   string `json:"why"` // Why nobody decided without asking.
-	To    string `json:"to"`
+	Entry string           `json:"entry"`
+	Why   string           `json:"why"` // Why nobody decided without asking.
+	To    string           `json:"to"`
+	At    lifecycle.Micros `json:"at,omitempty"` // When it was decided to tell; zero in effects of earlier versions.
 }
 
 // escalation is the subject of the decision to tell of one death, and names its record and effects.
@@ -54,7 +56,7 @@ func (d *Desk) escalate(ctx context.Context, e dlqtriage.Entry, why string) erro
 		if !wanted {
 			continue
 		}
-		body, err := json.Marshal(telling{Entry: e.ID, Why: why, To: to})
+		body, err := json.Marshal(telling{Entry: e.ID, Why: why, To: to, At: now})
 		if err != nil {
 			return err
 		}
@@ -145,7 +147,7 @@ func (d *Desk) send(ctx context.Context, c decision.Claimed, t telling) error {
 	}
 	n := d.notice(known, plan, t.Why)
 	if t.To == toWebhook {
-		return d.cfg.do("post", func() error { return d.post(ctx, c.ID, n) })
+		return d.cfg.do("post", func() error { return d.post(ctx, c.ID, cmp.Or(t.At, d.cfg.now()), n) })
 	}
 	if came, err := d.came(ctx, c, n); came || err != nil {
 		return err

@@ -89,9 +89,9 @@ func (d *Desk) publish(ctx context.Context, n notice) error {
 	return nil
 }
 
-// post sends the notice to the webhook, signed where there is a secret.
-func (d *Desk) post(ctx context.Context, effect string, n notice) error {
-	body, err := json.Marshal(map[string]any{"type": "dead_letter.escalated", "timestamp": d.cfg.Now().UTC().Format(time.RFC3339Nano), "data": n})
+// post sends the notice to the webhook, signed where there is a secret. It was decided at the time that the body says, also when it is sent again.
+func (d *Desk) post(ctx context.Context, effect string, at lifecycle.Micros, n notice) error {
+	body, err := json.Marshal(map[string]any{"type": "dead_letter.escalated", "timestamp": at.Time().Format(time.RFC3339Nano), "data": n})
 	if err != nil {
 		return err
 	}
