@@ -290,3 +290,24 @@ func TestEveryCallSaysWhichScopeItNeeds(t *testing.T) {
 		}
 	})
 }
+
+func TestEveryCallThatChangesSomethingTakesAKey(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, r := range newFixture(t, sqliteStore).api.calls.list {
+		if !scopeOf(r.op).Changes() {
+			continue
+		}
+		found++
+		var names []string
+		for _, p := range r.op.Parameters {
+			names = append(names, p.Name)
+		}
+		if !slices.Contains(names, "Idempotency-Key") || !slices.Contains(names, "X-Idempotency-Key") {
+			t.Errorf("%s takes %q", r.op.OperationID, names)
+		}
+	}
+	if found < 10 {
+		t.Errorf("%d calls change something", found)
+	}
+}

@@ -28,7 +28,7 @@ type rpcError struct {
 	} `json:"error"`
 }
 
-// write answers with the error. One that answers a request by its id is an answer like any other, so its status is 200.
+// write answers with the error.
 func (e *rpcError) write(w http.ResponseWriter, status int) {
 	e.JSONRPC = "2.0"
 	text, _ := json.Marshal(e) // Texts and a number that was read as JSON.
@@ -167,7 +167,7 @@ func (w *refusals) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // notHandled is how the library begins its refusal of a method that it does not know.
 const notHandled = "JSON RPC not handled"
 
-// translate answers with what was held back.
+// translate answers with what was held back. That a method is unknown is an answer to its request like any other, so the status is 200.
 func (w *refusals) translate(m message) {
 	switch text := strings.TrimSpace(w.text.String()); {
 	case w.status == 0:
