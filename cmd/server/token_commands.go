@@ -128,8 +128,8 @@ func tokensText(l *loaded) ([]byte, error) {
 	return os.ReadFile(l.cli.TokensFile)
 }
 
-// changeTokens writes a tokens file anew, whole or not at all, and reports whether there was none before: to change, that is an empty one. Comments in it are
-// not kept.
+// changeTokens writes a tokens file anew, whole or not at all, and reports whether there was none before: to change, that is an empty one. Its owner and its mode
+// are kept, comments in it are not.
 func changeTokens(name string, change func([]byte) ([]byte, error)) (made bool, err error) {
 	before, err := os.ReadFile(name)
 	if made = errors.Is(err, fs.ErrNotExist); err != nil && !made {
@@ -144,6 +144,9 @@ func changeTokens(name string, change func([]byte) ([]byte, error)) (made bool, 
 		return false, err
 	}
 	_, err = f.Write(after)
+	if !made {
+		err = cmp.Or(err, keepOwnerOf(f, name))
+	}
 	if err = cmp.Or(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(f.Name(), name)
 	}
@@ -151,4 +154,13 @@ func changeTokens(name string, change func([]byte) ([]byte, error)) (made bool, 
 		_ = os.Remove(f.Name())
 	}
 	return made, err
+}
+
+// keepOwnerOf gives f the owner and the mode of the file with a name.
+func keepOwnerOf(f *os.File, name string) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	return keepOwner(f, info)
 }
