@@ -2,6 +2,7 @@ package api
 
 import (
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/gin-gonic/gin"
 
 	"fleetglass/internal/routes"
 )
@@ -13,6 +14,7 @@ const (
 	keyTaken    keyUse = iota // It may have one; then a repetition is answered with the reply that was kept.
 	keyRequired               // It must have one.
 	keySecret                 // It may have one; the reply shows a secret, and is kept locked.
+	keyReport                 // It may have one, not under the alias: that is also the header by which a task's message names its own key, which agents send along with every report.
 )
 
 // keyUseKey is where an operation carries its use of keys among its metadata.
@@ -24,8 +26,11 @@ func (a *API) keyed(r *routes.Router, op *huma.Operation) *routes.Router {
 	if a.cfg.Keys == nil || !scopeOf(op).Changes() {
 		return r
 	}
-	if use == keySecret {
+	switch use {
+	case keySecret:
 		return r.With(a.cfg.Keys.Sealed())
+	case keyReport:
+		return r.With(func(c *gin.Context) { c.Request.Header.Del("X-Idempotency-Key") }, a.cfg.Keys.Middleware(false))
 	}
 	return r.With(a.cfg.Keys.Middleware(use == keyRequired))
 }

@@ -47,8 +47,9 @@ const maxReports = 1000
 
 // ReportsInput declares the headers of the call. Its body is read in the handler, because it has several forms.
 type ReportsInput struct {
-	KeyInput
-	ContentType string `header:"Content-Type" hidden:"true"`
+	IdempotencyKey  string `header:"Idempotency-Key" doc:"Optional: the events' own ids make the call idempotent. Another report under the same key is refused."`
+	XIdempotencyKey string `header:"X-Idempotency-Key" doc:"Not read here: it is the task's own key, and the same in all its reports."`
+	ContentType     string `header:"Content-Type" hidden:"true"`
 }
 
 type reportsReply struct {
@@ -59,7 +60,7 @@ type reportsReply struct {
 func (a *API) describeReports() {
 	register(a, call{
 		id: "post-reports", does: routes.Deed{Action: "report"}, needs: access.Report, method: http.MethodPost, path: Base + "/reports", tag: "reports", summary: "Report about tasks",
-		status: http.StatusAccepted, detail: reportsDetail, example: exampleAccepted(), body: reportsBody(),
+		status: http.StatusAccepted, keys: keyReport, detail: reportsDetail, example: exampleAccepted(), body: reportsBody(),
 		failures: []httperr.Code{httperr.InvalidBody, httperr.InvalidReport, httperr.Forbidden, httperr.BodyTooLarge, httperr.UnsupportedMediaType},
 	}, a.postReports)
 }
