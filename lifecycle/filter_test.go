@@ -77,7 +77,7 @@ func TestBadFiltersNameTheirParameter(t *testing.T) {
 func TestAnErrorNamesTheChoicesOnce(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{
-		"stat:failed":           `q: has no field "stat"; did you mean state? The fields are agent, anomaly, attempt, category, cost, duration, from, has, id, message, published, publisher, sort, state, stream, to, type.`,
+		"stat:failed":           `q: has no field "stat"; did you mean state? The fields are agent, anomaly, attempt, category, cost, duration, from, has, id, layer, message, published, publisher, sort, state, stream, to, type.`,
 		"flavour:vanilla":       `q: has no field "flavour". The fields are agent,`,
 		"status:429":            `did you mean state?`,
 		"state:complete":        `state: "complete" is not a state; did you mean completed? Choose one of published, delivered,`,

@@ -8,7 +8,7 @@ import (
 
 func TestOnlyStatesAndAgentsAreCountedByCounters(t *testing.T) {
 	t.Parallel()
-	values := map[string]string{"state": "completed", "anomaly": string(AnomalyNotStored), "has": "duplicate", "from": "7d", "to": "1h", "sort": "published"}
+	values := map[string]string{"state": "completed", "anomaly": string(AnomalyNotStored), "has": "duplicate", "layer": "execution", "from": "7d", "to": "1h", "sort": "published"}
 	for _, name := range FilterParameters() {
 		value := values[name]
 		if value == "" {
