@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -84,11 +85,14 @@ func TestThePointsAreAllTheSteps(t *testing.T) {
 	w.runs()
 	w.ended(w.act(retryOf(w.dead("t1"), "k")).ID)
 	w.empty()
-	mu.Lock()
-	defer mu.Unlock()
-	if got, want := slices.Sorted(maps.Keys(seen)), slices.Sorted(slices.Values(points())); !slices.Equal(got, want) {
-		t.Errorf("steps %q, want %q", got, want)
-	}
+	testkit.Eventually(t, patience, func() error { // The last step is told after the answer that empties the stream.
+		mu.Lock()
+		defer mu.Unlock()
+		if got, want := slices.Sorted(maps.Keys(seen)), slices.Sorted(slices.Values(points())); !slices.Equal(got, want) {
+			return fmt.Errorf("steps %q, want %q", got, want)
+		}
+		return nil
+	})
 }
 
 // killed runs the process that dies at a point.
