@@ -53,8 +53,14 @@ func sound(s story) error {
 	if strings.Contains(words, "nothing to do") && slices.ContainsFunc(t.Messages, func(m seenMessage) bool { return !slices.Contains(closed, m.State) }) {
 		return errors.New("a message of it is not over, and the answers say that there is nothing to do")
 	}
-	if l := t.Lease; l != nil && l.StaleKind != nil && *l.StaleKind == "expiring" && (l.DeadlineAt == nil || l.DeadlineAt.Before(time.Now().Add(-time.Second))) {
-		return fmt.Errorf("a lease whose deadline is %v is expiring", l.DeadlineAt)
+	if l := t.Lease; l != nil && l.StaleKind != nil && *l.StaleKind == "expiring" {
+		now, err := s.now()
+		if err != nil {
+			return err
+		}
+		if l.DeadlineAt == nil || l.DeadlineAt.Before(now.Add(-time.Second)) {
+			return fmt.Errorf("a lease whose deadline is %v is expiring at %v", l.DeadlineAt, now)
+		}
 	}
 	if t.Lease != nil && slices.Contains(over, t.State) {
 		return fmt.Errorf("it is %s, and there is a lease", t.State)
