@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"golang.org/x/sync/errgroup"
+
 	"fleetglass/lifecycle"
 )
 
@@ -89,19 +91,26 @@ func (c *Collector) look(ctx context.Context, lines []Line) (streams Streams, er
 		}
 	}
 	streams.denials = new(denials)
+	asking, ctx := errgroup.WithContext(ctx)
 	if c.src.Consumer != nil {
-		if streams.Sights, err = c.cfg.Incarnations.sights(ctx, streams.LastSeq, c.consumers(lines)); err != nil {
-			return streams, err
-		}
+		asking.Go(func() (err error) {
+			streams.Sights, err = c.cfg.Incarnations.sights(ctx, streams.LastSeq, c.consumers(lines))
+			return err
+		})
 	}
 	if c.src.Answers {
-		if streams.Workers, err = c.cfg.Incarnations.workersOf(ctx, streams.LastSeq, c.consumers(lines)); err != nil {
-			return streams, err
-		}
+		asking.Go(func() (err error) {
+			streams.Workers, err = c.cfg.Incarnations.workersOf(ctx, streams.LastSeq, c.consumers(lines))
+			return err
+		})
 	}
 	if c.src.Leaving != nil {
-		streams.There, err = c.cfg.Incarnations.there(ctx, streams.LastSeq, c.leaving(lines))
+		asking.Go(func() (err error) {
+			streams.There, err = c.cfg.Incarnations.there(ctx, streams.LastSeq, c.leaving(lines))
+			return err
+		})
 	}
+	err = asking.Wait()
 	return streams, err
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 
 	"fleetglass/fleet"
 	"fleetglass/internal/leader"
@@ -40,7 +41,9 @@ type IncarnationResolverConfig struct {
 type IncarnationResolver struct {
 	cfg IncarnationResolverConfig
 
-	mu     sync.Mutex // Held while looking, so that several collectors share one look.
+	looks sharedLook
+
+	// What looks saw; only a look touches it.
 	loaded bool
 	home   string
 	copies map[string]bool             // Streams that hold nothing but copies of other streams' messages.
@@ -76,25 +79,32 @@ func NewIncarnationResolver(cfg IncarnationResolverConfig) (*IncarnationResolver
 // Observe asks the broker how the watched streams are and returns what is known now. What is new was stored before it returns. It
 // errors when the broker or the store does not answer.
 func (n *IncarnationResolver) Observe(ctx context.Context) (Streams, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	return n.looks.join(ctx, n.look)
+}
+
+// look is one look for all who wait for it: nobody changes what it returns.
+func (n *IncarnationResolver) look(ctx context.Context) (Streams, error) {
 	if err := n.load(ctx); err != nil {
 		return Streams{}, err
 	}
 	out := Streams{Contract: n.cfg.Contract, Home: n.home, Known: map[string]Incarnations{}, LastSeq: map[string]LastSeq{}}
-	names, err := n.names(ctx)
-	if err != nil {
-		return Streams{}, err
-	}
-	if err := n.findCopies(ctx); err != nil {
+	var names []string
+	var states []streamState
+	asking, asked := errgroup.WithContext(ctx)
+	asking.Go(func() error { return n.findCopies(asked) })
+	asking.Go(func() (err error) {
+		if names, err = n.names(asked); err != nil {
+			return err
+		}
+		states, err = n.states(asked, names)
+		return err
+	})
+	if err := asking.Wait(); err != nil {
 		return Streams{}, err
 	}
 	out.Copies, out.Copied = n.copies, n.copied
-	for _, name := range names {
-		live, last, err := n.state(ctx, name)
-		if err != nil {
-			return Streams{}, err
-		}
+	for i, name := range names {
+		live, last := states[i].created, states[i].last
 		if err := n.notice(ctx, name, live, last.First); err != nil {
 			return Streams{}, err
 		}
@@ -177,21 +187,41 @@ func (n *IncarnationResolver) load(ctx context.Context) error {
 	return nil
 }
 
-// state is the creation time of a stream and how it is, zero when it does not exist.
-func (n *IncarnationResolver) state(ctx context.Context, name string) (lifecycle.Micros, LastSeq, error) {
+// streamState is when a stream was created and how it is; zero when it does not exist.
+type streamState struct {
+	created lifecycle.Micros
+	last    LastSeq
+}
+
+// states are those of the named streams, in their order. The broker is asked about several at once.
+func (n *IncarnationResolver) states(ctx context.Context, names []string) ([]streamState, error) {
+	out := make([]streamState, len(names))
+	asking, ctx := errgroup.WithContext(ctx)
+	asking.SetLimit(askedAtOnce)
+	for i, name := range names {
+		asking.Go(func() (err error) {
+			out[i], err = n.state(ctx, name)
+			return err
+		})
+	}
+	err := asking.Wait()
+	return out, err
+}
+
+func (n *IncarnationResolver) state(ctx context.Context, name string) (streamState, error) {
 	stream, err := n.cfg.JetStream.Stream(ctx, name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return 0, LastSeq{}, nil
+		return streamState{}, nil
 	}
 	if err != nil {
-		return 0, LastSeq{}, fmt.Errorf("read stream %s: %w", name, err)
+		return streamState{}, fmt.Errorf("read stream %s: %w", name, err)
 	}
 	info := stream.CachedInfo()
 	cfg := info.Config
-	return lifecycle.MicrosOf(info.Created), LastSeq{
+	return streamState{created: lifecycle.MicrosOf(info.Created), last: LastSeq{
 		Seq: info.State.LastSeq, Window: cfg.Duplicates, Copies: len(cfg.Sources) > 0 || cfg.Mirror != nil, Kept: cfg.Retention != jetstream.WorkQueuePolicy,
 		Consumers: info.State.Consumers, First: firstOf(info.State),
-	}, nil
+	}}, nil
 }
 
 // firstOf is when the first message that a stream holds was stored; zero for none.
