@@ -14,14 +14,14 @@ func (s State) freshNow(o Observation) map[string]lifecycle.Micros {
 		switch {
 		case known && old.CreatedAt == c.CreatedAt && waits:
 			fresh[c.Name] = since
-		case (!known || old.CreatedAt != c.CreatedAt) && c.DeliveredCSeq > 0:
+		case (!known || old.CreatedAt != c.CreatedAt || old.DeliveredCSeq == 0) && c.DeliveredCSeq > 0:
 			fresh[c.Name] = o.ConsumersAt
 		}
 	}
 	return fresh
 }
 
-// sayAnew says of the messages that consumers which were not seen before ended that those were created anew after others of their names had the messages.
+// sayAnew says of the messages that consumers which were not seen to deliver before ended that those were created anew after others of their names had the messages.
 // It looks once, at the last messages that they delivered, when all lines up to the observation that saw them first are stored.
 func (st *step) sayAnew() {
 	var ready []Consumer

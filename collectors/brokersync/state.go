@@ -27,7 +27,7 @@ type State struct {
 	Single     map[string]bool             // By consumer that may hold one message: observations show that it holds no other than the one that it delivered last.
 	Several    map[string]bool             // Likewise: observations show that it held several before, and may hold them still.
 	Unbroken   map[string]uint64           // By consumer: beyond that sequence it delivered everything that its filters take, as every observation shows.
-	Fresh      map[string]lifecycle.Micros // By consumer that was not seen before: the observation that saw it, until what it ended before then was looked at.
+	Fresh      map[string]lifecycle.Micros // By consumer that was not seen to deliver before: the observation that saw it do so, until what it ended before then was looked at.
 	Missing    map[uint64]Missed           // Open messages that are not in the stream.
 	Dropped    map[uint64]lifecycle.Micros // Open messages in the stream that their consumer is past and awaits no answer to, and since when.
 	Rechecks   map[uint64]lifecycle.Micros // Settled messages that are in the stream, and until when they are not read again.
