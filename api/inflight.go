@@ -22,7 +22,8 @@ type Lease struct {
 	Title           Text                  `json:"title" doc:"Untrusted."`
 	Consumer        Text                  `json:"consumer" example:"marketing-task-worker"`
 	State           string                `json:"state" example:"redelivered"`
-	Attempt         Count                 `json:"attempt" doc:"Null when no delivery is proved." example:"2"`
+	Attempt         Count                 `json:"attempt" doc:"Null when no delivery is proved and no report names one." example:"2"`
+	AttemptFrom     Text                  `json:"attempt_from" doc:"reported where only a report of the agent names the attempt; null where an answer or the broker's state shows it." example:"reported"`
 	MaxDeliver      Count                 `json:"max_deliver" doc:"Null when not known or without limit." example:"3"`
 	BeganAt         Instant               `json:"began_at"`
 	BeganExact      bool                  `json:"began_exact" doc:"The broker's own time; otherwise a bound."`
@@ -110,7 +111,7 @@ func recommendationOf(r *dlqtriage.Recovery, task string) Maybe[Recommendation] 
 func leaseOf(l lifecycle.Lease, typical map[string]lifecycle.Typical, now lifecycle.Micros) Lease {
 	out := Lease{
 		TaskID: l.TaskID, Stream: l.Message.Stream.String(), Seq: Sequence(l.Message.Seq), Agent: Text(l.Agent), Type: Text(l.Type),
-		Title: Text(l.Title), Consumer: Text(l.Consumer), State: string(l.State), Attempt: Count(l.Attempt), MaxDeliver: Count(l.MaxDeliver),
+		Title: Text(l.Title), Consumer: Text(l.Consumer), State: string(l.State), Attempt: leaseAttempt(l), AttemptFrom: leaseAttemptFrom(l), MaxDeliver: Count(l.MaxDeliver),
 		BeganAt: Instant(l.BeganAt), BeganExact: l.BeganExact, HeldMS: knownMilliseconds(l.Held(now), l.BeganAt.Known()),
 		LastHeartbeatAt: Instant(l.LastBeat), LastHeartbeatOf: Count(l.Sender), WaitMS: knownMilliseconds(l.Wait, l.Wait > 0), DeadlineAt: Instant(l.Deadline), DeadlineLatest: l.AtLatest,
 		Due: l.Due, StaleKind: Text(l.Stale), StaleMeaning: Text(l.Stale.Meaning()), Unread: l.Unread, Owner: Text(l.Owner), LeaseVersion: Sequence(l.LeaseVersion),
@@ -240,4 +241,19 @@ func (q *InFlightQuery) selects(l lifecycle.Lease) bool {
 // leasePlace orders leases by the time to their deadline, those without one last.
 func leasePlace(l lifecycle.Lease) query.Cursor {
 	return query.Cursor{At: l.Deadline, Key: l.Message.String() + " " + l.Consumer}
+}
+
+// leaseAttempt is the number of a lease's attempt, none where no report names it and nothing else shows it.
+func leaseAttempt(l lifecycle.Lease) Count {
+	if l.AttemptFrom == lifecycle.Inferred {
+		return 0
+	}
+	return Count(l.Attempt)
+}
+
+func leaseAttemptFrom(l lifecycle.Lease) Text {
+	if l.AttemptFrom == lifecycle.Inferred {
+		return ""
+	}
+	return Text(l.AttemptFrom)
 }

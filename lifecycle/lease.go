@@ -60,7 +60,8 @@ type Lease struct {
 	Consumer     string
 	State        State
 	Attempt      int
-	MaxDeliver   int // Zero: not known or unlimited.
+	AttemptFrom  Provenance // How the number is known where neither an answer nor the broker's state shows it: [Reported], or [Inferred] where no report names one. Empty where one of them does.
+	MaxDeliver   int        // Zero: not known or unlimited.
 	BeganAt      Micros
 	BeganExact   bool
 	LastBeat     Micros        // The latest heartbeat that counts, of whichever attempt. Zero: none seen.
@@ -206,6 +207,7 @@ func (o OpenMessage) hold(ev evidence, c *ConsumerState, at Moment) Lease {
 	if m.Stored != nil {
 		l.Type, l.Title = m.Stored.Type, m.Stored.Title
 	}
+	l.AttemptFrom = ev.attemptFrom()
 	l.BeganExact = ev.deliveredAt.Known()
 	l.setOwner(ev.reports)
 	if c != nil && !c.Gone { // Nobody keeps the lease of a consumer that is gone.
@@ -223,6 +225,19 @@ func (o OpenMessage) hold(ev evidence, c *ConsumerState, at Moment) Lease {
 	}
 	l.Resolved = m.resolvedIn(ev.n)
 	return l
+}
+
+// attemptFrom is how the number of the current attempt is known where nothing but reports shows that it began.
+func (e evidence) attemptFrom() Provenance {
+	if e.n == 0 || e.life.currentAttempt(e.deliveries) >= e.n {
+		return ""
+	}
+	for _, r := range e.reports {
+		if r.Attempt == e.n && r.beganAt().Known() {
+			return Reported
+		}
+	}
+	return Inferred
 }
 
 // dueAgain notes that a message that was handed back waits no more. The deadline of the attempt that handed it back means nothing then.

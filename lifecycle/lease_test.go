@@ -243,3 +243,21 @@ func TestADeadlineIsTheLatestWhereTheDeliveryIsNotKnown(t *testing.T) {
 		}
 	}
 }
+
+// An agent's own report shows that it works on a message. Which attempt that is nobody has seen where the report does not say, and no more than said where it does.
+func TestALeaseSaysHowItsAttemptIsKnown(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]Provenance{
+		"published 0s seq=1 task=T msgid=T\naccepted 1s task=T msgid=T owner=w lease=1":                                      Inferred,
+		"published 0s seq=1 task=T msgid=T\naccepted 1s task=T msgid=T n=1 owner=w lease=1":                                  Reported,
+		"published 0s seq=1 task=T msgid=T\nheartbeat 1s seq=1 n=1 cseq=1\naccepted 1s task=T msgid=T owner=w lease=1":       "",
+		"published 0s seq=1 task=T msgid=T\nheartbeat 1s seq=1 n=1 cseq=1\naccepted 12s task=T msgid=T n=2 owner=w lease=1":  Reported,
+		"published 0s seq=1 task=T msgid=T\ndelivered 1s seq=1 cseq=1 exact\naccepted 2s task=T msgid=T n=1 owner=w lease=1": "",
+	} {
+		r := foldAll([][]Event{parseScenario(t, given)}).record("T")
+		l, held := LeaseOf(OpenMessage{Message: r.Messages[0], Task: r.Facts}, nil, Typical{}, At(base.Add(13*time.Second)))
+		if !held || l.AttemptFrom != want {
+			t.Errorf("%s:\nheld %v, attempt %d known from %q, want %q", given, held, l.Attempt, l.AttemptFrom, want)
+		}
+	}
+}

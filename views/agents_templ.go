@@ -730,7 +730,7 @@ func Agent(p AgentPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			for _, l := range p.Lease {
-				templ_7745c5c3_Err = agentCard(AgentCard{Name: "Attempt " + leaseAttempt(l.Lease), Href: l.Href, Lease: &l.Lease, TaskHref: l.Href, Foot: "held " + lifecycle.Lasting(l.Held(env(ctx).Now))}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = agentCard(AgentCard{Name: title(heldAttempt(l.Lease)), Href: l.Href, Lease: &l.Lease, TaskHref: l.Href, Foot: "held " + lifecycle.Lasting(l.Held(env(ctx).Now))}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -56,19 +56,49 @@ func TestALineEndsBeforeTheStepThatIsNotOver(t *testing.T) {
 	t.Parallel()
 	step := func(y float64) PlotStep { return PlotStep{Values: []PlotValue{{Y: y, Known: true}}} }
 	p := Plot{Top: 10, Series: []PlotSeries{{Line: true, Tone: "run"}}, Steps: []PlotStep{step(8), step(8), step(1)}}
-	if got := len(p.strokes()); got != 2 {
-		t.Errorf("three whole steps are joined by %d pieces", got)
+	whole := func() (n int) {
+		for _, s := range p.strokes() {
+			if !strings.HasSuffix(s.Class, "so-far") {
+				n++
+			}
+		}
+		return n
+	}
+	if whole() != 2 {
+		t.Errorf("three whole steps are joined by %d pieces", whole())
 	}
 	p.Steps[2].Open = true
-	if got := len(p.strokes()); got != 1 {
-		t.Errorf("two whole steps are joined by %d pieces", got)
+	if whole() != 1 {
+		t.Errorf("two whole steps are joined by %d pieces", whole())
 	}
 	p.Steps[2].Open, p.Steps[2].Partial = false, true
-	if got := len(p.strokes()); got != 1 {
-		t.Errorf("a step of which only a part was observed is joined to those before: %d pieces", got)
+	if whole() != 1 {
+		t.Errorf("a step of which only a part was observed is joined to those before: %d pieces", whole())
 	}
 	p.Steps = append(p.Steps, step(8))
-	if got := len(p.strokes()); got != 3 {
+	if got := whole(); got != 3 {
 		t.Errorf("a step of which a part was lost breaks the line in its middle: %d pieces", got)
+	}
+}
+
+func TestAStepThatIsNotOverIsDrawnPaleAndReadOut(t *testing.T) {
+	t.Parallel()
+	value := func(y float64) []PlotValue { return []PlotValue{{Y: y, Text: "≈ 3.0 s", Known: true}} }
+	p := Plot{Small: true, Top: 10, Series: []PlotSeries{{Name: "median", Line: true, Tone: "run"}}, Steps: []PlotStep{
+		{Label: "13:40", Blind: "not observed", Values: make([]PlotValue, 1)}, {Label: "13:45, so far", Open: true, Values: value(3)},
+	}}
+	if got := p.strokes(); len(got) != 1 || got[0].Class != "line l-run so-far" {
+		t.Errorf("the only value that there is, of a step that is not over, is drawn as %+v", got)
+	}
+	if got := p.newest(); got != "13:45, so far: median ≈ 3.0 s" {
+		t.Errorf("the chart reads out %q", got)
+	}
+	p.Series[0].Line = false
+	if got := p.bars(); len(got) != 1 || got[0].Class != "f-run so-far" {
+		t.Errorf("its bar is drawn as %+v", got)
+	}
+	var page strings.Builder
+	if err := PlotFigure(p).Render(t.Context(), &page); err != nil || !strings.Contains(page.String(), "not a whole step") {
+		t.Errorf("the legend does not say what is pale (%v)", err)
 	}
 }

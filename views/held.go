@@ -101,3 +101,22 @@ func heldName(h dlqtriage.Held) string {
 func resolvedWords(t lifecycle.TriageFacts) string {
 	return "Marked as resolved by " + Cut(t.Actor, 60) + ": " + Cut(t.Reason, 300)
 }
+
+// heldAttempt is which attempt a lease is, as far as it is known.
+func heldAttempt(l lifecycle.Lease) string {
+	switch l.AttemptFrom {
+	case lifecycle.Inferred:
+		return "attempt not known"
+	case lifecycle.Reported:
+		return "attempt " + leaseAttempt(l) + ", reported"
+	}
+	return "attempt " + leaseAttempt(l)
+}
+
+// heldBy is which attempt a lease is, and of which consumer.
+func heldBy(l lifecycle.Lease) string {
+	if l.Consumer == "" {
+		return heldAttempt(l) + "; its consumer is not known"
+	}
+	return heldAttempt(l) + " by " + Cut(l.Consumer, 60)
+}

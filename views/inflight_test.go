@@ -1,6 +1,7 @@
 package views
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -62,6 +63,29 @@ func TestHealthyIsAsMuchAsWasSeen(t *testing.T) {
 		}
 		if got := g.meaning(); got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// An agent says that it works on a message of which nothing else shows a delivery: the number of the attempt is its word, or nobody's.
+func TestTheBoardClaimsNoAttemptThatNothingShows(t *testing.T) {
+	t.Parallel()
+	for from, want := range map[lifecycle.Provenance][2]string{
+		"":                 {">2/3 </td>", "attempt 2/3; its consumer is not known"},
+		lifecycle.Reported: {">2/3 <small><span class=\"dim tipped\" tabindex=\"0\" data-tip=\"The number is the agent", "attempt 2/3, reported; its consumer is not known"},
+		lifecycle.Inferred: {"Its agent reports work on it without the number", "attempt not known; its consumer is not known"},
+	} {
+		l := lifecycle.Lease{State: lifecycle.StateProcessing, Attempt: 2, MaxDeliver: 3, AttemptFrom: from}
+		var row strings.Builder
+		if err := leaseRow(LeaseRow{Lease: l}).Render(t.Context(), &row); err != nil {
+			t.Fatal(err)
+		}
+		cells := strings.Join(strings.Fields(row.String()), " ")
+		if !strings.Contains(cells, want[0]) {
+			t.Errorf("known from %q: the row has no %s:\n%s", from, want[0], cells)
+		}
+		if got := heldBy(l); got != want[1] {
+			t.Errorf("known from %q: the page of the message says %q", from, got)
 		}
 	}
 }

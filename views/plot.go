@@ -112,14 +112,19 @@ func (p Plot) spoken(s PlotStep) string {
 	return s.Label + ": " + strings.Join(parts, ", ")
 }
 
-// newest is the newest step that is over and was observed, in words.
+// newest is the newest step that was observed and has a value, in words: one that is over, where there is one.
 func (p Plot) newest() string {
+	open := ""
 	for _, s := range slices.Backward(p.Steps) {
-		if !s.Open && s.Blind == "" {
+		switch known := slices.ContainsFunc(s.Values, func(v PlotValue) bool { return v.Known }); {
+		case s.Blind != "" || !known:
+		case !s.Open:
 			return p.spoken(s)
+		default:
+			open = p.spoken(s)
 		}
 	}
-	return ""
+	return open
 }
 
 // CountMarks are round counts up to at least most, with the value of the highest.

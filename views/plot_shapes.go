@@ -1,5 +1,10 @@
 package views
 
+import (
+	"slices"
+	"strings"
+)
+
 // plotBar is a bar, or a cell of a heat map. X and W are 0 to 1, Y and H pixels.
 type plotBar struct {
 	X, W, Y, H float64
@@ -26,7 +31,11 @@ func (p Plot) bars() []plotBar {
 				continue
 			}
 			top := p.y(sum + v.Y)
-			out = append(out, plotBar{X: p.x(float64(i) + (1-barShare)/2), W: barShare / float64(len(p.Steps)), Y: top, H: p.y(sum) - top, Class: "f-" + p.Series[n].Tone})
+			class := "f-" + p.Series[n].Tone
+			if s.Open {
+				class += " so-far"
+			}
+			out = append(out, plotBar{X: p.x(float64(i) + (1-barShare)/2), W: barShare / float64(len(p.Steps)), Y: top, H: p.y(sum) - top, Class: class})
 			sum += v.Y
 		}
 	}
@@ -63,7 +72,7 @@ func heat(share float64) string {
 }
 
 // strokes are the lines, from the middle of a step to the middle of the next. A line breaks where a value is not known, and ends before a step that is
-// not over or was observed in part only: that would read as a drop. A value alone is a short one.
+// not over or was observed in part only: that would read as a drop. The value of such a step is a short pale one, and a value alone a short one.
 func (p Plot) strokes() []plotStroke {
 	var out []plotStroke
 	for n, series := range p.Series {
@@ -78,6 +87,9 @@ func (p Plot) strokes() []plotStroke {
 			here, next := p.value(i, n), p.value(i+1, n)
 			x := p.x(float64(i) + 0.5)
 			switch {
+			case here == nil && p.inPart(i, n):
+				y := p.y(p.Steps[i].Values[n].Y)
+				out = append(out, plotStroke{p.x(float64(i) + 0.3), p.x(float64(i) + 0.7), y, y, class + " so-far"})
 			case here != nil && next != nil:
 				out = append(out, plotStroke{x, p.x(float64(i) + 1.5), p.y(here.Y), p.y(next.Y), class})
 			case here != nil && p.value(i-1, n) == nil:
@@ -97,6 +109,18 @@ func (p Plot) value(step, series int) *PlotValue {
 		return nil
 	}
 	return &p.Steps[step].Values[series]
+}
+
+// inPart reports whether a value is that of a step that is not over, or of which only a part was observed.
+func (p Plot) inPart(step, series int) bool {
+	s := p.Steps[step]
+	return s.Blind == "" && (s.Open || s.Partial) && s.Values[series].Known
+}
+
+// unfinished reports whether something is drawn pale.
+func (p Plot) unfinished() bool {
+	pale := func(class string) bool { return strings.HasSuffix(class, " so-far") }
+	return slices.ContainsFunc(p.bars(), func(b plotBar) bool { return pale(b.Class) }) || slices.ContainsFunc(p.strokes(), func(s plotStroke) bool { return pale(s.Class) })
 }
 
 // seen reports whether there is such a step, it is over, and something of it was observed.

@@ -90,10 +90,13 @@ func mapAgents(m query.FleetMap) []views.MapAgent {
 // flow is a count of 24 hours with its rate in the last hour.
 func flow(day, hour int64) views.MapFlow { return views.MapFlow{Day: day, Rate: rateWord(hour)} }
 
-// rateWord is how much there was in the last hour.
+// rateWord is how much there was in the last hour. All rates of the map have one unit, so that they compare; large ones are rounded down to fit a line.
 func rateWord(n int64) string {
-	if n >= 6000 {
-		return views.Count(n/60) + "/min"
+	switch {
+	case n >= 1_000_000:
+		return fmt.Sprintf("%d.%dM/h", n/1_000_000, n/100_000%10)
+	case n >= 10_000:
+		return fmt.Sprintf("%dk/h", n/1000)
 	}
 	return views.Count(n) + "/h"
 }

@@ -35,3 +35,12 @@ func TestTheAxisOfThroughputHasRoundTimes(t *testing.T) {
 		}
 	}
 }
+
+func TestRatesOfTheMapHaveOneUnit(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{0: "0/h", 9999: "9,999/h", 12_345: "12k/h", 1_260_000: "1.2M/h"} {
+		if got := rateWord(n); got != want {
+			t.Errorf("%d in an hour reads %q, want %q", n, got, want)
+		}
+	}
+}
