@@ -17,6 +17,9 @@ type Trap struct {
 // toldOtherwise are traps of which other rules tell by what happens, which says more.
 var toldOtherwise = []string{"nobody_takes", "consumer_paused"}
 
+// blinding are traps through which nobody watches: what happens there is not seen at all.
+var blinding = []string{"capture_missing", "capture_uncovered"}
+
 // trapsThat finds the doctor's traps of a severity.
 func trapsThat(severity Severity) func(*Facts, Rule) []Finding {
 	return func(f *Facts, _ Rule) []Finding {
@@ -25,9 +28,13 @@ func trapsThat(severity Severity) func(*Facts, Rule) []Finding {
 			if t.Severity != severity || slices.Contains(toldOtherwise, t.Code) {
 				continue
 			}
-			out = append(out, Finding{
+			found := Finding{
 				Key: t.Code, Count: int64(len(t.On)), What: t.Title + ": " + cut(strings.Join(t.On, ", "), 120), Why: t.Why, Next: t.Fix, Page: "/doctor#" + t.Code,
-			})
+			}
+			if slices.Contains(blinding, t.Code) {
+				found.Harm = HarmBlind
+			}
+			out = append(out, found)
 		}
 		return out
 	}

@@ -94,6 +94,20 @@ func TestWhatHarmsMostIsFirst(t *testing.T) {
 				"risk | Dead letters expire: stream DLQ | See the fix -> /doctor#dlq_expires",
 			},
 		},
+		"where nobody watches is first": {
+			func(f *alerts.Facts) {
+				f.Untaken = []alerts.Untaken{legal}
+				f.Traps = []alerts.Trap{
+					{Code: "dlq_expires", Severity: alerts.Critical, Title: "Dead letters expire", On: []string{"stream DLQ"}},
+					{Code: "capture_missing", Severity: alerts.Critical, Title: "A capture stream is missing", On: []string{"stream OBS_ACK"}},
+				}
+			},
+			[]string{
+				"blind | A capture stream is missing: stream OBS_ACK | See the fix -> /doctor#capture_missing",
+				"untaken | 2 messages for legal: no consumer | List the tasks -> /tasks?agent=legal&anomaly=orphaned&sort=published&state=published",
+				"risk | Dead letters expire: stream DLQ | See the fix -> /doctor#dlq_expires",
+			},
+		},
 		"within one harm messages times time decide": {
 			func(f *alerts.Facts) {
 				f.Untaken = []alerts.Untaken{{Agent: "few", Count: 3, Since: ago(time.Hour)}, {Agent: "many", Count: 10, Since: ago(10 * time.Minute)}}

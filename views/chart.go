@@ -3,6 +3,9 @@ package views
 import (
 	"fmt"
 	"slices"
+	"strings"
+
+	"github.com/a-h/templ"
 )
 
 // Chart is a stack of bars over time, with the numbers as a table behind it.
@@ -13,7 +16,8 @@ type Chart struct {
 	Unit    string // Of the buckets, such as "Hour".
 	Series  []Series
 	Buckets []Bucket
-	Below   string // Name of a percentage drawn below; empty for none.
+	Below   string      // Name of a percentage drawn below; empty for none.
+	Listing PlotListing // Where a part that was marked leads; without it steps are no links.
 }
 
 // Series is one kind of bar.
@@ -26,12 +30,14 @@ type Series struct {
 
 // Bucket is one step of time.
 type Bucket struct {
-	Label  string
-	Axis   string // The label on the axis; empty where there is none.
-	Values []int64
-	Share  float64 // For the lower chart, 0 to 1.
-	Blind  string  // Why nothing is shown, such as "not observed"; empty where something is.
-	SoFar  bool    // The step is not over. Its bars are pale: they are low because of the time, not because of the fleet.
+	Label    string
+	Axis     string // The label on the axis; empty where there is none.
+	Values   []int64
+	Share    float64 // For the lower chart, 0 to 1.
+	Blind    string  // Why nothing is shown, such as "not observed"; empty where something is.
+	SoFar    bool    // The step is not over. Its bars are pale: they are low because of the time, not because of the fleet.
+	Href     string  // Its tasks.
+	From, To string  // In RFC 3339.
 }
 
 // label names the step, and says when it is not over.
@@ -47,25 +53,32 @@ func (c Chart) unfinished() bool {
 	return slices.ContainsFunc(c.Buckets, func(b Bucket) bool { return b.SoFar && c.sum(b) > 0 })
 }
 
-// Sizes of a chart in pixels at its natural height. Where there is more room all of them grow ([Chart.y]).
+// Sizes of a chart. Places and heights in it are shares of its height, from the top: where there is more room it grows, and its words and the lower chart keep
+// their distance from it.
 const (
-	chartTop    = 12.0
-	chartBase   = 162.0
-	shareTop    = 208.0
-	shareBase   = 242.0
 	barShare    = 0.64 // Of a bucket's width.
 	chartGuides = 4
+	leastShare  = 0.03 // Of the lower chart's height: what there is can be seen.
 )
 
-func (c Chart) height() float64 {
-	if c.Below != "" {
-		return 252
-	}
-	return 186
-}
+// steps reports whether the steps of the chart are links.
+func (c Chart) steps() bool { return c.Listing.Tasks != "" }
 
-// y writes a height in the chart, or a distance, as percent: the box may be higher than its content needs.
-func (c Chart) y(v float64) string { return pct(v / c.height()) }
+// spoken is a step in words.
+func (c Chart) spoken(b Bucket) string {
+	if b.Blind != "" {
+		return b.label() + ": " + b.Blind
+	}
+	var parts []string
+	for i, v := range b.Values {
+		name, _, _ := strings.Cut(c.Series[i].Name, " per ") // A step that is not over has no rate yet.
+		parts = append(parts, Count(v)+" "+name)
+	}
+	if c.Below != "" {
+		parts = append(parts, c.shareWords(b)+" of all")
+	}
+	return b.label() + ": " + strings.Join(parts, ", ")
+}
 
 // sum is how high the stack of a bucket is.
 func (c Chart) sum(b Bucket) (n int64) {
@@ -98,21 +111,13 @@ func (c Chart) guides() []guide {
 	var out []guide
 	for i := range n + 1 {
 		v := int64(step) * int64(i)
-		out = append(out, guide{chartBase - (chartBase-chartTop)*float64(v)/float64(top), Count(v)})
+		out = append(out, guide{1 - float64(v)/float64(top), Count(v)})
 	}
 	return out
 }
 
-// blinds are the runs of buckets of which nothing is known, each by its first reason: in the chart, and in the lower one where there is one.
+// blinds are the runs of buckets of which nothing is known, each by its first reason.
 func (c Chart) blinds() []column {
-	out := c.blindsBetween(chartTop, chartBase)
-	if c.Below != "" {
-		out = append(out, c.blindsBetween(shareTop, shareBase)...)
-	}
-	return out
-}
-
-func (c Chart) blindsBetween(top, base float64) []column {
 	n := float64(len(c.Buckets))
 	var out []column
 	for i, b := range c.Buckets {
@@ -121,7 +126,7 @@ func (c Chart) blindsBetween(top, base float64) []column {
 		case i > 0 && c.Buckets[i-1].Blind == b.Blind:
 			out[len(out)-1].W += 1 / n
 		default:
-			out = append(out, column{X: float64(i) / n, W: 1 / n, Y: top, H: base - top, Title: b.Label + " and on: " + b.Blind})
+			out = append(out, column{X: float64(i) / n, W: 1 / n, H: 1})
 		}
 	}
 	return out
@@ -138,12 +143,12 @@ func (c Chart) columns() []column {
 	n, top := float64(len(c.Buckets)), float64(c.top())
 	var out []column
 	for i, b := range c.Buckets {
-		y := chartBase
+		y := 1.0
 		for s, v := range b.Values {
 			if v <= 0 || c.Series[s].Bare {
 				continue
 			}
-			h := (chartBase - chartTop) * float64(v) / top
+			h := float64(v) / top
 			y -= h
 			out = append(out, column{X: (float64(i) + (1-barShare)/2) / n, W: barShare / n, Y: y, H: h, Tone: c.Series[s].Tone, Pale: b.SoFar,
 				Title: fmt.Sprintf("%s: %s %s", b.label(), Count(v), c.Series[s].Name)})
@@ -164,7 +169,7 @@ func (c Chart) totals() []column {
 	for i, b := range c.Buckets {
 		if sum := c.sum(b); sum > 0 {
 			x := (float64(i) + 0.5) / float64(len(c.Buckets))
-			out = append(out, column{X: x, Y: chartBase - (chartBase-chartTop)*float64(sum)/float64(c.top()), Title: Count(sum)})
+			out = append(out, column{X: x, Y: 1 - float64(sum)/float64(c.top()), Title: Count(sum)})
 		}
 	}
 	return out
@@ -176,12 +181,20 @@ func (c Chart) warnings() []column {
 	for i, b := range c.Buckets {
 		for s, v := range b.Values {
 			if c.Series[s].Warn && v > 0 {
-				y := chartBase - (chartBase-chartTop)*float64(c.sum(b))/float64(c.top())
+				y := 1 - float64(c.sum(b))/float64(c.top())
 				out = append(out, column{X: (float64(i) + 0.5) / float64(len(c.Buckets)), Y: y, Title: fmt.Sprintf("%s: %s %s", b.Label, Count(v), c.Series[s].Name)})
 			}
 		}
 	}
 	return out
+}
+
+// listing is where marked steps lead, for the script that marks them.
+func (c Chart) listing() templ.Attributes {
+	if !c.steps() {
+		return nil
+	}
+	return templ.Attributes{"data-tasks": c.Listing.Tasks, "data-page": c.Listing.Page, "data-by": c.Listing.By}
 }
 
 func (c Chart) shares() []column {
@@ -191,8 +204,8 @@ func (c Chart) shares() []column {
 		if b.Share <= 0 {
 			continue
 		}
-		h := max(1, (shareBase-shareTop)*min(1, b.Share))
-		out = append(out, column{X: (float64(i) + (1-barShare)/2) / n, W: barShare / n, Y: shareBase - h, H: h, Title: fmt.Sprintf("%s: %.0f %%", b.Label, b.Share*100)})
+		h := max(leastShare, min(1, b.Share))
+		out = append(out, column{X: (float64(i) + (1-barShare)/2) / n, W: barShare / n, Y: 1 - h, H: h, Tone: "bad", Pale: b.SoFar, Title: fmt.Sprintf("%s: %.0f %%", b.label(), b.Share*100)})
 	}
 	return out
 }
@@ -206,3 +219,8 @@ func (c Chart) shareWords(b Bucket) string {
 }
 
 func (c Chart) middle(i int) string { return pct((float64(i) + 0.5) / float64(max(1, len(c.Buckets)))) }
+
+// from is where a bucket begins, as a share of the width, and step is how wide it is.
+func (c Chart) from(i int) string { return pct(float64(i) / float64(max(1, len(c.Buckets)))) }
+
+func (c Chart) step() string { return pct(1 / float64(max(1, len(c.Buckets)))) }

@@ -1,6 +1,7 @@
 package views
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -35,8 +36,8 @@ func TestChartsHatchWhatWasNotObserved(t *testing.T) {
 		{Label: "01", Values: []int64{0}, Blind: "not observed"}, {Label: "02", Values: []int64{0}, Blind: "not observed"}, {Label: "03", Values: []int64{0}},
 	}}
 	got := c.blinds()
-	if len(got) != 2 || got[0].Y != chartTop || got[1].Y != shareTop || got[1].H != shareBase-shareTop {
-		t.Errorf("hatched %+v, want a span of the chart and one of the lower chart", got)
+	if len(got) != 1 || got[0].H != 1 {
+		t.Errorf("hatched %+v, want one span, of the whole height", got)
 	}
 	for _, b := range got {
 		if b.X != 0 || b.W < 0.66 || b.W > 0.67 {
@@ -46,6 +47,9 @@ func TestChartsHatchWhatWasNotObserved(t *testing.T) {
 	var page strings.Builder
 	if err := ChartFigure(c).Render(t.Context(), &page); err != nil {
 		t.Fatal(err)
+	}
+	if n := strings.Count(page.String(), `class="unseen"`); n != 2 {
+		t.Errorf("%d hatched spans, want one in the chart and one in the lower chart", n)
 	}
 	if n := strings.Count(page.String(), `class="dim">not observed</td>`); n != 2 {
 		t.Errorf("the table says %d times that nothing was observed, want 2", n)
@@ -100,5 +104,34 @@ func TestAStepThatIsNotOverIsDrawnPaleAndReadOut(t *testing.T) {
 	var page strings.Builder
 	if err := PlotFigure(p).Render(t.Context(), &page); err != nil || !strings.Contains(page.String(), "not a whole step") {
 		t.Errorf("the legend does not say what is pale (%v)", err)
+	}
+}
+
+// A bar of a minute is four pixels wide: its values show wherever the pointer is above or below it, in both charts at once.
+func TestAStepOfAChartSaysAllItsValues(t *testing.T) {
+	t.Parallel()
+	c := Chart{ID: "c", Series: []Series{{Name: "completed per minute", Tone: "ok"}, {Name: "failed attempts", Tone: "bad", Bare: true}}, Below: "failed", Buckets: []Bucket{
+		{Label: "14:05", Values: []int64{12, 3}, Share: 0.2, Href: "/tasks?from=1"}, {Label: "14:06", Values: []int64{0, 0}, Blind: "not observed"},
+	}}
+	for links, want := range map[bool]string{false: `svg.over rect.hit[data-tip="%s"]`, true: `svg.over.pts a.pt[aria-label="%s"]`} {
+		if c.Listing = (PlotListing{}); links {
+			c.Listing = PlotListing{Tasks: "/tasks", Page: "/statistics"}
+		}
+		var page strings.Builder
+		if err := ChartFigure(c).Render(t.Context(), &page); err != nil {
+			t.Fatal(err)
+		}
+		doc, err := goquery.NewDocumentFromReader(strings.NewReader(page.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, words := range []string{"14:05: 12 completed, 3 failed attempts, 20 % of all", "14:06: not observed"} {
+			if doc.Find(fmt.Sprintf(want, words)).Length() != 1 {
+				t.Errorf("links %v: no step says %q:\n%s", links, words, page.String())
+			}
+		}
+		if marks := doc.Find("figure.plotted .readout, figure.plotted .marked-span").Length(); (marks == 2) != links {
+			t.Errorf("links %v: %d places for what is pointed at and marked", links, marks)
+		}
 	}
 }

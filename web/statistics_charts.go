@@ -35,6 +35,7 @@ func (q statisticsQuery) queuePlot(h query.History) views.Plot {
 	var most int64
 	for i, s := range h.Flow {
 		p.Steps[i].Values = []views.PlotValue{{Y: float64(s.Depth), Text: views.Count(s.Depth), Known: s.DepthKnown}}
+		p.Steps[i].Open = false // How deep it is now is no part of anything.
 		if !s.DepthKnown {
 			p.Steps[i].Blind = notObserved
 		}

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"time"
 
 	"fleetglass/query"
@@ -51,9 +52,14 @@ func (w *Web) throughput(ctx context.Context, wd window, r preferences, agent st
 	}
 	chart := views.Chart{ID: "throughput", Title: fmt.Sprintf("Completed tasks per %s and share of failed attempts, %s", wd.per, wd.name), Unit: wd.unit,
 		Series: []views.Series{{Name: "completed tasks per " + wd.per, Tone: "ok"}, {Name: "failed attempts", Tone: "bad", Bare: true}}, Below: "failed attempts, % of all"}
+	of := url.Values{"agent": {agent}}
+	chart.Listing = views.PlotListing{Tasks: address("/tasks", of), Word: "Tasks", Page: address(statisticsPath, of)}
 	var total, failures int64
 	for i, s := range steps {
-		chart.Buckets = append(chart.Buckets, wd.bucket(i, s, r, s.End > w.now()))
+		b := wd.bucket(i, s, r, s.End > w.now())
+		b.From, b.To = instant(s.At), instant(s.End)
+		b.Href = address("/tasks", url.Values{"from": {b.From}, "to": {b.To}, "agent": {agent}})
+		chart.Buckets = append(chart.Buckets, b)
 		total, failures = total+s.Completed, failures+s.FailedAttempts()
 	}
 	chart.Desc = fmt.Sprintf("%s completed and %s failed in the %s.", counted(total, "task", "tasks"), counted(failures, "attempt", "attempts"), wd.name)
