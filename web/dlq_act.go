@@ -44,7 +44,7 @@ func (w *Web) act(c *gin.Context, typed views.ActionTyped, r dlqtriage.Request) 
 	if _, err := w.cfg.Actions.Act(c.Request.Context(), r); err != nil {
 		return w.refuseAction(c, typed, r, err)
 	}
-	c.Redirect(http.StatusSeeOther, entryPlace(typed.List, r.Entry)+"#history")
+	c.Redirect(http.StatusSeeOther, entryPlace(typed.List, r.Entry)+"#decided")
 	return nil
 }
 

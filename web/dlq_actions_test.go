@@ -99,7 +99,7 @@ func (s *site) take(t *testing.T, entry, action string, with map[string]string) 
 	}
 	do := fields(preview.Find("#do"))
 	do.Set("step", "do")
-	if answer, doc := s.send(t, entry, do); answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != entry+"#history" {
+	if answer, doc := s.send(t, entry, do); answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != entry+"#decided" {
 		t.Fatalf("%s: %d to %q %s", action, answer.StatusCode, answer.Header.Get("Location"), text(doc.Find("main")))
 	}
 }
@@ -137,6 +137,22 @@ func TestThePanelOffersWhatAppliesToTheStatus(t *testing.T) {
 	}
 	wants{".lede .state": "acting", "#actions form": "=0", "#actions-off": "has not ended", "#history tbody tr": "=8", "#history tbody tr:first-child": "the provider is back",
 		"#why": "network transient"}.check(t, s.get(t, entry, 200))
+}
+
+// Whoever comes from an action sees at the top that it was taken, by whom and why, and how to take it back. What waits for a decision says nothing of those before.
+func TestAnEntrySaysAtTheTopWhatWasDecided(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch, acting)
+	entry := s.deadEntry(t)
+	wants{"#decided p": "=0"}.check(t, s.get(t, entry, 200))
+	s.take(t, entry, "quarantine", map[string]string{"reason": "look at it first"})
+	page := s.get(t, entry, 200)
+	wants{"#decided": "Quarantine by local, now “look at it first” Take it back…"}.check(t, page)
+	if back := page.Find("#decided a").AttrOr("href", "#none"); page.Find(back).Length() != 1 || page.Find("details#act-reopen "+back).Length() != 1 {
+		t.Errorf("taking it back leads to %s, which is not the reason of reopening", back)
+	}
+	s.take(t, entry, "reopen", map[string]string{"reason": "it was nothing"})
+	wants{"#decided p": "=0"}.check(t, s.get(t, entry, 200))
 }
 
 func TestThePreviewShowsWhatWouldBePublished(t *testing.T) {

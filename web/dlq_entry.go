@@ -87,7 +87,11 @@ func (w *Web) entryPage(ctx context.Context, found query.EntryDetail, list strin
 	if !found.Next.Key.IsZero() {
 		p.NextHref = lifecycle.PageOfTask(found.Next.TaskID)
 		if found.Outcome == dlqtriage.OutcomeDiedAgain {
-			p.NextEntry = entryAddress(dlqtriage.EntryID(found.Next.Key))
+			id := dlqtriage.EntryID(found.Next.Key)
+			p.NextEntry = entryAddress(id)
+			if next, err := w.cfg.Query.EntriesNamed(ctx, []string{id}); err == nil && len(next) == 1 {
+				p.DiedAgain = next[0].FailedAt
+			}
 		}
 	}
 	if found.RetryOf != "" {

@@ -149,3 +149,17 @@ func TestARowSaysDeliveriesAndEffects(t *testing.T) {
 		t.Errorf("of one that was decided about effects were not looked at, and the row says %q", say)
 	}
 }
+
+// A retry that died too is over: its dead letter says when, beside the time of the first death.
+func TestADeadLetterSaysWhenItsRetryDied(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, threeDead(), operating)
+	entry := ""
+	s.get(t, "/dlq?status=all", 200).Find("#rows tr").Each(func(_ int, row *goquery.Selection) {
+		if words := text(row); strings.Contains(words, "tsk-bad") && strings.Contains(words, "died again") {
+			entry = row.Find("a.title").AttrOr("href", "")
+		}
+	})
+	page := s.get(t, entry, 200)
+	wants{"#plan": "The dead letter that followed died 27 m ago", "#plan time": "27 m ago", "dt:contains('Followed by') + dd": "died again 2026-11-20 11:33:00 UTC"}.check(t, page)
+}
