@@ -63,7 +63,7 @@ func (s Streams) AgentPermissions(agent string) Identity {
 	c := s.Contract
 	worker := WorkerName(agent)
 	return Identity{
-		Name: "agent", Purpose: "An agent, here called " + agent + ": it sends tasks, works through its own consumer, keeps records and reports.",
+		Name: "agent", Purpose: "An agent, here called " + agent + ": it sends tasks, works through its own consumer, keeps records and reports. Its connection has the inbox prefix " + agentInbox(agent) + ".",
 		Publish: append([]string{
 			c.TaskSubjects(), c.Prefix + ".lifecycle." + agent + ".>", "$KV." + BucketIdempotency + ".>", c.api("INFO"),
 			c.api("STREAM.INFO." + recordsStream), c.api("DIRECT.GET." + recordsStream + ".>"), c.api("STREAM.MSG.GET." + recordsStream),

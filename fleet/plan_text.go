@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -69,16 +70,53 @@ func (s SelfImport) print(b *strings.Builder, c Contract) {
 	}
 }
 
-// PermissionsText prints the least-privilege permissions in the syntax of nats-server.
+// PermissionsText prints the least-privilege permissions in the syntax of nats-server. Each password is a variable: a broker does not start until
+// somebody chooses one, and an entry without a password would let in whoever gives the name.
 func (p *Plan) PermissionsText() string {
 	var b strings.Builder
 	for _, id := range p.Permissions {
-		fmt.Fprintf(&b, "# %s: %s\n{ user: fleetglass-%s, permissions: {\n", id.Name, id.Purpose, id.Name)
-		printSubjects(&b, "publish", id.Publish)
-		printSubjects(&b, "subscribe", id.Subscribe)
-		b.WriteString("} }\n")
+		fmt.Fprintf(&b, "# %s: %s\n", id.Name, id.Purpose)
+		if id.Name == "agent" {
+			printUser(&b, templateAgent, id)
+			continue
+		}
+		printUser(&b, "fleetglass-"+id.Name, id)
 	}
 	return b.String()
+}
+
+// JointPermissionsText prints one user, "fleetglass", that may do what each of these identities may.
+func (p *Plan) JointPermissionsText(names []string) (string, error) {
+	joint := Identity{}
+	for _, name := range names {
+		at := slices.IndexFunc(p.Permissions, func(id Identity) bool { return id.Name == name })
+		if at < 0 || name == "agent" {
+			return "", fmt.Errorf("there is no identity %q of Fleetglass; choose from observer, mover, retry, release and operator", name)
+		}
+		joint.Publish = appendNew(joint.Publish, p.Permissions[at].Publish)
+		joint.Subscribe = appendNew(joint.Subscribe, p.Permissions[at].Subscribe)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n", strings.Join(names, ", "))
+	printUser(&b, "fleetglass", joint)
+	return b.String(), nil
+}
+
+func appendNew(all, more []string) []string {
+	for _, s := range more {
+		if !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+func printUser(b *strings.Builder, user string, id Identity) {
+	variable := strings.ToUpper(strings.ReplaceAll(user, "-", "_")) + "_PASSWORD"
+	fmt.Fprintf(b, "{ user: %s, password: $%s, permissions: {\n", user, variable)
+	printSubjects(b, "publish", id.Publish)
+	printSubjects(b, "subscribe", id.Subscribe)
+	b.WriteString("} }\n")
 }
 
 func printSubjects(b *strings.Builder, verb string, subjects []string) {

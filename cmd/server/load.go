@@ -139,13 +139,14 @@ type environmentSource struct{ env environment }
 // Validate accepts any environment: other variables may begin with our prefix for other programs.
 func (environmentSource) Validate(*kong.Application) error { return nil }
 
-// Resolve gives the value of the flag's variable, or of the one that other programs read for the same (tag also); nil when neither is set.
+// Resolve gives the value of the flag's variable, or of the one that other programs read for the same (tag also); nil when neither is set. An
+// empty variable is not set: templates write one for each setting.
 func (s environmentSource) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	if value, ok := s.env(envName(flag.Name)); ok && isSetting(flag) {
+	if value, _ := s.env(envName(flag.Name)); value != "" && isSetting(flag) {
 		return value, nil
 	}
 	if also := flag.Tag.Get("also"); also != "" {
-		if value, ok := s.env(also); ok {
+		if value, _ := s.env(also); value != "" {
 			return value, nil
 		}
 	}
@@ -189,6 +190,9 @@ func collectProblems(flags []*kong.Flag, p *problems) {
 			continue
 		}
 		collecting := collectingMapper{Mapper: flag.Mapper, setting: flag.Name, problems: p}
+		if flag.Tag.Type == "path" && !flag.HasDefault {
+			collecting.Mapper = optionalPath{flag.Mapper}
+		}
 		flag.Mapper = collecting
 		if flag.Target.Kind() == reflect.Bool {
 			flag.Mapper = collectingBoolMapper{collecting}
@@ -224,6 +228,19 @@ func (m collectingMapper) unreadable(given kong.Token, kind reflect.Kind, err er
 		return fmt.Errorf("%q is not a number", given)
 	}
 	return err
+}
+
+// optionalPath reads the name of a file that need not be given. An empty name stays empty; by itself it would be the directory that the program runs in.
+type optionalPath struct{ kong.Mapper }
+
+// Decode decodes a name as the flag's own mapper does.
+func (m optionalPath) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
+	if given := ctx.Scan.Peek(); given.IsValue() && given.String() == "" {
+		ctx.Scan.Pop()
+		target.SetString("")
+		return nil
+	}
+	return m.Mapper.Decode(ctx, target)
 }
 
 // collectingBoolMapper keeps flags without a value possible.

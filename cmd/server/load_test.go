@@ -81,6 +81,29 @@ func TestTheFileMayBeNamedInTheEnvironmentAndHoldLists(t *testing.T) {
 	}
 }
 
+// Templates of settings, such as those of Compose, write a variable for everything and leave empty what nobody chose.
+func TestAnEmptySettingIsOneThatNobodyGave(t *testing.T) {
+	t.Parallel()
+	for _, from := range []struct {
+		name string
+		args []string
+		env  environment
+	}{
+		{"variables", nil, vars("FLEETGLASS_NATS_CA", "", "FLEETGLASS_TLS_CERT", "", "FLEETGLASS_TLS_KEY", "", "FLEETGLASS_RETENTION", "", "FLEETGLASS_DATA_DIR", "", "FLEETGLASS_CONFIG", "")},
+		{"flags", []string{"--nats-ca=", "--tls-cert=", "--tls-key="}, vars()},
+		{"file", []string{"--config", writeFile(t, "fleetglass.yaml", "nats-ca: ''\ntls-cert: ''\ntls-key: ''\n")}, vars()},
+	} {
+		l, err := load(from.args, from.env, io.Discard)
+		if err != nil {
+			t.Errorf("%s: %v", from.name, err)
+			continue
+		}
+		if cfg := l.cli.Config; cfg.NATSCA != "" || cfg.TLSCert != "" || cfg.TLSKey != "" || time.Duration(cfg.Retention) != 30*24*time.Hour || filepath.Base(cfg.DataDir) != "fleetglass-data" {
+			t.Errorf("%s: nats-ca %q, tls-cert %q, tls-key %q, retention %v, data-dir %q", from.name, cfg.NATSCA, cfg.TLSCert, cfg.TLSKey, cfg.Retention, cfg.DataDir)
+		}
+	}
+}
+
 func TestEveryWrongSettingIsNamedAtOnce(t *testing.T) {
 	t.Parallel()
 	file := writeFile(t, "fleetglass.yaml", "retention: soon\nlissen: 127.0.0.1:1\nbase-url: {a: b}\n")

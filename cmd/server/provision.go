@@ -11,6 +11,8 @@ import (
 type provisionCmd struct {
 	Apply       bool `help:"Make the changes. Without it they are only shown."`
 	Permissions bool `help:"Also print the least permissions that each part of Fleetglass needs."`
+
+	PermissionsOf []string `name:"permissions-of" placeholder:"IDENTITY" help:"Print one user of the broker that may do what these identities may, such as observer,retry, and nothing else."`
 }
 
 // Run shows the difference between the broker and what Fleetglass needs, and removes it when told to.
@@ -32,6 +34,14 @@ func (c provisionCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 	plan, err := fleet.NewPlan(ctx, js, wanted)
 	if err != nil {
 		return unanswered(err)
+	}
+	if len(c.PermissionsOf) > 0 {
+		text, err := plan.JointPermissionsText(c.PermissionsOf)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprint(t.out, text)
+		return err
 	}
 	text := plan.String()
 	if c.Permissions {

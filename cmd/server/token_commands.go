@@ -47,7 +47,7 @@ func (c createTokenCmd) Run(l *loaded, t *terminal) error {
 		}
 		where := name
 		if made { // A name that was mistyped shows.
-			where += ", a new file"
+			where += ", a new file that only its owner can read"
 		}
 		_, err = fmt.Fprintf(t.err, "The token, shown only now: %s\n\nIts entry is in %s.\n", text, where)
 		return err

@@ -85,7 +85,7 @@ func TestTheFirstTokenMakesItsFile(t *testing.T) {
 			name = filepath.Join(t.TempDir(), "tokens.yaml")
 		}
 		people, file, err := command(t, append(args, "--auth-tokens-file", name)...)
-		if err != nil || file != "" || !strings.Contains(people, name+", a new file") {
+		if err != nil || file != "" || !strings.Contains(people, name+", a new file that only its owner can read") {
 			t.Fatalf("%v: %v, %q, %q on standard output; want that the file is new", args, err, people, file)
 		}
 		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {

@@ -1,0 +1,88 @@
+package fleet_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"fleetglass/fleet"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+func printedPlan(t *testing.T) *fleet.Plan {
+	t.Helper()
+	plan, err := fleet.NewPlan(t.Context(), plainServer(t, ""), fleet.Streams{Contract: fleet.NewContract(""), Readers: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+func readConfig(users string) (*server.Options, error) {
+	o := &server.Options{}
+	return o, o.ProcessConfigString("accounts { FLEET { users: [\n" + users + "] } }")
+}
+
+// An entry without a password lets in whoever gives the name.
+func TestABrokerDoesNotStartOnPrintedUsersBeforePasswordsAreChosen(t *testing.T) {
+	plan := printedPlan(t)
+	text := plan.PermissionsText()
+	if _, err := readConfig(text); err == nil || !strings.Contains(err.Error(), "FLEETGLASS_OBSERVER_PASSWORD") {
+		t.Errorf("the broker takes the users as they are printed: %v", err)
+	}
+	for _, found := range regexp.MustCompile(`\$([A-Z_]+_PASSWORD)`).FindAllStringSubmatch(text, -1) {
+		t.Setenv(found[1], "chosen-for-"+found[1])
+	}
+	o, err := readConfig(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(o.Users) != len(plan.Permissions) {
+		t.Errorf("%d users, want %d", len(o.Users), len(plan.Permissions))
+	}
+	for _, u := range o.Users {
+		if !strings.HasPrefix(u.Password, "chosen-for-") || u.Permissions == nil {
+			t.Errorf("user %s: password %q, permissions %v", u.Username, u.Password, u.Permissions)
+		}
+	}
+}
+
+func TestOneUserMayDoWhatSeveralIdentitiesMay(t *testing.T) {
+	plan := printedPlan(t)
+	text, err := plan.JointPermissionsText([]string{"observer", "retry"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("FLEETGLASS_PASSWORD", "chosen")
+	o, err := readConfig(text)
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, text)
+	}
+	var publish, subscribe []string
+	for _, id := range plan.Permissions {
+		if id.Name == "observer" || id.Name == "retry" {
+			publish, subscribe = append(publish, id.Publish...), append(subscribe, id.Subscribe...)
+		}
+	}
+	slices.Sort(publish)
+	slices.Sort(subscribe)
+	got := o.Users[0]
+	slices.Sort(got.Permissions.Publish.Allow)
+	slices.Sort(got.Permissions.Subscribe.Allow)
+	want := fmt.Sprint("fleetglass chosen ", slices.Compact(publish), slices.Compact(subscribe))
+	if text := fmt.Sprint(got.Username, " ", got.Password, " ", got.Permissions.Publish.Allow, got.Permissions.Subscribe.Allow); len(o.Users) != 1 || text != want {
+		t.Errorf("got  %s\nwant %s", text, want)
+	}
+}
+
+func TestAnIdentityThatDoesNotExistIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"writer", "agent"} {
+		if text, err := printedPlan(t).JointPermissionsText([]string{"observer", name}); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
+	}
+}
