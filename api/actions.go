@@ -171,7 +171,9 @@ func (a *API) mayAct(ctx context.Context, action dlqtriage.ActionKind, dryRun bo
 // actorOf is who asks, as the audit names it.
 func actorOf(ctx context.Context) decision.Actor {
 	who := access.From(ctx)
-	return decision.Actor{Name: who.Name, Role: who.Role(), TokenID: who.TokenID(), Via: cmp.Or(access.Via(ctx), decision.ViaAPI)}
+	return decision.Actor{
+		Name: who.Name, Role: who.Role(), TokenID: who.TokenID(), Via: cmp.Or(access.Via(ctx), decision.ViaAPI), Request: requestkey.ID(ctx),
+	}
 }
 
 // request reads the body. What it says of the action itself is checked where the action is known.

@@ -8,6 +8,7 @@ type Actor struct {
 	Role    string // What it may do.
 	TokenID string // Which token was shown; empty for none.
 	Via     string // One of the ways below.
+	Request string // Names the call that the actor makes among its repetitions; empty for a call without a key.
 }
 
 // The ways in which actors come in.
@@ -21,6 +22,6 @@ const (
 // Record is an audit record of the actor. What it was about is the caller's to fill in.
 func (a Actor) Record(id string, at lifecycle.Micros, action, outcome string) AuditRecord {
 	return AuditRecord{
-		ID: id, At: at, Actor: a.Name, Role: a.Role, TokenID: a.TokenID, Via: a.Via, Action: action, Outcome: outcome,
+		ID: id, At: at, Actor: a.Name, Role: a.Role, TokenID: a.TokenID, Via: a.Via, Action: action, Outcome: outcome, RequestID: a.Request,
 	}
 }

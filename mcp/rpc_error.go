@@ -47,10 +47,6 @@ func newRPCError(id json.RawMessage, code int, format string, args ...any) *rpcE
 // speakJSONRPC makes errors of JSON-RPC of what next refuses in plain text, and refuses what JSON-RPC does not know as a message.
 func speakJSONRPC(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodPost {
-			next.ServeHTTP(w, r)
-			return
-		}
 		body, err := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), ending{err}))
 		m, wrong := readMessage(body)

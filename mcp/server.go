@@ -54,13 +54,12 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// Register mounts the tools. Whoever may read may list and use them; each asks for the scope of its call.
+// Register mounts the tools. Whoever may read may list and use them; each asks for the scope of its call. There is no stream to open with GET and no session
+// to end with DELETE: the router refuses these methods with 405, as MCP has it.
 func (s *Server) Register(r *routes.Router) {
 	limits := httperr.Limits{MaxBody: s.cfg.MaxBody, Timeout: -1} // The calls have their own timeouts.
 	bounded := r.With(httperr.Recover(s.cfg.Log), limits.Middleware(s.cfg.Log))
-	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
-		bounded.Handle(method, Path, access.Read, gin.WrapH(s.handler))
-	}
+	bounded.Handle(http.MethodPost, Path, access.Read, gin.WrapH(s.handler))
 }
 
 const instructions = `Fleetglass observes a fleet of AI agents that exchange tasks over NATS JetStream. Use it to find out what happened to a task, what is in

@@ -215,9 +215,6 @@ func TestWhoMayUseWhichRouteByWhichMethod(t *testing.T) {
 				case !slices.Contains(scopes, needs) && !slices.Contains(scopes, access.Admin):
 					want = "403"
 				}
-				if pattern == "/mcp" && method != http.MethodPost && want == "allowed" { // It keeps no sessions to open or to end.
-					want = "405"
-				}
 				if verdict(got) != want {
 					t.Errorf("%s %s as %s: got %d, want %s", method, pattern, name, got.Code, want)
 				}
@@ -316,6 +313,42 @@ func TestARefusedActionIsAuditedByTheNameOfTheAction(t *testing.T) {
 	}
 	if page.Data[0].RequestID == "" || page.Data[1].RequestID == "" || page.Data[0].RequestID == page.Data[1].RequestID {
 		t.Errorf("request_id %q and %q, want those of two calls with a key", page.Data[0].RequestID, page.Data[1].RequestID)
+	}
+}
+
+func TestTheAuditNamesTheCallOfWhatWasAllowed(t *testing.T) {
+	t.Parallel()
+	admin, entry := access.NewToken("admin", []access.Scope{access.Admin}, time.Time{})
+	r := start(t, settings(t, "--auth-tokens-file", writeTokens(t, entry)))
+	call := func(method, path, body, key string) *http.Response {
+		header := with(admin)
+		header.Set("Idempotency-Key", key)
+		header.Set("Content-Type", "application/json")
+		answer := r.request(method, path, header, strings.NewReader(body))
+		if answer.StatusCode >= 300 {
+			t.Fatalf("%s %s: %s", method, path, answer.Status)
+		}
+		return answer
+	}
+	var made struct{ ID string }
+	if err := json.NewDecoder(call(http.MethodPost, "/api/v1/tokens", `{"name":"grafana","role":"viewer"}`, "make").Body).Decode(&made); err != nil {
+		t.Fatal(err)
+	}
+	call(http.MethodDelete, "/api/v1/tokens/"+made.ID, "", "revoke")
+	call(http.MethodPost, "/api/v1/silences", `{"matchers":[{"name":"agent","op":"=","value":"cto"}],"until":"2999-01-01T08:00:00Z","comment":"we deploy"}`, "silence")
+	var page struct{ Data []api.AuditRow }
+	if err := json.Unmarshal(r.ask("GET", "/api/v1/audit?outcome=allowed", admin).Body.Bytes(), &page); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[api.Text]bool{}
+	for _, row := range page.Data {
+		if row.RequestID == "" || seen[row.RequestID] {
+			t.Errorf("%s on %s has request_id %q, want one of its own", row.Action, row.Target, row.RequestID)
+		}
+		seen[row.RequestID] = true
+	}
+	if len(page.Data) != 3 {
+		t.Errorf("%d rows, want 3: %+v", len(page.Data), page.Data)
 	}
 }
 

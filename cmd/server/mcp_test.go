@@ -66,6 +66,20 @@ func use(t *testing.T, s *sdk.ClientSession, tool string, arguments map[string]a
 	return out
 }
 
+// Streams and sessions are not offered: MCP wants 405 then, and leaves the body open.
+func TestWhatTheToolsDoNotOfferIsRefusedAsEverywhere(t *testing.T) {
+	t.Parallel()
+	r := start(t, settings(t))
+	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPut} {
+		got := r.request(method, "/mcp", http.Header{"Accept": {"text/event-stream"}}, nil)
+		var problem struct{ Code string }
+		if err := json.NewDecoder(got.Body).Decode(&problem); err != nil || got.StatusCode != http.StatusMethodNotAllowed || problem.Code != "method_not_allowed" ||
+			got.Header.Get("Content-Type") != "application/problem+json" || got.Header.Get("Allow") != http.MethodPost {
+			t.Errorf("%s: %s, %v, problem %+v (%v)", method, got.Status, got.Header, problem, err)
+		}
+	}
+}
+
 // whole is the answer of a call, as the client of the protocol decodes it.
 func (r *running) whole(path string) (out map[string]any) {
 	r.t.Helper()
