@@ -78,7 +78,7 @@ func (c doctorCmd) askServer(ctx context.Context, l *loaded) (doctor.Report, err
 	}
 	answer, err := server.Doctor(ctx)
 	if err != nil {
-		return doctor.Report{}, withToken(err)
+		return doctor.Report{}, advised(err)
 	}
 	report := doctor.Report{At: answer.AsOf, Streams: answer.Streams, Consumers: answer.Consumers}
 	for _, f := range answer.Data {

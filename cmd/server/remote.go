@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -35,12 +37,21 @@ func checkServer(address string) error {
 func (r remote) client(l *loaded) (*client.Client, error) {
 	server := r.Server
 	if server == "" {
-		server = "http://" + l.cli.Listen
+		server = "http://" + askedAt(l.cli.Listen)
 		if l.cli.TLSCert != "" {
-			server = "https://" + l.cli.Listen
+			server = "https://" + askedAt(l.cli.Listen)
 		}
 	}
 	return client.New(client.Config{Server: server, Token: l.cli.Token.Reveal()})
+}
+
+// askedAt is where a server that listens on an address is asked on its own machine.
+func askedAt(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
+		return net.JoinHostPort("localhost", port)
+	}
+	return listen
 }
 
 // show asks for a path and prints the answer: as it came, or as the table that is made of it. Where the answer says nothing of some time, unseen says so below the
@@ -52,7 +63,7 @@ func show[T any](ctx context.Context, r remote, l *loaded, t *terminal, path str
 	}
 	raw, err := c.Get(ctx, path, query)
 	if err != nil {
-		return withToken(err)
+		return advised(err)
 	}
 	if r.Output == "json" {
 		_, err := fmt.Fprintln(t.out, strings.TrimSpace(string(raw)))
@@ -84,10 +95,16 @@ func show[T any](ctx context.Context, r remote, l *loaded, t *terminal, path str
 	return nil
 }
 
-// withToken adds to a refusal of who asks how to say who that is.
-func withToken(err error) error {
+// advised adds to a question that was not answered what to change: how to say who asks, or which certificate to trust.
+func advised(err error) error {
 	if p, refused := errors.AsType[*client.Problem](err); refused && p.Status == http.StatusUnauthorized {
 		return fmt.Errorf("%w Set the token with FLEETGLASS_TOKEN or --token", err)
+	}
+	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
+		return fmt.Errorf("%w; name the file of that authority with SSL_CERT_FILE", err)
+	}
+	if _, other := errors.AsType[x509.HostnameError](err); other {
+		return fmt.Errorf("%w; ask for one of the names of the certificate, with --server", err)
 	}
 	return err
 }

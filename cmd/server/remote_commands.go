@@ -215,7 +215,7 @@ func (c retryCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 // unsure adds to an error how to ask again, unless the call was refused or never sent: the server may have taken it, and its answer was lost.
 func unsure(err error, key string) error {
 	if p, said := errors.AsType[*client.Problem](err); said && p.Status < http.StatusInternalServerError {
-		return withToken(err)
+		return advised(err)
 	}
 	if _, unknown := errors.AsType[*net.DNSError](err); unknown || errors.Is(err, syscall.ECONNREFUSED) {
 		return err

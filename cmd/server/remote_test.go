@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -119,6 +120,30 @@ func TestCommandsSayWhyTheServerCannotBeAsked(t *testing.T) {
 				t.Errorf("%s as %s: exit code %d, printed %q, failed with %q; want %d and %q", tt.server, form, code, &out, &failed, tt.code, tt.want)
 			}
 		}
+	}
+}
+
+// A server that listens everywhere is asked here, and by a name that its certificate may have.
+func TestAnAddressThatIsListenedOnCanBeAsked(t *testing.T) {
+	t.Parallel()
+	for listen, want := range map[string]string{
+		"127.0.0.1:8080": "127.0.0.1:8080", "0.0.0.0:8080": "localhost:8080", "[::]:8080": "localhost:8080", ":8080": "localhost:8080", "glass.example.org:8080": "glass.example.org:8080",
+	} {
+		if got := askedAt(listen); got != want {
+			t.Errorf("%s is asked at %s, want %s", listen, got, want)
+		}
+	}
+}
+
+func TestCommandsSayWhatToDoAboutACertificate(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	defer s.Close()
+	var out, failed strings.Builder
+	if code := run(t.Context(), []string{"tasks", "--server", s.URL}, vars(), &out, &failed); code != 1 || !strings.Contains(failed.String(), "unknown authority; name the file of that authority with SSL_CERT_FILE") {
+		t.Errorf("exit code %d, %q", code, &failed)
 	}
 }
 
