@@ -88,8 +88,9 @@ func (s *Store) openDays(ctx context.Context, b lifecycle.Batch) error {
 const (
 	insertDay = `INSERT INTO days (day) VALUES ($1) ON CONFLICT DO NOTHING`
 
-	// The parent is locked first by whoever adds or drops partitions. What had gone to the default partition moves over.
-	attachDay = `LOCK TABLE ONLY %[1]s IN SHARE UPDATE EXCLUSIVE MODE;
+	// The parent is locked first by whoever adds or drops partitions, against everybody: the database does not notice when a partition is attached while
+	// a connection lists them. That connection would go on with the list of before. What had gone to the default partition moves over.
+	attachDay = `LOCK TABLE ONLY %[1]s IN ACCESS EXCLUSIVE MODE;
 LOCK TABLE %[1]s_default IN ACCESS EXCLUSIVE MODE;
 CREATE TABLE %[2]s (LIKE %[1]s INCLUDING ALL);
 WITH early AS (DELETE FROM %[1]s_default WHERE at >= %[3]d AND at < %[4]d RETURNING *) INSERT INTO %[2]s SELECT * FROM early;

@@ -1,6 +1,8 @@
 package postgres_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -220,11 +222,59 @@ func TestProgramsThatStartTogetherMakeOnePartition(t *testing.T) {
 	}
 	work.Wait()
 	got, rows := partitions(t, url, "events"), 0
-	for _, n := range got { // On a busy machine some lay in the default partition, where they are read and dropped as any other.
+	for _, n := range got {
 		rows += n
 	}
-	if d := gocmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(maps.Keys(got))); d != "" || rows != 4*6 {
-		t.Errorf("%d rows in %v, want 24; partitions (-want +got):\n%s", rows, got, d)
+	if d := gocmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(maps.Keys(got))); d != "" || rows != 4*6 || got["events_default"] != 0 {
+		t.Errorf("%d rows in %v, want 24 and none of them in the default partition; partitions (-want +got):\n%s", rows, got, d)
+	}
+}
+
+// A connection that lists the partitions while one is attached keeps the list without it: what it then writes goes to the default partition, where nobody
+// who asks for that day finds it. Whoever uses the table is waited for.
+func TestADayIsOpenedWhileNobodyUsesTheTable(t *testing.T) {
+	t.Parallel()
+	url, c := testkit.Postgres(t), &clock{at: noon}
+	s := openAt(t, url, c)
+	reader, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = reader.Close(context.Background()) }()
+	for _, table := range []string{"events", "payloads"} {
+		tx, err := reader.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.Exec(t.Context(), "LOCK TABLE ONLY "+table+" IN ACCESS SHARE MODE"); err != nil { // As a query does, before it looks for the partitions.
+			t.Fatal(err)
+		}
+		c.pass(aDay)
+		stored := make(chan error, 1)
+		events, _ := publishedAt(uint64(c.now().Day()), table, c.now(), false)
+		go func() {
+			_, err := s.Append(context.Background(), lifecycle.Batch{Events: events})
+			stored <- err
+		}()
+		testkit.Eventually(t, 10*time.Second, func() error {
+			select {
+			case err := <-stored:
+				t.Fatalf("%s: the day was opened beside a reader (%v)", table, err)
+			default:
+			}
+			var waits bool
+			err := tx.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE relation = $1::regclass AND mode = 'AccessExclusiveLock' AND NOT granted)", table).Scan(&waits)
+			if err == nil && !waits {
+				err = errors.New("nobody waits for the table")
+			}
+			return err
+		})
+		if err := tx.Rollback(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-stored; err != nil {
+			t.Errorf("%s: append after the reader: %v", table, err)
+		}
 	}
 }
 
