@@ -2,6 +2,7 @@ package brokersync
 
 import (
 	"slices"
+	"time"
 
 	"fleetglass/lifecycle"
 )
@@ -11,6 +12,7 @@ type inFlight struct {
 	messages []lifecycle.MessageFacts // Delivered, in the stream and not exhausted, in sequence order.
 	others   []lifecycle.MessageFacts // All other messages that its open deliveries may belong to; only asked where several may be in hand, or may have been.
 	complete bool                     // others is complete.
+	moved    map[string]lifecycle.Micros
 }
 
 // deliveries attributes the consumer sequences that no line accounts for to the messages in hand, as far as only one can own them.
@@ -64,7 +66,7 @@ func soleInFlight(v view, c Consumer, f inFlight) []lifecycle.Event {
 		}
 	}
 	events := attempts(m, c, unanswered, func(cseq uint64) int { return int(cseq-first) + 1 })
-	return append(events, lastDelivery(v, c, m, lastNonDelivery(m))...)
+	return append(events, lastDelivery(v, c, m, v.movesOf(c, m, f.moved))...)
 }
 
 // heldOthers reports whether a line tells of another message that it was one of the consumer's deliveries from one on: what is set to hold one message at a
@@ -97,8 +99,8 @@ func attempts(m lifecycle.MessageFacts, c Consumer, cseqs []uint64, number func(
 
 // lastDelivery says when the consumer's last delivery, which is one of m, happened: exactly, unless something else may have moved that
 // time since; then only that it was no later.
-func lastDelivery(v view, c Consumer, m lifecycle.MessageFacts, nonDelivery lifecycle.Micros) []lifecycle.Event {
-	exact := isDelivery(c, m, nonDelivery)
+func lastDelivery(v view, c Consumer, m lifecycle.MessageFacts, moved moves) []lifecycle.Event {
+	exact := isDelivery(c, m, moved)
 	if exact && knownExactly(m, c.DeliveredCSeq) {
 		return nil
 	}
@@ -125,21 +127,22 @@ func knownExactly(m lifecycle.MessageFacts, cseq uint64) bool {
 
 // answeredDelivery gives the exact time of the consumer's last delivery to a message that has been answered already, where a line of
 // that very delivery names the message.
-func answeredDelivery(v view, c Consumer, m lifecycle.MessageFacts) []lifecycle.Event {
+func answeredDelivery(v view, c Consumer, m lifecycle.MessageFacts, others map[string]lifecycle.Micros) []lifecycle.Event {
 	if !c.DeliveredAt.Known() || !linesDrained(v, c) || evidenceOf(m, c)[c.DeliveredCSeq] == 0 || m.Key.Seq != c.DeliveredSeq {
 		return nil
 	}
-	if nonDelivery := lastNonDelivery(m); isDelivery(c, m, nonDelivery) {
-		return lastDelivery(v, c, m, nonDelivery)
+	if moved := v.movesOf(c, m, others); isDelivery(c, m, moved) {
+		return lastDelivery(v, c, m, moved)
 	}
 	return nil
 }
 
 // isDelivery reports whether the time that the broker gives for the consumer's last delivery, one of m, is that of a delivery: nothing
 // else was noted there since, and no line of the delivery is older.
-func isDelivery(c Consumer, m lifecycle.MessageFacts, nonDelivery lifecycle.Micros) bool {
+func isDelivery(c Consumer, m lifecycle.MessageFacts, moved moves) bool {
 	line := firstLine(m, c.DeliveredCSeq)
-	return c.DeliveredAt.Known() && (!nonDelivery.Known() || nonDelivery.Add(captureLagMax) < c.DeliveredAt) && (!line.Known() || c.DeliveredAt <= line)
+	before := func(at lifecycle.Micros, lag time.Duration) bool { return !at.Known() || at.Add(lag) < c.DeliveredAt }
+	return c.DeliveredAt.Known() && moved.known && before(moved.own, captureLagMax) && before(moved.others, movedLag) && (!line.Known() || c.DeliveredAt <= line)
 }
 
 // unknownDelivery says of a message that the broker has delivered, and of which no delivery is known, that its first one happened. Lines that

@@ -16,14 +16,15 @@ func sharedInFlight(v view, c Consumer, f inFlight) []lifecycle.Event {
 		return nil
 	}
 	open, redelivered := a.open(c), c.Redelivered > a.dead
+	moved := moves{others: a.nonDelivery, known: v.Drained >= c.DeliveredAt.Add(movedLag)}
 	switch {
 	case len(f.messages) == 1 && (len(a.own[0])+len(open) <= 1 || redelivered):
-		return ownAll(v, c, f.messages[0], a.own[0], open, a.nonDelivery)
+		return ownAll(v, c, f.messages[0], a.own[0], open, moved)
 	case len(open) == len(a.fresh) && !redelivered:
-		return firstOfEach(v, c, f.messages, a.fresh, open, a.nonDelivery)
+		return firstOfEach(v, c, f.messages, a.fresh, open, moved)
 	case redelivered && len(open) > 0:
 		if i := a.dueAlone(c, f); i >= 0 {
-			return ownAll(v, c, f.messages[i], a.own[i], open, a.nonDelivery)
+			return ownAll(v, c, f.messages[i], a.own[i], open, moved)
 		}
 	}
 	return nil
@@ -98,7 +99,7 @@ func (e evidence) join(o evidence) evidence {
 }
 
 // ownAll gives every open delivery to the only message in hand, unless there are more than its waits left room for.
-func ownAll(v view, c Consumer, m lifecycle.MessageFacts, known evidence, open []uint64, nonDelivery lifecycle.Micros) []lifecycle.Event {
+func ownAll(v view, c Consumer, m lifecycle.MessageFacts, known evidence, open []uint64, moved moves) []lifecycle.Event {
 	all, ok := known.with(open)
 	if !ok || len(open) > mostUnseen(c, m, known, c.ObservedAt) {
 		return nil
@@ -106,18 +107,18 @@ func ownAll(v view, c Consumer, m lifecycle.MessageFacts, known evidence, open [
 	unanswered := slices.DeleteFunc(slices.Clone(open), func(cseq uint64) bool { return cseq == c.DeliveredCSeq })
 	events := attempts(m, c, unanswered, func(cseq uint64) int { return all[cseq] })
 	if _, last := all[c.DeliveredCSeq]; last {
-		events = append(events, lastDelivery(v, c, m, nonDelivery)...)
+		events = append(events, lastDelivery(v, c, m, moved)...)
 	}
 	return events
 }
 
 // firstOfEach gives one delivery to each message of which none is known: nothing was redelivered, and first deliveries keep the order of
 // the stream.
-func firstOfEach(v view, c Consumer, hand []lifecycle.MessageFacts, fresh []int, open []uint64, nonDelivery lifecycle.Micros) []lifecycle.Event {
+func firstOfEach(v view, c Consumer, hand []lifecycle.MessageFacts, fresh []int, open []uint64, moved moves) []lifecycle.Event {
 	var events []lifecycle.Event
 	for n, i := range fresh {
 		if open[n] == c.DeliveredCSeq {
-			events = append(events, lastDelivery(v, c, hand[i], nonDelivery)...)
+			events = append(events, lastDelivery(v, c, hand[i], moved)...)
 			continue
 		}
 		events = append(events, attempts(hand[i], c, open[n:n+1], func(uint64) int { return 1 })...)

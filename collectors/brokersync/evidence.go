@@ -121,14 +121,21 @@ func firstLine(m lifecycle.MessageFacts, cseq uint64) lifecycle.Micros {
 	return 0
 }
 
-// lastNonDelivery is the latest moment at which something other than a delivery may have moved the time of a consumer's last delivery: the
-// server notes heartbeats, delayed naks and the dropping of exhausted messages there too.
+// lastNonDelivery is the latest moment at which a line of the message tells of something other than a delivery that moves the time of its consumer's last
+// delivery. It counts whoever says so, and for which incarnation of the consumer: the broker looks at no more than the sequence of a heartbeat.
 func lastNonDelivery(m lifecycle.MessageFacts) (at lifecycle.Micros) {
-	for _, a := range m.Attempts {
-		at = max(at, a.LastBeat)
-		if a.NakDelay > 0 {
-			at = max(at, a.NakAt)
+	for _, attempts := range [][]lifecycle.AttemptFacts{m.Attempts, m.Former} {
+		for _, a := range attempts {
+			at = max(at, a.LastBeat)
+			if a.NakDelay > 0 || a.LastNakAt > a.NakAt { // Of several only the last one's delay is known.
+				at = max(at, a.LastNakAt)
+			}
 		}
 	}
-	return max(at, m.MaxDeliveriesAt)
+	for _, c := range m.Claims {
+		if c.Kind == lifecycle.Heartbeat || c.Kind == lifecycle.Nacked && c.Delay > 0 {
+			at = max(at, c.At)
+		}
+	}
+	return max(at, m.MaxDeliveriesAt, m.ExhaustedSaid)
 }

@@ -57,7 +57,8 @@ func (st *step) readAnswered() {
 			continue
 		}
 		st.known.answered = append(st.known.answered, rows...)
-		if hasLastDelivery(rows, c) || st.view.Drained >= c.quietSince().Add(captureLag) {
+		final := c.Alone || st.view.Drained >= c.DeliveredAt.Add(movedLag)
+		if final && (hasLastDelivery(rows, c) || st.view.Drained >= c.quietSince().Add(captureLag)) {
 			st.next.Answered[c.Name] = c.DeliveredCSeq
 		}
 	}

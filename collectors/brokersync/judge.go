@@ -34,7 +34,7 @@ func judge(v view, k known, missing map[uint64]Missed, w Waits) []lifecycle.Even
 	for _, m := range k.answered {
 		for _, p := range v.partsOf(m) {
 			if c := v.consumerOf(p); c != nil {
-				j.say(answeredDelivery(v, *c, p)...)
+				j.say(answeredDelivery(v, *c, p, k.moved)...)
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func (j *judgement) of(c Consumer) *inFlight {
 	f := j.inFlight[c.Name]
 	if f == nil {
 		others, complete := j.known.others[c.Name]
-		f = &inFlight{others: slices.Clone(others), complete: complete}
+		f = &inFlight{others: slices.Clone(others), complete: complete, moved: j.known.moved}
 		j.inFlight[c.Name] = f
 	}
 	return f

@@ -75,6 +75,8 @@ type Consumer struct {
 	AckedAt lifecycle.Micros // The broker's time of the last acknowledgement that it processed; zero for none since it started.
 	Steady  lifecycle.Micros // Since when its attempts have had the same time at every observation; zero in observations.
 	Single  bool             // It holds no other message than the one that it delivered last; false in observations.
+	Alone   bool             // Nothing else was in hand when it delivered last; false in observations.
+	Met     bool             // It made its last delivery before it was seen first; false in observations.
 	Several bool             // It may hold one message, held several before, and may hold them still; false in observations.
 }
 

@@ -26,6 +26,8 @@ type State struct {
 	Steady     map[string]lifecycle.Micros // By consumer: since when its attempts have had the same time at every observation.
 	Single     map[string]bool             // By consumer that may hold one message: observations show that it holds no other than the one that it delivered last.
 	Several    map[string]bool             // Likewise: observations show that it held several before, and may hold them still.
+	Alone      map[string]uint64           // By consumer: the last delivery that it made while it had nothing else in hand, as observations show.
+	Met        map[string]uint64           // By consumer: its last delivery when it was seen first.
 	Unbroken   map[string]uint64           // By consumer: beyond that sequence it delivered everything that its filters take, as every observation shows.
 	Fresh      map[string]lifecycle.Micros // By consumer that was not seen to deliver before: the observation that saw it do so, until what it ended before then was looked at.
 	Missing    map[uint64]Missed           // Open messages that are not in the stream.

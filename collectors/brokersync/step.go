@@ -59,7 +59,7 @@ func (st *step) stages() []func() {
 		return []func(){st.streamAbsent}
 	}
 	return []func(){
-		st.readPage, st.readInFlight, st.noteGoneConsumers, st.readAnswered, st.readOthers, st.readBeside, st.askPresence, st.miss, st.readPassed,
+		st.readPage, st.readInFlight, st.noteGoneConsumers, st.readAnswered, st.readMoves, st.readOthers, st.readBeside, st.askPresence, st.miss, st.readPassed,
 		st.compare, st.repairKnown, st.endEarlier, st.sayAnew, st.drop, st.judge, st.savePosition,
 	}
 }
@@ -87,12 +87,14 @@ func (st *step) observe(o Observation) {
 	st.view.Verifiable, st.view.Watched, st.view.MaxAgeAt = n.Comparison.Verifiable, n.Watched, n.MaxAgeAt
 	n.Steady, n.Unbroken = st.was.steadyNow(o), st.was.unbrokenNow(o)
 	n.Single, n.Several = st.was.holdingNow(o)
+	n.Alone, n.Met = st.was.aloneNow(o)
 	n.Fresh = st.was.freshNow(o)
 	o.Consumers = st.was.withWaits(o)
 	st.view.Consumers = slices.Clone(o.Consumers)
 	for i := range st.view.Consumers {
 		c := &st.view.Consumers[i]
 		c.Steady, c.Single, c.Several = n.Steady[c.Name], n.Single[c.Name], n.Several[c.Name]
+		c.Alone, c.Met = n.Alone[c.Name] == c.DeliveredCSeq, n.Met[c.Name] == c.DeliveredCSeq
 	}
 	st.storeConsumers(o.Consumers, o.At)
 	n.Busy = n.busyNow(st.view)

@@ -26,6 +26,42 @@ var ledger = []situation{{
 	},
 	may: all(is("completed"), counts(layers{idempotency: 1})),
 }, {
+	name: "a heartbeat for another message comes between a record and its acknowledgement",
+	act: func(c *clients) {
+		worker := c.workers(wait(10*time.Second), atOnce(3))
+		zero := c.publish(publish{})
+		c.term(c.pull(worker), "schema invalid")
+		c.publish(publish{task: "other"})
+		other := c.pull(worker)
+		one := c.publish(publish{id: c.task("") + ":r1", header: retryOf(zero, 1)})
+		m := c.pull(worker)
+		c.works(600 * time.Millisecond)
+		c.record("", said(one))
+		c.works(20 * time.Millisecond)
+		c.heartbeat(other) // The broker notes it as the time of its consumer's last delivery.
+		c.ack(m)
+	},
+	may:   all(messageIs(1, "completed"), counts(layers{})),
+	never: countsAtMost(layers{}),
+}, {
+	name: "another message's attempts are used up between a record and its acknowledgement",
+	act: func(c *clients) {
+		worker := c.workers(wait(1500*time.Millisecond), atOnce(3), atMost(1))
+		zero := c.publish(publish{})
+		c.term(c.pull(worker), "schema invalid")
+		c.publish(publish{task: "other"})
+		c.pull(worker)
+		c.works(900 * time.Millisecond)
+		one := c.publish(publish{id: c.task("") + ":r1", header: retryOf(zero, 1)})
+		m := c.pull(worker)
+		c.works(300 * time.Millisecond)
+		c.record("", said(one))
+		c.works(450 * time.Millisecond) // The other one is dropped meanwhile, which the broker notes likewise.
+		c.ack(m)
+	},
+	may:   all(messageIs(1, "completed"), counts(layers{})),
+	never: countsAtMost(layers{}),
+}, {
 	name: "both attempts run at once, and there is one record",
 	act: func(c *clients) {
 		zero := c.publish(publish{})
