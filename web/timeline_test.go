@@ -67,6 +67,9 @@ func zoomByKeys(t *testing.T, browser context.Context) {
 	width := eval[float64](t, b, lanesWidth)
 	b.press(t, "++") // Nothing has the focus.
 	b.until(t, fmt.Sprintf(`%s > %f && %s > 0`, lanesWidth, 2*width, lanesScroll))
+	if got := eval[string](t, b, `document.querySelector(".axis-row").textContent`); got != "8m 27s of 21m 08s" { // How much of the whole shows.
+		t.Errorf("zoomed, the axis says %q", got)
+	}
 	wide := eval[float64](t, b, lanesWidth)
 	b.press(t, "/+")
 	b.until(t, fmt.Sprintf(`document.querySelector("#q").value.endsWith("+") && %s === %f`, lanesWidth, wide)) // It was written.
@@ -82,7 +85,7 @@ func zoomByKeys(t *testing.T, browser context.Context) {
 	b.press(t, kb.ArrowLeft+kb.ArrowLeft)
 	b.until(t, fmt.Sprintf(`%s < %f`, lanesScroll, at))
 	b.press(t, "0")
-	b.until(t, fmt.Sprintf(`%s === %f && %s === 0`, lanesWidth, width, lanesScroll))
+	b.until(t, fmt.Sprintf(`%s === %f && %s === 0 && document.querySelector(".axis-row").textContent === "21m 08s"`, lanesWidth, width, lanesScroll))
 	b.click(t, `[data-zoom="in"]`)
 	b.until(t, fmt.Sprintf(`%s > %f`, lanesWidth, 1.5*width))
 	b.click(t, `[data-zoom="all"]`)

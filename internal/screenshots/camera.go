@@ -27,7 +27,7 @@ type camera struct {
 
 // newCamera starts a browser. The caller calls the function that ends it.
 func newCamera(ctx context.Context, c camera) (*camera, func(), error) {
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.Flag("hide-scrollbars", false))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.Flag("hide-scrollbars", c.whole)) // The whole of a page is drawn as wide as its window: beside a scrollbar its right edge was cut off.
 	ctx, stop := chromedp.NewExecAllocator(ctx, options...)
 	ctx, cancel := chromedp.NewContext(ctx)
 	closeBrowser := func() { cancel(); stop() }

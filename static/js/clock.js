@@ -14,7 +14,8 @@ function age(seconds) {
   return `${Math.floor(seconds / 86400)} d`;
 }
 
-function duration(seconds) {
+/** How long so many seconds are, in words. */
+export function duration(seconds) {
   const two = (n) => String(Math.floor(n)).padStart(2, "0");
   if (seconds <= -1) return "−" + duration(-seconds);
   if (seconds < 60) return `${Math.floor(Math.abs(seconds))} s`;

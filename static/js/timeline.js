@@ -1,6 +1,7 @@
 // The lanes of a task can be zoomed and moved: by Ctrl and the wheel, Shift and the wheel, the keys + − 0 ← →, buttons, and a brush on the map of the
 // whole. The pointer reads the time. Without this they are a picture that scrolls.
 import { instantAt, stopsOf, writerOf } from "./axis.js";
+import { duration } from "./clock.js";
 import { drawAxis, drawLanes } from "./lanes.js";
 import { isTyping } from "./keys.js";
 import { announce } from "./page.js";
@@ -24,6 +25,15 @@ function draw(always) {
   drawn = now;
   drawAxis(c, stopsOf(c.dataset.stops), from - (to - from), to + (to - from), writerOf(c.dataset.zone));
   showBrush(from, to);
+  showSpan(stopsOf(c.dataset.stops), from, to);
+}
+
+const spanWords = (micros) => (micros < 1e6 ? `${Math.floor(micros / 1e3)} ms` : micros < 1e7 ? `${(micros / 1e6).toFixed(1)} s` : duration(micros / 1e6));
+
+/** Says beside the axis how much of the whole shows. */
+function showSpan(stops, from, to) {
+  const cell = document.querySelector("#timeline .axis-row[data-whole]"), whole = cell?.dataset.whole;
+  if (cell) cell.textContent = to - from > 0.999 ? whole : `${spanWords(instantAt(stops, to) - instantAt(stops, from))} of ${whole}`;
 }
 
 function drawSoon() {

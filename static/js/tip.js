@@ -1,10 +1,16 @@
-// Shows a text about something while the pointer or the focus is on it: the whole of what is shortened in the lanes, or why a figure is missing. Screen
-// readers get the same text from the thing itself.
+// Shows a text about something while the pointer or the focus is on it: the whole of what is shortened in the lanes, a title that is cut, or why a figure is
+// missing. Screen readers get the same text from the thing itself.
 
 let tip = null, of = null;
 
+/** The title that something is in, where it is cut. */
+function cutTitle(at) {
+  const title = at.closest?.("a.title");
+  return title && (title.scrollWidth > title.clientWidth || title.scrollHeight > title.clientHeight + 2) ? title : null;
+}
+
 function show(e) {
-  of = e.target.closest?.("[data-tip]");
+  of = e.target.closest?.("[data-tip]") || cutTitle(e.target);
   if (!of) return hide();
   if (!tip) {
     tip = document.createElement("div");
@@ -14,7 +20,7 @@ function show(e) {
   }
   of.querySelector(":scope > title")?.remove(); // The browser would show it as well.
   of.removeAttribute("title");
-  tip.textContent = of.dataset.tip;
+  tip.textContent = of.dataset.tip || of.textContent;
   tip.hidden = false;
   place();
 }
