@@ -40,7 +40,7 @@ type EventData struct {
 	ActionID       string    `json:"action_id,omitempty"`
 	Actor          string    `json:"actor,omitempty"`
 	Outcome        string    `json:"outcome,omitempty" doc:"What was decided."`
-	Until          *Instant  `json:"until,omitempty" doc:"Until when it is deferred."`
+	Until          *Instant  `json:"until,omitempty" doc:"triaged: until when it is deferred. decided: when what was asked for is due."`
 	LeaseOwner     string    `json:"lease_owner,omitempty"`
 	LeaseVersion   *Sequence `json:"lease_version,omitempty"`
 	LeaseExpiresAt *Instant  `json:"lease_expires_at,omitempty"`

@@ -24,14 +24,14 @@ func (k *Known) decide(r Request, id, operation string, v Preview, now lifecycle
 		d.Effects = []decision.Effect{{ID: id, Queue: QueueRetry, Action: id, Due: parkAt(v.DueAt, now), Body: effect}}
 	}
 	var err error
-	d.Events = []lifecycle.Event{k.event(r, id, now)}
+	d.Events = []lifecycle.Event{k.event(r, id, v.DueAt, now)}
 	d.Audit = []decision.AuditRecord{k.audit(r, id, now)}
 	d.Action, err = a.stored()
 	return d, a, err
 }
 
-// event says what was decided about the message.
-func (k *Known) event(r Request, id string, now lifecycle.Micros) lifecycle.Event {
+// event says what was decided about the message. due is when what was asked for happens.
+func (k *Known) event(r Request, id string, due, now lifecycle.Micros) lifecycle.Event {
 	e := lifecycle.Event{
 		ID: decision.EventID(id, 0), At: now, Kind: lifecycle.Triaged, Provenance: lifecycle.Recorded, Source: eventSource, Message: k.Entry.Key, Agent: k.Entry.Agent,
 	}
@@ -39,6 +39,9 @@ func (k *Known) event(r Request, id string, now lifecycle.Micros) lifecycle.Even
 	switch r.Action {
 	case ActionRetry, ActionReassign:
 		e.Kind = lifecycle.Decided
+		if due > now {
+			e.Detail.Until = due
+		}
 	case ActionDefer:
 		e.Detail.Outcome, e.Detail.Until = lifecycle.OutcomeDeferred, r.Params.Until
 	case ActionDiscard:

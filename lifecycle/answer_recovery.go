@@ -22,7 +22,10 @@ func recovery(m MessageTrace, in TraceInput) Answer {
 		}
 		return say("Do not run it again", "Its completion is known: a redelivery will find it and skip the work.")
 	case StateDeadLettered:
-		return deadLettered(m.Facts)
+		if m.Facts.Acting() {
+			return asked(*m.Facts.Asked, in.Now)
+		}
+		return say("It waits for a decision", "It waits in the dead-letter queue.")
 	case StateTriaged:
 		return triaged(*m.Facts.Triage, in.Now)
 	case StateOutcomeUnknown:
@@ -33,21 +36,26 @@ func recovery(m MessageTrace, in TraceInput) Answer {
 	case StateRemoved:
 		return say("Nothing happens by itself", "It has left the stream, and no worker ever had it.")
 	case StateTerminated, StateExhausted:
-		return deadWithoutEntry(m, in.EntriesRead)
+		return deadWithoutEntry(m, in)
 	case StatePublished:
 		return waiting(m, in)
 	}
 	return inHand(m, in)
 }
 
-// deadLettered speaks of a message in the dead-letter queue, about which somebody may have asked for something.
-func deadLettered(m MessageFacts) Answer {
-	if !m.Acting() {
-		return Answer{Headline: "It waits for a decision", Text: "It waits in the dead-letter queue.", Provenance: Inferred}
+// asked speaks of a dead message about which somebody asked for something that has not come yet.
+func asked(t TriageFacts, now Micros) Answer {
+	action := firstText(t.Action, "an action")
+	text := fmt.Sprintf("%s asked for: %s; ", firstText(t.Actor, "Somebody"), action)
+	switch {
+	case t.Until > now:
+		text += fmt.Sprintf("it is due at %s.", clock(t.Until))
+	case t.Until.Known():
+		text += fmt.Sprintf("it is due since %s, and what came of it is not known yet.", Lasting(now.Sub(t.Until)))
+	default:
+		text += "what came of it is not known yet."
 	}
-	action := firstText(m.Asked.Action, "an action")
-	return Answer{Headline: "Somebody asked for: " + action, At: m.Asked.At, Provenance: Recorded,
-		Text: fmt.Sprintf("%s asked for: %s; what came of it is not known yet.", firstText(m.Asked.Actor, "Somebody"), action)}
+	return Answer{Headline: "Somebody asked for: " + action, Text: text, At: t.At, Provenance: Recorded}
 }
 
 // besideSharers adds what other tasks with the message's key did to what comes next, unless nothing does.
@@ -121,9 +129,8 @@ func besideOthers(a Answer, m MessageTrace, all []MessageTrace) Answer {
 	return a
 }
 
-// deadWithoutEntry speaks of a dead message of which no dead-letter entry was seen. read is up to when the dead-letter queue was read: only
-// where that is after the death there is none.
-func deadWithoutEntry(m MessageTrace, read Micros) Answer {
+// deadWithoutEntry speaks of a dead message of which no dead-letter entry was seen. There is none only where the dead-letter queue was read up to after the death.
+func deadWithoutEntry(m MessageTrace, in TraceInput) Answer {
 	why := "No attempt is left"
 	if m.Verdict.State == StateTerminated {
 		why = "Its worker gave it up for good"
@@ -131,11 +138,14 @@ func deadWithoutEntry(m MessageTrace, read Micros) Answer {
 	if m.bound.recordedAt.Known() || m.bound.reportedAt.Known() || m.bound.coveredAt.Known() {
 		return Answer{Headline: "Do not run it again", Text: why + ", but completion is known: the work is done.", At: m.Verdict.Since, Provenance: Inferred}
 	}
+	if m.Facts.Acting() {
+		return asked(*m.Facts.Asked, in.Now)
+	}
 	if m.Facts.goneUnexplained() {
 		return Answer{Headline: "Look for its effect first", At: m.Facts.VanishedAt, Provenance: Inferred,
 			Text: why + ", and it left the stream since: by hand, or by a late acknowledgement that was not seen."}
 	}
-	if read <= m.Verdict.Since {
+	if in.EntriesRead <= m.Verdict.Since {
 		return Answer{Headline: "Somebody must decide", Text: why + "; whether it has a dead-letter entry is not known, because the queue was not read up to then.",
 			At: m.Verdict.Since, Provenance: Inferred}
 	}

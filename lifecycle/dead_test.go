@@ -28,6 +28,28 @@ func TestNobodySaysThatThereIsNoEntryBeforeTheQueueWasReadUpToTheDeath(t *testin
 	}
 }
 
+func TestWhatSomebodyAskedForIsSaidOfTheDead(t *testing.T) {
+	t.Parallel()
+	const died, copied = "published 0s seq=1 task=T\nmax_deliveries 9s seq=1 n=3\n", "dead_lettered 10s seq=1 category=transient\n"
+	for _, tc := range []struct{ name, given, want string }{
+		{"a retry", "decided 20s seq=1 actor=ops rev=1", "Somebody asked for: an action. ops asked for: an action; what came of it is not known yet."},
+		{"a retry that is due in an hour", "decided 20s seq=1 actor=ops rev=1 until=1h", "ops asked for: an action; it is due at 2026-11-01 13:00:00.000 UTC."},
+		{"a retry that is due", "decided 20s seq=1 actor=ops rev=1 until=40s", "it is due since 20 s, and what came of it is not known yet."},
+		{"a retry that failed", "decided 20s seq=1 actor=ops rev=1 until=40s\nreopened 45s seq=1 actor=ops rev=2", ""},
+	} {
+		for entry, undecided := range map[string]string{"": "nothing happens to it by itself", copied: "It waits in the dead-letter queue."} {
+			t.Run(tc.name+", "+map[bool]string{true: "in no dead-letter queue", false: "in the dead-letter queue"}[entry == ""], func(t *testing.T) {
+				t.Parallel()
+				rows := foldAll([][]Event{parseScenario(t, died+entry+tc.given)})
+				got := AssembleTrace(TraceInput{Record: rows.record("T"), Now: base.Add(time.Minute), EntriesRead: base.Add(time.Minute)}).Answers.Recovery.said()
+				if want := firstText(tc.want, undecided); !strings.Contains(got, want) || tc.want != "" && strings.Contains(got, undecided) {
+					t.Errorf("got %q, want %q", got, want)
+				}
+			})
+		}
+	}
+}
+
 func TestAFloodOfForgedEntriesIsBounded(t *testing.T) {
 	t.Parallel()
 	m := MessageFacts{}

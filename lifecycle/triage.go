@@ -39,7 +39,7 @@ type Triage struct {
 	Outcome  Outcome `json:"outcome,omitempty"`   // triaged: what came of the decision.
 	Action   string  `json:"action,omitempty"`    // What was asked for, such as retry or defer.
 	Actor    string  `json:"actor,omitempty"`     // Who decided: a person, a program, or the policy.
-	Until    Micros  `json:"until,omitempty"`     // triaged with the outcome deferred: until when; zero for until a person decides.
+	Until    Micros  `json:"until,omitempty"`     // triaged with the outcome deferred: until when; zero for until a person decides. decided: when it is due; zero for at once.
 	ActionID string  `json:"action_id,omitempty"` // The action's id, under which the store keeps it.
 	Via      string  `json:"via,omitempty"`       // How the actor came in, as audit records say it: page, api, mcp or auto.
 	OfN      int     `json:"of_n,omitempty"`      // Of a message in flight: the attempt that it was decided about.
@@ -56,7 +56,7 @@ type TriageFacts struct {
 	Actor    string  `json:"actor,omitempty"`
 	Reason   string  `json:"why,omitempty"`
 	At       Micros  `json:"at"`
-	Until    Micros  `json:"until,omitempty"`
+	Until    Micros  `json:"until,omitempty"` // Until when it is deferred, or when what was asked for is due; zero where no time was said.
 	ActionID string  `json:"action_id,omitempty"`
 	Via      string  `json:"via,omitempty"`
 	N        int     `json:"n,omitempty"`        // The attempt that was decided about; zero where the message was not in flight.
@@ -68,8 +68,11 @@ type TriageFacts struct {
 func (m *MessageFacts) joinTriage(e Event) {
 	d := e.Detail
 	t := TriageFacts{Revision: d.Revision, Action: d.Action, Actor: d.Actor, Reason: d.Reason, At: e.At, ActionID: d.ActionID, Via: d.Via, N: d.OfN, Consumer: d.OfConsumer}
-	if e.Kind == Triaged {
+	switch e.Kind {
+	case Triaged:
 		t.Outcome, t.Until = d.Outcome, d.Until
+	case Decided:
+		t.Until = d.Until
 	}
 	register := &m.Triage
 	if e.Kind == Decided {

@@ -93,6 +93,17 @@ func TestARetryThatWaitsSaysUntilWhen(t *testing.T) {
 	if code != 0 || !strings.Contains(text, "to be published") || !strings.Contains(text, "in ") || !strings.Contains(text, "UTC") {
 		t.Errorf("exit code %d:\n%s", code, text)
 	}
+	testkit.Eventually(t, patience, func() error {
+		var task struct {
+			Answers struct {
+				Recovery struct{ Text string } `json:"recovery"`
+			} `json:"answers"`
+		}
+		if err := r.get("/api/v1/tasks/draft-8", &task); err != nil || !strings.Contains(task.Answers.Recovery.Text, "asked for: retry; it is due at ") {
+			return fmt.Errorf("what comes next: %q, %w", task.Answers.Recovery.Text, err)
+		}
+		return nil
+	})
 }
 
 // Each failure is one sentence on standard error, whatever form the answer was to have.
