@@ -75,7 +75,7 @@ func DurableName(prefix, source string) string {
 
 // reader is the durable of a source.
 func (c Config) reader(src Source) fleet.Reader {
-	r := fleet.Reader{Stream: src.Stream, Source: src.Name, Subject: src.Subject}
+	r := fleet.Reader{Stream: src.Stream, Source: src.Name, Subject: src.Subject, By: c.Durable}
 	if fleet.IsSharded(src.Stream) {
 		r.Shard = c.Shard
 	}

@@ -130,7 +130,7 @@ func (c *Collector) catchUp(ctx context.Context, stream jetstream.Stream, consum
 
 // errShared says that somebody reads whose lines the store does not get. Who that is the broker does not tell.
 func errShared(durable string) error {
-	return fmt.Errorf("somebody else reads %s, most likely a second Fleetglass with a store of its own, and each would get a part of the lines: stop one of the two", durable)
+	return fmt.Errorf("somebody else reads %s, most likely a second Fleetglass with a store of its own, and each would get a part of the lines: stop one of the two, or give one durables of its own (--reader)", durable)
 }
 
 // alone errors where anybody asks for lines of the durable. Whoever reads asks for the next ones while it stores those that it has, so a few looks

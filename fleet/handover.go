@@ -65,7 +65,7 @@ func (a *managerAPI) otherSets(ctx context.Context, r Reader) (sets [][]Reader, 
 	for n := 1; n <= MaxShards; n *= 2 {
 		var set []Reader
 		for _, shard := range Shards(n) {
-			one := Reader{Stream: r.Stream, Source: r.Source, Shard: shard}
+			one := Reader{Stream: r.Stream, Source: r.Source, Shard: shard, By: r.By}
 			if shard.Of != r.Shard.Of && slices.Contains(names, one.Durable()) {
 				set = append(set, one)
 			}
@@ -78,8 +78,9 @@ func (a *managerAPI) otherSets(ctx context.Context, r Reader) (sets [][]Reader, 
 }
 
 // surplusReaders are the durables of other numbers of shards than is wanted.
-func (a *managerAPI) surplusReaders(ctx context.Context, n int, existing map[string]map[string]any) (out []Reader, err error) {
+func (a *managerAPI) surplusReaders(ctx context.Context, s Streams, existing map[string]map[string]any) (out []Reader, err error) {
 	for _, r := range captureSources {
+		r.By = s.By
 		if _, there := existing[r.Stream]; !there {
 			continue
 		}
@@ -89,7 +90,7 @@ func (a *managerAPI) surplusReaders(ctx context.Context, n int, existing map[str
 		}
 		for other := 1; other <= MaxShards; other *= 2 {
 			for _, r.Shard = range Shards(other) {
-				if other != max(n, 1) && slices.Contains(names, r.Durable()) {
+				if other != max(s.Shards, 1) && slices.Contains(names, r.Durable()) {
 					out = append(out, r)
 				}
 			}

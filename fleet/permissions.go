@@ -21,11 +21,11 @@ func agentInbox(agent string) string { return "_INBOX_" + agent }
 const templateAgent = "AGENT"
 
 // Permissions is the least privilege of each identity; the agent is a template, for an agent called AGENT. The durables and the probe are the
-// operator's: see [Reader].
+// operator's: see [Reader]. One Fleetglass among several that does not decide has no identity to change the fleet with.
 func (s Streams) Permissions() []Identity {
 	c := s.Contract
 	inbox := InboxPrefix + ".>"
-	return []Identity{
+	all := []Identity{
 		{
 			Name: "observer", Purpose: "Reads captures and broker state, and listens to publishes where no capture is fed. It cannot change the fleet.",
 			Publish: s.observerPublishes(), Subscribe: []string{inbox, c.TaskSubjects()},
@@ -54,6 +54,10 @@ func (s Streams) Permissions() []Identity {
 			Subscribe: []string{inbox, rawPrefix + "." + probeAgent + ".probe"},
 		},
 	}
+	if s.decides() {
+		return all
+	}
+	return slices.DeleteFunc(all, func(id Identity) bool { return slices.Contains([]string{"mover", "retry", "release"}, id.Name) })
 }
 
 // AgentPermissions is what an agent needs: it sends tasks to others, works through its own consumer, keeps records and reports about

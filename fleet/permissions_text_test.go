@@ -86,3 +86,37 @@ func TestAnIdentityThatDoesNotExistIsNamed(t *testing.T) {
 		}
 	}
 }
+
+func TestAFurtherReaderHasNoIdentityToChangeTheFleetWith(t *testing.T) {
+	t.Parallel()
+	s := fleet.Streams{Contract: fleet.NewContract(""), Readers: true, By: fleet.DurablePrefix("staging")}
+	var names []string
+	for _, id := range s.Permissions() {
+		names = append(names, id.Name)
+		if id.Name != "observer" {
+			continue
+		}
+		for _, subject := range id.Publish {
+			if strings.Contains(subject, "MSG.NEXT") && !strings.Contains(subject, ".fleetglass-staging-") {
+				t.Errorf("it may read what the first reads: %s", subject)
+			}
+		}
+		if !slices.Contains(id.Publish, "$JS.API.CONSUMER.MSG.NEXT.OBS_ACK.fleetglass-staging-acks") {
+			t.Errorf("it may not read acknowledgements: %v", id.Publish)
+		}
+	}
+	if want := []string{"observer", "agent", "operator"}; !slices.Equal(names, want) {
+		t.Errorf("identities %v, want %v", names, want)
+	}
+}
+
+func TestEveryReaderOfDeadLettersIsKnown(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"fleetglass-deadletters": true, "fleetglass-staging-deadletters": true, "fleetglassy-deadletters": false, "deadletters": false, "fleetglass-acks": false, "cto-task-worker": false,
+	} {
+		if got := fleet.IsReader(name); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}

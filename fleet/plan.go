@@ -113,15 +113,18 @@ func NewPlan(ctx context.Context, js jetstream.JetStream, s Streams) (*Plan, err
 
 // planReaders plans the durables: all, where that is asked for, and else only those that take over from others.
 func (p *Plan) planReaders(ctx context.Context, s Streams, existing map[string]map[string]any) (err error) {
-	if p.Surplus, err = p.api.surplusReaders(ctx, s.Shards, existing); err != nil {
+	if p.Surplus, err = p.api.surplusReaders(ctx, s, existing); err != nil {
 		return err
 	}
 	var wanted []Reader
 	switch {
 	case s.Readers:
-		wanted = append(s.readers(), RetryReader())
+		wanted = s.readers()
+		if s.decides() {
+			wanted = append(wanted, RetryReader())
+		}
 	case len(p.Surplus) > 0:
-		wanted = captureReaders(s.Shards)
+		wanted = s.captureReaders()
 	}
 	p.Readers, err = p.api.missingReaders(ctx, wanted, existing)
 	return err

@@ -91,7 +91,7 @@ func (p *Plan) JointPermissionsText(names []string) (string, error) {
 	for _, name := range names {
 		at := slices.IndexFunc(p.Permissions, func(id Identity) bool { return id.Name == name })
 		if at < 0 || name == "agent" {
-			return "", fmt.Errorf("there is no identity %q of Fleetglass; choose from observer, mover, retry, release and operator", name)
+			return "", fmt.Errorf("there is no identity %q of this Fleetglass; choose from %s", name, strings.Join(p.identities(), ", "))
 		}
 		joint.Publish = appendNew(joint.Publish, p.Permissions[at].Publish)
 		joint.Subscribe = appendNew(joint.Subscribe, p.Permissions[at].Subscribe)
@@ -100,6 +100,16 @@ func (p *Plan) JointPermissionsText(names []string) (string, error) {
 	fmt.Fprintf(&b, "# %s\n", strings.Join(names, ", "))
 	printUser(&b, "fleetglass", joint)
 	return b.String(), nil
+}
+
+// identities are the names of those that one user may join.
+func (p *Plan) identities() (names []string) {
+	for _, id := range p.Permissions {
+		if id.Name != "agent" {
+			names = append(names, id.Name)
+		}
+	}
+	return names
 }
 
 func appendNew(all, more []string) []string {

@@ -1,9 +1,12 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -16,19 +19,43 @@ type Reader struct {
 	Source  string // What is read, as the collector is called.
 	Shard   Shard  // The part of the stream that is read; zero for all of it.
 	Subject string // What is read of a stream that takes other subjects too; empty for all of it.
+	By      string // Begins the name of the durable; empty for [ReaderPrefix]. See [DurablePrefix].
 }
 
 // ReaderPrefix begins the names of the durables.
 const ReaderPrefix = "fleetglass"
 
+// DurablePrefix begins the names of the durables of one Fleetglass among several that read a fleet, each into a store of its own. Without a name it is the one
+// that decides about the fleet.
+func DurablePrefix(name string) string {
+	if name == "" {
+		return ReaderPrefix
+	}
+	return ReaderPrefix + "-" + name
+}
+
+// maxReaderName bounds the name of a Fleetglass among several.
+const maxReaderName = 32
+
+// ValidReader reports whether a Fleetglass among several may have a name: small letters, digits, - and _. The names of what is read are taken.
+func ValidReader(name string) bool {
+	taken := slices.ContainsFunc(append(Streams{}.readers(), RetryReader()), func(r Reader) bool { return r.Source == name })
+	return name != "" && len(name) <= maxReaderName && !taken && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
+}
+
 // Durable is the name of the consumer.
-func (r Reader) Durable() string { return ReaderPrefix + "-" + r.Source + r.Shard.Suffix() }
+func (r Reader) Durable() string {
+	return cmp.Or(r.By, ReaderPrefix) + "-" + r.Source + r.Shard.Suffix()
+}
 
 // deadLetterSource is what is read from streams of the fleet's own, which may take tasks too.
 const deadLetterSource = "deadletters"
 
-// IsReader reports whether a consumer of this name is the one by which Fleetglass reads from streams of the fleet's own: no worker's, and nobody who watches.
-func IsReader(consumer string) bool { return consumer == Reader{Source: deadLetterSource}.Durable() }
+// IsReader reports whether a consumer of this name is one by which a Fleetglass reads from streams of the fleet's own: no worker's, and nobody who watches.
+func IsReader(consumer string) bool {
+	name, is := strings.CutSuffix(consumer, "-"+deadLetterSource)
+	return is && (name == ReaderPrefix || strings.HasPrefix(name, ReaderPrefix+"-"))
+}
 
 // captureSources are what is read from the capture streams, in their order.
 var captureSources = []Reader{
@@ -36,11 +63,12 @@ var captureSources = []Reader{
 	{Stream: CaptureEvt, Source: "advisories"}, {Stream: CaptureReport, Source: "reports"},
 }
 
-// captureReaders are the durables of the capture streams when these are cut into n shards.
-func captureReaders(n int) []Reader {
+// captureReaders are the durables of the capture streams.
+func (s Streams) captureReaders() []Reader {
 	var out []Reader
 	for _, r := range captureSources {
-		for _, r.Shard = range Shards(n) {
+		r.By = s.By
+		for _, r.Shard = range Shards(s.Shards) {
 			out = append(out, r)
 		}
 	}
@@ -49,8 +77,11 @@ func captureReaders(n int) []Reader {
 
 // readers are all durables, in the order of the streams.
 func (s Streams) readers() []Reader {
-	return append(append(captureReaders(s.Shards), Reader{Stream: recordsStream, Source: "idempotency"}), s.deadLetters()...)
+	return append(append(s.captureReaders(), Reader{Stream: recordsStream, Source: "idempotency", By: s.By}), s.deadLetters()...)
 }
+
+// decides reports whether the Fleetglass of these durables sends retries and moves dead messages: among several only one does.
+func (s Streams) decides() bool { return s.By == "" || s.By == ReaderPrefix }
 
 // RetryReader is the durable through which retries are read that wait until they are due. Who observes need not be allowed to read it.
 func RetryReader() Reader { return Reader{Stream: StreamRetry, Source: "retry"} }
@@ -59,7 +90,7 @@ func RetryReader() Reader { return Reader{Stream: StreamRetry, Source: "retry"} 
 func (s Streams) deadLetters() []Reader {
 	var out []Reader
 	for _, c := range s.dlqs() {
-		out = append(out, Reader{Stream: c.Name, Source: deadLetterSource})
+		out = append(out, Reader{Stream: c.Name, Source: deadLetterSource, By: s.By})
 	}
 	return out
 }

@@ -38,6 +38,7 @@ type Streams struct {
 	Others          []string      // Optional; default none. Further streams that take tasks of the fleet; [NewPlan] finds them.
 	Shards          int           // Optional; default 1. Into how many shards the lines of each capture stream are cut; see [ValidShards].
 	Readers         bool          // Optional; default false. Make the durables too, so that the observer need not be allowed to.
+	By              string        // Optional; default [ReaderPrefix]. Begins the names of the durables; see [DurablePrefix].
 
 	// deduping says that the broker drops repeated publishes from every stream, as one before nats-server 2.14 does; [NewPlan] asks it. From a stream
 	// that has a source a later one drops none.

@@ -76,7 +76,7 @@ func shardConfig(shared collectors.Config, shard fleet.Shard) (collectors.Config
 
 func publishBarrier(shared collectors.Config, shards []fleet.Shard) (*collectors.PublishBarrier, error) {
 	return collectors.NewPublishBarrier(collectors.PublishBarrierConfig{
-		JetStream: shared.JetStream, Stream: fleet.CapturePub, Durable: collectors.DurableName("", publishes.SourceStored), Shards: shards,
+		JetStream: shared.JetStream, Stream: fleet.CapturePub, Durable: collectors.DurableName(shared.Durable, publishes.SourceStored), Shards: shards,
 	})
 }
 

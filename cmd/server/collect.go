@@ -34,7 +34,7 @@ func (a *App) collect(ctx context.Context, cfg Config, js jetstream.JetStream, s
 		return err
 	}
 	shared := collectors.Config{
-		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract(cfg), Logger: a.log, Now: a.clock.Now,
+		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract(cfg), Durable: cfg.durables(), Logger: a.log, Now: a.clock.Now,
 	}
 	all, shared, errs := captures(ctx, cfg.CaptureShards, shared)
 	add := func(c collector, err error) {
@@ -51,7 +51,7 @@ func (a *App) collect(ctx context.Context, cfg Config, js jetstream.JetStream, s
 	}
 	synchronizer, err := brokersync.New(brokersync.Config{
 		JetStream: js, Appender: appender, Reader: store, Incarnations: incarnations, Contract: contract(cfg), Stored: decodeStored,
-		Shards: cfg.CaptureShards, Interval: time.Duration(cfg.Poll), Clock: a.clock, Logger: a.log, Now: a.clock.Now,
+		Durable: cfg.durables(), Shards: cfg.CaptureShards, Interval: time.Duration(cfg.Poll), Clock: a.clock, Logger: a.log, Now: a.clock.Now,
 	})
 	if err == nil {
 		a.publishesRead = synchronizer.PublishesRead

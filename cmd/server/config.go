@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fleetglass/duplicates"
+	"fleetglass/fleet"
 	"fleetglass/internal/telemetry"
 	"fleetglass/views"
 )
@@ -59,6 +60,7 @@ type Config struct {
 	WorkerConsumers string   `name:"worker-consumers" default:"*-task-worker" placeholder:"PATTERNS" help:"Names of the workers' consumers, as patterns separated by commas. Where a stream keeps messages after they are acknowledged, only these consumers decide what became of a task; other consumers watch." group:"broker"`
 	WorkerHeartbeat Duration `name:"worker-heartbeat" default:"2m" placeholder:"TIME" help:"How often a worker sends a heartbeat while it works. The doctor compares it with the consumers' waits for an acknowledgement." group:"broker"`
 	Nice            int      `default:"10" placeholder:"N" help:"How far Fleetglass lowers its priority for the processor: 0 is not at all, 19 the most. While it embeds the broker it lowers nothing." group:"broker"`
+	Reader          string   `placeholder:"NAME" help:"Name of a further Fleetglass that reads the same fleet into a store of its own, such as staging. Its durables have the name too, so that it takes nothing from the first. It needs --read-only: one decides about a fleet." group:"broker"`
 	CaptureShards   int      `name:"capture-shards" default:"1" placeholder:"N" help:"How many shards each capture stream is cut into, so that replicas read different ones: 1, 2, 4, 8, 16, 32 or 64. All replicas and fleetglass provision need the same number." group:"broker"`
 	HeadersOnly     bool     `help:"Capture only the headers of tasks, for privacy. Bodies are then never shown, and a message that has left its stream cannot be sent again." group:"broker"`
 
@@ -114,6 +116,9 @@ type Config struct {
 
 // Embedded reports whether the broker runs in this process.
 func (c Config) Embedded() bool { return len(c.NATSURL) == 0 }
+
+// durables begins the names of the durables of this Fleetglass.
+func (c Config) durables() string { return fleet.DurablePrefix(c.Reader) }
 
 // shownName is what every page says this installation is: a demonstration says so itself, unless it has a name.
 func (c Config) shownName() string {

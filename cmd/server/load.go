@@ -96,6 +96,9 @@ func load(args []string, env environment, out io.Writer) (*loaded, error) {
 	}
 	if l.context.Command() == "serve" {
 		l.cli.validateFiles(problems)
+		if l.cli.Reader != "" && !l.cli.ReadOnly {
+			problems.add("reader", "needs --read-only: one Fleetglass decides about a fleet, the one without a name")
+		}
 	}
 	l.cli.InForce = l.inForce(&file, env)
 	return &l, problems.err()

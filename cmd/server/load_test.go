@@ -129,6 +129,29 @@ func TestEveryWrongSettingIsNamedAtOnce(t *testing.T) {
 	}
 }
 
+func TestAFurtherReaderOnlyReads(t *testing.T) {
+	t.Parallel()
+	own := []string{"--nats-url", "nats://127.0.0.1:4222", "--reader"}
+	for _, tt := range []struct {
+		args []string
+		want string // Empty where nothing is wrong.
+	}{
+		{append(own, "staging", "--read-only"), ""},
+		{append([]string{"provision"}, append(own, "staging")...), ""},
+		{append(own, "staging"), "needs --read-only"},
+		{append(own, "staging", "--read-only", "--dlq-monitor", "on"), "does not go with --dlq-monitor=on"},
+		{append(own, "Staging.1", "--read-only"), `"Staging.1" is no name`},
+		{append(own, "acks", "--read-only"), `"acks" is no name`},
+		{append(own, "deadletters", "--read-only"), `"deadletters" is no name`},
+		{[]string{"--reader", "staging", "--read-only"}, "set --nats-url too"},
+	} {
+		_, err := load(tt.args, vars(), io.Discard)
+		if text := fmt.Sprint(err); tt.want == "" && err != nil || tt.want != "" && !strings.Contains(text, "--reader") || !strings.Contains(text, tt.want) {
+			t.Errorf("%v: got %v, want %q", tt.args, err, tt.want)
+		}
+	}
+}
+
 func TestAValueThatCannotBeReadIsNamedOnceInPlainWords(t *testing.T) {
 	t.Parallel()
 	_, err := load([]string{"--max-body", "huge", "--demo-rate", "fast", "--nice", "1.5", "--reconcile-every", "-1h", "--retention="}, vars("FLEETGLASS_READ_ONLY", "perhaps"), io.Discard)

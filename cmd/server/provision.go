@@ -74,7 +74,7 @@ func unanswered(err error) error {
 
 // streams says how the streams of the configured fleet are to be set up.
 func streams(cfg Config) fleet.Streams {
-	s := fleet.Streams{Contract: contract(cfg), DLQAgents: cfg.DLQPerAgent, Shards: cfg.CaptureShards}
+	s := fleet.Streams{Contract: contract(cfg), DLQAgents: cfg.DLQPerAgent, Shards: cfg.CaptureShards, By: cfg.durables()}
 	if cfg.HeadersOnly {
 		s.Bodies = fleet.HeadersOnly
 	}

@@ -25,7 +25,7 @@ func (a *App) reconciles(cfg Config, js jetstream.JetStream, store database, app
 	}
 	records := a.sources.sources()
 	a.onStop("records", records.Close)
-	stock := brokersync.StreamSnapshotConfig{JetStream: js, Incarnations: incarnations, Shards: cfg.CaptureShards}
+	stock := brokersync.StreamSnapshotConfig{JetStream: js, Incarnations: incarnations, Durable: cfg.durables(), Shards: cfg.CaptureShards}
 	parts := a.health // The collectors; what is watched later is none.
 	a.reports, err = reconcile.New(reconcile.Config{
 		Store: store, Health: health.ReporterFunc(parts.Health), Stock: stockOf(stock), Records: records.Records, RecordsKept: a.recordsKept,

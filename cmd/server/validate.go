@@ -153,6 +153,7 @@ func (c *Config) validateBroker(p *problems) {
 	if err := (fleet.Contract{Prefix: fleet.DefaultPrefix, Workers: c.WorkerConsumers}).Validate(); err != nil {
 		p.add("worker-consumers", "%w", err)
 	}
+	c.validateReader(p)
 	if !fleet.ValidShards(c.CaptureShards) {
 		p.add("capture-shards", "%d is not a power of two from 1 to %d", c.CaptureShards, fleet.MaxShards)
 	}
@@ -170,6 +171,19 @@ func (c *Config) validateBroker(p *problems) {
 	}
 	if c.FirestoreEmulator != "" {
 		checkAddress(p, "firestore-emulator", c.FirestoreEmulator)
+	}
+}
+
+// validateReader refuses a further Fleetglass that would change the fleet: what two decide apart from each other happens twice.
+func (c *Config) validateReader(p *problems) {
+	switch {
+	case c.Reader == "":
+	case !fleet.ValidReader(c.Reader):
+		p.add("reader", "%q is no name such as staging: small letters, digits, - and _, and none of what is read, such as acks", c.Reader)
+	case c.Embedded():
+		p.add("reader", "is only for your own broker: set --nats-url too")
+	case c.DLQMonitor == "on":
+		p.add("reader", "does not go with --dlq-monitor=on: one Fleetglass moves what dies, the one without a name")
 	}
 }
 
