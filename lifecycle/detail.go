@@ -70,6 +70,7 @@ type Timing struct {
 	Basis     Micros `json:"basis,omitempty"`      // The last signal that the deadline counts from: lease_expired, presumed_dead.
 	Deadline  Micros `json:"deadline,omitempty"`   // lease_expired, presumed_dead.
 	Judged    Micros `json:"judged,omitempty"`     // When the conclusion was drawn, by the broker's clock: lease_expired, presumed_dead.
+	AtLatest  bool   `json:"at_latest,omitempty"`  // The lease may have run out before the deadline: lease_expired, presumed_dead.
 	Exact     bool   `json:"exact,omitempty"`      // The event's time is the broker's own time of that delivery, not the time of the poll: delivered.
 }
 

@@ -105,6 +105,7 @@ type Expiry struct {
 	Deadline Micros `json:"deadline"`
 	Reason   string `json:"why,omitempty"`
 	Judged   Micros `json:"judged,omitempty"` // When it was concluded, by the broker's clock.
+	AtLatest bool   `json:"latest,omitempty"` // The lease may have run out before the deadline.
 }
 
 // DeliveryFacts is one delivery that broker state showed.
@@ -299,8 +300,8 @@ func (d *DeliveryFacts) single() {
 }
 
 func joinExpiry(old *Expiry, e Event) *Expiry {
-	x := Expiry{Basis: e.Detail.Basis, Deadline: e.Detail.Deadline, Reason: e.Detail.Reason, Judged: e.Detail.Judged}
-	if old == nil || cmp.Or(cmp.Compare(x.Basis, old.Basis), cmp.Compare(x.Judged, old.Judged), cmp.Compare(x.Deadline, old.Deadline), cmp.Compare(x.Reason, old.Reason)) > 0 {
+	x := Expiry{Basis: e.Detail.Basis, Deadline: e.Detail.Deadline, Reason: e.Detail.Reason, Judged: e.Detail.Judged, AtLatest: e.Detail.AtLatest}
+	if old == nil || cmp.Or(cmp.Compare(x.Basis, old.Basis), cmp.Compare(x.Judged, old.Judged), cmp.Compare(x.Deadline, old.Deadline), cmp.Compare(x.Reason, old.Reason), compareFlag(x.AtLatest, old.AtLatest)) > 0 {
 		return &x
 	}
 	return old

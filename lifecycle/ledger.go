@@ -1,6 +1,9 @@
 package lifecycle
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Layer is where a duplicate ended (SPEC 4).
 type Layer string
@@ -95,7 +98,7 @@ func (t *TaskFacts) byKey() []*TaskFacts {
 	}
 	parts := make([]*TaskFacts, len(names))
 	for i, name := range names {
-		parts[i] = &TaskFacts{}
+		parts[i] = &TaskFacts{Completion: t.Completion}
 		for _, c := range t.Copies {
 			if c.IdemKey == name {
 				parts[i].Copies = append(parts[i].Copies, c)
@@ -197,16 +200,19 @@ func (t *TaskFacts) repeat(c DeliveryCopy, leaked bool) (Case, bool) {
 	found := func(l Layer, why string) (Case, bool) {
 		return Case{Layer: l, At: c.AckedAt, N: 1, Message: c.Key, Attempt: c.Attempt, Why: why}, true
 	}
+	surely := t.surelyCompletedBefore(c)
 	switch {
 	case c.Attempt == 1 && t.firstCopy(c): // Nothing came before it: a record that seems older tells of a clock that is off.
-	case c.Silent && !t.completedBefore(c.After) && t.completedBefore(c.By):
+	case c.Silent && !t.completedBefore(c, c.After) && t.completedBefore(c, c.By):
 		return found(LayerUnknown, "An earlier attempt went silent, and nothing tells which of them completed.")
-	case !t.completedBefore(c.After):
-	case t.ranIn(c):
+	case !t.completedBefore(c, c.After):
+	case surely && t.ranIn(c):
 		if !leaked {
 			return found(LayerExecution, "The agent reports work in an attempt that began after completion.")
 		}
 	case t.completedWithin(c):
+	case !surely:
+		return found(LayerUnknown, "Whether completion was recorded before this attempt began, or by it, cannot be told.")
 	case c.Worked:
 		return found(LayerUnknown, "Completion was recorded before this attempt began, yet the attempt sent heartbeats.")
 	case !t.atOnce(c):
@@ -217,10 +223,31 @@ func (t *TaskFacts) repeat(c DeliveryCopy, leaked bool) (Case, bool) {
 	return Case{}, false
 }
 
-// completedBefore reports whether a completion is known strictly before at.
-func (t *TaskFacts) completedBefore(at Micros) bool {
-	return slices.ContainsFunc(t.Completed, func(c Completed) bool { return c.At < at }) ||
-		slices.ContainsFunc(t.Reports, func(r ReportFacts) bool { return r.CompletedAt.Known() && r.CompletedAt < at })
+// completedBefore reports whether a completion is known strictly before at, by others than the acknowledged attempt.
+func (t *TaskFacts) completedBefore(c DeliveryCopy, at Micros) bool {
+	return slices.ContainsFunc(t.Completed, func(d Completed) bool { return d.At < at }) || t.reportedBefore(c, at)
+}
+
+// reportedBefore reports whether a report of a completion came before at, of another attempt than the acknowledged one: what an agent says of the time may be wrong.
+func (t *TaskFacts) reportedBefore(c DeliveryCopy, at Micros) bool {
+	return slices.ContainsFunc(t.Reports, func(r ReportFacts) bool {
+		own := r.MsgID == c.MsgID && max(r.Attempt, 1) == c.Attempt && !t.idAgain(c)
+		return r.CompletedAt.Known() && r.completedBy() < at && !own
+	})
+}
+
+// surelyCompletedBefore reports whether a completion came surely before the acknowledged attempt began. A record in a document has the time of its store's clock,
+// and a lease may have run out as much before the deadline that is known as a poll dates late.
+func (t *TaskFacts) surelyCompletedBefore(c DeliveryCopy) bool {
+	begun := c.Surely
+	if begun != c.By {
+		begun = begun.Add(-bindingSlack)
+	}
+	records := begun
+	if t.Completion != nil && strings.Contains(t.Completion.Source, "/") {
+		records = min(records, c.Surely.Add(-bindingSlack))
+	}
+	return slices.ContainsFunc(t.Completed, func(d Completed) bool { return d.At < records }) || t.reportedBefore(c, begun)
 }
 
 // completedWithin reports whether a completion was recorded while the acknowledged attempt ran: it is counted as a leak already.
@@ -241,10 +268,15 @@ func (t *TaskFacts) ranIn(c DeliveryCopy) bool {
 // tells reports whether one of the times that reports about the acknowledged attempt state is known. Where another message has the same id it must be a time
 // at which that attempt ran.
 func (t *TaskFacts) tells(c DeliveryCopy, times ...Micros) bool {
-	again := slices.ContainsFunc(t.Copies, func(o DeliveryCopy) bool { return o.Key != c.Key && o.MsgID == c.MsgID })
+	again := t.idAgain(c)
 	return slices.ContainsFunc(times, func(at Micros) bool {
 		return at.Known() && (!again || (c.After <= at && at <= c.AckedAt.Add(bindingSlack)))
 	})
+}
+
+// idAgain reports whether another message has the same id.
+func (t *TaskFacts) idAgain(c DeliveryCopy) bool {
+	return slices.ContainsFunc(t.Copies, func(o DeliveryCopy) bool { return o.Key != c.Key && o.MsgID == c.MsgID })
 }
 
 // firstCopy reports whether no other message of the task was stored before c.
@@ -323,6 +355,7 @@ func copiesOf(m *MessageFacts, v Verdict) []DeliveryCopy {
 		if at := a.ackAfter(m); at.Known() {
 			c.AckedAt, c.Attempt, c.Worked = at, a.N, a.LastBeat.Known()
 			c.After, c.By, c.Silent = m.beginOf(a)
+			c.Surely = m.notBegunBefore(a)
 			c.Beside = m.workedBeside(a, c.By)
 			out = append(out, c)
 		}

@@ -15,7 +15,7 @@ const (
 
 // atOnce reports whether an attempt was acknowledged so soon that it cannot have done the work: within a quarter of what the first run took
 // at least, or within [quickAnswer] if that is longer; in any case within half of the first run, where that can be measured by.
-func (t *TaskFacts) atOnce(c DeliveryCopy) bool { return c.AckedAt.Sub(c.After) <= t.quick() }
+func (t *TaskFacts) atOnce(c DeliveryCopy) bool { return c.AckedAt.Sub(c.Surely) <= t.quick() }
 
 // quick is how long an attempt may last at most that surely did no work.
 func (t *TaskFacts) quick() time.Duration {
@@ -89,10 +89,11 @@ func (t *TaskFacts) recorded() (n int, ran, unclear Case) {
 	for i, d := range all {
 		own := t.recordedIn(d, taken)
 		copied := slices.ContainsFunc(all[:i], d.sameMoment) // Written again beside another message, more likely than done twice in one millisecond.
+		idle := slices.ContainsFunc(own, func(of int) bool { return !t.workedUntil(t.Copies[of], d.At) })
 		switch {
-		case i == 0 || (own >= 0 && !copied && t.workedUntil(t.Copies[own], d.At)): // The first may be that of an attempt that was never acknowledged.
-			if own >= 0 {
-				taken[own] = true // What another attempt wrote meanwhile takes it from no later record.
+		case i == 0 || (len(own) > 0 && !copied && !idle): // The first may be that of an attempt that was never acknowledged.
+			if len(own) == 1 {
+				taken[own[0]] = true // What another attempt wrote meanwhile takes it from no later record.
 			}
 			n++
 			if n > 1 {
@@ -115,17 +116,15 @@ func (t *TaskFacts) recordsInTime() []Completed {
 	return slices.SortedStableFunc(slices.Values(t.Completions()), func(a, b Completed) int { return cmp.Compare(a.At, b.At) })
 }
 
-// recordedIn is the index of the acknowledged attempt in which a completion was stated and recorded: of those that are not taken the one that
-// ended first; negative when there is none.
-func (t *TaskFacts) recordedIn(d Completed, taken []bool) int {
-	best := -1
+// recordedIn are the acknowledged attempts in one of which a completion was stated and recorded, those left out that are taken.
+func (t *TaskFacts) recordedIn(d Completed, taken []bool) (own []int) {
 	for i, c := range t.Copies {
-		within := c.AckedAt.Known() && d.At >= c.After && d.Stated.Add(bindingSlack) >= c.After && d.At <= c.AckedAt
-		if within && !taken[i] && (best < 0 || c.AckedAt < t.Copies[best].AckedAt) {
-			best = i
+		within := c.AckedAt.Known() && d.At >= c.Surely && d.Stated.Add(bindingSlack) >= c.Surely && d.At <= c.AckedAt
+		if within && !taken[i] {
+			own = append(own, i)
 		}
 	}
-	return best
+	return own
 }
 
 // delivered is how many deliveries of the key are proved.

@@ -130,6 +130,7 @@ func (p *piece) deliver(r *rand.Rand, seq int, at time.Duration) {
 	for n := 1; n <= 3 && (answered == 0 || answered > at); n++ {
 		w := p.try(r, worked{seq: seq, n: n, cseq: 3*(seq-1) + n, began: at})
 		p.works = append(p.works, w)
+		p.zombieHandsBack(r)
 		signal, later := p.tell(r, w)
 		if p.lossless || !later || r.IntN(2) == 0 { // Nobody looked at the lease before the next attempt showed.
 			conclude()
@@ -139,6 +140,25 @@ func (p *piece) deliver(r *rand.Rand, seq int, at time.Duration) {
 			answered = w.acked
 		}
 		at = w.lastSignal() + p.wait + time.Duration(r.IntN(4000))*time.Millisecond
+	}
+}
+
+// slowAck is how many milliseconds a worker may take at most from its record to its acknowledgement.
+func (p *piece) slowAck() int {
+	if p.lossless {
+		return 20
+	}
+	return 4000
+}
+
+// zombieHandsBack lets the worker that the last one overtook hand back what it lost, while that one is at work.
+func (p *piece) zombieHandsBack(r *rand.Rand) {
+	if len(p.works) < 2 || r.IntN(4) > 0 || p.lossless {
+		return
+	}
+	z, w := p.works[len(p.works)-2], p.works[len(p.works)-1]
+	if z.seq == w.seq && z.acked == 0 && w.acked > w.began {
+		p.line(r, "naked %s seq=%d n=%d cseq=%d", w.began+time.Duration(r.Int64N(int64(w.acked-w.began))), z.seq, z.n, z.cseq)
 	}
 }
 
@@ -176,7 +196,7 @@ func (p *piece) try(r *rand.Rand, w worked) worked {
 		w.recorded = end
 	}
 	if fate == 4 || (fate == 3 && r.IntN(2) == 0) {
-		w.acked = end + soon(20)
+		w.acked = end + soon(pick(r, 20, p.slowAck()))
 	}
 	if fate == 3 && r.IntN(2) == 0 {
 		w.recorded = 0
@@ -210,13 +230,16 @@ func (p *piece) tell(r *rand.Rand, w worked) (signal time.Duration, any bool) {
 	if p.lossless || r.IntN(2) == 0 {
 		p.lines = append(p.lines, fmt.Sprintf("delivered %s seq=%d cseq=%d n=%d exact", w.began, w.seq, w.cseq, w.n))
 		signal = w.began
+	} else if r.IntN(3) == 0 { // A poll told of it later, and can only say that it was no later.
+		signal = w.began + time.Duration(r.Int64N(int64(p.wait)))
+		p.lines = append(p.lines, fmt.Sprintf("delivered %s seq=%d cseq=%d n=%d", signal, w.seq, w.cseq, w.n))
 	}
 	wire := func(kind string, at time.Duration) bool {
 		return at > 0 && p.line(r, "%s %s seq=%d n=%d cseq=%d", kind, at, w.seq, w.n, w.cseq)
 	}
 	for _, at := range w.beats {
 		if wire("heartbeat", at) {
-			signal = at
+			signal = max(signal, at)
 		}
 	}
 	wire("acked", w.acked)

@@ -167,6 +167,8 @@ func setField(e *Event, name, value string) error {
 		e.Detail.MsgID = value
 	case "basis":
 		e.Detail.Basis = instant()
+	case "latest":
+		e.Detail.AtLatest = true
 	case "judged":
 		e.Detail.Judged = instant()
 	case "deadline":

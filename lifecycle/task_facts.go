@@ -95,7 +95,8 @@ type DeliveryCopy struct {
 	At      Micros     `json:"at,omitempty"`     // When it was stored; zero when that was not seen.
 	AckedAt Micros     `json:"acked,omitempty"`  // By that attempt, and not refuted.
 	Attempt int        `json:"n,omitempty"`      // The attempt that acknowledged.
-	After   Micros     `json:"after,omitempty"`  // That attempt began no earlier than this.
+	After   Micros     `json:"after,omitempty"`  // That attempt began no earlier than this, as far as is known.
+	Surely  Micros     `json:"surely,omitempty"` // And surely no earlier than this.
 	By      Micros     `json:"by,omitempty"`     // And no later than this.
 	Silent  bool       `json:"silent,omitempty"` // When an attempt before it ended is not known.
 	Worked  bool       `json:"worked,omitempty"` // That attempt sent heartbeats.

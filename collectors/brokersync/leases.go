@@ -52,7 +52,7 @@ func expiry(v view, c Consumer, m lifecycle.MessageFacts, a lifecycle.AttemptFac
 	e := newEvent(kind, m, &c, deadline, coordinates...)
 	e.Attempt = a.N
 	e.Detail.Basis, e.Detail.Deadline, e.Detail.Reason = basis, deadline, why
-	e.Detail.Judged = v.At
+	e.Detail.Judged, e.Detail.AtLatest = v.At, basis < c.WaitsSince // It may have had less time before.
 	return []lifecycle.Event{e}
 }
 

@@ -62,6 +62,24 @@ var ledger = []situation{{
 	may:   all(messageIs(1, "completed"), counts(layers{})),
 	never: countsAtMost(layers{}),
 }, {
+	name: "the first attempt is handed back after the second one recorded, and the second one acknowledges",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		worker := c.workers(wait(4 * time.Second))
+		zombie := c.pull(worker)
+		c.works(4200 * time.Millisecond)
+		m := c.pull(worker)
+		c.works(300 * time.Millisecond)
+		c.record("", said(zero))
+		c.works(2500 * time.Millisecond)
+		c.answer(zombie, "-NAK")
+		c.ack(m)
+		c.publish(publish{task: "later"}) // So that the broker has forgotten when it delivered that attempt.
+		c.ack(c.pull(worker))
+	},
+	may:   all(is("completed"), countsAtMost(layers{unknown: 1})),
+	never: countsAtMost(layers{unknown: 1}),
+}, {
 	name: "both attempts run at once, and there is one record",
 	act: func(c *clients) {
 		zero := c.publish(publish{})

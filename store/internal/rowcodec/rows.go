@@ -148,6 +148,7 @@ type timingRow struct {
 	Basis     lifecycle.Micros `msg:"b,omitempty"`
 	Deadline  lifecycle.Micros `msg:"c,omitempty"`
 	Judged    lifecycle.Micros `msg:"d,omitempty"`
+	AtLatest  bool             `msg:"f,omitempty"`
 	Exact     bool             `msg:"e,omitempty"`
 }
 
@@ -352,6 +353,7 @@ type expiryRow struct {
 	Deadline lifecycle.Micros `msg:"b,omitempty"`
 	Reason   string           `msg:"c,omitempty"`
 	Judged   lifecycle.Micros `msg:"d,omitempty"`
+	AtLatest bool             `msg:"e,omitempty"`
 }
 
 type deliveryFactsRow struct {
@@ -501,6 +503,7 @@ type deliveryCopyRow struct {
 	AckedAt  lifecycle.Micros       `msg:"f,omitempty"`
 	Attempt  int                    `msg:"g,omitempty"`
 	After    lifecycle.Micros       `msg:"h,omitempty"`
+	Surely   lifecycle.Micros       `msg:"x,omitempty"`
 	By       lifecycle.Micros       `msg:"i,omitempty"`
 	Silent   bool                   `msg:"j,omitempty"`
 	Worked   bool                   `msg:"k,omitempty"`

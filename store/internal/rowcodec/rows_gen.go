@@ -2519,8 +2519,8 @@ func (z *deadLetterRow) Msgsize() (s int) {
 func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(22)
-	var zb0001Mask uint32 /* 22 bits */
+	zb0001Len := uint32(23)
+	var zb0001Mask uint32 /* 23 bits */
 	_ = zb0001Mask
 	if z.IdemKey == "" {
 		zb0001Len--
@@ -2550,61 +2550,65 @@ func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x80
 	}
-	if z.By == 0 {
+	if z.Surely == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x100
 	}
-	if z.Silent == false {
+	if z.By == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x200
 	}
-	if z.Worked == false {
+	if z.Silent == false {
 		zb0001Len--
 		zb0001Mask |= 0x400
 	}
-	if z.Beside == false {
+	if z.Worked == false {
 		zb0001Len--
 		zb0001Mask |= 0x800
 	}
-	if z.Agent == "" {
+	if z.Beside == false {
 		zb0001Len--
 		zb0001Mask |= 0x1000
 	}
-	if z.Attempts == 0 {
+	if z.Agent == "" {
 		zb0001Len--
 		zb0001Mask |= 0x2000
 	}
-	if z.To == 0 {
+	if z.Attempts == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x4000
 	}
-	if z.Lost == false {
+	if z.To == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x8000
 	}
-	if z.Gone == 0 {
+	if z.Lost == false {
 		zb0001Len--
 		zb0001Mask |= 0x10000
 	}
-	if z.InHand == false {
+	if z.Gone == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x20000
 	}
-	if z.Never == false {
+	if z.InHand == false {
 		zb0001Len--
 		zb0001Mask |= 0x40000
 	}
-	if z.Runs == nil {
+	if z.Never == false {
 		zb0001Len--
 		zb0001Mask |= 0x80000
 	}
-	if z.Workers == nil {
+	if z.Runs == nil {
 		zb0001Len--
 		zb0001Mask |= 0x100000
 	}
-	if z.Publisher == "" {
+	if z.Workers == nil {
 		zb0001Len--
 		zb0001Mask |= 0x200000
+	}
+	if z.Publisher == "" {
+		zb0001Len--
+		zb0001Mask |= 0x400000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -2654,61 +2658,66 @@ func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendInt64(o, int64(z.After))
 		}
 		if (zb0001Mask & 0x100) == 0 { // if not omitted
+			// string "x"
+			o = append(o, 0xa1, 0x78)
+			o = msgp.AppendInt64(o, int64(z.Surely))
+		}
+		if (zb0001Mask & 0x200) == 0 { // if not omitted
 			// string "i"
 			o = append(o, 0xa1, 0x69)
 			o = msgp.AppendInt64(o, int64(z.By))
 		}
-		if (zb0001Mask & 0x200) == 0 { // if not omitted
+		if (zb0001Mask & 0x400) == 0 { // if not omitted
 			// string "j"
 			o = append(o, 0xa1, 0x6a)
 			o = msgp.AppendBool(o, z.Silent)
 		}
-		if (zb0001Mask & 0x400) == 0 { // if not omitted
+		if (zb0001Mask & 0x800) == 0 { // if not omitted
 			// string "k"
 			o = append(o, 0xa1, 0x6b)
 			o = msgp.AppendBool(o, z.Worked)
 		}
-		if (zb0001Mask & 0x800) == 0 { // if not omitted
+		if (zb0001Mask & 0x1000) == 0 { // if not omitted
 			// string "w"
 			o = append(o, 0xa1, 0x77)
 			o = msgp.AppendBool(o, z.Beside)
 		}
-		if (zb0001Mask & 0x1000) == 0 { // if not omitted
+		if (zb0001Mask & 0x2000) == 0 { // if not omitted
 			// string "l"
 			o = append(o, 0xa1, 0x6c)
 			o = msgp.AppendString(o, z.Agent)
 		}
-		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
 			// string "m"
 			o = append(o, 0xa1, 0x6d)
 			o = msgp.AppendInt(o, z.Attempts)
 		}
-		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000) == 0 { // if not omitted
 			// string "n"
 			o = append(o, 0xa1, 0x6e)
 			o = msgp.AppendInt64(o, int64(z.To))
 		}
-		if (zb0001Mask & 0x8000) == 0 { // if not omitted
+		if (zb0001Mask & 0x10000) == 0 { // if not omitted
 			// string "s"
 			o = append(o, 0xa1, 0x73)
 			o = msgp.AppendBool(o, z.Lost)
 		}
-		if (zb0001Mask & 0x10000) == 0 { // if not omitted
+		if (zb0001Mask & 0x20000) == 0 { // if not omitted
 			// string "o"
 			o = append(o, 0xa1, 0x6f)
 			o = msgp.AppendInt64(o, int64(z.Gone))
 		}
-		if (zb0001Mask & 0x20000) == 0 { // if not omitted
+		if (zb0001Mask & 0x40000) == 0 { // if not omitted
 			// string "p"
 			o = append(o, 0xa1, 0x70)
 			o = msgp.AppendBool(o, z.InHand)
 		}
-		if (zb0001Mask & 0x40000) == 0 { // if not omitted
+		if (zb0001Mask & 0x80000) == 0 { // if not omitted
 			// string "t"
 			o = append(o, 0xa1, 0x74)
 			o = msgp.AppendBool(o, z.Never)
 		}
-		if (zb0001Mask & 0x80000) == 0 { // if not omitted
+		if (zb0001Mask & 0x100000) == 0 { // if not omitted
 			// string "u"
 			o = append(o, 0xa1, 0x75)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Runs)))
@@ -2720,7 +2729,7 @@ func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x100000) == 0 { // if not omitted
+		if (zb0001Mask & 0x200000) == 0 { // if not omitted
 			// string "r"
 			o = append(o, 0xa1, 0x72)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Workers)))
@@ -2728,7 +2737,7 @@ func (z *deliveryCopyRow) MarshalMsg(b []byte) (o []byte, err error) {
 				o = msgp.AppendString(o, z.Workers[za0002])
 			}
 		}
-		if (zb0001Mask & 0x200000) == 0 { // if not omitted
+		if (zb0001Mask & 0x400000) == 0 { // if not omitted
 			// string "v"
 			o = append(o, 0xa1, 0x76)
 			o = msgp.AppendString(o, z.Publisher)
@@ -2819,15 +2828,25 @@ func (z *deliveryCopyRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.After = lifecycle.Micros(zb0004)
 			}
-		case "i":
+		case "x":
 			{
 				var zb0005 int64
 				zb0005, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
+					err = msgp.WrapError(err, "Surely")
+					return
+				}
+				z.Surely = lifecycle.Micros(zb0005)
+			}
+		case "i":
+			{
+				var zb0006 int64
+				zb0006, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
 					err = msgp.WrapError(err, "By")
 					return
 				}
-				z.By = lifecycle.Micros(zb0005)
+				z.By = lifecycle.Micros(zb0006)
 			}
 		case "j":
 			z.Silent, bts, err = msgp.ReadBoolBytes(bts)
@@ -2861,13 +2880,13 @@ func (z *deliveryCopyRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "n":
 			{
-				var zb0006 int64
-				zb0006, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0007 int64
+				zb0007, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "To")
 					return
 				}
-				z.To = lifecycle.Micros(zb0006)
+				z.To = lifecycle.Micros(zb0007)
 			}
 		case "s":
 			z.Lost, bts, err = msgp.ReadBoolBytes(bts)
@@ -2877,13 +2896,13 @@ func (z *deliveryCopyRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "o":
 			{
-				var zb0007 int64
-				zb0007, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0008 int64
+				zb0008, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "Gone")
 					return
 				}
-				z.Gone = lifecycle.Micros(zb0007)
+				z.Gone = lifecycle.Micros(zb0008)
 			}
 		case "p":
 			z.InHand, bts, err = msgp.ReadBoolBytes(bts)
@@ -2898,20 +2917,20 @@ func (z *deliveryCopyRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				return
 			}
 		case "u":
-			var zb0008 uint32
-			zb0008, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			var zb0009 uint32
+			zb0009, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
 				err = msgp.WrapError(err, "Runs")
 				return
 			}
-			if zb0008 > zd41d09belimitArrays {
+			if zb0009 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Runs) >= int(zb0008) {
-				z.Runs = (z.Runs)[:zb0008]
+			if cap(z.Runs) >= int(zb0009) {
+				z.Runs = (z.Runs)[:zb0009]
 			} else {
-				z.Runs = make([]lifecycle.AttemptRun, zb0008)
+				z.Runs = make([]lifecycle.AttemptRun, zb0009)
 			}
 			for za0001 := range z.Runs {
 				bts, err = (*attemptRunRow)(&z.Runs[za0001]).UnmarshalMsg(bts)
@@ -2921,20 +2940,20 @@ func (z *deliveryCopyRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 			}
 		case "r":
-			var zb0009 uint32
-			zb0009, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			var zb0010 uint32
+			zb0010, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
 				err = msgp.WrapError(err, "Workers")
 				return
 			}
-			if zb0009 > zd41d09belimitArrays {
+			if zb0010 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Workers) >= int(zb0009) {
-				z.Workers = (z.Workers)[:zb0009]
+			if cap(z.Workers) >= int(zb0010) {
+				z.Workers = (z.Workers)[:zb0010]
 			} else {
-				z.Workers = make([]string, zb0009)
+				z.Workers = make([]string, zb0010)
 			}
 			for za0002 := range z.Workers {
 				z.Workers[za0002], bts, err = msgp.ReadStringBytes(bts)
@@ -2963,7 +2982,7 @@ func (z *deliveryCopyRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *deliveryCopyRow) Msgsize() (s int) {
-	s = 3 + 2 + (*messageKeyRow)(&z.Key).Msgsize() + 2 + msgp.StringPrefixSize + len(z.IdemKey) + 2 + msgp.StringPrefixSize + len(z.Hash) + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.ArrayHeaderSize
+	s = 3 + 2 + (*messageKeyRow)(&z.Key).Msgsize() + 2 + msgp.StringPrefixSize + len(z.IdemKey) + 2 + msgp.StringPrefixSize + len(z.Hash) + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.IntSize + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.BoolSize + 2 + msgp.ArrayHeaderSize
 	for za0001 := range z.Runs {
 		s += (*attemptRunRow)(&z.Runs[za0001]).Msgsize()
 	}
@@ -4410,8 +4429,8 @@ func (z evidenceRow) Msgsize() (s int) {
 func (z *expiryRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(4)
-	var zb0001Mask uint8 /* 4 bits */
+	zb0001Len := uint32(5)
+	var zb0001Mask uint8 /* 5 bits */
 	_ = zb0001Mask
 	if z.Basis == 0 {
 		zb0001Len--
@@ -4428,6 +4447,10 @@ func (z *expiryRow) MarshalMsg(b []byte) (o []byte, err error) {
 	if z.Judged == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x8
+	}
+	if z.AtLatest == false {
+		zb0001Len--
+		zb0001Mask |= 0x10
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -4453,6 +4476,11 @@ func (z *expiryRow) MarshalMsg(b []byte) (o []byte, err error) {
 			// string "d"
 			o = append(o, 0xa1, 0x64)
 			o = msgp.AppendInt64(o, int64(z.Judged))
+		}
+		if (zb0001Mask & 0x10) == 0 { // if not omitted
+			// string "e"
+			o = append(o, 0xa1, 0x65)
+			o = msgp.AppendBool(o, z.AtLatest)
 		}
 	}
 	return
@@ -4516,6 +4544,12 @@ func (z *expiryRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.Judged = lifecycle.Micros(zb0004)
 			}
+		case "e":
+			z.AtLatest, bts, err = msgp.ReadBoolBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "AtLatest")
+				return
+			}
 		default:
 			bts, err = msgp.Skip(bts)
 			if err != nil {
@@ -4530,7 +4564,7 @@ func (z *expiryRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *expiryRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + msgp.Int64Size
+	s = 1 + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Reason) + 2 + msgp.Int64Size + 2 + msgp.BoolSize
 	return
 }
 
@@ -10354,8 +10388,8 @@ func (z *taskSummaryRow) Msgsize() (s int) {
 func (z *timingRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(5)
-	var zb0001Mask uint8 /* 5 bits */
+	zb0001Len := uint32(6)
+	var zb0001Mask uint8 /* 6 bits */
 	_ = zb0001Mask
 	if z.CreatedAt == 0 {
 		zb0001Len--
@@ -10373,9 +10407,13 @@ func (z *timingRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x8
 	}
-	if z.Exact == false {
+	if z.AtLatest == false {
 		zb0001Len--
 		zb0001Mask |= 0x10
+	}
+	if z.Exact == false {
+		zb0001Len--
+		zb0001Mask |= 0x20
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -10403,6 +10441,11 @@ func (z *timingRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendInt64(o, int64(z.Judged))
 		}
 		if (zb0001Mask & 0x10) == 0 { // if not omitted
+			// string "f"
+			o = append(o, 0xa1, 0x66)
+			o = msgp.AppendBool(o, z.AtLatest)
+		}
+		if (zb0001Mask & 0x20) == 0 { // if not omitted
 			// string "e"
 			o = append(o, 0xa1, 0x65)
 			o = msgp.AppendBool(o, z.Exact)
@@ -10473,6 +10516,12 @@ func (z *timingRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				}
 				z.Judged = lifecycle.Micros(zb0005)
 			}
+		case "f":
+			z.AtLatest, bts, err = msgp.ReadBoolBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "AtLatest")
+				return
+			}
 		case "e":
 			z.Exact, bts, err = msgp.ReadBoolBytes(bts)
 			if err != nil {
@@ -10493,7 +10542,7 @@ func (z *timingRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *timingRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.BoolSize
+	s = 1 + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.BoolSize + 2 + msgp.BoolSize
 	return
 }
 
