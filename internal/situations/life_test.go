@@ -32,10 +32,12 @@ type life struct {
 
 	mu      sync.Mutex
 	letters []*mail
-	pulls   int  // How often a worker asked for a message, or was sent one without asking.
-	empty   int  // How often one who asked got nothing, or may not have got what was sent.
-	fewest  int  // The fewest attempts that a consumer ever allowed.
-	sends   bool // The broker sends to workers who do not ask, at times of its own.
+	pulls   int            // How often a worker asked for a message, or was sent one without asking.
+	empty   int            // How often one who asked got nothing, or may not have got what was sent.
+	fewest  int            // The fewest attempts that a consumer ever allowed.
+	said    map[work]bool  // Whether a completion was recorded or reported of it, or is about to be.
+	repeats map[string]int // By task: how many acknowledged deliveries began when that was said already.
+	sends   bool           // The broker sends to workers who do not ask, at times of its own.
 }
 
 // delivery is a message that a worker has and did not answer.
@@ -44,6 +46,21 @@ type delivery struct {
 	of *mail
 	by *crew
 	at time.Time
+
+	repeats bool // Its completion was recorded or reported before it began.
+}
+
+// work is what an idempotency key stands for; version zero where none was given.
+type work struct {
+	task string
+	key  int
+}
+
+// isSaid notes that the completion of a message's work is recorded or reported.
+func (w *life) isSaid(m *mail) {
+	for _, of := range []work{{m.task, m.key}, {m.task, 0}} {
+		w.said[of] = true
+	}
 }
 
 // mail is a stored message with what its clients know of it.
@@ -166,7 +183,7 @@ func (w *life) steps() []func() {
 	steps := []func(){
 		w.take, w.take, w.take, w.takeSome, w.acknowledge, w.acknowledge, w.acknowledge, w.beat, w.beat, w.handBack, w.giveUp, w.crash,
 		w.complete, w.complete, w.sayCompleted, w.idle, w.idle, w.another, w.again, w.repeat, w.operatorDeletes, w.operatorPurges,
-		w.fire, w.hire, w.hire, w.pauseWorker, w.changeWait, w.changeBackoff, w.audit, w.hirePartner, w.foreign, w.leave, w.comeBack,
+		w.handBackLater, w.acknowledgeTwice, w.completeAnother, w.fire, w.hire, w.hire, w.pauseWorker, w.changeWait, w.changeBackoff, w.audit, w.hirePartner, w.foreign, w.leave, w.comeBack,
 	}
 	if *withForgery {
 		steps = append(steps, w.forge)

@@ -156,6 +156,7 @@ func (w *life) given(d delivery) {
 		d.of.open[d.by.name] = true
 	}
 	d.of.unasked = d.of.unasked || !d.by.awaits()
+	d.repeats = w.said[work{d.of.task, d.of.key}] || d.of.key == 0 || d.of.task == "foreign" || w.said[work{d.of.task, 0}] && d.Headers().Get("X-Idempotency-Key") == ""
 	w.held = append(w.held, d)
 	w.note("%s delivered %d, attempt %d", d.by.name, meta.Sequence.Stream, meta.NumDelivered)
 }
@@ -174,17 +175,23 @@ func (w *life) answered() (d delivery, ok bool) {
 	if len(w.held) == 0 {
 		return d, false
 	}
-	i := w.random.IntN(len(w.held))
+	return w.lets(w.random.IntN(len(w.held))), true
+}
+
+// lets takes one of the deliveries out of the workers' hands.
+func (w *life) lets(i int) (d delivery) {
 	d = w.held[i]
 	w.held = append(w.held[:i:i], w.held[i+1:]...)
-	return d, true
+	return d
 }
 
 func (w *life) acknowledge() {
-	d, ok := w.answered()
-	if !ok {
-		return
+	if d, ok := w.answered(); ok {
+		w.acknowledged(d)
 	}
+}
+
+func (w *life) acknowledged(d delivery) {
 	meta, err := d.Metadata()
 	w.must(err)
 	last := int(meta.NumDelivered) == d.of.had || !w.heldElsewhere(d)
@@ -193,6 +200,9 @@ func (w *life) acknowledge() {
 	w.know(func() {
 		d.of.acked, d.of.timely, d.of.done = true, d.of.timely || timely, d.of.done || timely
 		delete(d.of.open, d.by.name)
+		if d.repeats {
+			w.repeats[d.of.task]++
+		}
 		w.sweeps(d)
 	})
 	w.ack(d)
@@ -216,6 +226,39 @@ func (w *life) handBack() {
 		w.note("nak of %d", d.of.seq)
 		w.know(func() { d.of.told = true })
 		w.answer(d, "-NAK")
+	}
+}
+
+// handBackLater lets a worker hand a message back for a while, twice now and then.
+func (w *life) handBackLater() {
+	d, ok := w.answered()
+	if !ok {
+		return
+	}
+	delay := time.Duration(w.random.IntN(1500)) * time.Millisecond
+	w.know(func() { d.of.told = true })
+	for range 1 + w.random.IntN(2) {
+		w.note("nak of %d for %s", d.of.seq, delay)
+		w.answer(d, fmt.Sprintf(`-NAK {"delay": %d}`, delay.Nanoseconds()))
+	}
+}
+
+// acknowledgeTwice lets a worker send its acknowledgement again, as one that got no answer.
+func (w *life) acknowledgeTwice() {
+	if len(w.held) == 0 {
+		return
+	}
+	d := w.lets(w.random.IntN(len(w.held)))
+	w.acknowledged(d)
+	w.note("ack of %d once more", d.of.seq)
+	w.ack(d)
+}
+
+// completeAnother writes a record of a version that nobody published: it completes no message.
+func (w *life) completeAnother() {
+	if d := pick(w.random, w.held); d.Msg != nil && d.of.task != "foreign" && d.Headers().Get("X-Idempotency-Key") != "" {
+		w.note("record of version 99 of task %q", d.of.task)
+		w.record(d.of.task, map[string]any{"idempotencyKey": w.task(d.of.task) + "-99", "natsStreamSeq": d.of.seq})
 	}
 }
 
@@ -244,7 +287,7 @@ func (w *life) crash() {
 func (w *life) complete() {
 	if d := pick(w.random, w.held); d.Msg != nil {
 		w.note("record of %d", d.of.seq)
-		w.know(func() { d.of.recorded = true })
+		w.know(func() { d.of.recorded = true; w.isSaid(d.of) })
 		w.record(d.of.task, map[string]any{
 			"idempotencyKey": fmt.Sprintf("%s-%d", w.task(d.of.task), d.of.key), "natsStreamSeq": d.of.seq,
 		})
@@ -255,7 +298,7 @@ func (w *life) complete() {
 func (w *life) sayCompleted() {
 	if d := pick(w.random, w.held); d.Msg != nil {
 		w.note("report of %d", d.of.seq)
-		w.know(func() { d.of.reported = true })
+		w.know(func() { d.of.reported = true; w.isSaid(d.of) })
 		id := d.Headers().Get("Nats-Msg-Id")
 		w.report(w.agent, "completed", d.of.task, map[string]any{"message_id": id, "status": "completed"})
 	}

@@ -36,6 +36,9 @@ func (w *life) contradicted(s story) error {
 		if said == nil {
 			continue
 		}
+		if got := s.layers().idempotency; got > w.repeats[m.task] {
+			return fmt.Errorf("%d repeats of task %q are called caught by a record, and %d were acknowledged that began after one", got, m.task, w.repeats[m.task])
+		}
 		if err := w.never(m, said); err != nil {
 			return fmt.Errorf("%s:%d is %s: %w", m.stream, m.seq, said.State, err)
 		}

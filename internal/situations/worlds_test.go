@@ -98,7 +98,7 @@ func playWorlds(t *testing.T, from, to int, seed uint64, census *census) {
 			s = &scene{mode: m, world: newWorld(t, l)}
 			scenes[l.name] = s
 		}
-		w := &life{mode: m, random: rand.New(rand.NewPCG(seed, uint64(n))), land: l, auditors: map[string]jetstream.Consumer{}}
+		w := &life{mode: m, random: rand.New(rand.NewPCG(seed, uint64(n))), land: l, auditors: map[string]jetstream.Consumer{}, said: map[work]bool{}, repeats: map[string]int{}}
 		p := &player{heading: "worlds", agent: "world" + strconv.Itoa(n), situation: situation{
 			name: fmt.Sprintf("world %d on %s, %s", n, l.name, m), act: w.live, may: w.agrees, never: w.contradicted,
 		}}
