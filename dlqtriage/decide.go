@@ -17,7 +17,7 @@ func (k *Known) decide(r Request, id, operation string, v Preview, now lifecycle
 	d := decision.Decision{ID: id, Subject: k.Entry.About(), Expected: k.Revision, At: now}
 	if v.Message != nil {
 		a.Progress = Progress{Status: ActionQueued, Strategy: v.plan.Strategy, DueAt: v.DueAt, MessageID: v.Message.MessageID(), Subject: v.Message.Subject}
-		effect, err := json.Marshal(Delivery{Message: *v.Message, Of: k.Entry.Key.String(), TaskID: k.Entry.TaskID, DueAt: v.DueAt})
+		effect, err := json.Marshal(Delivery{Message: *v.Message, Of: k.Entry.Key.String(), TaskID: k.Entry.TaskID, DueAt: v.DueAt, InSpiteOf: v.forced})
 		if err != nil {
 			return d, a, fmt.Errorf("write effect: %w", err)
 		}

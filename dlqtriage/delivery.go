@@ -19,6 +19,8 @@ type Delivery struct {
 	Of      string           `json:"of"` // The key of the message that died.
 	TaskID  string           `json:"task_id"`
 	DueAt   lifecycle.Micros `json:"due_at"` // Not before this.
+
+	InSpiteOf []ObstacleCode `json:"in_spite_of"` // What its decision took upon itself; nil of one that is older than this list.
 }
 
 // ReadDelivery reads the body of an effect of the queue [QueueRetry].

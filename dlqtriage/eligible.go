@@ -80,6 +80,17 @@ func unforced(all []Obstacle, force bool) []Obstacle {
 	return out
 }
 
+// forced are what the request takes upon itself; never nil.
+func forced(all []Obstacle, force bool) []ObstacleCode {
+	out := []ObstacleCode{}
+	for _, o := range all {
+		if force && o.Code.Forcible() {
+			out = append(out, o.Code)
+		}
+	}
+	return out
+}
+
 // duplicateWarning says why the work may be done twice; empty where nothing speaks for it.
 func duplicateWarning(c Case) string {
 	switch {

@@ -18,7 +18,8 @@ type Preview struct {
 	Preflight        *Preflight       // Whether it fits into the model; nil where nothing is published.
 	DuplicateWarning string           // Why the work may be done twice; empty where nothing speaks for it.
 
-	plan Plan
+	plan   Plan
+	forced []ObstacleCode // What the request takes upon itself; never nil.
 }
 
 // preview works out what the request would do to what is known. It is pure.
@@ -29,6 +30,7 @@ func (k *Known) preview(r Request, id string, p *Policy, c fleet.Contract, now l
 			return out, err
 		}
 	}
+	out.forced = forced(out.Blocked, r.Params.Force)
 	out.Blocked = unforced(out.Blocked, r.Params.Force)
 	out.Eligible = len(out.Blocked) == 0
 	return out, nil
@@ -89,14 +91,19 @@ func (p Params) delay(plan Plan) time.Duration {
 
 // sendObstacles are what stands in the way of publishing at all.
 func (k *Known) sendObstacles(what retry, c fleet.Contract) []Obstacle {
-	var out []Obstacle
-	if k.superseded() {
-		out = append(out, Obstacle{BlockedSuperseded, "The task has a newer message than the one that died: decide about that one."})
-	}
+	out := k.supersededBy()
 	if _, _, ok := c.ParseTaskSubject(k.subject(c, what.agent)); !ok || !fleet.ValidToken(what.agent) {
 		out = append(out, Obstacle{BlockedNoSubject, "The subject or the type of the task is not known, so there is nowhere to publish it."})
 	}
 	return out
+}
+
+// supersededBy is the obstacle that another message of the task counts now; none where the one that died is the newest.
+func (k *Known) supersededBy() []Obstacle {
+	if !k.superseded() {
+		return nil
+	}
+	return []Obstacle{{BlockedSuperseded, "The task has a newer message than the one that died: decide about that one."}}
 }
 
 // preflight says whether the message fits into the model that takes it.

@@ -21,7 +21,7 @@ type Config struct {
 	JetStream jetstream.JetStream // Required.
 	Contract  fleet.Contract      // Required.
 	Effects   Effects             // Required. Where effects are claimed and settled.
-	Actions   Settler             // Required. Says what the end of a retry means.
+	Actions   Actions             // Required. Says whether a retry is still to be published, and what its end means.
 	Tasks     Tasks               // Required. What was observed: whether a retry was published before.
 	Holder    string              // Optional; who claims, for people. Default the package's name.
 	Durable   string              // Optional; the durable that reads what was published, by which it is known that nothing is missing.
@@ -43,8 +43,9 @@ type Effects interface {
 	EffectsOf(ctx context.Context, action string) ([]decision.EffectState, error)
 }
 
-// Settler says how an effect is settled. [dlqtriage.Actions] does.
-type Settler interface {
+// Actions says whether a retry is still to be published, and how its effect is settled. [dlqtriage.Actions] does.
+type Actions interface {
+	Overtaken(ctx context.Context, d dlqtriage.Delivery, action string) (why string, err error)
 	Settle(ctx context.Context, c decision.Claimed, e dlqtriage.Ended) (decision.Settlement, error)
 }
 

@@ -33,9 +33,9 @@ func (s *sender) observed(ctx context.Context, d dlqtriage.Delivery) (*dlqtriage
 }
 
 // prove says whether a message that may have been published was. Within half of the time in which the stream knows message ids nothing need be
-// proved: the stream refuses a repetition. Later, all that was published since must have been read, without a gap. An empty Ended says
-// that it was not published.
-func (s *sender) prove(ctx context.Context, d dlqtriage.Delivery) (dlqtriage.Ended, error) {
+// proved where it is published again: the stream refuses a repetition. Else all that was published since must have been read, without a gap. An empty Ended
+// says that it was not published.
+func (s *sender) prove(ctx context.Context, d dlqtriage.Delivery, again bool) (dlqtriage.Ended, error) {
 	name, err := s.JetStream.StreamNameBySubject(ctx, d.Message.Subject) // Tasks need not be in TASKS.
 	if err != nil {
 		return dlqtriage.Ended{}, fmt.Errorf("find the stream of %s: %w", d.Message.Subject, err)
@@ -44,7 +44,7 @@ func (s *sender) prove(ctx context.Context, d dlqtriage.Delivery) (dlqtriage.End
 	if err != nil {
 		return dlqtriage.Ended{}, err
 	}
-	if s.now().Sub(d.DueAt) < tasks.CachedInfo().Config.Duplicates/2 { // Nobody publishes before it is due.
+	if again && s.now().Sub(d.DueAt) < tasks.CachedInfo().Config.Duplicates/2 { // Nobody publishes before it is due.
 		return dlqtriage.Ended{}, nil
 	}
 	if err := s.allRead(ctx); err != nil {

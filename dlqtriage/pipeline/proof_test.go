@@ -1,7 +1,7 @@
 package pipeline
 
 import (
-	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -19,9 +19,15 @@ import (
 // stale is a retry whose sender died after it may have published, so long ago that the stream knows no message id of that time.
 func stale(t *testing.T, published bool) (*world, dlqtriage.Action) {
 	t.Helper()
+	return claimed(t, published, 3*time.Hour)
+}
+
+// claimed is a retry whose sender died some time ago after it may have published.
+func claimed(t *testing.T, published bool, ago time.Duration) (*world, dlqtriage.Action) {
+	t.Helper()
 	js := broker(t)
 	begun := time.Now()
-	past := func() time.Time { return begun.Add(-3 * time.Hour) }
+	past := func() time.Time { return begun.Add(-ago) }
 	path := temporary(t)
 	old := newWorld(t, js, path, func(c *Config) { c.Now = past })
 	a := old.act(retryOf(old.dead("t1"), "k1"))
@@ -126,17 +132,7 @@ func TestAFleetWhoseTasksAreInOtherStreamsIsRetriedToo(t *testing.T) {
 func TestUntilAllIsReadNothingIsPublishedThatMayHaveBeen(t *testing.T) {
 	t.Parallel()
 	w, a := stale(t, true)
-	if _, err := w.js.CreateConsumer(t.Context(), fleet.CapturePub, jetstream.ConsumerConfig{Durable: w.pipe.cfg.Durable, AckPolicy: jetstream.AckExplicitPolicy}); err != nil {
-		t.Fatal(err)
-	}
-	w.runs()
-	testkit.Eventually(t, patience, func() error { // The sender tries, and finds that it must wait.
-		effects, err := w.store.EffectsOf(t.Context(), a.ID)
-		if err == nil && (len(effects) != 1 || !strings.Contains(string(effects[0].Result), errNotYet.Error())) {
-			err = errors.New("nobody tried yet")
-		}
-		return err
-	})
+	w.waitsForReading(a)
 	if n := len(w.sent("t1")); n != 1 {
 		t.Errorf("%d messages, want only the one from before", n)
 	}
@@ -144,6 +140,22 @@ func TestUntilAllIsReadNothingIsPublishedThatMayHaveBeen(t *testing.T) {
 	if got := w.ended(a.ID); got.Sent == nil || got.Sent.Seq != 1 {
 		t.Errorf("action %+v", got.Progress)
 	}
+}
+
+// waitsForReading makes the durable by which it is known that all publishes were read, and waits until the sender has found that they were not.
+func (w *world) waitsForReading(a dlqtriage.Action) {
+	w.t.Helper()
+	if _, err := w.js.CreateConsumer(w.t.Context(), fleet.CapturePub, jetstream.ConsumerConfig{Durable: w.pipe.cfg.Durable, AckPolicy: jetstream.AckExplicitPolicy}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.runs()
+	testkit.Eventually(w.t, patience, func() error {
+		effects, err := w.store.EffectsOf(w.t.Context(), a.ID)
+		if err == nil && (len(effects) != 1 || !strings.Contains(string(effects[0].Result), errNotYet.Error())) {
+			err = fmt.Errorf("the sender does not wait: %+v", effects)
+		}
+		return err
+	})
 }
 
 func TestWhereAGapHidesWhatWasPublishedAPersonMustLook(t *testing.T) {

@@ -116,17 +116,24 @@ func (s *sender) settled(ctx context.Context, p parked) (bool, error) {
 	return true, nil
 }
 
-// publish publishes the message, unless it was published before. Before it publishes anew what may have been published, beyond the time in
-// which the stream knows a repetition by its id, it proves that it was not.
+// publish publishes the message, unless it was published before, or what became known since the decision speaks against it. Before it publishes anew what
+// may have been published, beyond the time in which the stream knows a repetition by its id, it proves that it was not.
 func (s *sender) publish(ctx context.Context, d dlqtriage.Delivery, c decision.Claimed, p parked) (dlqtriage.Ended, error) {
 	tried := p.token > 1 || c.Token > p.token+1 // Somebody else had it before, who may have published.
 	if sent, err := s.observed(ctx, d); sent != nil || err != nil {
 		return dlqtriage.Ended{Sent: sent}, err
 	}
+	why, err := s.Actions.Overtaken(ctx, d, c.Action)
+	if err != nil {
+		return dlqtriage.Ended{}, err
+	}
 	if tried {
-		if ended, err := s.prove(ctx, d); ended.Sent != nil || ended.Why != "" || err != nil {
+		if ended, err := s.prove(ctx, d, why == ""); ended.Sent != nil || ended.Why != "" || err != nil {
 			return ended, err
 		}
+	}
+	if why != "" {
+		return dlqtriage.Ended{Why: why}, nil
 	}
 	m := nats.NewMsg(d.Message.Subject)
 	m.Data = d.Message.Payload
@@ -134,7 +141,7 @@ func (s *sender) publish(ctx context.Context, d dlqtriage.Delivery, c decision.C
 		m.Header.Set(name, value)
 	}
 	var ack *jetstream.PubAck
-	err := s.do("publish", func() (err error) {
+	err = s.do("publish", func() (err error) {
 		ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 		defer cancel()
 		ack, err = s.JetStream.PublishMsg(ctx, m)
