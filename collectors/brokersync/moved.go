@@ -91,6 +91,11 @@ func (v view) mayHoldFrom(c Consumer) uint64 {
 	return from + 1
 }
 
+// captured reports whether lines tell of what happened at a time: the capture streams of answers and of advisories were there.
+func (v view) captured(at lifecycle.Micros) bool {
+	return !v.Capture.Acks.Missing && !v.Capture.Advisories.Missing && at > max(v.Capture.Acks.Created, v.Capture.Advisories.Created)
+}
+
 // moves say when lines tell last of something that may have moved the time of a consumer's last delivery.
 type moves struct {
 	own, others lifecycle.Micros // Of the message that was delivered, and of others.
@@ -100,5 +105,6 @@ type moves struct {
 // movesOf are those about a consumer of which m is the last delivery.
 func (v view) movesOf(c Consumer, m lifecycle.MessageFacts, moved map[string]lifecycle.Micros) moves {
 	others, known := moved[c.Name]
-	return moves{lastNonDelivery(m), others, known || c.Alone || c.single() && c.Met} // What may hold one when it is seen first is believed to have held no more before, unless lines that were read say so.
+	known = v.captured(c.DeliveredAt) && (known || c.Alone || c.single() && c.Met) // What may hold one when it is seen first is believed to have held no more before, unless lines that were read say so.
+	return moves{lastNonDelivery(m), others, known}
 }

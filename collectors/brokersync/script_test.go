@@ -110,6 +110,10 @@ func (w *world) apply(line string) (poll bool, err error) {
 		return false, w.stream(parseFields(parts))
 	case "stored-up-to":
 		return false, w.storedUpTo(parts)
+	case "captured-since":
+		d, err := time.ParseDuration(parts[0])
+		w.begun = at(d)
+		return false, err
 	case "no-capture":
 		w.absent[parts[0]] = true
 		return false, nil

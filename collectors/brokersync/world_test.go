@@ -35,6 +35,7 @@ type world struct {
 	events    map[lifecycle.EventID]bool
 	drainedTo map[string]lifecycle.Micros // By capture stream, where it is not all.
 	absent    map[string]bool             // Capture streams that do not exist.
+	begun     lifecycle.Micros            // When the capture streams were created; zero for before everything.
 }
 
 func newWorld() *world {
@@ -85,7 +86,7 @@ func (w *world) captureEnd(name string) CaptureEnd {
 	if !limited {
 		end = w.seen.At.Add(time.Minute)
 	}
-	return CaptureEnd{Stream: name, Missing: w.absent[name], At: end}
+	return CaptureEnd{Stream: name, Created: w.begun, Missing: w.absent[name], At: end}
 }
 
 // answer answers some of the questions, at least one.
