@@ -34,7 +34,7 @@ type OverviewPage struct {
 }
 
 // calm reports whether so few findings need attention that the states have room below them, beside the chart.
-func (p OverviewPage) calm() bool { return len(p.Attention) <= 3 }
+func (p OverviewPage) calm() bool { return len(p.Attention) <= 5 }
 
 // AttentionItem is something that somebody should look at.
 type AttentionItem struct {

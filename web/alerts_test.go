@@ -59,6 +59,8 @@ func TestTheBoardShowsWhatFiresByRuleAndAgentAndTakesForms(t *testing.T) {
 	s.fires(t, zombie("a", "cto"), zombie("b", "cto"), zombie("c", "ceo"), alerts.Finding{Rule: alerts.RuleExpiring, Key: "e", Severity: alerts.Info, What: "e", TaskID: "e"})
 	wants{
 		"#firing .alert-group": "=3", "#firing .alert-group:first-of-type li": "=2", "#firing h2": "Firing 4", "#firing li .what": " is <b>zombie</b>", "#firing li .over": "over by 1m 31s",
+		"#firing .alert-group:first-of-type h3:not(.vh) .badge": "critical", "#firing .alert-group:first-of-type .said .badge": "=0", "#firing .alert-group.alone": "=2", // One alert is its own band.
+		"#firing .alert-group.alone .said .badge": "", "#firing .alert-group.alone li > .rule a": "Runbook", "#firing .alert-group.alone h3.vh": "",
 		"#firing .alert-group a[href='/runbooks/zombie']": "Runbook", "#nav-alerts": "4 alerts fire", "title": "▲4 Alerts",
 	}.check(t, s.get(t, "/alerts", 200))
 	id := alerts.AlertID(alerts.RuleZombie, "a")

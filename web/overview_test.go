@@ -4,7 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+
 	"fleetglass/internal/health"
+	"fleetglass/internal/testkit"
 	"fleetglass/lifecycle"
 	"fleetglass/web/webtest"
 )
@@ -74,4 +77,26 @@ func TestALeaseAboutToExpireIsNoAlarm(t *testing.T) {
 	story.Deliver(m, 1, -27*time.Second)
 	page := newSite(t, story.Batch).get(t, "/", 200)
 	wants{"#stats a:nth-child(2) .v": "1", "#stats a:nth-child(2) .d": "1 expiring", "#stats a:nth-child(2) .v.tone": "=0", "#nav-in-flight.bad": "=0"}.check(t, page)
+}
+
+// The overview is read in one look: what needs attention and the states fill the place beside the chart, and the two charts belong together however high they are.
+func TestTheOverviewHasNoHoles(t *testing.T) {
+	t.Parallel()
+	one := webtest.NewStory(noon)
+	one.Publish("tsk", "cto", "review", "Work", -time.Minute, "")
+	b := testkit.Browser(t)
+	for name, batch := range map[string]lifecycle.Batch{"calm": one.Batch, "rich": webtest.Rich(noon).Batch, "incident": incident(20).Batch} {
+		tab := openTab(t, b, newSite(t, batch))
+		tab.do(t, "resize", chromedp.EmulateViewport(1440, 900))
+		tab.open(t, "/")
+		got := eval[[]float64](t, tab, `(() => {
+			const box = (s) => document.querySelector(s).getBoundingClientRect(), left = box("#attention"), states = box("#unfinished");
+			const below = states.left === left.left && states.top < box("#throughput").bottom;
+			return [below ? states.top - left.bottom : 16, document.querySelector("#throughput").closest(".panel").getBoundingClientRect().bottom - (below ? states : left).bottom,
+				box("#throughput .lower").top - box("#throughput .upper").bottom];
+		})()`)
+		if got[0] != 16 || got[1] > 40 || got[2] != 46 {
+			t.Errorf("%s: %v px between attention and states, %v px below them, %v px between the charts; want 16, at most 40, and 46", name, got[0], got[1], got[2])
+		}
+	}
 }

@@ -1,0 +1,21 @@
+package views
+
+import (
+	"testing"
+
+	"fleetglass/alerts"
+)
+
+// "Needs attention" and the board tell one age of one thing: since when it is so, not since when the rule's patience was over.
+func TestAnAlertIsAsOldAsWhatItSays(t *testing.T) {
+	t.Parallel()
+	var r AlertRow
+	r.Standing.Alert = alerts.Alert{StartedAt: 70}
+	if got := r.soSince(); got != 70 {
+		t.Errorf("of a finding without a beginning: since %d, want since it fires", got)
+	}
+	r.Since = 10
+	if got := r.soSince(); got != 10 {
+		t.Errorf("since %d, want since it is so", got)
+	}
+}
