@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"fmt"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,10 +53,11 @@ func TestABrokerDoesNotStartOnPrintedUsersBeforePasswordsAreChosen(t *testing.T)
 
 func TestOneUserMayDoWhatSeveralIdentitiesMay(t *testing.T) {
 	plan := printedPlan(t)
-	text, err := plan.JointPermissionsText([]string{"observer", "retry"})
+	user, err := plan.JointPermissions([]string{"observer", "retry"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	text := user.UserText()
 	t.Setenv("FLEETGLASS_PASSWORD", "chosen")
 	o, err := readConfig(text)
 	if err != nil {
@@ -81,8 +83,8 @@ func TestOneUserMayDoWhatSeveralIdentitiesMay(t *testing.T) {
 func TestAnIdentityThatDoesNotExistIsNamed(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"writer", "agent"} {
-		if text, err := printedPlan(t).JointPermissionsText([]string{"observer", name}); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %q, %v", name, text, err)
+		if user, err := printedPlan(t).JointPermissions([]string{"observer", name}); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v, %v", name, user, err)
 		}
 	}
 }
@@ -118,5 +120,34 @@ func TestEveryReaderOfDeadLettersIsKnown(t *testing.T) {
 		if got := fleet.IsReader(name); got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
+	}
+}
+
+// Subjects begin with a dollar and have stars: a shell must pass them on as they are.
+func TestAShellRunsThePrintedCommandOfNSC(t *testing.T) {
+	t.Parallel()
+	id := fleet.Streams{Contract: fleet.NewContract("")}.Permissions()[0]
+	script := "nsc() { printf '%s\\n' \"$@\"; }\n" + id.CommandText()
+	without := exec.CommandContext(t.Context(), "sh", "-c", script)
+	without.Env = []string{}
+	if out, err := without.CombinedOutput(); err == nil || !strings.Contains(string(out), "nsc edit account --sk generate") || strings.Contains(string(out), "--allow-pub") {
+		t.Errorf("without a signing key: %v, %s", err, out)
+	}
+	with := exec.CommandContext(t.Context(), "sh", "-c", script)
+	with.Env = []string{"SIGNING_KEY=AKEY"}
+	out, err := with.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s\n%s", err, out, script)
+	}
+	want := []string{"edit", "signing-key", "--sk", "AKEY", "--role", "fleetglass"}
+	for _, s := range id.Publish {
+		want = append(want, "--allow-pub", s)
+	}
+	for _, s := range id.Subscribe {
+		want = append(want, "--allow-sub", s)
+	}
+	want = append(want, "add", "user", "--name", "fleetglass", "--private-key", "fleetglass")
+	if got := strings.Split(strings.TrimSpace(string(out)), "\n"); !slices.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
 	}
 }

@@ -64,7 +64,7 @@ func (s SelfImport) print(b *strings.Builder, c Contract) {
 	default:
 		fmt.Fprintf(b, "! publish attempts do not arrive under %s.>: duplicates will be seen by best effort only\n", rawPrefix)
 	}
-	fmt.Fprintf(b, "    add this to the fleet's account, then reload the servers (with JWT accounts: the same export and import by nsc):\n")
+	fmt.Fprintf(b, "    add this to the fleet's account, then reload the servers (with JWT accounts: the same export and import by nsc; the local subject is then %s.$1.>):\n", rawPrefix)
 	for line := range strings.SplitSeq(s.Snippet, "\n") {
 		fmt.Fprintf(b, "      %s\n", line)
 	}
@@ -85,21 +85,42 @@ func (p *Plan) PermissionsText() string {
 	return b.String()
 }
 
-// JointPermissionsText prints one user, "fleetglass", that may do what each of these identities may.
-func (p *Plan) JointPermissionsText(names []string) (string, error) {
-	joint := Identity{}
+// JointPermissions are those of one user that may do what each of these identities may.
+func (p *Plan) JointPermissions(names []string) (Identity, error) {
+	joint := Identity{Name: strings.Join(names, ", ")}
 	for _, name := range names {
 		at := slices.IndexFunc(p.Permissions, func(id Identity) bool { return id.Name == name })
 		if at < 0 || name == "agent" {
-			return "", fmt.Errorf("there is no identity %q of this Fleetglass; choose from %s", name, strings.Join(p.identities(), ", "))
+			return joint, fmt.Errorf("there is no identity %q of this Fleetglass; choose from %s", name, strings.Join(p.identities(), ", "))
 		}
 		joint.Publish = appendNew(joint.Publish, p.Permissions[at].Publish)
 		joint.Subscribe = appendNew(joint.Subscribe, p.Permissions[at].Subscribe)
 	}
+	return joint, nil
+}
+
+// UserText prints a user, "fleetglass", of this identity in the syntax of nats-server.
+func (id Identity) UserText() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n", strings.Join(names, ", "))
-	printUser(&b, "fleetglass", joint)
-	return b.String(), nil
+	fmt.Fprintf(&b, "# %s\n", id.Name)
+	printUser(&b, "fleetglass", id)
+	return b.String()
+}
+
+// CommandText prints the commands of the tool nsc that make a user, "fleetglass", of this identity, where accounts are JWTs. The permissions are those of
+// a signing key: in the user's own JWT they are longer than what a broker takes from a client that connects.
+func (id Identity) CommandText() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n: \"${SIGNING_KEY:?make one with nsc edit account --sk generate, which prints it}\"\n", id.Name)
+	b.WriteString("nsc edit signing-key --sk \"$SIGNING_KEY\" --role fleetglass")
+	for _, s := range id.Publish {
+		fmt.Fprintf(&b, " \\\n  --allow-pub '%s'", s)
+	}
+	for _, s := range id.Subscribe {
+		fmt.Fprintf(&b, " \\\n  --allow-sub '%s'", s)
+	}
+	b.WriteString("\nnsc add user --name fleetglass --private-key fleetglass\n")
+	return b.String()
 }
 
 // identities are the names of those that one user may join.

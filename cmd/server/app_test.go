@@ -374,6 +374,12 @@ func TestAForeignBrokerIsNotTouchedUntilToldTo(t *testing.T) {
 	if permissions := provision("--permissions"); !strings.Contains(permissions, "permissions: {") {
 		t.Errorf("permissions:\n%s", permissions)
 	}
+	if user := provision("--permissions-of", "observer,retry"); !strings.HasPrefix(user, "# observer, retry\n{ user: fleetglass, password: $FLEETGLASS_PASSWORD,") || strings.Contains(user, "as it should be") {
+		t.Errorf("the user to run with:\n%s", user)
+	}
+	if user := provision("--permissions-of", "observer,retry", "--nsc"); !strings.Contains(user, "\nnsc edit signing-key --sk \"$SIGNING_KEY\" --role fleetglass ") {
+		t.Errorf("the command of nsc:\n%s", user)
+	}
 	connectAgent(t, broker.URL()).work("foreign-1")
 	if got := r.completed("foreign-1"); got.Attempts != 2 {
 		t.Errorf("trace: %+v", got)

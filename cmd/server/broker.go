@@ -149,6 +149,8 @@ func adviceOn(err error) string {
 		return ": the broker does not take these credentials; look at --nats-user and --nats-password, or --nats-creds, or --nats-cert"
 	case strings.Contains(err.Error(), "certificate signed by unknown authority"):
 		return ": name the file of that authority with --nats-ca"
+	case strings.Contains(err.Error(), "maximum control line exceeded"):
+		return ": a JWT that lists permissions is longer than the broker takes (max_control_line); let a signing key have them, as fleetglass provision --permissions-of observer,retry --nsc prints it"
 	}
 	return ""
 }

@@ -13,6 +13,15 @@ type provisionCmd struct {
 	Permissions bool `help:"Also print the least permissions that each part of Fleetglass needs."`
 
 	PermissionsOf []string `name:"permissions-of" placeholder:"IDENTITY" help:"Print one user of the broker that may do what these identities may, such as observer,retry, and nothing else."`
+	NSC           bool     `name:"nsc" help:"Print that user as commands of nsc, for a broker whose accounts are JWTs."`
+}
+
+// Validate refuses a form of nothing.
+func (c provisionCmd) Validate() error {
+	if c.NSC && len(c.PermissionsOf) == 0 {
+		return errors.New("--nsc says how to print the user of --permissions-of: give both")
+	}
+	return nil
 }
 
 // Run shows the difference between the broker and what Fleetglass needs, and removes it when told to.
@@ -36,9 +45,13 @@ func (c provisionCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 		return unanswered(err)
 	}
 	if len(c.PermissionsOf) > 0 {
-		text, err := plan.JointPermissionsText(c.PermissionsOf)
+		user, err := plan.JointPermissions(c.PermissionsOf)
 		if err != nil {
 			return err
+		}
+		text := user.UserText()
+		if c.NSC {
+			text = user.CommandText()
 		}
 		_, err = fmt.Fprint(t.out, text)
 		return err

@@ -38,6 +38,7 @@ func TestACommandThatCannotBeginSaysWhatToChange(t *testing.T) {
 	}{
 		{"provision --nats-url nats://127.0.0.1:1", 1, "no server answers there"},
 		{"provision --nats-url " + guarded.URL(), 1, "--nats-user and --nats-password, or --nats-creds"},
+		{"provision --nats-user fleet --nats-password " + strings.Repeat("x", 5000) + " --nats-url " + guarded.URL(), 1, "a JWT that lists permissions is longer"},
 		{"rebuild --data-dir " + dir, 1, "is in use by another process; stop that one first, or name another directory"},
 		{"taks", 2, "there is no command taks; fleetglass --help lists the commands"},
 		{"alerts what", 2, "unexpected argument what; fleetglass alerts --help says what it takes"},
