@@ -129,12 +129,12 @@ func TestAShellRunsThePrintedCommandOfNSC(t *testing.T) {
 	id := fleet.Streams{Contract: fleet.NewContract("")}.Permissions()[0]
 	script := "nsc() { printf '%s\\n' \"$@\"; }\n" + id.CommandText()
 	without := exec.CommandContext(t.Context(), "sh", "-c", script)
-	without.Env = []string{}
+	without.Env, without.Dir = []string{}, t.TempDir()
 	if out, err := without.CombinedOutput(); err == nil || !strings.Contains(string(out), "nsc edit account --sk generate") || strings.Contains(string(out), "--allow-pub") {
 		t.Errorf("without a signing key: %v, %s", err, out)
 	}
 	with := exec.CommandContext(t.Context(), "sh", "-c", script)
-	with.Env = []string{"SIGNING_KEY=AKEY"}
+	with.Env, with.Dir = []string{"SIGNING_KEY=AKEY"}, t.TempDir() // A wrong form may write files.
 	out, err := with.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s\n%s", err, out, script)

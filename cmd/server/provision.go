@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/fleet"
 )
@@ -77,8 +80,14 @@ func (c provisionCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 	return err
 }
 
-// unanswered adds to a question that the broker did not answer why that may be: whoever may not ask gets no answer.
+// noRoom are the codes by which a broker refuses a stream for want of room: of the account, of its servers, of this server.
+var noRoom = []jetstream.ErrorCode{10002, 10023, 10047}
+
+// unanswered adds to what the broker refused, or did not answer, why that may be: whoever may not ask gets no answer.
 func unanswered(err error) error {
+	if refused, ok := errors.AsType[*jetstream.APIError](err); ok && slices.Contains(noRoom, refused.ErrorCode) {
+		return fmt.Errorf("%w: the capture streams reserve their max_bytes: raise max_file_store of the server, or the limit of the account, then run it again", err)
+	}
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
