@@ -254,6 +254,22 @@ func (w *life) acknowledgeTwice() {
 	w.ack(d)
 }
 
+// completeAmidOthers lets the worker that was given something last record and acknowledge it, while others send heartbeats or hand back.
+func (w *life) completeAmidOthers() {
+	if w.takeSome(); len(w.held) < 2 {
+		return
+	}
+	d := w.lets(len(w.held) - 1)
+	w.completes(d)
+	w.works(time.Duration(w.random.IntN(30)) * time.Millisecond)
+	if w.random.IntN(2) == 0 {
+		w.beat()
+	} else {
+		w.handBackLater()
+	}
+	w.acknowledged(d)
+}
+
 // completeAnother writes a record of a version that nobody published: it completes no message.
 func (w *life) completeAnother() {
 	if d := pick(w.random, w.held); d.Msg != nil && d.of.task != "foreign" && d.Headers().Get("X-Idempotency-Key") != "" {
@@ -286,12 +302,17 @@ func (w *life) crash() {
 // complete writes the idempotency record of a message that a worker has.
 func (w *life) complete() {
 	if d := pick(w.random, w.held); d.Msg != nil {
-		w.note("record of %d", d.of.seq)
-		w.know(func() { d.of.recorded = true; w.isSaid(d.of) })
-		w.record(d.of.task, map[string]any{
-			"idempotencyKey": fmt.Sprintf("%s-%d", w.task(d.of.task), d.of.key), "natsStreamSeq": d.of.seq,
-		})
+		w.completes(d)
 	}
+}
+
+// completes writes the idempotency record of a delivery.
+func (w *life) completes(d delivery) {
+	w.note("record of %d", d.of.seq)
+	w.know(func() { d.of.recorded = true; w.isSaid(d.of) })
+	w.record(d.of.task, map[string]any{
+		"idempotencyKey": fmt.Sprintf("%s-%d", w.task(d.of.task), d.of.key), "natsStreamSeq": d.of.seq,
+	})
 }
 
 // sayCompleted reports the completion of a message that a worker has.
