@@ -61,7 +61,7 @@ type SentMessage struct {
 type OperationLinks struct {
 	Self   string `json:"self" example:"/api/v1/operations/act-5f0c2b1a9d8e7f605f0c2b1a"`
 	Items  string `json:"items" example:"/api/v1/operations/act-5f0c2b1a9d8e7f605f0c2b1a/items"`
-	Cancel Text   `json:"cancel" doc:"Null for an action on one entry, and when it has ended."`
+	Cancel Text   `json:"cancel" doc:"Null when it has ended, and for an action on one entry unless it is a retry that waits."`
 	Entry  Text   `json:"entry" doc:"Of an action on one entry."`
 }
 
@@ -90,7 +90,7 @@ func operationOf(o dlqtriage.Operation) Operation {
 	if !o.Bulk && len(o.Items) == 1 {
 		out.Links.Entry = Text(entryPath(o.Items[0].Entry))
 	}
-	if o.Bulk && !o.Status.Ended() {
+	if o.Cancellable() {
 		out.Links.Cancel = Text(operationPath(o.ID) + "/cancel")
 	}
 	return out

@@ -77,7 +77,8 @@ const (
 	bulkForm   = `{"action": "…", "reason": "…", "params": {…}, "selector": {"ids": […]}, {"filter": {…}} or {"operation": "…"}, "dry_run": false, "rate_per_s": 20}`
 	bulkDetail = "Takes one action on many dead letters, in the background. Every entry is examined on its own and acted on once, also when the server is restarted. A dry run is done " +
 		"when the call is answered: it counts what is eligible and blocked by status and class. What only an entry's task says is found out when it is acted on. Progress comes on the stream as operation events."
-	cancelDetail = "Ends an operation on many dead letters: entries that were not begun are left alone. What was done stays done. The body may name a reason."
+	cancelDetail = "Ends an operation on many dead letters: entries that were not begun are left alone, and what was done stays done. Or gives up the retry of one dead letter that " +
+		"waits, until two seconds before it is due. The body may name a reason."
 )
 
 func (a *API) describeOperations() {

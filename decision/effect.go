@@ -55,6 +55,9 @@ type ClaimRequest struct {
 	// holds it. An effect that nobody has claimed yet was handed over by nobody.
 	Effect string
 	After  uint64
+
+	// Optional, with Effect and without After: only while nobody has claimed the effect yet, due or not. Who decides that it is not to be done claims so.
+	Unclaimed bool
 }
 
 // Claimed is an effect that the claimer holds until its lease ends.

@@ -79,7 +79,7 @@ func (r KeyRequest) Validate() error {
 
 // Validate reports what a request for effects lacks.
 func (r ClaimRequest) Validate() error {
-	if !validID(r.Queue) || r.Holder == "" || !r.Now.Known() || r.Lease <= 0 || r.Limit <= 0 || (r.After > 0) != (r.Effect != "") {
+	if !validID(r.Queue) || r.Holder == "" || !r.Now.Known() || r.Lease <= 0 || r.Limit <= 0 || (r.After > 0 || r.Unclaimed) != (r.Effect != "") || (r.After > 0 && r.Unclaimed) {
 		return fmt.Errorf("claim effects of queue %q for %q: queue, holder, time, lease, limit or who handed over is missing", r.Queue, r.Holder)
 	}
 	return nil

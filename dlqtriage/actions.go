@@ -32,6 +32,7 @@ type ActionsConfig struct {
 type DecisionStore interface {
 	decision.Decider
 	decision.Reader
+	decision.Outbox // A retry that waits is cancelled by settling its effect.
 }
 
 // Actions previews and takes actions on dead letters. Pages, API, tools and the policy all come through it. It asks nobody who may do what: its

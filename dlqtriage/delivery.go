@@ -53,6 +53,8 @@ type Ended struct {
 	Sent *Sent  // Where the message was stored; nil where it was given up.
 	Why  string // Why it was given up.
 
+	CancelledBy *decision.Actor // Who cancelled it before it was due; nil where nobody did.
+
 	StartedAt lifecycle.Micros // When its publishing began; zero where it did not.
 }
 
@@ -66,25 +68,29 @@ func (s *Actions) Settle(ctx context.Context, c decision.Claimed, e Ended) (deci
 	at := s.now()
 	a.UpdatedAt, a.StartedAt, a.EndedAt, a.Sent, a.Why, a.Status = at, e.StartedAt, at, e.Sent, e.Why, ActionSucceeded
 	out := decision.Settlement{Effect: c.ID, Token: c.Token, Status: decision.StatusDone, At: at}
-	if e.Sent == nil {
+	by := a.Actor
+	switch {
+	case e.CancelledBy != nil:
+		a.Status, out.Status, by = ActionCancelled, decision.StatusFailed, *e.CancelledBy
+	case e.Sent == nil:
 		a.Status, out.Status = ActionFailed, decision.StatusFailed
 	}
 	if out.Result, err = json.Marshal(a.Progress); err != nil {
 		return out, err
 	}
-	out.Events = []lifecycle.Event{a.ended(at)}
-	out.Audit = []decision.AuditRecord{a.endedRecord(at)}
+	out.Events = []lifecycle.Event{a.ended(by, at)}
+	out.Audit = []decision.AuditRecord{a.endedRecord(by, at)}
 	out.Action, err = a.stored()
 	return out, err
 }
 
-// ended says what became of the message that died: it was published again, or waits for another decision.
-func (a Action) ended(at lifecycle.Micros) lifecycle.Event {
+// ended says what became of the message that died, and by whom: it was published again, or waits for another decision.
+func (a Action) ended(by decision.Actor, at lifecycle.Micros) lifecycle.Event {
 	key, _ := ParseEntryID(a.Entry) // It was read when the action was stored.
 	e := lifecycle.Event{
 		ID: decision.EventID(a.ID, 1), At: at, Kind: lifecycle.Triaged, Provenance: lifecycle.Recorded, Source: eventSource, Message: key,
 	}
-	e.Detail.Action, e.Detail.ActionID, e.Detail.Actor, e.Detail.Via, e.Detail.Reason = string(a.Kind), a.ID, a.Actor.Name, a.Actor.Via, a.Reason
+	e.Detail.Action, e.Detail.ActionID, e.Detail.Actor, e.Detail.Via, e.Detail.Reason = string(a.Kind), a.ID, by.Name, by.Via, a.Reason
 	switch {
 	case a.Status != ActionSucceeded:
 		e.Kind, e.Detail.Reason = lifecycle.Reopened, a.Why
@@ -96,9 +102,9 @@ func (a Action) ended(at lifecycle.Micros) lifecycle.Event {
 	return e
 }
 
-// endedRecord is what the audit keeps of the end: the actor of the action answers for what was published.
-func (a Action) endedRecord(at lifecycle.Micros) decision.AuditRecord {
-	out := a.Actor.Record(a.ID+"/ended", at, string(a.Kind)+" "+string(a.Status), decision.Allowed)
+// endedRecord is what the audit keeps of the end: the actor of the action answers for what was published, and who cancels for what was not.
+func (a Action) endedRecord(by decision.Actor, at lifecycle.Micros) decision.AuditRecord {
+	out := by.Record(a.ID+"/ended", at, string(a.Kind)+" "+string(a.Status), decision.Allowed)
 	out.Target, out.Reason = a.Entry, a.Reason
 	if a.Why != "" {
 		out.Reason = a.Why

@@ -205,7 +205,7 @@ func (s *Actions) SettleHeld(ctx context.Context, c decision.Claimed, why string
 		return out, err
 	}
 	out.Events = append(events, a.heldEvent(1, kind, reason, at))
-	out.Audit = []decision.AuditRecord{a.endedRecord(at)}
+	out.Audit = []decision.AuditRecord{a.endedRecord(a.Actor, at)}
 	out.Action, err = a.stored()
 	return out, err
 }

@@ -269,7 +269,7 @@ func (s *Operations) outcome(ctx context.Context, item *Item) error {
 }
 
 // Cancel ends an operation: what was not begun is not done. An operation that has ended stays as it is. It errors with lifecycle.ErrNotFound
-// where there is no such operation, and with a [*Refusal] for an action on one entry.
+// where there is no such operation, and with a [*Refusal] for an action on one entry that no longer waits.
 func (s *Operations) Cancel(ctx context.Context, id string, by decision.Actor, reason string) (Operation, error) {
 	for n := 1; ; n++ {
 		o, err := s.cancel(ctx, id, by, reason)
@@ -289,7 +289,7 @@ func (s *Operations) cancel(ctx context.Context, id string, by decision.Actor, r
 		return o, err
 	}
 	if !o.Bulk {
-		return o, &Refusal{Code: RefusedIneligible, Why: "An action on one entry cannot be cancelled, only an operation on many.", Blocked: []Obstacle{{BlockedStatus, "An action on one entry cannot be cancelled, only an operation on many."}}}
+		return s.cancelOne(ctx, id, by, reason)
 	}
 	at := s.Actions.now()
 	o.Status, o.EndedAt, o.UpdatedAt = ActionCancelled, at, at
@@ -306,6 +306,22 @@ func (s *Operations) cancel(ctx context.Context, id string, by decision.Actor, r
 	}
 	s.Changed(o)
 	return o, nil
+}
+
+// cancelOne cancels the retry of one entry.
+func (s *Operations) cancelOne(ctx context.Context, id string, by decision.Actor, reason string) (Operation, error) {
+	a, err := s.Actions.Action(ctx, id)
+	if err != nil {
+		return Operation{}, err
+	}
+	if err := s.Actions.cancel(ctx, a, by, reason); err != nil {
+		return Operation{}, err
+	}
+	o, err := s.Get(ctx, id)
+	if err == nil {
+		s.Changed(o)
+	}
+	return o, err
 }
 
 // stop makes the slice of this process that runs end at once.

@@ -93,14 +93,34 @@ func TestARetryThatWaitsSaysUntilWhen(t *testing.T) {
 	if code != 0 || !strings.Contains(text, "to be published") || !strings.Contains(text, "in ") || !strings.Contains(text, "UTC") {
 		t.Errorf("exit code %d:\n%s", code, text)
 	}
-	testkit.Eventually(t, patience, func() error {
-		var task struct {
+	r.nextSays("draft-8", "asked for: retry; it is due at ")
+	var operations client.Page[struct {
+		Links struct{ Cancel string } `json:"links"`
+	}]
+	if err := r.get("/api/v1/operations", &operations); err != nil || len(operations.Data) != 1 {
+		t.Fatalf("operations: %+v, %v", operations.Data, err)
+	}
+	header := http.Header{"Idempotency-Key": {"cancel"}, "Content-Type": {"application/json"}}
+	if got := r.request(http.MethodPost, operations.Data[0].Links.Cancel, header, strings.NewReader(`{"reason":"the wrong one"}`)); got.StatusCode != http.StatusAccepted {
+		t.Fatalf("cancelling it: %s", got.Status)
+	}
+	r.nextSays("draft-8", "It waits in the dead-letter queue.")
+}
+
+// nextSays waits until the task says that of what comes next.
+func (r *running) nextSays(task, want string) {
+	r.t.Helper()
+	testkit.Eventually(r.t, patience, func() error {
+		var got struct {
 			Answers struct {
 				Recovery struct{ Text string } `json:"recovery"`
 			} `json:"answers"`
 		}
-		if err := r.get("/api/v1/tasks/draft-8", &task); err != nil || !strings.Contains(task.Answers.Recovery.Text, "asked for: retry; it is due at ") {
-			return fmt.Errorf("what comes next: %q, %w", task.Answers.Recovery.Text, err)
+		if err := r.get("/api/v1/tasks/"+task, &got); err != nil {
+			return err
+		}
+		if !strings.Contains(got.Answers.Recovery.Text, want) {
+			return fmt.Errorf("what comes next: %q", got.Answers.Recovery.Text)
 		}
 		return nil
 	})

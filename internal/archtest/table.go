@@ -42,7 +42,7 @@ var Table = []Rule{
 	// Looks at the configuration of a broker and names its traps.
 	{Package: "fleet/doctor", Own: []string{"fleet", "lifecycle"}, Others: []string{"github.com/nats-io", "golang.org/x/sync"}},
 
-	{Package: "collectors", Own: []string{"lifecycle", "fleet", "internal/health", "internal/leader", "internal/pull"}, Others: []string{"github.com/nats-io"}, Tests: []string{"collectors/*"}},
+	{Package: "collectors", Own: []string{"lifecycle", "fleet", "internal/health", "internal/leader", "internal/pull"}, Others: []string{"github.com/nats-io", "golang.org/x/sync"}, Tests: []string{"collectors/*"}},
 	// The synchronizer's tests run the other collectors beside it.
 	{Package: "collectors/brokersync", Own: []string{"lifecycle", "fleet", "collectors", "internal/health", "internal/leader"},
 		Others: []string{"github.com/nats-io"}, Tests: []string{"collectors/*"}},

@@ -23,6 +23,8 @@ VALUES ($1, $2, $3, $4, $5, $5, $6, '', 0, 0, '', $7)`
 UPDATE effects e SET status = $4, holder = $5, token = e.token + 1, ready = $6 FROM u WHERE e.id = u.id RETURNING u.ready, e.id, e.queue, e.subject, e.action, e.due, e.body, e.token`
 	claimHandedOver = `UPDATE effects e SET status = $5, holder = $6, token = e.token + 1, ready = $7
 WHERE id = $1 AND queue = $2 AND settled = 0 AND (token = $3 OR (token > $3 AND ready <= $4)) RETURNING e.due, e.id, e.queue, e.subject, e.action, e.due, e.body, e.token`
+	claimUnclaimed = `UPDATE effects e SET status = $3, holder = $4, token = 1, ready = $5
+WHERE id = $1 AND queue = $2 AND settled = 0 AND token = 0 RETURNING e.due, e.id, e.queue, e.subject, e.action, e.due, e.body, e.token`
 	lockEffect      = `SELECT subject, status, token FROM effects WHERE id = $1 FOR UPDATE`
 	settleEffect    = `UPDATE effects SET status = $2, result = $3, settled = $4 WHERE id = $1`
 	returnEffect    = `UPDATE effects SET status = $2, result = $3, due = $4, ready = $4 WHERE id = $1`
@@ -67,6 +69,9 @@ func (s *Store) Claim(ctx context.Context, r decision.ClaimRequest) ([]decision.
 
 // claimRows claims the effects that the caller may claim.
 func (s *Store) claimRows(ctx context.Context, r decision.ClaimRequest, until lifecycle.Micros) (pgx.Rows, error) {
+	if r.Unclaimed {
+		return s.pool.Query(ctx, claimUnclaimed, []byte(r.Effect), []byte(r.Queue), string(decision.StatusClaimed), []byte(r.Holder), int64(until))
+	}
 	if r.Effect != "" {
 		return s.pool.Query(ctx, claimHandedOver, []byte(r.Effect), []byte(r.Queue), int64(r.After), int64(r.Now), string(decision.StatusClaimed), []byte(r.Holder), int64(until))
 	}

@@ -18,6 +18,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, '', 0, 0, x'', ?)`
 ORDER BY ready, id LIMIT +?`
 	selectHandedOver = `SELECT id, queue, subject, action, due, body, token FROM effects
 WHERE id = ? AND queue = ? AND settled = 0 AND (token = ? OR (token > ? AND ready <= ?))`
+	selectUnclaimed = `SELECT id, queue, subject, action, due, body, token FROM effects WHERE id = ? AND queue = ? AND settled = 0 AND token = 0`
 	claimEffect     = `UPDATE effects SET status = ?, holder = ?, token = ?, ready = ? WHERE id = ?`
 	selectClaim     = `SELECT subject, status, token FROM effects WHERE id = ?`
 	settleEffect    = `UPDATE effects SET status = ?, result = ?, settled = ? WHERE id = ?`
@@ -62,6 +63,9 @@ func (w *writer) claim(r decision.ClaimRequest) ([]decision.Claimed, error) {
 
 // claimable selects the effects that the caller may claim.
 func (w *writer) claimable(r decision.ClaimRequest) *statement {
+	if r.Unclaimed {
+		return w.statement(selectUnclaimed).text(r.Effect).text(r.Queue)
+	}
 	if r.Effect != "" {
 		return w.statement(selectHandedOver).text(r.Effect).text(r.Queue).int(int64(r.After)).int(int64(r.After)).int(int64(r.Now))
 	}

@@ -17,6 +17,7 @@ var outboxTests = []conformanceTest{
 	{"effects are claimed in order when they are due", claimInOrder},
 	{"an effect whose lease ended is claimed again", claimAgain},
 	{"an effect that was handed over is claimed by name, once", claimHandedOver},
+	{"an effect that nobody has claimed is claimed by name before it is due", claimUnclaimed},
 	{"a settlement commits an event with the outcome", settleWhole},
 	{"a settlement by a claim that was taken over is refused", settleFenced},
 	{"a settlement on a revision that moved on is refused", settleConflict},
@@ -146,6 +147,27 @@ func claimHandedOver(t *testing.T, s Store) {
 	bad.Effect = relayed.ID
 	if _, err := s.Claim(t.Context(), bad); err == nil {
 		t.Error("a claim by name was accepted that does not say who handed over")
+	}
+}
+
+func claimUnclaimed(t *testing.T, s Store) {
+	w, _ := withEffects(t, s, 2)
+	early := w.now - 1_000_000
+	r := claimRequest("cancels", early, 1)
+	r.Effect, r.Unclaimed = "d01/1", true
+	got, err := s.Claim(t.Context(), r)
+	if err != nil || len(got) != 1 || got[0].ID != r.Effect || got[0].Token != 1 || got[0].Until != early.Add(time.Minute) || len(got[0].Body) == 0 {
+		t.Fatalf("claimed %+v, %v; want %s", got, err, r.Effect)
+	}
+	for what, now := range map[string]lifecycle.Micros{"while it is held": early, "after the lease": early.Add(time.Hour)} {
+		r.Now = now
+		if again, err := s.Claim(t.Context(), r); err != nil || len(again) != 0 {
+			t.Errorf("claimed as unclaimed a second time, %s: %v, %v", what, idsOf(again), err)
+		}
+	}
+	r.After = 1
+	if _, err := s.Claim(t.Context(), r); err == nil {
+		t.Error("a claim was accepted of what nobody has claimed and somebody handed over")
 	}
 }
 

@@ -1,0 +1,70 @@
+package dlqtriage
+
+import (
+	"context"
+	"time"
+
+	"fleetglass/decision"
+)
+
+// A retry that waits for its time can be cancelled until shortly before. Whoever cancels takes its effect over, so that nobody else can publish it, and
+// settles it (ADR 79). Nobody publishes a retry before it is due, so one that was cancelled in time was not published.
+
+// tooLate is how long before it is due a retry can no longer be cancelled: the clocks of whoever cancels and whoever publishes may differ by that.
+const tooLate = 2 * time.Second
+
+// cancelLease is how long whoever cancels has. Who dies meanwhile has changed nothing: the retry waits again after it.
+const cancelLease = 10 * time.Second
+
+// Cancellable reports whether it can be cancelled: an operation on many until it has ended, and a retry of one entry that was made to wait until it is due.
+func (o Operation) Cancellable() bool {
+	if o.Bulk {
+		return !o.Status.Ended()
+	}
+	return len(o.Items) == 1 && o.Items[0].Status == ItemQueued && o.Items[0].DueAt >= o.CreatedAt.Add(tooLate)
+}
+
+// notCancelled refuses to cancel an action on one entry.
+func notCancelled(why string) error {
+	return &Refusal{Code: RefusedIneligible, Why: why, Blocked: []Obstacle{{BlockedStatus, why}}}
+}
+
+// cancel gives up a retry that waits. It errors with a [*Refusal] where it is due or is being handed over just now, and where the action happens at once.
+func (s *Actions) cancel(ctx context.Context, a Action, by decision.Actor, reason string) error {
+	if !a.Kind.Sends() || a.Attempt > 0 {
+		return notCancelled("Only a retry that waits, or an operation on many entries, can be cancelled.")
+	}
+	now := s.now()
+	effects, err := s.Decisions.EffectsOf(ctx, a.ID)
+	if err != nil {
+		return err
+	}
+	if len(effects) != 1 || effects[0].Status != decision.StatusWaiting || a.DueAt < now.Add(tooLate) {
+		return notCancelled("It is due, or is being handed to the broker just now: see in a moment whether it was published.")
+	}
+	waits := effects[0]
+	claimed, err := s.Decisions.Claim(ctx, decision.ClaimRequest{
+		Queue: QueueRetry, Holder: "cancels", Now: now, Lease: cancelLease, Limit: 1, Effect: waits.ID, After: waits.Token, Unclaimed: waits.Token == 0,
+	})
+	if err != nil {
+		return err
+	}
+	if len(claimed) == 0 || claimed[0].Token != waits.Token+1 { // Somebody had it in between: its lease ends, and it goes its way.
+		return notCancelled("It is being handed to the broker just now: try again in a moment.")
+	}
+	settled, err := s.Settle(ctx, claimed[0], Ended{CancelledBy: &by, Why: cancelledWhy(by, reason)})
+	if err != nil {
+		return err
+	}
+	_, err = s.Decisions.Settle(ctx, settled)
+	return err
+}
+
+// cancelledWhy says who cancelled a retry, and why.
+func cancelledWhy(by decision.Actor, reason string) string {
+	why := by.Name + " cancelled it before it was published"
+	if reason != "" {
+		why += ": " + reason
+	}
+	return why
+}

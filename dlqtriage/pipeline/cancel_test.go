@@ -1,0 +1,148 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"fleetglass/decision"
+	"fleetglass/dlqtriage"
+	"fleetglass/fleet"
+	"fleetglass/internal/testkit"
+)
+
+// waits asks for a retry that is due after a while.
+func (w *world) waits(task string, delay time.Duration) dlqtriage.Action {
+	w.t.Helper()
+	r := retryOf(w.dead(task), "waits "+task)
+	ms := delay.Milliseconds()
+	r.Params.DelayMS = &ms
+	return w.act(r)
+}
+
+// cancels cancels an action as somebody else than who asked for it.
+func (w *world) cancels(id string) (dlqtriage.Operation, error) {
+	w.t.Helper()
+	s, err := dlqtriage.NewOperations(dlqtriage.OperationsConfig{Actions: w.actions, Store: w.store, Changed: func(dlqtriage.Operation) {}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s.Cancel(context.Background(), id, decision.Actor{Name: "ops", Via: decision.ViaPage}, "the wrong one")
+}
+
+// cancelled holds an action to be cancelled, with nothing published, and its entry to be open again.
+func (w *world) cancelled(task string, a dlqtriage.Action) {
+	w.t.Helper()
+	a, err := w.actions.Action(context.Background(), a.ID)
+	if err != nil || a.Status != dlqtriage.ActionCancelled || a.Why != "ops cancelled it before it was published: the wrong one" || !a.EndedAt.Known() || a.Sent != nil {
+		w.t.Errorf("%s: action %+v, %v; want it cancelled by ops", task, a.Progress, err)
+	}
+	if n := len(w.sent(task)); n != 0 {
+		w.t.Errorf("%s: %d messages were published", task, n)
+	}
+	effects, err := w.store.EffectsOf(context.Background(), a.ID)
+	if err != nil || len(effects) != 1 || effects[0].Status != decision.StatusFailed {
+		w.t.Errorf("%s: effects %+v, %v; want one that was given up", task, effects, err)
+	}
+	records, _, err := w.store.Audit(context.Background(), decision.AuditFilter{}, nil, 10_000)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var who []string
+	for _, r := range records {
+		if r.ID == a.ID || r.ID == a.ID+"/ended" {
+			who = append(who, r.Actor+" "+r.Action)
+		}
+	}
+	if got := strings.Join(who, ", "); got != "ops retry cancelled, ceo retry" && got != "ceo retry, ops retry cancelled" {
+		w.t.Errorf("%s: the audit has %q", task, got)
+	}
+	e, err := w.store.Entry(context.Background(), a.Entry)
+	if err != nil || e.Status != dlqtriage.StatusOpen || e.Actor != "ops" {
+		w.t.Errorf("%s: the entry is %s by %s, %v; want it open again by ops", task, e.Status, e.Actor, err)
+	}
+}
+
+func TestARetryThatWaitsInTheStoreIsCancelled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, broker(t), temporary(t), nil)
+	w.runs()
+	a := w.waits("t1", 2*time.Hour)
+	if o, err := w.cancels(a.ID); err != nil || o.Status != dlqtriage.ActionCancelled || o.Cancellable() {
+		t.Fatalf("operation %+v, %v", o.OperationBody, err)
+	}
+	w.cancelled("t1", a)
+	if o, err := w.cancels(a.ID); err != nil || o.Status != dlqtriage.ActionCancelled {
+		t.Errorf("cancelled again: %+v, %v", o.OperationBody, err)
+	}
+	w.sentOnce("t2", w.ended(w.act(retryOf(w.dead("t2"), "another")).ID))
+}
+
+func TestARetryThatIsParkedIsCancelled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, broker(t), temporary(t), nil)
+	w.runs()
+	a := w.waits("t1", 4*time.Second)
+	testkit.Eventually(t, patience, func() error {
+		stream, err := w.js.Stream(t.Context(), fleet.StreamRetry)
+		if err == nil && stream.CachedInfo().State.Msgs == 0 {
+			err = errors.New("it is not parked yet")
+		}
+		return err
+	})
+	testkit.Eventually(t, patience, func() error { // The relay may have it in hand.
+		_, err := w.cancels(a.ID)
+		return err
+	})
+	w.empty() // Once it is due, its parked message finds it settled.
+	w.cancelled("t1", a)
+}
+
+func TestWhatIsDueIsNotCancelled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, broker(t), temporary(t), nil)
+	a := w.waits("t1", time.Second)
+	var refusal *dlqtriage.Refusal
+	if _, err := w.cancels(a.ID); !errors.As(err, &refusal) || refusal.Code != dlqtriage.RefusedIneligible {
+		t.Errorf("cancelling what is due within two seconds: %v", err)
+	}
+	w.runs()
+	w.sentOnce("t1", w.ended(a.ID))
+}
+
+// Whoever cancels while the relay parks wins, or is refused and tries again: a retry is cancelled or published, never both.
+func TestARetryIsCancelledOrPublished(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, broker(t), temporary(t), nil)
+	w.runs()
+	const retries = 20
+	var all sync.WaitGroup
+	var actions [retries]dlqtriage.Action
+	for i := range actions { // The last moments in which each may be cancelled lie apart from each other.
+		actions[i] = w.waits(fmt.Sprint("t", i), 2*time.Second+time.Duration(i)*20*time.Millisecond)
+		all.Go(func() {
+			for ended := false; !ended; {
+				_, err := w.cancels(actions[i].ID)
+				a, readErr := w.actions.Action(context.Background(), actions[i].ID)
+				if readErr != nil {
+					t.Error(readErr)
+				}
+				ended = err == nil || a.Status.Ended() || readErr != nil
+			}
+		})
+	}
+	all.Wait()
+	w.empty()
+	for i, a := range actions {
+		task := fmt.Sprint("t", i)
+		if got := w.ended(a.ID); got.Status == dlqtriage.ActionCancelled {
+			w.cancelled(task, got)
+		} else {
+			w.sentOnce(task, got)
+		}
+	}
+}
