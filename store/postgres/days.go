@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -36,8 +37,9 @@ func (d day) partition(table string) string {
 // dayTable remembers which days have partitions. One that another program drops stays remembered; its late events then go to the
 // default partition, as those of all days without one.
 type dayTable struct {
-	mu    sync.Mutex
-	known map[day]bool
+	mu     sync.Mutex
+	known  map[day]bool
+	paused lifecycle.Micros // Nobody tries to make one before; zero for at once.
 }
 
 func (t *dayTable) forget(d day) {
@@ -49,12 +51,19 @@ func (t *dayTable) forget(d day) {
 // partitioned lists the tables that are cut by day, in the order in which everybody locks them.
 func partitioned() []string { return []string{"events", "payloads"} }
 
-// openDays makes partitions for the days of the batch, in transactions of their own. Clocks of agents may be years off: only days of
-// the kept history and the next day get one.
+// openAgain is how long nobody tries again to make a partition while a table is in use: each try makes all others wait for it.
+const openAgain = time.Minute
+
+// openDays makes partitions for the days of the batch and for the next day, in transactions of their own. Clocks of agents may be years off: only days of
+// the kept history and the next day get one. The next day's is made a day before it is needed: while somebody uses the tables for long, as a backup does, none
+// can be made. What then belongs to a day without one goes to the default partition, and moves over later.
 func (s *Store) openDays(ctx context.Context, b lifecycle.Batch) error {
 	s.days.mu.Lock()
 	defer s.days.mu.Unlock()
 	now := lifecycle.MicrosOf(s.now())
+	if now < s.days.paused {
+		return nil
+	}
 	first, last := dayOf(now.Add(-s.history)), dayOf(now)+1
 	var missing []day
 	looked := first - 1 // The day of the time before, which most often is that of the next.
@@ -73,8 +82,14 @@ func (s *Store) openDays(ctx context.Context, b lifecycle.Batch) error {
 	for i := range b.Payloads {
 		note(b.Payloads[i].At)
 	}
+	note(last.begin())
 	for _, d := range missing {
-		if err := s.openDay(ctx, d); err != nil {
+		err := s.openDay(ctx, d)
+		if errors.Is(err, errInUse) {
+			s.days.paused = now.Add(openAgain)
+			return nil
+		}
+		if err != nil {
 			return fmt.Errorf("make partitions: %w", err)
 		}
 		if s.days.known == nil {
@@ -85,12 +100,16 @@ func (s *Store) openDays(ctx context.Context, b lifecycle.Batch) error {
 	return nil
 }
 
+// waitBriefly bounds how long the transaction waits for a table. Meanwhile all others wait behind it, those who only read too.
+const waitBriefly = `SET LOCAL lock_timeout = '1s'`
+
 const (
 	insertDay = `INSERT INTO days (day) VALUES ($1) ON CONFLICT DO NOTHING`
 
 	// The parent is locked first by whoever adds or drops partitions, against everybody: the database does not notice when a partition is attached while
 	// a connection lists them. That connection would go on with the list of before. What had gone to the default partition moves over.
-	attachDay = `LOCK TABLE ONLY %[1]s IN ACCESS EXCLUSIVE MODE;
+	attachDay = waitBriefly + `;
+LOCK TABLE ONLY %[1]s IN ACCESS EXCLUSIVE MODE;
 LOCK TABLE %[1]s_default IN ACCESS EXCLUSIVE MODE;
 CREATE TABLE %[2]s (LIKE %[1]s INCLUDING ALL);
 WITH early AS (DELETE FROM %[1]s_default WHERE at >= %[3]d AND at < %[4]d RETURNING *) INSERT INTO %[2]s SELECT * FROM early;
@@ -107,7 +126,7 @@ func (s *Store) openDay(ctx context.Context, d day) error {
 		for _, table := range partitioned() {
 			script := fmt.Sprintf(attachDay, table, d.partition(table), d.begin(), d.end())
 			if _, err := tx.Exec(ctx, script, pgx.QueryExecModeSimpleProtocol); err != nil {
-				return err
+				return inUse(err)
 			}
 		}
 		return nil

@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -135,10 +134,10 @@ func TestAPartitionTakesOverWhatCameTooEarly(t *testing.T) {
 	url, c := testkit.Postgres(t), &clock{at: noon}
 	s := openAt(t, url, c)
 	early := appendAt(t, s, 1, "early", noon.Add(5*aDay), true)
-	checkPartitions(t, url, map[string]int{"events_default": 1})
+	checkPartitions(t, url, map[string]int{"events_20260311": 0, "events_default": 1})
 	c.pass(5 * aDay)
 	appendAt(t, s, 2, "in time", noon.Add(5*aDay), false)
-	checkPartitions(t, url, map[string]int{"events_20260315": 2, "events_default": 0})
+	checkPartitions(t, url, map[string]int{"events_20260311": 0, "events_20260315": 2, "events_20260316": 0, "events_default": 0})
 	if got, err := s.Events(t.Context(), "early", lifecycle.EventPosition{}, 10); err != nil || gocmp.Diff(early, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(lifecycle.Event{}, "TaskID")) != "" {
 		t.Errorf("events that moved: got %+v, %v", got, err)
 	}
@@ -156,12 +155,12 @@ func TestRetentionDropsWholeDaysAndKeepsWhatIsOpen(t *testing.T) {
 	appendAt(t, s, 3, "this morning", noon.Add(-6*time.Hour), true)
 	fresh := appendAt(t, s, 4, "fresh", noon, true)
 	appendAt(t, s, 5, "ancient", noon.AddDate(-10, 0, 0), true)
-	checkPartitions(t, url, map[string]int{"events_20260305": 2, "events_20260310": 2, "events_default": 1})
+	checkPartitions(t, url, map[string]int{"events_20260305": 2, "events_20260310": 2, "events_20260311": 0, "events_default": 1})
 	cutoff := lifecycle.MicrosOf(noon.Add(-time.Hour))
 	if n, err := s.Retain(t.Context(), cutoff, lifecycle.MicrosOf(noon)); err != nil || n != 3 {
 		t.Errorf("retain: %d tasks deleted, %v; want 3", n, err)
 	}
-	checkPartitions(t, url, map[string]int{"events_20260310": 1, "events_default": 1})
+	checkPartitions(t, url, map[string]int{"events_20260310": 1, "events_20260311": 0, "events_default": 1})
 	for _, e := range []lifecycle.Event{open[0], fresh[0]} {
 		if got, err := s.Events(t.Context(), e.TaskID, lifecycle.EventPosition{}, 10); err != nil || len(got) == 0 {
 			t.Errorf("events of %q: %d, %v; want them kept", e.TaskID, len(got), err)
@@ -171,7 +170,7 @@ func TestRetentionDropsWholeDaysAndKeepsWhatIsOpen(t *testing.T) {
 		}
 	}
 	appendAt(t, s, 6, "late", noon.Add(-5*aDay), true) // The day opens again, and takes back what was kept.
-	checkPartitions(t, url, map[string]int{"events_20260305": 2, "events_20260310": 1, "events_default": 0})
+	checkPartitions(t, url, map[string]int{"events_20260305": 2, "events_20260310": 1, "events_20260311": 0, "events_default": 0})
 }
 
 func TestEventsOfSeveralDaysAreJoined(t *testing.T) {
@@ -189,11 +188,11 @@ func TestEventsOfSeveralDaysAreJoined(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	checkPartitions(t, url, map[string]int{"events_20260301": 1, "events_20260309": 1, "events_default": 1})
+	checkPartitions(t, url, map[string]int{"events_20260301": 1, "events_20260309": 1, "events_20260311": 0, "events_default": 1})
 	if done, err := s.Append(t.Context(), lifecycle.Batch{Events: []lifecycle.Event{before, second, behind}}); err != nil || done.New != 2 {
 		t.Errorf("append around what is stored: %d new, %v; want 2", done.New, err)
 	}
-	checkPartitions(t, url, map[string]int{"events_20260301": 0, "events_20260309": 0, "events_default": 1})
+	checkPartitions(t, url, map[string]int{"events_20260301": 0, "events_20260309": 0, "events_20260311": 0, "events_default": 1})
 	want := []lifecycle.Event{before, first, second, future, behind}
 	if got, err := s.Events(t.Context(), "long", lifecycle.EventPosition{}, 10); err != nil || gocmp.Diff(want, got, cmpopts.EquateEmpty()) != "" {
 		t.Errorf("events: got %+v, %v; want them all, once, in order", got, err)
@@ -217,8 +216,8 @@ func TestProgramsThatStartTogetherMakeOnePartition(t *testing.T) {
 			}
 		})
 	}
-	for d := range 6 {
-		want = append(want, noon.Add(-time.Duration(d)*aDay).Format("events_20060102"))
+	for d := range 7 { // The next day too.
+		want = append(want, noon.Add(time.Duration(1-d)*aDay).Format("events_20060102"))
 	}
 	work.Wait()
 	got, rows := partitions(t, url, "events"), 0
@@ -231,50 +230,55 @@ func TestProgramsThatStartTogetherMakeOnePartition(t *testing.T) {
 }
 
 // A connection that lists the partitions while one is attached keeps the list without it: what it then writes goes to the default partition, where nobody
-// who asks for that day finds it. Whoever uses the table is waited for.
-func TestADayIsOpenedWhileNobodyUsesTheTable(t *testing.T) {
+// who asks for that day finds it. So a day is opened while nobody uses the table. Whoever uses it for hours, as a backup does, is not waited for.
+func TestABackupStopsNobodyAndNoDayIsOpenedBesideIt(t *testing.T) {
 	t.Parallel()
-	url, c := testkit.Postgres(t), &clock{at: noon}
-	s := openAt(t, url, c)
-	reader, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = reader.Close(context.Background()) }()
-	for _, table := range []string{"events", "payloads"} {
-		tx, err := reader.Begin(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := tx.Exec(t.Context(), "LOCK TABLE ONLY "+table+" IN ACCESS SHARE MODE"); err != nil { // As a query does, before it looks for the partitions.
-			t.Fatal(err)
-		}
-		c.pass(aDay)
-		stored := make(chan error, 1)
-		events, _ := publishedAt(uint64(c.now().Day()), table, c.now(), false)
-		go func() {
-			_, err := s.Append(context.Background(), lifecycle.Batch{Events: events})
-			stored <- err
-		}()
-		testkit.Eventually(t, 10*time.Second, func() error {
-			select {
-			case err := <-stored:
-				t.Fatalf("%s: the day was opened beside a reader (%v)", table, err)
-			default:
+	for name, lock := range map[string]string{
+		"the backup lists the partitions of events":   "LOCK TABLE ONLY events IN ACCESS SHARE MODE",
+		"the backup lists the partitions of payloads": "LOCK TABLE ONLY payloads IN ACCESS SHARE MODE",
+		"the backup reads all":                        "LOCK TABLE events, payloads IN ACCESS SHARE MODE",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, c := testkit.Postgres(t), &clock{at: noon}
+			s := openAt(t, url, c)
+			appendAt(t, s, 1, "before", noon, true)
+			backup, err := pgx.Connect(t.Context(), url)
+			if err != nil {
+				t.Fatal(err)
 			}
-			var waits bool
-			err := tx.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE relation = $1::regclass AND mode = 'AccessExclusiveLock' AND NOT granted)", table).Scan(&waits)
-			if err == nil && !waits {
-				err = errors.New("nobody waits for the table")
+			defer func() { _ = backup.Close(context.Background()) }()
+			tx, err := backup.Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
 			}
-			return err
+			if _, err := tx.Exec(t.Context(), lock); err != nil {
+				t.Fatal(err)
+			}
+			for day := range 3 { // The first has a partition, which was made the day before.
+				c.pass(aDay)
+				task := fmt.Sprint("beside ", day)
+				want := appendAt(t, s, uint64(10+day), task, c.now(), true)
+				if got, err := s.Events(t.Context(), task, lifecycle.EventPosition{}, 10); err != nil || len(got) != len(want) {
+					t.Errorf("%s the backup: %d events, %v; want %d", task, len(got), err, len(want))
+				}
+			}
+			days := map[string]int{"events_20260310": 1, "events_20260311": 1, "events_default": 2}
+			checkPartitions(t, url, days)
+			if _, err := s.Retain(t.Context(), lifecycle.MicrosOf(noon.Add(36*time.Hour)), lifecycle.MicrosOf(c.now())); err == nil || !strings.Contains(err.Error(), "such as a backup") {
+				t.Errorf("retention beside the backup: %v; want that it says what is in its way", err)
+			}
+			if err := tx.Rollback(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			c.pass(time.Hour)
+			appendAt(t, s, 20, "after", c.now(), true)
+			appendAt(t, s, 21, "late", c.now().Add(-aDay), true)
+			got := partitions(t, url, "events")
+			if got["events_default"] != 0 || got["events_20260312"] == 0 || got["events_20260313"] == 0 {
+				t.Errorf("after the backup: %v; want that each day has its own", got)
+			}
 		})
-		if err := tx.Rollback(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-stored; err != nil {
-			t.Errorf("%s: append after the reader: %v", table, err)
-		}
 	}
 }
 

@@ -56,6 +56,18 @@ func retry(ctx context.Context, f func() error) error {
 	}
 }
 
+// errInUse says that somebody uses a table for so long that its partitions could not be changed.
+var errInUse = errors.New("somebody uses the table for long, such as a backup: its partitions are changed later")
+
+// inUse names a lock that was not got in time as what it is. It is not tried again at once.
+func inUse(err error) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == "55P03" {
+		return errInUse
+	}
+	return err
+}
+
 // passing reports whether the same transaction may succeed when it is run again.
 func passing(err error) bool {
 	if errors.Is(err, errOvertaken) || isBroken(err) {

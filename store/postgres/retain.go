@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -24,10 +25,8 @@ func (s *Store) Retain(ctx context.Context, cutoff, now lifecycle.Micros) (int64
 			return total, s.wrap("delete old tasks", err)
 		}
 	}
-	if err := s.dropDays(ctx, cutoff); err != nil {
-		return total, s.wrap("drop old partitions", err)
-	}
-	return total, s.wrap("delete old lines, gaps and rollups", s.retainRest(ctx, cutoff, now))
+	err := s.wrap("drop old partitions", s.dropDays(ctx, cutoff))
+	return total, errors.Join(err, s.wrap("delete old lines, gaps and rollups", s.retainRest(ctx, cutoff, now)))
 }
 
 // ended is the place of Retain among the tasks that may be deleted.
@@ -180,7 +179,8 @@ INSERT INTO payloads SELECT p.* FROM %[1]s p JOIN messages m ON m.stream = p.str
 DROP TABLE %[1]s`
 )
 
-// dropDays drops the partitions of the days that end before the cutoff. Appends wait meanwhile.
+// dropDays drops the partitions of the days that end before the cutoff. Everybody else waits meanwhile. It errors with errInUse where somebody uses the tables
+// for longer than that may take.
 func (s *Store) dropDays(ctx context.Context, cutoff lifecycle.Micros) error {
 	rows, err := s.pool.Query(ctx, selectOldDays, int32(dayOf(cutoff)))
 	if err != nil {
@@ -207,7 +207,7 @@ func dropDay(ctx context.Context, tx pgx.Tx, d day) error {
 	if err != nil || tag.RowsAffected() == 0 {
 		return err
 	}
-	script := planFreely + ";\n" + fmt.Sprintf(dropEvents+";\n", d.partition("events"), d.end()) + fmt.Sprintf(dropPayloads, d.partition("payloads"))
+	script := waitBriefly + ";\n" + planFreely + ";\n" + fmt.Sprintf(dropEvents+";\n", d.partition("events"), d.end()) + fmt.Sprintf(dropPayloads, d.partition("payloads"))
 	_, err = tx.Exec(ctx, script, pgx.QueryExecModeSimpleProtocol)
-	return err
+	return inUse(err)
 }
