@@ -17,11 +17,12 @@ const (
 	movedLag = 500 * time.Millisecond
 )
 
-// readMoves reads, for consumers that may have had other messages in hand when they delivered last, when one of those others may have moved the time of that.
+// readMoves reads, for consumers that may have had other messages in hand when they delivered last, when one of those others may have moved the time of that. What
+// may have been moved is not read again: it stays so.
 func (st *step) readMoves() {
 	st.known.moved = map[string]lifecycle.Micros{}
 	for _, c := range st.view.Consumers {
-		if !c.DeliveredAt.Known() || c.Alone || !st.asksWhen(c) || st.view.Drained < c.DeliveredAt.Add(movedLag) {
+		if c.Alone || !st.view.captured(c.DeliveredAt) || st.was.MovesRead[c.Name] == c.DeliveredCSeq || !st.asksWhen(c) || st.view.Drained < c.DeliveredAt.Add(movedLag) {
 			continue
 		}
 		from := st.view.mayHoldFrom(c)
@@ -38,7 +39,9 @@ func (st *step) readMoves() {
 				moved = max(moved, lastNonDelivery(m.Of(c.Name)))
 			}
 		}
-		st.known.moved[c.Name] = moved
+		if st.known.moved[c.Name] = moved; moved.Add(movedLag) >= c.DeliveredAt {
+			st.next.MovesRead[c.Name] = c.DeliveredCSeq
+		}
 	}
 }
 

@@ -76,7 +76,7 @@ type Consumer struct {
 	Steady  lifecycle.Micros // Since when its attempts have had the same time at every observation; zero in observations.
 	Single  bool             // It holds no other message than the one that it delivered last; false in observations.
 	Alone   bool             // Nothing else was in hand when it delivered last; false in observations.
-	Met     bool             // It made its last delivery before it was seen first; false in observations.
+	Met     bool             // It made its last delivery before it was seen first, and nothing that was read may have moved the time of that; false in observations.
 	Several bool             // It may hold one message, held several before, and may hold them still; false in observations.
 }
 

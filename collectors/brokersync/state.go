@@ -33,6 +33,7 @@ type State struct {
 	Missing    map[uint64]Missed           // Open messages that are not in the stream.
 	Dropped    map[uint64]lifecycle.Micros // Open messages in the stream that their consumer is past and awaits no answer to, and since when.
 	Rechecks   map[uint64]lifecycle.Micros // Settled messages that are in the stream, and until when they are not read again.
+	MovesRead  map[string]uint64           // By consumer: the last delivery of which something else may have moved the time, as was read.
 	Answered   map[string]uint64           // By consumer: the last delivery of which the exact time was looked for.
 	AskedUpTo  uint64                      // The last message of which the presence was asked, where not all could be.
 	EarlierAt  lifecycle.Micros            // When earlier incarnations were checked last.
@@ -62,7 +63,7 @@ func (s State) about(stream lifecycle.StreamID) State {
 		s = State{Stream: stream, Consumers: s.Consumers, Capture: s.Capture, EarlierAt: s.EarlierAt}
 	}
 	s.Missing, s.Rechecks, s.Answered, s.Replaced = copied(s.Missing), copied(s.Rechecks), copied(s.Answered), copied(s.Replaced)
-	s.Dropped, s.Unfinished = copied(s.Dropped), false
+	s.Dropped, s.MovesRead, s.Unfinished = copied(s.Dropped), copied(s.MovesRead), false
 	return s
 }
 

@@ -94,7 +94,7 @@ func (st *step) observe(o Observation) {
 	for i := range st.view.Consumers {
 		c := &st.view.Consumers[i]
 		c.Steady, c.Single, c.Several = n.Steady[c.Name], n.Single[c.Name], n.Several[c.Name]
-		c.Alone, c.Met = n.Alone[c.Name] == c.DeliveredCSeq, n.Met[c.Name] == c.DeliveredCSeq
+		c.Alone, c.Met = n.Alone[c.Name] == c.DeliveredCSeq, n.Met[c.Name] == c.DeliveredCSeq && st.was.MovesRead[c.Name] != c.DeliveredCSeq
 	}
 	st.storeConsumers(o.Consumers, o.At)
 	n.Busy = n.busyNow(st.view)
