@@ -2,6 +2,7 @@ package dlqtriage
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"fleetglass/decision"
@@ -24,23 +25,52 @@ func (o Operation) Cancellable() bool {
 	return len(o.Items) == 1 && o.Items[0].Status == ItemQueued && o.Items[0].DueAt >= o.CreatedAt.Add(tooLate)
 }
 
+// handedOver is how long cancelling waits while a retry is handed to the broker, and handedAgain how often it looks.
+const (
+	handedOver  = 3 * time.Second
+	handedAgain = 50 * time.Millisecond
+)
+
+// errInHand says that a retry is being handed to the broker just now.
+var errInHand = notCancelled("It is being handed to the broker just now: try again in a moment.")
+
 // notCancelled refuses to cancel an action on one entry.
 func notCancelled(why string) error {
 	return &Refusal{Code: RefusedIneligible, Why: why, Blocked: []Obstacle{{BlockedStatus, why}}}
 }
 
-// cancel gives up a retry that waits. It errors with a [*Refusal] where it is due or is being handed over just now, and where the action happens at once.
+// cancel gives up a retry that waits. It errors with a [*Refusal] where it is due, where it is being handed over for long, and where the action happens at once.
 func (s *Actions) cancel(ctx context.Context, a Action, by decision.Actor, reason string) error {
 	if !a.Kind.Sends() || a.Attempt > 0 {
 		return notCancelled("Only a retry that waits, or an operation on many entries, can be cancelled.")
 	}
+	over := time.After(handedOver)
+	for {
+		err := s.tryCancel(ctx, a, by, reason)
+		if !errors.Is(err, errInHand) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-over:
+			return err
+		case <-time.After(handedAgain):
+		}
+	}
+}
+
+func (s *Actions) tryCancel(ctx context.Context, a Action, by decision.Actor, reason string) error {
 	now := s.now()
 	effects, err := s.Decisions.EffectsOf(ctx, a.ID)
 	if err != nil {
 		return err
 	}
-	if len(effects) != 1 || effects[0].Status != decision.StatusWaiting || a.DueAt < now.Add(tooLate) {
-		return notCancelled("It is due, or is being handed to the broker just now: see in a moment whether it was published.")
+	if len(effects) != 1 || effects[0].Status.Settled() || a.DueAt < now.Add(tooLate) {
+		return notCancelled("It is due: see in a moment whether it was published.")
+	}
+	if effects[0].Status != decision.StatusWaiting {
+		return errInHand
 	}
 	waits := effects[0]
 	claimed, err := s.Decisions.Claim(ctx, decision.ClaimRequest{
@@ -50,7 +80,7 @@ func (s *Actions) cancel(ctx context.Context, a Action, by decision.Actor, reaso
 		return err
 	}
 	if len(claimed) == 0 || claimed[0].Token != waits.Token+1 { // Somebody had it in between: its lease ends, and it goes its way.
-		return notCancelled("It is being handed to the broker just now: try again in a moment.")
+		return errInHand
 	}
 	settled, err := s.Settle(ctx, claimed[0], Ended{CancelledBy: &by, Why: cancelledWhy(by, reason)})
 	if err != nil {

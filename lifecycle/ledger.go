@@ -236,18 +236,13 @@ func (t *TaskFacts) reportedBefore(c DeliveryCopy, at Micros) bool {
 	})
 }
 
-// surelyCompletedBefore reports whether a completion came surely before the acknowledged attempt began. A record in a document has the time of its store's clock,
-// and a lease may have run out as much before the deadline that is known as a poll dates late.
+// surelyCompletedBefore reports whether a completion came surely before the acknowledged attempt began. A record in a document has the time of its store's clock.
 func (t *TaskFacts) surelyCompletedBefore(c DeliveryCopy) bool {
-	begun := c.Surely
-	if begun != c.By {
-		begun = begun.Add(-bindingSlack)
-	}
-	records := begun
+	records := c.Surely
 	if t.Completion != nil && strings.Contains(t.Completion.Source, "/") {
-		records = min(records, c.Surely.Add(-bindingSlack))
+		records = records.Add(-bindingSlack)
 	}
-	return slices.ContainsFunc(t.Completed, func(d Completed) bool { return d.At < records }) || t.reportedBefore(c, begun)
+	return slices.ContainsFunc(t.Completed, func(d Completed) bool { return d.At < records }) || t.reportedBefore(c, c.Surely)
 }
 
 // completedWithin reports whether a completion was recorded while the acknowledged attempt ran: it is counted as a leak already.

@@ -30,7 +30,7 @@ func (m *MessageFacts) notBegunBefore(a AttemptFacts) (at Micros) {
 		p := m.attemptFacts(n)
 		exact := earliest(p.DeliveredAt, deliveryIn(numbered, n).At)
 		if x, _ := p.passed(m, exact); x != nil && m.surelyOver(x, latest(at, exact), exact.Known()) {
-			at = latest(at, x.Deadline)
+			at = latest(at, x.Deadline.Add(-bindingSlack)) // It may have run out as much earlier as a poll dates late.
 		}
 		at = latest(at, exact) // Also where something else moved that time: the consumer had not delivered any further by then.
 	}

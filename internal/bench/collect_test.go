@@ -54,15 +54,15 @@ func newReplica(t testing.TB, js jetstream.JetStream, store lifecycle.Store, sha
 	in := &ingester{js: js}
 	clock := brokersync.NewClock()
 	shared := collectors.Config{
-		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract, Logger: slog.New(slog.DiscardHandler),
-		Now: clock.Now,
+		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract, Durable: fleet.DurablePrefix(""),
+		Logger: slog.New(slog.DiscardHandler), Now: clock.Now,
 	}
 	for _, shared.Shard = range fleet.Shards(shards) {
 		shared.Rank = uint8((shared.Shard.Index + number) % 2 * 5)
 		in.addShard(t, shared)
 	}
 	in.synchronizer, err = brokersync.New(brokersync.Config{
-		JetStream: js, Appender: appender, Reader: store, Incarnations: incarnations, Contract: contract, Stored: decodeStored, Shards: shards,
+		JetStream: js, Appender: appender, Reader: store, Incarnations: incarnations, Contract: contract, Stored: decodeStored, Durable: fleet.DurablePrefix(""), Shards: shards,
 		Interval: time.Second, Clock: clock, Logger: slog.New(slog.DiscardHandler), Now: clock.Now,
 	})
 	if err != nil {
@@ -75,7 +75,7 @@ func newReplica(t testing.TB, js jetstream.JetStream, store lifecycle.Store, sha
 func (in *ingester) addShard(t testing.TB, shared collectors.Config) {
 	t.Helper()
 	barrier, err := collectors.NewPublishBarrier(collectors.PublishBarrierConfig{
-		JetStream: in.js, Stream: fleet.CapturePub, Durable: collectors.DurableName("", publishes.SourceStored), Shards: []fleet.Shard{shared.Shard},
+		JetStream: in.js, Stream: fleet.CapturePub, Durable: collectors.DurableName(shared.Durable, publishes.SourceStored), Shards: []fleet.Shard{shared.Shard},
 	})
 	if err != nil {
 		t.Fatal(err)

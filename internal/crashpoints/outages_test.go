@@ -78,7 +78,7 @@ func TestWhereverFirestoreFailsAnAgentTheRowIsRight(t *testing.T) {
 			g.settle(t)
 			for _, o := range outages {
 				a := agents[o.name]
-				if got := g.row(t.Context(), a.name); got != o.row || a.effects.Load() != o.effects {
+				if got := g.row(t.Context(), a.name); k.caught(got) != o.row || a.effects.Load() != o.effects {
 					t.Errorf("%s: %d effects, ledger %q; want %d, %q\n%s", o.name, a.effects.Load(), got, o.effects, o.row, g.story(t.Context(), a.name))
 				}
 			}

@@ -50,7 +50,7 @@ func TestEveryPointAtWhichAnAgentDiesGivesTheRightRow(t *testing.T) {
 				if a == nil {
 					continue
 				}
-				if got := g.row(t.Context(), a.name); got != p.row || a.effects.Load() != p.effects {
+				if got := g.row(t.Context(), a.name); k.caught(got) != p.row || a.effects.Load() != p.effects {
 					t.Errorf("died %s: %d effects, ledger %q; want %d, %q\n%s", p.at, a.effects.Load(), got, p.effects, p.row, g.story(t.Context(), a.name))
 				}
 				g.wantLogged(t, k, a.name)

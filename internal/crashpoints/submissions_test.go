@@ -57,7 +57,7 @@ func TestParallelSubmissionsOfOneKeyHaveOneEffect(t *testing.T) {
 			}
 			g.settle(t)
 			for a, want := range rows {
-				if got := g.row(t.Context(), a.name); got != want || a.effects.Load() != 1 {
+				if got := g.row(t.Context(), a.name); k.caught(got) != want || a.effects.Load() != 1 {
 					t.Errorf("%s: %d effects, ledger %q; want one, %q\n%s", a.name, a.effects.Load(), got, want, g.story(t.Context(), a.name))
 				}
 			}
