@@ -10,7 +10,7 @@ import (
 func TestAnAlertIsAsOldAsWhatItSays(t *testing.T) {
 	t.Parallel()
 	var r AlertRow
-	r.Standing.Alert = alerts.Alert{StartedAt: 70}
+	r.Alert = alerts.Alert{StartedAt: 70}
 	if got := r.soSince(); got != 70 {
 		t.Errorf("of a finding without a beginning: since %d, want since it fires", got)
 	}
