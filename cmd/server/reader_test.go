@@ -31,12 +31,19 @@ func brokerWithReader(t *testing.T, name string) (as func(user string) string) {
 	s := fleet.Streams{Contract: fleet.NewContract(""), By: fleet.DurablePrefix(name)}
 	observer := s.Permissions()[0]
 	list := func(subjects []string) string { return `"` + strings.Join(subjects, `", "`) + `"` }
-	o := &server.Options{}
-	if err := o.ProcessConfigString(fmt.Sprintf(`listen: "127.0.0.1:-1", jetstream { store_dir: %q }, accounts { FLEET { jetstream: enabled, users: [
+	srv := configuredBroker(t, fmt.Sprintf(`listen: "127.0.0.1:-1", jetstream { store_dir: %q }, accounts { FLEET { jetstream: enabled, users: [
 { user: admin, password: x }
 { user: %s, password: x, permissions: { publish: [%s], subscribe: [%s] } }
 ]
-%s } }`, t.TempDir(), name, list(observer.Publish), list(observer.Subscribe), s.Contract.SelfImport("FLEET"))); err != nil {
+%s } }`, t.TempDir(), name, list(observer.Publish), list(observer.Subscribe), s.Contract.SelfImport("FLEET")))
+	return func(user string) string { return strings.Replace(srv.ClientURL(), "://", "://"+user+":x@", 1) }
+}
+
+// configuredBroker is a broker with a configuration in the syntax of nats-server.
+func configuredBroker(t *testing.T, configuration string) *server.Server {
+	t.Helper()
+	o := &server.Options{}
+	if err := o.ProcessConfigString(configuration); err != nil {
 		t.Fatal(err)
 	}
 	o.NoSigs, o.NoLog = true, true
@@ -52,7 +59,7 @@ func brokerWithReader(t *testing.T, name string) (as func(user string) string) {
 	if !srv.ReadyForConnections(patience) {
 		t.Fatal("the broker is not ready")
 	}
-	return func(user string) string { return strings.Replace(srv.ClientURL(), "://", "://"+user+":x@", 1) }
+	return srv
 }
 
 // Production and staging, each with a store of its own.

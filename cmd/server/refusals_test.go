@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats-server/v2/server"
-
 	"fleetglass/internal/dirlock"
 	"fleetglass/internal/embednats"
 )
@@ -56,24 +54,7 @@ func TestACommandThatCannotBeginSaysWhatToChange(t *testing.T) {
 // A stream reserves its max_bytes, however empty it is.
 func TestABrokerWithoutRoomForTheStreamsSaysWhichLimitToRaise(t *testing.T) {
 	t.Parallel()
-	store := t.TempDir()
-	o := &server.Options{}
-	if err := o.ProcessConfigString(fmt.Sprintf(`listen: "127.0.0.1:-1", jetstream { store_dir: %q, max_file_store: 1GB }`, store)); err != nil {
-		t.Fatal(err)
-	}
-	o.NoSigs, o.NoLog = true, true
-	srv, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	t.Cleanup(func() {
-		srv.Shutdown()
-		srv.WaitForShutdown()
-	})
-	if !srv.ReadyForConnections(patience) {
-		t.Fatal("the broker is not ready")
-	}
+	srv := configuredBroker(t, fmt.Sprintf(`listen: "127.0.0.1:-1", jetstream { store_dir: %q, max_file_store: 1GB }`, t.TempDir()))
 	var out bytes.Buffer
 	code := run(t.Context(), []string{"provision", "--apply", "--nats-url", srv.ClientURL()}, vars(), &out, &out)
 	if want := "reserve their max_bytes: raise max_file_store of the server, or the limit of the account"; code != 1 || !strings.Contains(out.String(), want) {
