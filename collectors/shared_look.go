@@ -2,7 +2,6 @@ package collectors
 
 import (
 	"context"
-	"errors"
 	"sync"
 )
 
@@ -16,9 +15,10 @@ type sharedLook struct {
 
 // oneLook is a look, and what it saw once it is done.
 type oneLook struct {
-	done chan struct{}
-	saw  Streams
-	err  error
+	done   chan struct{}
+	saw    Streams
+	err    error
+	gaveUp bool // Who looked was told to stop. That says nothing of the broker.
 }
 
 // join returns what a look that begins after the call saw. The first of those who wait for it looks, with its own context. It errors when the look fails, or
@@ -35,7 +35,7 @@ func (s *sharedLook) join(ctx context.Context, look func(context.Context) (Strea
 		case <-ctx.Done():
 			return Streams{}, ctx.Err()
 		}
-		if !errors.Is(l.err, context.Canceled) && !errors.Is(l.err, context.DeadlineExceeded) { // Else whoever looked gave up, and another does it.
+		if !l.gaveUp { // Else another one looks.
 			return l.saw, l.err
 		}
 	}
@@ -60,7 +60,7 @@ func (s *sharedLook) take(ctx context.Context, l, before *oneLook, look func(con
 		case <-ctx.Done():
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.next, l.err = nil, ctx.Err()
+			s.next, l.err, l.gaveUp = nil, ctx.Err(), true
 			return
 		}
 	}
@@ -68,4 +68,5 @@ func (s *sharedLook) take(ctx context.Context, l, before *oneLook, look func(con
 	s.now, s.next = l, nil
 	s.mu.Unlock()
 	l.saw, l.err = look(ctx)
+	l.gaveUp = l.err != nil && ctx.Err() != nil
 }

@@ -93,10 +93,10 @@ func TestAFailedLookFailsForAllWhoWaitedForIt(t *testing.T) {
 		_, one := o.join(t.Context())
 		_, two := o.join(t.Context())
 		o.let <- nil
-		o.let <- errors.New("the broker does not answer")
+		o.let <- context.DeadlineExceeded // As a broker that does not answer in time.
 		o.told.Wait()
-		if *one == nil || *two == nil {
-			t.Errorf("told %v and %v, where the look failed", *one, *two)
+		if *one == nil || *two == nil || o.looks != 2 {
+			t.Errorf("told %v and %v after %d looks, where the second failed", *one, *two, o.looks)
 		}
 	})
 }
