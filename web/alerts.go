@@ -73,7 +73,7 @@ func (w *Web) emptyAlerts(snap *query.FleetSnapshot) views.EmptyState {
 	if down := downParts(w.health()); down != "" {
 		return views.EmptyState{Kind: "down", Say: "Nothing fires, but " + down + ".", Why: "What needs attention may not be seen now.", Links: []views.Chip{{Href: "/capture", Label: "Capture"}}}
 	}
-	return views.EmptyState{Kind: "healthy", Say: "All healthy: nothing fires.", Why: fmt.Sprintf("%s checked just now; %s", counted(snap.Counts.Total(), "task", "tasks"), captureWords(w.health()))}
+	return views.EmptyState{Kind: "healthy", Say: "Nothing fires.", Why: fmt.Sprintf("%s checked just now; %s", counted(snap.Counts.Total(), "task", "tasks"), captureWords(w.health()))}
 }
 
 // rulesChecked asks the evaluator when it last looked.

@@ -105,7 +105,7 @@ func TestTheBoardShowsWhatFiresByRuleAndAgentAndTakesForms(t *testing.T) {
 	wants{"#silenced": "=0", "#acknowledged li": "=1"}.check(t, s.get(t, "/alerts", 200))
 	s.clock.Advance(time.Second)
 	s.fires(t)
-	wants{"#resolved h2": "Resolved in the last 24 h 4", "#board .empty .say": "All healthy: nothing fires.", "#resolved form": "=0", "#resolved tbody tr": "=4", "#resolved [data-label='fired for']": "s"}.check(t, s.get(t, "/alerts", 200))
+	wants{"#resolved h2": "Resolved in the last 24 h 4", "#board .empty .say": "Nothing fires.", "#resolved form": "=0", "#resolved tbody tr": "=4", "#resolved [data-label='fired for']": "s"}.check(t, s.get(t, "/alerts", 200))
 }
 
 func TestTheBoardIsNarrowedAsTheAPIIs(t *testing.T) {
