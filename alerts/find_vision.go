@@ -32,9 +32,11 @@ const capturePage = "/capture"
 
 func findPartDown(f *Facts, r Rule) []Finding {
 	return parts(f, func(p health.Part) bool { return p.State == health.Down }, func(p health.Part) Finding {
-		what := cut(p.Words(), 60) + " is down"
+		what := cut(p.DownWords(), 100)
 		if p.Kind == "collector" {
 			what = "We may be blind: " + what
+		} else {
+			what = strings.ToUpper(what[:1]) + what[1:]
 		}
 		if p.Kind == "quota" {
 			what = "The storage quota is reached"

@@ -93,17 +93,14 @@ func (c *Collector) Run(ctx context.Context) error {
 	return nil
 }
 
-// errNoStream says that the capture stream does not exist.
-var errNoStream = errors.New("capture stream does not exist")
-
 func (c *Collector) report(err error) {
-	switch {
-	case errors.Is(err, errNoStream) && c.src.Optional:
+	switch lacks := health.LackOf(err); {
+	case len(lacks) > 0 && c.src.Optional:
 		c.status.set(health.NotConfigured, c.src.Stream+" does not exist")
 	case errors.Is(err, jetstream.ErrConsumerDeleted):
 		c.cfg.Logger.Warn("durable or capture stream was deleted", "stream", c.src.Stream)
 	default:
-		c.status.set(health.Down, err.Error())
+		c.status.set(health.Down, err.Error(), lacks...)
 		c.cfg.Logger.Warn("the collector was interrupted; it begins again", "error", err)
 	}
 }
@@ -192,7 +189,7 @@ func (c *Collector) open(ctx context.Context) (lifecycle.StreamID, jetstream.Con
 		if err := c.blind(ctx); err != nil {
 			return lifecycle.StreamID{}, nil, err
 		}
-		return lifecycle.StreamID{}, nil, fmt.Errorf("%s: %w", c.src.Stream, errNoStream)
+		return lifecycle.StreamID{}, nil, health.NoStreamError{Stream: c.src.Stream, Say: c.src.Stream + ": capture stream does not exist"}
 	}
 	if err != nil {
 		return lifecycle.StreamID{}, nil, fmt.Errorf("find stream %s: %w", c.src.Stream, err)

@@ -50,10 +50,10 @@ func newStatus(name string) *status {
 	return &status{part: health.Part{Name: name, Kind: "collector", State: health.Starting}}
 }
 
-func (s *status) set(state health.State, detail string) {
+func (s *status) set(state health.State, detail string, lacks ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.part.State, s.part.Detail, s.gone = state, detail, ""
+	s.part.State, s.part.Detail, s.part.Lacks, s.gone = state, detail, lacks, ""
 }
 
 // failed notes that the store refused a batch.
@@ -61,7 +61,7 @@ func (s *status) failed(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats.Failures++
-	s.part.State, s.part.Detail, s.gone = health.Down, err.Error(), ""
+	s.part.State, s.part.Detail, s.part.Lacks, s.gone = health.Down, err.Error(), nil, ""
 }
 
 func (s *status) committed(d *decoded, newEvents int, now time.Time) {

@@ -16,6 +16,7 @@ import (
 	"fleetglass/access"
 	"fleetglass/dlqtriage"
 	"fleetglass/duplicates"
+	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
 	"fleetglass/views"
@@ -133,7 +134,7 @@ func (w *Web) deadLetters(c *gin.Context) error {
 		return err
 	}
 	f := frame{title: "DLQ", section: "dlq", snapshot: snap, banners: incidentBanner(found, preferencesOf(c).zone)}
-	p := views.DeadLettersPage{Head: "Messages that died, those that died last first", Unread: !w.cfg.Query.EntriesRead().Known()}
+	p := views.DeadLettersPage{Head: "Messages that died, those that died last first", Unread: !w.cfg.Query.EntriesRead().Known() && len(health.Lacking(w.health())) == 0}
 	q, err := readEntries(c.Request.URL.Query(), w.cfg.Now())
 	p.Search = views.SearchBox{
 		Action: "/dlq", What: "Messages that died", Query: strings.Join(q.values["q"], " "), Example: "Text of a reason, an id, or agent:marketing", Keep: q.params("q"),
@@ -233,11 +234,12 @@ func (w *Web) loosenEntries(q entryQuery) func(context.Context, condition) (int6
 
 // noneDead says why no message is dead, without any filter.
 func (w *Web) noneDead(snap *query.FleetSnapshot) views.EmptyState {
-	if down := downParts(w.health()); down != "" {
+	down := downParts(w.health())
+	switch {
+	case snap.Counts.Total() == 0 && (down == "" || len(health.Lacking(w.health())) > 0):
+		return w.emptyFleet(snap)
+	case down != "":
 		return views.EmptyState{Kind: "down", Say: "No message that died is known, but " + down + ".", Links: []views.Chip{{Href: "/capture", Label: "Capture"}}}
-	}
-	if snap.Counts.Total() == 0 {
-		return w.emptyNew()
 	}
 	return views.EmptyState{Kind: "healthy", Say: "All healthy: no message is dead.", Why: fmt.Sprintf("%s checked just now; %s", counted(snap.Counts.Total(), "task", "tasks"), captureWords(w.health()))}
 }

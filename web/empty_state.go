@@ -20,6 +20,8 @@ func (w *Web) emptyFleet(snap *query.FleetSnapshot) views.EmptyState {
 	switch down := downParts(w.health()); {
 	case snap.Counts.Total() > 0:
 		return views.EmptyState{}
+	case len(health.Lacking(w.health())) > 0:
+		return w.emptyUnprovisioned(down)
 	case down != "":
 		return views.EmptyState{Kind: "down", Say: "Nothing can be seen: " + down + ".", Why: "What crosses the broker now is read once it is back, as far as the capture streams keep it.",
 			Links: []views.Chip{{Href: "/capture", Label: "Capture"}}}
@@ -108,6 +110,19 @@ func lookedAt(f lifecycle.Filter, snap *query.FleetSnapshot) string {
 	return ""
 }
 
+// emptyUnprovisioned says how to make the streams that the broker lacks.
+func (w *Web) emptyUnprovisioned(down string) views.EmptyState {
+	provision := "fleetglass provision"
+	if w.cfg.Server != "" {
+		provision += " --nats-url " + w.cfg.Server
+	}
+	return views.EmptyState{
+		Kind: "down", Say: "Nothing can be seen: " + down + ".",
+		Why:     "Fleetglass makes no stream on a broker of yours by itself. The first command shows what it would make, the second makes it. Use the settings of this server.",
+		Command: provision + "\n" + provision + " --apply", Links: []views.Chip{{Href: "/doctor", Label: "Doctor"}, {Href: "/capture", Label: "Capture"}},
+	}
+}
+
 func (w *Web) emptyNew() views.EmptyState {
 	server := ""
 	if w.cfg.Server != "" {
@@ -147,10 +162,14 @@ func stateWords(states []lifecycle.State) string {
 	return strings.Join(words, " or ")
 }
 
+// downParts says in one clause what is down; empty for nothing. Streams that do not exist are the cause of what else is down.
 func downParts(parts []health.Part) string {
+	if lacks := health.Lacking(parts); len(lacks) > 0 {
+		return health.LackWords(lacks)
+	}
 	for _, p := range parts {
 		if p.State == health.Down {
-			return p.Words() + " is down"
+			return p.DownWords()
 		}
 	}
 	return ""

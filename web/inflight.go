@@ -10,6 +10,7 @@ import (
 
 	"fleetglass/access"
 	"fleetglass/dlqtriage"
+	"fleetglass/internal/health"
 	"fleetglass/internal/httperr"
 	"fleetglass/lifecycle"
 	"fleetglass/query"
@@ -152,8 +153,8 @@ func leasesLede(f query.InFlight) string {
 
 func (w *Web) emptyInFlight(snap *query.FleetSnapshot) views.EmptyState {
 	switch down := downParts(w.health()); {
-	case snap.Counts.Total() == 0 && down == "":
-		return w.emptyNew()
+	case snap.Counts.Total() == 0 && (down == "" || len(health.Lacking(w.health())) > 0):
+		return w.emptyFleet(snap)
 	case down != "":
 		return views.EmptyState{Kind: "down", Say: "No lease is known, but " + down + ".", Why: "Workers may hold messages that cannot be seen now.", Links: []views.Chip{{Href: "/capture", Label: "Capture"}}}
 	}

@@ -188,8 +188,9 @@ func TestWhenCaptureIsDown(t *testing.T) {
 	s = newSite(t, lifecycle.Batch{}, func(c *setup) {
 		c.Health = health.ReporterFunc(func() []health.Part {
 			return []health.Part{
-				{Name: "streams", Kind: "broker", State: health.Down, Detail: "capture stream OBS_ACK is missing; run fleetglass provision --apply"},
-				{Name: "acks", Kind: "collector", State: health.Down, Detail: "OBS_ACK: capture stream does not exist"},
+				{Name: "streams", Kind: "broker", State: health.Down, Detail: "streams TASKS, OBS_ACK are missing; run fleetglass provision --apply", Lacks: []string{"TASKS", "OBS_ACK"}},
+				{Name: "acks", Kind: "collector", State: health.Down, Detail: "OBS_ACK: capture stream does not exist", Lacks: []string{"OBS_ACK"}},
+				{Name: "retries", Kind: "pipeline", State: health.Down, Detail: "stream RETRY is missing; run fleetglass provision --apply", Lacks: []string{"RETRY"}},
 				{Name: "firestore", Kind: "collector", State: health.NotConfigured},
 			}
 		})
@@ -207,11 +208,15 @@ func TestWhenCaptureIsDown(t *testing.T) {
 	}.check(t, away)
 	capture := s.get(t, "/capture", 200)
 	wants{
-		".banner.bad": "=1", ".banner.bad .msg": "We may be blind: collector acks, broker streams are down. acks: OBS_ACK: capture stream does not exist. " +
-			"streams: capture stream OBS_ACK is missing; run fleetglass provision --apply. Pages show the last known state",
+		".banner.bad": "=1", ".banner.bad .msg": "We may be blind: the broker lacks streams TASKS, OBS_ACK and RETRY. What crosses them is not seen until they exist.", ".banner.bad a[href='/doctor']": "Doctor",
 		"#parts tr:nth-child(2) [data-label=waiting]": "not known", "#parts tr:nth-child(2) [data-label=handled]": "0",
 	}.check(t, capture)
-	for row, label := range map[int]string{1: "handled", 3: "waiting"} { // Neither takes anything in: zero would be a count.
+	for _, path := range []string{"/", "/tasks", "/in-flight", "/dlq?status=open", "/duplicates", "/agents", "/map", "/statistics"} {
+		wants{
+			".empty.warn .say": "Nothing can be seen: the broker lacks streams TASKS, OBS_ACK and RETRY.", ".empty.warn pre": "fleetglass provision --apply", ".empty.warn a[href='/doctor']": "Doctor", ".banner.warn": "=0",
+		}.check(t, s.get(t, path, 200))
+	}
+	for row, label := range map[int]string{1: "handled", 4: "waiting"} { // Neither takes anything in: zero would be a count.
 		if got := text(capture.Find(fmt.Sprintf("#parts tr:nth-child(%d) [data-label=%s]", row, label))); got != "" {
 			t.Errorf("%s of part %d: got %q, want nothing", label, row, got)
 		}

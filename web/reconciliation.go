@@ -131,9 +131,12 @@ func (w *Web) emptyReconciliation(r reconcile.Run, snap *query.FleetSnapshot) vi
 }
 
 func storeDown(parts []health.Part) string {
+	if lacks := health.Lacking(parts); len(lacks) > 0 {
+		return health.LackWords(lacks)
+	}
 	for _, p := range parts {
 		if p.State == health.Down && p.Kind != "collector" {
-			return p.Words() + " is down"
+			return p.DownWords()
 		}
 	}
 	return ""

@@ -107,7 +107,7 @@ func TestWhyThereIsNoReport(t *testing.T) {
 		"the store is down": {rich, func(c *setup) {
 			reconciling(c)
 			c.Health = health.ReporterFunc(func() []health.Part { return []health.Part{{Name: "store", Kind: "store", State: health.Down}} })
-		}, wants{"#report .empty.warn .say": "No report can be made: store is down.", "#report .empty a": "Capture"}},
+		}, wants{"#report .empty.warn .say": "No report can be made: the store is down.", "#report .empty a": "Capture"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -217,8 +217,10 @@ func stateWord(s health.State) string {
 func (w *Web) banners(f frame, zone *time.Location) []views.Banner {
 	var out []views.Banner
 	if f.snapshot != nil {
-		for _, found := range downTogether(w.cfg.Query.Vision(*f.snapshot)) {
-			if found.Rule == alerts.RuleCaptureGap && f.ownGaps {
+		lacks := health.Lacking(w.health())
+		known := f.ownGaps || lackExplains(lacks, query.OpenGaps(f.snapshot.Gaps))
+		for _, found := range downTogether(w.cfg.Query.Vision(*f.snapshot), lacks) {
+			if found.Rule == alerts.RuleCaptureGap && known {
 				continue
 			}
 			out = append(out, bannerOf(found, zone))
@@ -231,8 +233,8 @@ func (w *Web) banners(f frame, zone *time.Location) []views.Banner {
 }
 
 // downTogether makes one finding of the parts that are down: one cause often takes several with it, and what is told twice is read by nobody. A quota
-// that is reached is such a cause, and is named first.
-func downTogether(found []alerts.Finding) []alerts.Finding {
+// that is reached is such a cause, and is named first; so are the streams that the broker lacks.
+func downTogether(found []alerts.Finding, lacks []string) []alerts.Finding {
 	isDown := func(f alerts.Finding) bool { return f.Rule == alerts.RulePartDown && f.Part != nil }
 	var down, rest []alerts.Finding
 	for _, f := range found {
@@ -252,6 +254,9 @@ func downTogether(found []alerts.Finding) []alerts.Finding {
 	if i := slices.IndexFunc(down, func(f alerts.Finding) bool { return isBroker(f.Part) }); i >= 0 {
 		return append([]alerts.Finding{brokerAway(down[i])}, append(slices.DeleteFunc(down, func(f alerts.Finding) bool { return needsBroker(f.Part) }), rest...)...)
 	}
+	if lack, others := streamsLacking(down, lacks); lack.Part != nil {
+		return append([]alerts.Finding{lack}, downTogether(append(others, rest...), nil)...)
+	}
 	slices.SortStableFunc(down, func(a, b alerts.Finding) int { return cmp.Compare(downOrder(a.Part), downOrder(b.Part)) })
 	one := down[0]
 	why := strings.TrimLeft(strings.TrimPrefix(one.Why, one.Part.Detail), ". ")
@@ -269,6 +274,29 @@ func downTogether(found []alerts.Finding) []alerts.Finding {
 	}
 	one.Why = strings.Join(append(details, why), " ")
 	return append([]alerts.Finding{one}, rest...)
+}
+
+// streamsLacking is the one finding that names the streams that the broker lacks, and what else is down. It has no part where all streams are there.
+func streamsLacking(down []alerts.Finding, lacks []string) (lack alerts.Finding, others []alerts.Finding) {
+	for _, f := range down {
+		if len(f.Part.Lacks) == 0 {
+			others = append(others, f)
+		} else if lack.Part == nil {
+			lack = f
+		}
+	}
+	if lack.Part != nil {
+		lack.What, lack.Page = "We may be blind: "+health.LackWords(lacks), doctorPage
+		lack.Why = "What crosses them is not seen until they exist. fleetglass provision shows what it would make, and makes it with --apply."
+	}
+	return lack, others
+}
+
+const doctorPage = "/doctor"
+
+// lackExplains reports whether every gap is open because its capture stream does not exist: the banner about these streams says so already.
+func lackExplains(streams []string, gaps []lifecycle.Gap) bool {
+	return len(streams) > 0 && !slices.ContainsFunc(gaps, func(g lifecycle.Gap) bool { return g.To.Known() || !slices.Contains(streams, g.Source) })
 }
 
 // isBroker reports whether a part is the connection to the broker.
@@ -314,6 +342,9 @@ func bannerOf(found alerts.Finding, zone *time.Location) views.Banner {
 		return gapBanner(*found.Gap, found.Count, zone)
 	}
 	b := views.Banner{Kind: "bad", Icon: "warn", Title: found.What + ".", Text: found.Why, Href: found.Page, Link: "Capture"}
+	if found.Page == doctorPage {
+		b.Link = "Doctor"
+	}
 	if found.Severity != alerts.Critical {
 		b.Kind, b.Icon = "warn", "clock"
 	}

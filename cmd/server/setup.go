@@ -68,7 +68,7 @@ func (s *setup) look(ctx context.Context) {
 			strings.Join(cut, ", "), s.shards)
 	}
 	if len(missing) > 0 {
-		part.State, part.Detail = health.Down, missingText(missing)
+		part.State, part.Detail, part.Lacks = health.Down, missingText(missing), missing
 	}
 	if ctx.Err() != nil {
 		return

@@ -64,7 +64,7 @@ func (p *Pipeline) pause(ctx context.Context) {
 func (p *Pipeline) session(ctx context.Context) error {
 	stream, err := p.cfg.JetStream.Stream(ctx, fleet.StreamRetry)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return fmt.Errorf("stream %s is missing; run fleetglass provision --apply", fleet.StreamRetry)
+		return health.NoStreamError{Stream: fleet.StreamRetry, Say: "stream " + fleet.StreamRetry + " is missing; run fleetglass provision --apply"}
 	}
 	if err != nil {
 		return fmt.Errorf("find stream %s: %w", fleet.StreamRetry, unanswered(err))

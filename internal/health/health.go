@@ -23,6 +23,7 @@ type Part struct {
 	Kind       string        // "collector", "store", "broker", …
 	State      State         //
 	Detail     string        // A sentence for operators; empty when there is nothing to say.
+	Lacks      []string      // The streams that it needs and that do not exist.
 	Unjudged   string        // What it sees and cannot judge; empty for nothing.
 	Lag        time.Duration // How far behind its source it is; zero when up to date.
 	Pending    uint64        // Lines waiting at its source.

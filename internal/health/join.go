@@ -19,6 +19,11 @@ func Join(name, kind string, parts []Part) Part {
 		if p.Detail != "" && !slices.Contains(details, p.Detail) {
 			details = append(details, p.Detail)
 		}
+		for _, name := range p.Lacks {
+			if !slices.Contains(out.Lacks, name) {
+				out.Lacks = append(out.Lacks, name)
+			}
+		}
 		if p.LastAt.After(out.LastAt) {
 			out.LastAt = p.LastAt
 		}

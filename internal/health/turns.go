@@ -36,13 +36,13 @@ func (t *Turns) Ended(ctx context.Context, err error, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err == nil {
-		t.part.State, t.part.Detail, t.part.LastAt = OK, "", now
+		t.part.State, t.part.Detail, t.part.Lacks, t.part.LastAt = OK, "", nil, now
 		return
 	}
 	if t.part.Detail != err.Error() {
 		t.log.Warn(t.fails, "error", err)
 	}
-	t.part.State, t.part.Detail = Down, err.Error()
+	t.part.State, t.part.Detail, t.part.Lacks = Down, err.Error(), LackOf(err)
 }
 
 // Handled counts one more thing that was done.
