@@ -31,7 +31,7 @@ type BulkRequest struct {
 // EntrySelector names dead letters.
 type EntrySelector struct {
 	IDs       []string `json:"ids,omitempty" doc:"At most 10,000 ids of entries; one that is named again counts once."`
-	Operation string   `json:"operation,omitempty" doc:"The id of an operation that has ended: the entries that it acted on, where nothing was decided since. With reopen this undoes it."`
+	Operation string   `json:"operation,omitempty" doc:"The id of an operation that has ended: the entries that it acted on, where nothing was decided since. With reopen this undoes it: what it decided is open again, and of its retries those that wait are cancelled."`
 
 	Filter *EntryChoice `json:"filter,omitempty" doc:"A field takes one value or a list. Values of one field are alternatives, different fields must all hold. What dies later is not selected."`
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fleetglass/decision"
+	"fleetglass/lifecycle"
 )
 
 // A retry that waits for its time can be cancelled until shortly before. Whoever cancels takes its effect over, so that nobody else can publish it, and
@@ -31,6 +32,9 @@ const (
 	handedAgain = 50 * time.Millisecond
 )
 
+// errDue says that a retry can no longer be cancelled, and that nobody knows yet whether it was published.
+var errDue = notCancelled("It is due: see in a moment whether it was published.")
+
 // errInHand says that a retry is being handed to the broker just now.
 var errInHand = notCancelled("It is being handed to the broker just now: try again in a moment.")
 
@@ -39,10 +43,27 @@ func notCancelled(why string) error {
 	return &Refusal{Code: RefusedIneligible, Why: why, Blocked: []Obstacle{{BlockedStatus, why}}}
 }
 
+// waits refuses to cancel an action that is no retry, or one that does not wait any more, by what it says itself.
+func (a Action) waits(now lifecycle.Micros) error {
+	switch {
+	case !a.Kind.Sends() || a.Attempt > 0:
+		return notCancelled("Only a retry that waits, or an operation on many entries, can be cancelled.")
+	case a.Status == ActionCancelled:
+		return notCancelled("It was cancelled before.")
+	case a.Status == ActionFailed:
+		return notCancelled("It was given up before: nothing was published.")
+	case a.Status == ActionSucceeded:
+		return notCancelled("Its message was published already.")
+	case a.DueAt < now.Add(tooLate):
+		return errDue
+	}
+	return nil
+}
+
 // cancel gives up a retry that waits. It errors with a [*Refusal] where it is due, where it is being handed over for long, and where the action happens at once.
 func (s *Actions) cancel(ctx context.Context, a Action, by decision.Actor, reason string) error {
-	if !a.Kind.Sends() || a.Attempt > 0 {
-		return notCancelled("Only a retry that waits, or an operation on many entries, can be cancelled.")
+	if err := a.waits(s.now()); err != nil {
+		return err
 	}
 	over := time.After(handedOver)
 	for {
@@ -67,7 +88,7 @@ func (s *Actions) tryCancel(ctx context.Context, a Action, by decision.Actor, re
 		return err
 	}
 	if len(effects) != 1 || effects[0].Status.Settled() || a.DueAt < now.Add(tooLate) {
-		return notCancelled("It is due: see in a moment whether it was published.")
+		return errDue
 	}
 	if effects[0].Status != decision.StatusWaiting {
 		return errInHand

@@ -95,7 +95,7 @@ func forced(all []Obstacle, force bool) []ObstacleCode {
 func duplicateWarning(c Case) string {
 	switch {
 	case c.Completed:
-		return "A completion of this task is recorded: sent again, it is skipped, or the work is done twice."
+		return "This task is completed: sent again, it is skipped where a record says so, or the work is done twice."
 	case c.EffectsUnknown != "":
 		return c.EffectsUnknown
 	case len(c.Sharers) > 0:

@@ -36,6 +36,8 @@ type OperationBody struct {
 	Items     []Item           `json:"items"`              // The first [FirstItems].
 	Refusals  []RefusalCount   `json:"refusals,omitempty"` // Why items are blocked or failed, the first [maxRefusals] reasons.
 	By        decision.Actor   `json:"by"`
+	// LatestDue is when the last of the messages for which it asked is due; zero where it sends none.
+	LatestDue lifecycle.Micros `json:"latest_due,omitempty"`
 }
 
 // FirstItems is how many items are kept with the operation itself.
@@ -174,6 +176,7 @@ func (o *Operation) note(i Item) {
 		o.Counts.Eligible++
 		o.Counts.Done++
 	}
+	o.LatestDue = max(o.LatestDue, i.DueAt)
 	o.refuse(i, 1)
 	if len(o.Items) < FirstItems {
 		o.Items = append(o.Items, i)
@@ -194,8 +197,13 @@ func (o *Operation) refuse(i Item, n int64) {
 	}
 }
 
-// Undoable reports whether what the operation did can be taken back: the entries can be opened again.
-func (o Operation) Undoable() bool {
-	decides := o.Action == ActionDefer || o.Action == ActionDiscard || o.Action == ActionQuarantine
-	return decides && o.Bulk && !o.DryRun && o.Counts.Done > 0
+// Undoable reports whether what the operation did can be taken back: its entries can be opened again, or some of its retries wait.
+func (o Operation) Undoable(now lifecycle.Micros) bool {
+	if !o.Bulk || o.DryRun || !o.Status.Ended() || o.Counts.Done == 0 {
+		return false
+	}
+	if o.Action.Sends() {
+		return o.LatestDue >= now.Add(tooLate)
+	}
+	return o.Action == ActionDefer || o.Action == ActionDiscard || o.Action == ActionQuarantine
 }

@@ -8,7 +8,8 @@ import (
 	"fleetglass/lifecycle"
 )
 
-// An operation is undone by another one that selects what it did. Its actions are read in the order of their ids, which does not change.
+// An operation is undone by another one that selects what it did: entries are opened again, and retries that wait are cancelled (ADR 80). Its actions are
+// read in the order of their ids, which does not change.
 
 // maxUndoLooked is how many entries a dry run looks at when it selects those of an operation: there is no count of them by class.
 const maxUndoLooked = 1000
@@ -53,7 +54,7 @@ func (s *Operations) actionsOf(ctx context.Context, operation, after string, lim
 		if err != nil {
 			return nil, err
 		}
-		out[i] = target{entry: a.Entry, undoes: a.ID}
+		out[i] = target{entry: a.Entry, undoes: a.ID, retry: a.Kind.Sends()}
 	}
 	return out, nil
 }
@@ -79,8 +80,32 @@ func (s *Operations) dryUndo(ctx context.Context, o *Operation) error {
 	return nil
 }
 
+// withdraw cancels the retry that a target names. It errors with a [*Refusal] where that does not wait any more.
+func (s *Operations) withdraw(ctx context.Context, o Operation, t target) (Item, error) {
+	a, err := s.Actions.Action(ctx, t.undoes)
+	if err != nil {
+		return Item{}, err
+	}
+	if a.Status != ActionCancelled || a.EndedAt < o.CreatedAt { // Otherwise it was cancelled by this slice before, or by somebody meanwhile.
+		err = s.Actions.cancel(ctx, a, o.Actor, o.Reason)
+	}
+	return Item{Entry: t.entry, Status: ItemDone}, err
+}
+
+// dryWithdraw judges a retry by what it says itself.
+func (s *Operations) dryWithdraw(ctx context.Context, t target) (Item, error) {
+	a, err := s.Actions.Action(ctx, t.undoes)
+	if err != nil {
+		return Item{}, err
+	}
+	return itemOr(Item{Entry: t.entry, Status: ItemQueued}, a.waits(s.Actions.now()))
+}
+
 // dryTarget judges one entry by its id.
 func (s *Operations) dryTarget(ctx context.Context, o *Operation, t target) (Item, error) {
+	if t.withdraws(o.Action) {
+		return s.dryWithdraw(ctx, t)
+	}
 	e, err := s.Actions.Entries.Entry(ctx, t.entry)
 	switch {
 	case errors.Is(err, lifecycle.ErrNotFound):

@@ -30,7 +30,11 @@ type target struct {
 	entry  string
 	place  *EntryCursor // In the list of the filter.
 	undoes string       // The id of the action that is taken back; empty for none.
+	retry  bool         // That action is a retry.
 }
+
+// withdraws reports whether to act on the target means to cancel its retry.
+func (t target) withdraws(action ActionKind) bool { return t.retry && action == ActionReopen }
 
 // noSuchEntry is why an entry that somebody named is not acted on.
 const noSuchEntry = "There is no such entry."
@@ -152,18 +156,28 @@ func (w *walk) pace(ctx context.Context, n int) error {
 
 // act takes the action on one entry. What is refused is an item that is blocked; what fails otherwise stops the slice.
 func (w *walk) act(ctx context.Context, t target) (Item, error) {
-	o, id := w.operation, t.entry
-	a, err := w.service.Actions.act(ctx, Request{Entry: id, Action: o.Action, Reason: o.Reason, Params: o.Params, Actor: o.Actor, Key: o.ID, Undoes: t.undoes}, o.ID)
+	o := w.operation
+	if t.withdraws(o.Action) {
+		item, err := w.service.withdraw(ctx, o, t)
+		return itemOr(item, err)
+	}
+	a, err := w.service.Actions.act(ctx, Request{Entry: t.entry, Action: o.Action, Reason: o.Reason, Params: o.Params, Actor: o.Actor, Key: o.ID, Undoes: t.undoes}, o.ID)
+	if err == nil {
+		return itemOf(a), nil
+	}
+	return itemOr(Item{Entry: t.entry}, err)
+}
+
+// itemOr is the item, or one that is blocked where the error says that the action is not possible.
+func itemOr(i Item, err error) (Item, error) {
 	var refusal *Refusal
 	switch {
 	case errors.As(err, &refusal):
-		return Item{Entry: id, Status: ItemBlocked, Why: refusal.Why}, nil
+		return Item{Entry: i.Entry, Status: ItemBlocked, Why: refusal.Why}, nil
 	case errors.Is(err, lifecycle.ErrNotFound):
-		return Item{Entry: id, Status: ItemBlocked, Why: noSuchEntry}, nil
-	case err != nil:
-		return Item{}, err
+		return Item{Entry: i.Entry, Status: ItemBlocked, Why: noSuchEntry}, nil
 	}
-	return itemOf(a), nil
+	return i, err
 }
 
 // progress is the operation with what the slice did.

@@ -57,7 +57,7 @@ type Case struct {
 
 	TokenBudget    int64  // Of the task's payload; zero for none.
 	PayloadMissing bool   // The body is not known, or not whole.
-	Completed      bool   // A completion of the task is recorded.
+	Completed      bool   // The task is completed, or a completion of its work is known.
 	EffectsUnknown string // Why effects of the task may have happened; empty where there is no such sign.
 
 	Past    []PastRetry           // What was tried before.
@@ -162,7 +162,7 @@ func (c Case) obstacles(row strategyRow, tried int) []Obstacle {
 		{row.retries > 0 && tried >= row.retries, BlockedRetriesUsed, retriesUsed(row.retries)},
 		{c.Status != StatusOpen && c.Status != StatusDeferred, BlockedNotOpen, "Somebody decided about it already: it is " + string(c.Status) + "."},
 		{c.PayloadMissing, BlockedNoPayload, "The body of the message is not known, or not whole."},
-		{c.Completed, BlockedCompleted, "A completion of this task is recorded: a retry would be skipped, or would do the work twice."},
+		{c.Completed, BlockedCompleted, "This task is completed: a retry would be skipped where a record says so, or would do the work twice."},
 		{elsewhere.Proved, BlockedCompleted, elsewhere.Words()},
 		{c.EffectsUnknown != "", BlockedEffectsUnknown, c.EffectsUnknown},
 		{elsewhere.DoneAt.Known() && !elsewhere.Proved, BlockedEffectsUnknown, elsewhere.Words()},

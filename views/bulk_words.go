@@ -33,7 +33,7 @@ func (p BulkPage) sent() string {
 		category, detail, _ := strings.Cut(typed.Class, "/")
 		return "Nothing is sent. Each eligible message counts as " + spaced(cmp.Or(detail, category)) + "."
 	}
-	return "Nothing is sent. What was decided is taken back: each eligible message is open again."
+	return "Nothing is sent. What was decided is taken back: each eligible message is open again, and a retry that waits is cancelled."
 }
 
 // delayWords say how long the delays of plans are.

@@ -103,6 +103,22 @@ type BulkPage struct {
 	May     Denial               // Why the reader may only look; empty where the reader may act.
 }
 
+// undoWords name what undoing the operation does.
+func (p OperationPage) undoWords() string {
+	if p.Action.Sends() {
+		return "Cancel the retries that wait"
+	}
+	return "Undo: open " + Count(p.Counts.Done) + " again"
+}
+
+// cancelWords say what cancelling an operation on many entries leaves as it is.
+func (p OperationPage) cancelWords() string {
+	if p.Action.Sends() {
+		return "No more is asked for. Retries that wait by then can be cancelled afterwards."
+	}
+	return "What was done stays done."
+}
+
 // ForMany is the form without what only one message has.
 func (f ActionForm) ForMany(wrong string) ActionForm {
 	f.Href, f.Revision, f.Uneditable, f.Wrong = "", 0, "", wrong

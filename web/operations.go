@@ -151,7 +151,7 @@ func (w *Web) operation(c *gin.Context) error {
 		Operation: o, Links: links(c, here, "/api/v1"+here, nil), On: cmp.Or(names[single(o)], operationWords(o)), Entry: single(o), OnHref: selectedHref(o),
 		Partly: o.DryRun && o.Counts.Selected > dlqtriage.FirstItems, CancelOff: w.mayNot(ctx, access.TriageApply),
 	}
-	if o.Undoable() && o.Status.Ended() {
+	if o.Undoable(w.now()) {
 		p.UndoHref = address("/operations/new", url.Values{"of": {o.ID}, "action": {string(dlqtriage.ActionReopen)}})
 		p.UndoOff = w.mayNot(ctx, access.TriagePropose)
 	}

@@ -108,7 +108,7 @@ func TestTheBarOverTheListLeadsToADryRun(t *testing.T) {
 		"discard":                             "Nothing is sent. Each eligible message counts as done with. It can be opened again.",
 		"quarantine":                          "Nothing is sent. Each eligible message is kept apart until somebody opens it again.",
 		"reclassify&class=transient/":         "Nothing is sent. Each eligible message counts as transient.",
-		"reopen":                              "Nothing is sent. What was decided is taken back: each eligible message is open again.",
+		"reopen":                              "Nothing is sent. What was decided is taken back: each eligible message is open again, and a retry that waits is cancelled.",
 	} {
 		wants{"#sent": sent}.check(t, s.get(t, "/operations/new?select=all&filter=&action="+action, 200))
 	}
@@ -144,6 +144,30 @@ func TestAnOperationRunsAndIsUndone(t *testing.T) {
 	s.ended(t, undo)
 	wants{"#summary": n + " done"}.check(t, s.get(t, undo, 200))
 	wants{"#rows .empty, .empty": "No message that died matches"}.check(t, s.get(t, "/dlq?category=transient&status=discarded", 200))
+}
+
+func TestRetriesThatWaitAreCancelledFromThePageOfTheirOperation(t *testing.T) {
+	t.Parallel()
+	s, work := newOperating(t)
+	dry := "/operations/new?" + url.Values{"select": {"all"}, "filter": {"q=category:conditionally_recoverable&status=open"}, "action": {"retry"}}.Encode()
+	work()
+	path := s.run(t, dry, map[string]string{"reason": "an outage that is over", "rate": ""})
+	s.ended(t, path)
+	page := s.get(t, path, 200)
+	wants{"#undo": "Cancel the retries that wait"}.check(t, page)
+	inState := func(p *goquery.Document, state string) int {
+		return p.Find("#rows .state:contains('" + state + "')").Length()
+	}
+	asked := inState(page, "to be published")
+	if asked == 0 {
+		t.Fatal("no retry waits")
+	}
+	undo := s.run(t, page.Find("#undo").AttrOr("href", ""), map[string]string{"reason": "the wrong filter"})
+	s.ended(t, undo)
+	wants{"#summary": fmt.Sprint(asked, " done")}.check(t, s.get(t, undo, 200))
+	if n := inState(s.get(t, path, 200), "cancelled"); n != asked {
+		t.Errorf("%d of %d retries are cancelled", n, asked)
+	}
 }
 
 func TestNothingRunsThatWasNotShown(t *testing.T) {

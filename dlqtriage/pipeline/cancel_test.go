@@ -146,3 +146,92 @@ func TestARetryIsCancelledOrPublished(t *testing.T) {
 		}
 	}
 }
+
+// An operation that asked for retries is undone like any other: those that wait are cancelled, what was published stays.
+func TestRetriesOfAnOperationAreCancelledWhereTheyWait(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, broker(t), temporary(t), nil)
+	w.runs()
+	const entries = 12
+	for i := range entries {
+		w.dead(fmt.Sprintf("t%02d", i))
+	}
+	s := w.operations(nil)
+	w.works(s)
+	retry := bulk(dlqtriage.ActionRetry, 0)
+	long := (2 * time.Hour).Milliseconds()
+	retry.Params.DelayMS = &long
+	asked, err := s.Start(t.Context(), retry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked = w.finishedOperation(s, asked.ID)
+	if due := asked.LatestDue; due < asked.CreatedAt.Add(2*time.Hour) || !asked.Undoable(due.Add(-time.Minute)) || asked.Undoable(due) {
+		t.Errorf("the last retry is due at %s; undoable a minute before: %v, then: %v", due.Time(), asked.Undoable(due.Add(-time.Minute)), asked.Undoable(due))
+	}
+
+	undo := bulk(dlqtriage.ActionReopen, 0)
+	undo.Selector, undo.Params = dlqtriage.Selector{Operation: asked.ID}, dlqtriage.Params{}
+	undo.Actor, undo.Reason = decision.Actor{Name: "ops", Via: decision.ViaPage}, "the wrong one"
+	if dry, err := s.DryRun(t.Context(), undo); err != nil || dry.Counts.Eligible != entries || dry.Counts.Blocked != 0 {
+		t.Errorf("a dry run: %+v, %v", dry.Counts, err)
+	}
+	first := asked.Items[0].Action
+	if _, err := w.cancels(first); err != nil { // One of them was cancelled by itself before.
+		t.Fatal(err)
+	}
+	undone, err := s.Start(t.Context(), undo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	undone = w.finishedOperation(s, undone.ID)
+	if want := (dlqtriage.Counts{Selected: entries, Eligible: entries - 1, Done: entries - 1, Blocked: 1}); undone.Counts != want {
+		t.Errorf("undone %+v, refused %+v; want %+v", undone.Counts, undone.Refusals, want)
+	}
+	asked, err = s.Get(t.Context(), asked.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range asked.Items {
+		if i.Status != dlqtriage.ItemCancelled {
+			t.Errorf("item %+v, want it cancelled", i)
+		}
+		a, err := w.actions.Action(t.Context(), i.Action)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.cancelled(a.TaskID, a)
+	}
+}
+
+func TestRetriesOfAnOperationThatWerePublishedStay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, broker(t), temporary(t), nil)
+	w.runs()
+	w.dead("t1")
+	s := w.operations(nil)
+	w.works(s)
+	retry := bulk(dlqtriage.ActionRetry, 0)
+	now := int64(0)
+	retry.Params.DelayMS = &now
+	asked, err := s.Start(t.Context(), retry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked = w.finishedOperation(s, asked.ID)
+	w.sentOnce("t1", w.ended(asked.Items[0].Action))
+	undo := bulk(dlqtriage.ActionReopen, 0)
+	undo.Selector, undo.Params = dlqtriage.Selector{Operation: asked.ID}, dlqtriage.Params{}
+	dry, err := s.DryRun(t.Context(), undo)
+	if err != nil || dry.Counts.Blocked != 1 {
+		t.Errorf("a dry run: %+v, %v", dry.Counts, err)
+	}
+	undone, err := s.Start(t.Context(), undo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	undone = w.finishedOperation(s, undone.ID)
+	if len(undone.Refusals) != 1 || undone.Refusals[0].Why != "Its message was published already." || undone.Counts.Done != 0 {
+		t.Errorf("undone %+v, refused %+v", undone.Counts, undone.Refusals)
+	}
+}

@@ -51,8 +51,8 @@ var meanwhile = []struct {
 	force bool
 }{
 	{name: "nothing", comes: func(*world, string) {}},
-	{name: "a record of its key", why: "A completion of this task is recorded", comes: recorded},
-	{name: "a record of its key, and the retry is forced for another cause", why: "A completion of this task is recorded", force: true, comes: recorded},
+	{name: "a record of its key", why: "This task is completed", comes: recorded},
+	{name: "a record of its key, and the retry is forced for another cause", why: "This task is completed", force: true, comes: recorded},
 	{name: "an acknowledgement by the worker that was thought dead", why: "Its message is no longer dead: its task is completed.", comes: func(w *world, entry string) {
 		w.learns(entry, lifecycle.Acked, func(e *lifecycle.Event) { e.Consumer, e.ConsumerSeq, e.Attempt = "cto-task-worker", 9, 3 })
 	}},
