@@ -80,14 +80,20 @@ func (t *TaskFacts) swallowed() []string {
 }
 
 // byKey splits what the ledger needs of a task by idempotency key: versions of a task are each to run once. What names no key belongs to
-// the first.
+// the first. A record of a key that no message has is about none of them, unless one of them names no key.
 func (t *TaskFacts) byKey() []*TaskFacts {
-	if t.oneKey() {
-		return []*TaskFacts{t}
-	}
 	keys := map[string]bool{}
 	for _, c := range t.Copies {
 		keys[c.IdemKey] = true
+	}
+	foreign := func(c Completed) bool { return c.Key != "" && !keys[c.Key] && !keys[""] }
+	switch {
+	case len(keys) == 0 || len(keys) == 1 && !slices.ContainsFunc(t.Completed, foreign):
+		return []*TaskFacts{t}
+	case len(keys) == 1:
+		only := *t
+		only.Completed = slices.DeleteFunc(slices.Clone(t.Completed), foreign)
+		return []*TaskFacts{&only}
 	}
 	names := sortedKeys(keys)
 	keyOf := func(key string) string {
@@ -105,7 +111,7 @@ func (t *TaskFacts) byKey() []*TaskFacts {
 			}
 		}
 		for _, c := range t.Completed {
-			if keyOf(c.Key) == name {
+			if keyOf(c.Key) == name && !foreign(c) {
 				parts[i].Completed = append(parts[i].Completed, c)
 			}
 		}
@@ -116,16 +122,6 @@ func (t *TaskFacts) byKey() []*TaskFacts {
 		}
 	}
 	return parts
-}
-
-// oneKey reports whether no two messages of the task name different idempotency keys.
-func (t *TaskFacts) oneKey() bool {
-	for _, c := range t.Copies {
-		if c.IdemKey != t.Copies[0].IdemKey {
-			return false
-		}
-	}
-	return true
 }
 
 // ledgerRepeats judges the deliveries of one idempotency key after its completion.

@@ -181,6 +181,21 @@ var ledger = []situation{{
 	may:   all(is("completed"), counts(layers{idempotency: 1})),
 	never: countsAtMost(layers{idempotency: 1, unknown: 1}),
 }, {
+	name: "a retry of a key is acknowledged at once, and the only record is of a version that nobody published",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		worker := c.workers()
+		m := c.pull(worker)
+		c.works(time.Second)
+		c.record("", map[string]any{"idempotencyKey": c.task("") + "-99", "natsStreamSeq": zero.seq})
+		c.ack(m)
+		c.works(time.Second)
+		c.publish(publish{id: c.task("") + ":r1", header: retryOf(zero, 1)})
+		c.ack(c.pull(worker))
+	},
+	may:   all(is("completed"), counts(layers{unknown: 1})),
+	never: countsAtMost(layers{unknown: 1}),
+}, {
 	name: "a publish is refused for its size after the duplicate window",
 	on:   narrow,
 	act: func(c *clients) {
