@@ -77,6 +77,8 @@ func ownershipLost(m MessageTrace, a Attempt, holder, number string) Answer {
 	}
 	out := Answer{Headline: "Nobody: it left the stream", Text: before + "; then the message left the stream, and no answer was seen.", At: m.Facts.VanishedAt, Provenance: m.Facts.Removal.Provenance()}
 	switch by := m.Facts.Removal; {
+	case m.Facts.answerSaid():
+		out.Headline, out.Text = "Nobody: it was answered or removed", before+"; the broker told of an answer, and later that it was deleted unanswered, and which is true is not known."
 	case by.Known() && a.End == EndRemoved:
 		out.Headline, out.Text = "Nobody: it was removed while a worker had it", fmt.Sprintf("%s when the message was removed %s.", before, by.Words())
 	case by.Known():

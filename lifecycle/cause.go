@@ -14,7 +14,7 @@ func (ev *evidence) cause(v Verdict) string {
 	case state == StateFailed:
 		return ev.reportedFailure()
 	case ev.m.VanishedAt.Known() && ev.m.Removal.Known() && !ev.completedAt.Known():
-		return "removed " + ev.m.Removal.Words()
+		return ev.m.RemovedWords()
 	}
 	return ""
 }

@@ -16,6 +16,15 @@ func TestTheCauseIsWhatSomebodySaid(t *testing.T) {
 			"failed 1s task=T1 msgid=T1 n=1 reason=rate+limited\nnaked 2s seq=1 n=1 cseq=1\nnaked 4s seq=1 n=2 cseq=2\n", "failed", ""},
 		{"a dead-letter entry says why where nobody else did", "max_deliveries 2s seq=1 n=3\ndead_lettered 3s seq=1 task=T1 reason=max+deliveries+exceeded\n", "dead_lettered", "max deliveries exceeded"},
 		{"a removed message says by what", "vanished 3s seq=1 removal=limit undelivered\n", "removed", "removed by a limit of the stream"},
+		{"the broker told of an answer, and of a deletion later: one of them was",
+			"heartbeat 1s seq=1 n=1 cseq=1\nterm_confirmed 2s seq=1 n=1 cseq=1 reason=no+budget\nterm_confirmed 5s seq=1 n=1 cseq=1 reason=Unacknowledged+message+was+deleted\n",
+			"outcome_unknown", "answered, or removed by an operator, a purge, a rollup, a limit, its age, its TTL or lost interest"},
+		{"so it is where the answer was an acknowledgement",
+			"heartbeat 1s seq=1 n=1 cseq=1\nack_confirmed 2s seq=1 n=1 cseq=1\nterm_confirmed 5s seq=1 n=1 cseq=1 reason=Unacknowledged+message+was+deleted\n",
+			"outcome_unknown", "answered, or removed by an operator, a purge, a rollup, a limit, its age, its TTL or lost interest"},
+		{"what is answered after a deletion did not remove the message",
+			"heartbeat 1s seq=1 n=1 cseq=1\nterm_confirmed 2s seq=1 n=1 cseq=1 reason=Unacknowledged+message+was+deleted\nterm_confirmed 5s seq=1 n=1 cseq=1 reason=no+budget\n",
+			"outcome_unknown", "removed by an operator, a purge, a rollup, a limit, its age, its TTL or lost interest"},
 		{"work that went well has no cause", "acked 1s seq=1 n=1 cseq=1\nvanished 2s seq=1 removal=unknown\n", "completed", ""},
 	}
 	for _, tt := range tests {

@@ -106,6 +106,29 @@ func (m *MessageFacts) joinRemoval(e Event, r Removal) {
 	m.Undelivered = m.Undelivered || e.Detail.Undelivered
 }
 
+// RemovedWords say how the message left unanswered, so that they follow "it was". They name an answer as well where the broker told of both.
+func (m *MessageFacts) RemovedWords() string {
+	words := "removed " + m.Removal.Words()
+	if m.answerSaid() {
+		return "answered, or " + words
+	}
+	return words
+}
+
+// answerSaid reports whether the broker told of an answer, and later that the message was deleted unanswered. A broker that was killed, or whose disk is full,
+// forgets that it accepted an answer, and then misses the message; but anybody can tell of an answer that never was. Nothing shows which of them it is.
+func (m *MessageFacts) answerSaid() bool {
+	if m.Removal != RemovedByBroker {
+		return false
+	}
+	for a := range m.everyAttempt() {
+		if said := earliest(a.TermSaidAt, a.ConfirmedAt); said > m.RefutedAt && said < m.VanishedAt {
+			return true
+		}
+	}
+	return false
+}
+
 // goneBy is when the message had surely left the stream unanswered; zero when it has not. Where nothing says what removed it, it was missed by a
 // poll, whose time is rounded.
 func (m *MessageFacts) goneBy() Micros {

@@ -165,7 +165,7 @@ func (a *Audit) judgeGone(s *auditStream, m lifecycle.MessageFacts, j *judgement
 		}
 		j.term, j.kind, j.why = termExpired, ExpiredInStream, "Nobody answered it, and it left the stream when it reached its max_age."
 	case m.Removal.Known():
-		j.why = fmt.Sprintf("It was removed %s; what its worker did with it was not seen.", m.Removal.Words())
+		j.why = fmt.Sprintf("It was %s; what its worker did with it was not seen.", m.RemovedWords())
 	case m.VanishedWhy == "":
 		j.why = "It left the stream, and nothing seen says how."
 	default:

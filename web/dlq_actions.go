@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -178,7 +179,7 @@ func (w *Web) mayNot(ctx context.Context, needs access.Scope) views.Denial {
 	switch {
 	case err == nil:
 		return views.Denial{}
-	case w.cfg.Access.ReadOnly && needs.Changes(): // Also for who lacks the scope: access would change nothing.
+	case errors.Is(err, access.ErrReadOnly):
 		return views.Denial{Say: "This server is in read-only mode: nothing can be changed here."}
 	}
 	return views.Denial{Say: "You may not do this: it needs the scope " + string(needs) + ".", Ask: w.accessRequest(who, needs.Carried())}

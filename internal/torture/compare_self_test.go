@@ -199,6 +199,25 @@ func TestTheBrokersWordStandsOnlyWhereTheLineOfAnAnswerWasLost(t *testing.T) {
 	}
 }
 
+// Seed 436192 of the full disk: the line of a termination was lost. Killed, the broker forgot the termination, of which it had told, and told of a deletion.
+func TestATerminationThatTheBrokerForgotIsNotProved(t *testing.T) {
+	t.Parallel()
+	truth := &told{ID: "cto-debugging-1", Seq: 4, Publishes: 1, Attempts: map[int]*toldAttempt{1: {Executed: 1, Terms: 1}}}
+	line := wire{{lifecycle.Published, 0}: 1, {lifecycle.TermConfirmed, 1}: 2}
+	terminated := []lifecycle.State{lifecycle.StateTerminated}
+	a := &aftermath{left: map[uint64]bool{}, wires: &wires{deleted: map[uint64]bool{4: true}}}
+	if allowed := a.allowed(truth, line); !slices.Contains(allowed, lifecycle.StateOutcomeUnknown) || !slices.Contains(allowed, lifecycle.StateTerminated) {
+		t.Errorf("the broker told of a deletion too: %v", allowed)
+	}
+	if allowed := a.allowed(truth, wire{{lifecycle.Published, 0}: 1, {lifecycle.TermConfirmed, 1}: 2, {lifecycle.Terminated, 1}: 1}); !slices.Equal(allowed, terminated) {
+		t.Errorf("the worker's own line was captured: %v", allowed)
+	}
+	a.wires.deleted = nil
+	if allowed := a.allowed(truth, line); !slices.Equal(allowed, terminated) {
+		t.Errorf("the broker told of no deletion: %v", allowed)
+	}
+}
+
 // Seed 729606 of the full disk: killed, the broker forgot that it had delivered messages, and numbered the deliveries of others from before them.
 func TestTheBrokerForgotWhatItNumbersAgain(t *testing.T) {
 	t.Parallel()

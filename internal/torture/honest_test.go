@@ -197,6 +197,8 @@ func (a *aftermath) allowed(t *told, w wire) []lifecycle.State {
 		return []lifecycle.State{lifecycle.StateCompleted}
 	case t.acks() > 0:
 		return append(unknown, lifecycle.StateCompleted)
+	case t.terms() > 0 && w.count(lifecycle.Terminated) == 0 && a.wires.deleted[t.Seq]: // The broker forgot the answer, of which anybody may have told, and missed the message.
+		return append(unknown, lifecycle.StateTerminated)
 	case t.terms() > 0 && w.count(lifecycle.Terminated)+w.count(lifecycle.TermConfirmed) > 0 && w.proved():
 		return []lifecycle.State{lifecycle.StateTerminated}
 	case t.terms() > 0:

@@ -64,7 +64,7 @@ func (r *run) deleteLines(js jetstream.JetStream, name string, which map[uint64]
 	}
 	deleted := 0
 	err = eachLine(r.t.Context(), js, name, func(msg jetstream.Msg) error {
-		w := &wires{bySeq: map[uint64]wire{}, byTask: map[string]wire{}, ids: map[uint64]string{}}
+		w := &wires{bySeq: map[uint64]wire{}, byTask: map[string]wire{}, ids: map[uint64]string{}, deleted: map[uint64]bool{}}
 		meta, err := msg.Metadata()
 		if err := errors.Join(err, read(w, msg)); err != nil {
 			return err

@@ -55,6 +55,7 @@ type wires struct {
 	ids    map[uint64]string
 	handed []handed // In the order of the lines.
 
+	deleted   map[uint64]bool // Messages of which the broker says that they were deleted unanswered.
 	forgetful map[string]bool // Consumers of which the broker has forgotten deliveries that their workers got.
 
 	// refused are the advisories of a deletion that the broker contradicts, by their sequence: when it dies it forgets deliveries and deletions of which
@@ -67,7 +68,7 @@ func readWires(t *testing.T, js jetstream.JetStream, refused map[string]bool) *w
 	t.Helper()
 	var w *wires
 	testkit.Eventually(t, patience, func() error {
-		w = &wires{bySeq: map[uint64]wire{}, byTask: map[string]wire{}, ids: map[uint64]string{}, refused: refused}
+		w = &wires{bySeq: map[uint64]wire{}, byTask: map[string]wire{}, ids: map[uint64]string{}, deleted: map[uint64]bool{}, refused: refused}
 		return w.readAll(t.Context(), js)
 	})
 	return w
@@ -166,6 +167,7 @@ func (w *wires) advisory(msg jetstream.Msg) error {
 		Type       string
 		StreamSeq  uint64 `json:"stream_seq"`
 		Deliveries int
+		Reason     string
 	}
 	if err := json.Unmarshal(msg.Data(), &a); err != nil {
 		return err
@@ -180,6 +182,9 @@ func (w *wires) advisory(msg jetstream.Msg) error {
 	}
 	if kind := kinds[a.Type]; kind != "" && !w.refused[strconv.FormatUint(meta.Sequence.Stream, 10)] {
 		add(w.bySeq, a.StreamSeq, kind, a.Deliveries)
+		if kind == lifecycle.TermConfirmed && (a.Reason == lifecycle.BrokerDeleted || a.Reason == lifecycle.BrokerMissed) {
+			w.deleted[a.StreamSeq] = true
+		}
 	}
 	return nil
 }
