@@ -28,6 +28,9 @@ func TestEverythingWorksWithoutScripts(t *testing.T) {
 	if n := doc.Find("#rows tr").Length(); n != 50 {
 		t.Errorf("rows: got %d, want 50", n)
 	}
+	if got, want := text(doc.Find("main > noscript")), "It shows what was known at 12:00:00 UTC"; !strings.Contains(got, want) || !b.visible(t, "main .banner a[href='/tasks']") {
+		t.Errorf("a page that stands still: got %q, want it to contain %q, and a visible link to load it again", got, want)
+	}
 	for _, selector := range []string{"#pause", "#save-view", "#help", "#copy-ids"} {
 		if b.visible(t, selector) {
 			t.Errorf("%s is offered, although it needs a script", selector)

@@ -51,7 +51,7 @@ func copyWithoutClipboard(t *testing.T, browser context.Context) {
 	b.until(t, `document.querySelector("#toast").textContent === "Link copied" && document.querySelector("#toast").getClientRects().length > 0`)
 	b.run(t, `document.querySelector("#rows input").click()`)
 	b.click(t, "#copy-ids")
-	b.until(t, `window.copied === document.querySelector("#rows tr").dataset.id && document.querySelector("#toast").textContent === "Copied"`)
+	b.until(t, `window.copied === document.querySelector("#rows tr").dataset.id && document.querySelector("#toast:not(.bad)").textContent === "Copied"`)
 	b.until(t, `document.querySelector("#toast").hidden`)
 }
 
@@ -60,7 +60,7 @@ func copyingFails(t *testing.T, browser context.Context) {
 	b.open(t, "/tasks")
 	b.run(t, noClipboard+`; document.execCommand = () => false; document.querySelector(".actions details").open = true`)
 	b.click(t, "[data-copy]")
-	b.until(t, `document.querySelector("#toast").textContent.startsWith("Not copied") && String(getSelection()).startsWith("curl -sS")`)
+	b.until(t, `document.querySelector("#toast").textContent.startsWith("Not copied") && document.querySelector("#toast.bad") && String(getSelection()).startsWith("curl -sS")`)
 	b.open(t, "/tasks?from=1h")
 	b.run(t, noClipboard+`; document.execCommand = () => false`)
 	b.click(t, "[data-copy-link]")

@@ -4,7 +4,7 @@ import { tell } from "./page.js";
 /** Copies text, also where the browser keeps the clipboard from pages without TLS, and says what came of it. */
 export async function copyText(text, button, done = "Copied", instead = "Select the text and copy it by hand.") {
   const copied = await write(text) || copySelected(text);
-  tell(copied ? done : `Not copied: this browser does not allow it. ${instead}`);
+  tell(copied ? done : `Not copied: this browser does not allow it. ${instead}`, !copied);
   if (copied && button && !button.dataset.copied) {
     button.dataset.copied = "";
     setTimeout(() => delete button.dataset.copied, 1500);

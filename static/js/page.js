@@ -18,13 +18,14 @@ export function announce(text, now = false) {
 
 let gone = 0;
 
-/** Says in words what came of a person's own action: for a moment on the page, and to screen readers. */
-export function tell(text) {
+/** Says in words what came of a person's own action: for a moment on the page, longer where it failed, and to screen readers. */
+export function tell(text, failed = false) {
   const toast = document.getElementById("toast");
   toast.textContent = text;
+  toast.classList.toggle("bad", failed);
   toast.hidden = false;
   clearTimeout(gone);
-  gone = setTimeout(() => { toast.hidden = true; }, 4000);
+  gone = setTimeout(() => { toast.hidden = true; }, failed ? 10000 : 4000);
   announce(text, true);
 }
 
