@@ -46,6 +46,22 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%d d", int(d.Hours())/24)
 }
 
+// AgoWords write how long ago something was: now, 3 s ago, 22 m ago.
+func AgoWords(d time.Duration) string {
+	if d < time.Second {
+		return "now"
+	}
+	return Age(d) + " ago"
+}
+
+// until writes how long it is until something is due: as [Age] within an hour, else as a duration. "In 1 h" would be said of 119 minutes.
+func until(d time.Duration) string {
+	if d < time.Hour {
+		return Age(d)
+	}
+	return lifecycle.Lasting(d.Truncate(time.Minute))
+}
+
 // Count writes a number with thousands separated: 26,147.
 func Count(n int64) string { return lifecycle.Grouped(n) }
 
@@ -149,13 +165,10 @@ func (e Env) zoneName(at lifecycle.Micros) string {
 
 func (e Env) ago(at lifecycle.Micros) string {
 	d := e.Now.Sub(at)
-	switch {
-	case d < -time.Second:
-		return "in " + Age(-d)
-	case d < time.Second:
-		return "now"
+	if d < -time.Second {
+		return "in " + until(-d)
 	}
-	return Age(d) + " ago"
+	return AgoWords(d)
 }
 
 // machine is the instant for <time datetime>.

@@ -100,3 +100,15 @@ func TestShortSpansKeepTheirFractions(t *testing.T) {
 		}
 	}
 }
+
+func TestATimeThatIsDueInHoursSaysItsMinutes(t *testing.T) {
+	t.Parallel()
+	now := lifecycle.MicrosOf(time.Date(2026, 11, 20, 3, 14, 0, 0, time.UTC))
+	for due, want := range map[time.Duration]string{
+		29 * time.Second: "in 29 s", 59 * time.Minute: "in 59 m", 89*time.Minute + 59*time.Second: "in 1h 29m", 2*time.Hour + 9*time.Second: "in 2 h", 50 * time.Hour: "in 2d 2h", -89 * time.Minute: "1 h ago",
+	} {
+		if got := (Env{Now: now}).ago(now.Add(due)); got != want {
+			t.Errorf("due in %v: got %q, want %q", due, got, want)
+		}
+	}
+}

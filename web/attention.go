@@ -39,7 +39,7 @@ func findingAddress(task, page string) string {
 func findingWhen(f alerts.Finding, now lifecycle.Micros) string {
 	switch left := f.Deadline.Sub(now); {
 	case f.Rule == alerts.RuleDiscrepancy:
-		return "as of " + views.Age(max(0, now.Sub(f.Since))) + " ago"
+		return "compared " + views.AgoWords(now.Sub(f.Since))
 	case !f.Deadline.Known():
 		return spanWords(f.Since, now)
 	case left < 0:
@@ -59,7 +59,7 @@ func balanceWords(snap *query.FleetSnapshot) string {
 	if n := r.Discrepancies(); n > 0 {
 		word = counted(n, "discrepancy", "discrepancies")
 	}
-	return " Reconciliation: " + word + ", as of " + views.Age(max(0, snap.AsOf.Sub(r.AsOf))) + " ago."
+	return " Reconciliation " + views.AgoWords(snap.AsOf.Sub(r.AsOf)) + ": " + word + "."
 }
 
 func spanWords(at, now lifecycle.Micros) string {

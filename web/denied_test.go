@@ -18,12 +18,7 @@ func TestWhoLacksARightGetsTheTextToAskForIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSite(t, webtest.Rich(noon).Batch, acting, alerting, func(c *setup) { c.Tokens = tokens })
-	s.fires(t, zombie("a", "cto"))
-	for path, want := range map[string]wants{
-		"/alerts":           {"#actions-off": "it needs the scope triage:apply", "#actions-off [hidden]": "Request for access: ann needs the scope triage:apply in Fleetglass (test). Now: read.", `#actions-off [data-copy="#actions-off-ask"]`: "Copy request for access", "#board form": "=0"},
-		"/tasks/tsk-a90d27": {"#held-off [hidden]": "ann needs the scope triage:propose", "#held-off button": "Copy request for access", "#held form": "=0"},
-	} {
+	asAnn := func(s *site, path string, want wants) {
 		answer := s.fetch(t, path, http.Header{"Authorization": {"Bearer " + secret}})
 		doc, err := goquery.NewDocumentFromReader(answer.Body)
 		_ = answer.Body.Close()
@@ -32,4 +27,17 @@ func TestWhoLacksARightGetsTheTextToAskForIt(t *testing.T) {
 		}
 		want.check(t, doc)
 	}
+	s := newSite(t, webtest.Rich(noon).Batch, acting, alerting, func(c *setup) { c.Tokens = tokens })
+	s.fires(t, zombie("a", "cto"))
+	for path, want := range map[string]wants{
+		"/alerts":           {"#actions-off": "it needs the scope triage:apply", "#actions-off [hidden]": "Request for access: ann needs the scope triage:apply in Fleetglass (test). Now: read.", `#actions-off [data-copy="#actions-off-ask"]`: "Copy request for access", "#board form": "=0"},
+		"/tasks/tsk-a90d27": {"#held-off [hidden]": "ann needs the scope triage:propose", "#held-off button": "Copy request for access", "#held form": "=0"},
+	} {
+		asAnn(s, path, want)
+	}
+	// On a server that changes nothing no access helps, so none is offered.
+	s = newSite(t, webtest.Rich(noon).Batch, acting, alerting, func(c *setup) { c.Tokens, c.Access.ReadOnly = tokens, true })
+	s.fires(t, zombie("a", "cto"))
+	asAnn(s, "/alerts", wants{"#actions-off": "This server is in read-only mode", "#actions-off button": "=0", "#board form": "=0"})
+	asAnn(s, "/tasks/tsk-a90d27", wants{"#held-off": "This server is in read-only mode", "#held-off button": "=0", "#held form": "=0"})
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -179,7 +178,7 @@ func (w *Web) mayNot(ctx context.Context, needs access.Scope) views.Denial {
 	switch {
 	case err == nil:
 		return views.Denial{}
-	case errors.Is(err, access.ErrReadOnly):
+	case w.cfg.Access.ReadOnly && needs.Changes(): // Also for who lacks the scope: access would change nothing.
 		return views.Denial{Say: "This server is in read-only mode: nothing can be changed here."}
 	}
 	return views.Denial{Say: "You may not do this: it needs the scope " + string(needs) + ".", Ask: w.accessRequest(who, needs.Carried())}

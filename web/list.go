@@ -204,5 +204,13 @@ func pageNote(rows []query.TaskRow, zone *time.Location) string {
 	if b.Before(a) {
 		a, b = b, a
 	}
-	return fmt.Sprintf("%d %s, %s to %s", len(rows), views.Plural(int64(len(rows)), "row", "rows"), a.Format("2 Jan 15:04"), b.Format("2 Jan 15:04 MST"))
+	clock, day := "15:04", "2 Jan "
+	if b.Sub(a) < time.Minute {
+		clock = "15:04:05"
+	}
+	from := a.Format(day + clock)
+	if a.Format(time.DateOnly) == b.Format(time.DateOnly) {
+		day = "" // Said once.
+	}
+	return fmt.Sprintf("%d %s, %s to %s", len(rows), views.Plural(int64(len(rows)), "row", "rows"), from, b.Format(day+clock+" MST"))
 }

@@ -128,6 +128,9 @@ func TestChartsAndMapHaveNoAccessibilityViolation(t *testing.T) {
 				if over := eval[string](t, b, sideways); over != "" {
 					t.Errorf("%s at %d px: wider than the window: %s", path, width, over)
 				}
+				if path == "/map" && width > 360 && eval[bool](t, b, `getComputedStyle(document.querySelector("#map .rate.from-0")).display === "none"`) != (width == 768) {
+					t.Errorf("at %d px the rates of publishers' lines are there or not, against the room for them", width)
+				}
 			}
 		}
 	}

@@ -67,7 +67,7 @@ func TestThePageOfReconciliations(t *testing.T) {
 		"/reconciliation?id=b":     {"#report .empty.bad .say": "This reconciliation failed", "#report .empty a": "The newest report", `a[download]`: "=0"},
 		"/reconciliation?id=d":     {"#report .empty.run .say": "This reconciliation is not done yet."},
 		"/reconciliation?before=c": {"#earlier tbody tr": "=2", "#earlier a[rel='prev']": "Newer", "#earlier a[rel='next']": "=0"},
-		"/":                        {"#attention": "40 discrepancies between published and completed work", "#attention footer": "Reconciliation: 40 discrepancies, as of 2 h ago."},
+		"/":                        {"#attention": "40 discrepancies between published and completed work", "#attention footer": "Reconciliation 2 h ago: 40 discrepancies."},
 		"/duplicates": {
 			"main a[href='/reconciliation']": "reconciliation", "#balance .verdict.bad": "3 messages are unexplained.", "#balance .equation li": "=8", "#balance .sub": "as of 2 h ago",
 			"#balance li:last-child.bad a[href='/reconciliation#outcome_unexplained']": "Unexplained 3", "#balance a[href='/dlq?status=all']": "In DLQ",

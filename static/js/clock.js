@@ -14,6 +14,11 @@ function age(seconds) {
   return `${Math.floor(seconds / 86400)} d`;
 }
 
+/** How long it is until something is due: "in 1 h" would be said of 119 minutes. */
+function until(seconds) {
+  return seconds < 3600 ? age(seconds) : duration(seconds).replace(/h 00m$/, " h").replace(/d 0h$/, " d");
+}
+
 /** How long so many seconds are, in words. */
 export function duration(seconds) {
   const two = (n) => String(Math.floor(n)).padStart(2, "0");
@@ -31,7 +36,7 @@ function tick() {
   const now = serverNow(), lost = isLost();
   for (const t of document.querySelectorAll(lost ? "time[data-ago=always]" : "time[data-ago]")) {
     const seconds = (now - Date.parse(t.dateTime)) / 1000;
-    put(t, seconds >= 1 ? `${age(seconds)} ago` : seconds >= -1 ? "now" : `in ${age(-seconds)}`);
+    put(t, seconds >= 1 ? `${age(seconds)} ago` : seconds >= -1 ? "now" : `in ${until(-seconds)}`);
   }
   if (lost) return; // What counts down is not known any more; how long ago the last sign was still is.
   for (const t of document.querySelectorAll("[data-deadline]")) {
