@@ -35,6 +35,14 @@ func plainKey(id string) bool {
 
 func encodeKey(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 
+// VersionOfRecordKey is the idempotency key of the version whose record has that key; empty for the first, which shares its key with records of other keys.
+func VersionOfRecordKey(key string) string {
+	if _, version, ok := strings.Cut(key, versionMark); ok {
+		return TaskOfRecordKey(key) + "-" + version
+	}
+	return ""
+}
+
 // TaskOfRecordKey is the task id that [RecordKey] made the key from. A key that it did not make stands for itself.
 func TaskOfRecordKey(key string) string {
 	id, _, _ := strings.Cut(key, versionMark)

@@ -20,6 +20,9 @@ func recovery(m MessageTrace, in TraceInput) Answer {
 		if m.Verdict.Rule == ruleReported {
 			return say("Wait for its acknowledgement", "Its agent reports completion; no record of that was seen, so a redelivery may run it again.")
 		}
+		if !m.bound.findable {
+			return say("Wait for its acknowledgement", "Its completion was recorded, and that record is gone, so a redelivery may run it again.")
+		}
 		return say("Do not run it again", "Its completion is known: a redelivery will find it and skip the work.")
 	case StateDeadLettered:
 		if m.Facts.Acting() {
@@ -83,6 +86,8 @@ func besideRecord(a Answer, m MessageTrace) Answer {
 	switch state := m.Verdict.State; {
 	case state == StateOutcomeUnknown || state == StateRemoved:
 		return a.and("a completion of its key is recorded")
+	case state.Open() && !m.bound.findable:
+		return a.and("a completion of its key was recorded, and that record is gone, so that a later delivery may run it again")
 	case state.Open():
 		return a.and("a completion of its key is recorded, so that a later delivery will find it and skip the work")
 	}

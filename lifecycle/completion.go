@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -21,6 +22,7 @@ import (
 type bound struct {
 	recordedAt Micros        // The earliest record that completes the message; zero when none does.
 	named      bool          // One that completes it names its sequence.
+	findable   bool          // One that completes or covers it was not deleted since, so that the next worker finds it.
 	coveredAt  Micros        // The earliest completion of its key by another message; zero when there is none.
 	reportedAt Micros        // When the message's agent reports that it completed; zero when it does not.
 	reports    []ReportFacts // Those of its agent that speak of the message.
@@ -39,8 +41,10 @@ func (t *TaskFacts) boundTo(m *MessageFacts) bound {
 		switch i := c.completes(copies); {
 		case i >= 0 && copies[i].Key == m.Key && m.surelyThere(c.At):
 			b.recordedAt, b.named = earliest(b.recordedAt, c.At), b.named || c.Seq != 0
+			b.findable = b.findable || t.there(c, math.MaxInt64)
 		case c.ofKey(own, copies):
 			b.coveredAt = earliest(b.coveredAt, c.At)
+			b.findable = b.findable || t.there(c, math.MaxInt64)
 		}
 	}
 	for i := range t.Reports {

@@ -104,7 +104,7 @@ func (t *TaskFacts) byKey() []*TaskFacts {
 	}
 	parts := make([]*TaskFacts, len(names))
 	for i, name := range names {
-		parts[i] = &TaskFacts{Completion: t.Completion}
+		parts[i] = &TaskFacts{Completion: t.Completion, Erased: t.Erased}
 		for _, c := range t.Copies {
 			if c.IdemKey == name {
 				parts[i].Copies = append(parts[i].Copies, c)
@@ -196,7 +196,8 @@ func (t *TaskFacts) repeat(c DeliveryCopy, leaked bool) (Case, bool) {
 	found := func(l Layer, why string) (Case, bool) {
 		return Case{Layer: l, At: c.AckedAt, N: 1, Message: c.Key, Attempt: c.Attempt, Why: why}, true
 	}
-	surely := t.surelyCompletedBefore(c)
+	records := t.surelyBegun(c)
+	surely := t.completedSurelyBefore(c, records)
 	switch {
 	case c.Attempt == 1 && t.firstCopy(c): // Nothing came before it: a record that seems older tells of a clock that is off.
 	case c.Silent && !t.completedBefore(c, c.After) && t.completedBefore(c, c.By):
@@ -213,6 +214,8 @@ func (t *TaskFacts) repeat(c DeliveryCopy, leaked bool) (Case, bool) {
 		return found(LayerUnknown, "Completion was recorded before this attempt began, yet the attempt sent heartbeats.")
 	case !t.atOnce(c):
 		return found(LayerUnknown, "Completion was recorded before this attempt began, yet it lasted long enough to have done the work again.")
+	case !t.foundBefore(c, records):
+		return found(LayerUnknown, "Completion was recorded before this attempt began, and that record was deleted, or had expired, before it was acknowledged.")
 	default:
 		return found(LayerIdempotency, "Completion was recorded before this attempt began; it was acknowledged without a sign of work.")
 	}
@@ -232,12 +235,16 @@ func (t *TaskFacts) reportedBefore(c DeliveryCopy, at Micros) bool {
 	})
 }
 
-// surelyCompletedBefore reports whether a completion came surely before the acknowledged attempt began. A record in a document has the time of its store's clock.
-func (t *TaskFacts) surelyCompletedBefore(c DeliveryCopy) bool {
-	records := c.Surely
+// surelyBegun is by when a record must have come that came surely before the acknowledged attempt began. A record in a document has the time of its store's clock.
+func (t *TaskFacts) surelyBegun(c DeliveryCopy) Micros {
 	if t.Completion != nil && strings.Contains(t.Completion.Source, "/") {
-		records = records.Add(-bindingSlack)
+		return c.Surely.Add(-bindingSlack)
 	}
+	return c.Surely
+}
+
+// completedSurelyBefore reports whether a completion came surely before the acknowledged attempt began.
+func (t *TaskFacts) completedSurelyBefore(c DeliveryCopy, records Micros) bool {
 	return slices.ContainsFunc(t.Completed, func(d Completed) bool { return d.At < records }) || t.reportedBefore(c, c.Surely)
 }
 

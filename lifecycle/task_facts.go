@@ -17,6 +17,7 @@ type TaskFacts struct {
 
 	Copies    []DeliveryCopy `json:"copies,omitempty"`    // Messages of the task, as the ledger needs them; kept by [Fold], sorted by key and attempt.
 	Completed []Completed    `json:"completed,omitempty"` // The distinct completions that records state, sorted.
+	Erased    []Erased       `json:"erased,omitempty"`    // Records of it that were deleted, or whose time was over, sorted.
 	Steps     []StepFacts    `json:"steps,omitempty"`     // Tool calls, sorted by tool, input and agent.
 
 	Intents     []IntentFacts     `json:"intents,omitempty"`     // Effects that agents announced or confirmed, sorted.
@@ -233,6 +234,8 @@ func (t *TaskFacts) Join(e Event) {
 			t.Completion = &c
 		}
 		t.joinCompleted(Completed{Stated: firstKnown(e.Detail.CreatedAt, e.At), Key: e.Detail.IdempotencyKey, Seq: e.Detail.RecordSeq, At: e.At})
+	case RecordDeleted, RecordExpired:
+		t.joinErased(e)
 	case KeyShared:
 		t.joinShared(e)
 	case EffectLogged:
@@ -424,7 +427,7 @@ func (t TaskFacts) Clone() TaskFacts {
 		t.Reports[i].PublishDuplicates = slices.Clone(t.Reports[i].PublishDuplicates)
 	}
 	t.Copies = slices.Clone(t.Copies)
-	t.Completed = slices.Clone(t.Completed)
+	t.Completed, t.Erased = slices.Clone(t.Completed), slices.Clone(t.Erased)
 	t.Shared, t.Fallen = slices.Clone(t.Shared), slices.Clone(t.Fallen)
 	t.Intents, t.Checkpoints, t.Effects = slices.Clone(t.Intents), slices.Clone(t.Checkpoints), slices.Clone(t.Effects)
 	for i := range t.Intents {

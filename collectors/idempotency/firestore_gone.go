@@ -50,6 +50,7 @@ func (s source) ended(last document, now lifecycle.Micros) (lifecycle.Event, boo
 	}
 	e := last.event(lifecycle.RecordDeleted)
 	e.ID, e.At, e.TaskID, e.Agent = last.eventID("ended"), now, r.TaskID, r.AgentID
+	e.Detail.IdempotencyKey = r.IdempotencyKey
 	if r.ExpiresAt.Known() && r.ExpiresAt <= now {
 		e.Kind, e.At = lifecycle.RecordExpired, max(r.ExpiresAt, last.updated+1) // The same for every replica, and after the record.
 	}

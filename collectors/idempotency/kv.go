@@ -36,6 +36,7 @@ func DecodeKV(line collectors.Line, _ collectors.Streams, into *lifecycle.Batch)
 	if kind, ended := ending(line.Headers); ended {
 		e := line.Event(kind)
 		e.TaskID = fleet.TaskOfRecordKey(key)
+		e.Detail.IdempotencyKey = fleet.VersionOfRecordKey(key)
 		into.Events = append(into.Events, e)
 		return nil
 	}

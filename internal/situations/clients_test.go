@@ -292,6 +292,14 @@ func (c *clients) record(task string, fields map[string]any) {
 	c.must(err)
 }
 
+// unrecord deletes the idempotency record of the first version of a task.
+func (c *clients) unrecord(task string) {
+	c.halt()
+	kv, err := c.js.KeyValue(c.ctx, "task-idempotency")
+	c.must(err)
+	c.must(kv.Delete(c.ctx, c.task(task)))
+}
+
 // version is the number behind the task id in an idempotency key.
 func version(key, task string) (n int, ok bool) {
 	if len(key) <= len(task)+1 || key[:len(task)+1] != task+"-" {

@@ -186,7 +186,10 @@ var features = []situation{{
 		_, err := c.js.PublishMsg(c.ctx, m)
 		c.must(err)
 		first := c.pull(worker)
-		c.works(3 * time.Second) // For as long as it is there it is read from the stream.
+		c.until("fleetglass reads it from the stream", func() bool { // It does so only while the message is there.
+			var read seen
+			return c.glass.ask(c.ctx, "/api/v1/tasks/"+c.task(""), &read) == nil
+		})
 		c.ack(first)
 		m = c.message(publish{task: "waits"})
 		m.Subject = "inbox." + c.agent

@@ -196,6 +196,34 @@ var ledger = []situation{{
 	may:   all(is("completed"), counts(layers{unknown: 1})),
 	never: countsAtMost(layers{unknown: 1}),
 }, {
+	name: "a record is deleted, and a retry of its key is acknowledged at once",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		worker := c.workers()
+		m := c.pull(worker)
+		c.works(time.Second)
+		c.record("", said(zero))
+		c.ack(m)
+		c.works(500 * time.Millisecond)
+		c.unrecord("")
+		c.works(500 * time.Millisecond)
+		c.publish(publish{id: c.task("") + ":r1", header: retryOf(zero, 1)})
+		c.ack(c.pull(worker))
+	},
+	may:   all(is("completed"), counts(layers{unknown: 1})),
+	never: countsAtMost(layers{unknown: 1}),
+}, {
+	name: "a record is deleted while a worker has its message",
+	act: func(c *clients) {
+		zero := c.publish(publish{})
+		c.pull(c.workers())
+		c.record("", said(zero))
+		c.works(500 * time.Millisecond)
+		c.unrecord("")
+	},
+	may:   all(is("completing"), says("that record is gone", "may run it again"), silent("skip the work")),
+	never: countsAtMost(layers{}),
+}, {
 	name: "a publish is refused for its size after the duplicate window",
 	on:   narrow,
 	act: func(c *clients) {

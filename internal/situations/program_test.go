@@ -131,7 +131,12 @@ func (g *glass) interrupt(ctx context.Context, away time.Duration) error {
 	defer g.up.Unlock()
 	g.kill()
 	pause(ctx, away)
-	return g.start(ctx, strings.TrimPrefix(g.base, "http://"))
+	for deadline := time.Now().Add(patience); ; pause(ctx, away) {
+		err := g.start(ctx, strings.TrimPrefix(g.base, "http://"))
+		if err == nil || !g.gone() || time.Now().After(deadline) || !strings.Contains(g.output(), "i/o timeout") { // A broker that is busy may not answer in time: then whoever runs the program starts it again.
+			return err
+		}
+	}
 }
 
 func (g *glass) output() string {

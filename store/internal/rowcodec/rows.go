@@ -42,6 +42,7 @@ import (
 //msgp:replace lifecycle.DeliveryFacts with:deliveryFactsRow
 //msgp:replace lifecycle.Detail with:detailRow
 //msgp:replace lifecycle.Ending with:endingRow
+//msgp:replace lifecycle.Erased with:erasedRow
 //msgp:replace lifecycle.EventID with:uint64
 //msgp:replace lifecycle.Evidence with:evidenceRow
 //msgp:replace lifecycle.Expiry with:expiryRow
@@ -412,6 +413,7 @@ type taskFactsRow struct {
 	Reports        []lifecycle.ReportFacts            `msg:"d,omitempty"`
 	Copies         []lifecycle.DeliveryCopy           `msg:"e,omitempty"`
 	Completed      []lifecycle.Completed              `msg:"f,omitempty"`
+	Erased         []lifecycle.Erased                 `msg:"w,omitempty"`
 	Steps          []lifecycle.StepFacts              `msg:"g,omitempty"`
 	Intents        []lifecycle.IntentFacts            `msg:"p,omitempty"`
 	IntentsCut     bool                               `msg:"q,omitempty"`
@@ -541,6 +543,11 @@ type completedRow struct {
 	Key    string           `msg:"b,omitempty"`
 	Seq    uint64           `msg:"c,omitempty"`
 	At     lifecycle.Micros `msg:"d,omitempty"`
+}
+
+type erasedRow struct {
+	At   lifecycle.Micros `msg:"a,omitempty"`
+	Slot string           `msg:"b,omitempty"`
 }
 
 type stepFactsRow struct {

@@ -4112,6 +4112,96 @@ func (z *entryRow) Msgsize() (s int) {
 }
 
 // MarshalMsg implements msgp.Marshaler
+func (z erasedRow) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// check for omitted fields
+	zb0001Len := uint32(2)
+	var zb0001Mask uint8 /* 2 bits */
+	_ = zb0001Mask
+	if z.At == 0 {
+		zb0001Len--
+		zb0001Mask |= 0x1
+	}
+	if z.Slot == "" {
+		zb0001Len--
+		zb0001Mask |= 0x2
+	}
+	// variable map header, size zb0001Len
+	o = append(o, 0x80|uint8(zb0001Len))
+
+	// skip if no fields are to be emitted
+	if zb0001Len != 0 {
+		if (zb0001Mask & 0x1) == 0 { // if not omitted
+			// string "a"
+			o = append(o, 0xa1, 0x61)
+			o = msgp.AppendInt64(o, int64(z.At))
+		}
+		if (zb0001Mask & 0x2) == 0 { // if not omitted
+			// string "b"
+			o = append(o, 0xa1, 0x62)
+			o = msgp.AppendString(o, z.Slot)
+		}
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *erasedRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zd41d09belimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "a":
+			{
+				var zb0002 int64
+				zb0002, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "At")
+					return
+				}
+				z.At = lifecycle.Micros(zb0002)
+			}
+		case "b":
+			z.Slot, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Slot")
+				return
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z erasedRow) Msgsize() (s int) {
+	s = 1 + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.Slot)
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
 func (z *eventRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
@@ -9154,8 +9244,8 @@ func (z *streamIDRow) Msgsize() (s int) {
 func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(22)
-	var zb0001Mask uint32 /* 22 bits */
+	zb0001Len := uint32(23)
+	var zb0001Mask uint32 /* 23 bits */
 	_ = zb0001Mask
 	if z.Messages == 0 {
 		zb0001Len--
@@ -9177,69 +9267,73 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x20
 	}
-	if z.Steps == nil {
+	if z.Erased == nil {
 		zb0001Len--
 		zb0001Mask |= 0x40
 	}
-	if z.Intents == nil {
+	if z.Steps == nil {
 		zb0001Len--
 		zb0001Mask |= 0x80
 	}
-	if z.IntentsCut == false {
+	if z.Intents == nil {
 		zb0001Len--
 		zb0001Mask |= 0x100
 	}
-	if z.Checkpoints == nil {
+	if z.IntentsCut == false {
 		zb0001Len--
 		zb0001Mask |= 0x200
 	}
-	if z.Effects == nil {
+	if z.Checkpoints == nil {
 		zb0001Len--
 		zb0001Mask |= 0x400
 	}
-	if z.Shared == nil {
+	if z.Effects == nil {
 		zb0001Len--
 		zb0001Mask |= 0x800
 	}
-	if z.Fallen == nil {
+	if z.Shared == nil {
 		zb0001Len--
 		zb0001Mask |= 0x1000
 	}
-	if z.IngressAt == 0 {
+	if z.Fallen == nil {
 		zb0001Len--
 		zb0001Mask |= 0x2000
 	}
-	if z.Completion == nil {
+	if z.IngressAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x4000
 	}
-	if z.NotStoredAt == 0 {
+	if z.Completion == nil {
 		zb0001Len--
 		zb0001Mask |= 0x8000
 	}
-	if z.NotStoredDoubt == "" {
+	if z.NotStoredAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x10000
 	}
-	if z.FirstAt == 0 {
+	if z.NotStoredDoubt == "" {
 		zb0001Len--
 		zb0001Mask |= 0x20000
 	}
-	if z.LastAt == 0 {
+	if z.FirstAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x40000
 	}
-	if z.LastKind == "" {
+	if z.LastAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x80000
 	}
-	if z.Agent == "" {
+	if z.LastKind == "" {
 		zb0001Len--
 		zb0001Mask |= 0x100000
 	}
-	if z.Type == "" {
+	if z.Agent == "" {
 		zb0001Len--
 		zb0001Mask |= 0x200000
+	}
+	if z.Type == "" {
+		zb0001Len--
+		zb0001Mask |= 0x400000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -9312,88 +9406,100 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			}
 		}
 		if (zb0001Mask & 0x40) == 0 { // if not omitted
-			// string "g"
-			o = append(o, 0xa1, 0x67)
-			o = msgp.AppendArrayHeader(o, uint32(len(z.Steps)))
-			for za0006 := range z.Steps {
-				o, err = (*stepFactsRow)(&z.Steps[za0006]).MarshalMsg(o)
+			// string "w"
+			o = append(o, 0xa1, 0x77)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Erased)))
+			for za0006 := range z.Erased {
+				o, err = (*erasedRow)(&z.Erased[za0006]).MarshalMsg(o)
 				if err != nil {
-					err = msgp.WrapError(err, "Steps", za0006)
+					err = msgp.WrapError(err, "Erased", za0006)
 					return
 				}
 			}
 		}
 		if (zb0001Mask & 0x80) == 0 { // if not omitted
-			// string "p"
-			o = append(o, 0xa1, 0x70)
-			o = msgp.AppendArrayHeader(o, uint32(len(z.Intents)))
-			for za0007 := range z.Intents {
-				o, err = (*intentFactsRow)(&z.Intents[za0007]).MarshalMsg(o)
+			// string "g"
+			o = append(o, 0xa1, 0x67)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Steps)))
+			for za0007 := range z.Steps {
+				o, err = (*stepFactsRow)(&z.Steps[za0007]).MarshalMsg(o)
 				if err != nil {
-					err = msgp.WrapError(err, "Intents", za0007)
+					err = msgp.WrapError(err, "Steps", za0007)
 					return
 				}
 			}
 		}
 		if (zb0001Mask & 0x100) == 0 { // if not omitted
-			// string "q"
-			o = append(o, 0xa1, 0x71)
-			o = msgp.AppendBool(o, z.IntentsCut)
-		}
-		if (zb0001Mask & 0x200) == 0 { // if not omitted
-			// string "r"
-			o = append(o, 0xa1, 0x72)
-			o = msgp.AppendArrayHeader(o, uint32(len(z.Checkpoints)))
-			for za0008 := range z.Checkpoints {
-				o, err = (*checkpointFactsRow)(&z.Checkpoints[za0008]).MarshalMsg(o)
+			// string "p"
+			o = append(o, 0xa1, 0x70)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Intents)))
+			for za0008 := range z.Intents {
+				o, err = (*intentFactsRow)(&z.Intents[za0008]).MarshalMsg(o)
 				if err != nil {
-					err = msgp.WrapError(err, "Checkpoints", za0008)
+					err = msgp.WrapError(err, "Intents", za0008)
 					return
 				}
 			}
 		}
+		if (zb0001Mask & 0x200) == 0 { // if not omitted
+			// string "q"
+			o = append(o, 0xa1, 0x71)
+			o = msgp.AppendBool(o, z.IntentsCut)
+		}
 		if (zb0001Mask & 0x400) == 0 { // if not omitted
-			// string "s"
-			o = append(o, 0xa1, 0x73)
-			o = msgp.AppendArrayHeader(o, uint32(len(z.Effects)))
-			for za0009 := range z.Effects {
-				o, err = (*loggedEffectRow)(&z.Effects[za0009]).MarshalMsg(o)
+			// string "r"
+			o = append(o, 0xa1, 0x72)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Checkpoints)))
+			for za0009 := range z.Checkpoints {
+				o, err = (*checkpointFactsRow)(&z.Checkpoints[za0009]).MarshalMsg(o)
 				if err != nil {
-					err = msgp.WrapError(err, "Effects", za0009)
+					err = msgp.WrapError(err, "Checkpoints", za0009)
 					return
 				}
 			}
 		}
 		if (zb0001Mask & 0x800) == 0 { // if not omitted
-			// string "t"
-			o = append(o, 0xa1, 0x74)
-			o = msgp.AppendArrayHeader(o, uint32(len(z.Shared)))
-			for za0010 := range z.Shared {
-				o, err = (*sharedKeyRow)(&z.Shared[za0010]).MarshalMsg(o)
+			// string "s"
+			o = append(o, 0xa1, 0x73)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Effects)))
+			for za0010 := range z.Effects {
+				o, err = (*loggedEffectRow)(&z.Effects[za0010]).MarshalMsg(o)
 				if err != nil {
-					err = msgp.WrapError(err, "Shared", za0010)
+					err = msgp.WrapError(err, "Effects", za0010)
 					return
 				}
 			}
 		}
 		if (zb0001Mask & 0x1000) == 0 { // if not omitted
-			// string "n"
-			o = append(o, 0xa1, 0x6e)
-			o = msgp.AppendArrayHeader(o, uint32(len(z.Fallen)))
-			for za0011 := range z.Fallen {
-				o, err = (*messageKeyRow)(&z.Fallen[za0011]).MarshalMsg(o)
+			// string "t"
+			o = append(o, 0xa1, 0x74)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Shared)))
+			for za0011 := range z.Shared {
+				o, err = (*sharedKeyRow)(&z.Shared[za0011]).MarshalMsg(o)
 				if err != nil {
-					err = msgp.WrapError(err, "Fallen", za0011)
+					err = msgp.WrapError(err, "Shared", za0011)
 					return
 				}
 			}
 		}
 		if (zb0001Mask & 0x2000) == 0 { // if not omitted
+			// string "n"
+			o = append(o, 0xa1, 0x6e)
+			o = msgp.AppendArrayHeader(o, uint32(len(z.Fallen)))
+			for za0012 := range z.Fallen {
+				o, err = (*messageKeyRow)(&z.Fallen[za0012]).MarshalMsg(o)
+				if err != nil {
+					err = msgp.WrapError(err, "Fallen", za0012)
+					return
+				}
+			}
+		}
+		if (zb0001Mask & 0x4000) == 0 { // if not omitted
 			// string "u"
 			o = append(o, 0xa1, 0x75)
 			o = msgp.AppendInt64(o, int64(z.IngressAt))
 		}
-		if (zb0001Mask & 0x4000) == 0 { // if not omitted
+		if (zb0001Mask & 0x8000) == 0 { // if not omitted
 			// string "h"
 			o = append(o, 0xa1, 0x68)
 			if z.Completion == nil {
@@ -9406,37 +9512,37 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x8000) == 0 { // if not omitted
+		if (zb0001Mask & 0x10000) == 0 { // if not omitted
 			// string "i"
 			o = append(o, 0xa1, 0x69)
 			o = msgp.AppendInt64(o, int64(z.NotStoredAt))
 		}
-		if (zb0001Mask & 0x10000) == 0 { // if not omitted
+		if (zb0001Mask & 0x20000) == 0 { // if not omitted
 			// string "o"
 			o = append(o, 0xa1, 0x6f)
 			o = msgp.AppendString(o, z.NotStoredDoubt)
 		}
-		if (zb0001Mask & 0x20000) == 0 { // if not omitted
+		if (zb0001Mask & 0x40000) == 0 { // if not omitted
 			// string "j"
 			o = append(o, 0xa1, 0x6a)
 			o = msgp.AppendInt64(o, int64(z.FirstAt))
 		}
-		if (zb0001Mask & 0x40000) == 0 { // if not omitted
+		if (zb0001Mask & 0x80000) == 0 { // if not omitted
 			// string "k"
 			o = append(o, 0xa1, 0x6b)
 			o = msgp.AppendInt64(o, int64(z.LastAt))
 		}
-		if (zb0001Mask & 0x80000) == 0 { // if not omitted
+		if (zb0001Mask & 0x100000) == 0 { // if not omitted
 			// string "v"
 			o = append(o, 0xa1, 0x76)
 			o = msgp.AppendString(o, string(z.LastKind))
 		}
-		if (zb0001Mask & 0x100000) == 0 { // if not omitted
+		if (zb0001Mask & 0x200000) == 0 { // if not omitted
 			// string "l"
 			o = append(o, 0xa1, 0x6c)
 			o = msgp.AppendString(o, z.Agent)
 		}
-		if (zb0001Mask & 0x200000) == 0 { // if not omitted
+		if (zb0001Mask & 0x400000) == 0 { // if not omitted
 			// string "m"
 			o = append(o, 0xa1, 0x6d)
 			o = msgp.AppendString(o, z.Type)
@@ -9591,49 +9697,72 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 					return
 				}
 			}
-		case "g":
+		case "w":
 			var zb0006 uint32
 			zb0006, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
-				err = msgp.WrapError(err, "Steps")
+				err = msgp.WrapError(err, "Erased")
 				return
 			}
 			if zb0006 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Steps) >= int(zb0006) {
-				z.Steps = (z.Steps)[:zb0006]
+			if cap(z.Erased) >= int(zb0006) {
+				z.Erased = (z.Erased)[:zb0006]
 			} else {
-				z.Steps = make([]lifecycle.StepFacts, zb0006)
+				z.Erased = make([]lifecycle.Erased, zb0006)
 			}
-			for za0006 := range z.Steps {
-				bts, err = (*stepFactsRow)(&z.Steps[za0006]).UnmarshalMsg(bts)
+			for za0006 := range z.Erased {
+				bts, err = (*erasedRow)(&z.Erased[za0006]).UnmarshalMsg(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "Steps", za0006)
+					err = msgp.WrapError(err, "Erased", za0006)
 					return
 				}
 			}
-		case "p":
+		case "g":
 			var zb0007 uint32
 			zb0007, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
-				err = msgp.WrapError(err, "Intents")
+				err = msgp.WrapError(err, "Steps")
 				return
 			}
 			if zb0007 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Intents) >= int(zb0007) {
-				z.Intents = (z.Intents)[:zb0007]
+			if cap(z.Steps) >= int(zb0007) {
+				z.Steps = (z.Steps)[:zb0007]
 			} else {
-				z.Intents = make([]lifecycle.IntentFacts, zb0007)
+				z.Steps = make([]lifecycle.StepFacts, zb0007)
 			}
-			for za0007 := range z.Intents {
-				bts, err = (*intentFactsRow)(&z.Intents[za0007]).UnmarshalMsg(bts)
+			for za0007 := range z.Steps {
+				bts, err = (*stepFactsRow)(&z.Steps[za0007]).UnmarshalMsg(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "Intents", za0007)
+					err = msgp.WrapError(err, "Steps", za0007)
+					return
+				}
+			}
+		case "p":
+			var zb0008 uint32
+			zb0008, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Intents")
+				return
+			}
+			if zb0008 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Intents) >= int(zb0008) {
+				z.Intents = (z.Intents)[:zb0008]
+			} else {
+				z.Intents = make([]lifecycle.IntentFacts, zb0008)
+			}
+			for za0008 := range z.Intents {
+				bts, err = (*intentFactsRow)(&z.Intents[za0008]).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Intents", za0008)
 					return
 				}
 			}
@@ -9644,106 +9773,106 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				return
 			}
 		case "r":
-			var zb0008 uint32
-			zb0008, bts, err = msgp.ReadArrayHeaderBytes(bts)
-			if err != nil {
-				err = msgp.WrapError(err, "Checkpoints")
-				return
-			}
-			if zb0008 > zd41d09belimitArrays {
-				err = msgp.ErrLimitExceeded
-				return
-			}
-			if cap(z.Checkpoints) >= int(zb0008) {
-				z.Checkpoints = (z.Checkpoints)[:zb0008]
-			} else {
-				z.Checkpoints = make([]lifecycle.CheckpointFacts, zb0008)
-			}
-			for za0008 := range z.Checkpoints {
-				bts, err = (*checkpointFactsRow)(&z.Checkpoints[za0008]).UnmarshalMsg(bts)
-				if err != nil {
-					err = msgp.WrapError(err, "Checkpoints", za0008)
-					return
-				}
-			}
-		case "s":
 			var zb0009 uint32
 			zb0009, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
-				err = msgp.WrapError(err, "Effects")
+				err = msgp.WrapError(err, "Checkpoints")
 				return
 			}
 			if zb0009 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Effects) >= int(zb0009) {
-				z.Effects = (z.Effects)[:zb0009]
+			if cap(z.Checkpoints) >= int(zb0009) {
+				z.Checkpoints = (z.Checkpoints)[:zb0009]
 			} else {
-				z.Effects = make([]lifecycle.LoggedEffect, zb0009)
+				z.Checkpoints = make([]lifecycle.CheckpointFacts, zb0009)
 			}
-			for za0009 := range z.Effects {
-				bts, err = (*loggedEffectRow)(&z.Effects[za0009]).UnmarshalMsg(bts)
+			for za0009 := range z.Checkpoints {
+				bts, err = (*checkpointFactsRow)(&z.Checkpoints[za0009]).UnmarshalMsg(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "Effects", za0009)
+					err = msgp.WrapError(err, "Checkpoints", za0009)
 					return
 				}
 			}
-		case "t":
+		case "s":
 			var zb0010 uint32
 			zb0010, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
-				err = msgp.WrapError(err, "Shared")
+				err = msgp.WrapError(err, "Effects")
 				return
 			}
 			if zb0010 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Shared) >= int(zb0010) {
-				z.Shared = (z.Shared)[:zb0010]
+			if cap(z.Effects) >= int(zb0010) {
+				z.Effects = (z.Effects)[:zb0010]
 			} else {
-				z.Shared = make([]lifecycle.SharedKey, zb0010)
+				z.Effects = make([]lifecycle.LoggedEffect, zb0010)
 			}
-			for za0010 := range z.Shared {
-				bts, err = (*sharedKeyRow)(&z.Shared[za0010]).UnmarshalMsg(bts)
+			for za0010 := range z.Effects {
+				bts, err = (*loggedEffectRow)(&z.Effects[za0010]).UnmarshalMsg(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "Shared", za0010)
+					err = msgp.WrapError(err, "Effects", za0010)
 					return
 				}
 			}
-		case "n":
+		case "t":
 			var zb0011 uint32
 			zb0011, bts, err = msgp.ReadArrayHeaderBytes(bts)
 			if err != nil {
-				err = msgp.WrapError(err, "Fallen")
+				err = msgp.WrapError(err, "Shared")
 				return
 			}
 			if zb0011 > zd41d09belimitArrays {
 				err = msgp.ErrLimitExceeded
 				return
 			}
-			if cap(z.Fallen) >= int(zb0011) {
-				z.Fallen = (z.Fallen)[:zb0011]
+			if cap(z.Shared) >= int(zb0011) {
+				z.Shared = (z.Shared)[:zb0011]
 			} else {
-				z.Fallen = make([]lifecycle.MessageKey, zb0011)
+				z.Shared = make([]lifecycle.SharedKey, zb0011)
 			}
-			for za0011 := range z.Fallen {
-				bts, err = (*messageKeyRow)(&z.Fallen[za0011]).UnmarshalMsg(bts)
+			for za0011 := range z.Shared {
+				bts, err = (*sharedKeyRow)(&z.Shared[za0011]).UnmarshalMsg(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "Fallen", za0011)
+					err = msgp.WrapError(err, "Shared", za0011)
+					return
+				}
+			}
+		case "n":
+			var zb0012 uint32
+			zb0012, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Fallen")
+				return
+			}
+			if zb0012 > zd41d09belimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Fallen) >= int(zb0012) {
+				z.Fallen = (z.Fallen)[:zb0012]
+			} else {
+				z.Fallen = make([]lifecycle.MessageKey, zb0012)
+			}
+			for za0012 := range z.Fallen {
+				bts, err = (*messageKeyRow)(&z.Fallen[za0012]).UnmarshalMsg(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Fallen", za0012)
 					return
 				}
 			}
 		case "u":
 			{
-				var zb0012 int64
-				zb0012, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0013 int64
+				zb0013, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "IngressAt")
 					return
 				}
-				z.IngressAt = lifecycle.Micros(zb0012)
+				z.IngressAt = lifecycle.Micros(zb0013)
 			}
 		case "h":
 			if msgp.IsNil(bts) {
@@ -9764,13 +9893,13 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "i":
 			{
-				var zb0013 int64
-				zb0013, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0014 int64
+				zb0014, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "NotStoredAt")
 					return
 				}
-				z.NotStoredAt = lifecycle.Micros(zb0013)
+				z.NotStoredAt = lifecycle.Micros(zb0014)
 			}
 		case "o":
 			z.NotStoredDoubt, bts, err = msgp.ReadStringBytes(bts)
@@ -9780,33 +9909,33 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			}
 		case "j":
 			{
-				var zb0014 int64
-				zb0014, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0015 int64
+				zb0015, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "FirstAt")
 					return
 				}
-				z.FirstAt = lifecycle.Micros(zb0014)
+				z.FirstAt = lifecycle.Micros(zb0015)
 			}
 		case "k":
 			{
-				var zb0015 int64
-				zb0015, bts, err = msgp.ReadInt64Bytes(bts)
+				var zb0016 int64
+				zb0016, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "LastAt")
 					return
 				}
-				z.LastAt = lifecycle.Micros(zb0015)
+				z.LastAt = lifecycle.Micros(zb0016)
 			}
 		case "v":
 			{
-				var zb0016 string
-				zb0016, bts, err = msgp.ReadStringBytes(bts)
+				var zb0017 string
+				zb0017, bts, err = msgp.ReadStringBytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "LastKind")
 					return
 				}
-				z.LastKind = lifecycle.Kind(zb0016)
+				z.LastKind = lifecycle.Kind(zb0017)
 			}
 		case "l":
 			z.Agent, bts, err = msgp.ReadStringBytes(bts)
@@ -9859,28 +9988,32 @@ func (z *taskFactsRow) Msgsize() (s int) {
 		s += (*completedRow)(&z.Completed[za0005]).Msgsize()
 	}
 	s += 2 + msgp.ArrayHeaderSize
-	for za0006 := range z.Steps {
-		s += (*stepFactsRow)(&z.Steps[za0006]).Msgsize()
+	for za0006 := range z.Erased {
+		s += (*erasedRow)(&z.Erased[za0006]).Msgsize()
 	}
 	s += 2 + msgp.ArrayHeaderSize
-	for za0007 := range z.Intents {
-		s += (*intentFactsRow)(&z.Intents[za0007]).Msgsize()
+	for za0007 := range z.Steps {
+		s += (*stepFactsRow)(&z.Steps[za0007]).Msgsize()
+	}
+	s += 2 + msgp.ArrayHeaderSize
+	for za0008 := range z.Intents {
+		s += (*intentFactsRow)(&z.Intents[za0008]).Msgsize()
 	}
 	s += 2 + msgp.BoolSize + 2 + msgp.ArrayHeaderSize
-	for za0008 := range z.Checkpoints {
-		s += (*checkpointFactsRow)(&z.Checkpoints[za0008]).Msgsize()
+	for za0009 := range z.Checkpoints {
+		s += (*checkpointFactsRow)(&z.Checkpoints[za0009]).Msgsize()
 	}
 	s += 2 + msgp.ArrayHeaderSize
-	for za0009 := range z.Effects {
-		s += (*loggedEffectRow)(&z.Effects[za0009]).Msgsize()
+	for za0010 := range z.Effects {
+		s += (*loggedEffectRow)(&z.Effects[za0010]).Msgsize()
 	}
 	s += 2 + msgp.ArrayHeaderSize
-	for za0010 := range z.Shared {
-		s += (*sharedKeyRow)(&z.Shared[za0010]).Msgsize()
+	for za0011 := range z.Shared {
+		s += (*sharedKeyRow)(&z.Shared[za0011]).Msgsize()
 	}
 	s += 2 + msgp.ArrayHeaderSize
-	for za0011 := range z.Fallen {
-		s += (*messageKeyRow)(&z.Fallen[za0011]).Msgsize()
+	for za0012 := range z.Fallen {
+		s += (*messageKeyRow)(&z.Fallen[za0012]).Msgsize()
 	}
 	s += 2 + msgp.Int64Size + 2
 	if z.Completion == nil {

@@ -1,0 +1,50 @@
+package lifecycle
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Erased says that an idempotency record was deleted, or that its time was over: a worker that looked for it afterwards found none. That the work was done
+// stays known.
+type Erased struct {
+	At   Micros `json:"t"`           // By the clock of the record's store.
+	Slot string `json:"k,omitempty"` // [recordSlot].
+}
+
+// maxErasedKept bounds how many are kept of a task: the latest ones.
+const maxErasedKept = 16
+
+// recordSlot tells the records of a task apart as their stores do: the idempotency key of a second or later version; empty for every other key.
+func recordSlot(key string) string {
+	if i := strings.LastIndexByte(key, '-'); i > 0 {
+		if n, err := strconv.Atoi(key[i+1:]); err == nil && n > 1 {
+			return key
+		}
+	}
+	return ""
+}
+
+func (t *TaskFacts) joinErased(e Event) {
+	x := Erased{At: e.At, Slot: recordSlot(e.Detail.IdempotencyKey)}
+	i, found := slices.BinarySearchFunc(t.Erased, x, func(a, b Erased) int { return cmp.Or(cmp.Compare(a.At, b.At), compareText(a.Slot, b.Slot)) })
+	if found {
+		return
+	}
+	t.Erased = slices.Insert(slices.Clip(t.Erased), i, x)
+	t.Erased = t.Erased[max(0, len(t.Erased)-maxErasedKept):]
+}
+
+// there reports whether the record of a completion was in its store all the time from when it came to at. One that was written again with the same time and
+// message is not told from the one before.
+func (t *TaskFacts) there(c Completed, at Micros) bool {
+	return !slices.ContainsFunc(t.Erased, func(x Erased) bool { return x.Slot == recordSlot(c.Key) && x.At >= c.At && x.At <= at })
+}
+
+// foundBefore reports whether the worker of an acknowledged attempt can have found that the work was done: a record that came before a time was there until
+// it acknowledged, or a report says so.
+func (t *TaskFacts) foundBefore(c DeliveryCopy, records Micros) bool {
+	return slices.ContainsFunc(t.Completed, func(d Completed) bool { return d.At < records && t.there(d, c.AckedAt) }) || t.reportedBefore(c, c.Surely)
+}
