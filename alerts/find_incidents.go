@@ -69,7 +69,7 @@ func findIncidents(f *Facts, _ Rule) []Finding {
 
 // words say how bad it is, and what is left to decide.
 func (d Deaths) words() string {
-	agents := cmp.Or(strings.TrimPrefix(agentWords(d.Agents), ", of "), "no agent")
+	agents := cmp.Or(agentWords(d.Agents), "no agent")
 	out := fmt.Sprintf("In the last hour %.0f %% of what ended at %s died of it.", 100*d.share(), agents)
 	if d.Wave.Open > 0 {
 		out += " " + number(d.Wave.Open, "waits for a decision.", "wait for a decision.")

@@ -193,7 +193,10 @@ func together(many []Finding) Finding {
 	if out.Harm == HarmUntaken && out.Count >= StandstillAt {
 		out.Harm = HarmStandstill
 	}
-	out.What = rule.Title + ": " + lifecycle.Grouped(out.Count) + agentWords(agents)
+	out.What = rule.Title + ": " + lifecycle.Grouped(out.Count)
+	if len(agents) > 0 {
+		out.What += " (" + agentWords(agents) + ")"
+	}
 	r := responseTo(rule.ID)
 	out.Do = Action{Label: r.many.Label, Page: cmp.Or(r.many.Page, out.Page)}
 	return out
@@ -207,15 +210,13 @@ func earlier(a, b lifecycle.Micros) lifecycle.Micros {
 	return a
 }
 
-// agentWords names the first agents of several: ", of cto, ceo and 3 more agents".
+// agentWords names the first agents of several: "cto, ceo and 3 more agents".
 func agentWords(agents []string) string {
 	const named = 2
 	switch n := len(agents); {
-	case n == 0:
-		return ""
 	case n <= named:
-		return ", of " + cut(strings.Join(agents, " and "), 60)
+		return cut(strings.Join(agents, " and "), 60)
 	default:
-		return ", of " + cut(strings.Join(agents[:named], ", "), 60) + " and " + number(int64(n-named), "more agent", "more agents")
+		return cut(strings.Join(agents[:named], ", "), 60) + " and " + number(int64(n-named), "more agent", "more agents")
 	}
 }

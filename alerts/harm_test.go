@@ -52,7 +52,7 @@ func TestWhatHarmsMostIsFirst(t *testing.T) {
 				}
 			},
 			[]string{
-				"standstill | Backlog while the agent is idle: 30,135, of agent1, agent2 and 6 more agents | Open Agents -> /agents",
+				"standstill | Backlog while the agent is idle: 30,135 (agent1, agent2 and 6 more agents) | Open Agents -> /agents",
 				"effect | twice ran again after it was complete | Open the task -> ",
 				"untaken | 2 messages for legal: no consumer | List the tasks -> /tasks?agent=legal&anomaly=orphaned&sort=published&state=published",
 			},

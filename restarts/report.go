@@ -25,15 +25,15 @@ func (r *Restart) Headline() string {
 	if r.Cause == CauseWorkers {
 		verb = "may have gone away at once"
 	}
-	return fmt.Sprintf("%s%d %s of %d %s %s in hand when %s %s", least, r.Count(), messages, len(r.Agents()), agents, were, r.Cause.Words(), verb)
+	return fmt.Sprintf("%s%d %s of %d %s %s in flight when %s %s", least, r.Count(), messages, len(r.Agents()), agents, were, r.Cause.Words(), verb)
 }
 
 // Standing says how far the recovery is, in a sentence.
 func (r *Restart) Standing(now lifecycle.Micros) string {
 	if open := r.Open(); open > 0 {
-		return fmt.Sprintf("Known for %d of %d what became of them, after %s.", len(r.Victims)-open, len(r.Victims), lifecycle.Lasting(r.RecoveryTime(now)))
+		return fmt.Sprintf("The outcome of %d of %d is known, after %s.", len(r.Victims)-open, len(r.Victims), lifecycle.Lasting(r.RecoveryTime(now)))
 	}
-	text := fmt.Sprintf("What became of each of them was known after %s.", lifecycle.Lasting(r.RecoveryTime(now)))
+	text := fmt.Sprintf("Every outcome was known after %s.", lifecycle.Lasting(r.RecoveryTime(now)))
 	if r.Cause == CauseWorkers {
 		text = strings.Replace(text, "after", "after at least", 1)
 	}

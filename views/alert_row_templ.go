@@ -576,7 +576,7 @@ func alertTimes(r AlertRow) templ.Component {
 			templ_7745c5c3_Var29 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "<p class=\"times sm\"><span class=\"soft2\" title=\"Since when it is so, as far as is known\"><span class=\"vh\">Since</span>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "<p class=\"times sm\"><span class=\"soft2\" title=\"When it began, as far as is known\"><span class=\"vh\">Since</span>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

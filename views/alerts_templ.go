@@ -101,11 +101,11 @@ func AlertStateName(s alerts.State) string {
 func sectionSays(s alerts.State) string {
 	switch s {
 	case alerts.StateFiring:
-		return "nobody looks after these yet"
+		return "nobody has acknowledged these"
 	case alerts.StateAcknowledged:
-		return "somebody looks after these; receivers still hear of them"
+		return "somebody works on these; receivers still hear of them"
 	case alerts.StateSilenced:
-		return "kept from receivers until a time"
+		return "receivers hear nothing until the silence ends"
 	}
 	return "they may come back"
 }

@@ -27,7 +27,7 @@ func planLook(p dlqtriage.Plan) (l look, why string) {
 		why = p.Blocked[0].Why
 	}
 	if p.MaxAdditionalRetries == 0 && p.TargetAgent != "" {
-		return look{"reassigned", "warn", "to " + Cut(p.TargetAgent, 40)}, why
+		return look{"reassigned", "warn", "hand to " + Cut(p.TargetAgent, 40)}, why
 	}
 	l = look{"warn", "warn", "blocked"}
 	if len(p.Blocked) > 0 && obstacleLooks[p.Blocked[0].Code].Word != "" {

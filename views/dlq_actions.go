@@ -122,7 +122,7 @@ func actionMeans(k dlqtriage.ActionKind) string {
 	case dlqtriage.ActionDefer:
 		return "Let it wait."
 	case dlqtriage.ActionDiscard:
-		return "Nothing is to be done about it. It can be opened again."
+		return "Close it without doing anything. It can be opened again."
 	case dlqtriage.ActionQuarantine:
 		return "Keep it apart until somebody opens it again."
 	case dlqtriage.ActionReclassify:

@@ -640,7 +640,7 @@ func editFields(f ActionForm) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "</textarea> <span class=\"hint\">One on each line; without a value the header is taken away.</span></div><div class=\"field\"><span class=\"lab\" id=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "</textarea> <span class=\"hint\">One on each line. A header without a value is removed.</span></div><div class=\"field\"><span class=\"lab\" id=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -1878,7 +1878,7 @@ func entryOutcomes(o EntryOutcomes) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 150, "</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Messages</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Died</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Rate</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Resolved alone</th><th role=\"columnheader\" scope=\"col\" class=\"num\">For a person</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Median time</th></tr></thead> <tbody role=\"rowgroup\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 150, "</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Messages</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Died</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Rate</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Without a person</th><th role=\"columnheader\" scope=\"col\" class=\"num\">By a person</th><th role=\"columnheader\" scope=\"col\" class=\"num\">Median time</th></tr></thead> <tbody role=\"rowgroup\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

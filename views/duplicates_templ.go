@@ -218,14 +218,14 @@ func Duplicates(p DuplicatesPage) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "</tr></tbody></table></div><p class=\"sm dim\">A task counts at the time of its first publish: published is completed plus in flight or DLQ, which is every task that has not completed, even one that was removed or that somebody has decided about. Net rate: duplicates that reached execution, divided by published tasks. ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "</tr></tbody></table></div><p class=\"sm dim\">A task counts when it was first published. Published = completed + in flight or DLQ. “In flight or DLQ” is every task that has not completed, also one that was removed or decided about. Net rate = duplicates that reached execution, of published tasks. ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var6 string
 			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(savingsNote(p.Cost))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `duplicates.templ`, Line: 113, Col: 314}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `duplicates.templ`, Line: 113, Col: 297}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 			if templ_7745c5c3_Err != nil {

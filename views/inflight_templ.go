@@ -161,7 +161,7 @@ func InFlight(p InFlightPage) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if p.Restart == nil && p.Restarts {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<a href=\"/restarts\">Restarts, and what was in hand</a>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<a href=\"/restarts\">Restarts, and what was in flight</a>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -90,20 +90,20 @@ func activityLook(activity string, waits bool) look {
 func activityMeaning(activity string, waits bool) string {
 	switch activity {
 	case "busy":
-		return "A message is in its workers' hands."
+		return "Its workers hold a message."
 	case "silent":
-		return "Work waits, none is in its hands, and nothing was seen of it for five minutes."
+		return "Work waits, its workers hold none, and nothing was seen of it for five minutes."
 	case "paused":
 		return "A consumer of it is paused."
 	case "gone":
-		return "A consumer of it existed and no longer does."
+		return "Its consumer no longer exists."
 	case "unseen":
 		return "It was given work. No consumer of it is known, and nothing was ever seen of it."
 	}
 	if waits {
-		return "Work waits and none is in its workers' hands, but it was seen in the last five minutes."
+		return "Work waits and its workers hold none, but it was seen in the last five minutes."
 	}
-	return "No message is in its workers' hands, and none waits."
+	return "Its workers hold no message, and none waits."
 }
 
 // layout places what the page has.

@@ -339,7 +339,7 @@ func idempotencyPanel(v IdempotencyView, href map[lifecycle.MessageKey]string) t
 			templ_7745c5c3_Var11 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<div class=\"cols two\"><section class=\"panel\" aria-labelledby=\"rec-h\"><header><h2 id=\"rec-h\">Completion record</h2><span class=\"sub\">caught by idempotency, once it is there</span></header>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 28, "<div class=\"cols two\"><section class=\"panel\" aria-labelledby=\"rec-h\"><header><h2 id=\"rec-h\">Completion record</h2><span class=\"sub\">once it exists, a second run is caught</span></header>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

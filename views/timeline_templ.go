@@ -2776,7 +2776,7 @@ func endWords(a lifecycle.Attempt, m lifecycle.MessageTrace) string {
 		s += ", confirmed by the broker"
 	}
 	if a.Silent {
-		s += ", no line of it was seen"
+		s += ", nothing of it was seen"
 	}
 	if a.Reason != "" {
 		s += ": " + Cut(a.Reason, 120)

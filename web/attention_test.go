@@ -22,7 +22,7 @@ func TestManyFindingsOfOneRuleAreOneRowWithTheirNumber(t *testing.T) {
 		story.Tell(lifecycle.Orphaned, lifecycle.Inferred, m, 0, -30*time.Second, lifecycle.Detail{})
 	}
 	wants{
-		"#attention ol.attention li": "=1", "#attention .what": "Messages without a consumer: 9, of agent-0, agent-1 and 4 more agents", "#attention .what[href='/alerts']": "", "#attention .when": "for 1 m",
+		"#attention ol.attention li": "=1", "#attention .what": "Messages without a consumer: 9 (agent-0, agent-1 and 4 more agents)", "#attention .what[href='/alerts']": "", "#attention .when": "for 1 m",
 	}.check(t, newSite(t, story.Batch).get(t, "/", 200))
 }
 

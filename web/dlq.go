@@ -346,7 +346,7 @@ func (w *Web) fillOutcomes(ctx context.Context, p *views.DeadLettersPage, _ entr
 			p.Outcomes.Rows = append(p.Outcomes.Rows, views.EntryOutcomeRow{StatisticsRow: r, Label: duplicates.PeriodMonth.Start(bounds[i]).Format(months.layout)})
 		}
 	}
-	p.Outcomes.Unit, p.Outcomes.Note, p.Outcomes.Href = months.unit, "messages, those that died, and what became of them; months of UTC", statsPath
+	p.Outcomes.Unit, p.Outcomes.Note, p.Outcomes.Href = months.unit, "messages, those that died, and what became of them; months in UTC", statsPath
 	p.Outcomes.Total = views.EntryOutcomeRow{StatisticsRow: found.Total, Label: "Total"}
 	return nil
 }

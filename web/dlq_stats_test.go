@@ -62,7 +62,7 @@ func TestNoDeathIsDeniedOfTimeThatNobodyObserved(t *testing.T) {
 	story := webtest.NewStory(noon)
 	story.Deliver(story.Publish("tsk-fine", "cto", "review", "Fine", -30*time.Hour, ""), 1, -29*time.Hour)
 	s := newSite(t, story.Batch)
-	wants{".say": "No message is known to have died in the last 12 months of UTC.", ".empty p:not(.say)": "Part of that time was not observed."}.check(t, s.get(t, "/dlq/stats", 200))
+	wants{".say": "No message is known to have died in the last 12 months, UTC.", ".empty p:not(.say)": "Part of that time was not observed."}.check(t, s.get(t, "/dlq/stats", 200))
 	wants{".say": "No message died in the last 24 hours."}.check(t, s.get(t, "/dlq/stats?bucket=hour", 200))
 	wants{".say": "Nothing was observed in the last 24 hours."}.check(t, newSite(t, lifecycle.Batch{}).get(t, "/dlq/stats?bucket=hour", 200))
 }

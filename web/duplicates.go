@@ -29,7 +29,7 @@ type bucketing struct {
 
 // Months are those of UTC, for which there are counters; days and hours are the reader's.
 var bucketings = []bucketing{
-	{duplicates.PeriodMonth, "Months", "Month", "the last 12 months of UTC", "January 2006"},
+	{duplicates.PeriodMonth, "Months", "Month", "the last 12 months, UTC", "January 2006"},
 	{duplicates.PeriodDay, "Days", "Day", "the last 31 days", "Mon 2 Jan"},
 	{duplicates.PeriodHour, "Hours", "Hour", "the last 24 hours", "2 Jan 15:04"},
 }

@@ -148,7 +148,11 @@ func leasesLede(f query.InFlight) string {
 	if ended := len(f.Leases) - f.Held(); ended > 0 {
 		text += fmt.Sprintf(" (%s held, %s ended without a next attempt)", views.Count(int64(f.Held())), views.Count(int64(ended)))
 	}
-	return text + fmt.Sprintf(", %s with something wrong; by time to the deadline", views.Count(int64(f.Stale())))
+	wrong := "nothing wrong"
+	if n := f.Stale(); n > 0 {
+		wrong = views.Count(int64(n)) + " with something wrong"
+	}
+	return text + ", " + wrong + "; nearest deadline first"
 }
 
 func (w *Web) emptyInFlight(snap *query.FleetSnapshot) views.EmptyState {

@@ -174,7 +174,7 @@ func TestAFleetThatIsHealthy(t *testing.T) {
 	s := newSite(t, story.Batch)
 	wants{"#attention .say": "All healthy: nothing needs attention.", ".banner": "=0"}.check(t, s.get(t, "/", 200))
 	wants{"#leases .say": "All healthy: no task is in flight"}.check(t, s.get(t, "/in-flight", 200))
-	wants{"#restarts .say": "No restart with messages in hand is known."}.check(t, s.get(t, "/restarts", 200))
+	wants{"#restarts .say": "No restart with messages in flight is known."}.check(t, s.get(t, "/restarts", 200))
 	wants{"#rows .say": "All healthy: no message is dead."}.check(t, s.get(t, "/dlq?status=all", 200))
 }
 

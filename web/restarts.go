@@ -41,7 +41,7 @@ func (w *Web) restarts(c *gin.Context) error {
 			p.Restarts = append(p.Restarts, restartView(r, victimsTogether))
 		}
 	}
-	p.Empty = views.EmptyState{Kind: "healthy", Say: "No restart with messages in hand is known.", Why: "Fleetglass, the broker and workers were looked at; a restart with nothing in hand is not listed."}
+	p.Empty = views.EmptyState{Kind: "healthy", Say: "No restart with messages in flight is known.", Why: "Fleetglass, the broker and workers were looked at; a restart with nothing in flight is not listed."}
 	return w.render(c, frame{title: "Restarts", section: "in-flight", search: true, snapshot: snap}, views.Restarts(p))
 }
 

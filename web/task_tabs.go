@@ -134,7 +134,7 @@ func (w *Web) idempotencyTab(v *taskView) views.IdempotencyView {
 func recordWords(parts []health.Part) string {
 	for _, p := range parts {
 		if strings.Contains(p.Name, "idempotency") && p.State != health.NotConfigured {
-			return "The idempotency store is read (" + p.Name + "), and has no record of this task."
+			return "The idempotency store was read. It has no record of this task."
 		}
 	}
 	return "The idempotency store is not read by this program, so only what agents report is known here."

@@ -17,7 +17,7 @@ func TestPagesUseTheUsualTerms(t *testing.T) {
 		"/":                 {"#throughput table th:last-child": "failed attempts, % of all", "#agents .foot": "failed attempts", `#agents li:has([href="/agents/legal"]) .state`: "silent"},
 		"/tasks":            {".facets-btn": "Filters", "#facets[aria-label=Filters]": "", `#states a[title="Acknowledged."]`: "Completed"},
 		"/tasks/tsk-7f3a91": {"#timeline .btn": "Compress waiting"},
-		"/in-flight":        {"#leases thead th:last-child": "What happens next", "#leases tbody tr:nth-child(2) td:last-child": "attempts ran out"},
+		"/in-flight":        {".page-head": "with something wrong; nearest deadline first", "#leases thead th:last-child": "What happens next", "#leases tbody tr:nth-child(2) td:last-child": "attempts ran out"},
 		"/agents/marketing": {"#cons-h": "Consumer", "#stats a:first-child .k": "In flight", "#holds .state[title]": ""},
 		"/dlq?status=all":   {"#stats a:nth-child(5) .k": "No response", ".lede": "Messages that died", "#rows td[title*='registry.internal']": "dependency_unavailable: registry.internal not classified yet"},
 		"/duplicates":       {"#protection": "Industry figure"},
@@ -34,7 +34,7 @@ func TestPagesSayNothingTwiceOrInRiddles(t *testing.T) {
 	for _, path := range wordedPages {
 		words := text(s.get(t, path, 200).Find("body"))
 		for _, retired := range []string{"not part of this version", "not offered here yet", "Squeeze", "Facets", "of all ends", "Died in silence", "The field, for", "Next by itself",
-			"Its consumer", "or odd", "in nobody's hands", "This is not silence", "work in hand", " done, ", " in hand, ", "The same as a table", "beyond the stored"} {
+			"Its consumer", "or odd", "in nobody's hands", "This is not silence", "work in hand", " done, ", " in hand", "workers' hands", "Resolved alone", "months of UTC", "looks after these", "The same as a table", "beyond the stored"} {
 			if strings.Contains(words, retired) {
 				t.Errorf("%s still says %q", path, retired)
 			}

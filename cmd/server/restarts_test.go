@@ -71,7 +71,7 @@ func TestVictimsOfOneRestartAreGroupedUntilTheLastIsResolved(t *testing.T) {
 	ceo.takes() // And both die.
 
 	found := r.restart("workers", func(s shownRestart) bool { return s.Messages == 2 && s.Open == 2 })
-	if found.What != "2 messages of 2 agents were in hand when their workers may have gone away at once" {
+	if found.What != "2 messages of 2 agents were in flight when their workers may have gone away at once" {
 		t.Errorf("it says %q", found.What)
 	}
 	if page := r.page("/in-flight", "text/html"); !strings.Contains(page, found.What) {
