@@ -46,10 +46,13 @@ func recovery(m MessageTrace, in TraceInput) Answer {
 	return inHand(m, in)
 }
 
+// actionNouns say in a sentence what actions are asked for.
+var actionNouns = map[string]string{"retry": "a retry", "reassign": "a reassignment", "quarantine": "its quarantine", "release": "its release"}
+
 // asked speaks of a dead message about which somebody asked for something that has not come yet.
 func asked(t TriageFacts, now Micros) Answer {
-	action := firstText(t.Action, "an action")
-	text := fmt.Sprintf("%s asked for: %s; ", firstText(t.Actor, "Somebody"), action)
+	action := firstText(actionNouns[t.Action], "an action")
+	text := fmt.Sprintf("%s asked for %s; ", firstText(t.Actor, "Somebody"), action)
 	switch {
 	case t.Until > now:
 		text += fmt.Sprintf("it is due at %s.", clock(t.Until))
@@ -58,7 +61,7 @@ func asked(t TriageFacts, now Micros) Answer {
 	default:
 		text += "what came of it is not known yet."
 	}
-	return Answer{Headline: "Somebody asked for: " + action, Text: text, At: t.At, Provenance: Recorded}
+	return Answer{Headline: "Somebody asked for " + action, Text: text, At: t.At, Provenance: Recorded}
 }
 
 // besideSharers adds what other tasks with the message's key did to what comes next, unless nothing does.

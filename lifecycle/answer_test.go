@@ -70,7 +70,7 @@ func TestWhatComesNextDependsOnTheConsumer(t *testing.T) {
 		{"the broker sends, and no worker is subscribed", stored, time.Second, func(c *ConsumerState) { c.Push = true }, nil, "No worker is subscribed", "next free worker"},
 		{"the consumer is gone", stored, time.Second, func(c *ConsumerState) { c.Gone = true }, nil, "until a consumer exists", "next free worker"},
 		{"the consumer takes other subjects", stored, time.Second, func(c *ConsumerState) { c.Filters = []string{"other.>"} }, nil, "is not known yet", "next free worker"},
-		{"a retry of the dead letter was asked for", stored + "max_deliveries 5s seq=1 n=3\ndead_lettered 6s seq=1 category=transient\ndecided 7s seq=1 actor=ops action=retry rev=1\n", 8 * time.Second, nil, nil, "ops asked for: retry", "waits for a decision"},
+		{"a retry of the dead letter was asked for", stored + "max_deliveries 5s seq=1 n=3\ndead_lettered 6s seq=1 category=transient\ndecided 7s seq=1 actor=ops action=retry rev=1\n", 8 * time.Second, nil, nil, "ops asked for a retry", "waits for a decision"},
 		{"a worker has it", inHand, 2 * time.Second, nil, nil, "Without an answer the broker delivers it again", "Due since"},
 		{"an older attempt keeps the lease", inHand + "heartbeat 40s seq=1 n=2 cseq=2\nheartbeat 45s seq=1 n=1 cseq=1\n", 46 * time.Second, nil, nil, "The worker of attempt 1, which lost it, sends heartbeats", "A worker has it"},
 		{"its deadline has passed", inHand, 45500 * time.Millisecond, nil, nil, "Due since 14 s", "delivers it again"},

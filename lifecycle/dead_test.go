@@ -32,8 +32,8 @@ func TestWhatSomebodyAskedForIsSaidOfTheDead(t *testing.T) {
 	t.Parallel()
 	const died, copied = "published 0s seq=1 task=T\nmax_deliveries 9s seq=1 n=3\n", "dead_lettered 10s seq=1 category=transient\n"
 	for _, tc := range []struct{ name, given, want string }{
-		{"a retry", "decided 20s seq=1 actor=ops rev=1", "Somebody asked for: an action. ops asked for: an action; what came of it is not known yet."},
-		{"a retry that is due in an hour", "decided 20s seq=1 actor=ops rev=1 until=1h", "ops asked for: an action; it is due at 2026-11-01 13:00:00.000 UTC."},
+		{"a retry", "decided 20s seq=1 actor=ops rev=1", "Somebody asked for an action. ops asked for an action; what came of it is not known yet."},
+		{"a retry that is due in an hour", "decided 20s seq=1 actor=ops rev=1 until=1h", "ops asked for an action; it is due at 2026-11-01 13:00:00.000 UTC."},
 		{"a retry that is due", "decided 20s seq=1 actor=ops rev=1 until=40s", "it is due since 20 s, and what came of it is not known yet."},
 		{"a retry that failed", "decided 20s seq=1 actor=ops rev=1 until=40s\nreopened 45s seq=1 actor=ops rev=2", ""},
 	} {

@@ -93,7 +93,7 @@ func TestARetryThatWaitsSaysUntilWhen(t *testing.T) {
 	if code != 0 || !strings.Contains(text, "to be published") || !strings.Contains(text, "in ") || !strings.Contains(text, "UTC") {
 		t.Errorf("exit code %d:\n%s", code, text)
 	}
-	r.nextSays("draft-8", "asked for: retry; it is due at ")
+	r.nextSays("draft-8", "asked for a retry; it is due at ")
 	var operations client.Page[struct {
 		Links struct{ Cancel string } `json:"links"`
 	}]
