@@ -61,15 +61,15 @@ func (in TraceInput) whileAbsent(out Answers, m MessageTrace) Answers {
 // answersWithoutMessage speaks of a task of which no stored message was observed.
 func answersWithoutMessage(t Trace) Answers {
 	out := Answers{
-		Ownership:   Answer{Headline: "Nobody is known to have it", Text: "No stored message of this task was observed.", Provenance: Inferred},
-		LastReceipt: Answer{Headline: "None was observed", Text: "No stored message, completion record or receipt was observed.", Provenance: Inferred},
+		Ownership:   Answer{Headline: "Nobody is known to have it", Text: "No stored message of this task is known.", Provenance: Inferred},
+		LastReceipt: Answer{Headline: "None is known", Text: "No stored message, completion record or receipt of this task is known.", Provenance: Inferred},
 		Recovery:    Answer{Headline: "Nothing can be recommended", Text: "No stored message of this task is known.", Provenance: Inferred},
 	}
 	if len(t.Facts.Reports) > 0 {
-		out.LastReceipt = Answer{Headline: "Its agent reported about it", Text: "An agent reported about it, although no stored message was observed.", Provenance: Reported}
+		out.LastReceipt = Answer{Headline: "Its agent reported about it", Text: "An agent reported about it, although no stored message is known.", Provenance: Reported}
 	}
 	if c := t.Facts.Completion; c != nil {
-		out.LastReceipt = Answer{Headline: "A completion record", Text: "A completion is recorded, although no stored message was observed.", At: c.At, Provenance: Recorded}
+		out.LastReceipt = Answer{Headline: "A completion record", Text: "A completion is recorded, although no stored message is known.", At: c.At, Provenance: Recorded}
 	}
 	if owner, proved := t.Facts.owner(); owner != "" {
 		return caughtFor(owner, proved, out)
@@ -77,7 +77,8 @@ func answersWithoutMessage(t Trace) Answers {
 	switch blind := slices.ContainsFunc(t.Gaps, func(g Gap) bool { return !g.Repaired }); {
 	case t.Facts.NotStoredAt.Known() && (blind || t.Facts.NotStoredDoubt != "" || t.Facts.Completion != nil || len(t.Facts.Reports) > 0):
 		out.Recovery.Headline = "Look for its effect first"
-		out.Recovery.Text = "A publish was attempted, and whether it was stored is not known: look for its effect before publishing it again."
+		why := firstText(t.Facts.NotStoredDoubt, "whether it was stored is not known")
+		out.Recovery.Text = fmt.Sprintf("A publish was attempted, and %s. Look for its effect before publishing it again.", why)
 	case t.Facts.NotStoredAt.Known():
 		out.Recovery.Headline = "Publish it again"
 		out.Recovery.Text = "A publish was attempted and nothing was stored: publish it again, or find out why the stream refused it."

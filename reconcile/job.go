@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -161,9 +160,6 @@ func (j *job) aliveMeanwhile(ctx context.Context) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// WatermarkRetained is the name under which the program keeps up to when it has deleted what had ended.
-const WatermarkRetained = "retained"
-
 // bound finds what can be judged of the period: not what may have been deleted, and not what capture may still be bringing.
 func (j *job) bound(ctx context.Context, stocks []Stock) error {
 	j.asOf = j.cfg.now()
@@ -195,12 +191,11 @@ func stamp(at lifecycle.Micros) string { return at.Time().Format(time.RFC3339) }
 
 // retained is the time before which the store may have deleted messages, or may do so while the report is being made.
 func (j *job) retained(ctx context.Context) (lifecycle.Micros, error) {
-	text, err := j.cfg.Store.Watermark(ctx, WatermarkRetained)
+	text, err := j.cfg.Store.Watermark(ctx, lifecycle.WatermarkRetained)
 	if err != nil {
 		return 0, fmt.Errorf("read what was deleted: %w", err)
 	}
-	deleted, _ := strconv.ParseInt(text, 10, 64) // Nothing was deleted where it is empty.
-	kept := lifecycle.Micros(deleted)
+	kept := lifecycle.Retained(text)
 	if j.cfg.Retention > 0 {
 		kept = max(kept, j.asOf.Add(-j.cfg.Retention+min(j.cfg.Retention/10, 2*time.Hour)))
 	}
@@ -209,12 +204,12 @@ func (j *job) retained(ctx context.Context) (lifecycle.Micros, error) {
 
 // stillKept says so when messages of the period were deleted meanwhile.
 func (j *job) stillKept(ctx context.Context) error {
-	text, err := j.cfg.Store.Watermark(ctx, WatermarkRetained)
+	text, err := j.cfg.Store.Watermark(ctx, lifecycle.WatermarkRetained)
 	if err != nil {
 		return fmt.Errorf("read what was deleted: %w", err)
 	}
-	if deleted, _ := strconv.ParseInt(text, 10, 64); lifecycle.Micros(deleted) > j.period.From {
-		j.remark("Messages stored before %s were deleted while the report was made: what is missing there may not be lost.", stamp(lifecycle.Micros(deleted)))
+	if deleted := lifecycle.Retained(text); deleted > j.period.From {
+		j.remark("Messages stored before %s were deleted while the report was made: what is missing there may not be lost.", stamp(deleted))
 	}
 	return nil
 }

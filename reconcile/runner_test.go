@@ -335,7 +335,7 @@ func TestWhatMayHaveBeenDeletedIsNotTakenForLost(t *testing.T) {
 			}
 		}
 		cutoff := now.Add(-10 * 24 * time.Hour)
-		if _, err := s.Append(t.Context(), lifecycle.Batch{Events: events, Watermarks: map[string]string{reconcile.WatermarkRetained: fmt.Sprint(int64(cutoff))}}); err != nil {
+		if _, err := s.Append(t.Context(), lifecycle.Batch{Events: events, Watermarks: map[string]string{lifecycle.WatermarkRetained: fmt.Sprint(int64(cutoff))}}); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := s.Retain(t.Context(), cutoff, now); err != nil || n == 0 {

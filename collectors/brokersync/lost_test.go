@@ -162,6 +162,34 @@ func TestAPublishThatStoredNothingIsCalledSo(t *testing.T) {
 	b.expect(t, "taken", "published (stored) [orphaned]")
 }
 
+// Where the store may have deleted what it knew of a task that can come again, nobody is to publish the task again because nothing of it is known.
+func TestWhatRetentionMayHaveDeletedIsDoubted(t *testing.T) {
+	t.Parallel()
+	for kept, doubt := range map[time.Duration]bool{fleet.RecordRetention - time.Minute: true, fleet.RecordRetention + time.Minute: false} {
+		t.Run(kept.String(), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.cfg.NotStored = 300 * time.Millisecond
+			deleted := lifecycle.Batch{Watermarks: map[string]string{lifecycle.WatermarkRetained: fmt.Sprint(int64(lifecycle.MicrosOf(time.Now().Add(-kept))))}}
+			if _, err := b.store.Append(t.Context(), deleted); err != nil {
+				t.Fatal(err)
+			}
+			b.start()
+			b.tasks(t, func(c *jetstream.StreamConfig) { c.MaxMsgSize = 500 })
+			m := nats.NewMsg("genbrain.agents.refused.tasks.blog")
+			m.Data = make([]byte, 1000)
+			m.Header.Set("Nats-Msg-Id", "refused")
+			if _, err := b.agent(t, "refused").js.PublishMsg(m); err == nil {
+				t.Fatal("the stream took a message that it should refuse")
+			}
+			b.expect(t, "refused", "outcome_unknown (nothing proved) [not_stored]")
+			if r, err := b.store.Task(t.Context(), "refused"); err != nil || (r.Facts.NotStoredDoubt != "") != doubt {
+				t.Errorf("deleted up to %s ago: doubt %q, %v", kept, r.Facts.NotStoredDoubt, err)
+			}
+		})
+	}
+}
+
 // A publish whose line was lost is not taken for one that stored nothing, although nothing that was captured says otherwise.
 func TestAPublishWhoseLineWasLostIsNeverCalledNotStored(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"fleetglass/fleet"
 	"fleetglass/lifecycle"
 )
 
@@ -42,21 +43,38 @@ func (c *Collector) sayNotStored(ctx context.Context) error {
 	}
 	c.unlistedAt = checked
 	var b lifecycle.Batch
+	deleted, err := c.deletedUpTo(ctx, len(tasks))
+	if err != nil {
+		return err
+	}
 	for _, t := range tasks {
 		caught, err := c.caughtFor(ctx, t)
 		if err != nil {
 			return err
 		}
 		if len(caught) == 0 {
-			caught = []lifecycle.Event{c.notStored(t)}
+			caught = []lifecycle.Event{c.notStored(t, deleted)}
 		}
 		b.Events = append(b.Events, caught...)
 	}
 	return c.commit(ctx, b)
 }
 
-// notStored says that nothing was stored for the attempts of a task, a while after the last of them.
-func (c *Collector) notStored(t lifecycle.TaskFacts) lifecycle.Event {
+// deletedUpTo is the time up to which the store may have deleted what had ended; zero where it deleted nothing, or where no task is to be judged.
+func (c *Collector) deletedUpTo(ctx context.Context, tasks int) (lifecycle.Micros, error) {
+	if tasks == 0 {
+		return 0, nil
+	}
+	text, err := c.cfg.Reader.Watermark(ctx, lifecycle.WatermarkRetained)
+	if err != nil {
+		return 0, fmt.Errorf("read what was deleted: %w", err)
+	}
+	return lifecycle.Retained(text), nil
+}
+
+// notStored says that nothing was stored for the attempts of a task, a while after the last of them. deleted is the time up to which the store may have
+// deleted what it knew: a task can come again for as long as its record lives.
+func (c *Collector) notStored(t lifecycle.TaskFacts, deleted lifecycle.Micros) lifecycle.Event {
 	at := t.LastAt.Add(c.cfg.NotStored)
 	e := lifecycle.Event{
 		ID: lifecycle.NewEventID(Name, string(lifecycle.NotStored), t.ID, fmt.Sprint(int64(at))), At: at, Kind: lifecycle.NotStored,
@@ -65,8 +83,10 @@ func (c *Collector) notStored(t lifecycle.TaskFacts) lifecycle.Event {
 	switch {
 	case c.mayBeOlder(t):
 		e.Detail.Reason = "a message that was stored before capture began may have its message id"
+	case deleted.Known() && t.FirstAt <= deleted.Add(fleet.RecordRetention):
+		e.Detail.Reason = "an earlier message of it may have been deleted here by retention"
 	case !c.tookAllAlong(t):
-		e.Detail.Reason = "no stream is known to have taken its subject all along: one that is gone may have stored it"
+		e.Detail.Reason = "a stream that is gone may have stored it: none is known to have taken its subject all along"
 	}
 	return e
 }
