@@ -211,22 +211,13 @@ func TestWhatAnObserverMayNotReadAgainIsAGap(t *testing.T) {
 // brokerThatForbids is a broker whose user "observer" may not publish to the subjects, and whose user "operator" may do everything.
 func brokerThatForbids(t *testing.T, subjects ...string) (url string) {
 	t.Helper()
-	srv, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
+	return testkit.BrokerWith(t, &server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(),
 		Users: []*server.User{
 			{Username: "operator", Password: "x"},
 			{Username: "observer", Password: "x", Permissions: &server.Permissions{Publish: &server.SubjectPermission{Deny: subjects}}},
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
-	if !srv.ReadyForConnections(patience) {
-		t.Fatal("the broker does not start")
-	}
-	return srv.ClientURL()
+	}).ClientURL()
 }
 
 // useBroker lets the bench be a user of another broker.

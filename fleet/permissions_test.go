@@ -25,24 +25,7 @@ func plainServer(t *testing.T, extra string, opts ...nats.Option) jetstream.JetS
 
 func runServer(t *testing.T, extra string) *server.Server {
 	t.Helper()
-	o := &server.Options{}
-	if err := o.ProcessConfigString(fmt.Sprintf("jetstream { store_dir: %q }\n%s", t.TempDir(), extra)); err != nil {
-		t.Fatal(err)
-	}
-	o.NoSigs, o.NoLog, o.DontListen = true, true, true
-	srv, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	t.Cleanup(func() {
-		srv.Shutdown()
-		srv.WaitForShutdown()
-	})
-	if !srv.ReadyForConnections(10 * time.Second) {
-		t.Fatal("server not ready")
-	}
-	return srv
+	return testkit.ConfiguredBroker(t, fmt.Sprintf("jetstream { store_dir: %q }\n%s", t.TempDir(), extra))
 }
 
 func connectTo(t *testing.T, srv *server.Server, opts ...nats.Option) jetstream.JetStream {

@@ -27,14 +27,9 @@ const (
 // largeBroker takes messages of the largest size there is.
 func largeBroker(t *testing.T) (url string, js jetstream.JetStream) {
 	t.Helper()
-	broker, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), MaxPayload: largestMessage, MaxPending: 4 * largestMessage, NoSigs: true, NoLog: true,
+	broker := testkit.BrokerWith(t, &server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), MaxPayload: largestMessage, MaxPending: 4 * largestMessage,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	broker.Start()
-	t.Cleanup(func() { broker.Shutdown(); broker.WaitForShutdown() })
 	nc, err := nats.Connect(broker.ClientURL())
 	if err != nil {
 		t.Fatal(err)

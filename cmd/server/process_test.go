@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/fleet"
+	"fleetglass/internal/testkit"
 )
 
 // output gathers what a process writes.
@@ -116,16 +117,8 @@ func TestTheBrokerOfTheComposeFileShowsPublishAttempts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options.Host, options.Port, options.HTTPPort, options.StoreDir, options.NoSigs, options.NoLog = "127.0.0.1", -1, 0, t.TempDir(), true, true
-	broker, err := server.NewServer(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	broker.Start()
-	defer func() { broker.Shutdown(); broker.WaitForShutdown() }()
-	if !broker.ReadyForConnections(patience) {
-		t.Fatal("the broker is not ready")
-	}
+	options.Host, options.Port, options.HTTPPort, options.StoreDir = "127.0.0.1", server.RANDOM_PORT, 0, t.TempDir()
+	broker := testkit.BrokerWith(t, options)
 	nc, err := nats.Connect(broker.ClientURL(), nats.UserInfo("fleet", "password"))
 	if err != nil {
 		t.Fatal(err)

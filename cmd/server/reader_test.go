@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/fleet"
@@ -31,35 +30,12 @@ func brokerWithReader(t *testing.T, name string) (as func(user string) string) {
 	s := fleet.Streams{Contract: fleet.NewContract(""), By: fleet.DurablePrefix(name)}
 	observer := s.Permissions()[0]
 	list := func(subjects []string) string { return `"` + strings.Join(subjects, `", "`) + `"` }
-	srv := configuredBroker(t, fmt.Sprintf(`listen: "127.0.0.1:-1", jetstream { store_dir: %q }, accounts { FLEET { jetstream: enabled, users: [
+	srv := testkit.ConfiguredBroker(t, fmt.Sprintf(`listen: "127.0.0.1:-1", jetstream { store_dir: %q }, accounts { FLEET { jetstream: enabled, users: [
 { user: admin, password: x }
 { user: %s, password: x, permissions: { publish: [%s], subscribe: [%s] } }
 ]
 %s } }`, t.TempDir(), name, list(observer.Publish), list(observer.Subscribe), s.Contract.SelfImport("FLEET")))
 	return func(user string) string { return strings.Replace(srv.ClientURL(), "://", "://"+user+":x@", 1) }
-}
-
-// configuredBroker is a broker with a configuration in the syntax of nats-server.
-func configuredBroker(t *testing.T, configuration string) *server.Server {
-	t.Helper()
-	o := &server.Options{}
-	if err := o.ProcessConfigString(configuration); err != nil {
-		t.Fatal(err)
-	}
-	o.NoSigs, o.NoLog = true, true
-	srv, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	t.Cleanup(func() {
-		srv.Shutdown()
-		srv.WaitForShutdown()
-	})
-	if !srv.ReadyForConnections(patience) {
-		t.Fatal("the broker is not ready")
-	}
-	return srv
 }
 
 // Production and staging, each with a store of its own.

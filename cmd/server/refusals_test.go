@@ -12,6 +12,7 @@ import (
 
 	"fleetglass/internal/dirlock"
 	"fleetglass/internal/embednats"
+	"fleetglass/internal/testkit"
 )
 
 // Whoever starts the program for the first time reads from the error what to change.
@@ -54,7 +55,7 @@ func TestACommandThatCannotBeginSaysWhatToChange(t *testing.T) {
 // A stream reserves its max_bytes, however empty it is.
 func TestABrokerWithoutRoomForTheStreamsSaysWhichLimitToRaise(t *testing.T) {
 	t.Parallel()
-	srv := configuredBroker(t, fmt.Sprintf(`listen: "127.0.0.1:-1", jetstream { store_dir: %q, max_file_store: 1GB }`, t.TempDir()))
+	srv := testkit.ConfiguredBroker(t, fmt.Sprintf(`listen: "127.0.0.1:-1", jetstream { store_dir: %q, max_file_store: 1GB }`, t.TempDir()))
 	var out bytes.Buffer
 	code := run(t.Context(), []string{"provision", "--apply", "--nats-url", srv.ClientURL()}, vars(), &out, &out)
 	if want := "reserve their max_bytes: raise max_file_store of the server, or the limit of the account"; code != 1 || !strings.Contains(out.String(), want) {

@@ -17,19 +17,7 @@ import (
 // natsServer is a server that stores nothing unless it is given a directory.
 func natsServer(t *testing.T, dir string) *server.Server {
 	t.Helper()
-	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, JetStream: dir != "", StoreDir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	t.Cleanup(func() {
-		srv.Shutdown()
-		srv.WaitForShutdown()
-	})
-	if !srv.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the server does not serve")
-	}
-	return srv
+	return testkit.BrokerWith(t, &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: dir != "", StoreDir: dir})
 }
 
 // roaming is connected to the first of the servers.

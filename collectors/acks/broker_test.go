@@ -37,18 +37,10 @@ func broker(t *testing.T, domain string) jetstream.JetStream {
 
 func domainBroker(t *testing.T, domain string) jetstream.JetStream {
 	t.Helper()
-	srv, err := server.NewServer(&server.Options{
-		ServerName: "test", DontListen: true, JetStream: true, JetStreamDomain: domain, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
+	srv := testkit.BrokerWith(t, &server.Options{
+		ServerName: "test", DontListen: true, JetStream: true, JetStreamDomain: domain, StoreDir: t.TempDir(),
 		FeatureFlags: map[string]bool{server.FeatureFlagJsAckFormatV2: true},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
-	if !srv.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the broker does not start")
-	}
 	nc, err := nats.Connect("", nats.InProcessServer(srv))
 	if err != nil {
 		t.Fatal(err)

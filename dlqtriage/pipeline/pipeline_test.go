@@ -13,7 +13,6 @@ import (
 	"fleetglass/internal/embednats"
 	"fleetglass/internal/testkit"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -203,21 +202,8 @@ func TestABrokerThatIsAwayIsWaitedFor(t *testing.T) {
 
 func TestAUserThatMayNotReadRetriesIsNamedAsTheCause(t *testing.T) {
 	t.Parallel()
-	o := &server.Options{}
-	if err := o.ProcessConfigString(fmt.Sprintf(`jetstream { store_dir: %q }
-		authorization { users: [ { user: operator, password: x }, { user: observer, password: x, permissions: { publish: { deny: "$JS.API.CONSUMER.INFO.RETRY.>" } } } ] }`, t.TempDir())); err != nil {
-		t.Fatal(err)
-	}
-	o.NoSigs, o.NoLog, o.DontListen = true, true, true
-	srv, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	t.Cleanup(func() {
-		srv.Shutdown()
-		srv.WaitForShutdown()
-	})
+	srv := testkit.ConfiguredBroker(t, fmt.Sprintf(`jetstream { store_dir: %q }
+		authorization { users: [ { user: operator, password: x }, { user: observer, password: x, permissions: { publish: { deny: "$JS.API.CONSUMER.INFO.RETRY.>" } } } ] }`, t.TempDir()))
 	as := func(user string) jetstream.JetStream {
 		nc, err := nats.Connect("", nats.InProcessServer(srv), nats.UserInfo(user, "x"), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 		if err != nil {

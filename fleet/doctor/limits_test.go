@@ -7,31 +7,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"fleetglass/fleet"
 	"fleetglass/fleet/doctor"
+	"fleetglass/internal/testkit"
 )
 
 // configured is a broker of its own configuration with every stream. The embedded one has no limit of consumers.
 func configured(t *testing.T, lines string) broker {
 	t.Helper()
-	o := &server.Options{}
-	conf := fmt.Sprintf("listen: \"127.0.0.1:-1\"\njetstream { store_dir: %q }\n%s", t.TempDir(), lines)
-	if err := o.ProcessConfigString(conf); err != nil {
-		t.Fatal(err)
-	}
-	o.NoSigs, o.NoLog = true, true
-	srv, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
-	if !srv.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the broker takes no connections")
-	}
+	srv := testkit.ConfiguredBroker(t, fmt.Sprintf("jetstream { store_dir: %q }\n%s", t.TempDir(), lines))
 	b := broker{t, connected(t, srv.ClientURL())}
 	b.provision(rightly)
 	return b

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"fleetglass/fleet"
+	"fleetglass/internal/testkit"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
@@ -16,7 +17,7 @@ import (
 // accountServer is a broker whose account for the fleet has a name, on a port and with a store that it may have had before.
 func accountServer(t *testing.T, account, store string, port int) *server.Server {
 	t.Helper()
-	return configuredServer(t, fmt.Sprintf("listen: \"127.0.0.1:%d\"\njetstream { store_dir: %q }\naccounts { %s { jetstream: enabled, users: [ { user: fleet, password: x } ]\n%s } }",
+	return testkit.ConfiguredBroker(t, fmt.Sprintf("listen: \"127.0.0.1:%d\"\njetstream { store_dir: %q }\naccounts { %s { jetstream: enabled, users: [ { user: fleet, password: x } ]\n%s } }",
 		port, store, account, fleet.NewContract("").SelfImport(account)))
 }
 

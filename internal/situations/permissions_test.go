@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fleetglass/fleet"
+	"fleetglass/internal/testkit"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -63,28 +64,8 @@ func permittedServer(t *testing.T, streams fleet.Streams, agent string) *server.
 		fmt.Fprintf(&users, "{ user: %s, password: x, permissions: { publish: [\"%s\"], subscribe: [\"%s\"] } }\n",
 			id.Name, strings.Join(id.Publish, `", "`), strings.Join(id.Subscribe, `", "`))
 	}
-	return configuredServer(t, fmt.Sprintf("listen: \"127.0.0.1:-1\"\njetstream { store_dir: %q }\naccounts { FLEET { jetstream: enabled, users: [ %s ]\n%s } }",
+	return testkit.ConfiguredBroker(t, fmt.Sprintf("listen: \"127.0.0.1:-1\"\njetstream { store_dir: %q }\naccounts { FLEET { jetstream: enabled, users: [ %s ]\n%s } }",
 		t.TempDir(), users.String(), streams.Contract.SelfImport("FLEET")))
-}
-
-// configuredServer is a broker with a configuration in the syntax of nats-server.
-func configuredServer(t *testing.T, configuration string) *server.Server {
-	t.Helper()
-	o := &server.Options{}
-	if err := o.ProcessConfigString(configuration); err != nil {
-		t.Fatal(err)
-	}
-	o.NoSigs, o.NoLog = true, true
-	srv, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
-	if !srv.ReadyForConnections(patience) {
-		t.Fatal("the broker is not ready")
-	}
-	return srv
 }
 
 func connectAs(t *testing.T, url, user, inbox string) jetstream.JetStream {

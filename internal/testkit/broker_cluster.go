@@ -39,29 +39,14 @@ func BrokerCluster(t testing.TB, c fleet.Contract) []*server.Server {
 // clusterNode starts one of the servers.
 func clusterNode(t testing.TB, c fleet.Contract, n, port int, routes string) *server.Server {
 	t.Helper()
-	o := &server.Options{}
-	conf := fmt.Sprintf(`server_name: n%d
+	return ConfiguredBroker(t, fmt.Sprintf(`server_name: n%d
 listen: "127.0.0.1:-1"
 jetstream { store_dir: %q }
 cluster { name: c, listen: "127.0.0.1:%d", routes: [%s] }
 accounts { FLEET { jetstream: enabled, users: [ {user: fleet, password: x} ]
 %s } , SYS { users: [ {user: sys, password: x} ] } }
 system_account: SYS
-no_auth_user: fleet`, n, t.TempDir(), port, routes, c.SelfImport("FLEET"))
-	if err := o.ProcessConfigString(conf); err != nil {
-		t.Fatal(err)
-	}
-	o.NoSigs, o.NoLog = true, true
-	srv, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	t.Cleanup(func() {
-		srv.Shutdown()
-		srv.WaitForShutdown()
-	})
-	return srv
+no_auth_user: fleet`, n, t.TempDir(), port, routes, c.SelfImport("FLEET")))
 }
 
 // freePorts finds ports that were free a moment ago: the routes of a cluster must be known before it starts.
