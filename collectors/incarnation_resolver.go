@@ -105,6 +105,9 @@ func (n *IncarnationResolver) look(ctx context.Context) (Streams, error) {
 	out.Copies, out.Copied = n.copies, n.copied
 	for i, name := range names {
 		live, last := states[i].created, states[i].last
+		if n.again[name] == 0 && !last.Copies && n.known[name].cameBackUnseen(live, last.First) {
+			n.again[name] = 1
+		}
 		if err := n.notice(ctx, name, live, last.First); err != nil {
 			return Streams{}, err
 		}
@@ -255,7 +258,7 @@ func (n *IncarnationResolver) notice(ctx context.Context, name string, live, fir
 		return err
 	}
 	incarnations := stored.Learn(actions, live)
-	if last := len(incarnations) - 1; last > 0 && first.Known() && first < live && incarnations[last].Restored == 0 {
+	if last := len(incarnations) - 1; incarnations.cameBackUnseen(live, first) {
 		if incarnations[last].Restored, err = n.restored(ctx, name, live); err != nil {
 			return err
 		}

@@ -57,6 +57,13 @@ func (l Incarnations) CameBack(name string) []lifecycle.Gap {
 	}}
 }
 
+// cameBackUnseen reports whether the living incarnation has a message that is older than itself, and it is not known up to where a backup brought them. While a
+// stream is being restored it may show without messages.
+func (l Incarnations) cameBackUnseen(live, first lifecycle.Micros) bool {
+	last := len(l) - 1
+	return last > 0 && first.Known() && first < live && l[last].Restored == 0
+}
+
 // advisoryLag is how much later than the creation of a stream the advisories of that creation, and of the deletion before it, may be
 // dated: they may come from different servers.
 const advisoryLag = time.Second

@@ -13,6 +13,9 @@ func recovery(m MessageTrace, in TraceInput) Answer {
 	switch m.Verdict.State {
 	case StateCompleted:
 		if m.Facts.VanishedAt.Known() && lastOwner(m.Attempts, m.Verdict).End != EndAcked {
+			if m.Facts.goneUnexplained() {
+				return say("Nothing to do", "Its completion was known before the message was missed in the stream.")
+			}
 			return say("Nothing to do", "Its completion was known before the message left the stream.")
 		}
 		return say("Nothing to do", "It is acknowledged.")
