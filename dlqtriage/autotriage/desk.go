@@ -20,6 +20,7 @@ const Actor = "auto-triage"
 type Desk struct {
 	cfg  Config
 	seen map[string]lifecycle.Micros // The entries that were handled, by id, and when they died.
+	over overBudget                  // Of the look that goes on.
 
 	*health.Turns // How it is.
 }
@@ -59,6 +60,7 @@ func (d *Desk) look(ctx context.Context) error {
 	if len(d.seen) > mostSeen {
 		clear(d.seen)
 	}
+	d.over = overBudget{}
 	open := dlqtriage.EntryFilter{Statuses: []dlqtriage.Status{dlqtriage.StatusOpen}}
 	for from := (*dlqtriage.EntryCursor)(nil); ; {
 		page, err := d.cfg.Store.Entries(ctx, open, dlqtriage.EntryPageRequest{Limit: pageSize, From: from})
@@ -78,7 +80,7 @@ func (d *Desk) look(ctx context.Context) error {
 
 // handle decides about an entry, or tells of it, once. A person's decision that was taken back stays a person's matter.
 func (d *Desk) handle(ctx context.Context, e dlqtriage.Entry) error {
-	if d.seen[e.ID] == e.FailedAt || e.DecidedAt.Known() || !d.ready(e) {
+	if d.seen[e.ID] == e.FailedAt || e.DecidedAt.Known() || !d.ready(e) || !d.cfg.escalates() && d.over.budget(e.Agent) != "" {
 		return nil
 	}
 	told, err := d.told(ctx, e)
@@ -86,7 +88,7 @@ func (d *Desk) handle(ctx context.Context, e dlqtriage.Entry) error {
 		return err
 	}
 	if !told {
-		if err := d.judge(ctx, e); err != nil {
+		if waits, err := d.judge(ctx, e); err != nil || waits {
 			return err
 		}
 	}
@@ -94,16 +96,27 @@ func (d *Desk) handle(ctx context.Context, e dlqtriage.Entry) error {
 	return nil
 }
 
-// judge decides about an entry, or tells of it.
-func (d *Desk) judge(ctx context.Context, e dlqtriage.Entry) error {
-	why, err := d.decide(ctx, e)
-	if err != nil || why == "" || !d.cfg.escalates() || d.own(e) {
-		return err
+// judge decides about an entry, or tells of it. Where nobody is told, what is over the budgets of this hour waits for a later one.
+func (d *Desk) judge(ctx context.Context, e dlqtriage.Entry) (waits bool, err error) {
+	left, err := d.decide(ctx, e)
+	switch {
+	case err != nil || left.why == "":
+		return false, err
+	case !d.cfg.escalates():
+		return left.overBudget, nil
+	case d.own(e):
+		return false, nil
 	}
 	if now, err := d.cfg.Store.Entry(ctx, e.ID); err != nil || !now.Open() {
-		return err // Another replica decided since the list was read: that is why the plan is blocked.
+		return false, err // Another replica decided since the list was read: that is why the plan is blocked.
 	}
-	return d.escalate(ctx, e, why)
+	return false, d.escalate(ctx, e, left.why)
+}
+
+// left is an entry about which the desk does not decide. The zero value is one about which it has decided.
+type left struct {
+	why        string
+	overBudget bool
 }
 
 // ready reports whether all is known of an entry that will be soon: its copy in the broker's queue comes with its class. What nobody has looked at
@@ -119,27 +132,28 @@ func (d *Desk) ready(e dlqtriage.Entry) bool {
 func (d *Desk) own(e dlqtriage.Entry) bool { return d.cfg.Subject != "" && e.Subject == d.cfg.Subject }
 
 // decide applies the plan of an entry where the policy allows it. Where it does not, it says why.
-func (d *Desk) decide(ctx context.Context, e dlqtriage.Entry) (why string, err error) {
+func (d *Desk) decide(ctx context.Context, e dlqtriage.Entry) (left, error) {
 	policy := d.cfg.Policy().Auto
 	switch {
 	case !d.cfg.Decides:
-		return "auto-triage is off", nil
+		return left{why: "auto-triage is off"}, nil
 	case d.own(e):
-		return "it is an escalation itself", nil
+		return left{why: "it is an escalation itself"}, nil
 	case !policy.Allows(e.Category):
-		return fmt.Sprintf("the policy leaves %s causes to somebody else", spaced(string(e.Category))), nil
+		return left{why: fmt.Sprintf("the policy leaves %s causes to somebody else", spaced(string(e.Category)))}, nil
 	}
 	if why, err := d.spent(ctx, policy, e.Agent); why != "" || err != nil {
-		return why, err
+		return left{why: why, overBudget: true}, err
 	}
 	_, plan, err := d.cfg.Actions.Examine(ctx, e.ID)
 	if err != nil {
-		return "", fmt.Errorf("examine %s: %w", e.ID, err)
+		return left{}, fmt.Errorf("examine %s: %w", e.ID, err)
 	}
 	if !plan.Eligible {
-		return plan.Blocked[0].Why, nil
+		return left{why: plan.Blocked[0].Why}, nil
 	}
-	return refused(d.apply(ctx, e, plan))
+	why, err := refused(d.apply(ctx, e, plan))
+	return left{why: why}, err
 }
 
 // apply retries an entry by its plan. It is one action however often it is called.

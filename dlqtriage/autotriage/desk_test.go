@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -253,6 +254,50 @@ func TestBudgetsOfAnHourAreKept(t *testing.T) {
 	if perAgent["cto"] > 2 || perAgent["devops"] > 2 {
 		t.Errorf("applied per agent: %v, want at most two", perAgent)
 	}
+}
+
+// Where nobody is told of what is over the budget, it waits until there is budget again: a restart changes nothing about that.
+func TestWhatIsOverTheBudgetWaitsForALaterHourWhereNobodyIsTold(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.policy.Auto.PerHour, o.policy.Auto.PerAgent = 5, 2
+	for range 3 {
+		o.dies("cto", "code_review", dlqtriage.Transient, "network_transient")
+	}
+	other := o.dies("devops", "deployment", dlqtriage.Transient, "network_transient")
+	var later, turns atomic.Int64
+	open := func() (end func()) {
+		return o.open(1, func(cfg *autotriage.Config) {
+			cfg.Now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+			cfg.Step = func(step string) {
+				if step == "before claim" { // After each look at all entries.
+					turns.Add(1)
+				}
+			}
+		})
+	}
+	looks := func() {
+		t.Helper()
+		from := turns.Load()
+		testkit.Eventually(t, patience, func() error {
+			if n := turns.Load() - from; n < 3 {
+				return fmt.Errorf("it looked %d times", n)
+			}
+			return nil
+		})
+	}
+	end := open()
+	looks()
+	o.records("retry", 3)
+	end()
+	open()
+	looks()
+	if records := o.records("retry", 3); !slices.ContainsFunc(records, func(r decision.AuditRecord) bool { return r.Target == other }) {
+		t.Errorf("applied %+v: want that of devops among them", records)
+	}
+	later.Store(int64(61 * time.Minute))
+	looks()
+	o.records("retry", 4)
 }
 
 func TestWhatSomebodyWasToldOfIsTheirsAlsoAfterARestart(t *testing.T) {
