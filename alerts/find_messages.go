@@ -53,7 +53,7 @@ func findNotInDLQ(f *Facts, _ Rule) []Finding {
 		}
 		if !f.EntriesKnown {
 			found.What = number(n, "message is ", "messages are ") + string(state)
-			found.Why, found.Harm = "Whether they are in the DLQ is not known: it was not read to its end.", HarmDoubt
+			found.Why, found.Harm = "Whether the DLQ has an entry is not known: it was not read to its end.", HarmDoubt
 		}
 		out = append(out, found)
 	}

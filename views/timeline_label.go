@@ -2,6 +2,7 @@ package views
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -129,14 +130,21 @@ func placeLabel(x float64, whole string) *EndLabel {
 	return l
 }
 
-// caughtLabel says beside the marks of a message how many publishes of it were caught, where no mark is in the way.
-func (l *Lane) caughtLabel(n int) {
-	if n == 0 {
-		return
+// messageLabel says beside the marks of a message how many publishes of it were caught, or that it is a retry, where no mark is in the way.
+func (l *Lane) messageLabel(caught, generation int) {
+	switch {
+	case caught > 0:
+		l.labelAfter(caughtLook, numbered(int64(caught), "duplicate caught", "duplicates caught"))
+	case generation > 0:
+		l.labelAfter(kindLook(lifecycle.Published), "retry, generation "+strconv.Itoa(generation))
 	}
-	text, from := numbered(int64(n), "duplicate caught", "duplicates caught"), 0.0
+}
+
+// labelAfter puts a text after the last mark of a look.
+func (l *Lane) labelAfter(after look, text string) {
+	from := 0.0
 	for _, m := range l.Marks {
-		if m.Look == caughtLook {
+		if m.Look == after {
 			from = max(from, m.X+m.Dx/laneWidth)
 		}
 	}
@@ -146,5 +154,5 @@ func (l *Lane) caughtLabel(n int) {
 			return
 		}
 	}
-	l.Label = &EndLabel{X: from, Text: text, Whole: text, Tone: caughtLook.Tone}
+	l.Label = &EndLabel{X: from, Text: text, Whole: text, Tone: after.Tone}
 }

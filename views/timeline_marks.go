@@ -40,19 +40,20 @@ func (b *builder) mark(e lifecycle.Event, l look) Mark {
 
 // messageMarks puts what concerns the message as a whole on its lane.
 func (b *builder) messageMarks(lane *Lane, i int) {
-	caught := 0
+	caught, generation := 0, 0
 	for _, e := range slices.Concat(b.turns[turn{index: i}], b.turns[turn{index: i, n: end}]) {
 		switch {
 		case !e.Kind.Row().Lane.On(lifecycle.LaneMessage):
 		case e.Kind != lifecycle.PublishAttempted:
 			lane.Marks = append(lane.Marks, b.mark(e, kindLook(e.Kind)))
+			generation = max(generation, e.Detail.Generation)
 		case b.caught[e.ID]:
 			lane.Marks = append(lane.Marks, b.mark(e, caughtLook))
 			caught++
 		}
 	}
 	lane.Marks = spread(lane.Marks)
-	lane.caughtLabel(caught)
+	lane.messageLabel(caught, generation)
 }
 
 func (b *builder) attemptMarks(lane *Lane, events []lifecycle.Event) {

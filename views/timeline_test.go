@@ -2,6 +2,7 @@ package views
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -92,13 +93,16 @@ func TestALaneForEachMessageAndAttempt(t *testing.T) {
 		for _, m := range l.Marks {
 			line += " [" + m.Look.Word + "]"
 		}
+		if l.Label != nil && l.Bars[0].Kind == "life" {
+			line += " " + strconv.Quote(l.Label.Text)
+		}
 		got = append(got, fmt.Sprintf("%s %d beats", line, len(l.Beats)))
 	}
 	want := []string{
-		"Message 1: life [published] [duplicate caught] [dead-lettered] 0 beats",
+		`Message 1: life [published] [duplicate caught] [dead-lettered] "1 duplicate caught" 0 beats`,
 		"Attempt 1: waiting running [step intent] [nak] 1 beats",
 		"Attempt 2: waiting running [term] 0 beats",
-		"Message 2: life [published] 0 beats",
+		`Message 2: life [published] "retry, generation 1" 0 beats`,
 		"Attempt 1: waiting running [completion recorded] [ack] 0 beats",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -19,7 +19,7 @@ func TestPagesUseTheUsualTerms(t *testing.T) {
 		"/tasks/tsk-7f3a91": {"#timeline .btn": "Compress waiting"},
 		"/in-flight":        {".page-head": "with something wrong; nearest deadline first", "#leases thead th:last-child": "What happens next", "#leases tbody tr:nth-child(2) td:last-child": "attempts ran out"},
 		"/agents/marketing": {"#cons-h": "Consumer", "#stats a:first-child .k": "In flight", "#holds .state[title]": ""},
-		"/dlq?status=all":   {"#stats a:nth-child(5) .k": "No response", ".lede": "Messages that died", "#rows td[title*='registry.internal']": "dependency_unavailable: registry.internal not classified yet"},
+		"/dlq?status=all":   {"#rows .why .class.alone": "llm provider timeout", "#stats a:nth-child(5) .k": "No response", ".lede": "Messages that died", "#rows td[title*='registry.internal']": "dependency_unavailable: registry.internal not classified yet"},
 		"/duplicates":       {"#protection": "Industry figure"},
 		"/agents":           {"#summary": "busy, ", `#rows tr[data-id="legal"] .state`: "silent"},
 		"/search?q=review":  {"#found li:first-child span": "tsk-"},
