@@ -63,7 +63,7 @@ type Config struct {
 	Now      func() time.Time // Optional; default time.Now.
 	Logger   *slog.Logger     // Optional; default discards.
 
-	Step func(string) // Optional, for tests: called before and after everything that changes something.
+	Step decision.Steps // Optional, for tests: called before and after everything that changes something.
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -88,21 +88,10 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	if c.Step == nil {
-		c.Step = func(string) {}
-	}
 	return c, nil
 }
 
 func (c Config) now() lifecycle.Micros { return lifecycle.MicrosOf(c.Now()) }
-
-// do takes one step that changes something.
-func (c Config) do(name string, f func() error) error {
-	c.Step("before " + name)
-	err := f()
-	c.Step("after " + name)
-	return err
-}
 
 // escalates reports whether anybody is told.
 func (c Config) escalates() bool { return c.Subject != "" || c.Webhook != nil }

@@ -158,7 +158,7 @@ func (d *Desk) decide(ctx context.Context, e dlqtriage.Entry) (left, error) {
 
 // apply retries an entry by its plan. It is one action however often it is called.
 func (d *Desk) apply(ctx context.Context, e dlqtriage.Entry, plan dlqtriage.Plan) error {
-	return d.cfg.do("decide", func() error {
+	return d.cfg.Step.Do("decide", func() error {
 		_, err := d.cfg.Actions.Act(ctx, dlqtriage.Request{
 			Entry: e.ID, Action: dlqtriage.ActionRetry, Reason: fmt.Sprintf("the policy allows the plan “%s” for %s causes", spaced(string(plan.Strategy)), spaced(string(e.Category))),
 			Actor: decision.Actor{Name: Actor, Role: "policy", Via: decision.ViaAuto}, Key: requestKey(e),

@@ -62,7 +62,7 @@ func (d *Desk) escalate(ctx context.Context, e dlqtriage.Entry, why string) erro
 		}
 		change.Effects = append(change.Effects, decision.Effect{ID: id + " " + to, Queue: Queue, Due: now, Body: body})
 	}
-	err := d.cfg.do("escalate", func() error {
+	err := d.cfg.Step.Do("escalate", func() error {
 		_, err := d.cfg.Store.Decide(ctx, decision.Decision{ID: verdictID(e), Subject: decision.Subject(id), At: now, Change: change})
 		return err
 	})
@@ -80,7 +80,7 @@ const (
 // tellAll tells what is due.
 func (d *Desk) tellAll(ctx context.Context) error {
 	var claimed []decision.Claimed
-	err := d.cfg.do("claim", func() (err error) {
+	err := d.cfg.Step.Do("claim", func() (err error) {
 		claimed, err = d.cfg.Store.Claim(ctx, decision.ClaimRequest{Queue: Queue, Holder: Actor, Now: d.cfg.now(), Lease: d.cfg.Lease, Limit: atOnce})
 		return err
 	})
@@ -112,7 +112,7 @@ func (d *Desk) tell(ctx context.Context, c decision.Claimed) error {
 // giveBack lets an effect that failed be tried again, later each time.
 func (d *Desk) giveBack(ctx context.Context, c decision.Claimed, why error) error {
 	pause := min(5*time.Second<<min(c.Token, 10), time.Hour)
-	err := d.cfg.do("give back", func() error {
+	err := d.cfg.Step.Do("give back", func() error {
 		return d.cfg.Store.Return(ctx, decision.Return{Effect: c.ID, Token: c.Token, Due: d.cfg.now().Add(pause), Why: []byte(why.Error())})
 	})
 	if errors.Is(err, decision.ErrTakenOver) {
@@ -126,7 +126,7 @@ func (d *Desk) settle(ctx context.Context, c decision.Claimed, status decision.S
 	if err != nil {
 		return err
 	}
-	err = d.cfg.do("settle", func() error {
+	err = d.cfg.Step.Do("settle", func() error {
 		_, err := d.cfg.Store.Settle(ctx, decision.Settlement{Effect: c.ID, Token: c.Token, Status: status, Result: text, At: d.cfg.now()})
 		return err
 	})
@@ -147,12 +147,12 @@ func (d *Desk) send(ctx context.Context, c decision.Claimed, t telling) error {
 	}
 	n := d.notice(known, plan, t.Why)
 	if t.To == toWebhook {
-		return d.cfg.do("post", func() error { return d.post(ctx, c.ID, cmp.Or(t.At, d.cfg.now()), n) })
+		return d.cfg.Step.Do("post", func() error { return d.post(ctx, c.ID, cmp.Or(t.At, d.cfg.now()), n) })
 	}
 	if came, err := d.came(ctx, c, n); came || err != nil {
 		return err
 	}
-	return d.cfg.do("publish", func() error { return d.publish(ctx, n) })
+	return d.cfg.Step.Do("publish", func() error { return d.publish(ctx, n) })
 }
 
 // came reports whether somebody who claimed the effect before published the task and died: its stream may have forgotten the message id by now.

@@ -124,7 +124,7 @@ func (m *Monitor) say(ctx context.Context, verdicts ...lifecycle.Event) error {
 	if len(verdicts) == 0 {
 		return nil
 	}
-	return m.cfg.do("classify", func() error {
+	return m.cfg.Step.Do("classify", func() error {
 		if _, err := m.cfg.Store.Append(ctx, lifecycle.Batch{Events: verdicts}); err != nil {
 			return fmt.Errorf("keep the classification: %w", err)
 		}

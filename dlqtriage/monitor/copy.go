@@ -51,7 +51,7 @@ func (m *Monitor) giveBack(ctx context.Context, c decision.Claimed, k lifecycle.
 	if !errors.As(err, &wait) {
 		wait = &later{pause: whileFailing, why: err}
 	}
-	back := m.cfg.do("give back", func() error {
+	back := m.cfg.Step.Do("give back", func() error {
 		return m.cfg.Store.Return(ctx, decision.Return{Effect: c.ID, Token: c.Token, Due: m.cfg.now().Add(wait.pause), Why: []byte(wait.why.Error())})
 	})
 	if errors.Is(back, decision.ErrTakenOver) {
@@ -149,7 +149,7 @@ func (m *Monitor) settle(ctx context.Context, c decision.Claimed, status decisio
 		return err
 	}
 	s := decision.Settlement{Effect: c.ID, Token: c.Token, Status: status, Result: result, At: m.cfg.now(), Change: decision.Change{Events: events}}
-	err = m.cfg.do("settle", func() error { _, err := m.cfg.Store.Settle(ctx, s); return err })
+	err = m.cfg.Step.Do("settle", func() error { _, err := m.cfg.Store.Settle(ctx, s); return err })
 	if err != nil && !errors.Is(err, decision.ErrTakenOver) {
 		return fmt.Errorf("settle %s: %w", c.ID, err)
 	}

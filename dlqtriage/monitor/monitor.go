@@ -78,7 +78,7 @@ func (m *Monitor) turn(ctx context.Context) (again bool, err error) {
 // work does the effects of a queue that are due.
 func (m *Monitor) work(ctx context.Context, queue string, do func(context.Context, decision.Claimed) error) (again bool, err error) {
 	var claimed []decision.Claimed
-	err = m.cfg.do("claim", func() (err error) {
+	err = m.cfg.Step.Do("claim", func() (err error) {
 		claimed, err = m.cfg.Store.Claim(ctx, decision.ClaimRequest{
 			Queue: queue, Holder: m.cfg.Holder, Now: m.cfg.now(), Lease: m.cfg.Lease, Limit: atOnce,
 		})

@@ -63,7 +63,7 @@ func (m *Monitor) planOne(ctx context.Context, e dlqtriage.Entry) error {
 	if m.planned[e.Key] == e.FailedAt || m.early(e) {
 		return nil
 	}
-	err := m.cfg.do("decide", func() error { _, err := m.cfg.Store.Decide(ctx, m.decision(e)); return err })
+	err := m.cfg.Step.Do("decide", func() error { _, err := m.cfg.Store.Decide(ctx, m.decision(e)); return err })
 	if err != nil && !errors.Is(err, decision.ErrConflict) { // Another replica plans the same death.
 		return fmt.Errorf("plan the copy of %s: %w", e.Key, err)
 	}

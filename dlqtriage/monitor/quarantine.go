@@ -80,7 +80,7 @@ func (m *Monitor) settleHeld(ctx context.Context, c decision.Claimed, why string
 	if err != nil {
 		return fmt.Errorf("settle quarantine %s: %w", c.ID, err)
 	}
-	err = m.cfg.do("settle", func() error { _, err := m.cfg.Store.Settle(ctx, s); return err })
+	err = m.cfg.Step.Do("settle", func() error { _, err := m.cfg.Store.Settle(ctx, s); return err })
 	if err != nil && !errors.Is(err, decision.ErrTakenOver) {
 		return fmt.Errorf("settle quarantine %s: %w", c.ID, err)
 	}

@@ -91,7 +91,7 @@ func (m *Monitor) publish(ctx context.Context, c corpse) (done, error) {
 
 // write publishes an entry, on the condition that nothing was added to the queue since it was known to have none.
 func (m *Monitor) write(ctx context.Context, entry *nats.Msg, q queue) (ack *jetstream.PubAck, err error) {
-	err = m.cfg.do("publish", func() error {
+	err = m.cfg.Step.Do("publish", func() error {
 		ack, err = m.cfg.JetStream.PublishMsg(ctx, entry, jetstream.WithExpectStream(q.name), jetstream.WithExpectLastSequence(q.last))
 		return err
 	})

@@ -40,7 +40,7 @@ func (m *Monitor) remove(ctx context.Context, c corpse) (bool, []lifecycle.Event
 	if stream.CachedInfo().Config.Retention != jetstream.WorkQueuePolicy {
 		return false, nil, nil
 	}
-	err = m.cfg.do("delete", func() error { return stream.DeleteMsg(ctx, c.key.Seq) })
+	err = m.cfg.Step.Do("delete", func() error { return stream.DeleteMsg(ctx, c.key.Seq) })
 	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) && !gone(err) {
 		return false, nil, fmt.Errorf("delete message %s: %w", c.key, err)
 	}

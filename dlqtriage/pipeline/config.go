@@ -33,7 +33,7 @@ type Config struct {
 	Now   func() time.Time // Optional; default time.Now.
 	Log   *slog.Logger     // Optional; default discards.
 
-	step func(string) // For tests: called before and after everything that changes something.
+	step decision.Steps // For tests: called before and after everything that changes something.
 }
 
 // Effects is the store, as far as the pipeline needs it.
@@ -73,18 +73,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if c.step == nil {
-		c.step = func(string) {}
-	}
 	return c, nil
 }
 
 func (c Config) now() lifecycle.Micros { return lifecycle.MicrosOf(c.Now()) }
-
-// do takes one step that changes something.
-func (c Config) do(name string, f func() error) error {
-	c.step("before " + name)
-	err := f()
-	c.step("after " + name)
-	return err
-}

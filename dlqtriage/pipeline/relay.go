@@ -35,7 +35,7 @@ func (r *relay) once(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	var claimed []decision.Claimed
-	err = r.do("claim to park", func() (err error) {
+	err = r.step.Do("claim to park", func() (err error) {
 		claimed, err = r.Effects.Claim(ctx, decision.ClaimRequest{
 			Queue: dlqtriage.QueueRetry, Holder: r.Holder, Now: r.now(), Lease: r.Lease, Limit: min(atOnce, mostParked-waiting),
 		})
@@ -75,7 +75,7 @@ func (r *relay) relay(ctx context.Context, c decision.Claimed, waiting int) erro
 		return r.giveUp(ctx, c, err)
 	}
 	var ack *jetstream.PubAck
-	err = r.do("park", func() (err error) {
+	err = r.step.Do("park", func() (err error) {
 		ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 		defer cancel()
 		ack, err = r.JetStream.PublishMsg(ctx, m)
@@ -93,7 +93,7 @@ func (r *relay) relay(ctx context.Context, c decision.Claimed, waiting int) erro
 }
 
 func (r *relay) giveBack(ctx context.Context, back decision.Return) error {
-	err := r.do("give back", func() error { return r.Effects.Return(ctx, back) })
+	err := r.step.Do("give back", func() error { return r.Effects.Return(ctx, back) })
 	if errors.Is(err, decision.ErrTakenOver) {
 		return nil // The sender has it.
 	}
@@ -111,7 +111,7 @@ func (c Config) settle(ctx context.Context, claimed decision.Claimed, e dlqtriag
 	if err != nil {
 		return fmt.Errorf("settle retry %s: %w", claimed.ID, err)
 	}
-	err = c.do("settle", func() error { _, err := c.Effects.Settle(ctx, s); return err })
+	err = c.step.Do("settle", func() error { _, err := c.Effects.Settle(ctx, s); return err })
 	if errors.Is(err, decision.ErrTakenOver) {
 		return nil
 	}

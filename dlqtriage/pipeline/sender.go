@@ -49,7 +49,7 @@ func (s *sender) handle(ctx context.Context, m jetstream.Msg) {
 
 // answer answers a delivery. A lost answer leads to another delivery, which finds out what was done.
 func (s *sender) answer(f func() error) {
-	if err := s.do("answer", f); err != nil {
+	if err := s.step.Do("answer", f); err != nil {
 		s.Log.Debug("a parked message could not be answered", "error", err)
 	}
 }
@@ -58,7 +58,7 @@ func (s *sender) answer(f func() error) {
 // afterwards: one that was answered first would stay where the process dies in between.
 func (s *sender) remove(ctx context.Context, m jetstream.Msg) {
 	if meta, err := m.Metadata(); err == nil {
-		if err := s.do("remove", func() error { return s.retries.DeleteMsg(ctx, meta.Sequence.Stream) }); err != nil {
+		if err := s.step.Do("remove", func() error { return s.retries.DeleteMsg(ctx, meta.Sequence.Stream) }); err != nil {
 			s.Log.Debug("a parked message could not be removed", "error", err)
 		}
 	}
@@ -90,7 +90,7 @@ func (s *sender) send(ctx context.Context, p parked) (over bool, err error) {
 // take takes the effect over from the relay that parked the message.
 func (s *sender) take(ctx context.Context, p parked) (c decision.Claimed, held bool, err error) {
 	var claimed []decision.Claimed
-	err = s.do("take over", func() (err error) {
+	err = s.step.Do("take over", func() (err error) {
 		claimed, err = s.Effects.Claim(ctx, decision.ClaimRequest{
 			Queue: dlqtriage.QueueRetry, Holder: s.Holder, Now: s.now(), Lease: s.Lease, Limit: 1, Effect: p.effect, After: p.token,
 		})
@@ -141,7 +141,7 @@ func (s *sender) publish(ctx context.Context, d dlqtriage.Delivery, c decision.C
 		m.Header.Set(name, value)
 	}
 	var ack *jetstream.PubAck
-	err = s.do("publish", func() (err error) {
+	err = s.step.Do("publish", func() (err error) {
 		ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 		defer cancel()
 		ack, err = s.JetStream.PublishMsg(ctx, m)

@@ -37,7 +37,7 @@ func (r *Relay) handBack(ctx context.Context, c decision.Claimed, e dlqtriage.He
 	m := nats.NewMsg(e.Subject)
 	m.Data = []byte("-NAK") // Without a delay: the broker then gives it out with the next pull, whatever the backoff.
 	m.Header.Set(fleet.HeaderTriageAction, c.Action)
-	err = r.do("hand back", func() error {
+	err = r.cfg.Step.Do("hand back", func() error {
 		ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 		defer cancel()
 		_, err := r.cfg.JetStream.Conn().RequestMsgWithContext(ctx, m)

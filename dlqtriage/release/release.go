@@ -33,7 +33,7 @@ type Config struct {
 	Now    func() time.Time // Optional; default time.Now.
 	Log    *slog.Logger     // Optional; default discards.
 
-	Step func(string) // Optional, for tests: called before and after everything that changes something.
+	Step decision.Steps // Optional, for tests: called before and after everything that changes something.
 }
 
 // Relay hands messages back. Replicas may run at the same time.
@@ -57,9 +57,6 @@ func New(cfg Config) (*Relay, error) {
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
-	}
-	if cfg.Step == nil {
-		cfg.Step = func(string) {}
 	}
 	turns := health.NewTurns(health.Part{Name: "releases", Kind: "relay", State: health.OK}, cfg.Log, "messages are not handed back")
 	return &Relay{cfg: cfg, wake: make(chan struct{}, 1), Turns: turns}, nil
@@ -90,14 +87,6 @@ func (r *Relay) Run(ctx context.Context) error {
 
 func (r *Relay) now() lifecycle.Micros { return lifecycle.MicrosOf(r.cfg.Now()) }
 
-// do takes one step that changes something.
-func (r *Relay) do(name string, f func() error) error {
-	r.cfg.Step("before " + name)
-	err := f()
-	r.cfg.Step("after " + name)
-	return err
-}
-
 const (
 	atOnce   = 16
 	tryAgain = 2 * time.Second // After a failure.
@@ -106,7 +95,7 @@ const (
 // turn hands back what is to be handed back now.
 func (r *Relay) turn(ctx context.Context) error {
 	var claimed []decision.Claimed
-	err := r.do("claim", func() (err error) {
+	err := r.cfg.Step.Do("claim", func() (err error) {
 		claimed, err = r.cfg.Effects.Claim(ctx, decision.ClaimRequest{
 			Queue: dlqtriage.QueueRelease, Holder: r.cfg.Holder, Now: r.now(), Lease: r.cfg.Lease, Limit: atOnce,
 		})
@@ -132,7 +121,7 @@ func (r *Relay) release(ctx context.Context, c decision.Claimed) error {
 	if err == nil {
 		return r.settle(ctx, c, why)
 	}
-	back := r.do("give back", func() error {
+	back := r.cfg.Step.Do("give back", func() error {
 		return r.cfg.Effects.Return(ctx, decision.Return{Effect: c.ID, Token: c.Token, Due: r.now().Add(tryAgain), Why: []byte(err.Error())})
 	})
 	if errors.Is(back, decision.ErrTakenOver) {
@@ -147,7 +136,7 @@ func (r *Relay) settle(ctx context.Context, c decision.Claimed, why string) erro
 	if err != nil {
 		return fmt.Errorf("settle release %s: %w", c.ID, err)
 	}
-	err = r.do("settle", func() error { _, err := r.cfg.Effects.Settle(ctx, s); return err })
+	err = r.cfg.Step.Do("settle", func() error { _, err := r.cfg.Effects.Settle(ctx, s); return err })
 	if errors.Is(err, decision.ErrTakenOver) {
 		return nil
 	}
