@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	selectOpen = `SELECT m.stream, m.seq, m.facts, t.task_id, t.facts
+	selectOpen = `SELECT m.seq, m.facts, t.task_id, t.facts
 FROM (SELECT * FROM messages WHERE open AND stream = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq LIMIT $4) m
 CROSS JOIN LATERAL (SELECT task_id, facts FROM tasks WHERE id = m.task OFFSET 0) t ORDER BY m.seq`
 	selectRange = `SELECT seq, facts FROM messages WHERE stream = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq LIMIT $4`
@@ -43,21 +43,25 @@ func (s *Store) OpenMessages(ctx context.Context, stream lifecycle.StreamID, fro
 func (s *Store) openOf(ctx context.Context, k lifecycle.StreamID, from uint64, limit int) ([]lifecycle.OpenMessage, error) {
 	var out []lifecycle.OpenMessage
 	err := s.eachSpan(ctx, k, from, math.MaxUint64, limit, selectOpen, func(rows pgx.CollectableRow) error {
-		var stream int32
-		var seq int64
-		var message, id, task []byte
-		if err := rows.Scan(&stream, &seq, &message, &id, &task); err != nil {
-			return err
-		}
-		facts, err := rowcodec.Message(lifecycle.MessageKey{Stream: k, Seq: uint64(seq)}, message)
-		if err != nil {
-			return err
-		}
-		of, err := rowcodec.Task(string(id), task)
-		out = append(out, lifecycle.OpenMessage{Message: facts, Task: of})
+		m, err := withTask(rows, k)
+		out = append(out, m)
 		return err
 	})
 	return out, err
+}
+
+// withTask reads a message of a stream, found as sequence and facts, with the id and the facts of its task.
+func withTask(rows pgx.CollectableRow, stream lifecycle.StreamID) (m lifecycle.OpenMessage, err error) {
+	var seq int64
+	var message, id, task []byte
+	if err := rows.Scan(&seq, &message, &id, &task); err != nil {
+		return m, err
+	}
+	if m.Message, err = rowcodec.Message(lifecycle.MessageKey{Stream: stream, Seq: uint64(seq)}, message); err != nil {
+		return m, err
+	}
+	m.Task, err = rowcodec.Task(string(id), task)
+	return m, err
 }
 
 // MessagesIn implements [lifecycle.OpenReader].

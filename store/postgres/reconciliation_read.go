@@ -40,17 +40,8 @@ CROSS JOIN LATERAL (SELECT task_id, facts FROM tasks WHERE id = m.task OFFSET 0)
 func (s *Store) MessagesWithTasks(ctx context.Context, stream lifecycle.StreamID, from, to uint64, limit int) ([]lifecycle.OpenMessage, error) {
 	var out []lifecycle.OpenMessage
 	err := s.eachSpan(ctx, stream, from, to, limit, selectWithTasks, func(rows pgx.CollectableRow) error {
-		var seq int64
-		var message, id, task []byte
-		if err := rows.Scan(&seq, &message, &id, &task); err != nil {
-			return err
-		}
-		facts, err := rowcodec.Message(lifecycle.MessageKey{Stream: stream, Seq: uint64(seq)}, message)
-		if err != nil {
-			return err
-		}
-		of, err := rowcodec.Task(string(id), task)
-		out = append(out, lifecycle.OpenMessage{Message: facts, Task: of})
+		m, err := withTask(rows, stream)
+		out = append(out, m)
 		return err
 	})
 	return out, s.wrap(fmt.Sprintf("list messages of %q with their tasks", stream), err)

@@ -68,21 +68,27 @@ func (s *Store) OpenMessages(ctx context.Context, stream lifecycle.StreamID, fro
 func getOpen(conn *sqlite.Conn, out []lifecycle.OpenMessage, name lifecycle.StreamID, id int64, from uint64, limit int) ([]lifecycle.OpenMessage, error) {
 	for _, p := range columns.Spans(from, math.MaxUint64) {
 		query := prepare(conn, selectOpen).int(id).int(p.From).int(p.To).int(int64(limit - len(out)))
-		err := query.each(func(r *statement) error {
-			var m lifecycle.OpenMessage
-			var err error
-			if m.Message, err = rowcodec.Message(lifecycle.MessageKey{Stream: name, Seq: uint64(r.getInt())}, r.getBlob()); err != nil {
-				return err
-			}
-			m.Task, err = rowcodec.Task(r.getText(), r.getBlob())
-			out = append(out, m)
-			return err
-		})
-		if err != nil {
+		var err error
+		if out, err = withTasks(query, out, name); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// withTasks appends the messages of a stream that a query finds as sequence and facts, each with the id and the facts of its task.
+func withTasks(query *statement, out []lifecycle.OpenMessage, stream lifecycle.StreamID) ([]lifecycle.OpenMessage, error) {
+	err := query.each(func(r *statement) error {
+		var m lifecycle.OpenMessage
+		var err error
+		if m.Message, err = rowcodec.Message(lifecycle.MessageKey{Stream: stream, Seq: uint64(r.getInt())}, r.getBlob()); err != nil {
+			return err
+		}
+		m.Task, err = rowcodec.Task(r.getText(), r.getBlob())
+		out = append(out, m)
+		return err
+	})
+	return out, err
 }
 
 const selectUnlisted = `SELECT task_id, facts FROM tasks INDEXED BY tasks_unlisted

@@ -47,17 +47,7 @@ func (s *Store) MessagesWithTasks(ctx context.Context, stream lifecycle.StreamID
 		}
 		for _, p := range columns.Spans(from, to) {
 			query := prepare(conn, selectWithTasks).int(id).int(p.From).int(p.To).int(int64(limit - len(out)))
-			err := query.each(func(r *statement) error {
-				var m lifecycle.OpenMessage
-				var err error
-				if m.Message, err = rowcodec.Message(lifecycle.MessageKey{Stream: stream, Seq: uint64(r.getInt())}, r.getBlob()); err != nil {
-					return err
-				}
-				m.Task, err = rowcodec.Task(r.getText(), r.getBlob())
-				out = append(out, m)
-				return err
-			})
-			if err != nil {
+			if out, err = withTasks(query, out, stream); err != nil {
 				return err
 			}
 		}
