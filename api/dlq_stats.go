@@ -64,11 +64,7 @@ func (a *API) describeEntryStatistics() {
 }
 
 func (a *API) entryStatistics(ctx context.Context, in *EntryStatisticsQuery) (*reply[EntryStatistics], error) {
-	l, err := a.wholeRequest(ctx, in.WholeQuery)
-	if err != nil {
-		return nil, err
-	}
-	bounds, err := in.bounds(l.base.Time())
+	l, bounds, err := a.tableRequest(ctx, in.DuplicatesQuery)
 	if err != nil {
 		return nil, err
 	}

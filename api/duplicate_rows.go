@@ -89,11 +89,7 @@ func (a *API) describeDuplicates() {
 }
 
 func (a *API) listDuplicates(ctx context.Context, in *DuplicatesQuery) (*reply[DuplicateTable], error) {
-	l, err := a.wholeRequest(ctx, in.WholeQuery)
-	if err != nil {
-		return nil, err
-	}
-	bounds, err := in.bounds(l.base.Time())
+	l, bounds, err := a.tableRequest(ctx, *in)
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +107,16 @@ func (a *API) listDuplicates(ctx context.Context, in *DuplicatesQuery) (*reply[D
 	stable := body
 	stable.AsOf, stable.Page = 0, Page{}
 	return wholeReply(ctx, l, body.Page, body, stable), nil
+}
+
+// tableRequest reads the query of a table by time: the list, and the beginnings of its buckets with the end of the last.
+func (a *API) tableRequest(ctx context.Context, q DuplicatesQuery) (listRequest, []lifecycle.Micros, error) {
+	l, err := a.wholeRequest(ctx, q.WholeQuery)
+	if err != nil {
+		return l, nil, err
+	}
+	bounds, err := q.bounds(l.base.Time())
+	return l, bounds, err
 }
 
 // bounds reads the query: the beginnings of the buckets, and the end of the last.
