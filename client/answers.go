@@ -59,6 +59,20 @@ type Trace struct {
 	} `json:"anomalies"`
 }
 
+// Event is one observation about a task.
+type Event struct {
+	ID         string    `json:"id"`
+	At         time.Time `json:"at"`
+	Kind       string    `json:"kind"`
+	Provenance string    `json:"provenance"` // How it is known: observed, broker, recorded, reported or inferred.
+	Stream     *string   `json:"stream"`
+	Seq        *string   `json:"seq"` // Nil for what is about the task itself.
+	Attempt    *int      `json:"attempt"`
+	Consumer   *string   `json:"consumer"`
+	Agent      *string   `json:"agent"`
+	Summary    string    `json:"summary"` // One or two sentences, without text of the fleet.
+}
+
 // Answer is one of the three answers about a task.
 type Answer struct {
 	Headline   string     `json:"headline"`
@@ -115,7 +129,12 @@ type DeadLetter struct {
 type Operation struct {
 	ID     string `json:"id"`
 	Action string `json:"action"`
+	Actor  string `json:"actor"`
+	Reason string `json:"reason"`
 	Status string `json:"status"`
+
+	CreatedAt time.Time `json:"created_at"`
+
 	Counts struct {
 		Selected int64 `json:"selected"`
 		Eligible int64 `json:"eligible"`

@@ -44,6 +44,24 @@ func (c *Client) Operation(ctx context.Context, id string) (Operation, error) {
 	return asked[Operation](c.Get(ctx, "/operations"+segment(id), nil))
 }
 
+// Cancel ends an operation: what was not begun is not done, and a retry that waits is not published. The reason may be empty. It errors with a [*Problem]
+// where nothing can be cancelled any more.
+func (c *Client) Cancel(ctx context.Context, id, reason, key string) (Operation, error) {
+	return asked[Operation](c.post(ctx, "/operations"+segment(id)+"/cancel", struct {
+		Reason string `json:"reason,omitempty"`
+	}{reason}, key))
+}
+
+// Events lists what happened to one task, in causal order (limit, cursor).
+func (c *Client) Events(ctx context.Context, task string, filter url.Values) (Page[Event], error) {
+	return asked[Page[Event]](c.Get(ctx, "/tasks/"+lifecycle.TaskSegment(task)+"/events", filter))
+}
+
+// Operations lists operations, the newest first (limit, cursor).
+func (c *Client) Operations(ctx context.Context, filter url.Values) (Page[Operation], error) {
+	return asked[Page[Operation]](c.Get(ctx, "/operations", filter))
+}
+
 // Doctor names the traps in the configuration of the broker.
 func (c *Client) Doctor(ctx context.Context) (Checkup, error) {
 	return asked[Checkup](c.Get(ctx, "/doctor", nil))

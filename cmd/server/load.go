@@ -23,9 +23,12 @@ type cli struct {
 	Provision   provisionCmd   `cmd:"" uses:"config,broker,dlq-per-agent" help:"Show how the streams and consumers of the broker differ from what Fleetglass needs. With --apply, change them."`
 	Tasks       tasksCmd       `cmd:"" uses:"config,listen,tls-cert,token" help:"List tasks."`
 	Task        taskCmd        `cmd:"" uses:"config,listen,tls-cert,token" help:"Say what became of one task, who owns it, and what to do next."`
+	Events      eventsCmd      `cmd:"" uses:"config,listen,tls-cert,token" help:"List what happened to one task, event by event."`
 	InFlight    inFlightCmd    `cmd:"" uses:"config,listen,tls-cert,token" help:"List the messages that workers hold."`
 	DLQ         dlqCmd         `cmd:"" uses:"config,listen,tls-cert,token" name:"dlq" help:"List dead letters."`
 	Retry       retryCmd       `cmd:"" uses:"config,listen,tls-cert,token" help:"Retry a dead letter, once."`
+	Operations  operationsCmd  `cmd:"" uses:"config,listen,tls-cert,token" help:"List what was decided about dead letters and messages in flight, and how far it is."`
+	Cancel      cancelCmd      `cmd:"" uses:"config,listen,tls-cert,token" help:"Cancel a retry that waits, or an action on many dead letters that goes on."`
 	Alerts      alertsCmd      `cmd:"" uses:"config,listen,tls-cert,token" help:"List alerts."`
 	Doctor      doctorCmd      `cmd:"" uses:"config,broker,dlq-per-agent,token" help:"Name the traps in the configuration of the broker. Exits with 1 when there is a critical one or a warning (--fail-on)."`
 	Rebuild     rebuildCmd     `cmd:"" uses:"config,data-dir,database-url,retention" help:"Compute all states and statistics anew from the stored events. Stop the server first."`
@@ -63,7 +66,7 @@ func load(args []string, env environment, out io.Writer) (*loaded, error) {
 	parser, err := kong.New(l.cli,
 		kong.Name("fleetglass"),
 		kong.Description("The looking glass of an AI-agent fleet that exchanges tasks over NATS JetStream.\n\n"+
-			"tasks, task, in-flight, dlq, retry and alerts ask a running server (--server, --token). Every command accepts every setting below; "+
+			"tasks, task, events, in-flight, dlq, retry, operations, cancel and alerts ask a running server (--server, --token). Every command accepts every setting below; "+
 			"the help of a command lists those that it uses."),
 		kong.UsageOnError(), kong.Writers(out, out),
 		kong.Exit(func(int) { helped = true }),

@@ -114,7 +114,14 @@ func writeTable(out io.Writer, rows [][]string) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		for i := range row {
-			row[i] = plain(row[i], cellWidth)
+			most := cellWidth
+			switch last := i == len(row)-1; {
+			case last && len(row) == 2:
+				most = factWidth
+			case last:
+				most = lastWidth
+			}
+			row[i] = plain(row[i], most)
 		}
 		if _, err := fmt.Fprintln(w, strings.Join(row, "\t")); err != nil {
 			return err
@@ -123,8 +130,12 @@ func writeTable(out io.Writer, rows [][]string) error {
 	return w.Flush()
 }
 
-// cellWidth is how many runes a cell of a table has at most.
-const cellWidth = 60
+// How many runes a cell has at most: one with others behind it, the last of a row, and what follows the name of a fact.
+const (
+	cellWidth = 60
+	lastWidth = 160
+	factWidth = 1000
+)
 
 // plain is a text on one line of a terminal. The fleet's texts are untrusted: a control character could write over what stands above.
 func plain(text string, most int) string {

@@ -2,13 +2,7 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
 	"fmt"
-	"net"
-	"net/http"
-	"net/url"
-	"syscall"
 	"time"
 
 	"fleetglass/client"
@@ -66,13 +60,43 @@ func (c taskCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 			name   string
 			answer client.Answer
 		}{{"who owns it", task.Answers.Ownership}, {"last receipt", task.Answers.LastReceipt}, {"recovery", task.Answers.Recovery}} {
-			rows = append(rows, []string{a.name, a.answer.Headline})
+			rows = append(rows, []string{a.name, a.answer.Headline}, []string{"", a.answer.Text})
 		}
 		for _, a := range task.Anomalies {
 			rows = append(rows, []string{"anomaly", a.Meaning})
 		}
 		return rows
 	})
+}
+
+type eventsCmd struct {
+	remote
+	ID    string `arg:"" help:"Id of the task."`
+	Limit int    `default:"200" help:"How many at most, up to 200."`
+}
+
+// Run lists what happened to one task.
+func (c eventsCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
+	path := "/tasks/" + lifecycle.TaskSegment(c.ID) + "/events"
+	return show(ctx, c.remote, l, t, path, filterOf(nil, c.Limit, nil), func(p client.Page[client.Event]) [][]string {
+		rows := [][]string{{"TIME", "MESSAGE", "ATTEMPT", "EVENT", "KNOWN AS", "WHAT HAPPENED"}}
+		for _, e := range p.Data {
+			message := "–"
+			if e.Stream != nil && e.Seq != nil {
+				message = *e.Stream + ":" + *e.Seq
+			}
+			rows = append(rows, []string{e.At.UTC().Format("2006-01-02 15:04:05.000 UTC"), message, known(e.Attempt), e.Kind, e.Provenance, e.Summary})
+		}
+		return rows
+	}, moreEvents)
+}
+
+// moreEvents says that the task has more events than are shown.
+func moreEvents(p client.Page[client.Event]) string {
+	if p.Page.Next == nil {
+		return ""
+	}
+	return fmt.Sprintf("These are the first %d: the page of the task has all.", len(p.Data))
 }
 
 type inFlightCmd struct {
@@ -163,84 +187,4 @@ func (c alertsCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 		}
 		return rows
 	})
-}
-
-type retryCmd struct {
-	remote
-	Entry  string        `arg:"" help:"Id of the dead letter, as fleetglass dlq prints it."`
-	Reason string        `required:"" placeholder:"WHY" help:"Why you retry it, in 3 to 2,000 characters. The audit keeps it."`
-	As     string        `enum:"plan,unchanged" default:"plan" help:"What to publish: the message as the plan changes it (plan), or as it was (unchanged)."`
-	Key    string        `placeholder:"KEY" help:"Idempotency key of this call: the same key again has no second effect. Without it a new one is made, and printed if the answer is lost."`
-	Wait   time.Duration `default:"10s" help:"How long to wait until the message is published; 0s returns at once."`
-}
-
-// Run retries one dead letter and waits until its message is on its way.
-func (c retryCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
-	server, err := c.client(l)
-	if err != nil {
-		return err
-	}
-	key := c.Key
-	if key == "" {
-		key = rand.Text()
-	}
-	o, err := server.Act(ctx, c.Entry, client.Action{Action: "retry", Reason: c.Reason, Params: map[string]any{"as": c.As}}, key)
-	if err != nil {
-		return unsure(err, key)
-	}
-	if o, err = follow(ctx, server, o, c.Wait); err == nil {
-		err = show(ctx, c.remote, l, t, "/operations/"+url.PathEscape(o.ID), nil, func(now client.Operation) [][]string {
-			o = now
-			rows := [][]string{{"operation", o.ID}, {"status", o.Status}}
-			for _, item := range o.Items {
-				if item.Why != nil {
-					rows = append(rows, []string{"why", *item.Why})
-				}
-				if item.DueAt != nil && !o.Ended() {
-					rows = append(rows, []string{"to be published", until(*item.DueAt, time.Now()) + ", at " + item.DueAt.UTC().Format("15:04:05 UTC")})
-				}
-			}
-			return rows
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("the retry was taken as operation %s; how far it is could not be asked: %w", o.ID, err)
-	}
-	if o.Status == "failed" {
-		return fmt.Errorf("operation %s failed", o.ID)
-	}
-	return nil
-}
-
-// unsure adds to an error how to ask again, unless the call was refused or never sent: the server may have taken it, and its answer was lost.
-func unsure(err error, key string) error {
-	if p, said := errors.AsType[*client.Problem](err); said && p.Status < http.StatusInternalServerError {
-		return advised(err)
-	}
-	if _, unknown := errors.AsType[*net.DNSError](err); unknown || errors.Is(err, syscall.ECONNREFUSED) {
-		return err
-	}
-	return fmt.Errorf("%w (the retry may have been taken; to ask again for the same one: --key %s)", err, key)
-}
-
-// follow asks for an operation until it has ended, or the time is over.
-func follow(ctx context.Context, server *client.Client, o client.Operation, patience time.Duration) (client.Operation, error) {
-	over := time.After(patience)
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for !o.Ended() {
-		select {
-		case <-ctx.Done():
-			return o, ctx.Err()
-		case <-over:
-			return o, nil
-		case <-tick.C:
-		}
-		now, err := server.Operation(ctx, o.ID)
-		if err != nil {
-			return o, err
-		}
-		o = now
-	}
-	return o, nil
 }

@@ -50,6 +50,15 @@ func TestAPersonTriagesAtATerminal(t *testing.T) {
 	if code, text := r.command("task", "draft-7"); code != 0 || !strings.Contains(text, "recovery") || !strings.Contains(text, "provider timeout") {
 		t.Errorf("task: exit code %d:\n%s", code, text)
 	}
+	if code, text := r.command("task", "draft-7"); code != 0 || !strings.Contains(text, "Stored as TASKS:1; nothing later is durable.") {
+		t.Errorf("task: exit code %d, want the answers in full:\n%s", code, text)
+	}
+	if code, text := r.command("events", "draft-7"); code != 0 || !strings.Contains(text, "terminated") || !strings.Contains(text, "observed") || strings.Contains(text, "These are the first") {
+		t.Errorf("events: exit code %d:\n%s", code, text)
+	}
+	if code, text := r.command("events", "draft-7", "--limit", "1"); code != 0 || !strings.Contains(text, "These are the first 1") {
+		t.Errorf("one event: exit code %d:\n%s", code, text)
+	}
 	if code, text := r.command("in-flight"); code != 0 {
 		t.Errorf("in-flight: exit code %d:\n%s", code, text)
 	}
@@ -94,15 +103,20 @@ func TestARetryThatWaitsSaysUntilWhen(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, text)
 	}
 	r.nextSays("draft-8", "asked for a retry; it is due at ")
-	var operations client.Page[struct {
-		Links struct{ Cancel string } `json:"links"`
-	}]
-	if err := r.get("/api/v1/operations", &operations); err != nil || len(operations.Data) != 1 {
-		t.Fatalf("operations: %+v, %v", operations.Data, err)
+	_, text = r.command("operations", "-o", "json")
+	var operations client.Page[client.Operation]
+	if err := json.Unmarshal([]byte(text), &operations); err != nil || len(operations.Data) != 1 || operations.Data[0].Reason != "the provider is back" {
+		t.Fatalf("operations: %v: %s", err, text)
 	}
-	header := http.Header{"Idempotency-Key": {"cancel"}, "Content-Type": {"application/json"}}
-	if got := r.request(http.MethodPost, operations.Data[0].Links.Cancel, header, strings.NewReader(`{"reason":"the wrong one"}`)); got.StatusCode != http.StatusAccepted {
-		t.Fatalf("cancelling it: %s", got.Status)
+	id := operations.Data[0].ID
+	if code, text := r.command("cancel", id, "--reason", "the wrong one"); code != 0 || !strings.Contains(text, "cancelled") {
+		t.Errorf("cancel: exit code %d:\n%s", code, text)
+	}
+	if code, text := r.command("operations"); code != 0 || !strings.Contains(text, id) || !strings.Contains(text, "cancelled") {
+		t.Errorf("operations: exit code %d:\n%s", code, text)
+	}
+	if code, text := r.command("cancel", "op-none"); code != 1 || !strings.Contains(text, "fleetglass: ") {
+		t.Errorf("cancelling none: exit code %d:\n%s", code, text)
 	}
 	r.nextSays("draft-8", "It waits in the dead-letter queue.")
 }
