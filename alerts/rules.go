@@ -166,7 +166,7 @@ func Defaults() Rules {
 			Next: "Look at the gap: it names its source and its reason.",
 		}, {
 			ID: RuleUnjudged, Severity: Warning, Title: "Tasks cannot be judged", Vision: true, find: findUnjudged,
-			Why:  "Whether an answer ended such a task is not known.",
+			Why:  "It is not known whether an answer ended such a task.",
 			Next: "Name the workers' consumers with --worker-consumers.",
 		},
 	}

@@ -31,7 +31,7 @@ type RecordCost struct {
 
 // How the numbers of [RecordCost] come about, in sentences for people.
 const (
-	RecordReadsBasis = "Estimated: one for each completed task, and one more for each duplicate that a record caught, that ran, or of which nothing tells. " +
+	RecordReadsBasis = "Estimated: one for each completed task, and one more for each duplicate that a record caught, that ran, or whose end is not known. " +
 		"A lower bound where every agent looks for a record before it runs; attempts that failed are not counted."
 	RecordWritesBasis = "Counted: the distinct completions that records stated, by when the records were stored. Reservations and their renewals are writes " +
 		"that are not seen and come on top."

@@ -30,7 +30,7 @@ func (q statisticsQuery) flowPlot(h query.History) views.Plot {
 func (q statisticsQuery) queuePlot(h query.History) views.Plot {
 	p := q.plot("queue", h.Span, "/tasks", nil)
 	p.Title = "Depth of the queue at the end of each step"
-	p.Note = "Messages that are stored and have not ended: they wait, are in a worker's hands, or are due again. Computed from the messages that were seen to come and go; where nothing was observed it is not known."
+	p.Note = "Messages that are stored and have not ended: they wait, a worker holds them, or they are due again. Counted from the messages that were seen to come and go; not known where nothing was observed."
 	p.Series = []views.PlotSeries{{Name: "in the queue", Tone: "run"}}
 	var most int64
 	for i, s := range h.Flow {

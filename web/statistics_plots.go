@@ -13,7 +13,7 @@ import (
 
 // fill adds the figures and the charts.
 func (q statisticsQuery) fill(p *views.StatisticsPage, h query.History) {
-	p.Head = fmt.Sprintf("%s to %s, in steps of %s. Choose a step to list its tasks: in the first chart those published in it, in the others those whose last event is in it.",
+	p.Head = fmt.Sprintf("%s to %s, in steps of %s. Choose a step to list its tasks: the first chart lists them by when they were published, the others by their last event.",
 		q.word(h.Span.From), q.word(min(h.Span.To, h.AsOf)), stepWord(h.Span.Step))
 	p.Stats = q.figures(h)
 	p.Flow, p.Queue, p.Failed = q.flowPlot(h), q.queuePlot(h), q.failedPlot(h)

@@ -28,7 +28,7 @@ func workerChecks() []check {
 		{
 			code: "nak_delay_late", severity: Info, find: lateNakDelays,
 			title: "Delays of naks are late",
-			why:   "The broker counts the delay of a nak from the first step of the backoff. A delay is late by the step of the attempt less the first step.",
+			why:   "The broker counts the delay of a nak from the first step of the backoff. A later attempt comes back late: by as much as its own step is longer than the first.",
 		},
 		{
 			code: "nak_ignores_backoff", severity: Info, find: fastNaks,
