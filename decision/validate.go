@@ -79,8 +79,17 @@ func (r KeyRequest) Validate() error {
 
 // Validate reports what a request for effects lacks.
 func (r ClaimRequest) Validate() error {
-	if !validID(r.Queue) || r.Holder == "" || !r.Now.Known() || r.Lease <= 0 || r.Limit <= 0 || (r.After > 0 || r.Unclaimed) != (r.Effect != "") || (r.After > 0 && r.Unclaimed) {
+	if !validID(r.Queue) || r.Holder == "" || !r.Now.Known() || r.Lease <= 0 || r.Limit <= 0 || !r.handedOver() {
 		return fmt.Errorf("claim effects of queue %q for %q: queue, holder, time, lease, limit or who handed over is missing", r.Queue, r.Holder)
 	}
 	return nil
+}
+
+// handedOver reports whether the parts of the request that name one effect fit: it was handed over by the holder of a claim, or is to be one that nobody has
+// claimed.
+func (r ClaimRequest) handedOver() bool {
+	if r.Effect == "" {
+		return r.After == 0 && !r.Unclaimed
+	}
+	return (r.After > 0) != r.Unclaimed
 }
