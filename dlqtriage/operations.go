@@ -300,8 +300,9 @@ func (s *Operations) cancel(ctx context.Context, id string, by decision.Actor, r
 	if d.Action, err = o.stored(); err != nil {
 		return o, err
 	}
-	s.stop(id)
+	s.stop(id, true)
 	if _, err := s.Store.Decide(ctx, d); err != nil {
+		s.stop(id, false)
 		return o, err
 	}
 	s.Changed(o)
@@ -324,11 +325,15 @@ func (s *Operations) cancelOne(ctx context.Context, id string, by decision.Actor
 	return o, err
 }
 
-// stop makes the slice of this process that runs end at once.
-func (s *Operations) stop(id string) {
+// stop lets slices of this process end at once, or go on where the operation could not be cancelled.
+func (s *Operations) stop(id string, now bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cancelled[id] = true
+	if now {
+		s.cancelled[id] = true
+	} else {
+		delete(s.cancelled, id)
+	}
 }
 
 func (s *Operations) stopped(id string) bool {
