@@ -78,7 +78,7 @@ func answersWithoutMessage(t Trace) Answers {
 	case t.Facts.NotStoredAt.Known() && (blind || t.Facts.NotStoredDoubt != "" || t.Facts.Completion != nil || len(t.Facts.Reports) > 0):
 		out.Recovery.Headline = "Look for its effect first"
 		why := firstText(t.Facts.NotStoredDoubt, "whether it was stored is not known")
-		out.Recovery.Text = fmt.Sprintf("A publish was attempted, and %s. Look for its effect before publishing it again.", why)
+		out.Recovery.Text = fmt.Sprintf("A publish was attempted, and %s: look for its effect before publishing it again.", why)
 	case t.Facts.NotStoredAt.Known():
 		out.Recovery.Headline = "Publish it again"
 		out.Recovery.Text = "A publish was attempted and nothing was stored: publish it again, or find out why the stream refused it."

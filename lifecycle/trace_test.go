@@ -242,7 +242,7 @@ func TestATaskWithASignThatItWasStoredIsNotToBePublishedAgain(t *testing.T) {
 		facts := TaskFacts{ID: "T", FirstAt: base, LastAt: base, NotStoredAt: base.Add(10 * time.Second)}
 		sign(&facts)
 		got := AssembleTrace(TraceInput{Record: TaskRecord{Facts: facts}, Now: base.Add(time.Minute)}).Answers.Recovery.Text
-		if want := "Look for its effect before publishing it again."; !strings.Contains(got, want) || !strings.Contains(got, facts.NotStoredDoubt) {
+		if want := ": look for its effect before publishing it again."; !strings.Contains(got, want) || !strings.Contains(got, facts.NotStoredDoubt) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -19,9 +20,10 @@ import (
 // Fleetglass is never ahead of them.
 type life struct {
 	*clients
-	random *rand.Rand
-	land   land
-	diary  []string
+	random  *rand.Rand
+	land    land
+	unheard *atomic.Bool // Whether the stream ever republished nothing, of all worlds of its land.
+	diary   []string
 
 	mode     mode
 	worker   *crew // Nil while there is none.
@@ -30,14 +32,17 @@ type life struct {
 	held     []delivery
 	unpaused time.Time // When the consumers that were paused go on.
 
+	taps *nats.Subscription // To what the stream stores; nil where Fleetglass comes later.
+
 	mu      sync.Mutex
+	decided []decision // Through Fleetglass, about dead messages.
 	letters []*mail
-	pulls   int            // How often a worker asked for a message, or was sent one without asking.
-	empty   int            // How often one who asked got nothing, or may not have got what was sent.
-	fewest  int            // The fewest attempts that a consumer ever allowed.
-	said    map[work]bool  // Whether a completion was recorded or reported of it, or is about to be.
-	repeats map[string]int // By task: how many acknowledged deliveries began when that was said already.
-	sends   bool           // The broker sends to workers who do not ask, at times of its own.
+	pulls   int             // How often a worker asked for a message, or was sent one without asking.
+	empty   int             // How often one who asked got nothing, or may not have got what was sent.
+	fewest  int             // The fewest attempts that a consumer ever allowed.
+	said    map[work]saying // How its completion is told.
+	repeats map[string]int  // By task: how many acknowledged deliveries began when that was said already.
+	sends   bool            // The broker sends to workers who do not ask, at times of its own.
 }
 
 // delivery is a message that a worker has and did not answer.
@@ -50,19 +55,6 @@ type delivery struct {
 	repeats bool // Its completion was recorded or reported before it began.
 }
 
-// work is what an idempotency key stands for; version zero where none was given.
-type work struct {
-	task string
-	key  int
-}
-
-// isSaid notes that the completion of a message's work is recorded or reported.
-func (w *life) isSaid(m *mail) {
-	for _, of := range []work{{m.task, m.key}, {m.task, 0}} {
-		w.said[of] = true
-	}
-}
-
 // mail is a stored message with what its clients know of it.
 type mail struct {
 	letter
@@ -71,6 +63,7 @@ type mail struct {
 	key     int // Version of its idempotency key.
 	retries *mail
 
+	byGlass    bool            // Fleetglass published it.
 	had        int             // How often a worker got it.
 	open       map[string]bool // Whether the worker that got it last from a consumer owes its answer.
 	expires    time.Time       // When its stream drops it; zero for never.
@@ -81,6 +74,7 @@ type mail struct {
 	timely     bool            // The acknowledgement came in time, by the worker that got it last, from a consumer that was there.
 	terminated bool            // A worker gave it up, or is about to.
 	recorded   bool            // Its completion was recorded while it was in the stream, or is about to be.
+	late       bool            // Its completion was recorded after it left, or is about to be: that completes nothing.
 	reported   bool            // Likewise reported.
 	deleted    bool            // An operator removed it, or is about to.
 	unclaimed  bool            // Its consumer was deleted, so that a stream with Interest retention kept it only for an auditor, if there was one.
@@ -148,11 +142,13 @@ func (w *life) left(m *mail) bool {
 // live is the life of the world.
 func (w *life) live(c *clients) {
 	w.clients = c
+	w.tap()
 	w.hire()
 	w.post("", nil)
 	steps := w.steps()
 	for range 6 + w.random.IntN(14) {
 		steps[w.random.IntN(len(steps))]()
+		w.hear()
 		w.receive()
 	}
 	w.works(time.Until(w.unpaused)) // A consumer that awaits no answers would let go of more.
@@ -183,7 +179,7 @@ func (w *life) steps() []func() {
 	steps := []func(){
 		w.take, w.take, w.take, w.takeSome, w.acknowledge, w.acknowledge, w.acknowledge, w.beat, w.beat, w.handBack, w.giveUp, w.crash,
 		w.complete, w.complete, w.sayCompleted, w.idle, w.idle, w.another, w.again, w.again, w.repeat, w.operatorDeletes, w.operatorPurges,
-		w.handBackLater, w.acknowledgeTwice, w.completeAnother, w.completeAmidOthers, w.completeAmidOthers, w.fire, w.hire, w.hire, w.pauseWorker, w.changeWait, w.changeBackoff, w.audit, w.hirePartner, w.foreign, w.leave, w.comeBack,
+		w.handBackLater, w.acknowledgeTwice, w.completeAnother, w.recordLater, w.recordAgain, w.forgetRecord, w.decide, w.decide, w.decide, w.operatorRepublishes, w.completeAmidOthers, w.completeAmidOthers, w.fire, w.hire, w.hire, w.pauseWorker, w.changeWait, w.changeBackoff, w.audit, w.hirePartner, w.foreign, w.leave, w.comeBack,
 	}
 	if *withForgery {
 		steps = append(steps, w.forge)
@@ -201,7 +197,7 @@ func (w *life) post(task string, of *mail) {
 		if m.key = of.key; w.random.IntN(2) == 0 {
 			m.key++
 		}
-		p.version, p.id, p.header = m.key, fmt.Sprintf("%s:r%d", w.task(task), n), retryOf(of.letter, n)
+		p.version, p.id, p.header = m.key, fmt.Sprintf("%s:r%d", w.task(task), n+20*len(w.decided)), retryOf(of.letter, n)
 	}
 	w.store(p, m)
 }
@@ -357,6 +353,28 @@ func (w *life) operatorPurges() {
 		}
 	})
 	w.purge()
+}
+
+// operatorRepublishes changes what of its messages the stream republishes: all, their headers, or nothing while Fleetglass does not watch.
+func (w *life) operatorRepublishes() {
+	how := []string{"all", "headers"}
+	if w.mode == afterwards {
+		how = append(how, "nothing")
+	}
+	what := pick(w.random, how)
+	if w.random.IntN(4) > 0 {
+		return
+	}
+	w.note("the stream is to republish %s", what)
+	if what == "nothing" {
+		w.unheard.Store(true)
+	}
+	w.changeStream(func(cfg *jetstream.StreamConfig) {
+		cfg.RePublish = &jetstream.RePublish{Source: allTasks, Destination: "obs.pub.{{wildcard(1)}}.>", HeadersOnly: what == "headers"}
+		if what == "nothing" {
+			cfg.RePublish = nil
+		}
+	})
 }
 
 // pick returns one of some; the zero value of none.

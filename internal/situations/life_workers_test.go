@@ -130,7 +130,7 @@ func (w *life) take() {
 	}
 	meta, err := m.Metadata()
 	w.must(err)
-	of := w.mailAt(meta.Sequence.Stream)
+	of := w.mailSoon(meta.Sequence.Stream)
 	if of == nil {
 		w.must(errors.New("the broker delivers what nobody published"))
 	}
@@ -156,7 +156,7 @@ func (w *life) given(d delivery) {
 		d.of.open[d.by.name] = true
 	}
 	d.of.unasked = d.of.unasked || !d.by.awaits()
-	d.repeats = w.said[work{d.of.task, d.of.key}] || d.of.key == 0 || d.of.task == "foreign" || w.said[work{d.of.task, 0}] && d.Headers().Get("X-Idempotency-Key") == ""
+	d.repeats = w.saidBefore(d)
 	w.held = append(w.held, d)
 	w.note("%s delivered %d, attempt %d", d.by.name, meta.Sequence.Stream, meta.NumDelivered)
 }
@@ -309,7 +309,7 @@ func (w *life) complete() {
 // completes writes the idempotency record of a delivery.
 func (w *life) completes(d delivery) {
 	w.note("record of %d", d.of.seq)
-	w.know(func() { d.of.recorded = true; w.isSaid(d.of) })
+	w.know(func() { d.of.recorded = true; w.isSaid(d.of, recorded) })
 	w.record(d.of.task, map[string]any{
 		"idempotencyKey": fmt.Sprintf("%s-%d", w.task(d.of.task), d.of.key), "natsStreamSeq": d.of.seq,
 	})
@@ -319,7 +319,7 @@ func (w *life) completes(d delivery) {
 func (w *life) sayCompleted() {
 	if d := pick(w.random, w.held); d.Msg != nil {
 		w.note("report of %d", d.of.seq)
-		w.know(func() { d.of.reported = true; w.isSaid(d.of) })
+		w.know(func() { d.of.reported = true; w.isSaid(d.of, func(s *saying) { s.reported = true }) })
 		id := d.Headers().Get("Nats-Msg-Id")
 		w.report(w.agent, "completed", d.of.task, map[string]any{"message_id": id, "status": "completed"})
 	}

@@ -51,7 +51,7 @@ func (w *life) never(m *mail, said *seenMessage) error {
 	switch {
 	case said.State == "completed" && !m.acked && !m.recorded && !m.reported:
 		return errors.New("no worker acknowledged it, and nobody recorded or reported its completion")
-	case said.State == "completing" && !m.recorded && !m.reported:
+	case said.State == "completing" && !m.recorded && !m.reported && !m.late: // Until the removal shows, a record that names it stands beside it.
 		return errors.New("nobody recorded or reported its completion")
 	case said.State == "terminated" && !m.terminated:
 		return errors.New("no worker gave it up")
@@ -90,9 +90,13 @@ var waits = append([]string{"published", "completing"}, "delivered", "processing
 
 // agrees holds when everything that is said in the end agrees with what the clients know.
 func (w *life) agrees(s story) error {
+	w.hear()
 	w.receive() // What the broker sent since.
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if err := w.decidedOnce(s.ctx); err != nil {
+		return err
+	}
 	for _, m := range w.letters {
 		s.task = m.task
 		said := s.messageAt(m.letter)
@@ -100,7 +104,7 @@ func (w *life) agrees(s story) error {
 			continue
 		}
 		if said == nil {
-			if err := m.lossTold(s); err != nil {
+			if err := w.lossTold(m, s); err != nil {
 				return fmt.Errorf("%s:%d is not known, and the stream stored it: %w", m.stream, m.seq, err)
 			}
 			continue
@@ -154,9 +158,9 @@ func (m *seenMessage) toldBeside() bool {
 	return slices.ContainsFunc(m.Others, func(o seenTaker) bool { return len(o.Attempts) > 0 })
 }
 
-// lossTold holds where the message's own TTL may have removed its captured line before Fleetglass read it, and a gap says so.
-func (m *mail) lossTold(s story) error {
-	if m.expires.IsZero() {
+// lossTold holds where the message's own TTL may have removed its captured line before Fleetglass read it, or the stream republished none, and a gap says so.
+func (w *life) lossTold(m *mail, s story) error {
+	if m.expires.IsZero() && !w.unheard.Load() {
 		return errors.New("it has no TTL")
 	}
 	var page struct {
@@ -170,7 +174,7 @@ func (m *mail) lossTold(s story) error {
 		return err
 	}
 	for _, g := range page.Data {
-		if g.FromSeq == nil || g.ToSeq == nil || !strings.Contains(g.Reason, "publish lines of "+m.stream+" were lost") || !strings.Contains(g.Reason, "their own TTL") {
+		if g.FromSeq == nil || g.ToSeq == nil || !strings.Contains(g.Reason, "publish lines of "+m.stream+" were lost") || !w.unheard.Load() && !strings.Contains(g.Reason, "their own TTL") {
 			continue
 		}
 		from, err := strconv.ParseUint(*g.FromSeq, 10, 64)
@@ -182,5 +186,5 @@ func (m *mail) lossTold(s story) error {
 			return nil
 		}
 	}
-	return errors.New("no gap says that its line went with its TTL")
+	return errors.New("no gap says that its line was lost")
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // closed are states of a message that nobody delivers again.
-var closed = []string{"completed", "terminated", "exhausted", "removed", "dead_lettered", "outcome_unknown"}
+var closed = []string{"completed", "terminated", "exhausted", "removed", "dead_lettered", "triaged", "outcome_unknown"}
 
 // held are ways to say that somebody, or the stream, has a message, and over the states in which neither does.
 var (

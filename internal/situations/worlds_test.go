@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,7 +78,7 @@ func TestRandomWorldsAreToldTruthfully(t *testing.T) {
 		seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("%d worlds, -worlds-seed %d", wanted, seed)
-	census := &census{verdicts: map[string]int{}}
+	census := &census{verdicts: map[string]int{}, decided: map[string]int{}}
 	for first := *worldsFirst; first < wanted; first += worldsAtOnce * len(countries) {
 		until := min(wanted, first+worldsAtOnce*len(countries))
 		t.Run(fmt.Sprintf("from %d", first), func(t *testing.T) { playWorlds(t, first, until, seed, census) }) // Its programs end with it.
@@ -89,16 +90,16 @@ func TestRandomWorldsAreToldTruthfully(t *testing.T) {
 func playWorlds(t *testing.T, from, to int, seed uint64, census *census) {
 	t.Helper()
 	m := []mode{live, afterwards, interrupted}[from/(worldsAtOnce*len(countries))%3]
-	scenes := map[string]*scene{}
+	scenes, unheard := map[string]*scene{}, map[string]*atomic.Bool{}
 	lives := map[*player]*life{}
 	for n := from; n < to; n++ {
 		l := countries[n%len(countries)]
 		s := scenes[l.name]
 		if s == nil {
 			s = &scene{mode: m, world: newWorld(t, l)}
-			scenes[l.name] = s
+			scenes[l.name], unheard[l.name] = s, &atomic.Bool{}
 		}
-		w := &life{mode: m, random: rand.New(rand.NewPCG(seed, uint64(n))), land: l, auditors: map[string]jetstream.Consumer{}, said: map[work]bool{}, repeats: map[string]int{}}
+		w := &life{mode: m, random: rand.New(rand.NewPCG(seed, uint64(n))), land: l, unheard: unheard[l.name], auditors: map[string]jetstream.Consumer{}, said: map[work]saying{}, repeats: map[string]int{}}
 		p := &player{heading: "worlds", agent: "world" + strconv.Itoa(n), situation: situation{
 			name: fmt.Sprintf("world %d on %s, %s", n, l.name, m), act: w.live, may: w.agrees, never: w.contradicted,
 		}}
@@ -120,18 +121,27 @@ func playWorlds(t *testing.T, from, to int, seed uint64, census *census) {
 // census counts what was said in the end.
 type census struct {
 	messages int
+	decided  map[string]int // What Fleetglass was asked about dead messages and granted, and what it published then.
 	verdicts map[string]int // By state, or for those that are unknown by their reason.
 	unnamed  []string       // The worlds of which a message is unknown for no reason that the clients can name.
 }
 
 func (c *census) take(name string, w *life, s story) {
+	for _, d := range w.decided {
+		c.decided[d.action]++
+	}
 	for _, m := range w.letters {
+		if m.byGlass {
+			c.decided["published"]++
+		}
 		c.messages++
 		s.task = m.task
 		said := s.messageAt(m.letter)
 		switch {
 		case said == nil && m.unwanted:
 			c.verdicts["not known: nobody took it, so its stream kept nothing"]++
+		case said == nil && w.unheard.Load():
+			c.verdicts["not known: its stream republished nothing"]++
 		case said == nil && !m.expires.IsZero():
 			c.verdicts["not known: its captured line went with its time to live"]++
 		case said == nil:
@@ -157,6 +167,7 @@ func (c *census) log(t *testing.T) {
 			unknown += c.verdicts[name]
 		}
 	}
+	t.Logf("decided about dead messages: %v", c.decided)
 	t.Logf("%d of %d messages are called unknown", unknown, c.messages)
 	for _, world := range c.unnamed {
 		t.Logf("unknown, and no client knows why: %s", world)
