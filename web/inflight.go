@@ -151,6 +151,8 @@ func leasesLede(f query.InFlight) string {
 	wrong := "nothing wrong"
 	if n := f.Stale(); n > 0 {
 		wrong = views.Count(int64(n)) + " with something wrong"
+	} else if f.Partial || len(f.Unread()) > 0 {
+		wrong = "nothing known to be wrong"
 	}
 	return text + ", " + wrong + "; nearest deadline first"
 }

@@ -64,7 +64,7 @@ func TestNoLeaseIsStaleOverUnreadAnswers(t *testing.T) {
 	s := newSite(t, story.Batch, behind)
 	board := s.get(t, "/in-flight", 200)
 	wants{
-		"#not_read .kind": "Answers not seen 1", "#not_read td[data-label=next]": "not known: answers were not seen", "#not_read td[data-label=heartbeat]": "none seen", "#lede": "0 with something wrong", "#stats a:last-child .d": "1 not seen",
+		"#not_read .kind": "Answers not seen 1", "#not_read td[data-label=next]": "not known: answers were not seen", "#not_read td[data-label=heartbeat]": "none seen", "#lede": "1 lease, nothing known to be wrong", "#stats a:last-child .d": "1 not seen",
 	}.check(t, board)
 	if at := board.Find("#not_read td[data-label=next] .dim"); at.Length() > 0 {
 		t.Errorf("what is not known is said to happen %q", at.Text())

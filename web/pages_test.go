@@ -185,7 +185,7 @@ func TestWhenCaptureIsDown(t *testing.T) {
 		".banner.bad[role=alert]": "We may be blind: collector acks is down.", ".banner.warn": "Collector advisories is behind. Catches up by 20 lines a second: about 1 m left at that speed. It is 4m 12s behind its source.", ".banner.run": "Read-only mode.",
 		"#freshness summary.bad": "", "#rows .empty.warn .say": "Nothing can be seen: collector acks is down.",
 	}.check(t, s.get(t, "/tasks", 200))
-	s = newSite(t, lifecycle.Batch{}, func(c *setup) {
+	unprovisioned := func(c *setup) {
 		c.Health = health.ReporterFunc(func() []health.Part {
 			return []health.Part{
 				{Name: "streams", Kind: "broker", State: health.Down, Detail: "streams TASKS, OBS_ACK are missing; run fleetglass provision --apply", Lacks: []string{"TASKS", "OBS_ACK"}},
@@ -194,7 +194,12 @@ func TestWhenCaptureIsDown(t *testing.T) {
 				{Name: "firestore", Kind: "collector", State: health.NotConfigured},
 			}
 		})
-	})
+	}
+	since := lifecycle.Gap{Source: "OBS_ACK", From: lifecycle.MicrosOf(noon.Add(-time.Minute)), Reason: "capture stream OBS_ACK does not exist"}
+	s = newSite(t, lifecycle.Batch{Gaps: []lifecycle.Gap{since}}, unprovisioned)
+	stopped := webtest.Rich(noon).Batch
+	stopped.Gaps = []lifecycle.Gap{since}
+	wants{".banner.gap": "Not observed since 11:59:00."}.check(t, newSite(t, stopped, unprovisioned).get(t, "/", 200))
 	away := newSite(t, lifecycle.Batch{}, func(c *setup) {
 		c.Health = health.ReporterFunc(func() []health.Part {
 			return []health.Part{
@@ -208,12 +213,12 @@ func TestWhenCaptureIsDown(t *testing.T) {
 	}.check(t, away)
 	capture := s.get(t, "/capture", 200)
 	wants{
-		".banner.bad": "=1", ".banner.bad .msg": "We may be blind: the broker lacks streams TASKS, OBS_ACK and RETRY. What crosses them is not seen until they exist.", ".banner.bad a[href='/doctor']": "Doctor",
+		".banner.bad": "=1", ".banner.bad .msg": "We may be blind: the broker lacks streams TASKS, OBS_ACK and RETRY. Nothing is seen there. fleetglass provision shows what it would make, and makes it with --apply. Pages show the last known state", ".banner.bad a[href='/doctor']": "Doctor",
 		"#parts tr:nth-child(2) [data-label=waiting]": "not known", "#parts tr:nth-child(2) [data-label=handled]": "0",
 	}.check(t, capture)
 	for _, path := range []string{"/", "/tasks", "/in-flight", "/dlq?status=open", "/duplicates", "/agents", "/map", "/statistics"} {
 		wants{
-			".empty.warn .say": "Nothing can be seen: the broker lacks streams TASKS, OBS_ACK and RETRY.", ".empty.warn pre": "fleetglass provision --apply", ".empty.warn a[href='/doctor']": "Doctor", ".banner.warn": "=0",
+			".empty.warn .say": "Nothing can be seen: the broker lacks streams TASKS, OBS_ACK and RETRY.", ".empty.warn pre": "fleetglass provision --apply", ".empty.warn a[href='/doctor']": "Doctor", ".banner.warn": "=0", ".banner.gap": "=0",
 		}.check(t, s.get(t, path, 200))
 	}
 	for row, label := range map[int]string{1: "handled", 4: "waiting"} { // Neither takes anything in: zero would be a count.

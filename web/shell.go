@@ -218,7 +218,7 @@ func (w *Web) banners(f frame, zone *time.Location) []views.Banner {
 	var out []views.Banner
 	if f.snapshot != nil {
 		lacks := health.Lacking(w.health())
-		known := f.ownGaps || lackExplains(lacks, query.OpenGaps(f.snapshot.Gaps))
+		known := f.ownGaps || (f.snapshot.Counts.Total() == 0 && lackExplains(lacks, query.OpenGaps(f.snapshot.Gaps))) // Where tasks are stored it matters since when they are not seen.
 		for _, found := range downTogether(w.cfg.Query.Vision(*f.snapshot), lacks) {
 			if found.Rule == alerts.RuleCaptureGap && known {
 				continue
@@ -286,8 +286,9 @@ func streamsLacking(down []alerts.Finding, lacks []string) (lack alerts.Finding,
 		}
 	}
 	if lack.Part != nil {
+		known := strings.TrimLeft(strings.TrimPrefix(lack.Why, lack.Part.Detail), ". ")
 		lack.What, lack.Page = "We may be blind: "+health.LackWords(lacks), doctorPage
-		lack.Why = "What crosses them is not seen until they exist. fleetglass provision shows what it would make, and makes it with --apply."
+		lack.Why = "Nothing is seen there. fleetglass provision shows what it would make, and makes it with --apply. " + known
 	}
 	return lack, others
 }
