@@ -12,8 +12,8 @@ gotestsum="go tool -modfile=$PWD/tools/go.mod gotestsum --format pkgname --hide-
 flags="-count=1 -timeout 40m -trimpath -ldflags=-w -vet=off ${TESTFLAGS:-}"
 together="-p $(($(nproc) + 1))"
 
-# The slow packages begin first, so that none of them is alone at the end.
-slow="cmd/server web lifecycle internal/bench store/postgres"
+# The slow packages begin first, the slowest before the others, so that none of them is alone at the end.
+slow="web cmd/server store/postgres internal/bench lifecycle collectors/brokersync api internal/crashpoints dlqtriage/monitor store/sqlite"
 
 # These run a hundred stories against the clock at once: beside other packages a small machine is late for their deadlines.
 alone="internal/situations internal/torture"
