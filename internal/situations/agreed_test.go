@@ -96,7 +96,7 @@ func boarded(s story, t *seen) error {
 
 // boardWaits holds when the board says of no task that a free worker gets it of which the answers say that no worker is subscribed.
 func boardWaits(s story, t *seen) error {
-	if !strings.Contains(t.words(), "no worker is subscribed") || len(t.Messages) != 1 {
+	if !strings.Contains(t.words(), "no worker is subscribed") || len(t.Messages) != 1 || len(t.Messages[0].Others) > 0 { // Another consumer's worker may be free.
 		return nil
 	}
 	page, err := s.glass.page(s, "/in-flight?agent="+url.QueryEscape(t.Agent))

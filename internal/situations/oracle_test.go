@@ -174,7 +174,9 @@ func (w *life) lossTold(m *mail, s story) error {
 		return err
 	}
 	for _, g := range page.Data {
-		if g.FromSeq == nil || g.ToSeq == nil || !strings.Contains(g.Reason, "publish lines of "+m.stream+" were lost") || !w.unheard.Load() && !strings.Contains(g.Reason, "their own TTL") {
+		ttl := strings.Contains(g.Reason, "publish lines of "+m.stream+" were lost") && strings.Contains(g.Reason, "their own TTL")
+		unheard := w.unheard.Load() && (strings.Contains(g.Reason, "publish lines of "+m.stream+" were lost") || strings.Contains(g.Reason, "and no publish line"))
+		if g.FromSeq == nil || g.ToSeq == nil || !ttl && !unheard {
 			continue
 		}
 		from, err := strconv.ParseUint(*g.FromSeq, 10, 64)

@@ -161,6 +161,7 @@ type story struct {
 	tasks  map[string]*seen    // By the names that the row gives; nil where nothing is known.
 	stored map[string][]letter // What the clients know, by the same names.
 	task   string              // The one that claims are about.
+	asked  time.Time           // When Fleetglass was asked about them, by the clock of the clients.
 	glass  *glass
 	ctx    context.Context
 }
@@ -168,11 +169,11 @@ type story struct {
 // told is the task that claims are about; nil where nothing is known of it.
 func (s story) told() *seen { return s.tasks[s.task] }
 
-// now is the broker's time as Fleetglass knows it: deadlines go by that clock, not by this host's.
+// now is the broker's time when the story was asked for, as Fleetglass knows it: deadlines go by that clock, not by this host's.
 func (s story) now() (time.Time, error) {
 	var r readiness
 	err := s.glass.ask(s.ctx, "/readyz", &r)
-	return r.AsOf, err
+	return r.AsOf.Add(-time.Since(s.asked)), err
 }
 
 // message is the n-th message that the clients stored for the task; nil where Fleetglass does not know it.
@@ -202,7 +203,7 @@ func (s story) String() string {
 
 // read asks about every task of a row.
 func (g *glass) read(ctx context.Context, named map[string]string, stored map[string][]letter) (story, error) {
-	s := story{tasks: map[string]*seen{}, stored: map[string][]letter{}, glass: g, ctx: ctx}
+	s := story{tasks: map[string]*seen{}, stored: map[string][]letter{}, asked: time.Now(), glass: g, ctx: ctx}
 	for name, id := range named {
 		var task seen
 		err := g.ask(ctx, "/api/v1/tasks/"+url.PathEscape(id), &task)
