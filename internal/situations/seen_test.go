@@ -169,11 +169,11 @@ type story struct {
 // told is the task that claims are about; nil where nothing is known of it.
 func (s story) told() *seen { return s.tasks[s.task] }
 
-// now is the broker's time when the story was asked for, as Fleetglass knows it: deadlines go by that clock, not by this host's.
+// now is the broker's time as Fleetglass knows it: deadlines go by that clock, not by this host's.
 func (s story) now() (time.Time, error) {
 	var r readiness
 	err := s.glass.ask(s.ctx, "/readyz", &r)
-	return r.AsOf.Add(-time.Since(s.asked)), err
+	return r.AsOf, err
 }
 
 // message is the n-th message that the clients stored for the task; nil where Fleetglass does not know it.

@@ -58,6 +58,7 @@ func sound(s story) error {
 		if err != nil {
 			return err
 		}
+		now = now.Add(-time.Since(s.asked)) // When the story was asked for.
 		if l.DeadlineAt == nil || l.DeadlineAt.Before(now.Add(-time.Second)) {
 			return fmt.Errorf("a lease whose deadline is %v is expiring at %v", l.DeadlineAt, now)
 		}
