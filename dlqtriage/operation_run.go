@@ -112,7 +112,11 @@ func (s *Operations) slice(ctx context.Context, c decision.Claimed) error {
 			return err
 		}
 	}
-	return s.commit(ctx, c, w)
+	if err := s.commit(ctx, c, w); err != nil {
+		return err
+	}
+	s.stop(o.ID, false) // No slice of it follows where it was cancelled.
+	return nil
 }
 
 // commit settles a slice: with the progress, and the next slice where there is one. A cancellation that came meanwhile counts.
