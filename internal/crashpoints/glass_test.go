@@ -128,7 +128,7 @@ func (g *glass) row(ctx context.Context, task string) string {
 		found[c.Layer] += c.N
 	}
 	for _, p := range r.Facts.Publishes {
-		found[lifecycle.LayerStream] += p.Unclear() // On a busy machine it may be unclear which publish was stored, and which was caught (ADR 66).
+		found[lifecycle.LayerStream] += p.Unclear() // Where they come close together it may be unclear which was stored, and which was caught or refused (ADR 66).
 	}
 	parts := []string{string(r.Summary.State)}
 	for _, l := range lifecycle.Layers() {

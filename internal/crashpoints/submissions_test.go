@@ -62,31 +62,13 @@ func TestParallelSubmissionsOfOneKeyHaveOneEffect(t *testing.T) {
 				}
 			}
 			for a, n := range together {
-				// What was captured before the first of them was stored may have been refused: it is unclear (ADR 66).
-				unclear := g.unclear(t, a.name)
-				want := "completed"
-				if caught := n - 1 - unclear; caught > 0 {
-					want += fmt.Sprintf(", stream %d", caught)
-				}
+				want := fmt.Sprintf("completed, stream %d", n-1)
 				if got := g.row(t.Context(), a.name); got != want || a.effects.Load() != 1 {
-					t.Errorf("%s: %d effects, ledger %q, %d unclear; want one, %q\n%s", a.name, a.effects.Load(), got, unclear, want, g.story(t.Context(), a.name))
+					t.Errorf("%s: %d effects, ledger %q; want one, %q\n%s", a.name, a.effects.Load(), got, want, g.story(t.Context(), a.name))
 				}
 			}
 		})
 	}
-}
-
-// unclear is how many publishes of a task the stream caught or refused, as nothing tells.
-func (g *glass) unclear(t *testing.T, task string) (n int) {
-	t.Helper()
-	r, err := g.store.Task(t.Context(), task)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range r.Facts.Publishes {
-		n += p.Unclear()
-	}
-	return n
 }
 
 // submitTogether submits the task under n message ids at once.
