@@ -37,11 +37,7 @@ var beyond = []situation{{
 		consumer := c.workers(func(cfg *jetstream.ConsumerConfig) {
 			cfg.PriorityPolicy, cfg.PriorityGroups = jetstream.PriorityPolicyOverflow, []string{"g"}
 		})
-		batch, err := consumer.Fetch(1, jetstream.FetchMaxWait(patience), jetstream.FetchPriorityGroup("g"))
-		c.must(err)
-		for m := range batch.Messages() {
-			c.ack(m)
-		}
+		c.ack(c.pull(consumer, inGroup()))
 	},
 	may: all(is("completed"), findsNo(wrongs...)),
 }, {

@@ -190,27 +190,40 @@ func atOnce(n int) func(*jetstream.ConsumerConfig) {
 	return func(c *jetstream.ConsumerConfig) { c.MaxAckPending = n }
 }
 
-// pull waits until the broker delivers a message.
-func (c *clients) pull(consumer jetstream.Consumer) jetstream.Msg {
+// pull waits until the broker delivers a message. It asks for a long time at once: a message that is delivered just when the time of a request ends
+// reaches nobody.
+func (c *clients) pull(consumer jetstream.Consumer, options ...jetstream.FetchOpt) jetstream.Msg {
+	var why error
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-		if m := c.tryPull(consumer, 5*time.Second); m != nil {
+		m, err := c.ask(consumer, 20*time.Second, options...)
+		if m != nil {
 			return m
 		}
+		why = errors.Join(why, err)
 	}
-	c.must(errors.New("the broker delivers nothing"))
+	c.must(errors.Join(errors.New("the broker delivers nothing"), why))
 	return nil
 }
 
 // tryPull asks once; nil when nothing is delivered in the given time.
 func (c *clients) tryPull(consumer jetstream.Consumer, within time.Duration) jetstream.Msg {
+	m, _ := c.ask(consumer, within)
+	return m
+}
+
+// ask asks once. Without a message it gives the error that the client met, if it met one.
+func (c *clients) ask(consumer jetstream.Consumer, within time.Duration, options ...jetstream.FetchOpt) (jetstream.Msg, error) {
 	c.halt()
-	batch, err := consumer.Fetch(1, jetstream.FetchMaxWait(within))
+	batch, err := consumer.Fetch(1, append(options, jetstream.FetchMaxWait(within))...)
 	c.must(err)
 	for m := range batch.Messages() {
-		return m
+		return m, nil
 	}
-	return nil
+	return nil, batch.Error()
 }
+
+// inGroup asks as a client of the priority group of a consumer.
+func inGroup() jetstream.FetchOpt { return jetstream.FetchPriorityGroup("g") }
 
 // work publishes a message, and lets a worker do it, record its completion under a key and acknowledge it.
 func (c *clients) work(p publish, key string) {

@@ -115,11 +115,11 @@ var features = []situation{{
 		consumer := c.workers(wait(2*time.Second), func(cfg *jetstream.ConsumerConfig) {
 			cfg.PriorityPolicy, cfg.PriorityGroups, cfg.PinnedTTL = jetstream.PriorityPolicyPinned, []string{"g"}, time.Second
 		})
-		c.heartbeat(c.pullIn("g", consumer))
+		c.heartbeat(c.pull(consumer, inGroup()))
 		c.works(4 * time.Second)
 		other, err := c.js.Consumer(c.ctx, "TASKS", c.agent+"-task-worker")
 		c.must(err)
-		c.ack(c.pullIn("g", other))
+		c.ack(c.pull(other, inGroup()))
 	},
 	may:   all(is("completed"), attempts(0, 2, 2), findsNo(wrongs...)),
 	never: isNot("exhausted"),
@@ -131,7 +131,7 @@ var features = []situation{{
 		consumer := c.workers(func(cfg *jetstream.ConsumerConfig) {
 			cfg.PriorityPolicy, cfg.PriorityGroups = jetstream.PriorityPolicyPrioritized, []string{"g"}
 		})
-		c.ack(c.pullIn("g", consumer))
+		c.ack(c.pull(consumer, inGroup()))
 	},
 	may: all(is("completed"), attempts(0, 1, 1), findsNo(wrongs...)),
 }, {
@@ -201,16 +201,3 @@ var features = []situation{{
 	never:  silent("publish it again"),
 	settle: 14 * time.Second,
 }}
-
-// pullIn waits until the broker delivers a message to a client of a priority group.
-func (c *clients) pullIn(group string, consumer jetstream.Consumer) jetstream.Msg {
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-		batch, err := consumer.Fetch(1, jetstream.FetchMaxWait(time.Second), jetstream.FetchPriorityGroup(group))
-		c.must(err)
-		for m := range batch.Messages() {
-			return m
-		}
-	}
-	c.must(errors.New("the broker delivers nothing"))
-	return nil
-}
