@@ -40,6 +40,11 @@ func (k ActionKind) Known() bool { return slices.Contains(ActionKinds(), k) }
 // Sends reports whether the action publishes a message.
 func (k ActionKind) Sends() bool { return k == ActionRetry || k == ActionReassign }
 
+// Reopens reports whether an entry that the action closed can be opened again.
+func (k ActionKind) Reopens() bool {
+	return k == ActionDefer || k == ActionDiscard || k == ActionQuarantine
+}
+
 // AppliesTo reports whether the action can be applied to an entry of this status.
 func (k ActionKind) AppliesTo(s Status) bool { return slices.Contains(k.takes(), s) }
 

@@ -26,6 +26,11 @@ func (o Operation) Cancellable() bool {
 	return len(o.Items) == 1 && o.Items[0].Status == ItemQueued && o.Items[0].DueAt >= o.CreatedAt.Add(tooLate)
 }
 
+// Waits reports whether it is a retry of one entry that can still be cancelled, as far as the time says.
+func (o Operation) Waits(now lifecycle.Micros) bool {
+	return !o.Bulk && !o.DryRun && o.Cancellable() && o.Items[0].DueAt >= now.Add(tooLate)
+}
+
 // handedOver is how long cancelling waits while a retry is handed to the broker, and handedAgain how often it looks.
 const (
 	handedOver  = 3 * time.Second

@@ -205,5 +205,5 @@ func (o Operation) Undoable(now lifecycle.Micros) bool {
 	if o.Action.Sends() {
 		return o.LatestDue >= now.Add(tooLate)
 	}
-	return o.Action == ActionDefer || o.Action == ActionDiscard || o.Action == ActionQuarantine
+	return o.Action.Reopens()
 }

@@ -208,7 +208,11 @@ func (w *Web) actOnAlert(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.Redirect(http.StatusSeeOther, address("/alerts", q.values)+"#"+url.PathEscape(form.Get("id")))
+	board := address("/alerts", q.values)
+	if form.Get("step") == "ack" {
+		board = telling(board, form.Get("id"))
+	}
+	c.Redirect(http.StatusSeeOther, board+"#"+url.PathEscape(form.Get("id")))
 	return nil
 }
 

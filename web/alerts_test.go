@@ -125,7 +125,7 @@ func TestTheBoardIsNarrowedAsTheAPIIs(t *testing.T) {
 	wants{"#board .say": "No alert matches.", "#board .empty a[href='/alerts']": "All alerts", "#firing": "=0"}.check(t, s.get(t, "/alerts?severity=info&state=firing", 200))
 	wants{"main": "must be one of critical, warning, info"}.check(t, s.get(t, "/alerts?severity=bad", 400))
 	answer, _ := s.send(t, "/alerts?agent=ceo", url.Values{"step": {"ack"}, "id": {alerts.AlertID(alerts.RuleZombie, "b")}})
-	if to := answer.Header.Get("Location"); !strings.HasPrefix(to, "/alerts?agent=ceo#zombie-") {
+	if to := answer.Header.Get("Location"); !strings.HasPrefix(to, "/alerts?agent=ceo&did=zombie-") {
 		t.Errorf("after the acknowledgement the page is %q", to)
 	}
 }

@@ -41,10 +41,11 @@ func (w *Web) act(c *gin.Context, typed views.ActionTyped, r dlqtriage.Request) 
 		}
 		return err
 	}
-	if _, err := w.cfg.Actions.Act(c.Request.Context(), r); err != nil {
+	a, err := w.cfg.Actions.Act(c.Request.Context(), r)
+	if err != nil {
 		return w.refuseAction(c, typed, r, err)
 	}
-	c.Redirect(http.StatusSeeOther, entryPlace(typed.List, r.Entry)+"#decided")
+	c.Redirect(http.StatusSeeOther, telling(entryPlace(typed.List, r.Entry), a.ID)+"#decided")
 	return nil
 }
 

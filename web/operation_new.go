@@ -85,7 +85,7 @@ func (w *Web) startOperation(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.Redirect(http.StatusSeeOther, operationAddress(o.ID))
+	c.Redirect(http.StatusSeeOther, telling(operationAddress(o.ID), o.ID))
 	return nil
 }
 

@@ -152,7 +152,7 @@ func (w *Web) operation(c *gin.Context) error {
 		Partly: o.DryRun && o.Counts.Selected > dlqtriage.FirstItems, CancelOff: w.mayNot(ctx, access.TriageApply),
 	}
 	if o.Undoable(w.now()) {
-		p.UndoHref = address("/operations/new", url.Values{"of": {o.ID}, "action": {string(dlqtriage.ActionReopen)}})
+		p.UndoHref = undoAddress(o.ID)
 		p.UndoOff = w.mayNot(ctx, access.TriagePropose)
 	}
 	if err := w.fillItems(ctx, &p, service, c.Request.URL.Query()); err != nil {
@@ -229,7 +229,7 @@ func itemTabs(here string, c dlqtriage.Counts, current dlqtriage.ItemStatus) []v
 	return out
 }
 
-// cancelOperation ends an operation: what was not begun is left alone.
+// cancelOperation ends an operation: what was not begun is left alone. It leads back to where the form says, else to the page of the operation.
 func (w *Web) cancelOperation(c *gin.Context) error {
 	service, err := w.operator()
 	if err != nil {
@@ -239,7 +239,11 @@ func (w *Web) cancelOperation(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.Redirect(http.StatusSeeOther, operationAddress(o.ID))
+	back := operationAddress(o.ID)
+	if from := c.PostForm("back"); from != "" {
+		back = localPath(from)
+	}
+	c.Redirect(http.StatusSeeOther, telling(back, o.ID))
 	return nil
 }
 

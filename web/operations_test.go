@@ -61,7 +61,8 @@ func (s *site) run(t *testing.T, dry string, with map[string]string) string {
 	if answer.StatusCode != http.StatusSeeOther {
 		t.Fatalf("got %d: %s", answer.StatusCode, text(page.Find("main")))
 	}
-	return answer.Header.Get("Location")
+	path, _, _ := strings.Cut(answer.Header.Get("Location"), "?")
+	return path
 }
 
 // ended waits until an operation has ended.

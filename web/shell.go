@@ -43,6 +43,7 @@ func (w *Web) shell(c *gin.Context, f frame, r preferences) views.Shell {
 	if f.snapshot != nil {
 		s.Firing = f.snapshot.Alerts.Total(alerts.StateFiring)
 	}
+	s.Done = w.done(c)
 	s.Banners = append(w.banners(f, r.zone), f.banners...)
 	return s
 }

@@ -58,7 +58,7 @@ func (w *Web) silence(c *gin.Context) error {
 	if key := form.Get("key"); do && key != "" {
 		want.ID = "sil-" + key
 	}
-	_, mutes, err := w.cfg.Alerts.Silence(c.Request.Context(), want, !do, pageActor(c))
+	made, mutes, err := w.cfg.Alerts.Silence(c.Request.Context(), want, !do, pageActor(c))
 	var refused *alerts.Refusal
 	switch {
 	case errors.As(err, &refused):
@@ -67,7 +67,7 @@ func (w *Web) silence(c *gin.Context) error {
 	case err != nil:
 		return err
 	case do:
-		c.Redirect(http.StatusSeeOther, "/alerts#silences")
+		c.Redirect(http.StatusSeeOther, telling("/alerts", made.ID)+"#silences")
 		return nil
 	}
 	p.Notes = w.unknownNames(want.Matchers)

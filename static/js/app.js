@@ -1,5 +1,6 @@
 // The only script that pages name. Each module adds one thing to pages that work without it.
 import { ticking } from "./clock.js";
+import { doneNotice } from "./done.js";
 import { drafts } from "./drafts.js";
 import { keys } from "./keys.js";
 import { live } from "./live.js";
@@ -13,7 +14,7 @@ import { copying } from "./copy.js";
 import { notifications } from "./notify.js";
 import { tips } from "./tip.js";
 
-for (const start of [preferences, ticking, copying, selection, suggestions, savedViews, panels, pane, drafts, live, keys, notifications, tips]) start();
+for (const start of [preferences, ticking, copying, selection, suggestions, savedViews, panels, pane, drafts, live, keys, notifications, tips, doneNotice]) start();
 
 // The way back from a task keeps the list as it was.
 const back = document.querySelector("[data-back]");

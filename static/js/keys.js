@@ -1,4 +1,5 @@
 // The keyboard: single keys that find, go and look. None of them changes anything in the fleet.
+import { closeDone, goToUndo } from "./done.js";
 import { clearSelection, selectedCount, toggleRow } from "./select.js";
 import { togglePause } from "./live.js";
 import { closePane } from "./pane.js";
@@ -37,6 +38,7 @@ function escape() {
     if (menu.contains(document.activeElement)) menu.querySelector("summary").focus();
     menu.open = false;
   }
+  else if (closeDone()) return;
   else if (selectedCount() > 0) clearSelection();
   else if (!closePane()) {
     document.querySelector(".cursor")?.classList.remove("cursor");
@@ -85,6 +87,7 @@ function press(e) {
     X: () => toggleRow(current(), true),
     r: () => document.getElementById("pause") && togglePause(),
     t: toggleTheme,
+    z: goToUndo,
     Enter: () => { const row = document.querySelector("tr.cursor"); if (row && document.activeElement === document.body) link(row).click(); },
   }[e.key];
   if (!act) return;
