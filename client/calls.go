@@ -39,13 +39,31 @@ func (c *Client) Act(ctx context.Context, entry string, action Action, key strin
 	return asked[Operation](c.post(ctx, "/dlq"+segment(entry)+"/actions", action, key))
 }
 
+// ManyAction is what is to be done with many dead letters.
+type ManyAction struct {
+	Action
+	Selector ManySelector `json:"selector"`
+	DryRun   bool         `json:"dry_run,omitempty"` // Only count what could be done.
+}
+
+// ManySelector names dead letters: by their ids, or as those that an operation acted on.
+type ManySelector struct {
+	IDs       []string `json:"ids,omitempty"`
+	Operation string   `json:"operation,omitempty"`
+}
+
+// ActOnMany has an action on many dead letters begun. The key is as of [Client.Act]. With reopen and an operation as selector it takes that operation back.
+func (c *Client) ActOnMany(ctx context.Context, action ManyAction, key string) (Operation, error) {
+	return asked[Operation](c.post(ctx, "/operations", action, key))
+}
+
 // Operation is how far an action is.
 func (c *Client) Operation(ctx context.Context, id string) (Operation, error) {
 	return asked[Operation](c.Get(ctx, "/operations"+segment(id), nil))
 }
 
 // Cancel ends an operation: what was not begun is not done, and a retry that waits is not published. The reason may be empty. It errors with a [*Problem]
-// where nothing can be cancelled any more.
+// where a retry can no longer be cancelled; an operation on many that has ended is answered as it is.
 func (c *Client) Cancel(ctx context.Context, id, reason, key string) (Operation, error) {
 	return asked[Operation](c.post(ctx, "/operations"+segment(id)+"/cancel", struct {
 		Reason string `json:"reason,omitempty"`

@@ -28,7 +28,8 @@ type cli struct {
 	DLQ         dlqCmd         `cmd:"" uses:"config,listen,tls-cert,token" name:"dlq" help:"List dead letters."`
 	Retry       retryCmd       `cmd:"" uses:"config,listen,tls-cert,token" help:"Retry a dead letter, once."`
 	Operations  operationsCmd  `cmd:"" uses:"config,listen,tls-cert,token" help:"List what was decided about dead letters and messages in flight, and how far it is."`
-	Cancel      cancelCmd      `cmd:"" uses:"config,listen,tls-cert,token" help:"Cancel a retry that waits, or an action on many dead letters that goes on."`
+	Cancel      cancelCmd      `cmd:"" uses:"config,listen,tls-cert,token" help:"Cancel a retry that waits, or an action on many dead letters that has not ended. Exits with 1 where nothing was cancelled."`
+	Undo        undoCmd        `cmd:"" uses:"config,listen,tls-cert,token" help:"Take back an action on many dead letters that has ended: open them again, and cancel its retries that wait. Exits with 1 where nothing was taken back."`
 	Alerts      alertsCmd      `cmd:"" uses:"config,listen,tls-cert,token" help:"List alerts."`
 	Doctor      doctorCmd      `cmd:"" uses:"config,broker,dlq-per-agent,token" help:"Name the traps in the configuration of the broker. Exits with 1 when there is a critical one or a warning (--fail-on)."`
 	Rebuild     rebuildCmd     `cmd:"" uses:"config,data-dir,database-url,retention" help:"Compute all states and statistics anew from the stored events. Stop the server first."`

@@ -69,7 +69,7 @@ func unsure(err error, key string) error {
 	if _, unknown := errors.AsType[*net.DNSError](err); unknown || errors.Is(err, syscall.ECONNREFUSED) {
 		return err
 	}
-	return fmt.Errorf("%w (the retry may have been taken; to ask again for the same one: --key %s)", err, key)
+	return fmt.Errorf("%w (it may have been taken; to ask again for the same one: --key %s)", err, key)
 }
 
 // follow asks for an operation until it has ended, or the time is over.
@@ -119,16 +119,68 @@ type cancelCmd struct {
 	Reason string `placeholder:"WHY" help:"Why you cancel it. The audit keeps it."`
 }
 
-// Run cancels an operation.
+// Run cancels an operation. It errors where the operation had ended: then nothing is cancelled.
 func (c cancelCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 	server, err := c.client(l)
 	if err != nil {
 		return err
 	}
-	if _, err := server.Cancel(ctx, c.ID, c.Reason, rand.Text()); err != nil {
+	before, err := server.Operation(ctx, c.ID)
+	if err != nil {
 		return advised(err)
+	}
+	o, err := server.Cancel(ctx, c.ID, c.Reason, rand.Text())
+	switch {
+	case err != nil:
+		return advised(err)
+	case before.Ended(), o.Status != "cancelled":
+		return fmt.Errorf("nothing was cancelled: operation %s had ended already (%s). What it did can be taken back with fleetglass undo", o.ID, o.Status)
 	}
 	return show(ctx, c.remote, l, t, "/operations/"+url.PathEscape(c.ID), nil, func(o client.Operation) [][]string {
 		return [][]string{{"operation", o.ID}, {"status", o.Status}}
 	})
+}
+
+type undoCmd struct {
+	remote
+	ID     string        `arg:"" help:"Id of the operation, as fleetglass operations prints it: an action on many dead letters that has ended."`
+	Reason string        `required:"" placeholder:"WHY" help:"Why you take it back, in 3 to 2,000 characters. The audit keeps it."`
+	DryRun bool          `help:"Only count what could be taken back."`
+	Key    string        `placeholder:"KEY" help:"Idempotency key of this call: the same key again has no second effect. Without it a new one is made, and printed if the answer is lost."`
+	Wait   time.Duration `default:"10s" help:"How long to wait until it has ended; 0s returns at once."`
+}
+
+// Run takes an operation back by another one, and waits until that has ended.
+func (c undoCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
+	server, err := c.client(l)
+	if err != nil {
+		return err
+	}
+	key := c.Key
+	if key == "" {
+		key = rand.Text()
+	}
+	o, err := server.ActOnMany(ctx, client.ManyAction{
+		Action: client.Action{Action: "reopen", Reason: c.Reason}, Selector: client.ManySelector{Operation: c.ID}, DryRun: c.DryRun,
+	}, key)
+	if err != nil {
+		return unsure(err, key)
+	}
+	if o, err = follow(ctx, server, o, c.Wait); err == nil {
+		err = show(ctx, c.remote, l, t, "/operations/"+url.PathEscape(o.ID), nil, func(now client.Operation) [][]string {
+			o = now
+			done, n := "taken back", o.Counts.Done
+			if c.DryRun {
+				done, n = "can be taken back", o.Counts.Eligible
+			}
+			return [][]string{{"operation", o.ID}, {"status", o.Status}, {done, fmt.Sprint(n)}, {"blocked", fmt.Sprint(o.Counts.Blocked)}, {"failed", fmt.Sprint(o.Counts.Failed)}}
+		})
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("the undo was taken as operation %s; how far it is could not be asked: %w", o.ID, err)
+	case o.Ended() && o.Counts.Done+o.Counts.Eligible == 0:
+		return fmt.Errorf("nothing of operation %s can be taken back; the page of operation %s says why", c.ID, o.ID)
+	}
+	return nil
 }
