@@ -43,7 +43,7 @@ func (w *Worker) delivery(msg taken) (Delivery, error) {
 	stream.Domain = firstNonEmpty(meta.Domain, stream.Domain)
 	key := lifecycle.MessageKey{Stream: stream, Seq: meta.Sequence.Stream}
 	d := Delivery{
-		Task: ReadTask(msg.Header, msg.Data, key), Key: key, Subject: msg.Subject, Body: msg.Data, Attempt: int(meta.NumDelivered),
+		Task: ReadTask(msg.Header, msg.Data, key), Key: key, Subject: msg.Subject, Body: msg.Data, Attempt: int(meta.NumDelivered), Number: meta.Sequence.Consumer,
 	}
 	d.Token = uint64(d.Attempt)
 	d.report = w.leased(d)

@@ -16,6 +16,7 @@ type Delivery struct {
 	Subject string
 	Body    []byte
 	Attempt int    // From 1.
+	Number  uint64 // Of this delivery among all that its consumer has made, from 1: the consumer sequence.
 	Token   uint64 // The fencing token: that of the reservation, else the attempt, because the broker raises it with every new holder.
 
 	records time.Duration // What it has waited for the records so far.

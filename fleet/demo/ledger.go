@@ -42,7 +42,8 @@ type Note struct {
 	Story   Story
 	What    What
 	Attempt int    // Zero where it is about no attempt.
-	Seq     uint64 // In TASKS: published and duplicate.
+	Number  uint64 // Of the delivery among its consumer's: executed and answers.
+	Seq     uint64 // In TASKS: zero for silent and recorded.
 }
 
 // What happened. Answers to the broker are written as [fleet.Answer] has them.
@@ -96,9 +97,14 @@ func (l *ledger) list() []Entry {
 	return out
 }
 
+// about notes something of a delivery.
+func about(what What, d fleet.Delivery) Note {
+	return Note{What: what, Attempt: d.Attempt, Number: d.Number, Seq: d.Key.Seq}
+}
+
 // answered counts what a worker told the broker.
 func (l *ledger) answered(s Story, d fleet.Delivery, a fleet.Answer, maxDeliver int) {
-	l.edit(s, Note{What: What(a), Attempt: d.Attempt}, func(e *Entry) {
+	l.edit(s, about(What(a), d), func(e *Entry) {
 		e.Attempts = max(e.Attempts, d.Attempt)
 		switch a {
 		case fleet.AnswerHeartbeat:

@@ -66,7 +66,7 @@ func (d *Demo) act(ctx context.Context, del fleet.Delivery) (string, error) {
 	if !ok {
 		return "done", d.work(ctx, del, s, d.scaled(time.Second))
 	}
-	d.ledger.edit(s, Note{What: NoteExecuted, Attempt: del.Attempt}, func(e *Entry) {
+	d.ledger.edit(s, about(NoteExecuted, del), func(e *Entry) {
 		e.Attempts = max(e.Attempts, del.Attempt)
 		e.Executions++
 	})

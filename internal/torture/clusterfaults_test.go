@@ -107,6 +107,6 @@ func (r *run) agree(replicas []*glass, js jetstream.JetStream, fleet *process, p
 	truth := tell(lines)
 	for _, g := range replicas {
 		c := g.ready()
-		verdict(r.t, c, truth, r.losses(js, c, truth).compare)
+		verdict(r.t, c, truth, r.losses(js, c, lines, truth).compare)
 	}
 }

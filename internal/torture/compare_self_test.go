@@ -221,34 +221,36 @@ func TestATerminationThatTheBrokerForgotIsNotProved(t *testing.T) {
 // Seed 729606 of the full disk: killed, the broker forgot that it had delivered messages, and numbered the deliveries of others from before them.
 func TestTheBrokerForgotWhatItNumbersAgain(t *testing.T) {
 	t.Parallel()
-	first := handed{consumer: "a", cseq: 17, seq: 70, n: 1}
+	first := handed{"a", 17, 70, 1, "executed"}
 	for _, tt := range []struct {
 		name  string
 		later handed
 		want  bool
 	}{
-		{"the same delivery", first, false},
-		{"the next message", handed{"a", 18, 75, 1}, false},
-		{"the next message, again", handed{"a", 19, 75, 2}, false},
-		{"its next attempt", handed{"a", 19, 70, 2}, false},
-		{"an older message again", handed{"a", 18, 23, 3}, false},
-		{"another's number", handed{"a", 17, 114, 1}, true},
-		{"a later message came before it", handed{"a", 16, 113, 1}, true},
-		{"the first attempt at a later message must have", handed{"a", 18, 75, 2}, true},
-		{"its own attempt under another number", handed{"a", 18, 70, 1}, true},
-		{"of another consumer", handed{"b", 17, 114, 1}, false},
+		{"a heartbeat", handed{"a", 17, 70, 1, "+WPI"}, false},
+		{"the next message", handed{"a", 18, 75, 1, "executed"}, false},
+		{"the next message, again", handed{"a", 19, 75, 2, "executed"}, false},
+		{"its next attempt", handed{"a", 19, 70, 2, "executed"}, false},
+		{"an older message again", handed{"a", 18, 23, 3, "executed"}, false},
+		{"another's number", handed{"a", 17, 114, 1, "executed"}, true},
+		{"a later message came before it", handed{"a", 16, 113, 1, "executed"}, true},
+		{"the first attempt at a later message must have", handed{"a", 18, 75, 2, "executed"}, true},
+		{"its own attempt under another number", handed{"a", 18, 70, 1, "executed"}, true},
+		{"of another consumer", handed{"b", 17, 114, 1, "executed"}, false},
+		{"its end", handed{"a", 17, 70, 1, "+ACK"}, false},
+		{"it began again", handed{"a", 17, 70, 1, "executed"}, true},
 	} {
-		w := &wires{handed: []handed{first, tt.later}}
-		if got := w.forgot(70); got != tt.want {
+		hs := handovers{all: []handed{first, tt.later}}
+		if got := hs.forgot(70); got != tt.want {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
 		}
-		if w.forgot(tt.later.seq) && tt.later.seq != 70 {
+		if hs.forgot(tt.later.seq) && tt.later.seq != 70 {
 			t.Errorf("%s: the later one is called forgotten", tt.name)
 		}
 	}
 	for consumer, want := range map[string]bool{"a": true, "b": false} { // One of which the broker counts fewer deliveries than its workers got.
-		w := &wires{handed: []handed{first}, forgetful: map[string]bool{consumer: true}}
-		if got := w.forgot(70); got != want {
+		hs := handovers{all: []handed{first}, forgetful: map[string]bool{consumer: true}}
+		if got := hs.forgot(70); got != want {
 			t.Errorf("deliveries of %s are forgotten: got %v, want %v", consumer, got, want)
 		}
 	}
@@ -266,7 +268,7 @@ func TestOnlyWhatTheBrokerForgotMayBeDenied(t *testing.T) {
 		}
 		return s
 	}
-	forgot := []handed{{"cto-task-worker", 17, 70, 3}, {"cto-task-worker", 17, 114, 1}}
+	forgot := []handed{{"cto-task-worker", 17, 70, 3, "+TERM"}, {"cto-task-worker", 17, 114, 1, "executed"}}
 	for _, tt := range []struct {
 		name   string
 		handed []handed
@@ -283,7 +285,7 @@ func TestOnlyWhatTheBrokerForgotMayBeDenied(t *testing.T) {
 		{"a number given twice", forgot, see(lifecycle.StateTerminated, 4), ""},
 		{"more attempts than deliveries", forgot, see(lifecycle.StateTerminated, 5), "attempts"},
 	} {
-		a := &aftermath{made: func(uint64) *seen { return nil }, wires: &wires{bySeq: map[uint64]wire{70: line}, handed: tt.handed}, left: map[uint64]bool{}, again: func() []seenGap { return nil }}
+		a := &aftermath{made: func(uint64) *seen { return nil }, wires: &wires{bySeq: map[uint64]wire{70: line}}, handed: handovers{all: tt.handed}, left: map[uint64]bool{}, again: func() []seenGap { return nil }}
 		found := a.compare(truth, tt.seen)
 		if tt.found == "" && len(found) > 0 || tt.found != "" && !strings.Contains(fmt.Sprint(found), tt.found) {
 			t.Errorf("%s: found %v, want something about %q", tt.name, found, tt.found)

@@ -46,17 +46,18 @@ func (r *run) aftermath(g *glass, fleet *process, path, url string, open func(*t
 	}
 	truth := tell(lines)
 	r.describe(truth)
-	a := r.losses(js, c, truth)
+	a := r.losses(js, c, lines, truth)
 	verdict(r.t, c, truth, a.compare)
 	counts(r.t, c, truth, a)
 	r.balancesHonestly(c, js, truth, a)
 	r.note("still shown in flight", "%v", held(r.t, c))
+	r.note("still in the stream", "%v", slices.Sorted(maps.Keys(a.left)))
 	g.stop(r.t)
 	rebuild(r.t, g, open, truth)
 }
 
 // losses reads what was captured and says in the table what was not.
-func (r *run) losses(js jetstream.JetStream, c client, truth map[string]*told) *aftermath {
+func (r *run) losses(js jetstream.JetStream, c client, lines []line, truth map[string]*told) *aftermath {
 	r.t.Helper()
 	read := func() []seenGap {
 		gaps, err := list[seenGap](r.t.Context(), c, "/api/v1/gaps")
@@ -74,8 +75,9 @@ func (r *run) losses(js jetstream.JetStream, c client, truth map[string]*told) *
 		return s
 	}
 	a := &aftermath{made: made, wires: readWires(r.t, js, refusedAdvisories(r.t, c)), left: left(r.t, js), gaps: gaps, again: read}
-	a.wires.forgetful = forgetful(r.t, js, truth)
-	r.note("forgot deliveries", "%v", slices.Sorted(maps.Keys(a.wires.forgetful)))
+	a.handed.all = readHandovers(lines)
+	a.handed.forgetful = forgetful(r.t, js, truth, a.handed.all)
+	r.note("forgot deliveries", "%v", slices.Sorted(maps.Keys(a.handed.forgetful)))
 	lost := map[string]int{}
 	tasks := 0
 	for _, t := range truth {

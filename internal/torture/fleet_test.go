@@ -98,7 +98,7 @@ func finished(d *demo.Demo, j *journal, tasks int) bool {
 }
 
 func (j *journal) note(n demo.Note) {
-	j.write(line{Task: n.Story.ID, Agent: n.Story.Agent, Fate: string(n.Story.Fate), What: string(n.What), Attempt: n.Attempt, Seq: n.Seq})
+	j.write(line{Task: n.Story.ID, Agent: n.Story.Agent, Fate: string(n.Story.Fate), What: string(n.What), Attempt: n.Attempt, Number: n.Number, Seq: n.Seq})
 }
 
 // witness notes what the demonstration's ledger does not: reports, and publishes of which nobody knows what became.

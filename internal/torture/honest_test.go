@@ -14,11 +14,12 @@ import (
 // aftermath is what is known about a run in which the broker itself died: it captured less than the agents did, and may have forgotten
 // answers that it had been given.
 type aftermath struct {
-	made  func(seq uint64) *seen // What is known under the name that is made up for a message of which no line names the task; nil for nothing.
-	wires *wires
-	left  map[uint64]bool // What is still in the task stream.
-	gaps  []seenGap
-	again func() []seenGap // Reads the gaps anew: one may be concluded late.
+	made   func(seq uint64) *seen // What is known under the name that is made up for a message of which no line names the task; nil for nothing.
+	wires  *wires
+	handed handovers
+	left   map[uint64]bool // What is still in the task stream.
+	gaps   []seenGap
+	again  func() []seenGap // Reads the gaps anew: one may be concluded late.
 }
 
 // compare finds what is not honest about a task: every line that was captured must be there, once; and what Fleetglass says beyond that must
@@ -125,7 +126,7 @@ func (c *comparison) honest(w wire, a *aftermath) {
 	if !w.proved() {
 		low = 0
 	}
-	if a.wires.forgot(t.Seq) { // Its number is given again, so that there may be more deliveries than numbers.
+	if a.handed.forgot(t.Seq) { // Its number is given again, so that there may be more deliveries than numbers.
 		low, high = 0, max(high, t.deliveries())
 	}
 	if s.Attempts < low || s.Attempts > high {
@@ -191,7 +192,7 @@ func (a *aftermath) allowed(t *told, w wire) []lifecycle.State {
 		return []lifecycle.State{lifecycle.StateExhausted}
 	case there: // What a full disk kept an answer from is not known: the consumer may be done with a message that is still in the stream.
 		return append(unknown, lifecycle.StateExhausted)
-	case t.acks()+t.terms() > 0 && a.wires.forgot(t.Seq): // The broker denies what the answer was to.
+	case t.acks()+t.terms() > 0 && a.handed.forgot(t.Seq): // The broker denies what the answer was to.
 		return append(unknown, ended(t))
 	case t.acks() > 0 && w.count(lifecycle.Acked) > 0 && w.proved() && !diedFirst(t, w):
 		return []lifecycle.State{lifecycle.StateCompleted}

@@ -21,6 +21,7 @@ type line struct {
 	Fate    string `json:",omitempty"`
 	What    string
 	Attempt int    `json:",omitempty"`
+	Number  uint64 `json:",omitempty"` // Of the delivery among its consumer's.
 	Seq     uint64 `json:",omitempty"`
 	Kind    string `json:",omitempty"` // Of a report.
 	Cost    int64  `json:",omitempty"` // That a report names, in millionths of a USD.

@@ -33,7 +33,7 @@ func TestABalanceNamesExactlyWhatWasLost(t *testing.T) {
 	c := g.ready()
 	g.recover(js)
 	quiet(t, js)
-	a := r.losses(js, c, truth)
+	a := r.losses(js, c, lines, truth)
 	verdict(t, c, truth, a.compare)
 	if len(a.lost(truth, func(string) bool { return false })) == 0 {
 		t.Error("nothing was lost")

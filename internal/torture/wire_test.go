@@ -53,10 +53,8 @@ type wires struct {
 	bySeq  map[uint64]wire // What names a message.
 	byTask map[string]wire // What names a task.
 	ids    map[uint64]string
-	handed []handed // In the order of the lines.
 
-	deleted   map[uint64]bool // Messages of which the broker says that they were deleted unanswered.
-	forgetful map[string]bool // Consumers of which the broker has forgotten deliveries that their workers got.
+	deleted map[uint64]bool // Messages of which the broker says that they were deleted unanswered.
 
 	// refused are the advisories of a deletion that the broker contradicts, by their sequence: when it dies it forgets deliveries and deletions of which
 	// it told before. Fleetglass keeps such a line in quarantine, since it cannot tell it from a forged one.
@@ -157,9 +155,7 @@ func (w *wires) answer(msg jetstream.Msg) error {
 		return fmt.Errorf("unknown answer %q", word)
 	}
 	add(w.bySeq, seq, kinds[word], attempt)
-	cseq, err := strconv.ParseUint(tokens[6], 10, 64)
-	w.handed = append(w.handed, handed{consumer: tokens[3], cseq: cseq, seq: seq, n: attempt})
-	return err
+	return nil
 }
 
 func (w *wires) advisory(msg jetstream.Msg) error {
