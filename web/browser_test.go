@@ -234,7 +234,9 @@ func listKeys(t *testing.T, browser context.Context) {
 		"/tasks/tsk-7f3a91":  {rows, lanes, pause},
 		"/agents":            {rows, pause},
 		"/statistics":        {charts, pause},
-		"/search":            {},
+		"/search":            {rows},
+		"/alerts/rules":      {rows},
+		"/":                  {rows, charts, pause},
 		"/tasks?id=tsk-none": {pause},
 	} {
 		got := keysListed(t, b, path)

@@ -8,7 +8,7 @@ import { toggleTheme } from "./prefs.js";
 const places = { o: "/", t: "/tasks", i: "/in-flight", a: "/agents", d: "/dlq?status=open", l: "/alerts", u: "/duplicates", r: "/reconciliation" };
 let goUntil = 0;
 
-const row = "table[data-rows] tbody tr, ul[data-rows] > li";
+const row = "table[data-rows] tbody tr, :is(ul, ol)[data-rows] > li";
 const rows = () => [...document.querySelectorAll(row)].filter((r) => link(r) && r.getClientRects().length > 0);
 const link = (row) => row.querySelector("a.title, a.ev, a.what");
 const current = () => document.activeElement?.closest(row) || document.querySelector(".cursor") || document.querySelector("table[data-rows] tr.on");
@@ -88,7 +88,7 @@ function press(e) {
     r: () => document.getElementById("pause") && togglePause(),
     t: toggleTheme,
     z: goToUndo,
-    Enter: () => { const row = document.querySelector("tr.cursor"); if (row && document.activeElement === document.body) link(row).click(); },
+    Enter: () => { const row = document.querySelector(".cursor"); if (row && document.activeElement === document.body) link(row).click(); },
   }[e.key];
   if (!act) return;
   if (e.key !== "Enter") e.preventDefault();
