@@ -53,13 +53,14 @@ func (s *Store) Event(ctx context.Context, taskID string, id lifecycle.EventID) 
 }
 
 // chunkedEvents reads the events of a task behind a position, in order: the number asked for, where there are so many, and what else
-// their chunks hold. Only the days in the span of the task's events are looked at.
+// their chunks hold. Only the days in the span of the task's events are looked at: the database keeps one plan for all days, and leaves the
+// others out when it begins.
 func (s *Store) chunkedEvents(ctx context.Context, taskID string, after rowcodec.Position, limit int) ([]rowcodec.ChunkedEvent, error) {
 	var task, from, to int64
 	if err := s.pool.ready.QueryRow(ctx, selectSpan, taskKey(taskID)).Scan(&task, &from, &to); err != nil {
 		return nil, err
 	}
-	rows, err := s.pool.Query(ctx, selectChunks, task, from, to, after.At, after.ID, limit)
+	rows, err := s.pool.ready.Query(ctx, selectChunks, task, from, to, after.At, after.ID, limit)
 	if err != nil {
 		return nil, err
 	}
