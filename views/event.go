@@ -17,6 +17,7 @@ func kindLook(k lifecycle.Kind) look {
 func EventText(e lifecycle.Event) string {
 	d, row := e.Detail, e.Kind.Row()
 	var t eventText
+	t.say("%s", d.Reason) // What somebody looks for comes first.
 	switch {
 	case row.Turn == lifecycle.BeforeAttempts:
 		t.published(e, row)
@@ -39,7 +40,6 @@ func EventText(e lifecycle.Event) string {
 	if d.AckTime > 0 {
 		t.say("after %s", lifecycle.Lasting(d.AckTime))
 	}
-	t.say("%s", d.Reason)
 	return Printable(strings.Join(t, ", "))
 }
 

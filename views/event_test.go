@@ -22,7 +22,7 @@ func TestAnEventSaysWhatItCarries(t *testing.T) {
 		{lifecycle.Event{Kind: lifecycle.Delivered, Consumer: "cto-task-worker", Detail: lifecycle.Detail{Timing: lifecycle.Timing{Exact: true}}}, "to cto-task-worker"},
 		{lifecycle.Event{Kind: lifecycle.AttemptUnanswered, Consumer: "cto-task-worker"}, "to cto-task-worker, no later than this"},
 		{lifecycle.Event{Kind: lifecycle.Nacked, Consumer: "cto-task-worker", Detail: lifecycle.Detail{Ending: lifecycle.Ending{Delay: 2 * time.Minute, Reason: "429"}}},
-			"from cto-task-worker, asked for 2 m, 429"},
+			"429, from cto-task-worker, asked for 2 m"},
 		{lifecycle.Event{Kind: lifecycle.AckConfirmed, Consumer: "cto-task-worker", Detail: lifecycle.Detail{Ending: lifecycle.Ending{AckTime: 8 * time.Second}}}, "after 8 s"},
 		{lifecycle.Event{Kind: lifecycle.LeaseExpired, Consumer: "cto-task-worker", Detail: lifecycle.Detail{Timing: lifecycle.Timing{Basis: at, Deadline: at.Add(30 * time.Second)}}},
 			"30 s after the last sign"},

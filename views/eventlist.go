@@ -130,6 +130,18 @@ func (p EventPanel) look() look {
 	return kindLook(p.Event.Kind)
 }
 
+// tells is what somebody opens the event for, if it says so: why, and how long it was put off.
+func (p EventPanel) tells() []string {
+	var out []string
+	if d := p.Event.Detail; d.Reason != "" {
+		out = append(out, d.Reason)
+	}
+	if d := p.Event.Detail; d.Delay > 0 {
+		out = append(out, "A delay of "+lifecycle.Lasting(d.Delay)+" was asked for.")
+	}
+	return out
+}
+
 func (p EventPanel) meaning() string {
 	if p.Caught {
 		return "The same message id was published again. The stream dropped it as a duplicate: nothing was stored."

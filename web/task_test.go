@@ -32,6 +32,39 @@ func TestTheEventStandsBesideTheEventsWhereThereIsRoom(t *testing.T) {
 	}
 }
 
+// Who opens an event that went wrong reads first why, or how long it was put off.
+func TestTheReasonOfAnEventIsReadFirst(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch)
+	events, err := s.store.Events(context.Background(), "tsk-7f3a91", lifecycle.EventPosition{}, 5000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[lifecycle.Kind]bool{}
+	for _, e := range events {
+		want := e.Detail.Reason
+		if want == "" && e.Detail.Delay > 0 {
+			want = "A delay of " + lifecycle.Lasting(e.Detail.Delay) + " was asked for."
+		}
+		if want == "" || seen[e.Kind] {
+			continue
+		}
+		seen[e.Kind] = true
+		doc := s.get(t, "/tasks/tsk-7f3a91?ev="+e.ID.String(), 200)
+		if got := text(doc.Find("#event .body > :first-child")); got != want {
+			t.Errorf("%s: the first thing read is %q, want %q", e.Kind, got, want)
+		}
+		if got := text(doc.Find("#events tr.on td:last-child")); !strings.HasPrefix(got, e.Detail.Reason) {
+			t.Errorf("%s: its row begins with %q, want %q", e.Kind, got, e.Detail.Reason)
+		}
+	}
+	for _, kind := range []lifecycle.Kind{lifecycle.Terminated, lifecycle.Nacked, lifecycle.ReportFailed} {
+		if !seen[kind] {
+			t.Errorf("no event of kind %s was looked at", kind)
+		}
+	}
+}
+
 func TestTheTabsOfATaskCountWhatTheyHave(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, webtest.Rich(noon).Batch)
