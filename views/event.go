@@ -1,6 +1,7 @@
 package views
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -17,7 +18,6 @@ func kindLook(k lifecycle.Kind) look {
 func EventText(e lifecycle.Event) string {
 	d, row := e.Detail, e.Kind.Row()
 	var t eventText
-	t.say("%s", d.Reason) // What somebody looks for comes first.
 	switch {
 	case row.Turn == lifecycle.BeforeAttempts:
 		t.published(e, row)
@@ -40,7 +40,11 @@ func EventText(e lifecycle.Event) string {
 	if d.AckTime > 0 {
 		t.say("after %s", lifecycle.Lasting(d.AckTime))
 	}
-	return Printable(strings.Join(t, ", "))
+	rest := strings.Join(t, ", ")
+	if d.Reason != "" && rest != "" { // What somebody looks for comes first.
+		rest = d.Reason + " · " + rest
+	}
+	return Printable(cmp.Or(rest, d.Reason))
 }
 
 // firstSentence is a text up to its first full stop; all of it where it has only one sentence.
@@ -80,8 +84,12 @@ func (t *eventText) delivered(e lifecycle.Event) {
 
 func (t *eventText) decided(d lifecycle.Triage) {
 	t.say("%s", string(d.Outcome))
-	t.say("asked for: %s", d.Action)
-	t.say("by %s", d.Actor)
+	switch {
+	case d.Action == "":
+		t.say("by %s", d.Actor)
+	default:
+		t.say("%s", strings.TrimSpace(d.Actor+" asked to "+d.Action))
+	}
 }
 
 func (t *eventText) reported(d lifecycle.Detail) {
