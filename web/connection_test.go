@@ -67,16 +67,17 @@ func TestAPageComesBackWithItsConnection(t *testing.T) {
 	b.until(t, `document.getElementById("lost").hidden && document.body.dataset.stream === "open" && !("lost" in document.body.dataset)`)
 }
 
+// The pill at the top says what is wrong with what we see as soon as it is, in a word.
 func TestAPageSaysThatWeAreBlind(t *testing.T) {
 	t.Parallel()
-	state := health.OK
-	change := make(chan health.State, 1)
+	now := health.Part{Name: "acks", Kind: "collector", State: health.OK, LastAt: noon}
+	change := make(chan health.Part, 1)
 	parts := func() []health.Part {
 		select {
-		case state = <-change:
+		case now = <-change:
 		default:
 		}
-		return []health.Part{{Name: "acks", Kind: "collector", State: state, LastAt: noon}}
+		return []health.Part{now}
 	}
 	guarded := make(chan struct{}, 1)
 	s := newSite(t, webtest.Rich(noon).Batch, func(c *setup) {
@@ -90,10 +91,11 @@ func TestAPageSaysThatWeAreBlind(t *testing.T) {
 	b.open(t, "/tasks/tsk-7f3a91")
 	b.until(t, `document.body.dataset.stream === "open" && !document.querySelector("#freshness summary b")`)
 	for _, step := range []struct {
+		kind  string
 		state health.State
 		want  string
-	}{{health.Behind, "Behind"}, {health.Down, "Blind"}} {
-		change <- step.state
+	}{{"collector", health.Behind, "Behind"}, {"store", health.Behind, "Store slow"}, {"collector", health.Down, "Blind"}, {"store", health.Down, "Store down"}} {
+		change <- health.Part{Name: step.kind, Kind: step.kind, State: step.state, LastAt: noon}
 		b.until(t, `document.querySelector("#freshness summary b")?.textContent === "`+step.want+`"`)
 	}
 }
