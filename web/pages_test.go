@@ -71,6 +71,7 @@ func TestPagesOfARichFleet(t *testing.T) {
 		"/duplicates":                                                 {"#ledger tbody tr:first-child th": "November 2026", "#ledger .sum td:nth-child(4)": "38", "#cases tbody tr": "=10", "#cases small": "Published more often than stored"},
 		"/duplicates?bucket=hour&layer=idempotency":                   {"#ledger thead th:first-child": "Hour", "#cases tbody tr": "=1", "#cases .title": "Charge the card"},
 		"/capture":                                                    {"#parts tbody tr": "=8", "#gaps tbody tr": "=2", "#gaps .state.ok": "read again", "#quarantine tbody tr": "=2", "#consumers tbody tr": "=7"},
+		"/statistics?range=24h":                                       {"figure.plotted": "", "#heat table tbody tr": "", "#run-0 thead": "95th percentile", "#queue table tbody tr": "", "#died table tbody tr": ""},
 		"/preferences?tz=local&back=%2Ftasks%3Fstate%3Dfailed":        {"h1": "Time zone", "#tz option": "UTC", "input[name=back][value='/tasks?state=failed']": ""},
 	} {
 		t.Run(path, func(t *testing.T) {
