@@ -17,7 +17,7 @@ func timesOf(running, waiting, unsplit time.Duration, messages int) []Param {
 	}
 	add(running, "running")
 	add(waiting, "waiting")
-	add(unsplit, "waiting or running: the delivery was not observed")
+	add(unsplit, "waiting or running (the delivery was not observed)")
 	if len(out) < 2 || messages > 1 {
 		return out
 	}

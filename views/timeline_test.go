@@ -291,7 +291,7 @@ func TestReasonsStandAtTheEndOfAttempts(t *testing.T) {
 
 func TestTimesLeaveOutWhatIsNone(t *testing.T) {
 	t.Parallel()
-	const either = "waiting or running: the delivery was not observed"
+	const either = "waiting or running (the delivery was not observed)"
 	for _, test := range []struct {
 		running, waiting, unsplit time.Duration
 		want                      []Param

@@ -2,9 +2,11 @@ package web_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"fleetglass/internal/health"
@@ -71,6 +73,34 @@ func TestNoLeaseIsStaleOverUnreadAnswers(t *testing.T) {
 	}
 	wants{"#main": "Not known yet"}.check(t, s.get(t, "/tasks/tsk-unread", 200))
 	wants{"#stale .kind": "Stale 1"}.check(t, newSite(t, story.Batch).get(t, "/in-flight", 200))
+}
+
+// TestTheBoardFitsATabletWhileWeAreBlind has leases of which only heartbeats were seen, so that more words stand in a row.
+func TestTheBoardFitsATabletWhileWeAreBlind(t *testing.T) {
+	t.Parallel()
+	story := webtest.Rich(noon) // Its completed tasks say how long the type usually takes.
+	for i, agent := range []string{"devops", "frontend"} {
+		m := story.Publish(agent+"-infrastructure-142", agent, "content_creation", "Move content-pipeline to spot nodes", -5*time.Minute, "")
+		story.Report(lifecycle.ReportClaimed, m, 1, -50*time.Second, lifecycle.Detail{LeaseReport: lifecycle.LeaseReport{LeaseOwner: agent + "/5fe3ce", LeaseVersion: 1}})
+		story.Say(lifecycle.Heartbeat, m, 1, -time.Duration(40-20*i)*time.Second, lifecycle.Detail{})
+		story.Consumer(agent, 0, -50*time.Second)
+	}
+	s := newSite(t, story.Batch, acting, func(c *setup) {
+		c.Health = health.ReporterFunc(func() []health.Part {
+			return []health.Part{{Name: "acks", Kind: "collector", State: health.Down, Lag: 30 * time.Second, LastAt: noon}}
+		})
+	})
+	b := openTab(t, testkit.Browser(t), s)
+	b.open(t, "/in-flight")
+	if text := eval[string](t, b, `document.querySelector("#leases").innerText`); !strings.Contains(text, "past or longer") && !strings.Contains(text, "at most") {
+		t.Fatalf("no lease has a deadline at the latest: %s", text)
+	}
+	for _, width := range []int64{753, 768, 1024} {
+		b.do(t, "resize", chromedp.EmulateViewport(width, 900))
+		if wide := eval[string](t, b, `[...document.querySelectorAll(".table-wrap")].filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.scrollWidth + " in " + e.clientWidth).join()`); wide != "" {
+			t.Errorf("at %d px the board is wider than its box: %s", width, wide)
+		}
+	}
 }
 
 // TestARedBadgeIsNoZero has a lease that is past its last deadline, and no worker holds anything.

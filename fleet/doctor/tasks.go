@@ -43,7 +43,7 @@ func taskChecks() []check {
 		{
 			code: "limit_drops_tasks", severity: Warning, find: nearLimit,
 			title: "A limit is about to drop tasks",
-			why:   "The stream discards its oldest messages at its limit: tasks leave it that no worker ever had.",
+			why:   "At its limit the stream discards its oldest messages, also tasks that no worker has had.",
 		},
 		{
 			code: "limit_refuses_tasks", severity: Warning, find: nearRefusal,
