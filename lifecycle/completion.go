@@ -38,7 +38,7 @@ func (t *TaskFacts) boundTo(m *MessageFacts) bound {
 	copies := t.copiesWith(m)
 	own := copies[slices.IndexFunc(copies, func(c DeliveryCopy) bool { return c.Key == m.Key })]
 	for _, c := range t.Completed {
-		switch i := c.completes(copies); {
+		switch i := t.completes(c, copies); {
 		case i >= 0 && copies[i].Key == m.Key && m.surelyThere(c.At):
 			b.recordedAt, b.named = earliest(b.recordedAt, c.At), b.named || c.Seq != 0
 			b.findable = b.findable || t.there(c, math.MaxInt64)
@@ -48,7 +48,7 @@ func (t *TaskFacts) boundTo(m *MessageFacts) bound {
 		}
 	}
 	for i := range t.Reports {
-		b.take(&t.Reports[i], m, own, copies)
+		b.take(t, &t.Reports[i], m, own, copies)
 	}
 	return b
 }
@@ -60,8 +60,8 @@ func (t *TaskFacts) RecordNames(m *MessageFacts) bool {
 }
 
 // take adds what a report says of m.
-func (b *bound) take(said *ReportFacts, m *MessageFacts, own DeliveryCopy, copies []DeliveryCopy) {
-	r, speaks := said.about(copies, func(c DeliveryCopy) bool { return c.Key == m.Key })
+func (b *bound) take(t *TaskFacts, said *ReportFacts, m *MessageFacts, own DeliveryCopy, copies []DeliveryCopy) {
+	r, speaks := t.about(said, copies, func(c DeliveryCopy) bool { return c.Key == m.Key })
 	switch {
 	case !speaks:
 		return
@@ -90,8 +90,12 @@ func (t *TaskFacts) copiesWith(m *MessageFacts) []DeliveryCopy {
 	return out
 }
 
-// completes is the index of the message that the record completes; negative when it completes none, or it cannot be told which.
-func (c *Completed) completes(copies []DeliveryCopy) int {
+// completes is the index of the message that a record completes; negative when it completes none, or it cannot be told which. One that names none may be about a
+// message of which the publish line was lost.
+func (t *TaskFacts) completes(c Completed, copies []DeliveryCopy) int {
+	if c.Seq == 0 && t.UnboundSince.Known() && c.At >= t.UnboundSince {
+		return -1
+	}
 	var fits []int
 	for i := range copies {
 		if c.ofKey(copies[i], copies) && (c.Seq == 0 || c.Seq == copies[i].Key.Seq) {
@@ -115,11 +119,11 @@ func (c *Completed) ofKey(of DeliveryCopy, copies []DeliveryCopy) bool {
 	return of.IdemKey == least.IdemKey
 }
 
-// about is what the report says of messages: all of it where it can mean one alone. What is said of several under one message id, or without any under one number
+// about is what a report says of messages: all of it where it can mean one alone. What is said of several under one message id, or without any under one number
 // of an attempt, is kept together: each thing is about the message that it fits at its time.
-func (r *ReportFacts) about(copies []DeliveryCopy, which func(DeliveryCopy) bool) (out ReportFacts, speaks bool) {
+func (t *TaskFacts) about(r *ReportFacts, copies []DeliveryCopy, which func(DeliveryCopy) bool) (out ReportFacts, speaks bool) {
 	out = *r
-	if fits := r.fits(copies); len(fits) < 2 {
+	if fits := r.fits(copies); len(fits) < 2 && (r.MsgID != "" || t.UnboundSince == 0) {
 		return out, len(fits) == 1 && which(copies[fits[0]])
 	}
 	last := r.lastAt()
@@ -127,7 +131,7 @@ func (r *ReportFacts) about(copies []DeliveryCopy, which func(DeliveryCopy) bool
 		if !at.Known() {
 			continue
 		}
-		if i := r.speaksOf(copies, *at); i >= 0 && which(copies[i]) {
+		if i := t.speaksOf(r, copies, *at); i >= 0 && which(copies[i]) {
 			speaks = true
 			continue
 		}
@@ -157,8 +161,11 @@ func (r *ReportFacts) keepLast() {
 }
 
 // speaksOf is the index of the message that the report is about with what it says of a time; negative when it is about none that is known, or it cannot be
-// told which. The stream stores a message id again once its duplicate window is over.
-func (r *ReportFacts) speaksOf(copies []DeliveryCopy, at Micros) int {
+// told which. The stream stores a message id again once its duplicate window is over. One without an id may be about a message of which the publish line was lost.
+func (t *TaskFacts) speaksOf(r *ReportFacts, copies []DeliveryCopy, at Micros) int {
+	if r.MsgID == "" && t.UnboundSince.Known() && at >= t.UnboundSince {
+		return -1
+	}
 	return only(r.fits(copies), func(i int) bool { return copies[i].mayBeSpokenOf(at) })
 }
 
@@ -207,6 +214,24 @@ func (r *ReportFacts) speaker() string {
 func (r *ReportFacts) times() []*Micros {
 	return []*Micros{&r.ClaimedAt, &r.AcceptedAt, &r.BeatAt, &r.ReceiptAt, &r.CheckpointAt, &r.CompletedAt, &r.FailedAt, &r.SentAt, &r.DuplicateAt,
 		&r.LastClaimedAt, &r.LastAcceptedAt, &r.LastCompletedAt}
+}
+
+// UnnamedSince is the first time from a given one on of which a report speaks that names no message, or at which such a record was stored; zero when there is none.
+// Clocks may be apart.
+func (t *TaskFacts) UnnamedSince(from Micros) (first Micros) {
+	for _, c := range t.Completed {
+		if c.Seq == 0 && c.At.Add(bindingSlack) >= from {
+			first = earliest(first, c.At)
+		}
+	}
+	for i := range t.Reports {
+		for _, at := range t.Reports[i].times() {
+			if t.Reports[i].MsgID == "" && at.Known() && at.Add(bindingSlack) >= from {
+				first = earliest(first, *at)
+			}
+		}
+	}
+	return first
 }
 
 // lastAt is the latest time that the report speaks of.

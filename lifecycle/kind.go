@@ -33,6 +33,7 @@ const (
 	NotTaken          Kind = "not_taken"          // One of several workers' consumers that were to take a message does not: it is deleted, or takes other subjects.
 	NotStored         Kind = "not_stored"         // A publish attempt was seen, and no stored message: none followed, or its line was lost in a gap.
 	KeyShared         Kind = "key_shared"         // A message of another task has an idempotency key of this task, or one that names this task.
+	Unbound           Kind = "unbound"            // A report or a record names no message, and publish lines were lost: it may be about one that is not known, as may all that follow.
 	PublishSwallowed  Kind = "publish_swallowed"  // A publish attempt stored nothing, because a message of another task had its message id.
 	Repaired          Kind = "repaired"           // A message whose publish line was lost was read from the stream itself.
 	ConsumerRecreated Kind = "consumer_recreated" // The consumer that holds the message was created anew; its attempt numbers start again.

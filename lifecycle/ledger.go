@@ -104,7 +104,7 @@ func (t *TaskFacts) byKey() []*TaskFacts {
 	}
 	parts := make([]*TaskFacts, len(names))
 	for i, name := range names {
-		parts[i] = &TaskFacts{Completion: t.Completion, Erased: t.Erased}
+		parts[i] = &TaskFacts{Completion: t.Completion, Erased: t.Erased, UnboundSince: t.UnboundSince}
 		for _, c := range t.Copies {
 			if c.IdemKey == name {
 				parts[i].Copies = append(parts[i].Copies, c)
@@ -116,7 +116,7 @@ func (t *TaskFacts) byKey() []*TaskFacts {
 			}
 		}
 		for j := range t.Reports {
-			if r, speaks := t.Reports[j].about(t.Copies, func(c DeliveryCopy) bool { return c.IdemKey == name }); speaks {
+			if r, speaks := t.about(&t.Reports[j], t.Copies, func(c DeliveryCopy) bool { return c.IdemKey == name }); speaks {
 				parts[i].Reports = append(parts[i].Reports, r)
 			}
 		}

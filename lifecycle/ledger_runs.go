@@ -38,10 +38,10 @@ func (t *TaskFacts) firstRun() time.Duration {
 		}
 	}
 	for i := range t.Completed {
-		note(t.Completed[i].At, t.Completed[i].completes(t.Copies))
+		note(t.Completed[i].At, t.completes(t.Completed[i], t.Copies))
 	}
 	for i := range t.Reports {
-		note(t.Reports[i].CompletedAt, t.Reports[i].speaksOf(t.Copies, t.Reports[i].CompletedAt))
+		note(t.Reports[i].CompletedAt, t.speaksOf(&t.Reports[i], t.Copies, t.Reports[i].CompletedAt))
 	}
 	if of < 0 {
 		return 0

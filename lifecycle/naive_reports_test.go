@@ -147,6 +147,7 @@ func told(events []Event, size int) (states []State, anomalies []AnomalyCode) {
 // household is a task's messages, and what agents report of them.
 type household struct {
 	clear    bool // Every line was seen.
+	lost     bool // Those of the last message were not, and it is known that lines were lost.
 	errands  []errand
 	reported []word
 }
@@ -156,6 +157,7 @@ func randomHousehold(r *rand.Rand) (h household) {
 	for seq := range 1 + r.IntN(3) {
 		h.errands = append(h.errands, randomErrand(r, seq+1, h.clear))
 	}
+	h.lost = len(h.errands) > 1 && r.IntN(4) == 0
 	for range 1 + r.IntN(4) {
 		if w, ok := randomWord(r, h.errands); ok {
 			h.reported = append(h.reported, w)
@@ -166,14 +168,23 @@ func randomHousehold(r *rand.Rand) (h household) {
 
 // lines are what is seen of the messages, and what is reported.
 func (h household) lines(t *testing.T) (wire, reports []Event) {
-	for _, e := range h.errands {
-		wire = append(wire, e.events(t)...)
+	for i, e := range h.errands {
+		if !h.isLost(i) {
+			wire = append(wire, e.events(t)...)
+		}
 	}
 	for _, w := range h.reported {
 		reports = append(reports, w.event(t, h.errands))
+		if h.lost && !w.named {
+			reports = append(reports, parseScenario(t, fmt.Sprintf("unbound %s task=T", w.at))...)
+			reports[len(reports)-1].ID = NewEventID("lost", w.at.String())
+		}
 	}
 	return wire, reports
 }
+
+// isLost reports whether nothing is known of a message but what is reported.
+func (h household) isLost(i int) bool { return h.lost && i == len(h.errands)-1 }
 
 // saidOf reports whether somebody who had a message says something of it, or that it is completed where the state is said to be that.
 func (h household) saidOf(i int, state State) bool {
@@ -188,6 +199,9 @@ func (h household) credited() int {
 		return -1
 	}
 	w := h.reported[0]
+	if h.lost && (!w.named || h.isLost(w.about)) {
+		return -1
+	}
 	if w.kind != "completed" || !w.believed(h.errands) || h.errands[w.about].acked > 0 || h.errands[w.about].died > 0 || (!w.named && !w.alone(h.errands)) {
 		return -1
 	}
@@ -196,13 +210,15 @@ func (h household) credited() int {
 
 // contradicted reports whether somebody says that a message of another agent is completed, by its id.
 func (h household) contradicted() bool {
-	return slices.ContainsFunc(h.reported, func(w word) bool { return w.named && w.kind == "completed" && !w.believed(h.errands) })
+	return slices.ContainsFunc(h.reported, func(w word) bool {
+		return w.named && w.kind == "completed" && !w.believed(h.errands) && !h.isLost(w.about)
+	})
 }
 
 // wrong is what reports made of the messages that they may not have, or did not make that they must; empty where nothing is.
 func (h household) wrong(before, after []State, anomalies []AnomalyCode) string {
 	for i, e := range h.errands {
-		if before[i] != after[i] && !h.saidOf(i, after[i]) {
+		if !h.isLost(i) && before[i] != after[i] && !h.saidOf(i, after[i]) {
 			return fmt.Sprintf("message %d became %s, was %s, and nobody who had it said so", e.seq, after[i], before[i])
 		}
 	}

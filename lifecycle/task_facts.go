@@ -33,6 +33,7 @@ type TaskFacts struct {
 	Completion     *CompletionFacts `json:"completion,omitempty"`       // The earliest completion record.
 	NotStoredAt    Micros           `json:"not_stored,omitempty"`       // A publish attempt is known to have stored nothing.
 	NotStoredDoubt string           `json:"not_stored_doubt,omitempty"` // Why it may nevertheless have been stored, or be the duplicate of something that was.
+	UnboundSince   Micros           `json:"unbound,omitempty"`          // Reports and records from then on that name no message may be about one of which the publish line was lost.
 	FirstAt        Micros           `json:"first,omitempty"`            // Earliest event about the task itself.
 	LastAt         Micros           `json:"last,omitempty"`             // Latest event about the task itself.
 	LastKind       Kind             `json:"last_kind,omitempty"`        // What it is.
@@ -238,6 +239,8 @@ func (t *TaskFacts) Join(e Event) {
 		t.joinErased(e)
 	case KeyShared:
 		t.joinShared(e)
+	case Unbound:
+		t.UnboundSince = earliest(t.UnboundSince, e.At)
 	case EffectLogged:
 		t.joinIntent(e)
 	default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -80,6 +81,14 @@ func (a *answerer) askStore(ctx context.Context, q Questions) error {
 			return err
 		}
 		a.facts.Deleted = &deleted
+	}
+	if q.Lost {
+		gaps, err := a.cfg.Reader.Gaps(ctx, 0, math.MaxInt64, maxGaps)
+		if err != nil {
+			return fmt.Errorf("read gaps: %w", err)
+		}
+		lost := lostPublishes(gaps)
+		a.facts.Lost = &lost
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func (st *step) stages() []func() {
 	}
 	return []func(){
 		st.readPage, st.readInFlight, st.noteGoneConsumers, st.readAnswered, st.readMoves, st.readOthers, st.readBeside, st.askPresence, st.miss, st.readPassed,
-		st.compare, st.repairKnown, st.endEarlier, st.sayAnew, st.drop, st.judge, st.savePosition,
+		st.compare, st.repairKnown, st.endEarlier, st.sayAnew, st.sayUnbound, st.drop, st.judge, st.savePosition,
 	}
 }
 

@@ -221,4 +221,39 @@ var completion = []situation{{
 	},
 	may:   all(is("completed"), messageIs(0, "completed"), attempts(0, 2, 2)),
 	never: isNot("terminated"),
+}, {
+	name: "a report without a message id comes while a message of its task is at work whose lines were lost",
+	on:   briefly,
+	mode: afterwards,
+	act: func(c *clients) {
+		worker := c.workers(atOnce(2), wait(10*time.Minute))
+		c.publish(publish{})
+		c.pull(worker)
+		c.publishLost()
+		c.pull(worker)
+		c.report(c.agent, "completed", "", nil)
+		c.works(2500 * time.Millisecond) // The lost message goes.
+	},
+	may:   all(is("delivered"), messageIs(0, "delivered"), gapSays("TTL")),
+	never: isNot("completed"),
+}, {
+	name: "a record that names no message is written for one whose lines were lost, and another of its task waits",
+	on:   briefly,
+	mode: afterwards,
+	act: func(c *clients) {
+		worker := c.workers(atOnce(2), wait(10*time.Minute))
+		c.publishLost()
+		c.pull(worker)
+		c.publish(publish{id: c.task("") + ":c", header: nats.Header{"X-Idempotency-Key": nil}})
+		c.record("", nil)
+		c.works(2500 * time.Millisecond) // The lost message goes.
+	},
+	may:   all(is("published"), messageIs(0, "published"), gapSays("TTL")),
+	never: isNot("completed"),
 }}
+
+// publishLost stores a message of the row's task that is gone, with its captured lines, before anybody looks.
+func (c *clients) publishLost() {
+	_, err := c.tryPublish(publish{id: c.task("") + ":lost", header: nats.Header{"Nats-TTL": {"1s"}}})
+	c.must(err)
+}

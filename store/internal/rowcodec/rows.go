@@ -425,6 +425,7 @@ type taskFactsRow struct {
 	Completion     *lifecycle.CompletionFacts         `msg:"h,omitempty"`
 	NotStoredAt    lifecycle.Micros                   `msg:"i,omitempty"`
 	NotStoredDoubt string                             `msg:"o,omitempty"`
+	UnboundSince   lifecycle.Micros                   `msg:"x,omitempty"`
 	FirstAt        lifecycle.Micros                   `msg:"j,omitempty"`
 	LastAt         lifecycle.Micros                   `msg:"k,omitempty"`
 	LastKind       lifecycle.Kind                     `msg:"v,omitempty"`

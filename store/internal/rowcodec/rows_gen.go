@@ -9244,8 +9244,8 @@ func (z *streamIDRow) Msgsize() (s int) {
 func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(23)
-	var zb0001Mask uint32 /* 23 bits */
+	zb0001Len := uint32(24)
+	var zb0001Mask uint32 /* 24 bits */
 	_ = zb0001Mask
 	if z.Messages == 0 {
 		zb0001Len--
@@ -9315,25 +9315,29 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 		zb0001Len--
 		zb0001Mask |= 0x20000
 	}
-	if z.FirstAt == 0 {
+	if z.UnboundSince == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x40000
 	}
-	if z.LastAt == 0 {
+	if z.FirstAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x80000
 	}
-	if z.LastKind == "" {
+	if z.LastAt == 0 {
 		zb0001Len--
 		zb0001Mask |= 0x100000
 	}
-	if z.Agent == "" {
+	if z.LastKind == "" {
 		zb0001Len--
 		zb0001Mask |= 0x200000
 	}
-	if z.Type == "" {
+	if z.Agent == "" {
 		zb0001Len--
 		zb0001Mask |= 0x400000
+	}
+	if z.Type == "" {
+		zb0001Len--
+		zb0001Mask |= 0x800000
 	}
 	// variable map header, size zb0001Len
 	o = msgp.AppendMapHeader(o, zb0001Len)
@@ -9523,26 +9527,31 @@ func (z *taskFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendString(o, z.NotStoredDoubt)
 		}
 		if (zb0001Mask & 0x40000) == 0 { // if not omitted
+			// string "x"
+			o = append(o, 0xa1, 0x78)
+			o = msgp.AppendInt64(o, int64(z.UnboundSince))
+		}
+		if (zb0001Mask & 0x80000) == 0 { // if not omitted
 			// string "j"
 			o = append(o, 0xa1, 0x6a)
 			o = msgp.AppendInt64(o, int64(z.FirstAt))
 		}
-		if (zb0001Mask & 0x80000) == 0 { // if not omitted
+		if (zb0001Mask & 0x100000) == 0 { // if not omitted
 			// string "k"
 			o = append(o, 0xa1, 0x6b)
 			o = msgp.AppendInt64(o, int64(z.LastAt))
 		}
-		if (zb0001Mask & 0x100000) == 0 { // if not omitted
+		if (zb0001Mask & 0x200000) == 0 { // if not omitted
 			// string "v"
 			o = append(o, 0xa1, 0x76)
 			o = msgp.AppendString(o, string(z.LastKind))
 		}
-		if (zb0001Mask & 0x200000) == 0 { // if not omitted
+		if (zb0001Mask & 0x400000) == 0 { // if not omitted
 			// string "l"
 			o = append(o, 0xa1, 0x6c)
 			o = msgp.AppendString(o, z.Agent)
 		}
-		if (zb0001Mask & 0x400000) == 0 { // if not omitted
+		if (zb0001Mask & 0x800000) == 0 { // if not omitted
 			// string "m"
 			o = append(o, 0xa1, 0x6d)
 			o = msgp.AppendString(o, z.Type)
@@ -9907,35 +9916,45 @@ func (z *taskFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "NotStoredDoubt")
 				return
 			}
-		case "j":
+		case "x":
 			{
 				var zb0015 int64
 				zb0015, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
-					err = msgp.WrapError(err, "FirstAt")
+					err = msgp.WrapError(err, "UnboundSince")
 					return
 				}
-				z.FirstAt = lifecycle.Micros(zb0015)
+				z.UnboundSince = lifecycle.Micros(zb0015)
 			}
-		case "k":
+		case "j":
 			{
 				var zb0016 int64
 				zb0016, bts, err = msgp.ReadInt64Bytes(bts)
 				if err != nil {
+					err = msgp.WrapError(err, "FirstAt")
+					return
+				}
+				z.FirstAt = lifecycle.Micros(zb0016)
+			}
+		case "k":
+			{
+				var zb0017 int64
+				zb0017, bts, err = msgp.ReadInt64Bytes(bts)
+				if err != nil {
 					err = msgp.WrapError(err, "LastAt")
 					return
 				}
-				z.LastAt = lifecycle.Micros(zb0016)
+				z.LastAt = lifecycle.Micros(zb0017)
 			}
 		case "v":
 			{
-				var zb0017 string
-				zb0017, bts, err = msgp.ReadStringBytes(bts)
+				var zb0018 string
+				zb0018, bts, err = msgp.ReadStringBytes(bts)
 				if err != nil {
 					err = msgp.WrapError(err, "LastKind")
 					return
 				}
-				z.LastKind = lifecycle.Kind(zb0017)
+				z.LastKind = lifecycle.Kind(zb0018)
 			}
 		case "l":
 			z.Agent, bts, err = msgp.ReadStringBytes(bts)
@@ -10021,7 +10040,7 @@ func (z *taskFactsRow) Msgsize() (s int) {
 	} else {
 		s += (*completionFactsRow)(z.Completion).Msgsize()
 	}
-	s += 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.NotStoredDoubt) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(string(z.LastKind)) + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.Type)
+	s += 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(z.NotStoredDoubt) + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.Int64Size + 2 + msgp.StringPrefixSize + len(string(z.LastKind)) + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.Type)
 	return
 }
 
