@@ -242,6 +242,32 @@ var several = []situation{{
 	may:   all(is("exhausted"), takenBy(0, byFirst, 1, "acked"), takenBy(0, bySecond, 1, "timed_out")),
 	never: silent("nothing to do", "nobody:"),
 }, {
+	name: "limits retention, two workers' consumers: one uses up its only attempt without a sign, and then the other completes",
+	on:   limits,
+	act: func(c *clients) {
+		first, other := c.workers(), c.consumer(second(c.agent, atMost(1), wait(time.Second)))
+		c.works(2 * time.Second) // The consumers are known by then.
+		c.publish(publish{})
+		c.pull(other)
+		c.works(3 * time.Second) // The broker says so by itself, once.
+		c.ack(c.pull(first))
+	},
+	may:   all(is("exhausted"), takenBy(0, byFirst, 1, "acked"), takenBy(0, bySecond, 1, "timed_out")),
+	never: silent("nothing to do", "nobody:"),
+}, {
+	name: "interest retention, two workers' consumers: one uses up its only attempt without a sign, and then the other completes",
+	on:   interest,
+	act: func(c *clients) {
+		first, other := c.workers(), c.consumer(second(c.agent, atMost(1), wait(time.Second)))
+		c.works(2 * time.Second) // The consumers are known by then.
+		c.publish(publish{})
+		c.pull(other)
+		c.works(3 * time.Second) // The broker says so by itself, once.
+		c.ack(c.pull(first))
+	},
+	may:   all(is("exhausted"), takenBy(0, byFirst, 1, "acked"), takenBy(0, bySecond, 1, "timed_out")),
+	never: silent("nothing to do", "nobody:"),
+}, {
 	name: "two workers' consumers have one message: the board has the lease of each",
 	on:   limits,
 	act: func(c *clients) {
