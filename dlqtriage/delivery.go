@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fleetglass/decision"
+	"fleetglass/fleet"
 	"fleetglass/lifecycle"
 )
 
@@ -38,10 +39,11 @@ const parkedFor = time.Hour
 // parkAt is when a retry is handed to the broker.
 func parkAt(due, now lifecycle.Micros) lifecycle.Micros { return max(now, due.Add(-parkedFor)) }
 
-// Published finds the message that the retry stored: the one with its message id that retries the same message.
+// Published finds the message that the retry stored: the one with its message id that retries the same message, and that Fleetglass published. Somebody else may
+// have published one under that id.
 func (d Delivery) Published(r lifecycle.TaskRecord) (lifecycle.MessageKey, bool) {
 	for _, m := range r.Messages {
-		if m.Stored != nil && m.Stored.MsgID == d.Message.MessageID() && m.Stored.RetryOf == d.Of {
+		if m.Stored != nil && m.Stored.MsgID == d.Message.MessageID() && m.Stored.RetryOf == d.Of && m.Stored.Publisher == fleet.PublisherFleetglass {
 			return m.Key, true
 		}
 	}

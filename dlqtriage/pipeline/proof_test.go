@@ -88,7 +88,7 @@ func (w *world) saw(a dlqtriage.Action, seq uint64) {
 		Message: lifecycle.MessageKey{Stream: lifecycle.StreamID{Name: "TASKS"}, Seq: seq}, Agent: "cto",
 	}
 	key, _ := dlqtriage.ParseEntryID(a.Entry)
-	e.Detail.MsgID, e.Detail.RetryOf, e.Detail.Generation = "t1:r1", key.String(), 1
+	e.Detail.MsgID, e.Detail.RetryOf, e.Detail.Generation, e.Detail.Publisher = "t1:r1", key.String(), 1, fleet.PublisherFleetglass
 	if _, err := w.store.Append(w.t.Context(), lifecycle.Batch{Events: []lifecycle.Event{e}}); err != nil {
 		w.t.Fatal(err)
 	}

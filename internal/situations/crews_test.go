@@ -34,8 +34,11 @@ func (w *life) kind() string { return pick(w.random, kinds) }
 // recruit makes a workers' consumer with random bounds.
 func (w *life) recruit(cfg jetstream.ConsumerConfig) *crew {
 	cfg.AckWait, cfg.MaxDeliver, cfg.MaxAckPending = time.Duration(700+w.random.IntN(2500))*time.Millisecond, 1+w.random.IntN(4), 1+w.random.IntN(4)
+	if w.grave {
+		cfg.AckWait, cfg.MaxDeliver = time.Duration(700+w.random.IntN(500))*time.Millisecond, 1+w.random.IntN(2)
+	}
 	w.bounded(cfg.MaxDeliver)
-	if w.random.IntN(2) == 0 {
+	if !w.grave && w.random.IntN(2) == 0 {
 		w.unusual(&cfg)
 	}
 	w.note("consumer %s: ack wait %s, at most %d, pending %d, takes %s%v, sends to %q, answers %s, begins with %s",

@@ -26,6 +26,7 @@ type life struct {
 	diary   []string
 
 	mode     mode
+	grave    bool  // Its messages die soon, and somebody decides about them.
 	worker   *crew // Nil while there is none.
 	partner  *crew // A second workers' consumer; nil until it comes.
 	auditors map[string]jetstream.Consumer
@@ -36,6 +37,8 @@ type life struct {
 
 	mu      sync.Mutex
 	decided []decision // Through Fleetglass, about dead messages.
+	many    []string   // The operations by which somebody decided about many at once.
+	outlook string     // What was said last of an operation that was waited for.
 	letters []*mail
 	pulls   int             // How often a worker asked for a message, or was sent one without asking.
 	empty   int             // How often one who asked got nothing, or may not have got what was sent.
@@ -143,15 +146,20 @@ func (w *life) left(m *mail) bool {
 func (w *life) live(c *clients) {
 	w.clients = c
 	w.tap()
+	w.grave = w.glass != nil && w.random.IntN(2) == 0
 	w.hire()
 	w.post("", nil)
-	steps := w.steps()
-	for range 6 + w.random.IntN(14) {
+	steps, most := w.steps(), 14
+	if w.grave {
+		steps, most = w.graveSteps(), 24
+	}
+	for range 6 + w.random.IntN(most) {
 		steps[w.random.IntN(len(steps))]()
 		w.hear()
 		w.receive()
 	}
 	w.works(time.Until(w.unpaused)) // A consumer that awaits no answers would let go of more.
+	w.awaitDecisions()
 	w.dropped()
 	for _, by := range w.crews() {
 		w.noteState(by)

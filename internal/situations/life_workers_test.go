@@ -283,13 +283,17 @@ func (w *life) giveUp() {
 		return
 	}
 	if d, ok := w.answered(); ok {
-		w.note("term of %d", d.of.seq)
-		w.know(func() {
-			d.of.terminated = true
-			delete(d.of.open, d.by.name)
-		})
-		w.answer(d, "+TERM impossible_task")
+		w.givesUp(d)
 	}
+}
+
+func (w *life) givesUp(d delivery) {
+	w.note("term of %d", d.of.seq)
+	w.know(func() {
+		d.of.terminated = true
+		delete(d.of.open, d.by.name)
+	})
+	w.answer(d, "+TERM impossible_task")
 }
 
 // crash lets a worker forget what it has.

@@ -55,11 +55,12 @@ type glass struct {
 	base string
 	log  string // File of everything that it writes.
 
-	path  string
-	args  []string
-	ended <-chan struct{} // Closed when its process has ended.
-	kill  func()
-	up    sync.RWMutex // Held for writing while it is away.
+	path   string
+	args   []string
+	ended  <-chan struct{} // Closed when its process has ended.
+	kill   func()
+	up     sync.RWMutex // Held for writing while it is away.
+	spared atomic.Int64 // How many wait for what needs it to be there for a while: it is not killed then.
 }
 
 var servingLine = regexp.MustCompile(`msg=serving pages=(http://\S+) agents=`)
@@ -127,6 +128,9 @@ func (g *glass) gone() bool {
 
 // interrupt kills it, and starts it again at its address after a while. Whoever asks meanwhile waits.
 func (g *glass) interrupt(ctx context.Context, away time.Duration) error {
+	for g.spared.Load() > 0 && ctx.Err() == nil {
+		pause(ctx, sampling)
+	}
 	g.up.Lock()
 	defer g.up.Unlock()
 	g.kill()

@@ -112,14 +112,24 @@ func playWorlds(t *testing.T, from, to int, seed uint64, census *census) {
 	playScenes(t, m, all)
 	for p, w := range lives {
 		if p.failed != nil {
-			t.Errorf("%s: %v\nwhat happened:\n\t%s\nin the end:\n\t%s", p.name, p.failed, strings.Join(w.diary, "\n\t"), p.last)
+			t.Errorf("%s: %v\nwhat happened:\n\t%s\nin the end:\n\t%s", p.name, p.failed, strings.Join(append(w.diary, w.outlook), "\n\t"), p.last)
 		}
 		census.take(p.name, w, p.last)
 	}
 }
 
+// decisionKinds are what somebody decides about dead messages in [manyWorlds], and what came of it.
+var decisionKinds = []string{
+	"retry", "edited", "retry later", "cancelled", "discard", "defer", "reopen", "published", "undone", "undone: retry", "many by id: retry", "many by id: discard",
+	"many by id: defer", "many by id: reopen", "many by filter: retry", "many by filter: discard", "many by filter: defer",
+}
+
+// manyWorlds is in how many worlds each kind of decision comes up.
+const manyWorlds = 1000
+
 // census counts what was said in the end.
 type census struct {
+	worlds   int
 	messages int
 	decided  map[string]int // What Fleetglass was asked about dead messages and granted, and what it published then.
 	verdicts map[string]int // By state, or for those that are unknown by their reason.
@@ -127,8 +137,9 @@ type census struct {
 }
 
 func (c *census) take(name string, w *life, s story) {
+	c.worlds++
 	for _, d := range w.decided {
-		c.decided[d.action]++
+		c.decided[d.kind]++
 	}
 	for _, m := range w.letters {
 		if m.byGlass {
@@ -168,6 +179,11 @@ func (c *census) log(t *testing.T) {
 		}
 	}
 	t.Logf("decided about dead messages: %v", c.decided)
+	for _, kind := range decisionKinds {
+		if c.worlds >= manyWorlds && c.decided[kind] == 0 {
+			t.Errorf("in %d worlds nobody decided: %s", c.worlds, kind)
+		}
+	}
 	t.Logf("%d of %d messages are called unknown", unknown, c.messages)
 	for _, world := range c.unnamed {
 		t.Logf("unknown, and no client knows why: %s", world)
