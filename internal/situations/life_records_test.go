@@ -59,8 +59,8 @@ func (w *life) recordLater() {
 	there := w.there(m.letter)
 	w.note("record of %d, which is in its stream: %v", m.seq, there)
 	w.know(func() {
-		// Of one that no consumer has in hand no line tells when it left: that it is missed shows after the record.
-		m.recorded, m.late = m.recorded || there || len(m.open) == 0, true
+		// Of one that no consumer has in hand, or that was purged, no line tells when it left: that it is missed shows after the record.
+		m.recorded, m.late = m.recorded || there || len(m.open) == 0 || m.purged, true
 		w.isSaid(m, recorded)
 	})
 	w.record(m.task, map[string]any{"idempotencyKey": fmt.Sprintf("%s-%d", w.task(m.task), m.key), "natsStreamSeq": m.seq})
@@ -88,7 +88,7 @@ func (w *life) recordAgain() {
 			continue
 		}
 		there := w.there(o.letter)
-		w.know(func() { o.recorded, o.late = o.recorded || there || len(o.open) == 0, true })
+		w.know(func() { o.recorded, o.late = o.recorded || there || len(o.open) == 0 || o.purged, true })
 	}
 	w.know(func() { w.isSaid(m, recorded) })
 	w.record(m.task, fields)

@@ -80,6 +80,7 @@ type mail struct {
 	late       bool            // Its completion was recorded after it left, or is about to be: that completes nothing.
 	reported   bool            // Likewise reported.
 	deleted    bool            // An operator removed it, or is about to.
+	purged     bool            // It went with a purge, of which no line tells.
 	unclaimed  bool            // Its consumer was deleted, so that a stream with Interest retention kept it only for an auditor, if there was one.
 	watched    bool            // Only auditors took it when it was published, so that a stream with Interest retention dropped it with their answer.
 	unasked    bool            // It was given to a worker from whom its consumer awaits no answer, or may have been.
@@ -357,7 +358,7 @@ func (w *life) operatorPurges() {
 	w.note("operator purges")
 	w.know(func() {
 		for _, m := range w.letters {
-			m.deleted = true
+			m.deleted, m.purged = true, true
 		}
 	})
 	w.purge()

@@ -172,7 +172,7 @@ func (w *life) listed(m *mail) bool {
 
 // asks sends a request, and notes why it is refused.
 func (w *life) asks(path string, body map[string]any) (status int, operation string) {
-	status, operation, why := w.ask(path, body)
+	status, operation, why := w.call(path, body)
 	if why != "" {
 		w.note("fleetglass answers %d: %s", status, why)
 	}

@@ -46,15 +46,15 @@ func entryOf(l letter) string { return fmt.Sprintf("%s:%d", l.stream, l.seq) }
 func (c *clients) retries(l letter, in time.Duration) (operation string) {
 	params := map[string]any{"delay_ms": in.Milliseconds(), "as": "unchanged", "force": true, "force_reason": "the clients want it so"}
 	c.until("the retry is granted", func() bool {
-		status, id, _ := c.ask("/dlq/"+url.PathEscape(entryOf(l))+"/actions", map[string]any{"action": "retry", "reason": "it is tried", "params": params})
+		status, id, _ := c.call("/dlq/"+url.PathEscape(entryOf(l))+"/actions", map[string]any{"action": "retry", "reason": "it is tried", "params": params})
 		operation = id
 		return status == http.StatusAccepted
 	})
 	return operation
 }
 
-// ask sends a request until it is answered. Fleetglass may be killed meanwhile, but not each time: what it had begun runs again after a minute.
-func (c *clients) ask(path string, body map[string]any) (status int, operation, why string) {
+// call sends a request until it is answered. Fleetglass may be killed meanwhile, but not each time: what it had begun runs again after a minute.
+func (c *clients) call(path string, body map[string]any) (status int, operation, why string) {
 	text, err := json.Marshal(body)
 	c.must(err)
 	key := nats.NewInbox()
