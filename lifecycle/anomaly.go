@@ -125,6 +125,7 @@ func anomalies(t *TaskFacts, cases []Case, ev *evidence, attempts []Attempt, sta
 		note(AnomalyLateAck, a.AckAt.Known() && i+1 < len(attempts) && a.Former == attempts[i+1].Former && attempts[i+1].BeganAt.Known() && a.AckAt > attempts[i+1].BeganAt)
 	}
 	completed := ev.completedAt.Known()
+	answered := acked || slices.ContainsFunc(attempts, func(a Attempt) bool { return a.End == EndAcked }) // Also by the broker's word alone, where the worker's line was not captured.
 	note(AnomalyAckRefuted, head.RefutedAt.Known())
 	_, unproved := head.OpenClaim()
 	note(AnomalyAckUnproved, unproved && !ev.ackedAt.Known())
@@ -133,9 +134,9 @@ func anomalies(t *TaskFacts, cases []Case, ev *evidence, attempts []Attempt, sta
 	note(AnomalyDiedBesideAck, ev.ackedByOther && (state.Dead() || state == StateTriaged))
 	note(AnomalyEntryUnproved, len(head.Entries) > 0 && ev.entry() == nil)
 	note(AnomalyCompletedAndDead, (completed || ev.bound.coveredAt.Known()) && (state.Dead() || state == StateTriaged))
-	note(AnomalyEffectAfterFailure, completed && head.VanishedAt.Known() && !acked)
+	note(AnomalyEffectAfterFailure, completed && head.VanishedAt.Known() && !answered)
 	note(AnomalyOlderAtWork, head.Key != t.Head.Key)
-	note(AnomalyVanished, head.goneUnexplained() && !acked && !termed)
+	note(AnomalyVanished, head.goneUnexplained() && !answered && !termed)
 	note(AnomalyOrphaned, head.OrphanedAt > head.AdoptedAt && state == StatePublished)
 	note(AnomalyPublishUnseen, head.Stored == nil || head.Repaired)
 	note(AnomalyForged, head.Forged || head.ExhaustedDenied.Known())
