@@ -106,7 +106,7 @@ func (s *Operations) slice(ctx context.Context, c decision.Claimed) error {
 	if err != nil {
 		return err
 	}
-	w := &walk{service: s, operation: o, at: at, began: s.Actions.Now()}
+	w := &walk{service: s, operation: o, at: at, again: c.Token > 1, began: s.Actions.Now()}
 	if !o.Status.Ended() {
 		if err := w.run(ctx); err != nil {
 			return err

@@ -16,6 +16,7 @@ type walk struct {
 	service   *Operations
 	operation Operation // As it was when the slice began.
 	at        slice
+	again     bool // Somebody had the slice before, and may have acted on some of its entries.
 	began     time.Time
 	listed    time.Time // When it was known which entries it is about: a list may take long on a busy machine.
 	looked    time.Time // When it was last looked whether the operation was cancelled.
@@ -48,6 +49,10 @@ func (w *walk) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	before, err := w.actedBefore(ctx, targets)
+	if err != nil {
+		return err
+	}
 	w.listed = w.service.Actions.Now()
 	w.looked = w.listed
 	w.items = make([]Item, len(targets))
@@ -69,7 +74,44 @@ func (w *walk) run(ctx context.Context) error {
 		return cmp.Or(err, stop)
 	}
 	w.reached(targets, begun)
+	w.items = append(before, w.items...)
 	return nil
+}
+
+// actedBefore are the entries on which whoever had the slice before acted, and which the filter does not list any more: to act may take an entry out of it.
+func (w *walk) actedBefore(ctx context.Context, targets []target) (items []Item, err error) {
+	if !w.again || w.operation.Selector.Filter == nil {
+		return nil, nil
+	}
+	known := map[string]bool{}
+	for _, t := range targets {
+		known[t.entry] = true
+	}
+	for n := range w.at.Number {
+		settled, _, err := w.service.sliceResult(ctx, w.operation.ID, n)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range settled {
+			known[i.Entry] = true
+		}
+	}
+	for after := ""; ; {
+		found, err := w.service.actionsOf(ctx, w.operation.ID, after, mostSlice)
+		if err != nil || len(found) == 0 {
+			return items, err
+		}
+		for _, t := range found {
+			if after = t.undoes; known[t.entry] {
+				continue
+			}
+			item, err := w.act(ctx, target{entry: t.entry})
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, item)
+		}
+	}
 }
 
 // begin waits until the n-th entry may begin. It reports that the slice ends before it.

@@ -58,6 +58,18 @@ func (w *world) finishedOperation(s *dlqtriage.Operations, id string) dlqtriage.
 
 func TestAnOperationThatIsStoppedGoesOnAndActsOnNothingTwice(t *testing.T) {
 	t.Parallel()
+	for name, filter := range map[string]dlqtriage.EntryFilter{
+		"a filter that keeps what was acted on": {}, "a filter that loses it": {Statuses: []dlqtriage.Status{dlqtriage.StatusOpen}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			stoppedThrice(t, filter)
+		})
+	}
+}
+
+func stoppedThrice(t *testing.T, filter dlqtriage.EntryFilter) {
+	t.Helper()
 	w := newWorld(t, broker(t), temporary(t), nil)
 	const entries = 60
 	for i := range entries {
@@ -65,15 +77,21 @@ func TestAnOperationThatIsStoppedGoesOnAndActsOnNothingTwice(t *testing.T) {
 	}
 	first := w.operations(nil)
 	stop := w.works(first)
-	o, err := first.Start(t.Context(), bulk(dlqtriage.ActionDiscard, 40))
+	r := bulk(dlqtriage.ActionDiscard, 20)
+	r.Selector.Filter = &filter
+	o, err := first.Start(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 3 { // Stopped several times, in the middle of a slice.
 		done := o.Counts.Done
 		testkit.Eventually(t, patience, func() error {
-			if o, err = first.Get(t.Context(), o.ID); err == nil && o.Counts.Done <= done {
-				err = fmt.Errorf("%d done", o.Counts.Done)
+			if o, err = first.Get(t.Context(), o.ID); err != nil || o.Counts.Done <= done {
+				return fmt.Errorf("%d done, %w", o.Counts.Done, err)
+			}
+			acted, err := w.store.ActionsOf(t.Context(), o.ID, "", entries)
+			if err == nil && len(acted) < int(o.Counts.Done)+3 {
+				err = fmt.Errorf("%d acted on, %d done", len(acted), o.Counts.Done)
 			}
 			return err
 		})

@@ -48,9 +48,8 @@ func (w *life) decideMany() {
 		action = "discard"
 	}
 	selector, kind := map[string]any{"filter": map[string]any{"agent": []string{w.agent}, "status": []string{"open"}}}, "many by filter: "+action
-	// What was acted on before Fleetglass was killed is not among the items of an operation that selects by a filter (docs/situations.md, "What does not hold yet").
 	foreign := slices.ContainsFunc(w.letters, func(m *mail) bool { return m.task == "foreign" })
-	if foreign || action == "reopen" || w.mode == interrupted || w.random.IntN(2) == 0 {
+	if foreign || action == "reopen" || w.random.IntN(2) == 0 {
 		var ids []string
 		for _, m := range dead {
 			ids = append(ids, m.entry())
