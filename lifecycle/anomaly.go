@@ -70,7 +70,7 @@ var anomalyMeaning = map[AnomalyCode]string{
 	AnomalyNotStored:          "A publish was attempted and no stored message was seen to follow.",
 	AnomalyPublishRefused:     "No message that a publish stored is known, and none of its id could have swallowed it: the stream refused it, or its line was lost.",
 	AnomalyClockSkew:          "A time lies before one that must precede it: some clock is off.",
-	AnomalyConsumerRecreated:  "The consumer was created anew and its attempt numbers started again.",
+	AnomalyConsumerRecreated:  "The consumer was created again, or reset: its attempt numbers started again.",
 	AnomalySilentAttempt:      "At least one attempt never answered.",
 	AnomalyVanished:           "The message left the stream and nothing seen explains it.",
 	AnomalyAckAfterTerm:       "The message was acknowledged and also terminated: what came first ended it.",

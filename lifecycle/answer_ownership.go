@@ -47,7 +47,7 @@ func ownershipInHand(m MessageTrace, a Attempt, holder, number string) Answer {
 	}
 	claim, open := m.Facts.OpenClaim()
 	switch {
-	case open && claim.N == a.N && claim.Former == a.Former:
+	case open && claim.N == a.N && m.Facts.AnswersFormer(claim) == a.Former:
 		out.Headline = "Answered, without proof of an effect"
 		out.Text = fmt.Sprintf("%s answered %s, and the broker's state does not prove that this had effect.", holder, number)
 		out.At, out.Provenance = claim.At, Observed
@@ -63,7 +63,9 @@ func ownershipInHand(m MessageTrace, a Attempt, holder, number string) Answer {
 
 // answered reports whether an answer of the attempt's worker was seen that would have ended the message.
 func (m *MessageTrace) answered(a Attempt) bool {
-	return a.AckAt.Known() || slices.ContainsFunc(m.Facts.Claims, func(c Claim) bool { return c.Ends() && c.N == a.N && c.Former == a.Former && m.Facts.ByHolder(c) })
+	return a.AckAt.Known() || slices.ContainsFunc(m.Facts.Claims, func(c Claim) bool {
+		return c.Ends() && c.N == a.N && m.Facts.AnswersFormer(c) == a.Former && m.Facts.ByHolder(c)
+	})
 }
 
 // ownershipLost speaks of a message that left the stream, after it was in a worker's hands, without an answer that ended it.

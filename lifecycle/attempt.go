@@ -114,7 +114,7 @@ func (ev *evidence) toldOfMany() []int {
 	return out[max(0, len(out)-maxAttemptsTold):]
 }
 
-// pastAttempts are the attempts that former incarnations of the consumer made. What was open when the consumer was created anew ended
+// pastAttempts are the attempts that former incarnations of the consumer made. What was open when the consumer was created again or reset ended
 // there: its worker lost it. None began later, whenever its first answer came.
 func pastAttempts(m *MessageFacts) []Attempt {
 	past := m.pastLife()
@@ -126,7 +126,7 @@ func pastAttempts(m *MessageFacts) []Attempt {
 		a := &out[i]
 		a.Former = true
 		if a.End == EndOpen {
-			a.End, a.EndedAt, a.Reason = EndTimedOut, m.RecreatedAt, "its consumer was created anew"
+			a.End, a.EndedAt, a.Reason = EndTimedOut, m.RecreatedAt, "its consumer was created again or reset"
 		}
 		if a.BeganAt > m.RecreatedAt {
 			a.BeganAt = m.RecreatedAt

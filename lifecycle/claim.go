@@ -133,11 +133,17 @@ func (m *MessageFacts) deliveredBefore(c Claim) bool {
 	})
 }
 
+// AnswersFormer reports whether a claim is about a delivery from before its consumer began anew: that one lived before, or it was reset and has not made the delivery
+// since.
+func (m *MessageFacts) AnswersFormer(c Claim) bool {
+	return c.Former || c.Undelivered && m.RecreatedAt.Known() && c.At >= m.RecreatedAt
+}
+
 // OpenClaim is the latest claim to have ended the message that is neither proved nor refuted; not ok when there is none.
 func (m *MessageFacts) OpenClaim() (last Claim, ok bool) {
 	for _, c := range m.Claims {
 		a := m.attemptFacts(c.N)
-		if c.Former {
+		if m.AnswersFormer(c) {
 			a = numberedFacts(m.Former, c.N)
 		}
 		if proved := a.ConfirmedAt >= c.At || a.TermAt > m.RefutedAt; c.Ends() && c.At > m.RefutedAt && !proved {
@@ -187,7 +193,7 @@ func (m MessageFacts) undoubted() MessageFacts {
 
 func (m *MessageFacts) believe(c Claim) {
 	m.Consumer, m.Worker = leastText(m.Consumer, c.Consumer), leastText(m.Worker, c.Worker)
-	e := Event{Kind: c.Kind, At: c.At, Attempt: c.N, ConsumerSeq: c.CSeq, Provenance: Observed, Detail: Detail{Standing: Standing{Former: c.Former}}}
+	e := Event{Kind: c.Kind, At: c.At, Attempt: c.N, ConsumerSeq: c.CSeq, Provenance: Observed, Detail: Detail{Standing: Standing{Former: m.AnswersFormer(c)}}}
 	if e.Detail.Delay = c.Delay; c.Ends() {
 		e.Kind = Delivered // Of its end only the broker's state tells.
 	}

@@ -36,7 +36,7 @@ const (
 	Unbound           Kind = "unbound"            // A report or a record names no message, and publish lines were lost: it may be about one that is not known, as may all that follow.
 	PublishSwallowed  Kind = "publish_swallowed"  // A publish attempt stored nothing, because a message of another task had its message id.
 	Repaired          Kind = "repaired"           // A message whose publish line was lost was read from the stream itself.
-	ConsumerRecreated Kind = "consumer_recreated" // The consumer that holds the message was created anew; its attempt numbers start again.
+	ConsumerRecreated Kind = "consumer_recreated" // The consumer that holds the message was created again, or reset; its attempt numbers start again.
 )
 
 // What was recorded elsewhere.

@@ -163,7 +163,7 @@ var kindTable = [...]KindRow{
 	{Repaired, "read from the stream", "m-pub", "run", Broker, AboutMessage, BeforeAttempts, PhaseStored, LaneMessage,
 		"The publish line was lost; the message was read from the stream itself."},
 	{ConsumerRecreated, "consumer re-created", "redelivered", "warn", Broker, AboutMessage, InAttempt, PhaseDelivered, LaneMessage,
-		"The consumer was created anew: its attempt numbers start again."},
+		"The consumer was created again, or reset: its attempt numbers start again."},
 	{CompletionRecorded, "completion recorded", "m-record", "ok", Recorded, AboutTask, AtItsTime, PhaseWork, LaneAttempt,
 		"An idempotency record says that the task completed. A later delivery finds it and skips the work."},
 	{RecordExpired, "record expired", "recorded", "wait", Recorded, AboutTask, AfterAttempts, PhaseKept, LaneNone,

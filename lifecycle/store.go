@@ -116,7 +116,8 @@ type Gap struct {
 type ConsumerState struct {
 	Stream        StreamID
 	Name          string
-	CreatedAt     Micros
+	CreatedAt     Micros // Since when its attempts are numbered: when it was created, or reset.
+	MadeAt        Micros // When it was created, where it was reset since; zero else.
 	ObservedAt    Micros // By the broker's clock. An older observation never replaces a newer one.
 	Filters       []string
 	AckWait       time.Duration
@@ -142,6 +143,9 @@ type ConsumerState struct {
 	WaitsSince    Micros      // Since when the broker goes by its ack wait and backoff as they are, where they were seen otherwise before; zero where they were not.
 	Steps         []ClockStep // The jumps of its clock that may still concern what it holds, oldest first.
 }
+
+// Made is when the broker created the consumer.
+func (c ConsumerState) Made() Micros { return firstKnown(c.MadeAt, c.CreatedAt) }
 
 // Wait is the time a worker has to answer attempt n, counted from its delivery or last heartbeat: backoff overrides ack wait.
 func (c ConsumerState) Wait(n int) time.Duration {

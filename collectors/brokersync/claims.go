@@ -20,7 +20,7 @@ func tookEffect(v view, m lifecycle.MessageFacts) (lifecycle.Event, bool) {
 	e := newEvent(kind, m, nil, claim.At, claim.CSeq, uint64(claim.N), uint64(claim.At))
 	e.Provenance = lifecycle.Inferred
 	e.Consumer, e.ConsumerSeq, e.Attempt = claim.Consumer, claim.CSeq, claim.N
-	e.Detail.Reason, e.Detail.Former = claim.Reason, claim.Former
+	e.Detail.Reason, e.Detail.Former = claim.Reason, m.AnswersFormer(claim)
 	return e, true
 }
 

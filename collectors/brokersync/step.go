@@ -82,6 +82,7 @@ func (st *step) observe(o Observation) {
 	if begun := o.Capture.Publishes.Created; begun > o.Created {
 		n.Unseen = begun.Add(o.Window)
 	}
+	o.Consumers = st.was.incarnated(o)
 	n.Sweep = n.Sweep.observe(o)
 	n.Comparison = n.Comparison.observe(o, n.Capture.Publishes.UpTo)
 	st.view.Verifiable, st.view.Watched, st.view.MaxAgeAt = n.Comparison.Verifiable, n.Watched, n.MaxAgeAt
