@@ -20,6 +20,9 @@ func ownership(m MessageTrace) Answer {
 	a := lastOwner(m.Attempts, m.Verdict)
 	holder, number := firstText(m.Facts.Consumer, "a worker"), m.named(a)
 	switch {
+	case a.End == EndAcked && !a.AckAt.Known():
+		return Answer{Headline: "Nobody: its worker acknowledged it", Text: fmt.Sprintf("The broker accepted the acknowledgement of %s by %s; the worker's own line was not seen.", number, holder),
+			At: a.EndedAt, Provenance: Broker}
 	case a.End == EndAcked:
 		return Answer{Headline: "Nobody: its worker acknowledged it", Text: fmt.Sprintf("%s ended its ownership by acknowledging %s.", holder, number),
 			At: a.EndedAt, Provenance: Observed}

@@ -21,8 +21,11 @@ func lastReceipt(t Trace, m MessageTrace) Answer {
 	}
 	consider(m.bound.recordedAt, Recorded, "A completion record", "The idempotency store has a completion record of this message.")
 	for _, a := range m.Attempts {
-		if a.End == EndAcked {
+		switch {
+		case a.End == EndAcked && a.AckAt.Known():
 			consider(a.AckAt, Observed, "The acknowledgement", acknowledgedText(a, m.named(a)))
+		case a.End == EndAcked:
+			consider(a.EndedAt, Broker, "The acknowledgement", "The broker accepted the acknowledgement of "+m.named(a)+".")
 		}
 	}
 	for _, p := range m.Others {

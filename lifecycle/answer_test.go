@@ -108,6 +108,18 @@ func TestAConsumerThatIsPastAMessageIsNotToDeliverIt(t *testing.T) {
 	}
 }
 
+// An acknowledgement of which only the broker told is the broker's word.
+func TestTheBrokersWordOfAnAcknowledgementIsTheBrokers(t *testing.T) {
+	t.Parallel()
+	rows := foldAll([][]Event{parseScenario(t, "published 0s seq=1 task=T msgid=T\ndelivered 1s seq=1 n=1 cseq=1 exact\nack_confirmed 2s seq=1 n=1 cseq=1\nvanished 2s seq=1\n")})
+	got := AssembleTrace(TraceInput{Record: rows.record("T"), Now: base.Add(time.Minute)}).Answers
+	for _, a := range []Answer{got.LastReceipt, got.Ownership} {
+		if a.Provenance != Broker || a.At != base.Add(2*time.Second) || !strings.Contains(a.Text, "The broker accepted the acknowledgement of attempt 1") {
+			t.Errorf("got %q, %s at %v", a.said(), a.Provenance, a.At)
+		}
+	}
+}
+
 // Who has a message that left its stream, however it was left: nobody.
 func TestNobodyHasWhatLeftItsStream(t *testing.T) {
 	t.Parallel()
