@@ -18,6 +18,8 @@ import (
 // store: this one was made anew or restored from a backup, or a second Fleetglass with a store of its own reads the same durable. Where nobody else reads
 // now, what the capture stream still keeps is read again: events are told apart by their ids, so nothing counts twice. Where somebody does, this one
 // does not begin. Where both have begun, each gets a part of the lines, and neither knows which: that is a gap, and the part is down.
+//
+// A durable that an operator resets beyond the end of its stream passes the lines that come next. It is made anew too.
 
 // storedMark is the name under which the store keeps up to where lines of an incarnation of the capture stream are stored ([lifecycle.Batch.Reached]).
 func (c *Collector) storedMark(stream string) string { return c.mark() + ":stored:" + stream }
@@ -98,12 +100,18 @@ func (c *Collector) catchUp(ctx context.Context, stream jetstream.Stream, consum
 		return nil, err
 	}
 	lacking, err := c.lackingGap(ctx, id)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case found.Source == "" && lacking.Source == "":
+	}
+	now, err := stream.Info(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ask for stream %s: %w", c.src.Stream, err)
+	}
+	ahead := info.AckFloor.Stream > now.State.LastSeq
+	switch {
+	case found.Source == "" && lacking.Source == "" && !ahead:
 		return consumer, nil
-	case info.Delivered.Consumer == 0 && info.Config.OptStartSeq == 0: // Somebody made it anew.
+	case info.Delivered.Consumer == 0 && info.Config.OptStartSeq == 0 && info.Delivered.Stream < max(now.State.FirstSeq, 1): // Somebody made it anew, or reset it to the beginning.
 		return consumer, c.mend(ctx, stream, lacking.ToSeq, lacking)
 	}
 	if found.Source != "" {
@@ -111,14 +119,17 @@ func (c *Collector) catchUp(ctx context.Context, stream jetstream.Stream, consum
 			return nil, err
 		}
 	}
-	upTo := max(found.ToSeq, lacking.ToSeq)
+	upTo := min(max(found.ToSeq, lacking.ToSeq), now.State.LastSeq)
 	made, err := c.readAnew(ctx, stream, info.Name)
 	switch {
 	case err == nil:
-		c.cfg.Logger.Warn("the store lacks lines that were acknowledged: the stream is read anew", "up_to", upTo)
+		c.cfg.Logger.Warn("the store lacks lines that were acknowledged, or the durable was reset beyond the end of its stream: the stream is read anew", "up_to", upTo, "acknowledged", info.AckFloor.Stream)
 		return made, c.mend(ctx, stream, upTo, lacking)
 	case !isRefused(err):
 		return nil, err
+	case ahead:
+		return nil, fmt.Errorf("%s was reset beyond the end of its stream, so that the lines up to %d would not be read: nats consumer reset %s %s --sequence 1, or delete it and run fleetglass provision --apply",
+			info.Name, info.AckFloor.Stream, c.src.Stream, info.Name)
 	}
 	c.cfg.Logger.Warn("the store lacks lines that were acknowledged; delete the durable and run fleetglass provision --apply to have them read again",
 		"durable", info.Name, "up_to", upTo, "error", err)
@@ -207,14 +218,14 @@ func (c *Collector) lookElsewhere(ctx context.Context, id lifecycle.StreamID, in
 	if found.Source == "" {
 		return nil
 	}
-	found = because(found, "somebody else reads the same durable, most likely a second Fleetglass")
+	found = because(found, "somebody else reads the same durable, most likely a second Fleetglass, or it was reset")
 	if c.status.sharing() {
 		found.From, found.FromSeq = c.shared.From, c.shared.FromSeq
 	} else {
 		if since := c.status.othersSince(); since.Known() {
 			found.From = min(found.From, since)
 		}
-		c.cfg.Logger.Error("somebody else reads the same durable, most likely a second Fleetglass with a store of its own: each gets a part of the lines", "durable", info.Name)
+		c.cfg.Logger.Error("somebody else reads the same durable, most likely a second Fleetglass with a store of its own, or it was reset: a part of the lines is not read", "durable", info.Name)
 	}
 	c.shared = found
 	c.status.shares(info.Name, found.ToSeq, c.cfg.Now())

@@ -148,7 +148,7 @@ func TestTwoStoresThatBothReadAreNoticedAndMended(t *testing.T) {
 		t.Fatalf("the first store has all %d lines: nothing was shared", lines)
 	}
 	b.gap(func(g lifecycle.Gap) bool {
-		return !g.Repaired && g.ToSeq > 1 && strings.HasSuffix(g.Reason, "are not in this store: somebody else reads the same durable, most likely a second Fleetglass")
+		return !g.Repaired && g.ToSeq > 1 && strings.HasSuffix(g.Reason, "are not in this store: somebody else reads the same durable, most likely a second Fleetglass, or it was reset")
 	})
 	c, _ = b.start()
 	b.waitFor(lines)

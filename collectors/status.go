@@ -185,7 +185,7 @@ func (s *status) snapshot() (health.Part, Stats) {
 	case s.gone != "":
 		part.State, part.Detail = health.Down, s.gone
 	case s.share.durable != "":
-		part.State, part.Detail = health.Down, errShared(s.share.durable).Error()+", then restart the other"
+		part.State, part.Detail = health.Down, errShared(s.share.durable).Error()+", then restart the other; or it was reset: restart Fleetglass"
 	}
 	return part, s.stats
 }
