@@ -82,7 +82,7 @@ func (p *Pipeline) session(ctx context.Context) error {
 		consuming.Stop()
 		<-consuming.Closed()
 	}()
-	return p.park(ctx, &relay{p.cfg, consumer}, consuming)
+	return p.park(ctx, &relay{Config: p.cfg, consumer: consumer}, consuming)
 }
 
 // park parks whatever is to be parked, until something fails or the reading of RETRY ends.
@@ -111,13 +111,22 @@ const redeliver = 10 * time.Second
 // durable is the name of the consumer of RETRY.
 func durable() string { return fleet.RetryReader().Durable() }
 
-// openDurable finds the durable, and makes it where it is missing. Every parked message that is not due counts as pending, so all of them may.
+// openDurable finds the durable, and makes it where it is missing, or where somebody reset it beyond the end of RETRY. Every parked message that is not due counts as
+// pending, so all of them may.
 func openDurable(ctx context.Context, stream jetstream.Stream, ackWait time.Duration) (jetstream.Consumer, error) {
 	found, err := stream.Consumer(ctx, durable())
 	if err == nil {
-		return found, nil
-	}
-	if !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		info, err := stream.Info(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("find stream %s: %w", fleet.StreamRetry, unanswered(err))
+		}
+		if found.CachedInfo().Delivered.Stream <= info.State.LastSeq {
+			return found, nil
+		}
+		if err := stream.DeleteConsumer(ctx, durable()); err != nil {
+			return nil, errPassed(err)
+		}
+	} else if !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return nil, fmt.Errorf("find durable %s on %s: %w", durable(), fleet.StreamRetry, unanswered(err))
 	}
 	want := fleet.ReaderConfig(durable())
@@ -127,6 +136,12 @@ func openDurable(ctx context.Context, stream jetstream.Stream, ackWait time.Dura
 		return nil, fmt.Errorf("create durable %s on %s: %w", durable(), fleet.StreamRetry, err)
 	}
 	return made, nil
+}
+
+// errPassed says that the durable is beyond the end of RETRY, so that it would never deliver what is parked.
+func errPassed(err error) error {
+	return fmt.Errorf("durable %s was reset beyond the end of %s: retries that are parked would never be sent; nats consumer reset %s %s --sequence 1 brings it back: %w",
+		durable(), fleet.StreamRetry, fleet.StreamRetry, durable(), err)
 }
 
 // unanswered adds to an error that a question had no answer what a user of the broker may lack: it does not answer what a user may not ask.

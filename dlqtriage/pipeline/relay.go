@@ -26,6 +26,7 @@ const (
 type relay struct {
 	Config
 	consumer jetstream.Consumer // Of RETRY, which tells how many wait.
+	passed   uint64             // The durable is past everything in RETRY up to this one.
 }
 
 // once parks what can be parked now and returns how many effects that were.
@@ -57,6 +58,7 @@ func (r *relay) waiting(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("count what is parked: %w", err)
 	}
+	r.passed = info.Delivered.Stream
 	return int(info.NumPending) + info.NumAckPending, nil
 }
 
@@ -86,6 +88,9 @@ func (r *relay) relay(ctx context.Context, c decision.Claimed, waiting int) erro
 		return errors.Join(fmt.Errorf("park retry %s: %w", c.ID, err), back)
 	}
 	look := max(d.DueAt, now).Add(r.Grace)
+	if !ack.Duplicate && ack.Sequence <= r.passed {
+		return errors.Join(errPassed(errors.New("the message that was parked last is among them")), r.giveBack(ctx, decision.Return{Effect: c.ID, Token: c.Token, Due: look, Why: []byte("parked")}))
+	}
 	if ack.Duplicate { // The one that is parked hands over an older claim, which holds once nobody else has the effect.
 		look = max(d.DueAt, now.Add(r.Every))
 	}
