@@ -130,8 +130,8 @@ var clocks = []situation{{
 		c.ack(later)
 		c.ack(m)
 	},
-	never: all(isNot("failed", "exhausted", "redelivered"), findsNo("consumer_recreated", "late_ack", "vanished"), silent("created anew"),
-		of("later", all(isNot("failed"), findsNo("consumer_recreated", "late_ack", "vanished"), silent("created anew")))),
+	never: all(isNot("failed", "exhausted", "redelivered"), findsNo("consumer_recreated", "late_ack", "vanished"), silent("created again"),
+		of("later", all(isNot("failed"), findsNo("consumer_recreated", "late_ack", "vanished"), silent("created again")))),
 	may: all(is("completed"), gapSays("back by"), readyzSays("back by"), of("later", is("completed"))),
 }, {
 	name: "the clock jumps back, and an operator deletes what waits",

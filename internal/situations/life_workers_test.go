@@ -40,19 +40,39 @@ func (w *life) fire() {
 	w.note("consumer deleted")
 	w.unsubscribe(w.worker)
 	w.know(func() {
-		w.drop(w.worker) // What is answered from now on has no effect.
+		w.beginsAnew()
 		for _, m := range w.letters {
-			delete(m.open, w.worker.name)
-			m.unseen = m.unseen || !m.told && !m.acked && !m.terminated
 			m.unclaimed = m.unclaimed || w.land.streams[0].Retention == jetstream.InterestPolicy
-			m.told = false // The next consumer delivers it as if for the first time.
-			if w.land.streams[0].Retention != jetstream.WorkQueuePolicy {
-				m.timely = false // What it acknowledged is there again for the next one, and nothing is left that proves it.
-			}
 		}
 	})
 	w.deleteConsumer()
 	w.worker = nil
+}
+
+// beginsAnew notes that the worker's consumer forgets what it delivered: what is answered from now on has no effect, and it delivers each message as if for the first
+// time.
+func (w *life) beginsAnew() {
+	w.drop(w.worker)
+	for _, m := range w.letters {
+		delete(m.open, w.worker.name)
+		m.unseen = m.unseen || !m.told && !m.acked && !m.terminated
+		m.told = false
+		if w.land.streams[0].Retention != jetstream.WorkQueuePolicy {
+			m.timely = false // What it acknowledged is there again, and nothing is left that proves it.
+		}
+	}
+}
+
+// resetWorker resets the worker's consumer to its floor. Fleetglass looks before and after it: of what else happens between two looks its counters may tell nothing.
+func (w *life) resetWorker() {
+	if w.mode != live || !brokerSince(resettable) || w.worker == nil || w.worker.sent() || !w.worker.awaits() || w.worker.cfg.DeliverPolicy != jetstream.DeliverAllPolicy {
+		return
+	}
+	w.seen()
+	w.note("consumer reset")
+	w.know(w.beginsAnew)
+	w.resetConsumer(0)
+	w.seen()
 }
 
 // drop forgets what workers have of a consumer.

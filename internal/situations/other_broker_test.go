@@ -38,7 +38,10 @@ var otherMinor = sync.OnceValue(func() (minor int) {
 })
 
 // holdsHere reports whether a row holds on the broker that it would be played on.
-func (s situation) holdsHere() bool { return otherBroker == "" || otherMinor() >= s.since }
+func (s situation) holdsHere() bool { return brokerSince(s.since) }
+
+// brokerSince reports whether the broker is of a minor version of nats-server 2, or of a later one.
+func brokerSince(minor int) bool { return otherBroker == "" || otherMinor() >= minor }
 
 // startOther runs that broker, with the configuration of the embedded one, until the test ends.
 func startOther(t *testing.T) (url string) {
