@@ -154,7 +154,7 @@ var kindTable = [...]KindRow{
 		"One of several workers' consumers was to take the message, and does not: it is deleted, or takes other subjects."},
 	{NotStored, "not stored", "x", "bad", Inferred, AboutPublish, BeforeAttempts, PhaseStored, LaneNone,
 		"A publish attempt was seen, and no stored message was seen to follow."},
-	{Unbound, "about no known message", "info", "wait", Inferred, AboutTask, AtItsTime, PhaseWork, LaneMessage,
+	{Unbound, "about no known message", "gap", "wait", Inferred, AboutTask, AtItsTime, PhaseWork, LaneMessage,
 		"A report or a record names no message, and publish lines were lost before it came: from then on such evidence may be about a message that is not known, and counts for none."},
 	{PublishSwallowed, "caught for another task", "m-dup", "dup", Inferred, AboutPublish, BeforeAttempts, PhaseStored, LaneMessage,
 		"A message of another task had this message id, so the stream caught the publish as its duplicate."},
