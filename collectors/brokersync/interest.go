@@ -21,7 +21,7 @@ func (v view) lostInterest(m lifecycle.MessageFacts, missed lifecycle.Micros) bo
 	}
 	last := v.lastTakerGone(m, missed)
 	return last.Known() && !slices.ContainsFunc(v.Consumers, func(c Consumer) bool {
-		return c.CreatedAt <= last && lifecycle.MatchesAny(c.Filters, m.Stored.Subject)
+		return c.Made() <= last && lifecycle.MatchesAny(c.Filters, m.Stored.Subject)
 	})
 }
 

@@ -19,7 +19,7 @@ func (s State) incarnated(o Observation) []Consumer {
 		if made := c.CreatedAt; known && made == old.Made() {
 			c.CreatedAt, c.MadeAt = old.CreatedAt, old.MadeAt
 			if wasReset(old, *c) {
-				c.CreatedAt, c.MadeAt = s.resetAt(old, *c, o), made
+				c.CreatedAt, c.MadeAt = resetAt(old, *c), made
 			}
 		}
 	}
@@ -32,11 +32,11 @@ func wasReset(old lifecycle.ConsumerState, c Consumer) bool {
 	return c.DeliveredCSeq < old.DeliveredCSeq && (c.DeliveredCSeq == 0 || c.DeliveredCSeq < old.FloorCSeq)
 }
 
-// resetAt is when a consumer was reset: just now where it has delivered nothing since, else at the earliest time that is possible, so that what it delivered since is
-// never taken for a delivery from before.
-func (s State) resetAt(old lifecycle.ConsumerState, c Consumer, o Observation) lifecycle.Micros {
+// resetAt is when a consumer was reset: when it was asked, where it had delivered nothing since, else just after it was asked before, so that what it delivered since is
+// never taken for a delivery from before. A look at many consumers takes a while: each has a time of its own.
+func resetAt(old lifecycle.ConsumerState, c Consumer) lifecycle.Micros {
 	if c.DeliveredCSeq == 0 {
-		return o.ConsumersAt
+		return c.ObservedAt
 	}
-	return max(old.ObservedAt, s.At) + 1
+	return old.ObservedAt + 1
 }
