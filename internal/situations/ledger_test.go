@@ -17,11 +17,11 @@ var ledger = []situation{{
 	name: "the second attempt acknowledges at once after a record of its key",
 	act: func(c *clients) {
 		zero := c.publish(publish{})
-		worker := c.workers(wait(8 * time.Second))
+		worker := c.workers(wait(18 * time.Second))
 		c.pull(worker)
-		c.works(6 * time.Second) // A quarter of it is at once, on a busy machine too.
+		c.works(14 * time.Second) // A quarter of it is at once, on a busy machine too.
 		c.record("", said(zero))
-		c.works(2500 * time.Millisecond)
+		c.works(4500 * time.Millisecond)
 		c.ack(c.pull(worker))
 	},
 	may: all(is("completed"), counts(layers{idempotency: 1})),
