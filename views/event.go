@@ -84,12 +84,11 @@ func (t *eventText) delivered(e lifecycle.Event) {
 
 func (t *eventText) decided(d lifecycle.Triage) {
 	t.say("%s", string(d.Outcome))
-	switch {
-	case d.Action == "":
+	if d.Action == "" {
 		t.say("by %s", d.Actor)
-	default:
-		t.say("%s", strings.TrimSpace(d.Actor+" asked to "+d.Action))
+		return
 	}
+	t.say("%s", strings.TrimSpace(d.Actor+" asked to "+d.Action))
 }
 
 func (t *eventText) reported(d lifecycle.Detail) {

@@ -79,10 +79,11 @@ func TestTheNoticeOffersNoUndoThatWouldBeRefused(t *testing.T) {
 	t.Parallel()
 	s, _ := newOperating(t)
 	entry := s.deadEntry(t)
-	answer, preview := s.send(t, entry, s.typed(t, entry, "discard", map[string]string{"reason": "a mistake"}))
+	_, preview := s.send(t, entry, s.typed(t, entry, "discard", map[string]string{"reason": "a mistake"}))
 	do := fields(preview.Find("#do"))
 	do.Set("step", "do")
-	if answer, _ = s.send(t, entry, do); answer.StatusCode != http.StatusSeeOther {
+	answer, _ := s.send(t, entry, do)
+	if answer.StatusCode != http.StatusSeeOther {
 		t.Fatalf("got %d", answer.StatusCode)
 	}
 	noticed := answer.Header.Get("Location")
