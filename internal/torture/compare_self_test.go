@@ -256,6 +256,19 @@ func TestTheBrokerForgotWhatItNumbersAgain(t *testing.T) {
 	}
 }
 
+// Seed 194359 of the full disk: of an attempt the broker's word of a nak was left, and the worker's own line was lost.
+func TestTheBrokersWordOfANakAloneIsNoAttempt(t *testing.T) {
+	t.Parallel()
+	w := wire{{lifecycle.Published, 0}: 1, {lifecycle.NakConfirmed, 1}: 1}
+	if got := w.last(); got != 0 {
+		t.Errorf("without the worker's line: attempt %d", got)
+	}
+	w[wireCount{lifecycle.Nacked, 1}] = 1
+	if got := w.last(); got != 1 {
+		t.Errorf("with it: attempt %d", got)
+	}
+}
+
 // What is denied of a delivery that the broker forgot is honest, and only there.
 func TestOnlyWhatTheBrokerForgotMayBeDenied(t *testing.T) {
 	t.Parallel()

@@ -37,11 +37,12 @@ func (w wire) count(kind lifecycle.Kind) int {
 }
 
 // last is the highest attempt of which there is a line. That the attempts are used up, of a message that was acknowledged all the same, counts for none:
-// the broker counts a delivery that never reached the worker, because its pull had ended.
+// the broker counts a delivery that never reached the worker, because its pull had ended. Nor does its word of a nak: anybody may have sent that, and alone it
+// proves no delivery.
 func (w wire) last() int {
 	n := 0
 	for c := range w {
-		if c.Kind != lifecycle.ExhaustionSaid || w.count(lifecycle.Acked) == 0 {
+		if c.Kind != lifecycle.NakConfirmed && (c.Kind != lifecycle.ExhaustionSaid || w.count(lifecycle.Acked) == 0) {
 			n = max(n, c.Attempt)
 		}
 	}
