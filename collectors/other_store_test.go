@@ -164,15 +164,7 @@ func TestTwoStoresThatBothReadAreNoticedAndMended(t *testing.T) {
 // An observer that is not allowed to make durables cannot read again: what it lacks is a gap, once.
 func TestWhatAnObserverMayNotReadAgainIsAGap(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	url := brokerThatForbids(t, "$JS.API.CONSUMER.DELETE.>", "$JS.API.CONSUMER.CREATE.>")
-	b.useBroker(url, "operator")
-	b.createStream(jetstream.StreamConfig{})
-	_, stop := b.start()
-	b.publish(numbered(1, 20)...)
-	b.waitFor(20)
-	b.waitAcked()
-	stop()
+	b, url := readByAnOperator(t)
 	b.useBroker(url, "observer")
 	b.useStore(newRecorder())
 	for range 2 { // The second start finds it known.
@@ -190,7 +182,7 @@ func TestWhatAnObserverMayNotReadAgainIsAGap(t *testing.T) {
 		})
 		stop()
 	}
-	_, stop = b.start()
+	_, stop := b.start()
 	b.publish("line 000021")
 	b.waitFor(1)
 	b.waitAcked()
@@ -206,6 +198,20 @@ func TestWhatAnObserverMayNotReadAgainIsAGap(t *testing.T) {
 	b.start()
 	b.waitFor(21)
 	b.gap(func(g lifecycle.Gap) bool { return g.Repaired })
+}
+
+// readByAnOperator is a bench whose operator read twenty lines and stopped, and whose observer may make no durables.
+func readByAnOperator(t *testing.T) (b *bench, url string) {
+	t.Helper()
+	b, url = newBench(t), brokerThatForbids(t, "$JS.API.CONSUMER.DELETE.>", "$JS.API.CONSUMER.CREATE.>")
+	b.useBroker(url, "operator")
+	b.createStream(jetstream.StreamConfig{})
+	_, stop := b.start()
+	b.publish(numbered(1, 20)...)
+	b.waitFor(20)
+	b.waitAcked()
+	stop()
+	return b, url
 }
 
 // brokerThatForbids is a broker whose user "observer" may not publish to the subjects, and whose user "operator" may do everything.

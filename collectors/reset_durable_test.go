@@ -75,15 +75,7 @@ func TestADurableThatIsResetBeyondTheEndIsReadAnew(t *testing.T) {
 // An observer that may make no durables says that it is blind, as long as that lasts.
 func TestAnObserverOfADurableThatIsResetBeyondTheEndIsDown(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	url := brokerThatForbids(t, "$JS.API.CONSUMER.DELETE.>", "$JS.API.CONSUMER.CREATE.>")
-	b.useBroker(url, "operator")
-	b.createStream(jetstream.StreamConfig{})
-	_, stop := b.start()
-	b.publish(numbered(1, 20)...)
-	b.waitFor(20)
-	b.waitAcked()
-	stop()
+	b, url := readByAnOperator(t)
 	b.resetDurable(100)
 	b.useBroker(url, "observer")
 	c, _ := b.start()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -29,10 +30,7 @@ func (c retryCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	key := c.Key
-	if key == "" {
-		key = rand.Text()
-	}
+	key := cmp.Or(c.Key, rand.Text())
 	o, err := server.Act(ctx, c.Entry, client.Action{Action: "retry", Reason: c.Reason, Params: map[string]any{"as": c.As}}, key)
 	if err != nil {
 		return unsure(err, key)
@@ -156,10 +154,7 @@ func (c undoCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	key := c.Key
-	if key == "" {
-		key = rand.Text()
-	}
+	key := cmp.Or(c.Key, rand.Text())
 	o, err := server.ActOnMany(ctx, client.ManyAction{
 		Action: client.Action{Action: "reopen", Reason: c.Reason}, Selector: client.ManySelector{Operation: c.ID}, DryRun: c.DryRun,
 	}, key)

@@ -140,7 +140,7 @@ func openDurable(ctx context.Context, stream jetstream.Stream, ackWait time.Dura
 
 // errPassed says that the durable is beyond the end of RETRY, so that it would never deliver what is parked.
 func errPassed(err error) error {
-	return fmt.Errorf("durable %s was reset beyond the end of %s: retries that are parked would never be sent; nats consumer reset %s %s --sequence 1 brings it back: %w",
+	return fmt.Errorf("durable %s was reset beyond the end of %s: retries that are parked would never be sent; nats consumer reset %s %s --sequence 1, or delete it and run fleetglass provision --apply: %w",
 		durable(), fleet.StreamRetry, fleet.StreamRetry, durable(), err)
 }
 
