@@ -67,7 +67,7 @@ image-test: ## Do the steps of the Dockerfile without an engine and run what com
 torture: ## Kill, freeze, cut off and starve everything, then compare with the fleet's own ledger; then 2,000 random worlds (about 25 minutes)
 	FLEETGLASS_TORTURE=long $(GO) test ./internal/torture -count=1 -timeout 60m -v $(ARGS)
 	[ -n "$(ARGS)" ] || FLEETGLASS_TORTURE=long $(GO) test ./internal/situations -run 'RandomWorlds|KilledProgram' -count=1 -timeout 60m -v
-	[ -n "$(ARGS)" ] || FLEETGLASS_TORTURE=long $(GO) test ./cmd/server -run BrokerThatIsAwayDuringActions -count=1 -timeout 10m -v
+	[ -n "$(ARGS)" ] || FLEETGLASS_TORTURE=long $(GO) test ./cmd/server -run 'BrokerThatIsAwayDuringActions|AnOnslaught' -count=1 -timeout 10m -v
 
 brokers: ## Play the situations on older versions of nats-server (about 20 minutes on a quiet machine; ARGS=2.12.15 for one)
 	./scripts/brokers.sh $(ARGS)

@@ -25,6 +25,9 @@ import (
 
 const patience = 20 * time.Second
 
+// longForm says that a test takes its time (make torture).
+func longForm() bool { return os.Getenv("FLEETGLASS_TORTURE") == "long" }
+
 // TestMain lets tests start the whole program: the test binary is the program when it is told so.
 func TestMain(m *testing.M) {
 	if os.Getenv("FLEETGLASS_TEST_BE_THE_PROGRAM") != "" {

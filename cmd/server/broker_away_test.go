@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -55,7 +54,7 @@ func (b *leaving) goes() {
 
 // awayFor is how long the broker is away beyond what the test waits for: a minute in the long form (make torture).
 func awayFor() time.Duration {
-	if os.Getenv("FLEETGLASS_TORTURE") == "long" {
+	if longForm() {
 		return time.Minute
 	}
 	return 0

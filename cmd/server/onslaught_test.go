@@ -18,12 +18,20 @@ import (
 	"fleetglass/internal/testkit"
 )
 
-// What is asked of the program at once.
-const (
-	onslaughtStreams  = 3000
-	onslaughtSearches = 64
-	onslaughtNames    = 3000
-)
+// onslaught is what is asked of the program at once.
+type onslaught struct {
+	streams  int
+	searches int // How many clients search without end.
+	agents   int // How many are published a task each.
+}
+
+// ofToday is the onslaught of the short form, which leaves other tests a share of the machine, or of the long one.
+func ofToday() onslaught {
+	if longForm() {
+		return onslaught{streams: 3000, searches: 64, agents: 3000}
+	}
+	return onslaught{streams: 1000, searches: 16, agents: 300}
+}
 
 // opened asks for so many streams and returns how often each status was answered; zero for a connection that was cut off.
 func (r *running) opened(n int) map[int]int {
@@ -112,13 +120,14 @@ func (r *running) plainCalls(ctx context.Context) (took []time.Duration, wrong i
 func TestAnOnslaughtCostsNoPublishAndNoPlainCall(t *testing.T) {
 	r := start(t, settings(t))
 	a := connectAgent(t, r.AgentsURL())
-	streams := r.opened(onslaughtStreams)
+	o := ofToday()
+	streams := r.opened(o.streams)
 
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	var answered, refused, wrong atomic.Int64
 	var searching sync.WaitGroup
-	for range onslaughtSearches {
+	for range o.searches {
 		searching.Go(func() { r.search(ctx, &answered, &refused, &wrong) })
 	}
 	type calls struct {
@@ -130,17 +139,17 @@ func TestAnOnslaughtCostsNoPublishAndNoPlainCall(t *testing.T) {
 		took, wrong := r.plainCalls(ctx)
 		asked <- calls{took, wrong}
 	}()
-	taken, err := a.publishNames(onslaughtNames)
-	if err != nil || taken != onslaughtNames {
-		t.Errorf("the broker took %d of %d publishes: %v", taken, onslaughtNames, err)
+	taken, err := a.publishNames(o.agents)
+	if err != nil || taken != o.agents {
+		t.Errorf("the broker took %d of %d publishes: %v", taken, o.agents, err)
 	}
 	testkit.Eventually(t, 3*patience, func() error { // Every line is in, while all goes on.
 		var counts struct{ Total int }
 		if err := r.get("/api/v1/tasks/counts", &counts); err != nil {
 			return err
 		}
-		if counts.Total < onslaughtNames {
-			return fmt.Errorf("%d tasks, want %d", counts.Total, onslaughtNames)
+		if counts.Total < o.agents {
+			return fmt.Errorf("%d tasks, want %d", counts.Total, o.agents)
 		}
 		return nil
 	})
@@ -152,7 +161,7 @@ func TestAnOnslaughtCostsNoPublishAndNoPlainCall(t *testing.T) {
 	plain := <-asked
 	searching.Wait()
 	most := r.limitOfStreams()
-	if streams[http.StatusOK] == 0 || streams[http.StatusOK] > most || streams[http.StatusOK]+streams[http.StatusTooManyRequests] != onslaughtStreams {
+	if streams[http.StatusOK] == 0 || streams[http.StatusOK] > most || streams[http.StatusOK]+streams[http.StatusTooManyRequests] != o.streams {
 		t.Errorf("streams by answer: %v, want at most %d open and the others refused", streams, most)
 	}
 	if wrong.Load() > 0 || plain.wrong > 0 || answered.Load() == 0 {
