@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,25 +17,77 @@ var browserNames = []string{"chromium", "chromium-browser", "google-chrome", "ch
 // browserPatience is how long a test may use a tab.
 const browserPatience = 3 * time.Minute
 
-// Browser starts a headless Chromium with a profile of its own and returns the context in which [Tab] opens tabs. It ends with the
-// test. Without a Chromium the test fails; FLEETGLASS_TEST_BROWSER=off skips it instead.
+// Browser returns a context in which [Tab] opens tabs of a headless Chromium. Its cookies, stores and cache are of nobody else; the process is one for all
+// tests that run at a time, for to start it takes longer than most of them. It ends with the last of these. Without a Chromium the test fails;
+// FLEETGLASS_TEST_BROWSER=off skips it instead.
 func Browser(t testing.TB) context.Context {
 	t.Helper()
 	if os.Getenv("FLEETGLASS_TEST_BROWSER") == "off" {
 		t.Skip("FLEETGLASS_TEST_BROWSER=off")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(browserPath(t)), chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Headless)
-	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	ctx, closeBrowser := chromedp.NewContext(allocator)
-	t.Cleanup(func() {
-		closeBrowser()
-		stop()
-	})
-	if err := chromedp.Do(ctx); err != nil {
+	process, release, err := chromium.use(browserPath(t))
+	if err != nil {
 		t.Fatalf("start browser: %v", err)
 	}
+	t.Cleanup(release)
+	ctx, end := chromedp.NewContext(process, chromedp.WithNewBrowserContext())
+	t.Cleanup(end)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("open a profile: %v", err)
+	}
 	return ctx
+}
+
+// sharedBrowser is the Chromium of the tests that run now.
+type sharedBrowser struct {
+	mu    sync.Mutex
+	users int
+	ctx   context.Context // Of the process; nil while nobody uses one.
+	close func()
+}
+
+var chromium sharedBrowser
+
+// use is the context of the process, which is started for the first who uses it, and ended when the last releases it.
+func (b *sharedBrowser) use(path string) (ctx context.Context, release func(), err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.users == 0 {
+		if err := b.start(path); err != nil {
+			return nil, nil, err
+		}
+	}
+	b.users++
+	return b.ctx, b.release, nil
+}
+
+func (b *sharedBrowser) release() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.users--; b.users == 0 {
+		b.close()
+	}
+}
+
+func (b *sharedBrowser) start(path string) error {
+	profile, err := os.MkdirTemp("", "fleetglass-browser-")
+	if err != nil {
+		return err
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.UserDataDir(profile), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Headless)
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, end := chromedp.NewContext(allocator)
+	b.ctx, b.close = ctx, func() {
+		end()
+		stop()
+		_ = os.RemoveAll(profile)
+	}
+	if err := chromedp.Do(ctx); err != nil {
+		b.close()
+		return err
+	}
+	return nil
 }
 
 // Tab opens a tab of a browser that [Browser] started. It is closed with the test, and what it does is bounded in time.
