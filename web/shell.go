@@ -144,7 +144,7 @@ func freshness(parts []health.Part, now lifecycle.Micros) views.Freshness {
 	case !oldest.Known():
 		f.Text = "Starting"
 	default:
-		f.Word, f.At = "Data as of", oldest
+		f.At = oldest
 	}
 	return f
 }

@@ -96,7 +96,7 @@ func (m *remembered) serveList(w http.ResponseWriter, _ *http.Request) {
 
 func (m *remembered) shell() views.Shell {
 	s := views.Shell{Title: "Tasks", Section: "tasks", UTC: true, Here: "/tasks", Live: "/live", Freshness: views.Freshness{
-		Tone: "ok", Word: "Data as of", At: lifecycle.MicrosOf(time.Now()), Href: "/capture", Notice: "Every collector is up to date.",
+		Tone: "ok", At: lifecycle.MicrosOf(time.Now()), Href: "/capture", Notice: "Every collector is up to date.",
 	}}
 	for _, name := range []string{"Overview", "Tasks", "In flight", "DLQ", "Duplicates", "Agents", "Capture"} {
 		section := strings.ReplaceAll(strings.ToLower(name), " ", "-")
