@@ -82,8 +82,11 @@ func (s *status) committed(d *decoded, newEvents int, now time.Time) {
 	if s.part.State != health.Behind {
 		s.part.State, s.part.Detail = health.OK, ""
 	}
-	if lag := now.Sub(s.upTo.Time()); s.part.Pending > 0 && lag > behindAfter { // Of a backlog, before it is measured again.
-		s.part.State, s.part.Lag = health.Behind, lag
+	if s.part.Pending > 0 { // Of a backlog, before it is measured again.
+		s.part.Lag = max(0, now.Sub(s.upTo.Time()))
+		if s.part.Lag > behindAfter {
+			s.part.State = health.Behind
+		}
 	}
 }
 
