@@ -50,7 +50,10 @@ func TestAnAccountIsRenamed(t *testing.T) {
 		srv = accountServer(t, to, store, int(address.Port()))
 	}
 	provision(t, url)
-	g := startGlass(t, url, "--nats-user", "fleet", "--nats-password", "x")
+	g, err := startGlass(t, url, "--nats-user", "fleet", "--nats-password", "x")
+	if err != nil {
+		t.Fatal(err)
+	}
 	js := connectAs(t, url, "fleet", "_INBOX_cto")
 	c := &clients{ctx: t.Context(), nc: js.Conn(), js: js, agent: "cto", stored: map[string][]letter{}, named: map[string]string{}}
 	c.publish(publish{})

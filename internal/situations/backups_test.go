@@ -48,7 +48,7 @@ var backups = []situation{{
 	never: all(
 		of("waiting", isNot("completed", "terminated", "exhausted")),
 		of("lost", isNot("completed", "terminated", "exhausted")),
-		of("after", isNot("completed", "terminated", "exhausted", "removed", "outcome_unknown")),
+		of("after", isNotOnceStored("completed", "terminated", "exhausted", "removed", "outcome_unknown")),
 	),
 	mode: live,
 }, {

@@ -26,6 +26,7 @@ var delays = []situation{{
 	may: is("delivered"),
 }, {
 	name: "a message is handed back for a day, and its consumer is given less time",
+	on:   patient,
 	act: func(c *clients) {
 		c.publish(publish{})
 		c.answer(c.pull(c.workers(wait(24*time.Hour))), forADay)
@@ -46,6 +47,7 @@ var delays = []situation{{
 	settle: 15 * time.Second,
 }, {
 	name: "a message is handed back for a day, and its worker sends a heartbeat all the same",
+	on:   patient,
 	act: func(c *clients) {
 		c.publish(publish{})
 		worker := c.workers(wait(2 * time.Second))

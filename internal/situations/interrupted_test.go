@@ -47,7 +47,7 @@ func (s situation) in(m mode) bool {
 func watchInterrupted(t *testing.T, scenes []*scene) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	var killing sync.WaitGroup
+	var killing, watching sync.WaitGroup
 	var kills atomic.Int64
 	for _, s := range scenes {
 		killing.Go(func() {
@@ -60,7 +60,10 @@ func watchInterrupted(t *testing.T, scenes []*scene) {
 			}
 		})
 	}
-	each(scenes, func(p *player, g *glass) { p.watched(g) })
+	for _, s := range scenes {
+		watching.Go(func() { s.each(func(p *player, g *glass) { p.watched(g) }) })
+	}
+	watching.Wait()
 	stop()
 	killing.Wait()
 	t.Logf("killed and started again %d times", kills.Load())

@@ -111,7 +111,9 @@ func TestTheOtherBrokerIsProvisionedOnce(t *testing.T) {
 	if old := strings.Contains(plan.String(), "older than nats-server 2.14"); old != dedupes {
 		t.Errorf("the plan says that the broker is older than 2.14: %t", old)
 	}
-	w.look(t)
+	if err := w.look(t); err != nil {
+		t.Fatal(err)
+	}
 	js := w.connect(t)
 	if _, err := js.Publish(t.Context(), "genbrain.agents.cto.tasks.review", nil, jetstream.WithMsgID("first")); err != nil { // Before it nobody knows whether OBS_RAW is fed.
 		t.Fatal(err)

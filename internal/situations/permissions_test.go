@@ -36,7 +36,10 @@ func TestAnObserverWithThePrintedPermissionsSeesTheFleet(t *testing.T) {
 	if _, err := operator.CreateConsumer(t.Context(), "TASKS", worker("cto")); err != nil {
 		t.Fatal(err)
 	}
-	g := startGlass(t, url, "--nats-user", "observer", "--nats-password", "x", "--read-only")
+	g, err := startGlass(t, url, "--nats-user", "observer", "--nats-password", "x", "--read-only")
+	if err != nil {
+		t.Fatal(err)
+	}
 	js := connectAs(t, url, "agent", "_INBOX_cto")
 	c := &clients{ctx: t.Context(), nc: js.Conn(), js: js, agent: "cto", stored: map[string][]letter{}, named: map[string]string{}}
 	l := c.publish(publish{})

@@ -185,7 +185,7 @@ var resets = []situation{{
 		c.until("the message leaves", func() bool { return !c.there(zero) }) // The broker removes what is acknowledged up to its consumer's floor.
 	},
 	may:   is("completed", "outcome_unknown"),
-	never: all(isNot("exhausted", "failed", "removed"), silent("next free worker")),
+	never: all(isNot("exhausted", "failed", "removed"), either(noAttempt(0), silent("next free worker"))),
 }, {
 	name:  "a consumer is reset while a message that was handed back waits for its delay",
 	since: resettable,

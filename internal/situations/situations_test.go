@@ -8,11 +8,15 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // situation is one row: what clients do, and what may be said of it.
@@ -31,7 +35,8 @@ type situation struct {
 
 const (
 	settling   = 4 * time.Second
-	sampling   = 200 * time.Millisecond // Between two looks at a row: what is said for a second is seen.
+	sampling   = 400 * time.Millisecond // Between two looks at a row: what is said for a second is seen.
+	apart      = 50 * time.Millisecond  // Between the beginnings of two rows of a land.
 	concluding = 20 * time.Second       // How long what may be said may take beyond settling: a proof that may still come is waited for, 15 seconds at most.
 )
 
@@ -116,9 +121,7 @@ func play(t *testing.T, m mode) []result {
 	}
 	maps.DeleteFunc(lands, func(_ string, s *scene) bool { return s.world == nil })
 	scenes := slices.Collect(maps.Values(lands))
-	for _, s := range scenes {
-		s.prepare(t)
-	}
+	prepare(t, scenes)
 	playScenes(t, m, scenes)
 	var out []result
 	for _, name := range slices.Sorted(maps.Keys(lands)) {
@@ -129,22 +132,32 @@ func play(t *testing.T, m mode) []result {
 	return out
 }
 
-// playScenes lets all players act and judges what is said of them.
+// playScenes lets all players act and judges what is said of them. The world of a scene that is over is closed: it takes a share of the machine.
 func playScenes(t *testing.T, m mode, scenes []*scene) {
 	t.Helper()
-	switch m {
-	case live:
-		each(scenes, func(p *player, g *glass) { p.watched(g); p.judge(g) })
-	case interrupted:
+	if m == interrupted {
 		watchInterrupted(t, scenes)
-		each(scenes, func(p *player, g *glass) { p.judge(g) })
-	case afterwards:
-		each(scenes, func(p *player, _ *glass) { p.happen() })
-		for _, s := range scenes {
-			s.world.look(t)
-		}
-		each(scenes, func(p *player, g *glass) { p.judge(g) })
 	}
+	var all sync.WaitGroup
+	for _, s := range scenes {
+		all.Go(func() {
+			defer s.world.close(t)
+			switch m {
+			case live:
+				s.each(func(p *player, g *glass) { p.watched(g); p.judge(g) })
+			case interrupted:
+				s.each(func(p *player, g *glass) { p.judge(g) })
+			case afterwards:
+				s.each(func(p *player, _ *glass) { p.happen() })
+				if err := s.world.look(t); err != nil {
+					t.Error(err)
+					return
+				}
+				s.each(func(p *player, g *glass) { p.judge(g) })
+			}
+		})
+	}
+	all.Wait()
 }
 
 // scene is the rows of one land.
@@ -155,7 +168,26 @@ type scene struct {
 }
 
 // prepare gives every row a connection of its own, and starts Fleetglass where it is to watch.
-func (s *scene) prepare(t *testing.T) {
+func prepare(t *testing.T, scenes []*scene) {
+	t.Helper()
+	var starting errgroup.Group
+	for _, s := range scenes {
+		s.connect(t)
+		if s.mode != afterwards {
+			starting.Go(func() error { return s.world.look(t) })
+		}
+	}
+	if err := starting.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range scenes {
+		if s.mode != afterwards {
+			s.watch(t)
+		}
+	}
+}
+
+func (s *scene) connect(t *testing.T) {
 	t.Helper()
 	for _, p := range s.players {
 		js := s.world.connect(t)
@@ -165,22 +197,25 @@ func (s *scene) prepare(t *testing.T) {
 		}
 		p.clients.task("")
 	}
-	if s.mode != afterwards {
-		s.world.look(t)
-		s.world.glass.listening(t)
-		for _, p := range s.players {
-			p.clients.glass = s.world.glass
-		}
+}
+
+// watch lets the clients act once publish attempts are heard.
+func (s *scene) watch(t *testing.T) {
+	t.Helper()
+	s.world.glass.listening(t)
+	for _, p := range s.players {
+		p.clients.glass = s.world.glass
 	}
 }
 
-// each does something with all rows at once.
-func each(scenes []*scene, do func(*player, *glass)) {
+// each does something with all rows at once. They begin one after the other, so that none is late because all the others begin too.
+func (s *scene) each(do func(*player, *glass)) {
 	var all sync.WaitGroup
-	for _, s := range scenes {
-		for _, p := range s.players {
-			all.Go(func() { do(p, s.world.glass) })
-		}
+	for i, p := range s.players {
+		all.Go(func() {
+			pause(p.clients.ctx, time.Duration(i)*apart)
+			do(p, s.world.glass)
+		})
 	}
 	all.Wait()
 }
@@ -279,5 +314,26 @@ func (p *player) judge(g *glass) {
 			return
 		}
 	}
-	p.fail(fmt.Errorf("it is not said: %w", last))
+	p.fail(fmt.Errorf("it is not said: %w\n%s", last, p.events(g)))
+}
+
+// events are those from which Fleetglass tells of the row's tasks, a line each.
+func (p *player) events(g *glass) string {
+	named, _ := p.clients.known()
+	var lines []string
+	for _, id := range named {
+		var page struct {
+			Data []struct {
+				At, Kind, Provenance, Source, Stream, Seq, Consumer string
+				Attempt                                             int
+			}
+		}
+		if err := g.ask(p.clients.ctx, "/api/v1/tasks/"+url.PathEscape(id)+"/events", &page); err != nil {
+			lines = append(lines, fmt.Sprintf("\t%s: %v", id, err))
+		}
+		for _, e := range page.Data {
+			lines = append(lines, fmt.Sprintf("\t%s: %+v", id, e))
+		}
+	}
+	return strings.Join(lines, "\n")
 }

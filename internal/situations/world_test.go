@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fleetglass/fleet"
+	"fleetglass/internal/embednats"
 	"fleetglass/internal/testkit"
 
 	"github.com/nats-io/nats.go"
@@ -28,6 +29,7 @@ const allTasks = "genbrain.agents.*.tasks.>"
 // The lands.
 var (
 	ordinary = land{name: "ordinary"}
+	patient  = land{name: "long waits"} // Of rows that wait for half a minute: nobody looks at a land afterwards before all of its rows are over.
 	vip      = land{name: "a second stream", streams: []jetstream.StreamConfig{
 		{Name: "TASKS", Subjects: []string{"genbrain.agents.plain.tasks.>"}, Retention: jetstream.WorkQueuePolicy, AllowDirect: true},
 		{Name: "TASKS_VIP", Subjects: []string{"genbrain.agents.vip.tasks.>"}, Retention: jetstream.WorkQueuePolicy, AllowDirect: true},
@@ -55,19 +57,24 @@ var (
 // world is a broker, its clients' rows and the Fleetglass that looks at it.
 type world struct {
 	land  land
-	url   string // Of the broker.
-	clock *clock // Of the broker; nil where it is the host's.
-	glass *glass // Nil until Fleetglass has started.
+	url   string            // Of the broker.
+	here  *embednats.Server // The broker where it runs in this process; nil where it has one of its own.
+	clock *clock            // Of the broker; nil where it is the host's.
+	glass *glass            // Nil until Fleetglass has started.
 }
 
 // newWorld starts a broker, makes the fleet's own streams, and then what Fleetglass records from. It is nil where [otherBroker] is too old for such streams.
 func newWorld(t *testing.T, l land) *world {
 	t.Helper()
 	w := &world{land: l}
-	if l.clocked {
+	switch {
+	case l.clocked:
 		w.url, w.clock = startClocked(t)
-	} else {
-		w.url = startBroker(t)
+	case otherBroker != "":
+		w.url = startOther(t)
+	default:
+		w.here = testkit.BareBroker(t)
+		w.url = w.here.URL()
 	}
 	js := w.connect(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -87,14 +94,6 @@ func newWorld(t *testing.T, l land) *world {
 	return w
 }
 
-func startBroker(t *testing.T) (url string) {
-	t.Helper()
-	if otherBroker != "" {
-		return startOther(t)
-	}
-	return testkit.BareBroker(t).URL()
-}
-
 // connect is a plain client of the broker.
 func (w *world) connect(t *testing.T) jetstream.JetStream {
 	t.Helper()
@@ -111,7 +110,21 @@ func (w *world) connect(t *testing.T) jetstream.JetStream {
 }
 
 // look starts Fleetglass.
-func (w *world) look(t *testing.T) {
+func (w *world) look(t *testing.T) (err error) {
 	t.Helper()
-	w.glass = startGlass(t, w.url, w.land.flags...)
+	w.glass, err = startGlass(t, w.url, w.land.flags...)
+	return err
+}
+
+// close ends Fleetglass and the broker, which takes a while.
+func (w *world) close(t *testing.T) {
+	t.Helper()
+	if w.glass != nil {
+		w.glass.kill()
+	}
+	if w.here != nil {
+		if err := w.here.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }

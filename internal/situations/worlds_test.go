@@ -106,9 +106,7 @@ func playWorlds(t *testing.T, from, to int, seed uint64, census *census) {
 		s.players, lives[p] = append(s.players, p), w
 	}
 	all := slices.Collect(maps.Values(scenes))
-	for _, s := range all {
-		s.prepare(t)
-	}
+	prepare(t, all)
 	playScenes(t, m, all)
 	for p, w := range lives {
 		if p.failed != nil {
