@@ -29,5 +29,7 @@ fi
 echo "Installing for the tests:$packages"
 export DEBIAN_FRONTEND=noninteractive
 $as_root apt-get update -qq
+# The same browser without its windows takes a quarter less time, where it is packaged.
+if apt-cache show chromium-headless-shell >/dev/null 2>&1; then packages="$packages chromium-headless-shell"; fi
 # shellcheck disable=SC2086 # The list is meant to split.
 $as_root apt-get install -y -qq --no-install-recommends $packages >/dev/null

@@ -11,8 +11,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browserNames are where a Chromium may be.
-var browserNames = []string{"chromium", "chromium-browser", "google-chrome", "chrome", "headless-shell"}
+// browserNames are where a Chromium may be; the first one is it without windows, which takes a quarter less time.
+var browserNames = []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome", "headless-shell"}
 
 // browserPatience is how long a test may use a tab.
 const browserPatience = 3 * time.Minute
