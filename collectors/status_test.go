@@ -48,3 +48,17 @@ func TestACollectorIsBehindWithTheFirstLinesOfABacklog(t *testing.T) {
 		t.Errorf("it is %s, with a lag of %v", p.State, p.Lag)
 	}
 }
+
+// What is shown of a short backlog goes by LastAt less Lag: that is never later than the last line that was read.
+func TestACollectorHasReadNoFurtherThanItsLastLine(t *testing.T) {
+	t.Parallel()
+	s, began := newStatus("acks"), time.Now()
+	at := func(after time.Duration) time.Time { return began.Add(after) }
+	s.committed(&decoded{lines: 1, last: 1, upTo: lifecycle.MicrosOf(at(0))}, 1, at(0))
+	s.backlog(3, at(time.Second))
+	s.committed(&decoded{lines: 1, last: 2, upTo: lifecycle.MicrosOf(at(time.Second))}, 1, at(4*time.Second))
+	p, _ := s.snapshot()
+	if read := p.LastAt.Add(-p.Lag); read.After(at(time.Second)) || p.State != health.OK {
+		t.Errorf("read up to %s after the beginning, %s; want 1s, ok", read.Sub(began), p.State)
+	}
+}

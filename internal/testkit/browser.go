@@ -42,7 +42,7 @@ func Browser(t testing.TB) context.Context {
 type sharedBrowser struct {
 	mu    sync.Mutex
 	users int
-	ctx   context.Context // Of the process; nil while nobody uses one.
+	ctx   context.Context // Of the process, while somebody uses it.
 	close func()
 }
 
