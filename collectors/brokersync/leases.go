@@ -19,22 +19,22 @@ func leases(v view, c Consumer, o lifecycle.OpenMessage) []lifecycle.Event {
 	last := c.MaxDeliver > 0 && l.Attempt >= c.MaxDeliver
 	switch {
 	case a.NakAt.Known() && last:
-		return expiry(v, c, m, a, lifecycle.PresumedDead, max(a.NakAt, basis), a.NakAt,
+		return expiry(v, c, m, a, lifecycle.PresumedDead, max(a.NakAt, basis), a.NakAt, a.NakAt,
 			fmt.Sprintf("attempt %d of %d was handed back and no attempt is left", l.Attempt, c.MaxDeliver))
 	case a.NakAt.Known() && a.Dead != nil && (a.Expired == nil || a.Expired.Judged <= a.Dead.Judged): // It was said that no attempt is left, and one is.
-		return expiry(v, c, m, a, lifecycle.LeaseExpired, a.Dead.Basis, a.Dead.Deadline, "")
-	case a.NakAt.Known() || !l.Deadline.Known() || v.At < l.Latest:
+		return expiry(v, c, m, a, lifecycle.LeaseExpired, a.Dead.Basis, a.Dead.Deadline, a.Dead.Deadline, "")
+	case a.NakAt.Known() || !l.Deadline.Known():
 		return nil
 	case last:
-		return expiry(v, c, m, a, lifecycle.PresumedDead, basis, l.Deadline,
+		return expiry(v, c, m, a, lifecycle.PresumedDead, basis, l.Deadline, l.Latest,
 			fmt.Sprintf("attempt %d of %d was never answered and no attempt is left", l.Attempt, c.MaxDeliver))
 	}
-	return expiry(v, c, m, a, lifecycle.LeaseExpired, basis, l.Deadline, "")
+	return expiry(v, c, m, a, lifecycle.LeaseExpired, basis, l.Deadline, l.Latest, "")
 }
 
-// expiry is one such event, unless the deadline has not surely passed or the store knows it. Where the store knows the opposite as the
-// later conclusion, max_deliver was changed in between, and the event is said again.
-func expiry(v view, c Consumer, m lifecycle.MessageFacts, a lifecycle.AttemptFacts, kind lifecycle.Kind, basis, deadline lifecycle.Micros, why string) []lifecycle.Event {
+// expiry is one such event, unless the store knows it, or the deadline has not surely passed: latest is when it did, and heartbeats of until then must be stored. Where
+// the store knows the opposite as the later conclusion, max_deliver was changed in between, and the event is said again.
+func expiry(v view, c Consumer, m lifecycle.MessageFacts, a lifecycle.AttemptFacts, kind lifecycle.Kind, basis, deadline, latest lifecycle.Micros, why string) []lifecycle.Event {
 	known, opposite := a.Expired, a.Dead
 	if kind == lifecycle.PresumedDead {
 		known, opposite = opposite, known
@@ -46,7 +46,7 @@ func expiry(v view, c Consumer, m lifecycle.MessageFacts, a lifecycle.AttemptFac
 		}
 		coordinates = append(coordinates, uint64(v.At))
 	}
-	if v.At < deadline || v.Drained < deadline.Add(captureLag) {
+	if v.At < latest || v.Drained < latest.Add(captureLag) {
 		return nil
 	}
 	e := newEvent(kind, m, &c, deadline, coordinates...)

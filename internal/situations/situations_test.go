@@ -241,6 +241,12 @@ func (p *player) fail(err error) {
 	}
 }
 
+func (p *player) hasFailed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failed != nil
+}
+
 // happen lets the clients act.
 func (p *player) happen() {
 	defer func() {
@@ -288,8 +294,8 @@ func (p *player) look(ctx context.Context, g *glass) (story, bool) {
 	if p.never != nil {
 		never = append(never, p.never)
 	}
-	if err := all(never...)(s); err != nil && (ctx.Err() == nil || !errors.Is(err, context.Canceled)) { // Who stops looking has heard nothing.
-		p.fail(fmt.Errorf("it must never be said: %w\n\t%s", err, s))
+	if err := all(never...)(s); err != nil && (ctx.Err() == nil || !errors.Is(err, context.Canceled)) && !p.hasFailed() { // Who stops looking has heard nothing.
+		p.fail(fmt.Errorf("it must never be said: %w\n\t%s\n%s", err, s, p.events(g)))
 	}
 	return s, true
 }
