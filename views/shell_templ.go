@@ -395,7 +395,7 @@ func firingBadge(n int) string {
 }
 
 // modules are the scripts that app.js imports, fetched at once instead of one after the other.
-var modules = []string{"page", "connection", "live", "keys", "select", "suggest", "copy", "prefs", "clock", "panel", "pane", "saved", "still", "notify", "drafts", "tip", "done"}
+var modules = []string{"page", "connection", "live", "stream", "keys", "select", "suggest", "copy", "prefs", "clock", "panel", "pane", "saved", "still", "notify", "drafts", "tip", "done"}
 
 func theme(name string) templ.Attributes {
 	if name == "light" || name == "dark" {

@@ -35,7 +35,6 @@ func TestInABrowser(t *testing.T) {
 		{"local time in UTC says that it is the same", sayThatLocalIsUTC},
 		{"a countdown runs", countDown},
 		{"links and commands are copied", copyThings},
-		{"tabs share one stream", shareStream},
 		{"a thousand changes a second do not melt the page", stayCool},
 		{"the largest content is painted at once", paintSoon},
 	} {
@@ -60,7 +59,7 @@ func walkThrough(t *testing.T, browser context.Context) {
 	b.until(t, agree+` && location.href !== "`+first+`"`)
 	b.run(t, `document.querySelector(".lanes a").dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true}))`)
 	b.until(t, agree+` && document.querySelector("#evd").textContent.trim() === "published"`)
-	b.run(t, `history.back()`)
+	b.back(t)
 	b.until(t, agree+` && document.querySelector("#evd").textContent.trim() !== "published"`)
 	b.click(t, "[data-back]")
 	b.until(t, `location.pathname === "/tasks" && document.querySelector("#q").value === "blog agent:marketing" && document.querySelectorAll("#rows tr").length === 1`)
@@ -419,22 +418,4 @@ func paintSoon(t *testing.T, browser context.Context) {
 			t.Errorf("%s: nothing was painted", path)
 		}
 	}
-}
-
-func shareStream(t *testing.T, browser context.Context) {
-	s := newSite(t, webtest.Rich(noon).Batch)
-	first, second := openTab(t, browser, s), openTab(t, browser, s)
-	first.open(t, "/tasks")
-	first.until(t, `document.body.dataset.stream === "open"`)
-	second.open(t, "/tasks")
-	second.until(t, `document.body.dataset.stream === "shared"`)
-	if got := s.hub.Subscribers(); got != 1 {
-		t.Errorf("two tabs hold %d streams, want 1", got)
-	}
-	second.run(t, `Object.defineProperty(document, "hidden", { get: () => false })`) // A tab in the background does not look at the server.
-	s.clock.Advance(time.Second)
-	s.append(t, acked(t, s, "tsk-77d0ab"))
-	second.until(t, row("tsk-77d0ab", `r.querySelector(".state").textContent.trim() === "completed"`))
-	first.do(t, "leave", chromedp.Navigate("about:blank"))
-	second.until(t, `document.body.dataset.stream === "open"`)
 }

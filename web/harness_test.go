@@ -272,6 +272,12 @@ func (b *tab) run(t testing.TB, statement string) {
 	b.do(t, statement, chromedp.Evaluate[chromedp.Void](statement))
 }
 
+// back goes back in the history, once the script that says so has ended: a page that is left answers no more.
+func (b *tab) back(t testing.TB) {
+	t.Helper()
+	b.run(t, `setTimeout(() => history.back())`)
+}
+
 // click clicks the first element that a selector finds.
 func (b *tab) click(t testing.TB, selector string) {
 	t.Helper()

@@ -1,10 +1,13 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,10 +27,11 @@ const (
 // liveMessage is what a page learns: which tasks have changed, and how many. It loads the rest from its own address.
 type liveMessage struct {
 	Tasks int    `json:"tasks"` // Tasks that changed.
-	Signs string `json:"signs"` // Their signs ([views.Sign]), separated by spaces.
+	Signs string `json:"signs"` // The signs ([views.Sign]) of those that the reader asked for, separated by spaces.
 }
 
-// live is the stream of changes as server-sent events. Many changes within the pace come as one message, or as a few.
+// live is the stream of changes as server-sent events. Many changes within the pace come as one message, or as a few. The parameter "only" lists signs, separated by
+// spaces: of other tasks the reader learns at every beat how many changed, and no signs.
 func (w *Web) live(c *gin.Context) error {
 	s := w.cfg.Hub.Subscribe(c.GetHeader("Last-Event-ID"))
 	defer s.Close()
@@ -43,6 +47,7 @@ func (w *Web) live(c *gin.Context) error {
 		return nil // The reader left.
 	}
 	c.Writer.Flush()
+	r := liveReader{to: c.Writer, only: strings.Fields(c.Query("only"))}
 	pulse := time.NewTicker(livePulse)
 	defer pulse.Stop()
 	for {
@@ -50,11 +55,11 @@ func (w *Web) live(c *gin.Context) error {
 		case <-c.Request.Context().Done():
 			return nil
 		case <-pulse.C:
-			if err := w.writeBeat(c.Request.Context(), c.Writer); err != nil {
+			if err := cmp.Or(r.tellOthers(), w.writeBeat(c.Request.Context(), c.Writer)); err != nil {
 				return nil
 			}
 		case <-s.Ready():
-			if err := writeChanges(c.Writer, s); err != nil {
+			if err := r.tell(s); err != nil {
 				return nil
 			}
 			c.Writer.Flush()
@@ -103,32 +108,61 @@ func pause(c *gin.Context, d time.Duration) bool {
 	}
 }
 
-// writeChanges writes all that has changed, so that a reader cannot fall behind a fleet that changes faster than one message holds.
-func writeChanges(w gin.ResponseWriter, s *live.Subscription) error {
+// liveReader is somebody who follows the stream.
+type liveReader struct {
+	to   io.Writer
+	only []string // The signs of the tasks that it asked for; empty for all.
+
+	others int    // Tasks that it did not ask for, and that changed since it was told.
+	upTo   string // The position after these changes.
+}
+
+// tell writes all that has changed, so that a reader cannot fall behind a fleet that changes faster than one message holds.
+func (r *liveReader) tell(s *live.Subscription) error {
 	for {
 		change, some := s.Take()
 		if !some {
 			return nil
 		}
-		if err := writeChange(w, change); err != nil {
+		if err := r.tellChange(change); err != nil {
 			return err
 		}
 	}
 }
 
-func writeChange(w gin.ResponseWriter, change live.Change) error {
+func (r *liveReader) tellChange(change live.Change) error {
 	if change.Reset {
-		_, err := fmt.Fprintf(w, "id: %s\nevent: reset\ndata: {}\n\n", change.ID)
-		return err
+		return r.write("reset", change.ID, struct{}{})
 	}
 	signs := make([]string, 0, len(change.Tasks))
 	for _, t := range change.Tasks {
 		signs = append(signs, views.Sign(t.TaskID))
 	}
-	data, err := json.Marshal(liveMessage{Tasks: len(signs), Signs: strings.Join(signs, " ")})
+	if len(r.only) > 0 {
+		signs = slices.DeleteFunc(signs, func(sign string) bool { return !slices.Contains(r.only, sign) })
+		r.others, r.upTo = r.others+len(change.Tasks)-len(signs), change.ID
+		if len(signs) == 0 {
+			return nil
+		}
+	}
+	return r.write("change", change.ID, liveMessage{Tasks: len(signs), Signs: strings.Join(signs, " ")})
+}
+
+// tellOthers says how many of the tasks that the reader did not ask for have changed.
+func (r *liveReader) tellOthers() error {
+	if r.others == 0 {
+		return nil
+	}
+	n := r.others
+	r.others = 0
+	return r.write("change", r.upTo, liveMessage{Tasks: n})
+}
+
+func (r *liveReader) write(event, id string, message any) error {
+	data, err := json.Marshal(message)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "id: %s\nevent: change\ndata: %s\n\n", change.ID, data)
+	_, err = fmt.Fprintf(r.to, "id: %s\nevent: %s\ndata: %s\n\n", id, event, data)
 	return err
 }

@@ -3,7 +3,9 @@ package web_test
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -13,11 +15,11 @@ import (
 	"fleetglass/web/webtest"
 )
 
-// stream reads server-sent events until the test ends.
-func stream(t *testing.T, s *site, lastID string) <-chan map[string]string {
+// stream reads server-sent events until the test ends. It asks for the tasks with these signs, or for all.
+func stream(t *testing.T, s *site, lastID string, only ...string) <-chan map[string]string {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/live", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/live?only="+url.QueryEscape(strings.Join(only, " ")), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,6 +95,21 @@ func TestTheStreamMergesChangesAndResumes(t *testing.T) {
 	changesUntil(t, stream(t, s, first["id"]), views.Sign("tsk-d3380f"))
 	if got := next(t, stream(t, s, "another-process-7")); got["event"] != "reset" {
 		t.Errorf("a position that is not known: got %v, want a reset", got)
+	}
+}
+
+func TestTheStreamOfSomeTasksOnlyCountsTheOthers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch)
+	events := stream(t, s, "", views.Sign("tsk-1"), views.Sign("tsk-2"))
+	s.append(t, newTask(s, "tsk-other"))
+	s.append(t, newTask(s, "tsk-2"))
+	counted := map[string]bool{}
+	for range 2 { // A beat may come between the two.
+		counted[next(t, events)["data"]] = true
+	}
+	if want := fmt.Sprintf(`{"tasks":1,"signs":"%s"}`, views.Sign("tsk-2")); !counted[want] || !counted[`{"tasks":1,"signs":""}`] {
+		t.Errorf("got %v", counted)
 	}
 }
 

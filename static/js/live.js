@@ -1,15 +1,16 @@
 // Pages follow the fleet. The stream only says that something changed; the page then asks its own address again and patches the
 // parts that are marked, so that what is shown is always what the server would write. Rows of a list never move under the cursor:
 // new ones wait behind "12 new: show" (still.js). Nothing is patched while the reader pauses, has ticked rows, or has a menu open.
-import { hear, isLost, lose, nextTry, watch } from "./connection.js";
+import { hear, isLost, lose, watch } from "./connection.js";
 import { adoptTime, announce, load, morph } from "./page.js";
 import { checked } from "./clock.js";
 import { takeFiring, titleBadge } from "./notify.js";
 import { selectedCount } from "./select.js";
 import { holdsStill, letGo } from "./still.js";
+import { follow, wishFor } from "./stream.js";
 
 const least = Math.max(1000, Number(document.body.dataset.liveEvery)); // Milliseconds between two looks at the server; more where looking takes long.
-const about = document.body.dataset.liveSign; // The sign of the ended task that the page is about; empty for other pages.
+let about = document.body.dataset.liveSign; // The sign of the ended task that the page is about; empty for other pages.
 const others = 60000;    // The page of an ended task looks this long after others changed: its navigation counts them.
 const pulse = 5000;      // Countdowns and bars are looked at again after this time, even without a change.
 const fullPage = 50;     // Rows of a page that is followed by another one.
@@ -52,6 +53,7 @@ async function refresh() {
 function apply(page) {
   const before = text("lede") || text("summary");
   adoptTime(page);
+  wishFor(about = page.body.dataset.liveSign || "");
   countFresh(page);
   if (held()) {
     waiting = page;
@@ -175,21 +177,6 @@ function changed(tasks, signs) {
   schedule();
 }
 
-// One tab of a browser holds the stream and tells the others, because browsers open few connections to a site.
-function listen(url) {
-  if (!navigator.locks || !window.BroadcastChannel) {
-    connect(url, () => {});
-    return;
-  }
-  const others = new BroadcastChannel("fleetglass.live");
-  others.addEventListener("message", (e) => pass(e.data));
-  document.body.dataset.stream = "shared";
-  navigator.locks.request("fleetglass.live", () => new Promise((free) => {
-    connect(url, (sign) => others.postMessage(sign));
-    addEventListener("pagehide", free);
-  }));
-}
-
 // A sign of the stream: it is open, it is lost, it beats with how the program is, or tasks changed. What changed before the first sign, or while the stream was
 // lost, nobody tells: the page looks then.
 function pass(sign) {
@@ -204,30 +191,6 @@ function pass(sign) {
   if (sign.checked && !paused) checked(sign.checked);
   if (takeFiring(sign.firing)) scheduleFor(false);
   if (sign.tasks !== undefined) changed(sign.tasks, sign.signs);
-}
-
-// The browser's own way to connect again knows no longer pauses, so that each try is a stream of its own.
-function connect(url, tell) {
-  let stream, again = 0;
-  const both = (sign) => { pass(sign); tell(sign); };
-  const open = () => {
-    stream = new EventSource(url);
-    stream.addEventListener("open", () => {
-      document.body.dataset.stream = "open";
-      both({ open: true });
-    });
-    stream.addEventListener("error", () => {
-      document.body.dataset.stream = "lost";
-      stream.close();
-      both({ lost: true });
-      again = setTimeout(open, nextTry());
-    });
-    stream.addEventListener("beat", (e) => both(JSON.parse(e.data)));
-    stream.addEventListener("change", (e) => both(JSON.parse(e.data)));
-    stream.addEventListener("reset", () => both({ tasks: 0 }));
-  };
-  open();
-  addEventListener("pagehide", () => { clearTimeout(again); stream.close(); });
 }
 
 // What came while the page was held is applied once it is not.
@@ -254,7 +217,7 @@ export function live() {
   letGo(schedule);
   showPause();
   watch();
-  listen(url);
+  follow(url, about, pass);
   addEventListener("pageshow", (e) => { if (e.persisted) location.reload(); });
   setInterval(() => { if (document.querySelector(".lease, [data-deadline], [data-running]")) schedule(); }, pulse);
 }
