@@ -47,7 +47,10 @@ func (w *Web) live(c *gin.Context) error {
 		return nil // The reader left.
 	}
 	c.Writer.Flush()
-	r := liveReader{to: c.Writer, only: strings.Fields(c.Query("only"))}
+	r := liveReader{to: c.Writer, only: map[string]bool{}}
+	for sign := range strings.FieldsSeq(c.Query("only")) {
+		r.only[sign] = true
+	}
 	pulse := time.NewTicker(livePulse)
 	defer pulse.Stop()
 	for {
@@ -111,7 +114,7 @@ func pause(c *gin.Context, d time.Duration) bool {
 // liveReader is somebody who follows the stream.
 type liveReader struct {
 	to   io.Writer
-	only []string // The signs of the tasks that it asked for; empty for all.
+	only map[string]bool // The signs of the tasks that it asked for; empty for all.
 
 	others int    // Tasks that it did not ask for, and that changed since it was told.
 	upTo   string // The position after these changes.
@@ -139,7 +142,7 @@ func (r *liveReader) tellChange(change live.Change) error {
 		signs = append(signs, views.Sign(t.TaskID))
 	}
 	if len(r.only) > 0 {
-		signs = slices.DeleteFunc(signs, func(sign string) bool { return !slices.Contains(r.only, sign) })
+		signs = slices.DeleteFunc(signs, func(sign string) bool { return !r.only[sign] })
 		r.others, r.upTo = r.others+len(change.Tasks)-len(signs), change.ID
 		if len(signs) == 0 {
 			return nil

@@ -69,13 +69,24 @@ func (b *bench) start(t *testing.T, r pull.Request) *pull.Pull {
 // waiting waits until the broker has that many pulls.
 func (b *bench) waiting(t *testing.T, n int) {
 	t.Helper()
+	b.until(t, n, "pulls wait", func(c *jetstream.ConsumerInfo) int { return c.NumWaiting })
+}
+
+// inHand waits until the broker has delivered that many messages, whether or not somebody has read them.
+func (b *bench) inHand(t *testing.T, n int) {
+	t.Helper()
+	b.until(t, n, "messages are delivered", func(c *jetstream.ConsumerInfo) int { return c.NumAckPending })
+}
+
+func (b *bench) until(t *testing.T, n int, what string, count func(*jetstream.ConsumerInfo) int) {
+	t.Helper()
 	testkit.Eventually(t, long, func() error {
 		c, err := b.other.Consumer(t.Context(), "S", "c")
 		if err != nil {
 			return err
 		}
-		if got := c.CachedInfo().NumWaiting; got != n {
-			return fmt.Errorf("%d pulls wait, want %d", got, n)
+		if got := count(c.CachedInfo()); got != n {
+			return fmt.Errorf("%d %s, want %d", got, what, n)
 		}
 		return nil
 	})
@@ -177,7 +188,7 @@ func TestAMessageThatNobodyReadsKeepsNoOtherPullWaiting(t *testing.T) {
 	b := newBench(t)
 	b.publish(t, "a", "b", "c")
 	unread := b.start(t, pull.Request{Batch: 2, Expires: time.Hour})
-	b.waiting(t, 0) // It is filled.
+	b.inHand(t, 2)
 	if got := next(t, b.start(t, pull.Request{Batch: 1, Expires: time.Hour})); got != "c" {
 		t.Errorf("the second pull brings %q, want the next message", got)
 	}
@@ -191,13 +202,7 @@ func TestAPullThatIsEndedHandsOnWhatTheBrokerSentAndTakesNothingMore(t *testing.
 	b := newBench(t)
 	b.publish(t, "a")
 	p := b.start(t, pull.Request{Batch: 3, Expires: time.Hour})
-	testkit.Eventually(t, long, func() error { // Nobody has read it yet.
-		info, err := b.consumer.Info(t.Context())
-		if err == nil && info.NumAckPending != 1 {
-			err = errors.New("it is not delivered")
-		}
-		return err
-	})
+	b.inHand(t, 1)
 	p.End()
 	p.End()
 	if got := rest(t, p); !cmp.Equal(got, []string{"a"}) || p.Err() != nil {
