@@ -32,7 +32,7 @@ func leases(v view, c Consumer, o lifecycle.OpenMessage) []lifecycle.Event {
 	return expiry(v, c, m, a, lifecycle.LeaseExpired, basis, l.Deadline, l.Latest, "")
 }
 
-// expiry is one such event, unless the store knows it, or the deadline has not surely passed: latest is when it did, and heartbeats of until then must be stored. Where
+// expiry is one such event, unless the store knows it, or the deadline may not have passed: latest is when it surely has, and the heartbeats sent by then must be stored. Where
 // the store knows the opposite as the later conclusion, max_deliver was changed in between, and the event is said again.
 func expiry(v view, c Consumer, m lifecycle.MessageFacts, a lifecycle.AttemptFacts, kind lifecycle.Kind, basis, deadline, latest lifecycle.Micros, why string) []lifecycle.Event {
 	known, opposite := a.Expired, a.Dead
