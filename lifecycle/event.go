@@ -29,7 +29,8 @@ type Event struct {
 // EventID identifies an event within its task. Its text is sixteen hexadecimal digits.
 type EventID uint64
 
-// NewEventID derives an id from the source's coordinates: the stream or document it came from and the position therein.
+// NewEventID derives an id from the source's coordinates: the stream or document it came from and the position therein. Stores tell events apart by
+// time and id. So the coordinates hold the time where the same thing may be said with another time: two events must not have one id.
 func NewEventID(source string, coordinates ...string) EventID {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(source))

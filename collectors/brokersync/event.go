@@ -10,8 +10,7 @@ import (
 // Name is the source of the synchronizer's events, and its name in health and watermarks.
 const Name = "brokersync"
 
-// newEvent begins an event about message m. The id derives from kind, message, consumer, time and the given coordinates: stores tell events apart by time
-// and id, so what two replicas date apart must not have one id.
+// newEvent begins an event about message m. The id derives from kind, message, consumer, time and the given coordinates.
 func newEvent(kind lifecycle.Kind, m lifecycle.MessageFacts, c *Consumer, at lifecycle.Micros, coordinates ...uint64) lifecycle.Event {
 	id := []string{string(kind), m.Key.String(), strconv.FormatInt(int64(at), 10)}
 	e := lifecycle.Event{Kind: kind, At: at, Provenance: kind.Row().Provenance, Source: Name, Message: m.Key, Agent: m.Agent, Consumer: m.Consumer}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"fleetglass/lifecycle"
@@ -29,8 +30,8 @@ func (c *Collector) caughtFor(ctx context.Context, t lifecycle.TaskFacts) ([]lif
 			continue
 		}
 		e := lifecycle.Event{
-			ID: lifecycle.NewEventID(Name, string(lifecycle.PublishSwallowed), t.ID, id), At: t.FirstAt, Kind: lifecycle.PublishSwallowed,
-			Provenance: lifecycle.Inferred, Source: Name, TaskID: t.ID, Agent: t.Agent,
+			ID: lifecycle.NewEventID(Name, string(lifecycle.PublishSwallowed), t.ID, id, strconv.FormatInt(int64(t.FirstAt), 10)), At: t.FirstAt,
+			Kind: lifecycle.PublishSwallowed, Provenance: lifecycle.Inferred, Source: Name, TaskID: t.ID, Agent: t.Agent,
 		}
 		e.Detail.MsgID, e.Detail.Owner, e.Detail.Basis, e.Detail.Window = id, owner, m.Stored.At, m.Stored.Window
 		out = append(out, e)

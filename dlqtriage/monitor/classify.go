@@ -3,6 +3,7 @@ package monitor
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"fleetglass/dlqtriage"
@@ -107,9 +108,10 @@ const noRule = "No rule matches what is known of the death."
 
 // verdictEvent is the verdict of the rules with what it rests on.
 func verdictEvent(c corpse, v dlqtriage.Verdict) lifecycle.Event {
+	died := strconv.FormatInt(int64(c.entry.FailedAt), 10)
 	e := lifecycle.Event{
-		ID: lifecycle.NewEventID("triage rules", c.key.String(), v.Rule, string(v.Category), v.Detail), At: c.entry.FailedAt, Kind: lifecycle.Classified,
-		Provenance: lifecycle.Inferred, Source: Actor, Message: c.key, Agent: c.entry.Agent,
+		ID: lifecycle.NewEventID("triage rules", c.key.String(), died, v.Rule, string(v.Category), v.Detail), At: c.entry.FailedAt,
+		Kind: lifecycle.Classified, Provenance: lifecycle.Inferred, Source: Actor, Message: c.key, Agent: c.entry.Agent,
 	}
 	if v.Rule == "" {
 		v.Evidence = []lifecycle.Evidence{{Source: dlqtriage.ByRules, Text: noRule}}

@@ -2,6 +2,7 @@ package monitor_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -96,4 +97,60 @@ func TestWhatAnotherMonitorIsToCopyIsClassifiedAndLeftToIt(t *testing.T) {
 	if err != nil || queue.CachedInfo().State.Msgs != 0 {
 		t.Errorf("the queue of another monitor is %+v, %v", queue.CachedInfo().State, err)
 	}
+}
+
+// The broker's advisory may be read while a monitor is about to say why a message died: another monitor then knows another time of death.
+func TestTwoMonitorsThatDateADeathApartSayTwoThings(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const reason = "authority_exceeded: spending $4,200"
+	seq := w.dies("cto", "dated", func(e *lifecycle.Event) {
+		terminated(reason)(e)
+		e.At += 10_000
+	})
+	confirmed := lifecycle.Event{
+		ID: lifecycle.NewEventID("confirmed"), Kind: lifecycle.TermConfirmed, Provenance: lifecycle.Broker, Agent: "cto", Consumer: fleet.WorkerName("cto"), Attempt: 3,
+		Message: lifecycle.MessageKey{Stream: contract.StreamID(fleet.StreamTasks), Seq: seq},
+	}
+	confirmed.Detail.Reason = reason
+	about, looked := make(chan bool), make(chan bool)
+	waits, goOn := sync.OnceFunc(func() { close(about); <-looked }), sync.OnceFunc(func() { close(looked) })
+	w.run(1, func(c *monitor.Config) {
+		c.OnlyLook = true
+		c.Step = func(point string) {
+			if point == "before classify" {
+				waits()
+			}
+		}
+	})
+	t.Cleanup(goOn)
+	<-about
+	late, err := w.store.Entry(t.Context(), dlqtriage.EntryID(confirmed.Message))
+	if err != nil {
+		t.Fatal(err)
+	}
+	confirmed.At = late.FailedAt - 6_000
+	w.append(lifecycle.Batch{Events: []lifecycle.Event{confirmed}})
+	w.run(1, func(c *monitor.Config) { c.OnlyLook = true })
+	if early := w.looked(seq); early.FailedAt != confirmed.At {
+		t.Errorf("the death is dated %d, want %d", early.FailedAt, confirmed.At)
+	}
+	goOn()
+	classified := map[lifecycle.EventID]lifecycle.Micros{}
+	testkit.Eventually(t, patience, func() error {
+		events, err := w.store.Events(t.Context(), "dated", lifecycle.EventPosition{}, 100)
+		for _, e := range events {
+			if e.Kind != lifecycle.Classified {
+				continue
+			}
+			if at, known := classified[e.ID]; known && at != e.At {
+				t.Fatalf("event %s is there twice, of %d and of %d", e.ID, at, e.At)
+			}
+			classified[e.ID] = e.At
+		}
+		if err == nil && len(classified) < 2 {
+			err = fmt.Errorf("it was classified %d times", len(classified))
+		}
+		return err
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -58,9 +59,10 @@ const codeDeleteFailed = jetstream.ErrorCode(10057)
 
 // removed says who removed the message.
 func (m *Monitor) removed(c corpse) lifecycle.Event {
+	at := m.cfg.now()
 	e := lifecycle.Event{
-		ID: lifecycle.NewEventID("dlq-monitor", "removed", c.key.String()), At: m.cfg.now(), Kind: lifecycle.Vanished, Provenance: lifecycle.Broker, Source: Actor,
-		Message: c.key, Agent: c.entry.Agent,
+		ID: lifecycle.NewEventID("dlq-monitor", "removed", c.key.String(), strconv.FormatInt(int64(at), 10)), At: at, Kind: lifecycle.Vanished,
+		Provenance: lifecycle.Broker, Source: Actor, Message: c.key, Agent: c.entry.Agent,
 	}
 	e.Detail.Removal = lifecycle.RemovedToQueue
 	return e
