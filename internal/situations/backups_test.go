@@ -29,6 +29,7 @@ var backups = []situation{{
 		c.ack(c.pull(worker)) // "since"
 		c.publish(publish{task: "lost"})
 		c.works(time.Second)
+		c.seen() // An acknowledgement is proved by a look before its stream goes.
 		c.must(c.js.DeleteStream(c.ctx, "TASKS"))
 		c.works(2 * time.Second)
 		c.restore(backup)
@@ -62,7 +63,7 @@ var backups = []situation{{
 		backup := c.backUp()
 		c.ack(c.pull(worker))
 		c.works(time.Second)
-		c.seen() // An acknowledgement is proved by a look before its stream goes.
+		c.seen() // As above.
 		c.must(c.js.DeleteStream(c.ctx, "TASKS"))
 		c.works(2 * time.Second)
 		c.restore(backup)
