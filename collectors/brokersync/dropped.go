@@ -76,7 +76,13 @@ func (v view) leftBy(m lifecycle.MessageFacts) (left *Consumer) {
 
 // isPast reports whether a consumer is past a message and surely awaits no answer to it.
 func (c Consumer) isPast(seq uint64) bool {
-	return seq <= c.DeliveredSeq && (c.AckPending == 0 || seq <= c.FloorSeq || (c.surelySingle() && seq != c.DeliveredSeq))
+	return !c.fromBeforeReset() && seq <= c.DeliveredSeq && (c.AckPending == 0 || seq <= c.FloorSeq || (c.surelySingle() && seq != c.DeliveredSeq))
+}
+
+// fromBeforeReset reports whether the broker may tell what a consumer had delivered before it was reset to its beginning: where it was just writing that
+// down, it goes on telling it until the next delivery. It knows no time of the last delivery then, as after a restart.
+func (c Consumer) fromBeforeReset() bool {
+	return c.DeliveredCSeq > 0 && !c.DeliveredAt.Known() && c.AckPending == 0 && c.Pending > 0
 }
 
 // answered reports whether an answer to the current attempt is known that would have ended the message.

@@ -178,7 +178,7 @@ func (w *world) consumer(name string, f *fields) error {
 	c := Consumer{ConsumerState: lifecycle.ConsumerState{
 		Stream: w.seen.Stream, Name: name, CreatedAt: at(f.duration("created", -time.Hour)), AckWait: f.duration("ack_wait", time.Second),
 		MaxDeliver: f.number("max_deliver", 3), MaxAckPending: f.number("max_ack_pending", 1), AckPending: f.number("pending", 0),
-		Redelivered: f.number("redelivered", 0), DeliveredAt: f.instant("last"),
+		Redelivered: f.number("redelivered", 0), Pending: uint64(f.number("num_pending", 0)), DeliveredAt: f.instant("last"),
 	}}
 	c.Filters = []string{"genbrain.agents.a.tasks.>"}
 	_, c.Watches = f.take("watches")
