@@ -44,6 +44,7 @@ var gaps = []situation{{
 	never: isNotOnceStored("completed", "removed", "exhausted"),
 }, {
 	name: "a consumer takes a subject only after it went past a message of it",
+	on:   land{name: "a subject that is taken late"}, // It is looked at for long.
 	act: func(c *clients) {
 		narrow := func(cfg *jetstream.ConsumerConfig) { cfg.FilterSubject = "genbrain.agents." + c.agent + ".tasks.other" }
 		worker := c.workers(narrow)

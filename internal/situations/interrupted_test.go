@@ -31,7 +31,7 @@ func TestNothingIsSaidThatMayNotBeSaidByAKilledProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range *rounds {
-		playAll(t, interrupted)
+		playAll(t, interrupted, func() {})
 	}
 }
 
