@@ -94,8 +94,8 @@ type RecoveryCase struct {
 
 // Intent is an effect that an agent announced, with what the table asks of it.
 type Intent struct {
-	lifecycle.IntentFacts
-	Class       StepClass // As reported, else as the policy says of the task type, else unsafe.
+	lifecycle.Effect
+	Class       StepClass // As reported, else as the policy says of the task type, else unsafe. Unsafe too where a stranger reports it.
 	Open        bool      // No receipt is known.
 	Logged      *lifecycle.LoggedEffect
 	BeforePoint bool // The checkpoint came after it.
@@ -110,16 +110,20 @@ func (p *Policy) RecoveryOf(m lifecycle.MessageFacts, t lifecycle.TaskFacts, bli
 	c.Policy = p.Recovery.forType(c.Type)
 	point := newestCheckpoint(&t)
 	c.Checkpoint = point.Last
-	for _, i := range t.Intents {
-		c.Intents = append(c.Intents, c.intentOf(i, &t, point))
+	effects := t.ReportedEffects()
+	for _, e := range effects {
+		c.Intents = append(c.Intents, c.intentOf(e, &t, effects, point))
 	}
 	return c
 }
 
-func (c *RecoveryCase) intentOf(facts lifecycle.IntentFacts, t *lifecycle.TaskFacts, point lifecycle.CheckpointFacts) Intent {
-	i := Intent{IntentFacts: facts, Class: c.classOf(facts.Class), Logged: loggedEffect(t, facts.Key)}
-	i.Open = facts.Intent.Known() && !facts.Confirmed() && i.Logged == nil && !confirmedLater(t, facts)
-	i.BeforePoint = point.Last.Known() && orderOf(t, facts.MsgID, facts.Intent, point.MsgID, point.Last) <= 0
+func (c *RecoveryCase) intentOf(e lifecycle.Effect, t *lifecycle.TaskFacts, all []lifecycle.Effect, point lifecycle.CheckpointFacts) Intent {
+	if e.Stranger {
+		return Intent{Effect: e, Class: StepUnsafe, Open: true}
+	}
+	i := Intent{Effect: e, Class: c.classOf(e.Class), Logged: loggedEffect(t, e.Key)}
+	i.Open = e.Intent.Known() && !e.Confirmed() && i.Logged == nil && !confirmedLater(t, e, all)
+	i.BeforePoint = point.Last.Known() && orderOf(t, e.MsgID, e.Intent, point.MsgID, point.Last) <= 0
 	return i
 }
 
@@ -134,10 +138,15 @@ func (c *RecoveryCase) classOf(reported string) StepClass {
 	return StepUnsafe
 }
 
-// newestCheckpoint is the checkpoint of the newest message that has one. One whose report names no message counts where no other does.
+// newestCheckpoint is the checkpoint of the newest message that has one, by an agent that may have had it. One whose report names no message counts where no
+// other does.
 func newestCheckpoint(t *lifecycle.TaskFacts) (newest lifecycle.CheckpointFacts) {
 	for _, c := range t.Checkpoints {
-		if !newest.Last.Known() || t.MessageOrder(c.MsgID) > t.MessageOrder(newest.MsgID) {
+		if !t.MayHaveHad(c.Agent, c.MsgID) {
+			continue
+		}
+		order := cmp.Compare(t.MessageOrder(c.MsgID), t.MessageOrder(newest.MsgID))
+		if !newest.Last.Known() || cmp.Or(order, c.Last.Compare(newest.Last)) > 0 {
 			newest = c
 		}
 	}
@@ -155,10 +164,10 @@ func loggedEffect(t *lifecycle.TaskFacts, key string) *lifecycle.LoggedEffect {
 }
 
 // confirmedLater reports whether the same step was confirmed in a later message of the task: its effect is there, whoever made it.
-func confirmedLater(t *lifecycle.TaskFacts, facts lifecycle.IntentFacts) bool {
-	return slices.ContainsFunc(t.Intents, func(o lifecycle.IntentFacts) bool {
-		later := o.MsgID != facts.MsgID && t.MessageOrder(facts.MsgID) >= 0 && t.MessageOrder(o.MsgID) > t.MessageOrder(facts.MsgID)
-		return later && o.Step == facts.Step && o.Step != "" && o.Outbound == facts.Outbound && o.Confirmed()
+func confirmedLater(t *lifecycle.TaskFacts, e lifecycle.Effect, all []lifecycle.Effect) bool {
+	return slices.ContainsFunc(all, func(o lifecycle.Effect) bool {
+		later := o.MsgID != e.MsgID && t.MessageOrder(e.MsgID) >= 0 && t.MessageOrder(o.MsgID) > t.MessageOrder(e.MsgID)
+		return later && o.Step == e.Step && o.Step != "" && o.Outbound == e.Outbound && o.Confirmed()
 	})
 }
 

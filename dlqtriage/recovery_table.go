@@ -201,6 +201,11 @@ func (i Intent) evidence() RecoveryEvidence {
 	switch {
 	case i.Logged != nil && !i.Confirmed():
 		return RecoveryEvidence{Text: name + ": the side-effect log has its effect.", Provenance: lifecycle.Recorded, At: i.Logged.At, Event: i.Logged.ID}
+	case i.Open && i.Stranger:
+		return RecoveryEvidence{
+			Text:       fmt.Sprintf("%s was announced by agent %q, which never had the message: whether it is an effect of this work is not known.", name, i.Agent),
+			Provenance: lifecycle.Reported, At: i.Intent.At, Event: i.Intent.ID,
+		}
 	case i.Open:
 		return RecoveryEvidence{Text: fmt.Sprintf("%s of class %s was announced; no receipt is known.", name, i.Class), Provenance: lifecycle.Reported, At: i.Intent.At, Event: i.Intent.ID}
 	case !i.Receipt.Known():

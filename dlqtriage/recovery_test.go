@@ -237,6 +237,34 @@ func TestNoHistoryWithAnUnconfirmedUnsafeIntentIsRetried(t *testing.T) {
 	})
 }
 
+// TestWhatAnotherAgentReportsMakesNothingSafer adds reports of an agent that never had a message: the decision stays, or somebody looks at it.
+func TestWhatAnotherAgentReportsMakesNothingSafer(t *testing.T) {
+	t.Parallel()
+	policies := []*dlqtriage.Policy{dlqtriage.DefaultPolicy(), recoveryPolicy(t, "recovery: {types: [{type: '*', class: keyed, default: retry}]}")}
+	kinds := []lifecycle.Kind{
+		lifecycle.ReportStepIntent, lifecycle.ReportStepReceipt, lifecycle.ReportOutboundIntent, lifecycle.ReportOutboundSent, lifecycle.ReportCheckpoint,
+		lifecycle.ReportCompleted,
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		p := rapid.SampledFrom(policies).Draw(t, "policy")
+		h := randomHistory(t)
+		alone := decide(p, h.events)
+		for range rapid.IntRange(1, 6).Draw(t, "forged") {
+			h.says(rapid.SampledFrom(kinds).Draw(t, "kind"), rapid.IntRange(0, 3).Draw(t, "message"), rapid.IntRange(0, 9).Draw(t, "attempt"),
+				rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "step"), rapid.SampledFrom([]string{"", "pure", "keyed", "unsafe"}).Draw(t, "class"))
+			forged := &h.events[len(h.events)-1]
+			forged.Agent = "cto"
+			if rapid.Bool().Draw(t, "names no message") {
+				forged.Detail.MsgID = ""
+			}
+		}
+		got := decide(p, rapid.Permutation(h.events).Draw(t, "order"))
+		if got.Remedy != alone.Remedy && got.Remedy != dlqtriage.RemedyQuarantine {
+			t.Fatalf("without the other agent %s by %s, with it %s by %s", alone.Remedy, alone.Rule, got.Remedy, got.Rule)
+		}
+	})
+}
+
 func randomHistory(t *rapid.T) *history {
 	h := newHistory()
 	message, attempt := 1, 1

@@ -198,8 +198,11 @@ func (c *DeliveryCopy) mayBeHeldAt(at Micros) bool {
 }
 
 // by reports whether the report's agent is the one that the message is for. A report that names no agent contradicts none.
-func (r *ReportFacts) by(c DeliveryCopy) bool {
-	return r.Agent == "" || c.Agent == "" || r.Agent == c.Agent || slices.Contains(c.Workers, r.Agent)
+func (r *ReportFacts) by(c DeliveryCopy) bool { return c.mayBeOf(r.Agent) }
+
+// mayBeOf reports whether an agent is the one that the message is for, or one whose consumer got it. No agent's name contradicts none.
+func (c *DeliveryCopy) mayBeOf(agent string) bool {
+	return agent == "" || c.Agent == "" || agent == c.Agent || slices.Contains(c.Workers, agent)
 }
 
 // speaker is who reports, at the beginning of a sentence.

@@ -9,9 +9,10 @@ import (
 // What recovery may do depends on which effects an attempt announced and which of them were confirmed (SPEC 3). Agents report both: an intent
 // before the effect, a receipt after it.
 
-// IntentFacts is one step of a task that may have an effect, or one outgoing message, as agents report it in one message of the task.
+// IntentFacts is one step of a task that may have an effect, or one outgoing message, as one agent reports it in one message of the task.
 type IntentFacts struct {
 	MsgID    string     `json:"msg_id,omitempty"` // Of the message; empty where the reports do not say which.
+	Agent    string     `json:"agent,omitempty"`  // Who reports it, in the words of the reports.
 	Step     string     `json:"step,omitempty"`   // The step's id, else its idempotency key, else tool and input.
 	Outbound bool       `json:"out,omitempty"`    // An outgoing message and not a step.
 	Tool     string     `json:"tool,omitempty"`
@@ -71,7 +72,7 @@ func (i IntentFacts) Confirmed() bool {
 }
 
 func (i IntentFacts) compare(o IntentFacts) int {
-	return cmp.Or(cmp.Compare(i.MsgID, o.MsgID), cmp.Compare(i.Step, o.Step), compareBool(i.Outbound, o.Outbound))
+	return cmp.Or(cmp.Compare(i.MsgID, o.MsgID), cmp.Compare(i.Step, o.Step), compareBool(i.Outbound, o.Outbound), cmp.Compare(i.Agent, o.Agent))
 }
 
 func compareBool(a, b bool) int {
@@ -84,10 +85,47 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// CheckpointFacts is the latest checkpoint that agents report of a message.
+// Effect is an effect of which agents reported, with what counts of it.
+type Effect struct {
+	IntentFacts      // Without the receipts of a stranger.
+	Stranger    bool // Its agent never had the message. What it announces may have happened; what it confirms proves nothing.
+}
+
+// ReportedEffects lists the effects that agents announced or confirmed. A receipt makes it safe to run the work again, so it counts only from an agent that may
+// have had the message (SITUATIONS, "Evidence cannot be forged").
+func (t *TaskFacts) ReportedEffects() []Effect {
+	var out []Effect
+	for _, i := range t.Intents {
+		e := Effect{IntentFacts: i, Stranger: !t.MayHaveHad(i.Agent, i.MsgID)}
+		if e.Stranger {
+			e.Receipt, e.Receipts = LastReport{}, nil
+		}
+		if e.Intent.Known() || e.Receipt.Known() {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// MayHaveHad reports whether an agent may have had the message with that id: where no message has it, one of the task's messages.
+func (t *TaskFacts) MayHaveHad(agent, msgID string) bool {
+	had := func(c DeliveryCopy) bool { return c.mayBeOf(agent) }
+	named := func(c DeliveryCopy) bool { return c.MsgID == msgID }
+	if msgID != "" && slices.ContainsFunc(t.Copies, named) {
+		return slices.ContainsFunc(t.Copies, func(c DeliveryCopy) bool { return named(c) && had(c) })
+	}
+	return len(t.Copies) == 0 || slices.ContainsFunc(t.Copies, had)
+}
+
+// CheckpointFacts is the latest checkpoint that an agent reports of a message.
 type CheckpointFacts struct {
 	MsgID string     `json:"msg_id,omitempty"`
+	Agent string     `json:"agent,omitempty"`
 	Last  LastReport `json:"last"`
+}
+
+func (c CheckpointFacts) compare(o CheckpointFacts) int {
+	return cmp.Or(cmp.Compare(c.MsgID, o.MsgID), cmp.Compare(c.Agent, o.Agent))
 }
 
 // LoggedEffect is an entry of the side-effect log that says that an effect took place.
@@ -119,7 +157,7 @@ func (t *TaskFacts) joinIntent(e Event) {
 
 func (t *TaskFacts) editIntent(e Event, edit func(*IntentFacts)) {
 	d := e.Detail
-	probe := IntentFacts{MsgID: d.MsgID, Step: stepName(d), Outbound: e.Kind == ReportOutboundIntent || e.Kind == ReportOutboundSent}
+	probe := IntentFacts{MsgID: d.MsgID, Agent: e.Agent, Step: stepName(d), Outbound: e.Kind == ReportOutboundIntent || e.Kind == ReportOutboundSent}
 	at, found := slices.BinarySearchFunc(t.Intents, probe, IntentFacts.compare)
 	if !found {
 		t.Intents = slices.Insert(t.Intents, at, probe)
@@ -159,9 +197,10 @@ func worseClass(a, b string) string {
 }
 
 func (t *TaskFacts) joinCheckpoint(e Event) {
-	at, found := slices.BinarySearchFunc(t.Checkpoints, e.Detail.MsgID, func(c CheckpointFacts, id string) int { return cmp.Compare(c.MsgID, id) })
+	probe := CheckpointFacts{MsgID: e.Detail.MsgID, Agent: e.Agent}
+	at, found := slices.BinarySearchFunc(t.Checkpoints, probe, CheckpointFacts.compare)
 	if !found {
-		t.Checkpoints = slices.Insert(t.Checkpoints, at, CheckpointFacts{MsgID: e.Detail.MsgID})
+		t.Checkpoints = slices.Insert(t.Checkpoints, at, probe)
 	}
 	t.Checkpoints[at].Last.join(e)
 	t.Checkpoints = t.Checkpoints[:min(len(t.Checkpoints), maxCheckpointsKept)]

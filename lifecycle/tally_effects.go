@@ -112,12 +112,12 @@ type openEffect struct {
 }
 
 // unreceipted are the attempts that announced an effect of which they reported no receipt and the side-effect log has none, once for each class
-// of such effects. Announcements that name no attempt are left out: nothing tells what came after them.
+// of such effects. Announcements that name no attempt are left out: nothing tells what came after them. So are those of agents that never had the message.
 func (t *TaskFacts) unreceipted() map[openEffect]bool {
 	out := map[openEffect]bool{}
-	for _, i := range t.Intents {
+	for _, i := range t.ReportedEffects() {
 		for _, said := range reportsOf(i.Intent, i.Intents) {
-			if said.N > 0 && !i.receiptAfter(said) && !t.logged(i.Key) {
+			if !i.Stranger && said.N > 0 && !i.receiptAfter(said) && !t.logged(i.Key) {
 				out[openEffect{i.MsgID, said.N, i.countedClass()}] = true
 			}
 		}
@@ -186,8 +186,8 @@ func (c DeliveryCopy) began(n int) Micros {
 // the task, or once more at another time. Those without a name are left out: nothing tells them apart.
 func (t *TaskFacts) sentAgain() []Micros {
 	announced := map[string][]Micros{}
-	for _, i := range t.Intents {
-		if !i.Outbound || i.Step == "" {
+	for _, i := range t.ReportedEffects() {
+		if i.Stranger || !i.Outbound || i.Step == "" {
 			continue
 		}
 		last := LastReport{N: -1}
@@ -209,8 +209,8 @@ func (t *TaskFacts) sentAgain() []Micros {
 // unsent counts the outgoing messages of the task that were announced and that nobody says were sent.
 func (t *TaskFacts) unsent() int {
 	sent := map[string]bool{}
-	for _, i := range t.Intents {
-		if i.Outbound && i.Step != "" {
+	for _, i := range t.ReportedEffects() {
+		if !i.Stranger && i.Outbound && i.Step != "" {
 			sent[i.Step] = sent[i.Step] || i.Receipt.Known() || t.logged(i.Key)
 		}
 	}

@@ -22,7 +22,7 @@ type TaskFacts struct {
 
 	Intents     []IntentFacts     `json:"intents,omitempty"`     // Effects that agents announced or confirmed, sorted.
 	IntentsCut  bool              `json:"intents_cut,omitempty"` // There were more than are kept.
-	Checkpoints []CheckpointFacts `json:"checkpoints,omitempty"` // By message id.
+	Checkpoints []CheckpointFacts `json:"checkpoints,omitempty"` // By message id and agent.
 	Effects     []LoggedEffect    `json:"effects,omitempty"`     // From the side-effect log, by key.
 
 	Shared []SharedKey `json:"shared,omitempty"` // Other tasks that use a key of this one, or a key that names this one; sorted by key and task.

@@ -155,14 +155,15 @@ func usedFor(found query.EntryDetail) views.UsedModel {
 
 // effectWords say what is known of the effects of a task's work: what agents announced and confirmed, and what the side-effect log has.
 func effectWords(f *lifecycle.TaskFacts) string {
-	if len(f.Intents)+len(f.Effects) == 0 {
+	said := f.ReportedEffects()
+	if len(said)+len(f.Effects) == 0 {
 		return "none was seen in a report or a log"
 	}
-	open, more := unconfirmed(f), ""
+	open, more := unconfirmed(said), ""
 	if f.IntentsCut {
 		more = "at least "
 	}
-	out := more + counted(int64(len(f.Intents)), "step", "steps") + " announced, "
+	out := more + counted(int64(len(said)), "step", "steps") + " announced, "
 	if open > 0 {
 		out += views.Count(open) + " of them not confirmed"
 	} else {
@@ -174,9 +175,9 @@ func effectWords(f *lifecycle.TaskFacts) string {
 	return out
 }
 
-func unconfirmed(f *lifecycle.TaskFacts) (n int64) {
-	for _, i := range f.Intents {
-		if !i.Confirmed() {
+func unconfirmed(said []lifecycle.Effect) (n int64) {
+	for _, e := range said {
+		if !e.Confirmed() {
 			n++
 		}
 	}
@@ -185,10 +186,11 @@ func unconfirmed(f *lifecycle.TaskFacts) (n int64) {
 
 // effectsInShort say the same in a list; doubt is that a step was announced and nobody confirmed it.
 func effectsInShort(f *lifecycle.TaskFacts) (say string, doubt bool) {
-	if n := unconfirmed(f); n > 0 {
+	said := f.ReportedEffects()
+	if n := unconfirmed(said); n > 0 {
 		return counted(n, "step", "steps") + " not confirmed", true
 	}
-	if n := int64(len(f.Intents)); n > 0 {
+	if n := int64(len(said)); n > 0 {
 		return counted(n, "step", "steps") + " confirmed", false
 	}
 	if n := int64(len(f.Effects)); n > 0 {

@@ -3,6 +3,7 @@
 package situations
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -295,16 +296,29 @@ func namesTask(name string) claim {
 	}
 }
 
+// decides holds when recovery decides by a rule.
+func decides(rule, decision string) claim {
+	return func(s story) error {
+		t := s.told()
+		if t == nil || t.Recommendation == nil {
+			return errors.New("recovery decides nothing")
+		}
+		if r := t.Recommendation; r.Rule != rule || r.Decision != decision {
+			return fmt.Errorf("recovery decides %s by %s, want %s by %s", r.Decision, r.Rule, decision, rule)
+		}
+		return nil
+	}
+}
+
 // decidedBy holds when recovery decides by a rule, and its evidence leads to another task of the row.
 func decidedBy(rule, decision, name string) claim {
 	return func(s story) error {
-		t, other := s.told(), s.tasks[name]
-		if t == nil || t.Recommendation == nil || other == nil {
-			return fmt.Errorf("recovery decides nothing, or the task %q is not known", name)
+		if err := decides(rule, decision)(s); err != nil {
+			return err
 		}
-		r := t.Recommendation
-		if r.Rule != rule || r.Decision != decision {
-			return fmt.Errorf("recovery decides %s by %s, want %s by %s", r.Decision, r.Rule, decision, rule)
+		r, other := s.told().Recommendation, s.tasks[name]
+		if other == nil {
+			return fmt.Errorf("the task %q is not known", name)
 		}
 		for _, f := range r.Facts {
 			if strings.Contains(f.Text, other.TaskID) && strings.HasSuffix(f.Link, "/"+other.TaskID) {

@@ -26,6 +26,30 @@ func (c *clients) republished(agent string, seq uint64, at string) *nats.Msg {
 
 // forgery is what an agent sends on subjects that are the broker's.
 var forgery = []situation{{
+	name: "another agent confirms an effect that the worker announced, and reports a checkpoint",
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.heartbeat(c.pull(c.workers(wait(time.Hour))))
+		effect := map[string]any{"message_id": c.task(""), "attempt": 1, "step_id": "post", "step_class": "unsafe"}
+		c.report(c.agent, "step_intent", "", effect)
+		c.works(time.Second)
+		c.report("0mallory", "step_receipt", "", effect)
+		c.report("0mallory", "checkpoint", "", effect)
+	},
+	may: all(is("processing"), decides("open_intent", "quarantine")),
+}, {
+	name: "another agent announces and confirms effects of a message that it never had",
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.heartbeat(c.pull(c.workers(wait(time.Hour))))
+		for _, id := range []string{c.task(""), "no-such-message"} {
+			effect := map[string]any{"message_id": id, "attempt": 1, "step_id": "post", "step_class": "keyed"}
+			c.report("0mallory", "step_intent", "", effect)
+			c.report("0mallory", "step_receipt", "", effect)
+		}
+	},
+	may: all(is("processing"), decides("open_intent", "quarantine")),
+}, {
 	name: "an agent sends a publish line for another's message",
 	act: func(c *clients) {
 		zero := c.publish(publish{body: "genuine"})

@@ -668,6 +668,7 @@ type followUpRow struct {
 
 type intentFactsRow struct {
 	MsgID    string               `msg:"a,omitempty"`
+	Agent    string               `msg:"k,omitempty"`
 	Step     string               `msg:"b,omitempty"`
 	Outbound bool                 `msg:"c,omitempty"`
 	Tool     string               `msg:"d,omitempty"`
@@ -688,6 +689,7 @@ type lastReportRow struct {
 
 type checkpointFactsRow struct {
 	MsgID string               `msg:"a,omitempty"`
+	Agent string               `msg:"c,omitempty"`
 	Last  lifecycle.LastReport `msg:"b"`
 }
 

@@ -668,12 +668,16 @@ func (z *attemptRunRow) Msgsize() (s int) {
 func (z *checkpointFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(2)
-	var zb0001Mask uint8 /* 2 bits */
+	zb0001Len := uint32(3)
+	var zb0001Mask uint8 /* 3 bits */
 	_ = zb0001Mask
 	if z.MsgID == "" {
 		zb0001Len--
 		zb0001Mask |= 0x1
+	}
+	if z.Agent == "" {
+		zb0001Len--
+		zb0001Mask |= 0x2
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -684,6 +688,11 @@ func (z *checkpointFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			// string "a"
 			o = append(o, 0xa1, 0x61)
 			o = msgp.AppendString(o, z.MsgID)
+		}
+		if (zb0001Mask & 0x2) == 0 { // if not omitted
+			// string "c"
+			o = append(o, 0xa1, 0x63)
+			o = msgp.AppendString(o, z.Agent)
 		}
 		// string "b"
 		o = append(o, 0xa1, 0x62)
@@ -724,6 +733,12 @@ func (z *checkpointFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 				err = msgp.WrapError(err, "MsgID")
 				return
 			}
+		case "c":
+			z.Agent, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Agent")
+				return
+			}
 		case "b":
 			bts, err = (*lastReportRow)(&z.Last).UnmarshalMsg(bts)
 			if err != nil {
@@ -744,7 +759,7 @@ func (z *checkpointFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *checkpointFactsRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + (*lastReportRow)(&z.Last).Msgsize()
+	s = 1 + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + (*lastReportRow)(&z.Last).Msgsize()
 	return
 }
 
@@ -4953,40 +4968,44 @@ func (z headersRow) Msgsize() (s int) {
 func (z *intentFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// check for omitted fields
-	zb0001Len := uint32(10)
-	var zb0001Mask uint16 /* 10 bits */
+	zb0001Len := uint32(11)
+	var zb0001Mask uint16 /* 11 bits */
 	_ = zb0001Mask
 	if z.MsgID == "" {
 		zb0001Len--
 		zb0001Mask |= 0x1
 	}
-	if z.Step == "" {
+	if z.Agent == "" {
 		zb0001Len--
 		zb0001Mask |= 0x2
 	}
-	if z.Outbound == false {
+	if z.Step == "" {
 		zb0001Len--
 		zb0001Mask |= 0x4
 	}
-	if z.Tool == "" {
+	if z.Outbound == false {
 		zb0001Len--
 		zb0001Mask |= 0x8
 	}
-	if z.Class == "" {
+	if z.Tool == "" {
 		zb0001Len--
 		zb0001Mask |= 0x10
 	}
-	if z.Key == "" {
+	if z.Class == "" {
 		zb0001Len--
 		zb0001Mask |= 0x20
 	}
+	if z.Key == "" {
+		zb0001Len--
+		zb0001Mask |= 0x40
+	}
 	if z.Intents == nil {
 		zb0001Len--
-		zb0001Mask |= 0x100
+		zb0001Mask |= 0x200
 	}
 	if z.Receipts == nil {
 		zb0001Len--
-		zb0001Mask |= 0x200
+		zb0001Mask |= 0x400
 	}
 	// variable map header, size zb0001Len
 	o = append(o, 0x80|uint8(zb0001Len))
@@ -4999,26 +5018,31 @@ func (z *intentFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			o = msgp.AppendString(o, z.MsgID)
 		}
 		if (zb0001Mask & 0x2) == 0 { // if not omitted
+			// string "k"
+			o = append(o, 0xa1, 0x6b)
+			o = msgp.AppendString(o, z.Agent)
+		}
+		if (zb0001Mask & 0x4) == 0 { // if not omitted
 			// string "b"
 			o = append(o, 0xa1, 0x62)
 			o = msgp.AppendString(o, z.Step)
 		}
-		if (zb0001Mask & 0x4) == 0 { // if not omitted
+		if (zb0001Mask & 0x8) == 0 { // if not omitted
 			// string "c"
 			o = append(o, 0xa1, 0x63)
 			o = msgp.AppendBool(o, z.Outbound)
 		}
-		if (zb0001Mask & 0x8) == 0 { // if not omitted
+		if (zb0001Mask & 0x10) == 0 { // if not omitted
 			// string "d"
 			o = append(o, 0xa1, 0x64)
 			o = msgp.AppendString(o, z.Tool)
 		}
-		if (zb0001Mask & 0x10) == 0 { // if not omitted
+		if (zb0001Mask & 0x20) == 0 { // if not omitted
 			// string "e"
 			o = append(o, 0xa1, 0x65)
 			o = msgp.AppendString(o, z.Class)
 		}
-		if (zb0001Mask & 0x20) == 0 { // if not omitted
+		if (zb0001Mask & 0x40) == 0 { // if not omitted
 			// string "f"
 			o = append(o, 0xa1, 0x66)
 			o = msgp.AppendString(o, z.Key)
@@ -5037,7 +5061,7 @@ func (z *intentFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 			err = msgp.WrapError(err, "Receipt")
 			return
 		}
-		if (zb0001Mask & 0x100) == 0 { // if not omitted
+		if (zb0001Mask & 0x200) == 0 { // if not omitted
 			// string "i"
 			o = append(o, 0xa1, 0x69)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Intents)))
@@ -5049,7 +5073,7 @@ func (z *intentFactsRow) MarshalMsg(b []byte) (o []byte, err error) {
 				}
 			}
 		}
-		if (zb0001Mask & 0x200) == 0 { // if not omitted
+		if (zb0001Mask & 0x400) == 0 { // if not omitted
 			// string "j"
 			o = append(o, 0xa1, 0x6a)
 			o = msgp.AppendArrayHeader(o, uint32(len(z.Receipts)))
@@ -5091,6 +5115,12 @@ func (z *intentFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 			z.MsgID, bts, err = msgp.ReadStringBytes(bts)
 			if err != nil {
 				err = msgp.WrapError(err, "MsgID")
+				return
+			}
+		case "k":
+			z.Agent, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Agent")
 				return
 			}
 		case "b":
@@ -5195,7 +5225,7 @@ func (z *intentFactsRow) UnmarshalMsg(bts []byte) (o []byte, err error) {
 
 // Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
 func (z *intentFactsRow) Msgsize() (s int) {
-	s = 1 + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.StringPrefixSize + len(z.Step) + 2 + msgp.BoolSize + 2 + msgp.StringPrefixSize + len(z.Tool) + 2 + msgp.StringPrefixSize + len(z.Class) + 2 + msgp.StringPrefixSize + len(z.Key) + 2 + (*lastReportRow)(&z.Intent).Msgsize() + 2 + (*lastReportRow)(&z.Receipt).Msgsize() + 2 + msgp.ArrayHeaderSize
+	s = 1 + 2 + msgp.StringPrefixSize + len(z.MsgID) + 2 + msgp.StringPrefixSize + len(z.Agent) + 2 + msgp.StringPrefixSize + len(z.Step) + 2 + msgp.BoolSize + 2 + msgp.StringPrefixSize + len(z.Tool) + 2 + msgp.StringPrefixSize + len(z.Class) + 2 + msgp.StringPrefixSize + len(z.Key) + 2 + (*lastReportRow)(&z.Intent).Msgsize() + 2 + (*lastReportRow)(&z.Receipt).Msgsize() + 2 + msgp.ArrayHeaderSize
 	for za0001 := range z.Intents {
 		s += (*lastReportRow)(&z.Intents[za0001]).Msgsize()
 	}
