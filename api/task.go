@@ -192,7 +192,7 @@ func boundariesOf(t lifecycle.Trace) Boundaries {
 			b.DispatchedAt = first(b.DispatchedAt, m.Attempts[0].BeganAt)
 		}
 	}
-	for _, r := range t.Facts.Reports {
+	for r := range t.Facts.Credible() {
 		b.AcceptedAt = first(b.AcceptedAt, r.AcceptedAt)
 		b.CompletedAt = first(b.CompletedAt, r.CompletedAt)
 		b.SentAt = first(b.SentAt, r.SentAt)

@@ -2,16 +2,17 @@ package lifecycle
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 )
 
 // What reports say to the ledger. One that does not name its message or its attempt may be about one that another finding is about: it counts only where it
 // cannot be.
 
-// believed is the task without the reports of agents that never had the message that they name, and without those of attempts that nothing but reports
+// believed is the task without the reports of agents that never had the message that they are about, and without those of attempts that nothing but reports
 // shows: whoever reports can write any number, and each would be one more run, or one more that was saved.
 func (t *TaskFacts) believed() *TaskFacts {
-	doubtful := func(r ReportFacts) bool { return r.byStranger(t.Copies) || r.ofUnseen(t.Copies) }
+	doubtful := func(r ReportFacts) bool { return !t.MayHaveHad(r.Agent, r.MsgID) || r.ofUnseen(t.Copies) }
 	if !slices.ContainsFunc(t.Reports, doubtful) {
 		return t
 	}
@@ -20,11 +21,19 @@ func (t *TaskFacts) believed() *TaskFacts {
 	return &out
 }
 
-// concerns reports whether one of the task's messages is the agent's. Where no message is known it may be.
-func (t *TaskFacts) concerns(agent string) bool {
-	r := ReportFacts{Agent: agent}
-	return len(t.Copies) == 0 || slices.ContainsFunc(t.Copies, r.by)
+// Credible yields the reports of agents that may have had the message that they are about: any agent may report about any task.
+func (t *TaskFacts) Credible() iter.Seq[*ReportFacts] {
+	return func(yield func(*ReportFacts) bool) {
+		for i := range t.Reports {
+			if r := &t.Reports[i]; t.MayHaveHad(r.Agent, r.MsgID) && !yield(r) {
+				return
+			}
+		}
+	}
 }
+
+// concerns reports whether one of the task's messages is the agent's. Where no message is known it may be.
+func (t *TaskFacts) concerns(agent string) bool { return t.MayHaveHad(agent, "") }
 
 // ofUnseen reports whether the report names an attempt beyond the first that neither the wire nor the broker shows of any message that it can be about.
 func (r *ReportFacts) ofUnseen(copies []DeliveryCopy) bool {

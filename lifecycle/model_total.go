@@ -57,8 +57,7 @@ func (t *TaskFacts) ModelTotal() (sum ModelTotal) {
 		n     int
 	}
 	used, numbered := map[attempt]ModelTotal{}, map[string]bool{}
-	for i := range t.Reports {
-		r := &t.Reports[i]
+	for r := range t.Credible() {
 		if r.InputTokens == 0 && r.OutputTokens == 0 && r.Cost == 0 {
 			continue
 		}

@@ -103,13 +103,13 @@ func (s SharedKey) Words() string {
 // Tells reports whether a saying brings anything new to a task that was told o before.
 func (s SharedKey) Tells(o SharedKey) bool { return s.DoneAt != o.DoneAt || s.Proved != o.Proved }
 
-// firstDone is when a completion of the task was first recorded or reported, which proves that its work was done, else when a message of it
-// was acknowledged.
+// firstDone is when a completion of the task was first recorded, or reported by an agent that may have had it, which proves that its work was done, else
+// when a message of it was acknowledged.
 func (t *TaskFacts) firstDone() (at Micros, proved bool) {
 	for _, c := range t.Completed {
 		at = earliest(at, c.At)
 	}
-	for _, r := range t.Reports {
+	for r := range t.Credible() {
 		at = earliest(at, r.CompletedAt)
 	}
 	if at.Known() {

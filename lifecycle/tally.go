@@ -230,10 +230,10 @@ func (t Tally) countProtection(f *TaskFacts, agent string, times int64) {
 		t.count(MetricRecorded, c.At, agent, "", times)
 		t.count(MetricRecordedMonth, c.At, agent, "", times)
 	}
-	for i := range f.Reports {
-		t.count(MetricReported, f.Reports[i].ended(), agent, "", times)
-		if at := f.Reports[i].recordsWaited(); at.Known() {
-			bucket := WaitBucket(f.Reports[i].RecordsWait)
+	for r := range f.Credible() {
+		t.count(MetricReported, r.ended(), agent, "", times)
+		if at := r.recordsWaited(); at.Known() {
+			bucket := WaitBucket(r.RecordsWait)
 			t.count(MetricRecordWait, at, "", bucket, times)
 			t.count(MetricRecordWaitMonth, at, "", bucket, times)
 		}

@@ -156,8 +156,8 @@ func (t *TaskFacts) logged(key string) bool {
 // delivery of a later message. It is zero where nothing proves either.
 func (t *TaskFacts) recoveredAt(msgID string, n int) Micros {
 	var at Micros
-	for i := range t.Reports {
-		if r := &t.Reports[i]; r.MsgID == msgID && r.Attempt > n {
+	for r := range t.Credible() {
+		if r.MsgID == msgID && r.Attempt > n {
 			at = earliest(at, r.beganAt())
 		}
 	}

@@ -59,7 +59,7 @@ func AttemptAddress(m lifecycle.MessageTrace, a lifecycle.Attempt) string {
 func Compare(t lifecycle.Trace, story []Placed, names []string) CompareView {
 	var all, taken []chosen
 	for i, m := range t.Messages {
-		for _, c := range choicesOf(i, m, story) {
+		for _, c := range choicesOf(i, m, story, &t.Facts) {
 			all = append(all, c)
 			if slices.Contains(names, AttemptAddress(c.message, c.attempt)) {
 				taken = append(taken, c)
@@ -86,13 +86,18 @@ func Compare(t lifecycle.Trace, story []Placed, names []string) CompareView {
 	return v
 }
 
+// byHolder reports whether an event is no report of an agent that never had the message: what such an agent says tells nothing of an attempt.
+func byHolder(f *lifecycle.TaskFacts, e lifecycle.Event) bool {
+	return e.Provenance != lifecycle.Reported || f.MayHaveHad(e.Agent, e.Detail.MsgID)
+}
+
 // choicesOf are the attempts of all consumers of a message.
-func choicesOf(index int, m lifecycle.MessageTrace, story []Placed) (out []chosen) {
+func choicesOf(index int, m lifecycle.MessageTrace, story []Placed, f *lifecycle.TaskFacts) (out []chosen) {
 	for _, p := range m.Parts() {
 		for _, a := range p.Attempts {
 			c := chosen{index: index, message: p, attempt: a}
 			for _, e := range story {
-				if e.turn() == (turn{index, a.N, a.Former, a.Consumer}) {
+				if e.turn() == (turn{index, a.N, a.Former, a.Consumer}) && byHolder(f, e.Event) {
 					c.events = append(c.events, e.Event)
 				}
 			}

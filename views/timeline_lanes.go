@@ -2,6 +2,7 @@ package views
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"fleetglass/lifecycle"
@@ -79,7 +80,8 @@ func (b *builder) attempt(i int, m lifecycle.MessageTrace, a lifecycle.Attempt) 
 		lane.Look = staleLook(m.Lease.Stale)
 	}
 	events := b.turns[turn{i, a.N, a.Former, a.Consumer}]
-	sign := lastSign(a, events)
+	own := slices.DeleteFunc(slices.Clone(events), func(e lifecycle.Event) bool { return !byHolder(&b.trace.Facts, e) })
+	sign := lastSign(a, own)
 	var held time.Duration
 	for _, s := range m.Spans {
 		if s.Attempt != a.N || s.Former != a.Former {
@@ -94,13 +96,13 @@ func (b *builder) attempt(i int, m lifecycle.MessageTrace, a lifecycle.Attempt) 
 	if held > 0 {
 		lane.Note += ", " + lifecycle.Lasting(held)
 	}
-	if use := usedModel(events); use.CostUSD > 0 {
+	if use := usedModel(own); use.CostUSD > 0 {
 		lane.Note += ", " + USD(use.CostUSD)
 	}
 	b.attemptLease(&lane, m, a)
 	b.attemptMarks(&lane, events)
 	lane.fitTexts()
-	b.endLabel(&lane, a, events)
+	b.endLabel(&lane, a, own)
 	b.add(lane)
 }
 

@@ -139,7 +139,8 @@ func speaksOf(found query.EntryDetail, e lifecycle.Event) bool {
 func usedFor(found query.EntryDetail) views.UsedModel {
 	last := map[int]lifecycle.ModelUse{}
 	for _, e := range found.Events {
-		if use := e.Detail.ModelUse; speaksOf(found, e) && e.Provenance == lifecycle.Reported && use != (lifecycle.ModelUse{}) {
+		use, its := e.Detail.ModelUse, speaksOf(found, e) && found.Record.Facts.MayHaveHad(e.Agent, e.Detail.MsgID)
+		if its && e.Provenance == lifecycle.Reported && use != (lifecycle.ModelUse{}) {
 			last[e.Attempt] = last[e.Attempt].Most(use)
 		}
 	}

@@ -96,7 +96,7 @@ func evidence(c corpse) dlqtriage.Evidence {
 	}
 	var latest lifecycle.Micros
 	for _, r := range c.task.Reports {
-		if r.FailedAt > latest && (r.MsgID == "" || r.MsgID == c.entry.MessageID) {
+		if r.FailedAt > latest && (r.MsgID == "" || r.MsgID == c.entry.MessageID) && c.task.MayHaveHad(r.Agent, r.MsgID) {
 			latest, e.Reported = r.FailedAt, r.FailedWhy
 		}
 	}

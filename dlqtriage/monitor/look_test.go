@@ -60,6 +60,25 @@ func TestARuleThatMatchesLaterCountsMoreThanNone(t *testing.T) {
 	}
 }
 
+// Why a message failed is its agent's word: the class decides whether it is run again.
+func TestAReportOfAnotherAgentGivesNoClass(t *testing.T) {
+	t.Parallel()
+	for agent, want := range map[string]dlqtriage.Category{"cto": dlqtriage.Transient, "mallory": dlqtriage.Unclassified} {
+		w := newWorld(t)
+		failed := lifecycle.Event{
+			ID: lifecycle.NewEventID("failed", agent), At: lifecycle.MicrosOf(time.Now()), Kind: lifecycle.ReportFailed, Provenance: lifecycle.Reported, TaskID: "used-up",
+			Agent: agent, Attempt: 3,
+		}
+		failed.Detail.Reason = "RateLimitError: 429"
+		w.append(lifecycle.Batch{Events: []lifecycle.Event{failed}})
+		seq := w.dies("cto", "used-up", exhausted)
+		w.run(1, func(c *monitor.Config) { c.OnlyLook = true })
+		if e := w.looked(seq); e.Category != want {
+			t.Errorf("reported by %s: %+v", agent, e.Classification)
+		}
+	}
+}
+
 func TestAMonitorThatTakesNoTurnsDoesNotLook(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -38,6 +38,22 @@ var forgery = []situation{{
 	},
 	may: all(is("processing"), decides("open_intent", "quarantine")),
 }, {
+	name: "another agent reports that it accepted, completed, failed at and caught a task, and names no message",
+	act: func(c *clients) {
+		c.publish(publish{})
+		c.heartbeat(c.pull(c.workers(wait(time.Hour))))
+		for _, kind := range []string{"accepted", "completed", "failed", "duplicate_caught"} {
+			c.report("0mallory", kind, "", map[string]any{"attempt": 1, "reason": "RateLimitError: 429"})
+		}
+	},
+	may: all(is("processing"), counts(layers{}), decides("nothing_known", "quarantine"), silent("RateLimitError"), func(s story) error {
+		if b := s.told().Boundaries; b.AcceptedAt != nil || b.CompletedAt != nil {
+			return fmt.Errorf("it was accepted and completed: %+v", b)
+		}
+		return nil
+	}),
+	never: all(isNot("completed", "completing"), countsAtMost(layers{})),
+}, {
 	name: "another agent announces and confirms effects of a message that it never had",
 	act: func(c *clients) {
 		c.publish(publish{})

@@ -46,6 +46,10 @@ type seen struct {
 		Rule     string
 		Facts    []struct{ Text, Link string }
 	} `json:"recommendation"`
+	Boundaries struct {
+		AcceptedAt  *string `json:"accepted_at"`
+		CompletedAt *string `json:"completed_at"`
+	} `json:"boundaries"`
 	Lease   *seenLease `json:"lease"`
 	Answers any        `json:"answers"`
 }
