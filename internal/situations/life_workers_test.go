@@ -349,6 +349,16 @@ func (w *life) sayCompleted() {
 	}
 }
 
+// slander lets another agent report about a message that it never had, or about none. It changes nothing that may be said.
+func (w *life) slander() {
+	if m := pick(w.random, w.letters); m != nil {
+		kind := pick(w.random, []string{"claimed", "accepted", "heartbeat", "step_receipt", "checkpoint", "completed", "failed", "duplicate_caught"})
+		about := pick(w.random, []string{"", "no-such-message", w.task(m.task)})
+		w.note("another agent reports %s of %d, message id %q", kind, m.seq, about)
+		w.report("0mallory", kind, m.task, map[string]any{"message_id": about, "attempt": w.random.IntN(4), "step_id": "post", "reason": "slander"})
+	}
+}
+
 // audit lets a second consumer take the same subject, where the stream allows that, and acknowledge what it gets.
 func (w *life) audit() {
 	if w.land.streams[0].Retention == jetstream.WorkQueuePolicy {
