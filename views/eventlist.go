@@ -22,6 +22,17 @@ type EventRow struct {
 	Href   string
 	On     bool // Selected.
 	Caught bool // A publish that the stream swallowed.
+
+	Stranger bool // A report of an agent that never had the message.
+}
+
+// text is what the line says of its event, after who says it where that counts for nothing.
+func (r EventRow) text() string {
+	text := EventText(r.Event)
+	if !r.Stranger {
+		return text
+	}
+	return strings.TrimSuffix(Printable(r.Event.Agent)+" never had the message · "+text, " · ")
 }
 
 // EventRows writes the events of a story as lines: heads of messages and attempts between them, runs of heartbeats as one line when
@@ -54,6 +65,7 @@ func EventRows(events []Placed, t lifecycle.Trace, selected lifecycle.EventID, f
 			continue
 		}
 		row := EventRow{Event: e.Event, Until: e.At, After: shownAt(e.At).Sub(shownAt(last)), First: !last.Known(), Href: href(e.ID), On: e.ID == selected, Caught: caught[e.ID]}
+		row.Stranger = !byHolder(&t.Facts, e.Event)
 		if head && row.After < 0 { // Another message or attempt may begin before the last line of the one before.
 			row.First = true
 		}
@@ -64,7 +76,7 @@ func EventRows(events []Placed, t lifecycle.Trace, selected lifecycle.EventID, f
 }
 
 func foldable(r EventRow, e lifecycle.Event) bool {
-	return e.Kind.IsBeat() && r.Group == "" && r.Gap == nil && r.Event.Kind == e.Kind
+	return e.Kind.IsBeat() && r.Group == "" && r.Gap == nil && r.Event.Kind == e.Kind && r.Event.Agent == e.Agent
 }
 
 func groupOf(e Placed, t lifecycle.Trace) string {
@@ -172,7 +184,9 @@ func TimeRows(events []lifecycle.Event, t lifecycle.Trace, selected lifecycle.Ev
 				out = append(out, EventRow{Gap: &g})
 			}
 		}
-		out = append(out, EventRow{Event: e, Until: e.At, After: shownAt(e.At).Sub(shownAt(last)), First: !last.Known(), Href: href(e.ID), On: e.ID == selected})
+		out = append(out, EventRow{
+			Event: e, Until: e.At, After: shownAt(e.At).Sub(shownAt(last)), First: !last.Known(), Href: href(e.ID), On: e.ID == selected, Stranger: !byHolder(&t.Facts, e),
+		})
 		last = e.At
 	}
 	return out
