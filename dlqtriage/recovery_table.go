@@ -203,7 +203,7 @@ func (i Intent) evidence() RecoveryEvidence {
 		return RecoveryEvidence{Text: name + ": the side-effect log has its effect.", Provenance: lifecycle.Recorded, At: i.Logged.At, Event: i.Logged.ID}
 	case i.Open && i.Stranger:
 		return RecoveryEvidence{
-			Text:       fmt.Sprintf("%s was announced by agent %q, which never had the message: whether it is an effect of this work is not known.", name, i.Agent),
+			Text:       fmt.Sprintf("%s was announced by agent %q, which is not known to have had the message: it may be no effect of this work.", name, i.Agent),
 			Provenance: lifecycle.Reported, At: i.Intent.At, Event: i.Intent.ID,
 		}
 	case i.Open:

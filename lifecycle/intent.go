@@ -88,7 +88,7 @@ func compareBool(a, b bool) int {
 // Effect is an effect of which agents reported, with what counts of it.
 type Effect struct {
 	IntentFacts      // Without the receipts of a stranger.
-	Stranger    bool // Its agent never had the message. What it announces may have happened; what it confirms proves nothing.
+	Stranger    bool // Nothing shows that its agent had the message. What it announces may have happened; what it confirms proves nothing.
 }
 
 // ReportedEffects lists the effects that agents announced or confirmed. A receipt makes it safe to run the work again, so it counts only from an agent that may

@@ -23,7 +23,7 @@ type EventRow struct {
 	On     bool // Selected.
 	Caught bool // A publish that the stream swallowed.
 
-	Stranger bool // A report of an agent that never had the message.
+	Stranger bool // A report of an agent that is not known to have had the message.
 }
 
 // text is what the line says of its event, after who says it where that counts for nothing.
@@ -32,7 +32,7 @@ func (r EventRow) text() string {
 	if !r.Stranger {
 		return text
 	}
-	return strings.TrimSuffix(Printable(r.Event.Agent)+" never had the message · "+text, " · ")
+	return strings.TrimSuffix(Printable(r.Event.Agent)+" is not known to have had the message · "+text, " · ")
 }
 
 // EventRows writes the events of a story as lines: heads of messages and attempts between them, runs of heartbeats as one line when

@@ -26,7 +26,7 @@ func TestAStrangersReportStandsAloneInTheStory(t *testing.T) {
 	for _, r := range EventRows(story, trace, 0, true, href) {
 		if r.Event.ID == forged.ID {
 			found = true
-			if got := r.text(); got != "mallory never had the message · forged · model m" {
+			if got := r.text(); got != "mallory is not known to have had the message · forged · model m" {
 				t.Errorf("its line says %q", got)
 			}
 		} else if r.Stranger {
