@@ -42,11 +42,6 @@ func said(events []Event) any {
 		complete.Conflict = false
 		words = append(words, Judge(*f, task.Facts), complete, dead, died)
 	}
-	for c := range m.rollups {
-		if c.Metric == MetricState && c.Label == string(AnomalyConflictingReport) {
-			delete(m.rollups, c)
-		}
-	}
 	s, answers := task.Summary, AssembleTrace(TraceInput{Record: task, Now: base.Add(time.Hour)}).Answers
 	return []any{answers, s.State, s.Rule, s.Reason, s.EndedAt, s.Duplicates, words, Ledger(&task.Facts), task.Facts.ModelTotal(), done, proved, fmt.Sprint(m.rollups)}
 }

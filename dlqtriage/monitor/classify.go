@@ -95,8 +95,8 @@ func evidence(c corpse) dlqtriage.Evidence {
 		}
 	}
 	var latest lifecycle.Micros
-	for _, r := range c.task.Reports {
-		if r.FailedAt > latest && (r.MsgID == "" || r.MsgID == c.entry.MessageID) && c.task.MayHaveHad(r.Agent, r.MsgID) {
+	for r := range c.task.Credible() {
+		if r.FailedAt > latest && (r.MsgID == "" || r.MsgID == c.entry.MessageID) {
 			latest, e.Reported = r.FailedAt, r.FailedWhy
 		}
 	}
