@@ -115,7 +115,7 @@ func doneNotice(d *Done) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = Ago(d.Due).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = Due(d.Due).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

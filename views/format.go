@@ -171,5 +171,13 @@ func (e Env) ago(at lifecycle.Micros) string {
 	return AgoWords(d)
 }
 
+// due is [Env.ago] of an instant that lies ahead: what is due then has not happened because the time has come.
+func (e Env) due(at lifecycle.Micros) string {
+	if e.Now.Sub(at) >= time.Second {
+		return "(due)"
+	}
+	return e.ago(at)
+}
+
 // machine is the instant for <time datetime>.
 func machine(at lifecycle.Micros) string { return at.Time().Format("2006-01-02T15:04:05.000Z") }

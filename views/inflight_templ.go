@@ -895,9 +895,16 @@ func leaseRow(r LeaseRow) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = Ago(r.Next.At).Render(ctx, templ_7745c5c3_Buffer)
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
+			if r.Next.At >= now || nextIsAhead(r.Lease, now) {
+				templ_7745c5c3_Err = Due(r.Next.At).Render(ctx, templ_7745c5c3_Buffer)
+				if templ_7745c5c3_Err != nil {
+					return templ_7745c5c3_Err
+				}
+			} else {
+				templ_7745c5c3_Err = Ago(r.Next.At).Render(ctx, templ_7745c5c3_Buffer)
+				if templ_7745c5c3_Err != nil {
+					return templ_7745c5c3_Err
+				}
 			}
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 75, "</span> ")
 			if templ_7745c5c3_Err != nil {
@@ -912,7 +919,7 @@ func leaseRow(r LeaseRow) templ.Component {
 			var templ_7745c5c3_Var39 templ.SafeURL
 			templ_7745c5c3_Var39, templ_7745c5c3_Err = templ.JoinURLErrs(r.Act)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `inflight.templ`, Line: 274, Col: 36}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `inflight.templ`, Line: 278, Col: 36}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var39))
 			if templ_7745c5c3_Err != nil {
@@ -925,7 +932,7 @@ func leaseRow(r LeaseRow) templ.Component {
 			var templ_7745c5c3_Var40 string
 			templ_7745c5c3_Var40, templ_7745c5c3_Err = templ.JoinStringErrs("Act on " + leaseName(r.Lease))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `inflight.templ`, Line: 274, Col: 82}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `inflight.templ`, Line: 278, Col: 82}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var40))
 			if templ_7745c5c3_Err != nil {
@@ -944,7 +951,7 @@ func leaseRow(r LeaseRow) templ.Component {
 			var templ_7745c5c3_Var41 string
 			templ_7745c5c3_Var41, templ_7745c5c3_Err = templ.JoinStringErrs(resolvedWords(*r.Resolved))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `inflight.templ`, Line: 277, Col: 39}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `inflight.templ`, Line: 281, Col: 39}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var41))
 			if templ_7745c5c3_Err != nil {
@@ -963,7 +970,7 @@ func leaseRow(r LeaseRow) templ.Component {
 			var templ_7745c5c3_Var42 string
 			templ_7745c5c3_Var42, templ_7745c5c3_Err = templ.JoinStringErrs(r.Acting)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `inflight.templ`, Line: 280, Col: 21}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `inflight.templ`, Line: 284, Col: 21}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var42))
 			if templ_7745c5c3_Err != nil {
@@ -986,7 +993,7 @@ func leaseRow(r LeaseRow) templ.Component {
 			var templ_7745c5c3_Var43 string
 			templ_7745c5c3_Var43, templ_7745c5c3_Err = templ.JoinStringErrs(r.rowID() + "-why")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `inflight.templ`, Line: 285, Col: 55}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `inflight.templ`, Line: 289, Col: 55}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var43))
 			if templ_7745c5c3_Err != nil {
@@ -1054,18 +1061,21 @@ func nextOf(l lifecycle.Lease, now lifecycle.Micros) string {
 	switch {
 	case l.Unread:
 		return "not known: answers were not seen"
-	case past && l.Next.What == "redelivery" && l.Stale == "" && !l.Due: // The board was judged a moment ago, when there was time left.
-		return "redelivered unless it answers"
+	case nextIsAhead(l, now): // Until then a heartbeat or an answer changes it.
+		return "unless it answers: " + nextWords(l.Next)
 	case (l.Due || past && l.Next.What == "redelivery") && l.Awaits != "":
 		return "redelivered once " + l.Awaits + "; due"
 	case l.Due, past && l.Next.What == "redelivery":
 		return "redelivered to the next free worker; due"
 	case past && l.Next.What == "exhaustion":
 		return "nothing: attempts ran out"
-	case l.Next.At.Known() && l.State.InFlight(): // Until then a heartbeat or an answer changes it.
-		return "unless it answers: " + nextWords(l.Next)
 	}
 	return nextWords(l.Next)
+}
+
+// nextIsAhead is whether the worker can still change what happens next. The board was judged a moment ago: a time that has passed since then was ahead.
+func nextIsAhead(l lifecycle.Lease, now lifecycle.Micros) bool {
+	return l.Next.At.Known() && l.State.InFlight() && !l.Due && (l.Next.At >= now || l.Stale == "" || l.Stale == lifecycle.StaleExpiring)
 }
 
 func nextWords(n lifecycle.NextStep) string {

@@ -21,15 +21,26 @@ func TestALeaseAtItsDeadlineReadsAsItWasJudged(t *testing.T) {
 		left   time.Duration
 		want   string
 	}{
-		{"", false, "", 0, "redelivered unless it answers"},
+		{"", false, "", 0, "unless it answers: redelivered"},
 		{lifecycle.StaleLease, false, "", -time.Millisecond, "redelivered to the next free worker; due"},
 		{"", true, "", 0, "redelivered to the next free worker; due"},
 		{lifecycle.StaleLease, false, "a worker subscribes", -time.Millisecond, "redelivered once a worker subscribes; due"},
 		{"", true, "its consumer resumes", 0, "redelivered once its consumer resumes; due"},
 	} {
-		l := lifecycle.Lease{Deadline: passed, Next: next, Stale: c.stale, Due: c.due, Awaits: c.awaits}
+		l := lifecycle.Lease{State: lifecycle.StateProcessing, Deadline: passed, Next: next, Stale: c.stale, Due: c.due, Awaits: c.awaits}
 		if left, what := leftNow(l, now), nextOf(l, now); left != c.left || what != c.want {
 			t.Errorf("%+v: %v left, %q", c, left, what)
+		}
+	}
+}
+
+// A page may stand still while the time comes at which something is due. Nobody has looked then what came of it.
+func TestWhatIsDueHasNotHappened(t *testing.T) {
+	t.Parallel()
+	now := lifecycle.MicrosOf(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+	for ahead, want := range map[time.Duration]string{5 * time.Second: "in 5 s", 0: "now", -3 * time.Second: "(due)"} {
+		if got := (Env{Now: now}).due(now.Add(ahead)); got != want {
+			t.Errorf("due in %s reads %q, want %q", ahead, got, want)
 		}
 	}
 }

@@ -1132,7 +1132,7 @@ func dueTime(i dlqtriage.Item) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = Ago(i.DueAt).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = Due(i.DueAt).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"time"
 
 	"fleetglass/alerts"
 	"fleetglass/lifecycle"
@@ -65,6 +66,9 @@ func balanceWords(snap *query.FleetSnapshot) string {
 func spanWords(at, now lifecycle.Micros) string {
 	if !at.Known() {
 		return ""
+	}
+	if now.Sub(at) < time.Second {
+		return "just now"
 	}
 	return "for " + views.Age(now.Sub(at))
 }

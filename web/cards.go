@@ -35,8 +35,11 @@ func cards(agents query.Agents, snap *query.FleetSnapshot) (out []views.AgentCar
 func cardOf(a query.AgentStatistics, snap *query.FleetSnapshot) views.AgentCard {
 	card := views.AgentCard{Name: a.Name, Href: agentAddress(a.Name), Waiting: views.Count(a.Waiting()) + " waiting",
 		Foot: fmt.Sprintf("%s completed, %s", views.Count(a.Day.Completed), counted(a.Day.Failed, "failed attempt", "failed attempts")), Activity: string(a.Activity(snap.AsOf)), Waits: a.Waiting() > 0, Seen: "never seen"}
-	if a.LastSeen.Known() {
+	switch {
+	case a.LastSeen.Known():
 		card.Seen = "last seen " + views.AgoWords(snap.AsOf.Sub(a.LastSeen))
+	case a.Activity(snap.AsOf) == query.ActivityUnseen: // That says already that it was never seen.
+		card.Seen = "no consumer is known"
 	}
 	if len(a.Leases) > 0 {
 		card.Lease, card.TaskHref = &a.Leases[0], lifecycle.PageOfTask(a.Leases[0].TaskID)

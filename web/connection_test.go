@@ -99,3 +99,32 @@ func TestAPageSaysThatWeAreBlind(t *testing.T) {
 		b.until(t, `document.querySelector("#freshness summary b")?.textContent === "`+step.want+`"`)
 	}
 }
+
+// At 360 px an alarm has a line of its own under the buttons, which stay in one line.
+func TestAnAlarmFitsAPhone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch, func(c *setup) {
+		c.Health = health.ReporterFunc(func() []health.Part {
+			return []health.Part{{Name: "acks", Kind: "collector", State: health.Down, LastAt: noon.Add(-40 * time.Second)}}
+		})
+	})
+	b := &tab{ctx: testkit.Tab(t, testkit.Browser(t)), site: s} // Errors of the network are on purpose here.
+	b.do(t, "resize", chromedp.EmulateViewport(360, 800))
+	b.open(t, "/in-flight")
+	b.until(t, `document.body.dataset.stream === "open"`)
+	if got := eval[string](t, b, `document.querySelector("#freshness summary").innerText.replace(/\s+/g, " ").trim()`); got != "Blind, data of 40 s ago" {
+		t.Errorf("the alarm reads %q", got)
+	}
+	const aligned = `(() => { const middle = (s) => { const r = document.querySelector(s).getBoundingClientRect(); return Math.round(r.top + r.height / 2); };
+		return ["#pause", "#theme", ".brand"].every((s) => Math.abs(middle(s) - middle(".menu-btn")) <= 2); })()`
+	if !eval[bool](t, b, aligned) {
+		t.Error("a button stands in another line than the menu")
+	}
+	s.kill()
+	b.until(t, `!document.getElementById("lost").hidden`)
+	if !eval[bool](t, b, aligned) {
+		t.Error("a button stands in another line than the menu once the connection is lost")
+	}
+	b.run(t, controlK) // The palette cannot be fetched any more.
+	b.until(t, `document.getElementById("toast").textContent.includes("The server does not answer")`)
+}

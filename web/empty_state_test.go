@@ -67,7 +67,7 @@ func TestWhenCaptureIsDown(t *testing.T) {
 	}.check(t, away)
 	capture := s.get(t, "/capture", 200)
 	wants{
-		".banner.bad": "=1", ".banner.bad .msg": "We may be blind: the broker lacks streams TASKS, OBS_ACK and RETRY. Nothing is seen there. fleetglass provision shows what it would make, and makes it with --apply. Pages show the last known state", ".banner.bad a[href='/doctor']": "Doctor",
+		".banner.bad": "=1", ".banner.bad .msg": "We may be blind: the broker lacks streams TASKS, OBS_ACK and RETRY. Nothing is seen there. Run fleetglass provision to see what is missing, and add --apply to make it. Pages show the last known state", ".banner.bad a[href='/doctor']": "Doctor",
 		"#parts tr:nth-child(2) [data-label=waiting]": "not known", "#parts tr:nth-child(2) [data-label=handled]": "0",
 	}.check(t, capture)
 	for _, path := range []string{"/", "/tasks", "/in-flight", "/dlq?status=open", "/duplicates", "/agents", "/map", "/statistics"} {

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -184,19 +185,20 @@ func leaseStats(snap *query.FleetSnapshot) []views.Stat {
 		out = append(out, s)
 	}
 	held, back := snap.InFlight.Healthy(), len(snap.InFlight.HandedBack())
-	healthy := views.Stat{Href: "#healthy", Icon: "processing", Tone: "run", Label: "Healthy", Value: views.Count(int64(len(held))), Detail: "within the ack wait"}
-	if len(held) > 0 && held[0].Deadline.Known() {
-		healthy.Detail = "a deadline passes now"
-		if left := held[0].Left(snap.AsOf); left > 0 {
-			healthy.Detail = "next deadline in " + lifecycle.Lasting(left)
-		}
-	}
+	healthy := views.Stat{Href: "#healthy", Icon: "processing", Tone: "run", Label: "Healthy", Value: views.Count(int64(len(held)))}
+	var detail []string
 	if unread := len(snap.InFlight.Unread()); unread > 0 {
-		healthy.Detail += "; " + views.Count(int64(unread)) + " not seen"
+		detail = append(detail, views.Count(int64(unread))+" not seen")
 	}
 	if back > 0 {
-		healthy.Detail += "; " + views.Count(int64(back)) + " handed back"
+		detail = append(detail, views.Count(int64(back))+" handed back")
 	}
+	if len(held) > 0 && held[0].Deadline.Known() {
+		detail, healthy.Due = append(detail, "next deadline"), held[0].Deadline
+	} else {
+		detail = append(detail, "within the ack wait")
+	}
+	healthy.Detail = strings.Join(detail, "; ")
 	return append(out, healthy)
 }
 

@@ -68,6 +68,7 @@ func TestNoLeaseIsStaleOverUnreadAnswers(t *testing.T) {
 	wants{
 		"#not_read .kind": "Answers not seen 1", "#not_read td[data-label=next]": "not known: answers were not seen", "#not_read td[data-label=heartbeat]": "none seen", "#lede": "1 lease, nothing known to be wrong", "#stats a:last-child .d": "1 not seen",
 	}.check(t, board)
+	wants{"#stats a[href='/in-flight']:nth-child(2) .d": "1 deadline passed, answers not seen"}.check(t, s.get(t, "/", 200))
 	if at := board.Find("#not_read td[data-label=next] .dim"); at.Length() > 0 {
 		t.Errorf("what is not known is said to happen %q", at.Text())
 	}
@@ -131,4 +132,15 @@ func TestAMissingDeadlineSaysWhyOnHoverAndFocus(t *testing.T) {
 	b.until(t, `document.querySelector(".tip")?.textContent.startsWith("The deadline is") && document.querySelector(".tip").checkVisibility()`)
 	b.press(t, kb.Escape)
 	b.until(t, `document.querySelector(".tip").hidden`)
+}
+
+// TestATimeThatPassesIsNoEvent has a page that stands still: what was due then is not said to have happened.
+func TestATimeThatPassesIsNoEvent(t *testing.T) {
+	t.Parallel()
+	b := openTab(t, testkit.Browser(t), newSite(t, webtest.Rich(noon).Batch))
+	b.open(t, "/in-flight")
+	b.run(t, controlK)
+	b.until(t, `document.querySelector("#palette")?.open`)
+	b.run(t, `for (const due of document.querySelectorAll("#healthy td[data-label=next] time, #stats time")) due.dateTime = new Date(Date.parse(document.body.dataset.now) - 5000).toISOString()`)
+	b.until(t, `document.querySelector("#healthy td[data-label=next]").innerText.replace(/\s+/g, " ").includes("unless it answers: redelivered (due)") && document.querySelector("#stats a:last-child .d").innerText.includes("next deadline (due)")`)
 }

@@ -208,9 +208,15 @@ func pageNote(rows []query.TaskRow, zone *time.Location) string {
 	if b.Sub(a) < time.Minute {
 		clock = "15:04:05"
 	}
-	from := a.Format(day + clock)
-	if a.Format(time.DateOnly) == b.Format(time.DateOnly) {
-		day = "" // Said once.
+	said := fmt.Sprintf("%d %s, ", len(rows), views.Plural(int64(len(rows)), "row", "rows"))
+	from, to := a.Format(day+clock), b.Format(day+clock)
+	switch {
+	case from == to:
+		from = ""
+	case a.Format(time.DateOnly) == b.Format(time.DateOnly):
+		from, to = from+" to ", b.Format(clock) // The day is said once.
+	default:
+		from += " to "
 	}
-	return fmt.Sprintf("%d %s, %s to %s", len(rows), views.Plural(int64(len(rows)), "row", "rows"), from, b.Format(day+clock+" MST"))
+	return said + from + to + b.Format(" MST")
 }

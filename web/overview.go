@@ -121,7 +121,11 @@ func staleDetail(f query.InFlight) string {
 			out = append(out, views.Count(of[kind])+" "+views.StaleWord(kind))
 		}
 	}
-	if len(out) == 0 {
+	switch unread := int64(len(f.Unread())); {
+	case len(out) > 0:
+	case unread > 0:
+		return counted(unread, "deadline", "deadlines") + " passed, answers not seen"
+	default:
 		return "no lease is past its deadline"
 	}
 	return strings.Join(out, ", ")

@@ -289,7 +289,7 @@ func streamsLacking(down []alerts.Finding, lacks []string) (lack alerts.Finding,
 	if lack.Part != nil {
 		known := strings.TrimLeft(strings.TrimPrefix(lack.Why, lack.Part.Detail), ". ")
 		lack.What, lack.Page = "We may be blind: "+health.LackWords(lacks), doctorPage
-		lack.Why = "Nothing is seen there. fleetglass provision shows what it would make, and makes it with --apply. " + known
+		lack.Why = "Nothing is seen there. Run fleetglass provision to see what is missing, and add --apply to make it. " + known
 	}
 	return lack, others
 }

@@ -36,7 +36,7 @@ function tick() {
   const now = serverNow(), lost = isLost();
   for (const t of document.querySelectorAll(lost ? "time[data-ago=always]" : "time[data-ago]")) {
     const seconds = (now - Date.parse(t.dateTime)) / 1000;
-    put(t, seconds >= 1 ? `${age(seconds)} ago` : seconds >= -1 ? "now" : `in ${until(-seconds)}`);
+    put(t, seconds >= 1 ? (t.dataset.ago === "due" ? "(due)" : `${age(seconds)} ago`) : seconds >= -1 ? "now" : `in ${until(-seconds)}`);
   }
   if (lost) return; // What counts down is not known any more; how long ago the last sign was still is.
   for (const t of document.querySelectorAll("[data-deadline]")) {
