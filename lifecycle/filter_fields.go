@@ -120,8 +120,9 @@ func setState(f *Filter, t QueryTerm, _ time.Time) error {
 	if t.Not {
 		list = &f.Not.States
 	}
-	*list = append(*list, State(t.Value))
-	return CheckChoice(t.Value, "a state", texts(States()))
+	value := asChoice(t.Value, texts(States()))
+	*list = append(*list, State(value))
+	return CheckChoice(value, "a state", texts(States()))
 }
 
 func setAnomaly(f *Filter, t QueryTerm, _ time.Time) error {
@@ -129,8 +130,9 @@ func setAnomaly(f *Filter, t QueryTerm, _ time.Time) error {
 	if t.Not {
 		list = &f.Not.Anomalies
 	}
-	*list = append(*list, AnomalyCode(t.Value))
-	return CheckChoice(t.Value, "an anomaly", texts(AnomalyCodes()))
+	value := asChoice(t.Value, texts(AnomalyCodes()))
+	*list = append(*list, AnomalyCode(value))
+	return CheckChoice(value, "an anomaly", texts(AnomalyCodes()))
 }
 
 func setLayer(f *Filter, t QueryTerm, _ time.Time) error {

@@ -14,6 +14,14 @@ func CheckChoice(value, what string, choices []string) error {
 	return fmt.Errorf("%q is not %s%s Choose one of %s", value, what, didYouMean(nearest(value, choices)), strings.Join(choices, ", "))
 }
 
+// asChoice is the choice that is written as pages write it ("dead-lettered", "Outcome unknown"); the value itself where there is none.
+func asChoice(value string, choices []string) string {
+	if written := strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(value)); slices.Contains(choices, written) {
+		return written
+	}
+	return value
+}
+
 func didYouMean(name string) string {
 	if name == "" {
 		return "."

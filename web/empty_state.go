@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"fleetglass/dlqtriage"
 	"fleetglass/fleet"
 	"fleetglass/internal/health"
 	"fleetglass/lifecycle"
@@ -83,8 +84,25 @@ func (w *Web) noMatch(ctx context.Context, q listQuery, lp listPage, snap *query
 			links = append([]views.Chip{o}, links...)
 		}
 	}
-	out.Links = append(links, views.Chip{Href: q.path, Label: "Clear filters"})
+	dead, err := w.deadWith(ctx, q.filter.Words)
+	if err != nil {
+		return out, err
+	}
+	out.Links = append(append(links, dead...), views.Chip{Href: q.path, Label: "Clear filters"})
 	return out, nil
+}
+
+// deadWith offers the dead letters that have the words of a search. A task that completed after a retry has no reason any more; its dead letter keeps it.
+func (w *Web) deadWith(ctx context.Context, words []string) ([]views.Chip, error) {
+	if len(words) == 0 {
+		return nil, nil
+	}
+	n, err := w.cfg.Query.CountEntries(ctx, dlqtriage.EntryFilter{Words: words})
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	v := url.Values{"q": {lifecycle.Filter{Words: words}.Query()}}
+	return []views.Chip{{Href: address("/dlq", v), Label: "In the DLQ: " + counted(n, "message", "messages")}}, nil
 }
 
 // words are what the list asks for. A span that the reader chose by its name keeps it.
@@ -103,7 +121,7 @@ func lookedAt(f lifecycle.Filter, snap *query.FleetSnapshot) string {
 	stored := views.Count(snap.Counts.Total()) + " stored " + views.Plural(snap.Counts.Total(), "task", "tasks")
 	switch {
 	case len(f.Words) > 0:
-		return "Looked at task ids, message ids, titles and reasons of the " + stored + ". Bodies and events were not searched."
+		return "Looked at task ids, message ids, titles and current reasons of the " + stored + ". Bodies, events and earlier reasons were not searched."
 	case len(f.Messages) > 0:
 		return "Looked at the messages of the " + stored + " by stream and sequence."
 	}

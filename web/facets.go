@@ -38,20 +38,19 @@ func atLeast(n int64, capped bool) string {
 // chipsShown is how many agents stand above a list.
 const chipsShown = 8
 
-// chips are the busiest agents, and whatever filter is active but not visible elsewhere.
-func (q listQuery) chips(facets lifecycle.Facets) []views.Chip {
-	var out []views.Chip
+// chips are whatever filter is active but not visible elsewhere, and the busiest agents.
+func (q listQuery) chips(facets lifecycle.Facets) (active, agents []views.Chip) {
 	shown := topKeys(facets.Agents, chipsShown)
 	slices.Sort(shown)
 	for _, a := range shown {
-		out = append(out, views.Chip{Href: q.toggle("agent", a), Label: views.Cut(a, 32), Count: q.ofAll(facets.Agents[a]), On: q.has("agent", a)})
+		agents = append(agents, views.Chip{Href: q.toggle("agent", a), Label: views.Cut(a, 32), Count: q.ofAll(facets.Agents[a]), On: q.has("agent", a)})
 	}
 	for _, chip := range understood(q.path, lifecycle.TaskGrammar(), q.values, false, ownControl...) {
 		if !slices.ContainsFunc(shown, func(a string) bool { return chip.Href == q.toggle("agent", a) }) {
-			out = append(out, chip)
+			active = append(active, chip)
 		}
 	}
-	return out
+	return active, agents
 }
 
 // ofAll writes a count of all tasks beside a choice; empty where the list is narrowed, because the choice would then lead to another number of tasks.

@@ -68,9 +68,23 @@ func TestTheSearchPageDoesThePalettesWorkWithoutScripts(t *testing.T) {
 		"/search?q=marketing":       {"#found a[href='/agents/marketing']": "marketing", "#found section[aria-label=Tasks] li:last-child": "All tasks with “marketing”"},
 		"/search?q=TASKS%3A48601":   {"#found a[href='/tasks/tsk-7f3a91']": "Write blog post"},
 		"/search?q=stat%3Afailed":   {"#problem": "did you mean state?"},
+		"/search?q=cto":             {"#found section:first-of-type a": "cto", "#found section[aria-label=Pages] a": "Doctor"},
 		"/search?q=alerts":          {"#found a[href='/alerts']": "Alerts"},
 		"/tasks?q=-state:completed": {`.nav a[href="/search"]`: "Search", "#keys dl": "Search everything"},
 	} {
 		want.check(t, s.get(t, path, 200))
+	}
+}
+
+func TestAMistakeInThePaletteIsReadInFull(t *testing.T) {
+	t.Parallel()
+	b := openTab(t, testkit.Browser(t), newSite(t, webtest.Rich(noon).Batch))
+	b.open(t, "/in-flight")
+	b.run(t, controlK)
+	b.until(t, `document.querySelector("#palette")?.open`)
+	b.do(t, "type", chromedp.KeyEvent("state:sleeping"))
+	b.until(t, `document.querySelector("#palette .problem")?.textContent.includes("outcome_unknown")`)
+	if !eval[bool](t, b, `(() => { const p = document.querySelector("#palette .problem"); return p.scrollWidth <= p.clientWidth && p.closest("[role=listbox]").scrollWidth <= p.closest("[role=listbox]").clientWidth; })()`) {
+		t.Error("what is wrong with the text is cut off")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -24,9 +25,8 @@ func (w *Web) search(c *gin.Context) error {
 		return err
 	}
 	text := strings.TrimSpace(c.Query("q"))
-	p := views.SearchPage{Query: text, Groups: []views.FoundGroup{
-		{Name: "Pages", Found: pagesNamed(navigation(snap, w.cfg.Operations != nil), text)}, {Name: "Agents", Found: agentsNamed(snap, text)},
-	}}
+	p := views.SearchPage{Query: text, Groups: nearestFirst(text,
+		views.FoundGroup{Name: "Pages", Found: pagesNamed(navigation(snap, w.cfg.Operations != nil), text)}, views.FoundGroup{Name: "Agents", Found: agentsNamed(snap, text)})}
 	tasks, err := w.tasksFound(ctx, text)
 	var wrong *lifecycle.FilterError
 	if errors.As(err, &wrong) {
@@ -43,6 +43,37 @@ func mentions(name, text string) bool {
 	return strings.Contains(strings.ToLower(name), strings.ToLower(text))
 }
 
+// distance is how far a name is from a text that it mentions: the name itself, its beginning, or a part of it.
+func distance(f views.Found, text string) int {
+	name, text := strings.ToLower(f.Label), strings.ToLower(text)
+	switch {
+	case name == text:
+		return 0
+	case strings.HasPrefix(name, text):
+		return 1
+	}
+	return 2
+}
+
+// nearestFirst puts what a text names before what only has it in its name: "cto" is the agent cto rather than the page Doctor.
+func nearestFirst(text string, groups ...views.FoundGroup) []views.FoundGroup {
+	if text == "" {
+		return groups
+	}
+	for i, g := range groups {
+		slices.SortStableFunc(g.Found, func(a, b views.Found) int { return distance(a, text) - distance(b, text) })
+		groups[i].Found = g.Found[:min(len(g.Found), foundOfAKind)]
+	}
+	best := func(g views.FoundGroup) int {
+		if len(g.Found) == 0 {
+			return 3
+		}
+		return distance(g.Found[0], text)
+	}
+	slices.SortStableFunc(groups, func(a, b views.FoundGroup) int { return best(a) - best(b) })
+	return groups
+}
+
 func pagesNamed(items []views.NavItem, text string) (out []views.Found) {
 	for _, n := range items {
 		if n.Section != "search" && mentions(n.Label, text) {
@@ -54,7 +85,7 @@ func pagesNamed(items []views.NavItem, text string) (out []views.Found) {
 
 func agentsNamed(snap *query.FleetSnapshot, text string) (out []views.Found) {
 	for _, name := range snap.AgentNames {
-		if text != "" && len(out) < foundOfAKind && mentions(name, text) {
+		if text != "" && mentions(name, text) {
 			out = append(out, views.Found{Href: agentAddress(name), Label: name})
 		}
 	}

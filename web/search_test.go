@@ -52,7 +52,10 @@ func TestASearchFindsMessagesAndReasons(t *testing.T) {
 		"/tasks?q=tsk-7f3a91":                                  {"#rows tr": "=1"},
 		"/tasks?q=registry.internal":                           {"#rows tr": ""},
 		"/tasks?q=TASKS%3A9999999":                             {"#rows .say": "No task matches", "#rows a.btn": "Search as text", "#rows p:not(.say)": "Looked at the messages of the 627 stored tasks"},
-		"/tasks?q=zzz-nothing":                                 {"#rows p:not(.say)": "Looked at task ids, message ids, titles and reasons of the 627 stored tasks.", "#rows a.btn": "Clear filters"},
+		"/tasks?q=zzz-nothing":                                 {"#rows p:not(.say)": "Looked at task ids, message ids, titles and current reasons of the 627 stored tasks.", "#rows a.btn": "Clear filters"},
+		"/tasks?q=212431+tokens":                               {"#rows .say": "No task matches", "#rows a.btn[href^='/dlq?q=']": "In the DLQ: 1 message"}, // Its retry completed.
+		"/tasks?q=state%3Adead-lettered":                       {"#rows .state": "dead-lettered"},                                                          // As pages write it.
+		"/tasks?q=state%3A%22Outcome+unknown%22":               {"#chips .chip": "state is"},
 		"/tasks?q=agent%3Amarketing+zzz-nothing":               {"#rows a.btn": "Without: text with “zzz-nothing” (", "#rows a.btn[href='/tasks?q=agent%3Amarketing']": "tasks"},
 		"/dlq?q=agent%3Amarketing+zzz-nothing":                 {"#rows a.btn[href='/dlq?q=agent%3Amarketing']": "Without: text with “zzz-nothing” ("},
 		"/tasks?q=" + url.QueryEscape(`-state:completed -x y`): {"#grammar summary": "Narrow with state: agent:", "#grammar li code": "two words", "#grammar table tbody tr": "=18"},

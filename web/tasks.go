@@ -63,14 +63,12 @@ func (w *Web) listProps(c *gin.Context, lp listPage, q listQuery, snap *query.Fl
 	p := views.TasksPage{
 		Heading: lp.heading, Action: lp.path, First: q.first(), FirstHref: q.with("cursor"),
 		FacetKeep: q.params("agent", "type", "has", "anomaly", "from", "to"), Ranges: q.ranges(),
-		Chips: q.chips(snap.Facets), Facets: q.facets(snap.Facets),
+		Facets:      q.facets(snap.Facets),
 		ByLast:      q.sortLink(lifecycle.SortLastEvent, lifecycle.SortLastEventDesc),
 		ByPublished: q.sortLink(lifecycle.SortPublished, lifecycle.SortPublishedDesc),
 		ByCost:      q.sortLink(lifecycle.SortCost, lifecycle.SortCostDesc),
 	}
-	if len(snap.Facets.Agents) > 0 {
-		p.ChipLegend = "Agent"
-	}
+	p.Active, p.Agents = q.chips(snap.Facets)
 	p.Search = views.SearchBox{
 		Action: lp.path, What: lp.heading, Query: strings.Join(q.values["q"], " "), Example: "Task id, text, or agent:marketing", Keep: q.params("q", "from"),
 		Grammar: lifecycle.TaskGrammar(), Suggestions: suggestions(snap),

@@ -2,6 +2,7 @@
 import { closeDone, goToUndo } from "./done.js";
 import { clearSelection, selectedCount, toggleRow } from "./select.js";
 import { togglePause } from "./live.js";
+import { tell } from "./page.js";
 import { closePane } from "./pane.js";
 import { toggleTheme } from "./prefs.js";
 
@@ -48,8 +49,9 @@ function escape() {
 
 /** Fetches the palette, which costs nothing until somebody wants it. */
 async function palette() {
-  const { openPalette } = await import("./palette.js");
-  openPalette();
+  const module = await import("./palette.js").catch(() => null);
+  if (module) module.openPalette();
+  else tell("The server does not answer, so the palette cannot be opened.", true);
 }
 
 /** Lists the keys that this page has something for. */

@@ -86,7 +86,7 @@ function fill(groups, problem = "") {
   }));
   if (problem) {
     const p = document.createElement("div");
-    p.className = "state bad";
+    p.className = "problem bad";
     p.setAttribute("role", "option");
     p.setAttribute("aria-disabled", "true");
     p.textContent = problem;
