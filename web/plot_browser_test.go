@@ -9,6 +9,7 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -66,9 +67,19 @@ func TestChartsAreMarkedWithThePointer(t *testing.T) {
   steps[9].dispatchEvent(new MouseEvent("click", at(steps[9])));
 })()`)
 	b.until(t, `document.querySelectorAll("#queue a.on").length === 6 && location.pathname === "/statistics"`)
+	if got := eval[string](t, b, `getComputedStyle(document.querySelector('#queue [data-brush="tasks"]')).textDecorationLine`); got != "none" {
+		t.Errorf("a button below the chart is drawn as a link too: %s", got)
+	}
 	b.click(t, `#queue [data-brush="clear"]`)
 	b.until(t, `document.querySelectorAll("#queue a.on").length === 0 && document.querySelector("#queue .marked-span").hidden`)
-	b.run(t, `document.querySelectorAll("#queue a.pt")[20].dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }))`)
+	step := `#queue a.pt:nth-of-type(20)`
+	b.point(t, step)
+	b.mouse(t, input.DispatchMouseEventTypeMousePressed, step)
+	b.until(t, `document.activeElement === document.querySelector("`+step+`")`)
+	if got := eval[string](t, b, `getComputedStyle(document.activeElement).outlineStyle`); got != "none" {
+		t.Errorf("the pointer leaves a frame (%s) around a step, which is for the keyboard", got)
+	}
+	b.mouse(t, input.DispatchMouseEventTypeMouseReleased, step)
 	b.until(t, `location.pathname === "/tasks" && new URLSearchParams(location.search).get("from") !== null`)
 }
 

@@ -71,8 +71,18 @@ func stillUnderPointer(t *testing.T, browser context.Context) {
 // point moves the pointer to the middle of an element.
 func (b *tab) point(t *testing.T, selector string) {
 	t.Helper()
+	b.mouse(t, input.DispatchMouseEventTypeMouseMoved, selector)
+}
+
+// mouse moves the pointer to the middle of an element, or presses or releases its left button there.
+func (b *tab) mouse(t *testing.T, what input.DispatchMouseEventType, selector string) {
+	t.Helper()
 	at := eval[[]float64](t, b, `(() => { const r = document.querySelector("`+selector+`").getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`)
-	if err := call(b, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: at[0], Y: at[1]}); err != nil {
+	event := input.DispatchMouseEventParams{Type: what, X: at[0], Y: at[1]}
+	if what != input.DispatchMouseEventTypeMouseMoved {
+		event.Button, event.ClickCount = input.MouseButtonLeft, 1
+	}
+	if err := call(b, input.DispatchMouseEvent, event); err != nil {
 		t.Fatal(err)
 	}
 }
