@@ -1,6 +1,8 @@
 package views
 
 import (
+	"time"
+
 	"fleetglass/lifecycle"
 )
 
@@ -42,6 +44,7 @@ func (b *builder) bar(kind BarKind, from, to lifecycle.Micros) Bar {
 // spanBars draws a span. A running one is solid as far as there were signs of life, and dashed beyond, where the attempt ended in silence.
 func (b *builder) spanBars(lane *Lane, s lifecycle.Span, a lifecycle.Attempt, sign lifecycle.Micros) {
 	switch {
+	case s.Kind == lifecycle.SpanWaiting && s.To.Sub(s.From) < time.Millisecond: // It reads "0 ms": there is nothing to draw.
 	case s.Kind == lifecycle.SpanWaiting:
 		lane.Bars = append(lane.Bars, b.bar(BarWaiting, s.From, s.To))
 	case s.Kind == lifecycle.SpanUnsplit:

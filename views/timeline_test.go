@@ -165,7 +165,7 @@ func TestAMissingDeadlineSaysWhy(t *testing.T) {
 		{lifecycle.Lease{Due: true, Awaits: "a worker subscribes"}, "none", "the broker gives it out once a worker subscribes"},
 		{lifecycle.Lease{Consumer: "cto-task-worker"}, "not known", "the wait of the consumer cto-task-worker. That wait is not known"},
 		{lifecycle.Lease{}, "not known", "which consumer gave it out"},
-		{lifecycle.Lease{Consumer: "cto-task-worker", Wait: time.Minute}, "not known", "plus 1 m. When that sign was is not known"},
+		{lifecycle.Lease{Consumer: "cto-task-worker", Wait: time.Minute}, "not known", "plus 1 m. The time of that sign is not known"},
 	} {
 		words, why := noDeadline(test.lease)
 		if words != test.words || !strings.Contains(why, test.part) {
@@ -303,6 +303,24 @@ func TestTimesLeaveOutWhatIsNone(t *testing.T) {
 	} {
 		if diff := cmp.Diff(test.want, timesOf(test.running, test.waiting, test.unsplit, 1)); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", test, diff)
+		}
+	}
+}
+
+// A wait of less than a millisecond reads "0 ms" everywhere: a bar of it would lie under the running one, and only the legend would name it.
+func TestAWaitOfNoTimeIsNotDrawn(t *testing.T) {
+	t.Parallel()
+	_, trace := twoMessages()
+	b := builder{trace: trace}
+	b.scale = b.chooseScale(false)
+	for _, test := range []struct {
+		waits time.Duration
+		want  int
+	}{{400 * time.Microsecond, 0}, {time.Millisecond, 1}} {
+		var lane Lane
+		b.spanBars(&lane, lifecycle.Span{Kind: lifecycle.SpanWaiting, From: trace.AsOf, To: trace.AsOf.Add(test.waits)}, lifecycle.Attempt{}, 0)
+		if len(lane.Bars) != test.want {
+			t.Errorf("%v: got %d bars, want %d", test.waits, len(lane.Bars), test.want)
 		}
 	}
 }
