@@ -42,15 +42,31 @@ const chipsShown = 8
 func (q listQuery) chips(facets lifecycle.Facets) (active, agents []views.Chip) {
 	shown := topKeys(facets.Agents, chipsShown)
 	slices.Sort(shown)
+	asked := q.agents()
 	for _, a := range shown {
-		agents = append(agents, views.Chip{Href: q.toggle("agent", a), Label: views.Cut(a, 32), Count: q.ofAll(facets.Agents[a]), On: q.has("agent", a)})
+		chip := views.Chip{Href: q.toggle("agent", a), Label: views.Cut(a, 32), Count: q.ofAll(facets.Agents[a])}
+		if without, on := asked[a]; on {
+			chip.Href, chip.On = without, true
+		}
+		agents = append(agents, chip)
 	}
 	for _, chip := range understood(q.path, lifecycle.TaskGrammar(), q.values, false, ownControl...) {
-		if !slices.ContainsFunc(shown, func(a string) bool { return chip.Href == q.toggle("agent", a) }) {
+		if !slices.ContainsFunc(agents, func(agent views.Chip) bool { return agent.On && agent.Href == chip.Href }) {
 			active = append(active, chip)
 		}
 	}
 	return active, agents
+}
+
+// agents are those that the filter asks for, in the box or by a parameter, each with the address of the list without it.
+func (q listQuery) agents() map[string]string {
+	out := map[string]string{}
+	for _, c := range conditions(lifecycle.TaskGrammar(), q.values) {
+		if c.Field == "agent" && !c.Not && c.Op == "" {
+			out[c.Value] = address(q.path, c.rest)
+		}
+	}
+	return out
 }
 
 // ofAll writes a count of all tasks beside a choice; empty where the list is narrowed, because the choice would then lead to another number of tasks.

@@ -38,3 +38,35 @@ func TestChoicesLeadToAsManyTasksAsTheySay(t *testing.T) {
 		})
 	}
 }
+
+// An agent that is asked for in the box is the chip of that agent, pressed: it does not stand beside it as a second one.
+func TestAnAgentInTheBoxPressesItsChip(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch)
+	for path, want := range map[string]struct{ pressed, others, without string }{
+		"/tasks?q=agent%3Amarketing":                          {"marketing", "", "/tasks"},
+		"/tasks?agent=marketing":                              {"marketing", "", "/tasks"},
+		"/tasks?q=agent%3Amarketing+PR":                       {"marketing", "text with “PR”", "/tasks?q=PR"},
+		"/tasks?q=-agent%3Amarketing":                         {"", "agent is not marketing", ""},
+		"/tasks?q=agent%3Amarketing&agent=cto&sort=published": {"cto marketing", "", "/tasks?q=agent%3Amarketing&sort=published"},
+	} {
+		chips := s.get(t, path, 200).Find("#chips a")
+		var pressed, others, without []string
+		chips.Filter("[aria-current]").Each(func(_ int, c *goquery.Selection) {
+			if name := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(c.Text()), "remove")); strings.Contains(name, " ") {
+				others = append(others, name)
+			} else {
+				pressed, without = append(pressed, name), append(without, c.AttrOr("href", ""))
+			}
+		})
+		if got := strings.Join(pressed, " "); got != want.pressed {
+			t.Errorf("%s: pressed are %q, want %q", path, got, want.pressed)
+		}
+		if got := strings.Join(others, ", "); got != want.others {
+			t.Errorf("%s: other chips are %q, want %q", path, got, want.others)
+		}
+		if len(without) > 0 && without[0] != want.without {
+			t.Errorf("%s: the chip leads to %q, want %q", path, without[0], want.without)
+		}
+	}
+}
