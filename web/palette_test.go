@@ -69,6 +69,8 @@ func TestTheSearchPageDoesThePalettesWorkWithoutScripts(t *testing.T) {
 		"/search?q=TASKS%3A48601":   {"#found a[href='/tasks/tsk-7f3a91']": "Write blog post"},
 		"/search?q=stat%3Afailed":   {"#problem": "did you mean state?"},
 		"/search?q=cto":             {"#found section:first-of-type a": "cto", "#found section[aria-label=Pages] a": "Doctor"},
+		"/search?q=dead+letter":     {"#found section[aria-label=Pages] li:first-child a": "DLQ", "#found section[aria-label=Pages] a[href='/dlq/stats']": "DLQ statistics"},
+		"/search?q=restart":         {"#found a[href='/restarts']": "Restarts"},
 		"/search?q=alerts":          {"#found a[href='/alerts']": "Alerts"},
 		"/tasks?q=-state:completed": {`.nav a[href="/search"]`: "Search", "#keys dl": "Search everything"},
 	} {

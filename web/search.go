@@ -43,7 +43,7 @@ func mentions(name, text string) bool {
 	return strings.Contains(strings.ToLower(name), strings.ToLower(text))
 }
 
-// distance is how far a name is from a text that it mentions: the name itself, its beginning, or a part of it.
+// distance is how far a name is from a text: the name itself, its beginning, a part of it, or only another word for it.
 func distance(f views.Found, text string) int {
 	name, text := strings.ToLower(f.Label), strings.ToLower(text)
 	switch {
@@ -51,8 +51,10 @@ func distance(f views.Found, text string) int {
 		return 0
 	case strings.HasPrefix(name, text):
 		return 1
+	case strings.Contains(name, text):
+		return 2
 	}
-	return 2
+	return 3
 }
 
 // nearestFirst puts what a text names before what only has it in its name: "cto" is the agent cto rather than the page Doctor.
@@ -66,7 +68,7 @@ func nearestFirst(text string, groups ...views.FoundGroup) []views.FoundGroup {
 	}
 	best := func(g views.FoundGroup) int {
 		if len(g.Found) == 0 {
-			return 3
+			return 4
 		}
 		return distance(g.Found[0], text)
 	}
@@ -74,10 +76,40 @@ func nearestFirst(text string, groups ...views.FoundGroup) []views.FoundGroup {
 	return groups
 }
 
+// otherWords are what else a reader may call a page, by its address.
+var otherWords = map[string]string{
+	"/":               "home, needs attention",
+	"/in-flight":      "leases, stale, stuck, zombies",
+	openDead:          "dead letters, dead-letter queue, triage",
+	"/operations":     "retries, bulk actions",
+	"/reconciliation": "balance, lost messages",
+	"/agents":         "workers",
+	"/map":            "publishers, flow of work",
+	statisticsPath:    "charts, throughput, run times, cost",
+	"/capture":        "collectors, gaps, blind spans",
+	"/doctor":         "broker configuration, streams, consumers",
+	"/audit":          "who did what, log of decisions",
+	settingsPath:      "configuration, tokens, version",
+}
+
+// unlisted are pages that the navigation does not name, each with what else it may be called.
+var unlisted = []views.Found{
+	{Href: "/restarts", Label: "Restarts", Note: "crashes, what was in flight"},
+	{Href: "/alerts/rules", Label: "Alert rules", Note: "runbooks, severities, thresholds"},
+	{Href: statsPath, Label: "DLQ statistics", Note: "dead letters, what became of them"},
+	{Href: "/api/docs", Label: "API", Note: "reference, OpenAPI"},
+}
+
+// pagesNamed finds pages by their names, and by what else they may be called. Without a text it lists the navigation.
 func pagesNamed(items []views.NavItem, text string) (out []views.Found) {
 	for _, n := range items {
-		if n.Section != "search" && mentions(n.Label, text) {
-			out = append(out, views.Found{Href: n.Href, Label: n.Label})
+		if n.Section != "search" && (mentions(n.Label, text) || mentions(otherWords[n.Href], text)) {
+			out = append(out, views.Found{Href: n.Href, Label: n.Label, Note: otherWords[n.Href]})
+		}
+	}
+	for _, p := range unlisted {
+		if text != "" && (mentions(p.Label, text) || mentions(p.Note, text)) {
+			out = append(out, p)
 		}
 	}
 	return out
