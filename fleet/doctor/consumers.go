@@ -49,7 +49,7 @@ func (l look) eachLimit(trapped func(consumers, limit int) bool) []trap {
 	return eachStream(l.taskStreams(), func(s Stream) (string, string) {
 		limit, says, fix := l.consumerLimit(s)
 		if n := len(s.Consumers); limit > 0 && trapped(n, limit) {
-			return fmt.Sprintf("It has %d consumers. %s", n, says), fix
+			return fmt.Sprintf("It has %s consumers. %s", grouped(n), says), fix
 		}
 		return "", ""
 	})
@@ -61,15 +61,15 @@ func (l look) consumerLimit(s Stream) (limit int, says, fix string) {
 	own, account, server := s.Config.MaxConsumers, l.MaxConsumers, l.Consumers
 	switch {
 	case own > 0 && account <= 0:
-		return own, fmt.Sprintf("Its max_consumers is %d.", own), raise(s, 10*own)
+		return own, fmt.Sprintf("Its max_consumers is %s.", grouped(own)), raise(s, 10*own)
 	case own > 0 && own < account:
-		return own, fmt.Sprintf("Its max_consumers is %d, and its account allows %d.", own, account), raise(s, min(10*own, account))
+		return own, fmt.Sprintf("Its max_consumers is %s, and its account allows %s.", grouped(own), grouped(account)), raise(s, min(10*own, account))
 	case account > 0:
-		return account, fmt.Sprintf("Its account allows a stream %d.", account), fmt.Sprintf("In the account's limits: jetstream { max_consumers: %d }", 10*account)
+		return account, fmt.Sprintf("Its account allows a stream %s.", grouped(account)), fmt.Sprintf("In the account's limits: jetstream { max_consumers: %d }", 10*account)
 	case server <= 0 || len(s.Consumers) > server:
 		return 0, "", ""
 	}
-	return server, fmt.Sprintf("Neither stream nor account has a limit: nats-server 2.15 allows %d then, unless its default_max_consumers says otherwise.", server),
+	return server, fmt.Sprintf("Neither stream nor account has a limit: nats-server 2.15 allows %s then, unless its default_max_consumers says otherwise.", grouped(server)),
 		raise(s, 10*server)
 }
 

@@ -102,7 +102,7 @@ func expiringDLQ(l look) []trap {
 func fullDLQ(l look) []trap {
 	return eachStream(l.dlqs(), func(s Stream) (string, string) {
 		if limit := s.Config.MaxMsgs; limit > 0 && float64(s.State.Msgs) >= nearShare*float64(limit) {
-			return fmt.Sprintf("It holds %d of at most %d dead letters.", s.State.Msgs, limit), fmt.Sprintf("nats stream edit %s --max-msgs %d", s.Config.Name, 10*limit)
+			return fmt.Sprintf("It holds %s of at most %s dead letters.", grouped(s.State.Msgs), grouped(limit)), fmt.Sprintf("nats stream edit %s --max-msgs %d", s.Config.Name, 10*limit)
 		}
 		return "", ""
 	})

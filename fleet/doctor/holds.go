@@ -43,7 +43,7 @@ func (s Stream) fills(bound string, holds uint64, limit int64) (what string, gro
 		return "", 0
 	}
 	growth = min(int64(math.Ceil(float64(rightHold)/float64(max(hold, 1)))), mostGrowth)
-	return fmt.Sprintf("It got %.0f %% of its %s of %d within %s: at that rate it holds %s.", 100*share, bound, limit, lifecycle.Lasting(roughly(seen)), lifecycle.Lasting(roughly(hold))), growth
+	return fmt.Sprintf("It got %.0f %% of its %s of %s within %s: at that rate it holds %s.", 100*share, bound, grouped(limit), lifecycle.Lasting(roughly(seen)), lifecycle.Lasting(roughly(hold))), growth
 }
 
 // roughly leaves seconds out of minutes, and fractions out of seconds.

@@ -149,11 +149,11 @@ func TestHowLongACaptureStreamHolds(t *testing.T) {
 		what  string // Empty: no finding.
 		fix   string
 	}{
-		{"full within 37 minutes", 37 * time.Minute, 256 * mib, "It got 100 % of its max_bytes of 268435456 within 37 m: at that rate it holds 37 m.", "nats stream edit OBS_ACK --max-bytes 1073741824 --no-ack"},
-		{"a third in a third of 37 minutes", 37 * time.Minute / 3, 256 * mib / 3, "It got 33 % of its max_bytes of 268435456 within 12 m: at that rate it holds 37 m.", "nats stream edit OBS_ACK --max-bytes 1073741824 --no-ack"},
+		{"full within 37 minutes", 37 * time.Minute, 256 * mib, "It got 100 % of its max_bytes of 268,435,456 within 37 m: at that rate it holds 37 m.", "nats stream edit OBS_ACK --max-bytes 1073741824 --no-ack"},
+		{"a third in a third of 37 minutes", 37 * time.Minute / 3, 256 * mib / 3, "It got 33 % of its max_bytes of 268,435,456 within 12 m: at that rate it holds 37 m.", "nats stream edit OBS_ACK --max-bytes 1073741824 --no-ack"},
 		{"full within an hour", time.Hour, 256 * mib, "", ""},
 		{"young, and not full", 9 * time.Minute, 100 * mib, "", ""},
-		{"young and full", 40 * time.Second, 256 * mib, "It got 100 % of its max_bytes of 268435456 within 40 s: at that rate it holds 40 s.", "nats stream edit OBS_ACK --max-bytes 4294967296 --no-ack"},
+		{"young and full", 40 * time.Second, 256 * mib, "It got 100 % of its max_bytes of 268,435,456 within 40 s: at that rate it holds 40 s.", "nats stream edit OBS_ACK --max-bytes 4294967296 --no-ack"},
 		{"nearly empty", 20 * time.Minute, mib, "", ""},
 		{"empty", 0, 0, "", ""},
 	} {

@@ -120,7 +120,7 @@ func orphans(l look) []trap {
 		if messages == 1 {
 			wait = "message waits"
 		}
-		return fmt.Sprintf("%d %s under %s.", messages, wait, few(subjects)),
+		return fmt.Sprintf("%s %s under %s.", grouped(messages), wait, few(subjects)),
 			fmt.Sprintf("nats consumer add %s %s --filter '%s' --pull --ack explicit %s --max-deliver 3 --max-pending 1 --sample 100 --defaults",
 				s.Config.Name, fleet.WorkerName(agent), l.Contract.TaskSubject(agent, ">"), longer(nil, l.Heartbeat))
 	})
@@ -216,16 +216,16 @@ func (l look) nearBounds(refuse bool) []trap {
 		if limit := cfg.MaxMsgsPerSubject; limit > 0 && (refuses && cfg.DiscardNewPerSubject) == refuse {
 			for _, subject := range slices.Sorted(maps.Keys(s.Waiting)) {
 				if n := min(s.Waiting[subject], waiting); isNear(n, limit) {
-					return fmt.Sprintf("%d of at most %d messages wait under %s.", n, limit, subject), editStream(s, fmt.Sprintf("--max-msgs-per-subject %d", 10*limit))
+					return fmt.Sprintf("%s of at most %s messages wait under %s.", grouped(n), grouped(limit), subject), editStream(s, fmt.Sprintf("--max-msgs-per-subject %d", 10*limit))
 				}
 			}
 		}
 		switch {
 		case refuses != refuse:
 		case isNear(waiting, cfg.MaxMsgs):
-			return fmt.Sprintf("%d of at most %d messages wait in it.", waiting, cfg.MaxMsgs), editStream(s, fmt.Sprintf("--max-msgs %d", 10*cfg.MaxMsgs))
+			return fmt.Sprintf("%s of at most %s messages wait in it.", grouped(waiting), grouped(cfg.MaxMsgs)), editStream(s, fmt.Sprintf("--max-msgs %d", 10*cfg.MaxMsgs))
 		case s.State.Msgs > 0 && isNear(uint64(float64(s.State.Bytes)*float64(waiting)/float64(s.State.Msgs)), cfg.MaxBytes):
-			return fmt.Sprintf("It holds %d of at most %d bytes.", s.State.Bytes, cfg.MaxBytes), editStream(s, fmt.Sprintf("--max-bytes %d", 2*cfg.MaxBytes))
+			return fmt.Sprintf("It holds %s of at most %s bytes.", grouped(s.State.Bytes), grouped(cfg.MaxBytes)), editStream(s, fmt.Sprintf("--max-bytes %d", 2*cfg.MaxBytes))
 		}
 		return "", ""
 	})

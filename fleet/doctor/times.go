@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"fleetglass/lifecycle"
 )
 
 const day = 24 * time.Hour
@@ -23,6 +25,9 @@ func span(d time.Duration) string {
 	}
 	return text
 }
+
+// grouped writes a number for people, with separators. Commands have it without.
+func grouped[N ~int | ~int64 | ~uint64](n N) string { return lifecycle.Grouped(int64(n)) }
 
 // attemptsTake is how long all attempts of a message may take, without heartbeats and naks; zero where their number has no end.
 func attemptsTake(cfg jetstream.ConsumerConfig) (sum time.Duration) {

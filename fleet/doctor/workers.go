@@ -178,7 +178,7 @@ func paused(l look) []trap {
 		}
 		until := "."
 		if c.Config.PauseUntil != nil {
-			until = " until " + c.Config.PauseUntil.UTC().Format(time.RFC3339) + "."
+			until = " until " + c.Config.PauseUntil.UTC().Format("2006-01-02 15:04:05 UTC") + "."
 		}
 		return "It is paused" + until, fmt.Sprintf("nats consumer resume %s %s", stream, c.Name)
 	})
