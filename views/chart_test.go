@@ -102,7 +102,7 @@ func TestAStepThatIsNotOverIsDrawnPaleAndReadOut(t *testing.T) {
 		t.Errorf("its bar is drawn as %+v", got)
 	}
 	var page strings.Builder
-	if err := PlotFigure(p).Render(t.Context(), &page); err != nil || !strings.Contains(page.String(), "not a whole step") {
+	if err := PlotFigure(p).Render(t.Context(), &page); err != nil || !strings.Contains(page.String(), "partial step") {
 		t.Errorf("the legend does not say what is pale (%v)", err)
 	}
 }

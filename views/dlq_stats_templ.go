@@ -165,7 +165,7 @@ func DeadStatistics(p DeadStatisticsPage) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "</div><p class=\"sm dim\">“Without a person”: auto-triage or a program decided. “By a person”: somebody decided on a page, or is asked to. Median time is from death to resolution, of those that are resolved.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "</div><p class=\"sm dim\">Without a person: auto-triage or a program decided, and it is resolved. With a person: somebody decided on a page, or is asked to. Median time: from death to resolution, of those that are resolved.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -273,7 +273,7 @@ func deadStatisticsGroups(g DeadStatisticsGroups) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "</th><th scope=\"col\" class=\"num\">Died</th><th scope=\"col\" class=\"num\">Without a person</th><th scope=\"col\" class=\"num\">By a person</th><th scope=\"col\" class=\"num skip-slim\">Median time</th></tr></thead> <tbody>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "</th><th scope=\"col\" class=\"num\">Died</th><th scope=\"col\" class=\"num\">Without a person</th><th scope=\"col\" class=\"num\">With a person</th><th scope=\"col\" class=\"num skip-slim\">Median time</th></tr></thead> <tbody>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -72,7 +72,7 @@ func Map(p MapPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<div class=\"map-page\"><section class=\"panel\" aria-labelledby=\"map-h\"><header><h2 id=\"map-h\">Who gives work to whom</h2><span class=\"sub\">numbers: the last hour; width of a line: 24 h</span></header><div class=\"lane-scroll map-scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Map of the fleet; the table says the same\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<div class=\"map-page\"><section class=\"panel\" aria-labelledby=\"map-h\"><header><h2 id=\"map-h\">Who gives work to whom</h2><span class=\"sub\">rates of the last hour; counts and line widths of 24 h</span></header><div class=\"lane-scroll map-scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Map of the fleet; the table says the same\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -114,7 +114,7 @@ func (p OperationPage) undoWords() string {
 // cancelWords say what cancelling an operation on many entries leaves as it is.
 func (p OperationPage) cancelWords() string {
 	if p.Action.Sends() {
-		return "No more is asked for. Retries that wait by then can be cancelled afterwards."
+		return "No further retry is made. Those that wait already can be cancelled afterwards."
 	}
 	return "What was done stays done."
 }

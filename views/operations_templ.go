@@ -1633,7 +1633,7 @@ func Bulk(p BulkPage) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = BannerBox(Banner{Kind: "warn", Icon: "warn", Title: numbered(p.Untaken, "message", "messages") + " had no consumer.", Text: "Until one takes their subject, a retry dies the same way. Start the agent first, or reassign."}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = BannerBox(Banner{Kind: "warn", Icon: "warn", Title: numbered(p.Untaken, "message", "messages") + " had no consumer.", Text: "A retry dies the same way until a consumer takes their subject. Start the agent first, or reassign them."}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1661,7 +1661,7 @@ func Bulk(p BulkPage) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 131, "<p class=\"sm dim\">Judged by status and by why each died. What only its task says (a completion, an effect that may have happened, a missing body) is found out when it is acted on, and may block more.</p></div></section>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 131, "<p class=\"sm dim\">This preview knows the status of each entry and why it died. Its task may say more: a completion, an effect that may have happened, a missing body. Fleetglass looks at that when it acts, and may then block more of them.</p></div></section>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -219,7 +219,7 @@ func problemIcon(status int) string {
 func problemWhy(status int) string {
 	switch status {
 	case 401:
-		return "Nothing of the fleet is shown to somebody who is not signed in."
+		return "Only people who are signed in see the fleet."
 	case 403:
 		return "You are known, but your role does not allow this. Whoever runs this server can change that."
 	}

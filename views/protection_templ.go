@@ -473,7 +473,7 @@ func protection(p Protection, span string) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "<li><b>Retry by hand</b>, without a limit. No configuration bounds when somebody retries a dead letter, so that it is not counted here.</li></ul></details>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "<li><b>Retry by hand</b>, without a limit. Nothing limits when somebody retries a dead letter, so it does not count here.</li></ul></details>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

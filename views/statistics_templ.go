@@ -199,7 +199,7 @@ func Statistics(p StatisticsPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if len(p.Heat.Steps) > 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<section class=\"panel\" aria-labelledby=\"heat-h\"><header><h2 id=\"heat-h\">Run times</h2><span class=\"sub\">tasks by how long they ran ≈; the fuller a cell, the more</span></header>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<section class=\"panel\" aria-labelledby=\"heat-h\"><header><h2 id=\"heat-h\">Run times</h2><span class=\"sub\">tasks by how long they ran ≈; the stronger the colour, the more tasks</span></header>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -102,7 +102,7 @@ func groupName(values []string) string {
 // deathChart stacks those that died by who resolved them.
 func (k bucketing) deathChart(rows []views.EntryOutcomeRow) views.Chart {
 	c := views.Chart{ID: "deaths-chart", Title: "Messages that died, " + k.head, Unit: k.unit, Series: []views.Series{
-		{Name: "resolved alone", Tone: "ok"}, {Name: "for a person", Tone: "run"}, {Name: "neither so far", Tone: "bad"},
+		{Name: "without a person", Tone: "ok"}, {Name: "with a person", Tone: "run"}, {Name: "neither so far", Tone: "bad"},
 	}}
 	var all int64
 	every := max(1, len(rows)/6)

@@ -174,7 +174,7 @@ func TestAnEntrySaysWhatIsKnownOfEffects(t *testing.T) {
 	story.Tell(lifecycle.DeadLettered, lifecycle.Recorded, untaken, 0, -24*time.Minute, lifecycle.Detail{DeadLetter: lifecycle.DeadLetter{Category: "unclassified", Path: "filter_rejected", Entry: "DLQ:9"}})
 	s := newSite(t, story.Batch)
 	page := s.get(t, "/dlq/"+untaken.Key.String(), 200)
-	wants{"#entry-state": "after 5 m in which nobody took it", "#plan header .state": "start the agent first", "#plan dl": "Strategystart the agent, then retry once",
+	wants{"#entry-state": "after nobody took it for 5 m", "#plan header .state": "start the agent first", "#plan dl": "Strategystart the agent, then retry once",
 		"#plan .body p:first-child": "No consumer took its subject. Until one does, a retry dies the same way: start the agent, or reassign it."}.check(t, page)
 	wants{"#rows tr[data-id='" + untaken.Key.String() + "'] .next .state": "start the agent first"}.check(t, s.get(t, "/dlq?status=open", 200))
 	wants{"#facts": "5 m waiting", "#timeline": "No attempt"}.check(t, s.get(t, "/tasks/tsk-untaken", 200))

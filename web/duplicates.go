@@ -122,7 +122,7 @@ func recordNote(parts []health.Part) string {
 			return ""
 		}
 	}
-	return "Idempotency records are not read here, so what they caught, and what ran again, is known from reports of agents only."
+	return "Fleetglass reads no idempotency records here. Only reports of agents say what records caught and what ran again."
 }
 
 // cases are the tasks behind a number, with the evidence.

@@ -97,7 +97,7 @@ func executedStat(s query.Statistics) views.Stat {
 	case n > 0:
 		out.Icon, out.Tone, out.Loud = "duplicates", "bad", true
 	case unknown > 0:
-		out.Icon, out.Tone, out.Value, out.Detail = "unknown", "wait", "0 seen", views.Count(unknown)+" unknown; 24 h"
+		out.Icon, out.Tone, out.Value, out.Detail = "unknown", "wait", "0 seen", "24 h; "+views.Count(unknown)+" not known"
 	case len(s.OpenGaps) > 0:
 		out.Icon, out.Tone, out.Value, out.Detail = "gap", "wait", "0 seen", "24 h, as far as was observed"
 	}

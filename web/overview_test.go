@@ -61,7 +61,7 @@ func TestTheStepThatIsNotOverSaysSo(t *testing.T) {
 	s := newSite(t, story.Batch)
 	s.clock.Advance(-10 * time.Second) // In the middle of a minute.
 	page := s.get(t, "/", 200)
-	wants{"#throughput rect.f-ok.so-far title": ", so far: 1 completed", "#throughput .legend": "unfinished step", "#throughput tbody tr:last-child th": "11:59, so far"}.check(t, page)
+	wants{"#throughput rect.f-ok.so-far title": ", so far: 1 completed", "#throughput .legend": "partial step", "#throughput tbody tr:last-child th": "11:59, so far"}.check(t, page)
 	if n := page.Find("#throughput svg.plot rect.f-ok:not(.so-far)").Length(); n != 1 {
 		t.Errorf("bars of steps that are over: got %d, want 1", n)
 	}

@@ -137,7 +137,7 @@ func recordWords(parts []health.Part) string {
 			return "The idempotency store was read. It has no record of this task."
 		}
 	}
-	return "The idempotency store is not read by this program, so only what agents report is known here."
+	return "Fleetglass does not read the idempotency store here. Only what agents report is known."
 }
 
 // relatedTab is what stands in connection with the task.

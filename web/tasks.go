@@ -137,7 +137,7 @@ func uncounted(tabs []views.Tab) []views.Tab {
 
 // unreadable is a list whose query has a mistake; what is wrong stands at the box.
 func unreadable(path string) views.EmptyState {
-	return views.EmptyState{Kind: "nomatch", Say: "The query cannot be read.", Why: "Nothing was looked at. What is wrong stands at the search box.", Links: []views.Chip{{Href: path, Label: "Clear filters"}}}
+	return views.EmptyState{Kind: "nomatch", Say: "The query cannot be read.", Why: "Nothing was searched. The search box says what is wrong.", Links: []views.Chip{{Href: path, Label: "Clear filters"}}}
 }
 
 func rows(tasks []query.TaskRow, snap *query.FleetSnapshot) []views.TaskRow {

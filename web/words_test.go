@@ -8,7 +8,7 @@ import (
 )
 
 // wordedPages are pages whose words are read by these tests.
-var wordedPages = []string{"/", "/tasks", "/tasks/tsk-7f3a91", "/in-flight", "/agents", "/agents/marketing", "/dlq?status=all", "/duplicates", "/reconciliation", "/capture", "/search?q=review", "/statistics", "/map"}
+var wordedPages = []string{"/", "/tasks", "/tasks/tsk-7f3a91", "/in-flight", "/agents", "/agents/marketing", "/dlq?status=all", "/duplicates", "/reconciliation", "/capture", "/search?q=review", "/statistics", "/map", "/alerts", "/dlq/stats"}
 
 func TestPagesUseTheUsualTerms(t *testing.T) {
 	t.Parallel()
@@ -34,7 +34,8 @@ func TestPagesSayNothingTwiceOrInRiddles(t *testing.T) {
 	for _, path := range wordedPages {
 		words := text(s.get(t, path, 200).Find("body"))
 		for _, retired := range []string{"not part of this version", "not offered here yet", "Squeeze", "Facets", "of all ends", "Died in silence", "The field, for", "Next by itself",
-			"Its consumer", "or odd", "in nobody's hands", "This is not silence", "work in hand", " done, ", " in hand", "workers' hands", "Resolved alone", "months of UTC", "looks after these", "The same as a table", "beyond the stored"} {
+			"Its consumer", "or odd", "in nobody's hands", "This is not silence", "work in hand", " done, ", " in hand", "workers' hands", "Resolved alone", "months of UTC", "looks after these", "The same as a table", "beyond the stored",
+			"Known as", "not a whole step", "unfinished step", "newest tries", "What came of it", "resolved alone", "By a person", "Lanes and evidence", "stands at the search box", "the fuller a cell"} {
 			if strings.Contains(words, retired) {
 				t.Errorf("%s still says %q", path, retired)
 			}
