@@ -115,12 +115,12 @@ func Agents(p AgentsPage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if slices.ContainsFunc(p.Rows, func(r AgentRow) bool { return r.Cost > 0 }) {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "Published, Completed, Failed attempts, Died and Cost count the last 24 hours. Cost is what agents reported. ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 8, "Published, Completed, Failed attempts, Died and Cost count the last 24 hours. A task whose retry completed counts as completed. Cost is what agents reported. ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "Published, Completed, Failed attempts and Died count the last 24 hours. ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "Published, Completed, Failed attempts and Died count the last 24 hours. A task whose retry completed counts as completed. ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -135,3 +135,13 @@ func TestAStepOfAChartSaysAllItsValues(t *testing.T) {
 		}
 	}
 }
+
+// The rows of a heat map are named by numbers: how many tasks are in one stands before its name.
+func TestAStepOfAHeatMapSaysHowManyTasksAreInEachRow(t *testing.T) {
+	t.Parallel()
+	step := PlotStep{Label: "11:15", Values: []PlotValue{{Y: 7, Text: "7", Known: true}, {Y: 14, Text: "14", Known: true}}}
+	p := Plot{Heat: true, Series: []PlotSeries{{Name: "up to 16 ms"}, {Name: "up to 32 ms"}}, Steps: []PlotStep{step}}
+	if got, want := p.spoken(step), "11:15: 7 up to 16 ms, 14 up to 32 ms"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -92,7 +92,7 @@ func activityMeaning(activity string, waits bool) string {
 	case "busy":
 		return "Its workers hold a message."
 	case "silent":
-		return "Work waits, and its workers hold none. They gave no sign of life for five minutes."
+		return "Work waits, and no worker holds any. The agent gave no sign of life in the last five minutes."
 	case "paused":
 		return "A consumer of it is paused."
 	case "gone":
@@ -101,7 +101,7 @@ func activityMeaning(activity string, waits bool) string {
 		return "It was given work. No consumer of it is known, and nothing was ever seen of it."
 	}
 	if waits {
-		return "Work waits, and its workers hold none. They gave a sign of life in the last five minutes."
+		return "Work waits, and no worker holds any. The agent gave a sign of life in the last five minutes."
 	}
 	return "Its workers hold no message, and none waits."
 }

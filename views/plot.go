@@ -102,8 +102,12 @@ func (p Plot) spoken(s PlotStep) string {
 	}
 	var parts []string
 	for i, v := range s.Values {
-		if v.Known && (!p.Heat || v.Y > 0) {
-			parts = append(parts, p.Series[i].Name+" "+tableText(v, s.Partial))
+		switch name, value := p.Series[i].Name, tableText(v, s.Partial); {
+		case !v.Known:
+		case !p.Heat:
+			parts = append(parts, name+" "+value)
+		case v.Y > 0:
+			parts = append(parts, value+" "+name) // The name ends with a number: "7 up to 16 ms".
 		}
 	}
 	if len(parts) == 0 {

@@ -137,7 +137,7 @@ func agentStats(a query.AgentStatistics) []views.Stat {
 		{Href: list(lifecycle.StatePublished), Icon: "published", Tone: "wait", Label: "Waiting", Value: views.Count(a.Waiting()), Detail: "stored, not delivered"},
 		{Href: list(lifecycle.StateCompleted), Icon: "completed", Tone: "ok", Label: "Completed", Value: views.Count(a.Day.Completed), Detail: "24 h, of " + views.Count(a.Day.Published) + " published"},
 		{Href: list(lifecycle.StateFailed), Icon: "failed", Tone: "warn", Label: "Failed attempts", Value: views.Count(a.Day.Failed), Detail: "24 h"},
-		{Href: list(lifecycle.StatesThat(lifecycle.State.Dead)...), Icon: "dead", Tone: "dead", Label: "Dead", Value: views.Count(dead), Loud: dead > 0, Detail: "now; " + views.Count(a.DiedDay) + " died in 24 h"},
+		{Href: list(lifecycle.StatesThat(lifecycle.State.Dead)...), Icon: "dead", Tone: "dead", Label: "Dead", Value: views.Count(dead), Loud: dead > 0, Detail: "now; " + views.Count(a.DiedDay) + " died in 24 h, without a retry that completed"},
 		{Href: list(lifecycle.StateCompleted), Icon: "clock", Tone: "wait", Label: "Median run time", Value: takes, Detail: p95},
 	}
 }

@@ -31,7 +31,7 @@ func (w *Web) fleetMap(c *gin.Context) error {
 	}
 	p.Head = activitySummary(len(snap.AgentNames), doing)
 	p.Ends = mapEnds(m)
-	p.Note = "Numbers count messages; a task that was retried has several. A publisher names itself in the header X-Publisher; nothing proves the name. Publishers of messages without that header are not known."
+	p.Note = "What is published counts messages; a task that was retried has several. Completed and died count tasks; one whose retry completed counts as completed. A publisher names itself in the header X-Publisher; nothing proves the name. Publishers of messages without that header are not known."
 	if len(p.Agents) == 0 {
 		p.Empty = w.emptyFleet(snap)
 	}

@@ -41,7 +41,7 @@ func TestChartsAreReadWithTheKeyboard(t *testing.T) {
 	b.press(t, kb.End)
 	b.press(t, kb.ArrowLeft, chromedp.KeyModifiers(8))
 	b.press(t, kb.ArrowLeft, chromedp.KeyModifiers(8))
-	b.until(t, `document.querySelector("#flow .marked-span span").textContent.startsWith("3 steps marked") && document.querySelectorAll("#flow a.on").length === 3`)
+	b.until(t, `document.querySelector("#flow .marked-span span").textContent.match(/^3 steps marked: .+ to .+/) && document.querySelectorAll("#flow a.on").length === 3`)
 	b.click(t, `#flow [data-brush="page"]`)
 	b.until(t, `location.pathname === "/statistics" && !!document.querySelector("html[data-ready] #flow") && !document.querySelector(".btn-group [aria-current]") && document.querySelector("#span-from").value !== ""`)
 	b.open(t, "/statistics?range=24h&agent=marketing")

@@ -41,7 +41,7 @@ function show(figure) {
   if (bar.hidden) return;
   const words = within.length === 1 ? "1 step" : `${within.length} steps`;
   const begins = (s) => s.getAttribute("aria-label").split(": ")[0];
-  bar.querySelector("span").textContent = `${words} marked, from ${begins(within[0])}`;
+  bar.querySelector("span").textContent = `${words} marked: ${begins(within[0])}${within.length > 1 ? ` to ${begins(within.at(-1))}` : ""}`;
   for (const link of bar.querySelectorAll("a[data-brush]")) link.href = narrowed(figure.dataset[link.dataset.brush], span, link.dataset.brush === "tasks" && figure.dataset.by);
 }
 
