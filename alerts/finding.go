@@ -19,7 +19,7 @@ type Finding struct {
 	What     string // What is so, in a sentence without an end.
 	Why      string // What it means.
 	Next     string // What to do about it.
-	Harm     Harm   // What it costs that it is so.
+	Harm     Harm   // What harm it does.
 	Do       Action // The one thing to do next. Its address is empty for the page of the task.
 	Labels   Labels
 	TaskID   string           // Empty where it is not about one task.

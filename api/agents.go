@@ -20,7 +20,7 @@ type Agent struct {
 	Throughput Throughput       `json:"throughput"`
 	Failures   Failures         `json:"failures"`
 	Durations  Maybe[Typical]   `json:"durations" doc:"Running time of the tasks it completed in the last 7 days; null when there are none."`
-	CostDay    *float64         `json:"cost_usd_last_day" doc:"What was reported that its tasks cost which were published in the last 24 hours; null when nothing was." example:"4.2"`
+	CostDay    *float64         `json:"cost_usd_last_day" doc:"Reported cost of its tasks that were published in the last 24 hours; null when none was reported." example:"4.2"`
 	LastSeenAt Instant          `json:"last_seen_at" doc:"When it last took a delivery, sent a heartbeat or answered, to the minute."`
 	Consumers  []Consumer       `json:"consumers" nullable:"false"`
 	Links      AgentLinks       `json:"links"`

@@ -20,7 +20,7 @@ type Alert struct {
 	What         string                 `json:"what" doc:"What is so. It may hold text of the fleet, which is untrusted."`
 	Why          string                 `json:"why" doc:"What it means."`
 	Next         string                 `json:"next" doc:"What to do about it."`
-	Harm         string                 `json:"harm" doc:"What it costs that it is so; alerts stand in this order, the worst first, and within one harm by their number times how long they last." example:"waiting"`
+	Harm         string                 `json:"harm" doc:"What harm it does. Alerts stand in order of harm, the worst first; within one harm by their number times how long they last." example:"waiting"`
 	Do           AlertAction            `json:"do" doc:"The one thing to do next."`
 	Runbook      string                 `json:"runbook" doc:"Address of the runbook on this server." example:"/runbooks/stale"`
 	Labels       AlertLabels            `json:"labels"`

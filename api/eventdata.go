@@ -55,7 +55,7 @@ type EventData struct {
 	OutputTokens   int64     `json:"output_tokens,omitempty"`
 	CostUSD        float64   `json:"cost_usd,omitempty"`
 	ExpiresAt      *Instant  `json:"expires_at,omitempty"`
-	ReportedBy     string    `json:"reported_by,omitempty" doc:"Who sent the report over HTTP, where nothing proves that to be the agent: the name of a token that is bound to no agent. It stands in this name, not in the agent's."`
+	ReportedBy     string    `json:"reported_by,omitempty" doc:"Who sent the report over HTTP, where nothing proves that it was the agent: the name of a token that is bound to no agent. The report stands in that name, not in the agent's."`
 	RecordsMS      float64   `json:"records_ms,omitempty" doc:"What the delivery waited for the idempotency records, as its agent measured it."`
 }
 

@@ -35,7 +35,7 @@ type Lease struct {
 	DeadlineLatest  bool                  `json:"deadline_at_latest" doc:"It may have run out before deadline_at: when the attempt was delivered is not known, and no heartbeat surely came in time."`
 	Due             bool                  `json:"due" doc:"It was handed back, and its delay has passed at next.at: whether a worker has it again is not known. There is no deadline then."`
 	StaleKind       Text                  `json:"stale_kind" doc:"What is wrong with it; null when nothing is." example:"expiring"`
-	Unread          bool                  `json:"unread" doc:"Its deadline has passed, and what workers answered since answers_read_at is not read yet, or a gap says that answers were not captured: whether anything is wrong with it is not known."`
+	Unread          bool                  `json:"unread" doc:"Its deadline has passed, and it is not known whether anything is wrong with it. What workers answered since answers_read_at is not read yet, or a gap says that answers were not captured."`
 	StaleMeaning    Text                  `json:"stale_meaning"`
 	Owner           Text                  `json:"owner" doc:"As reported. Untrusted."`
 	LeaseVersion    Sequence              `json:"lease_version" doc:"The fencing token, as reported."`
@@ -151,7 +151,7 @@ func leaseWithoutClock(m Maybe[Lease]) Maybe[Lease] {
 type InFlightList struct {
 	List[Lease]
 	Truncated     bool    `json:"truncated" doc:"More messages are open than are checked one by one: leases may be missing."`
-	AnswersReadAt Instant `json:"answers_read_at" doc:"Up to when what workers answered was read: no lease is judged by a later time. It lags by the time since its collector looked last, and more while that is behind or down, and is null while that has read nothing since the program began."`
+	AnswersReadAt Instant `json:"answers_read_at" doc:"What workers answered is read up to this time, and no lease is judged by a later one. It lags by the time since the collector last looked, and by more while the collector is behind or down. Null while the collector has read nothing since the program began."`
 }
 
 // InFlightQuery is the query of the in-flight board.

@@ -27,7 +27,7 @@ type MapPublisher struct {
 type MapAgent struct {
 	Agent         Text      `json:"agent" doc:"Null where it stands for several." example:"marketing"`
 	Several       int       `json:"stands_for" doc:"How many agents it stands for." example:"1"`
-	Activity      string    `json:"activity" enum:"busy,idle,silent,paused,gone,unseen" doc:"busy: a message is in its workers' hands. silent: work waits, none is in its hands, and nothing was seen of it for five minutes. paused, gone: a consumer of it is. unseen: nothing was ever seen of it, and no consumer of it is known." example:"busy"`
+	Activity      string    `json:"activity" enum:"busy,idle,silent,paused,gone,unseen" doc:"busy: a message is in its workers' hands. silent: work waits, none is in its hands, and nothing was seen of it for five minutes. paused: a consumer of it is paused. gone: its consumer no longer exists. unseen: nothing was ever seen of it, and no consumer of it is known." example:"busy"`
 	InFlight      int       `json:"in_flight" example:"1"`
 	Stale         int       `json:"stale" example:"0"`
 	Waiting       int64     `json:"waiting" doc:"Tasks that no worker has taken." example:"4"`

@@ -31,7 +31,7 @@ type Message struct {
 	UnsplitMS   int64             `json:"unsplit_ms" doc:"Waiting, then running. The time of delivery was not observed, so the span cannot be split."`
 	Attempts    []Attempt         `json:"attempts" nullable:"false"`
 	Others      []OtherConsumer   `json:"other_consumers" nullable:"false" doc:"Where several workers' consumers take it: those beside the one by which it is told. Each numbers its own attempts."`
-	Watchers    []Watcher         `json:"watchers" nullable:"false" doc:"Consumers that take it and are not the workers': nothing of them judges it."`
+	Watchers    []Watcher         `json:"watchers" nullable:"false" doc:"Consumers that take it but are not the workers': nothing that they do decides about its state."`
 	Spans       []Span            `json:"spans" nullable:"false" doc:"Its time, cut into waiting and running."`
 	DeadLetter  Maybe[DeadLetter] `json:"dead_letter" doc:"Its dead-letter entry; null when none is known."`
 	Lease       Maybe[Lease]      `json:"lease"`
@@ -40,7 +40,7 @@ type Message struct {
 // Attempt is one delivery.
 type Attempt struct {
 	N                int      `json:"n" example:"1"`
-	Former           bool     `json:"former" doc:"A consumer of the same name made it that is no more: the one that lives counts its deliveries from one again."`
+	Former           bool     `json:"former" doc:"It was made by an earlier consumer of the same name. The present one counts its deliveries from one again."`
 	ConsumerSeq      Sequence `json:"consumer_seq"`
 	BeganAt          Instant  `json:"began_at"`
 	BeganExact       bool     `json:"began_exact" doc:"The broker's own time; otherwise a bound."`

@@ -44,7 +44,7 @@ type Latency struct {
 	MS     *float64 `json:"ms" doc:"The same as p50_ms." example:"2.38"`
 	P50MS  *float64 `json:"p50_ms" doc:"The median. It is at most 19 % above the true value. Null when sample is 0." example:"2.38"`
 	P95MS  *float64 `json:"p95_ms" doc:"The 95th percentile, under the same conditions as the median." example:"5.656"`
-	Sample int64    `json:"sample" doc:"Deliveries of the span of which an agent reported the wait." example:"2848"`
+	Sample int64    `json:"sample" doc:"Deliveries in the span whose wait an agent reported." example:"2848"`
 	Why    string   `json:"why" doc:"Where the figures come from, or why they are not known."`
 }
 

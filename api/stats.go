@@ -35,7 +35,7 @@ type AlertRef struct {
 // Attention is one thing that somebody should look at.
 type Attention struct {
 	Rule     string      `json:"rule" example:"backlog_idle"`
-	Harm     string      `json:"harm" doc:"What it costs that it is so: the worst first." example:"standstill"`
+	Harm     string      `json:"harm" doc:"What harm it does. The worst comes first." example:"standstill"`
 	Severity string      `json:"severity" example:"critical"`
 	What     string      `json:"what" doc:"What is so. It may hold text of the fleet, which is untrusted."`
 	Why      string      `json:"why" doc:"What it means."`

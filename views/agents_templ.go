@@ -571,7 +571,7 @@ type AgentPage struct {
 	Ranges    []Tab
 	Lease     []LeaseRow
 	Types     []TypeRow
-	Cost      string // What was reported that its tasks of the day cost, in words.
+	Cost      string // Reported cost of its tasks of the day, in words.
 	Consumers []lifecycle.ConsumerState
 	Recent    []TaskRow
 	AllHref   string
