@@ -273,7 +273,7 @@ func deadStatisticsGroups(g DeadStatisticsGroups) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "</th><th scope=\"col\" class=\"num\">Died</th><th scope=\"col\" class=\"num\">Without a person</th><th scope=\"col\" class=\"num\">With a person</th><th scope=\"col\" class=\"num skip-slim\">Median time</th></tr></thead> <tbody>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "</th><th scope=\"col\" class=\"num\">Died</th><th scope=\"col\" class=\"num\">Without a&nbsp;person</th><th scope=\"col\" class=\"num\">With a&nbsp;person</th><th scope=\"col\" class=\"num skip-slim\">Median time</th></tr></thead> <tbody>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
