@@ -9,7 +9,7 @@ import (
 // An advisory that the attempts of a message are used up may come from anybody who may publish, so it counts when the broker's own state
 // agrees: such a message is in the stream, its consumer has delivered it, and it is not among the deliveries that await an answer.
 
-// believeAfter is how old such an advisory must be before it is believed although the broker's state allows both readings.
+// believeAfter is how long after such an advisory lines must be read, and the state be looked at, before it is believed although the state allows both readings.
 const believeAfter = 10 * time.Second
 
 // exhaustions says which advisories count and which do not, and adds that to the messages at hand.
@@ -43,9 +43,10 @@ func (j *judgement) exhaustion(c *Consumer, m lifecycle.MessageFacts) (lifecycle
 		return lifecycle.Event{}, false // Its consumer cannot be asked, and nothing tells of a delivery. One that is made anew delivers the message in either case.
 	}
 	switch pending, known := j.pending(c, m); {
-	case known && pending:
+	case pending && known:
 		return exhaustionEvent(lifecycle.ExhaustionDenied, c, m), true
-	case known || j.view.ConsumersAt >= m.ExhaustedSaid.Add(believeAfter):
+	case pending: // As it seems: a later look tells.
+	case known || min(j.view.ConsumersAt, j.view.Drained) >= m.ExhaustedSaid.Add(believeAfter):
 		return exhaustionEvent(lifecycle.MaxDeliveries, c, m), true
 	}
 	return lifecycle.Event{}, false
@@ -72,7 +73,13 @@ func (j *judgement) pending(c *Consumer, m lifecycle.MessageFacts) (pending, kno
 			}
 		}
 	}
-	return all == c.AckPending, all == c.AckPending || all-undecided == c.AckPending
+	switch {
+	case all-undecided == c.AckPending:
+		return false, true
+	case all == c.AckPending:
+		return true, c.DeliveredSeq <= j.view.Verifiable // Else one in hand may be a message whose publish is not read yet.
+	}
+	return false, false
 }
 
 // exhaustionEvent is what follows from the latest advisory about a message, at its time.
