@@ -90,7 +90,8 @@ func (w *life) unusual(cfg *jetstream.ConsumerConfig) {
 	}
 }
 
-// noteState writes into the diary how the broker says that a consumer is.
+// noteState writes into the diary how the broker says that a consumer is. What it was sent again before the broker took an acknowledgement of it, its
+// workers have in vain.
 func (w *life) noteState(by *crew) {
 	answer, err := w.nc.RequestWithContext(w.ctx, "$JS.API.CONSUMER.INFO.TASKS."+by.name, nil)
 	w.must(err)
@@ -98,6 +99,13 @@ func (w *life) noteState(by *crew) {
 	w.must(json.Unmarshal(answer.Data, &info))
 	w.note("the broker says of %s: delivered %d of %d, floor %d of %d, %d not answered, %d delivered again", by.name, info.Delivered.Consumer, info.Delivered.Stream,
 		info.AckFloor.Consumer, info.AckFloor.Stream, info.NumAckPending, info.NumRedelivered)
+	w.know(func() {
+		for _, m := range w.letters {
+			if m.acked && m.seq <= info.AckFloor.Stream {
+				delete(m.open, by.name)
+			}
+		}
+	})
 }
 
 // bounded notes how many attempts a consumer allows.

@@ -39,6 +39,7 @@ type life struct {
 	decided []decision // Through Fleetglass, about dead messages.
 	many    []string   // The operations by which somebody decided about many at once.
 	outlook string     // What was said last of an operation that was waited for.
+	trail   string     // From which events a message is called unknown, where the clients do not know why.
 	letters []*mail
 	pulls   int             // How often a worker asked for a message, or was sent one without asking.
 	empty   int             // How often one who asked got nothing, or may not have got what was sent.

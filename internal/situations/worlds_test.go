@@ -102,7 +102,12 @@ func playWorlds(t *testing.T, from, to int, seed uint64, census *census) {
 		w := &life{mode: m, random: rand.New(rand.NewPCG(seed, uint64(n))), land: l, unheard: unheard[l.name], auditors: map[string]jetstream.Consumer{}, said: map[work]saying{}, repeats: map[string]int{}}
 		p := &player{heading: "worlds", agent: "world" + strconv.Itoa(n), situation: situation{
 			name: fmt.Sprintf("world %d on %s, %s", n, l.name, m), act: w.live, may: w.agrees, never: w.contradicted,
-		}, over: func() {}}
+		}}
+		p.over = func() {
+			if w.unexplained(p.last) {
+				w.trail = p.events(p.last.glass)
+			}
+		}
 		s.players, lives[p] = append(s.players, p), w
 	}
 	all := slices.Collect(maps.Values(scenes))
@@ -159,12 +164,23 @@ func (c *census) take(name string, w *life, s story) {
 			why := m.whyUnknown()
 			c.verdicts["outcome_unknown: "+why]++
 			if why == unnamed {
-				c.unnamed = append(c.unnamed, fmt.Sprintf("%s, %s:%d: what happened:\n\t%s\nin the end:\n\t%s", name, m.stream, m.seq, strings.Join(w.diary, "\n\t"), s))
+				c.unnamed = append(c.unnamed, fmt.Sprintf("%s, %s:%d: what happened:\n\t%s\nin the end:\n\t%s\n%s", name, m.stream, m.seq, strings.Join(w.diary, "\n\t"), s, w.trail))
 			}
 		default:
 			c.verdicts[said.State]++
 		}
 	}
+}
+
+// unexplained reports whether a message is called unknown and the clients do not know why.
+func (w *life) unexplained(s story) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.letters, func(m *mail) bool {
+		s.task = m.task
+		said := s.messageAt(m.letter)
+		return said != nil && said.State == "outcome_unknown" && m.whyUnknown() == unnamed
+	})
 }
 
 func (c *census) log(t *testing.T) {
