@@ -47,6 +47,9 @@ type life struct {
 	said    map[work]saying // How its completion is told.
 	repeats map[string]int  // By task: how many acknowledged deliveries began when that was said already.
 	sends   bool            // The broker sends to workers who do not ask, at times of its own.
+
+	slandered bool // Another agent reported, or is about to.
+	renewed   bool // A workers' consumer was made anew or reset, or is about to be.
 }
 
 // delivery is a message that a worker has and did not answer.
@@ -80,6 +83,7 @@ type mail struct {
 	recorded   bool            // Its completion was recorded while it was in the stream, or is about to be.
 	late       bool            // Its completion was recorded after it left, or is about to be: that completes nothing.
 	reported   bool            // Likewise reported.
+	misnamed   bool            // A record of a version that nobody published names it, or is about to: that completes nothing.
 	deleted    bool            // An operator removed it, or is about to.
 	purged     bool            // It went with a purge, of which no line tells.
 	unclaimed  bool            // Its consumer was deleted, so that a stream with Interest retention kept it only for an auditor, if there was one.

@@ -52,6 +52,7 @@ func (w *life) fire() {
 // beginsAnew notes that the worker's consumer forgets what it delivered: what is answered from now on has no effect, and it delivers each message as if for the first
 // time.
 func (w *life) beginsAnew() {
+	w.renewed = true
 	w.drop(w.worker)
 	for _, m := range w.letters {
 		delete(m.open, w.worker.name)
@@ -294,6 +295,7 @@ func (w *life) completeAmidOthers() {
 func (w *life) completeAnother() {
 	if d := pick(w.random, w.held); d.Msg != nil && d.of.task != "foreign" && d.Headers().Get("X-Idempotency-Key") != "" {
 		w.note("record of version 99 of task %q", d.of.task)
+		w.know(func() { d.of.misnamed = true })
 		w.record(d.of.task, map[string]any{"idempotencyKey": w.task(d.of.task) + "-99", "natsStreamSeq": d.of.seq})
 	}
 }
@@ -355,6 +357,7 @@ func (w *life) slander() {
 		kind := pick(w.random, []string{"claimed", "accepted", "heartbeat", "step_receipt", "checkpoint", "completed", "failed", "duplicate_caught"})
 		about := pick(w.random, []string{"", "no-such-message", w.task(m.task)})
 		w.note("another agent reports %s of %d, message id %q", kind, m.seq, about)
+		w.know(func() { w.slandered = true })
 		w.report("0mallory", kind, m.task, map[string]any{"message_id": about, "attempt": w.random.IntN(4), "step_id": "post", "reason": "slander"})
 	}
 }

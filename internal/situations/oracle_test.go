@@ -39,6 +39,9 @@ func (w *life) contradicted(s story) error {
 		if got := s.layers().idempotency; got > w.repeats[m.task] {
 			return fmt.Errorf("%d repeats of task %q are called caught by a record, and %d were acknowledged that began after one", got, m.task, w.repeats[m.task])
 		}
+		if err := w.accused(m.task, s.told()); err != nil {
+			return err
+		}
 		if err := w.never(m, said); err != nil {
 			return fmt.Errorf("%s:%d is %s: %w", m.stream, m.seq, said.State, err)
 		}
