@@ -37,9 +37,9 @@ type PublishCount struct {
 	MessageID string  `json:"message_id"`
 	Attempts  int     `json:"attempts" doc:"Publishes seen."`
 	TooEarly  int     `json:"before_stored" doc:"Publish attempts made more than two seconds before the first message was stored. The stream refused them."`
-	Refused   int     `json:"refused" doc:"Publish attempts that no stored message of the id can have caught: made too early, or after the duplicate window."`
+	Refused   int     `json:"refused" doc:"Publish attempts that no stored message of the id can have caught: made too early, or longer than a second after the duplicate window."`
 	Reported  int     `json:"reported" doc:"Publishes that the stream called duplicates, as the publisher reports, or the agent that the message is for. They count as caught where fewer were captured."`
-	Unclear   int     `json:"unclear" doc:"Publish attempts captured up to two seconds before the message was stored: the stream refused them before, or caught them after. They do not count as caught."`
+	Unclear   int     `json:"unclear" doc:"Publish attempts captured up to two seconds before the message was stored, or up to a second after the duplicate window: the stream refused them or caught them. They do not count as caught."`
 	Owner     Text    `json:"owner" doc:"The task whose message has this id and caught the publishes; null where that is not another task."`
 	Stored    int     `json:"stored" doc:"Messages stored."`
 	FirstAt   Instant `json:"first_at"`

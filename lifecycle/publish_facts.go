@@ -39,6 +39,10 @@ const captureLead = 2 * time.Second
 // captureSkew is how much earlier that usually is, at most.
 const captureSkew = 50 * time.Millisecond
 
+// forgottenLate is how long after its duplicate window a stream may still swallow a publish: it forgets ids by a timer, 50 ms late by design, and later
+// where its server is busy.
+const forgottenLate = time.Second
+
 // recordedLate is how much later than it was heard an attempt may have been recorded: by a capture stream that waited for its majority, or for a
 // server that stood still.
 const recordedLate = 2 * time.Minute
@@ -88,17 +92,19 @@ func (p *PublishFacts) late() (n int) {
 	return n
 }
 
-// Unclear is how many attempts were captured shortly before the first message was stored and did not store it: the stream may have refused them before, or
-// caught them after, and nothing tells which.
+// Unclear is how many attempts were captured shortly before the first message was stored and did not store it, or shortly after the duplicate window and stored
+// nothing: the stream may have refused them or caught them, and nothing tells which.
 func (p *PublishFacts) Unclear() int {
 	if !p.known() {
 		return 0
 	}
 	before, after := p.around()
+	attempts := p.Attempts()
+	late := p.after(attempts, 0) - p.after(attempts, forgottenLate)
 	if len(p.Stored) == 0 || p.storedFirst(before, after) {
-		return len(before)
+		return late + len(before)
 	}
-	return max(0, len(before)-1)
+	return late + max(0, len(before)-1)
 }
 
 // known reports whether a stored message is known that has the id.
@@ -107,7 +113,7 @@ func (p *PublishFacts) known() bool { return len(p.Stored) > 0 || p.Owner != "" 
 // around are the attempts that a message may have caught: those captured shortly before the first one was stored, and those captured after that.
 func (p *PublishFacts) around() (before, after []PublishAttempt) {
 	attempts := p.Attempts()
-	could := attempts[p.tooEarly(attempts) : len(attempts)-p.tooLate(attempts)]
+	could := attempts[p.tooEarly(attempts) : len(attempts)-p.after(attempts, 0)]
 	n, _ := slices.BinarySearchFunc(could, p.StoredAt+1, func(a PublishAttempt, at Micros) int { return cmp.Compare(a.At, at) })
 	return could[:n], could[n:]
 }
@@ -131,7 +137,7 @@ func (p *PublishFacts) storedFirst(before, after []PublishAttempt) bool {
 // Refused is how many attempts stored nothing although no message could swallow them: those made too early, and too late.
 func (p *PublishFacts) Refused() int {
 	attempts := p.Attempts()
-	return p.tooEarly(attempts) + p.tooLate(attempts)
+	return p.tooEarly(attempts) + p.after(attempts, forgottenLate)
 }
 
 // TooEarly is how many attempts were made before the first message was stored, and not shortly before. No message of theirs is known.
@@ -146,13 +152,18 @@ func (p *PublishFacts) tooEarly(attempts []PublishAttempt) int {
 	return n
 }
 
-// tooLate is how many of the attempts were made after the duplicate window of the last message had ended: nothing was stored for them.
-func (p *PublishFacts) tooLate(attempts []PublishAttempt) int {
+// after is how many of the attempts were made longer than that after the duplicate window of the last message had ended: nothing was stored for them.
+func (p *PublishFacts) after(attempts []PublishAttempt, that time.Duration) int {
 	if !p.Until.Known() {
 		return 0
 	}
-	n, _ := slices.BinarySearchFunc(attempts, p.Until+1, func(a PublishAttempt, at Micros) int { return cmp.Compare(a.At, at) })
+	n, _ := slices.BinarySearchFunc(attempts, p.Until.Add(that)+1, func(a PublishAttempt, at Micros) int { return cmp.Compare(a.At, at) })
 	return len(attempts) - n
+}
+
+// MaySwallow reports whether a stored message may be the one as whose duplicate its stream swallowed a publish that was captured at a time.
+func (s *StoredFacts) MaySwallow(at Micros) bool {
+	return at >= s.At.Add(-captureLead) && (s.Window == 0 || at <= s.At.Add(s.Window+forgottenLate))
 }
 
 // FirstAt is the time of the earliest attempt; zero when none was seen.

@@ -313,7 +313,7 @@ type KeyRow struct {
 type PublishRow struct {
 	MsgID                             string
 	Attempts, Refused, Stored, Caught int
-	Unclear                           int    // Captured just before the message was stored: refused or caught.
+	Unclear                           int    // Captured just before the message was stored, or just after the duplicate window: refused or caught.
 	Owner, OwnerHref                  string // The task whose message caught them; empty where that is not another one.
 	At                                lifecycle.Micros
 }
@@ -801,14 +801,14 @@ func idempotencyPanel(v IdempotencyView, href map[lifecycle.MessageKey]string) t
 					return templ_7745c5c3_Err
 				}
 				if r.Unclear > 0 {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 74, "<span class=\"soft2\" title=\"Captured just before the message was stored: the stream refused them before, or caught them after\">")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 74, "<span class=\"soft2\" title=\"Captured just before the message was stored, or just after the duplicate window: the stream refused or caught them\">")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var35 string
 					templ_7745c5c3_Var35, templ_7745c5c3_Err = templ.JoinStringErrs(Count(int64(r.Unclear)))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `tabs.templ`, Line: 230, Col: 161}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `tabs.templ`, Line: 230, Col: 178}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var35))
 					if templ_7745c5c3_Err != nil {

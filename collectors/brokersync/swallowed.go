@@ -7,16 +7,12 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"time"
 
 	"fleetglass/lifecycle"
 )
 
 // namesakes is how many tasks are looked at that may have a message id.
 const namesakes = 50
-
-// publishLead is how much earlier a publish may have been captured than the message that swallowed it was stored.
-const publishLead = 2 * time.Second
 
 // caughtFor says of publishes that stored nothing that a message of another task had their message id.
 func (c *Collector) caughtFor(ctx context.Context, t lifecycle.TaskFacts) ([]lifecycle.Event, error) {
@@ -54,17 +50,10 @@ func (c *Collector) owner(ctx context.Context, id string, t lifecycle.TaskFacts)
 			return lifecycle.MessageFacts{}, "", err
 		}
 		for _, m := range record.Messages {
-			if m.Stored != nil && m.Stored.MsgID == id && swallows(m.Stored, t.Publishes[id].Attempts()) {
+			if m.Stored != nil && m.Stored.MsgID == id && slices.ContainsFunc(t.Publishes[id].Attempts(), func(a lifecycle.PublishAttempt) bool { return m.Stored.MaySwallow(a.At) }) {
 				return m, s.TaskID, nil
 			}
 		}
 	}
 	return lifecycle.MessageFacts{}, "", nil
-}
-
-// swallows reports whether one of the attempts was made within the duplicate window of a stored message.
-func swallows(s *lifecycle.StoredFacts, attempts []lifecycle.PublishAttempt) bool {
-	return slices.ContainsFunc(attempts, func(a lifecycle.PublishAttempt) bool {
-		return a.At >= s.At.Add(-publishLead) && (s.Window == 0 || a.At <= s.At.Add(s.Window))
-	})
 }

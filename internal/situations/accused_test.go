@@ -39,6 +39,9 @@ func (w *life) accused(task string, told *seen) error {
 		"not_stored":          unstored,
 		"publish_refused":     unstored,
 	}
+	if got := told.Duplicates.CaughtByStream; got > w.swallowed[task] && len(w.decided)+len(w.many) == 0 { // Fleetglass too may publish a retry twice.
+		return fmt.Errorf("%d publishes of task %q are called caught by the stream, and it swallowed %d", got, task, w.swallowed[task])
+	}
 	for _, a := range told.Anomalies {
 		if possible, known := could[a.Code]; known && !possible {
 			return fmt.Errorf("task %q has the anomaly %s (%s), and nobody did anything of the kind", task, a.Code, a.Meaning)

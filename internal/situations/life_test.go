@@ -48,8 +48,9 @@ type life struct {
 	repeats map[string]int  // By task: how many acknowledged deliveries began when that was said already.
 	sends   bool            // The broker sends to workers who do not ask, at times of its own.
 
-	slandered bool // Another agent reported, or is about to.
-	renewed   bool // A workers' consumer was made anew or reset, or is about to be.
+	swallowed map[string]int // By task: how many publishes its stream swallowed as duplicates, or may have by now.
+	slandered bool           // Another agent reported, or is about to.
+	renewed   bool           // A workers' consumer was made anew or reset, or is about to be.
 }
 
 // delivery is a message that a worker has and did not answer.
@@ -300,10 +301,12 @@ func (w *life) repeat() {
 		return
 	}
 	w.crowds(m.kind)
+	w.know(func() { w.swallowed[m.task]++ })
 	ack, err := w.tryPublish(publish{task: m.task, kind: m.kind, version: 1})
 	w.must(err)
 	w.note("published task %q once more: duplicate %v", m.task, ack.Duplicate)
 	if !ack.Duplicate { // The window has passed: it is a message of its own.
+		w.know(func() { w.swallowed[m.task]-- })
 		again := &mail{task: m.task, kind: m.kind, key: 1, letter: letter{ack.Stream, ack.Sequence}, unwanted: w.nobodyTakes(m.kind), watched: w.nobodyWorks(m.kind)}
 		if age := w.land.streams[0].MaxAge; age > 0 {
 			again.expires = time.Now().Add(age)
