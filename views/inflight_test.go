@@ -43,6 +43,15 @@ func TestWhatIsDueHasNotHappened(t *testing.T) {
 			t.Errorf("due in %s reads %q, want %q", ahead, got, want)
 		}
 	}
+	for at, want := range map[lifecycle.Micros]bool{now.Add(time.Minute): true, now.Add(-time.Minute): false} {
+		var text strings.Builder
+		if err := answer("retried", "What comes next?", lifecycle.Answer{At: at}).Render(With(t.Context(), Env{Now: now, Zone: time.UTC, Asset: func(name string) string { return name }}), &text); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(text.String(), `data-ago="due"`); got != want {
+			t.Errorf("an answer of %d: said to be due: %v, want %v", at, got, want)
+		}
+	}
 }
 
 // What follows of a lease that runs is no promise: a worker that answers in time, or sends a heartbeat, changes it.

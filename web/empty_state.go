@@ -105,15 +105,22 @@ func (w *Web) deadWith(ctx context.Context, words []string) ([]views.Chip, error
 	return []views.Chip{{Href: address("/dlq", v), Label: "In the DLQ: " + counted(n, "message", "messages")}}, nil
 }
 
-// words are what the list asks for. A span that the reader chose by its name keeps it.
+// words are what the list asks for, as it was typed. A span that the reader chose by its name keeps it.
 func (q listQuery) words() string {
-	f, span := q.filter, ""
+	f, typed, span := q.filter, "", ""
+	if text := strings.Join(q.values["q"], " "); text != "" {
+		rest := maps.Clone(q.values)
+		delete(rest, "q")
+		if chosen, err := lifecycle.ParseFilter(rest, q.now.Time()); err == nil {
+			f, typed = chosen, text+" "
+		}
+	}
 	for _, r := range ranges {
 		if r.value != "" && r.value == q.values.Get("from") && !f.To.Known() {
 			f.From, span = 0, " in the "+strings.ToLower(r.label)
 		}
 	}
-	return strings.TrimSpace(views.Cut(f.Query(), 120) + span)
+	return strings.TrimSpace(views.Cut(strings.TrimSpace(typed+f.Query()), 120) + span)
 }
 
 // lookedAt says where a search for words looked.

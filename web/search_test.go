@@ -56,6 +56,7 @@ func TestASearchFindsMessagesAndReasons(t *testing.T) {
 		"/tasks?q=212431+tokens":                               {"#rows .say": "No task matches", "#rows a.btn[href^='/dlq?q=']": "In the DLQ: 1 message"}, // Its retry completed.
 		"/tasks?q=state%3Adead-lettered":                       {"#rows .state": "dead-lettered"},                                                          // As pages write it.
 		"/tasks?q=state%3A%22Outcome+unknown%22":               {"#chips .chip": "state is"},
+		"/tasks?q=published%3A%3C2h+zzz&state=failed":          {"#rows .say": "No task matches published:<2h zzz state:failed."}, // As it was typed.
 		"/tasks?q=agent%3Amarketing+zzz-nothing":               {"#rows a.btn": "Without: text with “zzz-nothing” (", "#rows a.btn[href='/tasks?q=agent%3Amarketing']": "tasks"},
 		"/dlq?q=agent%3Amarketing+zzz-nothing":                 {"#rows a.btn[href='/dlq?q=agent%3Amarketing']": "Without: text with “zzz-nothing” ("},
 		"/tasks?q=" + url.QueryEscape(`-state:completed -x y`): {"#grammar summary": "Narrow with state: agent:", "#grammar li code": "two words", "#grammar table tbody tr": "=18"},
