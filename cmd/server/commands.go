@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"fleetglass/internal/telemetry"
+	"fleetglass/lifecycle"
 )
 
 // terminal is where commands write.
@@ -75,7 +76,7 @@ func (rebuildCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 	if err != nil {
 		return fmt.Errorf("rebuild: %w", err)
 	}
-	_, err = fmt.Fprintf(t.out, "%d events judged anew in %s\n", events, time.Since(begin).Round(time.Millisecond))
+	_, err = fmt.Fprintf(t.out, "%s events judged anew in %s\n", lifecycle.Grouped(int64(events)), lifecycle.Lasting(time.Since(begin)))
 	return err
 }
 

@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"fleetglass/client"
+	"fleetglass/lifecycle"
 )
 
 // remote is what every command has in common that asks a running server. Its token is that of --token.
@@ -162,30 +163,28 @@ func known[T any](v *T) string {
 	return fmt.Sprint(*v)
 }
 
-// ago is how long ago something was, in whole seconds; a dash where that is not known.
+// ago is how long ago something was, in whole seconds and as pages write it; a dash where that is not known.
 func ago(at *time.Time, now time.Time) string {
 	if at == nil {
 		return "–"
 	}
-	return now.Sub(*at).Truncate(time.Second).String() + " ago"
+	d := now.Sub(*at).Truncate(time.Second)
+	if d <= 0 { // The clock of an agent may be ahead.
+		return "now"
+	}
+	return lifecycle.Lasting(d) + " ago"
 }
 
 // until is when something is due, or for how long it has been.
 func until(at, now time.Time) string {
 	if d := at.Sub(now).Truncate(time.Second); d >= 0 {
-		return "in " + d.String()
+		return "in " + lifecycle.Lasting(d)
 	}
-	return "overdue for " + now.Sub(at).Truncate(time.Second).String()
+	return "overdue for " + lifecycle.Lasting(now.Sub(at).Truncate(time.Second))
 }
 
-// milliseconds is a span of the API, in whole seconds from one second on.
-func milliseconds(ms int64) string {
-	d := time.Duration(ms) * time.Millisecond
-	if d >= time.Second {
-		d = d.Truncate(time.Second)
-	}
-	return d.String()
-}
+// milliseconds is a span of the API, as pages write it.
+func milliseconds(ms int64) string { return lifecycle.Lasting(time.Duration(ms) * time.Millisecond) }
 
 // filterOf is the filter of a list call. Empty values ask for nothing.
 func filterOf(words []string, limit int, parts map[string][]string) url.Values {

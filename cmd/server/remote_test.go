@@ -201,8 +201,8 @@ func TestLeasesSayHowFarAnswersWereRead(t *testing.T) {
 	for _, tt := range []struct{ data, read, want, not string }{
 		{"", `"2026-01-02T03:04:03Z"`, "nothing found\n", "nswers"},
 		{lease, `"2026-01-02T03:04:03Z"`, "draft-7", "nswers"},
-		{"", `"2026-01-02T03:03:00Z"`, "answers were read up to 1m5s ago only (03:03:00 UTC)", "nothing found"},
-		{lease, `"2026-01-02T03:03:00Z"`, "answers were read up to 1m5s ago only (03:03:00 UTC)", "nothing found"},
+		{"", `"2026-01-02T03:03:00Z"`, "answers were read up to 1m 05s ago only (03:03:00 UTC)", "nothing found"},
+		{lease, `"2026-01-02T03:03:00Z"`, "answers were read up to 1m 05s ago only (03:03:00 UTC)", "nothing found"},
 		{"", `null`, "No answer of a worker was read yet", "nothing found"},
 		{lease, `null`, "No answer of a worker was read yet", "nothing found"},
 	} {
@@ -290,4 +290,19 @@ func sameWords(a, b []string) bool {
 	slices.Sort(a)
 	slices.Sort(b)
 	return slices.Equal(a, b)
+}
+
+func TestCommandsWriteSpansAsPagesDo(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	at := func(d time.Duration) *time.Time { when := now.Add(d); return &when }
+	for _, test := range []struct{ got, want string }{
+		{ago(at(-29*time.Second), now), "29 s ago"}, {ago(at(-65*time.Second), now), "1m 05s ago"}, {ago(at(-300*time.Millisecond), now), "now"},
+		{ago(at(time.Second), now), "now"}, {ago(nil, now), "–"}, {until(*at(5 * time.Second), now), "in 5 s"}, {until(*at(-12 * time.Second), now), "overdue for 12 s"},
+		{milliseconds(559), "559 ms"}, {milliseconds(4_230), "4.2 s"},
+	} {
+		if test.got != test.want {
+			t.Errorf("got %q, want %q", test.got, test.want)
+		}
+	}
 }
