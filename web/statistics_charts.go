@@ -116,7 +116,7 @@ func (q statisticsQuery) figures(h query.History) []views.Stat {
 	}
 	unseen := ""
 	if len(h.Gaps) > 0 {
-		unseen = "; at least, lines were lost"
+		unseen = ", or more: lines were lost"
 	}
 	last := h.Flow[len(h.Flow)-1]
 	queue, detail := "not known", "at the end of the span"

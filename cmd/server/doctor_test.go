@@ -101,3 +101,14 @@ warning  consumer TASKS c: A trap (alone)
 		t.Errorf("%v, printed (-want +got):\n%s", err, diff)
 	}
 }
+
+// The sentence before it says what is wrong: a command that follows without a word read as the rest of it.
+func TestAlertsSayThatACommandIsToBeRun(t *testing.T) {
+	t.Parallel()
+	for fix, want := range map[string]string{"nats stream edit TASKS --max-msgs 10000": "Run: nats stream edit TASKS --max-msgs 10000", "Let workers ask for shorter delays.": "Let workers ask for shorter delays."} {
+		got := trapOf(doctor.Group{Code: "limit_near", Found: []doctor.Finding{{Resource: "stream TASKS", Fix: fix}, {Resource: "stream LATE"}}})
+		if got.Fix != want || !slices.Equal(got.On, []string{"stream TASKS", "stream LATE"}) {
+			t.Errorf("%q: got %+v", fix, got)
+		}
+	}
+}

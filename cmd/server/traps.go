@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"fleetglass/alerts"
+	"fleetglass/fleet/doctor"
 )
 
 // traps are what the doctor found, by kind, for the alerts.
@@ -14,11 +15,20 @@ func (a *App) traps(ctx context.Context) ([]alerts.Trap, error) {
 	}
 	var out []alerts.Trap
 	for _, g := range report.Groups() {
-		t := alerts.Trap{Code: g.Code, Severity: alerts.Severity(g.Severity), Title: g.Title, Why: g.Why, Fix: g.Found[0].Fix}
-		for _, f := range g.Found {
-			t.On = append(t.On, f.Resource)
-		}
-		out = append(out, t)
+		out = append(out, trapOf(g))
 	}
 	return out, nil
+}
+
+// trapOf is a kind of trap as alerts tell of it: in sentences, of which a command is one.
+func trapOf(g doctor.Group) alerts.Trap {
+	first := g.Found[0]
+	t := alerts.Trap{Code: g.Code, Severity: alerts.Severity(g.Severity), Title: g.Title, Why: g.Why, Fix: first.Fix}
+	if first.Command() {
+		t.Fix = "Run: " + first.Fix
+	}
+	for _, f := range g.Found {
+		t.On = append(t.On, f.Resource)
+	}
+	return t
 }
