@@ -177,10 +177,14 @@ func ago(at *time.Time, now time.Time) string {
 
 // until is when something is due, or for how long it has been.
 func until(at, now time.Time) string {
-	if d := at.Sub(now).Truncate(time.Second); d >= 0 {
+	switch d := at.Sub(now).Truncate(time.Second); {
+	case d > 0:
 		return "in " + lifecycle.Lasting(d)
+	case d == 0:
+		return "now"
+	default:
+		return "overdue for " + lifecycle.Lasting(-d)
 	}
-	return "overdue for " + lifecycle.Lasting(now.Sub(at).Truncate(time.Second))
 }
 
 // milliseconds is a span of the API, as pages write it.

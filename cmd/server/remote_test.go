@@ -298,7 +298,7 @@ func TestCommandsWriteSpansAsPagesDo(t *testing.T) {
 	at := func(d time.Duration) *time.Time { when := now.Add(d); return &when }
 	for _, test := range []struct{ got, want string }{
 		{ago(at(-29*time.Second), now), "29 s ago"}, {ago(at(-65*time.Second), now), "1m 05s ago"}, {ago(at(-300*time.Millisecond), now), "now"},
-		{ago(at(time.Second), now), "now"}, {ago(nil, now), "–"}, {until(*at(5 * time.Second), now), "in 5 s"}, {until(*at(-12 * time.Second), now), "overdue for 12 s"},
+		{ago(at(time.Second), now), "now"}, {ago(nil, now), "–"}, {until(*at(5 * time.Second), now), "in 5 s"}, {until(*at(-12 * time.Second), now), "overdue for 12 s"}, {until(*at(-200 * time.Millisecond), now), "now"},
 		{milliseconds(559), "559 ms"}, {milliseconds(4_230), "4.2 s"},
 	} {
 		if test.got != test.want {
