@@ -1,6 +1,7 @@
 package brokersync
 
 import (
+	"slices"
 	"time"
 
 	"fleetglass/lifecycle"
@@ -77,9 +78,25 @@ func (j *judgement) pending(c *Consumer, m lifecycle.MessageFacts) (pending, kno
 	case all-undecided == c.AckPending:
 		return false, true
 	case all == c.AckPending:
-		return true, c.DeliveredSeq <= j.view.Verifiable // Else one in hand may be a message whose publish is not read yet.
+		return true, j.knowsInHand(*c)
 	}
 	return false, false
+}
+
+// knowsInHand reports whether the store knows every message that a consumer had in hand when it was looked at: no publish is still to be read, and no other message was
+// answered, or taken away, only after that look.
+func (j *judgement) knowsInHand(c Consumer) bool {
+	f := j.of(c)
+	switch {
+	case c.DeliveredSeq > j.view.Verifiable:
+		return false
+	case accountFor(c, f.messages):
+		return true
+	}
+	return f.complete && !slices.ContainsFunc(f.others, func(m lifecycle.MessageFacts) bool {
+		present, _ := j.view.Present.Has(m.Key.Seq)
+		return m.LastAt.Add(captureLagMax) >= j.view.ConsumersAt || !present && !answered(m) && !m.VanishedAt.Known()
+	})
 }
 
 // exhaustionEvent is what follows from the latest advisory about a message, at its time.

@@ -2,6 +2,7 @@ package brokersync
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"fleetglass/lifecycle"
@@ -124,17 +125,22 @@ func (st *step) readBeside() {
 
 // accounted reports whether lines account for every open delivery of a consumer, so that nothing is to be found out.
 func (st *step) accounted(c Consumer) bool {
-	all := evidence{}
+	var taken []lifecycle.MessageFacts
 	for _, o := range st.known.open {
 		if st.view.takes(c, o.Message) {
-			all.join(evidenceOf(o.Message, c))
+			taken = append(taken, o.Message)
 		}
 	}
-	for cseq := range all {
-		if cseq <= c.FloorCSeq {
-			delete(all, cseq)
-		}
+	return accountFor(c, taken)
+}
+
+// accountFor reports whether the lines of some messages account for every open delivery of a consumer.
+func accountFor(c Consumer, some []lifecycle.MessageFacts) bool {
+	all := evidence{}
+	for _, m := range some {
+		all.join(evidenceOf(m, c))
 	}
+	maps.DeleteFunc(all, func(cseq uint64, _ int) bool { return cseq <= c.FloorCSeq })
 	return uint64(len(all)) >= c.openSpan()
 }
 
