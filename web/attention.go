@@ -23,7 +23,7 @@ func attentionItems(found []alerts.Finding, now lifecycle.Micros) (items []views
 func attentionItem(f alerts.Finding, now lifecycle.Micros) views.AttentionItem {
 	tone, icon := views.RuleLook(f.Rule, f.Severity)
 	return views.AttentionItem{
-		Tone: tone, Icon: icon, What: f.What, Why: f.Why + " " + f.Next, When: findingWhen(f, now), Href: findingAddress(f.TaskID, f.Page),
+		Key: string(f.Rule) + " " + f.Key, Tone: tone, Icon: icon, What: f.What, Why: f.Why + " " + f.Next, When: findingWhen(f, now), Href: findingAddress(f.TaskID, f.Page),
 		Do: f.Do.Label, DoHref: cmp.Or(f.Do.Page, lifecycle.PageOfTask(f.TaskID)),
 	}
 }

@@ -22,6 +22,7 @@ func TestListsHoldStillUnderPointerAndFocus(t *testing.T) {
 		{"in flight, while the focus is in it", stillInFocus},
 		{"tasks of an agent, while the pointer is over it", stillUnderPointer},
 		{"dead letters: new ones wait", newOnesWait},
+		{"what needs attention, while the pointer is over it", findingsWait},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, browser) })
 	}
@@ -85,6 +86,28 @@ func (b *tab) mouse(t *testing.T, what input.DispatchMouseEventType, selector st
 	if err := call(b, input.DispatchMouseEvent, event); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// findingsWait compares the actions: a click must not meet that of another finding.
+func findingsWait(t *testing.T, browser context.Context) {
+	story := webtest.NewStory(noon)
+	m := story.Publish("tsk-first", "legal", "review", "Waits", -time.Minute, "")
+	story.Tell(lifecycle.Orphaned, lifecycle.Inferred, m, 0, -30*time.Second, lifecycle.Detail{})
+	s := newSite(t, story.Batch)
+	b := openTab(t, browser, s)
+	b.open(t, "/")
+	b.until(t, `document.body.dataset.stream === "open"`)
+	const rows = `[...document.querySelectorAll("#attention li")].map((l) => l.id).join()`
+	b.point(t, "#attention li .do")
+	before := eval[string](t, b, rows)
+	s.clock.Advance(time.Second)
+	s.append(t, newDead(s, "tsk-just-died"))
+	b.until(t, `document.querySelector("#attention > .later")?.textContent === "2 new: show"`) // The one without a consumer waits for a decision by now.
+	if got := eval[string](t, b, rows); got != before || before == "" {
+		t.Errorf("findings moved under the pointer: %q, then %q", before, got)
+	}
+	b.click(t, "#attention > .later")
+	b.until(t, `document.querySelectorAll("#attention li").length === 3 && !document.querySelector("#attention > .later")`)
 }
 
 func newOnesWait(t *testing.T, browser context.Context) {

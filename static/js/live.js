@@ -95,9 +95,11 @@ function keepCursor(page) {
   if (row) page.getElementById(row.id)?.classList.add("cursor");
 }
 
-// A banner that comes or goes moves all below it, so that it waits while the pointer moves over the page.
+// A banner or a finding that comes or goes moves all below it, so that it waits while the pointer moves over the page.
+const pushers = { banners: ":scope > *", attention: "li" };
 function pushes(old, now) {
-  return old.id === "banners" && old.childElementCount !== now.childElementCount && document.getElementById("main").matches(":hover") && performance.now() - moved < 3000;
+  const parts = pushers[old.id], many = (part) => part.querySelectorAll(parts).length;
+  return parts && many(old) !== many(now) && !old.matches(":hover") && document.getElementById("main").matches(":hover") && performance.now() - moved < 3000;
 }
 
 // What the pointer is moving over is left as it is, and so are forms that the reader has opened; the next look comes soon.
