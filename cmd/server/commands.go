@@ -76,7 +76,7 @@ func (rebuildCmd) Run(ctx context.Context, l *loaded, t *terminal) error {
 	if err != nil {
 		return fmt.Errorf("rebuild: %w", err)
 	}
-	_, err = fmt.Fprintf(t.out, "%s events judged anew in %s\n", lifecycle.Grouped(int64(events)), lifecycle.Lasting(time.Since(begin)))
+	_, err = fmt.Fprintf(t.out, "%s events judged anew in %s\n", lifecycle.Grouped(events), lifecycle.Lasting(time.Since(begin)))
 	return err
 }
 

@@ -133,7 +133,7 @@ func (m *remembered) page() views.TasksPage {
 	}
 	p.Facets = []views.Facet{{Name: "agent", Legend: "Agent"}, {Name: "type", Legend: "Type (of the last week)"}, {Name: "anomaly", Legend: "Anomaly"}}
 	for _, a := range slices.Sorted(maps.Keys(m.Facets.Agents)) {
-		p.Chips = append(p.Chips, views.Chip{Href: "/tasks?agent=" + a, Label: a, Count: "4k"})
+		p.Agents = append(p.Agents, views.Chip{Href: "/tasks?agent=" + a, Label: a, Count: "4k"})
 		p.Facets[0].Choices = append(p.Facets[0].Choices, views.FacetChoice{Value: a, Label: a, Count: "4k"})
 		p.Search.Suggestions = append(p.Search.Suggestions, views.Option{Value: "agent:" + a, Label: "4,081 tasks"})
 	}
