@@ -642,14 +642,14 @@ func leaseRow(r LeaseRow) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if r.AtLatest {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 47, "<span class=\"dim\" data-past=\"past, or longer\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 47, "<span class=\"dim\" data-past=\"past or longer\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var28 string
 				templ_7745c5c3_Var28, templ_7745c5c3_Err = templ.JoinStringErrs(leftAtLatest(r.Lease, now))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `inflight.templ`, Line: 217, Col: 79}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `inflight.templ`, Line: 217, Col: 78}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var28))
 				if templ_7745c5c3_Err != nil {
@@ -1035,7 +1035,7 @@ func leaseLeft(l lifecycle.Lease, now lifecycle.Micros) string {
 // leftAtLatest says of a time to or since a deadline that the lease may have run out before.
 func leftAtLatest(l lifecycle.Lease, now lifecycle.Micros) string {
 	if leftNow(l, now) < 0 {
-		return "past, or longer"
+		return "past or longer"
 	}
 	return "at most"
 }

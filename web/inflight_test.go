@@ -93,7 +93,7 @@ func TestTheBoardFitsATabletWhileWeAreBlind(t *testing.T) {
 	})
 	b := openTab(t, testkit.Browser(t), s)
 	b.open(t, "/in-flight")
-	if text := eval[string](t, b, `document.querySelector("#leases").innerText`); !strings.Contains(text, "past, or longer") && !strings.Contains(text, "at most") {
+	if text := eval[string](t, b, `document.querySelector("#leases").innerText`); !strings.Contains(text, "past or longer") && !strings.Contains(text, "at most") {
 		t.Fatalf("no lease has a deadline at the latest: %s", text)
 	}
 	for _, width := range []int64{753, 768, 1024} {
