@@ -35,9 +35,8 @@ func linesDrained(v view, c Consumer) bool {
 	return v.Drained >= c.DeliveredAt.Add(captureLagMax)
 }
 
-// soleInFlight serves consumers that hold one message at a time. Messages are then delivered strictly one after the other, so the last
-// deliveries are those of the message in hand; messages that died before it, without anything acknowledged since, used up their
-// attempts each.
+// soleInFlight serves consumers that hold one message at a time. Messages are then delivered strictly one after the other, so the last deliveries are those
+// of the message in hand. How many they are a line that numbers one of them says, or else what the others had.
 func soleInFlight(v view, c Consumer, f inFlight) []lifecycle.Event {
 	i := slices.IndexFunc(f.messages, func(m lifecycle.MessageFacts) bool { return m.Key.Seq == c.DeliveredSeq })
 	if c.AckPending != 1 || i < 0 {
@@ -49,10 +48,11 @@ func soleInFlight(v view, c Consumer, f inFlight) []lifecycle.Event {
 	if !ok {
 		return nil
 	}
+	last := lastDelivery(v, c, m, v.movesOf(c, m, f.moved))
 	if first == 0 {
-		n := c.DeliveredCSeq - c.FloorCSeq
-		if c.MaxDeliver > 0 {
-			n = (n-1)%uint64(c.MaxDeliver) + 1
+		n, ok := f.left(v, c, m)
+		if !ok {
+			return last
 		}
 		first = c.DeliveredCSeq - n + 1
 	}
@@ -65,8 +65,49 @@ func soleInFlight(v view, c Consumer, f inFlight) []lifecycle.Event {
 			unanswered = append(unanswered, cseq)
 		}
 	}
-	events := attempts(m, c, unanswered, func(cseq uint64) int { return int(cseq-first) + 1 })
-	return append(events, lastDelivery(v, c, m, v.movesOf(c, m, f.moved))...)
+	return append(attempts(m, c, unanswered, func(cseq uint64) int { return int(cseq-first) + 1 }), last...)
+}
+
+// left is how many of the open deliveries are of the message in hand: all that the others did not have. It is not ok where that is not known.
+func (f inFlight) left(v view, c Consumer, hand lifecycle.MessageFacts) (n uint64, ok bool) {
+	n = c.openSpan()
+	if n == 1 {
+		return n, true
+	}
+	if !f.complete || c.DeliveredSeq-1 > max(c.FloorSeq, v.Verifiable) {
+		return 0, false
+	}
+	for _, m := range slices.Concat(f.messages, f.others) {
+		if m.Key == hand.Key {
+			continue
+		}
+		had, known := hadOpen(c, m)
+		if !known || had >= n {
+			return 0, false
+		}
+		n -= had
+	}
+	return n, c.MaxDeliver <= 0 || n <= uint64(c.MaxDeliver)
+}
+
+// hadOpen is how many of the consumer's open deliveries were of a message that is not in hand, and whether that is known: of one that was answered, of which
+// an advisory says how many attempts it used up, or that no worker had.
+func hadOpen(c Consumer, m lifecycle.MessageFacts) (had uint64, known bool) {
+	lines, n := evidenceOf(m, c), m.CurrentAttempt()
+	had = lines.open(c)
+	usedUp := exhausted(m, c) && m.MaxDeliveriesAt == m.ExhaustedSaid
+	unseen := max(0, n-len(lines))
+	switch {
+	case n == 0:
+		return had, m.Undelivered || m.Key.Seq <= c.FloorSeq
+	case firstSign(m) < c.CreatedAt:
+		return had, answered(m)
+	case !usedUp && (m.Stranded() || exhausted(m, c) || mostUnseen(c, m, lines, lastAnswer(m)) > unseen):
+		return 0, false
+	case m.Key.Seq > c.FloorSeq:
+		return had + uint64(unseen), answered(m) || usedUp
+	}
+	return had, had == 0 || unseen == 0
 }
 
 // heldOthers reports whether a line tells of another message that it was one of the consumer's deliveries from one on: what is set to hold one message at a

@@ -60,10 +60,7 @@ func account(c Consumer, f inFlight) (a accounts, ok bool) {
 	a.all = evidence{}
 	for _, m := range f.others {
 		known := evidenceOf(m, c)
-		if m.CurrentAttempt() > 0 && firstSign(m) >= c.CreatedAt && mostUnseen(c, m, known, lastAnswer(m)) > 0 {
-			return a, false
-		}
-		if m.Stranded() && m.Key.Seq > c.FloorSeq {
+		if had, ok := hadOpen(c, m); !ok || had > known.open(c) {
 			return a, false
 		}
 		if m.MaxDeliveriesAt.Known() {

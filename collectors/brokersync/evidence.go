@@ -65,6 +65,16 @@ func firstSign(m lifecycle.MessageFacts) (first lifecycle.Micros) {
 	return first
 }
 
+// open is how many of the deliveries the consumer made after the last one up to which all were answered.
+func (e evidence) open(c Consumer) (n uint64) {
+	for cseq := range e {
+		if cseq > c.FloorCSeq {
+			n++
+		}
+	}
+	return n
+}
+
 // begins is the consumer sequence of the first delivery, as the numbered ones say; zero when none is numbered, not ok when they
 // disagree.
 func (e evidence) begins() (first uint64, ok bool) {

@@ -2,7 +2,6 @@ package brokersync
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"fleetglass/lifecycle"
@@ -140,8 +139,7 @@ func accountFor(c Consumer, some []lifecycle.MessageFacts) bool {
 	for _, m := range some {
 		all.join(evidenceOf(m, c))
 	}
-	maps.DeleteFunc(all, func(cseq uint64, _ int) bool { return cseq <= c.FloorCSeq })
-	return uint64(len(all)) >= c.openSpan()
+	return all.open(c) >= c.openSpan()
 }
 
 // openSpan is how many deliveries it made after the last one up to which all were answered.
