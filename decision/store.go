@@ -56,8 +56,8 @@ type Reader interface {
 
 // Keeper is for upkeep.
 type Keeper interface {
-	// RetainDecisions deletes what ended before the cutoff: settled effects, actions that are not open, and the ids of decisions, by which a
-	// decision that is given again is known. Revisions and audit records stay. It returns the number of rows deleted. It works in small
+	// RetainDecisions deletes what ended before the cutoff: actions that are not open, with their settled effects, and the ids of decisions, by which a
+	// decision that is given again is known. An operation with an open part stays as a whole. Revisions and audit records stay. It returns the number of rows deleted. It works in small
 	// transactions and may be interrupted.
 	RetainDecisions(ctx context.Context, cutoff lifecycle.Micros) (int64, error)
 }

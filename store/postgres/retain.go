@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"fleetglass/dlqtriage"
 	"fleetglass/lifecycle"
 
 	"github.com/jackc/pgx/v5"
@@ -56,7 +57,8 @@ const (
 	// Who appends to a task holds its row: it is not old then, and is left alone. One that an upgrade has not passed is left to be counted first.
 	lockEnded = `SELECT id, last_event FROM tasks WHERE listed = $1 AND fold = $6 AND duplicates >= 0 AND last_event < $2 AND last_event >= $3 AND (last_event, id) > ($3, $4)
 ORDER BY last_event, id LIMIT $5 FOR UPDATE SKIP LOCKED`
-	selectOpenTasks = `SELECT DISTINCT task FROM messages WHERE task = ANY($1) AND open`
+	// A task is open, or somebody acts on a dead letter of it, or has deferred one until later.
+	selectAwaited = `SELECT task FROM messages WHERE task = ANY($1) AND open UNION SELECT task FROM entries WHERE task = ANY($1) AND (status = $2 OR due > $3)`
 )
 
 // retainSome deletes what has ended of the tasks beyond a place. next is nil when there are no more.
@@ -76,15 +78,15 @@ func (s *Store) retainSome(ctx context.Context, tx pgx.Tx, cutoff lifecycle.Micr
 	if len(ids) == retainedAtOnce {
 		next = &last
 	}
-	rows, err = tx.Query(ctx, selectOpenTasks, ids)
+	rows, err = tx.Query(ctx, selectAwaited, ids, string(dlqtriage.StatusActing), int64(cutoff))
 	if err != nil {
 		return 0, nil, err
 	}
-	open, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	awaited, err := pgx.CollectRows(rows, pgx.RowTo[int64])
 	if err != nil {
 		return 0, nil, err
 	}
-	ids = slices.DeleteFunc(ids, func(id int64) bool { return slices.Contains(open, id) })
+	ids = slices.DeleteFunc(ids, func(id int64) bool { return slices.Contains(awaited, id) })
 	if len(ids) == 0 {
 		return 0, next, nil
 	}

@@ -20,6 +20,7 @@ var keepTests = []conformanceTest{
 	}},
 	{"a store knows its size", keepSize},
 	{"retention deletes what ended before the cutoff", keepRetains},
+	{"retention keeps what somebody decided to do later", keepRetainsWaiting},
 	{"retention of lines, gaps and minutes", keepRetainsRest},
 	{"rebuild gives equal answers", keepRebuilds},
 	{"rebuild of nothing", func(t *testing.T, s Store) {
@@ -119,6 +120,32 @@ func checkGone(t *testing.T, s Store, task string, k lifecycle.MessageKey) {
 	if events, err := s.Events(t.Context(), task, lifecycle.EventPosition{}, 10); err != nil || len(events) != 0 {
 		t.Errorf("events of a deleted task: %d, %v; want none", len(events), err)
 	}
+}
+
+// keepRetainsWaiting tells of dead letters that all died before the cutoff: a retry of one still waits, one is deferred until after the cutoff, and one was deferred until before.
+func keepRetainsWaiting(t *testing.T, s Store) {
+	w := newEventScript("TASKS")
+	w.wait(-10 * 24 * time.Hour)
+	acting, later, over := w.dead("its retry waits"), w.dead("deferred until later"), w.dead("deferred until before")
+	w.asked(acting, 1, "retry", "waits")
+	cutoff := w.now.Add(time.Hour)
+	for k, until := range map[lifecycle.MessageKey]lifecycle.Micros{later: cutoff + 1, over: cutoff - 1} {
+		w.triaged(k, 1, lifecycle.OutcomeDeferred)
+		w.events[len(w.events)-1].Detail.Until = until
+	}
+	mustAppend(t, s, w.events)
+	if n, err := s.Retain(t.Context(), cutoff, cutoff); err != nil || n != 1 {
+		t.Errorf("retain: %d tasks deleted, %v; want 1", n, err)
+	}
+	kept := slices.DeleteFunc(slices.Clone(w.events), func(e lifecycle.Event) bool { return e.Message == over })
+	after := expectedOf(kept)
+	after.checkTasks(t, s)
+	after.checkEntries(t, s)
+	checkGone(t, s, "deferred until before", over)
+	if n, err := s.Retain(t.Context(), cutoff+2, cutoff+2); err != nil || n != 1 {
+		t.Errorf("retain once the deferral was over: %d tasks deleted, %v; want 1", n, err)
+	}
+	checkGone(t, s, "deferred until later", later)
 }
 
 func keepRetainsRest(t *testing.T, s Store) {

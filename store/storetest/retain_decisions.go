@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 var retainDecisionTests = []conformanceTest{
 	{"operations are listed newest first, without the actions that are part of them", listOperations},
+	{"an operation is kept while a part of it waits", retainOperation},
 	{"what was decided and settled is deleted after a time, and what is open is kept", retainDecided},
 }
 
@@ -52,6 +54,32 @@ func retainDecided(t *testing.T, s Store) {
 	if n, err := s.RetainDecisions(t.Context(), old+1); err != nil || n != 0 {
 		t.Errorf("deleted %d rows again, %v", n, err)
 	}
+}
+
+func retainOperation(t *testing.T, s Store) {
+	put := func(id, operation string, revision uint64, open bool) {
+		d := decision.Decision{ID: fmt.Sprint(id, revision), Subject: decision.Subject(id), Expected: revision, At: 100}
+		d.Action = &decision.Action{ID: id, Subject: d.Subject, Kind: "retry", Operation: operation, Open: open, CreatedAt: 100, UpdatedAt: 100}
+		d.Audit = []decision.AuditRecord{{ID: d.ID, At: 100, Outcome: decision.Allowed}}
+		mustDecide(t, s, d)
+	}
+	put("operation", "", 0, false)
+	put("waits", "operation", 0, true)
+	put("ended", "operation", 0, false)
+	retain := func(kept ...string) {
+		t.Helper()
+		if _, err := s.RetainDecisions(t.Context(), 101); err != nil {
+			t.Errorf("retain: %v", err)
+		}
+		for _, id := range []string{"operation", "waits", "ended"} {
+			if _, err := s.Action(t.Context(), id); errors.Is(err, lifecycle.ErrNotFound) == slices.Contains(kept, id) {
+				t.Errorf("action %s: %v; want %v to be kept", id, err, kept)
+			}
+		}
+	}
+	retain("operation", "waits", "ended")
+	put("waits", "operation", 1, false)
+	retain()
 }
 
 func listOperations(t *testing.T, s Store) {
