@@ -24,7 +24,6 @@ type Known struct {
 // TaskReader reads what is known of a task. It is part of lifecycle.TraceReader.
 type TaskReader interface {
 	Task(ctx context.Context, id string) (lifecycle.TaskRecord, error)
-	Events(ctx context.Context, taskID string, after lifecycle.EventPosition, limit int) ([]lifecycle.Event, error)
 	Payload(ctx context.Context, k lifecycle.MessageKey) (lifecycle.Payload, error)
 }
 
@@ -40,9 +39,6 @@ type Examiner struct {
 	Decisions Revisions   // Required.
 	Looks     Looks       // Optional; without it nobody looks at what dies.
 }
-
-// maxEvents is how many events of a task are searched for effects that may have happened.
-const maxEvents = 2000
 
 // Examine reads an entry with what is known of its task. It errors with lifecycle.ErrNotFound where there is no such entry.
 func (x Examiner) Examine(ctx context.Context, id string) (k Known, err error) {
@@ -64,15 +60,11 @@ func (x Examiner) Examine(ctx context.Context, id string) (k Known, err error) {
 		return k, fmt.Errorf("read payload: %w", err)
 	}
 	missing := err != nil || k.Payload.Truncated
-	events, err := x.Tasks.Events(ctx, k.Entry.TaskID, lifecycle.EventPosition{}, maxEvents)
-	if err != nil {
-		return k, fmt.Errorf("read events: %w", err)
-	}
 	k.Case = CaseOf(k.Entry, x.Looks)
 	k.Case.PayloadMissing = missing
 	k.Case.Completed = k.completed()
 	k.Case.Sharers = k.sharers()
-	k.Case.EffectsUnknown = effectsUnknown(events)
+	k.Case.EffectsUnknown = k.effectsUnknown()
 	k.Case.readPayload(k.Payload.Body)
 	k.Case.Past, err = x.past(ctx, k.Entry)
 	return k, err
@@ -123,15 +115,18 @@ func (k *Known) completed() bool {
 	return slices.Contains(k.Record.Summary.Anomalies, lifecycle.AnomalyCompletedAndDead) || k.Record.Summary.State == lifecycle.StateCompleted
 }
 
-// sharers are the other tasks with the idempotency key of the message that died.
-func (k *Known) sharers() []lifecycle.SharedKey {
+// died is what is known of the message that died.
+func (k *Known) died() lifecycle.MessageFacts {
 	for _, m := range k.Record.Messages {
 		if m.Key == k.Entry.Key {
-			return k.Record.Facts.Sharers(m)
+			return m
 		}
 	}
-	return nil
+	return lifecycle.MessageFacts{Key: k.Entry.Key}
 }
+
+// sharers are the other tasks with the idempotency key of the message that died.
+func (k *Known) sharers() []lifecycle.SharedKey { return k.Record.Facts.Sharers(k.died()) }
 
 // superseded reports whether the task has a message that is newer than the one that died.
 func (k *Known) superseded() bool {
@@ -140,33 +135,27 @@ func (k *Known) superseded() bool {
 	})
 }
 
-// effectsUnknown finds a step of the task, or something that it sent, that was begun and of which nobody said that it was done. A step that is
-// pure, or that has a strong key, may be repeated (SPEC 3).
-func effectsUnknown(events []lifecycle.Event) string {
-	open := map[string]string{}
-	for _, e := range events {
-		step := e.Detail.StepID
-		switch e.Kind {
-		case lifecycle.ReportStepIntent:
-			if e.Detail.StepClass == "pure" || e.Detail.StepClass == "keyed" {
-				continue
-			}
-			open[step] = fmt.Sprintf("The agent began step %q (%s) and never said that it was done: look its effect up first.", step, cmp.Or(e.Detail.Tool, "no tool named"))
-		case lifecycle.ReportOutboundIntent:
-			open["out "+step] = "The agent was about to send something and never said that it was sent: look first."
-		case lifecycle.ReportStepReceipt, lifecycle.EffectLogged:
-			delete(open, step)
-		case lifecycle.ReportOutboundSent:
-			delete(open, "out "+step)
-		}
+// effectsUnknown names an effect of the work that was announced and that nobody who may know confirmed; empty where there is none. A step that is pure, or that has a
+// strong key, may be repeated (SPEC 3). The policy is not asked: what nobody said of a step is not taken for harmless.
+func (k *Known) effectsUnknown() string {
+	c := new(Policy).RecoveryOf(k.died(), k.Record.Facts, false)
+	if i := slices.IndexFunc(c.Intents, func(i Intent) bool { return i.Open && !i.Class.repeatable() }); i >= 0 {
+		return c.Intents[i].doubt()
 	}
-	if len(open) == 0 {
-		return ""
+	if c.Cut {
+		return "More effects were announced than are kept, so not all of them can be looked at: look for them first."
 	}
-	names := make([]string, 0, len(open))
-	for name := range open {
-		names = append(names, name)
+	return ""
+}
+
+// doubt says that the effect was announced, and by whom, and that it is not known to have happened.
+func (i Intent) doubt() string {
+	who := "The agent"
+	if i.Stranger {
+		who = fmt.Sprintf("Agent %q, which is not known to have had the message,", i.Agent)
 	}
-	slices.Sort(names)
-	return open[names[0]]
+	if i.Outbound {
+		return who + " was about to send something and never said that it was sent: look first."
+	}
+	return fmt.Sprintf("%s began step %q (%s) and never said that it was done: look its effect up first.", who, i.Step, cmp.Or(i.Tool, "no tool named"))
 }

@@ -3,6 +3,7 @@ package dlqtriage
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -212,25 +213,53 @@ func TestWhatStandsInTheWayOfAnAction(t *testing.T) {
 
 func TestAStepThatWasBegunAndNotEndedBlocksARetry(t *testing.T) {
 	t.Parallel()
-	event := func(kind lifecycle.Kind, step, class string) lifecycle.Event {
-		e := lifecycle.Event{Kind: kind}
-		e.Detail.StepID, e.Detail.StepClass = step, class
+	said := func(kind lifecycle.Kind, change func(*lifecycle.Event)) lifecycle.Event {
+		e := lifecycle.Event{Kind: kind, Provenance: kind.Row().Provenance, TaskID: "t1", Agent: "cto"}
+		e.Detail.MsgID = "t1"
+		change(&e)
 		return e
 	}
-	for _, tt := range []struct {
+	step := func(kind lifecycle.Kind, id, class string) lifecycle.Event {
+		return said(kind, func(e *lifecycle.Event) { e.Detail.StepID, e.Detail.StepClass = id, class })
+	}
+	const begun, done = lifecycle.ReportStepIntent, lifecycle.ReportStepReceipt
+	stranger := said(done, func(e *lifecycle.Event) { e.Agent, e.Detail.StepID = "mallory", "s1" })
+	logged := func(key, status string) lifecycle.Event {
+		return said(lifecycle.EffectLogged, func(e *lifecycle.Event) { e.Detail.IdempotencyKey, e.Detail.Status = key, status })
+	}
+	keyed := said(begun, func(e *lifecycle.Event) { e.Detail.IdempotencyKey = "k1" })
+	for name, tt := range map[string]struct {
 		events []lifecycle.Event
 		want   bool
 	}{
-		{nil, false},
-		{[]lifecycle.Event{event(lifecycle.ReportStepIntent, "s1", "unsafe")}, true},
-		{[]lifecycle.Event{event(lifecycle.ReportStepIntent, "s1", "keyed"), event(lifecycle.ReportStepIntent, "s2", "pure")}, false},
-		{[]lifecycle.Event{event(lifecycle.ReportStepIntent, "s1", ""), event(lifecycle.ReportStepReceipt, "s1", "")}, false},
-		{[]lifecycle.Event{event(lifecycle.ReportStepIntent, "s1", ""), event(lifecycle.ReportStepReceipt, "s2", "")}, true},
-		{[]lifecycle.Event{event(lifecycle.ReportOutboundIntent, "", "")}, true},
-		{[]lifecycle.Event{event(lifecycle.ReportOutboundIntent, "", ""), event(lifecycle.ReportOutboundSent, "", "")}, false},
+		"nothing":                                  {nil, false},
+		"a step":                                   {[]lifecycle.Event{step(begun, "s1", "unsafe")}, true},
+		"steps that may be repeated":               {[]lifecycle.Event{step(begun, "s1", "keyed"), step(begun, "s2", "pure")}, false},
+		"a step and its receipt":                   {[]lifecycle.Event{step(begun, "s1", ""), step(done, "s1", "")}, false},
+		"a step and another's receipt":             {[]lifecycle.Event{step(begun, "s1", ""), step(done, "s2", "")}, true},
+		"a message":                                {[]lifecycle.Event{step(lifecycle.ReportOutboundIntent, "", "")}, true},
+		"a message that was sent":                  {[]lifecycle.Event{step(lifecycle.ReportOutboundIntent, "", ""), step(lifecycle.ReportOutboundSent, "", "")}, false},
+		"a step, and another agent confirms it":    {[]lifecycle.Event{step(begun, "s1", "unsafe"), stranger}, true},
+		"a step without a name, and a logged one":  {[]lifecycle.Event{step(begun, "", "unsafe"), logged("k9", "done")}, true},
+		"a step that is logged":                    {[]lifecycle.Event{keyed, logged("k1", "done")}, false},
+		"a step that is logged as not done yet":    {[]lifecycle.Event{keyed, logged("k1", "pending")}, true},
+		"two steps without a name and one receipt": {[]lifecycle.Event{step(begun, "", "unsafe"), step(begun, "", "unsafe"), step(done, "", "")}, true},
 	} {
-		if got := effectsUnknown(tt.events); (got != "") != tt.want {
-			t.Errorf("%d events: %q, want a warning: %t", len(tt.events), got, tt.want)
+		stored := lifecycle.Event{Kind: lifecycle.Published, Message: lifecycle.MessageKey{Stream: lifecycle.StreamID{Name: "TASKS"}, Seq: 1}, TaskID: "t1", Agent: "cto"}
+		stored.Detail.MsgID = "t1"
+		all := append([]lifecycle.Event{stored}, tt.events...)
+		f := lifecycle.NewFold()
+		for i := range all {
+			all[i].ID, all[i].At = lifecycle.NewEventID("step", fmt.Sprint(i)), lifecycle.Micros(1_000_000_000+i)
+		}
+		f.Assign(all)
+		for _, e := range all {
+			f.Add(e)
+		}
+		c := f.Changes()
+		k := Known{Entry: Entry{Key: stored.Message}, Record: lifecycle.TaskRecord{Facts: *c.Tasks[0].Facts, Messages: []lifecycle.MessageFacts{*c.Messages[0].Facts}}}
+		if got := k.effectsUnknown(); (got != "") != tt.want {
+			t.Errorf("%s: %q, want a warning: %t", name, got, tt.want)
 		}
 	}
 }

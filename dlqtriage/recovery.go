@@ -101,20 +101,39 @@ type Intent struct {
 	BeforePoint bool // The checkpoint came after it.
 }
 
-// RecoveryOf collects what is known of the effects of a message's task. blind says that lines of its time may have been missed.
+// RecoveryOf collects what is known of the effects of a message's work: of those of its task that are not another version's. blind says that lines of its time may have
+// been missed.
 func (p *Policy) RecoveryOf(m lifecycle.MessageFacts, t lifecycle.TaskFacts, blind bool) RecoveryCase {
 	c := RecoveryCase{Completion: lifecycle.CompletenessOf(&m, &t), Sharers: t.Sharers(m), Cut: t.IntentsCut, Blind: blind, Type: t.Type}
 	if m.Stored != nil {
 		c.Type = m.Stored.Type
 	}
 	c.Policy = p.Recovery.forType(c.Type)
-	point := newestCheckpoint(&t)
+	point := newestCheckpoint(&t, &m)
 	c.Checkpoint = point.Last
-	effects := t.ReportedEffects()
-	for _, e := range effects {
-		c.Intents = append(c.Intents, c.intentOf(e, &t, effects, point))
+	own, doubtful := effectsOf(&t, &m)
+	for _, e := range own {
+		c.Intents = append(c.Intents, c.intentOf(e, &t, own, point))
+	}
+	for _, e := range doubtful { // That another version's effect is confirmed says nothing of this one.
+		if i := c.intentOf(e, &t, nil, point); i.Open {
+			c.Intents = append(c.Intents, i)
+		}
 	}
 	return c
+}
+
+// effectsOf are the effects of the work of a message, and those of which nothing tells whether they are.
+func effectsOf(t *lifecycle.TaskFacts, m *lifecycle.MessageFacts) (own, doubtful []lifecycle.Effect) {
+	for _, e := range t.ReportedEffects() {
+		switch may, surely := t.OfWork(m, e.MsgID); {
+		case surely:
+			own = append(own, e)
+		case may:
+			doubtful = append(doubtful, e)
+		}
+	}
+	return own, doubtful
 }
 
 func (c *RecoveryCase) intentOf(e lifecycle.Effect, t *lifecycle.TaskFacts, all []lifecycle.Effect, point lifecycle.CheckpointFacts) Intent {
@@ -138,11 +157,11 @@ func (c *RecoveryCase) classOf(reported string) StepClass {
 	return StepUnsafe
 }
 
-// newestCheckpoint is the checkpoint of the newest message that has one, by an agent that may have had it. One whose report names no message counts where no
-// other does.
-func newestCheckpoint(t *lifecycle.TaskFacts) (newest lifecycle.CheckpointFacts) {
+// newestCheckpoint is the checkpoint of the newest message of the work of m that has one, by an agent that may have had it. One whose report names no message counts
+// where no other does, and the task has no other version.
+func newestCheckpoint(t *lifecycle.TaskFacts, m *lifecycle.MessageFacts) (newest lifecycle.CheckpointFacts) {
 	for _, c := range t.Checkpoints {
-		if !t.MayHaveHad(c.Agent, c.MsgID) {
+		if _, surely := t.OfWork(m, c.MsgID); !surely || !t.MayHaveHad(c.Agent, c.MsgID) {
 			continue
 		}
 		order := cmp.Compare(t.MessageOrder(c.MsgID), t.MessageOrder(newest.MsgID))

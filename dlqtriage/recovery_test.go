@@ -35,11 +35,14 @@ func (h *history) add(e lifecycle.Event) {
 }
 
 // stored stores the n-th message of the task and delivers it.
-func (h *history) stored(n int) {
+func (h *history) stored(n int) { h.storedAs(n, 1) }
+
+// storedAs stores it as a version of the task: versions have idempotency keys of their own, and are other work.
+func (h *history) storedAs(n, version int) {
 	key := lifecycle.MessageKey{Stream: recoveryStream, Seq: uint64(n)}
 	e := lifecycle.Event{Kind: lifecycle.Published, Provenance: lifecycle.Observed, Message: key}
 	e.Detail.MsgID, e.Detail.Type, e.Detail.Generation = fmt.Sprint("m", n), "content_creation", n-1
-	e.Detail.IdempotencyKey = recoveryTask + "-1"
+	e.Detail.IdempotencyKey = fmt.Sprint(recoveryTask, "-", version)
 	h.add(e)
 	h.add(lifecycle.Event{Kind: lifecycle.Delivered, Provenance: lifecycle.Broker, Message: key, Consumer: "marketing-task-worker", ConsumerSeq: uint64(n), Attempt: 1})
 }
@@ -75,6 +78,11 @@ func (h *history) logged(key string) {
 
 // decide folds the events, in whatever order they are given, and decides about the newest message.
 func decide(p *dlqtriage.Policy, events []lifecycle.Event) dlqtriage.Recovery {
+	return decideAbout(p, events, -1)
+}
+
+// decideAbout decides about the message at a place, in the order of their keys; the newest where it is negative.
+func decideAbout(p *dlqtriage.Policy, events []lifecycle.Event, place int) dlqtriage.Recovery {
 	f := lifecycle.NewFold()
 	events = slices.Clone(events)
 	f.Assign(events)
@@ -82,7 +90,10 @@ func decide(p *dlqtriage.Policy, events []lifecycle.Event) dlqtriage.Recovery {
 		f.Add(e)
 	}
 	c := f.Changes()
-	return p.RecoveryOf(*c.Messages[len(c.Messages)-1].Facts, *c.Tasks[0].Facts, false).Decide()
+	if place < 0 {
+		place = len(c.Messages) - 1
+	}
+	return p.RecoveryOf(*c.Messages[place].Facts, *c.Tasks[0].Facts, false).Decide()
 }
 
 func recoveryPolicy(t testing.TB, recovery string) *dlqtriage.Policy {
@@ -158,6 +169,50 @@ func TestEachRowOfTheRecoveryTable(t *testing.T) {
 			h.says(intent, 2, 1, "post", "unsafe")
 			h.says(receipt, 2, 1, "post", "")
 		}, "every_intent_has_receipt", dlqtriage.RemedyResume},
+		{"a receipt in the next version", "", func(h *history) {
+			h.says(intent, 1, 1, "post", "unsafe")
+			h.says(receipt, 1, 1, "post", "")
+			h.storedAs(2, 2)
+		}, "nothing_known", dlqtriage.RemedyQuarantine},
+		{"an unsafe intent of another version", typed("class: keyed"), func(h *history) {
+			h.says(intent, 1, 1, "post", "unsafe")
+			h.storedAs(2, 2)
+		}, "repeatable_type", dlqtriage.RemedyRetry},
+		{"a checkpoint of another version", "", func(h *history) {
+			h.says(lifecycle.ReportCheckpoint, 1, 1, "", "")
+			h.storedAs(2, 2)
+		}, "nothing_known", dlqtriage.RemedyQuarantine},
+		{"a receipt that names no message, beside another version", "", func(h *history) {
+			h.says(intent, 1, 1, "post", "unsafe")
+			h.says(receipt, 1, 1, "post", "")
+			for i := range h.events {
+				if h.events[i].Provenance == lifecycle.Reported {
+					h.events[i].Detail.MsgID = ""
+				}
+			}
+			h.storedAs(2, 2)
+		}, "nothing_known", dlqtriage.RemedyQuarantine},
+		{"an intent that names no message, beside another version", typed("class: keyed"), func(h *history) {
+			h.says(intent, 1, 1, "post", "unsafe")
+			h.events[len(h.events)-1].Detail.MsgID = ""
+			h.storedAs(2, 2)
+		}, "open_intent", dlqtriage.RemedyQuarantine},
+		{"two steps without a name, and one receipt", "", func(h *history) {
+			h.says(intent, 1, 1, "", "unsafe")
+			h.says(intent, 1, 1, "", "unsafe")
+			h.says(receipt, 1, 1, "", "")
+		}, "open_intent", dlqtriage.RemedyQuarantine},
+		{"two steps without a name, and two receipts", "", func(h *history) {
+			h.says(intent, 1, 1, "", "unsafe")
+			h.says(intent, 1, 1, "", "unsafe")
+			h.says(receipt, 1, 1, "", "")
+			h.says(receipt, 1, 1, "", "")
+		}, "every_intent_has_receipt", dlqtriage.RemedyResume},
+		{"a step without a name in each of two attempts, and one receipt", "", func(h *history) {
+			h.says(intent, 1, 1, "", "unsafe")
+			h.says(intent, 1, 2, "", "unsafe")
+			h.says(receipt, 1, 2, "", "")
+		}, "open_intent", dlqtriage.RemedyQuarantine},
 		{"a default of the type", typed("class: lookup, default: reconcile"), func(*history) {}, "default_of_type", dlqtriage.RemedyReconcile},
 		{"a default of all types", "recovery: {types: [{type: '*', default: retry}]}", func(*history) {}, "default_of_type", dlqtriage.RemedyRetry},
 		{"nothing", "", func(*history) {}, "nothing_known", dlqtriage.RemedyQuarantine},
@@ -313,6 +368,20 @@ func unconfirmedSinceCheckpoint(events []lifecycle.Event) string {
 		}
 	}
 	return unconfirmed(events[last:])
+}
+
+// TestWhatAVersionIsKnownToHaveDoneSaysNothingOfAnother decides about the first of two versions: the second did what the first announced.
+func TestWhatAVersionIsKnownToHaveDoneSaysNothingOfAnother(t *testing.T) {
+	t.Parallel()
+	h := newHistory()
+	h.says(lifecycle.ReportStepIntent, 1, 1, "post", "unsafe")
+	h.storedAs(2, 2)
+	h.says(lifecycle.ReportStepIntent, 2, 1, "post", "unsafe")
+	h.says(lifecycle.ReportStepReceipt, 2, 1, "post", "")
+	h.says(lifecycle.ReportCheckpoint, 2, 1, "", "")
+	if got := decideAbout(dlqtriage.DefaultPolicy(), h.events, 0); got.Rule != "open_intent" {
+		t.Errorf("decided %s by %s: %v", got.Remedy, got.Rule, got.Evidence)
+	}
 }
 
 func TestAPolicyFileSaysWhatIsWrongWithItsRecovery(t *testing.T) {

@@ -66,9 +66,38 @@ func reportsOf(last LastReport, all []LastReport) []LastReport {
 	return all
 }
 
-// Confirmed reports whether a receipt came in the attempt of the latest intent, after it, or in a later attempt.
+// Confirmed reports whether a receipt came in the attempt of the latest intent, after it, or in a later attempt. Steps that have no name of their own are kept
+// together: each time that one was announced needs a receipt.
 func (i IntentFacts) Confirmed() bool {
-	return i.Receipt.Known() && (i.Receipt.N > i.Intent.N || (i.Receipt.N == i.Intent.N && i.Receipt.At >= i.Intent.At))
+	if i.Receipt.before(i.Intent) {
+		return false
+	}
+	return i.named() || i.eachConfirmed()
+}
+
+// before reports whether the report is of an earlier attempt than another, or of an earlier time of its attempt.
+func (r LastReport) before(o LastReport) bool {
+	return cmp.Or(cmp.Compare(r.N, o.N), cmp.Compare(r.At, o.At)) < 0
+}
+
+// named reports whether the reports say more of the step than its tool.
+func (i IntentFacts) named() bool { return i.Key != "" || (i.Step != "" && i.Step != i.Tool) }
+
+// eachConfirmed reports whether as many receipts followed each intent as intents did. Where not all may be kept that is not known.
+func (i IntentFacts) eachConfirmed() bool {
+	intents, receipts := reportsOf(i.Intent, i.Intents), reportsOf(i.Receipt, i.Receipts)
+	for k, said := range intents {
+		early, _ := slices.BinarySearchFunc(receipts, said, func(r, said LastReport) int {
+			if r.before(said) {
+				return -1
+			}
+			return 1
+		})
+		if len(receipts)-early < len(intents)-k {
+			return false
+		}
+	}
+	return len(intents) < maxSaidKept
 }
 
 func (i IntentFacts) compare(o IntentFacts) int {
@@ -115,6 +144,20 @@ func (t *TaskFacts) MayHaveHad(agent, msgID string) bool {
 		return slices.ContainsFunc(t.Copies, func(c DeliveryCopy) bool { return named(c) && had(c) })
 	}
 	return len(t.Copies) == 0 || slices.ContainsFunc(t.Copies, had)
+}
+
+// OfWork reports whether a report that names the message with that id, or none, may be about the work of m, and whether it surely is. A message with another idempotency
+// key is another version of the task: that is other work. What names no message that is known may be about any of the task.
+func (t *TaskFacts) OfWork(m *MessageFacts, msgID string) (may, surely bool) {
+	other := func(c DeliveryCopy) bool {
+		return m.Stored != nil && m.Stored.IdempotencyKey != "" && c.IdemKey != "" && c.IdemKey != m.Stored.IdempotencyKey
+	}
+	about := slices.DeleteFunc(slices.Clone(t.Copies), func(c DeliveryCopy) bool { return msgID == "" || c.MsgID != msgID })
+	if len(about) == 0 {
+		about = t.Copies
+	}
+	surely = !slices.ContainsFunc(about, other)
+	return surely || slices.ContainsFunc(about, func(c DeliveryCopy) bool { return !other(c) }), surely
 }
 
 // CheckpointFacts is the latest checkpoint that an agent reports of a message.
