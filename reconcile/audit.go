@@ -26,6 +26,7 @@ type AuditConfig struct {
 	Streams []AuditStream    // Messages of other streams, and outside the sequences named here, do not count.
 	Blind   []lifecycle.Gap  // Spans in which an answer to a message may have been missed.
 	Deaf    []lifecycle.Gap  // Spans in which a reported completion may have been missed.
+	Deleted lifecycle.Micros // Optional. What ended before then may have been deleted from the store; zero where nothing was.
 }
 
 // AuditStream is what is known of one stream of an audit.
@@ -113,7 +114,7 @@ func (a *Audit) Task(t lifecycle.TaskFacts, recordGone bool) {
 	}
 	a.orphans[id] = true
 	a.agent(agent).keeps = true
-	d := Discrepancy{TaskID: t.ID, Agent: agent, At: at, Why: how}
+	d := Discrepancy{TaskID: t.ID, Agent: agent, At: at, Why: how + a.withoutMessage()}
 	a.note(RecordedUnpublished, d)
 	if recordGone {
 		d.Why = recordGoneWhy
@@ -121,17 +122,25 @@ func (a *Audit) Task(t lifecycle.TaskFacts, recordGone bool) {
 	}
 }
 
+// withoutMessage ends the sentence about a completion of which no message is known.
+func (a *Audit) withoutMessage() string {
+	if a.cfg.Deleted.Known() {
+		return ", and no message of it is known. One that ended before " + stamp(a.cfg.Deleted) + " may have been deleted here by retention."
+	}
+	return ", and no message of it was ever seen."
+}
+
 // orphanCompletion is the completion of a task without messages, by record or else by report.
 func orphanCompletion(t lifecycle.TaskFacts) (at lifecycle.Micros, agent, how string) {
 	if c := t.Completion; c != nil {
-		return c.At, cmp.Or(c.Agent, t.Agent), "A completion record names the task, and no message of it was ever seen."
+		return c.At, cmp.Or(c.Agent, t.Agent), "A completion record names the task"
 	}
 	for _, r := range t.Reports {
 		if r.CompletedAt.Known() && (!at.Known() || r.CompletedAt < at) {
 			at = r.CompletedAt
 		}
 	}
-	return at, t.Agent, "The agent reports that it completed the task, and no message of it was ever seen."
+	return at, t.Agent, "The agent reports that it completed the task"
 }
 
 // recorded compares a message with the completions of its task.

@@ -13,7 +13,7 @@ var discrepancyTexts = map[DiscrepancyKind]discrepancyText{
 	},
 	RecordedUnpublished: {
 		"Recorded, never published", "A completion is recorded for a task of which no stored message is known.",
-		"Find out who wrote the record: a task that was run outside the stream, a wrong task id, or a message that was never seen.",
+		"Find out who wrote the record: a task that was run outside the stream, a wrong task id, a message that was never seen, or one that retention deleted.",
 	},
 	RecordMissing: {
 		"Record deleted", "The completion record was seen and is gone before its retention ended.",

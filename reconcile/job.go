@@ -38,7 +38,7 @@ func (j *job) run(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	audit := NewAudit(AuditConfig{
-		AsOf: j.asOf, Grace: j.cfg.Grace, Period: j.period, Streams: streams, Blind: from(gaps, j.cfg.AnswerSources), Deaf: from(gaps, j.cfg.ReportSources),
+		AsOf: j.asOf, Grace: j.cfg.Grace, Period: j.period, Streams: streams, Blind: from(gaps, j.cfg.AnswerSources), Deaf: from(gaps, j.cfg.ReportSources), Deleted: j.kept,
 	})
 	j.check.begin(ctx, j)
 	for _, s := range streams {

@@ -341,10 +341,24 @@ func TestWhatMayHaveBeenDeletedIsNotTakenForLost(t *testing.T) {
 		if n, err := s.Retain(t.Context(), cutoff, now); err != nil || n == 0 {
 			t.Fatalf("retain: %d, %v", n, err)
 		}
+		again := lifecycle.Event{ // The record of a task that was deleted is written once more.
+			ID: lifecycle.NewEventID("again"), At: now.Add(-time.Hour), Kind: lifecycle.CompletionRecorded, Provenance: lifecycle.Recorded, TaskID: "deleted", Agent: "cto",
+		}
+		if _, err := s.Append(t.Context(), lifecycle.Batch{Events: []lifecycle.Event{again}}); err != nil {
+			t.Fatal(err)
+		}
 		report := reportOn(t, s, reconcile.Period{From: now.Add(-40 * 24 * time.Hour)})
 		if report.Period.From != cutoff || report.Total.NeverSeen != 0 || report.Total.Published != 10 || len(report.Notes) < 2 {
 			t.Errorf("report from %s with %+v and notes %q; want from the cutoff %s, 10 published, none of them never seen, and a note",
 				report.Period.From.Time(), report.Total, report.Notes, cutoff.Time())
+		}
+		for _, l := range report.Lists {
+			if l.Kind != reconcile.RecordedUnpublished {
+				continue
+			}
+			if len(l.Rows) != 1 || strings.Contains(l.Rows[0].Why, "ever seen") || !strings.Contains(l.Rows[0].Why, "may have been deleted") {
+				t.Errorf("recorded, never published: %+v; want the task once, and that its message may have been deleted", l.Rows)
+			}
 		}
 	})
 }
