@@ -16,12 +16,13 @@ type lineBatch struct {
 	lines      []Line
 	gaps       []lifecycle.Gap
 	epoch      *epoch   // The epoch that it is committed with at first; nil for none.
+	paced      bool     // It has, or had, an epoch.
 	said       *decoded // What the lines say; nil while they could not be decoded. A retry does not decode again.
 }
 
 // newBatch takes the lines of deliveries, and the gaps between them.
 func (c *Collector) newBatch(deliveries []delivery, e *epoch) *lineBatch {
-	b := &lineBatch{deliveries: deliveries, gaps: c.gaps(deliveries), epoch: e, lines: make([]Line, len(deliveries))}
+	b := &lineBatch{deliveries: deliveries, gaps: c.gaps(deliveries), epoch: e, paced: e != nil, lines: make([]Line, len(deliveries))}
 	for i, d := range deliveries {
 		b.lines[i] = d.line
 	}
@@ -51,6 +52,7 @@ func (c *Collector) gaps(batch []delivery) []lifecycle.Gap {
 // decoded is what lines say, and what became of them.
 type decoded struct {
 	batch          lifecycle.Batch
+	old            []Line // Those about messages that the store may have deleted.
 	lines, ignored int
 	last           uint64           // Highest sequence.
 	upTo           lifecycle.Micros // Store time of that line.
@@ -156,6 +158,8 @@ func (c *Collector) decodeLines(lines []Line, streams Streams) *decoded {
 			b.Quarantined = append(b.Quarantined, line.Quarantined(err.Error()))
 		} else if extentOf(b) == before {
 			d.ignored++
+		} else if n := len(b.Events); n > before.events && c.mayBeDeleted(line, b.Events[n-1], streams) {
+			d.old = append(d.old, line)
 		}
 	}
 	MakeStorable(b)

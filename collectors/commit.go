@@ -32,6 +32,9 @@ func (c *Collector) commit(ctx context.Context, b *lineBatch) error {
 		c.withdraw(ctx, b)
 		return unanswered{err}
 	}
+	if err := c.leaveOutDeleted(ctx, b); err != nil {
+		return unanswered{err}
+	}
 	p, d := c.pos, b.said
 	if d.last > p.Seq {
 		p.Seq, p.At = d.last, d.upTo

@@ -21,6 +21,7 @@ type Config struct {
 	Contract     fleet.Contract       // Required.
 	Barrier      *PublishBarrier      // Optional; nil keeps no line behind publishes.
 	Coordinator  *BatchCoordinator    // Optional; nil lets every collector commit its own batches.
+	Messages     Messages             // Optional; nil believes answers to messages that the store does not know, however old these are.
 
 	Durable    string           // Optional; default "fleetglass". The durable of a source is named <Durable>-<source>, and of a shard <Durable>-<source>_s<shard>of<shards>.
 	Shard      fleet.Shard      // Optional; default the whole stream. The shard that is read, of a stream that is cut into shards.
@@ -48,8 +49,9 @@ type Source struct {
 	Optional       bool    // The stream may be missing without that being a failure.
 	Edited         bool    // Others remove single lines from the stream.
 
-	Consumer func(Line) (ConsumerRef, bool) // Optional. The consumer that a line names: the broker is asked for it, and the decoder for its [Sight].
-	Leaving  func(Line) (MessageRef, bool)  // Optional. The message that a line says has left its stream: the broker is asked whether it is there.
+	Consumer func(Line) (ConsumerRef, bool)      // Optional. The consumer that a line names: the broker is asked for it, and the decoder for its [Sight].
+	Stored   func(Line) (lifecycle.Micros, bool) // Optional. When the message that a line answers was stored, as the line says.
+	Leaving  func(Line) (MessageRef, bool)       // Optional. The message that a line says has left its stream: the broker is asked whether it is there.
 }
 
 // whoMayMakeIt says who else makes the durable where the observer is not allowed to.

@@ -92,6 +92,11 @@ func (n *IncarnationResolver) look(ctx context.Context) (Streams, error) {
 	var states []streamState
 	asking, asked := errgroup.WithContext(ctx)
 	asking.Go(func() error { return n.findCopies(asked) })
+	asking.Go(func() error {
+		text, err := n.cfg.Watermarks.Watermark(asked, lifecycle.WatermarkRetained)
+		out.Deleted = lifecycle.Retained(text)
+		return err
+	})
 	asking.Go(func() (err error) {
 		if names, err = n.names(asked); err != nil {
 			return err

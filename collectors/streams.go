@@ -20,6 +20,7 @@ type Streams struct {
 	LastSeq  map[string]LastSeq      // By stream name: the live incarnation's last sequence when looked at.
 	Sights   map[ConsumerRef]Sight   // How the consumers were that the lines name; without those that were not asked for.
 	Workers  map[string][]Worker     // By stream name, of streams that keep their messages: the workers' consumers. Only for lines that are answers.
+	Deleted  lifecycle.Micros        // Up to when the store may have deleted what had ended; zero for never.
 	There    map[MessageRef]bool     // Messages that lines say have left, and that the stream holds all the same.
 
 	within  lifecycle.StreamID // The incarnation that messages of its name are of, whatever their time; without a name for none.

@@ -34,7 +34,7 @@ func (a *App) collect(ctx context.Context, cfg Config, js jetstream.JetStream, s
 		return err
 	}
 	shared := collectors.Config{
-		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract(cfg), Durable: cfg.durables(), Logger: a.log, Now: a.clock.Now,
+		JetStream: js, Appender: appender, Watermarks: store, Messages: store, Incarnations: incarnations, Contract: contract(cfg), Durable: cfg.durables(), Logger: a.log, Now: a.clock.Now,
 	}
 	all, shared, errs := captures(ctx, cfg.CaptureShards, shared)
 	add := func(c collector, err error) {

@@ -11,7 +11,7 @@ import (
 // New returns the collector of OBS_ACK.
 func New(cfg collectors.Config) (*collectors.Collector, error) {
 	return collectors.New(cfg, collectors.Source{
-		Name: "acks", Stream: fleet.CaptureAck, Decode: Decode, AfterPublishes: true, Resolves: true, Answers: true, Consumer: consumerOf,
+		Name: "acks", Stream: fleet.CaptureAck, Decode: Decode, AfterPublishes: true, Resolves: true, Answers: true, Consumer: consumerOf, Stored: storedAt,
 	})
 }
 
@@ -19,6 +19,12 @@ func New(cfg collectors.Config) (*collectors.Collector, error) {
 func consumerOf(line collectors.Line) (collectors.ConsumerRef, bool) {
 	s, err := ParseSubject(line.Subject)
 	return collectors.ConsumerRef{Stream: s.Stream, Name: s.Consumer}, err == nil
+}
+
+// storedAt is when the message was stored that an acknowledgement answers, as the line says.
+func storedAt(line collectors.Line) (lifecycle.Micros, bool) {
+	s, err := ParseSubject(line.Subject)
+	return s.PublishedAt, err == nil
 }
 
 // Decode turns a captured acknowledgement into an Acked, Nacked, Terminated or Heartbeat event. An event that the broker's state does not prove to
