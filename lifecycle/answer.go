@@ -71,19 +71,42 @@ func answersWithoutMessage(t Trace) Answers {
 	if c := t.Facts.Completion; c != nil {
 		out.LastReceipt = Answer{Headline: "A completion record", Text: "A completion is recorded, although no stored message is known.", At: c.At, Provenance: Recorded}
 	}
+	if e := t.Facts.Effects; len(e) > 0 {
+		out.LastReceipt = Answer{Headline: "A logged effect", Text: "The side-effect log has an effect of it, although no stored message is known.", At: e[0].At, Provenance: Recorded}
+	}
 	if owner, proved := t.Facts.owner(); owner != "" {
 		return caughtFor(owner, proved, out)
 	}
-	switch blind := slices.ContainsFunc(t.Gaps, func(g Gap) bool { return !g.Repaired }); {
-	case t.Facts.NotStoredAt.Known() && (blind || t.Facts.NotStoredDoubt != "" || t.Facts.Completion != nil || len(t.Facts.Reports) > 0):
+	switch why := t.whyNotAgain(); {
+	case !t.Facts.NotStoredAt.Known():
+	case why != "":
 		out.Recovery.Headline = "Look for its effect first"
-		why := firstText(t.Facts.NotStoredDoubt, "whether it was stored is not known")
 		out.Recovery.Text = fmt.Sprintf("A publish was attempted, and %s: look for its effect before publishing it again.", why)
-	case t.Facts.NotStoredAt.Known():
+	default:
 		out.Recovery.Headline = "Publish it again"
 		out.Recovery.Text = "A publish was attempted and nothing was stored: publish it again, or find out why the stream refused it."
 	}
 	return out
+}
+
+// whyNotAgain says why the work of a task without a known message may have been done; empty where nothing speaks for it.
+func (t *Trace) whyNotAgain() string {
+	f := &t.Facts
+	switch {
+	case f.NotStoredDoubt != "":
+		return f.NotStoredDoubt
+	case len(f.Effects) > 0:
+		return "the side-effect log has an effect of it"
+	case f.Completion != nil:
+		return "a completion of it is recorded"
+	case len(f.Erased) > 0:
+		return "a record of its completion was deleted, or has expired"
+	case len(f.Shared) > 0:
+		return "another task has an idempotency key that names it"
+	case len(f.Reports) > 0 || slices.ContainsFunc(t.Gaps, func(g Gap) bool { return !g.Repaired }):
+		return "whether it was stored is not known"
+	}
+	return ""
 }
 
 // caughtFor speaks of a task whose publish the stream caught as a duplicate of another task's message, or may have refused just before that was stored.

@@ -92,14 +92,14 @@ func ownershipLost(m MessageTrace, a Attempt, holder, number string) Answer {
 	return out
 }
 
-// lastOwner is the attempt that decided: the one that was acknowledged, or that was given up where that ended the message, else the last; the zero attempt when
-// there is none.
+// lastOwner is the attempt that decided: the one that was acknowledged or given up where that ended the message, else the last; the zero attempt when there is none.
+// An open message was given again after that.
 func lastOwner(attempts []Attempt, v Verdict) Attempt {
 	if len(attempts) == 0 {
 		return Attempt{}
 	}
 	for _, a := range attempts {
-		if a.End == EndAcked || (a.End == EndTerminated && v.State == StateTerminated) {
+		if (a.End == EndAcked && !v.State.Open()) || (a.End == EndTerminated && v.State == StateTerminated) {
 			return a
 		}
 	}

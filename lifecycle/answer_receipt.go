@@ -5,12 +5,14 @@ import "fmt"
 // lastReceipt is the latest durable evidence: what would survive if every process died now.
 func lastReceipt(t Trace, m MessageTrace) Answer {
 	best := Answer{Headline: "None was observed", Text: "The publish line was not captured.", Provenance: Inferred}
+	var stored Micros
 	consider := func(at Micros, p Provenance, headline, text string) {
-		if at.Known() && at >= best.At {
+		if at.Known() && max(at, stored) >= best.At { // A message is stored first, whatever other clocks say.
 			best = Answer{Headline: headline, Text: text, At: at, Provenance: p}
 		}
 	}
 	if s := m.Facts.Stored; s != nil {
+		stored = s.At
 		consider(s.At, Observed, "The stream stored it", fmt.Sprintf("Stored as %s; nothing later is durable.", m.Facts.Key))
 	}
 	for _, r := range m.bound.reports {

@@ -191,6 +191,60 @@ func TestAnOlderAttemptThatEndedTheMessageIsNamed(t *testing.T) {
 	}
 }
 
+// What shows that somebody knows of the work of a task may come from a message that nobody saw: it is not to be published again before somebody has looked.
+func TestNothingIsPublishedAgainThatMayHaveBeenDone(t *testing.T) {
+	t.Parallel()
+	const attempted = "publish_attempted 0s task=T msgid=T\nnot_stored 60s task=T msgid=T\n"
+	for sign, want := range map[string]string{
+		"":                                         "Publish it again",
+		"effect_logged 30s task=T key=K":           "Look for its effect first",
+		"completion_recorded 30s task=T":           "Look for its effect first",
+		"record_deleted 30s task=T":                "Look for its effect first",
+		"record_expired 30s task=T":                "Look for its effect first",
+		"key_shared 30s task=T key=T-1 namesake=U": "Look for its effect first",
+		"key_shared 30s task=T key=T-1 namesake=U basis=20s":    "Look for its effect first",
+		"step_intent 30s task=T msgid=T agent=marketing step=a": "Look for its effect first",
+	} {
+		got := traceOf(t, "T", attempted+sign, time.Hour).Answers
+		if got.Recovery.Headline != want {
+			t.Errorf("%q: %q, want %q", sign, got.Recovery.said(), want)
+		}
+		if logged := strings.HasPrefix(sign, "effect_logged"); logged != (got.LastReceipt.Headline == "A logged effect") {
+			t.Errorf("%q: the last receipt is %q", sign, got.LastReceipt.said())
+		}
+	}
+}
+
+// A stream that keeps its messages gives one again whose consumer was created anew: its next worker has it, whoever acknowledged it before.
+func TestWhoHasAMessageThatIsGivenAgain(t *testing.T) {
+	t.Parallel()
+	const given = "published 0s seq=1 task=T msgid=T\ndelivered 1s seq=1 cseq=1 exact\nacked 2s seq=1 n=1 cseq=1\nconsumer_recreated 3s seq=1\nheartbeat 5s seq=1 n=1 cseq=1\n"
+	for then, want := range map[string]string{
+		"":                            "A worker has attempt 1. ",
+		"naked 6s seq=1 n=1 cseq=1":   "The stream has it again. ",
+		"acked 6s seq=1 n=1 cseq=1\n": "Nobody: its worker acknowledged it. ",
+	} {
+		if got := traceOf(t, "T", given+then, time.Minute).Answers.Ownership.said(); !strings.HasPrefix(got, want) {
+			t.Errorf("after %q: %q, want %q", then, got, want)
+		}
+	}
+}
+
+// A message is stored before anything is done about it, whatever the clocks of agents and of record stores say.
+func TestWhatIsDurableCameAfterTheMessageWasStored(t *testing.T) {
+	t.Parallel()
+	const stored = "published 60s seq=1 task=T msgid=T key=T-1\ndelivered 61s seq=1 cseq=1 exact\n"
+	for then, want := range map[string]string{
+		"completed 5s task=T msgid=T agent=marketing n=1 heard=80s": "A reported completion",
+		"completion_recorded 59900ms task=T key=T-1 record=1":       "A completion record",
+		"checkpoint 5s task=T msgid=T agent=marketing n=1":          "A checkpoint",
+	} {
+		if got := traceOf(t, "T", stored+then, time.Hour).Answers.LastReceipt; got.Headline != want {
+			t.Errorf("%q: %q, want %q", then, got.said(), want)
+		}
+	}
+}
+
 func TestAReportStandsInTheNameOfWhoSentIt(t *testing.T) {
 	t.Parallel()
 	const stored = "published 0s seq=1 task=T msgid=T\nheartbeat 1s seq=1 n=1 cseq=1\ncheckpoint 2s task=T msgid=T n=1 agent=marketing"
