@@ -26,6 +26,7 @@ type bound struct {
 	coveredAt  Micros        // The earliest completion of its key by another message; zero when there is none.
 	reportedAt Micros        // When the message's agent reports that it completed; zero when it does not.
 	reports    []ReportFacts // Those of its agent that speak of the message.
+	announced  []LastReport  // Effects of the message that its agents announced, or of a message that they did not name.
 	conflict   bool          // Somebody who never held the message reports that it is completed.
 }
 
@@ -35,6 +36,7 @@ func (t *TaskFacts) boundTo(m *MessageFacts) bound {
 	if len(t.Completed) == 0 && len(t.Reports) == 0 {
 		return b
 	}
+	b.announced = t.announced(m)
 	copies := t.copiesWith(m)
 	own := copies[slices.IndexFunc(copies, func(c DeliveryCopy) bool { return c.Key == m.Key })]
 	for _, c := range t.Completed {

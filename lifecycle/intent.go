@@ -136,6 +136,16 @@ func (t *TaskFacts) ReportedEffects() []Effect {
 	return out
 }
 
+// announced are the reports by which agents that may have had the message announced effects of it, or of a message that they did not name.
+func (t *TaskFacts) announced(m *MessageFacts) (out []LastReport) {
+	for _, i := range t.Intents {
+		if m.Stored != nil && (i.MsgID == m.Stored.MsgID || i.MsgID == "") && t.MayHaveHad(i.Agent, i.MsgID) {
+			out = append(out, reportsOf(i.Intent, i.Intents)...)
+		}
+	}
+	return out
+}
+
 // MayHaveHad reports whether an agent may have had the message with that id: where no message has it, one of the task's messages.
 func (t *TaskFacts) MayHaveHad(agent, msgID string) bool {
 	had := func(c DeliveryCopy) bool { return c.mayBeOf(agent) }

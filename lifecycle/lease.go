@@ -209,7 +209,7 @@ func (o OpenMessage) hold(ev evidence, c *ConsumerState, at Moment) Lease {
 	}
 	l.AttemptFrom = ev.attemptFrom()
 	l.BeganExact = ev.deliveredAt.Known()
-	l.setOwner(ev.reports)
+	l.setOwner(&ev)
 	if c != nil && !c.Gone { // Nobody keeps the lease of a consumer that is gone.
 		l.MaxDeliver = max(0, c.MaxDeliver)
 		l.Wait = c.Wait(ev.n)
@@ -248,9 +248,12 @@ func (l *Lease) dueAgain(ev evidence, now Micros) {
 	l.Due, l.Deadline, l.Latest, l.AtLatest, l.Basis, l.Wait = true, 0, 0, false, 0, 0
 }
 
-func (l *Lease) setOwner(reports []ReportFacts) {
-	for _, r := range reports {
-		if r.Owner != "" && (r.LeaseVersion > l.LeaseVersion || l.Owner == "") {
+// setOwner takes who reports to hold the current attempt, by the highest fencing token: the owner of an attempt before has lost it. A report that names no attempt
+// is about a later one than the first only where it says that it began since.
+func (l *Lease) setOwner(ev *evidence) {
+	for _, r := range ev.reports {
+		unnamed := r.Attempt == 0 && (ev.n <= 1 || ev.beganAt.Known() && r.lastBegin() >= ev.beganAt)
+		if r.Owner != "" && (r.Attempt == ev.n || unnamed) && (r.LeaseVersion > l.LeaseVersion || l.Owner == "") {
 			l.Owner, l.LeaseVersion = r.Owner, r.LeaseVersion
 		}
 	}
@@ -330,10 +333,15 @@ func staleKind(v Verdict, l Lease, ev evidence, typical Typical, now Micros) Sta
 	return ""
 }
 
-// zombie reports whether an attempt before the current one gave a sign of life after the current one began.
+// zombie reports whether an attempt before the current one gave a sign of life after the current one began. One that was handed back made room for the next: the
+// lines of that may be stored a little after the next delivery, by another stream.
 func zombie(ev evidence) bool {
 	later := func(a AttemptFacts) bool {
-		return ev.beganAt.Known() && latest(a.LastBeat, latest(a.LastAckAt, a.NakAt)) > ev.beganAt
+		since := ev.beganAt
+		if a.NakAt.Known() && a.NakAt <= since.Add(captureLead) {
+			since = max(since, a.NakAt)
+		}
+		return ev.beganAt.Known() && latest(a.LastBeat, latest(a.LastAckAt, a.NakAt)) > since
 	}
 	for _, a := range ev.life.Attempts {
 		if a.N < ev.n && later(a) {
@@ -347,10 +355,18 @@ func zombie(ev evidence) bool {
 const weakAcceptAfter = time.Minute
 
 func weakAccept(ev evidence, now Micros) bool {
+	if ev.current.LastBeat.Known() || slices.ContainsFunc(ev.bound.announced, func(r LastReport) bool { return r.N == ev.n || r.N == 0 }) {
+		return false
+	}
+	var claimed Micros
 	for _, r := range ev.reports {
-		if r.Attempt == ev.n && r.ClaimedAt.Known() && !r.AcceptedAt.Known() && !ev.current.LastBeat.Known() {
-			return now.Sub(r.ClaimedAt) > weakAcceptAfter
+		switch {
+		case r.Attempt != ev.n && r.Attempt != 0:
+		case r.started():
+			return false
+		case r.Attempt == ev.n && r.ClaimedAt.Known():
+			claimed = earliest(claimed, r.ClaimedAt)
 		}
 	}
-	return false
+	return claimed.Known() && now.Sub(claimed) > weakAcceptAfter
 }

@@ -41,6 +41,12 @@ func TestLeaseTellsWhatIsWrongAndWhatFollows(t *testing.T) {
 		{"a zombie's heartbeats keep the next attempt alive", "published 0s seq=1 task=T\nheartbeat 1s seq=1 n=1 cseq=1\ndelivered 12s seq=1 cseq=2 exact\nheartbeat 20s seq=1 n=1 cseq=1\nheartbeat 28s seq=1 n=1 cseq=1\nheartbeat 36s seq=1 n=1 cseq=1", 37 * time.Second, StaleZombie, true, "redelivery", 56 * time.Second, 56 * time.Second},
 		{"without a time of the delivery nothing is about to expire", "published 0s seq=1 task=T msgid=T\nattempt_unanswered 3s seq=1 n=2 cseq=2", 4 * time.Second, "", true, "redelivery", 0, 0},
 		{"stuck", "published 0s seq=1 task=T\ndelivered 1s seq=1 cseq=1 exact\n" + beating(8*time.Second, 16*time.Minute), 16*time.Minute + 2*time.Second, StaleStuck, true, "redelivery", 16*time.Minute + 10*time.Second, 16*time.Minute + 10*time.Second},
+		{"handed back, and the line of that was stored a moment after the next delivery", "published 0s seq=1 task=T\nheartbeat 12001ms seq=1 n=1 cseq=1\nnaked 12002ms seq=1 n=1 cseq=1\ndelivered 12s seq=1 cseq=2 exact", 15 * time.Second, "", true, "redelivery", 32001 * time.Millisecond, 32001 * time.Millisecond},
+		{"a heartbeat after it was handed back", "published 0s seq=1 task=T\nnaked 12002ms seq=1 n=1 cseq=1\ndelivered 12s seq=1 cseq=2 exact\nheartbeat 15s seq=1 n=1 cseq=1", 16 * time.Second, StaleZombie, true, "redelivery", 35 * time.Second, 35 * time.Second},
+		{"claimed, and its step is confirmed", "published 0s seq=1 task=T msgid=T agent=marketing\ndelivered 60s seq=1 cseq=1 exact\nclaimed 1s task=T msgid=T n=1 agent=marketing\nstep_receipt 2s task=T msgid=T n=1 agent=marketing step=a", 62 * time.Second, "", true, "redelivery", 70 * time.Second, 70 * time.Second},
+		{"claimed, and a step is announced", "published 0s seq=1 task=T msgid=T\ndelivered 60s seq=1 cseq=1 exact\nclaimed 1s task=T msgid=T n=1 agent=marketing\nstep_intent 2s task=T msgid=T n=1 agent=marketing step=a", 62 * time.Second, "", true, "redelivery", 70 * time.Second, 70 * time.Second},
+		{"claimed, and another agent announces a step", "published 0s seq=1 task=T msgid=T\ndelivered 60s seq=1 cseq=1 exact\nclaimed 1s task=T msgid=T n=1 agent=marketing\nstep_intent 2s task=T msgid=T n=1 agent=mallory step=a", 62 * time.Second, StaleWeakAccept, true, "redelivery", 70 * time.Second, 70 * time.Second},
+		{"claimed, and a relay says that it began", "published 0s seq=1 task=T msgid=T\ndelivered 60s seq=1 cseq=1 exact\nclaimed 1s task=T msgid=T n=1 agent=marketing\naccepted 2s task=T msgid=T n=1 agent=marketing by=relay", 62 * time.Second, "", true, "redelivery", 70 * time.Second, 70 * time.Second},
 		{"weak accept", "published 0s seq=1 task=T msgid=T\ndelivered 60s seq=1 cseq=1 exact\nclaimed 1s task=T msgid=T n=1 owner=w lease=2", 62 * time.Second, StaleWeakAccept, true, "redelivery", 70 * time.Second, 70 * time.Second},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -61,6 +67,24 @@ func TestLeaseTellsWhatIsWrongAndWhatFollows(t *testing.T) {
 				t.Errorf("deadline: got %s, want +%s", offset(l.Deadline), tc.deadline)
 			}
 		})
+	}
+}
+
+// A lease has the owner that reported it of this attempt: that of an attempt before lost it.
+func TestALeaseHasTheOwnerOfItsAttempt(t *testing.T) {
+	t.Parallel()
+	const again = "published 0s seq=1 task=T msgid=T\nheartbeat 2s seq=1 n=1 cseq=1\nlease_expired 32s seq=1 n=1 basis=2s deadline=32s\ndelivered 33s seq=1 cseq=2 exact\n"
+	for said, want := range map[string]string{
+		"claimed 1s task=T msgid=T n=1 agent=marketing owner=pod-a lease=3":                                                                     "",
+		"claimed 1s task=T msgid=T n=1 agent=marketing owner=pod-a lease=3\nclaimed 34s task=T msgid=T n=2 agent=marketing owner=pod-b lease=4": "pod-b",
+		"claimed 1s task=T msgid=T n=1 agent=marketing owner=pod-a lease=9\nclaimed 34s task=T msgid=T n=2 agent=marketing owner=pod-b lease=1": "pod-b",
+		"claimed 1s task=T msgid=T agent=marketing owner=pod-a lease=3":                                                                         "",
+		"claimed 34s task=T msgid=T agent=marketing owner=pod-b lease=3":                                                                        "pod-b",
+	} {
+		tr := AssembleTrace(TraceInput{Record: foldAll([][]Event{parseScenario(t, again+said)}).record("T"), Consumers: []ConsumerState{worker(nil)}, Now: base.Add(35 * time.Second)})
+		if tr.Lease == nil || tr.Lease.Owner != want || want == "" && strings.Contains(tr.Answers.Ownership.Text, "pod-a") {
+			t.Errorf("%q: %+v, want the owner %q, and %q", said, tr.Lease, want, tr.Answers.Ownership.said())
+		}
 	}
 }
 

@@ -104,3 +104,19 @@ func TestACompletedMessageSaysWhoElseTakesIt(t *testing.T) {
 		})
 	}
 }
+
+// TestWhoHandedAMessageBackIsSaidOfItsOwnAttempt holds that somebody who hands back what one consumer's worker has is not said to have done so for another's.
+func TestWhoHandedAMessageBackIsSaidOfItsOwnAttempt(t *testing.T) {
+	t.Parallel()
+	events := lifecycle.ScenarioEvents(t, "published 0s seq=1 task=T msgid=T\nnaked 3s seq=1 n=1 cseq=1 worker=marketing\nnaked 4s seq=1 n=1 cseq=1 worker=sales\nreleased 4s seq=1 rev=1 action=release actor=ann")
+	released := &events[len(events)-1]
+	released.Detail.OfN, released.Detail.OfConsumer = 1, "sales-task-worker"
+	s := lifecycle.Stories(events)[0]
+	trace := lifecycle.AssembleTrace(lifecycle.TraceInput{Record: s.Record, Now: s.Record.Summary.LastEventAt})
+	for _, p := range trace.Messages[0].Parts() {
+		byAnn := strings.Contains(p.Attempts[0].Reason, "ann")
+		if byAnn != (p.Facts.Consumer == "sales-task-worker") {
+			t.Errorf("attempt 1 of %s ended because %q", p.Facts.Consumer, p.Attempts[0].Reason)
+		}
+	}
+}

@@ -202,6 +202,11 @@ type ReportFacts struct {
 // completedBy is when the completion that is reported had surely happened.
 func (r *ReportFacts) completedBy() Micros { return firstKnown(r.HeardAt, r.CompletedAt) }
 
+// started reports whether the agent says that its runtime began the work, or something that shows it.
+func (r *ReportFacts) started() bool {
+	return max(r.AcceptedAt, r.BeatAt, r.ReceiptAt, r.CheckpointAt, r.SentAt, r.CompletedAt, r.FailedAt, r.DuplicateAt).Known()
+}
+
 // ended is when the attempt ended, as its agent says; zero when it did not say so.
 func (r *ReportFacts) ended() Micros {
 	return firstKnown(firstKnown(r.CompletedAt, r.DuplicateAt), r.FailedAt)

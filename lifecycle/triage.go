@@ -115,7 +115,7 @@ func (m *MessageFacts) resolvedIn(n int) *TriageFacts {
 // releasedIn is the decision by which somebody handed the attempt back; nil where there is none.
 func (m *MessageFacts) releasedIn(n int) *TriageFacts {
 	t := m.Triage
-	if t == nil || t.Action != ActionRelease || t.N != n || m.RecreatedAt > t.At {
+	if t == nil || t.Action != ActionRelease || t.N != n || m.RecreatedAt > t.At || (t.Consumer != "" && t.Consumer != m.Consumer) {
 		return nil
 	}
 	return t
