@@ -132,7 +132,8 @@ func (w *writer) retainTask(t oldTask, cutoff lifecycle.Micros, gone *endedTasks
 
 const (
 	deleteQuarantined = `DELETE FROM quarantine WHERE at < ?`
-	deleteGaps        = `DELETE FROM gaps WHERE until <> 0 AND until < ?`
+	// A gap is kept as long as a task that was published before its end: it says what nobody observed of that task.
+	deleteGaps = `DELETE FROM gaps WHERE until <> 0 AND until < min(?1, ifnull((SELECT min(published) FROM tasks WHERE listed = 1 AND published > 0), ?1))`
 )
 
 func (w *writer) retainRest(cutoff, now lifecycle.Micros) error {

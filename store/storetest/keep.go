@@ -22,6 +22,7 @@ var keepTests = []conformanceTest{
 	{"retention deletes what ended before the cutoff", keepRetains},
 	{"retention keeps what somebody decided to do later", keepRetainsWaiting},
 	{"retention of lines, gaps and minutes", keepRetainsRest},
+	{"retention keeps the gaps in the time of a task that it keeps", keepRetainsGaps},
 	{"rebuild gives equal answers", keepRebuilds},
 	{"rebuild of nothing", func(t *testing.T, s Store) {
 		if n, err := s.Rebuild(t.Context()); err != nil || n != 0 {
@@ -188,6 +189,32 @@ func keepRetainsRest(t *testing.T, s Store) {
 		t.Fatal(err)
 	}
 	diff(t, "rollups", got, want)
+}
+
+// keepRetainsGaps tells of a task that is open since before two old gaps ended, and of one gap from before it.
+func keepRetainsGaps(t *testing.T, s Store) {
+	w := newEventScript("TASKS")
+	w.wait(-10 * 24 * time.Hour)
+	before := lifecycle.Gap{Source: "before", From: w.now - 100, To: w.now - 50}
+	open := w.published("open", "cto", 0)
+	over := lifecycle.Gap{Source: "over its begin", From: w.now - 40, To: w.now + 40}
+	within := lifecycle.Gap{Source: "within", From: w.now + 50, To: w.now + 60}
+	cutoff := w.now.Add(24 * time.Hour)
+	mustStore(t, s, lifecycle.Batch{Events: w.events, Gaps: []lifecycle.Gap{before, over, within}})
+	retain := func(want ...lifecycle.Gap) {
+		t.Helper()
+		if _, err := s.Retain(t.Context(), cutoff, cutoff); err != nil {
+			t.Fatal(err)
+		}
+		gaps, err := s.Gaps(t.Context(), 0, math.MaxInt64, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "gaps", gaps, want)
+	}
+	retain(within, over)
+	mustAppend(t, s, []lifecycle.Event{w.acked(open, 1)})
+	retain()
 }
 
 func keepRebuilds(t *testing.T, s Store) {
