@@ -27,6 +27,9 @@ type retention struct {
 const (
 	retentionFirst = time.Minute
 	retentionEvery = time.Hour
+
+	// alertsKept is how long alerts and what receivers are to be told are kept at least: a receiver that fails is told of a notice for a day.
+	alertsKept = 48 * time.Hour
 )
 
 // Run works until ctx is done. A failure is logged and tried again an hour later.
@@ -49,7 +52,7 @@ func (r *retention) once(ctx context.Context) {
 	r.tasks(ctx, now)
 	_, err := r.store.RetainDecisions(ctx, now.Add(-r.keep))
 	r.failed(ctx, "old decisions could not be deleted", err)
-	_, err = r.store.RetainAlerts(ctx, now.Add(-r.keep))
+	_, err = r.store.RetainAlerts(ctx, now.Add(-max(r.keep, alertsKept)))
 	r.failed(ctx, "old alerts could not be deleted", err)
 	_, err = r.store.RetainRestarts(ctx, now.Add(-r.keep))
 	r.failed(ctx, "old restarts could not be deleted", err)

@@ -83,6 +83,16 @@ func TestOldTasksAreDeletedEveryHour(t *testing.T) {
 	})
 }
 
+func TestAlertsOutlastAReceiverThatFails(t *testing.T) {
+	t.Parallel()
+	s, now := &shredder{}, time.Now()
+	r := &retention{store: s, keep: time.Hour, now: func() time.Time { return now }, log: slog.New(slog.DiscardHandler)}
+	r.once(t.Context())
+	if told := lifecycle.MicrosOf(now).Sub(s.alerts[0]); told <= 24*time.Hour {
+		t.Errorf("alerts and what is told of them are deleted after %s; a receiver that fails is told for a day", told)
+	}
+}
+
 func TestAWorkerThatFailsStopsEverythingAndIsNamed(t *testing.T) {
 	t.Parallel()
 	app, err := New(t.Context(), settings(t), slog.New(slog.DiscardHandler))
