@@ -47,6 +47,7 @@ type Attempt struct {
 	FirstHeartbeatAt Instant  `json:"first_heartbeat_at"`
 	LastHeartbeatAt  Instant  `json:"last_heartbeat_at"`
 	EndedAt          Instant  `json:"ended_at"`
+	EndedLatest      bool     `json:"ended_at_latest" doc:"It timed out at ended_at or before: nothing tells exactly when its lease ran out."`
 	End              string   `json:"end" enum:"open,acked,naked,terminated,timed_out,removed" example:"timed_out"`
 	Reason           Text     `json:"reason" doc:"Untrusted."`
 	Silent           bool     `json:"silent" doc:"No line of it was seen: its existence is inferred."`
@@ -142,7 +143,7 @@ func otherOf(m lifecycle.MessageTrace, typical map[string]lifecycle.Typical, now
 func attemptOf(a lifecycle.Attempt) Attempt {
 	return Attempt{
 		N: a.N, Former: a.Former, ConsumerSeq: Sequence(a.ConsumerSeq), BeganAt: Instant(a.BeganAt), BeganExact: a.BeganExact,
-		FirstHeartbeatAt: Instant(a.FirstBeat), LastHeartbeatAt: Instant(a.LastBeat), EndedAt: Instant(a.EndedAt), End: string(a.End),
+		FirstHeartbeatAt: Instant(a.FirstBeat), LastHeartbeatAt: Instant(a.LastBeat), EndedAt: Instant(a.EndedAt), EndedLatest: a.EndedLatest, End: string(a.End),
 		Reason: Text(a.Reason), Silent: a.Silent, AckedAt: Instant(a.AckAt), AckConfirmed: a.Confirmed,
 		NakDelayMS: knownMilliseconds(time.Duration(a.NakDelayNs), a.NakDelayNs > 0),
 	}

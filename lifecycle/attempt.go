@@ -30,6 +30,7 @@ type Attempt struct {
 	FirstBeat   Micros
 	LastBeat    Micros
 	EndedAt     Micros // Zero while it is open.
+	EndedLatest bool   // It ended at EndedAt or before: its lease ran out, and nothing tells exactly when.
 	End         AttemptEnd
 	Reason      string // Of a termination or presumed death.
 	Silent      bool   // No line of this attempt was seen: its existence is inferred.
@@ -206,7 +207,7 @@ func (a *Attempt) end(f AttemptFacts, ev *evidence) {
 		}
 	default:
 		if x, _ := f.passed(m, f.DeliveredAt); x != nil {
-			a.End, a.EndedAt, a.Reason = EndTimedOut, x.Deadline, x.Reason
+			a.End, a.EndedAt, a.EndedLatest, a.Reason = EndTimedOut, x.Deadline, !m.lostAt(x, f, ev.deliveries), x.Reason
 		}
 	}
 }
@@ -225,12 +226,12 @@ func closeOpen(attempts []Attempt, m *MessageFacts, gone Micros) {
 		switch {
 		case a.End != EndOpen:
 		case i+1 < len(attempts):
-			a.End, a.EndedAt = EndTimedOut, next
+			a.End, a.EndedAt, a.EndedLatest = EndTimedOut, next, next.Known()
 		case gone.Known():
 			a.End, a.EndedAt = EndRemoved, gone
 			a.doubtBegin()
 		case m.MaxDeliveriesAt.Known() && m.MaxDeliveriesAt >= a.BeganAt:
-			a.End, a.EndedAt = EndTimedOut, m.MaxDeliveriesAt
+			a.End, a.EndedAt, a.EndedLatest = EndTimedOut, m.MaxDeliveriesAt, true
 		case m.VanishedAt.Known():
 			a.End, a.EndedAt = EndRemoved, m.VanishedAt
 			a.doubtBegin()

@@ -26,3 +26,26 @@ func TestAttemptsWithoutASignAreTold(t *testing.T) {
 		t.Errorf("%d attempts are told, the last of them %v; want 1 to 102, and 204", n, told[max(0, n-2):])
 	}
 }
+
+// The end of an attempt is known where its lease counts from the broker's time of the delivery, or from a heartbeat that came in time.
+func TestAnEndThatIsOnlyBoundedIsToldSo(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		what, lines string
+		latest      bool
+	}{
+		{"the broker's time of the delivery is known", "delivered 1s seq=1 cseq=1 exact", false},
+		{"the delivery was no later", "delivered 1s seq=1 n=1", true},
+		{"a heartbeat came in time, whenever the delivery was", "heartbeat 1s seq=1 n=1 cseq=1", false},
+	} {
+		lines := "published 0s seq=1 task=T\n" + c.lines + "\nlease_expired 31s seq=1 n=1 basis=1s deadline=31s"
+		a := traceOf(t, "T", lines, 0).Messages[0].Attempts[0]
+		if a.End != EndTimedOut || a.EndedLatest != c.latest {
+			t.Errorf("%s: the attempt is %+v", c.what, a)
+		}
+	}
+	a := traceOf(t, "T", "published 0s seq=1 task=T\nheartbeat 9s seq=1 n=2 cseq=2", 0).Messages[0].Attempts[0]
+	if a.End != EndTimedOut || !a.EndedLatest {
+		t.Errorf("the next one began: the attempt is %+v", a)
+	}
+}

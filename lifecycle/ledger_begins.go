@@ -40,6 +40,15 @@ func (m *MessageFacts) notBegunBefore(a AttemptFacts) (at Micros) {
 	return at
 }
 
+// lostAt reports whether an attempt surely lost its lease at the deadline that it let pass, and not before.
+func (m *MessageFacts) lostAt(x *Expiry, a AttemptFacts, numbered []NumberedDelivery) bool {
+	exact := earliest(a.DeliveredAt, deliveryIn(numbered, a.N).At)
+	if len(a.beats()) == 0 { // The usual case. When other attempts began is not needed then.
+		return exact.Known() && m.surelyOver(x, exact, true)
+	}
+	return m.surelyOver(x, latest(m.notBegunBefore(a), exact), exact.Known())
+}
+
 // surelyOver reports whether an attempt that began at a time, or at some time after it, had surely lost its lease only at a deadline: what that counts from is
 // its begin, or heartbeats that came in time.
 func (m *MessageFacts) surelyOver(x *Expiry, began Micros, exact bool) bool {

@@ -69,7 +69,7 @@ func reportAttempts(b *strings.Builder, m MessageTrace) {
 	}
 	fmt.Fprintf(b, "| attempt | began | ended | how |\n|---|---|---|---|\n")
 	for _, a := range m.Attempts {
-		fmt.Fprintf(b, "| %d | %s | %s | %s |\n", a.N, instantText(a.BeganAt, !a.BeganExact && !a.BeganSaid), instantText(a.EndedAt, false), endText(a))
+		fmt.Fprintf(b, "| %d | %s | %s | %s |\n", a.N, instantText(a.BeganAt, !a.BeganExact && !a.BeganSaid), instantText(a.EndedAt, a.EndedLatest), endText(a))
 	}
 }
 

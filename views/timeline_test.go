@@ -324,3 +324,18 @@ func TestAWaitOfNoTimeIsNotDrawn(t *testing.T) {
 		}
 	}
 }
+
+// How long a worker had an attempt is said as far as its ends are known.
+func TestHowLongAnAttemptWasHeld(t *testing.T) {
+	t.Parallel()
+	at := lifecycle.Micros(1_700_000_000_000_000)
+	for _, c := range []struct {
+		exact, latest bool
+		want          string
+	}{{true, false, "5 s"}, {true, true, "at most 5 s"}, {false, false, "at least 5 s"}, {false, true, ""}} {
+		a := lifecycle.Attempt{BeganAt: at, BeganExact: c.exact, EndedAt: at.Add(5 * time.Second), EndedLatest: c.latest}
+		if got := heldWords(a); got != c.want {
+			t.Errorf("begin exact %v, end or before %v: %q, want %q", c.exact, c.latest, got, c.want)
+		}
+	}
+}

@@ -17,42 +17,43 @@ func leases(v view, c Consumer, o lifecycle.OpenMessage) []lifecycle.Event {
 	}
 	a := attemptOf(m.CurrentLife(), l.Attempt)
 	last := c.MaxDeliver > 0 && l.Attempt >= c.MaxDeliver
+	l.AtLatest = l.AtLatest || basis < c.WaitsSince // It may have had less time before.
 	switch {
 	case a.NakAt.Known() && last:
-		return expiry(v, c, m, a, lifecycle.PresumedDead, max(a.NakAt, basis), a.NakAt, a.NakAt,
-			fmt.Sprintf("attempt %d of %d was handed back and no attempt is left", l.Attempt, c.MaxDeliver))
+		l.Basis, l.Deadline, l.Latest, l.AtLatest = max(a.NakAt, basis), a.NakAt, a.NakAt, false
+		return expiry(v, c, m, a, lifecycle.PresumedDead, l, fmt.Sprintf("attempt %d of %d was handed back and no attempt is left", l.Attempt, c.MaxDeliver))
 	case a.NakAt.Known() && a.Dead != nil && (a.Expired == nil || a.Expired.Judged <= a.Dead.Judged): // It was said that no attempt is left, and one is.
-		return expiry(v, c, m, a, lifecycle.LeaseExpired, a.Dead.Basis, a.Dead.Deadline, a.Dead.Deadline, "")
+		l.Basis, l.Deadline, l.Latest, l.AtLatest = a.Dead.Basis, a.Dead.Deadline, a.Dead.Deadline, a.Dead.AtLatest
+		return expiry(v, c, m, a, lifecycle.LeaseExpired, l, "")
 	case a.NakAt.Known() || !l.Deadline.Known():
 		return nil
 	case last:
-		return expiry(v, c, m, a, lifecycle.PresumedDead, basis, l.Deadline, l.Latest,
-			fmt.Sprintf("attempt %d of %d was never answered and no attempt is left", l.Attempt, c.MaxDeliver))
+		return expiry(v, c, m, a, lifecycle.PresumedDead, l, fmt.Sprintf("attempt %d of %d was never answered and no attempt is left", l.Attempt, c.MaxDeliver))
 	}
-	return expiry(v, c, m, a, lifecycle.LeaseExpired, basis, l.Deadline, l.Latest, "")
+	return expiry(v, c, m, a, lifecycle.LeaseExpired, l, "")
 }
 
-// expiry is one such event, unless the store knows it, or the deadline may not have passed: latest is when it surely has, and the heartbeats sent by then must be stored. Where
-// the store knows the opposite as the later conclusion, max_deliver was changed in between, and the event is said again.
-func expiry(v view, c Consumer, m lifecycle.MessageFacts, a lifecycle.AttemptFacts, kind lifecycle.Kind, basis, deadline, latest lifecycle.Micros, why string) []lifecycle.Event {
+// expiry says that a lease ran out, unless the store knows it, or the deadline may not have passed: the heartbeats sent by the latest one must be stored. Where the store
+// knows the opposite as the later conclusion, max_deliver was changed in between, and the event is said again.
+func expiry(v view, c Consumer, m lifecycle.MessageFacts, a lifecycle.AttemptFacts, kind lifecycle.Kind, l lifecycle.Lease, why string) []lifecycle.Event {
 	known, opposite := a.Expired, a.Dead
 	if kind == lifecycle.PresumedDead {
 		known, opposite = opposite, known
 	}
-	coordinates := []uint64{uint64(a.N), uint64(basis), uint64(deadline)}
-	if known != nil && known.Basis >= basis {
+	coordinates := []uint64{uint64(a.N), uint64(l.Basis), uint64(l.Deadline)}
+	if known != nil && known.Basis >= l.Basis {
 		if opposite == nil || opposite.Judged <= known.Judged {
 			return nil
 		}
 		coordinates = append(coordinates, uint64(v.At))
 	}
-	if v.At < latest || v.Drained < latest.Add(captureLag) {
+	if v.At < l.Latest || v.Drained < l.Latest.Add(captureLag) {
 		return nil
 	}
-	e := newEvent(kind, m, &c, deadline, coordinates...)
+	e := newEvent(kind, m, &c, l.Deadline, coordinates...)
 	e.Attempt = a.N
-	e.Detail.Basis, e.Detail.Deadline, e.Detail.Reason = basis, deadline, why
-	e.Detail.Judged, e.Detail.AtLatest = v.At, basis < c.WaitsSince // It may have had less time before.
+	e.Detail.Basis, e.Detail.Deadline, e.Detail.Reason = l.Basis, l.Deadline, why
+	e.Detail.Judged, e.Detail.AtLatest = v.At, l.AtLatest
 	return []lifecycle.Event{e}
 }
 
