@@ -48,13 +48,12 @@ func soleInFlight(v view, c Consumer, f inFlight) []lifecycle.Event {
 	if !ok {
 		return nil
 	}
-	last := lastDelivery(v, c, m, v.movesOf(c, m, f.moved))
-	if first == 0 {
-		n, ok := f.left(v, c, m)
-		if !ok {
-			return last
-		}
-		first = c.DeliveredCSeq - n + 1
+	switch {
+	case first > 0:
+	case v.tellsLater(c):
+		return nil
+	default:
+		first = c.DeliveredCSeq - f.left(v, c, m) + 1
 	}
 	if f.heldOthers(c, max(first, c.FloorCSeq+1)) {
 		return sharedInFlight(v, c, f)
@@ -65,49 +64,70 @@ func soleInFlight(v view, c Consumer, f inFlight) []lifecycle.Event {
 			unanswered = append(unanswered, cseq)
 		}
 	}
-	return append(attempts(m, c, unanswered, func(cseq uint64) int { return int(cseq-first) + 1 }), last...)
+	events := attempts(m, c, unanswered, func(cseq uint64) int { return int(cseq-first) + 1 })
+	return append(events, lastDelivery(v, c, m, v.movesOf(c, m, f.moved))...)
 }
 
-// left is how many of the open deliveries are of the message in hand: all that the others did not have. It is not ok where that is not known.
-func (f inFlight) left(v view, c Consumer, hand lifecycle.MessageFacts) (n uint64, ok bool) {
-	n = c.openSpan()
-	if n == 1 {
-		return n, true
-	}
-	if !f.complete || c.DeliveredSeq-1 > max(c.FloorSeq, v.Verifiable) {
-		return 0, false
-	}
+// unread reports whether publishes were not read yet of messages that may be among the consumer's open deliveries.
+func (v view) unread(c Consumer) bool {
+	return c.openSpan() > 1 && c.DeliveredSeq-1 > max(c.FloorSeq, v.Verifiable)
+}
+
+// tellsLater reports whether a later poll, for which they are read, may tell whose each of the open deliveries was.
+func (v view) tellsLater(c Consumer) bool { return v.unread(c) && v.Blind == "" }
+
+// left is how many of the open deliveries are surely of the message in hand: those that no other message can have had, and two where the broker delivered it
+// again and they can be of no other.
+func (f inFlight) left(v view, c Consumer, hand lifecycle.MessageFacts) uint64 {
+	least, most, again := c.openSpan(), c.openSpan(), c.Redelivered
 	for _, m := range slices.Concat(f.messages, f.others) {
 		if m.Key == hand.Key {
 			continue
 		}
-		had, known := hadOpen(c, m)
-		if !known || had >= n {
-			return 0, false
+		least -= min(least, mostOpen(c, m))
+		most -= min(most, evidenceOf(m, c).open(c))
+		if !answered(m) || exhausted(m, c) {
+			again-- // The broker counts it for as long as it is in the stream.
 		}
-		n -= had
 	}
-	return n, c.MaxDeliver <= 0 || n <= uint64(c.MaxDeliver)
+	switch all := f.complete && !v.unread(c); {
+	case !all || most == 0:
+		return 1
+	case again > 0 && v.FirstSeq+lookback > c.FloorSeq && (most == 2 || most > 2 && c.surelySingle()):
+		least = max(least, 2)
+	}
+	if c.MaxDeliver > 0 {
+		least = min(least, uint64(c.MaxDeliver))
+	}
+	return max(least, 1)
 }
 
-// hadOpen is how many of the consumer's open deliveries were of a message that is not in hand, and whether that is known: of one that was answered, of which
-// an advisory says how many attempts it used up, or that no worker had.
-func hadOpen(c Consumer, m lifecycle.MessageFacts) (had uint64, known bool) {
+// mostOpen is how many of the consumer's open deliveries may have been of a message that is not in hand: all of them where it was neither answered nor does an
+// advisory say how many attempts it used up.
+func mostOpen(c Consumer, m lifecycle.MessageFacts) uint64 {
 	lines, n := evidenceOf(m, c), m.CurrentAttempt()
-	had = lines.open(c)
-	usedUp := exhausted(m, c) && m.MaxDeliveriesAt == m.ExhaustedSaid
-	unseen := max(0, n-len(lines))
-	switch {
-	case n == 0:
-		return had, m.Undelivered || m.Key.Seq <= c.FloorSeq
-	case firstSign(m) < c.CreatedAt:
-		return had, answered(m)
-	case !usedUp && (m.Stranded() || exhausted(m, c) || mostUnseen(c, m, lines, lastAnswer(m)) > unseen):
-		return 0, false
-	case m.Key.Seq > c.FloorSeq:
-		return had + uint64(unseen), answered(m) || usedUp
+	usedUp := m.ExhaustedSaid >= max(m.MaxDeliveriesAt, c.Began()) && m.ExhaustedSaid > m.ExhaustedDenied
+	if usedUp {
+		n = max(n, m.ExhaustedSaidN)
 	}
-	return had, had == 0 || unseen == 0
+	unseen := max(0, n-len(lines))
+	more := 0
+	if !usedUp {
+		more = max(0, mostUnseen(c, m, lines, lastAnswer(m))-unseen)
+	}
+	switch {
+	case c.surelySingle() && m.Key.Seq <= c.FloorSeq: // Nothing else was in hand when the floor passed it.
+		return lines.open(c)
+	case n == 0 && (m.Undelivered || m.Key.Seq <= c.FloorSeq):
+		return lines.open(c)
+	case n > 0 && firstSign(m) < c.CreatedAt && answered(m):
+		return lines.open(c)
+	case n == 0, !usedUp && (m.Stranded() || exhausted(m, c) || !answered(m)):
+		return c.openSpan()
+	case m.Key.Seq <= c.FloorSeq && lines.open(c) == 0:
+		return uint64(more)
+	}
+	return lines.open(c) + uint64(unseen+more)
 }
 
 // heldOthers reports whether a line tells of another message that it was one of the consumer's deliveries from one on: what is set to hold one message at a

@@ -60,7 +60,7 @@ func account(c Consumer, f inFlight) (a accounts, ok bool) {
 	a.all = evidence{}
 	for _, m := range f.others {
 		known := evidenceOf(m, c)
-		if had, ok := hadOpen(c, m); !ok || had > known.open(c) {
+		if mostOpen(c, m) > known.open(c) {
 			return a, false
 		}
 		if m.MaxDeliveriesAt.Known() {

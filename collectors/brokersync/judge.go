@@ -168,7 +168,7 @@ const patience = time.Second
 // tooEarly reports whether a later observation may tell which delivery is that of m. A consumer that is never quiet is not waited for.
 func (j *judgement) tooEarly(m lifecycle.MessageFacts, c Consumer) bool {
 	if c.single() {
-		return false
+		return j.view.tellsLater(c)
 	}
 	since, busy := j.view.Busy[c.Name]
 	wait := busy && j.view.ConsumersAt < since.Add(patience)
