@@ -60,6 +60,8 @@ type delivery struct {
 	by *crew
 	at time.Time
 
+	asked   time.Time // When its worker asked; zero where the broker sends.
+	deed    *deed
 	repeats bool // Its completion was recorded or reported before it began.
 }
 
@@ -72,6 +74,7 @@ type mail struct {
 	retries *mail
 
 	byGlass    bool            // Fleetglass published it.
+	deeds      []*deed         // What its workers did with each delivery that they got.
 	had        int             // How often a worker got it.
 	open       map[string]bool // Whether the worker that got it last from a consumer owes its answer.
 	expires    time.Time       // When its stream drops it; zero for never.

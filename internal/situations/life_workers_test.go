@@ -143,6 +143,7 @@ func (w *life) take() {
 		return
 	}
 	w.know(func() { w.pulls++ })
+	asked := time.Now()
 	m := w.tryPull(by, 300*time.Millisecond)
 	if m == nil {
 		w.know(func() { w.empty++ })
@@ -155,7 +156,7 @@ func (w *life) take() {
 	if of == nil {
 		w.must(errors.New("the broker delivers what nobody published"))
 	}
-	w.know(func() { w.given(delivery{Msg: m, of: of, by: by, at: time.Now()}) })
+	w.know(func() { w.given(delivery{Msg: m, of: of, by: by, asked: asked, at: time.Now()}) })
 }
 
 // takeSome lets workers ask for several messages at once.
@@ -177,6 +178,8 @@ func (w *life) given(d delivery) {
 		d.of.open[d.by.name] = true
 	}
 	d.of.unasked = d.of.unasked || !d.by.awaits()
+	d.deed = &deed{by: d.by.name, n: int(meta.NumDelivered), cseq: meta.Sequence.Consumer, asked: d.asked, got: d.at, ends: map[string]bool{}}
+	d.of.deeds = append(d.of.deeds, d.deed)
 	d.repeats = w.saidBefore(d)
 	w.held = append(w.held, d)
 	w.note("%s delivered %d, attempt %d", d.by.name, meta.Sequence.Stream, meta.NumDelivered)
@@ -221,6 +224,7 @@ func (w *life) acknowledged(d delivery) {
 	w.know(func() {
 		d.of.acked, d.of.timely, d.of.done = true, d.of.timely || timely, d.of.done || timely
 		delete(d.of.open, d.by.name)
+		d.deed.ends["acked"] = true
 		if d.repeats {
 			w.repeats[d.of.task]++
 		}
@@ -245,7 +249,7 @@ func (w *life) beat() {
 func (w *life) handBack() {
 	if d, ok := w.answered(); ok {
 		w.note("nak of %d", d.of.seq)
-		w.know(func() { d.of.told = true })
+		w.know(func() { d.of.told, d.deed.ends["naked"] = true, true })
 		w.answer(d, "-NAK")
 	}
 }
@@ -257,7 +261,7 @@ func (w *life) handBackLater() {
 		return
 	}
 	delay := time.Duration(w.random.IntN(1500)) * time.Millisecond
-	w.know(func() { d.of.told = true })
+	w.know(func() { d.of.told, d.deed.ends["naked"] = true, true })
 	for range 1 + w.random.IntN(2) {
 		w.note("nak of %d for %s", d.of.seq, delay)
 		w.answer(d, fmt.Sprintf(`-NAK {"delay": %d}`, delay.Nanoseconds()))
@@ -312,7 +316,7 @@ func (w *life) giveUp() {
 func (w *life) givesUp(d delivery) {
 	w.note("term of %d", d.of.seq)
 	w.know(func() {
-		d.of.terminated = true
+		d.of.terminated, d.deed.ends["terminated"] = true, true
 		delete(d.of.open, d.by.name)
 	})
 	w.answer(d, "+TERM impossible_task")

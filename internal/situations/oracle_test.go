@@ -153,7 +153,7 @@ func (w *life) inTheEnd(m *mail, said *seenMessage) error {
 	case m.timely && (!queue || m.gone) && !slices.Contains([]string{"completed", "outcome_unknown"}, said.State):
 		return errors.New("a worker acknowledged it in time")
 	}
-	return w.attempted(m, said)
+	return errors.Join(w.attempted(m, said), w.deedsTold(m, said))
 }
 
 // toldBeside reports whether attempts of a consumer are told beside the one by which the message is judged.

@@ -81,12 +81,15 @@ type seenWatcher struct {
 }
 
 type seenAttempt struct {
-	N       int       `json:"n"`
-	Former  bool      `json:"former"`
-	End     string    `json:"end"`
-	Reason  string    `json:"reason"`
-	BeganAt time.Time `json:"began_at"`
-	EndedAt time.Time `json:"ended_at"`
+	N           int       `json:"n"`
+	Former      bool      `json:"former"`
+	ConsumerSeq *string   `json:"consumer_seq"`
+	End         string    `json:"end"`
+	Reason      string    `json:"reason"`
+	BeganAt     time.Time `json:"began_at"`
+	BeganExact  bool      `json:"began_exact"`
+	EndedAt     time.Time `json:"ended_at"`
+	EndedLatest bool      `json:"ended_at_latest"`
 }
 
 type seenLease struct {

@@ -1,0 +1,95 @@
+//go:build linux
+
+package situations
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// deed is what a worker did with one delivery.
+type deed struct {
+	by    string // Its consumer.
+	n     int    // The number of the attempt, as the broker told the worker.
+	cseq  uint64
+	asked time.Time       // It was delivered after that; zero where the broker sends.
+	got   time.Time       // And before that.
+	ends  map[string]bool // How the worker ended it, or is about to: acked, naked, terminated.
+}
+
+const (
+	// shortestWait is the shortest ack wait that a consumer of a random world ever has.
+	shortestWait = 700 * time.Millisecond
+	// deedSlack is how far a time that is told may be from what the clients measured.
+	deedSlack = 100 * time.Millisecond
+)
+
+// deedsTold holds when each attempt that is told agrees with what the worker who had it did.
+func (w *life) deedsTold(m *mail, said *seenMessage) error {
+	if *withForgery {
+		return nil
+	}
+	for _, part := range append([]seenTaker{{Consumer: said.Consumer, Attempts: said.Attempts}}, said.Others...) {
+		for _, a := range part.Attempts {
+			if err := w.deedTold(m, part.Consumer, a); err != nil {
+				return fmt.Errorf("attempt %d of %s, %+v: %w", a.N, part.Consumer, a, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (w *life) deedTold(m *mail, by string, a seenAttempt) error {
+	numbered := func(n int) []*deed {
+		return slices.DeleteFunc(slices.Clone(m.deeds), func(d *deed) bool { return d.by != by || d.n != n })
+	}
+	mine := numbered(a.N)
+	ended := slices.ContainsFunc(mine, func(d *deed) bool { return d.ends[a.End] })
+	switch {
+	case a.End == "acked" && (m.swept || m.unasked):
+	case slices.Contains([]string{"acked", "naked", "terminated"}, a.End) && !ended:
+		return errors.New("its worker did not end it so")
+	case w.renewed: // Numbers and sequences begin anew.
+		return nil
+	}
+	if err := w.owned(m, by, a); err != nil || len(mine) != 1 {
+		return err
+	}
+	d, next := mine[0], numbered(a.N+1)
+	switch {
+	case !d.asked.IsZero() && !a.BeganAt.IsZero() && a.BeganAt.Before(d.asked.Add(-deedSlack)):
+		return fmt.Errorf("its worker asked at %s", d.asked)
+	case a.BeganExact && a.BeganAt.After(d.got.Add(deedSlack)):
+		return fmt.Errorf("its worker had it at %s", d.got)
+	case a.End != "timed_out" || a.EndedAt.IsZero():
+	case !d.asked.IsZero() && a.EndedAt.Before(d.asked.Add(shortestWait-deedSlack)):
+		return fmt.Errorf("its worker asked at %s, and no wait is so short", d.asked)
+	case len(next) == 1 && !a.EndedLatest && a.EndedAt.After(next[0].got.Add(deedSlack)):
+		return fmt.Errorf("the next attempt began before %s", next[0].got)
+	}
+	return nil
+}
+
+// owned holds when the delivery of an attempt was one of its message, under its number.
+func (w *life) owned(m *mail, by string, a seenAttempt) error {
+	if a.ConsumerSeq == nil {
+		return nil
+	}
+	for _, o := range w.letters {
+		for _, d := range o.deeds {
+			if d.by != by || strconv.FormatUint(d.cseq, 10) != *a.ConsumerSeq {
+				continue
+			}
+			if o != m {
+				return fmt.Errorf("that was a delivery of %d", o.seq)
+			}
+			if d.n < a.N { // It is the lowest that it can be, where no line numbers it.
+				return fmt.Errorf("that was attempt %d", d.n)
+			}
+		}
+	}
+	return nil
+}
