@@ -1,6 +1,9 @@
 package lifecycle
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // An acknowledgement may claim to be the answer to any delivery.
 func TestAForgedNumberOfDeliveriesIsBounded(t *testing.T) {
@@ -47,5 +50,27 @@ func TestAnEndThatIsOnlyBoundedIsToldSo(t *testing.T) {
 	a := traceOf(t, "T", "published 0s seq=1 task=T\nheartbeat 9s seq=1 n=2 cseq=2", 0).Messages[0].Attempts[0]
 	if a.End != EndTimedOut || !a.EndedLatest {
 		t.Errorf("the next one began: the attempt is %+v", a)
+	}
+}
+
+// Where the next attempt begins just as the wait of the one before is over, it is known when that one ended.
+func TestAnEndThatAgreesWithTheWaitIsKnown(t *testing.T) {
+	t.Parallel()
+	second := base.Add(time.Second)
+	for _, c := range []struct {
+		what   string
+		next   Micros // When the next one began.
+		end    Micros
+		latest bool
+	}{
+		{"at once", second.Add(3 * time.Millisecond), second, false},
+		{"later: its worker may have handed it back, or was not free", second.Add(200 * time.Millisecond), second.Add(200 * time.Millisecond), true},
+		{"before: the wait was another one", second.Add(-time.Millisecond), second.Add(-time.Millisecond), true},
+	} {
+		m := MessageTrace{Consumer: &ConsumerState{AckWait: time.Second}, Attempts: []Attempt{{N: 1, BeganAt: base, BeganExact: true, End: EndTimedOut, EndedAt: c.next, EndedLatest: true}}}
+		m.dateEnds()
+		if a := m.Attempts[0]; a.EndedAt != c.end || a.EndedLatest != c.latest {
+			t.Errorf("%s: %+v", c.what, a)
+		}
 	}
 }

@@ -175,6 +175,7 @@ func (mt *MessageTrace) Part(consumer string) *MessageTrace {
 // tracePart tells of a message as one consumer has it.
 func tracePart(m MessageFacts, ev *evidence, in TraceInput) MessageTrace {
 	mt := MessageTrace{Facts: *ev.m, Verdict: ev.judge(), Attempts: ev.attempts(), Consumer: consumerOf(*ev.m, in.Consumers), bound: ev.bound}
+	mt.dateEnds()
 	mt.Allowed = in.allowed(mt.Facts, mt.Consumer)
 	open := OpenMessage{Message: m, Task: in.Record.Facts}
 	if l, ok := LeaseOf(open, mt.Consumer, in.Typical[typeOf(m)], Moment{in.Now, in.AnswersRead, UnseenAnswers(in.Gaps)}); ok {
@@ -182,6 +183,24 @@ func tracePart(m MessageFacts, ev *evidence, in TraceInput) MessageTrace {
 	}
 	mt.addUp(in.Now)
 	return mt
+}
+
+// endSlack is how long after a lease has run out a broker delivers its message again, or says that no attempt is left, where nothing holds it up.
+const endSlack = 100 * time.Millisecond
+
+// dateEnds gives the end of an attempt that was only known to be no later, where that agrees with the wait of its consumer: it counts from the broker's own time of
+// the delivery, or from the attempt's last heartbeat.
+func (mt *MessageTrace) dateEnds() {
+	for i := range mt.Attempts {
+		a := &mt.Attempts[i]
+		if !a.EndedLatest || !a.BeganExact || a.Former || mt.Consumer == nil {
+			continue
+		}
+		ran := mt.Consumer.Until(latest(a.BeganAt, a.LastBeat), mt.Consumer.Wait(a.N))
+		if ran > a.BeganAt && ran <= a.EndedAt && a.EndedAt <= ran.Add(endSlack) {
+			a.EndedAt, a.EndedLatest = ran, false
+		}
+	}
 }
 
 // addUp cuts the message's time into spans up to now and adds them up. With now zero only spans that are over count.
