@@ -5,6 +5,10 @@ import "time"
 // MinutesKept is how long rollups by the minute are kept, whatever the retention of tasks is.
 const MinutesKept = 48 * time.Hour
 
+// GapsKept is how long gaps are kept at least, whatever the retention of tasks is: a little longer than the year of which the statistics show what was
+// observed. Open tasks are kept too, and lie in them.
+const GapsKept = 400 * 24 * time.Hour
+
 // MinuteMetrics lists the metrics whose buckets are minutes.
 func MinuteMetrics() []Metric {
 	return []Metric{MetricGivenMin, MetricDoneMin, MetricDiedMin, MetricPublishedMin, MetricCompletedMin, MetricFailedMin, MetricQueueMin, MetricRunningMin}

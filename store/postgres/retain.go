@@ -144,16 +144,15 @@ func (s *Store) deleteEnded(ctx context.Context, tx pgx.Tx, tasks []int64, cutof
 
 const (
 	deleteQuarantined = `DELETE FROM quarantine WHERE at < $1`
-	// A gap is kept as long as a task that was published before its end: it says what nobody observed of that task.
-	deleteGaps    = `DELETE FROM gaps WHERE until <> 0 AND until < least($1, (SELECT min(published) FROM tasks WHERE listed AND published > 0))`
-	deleteMinutes = `DELETE FROM %s WHERE metric = ANY($1) AND bucket < $2`
+	deleteGaps        = `DELETE FROM gaps WHERE until <> 0 AND until < $1`
+	deleteMinutes     = `DELETE FROM %s WHERE metric = ANY($1) AND bucket < $2`
 )
 
 func (s *Store) retainRest(ctx context.Context, cutoff, now lifecycle.Micros) error {
 	if _, err := s.pool.Exec(ctx, deleteQuarantined, int64(cutoff)); err != nil {
 		return err
 	}
-	if _, err := s.pool.Exec(ctx, deleteGaps, int64(cutoff)); err != nil {
+	if _, err := s.pool.Exec(ctx, deleteGaps, int64(min(cutoff, now.Add(-lifecycle.GapsKept)))); err != nil {
 		return err
 	}
 	return retry(ctx, func() error {

@@ -132,15 +132,14 @@ func (w *writer) retainTask(t oldTask, cutoff lifecycle.Micros, gone *endedTasks
 
 const (
 	deleteQuarantined = `DELETE FROM quarantine WHERE at < ?`
-	// A gap is kept as long as a task that was published before its end: it says what nobody observed of that task.
-	deleteGaps = `DELETE FROM gaps WHERE until <> 0 AND until < min(?1, ifnull((SELECT min(published) FROM tasks WHERE listed = 1 AND published > 0), ?1))`
+	deleteGaps        = `DELETE FROM gaps WHERE until <> 0 AND until < ?`
 )
 
 func (w *writer) retainRest(cutoff, now lifecycle.Micros) error {
 	if err := w.statement(deleteQuarantined).int(int64(cutoff)).exec(); err != nil {
 		return fmt.Errorf("delete quarantined lines: %w", err)
 	}
-	if err := w.statement(deleteGaps).int(int64(cutoff)).exec(); err != nil {
+	if err := w.statement(deleteGaps).int(int64(min(cutoff, now.Add(-lifecycle.GapsKept)))).exec(); err != nil {
 		return fmt.Errorf("delete gaps: %w", err)
 	}
 	for _, metric := range lifecycle.MinuteMetrics() {
