@@ -15,9 +15,9 @@ import (
 // EntryStatisticsRow is the entries that died in one bucket.
 type EntryStatisticsRow struct {
 	Bucket   Instant  `json:"bucket" doc:"Beginning of the month, day or hour, in UTC." example:"2026-11-01T00:00:00.000000Z"`
-	Observed string   `json:"observed" enum:"all,part,none" doc:"part: lines were lost in it, and counts are lower bounds. none: nothing was observed, and its zeros say nothing." example:"all"`
+	Observed string   `json:"observed" enum:"all,part,none" doc:"part: lines were lost in it, or entries deleted by retention, and counts are lower bounds. none: nothing was observed, or no entry is kept, and its zeros say nothing." example:"all"`
 	Messages int64    `json:"messages" doc:"Tasks whose first message was stored in the bucket. What is published again does not count again." example:"2411"`
-	Rate     *float64 `json:"rate" doc:"Entries for each message; null where no message is known." example:"0.0045"`
+	Rate     *float64 `json:"rate" doc:"Entries for each message; null where no message is known, or entries may have been deleted by retention." example:"0.0045"`
 	EntrySums
 }
 

@@ -213,6 +213,33 @@ func TestTheStatisticsOfDeadLetters(t *testing.T) {
 	})
 }
 
+func TestTheStatisticsDenyNoDeadLetterThatIsNotKept(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, f *fixture) {
+		f.dies("old", "cto", 1, "status 529", "transient", "llm_provider_timeout")
+		f.commit()
+		cutoff := f.now
+		f.pass(2 * time.Hour)
+		f.dies("young", "cto", 2, "status 529", "transient", "llm_provider_timeout")
+		f.commit()
+		if _, err := f.store.Append(t.Context(), lifecycle.Batch{Watermarks: map[string]string{lifecycle.WatermarkRetained: fmt.Sprint(int64(cutoff))}}); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := f.store.Retain(t.Context(), cutoff, f.now); err != nil || n != 1 {
+			t.Fatalf("retain: %d tasks deleted, %v; want 1", n, err)
+		}
+		stats := get[EntryStatistics](f, "/api/v1/dlq/stats?bucket=hour")
+		rows := slices.DeleteFunc(stats.Data, func(r EntryStatisticsRow) bool { return r.Messages == 0 })
+		if len(rows) != 2 || rows[0].Entries != 0 || rows[0].Observed != "none" || rows[0].Rate != nil {
+			t.Errorf("hours with messages: %+v; want that nothing is known of who died in the first", rows)
+		} else if rows[1].Entries != 1 || rows[1].Observed != "all" || rows[1].Rate == nil || *rows[1].Rate != 1 {
+			t.Errorf("the later hour: %+v; want that one of one died", rows[1])
+		}
+		if got := stats.Totals; got.Messages != 2 || got.Entries != 1 || got.Rate != nil {
+			t.Errorf("totals %+v; want no rate", got)
+		}
+	})
+}
+
 // What nobody has looked at is not to be retried: a program that is told of a death at once would do it without the change that helps, or do what
 // is permanent again.
 func TestWhatNobodyHasLookedAtIsNotRetriedWhileAMonitorLooks(t *testing.T) {

@@ -22,12 +22,13 @@ type Sums struct {
 type StatisticsRow struct {
 	From     lifecycle.Micros
 	Messages int64 // Tasks whose first message was stored in the span: what is published again does not count again.
+	Deleted  bool  // Entries of the span may have been deleted from the store since: the sums are lower bounds.
 	Sums
 }
 
-// Rate is the entries for each message; false where no message is known.
+// Rate is the entries for each message; false where no message is known, or not all entries are kept.
 func (r StatisticsRow) Rate() (float64, bool) {
-	if r.Messages == 0 {
+	if r.Messages == 0 || r.Deleted {
 		return 0, false
 	}
 	return float64(r.Entries) / float64(r.Messages), true
@@ -137,6 +138,16 @@ func (c *Counter) Statistics(messages []int64) Statistics {
 		*groups = grouped(c.groups[g], width)
 	}
 	return out
+}
+
+// DeletedBetween notes the time from which and up to which the store may have deleted entries: from the first message that is known.
+func (s *Statistics) DeletedBetween(from, to lifecycle.Micros) {
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		ends := i+1 == len(s.Rows) || s.Rows[i+1].From > from
+		r.Deleted = ends && max(r.From, from) < to
+		s.Total.Deleted = s.Total.Deleted || r.Deleted
+	}
 }
 
 // grouped lists groups, the largest first, ties by their values.

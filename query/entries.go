@@ -235,8 +235,31 @@ func (s *Service) EntryStatistics(ctx context.Context, bounds []lifecycle.Micros
 		if err = s.cfg.Entries.EachFate(ctx, from, to, counter.Add); err != nil {
 			return out, err
 		}
+		text, err := s.cfg.Store.Watermark(ctx, lifecycle.WatermarkRetained)
+		if err != nil {
+			return out, err
+		}
 		out.Statistics = counter.Statistics(messages)
+		seen, err := s.FirstSeen(ctx)
+		if err != nil {
+			return out, err
+		}
+		out.DeletedBetween(seen, lifecycle.Retained(text))
 		out.Observed, err = s.observedBuckets(ctx, bounds, func(i int) bool { return out.Rows[i].Messages+out.Rows[i].Entries > 0 })
+		for i, r := range out.Rows[:len(out.Observed)] {
+			out.Observed[i] = out.Observed[i].without(r)
+		}
 		return out, err
 	})
+}
+
+// without is how much is known of the entries of a row, of which some may have been deleted.
+func (o Observed) without(r dlqtriage.StatisticsRow) Observed {
+	switch {
+	case !r.Deleted || o == ObservedNone:
+		return o
+	case r.Entries == 0:
+		return ObservedNone
+	}
+	return ObservedPart
 }

@@ -26,6 +26,8 @@ type Store interface {
 	Rollups(ctx context.Context, metrics []lifecycle.Metric, from, to lifecycle.Micros, byAgent bool) (lifecycle.Tally, error)
 	Gaps(ctx context.Context, from, to lifecycle.Micros, limit int) ([]lifecycle.Gap, error)
 	Quarantine(ctx context.Context, limit int) ([]lifecycle.QuarantinedLine, int64, error)
+	// Watermark is that of [lifecycle.OpenReader].
+	Watermark(ctx context.Context, source string) (string, error)
 }
 
 // EntryStore is what the questions about dead letters read beside [Store].

@@ -201,6 +201,17 @@ func (r Retries) words() string {
 	return out
 }
 
+// diedCount is how many died of a row; of one of which dead letters may have been deleted it is the least number, or none.
+func diedCount(r dlqtriage.StatisticsRow, n int64) string {
+	switch {
+	case !r.Deleted:
+		return Count(n)
+	case r.Entries == 0:
+		return "not kept"
+	}
+	return Count(n) + "+"
+}
+
 func rateWords(r dlqtriage.StatisticsRow) string {
 	rate, known := r.Rate()
 	if !known {

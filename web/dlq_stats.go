@@ -48,18 +48,20 @@ func (w *Web) deadStatistics(c *gin.Context) error {
 	p.Rows = slices.DeleteFunc(p.Rows, func(r views.EntryOutcomeRow) bool { return r.Entries == 0 && r.Messages == 0 })
 	p.Groups = statGroups(found.Statistics, bounds[0])
 	if found.Total.Entries == 0 {
-		p.Empty = k.noDeaths(query.ObservedTogether(found.Observed))
+		p.Empty = k.noDeaths(query.ObservedTogether(found.Observed), found.Total.Deleted)
 	}
 	return w.render(c, frame{title: "DLQ statistics", section: "dlq", search: true, snapshot: snap}, views.DeadStatistics(p))
 }
 
 // noDeaths says that no message died, as far as that was observed.
-func (k bucketing) noDeaths(o query.Observed) views.EmptyState {
+func (k bucketing) noDeaths(o query.Observed, deleted bool) views.EmptyState {
 	out := views.EmptyState{Kind: "healthy", Say: "No message died in " + k.head + ".", Links: []views.Chip{{Href: whole("/dlq"), Label: "All dead letters"}}}
-	switch o {
-	case query.ObservedNone:
+	switch {
+	case deleted:
+		out.Say, out.Why = "No message is known to have died in "+k.head+".", "Dead letters are deleted after --retention: those of part of that time are not kept."
+	case o == query.ObservedNone:
 		out.Kind, out.Say = "new", "Nothing was observed in "+k.head+"."
-	case query.ObservedPart:
+	case o == query.ObservedPart:
 		out.Say, out.Why = "No message is known to have died in "+k.head+".", "Part of that time was not observed."
 	}
 	return out
@@ -108,7 +110,10 @@ func (k bucketing) deathChart(rows []views.EntryOutcomeRow) views.Chart {
 	every := max(1, len(rows)/6)
 	for i, r := range rows {
 		b := views.Bucket{Label: r.Label, Values: []int64{r.AutoResolved, r.HumanRequired, max(0, r.Entries-r.AutoResolved-r.HumanRequired)}}
-		if !r.Observed {
+		switch {
+		case r.Deleted && r.Entries == 0:
+			b.Blind = "not kept"
+		case !r.Observed:
 			b.Blind = notObserved
 		}
 		if i%every == every/2 {

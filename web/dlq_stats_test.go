@@ -39,6 +39,28 @@ func TestTheStatisticsOfDeadLettersLeadToTheMessages(t *testing.T) {
 	}
 }
 
+func TestTheStatisticsDenyNoDeadLetterThatRetentionDeleted(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, webtest.Rich(noon).Batch)
+	cutoff := lifecycle.MicrosOf(noon.Add(24 * time.Hour))
+	if _, err := s.store.Append(t.Context(), lifecycle.Batch{Watermarks: map[string]string{lifecycle.WatermarkRetained: strconv.FormatInt(int64(cutoff), 10)}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.store.Retain(t.Context(), cutoff, cutoff); err != nil {
+		t.Fatal(err)
+	}
+	page := s.get(t, "/dlq/stats?bucket=hour", 200)
+	rows := page.Find("#statistics tbody tr")
+	for i := range rows.Length() - 1 {
+		if died, rate := text(rows.Eq(i).Find("td").Eq(1)), text(rows.Eq(i).Find("td").Eq(2)); died == "0" || rate != "–" {
+			t.Errorf("%s: %s died, rate %s; want that it is not kept", text(rows.Eq(i).Find("th")), died, rate)
+		}
+	}
+	if rows.Length() < 2 {
+		t.Error("no hour is shown")
+	}
+}
+
 // The story began in November. Of the months before nothing is known.
 func TestChartsOfMonthsHatchWhatWasNotObserved(t *testing.T) {
 	t.Parallel()
