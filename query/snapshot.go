@@ -18,6 +18,7 @@ const snapshotAge = 500 * time.Millisecond
 type FleetSnapshot struct {
 	AsOf       lifecycle.Micros
 	Counts     StateCounts // Of all tasks.
+	Deleted    bool        // There is no task any more, and there were some: retention deleted them.
 	Facets     lifecycle.Facets
 	Consumers  Consumers
 	Typical    map[string]lifecycle.Typical // By task type, over seven days.
@@ -43,6 +44,13 @@ func (s *Service) Snapshot(ctx context.Context) (FleetSnapshot, error) {
 		out.AsOf = now
 		if out.Counts, err = s.AllCounts(ctx); err != nil {
 			return out, err
+		}
+		if out.Counts.Total() == 0 {
+			seen, err := s.FirstSeen(ctx)
+			if err != nil {
+				return out, err
+			}
+			out.Deleted = seen.Known()
 		}
 		if out.Facets, err = s.Facets(ctx); err != nil {
 			return out, err

@@ -26,6 +26,8 @@ func (w *Web) emptyFleet(snap *query.FleetSnapshot) views.EmptyState {
 	case down != "":
 		return views.EmptyState{Kind: "down", Say: "Nothing can be seen: " + down + ".", Why: "What crosses the broker now is read once it is back, as far as the capture streams keep it.",
 			Links: []views.Chip{{Href: "/capture", Label: "Capture"}}}
+	case snap.Deleted:
+		return views.EmptyState{Kind: "healthy", Say: "No task is kept.", Why: "Finished tasks are deleted after --retention, and none came since. The statistics still count them."}
 	}
 	return w.emptyNew()
 }

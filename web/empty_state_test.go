@@ -19,6 +19,21 @@ func TestAFleetThatWasNeverSeen(t *testing.T) {
 	wants{"#gaps .say": "No gap is known in the last 30 days.", "#quarantine .say": "No line is in quarantine.", "#consumers .say": "No worker's consumer is known."}.check(t, s.get(t, "/capture", 200))
 }
 
+func TestAFleetOfWhichNothingIsKeptIsNotOneThatWasNeverSeen(t *testing.T) {
+	t.Parallel()
+	story := webtest.NewStory(noon)
+	m := story.Publish("done", "cto", "code_review", "Done", -time.Hour, "")
+	story.Deliver(m, 1, -50*time.Minute)
+	story.Say(lifecycle.Acked, m, 1, -40*time.Minute, lifecycle.Detail{})
+	s := newSite(t, story.Batch)
+	if n, err := s.store.Retain(t.Context(), lifecycle.MicrosOf(noon), lifecycle.MicrosOf(noon)); err != nil || n != 1 {
+		t.Fatalf("retain: %d tasks deleted, %v; want 1", n, err)
+	}
+	for path, selector := range map[string]string{"/": "#stats", "/tasks": "#rows", "/in-flight": "#leases", "/dlq?status=open": "#rows"} {
+		wants{selector + " .say": "No task is kept.", selector + " pre": "=0"}.check(t, s.get(t, path, 200))
+	}
+}
+
 func TestAFleetThatIsHealthy(t *testing.T) {
 	t.Parallel()
 	story := webtest.NewStory(noon)
