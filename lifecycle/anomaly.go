@@ -122,7 +122,7 @@ func anomalies(t *TaskFacts, cases []Case, ev *evidence, attempts []Attempt, sta
 	var acked, termed bool
 	for i, a := range attempts {
 		acked, termed = acked || a.AckAt.Known(), termed || head.attemptFacts(a.N).termAfter(&MessageFacts{VanishedAt: head.VanishedAt}).Known()
-		note(AnomalyLateAck, a.AckAt.Known() && i+1 < len(attempts) && a.Former == attempts[i+1].Former && attempts[i+1].BeganAt.Known() && a.AckAt > attempts[i+1].BeganAt)
+		note(AnomalyLateAck, a.AckAt.Known() && i+1 < len(attempts) && a.Former == attempts[i+1].Former && a.AckAt > attempts[i+1].BeganAt && attempts[i+1].BeganAt.Known() && ev.shown(attempts[i+1]))
 	}
 	completed := ev.completedAt.Known()
 	answered := acked || slices.ContainsFunc(attempts, func(a Attempt) bool { return a.End == EndAcked }) // Also by the broker's word alone, where the worker's line was not captured.
@@ -149,6 +149,11 @@ func anomalies(t *TaskFacts, cases []Case, ev *evidence, attempts []Attempt, sta
 	}
 	note(AnomalyClockSkew, head.skewed())
 	return out
+}
+
+// shown reports whether something else than reports shows an attempt: who reports can write any number.
+func (ev *evidence) shown(a Attempt) bool {
+	return a.Former || a.N <= ev.life.currentAttempt(ev.deliveries)
 }
 
 // consumerRecreated reports whether an attempt was delivered under two consumer sequences. One that is another attempt's too proves nothing: the advisory of a

@@ -44,7 +44,7 @@ func (t *TaskFacts) boundTo(m *MessageFacts) bound {
 		case i >= 0 && copies[i].Key == m.Key && m.surelyThere(c.At):
 			b.recordedAt, b.named = earliest(b.recordedAt, c.At), b.named || c.Seq != 0
 			b.findable = b.findable || t.there(c, math.MaxInt64)
-		case c.ofKey(own, copies):
+		case c.ofKey(copies)(own):
 			b.coveredAt = earliest(b.coveredAt, c.At)
 			b.findable = b.findable || t.there(c, math.MaxInt64)
 		}
@@ -99,8 +99,9 @@ func (t *TaskFacts) completes(c Completed, copies []DeliveryCopy) int {
 		return -1
 	}
 	var fits []int
+	of := c.ofKey(copies)
 	for i := range copies {
-		if c.ofKey(copies[i], copies) && (c.Seq == 0 || c.Seq == copies[i].Key.Seq) {
+		if of(copies[i]) && (c.Seq == 0 || c.Seq == copies[i].Key.Seq) {
 			fits = append(fits, i)
 		}
 	}
@@ -111,14 +112,28 @@ func (t *TaskFacts) completes(c Completed, copies []DeliveryCopy) int {
 	return i
 }
 
-// ofKey reports whether the record is about the idempotency key of a message. A record that names no key is about the least key of its
-// task, which is that of the first version.
-func (c *Completed) ofKey(of DeliveryCopy, copies []DeliveryCopy) bool {
+// ofKey tells of each message whether the record is about its idempotency key.
+func (c *Completed) ofKey(copies []DeliveryCopy) func(DeliveryCopy) bool {
+	key, known := c.key(copies)
+	return func(of DeliveryCopy) bool { return known && (of.IdemKey == key || of.IdemKey == "" && c.Key != "") }
+}
+
+// key is the idempotency key that the record is about. One that names none is about that of the message whose sequence it names, else about the first version: its
+// task has one record for that and for keys that are no versions, and others for later versions. Where no message of that is known it is about none that is.
+func (c *Completed) key(copies []DeliveryCopy) (key string, known bool) {
 	if c.Key != "" {
-		return of.IdemKey == "" || of.IdemKey == c.Key
+		return c.Key, true
 	}
-	least := slices.MinFunc(copies, func(a, b DeliveryCopy) int { return compareText(a.IdemKey, b.IdemKey) })
-	return of.IdemKey == least.IdemKey
+	for _, of := range copies {
+		named := c.Seq == of.Key.Seq && c.At.Add(bindingSlack) >= of.At
+		if first := recordSlot(of.IdemKey) == "" && (!known || of.IdemKey < key); named || first {
+			key, known = of.IdemKey, true
+		}
+		if named {
+			break
+		}
+	}
+	return key, known
 }
 
 // about is what a report says of messages: all of it where it can mean one alone. What is said of several under one message id, or without any under one number

@@ -61,7 +61,7 @@ var rules = []Rule{
 		func(e *evidence) (Micros, bool) {
 			return e.m.VanishedAt, e.m.VanishedAt.Known() && e.m.Undelivered && e.n == 0 && !e.bound.named
 		}},
-	{"gone after completion", StateCompleted, "The completion of this message was recorded or reported before it left the stream; its acknowledgement was not seen.",
+	{"gone after completion", StateCompleted, "The completion of this message was recorded, or reported by who had it, before it left the stream; its acknowledgement was not seen.",
 		func(e *evidence) (Micros, bool) {
 			return e.completedAt, e.completedAt.Known() && e.m.VanishedAt.Known()
 		}},
@@ -200,7 +200,10 @@ func evidenceAlone(m *MessageFacts, b bound) evidence {
 	if ev.over(ev.ackedAt) {
 		ev.ackedAt = 0
 	}
-	ev.completedAt = earliest(b.recordedAt, b.reportedAt)
+	ev.completedAt = b.recordedAt
+	if ev.n > 0 || m.taken() {
+		ev.completedAt = earliest(ev.completedAt, b.reportedAt)
+	}
 	if ev.givenAgain() {
 		ev.ackedAt = 0
 	}

@@ -86,7 +86,10 @@ func (t *TaskFacts) byKey() []*TaskFacts {
 	for _, c := range t.Copies {
 		keys[c.IdemKey] = true
 	}
-	foreign := func(c Completed) bool { return c.Key != "" && !keys[c.Key] && !keys[""] }
+	foreign := func(c Completed) bool {
+		key, known := c.key(t.Copies)
+		return !known || !keys[key] && !keys[""]
+	}
 	switch {
 	case len(keys) == 0 || len(keys) == 1 && !slices.ContainsFunc(t.Completed, foreign):
 		return []*TaskFacts{t}
@@ -96,8 +99,8 @@ func (t *TaskFacts) byKey() []*TaskFacts {
 		return []*TaskFacts{&only}
 	}
 	names := sortedKeys(keys)
-	keyOf := func(key string) string {
-		if keys[key] {
+	keyOf := func(c Completed) string {
+		if key, _ := c.key(t.Copies); keys[key] {
 			return key
 		}
 		return names[0]
@@ -111,7 +114,7 @@ func (t *TaskFacts) byKey() []*TaskFacts {
 			}
 		}
 		for _, c := range t.Completed {
-			if keyOf(c.Key) == name && !foreign(c) {
+			if keyOf(c) == name && !foreign(c) {
 				parts[i].Completed = append(parts[i].Completed, c)
 			}
 		}

@@ -210,7 +210,7 @@ func (n naive) observed() State {
 		return StateDeadLettered
 	case attempt == 0 && n.any(func(e Event) bool { return e.Detail.Undelivered }):
 		return StateRemoved
-	case recorded && vanished:
+	case vanished && (n.completed(CompletionRecorded) || recorded && n.had()):
 		return StateCompleted
 	case n.completed(CompletionRecorded), recorded && attempt > 0: // Who reports must have been given it.
 		return StateCompleting
@@ -230,6 +230,11 @@ func (n naive) observed() State {
 		return StatePublished
 	}
 	return StateOutcomeUnknown
+}
+
+// had reports whether a worker is known to have had the message, of whichever incarnation of its consumer.
+func (n naive) had() bool {
+	return n.attempt() > 0 || n.any(func(e Event) bool { return e.Detail.Former && e.Attempt > 0 })
 }
 
 // stranded reports whether its consumer was seen to be past the message, and no later attempt is known.
