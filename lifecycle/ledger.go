@@ -57,6 +57,7 @@ func Ledger(t *TaskFacts) []Case {
 	for _, part := range t.believed().byKey() {
 		out = append(out, ledgerRepeats(part)...)
 	}
+	out = t.besideUnknownID(out)
 	out = append(out, ledgerShared(t)...)
 	out = append(out, ledgerConflicts(t)...)
 	for _, s := range t.Steps {
@@ -118,6 +119,9 @@ func (t *TaskFacts) byKey() []*TaskFacts {
 				parts[i].Completed = append(parts[i].Completed, c)
 			}
 		}
+		parts[i].Intents = slices.DeleteFunc(slices.Clone(t.Intents), func(x IntentFacts) bool {
+			return x.MsgID != "" && !t.unknownID(x.MsgID) && parts[i].unknownID(x.MsgID)
+		})
 		for j := range t.Reports {
 			if r, speaks := t.about(&t.Reports[j], t.Copies, func(c DeliveryCopy) bool { return c.IdemKey == name }); speaks {
 				parts[i].Reports = append(parts[i].Reports, r)
@@ -206,6 +210,8 @@ func (t *TaskFacts) repeat(c DeliveryCopy, leaked bool) (Case, bool) {
 	case c.Silent && !t.completedBefore(c, c.After) && t.completedBefore(c, c.By):
 		return found(LayerUnknown, "An earlier attempt went silent, and nothing tells which of them completed.")
 	case !t.completedBefore(c, c.After):
+	case c.several():
+		return found(LayerUnknown, "Completion was known before this attempt began, and several consumers take the message: which of them had it done is not known.")
 	case surely && t.ranIn(c):
 		if !leaked {
 			return found(LayerExecution, "The agent reports work in an attempt that began after completion.")
@@ -215,6 +221,8 @@ func (t *TaskFacts) repeat(c DeliveryCopy, leaked bool) (Case, bool) {
 		return found(LayerUnknown, "Whether completion was recorded before this attempt began, or by it, cannot be told.")
 	case c.Worked:
 		return found(LayerUnknown, "Completion was recorded before this attempt began, yet the attempt sent heartbeats.")
+	case t.mayHaveRunIn(c):
+		return found(LayerUnknown, "Completion was recorded before this attempt began, yet its agent reports signs of work while it had it.")
 	case !t.atOnce(c):
 		return found(LayerUnknown, "Completion was recorded before this attempt began, yet it lasted long enough to have done the work again.")
 	case !t.foundBefore(c, records):
@@ -256,14 +264,37 @@ func (t *TaskFacts) completedWithin(c DeliveryCopy) bool {
 	return slices.ContainsFunc(t.Completed, func(d Completed) bool { return d.At >= c.After && d.At <= c.AckedAt })
 }
 
-// ranIn reports whether the agent said that it worked in the acknowledged attempt.
+// ranIn reports whether the agent said that it worked in the acknowledged attempt, or announced an effect in it.
 func (t *TaskFacts) ranIn(c DeliveryCopy) bool {
-	return slices.ContainsFunc(t.Reports, func(r ReportFacts) bool {
-		if r.MsgID != c.MsgID || max(r.Attempt, 1) != c.Attempt || t.tells(c, r.DuplicateAt) {
-			return false
-		}
-		return t.tells(c, r.AcceptedAt, r.LastAcceptedAt, r.ReceiptAt, r.CompletedAt, r.LastCompletedAt)
+	own := func(r ReportFacts) bool { return r.MsgID == c.MsgID && max(r.Attempt, 1) == c.Attempt }
+	if slices.ContainsFunc(t.Reports, func(r ReportFacts) bool { return own(r) && t.tells(c, r.DuplicateAt) }) {
+		return false
+	}
+	worked := func(r ReportFacts) bool {
+		return own(r) && t.tells(c, r.AcceptedAt, r.LastAcceptedAt, r.ReceiptAt, r.CheckpointAt, r.SentAt, r.CompletedAt, r.LastCompletedAt)
+	}
+	return slices.ContainsFunc(t.Reports, worked) || t.announcedBy(func(i IntentFacts, said LastReport) bool {
+		return i.MsgID == c.MsgID && max(said.N, 1) == c.Attempt && t.tells(c, said.At)
 	})
+}
+
+// announcedBy reports whether an effect was announced by a report that is one of those.
+func (t *TaskFacts) announcedBy(which func(IntentFacts, LastReport) bool) bool {
+	return slices.ContainsFunc(t.Intents, func(i IntentFacts) bool {
+		return slices.ContainsFunc(reportsOf(i.Intent, i.Intents), func(said LastReport) bool { return which(i, said) })
+	})
+}
+
+// mayHaveRunIn reports whether an agent said something at a time at which a worker had the acknowledged attempt that shows work, and that may be about it: that names no
+// message, or no attempt, or shows only that its worker went on.
+func (t *TaskFacts) mayHaveRunIn(c DeliveryCopy) bool {
+	may := func(msgID string, n int) bool { return (msgID == "" || msgID == c.MsgID) && (n == 0 || n == c.Attempt) }
+	then := func(at Micros) bool { return at.Known() && c.After <= at && at <= c.AckedAt.Add(bindingSlack) }
+	worked := func(r ReportFacts) bool {
+		signs := []Micros{r.BeatAt, r.AcceptedAt, r.LastAcceptedAt, r.ReceiptAt, r.CheckpointAt, r.SentAt, r.CompletedAt, r.LastCompletedAt}
+		return may(r.MsgID, r.Attempt) && slices.ContainsFunc(signs, then)
+	}
+	return slices.ContainsFunc(t.Reports, worked) || t.announcedBy(func(i IntentFacts, said LastReport) bool { return may(i.MsgID, said.N) && then(said.At) })
 }
 
 // tells reports whether one of the times that reports about the acknowledged attempt state is known. Where another message has the same id it must be a time

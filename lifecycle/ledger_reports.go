@@ -10,15 +10,55 @@ import (
 // cannot be.
 
 // believed is the task without the reports of agents that never had the message that they are about, and without those of attempts that nothing but reports
-// shows: whoever reports can write any number, and each would be one more run, or one more that was saved.
+// shows: whoever reports can write any number, and each would be one more run, or one more that was saved. So can one write any message id: a report that names a
+// message that nobody knows is one that names none.
 func (t *TaskFacts) believed() *TaskFacts {
 	doubtful := func(r ReportFacts) bool { return !t.MayHaveHad(r.Agent, r.MsgID) || r.ofUnseen(t.Copies) }
-	if !slices.ContainsFunc(t.Reports, doubtful) {
+	strange := func(r ReportFacts) bool { return t.unknownID(r.MsgID) }
+	stranger := func(i IntentFacts) bool { return !t.MayHaveHad(i.Agent, i.MsgID) }
+	reports := slices.ContainsFunc(t.Reports, func(r ReportFacts) bool { return doubtful(r) || strange(r) })
+	intents := slices.ContainsFunc(t.Intents, stranger)
+	if !reports && !intents {
 		return t
 	}
 	out := *t
-	out.Reports = slices.DeleteFunc(slices.Clone(t.Reports), doubtful)
+	if reports {
+		out.Reports = slices.DeleteFunc(slices.Clone(t.Reports), doubtful)
+	}
+	for i := range out.Reports {
+		if reports && strange(out.Reports[i]) {
+			out.Reports[i].MsgID = ""
+		}
+	}
+	if intents {
+		out.Intents = slices.DeleteFunc(slices.Clone(t.Intents), stranger)
+	}
 	return &out
+}
+
+// unknownID reports whether none of the task's known messages has that id.
+func (t *TaskFacts) unknownID(msgID string) bool {
+	return msgID != "" && len(t.Copies) > 0 && !slices.ContainsFunc(t.Copies, func(c DeliveryCopy) bool { return c.MsgID == msgID })
+}
+
+// besideUnknownID adds that an agent reports completion of a message that is not known, beside one that is: it may have run again, or names what it has by another id.
+func (t *TaskFacts) besideUnknownID(cases []Case) []Case {
+	beside := Case{Layer: LayerUnknown, N: 1, Why: "The agent reports completion of a message that is not known, and nothing tells whether it ran again."}
+	known := len(t.Completed) > 0
+	for r := range t.Credible() {
+		switch {
+		case !r.CompletedAt.Known() || r.By != "":
+		case t.unknownID(r.MsgID):
+			beside.At = latest(beside.At, r.CompletedAt)
+		default:
+			known = true
+		}
+	}
+	told := slices.ContainsFunc(cases, func(c Case) bool { return c.Layer == LayerExecution || c.Layer == LayerUnknown })
+	if known && beside.At.Known() && !told {
+		cases = append(cases, beside)
+	}
+	return cases
 }
 
 // Credible yields the reports of agents that may have had the message that they are about: any agent may report about any task.
@@ -69,11 +109,33 @@ func (r *ReportFacts) mayBeOf(c DeliveryCopy, attempt int) bool {
 	return (r.MsgID == "" || r.MsgID == c.MsgID) && (r.Attempt == 0 || r.Attempt == attempt)
 }
 
-// reportedCompletions is of how many attempts completion is reported, at least, and when the last report of one was.
+// reportedCompletions is of how many attempts completion is reported, at least, and when the last report of one was. Where several consumers take a message each of
+// their agents is to do the work: then the agent counts that reports the most.
 func (t *TaskFacts) reportedCompletions() (n int, last Micros) {
+	if !t.several() {
+		return t.completionsSaid(func(*ReportFacts) bool { return true })
+	}
+	for _, of := range t.Reports {
+		most, at := t.completionsSaid(func(r *ReportFacts) bool { return r.Agent == of.Agent })
+		if most > n {
+			n, last = most, at
+		}
+	}
+	return n, last
+}
+
+// several reports whether several consumers take a message of the task, each of whose workers is to do it.
+func (t *TaskFacts) several() bool {
+	return slices.ContainsFunc(t.Copies, DeliveryCopy.several)
+}
+
+// several reports whether several consumers take the message.
+func (c DeliveryCopy) several() bool { return len(c.Workers) > 1 }
+
+func (t *TaskFacts) completionsSaid(counts func(*ReportFacts) bool) (n int, last Micros) {
 	var counted []*ReportFacts
 	for _, r := range t.mostExactFirst() {
-		if !r.CompletedAt.Known() {
+		if !r.CompletedAt.Known() || !counts(r) {
 			continue
 		}
 		last = latest(last, r.CompletedAt)
@@ -110,7 +172,8 @@ func (t *TaskFacts) saidCaught(c DeliveryCopy) bool {
 }
 
 // reportedCaught adds the duplicates that agents report to have caught to what was found. One that does not name its attempt is no further one where it may be
-// about an attempt that is among them, and it settles what became of that where no other can be meant.
+// about an attempt that is among them, and it settles what became of that where no other can be meant. There are no more further ones than deliveries are known beside
+// those that did the work or are among what was found: a saving is never counted on an agent's word alone.
 func (t *TaskFacts) reportedCaught(found []Case) []Case {
 	var counted []*ReportFacts
 	for _, r := range t.mostExactFirst() {
@@ -121,7 +184,7 @@ func (t *TaskFacts) reportedCaught(found []Case) []Case {
 		said := Case{Layer: LayerIdempotency, At: r.DuplicateAt, N: 1, Message: t.keyOf(r.MsgID), Attempt: r.Attempt, Why: "The agent reports that it caught a duplicate."}
 		fits := t.sameRepeats(r, found)
 		switch {
-		case len(fits) == 0:
+		case len(fits) == 0 && t.unaccounted(found) > 0:
 			found = append(found, said)
 		case len(fits) == 1 && near(found[fits[0]].At, r.DuplicateAt):
 			said.Message, said.Attempt = found[fits[0]].Message, found[fits[0]].Attempt
@@ -129,6 +192,23 @@ func (t *TaskFacts) reportedCaught(found []Case) []Case {
 		}
 	}
 	return found
+}
+
+// unaccounted is how many known deliveries may have been repeats of which nothing was found yet: one of them did the work, where that was done since the first message
+// was stored.
+func (t *TaskFacts) unaccounted(found []Case) int {
+	n, since := t.delivered(), t.firstStored().Add(-bindingSlack)
+	did := slices.ContainsFunc(t.Completed, func(d Completed) bool { return d.At >= since }) ||
+		slices.ContainsFunc(t.Reports, func(r ReportFacts) bool { return r.CompletedAt.Known() && r.completedBy() >= since })
+	if did {
+		n--
+	}
+	for _, c := range found {
+		if c.Layer == LayerIdempotency || c.Layer == LayerExecution {
+			n -= c.N
+		}
+	}
+	return n
 }
 
 // sameRepeats are the findings that a report may speak of: they are about attempts of which nobody said that they ran.

@@ -91,7 +91,7 @@ func (t *TaskFacts) recorded() (n int, ran, unclear Case) {
 		copied := slices.ContainsFunc(all[:i], d.sameMoment) // Written again beside another message, more likely than done twice in one millisecond.
 		idle := slices.ContainsFunc(own, func(of int) bool { return !t.workedUntil(t.Copies[of], d.At) })
 		switch {
-		case i == 0 || (len(own) > 0 && !copied && !idle): // The first may be that of an attempt that was never acknowledged.
+		case i == 0 && !t.several() || (len(own) > 0 && !copied && !idle): // The first may be that of an attempt that was never acknowledged.
 			if len(own) == 1 {
 				taken[own[0]] = true // What another attempt wrote meanwhile takes it from no later record.
 			}
