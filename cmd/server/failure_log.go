@@ -26,7 +26,7 @@ func (a *App) copyFailures(cfg Config, store database, ask *query.Service, now f
 	return nil
 }
 
-// hoursOf counts dead letters by the hour.
+// hoursOf counts dead letters by the hour. An hour whose dead letters may have been deleted stays as it was counted before.
 func hoursOf(ask *query.Service) failurelog.Hours {
 	return func(ctx context.Context, from, to lifecycle.Micros) ([]failurelog.Hour, error) {
 		var bounds []lifecycle.Micros
@@ -39,7 +39,7 @@ func hoursOf(ask *query.Service) failurelog.Hours {
 		}
 		var out []failurelog.Hour
 		for _, r := range found.Rows {
-			if r.Messages > 0 || r.Entries > 0 {
+			if !r.Deleted && r.Messages+r.Entries > 0 {
 				out = append(out, failurelog.Hour{
 					At: r.From, Messages: r.Messages, Entries: r.Entries, AutoResolved: r.AutoResolved, HumanRequired: r.HumanRequired, Median: r.Median,
 				})
