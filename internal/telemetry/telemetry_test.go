@@ -84,6 +84,7 @@ func (s *shelf) Gaps(context.Context, lifecycle.Micros, lifecycle.Micros, int) (
 func (s *shelf) Quarantine(context.Context, int) ([]lifecycle.QuarantinedLine, int64, error) {
 	return nil, 3, s.err
 }
+func (s *shelf) Watermark(context.Context, string) (string, error) { return "", s.err }
 
 // fleetOf exports the metrics of a store.
 func fleetOf(t *testing.T, s *shelf, now func() time.Time) *Fleet {
