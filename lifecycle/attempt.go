@@ -224,6 +224,8 @@ func closeOpen(attempts []Attempt, m *MessageFacts, gone Micros) {
 	for i := len(attempts) - 1; i >= 0; i-- {
 		a := &attempts[i]
 		switch {
+		case a.End == EndTimedOut && next.Known() && a.EndedAt > next:
+			a.EndedAt, a.EndedLatest = next, true
 		case a.End != EndOpen:
 		case i+1 < len(attempts):
 			a.End, a.EndedAt, a.EndedLatest = EndTimedOut, next, next.Known()

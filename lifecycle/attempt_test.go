@@ -74,3 +74,16 @@ func TestAnEndThatAgreesWithTheWaitIsKnown(t *testing.T) {
 		}
 	}
 }
+
+// What the broker's state shows of a delivery is numbered by the answers before and after it, as far as they leave no choice.
+func TestADeliveryJustBeforeANumberedOneIsTheAttemptBeforeIt(t *testing.T) {
+	t.Parallel()
+	lines := "published 0s seq=1 task=T\ndelivered 2s seq=1 cseq=4 exact\nlease_expired 3s seq=1 n=1 basis=2s deadline=9s\ndelivered 5s seq=1 cseq=5 exact\nacked 6s seq=1 n=3 cseq=5"
+	a := traceOf(t, "T", lines, 0).Messages[0].Attempts
+	if len(a) != 3 || a[0].BeganAt.Known() || a[1].BeganAt != base.Add(2*time.Second) || a[2].BeganAt != base.Add(5*time.Second) {
+		t.Fatalf("the attempts are %+v", a)
+	}
+	if a[0].EndedAt > a[1].BeganAt || !a[0].EndedLatest {
+		t.Errorf("the first attempt ended after the second began: %+v", a[0])
+	}
+}

@@ -336,7 +336,7 @@ type NumberedDelivery struct {
 }
 
 // numbered merges deliveries from broker state with the consumer sequences of attempts, in order, and numbers them: a known
-// number anchors the ones after it; before the first anchor they count up from 1 and may not reach the anchor.
+// number anchors the ones around it, as far as the sequences between them leave no choice; the others have the lowest number that they can have.
 func (m *MessageFacts) numbered() []NumberedDelivery {
 	all := make([]NumberedDelivery, 0, len(m.Deliveries)+len(m.Attempts))
 	for _, d := range m.Deliveries {
@@ -366,12 +366,18 @@ func merge(sorted []NumberedDelivery) []NumberedDelivery {
 
 // number numbers the deliveries that have no number yet.
 func number(sorted []NumberedDelivery) []NumberedDelivery {
-	previous := 0
+	previous, next := 0, 0
 	for i := range sorted {
-		if sorted[i].N == 0 {
-			sorted[i].N = previous + 1
+		d := &sorted[i]
+		if d.N == 0 {
+			for next = max(next, i); next < len(sorted) && sorted[next].N == 0; next++ {
+			}
+			d.N = previous + 1
+			if next < len(sorted) { // There are no more deliveries between them than sequences.
+				d.N = max(d.N, sorted[next].N-int(sorted[next].CSeq-d.CSeq))
+			}
 		}
-		previous = sorted[i].N
+		previous = d.N
 	}
 	return sorted
 }
