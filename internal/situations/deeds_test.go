@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -89,6 +90,59 @@ func (w *life) owned(m *mail, by string, a seenAttempt) error {
 			if d.n < a.N { // It is the lowest that it can be, where no line numbers it.
 				return fmt.Errorf("that was attempt %d", d.n)
 			}
+		}
+	}
+	return nil
+}
+
+// longestWait is the longest ack wait, or step of a backoff, that a consumer of a random world ever has.
+const longestWait = 3700 * time.Millisecond
+
+// leaseTold holds when the deadline of a lease agrees with when the last worker of its consumer got the message, and with the heartbeats for it.
+func (w *life) leaseTold(m *mail, said *seenMessage) error {
+	l := said.Lease
+	if l == nil || l.DeadlineAt == nil || w.renewed || *withForgery {
+		return nil
+	}
+	var last *deed
+	for _, d := range m.deeds {
+		if d.by == l.Consumer && (last == nil || d.n > last.n) {
+			last = d
+		}
+	}
+	switch {
+	case last == nil || w.empty > 0: // A later delivery may have reached nobody.
+	case !last.asked.IsZero() && l.DeadlineAt.Before(last.asked.Add(shortestWait-deedSlack)):
+		return fmt.Errorf("its worker asked at %s, and no wait is so short", last.asked)
+	case !l.AtLatest && l.DeadlineAt.After(latestOf(last.got, m.beatAt).Add(longestWait+deedSlack)):
+		return fmt.Errorf("its worker had it at %s, the last heartbeat was at %s, and no wait is so long", last.got, m.beatAt)
+	}
+	return nil
+}
+
+func latestOf(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// removalTold holds when whoever is said to have removed the message of a task can have done so.
+func (w *life) removalTold(m *mail, words string) error {
+	if w.generations(m.task) > 1 {
+		return nil
+	}
+	for by, possible := range map[string]bool{
+		"removed by an operator ":     m.struck,
+		"removed by an operator.":     m.struck,
+		"by the max_age of the":       w.land.streams[0].MaxAge > 0,
+		"by its own ttl":              !m.expires.IsZero() && w.land.streams[0].MaxAge == 0,
+		"by a limit of the stream":    m.crowded,
+		"removed with its stream":     false,
+		"with the last consumer that": m.unclaimed,
+	} {
+		if strings.Contains(words, by) && !possible {
+			return fmt.Errorf("the answers say %q", by)
 		}
 	}
 	return nil

@@ -88,7 +88,10 @@ type mail struct {
 	late       bool            // Its completion was recorded after it left, or is about to be: that completes nothing.
 	reported   bool            // Likewise reported.
 	misnamed   bool            // A record of a version that nobody published names it, or is about to: that completes nothing.
-	deleted    bool            // An operator removed it, or is about to.
+	deleted    bool            // An operator or a limit removed it, or is about to.
+	struck     bool            // It was an operator, or is about to be.
+	crowded    bool            // It was a limit, or is about to be.
+	beatAt     time.Time       // When a worker sent its latest heartbeat; zero where none did.
 	purged     bool            // It went with a purge, of which no line tells.
 	unclaimed  bool            // Its consumer was deleted, so that a stream with Interest retention kept it only for an auditor, if there was one.
 	watched    bool            // Only auditors took it when it was published, so that a stream with Interest retention dropped it with their answer.
@@ -242,7 +245,7 @@ func (w *life) crowds(kind string) {
 	slices.SortFunc(kept, func(a, b *mail) int { return cmp.Compare(a.seq, b.seq) })
 	if len(kept) >= limit {
 		w.note("the limit drops %d", kept[0].seq)
-		w.know(func() { kept[0].deleted = true })
+		w.know(func() { kept[0].deleted, kept[0].crowded = true, true })
 	}
 }
 
@@ -348,7 +351,7 @@ func (w *life) operatorDeletes() {
 		return
 	}
 	w.note("operator deletes %d", m.seq)
-	w.know(func() { m.deleted = true })
+	w.know(func() { m.deleted, m.struck = true, true })
 	if err := w.tryDelete(m.letter); err != nil && w.there(m.letter) {
 		w.must(err)
 	}
@@ -369,7 +372,7 @@ func (w *life) operatorPurges() {
 	w.note("operator purges")
 	w.know(func() {
 		for _, m := range w.letters {
-			m.deleted, m.purged = true, true
+			m.deleted, m.struck, m.purged = true, true, true
 		}
 	})
 	w.purge()

@@ -243,6 +243,7 @@ func (w *life) beat() {
 		w.note("heartbeat of %d", d.of.seq)
 		w.know(func() { d.of.told = true })
 		w.heartbeat(d)
+		w.know(func() { d.of.beatAt = time.Now() })
 	}
 }
 

@@ -118,7 +118,13 @@ func (w *life) agrees(s story) error {
 		if told, stored := len(s.told().Messages), w.generations(m.task); told > stored {
 			return fmt.Errorf("task %q has %d messages, and the stream stored %d of it", m.task, told, stored)
 		}
+		if err := w.leaseTold(m, said); err != nil {
+			return fmt.Errorf("%s:%d, lease %+v: %w", m.stream, m.seq, *said.Lease, err)
+		}
 		words := s.told().words()
+		if err := w.removalTold(m, words); err != nil {
+			return fmt.Errorf("%s:%d: %w: %s", m.stream, m.seq, err, words)
+		}
 		if strings.Contains(words, "publish it again") {
 			return fmt.Errorf("%s:%d was stored, and the answers say to publish it again: %s", m.stream, m.seq, words)
 		}

@@ -66,6 +66,7 @@ type seenMessage struct {
 	Attempts    []seenAttempt `json:"attempts"`
 	Others      []seenTaker   `json:"other_consumers"`
 	Watchers    []seenWatcher `json:"watchers"`
+	Lease       *seenLease    `json:"lease"`
 }
 
 // seenTaker is a workers' consumer that takes the message beside the one by which it is told.
