@@ -53,7 +53,8 @@ func soleInFlight(v view, c Consumer, f inFlight) []lifecycle.Event {
 	case v.tellsLater(c):
 		return nil
 	default:
-		first = c.DeliveredCSeq - f.left(v, c, m) + 1
+		n, _ := f.left(v, c, m)
+		first = c.DeliveredCSeq - n + 1
 	}
 	if f.heldOthers(c, max(first, c.FloorCSeq+1)) {
 		return sharedInFlight(v, c, f)
@@ -76,44 +77,48 @@ func (v view) unread(c Consumer) bool {
 // tellsLater reports whether a later poll, for which they are read, may tell whose each of the open deliveries was.
 func (v view) tellsLater(c Consumer) bool { return v.unread(c) && v.Blind == "" }
 
-// left is how many of the open deliveries are surely of the message in hand: those that no other message can have had, and two where the broker delivered it
-// again and they can be of no other.
-func (f inFlight) left(v view, c Consumer, hand lifecycle.MessageFacts) uint64 {
-	least, most, again := c.openSpan(), c.openSpan(), c.Redelivered
+// left is how many of the open deliveries are of the message in hand, at least and at most: those that no other message can have had, and two where the broker
+// delivered it again and they can be of no other.
+func (f inFlight) left(v view, c Consumer, hand lifecycle.MessageFacts) (least, most uint64) {
+	least, most = c.openSpan(), c.openSpan()
+	again := c.Redelivered
 	for _, m := range slices.Concat(f.messages, f.others) {
 		if m.Key == hand.Key {
 			continue
 		}
 		least -= min(least, mostOpen(c, m))
 		most -= min(most, evidenceOf(m, c).open(c))
-		if !answered(m) || exhausted(m, c) {
+		if forgotten := m.Removal == lifecycle.RemovedByBroker || answered(m) && !exhausted(m, c); !forgotten {
 			again-- // The broker counts it for as long as it is in the stream.
 		}
 	}
 	switch all := f.complete && !v.unread(c); {
 	case !all || most == 0:
-		return 1
+		return 1, c.openSpan()
 	case again > 0 && v.FirstSeq+lookback > c.FloorSeq && (most == 2 || most > 2 && c.surelySingle()):
 		least = max(least, 2)
 	}
 	if c.MaxDeliver > 0 {
 		least = min(least, uint64(c.MaxDeliver))
 	}
-	return max(least, 1)
+	return max(least, 1), most
 }
 
-// mostOpen is how many of the consumer's open deliveries may have been of a message that is not in hand: all of them where it was neither answered nor does an
-// advisory say how many attempts it used up.
+// mostOpen is how many of the consumer's open deliveries may have been of a message that is not in hand: all of them where it was neither answered nor removed after
+// a delivery that is known, and no advisory says how many attempts it used up.
 func mostOpen(c Consumer, m lifecycle.MessageFacts) uint64 {
 	lines, n := evidenceOf(m, c), m.CurrentAttempt()
 	usedUp := m.ExhaustedSaid >= max(m.MaxDeliveriesAt, c.Began()) && m.ExhaustedSaid > m.ExhaustedDenied
 	if usedUp {
 		n = max(n, m.ExhaustedSaidN)
 	}
-	unseen := max(0, n-len(lines))
-	more := 0
-	if !usedUp {
-		more = max(0, mostUnseen(c, m, lines, lastAnswer(m))-unseen)
+	end := lastAnswer(m)
+	if !answered(m) {
+		end = m.VanishedAt
+	}
+	unseen, more := max(0, n-len(lines)), 0
+	if !usedUp && end.Known() {
+		more = max(0, mostUnseen(c, m, lines, end)-unseen)
 	}
 	switch {
 	case c.surelySingle() && m.Key.Seq <= c.FloorSeq: // Nothing else was in hand when the floor passed it.
@@ -122,7 +127,7 @@ func mostOpen(c Consumer, m lifecycle.MessageFacts) uint64 {
 		return lines.open(c)
 	case n > 0 && firstSign(m) < c.CreatedAt && answered(m):
 		return lines.open(c)
-	case n == 0, !usedUp && (m.Stranded() || exhausted(m, c) || !answered(m)):
+	case n == 0, !usedUp && (m.Stranded() || exhausted(m, c) || !end.Known()):
 		return c.openSpan()
 	case m.Key.Seq <= c.FloorSeq && lines.open(c) == 0:
 		return uint64(more)

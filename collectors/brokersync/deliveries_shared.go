@@ -12,6 +12,10 @@ func sharedInFlight(v view, c Consumer, f inFlight) []lifecycle.Event {
 		return nil
 	}
 	a, ok := account(c, f)
+	if len(f.messages) == 1 && !ok {
+		least, most := f.left(v, c, f.messages[0])
+		ok = least == most
+	}
 	if !ok {
 		return nil
 	}
@@ -57,12 +61,10 @@ type accounts struct {
 // account is not ok when another message owns deliveries of which the sequences are not known, or may: one that was answered late may have been
 // delivered again before.
 func account(c Consumer, f inFlight) (a accounts, ok bool) {
-	a.all = evidence{}
+	a.all, ok = evidence{}, true
 	for _, m := range f.others {
 		known := evidenceOf(m, c)
-		if mostOpen(c, m) > known.open(c) {
-			return a, false
-		}
+		ok = ok && mostOpen(c, m) <= known.open(c)
 		if m.MaxDeliveriesAt.Known() {
 			a.dead++
 		}
@@ -75,7 +77,7 @@ func account(c Consumer, f inFlight) (a accounts, ok bool) {
 			a.fresh = append(a.fresh, i)
 		}
 	}
-	return a, true
+	return a, ok
 }
 
 // open are the deliveries of the consumer that no line accounts for.
