@@ -56,10 +56,17 @@ func (w *life) deedTold(m *mail, by string, a seenAttempt) error {
 	case w.renewed: // Numbers and sequences begin anew.
 		return nil
 	}
-	if err := w.owned(m, by, a); err != nil || len(mine) != 1 {
+	if err := w.owned(m, by, a); err != nil {
 		return err
 	}
-	d, next := mine[0], numbered(a.N+1)
+	if a.ConsumerSeq != nil { // Its number may be too low.
+		mine = slices.DeleteFunc(slices.Clone(m.deeds), func(d *deed) bool { return d.by != by || strconv.FormatUint(d.cseq, 10) != *a.ConsumerSeq })
+	}
+	if len(mine) != 1 {
+		return nil
+	}
+	d := mine[0]
+	next := numbered(d.n + 1)
 	switch {
 	case !d.asked.IsZero() && !a.BeganAt.IsZero() && a.BeganAt.Before(d.asked.Add(-deedSlack)):
 		return fmt.Errorf("its worker asked at %s", d.asked)
