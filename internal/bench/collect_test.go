@@ -54,7 +54,7 @@ func newReplica(t testing.TB, js jetstream.JetStream, store lifecycle.Store, sha
 	in := &ingester{js: js}
 	clock := brokersync.NewClock()
 	shared := collectors.Config{
-		JetStream: js, Appender: appender, Watermarks: store, Incarnations: incarnations, Contract: contract, Durable: fleet.DurablePrefix(""),
+		JetStream: js, Appender: appender, Watermarks: store, Messages: store, Incarnations: incarnations, Contract: contract, Durable: fleet.DurablePrefix(""),
 		Logger: slog.New(slog.DiscardHandler), Now: clock.Now,
 	}
 	for _, shared.Shard = range fleet.Shards(shards) {
