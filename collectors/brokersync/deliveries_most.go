@@ -1,6 +1,7 @@
 package brokersync
 
 import (
+	"slices"
 	"time"
 
 	"fleetglass/lifecycle"
@@ -54,4 +55,70 @@ const delaySlack = 2 * time.Second
 func waitsStill(c Consumer, m lifecycle.MessageFacts, known evidence) bool {
 	a := attemptOf(m.CurrentLife(), m.CurrentAttempt())
 	return c.Steady.Known() && a.SeenAt >= c.Steady && mostUnseen(c, m, known, c.ObservedAt) == 0
+}
+
+// unread reports whether publishes were not read yet of messages that may be among the consumer's open deliveries.
+func (v view) unread(c Consumer) bool {
+	return c.openSpan() > 1 && c.DeliveredSeq-1 > max(c.FloorSeq, v.Verifiable)
+}
+
+// tellsLater reports whether a later poll, for which they are read, may tell whose each of the open deliveries was.
+func (v view) tellsLater(c Consumer) bool { return v.unread(c) && v.Blind == "" }
+
+// left is how many of the open deliveries are of the message in hand, at least and at most: those that no other message can have had, and two where the broker
+// delivered it again and they can be of no other.
+func (f inFlight) left(v view, c Consumer, hand lifecycle.MessageFacts) (least, most uint64) {
+	least, most = c.openSpan(), c.openSpan()
+	again := c.Redelivered
+	for _, m := range slices.Concat(f.messages, f.others) {
+		if m.Key == hand.Key {
+			continue
+		}
+		least -= min(least, mostOpen(c, m))
+		most -= min(most, evidenceOf(m, c).open(c))
+		if forgotten := m.Removal == lifecycle.RemovedByBroker || answered(m) && !exhausted(m, c); !forgotten {
+			again-- // The broker counts it for as long as it is in the stream.
+		}
+	}
+	switch all := f.complete && !v.unread(c); {
+	case !all || most == 0:
+		return 1, c.openSpan()
+	case again > 0 && v.FirstSeq+lookback > c.FloorSeq && (most == 2 || most > 2 && c.surelySingle()):
+		least = max(least, 2)
+	}
+	if c.MaxDeliver > 0 {
+		least = min(least, uint64(c.MaxDeliver))
+	}
+	return max(least, 1), most
+}
+
+// mostOpen is how many of the consumer's open deliveries may have been of a message that is not in hand: all of them where it was neither answered nor removed after
+// a delivery that is known, and no advisory says how many attempts it used up.
+func mostOpen(c Consumer, m lifecycle.MessageFacts) uint64 {
+	lines, n := evidenceOf(m, c), m.CurrentAttempt()
+	usedUp := m.ExhaustedSaid >= max(m.MaxDeliveriesAt, c.Began()) && m.ExhaustedSaid > m.ExhaustedDenied
+	if usedUp {
+		n = max(n, m.ExhaustedSaidN)
+	}
+	end := lastAnswer(m)
+	if !answered(m) {
+		end = m.VanishedAt
+	}
+	unseen, more := max(0, n-len(lines)), 0
+	if !usedUp && end.Known() {
+		more = max(0, mostUnseen(c, m, lines, end)-unseen)
+	}
+	switch {
+	case c.surelySingle() && m.Key.Seq <= c.FloorSeq: // Nothing else was in hand when the floor passed it.
+		return lines.open(c)
+	case n == 0 && (m.Undelivered || m.Key.Seq <= c.FloorSeq):
+		return lines.open(c)
+	case n > 0 && firstSign(m) < c.CreatedAt && answered(m):
+		return lines.open(c)
+	case n == 0, !usedUp && (m.Stranded() || exhausted(m, c) || !end.Known()):
+		return c.openSpan()
+	case m.Key.Seq <= c.FloorSeq && lines.open(c) == 0:
+		return uint64(more)
+	}
+	return lines.open(c) + uint64(unseen+more)
 }
