@@ -93,8 +93,12 @@ func (b *builder) attempt(i int, m lifecycle.MessageTrace, a lifecycle.Attempt) 
 		b.spanBars(&lane, s, a, sign)
 	}
 	lane.Note = lane.Look.Word
-	if held > 0 {
-		lane.Note += ", " + lifecycle.Lasting(held)
+	lasted := lifecycle.Lasting(held)
+	if a.EndedLatest {
+		lasted = heldWords(a)
+	}
+	if held > 0 && lasted != "" {
+		lane.Note += ", " + lasted
 	}
 	if use := usedModel(own); use.CostUSD > 0 {
 		lane.Note += ", " + USD(use.CostUSD)
