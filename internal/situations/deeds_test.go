@@ -22,8 +22,8 @@ type deed struct {
 }
 
 const (
-	// shortestWait is the shortest ack wait that a consumer of a random world ever has.
-	shortestWait = 700 * time.Millisecond
+	// shortestWait and longestWait bound the ack waits, and the steps of a backoff, that consumers of random worlds have.
+	shortestWait, longestWait = 700 * time.Millisecond, 3700 * time.Millisecond
 	// deedSlack is how far a time that is told may be from what the clients measured.
 	deedSlack = 100 * time.Millisecond
 )
@@ -101,9 +101,6 @@ func (w *life) owned(m *mail, by string, a seenAttempt) error {
 	}
 	return nil
 }
-
-// longestWait is the longest ack wait, or step of a backoff, that a consumer of a random world ever has.
-const longestWait = 3700 * time.Millisecond
 
 // leaseTold holds when the deadline of a lease agrees with when the last worker of its consumer got the message, and with the heartbeats for it.
 func (w *life) leaseTold(m *mail, said *seenMessage) error {
