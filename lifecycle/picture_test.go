@@ -194,8 +194,17 @@ func (p *picture) attempt(l views.Lane, index int, m lifecycle.MessageTrace, a l
 			p.silent(l, index, a, b)
 		}
 	}
-	if held > 0 && !strings.HasSuffix(l.Note, ", "+lifecycle.Lasting(held)) {
-		p.wrong("%s says %q, its bars run for %v", l.Name, l.Note, held)
+	lasted := lifecycle.Lasting(held)
+	switch exact := a.BeganExact || a.BeganSaid; {
+	case a.EndedLatest && exact:
+		lasted = "at most " + lasted
+	case a.EndedLatest:
+		lasted = l.Look.Word
+	case !exact:
+		lasted = "at least " + lasted
+	}
+	if held > 0 && l.Note != lasted && !strings.HasSuffix(l.Note, ", "+lasted) {
+		p.wrong("%s says %q, its bars run for %v: want %q", l.Name, l.Note, held, lasted)
 	}
 	p.label(l, a)
 }

@@ -3,7 +3,6 @@ package views
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"fleetglass/lifecycle"
 )
@@ -82,23 +81,19 @@ func (b *builder) attempt(i int, m lifecycle.MessageTrace, a lifecycle.Attempt) 
 	events := b.turns[turn{i, a.N, a.Former, a.Consumer}]
 	own := slices.DeleteFunc(slices.Clone(events), func(e lifecycle.Event) bool { return !byHolder(&b.trace.Facts, e) })
 	sign := lastSign(a, own)
-	var held time.Duration
+	var until lifecycle.Micros
 	for _, s := range m.Spans {
 		if s.Attempt != a.N || s.Former != a.Former {
 			continue
 		}
 		if s.Kind == lifecycle.SpanRunning {
-			held += s.To.Sub(s.From)
+			until = s.To
 		}
 		b.spanBars(&lane, s, a, sign)
 	}
 	lane.Note = lane.Look.Word
-	lasted := lifecycle.Lasting(held)
-	if a.EndedLatest {
-		lasted = heldWords(a)
-	}
-	if held > 0 && lasted != "" {
-		lane.Note += ", " + lasted
+	if held := heldWords(a, until); held != "" {
+		lane.Note += ", " + held
 	}
 	if use := usedModel(own); use.CostUSD > 0 {
 		lane.Note += ", " + USD(use.CostUSD)

@@ -2748,9 +2748,9 @@ func attemptTable(t lifecycle.Trace, href map[lifecycle.MessageKey]string) templ
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var155 string
-					templ_7745c5c3_Var155, templ_7745c5c3_Err = templ.JoinStringErrs(heldWords(a))
+					templ_7745c5c3_Var155, templ_7745c5c3_Err = templ.JoinStringErrs(heldWords(a, a.EndedAt))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `timeline.templ`, Line: 425, Col: 24}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `timeline.templ`, Line: 425, Col: 35}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var155))
 					if templ_7745c5c3_Err != nil {
@@ -2771,17 +2771,16 @@ func attemptTable(t lifecycle.Trace, href map[lifecycle.MessageKey]string) templ
 	})
 }
 
-// heldWords say how long a worker had an attempt, as far as both its ends are known; empty where neither is.
-func heldWords(a lifecycle.Attempt) string {
-	if !a.EndedAt.Known() || !a.BeganAt.Known() {
+// heldWords say how long a worker had an attempt until a time, as far as it is known; empty where neither its begin nor its end is exact.
+func heldWords(a lifecycle.Attempt, until lifecycle.Micros) string {
+	exact := a.BeganExact || a.BeganSaid
+	if !a.BeganAt.Known() || until <= a.BeganAt || a.EndedLatest && !exact {
 		return ""
 	}
-	lasted, exact := lifecycle.Lasting(a.EndedAt.Sub(a.BeganAt)), a.BeganExact || a.BeganSaid
+	lasted := lifecycle.Lasting(until.Sub(a.BeganAt))
 	switch {
-	case exact && a.EndedLatest:
-		return "at most " + lasted
 	case a.EndedLatest:
-		return ""
+		return "at most " + lasted
 	case !exact:
 		return "at least " + lasted
 	}

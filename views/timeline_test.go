@@ -334,7 +334,7 @@ func TestHowLongAnAttemptWasHeld(t *testing.T) {
 		want          string
 	}{{true, false, "5 s"}, {true, true, "at most 5 s"}, {false, false, "at least 5 s"}, {false, true, ""}} {
 		a := lifecycle.Attempt{BeganAt: at, BeganExact: c.exact, EndedAt: at.Add(5 * time.Second), EndedLatest: c.latest}
-		if got := heldWords(a); got != c.want {
+		if got := heldWords(a, a.EndedAt); got != c.want {
 			t.Errorf("begin exact %v, end or before %v: %q, want %q", c.exact, c.latest, got, c.want)
 		}
 	}
