@@ -216,6 +216,10 @@ func TestTheStatisticsOfDeadLetters(t *testing.T) {
 func TestTheStatisticsDenyNoDeadLetterThatIsNotKept(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, f *fixture) {
 		f.dies("old", "cto", 1, "status 529", "transient", "llm_provider_timeout")
+		f.did(lifecycle.Triaged, "old", "cto", 1, 0, func(e *lifecycle.Event) {
+			e.ConsumerSeq, e.Provenance = 0, lifecycle.Recorded
+			e.Detail.Revision, e.Detail.Outcome = 1, lifecycle.OutcomeDiscarded
+		})
 		f.commit()
 		cutoff := f.now
 		f.pass(2 * time.Hour)

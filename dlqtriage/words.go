@@ -65,6 +65,9 @@ func Statuses() []Status {
 	return []Status{StatusOpen, StatusActing, StatusDeferred, StatusRetried, StatusReassigned, StatusDiscarded, StatusQuarantined}
 }
 
+// Unsettled lists the statuses of entries that wait for somebody to decide, or for what was decided to be done. Retention keeps them.
+func Unsettled() []Status { return []Status{StatusOpen, StatusActing, StatusDeferred} }
+
 // Outcome is what became of the message that followed an entry.
 type Outcome string
 

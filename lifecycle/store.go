@@ -272,7 +272,7 @@ type Reader interface {
 // Keeper is for upkeep.
 type Keeper interface {
 	// Retain deletes what ended before the cutoff: tasks whose last event is older and that have no open message, with their messages,
-	// events and payloads, unless somebody acts on a dead letter of theirs, or has deferred one until after the cutoff; quarantined lines;
+	// events and payloads, unless nobody has decided about a dead letter of theirs yet, or what was decided is still to be done; quarantined lines;
 	// gaps that ended [GapsKept] before now; minute rollups older than [MinutesKept] before now. It returns the number of tasks deleted. It works in small transactions and may be interrupted.
 	Retain(ctx context.Context, cutoff, now Micros) (int64, error)
 	// Rebuild judges everything anew from the stored events: facts, tasks and rollups are replaced, events stay. It returns the

@@ -58,7 +58,7 @@ func (k bucketing) noDeaths(o query.Observed, deleted bool) views.EmptyState {
 	out := views.EmptyState{Kind: "healthy", Say: "No message died in " + k.head + ".", Links: []views.Chip{{Href: whole("/dlq"), Label: "All dead letters"}}}
 	switch {
 	case deleted:
-		out.Say, out.Why = "No message is known to have died in "+k.head+".", "Dead letters are deleted after --retention: those of part of that time are not kept."
+		out.Say, out.Why = "No message is known to have died in "+k.head+".", "Dead letters that somebody decided about are deleted after --retention: those of part of that time are not kept."
 	case o == query.ObservedNone:
 		out.Kind, out.Say = "new", "Nothing was observed in "+k.head+"."
 	case o == query.ObservedPart:

@@ -25,7 +25,9 @@ func TestAnHourWhoseDeadLettersWereDeletedIsNotCountedAgain(t *testing.T) {
 	k := lifecycle.MessageKey{Stream: lifecycle.StreamID{Name: "TASKS"}, Seq: 1}
 	events := []lifecycle.Event{
 		{Kind: lifecycle.Published, At: died, TaskID: "a", Agent: "cto"}, {Kind: lifecycle.Terminated, At: died + 1, Agent: "cto", Consumer: "cto-task-worker", Attempt: 1, ConsumerSeq: 1},
+		{Kind: lifecycle.Triaged, At: died + 2},
 	}
+	events[2].Detail.Revision, events[2].Detail.Outcome = 1, lifecycle.OutcomeDiscarded
 	for i := range events {
 		events[i].ID, events[i].Message, events[i].Provenance = lifecycle.NewEventID(fmt.Sprint(i)), k, lifecycle.Observed
 	}

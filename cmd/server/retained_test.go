@@ -33,6 +33,8 @@ func TestALateAnswerMakesNoTaskOfWhatRetentionDeleted(t *testing.T) {
 	r.dies("done-1", "completed", "")
 	r.dies("given-up-1", "terminated", "")
 	r.dies("open-1", "delivered", "")
+	r.act("TASKS:2", "discard", `{"action":"discard","reason":"nobody needs it"}`)
+	r.dies("given-up-1", "triaged", "")
 	r.end()
 
 	store, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(cfg.DataDir, "fleetglass.db")})

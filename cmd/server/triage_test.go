@@ -62,10 +62,15 @@ func (r *running) lookedAt(entry string) {
 // retry asks for a retry as soon as the message is known to be dead.
 func (r *running) retry(entry, key string) operation {
 	r.t.Helper()
+	return r.act(entry, key, `{"action":"retry","reason":"the provider is back","params":{"as":"unchanged","force":true,"force_reason":"whatever its class"}}`)
+}
+
+// act asks for an action as soon as the message is known to be dead.
+func (r *running) act(entry, key, body string) operation {
+	r.t.Helper()
 	var got operation
 	testkit.Eventually(r.t, patience, func() error {
 		header := http.Header{"Idempotency-Key": {key}, "Content-Type": {"application/json"}}
-		body := `{"action":"retry","reason":"the provider is back","params":{"as":"unchanged","force":true,"force_reason":"whatever its class"}}`
 		response := r.request(http.MethodPost, "/api/v1/dlq/"+entry+"/actions", header, strings.NewReader(body))
 		if response.StatusCode != http.StatusAccepted {
 			return fmt.Errorf("%s", response.Status)

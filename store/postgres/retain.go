@@ -57,8 +57,8 @@ const (
 	// Who appends to a task holds its row: it is not old then, and is left alone. One that an upgrade has not passed is left to be counted first.
 	lockEnded = `SELECT id, last_event FROM tasks WHERE listed = $1 AND fold = $6 AND duplicates >= 0 AND last_event < $2 AND last_event >= $3 AND (last_event, id) > ($3, $4)
 ORDER BY last_event, id LIMIT $5 FOR UPDATE SKIP LOCKED`
-	// A task is open, or somebody acts on a dead letter of it, or has deferred one until later.
-	selectAwaited = `SELECT task FROM messages WHERE task = ANY($1) AND open UNION SELECT task FROM entries WHERE task = ANY($1) AND (status = $2 OR due > $3)`
+	// A task is open, or a dead letter of it is not settled.
+	selectAwaited = `SELECT task FROM messages WHERE task = ANY($1) AND open UNION SELECT task FROM entries WHERE task = ANY($1) AND status = ANY($2)`
 )
 
 // retainSome deletes what has ended of the tasks beyond a place. next is nil when there are no more.
@@ -78,7 +78,7 @@ func (s *Store) retainSome(ctx context.Context, tx pgx.Tx, cutoff lifecycle.Micr
 	if len(ids) == retainedAtOnce {
 		next = &last
 	}
-	rows, err = tx.Query(ctx, selectAwaited, ids, string(dlqtriage.StatusActing), int64(cutoff))
+	rows, err = tx.Query(ctx, selectAwaited, ids, dlqtriage.Unsettled())
 	if err != nil {
 		return 0, nil, err
 	}

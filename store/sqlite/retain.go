@@ -58,7 +58,7 @@ WHERE listed = 1 AND last_event < ? AND (last_event, id) > (?, ?) ORDER BY last_
 WHERE listed = 0 AND last_event < ? AND (last_event, id) > (?, ?) ORDER BY last_event, id LIMIT +?`
 	deletePayloadsOf = `DELETE FROM payloads WHERE (stream, seq) IN (SELECT stream, seq FROM messages WHERE task = ?)`
 	deleteMessagesOf = `DELETE FROM messages WHERE task = ?`
-	isAwaited        = `SELECT 1 FROM messages WHERE task = ?1 AND open = 1 UNION ALL SELECT 1 FROM entries WHERE task = ?1 AND (status = ?2 OR due > ?3) LIMIT 1`
+	isAwaited        = `SELECT 1 FROM messages WHERE task = ?1 AND open = 1 UNION ALL SELECT 1 FROM entries WHERE task = ?1 AND status IN (?2, ?3, ?4) LIMIT 1`
 )
 
 type oldTask struct {
@@ -101,7 +101,7 @@ func (w *writer) retainTasks(listed int64, from place, cutoff lifecycle.Micros) 
 		return step, err
 	}
 	for _, t := range old {
-		deleted, err := w.retainTask(t, cutoff, &gone)
+		deleted, err := w.retainTask(t, &gone)
 		if err != nil {
 			return step, fmt.Errorf("delete task: %w", err)
 		}
@@ -112,10 +112,14 @@ func (w *writer) retainTasks(listed int64, from place, cutoff lifecycle.Micros) 
 	return step, w.countEnded(gone)
 }
 
-// retainTask deletes a task with all that belongs to it, unless it is open, or somebody acts on a dead letter of it or has deferred one until later.
-func (w *writer) retainTask(t oldTask, cutoff lifecycle.Micros, gone *endedTasks) (bool, error) {
+// retainTask deletes a task with all that belongs to it, unless it is open, or a dead letter of it is not settled.
+func (w *writer) retainTask(t oldTask, gone *endedTasks) (bool, error) {
 	awaited := t.outdated // The upgrade counts it first.
-	err := w.statement(isAwaited).int(t.id).text(string(dlqtriage.StatusActing)).int(int64(cutoff)).each(func(*statement) error { awaited = true; return nil })
+	ask := w.statement(isAwaited).int(t.id)
+	for _, status := range dlqtriage.Unsettled() {
+		ask.text(string(status))
+	}
+	err := ask.each(func(*statement) error { awaited = true; return nil })
 	if err != nil || awaited {
 		return false, err
 	}

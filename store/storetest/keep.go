@@ -20,7 +20,7 @@ var keepTests = []conformanceTest{
 	}},
 	{"a store knows its size", keepSize},
 	{"retention deletes what ended before the cutoff", keepRetains},
-	{"retention keeps what somebody decided to do later", keepRetainsWaiting},
+	{"retention keeps dead letters until somebody has decided about them", keepRetainsUndecided},
 	{"retention of lines, gaps and minutes", keepRetainsRest},
 	{"rebuild gives equal answers", keepRebuilds},
 	{"rebuild of nothing", func(t *testing.T, s Store) {
@@ -56,8 +56,8 @@ func keepRetains(t *testing.T, s Store) {
 	w.wait(-10 * 24 * time.Hour)
 	oldDone := w.published("old done", "cto", 0)
 	w.acked(oldDone, 1)
-	oldDead := w.published("old dead", "cto", 0)
-	w.dies(oldDead, "old")
+	oldDead := w.dead("old dead")
+	w.triaged(oldDead, 1, lifecycle.OutcomeDiscarded)
 	oldOpen := w.published("old open", "cto", 0)
 	w.tried("old attempt", "cto", "old attempt")
 	w.recorded("old record", "ceo")
@@ -122,30 +122,44 @@ func checkGone(t *testing.T, s Store, task string, k lifecycle.MessageKey) {
 	}
 }
 
-// keepRetainsWaiting tells of dead letters that all died before the cutoff: a retry of one still waits, one is deferred until after the cutoff, and one was deferred until before.
-func keepRetainsWaiting(t *testing.T, s Store) {
+// keepRetainsUndecided tells of dead letters that all died before the cutoff. Some wait for somebody who decides, or for what was decided.
+func keepRetainsUndecided(t *testing.T, s Store) {
 	w := newEventScript("TASKS")
 	w.wait(-10 * 24 * time.Hour)
-	acting, later, over := w.dead("its retry waits"), w.dead("deferred until later"), w.dead("deferred until before")
+	open, acting, undone, person := w.dead("nobody decided"), w.dead("its retry waits"), w.dead("the decision was taken back"), w.dead("deferred until somebody decides")
+	later, over := w.dead("deferred until later"), w.dead("deferred until before")
+	decided := map[lifecycle.MessageKey]string{w.dead("discarded"): "discarded", w.dead("quarantined"): "quarantined"}
 	w.asked(acting, 1, "retry", "waits")
+	w.triaged(undone, 1, lifecycle.OutcomeDiscarded)
+	w.triaged(undone, 2, "")
+	for k, task := range decided {
+		w.triaged(k, 1, lifecycle.Outcome(task))
+	}
 	cutoff := w.now.Add(time.Hour)
-	for k, until := range map[lifecycle.MessageKey]lifecycle.Micros{later: cutoff + 1, over: cutoff - 1} {
+	for k, until := range map[lifecycle.MessageKey]lifecycle.Micros{later: cutoff + 1, over: cutoff - 1, person: 0} {
 		w.triaged(k, 1, lifecycle.OutcomeDeferred)
 		w.events[len(w.events)-1].Detail.Until = until
 	}
-	mustAppend(t, s, w.events)
-	if n, err := s.Retain(t.Context(), cutoff, cutoff); err != nil || n != 1 {
-		t.Errorf("retain: %d tasks deleted, %v; want 1", n, err)
+	body := lifecycle.Payload{Message: open, At: w.events[0].At, Body: []byte("x"), Size: 1}
+	mustStore(t, s, lifecycle.Batch{Events: w.events, Payloads: []lifecycle.Payload{body}})
+	if n, err := s.Retain(t.Context(), cutoff, cutoff); err != nil || n != int64(len(decided)) {
+		t.Errorf("retain: %d tasks deleted, %v; want %d", n, err, len(decided))
 	}
-	kept := slices.DeleteFunc(slices.Clone(w.events), func(e lifecycle.Event) bool { return e.Message == over })
-	after := expectedOf(kept)
+	after := expectedOf(slices.DeleteFunc(slices.Clone(w.events), func(e lifecycle.Event) bool { return decided[e.Message] != "" }))
 	after.checkTasks(t, s)
 	after.checkEntries(t, s)
-	checkGone(t, s, "deferred until before", over)
-	if n, err := s.Retain(t.Context(), cutoff+2, cutoff+2); err != nil || n != 1 {
-		t.Errorf("retain once the deferral was over: %d tasks deleted, %v; want 1", n, err)
+	for k, task := range decided {
+		checkGone(t, s, task, k)
 	}
-	checkGone(t, s, "deferred until later", later)
+	if _, err := s.Payload(t.Context(), open); err != nil {
+		t.Errorf("payload of a dead letter that nobody decided about: %v", err)
+	}
+	w.triaged(open, 1, lifecycle.OutcomeDiscarded)
+	mustAppend(t, s, w.events[len(w.events)-1:])
+	if n, err := s.Retain(t.Context(), cutoff, cutoff); err != nil || n != 1 {
+		t.Errorf("retain after a decision: %d tasks deleted, %v; want 1", n, err)
+	}
+	checkGone(t, s, "nobody decided", open)
 }
 
 func keepRetainsRest(t *testing.T, s Store) {
