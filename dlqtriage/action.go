@@ -35,6 +35,7 @@ type Progress struct {
 	Subject   string           `json:"subject,omitempty"`    // Of that message.
 	Sent      *Sent            `json:"sent,omitempty"`       // Nil until it is published.
 	Why       string           `json:"why,omitempty"`        // Why it failed.
+	UndoneBy  string           `json:"undone_by,omitempty"`  // The operation that cancelled it as part of an undo; empty for none.
 }
 
 // Sent is where a message was stored.

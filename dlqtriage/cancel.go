@@ -65,14 +65,21 @@ func (a Action) waits(now lifecycle.Micros) error {
 	return nil
 }
 
+// cancellation is who gives up a retry that waits.
+type cancellation struct {
+	by     decision.Actor
+	reason string
+	undo   string // The operation that it is part of; empty for none.
+}
+
 // cancel gives up a retry that waits. It errors with a [*Refusal] where it is due, where it is being handed over for long, and where the action happens at once.
-func (s *Actions) cancel(ctx context.Context, a Action, by decision.Actor, reason string) error {
+func (s *Actions) cancel(ctx context.Context, a Action, c cancellation) error {
 	if err := a.waits(s.now()); err != nil {
 		return err
 	}
 	over := time.After(handedOver)
 	for {
-		err := s.tryCancel(ctx, a, by, reason)
+		err := s.tryCancel(ctx, a, c)
 		if !errors.Is(err, errInHand) {
 			return err
 		}
@@ -86,7 +93,7 @@ func (s *Actions) cancel(ctx context.Context, a Action, by decision.Actor, reaso
 	}
 }
 
-func (s *Actions) tryCancel(ctx context.Context, a Action, by decision.Actor, reason string) error {
+func (s *Actions) tryCancel(ctx context.Context, a Action, c cancellation) error {
 	now := s.now()
 	effects, err := s.Decisions.EffectsOf(ctx, a.ID)
 	if err != nil {
@@ -108,7 +115,7 @@ func (s *Actions) tryCancel(ctx context.Context, a Action, by decision.Actor, re
 	if len(claimed) == 0 || claimed[0].Token != waits.Token+1 { // Somebody had it in between: its lease ends, and it goes its way.
 		return errInHand
 	}
-	settled, err := s.Settle(ctx, claimed[0], Ended{CancelledBy: &by, Why: cancelledWhy(by, reason)})
+	settled, err := s.Settle(ctx, claimed[0], Ended{CancelledBy: &c.by, UndoneBy: c.undo, Why: c.why()})
 	if err != nil {
 		return err
 	}
@@ -116,11 +123,11 @@ func (s *Actions) tryCancel(ctx context.Context, a Action, by decision.Actor, re
 	return err
 }
 
-// cancelledWhy says who cancelled a retry, and why.
-func cancelledWhy(by decision.Actor, reason string) string {
-	why := by.Name + " cancelled it before it was published"
-	if reason != "" {
-		why += ": " + reason
+// why says who cancelled a retry, and why.
+func (c cancellation) why() string {
+	why := c.by.Name + " cancelled it before it was published"
+	if c.reason != "" {
+		why += ": " + c.reason
 	}
 	return why
 }

@@ -56,6 +56,7 @@ type Ended struct {
 	Why  string // Why it was given up.
 
 	CancelledBy *decision.Actor // Who cancelled it before it was due; nil where nobody did.
+	UndoneBy    string          // The operation that did so as part of an undo; empty for none.
 
 	StartedAt lifecycle.Micros // When its publishing began; zero where it did not.
 }
@@ -68,7 +69,7 @@ func (s *Actions) Settle(ctx context.Context, c decision.Claimed, e Ended) (deci
 		return decision.Settlement{}, err
 	}
 	at := s.now()
-	a.UpdatedAt, a.StartedAt, a.EndedAt, a.Sent, a.Why, a.Status = at, e.StartedAt, at, e.Sent, e.Why, ActionSucceeded
+	a.UpdatedAt, a.StartedAt, a.EndedAt, a.Sent, a.Why, a.UndoneBy, a.Status = at, e.StartedAt, at, e.Sent, e.Why, e.UndoneBy, ActionSucceeded
 	out := decision.Settlement{Effect: c.ID, Token: c.Token, Status: decision.StatusDone, At: at}
 	by := a.Actor
 	switch {

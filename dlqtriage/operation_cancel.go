@@ -54,7 +54,7 @@ func (s *Operations) cancelOne(ctx context.Context, id string, by decision.Actor
 	if err != nil {
 		return Operation{}, err
 	}
-	if err := s.Actions.cancel(ctx, a, by, reason); err != nil {
+	if err := s.Actions.cancel(ctx, a, cancellation{by: by, reason: reason}); err != nil {
 		return Operation{}, err
 	}
 	o, err := s.Get(ctx, id)

@@ -86,8 +86,8 @@ func (s *Operations) withdraw(ctx context.Context, o Operation, t target) (Item,
 	if err != nil {
 		return Item{}, err
 	}
-	if a.Status != ActionCancelled || a.EndedAt < o.CreatedAt { // Otherwise it was cancelled by this slice before, or by somebody meanwhile.
-		err = s.Actions.cancel(ctx, a, o.Actor, o.Reason)
+	if a.UndoneBy != o.ID { // Otherwise whoever had this slice before cancelled it.
+		err = s.Actions.cancel(ctx, a, cancellation{by: o.Actor, reason: o.Reason, undo: o.ID})
 	}
 	return Item{Entry: t.entry, Status: ItemDone}, err
 }

@@ -204,6 +204,46 @@ func TestRetriesOfAnOperationAreCancelledWhereTheyWait(t *testing.T) {
 	}
 }
 
+// What one of two undos cancels the other one did not.
+func TestWhatTwoUndosCancelCountsOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, broker(t), temporary(t), nil)
+	w.runs()
+	const entries = 12
+	for i := range entries {
+		w.dead(fmt.Sprintf("t%02d", i))
+	}
+	s := w.operations(nil)
+	retry := bulk(dlqtriage.ActionRetry, 0)
+	long := (2 * time.Hour).Milliseconds()
+	retry.Params.DelayMS = &long
+	asked, err := s.Start(t.Context(), retry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := w.works(s)
+	asked = w.finishedOperation(s, asked.ID)
+	stop()
+	undo := bulk(dlqtriage.ActionReopen, 0)
+	undo.Selector, undo.Params = dlqtriage.Selector{Operation: asked.ID}, dlqtriage.Params{}
+	var both [2]dlqtriage.Operation
+	for i := range both {
+		undo.Key = fmt.Sprint("undo", i)
+		if both[i], err = s.Start(t.Context(), undo); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.works(s)
+	done, blocked := int64(0), int64(0)
+	for _, o := range both {
+		o = w.finishedOperation(s, o.ID)
+		done, blocked = done+o.Counts.Done, blocked+o.Counts.Blocked
+	}
+	if done != entries || blocked != entries {
+		t.Errorf("both undos did %d and were blocked at %d, want %d each", done, blocked, entries)
+	}
+}
+
 func TestRetriesOfAnOperationThatWerePublishedStay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, broker(t), temporary(t), nil)
