@@ -173,12 +173,7 @@ var features = []situation{{
 }, {
 	name:  "a stream of tasks gathers from another stream too",
 	since: 15, // Before, what it gathers is captured.
-	on: land{name: "a stream with sources", streams: []jetstream.StreamConfig{
-		{Name: "INBOX", Subjects: []string{"inbox.>"}, AllowDirect: true},
-		{Name: "TASKS", Subjects: []string{allTasks}, Retention: jetstream.WorkQueuePolicy, AllowDirect: true, Sources: []*jetstream.StreamSource{{
-			Name: "INBOX", SubjectTransforms: []jetstream.SubjectTransformConfig{{Source: "inbox.*", Destination: "genbrain.agents.{{wildcard(1)}}.tasks.work"}},
-		}}},
-	}},
+	on:    gathering,
 	act: func(c *clients) {
 		worker := c.workers()
 		m := c.message(publish{})
@@ -200,4 +195,25 @@ var features = []situation{{
 	may:    all(is("completed"), findsNo(wrongs...), gapSays("gathers"), of("waits", is("published"))),
 	never:  silent("publish it again"),
 	settle: 14 * time.Second,
+}, {
+	name:  "an agent says of its message that a stream of tasks gathered it, and the stream refuses it",
+	since: 15, // Before, it is stored, and taken for a copy.
+	on:    gathering,
+	act: func(c *clients) {
+		_, err := c.tryPublish(publish{task: "copy", header: nats.Header{"Nats-Stream-Source": {"TASKS 1 > > genbrain.agents." + c.agent + ".tasks.work"}}})
+		if err == nil {
+			c.must(errors.New("the stream stored what says that it was gathered"))
+		}
+		c.publish(publish{})
+	},
+	may:   all(is("published"), findsNo(wrongs...), of("copy", isNot("published"))),
+	never: of("copy", isNot("published", "completed")),
+}}
+
+// gathering is a stream of tasks that has a source beside its own subjects.
+var gathering = land{name: "a stream with sources", streams: []jetstream.StreamConfig{
+	{Name: "INBOX", Subjects: []string{"inbox.>"}, AllowDirect: true},
+	{Name: "TASKS", Subjects: []string{allTasks}, Retention: jetstream.WorkQueuePolicy, AllowDirect: true, Sources: []*jetstream.StreamSource{{
+		Name: "INBOX", SubjectTransforms: []jetstream.SubjectTransformConfig{{Source: "inbox.*", Destination: "genbrain.agents.{{wildcard(1)}}.tasks.work"}},
+	}}},
 }}
