@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
+	"fleetglass/fleet"
 	"fleetglass/lifecycle"
 )
 
@@ -26,13 +28,13 @@ func (c *Collector) mayBeDeleted(line Line, e lifecycle.Event, streams Streams) 
 }
 
 // leaveOutDeleted moves answers to messages that retention deleted into quarantine: they would be all that is known of a message, and make a task of it that
-// began and ended with them. In an epoch the publishes before the lines are not stored yet, so that nothing is left out.
+// began and ended with them. In an epoch publishes before the lines may not be stored yet: only a message whose own publish has left capture is known to be deleted.
 func (c *Collector) leaveOutDeleted(ctx context.Context, b *lineBatch) error {
 	d := b.said
-	if len(d.old) == 0 || b.paced {
-		return nil
-	}
 	for _, line := range d.old {
+		if b.paced && !c.publishLeft(line) {
+			continue
+		}
 		i := slices.IndexFunc(d.batch.Events, func(e lifecycle.Event) bool { return e.SourceSeq == line.Seq })
 		if i < 0 {
 			continue
@@ -48,4 +50,10 @@ func (c *Collector) leaveOutDeleted(ctx context.Context, b *lineBatch) error {
 	}
 	d.old = nil
 	return nil
+}
+
+// publishLeft reports whether the publish of the message that a line answers can no longer lie in a backlog.
+func (c *Collector) publishLeft(line Line) bool {
+	stored, _ := c.src.Stored(line)
+	return stored.Add(fleet.CaptureKept+time.Hour) <= lifecycle.MicrosOf(c.cfg.Now())
 }

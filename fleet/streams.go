@@ -20,6 +20,10 @@ const (
 
 const (
 	day = 24 * time.Hour
+
+	// CaptureKept is how long the capture streams keep the lines of the broker.
+	CaptureKept = day
+
 	mib = 1 << 20
 	// shortWindow is the broker's default for deduplication, stated so that a plan can compare it.
 	shortWindow = 2 * time.Minute
@@ -77,10 +81,10 @@ func (s Streams) captures() []jetstream.StreamConfig {
 	}
 	configs := []jetstream.StreamConfig{
 		{Name: CaptureNone, Subjects: []string{"obs.none"}, MaxMsgs: 1, MaxBytes: mib},
-		{Name: CapturePub, Subjects: []string{pubPrefix + ".>"}, Sources: undeduped, Duplicates: window, AllowMsgTTL: true, MaxAge: day, MaxBytes: 512 * mib},
-		{Name: CaptureRaw, Subjects: []string{rawPrefix + ".>"}, Sources: undeduped, Duplicates: window, AllowMsgTTL: true, MaxAge: day, MaxBytes: 256 * mib},
-		{Name: CaptureAck, Subjects: s.perStream(ackSubjects), MaxAge: day, MaxBytes: 256 * mib},
-		{Name: CaptureEvt, Subjects: s.perStream(eventSubjects), MaxAge: day, MaxBytes: 256 * mib},
+		{Name: CapturePub, Subjects: []string{pubPrefix + ".>"}, Sources: undeduped, Duplicates: window, AllowMsgTTL: true, MaxAge: CaptureKept, MaxBytes: 512 * mib},
+		{Name: CaptureRaw, Subjects: []string{rawPrefix + ".>"}, Sources: undeduped, Duplicates: window, AllowMsgTTL: true, MaxAge: CaptureKept, MaxBytes: 256 * mib},
+		{Name: CaptureAck, Subjects: s.perStream(ackSubjects), MaxAge: CaptureKept, MaxBytes: 256 * mib},
+		{Name: CaptureEvt, Subjects: s.perStream(eventSubjects), MaxAge: CaptureKept, MaxBytes: 256 * mib},
 	}
 	if s.Pulls {
 		configs = append(configs, jetstream.StreamConfig{
