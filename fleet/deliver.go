@@ -184,7 +184,6 @@ func (w *Worker) leased(d Delivery) func(context.Context, lifecycle.Kind, Report
 	}
 	return func(ctx context.Context, kind lifecycle.Kind, data ReportData) error {
 		data.MessageID, data.Attempt, data.LeaseOwner, data.LeaseVersion = d.Task.MsgID, d.Attempt, w.lease, d.Token
-		data.IdempotencyKey = firstNonEmpty(data.IdempotencyKey, d.Task.IdempotencyKey)
 		data.InputHash = firstNonEmpty(data.InputHash, d.Task.PayloadHash)
 		return w.cfg.Reporter.Report(ctx, Report{Kind: kind, TaskID: d.Task.ID, At: w.cfg.Now(), Data: data})
 	}

@@ -137,7 +137,7 @@ func readReportData(e *lifecycle.Event, ce event.Event, d reportData) {
 		},
 		StepReport: lifecycle.StepReport{
 			StepID: d.id("step_id"), StepClass: d.text("step_class"), Tool: d.text("tool"),
-			InputHash: firstNonEmpty(d.id("canonical_input_hash"), d.id("input_hash")),
+			InputHash: inputHash(e.Kind, d),
 		},
 		OutcomeReport: lifecycle.OutcomeReport{
 			Status: d.text("status"), ResultRef: d.text("result_ref"), RecordsWait: d.milliseconds("records_ms", lifecycle.MaxRecordsWait),
@@ -156,6 +156,16 @@ func readReportData(e *lifecycle.Event, ce event.Event, d reportData) {
 	case lifecycle.ReportCompleted:
 		e.At = firstKnown(d.instant("completed_at"), e.At)
 	}
+}
+
+// inputHash is the hash of the input that the report speaks of: a step's own, in reports of steps and outgoing messages, else the message's. Steps of one message may
+// have the message's input or not.
+func inputHash(k lifecycle.Kind, d reportData) string {
+	switch k {
+	case lifecycle.ReportStepIntent, lifecycle.ReportStepReceipt, lifecycle.ReportOutboundIntent, lifecycle.ReportOutboundSent:
+		return d.id("canonical_input_hash")
+	}
+	return firstNonEmpty(d.id("canonical_input_hash"), d.id("input_hash"))
 }
 
 // agentOfSource reads the form that [Reporter] writes: /agents/<agent>.

@@ -112,7 +112,7 @@ type StepReport struct {
 	StepID    string `json:"step_id,omitempty"`
 	StepClass string `json:"step_class,omitempty"`
 	Tool      string `json:"tool,omitempty"`
-	InputHash string `json:"input_hash,omitempty"` // Canonical hash of the step's input, else the hash of the message's input.
+	InputHash string `json:"input_hash,omitempty"` // Canonical hash of the input: of the step in reports of steps, else of the message.
 }
 
 // OutcomeReport is what came of the work, and who says so: reports, records.

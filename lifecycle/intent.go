@@ -116,7 +116,7 @@ func compareBool(a, b bool) int {
 
 // Effect is an effect of which agents reported, with what counts of it.
 type Effect struct {
-	IntentFacts      // Without the receipts of a stranger.
+	IntentFacts      // Without the receipts of a stranger, and without the task's own idempotency key, which is no name of a step.
 	Stranger    bool // Nothing shows that its agent had the message. What it announces may have happened; what it confirms proves nothing.
 }
 
@@ -126,6 +126,12 @@ func (t *TaskFacts) ReportedEffects() []Effect {
 	var out []Effect
 	for _, i := range t.Intents {
 		e := Effect{IntentFacts: i, Stranger: !t.MayHaveHad(i.Agent, i.MsgID)}
+		if t.ownKey(i.Key) {
+			e.Key = ""
+			if i.Step == i.Key {
+				e.Step = i.Tool
+			}
+		}
 		if e.Stranger {
 			e.Receipt, e.Receipts = LastReport{}, nil
 		}
@@ -134,6 +140,11 @@ func (t *TaskFacts) ReportedEffects() []Effect {
 		}
 	}
 	return out
+}
+
+// ownKey reports whether an idempotency key is that of one of the task's messages.
+func (t *TaskFacts) ownKey(key string) bool {
+	return key != "" && slices.ContainsFunc(t.Copies, func(c DeliveryCopy) bool { return c.IdemKey == key })
 }
 
 // announced are the reports by which agents that may have had the message announced effects of it, or of a message that they did not name.

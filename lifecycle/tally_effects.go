@@ -140,11 +140,21 @@ func (i IntentFacts) countedClass() string {
 	return i.Class
 }
 
-// receiptAfter reports whether the attempt that announced the effect reported its receipt, or a receipt does not say of which attempt it is.
+// receiptAfter reports whether the attempt that announced the effect reported its receipt, or a receipt does not say of which attempt it is. Steps that have no name of
+// their own are kept together: each time that the attempt announced one from then on needs a receipt.
 func (i IntentFacts) receiptAfter(said LastReport) bool {
-	return slices.ContainsFunc(reportsOf(i.Receipt, i.Receipts), func(r LastReport) bool {
-		return (r.N == said.N || r.N == 0) && r.At >= said.At
-	})
+	receipts, intents := 0, 0
+	for _, r := range reportsOf(i.Receipt, i.Receipts) {
+		if (r.N == said.N || r.N == 0) && r.At >= said.At {
+			receipts++
+		}
+	}
+	for _, o := range reportsOf(i.Intent, i.Intents) {
+		if o.N == said.N && o.At >= said.At {
+			intents++
+		}
+	}
+	return receipts >= intents || receipts > 0 && i.named()
 }
 
 // logged reports whether the side-effect log says that the effect with that idempotency key took place.
@@ -187,7 +197,7 @@ func (c DeliveryCopy) began(n int) Micros {
 func (t *TaskFacts) sentAgain() []Micros {
 	announced := map[string][]Micros{}
 	for _, i := range t.ReportedEffects() {
-		if i.Stranger || !i.Outbound || i.Step == "" {
+		if i.Stranger || !i.Outbound || !i.named() {
 			continue
 		}
 		last := LastReport{N: -1}
