@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -50,32 +51,42 @@ func (u ModelUse) Most(o ModelUse) ModelUse {
 }
 
 // ModelTotal adds what was reported of the task's attempts. Of one attempt of which several speak, such as the agent and a relay, the most counts once. A report
-// that does not number its attempt counts where none of that message does.
+// that does not name its message or its attempt counts as a further one only where it cannot be about an attempt that is counted already.
 func (t *TaskFacts) ModelTotal() (sum ModelTotal) {
-	type attempt struct {
-		msgID string
-		n     int
+	type use struct {
+		of *ReportFacts
+		ModelTotal
 	}
-	used, numbered := map[attempt]ModelTotal{}, map[string]bool{}
-	for r := range t.Credible() {
-		if r.InputTokens == 0 && r.OutputTokens == 0 && r.Cost == 0 {
+	var used []*use
+	for _, r := range t.mostExactFirst() {
+		if r.InputTokens == 0 && r.OutputTokens == 0 && r.Cost == 0 || !t.MayHaveHad(r.Agent, r.MsgID) {
 			continue
 		}
-		at := attempt{r.MsgID, r.Attempt}
-		most := used[at]
-		used[at] = ModelTotal{InputTokens: max(most.InputTokens, r.InputTokens), OutputTokens: max(most.OutputTokens, r.OutputTokens), Cost: max(most.Cost, r.Cost)}
-		numbered[r.MsgID] = numbered[r.MsgID] || r.Attempt > 0
-	}
-	for at, use := range used {
-		if at.n == 0 && numbered[at.msgID] {
-			continue
+		if t.unknownID(r.MsgID) {
+			unnamed := *r
+			unnamed.MsgID, r = "", &unnamed
 		}
+		same := slices.DeleteFunc(slices.Clone(used), func(u *use) bool { return !r.mayBe(u.of) || t.ofTwoWorkers(r, u.of) })
+		switch {
+		case len(same) == 0:
+			used = append(used, &use{r, ModelTotal{1, r.InputTokens, r.OutputTokens, r.Cost}})
+		case len(same) == 1:
+			u := same[0]
+			u.InputTokens, u.OutputTokens, u.Cost = max(u.InputTokens, r.InputTokens), max(u.OutputTokens, r.OutputTokens), max(u.Cost, r.Cost)
+		}
+	}
+	for _, u := range used {
 		sum.Attempts++
-		sum.InputTokens += use.InputTokens
-		sum.OutputTokens += use.OutputTokens
-		sum.Cost += use.Cost
+		sum.InputTokens += u.InputTokens
+		sum.OutputTokens += u.OutputTokens
+		sum.Cost += u.Cost
 	}
 	return sum
+}
+
+// ofTwoWorkers reports whether two reports are about attempts of different workers, each of whose consumers got the messages.
+func (t *TaskFacts) ofTwoWorkers(a, b *ReportFacts) bool {
+	return t.several() && a.Agent != b.Agent && a.Agent != "" && b.Agent != ""
 }
 
 // setCost narrows by what agents reported that a task cost. A number alone is that number.

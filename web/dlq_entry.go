@@ -135,7 +135,8 @@ func speaksOf(found query.EntryDetail, e lifecycle.Event) bool {
 	return e.Detail.MsgID != "" && e.Detail.MsgID == found.MessageID && named == 1
 }
 
-// usedFor sums what agents reported to have used for a message. Of several reports of an attempt the most counts.
+// usedFor sums what agents reported to have used for a message. Of several reports of an attempt the most counts. What names no attempt may be about one that another
+// report names.
 func usedFor(found query.EntryDetail) views.UsedModel {
 	last := map[int]lifecycle.ModelUse{}
 	for _, e := range found.Events {
@@ -143,6 +144,9 @@ func usedFor(found query.EntryDetail) views.UsedModel {
 		if its && e.Provenance == lifecycle.Reported && use != (lifecycle.ModelUse{}) {
 			last[e.Attempt] = last[e.Attempt].Most(use)
 		}
+	}
+	if len(last) > 1 {
+		delete(last, 0)
 	}
 	out := views.UsedModel{Attempts: len(last)}
 	for _, n := range slices.Sorted(maps.Keys(last)) {
